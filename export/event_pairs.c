@@ -49,6 +49,10 @@ static const struct known known[] = {
 	{"sched", "sched_waking", "sched_switch", {"pid"}, {"next_pid"}, NULL, true},
 	{"sched", "sched_wakeup", "sched_switch", {"pid"}, {"next_pid"}, NULL, true},
 	{"sched", "sched_wakeup_new", "sched_switch", {"pid"}, {"next_pid"}, NULL, true},
+	/* Of the host: the threads of the VMM are the tasks. */
+	{"host", "kvm_exit", "kvm_entry", {0}, {0}, "exit_reason", false},
+	{"host", "sched_waking", "sched_switch", {"pid"}, {"next_pid"}, NULL, true},
+	{"host", "sched_wakeup", "sched_switch", {"pid"}, {"next_pid"}, NULL, true},
 };
 
 static const struct {
@@ -60,6 +64,7 @@ static const struct {
 	{"_start", "_end"},
 };
 
+#define HOST	  "host"
 #define SYSCALLS  "syscalls"
 #define SYS_ENTER "sys_enter"
 #define SYS_EXIT  "sys_exit"
@@ -85,7 +90,8 @@ bool hv_event_pair_end(const char *system, const char *name, struct hv_text *ret
 		hv_text_printf(ret, SYS_EXIT "%s", name + strlen(SYS_ENTER));
 		return true;
 	}
-	for (size_t i = 0; i < HV_ARRAY_LEN(suffixes); i++) {
+	/* Not of the host: after kvm_entry the vCPU is in the guest. */
+	for (size_t i = 0; strcmp(system, HOST) != 0 && i < HV_ARRAY_LEN(suffixes); i++) {
 		size_t suffix = strlen(suffixes[i].begin);
 
 		if (len <= suffix || strcmp(name + len - suffix, suffixes[i].begin) != 0)

@@ -69,8 +69,8 @@ static bool add_subjects(struct cli *cli, char **subjects, int nr, struct words 
 				"'%s': it is not known which event ends it: wanted *_entry, "
 				"*_enter, *_begin, *_start, syscalls:sys_enter_*, "
 				"raw_syscalls:sys_enter, block:block_rq_insert, "
-				"block:block_rq_issue, block:block_bio_queue, sched:sched_waking "
-				"or sched:sched_wakeup",
+				"block:block_rq_issue, block:block_bio_queue, sched:sched_waking, "
+				"sched:sched_wakeup, host:kvm_exit or host:sched_waking",
 				subjects[i]);
 			return false;
 		}

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
 from cases_latency import load_planted
@@ -252,9 +253,28 @@ def latency_names_a_stopped_vmm(t):
         blames_host_only(verdict)
 
 
-def measure_crowded(t, traced):
-    """A busy program of higher priority shares the CPU of the first vCPU all the time. Returns the verdict, and for how
-    many milliseconds all vCPUs waited for a CPU, as the host's scheduler counts."""
+@contextlib.contextmanager
+def hog(cpu, *words):
+    """A busy program of higher priority on CPU, which begins with WORDS in its command line. Yields its pid."""
+
+    def prepare():
+        os.sched_setaffinity(0, {cpu})
+        os.nice(-19)
+
+    busy = [words[0], "-c", "while True: pass", *words[1:]]
+    with subprocess.Popen(busy, executable=sys.executable, preexec_fn=prepare) as process:
+        try:
+            yield process.pid
+        finally:
+            process.kill()
+
+
+NEIGHBOUR = ("qemu-system-x86_64", "-name", "guest=neighbour,debug-threads=on")  # the command line of another guest's VMM
+
+
+def measure_crowded(t, traced, words=("hog",), threshold="20ms"):
+    """A busy program of higher priority, whose command line begins with WORDS, shares the CPU of the first vCPU all the
+    time. Returns the verdict, and for how many milliseconds all vCPUs waited for a CPU, as the host's scheduler counts."""
     tid = vcpu_thread(t.guest.pid, 0)
     cpus = os.sched_getaffinity(tid)
     waited = []
@@ -273,14 +293,20 @@ def measure_crowded(t, traced):
 
     os.sched_setaffinity(tid, {max(cpus)})
     try:
-        with subprocess.Popen(["taskset", "-c", str(max(cpus)), "nice", "-n", "-19", "sh", "-c", "while :; do :; done"]) as hog:
-            try:
-                verdict = measure(t, traced, crowd, "--for=10m", "--threshold=20ms", until_planted=True)
-            finally:
-                hog.kill()
+        with hog(max(cpus), *words):
+            verdict = measure(t, traced, crowd, "--for=10m", f"--threshold={threshold}", until_planted=True)
     finally:
         os.sched_setaffinity(tid, cpus)
     return verdict, (waited[1] - waited[0]) / 1e6
+
+
+STORM_MS = 5000
+
+
+def measure_exit_storm(t, traced):
+    """A program on the second vCPU executes CPUID without end. Returns the verdict, and for how many milliseconds."""
+    verdict = measure(t, traced, lambda: t.guest.run(f"taskset 2 workload exits {STORM_MS}"), "--for=8s", "--threshold=400ms")
+    return verdict, STORM_MS
 
 
 @case(configs=GUEST)

@@ -34,7 +34,9 @@ enum {
 	INSERT,
 	LONE,
 	READ,
-	READ_END
+	READ_END,
+	EXIT,
+	ENTRY
 };
 
 static const struct hv_export_event events[] = {
@@ -47,6 +49,8 @@ static const struct hv_export_event events[] = {
 	EVENT("sched", "sched_switch", "6", FIELD("next_pid", "12")),
 	EVENT("workqueue", "workqueue_execute_start", "7", FIELD("work", "8")),
 	EVENT("workqueue", "workqueue_execute_end", "8", FIELD("work", "8")),
+	EVENT("host", "kvm_exit", "13", FIELD("exit_reason", "8")),
+	EVENT("host", "kvm_entry", "14", FIELD("vcpu_id", "8")),
 	EVENT("other", "lone_begin", "10", ""),
 	EVENT("syscalls", "sys_enter_read", "11", FIELD("__syscall_nr", "8")),
 	EVENT("syscalls", "sys_exit_read", "12", FIELD("__syscall_nr", "8")),
@@ -107,7 +111,11 @@ START_TEST(ends_are_known_by_name)
 	check_end("vmscan", "mm_vmscan_direct_reclaim_begin", "mm_vmscan_direct_reclaim_end");
 	check_end("ext4", "ext4_sync_file_enter", "ext4_sync_file_exit");
 	check_end("irq", "*_entry", "*_exit");
+	check_end("host", "kvm_exit", "kvm_entry");
+	check_end("host", "sched_waking", "sched_switch");
 	check_end("sched", "sched_switch", NULL);
+	check_end("sched", "kvm_exit", NULL);
+	check_end("host", "kvm_entry", NULL);
 	check_end("other", "sys_enter_openat", NULL);
 	check_end("irq", "_entry", NULL);
 	check_end("irq", "irq_handler_exit", NULL);
@@ -116,7 +124,7 @@ END_TEST
 
 START_TEST(pairs_are_those_of_which_both_are_there)
 {
-	ck_assert_uint_eq(pairs.nr, 6);
+	ck_assert_uint_eq(pairs.nr, 7);
 }
 END_TEST
 
@@ -181,6 +189,18 @@ START_TEST(others_belong_together_by_their_task)
 }
 END_TEST
 
+/* The tasks are threads of the host, of which each runs a vCPU. */
+START_TEST(exits_end_with_the_entry_of_their_thread)
+{
+	see(EXIT, 0, 100, 501, 78, 0);
+	see(EXIT, 1, 110, 502, 10, 0);
+	ck_assert_uint_eq(see(ENTRY, 0, 130, 501, 0, 0), 1);
+	ck_assert_uint_eq(ended[0].passed, 30);
+	ck_assert_uint_eq(ended[0].of, 78);
+	ck_assert_uint_eq(see(ENTRY, 0, 140, 501, 0, 0), 0);
+}
+END_TEST
+
 START_TEST(clocks_that_go_back_make_no_long_times)
 {
 	see(WORK, 0, 100, 7, 1, 0);
@@ -232,6 +252,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_request_ends_elsewhere);
 	tcase_add_test(tc, a_task_waits_until_it_runs);
 	tcase_add_test(tc, others_belong_together_by_their_task);
+	tcase_add_test(tc, exits_end_with_the_entry_of_their_thread);
 	tcase_add_test(tc, clocks_that_go_back_make_no_long_times);
 	tcase_add_test(tc, what_was_lost_may_have_ended_it);
 	tcase_add_test(tc, an_event_that_is_cut_begins_and_ends_nothing);
