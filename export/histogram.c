@@ -1,20 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Durations of calls, counted by function in powers of two: for people as bars, or a line of JSON
- * for each function. The events themselves are not kept. */
+/* Durations of calls, counted by function in powers of two, and those between two of the guest's
+ * events (event_pairs.h): for people as bars, or a line of JSON for each. The events themselves are
+ * not kept. */
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "export/event_pairs.h"
 #include "export/formats.h"
 #include "export/page_decode.h"
 #include "export/sink.h"
 
-#define NR_BUCKETS    65 /* 0, 1, 2 to 3, 4 to 7, ... */
-#define FUNCTIONS_MAX 1024
-#define BAR_WIDTH     40
-#define JSON_VERSION  1
+#define NR_BUCKETS     65 /* 0, 1, 2 to 3, 4 to 7, ... */
+#define SUBJECTS_MAX   1024
+#define BAR_WIDTH      40
+#define WAITING_BYTES  (64u << 20) /* of pages that are put in order */
+#define NAME_MAX_BYTES 128
+#define JSON_VERSION   1
 
-struct function {
-	struct hv_gva ip;
+/* What durations are of. */
+struct subject {
+	const struct hv_event_pair *pair; /* NULL: calls of a function */
+	uint64_t value;			  /* its address, or that of the pair's field OF */
+};
+
+struct counts {
+	struct subject of;
 	uint64_t calls, total, shortest, longest; /* in units of the clock */
 	uint64_t buckets[NR_BUCKETS];
 };
@@ -23,11 +33,14 @@ struct histogram {
 	struct hv_export base;
 	struct hv_sink sink;
 	struct hv_page_decode decode;
+	struct hv_page_merge merge; /* of pages, if there are pairs of events */
+	struct hv_event_pairs pairs;
 	bool is_json;
-	bool in_ns;		    /* the clock's unit; otherwise ticks */
-	struct function *functions; /* owned; sorted by IP */
+	bool in_ns;	     /* the clock's unit; otherwise ticks */
+	struct counts *list; /* owned; sorted by OF */
 	size_t nr;
-	uint64_t nr_left_out; /* calls of functions beyond FUNCTIONS_MAX */
+	uint64_t nr_left_out; /* durations of what is beyond SUBJECTS_MAX */
+	uint64_t nr_losses;   /* how often events were lost */
 };
 
 static struct histogram *histogram_of(struct hv_export *x)
@@ -45,44 +58,62 @@ static uint64_t bucket_begin(unsigned bucket)
 	return bucket ? 1ull << (bucket - 1) : 0;
 }
 
+static bool is_before(const struct subject *a, const struct subject *b)
+{
+	return a->pair != b->pair ? a->pair < b->pair : a->value < b->value;
+}
+
 /* NULL: there is no room. */
-static struct function *function_at(struct histogram *h, struct hv_gva ip)
+static struct counts *counts_of(struct histogram *h, const struct subject *of)
 {
 	size_t low = 0, high = h->nr;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (h->functions[middle].ip.v < ip.v)
+		if (is_before(&h->list[middle].of, of))
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low < h->nr && h->functions[low].ip.v == ip.v)
-		return &h->functions[low];
-	if (h->nr == FUNCTIONS_MAX)
+	if (low < h->nr && !is_before(of, &h->list[low].of))
+		return &h->list[low];
+	if (h->nr == SUBJECTS_MAX)
 		return NULL;
-	h->functions = hv_realloc_array(h->functions, h->nr + 1, sizeof(*h->functions));
-	memmove(&h->functions[low + 1], &h->functions[low], (h->nr - low) * sizeof(*h->functions));
+	h->list = hv_realloc_array(h->list, h->nr + 1, sizeof(*h->list));
+	memmove(&h->list[low + 1], &h->list[low], (h->nr - low) * sizeof(*h->list));
 	h->nr++;
-	h->functions[low] = (struct function){.ip = ip, .shortest = UINT64_MAX};
-	return &h->functions[low];
+	h->list[low] = (struct counts){.of = *of, .shortest = UINT64_MAX};
+	return &h->list[low];
 }
 
-static void count(struct histogram *h, const struct hv_event *e)
+static void count(struct histogram *h, const struct subject *of, uint64_t duration)
 {
-	uint64_t duration = e->time_ns > e->call_ns ? e->time_ns - e->call_ns : 0;
-	struct function *f = function_at(h, e->ip);
+	struct counts *c = counts_of(h, of);
 
-	if (!f) {
+	if (!c) {
 		h->nr_left_out++;
 		return;
 	}
-	f->calls++;
-	f->total += duration;
-	f->shortest = duration < f->shortest ? duration : f->shortest;
-	f->longest = duration > f->longest ? duration : f->longest;
-	f->buckets[bucket_of(duration)]++;
+	c->calls++;
+	c->total += duration;
+	c->shortest = duration < c->shortest ? duration : c->shortest;
+	c->longest = duration > c->longest ? duration : c->longest;
+	c->buckets[bucket_of(duration)]++;
+}
+
+static void count_event(struct histogram *h, const struct hv_event *e)
+{
+	struct hv_event_duration ended[HV_EVENT_PAIRS_ENDS_MAX];
+	unsigned nr = 0;
+
+	if (e->kind == HV_EVENT_GRAPH_EXIT)
+		count(h, &(struct subject){NULL, e->ip.v},
+		      e->time_ns > e->call_ns ? e->time_ns - e->call_ns : 0);
+	else if (e->kind == HV_EVENT_GUESTS)
+		nr = hv_event_pairs_see(&h->pairs, e, ended);
+	for (unsigned i = 0; i < nr; i++)
+		count(h, &(struct subject){ended[i].pair, ended[i].of}, ended[i].passed);
 }
 
 /* Text. */
@@ -104,24 +135,52 @@ static void add_duration(struct hv_text *out, const struct histogram *h, uint64_
 	hv_text_printf(out, unit ? "%.3g %s" : "%.0f %s", value, units[unit]);
 }
 
-static const char *name_of(const struct histogram *h, const struct function *f)
+static const char *function_name(const struct histogram *h, const struct counts *c)
 {
-	const struct hv_symbol *symbol = hv_page_decode_symbol(&h->decode, f->ip);
+	const struct hv_symbol *symbol =
+		c->of.pair ? NULL : hv_page_decode_symbol(&h->decode, hv_gva(c->of.value));
 
 	return symbol ? symbol->name : NULL;
 }
 
-static void add_name(struct hv_text *out, const struct histogram *h, const struct function *f)
+/* A file may say anything of names. */
+static void add_event_name(struct hv_text *out, const struct hv_event_type *type)
 {
-	const char *name = name_of(h, f);
-
-	if (name)
-		hv_text_add(out, name);
-	else
-		hv_text_printf(out, "0x%" PRIx64, f->ip.v);
+	hv_text_add_guest(out, type->system, NAME_MAX_BYTES);
+	hv_text_add(out, ":");
+	hv_text_add_guest(out, type->name, NAME_MAX_BYTES);
 }
 
-static void add_row(struct hv_text *out, const struct histogram *h, const struct function *f,
+static void add_of(struct hv_text *out, const struct counts *c, const char *format_signed,
+		   const char *format_unsigned)
+{
+	if (c->of.pair->of->is_signed)
+		hv_text_printf(out, format_signed, (int64_t)c->of.value);
+	else
+		hv_text_printf(out, format_unsigned, c->of.value);
+}
+
+static void add_name(struct hv_text *out, const struct histogram *h, const struct counts *c)
+{
+	const struct hv_event_pair *pair = c->of.pair;
+	const char *name = function_name(h, c);
+
+	if (name) {
+		hv_text_add(out, name);
+	} else if (!pair) {
+		hv_text_printf(out, "0x%" PRIx64, c->of.value);
+	} else {
+		add_event_name(out, pair->begin);
+		if (pair->of) {
+			hv_text_printf(out, " %s=", pair->of->name);
+			add_of(out, c, "%" PRId64, "%" PRIu64);
+		}
+		hv_text_add(out, " until ");
+		hv_text_add_guest(out, pair->end->name, NAME_MAX_BYTES);
+	}
+}
+
+static void add_row(struct hv_text *out, const struct histogram *h, const struct counts *f,
 		    unsigned bucket, uint64_t most)
 {
 	HV_AUTO_TEXT struct hv_text from = {0}, to = {0};
@@ -134,7 +193,7 @@ static void add_row(struct hv_text *out, const struct histogram *h, const struct
 		       len, "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@", BAR_WIDTH - len, "");
 }
 
-static void add_bars(struct hv_text *out, const struct histogram *h, const struct function *f)
+static void add_bars(struct hv_text *out, const struct histogram *h, const struct counts *f)
 {
 	unsigned first = bucket_of(f->shortest), last = bucket_of(f->longest);
 	uint64_t most = 0;
@@ -142,7 +201,8 @@ static void add_bars(struct hv_text *out, const struct histogram *h, const struc
 	for (unsigned i = first; i <= last; i++)
 		most = f->buckets[i] > most ? f->buckets[i] : most;
 	add_name(out, h, f);
-	hv_text_printf(out, ": %" PRIu64 " call%s, average ", f->calls, hv_plural(f->calls));
+	hv_text_printf(out, ": %" PRIu64 " %s%s, average ", f->calls, f->of.pair ? "time" : "call",
+		       hv_plural(f->calls));
 	add_duration(out, h, f->total / f->calls);
 	hv_text_add(out, ", shortest ");
 	add_duration(out, h, f->shortest);
@@ -158,12 +218,10 @@ static void add_bars(struct hv_text *out, const struct histogram *h, const struc
 
 /* JSON. Names are the guest's. */
 
-static void add_object(struct hv_text *out, const struct histogram *h, const struct function *f)
+static void add_json_text(struct hv_text *out, const char *key, const char *text)
 {
-	bool is_first = true;
-
-	hv_text_printf(out, "{\"version\":%d,\"function\":\"", JSON_VERSION);
-	for (const char *c = name_of(h, f); c && *c; c++) {
+	hv_text_printf(out, ",\"%s\":\"", key);
+	for (const char *c = text; *c; c++) {
 		if (*c == '"' || *c == '\\')
 			hv_text_add(out, "\\");
 		if (*c >= ' ' && *c <= '~')
@@ -171,10 +229,36 @@ static void add_object(struct hv_text *out, const struct histogram *h, const str
 		else
 			hv_text_printf(out, "\\u%04x", (unsigned char)*c);
 	}
-	if (!name_of(h, f))
-		add_name(out, h, f);
+	hv_text_add(out, "\"");
+}
+
+static void add_json_name(struct hv_text *out, const struct histogram *h, const struct counts *f)
+{
+	HV_AUTO_TEXT struct hv_text name = {0}, end = {0};
+
+	if (!f->of.pair) {
+		add_name(&name, h, f);
+		add_json_text(out, "function", name.data);
+		return;
+	}
+	add_event_name(&name, f->of.pair->begin);
+	add_event_name(&end, f->of.pair->end);
+	add_json_text(out, "event", name.data);
+	add_json_text(out, "until", end.data);
+	if (!f->of.pair->of)
+		return;
+	hv_text_printf(out, ",\"of\":{\"%s\":", f->of.pair->of->name);
+	add_of(out, f, "%" PRId64 "}", "%" PRIu64 "}");
+}
+
+static void add_object(struct hv_text *out, const struct histogram *h, const struct counts *f)
+{
+	bool is_first = true;
+
+	hv_text_printf(out, "{\"version\":%d", JSON_VERSION);
+	add_json_name(out, h, f);
 	hv_text_printf(out,
-		       "\",\"unit\":\"%s\",\"calls\":%" PRIu64 ",\"total\":%" PRIu64
+		       ",\"unit\":\"%s\",\"calls\":%" PRIu64 ",\"total\":%" PRIu64
 		       ",\"shortest\":%" PRIu64 ",\"longest\":%" PRIu64 ",\"buckets\":[",
 		       h->in_ns ? "ns" : "ticks", f->calls, f->total, f->shortest, f->longest);
 	for (unsigned i = 0; i < NR_BUCKETS; i++) {
@@ -194,8 +278,10 @@ static void histogram_free(struct hv_export *x)
 	struct histogram *h = histogram_of(x);
 
 	hv_sink_deinit(&h->sink);
+	hv_page_merge_deinit(&h->merge);
+	hv_event_pairs_deinit(&h->pairs);
 	hv_page_decode_deinit(&h->decode);
-	free(h->functions);
+	free(h->list);
 	free(h);
 }
 
@@ -206,6 +292,9 @@ static struct hv_err *begin(const struct hv_export_config *config,
 
 	hv_sink_init(&h->sink, config);
 	hv_page_decode_init(&h->decode, head);
+	hv_page_merge_init(&h->merge, head->nr_cpus, head->page_bytes);
+	h->merge.max_bytes = WAITING_BYTES;
+	hv_event_pairs_init(&h->pairs, &h->decode.catalogue);
 	h->is_json = is_json;
 	h->in_ns = strcmp(head->clock, "x86-tsc") != 0;
 	*ret = &h->base;
@@ -224,34 +313,61 @@ static struct hv_err *json_open(const struct hv_export_config *config,
 	return begin(config, head, true, ret);
 }
 
-/* Counts do not depend on the order of events, so pages are counted as they come. */
+static void see(struct histogram *h, const struct hv_merged *m)
+{
+	struct hv_event e;
+
+	if (m->has_lost) {
+		h->nr_losses++;
+		hv_event_pairs_lose(&h->pairs);
+	}
+	if (hv_page_decode_event(&h->decode, m, &e))
+		count_event(h, &e);
+}
+
+static void take(struct histogram *h)
+{
+	struct hv_merged m;
+
+	while (hv_page_merge_next(&h->merge, &m))
+		see(h, &m);
+}
+
+/* Counts of calls do not depend on the order of events, so pages are counted as they come. What
+ * one event begins and another one ends may be on two vCPUs. */
 static struct hv_err *histogram_add(struct hv_export *x, unsigned cpu, struct hv_span page)
 {
 	struct histogram *h = histogram_of(x);
 	struct hv_merged m = {.cpu = cpu};
 	struct hv_raw_events events;
-	struct hv_event e;
 
+	if (h->pairs.nr) {
+		hv_page_merge_add(&h->merge, cpu, page);
+		return NULL;
+	}
 	if (!hv_raw_events_begin(&events, page))
 		return NULL;
 	while (hv_raw_events_next(&events, &m.event))
-		if (hv_page_decode_event(&h->decode, &m, &e) && e.kind == HV_EVENT_GRAPH_EXIT)
-			count(h, &e);
+		see(h, &m);
 	return NULL;
 }
 
-static struct hv_err *histogram_turn(struct hv_export *x hv_unused)
+static struct hv_err *histogram_turn(struct hv_export *x)
 {
+	struct histogram *h = histogram_of(x);
+
+	take(h);
+	hv_page_merge_turn(&h->merge);
 	return NULL;
 }
 
 static int by_total(const void *pa, const void *pb)
 {
-	const struct function *a = pa, *b = pb;
+	const struct counts *a = pa, *b = pb;
 
 	if (a->total != b->total)
 		return a->total < b->total ? 1 : -1;
-	return (a->ip.v > b->ip.v) - (a->ip.v < b->ip.v);
+	return is_before(&b->of, &a->of) - is_before(&a->of, &b->of);
 }
 
 static struct hv_err *histogram_end(struct hv_export *x)
@@ -259,13 +375,20 @@ static struct hv_err *histogram_end(struct hv_export *x)
 	struct histogram *h = histogram_of(x);
 	struct hv_err *err;
 
+	hv_page_merge_end(&h->merge);
+	take(h);
 	if (h->nr)
-		qsort(h->functions, h->nr, sizeof(*h->functions), by_total);
+		qsort(h->list, h->nr, sizeof(*h->list), by_total);
 	for (size_t i = 0; i < h->nr; i++)
-		(h->is_json ? add_object : add_bars)(&h->sink.pending, h, &h->functions[i]);
+		(h->is_json ? add_object : add_bars)(&h->sink.pending, h, &h->list[i]);
 	if (h->nr_left_out && !h->is_json)
 		hv_text_printf(&h->sink.pending, "%" PRIu64 " calls of other functions\n",
 			       h->nr_left_out);
+	if (h->nr_losses && h->pairs.nr && !h->is_json)
+		hv_text_printf(&h->sink.pending,
+			       "%" PRIu64 " time%s, events were lost: what was under way then is "
+			       "not counted\n",
+			       h->nr_losses, hv_plural(h->nr_losses));
 	err = hv_sink_mark(&h->sink);
 	return err ? err : hv_sink_end(&h->sink);
 }

@@ -17,6 +17,7 @@ static void add_sleep(struct hv_finders *f, const struct hv_sched_task *task, ui
 				  .from_ns = task->since_ns,
 				  .to_ns = now_ns,
 				  .task = hv_stall_task(task->pid, task->comm),
+				  .stack = task->sleep_stack,
 			  });
 }
 

@@ -14,6 +14,7 @@ struct hv_wanted_event {
 	const char *system, *name;
 	enum hv_moment_kind kind;
 	const char *fields[HV_WANTED_FIELDS]; /* by enum in decode.c; NULL: none */
+	const char *stack; /* the trigger that records a stack with it; NULL: none */
 };
 
 static inline bool hv_wanted_event_is_hosts(const struct hv_wanted_event *w)

@@ -51,6 +51,25 @@ void hv_finders_see(struct hv_finders *f, const struct hv_moment *m)
 		hv_sched_follow(&f->tasks, m);
 }
 
+/* A stack that comes when its task does something else already is of no use. */
+void hv_finders_stack(struct hv_finders *f, const struct hv_moment *m,
+		      const struct hv_stall_stack *stack)
+{
+	struct hv_sched_task *task = m->pid ? hv_sched_find(&f->tasks, m->pid) : NULL;
+
+	if (!task)
+		return;
+	if (m->kind == HV_MOMENT_SWITCH && task->state == HV_TASK_SLEEPING &&
+	    task->since_ns == m->time_ns)
+		task->sleep_stack = *stack;
+	else if (m->kind == HV_MOMENT_LOCK && task->lock_ns == m->time_ns)
+		task->lock_stack = *stack;
+	else if (m->kind == HV_MOMENT_RECLAIM && task->reclaim_ns == m->time_ns)
+		task->search_stack = *stack;
+	else if (m->kind == HV_MOMENT_COMPACT && task->compact_ns == m->time_ns)
+		task->search_stack = *stack;
+}
+
 void hv_finders_miss_syscalls(struct hv_finders *f)
 {
 	f->misses_syscalls = true;

@@ -44,6 +44,9 @@ void hv_finders_init(struct hv_finders *f, unsigned nr_cpus, uint64_t threshold_
 void hv_finders_deinit(struct hv_finders *f);
 /* Events come in the order of their times. An event of no vCPU is ignored. */
 void hv_finders_see(struct hv_finders *f, const struct hv_moment *m);
+/* The stack of the event M, which was seen last of its task. */
+void hv_finders_stack(struct hv_finders *f, const struct hv_moment *m,
+		      const struct hv_stall_stack *stack);
 /* System calls are not recorded any more. */
 void hv_finders_miss_syscalls(struct hv_finders *f);
 /* Events of CPU were lost just before the next one. */

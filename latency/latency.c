@@ -26,6 +26,7 @@ static void latency_free(struct hv_export *x)
 	struct hv_latency *l = hv_latency_of(x);
 
 	hv_finders_deinit(&l->finders);
+	hv_due_stacks_deinit(&l->due_stacks);
 	hv_moments_deinit(&l->moments);
 	hv_page_merge_deinit(&l->merge);
 	hv_page_decode_deinit(&l->decode);
@@ -33,6 +34,7 @@ static void latency_free(struct hv_export *x)
 	hv_vcpu_threads_deinit(&l->threads);
 	hv_exit_names_free(l->exit_names);
 	hv_outages_deinit(&l->host);
+	hv_outages_deinit(&l->vmm);
 	free(l->stacks);
 	free(l->sections);
 	free(l);
@@ -47,7 +49,9 @@ static struct hv_err *latency_open(const struct hv_export_config *config hv_unus
 	hv_page_merge_init(&l->merge, head->nr_cpus, head->page_bytes);
 	hv_moments_init(&l->moments, &l->decode);
 	hv_finders_init(&l->finders, head->nr_cpus, 0, &l->stalls);
+	hv_due_stacks_init(&l->due_stacks, head->nr_cpus);
 	hv_outages_init(&l->host, head->nr_cpus);
+	hv_outages_init(&l->vmm, 1);
 	hv_vcpu_threads_init(&l->threads, head->nr_cpus, &l->host, &l->stalls);
 	l->exit_names = hv_exit_names_new(&l->decode.catalogue);
 	l->stacks = hv_alloc((head->nr_cpus + 1) * sizeof(*l->stacks));
@@ -67,6 +71,16 @@ void hv_latency_begin(struct hv_latency *l, uint64_t threshold_ns, bool clock_is
 void hv_latency_begin_host_events(struct hv_latency *l)
 {
 	l->has_host_events = l->sees_host = true;
+}
+
+void hv_latency_begin_stacks(struct hv_latency *l, enum hv_moment_kind kind)
+{
+	l->due_stacks.kinds |= UINT32_C(1) << kind;
+}
+
+void hv_latency_end_stacks(struct hv_latency *l)
+{
+	l->due_stacks.kinds = 0;
 }
 
 void hv_latency_begin_counted(struct hv_latency *l)
@@ -124,7 +138,7 @@ static void note_clock(struct hv_latency *l, uint64_t event_ns)
 	note_least(&l->last_ones_ns[second % HV_LATENCY_SECONDS], apart);
 	if (second < HV_LATENCY_SECONDS)
 		note_least(&l->first_ones_ns[second], apart);
-	l->host.offset_ns = offset_of(l);
+	l->host.offset_ns = l->vmm.offset_ns = offset_of(l);
 }
 
 /* Whether the guest's clock goes as the host's. In some seconds all events may have been read
@@ -239,6 +253,7 @@ static void see_moment(struct hv_latency *l, const struct hv_event *e, const str
 	if (!hv_moment_is_hosts(m->kind)) {
 		hv_vcpu_threads_see_guest(&l->threads, m);
 		hv_finders_see(&l->finders, m);
+		hv_due_stacks_see(&l->due_stacks, m);
 		return;
 	}
 	if (m->kind == HV_MOMENT_HOST_EXIT && !hv_exits_knows(&l->threads.exits, key)) {
@@ -246,6 +261,21 @@ static void see_moment(struct hv_latency *l, const struct hv_event *e, const str
 		hv_exits_name(&l->threads.exits, key, name.data);
 	}
 	hv_vcpu_threads_see(&l->threads, m);
+}
+
+/* It is that of an event, or of the end of a section. */
+static void see_stack(struct hv_latency *l, const struct hv_event *e)
+{
+	const struct hv_moment *m = hv_due_stacks_take(&l->due_stacks, e->cpu, e->pid, e->time_ns);
+	struct hv_stall_stack stack = {0};
+
+	if (!m) {
+		l->stacks[e->cpu] = (struct hv_latency_stack){e->time_ns, e->pid};
+		return;
+	}
+	for (size_t i = 0; i < e->nr_callers && i < HV_STALL_STACK; i++)
+		stack.callers[i] = e->callers[i].v;
+	hv_finders_stack(&l->finders, m, &stack);
 }
 
 static void see(struct hv_latency *l, const struct hv_merged *m)
@@ -259,6 +289,7 @@ static void see(struct hv_latency *l, const struct hv_merged *m)
 		for (unsigned cpu = 0; cpu < l->threads.nr; cpu++)
 			hv_vcpu_threads_lose(&l->threads, cpu, m->event.time_ns);
 		hv_finders_lose(&l->finders, m->cpu);
+		hv_due_stacks_lose(&l->due_stacks, m->cpu);
 		l->nr_lost += m->lost;
 	}
 	if (!hv_page_decode_event(&l->decode, m, &e))
@@ -266,7 +297,7 @@ static void see(struct hv_latency *l, const struct hv_merged *m)
 	l->nr_events++;
 	l->newest_ns = e.time_ns;
 	if (e.kind == HV_EVENT_STACK && e.cpu < l->finders.tasks.nr_cpus)
-		l->stacks[e.cpu] = (struct hv_latency_stack){e.time_ns, e.pid};
+		see_stack(l, &e);
 	else if (hv_moments_decode(&l->moments, &e, &moment))
 		see_moment(l, &e, &moment);
 }
@@ -305,6 +336,11 @@ void hv_latency_add_host(struct hv_latency *l, unsigned cpu, const struct hv_out
 		hv_outages_add(&l->host, cpu, span);
 }
 
+void hv_latency_add_vmm(struct hv_latency *l, const struct hv_outage *span)
+{
+	hv_outages_add(&l->vmm, 0, span);
+}
+
 void hv_latency_end(struct hv_latency *l, uint64_t now_ns)
 {
 	uint64_t now = l->nr_seconds ? now_ns - (uint64_t)l->host.offset_ns : 0;
@@ -324,11 +360,51 @@ static uint64_t slack_of(const struct hv_latency *l)
 	return l->clock_is_hosts ? HOST_SLACK_NS : SLACK_NS;
 }
 
+/* -- verdict ---------------------------------------------------------------------------------- */
+
+/* What every task that sleeps or waits for a lock is in, and what records that: no function that
+ * anybody asks for. */
+static bool is_schedulers(const char *name)
+{
+	static const char *const begins[] = {"__traceiter_", "__schedule", "schedule",
+					     "io_schedule", "preempt_schedule"};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(begins); i++)
+		if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
+}
+
+static void copy_name(char *to, const char *from)
+{
+	memset(to, 0, HV_STALL_NAME_LEN);
+	memcpy(to, from, strnlen(from, HV_STALL_NAME_LEN - 1));
+}
+
+/* A return address may be the first one behind its function, which does not return. */
+static void name_stack(const struct hv_latency *l, struct hv_stall *s)
+{
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < HV_STALL_STACK && s->stack.callers[i]; i++) {
+		const struct hv_symbol *symbol =
+			hv_page_decode_symbol(&l->decode, hv_gva(s->stack.callers[i] - 1));
+
+		if (!symbol || nr > HV_STALL_CALLERS)
+			return;
+		if (!nr && is_schedulers(symbol->name))
+			continue;
+		copy_name(nr ? s->callers[nr - 1] : s->end, symbol->name);
+		nr++;
+	}
+}
+
 void hv_latency_verdict(struct hv_latency *l, struct hv_verdict *ret)
 {
 	hv_verdict_find(
 		&(struct hv_verdict_input){.stalls = &l->stalls,
 					   .host = &l->host,
+					   .vmm = &l->vmm,
 					   .view = hv_latency_view(l),
 					   .exits = &l->threads.exits,
 					   .threads = l->has_host_events ? &l->threads : NULL,
@@ -336,6 +412,10 @@ void hv_latency_verdict(struct hv_latency *l, struct hv_verdict *ret)
 					   .slack_ns = slack_of(l),
 					   .threshold_ns = l->threshold_ns},
 		ret);
+	for (size_t i = 0; i < ret->nr; i++) {
+		name_stack(l, &ret->list[i].longest);
+		name_stack(l, &ret->list[i].victim);
+	}
 }
 
 const char *hv_latency_symbol(const struct hv_latency *l, uint64_t addr)

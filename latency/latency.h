@@ -11,6 +11,7 @@
 
 #include "export/page_decode.h"
 #include "latency/decode.h"
+#include "latency/due_stacks.h"
 #include "latency/exit_names.h"
 #include "latency/finders.h"
 #include "latency/outages.h"
@@ -38,8 +39,10 @@ struct hv_latency {
 	struct hv_page_merge merge;
 	struct hv_moments moments;
 	struct hv_finders finders;
+	struct hv_due_stacks due_stacks;
 	struct hv_stalls stalls;
 	struct hv_outages host;
+	struct hv_outages vmm; /* of one "vCPU": when a thread that does I/O waited for a CPU */
 	struct hv_vcpu_threads threads;	     /* by the host's events */
 	struct hv_exit_names *exit_names;    /* owned */
 	struct hv_latency_stack *stacks;     /* owned, one a vCPU */
@@ -73,10 +76,16 @@ void hv_latency_begin_host_events(struct hv_latency *l);
 /* The guest's clock goes by its instructions, whatever the first events look like. To be called
  * before the first page. */
 void hv_latency_begin_counted(struct hv_latency *l);
+/* A stack is recorded with each event of KIND for which hv_moment_has_stack(); or with none any
+ * more. */
+void hv_latency_begin_stacks(struct hv_latency *l, enum hv_moment_kind kind);
+void hv_latency_end_stacks(struct hv_latency *l);
 /* SECTION has all but its interval, which is known when the stack of its end was read. */
 void hv_latency_add_section(struct hv_latency *l, const struct hv_stall *section);
 /* What the host took of CPU, by samples. Ignored if the host's events say it. */
 void hv_latency_add_host(struct hv_latency *l, unsigned cpu, const struct hv_outage *span);
+/* For how long a thread of the VMM that runs no vCPU, which SPAN names, waited for a CPU. */
+void hv_latency_add_vmm(struct hv_latency *l, const struct hv_outage *span);
 /* No more events come. What is a stall and goes on still is one until NOW_NS of the host. */
 void hv_latency_end(struct hv_latency *l, uint64_t now_ns);
 /* Whether it is known how the guest's clock goes: events came in several seconds. */

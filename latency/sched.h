@@ -18,6 +18,7 @@ struct hv_series {
 	uint64_t nr; /* 0: none */
 	uint64_t from_ns, to_ns;
 	uint64_t taken_ns, longest_ns;
+	struct hv_stall_stack stack; /* of the longest one */
 };
 
 struct hv_sched_task {
@@ -34,6 +35,7 @@ struct hv_sched_task {
 	uint64_t syscall_ns, syscall, syscall_on_cpu_ns;
 	uint64_t lock_ns, lock, lock_flags;
 	uint64_t reclaim_ns, compact_ns, fault_ns;
+	struct hv_stall_stack sleep_stack, lock_stack, search_stack; /* of what it is in */
 	struct hv_series reclaims, compacts, faults;
 	bool is_in_program; /* it was seen to leave a system call, and not to enter one since */
 	/* On a vCPU while it looked for memory: until now in all, and as the last search began. */

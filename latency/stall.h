@@ -30,11 +30,17 @@ enum hv_stall_kind {
 
 #define HV_STALL_NAME_LEN 64
 #define HV_STALL_CALLERS  8
+#define HV_STALL_STACK	  16   /* some of which are the scheduler's own functions */
 #define HV_STALLS_MAX	  2048 /* of a list */
 
 struct hv_stall_task {
 	uint32_t pid;
 	char comm[HV_STALL_COMM_LEN]; /* hostile; empty: not known */
+};
+
+/* A stack of the guest's kernel, by return addresses, as its own unwinder shows it; 0: no more. */
+struct hv_stall_stack {
+	uint64_t callers[HV_STALL_STACK];
 };
 
 #define HV_STALL_PIECES 8
@@ -71,6 +77,7 @@ struct hv_stall {
 	/* System call: when it was on which vCPU. NR_PIECES 0: there were too many of them. */
 	struct hv_stall_piece pieces[HV_STALL_PIECES];
 	unsigned nr_pieces;
+	struct hv_stall_stack stack;  /* where the task sleeps or waits, if that was recorded */
 	char name[HV_STALL_NAME_LEN]; /* of an interrupt, of a reason; where a section begins */
 	char end[HV_STALL_NAME_LEN];  /* where a section ends */
 	char callers[HV_STALL_CALLERS][HV_STALL_NAME_LEN]; /* of the end; empty: no more */

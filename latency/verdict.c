@@ -19,6 +19,7 @@
 struct look {
 	struct hv_stall stall; /* its length is without what the host took */
 	uint64_t host_ns;
+	uint64_t vmm_ns; /* of a request: a thread of the VMM waited for a CPU */
 	bool is_doubtful;
 	size_t reason; /* another look, or NO_REASON */
 };
@@ -317,6 +318,14 @@ static bool may_be_hosts(const struct hv_verdict_input *in, const struct hv_stal
 			   HOST_MUCH * taken_of(in, s, 0) >= passed_of(s));
 }
 
+/* For how long of the request S a thread of the VMM waited for a CPU. */
+static uint64_t waited_of_vmm(const struct hv_verdict_input *in, const struct hv_stall *s)
+{
+	if (s->kind != HV_STALL_IO_DEVICE || in->view != HV_HOST_SEEN || !in->vmm)
+		return 0;
+	return hv_outages_ns(in->vmm, 0, s->from_ns, s->to_ns);
+}
+
 static void look_at(struct looks *l, size_t nr_host, const struct hv_verdict_input *in,
 		    const struct hv_stall *stall)
 {
@@ -333,6 +342,7 @@ static void look_at(struct looks *l, size_t nr_host, const struct hv_verdict_inp
 		return; /* neither part is a stall */
 	add_look(l, &s, host_ns);
 	l->list[l->nr - 1].reason = reason;
+	l->list[l->nr - 1].vmm_ns = waited_of_vmm(in, &s);
 	l->list[l->nr - 1].is_doubtful = may_be_hosts(in, stall) || may_wait_for_others(in, stall);
 }
 
@@ -363,6 +373,14 @@ static bool is_programs(const struct hv_stall *s)
 	       (s->kind == HV_STALL_RECLAIM || s->flags & HV_SERIES_PRESSED);
 }
 
+/* Loop and nbd devices are in the guest. */
+static enum hv_fault fault_of_device(const struct look *l)
+{
+	if (is_guests_own(&l->stall))
+		return HV_FAULT_UNKNOWN;
+	return 2 * l->vmm_ns >= l->stall.length_ns ? HV_FAULT_HOSTS_SCHEDULER : HV_FAULT_HOSTS_IO;
+}
+
 static enum hv_fault fault_of(const struct hv_verdict_input *in, const struct look *l)
 {
 	const struct hv_stall *s = &l->stall;
@@ -376,7 +394,7 @@ static enum hv_fault fault_of(const struct hv_verdict_input *in, const struct lo
 	case HV_STALL_EXITS:
 		return fault_of_exits(s);
 	case HV_STALL_IO_DEVICE:
-		return is_guests_own(s) ? HV_FAULT_UNKNOWN : HV_FAULT_HOSTS_IO;
+		return fault_of_device(l);
 	case HV_STALL_RUNQUEUE:
 		return is_sure && s->by.pid ? HV_FAULT_TENANTS_PROGRAM : HV_FAULT_UNKNOWN;
 	case HV_STALL_RECLAIM:
@@ -418,6 +436,9 @@ static void take_longest(struct hv_cause *c, const struct hv_verdict_input *in,
 {
 	c->longest = l->stall;
 	c->host_ns = l->host_ns;
+	c->vmm_ns = l->vmm_ns;
+	if (l->vmm_ns)
+		c->vmm = hv_outages_taker(in->vmm, 0, l->stall.from_ns, l->stall.to_ns);
 	c->is_doubtful = l->is_doubtful;
 	c->fault = fault_of(in, l);
 }

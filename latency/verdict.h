@@ -4,7 +4,8 @@
  * threshold is the host's. Then a stall for which a deeper one is the reason counts as one of its
  * victims. What remains is put together by what causes it, and ranked by the longest; sleeps
  * without a reason come last. Where the clocks' error could make a stall the host's, nobody is
- * blamed. Leaves to others: words (cli/verbs/latency_text.h). Pure. */
+ * blamed. A request of which the VMM's own threads waited half for a CPU is the fault of the host's
+ * scheduler. Leaves to others: words (cli/verbs/latency_text.h). Pure. */
 #pragma once
 
 #include "latency/exits.h"
@@ -35,6 +36,9 @@ struct hv_cause {
 	struct hv_stall longest; /* its length is without what the host took */
 	uint64_t host_ns;	 /* what the host took of it besides */
 	bool is_doubtful;	 /* it may be the host's */
+	/* A request to a device: for how long of it a thread of the VMM waited for a CPU. */
+	uint64_t vmm_ns;
+	struct hv_stall_task vmm; /* that thread, of the host */
 	uint64_t nr;
 	uint64_t total_ns;
 	uint64_t nr_victims;	/* stalls that it has caused */
@@ -56,6 +60,7 @@ struct hv_vcpu_threads;
 struct hv_verdict_input {
 	const struct hv_stalls *stalls;
 	const struct hv_outages *host;
+	const struct hv_outages *vmm;	/* of one vCPU: the VMM's other threads; NULL: not known */
 	const struct hv_takers *takers; /* NULL: nobody knows who had the host's CPUs */
 	const struct hv_exits *exits;	/* NULL: nobody sees them; else, their storms that go on */
 	const struct hv_vcpu_threads *threads; /* NULL: what is known of the host are samples */

@@ -49,6 +49,7 @@ static void add_lock(struct hv_finders *f, const struct hv_sched_task *task, uns
 				  .number = task->lock,
 				  .flags = task->lock_flags,
 				  .task = hv_stall_task(task->pid, task->comm),
+				  .stack = task->lock_stack,
 			  });
 }
 
@@ -80,6 +81,7 @@ static void add_series(struct hv_finders *f, struct hv_sched_task *task, enum wa
 				   .number = wait == WAIT_COMPACT,
 				   .flags = flags_of(f, task, s),
 				   .task = hv_stall_task(task->pid, task->comm),
+				   .stack = s->stack,
 			   });
 	*s = (struct hv_series){0};
 }
@@ -107,8 +109,10 @@ static void end_wait(struct hv_finders *f, struct hv_sched_task *task, enum wait
 			f->searched_ns = now_ns;
 		if (wait != WAIT_FAULT && on_cpu > task->search_on_cpu_ns)
 			task->searching_on_cpu_ns += on_cpu - task->search_on_cpu_ns;
-		if (ns > s->longest_ns)
+		if (ns > s->longest_ns) {
 			s->longest_ns = ns;
+			s->stack = wait == WAIT_FAULT ? task->sleep_stack : task->search_stack;
+		}
 	}
 	*begin = 0;
 }
@@ -130,6 +134,8 @@ static void begin(struct hv_finders *f, const struct hv_moment *m, enum wait wai
 		add_series(f, task, wait);
 	}
 	*begin_of(task, wait) = m->time_ns;
+	if (wait != WAIT_FAULT)
+		(wait == WAIT_LOCK ? &task->lock_stack : &task->search_stack)->callers[0] = 0;
 	task->search_on_cpu_ns = hv_sched_on_cpu(task, m->time_ns);
 }
 

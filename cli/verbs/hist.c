@@ -1,17 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace hist: how long calls of a function take. It is record with the format histogram. */
+/* hvtrace hist: how long calls of a function take, and how long it is from an event to the one that
+ * ends it. It is record with the format histogram. */
 #include <limits.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "cli/verbs/verb.h"
+#include "export/event_pairs.h"
 
-/* Words of `hvtrace record` beside those that two can be made of for each word of hist. */
+/* Words of `hvtrace record` for a word of hist, and beside these. */
+#define WORDS_EACH 4
 #define WORDS_MORE 16
 
 /* The command line of `hvtrace record`. */
 struct words {
 	char **list; /* owned; the words are not */
 	int nr;
+	char **ends; /* owned, and so are they: events that end others */
+	size_t nr_ends;
 };
+
+static void words_deinit(struct words *w)
+{
+	for (size_t i = 0; i < w->nr_ends; i++)
+		free(w->ends[i]);
+	free(w->ends);
+	free(w->list);
+}
 
 static void add(struct words *w, const char *word)
 {
@@ -22,6 +37,47 @@ static void add_option(struct words *w, const char *option, const char *value)
 {
 	add(w, option);
 	add(w, value);
+}
+
+/* EVENT is SYSTEM:NAME. False: nothing is known that ends it. */
+static bool add_event(struct words *w, const char *event)
+{
+	const char *name = strchr(event, ':') + 1;
+	HV_AUTO_FREE char *system = hv_format("%.*s", (int)(name - 1 - event), event);
+	HV_AUTO_TEXT struct hv_text end = {0};
+
+	if (!hv_event_pair_end(system, name, &end))
+		return false;
+	add_option(w, "-e", event);
+	w->ends[w->nr_ends] = hv_format("%s:%s", system, end.data);
+	add_option(w, "-e", w->ends[w->nr_ends++]);
+	return true;
+}
+
+/* What is counted. False: return *RET_EXIT. */
+static bool add_subjects(struct cli *cli, char **subjects, int nr, struct words *w, int *ret_exit)
+{
+	bool has_functions = false;
+
+	for (int i = 0; i < nr; i++) {
+		if (!strchr(subjects[i], ':')) {
+			add_option(w, "-l", subjects[i]);
+			has_functions = true;
+		} else if (!add_event(w, subjects[i])) {
+			*ret_exit = usage_error(
+				cli,
+				"'%s': it is not known which event ends it: wanted *_entry, "
+				"*_enter, *_begin, *_start, syscalls:sys_enter_*, "
+				"raw_syscalls:sys_enter, block:block_rq_insert, "
+				"block:block_rq_issue, block:block_bio_queue, sched:sched_waking, "
+				"sched:sched_wakeup, host:kvm_exit or host:sched_waking",
+				subjects[i]);
+			return false;
+		}
+	}
+	if (has_functions)
+		add_option(w, "-p", "function_graph");
+	return true;
 }
 
 /* False: return *RET_EXIT. */
@@ -42,9 +98,8 @@ static bool translate(struct cli *cli, int argc, char **argv, struct words *w, i
 	}
 	if (!verb_operands(cli, argc, argv, 2, INT_MAX, ret_exit))
 		return false;
-	for (int i = optind + 1; i < argc; i++)
-		add_option(w, "-l", argv[i]);
-	add_option(w, "-p", "function_graph");
+	if (!add_subjects(cli, argv + optind + 1, argc - optind - 1, w, ret_exit))
+		return false;
 	add_option(w, "-o", "-");
 	add_option(w, "--format", format);
 	add(w, argv[optind]);
@@ -53,10 +108,12 @@ static bool translate(struct cli *cli, int argc, char **argv, struct words *w, i
 
 static int run(struct cli *cli, int argc, char **argv)
 {
-	size_t size = 2 * (size_t)argc + WORDS_MORE;
-	HV_AUTO_FREE char **list = hv_alloc(size * sizeof(*list));
-	struct words w = {.list = list};
+	size_t size = WORDS_EACH * (size_t)argc + WORDS_MORE;
+	hv_cleanup(words_deinit) struct words w = {0};
 	int exit_code;
+
+	w.list = hv_alloc(size * sizeof(*w.list));
+	w.ends = hv_alloc((size_t)argc * sizeof(*w.ends));
 
 	add(&w, argv[0]);
 	if (!translate(cli, argc, argv, &w, &exit_code))
@@ -69,17 +126,21 @@ static int run(struct cli *cli, int argc, char **argv)
 static const char help[] =
 	"Counts how long each call of a function takes, what it calls included, in powers of two,\n"
 	"and prints that after DURATION or at Ctrl-C. FUNCTION is a name or a glob; more than one\n"
-	"can be given. It is `hvtrace record` of function_graph, so settings of other users stay "
-	"as\n"
-	"they are, and a domain without a session is attached for as long.\n\n"
+	"can be given. EVENT is SYSTEM:NAME, and counted is the time until the event that ends "
+	"it:\n"
+	"irq:irq_handler_entry, block:block_rq_issue, sched:sched_waking (until the task runs),\n"
+	"raw_syscalls:sys_enter, and others whose names end in _entry, _enter, _begin or _start.\n"
+	"It is `hvtrace record`, so settings of other users stay as they are, and a domain "
+	"without\n"
+	"a session is attached for as long.\n\n"
 	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h\n"
 	"  -P PID                 count only this task of the guest\n"
-	"  -j, --json             for programs: a line of JSON for each function\n";
+	"  -j, --json             for programs: a line of JSON for each\n";
 
 const struct verb verb_hist = {
 	.name = "hist",
-	.args = "[--for=DURATION] [-P PID]... [--json] DOMAIN FUNCTION...",
-	.summary = "Show how long calls of a function take",
+	.args = "[--for=DURATION] [-P PID]... [--json] DOMAIN FUNCTION|EVENT...",
+	.summary = "Show how long calls of functions take, or events until those that end them",
 	.help = help,
 	.run = run,
 };

@@ -17,6 +17,7 @@
 #include "cli/verbs/latency/host_events.h"
 #include "cli/verbs/latency/report.h"
 #include "cli/verbs/latency/sections.h"
+#include "cli/verbs/latency/stacks.h"
 #include "cli/verbs/latency/takers.h"
 #include "cli/verbs/record/events.h"
 #include "cli/verbs/record/file.h"
@@ -33,7 +34,7 @@
 #define THRESHOLD_MIN_NS (HV_NS_PER_MS / 10)
 #define OVERHEAD_PPM	 20000 /* likewise */
 #define HOST_CLOCK	 "host-mono"
-#define COSTLY		 "raw_syscalls" /* what is given up first */
+#define COSTLY		 "raw_syscalls" /* what is given up, after the stacks */
 
 struct latency {
 	const char *spec;
@@ -45,6 +46,7 @@ struct latency {
 	struct record_file file;
 	struct hv_latency *analysis; /* owned by FILE */
 	struct latency_sections sections;
+	struct latency_stacks stacks;
 	struct latency_host host;
 	struct latency_host_events host_events;
 	int signals;	     /* fd */
@@ -193,7 +195,7 @@ static void follow_size(struct latency *r)
 static struct hv_err *put_settings(struct latency *r)
 {
 	HV_AUTO_FREE char *dir = hv_format("instances/latency-%d", (int)getpid());
-	HV_AUTO_FREE char *no_sections = NULL, *no_host_events = NULL;
+	HV_AUTO_FREE char *no_sections = NULL, *no_host_events = NULL, *no_stacks = NULL;
 	struct hv_err *err = client_mkdir(&r->session.client, dir, CLIENT_DIR_OURS);
 
 	if (err)
@@ -212,6 +214,9 @@ static struct hv_err *put_settings(struct latency *r)
 	if (!err)
 		err = put_events(r);
 	if (!err)
+		err = latency_stacks_begin(&r->stacks, &r->session.client, r->dir, &no_stacks);
+	add_gap(r, "where tasks sleep and wait", no_stacks);
+	if (!err)
 		err = latency_host_events_begin(&r->host_events, &r->session.client, r->dir,
 						&no_host_events);
 	add_gap(r, "exits, and who had the CPU of a vCPU", no_host_events);
@@ -222,7 +227,7 @@ static struct hv_err *put_settings(struct latency *r)
 
 static bool sees_host(const struct latency *r)
 {
-	return r->host.nr || r->host_events.is_on;
+	return r->host.nr_vcpus || r->host_events.is_on;
 }
 
 /* Gives up what costs most if tracing takes more of the guest's time than it may. */
@@ -241,7 +246,14 @@ static struct hv_err *look_at_load(struct latency *r)
 	load_ppm = session_stat_number(stat, "budget.load_ppm");
 	if (load_ppm > r->load_ppm)
 		r->load_ppm = load_ppm;
-	if (load_ppm <= r->max_overhead_ppm || !r->has_costly)
+	if (load_ppm <= r->max_overhead_ppm)
+		return NULL;
+	if (r->stacks.kinds) {
+		add_gap(r, "where tasks sleep and wait, from then on",
+			"tracing took more time than --max-overhead");
+		return latency_stacks_end(&r->stacks, &r->session.client, r->dir, r->analysis);
+	}
+	if (!r->has_costly)
 		return NULL;
 	r->has_costly = false;
 	hv_finders_miss_syscalls(&r->analysis->finders);
@@ -315,6 +327,7 @@ static struct hv_err *measure(struct latency *r)
 	while (!err && !has_ended(r) && !is_found(r))
 		err = turn(r, TURN_MS, &more);
 	progress_end(&progress);
+	latency_host_end(&r->host);
 	r->end_ns = hv_now_ns();
 	if (!err)
 		err = set(r, "tracing_on", "0");
@@ -364,9 +377,10 @@ static struct hv_err *trace(struct latency *r)
 	if (err)
 		return err;
 	r->analysis = hv_latency_of(r->file.export);
-	hv_latency_begin(r->analysis, r->threshold_ns, r->clock_is_hosts, r->host.nr > 0);
+	hv_latency_begin(r->analysis, r->threshold_ns, r->clock_is_hosts, r->host.nr_vcpus > 0);
 	if (r->host.counts_instructions)
 		hv_latency_begin_counted(r->analysis);
+	latency_stacks_tell(&r->stacks, r->analysis);
 	if (r->host_events.is_on)
 		hv_latency_begin_host_events(r->analysis);
 	err = in_domain_of(r, measure(r));

@@ -166,6 +166,8 @@ static void wait_until(struct top *t, uint64_t until_ns)
 			key = top_screen_key(t->screen, wait_ms);
 		else
 			poll(NULL, 0, wait_ms);
+		for (size_t i = 0; i < t->view.nr_domains; i++)
+			top_domain_turn(&t->view.domains[i]);
 		if (key == TOP_KEY_NONE)
 			continue;
 		take_key(t, key);
@@ -211,6 +213,9 @@ static struct hv_err *begin_all(struct top *t)
 
 	for (size_t i = 0; !err && !caught_signal && i < t->view.nr_domains; i++)
 		err = top_domain_begin(&t->view.domains[i], functions);
+	for (size_t i = 0; !err && !caught_signal && t->view.has_waits && i < t->view.nr_domains;
+	     i++)
+		err = top_domain_begin_waits(&t->view.domains[i]);
 	return err;
 }
 
@@ -307,6 +312,8 @@ static bool take_option(struct cli *cli, struct top *t, int option, int *ret_exi
 		add_functions(&t->functions, optarg);
 	else if (option == 'r')
 		t->view.reversed = 1;
+	else if (option == 'q')
+		t->view.has_waits = 1;
 	else if (option == 'd' &&
 		 (!duration_parse(optarg, &t->interval_ns) || t->interval_ns < INTERVAL_MIN))
 		*ret_exit = usage_error(cli, "-d: '%s' is not " DURATION_WANTED ", at least 100ms",
@@ -337,6 +344,7 @@ static bool parse(struct cli *cli, int argc, char **argv, struct top *t, int *re
 		{"delay", required_argument, NULL, 'd'},
 		{"iterations", required_argument, NULL, 'n'},
 		{"rows", required_argument, NULL, 'R'},
+		{"runqueue", no_argument, NULL, 'q'},
 		{0},
 	};
 	int option;
@@ -379,7 +387,8 @@ static const char help[] =
 	"Shows after each interval what the domains did in it: events recorded and lost, what\n"
 	"tracing cost the guest (estimated, in percent of a vCPU's time), for how long the host "
 	"ran\n"
-	"their vCPUs and let them wait, for how long they were held, and which functions were\n"
+	"their vCPUs and let them wait, for how long they were held, exits, and which functions "
+	"were\n"
 	"called how often and for how long, what they call included. On a terminal it takes keys:\n"
 	"h, t, a, n, d sort by hits, time, average, name, domain; r reverses that, and q quits.\n"
 	"Functions are counted by a profile in an instance of its own, so settings of other users\n"
@@ -387,6 +396,9 @@ static const char help[] =
 	"  -l, --functions=GLOB   count these functions; more with commas between, or more than\n"
 	"                         once. Default: what the session profiles, or has in\n"
 	"                         set_ftrace_filter, or else some that tell much and cost little\n"
+	"  --runqueue             also how long tasks wait for a vCPU, by events of the "
+	"scheduler,\n"
+	"                         while tracing takes at most 2 % of a vCPU's time\n"
 	"  -d, --delay=TIME       the interval: 2, 1.5s, 500ms, 1m (default: 1s)\n"
 	"  -n, --iterations=N     end after N tables\n"
 	"  --sort=KEY             time (default), hits, average, name or domain\n"
@@ -397,6 +409,7 @@ static const char help[] =
 const struct verb verb_top = {
 	.name = "top",
 	.args = "[-l GLOB[,GLOB]...]... [-d TIME] [-n N] [--sort=KEY] [--reverse] [--rows=N] "
+		"[--runqueue] "
 		"[--json] "
 		"DOMAIN...",
 	.summary = "Watch what domains do: events, costs, functions by time or hits",

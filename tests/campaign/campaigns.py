@@ -18,6 +18,7 @@ ALL = {}
 WRONG = "wrong: "  # begins what a campaign found and should not have; too many of these fail
 NEVER = "never: "  # likewise; a single one fails
 MACHINES = {}  # what a campaign's guest has that is not usual
+NEED_KVM = set()  # names of campaigns
 GLOBS = ("vfs_*", "do_*", "ksys_*", "*_open", "tcp_*")
 
 
@@ -239,6 +240,7 @@ class Planted:
     cause: str = ""
     fault: str = ""
     length: str = "longest_ns"  # total_ns: of several, of which the guest or the host counts the sum
+    needs_kvm: bool = False  # only the host's own events tell it
 
 
 def of_module(stall):
@@ -266,6 +268,10 @@ def quiet(t, traced):
     return cases_stalls.measure(t, traced, lambda: t.guest.run("cat /proc/uptime"), "--for=3s"), 0
 
 
+def tenant(t, traced):
+    return cases_stalls.measure_crowded(t, traced, cases_stalls.NEIGHBOUR, "400ms")
+
+
 STARVED = cases_stalls.Stall("workload starve 300 >/dev/null; echo ns 300000000", "run-queue", "tenant-program")
 PRESSED = {**COUNTED, "disk_mib": 128, "cmdline": "audit=0 psi=1"}
 DISK = {**TWO, "disk_mib": 64}
@@ -275,6 +281,8 @@ PLANTED = [Planted(what, COUNTED, of_module(stall), stall.cause, stall.fault) fo
     Planted("crowded CPU", TWO, busy(cases_stalls.measure_crowded), "vcpu-not-run", "host-scheduler", "total_ns"),
     Planted("slow disk", DISK, cases_stalls.measure_slow_disk, "block-device", "host-io", "total_ns"),
     Planted("quiet", COUNTED, quiet),
+    Planted("exit storm", TWO, cases_stalls.measure_exit_storm, "exits", "tenant-program", "passed_ns", True),
+    Planted("another tenant", TWO, busy(tenant), "vcpu-not-run", "other-tenant", "total_ns", True),
 ]
 
 
@@ -304,13 +312,15 @@ def latency_of(planted):
             time.sleep(rng.uniform(0, 0.3))
             verdict, ms = planted.measure(t, traced)
         found = judge(planted, verdict, ms)
-        said = "; ".join(f"{one['cause']} {one['fault']} {one[planted.length] / 1e6:.1f} ms" for one in verdict[:3])
+        said = "; ".join(f"{one['cause']} {one['fault']} {one.get(planted.length, 0) / 1e6:.1f} ms" for one in verdict[:3])
         t.note(f"step {t.number}: {found}; planted {ms:.1f} ms, said {said}")
         return found
 
     step.__name__ = "latency_" + planted.what.lower().replace(" ", "_")
     step.__doc__ = f"hvtrace latency, {planted.what}: what it names first, whom it blames, and whether the length is right."
     MACHINES[step.__name__] = planted.machine
+    if planted.needs_kvm:
+        NEED_KVM.add(step.__name__)
     return step
 
 

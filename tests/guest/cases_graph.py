@@ -257,9 +257,9 @@ def counts(t, traced):
 
 
 def histogram(t, traced):
-    """hvtrace hist counts every call of a task."""
+    """hvtrace hist counts every call of a task, and its system calls by raw_syscalls:sys_enter, which ends with sys_exit."""
     pid = ftrace.start_workload(t.guest, "syscalls", 50)
-    counting = t.hv.start("hist", "--json", "-P", str(pid), traced.domain, ftrace.ROUND)
+    counting = t.hv.start("hist", "--json", "-P", str(pid), traced.domain, ftrace.ROUND, "raw_syscalls:sys_enter")
     try:
         until(lambda: counts(t, traced) or counting.poll() is not None)
         ftrace.go(t.guest, pid)
@@ -267,7 +267,11 @@ def histogram(t, traced):
         out, err = counting.communicate(timeout=HANG_SECONDS)
     finally:
         counting.kill()
-    found = json.loads(out)
+    lines = [json.loads(line) for line in out.splitlines()]
+    (found,) = [line for line in lines if "function" in line]
+    calls = {line["of"]["id"]: line["calls"] for line in lines if "event" in line}
+    t.note(f"system calls by number: {calls}")
+    assert 50 in calls.values() and all(line["until"] == "raw_syscalls:sys_exit" for line in lines if "event" in line), out
     assert found["function"] == ftrace.ROUND and found["calls"] == 50 and found["unit"] == "ns", (out, err)
     assert sum(bucket["calls"] for bucket in found["buckets"]) == 50 and 0 < found["shortest"] <= found["longest"], out
 

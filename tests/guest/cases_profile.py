@@ -165,7 +165,10 @@ def top_finds_the_workload(t):
             traced.echo("set_ftrace_filter", "vfs_write")
             (other,) = json.loads(t.hv("top", "--json", "-d", "2s", "-n", "1", t.name))["domains"]
             assert [function["name"] for function in other["functions"]] == ["vfs_write"], other
-            (asked,) = json.loads(t.hv("top", "--json", "-d", "2s", "-n", "1", "-l", "*sys_read", t.name))["domains"]
+            words = ("top", "--json", "-d", "2s", "-n", "1", "--runqueue", "-l", "*sys_read")
+            (asked,) = json.loads(t.hv(*words, t.name))["domains"]
+            t.note(f"waits for a vCPU: {asked['runqueue_us']} us, {asked['no_runqueue']}")
+            assert (asked["runqueue_us"] or 0) > 0 or "2 %" in asked["no_runqueue"], asked
             assert "ksys_read" in {function["name"] for function in asked["functions"]}, asked
             assert traced.text("set_ftrace_filter") == "vfs_write\n" and traced.text("function_profile_enabled") == "0\n"
             assert t.hv("ls", t.name, "instances") == ""

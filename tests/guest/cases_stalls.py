@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
 from cases_latency import load_planted
@@ -94,6 +95,7 @@ def names(t, stall):
         one = first(verdict, stall.cause, stall.fault, ms)
         assert one["task"]["comm"] == "planted", one
         assert not stall.function or one["function"] == one["from"] == stall.function, one
+        return one
 
 
 @case(configs=COUNTED[:1])
@@ -110,8 +112,9 @@ def latency_names_a_spin_lock(t):
 
 @case(configs=COUNTED[:1])
 def latency_names_a_mutex(t):
-    """A task sleeps and has a lock that another one waits for: the tenant's kernel."""
-    names(t, STALLS["mutex"])
+    """A task sleeps and has a lock that another one waits for: the tenant's kernel, with the function that waits."""
+    one = names(t, STALLS["mutex"])
+    assert one["function"].startswith("__mutex_lock") and "param_attr_store" in one["callers"], one
 
 
 @case(configs=COUNTED[:1])
@@ -250,9 +253,28 @@ def latency_names_a_stopped_vmm(t):
         blames_host_only(verdict)
 
 
-def measure_crowded(t, traced):
-    """A busy program of higher priority shares the CPU of the first vCPU all the time. Returns the verdict, and for how
-    many milliseconds all vCPUs waited for a CPU, as the host's scheduler counts."""
+@contextlib.contextmanager
+def hog(cpu, *words):
+    """A busy program of higher priority on CPU, which begins with WORDS in its command line. Yields its pid."""
+
+    def prepare():
+        os.sched_setaffinity(0, {cpu})
+        os.nice(-19)
+
+    busy = [words[0], "-c", "while True: pass", *words[1:]]
+    with subprocess.Popen(busy, executable=sys.executable, preexec_fn=prepare) as process:
+        try:
+            yield process.pid
+        finally:
+            process.kill()
+
+
+NEIGHBOUR = ("qemu-system-x86_64", "-name", "guest=neighbour,debug-threads=on")  # the command line of another guest's VMM
+
+
+def measure_crowded(t, traced, words=("hog",), threshold="20ms"):
+    """A busy program of higher priority, whose command line begins with WORDS, shares the CPU of the first vCPU all the
+    time. Returns the verdict, and for how many milliseconds all vCPUs waited for a CPU, as the host's scheduler counts."""
     tid = vcpu_thread(t.guest.pid, 0)
     cpus = os.sched_getaffinity(tid)
     waited = []
@@ -271,14 +293,20 @@ def measure_crowded(t, traced):
 
     os.sched_setaffinity(tid, {max(cpus)})
     try:
-        with subprocess.Popen(["taskset", "-c", str(max(cpus)), "nice", "-n", "-19", "sh", "-c", "while :; do :; done"]) as hog:
-            try:
-                verdict = measure(t, traced, crowd, "--for=10m", "--threshold=20ms", until_planted=True)
-            finally:
-                hog.kill()
+        with hog(max(cpus), *words):
+            verdict = measure(t, traced, crowd, "--for=10m", f"--threshold={threshold}", until_planted=True)
     finally:
         os.sched_setaffinity(tid, cpus)
     return verdict, (waited[1] - waited[0]) / 1e6
+
+
+STORM_MS = 5000
+
+
+def measure_exit_storm(t, traced):
+    """A program on the second vCPU executes CPUID without end. Returns the verdict, and for how many milliseconds."""
+    verdict = measure(t, traced, lambda: t.guest.run(f"taskset 2 workload exits {STORM_MS}"), "--for=8s", "--threshold=400ms")
+    return verdict, STORM_MS
 
 
 @case(configs=GUEST)
@@ -315,10 +343,11 @@ def measure_slow_disk(t, traced):
 
 @case(configs=DISK)
 def latency_names_a_slow_disk(t):
-    """A disk that does four requests a second: the host's I/O."""
+    """A disk that does four requests a second: the host's I/O, and where the task sleeps for it."""
     with t.attach() as traced:
         verdict, _ = measure_slow_disk(t, traced)
         slow = [cause for cause in verdict if cause["cause"] == "block-device"]
         assert slow and slow[0]["fault"] == "host-io" and abs(slow[0]["longest_ns"] / 1e6 - SLOW_MS) < SLOW_MS / 2, verdict
         assert verdict[0]["fault"].startswith("host"), verdict
+        assert slow[0]["victim"]["cause"] == "uninterruptible" and "vfs_read" in slow[0]["victim"]["callers"], slow[0]
         blames_host_only(verdict)

@@ -3,36 +3,17 @@
 planted one, or the first one that is the host's. The nested host is itself a guest whose CPUs are taken away now and
 then, which nobody in it can see, so only stalls count that are longer than that."""
 
-import contextlib
 import os
-import subprocess
-import sys
 import time
 
 from cases_metrics import exporter, stolen
-from cases_stalls import busy_guest, first, load_plants, measure, vcpu_thread
+from cases_stalls import NEIGHBOUR, busy_guest, first, hog, load_plants, measure, measure_exit_storm, vcpu_thread
 from lib.suite import STANDARD, case
 from lib.wait import until
 
 GUEST = STANDARD[:1]
 LONG = "--threshold=400ms"
 READS = 2000000  # of the clock, which take about a second
-
-
-@contextlib.contextmanager
-def hog(cpu, *words):
-    """A busy program of higher priority on CPU, which begins with WORDS in its command line. Yields its pid."""
-
-    def prepare():
-        os.sched_setaffinity(0, {cpu})
-        os.nice(-10)
-
-    busy = [words[0], "-c", "while True: pass", *words[1:]]
-    with subprocess.Popen(busy, executable=sys.executable, preexec_fn=prepare) as process:
-        try:
-            yield process.pid
-        finally:
-            process.kill()
 
 
 def crowded(t, words):
@@ -90,7 +71,7 @@ def latency_names_interrupts_off_on_kvm(t):
 def latency_names_an_exit_storm(t):
     """A program executes CPUID without end: the tenant's program, with the reason, the vCPU and the task."""
     with t.attach() as traced:
-        verdict = measure(t, traced, lambda: t.guest.run("taskset 2 workload exits 5000"), "--for=8s", LONG)
+        verdict, _ = measure_exit_storm(t, traced)
         one = first(verdict, "exits", "tenant-program", None)
         assert one["reason"].lower() == "cpuid" and one["cpu"] == 1, one
         assert one["task"]["comm"] == "workload" and one["exits"] > 1000, one
@@ -107,7 +88,7 @@ def latency_names_who_had_the_cpu(t):
 @case(configs=GUEST)
 def latency_names_another_tenant(t):
     """The same, of a process that is the VMM of another guest: another tenant, and its domain."""
-    one, pid = crowded(t, ("qemu-system-x86_64", "-name", "guest=neighbour,debug-threads=on"))
+    one, pid = crowded(t, NEIGHBOUR)
     assert one["fault"] == "other-tenant", one
     assert (one["by"]["pid"], one["by"]["domain"]) == (pid, "neighbour"), one
 

@@ -16,6 +16,7 @@
 #define THREADS_MAX HV_OUTAGE_CPUS_MAX
 #define TEXT_LEN    512
 #define SAMPLE_MS   10
+#define LOOK_NS	    HV_NS_PER_S /* after which the VMM may have other threads */
 
 static bool read_at(int fd, char *to, size_t size)
 {
@@ -63,30 +64,72 @@ static bool look(const struct latency_thread *t, struct latency_thread *ret)
 		      &ret->nr_slices) == 3;
 }
 
-/* False: it is a vCPU's, and cannot be looked at. A kernel that keeps no account of waiting has no
+static void close_thread(struct latency_thread *t)
+{
+	hv_close_at(&t->schedstat);
+	hv_close_at(&t->stat);
+}
+
+/* False: it is gone, or cannot be looked at. A kernel that keeps no account of waiting has no
  * schedstat, or one in which nobody ever ran. */
-static bool open_thread(struct latency_host *h, uint64_t pid, const char *tid)
+static bool open_thread(uint64_t pid, const char *tid, struct latency_thread *ret)
 {
 	HV_AUTO_FD int comm = open_file(pid, tid, "comm");
-	struct latency_thread t = {.schedstat = -1, .stat = -1}, now;
-	char text[TEXT_LEN];
+	struct latency_thread now;
+	char text[TEXT_LEN] = "";
 
-	if (comm < 0 || !read_at(comm, text, sizeof(text)) || !is_vcpu(text, &t.cpu))
-		return true;
-	t.schedstat = open_file(pid, tid, "schedstat");
-	t.stat = open_file(pid, tid, "stat");
+	*ret = (struct latency_thread){.schedstat = -1, .stat = -1, .cpu = LATENCY_NO_CPU};
+	if (comm < 0 || !read_at(comm, text, sizeof(text)))
+		return false;
+	text[strcspn(text, "\n")] = '\0';
+	is_vcpu(text, &ret->cpu);
+	ret->task = hv_stall_task((uint32_t)strtoul(tid, NULL, 10), text);
+	ret->schedstat = open_file(pid, tid, "schedstat");
+	ret->stat = open_file(pid, tid, "stat");
+	return look(ret, &now) && now.nr_slices;
+}
+
+/* What is entered is H's; vCPUs come before the others. */
+static void enter_thread(struct latency_host *h, const struct latency_thread *t)
+{
 	h->threads = hv_realloc_array(h->threads, h->nr + 1, sizeof(*h->threads));
-	h->threads[h->nr++] = t;
-	return look(&t, &now) && now.nr_slices;
+	h->threads[h->nr++] = *t;
+	if (t->cpu == LATENCY_NO_CPU)
+		return;
+	h->threads[h->nr - 1] = h->threads[h->nr_vcpus];
+	h->threads[h->nr_vcpus++] = *t;
+}
+
+static bool has_thread(const struct latency_host *h, const char *tid)
+{
+	for (unsigned i = 0; i < h->nr; i++)
+		if (h->threads[i].task.pid == strtoul(tid, NULL, 10))
+			return true;
+	return false;
+}
+
+/* Enters a thread that is not known yet. False: it is a vCPU's, and cannot be looked at. Others may
+ * come and go. */
+static bool see_thread(struct latency_host *h, const char *tid)
+{
+	struct latency_thread t;
+	bool can_look;
+
+	if (has_thread(h, tid))
+		return true;
+	can_look = open_thread(h->vmm_pid, tid, &t);
+	if (can_look && (t.cpu != LATENCY_NO_CPU || h->nr - h->nr_vcpus < LATENCY_IO_MAX))
+		enter_thread(h, &t);
+	else
+		close_thread(&t);
+	return can_look || t.cpu == LATENCY_NO_CPU;
 }
 
 static void close_threads(struct latency_host *h)
 {
-	for (unsigned i = 0; i < h->nr; i++) {
-		hv_close_at(&h->threads[i].schedstat);
-		hv_close_at(&h->threads[i].stat);
-	}
-	h->nr = 0;
+	for (unsigned i = 0; i < h->nr; i++)
+		close_thread(&h->threads[i]);
+	h->nr = h->nr_vcpus = 0;
 }
 
 static bool counts_instructions(uint64_t vmm_pid)
@@ -107,10 +150,12 @@ void latency_host_open(struct latency_host *h, uint64_t vmm_pid, char **ret_why)
 	bool can_look = true;
 
 	*ret_why = NULL;
+	h->vmm_pid = vmm_pid;
+	h->looked_ns = hv_now_ns();
 	h->counts_instructions = counts_instructions(vmm_pid);
 	for (struct dirent *e; dir && can_look && h->nr < THREADS_MAX && (e = readdir(dir));)
 		if (e->d_name[0] != '.')
-			can_look = open_thread(h, vmm_pid, e->d_name);
+			can_look = see_thread(h, e->d_name);
 	/* Who sees only some of the vCPUs would blame the guest for what the host took of others.
 	 */
 	if (!can_look)
@@ -122,7 +167,7 @@ void latency_host_open(struct latency_host *h, uint64_t vmm_pid, char **ret_why)
 		*ret_why = hv_format("schedstat and stat of a vCPU's thread (of pid %" PRIu64
 				     ") cannot be read, or tell nothing",
 				     vmm_pid);
-	else if (!h->nr)
+	else if (!h->nr_vcpus)
 		*ret_why = hv_format("no thread of the VMM (pid %" PRIu64
 				     ") is named as one that runs a vCPU (QEMU: `-name "
 				     "debug-threads=on`, as libvirt starts it)",
@@ -140,6 +185,8 @@ static void end_sampler(struct latency_host *h)
 	pthread_mutex_unlock(&h->lock);
 	pthread_join(h->sampler, NULL);
 	pthread_mutex_destroy(&h->lock);
+	pthread_mutex_destroy(&h->sampling);
+	h->has_sampler = false;
 }
 
 void latency_host_deinit(struct latency_host *h)
@@ -196,8 +243,21 @@ static struct hv_outage stopped(const struct latency_thread *t, const struct lat
 	};
 }
 
-static void add(struct latency_host *h, unsigned cpu, const struct hv_outage *outage)
+/* A wait that is counted when it ends may have begun before measuring did. */
+static void cut_begin(struct hv_outage *o, uint64_t begin_ns)
 {
+	uint64_t most;
+
+	if (o->from_ns < begin_ns)
+		o->from_ns = begin_ns;
+	most = less(o->to_ns, o->from_ns);
+	o->taken_ns = o->taken_ns < most ? o->taken_ns : most;
+	o->longest_ns = o->longest_ns < most ? o->longest_ns : most;
+}
+
+static void add(struct latency_host *h, unsigned cpu, struct hv_outage *outage)
+{
+	cut_begin(outage, h->begin_ns);
 	if (!outage->taken_ns)
 		return;
 	pthread_mutex_lock(&h->lock);
@@ -206,22 +266,97 @@ static void add(struct latency_host *h, unsigned cpu, const struct hv_outage *ou
 	pthread_mutex_unlock(&h->lock);
 }
 
+/* T has the last sample that counts, and waited for longer than has passed since then: the rest
+ * was before. */
+static struct hv_outage waited_at_end(struct latency_thread *t, const struct latency_thread *now)
+{
+	uint64_t ns = less(less(now->waited_ns, t->waited_ns), now->time_ns - t->time_ns);
+	struct hv_outage o = {
+		.from_ns = less(t->time_ns, ns),
+		.to_ns = t->time_ns,
+		.taken_ns = less(ns, t->told_ns),
+		.longest_ns = less(ns, t->told_ns),
+		.why = HV_OUTAGE_WAITED,
+	};
+
+	if (ns > t->told_ns)
+		t->told_ns = ns;
+	return o;
+}
+
+/* Of the threads that run no vCPU, the one that waited most tells how long requests did. */
+static void keep_most(struct hv_outage *most, const struct hv_outage *o,
+		      const struct latency_thread *t)
+{
+	if (o->taken_ns <= most->taken_ns)
+		return;
+	*most = *o;
+	most->by = most->by_last = t->task;
+}
+
 static void sample(struct latency_host *h)
 {
+	struct hv_outage most = {0};
+
 	for (unsigned i = 0; i < h->nr; i++) {
 		struct latency_thread *t = &h->threads[i], now;
-		struct hv_outage outage;
+		struct hv_outage outage = {0}, stop = {0};
 
 		if (!look(t, &now))
 			continue;
-		if (t->has_sample) {
-			outage = waited(t, &now);
+		if (t->has_sample)
+			outage = h->has_ended ? waited_at_end(t, &now) : waited(t, &now);
+		if (t->has_sample && !h->has_ended)
+			stop = stopped(t, &now);
+		if (t->cpu == LATENCY_NO_CPU) {
+			keep_most(&most, &outage, t);
+		} else {
 			add(h, t->cpu, &outage);
-			outage = stopped(t, &now);
-			add(h, t->cpu, &outage);
+			add(h, t->cpu, &stop);
 		}
-		*t = now;
+		if (!h->has_ended)
+			*t = now;
 	}
+	add(h, LATENCY_NO_CPU, &most);
+}
+
+/* A vCPU that was plugged since is not seen, as in the trace. */
+static void see_other(struct latency_host *h, const char *tid)
+{
+	struct latency_thread t;
+
+	if (h->nr - h->nr_vcpus >= LATENCY_IO_MAX || has_thread(h, tid))
+		return;
+	if (open_thread(h->vmm_pid, tid, &t) && t.cpu == LATENCY_NO_CPU)
+		enter_thread(h, &t);
+	else
+		close_thread(&t);
+}
+
+/* Workers come and go. The vCPUs' threads stay. */
+static void look_for_threads(struct latency_host *h)
+{
+	HV_AUTO_FREE char *path = hv_format("/proc/%" PRIu64 "/task", h->vmm_pid);
+	unsigned kept = h->nr_vcpus;
+	struct latency_thread now;
+	DIR *dir;
+
+	if (h->has_ended || hv_now_ns() < h->looked_ns + LOOK_NS)
+		return;
+	h->looked_ns = hv_now_ns();
+	for (unsigned i = h->nr_vcpus; i < h->nr; i++) {
+		if (look(&h->threads[i], &now))
+			h->threads[kept++] = h->threads[i];
+		else
+			close_thread(&h->threads[i]);
+	}
+	h->nr = kept;
+	dir = opendir(path);
+	for (struct dirent *e; dir && (e = readdir(dir));)
+		if (e->d_name[0] != '.')
+			see_other(h, e->d_name);
+	if (dir)
+		closedir(dir);
 }
 
 static bool has_to_end(struct latency_host *h)
@@ -239,7 +374,10 @@ static void *run_sampler(void *arg)
 	struct latency_host *h = arg;
 
 	while (!has_to_end(h)) {
+		pthread_mutex_lock(&h->sampling);
+		look_for_threads(h);
 		sample(h);
+		pthread_mutex_unlock(&h->sampling);
 		poll(NULL, 0, SAMPLE_MS);
 	}
 	return NULL;
@@ -248,8 +386,21 @@ static void *run_sampler(void *arg)
 void latency_host_begin(struct latency_host *h)
 {
 	pthread_mutex_init(&h->lock, NULL);
+	pthread_mutex_init(&h->sampling, NULL);
 	h->outages = hv_realloc_array(NULL, LATENCY_OUTAGES_MAX, sizeof(*h->outages));
+	h->begin_ns = hv_now_ns();
+	sample(h);
 	h->has_sampler = pthread_create(&h->sampler, NULL, run_sampler, h) == 0;
+}
+
+void latency_host_end(struct latency_host *h)
+{
+	if (!h->has_sampler)
+		return;
+	pthread_mutex_lock(&h->sampling);
+	sample(h);
+	h->has_ended = true;
+	pthread_mutex_unlock(&h->sampling);
 }
 
 static void give(struct hv_latency *l, const struct latency_outage *o)
@@ -257,6 +408,10 @@ static void give(struct hv_latency *l, const struct latency_outage *o)
 	unsigned first = o->cpu == LATENCY_ALL_CPUS ? 0 : o->cpu;
 	unsigned last = o->cpu == LATENCY_ALL_CPUS ? l->host.nr_cpus : o->cpu + 1;
 
+	if (o->cpu == LATENCY_NO_CPU) {
+		hv_latency_add_vmm(l, &o->outage);
+		return;
+	}
 	for (unsigned cpu = first; cpu < last; cpu++)
 		hv_latency_add_host(l, cpu, &o->outage);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the host's scheduler says of the threads that run a guest's vCPUs: samples of their
- * /proc/PID/task/TID/schedstat and their states. That needs no tracing of the host, and works under
- * TCG, too. It does not tell which other thread had the CPU.
+/* What the host's scheduler says of the threads of a guest's VMM: samples of their
+ * /proc/PID/task/TID/schedstat and of their states. Of those that run vCPUs, it is what the host
+ * took of the vCPU; of the others, which do the I/O, how long the guest's devices waited for a CPU.
+ * That needs no tracing of the host, and works under TCG, too. It does not tell which other thread
+ * had the CPU. All of it is between latency_host_begin() and latency_host_end().
  * Leaves to others: what follows from it (latency/outages.h). */
 #pragma once
 
@@ -10,14 +12,19 @@
 #include "latency/latency.h"
 
 struct latency_thread {
-	unsigned cpu;	 /* the vCPU; LATENCY_ALL_CPUS: this thread runs all of them in turn */
-	int schedstat;	 /* fd */
-	int stat;	 /* fd */
-	bool has_sample; /* of what follows */
+	/* The vCPU; LATENCY_ALL_CPUS: this thread runs all of them in turn; LATENCY_NO_CPU: none */
+	unsigned cpu;
+	struct hv_stall_task task; /* of the host; the name is hostile */
+	int schedstat;		   /* fd */
+	int stat;		   /* fd */
+	bool has_sample;	   /* of what follows */
 	uint64_t time_ns, on_cpu_ns, waited_ns, nr_slices;
 	char state;
+	uint64_t told_ns; /* of what it waited for beyond the end of measuring */
 };
 #define LATENCY_ALL_CPUS UINT32_MAX
+#define LATENCY_NO_CPU	 (UINT32_MAX - 1)
+#define LATENCY_IO_MAX	 16 /* threads that run no vCPU; of more, the first ones are seen */
 
 /* An outage of a thread, that was not taken yet. */
 struct latency_outage {
@@ -31,11 +38,16 @@ struct latency_outage {
  * whatever the session's service waits for. */
 struct latency_host {
 	struct latency_thread *threads; /* owned */
-	unsigned nr;
+	unsigned nr;			/* those of vCPUs come first */
+	unsigned nr_vcpus;		/* of them */
+	uint64_t vmm_pid, looked_ns;
+	uint64_t begin_ns;
+	bool has_ended;		  /* what is after the last samples does not count */
 	bool counts_instructions; /* the clock of the guest goes by them (-icount) */
 	bool has_sampler;
 	pthread_t sampler;
-	pthread_mutex_t lock; /* of the following */
+	pthread_mutex_t sampling; /* by one thread at a time */
+	pthread_mutex_t lock;	  /* of the following */
 	bool ends;
 	struct latency_outage *outages; /* owned */
 	size_t nr_outages;
@@ -47,5 +59,7 @@ void latency_host_open(struct latency_host *h, uint64_t vmm_pid, char **ret_why)
 void latency_host_deinit(struct latency_host *h);
 /* Begins to take samples. H stays where it is from now on. */
 void latency_host_begin(struct latency_host *h);
+/* What is from now on does not count: only waits that go on still are looked at until they end. */
+void latency_host_end(struct latency_host *h);
 /* Gives L the outages since the last call. */
 void latency_host_take(struct latency_host *h, struct hv_latency *l);

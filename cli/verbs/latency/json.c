@@ -39,9 +39,10 @@ static void add_stack(json_object *o, const struct hv_stall *s)
 {
 	json_object *list;
 
-	if (s->kind != HV_STALL_SECTION)
+	if (s->kind != HV_STALL_SECTION && !s->end[0])
 		return;
-	json_object_object_add(o, "from", string(s->name, sizeof(s->name)));
+	if (s->kind == HV_STALL_SECTION)
+		json_object_object_add(o, "from", string(s->name, sizeof(s->name)));
 	json_object_object_add(o, "function", string(s->end, sizeof(s->end)));
 	list = json_object_new_array();
 	for (unsigned i = 0; i < HV_STALL_CALLERS && s->callers[i][0]; i++)
@@ -93,6 +94,25 @@ static void add_faults(json_object *o, const struct hv_stall *s)
 	add_number(o, "passed_ns", s->to_ns - s->from_ns);
 }
 
+static void add_syscall(json_object *o, const struct hv_stall *s)
+{
+	HV_AUTO_TEXT struct hv_text name = {0};
+
+	latency_add_syscall(&name, s);
+	add_number(o, "number", s->number);
+	add_text(o, "system_call", &name);
+}
+
+static void add_victim(json_object *o, const struct hv_stall *s)
+{
+	json_object *victim;
+
+	add_task(o, "victim", &s->task);
+	victim = json_object_object_get(o, "victim");
+	add_string(victim, "cause", latency_word_kind(s));
+	add_stack(victim, s);
+}
+
 static json_object *cause_of(const struct latency_report *r, const struct hv_cause *c)
 {
 	HV_AUTO_TEXT struct hv_text words = {0}, command = {0};
@@ -121,10 +141,16 @@ static json_object *cause_of(const struct latency_report *r, const struct hv_cau
 		add_searches(o, s);
 	if (s->kind == HV_STALL_FAULTS)
 		add_faults(o, s);
+	if (s->kind == HV_STALL_SYSCALL)
+		add_syscall(o, s);
+	if (s->kind == HV_STALL_IO_DEVICE)
+		add_number(o, "vmm_waited_ns", c->vmm_ns);
+	if (c->vmm_ns)
+		add_task(o, "vmm", &c->vmm);
 	add_stack(o, s);
 	add_number(o, "victims", c->nr_victims);
 	if (c->victim.task.pid)
-		add_task(o, "victim", &c->victim.task);
+		add_victim(o, &c->victim);
 	if (r->tells_before)
 		add_before(o, r, c);
 	latency_add_command(&command, r, c);

@@ -26,6 +26,8 @@ const char *latency_word_kind(const struct hv_stall *s); /* one word, for progra
 const char *latency_word_fault(enum hv_fault fault);	 /* likewise */
 const char *latency_phrase_fault(enum hv_fault fault);	 /* for people */
 void latency_add_cause(struct hv_text *out, const struct hv_latency *l, const struct hv_cause *c);
+/* The name of a system call, or its number. */
+void latency_add_syscall(struct hv_text *out, const struct hv_stall *s);
 void latency_add_task(struct hv_text *out, const struct hv_stall_task *task);
 void latency_add_time(struct hv_text *out, uint64_t ns);
 /* Up to LATENCY_BEFORE slices of tasks that ran on the vCPU of C before it, the last one first. */

@@ -4,6 +4,16 @@
 #include "base/clock.h"
 #include "cli/verbs/latency/report.h"
 
+#define VMM_PART 10 /* one part of so many of a request is told */
+
+static void add_callers(struct hv_text *out, const struct hv_stall *s)
+{
+	for (unsigned i = 0; i < HV_STALL_CALLERS && s->callers[i][0]; i++) {
+		hv_text_add(out, " <- ");
+		hv_text_add_guest(out, s->callers[i], sizeof(s->callers[i]));
+	}
+}
+
 static void add_where(struct hv_text *out, const struct hv_stall *s)
 {
 	if (s->kind == HV_STALL_SECTION) {
@@ -12,10 +22,11 @@ static void add_where(struct hv_text *out, const struct hv_stall *s)
 		hv_text_add(out, " to ");
 		hv_text_add_guest(out, s->end, sizeof(s->end));
 	}
-	for (unsigned i = 0; i < HV_STALL_CALLERS && s->callers[i][0]; i++) {
-		hv_text_add(out, " <- ");
-		hv_text_add_guest(out, s->callers[i], sizeof(s->callers[i]));
+	if (s->kind != HV_STALL_SECTION && s->end[0]) {
+		hv_text_add(out, "\n   in ");
+		hv_text_add_guest(out, s->end, sizeof(s->end));
 	}
+	add_callers(out, s);
 }
 
 /* Who was kept, and where. */
@@ -31,6 +42,17 @@ static void add_who(struct hv_text *out, const struct hv_stall *s)
 		return;
 	hv_text_add(out, ", ");
 	latency_add_task(out, &s->task);
+}
+
+/* Short waits are everywhere. */
+static void add_vmm(struct hv_text *out, const struct hv_cause *c)
+{
+	if (VMM_PART * c->vmm_ns < c->longest.length_ns || !c->vmm_ns)
+		return;
+	hv_text_add(out, "; meanwhile ");
+	latency_add_task(out, &c->vmm);
+	hv_text_add(out, " of the VMM waited for a CPU of the host for ");
+	latency_add_time(out, c->vmm_ns);
 }
 
 static void add_counts(struct hv_text *out, const struct hv_cause *c)
@@ -65,6 +87,7 @@ static void add_counts(struct hv_text *out, const struct hv_cause *c)
 		hv_text_add(out, "; besides, the host did not run the vCPU for ");
 		latency_add_time(out, c->host_ns);
 	}
+	add_vmm(out, c);
 	if (!c->nr_victims)
 		return;
 	hv_text_printf(out, "; %" PRIu64 " other stall%s followed from it, the longest ",
@@ -75,6 +98,11 @@ static void add_counts(struct hv_text *out, const struct hv_cause *c)
 		latency_add_task(out, &c->victim.task);
 	}
 	hv_text_printf(out, " (%s)", latency_word_kind(&c->victim));
+	if (!c->victim.end[0] || c->victim.kind == HV_STALL_SECTION)
+		return;
+	hv_text_add(out, "\n   it was in ");
+	hv_text_add_guest(out, c->victim.end, sizeof(c->victim.end));
+	add_callers(out, &c->victim);
 }
 
 static void add_more(struct hv_text *out, const struct latency_report *r, const struct hv_cause *c)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <inttypes.h>
+#include <limits.h>
+#include <seccomp.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "cli/verbs/latency/report.h"
@@ -73,6 +76,21 @@ void latency_add_task(struct hv_text *out, const struct hv_stall_task *task)
 	else
 		hv_text_add(out, task->pid ? "<...>" : "<idle>");
 	hv_text_printf(out, "-%" PRIu32, task->pid);
+}
+
+/* Guests whose events can be recorded are of this architecture. A 32-bit program has numbers of its
+ * own, which the event does not tell apart. */
+void latency_add_syscall(struct hv_text *out, const struct hv_stall *s)
+{
+	char *name = s->number <= INT_MAX
+			     ? seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, (int)s->number)
+			     : NULL;
+
+	if (name)
+		hv_text_add(out, name);
+	else
+		hv_text_printf(out, "%" PRIu64, s->number);
+	free(name);
 }
 
 static void add_softirq(struct hv_text *out, uint64_t number)
@@ -179,7 +197,9 @@ void latency_add_cause(struct hv_text *out, const struct hv_latency *l, const st
 		add_runqueue(out, s);
 		return;
 	case HV_STALL_SYSCALL:
-		hv_text_printf(out, "system call %" PRIu64 " kept the vCPU", s->number);
+		hv_text_add(out, "system call ");
+		latency_add_syscall(out, s);
+		hv_text_add(out, " kept the vCPU");
 		return;
 	case HV_STALL_SLEEP:
 		hv_text_add(out, "a sleep that no signal ends");

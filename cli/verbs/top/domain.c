@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/kvm_exits.h"
 #include "cli/session_stat.h"
 
 #define NAME_MAX_BYTES 64
-#define ANSWER_S       10 /* for a look */
+#define ANSWER_S       10    /* for a look */
+#define WAITS_PPM      20000 /* of a vCPU's time: what takes more is not measured */
 
 /* Functions of which every kernel has some: files, network, memory, tasks, and those that wait.
  * None is called so often that counting it costs much. */
@@ -36,6 +38,8 @@ static void look_deinit(struct top_look *l)
 void top_domain_deinit(struct top_domain *d)
 {
 	own_session_close(&d->session);
+	top_waits_deinit(&d->waits);
+	hv_close_at(&d->exits);
 	free(d->name);
 	free(d->dir);
 	free(d->no_functions);
@@ -219,16 +223,21 @@ static struct hv_err *measure_load(struct top_domain *d)
 
 struct hv_err *top_domain_open(struct top_domain *d, const struct cli *cli, const char *spec)
 {
+	struct hv_err *err = own_session_open(cli, spec, &d->session);
+
 	d->spec = spec;
-	return own_session_open(cli, spec, &d->session);
+	if (!err)
+		err = in_domain_of(d, ask_whom(d));
+	/* It is root's alone; who has no rights sees no exits. */
+	if (!err)
+		d->exits = kvm_exits_open(KVM_DEBUGFS, d->vmm);
+	return err;
 }
 
 struct hv_err *top_domain_begin(struct top_domain *d, const char *functions)
 {
-	struct hv_err *err = ask_whom(d);
+	struct hv_err *err = measure_load(d);
 
-	if (!err)
-		err = measure_load(d);
 	if (!err)
 		err = try_profile(d, functions);
 	if (!err)
@@ -244,6 +253,8 @@ struct hv_err *top_domain_close(struct top_domain *d)
 		return NULL;
 	err = client_limit(client_of(d), 0);
 	if (!err)
+		err = top_waits_end(&d->waits, client_of(d), NULL);
+	if (!err)
 		err = end_profile(d);
 	hv_err_keep_first(&err, own_session_end(&d->session));
 	return in_domain_of(d, err);
@@ -254,6 +265,20 @@ struct hv_err *top_domain_close(struct top_domain *d)
 static void count(void *ctx, const char *name, uint64_t hits, double time_us)
 {
 	top_counts_add(ctx, name, hits, time_us);
+}
+
+static struct hv_err *look_at_waits(struct top_domain *d)
+{
+	struct top_look *l = &d->now;
+	struct hv_err *err = top_waits_take(&d->waits, client_of(d));
+
+	if (err)
+		return err;
+	l->has_waits = top_waits_get(&d->waits, &l->waits);
+	if (l->has_waits && l->load_ppm > WAITS_PPM)
+		err = top_waits_end(&d->waits, client_of(d),
+				    "tracing took more than 2 % of a vCPU's time");
+	return err;
 }
 
 static struct hv_err *look(struct top_domain *d)
@@ -272,6 +297,10 @@ static struct hv_err *look(struct top_domain *d)
 	l->has_load = session_stat_member(o, "budget.load_ppm") != NULL;
 	l->load_ppm = session_stat_number(o, "budget.load_ppm");
 	l->has_time = vcpu_time_read(d->vmm, &l->time);
+	l->has_exits = kvm_exits_read(d->exits, &l->nr_exits);
+	err = look_at_waits(d);
+	if (err)
+		return err;
 	if (d->dir)
 		err = profile_read(client_of(d), d->dir, d->nr_vcpus, 0, count, &l->counts);
 	top_counts_join(&l->counts);
@@ -291,6 +320,22 @@ static void end(struct top_domain *d, struct hv_err *err)
 	d->ended = hv_text_take(&why);
 	own_session_close(&d->session);
 	d->session = (struct own_session)OWN_SESSION_NONE;
+}
+
+struct hv_err *top_domain_begin_waits(struct top_domain *d)
+{
+	static unsigned nr;
+	HV_AUTO_FREE char *dir = hv_format("instances/top-waits-%d-%u", (int)getpid(), ++nr);
+
+	return in_domain_of(d, top_waits_begin(&d->waits, client_of(d), dir));
+}
+
+void top_domain_turn(struct top_domain *d)
+{
+	struct hv_err *err = d->ended ? NULL : top_waits_take(&d->waits, client_of(d));
+
+	if (err)
+		end(d, err);
 }
 
 void top_domain_look(struct top_domain *d)

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/verbs/top/look.h"
 
+#include <math.h>
+
 #include "base/clock.h"
 
-#define CALL_NS 26 /* of a profiled call and its return; docs/performance.md, bench/stub */
+#define NS_PER_US 1e3
+#define CALL_NS	  26 /* of a profiled call and its return; docs/performance.md, bench/stub */
 
 /* A count that is less than before began anew. */
 static uint64_t grown(uint64_t before, uint64_t now)
@@ -26,6 +29,24 @@ static uint64_t calls_of(const struct top_look *l)
 	return sum;
 }
 
+/* Nobody waited: both stay unknown. */
+static void add_waits(const struct hv_wait_times *before, const struct hv_wait_times *now,
+		      struct top_rates *ret)
+{
+	uint64_t nr[HV_WAIT_TIMES_BOUNDS + 1], all = 0, sum = 0;
+	unsigned i = 0;
+
+	for (unsigned k = 0; k <= HV_WAIT_TIMES_BOUNDS; k++)
+		all += nr[k] = grown(before->nr[k], now->nr[k]);
+	if (!all)
+		return;
+	ret->wait_us = (double)grown(before->sum_ns, now->sum_ns) / (double)all / NS_PER_US;
+	for (sum = nr[0]; sum * 100 < all * 99; sum += nr[i])
+		i++;
+	ret->wait_99_us = i < HV_WAIT_TIMES_BOUNDS ? (double)hv_wait_times_bounds_ns[i] / NS_PER_US
+						   : INFINITY;
+}
+
 void top_look_rates(const struct top_look *before, const struct top_look *now,
 		    struct top_rates *ret)
 {
@@ -41,6 +62,9 @@ void top_look_rates(const struct top_look *before, const struct top_look *now,
 		.cost = -1,
 		.run = -1,
 		.steal = -1,
+		.exits_per_s = -1,
+		.wait_us = -1,
+		.wait_99_us = -1,
 	};
 	if (n->has_load)
 		ret->cost = (double)n->load_ppm / 1e4 +
@@ -49,4 +73,8 @@ void top_look_rates(const struct top_look *before, const struct top_look *now,
 		ret->run = percent((double)grown(b->time.run_ns, n->time.run_ns), seconds);
 		ret->steal = percent((double)grown(b->time.wait_ns, n->time.wait_ns), seconds);
 	}
+	if (b->has_exits && n->has_exits)
+		ret->exits_per_s = (double)grown(b->nr_exits, n->nr_exits) / seconds;
+	if (b->has_waits && n->has_waits)
+		add_waits(&b->waits, &n->waits, ret);
 }

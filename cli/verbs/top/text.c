@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DOMAIN_WIDTH 16
-#define NUMBER_WIDTH 8
+#define DOMAIN_WIDTH  16
+#define NUMBER_WIDTH  8
+#define EXITS_WIDTH   7
+#define WHY_MAX_BYTES 256
 
 /* A percentage, or "-" where it is not known. */
 static void add_percent(struct hv_text *t, double value)
@@ -19,7 +21,25 @@ static void add_percent(struct hv_text *t, double value)
 		hv_text_printf(t, " %*.2f", NUMBER_WIDTH, value);
 }
 
-static void add_domain(struct hv_text *t, const struct top_domain *d)
+/* In units, or "-" where it is not known. */
+static void add_count(struct hv_text *t, double value, int width)
+{
+	if (value < 0)
+		hv_text_printf(t, " %*s", width, "-");
+	else if (isinf(value))
+		hv_text_printf(t, " %*s", width, ">5 s");
+	else
+		hv_text_printf(t, " %*.0f", width, value);
+}
+
+static void add_no_waits(struct hv_text *t, const char *why)
+{
+	hv_text_printf(t, "%-*s no run queue: ", DOMAIN_WIDTH, "");
+	hv_text_add_guest(t, why, WHY_MAX_BYTES);
+	hv_text_add(t, "\n");
+}
+
+static void add_domain(struct hv_text *t, const struct top_domain *d, unsigned has_waits)
 {
 	struct top_rates r;
 
@@ -34,12 +54,20 @@ static void add_domain(struct hv_text *t, const struct top_domain *d)
 	add_percent(t, r.cost);
 	add_percent(t, r.run);
 	add_percent(t, r.steal);
-	hv_text_printf(t, " %*.3f\n", NUMBER_WIDTH, r.held_ms);
+	hv_text_printf(t, " %*.3f", NUMBER_WIDTH, r.held_ms);
+	add_count(t, r.exits_per_s, EXITS_WIDTH);
+	if (has_waits) {
+		add_count(t, r.wait_us, NUMBER_WIDTH);
+		add_count(t, r.wait_99_us, NUMBER_WIDTH);
+	}
+	hv_text_add(t, "\n");
 	if (r.nr_not_counted)
 		hv_text_printf(t, "%-*s not counted: %" PRIu64 " call%s\n", DOMAIN_WIDTH, "",
 			       r.nr_not_counted, hv_plural(r.nr_not_counted));
 	if (d->no_functions)
 		hv_text_printf(t, "%-*s no functions: %s\n", DOMAIN_WIDTH, "", d->no_functions);
+	if (d->waits.why)
+		add_no_waits(t, d->waits.why);
 }
 
 static void add_row(struct hv_text *t, const struct top_view *v, const struct top_row *row)
@@ -53,11 +81,15 @@ static void add_row(struct hv_text *t, const struct top_view *v, const struct to
 
 void top_text_lines(const struct top_view *v, struct hv_text *ret)
 {
-	hv_text_printf(ret, "%-*s %*s %*s %*s %*s %*s %*s\n", DOMAIN_WIDTH, "DOMAIN",
+	hv_text_printf(ret, "%-*s %*s %*s %*s %*s %*s %*s %*s", DOMAIN_WIDTH, "DOMAIN",
 		       NUMBER_WIDTH + 2, "EVENTS/s", NUMBER_WIDTH, "LOST", NUMBER_WIDTH, "COST %",
-		       NUMBER_WIDTH, "vCPU %", NUMBER_WIDTH, "STEAL %", NUMBER_WIDTH, "HELD ms");
+		       NUMBER_WIDTH, "vCPU %", NUMBER_WIDTH, "STEAL %", NUMBER_WIDTH, "HELD ms",
+		       EXITS_WIDTH, "EXITS/s");
+	if (v->has_waits)
+		hv_text_printf(ret, " %*s %*s", NUMBER_WIDTH, "RUNQ us", NUMBER_WIDTH, "99 % us");
+	hv_text_add(ret, "\n");
 	for (size_t i = 0; i < v->nr_domains; i++)
-		add_domain(ret, &v->domains[i]);
+		add_domain(ret, &v->domains[i], v->has_waits);
 	if (!v->table.nr)
 		return;
 	hv_text_printf(ret, "%-*s %-*s %10s %13s %13s\n", DOMAIN_WIDTH, "DOMAIN", PROFILE_NAME_MAX,
@@ -131,6 +163,12 @@ static json_object *domain_object(const struct top_view *v, size_t index)
 	put(o, "vcpu_percent", number(r.run));
 	put(o, "steal_percent", number(r.steal));
 	put(o, "held_ms", number(r.held_ms));
+	put(o, "exits_per_s", number(r.exits_per_s));
+	if (v->has_waits) {
+		put(o, "runqueue_us", number(r.wait_us));
+		put(o, "runqueue_99_us", number(r.wait_99_us));
+		put(o, "no_runqueue", d->waits.why ? string(d->waits.why) : NULL);
+	}
 	put(o, "not_counted", json_object_new_uint64(r.nr_not_counted));
 	put(o, "no_functions", d->no_functions ? string(d->no_functions) : NULL);
 	put(o, "functions", functions_of(v, index));

@@ -12,7 +12,8 @@ struct top_view {
 	struct top_table table; /* of all of them, sorted */
 	enum top_key key;
 	unsigned reversed;
-	unsigned rows_max; /* functions that are shown */
+	unsigned rows_max;  /* functions that are shown */
+	unsigned has_waits; /* for a vCPU, are wanted */
 };
 
 /* A table of domains, and, if there is any, one of functions. Each line ends with a newline. */

@@ -32,6 +32,21 @@ hvtrace echo fake function_profile_enabled 1
 top -n 1 fake
 hvtrace echo fake control grow
 top -n 1 fake
+echo '# the run queue'
+top -n 1 --runqueue fake
+top fake --runqueue >$RUN.out &
+top=$!
+has_line $RUN.out 'fake .*'
+dir=instances/top-waits-$top-1
+for f in set_event tracing_on; do hvtrace cat fake $dir/$f; done
+hvtrace echo fake control load 30000
+has_line $RUN.out ' *no run queue: .*'
+hvtrace ls fake instances
+kill $top
+wait $top 2>/dev/null
+grep 'no run queue' $RUN.out | head -1
+rm $RUN.out
+hvtrace echo fake control load 0
 echo '# two'
 hvtrace attach other
 top -n 1 other --sort=domain fake

@@ -2,6 +2,7 @@
 /* What each analyser finds in a list of events, and what it does not. */
 #include <check.h>
 
+#include "latency/due_stacks.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/latency/planted.h"
 
@@ -327,6 +328,108 @@ START_TEST(without_switches_nothing_is_said_of_tasks)
 END_TEST
 
 /* A guest may say that it has any number of tasks, requests and vCPUs. */
+/* M comes, and then the stack CALLER. */
+static void see_with_stack(struct hv_moment m, uint64_t caller)
+{
+	struct hv_stall_stack stack = {{caller, caller + 1}};
+
+	SEE(m);
+	hv_finders_stack(&finders, &m, &stack);
+}
+
+START_TEST(where_tasks_sleep_and_wait)
+{
+	struct hv_moment late = sw(0, 3, 7, HV_LEFT_UNINTERRUPTIBLE, 0);
+	struct hv_stall_stack stack = {{300}};
+
+	SEE(sw(0, 1, 0, 0, 7));
+	see_with_stack(late, 100);
+	SEE(wake(1, 90, 3, 7), sw(0, 91, 0, 0, 7));
+	ck_assert_uint_eq(only(HV_STALL_SLEEP, 3, 90, 7)->stack.callers[0], 100);
+	ck_assert_uint_eq(stalls.list[0].stack.callers[1], 101);
+	hv_stalls_clear(&stalls);
+	/* The next sleep has none, and one that comes now is of the first one. */
+	SEE(sw(0, 103, 7, HV_LEFT_UNINTERRUPTIBLE, 0));
+	hv_finders_stack(&finders, &late, &stack);
+	SEE(wake(1, 190, 3, 7), sw(0, 191, 0, 0, 7));
+	ck_assert_uint_eq(only(HV_STALL_SLEEP, 103, 190, 7)->stack.callers[0], 0);
+	hv_stalls_clear(&stalls);
+	/* A mutex is waited for by spinning first. */
+	see_with_stack(numbered(HV_MOMENT_LOCK, 0, 200, 7, 0xffff), 400);
+	see_with_stack(numbered(HV_MOMENT_LOCK, 0, 202, 7, 0xffff), 500);
+	SEE(numbered(HV_MOMENT_LOCK_END, 0, 230, 7, 0xffff));
+	ck_assert_uint_eq(only(HV_STALL_LOCK, 200, 230, 7)->stack.callers[0], 400);
+	hv_stalls_clear(&stalls);
+	SEE(numbered(HV_MOMENT_LOCK, 0, 240, 7, 0xffff),
+	    numbered(HV_MOMENT_LOCK_END, 0, 260, 7, 0xffff));
+	ck_assert_uint_eq(only(HV_STALL_LOCK, 240, 260, 7)->stack.callers[0], 0);
+}
+END_TEST
+
+/* The longest of several. */
+START_TEST(where_memory_is_looked_for)
+{
+	SEE(sw(0, 1, 0, 0, 7));
+	see_with_stack(at(HV_MOMENT_RECLAIM, 0, 2, 7), 100);
+	SEE(at(HV_MOMENT_RECLAIM_END, 0, 4, 7));
+	see_with_stack(at(HV_MOMENT_RECLAIM, 0, 5, 7), 200);
+	SEE(at(HV_MOMENT_RECLAIM_END, 0, 15, 7));
+	see_with_stack(at(HV_MOMENT_RECLAIM, 0, 16, 7), 300);
+	SEE(at(HV_MOMENT_RECLAIM_END, 0, 18, 7));
+	hv_finders_end(&finders, 20 * MS);
+	ck_assert_uint_eq(stalls.nr, 1);
+	ck_assert_uint_eq(stalls.list[0].stack.callers[0], 200);
+}
+END_TEST
+
+static void is_due(unsigned cpu, uint32_t pid, uint64_t ms, enum hv_moment_kind kind,
+		   struct hv_due_stacks *d)
+{
+	const struct hv_moment *m = hv_due_stacks_take(d, cpu, pid, ms * MS);
+
+	if (kind == HV_NR_MOMENTS)
+		ck_assert_ptr_null(m);
+	else
+		ck_assert_int_eq(m->kind, kind);
+}
+
+START_TEST(stacks_are_of_the_last_event_of_their_task)
+{
+	const struct hv_moment sleeps = sw(0, 1, 7, HV_LEFT_UNINTERRUPTIBLE, 0);
+	const struct hv_moment waits = numbered(HV_MOMENT_LOCK, 0, 2, 7, 5);
+	const struct hv_moment idles = sw(0, 1, 7, 1, 0);
+	const struct hv_moment others = numbered(HV_MOMENT_LOCK, 0, 2, 8, 5);
+	struct hv_due_stacks d;
+
+	hv_due_stacks_init(&d, 1);
+	hv_due_stacks_see(&d, &sleeps);
+	is_due(0, 7, 1, HV_NR_MOMENTS, &d); /* nobody records them */
+	d.kinds = 1u << HV_MOMENT_SWITCH | 1u << HV_MOMENT_LOCK;
+	hv_due_stacks_see(&d, &sleeps);
+	hv_due_stacks_see(&d, &waits);
+	is_due(1, 7, 2, HV_NR_MOMENTS, &d);
+	is_due(0, 7, 2, HV_MOMENT_LOCK, &d);
+	is_due(0, 7, 2, HV_MOMENT_SWITCH, &d);
+	is_due(0, 7, 2, HV_NR_MOMENTS, &d);
+	hv_due_stacks_see(&d, &idles);
+	is_due(0, 7, 2, HV_NR_MOMENTS, &d);
+	hv_due_stacks_see(&d, &sleeps);
+	hv_due_stacks_see(&d, &others);
+	is_due(0, 7, 2, HV_MOMENT_SWITCH, &d);
+	hv_due_stacks_see(&d, &sleeps);
+	hv_due_stacks_lose(&d, 0);
+	is_due(0, 7, 2, HV_NR_MOMENTS, &d);
+	hv_due_stacks_see(&d, &sleeps);
+	is_due(0, 7, 20, HV_NR_MOMENTS, &d); /* that of a section's end */
+	for (unsigned i = 0; i < 10; i++)
+		hv_due_stacks_see(&d, &waits);
+	for (unsigned i = 0; i < HV_DUE_STACKS_MAX; i++)
+		is_due(0, 7, 2, HV_MOMENT_LOCK, &d);
+	is_due(0, 7, 2, HV_NR_MOMENTS, &d);
+	hv_due_stacks_deinit(&d);
+}
+END_TEST
+
 START_TEST(tables_are_bounded)
 {
 	for (uint32_t pid = 1; pid < 300000; pid++) {
@@ -369,6 +472,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_worker_of_the_kernel_looks_for_memory);
 	tcase_add_test(tc, nothing_follows_from_what_was_lost);
 	tcase_add_test(tc, without_switches_nothing_is_said_of_tasks);
+	tcase_add_test(tc, where_tasks_sleep_and_wait);
+	tcase_add_test(tc, where_memory_is_looked_for);
+	tcase_add_test(tc, stacks_are_of_the_last_event_of_their_task);
 	tcase_add_test(tc, tables_are_bounded);
 }
 

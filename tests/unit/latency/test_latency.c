@@ -3,6 +3,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "base/guard.h"
 #include "latency/latency.h"
 #include "tests/lib/run_suite.h"
 
@@ -114,8 +115,48 @@ START_TEST(what_is_years_ahead_keeps_nothing_waiting)
 }
 END_TEST
 
+/* The scheduler's own functions, by which every task sleeps, are left out; an address may be the
+ * first one behind its function. */
+START_TEST(stacks_have_names)
+{
+	static const char kallsyms[] =
+		"ffffffff81000000 T __traceiter_sched_switch\nffffffff81000100 T __schedule\n"
+		"ffffffff81000200 T schedule_timeout\nffffffff81000300 T wait_for_common\n"
+		"ffffffff81000400 T schedule_user\nffffffff81000500 T vfs_read\n";
+	const struct hv_export_head head = {
+		.nr_cpus = 1, .page_bytes = 4096, .kallsyms = {kallsyms, sizeof(kallsyms) - 1}};
+	const struct hv_export_config config = {.path = "none", .fd = -1};
+	struct hv_stall s = {
+		.kind = HV_STALL_SLEEP,
+		.length_ns = 20000000,
+		.to_ns = 20000000,
+		.stack = {{0xffffffff81000050, 0xffffffff81000150, 0xffffffff81000250,
+			   0xffffffff81000400, 0xffffffff81000450, 0xffffffff81000550}},
+	};
+	struct hv_verdict *verdict = hv_alloc(sizeof(*verdict));
+	struct hv_export *x;
+
+	ck_assert_ptr_null(hv_latency_format.open(&config, &head, &x));
+	hv_latency_begin(hv_latency_of(x), 10000000, true, false);
+	hv_stalls_add(&hv_latency_of(x)->stalls, &s);
+	s.stack.callers[0] = 16; /* no symbol */
+	s.kind = HV_STALL_LOCK;
+	hv_stalls_add(&hv_latency_of(x)->stalls, &s);
+	hv_latency_verdict(hv_latency_of(x), verdict);
+	ck_assert_uint_eq(verdict->nr, 2);
+	ck_assert_str_eq(verdict->list[1].longest.end, "wait_for_common");
+	ck_assert_str_eq(verdict->list[1].longest.callers[0], "schedule_user");
+	ck_assert_str_eq(verdict->list[1].longest.callers[1], "vfs_read");
+	ck_assert_str_eq(verdict->list[1].longest.callers[2], "");
+	ck_assert_str_eq(verdict->list[0].longest.end, "");
+	hv_latency_format.free(x);
+	free(verdict);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, stacks_have_names);
 	tcase_add_test(tc, no_task_has_the_largest_pid);
 	tcase_add_test(tc, names_are_bounded);
 	tcase_add_test(tc, what_is_years_ahead_keeps_nothing_waiting);

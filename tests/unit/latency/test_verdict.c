@@ -8,7 +8,7 @@
 #include "latency/verdict.h"
 
 static struct hv_stalls stalls;
-static struct hv_outages host;
+static struct hv_outages host, vmm;
 static struct hv_verdict verdict;
 static enum hv_host_view view;
 
@@ -17,11 +17,13 @@ static void begin(void)
 	stalls = (struct hv_stalls){0};
 	view = HV_HOST_SEEN;
 	hv_outages_init(&host, 2);
+	hv_outages_init(&vmm, 1);
 }
 
 static void end(void)
 {
 	hv_outages_deinit(&host);
+	hv_outages_deinit(&vmm);
 	hv_stalls_deinit(&stalls);
 }
 
@@ -53,6 +55,7 @@ static void find(void)
 {
 	hv_verdict_find(&(struct hv_verdict_input){.stalls = &stalls,
 						   .host = &host,
+						   .vmm = &vmm,
 						   .view = view,
 						   .threshold_ns = 10 * MS,
 						   .slack_ns = 20 * MS},
@@ -440,9 +443,60 @@ START_TEST(text_of_a_section)
 }
 END_TEST
 
+/* For TAKEN of the time a thread of the VMM that runs no vCPU waited for a CPU. */
+static void vmm_waits(uint64_t from, uint64_t to, uint64_t taken)
+{
+	struct hv_outage o = {from * MS, to * MS, taken * MS, taken * MS, HV_OUTAGE_WAITED};
+
+	o.by = o.by_last = hv_stall_task(77, "IO iothread1");
+	hv_outages_add(&vmm, 0, &o);
+}
+
+START_TEST(a_request_waits_for_a_thread_of_the_vmm)
+{
+	plant(HV_STALL_IO_DEVICE, 0, 100, 300, 7);
+	vmm_waits(50, 250, 120);
+	find();
+	ck_assert_uint_eq(verdict.nr, 1);
+	ck_assert_int_eq(verdict.list[0].fault, HV_FAULT_HOSTS_SCHEDULER);
+	ck_assert_uint_eq(verdict.list[0].longest.length_ns, 200 * MS);
+	ck_assert_uint_eq(verdict.list[0].vmm_ns, 120 * MS);
+	ck_assert_str_eq(verdict.list[0].vmm.comm, "IO iothread1");
+}
+END_TEST
+
+START_TEST(a_request_waits_for_the_storage)
+{
+	plant(HV_STALL_IO_DEVICE, 0, 100, 300, 7);
+	vmm_waits(90, 140, 30);
+	vmm_waits(400, 900, 500);
+	find();
+	ck_assert_int_eq(verdict.list[0].fault, HV_FAULT_HOSTS_IO);
+	ck_assert_uint_eq(verdict.list[0].vmm_ns, 30 * MS);
+	view = HV_HOST_UNSEEN;
+	vmm_waits(100, 300, 200);
+	find();
+	ck_assert_int_eq(verdict.list[0].fault, HV_FAULT_HOSTS_IO);
+	ck_assert_uint_eq(verdict.list[0].vmm_ns, 0);
+}
+END_TEST
+
+/* The guest itself is the device, and what it does for it is in the guest. */
+START_TEST(a_loop_device_does_not_wait_for_the_vmm)
+{
+	plant(HV_STALL_IO_DEVICE, 0, 100, 300, 7)->device = 7 << 20;
+	vmm_waits(100, 300, 200);
+	find();
+	ck_assert_int_eq(verdict.list[0].fault, HV_FAULT_UNKNOWN);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
+	tcase_add_test(tc, a_request_waits_for_a_thread_of_the_vmm);
+	tcase_add_test(tc, a_request_waits_for_the_storage);
+	tcase_add_test(tc, a_loop_device_does_not_wait_for_the_vmm);
 	tcase_add_test(tc, nothing);
 	tcase_add_test(tc, a_section_makes_others_wait);
 	tcase_add_test(tc, a_section_that_was_somewhen_is_nobodys);

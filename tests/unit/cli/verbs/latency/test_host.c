@@ -4,11 +4,14 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/guard.h"
 #include "base/text.h"
 #include "cli/verbs/latency/host.h"
 #include "tests/lib/run_suite.h"
@@ -31,7 +34,7 @@ static void end(void)
 START_TEST(threads_have_names)
 {
 	latency_host_open(&host, (uint64_t)getpid(), &why);
-	ck_assert_uint_eq(host.nr, 0);
+	ck_assert_uint_eq(host.nr_vcpus, 0);
 	ck_assert_ptr_nonnull(strstr(why, "debug-threads=on"));
 }
 END_TEST
@@ -40,8 +43,9 @@ START_TEST(a_thread_is_seen)
 {
 	prctl(PR_SET_NAME, "CPU 3/KVM");
 	latency_host_open(&host, (uint64_t)getpid(), &why);
-	ck_assert_uint_eq(host.nr, 1);
+	ck_assert_uint_eq(host.nr_vcpus, 1);
 	ck_assert_uint_eq(host.threads[0].cpu, 3);
+	ck_assert_str_eq(host.threads[0].task.comm, "CPU 3/KVM");
 	ck_assert_ptr_null(why);
 }
 END_TEST
@@ -84,6 +88,128 @@ START_TEST(a_vmm_may_count_instructions)
 }
 END_TEST
 
+static void put(int fd, const char *text)
+{
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	ck_assert_int_eq(pwrite(fd, text, strlen(text), 0), (ssize_t)strlen(text));
+}
+
+/* So many milliseconds a thread has waited for a CPU. */
+static void wait_for(const struct latency_thread *t, unsigned ms)
+{
+	HV_AUTO_FREE char *text = hv_format("1000 %u000000 %u\n", ms, ms + 1);
+
+	put(t->schedstat, text);
+}
+
+/* A thread that runs CPU, and whose files are the test's. */
+static struct latency_thread made(unsigned cpu)
+{
+	struct latency_thread t = {
+		.cpu = cpu,
+		.task = hv_stall_task(77, "worker"),
+		.schedstat = memfd_create("schedstat", 0),
+		.stat = memfd_create("stat", 0),
+	};
+
+	wait_for(&t, 0);
+	put(t.stat, "77 (worker) S 1");
+	return t;
+}
+
+static struct hv_latency latency;
+
+static void begin_with(unsigned cpu)
+{
+	host.threads = hv_realloc_array(NULL, 1, sizeof(*host.threads));
+	host.threads[0] = made(cpu);
+	host.nr = 1;
+	host.nr_vcpus = cpu != LATENCY_NO_CPU;
+	host.looked_ns = UINT64_MAX / 2; /* nobody looks for others */
+	hv_outages_init(&latency.host, 1);
+	hv_outages_init(&latency.vmm, 1);
+	latency_host_begin(&host);
+}
+
+/* Waits until there is something, and returns what was taken, all between the two times. */
+static uint64_t taken(const struct hv_outages *o, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t ns = 0;
+
+	while (!o->cpus[0].nr) {
+		usleep(1000);
+		latency_host_take(&host, &latency);
+	}
+	for (unsigned i = 0; i < o->cpus[0].nr; i++) {
+		const struct hv_outage *s = &o->cpus[0].spans[i];
+
+		ck_assert_uint_ge(s->from_ns, begin_ns);
+		ck_assert_uint_le(s->to_ns, end_ns);
+		ck_assert_uint_le(s->taken_ns, s->to_ns - s->from_ns);
+		ns += s->taken_ns;
+	}
+	return ns;
+}
+
+static void end_latency(void)
+{
+	hv_outages_deinit(&latency.host);
+	hv_outages_deinit(&latency.vmm);
+}
+
+START_TEST(what_was_before_measuring_does_not_count)
+{
+	uint64_t begin_ns;
+
+	begin_with(0);
+	begin_ns = host.begin_ns;
+	wait_for(&host.threads[0], 1000000);
+	ck_assert_uint_gt(taken(&latency.host, begin_ns, UINT64_MAX), 0);
+	end_latency();
+}
+END_TEST
+
+/* It waited since before the end, for an hour more than was measured. */
+START_TEST(a_wait_counts_up_to_the_end_of_measuring)
+{
+	uint64_t begin_ns, end_ns;
+
+	begin_with(0);
+	begin_ns = host.begin_ns;
+	latency_host_end(&host);
+	end_ns = hv_now_ns();
+	ck_assert_uint_eq(latency.host.cpus[0].nr, 0);
+	wait_for(&host.threads[0], 3600000);
+	ck_assert_uint_gt(taken(&latency.host, begin_ns, end_ns), 0);
+	ck_assert_uint_eq(latency.host.cpus[0].nr, 1);
+	end_latency();
+}
+END_TEST
+
+START_TEST(a_wait_after_measuring_does_not_count)
+{
+	begin_with(0);
+	latency_host_end(&host);
+	usleep(10000);
+	wait_for(&host.threads[0], 5);
+	usleep(100000);
+	latency_host_take(&host, &latency);
+	ck_assert_uint_eq(latency.host.cpus[0].nr, 0);
+	end_latency();
+}
+END_TEST
+
+START_TEST(other_threads_of_the_vmm_wait)
+{
+	begin_with(LATENCY_NO_CPU);
+	wait_for(&host.threads[0], 1000000);
+	ck_assert_uint_gt(taken(&latency.vmm, host.begin_ns, UINT64_MAX), 0);
+	ck_assert_uint_eq(latency.host.cpus[0].nr, 0);
+	ck_assert_str_eq(latency.vmm.cpus[0].spans[0].by.comm, "worker");
+	end_latency();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
@@ -91,6 +217,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_thread_is_seen);
 	tcase_add_test(tc, what_cannot_be_read_is_not_seen);
 	tcase_add_test(tc, a_vmm_may_count_instructions);
+	tcase_add_test(tc, what_was_before_measuring_does_not_count);
+	tcase_add_test(tc, a_wait_counts_up_to_the_end_of_measuring);
+	tcase_add_test(tc, a_wait_after_measuring_does_not_count);
+	tcase_add_test(tc, other_threads_of_the_vmm_wait);
 }
 
 int main(void)

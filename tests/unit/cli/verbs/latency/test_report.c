@@ -151,6 +151,64 @@ START_TEST(a_storm)
 }
 END_TEST
 
+/* A slow device, for which a task slept: where it did. */
+START_TEST(where_a_victim_was)
+{
+	verdict.list[0] = (struct hv_cause){
+		.fault = HV_FAULT_HOSTS_IO,
+		.longest = {.kind = HV_STALL_IO_DEVICE, .length_ns = 40 * MS},
+		.nr = 1,
+		.nr_victims = 1,
+		.victim = {.kind = HV_STALL_SLEEP,
+			   .length_ns = 39 * MS,
+			   .end = "folio_wait_bit_common",
+			   .callers = {"filemap_read", "vfs\x1b_read"},
+			   .task = hv_stall_task(9, "cat")},
+	};
+	latency_text(&out, &report);
+	has("the longest 39.0 ms of cat-9 (uninterruptible)\n"
+	    "   it was in folio_wait_bit_common <- filemap_read <- vfs?_read\n   more:");
+	hv_text_deinit(&out);
+	out = (struct hv_text){0};
+	latency_json(&out, &report);
+	has("\"victim\":{\"pid\":9,\"comm\":\"cat\",\"cause\":\"uninterruptible\",\"function\":"
+	    "\"folio_wait_bit_common\",\"callers\":[\"filemap_read\",\"vfs?_read\"]}");
+}
+END_TEST
+
+START_TEST(where_a_task_waits)
+{
+	verdict.list[0] = (struct hv_cause){
+		.longest = {.kind = HV_STALL_LOCK,
+			    .length_ns = 40 * MS,
+			    .end = "__mutex_lock",
+			    .callers = {"do_unlinkat"},
+			    .task = hv_stall_task(9, "rm")},
+		.nr = 1,
+	};
+	latency_text(&out, &report);
+	has("rm-9\n   fault: not known\n   in __mutex_lock <- do_unlinkat\n   once\n");
+	latency_json(&out, &report);
+	has("\"function\":\"__mutex_lock\",\"callers\":[\"do_unlinkat\"]");
+	ck_assert_ptr_null(strstr(out.data, "\"from\""));
+}
+END_TEST
+
+START_TEST(system_calls_have_names)
+{
+	verdict.list[0] = (struct hv_cause){
+		.longest = {.kind = HV_STALL_SYSCALL, .length_ns = 40 * MS, .number = 87}, .nr = 1};
+	latency_text(&out, &report);
+	has("1. system call unlink kept the vCPU: 40.0 ms");
+	verdict.list[0].longest.number = 99999;
+	latency_json(&out, &report);
+	has("\"number\":99999,\"system_call\":\"99999\"");
+	verdict.list[0].longest.number = UINT64_MAX;
+	latency_text(&out, &report);
+	has("system call 18446744073709551615 kept");
+}
+END_TEST
+
 START_TEST(no_events_of_the_host)
 {
 	latency.has_host_events = false;
@@ -170,6 +228,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, nobody);
 	tcase_add_test(tc, not_known);
 	tcase_add_test(tc, a_storm);
+	tcase_add_test(tc, where_a_victim_was);
+	tcase_add_test(tc, where_a_task_waits);
+	tcase_add_test(tc, system_calls_have_names);
 	tcase_add_test(tc, no_events_of_the_host);
 }
 

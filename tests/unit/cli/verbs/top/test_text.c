@@ -22,6 +22,8 @@ static void set_up(void)
 		.held_ns = 1000000,
 		.has_time = 1,
 		.time = {SECOND, 2 * SECOND},
+		.has_exits = 1,
+		.nr_exits = 1000,
 	};
 	domains[0].now = (struct top_look){
 		.at_ns = 3 * SECOND,
@@ -33,6 +35,8 @@ static void set_up(void)
 		.has_load = 1,
 		.has_time = 1,
 		.time = {4 * SECOND, 2 * SECOND + SECOND / 5},
+		.has_exits = 1,
+		.nr_exits = 5000,
 	};
 	domains[1] = (struct top_domain){
 		.name = (char *)"a-domain-with-a-long-name",
@@ -68,10 +72,10 @@ START_TEST(two_domains)
 	top_text_lines(&view, &text);
 	ck_assert_str_eq(
 		text.data,
-		"DOMAIN             EVENTS/s     LOST   COST %   vCPU %  STEAL %  HELD ms\n"
-		"web1                  500.5        3     2.00   150.00    10.00    0.500\n"
+		"DOMAIN             EVENTS/s     LOST   COST %   vCPU %  STEAL %  HELD ms EXITS/s\n"
+		"web1                  500.5        3     2.00   150.00    10.00    0.500    2000\n"
 		"                 not counted: 1 call\n"
-		"a-domain-with-a-        0.0        0        -        -        -    0.000\n"
+		"a-domain-with-a-        0.0        0        -        -        -    0.000       -\n"
 		"                 no functions: the profile and func_stack_trace: one at a time\n");
 }
 END_TEST
@@ -85,8 +89,8 @@ START_TEST(functions)
 	top_text_lines(&view, &text);
 	ck_assert_str_eq(
 		text.data,
-		"DOMAIN             EVENTS/s     LOST   COST %   vCPU %  STEAL %  HELD ms\n"
-		"web1                  500.5        3     3.30   150.00    10.00    0.500\n"
+		"DOMAIN             EVENTS/s     LOST   COST %   vCPU %  STEAL %  HELD ms EXITS/s\n"
+		"web1                  500.5        3     3.30   150.00    10.00    0.500    2000\n"
 		"DOMAIN           FUNCTION                             HITS       TIME ms    "
 		"AVERAGE us\n"
 		"web1             vfs_read                          1000000         3.001         "
@@ -104,7 +108,7 @@ START_TEST(one_has_ended)
 	top_text_lines(&view, &text);
 	ck_assert_str_eq(
 		text.data,
-		"DOMAIN             EVENTS/s     LOST   COST %   vCPU %  STEAL %  HELD ms\n"
+		"DOMAIN             EVENTS/s     LOST   COST %   vCPU %  STEAL %  HELD ms EXITS/s\n"
 		"a-domain-with-a- ended: the session has ended\n");
 }
 END_TEST
@@ -122,6 +126,39 @@ START_TEST(counts_that_began_anew)
 }
 END_TEST
 
+/* Of 1000 waits, 11 took longer than a microsecond. */
+START_TEST(run_queues)
+{
+	struct top_rates rates;
+
+	view.has_waits = 1;
+	domains[0].before.has_waits = domains[0].now.has_waits = 1;
+	domains[0].before.waits.nr[0] = 5;
+	domains[0].now.waits = (struct hv_wait_times){
+		.nr = {994, 1, [6] = 9, [HV_WAIT_TIMES_BOUNDS] = 1}, .sum_ns = 7000000};
+	domains[1].waits.why = (char *)"no \x1b events";
+	top_text_lines(&view, &text);
+	ck_assert_ptr_nonnull(strstr(text.data, " HELD ms EXITS/s  RUNQ us  99 % us\n"));
+	ck_assert_ptr_nonnull(strstr(text.data, "    2000        7        5\n"));
+	ck_assert_ptr_nonnull(strstr(text.data, "       -        -        -\n"));
+	ck_assert_ptr_nonnull(strstr(text.data, " no run queue: no ? events\n"));
+	domains[0].now.waits.nr[HV_WAIT_TIMES_BOUNDS] = 10000;
+	top_look_rates(&domains[0].before, &domains[0].now, &rates);
+	ck_assert(rates.wait_99_us > 1e12);
+	domains[0].now.waits = domains[0].before.waits;
+	top_look_rates(&domains[0].before, &domains[0].now, &rates);
+	ck_assert_double_lt(rates.wait_us, 0);
+	hv_text_deinit(&text);
+	text = (struct hv_text){0};
+	domains[0].now.waits.nr[1] += 2;
+	domains[0].now.waits.sum_ns += 5000;
+	top_text_json(&view, 1234, &text);
+	ck_assert_ptr_nonnull(strstr(text.data, "\"runqueue_us\":2.500,\"runqueue_99_us\":5.000,"
+						"\"no_runqueue\":null"));
+	ck_assert_ptr_nonnull(strstr(text.data, "\"no_runqueue\":\"no ? events\""));
+}
+END_TEST
+
 START_TEST(json)
 {
 	view.rows_max = 1;
@@ -134,7 +171,8 @@ START_TEST(json)
 		"000,"
 		"\"events_per_s\":500.500,\"lost\":3,\"cost_percent\":3.300,\"vcpu_percent\":150."
 		"000,"
-		"\"steal_percent\":10.000,\"held_ms\":0.500,\"not_counted\":1,\"no_functions\":"
+		"\"steal_percent\":10.000,\"held_ms\":0.500,\"exits_per_s\":2000.000,\"not_"
+		"counted\":1,\"no_functions\":"
 		"null,"
 		"\"functions\":[{\"name\":\"vfs_read\",\"hits\":1000000,\"time_us\":3000.500,"
 		"\"average_us\":0.003}]},{\"domain\":\"a-domain-with-a-long-name\","
@@ -161,6 +199,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, functions);
 	tcase_add_test(tc, one_has_ended);
 	tcase_add_test(tc, counts_that_began_anew);
+	tcase_add_test(tc, run_queues);
 	tcase_add_test(tc, json);
 	tcase_add_test(tc, json_is_utf8);
 }

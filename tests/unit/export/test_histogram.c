@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Durations from an event to the one that ends it, in pages of two vCPUs. */
+#include <check.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/guard.h"
+#include "export/export.h"
+#include "tests/lib/run_suite.h"
+#include "tree/format/raw_page.h"
+
+#define FORMAT(name, id)                                                                           \
+	"name: " name "\nID: " id "\nformat:\n"                                                    \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                     \
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"             \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"                               \
+	"\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n"
+
+enum { BEGIN = 300, END };
+
+static struct hv_export *x;
+static int out;
+
+static void open_format(const char *name)
+{
+	static const char begins[] = FORMAT("irq_handler_entry", "300");
+	static const char ends[] = FORMAT("irq_handler_exit", "301");
+	static const struct hv_export_event events[] = {
+		{"irq", {begins, sizeof(begins) - 1}},
+		{"irq", {ends, sizeof(ends) - 1}},
+	};
+	static const struct hv_export_head head = {
+		.nr_cpus = 2,
+		.page_bytes = HV_RAW_PAGE_LEN,
+		.clock = "local",
+		.events = events,
+		.nr_events = 2,
+	};
+	struct hv_export_config config = {.path = "-"};
+
+	config.fd = out = memfd_create("histogram", 0);
+	ck_assert_int_ge(out, 0);
+	ck_assert_ptr_null(hv_export_open(hv_export_find(name), &config, &head, &x));
+}
+
+/* A page of CPU with the event ID of task 7. */
+static void add(unsigned cpu, uint16_t id, uint64_t time_ns, int irq, uint64_t lost)
+{
+	uint8_t page[HV_RAW_PAGE_LEN] = {0};
+	uint32_t entry[4] = {id, 7, (uint32_t)irq};
+	struct hv_event e = {
+		.kind = HV_EVENT_GUESTS,
+		.id = id,
+		.time_ns = time_ns,
+		.lost_before = lost,
+		.entry = {(const uint8_t *)entry, sizeof(entry)},
+	};
+	struct hv_raw_page p;
+
+	hv_raw_page_init(&p, &hv_raw_layout_known, page, HV_RAW_DATA_LEN);
+	ck_assert(hv_raw_page_add(&p, &e));
+	hv_raw_page_finish(&p);
+	ck_assert_ptr_null(hv_export_add(x, cpu, (struct hv_span){page, sizeof(page)}));
+}
+
+static void check_text(const char *wanted)
+{
+	char text[2048] = "";
+
+	ck_assert_ptr_null(hv_export_end(x));
+	hv_export_free(x);
+	ck_assert_int_ge(pread(out, text, sizeof(text) - 1, 0), 0);
+	close(out);
+	ck_assert_str_eq(text, wanted);
+}
+
+/* The page of the end comes first, since it is of a vCPU with a smaller number. */
+START_TEST(an_event_ends_on_another_vcpu)
+{
+	open_format("histogram-json");
+	add(0, END, 2000, -1, 0);
+	add(1, BEGIN, 1000, -1, 0);
+	ck_assert_ptr_null(hv_export_turn(x));
+	add(1, BEGIN, 5000, 11, 0);
+	add(1, END, 5600, 11, 0);
+	ck_assert_ptr_null(hv_export_turn(x));
+	check_text("{\"version\":1,\"event\":\"irq:irq_handler_entry\",\"until\":\"irq:irq_handler_"
+		   "exit\",\"of\":{\"irq\":-1},\"unit\":\"ns\",\"calls\":1,\"total\":1000,"
+		   "\"shortest\":1000,\"longest\":1000,\"buckets\":[{\"from\":512,\"calls\":1}]}\n"
+		   "{\"version\":1,\"event\":\"irq:irq_handler_entry\",\"until\":\"irq:irq_handler_"
+		   "exit\",\"of\":{\"irq\":11},\"unit\":\"ns\",\"calls\":1,\"total\":600,"
+		   "\"shortest\":600,\"longest\":600,\"buckets\":[{\"from\":512,\"calls\":1}]}\n");
+}
+END_TEST
+
+START_TEST(what_is_lost_is_told)
+{
+	open_format("histogram");
+	add(0, BEGIN, 1000, 11, 0);
+	add(0, BEGIN, 1500, 12, 3);
+	add(0, END, 2000, 11, 0);
+	add(0, END, 2500, 12, 0);
+	check_text("irq:irq_handler_entry irq=12 until irq_handler_exit: 1 time, average 1 us, "
+		   "shortest 1 us, longest 1 us, in all 1 us\n"
+		   "      512 ns .. 1.02 us               1 "
+		   "|@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n\n"
+		   "1 time, events were lost: what was under way then is not counted\n");
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, an_event_ends_on_another_vcpu);
+	tcase_add_test(tc, what_is_lost_is_told);
+}
+
+int main(void)
+{
+	return run_suite("histogram", add_tests);
+}
