@@ -8,6 +8,7 @@
 #include "export/formats.h"
 #include "export/page_merge.h"
 #include "export/sink.h"
+#include "tracer/events/host_event.h"
 
 #define SCHEMA_VERSION 1
 
@@ -218,6 +219,8 @@ static void add_event(struct jsonl *j, const struct hv_merged *m)
 		       e.pid);
 	hv_text_add(out, ",\"comm\":");
 	add_name(out, e.comm);
+	if (hv_host_event_is(type->id))
+		hv_text_add(out, ",\"host\":true");
 	add_rest(out, j, &e);
 	hv_text_add(out, "}\n");
 }
