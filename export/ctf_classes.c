@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tracer/events/host_event.h"
+
 #define NR_IDS	      65536
 #define NAME_MAX_LEN  128
 #define STRING_BYTES  4096	       /* no string of an event is longer */
@@ -345,6 +347,15 @@ static void begin_event(struct hv_text *out, const char *name, uint32_t id)
 	hv_text_printf(out, "; id = %" PRIu32 "; stream_id = 0; fields := struct { ", id);
 }
 
+/* The host may have an event of the same name as the guest. */
+static void begin_guests(struct hv_text *out, const struct hv_event_type *type)
+{
+	HV_AUTO_FREE char *name =
+		hv_format("%s%s", hv_host_event_is(type->id) ? "host:" : "", type->name);
+
+	begin_event(out, name, type->id);
+}
+
 /* Two kinds may have the same id, if the formats were changed. The first one counts. */
 static bool is_first(const struct hv_raw_layout *layout, unsigned kind)
 {
@@ -370,7 +381,7 @@ void hv_ctf_classes_describe(const struct hv_ctf_classes *c, struct hv_text *out
 	for (size_t i = 0; i < c->nr; i++) {
 		const struct hv_ctf_class *class = &c->list[i];
 
-		begin_event(out, class->type->name, class->type->id);
+		begin_guests(out, class->type);
 		for (size_t k = 0; k < class->nr_fields; k++)
 			describe_field(&class->fields[k], out);
 		hv_text_add(out, "}; };\n");

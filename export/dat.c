@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* trace.dat of trace-cmd, version 7, which trace-cmd and KernelShark read: the pages of each vCPU
- * as they come from trace_pipe_raw, and what is needed to understand them (dat_head.h). Quiet
+/* One trace.dat of trace-cmd, version 7, which trace-cmd and KernelShark read: the pages of each
+ * vCPU as they come from trace_pipe_raw, and what is needed to understand them (dat_head.h). Quiet
  * vCPUs' pages are joined. Where data is, and how the file is closed up: dat_place.h. */
 #include <fcntl.h>
 #include <string.h>
@@ -255,7 +255,7 @@ static struct hv_err *dat_open(const struct hv_export_config *config,
 	return NULL;
 }
 
-const struct hv_export_format hv_export_dat = {
+const struct hv_export_format hv_export_dat_one = {
 	.name = "trace.dat",
 	.suffix = ".dat",
 	.input = HV_EXPORT_PAGES,

@@ -21,6 +21,8 @@ enum { /* ids of sections and of the options that say where they are */
        DAT_UNAME = 5,
        DAT_CPU_COUNT = 8,
        DAT_VERSION = 9,
+       DAT_TRACE_ID = 11,
+       DAT_GUEST = 13,
        DAT_STRINGS = 15,
        DAT_HEADER_INFO = 16,
        DAT_FTRACE_EVENTS = 17,
@@ -200,6 +202,24 @@ static void add_date(const struct making *m, struct hv_text *out)
 		add_option(out, DAT_DATE, text, (size_t)len + 1);
 }
 
+/* In the host's file: the guest's name, the number of its file, and the threads of its vCPUs. */
+static void add_guest(const struct making *m, struct hv_text *out)
+{
+	const struct hv_export_guest *guest = m->head->guest;
+	HV_AUTO_TEXT struct hv_text body = {0};
+
+	if (!guest)
+		return;
+	add_string(&body, guest->name);
+	add_u64(&body, guest->trace_id);
+	add_u32(&body, m->head->nr_cpus);
+	for (uint32_t cpu = 0; cpu < m->head->nr_cpus; cpu++) {
+		add_u32(&body, cpu);
+		add_u32(&body, (uint32_t)guest->vcpu_tids[cpu]);
+	}
+	add_option(out, DAT_GUEST, body.data, body.len_bytes);
+}
+
 static void add_known_options(const struct making *m, struct hv_text *out)
 {
 	const struct hv_export_head *head = m->head;
@@ -214,6 +234,9 @@ static void add_known_options(const struct making *m, struct hv_text *out)
 	add_option(out, DAT_UNAME, head->kernel, strlen(head->kernel) + 1);
 	add_option(out, DAT_VERSION, head->program, strlen(head->program) + 1);
 	add_option(out, DAT_CPU_COUNT, &nr_cpus, sizeof(nr_cpus));
+	if (head->trace_id)
+		add_option(out, DAT_TRACE_ID, &head->trace_id, sizeof(head->trace_id));
+	add_guest(m, out);
 }
 
 /* The buffer without a name is the top directory's. */

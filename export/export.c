@@ -116,6 +116,11 @@ struct hv_err *hv_export_name_tasks(struct hv_export *x, struct hv_export_text s
 	return x->format->name_tasks ? x->format->name_tasks(x, saved_cmdlines) : NULL;
 }
 
+struct hv_err *hv_export_name_host(struct hv_export *x, struct hv_export_text names)
+{
+	return x->format->name_host ? x->format->name_host(x, names) : NULL;
+}
+
 struct hv_err *hv_export_turn(struct hv_export *x)
 {
 	return x->format->turn(x);

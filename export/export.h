@@ -25,6 +25,13 @@ struct hv_export_event {
 	struct hv_export_text format;
 };
 
+/* Which threads of the host run the vCPUs of a guest, of whose own file the number is TRACE_ID. */
+struct hv_export_guest {
+	const char *name; /* borrowed */
+	uint64_t trace_id;
+	const int32_t *vcpu_tids; /* borrowed; one a vCPU; -1: not known */
+};
+
 /* What is known before the first event. All is borrowed until the file is closed. */
 struct hv_export_head {
 	unsigned nr_cpus;	 /* vCPUs have the numbers 0 to NR_CPUS - 1 */
@@ -34,6 +41,8 @@ struct hv_export_head {
 	bool has_date;		 /* times of day are wanted, and CLOCK_EPOCH_NS is known */
 	const char *kernel;	 /* /proc/version of the guest, without a newline */
 	const char *program;	 /* the name and version of the program that writes */
+	uint64_t trace_id;	 /* of trace.dat, by which others refer to it; 0: none */
+	const struct hv_export_guest *guest; /* of the host's own trace.dat; borrowed, NULL: none */
 	struct hv_export_text trace_clock;
 	struct hv_export_text header_page;
 	struct hv_export_text header_event;
@@ -54,6 +63,15 @@ enum hv_compression { HV_COMPRESSION_NONE, HV_COMPRESSION_ZSTD };
 
 struct hv_stream_to; /* stream/sender.h */
 
+/* A second file, which takes the events of the host. All is borrowed until both are closed. */
+struct hv_export_host {
+	const char *path;   /* names the file in errors */
+	int fd;		    /* open for reading and writing, empty */
+	const char *kernel; /* /proc/version of the host, without a newline */
+	uint64_t trace_id;  /* of this file; not 0, and not the guest's */
+	struct hv_export_guest guest;
+};
+
 struct hv_export_config {
 	const char *path; /* "-": standard output, which is FD; names the file in errors */
 	int fd;		  /* borrowed, open for reading and writing; or a directory */
@@ -62,6 +80,8 @@ struct hv_export_config {
 	const char *inside;
 	enum hv_compression compression;
 	const struct hv_stream_to *to; /* of a stream, which has no FD; borrowed */
+	/* Of a format that HAS_HOST. NULL: events of the host stand among the guest's. Borrowed. */
+	const struct hv_export_host *host;
 	unsigned is_others; /* FD was there before: what it had stays, and it is never cut */
 };
 
@@ -71,6 +91,7 @@ struct hv_export_format {
 	enum hv_export_input input;
 	unsigned needs_seek;	   /* FD must be a file in which one can seek */
 	unsigned has_date;	   /* can say what time of day it was */
+	unsigned has_host;	   /* can have a second file of the host's events */
 	unsigned needs_no_symbols; /* neither names of functions nor the formats of tracers */
 	unsigned is_dir; /* FD must be a directory without files; it cannot be compressed */
 	struct hv_err *(*open)(const struct hv_export_config *config,
@@ -78,6 +99,7 @@ struct hv_export_format {
 	/* CPU is 0 for text. */
 	struct hv_err *(*add)(struct hv_export *x, unsigned cpu, struct hv_span data);
 	struct hv_err *(*name_tasks)(struct hv_export *x, struct hv_export_text saved_cmdlines);
+	struct hv_err *(*name_host)(struct hv_export *x, struct hv_export_text names);
 	struct hv_err *(*turn)(struct hv_export *x);
 	struct hv_err *(*end)(struct hv_export *x);
 	void (*free)(struct hv_export *x);
@@ -113,6 +135,8 @@ struct hv_err *hv_export_add(struct hv_export *x, unsigned cpu, struct hv_span d
  * and before the end. */
 struct hv_err *hv_export_name_tasks(struct hv_export *x,
 				    struct hv_export_text saved_cmdlines) hv_must_use;
+/* Says the names of the host's tasks, as above, for the second file. */
+struct hv_err *hv_export_name_host(struct hv_export *x, struct hv_export_text names) hv_must_use;
 /* All that the tree had for now was added: makes it readable. Called often. */
 struct hv_err *hv_export_turn(struct hv_export *x) hv_must_use;
 /* Completes the file. Nothing is added afterwards. */

@@ -4,10 +4,11 @@
 
 #include "export/export.h"
 
-extern const struct hv_export_format hv_export_dat;   /* dat.c: trace.dat of trace-cmd, version 7 */
-extern const struct hv_export_format hv_export_ctf;   /* ctf.c: a directory in CTF 1.8 */
-extern const struct hv_export_format hv_export_jsonl; /* jsonl.c: JSON, a line for each event */
-extern const struct hv_export_format hv_export_txt;   /* txt.c: the text of trace_pipe */
+extern const struct hv_export_format hv_export_dat;	/* dat_pair.c: trace.dat, two if need be */
+extern const struct hv_export_format hv_export_dat_one; /* dat.c: trace.dat, version 7 */
+extern const struct hv_export_format hv_export_ctf;	/* ctf.c: a directory in CTF 1.8 */
+extern const struct hv_export_format hv_export_jsonl;	/* jsonl.c: JSON, a line for each event */
+extern const struct hv_export_format hv_export_txt;	/* txt.c: the text of trace_pipe */
 /* histogram.c: durations of calls, as bars, or as JSON */
 extern const struct hv_export_format hv_export_histogram, hv_export_histogram_json;
 extern const struct hv_export_format hv_export_perfetto; /* perfetto.c: for ui.perfetto.dev */

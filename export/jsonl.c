@@ -4,10 +4,12 @@
 #include <stdio.h>
 
 #include "export/entry_value.h"
-#include "export/page_decode.h"
 #include "export/formats.h"
+#include "export/json_string.h"
+#include "export/page_decode.h"
 #include "export/page_merge.h"
 #include "export/sink.h"
+#include "tracer/events/host_event.h"
 
 #define SCHEMA_VERSION 1
 
@@ -23,38 +25,9 @@ static struct jsonl *jsonl_of(struct hv_export *x)
 	return (struct jsonl *)x;
 }
 
-/* How many of the LEFT bytes at AT are characters that stand for themselves. */
-static size_t plain_len(const char *at, size_t left)
-{
-	size_t len = 0;
-
-	while (len < left && at[len] >= ' ' && at[len] <= '~' && at[len] != '"' && at[len] != '\\')
-		len++;
-	return len;
-}
-
-/* Bytes that are not ASCII become the characters of the same number. */
-static void add_string(struct hv_text *out, const char *s, size_t len_bytes)
-{
-	hv_text_add_char(out, '"');
-	for (size_t i = 0; i < len_bytes;) {
-		size_t plain = plain_len(s + i, len_bytes - i);
-		unsigned char c = (unsigned char)s[i];
-
-		if (plain)
-			hv_text_add_bytes(out, s + i, plain);
-		else if (c == '"' || c == '\\')
-			hv_text_printf(out, "\\%c", c);
-		else
-			hv_text_printf(out, "\\u%04x", c);
-		i += plain ? plain : 1;
-	}
-	hv_text_add_char(out, '"');
-}
-
 static void add_name(struct hv_text *out, const char *s)
 {
-	add_string(out, s, strlen(s));
+	hv_json_add_string(out, s, strlen(s));
 }
 
 /* A function without a symbol is its address. */
@@ -107,7 +80,7 @@ static void add_text(struct hv_text *out, const struct hv_event *e)
 	size_t len = e->text_len;
 
 	hv_text_add(out, ",\"text\":");
-	add_string(out, e->text, len && e->text[len - 1] == '\n' ? len - 1 : len);
+	hv_json_add_string(out, e->text, len && e->text[len - 1] == '\n' ? len - 1 : len);
 }
 
 /* JSON's numbers have 53 bits. */
@@ -133,7 +106,7 @@ static void add_value(struct hv_text *out, const struct hv_entry_value *v)
 		hv_text_printf(out, "\"0x%" PRIx64 "\"", v->number);
 		return;
 	case HV_ENTRY_STRING:
-		add_string(out, (const char *)v->bytes.data, v->bytes.len_bytes);
+		hv_json_add_string(out, (const char *)v->bytes.data, v->bytes.len_bytes);
 		return;
 	case HV_ENTRY_BYTES:
 		hv_text_add(out, "\"");
@@ -218,6 +191,8 @@ static void add_event(struct jsonl *j, const struct hv_merged *m)
 		       e.pid);
 	hv_text_add(out, ",\"comm\":");
 	add_name(out, e.comm);
+	if (hv_host_event_is(type->id))
+		hv_text_add(out, ",\"host\":true");
 	add_rest(out, j, &e);
 	hv_text_add(out, "}\n");
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tracer/events/host_event.h"
+
 #define FREE_PLACE	UINT32_MAX
 #define FIELDS_MAX	256 /* of an event */
 #define SYMBOLS_MAX	(1u << 24)
@@ -265,6 +267,13 @@ static uint32_t pid_of(const struct hv_page_decode *d, struct hv_span payload)
 	return (uint32_t)value_of(&d->layout.records[HV_EVENT_FUNCTION], payload, HV_RAW_PID);
 }
 
+static bool is_of_host(struct hv_span payload)
+{
+	uint16_t id;
+
+	return hv_span_u16(payload, 0, &id) && hv_host_event_is(id);
+}
+
 bool hv_page_decode_lacks_names(const struct hv_page_decode *d, struct hv_span page)
 {
 	uint32_t pid, last = 0;
@@ -275,7 +284,7 @@ bool hv_page_decode_lacks_names(const struct hv_page_decode *d, struct hv_span p
 		return false;
 	for (; hv_raw_events_next(&r, &e); last = pid) {
 		pid = pid_of(d, e.payload);
-		if (pid != last && find_place(d, pid)->pid != pid)
+		if (!is_of_host(e.payload) && pid != last && find_place(d, pid)->pid != pid)
 			return true;
 	}
 	return false;
@@ -368,6 +377,8 @@ bool hv_page_decode_event(struct hv_page_decode *d, const struct hv_merged *m, s
 				 .entry = payload,
 				 .id = id};
 	fill_common(d, &d->layout.records[HV_EVENT_FUNCTION], payload, ret);
+	if (hv_host_event_is(id))
+		strcpy(ret->comm, HV_COMM_HOST);
 	return true;
 }
 

@@ -39,8 +39,9 @@ bool hv_page_decode_lacks_names(const struct hv_page_decode *d, struct hv_span p
 /* The type of an event. NULL: its format is not known. */
 const struct hv_event_type *hv_page_decode_type(const struct hv_page_decode *d,
 						struct hv_span payload);
-/* Makes an event of a tracer or one of the guest's own. False: its format is not known, or M is too
- * short. RET borrows M and D until the next call. */
+/* Makes an event of a tracer, one of the guest's own, or one of the host, whose task has the name
+ * HV_COMM_HOST, whatever the guest calls that of this pid. False: its format is not known, or M is
+ * too short. RET borrows M and D until the next call. */
 bool hv_page_decode_event(struct hv_page_decode *d, const struct hv_merged *m,
 			  struct hv_event *ret);
 /* The symbol at or before ADDR. NULL: there is none. */

@@ -2,9 +2,9 @@
 /* Perfetto's trace format: a sequence of TracePacket messages of its protobuf schema
  * (protos/perfetto/trace). Each task has a track with slices for the calls of function_graph and
  * instants for other events. Each vCPU has a track that shows which task it ran. Counters say how
- * many vCPUs run a task, and how many events were lost. Names of functions
- * are written once, with the first event that has them. docs/files.md says what is in the file;
- * tests/files/perfetto.proto has the part of the schema that is used here. */
+ * many vCPUs run a task, and how many events were lost. Threads of the host have tracks of their
+ * own. Names of functions are written once, with the first event that has them. docs/files.md says
+ * what is in the file; tests/files/perfetto.proto has the part of the schema that is used here. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +15,7 @@
 #include "export/page_merge.h"
 #include "export/protobuf.h"
 #include "export/sink.h"
+#include "tracer/events/host_event.h"
 
 enum { /* fields of messages */
        TRACE_PACKET = 1,
@@ -51,6 +52,10 @@ enum clock { CLOCK_REAL = 1, CLOCK_OF_PACKETS = 6 };
 
 enum event_type { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER = 4 };
 
+#define HOST_ENTRY "kvm_entry"
+#define HOST_EXIT  "kvm_exit"
+#define IN_GUEST   "in the guest"
+
 #define UNIT_COUNT    2
 #define SEQUENCE_ID   1
 #define STATE_CLEARED 1
@@ -63,6 +68,7 @@ enum event_type { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER = 4 };
 #define TRACK_TASKS (UINT64_C(3) << 32)
 #define TRACK_BUSY  (UINT64_C(4) << 32)
 #define TRACK_LOST  (TRACK_BUSY + 1)
+#define TRACK_HOST  (UINT64_C(5) << 32) /* of a thread of the host: and 1, and its id */
 #define NO_TASK	    UINT32_MAX
 
 /* What has been written: a function's name, or a task's track. */
@@ -82,10 +88,12 @@ struct perfetto {
 	struct hv_page_decode decode;
 	struct hv_page_merge merge;
 	struct known_set names, tracks;
-	uint32_t *tasks;       /* owned, one a vCPU: which task its track shows; NO_TASK: none */
-	bool sees_switches;    /* so it is known when a vCPU is idle */
-	uint64_t nr_busy;      /* vCPUs that run a task other than the idle one */
-	uint64_t nr_lost;      /* events; more, if the pages do not say how many */
+	uint32_t *tasks;    /* owned, one a vCPU: which task its track shows; NO_TASK: none */
+	bool sees_switches; /* so it is known when a vCPU is idle */
+	bool has_host;	    /* the track above those of the host's threads was written */
+	bool sees_runs;	    /* of vCPUs' threads in the guest: kvm_entry and kvm_exit are there */
+	uint64_t nr_busy;   /* vCPUs that run a task other than the idle one */
+	uint64_t nr_lost;   /* events; more, if the pages do not say how many */
 	struct hv_text packet; /* the messages that are being made */
 	struct hv_text part, inner;
 };
@@ -346,11 +354,47 @@ static struct hv_err *put_guests(struct perfetto *p, uint64_t track, const struc
 	return err;
 }
 
+/* A thread of the host has a track that is no thread's: its id may be that of a task of the guest,
+ * which would get the same track. While it runs a vCPU in the guest there is a slice. */
+static struct hv_err *put_host(struct perfetto *p, const struct hv_event *e)
+{
+	const struct hv_event_type *type = hv_catalogue_by_id(&p->decode.catalogue, e->id);
+	uint64_t track = TRACK_HOST + 1 + e->pid;
+	struct hv_err *err = NULL;
+	bool is_new;
+
+	if (!type)
+		return NULL;
+	know(&p->tracks, track, &is_new);
+	if (is_new) {
+		HV_AUTO_FREE char *name =
+			e->pid ? hv_format("thread %" PRIu32, e->pid) : hv_strdup("idle");
+
+		if (!p->has_host)
+			err = put_track(p, TRACK_HOST, 0, "host");
+		p->has_host = true;
+		if (!err)
+			err = put_track(p, track, TRACK_HOST, name);
+	}
+	if (!err && p->sees_runs && strcmp(type->name, HOST_EXIT) == 0) {
+		begin_event(p, SLICE_END, track);
+		err = end_event(p, e->time_ns);
+	}
+	if (!err)
+		err = put_named(p, INSTANT, track, e->time_ns, type->name, strlen(type->name));
+	if (!err && p->sees_runs && strcmp(type->name, HOST_ENTRY) == 0)
+		err = put_named(p, SLICE_BEGIN, track, e->time_ns, IN_GUEST, strlen(IN_GUEST));
+	return err;
+}
+
 static struct hv_err *put_event(struct perfetto *p, const struct hv_event *e)
 {
-	struct hv_err *err = put_switch(p, e);
+	struct hv_err *err;
 	uint64_t track;
 
+	if (e->kind == HV_EVENT_GUESTS && hv_host_event_is(e->id))
+		return put_host(p, e);
+	err = put_switch(p, e);
 	if (!err)
 		err = find_track(p, e, &track);
 	if (err)
@@ -433,6 +477,20 @@ static struct hv_err *put_head(struct perfetto *p, const struct hv_export_head *
 	return err;
 }
 
+/* The slices of the host's threads need both events. */
+static bool has_runs(const struct perfetto *p)
+{
+	bool has_entry = false, has_exit = false;
+
+	for (uint16_t id = HV_HOST_ID_FIRST; id < HV_HOST_ID_END; id++) {
+		const struct hv_event_type *type = hv_catalogue_by_id(&p->decode.catalogue, id);
+
+		has_entry |= type && strcmp(type->name, HOST_ENTRY) == 0;
+		has_exit |= type && strcmp(type->name, HOST_EXIT) == 0;
+	}
+	return has_entry && has_exit;
+}
+
 static void perfetto_free(struct hv_export *x)
 {
 	struct perfetto *p = perfetto_of(x);
@@ -461,6 +519,7 @@ static struct hv_err *perfetto_open(const struct hv_export_config *config,
 	p->tasks = hv_realloc_array(NULL, head->nr_cpus, sizeof(*p->tasks));
 	for (unsigned i = 0; i < head->nr_cpus; i++)
 		p->tasks[i] = NO_TASK;
+	p->sees_runs = has_runs(p);
 	err = put_head(p, head);
 	if (err) {
 		perfetto_free(&p->base);

@@ -11,6 +11,7 @@
 #include "cli/percent.h"
 #include "cli/progress.h"
 #include "cli/service/service.h"
+#include "cli/session_stat.h"
 #include "cli/spec.h"
 #include "cli/verbs/verb.h"
 
@@ -55,6 +56,20 @@ static int mount_tree(const struct cli *cli, const char *spec, const char *dir)
 	return EXIT_OK;
 }
 
+/* The session as `stat --json` shows it. */
+static int put_stat(const struct cli *cli, const char *spec)
+{
+	AUTO_CLIENT struct client c = CLIENT_NONE;
+	HV_AUTO_FREE char *text = NULL;
+	struct hv_err *err = client_connect(cli->run_dir, spec, cli->libvirt_uri, &c);
+
+	if (!err)
+		err = session_stat_text(&c, &text);
+	if (err)
+		return fail(err);
+	return put_out(text, strlen(text)) ? EXIT_FAILED : EXIT_OK;
+}
+
 /* What Ctrl-C ended dies of it, so that a script ends, too. Takes ERR. */
 static int fail_attach(struct hv_err *err)
 {
@@ -79,6 +94,7 @@ static int run(struct cli *cli, int argc, char **argv)
 		{"max-overhead", required_argument, NULL, 'o'},
 		{"for", required_argument, NULL, 'F'},
 		{"idle", required_argument, NULL, 'i'},
+		{"json", no_argument, NULL, 'j'},
 		{0},
 	};
 	struct service_config config = {
@@ -86,18 +102,20 @@ static int run(struct cli *cli, int argc, char **argv)
 	HV_AUTO_FREE char *line = NULL;
 	struct progress progress = {0};
 	const char *mount_dir = NULL;
-	bool mounts = false;
+	bool mounts = false, is_json = false;
 	struct hv_err *err;
 	int exit_code;
 	int c;
 
-	while ((c = verb_option(cli, argc, argv, "", longs, &exit_code)) != -1) {
+	while ((c = verb_option(cli, argc, argv, "j", longs, &exit_code)) != -1) {
 		if (c == VERB_OPTION_STOP)
 			return exit_code;
 		if (c == 'k') {
 			config.vmlinux_path = optarg;
 		} else if (c == 'f') {
 			config.force = true;
+		} else if (c == 'j') {
+			is_json = true;
 		} else if (c == 'm') {
 			mounts = true;
 			mount_dir = optarg;
@@ -118,6 +136,8 @@ static int run(struct cli *cli, int argc, char **argv)
 	}
 	if (!verb_operands(cli, argc, argv, 1, 1, &exit_code))
 		return exit_code;
+	if (is_json && mounts)
+		return usage_error(cli, "give either --json or --mount");
 	if (!have_root(cli))
 		return EXIT_FAILED;
 	config.spec = argv[optind];
@@ -129,6 +149,8 @@ static int run(struct cli *cli, int argc, char **argv)
 	progress_end(&progress);
 	if (err)
 		return fail_attach(err);
+	if (is_json)
+		return put_stat(cli, config.spec);
 	printf("%s\n", line);
 	return mounts ? mount_tree(cli, config.spec, mount_dir) : EXIT_OK;
 }
@@ -146,12 +168,14 @@ static const char help[] =
 	"  --idle=TIME            detach when no client was connected for this time\n"
 	"  --force                also a guest that checks its kernel's text (LKRG); irqsoff and\n"
 	"                         preemptoff also with too few places covered\n"
-	"  --mount[=DIR]          then do `hvtrace mount DOMAIN [DIR]`\n";
+	"  --mount[=DIR]          then do `hvtrace mount DOMAIN [DIR]`\n"
+	"  -j, --json             print what `hvtrace stat --json` prints\n";
 
 const struct verb verb_attach = {
 	.name = "attach",
 	.args = "[--via=auto|inject|monitor] [--patch=in-place|shadow] [--vmlinux=FILE] "
 		"[--max-overhead=PERCENT] [--for=TIME] [--idle=TIME] [--force] [--mount[=DIR]] "
+		"[--json] "
 		"DOMAIN",
 	.summary = "Start a session with a guest",
 	.help = help,

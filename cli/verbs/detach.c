@@ -2,39 +2,47 @@
 /* hvtrace detach: ends a session. */
 #include "cli/client.h"
 #include "cli/progress.h"
+#include "cli/verbs/put_report.h"
 #include "cli/verbs/verb.h"
 
 static int run(struct cli *cli, int argc, char **argv)
 {
 	AUTO_CLIENT struct client c = CLIENT_NONE;
 	struct progress progress = {0};
+	const char *spec;
+	bool is_json;
 	struct wire_frame answer;
 	struct hv_err *err;
 	int exit_code;
 
-	if (!verb_no_options(cli, argc, argv, 1, 1, &exit_code))
+	spec = verb_shown(cli, argc, argv, &is_json, &exit_code);
+	if (!spec)
 		return exit_code;
 	if (!have_root(cli))
 		return EXIT_FAILED;
-	err = client_connect(cli->run_dir, argv[optind], cli->libvirt_uri, &c);
+	err = client_connect(cli->run_dir, spec, cli->libvirt_uri, &c);
 	if (err)
 		return fail(err);
 	c.on_note = note;
-	progress_begin(&progress, 0, "detaching", argv[optind]);
+	progress_begin(&progress, 0, "detaching", spec);
 	err = client_call(&c, &(struct wire_frame){.kind = WIRE_DETACH}, &answer);
 	progress_end(&progress);
 	if (err)
 		return fail(err);
+	if (is_json)
+		return put_report(spec, (const char *)answer.data.data, answer.data.len_bytes)
+			       ? EXIT_FAILED
+			       : EXIT_OK;
 	return put_out(answer.data.data, answer.data.len_bytes) ? EXIT_FAILED : EXIT_OK;
 }
 
 static const char help[] =
 	"Every byte that was changed is put back and compared. If a task may still return\ninto a "
-	"stub, detach waits for it for up to ten seconds.\n";
+	"stub, detach waits for it for up to ten seconds.\n\n" VERB_SHOWN_HELP;
 
 const struct verb verb_detach = {
 	.name = "detach",
-	.args = "DOMAIN",
+	.args = "[--json] DOMAIN",
 	.summary = "End the session with a guest",
 	.help = help,
 	.run = run,

@@ -35,6 +35,7 @@ static void on_signal(int signo)
 struct record {
 	const char *spec;
 	const char *tracer;
+	bool is_json;	       /* the last line is an object on standard output */
 	const char *format;    /* as given; NULL: by the name of the file */
 	struct hv_text filter; /* globs, with a blank before each */
 	struct hv_text notrace;
@@ -295,11 +296,11 @@ static struct hv_err *stream(struct record *r)
 	return err;
 }
 
-/* Prints the longest section or wait to standard output, or to standard error if that is the file.
- */
+/* Prints the longest section or wait to standard output, or to standard error if that is the file
+ * or for programs. */
 static struct hv_err *print_section(struct record *r)
 {
-	int fd = r->file.is_stdout ? STDERR_FILENO : STDOUT_FILENO;
+	int fd = r->file.is_stdout || r->is_json ? STDERR_FILENO : STDOUT_FILENO;
 	struct hv_err *err;
 
 	if (!record_section_has(r->tracer) || r->out_error)
@@ -337,12 +338,18 @@ static struct hv_err *trace(struct record *r)
 	return err;
 }
 
-static void note_summary(const struct record *r)
+static void put_summary(struct record *r)
 {
+	const char *file = r->file.to ? NULL : r->file.path;
+	HV_AUTO_FREE char *json =
+		r->is_json ? summary_json(&r->summary, r->spec, file, r->file.host.path) : NULL;
 	HV_AUTO_FREE char *line =
 		summary_line(&r->summary, r->pids.len_bytes ? " by a task of -P" : "");
 
-	note(line);
+	if (json)
+		r->out_error = put_out(json, strlen(json));
+	else
+		note(line);
 }
 
 static struct hv_err *record(const struct cli *cli, struct record *r)
@@ -361,7 +368,7 @@ static struct hv_err *record(const struct cli *cli, struct record *r)
 	if (!err)
 		err = summary_end(&r->summary, &r->session.client);
 	if (!err && r->summary.counted && !r->out_error)
-		note_summary(r);
+		put_summary(r);
 	hv_err_keep_first(&err, own_session_end(&r->session));
 	hv_err_keep_first(&err, record_command_result(&r->command));
 	return err;
@@ -440,6 +447,8 @@ static bool take_option(struct cli *cli, struct record *r, int option, int *ret_
 		*ret_exit = usage_error(cli, "-P: '%s' is not a process id", optarg);
 	else if (option == 'o')
 		r->file.path = optarg;
+	else if (option == 'j')
+		r->is_json = true;
 	else if (option == 'D')
 		r->file.has_date = true;
 	else if (option == 'F')
@@ -487,6 +496,8 @@ static int choose_format(const struct cli *cli, struct record *r)
 
 	if (!r->file.path && (r->format || r->file.compression))
 		return usage_error(cli, "%s needs -o FILE", r->format ? "--format" : "--compress");
+	if (r->is_json && (!r->file.path || strcmp(r->file.path, "-") == 0))
+		return usage_error(cli, "--json needs -o FILE: standard output is for the events");
 	if (!r->file.path && r->file.has_date)
 		return usage_error(cli, "--date needs -o FILE");
 	if (!r->file.path || r->file.to || record_file_choose(&r->file, r->format, &why))
@@ -571,13 +582,14 @@ static const char help[] =
 	"  --format=FORMAT        trace.dat, perfetto, ctf, jsonl, text or histogram (durations\n"
 	"                         of function_graph's calls), whatever the name of FILE\n"
 	"  --compress             compress FILE by zstd\n"
+	"  -j, --json             the last line is an object on standard output\n"
 	"  --date                 times in FILE are, or can be shown as, the guest's times of "
 	"day\n";
 
 const struct verb verb_record = {
 	.name = "record",
-	.args = RECORD_ARGS
-	"DOMAIN [--max-overhead=PERCENT] [-o FILE [--date]] [--for=DURATION | -- COMMAND...]",
+	.args = RECORD_ARGS "DOMAIN [--max-overhead=PERCENT] [-o FILE [--date] [--json]] "
+			    "[--for=DURATION | -- COMMAND...]",
 	.summary = "Trace for a while, to standard output or a file, and put the settings back",
 	.help = help,
 	.run = run,

@@ -9,10 +9,11 @@
 
 /* The options that say what is recorded, and for how long: letters as for getopt, long options, and
  * their help. */
-#define RECORD_LETTERS "p:e:f:k:l:n:g:P:"
+#define RECORD_LETTERS "p:e:f:k:l:n:g:P:j"
 #define RECORD_LONGS                                                                               \
 	{"filter", required_argument, NULL, 'f'}, {"marks", no_argument, NULL, 'M'},               \
-		{"date", no_argument, NULL, 'D'}, {"for", required_argument, NULL, 'T'},           \
+		{"date", no_argument, NULL, 'D'}, {"json", no_argument, NULL, 'j'},                \
+		{"for", required_argument, NULL, 'T'},                                             \
 	{                                                                                          \
 		"max-overhead", required_argument, NULL, 'O'                                       \
 	}

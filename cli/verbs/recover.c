@@ -12,6 +12,7 @@
 #include "cli/rundir.h"
 #include "cli/service/recovery.h"
 #include "cli/spec.h"
+#include "cli/verbs/put_report.h"
 #include "cli/verbs/verb.h"
 #include "vmm/hosttrace/instance.h"
 
@@ -162,27 +163,31 @@ static int run(struct cli *cli, int argc, char **argv)
 	struct progress progress = {0};
 	struct hv_err *err;
 	int exit_code;
+	bool is_json;
+	const char *spec = verb_shown(cli, argc, argv, &is_json, &exit_code);
 
-	if (!verb_no_options(cli, argc, argv, 1, 1, &exit_code))
+	if (!spec)
 		return exit_code;
 	if (!have_root(cli))
 		return EXIT_FAILED;
-	progress_begin(&progress, 0, "recovering", argv[optind]);
-	err = recover(cli, argv[optind], &r);
+	progress_begin(&progress, 0, "recovering", spec);
+	err = recover(cli, spec, &r);
 	progress_end(&progress);
-	if (r.done.report.data)
+	if (is_json && !err)
+		put_report(spec, r.done.report.data, r.done.report.len_bytes);
+	else if (r.done.report.data)
 		printf("%s", r.done.report.data);
 	hv_text_deinit(&r.done.report);
-	return fail_if(explain(err, argv[optind]));
+	return fail_if(explain(err, spec));
 }
 
 static const char help[] = "Reads the journal in the region shared with the guest, and undoes only "
 			   "changes that\nare clearly hvtrace's. If a task may still return into a "
-			   "stub, recover waits for it\nfor up to ten seconds.\n";
+			   "stub, recover waits for it\nfor up to ten seconds.\n\n" VERB_SHOWN_HELP;
 
 const struct verb verb_recover = {
 	.name = "recover",
-	.args = "DOMAIN",
+	.args = "[--json] DOMAIN",
 	.summary = "Undo what a service that died left in a guest",
 	.help = help,
 	.run = run,

@@ -13,6 +13,7 @@
 
 #define ZSTD_MAGIC "\x28\xb5\x2f\xfd"
 #define DAT_MAGIC  "\x17\x08\x44tracing"
+#define FILES_MAX  64
 
 /* A file that is shown as it is, after decompression. */
 struct plain {
@@ -112,37 +113,84 @@ static struct hv_err *show_dir(const struct plain *p)
 	return hv_err_new(EISDIR, "%s: a directory, but no trace in CTF", p->path);
 }
 
-static struct hv_err *show(struct plain *p)
+struct report_options {
+	const char *const *paths;
+	size_t nr_paths;
+	enum report_as as;
+};
+
+/* Only lines of JSON are JSON; other text is not looked at. */
+static struct hv_err *show_plain(struct plain *p, const struct report_options *o)
+{
+	bool is_zstd = begins_with(p, ZSTD_MAGIC, sizeof(ZSTD_MAGIC) - 1);
+
+	if (o->as == REPORT_JSON && !is_zstd && !begins_with(p, "{", 1))
+		return hv_err_new(ENOTSUP,
+				  "%s: --json is for trace.dat and for files in JSON lines",
+				  p->path);
+	return put_all(p, is_zstd);
+}
+
+static struct hv_err *show(struct plain *p, const struct report_options *o)
 {
 	struct hv_err *err;
 	struct stat st;
 
 	if (fstat(p->fd, &st) == 0 && S_ISDIR(st.st_mode))
-		return show_dir(p);
+		return o->as == REPORT_JSON
+			       ? hv_err_new(ENOTSUP,
+					    "%s: --json is for trace.dat and for files in JSON "
+					    "lines",
+					    p->path)
+			       : show_dir(p);
 	err = fill(p);
 	if (err)
 		return err;
 	if (begins_with(p, DAT_MAGIC, sizeof(DAT_MAGIC) - 1))
-		return report_dat(p->path);
-	return put_all(p, begins_with(p, ZSTD_MAGIC, sizeof(ZSTD_MAGIC) - 1));
+		return report_dat(o->paths, o->nr_paths, o->as);
+	if (o->nr_paths > 1)
+		return hv_err_new(EINVAL, "%s: no trace.dat: only those can be shown together",
+				  p->path);
+	return show_plain(p, o);
+}
+
+static bool parse(struct cli *cli, int argc, char **argv, struct report_options *ret, int *ret_exit)
+{
+	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {0}};
+	int option;
+
+	while ((option = verb_option(cli, argc, argv, "j", longs, ret_exit)) != -1) {
+		if (option == VERB_OPTION_STOP)
+			return false;
+		ret->as = REPORT_JSON;
+	}
+	if (!verb_operands(cli, argc, argv, 1, FILES_MAX, ret_exit))
+		return false;
+	ret->paths = (const char *const *)argv + optind;
+	ret->nr_paths = (size_t)(argc - optind);
+	if (ret->as != REPORT_JSON || ret->nr_paths == 1)
+		return true;
+	*ret_exit = usage_error(cli, "--json is for one FILE");
+	return false;
 }
 
 static int run(struct cli *cli, int argc, char **argv)
 {
+	struct report_options o = {0};
 	struct plain p = {0};
 	struct hv_err *err;
 	int exit_code;
 
-	if (!verb_no_options(cli, argc, argv, 1, 1, &exit_code))
+	if (!parse(cli, argc, argv, &o, &exit_code))
 		return exit_code;
-	p.path = argv[optind];
+	p.path = o.paths[0];
 	p.fd = open(p.path, O_RDONLY | O_CLOEXEC);
 	if (p.fd < 0)
 		return fail(hv_err_new(errno, "%s: %s", p.path, strerror(errno)));
 	p.stream = ZSTD_createDStream();
 	if (!p.stream)
 		abort();
-	err = show(&p);
+	err = show(&p, &o);
 	plain_deinit(&p);
 	if (err)
 		return fail(err);
@@ -153,11 +201,14 @@ static const char help[] =
 	"Shows a file that `hvtrace record -o FILE` wrote: trace.dat and CTF as lines of text, "
 	"text and\nJSON lines as they are, each of them also compressed. Of Perfetto's files it "
 	"says "
-	"what shows\nthem. No guest is needed, nor root.\n";
+	"what shows\nthem. No guest is needed, nor root. Several trace.dat files, as a guest's and "
+	"that of its\nhost's events, are shown in one order.\n\n"
+	"  -j, --json             trace.dat: a line of JSON for each event, with the members that\n"
+	"                         `record --format=jsonl` writes\n";
 
 const struct verb verb_report = {
 	.name = "report",
-	.args = "FILE",
+	.args = "[--json] FILE...",
 	.summary = "Show a file that record wrote",
 	.help = help,
 	.run = run,

@@ -184,14 +184,15 @@ static const char help[] =
 	"  -P PID                 trace only this task of the guest\n"
 	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h\n"
 	"  --max-overhead=PERCENT tracing takes no more of a vCPU's time\n"
-	"  --date                 the collector's files have the guest's times of day\n";
+	"  --date                 the collector's files have the guest's times of day\n"
+	"  -j, --json             the last line is an object on standard output\n";
 
 const struct verb verb_stream = {
 	.name = "stream",
-	.args = RECORD_ARGS
-	"--to=HOST[:PORT] [--key=FILE] [--tcp | --dev=DEVICE] [--mtu=BYTES] [--compress] [--date] "
-	"DOMAIN "
-	"[--max-overhead=PERCENT] [--for=DURATION | -- COMMAND...]",
+	.args = RECORD_ARGS "--to=HOST[:PORT] [--key=FILE] [--tcp | --dev=DEVICE] [--mtu=BYTES] "
+			    "[--compress] [--date] [--json] "
+			    "DOMAIN "
+			    "[--max-overhead=PERCENT] [--for=DURATION | -- COMMAND...]",
 	.summary = "Trace, and send the events to a collector",
 	.help = help,
 	.run = run,

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "cli/session_stat.h"
+#include "export/json_string.h"
+
+#define VERSION 1
 
 void summary_deinit(struct summary *s)
 {
@@ -132,4 +135,31 @@ char *summary_line(const struct summary *s, const char *who)
 	if (s->not_traced)
 		hv_text_printf(&line, "; put back, to limit the overhead: %s", s->not_traced);
 	return hv_text_take(&line);
+}
+
+static void add_text(struct hv_text *out, const char *key, const char *text)
+{
+	if (!text)
+		return;
+	hv_text_printf(out, ",\"%s\":", key);
+	hv_json_add_string(out, text, strlen(text));
+}
+
+char *summary_json(const struct summary *s, const char *domain, const char *file,
+		   const char *host_file)
+{
+	HV_AUTO_TEXT struct hv_text out = {0};
+
+	hv_text_printf(&out,
+		       "{\"version\":%d,\"events\":%" PRIu64 ",\"lost\":%" PRIu64
+		       ",\"held_ns\":%" PRIu64 ",\"functions\":%" PRIu64 ",\"refused\":%" PRIu64,
+		       VERSION, s->nr_events, s->nr_lost, s->held_ns, s->nr_patched, s->nr_refused);
+	if (s->has_section)
+		hv_text_printf(&out, ",\"longest_us\":%" PRIu64, s->longest_us);
+	add_text(&out, "domain", domain);
+	add_text(&out, "file", file);
+	add_text(&out, "host_file", host_file);
+	add_text(&out, "not_traced", s->not_traced);
+	hv_text_add(&out, "}\n");
+	return hv_text_take(&out);
 }

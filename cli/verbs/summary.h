@@ -27,6 +27,10 @@ struct hv_err *summary_begin(struct summary *s, struct client *c) hv_must_use;
 /* Counts the events of the instance DIR, all of which were read. */
 struct hv_err *summary_count(struct summary *s, struct client *c, const char *dir) hv_must_use;
 struct hv_err *summary_end(struct summary *s, struct client *c) hv_must_use;
+/* Returns an object with a newline (docs/schema/record.json), which the caller frees. FILE and
+ * HOST_FILE may be NULL. */
+char *summary_json(const struct summary *s, const char *domain, const char *file,
+		   const char *host_file) hv_must_use;
 /* Returns the line; the caller frees it. If there were no events it says why. WHO is empty, or says
  * whose calls were recorded. */
 char *summary_line(const struct summary *s, const char *who) hv_must_use;

@@ -4,9 +4,9 @@
  * identifiers, control characters, losses, a field that is not in its event, and a clock that goes
  * back.
  *
- *       make_traces DIR     DIR/t.jsonl, DIR/t.ctf, DIR/t.pftrace
+ *       make_traces DIR     DIR/t.jsonl, DIR/t.ctf, DIR/t.dat, DIR/t.pftrace
  *
- * The last one has switches of tasks, too. */
+ * The last two have switches of tasks, too. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +55,11 @@ static const char switch_format[] = "name: sched_switch\nID: 302\nformat:\n" COM
 				    "\tfield:char next_comm[8];\toffset:8;\tsize:8;\tsigned:0;\n"
 				    "\tfield:pid_t next_pid;\toffset:16;\tsize:4;\tsigned:1;\n"
 				    "\nprint fmt: \"\"\n";
+
+static const char header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+				  "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+				  "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+				  "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
 
 struct own_entry {
 	uint16_t type;
@@ -205,7 +210,7 @@ static int write_format(const struct hv_export_head *head, const char *name, con
 	if (!err) {
 		add_tracers(x);
 		add_own(x);
-		if (strcmp(name, "perfetto") == 0)
+		if (strcmp(name, "perfetto") == 0 || strcmp(name, "trace.dat") == 0)
 			add_switches(x);
 		err = hv_export_end(x);
 	}
@@ -231,10 +236,12 @@ int main(int argc, char **argv)
 		.kernel = "Linux \"6.1\"",
 		.program = "make_traces",
 		.trace_clock = {"[mono]\n", 7},
+		.header_page = {header_page, sizeof(header_page) - 1},
+		.header_event = {"\n", 1},
 		.kallsyms = {kallsyms, sizeof(kallsyms) - 1},
 		.events = events,
 	};
-	HV_AUTO_FREE char *jsonl = NULL, *ctf = NULL, *pftrace = NULL;
+	HV_AUTO_FREE char *jsonl = NULL, *ctf = NULL, *dat = NULL, *pftrace = NULL;
 	int bad;
 
 	if (argc != 2 || c->nr > EVENTS_MAX)
@@ -253,9 +260,11 @@ int main(int argc, char **argv)
 	jsonl = hv_format("%s/t.jsonl", argv[1]);
 	ctf = hv_format("%s/t.ctf", argv[1]);
 	pftrace = hv_format("%s/t.pftrace", argv[1]);
+	dat = hv_format("%s/t.dat", argv[1]);
 	mkdir(ctf, 0700);
 	bad = write_format(&head, "jsonl", jsonl, open(jsonl, O_RDWR | O_CREAT | O_TRUNC, 0600)) |
 	      write_format(&head, "ctf", ctf, open(ctf, O_RDONLY | O_DIRECTORY)) |
+	      write_format(&head, "trace.dat", dat, open(dat, O_RDWR | O_CREAT | O_TRUNC, 0600)) |
 	      write_format(&head, "perfetto", pftrace,
 			   open(pftrace, O_RDWR | O_CREAT | O_TRUNC, 0600));
 	for (size_t i = 0; i < c->nr; i++)

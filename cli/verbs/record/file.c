@@ -100,6 +100,7 @@ static struct hv_export_config config_of(const struct record_file *f)
 		.compression = f->compression,
 		.to = f->to,
 		.is_others = f->is_stdout,
+		.host = f->host.path ? &f->host.host : NULL,
 	};
 }
 
@@ -195,13 +196,18 @@ static struct hv_err *write_names(struct record_file *f, struct client *c)
 	if (err)
 		return client_error(NAMES, err);
 	hv_text_add(&names, "");
-	return hv_export_name_tasks(f->export,
-				    (struct hv_export_text){names.data, names.len_bytes});
+	err = hv_export_name_tasks(f->export, (struct hv_export_text){names.data, names.len_bytes});
+	if (err || !f->host.path)
+		return err;
+	hv_text_clear(&names);
+	record_host_add_names(&f->host, &names);
+	hv_text_add(&names, "");
+	return hv_export_name_host(f->export, (struct hv_export_text){names.data, names.len_bytes});
 }
 
 struct hv_err *record_file_begin(struct record_file *f, struct client *c, const char *dir)
 {
-	const struct hv_export_config config = config_of(f);
+	struct hv_export_config config;
 	struct hv_err *err = f->format->needs_no_symbols ? record_head_read_events(&f->head, c, dir)
 							 : record_head_read(&f->head, c, dir);
 
@@ -210,6 +216,9 @@ struct hv_err *record_file_begin(struct record_file *f, struct client *c, const 
 		err = of_session(c, record_head_read_date(&f->head, c));
 	if (!err)
 		err = empty(f);
+	if (!err && f->format->has_host)
+		err = record_host_open(&f->host, c, f->path, &f->head.head);
+	config = config_of(f);
 	if (!err)
 		err = hv_export_open(f->format, &config, &f->head.head, &f->export);
 	if (!err)
@@ -306,6 +315,7 @@ void record_file_deinit(struct record_file *f)
 {
 	if (f->is_new && !f->export)
 		unlinkat(AT_FDCWD, f->path, f->format->is_dir ? AT_REMOVEDIR : 0);
+	record_host_deinit(&f->host, f->export != NULL);
 	hv_export_free(f->export);
 	record_head_deinit(&f->head);
 	hv_close_at(&f->fd);

@@ -6,6 +6,7 @@
 
 #include "cli/client.h"
 #include "cli/verbs/record/head.h"
+#include "cli/verbs/record/host.h"
 
 struct record_file {
 	const char *path; /* borrowed; "-": standard output. NULL: there is no file */
@@ -17,6 +18,7 @@ struct record_file {
 	bool is_stdout;
 	bool is_new; /* did not exist before; removed again if nothing is recorded */
 	struct record_head head;
+	struct record_host host;  /* the second file, if there is one */
 	struct hv_export *export; /* NULL: not begun */
 	uint32_t *handles;	  /* owned; of the files that are read, one a vCPU or one in all */
 	unsigned nr_handles;
@@ -25,7 +27,7 @@ struct record_file {
 };
 #define RECORD_FILE_NONE                                                                           \
 	{                                                                                          \
-		.fd = -1                                                                           \
+		.fd = -1, .host.fd = -1                                                            \
 	}
 
 /* Chooses the format by NAME, or, if that is NULL, by the suffix of PATH. Returns whether there is

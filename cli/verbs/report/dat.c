@@ -5,13 +5,17 @@
 #include <traceevent/trace-seq.h>
 #include <trace-cmd/trace-cmd.h>
 
+#include "cli/verbs/report/dat_json.h"
 #include "cli/verbs/verb.h"
 
 #define MUCH_BYTES (32 << 10)
 
 struct report {
 	struct trace_seq text; /* not yet printed */
-	bool cannot_print;     /* stdout took no more; put_out() has said why */
+	struct hv_text json;   /* likewise, instead of TEXT */
+	enum report_as as;
+	size_t nr_files;
+	bool cannot_print; /* stdout took no more; put_out() has said why */
 };
 
 /* The columns are those of `trace`. They have what a page of the file says, which is less than a
@@ -28,8 +32,23 @@ static void add_event(struct report *r, struct tep_handle *tep, struct tep_recor
 			TEP_PRINT_TIME, TEP_PRINT_NAME, TEP_PRINT_INFO);
 }
 
+/* Names and texts are the guest's. No character is one that a terminal acts on. */
+static void clean(char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (((unsigned char)text[i] < ' ' && text[i] != '\n' && text[i] != '\t') ||
+		    text[i] == '\177')
+			text[i] = '?';
+}
+
 static int put(struct report *r)
 {
+	if (r->as == REPORT_JSON) {
+		r->cannot_print = r->json.len_bytes && put_out(r->json.data, r->json.len_bytes);
+		hv_text_clear(&r->json);
+		return r->cannot_print;
+	}
+	clean(r->text.buffer, r->text.len);
 	r->cannot_print = put_out(r->text.buffer, r->text.len);
 	trace_seq_reset(&r->text);
 	return r->cannot_print;
@@ -40,29 +59,59 @@ static int take_event(struct tracecmd_input *input, struct tep_record *record, i
 {
 	struct report *r = ctx;
 
+	if (r->as == REPORT_JSON) {
+		report_dat_json(tracecmd_get_tep(input), record, &r->json);
+		return r->json.len_bytes < MUCH_BYTES ? 0 : put(r);
+	}
+	if (r->nr_files > 1)
+		trace_seq_printf(&r->text, "%s: ", (const char *)tracecmd_get_private(input));
 	add_event(r, tracecmd_get_tep(input), record);
 	return r->text.len < MUCH_BYTES ? 0 : put(r);
 }
 
-struct hv_err *report_dat(const char *path)
+/* Opens PATHS. What was opened is the caller's to close, also on failure. */
+static struct hv_err *open_all(const char *const *paths, size_t nr, struct tracecmd_input **ret)
 {
-	struct report r = {0};
-	struct tracecmd_input *input;
-	int status;
+	for (size_t i = 0; i < nr; i++) {
+		ret[i] = tracecmd_open(paths[i], 0);
+		if (!ret[i])
+			return hv_err_new(EINVAL,
+					  "%s: not a trace.dat file that libtracecmd can read",
+					  paths[i]);
+		tracecmd_set_private(ret[i], (void *)paths[i]);
+	}
+	return NULL;
+}
+
+static struct hv_err *show_all(struct report *r, struct tracecmd_input **inputs, size_t nr,
+			       const char *path)
+{
+	int status = nr == 1 ? tracecmd_iterate_events(inputs[0], NULL, 0, take_event, r)
+			     : tracecmd_iterate_events_multi(inputs, (int)nr, take_event, r);
+
+	if (!r->cannot_print)
+		put(r);
+	if (status && !r->cannot_print)
+		return hv_err_new(EIO, "%s: damaged: only the events above can be read", path);
+	return NULL;
+}
+
+struct hv_err *report_dat(const char *const *paths, size_t nr, enum report_as as)
+{
+	HV_AUTO_FREE struct tracecmd_input **inputs =
+		hv_alloc(nr * sizeof(struct tracecmd_input *));
+	struct report r = {.as = as, .nr_files = nr};
+	struct hv_err *err;
 
 	tracecmd_set_loglevel(TEP_LOG_NONE);
 	tep_set_loglevel(TEP_LOG_NONE);
-	input = tracecmd_open(path, 0);
-	if (!input)
-		return hv_err_new(EINVAL, "%s: not a trace.dat file that libtracecmd can read",
-				  path);
 	trace_seq_init(&r.text);
-	status = tracecmd_iterate_events(input, NULL, 0, take_event, &r);
-	if (!r.cannot_print)
-		put(&r);
+	err = open_all(paths, nr, inputs);
+	if (!err)
+		err = show_all(&r, inputs, nr, paths[0]);
+	for (size_t i = 0; i < nr && inputs[i]; i++)
+		tracecmd_close(inputs[i]);
 	trace_seq_destroy(&r.text);
-	tracecmd_close(input);
-	if (status && !r.cannot_print)
-		return hv_err_new(EIO, "%s: damaged: only the events above can be read", path);
-	return NULL;
+	hv_text_deinit(&r.json);
+	return err;
 }

@@ -5,6 +5,9 @@
 
 #include "base/err.h"
 
-/* Prints a line for each event of the file PATH to stdout, in the order of their times. Errors name
- * the file. A reader of stdout that has gone ends it without an error. */
-struct hv_err *report_dat(const char *path) hv_must_use;
+enum report_as { REPORT_TEXT, REPORT_JSON };
+
+/* Prints a line for each event of the NR files PATHS, one or more, to stdout, in the order of their
+ * times; of more than one, lines begin with the name of the file. Errors name the file. A reader of
+ * stdout that has gone ends it without an error. */
+struct hv_err *report_dat(const char *const *paths, size_t nr, enum report_as as) hv_must_use;

@@ -2,10 +2,11 @@
 /* hvtrace built without libtracecmd. */
 #include "cli/verbs/report/dat.h"
 
-struct hv_err *report_dat(const char *path)
+struct hv_err *report_dat(const char *const *paths, size_t nr hv_unused,
+			  enum report_as as hv_unused)
 {
 	return hv_err_new(ENOTSUP,
 			  "%s: this hvtrace was built without libtracecmd, which reads trace.dat; "
 			  "use trace-cmd report",
-			  path);
+			  paths[0]);
 }

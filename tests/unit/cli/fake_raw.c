@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "tracer/events/host_event.h"
 #include "tree/format/event_format.h"
 #include "tree/format/raw_page.h"
 #include "tree/format/tracer_types.h"
@@ -69,6 +70,14 @@ static const struct {
 	 "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"
 	 "\tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n"
 	 "\nprint fmt: \"\"\n"},
+	{"events/host/sched_waking/format",
+	 "name: sched_waking\nID: 61440\nformat:\n"
+	 "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	 "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	 "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	 "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+	 "\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+	 "\nprint fmt: \"pid=%d\", REC->pid\n"},
 	{"events/kprobes/mine/format", PROBE_FORMAT("mine", "303")},
 	{"events/hvtrace/mark/format", PROBE_FORMAT("mark", "304")},
 	{"saved_cmdlines", "61 cat\n62 a \"b\\\n"},
@@ -117,19 +126,38 @@ bool fake_raw_text(const char *path, struct hv_text *ret)
 	return add_format(path, ret);
 }
 
-static struct hv_event event_at(unsigned cpu, unsigned i, unsigned calls)
+/* The host's thread 61 wakes its thread I. ENTRY has what it borrows. */
+static struct hv_event host_event(unsigned i, uint32_t entry[3])
 {
+	entry[0] = HV_HOST_ID_FIRST;
+	entry[1] = 61;
+	entry[2] = i;
+	return (struct hv_event){
+		.kind = HV_EVENT_GUESTS,
+		.id = HV_HOST_ID_FIRST,
+		.entry = {(const uint8_t *)entry, 3 * sizeof(*entry)},
+	};
+}
+
+static struct hv_event event_at(unsigned cpu, unsigned i, unsigned kinds, uint32_t entry[3])
+{
+	uint64_t time_ns = 1000000000ull + i * 1000ull + cpu * 500ull;
 	struct hv_event e = {
 		.kind = HV_EVENT_FUNCTION,
 		.cpu = cpu,
-		.time_ns = 1000000000ull + i * 1000ull + cpu * 500ull,
+		.time_ns = time_ns,
 		.pid = 61 + i / 2 % 2,
 		.flags = HV_TRACE_IRQS_OFF,
 	};
 
+	if (kinds & FAKE_RAW_HOST && i % 2) {
+		e = host_event(i, entry);
+		e.time_ns = time_ns;
+		return e;
+	}
 	e.ip = hv_gva(0xffffffff81000000 + (i % 2) * 0x100 + 8);
 	e.parent_ip = hv_gva(0xffffffff81000204);
-	if (calls) {
+	if (kinds & FAKE_RAW_CALLS) {
 		e.kind = i % 2 ? HV_EVENT_GRAPH_EXIT : HV_EVENT_GRAPH_ENTRY;
 		e.ip = hv_gva(0xffffffff81000000);
 		e.call_ns = e.time_ns - 1000;
@@ -137,7 +165,7 @@ static struct hv_event event_at(unsigned cpu, unsigned i, unsigned calls)
 	return e;
 }
 
-unsigned fake_raw_page(unsigned cpu, unsigned from, unsigned to, unsigned calls, uint8_t *page)
+unsigned fake_raw_page(unsigned cpu, unsigned from, unsigned to, unsigned kinds, uint8_t *page)
 {
 	struct hv_raw_page made;
 	unsigned nr = 0;
@@ -145,7 +173,8 @@ unsigned fake_raw_page(unsigned cpu, unsigned from, unsigned to, unsigned calls,
 	memset(page, 0, FAKE_PAGE_BYTES);
 	hv_raw_page_init(&made, &hv_raw_layout_known, page, HV_RAW_DATA_LEN);
 	for (; from + nr < to; nr++) {
-		struct hv_event e = event_at(cpu, from + nr, calls);
+		uint32_t entry[3];
+		struct hv_event e = event_at(cpu, from + nr, kinds, entry);
 
 		if (!hv_raw_page_add(&made, &e))
 			break;

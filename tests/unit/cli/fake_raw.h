@@ -8,14 +8,17 @@
 
 #include "base/text.h"
 
-/* The pages of two vCPUs. On each the tasks 61 and 62 call two functions in turn. */
-#define FAKE_RAW_CPUS 2
+/* The pages of two vCPUs. On each the tasks 61 and 62 call two functions in turn.
+ * FAKE_RAW_CALLS: they are those of function_graph, a call and its return in turn.
+ * FAKE_RAW_HOST: every second event is the host's sched_waking, of its own thread 61. */
+#define FAKE_RAW_CPUS  2
+#define FAKE_RAW_CALLS 1
+#define FAKE_RAW_HOST  2
 
 /* Adds the contents of a file of the top, or the names in a directory. False: PATH is neither. */
 bool fake_raw_text(const char *path, struct hv_text *ret);
 
 /* Writes a page with the next events of CPU, beginning with the event number FROM of those before
- * TO. CALLS: they are those of function_graph, a call and its return in turn. Returns how many
- * events it has; 0: there are none. */
+ * TO, of KINDS as above. Returns how many events it has; 0: there are none. */
 #define FAKE_PAGE_BYTES 4096
-unsigned fake_raw_page(unsigned cpu, unsigned from, unsigned to, unsigned calls, uint8_t *page);
+unsigned fake_raw_page(unsigned cpu, unsigned from, unsigned to, unsigned kinds, uint8_t *page);

@@ -9,6 +9,7 @@
  *     refuse N   N sites were refused
  *     raw N      N events on each vCPU for trace_pipe_raw
  *     calls      these events are calls and returns
+ *     host       every second one is of the host
  *     section N  every directory keeps a section of N us
  *     load N     N parts per million of the guest's time are stubs; without vfs_read a quarter
  *     events N   N events are counted whenever somebody looks
@@ -96,7 +97,7 @@ struct hv_tree {
 	unsigned nr_load_looks; /* the text of the file "control" */
 	bool without_read;	/* vfs_read was put back */
 	unsigned nr_raw;	/* events of each vCPU */
-	unsigned has_calls;
+	unsigned raw_kinds;	/* FAKE_RAW_CALLS, FAKE_RAW_HOST */
 	unsigned nr_raw_taken[FAKE_RAW_CPUS];
 	bool floods; /* one more dump follows those */
 	bool has_stacks;
@@ -446,7 +447,7 @@ static struct hv_err *read_raw(struct hv_file *f, void *buf, size_t len, size_t 
 	unsigned nr = 0;
 
 	if (len >= FAKE_PAGE_BYTES)
-		nr = fake_raw_page(f->cpu, *taken, f->tree->nr_raw, f->tree->has_calls, buf);
+		nr = fake_raw_page(f->cpu, *taken, f->tree->nr_raw, f->tree->raw_kinds, buf);
 	if (!nr)
 		return hv_err_new(EAGAIN, "trace_pipe_raw: nothing yet");
 	*taken += nr;
@@ -523,7 +524,9 @@ static void control(struct hv_tree *t, const char *text)
 	} else if (strncmp(text, "stacks", 6) == 0) {
 		t->has_stacks = true;
 	} else if (strncmp(text, "calls", 5) == 0) {
-		t->has_calls = 1;
+		t->raw_kinds |= FAKE_RAW_CALLS;
+	} else if (strncmp(text, "host", 4) == 0) {
+		t->raw_kinds |= FAKE_RAW_HOST;
 	} else if (sscanf(text, "raw %u", &n) == 1) {
 		t->nr_raw += n;
 	} else if (strncmp(text, "flood", 5) == 0) {

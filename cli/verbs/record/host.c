@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/verbs/record/host.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "cli/session_stat.h"
+
+#define SYSTEM	    "host"
+#define SUFFIX	    "-host"
+#define THREADS_MAX 65536
+#define MODE	    0600
+
+static bool is_wanted(const struct hv_export_head *head)
+{
+	for (size_t i = 0; i < head->nr_events; i++)
+		if (strcmp(head->events[i].system, SYSTEM) == 0)
+			return true;
+	return false;
+}
+
+/* "a/b.dat" becomes "a/b-host.dat". */
+static char *path_beside(const char *path)
+{
+	const char *name = strrchr(path, '/'), *dot = strrchr(name ? name : path, '.');
+
+	if (!dot || dot == path || dot[-1] == '/')
+		return hv_format("%s" SUFFIX, path);
+	return hv_format("%.*s" SUFFIX "%s", (int)(dot - path), path, dot);
+}
+
+/* Nobody named this file, so no link is followed. */
+static struct hv_err *open_new(struct record_host *h)
+{
+	h->fd = open(h->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, MODE);
+	h->is_new = h->fd >= 0;
+	if (h->fd < 0 && errno == EEXIST)
+		h->fd = open(h->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (h->fd < 0 || ftruncate(h->fd, 0) != 0)
+		return hv_err_new(errno, "%s: %s", h->path, strerror(errno));
+	return NULL;
+}
+
+/* The first line of a file of /proc. Empty: it cannot be read. */
+static char *first_line(int dir, const char *path)
+{
+	HV_AUTO_FD int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	char line[512];
+	ssize_t n = fd < 0 ? 0 : read(fd, line, sizeof(line) - 1);
+
+	line[n > 0 ? n : 0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	return hv_strdup(line);
+}
+
+/* Calls TAKE with each thread of the VMM. */
+static void each_thread(const struct record_host *h,
+			void (*take)(void *ctx, int tid, const char *comm), void *ctx)
+{
+	DIR *dir = opendir(h->vmm_tasks);
+
+	for (unsigned i = 0; dir && i < THREADS_MAX; i++) {
+		const struct dirent *entry = readdir(dir);
+		char path[32];
+
+		if (!entry)
+			break;
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%.20s/comm", entry->d_name);
+
+		HV_AUTO_FREE char *comm = first_line(dirfd(dir), path);
+
+		if (*comm)
+			take(ctx, atoi(entry->d_name), comm);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void add_name(void *ctx, int tid, const char *comm)
+{
+	hv_text_printf(ctx, "%d %s\n", tid, comm);
+}
+
+void record_host_add_names(const struct record_host *h, struct hv_text *out)
+{
+	each_thread(h, add_name, out);
+}
+
+struct vcpus {
+	int32_t *tids;
+	unsigned nr;
+};
+
+/* QEMU calls the thread "CPU 0/KVM". */
+static void take_vcpu(void *ctx, int tid, const char *comm)
+{
+	struct vcpus *v = ctx;
+	unsigned cpu;
+
+	if (sscanf(comm, "CPU %u/", &cpu) == 1 && cpu < v->nr)
+		v->tids[cpu] = tid;
+}
+
+static void find_vcpus(struct record_host *h, unsigned nr_cpus)
+{
+	struct vcpus v = {hv_realloc_array(NULL, nr_cpus, sizeof(*v.tids)), nr_cpus};
+
+	for (unsigned i = 0; i < nr_cpus; i++)
+		v.tids[i] = -1;
+	each_thread(h, take_vcpu, &v);
+	h->tids = v.tids;
+}
+
+/* Two numbers that no other files have. */
+static void choose_ids(struct hv_export_host *host)
+{
+	uint64_t random = 0;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		random = (uint64_t)getpid() << 32;
+	host->trace_id = random | 1;
+	host->guest.trace_id = host->trace_id ^ 2;
+}
+
+struct hv_err *record_host_open(struct record_host *h, struct client *c, const char *path,
+				const struct hv_export_head *head)
+{
+	AUTO_SESSION_STAT json_object *stat = NULL;
+	struct hv_err *err;
+
+	if (!is_wanted(head))
+		return NULL;
+	err = session_stat_get(c, &stat);
+	if (err)
+		return client_is_gone(err) ? err : hv_err_in(err, "domain '%s'", c->spec);
+	snprintf(h->vmm_tasks, sizeof(h->vmm_tasks), "/proc/%u/task",
+		 (unsigned)session_stat_number(stat, "vmm_pid"));
+	h->path = path_beside(path);
+	err = open_new(h);
+	if (err)
+		return err;
+	h->kernel = first_line(AT_FDCWD, "/proc/version");
+	find_vcpus(h, head->nr_cpus);
+	h->host = (struct hv_export_host){
+		.path = h->path,
+		.fd = h->fd,
+		.kernel = h->kernel,
+		.guest = {.name = c->spec, .vcpu_tids = h->tids},
+	};
+	choose_ids(&h->host);
+	return NULL;
+}
+
+void record_host_deinit(struct record_host *h, unsigned keep)
+{
+	if (h->is_new && !keep)
+		unlink(h->path);
+	hv_close_at(&h->fd);
+	free(h->path);
+	free(h->kernel);
+	free(h->tids);
+}
