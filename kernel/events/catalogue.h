@@ -40,6 +40,7 @@ enum hv_event_reg {
 	HV_EVENT_REG_KPROBE, /* it is none of the kernel's: a probe of hvtrace's users */
 	HV_EVENT_REG_HOST,   /* likewise: an event of the host */
 	HV_EVENT_REG_SYNTH,  /* likewise: a synthetic event */
+	HV_EVENT_REG_EPROBE, /* likewise: a probe of an event */
 	/* Likewise: its probe does nothing, and is a function that can be traced. */
 	HV_EVENT_REG_PROBESTUB,
 };
@@ -82,6 +83,7 @@ struct hv_event_type {
 	struct hv_gva probe; /* the function that fills a record (class->probe); 0: none */
 	struct hv_tracepoint tracepoint;
 	const struct hv_syscall *syscall; /* NULL: the event is not of a system call */
+	const char *probed; /* SYSTEM.EVENT, of a probe of an event; NULL: it is none */
 };
 
 struct hv_event_system {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads any words as the arguments of a probe, and makes its texts and its program. The first byte
- * chooses what is probed and what the kernel knows. */
+/* Reads any words as the arguments of a probe of a function, a tracepoint or an event, and makes
+ * its texts, its program and an entry. The first byte chooses what is probed and what the kernel
+ * knows. */
 #include <string.h>
 
 #include "kernel/kernel.h"
 #include "tests/lib/fake_session.h"
+#include "tracer/event_types.h"
+#include "tree/settings/eprobe.h"
 #include "tree/settings/kprobe.h"
 
 #define WORDS_MAX 140
@@ -28,12 +31,39 @@ static void use(struct hv_kprobe *k)
 	hv_kprobe_deinit(k);
 }
 
+/* A probe of an event; its record is the words themselves. */
+static void read_eprobe(char *const *words, size_t nr, struct hv_span record, bool looks_early)
+{
+	struct hv_eprobe_kernel kernel = {.scope = {.kernel = session->kernel, .nr_cpus = 2},
+					  .looks_early = looks_early};
+	uint8_t entry[4096] = {0};
+	struct hv_kprobe_call call = {.comm = "comm", .event = record};
+	HV_AUTO_FREE char *filter = NULL;
+	HV_AUTO_TEXT struct hv_text text = {0};
+	struct hv_filter_fault fault;
+	struct hv_eprobe e;
+	struct hv_err *err = hv_event_types_catalogue(session->types, &kernel.scope.catalogue);
+	unsigned at;
+
+	if (!err)
+		err = hv_eprobe_parse(&kernel, words, nr, &e, &at, &fault, &filter);
+	if (!err) {
+		hv_kprobe_text(&e.is, &text);
+		hv_kprobe_print_fmt(&e.is, &text);
+		hv_kprobe_fill(&e.is, &call, 8, entry, sizeof(entry));
+		hv_eprobe_has_head(&e, words + 1, nr - 1);
+		hv_eprobe_deinit(&e);
+	}
+	hv_err_free(err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const heads[][2] = {{"p", "vfs_open"}, {"r:x", "vfs_read"},
-					       {"f", "longest"},  {"t", "sched_switch"},
-					       {"p", "unnamed"},  {"f2", "vfs_open%return"}};
-	const char *const *head = heads[size ? data[0] % 6 : 0];
+	static const char *const heads[][2] = {
+		{"p", "vfs_open"},	    {"r:x", "vfs_read"}, {"f", "longest"},
+		{"t", "sched_switch"},	    {"p", "unnamed"},	 {"f2", "vfs_open%return"},
+		{"e", "sched.sched_wakeup"}};
+	const char *const *head = heads[size ? data[0] % 7 : 0];
 	HV_AUTO_FREE char *line = NULL;
 	char *words[WORDS_MAX] = {(char *)head[0], (char *)head[1]}, *rest;
 	struct hv_kprobe_kernel kernel = {.has_btf_args = size && data[0] & 0x40};
@@ -45,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!session) {
 		session = hv_fake_new();
 		hv_fake_types(session);
+		hv_fake_scheduler(session);
 	}
 	kernel.arch = session->kernel->core.as.arch;
 	kernel.btf = size && data[0] & 0x80 ? NULL : session->kernel->core.btf;
@@ -53,6 +84,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (char *word; nr < WORDS_MAX && (word = strsep(&rest, " "));)
 		if (*word)
 			words[nr++] = word;
+	if (*head[0] == 'e') {
+		read_eprobe(words, nr, (struct hv_span){data, size}, kernel.has_btf_args);
+		return 0;
+	}
 	err = hv_kprobe_parse(&kernel, words, nr, &k, &at);
 	if (!err)
 		use(&k);

@@ -88,6 +88,22 @@ static void show_synthetic(struct hv_file *f)
 
 /* -- dynamic_events ---------------------------------------------------------------------------- */
 
+/* e[:[GRP/]NAME] SYSTEM.EVENT ... */
+static struct hv_err *define_eprobe(struct hv_file *f, const char *line, size_t len)
+{
+	hv_cleanup(hv_words_deinit) struct hv_words w = hv_words_split(line, len);
+	HV_AUTO_FREE char *filter = NULL;
+	struct hv_filter_fault fault;
+	unsigned at;
+	struct hv_err *err =
+		hv_eprobes_define(f->at.instance->all, w.list, w.nr, &at, &fault, &filter);
+
+	if (filter)
+		hv_file_log_fault(f, "event filter parse error", fault.why ? fault.why : "Error",
+				  filter, fault.at);
+	return hv_words_tell(f, &w, err, at);
+}
+
 static struct hv_err *obey_dynamic(struct hv_file *f, const char *line, size_t len)
 {
 	HV_AUTO_FREE char *command = command_in(line, len);
@@ -95,6 +111,8 @@ static struct hv_err *obey_dynamic(struct hv_file *f, const char *line, size_t l
 	hv_instances_drain(f->at.instance->all);
 	if (hv_synth_is_dynamic(command))
 		return define(f, command);
+	if (command[0] == 'e')
+		return define_eprobe(f, line, len);
 	return hv_kprobe_command_obey(f, line, len);
 }
 
@@ -106,7 +124,9 @@ static struct hv_err *open_dynamic(struct hv_file *f)
 	if (!hv_file_truncates(f))
 		return NULL;
 	hv_instances_drain(all);
-	err = hv_synths_clear(all);
+	err = hv_eprobes_clear(all);
+	if (!err)
+		err = hv_synths_clear(all);
 	return err ? err : hv_kprobes_clear(all, true);
 }
 
@@ -119,6 +139,7 @@ static struct hv_err *write_dynamic(struct hv_file *f, const char *buf, size_t l
 static void show_dynamic(struct hv_file *f)
 {
 	hv_kprobes_text(f->at.instance->all, true, &f->text);
+	hv_eprobes_text(f->at.instance->all, &f->text);
 	hv_synths_text(f->at.instance->all, HV_SYNTHS_DYNAMIC_EVENTS, &f->text);
 }
 
@@ -140,6 +161,10 @@ const struct hv_node hv_dynamic_events_node = {
 		"fprobe:\n"
 		"  f[:[<group>/][<event>]] <func-name>[%return] [<args>]\n"
 		"  t[:[<group>/][<event>]] <tracepoint> [<args>]\n"
+		"probes of events, of which an argument is made of a field:\n"
+		"  e[:[<group>/][<event>]] <attached-group>.<attached-event> [<args>] "
+		"[if <filter>]\n"
+		"  args: <name>=$<field>[:type], $comm:string, \\imm-value\n"
 		"and synthetic events:\n"
 		"  s:[synthetic/]<event> <type> <field>[; <type> <field>]...",
 	.open = open_dynamic,

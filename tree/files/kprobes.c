@@ -7,22 +7,15 @@
 #include "tree/files/files.h"
 #include "tree/settings/kprobe.h"
 
-/* The words of a line; those that are separated by white space (argv_split()). */
-struct words {
-	char *line;  /* owned */
-	char **list; /* owned, of words in LINE */
-	size_t nr;
-};
-
-static void words_deinit(struct words *w)
+void hv_words_deinit(struct hv_words *w)
 {
 	free(w->line);
 	free(w->list);
 }
 
-static struct words split(const char *line, size_t len)
+struct hv_words hv_words_split(const char *line, size_t len)
 {
-	struct words w = {.line = hv_format("%.*s", (int)len, line)};
+	struct hv_words w = {.line = hv_format("%.*s", (int)len, line)};
 	char *rest = w.line;
 
 	w.list = hv_alloc((len + 1) * sizeof(*w.list));
@@ -32,9 +25,8 @@ static struct words split(const char *line, size_t len)
 	return w;
 }
 
-/* Adds to error_log what ERR says about WORDS, at the column AT. */
-static struct hv_err *tell(struct hv_file *f, const struct words *w, struct hv_err *err,
-			   unsigned at)
+struct hv_err *hv_words_tell(struct hv_file *f, const struct hv_words *w, struct hv_err *err,
+			     unsigned at)
 {
 	HV_AUTO_TEXT struct hv_text command = {0};
 
@@ -65,9 +57,22 @@ static char *find_synth(const struct hv_instances *all, const char *name)
 	return hv_synths_find(all, name) ? hv_strdup(name) : NULL;
 }
 
+/* What came of two attempts to remove events of a name: ENOENT only if there was none in both. */
+static struct hv_err *or_if_none(struct hv_err *first, struct hv_err *second)
+{
+	if (first && first->code == ENOENT && (!second || second->code != ENOENT)) {
+		hv_err_free(first);
+		return second;
+	}
+	if (!first && second && second->code != ENOENT)
+		return second;
+	hv_err_free(second);
+	return first;
+}
+
 /* -:[GRP/]NAME, and in dynamic_events also !LETTER:[GRP/]NAME: removes all events of that name
  * (dyn_event_release()). */
-static struct hv_err *remove_named(struct hv_file *f, const struct words *w)
+static struct hv_err *remove_named(struct hv_file *f, const struct hv_words *w)
 {
 	struct hv_instances *all = f->at.instance->all;
 	const char *word = w->list[0], *colon = strchr(word, ':');
@@ -79,6 +84,9 @@ static struct hv_err *remove_named(struct hv_file *f, const struct words *w)
 	err = hv_kprobes_remove(all, colon + 1, w->list + 1, w->nr - 1, is_dynamic(f));
 	if (!is_dynamic(f) || (err && err->code != ENOENT))
 		return err;
+	err = or_if_none(err, hv_eprobes_remove(all, colon + 1, w->list + 1, w->nr - 1));
+	if (err && err->code != ENOENT)
+		return err;
 	synth = find_synth(all, colon + 1);
 	if (!synth)
 		return err;
@@ -88,7 +96,7 @@ static struct hv_err *remove_named(struct hv_file *f, const struct words *w)
 
 struct hv_err *hv_kprobe_command_obey(struct hv_file *f, const char *line, size_t len)
 {
-	hv_cleanup(words_deinit) struct words w = split(line, len);
+	hv_cleanup(hv_words_deinit) struct hv_words w = hv_words_split(line, len);
 	struct hv_instances *all = f->at.instance->all;
 	unsigned at = HV_KPROBE_NOWHERE;
 	struct hv_err *err;
@@ -99,7 +107,7 @@ struct hv_err *hv_kprobe_command_obey(struct hv_file *f, const char *line, size_
 	if (w.list[0][0] == '-' || (is_dynamic(f) && w.list[0][0] == '!'))
 		return remove_named(f, &w);
 	err = hv_kprobes_define(all, w.list, w.nr, is_dynamic(f), &at);
-	return tell(f, &w, err, at);
+	return hv_words_tell(f, &w, err, at);
 }
 
 static struct hv_err *open_events(struct hv_file *f)

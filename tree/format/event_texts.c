@@ -273,6 +273,11 @@ static void add_rest(const struct hv_event_texts *t, struct hv_text *out,
 	hv_text_add(out, ": ");
 	if (c->type->reg_kind == HV_EVENT_REG_KPROBE && add_probe(t, out, options, c->type, entry))
 		return;
+	if (c->type->reg_kind == HV_EVENT_REG_EPROBE) {
+		hv_text_printf(out, "(%s)", c->type->probed);
+		hv_probe_text_add(out, c->type, entry, &t->resolver);
+		return;
+	}
 	if (c->type->reg_kind == HV_EVENT_REG_SYNTH) {
 		hv_synth_text_add(out, c->type, entry,
 				  hv_options_on(options, HV_OPT_VERBOSE) ? HV_SYNTH_WITH_FORMATS

@@ -141,13 +141,15 @@ static bool find_form(const char **at, const struct hv_event_field *field, enum 
 
 size_t hv_probe_text_places(const struct hv_event_type *type)
 {
+	if (type->probed)
+		return 0;
 	return strcmp(type->fields.list[0].name, "__probe_func") == 0 ? 2 : 1;
 }
 
 void hv_probe_text_add(struct hv_text *out, const struct hv_event_type *type, struct hv_span entry,
 		       const struct hv_print_resolver *resolver)
 {
-	const char *at = strchr(type->print_fmt, ')');
+	const char *at = type->probed ? type->print_fmt : strchr(type->print_fmt, ')');
 
 	for (size_t i = hv_probe_text_places(type); at && i < type->fields.nr; i++) {
 		const struct hv_event_field *field = &type->fields.list[i];

@@ -25,7 +25,7 @@ struct hv_err *hv_event_command_prepare(struct hv_instance *in, char *param,
 	type = hv_catalogue_find(c, system, event);
 	if (!type || !type->is_available)
 		return hv_err_new(EINVAL, "the guest has no event %s:%s", system, event);
-	if (hv_kprobes_is(type))
+	if (hv_kprobes_is(type) || hv_eprobes_is(type))
 		return hv_err_new(EOPNOTSUPP, "a function does not switch a probe of the session");
 	*ret = hv_event_ref_of(type);
 	*ret_count = param;

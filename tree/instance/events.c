@@ -32,9 +32,14 @@ static const struct hv_catalogue *catalogue_of(const struct hv_instances *all)
 
 /* -- telling the session ---------------------------------------------------------------------- */
 
-bool hv_instance_needs_event(const struct hv_instance *in, struct hv_event_ref ref)
+static bool needs_itself(const struct hv_instance *in, struct hv_event_ref ref)
 {
 	return hv_event_set_has(&in->events, ref) || hv_instance_triggers_need(in, ref);
+}
+
+bool hv_instance_needs_event(const struct hv_instance *in, struct hv_event_ref ref)
+{
+	return needs_itself(in, ref) || hv_eprobes_need(in, ref);
 }
 
 static bool any_wants(const struct hv_instances *all, const struct hv_event_type *type)
@@ -88,7 +93,7 @@ static struct hv_err *find_recorded(const struct hv_instances *all, const struct
 static bool is_made(const struct hv_event_type *type)
 {
 	return hv_event_type_is_marker(type) || hv_kprobes_is(type) || hv_host_events_is(type) ||
-	       hv_synths_is(type);
+	       hv_synths_is(type) || hv_eprobes_is(type);
 }
 
 static bool any_wants_stacks(const struct hv_instances *all, const struct hv_event_type *type)
@@ -96,7 +101,7 @@ static bool any_wants_stacks(const struct hv_instances *all, const struct hv_eve
 	const struct hv_event_ref ref = hv_event_ref_of(type);
 
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		if (hv_instance_wants_stacks(in, ref))
+		if (hv_instance_wants_stacks(in, ref) || hv_eprobes_want_stacks(in, ref))
 			return true;
 	return false;
 }
@@ -187,6 +192,11 @@ static struct hv_err *why_not(const struct hv_instances *all, const struct hv_ca
 
 	if (hv_kprobes_is(type))
 		return why_not_called(all, w, type);
+	if (hv_eprobes_is(type)) {
+		type = hv_eprobes_probed(all, c, type);
+		if (!type)
+			return hv_err_new(ENODEV, "the event that it probes is gone");
+	}
 	err = find_recorded(all, c, type, &recorded);
 	if (!err)
 		want = find_want(w, recorded);
@@ -205,7 +215,7 @@ static struct hv_err *take_refusals(struct hv_instance *in, const struct hv_cata
 		const struct hv_event_ref ref = hv_event_ref_of(&c->types[i]);
 		struct hv_err *why = NULL;
 
-		if (hv_instance_needs_event(in, ref) || hv_wakeups_need(in, &c->types[i]) ||
+		if (needs_itself(in, ref) || hv_wakeups_need(in, &c->types[i]) ||
 		    hv_event_forks_need(in, &c->types[i]))
 			why = why_not(in->all, c, w, &c->types[i]);
 		if (!why)
@@ -252,7 +262,8 @@ static struct hv_err *prepare(struct hv_instance *in, struct hv_event_set *event
 	in->events = *events;
 	shares = hv_instances_single(in->all) != &in->all->top ||
 		 hv_syscalls_any(in->all->syscalls, events) || hv_kprobes_any(in->all, events) ||
-		 hv_synths_any(in->all, events) || hv_host_events_any(events);
+		 hv_synths_any(in->all, events) || hv_eprobes_any(in->all, events) ||
+		 hv_host_events_any(events);
 	in->events = before;
 	hv_instances_drain(in->all);
 	return shares ? hv_instances_begin_sharing(in->all) : NULL;
@@ -304,7 +315,7 @@ static bool refuse_kprobes(struct hv_instance *in, const struct hv_event_switch 
 
 		if (!hv_event_set_has(&in->events, hv_event_ref_of(type)))
 			continue;
-		if (hv_kprobes_is(type) || hv_synths_is(type))
+		if (hv_kprobes_is(type) || hv_synths_is(type) || hv_eprobes_is(type))
 			hv_event_set_add(&in->probed, hv_event_ref_of(type));
 		if (!hv_kprobes_is(type))
 			continue;
@@ -458,6 +469,8 @@ struct hv_err *hv_instance_set_event_pids(struct hv_instance *in, enum hv_filter
 
 void hv_instances_forget_events(struct hv_instances *all)
 {
+	if (all->eprobes.nr && catalogue_of(all))
+		hv_eprobes_forget(all, catalogue_of(all));
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
 		const struct hv_catalogue *c =
 			in->filters.nr || hv_instance_has_events(in) ? catalogue_of(all) : NULL;

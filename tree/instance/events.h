@@ -31,8 +31,8 @@ struct hv_event_switch {
  * types that never can are left out, unless there are no others. */
 struct hv_err *hv_instance_switch_events(struct hv_instance *in,
 					 struct hv_event_switch *change) hv_must_use;
-/* Returns whether the guest records REF for IN: it is on, or a trigger needs it. Files show both
- * (EVENT_FILE_FL_ENABLED). */
+/* Returns whether the guest records REF for IN: it is on, or a trigger needs it, or a probe of it
+ * does. Files show all of these (EVENT_FILE_FL_ENABLED). */
 bool hv_instance_needs_event(const struct hv_instance *in, struct hv_event_ref ref);
 /* Tells the session what all instances want after a change of IN's triggers. The error may be that
  * an event cannot be recorded. */

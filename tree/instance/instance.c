@@ -83,6 +83,7 @@ void hv_instances_deinit(struct hv_instances *all)
 	hv_event_texts_free(all->event_texts);
 	hv_syscalls_free(all->syscalls);
 	hv_kprobes_deinit(all);
+	hv_eprobes_deinit(all);
 	hv_synths_deinit(all);
 }
 

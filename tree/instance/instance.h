@@ -11,6 +11,7 @@
 #include "tree/instance/buffers.h"
 #include "tree/instance/drain.h"
 #include "tree/instance/dump.h"
+#include "tree/instance/eprobes.h"
 #include "tree/instance/error_log.h"
 #include "tree/instance/event_stacks.h"
 #include "tree/instance/event_filters.h"
@@ -81,6 +82,7 @@ struct hv_instances {
 	struct hv_event_texts *event_texts; /* owned */
 	struct hv_syscalls *syscalls;	    /* owned; NULL: no event of a system call was ever on */
 	struct hv_kprobes kprobes;
+	struct hv_eprobes eprobes;
 	struct hv_synths synths;
 	struct hv_event_set stacked; /* recorded with their stacks (event_stacks.h) */
 	uint64_t nr_hists;	     /* hist triggers, ever */

@@ -248,15 +248,37 @@ static void take_made(void *ctx, const struct hv_event *event)
 	}
 }
 
+/* The events of the probes of TAKEN, an event. */
+static void take_eprobes(const struct taken *taken)
+{
+	uint8_t entry[HV_ENTRY_LEN_MAX];
+	struct taken made = *taken;
+	struct hv_event event;
+
+	for (size_t i = 0; i < taken->in->all->eprobes.nr; i++) {
+		if (!hv_eprobes_event(taken->in, i, taken->event, &event, entry))
+			continue;
+		made.event = &event;
+		take_one(&made);
+	}
+}
+
+/* The kernel makes the events of probes when it has reserved the record of the event, unless that
+ * has a filter: then the record is made elsewhere first. */
 static void take_one(const struct taken *taken)
 {
+	bool has_filter = hv_instance_has_event_filter(taken->in, taken->event->id);
 	struct taken own = *taken;
 	const struct hv_trigger_taker taker = {&own, take_if_wanted, take_made};
 
+	if (has_filter)
+		take_eprobes(taken);
 	if (hv_instance_has_triggers(own.in))
 		hv_instance_pull_triggers(own.in, own.event, &taker);
 	else
 		take_if_wanted(&own, HV_TRIGGER_IN_TIME);
+	if (!has_filter)
+		take_eprobes(taken);
 }
 
 /* Takes the call of a function that has probes: as the event of each of them. */
@@ -405,7 +427,7 @@ static bool any_has_made(const struct hv_instances *all)
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
 		if (hv_syscalls_any(all->syscalls, &in->events) ||
 		    hv_kprobes_any(all, &in->events) || hv_synths_any(all, &in->events) ||
-		    hv_host_events_any(&in->events))
+		    hv_eprobes_any(all, &in->events) || hv_host_events_any(&in->events))
 			return true;
 	return false;
 }

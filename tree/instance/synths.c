@@ -161,7 +161,7 @@ static bool is_used(const struct hv_instances *all, const struct hv_synth_event 
 	const struct hv_event_ref ref = hv_event_ref_of(&e->type);
 
 	for (const struct hv_instance *in = &all->top; in; in = in->next) {
-		if (hv_instance_needs_event(in, ref))
+		if (hv_instance_needs_event(in, ref) || hv_eprobes_have(all, ref))
 			return true;
 		for (size_t i = 0; i < in->hists.nr; i++)
 			if (makes(&in->hists.list[i].spec, &e->is))

@@ -110,7 +110,7 @@ static struct hv_err *parse_arg(const struct hv_kprobe_parsing *p, const char *w
 	return hv_kprobe_parse_fetch(p, arg, arg->fetch, equals ? len + 1 : 0);
 }
 
-static struct hv_err *parse_args(struct hv_kprobe_parsing *p)
+struct hv_err *hv_kprobe_parse_args(struct hv_kprobe_parsing *p)
 {
 	struct hv_kprobe *k = p->k;
 	struct hv_err *err = NULL;
@@ -248,8 +248,8 @@ static struct hv_err *parse_maxactive(struct hv_kprobe_parsing *p, const char *t
 	return NULL;
 }
 
-/* traceprobe_parse_event_name(). TEXT is at OFF of the first word. */
-static struct hv_err *parse_name(const struct hv_kprobe_parsing *p, const char *text, size_t off)
+struct hv_err *hv_kprobe_parse_name(const struct hv_kprobe_parsing *p, const char *text, size_t off,
+				    char **group, char **name)
 {
 	const char *slash = strchr(text, '/');
 	size_t len;
@@ -265,8 +265,8 @@ static struct hv_err *parse_name(const struct hv_kprobe_parsing *p, const char *
 		if (!hv_kprobe_is_good(text, len))
 			return hv_kprobe_wrong(
 				p, off, "Group name must follow the same rules as C identifiers");
-		free(p->k->group);
-		p->k->group = hv_format("%.*s", (int)len, text);
+		free(*group);
+		*group = hv_format("%.*s", (int)len, text);
 		off += len + 1;
 		text = slash + 1;
 	}
@@ -278,7 +278,8 @@ static struct hv_err *parse_name(const struct hv_kprobe_parsing *p, const char *
 	if (!hv_kprobe_is_good(text, len))
 		return hv_kprobe_wrong(p, off,
 				       "Event name must follow the same rules as C identifiers");
-	p->k->name = hv_strdup(text);
+	free(*name);
+	*name = hv_strdup(text);
 	return NULL;
 }
 
@@ -325,14 +326,15 @@ static struct hv_err *parse(struct hv_kprobe_parsing *p)
 				: p->k->is_fprobe   ? FPROBE_GROUP
 						    : GROUP);
 	if (!err && colon)
-		err = parse_name(p, colon + 1, (size_t)(colon + 1 - word));
+		err = hv_kprobe_parse_name(p, colon + 1, (size_t)(colon + 1 - word), &p->k->group,
+					   &p->k->name);
 	if (!err && !p->k->name)
 		p->k->name = made_name(p->k);
 	if (err)
 		return err;
 	hv_kprobe_find_func(p);
 	err = hv_kprobe_expand(p);
-	return err ? err : parse_args(p);
+	return err ? err : hv_kprobe_parse_args(p);
 }
 
 struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char *const *words, size_t nr,
@@ -363,7 +365,9 @@ struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char *cons
 
 const char *hv_kprobe_where(const char *word)
 {
-	return *word == 'f' || *word == 't' ? "trace_fprobe" : "trace_kprobe";
+	return *word == 'e'		      ? "event_probe"
+	       : *word == 'f' || *word == 't' ? "trace_fprobe"
+					      : "trace_kprobe";
 }
 
 void hv_kprobe_deinit(struct hv_kprobe *k)
@@ -387,7 +391,11 @@ void hv_kprobe_deinit(struct hv_kprobe *k)
 
 void hv_kprobe_text(const struct hv_kprobe *k, struct hv_text *ret)
 {
-	hv_text_add(ret, k->is_tracepoint ? "t" : k->is_fprobe ? "f" : k->is_return ? "r" : "p");
+	hv_text_add(ret, k->is_event	    ? "e"
+			 : k->is_tracepoint ? "t"
+			 : k->is_fprobe	    ? "f"
+			 : k->is_return	    ? "r"
+					    : "p");
 	if (k->maxactive)
 		hv_text_printf(ret, "%u", k->maxactive);
 	hv_text_printf(ret, ":%s/%s %s%s", k->group, k->name, k->symbol,
@@ -419,11 +427,12 @@ static void add_values(const struct hv_kprobe_arg *arg, struct hv_text *ret)
 
 void hv_kprobe_print_fmt(const struct hv_kprobe *k, struct hv_text *ret)
 {
-	hv_text_add(ret, k->is_return ? "\"(%lx <- %lx)" : "\"(%lx)");
+	hv_text_add(ret, k->is_event ? "\"" : k->is_return ? "\"(%lx <- %lx)" : "\"(%lx)");
 	for (size_t i = 0; i < k->nr_args; i++)
 		add_formats(&k->args[i], ret);
-	hv_text_add(ret, k->is_return ? "\", REC->__probe_func, REC->__probe_ret_ip"
-				      : "\", REC->__probe_ip");
+	hv_text_add(ret, k->is_event	? "\""
+			 : k->is_return ? "\", REC->__probe_func, REC->__probe_ret_ip"
+					: "\", REC->__probe_ip");
 	for (size_t i = 0; i < k->nr_args; i++)
 		add_values(&k->args[i], ret);
 }

@@ -22,7 +22,8 @@
  * elsewhere than at a function's entry are refused by name. How many calls may be open at a time,
  * MAXACTIVE, is not limited. Words and errors are those of the kernel (kernel/trace/trace_probe.c,
  * trace_kprobe.c, trace_fprobe.c); what the kernel would accept is EOPNOTSUPP. Leaves to others:
- * which functions there are, the event (tree/instance/kprobes.h). Pure. */
+ * probes of events (eprobe.h), which functions there are, the event (tree/instance/kprobes.h).
+ *Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,6 +33,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "ringbuf/abi.h"
+#include "tree/settings/field_form.h"
 
 #define HV_KPROBE_ARGS_MAX 128	/* MAX_TRACE_ARGS */
 #define HV_KPROBE_NAME_MAX 64	/* MAX_EVENT_NAME_LEN */
@@ -44,9 +46,17 @@ enum hv_kprobe_source {
 	HV_KPROBE_COMM,	  /* the task's name */
 	HV_KPROBE_STRING, /* a constant */
 	HV_KPROBE_MARK,	  /* the text of a mark; calls that end none are no events of the probe */
+	HV_KPROBE_FIELD,  /* of the event that is probed */
 };
 
 struct hv_kprobe_type; /* of an argument */
+
+/* A field of the event that is probed. */
+struct hv_kprobe_event_field {
+	uint32_t off, size_bytes;
+	bool is_signed;
+	enum hv_field_form form;
+};
 
 /* Memory that is read at a value and an offset. */
 struct hv_kprobe_deref {
@@ -59,6 +69,7 @@ struct hv_kprobe_arg {
 	char *field;	    /* owned; its type in a format file */
 	enum hv_kprobe_source source;
 	struct hv_arch_register number;
+	struct hv_kprobe_event_field event_field;
 	char *symbol; /* owned; NULL, or what NUMBER is the address of, but for its addend */
 	struct hv_kprobe_deref derefs[HV_KPROBE_DEREFS_MAX]; /* the innermost first */
 	unsigned nr_derefs;
@@ -80,7 +91,8 @@ struct hv_kprobe {
 	bool is_return;
 	bool is_fprobe; /* written with f or t: only dynamic_events has it */
 	bool is_tracepoint;
-	unsigned maxactive;	    /* 0: it was not said */
+	bool is_event;	    /* what is probed is an event, SYMBOL: SYSTEM.EVENT (eprobe.h) */
+	unsigned maxactive; /* 0: it was not said */
 	struct hv_kprobe_arg *args; /* owned */
 	size_t nr_args;
 	uint32_t len_bytes;  /* of the fields of all arguments */
@@ -148,6 +160,7 @@ struct hv_kprobe_call {
 	struct hv_span results; /* HV_FETCH_HEAD; hostile */
 	const char *comm;	/* the task's name, with a NUL */
 	const char *mark;	/* that the call ends (tracer/events/guest_marks.h); NULL: none */
+	struct hv_span event;	/* of a probe of an event: its entry; hostile */
 };
 /* Whether a FETCH of K is a mark. */
 bool hv_kprobe_has_mark(const struct hv_kprobe *k);

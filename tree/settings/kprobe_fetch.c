@@ -46,6 +46,11 @@ static const struct hv_kprobe_type *find_type(const char *name, size_t len)
 	return NULL;
 }
 
+const struct hv_kprobe_type *hv_kprobe_plain_type(void)
+{
+	return find_type("x64", 3);
+}
+
 /* bWIDTH@OFFSET/SIZE, of which TEXT is what follows the b. False: it is no bitfield. */
 static bool parse_bitfield(struct hv_kprobe_arg *arg, const char *text)
 {
@@ -192,6 +197,8 @@ static struct hv_err *parse_retval(const struct hv_kprobe_parsing *p, struct hv_
 static struct hv_err *parse_variable(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *text, size_t off)
 {
+	if (p->event)
+		return hv_eprobe_take_field(p, arg, text, off);
 	if (strncmp(text, "retval", strlen("retval")) == 0)
 		return parse_retval(p, arg, text, off);
 	if (strcmp(text, "mark") == 0) {
@@ -215,6 +222,8 @@ static struct hv_err *parse_variable(const struct hv_kprobe_parsing *p, struct h
 static struct hv_err *parse_register(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *name, size_t off)
 {
+	if (p->event)
+		return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
 	if (p->k->is_return ? p->arch->find_return_register(name, &arg->number)
 			    : p->arch->find_register(name, &arg->number))
 		return NULL;
@@ -326,7 +335,7 @@ static struct hv_err *parse_deref(const struct hv_kprobe_parsing *p, struct hv_k
 		return hv_kprobe_wrong(p, off, "Dereference is too much nested");
 	inner = hv_format("%.*s", (int)(close - open - 1), open + 1);
 	err = parse_fetch(p, arg, inner, off, depth + 1);
-	if (!err && arg->source != HV_KPROBE_NUMBER)
+	if (!err && arg->source != HV_KPROBE_NUMBER && arg->source != HV_KPROBE_FIELD)
 		err = hv_kprobe_wrong(p, off, "$comm can not be dereferenced");
 	p->named->is_known = false;
 	return err ? err : hv_kprobe_add_deref(p, arg, deref, off);
@@ -349,6 +358,8 @@ static struct hv_err *parse_fetch(const struct hv_kprobe_parsing *p, struct hv_k
 	case '-':
 		return parse_deref(p, arg, text, off, depth);
 	default:
+		if (p->event)
+			return hv_eprobe_refuse_name(p, text, off);
 		if (isalpha((unsigned char)*text) || *text == '_')
 			return hv_kprobe_parse_named(p, arg, text, off);
 		return hv_kprobe_wrong(p, off, "Invalid fetch argument");
@@ -390,7 +401,7 @@ static struct hv_err *check_type(const struct hv_kprobe_parsing *p, struct hv_kp
 		return hv_kprobe_wrong(p, off,
 				       "$comm and immediate-string only accepts string type");
 	if (!arg->type)
-		arg->type = is_text ? string_type : find_type("x64", 3);
+		arg->type = is_text ? string_type : hv_kprobe_plain_type();
 	if (hv_kprobe_is_string(arg) ? !may_be_string(arg) : arg->count && !arg->is_memory)
 		return hv_kprobe_wrong(p, off, "String accepts only memory argument");
 	if (is_text || !hv_kprobe_is_string(arg))
@@ -426,7 +437,8 @@ struct hv_err *hv_kprobe_parse_fetch(const struct hv_kprobe_parsing *p, struct h
 	if (!err)
 		err = use_names(p, arg, colon ? colon + 1 : NULL, off);
 	if (!err)
-		err = check_type(p, arg, type_off);
+		err = p->event ? hv_eprobe_check_type(p, arg, type_off)
+			       : check_type(p, arg, type_off);
 	if (!err && !colon)
 		err = hv_kprobe_named_bits(p, arg, off);
 	if (err)

@@ -4,7 +4,8 @@
 
 #include "tree/settings/kprobe_parse.h"
 
-#define LOC_LEN_SHIFT 16   /* __data_loc */
+#define LOC_LEN_SHIFT 16 /* __data_loc */
+#define LOC_OFF_MASK  0xffff
 #define STRING_MAX    4096 /* MAX_STRING_SIZE */
 #define WORD	      8
 
@@ -129,6 +130,42 @@ static uint32_t add_string(struct filling *f, const uint8_t *bytes, size_t len)
 	return (uint32_t)len << LOC_LEN_SHIFT | at;
 }
 
+/* The value of a field of the event that is probed (get_event_field()); 0: its entry ends before.
+ */
+static uint64_t value_of_field(struct hv_span event, const struct hv_kprobe_event_field *field)
+{
+	uint32_t size = field->size_bytes;
+	unsigned unused_bits;
+	uint64_t value = 0;
+
+	if (size != 1 && size != 2 && size != 4)
+		size = WORD;
+	hv_span_copy(event, field->off, &value, size);
+	unused_bits = 64 - 8 * size;
+	return field->is_signed ? (uint64_t)((int64_t)(value << unused_bits) >> unused_bits)
+				: value;
+}
+
+/* The text of such a field, with its NUL if it has one. */
+static struct hv_span text_of_field(struct hv_span event, const struct hv_kprobe_event_field *field)
+{
+	uint64_t off = field->off, len = field->size_bytes;
+	uint32_t loc;
+	const uint8_t *nul;
+
+	if (field->form != HV_FIELD_ARRAY) {
+		if (!hv_span_u32(event, off, &loc))
+			return (struct hv_span){0};
+		off = (loc & LOC_OFF_MASK) +
+		      (field->form == HV_FIELD_RELATIVE ? off + sizeof(loc) : 0);
+		len = event.len_bytes > off ? event.len_bytes - off : 0;
+	}
+	if (!len || !hv_span_has(event, off, len))
+		return (struct hv_span){0};
+	nul = memchr(event.data + off, '\0', len);
+	return (struct hv_span){event.data + off, nul ? (size_t)(nul - event.data - off) + 1 : len};
+}
+
 /* What is known without reading memory. */
 static const char *known_string(const struct hv_kprobe_call *call, const struct hv_kprobe_arg *arg)
 {
@@ -145,6 +182,8 @@ static void fill_strings(struct filling *f, const struct hv_kprobe_arg *arg, uin
 		struct hv_span bytes = {(const uint8_t *)known, known ? strlen(known) + 1 : 0};
 		uint32_t loc;
 
+		if (arg->source == HV_KPROBE_FIELD)
+			bytes = text_of_field(f->call->event, &arg->event_field);
 		if (arg->source == HV_KPROBE_NUMBER &&
 		    !find_result(f, arg->first_result + i, &bytes))
 			bytes.len_bytes = 0;
@@ -168,6 +207,8 @@ static void fill_numbers(const struct filling *f, const struct hv_kprobe_arg *ar
 	struct hv_span bytes = {0};
 	uint64_t value = arg->number.word < HV_REGS_WORDS ? f->call->words[arg->number.word] : 0;
 
+	if (arg->source == HV_KPROBE_FIELD)
+		value = value_of_field(f->call->event, &arg->event_field);
 	value += (uint64_t)arg->number.addend;
 	if (arg->nr_derefs && !find_result(f, arg->first_result, &bytes))
 		bytes.len_bytes = 0;

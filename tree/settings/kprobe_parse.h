@@ -16,6 +16,8 @@ struct hv_kprobe_named {
 		bit_len; /* of a bit-field, from where it is read; BIT_LEN 0: it is none */
 };
 
+struct hv_eprobe_kernel;
+
 struct hv_kprobe_parsing {
 	const struct hv_kprobe_kernel *kernel;
 	const struct hv_arch *arch;
@@ -32,6 +34,7 @@ struct hv_kprobe_parsing {
 	bool has_btf_args; /* as the kernel, but for MODULE:FUNCTION, of which its probes know no
 			    * names */
 	struct hv_kprobe_named *named;
+	const struct hv_eprobe_kernel *event; /* that is probed; NULL: a function is */
 };
 
 /* Values of arguments. */
@@ -50,6 +53,23 @@ struct hv_err *hv_kprobe_wrong(const struct hv_kprobe_parsing *p, size_t off,
 			       const char *why) hv_must_use;
 struct hv_err *hv_kprobe_not_there(const struct hv_kprobe_parsing *p, size_t off,
 				   const char *what) hv_must_use;
+
+/* Parses TEXT, [GROUP/]NAME, at OFF of the present word (traceprobe_parse_event_name()). What it
+ * does not have, and what it has behind an error, stays as it was in *GROUP and *NAME, which are
+ * owned. */
+struct hv_err *hv_kprobe_parse_name(const struct hv_kprobe_parsing *p, const char *text, size_t off,
+				    char **group, char **name) hv_must_use;
+/* Parses p->args. */
+struct hv_err *hv_kprobe_parse_args(struct hv_kprobe_parsing *p) hv_must_use;
+
+/* Of a probe of an event (eprobe.c), at OFF of the word: makes ARG its field NAME; refuses a name
+ * without a $; sees what the type of ARG needs of its FETCH. */
+struct hv_err *hv_eprobe_take_field(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				    const char *name, size_t off) hv_must_use;
+struct hv_err *hv_eprobe_refuse_name(const struct hv_kprobe_parsing *p, const char *text,
+				     size_t off) hv_must_use;
+struct hv_err *hv_eprobe_check_type(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				    size_t off) hv_must_use;
 
 /* is_good_name() */
 bool hv_kprobe_is_good(const char *name, size_t len);
@@ -85,5 +105,7 @@ struct hv_err *hv_kprobe_named_bits(const struct hv_kprobe_parsing *p, struct hv
 struct hv_err *hv_kprobe_named_string(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				      bool is_user, size_t off) hv_must_use;
 
+/* The type of an argument for which none was written. */
+const struct hv_kprobe_type *hv_kprobe_plain_type(void);
 /* Whether ARG is a string, or strings. */
 bool hv_kprobe_is_string(const struct hv_kprobe_arg *arg);

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Probes of events, compared with those of the guest's own dynamic_events."""
+
+import collections
+import re
+
+from lib.suite import ONE_VCPU, case
+
+from cases_named import try_both
+
+OWN = "/sys/kernel/tracing"
+
+# Definitions, right and wrong, that both must say the same of. Of a register, and of a name that is wrong itself, the kernel
+# says two things in error_log.
+DEFINITIONS = r"""
+e:x sched.sched_switch prev=$prev_pid next=$next_pid:s32 name=$next_comm:string state=$prev_state:x16
+e:x sched/sched_switch $prev_pid $next_pid:u8 prio=$prev_prio:b4@4/32 who=$comm:string WHO=$COMM:string
+e:x sched/sched_process_exec name=$filename:string again=+0($filename):string $pid if filename ~ "*cat*" && pid > 1
+e:x sched.sched_wakeup \42 what=\-7:s8 say=\"yes":string fun=$pid:symbol
+e:x syscalls/sys_enter_openat dfd=$dfd:s32 at=$filename $flags nr=$__syscall_nr:u16
+e:x syscalls/sys_exit_openat ret=$ret:s64
+e:x raw_syscalls.sys_enter id=$id first=$args
+e:x timer.hrtimer_start function=$function:symbol mode=$mode
+e:x kmem.kmalloc site=$call_site:symbol size=$bytes_req
+e:x sched.sched_switch
+e:x/ sched.sched_switch
+e:xprobes/ sched.sched_switch next=$next_pid
+e:xprobes/x sched.sched_switch next=$next_pid
+e:sched/sched_switch sched.sched_switch
+e:x sched.no_such
+e:x sched.
+e:x ftrace.function
+e:/x sched.sched_switch
+e: sched.sched_switch
+e:x.y.z sched.sched_switch
+e:1x sched.sched_switch
+e:x-y sched.sched_switch
+e:x12345678901234567890123456789012345678901234567890123456789012345/x sched.sched_switch
+e:x sched.sched_switch none
+e:x sched.sched_switch a=none
+e:x sched.sched_switch a=
+e:x sched.sched_switch =$prev_pid
+e:x sched.sched_switch a-b=$prev_pid
+e:x sched.sched_switch a=$prev_pid a=$next_pid
+e:x sched.sched_switch a=$no_such
+e:x sched.sched_switch a=$no_such:u7
+e:x sched.sched_switch a=+0($no_such)
+e:x sched.sched_switch a=$common_pid
+e:x sched.sched_switch a=$prev_pid:u7
+e:x sched.sched_switch a=$prev_pid:u8[3]
+e:x sched.sched_switch a=$prev_pid:u8[3
+e:x sched.sched_switch a=$prev_pid:b0@1/32
+e:x sched.sched_switch a=+0$prev_pid
+e:x sched.sched_switch a=+x($prev_pid)
+e:x sched.sched_switch a=\x
+e:x sched.sched_switch a=\"x
+e:x sched.sched_switch if
+e:x sched.sched_switch a=$prev_pid if
+e:x sched.sched_switch if no_such == 1
+e:x sched.sched_switch a=$prev_pid if prev_pid
+e:x sched.sched_switch a=$no_such if prev_pid == 1
+"""
+REFUSED = r"""
+e:x sched.sched_switch name=$next_comm
+e:x sched.sched_switch me=$comm
+e:x sched.sched_switch say=\"yes"
+e:x sched.sched_switch name=$next_comm:ustring
+e:x sched.sched_switch name=$next_pid:string
+e:x sched.sched_switch at=+0($next_pid):string
+e:x sched.sched_switch at=+8($next_comm):string
+e:x sched.sched_switch at=+0($next_pid):u8[4]
+e:x sched.sched_switch at=@jiffies
+e:x syscalls/sys_enter_openat name=+0($filename):ustring
+"""
+
+# What is recorded.
+EVENTS = r"""
+e:execs sched.sched_process_exec name=$filename:string again=+0($filename):string $pid:s32 old=$old_pid if filename ~ "*exe"
+e:born sched.sched_process_fork child=$child_pid:u16 low=$child_pid:b4@0/32 name=$child_comm:string five=\5
+e:ended sched/sched_process_exit name=$comm:string $prio:u8
+e:opened syscalls.sys_enter_openat $dfd:s32 $flags:x32 nr=$__syscall_nr:u16
+e:done syscalls.sys_exit_openat ret=$ret:s32 if ret < 0
+"""
+WORK = "for n in 1 2 3 4 5 6 7 8; do cat /absent 2>/dev/null; done; cat /proc/version /proc/uptime >/dev/null"
+EVENT = re.compile(r"^ *\S.*-(\d+ +\[\d+\] \S+) +\d+\.\d+: (\w+: \(.*)", re.MULTILINE)
+
+
+@case(configs=ONE_VCPU)
+def probes_of_events(t):
+    """Probes of events: definitions, right and wrong, formats and error_log are those of the guest's own dynamic_events; what
+    both record at the same time is the same, with pids, CPUs and flags; and what would need the kernel is refused by name."""
+    with t.attach() as traced:
+        pairs = try_both(t, DEFINITIONS)
+        differences = [f"own:\n{a}\nhvtrace:\n{b}" for a, b in pairs if a != b]
+        assert not differences, f"{len(differences)} of {len(pairs)} definitions differ:\n" + "\n".join(differences)
+        for line in REFUSED.strip("\n").split("\n"):
+            t.hv.fails("echo", t.name, "dynamic_events", line, says=("not supported",))
+        lines = EVENTS.strip("\n")
+        for line in lines.split("\n"):
+            traced.echo("dynamic_events", line, append=True)
+        traced.echo("buffer_size_kb", "4000")
+        traced.echo("events/eprobes/enable", "1")
+        assert traced.text("events/sched/sched_process_fork/enable") == "0*\n"
+        own = t.guest.run(
+            f"cd {OWN}; echo 4000 >buffer_size_kb; cat >dynamic_events <<'END'\n{lines}\nEND\n echo >trace;"
+            f" echo 1 >events/eprobes/enable; {WORK}; echo 0 >events/eprobes/enable; cat trace; echo >dynamic_events;"
+            " echo 1 >buffer_size_kb",
+            timeout=300,
+        )
+        traced.echo("events/eprobes/enable", "0")
+        own, ours = (collections.Counter(EVENT.findall(text)) for text in (own, traced.text("trace", timeout=300)))
+        lost = own - ours
+        names = collections.Counter(what.split(":")[0] for _, what in own.elements())
+        assert not lost and names["execs"] == 9 and set(names) == {"execs", "born", "ended", "opened", "done"}, (lost, own, ours)
+        traced.echo("dynamic_events", "")
+        t.note(f"{len(pairs)} definitions; {sum(own.values())} events of the guest's own, {sum(ours.values())} of ours")
