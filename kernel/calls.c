@@ -20,15 +20,17 @@ struct hv_err *hv_calls_find(const struct hv_kernel *k, struct hv_gva function,
 {
 	const struct hv_arch *arch = k->core.as.arch;
 	uint64_t len = hv_kernel_symbol_size(k, function);
+	const struct hv_symbols *symbols;
 	uint8_t code[HV_CALLS_FUNCTION_BYTES];
+	struct hv_gva_range text;
 	struct hv_err *err;
 
-	if (!hv_gva_in(function, k->text))
+	if (!hv_kernel_code_at(k, function, &text, &symbols))
 		return NULL;
 	if (len > sizeof(code))
 		len = sizeof(code);
-	if (len > k->text.end.v - function.v)
-		len = k->text.end.v - function.v;
+	if (len > text.end.v - function.v)
+		len = text.end.v - function.v;
 	err = hv_read(&k->core.as, function, code, len);
 	for (size_t off = 0; !err && off + arch->site_len_bytes <= len; off++) {
 		struct hv_call call = {.at = hv_gva_add(function, off)};

@@ -27,8 +27,8 @@ struct hv_calls {
 /* Only so many bytes of a function are looked at. */
 #define HV_CALLS_FUNCTION_BYTES 8192u
 
-/* Adds to RET the calls and jumps that lead into TARGETS from the function of the core kernel that
- * begins at FUNCTION. It ends where the next symbol begins. */
+/* Adds to RET the calls and jumps that lead into TARGETS from the function, of the core kernel or
+ * of a module, that begins at FUNCTION. It ends where the next symbol begins. */
 struct hv_err *hv_calls_find(const struct hv_kernel *k, struct hv_gva function,
 			     struct hv_gva_range targets, struct hv_calls *ret) hv_must_use;
 /* Likewise from all functions of the core kernel whose names begin with PREFIX. */

@@ -295,6 +295,24 @@ bool hv_kernel_symbol_at(const struct hv_kernel *k, struct hv_gva addr, const ch
 	return hv_kallsyms_lookup(&k->core, &k->modules, addr, ret_name, ret_module, ret_off);
 }
 
+bool hv_kernel_code_at(const struct hv_kernel *k, struct hv_gva addr, struct hv_gva_range *ret_text,
+		       const struct hv_symbols **ret_symbols)
+{
+	const struct hv_module *module;
+
+	if (hv_gva_in(addr, k->text)) {
+		*ret_text = k->text;
+		*ret_symbols = &k->core.symbols;
+		return true;
+	}
+	module = hv_module_at(&k->modules, addr);
+	if (!module)
+		return false;
+	*ret_text = module->text;
+	*ret_symbols = &module->symbols;
+	return true;
+}
+
 uint64_t hv_kernel_symbol_size(const struct hv_kernel *k, struct hv_gva addr)
 {
 	return hv_kallsyms_lookup_size(&k->core, &k->modules, addr);

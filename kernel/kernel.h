@@ -63,6 +63,10 @@ bool hv_kernel_symbol(const struct hv_kernel *k, const char *name, struct hv_gva
  * symbol. *RET_MODULE is NULL for the core kernel. */
 bool hv_kernel_symbol_at(const struct hv_kernel *k, struct hv_gva addr, const char **ret_name,
 			 const char **ret_module, uint64_t *ret_off);
+/* The running code that ADDR is in: the kernel's text, or that of a module in k->modules.
+ * *RET_SYMBOLS are the symbols of the one or the other. False: it is in neither. */
+bool hv_kernel_code_at(const struct hv_kernel *k, struct hv_gva addr, struct hv_gva_range *ret_text,
+		       const struct hv_symbols **ret_symbols);
 /* Bytes from the symbol that ADDR belongs to up to the next symbol (get_symbol_pos). 0: it belongs
  * to none. */
 uint64_t hv_kernel_symbol_size(const struct hv_kernel *k, struct hv_gva addr);

@@ -392,6 +392,14 @@ const struct hv_module *hv_module_at(const struct hv_modules *m, struct hv_gva a
 	return low && hv_gva_in(addr, m->list[low - 1].text) ? &m->list[low - 1] : NULL;
 }
 
+const struct hv_module *hv_module_named(const struct hv_modules *m, const char *name)
+{
+	for (size_t i = 0; i < m->nr; i++)
+		if (strcmp(m->list[i].name, name) == 0)
+			return &m->list[i];
+	return NULL;
+}
+
 void hv_modules_deinit(struct hv_modules *m)
 {
 	for (size_t i = 0; i < m->nr; i++)

@@ -25,6 +25,9 @@ void hv_modules_deinit(struct hv_modules *m);
 /* NULL: ADDR is in no module's text. */
 const struct hv_module *hv_module_at(const struct hv_modules *m, struct hv_gva addr);
 
+/* NULL: there is none. */
+const struct hv_module *hv_module_named(const struct hv_modules *m, const char *name);
+
 /* A number that changes when modules come, begin to live, or have gone. It is cheaper than reading
  * them. */
 struct hv_err *hv_modules_signature(const struct hv_kernel_core *core, uint64_t *ret) hv_must_use;

@@ -76,7 +76,8 @@ enum hv_change_kind {
 	/* A call in a probe, or by which tracepoints free probes: to the kernel's function <-> to a
 	 * stub of events */
 	HV_CHANGE_EVENT_CALL = 20,
-	HV_CHANGE_TASK = 21, /* flags of a task of the guest */
+	HV_CHANGE_TASK = 21,   /* flags of a task of the guest */
+	HV_CHANGE_MODULE = 22, /* how often a module of the guest is used */
 };
 #define HV_NR_CHANGE_KINDS 32
 

@@ -100,12 +100,8 @@ complete -c hvtrace -n "__fish_seen_subcommand_from top" -s n -l iterations -x -
 complete -c hvtrace -n "__fish_seen_subcommand_from top" -l sort -x -a 'time hits average name domain' -d 'The order of functions'
 complete -c hvtrace -n "__fish_seen_subcommand_from top" -l reverse -d 'The other way'
 complete -c hvtrace -n "__fish_seen_subcommand_from top" -l rows -x -d 'At most so many functions'
-<<<<<<< HEAD
 complete -c hvtrace -n "__fish_seen_subcommand_from top" -l runqueue -d 'How long tasks wait for a vCPU'
-complete -c hvtrace -n "__fish_seen_subcommand_from list check stat hist top latency" -s j -l json -d 'For programs'
-=======
 complete -c hvtrace -n "__fish_seen_subcommand_from list check stat hist top latency attach detach recover record stream report" -s j -l json -d 'For programs'
->>>>>>> h-o19
 complete -c hvtrace -n "__fish_seen_subcommand_from stat" -l agent -r -F -d 'What the agent in the guest says'
 complete -c hvtrace -n "__fish_seen_subcommand_from stat" -l maps -x -d 'Executable mappings of a process, as the agent says'
 complete -c hvtrace -n "__fish_seen_subcommand_from echo" -s a -l append -d 'Do not truncate the file first'

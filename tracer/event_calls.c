@@ -10,14 +10,21 @@
 #include "tracer/stubs.h"
 #include "tracer/tracee.h"
 
+/* The calls of the probes of the core kernel, or of a module. */
+struct probe_set {
+	struct hv_module module; /* without symbols; its address is 0: the core kernel */
+	struct hv_probe_calls probes;
+	bool *is_redirected; /* owned; of each of probes */
+};
+
 struct hv_event_calls {
 	struct hv_tracee *tracee; /* borrowed */
 	bool is_read;		  /* the following, or err */
 	struct hv_err *err;	  /* owned */
 	struct hv_event_places places;
 	struct hv_release_calls releases;
-	struct hv_probe_calls probes;
-	bool *is_redirected; /* owned; of each of probes */
+	struct probe_set *sets; /* owned; the first one is the core kernel's */
+	size_t nr_sets;
 	bool has_begun;
 };
 
@@ -29,14 +36,21 @@ struct hv_event_calls *hv_event_calls_new(struct hv_tracee *t)
 	return c;
 }
 
+static void set_deinit(struct probe_set *set)
+{
+	hv_probe_calls_deinit(&set->probes);
+	free(set->is_redirected);
+}
+
 void hv_event_calls_free(struct hv_event_calls *c)
 {
 	if (!c)
 		return;
 	hv_err_free(c->err);
 	hv_release_calls_deinit(&c->releases);
-	hv_probe_calls_deinit(&c->probes);
-	free(c->is_redirected);
+	for (size_t i = 0; i < c->nr_sets; i++)
+		set_deinit(&c->sets[i]);
+	free(c->sets);
 	free(c);
 }
 
@@ -46,6 +60,25 @@ struct hv_err *hv_event_calls_refusal(const struct hv_arch *arch)
 		return NULL;
 	return hv_err_new(EOPNOTSUPP, "recording of events of %s guests is not there yet",
 			  arch->name);
+}
+
+/* MODULE NULL: the core kernel. */
+static struct hv_err *add_set(struct hv_event_calls *c, const struct hv_module *module)
+{
+	const struct hv_kernel *k = c->tracee->kernel;
+	struct probe_set set = {0};
+	struct hv_err *err = module ? hv_probe_calls_read_module(k, module, &set.probes)
+				    : hv_probe_calls_read(k, &set.probes);
+
+	if (err)
+		return err;
+	if (module)
+		set.module = *module;
+	set.module.symbols = (struct hv_symbols){0};
+	set.is_redirected = hv_alloc((set.probes.nr + 1) * sizeof(*set.is_redirected));
+	c->sets = hv_realloc_array(c->sets, c->nr_sets + 1, sizeof(*c->sets));
+	c->sets[c->nr_sets++] = set;
+	return NULL;
 }
 
 static struct hv_err *read_all(struct hv_event_calls *c)
@@ -59,11 +92,7 @@ static struct hv_err *read_all(struct hv_event_calls *c)
 		err = hv_release_calls_read(t->kernel, &c->releases);
 	if (!err)
 		err = hv_event_places_find(t->kernel, c->releases.function, &c->places);
-	if (!err)
-		err = hv_probe_calls_read(t->kernel, &c->probes);
-	if (!err)
-		c->is_redirected = hv_alloc((c->probes.nr + 1) * sizeof(*c->is_redirected));
-	return err;
+	return err ? err : add_set(c, NULL);
 }
 
 static struct hv_err *read_once(struct hv_event_calls *c)
@@ -74,24 +103,74 @@ static struct hv_err *read_once(struct hv_event_calls *c)
 	return c->err ? hv_err_copy(c->err) : NULL;
 }
 
-/* The calls in the probe of TYPE by which it records: one that does nothing has none. */
-static struct hv_err *calls_of(const struct hv_event_calls *c, const struct hv_event_type *type,
-			       const struct hv_probe_call **ret, size_t *ret_nr)
+static bool is_of(const struct probe_set *set, const struct hv_module *module)
 {
-	*ret = c->probes.list;
-	*ret_nr = 0;
+	return set->module.at.v == module->at.v &&
+	       set->module.text.start.v == module->text.start.v &&
+	       strcmp(set->module.name, module->name) == 0;
+}
+
+/* Finds the set that TYPE's probe is in, and reads it if that is the first time. */
+static struct hv_err *set_of(struct hv_event_calls *c, const struct hv_event_type *type,
+			     struct probe_set **ret)
+{
+	const struct hv_module *module;
+	struct hv_err *err;
+
+	*ret = &c->sets[0];
+	if (!type->module)
+		return NULL;
+	module = hv_module_named(&c->tracee->kernel->modules, type->module);
+	if (!module)
+		return hv_err_new(ENOENT, "the guest has no module %s any more", type->module);
+	for (size_t i = 1; i < c->nr_sets; i++) {
+		*ret = &c->sets[i];
+		if (is_of(*ret, module))
+			return NULL;
+	}
+	err = add_set(c, module);
+	*ret = &c->sets[c->nr_sets - 1];
+	return err;
+}
+
+/* The calls in the probe of TYPE by which it records: one that does nothing has none. They are
+ * *RET_NR of *RET, from *RET_FIRST on. */
+static struct hv_err *calls_of(struct hv_event_calls *c, const struct hv_event_type *type,
+			       struct probe_set **ret, size_t *ret_first, size_t *ret_nr)
+{
+	const struct hv_probe_call *list;
+	struct hv_err *err;
+
+	*ret = &c->sets[0];
+	*ret_first = *ret_nr = 0;
 	if (type->reg_kind == HV_EVENT_REG_PROBESTUB)
 		return NULL;
-	return hv_probe_calls_of(c->tracee->kernel, &c->probes, type->probe, ret, ret_nr);
+	err = set_of(c, type, ret);
+	if (!err)
+		err = hv_probe_calls_of(c->tracee->kernel, &(*ret)->probes, type->probe, &list,
+					ret_nr);
+	if (!err)
+		*ret_first = (size_t)(list - (*ret)->probes.list);
+	return err;
 }
 
 struct hv_err *hv_event_calls_check(struct hv_event_calls *c, const struct hv_event_type *type)
 {
-	const struct hv_probe_call *list;
-	size_t nr;
+	struct probe_set *set;
+	size_t first, nr;
 	struct hv_err *err = read_once(c);
 
-	return err ? err : calls_of(c, type, &list, &nr);
+	return err ? err : calls_of(c, type, &set, &first, &nr);
+}
+
+void hv_event_calls_look_again(struct hv_event_calls *c, const struct hv_module *module)
+{
+	for (size_t i = 1; i < c->nr_sets; i++) {
+		if (c->sets[i].module.at.v != module->at.v)
+			continue;
+		set_deinit(&c->sets[i]);
+		c->sets[i--] = c->sets[--c->nr_sets];
+	}
 }
 
 static struct hv_gva stub_at(const struct hv_event_calls *c, size_t off)
@@ -154,22 +233,23 @@ struct redirection {
 	size_t nr;
 };
 
-static struct hv_err *plan_call(struct redirection *r, size_t index, struct hv_err **why_not)
+static struct hv_err *plan_call(struct redirection *r, struct probe_set *set, size_t index,
+				struct hv_err **why_not)
 {
 	struct hv_event_calls *c = r->calls;
 	const struct hv_stub_image *stubs = &c->tracee->kernel->core.as.arch->stubs;
-	const struct hv_probe_call *call = &c->probes.list[index];
+	const struct hv_probe_call *call = &set->probes.list[index];
 	size_t off = call->commits ? stubs->event_commit_off : stubs->event_reserve_off;
 	bool is_planned;
 	struct hv_err *err;
 
-	if (c->is_redirected[index])
+	if (set->is_redirected[index])
 		return NULL;
 	err = hv_redirect_plan(c->tracee, &call->call, stub_at(c, off), HV_CHANGE_EVENT_CALL,
 			       &r->changes[r->nr], &is_planned);
 	if (err)
 		return err;
-	c->is_redirected[index] = is_planned;
+	set->is_redirected[index] = is_planned;
 	r->nr += is_planned;
 	if (!is_planned && !*why_not)
 		*why_not = hv_err_new(EBUSY, "the guest has changed its probe at 0x%llx",
@@ -180,44 +260,61 @@ static struct hv_err *plan_call(struct redirection *r, size_t index, struct hv_e
 static struct hv_err *plan_probe(struct redirection *r, const struct hv_event_type *type,
 				 struct hv_err **why_not)
 {
-	struct hv_event_calls *c = r->calls;
-	const struct hv_probe_call *list;
+	struct probe_set *set;
 	struct hv_err *err = NULL;
-	size_t nr = 0;
+	size_t first, nr = 0;
 
-	*why_not = calls_of(c, type, &list, &nr);
+	*why_not = calls_of(r->calls, type, &set, &first, &nr);
 	for (size_t i = 0; !*why_not && !err && i < nr; i++)
-		err = plan_call(r, (size_t)(list - c->probes.list) + i, why_not);
+		err = plan_call(r, set, first + i, why_not);
 	return err;
 }
 
 /* Notes that the call at AT was not changed. */
 static void note_refused(struct hv_event_calls *c, struct hv_gva at)
 {
-	for (size_t i = 0; i < c->probes.nr; i++)
-		if (c->probes.list[i].call.at.v == at.v)
-			c->is_redirected[i] = false;
+	for (size_t s = 0; s < c->nr_sets; s++)
+		for (size_t i = 0; i < c->sets[s].probes.nr; i++)
+			if (c->sets[s].probes.list[i].call.at.v == at.v)
+				c->sets[s].is_redirected[i] = false;
 }
 
-static void check_probe(const struct hv_event_calls *c, const struct hv_event_type *type,
+static void check_probe(struct hv_event_calls *c, const struct hv_event_type *type,
 			struct hv_err **why_not)
 {
-	const struct hv_probe_call *list;
-	size_t nr = 0;
+	struct probe_set *set;
+	size_t first, nr = 0;
 
 	if (!*why_not)
-		*why_not = calls_of(c, type, &list, &nr);
-	for (size_t i = 0; !*why_not && i < nr; i++)
-		if (!c->is_redirected[list - c->probes.list + (ptrdiff_t)i])
+		*why_not = calls_of(c, type, &set, &first, &nr);
+	for (size_t i = first; !*why_not && i < first + nr; i++)
+		if (!set->is_redirected[i])
 			*why_not = hv_err_new(EBUSY, "a call of its probe, at 0x%llx, is in use",
-					      (unsigned long long)list[i].call.at.v);
+					      (unsigned long long)set->probes.list[i].call.at.v);
+}
+
+/* How many calls there may be to change. */
+static size_t nr_calls(struct hv_event_calls *c, const struct hv_event_type *const *types,
+		       size_t nr)
+{
+	size_t ret = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		struct probe_set *set;
+		/* Whoever plans it says why not. */
+		HV_AUTO_ERR struct hv_err *err = set_of(c, types[i], &set);
+	}
+	for (size_t i = 0; i < c->nr_sets; i++)
+		ret += c->sets[i].probes.nr;
+	return ret;
 }
 
 struct hv_err *hv_event_calls_redirect(struct hv_event_calls *c,
 				       const struct hv_event_type *const *types, size_t nr,
 				       struct hv_err **why_not)
 {
-	HV_AUTO_FREE struct hv_change *changes = hv_alloc((c->probes.nr + 1) * sizeof(*changes));
+	HV_AUTO_FREE struct hv_change *changes =
+		hv_alloc((nr_calls(c, types, nr) + 1) * sizeof(*changes));
 	struct redirection r = {.calls = c, .changes = changes};
 	struct hv_err *err = NULL;
 
@@ -250,8 +347,9 @@ struct hv_err *hv_event_calls_put_back(struct hv_event_calls *c)
 	if (err)
 		return err;
 	c->has_begun = false;
-	if (c->is_redirected)
-		memset(c->is_redirected, 0, c->probes.nr * sizeof(*c->is_redirected));
+	for (size_t i = 0; i < c->nr_sets; i++)
+		memset(c->sets[i].is_redirected, 0,
+		       c->sets[i].probes.nr * sizeof(*c->sets[i].is_redirected));
 	return NULL;
 }
 

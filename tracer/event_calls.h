@@ -15,6 +15,7 @@ struct hv_arch;
 struct hv_event_calls;
 struct hv_event_type;
 struct hv_journal_entry;
+struct hv_module;
 struct hv_tracee;
 
 /* EOPNOTSUPP: guests of ARCH have no stubs of events. */
@@ -28,6 +29,9 @@ void hv_event_calls_free(struct hv_event_calls *c);
  * call of this or of the next reads the kernel's code. */
 struct hv_err *hv_event_calls_check(struct hv_event_calls *c,
 				    const struct hv_event_type *type) hv_must_use;
+/* What is known of the calls in MODULE, of which none is changed, may be of another one that was at
+ * its address. */
+void hv_event_calls_look_again(struct hv_event_calls *c, const struct hv_module *module);
 /* Links the stubs and makes tracepoints free by them, unless it was done. To be called before the
  * first tracepoint is changed. */
 struct hv_err *hv_event_calls_begin(struct hv_event_calls *c) hv_must_use;

@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 #include "tracer/event_calls.h"
+#include "tracer/event_modules.h"
+#include "tracer/module_pins.h"
 #include "tracer/plug.h"
 #include "tracer/syscall_tasks.h"
 #include "tracer/tracee.h"
@@ -30,7 +32,7 @@
 /* An event that was recorded. Its index is that of its plug. It keeps this place in the region
  * until nobody uses any, since a probe may have the address of its file or of its array. */
 struct event {
-	struct hv_event_type type; /* system and name are owned; without fields and texts */
+	struct hv_event_type type; /* its names are owned; without fields and texts */
 	bool is_on;
 	bool is_wanted; /* only during hv_event_tracer_set() */
 };
@@ -60,6 +62,7 @@ static void forget_events(struct hv_event_tracer *e)
 	for (size_t i = 0; i < e->nr; i++) {
 		free((char *)e->events[i].type.system);
 		free((char *)e->events[i].type.name);
+		free((char *)e->events[i].type.module);
 	}
 	e->nr = 0;
 }
@@ -106,6 +109,7 @@ static struct event *add(struct hv_event_tracer *e, const struct hv_event_type *
 	*event = (struct event){.type = *type};
 	event->type.system = hv_strdup(type->system);
 	event->type.name = hv_strdup(type->name);
+	event->type.module = type->module ? hv_strdup(type->module) : NULL;
 	event->type.print_fmt = NULL;
 	event->type.fields = (struct hv_event_fields){0};
 	event->type.syscall = NULL;
@@ -318,6 +322,20 @@ static struct hv_err *place_for(struct hv_event_tracer *e, const struct hv_event
 	return err;
 }
 
+/* Pins the modules of those in LIST. Returns how many are left: the others say why not. */
+static size_t pin_modules(struct hv_event_tracer *e, struct coming *list, size_t nr)
+{
+	size_t nr_left = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		list[i].want->why_not =
+			hv_event_modules_pin(e->tracee, e->calls, &list[i].event->type);
+		if (!list[i].want->why_not)
+			list[nr_left++] = list[i];
+	}
+	return nr_left;
+}
+
 /* Makes the probes call the stubs. Those that do not say why. */
 static struct hv_err *redirect(struct hv_event_tracer *e, struct coming *list, size_t nr)
 {
@@ -415,6 +433,7 @@ static struct hv_err *switch_on(struct hv_event_tracer *e, struct hv_event_want 
 	if (!nr_coming)
 		return NULL;
 	tend_later(e);
+	nr_coming = pin_modules(e, list, nr_coming);
 	err = redirect(e, list, nr_coming);
 	if (!err)
 		err = plug_in(e, list, nr_coming);
@@ -475,6 +494,8 @@ static struct hv_err *give_back(struct hv_event_tracer *e)
 			err = hv_event_calls_put_back(e->calls);
 	}
 	if (!err)
+		err = hv_module_pins_take_out(e->tracee, NULL, NULL);
+	if (!err)
 		forget_events(e);
 	return err;
 }
@@ -519,7 +540,7 @@ struct hv_err *hv_event_tracer_restore(struct hv_event_tracer *e, struct hv_text
 	struct hv_err *err;
 
 	if (!hv_event_calls_are_there(e->calls))
-		return NULL;
+		return hv_module_pins_take_out(e->tracee, NULL, NULL);
 	err = take_out_all(e, &nr);
 	if (nr)
 		hv_text_printf(report, "%zu event%s of the guest switched off\n", nr,

@@ -66,8 +66,6 @@ static bool is_plain(const struct hv_tracepoint_layout *l, const struct hv_trace
 struct hv_err *hv_plug_check(const struct hv_tracepoint_layout *layout,
 			     const struct hv_event_type *type)
 {
-	if (type->module)
-		return hv_err_new(EOPNOTSUPP, "its tracepoint is of the module %s", type->module);
 	if (is_of_syscalls(layout, &type->tracepoint) && type->tracepoint.faultable)
 		return hv_err_new(EOPNOTSUPP, "this kernel frees the probes of system calls in a "
 					      "way that is not known");

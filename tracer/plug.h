@@ -87,8 +87,8 @@ void hv_plug_step_plan(const struct hv_tracee *t, const struct hv_tracepoint_lay
 struct hv_err *hv_plug_steps_make(struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 				  struct hv_plug_step *steps, size_t nr) hv_must_use;
 
-/* Finds the tracepoints of the core kernel that have a probe of ours, whoever plugged it in: *RET,
- * owned by the caller, has *RET_NR steps that take them out, not planned yet. */
+/* Finds the tracepoints of the kernel and of its modules that have a probe of ours, whoever plugged
+ * it in: *RET, owned by the caller, has *RET_NR steps that take them out, not planned yet. */
 struct hv_err *hv_plugs_find(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 			     struct hv_plug_step **ret, size_t *ret_nr) hv_must_use;
 /* *RET: E, an entry of an untrusted journal, says only what a place of a static key has while the

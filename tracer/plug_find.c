@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Finds what is ours in tracepoints, without anything that a session knows. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "tracer/plug.h"
@@ -23,36 +24,59 @@ static bool has_ours(const struct hv_tracee *t, const struct hv_tracepoint_layou
 	return ret;
 }
 
-static bool is_tracepoint(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
-			  const struct hv_symbol *symbol)
+static bool is_tracepoint(const struct hv_tracepoint_layout *layout,
+			  const struct hv_symbols *symbols, size_t index)
 {
-	return strncmp(symbol->name, PREFIX, strlen(PREFIX)) == 0 &&
-	       hv_kernel_symbol_size(t->kernel, symbol->addr) >= layout->len_bytes;
+	const struct hv_symbol *symbol = &symbols->by_addr[index];
+
+	if (strncmp(symbol->name, PREFIX, strlen(PREFIX)) != 0)
+		return false;
+	while (++index < symbols->nr)
+		if (symbols->by_addr[index].addr.v != symbol->addr.v)
+			return symbols->by_addr[index].addr.v - symbol->addr.v >= layout->len_bytes;
+	return true;
+}
+
+struct found {
+	struct hv_plug_step *steps; /* owned */
+	size_t nr;
+};
+
+static struct hv_err *find_in(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+			      const struct hv_symbols *symbols, struct found *ret)
+{
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && i < symbols->nr; i++) {
+		struct hv_tracepoint tp;
+
+		if (!is_tracepoint(layout, symbols, i))
+			continue;
+		err = hv_tracepoint_at(t->kernel, layout, symbols->by_addr[i].addr, &tp);
+		if (err || !has_ours(t, layout, &tp))
+			continue;
+		ret->steps = hv_realloc_array(ret->steps, ret->nr + 1, sizeof(*ret->steps));
+		ret->steps[ret->nr++] = (struct hv_plug_step){.tp = tp};
+	}
+	return err;
 }
 
 struct hv_err *hv_plugs_find(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 			     struct hv_plug_step **ret, size_t *ret_nr)
 {
-	const struct hv_symbols *symbols = &t->kernel->core.symbols;
-	HV_AUTO_FREE struct hv_plug_step *steps = NULL;
-	struct hv_err *err = NULL;
-	size_t nr = 0;
+	const struct hv_modules *modules = &t->kernel->modules;
+	struct found found = {0};
+	struct hv_err *err = find_in(t, layout, &t->kernel->core.symbols, &found);
 
-	for (size_t i = 0; !err && i < symbols->nr; i++) {
-		struct hv_tracepoint tp;
-
-		if (!is_tracepoint(t, layout, &symbols->by_addr[i]))
-			continue;
-		err = hv_tracepoint_at(t->kernel, layout, symbols->by_addr[i].addr, &tp);
-		if (err || !has_ours(t, layout, &tp))
-			continue;
-		steps = hv_realloc_array(steps, nr + 1, sizeof(*steps));
-		steps[nr++] = (struct hv_plug_step){.tp = tp};
-	}
-	if (err)
+	/* What cannot be read of a module has gone with it. */
+	for (size_t i = 0; !err && i < modules->nr; i++)
+		hv_err_free(find_in(t, layout, &modules->list[i].symbols, &found));
+	if (err) {
+		free(found.steps);
 		return err;
-	*ret = hv_take(steps);
-	*ret_nr = nr;
+	}
+	*ret = found.steps;
+	*ret_nr = found.nr;
 	return NULL;
 }
 

@@ -80,6 +80,19 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 	return NULL;
 }
 
+/* Events have changes in modules. A guest whose list of them cannot be read must not prevent the
+ * rest. */
+static void read_modules(struct hv_kernel *k)
+{
+	struct hv_modules modules;
+	HV_AUTO_ERR struct hv_err *err = hv_modules_read(&k->core, &modules);
+
+	if (err)
+		return;
+	hv_modules_deinit(&k->modules);
+	k->modules = modules;
+}
+
 static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_header *header,
 				   struct hv_text *report)
 {
@@ -88,6 +101,7 @@ static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_
 	struct hv_tracee *t = s->tracee;
 	struct hv_err *err;
 
+	read_modules(t->kernel);
 	memcpy(entries, hv_region_journal(&t->region), len);
 	t->range = hv_region_range(header);
 	t->handler = hv_gva(header->handler_gva);

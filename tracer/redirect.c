@@ -61,12 +61,15 @@ struct hv_err *hv_redirect_is_ours(const struct hv_tracee *t, struct hv_gva_rang
 	const struct hv_arch *arch = t->kernel->core.as.arch;
 	struct hv_gva at = hv_gva(e->gva), before = {0}, target = {0};
 	enum hv_site_kind kind = arch->classify_site(e->old_bytes, at, &before);
+	const struct hv_symbols *symbols;
 	uint8_t now[HV_SITE_LEN_MAX];
+	struct hv_gva_range text;
 	bool is_mapped;
 	struct hv_err *err;
 
 	*ret = false;
-	if (!hv_gva_in(at, t->kernel->text) || e->len_bytes != arch->site_len_bytes ||
+	if (!hv_kernel_code_at(t->kernel, at, &text, &symbols) ||
+	    e->len_bytes != arch->site_len_bytes ||
 	    (kind != HV_SITE_CALL && kind != HV_SITE_JUMP) || !hv_gva_in(before, functions))
 		return NULL;
 	err = read_now(t, e, now, &is_mapped);

@@ -111,6 +111,11 @@ struct hv_catalogue {
 struct hv_err *hv_catalogue_read(const struct hv_kernel *k, struct hv_catalogue *ret) hv_must_use;
 void hv_catalogue_deinit(struct hv_catalogue *c);
 
+/* *RET: TYPE, of the core kernel or of a module, is registered in the guest still: its id is where
+ * it was, and ids are not given again. If its module can go, this is so for now only. */
+struct hv_err *hv_event_type_is_there(const struct hv_kernel *k, const struct hv_event_type *type,
+				      bool *ret) hv_must_use;
+
 /* Adds TYPE, whose strings and fields are borrowed until it is removed, as the last one. It takes
  * the place of the guest's types of its id, which a guest can make at any time. Pointers to types
  * are not valid any more, and hv_catalogue_index() must follow. */

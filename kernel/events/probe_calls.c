@@ -101,9 +101,9 @@ static struct hv_err *read_function(struct reading *r, const struct hv_symbol *s
 	return err ? err : add_calls(r, symbol, r->commit, &call);
 }
 
-struct hv_err *hv_probe_calls_read(const struct hv_kernel *k, struct hv_probe_calls *ret)
+static struct hv_err *read_symbols(const struct hv_kernel *k, const struct hv_symbols *symbols,
+				   struct hv_probe_calls *ret)
 {
-	const struct hv_symbols *symbols = &k->core.symbols;
 	struct reading r = {.k = k};
 	struct hv_err *err = hv_core_need(&k->core, "trace_event_buffer_reserve", &r.reserve);
 
@@ -121,9 +121,41 @@ struct hv_err *hv_probe_calls_read(const struct hv_kernel *k, struct hv_probe_ca
 	return NULL;
 }
 
+struct hv_err *hv_probe_calls_read(const struct hv_kernel *k, struct hv_probe_calls *ret)
+{
+	return read_symbols(k, &k->core.symbols, ret);
+}
+
+/* The symbols of modules are read again when any module comes or goes. */
+static void own_names(struct hv_probe_calls *c)
+{
+	size_t len = 0;
+	char *to;
+
+	for (size_t i = 0; i < c->nr; i++)
+		len += c->list[i].probe_len;
+	to = c->names = hv_alloc(len + 1);
+	for (size_t i = 0; i < c->nr; i++) {
+		memcpy(to, c->list[i].probe, c->list[i].probe_len);
+		c->list[i].probe = to;
+		to += c->list[i].probe_len;
+	}
+}
+
+struct hv_err *hv_probe_calls_read_module(const struct hv_kernel *k, const struct hv_module *module,
+					  struct hv_probe_calls *ret)
+{
+	struct hv_err *err = read_symbols(k, &module->symbols, ret);
+
+	if (!err)
+		own_names(ret);
+	return err;
+}
+
 void hv_probe_calls_deinit(struct hv_probe_calls *c)
 {
 	free(c->list);
+	free(c->names);
 	*c = (struct hv_probe_calls){0};
 }
 
@@ -167,11 +199,14 @@ static struct hv_err *check_calls(const struct hv_kernel *k, const struct hv_pro
 /* Returns the name of the probe that has the function at AT; NULL: none has. */
 static const char *probe_at(const struct hv_kernel *k, struct hv_gva at, size_t *ret_len)
 {
-	const struct hv_symbol *symbol = hv_symbols_at(&k->core.symbols, at);
+	const struct hv_symbols *symbols;
+	const struct hv_symbol *symbol;
+	struct hv_gva_range text;
 
-	if (!symbol || symbol->addr.v != at.v || !hv_gva_in(at, k->text))
+	if (!hv_kernel_code_at(k, at, &text, &symbols))
 		return NULL;
-	return probe_of(symbol->name, ret_len);
+	symbol = hv_symbols_at(symbols, at);
+	return symbol && symbol->addr.v == at.v ? probe_of(symbol->name, ret_len) : NULL;
 }
 
 /* Finds the calls of the probe NAME. Returns their number. */
@@ -193,9 +228,13 @@ static struct hv_err *find_equal(const struct hv_kernel *k, struct hv_gva probe,
 				 const char **ret_name, size_t *ret_len)
 {
 	hv_cleanup(hv_calls_deinit) struct hv_calls calls = {0};
-	struct hv_err *err = hv_calls_find(k, probe, k->text, &calls);
+	const struct hv_symbols *symbols;
+	struct hv_gva_range text;
+	struct hv_err *err = NULL;
 
 	*ret_name = NULL;
+	if (hv_kernel_code_at(k, probe, &text, &symbols))
+		err = hv_calls_find(k, probe, text, &calls);
 	for (size_t i = 0; !err && !*ret_name && i < calls.nr; i++)
 		*ret_name = probe_at(k, calls.list[i].target, ret_len);
 	return err;
@@ -211,8 +250,7 @@ struct hv_err *hv_probe_calls_of(const struct hv_kernel *k, const struct hv_prob
 	struct hv_err *err = NULL;
 
 	if (!name)
-		return hv_err_new(EOPNOTSUPP,
-				  "its probe at 0x%llx is no function of the core kernel",
+		return hv_err_new(EOPNOTSUPP, "its probe at 0x%llx is no function of the kernel",
 				  (unsigned long long)probe.v);
 	nr = find_of(c, name, len, &list);
 	if (!nr)

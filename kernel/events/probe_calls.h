@@ -7,15 +7,18 @@
  * - The functions that add a probe to a tracepoint and remove it give the array of probes that they
  *   replace to call_rcu() or call_srcu(), to be freed when nobody uses it any more.
  *
- * Probes of modules are not looked for. All of it is hostile: see kernel/calls.h.
+ * Each module has probes of its own. All of it is hostile: see kernel/calls.h.
  * Leaves to others: making these calls lead to stubs (tracer/redirect.h), which events there are
  * (catalogue.h). */
 #pragma once
 
 #include "kernel/calls.h"
 
+struct hv_module;
+
 struct hv_probe_call {
-	const char *probe; /* of PROBE_LEN bytes: the probe's name; borrowed from the symbols */
+	const char *probe; /* of PROBE_LEN bytes: the probe's name; borrowed from the core kernel's
+			    * symbols, or of the list's names */
 	size_t probe_len;
 	struct hv_call call;
 	bool commits; /* it is a call of commit */
@@ -24,16 +27,22 @@ struct hv_probe_call {
 struct hv_probe_calls {
 	struct hv_probe_call *list; /* owned; by the names of probes */
 	size_t nr;
+	char *names; /* owned; NULL: they are borrowed */
 };
 
-/* Finds the calls of all probes. ENOENT: the kernel has no function of that name. */
+/* Finds the calls of all probes of the core kernel. ENOENT: the kernel has no function of that
+ * name. */
 struct hv_err *hv_probe_calls_read(const struct hv_kernel *k,
 				   struct hv_probe_calls *ret) hv_must_use;
+/* Likewise of all probes of MODULE, one of k->modules. */
+struct hv_err *hv_probe_calls_read_module(const struct hv_kernel *k, const struct hv_module *module,
+					  struct hv_probe_calls *ret) hv_must_use;
 void hv_probe_calls_deinit(struct hv_probe_calls *c);
 
-/* Finds the calls of the probe that begins at PROBE: the *RET_NR that begin with *RET. If several
- * probes have one name, the calls of all of them are found; if the probe jumps to an equal one,
- * that one's. EOPNOTSUPP, with the reason: the event of that probe cannot be recorded. */
+/* Finds the calls of the probe that begins at PROBE, of the core kernel or of the module that C was
+ * read of: the *RET_NR that begin with *RET. If several probes have one name, the calls of all of
+ * them are found; if the probe jumps to an equal one, that one's. EOPNOTSUPP, with the reason: the
+ * event of that probe cannot be recorded. */
 struct hv_err *hv_probe_calls_of(const struct hv_kernel *k, const struct hv_probe_calls *c,
 				 struct hv_gva probe, const struct hv_probe_call **ret,
 				 size_t *ret_nr) hv_must_use;

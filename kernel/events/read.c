@@ -281,3 +281,17 @@ struct hv_err *hv_catalogue_read(const struct hv_kernel *k, struct hv_catalogue 
 	}
 	return hv_err_in(err, "events");
 }
+
+struct hv_err *hv_event_type_is_there(const struct hv_kernel *k, const struct hv_event_type *type,
+				      bool *ret)
+{
+	uint32_t off, id;
+	const struct hv_field call[] = {{"event.type", 4, &off}};
+	struct hv_err *err = hv_fields_find(&k->core, "trace_event_call", call, HV_ARRAY_LEN(call));
+
+	if (!err)
+		err = hv_read_u32(&k->core.as, hv_gva_add(type->call, off), &id);
+	if (!err)
+		*ret = id == type->id;
+	return err;
+}

@@ -142,10 +142,10 @@ START_TEST(a_probe_that_cannot_be_used_says_why)
 {
 	fails(NO_COMMIT, "does not call trace_event_buffer_commit");
 	fails(CROSSES, "is in two pages");
-	fails(PROBE + 1, "is no function of the core kernel");
-	fails(OTHER, "is no function of the core kernel");
-	fails(FK_MODULES, "is no function of the core kernel");
-	fails(0, "is no function of the core kernel");
+	fails(PROBE + 1, "is no function of the kernel");
+	fails(OTHER, "is no function of the kernel");
+	fails(FK_MODULES, "is no function of the kernel");
+	fails(0, "is no function of the kernel");
 }
 END_TEST
 

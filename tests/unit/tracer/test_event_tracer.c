@@ -19,13 +19,21 @@
 #define ADD		 (FK_BASE + 0x62000)
 #define REMOVE		 (FK_BASE + 0x63000)
 #define END		 (FK_BASE + 0x64000)
+#define MODULE_PROBE	 (FK_MODULES + 0x1000)
+#define MODULE_LIST	 8 /* offsets in struct module */
+#define MODULE_COUNT	 24
+#define CALL_ID		 32 /* in struct trace_event_call */
+#define PIN		 0x20000000u
 
 static const uint64_t calls[] = {ADD + 0x20, REMOVE + 0x20, FTP_PROBE + 0x20, FTP_PROBE + 0x40};
+static const uint64_t module_calls[] = {MODULE_PROBE + 0x20, MODULE_PROBE + 0x40};
 
 static struct fr r;
 static struct fk *const f = &r.t.f;
 static struct ftp tp;
-static struct hv_event_type other; /* of a module */
+static struct hv_event_type other;	 /* that is switched on by a function of its own */
+static struct hv_event_type of_a_module; /* "xfs", with the same tracepoint */
+static uint64_t module, module_list, module_call;
 static struct hv_event_tracer *e;
 static uint8_t before[0x30000]; /* from FTP_CODE on */
 static size_t writes_left;
@@ -46,11 +54,24 @@ static struct hv_err *write_until_killed(void *self, const struct hv_hold_write 
 	return NULL;
 }
 
+static void declare_modules(struct fk *fk)
+{
+	uint32_t event = FK_STRUCT("trace_event", 8, {"type", 0, 4});
+
+	(void)fk;
+	FK_STRUCT("trace_event_call", 72, {"event", CALL_ID, 0, event});
+	FK_STRUCT("list_head", 16, {"next", 0, 8}, {"prev", 8, 8});
+	FK_STRUCT("module", 64, {"state", 0, 4}, {"list", MODULE_LIST, 16},
+		  {"refcnt", MODULE_COUNT, 4});
+	enumerator("MODULE_STATE_LIVE", 0);
+}
+
 static void declare(struct fk *fk)
 {
 	FK_STRUCT("trace_event_buffer", 64, {"trace_file", 16, 8}, {"event", 8, 8},
 		  {"entry", 24, 8});
 	ftp_declare(&tp, fk);
+	declare_modules(fk);
 	fk_symbol(fk, "call_rcu", RELEASE);
 	fk_symbol(fk, "call_srcu", SLEEPING_RELEASE);
 	fk_symbol(fk, "trace_event_buffer_reserve", RESERVE);
@@ -64,6 +85,45 @@ static void declare(struct fk *fk)
 static void put_call(uint64_t at, uint64_t target)
 {
 	ck_assert(hv_arch_x86_64.encode_call(hv_gva(at), hv_gva(target), fk_host(f, at)));
+}
+
+/* Links the module into the list, or unlinks it. */
+static void link_module(uint64_t first)
+{
+	fk_u64(f, module_list, first ? first + MODULE_LIST : module_list);
+	fk_u64(f, module_list + 8, first ? first + MODULE_LIST : module_list);
+	fk_u64(f, module + MODULE_LIST, module_list);
+	fk_u64(f, module + MODULE_LIST + 8, module_list);
+}
+
+static void make_module(void)
+{
+	struct hv_module *m = hv_alloc(sizeof(*m));
+	struct hv_symbols *s = &m->symbols;
+
+	module = fk_alloc(f, 64);
+	module_list = fk_alloc(f, 16);
+	module_call = fk_alloc(f, 72);
+	link_module(module);
+	fk_u32(f, module + MODULE_COUNT, 1);
+	fk_u32(f, module_call + CALL_ID, 1234);
+	*m = (struct hv_module){.name = "xfs",
+				.at = hv_gva(module),
+				.text = {hv_gva(FK_MODULES), hv_gva(FK_MODULES + 0x10000)}};
+	s->by_addr = hv_alloc(sizeof(*s->by_addr));
+	s->by_addr[s->nr++] =
+		(struct hv_symbol){hv_gva(MODULE_PROBE), "trace_event_raw_event_xfs", 't'};
+	hv_symbols_index(s);
+	f->k.modules = (struct hv_modules){m, 1};
+	memset(fk_host(f, MODULE_PROBE), 0x90, 0x100);
+	put_call(module_calls[0], RESERVE);
+	put_call(module_calls[1], COMMIT);
+	of_a_module = tp.type;
+	of_a_module.system = "xfs";
+	of_a_module.module = "xfs";
+	of_a_module.probe = hv_gva(MODULE_PROBE);
+	of_a_module.id = 1234;
+	of_a_module.call = hv_gva(module_call);
 }
 
 static void make_guest(void)
@@ -99,7 +159,8 @@ static void set_up(void)
 	tp.type.name = "event";
 	other = tp.type;
 	other.name = "other";
-	other.module = "xfs";
+	other.reg_kind = HV_EVENT_REG_OTHER;
+	make_module();
 	writes_left = SIZE_MAX;
 	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
 	e = hv_event_tracer_new(&r.tracee);
@@ -131,18 +192,23 @@ static void is_as_before(void)
 	ck_assert_mem_eq(fk_host(f, FTP_CODE), before, sizeof(before));
 }
 
-/* WORDS: of why the event is not recorded; NULL: it is. */
-static void set(const char *words)
+/* WORDS: of why TYPE is not recorded; NULL: it is. */
+static void set_type(const struct hv_event_type *type, const char *words)
 {
-	struct hv_event_want want = {.type = &tp.type};
+	struct hv_event_want want = {.type = type};
 	struct hv_err *err = hv_event_tracer_set(e, &want, 1);
 
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	ck_assert_msg(!want.why_not == !words, "%s", want.why_not ? want.why_not->message : "");
 	if (words)
 		ck_assert_msg(strstr(want.why_not->message, words), "%s", want.why_not->message);
-	ck_assert_int_eq(hv_event_tracer_is_on(e, &tp.type), !words);
+	ck_assert_int_eq(hv_event_tracer_is_on(e, type), !words);
 	hv_event_wants_deinit(&want, 1);
+}
+
+static void set(const char *words)
+{
+	set_type(&tp.type, words);
 }
 
 static void set_none(void)
@@ -210,6 +276,80 @@ START_TEST(one_that_cannot_be_does_not_hinder_the_others)
 	ck_assert_ptr_null(hv_event_tracer_check(e, &tp.type));
 	ck_assert_ptr_null(restore(NULL));
 	is_as_before();
+}
+END_TEST
+
+static uint32_t uses(void)
+{
+	return (uint32_t)fr_word(&r, module + MODULE_COUNT);
+}
+
+static void wait_and_tend(void)
+{
+	usleep(250000);
+	hv_event_tracer_tend(e);
+}
+
+START_TEST(a_module_stays_while_its_events_are_on)
+{
+	set_type(&of_a_module, NULL);
+	ck_assert_uint_eq(uses(), PIN + 1);
+	for (size_t i = 0; i < HV_ARRAY_LEN(module_calls); i++)
+		ck_assert(leads_to_us(module_calls[i]));
+	ck_assert(!leads_to_us(calls[2]));
+	fk_u32(f, module + MODULE_COUNT, PIN + 3); /* the guest's own users */
+	set_none();
+	ck_assert_uint_eq(uses(), PIN + 3); /* somebody may be in its probe */
+	set_type(&of_a_module, NULL);
+	ck_assert_uint_eq(uses(), PIN + 3);
+	set_none();
+	wait_and_tend();
+	ck_assert_uint_eq(uses(), 3);
+	ck_assert(!leads_to_us(module_calls[0]));
+	is_as_before();
+	set_type(&of_a_module, NULL);
+	ck_assert_uint_eq(uses(), PIN + 3);
+	ck_assert_ptr_null(restore("1 event of the guest switched off"));
+	ck_assert_uint_eq(uses(), 3);
+	is_as_before();
+}
+END_TEST
+
+START_TEST(a_module_that_goes_is_refused)
+{
+	fk_u32(f, module + MODULE_COUNT, 0);
+	set_type(&of_a_module, "loading or removing it");
+	fk_u32(f, module + MODULE_COUNT, 1);
+	fk_u32(f, module, 2); /* MODULE_STATE_GOING */
+	set_type(&of_a_module, "loading or removing it");
+	fk_u32(f, module, 0);
+	link_module(0);
+	set_type(&of_a_module, "loading or removing it");
+	link_module(module);
+	ck_assert_uint_eq(uses(), 1);
+	fk_u32(f, module_call + CALL_ID, 1235); /* another one at its place */
+	set_type(&of_a_module, "may have come again");
+	wait_and_tend();
+	ck_assert_uint_eq(uses(), 1);
+	f->k.modules.nr = 0;
+	set_type(&of_a_module, "no module xfs any more");
+	f->k.modules.nr = 1;
+	is_as_before();
+}
+END_TEST
+
+/* Whoever comes next finds the pin in the guest, wherever we were killed. */
+START_TEST(a_module_whose_pin_is_left)
+{
+	HV_AUTO_TEXT struct hv_text report = {0};
+
+	fk_u32(f, module + MODULE_COUNT, PIN + 2);
+	ck_assert_ptr_null(hv_event_tracer_restore(e, &report));
+	ck_assert_uint_eq(uses(), 2);
+	fk_u32(f, module + MODULE_COUNT, PIN + 2);
+	link_module(0); /* removed by force, and nobody knows what is there now */
+	hv_err_free(hv_event_tracer_restore(e, &report));
+	ck_assert_uint_eq(uses(), PIN + 2);
 }
 END_TEST
 
@@ -418,6 +558,9 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, on_and_off);
 	tcase_add_test(tc, one_that_cannot_be_does_not_hinder_the_others);
+	tcase_add_test(tc, a_module_stays_while_its_events_are_on);
+	tcase_add_test(tc, a_module_that_goes_is_refused);
+	tcase_add_test(tc, a_module_whose_pin_is_left);
 	tcase_add_test(tc, a_probe_that_does_nothing);
 	tcase_add_test(tc, the_guest_comes_first);
 	tcase_add_loop_test(tc, a_hold_that_fails_leaves_nothing_behind, 0, 2 + FTP_NR - 1);

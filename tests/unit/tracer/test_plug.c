@@ -548,9 +548,6 @@ static void refused(const char *words)
 START_TEST(what_is_refused_with_a_reason)
 {
 	ck_assert_ptr_null(hv_plug_check(&layout, &tp.type));
-	tp.type.module = "xfs";
-	refused("of the module xfs");
-	tp.type.module = NULL;
 	tp.type.tracepoint.reg = hv_gva(FTP_OTHER);
 	refused("by a function of its own");
 	tp.type.tracepoint.reg = hv_gva(0);

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Events of a module: recorded beside the guest's own, while the guest tries to remove the module, and after a kill."""
+
+import dataclasses
+
+from cases_beside import kill, settle, victims
+from cases_events import agree, events_of
+from lib.suite import ONE_VCPU, case
+from lib.wait import until
+
+OWN = "/sys/kernel/tracing"
+WITH_XFS = tuple(dataclasses.replace(config, modules=("loop", "xfs")) for config in ONE_VCPU[:1])
+# xfs reads a file system's first block, finds that it has none, and says so.
+MOUNTS = "mount -t xfs -o ro /dev/loop0 /mnt 2>/dev/null || true"
+PROBES = "xfs_buf"
+SOME = "xfs:xfs_buf_init xfs:xfs_buf_free"
+
+
+def goes(t):
+    """Whether the guest can remove the module."""
+    return t.guest.run("rmmod xfs 2>/dev/null && echo gone || true").strip() == "gone"
+
+
+def comes(t):
+    t.guest.run("[ -d /sys/module/xfs ] || insmod /modules/xfs.ko")
+
+
+def mounted(t, traced):
+    """Returns the module's events in a new trace of an attempt to mount."""
+    traced.echo("trace", "")
+    t.guest.run(MOUNTS)
+    return [line for line in traced.text("trace").splitlines() if PROBES in line]
+
+
+@case(configs=WITH_XFS)
+def events_of_a_module(t):
+    """The guest and hvtrace record the events of xfs at the same time: same tasks, flags and texts. While they are on, the
+    guest cannot remove the module, and when they are off, it can. After kill -9 recover switches them off. The module is
+    removed by the guest, comes again, and its events are recorded again."""
+    t.guest.run("for m in $(cat /modules/order); do [ -d /sys/module/$m ] || insmod /modules/$m.ko; done")
+    t.guest.run("mkdir -p /mnt; dd if=/dev/zero of=/tmp/img bs=1M count=1 2>/dev/null; losetup /dev/loop0 /tmp/img")
+    dmesg = t.guest.run("dmesg | wc -l").strip()
+    try:
+        with t.attach() as traced:
+            traced.echo("tracing_on", "0")
+            traced.echo("events/xfs/enable", "1")
+            left_out = [line for line in traced.text("error_log").splitlines() if "xfs" in line]
+            assert not goes(t), "removed while its events are on"
+            traced.echo("tracing_on", "1")
+            own = t.guest.run_own(
+                f"cd {OWN}; echo 0 >tracing_on; echo 5000 >buffer_size_kb; echo 1 >events/xfs/enable; echo >trace; "
+                f"echo 1 >tracing_on; {MOUNTS}; echo 0 >tracing_on; echo 0 >events/enable; cat trace; echo >trace; echo 1 >tracing_on"
+            )
+            own, ours = events_of(own), events_of(traced.text("trace"))
+            assert any(PROBES in key[3] for _, key in own), own
+            agree(own, ours)
+            # The guest's own use of the tracepoint came and went.
+            assert mounted(t, traced)
+            traced.echo("events/xfs/enable", "0")
+            assert until(lambda: goes(t)), "in use though no event is on"
+            assert "xfs" not in traced.text("available_events")
+            comes(t)
+            assert until(lambda: "xfs" in traced.text("available_events"))
+            traced.echo("set_event", SOME)
+            assert mounted(t, traced)
+            # Detach while the guest has them on, too.
+            t.guest.run_own(f"echo 1 >{OWN}/events/xfs/enable")
+        t.guest.run(MOUNTS)
+        assert PROBES in t.guest.run_own(f"cd {OWN}; cat trace; echo 0 >events/enable; echo >trace")
+        assert goes(t), "in use after detach"
+        for whom in (("warden", "service"), ("service", "holder")):
+            comes(t)
+            t.hv("attach", t.name)
+            t.hv("echo", t.name, "set_event", SOME)
+            t.guest.run(MOUNTS)
+            assert not goes(t), "removed while its events are on"
+            there = victims(t)
+            for one in whom:
+                if one in there:
+                    kill(there[one])
+            settle(t)
+            t.guest.run(MOUNTS)
+            assert goes(t), "in use after recover"
+    finally:
+        settle(t)
+        t.guest.run(f"cd {OWN}; echo 0 >events/enable; echo >trace; losetup -d /dev/loop0; rm -f /tmp/img; true")
+        t.guest.run("for m in $(tac /modules/order); do [ $m = dummy ] || rmmod $m 2>/dev/null; done; true")
+    said = [line for line in t.guest.run(f"dmesg | tail -n +{int(dmesg) + 1}").splitlines() if "WARN" in line or "BUG" in line]
+    assert not said, said
+    t.note(f"{len(own)} of {len(ours)} events in both, {len(left_out)} refused")
