@@ -67,16 +67,19 @@ static inline unsigned hv_resched_shift(struct hv_resched_masks masks)
 
 /* What was going on when a record was written, as the guest's kernel counts it. */
 struct hv_context {
-	bool irqs_off;
-	bool need_resched;
-	bool need_resched_lazy;
-	bool preempt_resched;
-	bool nmi;
-	bool hardirq;
-	bool softirq; /* serving one */
-	bool bh_off;
+	uint8_t flags; /* HV_CONTEXT_* */
 	uint8_t preempt_depth;
 };
+
+/* The kernel's own bits (enum trace_flag_type), so that nobody needs to translate them. */
+#define HV_CONTEXT_IRQS_OFF	     0x01
+#define HV_CONTEXT_NEED_RESCHED_LAZY 0x02
+#define HV_CONTEXT_NEED_RESCHED	     0x04
+#define HV_CONTEXT_HARDIRQ	     0x08
+#define HV_CONTEXT_SOFTIRQ	     0x10 /* serving one */
+#define HV_CONTEXT_PREEMPT_RESCHED   0x20
+#define HV_CONTEXT_NMI		     0x40
+#define HV_CONTEXT_BH_OFF	     0x80
 
 /* Of a recorded call, as offsets from text_base without HV_TEXT_BIT. */
 struct hv_call_addresses {

@@ -18,14 +18,14 @@
 static inline struct hv_context hv_context_of_count(uint32_t count, uint16_t thread_flags,
 						    struct hv_resched_masks masks)
 {
-	return (struct hv_context){
-		.need_resched = thread_flags & masks.need,
-		.need_resched_lazy = thread_flags & masks.lazy,
-		.preempt_resched = !(count & HV_PREEMPT_NO_NEED_RESCHED),
-		.nmi = count & HV_NMI_MASK,
-		.hardirq = count & HV_HARDIRQ_MASK,
-		.softirq = count & HV_SOFTIRQ_SERVING,
-		.bh_off = count & HV_SOFTIRQ_DISABLED_MASK,
-		.preempt_depth = count & HV_PREEMPT_MASK,
-	};
+	unsigned flags = 0;
+
+	flags |= thread_flags & masks.need ? HV_CONTEXT_NEED_RESCHED : 0;
+	flags |= thread_flags & masks.lazy ? HV_CONTEXT_NEED_RESCHED_LAZY : 0;
+	flags |= count & HV_PREEMPT_NO_NEED_RESCHED ? 0 : HV_CONTEXT_PREEMPT_RESCHED;
+	flags |= count & HV_NMI_MASK ? HV_CONTEXT_NMI : 0;
+	flags |= count & HV_HARDIRQ_MASK ? HV_CONTEXT_HARDIRQ : 0;
+	flags |= count & HV_SOFTIRQ_SERVING ? HV_CONTEXT_SOFTIRQ : 0;
+	flags |= count & HV_SOFTIRQ_DISABLED_MASK ? HV_CONTEXT_BH_OFF : 0;
+	return (struct hv_context){(uint8_t)flags, count & HV_PREEMPT_MASK};
 }

@@ -57,7 +57,7 @@ enum hv_clock_kind hv_clock_kind(const struct hv_clock *c)
 	return c->source ? c->source->kind : HV_CLOCK_RAW;
 }
 
-static uint64_t scaled(const struct hv_clock_scale *s, uint64_t ticks)
+static inline uint64_t scaled(const struct hv_clock_scale *s, uint64_t ticks)
 {
 	unsigned up = s->up < 64 ? s->up : 63, down = s->down < 64 ? s->down : 63;
 	unsigned __int128 product = (unsigned __int128)(ticks << up >> down) * s->mul;
@@ -65,19 +65,35 @@ static uint64_t scaled(const struct hv_clock_scale *s, uint64_t ticks)
 	return s->shift < 128 ? (uint64_t)(product >> s->shift) : 0;
 }
 
-uint64_t hv_clock_ns(const struct hv_clock *c, unsigned cpu, uint64_t tsc)
+/* If CPU had no scale yet when the scales were last read, another CPU's is used. */
+static const struct hv_clock_scale *scale_of(const struct hv_clock *c, unsigned cpu)
 {
 	const struct hv_clock_scale *s = &c->scales[cpu < c->nr_cpus ? cpu : 0];
 
-	if (!c->source)
-		return tsc;
-	/* CPU had no scale yet when the scales were last read: another CPU's is used. */
 	for (unsigned i = 0; !s->valid && i < c->nr_cpus; i++)
 		s = &c->scales[i];
+	return s;
+}
+
+static inline uint64_t ns_of(const struct hv_clock_scale *s, uint64_t tsc)
+{
 	/* The scale is newer than the record: computed backwards from it. */
 	if (tsc < s->base_tsc)
 		return s->base_ns - scaled(s, s->base_tsc - tsc);
 	return s->base_ns + scaled(s, tsc - s->base_tsc);
+}
+
+uint64_t hv_clock_ns(const struct hv_clock *c, unsigned cpu, uint64_t tsc)
+{
+	return c->source ? ns_of(scale_of(c, cpu), tsc) : tsc;
+}
+
+void hv_clock_all_ns(const struct hv_clock *c, unsigned cpu, uint64_t *times, size_t nr)
+{
+	const struct hv_clock_scale s = *scale_of(c, cpu);
+
+	for (size_t i = 0; c->source && i < nr; i++)
+		times[i] = ns_of(&s, times[i]);
 }
 
 static const struct hv_clock_scale *any_scale(const struct hv_clock *c)

@@ -24,6 +24,8 @@ struct hv_err *hv_clock_refresh(struct hv_clock *c) hv_must_use;
 bool hv_clock_epoch_ns(const struct hv_clock *c, uint64_t *ret);
 /* The ns (HV_CLOCK_RAW: tsc units) of a tsc value that CPU read. */
 uint64_t hv_clock_ns(const struct hv_clock *c, unsigned cpu, uint64_t tsc);
+/* The same of NR values in TIMES, which become ns. */
+void hv_clock_all_ns(const struct hv_clock *c, unsigned cpu, uint64_t *times, size_t nr);
 /* The ns (HV_CLOCK_RAW: tsc units) that TICKS take. */
 uint64_t hv_clock_span_ns(const struct hv_clock *c, uint64_t ticks);
 /* The least number of tsc units that take NS (HV_CLOCK_RAW: NS itself). */

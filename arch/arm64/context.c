@@ -14,7 +14,7 @@ struct hv_context arm64_decode_context(uint32_t preempt_count, uint16_t cpu_flag
 {
 	struct hv_context context = hv_context_of_count(preempt_count, thread_flags, masks);
 
-	context.irqs_off = cpu_flags & PSTATE_I;
+	context.flags |= cpu_flags & PSTATE_I ? HV_CONTEXT_IRQS_OFF : 0;
 	return context;
 }
 

@@ -14,7 +14,7 @@ struct hv_context riscv64_decode_context(uint32_t preempt_count, uint16_t cpu_fl
 	uint32_t count = preempt_count | HV_PREEMPT_NO_NEED_RESCHED;
 	struct hv_context context = hv_context_of_count(count, thread_flags, masks);
 
-	context.irqs_off = !(cpu_flags & SSTATUS_SIE);
+	context.flags |= cpu_flags & SSTATUS_SIE ? 0 : HV_CONTEXT_IRQS_OFF;
 	return context;
 }
 

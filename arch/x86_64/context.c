@@ -23,6 +23,6 @@ struct hv_context x86_64_decode_context(uint32_t preempt_count, uint16_t cpu_fla
 {
 	struct hv_context context = hv_context_of_count(preempt_count, thread_flags, masks);
 
-	context.irqs_off = !(cpu_flags & FLAGS_IF);
+	context.flags |= cpu_flags & FLAGS_IF ? 0 : HV_CONTEXT_IRQS_OFF;
 	return context;
 }

@@ -67,6 +67,17 @@ uint64_t hv_clocks_event_ns(const struct hv_clocks *c, enum hv_trace_clock clock
 	return hv_clock_ns(c->guest, cpu, tsc);
 }
 
+void hv_clocks_events_ns(const struct hv_clocks *c, enum hv_trace_clock clock, unsigned cpu,
+			 uint64_t *times, size_t nr)
+{
+	if (clock == HV_TRACE_CLOCK_GUEST) {
+		hv_clock_all_ns(c->guest, cpu, times, nr);
+		return;
+	}
+	for (size_t i = 0; i < nr; i++)
+		times[i] = hv_clocks_event_ns(c, clock, cpu, times[i]);
+}
+
 /* If a clock was set to 0 long after the counter began, times before that wrap. */
 static bool is_before(const struct hv_clocks *c, unsigned cpu, uint64_t tsc, uint64_t time_ns)
 {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "kernel/clock.h"
@@ -36,6 +37,9 @@ bool hv_clocks_has_host(const struct hv_clocks *c);
 /* Returns the time on CLOCK at which CPU's counter was TSC. */
 uint64_t hv_clocks_event_ns(const struct hv_clocks *c, enum hv_trace_clock clock, unsigned cpu,
 			    uint64_t tsc);
+/* The same for NR values of CPU's counter in TIMES, which become times. */
+void hv_clocks_events_ns(const struct hv_clocks *c, enum hv_trace_clock clock, unsigned cpu,
+			 uint64_t *times, size_t nr);
 /* Returns the first value of CPU's counter at which the guest's clock shows TIME_NS, or the largest
  * value. */
 uint64_t hv_clocks_tsc_at(const struct hv_clocks *c, unsigned cpu, uint64_t time_ns);

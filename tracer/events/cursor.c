@@ -34,13 +34,16 @@ struct hv_cursor {
 };
 
 /* A drain orders events by the guest's clock, whichever clock the buffer shows. */
-static uint64_t clock_ns(void *ctx, unsigned cpu, uint64_t tsc)
+static enum hv_trace_clock clock_of(const struct hv_cursor *c)
+{
+	return c->mode == HV_CURSOR_DRAIN ? HV_TRACE_CLOCK_GUEST : c->buffer->clock;
+}
+
+static void clock_ns(void *ctx, unsigned cpu, uint64_t *times, size_t nr)
 {
 	const struct hv_cursor *c = ctx;
-	bool drains = c->mode == HV_CURSOR_DRAIN;
 
-	return hv_clocks_event_ns(c->buffer->decoder->clocks,
-				  drains ? HV_TRACE_CLOCK_GUEST : c->buffer->clock, cpu, tsc);
+	hv_clocks_events_ns(c->buffer->decoder->clocks, clock_of(c), cpu, times, nr);
 }
 
 /* Returns when the call began that ended with EXIT at TIME_NS. If the buffer shows the time stamp
@@ -52,7 +55,7 @@ static uint64_t call_ns(const struct hv_cursor *c, unsigned cpu, const struct hv
 	uint64_t call_tsc = hv_record_call_tsc(exit);
 
 	if (c->buffer->clock != HV_TRACE_CLOCK_TSC)
-		return clock_ns((void *)c, cpu, call_tsc);
+		return hv_clocks_event_ns(clocks, clock_of(c), cpu, call_tsc);
 	return time_ns -
 	       (hv_clocks_event_ns(clocks, HV_TRACE_CLOCK_GUEST, cpu, hv_record_tsc(exit)) -
 		hv_clocks_event_ns(clocks, HV_TRACE_CLOCK_GUEST, cpu, call_tsc));
@@ -150,32 +153,41 @@ static void note_part(struct hv_cursor *c, const struct hv_merge_item *item)
 }
 
 /* Returns the parts of the event ITEM. NULL: there are none, or some of them are missing. */
-static const struct hv_parts *parts_of(const struct hv_cursor *c, const struct hv_merge_item *item)
+static inline const struct hv_parts *parts_of(const struct hv_cursor *c,
+					      const struct hv_merge_item *item)
 {
 	const struct hv_parts *parts = parts_at(c, item->cpu);
 
+	if (!parts->nr)
+		return NULL;
 	return hv_parts_are_of(parts, &item->record, item->position, item->run) ? parts : NULL;
 }
 
+/* When the call of the exit RET began, whose own time is known. */
+static void decode_call(const struct hv_cursor *c, const struct hv_merge_item *item,
+			struct hv_event *ret)
+{
+	ret->call_ns = call_ns(c, item->cpu, &item->record, item->time_ns);
+	if (ret->host_ns > ret->time_ns - ret->call_ns)
+		ret->host_ns = ret->time_ns - ret->call_ns;
+}
+
 /* Decodes everything except the name of the task. */
-static void decode(struct hv_cursor *c, const struct hv_merge_item *item,
-		   const struct hv_parts *parts, struct hv_event *ret)
+static inline void decode(struct hv_cursor *c, const struct hv_merge_item *item,
+			  const struct hv_parts *parts, struct hv_event *ret)
 {
 	hv_decoder_event(c->buffer->decoder, &item->record, parts, ret);
 	ret->cpu = item->cpu;
 	ret->time_ns = item->time_ns;
-	if (ret->kind == HV_EVENT_GRAPH_EXIT) {
-		ret->call_ns = call_ns(c, item->cpu, &item->record, item->time_ns);
-		if (ret->host_ns > ret->time_ns - ret->call_ns)
-			ret->host_ns = ret->time_ns - ret->call_ns;
-	}
 	ret->lost_before = item->lost_before;
-	if (ret->kind == HV_EVENT_GUESTS && hv_host_event_is(ret->id))
+	if (ret->kind == HV_EVENT_GRAPH_EXIT)
+		decode_call(c, item, ret);
+	else if (ret->kind == HV_EVENT_GUESTS && hv_host_event_is(ret->id))
 		hv_host_event_decode(&item->record, ret);
 }
 
 /* PARTS may be NULL. */
-static void note_records(struct hv_cursor *c, const struct hv_parts *parts)
+static inline void note_records(struct hv_cursor *c, const struct hv_parts *parts)
 {
 	c->nr_records = 0;
 	for (unsigned i = 0; parts && i < parts->nr; i++)
@@ -189,25 +201,40 @@ static bool is_guests(const struct hv_merge_item *item)
 	return hv_record_kind(&item->record) == HV_RECORD_EVENT;
 }
 
-/* Finds what the event of the item has in a place of the cursor. */
-static void fill_place(struct hv_cursor *c, const struct hv_parts *parts, struct hv_event *e)
+static struct place *next_place(struct hv_cursor *c)
+{
+	return &c->places[c->place ^= 1];
+}
+
+static void fill_entry(struct hv_cursor *c, const struct hv_parts *parts, struct hv_event *e)
 {
 	struct hv_decode decode = c->buffer->decoder->decode;
-	struct place *place = &c->places[c->place ^= 1];
 
 	if (hv_host_event_is(e->id)) /* the host's entries are not as the guest's kernel has them */
 		decode.lazy_count_off = 0;
+	hv_decode_entry(&decode, &c->item.record, parts ? parts->list : NULL, e,
+			next_place(c)->entry);
+}
+
+/* Finds what the event of the item has in a place of the cursor. */
+static inline void fill_place(struct hv_cursor *c, const struct hv_parts *parts, struct hv_event *e)
+{
 	if (is_guests(&c->item))
-		hv_decode_entry(&decode, &c->item.record, parts ? parts->list : NULL, e,
-				place->entry);
+		fill_entry(c, parts, e);
 	else if (e->kind == HV_EVENT_STACK && c->mode != HV_CURSOR_DRAIN &&
 		 c->mode != HV_CURSOR_TAKE)
-		hv_decoder_callers(c->buffer->decoder, parts, place->callers, e);
+		hv_decoder_callers(c->buffer->decoder, parts, next_place(c)->callers, e);
 }
 
 static bool is_hosts(const struct hv_merge_item *item)
 {
 	return is_guests(item) && hv_host_event_is(hv_record_event_id(&item->record));
+}
+
+static inline bool needs_name(const struct hv_cursor *c, const struct hv_merge_item *item)
+{
+	return c->mode != HV_CURSOR_UNNAMED && hv_record_kind(&item->record) != HV_RECORD_MARK &&
+	       !is_hosts(item);
 }
 
 /* Whether the item, an event of the guest's own, has all that belongs to it. In its rings a guest
@@ -222,7 +249,7 @@ static bool has_all(const struct hv_cursor *c, const struct hv_parts *parts)
 }
 
 /* Completes the event of the item, which is returned. False: it is of no use. */
-static bool finish(struct hv_cursor *c, struct hv_event *ret)
+static inline bool finish(struct hv_cursor *c, struct hv_event *ret)
 {
 	const struct hv_merge_item *item = &c->item;
 	const struct hv_parts *parts = parts_of(c, item);
@@ -236,7 +263,7 @@ static bool finish(struct hv_cursor *c, struct hv_event *ret)
 	decode(c, item, parts, ret);
 	note_records(c, parts);
 	fill_place(c, parts, ret);
-	if (hv_record_kind(&item->record) != HV_RECORD_MARK && !is_hosts(item))
+	if (needs_name(c, item))
 		hv_decoder_name_task(c->buffer->decoder, ret);
 	parts_at(c, item->cpu)->nr = 0;
 	returned->nr_lost += item->lost_before;
@@ -249,14 +276,18 @@ static enum hv_merge_until until_of(const struct hv_cursor *c)
 	return c->mode == HV_CURSOR_DUMP ? HV_MERGE_FINAL : HV_MERGE_LIVE;
 }
 
+/* Most records are there already, so that the time is not needed for them. */
+static inline bool next_item(struct hv_cursor *c)
+{
+	return hv_merge_take(c->merge, &c->item) ||
+	       hv_merge_next(c->merge, hv_last_tick_ns(), until_of(c), &c->item);
+}
+
 enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 {
-	enum hv_merge_until until = until_of(c);
-	uint64_t now_ns = hv_last_tick_ns();
-
 	if (c->nr_all_clears != c->buffer->nr_clears)
 		follow_clears(c);
-	while (hv_merge_next(c->merge, now_ns, until, &c->item)) {
+	while (next_item(c)) {
 		if (hv_record_is_event(&c->item.record)) {
 			if (finish(c, ret))
 				return HV_NEXT_EVENT;

@@ -14,11 +14,12 @@ struct hv_buffer;
 struct hv_cursor;
 
 enum hv_cursor_mode {
-	HV_CURSOR_FOLLOW, /* goes on with what is recorded later */
-	HV_CURSOR_DUMP,	  /* ends at the last event that was there when it was made */
-	HV_CURSOR_TAKE,	  /* the same, but events that are being written then are left for the next
-			     cursor */
-	HV_CURSOR_DRAIN,  /* as FOLLOW, but also returns cleared events */
+	HV_CURSOR_FOLLOW,  /* goes on with what is recorded later */
+	HV_CURSOR_DUMP,	   /* ends at the last event that was there when it was made */
+	HV_CURSOR_TAKE,	   /* the same, but events that are being written then are left for the next
+			      cursor */
+	HV_CURSOR_DRAIN,   /* as FOLLOW, but also returns cleared events */
+	HV_CURSOR_UNNAMED, /* as FOLLOW, but events have no comm and no tgid */
 };
 /* Makes a cursor at the oldest event that is not consumed or cleared. ONLY_CPU < 0: of all
  * vCPUs. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define DEPTH_SHOWN_MAX 15
+#define PIECE		64 /* bytes that are zeroed at once */
 #define BITS_31		UINT64_C(0x7fffffff)
 #define BITS_48		UINT64_C(0xffffffffffff)
 #define WORD_MASK	((UINT64_C(1) << HV_WORD_BITS) - 1)
@@ -40,20 +41,14 @@ uint32_t hv_record_tgid(const struct hv_record *record)
 	return (uint32_t)(record->word[3] >> HV_TASK_TGID_SHIFT) & HV_TASK_PID_MASK;
 }
 
-static uint8_t trace_flags(struct hv_context context)
-{
-	uint8_t flags = 0;
-
-	flags |= context.irqs_off ? HV_TRACE_IRQS_OFF : 0;
-	flags |= context.need_resched ? HV_TRACE_NEED_RESCHED : 0;
-	flags |= context.need_resched_lazy ? HV_TRACE_NEED_RESCHED_LAZY : 0;
-	flags |= context.preempt_resched ? HV_TRACE_PREEMPT_RESCHED : 0;
-	flags |= context.hardirq ? HV_TRACE_HARDIRQ : 0;
-	flags |= context.softirq ? HV_TRACE_SOFTIRQ : 0;
-	flags |= context.nmi ? HV_TRACE_NMI : 0;
-	flags |= context.bh_off ? HV_TRACE_BH_OFF : 0;
-	return flags;
-}
+_Static_assert(HV_CONTEXT_IRQS_OFF == HV_TRACE_IRQS_OFF &&
+		       HV_CONTEXT_NEED_RESCHED_LAZY == HV_TRACE_NEED_RESCHED_LAZY &&
+		       HV_CONTEXT_NEED_RESCHED == HV_TRACE_NEED_RESCHED &&
+		       HV_CONTEXT_HARDIRQ == HV_TRACE_HARDIRQ &&
+		       HV_CONTEXT_SOFTIRQ == HV_TRACE_SOFTIRQ &&
+		       HV_CONTEXT_PREEMPT_RESCHED == HV_TRACE_PREEMPT_RESCHED &&
+		       HV_CONTEXT_NMI == HV_TRACE_NMI && HV_CONTEXT_BH_OFF == HV_TRACE_BH_OFF,
+	       "flags are not translated");
 
 static uint8_t shown_depth(unsigned depth)
 {
@@ -124,36 +119,51 @@ static struct hv_gva place_of(const struct hv_decode *d, const struct hv_record 
 	return found;
 }
 
-static struct hv_gva site_of(const struct hv_decode *d, const struct hv_record *record)
+/* The address of the function whose site ends at END, which is as in a record. */
+static inline struct hv_gva site_of(const struct hv_decode *d, uint32_t end)
 {
-	uint32_t end = hv_record_kind(record) == HV_RECORD_EXIT
-			       ? (uint32_t)(record->word[2] & HV_EXIT_SITE_MASK)
-			       : d->arch->decode_call(record->word[1]).site_end;
-
 	return hv_gva_add(d->text_base, (HV_TEXT_BIT | end) - d->arch->site_len_bytes);
 }
 
-/* Decodes the fields that all events have. */
-static void decode_common(const struct hv_decode *d, const struct hv_record *record,
-			  uint16_t thread_flags, struct hv_event *ret)
+/* Zeroes E in pieces for which a compiler needs no call and no loop, as there is one for each
+ * event. */
+static inline void clear_event(struct hv_event *e)
+{
+	uint8_t *bytes = (uint8_t *)e;
+
+	_Static_assert(sizeof(*e) > 2 * PIECE && sizeof(*e) <= 3 * PIECE, "three pieces");
+	memset(bytes, 0, PIECE);
+	memset(bytes + PIECE, 0, PIECE);
+	memset(bytes + 2 * PIECE, 0, sizeof(*e) - 2 * PIECE);
+}
+
+/* Decodes the fields that all events have, except ip. */
+static inline void decode_common(const struct hv_decode *d, const struct hv_record *record,
+				 uint16_t thread_flags, uint64_t pid, struct hv_event *ret)
 {
 	const uint64_t *word = record->word;
 	struct hv_context context = d->arch->decode_context(
 		(uint32_t)word[3], (uint16_t)(word[3] >> 32), thread_flags, d->resched);
 
-	/* In two pieces: a compiler makes one of all of it from an instruction that is slow for so
-	 * few bytes. */
-	memset(ret, 0, offsetof(struct hv_event, depth));
-	memset(&ret->depth, 0, sizeof(*ret) - offsetof(struct hv_event, depth));
+	clear_event(ret);
 	ret->kind = HV_EVENT_FUNCTION;
-	ret->pid = hv_record_pid(record);
-	ret->flags = trace_flags(context);
-	if (hv_record_kind(record) != HV_RECORD_EVENT)
-		ret->ip = site_of(d, record);
-	else if (!(word[1] >> HV_EVENT_INSIDE_BIT & 1) &&
-		 context.preempt_depth >= d->probe_preempt_depth)
+	ret->pid = (uint32_t)pid;
+	ret->flags = context.flags;
+	ret->preempt_depth = shown_depth(context.preempt_depth);
+}
+
+/* Decodes the preempt count of an event of the guest's own where it happened. */
+static void decode_depth(const struct hv_decode *d, const struct hv_record *record,
+			 struct hv_event *ret)
+{
+	const uint64_t *word = record->word;
+	struct hv_context context = d->arch->decode_context(
+		(uint32_t)word[3], (uint16_t)(word[3] >> 32), 0, d->resched);
+
+	if (!(word[1] >> HV_EVENT_INSIDE_BIT & 1) &&
+	    context.preempt_depth >= d->probe_preempt_depth)
 		context.preempt_depth -= d->probe_preempt_depth;
-	if (hv_record_kind(record) == HV_RECORD_EVENT && d->probe_preempt_depth)
+	if (d->probe_preempt_depth)
 		context.preempt_depth += word[1] >> HV_EVENT_DEEPER_SHIFT & HV_EVENT_DEEPER_MAX;
 	ret->preempt_depth = shown_depth(context.preempt_depth);
 }
@@ -163,11 +173,11 @@ static uint16_t depth_of(const struct hv_record *record)
 	return record->word[3] >> HV_RECORD_DEPTH_SHIFT & HV_RECORD_DEPTH_MAX;
 }
 
-/* A function that another traced one jumped to has our handler as its caller. */
-static struct hv_gva parent_of(const struct hv_decode *d, const struct hv_record *record)
+/* CALLER is as in a record. A function that another traced one jumped to has our handler as its
+ * caller. */
+static inline struct hv_gva parent_of(const struct hv_decode *d, uint32_t caller)
 {
-	struct hv_gva parent = hv_gva_add(
-		d->text_base, HV_TEXT_BIT | d->arch->decode_call(record->word[1]).caller);
+	struct hv_gva parent = hv_gva_add(d->text_base, HV_TEXT_BIT | caller);
 	uint64_t yield_len = d->arch->stubs.yield_len_bytes;
 	uint64_t off = parent.v - d->yields.v;
 
@@ -176,16 +186,18 @@ static struct hv_gva parent_of(const struct hv_decode *d, const struct hv_record
 	return parent.v == d->handler.v ? hv_gva(0) : parent;
 }
 
-/* Decodes what calls and the guest's own events have. */
-static void decode_in_task(const struct hv_decode *d, const struct hv_record *record,
-			   struct hv_event *ret)
+/* Decodes what calls and the guest's own events have, except ip. */
+static inline void decode_in_task(const struct hv_decode *d, const struct hv_record *record,
+				  struct hv_event *ret)
 {
-	uint16_t thread_flags = record->word[2] >> HV_CALL_FLAGS_SHIFT & 0xff;
+	const uint64_t word = record->word[2];
+	uint16_t thread_flags = word >> HV_CALL_FLAGS_SHIFT & 0xff;
 
-	decode_common(d, record, (uint16_t)(thread_flags << hv_resched_shift(d->resched)), ret);
-	ret->migrate_depth = shown_depth(record->word[2] & 0xff);
-	ret->lazy_depth = record->word[2] >> HV_CALL_LAZY_SHIFT & HV_CALL_LAZY_MAX;
-	if (record->word[2] >> HV_CALL_LAZY_ASKED & 1)
+	decode_common(d, record, (uint16_t)(thread_flags << hv_resched_shift(d->resched)),
+		      word >> HV_CALL_PID_SHIFT, ret);
+	ret->migrate_depth = shown_depth(word & 0xff);
+	ret->lazy_depth = word >> HV_CALL_LAZY_SHIFT & HV_CALL_LAZY_MAX;
+	if (word >> HV_CALL_LAZY_ASKED & 1)
 		ret->flags |= HV_TRACE_NEED_RESCHED_LAZY;
 }
 
@@ -294,7 +306,8 @@ static void decode_section(const struct hv_decode *d, const struct hv_record *re
 static void decode_exit(const struct hv_decode *d, const struct hv_record *record,
 			const struct hv_record *more, struct hv_event *ret)
 {
-	decode_common(d, record, 0, ret);
+	decode_common(d, record, 0, record->word[2] >> HV_EXIT_PID_SHIFT, ret);
+	ret->ip = site_of(d, (uint32_t)(record->word[2] & HV_EXIT_SITE_MASK));
 	ret->kind = HV_EVENT_GRAPH_EXIT;
 	ret->depth = depth_of(record);
 	if (!more)
@@ -306,21 +319,20 @@ static void decode_exit(const struct hv_decode *d, const struct hv_record *recor
 		ret->retval = more->word[1] | more->word[2] >> HV_MORE_TOP_SHIFT << HV_WORD_BITS;
 }
 
-void hv_decode_event(const struct hv_decode *d, const struct hv_record *record,
-		     const struct hv_record *more, struct hv_event *ret)
+static void decode_guests(const struct hv_decode *d, const struct hv_record *record,
+			  struct hv_event *ret)
 {
-	if (hv_record_kind(record) == HV_RECORD_EXIT) {
-		decode_exit(d, record, more, ret);
-		return;
-	}
 	decode_in_task(d, record, ret);
-	if (hv_record_kind(record) == HV_RECORD_EVENT) {
-		ret->kind = HV_EVENT_GUESTS;
-		ret->id = hv_record_event_id(record);
-		ret->is_compat = record->word[1] >> HV_EVENT_COMPAT_BIT & 1;
-		return;
-	}
-	ret->parent_ip = parent_of(d, record);
+	decode_depth(d, record, ret);
+	ret->kind = HV_EVENT_GUESTS;
+	ret->id = hv_record_event_id(record);
+	ret->is_compat = record->word[1] >> HV_EVENT_COMPAT_BIT & 1;
+}
+
+/* decode_in_task() and parent_of() have decoded the rest. */
+static void decode_call_kind(const struct hv_decode *d, const struct hv_record *record,
+			     struct hv_event *ret)
+{
 	if (is_of_section(record))
 		decode_section(d, record, ret);
 	switch (hv_record_kind(record)) {
@@ -340,6 +352,28 @@ void hv_decode_event(const struct hv_decode *d, const struct hv_record *record,
 	default:
 		return;
 	}
+}
+
+void hv_decode_event(const struct hv_decode *d, const struct hv_record *record,
+		     const struct hv_record *more, struct hv_event *ret)
+{
+	const unsigned kind = hv_record_kind(record);
+	struct hv_call_addresses call;
+
+	if (kind == HV_RECORD_EXIT) {
+		decode_exit(d, record, more, ret);
+		return;
+	}
+	if (kind == HV_RECORD_EVENT) {
+		decode_guests(d, record, ret);
+		return;
+	}
+	call = d->arch->decode_call(record->word[1]);
+	decode_in_task(d, record, ret);
+	ret->ip = site_of(d, call.site_end);
+	ret->parent_ip = parent_of(d, call.caller);
+	if (kind != HV_RECORD_FUNCTION)
+		decode_call_kind(d, record, ret);
 }
 
 void hv_event_set_comm(struct hv_event *event, const char *comm)

@@ -33,8 +33,8 @@ void hv_decoder_free(struct hv_decoder *d)
 	free(d);
 }
 
-static void decode_mark(const struct hv_decoder *d, const struct hv_record *record,
-			struct hv_event *ret)
+void hv_decoder_mark(const struct hv_decoder *d, const struct hv_record *record,
+		     struct hv_event *ret)
 {
 	const struct hv_mark *mark = hv_marks_find(&d->marks, record->word[1]);
 
@@ -45,15 +45,6 @@ static void decode_mark(const struct hv_decoder *d, const struct hv_record *reco
 	ret->kind = mark->kind;
 	ret->text = mark->bytes;
 	ret->text_len = mark->len_bytes;
-}
-
-void hv_decoder_event(const struct hv_decoder *d, const struct hv_record *record,
-		      const struct hv_parts *parts, struct hv_event *ret)
-{
-	if (hv_record_kind(record) == HV_RECORD_MARK)
-		decode_mark(d, record, ret);
-	else
-		hv_decode_event(&d->decode, record, parts ? parts->list : NULL, ret);
 }
 
 void hv_decoder_note_task(struct hv_decoder *d, const struct hv_record *record)

@@ -36,10 +36,20 @@ struct hv_decoder *hv_decoder_new(const struct hv_kernel *k, struct hv_clocks *c
 				  struct hv_names *names, struct hv_callers *callers);
 void hv_decoder_free(struct hv_decoder *d);
 
+/* A part of the function below, for a record of the host's. */
+void hv_decoder_mark(const struct hv_decoder *d, const struct hv_record *record,
+		     struct hv_event *ret);
+
 /* Decodes RECORD, which is an event, and PARTS, which belong to it (NULL: none, or some are
  * missing). The caller fills in cpu, times, loss, callers and the task's name. */
-void hv_decoder_event(const struct hv_decoder *d, const struct hv_record *record,
-		      const struct hv_parts *parts, struct hv_event *ret);
+static inline void hv_decoder_event(const struct hv_decoder *d, const struct hv_record *record,
+				    const struct hv_parts *parts, struct hv_event *ret)
+{
+	if (hv_record_kind(record) == HV_RECORD_MARK)
+		hv_decoder_mark(d, record, ret);
+	else
+		hv_decode_event(&d->decode, record, parts ? parts->list : NULL, ret);
+}
 /* Notes the name of a task from RECORD, an HV_RECORD_TASK. */
 void hv_decoder_note_task(struct hv_decoder *d, const struct hv_record *record);
 /* Fills in the name and the thread group of EVENT's task. */

@@ -104,10 +104,10 @@ static bool has_room(const struct hv_buffer *b, unsigned cpu, uint64_t nr)
 /* Idle tasks always have the same name, and an unknown name is not recorded. */
 static bool is_named(const struct hv_buffer_cpu *c, const struct hv_event *e)
 {
-	if (e->pid == 0 || strcmp(e->comm, HV_COMM_UNKNOWN) == 0 ||
-	    (e->kind == HV_EVENT_GUESTS && hv_host_event_is(e->id)))
+	if (c->named_pid == e->pid && memcmp(c->named_comm, e->comm, HV_COMM_LEN) == 0)
 		return true;
-	return c->named_pid == e->pid && memcmp(c->named_comm, e->comm, HV_COMM_LEN) == 0;
+	return e->pid == 0 || strcmp(e->comm, HV_COMM_UNKNOWN) == 0 ||
+	       (e->kind == HV_EVENT_GUESTS && hv_host_event_is(e->id));
 }
 
 static void set_depth(struct hv_record *record, const struct hv_event *event)
@@ -159,18 +159,20 @@ void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor, const st
 	struct hv_record out[2 + HV_EVENT_RECORDS_MAX];
 	const struct hv_record *records;
 	unsigned nr = 0, nr_records;
+	bool named;
 
 	records = hv_cursor_records(cursor, &nr_records);
+	named = is_named(c, e);
 	if (e->lost_before)
 		out[nr++] = hv_encode_lost(hv_record_tsc(&records[0]), e->lost_before);
-	if (!is_named(c, e))
+	if (!named)
 		out[nr++] = hv_encode_task(hv_record_tsc(&records[0]), e->pid, e->tgid, e->comm);
 	nr += copy_records(cursor, e, out + nr);
 	if (b->when_full == HV_FULL_DROPS && !has_room(b, e->cpu, nr)) {
 		c->nr_dropped++;
 		return;
 	}
-	if (!is_named(c, e)) {
+	if (!named) {
 		c->named_pid = e->pid;
 		memcpy(c->named_comm, e->comm, HV_COMM_LEN);
 	}

@@ -12,7 +12,7 @@
  * third is needed if an older record appeared in the second. */
 #define ROUNDS_MAX 4
 #define GAPS_MAX   8
-#define RUN_MAX	   64 /* how many records are read at once */
+#define RUN_MAX	   HV_MERGE_RUN /* how many records are read at once */
 
 /* LOST records are missing before POSITION. */
 struct gap {
@@ -136,10 +136,13 @@ static void keep(struct hv_merge *m, struct lane *l, uint64_t position, struct h
 		 size_t nr)
 {
 	const bool may_repeat = before(position, l->from.read);
+	uint64_t times[RUN_MAX], *time = times;
 
-	for (const struct hv_kept *end = kept + nr; kept < end; kept++) {
-		uint64_t tsc = hv_record_tsc(&kept->record);
-
+	for (size_t i = 0; i < nr; i++)
+		times[i] = hv_record_tsc(&kept[i].record);
+	if (m->clock.ns && nr)
+		m->clock.ns(m->clock.ctx, l->cpu, times, nr);
+	for (const struct hv_kept *end = kept + nr; kept < end; kept++, time++) {
 		kept->position = position++;
 		kept->round = m->round;
 		kept->run = l->run;
@@ -149,7 +152,7 @@ static void keep(struct hv_merge *m, struct lane *l, uint64_t position, struct h
 			keep_not(l, kept);
 			continue;
 		}
-		kept->time_ns = m->clock.ns ? m->clock.ns(m->clock.ctx, l->cpu, tsc) : tsc;
+		kept->time_ns = *time;
 		hv_backlog_add(&l->kept, kept);
 	}
 }
@@ -455,6 +458,21 @@ bool hv_merge_next(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until unti
 	l = m->order[0].lane;
 	take(l, hv_backlog_first(&l->kept), ret);
 	read_on(m, l, now_ns, until);
+	reorder_first(m);
+	return true;
+}
+
+bool hv_merge_take(struct hv_merge *m, struct hv_merge_item *ret)
+{
+	struct lane *l = m->nr_lanes ? m->order[0].lane : NULL;
+	const struct hv_kept *k = l ? hv_backlog_first(&l->kept) : NULL;
+
+	if (!k || k->round >= m->done || m->waived || l->nr_gaps || l->kept.nr_heap)
+		return false;
+	/* Otherwise the lane is read on. */
+	if (hv_backlog_nr(&l->kept) <= l->nr_full + 1 && l->done != l->goal_round && !l->blocked)
+		return false;
+	take(l, k, ret);
 	reorder_first(m);
 	return true;
 }

@@ -24,10 +24,11 @@
 #define HV_MERGE_AHEAD	 8192
 #define HV_MERGE_WAIT_NS 20000000
 
-/* Returns the time of a counter value of CPU (hv_clock_ns). ns NULL: the time is the value
- * itself. */
+/* Makes times of NR counter values of CPU in TIMES (hv_clock_all_ns); at most HV_MERGE_RUN. ns
+ * NULL: a time is the value itself. */
+#define HV_MERGE_RUN 64
 struct hv_merge_clock {
-	uint64_t (*ns)(void *ctx, unsigned cpu, uint64_t tsc);
+	void (*ns)(void *ctx, unsigned cpu, uint64_t *times, size_t nr);
 	void *ctx;
 };
 
@@ -80,6 +81,10 @@ enum hv_merge_until {
  * hv_merge_stop_here. */
 bool hv_merge_next(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until,
 		   struct hv_merge_item *ret);
+
+/* Returns the record that hv_merge_next would return, if that one was read already and no ring has
+ * to be read for those after it. False: call hv_merge_next. */
+bool hv_merge_take(struct hv_merge *m, struct hv_merge_item *ret);
 
 /* Shows the next record of CPU alone, like hv_merge_next. The record stays. ret->lost_before says
  * whether records were lost just before it, not how many. */

@@ -24,7 +24,7 @@ static struct hv_err *open_raw(struct hv_file *f)
 
 	in->pipes.nr_raw++;
 	hv_raw_layout_init(&raw->layout, hv_place_catalogue(&f->at));
-	hv_reader_begin(&raw->reader, &f->at, hv_instance_buffer(in), HV_CURSOR_FOLLOW);
+	hv_reader_begin(&raw->reader, &f->at, hv_instance_buffer(in), HV_CURSOR_UNNAMED);
 	return NULL;
 }
 

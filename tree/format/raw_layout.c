@@ -26,7 +26,8 @@ const struct hv_raw_layout hv_raw_layout_known = {
 		[HV_EVENT_RAW_DATA] = {18, 8, {COMMON, [HV_RAW_REST] = {8, 1}}},
 		[HV_EVENT_STACK] =
 			{4, 16, {COMMON, [HV_RAW_NR_CALLERS] = {8, 4}, [HV_RAW_REST] = {16, 1}}},
-	}};
+	},
+	{1, 1, 1, 1, 1, 1}};
 
 struct named_field {
 	const char *name;
@@ -114,6 +115,12 @@ static bool is_complete(const struct hv_raw_record *r, const struct hv_raw_recor
 	return true;
 }
 
+static bool is_as_known(const struct hv_raw_record *r, const struct hv_raw_record *known)
+{
+	return r->len_bytes == known->len_bytes &&
+	       memcmp(r->fields, known->fields, sizeof(r->fields)) == 0;
+}
+
 void hv_raw_layout_init(struct hv_raw_layout *l, const struct hv_catalogue *c)
 {
 	*l = hv_raw_layout_known;
@@ -129,5 +136,6 @@ void hv_raw_layout_init(struct hv_raw_layout *l, const struct hv_catalogue *c)
 			continue;
 		r.id = (uint16_t)type->id;
 		l->records[kind] = r;
+		l->is_known[kind] = is_as_known(&r, &hv_raw_layout_known.records[kind]);
 	}
 }

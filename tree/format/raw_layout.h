@@ -52,6 +52,8 @@ struct hv_raw_record {
 struct hv_raw_layout {
 	size_t data_bytes; /* of a page, without its head (raw_page.h) */
 	struct hv_raw_record records[HV_EVENT_COMMAND]; /* by enum hv_event_kind */
+	/* Not 0: the record is the one of hv_raw_layout_known, but for its id. */
+	uint8_t is_known[HV_EVENT_COMMAND];
 };
 
 /* The layout of 6.1. */

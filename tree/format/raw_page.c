@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define TYPE_TIME_EXTEND 30
-#define NR_COMMON	 4 /* fields of every record, HV_RAW_TYPE to HV_RAW_PID */
 #define LONG_HEAD_LEN	 8 /* of an event whose length does not fit into the first four */
 #define DELTA_BITS	 27
 #define DELTA_MAX	 ((UINT64_C(1) << 59) - 1)
@@ -111,19 +110,24 @@ static inline void put_field(uint8_t *at, const struct hv_raw_record *r, enum hv
 	put(at + r->fields[field].off, value, r->fields[field].len_bytes);
 }
 
-/* The first fields are in the same eight bytes in every kernel that is known. */
+static inline unsigned count_of(const struct hv_event *e)
+{
+	return (e->preempt_depth & 15u) | (e->migrate_depth & 15u) << 4;
+}
+
+/* The fields of every record, as the first eight bytes of the known ones. */
+static inline uint64_t common_of(const struct hv_raw_record *r, const struct hv_event *e)
+{
+	return r->id | (uint64_t)e->flags << 16 | (uint64_t)count_of(e) << 24 |
+	       (uint64_t)e->pid << 32;
+}
+
 static void put_fields(uint8_t *at, const struct hv_raw_record *r, const struct hv_event *e)
 {
-	uint64_t count = (e->preempt_depth & 15u) | (e->migrate_depth & 15u) << 4;
-
-	if (memcmp(r->fields, hv_raw_layout_known.records[0].fields, NR_COMMON * 2) == 0) {
-		put(at, r->id | (uint64_t)e->flags << 16 | count << 24 | (uint64_t)e->pid << 32, 8);
-	} else {
-		put_field(at, r, HV_RAW_TYPE, r->id);
-		put_field(at, r, HV_RAW_FLAGS, e->flags);
-		put_field(at, r, HV_RAW_PREEMPT_COUNT, count);
-		put_field(at, r, HV_RAW_PID, e->pid);
-	}
+	put_field(at, r, HV_RAW_TYPE, r->id);
+	put_field(at, r, HV_RAW_FLAGS, e->flags);
+	put_field(at, r, HV_RAW_PREEMPT_COUNT, count_of(e));
+	put_field(at, r, HV_RAW_PID, e->pid);
 	put_field(at, r, HV_RAW_LAZY_COUNT, e->lazy_depth);
 	put_field(at, r, HV_RAW_IP, e->ip.v);
 	put_field(at, r, HV_RAW_PARENT_IP, e->parent_ip.v);
@@ -193,7 +197,8 @@ static uint8_t *put_head(uint8_t *at, size_t payload_len, uint64_t delta)
 	return put(at, payload_len + 4, 4);
 }
 
-bool hv_raw_page_add(struct hv_raw_page *p, const struct hv_event *e)
+/* Apart from what nearly all events take, which needs few registers. */
+static __attribute__((noinline)) bool add_any(struct hv_raw_page *p, const struct hv_event *e)
 {
 	uint8_t *data = p->bytes + HV_RAW_HEAD_LEN, *at = data + p->len_bytes;
 	size_t len = payload_len(p->layout, e);
@@ -219,6 +224,52 @@ bool hv_raw_page_add(struct hv_raw_page *p, const struct hv_event *e)
 	at = put_payload(at, p->layout, e, len);
 	p->len_bytes = (size_t)(at - data);
 	return true;
+}
+
+/* The fields of a call or return where hv_raw_layout_known has them. */
+static inline void put_known(uint8_t *at, const struct hv_raw_record *r, const struct hv_event *e)
+{
+	put(at, common_of(r, e), 8);
+	put(at + 8, e->ip.v, 8);
+	if (e->kind == HV_EVENT_FUNCTION) {
+		put(at + 16, e->parent_ip.v, 8);
+		return;
+	}
+	put(at + 16, e->depth, 4);
+	if (e->kind == HV_EVENT_GRAPH_ENTRY)
+		return;
+	put(at + 20, e->overrun, 4);
+	put(at + 24, e->call_ns, 8);
+	put(at + 32, e->time_ns, 8);
+}
+
+/* Adds what nearly all events are: a call or return of a kernel whose records are known, neither
+ * the first of its page nor after a loss or a long time. False: it is another event, or there is no
+ * room. */
+static inline bool add_usual(struct hv_raw_page *p, const struct hv_event *e)
+{
+	uint8_t *at = p->bytes + HV_RAW_HEAD_LEN + p->len_bytes;
+	uint64_t delta = e->time_ns > p->time_ns ? e->time_ns - p->time_ns : 0;
+	const struct hv_raw_record *r;
+	size_t len;
+
+	if (e->kind > HV_EVENT_GRAPH_EXIT || !p->layout->is_known[e->kind] || !p->len_bytes ||
+	    e->lost_before || delta >> DELTA_BITS)
+		return false;
+	r = &p->layout->records[e->kind];
+	len = 4 + (size_t)r->len_bytes;
+	if (p->len_bytes + len + (p->lost ? 8 : 0) > p->max_bytes)
+		return false;
+	put(at, r->len_bytes / 4u | delta << 5, 4);
+	put_known(at + 4, r, e);
+	p->time_ns += delta;
+	p->len_bytes += len;
+	return true;
+}
+
+bool hv_raw_page_add(struct hv_raw_page *p, const struct hv_event *e)
+{
+	return add_usual(p, e) || add_any(p, e);
 }
 
 void hv_raw_page_finish(struct hv_raw_page *p)

@@ -350,16 +350,16 @@ START_TEST(context)
 		struct hv_context expect;
 	} rows[] = {
 		{0x80000000, 0, 0, {0}},
-		{0x80000000, 0x80, 0, {.irqs_off = true}},
+		{0x80000000, 0x80, 0, {.flags = HV_CONTEXT_IRQS_OFF}},
 		{0x80000000, 0x340, 0, {0}}, /* D, A, F */
-		{0x00000000, 0, 0, {.preempt_resched = true}},
-		{0x80000000, 0, 2, {.need_resched = true}},
-		{0x80000000, 0, 4, {.need_resched_lazy = true}},
+		{0x00000000, 0, 0, {.flags = HV_CONTEXT_PREEMPT_RESCHED}},
+		{0x80000000, 0, 2, {.flags = HV_CONTEXT_NEED_RESCHED}},
+		{0x80000000, 0, 4, {.flags = HV_CONTEXT_NEED_RESCHED_LAZY}},
 		{0x80000003, 0, 0, {.preempt_depth = 3}},
-		{0x80000100, 0, 0, {.softirq = true}},
-		{0x80000200, 0, 0, {.bh_off = true}},
-		{0x80010000, 0, 0, {.hardirq = true}},
-		{0x80100000, 0, 0, {.nmi = true}},
+		{0x80000100, 0, 0, {.flags = HV_CONTEXT_SOFTIRQ}},
+		{0x80000200, 0, 0, {.flags = HV_CONTEXT_BH_OFF}},
+		{0x80010000, 0, 0, {.flags = HV_CONTEXT_HARDIRQ}},
+		{0x80100000, 0, 0, {.flags = HV_CONTEXT_NMI}},
 	};
 	const struct hv_resched_masks masks = {2, 4};
 

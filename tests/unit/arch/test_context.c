@@ -18,26 +18,30 @@ struct row {
 
 static const struct row rows[] = {
 	{NO_RESCHED, IF, 0, {8, 0}, {0}},
-	{NO_RESCHED, 0, 0, {8, 0}, {.irqs_off = true}},
-	{NO_RESCHED, 0xfdff, 0, {8, 0}, {.irqs_off = true}},
+	{NO_RESCHED, 0, 0, {8, 0}, {.flags = HV_CONTEXT_IRQS_OFF}},
+	{NO_RESCHED, 0xfdff, 0, {8, 0}, {.flags = HV_CONTEXT_IRQS_OFF}},
 	{NO_RESCHED, 0x246, 0xfff7, {8, 0}, {0}},
-	{NO_RESCHED, IF, 0x0008, {8, 0}, {.need_resched = true}},
+	{NO_RESCHED, IF, 0x0008, {8, 0}, {.flags = HV_CONTEXT_NEED_RESCHED}},
 	{NO_RESCHED, IF, 0x0008, {4, 0}, {0}},
-	{NO_RESCHED, IF, 0x0004, {4, 0}, {.need_resched = true}},
-	{NO_RESCHED, IF, 0x0008, {8, 16}, {.need_resched = true}},
-	{NO_RESCHED, IF, 0x0010, {8, 16}, {.need_resched_lazy = true}},
-	{NO_RESCHED, IF, 0x0030, {16, 32}, {.need_resched = true, .need_resched_lazy = true}},
-	{0, IF, 0, {8, 0}, {.preempt_resched = true}},
+	{NO_RESCHED, IF, 0x0004, {4, 0}, {.flags = HV_CONTEXT_NEED_RESCHED}},
+	{NO_RESCHED, IF, 0x0008, {8, 16}, {.flags = HV_CONTEXT_NEED_RESCHED}},
+	{NO_RESCHED, IF, 0x0010, {8, 16}, {.flags = HV_CONTEXT_NEED_RESCHED_LAZY}},
+	{NO_RESCHED,
+	 IF,
+	 0x0030,
+	 {16, 32},
+	 {.flags = HV_CONTEXT_NEED_RESCHED | HV_CONTEXT_NEED_RESCHED_LAZY}},
+	{0, IF, 0, {8, 0}, {.flags = HV_CONTEXT_PREEMPT_RESCHED}},
 	{NO_RESCHED | 1, IF, 0, {8, 0}, {.preempt_depth = 1}},
 	{NO_RESCHED | 0xff, IF, 0, {8, 0}, {.preempt_depth = 255}},
-	{NO_RESCHED | 0x100, IF, 0, {8, 0}, {.softirq = true}},
-	{NO_RESCHED | 0x200, IF, 0, {8, 0}, {.bh_off = true}},
-	{NO_RESCHED | 0x300, IF, 0, {8, 0}, {.softirq = true, .bh_off = true}},
-	{NO_RESCHED | 0x8000, IF, 0, {8, 0}, {.bh_off = true}},
-	{NO_RESCHED | 0x10000, IF, 0, {8, 0}, {.hardirq = true}},
-	{NO_RESCHED | 0x80000, IF, 0, {8, 0}, {.hardirq = true}},
-	{NO_RESCHED | 0x100000, IF, 0, {8, 0}, {.nmi = true}},
-	{NO_RESCHED | 0x800000, IF, 0, {8, 0}, {.nmi = true}},
+	{NO_RESCHED | 0x100, IF, 0, {8, 0}, {.flags = HV_CONTEXT_SOFTIRQ}},
+	{NO_RESCHED | 0x200, IF, 0, {8, 0}, {.flags = HV_CONTEXT_BH_OFF}},
+	{NO_RESCHED | 0x300, IF, 0, {8, 0}, {.flags = HV_CONTEXT_SOFTIRQ | HV_CONTEXT_BH_OFF}},
+	{NO_RESCHED | 0x8000, IF, 0, {8, 0}, {.flags = HV_CONTEXT_BH_OFF}},
+	{NO_RESCHED | 0x10000, IF, 0, {8, 0}, {.flags = HV_CONTEXT_HARDIRQ}},
+	{NO_RESCHED | 0x80000, IF, 0, {8, 0}, {.flags = HV_CONTEXT_HARDIRQ}},
+	{NO_RESCHED | 0x100000, IF, 0, {8, 0}, {.flags = HV_CONTEXT_NMI}},
+	{NO_RESCHED | 0x800000, IF, 0, {8, 0}, {.flags = HV_CONTEXT_NMI}},
 	{NO_RESCHED | 0x7f000000, IF, 0, {8, 0}, {0}},
 };
 
@@ -48,14 +52,7 @@ START_TEST(each_bit_is_what_the_kernel_takes_it_for)
 	struct hv_context got = hv_arch_x86_64.decode_context(row->preempt_count, row->cpu_flags,
 							      row->thread_flags, row->masks);
 
-	ck_assert_int_eq(got.irqs_off, row->expect.irqs_off);
-	ck_assert_int_eq(got.need_resched, row->expect.need_resched);
-	ck_assert_int_eq(got.need_resched_lazy, row->expect.need_resched_lazy);
-	ck_assert_int_eq(got.preempt_resched, row->expect.preempt_resched);
-	ck_assert_int_eq(got.nmi, row->expect.nmi);
-	ck_assert_int_eq(got.hardirq, row->expect.hardirq);
-	ck_assert_int_eq(got.softirq, row->expect.softirq);
-	ck_assert_int_eq(got.bh_off, row->expect.bh_off);
+	ck_assert_uint_eq(got.flags, row->expect.flags);
 	ck_assert_uint_eq(got.preempt_depth, row->expect.preempt_depth);
 }
 END_TEST

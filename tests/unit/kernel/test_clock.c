@@ -54,11 +54,16 @@ static void cyc2ns(unsigned cpu, unsigned which, uint32_t mul, uint32_t shift, u
 
 START_TEST(each_cpu_has_a_native_clock_of_its_own)
 {
+	uint64_t times[] = {2000, 500};
+
 	cyc2ns(0, 0, 1 << 10, 11, 1000);
 	cyc2ns(1, 1, 3 << 10, 10, 7);
 	open_clock(HV_CLOCK_TSC);
 	ck_assert_uint_eq(hv_clock_ns(c, 0, 2000), 2000);
 	ck_assert_uint_eq(hv_clock_ns(c, 1, 2000), 6007);
+	hv_clock_all_ns(c, 1, times, 2);
+	ck_assert_uint_eq(times[0], 6007);
+	ck_assert_uint_eq(times[1], hv_clock_ns(c, 1, 500));
 	ck_assert_uint_eq(hv_clock_ns(c, 4000000000u, 2000), 2000);
 }
 END_TEST

@@ -317,6 +317,23 @@ static void check_lost(uint64_t nr)
 	ck_assert_uint_eq(stat.overrun, nr);
 }
 
+/* Pages have no names, so what makes them does not look for any. */
+START_TEST(a_cursor_may_leave_names_out)
+{
+	struct hv_cursor *unnamed = hv_cursor_new(rings, -1, HV_CURSOR_UNNAMED);
+	struct hv_event event;
+
+	put(START, HV_RECORD_FUNCTION, 10, 0);
+	publish(START + 1);
+	expect(HV_EVENT_FUNCTION, &event);
+	ck_assert_str_eq(event.comm, HV_COMM_IDLE);
+	ck_assert_int_eq(hv_cursor_next(unnamed, &event), HV_NEXT_EVENT);
+	ck_assert_uint_eq(event.time_ns, 10);
+	ck_assert_str_eq(event.comm, "");
+	hv_cursor_free(unnamed);
+}
+END_TEST
+
 /* It is no event, counts as lost, and the next one says so. */
 START_TEST(an_event_without_all_its_data_is_lost)
 {
@@ -406,6 +423,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_stack_has_no_more_records_than_there_is_room_for);
 	tcase_add_test(tc, more_belongs_to_the_exit_behind_it);
+	tcase_add_test(tc, a_cursor_may_leave_names_out);
 	tcase_add_test(tc, a_rewind_separates_adjacent_records);
 	tcase_add_test(tc, a_loss_separates_the_words_of_a_stack);
 	tcase_add_test(tc, an_address_is_one_of_kernel_text);

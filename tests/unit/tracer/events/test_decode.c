@@ -403,15 +403,15 @@ START_TEST(each_state_has_its_flag)
 		uint8_t flags;
 	} cases[] = {
 		{{0}, 0},
-		{{.irqs_off = true}, HV_TRACE_IRQS_OFF},
-		{{.need_resched = true}, HV_TRACE_NEED_RESCHED},
-		{{.need_resched_lazy = true}, HV_TRACE_NEED_RESCHED_LAZY},
-		{{.preempt_resched = true}, HV_TRACE_PREEMPT_RESCHED},
-		{{.nmi = true}, HV_TRACE_NMI},
-		{{.hardirq = true}, HV_TRACE_HARDIRQ},
-		{{.softirq = true}, HV_TRACE_SOFTIRQ},
-		{{.bh_off = true}, HV_TRACE_BH_OFF},
-		{{true, true, true, true, true, true, true, true, 0}, 0xff},
+		{{.flags = HV_CONTEXT_IRQS_OFF}, HV_TRACE_IRQS_OFF},
+		{{.flags = HV_CONTEXT_NEED_RESCHED}, HV_TRACE_NEED_RESCHED},
+		{{.flags = HV_CONTEXT_NEED_RESCHED_LAZY}, HV_TRACE_NEED_RESCHED_LAZY},
+		{{.flags = HV_CONTEXT_PREEMPT_RESCHED}, HV_TRACE_PREEMPT_RESCHED},
+		{{.flags = HV_CONTEXT_NMI}, HV_TRACE_NMI},
+		{{.flags = HV_CONTEXT_HARDIRQ}, HV_TRACE_HARDIRQ},
+		{{.flags = HV_CONTEXT_SOFTIRQ}, HV_TRACE_SOFTIRQ},
+		{{.flags = HV_CONTEXT_BH_OFF}, HV_TRACE_BH_OFF},
+		{{.flags = 0xff}, 0xff},
 	};
 	struct hv_event event;
 

@@ -7,7 +7,7 @@ START_TEST(nothing_gives_nothing)
 {
 	start(2, 8);
 	expect_none();
-	ck_assert(!hv_merge_next(merge, 0, HV_MERGE_FINAL, &item));
+	ck_assert(!next_item(0, HV_MERGE_FINAL));
 	hv_merge_free(merge);
 	merge = hv_merge_new(rings, 0, 0, NULL, tsc_clock);
 	expect_none();
@@ -75,7 +75,7 @@ START_TEST(a_position_being_written_delays_the_other_rings)
 	set_head(0, 1);
 	add(1, 20);
 	expect_none();
-	ck_assert(!hv_merge_next(merge, HV_MERGE_WAIT_NS - 1, HV_MERGE_LIVE, &item));
+	ck_assert(!next_item(HV_MERGE_WAIT_NS - 1, HV_MERGE_LIVE));
 	write_at(0, 0, HV_RECORD_FUNCTION, 10);
 	expect(0, 10);
 	expect(1, 20);
@@ -87,8 +87,8 @@ START_TEST(the_delay_ends)
 	start(2, 8);
 	set_head(0, 1);
 	add(1, 20);
-	ck_assert(!hv_merge_next(merge, 1000, HV_MERGE_LIVE, &item));
-	ck_assert(!hv_merge_next(merge, 999 + HV_MERGE_WAIT_NS, HV_MERGE_LIVE, &item));
+	ck_assert(!next_item(1000, HV_MERGE_LIVE));
+	ck_assert(!next_item(999 + HV_MERGE_WAIT_NS, HV_MERGE_LIVE));
 	expect_at(1000 + HV_MERGE_WAIT_NS, HV_MERGE_LIVE, 1, 20);
 	add(1, 30);
 	expect_at(1001 + HV_MERGE_WAIT_NS, HV_MERGE_LIVE, 1, 30);
@@ -106,8 +106,8 @@ START_TEST(the_next_position_delays_again)
 	expect_none();
 	write_at(0, 0, HV_RECORD_FUNCTION, 10);
 	set_head(0, 2);
-	ck_assert(!hv_merge_next(merge, HV_MERGE_WAIT_NS - 1, HV_MERGE_LIVE, &item));
-	ck_assert(!hv_merge_next(merge, 2 * HV_MERGE_WAIT_NS - 2, HV_MERGE_LIVE, &item));
+	ck_assert(!next_item(HV_MERGE_WAIT_NS - 1, HV_MERGE_LIVE));
+	ck_assert(!next_item(2 * HV_MERGE_WAIT_NS - 2, HV_MERGE_LIVE));
 	expect_at(2 * HV_MERGE_WAIT_NS - 1, HV_MERGE_LIVE, 0, 10);
 	expect_at(2 * HV_MERGE_WAIT_NS - 1, HV_MERGE_LIVE, 1, 20);
 }
@@ -135,7 +135,7 @@ START_TEST(a_ring_that_is_always_writing_lets_others_go_on)
 		add(1, 10 * i + 5);
 		write_at(0, i, HV_RECORD_FUNCTION, 10 * i);
 		reserve(0);
-		while (hv_merge_next(merge, 0, HV_MERGE_LIVE, &item))
+		while (next_item(0, HV_MERGE_LIVE))
 			;
 	}
 	ck_assert_uint_ge(item.time_ns, 170);
@@ -153,7 +153,7 @@ START_TEST(final_waits_for_nothing)
 	expect_at(0, HV_MERGE_FINAL, 1, 20);
 	expect_at(0, HV_MERGE_FINAL, 0, 30);
 	ck_assert_uint_eq(item.lost_before, 2);
-	ck_assert(!hv_merge_next(merge, 0, HV_MERGE_FINAL, &item));
+	ck_assert(!next_item(0, HV_MERGE_FINAL));
 	ck_assert_uint_eq(hv_merge_lost(merge), 2);
 	/* the last one is not given up: nothing is after it */
 	write_at(0, 3, HV_RECORD_FUNCTION, 40);
@@ -172,15 +172,16 @@ START_TEST(stop_here_ends_the_stream)
 	expect_at(0, HV_MERGE_FINAL, 0, 1);
 	add(0, 4);
 	expect_at(0, HV_MERGE_FINAL, 0, 2);
-	ck_assert(!hv_merge_next(merge, 0, HV_MERGE_FINAL, &item));
+	ck_assert(!next_item(0, HV_MERGE_FINAL));
 }
 END_TEST
 
-static uint64_t skewed(void *ctx, unsigned cpu, uint64_t tsc)
+static void skewed(void *ctx, unsigned cpu, uint64_t *times, size_t nr)
 {
 	const uint64_t *skew = ctx;
 
-	return tsc * 2 + skew[cpu - 5];
+	for (size_t i = 0; i < nr; i++)
+		times[i] = times[i] * 2 + skew[cpu - 5];
 }
 
 START_TEST(the_clock_is_asked_for_the_right_cpu)
@@ -197,12 +198,12 @@ START_TEST(the_clock_is_asked_for_the_right_cpu)
 }
 END_TEST
 
-static uint64_t end_of_time(void *ctx, unsigned cpu, uint64_t tsc)
+static void end_of_time(void *ctx, unsigned cpu, uint64_t *times, size_t nr)
 {
 	(void)ctx;
 	(void)cpu;
-	(void)tsc;
-	return UINT64_MAX;
+	for (size_t i = 0; i < nr; i++)
+		times[i] = UINT64_MAX;
 }
 
 START_TEST(no_time_is_later_than_none)
@@ -239,25 +240,27 @@ START_TEST(a_long_backlog_is_sorted)
 	}
 	hv_merge_stop_here(merge);
 	for (uint64_t i = 0; i < NR + NR / 16; i++) {
-		ck_assert(hv_merge_next(merge, 0, HV_MERGE_FINAL, &item));
+		ck_assert(next_item(0, HV_MERGE_FINAL));
 		ck_assert_uint_ge(item.time_ns, last);
 		last = item.time_ns;
 	}
-	ck_assert(!hv_merge_next(merge, 0, HV_MERGE_FINAL, &item));
+	ck_assert(!next_item(0, HV_MERGE_FINAL));
 	ck_assert_uint_eq(hv_merge_lost(merge), 0);
 }
 END_TEST
 
 /* Two vCPUs write on while a ring that takes some rounds is read for the first time. */
-static uint64_t clock_of_writers(void *ctx, unsigned cpu, uint64_t tsc)
+static void clock_of_writers(void *ctx, unsigned cpu, uint64_t *times, size_t nr)
 {
 	unsigned *nr_asked = ctx;
 
-	if (cpu == 0 && ++*nr_asked == HV_MERGE_AHEAD) {
+	(void)times;
+	for (size_t i = 0; cpu == 0 && i < nr; i++) {
+		if (++*nr_asked != HV_MERGE_AHEAD)
+			continue;
 		add(0, 1000005);
 		add(1, 1000010);
 	}
-	return tsc;
 }
 
 START_TEST(what_came_meanwhile_waits_for_a_long_ring)
@@ -309,7 +312,7 @@ START_TEST(hostile_rings_end)
 			if (i % 8 == 0)
 				states[random >> 20 & 1].head = a_head(random);
 		}
-		while (hv_merge_next(merge, round * HV_MERGE_WAIT_NS, round % 5, &item)) {
+		while (next_item(round * HV_MERGE_WAIT_NS, round % 5)) {
 			ck_assert_uint_lt(item.cpu, 2);
 			ck_assert_uint_ne(hv_record_kind(&item.record), HV_RECORD_UNKNOWN);
 			ck_assert_uint_lt(calls++, 200);

@@ -85,7 +85,7 @@ START_TEST(records_of_no_use_among_many_gaps_add_up)
 	for (unsigned i = 0; i < 40; i++) {
 		struct hv_merge_item useless;
 
-		ck_assert(hv_merge_next(merge, 0, HV_MERGE_FINAL, &item));
+		ck_assert(next_item(0, HV_MERGE_FINAL));
 		useless = item;
 		if (i < 39)
 			hv_merge_lose(merge, &useless);
@@ -107,14 +107,14 @@ START_TEST(losses_of_many_gaps_add_up)
 		add(0, 1000 + i);
 	}
 	for (unsigned i = 0; i < 40; i++) {
-		ck_assert(hv_merge_next(merge, 0, HV_MERGE_FINAL, &item));
+		ck_assert(next_item(0, HV_MERGE_FINAL));
 		told += item.lost_before;
 		/* with too many gaps a loss may be reported early, never late */
 		ck_assert_uint_ge(told, i * (i + 1) / 2);
 	}
 	set_head(0, 1025 * 1024);
 	add(0, 5000);
-	while (hv_merge_next(merge, 0, HV_MERGE_FINAL, &item))
+	while (next_item(0, HV_MERGE_FINAL))
 		told += item.lost_before;
 	ck_assert_uint_eq(told, hv_merge_lost(merge));
 }

@@ -14,7 +14,7 @@ START_TEST(reading_goes_on_exactly_at_the_marks)
 		add(0, times[0][i]);
 		add(1, times[1][i]);
 	}
-	while (sorted < 12 && hv_merge_next(merge, 0, HV_MERGE_LIVE, &item))
+	while (sorted < 12 && next_item(0, HV_MERGE_LIVE))
 		all[sorted++] = item.cpu << 8 | item.position;
 	ck_assert_uint_eq(sorted, 12);
 	for (unsigned first = 0; first <= 12; first++) {
@@ -27,7 +27,7 @@ START_TEST(reading_goes_on_exactly_at_the_marks)
 				hv_merge_free(merge);
 				merge = hv_merge_new(rings, 0, 2, marks, tsc_clock);
 				for (; n < ends[i]; n++) {
-					ck_assert(hv_merge_next(merge, 0, HV_MERGE_LIVE, &item));
+					ck_assert(next_item(0, HV_MERGE_LIVE));
 					ck_assert_uint_eq(item.cpu << 8 | item.position, all[n]);
 				}
 				hv_merge_marks(merge, marks);

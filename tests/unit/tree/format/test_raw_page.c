@@ -284,9 +284,72 @@ START_TEST(calls_and_returns)
 }
 END_TEST
 
+static uint64_t random_bits(void)
+{
+	static uint64_t state;
+
+	state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return state >> 24;
+}
+
+static struct hv_event any_call(uint64_t time_ns)
+{
+	struct hv_event e = {
+		.kind = (enum hv_event_kind)(random_bits() % 3),
+		.time_ns = time_ns,
+		.pid = (uint32_t)random_bits(),
+		.flags = (uint8_t)random_bits(),
+		.preempt_depth = random_bits() & 15,
+		.migrate_depth = random_bits() & 15,
+		.lazy_depth = (uint8_t)random_bits(),
+		.depth = (uint16_t)random_bits(),
+		.overrun = (uint32_t)random_bits(),
+		.call_ns = random_bits(),
+		.lost_before = random_bits() % 2 ? 0 : random_bits(),
+		.retval = random_bits(),
+	};
+
+	e.ip.v = random_bits();
+	e.parent_ip.v = random_bits();
+	return e;
+}
+
+/* The places of known records need not be looked up, and the bytes are the same. */
+START_TEST(known_records_are_as_those_that_are_looked_up)
+{
+	static uint8_t known_bytes[HV_RAW_PAGE_LEN], other_bytes[HV_RAW_PAGE_LEN];
+	struct hv_raw_layout other = hv_raw_layout_known;
+	struct hv_raw_page known, looked_up;
+	uint64_t time_ns = 1000;
+	struct hv_event e;
+
+	memset(other.is_known, 0, sizeof(other.is_known));
+	for (unsigned n = 0; n < 500; n++) {
+		size_t max_bytes = 500 + random_bits() % (HV_RAW_DATA_LEN - 500);
+
+		memset(known_bytes, 0, sizeof(known_bytes));
+		memset(other_bytes, 0, sizeof(other_bytes));
+		hv_raw_page_init(&known, &hv_raw_layout_known, known_bytes, max_bytes);
+		hv_raw_page_init(&looked_up, &other, other_bytes, max_bytes);
+		for (bool fits = true; fits;) {
+			time_ns += random_bits() % (random_bits() % 16 ? 5000 : UINT64_C(1) << 28);
+			e = any_call(time_ns - random_bits() % 100);
+			if (known.len_bytes && random_bits() % 256)
+				e.lost_before = 0;
+			fits = hv_raw_page_add(&known, &e);
+			ck_assert_int_eq(hv_raw_page_add(&looked_up, &e), fits);
+		}
+		hv_raw_page_finish(&known);
+		hv_raw_page_finish(&looked_up);
+		ck_assert_mem_eq(known_bytes, other_bytes, sizeof(known_bytes));
+	}
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, as_the_kernel_writes);
+	tcase_add_test(tc, known_records_are_as_those_that_are_looked_up);
 	tcase_add_test(tc, lines_of_the_host);
 	tcase_add_test(tc, flags_and_depths);
 	tcase_add_test(tc, time_between_events);
