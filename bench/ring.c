@@ -66,13 +66,19 @@ static uint64_t read_full(unsigned nr_rings)
 	return nr;
 }
 
+/* As a cursor takes it. */
+static bool take(struct hv_merge *m, uint64_t now_ns, struct hv_merge_item *ret)
+{
+	return hv_merge_take(m, ret) || hv_merge_next(m, now_ns, HV_MERGE_LIVE, ret);
+}
+
 static uint64_t merge_full(unsigned nr_rings)
 {
 	struct hv_merge *m = hv_merge_new(rings, 0, nr_rings, NULL, (struct hv_merge_clock){0});
 	struct hv_merge_item item;
 	uint64_t nr = 0;
 
-	while (hv_merge_next(m, 1, HV_MERGE_LIVE, &item))
+	while (take(m, 1, &item))
 		nr++;
 	hv_merge_free(m);
 	return nr;
@@ -129,7 +135,7 @@ static void race(unsigned nr_producers)
 	cpu_ns = clock_read(CLOCK_THREAD_CPUTIME_ID);
 	while (now - start < RACE_NS) {
 		for (unsigned i = 0; i < 256; i++)
-			nr += hv_merge_next(m, now, HV_MERGE_LIVE, &item);
+			nr += take(m, now, &item);
 		now = clock_read(CLOCK_MONOTONIC);
 	}
 	cpu_ns = clock_read(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;

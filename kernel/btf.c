@@ -126,6 +126,9 @@ static void names_chain(const struct hv_btf *btf, struct hv_btf_names *n)
 	while (nr_buckets < n->nr)
 		nr_buckets *= 2;
 	n->mask = nr_buckets - 1;
+	if (n->nr) /* no more come: what was taken in advance is given back */
+		n->entries = hv_realloc_array(n->entries, n->nr, sizeof(*n->entries));
+	n->cap = n->nr;
 	n->buckets = hv_alloc(nr_buckets * sizeof(*n->buckets));
 	for (uint32_t i = n->nr; i-- > 0;) {
 		uint32_t *bucket =

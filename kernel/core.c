@@ -7,6 +7,7 @@
 
 #include "kernel/identity.h"
 #include "kernel/kallsyms.h"
+#include "kernel/orc_form.h"
 #include "kernel/vmlinux.h"
 
 bool hv_core_symbol(const struct hv_kernel_core *core, const char *name, struct hv_gva *ret)
@@ -210,8 +211,7 @@ struct hv_err *hv_core_open(struct hv_guest *g, const struct hv_vcpu_regs *regs,
 
 void hv_core_deinit(struct hv_kernel_core *core)
 {
-	free(core->orc);
-	hv_err_free(core->no_orc);
+	hv_orc_found_free(core->orc);
 	hv_err_free(core->no_reach);
 	hv_btf_free(core->btf);
 	hv_symbols_deinit(&core->symbols);

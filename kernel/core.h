@@ -11,17 +11,15 @@
 #include "kernel/symbols.h"
 
 struct hv_identity;
-struct hv_orc_form;
+struct hv_orc_found;
 struct hv_vmlinux;
 
 struct hv_kernel_core {
 	struct hv_address_space as;
 	struct hv_image image;
 	struct hv_symbols symbols;
-	struct hv_btf *btf; /* owned; NULL: the kernel has none */
-	struct hv_orc_form
-		*orc; /* owned; kernel.c finds it; NULL: no_orc tells why it is not known */
-	struct hv_err *no_orc; /* owned */
+	struct hv_btf *btf;	  /* owned; NULL: the kernel has none */
+	struct hv_orc_found *orc; /* owned: hv_orc_form_of(); NULL: it is never looked for */
 	/* Empty where it is the same in every kernel, and where no_reach tells why it is not known:
 	 * hv_reach_of(). */
 	struct hv_reach reach;

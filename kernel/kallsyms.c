@@ -152,55 +152,69 @@ static bool find_addresses(const struct hv_image *image, const struct hv_kallsym
 	return false;
 }
 
-/* Bytes that all names take, each with a NUL in place of its type. 0: some name cannot be right, or
- * they are too many bytes. */
-static size_t measure_names(const struct hv_kallsyms_names *names)
+/* Expands all names into RET, whose NAMES have LEN_BYTES and room for one more name. Each has a NUL
+ * behind it in place of its type before it. Returns how many bytes they take. 0: some name cannot
+ * be right, or they are too many bytes. */
+static size_t expand_names(const struct hv_kallsyms_names *names, size_t len_bytes,
+			   struct hv_symbols *ret)
 {
-	size_t off = names->names_off, total = 0;
+	size_t off = names->names_off, at = 0;
 
 	for (uint32_t i = 0; i < names->nr; i++) {
-		size_t len = hv_kallsyms_name(names, &off, NULL);
+		char *name = ret->names + at;
+		size_t len = hv_kallsyms_name(names, &off, name);
 
-		if (!len || hv_cancel_now(i))
+		if (!len || len > len_bytes - at || hv_cancel_now(i))
 			return 0;
-		total += len;
-		if (total > NAMES_MAX_BYTES)
-			return 0;
+		ret->by_addr[i] = (struct hv_symbol){hv_gva(0), name + 1, name[0]};
+		/* The type's place is of the name before. */
+		name[0] = '\0';
+		at += len;
 	}
-	return total;
+	ret->names[at] = '\0';
+	return at + 1;
+}
+
+/* Gives the memory back that names could have taken, and did not. */
+static void trim_names(struct hv_symbols *s, size_t len_bytes)
+{
+	char *names = hv_realloc_array(NULL, len_bytes, 1);
+
+	memcpy(names, s->names, len_bytes);
+	for (size_t i = 0; i < s->nr; i++)
+		s->by_addr[i].name = names + (s->by_addr[i].name - s->names);
+	free(s->names);
+	s->names = names;
 }
 
 static struct hv_err *read_names(const struct hv_kallsyms_names *names, struct hv_symbols *ret)
 {
-	size_t total = measure_names(names), off = names->names_off, at = 0;
-	char name[HV_KALLSYMS_NAME_MAX];
-	struct hv_err *err = hv_cancel_check();
+	size_t max = hv_kallsyms_names_max(names), total;
+	struct hv_err *err;
 
+	if (max > NAMES_MAX_BYTES)
+		max = NAMES_MAX_BYTES;
+	ret->nr = names->nr;
+	ret->names = hv_realloc_array(NULL, max + HV_KALLSYMS_NAME_ROOM, 1);
+	ret->by_addr = hv_realloc_array(NULL, names->nr, sizeof(*ret->by_addr));
+	total = expand_names(names, max, ret);
+	err = hv_cancel_check();
 	if (err)
 		return err;
 	if (!total)
 		return hv_err_new(ENOENT, "%u names at +0x%zx of the kernel image do not expand",
 				  names->nr, names->names_off);
-	ret->nr = names->nr;
-	ret->names = hv_alloc(total);
-	ret->by_addr = hv_realloc_array(NULL, names->nr, sizeof(*ret->by_addr));
-	for (uint32_t i = 0; i < names->nr; i++) {
-		size_t len = hv_kallsyms_name(names, &off, name);
-
-		ret->by_addr[i] = (struct hv_symbol){hv_gva(0), ret->names + at, name[0]};
-		memcpy(ret->names + at, name + 1, len - 1);
-		ret->names[at + len - 1] = '\0';
-		at += len;
-	}
+	trim_names(ret, total);
 	return NULL;
 }
 
 static struct hv_err *read_symbols(const struct hv_image *image, struct hv_symbols *ret)
 {
+	size_t text_end_off = (size_t)(image->text.end.v - image->all.start.v);
 	struct hv_kallsyms_names names;
 	struct addresses addresses;
-	struct hv_err *err =
-		hv_kallsyms_names_find((struct hv_span){image->bytes, image->len_bytes}, &names);
+	struct hv_err *err = hv_kallsyms_names_find(
+		(struct hv_span){image->bytes, image->len_bytes}, text_end_off, &names);
 
 	if (!err && names.nr > NAMES_MAX)
 		err = hv_err_new(ENOENT, "%u names: more than any kernel has", names.nr);

@@ -39,13 +39,15 @@ bool hv_kallsyms_lookup(const struct hv_kernel_core *core, const struct hv_modul
 	return true;
 }
 
-/* The first symbol from FIRST to before LAST that is above FIRST; LAST: none is. A guest can have
- * any number of symbols at one address. */
+/* The first symbol behind FIRST and before LAST that is above FIRST; LAST: none is. A guest can
+ * have any number of symbols at one address. */
 static const struct hv_symbol *first_above(const struct hv_symbol *first,
 					   const struct hv_symbol *last)
 {
 	const uint64_t addr = first->addr.v;
 
+	if (first + 1 < last && first[1].addr.v > addr) /* as nearly always */
+		return first + 1;
 	while (first < last) {
 		const struct hv_symbol *middle = first + (last - first) / 2;
 

@@ -14,6 +14,8 @@
  * names must meet every marker. */
 #include "kernel/kallsyms_names.h"
 
+#include <string.h>
+
 #include "kernel/cancel.h"
 
 #define NR_TOKENS	  256
@@ -121,13 +123,17 @@ static bool find_token_table(struct search *s, size_t index, struct hv_kallsyms_
 	return false;
 }
 
-/* Finds the next token index that has its table before it, from *OFF on. */
-static bool find_tokens(struct search *s, size_t *off, struct hv_kallsyms_names *ret)
+/* Finds the next token index that has its table before it, from *OFF on in steps of ALIGNMENT. All
+ * of an image is looked at, so the first two offsets of an index, 0 and the length of a token, are
+ * compared at once. */
+static bool find_tokens(struct search *s, size_t *off, size_t alignment,
+			struct hv_kallsyms_names *ret)
 {
-	for (; hv_span_has(s->image, *off, TOKEN_INDEX_BYTES); *off += 4) {
-		uint32_t first_two = (uint32_t)word_at(s->image, *off, 4);
+	for (; hv_span_has(s->image, *off, TOKEN_INDEX_BYTES); *off += alignment) {
+		uint32_t first_two;
 
-		if ((first_two & 0xffff) || first_two < 0x10000)
+		memcpy(&first_two, s->image.data + *off, sizeof(first_two));
+		if ((first_two & 0xffff) || first_two - 0x10000 >= TOKEN_MAX << 16)
 			continue;
 		if (spend(s, 16) && is_token_index(s->image, *off) &&
 		    find_token_table(s, *off, ret))
@@ -249,20 +255,39 @@ static bool find_markers_and_names(struct search *s, struct hv_kallsyms_names *r
 	return false;
 }
 
-struct hv_err *hv_kallsyms_names_find(struct hv_span image, struct hv_kallsyms_names *ret)
+/* Copies the tokens that most names consist of to places of one length. */
+static void place_tokens(struct hv_kallsyms_names *names)
+{
+	for (unsigned i = 0; i < NR_TOKENS; i++)
+		if (names->token_len[i] <= HV_KALLSYMS_SHORT)
+			memcpy(names->short_token[i], names->token[i], names->token_len[i]);
+}
+
+/* Searches from OFF on, a multiple of ALIGNMENT. *RET_ANY: there are tokens. */
+static bool find_from(struct search *s, size_t off, size_t alignment,
+		      struct hv_kallsyms_names *found, bool *ret_any)
+{
+	for (; find_tokens(s, &off, alignment, found); off += alignment) {
+		*ret_any = true;
+		if (find_markers_and_names(s, found))
+			return true;
+	}
+	return false;
+}
+
+struct hv_err *hv_kallsyms_names_find(struct hv_span image, size_t text_end_off,
+				      struct hv_kallsyms_names *ret)
 {
 	struct search s = {.image = image, .steps = STEPS_MAX};
 	struct hv_kallsyms_names found = {.image = image};
-	size_t off = 0;
 	bool any = false;
 	struct hv_err *err;
 
-	for (; find_tokens(&s, &off, &found); off += 4) {
-		any = true;
-		if (find_markers_and_names(&s, &found)) {
-			*ret = found;
-			return NULL;
-		}
+	if (find_from(&s, text_end_off & ~(size_t)(TABLE_ALIGN - 1), TABLE_ALIGN, &found, &any) ||
+	    find_from(&s, 0, 4, &found, &any)) {
+		place_tokens(&found);
+		*ret = found;
+		return NULL;
 	}
 	err = hv_cancel_check();
 	if (err)
@@ -276,19 +301,34 @@ struct hv_err *hv_kallsyms_names_find(struct hv_span image, struct hv_kallsyms_n
 
 size_t hv_kallsyms_name(const struct hv_kallsyms_names *names, size_t *off, char *to)
 {
+	const uint8_t *token, *end;
 	size_t nr_tokens, len = 0;
 
 	if (!name_length(names->image, off, &nr_tokens))
 		return 0;
-	for (size_t i = 0; i < nr_tokens; i++) {
-		uint8_t token = names->image.data[*off + i];
+	token = names->image.data + *off;
+	for (end = token + nr_tokens; token < end; token++) {
+		size_t token_len = names->token_len[*token];
 
-		if (names->token_len[token] > HV_KALLSYMS_NAME_MAX - len)
+		if (token_len > HV_KALLSYMS_NAME_MAX - len)
 			return 0;
-		if (to)
-			memcpy(to + len, names->token[token], names->token_len[token]);
-		len += names->token_len[token];
+		/* What is too much is overwritten by the next token. */
+		if (token_len <= HV_KALLSYMS_SHORT)
+			memcpy(to + len, names->short_token[*token], HV_KALLSYMS_SHORT);
+		else
+			memcpy(to + len, names->token[*token], token_len);
+		len += token_len;
 	}
 	*off += nr_tokens;
 	return len;
+}
+
+size_t hv_kallsyms_names_max(const struct hv_kallsyms_names *names)
+{
+	size_t longest = 1, len_bytes = names->names_end_off - names->names_off;
+
+	for (unsigned i = 0; i < NR_TOKENS; i++)
+		if (names->token_len[i] > longest)
+			longest = names->token_len[i];
+	return len_bytes * longest;
 }

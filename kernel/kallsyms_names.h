@@ -10,6 +10,8 @@
 #define HV_KALLSYMS_NAME_MAX 512 /* the type comes first, and no NUL is at the end */
 _Static_assert(HV_KALLSYMS_NAME_MAX == HV_SYMBOL_NAME_MAX, "a type takes as much as a NUL");
 
+#define HV_KALLSYMS_SHORT 16 /* most tokens have two or three bytes */
+
 /* Offsets are into the image. */
 struct hv_kallsyms_names {
 	struct hv_span image; /* borrowed */
@@ -20,16 +22,22 @@ struct hv_kallsyms_names {
 	size_t token_index_off;
 	uint32_t nr;
 	uint16_t token_len[256];
-	const char *token[256]; /* into the image, NUL-terminated there */
+	const char *token[256];			  /* into the image, NUL-terminated there */
+	char short_token[256][HV_KALLSYMS_SHORT]; /* those that are no longer, without a NUL */
 };
 
-/* Searches IMAGE, the copy of a kernel image that starts at a multiple of 8. Fails with ENOENT; the
- * message tells which table is missing. */
-struct hv_err *hv_kallsyms_names_find(struct hv_span image,
+/* Searches IMAGE, the copy of a kernel image that starts at a multiple of 8, first behind
+ * TEXT_END_OFF, where linkers put what is only read. Fails with ENOENT; the message tells which
+ * table is missing. */
+struct hv_err *hv_kallsyms_names_find(struct hv_span image, size_t text_end_off,
 				      struct hv_kallsyms_names *ret) hv_must_use;
 
 /* Expands the name at *OFF, which is names_off for the first one, and moves *OFF behind it. The
- * type comes first, and no NUL is added. TO has room for HV_KALLSYMS_NAME_MAX bytes; when it is
- * NULL the name is only measured. Returns the length with the type; 0 when it is above
+ * type comes first, and no NUL is added. TO has room for HV_KALLSYMS_NAME_ROOM bytes, of which
+ * those behind the name are undefined. Returns the length with the type; 0 when it is above
  * HV_KALLSYMS_NAME_MAX or when there is not even a type. */
+#define HV_KALLSYMS_NAME_ROOM (HV_KALLSYMS_NAME_MAX + HV_KALLSYMS_SHORT)
 size_t hv_kallsyms_name(const struct hv_kallsyms_names *names, size_t *off, char *to);
+
+/* Returns a number of bytes that all expanded names together do not exceed. */
+size_t hv_kallsyms_names_max(const struct hv_kallsyms_names *names);

@@ -123,19 +123,6 @@ static void drop_types(struct hv_kernel_core *core)
 		hv_image_forget(&core->image, types);
 }
 
-/* Without it only stacks cannot be read. */
-static struct hv_err *find_orc(struct hv_kernel_core *core)
-{
-	struct hv_orc_form *form = hv_alloc(sizeof(*form));
-
-	core->no_orc = hv_orc_form_find(core, form);
-	if (core->no_orc)
-		free(form);
-	else
-		core->orc = form;
-	return hv_cancel_check();
-}
-
 /* Without it functions cannot be traced. */
 static struct hv_err *find_reach(struct hv_kernel_core *core)
 {
@@ -164,9 +151,8 @@ static struct hv_err *open_with(struct hv_kernel *k, const struct hv_vcpu_regs *
 	k->release = id.release;
 	memcpy(k->build_id, id.build_id, sizeof(k->build_id));
 	k->build_id_len_bytes = id.build_id_len_bytes;
-	err = find_orc(&k->core);
-	if (!err)
-		err = find_reach(&k->core);
+	k->core.orc = hv_alloc(sizeof(*k->core.orc));
+	err = find_reach(&k->core);
 	if (!err)
 		err = find_text(&k->core, &k->text);
 	if (!err)
@@ -269,6 +255,8 @@ struct hv_err *hv_kernel_refresh(struct hv_kernel *k)
 	struct hv_gva_range left_out = {0};
 	struct hv_modules modules = {0};
 	struct hv_sites sites = {0};
+	uint64_t signature = 0;
+	HV_AUTO_ERR struct hv_err *unknown = hv_modules_signature(&k->core, &signature);
 	struct hv_err *err = hv_modules_read(&k->core, &modules);
 
 	if (err)
@@ -285,6 +273,7 @@ struct hv_err *hv_kernel_refresh(struct hv_kernel *k)
 	hv_sites_deinit(&k->sites);
 	k->modules = modules;
 	k->sites = sites;
+	k->modules_signature = unknown ? 0 : signature;
 	k->symbols_version++;
 	return NULL;
 }

@@ -21,7 +21,9 @@ struct hv_kernel {
 	bool kpti;
 	struct hv_layout layout;
 	struct hv_sites sites;
-	uint64_t symbols_version;   /* another one after each change of modules */
+	uint64_t symbols_version; /* another one after each change of modules */
+	/* hv_modules_signature() right before modules and sites were read; 0: not known */
+	uint64_t modules_signature;
 	struct hv_gva return_thunk; /* 0: the kernel returns with a bare return */
 	bool jumps_bare;     /* it jumps to an address in a register without a thunk, unchecked */
 	bool is_starting;    /* its code is not final: return_thunk is 0 until hv_kernel_settle() */

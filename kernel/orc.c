@@ -27,17 +27,30 @@ struct hv_orc {
 
 struct hv_err *hv_orc_new(const struct hv_kernel *k, struct hv_orc **ret)
 {
+	const struct hv_orc_form *form;
 	struct hv_orc *orc;
+	struct hv_err *err = hv_orc_form_of(&k->core, &form);
 
-	if (!k->core.orc)
-		return k->core.no_orc ? hv_err_copy(k->core.no_orc)
-				      : hv_err_new(EOPNOTSUPP, "no ORC tables were looked for");
+	if (err)
+		return err;
 	orc = hv_alloc(sizeof(*orc));
 	orc->k = k;
-	orc->form = k->core.orc;
+	orc->form = form;
 	hv_orc_image_table(&k->core, orc->form, &orc->vmlinux);
 	*ret = orc;
 	return NULL;
+}
+
+struct hv_err *hv_orc_check(const struct hv_kernel *k)
+{
+	return hv_orc_form_check(&k->core);
+}
+
+void hv_orc_prepare(const struct hv_kernel *k)
+{
+	const struct hv_orc_form *unused;
+
+	hv_err_free(hv_orc_form_of(&k->core, &unused));
 }
 
 void hv_orc_forget_modules(struct hv_orc *orc)

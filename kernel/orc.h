@@ -12,6 +12,11 @@
 struct hv_kernel;
 struct hv_orc;
 
+/* Finds out how K's tables are to be read, which takes tens of ms. hv_orc_new() does that the first
+ * time, so it comes before a hold in which stacks may have to be read. */
+void hv_orc_prepare(const struct hv_kernel *k);
+/* Fails as hv_orc_new() where it can be told quickly that this will fail. */
+struct hv_err *hv_orc_check(const struct hv_kernel *k) hv_must_use;
 /* Fails with EOPNOTSUPP and the reason: this kernel has no such tables, or their form is not known.
  * K is borrowed and outlives the result. */
 struct hv_err *hv_orc_new(const struct hv_kernel *k, struct hv_orc **ret) hv_must_use;

@@ -341,22 +341,68 @@ static struct hv_err *derive_registers(struct search *s)
 	return NULL;
 }
 
+static struct hv_err *find_tables(const struct hv_kernel_core *core, struct hv_orc_form *form,
+				  struct hv_orc_table *table)
+{
+	if (!core->as.arch->follow_code)
+		return hv_err_new(EOPNOTSUPP, "ORC: not on %s", core->as.arch->name);
+	if (!find_members(core, form))
+		return hv_err_new(EOPNOTSUPP, "btf: no struct orc_entry of a known form: it is not"
+					      " known how to read this kernel's stacks");
+	if (!hv_orc_image_table(core, form, table))
+		return hv_err_new(EOPNOTSUPP, "no ORC tables (__start_orc_unwind) in this kernel's"
+					      " image");
+	return NULL;
+}
+
 struct hv_err *hv_orc_form_find(const struct hv_kernel_core *core, struct hv_orc_form *ret)
 {
 	struct hv_orc_form form = {0};
 	struct search s = {.core = core, .form = &form};
-	struct hv_err *err;
+	struct hv_err *err = find_tables(core, &form, &s.table);
 
-	if (!core->as.arch->follow_code)
-		return hv_err_new(EOPNOTSUPP, "ORC: not on %s", core->as.arch->name);
-	if (!find_members(core, &form))
-		return hv_err_new(EOPNOTSUPP, "btf: no struct orc_entry of a known form: it is not"
-					      " known how to read this kernel's stacks");
-	if (!hv_orc_image_table(core, &form, &s.table))
-		return hv_err_new(EOPNOTSUPP, "no ORC tables (__start_orc_unwind) in this kernel's"
-					      " image");
+	if (err)
+		return err;
 	err = derive_registers(&s);
 	if (!err)
 		*ret = form;
 	return err;
+}
+
+struct hv_err *hv_orc_form_check(const struct hv_kernel_core *core)
+{
+	const struct hv_orc_found *found = core->orc;
+	struct hv_orc_form form = {0};
+	struct hv_orc_table table;
+
+	if (found && found->was_sought)
+		return found->none ? hv_err_copy(found->none) : NULL;
+	return find_tables(core, &form, &table);
+}
+
+void hv_orc_found_free(struct hv_orc_found *f)
+{
+	if (f)
+		hv_err_free(f->none);
+	free(f);
+}
+
+struct hv_err *hv_orc_form_of(const struct hv_kernel_core *core, const struct hv_orc_form **ret)
+{
+	struct hv_orc_found *found = core->orc;
+
+	if (!found)
+		return hv_err_new(EOPNOTSUPP, "no ORC tables were looked for");
+	if (!found->was_sought) {
+		struct hv_err *err = hv_orc_form_find(core, &found->form);
+
+		if (err && err->code == ECANCELED)
+			return err;
+		found->none = err;
+		found->was_sought = 1;
+	}
+	if (found->none)
+		return hv_err_copy(found->none);
+	*ret = &found->form;
+	return NULL;
 }

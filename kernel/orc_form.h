@@ -45,6 +45,23 @@ struct hv_orc_table {
 struct hv_err *hv_orc_form_find(const struct hv_kernel_core *core,
 				struct hv_orc_form *ret) hv_must_use;
 
+/* What is known of a kernel's form; zeros: it was not looked for yet. */
+struct hv_orc_found {
+	unsigned was_sought;
+	struct hv_orc_form form;
+	struct hv_err *none; /* owned; not NULL: why there is no form */
+};
+void hv_orc_found_free(struct hv_orc_found *f);
+
+/* Finds the form when it is first asked for, and keeps it in CORE. Borrowed. That takes tens of ms
+ * and needs nothing but the copy of the image. Fails as hv_orc_form_find(). */
+struct hv_err *hv_orc_form_of(const struct hv_kernel_core *core,
+			      const struct hv_orc_form **ret) hv_must_use;
+
+/* Whether hv_orc_form_of() may succeed: fails as it does where no entry need be looked at to tell,
+ * or where it has failed. */
+struct hv_err *hv_orc_form_check(const struct hv_kernel_core *core) hv_must_use;
+
 /* The table of the image; hv_orc_form_find() has checked that there is one. */
 bool hv_orc_image_table(const struct hv_kernel_core *core, const struct hv_orc_form *form,
 			struct hv_orc_table *ret);

@@ -176,8 +176,11 @@ static struct hv_err *walk(const struct hv_kernel_core *core, const struct recor
  * (5.19) show it by this text. */
 static bool shows_invalid(const struct hv_kernel_core *core)
 {
-	return memmem(core->image.bytes, core->image.len_bytes, INVALID_NAME,
-		      sizeof(INVALID_NAME)) != NULL;
+	struct hv_span behind_text = hv_image_at(&core->image, core->image.text.end);
+
+	return (behind_text.len_bytes && memmem(behind_text.data, behind_text.len_bytes,
+						INVALID_NAME, sizeof(INVALID_NAME))) ||
+	       memmem(core->image.bytes, core->image.len_bytes, INVALID_NAME, sizeof(INVALID_NAME));
 }
 
 /* FTRACE_MCOUNT_MAX_OFFSET of this kernel: how far a site may be into its function (4 where an
@@ -318,6 +321,7 @@ static struct hv_err *build(struct building b, const struct records *r, struct h
 	HV_AUTO_FREE size_t *name_offs = hv_alloc(r->nr * sizeof(*name_offs));
 	HV_AUTO_FREE size_t *module_offs = hv_alloc(r->nr * sizeof(*module_offs));
 	struct hv_err *err = NULL;
+	char *names;
 
 	b.name_offs = name_offs;
 	b.module_offs = module_offs;
@@ -336,11 +340,12 @@ static struct hv_err *build(struct building b, const struct records *r, struct h
 		hv_text_deinit(&b.names);
 		return err;
 	}
+	names = hv_realloc_array(b.names.data, b.names.len_bytes + 1, 1);
 	for (size_t i = 0; i < b.nr; i++) {
-		b.list[i].name = b.names.data + name_offs[i];
-		b.list[i].module = module_offs[i] ? b.names.data + module_offs[i] : NULL;
+		b.list[i].name = names + name_offs[i];
+		b.list[i].module = module_offs[i] ? names + module_offs[i] : NULL;
 	}
-	*ret = (struct hv_sites){.list = b.list, .nr = b.nr, .names = b.names.data};
+	*ret = (struct hv_sites){.list = b.list, .nr = b.nr, .names = names};
 	return NULL;
 }
 

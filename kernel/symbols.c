@@ -55,22 +55,52 @@ static void sort_by_addr(struct hv_symbols *s)
 		s->by_addr[i] = all[i].symbol;
 }
 
-/* With a seed that the guest does not know, it cannot choose names that share a place. */
-static uint64_t hash_name(const struct hv_symbols *s, const char *name)
+static inline uint64_t mix(uint64_t a, uint64_t b)
 {
-	uint64_t hash = s->seed;
+	unsigned __int128 product = (unsigned __int128)a * b;
 
-	for (; *name; name++)
-		hash = (hash ^ (uint8_t)*name) * UINT64_C(0x9e3779b97f4a7c15);
-	return hash ^ hash >> 32;
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* The place of NAME, or the free one where it would be. */
-static uint32_t *find_place(const struct hv_symbols *s, const char *name)
+/* With a seed that the guest does not know, it cannot choose names that share a place. Each name of
+ * the kernel is hashed once, so it is done by eight bytes; the last eight may overlap those before
+ * them. */
+static uint64_t hash_name(const struct hv_symbols *s, const char *name)
 {
-	size_t at = hash_name(s, name) & (s->nr_places - 1);
+	const size_t len = strlen(name);
+	uint64_t hash = s->seed ^ len, word = 0;
 
-	while (s->by_name[at] && strcmp(s->by_addr[s->by_name[at] - 1].name, name) != 0)
+	for (size_t at = 0; at + 8 < len; at += 8) {
+		memcpy(&word, name + at, 8);
+		hash = mix(hash ^ word, s->seed);
+	}
+	if (len >= 8)
+		memcpy(&word, name + len - 8, 8);
+	for (size_t i = 0; len < 8 && i < len; i++)
+		word |= (uint64_t)(uint8_t)name[i] << 8 * i;
+	return mix(hash ^ word, s->seed);
+}
+
+/* A place has, above the index, as many bits of the hash as there is room for. So a name is hardly
+ * ever compared with another one. */
+static uint32_t tag_of(const struct hv_symbols *s, uint64_t hash)
+{
+	return (uint32_t)(hash >> 32) >> s->index_bits << s->index_bits;
+}
+
+static size_t index_at(const struct hv_symbols *s, uint32_t place)
+{
+	return (place & ((UINT32_C(1) << s->index_bits) - 1)) - 1;
+}
+
+/* The place of NAME, whose hash is HASH, or the free one where it would be. */
+static uint32_t *find_place(const struct hv_symbols *s, const char *name, uint64_t hash)
+{
+	const uint32_t tag = tag_of(s, hash);
+	size_t at = hash & (s->nr_places - 1);
+
+	while (s->by_name[at] && (tag != tag_of(s, (uint64_t)s->by_name[at] << 32) ||
+				  strcmp(s->by_addr[index_at(s, s->by_name[at])].name, name) != 0))
 		at = (at + 1) & (s->nr_places - 1);
 	return &s->by_name[at];
 }
@@ -78,17 +108,22 @@ static uint32_t *find_place(const struct hv_symbols *s, const char *name)
 static void index_names(struct hv_symbols *s)
 {
 	s->nr_places = 2;
-	while (s->nr_places < 2 * s->nr)
+	while (s->nr_places <= s->nr + s->nr / 4)
 		s->nr_places *= 2;
+	s->index_bits = 1;
+	while (s->index_bits < 31 && s->nr >> s->index_bits)
+		s->index_bits++;
 	free(s->by_name);
 	s->by_name = hv_alloc(s->nr_places * sizeof(*s->by_name));
 	if (getrandom(&s->seed, sizeof(s->seed), GRND_NONBLOCK) < 0)
 		s->seed = (uintptr_t)s->by_name;
+	s->seed |= 1;
 	for (size_t i = 0; i < s->nr; i++) {
-		uint32_t *place = find_place(s, s->by_addr[i].name);
+		uint64_t hash = hash_name(s, s->by_addr[i].name);
+		uint32_t *place = find_place(s, s->by_addr[i].name, hash);
 
 		if (!*place)
-			*place = (uint32_t)(i + 1);
+			*place = tag_of(s, hash) | (uint32_t)(i + 1);
 	}
 }
 
@@ -142,10 +177,10 @@ void hv_symbols_index(struct hv_symbols *s)
 
 bool hv_symbols_find(const struct hv_symbols *s, const char *name, struct hv_gva *ret)
 {
-	uint32_t place = s->nr ? *find_place(s, name) : 0;
+	uint32_t place = s->nr ? *find_place(s, name, hash_name(s, name)) : 0;
 
 	if (place)
-		*ret = s->by_addr[place - 1].addr;
+		*ret = s->by_addr[index_at(s, place)].addr;
 	return place != 0;
 }
 

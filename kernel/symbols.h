@@ -19,9 +19,12 @@ struct hv_symbol {
 struct hv_symbols {
 	struct hv_symbol *by_addr; /* owned */
 	size_t nr;
-	uint32_t *by_name; /* owned; a hash table of indices into by_addr, plus 1; 0: free */
-	size_t nr_places;  /* of by_name, a power of two */
-	uint64_t seed;	   /* of the hash */
+	/* Owned; a hash table of indices into by_addr, plus 1, each below other bits of the hash;
+	 * 0: free. */
+	uint32_t *by_name;
+	unsigned index_bits;
+	size_t nr_places; /* of by_name, a power of two */
+	uint64_t seed;	  /* of the hash */
 	/* Of kernel addresses: how many symbols are below STARTS_BASE + (N << STARTS_SHIFT). */
 	uint32_t *starts; /* owned */
 	size_t nr_starts;

@@ -173,8 +173,9 @@ struct hv_stack {
 			      * STEALS; 0: it did not, or it is back */
 	uint64_t unused;     /* a stub that meets no frames reads here for the slot of the last */
 	uint32_t depth;	 /* of the first frame, in the form of the upper half of word 3 of a record
-			  * of kind HV_RECORD_ENTRY. Attach sets it to HV_STACK_DEPTH_0. On an
-			  * interrupt stack it continues the depth of what was interrupted */
+			  * of kind HV_RECORD_ENTRY. The host sets it to HV_STACK_DEPTH_0 before
+			  * any stub adds frames. On an interrupt stack it continues the depth of
+			  * what was interrupted */
 	uint32_t inside; /* how many frames are of root functions */
 	uint32_t muted;	 /* how many frames are of functions that are left out with all they call */
 	uint32_t stopped; /* not 0: a function returned that was not the last frame's. No frames

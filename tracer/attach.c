@@ -8,6 +8,7 @@
 #include "tracer/init_code.h"
 #include "tracer/region_use.h"
 #include "tracer/session.h"
+#include "tracer/site_stubs.h"
 #include "tracer/stubs.h"
 #include "tracer/tracee.h"
 
@@ -121,7 +122,12 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 		err = guard_hibernation(s);
 	if (err)
 		return err;
-	hv_session_refresh(s);
+	/* Modules that came or went since the kernel was read. What sites call is looked at anyway.
+	 */
+	if (!kernel->is_starting)
+		s->modules_signature = kernel->modules_signature;
+	if (!hv_session_refresh(s))
+		hv_site_stubs_look(s->stubs);
 	*ret = hv_take(s);
 	return NULL;
 }

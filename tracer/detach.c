@@ -4,8 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/kernel.h"
+#include "kernel/orc.h"
 #include "tracer/detours.h"
 #include "tracer/event_tracer.h"
+#include "tracer/events/buffer_state.h"
 #include "tracer/hibernation.h"
 #include "tracer/region_use.h"
 #include "tracer/returns.h"
@@ -77,6 +80,19 @@ static struct hv_err *unmap(struct hv_hold *hold, void *ctx)
 	return err;
 }
 
+/* Where a stub was called, a task may sleep in it. Then its stack is read under the hold, and to
+ * find out how would make that hold long. If the guest hides that stubs were called, it makes its
+ * own hold longer. */
+static void prepare_stacks(const struct hv_session *s)
+{
+	bool were_called = !s->buffer || hv_returns_open(s->tracee);
+
+	for (unsigned cpu = 0; s->buffer && cpu < s->buffer->nr_cpus; cpu++)
+		were_called |= hv_buffer_head(s->buffer, cpu) != 0;
+	if (were_called)
+		hv_orc_prepare(s->kernel);
+}
+
 struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report)
 {
 	struct hv_tracee *t = s->tracee;
@@ -99,6 +115,7 @@ struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report)
 	if (err)
 		return err;
 	plan_unmapping(&u);
+	prepare_stacks(s);
 	if (u.nr)
 		err = hv_patcher_held(t->patcher, unmap, &u);
 	if (!err)

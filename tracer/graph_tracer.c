@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "kernel/clock.h"
+#include "kernel/orc.h"
 #include "tracer/returns.h"
+#include "tracer/stubs.h"
 #include "tracer/sweep.h"
 #include "tracer/tracee.h"
 
@@ -12,9 +14,10 @@ struct hv_graph_tracer {
 	struct hv_tracee *tracee;     /* borrowed */
 	const struct hv_clock *clock; /* borrowed */
 	struct hv_graph_options options;
-	bool frames_on; /* sites may call stubs that raise frames */
-	bool records;	/* returns are recorded */
-	bool counts;	/* calls are counted */
+	bool frames_on;	 /* sites may call stubs that raise frames */
+	bool has_stacks; /* return stacks are prepared */
+	bool records;	 /* returns are recorded */
+	bool counts;	 /* calls are counted */
 };
 
 struct hv_graph_tracer *hv_graph_tracer_new(struct hv_tracee *t, const struct hv_clock *clock)
@@ -146,6 +149,10 @@ struct hv_err *hv_graph_tracer_start(struct hv_graph_tracer *g)
 		err = hv_returns_check(g->tracee);
 	if (err)
 		return err;
+	hv_orc_prepare(g->tracee->kernel); /* for the holds in which stacks are read */
+	if (!g->has_stacks)
+		hv_stubs_prepare_stacks(g->tracee);
+	g->has_stacks = true;
 	put_back_if_quiet(g);
 	g->frames_on = true;
 	return NULL;

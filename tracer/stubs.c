@@ -131,8 +131,12 @@ void hv_stubs_prepare(const struct hv_tracee *t)
 		};
 		hv_region_vcpus(r)[cpu] = gva_of(t, hv_plan_state_off(plan, cpu));
 	}
-	for (unsigned i = 0; i < plan->nr_stacks; i++)
-		hv_region_stack(r, i)->depth = HV_STACK_DEPTH_0;
+}
+
+void hv_stubs_prepare_stacks(const struct hv_tracee *t)
+{
+	for (unsigned i = 0; i < t->plan.nr_stacks; i++)
+		hv_region_stack(&t->region, i)->depth = HV_STACK_DEPTH_0;
 }
 
 /* Turns CODE, a copy of the assembled stubs, into the code for this guest. */

@@ -47,9 +47,12 @@ struct hv_err *hv_stubs_check(const struct hv_arch *arch, unsigned stub) hv_must
 /* EOPNOTSUPP: guests of ARCH have no stubs of actions, or of some of DOES (HV_SLOT_*). */
 struct hv_err *hv_stubs_check_actions(const struct hv_arch *arch, uint32_t does) hv_must_use;
 
-/* Initializes everything in the region of T that the stubs read and write. The range of T is known.
- * Nothing is mapped yet. */
+/* Initializes everything in the region of T that the stubs read and write, but for return stacks.
+ * The range of T is known. Nothing is mapped yet. */
 void hv_stubs_prepare(const struct hv_tracee *t);
+/* Initializes the return stacks, whose memory is an eighth of the region. Comes once, before a site
+ * first calls a stub that adds frames. */
+void hv_stubs_prepare_stacks(const struct hv_tracee *t);
 /* Writes the stubs' code, which returns as the kernel does now. A vCPU may be executing it: only
  * the way out changes. ERANGE: a value of this kernel does not fit into the code. */
 struct hv_err *hv_stubs_place(struct hv_tracee *t) hv_must_use;

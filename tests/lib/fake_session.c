@@ -449,6 +449,11 @@ struct hv_err *hv_event_calls_refusal(const struct hv_arch *arch hv_unused)
 	return NULL;
 }
 
+struct hv_err *hv_callers_check(const struct hv_callers *c hv_unused)
+{
+	return NULL;
+}
+
 struct hv_err *hv_callers_prepare(struct hv_callers *c hv_unused)
 {
 	return NULL;

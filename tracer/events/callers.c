@@ -38,18 +38,28 @@ static bool has_records(const struct hv_callers *c)
 	       c->kernel->core.as.arch->stubs.function_stack_off;
 }
 
+/* What stubs need, and this host does not. */
+static struct hv_err *check_layout(const struct hv_callers *c)
+{
+	struct hv_err *err = hv_kernel_need_irq_stack(c->kernel);
+
+	if (!err && !c->kernel->layout.has_task_stack)
+		err = hv_err_new(EOPNOTSUPP, "btf: no member stack in struct task_struct");
+	return err;
+}
+
+struct hv_err *hv_callers_check(const struct hv_callers *c)
+{
+	struct hv_err *err = c->orc ? NULL : check_layout(c);
+
+	return err || c->orc || has_records(c) ? err : hv_orc_check(c->kernel);
+}
+
 struct hv_err *hv_callers_prepare(struct hv_callers *c)
 {
-	struct hv_err *err;
+	struct hv_err *err = c->orc ? NULL : check_layout(c);
 
-	if (c->orc)
-		return NULL;
-	err = hv_kernel_need_irq_stack(c->kernel);
-	if (err)
-		return err;
-	if (!c->kernel->layout.has_task_stack)
-		return hv_err_new(EOPNOTSUPP, "btf: no member stack in struct task_struct");
-	return has_records(c) ? NULL : hv_orc_new(c->kernel, &c->orc);
+	return err || c->orc || has_records(c) ? err : hv_orc_new(c->kernel, &c->orc);
 }
 
 void hv_callers_forget_modules(struct hv_callers *c)

@@ -15,8 +15,10 @@ struct hv_callers;
 struct hv_callers *hv_callers_new(const struct hv_kernel *k, const struct hv_gva_range *stubs);
 void hv_callers_free(struct hv_callers *c);
 
-/* Finds the kernel's tables, unless they are found. EOPNOTSUPP with the reason: this kernel's
- * stacks cannot be unwound. */
+/* Fails as hv_callers_prepare() where it can be told quickly that this will fail. */
+struct hv_err *hv_callers_check(const struct hv_callers *c) hv_must_use;
+/* Finds the kernel's tables, unless they are found, which takes tens of ms. EOPNOTSUPP with the
+ * reason: this kernel's stacks cannot be unwound. */
 struct hv_err *hv_callers_prepare(struct hv_callers *c) hv_must_use;
 /* Called after the kernel's modules were read again. */
 void hv_callers_forget_modules(struct hv_callers *c);

@@ -17,7 +17,7 @@
  * are those of events. */
 static uint64_t absent_options(struct hv_session *s)
 {
-	HV_AUTO_ERR struct hv_err *err = hv_callers_prepare(s->callers);
+	HV_AUTO_ERR struct hv_err *err = hv_callers_check(s->callers);
 	HV_AUTO_ERR struct hv_err *no_events = hv_event_calls_refusal(s->kernel->core.as.arch);
 	uint64_t absent = 0;
 

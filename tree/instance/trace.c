@@ -366,6 +366,7 @@ static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option opti
 		return on ? NULL : hv_instance_need_host(in);
 	case HV_OPT_DISPLAY_GRAPH: /* the guest also records returns behind the end of a section */
 		return on ? hv_instance_need_host(in) : NULL;
+	case HV_OPT_FUNC_STACK_TRACE:
 	case HV_OPT_STACKTRACE:
 		return on ? hv_callers_prepare(in->all->session->callers) : NULL;
 	case HV_OPT_FUNCTION_FORK:

@@ -163,8 +163,8 @@ static inline struct hv_err *fo_derive(struct fo *o)
 	if (err)
 		return err;
 	if (!core->orc)
-		core->orc = hv_alloc(sizeof(form));
-	*core->orc = form;
+		core->orc = hv_alloc(sizeof(*core->orc));
+	*core->orc = (struct hv_orc_found){.was_sought = 1, .form = form};
 	return NULL;
 }
 
@@ -203,6 +203,6 @@ static inline void fo_init(struct fo *o, enum fo_form form)
 
 static inline void fo_deinit(struct fo *o)
 {
-	free(o->f.k.core.orc);
+	hv_orc_found_free(o->f.k.core.orc);
 	fk_deinit(&o->f);
 }

@@ -4,6 +4,7 @@
 #include <check.h>
 #include <stdarg.h>
 
+#include "kernel/cancel.h"
 #include "kernel/unwind.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_orc.h"
@@ -445,6 +446,59 @@ START_TEST(kernels_without)
 }
 END_TEST
 
+static bool is_cancelled(void *ctx)
+{
+	(void)ctx;
+	return true;
+}
+
+static void expect_code(struct hv_err *err, int code)
+{
+	ck_assert_int_eq(err ? err->code : 0, code);
+	hv_err_free(err);
+}
+
+/* Whoever only wants to know whether there are tables does not pay for it. A search that was
+ * interrupted is repeated; what another one found is kept. */
+START_TEST(the_form_is_found_when_it_is_needed)
+{
+	struct hv_orc_found *found;
+
+	fo_init(&o, FO_END);
+	expect_code(hv_orc_new(&o.f.k, &orc), EOPNOTSUPP); /* nobody said that it may be sought */
+	o.f.k.core.orc = found = hv_alloc(sizeof(*found));
+	expect_code(hv_orc_check(&o.f.k), 0);
+	ck_assert_uint_eq(found->was_sought, 0);
+	hv_cancel_when(is_cancelled, NULL);
+	expect_code(hv_orc_new(&o.f.k, &orc), ECANCELED);
+	hv_cancel_when(NULL, NULL);
+	ck_assert_uint_eq(found->was_sought, 0);
+	hv_orc_prepare(&o.f.k);
+	ck_assert_uint_eq(found->was_sought, 1);
+	ck_assert_ptr_null(found->none);
+	o.f.k.core.symbols.nr = 0; /* it is not sought again */
+	expect_code(hv_orc_check(&o.f.k), 0);
+	fo_deinit(&o);
+}
+END_TEST
+
+/* That there is none is kept, too. */
+START_TEST(no_form_is_found_when_it_is_needed)
+{
+	struct hv_orc_found *found;
+
+	fo_init(&o, FO_SHORT);
+	o.f.k.core.orc = found = hv_alloc(sizeof(*found));
+	expect_code(hv_orc_check(&o.f.k), EOPNOTSUPP);
+	ck_assert_uint_eq(found->was_sought, 0);
+	expect_code(hv_orc_new(&o.f.k, &orc), EOPNOTSUPP);
+	ck_assert_ptr_nonnull(found->none);
+	expect_code(hv_orc_new(&o.f.k, &orc), EOPNOTSUPP);
+	expect_code(hv_orc_check(&o.f.k), EOPNOTSUPP);
+	fo_deinit(&o);
+}
+END_TEST
+
 /* A guest may have the symbols and types of another architecture's tables. */
 START_TEST(an_architecture_without)
 {
@@ -533,6 +587,8 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, the_form_is_found_when_it_is_needed);
+	tcase_add_test(tc, no_form_is_found_when_it_is_needed);
 	tcase_add_test(tc, entries_that_contradict_the_code);
 	tcase_add_test(tc, entries_beyond_the_image);
 	tcase_add_test(tc, too_few_functions);

@@ -364,7 +364,8 @@ static void add_orc(void)
 	fk_symbol(&t.f, "__stop_orc_unwind", entries + 6 * NR_FUNCTIONS);
 	hv_symbols_index(&core->symbols);
 	core->orc = hv_alloc(sizeof(*core->orc));
-	*core->orc = (struct hv_orc_form){
+	core->orc->was_sought = 1;
+	core->orc->form = (struct hv_orc_form){
 		.entry_bytes = 6,
 		.sp_offset = {0, 16},
 		.bp_offset = {16, 16},
@@ -408,7 +409,7 @@ START_TEST(frames_of_a_sleeper)
 	/* frames that cannot be followed */
 	ft_push(&t, task, at, INSIDE(UNRULED));
 	ck_assert_uint_gt(scan(), 0);
-	free(t.f.k.core.orc);
+	hv_orc_found_free(t.f.k.core.orc);
 }
 END_TEST
 
@@ -434,7 +435,7 @@ START_TEST(a_sleeper_with_a_replaced_return_address)
 	ck_assert_uint_eq(scan(), 0);
 	slot += 8;
 	ck_assert_uint_gt(scan(), 0);
-	free(t.f.k.core.orc);
+	hv_orc_found_free(t.f.k.core.orc);
 }
 END_TEST
 
