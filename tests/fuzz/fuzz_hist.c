@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/lib/fake_session.h"
+#include "tree/format/print_fmt/print_fmt.h"
 #include "tree/format/synth_text.h"
 #include "tree/instance/hist_table.h"
 #include "tree/settings/hist_action.h"
@@ -172,7 +173,7 @@ static void act(struct hv_hist_table *t, const struct hv_hist_spec *s, uint32_t 
 		const struct hv_hist_record *record)
 {
 	struct hv_hist_value values[HV_HIST_PARAMS_MAX], refs[HV_HIST_VARIABLES_MAX] = {0};
-	char texts[HV_HIST_VARIABLES_MAX][HV_HIST_TEXT_BYTES];
+	_Alignas(uint64_t) char texts[HV_HIST_VARIABLES_MAX][HV_HIST_TEXT_BYTES];
 	uint8_t entry[4088];
 
 	for (unsigned i = 0; i < s->nr_refs; i++)
@@ -196,7 +197,9 @@ static void act(struct hv_hist_table *t, const struct hv_hist_spec *s, uint32_t 
 /* Each entry ends where its memory does. */
 static void count(struct hv_hist_table *t, const struct hv_hist_spec *s, const struct input *in)
 {
-	const struct hv_hist_value refs[HV_HIST_VARIABLES_MAX] = {{7, NULL}, {8, "text"}};
+	const uint64_t stack[HV_HIST_STACK_MAX] = {7, 8, 9};
+	const struct hv_hist_value refs[HV_HIST_VARIABLES_MAX] = {
+		{.number = 7}, {.text = "text"}, {.stack = stack}};
 	uint8_t key[HV_HIST_KEY_BYTES_MAX];
 	char comm[16] = "any";
 	uint32_t place;
@@ -204,7 +207,7 @@ static void count(struct hv_hist_table *t, const struct hv_hist_spec *s, const s
 	for (const uint8_t *at = in->at; at < in->end; at += ENTRY_BYTES) {
 		size_t left = (size_t)(in->end - at), len = left < ENTRY_BYTES ? left : ENTRY_BYTES;
 		uint8_t *entry = hv_alloc(len);
-		struct hv_hist_record record = {{entry, len}, 1, 12345, refs, comm};
+		struct hv_hist_record record = {{entry, len}, 1, 12345, refs, comm, stack};
 
 		memcpy(entry, at, len);
 		hv_hist_spec_key(s, &record, key);
@@ -240,6 +243,7 @@ static void look_at(const struct hv_session *session, const struct hv_catalogue 
 /* A definition, its texts, and the text of any entry of it. */
 static void look_at_synth(const char *text, const struct input *in)
 {
+	const struct hv_print_resolver resolver = {0};
 	struct hv_event_field list[HV_SYNTH_FIELDS_MAX] = {0};
 	struct hv_event_type type = {.fields = {list, 0}};
 	HV_AUTO_TEXT struct hv_text shown = {0};
@@ -260,7 +264,7 @@ static void look_at_synth(const char *text, const struct input *in)
 	hv_synth_text(&s, &shown);
 	hv_synth_print_fmt(&s, &shown);
 	hv_synth_text_add(&shown, &type, (struct hv_span){in->at, (size_t)(in->end - in->at)},
-			  HV_SYNTH_WITH_FORMATS);
+			  HV_SYNTH_WITH_FORMATS, &resolver);
 	hv_synth_deinit(&s);
 }
 
@@ -270,7 +274,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct hv_catalogue catalogue = {.types = types,
 						.nr = HV_ARRAY_LEN(types),
 						.common = {common, HV_ARRAY_LEN(common)}};
-	struct hv_hist_scope scope = {&catalogue, &types[0], NULL, next_other, find_synth, add};
+	struct hv_hist_scope scope = {&catalogue,
+				      &types[0],
+				      NULL,
+				      next_other,
+				      find_synth,
+				      add,
+				      size && data[size - 1] & 1};
 	struct input in = {data, data + size};
 	HV_AUTO_FREE char *trigger = make_trigger(&in);
 	struct hv_hist_faults faults;

@@ -193,6 +193,12 @@ static size_t take_away(struct hv_buffer *b, size_t from, size_t to, int only_cp
 }
 
 /* Returns the index of the next event of CPU, or SIZE_MAX. */
+/* Events have their callers. */
+void hv_cursor_callers(const struct hv_cursor *c hv_unused, struct hv_gva *list hv_unused,
+		       struct hv_event *e hv_unused)
+{
+}
+
 static size_t next_of(struct hv_cursor *c, unsigned cpu)
 {
 	const struct hv_buffer *b = c->buffer;

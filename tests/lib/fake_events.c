@@ -316,10 +316,11 @@ bool hv_print_value_variable(const struct hv_kernel *k hv_unused, const char *na
 	return false;
 }
 
-bool hv_print_value_enumerator(const struct hv_kernel *k hv_unused, const char *name hv_unused,
-			       int64_t *ret hv_unused)
+/* With BTF the kernel has fields of stacks. */
+bool hv_print_value_enumerator(const struct hv_kernel *k, const char *name, int64_t *ret)
 {
-	return false;
+	*ret = 0;
+	return k->core.btf && strcmp(name, "FILTER_STACKTRACE") == 0;
 }
 
 bool hv_print_value_size(const struct hv_kernel *k hv_unused, const char *type hv_unused,

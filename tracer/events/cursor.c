@@ -271,6 +271,15 @@ static inline bool finish(struct hv_cursor *c, struct hv_event *ret)
 	return true;
 }
 
+/* The last of the records is the stack's own. */
+void hv_cursor_callers(const struct hv_cursor *c, struct hv_gva *list, struct hv_event *e)
+{
+	struct hv_parts words = {.nr = c->nr_records ? c->nr_records - 1 : 0};
+
+	memcpy(words.list, c->records, words.nr * sizeof(words.list[0]));
+	hv_decoder_callers(c->buffer->decoder, words.nr ? &words : NULL, list, e);
+}
+
 static enum hv_merge_until until_of(const struct hv_cursor *c)
 {
 	return c->mode == HV_CURSOR_DUMP ? HV_MERGE_FINAL : HV_MERGE_LIVE;

@@ -44,6 +44,10 @@ void hv_cursor_consume(struct hv_cursor *c);
 #define HV_EVENT_RECORDS_MAX (HV_PARTS_MAX + 1)
 const struct hv_record *hv_cursor_records(const struct hv_cursor *c, unsigned *ret_nr);
 
+/* Finds the callers of the stack that a drain returned last, into LIST, which has room for
+ * HV_CALLERS_MAX and which E, a copy of that event, then borrows. */
+void hv_cursor_callers(const struct hv_cursor *c, struct hv_gva *list, struct hv_event *e);
+
 struct hv_buffer_stat {
 	uint64_t entries;   /* events in the buffer; task records are not events */
 	uint64_t overrun;   /* lost since it was cleared: overwritten unread, or torn */

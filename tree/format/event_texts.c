@@ -281,7 +281,8 @@ static void add_rest(const struct hv_event_texts *t, struct hv_text *out,
 	if (c->type->reg_kind == HV_EVENT_REG_SYNTH) {
 		hv_synth_text_add(out, c->type, entry,
 				  hv_options_on(options, HV_OPT_VERBOSE) ? HV_SYNTH_WITH_FORMATS
-									 : HV_SYNTH_PLAIN);
+									 : HV_SYNTH_PLAIN,
+				  &t->resolver);
 		return;
 	}
 	if (!c->fmt || !hv_print_fmt_eval(c->fmt, entry, &env, out))

@@ -13,6 +13,7 @@
 #define SYMBOL_WIDTH	 45
 #define OFFSET_WIDTH	 55
 #define BAR_LEN		 20
+#define STACK_INDENT	 9
 #define PERCENT_PER_UNIT 10000 /* hundredths of a percent */
 
 /* -- the trigger ------------------------------------------------------------------------------- */
@@ -38,7 +39,7 @@ static void add_field(const struct hv_hist_field *f, struct hv_text *out)
 		hv_text_add(out, f->kind == HV_HIST_REFERENCE ? "$" : "");
 		add_name(f, out);
 	}
-	if (f->modifier)
+	if (f->modifier && f->modifier != HV_HIST_STACKTRACE)
 		hv_text_printf(out, ".%s", hv_hist_modifier_name(f->modifier));
 	if (f->modifier == HV_HIST_BUCKETS)
 		hv_text_printf(out, "=%" PRId64, (int64_t)f->buckets);
@@ -49,6 +50,27 @@ static void add_fields(struct hv_hist_field *const *fields, unsigned nr, struct 
 	for (unsigned i = 0; i < nr; i++) {
 		hv_text_add(out, i ? "," : "");
 		add_field(fields[i], out);
+	}
+}
+
+/* A stack is named by its field, if it has one. */
+static void add_stack_name(const struct hv_hist_field *f, struct hv_text *out)
+{
+	add_name(f, out);
+	if (f->kind == HV_HIST_STACK_FIELD)
+		hv_text_add(out, ".stacktrace");
+	else if (!f->name[0])
+		hv_text_add(out, "stacktrace");
+}
+
+static void add_key_fields(const struct hv_hist_spec *s, struct hv_text *out)
+{
+	for (unsigned i = 0; i < s->nr_keys; i++) {
+		hv_text_add(out, i ? "," : "");
+		if (s->keys[i]->is_stack)
+			add_stack_name(s->keys[i], out);
+		else
+			add_field(s->keys[i], out);
 	}
 }
 
@@ -90,7 +112,7 @@ void hv_hist_text_spec(const struct hv_hist_spec *s, enum hv_hist_state state, s
 	if (s->name)
 		hv_text_printf(ret, "%s:", s->name);
 	hv_text_add(ret, "keys=");
-	add_fields(s->keys, s->nr_keys, ret);
+	add_key_fields(s, ret);
 	hv_text_add(ret, ":vals=");
 	add_fields(s->values + s->no_hitcount, s->nr_values - s->no_hitcount, ret);
 	add_variables(s, ret);
@@ -118,23 +140,18 @@ static void pad(struct hv_text *out, size_t start, size_t width)
 }
 
 /* As %ps and %pS show an address. */
-static void add_symbol(const struct hv_kernel *k, uint64_t addr, enum hv_hist_modifier modifier,
-		       struct hv_text *out)
+static void add_place(const struct hv_kernel *k, uint64_t addr, enum hv_hist_modifier modifier,
+		      struct hv_text *out)
 {
-	bool has_offset = modifier == HV_HIST_SYM_OFFSET;
-	size_t start;
 	const char *name, *module;
 	uint64_t off;
 
-	hv_text_printf(out, ": [%" PRIx64 "] ", addr);
-	start = out->len_bytes;
 	if (!hv_kernel_symbol_at(k, hv_gva(addr), &name, &module, &off)) {
 		hv_text_printf(out, "0x%" PRIx64, addr);
-		pad(out, start, has_offset ? OFFSET_WIDTH : SYMBOL_WIDTH);
 		return;
 	}
 	hv_text_add_guest(out, name, SIZE_MAX);
-	if (has_offset)
+	if (modifier == HV_HIST_SYM_OFFSET)
 		hv_text_printf(out, "+0x%" PRIx64 "/0x%" PRIx64, off,
 			       hv_kernel_symbol_size(k, hv_gva(addr)));
 	if (module) {
@@ -142,7 +159,35 @@ static void add_symbol(const struct hv_kernel *k, uint64_t addr, enum hv_hist_mo
 		hv_text_add_guest(out, module, SIZE_MAX);
 		hv_text_add(out, "]");
 	}
-	pad(out, start, has_offset ? OFFSET_WIDTH : SYMBOL_WIDTH);
+}
+
+static void add_symbol(const struct hv_kernel *k, uint64_t addr, enum hv_hist_modifier modifier,
+		       struct hv_text *out)
+{
+	size_t start;
+
+	hv_text_printf(out, ": [%" PRIx64 "] ", addr);
+	start = out->len_bytes;
+	add_place(k, addr, modifier, out);
+	pad(out, start, modifier == HV_HIST_SYM_OFFSET ? OFFSET_WIDTH : SYMBOL_WIDTH);
+}
+
+/* hist_trigger_stacktrace_print() */
+static void add_stack(const struct hv_hist_field *f, const uint8_t *key, const struct hv_kernel *k,
+		      struct hv_text *out)
+{
+	add_stack_name(f, out);
+	hv_text_add(out, f->kind == HV_HIST_STACK ? ":\n" : "");
+	for (unsigned i = 0; i < HV_HIST_STACK_MAX; i++) {
+		uint64_t addr;
+
+		memcpy(&addr, key + i * sizeof(addr), sizeof(addr));
+		if (!addr)
+			return;
+		hv_text_add_fill(out, ' ', STACK_INDENT);
+		add_place(k, addr, HV_HIST_SYM_OFFSET, out);
+		hv_text_add(out, "\n");
+	}
 }
 
 void hv_hist_names_find_syscalls(struct hv_hist_names *n)
@@ -194,6 +239,10 @@ static void add_key(const struct hv_hist_spec *s, unsigned i, const struct hv_hi
 	const uint8_t *key = e->key + s->key_off[i];
 	uint64_t value;
 
+	if (f->is_stack) {
+		add_stack(f, key, names->kernel, out);
+		return;
+	}
 	memcpy(&value, key, sizeof(value));
 	add_name(f, out);
 	switch (f->modifier) {
@@ -288,7 +337,7 @@ static void add_saved(const struct hv_hist_spec *s, const struct hv_hist_entry *
 		bool is_text = v->field && v->field->is_text;
 		size_t start;
 
-		nr_texts += is_text;
+		nr_texts += v->field && (v->field->is_text || v->field->is_stack);
 		if (v->role != HV_HIST_SAVED)
 			continue;
 		hv_text_printf(out, "  %s: ", v->name);
@@ -321,12 +370,15 @@ static void add_tracked(const struct hv_hist_spec *s, const struct hv_hist_entry
 static void add_keys(const struct hv_hist_spec *s, const struct hv_hist_names *names,
 		     const struct hv_hist_entry *e, struct hv_text *out)
 {
+	bool has_lines = false;
+
 	hv_text_add(out, "{ ");
 	for (unsigned i = 0; i < s->nr_keys; i++) {
 		hv_text_add(out, i ? ", " : "");
 		add_key(s, i, names, e, out);
+		has_lines |= s->keys[i]->is_stack;
 	}
-	hv_text_add(out, " }");
+	hv_text_add(out, has_lines ? "}" : " }");
 }
 
 void hv_hist_text_entry(const struct hv_hist_spec *s, const struct hv_hist_names *names,

@@ -37,7 +37,7 @@ static void add_letters(struct hv_text *out, const uint8_t *bytes, size_t len)
 	}
 }
 
-static void add_symbol(struct hv_text *out, uint64_t addr, const struct hv_print_resolver *r)
+void hv_probe_text_symbol(struct hv_text *out, uint64_t addr, const struct hv_print_resolver *r)
 {
 	struct hv_print_symbol s;
 
@@ -90,7 +90,7 @@ static void add_number(struct hv_text *out, enum form form, uint64_t value, uint
 		hv_text_add(out, "'");
 		break;
 	default:
-		add_symbol(out, value, r);
+		hv_probe_text_symbol(out, value, r);
 	}
 }
 

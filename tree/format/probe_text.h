@@ -13,8 +13,10 @@
 struct hv_event_type;
 struct hv_print_resolver;
 
-/* How many fields of TYPE are places: 2 for a return's, 1 for others'. */
+/* How many fields of TYPE are places: 2 of a return's, none of an event's, 1 of others'. */
 size_t hv_probe_text_places(const struct hv_event_type *type);
+/* Adds the symbol of ADDR, as %pS shows it. */
+void hv_probe_text_symbol(struct hv_text *out, uint64_t addr, const struct hv_print_resolver *r);
 /* Adds " NAME=VALUE" for each argument of an event of TYPE. ENTRY is hostile. */
 void hv_probe_text_add(struct hv_text *out, const struct hv_event_type *type, struct hv_span entry,
 		       const struct hv_print_resolver *resolver);

@@ -8,8 +8,10 @@
 #include "base/text.h"
 #include "kernel/events/catalogue.h"
 
+struct hv_print_resolver;
+
 enum hv_synth_style { HV_SYNTH_PLAIN, HV_SYNTH_WITH_FORMATS /* the option verbose */ };
 
 /* Adds the fields of ENTRY, an event of TYPE. */
 void hv_synth_text_add(struct hv_text *out, const struct hv_event_type *type, struct hv_span entry,
-		       enum hv_synth_style style);
+		       enum hv_synth_style style, const struct hv_print_resolver *resolver);

@@ -8,6 +8,8 @@
  *	event A   event B   stack of B   stack of A
  *	          `---- interrupt ----'
  *
+ * Histograms that have the stack of the event as a key or a variable count the event when the stack
+ * comes.
  * Leaves to others: recording them (tracer/event_tracer.h), who the callers are
  * (tracer/events/callers.h). */
 #pragma once
@@ -24,11 +26,20 @@ struct hv_instances;
 /* So many interrupts one in the other, and NMIs, do not happen. */
 #define HV_STACKS_DUE_MAX 8
 
+/* An event that waits for its stack, to be counted with it. */
+struct hv_kept_event {
+	struct hv_kept_event *next; /* owned */
+	struct hv_event event;	    /* its entry is in ENTRY, and it borrows nothing else */
+	uint8_t entry[];
+};
+void hv_kept_events_free(struct hv_kept_event *kept);
+
 /* The events of one vCPU whose stacks have not come yet, the oldest first. */
 struct hv_stacks_due {
 	struct {
 		uint32_t pid;
-		unsigned nr; /* how often the instance wants the stack */
+		unsigned nr;		    /* how often the instance wants the stack */
+		struct hv_kept_event *kept; /* owned; the oldest first */
 	} list[HV_STACKS_DUE_MAX];
 	unsigned nr;
 };
@@ -37,12 +48,19 @@ struct hv_stacks_due {
 bool hv_instance_wants_stacks(const struct hv_instance *in, struct hv_event_ref ref);
 
 /* To be called before and after IN takes EVENT, one of the guest's own that the guest has recorded.
- * In between hv_event_stacks_want() is called once for each stack that IN wants with it. */
+ * In between hv_event_stacks_want() is called once for each stack that IN wants with it, and
+ * hv_event_stacks_keep() for each EVENT, that one or what is made of it, that is to be counted with
+ * its stack. */
 void hv_event_stacks_begin(struct hv_instance *in);
 void hv_event_stacks_want(struct hv_instance *in);
+void hv_event_stacks_keep(struct hv_instance *in, const struct hv_event *event);
 void hv_event_stacks_end(struct hv_instance *in, const struct hv_event *event);
 /* To be called for each event before which others of CPU were lost: the stacks that have not come
  * yet may be among them. */
 void hv_event_stacks_lose(struct hv_instance *in, unsigned cpu);
-/* STACK has come. Returns how often IN wants it. */
-unsigned hv_event_stacks_take(struct hv_instance *in, const struct hv_event *stack);
+/* STACK has come. Returns how often IN wants it. *RET_KEPT, which the caller frees: what was kept
+ * until then. */
+unsigned hv_event_stacks_take(struct hv_instance *in, const struct hv_event *stack,
+			      struct hv_kept_event **ret_kept);
+/* Frees what IN has kept. */
+void hv_event_stacks_deinit(struct hv_instance *in);

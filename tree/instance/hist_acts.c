@@ -19,7 +19,7 @@ struct hit {
 	/* Of the variables to which the trigger refers. Texts are copied, as the actions of one hit
 	 * may change the tables of others. */
 	struct hv_hist_value refs[HV_HIST_VARIABLES_MAX];
-	char texts[HV_HIST_VARIABLES_MAX][HV_HIST_TEXT_BYTES];
+	_Alignas(uint64_t) char texts[HV_HIST_VARIABLES_MAX][HV_HIST_TEXT_BYTES];
 };
 
 enum whose { OF_OTHERS, OF_ITSELF };
@@ -57,7 +57,7 @@ static void make_synth(const struct hit *h, const struct hv_hist_action *a)
 
 	for (unsigned i = 0; i < a->nr_params; i++)
 		values[i] = h->refs[a->refs[i]];
-	if (hv_synths_event(h->in->all, a->synth, values, h->event, &event, entry))
+	if (h->out->take && hv_synths_event(h->in->all, a->synth, values, h->event, &event, entry))
 		h->out->take(h->out->ctx, &event);
 }
 
@@ -103,7 +103,7 @@ static void act(struct hit *h, const struct hv_hist_action *a)
 }
 
 void hv_hist_hit(struct hv_instance *in, struct hv_hist_of *of, const struct hv_event *event,
-		 uint64_t time, const struct hv_hist_output *out)
+		 uint64_t time, const uint64_t *stack, const struct hv_hist_output *out)
 {
 	struct hit h;
 
@@ -111,7 +111,7 @@ void hv_hist_hit(struct hv_instance *in, struct hv_hist_of *of, const struct hv_
 	h.of = of;
 	h.event = event;
 	h.out = out;
-	h.record = (struct hv_hist_record){event->entry, event->cpu, time, h.refs, NULL};
+	h.record = (struct hv_hist_record){event->entry, event->cpu, time, h.refs, NULL, stack};
 	memset(h.refs, 0, sizeof(h.refs));
 	hv_hist_spec_key(&of->spec, &h.record, h.key);
 	if (!read_variables(&h, OF_OTHERS))

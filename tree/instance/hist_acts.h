@@ -27,6 +27,7 @@ struct hv_hist_taken {
 	char comm[16];
 };
 
-/* Counts EVENT, which OF is for. TIME is what common_timestamp is. */
+/* Counts EVENT, which OF is for. TIME is what common_timestamp is. STACK as that of a record; NULL:
+ * OF needs none. */
 void hv_hist_hit(struct hv_instance *in, struct hv_hist_of *of, const struct hv_event *event,
-		 uint64_t time, const struct hv_hist_output *out);
+		 uint64_t time, const uint64_t *stack, const struct hv_hist_output *out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/hist_links.h"
 
+#include "kernel/events/print_values.h"
 #include "tree/instance/instance.h"
 #include "tree/settings/hist_action.h"
 
@@ -49,9 +50,13 @@ static int add_other(void *of, const struct hv_event_type *type, const char *tex
 struct hv_hist_scope hv_hist_links_scope(struct hv_hist_links *links,
 					 const struct hv_event_type *type)
 {
+	int64_t unused;
+
 	return (struct hv_hist_scope){
 		.catalogue = links->catalogue,
 		.type = type,
+		.has_stack_fields = hv_print_value_enumerator(links->in->all->session->kernel,
+							      "FILTER_STACKTRACE", &unused),
 		.of = links,
 		.other = next_other,
 		.synth = find_synth,

@@ -32,6 +32,8 @@ static int compare_keys(const struct hv_hist_field *f, const uint8_t *a, const u
 	/* Of two numbers with a sign the smaller one is the one that has it. */
 	uint64_t bias = f->is_signed ? UINT64_C(1) << 63 : 0;
 
+	if (f->is_stack)
+		return 0;
 	if (f->kind == HV_HIST_TEXT)
 		return strcmp((const char *)a, (const char *)b);
 	return compare_numbers(narrowed(f, a) ^ bias, narrowed(f, b) ^ bias);

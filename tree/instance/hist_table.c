@@ -24,6 +24,7 @@ struct hv_hist_table {
 	unsigned nr_variables;
 	unsigned nr_texts;
 	uint8_t text_of[HV_HIST_VARIABLES_MAX]; /* index of its text, and one more; 0: a number */
+	bool is_stack[HV_HIST_VARIABLES_MAX];	/* it is a stack, in the place of a text */
 	uint8_t *entries;			/* owned */
 	uint32_t nr, room;			/* of entries, used and allocated */
 	uint32_t *places; /* owned; 2 * size of them: index of an entry, and one more */
@@ -51,9 +52,10 @@ static uint8_t *key_of(const struct hv_hist_table *t, uint8_t *entry)
 	return entry + t->sums_bytes + COMM_BYTES;
 }
 
+/* A stack has the place of a text. */
 static bool is_text(const struct hv_hist_variable *v)
 {
-	return v->field && v->field->is_text;
+	return v->field && (v->field->is_text || v->field->is_stack);
 }
 
 static unsigned nr_texts_of(const struct hv_hist_spec *s)
@@ -85,6 +87,8 @@ struct hv_hist_table *hv_hist_table_new(const struct hv_hist_spec *s)
 	for (unsigned i = 0; i < s->nr_variables; i++)
 		if (is_text(&s->variables[i]))
 			t->text_of[i] = (uint8_t)++t->nr_texts;
+	for (unsigned i = 0; i < s->nr_variables; i++)
+		t->is_stack[i] = s->variables[i].field && s->variables[i].field->is_stack;
 	t->places = hv_alloc(2 * (size_t)t->size * sizeof(*t->places));
 	return t;
 }
@@ -170,6 +174,12 @@ static void set_variables(struct hv_hist_table *t, const struct hv_hist_spec *s,
 		hv_hist_table_set_number(t, at, i, hv_hist_field_value(f, &own));
 		if (f->is_text)
 			set_text(t, at, i, f, hv_hist_field_text(f, &own));
+		if (f->is_stack) {
+			uint64_t stack[HV_HIST_STACK_MAX];
+
+			hv_hist_field_stack(f, &own, stack);
+			memcpy(text_at(t, at, i), stack, sizeof(stack));
+		}
 	}
 }
 
@@ -196,7 +206,10 @@ bool hv_hist_table_read(struct hv_hist_table *t, uint32_t at, unsigned variable,
 	*ret = (struct hv_hist_value){.number = variables[1 + variable]};
 	if (t->text_of[variable]) {
 		memcpy(text, text_at(t, at, variable), HV_HIST_TEXT_BYTES);
-		ret->text = text;
+		if (t->is_stack[variable])
+			ret->stack = (const uint64_t *)(const void *)text;
+		else
+			ret->text = text;
 	}
 	return true;
 }

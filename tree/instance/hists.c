@@ -7,11 +7,13 @@
 
 #include "kernel/events/catalogue.h"
 #include "tracer/event_types.h"
+#include "tracer/events/callers.h"
 #include "tree/instance/event_filters.h"
 #include "tree/instance/events.h"
 #include "tree/instance/hist_links.h"
 #include "tree/instance/instance.h"
 #include "tree/instance/share.h"
+#include "tree/settings/hist_action.h"
 
 #define NAMED_MISMATCH                                                                             \
 	"Named hist trigger doesn't match existing named trigger (includes variables)"
@@ -275,6 +277,32 @@ static bool update(struct hv_instance *in, const struct hv_hist_of *of)
 	return true;
 }
 
+/* A stack comes behind its event, when it is too late to make a synthetic event of that; and only
+ * the guest has one. */
+static struct hv_err *check_stack(const struct hv_instance *in, const struct hv_catalogue *c,
+				  const struct hv_hist_of *of)
+{
+	const struct hv_event_type *type = hv_catalogue_by_id(c, of->ref.id);
+	const struct hv_event_type *probed = type ? hv_eprobes_probed(in->all, c, type) : NULL;
+
+	for (unsigned i = 0; i < of->spec.nr_variables; i++)
+		if (of->spec.variables[i].role == HV_HIST_SAVED &&
+		    of->spec.variables[i].field->is_stack)
+			return hv_err_new(EOPNOTSUPP, "stacks cannot be saved");
+	if (!of->needs_stack || !type)
+		return NULL;
+	probed = probed ? probed : type;
+	if (hv_event_type_is_marker(probed) || hv_kprobes_is(probed) || hv_synths_is(probed))
+		return hv_err_new(EOPNOTSUPP, "events of %s:%s have no stacks", type->system,
+				  type->name);
+	for (unsigned i = 0; i < of->spec.nr_actions; i++)
+		if (of->spec.actions[i]->deed == HV_HIST_TRACES)
+			return hv_err_new(EOPNOTSUPP,
+					  "what counts stacks of its own events makes no synthetic"
+					  " events: take the stack from a variable");
+	return hv_callers_prepare(in->all->session->callers);
+}
+
 /* The layout of the table of a named trigger is that of the first one. */
 static struct hv_err *link_new(struct hv_instance *in, const struct hv_catalogue *c,
 			       struct hv_hist_of *of, const char *text,
@@ -283,6 +311,9 @@ static struct hv_err *link_new(struct hv_instance *in, const struct hv_catalogue
 	const struct hv_hist_of *named;
 	struct hv_err *err = hv_hist_links_make(in, c, of, text, &refusal->hist);
 
+	of->needs_stack = hv_hist_spec_needs_stack(&of->spec);
+	if (!err)
+		err = check_stack(in, c, of);
 	named = find_named(in->all, of->spec.name);
 	if (err || !named || hv_hist_links_are_like(of, named))
 		return err;
@@ -412,18 +443,56 @@ static uint64_t time_of(const struct hv_instance *in, const struct hv_hist_spec 
 	return (event->time_ns + 500) / 1000;
 }
 
+static bool counts(const struct hv_instance *in, const struct hv_hist_of *of,
+		   const struct hv_event *event)
+{
+	return of->ref.id == event->id && !of->is_paused &&
+	       (!of->filter || hv_instance_record_passes(in, of->filter, event));
+}
+
 void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *event,
 				const struct hv_hist_output *out)
 {
+	bool waits = false;
+
 	if (event->kind == HV_EVENT_GUESTS && !hv_instance_has_event_task(in, event))
 		return;
 	for (size_t i = 0; i < in->hists.nr; i++) {
 		struct hv_hist_of *of = &in->hists.list[i];
 
-		if (of->ref.id != event->id || of->is_paused ||
-		    (of->filter && !hv_instance_record_passes(in, of->filter, event)))
+		if (!counts(in, of, event))
 			continue;
-		hv_hist_hit(in, of, event, time_of(in, &of->spec, event), out);
+		if (of->needs_stack)
+			waits = true;
+		else
+			hv_hist_hit(in, of, event, time_of(in, &of->spec, event), NULL, out);
+	}
+	if (waits)
+		hv_event_stacks_keep(in, event);
+}
+
+bool hv_hists_want_stacks(const struct hv_hists *s, struct hv_event_ref ref)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->list[i].needs_stack && is_same(s->list[i].ref, ref))
+			return true;
+	return false;
+}
+
+/* They make no synthetic events (check_stack()). */
+void hv_instance_count_with_stack(struct hv_instance *in, const struct hv_event *event,
+				  const struct hv_event *stack)
+{
+	const struct hv_hist_output none = {0};
+	uint64_t list[HV_HIST_STACK_MAX] = {0};
+
+	for (size_t i = 0; i < stack->nr_callers && i < HV_HIST_STACK_MAX; i++)
+		list[i] = stack->callers[i].v;
+	for (size_t i = 0; i < in->hists.nr; i++) {
+		struct hv_hist_of *of = &in->hists.list[i];
+
+		if (of->needs_stack && counts(in, of, event))
+			hv_hist_hit(in, of, event, time_of(in, &of->spec, event), list, &none);
 	}
 }
 

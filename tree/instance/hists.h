@@ -31,7 +31,8 @@ struct hv_hists {
 		uint64_t *added;
 		size_t nr_added;
 		bool is_paused;
-	} * list; /* owned, the oldest first */
+		bool needs_stack; /* it counts events when their stacks come */
+	} * list;		  /* owned, the oldest first */
 	size_t nr;
 };
 
@@ -70,6 +71,12 @@ void hv_hists_pause(struct hv_hists *s, struct hv_event_ref ref, unsigned paused
  * are not for markers. */
 void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *event,
 				const struct hv_hist_output *out);
+
+/* Whether there are any of REF that have stacks. Of these the function above only keeps EVENT
+ * (event_stacks.h); then comes STACK, with its callers: */
+bool hv_hists_want_stacks(const struct hv_hists *s, struct hv_event_ref ref);
+void hv_instance_count_with_stack(struct hv_instance *in, const struct hv_event *event,
+				  const struct hv_event *stack);
 
 /* Adds the lines of those of REF. Returns how many there are. */
 size_t hv_hists_text(const struct hv_hists *s, struct hv_event_ref ref, struct hv_text *ret);

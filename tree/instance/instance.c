@@ -60,6 +60,7 @@ static void deinit(struct hv_instance *in)
 	hv_error_log_clear(&in->errors);
 	hv_pipes_deinit(&in->pipes);
 	free(in->in_section);
+	hv_event_stacks_deinit(in);
 	free(in->stacks_due);
 	free(in->name);
 }

@@ -54,6 +54,7 @@ struct hv_instance {
 	struct hv_open_calls *open_calls; /* owned; NULL: none is known (share.h) */
 	struct hv_stacks_due *stacks_due; /* owned, one per vCPU (event_stacks.h) */
 	unsigned nr_stacks;		  /* of the event that is being taken: those it wants */
+	struct hv_kept_event *kept;	  /* owned: likewise what waits for its stack */
 	struct hv_wakeups *wakeups;	  /* owned; NULL: it has no such tracer (wakeups.h) */
 	uint64_t max_latency_ns; /* tracing_max_latency while no section is measured (sections.h) */
 	struct hv_error_log errors;

@@ -2,6 +2,8 @@
 #include "tree/instance/share.h"
 
 #include "kernel/kernel.h"
+#include "kernel/unwind.h"
+#include "tracer/events/cursor.h"
 #include "tracer/events/host_buffer.h"
 #include "tracer/events/marker.h"
 #include "tracer/host_tracer.h"
@@ -336,8 +338,16 @@ static void take_guests(struct hv_instance *in, const struct hv_cursor *cursor,
 static void take_event_stack(struct hv_instance *in, const struct hv_cursor *cursor,
 			     const struct hv_event *stack)
 {
-	unsigned nr = hv_event_stacks_take(in, stack);
+	struct hv_gva list[HV_CALLERS_MAX];
+	struct hv_event found = *stack;
+	struct hv_kept_event *kept;
+	unsigned nr = hv_event_stacks_take(in, stack, &kept);
 
+	if (kept)
+		hv_cursor_callers(cursor, list, &found);
+	for (const struct hv_kept_event *k = kept; k; k = k->next)
+		hv_instance_count_with_stack(in, &k->event, &found);
+	hv_kept_events_free(kept);
 	while (nr--)
 		hv_buffer_put(in->buffers.host, cursor, stack);
 }

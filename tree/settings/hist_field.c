@@ -7,16 +7,17 @@
 
 #include "base/text.h"
 #include "tree/settings/hist_reference.h"
+#include "tree/settings/synth.h"
 #include "tree/settings/token.h"
 
-#define TEXT_BYTES     256 /* MAX_FILTER_STR_VAL */
-#define NR_OPS_MAX     3
-#define BAD_MODIFIER   "Invalid field modifier"
-#define TOO_MANY_OPS   "Too many subexpressions (3 max)"
-#define CPU_TYPE       "unsigned int"
-#define CPU_BYTES      4
-#define TEXT_OPERAND   "String type can not be an operand in expression"
-#define NO_STACKTRACES "Stack traces cannot be taken from outside"
+#define TEXT_BYTES   256 /* MAX_FILTER_STR_VAL */
+#define NR_OPS_MAX   3
+#define BAD_MODIFIER "Invalid field modifier"
+#define TOO_MANY_OPS "Too many subexpressions (3 max)"
+#define CPU_TYPE     "unsigned int"
+#define CPU_BYTES    4
+#define TEXT_OPERAND "String type can not be an operand in expression"
+#define STACK_TYPE   "unsigned long[]"
 
 static const char *const modifier_names[HV_NR_HIST_MODIFIERS] = {
 	[HV_HIST_HEX] = "hex",
@@ -29,6 +30,7 @@ static const char *const modifier_names[HV_NR_HIST_MODIFIERS] = {
 	[HV_HIST_USECS] = "usecs",
 	[HV_HIST_PERCENT] = "percent",
 	[HV_HIST_GRAPH] = "graph",
+	[HV_HIST_STACKTRACE] = "stacktrace",
 };
 
 const char *hv_hist_modifier_name(enum hv_hist_modifier modifier)
@@ -119,9 +121,9 @@ static bool parse_modifier(struct hv_hist_parse *p, const char *name, const char
 	f->modifier = simple_modifier(text);
 	if (f->modifier)
 		return true;
-	if (strcmp(text, "stacktrace") == 0)
-		return hv_hist_fail(p, EOPNOTSUPP, NO_STACKTRACES, text);
-	if (strcmp(text, "execname") == 0 && strcmp(name, "common_pid") == 0)
+	if (strcmp(text, "stacktrace") == 0 && p->scope->has_stack_fields)
+		f->modifier = HV_HIST_STACKTRACE;
+	else if (strcmp(text, "execname") == 0 && strcmp(name, "common_pid") == 0)
 		f->modifier = HV_HIST_EXECNAME;
 	else if (has_prefix(text, "bucket"))
 		wrong = parse_buckets(text + strlen("bucket"), f);
@@ -155,6 +157,16 @@ static bool take_field(struct hv_hist_parse *p, const struct hv_event_field *fie
 	set_type(f, field->type, field->size_bytes);
 	f->off = field->off;
 	f->is_signed = field->is_signed;
+	if (p->scope->has_stack_fields && hv_synth_is_stack_type(field->type) &&
+	    p->scope->type->reg_kind == HV_EVENT_REG_SYNTH) {
+		f->kind = HV_HIST_STACK_FIELD;
+		f->is_stack = true;
+		f->modifier = HV_HIST_STACKTRACE;
+		f->size_bytes = HV_HIST_STACK_BYTES;
+		return true;
+	}
+	if (f->modifier == HV_HIST_STACKTRACE)
+		return hv_hist_fail(p, EINVAL, BAD_MODIFIER, field->name);
 	if (form == HV_FIELD_ARRAY || form == HV_FIELD_DYNAMIC || form == HV_FIELD_RELATIVE) {
 		f->kind = HV_HIST_TEXT;
 		f->is_text = true;
@@ -167,6 +179,21 @@ static bool take_field(struct hv_hist_parse *p, const struct hv_event_field *fie
 		return true;
 	}
 	return is_number_size(f->size_bytes) || hv_hist_fail(p, ENOMEM, NULL, "");
+}
+
+static bool make_stack(struct hv_hist_field *f)
+{
+	f->kind = HV_HIST_STACK;
+	f->is_stack = true;
+	set_type(f, STACK_TYPE, HV_HIST_STACK_BYTES);
+	return true;
+}
+
+/* In kernels that have no fields of stacks, this one has no name that a sort could have. */
+static void name_stack(const struct hv_hist_parse *p, struct hv_hist_field *f)
+{
+	free(f->name);
+	f->name = hv_strdup(p->scope->has_stack_fields ? "common_stacktrace" : "");
 }
 
 static bool find_field(struct hv_hist_parse *p, const char *name, enum hv_hist_role role,
@@ -183,8 +210,11 @@ static bool find_field(struct hv_hist_parse *p, const char *name, enum hv_hist_r
 		p->has_usecs |= f->is_usecs;
 		return true;
 	}
-	if (strcmp(name, "common_stacktrace") == 0)
-		return hv_hist_fail(p, EOPNOTSUPP, NO_STACKTRACES, name);
+	if (strcmp(name, "common_stacktrace") == 0 && p->scope->has_stack_fields) {
+		if (f->modifier == HV_HIST_STACKTRACE)
+			return hv_hist_fail(p, EINVAL, BAD_MODIFIER, name);
+		return make_stack(f);
+	}
 	if (strcmp(name, "common_cpu") == 0 || strcmp(name, "hitcount") == 0) {
 		f->kind = *name == 'c' ? HV_HIST_CPU : HV_HIST_HITS;
 		if (f->kind == HV_HIST_CPU)
@@ -198,8 +228,11 @@ static bool find_field(struct hv_hist_parse *p, const char *name, enum hv_hist_r
 		f->kind = HV_HIST_NUMBER;
 		return take_field(p, field, f);
 	}
-	if (strcmp(name, "STACKTRACE") == 0 || strcmp(name, "stacktrace") == 0)
-		return hv_hist_fail(p, EOPNOTSUPP, NO_STACKTRACES, name);
+	if ((strcmp(name, "STACKTRACE") == 0 || strcmp(name, "stacktrace") == 0) &&
+	    p->scope->has_stack_fields && f->modifier != HV_HIST_STACKTRACE) {
+		name_stack(p, f);
+		return make_stack(f);
+	}
 	f->kind = HV_HIST_CPU;
 	set_type(f, CPU_TYPE, CPU_BYTES);
 	return strcmp(name, "cpu") == 0 || strcmp(name, "CPU") == 0 ||
@@ -393,7 +426,7 @@ static struct hv_hist_field *parse_operand(struct hv_hist_parse *p, char *text, 
 {
 	AUTO_FIELD struct hv_hist_field *f = parse_expression(p, text, HV_HIST_VALUE, nr_ops);
 
-	if (f && f->is_text)
+	if (f && (f->is_text || f->is_stack))
 		return hv_hist_fail(p, EINVAL, TEXT_OPERAND, text);
 	return take(&f);
 }
@@ -473,7 +506,7 @@ static bool is_for(enum hv_hist_role role, const struct hv_hist_field *f)
 {
 	bool changes = f->modifier == HV_HIST_BUCKETS || f->modifier == HV_HIST_LOG2;
 	bool shows = f->modifier == HV_HIST_SYM || f->modifier == HV_HIST_SYM_OFFSET ||
-		     f->modifier == HV_HIST_SYSCALL;
+		     f->modifier == HV_HIST_SYSCALL || f->is_stack;
 
 	return role == HV_HIST_KEY || (!changes && !(shows && role == HV_HIST_VALUE));
 }
@@ -482,8 +515,16 @@ struct hv_hist_field *hv_hist_field_parse(struct hv_hist_parse *p, char *text,
 					  enum hv_hist_role role)
 {
 	unsigned nr_ops = 0;
-	AUTO_FIELD struct hv_hist_field *f = parse_expression(p, text, role, &nr_ops);
+	AUTO_FIELD struct hv_hist_field *f = NULL;
 
+	/* As a key it is the event's, whatever fields that has (create_key_field). */
+	if (role == HV_HIST_KEY && strcmp(text, "stacktrace") == 0) {
+		f = hv_alloc(sizeof(*f));
+		name_stack(p, f);
+		make_stack(f);
+		return take(&f);
+	}
+	f = parse_expression(p, text, role, &nr_ops);
 	if (f && !is_for(role, f))
 		return hv_hist_fail(p, EINVAL, BAD_MODIFIER, text);
 	if (f && f->is_text && role == HV_HIST_VALUE)

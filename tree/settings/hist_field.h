@@ -15,17 +15,21 @@ struct hv_synth;
 
 #define HV_HIST_VARIABLES_MAX 16  /* of a trigger; and of its references (TRACING_MAP_VARS_MAX) */
 #define HV_HIST_TEXT_BYTES    256 /* of the text in a variable (STR_VAR_LEN_MAX) */
+#define HV_HIST_STACK_MAX     16  /* addresses of a stack (HIST_STACKTRACE_DEPTH) */
+#define HV_HIST_STACK_BYTES   (8u * HV_HIST_STACK_MAX)
 
 enum hv_hist_kind {
-	HV_HIST_NUMBER,	    /* a field of 1, 2, 4 or 8 bytes */
-	HV_HIST_TEXT,	    /* a text that the record has */
-	HV_HIST_HITS,	    /* hitcount */
-	HV_HIST_TIME,	    /* common_timestamp */
-	HV_HIST_CPU,	    /* common_cpu */
-	HV_HIST_CONSTANT,   /* a number */
-	HV_HIST_EXPRESSION, /* of operands */
-	HV_HIST_REFERENCE,  /* the value of a variable */
-	HV_HIST_COMM,	    /* a text: the name of the task that hit the entry first */
+	HV_HIST_NUMBER,	     /* a field of 1, 2, 4 or 8 bytes */
+	HV_HIST_TEXT,	     /* a text that the record has */
+	HV_HIST_HITS,	     /* hitcount */
+	HV_HIST_TIME,	     /* common_timestamp */
+	HV_HIST_CPU,	     /* common_cpu */
+	HV_HIST_CONSTANT,    /* a number */
+	HV_HIST_EXPRESSION,  /* of operands */
+	HV_HIST_REFERENCE,   /* the value of a variable */
+	HV_HIST_COMM,	     /* a text: the name of the task that hit the entry first */
+	HV_HIST_STACK,	     /* the stack of the event */
+	HV_HIST_STACK_FIELD, /* one in a field of a synthetic event */
 };
 
 enum hv_hist_modifier {
@@ -40,8 +44,9 @@ enum hv_hist_modifier {
 	HV_HIST_USECS,
 	HV_HIST_PERCENT, /* of the sum of all entries */
 	HV_HIST_GRAPH,	 /* a bar, of which the length is relative to the largest */
+	HV_HIST_STACKTRACE,
 };
-#define HV_NR_HIST_MODIFIERS 11
+#define HV_NR_HIST_MODIFIERS 12
 
 enum hv_hist_op {
 	HV_HIST_NO_OP,
@@ -63,6 +68,7 @@ struct hv_hist_field {
 	bool is_signed;
 	bool is_usecs; /* it has .usecs, or is an expression whose first operand has */
 	bool is_text;
+	bool is_stack;
 	bool is_constant; /* a number, or a variable that is one */
 	unsigned ref;	  /* of a variable: index of the spec's references */
 	uint64_t buckets;
@@ -103,6 +109,9 @@ struct hv_hist_scope {
 	const struct hv_synth *(*synth)(void *of, const char *name);
 	/* Adds the hist trigger TEXT to events of TYPE. Returns an errno, or 0. */
 	int (*add)(void *of, const struct hv_event_type *type, const char *text);
+	/* This kernel's variables and synthetic events can have stacks (FILTER_STACKTRACE); else
+	 * only a key can be one. */
+	bool has_stack_fields;
 };
 
 /* A variable that a trigger defines: NAME=TEXT. */
@@ -144,7 +153,8 @@ const char *hv_hist_modifier_name(enum hv_hist_modifier modifier);
 /* The value of a variable. */
 struct hv_hist_value {
 	uint64_t number;
-	const char *text; /* with a NUL; NULL: it is a number */
+	const char *text;      /* with a NUL; NULL: it is none */
+	const uint64_t *stack; /* HV_HIST_STACK_MAX addresses, or as many up to a 0; NULL: none */
 };
 
 /* One event. The entry is hostile. */
@@ -155,10 +165,14 @@ struct hv_hist_record {
 	/* Of the variables that the trigger refers to; NULL: it refers to none. */
 	const struct hv_hist_value *refs;
 	const char *first_comm; /* HV_HIST_COMM; of 16 bytes, perhaps without a NUL; or NULL */
+	const uint64_t *stack;	/* HV_HIST_STACK; as that of a value */
 };
 
 /* The value of F, which is no text. What is outside of the entry is 0. */
 uint64_t hv_hist_field_value(const struct hv_hist_field *f, const struct hv_hist_record *record);
+/* Copies the stack of F, with zeros behind it. */
+void hv_hist_field_stack(const struct hv_hist_field *f, const struct hv_hist_record *record,
+			 uint64_t ret[HV_HIST_STACK_MAX]);
 /* The bytes in which the text of F is, perhaps without a NUL. */
 struct hv_span hv_hist_field_text(const struct hv_hist_field *f,
 				  const struct hv_hist_record *record);

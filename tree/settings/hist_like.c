@@ -13,10 +13,11 @@ static bool is_same_text(const char *a, const char *b)
 /* As in hist_trigger_match(), buckets and numbers do not count. */
 static bool is_same_field(const struct hv_hist_field *a, const struct hv_hist_field *b)
 {
-	bool is_field = a->kind == HV_HIST_NUMBER || a->kind == HV_HIST_TEXT;
+	bool is_field = a->kind == HV_HIST_NUMBER || a->kind == HV_HIST_TEXT ||
+			a->kind == HV_HIST_STACK_FIELD;
 
 	return a->kind == b->kind && a->modifier == b->modifier && a->size_bytes == b->size_bytes &&
-	       a->is_signed == b->is_signed &&
+	       a->is_signed == b->is_signed && a->is_stack == b->is_stack &&
 	       (!is_field || (strcmp(a->type, b->type) == 0 && strcmp(a->name, b->name) == 0));
 }
 

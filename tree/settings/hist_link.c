@@ -141,6 +141,10 @@ static bool fits(const struct hv_synth *synth, unsigned pos, const struct hv_his
 
 	if (pos >= synth->nr_fields)
 		return false;
+	if (v->field->is_stack != field->is_stack)
+		return false;
+	if (field->is_stack)
+		return true;
 	if (strstr(v->field->type, "char[") && field->is_text && field->is_dynamic)
 		return true;
 	return strcmp(field->type, v->field->type) == 0 ||

@@ -173,6 +173,7 @@ struct hv_hist_field *hv_hist_reference_new(struct hv_hist_parse *p,
 	f->is_signed = v->field->is_signed;
 	f->is_usecs = v->field->is_usecs;
 	f->is_text = v->field->is_text;
+	f->is_stack = v->field->is_stack;
 	f->is_constant = v->field->is_constant;
 	f->constant = v->field->constant;
 	return f;

@@ -342,7 +342,9 @@ static bool has_variables(const struct hv_hist_field *f)
 
 static uint32_t key_bytes_of(const struct hv_hist_field *f)
 {
-	return f->kind == HV_HIST_TEXT ? (f->size_bytes + WORD - 1) / WORD * WORD : WORD;
+	bool is_wide = f->kind == HV_HIST_TEXT || f->is_stack;
+
+	return is_wide ? (f->size_bytes + WORD - 1) / WORD * WORD : WORD;
 }
 
 /* The size of a text is the guest's; a key is not larger than HV_HIST_KEY_BYTES_MAX. */
@@ -482,6 +484,17 @@ bool hv_hist_spec_link(const struct hv_hist_scope *scope, const char *text, stru
 	return is_right;
 }
 
+bool hv_hist_spec_needs_stack(const struct hv_hist_spec *s)
+{
+	for (unsigned i = 0; i < s->nr_keys; i++)
+		if (s->keys[i]->kind == HV_HIST_STACK)
+			return true;
+	for (unsigned i = 0; i < s->nr_variables; i++)
+		if (s->variables[i].field && s->variables[i].field->kind == HV_HIST_STACK)
+			return true;
+	return false;
+}
+
 /* -- keys of entries --------------------------------------------------------------------------- */
 
 /* Copies the text up to its NUL, and leaves room for one. */
@@ -507,6 +520,13 @@ void hv_hist_spec_key(const struct hv_hist_spec *s, const struct hv_hist_record 
 
 		if (s->keys[i]->kind == HV_HIST_TEXT) {
 			put_text(s->keys[i], record, at);
+			continue;
+		}
+		if (s->keys[i]->is_stack) {
+			uint64_t stack[HV_HIST_STACK_MAX];
+
+			hv_hist_field_stack(s->keys[i], record, stack);
+			memcpy(at, stack, sizeof(stack));
 			continue;
 		}
 		value = hv_hist_field_value(s->keys[i], record);

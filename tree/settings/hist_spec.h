@@ -100,6 +100,8 @@ static inline const struct hv_hist_field *hv_hist_spec_field(const struct hv_his
 bool hv_hist_spec_is_like(const struct hv_hist_spec *a, const struct hv_hist_spec *b);
 bool hv_hist_spec_has_filter(const struct hv_hist_spec *s, const char *filter);
 
+/* Whether the stack of the event is a key or a variable of S. */
+bool hv_hist_spec_needs_stack(const struct hv_hist_spec *s);
 /* Makes the key of RECORD, of s->key_bytes. */
 void hv_hist_spec_key(const struct hv_hist_spec *s, const struct hv_hist_record *record,
 		      uint8_t *ret_key);

@@ -90,6 +90,37 @@ uint64_t hv_hist_field_value(const struct hv_hist_field *f, const struct hv_hist
 	return value;
 }
 
+/* The stack that a field of a synthetic event has: how many addresses there are, then these
+ * (trace_stack). */
+static void stack_in(const struct hv_hist_field *f, struct hv_span entry, uint64_t *ret)
+{
+	uint32_t place;
+	size_t len;
+
+	if (!hv_span_u32(entry, f->off, &place))
+		return;
+	len = place >> 16;
+	len = len < sizeof(*ret) ? 0 : len - sizeof(*ret);
+	hv_span_copy(entry, (place & 0xffff) + sizeof(*ret), ret,
+		     len < HV_HIST_STACK_BYTES ? len : HV_HIST_STACK_BYTES);
+}
+
+void hv_hist_field_stack(const struct hv_hist_field *f, const struct hv_hist_record *record,
+			 uint64_t ret[HV_HIST_STACK_MAX])
+{
+	const uint64_t *stack = f->kind == HV_HIST_STACK ? record->stack : NULL;
+
+	memset(ret, 0, HV_HIST_STACK_BYTES);
+	if (f->kind == HV_HIST_STACK_FIELD) {
+		stack_in(f, record->entry, ret);
+		return;
+	}
+	if (f->kind == HV_HIST_REFERENCE && record->refs)
+		stack = record->refs[f->ref].stack;
+	for (unsigned i = 0; stack && i < HV_HIST_STACK_MAX && stack[i]; i++)
+		ret[i] = stack[i];
+}
+
 /* A text of our own, which has at most MAX bytes. */
 static struct hv_span own_text(const char *text, size_t max_bytes)
 {

@@ -93,6 +93,11 @@ const char *hv_synth_number_format(const char *type)
 	return "%llu";
 }
 
+bool hv_synth_is_stack_type(const char *type)
+{
+	return strstr(type, "long[") != NULL;
+}
+
 static bool is_text(const char *type)
 {
 	return strstr(type, "char[") != NULL;
@@ -137,6 +142,7 @@ static bool find_text_size(const char *type, uint32_t *ret)
 static bool find_size(struct hv_synth_field *f)
 {
 	f->is_text = is_text(f->type);
+	f->is_stack = !f->is_text && hv_synth_is_stack_type(f->type);
 	if (f->is_text)
 		return find_text_size(f->type, &f->size_bytes);
 	for (size_t i = 0; i < HV_ARRAY_LEN(numbers); i++)
@@ -178,12 +184,10 @@ static bool take_field(struct parse *p, const char *prefix, const char *type, co
 	s->nr_fields++;
 	if (!is_name(f->name))
 		return fail(p, EINVAL, BAD_NAME, name);
-	if (strstr(f->type, "long["))
-		return fail(p, EOPNOTSUPP, "Fields of stack traces are not supported", type);
 	if (!find_size(f))
 		return *array ? fail(p, EINVAL, "Invalid array specification", name)
 			      : fail(p, EINVAL, "Invalid type", type);
-	if (!f->size_bytes && !f->is_text)
+	if (!f->size_bytes && !f->is_text && !f->is_stack)
 		return fail(p, EINVAL, "Invalid type", type);
 	if (!f->size_bytes)
 		make_dynamic(f);
@@ -313,11 +317,15 @@ void hv_synth_print_fmt(const struct hv_synth *s, struct hv_text *ret)
 	hv_text_add(ret, "\"");
 	for (unsigned i = 0; i < s->nr_fields; i++)
 		hv_text_printf(ret, "%s%s=%s", i ? ", " : "", s->fields[i].name,
-			       s->fields[i].is_text ? "%s"
-						    : hv_synth_number_format(s->fields[i].type));
+			       s->fields[i].is_text || s->fields[i].is_stack
+				       ? "%s"
+				       : hv_synth_number_format(s->fields[i].type));
 	hv_text_add(ret, "\"");
 	for (unsigned i = 0; i < s->nr_fields; i++)
-		hv_text_printf(ret, s->fields[i].is_dynamic ? ", __get_str(%s)" : ", REC->%s",
+		hv_text_printf(ret,
+			       s->fields[i].is_stack	 ? ", __get_stacktrace(%s)"
+			       : s->fields[i].is_dynamic ? ", __get_str(%s)"
+							 : ", REC->%s",
 			       s->fields[i].name);
 }
 
@@ -344,6 +352,29 @@ static bool put_dynamic(const char *text, uint8_t *field, uint8_t *entry, uint32
 	return true;
 }
 
+/* Likewise a stack, with the number of its addresses before it; the last of a full one has no room
+ * (trace_stack). */
+static bool put_stack(const uint64_t *stack, uint8_t *field, uint8_t *entry, uint32_t *end,
+		      uint32_t max_bytes)
+{
+	uint64_t words[HV_HIST_STACK_MAX] = {0};
+	uint32_t nr = 0, len, loc;
+
+	while (stack && nr < HV_HIST_STACK_MAX && stack[nr])
+		nr++;
+	words[0] = nr;
+	for (uint32_t i = 0; i < nr && i < HV_HIST_STACK_MAX - 1; i++)
+		words[1 + i] = stack[i];
+	len = nr ? (nr < HV_HIST_STACK_MAX ? nr + 1 : nr) * WORD : 0;
+	if (len > max_bytes - *end)
+		return false;
+	loc = len << 16 | *end;
+	memcpy(field, &loc, sizeof(loc));
+	memcpy(entry + *end, words, len);
+	*end += len;
+	return true;
+}
+
 uint32_t hv_synth_fill(const struct hv_synth *s, const struct hv_hist_value *values,
 		       uint32_t fields_off, uint8_t *entry, uint32_t max_bytes)
 {
@@ -356,7 +387,10 @@ uint32_t hv_synth_fill(const struct hv_synth *s, const struct hv_hist_value *val
 		const struct hv_synth_field *f = &s->fields[i];
 		uint8_t *field = entry + fields_off + f->off;
 
-		if (!f->is_text)
+		if (f->is_stack) {
+			if (!put_stack(values[i].stack, field, entry, &end, max_bytes))
+				return 0;
+		} else if (!f->is_text)
 			memcpy(field, &values[i].number, f->size_bytes);
 		else if (!f->is_dynamic)
 			memcpy(field, text_of(&values[i]),

@@ -6,7 +6,8 @@
  *	s:[synthetic/]NAME TYPE FIELD[; TYPE FIELD]...
  *
  *	TYPE	u8 to u64, s8 to s64, char, int, long, unsigned ones of these, bool, pid_t, gfp_t;
- *		a FIELD of type char may be an array, FIELD[N] or FIELD[]
+ *		a FIELD of type char may be an array, FIELD[N] or FIELD[]; one of type long,
+ *FIELD[], is a stack
  *
  * Leaves to others: which events there are (tree/instance/synths.h), their text
  * (tree/format/synth_text.h). Pure. */
@@ -28,7 +29,8 @@ struct hv_synth_field {
 	uint32_t off;	     /* behind what all entries begin with */
 	bool is_signed;
 	bool is_text;
-	bool is_dynamic; /* a text behind all fields */
+	bool is_stack;
+	bool is_dynamic; /* a text or stack behind all fields */
 };
 
 struct hv_synth {
@@ -51,6 +53,8 @@ bool hv_synth_is_dynamic(const char *text);
 bool hv_synth_parse(const char *text, struct hv_synth *ret, struct hv_synth_fault *ret_fault);
 void hv_synth_deinit(struct hv_synth *s);
 
+/* Whether TYPE, as in a format file, is that of a stack. */
+bool hv_synth_is_stack_type(const char *type);
 /* Adds the line of synthetic_events, with a newline. */
 void hv_synth_text(const struct hv_synth *s, struct hv_text *ret);
 /* Adds the print_fmt of the event. */

@@ -144,14 +144,36 @@ START_TEST(what_is_wrong)
 }
 END_TEST
 
+/* Kernels that have no fields of stacks have them as keys. */
+START_TEST(stacks)
+{
+	const uint64_t stack[] = {0x1010, 0x2010, 0};
+	const struct hv_hist_record record = {{(const uint8_t *)&entry, sizeof(entry)},
+					      .stack = stack};
+	uint64_t key[HV_HIST_KEY_BYTES_MAX / 8];
+	struct hv_hist_spec s;
+
+	is_wrong("hist:keys=a,^common_stacktrace", EINVAL, "Couldn't find field");
+	is_wrong("hist:keys=a:vals=^stacktrace", EINVAL, "Couldn't find field");
+	is_wrong("hist:keys=a.^stacktrace", EINVAL, "Invalid field modifier");
+	is_wrong("hist:keys=^stacktrace:sort=stacktrace", EINVAL,
+		 "Sort field must be a key or a val");
+	s = parse("hist:keys=a,stacktrace");
+	ck_assert(hv_hist_spec_needs_stack(&s));
+	ck_assert_uint_eq(s.key_bytes, 8 + HV_HIST_STACK_BYTES);
+	memset(key, 0xff, sizeof(key));
+	hv_hist_spec_key(&s, &record, (uint8_t *)key);
+	ck_assert(key[1] == 0x1010 && key[2] == 0x2010 && !key[3] && !key[16]);
+	hv_hist_spec_deinit(&s);
+	s = parse("hist:keys=a:vals=b");
+	ck_assert(!hv_hist_spec_needs_stack(&s));
+	hv_hist_spec_deinit(&s);
+}
+END_TEST
+
 /* What the kernel can. */
 START_TEST(what_is_missing)
 {
-	is_wrong("hist:keys=^stacktrace", EOPNOTSUPP, "Stack traces cannot be taken from outside");
-	is_wrong("hist:keys=a,^common_stacktrace", EOPNOTSUPP,
-		 "Stack traces cannot be taken from outside");
-	is_wrong("hist:keys=a.^stacktrace", EOPNOTSUPP,
-		 "Stack traces cannot be taken from outside");
 	is_wrong("hist:keys=a:vals=^name", EOPNOTSUPP, "A string cannot be a value");
 }
 END_TEST
@@ -301,6 +323,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, set_up, NULL);
 	tcase_add_test(tc, the_command_of_faults);
 	tcase_add_test(tc, what_is_wrong);
+	tcase_add_test(tc, stacks);
 	tcase_add_test(tc, what_is_missing);
 	tcase_add_test(tc, parts);
 	tcase_add_test(tc, values);

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Stacks in histograms and synthetic events, compared with those of the guest's own tracefs."""
+
+import re
+
+from cases_hist import OWN, TRY, difference
+from lib.suite import ONE_VCPU, case
+
+TRIGGERS = r"""
+hist:keys=stacktrace
+hist:keys=common_stacktrace
+hist:keys=common_pid,stacktrace:vals=bytes_req:sort=bytes_req
+hist:keys=stacktrace:sort=stacktrace
+hist:keys=stacktrace,bytes_req:sort=common_stacktrace
+hist:keys=STACKTRACE,bytes_alloc
+hist:keys=bytes_req.stacktrace
+hist:keys=common_stacktrace.stacktrace
+hist:keys=common_pid:vals=stacktrace
+hist:keys=common_pid:vals=common_stacktrace
+hist:keys=common_pid:s=common_stacktrace
+hist:keys=common_pid:t=stacktrace,u=bytes_req
+hist:keys=stacktrace,bytes_req if bytes_req > 8
+"""
+KEYS = (
+    ("sched/sched_process_fork", "hist:keys=stacktrace"),
+    ("kmem/kmalloc", "hist:keys=stacktrace,bytes_req:vals=bytes_alloc"),
+    ("syscalls/sys_enter_execve", "hist:keys=stacktrace"),
+)
+WORK = "for n in 1 2 3 4 5 6 7 8; do cat /absent 2>/dev/null; done; cat /proc/version /proc/uptime >/dev/null"
+ENTRY = re.compile(r"^\{ (?:common_)?stacktrace:\n((?: {9}.*\n)+)(.*?)\} hitcount: +(\d+)", re.MULTILINE)
+
+
+def stacks_of(hist):
+    """By stack and other keys how often."""
+    return {(tuple(line.strip() for line in stack.splitlines()), rest): int(hits) for stack, rest, hits in ENTRY.findall(hist)}
+
+
+@case(configs=ONE_VCPU)
+def stacks_in_histograms(t):
+    """Stacks as keys: triggers, right and wrong, read as the guest's own, and what both count at the same time has the same
+    stacks."""
+    with t.attach() as traced:
+        command = TRY.format(own=OWN, dir="events/kmem/kmalloc", triggers=TRIGGERS.strip("\n"))
+        ours = t.hv("exec", t.name, "busybox", "sh", "-c", command, timeout=600)
+        own = t.guest.run(command, timeout=300)
+        parts = [text.split("\n== ") for text in (own, ours)]
+        differences = [difference(a, b) for a, b in zip(*parts, strict=True) if a != b]
+        assert not differences, f"{len(differences)} of {len(parts[0])} triggers differ:\n" + "\n".join(differences)
+        for event, text in KEYS:
+            traced.echo(f"events/{event}/trigger", text)
+        on = "; ".join(f"echo '{text}' >events/{event}/trigger" for event, text in KEYS)
+        off = "; ".join(f"echo '!{text}' >events/{event}/trigger" for event, text in KEYS)
+        own = t.guest.run(f"cd {OWN}; {on}; {WORK}; cd {OWN}; " + "; ".join(f"cat events/{event}/hist" for event, _ in KEYS) + f"; {off}", timeout=300)
+        ours = "".join(traced.text(f"events/{event}/hist", timeout=300) for event, _ in KEYS)
+        own, ours = stacks_of(own), stacks_of(ours)
+        lost = {key: (nr, ours.get(key)) for key, nr in own.items() if ours.get(key, 0) < nr}
+        assert own and not lost, f"{len(lost)} of {len(own)} differ, ours {len(ours)}: {list(lost.items())[:4]}\n{list(ours)[:6]}"
+        for event, text in KEYS:
+            traced.echo(f"events/{event}/trigger", f"!{text}")
+        t.note(f"{len(parts[0])} triggers; {len(own)} entries of the guest's own")
+
+
+SWITCH = "events/sched/sched_switch/trigger"
+RECIPE = (
+    ("synthetic_events", "blocked pid_t pid; u64 delta; unsigned long[] stack; int prio"),
+    (SWITCH, "hist:keys=prev_pid:ts=common_timestamp.usecs,st=common_stacktrace if prev_state == 1"),
+    (SWITCH, "hist:keys=next_pid:delta=common_timestamp.usecs-$ts,s=$st:onmatch(sched.sched_switch).trace(blocked,next_pid,$delta,$s,next_prio)"),
+    ("events/synthetic/blocked/trigger", "hist:keys=stack.stacktrace:vals=delta"),
+    ("events/synthetic/blocked/enable", "1"),
+)
+BLOCKED = re.compile(r"blocked: (pid=\d+) delta=\d+ stack=STACK:\n((?:=> .*\n)+)( ?prio=\d+)", re.MULTILINE)
+
+
+@case(configs=ONE_VCPU[1:])
+def stacks_in_synthetic_events(t):
+    """The recipe of the kernel's documentation for where tasks block: a variable keeps the stack of the task that sleeps, and
+    a synthetic event has it when the task goes on. The guest's own and hvtrace's have the same stacks."""
+    with t.attach() as traced:
+        for file, text in RECIPE:
+            t.hv("echo", "-a", t.name, file, text)
+        t.guest.run(f"cd {OWN}; echo 2000 >buffer_size_kb; echo >trace; " + "".join(f"echo '{text}' >>{file}; " for file, text in RECIPE))
+        clean = f"cd {OWN}; echo 0 >events/synthetic/blocked/enable; " + "".join(
+            f"echo '!{text}' >>{file}; " for file, text in reversed(RECIPE[:4])
+        )
+        try:
+            t.guest.run(f"{WORK}; sleep 1; echo 0 >{OWN}/tracing_on")
+            own, ours = t.guest.run(f"cat {OWN}/trace", timeout=300), traced.text("trace", timeout=300)
+            formats = [text.split("format:")[1] for text in (t.guest.run(f"cat {OWN}/events/synthetic/blocked/format"), traced.text("events/synthetic/blocked/format"))]
+            assert formats[0] == formats[1], difference(*formats)
+            triggers = [text for text in (t.guest.run(f"cat {OWN}/{SWITCH}"), traced.text(SWITCH))]
+            assert triggers[0] == triggers[1], difference(*triggers)
+            own, ours = BLOCKED.findall(own), BLOCKED.findall(ours)
+            lost = [made for made in own if made not in ours]
+            assert len(own) > 5 and not lost, f"{len(lost)} of {len(own)}, ours {len(ours)}:\n{lost[:2]}\n{ours[:4]}"
+            hist = traced.text("events/synthetic/blocked/hist", timeout=300)
+            assert "{ stack.stacktrace" in hist and "schedule+0x" in hist, hist
+            t.note(f"{len(own)} events of the guest's own")
+        finally:
+            t.guest.run(clean + "echo 1 >tracing_on; echo >trace; echo 1 >buffer_size_kb")
+            t.hv("exec", t.name, "sh", "-c", clean)
