@@ -25,6 +25,11 @@ static struct hv_err *refuse_as_kernel(void)
 	return hv_err_new(EINVAL, "%s", HV_PROBE_REFUSED);
 }
 
+static struct hv_err *no_boundary(void)
+{
+	return hv_err_new(EILSEQ, "Probe point is not an instruction boundary");
+}
+
 /* -- the function ------------------------------------------------------------------------------ */
 
 /* A function, and the way through it. */
@@ -88,9 +93,11 @@ static struct hv_err *check_site(const struct hv_kernel *k, struct hv_gva start,
 	if (!found || hv_gva_in(at, hv_kernel_init_text(k)))
 		return refuse("only functions that ftrace can trace have probes, and this one"
 			      " cannot be traced");
-	if (at.v < found->ip.v + k->core.as.arch->site_len_bytes)
+	if (at.v == start.v || at.v == found->ip.v)
 		return refuse("it is where the function's own ftrace is; define it without an"
 			      " offset");
+	if (at.v < found->ip.v + k->core.as.arch->site_len_bytes)
+		return no_boundary();
 	*ret = found->ip;
 	return NULL;
 }
@@ -332,7 +339,7 @@ static struct hv_err *check_code(const struct hv_kernel *k, struct hv_span code,
 						 hv_gva_add(p->at, p->len_bytes)};
 	walked = arch->walk_code(code, start, look_at, &w);
 	if (!w.begins && walked > p->at.v - start.v)
-		return hv_err_new(EILSEQ, "Probe point is not an instruction boundary");
+		return no_boundary();
 	if (!w.begins)
 		return refuse("an instruction before it is not known");
 	if (why)

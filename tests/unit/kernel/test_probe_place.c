@@ -216,8 +216,11 @@ START_TEST(only_functions_that_can_be_traced)
 	err = hv_probe_place_read(&f.k, hv_gva(UNTRACED), NULL, 0, &place);
 	ck_assert(err && err->code == EOPNOTSUPP && strstr(err->message, "cannot be traced"));
 	hv_err_free(err);
-	err = hv_probe_place_read(&f.k, hv_gva(FUNCTION + 2), NULL, 0, &place);
+	err = hv_probe_place_read(&f.k, hv_gva(FUNCTION), NULL, 0, &place);
 	ck_assert(err && err->code == EOPNOTSUPP && strstr(err->message, "own ftrace"));
+	hv_err_free(err);
+	err = hv_probe_place_read(&f.k, hv_gva(FUNCTION + 2), NULL, 0, &place);
+	ck_assert(err && err->code == EILSEQ);
 	hv_err_free(err);
 	err = hv_probe_place_read(&f.k, hv_gva(FK_DATA), NULL, 0, &place);
 	ck_assert(err && err->code == EINVAL);
