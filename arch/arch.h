@@ -106,9 +106,11 @@ enum hv_site_kind {
 /* Set in the offset of every address of kernel text from text_base. */
 #define HV_TEXT_BIT UINT64_C(0x80000000)
 
+#define HV_ARCH_NO_WORD 0xff
+
 /* A register of a call that was recorded with its registers (HV_EVENT_ID_REGS). */
 struct hv_arch_register {
-	uint8_t word;	/* of the entry; HV_REGS_WORDS: none, it is always ADDEND */
+	uint8_t word;	/* of the entry; HV_ARCH_NO_WORD: none, it is always ADDEND */
 	int64_t addend; /* is added to the word */
 };
 
@@ -265,6 +267,17 @@ struct hv_arch {
 	 * instruction begins where it did. Returns the number of bytes; 0: out of reach. */
 	size_t (*encode_detour_jump)(size_t len_bytes, struct hv_gva at, struct hv_gva target,
 				     uint8_t ret[HV_DETOUR_PATCH_MAX]);
+	/* Finds the instructions that have to move so that a jump can be written over the first one
+	 * of CODE, which is at AT: they are whole, and *RET_LEN bytes long. Returns NULL, or why
+	 * they cannot be executed elsewhere (static). */
+	const char *(*find_movable)(struct hv_span code, struct hv_gva at, size_t *ret_len,
+				    unsigned *ret_nr);
+	/* Whether the HV_DETOUR_LEN bytes of CODE are the detour D, HV_DETOUR_PLACE, of any slot
+	 * and with any stub. */
+	bool (*is_place_detour)(const struct hv_detour *d, const uint8_t *code);
+	/* Whether anything in TEXT, which is at START, may be a jump or call into RANGE: any bytes
+	 * that would be its distance, except for a jump of two bytes. */
+	bool (*leads_into)(struct hv_span text, struct hv_gva start, struct hv_gva_range range);
 	/* Writes HV_DETOUR_LEN bytes. False: something is out of reach. */
 	bool (*make_detour)(const struct hv_detour *d, uint8_t *ret);
 
@@ -293,6 +306,8 @@ struct hv_arch {
 	bool (*find_register)(const char *name, struct hv_arch_register *ret);
 	/* Likewise when a function has returned (HV_EVENT_ID_RETURN). */
 	bool (*find_return_register)(const char *name, struct hv_arch_register *ret);
+	/* Likewise at a place inside a function (HV_EVENT_ID_PLACE). NULL: there are no such. */
+	bool (*find_place_register)(const char *name, struct hv_arch_register *ret);
 	/* Whether the kernel has it. */
 	bool (*has_register)(const char *name);
 	const char *argument_registers[HV_ARCH_ARGS_MAX]; /* NULL ends them */

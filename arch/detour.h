@@ -48,6 +48,7 @@ struct hv_insn {
 	unsigned flags_set;
 	enum hv_irq_effect irqs;
 	bool is_call;
+	bool is_jump;
 	bool has_target; /* a direct jump or call, to: */
 	struct hv_gva target;
 };
@@ -80,6 +81,9 @@ enum hv_detour_kind {
 	/* An instruction on the way back, of classify_way_back(), where the registers are on top of
 	 * the stack. */
 	HV_DETOUR_RETURNS,
+	/* Whole instructions inside a function, which a probe is at: tells the stub, then executes
+	 * them. Registers and flags are as they were. */
+	HV_DETOUR_PLACE,
 };
 
 /* An instruction of the code that leaves the kernel. */
@@ -106,6 +110,10 @@ struct hv_detour {
 	const uint8_t *insn; /* as the guest has it */
 	bool has_caller;     /* the address that the function returns to is in the word */
 	uint32_t caller_off; /* so many bytes above the stack pointer */
+	/* Of HV_DETOUR_PLACE: */
+	struct hv_gva place; /* where INSN is in the guest */
+	size_t len_bytes;    /* of INSN */
+	unsigned slot;	     /* number of the slot that says what is recorded */
 	/* Of instructions that count: */
 	struct hv_count_insn count;
 	uint64_t percpu; /* of the counter: an offset from the per-CPU base */

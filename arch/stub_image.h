@@ -213,6 +213,8 @@ struct hv_stub_image {
 	size_t irq_arrives_off;
 	size_t idle_begins_off;
 	size_t idle_ends_off;
+	/* What the detour of a place inside a function calls. 0: none. */
+	size_t place_off;
 	/* What the kernel calls instead of a function of its own on its way to hibernate: waits,
 	 * then makes the call anew, and in the end fails in that function's place. 0: none. */
 	size_t hibernation_off;

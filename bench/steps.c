@@ -65,7 +65,8 @@ static int step_through(const struct world *w, const struct world_case *c, pid_t
 			return -1;
 		if (regs.rip == native_call_return())
 			return nr;
-		if (regs.rip >= code && regs.rip < code + hv_arch_x86_64.stubs.len_bytes && !nr++)
+		if (regs.rip >= code && regs.rip < code + hv_arch_x86_64.stubs.len_bytes && !nr++ &&
+		    c->stub < WORLD_PLACE)
 			make_stack(w, c, pid, regs.rsp);
 		if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) != 0 ||
 		    waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
@@ -120,7 +121,8 @@ int main(void)
 	if (!print_cases(w, world_cases, world_nr_cases) ||
 	    !print_cases(w, world_stack_cases, world_nr_stack_cases) ||
 	    !print_cases(w, world_graph_cases, world_nr_graph_cases) ||
-	    !print_cases(w, world_probe_cases, world_nr_probe_cases)) {
+	    !print_cases(w, world_probe_cases, world_nr_probe_cases) ||
+	    !print_cases(w, world_place_cases, world_nr_place_cases)) {
 		printf("skipped: a child cannot be stepped (ptrace)\n");
 		native_free(w);
 		return EXIT_SKIPPED;

@@ -101,6 +101,9 @@ struct hv_kernel_arch {
 		const char *nmi; /* the function that handles an NMI, which is not measured */
 		const char *new_task[2]; /* functions elsewhere that go to user mode likewise */
 	} entry;
+	/* How the names of functions begin that jump to where a register says. NULL: no function
+	 * of the kernel's jumps to one. */
+	const char *indirect_thunk;
 	/* Whether interrupts arrive elsewhere than by the code above. */
 	bool (*enters_elsewhere)(const struct hv_kernel_core *core);
 	/* Whether user mode runs on page tables that lack the kernel (KPTI). */

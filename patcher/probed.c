@@ -15,7 +15,7 @@
 
 static bool is_of_interest(const struct hv_change *change)
 {
-	return change->kind == HV_CHANGE_DETOUR;
+	return change->kind == HV_CHANGE_DETOUR || change->kind == HV_CHANGE_PLACE;
 }
 
 static bool any_of_interest(const struct hv_change *changes, size_t nr)

@@ -47,7 +47,9 @@
 
 _Static_assert(HV_REGION_STUBS_OFF == HV_REGION_KEPT_BYTES, "header and journal are kept");
 
+/* The last of them are those of probes, of HV_CHANGE_PLACE. */
 #define HV_REGION_NR_DETOURS ((HV_REGION_STUBS_END - HV_REGION_DETOURS_OFF) / HV_DETOUR_LEN)
+#define HV_REGION_NR_PLACES  2048
 
 #define HV_REGION_NR_PIDS  (4U << 20) /* PID_MAX_LIMIT on 64 bit */
 #define HV_REGION_CPUS_MAX ((HV_REGION_PROGRAMS_OFF - HV_REGION_VCPUS_OFF) / sizeof(uint64_t))
@@ -73,6 +75,7 @@ enum hv_change_kind {
 	/* A return address of a graph's frame: ours -> the kernel's. It is never in the journal,
 	 * because the return stacks have the old value, and it is not reversed. */
 	HV_CHANGE_RETURN = 8,
+	HV_CHANGE_PLACE = 9, /* instructions inside a function <-> a jump to a probe's detour */
 	/* A call in a probe, or by which tracepoints free probes: to the kernel's function <-> to a
 	 * stub of events */
 	HV_CHANGE_EVENT_CALL = 20,

@@ -115,6 +115,7 @@
 #define HV_FETCH_END	     0	/* the program ends */
 #define HV_FETCH_WORD	     1	/* the present value := a word of the entry */
 #define HV_FETCH_NUMBER	     2	/* the present value := the step's */
+#define HV_FETCH_HIGH_WORD   3	/* likewise of a place's entry: word 16 and the step's value */
 #define HV_FETCH_READS	     8	/* the present value := the eight bytes at the address */
 #define HV_FETCH_USER	     16 /* the address is of user space, also if it does not look so */
 #define HV_FETCH_KEEPS	     32 /* a result := bytes from the address on */

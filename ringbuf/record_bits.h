@@ -173,6 +173,12 @@
 #define HV_EVENT_ID_RETURN    0xffff
 #define HV_REGS_RETVAL	      6 /* what was returned */
 #define HV_REGS_CALLER	      7 /* where the function has returned to */
+/* Likewise of a place inside a function. The words are those of a call, but the site is the place,
+ * and the stack is as the instruction there finds it. Registers that have no meaning at a
+ * function's entry follow, and a word of no meaning. The id is that of the kernel's function
+ * tracer, which records nothing by a probe. */
+#define HV_EVENT_ID_PLACE     1
+#define HV_PLACE_WORDS	      20
 
 #define HV_EXIT_SITE_MASK   0x7fffffff
 #define HV_EXIT_PID_SHIFT   32

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/probe_place.h"
 #include "kernel/readers.h"
 #include "tracer/scope.h"
 #include "tracer/stubs.h"
@@ -66,8 +67,10 @@ struct hv_actions *hv_actions_new(struct hv_tracee *t, const struct hv_scope *sc
 
 static void free_list(struct hv_actions *a)
 {
-	for (size_t i = 0; i < a->nr; i++)
+	for (size_t i = 0; i < a->nr; i++) {
 		free((struct hv_fetch_step *)a->list[i].program);
+		free((struct hv_probe_place *)a->list[i].place);
+	}
 	free(a->list);
 }
 
@@ -110,6 +113,14 @@ static const struct hv_site_actions *find(const struct hv_actions *a, uint64_t i
 	return bsearch(&key, a->list, a->nr, sizeof(key), compare_ips);
 }
 
+static struct hv_probe_place *copy_of(const struct hv_probe_place *place)
+{
+	struct hv_probe_place *copy = hv_alloc(sizeof(*copy));
+
+	*copy = *place;
+	return copy;
+}
+
 struct hv_err *hv_actions_set(struct hv_actions *a, const struct hv_site_actions *list, size_t nr)
 {
 	size_t nr_counted = 0;
@@ -128,6 +139,7 @@ struct hv_err *hv_actions_set(struct hv_actions *a, const struct hv_site_actions
 			memcpy(program, list[i].program, list[i].nr_steps * sizeof(*program));
 		a->list[i] = list[i];
 		a->list[i].program = program;
+		a->list[i].place = list[i].place ? copy_of(list[i].place) : NULL;
 	}
 	a->nr = nr;
 	return NULL;
@@ -284,21 +296,13 @@ static unsigned free_slot(struct hv_actions *a)
 	return HV_NR_SLOTS;
 }
 
-struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva goes_on,
-				uint32_t kind, bool *ret_has, struct hv_gva *ret)
+/* *RET: a slot that does what SITE says, and goes on to the stub at OFF. */
+static struct hv_err *choose_slot(struct hv_actions *a, const struct hv_site_actions *site,
+				  uint32_t off, uint32_t kind, unsigned *ret)
 {
-	const struct hv_site_actions *found = find(a, ip);
-	struct hv_site_actions all = found ? *found : (struct hv_site_actions){.ip = ip};
-	const struct hv_site_actions *site = &all;
-	uint32_t off = offset_of(a, goes_on);
 	unsigned slot = 0;
-	struct hv_err *err;
+	struct hv_err *err = hv_stubs_check_actions(a->tracee->kernel->core.as.arch, site->bits);
 
-	all.bits |= hv_scope_task_bits(a->scope, ip);
-	*ret_has = all.bits != 0;
-	if (!*ret_has)
-		return NULL;
-	err = hv_stubs_check_actions(a->tracee->kernel->core.as.arch, all.bits);
 	if (err)
 		return err;
 	while (slot < HV_NR_SLOTS && !serves(a, slot, site, off))
@@ -310,8 +314,46 @@ struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva
 		fill_slot(a, slot, site, off, kind);
 	}
 	a->slots[slot].wanted = 1;
-	*ret = hv_stubs_action(a->tracee, slot);
+	*ret = slot;
 	return NULL;
+}
+
+struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva goes_on,
+				uint32_t kind, bool *ret_has, struct hv_gva *ret)
+{
+	const struct hv_site_actions *found = find(a, ip);
+	struct hv_site_actions all = found ? *found : (struct hv_site_actions){.ip = ip};
+	unsigned slot = 0;
+	struct hv_err *err;
+
+	all.bits |= hv_scope_task_bits(a->scope, ip);
+	*ret_has = all.bits != 0;
+	if (!*ret_has)
+		return NULL;
+	err = choose_slot(a, &all, offset_of(a, goes_on), kind, &slot);
+	if (!err)
+		*ret = hv_stubs_action(a->tracee, slot);
+	return err;
+}
+
+size_t hv_actions_nr_places(const struct hv_actions *a)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < a->nr; i++)
+		nr += a->list[i].place != NULL;
+	return nr;
+}
+
+struct hv_err *hv_actions_place(struct hv_actions *a, size_t index, struct hv_probe_place *ret,
+				unsigned *ret_slot)
+{
+	size_t at = 0;
+
+	while (!a->list[at].place || index--)
+		at++;
+	*ret = *a->list[at].place;
+	return choose_slot(a, &a->list[at], 0, 0, ret_slot);
 }
 
 /* Keeps what the slot has counted, which is not in use any more. */

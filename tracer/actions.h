@@ -13,6 +13,7 @@
 #include "ringbuf/abi.h"
 
 struct hv_actions;
+struct hv_probe_place;
 struct hv_scope;
 struct hv_tracee;
 
@@ -38,6 +39,9 @@ enum hv_action {
 };
 struct hv_site_actions {
 	uint64_t ip;
+	/* Not of a function's site, but of this place inside one, at IP: HV_ACTION_REGS, and
+	 * HV_ACTION_FETCH, only. NULL: of a site. Owned by whoever made it. */
+	const struct hv_probe_place *place;
 	unsigned bits; /* bit N: enum hv_action N */
 	int64_t left[HV_NR_ACTIONS];
 	/* HV_ACTION_FETCH, HV_ACTION_RETURN_FETCH: owned by whoever made it; at most
@@ -58,8 +62,8 @@ void hv_actions_free(struct hv_actions *a);
 struct hv_err *hv_actions_check_fetch(const struct hv_actions *a) hv_must_use;
 
 /* Sets the actions of all functions; the next hv_site_stubs_set makes the guest do them. LIST is
- * copied, with its programs; it is ascending by ip without duplicates. A count that exists already
- * goes on. ENOSPC: too many functions have counts. */
+ * copied, with its programs and places; it is ascending by ip without duplicates. A count that
+ * exists already goes on. ENOSPC: too many functions have counts. */
 struct hv_err *hv_actions_set(struct hv_actions *a, const struct hv_site_actions *list,
 			      size_t nr) hv_must_use;
 /* Returns how often a counted action can still be done; NOT_SET if the function has none. */
@@ -83,6 +87,12 @@ void hv_actions_begin(struct hv_actions *a);
 struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva goes_on,
 				uint32_t kind, bool *ret_has, struct hv_gva *ret) hv_must_use;
 void hv_actions_done(struct hv_actions *a);
+
+/* The places that have actions, and the slot of one, between hv_actions_begin and hv_actions_done
+ * as hv_actions_entry. */
+size_t hv_actions_nr_places(const struct hv_actions *a);
+struct hv_err *hv_actions_place(struct hv_actions *a, size_t index, struct hv_probe_place *ret,
+				unsigned *ret_slot) hv_must_use;
 
 /* Finds where an entry at AT goes on to (0: nothing). False: there is no entry at AT. */
 bool hv_actions_goes_on(const struct hv_actions *a, struct hv_gva at, struct hv_gva *ret);

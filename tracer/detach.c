@@ -97,9 +97,12 @@ struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report)
 {
 	struct hv_tracee *t = s->tracee;
 	hv_cleanup(unmapping_deinit) struct unmapping u = {.tracee = t};
-	size_t nr_detours = 0;
-	struct hv_err *err = hv_detours_put_back(t, &nr_detours);
+	size_t nr_detours = 0, nr_places = 0;
+	struct hv_err *err = hv_detours_put_back(t, HV_CHANGE_DETOUR, NULL, NULL, &nr_detours);
 
+	if (!err)
+		err = hv_detours_put_back(t, HV_CHANGE_PLACE, NULL, NULL, &nr_places);
+	nr_detours += nr_places;
 	if (nr_detours)
 		hv_text_printf(report, "%zu instruction%s that led to detours restored\n",
 			       nr_detours, hv_plural(nr_detours));

@@ -16,17 +16,29 @@
 const char *const hv_idle_functions[2] = {"tick_nohz_idle_enter", "tick_nohz_idle_exit"};
 
 struct hv_detours {
-	struct hv_tracee *tracee;    /* borrowed */
+	struct hv_tracee *tracee; /* borrowed */
+	enum hv_change_kind kind;
+	size_t first, max;	     /* numbers, in the region */
 	struct hv_detour_want *list; /* owned; by the number of the detour */
 	size_t nr;
 	size_t nr_written; /* have their code in the region */
 };
 
-struct hv_detours *hv_detours_new(struct hv_tracee *t)
+/* The number in the region of the first detour of KIND. */
+static size_t first_of(enum hv_change_kind kind)
+{
+	return kind == HV_CHANGE_PLACE ? HV_REGION_NR_DETOURS - HV_REGION_NR_PLACES : 0;
+}
+
+struct hv_detours *hv_detours_new(struct hv_tracee *t, enum hv_change_kind kind)
 {
 	struct hv_detours *d = hv_alloc(sizeof(*d));
 
 	d->tracee = t;
+	d->kind = kind;
+	d->first = first_of(kind);
+	d->max = kind == HV_CHANGE_PLACE ? HV_REGION_NR_PLACES
+					 : HV_REGION_NR_DETOURS - HV_REGION_NR_PLACES;
 	return d;
 }
 
@@ -38,6 +50,13 @@ void hv_detours_free(struct hv_detours *d)
 	free(d);
 }
 
+struct hv_gva hv_detours_start(const struct hv_tracee *t, enum hv_change_kind kind)
+{
+	return hv_gva_add(t->range.start, HV_REGION_DETOURS_OFF - HV_REGION_STUBS_OFF +
+						  first_of(kind) * HV_DETOUR_LEN);
+}
+
+/* NR: in the region. */
 static struct hv_gva detour_at(const struct hv_tracee *t, size_t nr)
 {
 	return hv_gva_add(t->range.start,
@@ -46,7 +65,7 @@ static struct hv_gva detour_at(const struct hv_tracee *t, size_t nr)
 
 bool hv_detours_find(const struct hv_detours *d, uint32_t place, struct hv_gva *ret)
 {
-	uint32_t off = place - (uint32_t)detour_at(d->tracee, 0).v;
+	uint32_t off = place - (uint32_t)detour_at(d->tracee, d->first).v;
 
 	if (off / HV_DETOUR_LEN >= d->nr)
 		return false;
@@ -60,11 +79,12 @@ static bool is_call(enum hv_detour_kind kind)
 	       kind == HV_DETOUR_ARRIVES;
 }
 
-/* Whether what is replaced is an instruction and the nops behind it. A task may have been
- * interrupted between them, and would go on inside the jump. */
-static bool has_parts(enum hv_detour_kind kind)
+/* Whether what is replaced is an instruction and the nops behind it, or several instructions. A
+ * task may have been interrupted between them, and would go on inside the jump. */
+static bool has_parts(const struct hv_detour_want *want)
 {
-	return kind == HV_DETOUR_IRQS_OFF || kind == HV_DETOUR_IRQS_ON;
+	return want->kind == HV_DETOUR_IRQS_OFF || want->kind == HV_DETOUR_IRQS_ON ||
+	       want->nr_insns > 1;
 }
 
 /* -- their code -------------------------------------------------------------------------------- */
@@ -87,6 +107,8 @@ static size_t stub_off(const struct hv_stub_image *stubs, enum hv_detour_kind ki
 	case HV_DETOUR_IRQS_ON:
 	case HV_DETOUR_RETURNS:
 		return stubs->irqs_on_off;
+	case HV_DETOUR_PLACE:
+		return stubs->place_off;
 	}
 	return 0;
 }
@@ -121,6 +143,9 @@ static bool make(const struct hv_tracee *t, const struct hv_detour_want *want, s
 		.flag = HV_PREEMPT_FLAG,
 		.has_caller = want->has_caller,
 		.caller_off = want->caller_off,
+		.place = want->at,
+		.len_bytes = want->len_bytes,
+		.slot = want->slot,
 	};
 
 	return arch->make_detour(&d, code);
@@ -149,10 +174,11 @@ static struct hv_err *write_chunk(struct hv_detours *d, size_t nr)
 		size_t number = d->nr_written + i;
 		uint8_t code[HV_DETOUR_LEN];
 
-		if (!make(d->tracee, &d->list[number], number, code))
+		if (!make(d->tracee, &d->list[number], d->first + number, code))
 			return hv_err_new(ERANGE, "the detour of 0x%llx cannot be made",
 					  (unsigned long long)d->list[number].at.v);
-		plan_code(hv_gpa_add(gpa, number * HV_DETOUR_LEN), code, &writes[i * WRITES]);
+		plan_code(hv_gpa_add(gpa, (d->first + number) * HV_DETOUR_LEN), code,
+			  &writes[i * WRITES]);
 	}
 	return hv_patcher_write(d->tracee->patcher, writes, nr * WRITES);
 }
@@ -202,8 +228,23 @@ static bool is_same(const struct hv_detour_want *was, const struct hv_detour_wan
 {
 	return was->kind == want->kind && was->len_bytes == want->len_bytes &&
 	       was->calls.v == want->calls.v && was->has_caller == want->has_caller &&
-	       was->caller_off == want->caller_off &&
+	       was->caller_off == want->caller_off && was->slot == want->slot &&
 	       memcmp(was->insn, want->insn, want->len_bytes) == 0;
+}
+
+/* The detour of PLACES that is right for WANT; NULL: none is. An address may have several. */
+static const struct place *find_same(const struct hv_detours *d, const struct place *places,
+				     size_t nr, const struct hv_detour_want *want)
+{
+	const struct place key = {.at = want->at.v};
+	const struct place *found = nr ? bsearch(&key, places, nr, sizeof(key), by_address) : NULL;
+
+	while (found && found > places && found[-1].at == key.at)
+		found--;
+	for (; found && found < places + nr && found->at == key.at; found++)
+		if (is_same(&d->list[found->nr], want))
+			return found;
+	return NULL;
 }
 
 /* Chooses the number of the detour for each of WANTS; SIZE_MAX: there is no room. New ones are
@@ -216,13 +257,11 @@ static void choose(struct hv_detours *d, const struct hv_detour_want *wants, siz
 
 	d->list = hv_realloc_array(d->list, d->nr + nr, sizeof(*d->list));
 	for (size_t i = 0; i < nr; i++) {
-		const struct place key = {.at = wants[i].at.v};
-		const struct place *found =
-			bsearch(&key, places, nr_places, sizeof(key), by_address);
+		const struct place *found = find_same(d, places, nr_places, &wants[i]);
 
-		if (found && is_same(&d->list[found->nr], &wants[i])) {
+		if (found) {
 			numbers[i] = found->nr;
-		} else if (d->nr < HV_REGION_NR_DETOURS) {
+		} else if (d->nr < d->max) {
 			numbers[i] = d->nr;
 			d->list[d->nr++] = wants[i];
 		} else {
@@ -233,25 +272,45 @@ static void choose(struct hv_detours *d, const struct hv_detour_want *wants, siz
 
 /* -- the guest's text -------------------------------------------------------------------------- */
 
+/* A place may lead to another detour, for another slot: then it is what is replaced. */
+static void take_present(const struct hv_tracee *t, struct hv_change *change)
+{
+	uint8_t old[8], now[HV_DETOUR_PATCH_MAX];
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	struct hv_gva target;
+
+	if (!hv_patcher_old_bytes(t->patcher, change->gpa, old) ||
+	    memcmp(old, change->from, change->len_bytes) != 0)
+		return;
+	err = hv_guest_read(t->guest, change->gpa, now, change->len_bytes);
+	if (!err &&
+	    t->kernel->core.as.arch->classify_site(now, change->gva, &target) == HV_SITE_JUMP &&
+	    hv_gva_in(target, t->range))
+		memcpy(change->from, now, change->len_bytes);
+}
+
 /* False: it is not mapped, or the detour is out of reach. */
-static bool plan(const struct hv_tracee *t, const struct hv_detour_want *want, size_t nr,
+static bool plan(const struct hv_detours *d, const struct hv_detour_want *want, size_t number,
 		 struct hv_change *ret)
 {
+	const struct hv_tracee *t = d->tracee;
 	const struct hv_arch *arch = t->kernel->core.as.arch;
 	struct hv_mapping m;
 	HV_AUTO_ERR struct hv_err *err = hv_walk(&t->kernel->core.as, want->at, &m);
 	size_t len = arch->site_len_bytes;
 
-	if (err || !m.present || nr == SIZE_MAX)
+	if (err || !m.present || number == SIZE_MAX)
 		return false;
-	*ret = (struct hv_change){.gva = want->at, .gpa = m.gpa, .kind = HV_CHANGE_DETOUR};
+	*ret = (struct hv_change){.gva = want->at, .gpa = m.gpa, .kind = d->kind};
 	if (!is_call(want->kind))
-		len = arch->encode_detour_jump(want->len_bytes, want->at, detour_at(t, nr),
-					       ret->to);
-	else if (!arch->encode_call(want->at, detour_at(t, nr), ret->to))
+		len = arch->encode_detour_jump(want->len_bytes, want->at,
+					       detour_at(t, d->first + number), ret->to);
+	else if (!arch->encode_call(want->at, detour_at(t, d->first + number), ret->to))
 		return false;
 	memcpy(ret->from, want->insn, len);
 	ret->len_bytes = (uint32_t)len;
+	if (d->kind == HV_CHANGE_PLACE)
+		take_present(t, ret);
 	return len && m.len_bytes >= len;
 }
 
@@ -336,11 +395,28 @@ static int by_gpa(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Makes the first NR_WHOLE changes, then those of instructions with nops. */
-static struct hv_err *apply(struct hv_tracee *t, struct hv_change *changes, size_t nr_whole,
-			    size_t nr)
+/* Changes, and whether they are to stay while all others are put back. */
+struct others {
+	const struct hv_change *changes;
+	size_t nr;
+};
+
+static bool is_of_others(void *ctx, struct hv_gva at)
+{
+	const struct others *o = ctx;
+
+	for (size_t i = 0; i < o->nr; i++)
+		if (o->changes[i].gva.v == at.v)
+			return false;
+	return true;
+}
+
+/* Makes the first NR_WHOLE changes, then those of instructions with others behind them. */
+static struct hv_err *apply(struct hv_tracee *t, enum hv_change_kind kind,
+			    struct hv_change *changes, size_t nr_whole, size_t nr)
 {
 	struct hv_err *err = hv_patcher_apply(t->patcher, changes, nr_whole);
+	struct others others = {changes, nr};
 
 	qsort(changes + nr_whole, nr - nr_whole, sizeof(*changes), by_gpa);
 	for (size_t done = nr_whole; !err && done < nr;) {
@@ -352,7 +428,8 @@ static struct hv_err *apply(struct hv_tracee *t, struct hv_change *changes, size
 	if (err) {
 		size_t nr_put_back;
 
-		hv_err_keep_first(&err, hv_detours_put_back(t, &nr_put_back));
+		hv_err_keep_first(
+			&err, hv_detours_put_back(t, kind, is_of_others, &others, &nr_put_back));
 	}
 	return err;
 }
@@ -364,9 +441,9 @@ static size_t plan_all(const struct hv_detours *d, struct hv_detour_want *wants,
 	size_t nr_changes = 0;
 
 	for (size_t i = 0; i < nr; i++) {
-		if (has_parts(wants[i].kind) != parts)
+		if (has_parts(&wants[i]) != parts)
 			continue;
-		wants[i].is_refused = !plan(d->tracee, &wants[i], numbers[i], &ret[nr_changes]);
+		wants[i].is_refused = !plan(d, &wants[i], numbers[i], &ret[nr_changes]);
 		nr_changes += !wants[i].is_refused;
 	}
 	return nr_changes;
@@ -414,106 +491,37 @@ struct hv_err *hv_detours_patch(struct hv_detours *d, struct hv_detour_want *wan
 		return err;
 	nr_whole = plan_all(d, wants, nr, numbers, 0, changes);
 	nr_changes = nr_whole + plan_all(d, wants, nr, numbers, 1, changes + nr_whole);
-	err = apply(d->tracee, changes, nr_whole, nr_changes);
+	err = apply(d->tracee, d->kind, changes, nr_whole, nr_changes);
 	if (err)
 		return err;
 	*ret_refused = note_refused(wants, nr, changes, nr_changes);
 	return NULL;
 }
 
-struct hv_err *hv_detours_put_back(struct hv_tracee *t, size_t *ret_nr)
+struct hv_err *hv_detours_put_back(struct hv_tracee *t, enum hv_change_kind kind, hv_keeps_fn keeps,
+				   void *ctx, size_t *ret_nr)
 {
 	HV_AUTO_FREE struct hv_change *undo = NULL;
 	struct hv_err *err;
-	size_t nr;
+	size_t nr_all, nr = 0;
 
 	hv_patcher_forget_gone(t->patcher);
-	nr = hv_patcher_undo_plan(t->patcher, HV_CHANGE_DETOUR, &undo);
+	nr_all = hv_patcher_undo_plan(t->patcher, kind, &undo);
+	for (size_t i = 0; i < nr_all; i++)
+		if (!keeps || !keeps(ctx, undo[i].gva))
+			undo[nr++] = undo[i];
 	*ret_nr = 0;
 	if (!nr)
 		return NULL;
 	err = hv_patcher_apply(t->patcher, undo, nr);
 	if (err)
 		return err;
-	*ret_nr = nr - hv_patcher_nr_patched(t->patcher, HV_CHANGE_DETOUR);
+	*ret_nr = nr_all - hv_patcher_nr_patched(t->patcher, kind);
 	for (size_t i = 0; i < nr; i++)
 		if (undo[i].refused)
 			return hv_err_new(EBUSY,
 					  "0x%llx: the guest has a kprobe of its own, on or off, on"
 					  " an instruction that leads to a detour",
 					  (unsigned long long)undo[i].gva.v);
-	return NULL;
-}
-
-/* -- recovery ---------------------------------------------------------------------------------- */
-
-/* Whether BYTES are a jump or a call from or into the kernel's entry code, or an unused alternative
- * in it. */
-static bool is_of_entry(const struct hv_tracee *t, struct hv_gva at, struct hv_span bytes)
-{
-	const struct hv_kernel_core *core = &t->kernel->core;
-	const char *const *bounds = hv_kernel_arch_of(core)->entry.bounds;
-	struct hv_gva_range entry;
-	struct hv_gva target = {0};
-	struct hv_way_back way;
-
-	if (!hv_core_symbol(core, bounds[0], &entry.start) ||
-	    !hv_core_symbol(core, bounds[1], &entry.end))
-		return false;
-	if (core->as.arch->classify_site(bytes.data, at, &target) == HV_SITE_CALL)
-		return hv_gva_in(at, entry) && hv_gva_in(target, t->kernel->text);
-	way = core->as.arch->classify_way_back(bytes, at);
-	if (way.kind == HV_WAY_BACK_NOP)
-		return hv_gva_in(at, entry);
-	return way.kind != HV_WAY_BACK_NONE && way.off == 0 && hv_gva_in(way.target, entry);
-}
-
-/* Whether BYTES, the whole instruction, count preemption, switch interrupts, call one of the
- * functions around the idle loop, or enter or leave the kernel. */
-static bool is_expected(const struct hv_tracee *t, struct hv_gva at, struct hv_span bytes)
-{
-	const struct hv_arch *arch = t->kernel->core.as.arch;
-	enum hv_irq_effect effect;
-	struct hv_count_insn count;
-	struct hv_gva target, function;
-
-	if (arch->classify_count(bytes, at, t->kernel->layout.preempt_count_percpu, &count) ||
-	    arch->classify_irqs(bytes, &effect) >= arch->site_len_bytes ||
-	    is_of_entry(t, at, bytes))
-		return true;
-	if (arch->classify_site(bytes.data, at, &target) != HV_SITE_CALL)
-		return false;
-	for (size_t i = 0; i < HV_ARRAY_LEN(hv_idle_functions); i++)
-		if (hv_kernel_symbol(t->kernel, hv_idle_functions[i], &function) &&
-		    function.v == target.v)
-			return true;
-	return false;
-}
-
-struct hv_err *hv_detours_are_ours(const struct hv_tracee *t, struct hv_journal_entry *e, bool *ret)
-{
-	const struct hv_arch *arch = t->kernel->core.as.arch;
-	struct hv_gva at = hv_gva(e->gva), target = {0};
-	uint8_t now[HV_DETOUR_INSN_MAX], was[HV_DETOUR_INSN_MAX];
-	struct hv_mapping m;
-	struct hv_err *err;
-	enum hv_site_kind kind;
-
-	*ret = false;
-	if (e->len_bytes < arch->site_len_bytes || e->len_bytes > sizeof(e->old_bytes))
-		return NULL;
-	err = hv_walk(&t->kernel->core.as, at, &m);
-	if (err || !m.present || !m.executable || m.gpa.v != e->gpa)
-		return err;
-	err = hv_guest_read(t->guest, m.gpa, now, sizeof(now));
-	if (err)
-		return err;
-	hv_tracee_look_under_breakpoint(t, e, now);
-	memcpy(was, now, sizeof(was));
-	memcpy(was, e->old_bytes, e->len_bytes);
-	kind = arch->classify_site(now, at, &target);
-	*ret = (kind == HV_SITE_CALL || kind == HV_SITE_JUMP) && hv_gva_in(target, t->range) &&
-	       is_expected(t, at, (struct hv_span){was, sizeof(was)});
-	memcpy(e->new_bytes, now, e->len_bytes);
 	return NULL;
 }

@@ -12,8 +12,10 @@
 
 #include "arch/detour.h"
 #include "base/err.h"
+#include "patcher/region.h"
 
 struct hv_detours;
+struct hv_probe_place;
 struct hv_journal_entry;
 struct hv_tracee;
 
@@ -27,30 +29,40 @@ struct hv_detour_want {
 	bool has_caller;     /* see struct hv_detour */
 	uint32_t caller_off;
 	struct hv_count_insn count; /* of an instruction that counts */
+	unsigned nr_insns;	    /* of HV_DETOUR_PLACE: how many INSN has */
+	unsigned slot;		    /* likewise: see struct hv_detour */
 	bool is_refused;	    /* hv_detours_patch() sets it */
 };
 
-/* Borrows T. */
-struct hv_detours *hv_detours_new(struct hv_tracee *t);
+/* Borrows T. KIND: HV_CHANGE_DETOUR, or HV_CHANGE_PLACE, of HV_DETOUR_PLACE only. Each has a part
+ * of the region, so there is one of a kind. */
+struct hv_detours *hv_detours_new(struct hv_tracee *t, enum hv_change_kind kind);
 void hv_detours_free(struct hv_detours *d);
 
 /* Makes detours and replaces the instructions. *RET_REFUSED is how many were not replaced: the
  * guest changed them, or there is no room. An instruction is replaced together with the nops behind
- * it in a hold in which no task was interrupted between them; EBUSY: one is, whenever that is
- * tried. On errors every byte of the guest's text is as before. */
+ * it, and several are, in a hold in which no task was interrupted between them; EBUSY: one is,
+ * whenever that is tried. A place that leads to another detour leads to the new one afterwards. On
+ * errors nothing that WANTS has is replaced any more. */
 struct hv_err *hv_detours_patch(struct hv_detours *d, struct hv_detour_want *wants, size_t nr,
 				size_t *ret_refused) hv_must_use;
 /* Finds the place in the guest of the detour that has PLACE, the low half of an address. */
 bool hv_detours_find(const struct hv_detours *d, uint32_t place, struct hv_gva *ret);
 
-/* Puts every instruction back, also those of a session that recover undoes. *RET_NR is how many
- * were put back. EBUSY: the guest has bytes of its own at one (a breakpoint), which may lead to a
- * detour still. Then the others are put back, and this can be tried again. */
-struct hv_err *hv_detours_put_back(struct hv_tracee *t, size_t *ret_nr) hv_must_use;
+/* Where the guest sees the first detour of KIND. */
+struct hv_gva hv_detours_start(const struct hv_tracee *t, enum hv_change_kind kind);
+
+/* Puts every instruction of KIND back, also those of a session that recover undoes; of those that
+ * KEEPS, which may be NULL, says are to stay, none. *RET_NR is how many were put back. EBUSY: the
+ * guest has bytes of its own at one (a breakpoint), which may lead to a detour still. Then the
+ * others are put back, and this can be tried again. */
+typedef bool (*hv_keeps_fn)(void *ctx, struct hv_gva at);
+struct hv_err *hv_detours_put_back(struct hv_tracee *t, enum hv_change_kind kind, hv_keeps_fn keeps,
+				   void *ctx, size_t *ret_nr) hv_must_use;
 /* *RET: E, an entry of an untrusted journal, is such a place: it leads to our range now, and the
  * journal would restore an instruction that counts preemption or switches interrupts, a call of the
- * idle loop, or a jump or call from or into the kernel's entry code. Changes E as
- * hv_tracee_is_patched() does. */
+ * idle loop, or a jump or call from or into the kernel's entry code; of HV_CHANGE_PLACE, the very
+ * instructions that the detour executes. Changes E as hv_tracee_is_patched() does. */
 struct hv_err *hv_detours_are_ours(const struct hv_tracee *t, struct hv_journal_entry *e,
 				   bool *ret) hv_must_use;
 

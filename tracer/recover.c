@@ -62,7 +62,7 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 			err = site_is_ours(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_YIELD)
 			err = hv_yield_is_ours(s->yield, &entries[i], &ours);
-		else if (entries[i].kind == HV_CHANGE_DETOUR)
+		else if (entries[i].kind == HV_CHANGE_DETOUR || entries[i].kind == HV_CHANGE_PLACE)
 			err = hv_detours_are_ours(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_HIBERNATION)
 			err = hv_hibernation_is_ours(s->tracee, &entries[i], &ours);

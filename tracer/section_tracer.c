@@ -68,7 +68,7 @@ struct hv_section_tracer *hv_section_tracer_new(struct hv_tracee *t, const struc
 		.tracee = t,
 		.clock = clock,
 		.decoder = decoder,
-		.detours = hv_detours_new(t),
+		.detours = hv_detours_new(t, HV_CHANGE_DETOUR),
 		.counts_preemption = hv_preempt_is_counted(t->kernel),
 		.seqs = hv_alloc(t->plan.nr_cpus * sizeof(*s->seqs)),
 	};
@@ -139,7 +139,8 @@ static struct hv_err *patch(struct hv_section_tracer *s, struct hv_section_plan 
 		return err;
 	err = check_refused(p);
 	if (err)
-		hv_err_keep_first(&err, hv_detours_put_back(s->tracee, &nr_put_back));
+		hv_err_keep_first(&err, hv_detours_put_back(s->tracee, HV_CHANGE_DETOUR, NULL, NULL,
+							    &nr_put_back));
 	return err;
 }
 
@@ -193,7 +194,7 @@ struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s, enum hv_sect
 		return hv_err_new(EOPNOTSUPP, "%s: not in this kernel", names[kind]);
 	/* What an earlier stop had to leave. What still cannot be put back goes on telling its
 	 * stub. */
-	err = hv_detours_put_back(s->tracee, &nr_put_back);
+	err = hv_detours_put_back(s->tracee, HV_CHANGE_DETOUR, NULL, NULL, &nr_put_back);
 	if (err && err->code == EBUSY) {
 		hv_err_free(err);
 		err = NULL;
@@ -237,7 +238,7 @@ struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s)
 
 	hv_section_tracer_look(s);
 	set_flags(s, 0);
-	return hv_detours_put_back(s->tracee, &nr_put_back);
+	return hv_detours_put_back(s->tracee, HV_CHANGE_DETOUR, NULL, NULL, &nr_put_back);
 }
 
 /* -- what was measured ------------------------------------------------------------------------- */

@@ -16,6 +16,7 @@
 #include "tracer/hibernation.h"
 #include "tracer/host_tracer.h"
 #include "tracer/init_code.h"
+#include "tracer/places.h"
 #include "tracer/scope.h"
 #include "tracer/section_tracer.h"
 #include "tracer/site_stubs.h"
@@ -54,7 +55,8 @@ static void make_parts(struct hv_session *s, struct hv_clock *clock)
 	s->events = hv_event_tracer_new(t);
 	s->yield = hv_yield_new(t, &s->decoder->decode);
 	s->host = hv_host_tracer_new(t->guest, s->clocks, s->types, t->plan.nr_cpus);
-	s->stubs = hv_site_stubs_new(t, s->graph, s->actions, s->yield);
+	s->places = hv_places_new(t, s->actions);
+	s->stubs = hv_site_stubs_new(t, s->graph, s->actions, s->yield, s->places);
 }
 
 struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
@@ -83,6 +85,7 @@ void hv_session_free(struct hv_session *s)
 	if (!s)
 		return;
 	hv_site_stubs_free(s->stubs);
+	hv_places_free(s->places);
 	hv_host_tracer_free(s->host);
 	hv_yield_free(s->yield);
 	hv_event_tracer_free(s->events);

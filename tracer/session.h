@@ -29,6 +29,7 @@ struct hv_session {
 	struct hv_site_stubs *stubs; /* which site calls which stub: site_stubs.h */
 	struct hv_scope *scope;	     /* whose calls are recorded: scope.h */
 	struct hv_actions *actions;  /* what calls do besides: actions.h */
+	struct hv_places *places;    /* probes inside functions: places.h */
 	struct hv_graph_tracer *graph;
 	struct hv_call_counts *counts;	    /* the function profile: call_counts.h */
 	struct hv_section_tracer *sections; /* preemptoff: section_tracer.h */

@@ -6,6 +6,7 @@
 
 #include "tracer/actions.h"
 #include "tracer/graph_tracer.h"
+#include "tracer/places.h"
 #include "tracer/tracee.h"
 #include "tracer/yield.h"
 
@@ -14,12 +15,14 @@ struct hv_site_stubs {
 	struct hv_graph_tracer *graph;
 	struct hv_actions *actions;
 	struct hv_yield *yield;
+	struct hv_places *places;
 	uint8_t *now; /* owned, one for each site of kernel->sites: enum hv_stub */
 	struct hv_refused refused;
 };
 
 struct hv_site_stubs *hv_site_stubs_new(struct hv_tracee *t, struct hv_graph_tracer *graph,
-					struct hv_actions *actions, struct hv_yield *yield)
+					struct hv_actions *actions, struct hv_yield *yield,
+					struct hv_places *places)
 {
 	struct hv_site_stubs *s = hv_alloc(sizeof(*s));
 
@@ -28,6 +31,7 @@ struct hv_site_stubs *hv_site_stubs_new(struct hv_tracee *t, struct hv_graph_tra
 		.graph = graph,
 		.actions = actions,
 		.yield = yield,
+		.places = places,
 		.now = hv_alloc(t->kernel->sites.nr),
 	};
 	return s;
@@ -320,11 +324,15 @@ struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
 		err = choose_stubs(s, wanted, frames, plans);
 	if (!err && frames)
 		err = hv_graph_tracer_start(s->graph);
+	if (!err)
+		err = hv_places_begin(s->places);
 	if (err)
 		return err;
 	if (graph)
 		hv_graph_tracer_record(s->graph, 1);
 	err = change_sites(s, plans);
+	if (!err)
+		err = hv_places_end(s->places);
 	if (!err)
 		hv_actions_done(s->actions);
 	note_now(s, plans);

@@ -12,13 +12,15 @@
 
 struct hv_actions;
 struct hv_graph_tracer;
+struct hv_places;
 struct hv_site_stubs;
 struct hv_tracee;
 struct hv_yield;
 
 /* Borrows all four arguments. */
 struct hv_site_stubs *hv_site_stubs_new(struct hv_tracee *t, struct hv_graph_tracer *graph,
-					struct hv_actions *actions, struct hv_yield *yield);
+					struct hv_actions *actions, struct hv_yield *yield,
+					struct hv_places *places);
 void hv_site_stubs_free(struct hv_site_stubs *s);
 
 /* Makes sites call the stubs in WANTED, which has one byte for each site of kernel->sites (enum

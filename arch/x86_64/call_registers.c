@@ -2,7 +2,7 @@
 /* Registers of a call that was recorded with them (event.S, .Lact_regs), by the names that the
  * kernel's probes have for them (regs_query_register_offset() in arch/x86/kernel/ptrace.c). Before
  * a stub can record them, the function's own call of it has changed %rax, %r10, %r11 and the flags,
- * which have no meaning there. */
+ * which have no meaning there. At a place inside a function they have one (place.S). */
 #include <string.h>
 
 #include "arch/x86_64/x86_64.h"
@@ -32,8 +32,8 @@ static const struct {
 	{"r13", {12, 0}},
 	{"r14", {13, 0}},
 	{"r15", {14, 0}},
-	{"cs", {HV_REGS_WORDS, KERNEL_CS}},
-	{"ss", {HV_REGS_WORDS, KERNEL_DS}},
+	{"cs", {HV_ARCH_NO_WORD, KERNEL_CS}},
+	{"ss", {HV_ARCH_NO_WORD, KERNEL_DS}},
 };
 
 /* What a return has: what is returned, and what a function must leave as it was. */
@@ -50,8 +50,19 @@ static const struct {
 	{"r13", {12, 0}},
 	{"r14", {13, 0}},
 	{"r15", {14, 0}},
-	{"cs", {HV_REGS_WORDS, KERNEL_CS}},
-	{"ss", {HV_REGS_WORDS, KERNEL_DS}},
+	{"cs", {HV_ARCH_NO_WORD, KERNEL_CS}},
+	{"ss", {HV_ARCH_NO_WORD, KERNEL_DS}},
+};
+
+/* What a place inside a function has besides what its entry has. */
+static const struct {
+	const char *name;
+	struct hv_arch_register is;
+} more_registers[] = {
+	{"ax", {15, 0}},
+	{"r10", {16, 0}},
+	{"r11", {17, 0}},
+	{"flags", {18, 0}},
 };
 
 static const char *const not_recorded[] = {"ax", "r10", "r11", "flags", "orig_ax"};
@@ -76,6 +87,17 @@ bool x86_64_find_return_register(const char *name, struct hv_arch_register *ret)
 		return true;
 	}
 	return false;
+}
+
+bool x86_64_find_place_register(const char *name, struct hv_arch_register *ret)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(more_registers); i++) {
+		if (strcmp(more_registers[i].name, name) != 0)
+			continue;
+		*ret = more_registers[i].is;
+		return true;
+	}
+	return x86_64_find_register(name, ret);
 }
 
 bool x86_64_has_register(const char *name)

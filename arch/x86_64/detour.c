@@ -111,9 +111,13 @@ static const struct {
 	uint8_t len;
 	uint8_t bytes[3];
 } behind[] = {
-	[0] = {true, 0, {0}},	       [1] = {true, 1, {HLT}},
-	[2] = {true, 2, {SKIP}},       [3] = {true, 3, {HLT, SKIP}},
-	[4] = {true, 3, {PREFETCH}},   [6] = {true, 3, {HLT, TEST, 0x00}},
+	[0] = {true, 0, {0}},
+	[1] = {true, 1, {HLT}},
+	[2] = {true, 2, {SKIP}},
+	[3] = {true, 3, {HLT, SKIP}},
+	[4] = {true, 3, {PREFETCH}},
+	[5] = {true, 1, {TEST}},
+	[6] = {true, 3, {HLT, TEST, 0x00}},
 	[7] = {true, 3, {SKIP, TEST}},
 };
 
@@ -473,6 +477,32 @@ static void write_returns(struct writer *w, const struct hv_detour *d)
 	put_return(w, d, d->target);
 }
 
+/* Offsets in the code that follows. */
+#define PLACE_SLOT_OFF 7
+#define PLACE_STUB_OFF 12
+
+/* The flags first and last, since the way back from the stub may change them. */
+static void write_place(struct writer *w, const struct hv_detour *d)
+{
+	static const uint8_t drop_both[] = {0x48, 0x8d, 0x64, 0x24, 0x10}; /* leaq 16(%rsp), %rsp */
+	struct hv_span insns = {d->insn, d->len_bytes};
+	size_t len;
+
+	put_u8(w, PUSHF);
+	put_u8(w, 0x68); /* pushq */
+	put_s32(w, d->place.v);
+	put_u8(w, 0x68);
+	put_u32(w, d->slot);
+	put_call(w, d->stub);
+	put(w, drop_both, sizeof(drop_both));
+	put_u8(w, POPF);
+	len = x86_64_move(insns, d->place, hv_gva_add(w->at, w->len), w->code + w->len,
+			  HV_DETOUR_LEN - w->len);
+	w->misfits |= !len;
+	w->len += len;
+	put_jump(w, d->next);
+}
+
 bool x86_64_make_detour(const struct hv_detour *d, uint8_t *ret)
 {
 	struct writer w = {.at = d->at, .code = ret};
@@ -497,6 +527,9 @@ bool x86_64_make_detour(const struct hv_detour *d, uint8_t *ret)
 	case HV_DETOUR_RETURNS:
 		write_returns(&w, d);
 		break;
+	case HV_DETOUR_PLACE:
+		write_place(&w, d);
+		break;
 	case HV_DETOUR_CALL_BEGINS:
 	case HV_DETOUR_CALL_ENDS:
 		put_stub(&w, d);
@@ -504,4 +537,17 @@ bool x86_64_make_detour(const struct hv_detour *d, uint8_t *ret)
 		break;
 	}
 	return !w.misfits;
+}
+
+bool x86_64_is_place_detour(const struct hv_detour *d, const uint8_t *code)
+{
+	uint8_t made[HV_DETOUR_LEN];
+	struct hv_detour same = *d;
+
+	same.stub = d->at; /* within reach, as is all that matters of it */
+	if (!x86_64_make_detour(&same, made))
+		return false;
+	memcpy(made + PLACE_SLOT_OFF, code + PLACE_SLOT_OFF, sizeof(uint32_t));
+	memcpy(made + PLACE_STUB_OFF, code + PLACE_STUB_OFF, sizeof(uint32_t));
+	return memcmp(made, code, sizeof(made)) == 0;
 }

@@ -250,7 +250,7 @@ hv_stub_event_commit:
 	jmp	.Levent_same_task
 
 /* The registers of a call, for a probe: an event of the id HV_EVENT_ID_REGS. An action of a slot
- * (actions.S; of a return: return_probe.S). In: %rax the slot, which is kept, as are all registers
+ * (actions.S; of a return: return_probe.S; of a place inside a function: place.S). In: %rax the slot, which is kept, as are all registers
  * that are not free at a function's entry. The entry is on the stack:
  *
  *      on entry                       after the pushes
@@ -299,6 +299,7 @@ hv_stub_event_commit:
 .Lregs_checked:
 	push_words 0, HV_EVENT_ID_REGS
 	xorl	%r11d, %r11d
+	movl	$HV_REGS_WORDS, %r8d
 	testl	$HV_SLOT_FETCH, HV_SLOT_DOES(%rax)
 	jnz	.Lfetch
 .Lregs_plain:
@@ -318,13 +319,17 @@ hv_stub_event_commit:
 	cmpl	$0, REGS_DRAFT(%rsp)
 	jne	.Lfetch_done
 .Lregs_restore:
-	cmpw	$HV_EVENT_ID_RETURN, REGS_WORD(%rsp)
-	je	.Lreturn_probe_done
+	cmpw	$HV_EVENT_ID_REGS, REGS_WORD(%rsp)
+	jne	.Lregs_others
 	pop_words
 .Lregs_out:
 	popq	%rax
 	jmp	.Lact_regs_done
 
+.Lregs_others:
+	cmpw	$HV_EVENT_ID_PLACE, REGS_WORD(%rsp)
+	jne	.Lreturn_probe_done
+	jmp	.Lplace_done
 .Lregs_no_room:
 	lock incq HV_STATE_NO_DRAFT(%rbx)
 	jmp	.Lregs_written
@@ -336,6 +341,7 @@ hv_stub_event_commit:
 
 #include "arch/x86_64/fetch.S"
 #include "arch/x86_64/return_probe.S"
+#include "arch/x86_64/place.S"
 
 #undef REGS_WORD
 #undef REGS_DRAFT

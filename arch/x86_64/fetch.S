@@ -2,7 +2,7 @@
 /* What a probe reads of memory when its function is called, or returns. Included by event.S, whose
  * .Lact_regs comes here when the registers of a call are on the stack and the slot, %rax, has a
  * program (struct hv_fetch_step), with 0 in %r11; return_probe.S with how far into the program to
- * begin. The entry is made in a draft: the registers, then the results of the program.
+ * begin. %r8d is how many words the entry has. The entry is made in a draft: the registers, then the results of the program.
  *
  * Memory is read by the functions that the guest's kernel has for it, which return an error when
  * there is none. They may be interrupted, and in a kernel that preempts itself the task may be
@@ -57,7 +57,7 @@
 	leaq	hole_programs(%rax,%r11), %r12
 	leaq	REGS_FIRST(%rsp), %rsi
 	leaq	(HV_DRAFT_ENTRY + HV_ENTRY_HEADER_LEN)(%rbx), %rdi
-	movl	$HV_REGS_WORDS, %ecx
+	movl	%r8d, %ecx
 	rep movsq
 	movq	%rdi, %r14
 	movl	$HV_FETCH_STEPS_MAX, %r15d
@@ -79,12 +79,21 @@
 	cmpb	$HV_FETCH_WORD, %al
 	je	.Lfetch_word
 	cmpb	$HV_FETCH_NUMBER, %al
-	jne	.Lfetch_entry
+	jne	.Lfetch_high_word
 	movq	%rsi, %r13
 	jmp	.Lfetch_step
 .Lfetch_word:
 	andl	$15, %esi /* number 15 is what is behind the words: harmless */
 	movq	REGS_FIRST(%rsp,%rsi,8), %r13
+	jmp	.Lfetch_step
+
+.Lfetch_high_word: /* only a place's entry has it */
+	cmpb	$HV_FETCH_HIGH_WORD, %al
+	jne	.Lfetch_entry
+	cmpw	$HV_EVENT_ID_PLACE, REGS_WORD(%rsp)
+	jne	.Lfetch_entry
+	andl	$(HV_PLACE_WORDS - 16 - 1), %esi
+	movq	(REGS_FIRST + 8 * 16)(%rsp,%rsi,8), %r13
 	jmp	.Lfetch_step
 
 /* (to, from, bytes) in %rdi, %rsi, %rdx. A value is read to where a result would come. There is

@@ -96,6 +96,7 @@ static void read_insn(const cs_insn *from, struct hv_insn *ret)
 		.len_bytes = from->size,
 		.irqs = irqs_of(from),
 		.is_call = is_in_group(from->detail, CS_GRP_CALL),
+		.is_jump = is_in_group(from->detail, CS_GRP_JUMP),
 	};
 	/* The same bits have another meaning for instructions of the FPU. */
 	if (!is_in_group(from->detail, X86_GRP_FPU)) {

@@ -69,6 +69,7 @@ hv_stub_probed_end:
 	push_words 8, HV_EVENT_ID_RETURN
 	testl	$HV_SLOT_RETURN_FETCH, HV_SLOT_DOES(%rax)
 	jz	.Lregs_plain
+	movl	$HV_REGS_WORDS, %r8d
 	movl	HV_SLOT_DOES(%rax), %r11d
 	shrl	$HV_SLOT_STEP_SHIFT, %r11d
 	shll	$HV_STEP_SHIFT, %r11d

@@ -24,7 +24,7 @@ static const uint32_t return_offs[] = {
 	hv_stub_return_4_off,  hv_stub_return_5_off,  hv_stub_return_6_off,  hv_stub_return_7_off,
 	hv_stub_return_8_off,  hv_stub_return_9_off,  hv_stub_return_10_off, hv_stub_return_11_off,
 	hv_stub_return_12_off, hv_stub_return_13_off, hv_stub_return_14_off, hv_stub_return_18_off,
-	hv_stub_return_19_off};
+	hv_stub_return_19_off, hv_stub_return_20_off};
 
 #define PROBED_LEN_BYTES 10
 _Static_assert(PROBED_LEN_BYTES *HV_NR_SLOTS == hv_stub_probed_end_off - hv_stub_probed_off,
@@ -68,6 +68,9 @@ const struct hv_arch hv_arch_x86_64 = {
 	.classify_irqs = x86_64_classify_irqs,
 	.classify_way_back = x86_64_classify_way_back,
 	.encode_detour_jump = x86_64_encode_detour_jump,
+	.find_movable = x86_64_find_movable,
+	.leads_into = x86_64_leads_into,
+	.is_place_detour = x86_64_is_place_detour,
 	.make_detour = x86_64_make_detour,
 	.find_need_resched = x86_64_find_need_resched,
 	.find_lazy_resched = x86_64_find_lazy_resched,
@@ -110,6 +113,7 @@ const struct hv_arch hv_arch_x86_64 = {
 			.irq_arrives_off = hv_stub_irq_arrives_off,
 			.idle_begins_off = hv_stub_idle_begins_off,
 			.idle_ends_off = hv_stub_idle_ends_off,
+			.place_off = hv_stub_place_off,
 			.hibernation_off = hv_stub_hibernation_off,
 			.return_offs = return_offs,
 			.nr_returns = HV_ARRAY_LEN(return_offs),
@@ -128,6 +132,7 @@ const struct hv_arch hv_arch_x86_64 = {
 	.decode_call = x86_64_decode_call,
 	.find_register = x86_64_find_register,
 	.find_return_register = x86_64_find_return_register,
+	.find_place_register = x86_64_find_place_register,
 	.has_register = x86_64_has_register,
 	.argument_registers = {"di", "si", "dx", "cx", "r8", "r9"},
 	.decode_context = x86_64_decode_context,

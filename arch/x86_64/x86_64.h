@@ -62,6 +62,14 @@ struct hv_way_back x86_64_classify_way_back(struct hv_span code, struct hv_gva a
 size_t x86_64_encode_detour_jump(size_t len_bytes, struct hv_gva at, struct hv_gva target,
 				 uint8_t ret[HV_DETOUR_PATCH_MAX]);
 bool x86_64_make_detour(const struct hv_detour *d, uint8_t *ret);
+const char *x86_64_find_movable(struct hv_span code, struct hv_gva at, size_t *ret_len,
+				unsigned *ret_nr);
+bool x86_64_is_place_detour(const struct hv_detour *d, const uint8_t *code);
+bool x86_64_leads_into(struct hv_span text, struct hv_gva start, struct hv_gva_range range);
+/* Writes the LEN bytes of instructions at FROM as they are executed at AT, of which there are at
+ * most MAX. Returns how many there are; 0: they cannot. */
+size_t x86_64_move(struct hv_span insns, struct hv_gva from, struct hv_gva at, uint8_t *ret,
+		   size_t max);
 
 /* link.c */
 const char *x86_64_link(const struct hv_stub_image *image, const struct hv_stub_values *values,
@@ -71,6 +79,7 @@ const char *x86_64_link(const struct hv_stub_image *image, const struct hv_stub_
 struct hv_call_addresses x86_64_decode_call(uint64_t word);
 bool x86_64_find_register(const char *name, struct hv_arch_register *ret);
 bool x86_64_find_return_register(const char *name, struct hv_arch_register *ret);
+bool x86_64_find_place_register(const char *name, struct hv_arch_register *ret);
 bool x86_64_has_register(const char *name);
 struct hv_context x86_64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
 					uint16_t thread_flags, struct hv_resched_masks masks);

@@ -18,6 +18,7 @@ const struct hv_kernel_arch hv_kernel_arch_x86_64 = {
 			/* Since 6.6 (3aec4ecb3d1f) the assembly has another name. */
 			.new_task = {"ret_from_fork", "ret_from_fork_asm"},
 		},
+	.indirect_thunk = "__x86_indirect_",
 	.enters_elsewhere = x86_64_enters_elsewhere,
 	.saved_sp = "thread.sp",
 	.switch_frame = "inactive_task_frame",

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernel/probe_place.h"
 #include "kernel/task_line.h"
 #include "kernel/tasks.h"
 #include "tests/lib/fake_buffer.h"
@@ -12,6 +13,7 @@
 #include "tracer/events/callers.h"
 #include "tracer/events/comms.h"
 #include "tracer/events/names.h"
+#include "tracer/places.h"
 
 /* The parts of a fake session that the tree calls. */
 struct hv_clocks {
@@ -94,6 +96,12 @@ static bool find_return_register(const char *name, struct hv_arch_register *ret)
 	return strcmp(name, "ax") == 0;
 }
 
+static bool find_place_register(const char *name, struct hv_arch_register *ret)
+{
+	*ret = (struct hv_arch_register){15, 0};
+	return strcmp(name, "ax") == 0 || find_register(name, ret);
+}
+
 static bool has_register(const char *name)
 {
 	struct hv_arch_register found;
@@ -105,6 +113,7 @@ static const struct hv_arch fake_arch = {
 	.counter_name = "x86-tsc",
 	.find_register = find_register,
 	.find_return_register = find_return_register,
+	.find_place_register = find_place_register,
 	.has_register = has_register,
 	.argument_registers = {"di", "si"},
 };
@@ -398,6 +407,24 @@ struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
 		    records_registers(s, &s->kernel->sites.list[i]))
 			s->now[i] = HV_STUB_ACTIONS;
 	return err;
+}
+
+/* Of the places in a function, the one 0x10 bytes behind its site is possible. */
+struct hv_err *hv_places_find(const struct hv_places *p, struct hv_gva at,
+			      struct hv_probe_place *ret)
+{
+	(void)p;
+	if (at.v & 0xf)
+		return hv_err_new(EILSEQ, "Probe point is not an instruction boundary");
+	*ret = (struct hv_probe_place){
+		.at = at, .site = hv_gva(at.v - 0x10), .len_bytes = 5, .nr = 1};
+	return NULL;
+}
+
+bool hv_places_has(const struct hv_places *p, struct hv_gva at)
+{
+	(void)p;
+	return (at.v & 0x20) == 0;
 }
 
 const uint8_t *hv_site_stubs_now(const struct hv_site_stubs *s)

@@ -194,6 +194,8 @@ static const struct probed {
 				HV_TRACE_NOTHING},
 	[WORLD_PROBED_FUNCTION] = {HV_SLOT_RETURN, HV_TRACE_FUNCTION},
 	[WORLD_PROBED_GRAPH] = {HV_SLOT_RETURN, HV_TRACE_GRAPH},
+	[WORLD_PLACE] = {HV_SLOT_REGS, HV_TRACE_NOTHING},
+	[WORLD_PLACE_FETCH] = {HV_SLOT_REGS | HV_SLOT_FETCH, HV_TRACE_NOTHING},
 };
 
 void world_probe(const struct world *w, enum world_stub stub)
@@ -240,6 +242,24 @@ static size_t stub_off(enum world_stub stub)
 	if (stub == WORLD_SECTION_GRAPH)
 		return stubs->section_graph_off;
 	return hv_call_off(stubs, entries[stub].role, entries[stub].trace, entries[stub].profiled);
+}
+
+/* As the detour of a place does it. */
+static void make_place(const struct world *w, uint64_t off)
+{
+	/* pushfq; pushq $0; pushq $slot; a call; leaq 16(%rsp), %rsp; popfq; movq %rcx, %rax; ret
+	 */
+	static const uint8_t code[] = {0x9c, 0x68, 0,	 0,    0,    0,	   0x68, WORLD_FETCH_SLOT,
+				       0,    0,	   0,	 0xe8, 0,    0,	   0,	 0,
+				       0x48, 0x8d, 0x64, 0x24, 0x10, 0x9d, 0x48, 0x89,
+				       0xc8, 0xc3};
+	struct hv_gva stub = world_gva(w, WORLD_CODE_OFF + hv_arch_x86_64.stubs.place_off);
+	bool reaches;
+
+	memcpy(w->host + off, code, sizeof(code));
+	reaches = hv_arch_x86_64.encode_call(world_gva(w, off + 11), stub, w->host + off + 11);
+	assert(reaches);
+	(void)reaches;
 }
 
 static void make_site(const struct world *w, uint64_t off, enum world_stub kind)
@@ -373,7 +393,10 @@ void world_prepare(const struct world *w, const struct world_case *c)
 	memset(w->host, 0, WORLD_VCPU_OFF);
 	memset(w->host + WORLD_CODE_OFF, 0xcc, WORLD_PIDS_OFF - WORLD_CODE_OFF);
 	*w->values = values_of(w);
-	make_site(w, WORLD_TRACED_OFF, c->stub);
+	if (c->stub >= WORLD_PLACE)
+		make_place(w, WORLD_TRACED_OFF);
+	else
+		make_site(w, WORLD_TRACED_OFF, c->stub);
 	/* No interrupt is in the middle of the scheduler. */
 	make_site(w, WORLD_TRACED_OTHER_OFF,
 		  c->stub >= WORLD_NEW_TASK && c->stub <= WORLD_ARRIVES ? WORLD_GRAPH : c->stub);

@@ -200,6 +200,10 @@ enum world_stub {
 	WORLD_PROBED_FETCH,
 	WORLD_PROBED_FUNCTION, /* and the function tracer's */
 	WORLD_PROBED_GRAPH,    /* and the graph's */
+	/* Places, of the same slot: the function is what a detour has around the instructions. What
+	 * places do besides is in tests/kvm/test_places.c. */
+	WORLD_PLACE,
+	WORLD_PLACE_FETCH,
 };
 
 /* One path through a stub, or through the two stubs of a graph. */
@@ -235,6 +239,8 @@ extern const unsigned world_nr_stack_cases;
 extern const struct world_case world_graph_cases[];
 extern const unsigned world_nr_graph_cases;
 /* What is recorded for probes. */
+extern const struct world_case world_place_cases[];
+extern const unsigned world_nr_place_cases;
 extern const struct world_case world_probe_cases[];
 extern const unsigned world_nr_probe_cases;
 

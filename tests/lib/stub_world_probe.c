@@ -181,3 +181,15 @@ const struct world_case world_probe_cases[] = {
 	 RETURNS(1, REGS_DATA)},
 };
 const unsigned world_nr_probe_cases = sizeof(world_probe_cases) / sizeof(*world_probe_cases);
+
+#define PLACE_DATA 8
+
+const struct world_case world_place_cases[] = {
+	{"place inside a function", .prepare = plain, .stub = WORLD_PLACE, CALLS(PLACE_DATA)},
+	{"place, after another task's", 1, .prepare = other_task, .stub = WORLD_PLACE,
+	 CALLS(PLACE_DATA)},
+	{"place, tracing off", .prepare = off, .stub = WORLD_PLACE},
+	{"place, a number in memory", .prepare = number, .stub = WORLD_PLACE_FETCH,
+	 CALLS(PLACE_DATA + 1)},
+};
+const unsigned world_nr_place_cases = sizeof(world_place_cases) / sizeof(*world_place_cases);

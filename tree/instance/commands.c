@@ -82,6 +82,7 @@ static void add_kprobes(const struct hv_instance *in, struct hv_site_actions *li
 	for (size_t n = 0; hv_kprobes_needed_site(in, &n, &site);)
 		list[(*nr)++] = (struct hv_site_actions){
 			.ip = site.at.v,
+			.place = site.place,
 			.bits = 1u << (site.is_return ? HV_ACTION_RETURN : HV_ACTION_REGS),
 		};
 }

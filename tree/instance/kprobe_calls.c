@@ -4,6 +4,7 @@
 
 #include "kernel/kernel.h"
 #include "tracer/events/guest_marks.h"
+#include "tracer/places.h"
 #include "tracer/site_stubs.h"
 #include "tree/instance/events.h"
 #include "tree/instance/kprobe_event.h"
@@ -40,6 +41,12 @@ unsigned hv_kprobes_end_returns(struct hv_instance *in)
 	return any;
 }
 
+static struct hv_kprobe_site site_of(const struct hv_kprobe_event *e)
+{
+	return (struct hv_kprobe_site){e->site, e->is.is_return,
+				       e->is.is_inside ? &e->place : NULL};
+}
+
 /* The function of the next probe of the event ID, from *INDEX on, which is moved behind it. */
 static bool next_site(const struct hv_instances *all, uint32_t id, size_t *index,
 		      struct hv_kprobe_site *ret)
@@ -49,7 +56,7 @@ static bool next_site(const struct hv_instances *all, uint32_t id, size_t *index
 
 		if (e->family->type.id != id || !e->site.v)
 			continue;
-		*ret = (struct hv_kprobe_site){e->site, e->is.is_return};
+		*ret = site_of(e);
 		(*index)++;
 		return true;
 	}
@@ -65,7 +72,7 @@ bool hv_kprobes_needed_site(const struct hv_instance *in, size_t *index, struct 
 
 		if (!e->site.v || !hv_instance_needs_event(in, hv_event_ref_of(&e->family->type)))
 			continue;
-		*ret = (struct hv_kprobe_site){e->site, e->is.is_return};
+		*ret = site_of(e);
 		return true;
 	}
 	return false;
@@ -134,7 +141,11 @@ struct hv_err *hv_kprobes_why_not(const struct hv_instances *all, const struct h
 	bool any = false;
 
 	for (; next_site(all, type->id, &index, &site); any = true)
-		if (!is_traced(all->session, site.at))
+		if (site.place && !hv_places_has(all->session->places, site.at))
+			return hv_err_new(EBUSY, "the instructions at its place are in use: by the"
+						 " guest, by a tracer of latencies, or by another"
+						 " probe");
+		else if (!site.place && !is_traced(all->session, site.at))
 			return hv_err_new(EBUSY, "the guest itself uses its function");
 	return any ? NULL
 		   : hv_err_new(ENODEV, "the guest's module that had its function was removed");
@@ -142,16 +153,19 @@ struct hv_err *hv_kprobes_why_not(const struct hv_instances *all, const struct h
 
 bool hv_kprobes_is_call(const struct hv_event *event)
 {
-	return event->id == HV_EVENT_ID_REGS || event->id == HV_EVENT_ID_RETURN;
+	return event->id == HV_EVENT_ID_REGS || event->id == HV_EVENT_ID_RETURN ||
+	       event->id == HV_EVENT_ID_PLACE;
 }
 
 /* What was recorded of CALL, as its entry says. */
 static bool read_call(const struct hv_event *call, struct hv_kprobe_call *ret)
 {
-	const size_t words_end = HV_ENTRY_HEADER_LEN + sizeof(ret->words);
+	size_t nr = call->id == HV_EVENT_ID_PLACE ? HV_PLACE_WORDS : HV_REGS_WORDS;
+	size_t words_end = HV_ENTRY_HEADER_LEN + nr * WORD;
 
+	memset(ret->words, 0, sizeof(ret->words));
 	if (!hv_kprobes_is_call(call) ||
-	    !hv_span_copy(call->entry, HV_ENTRY_HEADER_LEN, ret->words, sizeof(ret->words)))
+	    !hv_span_copy(call->entry, HV_ENTRY_HEADER_LEN, ret->words, nr * WORD))
 		return false;
 	ret->results =
 		(struct hv_span){call->entry.data + words_end, call->entry.len_bytes - words_end};
@@ -176,7 +190,8 @@ static bool is_of(const struct hv_instances *all, const struct hv_kprobe_event *
 {
 	return e->site.v && e->site.v == words[HV_REGS_SITE] &&
 	       (!e->is.is_tracepoint || is_by_us(all, words)) &&
-	       e->is.is_return == (call->id == HV_EVENT_ID_RETURN);
+	       e->is.is_return == (call->id == HV_EVENT_ID_RETURN) &&
+	       e->is.is_inside == (call->id == HV_EVENT_ID_PLACE);
 }
 
 /* The mark that the call E, with WORDS, ends; NULL: none. */

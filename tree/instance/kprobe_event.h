@@ -4,8 +4,11 @@
 #pragma once
 
 #include "kernel/events/catalogue.h"
+#include "kernel/probe_place.h"
 #include "tree/instance/kprobes.h"
 #include "tree/settings/kprobe.h"
+
+struct hv_session;
 
 /* The event of one probe, or of several at different places with the same arguments. */
 struct hv_kprobe_family {
@@ -19,7 +22,8 @@ struct hv_kprobe_family {
 
 struct hv_kprobe_event {
 	struct hv_kprobe is;
-	struct hv_gva site; /* 0: the module that had it is gone */
+	struct hv_gva site;	     /* 0: the module that had it is gone */
+	struct hv_probe_place place; /* of a probe inside a function, at SITE */
 	/* How its tracepoint calls its function; it borrows the strings of IS. */
 	struct hv_event_type tracepoint;
 	struct hv_kprobe_family *family; /* shared */
@@ -29,3 +33,6 @@ struct hv_kprobe_event {
 
 /* Whether any instance has the event of E on. */
 bool hv_kprobe_event_is_on(const struct hv_instances *all, const struct hv_kprobe_event *e);
+/* *RET: where E is, of which IS is known; sets PLACE. Errors are those of the definition. */
+struct hv_err *hv_kprobe_event_find(const struct hv_session *s, struct hv_kprobe_event *e,
+				    struct hv_gva *ret) hv_must_use;

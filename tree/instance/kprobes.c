@@ -84,83 +84,6 @@ void hv_kprobes_deinit(struct hv_instances *all)
 
 /* -- definitions ------------------------------------------------------------------------------- */
 
-/* SYMBOL may be MODULE:FUNCTION. */
-static bool is_symbol(const struct hv_site *site, const char *symbol)
-{
-	const char *colon = strchr(symbol, ':');
-	size_t len = colon ? (size_t)(colon - symbol) : 0;
-
-	if (!colon)
-		return strcmp(site->name, symbol) == 0;
-	return site->module && strncmp(site->module, symbol, len) == 0 && !site->module[len] &&
-	       strcmp(site->name, colon + 1) == 0;
-}
-
-/* What a tracepoint of the core kernel calls must not go with a module. */
-static struct hv_err *find_site(const struct hv_kernel *k, const struct hv_kprobe *is,
-				struct hv_gva *ret)
-{
-	const char *symbol = is->function;
-	const struct hv_site *found = NULL;
-	const char *module = NULL;
-	struct hv_gva at;
-
-	for (size_t i = 0; i < k->sites.nr; i++) {
-		const struct hv_site *site = &k->sites.list[i];
-
-		if (site->invalid || !is_symbol(site, symbol))
-			continue;
-		if (is->is_tracepoint && site->module) {
-			module = site->module;
-			continue;
-		}
-		if (found)
-			return hv_err_new(EADDRNOTAVAIL, "The symbol is not unique");
-		found = site;
-	}
-	if (!found && module)
-		return hv_err_new(EOPNOTSUPP, "%s is of the module %s, its tracepoint is not",
-				  symbol, module);
-	if (!found && hv_kernel_symbol(k, symbol, &at))
-		return hv_err_new(EOPNOTSUPP,
-				  "only functions that ftrace can trace have probes, and this one"
-				  " cannot be traced");
-	if (!found)
-		return hv_err_new(ENOENT, "Invalid probed address or symbol");
-	*ret = found->ip;
-	return NULL;
-}
-
-static bool is_there(const struct hv_sites *sites, const struct hv_kprobe_event *e)
-{
-	for (size_t i = 0; i < sites->nr; i++)
-		if (sites->list[i].ip.v == e->site.v && !sites->list[i].invalid &&
-		    is_symbol(&sites->list[i], e->is.function))
-			return true;
-	return false;
-}
-
-/* A probe of MODULE:FUNCTION goes on when the module comes again (trace_kprobe_module_callback());
- * the kernel never finds another one again. */
-unsigned hv_kprobes_renew(struct hv_instances *all)
-{
-	const struct hv_kernel *kernel = all->session->kernel;
-	unsigned changed = 0;
-
-	for (size_t i = 0; i < all->kprobes.nr; i++) {
-		struct hv_kprobe_event *e = all->kprobes.list[i];
-		struct hv_gva site = {0};
-
-		if (e->site.v && is_there(&kernel->sites, e))
-			continue;
-		if (strchr(e->is.function, ':'))
-			hv_err_free(find_site(kernel, &e->is, &site));
-		changed |= site.v != e->site.v;
-		e->site = site;
-	}
-	return changed;
-}
-
 /* The fields as the kernel defines them (kprobe_event_define_fields()). */
 static void make_fields(struct hv_kprobe_family *f, const struct hv_kprobe *k,
 			const struct hv_catalogue *c)
@@ -345,7 +268,7 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 	if (!err)
 		err = find_tracepoint(*ret, e);
 	if (!err)
-		err = find_site(all->session->kernel, &e->is, &e->site);
+		err = hv_kprobe_event_find(all->session, e, &e->site);
 	e->tracepoint.probe = e->site;
 	if (!err && e->is.is_tracepoint)
 		err = hv_event_tracer_check(all->session->events, &e->tracepoint);
@@ -452,6 +375,7 @@ static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all,
 		.has_btf_args = k->core.btf && hv_kernel_symbol(k, "btf_find_func_proto", &at),
 		.module_btf = hv_module_btf_find,
 		.has_function = asks_first ? hv_module_btf_has_function : NULL,
+		.entry_at = hv_module_btf_entry_at,
 		/* Fprobes that are made of the function graph need none. */
 		.no_maxactive =
 			k->core.btf && hv_btf_size(k->core.btf, "fprobe", &unused) &&

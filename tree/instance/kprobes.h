@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The probes that kprobe_events has defined, at the entries of functions and of their returns. All
+/* The probes that kprobe_events has defined, at the entries of functions, inside them and of their
+ * returns. All
  * instances share them, as the types of the guest's own events, among which each has a type
  * (tracer/event_types.h). While an instance has one on, the guest records the registers of each
  * call of its function, or of each return (tracer/actions.h), and the host makes of these the
@@ -19,6 +20,7 @@
 #include "tree/settings/event_set.h"
 
 struct hv_event_type;
+struct hv_probe_place;
 struct hv_instance;
 struct hv_instances;
 struct hv_kprobe_event;
@@ -75,6 +77,7 @@ bool hv_kprobes_any(const struct hv_instances *all, const struct hv_event_set *s
 struct hv_kprobe_site {
 	struct hv_gva at;
 	bool is_return;
+	const struct hv_probe_place *place; /* inside a function; NULL: its entry */
 };
 /* The function of the next probe that the guest must record for IN, from *INDEX on, which is moved
  * behind it. False: there is none. */

@@ -51,6 +51,23 @@ bool hv_module_btf_has_function(void *m, const char *function)
 	return hv_kernel_symbol(f->kernel, function, &at) || find_name(f->kernel, function);
 }
 
+/* A function begins where its symbol is, and what ftrace uses of it may come later. */
+const char *hv_module_btf_entry_at(void *m, uint64_t address)
+{
+	const struct hv_kernel *k = ((struct hv_module_btf *)m)->kernel;
+	const char *name, *module;
+	uint64_t off;
+
+	for (size_t i = 0; i < k->sites.nr; i++) {
+		const struct hv_site *site = &k->sites.list[i];
+
+		if (!site->invalid && hv_kernel_symbol_at(k, site->ip, &name, &module, &off) &&
+		    (site->ip.v == address || site->ip.v - off == address))
+			return site->name;
+	}
+	return NULL;
+}
+
 void hv_module_btf_deinit(struct hv_module_btf *m)
 {
 	hv_btf_free(m->btf);

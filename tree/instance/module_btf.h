@@ -15,4 +15,6 @@ struct hv_module_btf {
 const struct hv_btf *hv_module_btf_find(void *m, const char *function);
 /* As its has_function. */
 bool hv_module_btf_has_function(void *m, const char *function);
+/* As its entry_at. Borrowed from the kernel. */
+const char *hv_module_btf_entry_at(void *m, uint64_t address);
 void hv_module_btf_deinit(struct hv_module_btf *m);

@@ -189,7 +189,23 @@ static struct hv_err *parse_tracepoint(struct hv_kprobe_parsing *p)
 	return NULL;
 }
 
-/* SYMBOL[+0][%return] */
+/* ADDRESS */
+static struct hv_err *take_address(const struct hv_kprobe_parsing *p, uint64_t address)
+{
+	const struct hv_kprobe_kernel *kernel = p->kernel;
+	const char *function =
+		kernel->entry_at ? kernel->entry_at(kernel->module_data, address) : NULL;
+
+	if (!function && p->k->is_return)
+		return hv_kprobe_wrong(p, 0, "Retprobe address must be an function entry");
+	p->k->symbol = hv_format("0x%" PRIx64, address);
+	p->k->function = hv_strdup(function ? function : "");
+	p->k->is_inside = !function;
+	p->k->off = address;
+	return NULL;
+}
+
+/* SYMBOL[+OFFS][%return] */
 static struct hv_err *parse_function(struct hv_kprobe_parsing *p)
 {
 	const char *word = p->words[1], *percent = strchr(word, '%'), *sign;
@@ -198,10 +214,7 @@ static struct hv_err *parse_function(struct hv_kprobe_parsing *p)
 
 	p->word = 1;
 	if (!p->k->is_fprobe && hv_kprobe_number(word, strlen(word), &off))
-		return hv_kprobe_not_there(
-			p, 0,
-			"probes at an address are not there yet, only at the entry"
-			" of a function by its name");
+		return take_address(p, off);
 	if (percent && strcmp(percent, "%return") != 0)
 		return hv_kprobe_wrong(p, (size_t)(percent - word),
 				       "Invalid probed address suffix");
@@ -217,12 +230,13 @@ static struct hv_err *parse_function(struct hv_kprobe_parsing *p)
 		return hv_kprobe_wrong(p, 0, "Invalid probed address or symbol");
 	if (sign && off && p->k->is_return)
 		return hv_kprobe_wrong(p, 0, "Retprobe address must be an function entry");
-	if (sign && off)
-		return hv_kprobe_not_there(
-			p, 0, "probes inside of a function are not there yet, only at its entry");
-	p->k->symbol = hv_format("%.*s", (int)(sign ? (size_t)(sign - word) : len), word);
-	if (p->kernel->has_function && !strchr(p->k->symbol, ':') &&
-	    !p->kernel->has_function(p->kernel->module_data, p->k->symbol))
+	p->k->function = hv_format("%.*s", (int)(sign ? (size_t)(sign - word) : len), word);
+	p->k->is_inside = sign && off;
+	p->k->off = off;
+	p->k->symbol = p->k->is_inside ? hv_format("%s+%" PRIu64, p->k->function, off)
+				       : hv_strdup(p->k->function);
+	if (p->kernel->has_function && !strchr(p->k->function, ':') &&
+	    !p->kernel->has_function(p->kernel->module_data, p->k->function))
 		return hv_kprobe_wrong(p, 0, "Invalid probed address or symbol");
 	return NULL;
 }
@@ -291,10 +305,15 @@ static char *made_name(const struct hv_kprobe *k)
 	if (k->is_tracepoint)
 		return hv_format("%s%.*s", isdigit((unsigned char)*k->symbol) ? "_" : "",
 				 HV_KPROBE_NAME_MAX - 2, k->symbol);
-	name = k->is_fprobe ? hv_format("%.*s__%s", HV_KPROBE_NAME_MAX - 8, k->symbol,
-					k->is_return ? "exit" : "entry")
-			    : hv_format("%c_%.*s_0", k->is_return ? 'r' : 'p',
-					HV_KPROBE_NAME_MAX - 5, k->symbol);
+	if (k->is_inside && *k->function)
+		name = hv_format("p_%.*s_%" PRIu64, HV_KPROBE_NAME_MAX - 24, k->function, k->off);
+	else if (!k->is_fprobe && k->off)
+		name = hv_format("%c_%s", k->is_return ? 'r' : 'p', k->symbol);
+	else
+		name = k->is_fprobe ? hv_format("%.*s__%s", HV_KPROBE_NAME_MAX - 8, k->symbol,
+						k->is_return ? "exit" : "entry")
+				    : hv_format("%c_%.*s_0", k->is_return ? 'r' : 'p',
+						HV_KPROBE_NAME_MAX - 5, k->symbol);
 	for (char *c = name + 1; *c; c++)
 		if (*c == ':' || *c == '.')
 			*c = '_';
@@ -332,7 +351,8 @@ static struct hv_err *parse(struct hv_kprobe_parsing *p)
 		p->k->name = made_name(p->k);
 	if (err)
 		return err;
-	hv_kprobe_find_func(p);
+	if (!p->k->is_inside)
+		hv_kprobe_find_func(p);
 	err = hv_kprobe_expand(p);
 	return err ? err : hv_kprobe_parse_args(p);
 }

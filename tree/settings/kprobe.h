@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A probe at the entry of a function, or of its returns, as kprobe_events defines it:
+/* A probe at the entry of a function, at a place inside one, or of its returns, as kprobe_events
+ * defines it:
  *
- *	p[:[GRP/][NAME]] SYMBOL[+0] [[ARG=]FETCH[:TYPE]]...
+ *	p[:[GRP/][NAME]] SYMBOL[+OFFS] [[ARG=]FETCH[:TYPE]]...
+ *	p[:[GRP/][NAME]] ADDRESS [[ARG=]FETCH[:TYPE]]...
  *	p[:[GRP/][NAME]] SYMBOL%return [[ARG=]FETCH[:TYPE]]...
  *	r[MAXACTIVE][:[GRP/][NAME]] SYMBOL [[ARG=]FETCH[:TYPE]]...
  *	f[MAXACTIVE][:[GRP/][NAME]] SYMBOL[%return] [[ARG=]FETCH[:TYPE]]...
@@ -18,11 +20,11 @@
  *
  * Each FETCH is made from the registers that a stub records with a call (HV_EVENT_ID_REGS), or
  * with a return (HV_EVENT_ID_RETURN), by the host, and from what the stub has read of the guest's
- * memory at that time: the results of a program that is made here (struct hv_fetch_step). Probes
- * elsewhere than at a function's entry are refused by name. How many calls may be open at a time,
- * MAXACTIVE, is not limited. Words and errors are those of the kernel (kernel/trace/trace_probe.c,
- * trace_kprobe.c, trace_fprobe.c); what the kernel would accept is EOPNOTSUPP. Leaves to others:
- * probes of events (eprobe.h), which functions there are, the event (tree/instance/kprobes.h).
+ * memory at that time: the results of a program that is made here (struct hv_fetch_step). How many
+ * calls may be open at a time, MAXACTIVE, is not limited. Words and errors are those of the kernel
+ * (kernel/trace/trace_probe.c, trace_kprobe.c, trace_fprobe.c); what only the kernel would accept
+ * is EOPNOTSUPP. Leaves to others: probes of events (eprobe.h), which functions there are, the
+ * event (tree/instance/kprobes.h).
  *Pure. */
 #pragma once
 
@@ -84,10 +86,14 @@ struct hv_kprobe_arg {
 };
 
 struct hv_kprobe {
-	char *group, *name, *symbol; /* owned */
+	char *group, *name, *symbol; /* owned; SYMBOL as it is shown */
 	/* Owned: what is probed: SYMBOL, or the kernel's function that does nothing, for SYMBOL, a
 	 * tracepoint, to call; its arguments are behind a pointer. */
 	char *function;
+	/* At a place that is no function's entry: so far behind the start of FUNCTION, or, where
+	 * that is empty, at this address. SYMBOL has the offset in it. */
+	bool is_inside;
+	uint64_t off;
 	bool is_return;
 	bool is_fprobe; /* written with f or t: only dynamic_events has it */
 	bool is_tracepoint;
@@ -119,6 +125,8 @@ struct hv_kprobe_kernel {
 	/* Whether there is a FUNCTION. NULL: the kernel's kprobes ask this only after all
 	 * arguments; a probe of none is not refused here. */
 	bool (*has_function)(void *module_data, const char *function);
+	/* The name of the function whose entry is at ADDRESS; NULL: none is. */
+	const char *(*entry_at)(void *module_data, uint64_t address);
 	void *module_data;
 	bool no_maxactive; /* its fprobes have none */
 };
@@ -156,11 +164,11 @@ bool hv_kprobe_program(const struct hv_kprobe *k, struct hv_fetch_step *ret, siz
 
 /* What was recorded of a call. */
 struct hv_kprobe_call {
-	uint64_t words[HV_REGS_WORDS];
-	struct hv_span results; /* HV_FETCH_HEAD; hostile */
-	const char *comm;	/* the task's name, with a NUL */
-	const char *mark;	/* that the call ends (tracer/events/guest_marks.h); NULL: none */
-	struct hv_span event;	/* of a probe of an event: its entry; hostile */
+	uint64_t words[HV_PLACE_WORDS]; /* what it does not have is 0 */
+	struct hv_span results;		/* HV_FETCH_HEAD; hostile */
+	const char *comm;		/* the task's name, with a NUL */
+	const char *mark;     /* that the call ends (tracer/events/guest_marks.h); NULL: none */
+	struct hv_span event; /* of a probe of an event: its entry; hostile */
 };
 /* Whether a FETCH of K is a mark. */
 bool hv_kprobe_has_mark(const struct hv_kprobe *k);

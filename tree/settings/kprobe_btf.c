@@ -139,6 +139,8 @@ struct hv_err *hv_kprobe_expand(struct hv_kprobe_parsing *p)
 	if (err)
 		return err;
 	p->word = last;
+	if (all < p->nr && p->k->is_inside)
+		return hv_kprobe_wrong(p, 0, "$arg* can be used only on function entry or exit");
 	if (all < p->nr && !has_names)
 		return hv_kprobe_not_there(p, 0, NO_BTF);
 	for (p->word = 2; !err && p->word < p->nr; p->word++) {

@@ -147,6 +147,8 @@ struct hv_err *hv_kprobe_take_argument(const struct hv_kprobe_parsing *p, struct
 		return hv_kprobe_not_there(p, off,
 					   "what a function was called with is not known when it"
 					   " returns");
+	if (p->k->is_inside)
+		return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
 	if (!nr || nr > STACK_NR_MAX)
 		return hv_kprobe_wrong(p, off, "Invalid argument number");
 	nr += p->k->is_tracepoint; /* the first one is the pointer */
@@ -219,13 +221,22 @@ static struct hv_err *parse_variable(const struct hv_kprobe_parsing *p, struct h
 	return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
 }
 
+static bool find_register(const struct hv_kprobe_parsing *p, const char *name,
+			  struct hv_arch_register *ret)
+{
+	if (p->k->is_return)
+		return p->arch->find_return_register(name, ret);
+	return p->k->is_inside && p->arch->find_place_register
+		       ? p->arch->find_place_register(name, ret)
+		       : p->arch->find_register(name, ret);
+}
+
 static struct hv_err *parse_register(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *name, size_t off)
 {
 	if (p->event)
 		return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
-	if (p->k->is_return ? p->arch->find_return_register(name, &arg->number)
-			    : p->arch->find_register(name, &arg->number))
+	if (find_register(p, name, &arg->number))
 		return NULL;
 	if (p->arch->has_register(name))
 		return hv_kprobe_not_there(
@@ -256,7 +267,7 @@ static struct hv_err *parse_immediate(const struct hv_kprobe_parsing *p, struct 
 		text++;
 	if (!hv_kprobe_number(text, strlen(text), &number))
 		return hv_kprobe_wrong(p, off + 1, "Invalid immediate value");
-	arg->number.word = HV_REGS_WORDS;
+	arg->number.word = HV_ARCH_NO_WORD;
 	arg->number.addend = (int64_t)(is_negative ? -number : number);
 	return NULL;
 }
@@ -291,7 +302,7 @@ static struct hv_err *parse_address(const struct hv_kprobe_parsing *p, struct hv
 	const char *sign = strpbrk(text, "+-");
 	uint64_t at = 0;
 
-	arg->number.word = HV_REGS_WORDS;
+	arg->number.word = HV_ARCH_NO_WORD;
 	if (*text == '+')
 		return hv_kprobe_wrong(p, off, "File offset is not available with kprobe");
 	if (isdigit((unsigned char)*text)) {
@@ -360,6 +371,8 @@ static struct hv_err *parse_fetch(const struct hv_kprobe_parsing *p, struct hv_k
 	default:
 		if (p->event)
 			return hv_eprobe_refuse_name(p, text, off);
+		if ((isalpha((unsigned char)*text) || *text == '_') && p->k->is_inside)
+			return hv_kprobe_wrong(p, off, "BTF is not available or not supported");
 		if (isalpha((unsigned char)*text) || *text == '_')
 			return hv_kprobe_parse_named(p, arg, text, off);
 		return hv_kprobe_wrong(p, off, "Invalid fetch argument");
@@ -370,7 +383,7 @@ static struct hv_err *parse_fetch(const struct hv_kprobe_parsing *p, struct hv_k
 static bool may_be_string(const struct hv_kprobe_arg *arg)
 {
 	return arg->is_memory || arg->source != HV_KPROBE_NUMBER ||
-	       (arg->number.word == HV_REGS_WORDS && arg->fetch[0] == '\\');
+	       (arg->number.word == HV_ARCH_NO_WORD && arg->fetch[0] == '\\');
 }
 
 /* What BTF says of the FETCH, at FETCH_OFF, counts where no type was written. WRITTEN: the type;

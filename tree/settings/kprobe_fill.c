@@ -8,6 +8,7 @@
 #define LOC_OFF_MASK  0xffff
 #define STRING_MAX    4096 /* MAX_STRING_SIZE */
 #define WORD	      8
+#define HIGH_WORD     16 /* the first one of HV_FETCH_HIGH_WORD */
 
 /* -- the program ------------------------------------------------------------------------------- */
 
@@ -41,12 +42,16 @@ uint16_t hv_kprobe_nr_results(const struct hv_kprobe_arg *arg)
 /* Reads element INDEX of strings; 0: all that is no array of strings. */
 static void read_result(struct program *p, const struct hv_kprobe_arg *arg, unsigned index)
 {
-	bool is_string = hv_kprobe_is_string(arg), is_const = arg->number.word == HV_REGS_WORDS;
+	bool is_string = hv_kprobe_is_string(arg), is_const = arg->number.word == HV_ARCH_NO_WORD;
 	uint64_t addend = (uint64_t)arg->number.addend;
-	unsigned last = arg->nr_derefs - 1;
+	unsigned last = arg->nr_derefs - 1, word = arg->number.word;
 
-	add_step(p, is_const ? HV_FETCH_NUMBER : HV_FETCH_WORD,
-		 is_const ? addend : arg->number.word, 0);
+	if (is_const)
+		add_step(p, HV_FETCH_NUMBER, addend, 0);
+	else if (word < HIGH_WORD)
+		add_step(p, HV_FETCH_WORD, word, 0);
+	else
+		add_step(p, HV_FETCH_HIGH_WORD, word - HIGH_WORD, 0);
 	for (unsigned i = 0; i <= last; i++) {
 		const struct hv_kprobe_deref *d = &arg->derefs[i];
 		unsigned does = HV_FETCH_READS | (d->is_user ? HV_FETCH_USER : 0);
@@ -205,7 +210,7 @@ static void fill_numbers(const struct filling *f, const struct hv_kprobe_arg *ar
 {
 	uint32_t size = arg->type->size_bytes;
 	struct hv_span bytes = {0};
-	uint64_t value = arg->number.word < HV_REGS_WORDS ? f->call->words[arg->number.word] : 0;
+	uint64_t value = arg->number.word < HV_PLACE_WORDS ? f->call->words[arg->number.word] : 0;
 
 	if (arg->source == HV_KPROBE_FIELD)
 		value = value_of_field(f->call->event, &arg->event_field);

@@ -20,7 +20,7 @@ static bool note_last(void *ctx, const struct hv_insn *insn)
 
 START_TEST(what_follows_begins_where_it_did)
 {
-	const size_t lengths[] = {5, 6, 7, 8, 9, 11, 12};
+	const size_t lengths[] = {5, 6, 7, 8, 9, 10, 11, 12};
 	size_t len = lengths[_i];
 	uint8_t code[16], patch[HV_DETOUR_PATCH_MAX];
 	struct hv_insn last = {0};
@@ -72,7 +72,7 @@ static bool look_behind(void *ctx, const struct hv_insn *insn)
  * reach into what comes after. */
 START_TEST(nothing_behind_the_jump_becomes_another_one)
 {
-	const size_t lengths[] = {6, 7, 8, 9, 11, 12};
+	const size_t lengths[] = {6, 7, 8, 9, 10, 11, 12};
 	uint8_t code[16] = {0};
 	struct walk w = {.code = code, .len = lengths[_i]};
 
@@ -89,7 +89,6 @@ START_TEST(what_cannot_be_replaced_is_refused)
 	for (size_t len = 0; len < 5; len++)
 		ck_assert_uint_eq(arch->encode_detour_jump(len, hv_gva(AT), hv_gva(TARGET), patch),
 				  0);
-	ck_assert_uint_eq(arch->encode_detour_jump(10, hv_gva(AT), hv_gva(TARGET), patch), 0);
 	ck_assert_uint_eq(arch->encode_detour_jump(13, hv_gva(AT), hv_gva(TARGET), patch), 0);
 	ck_assert_uint_eq(
 		arch->encode_detour_jump(7, hv_gva(AT), hv_gva(AT + (UINT64_C(1) << 32)), patch),
@@ -127,8 +126,8 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_loop_test(tc, what_follows_begins_where_it_did, 0, 7);
-	tcase_add_loop_test(tc, nothing_behind_the_jump_becomes_another_one, 0, 6);
+	tcase_add_loop_test(tc, what_follows_begins_where_it_did, 0, 8);
+	tcase_add_loop_test(tc, nothing_behind_the_jump_becomes_another_one, 0, 7);
 	tcase_add_test(tc, what_cannot_be_replaced_is_refused);
 	tcase_add_test(tc, a_detour_out_of_reach_is_refused);
 }

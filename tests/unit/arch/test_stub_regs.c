@@ -186,13 +186,20 @@ START_TEST(which_registers_there_are)
 
 	for (unsigned i = 0; i < HV_ARRAY_LEN(others); i++)
 		ck_assert_msg(!hv_arch_x86_64.find_register(others[i], &found), "%s", others[i]);
+	for (unsigned i = 0; i < 4; i++) {
+		ck_assert(hv_arch_x86_64.find_place_register(others[i], &found));
+		ck_assert_uint_eq(found.word, HV_REGS_WORDS + i);
+	}
+	ck_assert(!hv_arch_x86_64.find_place_register("rax", &found));
+	ck_assert(hv_arch_x86_64.find_place_register("r15", &found));
+	ck_assert_uint_eq(found.word, HV_REGS_WORDS - 1);
 	ck_assert(hv_arch_x86_64.find_register("ip", &found));
 	ck_assert_uint_eq(found.word, HV_REGS_SITE);
 	ck_assert_uint_eq(found.addend, 1);
 	ck_assert(hv_arch_x86_64.find_register("sp", &found));
 	ck_assert_uint_eq(found.word, HV_REGS_STACK);
 	ck_assert(hv_arch_x86_64.find_register("cs", &found));
-	ck_assert_uint_eq(found.word, HV_REGS_WORDS);
+	ck_assert_uint_eq(found.word, HV_ARCH_NO_WORD);
 	ck_assert_uint_eq(found.addend, 0x10);
 	ck_assert(hv_arch_x86_64.has_register("ax") && hv_arch_x86_64.has_register("bx"));
 	ck_assert(!hv_arch_x86_64.has_register("rax"));

@@ -7,6 +7,7 @@
 #include "tracer/actions.h"
 #include "tracer/events/decode.h"
 #include "tracer/graph_tracer.h"
+#include "tracer/places.h"
 #include "tracer/scope.h"
 #include "tracer/site_stubs.h"
 #include "tracer/yield.h"
@@ -22,6 +23,7 @@ struct traced {
 	struct hv_actions *actions;
 	struct hv_graph_tracer *graph;
 	struct hv_yield *yield;
+	struct hv_places *places;
 	struct hv_site_stubs *stubs;
 };
 
@@ -53,12 +55,14 @@ static inline void traced_init(struct traced *t, struct fr *r, size_t nr,
 	t->actions = hv_actions_new(&r->tracee, t->scope);
 	t->graph = hv_graph_tracer_new(&r->tracee, t->clock);
 	t->yield = hv_yield_new(&r->tracee, &t->decode);
-	t->stubs = hv_site_stubs_new(&r->tracee, t->graph, t->actions, t->yield);
+	t->places = hv_places_new(&r->tracee, t->actions);
+	t->stubs = hv_site_stubs_new(&r->tracee, t->graph, t->actions, t->yield, t->places);
 }
 
 static inline void traced_deinit(struct traced *t)
 {
 	hv_site_stubs_free(t->stubs);
+	hv_places_free(t->places);
 	hv_yield_free(t->yield);
 	hv_graph_tracer_free(t->graph);
 	hv_actions_free(t->actions);

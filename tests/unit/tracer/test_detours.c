@@ -74,7 +74,7 @@ static void set_up(void)
 	memcpy(fk_host(&r.t.f, CLI), wants[4].insn, 6);
 	for (unsigned i = 0; i < NR; i++)
 		memcpy(before[i], fk_host(&r.t.f, wants[i].at.v), sizeof(before[i]));
-	detours = hv_detours_new(&r.tracee);
+	detours = hv_detours_new(&r.tracee, HV_CHANGE_DETOUR);
 }
 
 static void tear_down(void)
@@ -115,7 +115,7 @@ static void put_back(size_t nr)
 {
 	size_t nr_back;
 
-	must(hv_detours_put_back(&r.tracee, &nr_back));
+	must(hv_detours_put_back(&r.tracee, HV_CHANGE_DETOUR, NULL, NULL, &nr_back));
 	ck_assert_uint_eq(nr_back, nr);
 }
 
@@ -165,7 +165,7 @@ START_TEST(a_breakpoint_of_the_guest_keeps_its_detour)
 
 	patch(0);
 	*fk_host(&r.t.f, INC) = 0xcc; /* its kprobe keeps a copy of our jump */
-	err = hv_detours_put_back(&r.tracee, &nr);
+	err = hv_detours_put_back(&r.tracee, HV_CHANGE_DETOUR, NULL, NULL, &nr);
 	ck_assert_ptr_nonnull(err);
 	ck_assert_int_eq(err->code, EBUSY);
 	ck_assert_uint_eq(nr, NR - 1);
@@ -288,7 +288,7 @@ START_TEST(what_a_kprobe_has_copied_of_ours_stays)
 	heed();
 	patch(0);
 	probe(inside[_i], OFF);
-	err = hv_detours_put_back(&r.tracee, &nr);
+	err = hv_detours_put_back(&r.tracee, HV_CHANGE_DETOUR, NULL, NULL, &nr);
 	ck_assert_ptr_nonnull(err);
 	ck_assert_int_eq(err->code, EBUSY);
 	ck_assert_uint_eq(nr, NR - 1);
@@ -402,8 +402,147 @@ START_TEST(recover_believes_what_is_plainly_ours)
 }
 END_TEST
 
+/* -- places ------------------------------------------------------------------------------------ */
+
+#define PLACE	    (FK_BASE + 0x40800) /* two instructions */
+#define PLACE_FIRST (HV_REGION_NR_DETOURS - HV_REGION_NR_PLACES)
+
+static const struct hv_detour_want place = {
+	.kind = HV_DETOUR_PLACE,
+	.at = {PLACE},
+	.len_bytes = 6,
+	.insn = {0x48, 0x83, 0xf9, 0x05, 0x75, 0x05}, /* cmpq $5, %rcx; jne */
+	.nr_insns = 2,
+	.slot = 3,
+};
+
+static struct hv_detours *set_up_places(void)
+{
+	memcpy(fk_host(&r.t.f, PLACE), place.insn, place.len_bytes);
+	return hv_detours_new(&r.tracee, HV_CHANGE_PLACE);
+}
+
+static void patch_place(struct hv_detours *places, unsigned slot, uint64_t detour)
+{
+	struct hv_detour_want want = place;
+	struct hv_gva target = {0};
+	size_t nr_refused;
+
+	want.slot = slot;
+	must(hv_detours_patch(places, &want, 1, &nr_refused));
+	ck_assert_uint_eq(nr_refused, 0);
+	ck_assert_int_eq(hv_arch_x86_64.classify_site(fk_host(&r.t.f, PLACE), place.at, &target),
+			 HV_SITE_JUMP);
+	ck_assert_uint_eq(target.v, DETOUR(PLACE_FIRST + detour));
+}
+
+static bool keeps_all(void *ctx, struct hv_gva at)
+{
+	(void)ctx;
+	ck_assert_uint_eq(at.v, PLACE);
+	return true;
+}
+
+/* A place gets another detour for another slot, and the first one again for its slot. */
+START_TEST(a_place_leads_to_the_detour_of_its_slot)
+{
+	struct hv_detours *places = set_up_places();
+	size_t nr;
+
+	patch_place(places, 3, 0);
+	patch_place(places, 3, 0);
+	patch_place(places, 4, 1);
+	patch_place(places, 3, 0);
+	patch(0); /* others have nothing to do with it */
+	put_back(NR);
+	must(hv_detours_put_back(&r.tracee, HV_CHANGE_PLACE, keeps_all, NULL, &nr));
+	ck_assert_uint_eq(nr, 0);
+	must(hv_detours_put_back(&r.tracee, HV_CHANGE_PLACE, NULL, NULL, &nr));
+	ck_assert_uint_eq(nr, 1);
+	ck_assert_mem_eq(fk_host(&r.t.f, PLACE), place.insn, place.len_bytes);
+	hv_detours_free(places);
+}
+END_TEST
+
+START_TEST(nobody_is_between_the_instructions_of_a_place)
+{
+	struct hv_detours *places = set_up_places();
+	struct hv_detour_want want = place;
+	struct hv_err *err;
+	size_t nr;
+
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, PLACE + 4);
+	err = hv_detours_patch(places, &want, 1, &nr);
+	ck_assert(err && err->code == EBUSY);
+	hv_err_free(err);
+	ck_assert_mem_eq(fk_host(&r.t.f, PLACE), place.insn, place.len_bytes);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, PLACE);
+	patch_place(places, 3, 0);
+	hv_detours_free(places);
+}
+END_TEST
+
+static bool place_is_ours(void (*change)(struct hv_journal_entry *e))
+{
+	const struct hv_journal_entry *journal = hv_region_journal(&r.tracee.region);
+
+	for (uint32_t n = 0; n < hv_region_header(&r.tracee.region)->nr_entries; n++) {
+		struct hv_journal_entry e = journal[n];
+
+		if (e.gva != PLACE)
+			continue;
+		ck_assert_uint_eq(e.kind, HV_CHANGE_PLACE);
+		change(&e);
+		return is_ours(&e);
+	}
+	return false;
+}
+
+static void nothing(struct hv_journal_entry *e)
+{
+	(void)e;
+}
+
+static void other_number(struct hv_journal_entry *e)
+{
+	e->old_bytes[3] ^= 1;
+}
+
+static void other_branch(struct hv_journal_entry *e)
+{
+	e->old_bytes[5] ^= 1;
+}
+
+static void as_a_detour(struct hv_journal_entry *e)
+{
+	e->kind = HV_CHANGE_DETOUR;
+}
+
+START_TEST(recover_believes_what_the_detour_executes)
+{
+	uint64_t off = HV_REGION_DETOURS_OFF + PLACE_FIRST * HV_DETOUR_LEN;
+	uint8_t *code = r.tracee.region.host + off;
+	struct hv_detours *places = set_up_places();
+
+	patch_place(places, 3, 0);
+	memcpy(code, r.t.f.machine.ram + REGION + off, HV_DETOUR_LEN);
+	ck_assert(place_is_ours(nothing));
+	ck_assert(!place_is_ours(other_number));
+	ck_assert(!place_is_ours(other_branch));
+	ck_assert(!place_is_ours(as_a_detour));
+	code[HV_DETOUR_LEN - 1] ^= 1;
+	ck_assert(!place_is_ours(nothing));
+	code[HV_DETOUR_LEN - 1] ^= 1;
+	ck_assert(place_is_ours(nothing));
+	hv_detours_free(places);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, a_place_leads_to_the_detour_of_its_slot);
+	tcase_add_test(tc, nobody_is_between_the_instructions_of_a_place);
+	tcase_add_test(tc, recover_believes_what_the_detour_executes);
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, instructions_lead_to_their_detours_and_come_back);
 	tcase_add_test(tc, what_the_guest_changed_is_refused);

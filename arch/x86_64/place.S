@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The registers at a place inside a function, for a probe: an event of the id HV_EVENT_ID_PLACE.
+ * Included by event.S. The detour of the place (arch/detour.h) has saved the flags, and restores
+ * them: the way back to it may change them. All registers are kept.
+ *
+ *      on entry                       after the pushes
+ *      32(%rsp)  as at the place      8*HV_PLACE_WORDS + 32(%rsp)  as at the place
+ *      24(%rsp)  flags                                + 24(%rsp)  flags
+ *      16(%rsp)  the place                            + 16(%rsp)  the place
+ *       8(%rsp)  the slot's number                    +  8(%rsp)  the slot's number
+ *       0(%rsp)  return to the detour              8 + 8*n(%rsp)  word n of the entry; the last
+ *                                                                 is the return to the detour
+ *                                                       4(%rsp)  REGS_DRAFT
+ *                                                       0(%rsp)  REGS_WORD
+ */
+#define PLACE_SLOT (8 * HV_PLACE_WORDS + 8)
+#define PLACE_LEN  (HV_ENTRY_HEADER_LEN + 8 * HV_PLACE_WORDS)
+
+	.globl	hv_stub_place
+hv_stub_place:
+	cld
+	pushq	24(%rsp)
+	pushq	%r11
+	pushq	%r10
+	pushq	%rax
+	cmpl	$0, MODE
+	jne	.Lplace_checks
+.Lplace_checked:
+	.irp reg, %r15, %r14, %r13, %r12, %r9, %r8, %rbp, %rdi, %rsi, %rdx, %rcx, %rbx
+	pushq	\reg
+	.endr
+	pushq	(8 * 16 + 32)(%rsp) /* what is on the stack */
+	leaq	(8 * 17 + 32)(%rsp), %rax
+	pushq	%rax
+	pushq	(8 * 18 + 16)(%rsp)
+	pushq	$(HV_EVENT_ID_PLACE | PLACE_LEN << HV_EVENT_LEN_SHIFT)
+	movl	PLACE_SLOT(%rsp), %eax
+	shll	$HV_SLOT_SHIFT, %eax
+	leaq	hole_params + HV_SLOTS_OFF(%rax), %rax
+	xorl	%r11d, %r11d
+	movl	$HV_PLACE_WORDS, %r8d
+	testl	$HV_SLOT_FETCH, HV_SLOT_DOES(%rax)
+	jnz	.Lfetch
+	leaq	REGS_FIRST(%rsp), %rsi
+	movl	$(8 * HV_PLACE_WORDS / HV_DATA_LEN), %edi
+	jmp	.Lregs_entry
+
+.Lplace_done:
+	pop_words
+.Lplace_out:
+	popq	%rax
+	popq	%r10
+	popq	%r11
+	leaq	8(%rsp), %rsp
+	.globl	hv_stub_return_20
+hv_stub_return_20: /* to the detour */
+	ret
+	.fill	SITE_LEN - 1, 1, 0xcc
+
+.Lplace_checks:
+	check_mode .Lplace_checked, .Lplace_out
+
+#undef PLACE_SLOT
+#undef PLACE_LEN

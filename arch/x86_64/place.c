@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which instructions can be executed elsewhere than where they are, and how: by capstone. What is
+ * relative to the instruction's address gets another distance. A call leaves the address behind the
+ * original one on the stack, so that nothing on a stack leads to where it was moved. */
+#include "arch/x86_64/x86_64.h"
+
+#include <string.h>
+
+#include <capstone/capstone.h>
+
+#define JMP_LEN 5
+
+#define OP_JMP_SHORT 0xeb
+#define OP_JMP	     0xe9
+#define OP_CALL	     0xe8
+#define OP_PUSH	     0x68
+#define OP_BRANCH    0x0f
+#define BRANCH_TO_LONG                                                                             \
+	0x10 /* from the opcode of a short branch to the second byte of a long one                 \
+	      */
+
+#define PREFIX_LOCK 0xf0
+#define PREFIX_DS   0x3e
+
+struct decoder {
+	csh capstone;
+	cs_insn *insn; /* owned */
+};
+
+static bool decoder_open(struct decoder *d)
+{
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, &d->capstone) != CS_ERR_OK)
+		return false;
+	cs_option(d->capstone, CS_OPT_DETAIL, CS_OPT_ON);
+	d->insn = cs_malloc(d->capstone);
+	return true;
+}
+
+static void decoder_close(struct decoder *d)
+{
+	if (d->insn)
+		cs_free(d->insn, 1);
+	cs_close(&d->capstone);
+}
+
+static bool decode(struct decoder *d, struct hv_span code, uint64_t at)
+{
+	return d->insn && cs_disasm_iter(d->capstone, &code.data, &code.len_bytes, &at, d->insn);
+}
+
+static bool is_in_group(const cs_insn *insn, uint8_t group)
+{
+	for (unsigned i = 0; i < insn->detail->groups_count; i++)
+		if (insn->detail->groups[i] == group)
+			return true;
+	return false;
+}
+
+static bool is_call(const cs_insn *insn)
+{
+	return is_in_group(insn, CS_GRP_CALL);
+}
+
+static bool is_jump(const cs_insn *insn)
+{
+	return is_in_group(insn, CS_GRP_JUMP);
+}
+
+/* A jump or call with a distance in it. */
+static bool has_distance(const cs_insn *insn)
+{
+	const cs_x86 *x86 = &insn->detail->x86;
+
+	return (is_call(insn) || is_jump(insn)) && x86->op_count == 1 &&
+	       x86->operands[0].type == X86_OP_IMM;
+}
+
+static bool is_branch(const cs_insn *insn)
+{
+	return (insn->bytes[0] & 0xf0) == 0x70 ||
+	       (insn->bytes[0] == OP_BRANCH && (insn->bytes[1] & 0xf0) == 0x80);
+}
+
+/* Of those with a distance, the forms that are moved. */
+static bool is_known_form(const cs_insn *insn)
+{
+	uint8_t op = insn->bytes[0];
+
+	return is_branch(insn) || op == OP_JMP || op == OP_JMP_SHORT || op == OP_CALL;
+}
+
+/* The operand in memory that is relative to %rip; NULL: none. */
+static const cs_x86_op *relative_operand(const cs_insn *insn)
+{
+	const cs_x86 *x86 = &insn->detail->x86;
+
+	for (unsigned i = 0; i < x86->op_count; i++)
+		if (x86->operands[i].type == X86_OP_MEM && x86->operands[i].mem.base == X86_REG_RIP)
+			return &x86->operands[i];
+	return NULL;
+}
+
+/* Whether the next instruction need not be executed after INSN. */
+static bool is_last_of_its_path(const cs_insn *insn)
+{
+	return is_in_group(insn, CS_GRP_RET) || is_call(insn) ||
+	       (is_jump(insn) && !is_branch(insn));
+}
+
+/* NULL: INSN can be executed elsewhere. */
+static const char *why_not(const cs_insn *insn)
+{
+	const uint8_t *prefix = insn->detail->x86.prefix;
+
+	if (is_in_group(insn, CS_GRP_INT) || is_in_group(insn, CS_GRP_IRET) ||
+	    is_in_group(insn, CS_GRP_PRIVILEGE))
+		return "an instruction there is only for the kernel, and is not moved";
+	switch (insn->id) {
+	case X86_INS_UD0:
+	case X86_INS_UD2:
+	case X86_INS_UD2B:
+	case X86_INS_INT3:
+		return "an instruction there raises an exception";
+	case X86_INS_POPF:
+	case X86_INS_POPFD:
+	case X86_INS_POPFQ:
+	case X86_INS_STAC:
+	case X86_INS_CLAC:
+		return "an instruction there changes flags of the system";
+	case X86_INS_XBEGIN:
+	case X86_INS_LOOP:
+	case X86_INS_LOOPE:
+	case X86_INS_LOOPNE:
+	case X86_INS_JRCXZ:
+	case X86_INS_JECXZ:
+	case X86_INS_JCXZ:
+		return "a jump there has no longer form";
+	default:
+		break;
+	}
+	/* endbr64 is where an indirect branch leads. */
+	if (insn->size == 4 && memcmp(insn->bytes, "\xf3\x0f\x1e\xfa", 4) == 0)
+		return "an indirect branch leads there";
+	if (prefix[0] == PREFIX_LOCK || prefix[1] == PREFIX_DS)
+		return "the kernel itself changes the prefix of an instruction there";
+	if ((is_call(insn) || is_jump(insn)) && !(has_distance(insn) && is_known_form(insn)))
+		return "an indirect jump or call is there";
+	return NULL;
+}
+
+const char *x86_64_find_movable(struct hv_span code, struct hv_gva at, size_t *ret_len,
+				unsigned *ret_nr)
+{
+	struct decoder d = {0};
+	size_t len = 0;
+	unsigned nr = 0;
+	const char *why = decoder_open(&d) ? NULL : "no disassembler";
+	bool ends = false;
+
+	while (!why && len < JMP_LEN) {
+		struct hv_span rest = {code.data + len, code.len_bytes - len};
+
+		if (ends)
+			why = "a call, jump or return is in the way of a jump of five bytes";
+		else if (!decode(&d, rest, at.v + len))
+			why = rest.len_bytes ? "an instruction there is not known"
+					     : "the function ends within five bytes";
+		else
+			why = why_not(d.insn);
+		if (why)
+			break;
+		ends = is_last_of_its_path(d.insn);
+		len += d.insn->size;
+		nr++;
+	}
+	decoder_close(&d);
+	if (!why && len > HV_DETOUR_INSN_MAX)
+		why = "the instructions there are too long";
+	if (!why) {
+		*ret_len = len;
+		*ret_nr = nr;
+	}
+	return why;
+}
+
+bool x86_64_leads_into(struct hv_span text, struct hv_gva start, struct hv_gva_range range)
+{
+	uint32_t first = (uint32_t)range.start.v, nr = (uint32_t)(range.end.v - range.start.v);
+	uint32_t end = (uint32_t)start.v + sizeof(uint32_t), distance;
+	bool found = false;
+
+	for (size_t off = 0; off + sizeof(distance) <= text.len_bytes; off++) {
+		memcpy(&distance, text.data + off, sizeof(distance));
+		found |= end + (uint32_t)off + distance - first < nr;
+	}
+	return found;
+}
+
+/* -- moving ------------------------------------------------------------------------------------ */
+
+struct moving {
+	struct hv_gva at; /* of the next byte */
+	uint8_t *code;
+	size_t len, max;
+	bool misfits;
+};
+
+static void put(struct moving *m, const void *bytes, size_t len)
+{
+	if (m->len + len > m->max) {
+		m->misfits = true;
+		return;
+	}
+	memcpy(m->code + m->len, bytes, len);
+	m->len += len;
+}
+
+static void put_s32(struct moving *m, uint64_t value)
+{
+	int32_t low = (int32_t)value;
+
+	m->misfits |= (uint64_t)(int64_t)low != value;
+	put(m, &low, sizeof(low));
+}
+
+/* The distance to TARGET, as the last four bytes of an instruction. */
+static void put_distance(struct moving *m, uint64_t target)
+{
+	put_s32(m, target - (m->at.v + m->len + sizeof(int32_t)));
+}
+
+static void move_distance(struct moving *m, const cs_insn *insn)
+{
+	uint64_t target = (uint64_t)insn->detail->x86.operands[0].imm;
+	uint8_t op = insn->bytes[0];
+
+	if (op == OP_CALL) { /* pushq $behind the original; jmp */
+		put(m, (const uint8_t[]){OP_PUSH}, 1);
+		put_s32(m, insn->address + insn->size);
+	}
+	if (is_branch(insn)) {
+		uint8_t second = op == OP_BRANCH ? insn->bytes[1] : op + BRANCH_TO_LONG;
+
+		put(m, (const uint8_t[]){OP_BRANCH, second}, 2);
+	} else {
+		put(m, (const uint8_t[]){OP_JMP}, 1);
+	}
+	put_distance(m, target);
+}
+
+/* The address of the operand that is relative, of the instruction that was decoded last. */
+static uint64_t operand_at(const cs_insn *insn)
+{
+	return insn->address + insn->size + (uint64_t)relative_operand(insn)->mem.disp;
+}
+
+/* The instruction with another displacement. Decoding it again proves that it was the right four
+ * bytes. */
+static void move_relative(struct moving *m, struct decoder *d)
+{
+	uint64_t target = operand_at(d->insn), at = m->at.v + m->len;
+	uint8_t off = d->insn->detail->x86.encoding.disp_offset;
+	uint64_t disp = target - (at + d->insn->size);
+	size_t len = d->insn->size;
+	unsigned id = d->insn->id;
+	int32_t low = (int32_t)disp;
+	uint8_t bytes[16];
+
+	m->misfits |= (uint64_t)(int64_t)low != disp || !off || off + sizeof(low) > len ||
+		      len > sizeof(bytes);
+	if (m->misfits)
+		return;
+	memcpy(bytes, d->insn->bytes, len);
+	memcpy(bytes + off, &low, sizeof(low));
+	m->misfits |= !decode(d, (struct hv_span){bytes, len}, at) || d->insn->id != id ||
+		      d->insn->size != len || !relative_operand(d->insn) ||
+		      operand_at(d->insn) != target;
+	put(m, bytes, len);
+}
+
+size_t x86_64_move(struct hv_span insns, struct hv_gva from, struct hv_gva at, uint8_t *ret,
+		   size_t max)
+{
+	struct moving m = {.at = at, .code = ret, .max = max};
+	struct decoder d = {0};
+
+	m.misfits = !decoder_open(&d);
+	for (size_t off = 0; !m.misfits && off < insns.len_bytes;) {
+		struct hv_span rest = {insns.data + off, insns.len_bytes - off};
+
+		if (!decode(&d, rest, from.v + off) || why_not(d.insn)) {
+			m.misfits = true;
+			break;
+		}
+		off += d.insn->size;
+		if (has_distance(d.insn))
+			move_distance(&m, d.insn);
+		else if (relative_operand(d.insn))
+			move_relative(&m, &d);
+		else
+			put(&m, d.insn->bytes, d.insn->size);
+	}
+	decoder_close(&d);
+	return m.misfits ? 0 : m.len;
+}

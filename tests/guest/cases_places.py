@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Probes inside functions, beside the guest's own kprobes."""
+
+import collections
+import re
+
+from cases_events import OPENS, OWN, events_of, read_ours
+from lib.suite import ONE_VCPU, case
+
+FUNCTIONS = ("vfs_open", "do_dentry_open", "vfs_read")
+LOOKED_AT = 160  # bytes of each
+APART = 26  # bytes, so that a kprobe of the guest's own at one place does not matter to the next
+REGISTERS = ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "flags")
+FETCHES = " ".join(f"{name}=%{name}" for name in REGISTERS)
+TRY = (
+    "for f in FUNCTIONS; do off=6; while [ $off -lt LOOKED_AT ]; do"
+    ' echo "$f $off $(ECHO p:try $f+$off 2>&1 >kprobe_events && echo defined)"; echo >kprobe_events; off=$((off + 1)); done; done'
+)
+NO_BOUNDARY = "multibyte"  # of what libc calls EILSEQ
+STATUS_FLAGS = 0x8C1  # those that code depends on: OF, SF, ZF, CF
+TEXT = re.compile(r"^p(\d+): \((\w+)\+0x([0-9a-f]+)(?:/0x[0-9a-f]+)?\)(.*)")
+
+
+def tried(text):
+    """Returns {(function, offset): what was said}, of lines that TRY prints."""
+    lines = (line.split(" ", 2) for line in text.splitlines() if line.count(" ") >= 2)
+    return {(name, int(off)): what for name, off, what in lines if off.isdigit()}
+
+
+def chosen(ours, own):
+    """Returns [(function, place, what follows the instructions that move)] of places that are far enough apart."""
+    found = []
+    for (name, off), what in ours.items():
+        last = found[-1] if found and found[-1][0] == name else (name, -APART, -APART)
+        follows = [at for at in range(off + 5, off + 16) if NO_BOUNDARY not in own.get((name, at), NO_BOUNDARY)]
+        if what == "defined" and off >= last[1] + APART and follows and own[name, follows[0]] == "defined":
+            found.append((name, off, follows[0]))
+    return found
+
+
+def recorded(text):
+    """Returns {number of a probe: [(pid, {register: value})]}."""
+    found = collections.defaultdict(list)
+    for _, (pid, _, _, what) in events_of(text):
+        match = TEXT.match(what)
+        if match:
+            values = {name: int(value, 16) for name, value in (arg.split("=") for arg in match[4].split())}
+            values["flags"] &= STATUS_FLAGS
+            found[int(match[1])].append((pid, values))
+    return found
+
+
+def together(ours, own):
+    """Returns the calls that both have recorded, of tasks with as many in the one as in the other: the guest's own probes
+    come later and end earlier."""
+    counts = collections.Counter(pid for pid, _ in ours), collections.Counter(pid for pid, _ in own)
+    pids = {pid for pid in counts[1] if counts[0][pid] == counts[1][pid]}
+    return list(zip((call for call in ours if call[0] in pids), (call for call in own if call[0] in pids)))
+
+
+def changed(calls):
+    """Returns the registers that ever differ, of the same calls at a place and behind its instructions."""
+    return {name for (_, mine), (_, theirs) in calls for name in mine if mine[name] != theirs[name]}
+
+
+@case(configs=ONE_VCPU)
+def probes_inside_functions(t):
+    """A place is an instruction's for hvtrace where it is for the guest's own kprobes. Those of hvtrace have all registers,
+    as the guest's own have them behind the instructions that were moved, which do what they did. The text is the kernel's. recover puts back what a killed session left."""
+    attempt = TRY.replace("FUNCTIONS", " ".join(FUNCTIONS)).replace("LOOKED_AT", str(LOOKED_AT))
+    # The host's shell has an echo that does not say why it fails.
+    with t.attach() as traced:
+        ours = tried(read_ours(t, attempt.replace("ECHO", "env echo")).decode())
+        own = tried(t.guest.run(f"cd {OWN}; {attempt.replace('ECHO', 'echo')}", timeout=600))
+        assert len(ours) == len(own) == len(FUNCTIONS) * (LOOKED_AT - 6), (len(ours), len(own))
+        for place, what in ours.items():
+            assert what != "defined" or own[place] == "defined", (place, own[place])
+            assert (NO_BOUNDARY in what) == (NO_BOUNDARY in own[place]), (place, what, own[place])
+        places = chosen(ours, own)
+        assert len(places) > 6, ours
+        for n, (name, off, _) in enumerate(places):
+            traced.echo("kprobe_events", f"p:p{n} {name}+{off} {FETCHES}", append=True)
+        lines = traced.text("kprobe_events").splitlines()
+        assert lines[0].startswith(f"p:kprobes/p0 {places[0][0]}+{places[0][1]} ax=%ax "), lines[0]
+        traced.echo("events/kprobes/enable", "1")
+        mine = "".join(f"echo 'p:p{n} {name}+{follows} {FETCHES}' >>kprobe_events; " for n, (name, _, follows) in enumerate(places))
+        text = t.guest.run(
+            f"cd {OWN}; echo 4000 >buffer_size_kb; {mine} echo 1 >events/kprobes/enable; echo >trace; {OPENS};"
+            " echo 0 >events/kprobes/enable; cat trace; echo >kprobe_events; echo 1 >buffer_size_kb",
+            timeout=300,
+        )
+        traced.echo("events/kprobes/enable", "0")
+        behind, at = recorded(text), recorded(traced.text("trace", timeout=300))
+        same, most = 0, 0
+        for n in range(len(places)):
+            calls = together(at[n], behind[n])
+            assert {pid for pid, _ in behind[n]} <= {pid for pid, _ in at[n]}, (places[n], behind[n][:1])
+            assert [mine[0] for mine, _ in calls] == [theirs[0] for _, theirs in calls], places[n]
+            if calls:
+                differ = changed(calls)
+                t.note(f"{places[n][0]}+{places[n][1]}: {len(calls)} calls, {','.join(sorted(differ))}")
+                same += len(differ) <= 4
+                most += 1
+        assert most > 3 and same > most / 2, (same, most, len(behind), len(at))
+        hits = {line.split()[0]: int(line.split()[1]) for line in traced.text("kprobe_profile").splitlines()}
+        assert all(hits[f"p{n}"] == len(at[n]) for n in range(len(places))), hits
+        traced.echo("kprobe_events", "")
+        traced.echo("kprobe_events", f"p {places[0][0]}+{places[0][1]} word=+0(%sp):symbol old=+0(%r10):x8 c=$comm")
+        made = f"p_{places[0][0]}_{places[0][1]}"
+        assert traced.text("kprobe_events").startswith(f"p:kprobes/{made} "), traced.text("kprobe_events")
+        traced.echo("events/kprobes/enable", "1")
+        t.guest.run(OPENS)
+        traced.echo("events/kprobes/enable", "0")
+        assert re.search(rf' {made}: \({places[0][0]}\+{places[0][1]:#x}/0x[0-9a-f]+\) word=.* c="ls"', traced.text("trace"))
+        traced.echo("events/kprobes/enable", "1")
+        t.note(f"{len(places)} places, {sum(what == 'defined' for what in ours.values())} possible of {sum(what == 'defined' for what in own.values())}")
+    traced = t.attach().__enter__()
+    for n, (name, off, _) in enumerate(places):
+        traced.echo("kprobe_events", f"p:p{n} {name}+{off} ax=%ax", append=True)
+    traced.echo("events/kprobes/enable", "1")
+    traced.kill()
+    t.guest.run(OPENS)  # by the detours
+    said = t.recover()
+    assert f"{len(places)} instructions that led to detours restored" in said, said
