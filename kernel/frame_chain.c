@@ -72,13 +72,16 @@ enum hv_sleeper hv_frame_chain_look(const struct hv_kernel *k, const struct hv_s
 		return HV_SLEEPER_ELSEWHERE;
 	for (unsigned i = 0; i < FRAMES_MAX && fp != c.last; i++) {
 		enum hv_sleeper found = HV_SLEEPER_ELSEWHERE;
+		struct hv_gva caller;
 		uint64_t next, to;
 
 		if (fp % WORD || !word_at(&c, fp - 2 * WORD, &next) || !word_at(&c, fp - WORD, &to))
 			return HV_SLEEPER_UNKNOWN;
-		if (hv_gva_in(hv_gva(to), wanted->range))
+		caller = hv_gva(to);
+		if (hv_gva_in(caller, wanted->range) &&
+		    hv_sleeper_is_call(wanted, hv_gva(fp - WORD), &caller))
 			return HV_SLEEPER_INSIDE;
-		if (hv_gva_in(hv_gva(to), c.exceptions))
+		if (hv_gva_in(caller, c.exceptions))
 			found = look_at_exception(&c, wanted, fp, &next);
 		if (found != HV_SLEEPER_ELSEWHERE)
 			return found;

@@ -34,3 +34,25 @@ struct hv_err *hv_irq_stacks_read(const struct hv_kernel_core *core, unsigned cp
 	*ret_nr = nr;
 	return err;
 }
+
+/* The stubs tell a stack by the block of its size that it fills. Where the kernel does not map its
+ * stacks (VMAP_STACK), those of interrupts are arrays without that alignment. */
+struct hv_err *hv_irq_stacks_find(const struct hv_kernel_core *core, uint64_t irq_stack_bytes,
+				  uint64_t *ret)
+{
+	struct hv_gva pointer, at;
+	uint64_t start = 0;
+	struct hv_err *err = hv_core_need(core, "irq_stack_ptr", &pointer);
+
+	*ret = 0;
+	if (!err)
+		err = hv_core_percpu(core, pointer.v, 0, &at);
+	if (!err)
+		err = hv_read_u64(&core->as, at, &start);
+	if (!err)
+		*ret = pointer.v;
+	if (!err &&
+	    (!irq_stack_bytes || start % irq_stack_bytes || hv_core_symbol(core, "irq_stack", &at)))
+		err = hv_err_new(EOPNOTSUPP, "stacks of interrupts are not aligned to their size");
+	return err;
+}

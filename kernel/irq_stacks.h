@@ -10,3 +10,7 @@
 struct hv_err *hv_irq_stacks_read(const struct hv_kernel_core *core, unsigned cpu,
 				  uint64_t irq_stack_bytes, struct hv_cpu_stack *ret,
 				  size_t *ret_nr) hv_must_use;
+
+/* As find_irq_stack of struct hv_kernel_arch. */
+struct hv_err *hv_irq_stacks_find(const struct hv_kernel_core *core, uint64_t irq_stack_bytes,
+				  uint64_t *ret) hv_must_use;

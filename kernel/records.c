@@ -22,7 +22,11 @@ struct reading {
 	bool *seen;		      /* likewise: a vCPU's frames lead through its stack */
 	struct hv_frame_records *ret; /* borrowed */
 	uint32_t fp_off;
-	bool switching; /* a vCPU is on the stack of a task that is not current */
+	/* How far below the frame pointer its record is. If not 0, exceptions make no records: */
+	uint64_t below;
+	struct hv_gva_range exceptions; /* their code */
+	uint32_t regs_fp_off;		/* in the registers of what they interrupted */
+	bool switching;			/* a vCPU is on the stack of a task that is not current */
 };
 
 static void reading_deinit(struct reading *r)
@@ -56,20 +60,26 @@ static size_t find_task(const struct reading *r, uint64_t address)
 	return NO_TASK;
 }
 
-/* Reads the record at FP of STACK. False: there is none, or it is the last one. */
+/* Reads the record of the frame pointer FP in STACK. False: there is none, or it is the last one.
+ * The caller of what an exception has called is what it interrupted, whose registers are at FP. */
 static bool read_record(const struct reading *r, struct hv_gva_range stack, uint64_t fp,
 			struct hv_frame_record *ret)
 {
-	uint64_t words[2];
+	const struct hv_address_space *as = &r->k->core.as;
+	uint64_t words[2], at = fp - r->below;
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	if (fp % 8 || fp < stack.start.v || fp > stack.end.v - sizeof(words))
+	if (fp % 8 || at < stack.start.v || at > stack.end.v - sizeof(words))
 		return false;
-	err = hv_read(&r->k->core.as, hv_gva(fp), words, sizeof(words));
+	err = hv_read(as, hv_gva(at), words, sizeof(words));
 	if (err || (!words[0] && !words[1]))
 		return false;
+	if (r->below && hv_gva_in(hv_gva(words[1]), r->exceptions))
+		err = hv_read_u64(as, hv_gva(fp + r->regs_fp_off), &words[0]);
+	if (err)
+		return false;
 	*ret = (struct hv_frame_record){
-		.at = {fp + 8}, .next = words[0], .word = words[1], .stack = stack};
+		.at = {at + 8}, .next = words[0], .word = words[1], .stack = stack};
 	return true;
 }
 
@@ -81,8 +91,8 @@ static void follow(struct reading *r, struct hv_gva_range stack, uint64_t fp, si
 
 	for (unsigned i = 0; i < FRAMES_MAX; i++) {
 		/* From a stack of a CPU they lead to the stack of the task that was interrupted. */
-		if (task == NO_TASK && !hv_gva_in(hv_gva(fp), stack)) {
-			task = find_task(r, fp);
+		if (task == NO_TASK && !hv_gva_in(hv_gva(fp - r->below), stack)) {
+			task = find_task(r, fp - r->below);
 			if (task == NO_TASK)
 				break;
 			stack = r->tasks.list[task].stack;
@@ -183,13 +193,32 @@ static int by_address(const void *a, const void *b)
 	return x->at.v < y->at.v ? -1 : x->at.v > y->at.v;
 }
 
+/* Finds how this kernel keeps its records. */
+static struct hv_err *find_form(struct reading *r)
+{
+	const struct hv_kernel_arch *arch = hv_kernel_arch_of(&r->k->core);
+	const struct hv_btf *btf = r->k->core.btf;
+	bool has_chain = arch->frame_chain.saved_fp;
+	const struct hv_field fields[] = {
+		{has_chain ? arch->frame_chain.saved_fp : arch->saved_fp, 8, &r->fp_off}};
+	struct hv_err *err = hv_fields_find(&r->k->core, "task_struct", fields, 1);
+
+	if (err || !has_chain)
+		return err;
+	r->below = 16;
+	if (!hv_kernel_symbol(r->k, arch->hides_return[0], &r->exceptions.start) ||
+	    !hv_kernel_symbol(r->k, arch->hides_return[1], &r->exceptions.end) ||
+	    !hv_btf_member(btf, "pt_regs", arch->frame_chain.regs_fp, &r->regs_fp_off, NULL))
+		return hv_err_new(ENOENT,
+				  "the registers of what exceptions interrupt are not known");
+	return NULL;
+}
+
 struct hv_err *hv_records_read(struct hv_kernel *k, const struct hv_vcpu_regs *regs,
 			       unsigned nr_vcpus, struct hv_frame_records *ret)
 {
 	hv_cleanup(reading_deinit) struct reading r = {.k = k, .ret = ret};
-	const char *saved_fp = hv_kernel_arch_of(&k->core)->saved_fp;
-	const struct hv_field fields[] = {{saved_fp, 8, &r.fp_off}};
-	struct hv_err *err = hv_fields_find(&k->core, "task_struct", fields, 1);
+	struct hv_err *err = find_form(&r);
 
 	if (!err)
 		err = hv_tasks_read(k, &r.tasks);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Frame records of the kernel's stacks, on an architecture where all functions keep them (saved_fp
- * of struct hv_kernel_arch): what the kernel returns to, and where that is. The guest is hostile:
- * walks are bounded, and stay in stacks that are known. Leaves to others: words that are in no
- * record (hv_stacks_scan), signatures (signing.h). */
+ * or frame_chain of struct hv_kernel_arch): what the kernel returns to, and where that is. The
+ * guest is hostile: walks are bounded, and stay in stacks that are known. Leaves to others: words
+ * that are in no record (hv_stacks_scan), signatures (signing.h). */
 #pragma once
 
 #include "kernel/kernel.h"

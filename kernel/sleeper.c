@@ -97,14 +97,6 @@ static bool find_last_record(const struct hv_kernel *k, const struct hv_task *ta
 	return true;
 }
 
-/* Whether the return address at AT, which is in the range, is a call of that code, and not only in
- * the place of another one, which *RET becomes. */
-static bool is_call_inside(const struct hv_scan_for *wanted, struct hv_gva at, struct hv_gva *ret)
-{
-	return hv_gva_in(*ret, wanted->calling) || !wanted->find_caller ||
-	       !wanted->find_caller(wanted->ctx, at, ret) || hv_gva_in(*ret, wanted->range);
-}
-
 /* Where an exception has put what it interrupted, from its frame record: in its struct pt_regs. */
 struct exception {
 	bool is_known;
@@ -157,7 +149,7 @@ static enum hv_sleeper follow_records(const struct hv_kernel *k, const struct hv
 		if (!next && !word)
 			return fp == last ? HV_SLEEPER_ELSEWHERE : HV_SLEEPER_UNKNOWN;
 		to = hv_gva(arch->strip_signature ? arch->strip_signature(word) : word);
-		if (hv_gva_in(to, wanted->range) && is_call_inside(wanted, hv_gva(fp + 8), &to))
+		if (hv_gva_in(to, wanted->range) && hv_sleeper_is_call(wanted, hv_gva(fp + 8), &to))
 			return HV_SLEEPER_INSIDE;
 		if (returns_inside(k, wanted, w, &e, fp, word))
 			return HV_SLEEPER_INSIDE;

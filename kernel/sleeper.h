@@ -15,6 +15,15 @@ enum hv_sleeper {
 	HV_SLEEPER_UNKNOWN,   /* its frames cannot be followed to the end */
 };
 
+/* Whether the return address *RET, at AT, which is in WANTED's range, is a call of that code, and
+ * not only in the place of another one, which *RET becomes. */
+static inline bool hv_sleeper_is_call(const struct hv_scan_for *wanted, struct hv_gva at,
+				      struct hv_gva *ret)
+{
+	return hv_gva_in(*ret, wanted->calling) || !wanted->find_caller ||
+	       !wanted->find_caller(wanted->ctx, at, ret) || hv_gva_in(*ret, wanted->range);
+}
+
 /* Whether frames can be followed in this kernel. ORC NULL: it has no such tables. */
 bool hv_sleeper_can_look(const struct hv_kernel *k, const struct hv_orc *orc);
 

@@ -10,6 +10,10 @@ _Static_assert(hv_stubs_off == 0, "offsets are from the first byte");
 _Static_assert(sizeof(stub_code) + PAGE_BYTES <= HV_STUBS_LEN_MAX,
 	       "what the region has room for, wherever in a page the function stub must begin");
 
+#define CALL_LEN_BYTES 12
+_Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES == hv_stub_calls_end_off - hv_stub_calls_off,
+	       "entries are equally long");
+
 /* The image is in the last 2 GiB of the addresses, wherever in them it was moved to
  * (arch/riscv/include/asm/pgtable.h: KERNEL_LINK_ADDR). Modules are below it. The last page has
  * error pointers only. */
@@ -62,6 +66,11 @@ const struct hv_arch hv_arch_riscv64 = {
 			.alternatives = stub_alternatives,
 			.nr_alternatives = HV_ARRAY_LEN(stub_alternatives),
 			.function_off = hv_stub_function_off,
+			.graph_off = hv_stub_graph_off,
+			.profile_off = hv_stub_profile_off,
+			.calls_off = hv_stub_calls_off,
+			.call_len_bytes = CALL_LEN_BYTES,
+			.handler_off = hv_graph_handler_off,
 		},
 	.argument_registers = {"a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7"},
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The code that the guest runs, for riscv64: the stub of the function tracer. docs/stubs.md says how
- * the files are written and how they become code.
+/* The code that the guest runs, for riscv64, and the stub of the function tracer. docs/stubs.md says
+ * how the files are written and how they become code.
  *
  * A site is the pair `auipc t0, HIGH; jalr t0, LOW(t0)` at a function's entry.
  *
@@ -11,7 +11,10 @@
  *
  * t1 to t6 are free, as in the kernel's ftrace_caller (arch/riscv/kernel/mcount-dyn.S): a0 to a7
  * have the function's arguments, gp may have the shadow call stack, tp has the current task. The
- * stub calls nothing, takes no lock, has no loop and needs no stack.
+ * stub of the function tracer calls nothing, takes no lock, has no loop and needs no stack.
+ *
+ * The other files: graph.S records a call, graph_handler.S its return. profile.S counts calls and
+ * their time. calls.S has the entries of graph and profile.
  */
 	.option	norvc
 #include "arch/riscv64/stub_macros.inc"
@@ -25,8 +28,7 @@ hv_stubs:
 	.balign	64
 	.globl	hv_stub_function
 hv_stub_function:
-9:	auipc	t1, %pcrel_hi(hole_control + HV_CONTROL_MODE)
-	lw	t1, %pcrel_lo(9b)(t1)
+	load_control lw, t1, HV_CONTROL_MODE
 	bnez	t1, .Lfunction_checks
 .Lfunction_checked:
 	load_vcpu t1, t2
@@ -46,5 +48,11 @@ hv_stub_function:
 .Lfunction_other_task:
 	write_task_record
 	j	.Lfunction_same_task
+
+#include "arch/riscv64/return_stacks.inc"
+#include "arch/riscv64/graph.S"
+#include "arch/riscv64/graph_handler.S"
+#include "arch/riscv64/calls.S"
+#include "arch/riscv64/profile.S"
 
 	.section .note.GNU-stack, "", @progbits

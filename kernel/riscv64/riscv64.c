@@ -14,15 +14,15 @@ static struct hv_err *find_percpu(const struct hv_kernel_core *core, struct hv_p
 
 static struct hv_err *find_irq_stack(const struct hv_kernel_core *core, uint64_t *ret)
 {
-	(void)core;
-	(void)ret;
-	return hv_err_new(EOPNOTSUPP, "stacks of interrupts cannot be recognised on riscv64 yet");
+	return hv_irq_stacks_find(core, hv_layout_stack_bytes(core), ret);
 }
 
+/* Exceptions are on the stack that they interrupt, but for one: the kernel does not go on after a
+ * full stack. */
 static struct hv_err *check_exception_stacks(const struct hv_kernel_core *core)
 {
 	(void)core;
-	return hv_err_new(EOPNOTSUPP, "stacks of exceptions cannot be recognised on riscv64 yet");
+	return NULL;
 }
 
 /* arch/riscv/kernel/irq.c, traps.c. All stacks but that for full ones have THREAD_SIZE. */
@@ -67,6 +67,7 @@ const struct hv_kernel_arch hv_kernel_arch_riscv64 = {
 	.saved_sp = "thread.sp",
 	.frame_chain = {"thread.s", "s0", {"epc", "ra", "t0"}},
 	.waits = 0x10500073, /* wfi */
+	.shadow_stack = "thread_info.scs_base",
 	/* arch/riscv/kernel/entry.S */
 	.hides_return = {"handle_exception", "ret_from_exception_end"},
 	.links_by_register = true, /* call_on_irq_stack() there */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""riscv64 guests on the machine virt, under TCG: what check finds, the function tracer, and what is refused by name."""
+"""riscv64 guests on the machine virt, under TCG: what check finds, the function tracer, function_graph, the profile, and
+what is refused by name."""
 
 import contextlib
 import hashlib
@@ -10,7 +11,7 @@ import struct
 import subprocess
 
 import cases_arm64
-from lib import ftrace
+from lib import ftrace, graph
 from lib.domain import RISCV64_EMULATOR, Config
 from lib.suite import Skip, Test, bad_dmesg, case
 
@@ -143,7 +144,7 @@ def riscv64_agrees_with_own_ftrace(t):
         before = places.snapshot()
         with test.attach() as traced:
             assert traced.cat("available_filter_functions") == functions, "available_filter_functions differ"
-            assert traced.text("available_tracers").split() == ["function", "nop"]
+            assert traced.text("available_tracers").split() == ["function_graph", "function", "nop"]
             ours, our_pid = ftrace.hvtrace_trace(traced, guest, ("syscalls", ROUNDS), FILTERS)
             refused_by_name(t, guest)
         changed = compare(before, places.snapshot())
@@ -160,7 +161,6 @@ def riscv64_agrees_with_own_ftrace(t):
 
 def refused_by_name(t, guest):
     """What has no stub yet is refused, or is no file."""
-    t.hv.fails("echo", guest.name, "current_tracer", "function_graph", says=["function_graph"])
     t.hv.fails("echo", guest.name, "current_tracer", "irqsoff", says=["irqsoff: not in this kernel"])
     t.hv.fails("echo", guest.name, "set_ftrace_filter", "vfs_read:traceoff", says=["riscv64 guests"])
     t.hv.fails("echo", guest.name, "options/func_stack_trace", "1", says=["func_stack_trace"])
@@ -217,3 +217,47 @@ def riscv64_beside_own_ftrace(t):
         said = t.hv.end("detach", guest.name, test.disturb, test.refusals)
         assert "none of ours left" in said, said
         assert before > 0 and own_calls() == before, before
+
+
+@case(configs=None)
+def riscv64_graph_agrees_with_own(t):
+    """The same workload, a few globs: the same trees of calls in the same order. Then a profile counts as many calls."""
+    with a_guest(t, ONE_VCPU) as test:
+        own, _ = cases_arm64.own_trees(test, FILTERS)
+        with test.attach() as traced:
+            ours, _ = cases_arm64.our_trees(test, traced, FILTERS)
+            traced.echo("set_ftrace_filter", FIRST)
+            traced.echo("function_profile_enabled", "1")
+            ftrace.go(test.guest, ftrace.start_workload(test.guest, "syscalls", ROUNDS))
+            traced.echo("function_profile_enabled", "0")
+            counted = re.findall(rf"^ +{FIRST} +(\d+) ", traced.text("trace_stat/function0"), re.M)
+            assert counted and int(counted[0]) >= ROUNDS, traced.text("trace_stat/function0")
+        one, other = graph.rounds(own, FIRST), graph.rounds(ours, FIRST)
+        nr = sum(1 for _ in graph.walk(one))
+        differ = graph.difference(one, other)
+        assert nr > 10 * ROUNDS and not differ, f"{nr} calls; (own, hvtrace): {differ}"
+        t.note(f"{nr} calls agree; {FIRST} counted {counted[0]} times")
+
+
+@case(configs=None)
+def riscv64_graph_ends_with_sleepers(t):
+    """All functions. Tasks that sleep in traced functions have their return addresses back after detach, and after
+    kill -9 and recover; they go on. The text is as before."""
+    with a_guest(t, RISCV64) as test:
+        guest = test.guest
+        places = Places(t, guest)
+        before = places.snapshot()
+        for verb in ("detach", "recover"):
+            sleepers = cases_arm64.Sleepers(guest)
+            sleepers.start("before")
+            t.hv("attach", guest.name)
+            t.hv("echo", guest.name, "current_tracer", "function_graph")
+            sleepers.start("inside")
+            if verb == "recover":
+                t.hv.kill_session(guest.name)
+            said = t.hv.end(verb, guest.name, test.disturb, test.refusals)
+            assert "return addresses on the kernel's stacks put back" in said, f"{verb} said: {said}"
+            assert "none of ours left" in said, said
+            sleepers.wake()
+            compare(before, places.snapshot())
+            t.note(f"{verb}: {said.splitlines()[1]}")

@@ -10,9 +10,11 @@
 #include "arch/riscv64/riscv64.h"
 #include "ringbuf/ring.h"
 
+#define BLOCK_LEN   (RISCV64_WORLD_LEN + RISCV64_WORLD_NR_KSTACKS * RISCV64_WORLD_STACK_BYTES)
 #define STEPS_MAX   10000
 #define PAGE_LEN    0x1000
 #define X_RA	    1
+#define X_SP	    2
 #define X_TP	    4
 #define SSTATUS_SIE 2
 #define FIRST_TIME  1000
@@ -29,8 +31,12 @@ _Static_assert(RISCV64_WORLD_LEN >=
 				       (sizeof(struct hv_state) +
 					RISCV64_WORLD_NR_SLOTS * sizeof(struct hv_record)),
 	       "rings");
-_Static_assert(RISCV64_WORLD_TASKS_OFF + sizeof(struct riscv64_tasks) <= RISCV64_WORLD_STATES_OFF,
+_Static_assert(RISCV64_WORLD_TASKS_OFF + sizeof(struct riscv64_tasks) <= RISCV64_WORLD_STACKS_OFF,
 	       "tasks");
+_Static_assert(RISCV64_WORLD_STACKS_OFF + RISCV64_WORLD_NR_STACKS * sizeof(struct hv_stack) <=
+		       RISCV64_WORLD_COUNTS_OFF,
+	       "return stacks");
+_Static_assert((RISCV64_WORLD_GVA + RISCV64_WORLD_LEN) % RISCV64_WORLD_STACK_BYTES == 0, "stacks");
 
 static const struct riscv64_task cat = {
 	.flags = 0x18008,
@@ -119,7 +125,7 @@ struct riscv64_world *riscv64_world_new(void)
 
 	assert(w && err == UC_ERR_OK);
 	w->cpu = cpu;
-	w->host = aligned_alloc(PAGE_LEN, RISCV64_WORLD_LEN);
+	w->host = aligned_alloc(PAGE_LEN, BLOCK_LEN);
 	assert(w->host);
 	err = uc_mem_map_ptr(cpu, RISCV64_WORLD_GVA, RISCV64_WORLD_VCPUS_OFF,
 			     UC_PROT_READ | UC_PROT_EXEC, w->host);
@@ -129,8 +135,8 @@ struct riscv64_world *riscv64_world_new(void)
 			     w->host + RISCV64_WORLD_VCPUS_OFF);
 	assert(err == UC_ERR_OK);
 	err = uc_mem_map_ptr(cpu, riscv64_world_gva(RISCV64_WORLD_TASKS_OFF),
-			     RISCV64_WORLD_LEN - RISCV64_WORLD_TASKS_OFF,
-			     UC_PROT_READ | UC_PROT_WRITE, w->host + RISCV64_WORLD_TASKS_OFF);
+			     BLOCK_LEN - RISCV64_WORLD_TASKS_OFF, UC_PROT_READ | UC_PROT_WRITE,
+			     w->host + RISCV64_WORLD_TASKS_OFF);
 	assert(err == UC_ERR_OK);
 	err = uc_hook_add(cpu, &hook, UC_HOOK_CODE, (void *)count, w, 1, 0);
 	assert(err == UC_ERR_OK);
@@ -172,6 +178,12 @@ static struct hv_stub_values values_of_world(void)
 			[HV_HOLE_task_lazy] = offsetof(struct riscv64_task, lazy_count),
 			[HV_HOLE_task_lazy_flags] = offsetof(struct riscv64_task, flags),
 			[HV_HOLE_lazy_mask] = 0x10000,
+			[HV_HOLE_task_stack] = offsetof(struct riscv64_task, stack),
+			[HV_HOLE_params] = riscv64_world_gva(RISCV64_WORLD_PARAMS_OFF),
+			[HV_HOLE_stacks] = riscv64_world_gva(RISCV64_WORLD_STACKS_OFF),
+			[HV_HOLE_stack_mask] = -(uint64_t)RISCV64_WORLD_STACK_BYTES,
+			[HV_HOLE_home_shift] = 32 - RISCV64_WORLD_HOMES_SHIFT,
+			[HV_HOLE_count_shift] = 32 - RISCV64_WORLD_COUNTS_SHIFT,
 			[HV_HOLE_control] = riscv64_world_gva(RISCV64_WORLD_CONTROL_OFF),
 			[HV_HOLE_vcpus] = riscv64_world_gva(RISCV64_WORLD_VCPUS_OFF),
 			[HV_HOLE_pids] = riscv64_world_gva(RISCV64_WORLD_PIDS_OFF),
@@ -182,11 +194,19 @@ static struct hv_stub_values values_of_world(void)
 		}};
 }
 
-static void make_function(const struct riscv64_world *w, uint64_t off)
+static size_t stub_off(const struct riscv64_case *c)
+{
+	const struct hv_stub_image *stubs = &hv_arch_riscv64.stubs;
+
+	if (c->trace == HV_TRACE_NOTHING && !c->profiled && c->role == HV_ROLE_NONE)
+		return stubs->function_off;
+	return hv_call_off(stubs, c->role, c->trace, c->profiled);
+}
+
+static void make_function(const struct riscv64_world *w, uint64_t off, uint64_t to)
 {
 	static const uint32_t insns[] = {0x00058513, 0x00008067}; /* mv a0, a1; ret */
-	struct hv_gva stub = {
-		riscv64_world_gva(RISCV64_WORLD_CODE_OFF + hv_arch_riscv64.stubs.function_off)};
+	struct hv_gva stub = {riscv64_world_gva(RISCV64_WORLD_CODE_OFF + to)};
 	bool reaches =
 		hv_arch_riscv64.encode_call(hv_gva(riscv64_world_gva(off)), stub, w->host + off);
 
@@ -203,7 +223,11 @@ static void make_states(const struct riscv64_world *w)
 		table[cpu] = riscv64_world_gva(riscv64_world_state_off(cpu));
 		*riscv64_world_state(w, cpu) =
 			(struct hv_state){.head = hv_ring_head_at(0, RISCV64_WORLD_NR_SLOTS)};
+		riscv64_world_state(w, cpu)->counts_gva = riscv64_world_gva(
+			(uint64_t)((uint8_t *)riscv64_world_counts(w, cpu) - w->host));
 	}
+	for (unsigned i = 0; i < RISCV64_WORLD_NR_STACKS; i++)
+		riscv64_world_stack(w, i)->depth = HV_STACK_DEPTH_0;
 	riscv64_world_state(w, 0)->last_pid = cat.pid;
 }
 
@@ -225,29 +249,72 @@ static void link_stubs(const struct riscv64_world *w)
 void riscv64_world_set_up(struct riscv64_world *w, const struct riscv64_case *c)
 {
 	struct riscv64_tasks *tasks = riscv64_world_tasks(w);
+	struct hv_params *params = riscv64_world_params(w);
+	struct riscv64_case other = *c;
 
-	memset(w->host, 0, RISCV64_WORLD_LEN);
+	memset(w->host, 0, BLOCK_LEN);
 	w->values = values_of_world();
 	w->time = FIRST_TIME;
-	make_function(w, RISCV64_WORLD_TRACED_OFF);
-	make_function(w, RISCV64_WORLD_TRACED_OTHER_OFF);
+	make_function(w, RISCV64_WORLD_TRACED_OFF, stub_off(c));
+	/* No interrupt is in the middle of the scheduler. */
+	other.role = HV_ROLE_NONE;
+	make_function(w, RISCV64_WORLD_TRACED_OTHER_OFF, stub_off(&other));
 	tasks->cat = cat;
 	tasks->dd = dd;
+	tasks->cat.stack = riscv64_world_stack_end(0) - RISCV64_WORLD_STACK_BYTES;
+	tasks->dd.stack = riscv64_world_stack_end(1) - RISCV64_WORLD_STACK_BYTES;
 	make_states(w);
 	riscv64_world_set_current(w, &tasks->cat);
 	riscv64_world_set_irqs(w, RISCV64_IRQS_OFF);
+	*params = (struct hv_params){.graph_flags = HV_GRAPH_RETURNS, .max_depth = UINT32_MAX};
 	c->prepare(w);
+	riscv64_world_control(w)->graph_mode = !hv_graph_is_plain(params);
+	params->profile_mode = hv_profile_is_plain(params) ? HV_PROFILE_PLAIN : 0;
 	link_stubs(w);
 	uc_ctl_remove_cache(w->cpu, RISCV64_WORLD_GVA, riscv64_world_gva(RISCV64_WORLD_VCPUS_OFF));
 }
 
-void riscv64_world_enter(struct riscv64_world *w, uint64_t function_off, uint64_t caller_off)
+uint64_t riscv64_world_key(unsigned nr)
+{
+	return riscv64_world_stack_end(nr) - RISCV64_WORLD_STACK_BYTES;
+}
+
+struct hv_stack *riscv64_world_home(const struct riscv64_world *w, unsigned nr)
+{
+	return riscv64_world_stack(w,
+				   hv_stack_home(riscv64_world_key(nr), RISCV64_WORLD_HOMES_SHIFT));
+}
+
+struct hv_stack *riscv64_world_open(const struct riscv64_world *w, unsigned nr, unsigned nr_frames)
+{
+	struct hv_stack *stack = riscv64_world_home(w, nr);
+
+	stack->word = riscv64_world_key(nr) | nr_frames * sizeof(struct hv_frame);
+	for (unsigned i = 0; i < nr_frames; i++)
+		stack->frames[i].slot_gva = riscv64_world_stack_end(nr) - 16 * i;
+	return stack;
+}
+
+void riscv64_world_make_tail_call(const struct riscv64_world *w)
+{
+	uint64_t at = RISCV64_WORLD_TRACED_OFF + RISCV64_SITE_LEN + INSN_LEN;
+	bool reaches = riscv64_encode_jump_site(
+		hv_gva(riscv64_world_gva(at)),
+		hv_gva(riscv64_world_gva(RISCV64_WORLD_TRACED_OTHER_OFF)), INSN_LEN, w->host + at);
+
+	assert(reaches);
+	(void)reaches;
+}
+
+void riscv64_world_enter(struct riscv64_world *w, uint64_t function_off, uint64_t caller_off,
+			 uint64_t sp)
 {
 	struct riscv64_regs regs = {.pc = riscv64_world_gva(function_off)};
 
 	for (unsigned i = 1; i < HV_ARRAY_LEN(regs.x); i++)
 		regs.x[i] = UINT64_C(0x1111111111111111) * (i % 13) + i;
 	regs.x[X_RA] = riscv64_world_gva(caller_off);
+	regs.x[X_SP] = sp;
 	get(w, UC_RISCV_REG_X0 + X_TP, &regs.x[X_TP]);
 	riscv64_world_set(w, &regs);
 }

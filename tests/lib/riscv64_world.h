@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The world of riscv64's function stub: all memory that it touches, in one block, and an emulated
- * CPU (libunicorn) that can stop at any instruction. Works on every host. The cases are every path
- * through the stub. arm64 has tests/lib/arm64_world.h. Leaves to others: running a case, the
+/* The world of a riscv64 stub: all memory that it touches, in one block, and an emulated CPU
+ * (libunicorn) that can stop at any instruction. Works on every host. The cases are every path
+ * through the stubs. arm64 has tests/lib/arm64_world.h. Leaves to others: running a case, the
  * results. */
 #pragma once
 
@@ -24,15 +24,27 @@
 #define RISCV64_WORLD_PIDS_OFF	  0xa000
 #define RISCV64_WORLD_CONTROL_OFF 0xb000
 #define RISCV64_WORLD_TASKS_OFF	  0xc000
-#define RISCV64_WORLD_STATES_OFF  0x10000
-#define RISCV64_WORLD_LEN	  0x14000
+#define RISCV64_WORLD_STACKS_OFF  0x10000 /* return stacks */
+#define RISCV64_WORLD_COUNTS_OFF  0x1a000 /* of a profile */
+#define RISCV64_WORLD_STATES_OFF  0x1b000
+#define RISCV64_WORLD_LEN	  0x20000
 
-/* Functions of the text. Each is a site, then `mv a0, a1; ret`. */
+#define RISCV64_WORLD_NR_STACKS	   7
+#define RISCV64_WORLD_HOMES_SHIFT  2 /* log2 of the first places, HV_STACK_PROBES - 1 less */
+#define RISCV64_WORLD_NR_COUNTS	   39
+#define RISCV64_WORLD_COUNTS_SHIFT 3 /* likewise, HV_COUNT_PROBES - 1 less */
+
+/* Functions of the text. Each is a site, then `mv a0, a1; ret`. The first places of their counts
+ * are such that the second one does not look at the last place of the first. */
 #define RISCV64_WORLD_TRACED_OFF       (RISCV64_WORLD_TEXT_OFF + 0x00)
-#define RISCV64_WORLD_TRACED_OTHER_OFF (RISCV64_WORLD_TEXT_OFF + 0x40)
+#define RISCV64_WORLD_TRACED_OTHER_OFF (RISCV64_WORLD_TEXT_OFF + 0x20)
 /* Where the functions return to. Nothing is executed there. */
 #define RISCV64_WORLD_CALLER_OFF       (RISCV64_WORLD_TEXT_OFF + 0x80)
 #define RISCV64_WORLD_CALLER_OTHER_OFF (RISCV64_WORLD_TEXT_OFF + 0x84)
+
+/* Kernel stacks are blocks of this length. They are in memory of their own, behind the block. */
+#define RISCV64_WORLD_STACK_BYTES 0x4000
+#define RISCV64_WORLD_NR_KSTACKS  3 /* of cat, of dd, of interrupts */
 
 /* The emulated CPU has no page tables, so the block is not in the upper half of the addresses. What
  * lui makes is the same there. */
@@ -51,6 +63,7 @@ struct riscv64_task {
 	uint16_t migration_disabled;
 	uint8_t more_unused[0x1000];
 	char comm[16] __attribute__((aligned(8)));
+	uint64_t stack;
 };
 
 struct riscv64_tasks {
@@ -65,7 +78,7 @@ struct riscv64_regs {
 };
 
 struct riscv64_world {
-	uint8_t *host; /* the block, owned */
+	uint8_t *host; /* the block and the stacks, owned */
 	void *cpu;     /* uc_engine, owned */
 	/* Counted while the CPU executes: */
 	uint64_t until;	      /* the address where it stops */
@@ -82,15 +95,33 @@ struct riscv64_case {
 	unsigned nr_task_records; /* that one call writes */
 	unsigned nr_function_records;
 	void (*prepare)(struct riscv64_world *w);
+	/* The entry that the sites call (hv_call_off): */
+	enum hv_call_role role;
+	enum hv_call_trace
+		trace; /* HV_TRACE_NOTHING and not profiled: that of the function tracer */
+	bool profiled;
+	/* A graph's: */
+	unsigned nr_entries;
+	unsigned nr_exits;
+	unsigned nr_mores;
+	unsigned nr_hits; /* calls that the profile counts */
 };
 
 /* Every path through the function stub. */
 extern const struct riscv64_case riscv64_cases[];
 extern const unsigned riscv64_nr_cases;
+/* Every path through the stubs of a graph and a profile. */
+extern const struct riscv64_case riscv64_graph_cases[];
+extern const unsigned riscv64_nr_graph_cases;
 
 static inline uint64_t riscv64_world_gva(uint64_t off)
 {
 	return RISCV64_WORLD_GVA + off;
+}
+
+static inline struct hv_params *riscv64_world_params(const struct riscv64_world *w)
+{
+	return (struct hv_params *)(w->host + RISCV64_WORLD_PARAMS_OFF);
 }
 
 static inline struct hv_control *riscv64_world_control(const struct riscv64_world *w)
@@ -119,12 +150,49 @@ static inline struct hv_record *riscv64_world_ring(const struct riscv64_world *w
 	return (struct hv_record *)(riscv64_world_state(w, cpu) + 1);
 }
 
+static inline struct hv_stack *riscv64_world_stack(const struct riscv64_world *w, unsigned index)
+{
+	return (struct hv_stack *)(w->host + RISCV64_WORLD_STACKS_OFF) + index;
+}
+
+static inline struct hv_count *riscv64_world_counts(const struct riscv64_world *w, unsigned cpu)
+{
+	return (struct hv_count *)(w->host + RISCV64_WORLD_COUNTS_OFF) +
+	       cpu * RISCV64_WORLD_NR_COUNTS;
+}
+
+/* The address that follows the site of the function at OFF, as records and counts have it. */
+static inline uint32_t riscv64_world_site_end(uint64_t off)
+{
+	return (uint32_t)(riscv64_world_gva(off) + 8 - RISCV64_WORLD_TEXT_BASE);
+}
+
+/* Returns where the kernel stack NR ends. */
+static inline uint64_t riscv64_world_stack_end(unsigned nr)
+{
+	return riscv64_world_gva(RISCV64_WORLD_LEN + (nr + 1) * RISCV64_WORLD_STACK_BYTES);
+}
+
+/* The stack pointer with which a function is called on the kernel stack NR. */
+static inline uint64_t riscv64_world_sp(unsigned nr)
+{
+	return riscv64_world_stack_end(nr) - 0x100;
+}
+
 struct riscv64_world *riscv64_world_new(void);
 void riscv64_world_free(struct riscv64_world *w);
 
-/* Fills the block: the stub, the task cat current on CPU 0, its pid the last one, tracing on, no
+/* Fills the block: the stubs, the task cat current on CPU 0, its pid the last one, tracing on, no
  * filter; and makes the changes of the case. */
 void riscv64_world_set_up(struct riscv64_world *w, const struct riscv64_case *c);
+
+/* The return stack that the kernel stack NR gets in an empty world, and its key. */
+uint64_t riscv64_world_key(unsigned nr);
+struct hv_stack *riscv64_world_home(const struct riscv64_world *w, unsigned nr);
+/* Likewise, with NR_FRAMES open calls. */
+struct hv_stack *riscv64_world_open(const struct riscv64_world *w, unsigned nr, unsigned nr_frames);
+/* Makes the traced function jump to the other one instead of returning. */
+void riscv64_world_make_tail_call(const struct riscv64_world *w);
 
 /* Makes TASK the current one. */
 void riscv64_world_set_current(struct riscv64_world *w, const struct riscv64_task *task);
@@ -135,9 +203,10 @@ void riscv64_world_set_irqs(struct riscv64_world *w, enum riscv64_irqs irqs);
 void riscv64_world_get(struct riscv64_world *w, struct riscv64_regs *ret);
 void riscv64_world_set(struct riscv64_world *w, const struct riscv64_regs *regs);
 
-/* Sets registers as the caller at CALLER_OFF has them when it calls the function at FUNCTION_OFF.
- * Every other register but tp has a value of its own. */
-void riscv64_world_enter(struct riscv64_world *w, uint64_t function_off, uint64_t caller_off);
+/* Sets registers as the caller at CALLER_OFF has them when it calls the function at FUNCTION_OFF
+ * with the stack pointer SP. Every other register but tp has a value of its own. */
+void riscv64_world_enter(struct riscv64_world *w, uint64_t function_off, uint64_t caller_off,
+			 uint64_t sp);
 /* Executes NR instructions. False: the CPU cannot. */
 bool riscv64_world_step(struct riscv64_world *w, uint64_t nr);
 /* Executes until the address OFF of the block is reached. False: the CPU cannot, or it takes too

@@ -88,7 +88,8 @@ static void call(void)
 {
 	struct riscv64_regs before;
 
-	riscv64_world_enter(world, RISCV64_WORLD_TRACED_OFF, RISCV64_WORLD_CALLER_OFF);
+	riscv64_world_enter(world, RISCV64_WORLD_TRACED_OFF, RISCV64_WORLD_CALLER_OFF,
+			    riscv64_world_sp(0));
 	riscv64_world_get(world, &before);
 	ck_assert(riscv64_world_run(world, RISCV64_WORLD_CALLER_OFF));
 	check_kept(&before);
@@ -274,7 +275,8 @@ END_TEST
 /* Calls the other traced function, as an interrupt's handler would. */
 static void call_other(void)
 {
-	riscv64_world_enter(world, RISCV64_WORLD_TRACED_OTHER_OFF, RISCV64_WORLD_CALLER_OTHER_OFF);
+	riscv64_world_enter(world, RISCV64_WORLD_TRACED_OTHER_OFF, RISCV64_WORLD_CALLER_OTHER_OFF,
+			    riscv64_world_sp(0));
 	ck_assert(riscv64_world_run(world, RISCV64_WORLD_CALLER_OTHER_OFF));
 }
 
@@ -352,7 +354,8 @@ START_TEST(disturbed_before_each_instruction)
 	uint64_t nr;
 
 	riscv64_world_set_up(world, c);
-	riscv64_world_enter(world, RISCV64_WORLD_TRACED_OFF, RISCV64_WORLD_CALLER_OFF);
+	riscv64_world_enter(world, RISCV64_WORLD_TRACED_OFF, RISCV64_WORLD_CALLER_OFF,
+			    riscv64_world_sp(0));
 	riscv64_world_get(world, &before);
 	riscv64_world_save(world, &start);
 	nr = world->nr_done;

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The function profile: calls and their time are counted per vCPU and function in tables in the
+ * region (struct hv_count, docs/profile.md), so that nothing is lost however many calls there are.
+ * A task may be interrupted here and continue on another vCPU, so all additions are atomic.
+ * Included by stubs.S; graph.S has a picture of the stack.
+ *
+ * Like the graph, the profile has a plain way. It is for a call that is only counted and for the
+ * return from it, if the profile has no options (hv_profile_is_plain() in ringbuf/abi.h), if the
+ * return stack is as graph.S demands for its own plain way, and if the function's counts are in
+ * their first place.
+ *
+ * A function is the offset of the address that follows its site: 32 bits, extended with their sign.
+ */
+
+/* REG := the function whose site ends at t0. */
+.macro find_function reg
+	lui	\reg, %tprel_hi(hole_text_base)
+	addi	\reg, \reg, %tprel_lo(hole_text_base)
+	subw	\reg, t0, \reg
+.endm
+
+/* t2 := the first place of the counts of FUNCTION. Clobbers t1, t3. */
+.macro find_count_home function
+	load_vcpu t1, t3
+	ld	t2, HV_STATE_COUNTS(t1)
+	li	t3, HV_STACK_HASH - 0x100000000
+	mulw	t1, \function, t3
+	addi	t3, zero, %lo(hole_count_shift)
+	srlw	t1, t1, t3
+	li	t3, HV_COUNT_LEN
+	mul	t1, t1, t3
+	add	t2, t2, t1
+.endm
+
+/* The same. Goes to OTHER if the counts are not in their first place. */
+.macro find_first_count function, other
+	find_count_home \function
+	lw	t3, HV_COUNT_FUNCTION(t2)
+	bne	t3, \function, \other
+.endm
+
+/* t2 := this vCPU's counts of the function a7, in whichever of their HV_COUNT_PROBES places they
+ * are. If the function has no counts yet, it takes the first free place. Goes to NONE if none of the
+ * places is free. Clobbers t1, t3, t4. */
+.macro find_count none
+	find_count_home a7
+	li	t4, HV_COUNT_PROBES
+1:	lr.w	t1, (t2) /* HV_COUNT_FUNCTION */
+	beq	t1, a7, 3f
+	bnez	t1, 2f
+	sc.w	t3, a7, (t2)
+	bnez	t3, 1b
+	j	3f
+2:	addi	t2, t2, HV_COUNT_LEN
+	addi	t4, t4, -1
+	bnez	t4, 1b
+	j	\none
+3:
+.endm
+
+/* Adds REG to the field OFF of the counts at t2. Clobbers t3. */
+.macro add_count off, reg
+	addi	t3, t2, \off
+	amoadd.d zero, \reg, (t3)
+.endm
+
+/* Adds the ticks TICKS to the counts at t2. Clobbers t1, t3, t4. */
+.macro add_ticks ticks
+	add_count HV_COUNT_TICKS, \ticks
+	mul	t1, \ticks, \ticks
+	addi	t3, t2, HV_COUNT_SQUARES
+	amoadd.d t4, t1, (t3)
+	add	t4, t4, t1
+	sltu	t4, t4, t1
+	mulhu	t1, \ticks, \ticks
+	add	t1, t1, t4
+	add_count HV_COUNT_SQUARES_H, t1
+.endm
+
+/* REG := REG - LESS, or 0 if that is more. Clobbers t1. */
+.macro subtract_to_0 reg, less
+	sltu	t1, \reg, \less
+	addi	t1, t1, -1
+	sub	\reg, \reg, \less
+	and	\reg, \reg, t1
+.endm
+
+/* -- a call, the plain way --------------------------------------------------------------------- */
+
+	.balign	64
+	.globl	hv_stub_profile
+hv_stub_profile:
+	load_param lwu, t1, HV_PARAM_PROFILE_MODE
+	li	t2, HV_PROFILE_PLAIN
+	bne	t1, t2, .Lprofile_general
+	find_plain_stack .Lprofile_rare
+	find_function t4
+	find_first_count t4, .Lprofile_general
+	li	t1, NR_ONE
+	amoadd.d zero, t1, (t6)
+.Lprofile_raised: /* t4 the function, t2 its counts */
+	add	t6, t6, t5
+	sw	t4, NEW_FRAME + HV_FRAME_FUNCTION(t6)
+	li	t1, 1
+	add_count HV_COUNT_HITS, t1
+	sd	sp, NEW_FRAME + HV_FRAME_SLOT(t6)
+	sd	ra, NEW_FRAME + HV_FRAME_CALLER(t6)
+	li	t1, HV_FRAME_PROFILED | HV_FRAME_QUIET
+	sw	t1, NEW_FRAME + HV_FRAME_FLAGS(t6)
+	rdtime	t1
+	sd	t1, NEW_FRAME + HV_FRAME_TSC(t6)
+	hook
+	jr	t0
+
+.Lprofile_rare:
+	bnez	t3, .Lprofile_general
+	mv	t5, t2 /* the key */
+	find_function t4
+	find_first_count t4, .Lprofile_general
+	mv	t3, t2
+	mv	t2, t5
+	add_first_frame .Lprofile_general
+	mv	t2, t3
+	j	.Lprofile_raised
+
+.Lprofile_general:
+	lui	t1, UNTRACED >> 12
+	addi	t1, t1, HV_FRAME_PROFILED
+	j	.Lcall
+
+/* -- a call, the general way ------------------------------------------------------------------- */
+
+.Lprofile:
+	load_param lwu, t1, HV_PARAM_GRAPH_FLAGS
+	andi	t1, t1, HV_GRAPH_PROFILE
+	beqz	t1, .Lprofile_off
+	find_function a7
+	find_count .Lprofile_no_count
+	li	t1, 1
+	add_count HV_COUNT_HITS, t1
+	j	.Lcall_counted
+.Lprofile_off:
+	andi	KIND, KIND, ~HV_FRAME_PROFILED
+	j	.Lcall_counted
+.Lprofile_no_count:
+	load_vcpu t1, t2
+	li	t2, 1
+	addi	t1, t1, HV_STATE_NO_COUNT
+	amoadd.d zero, t2, (t1)
+	j	.Lcall_counted
+
+/* A call that the graph leaves out. If it is profiled it gets a frame all the same, whose return
+ * only counts. */
+.Lgraph_left_out:
+	andi	t1, KIND, HV_FRAME_PROFILED
+	beqz	t1, .Lprofile_out
+	andi	t1, KIND, HV_FRAME_QUIET
+	bnez	t1, .Lprofile_out
+	andi	KIND, KIND, ~CALLED_KINDS
+	ori	KIND, KIND, HV_FRAME_QUIET
+	find_stack SLOT
+	probe	.Lquiet_found
+	j	.Lgraph_take
+.Lprofile_out:
+	j	.Lgraph_out
+.Lquiet_found:
+	frames_of FRAME, t2
+	bnez	FRAME, 1f
+	j	.Lgraph_first
+1:	lw	t1, HV_STACK_STOPPED(STACK)
+	bnez	t1, .Lprofile_out
+	li	t1, NR_MAX
+	bltu	FRAME, t1, 1f
+	j	.Lgraph_full
+1:	find_depth
+	li	t1, NR_ONE
+	amoadd.d zero, t1, (STACK)
+	j	.Lgraph_raised
+
+/* -- a return ---------------------------------------------------------------------------------- */
+
+/* The plain way. STACK the return stack, FRAME its place plus the offset of the frame in its frames,
+ * t2 the frame's flags. */
+.Lreturn_profile:
+	li	t1, HV_FRAME_PROFILED | HV_FRAME_QUIET
+	bne	t2, t1, .Lreturn_not_plain
+	lw	a7, HV_STACK_FRAMES + HV_FRAME_FUNCTION(FRAME)
+	find_first_count a7, .Lreturn_not_plain
+	rdtime	a6
+	ld	t3, HV_STACK_FRAMES + HV_FRAME_TSC(FRAME)
+	bltu	a6, t3, .Lreturn_not_plain
+	sub	a6, a6, t3
+	add_ticks a6
+	j	.Lreturn_plain
+.Lreturn_not_plain:
+	j	.Lreturn_general
+
+/* The general way. In: FRAME the frame, STACK its return stack, a7 the frame's flags. Keeps KEY,
+ * REMOVED.
+ *
+ * With options/graph-time 0 the time of a call does not include the calls that it makes: its own
+ * time. HV_STACK_OWN is the sum of the own times of all calls that returned. The frame's sum is
+ * what it was when the call began; it has since grown by exactly the time of the calls in
+ * between. */
+.Lprofile_return:
+	load_param lwu, t1, HV_PARAM_GRAPH_FLAGS
+	andi	t1, t1, HV_GRAPH_PROFILE
+	beqz	t1, .Lprofile_ignored
+	rdtime	t6
+	ld	t3, HV_FRAME_TSC(FRAME)
+	subtract_to_0 t6, t3
+	andi	t1, a7, HV_FRAME_OWN_TIME
+	bnez	t1, .Lprofile_own
+.Lprofile_ticks: /* t6 the ticks */
+	lw	a7, HV_FRAME_FUNCTION(FRAME)
+	find_count .Lprofile_returned
+	add_ticks t6
+.Lprofile_returned:
+	lhu	a7, HV_FRAME_FLAGS(FRAME)
+.Lprofile_ignored:
+	j	.Lreturn_profiled
+
+.Lprofile_own:
+	sub	t2, FRAME, STACK
+	addi	t2, t2, -HV_STACK_FRAMES
+	beqz	t2, .Lprofile_lowest
+.Lprofile_sum: /* t2 the frame's offset */
+	srli	t2, t2, 2 /* from a frame's offset to a sum's */
+	add	t2, t2, STACK
+	li	t3, HV_STACK_SUMS
+	add	t2, t2, t3
+	ld	t3, (t2)
+	ld	t4, HV_STACK_OWN(STACK)
+	sub	t3, t4, t3
+	subtract_to_0 t6, t3
+	add	t4, t4, t6
+	sd	t4, HV_STACK_OWN(STACK)
+	j	.Lprofile_ticks
+
+/* The lowest frame of a return stack. On an interrupt stack its time is also subtracted from the
+ * call that was interrupted, whose frames are in another return stack. */
+.Lprofile_lowest:
+	ld	t3, (STACK)
+	li	t1, HV_STACK_IRQ
+	and	t3, t3, t1
+	beqz	t3, .Lprofile_sum
+	mv	t4, KEY
+	mv	t5, STACK
+	load_task ld, KEY, hole_task_stack
+	find_home STACK, KEY, t1
+	probe	.Lprofile_interrupted
+	j	1f
+.Lprofile_interrupted:
+	ld	t3, HV_STACK_OWN(STACK)
+	add	t3, t3, t6
+	sd	t3, HV_STACK_OWN(STACK)
+1:	mv	KEY, t4
+	mv	STACK, t5
+	li	t2, 0
+	j	.Lprofile_sum

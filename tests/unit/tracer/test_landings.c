@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What sites call where that must be at one place in a page, as on riscv64: the function tracer's
+ * stub itself, and of every other stub a jump to it. The jumps are read as the guest's memory would
+ * have them. */
+#include <check.h>
+
+#include "arch/riscv64/riscv64.h"
+#include "tests/lib/run_suite.h"
+#include "tests/unit/tracer/fake_returns.h"
+#include "tracer/stubs.h"
+
+#define PAGE_BYTES 4096u
+#define RANGE	   0xffffffff40000000ull
+#define REGION_GPA 0x8000000ull
+#define CODE_BYTES (HV_REGION_STUBS_END - HV_REGION_STUBS_OFF)
+
+static struct fr r;
+static uint8_t code[CODE_BYTES];
+static struct hv_guest *guest;
+static unsigned nr_writes;
+static uint64_t last_gpa;
+
+/* Writes are in the order of their addresses. */
+static struct hv_err *keep(void *self, const struct hv_hold_write *writes, size_t nr)
+{
+	(void)self;
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t off = writes[i].gpa.v - REGION_GPA - HV_REGION_STUBS_OFF;
+
+		ck_assert_uint_le(off + writes[i].len_bytes, sizeof(code));
+		ck_assert_uint_gt(writes[i].gpa.v, last_gpa);
+		ck_assert(writes[i].is_text);
+		memcpy(code + off, writes[i].bytes, writes[i].len_bytes);
+		last_gpa = writes[i].gpa.v;
+		nr_writes++;
+	}
+	return NULL;
+}
+
+static void set_up_at(unsigned entry_off)
+{
+	static const struct hv_guest_ops ops = {.read = fr_read,
+						.hold_begin = fr_hold_begin,
+						.hold_registers = fr_hold_registers,
+						.sleeps = fr_sleeps,
+						.hold_write = keep};
+	struct hv_tracee *t = &r.tracee;
+
+	fr_init(&r);
+	memset(code, 0, sizeof(code));
+	nr_writes = 0;
+	last_gpa = 0;
+	guest = hv_guest_new(&ops, &r, hv_guest_info(r.t.f.machine.guest));
+	r.t.f.k.core.as.guest = t->guest = guest;
+	hv_patcher_free(t->patcher);
+	t->patcher = hv_patcher_new(&r.t.f.k.core.as, r.t.f.k.core.image.all, &t->region);
+	r.t.f.k.core.as.arch = &hv_arch_riscv64;
+	r.t.f.k.core.reach = (struct hv_reach){.text_base = {RANGE},
+					       .entry_bytes = entry_off ? PAGE_BYTES : 0,
+					       .entry_off = entry_off};
+	t->region.gpa = hv_gpa(REGION_GPA);
+	t->range = (struct hv_gva_range){hv_gva(RANGE), hv_gva(RANGE + 0x1000000)};
+	t->plan.nr_slots = 64;
+	t->plan.homes_shift = t->plan.counts_shift = 5;
+}
+
+static void tear_down(void)
+{
+	hv_guest_free(guest);
+	fr_deinit(&r);
+}
+
+/* Where the jump at AT leads. */
+static uint64_t jumps_to(uint64_t at)
+{
+	uint32_t insn, d;
+
+	memcpy(&insn, code + (at - RANGE), sizeof(insn));
+	ck_assert_uint_eq(insn & 0xfff, 0x6f); /* j */
+	d = (insn >> 31 ? 0xfff00000 : 0) | (insn & 0xff000) | (insn >> 20 & 1) << 11 |
+	    (insn >> 21 & 0x3ff) << 1;
+	return at + (uint64_t)(int64_t)(int32_t)d;
+}
+
+static size_t stub_off(unsigned stub, enum hv_call_role role, unsigned trace)
+{
+	return hv_call_off(&hv_arch_riscv64.stubs, role, (enum hv_call_trace)trace,
+			   stub & HV_STUB_PROFILED);
+}
+
+/* Every entry is at the place, no two are the same, each leads to its stub, and each is known. */
+START_TEST(every_stub_has_its_landing)
+{
+	static const unsigned offs[] = {0x40, 0x678, 0xffc};
+	static const struct {
+		unsigned stub;
+		enum hv_call_trace trace;
+	} all[] = {{HV_STUB_NONE, HV_TRACE_NOTHING},
+		   {HV_STUB_FUNCTION, HV_TRACE_FUNCTION},
+		   {HV_STUB_GRAPH, HV_TRACE_GRAPH},
+		   {HV_STUB_GRAPH_ROOT, HV_TRACE_GRAPH_ROOT},
+		   {HV_STUB_GRAPH_NOTRACE, HV_TRACE_GRAPH_NOTRACE},
+		   {HV_STUB_FUNCTION_AND_GRAPH, HV_TRACE_FUNCTION_AND_GRAPH}};
+	const struct hv_tracee *t = &r.tracee;
+	uint64_t start, function;
+	unsigned nr = 0;
+
+	set_up_at(offs[_i]);
+	ck_assert_ptr_null(hv_stubs_place(&r.tracee));
+	function = hv_stubs_call(t, HV_STUB_FUNCTION, HV_ROLE_NONE).v;
+	ck_assert_uint_eq(function % PAGE_BYTES, offs[_i]);
+	start = function - hv_arch_riscv64.stubs.function_off;
+	for (unsigned p = 0; p <= HV_STUB_PROFILED; p += HV_STUB_PROFILED)
+		for (unsigned i = 0; i < HV_ARRAY_LEN(all); i++)
+			for (unsigned role = 0; role < HV_NR_ROLES; role++) {
+				unsigned stub = all[i].stub | p;
+				enum hv_call_role of = (enum hv_call_role)role;
+				uint64_t at = hv_stubs_call(t, stub, of).v;
+
+				ck_assert_uint_eq(at % PAGE_BYTES, offs[_i]);
+				ck_assert_uint_lt(at - RANGE, sizeof(code));
+				if (at != function)
+					ck_assert_uint_eq(jumps_to(at),
+							  start + stub_off(stub, of, all[i].trace));
+				nr += at == function;
+				if (stub)
+					ck_assert_uint_eq(hv_stubs_called_at(t, hv_gva(at)), stub);
+			}
+	ck_assert_uint_eq(nr, 1);
+	tear_down();
+}
+END_TEST
+
+/* Where a site may call anything, it calls the stub. */
+START_TEST(no_landings)
+{
+	size_t len;
+
+	set_up_at(0);
+	ck_assert_ptr_null(hv_stubs_place(&r.tracee));
+	len = hv_arch_riscv64.stubs.len_bytes;
+	ck_assert_uint_eq(nr_writes, (len + HV_SITE_LEN_MAX - 1) / HV_SITE_LEN_MAX);
+	ck_assert_uint_eq(hv_stubs_call(&r.tracee, HV_STUB_GRAPH, HV_ROLE_NONE).v,
+			  RANGE + HV_STUBS_CODE_OFF + hv_arch_riscv64.stubs.graph_off);
+	tear_down();
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_loop_test(tc, every_stub_has_its_landing, 0, 3);
+	tcase_add_test(tc, no_landings);
+}
+
+int main(void)
+{
+	return run_suite("landings", add_tests);
+}
