@@ -9,7 +9,8 @@
 
 #define KVM_DEBUGFS "/sys/kernel/debug/kvm"
 
-/* Returns an fd that the caller closes. -1: the process VMM has no virtual machine in DEBUGFS, or
+/* Returns an fd that the caller closes when the guest has ended: KVM keeps what it knows of the
+ * machine as long. -1: the process VMM has no virtual machine in DEBUGFS, or
  * more than one, or the caller may not look at it. */
 int kvm_exits_open(const char *debugfs, pid_t vmm);
 /* Reads the number from the beginning, as often as one likes; rights are not needed any more.

@@ -10,6 +10,7 @@
 
 #define WINDOW_NS (HV_NS_PER_S / 2)
 #define PART_OF	  5  /* one part of so many of the time makes a storm */
+#define GOES_ON	  10 /* likewise: it goes on, so that one of about that part is not several */
 #define MANY	  50 /* fewer in a window are no storm, but slow */
 #define OTHERS	  (HV_EXIT_REASONS_MAX - 1)
 
@@ -169,8 +170,9 @@ static void end_window(struct hv_exits *x, struct hv_exit_cpu *c)
 	uint64_t seen = passed > c->unseen_ns ? passed - c->unseen_ns : 0;
 	uint64_t ns, nr;
 	unsigned reason = main_reason(x, c, &ns, &nr);
+	uint64_t part = c->storm.length_ns ? GOES_ON : PART_OF;
 
-	if (nr >= MANY && ns && PART_OF * ns >= seen)
+	if (nr >= MANY && ns && part * ns >= seen)
 		add_window(x, c, reason);
 	else
 		end_storm(x, c);

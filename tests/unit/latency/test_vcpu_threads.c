@@ -277,6 +277,32 @@ START_TEST(a_storm_of_the_kernels)
 }
 END_TEST
 
+/* 40 %, then 15 % of the time, which would be none by itself. */
+START_TEST(a_storm_goes_on_while_it_is_half_as_strong)
+{
+	const struct hv_cause *c;
+
+	storm(0, 1, 1001, 40, CPUID, PROGRAM);
+	storm(0, 1001, 3001, 15, CPUID, PROGRAM);
+	storm(0, 3001, 4001, 40, CPUID, PROGRAM);
+	find_at(4001);
+	c = the_only_one(HV_STALL_EXITS, HV_FAULT_TENANTS_PROGRAM);
+	ck_assert_uint_eq(c->nr, 1);
+	ck_assert_uint_ge(c->longest.to_ns - c->longest.from_ns, 3900 * MS);
+	ck_assert_uint_ge(c->longest.length_ns, 1080 * MS);
+}
+END_TEST
+
+START_TEST(a_storm_ends)
+{
+	storm(0, 1, 1001, 40, CPUID, PROGRAM);
+	storm(0, 1001, 3001, 5, CPUID, PROGRAM);
+	storm(0, 3001, 4001, 40, CPUID, PROGRAM);
+	find_at(4001);
+	ck_assert_uint_eq(the_only_one(HV_STALL_EXITS, HV_FAULT_TENANTS_PROGRAM)->nr, 2);
+}
+END_TEST
+
 /* What the host does to the guest's memory is not the tenant's fault. */
 START_TEST(a_storm_that_nobody_provoked)
 {
@@ -443,6 +469,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_storm);
 	tcase_add_test(tc, a_storm_of_the_kernels);
 	tcase_add_test(tc, a_storm_that_nobody_provoked);
+	tcase_add_test(tc, a_storm_goes_on_while_it_is_half_as_strong);
+	tcase_add_test(tc, a_storm_ends);
 	tcase_add_test(tc, few_exits_are_no_storm);
 	tcase_add_test(tc, a_halt_is_no_fault);
 	tcase_add_test(tc, what_others_took_is_no_storm);
