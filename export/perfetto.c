@@ -164,7 +164,7 @@ static struct hv_err *put_task_track(struct perfetto *p, uint64_t uuid, const st
 {
 	HV_AUTO_TEXT struct hv_text name = {0};
 
-	hv_text_add_guest(&name, e->comm, sizeof(e->comm));
+	hv_text_add_utf8(&name, e->comm, sizeof(e->comm));
 	hv_text_clear(&p->inner);
 	hv_protobuf_number(&p->inner, THREAD_PID, e->pid);
 	hv_protobuf_number(&p->inner, THREAD_TID, e->pid);
@@ -249,7 +249,7 @@ static void add_function(struct perfetto *p, struct hv_gva ip)
 	if (!is_new)
 		return;
 	if (symbol)
-		hv_text_add_guest(&name, symbol->name, HV_SYMBOL_NAME_MAX);
+		hv_text_add_utf8(&name, symbol->name, HV_SYMBOL_NAME_MAX);
 	else
 		hv_text_printf(&name, "0x%" PRIx64, ip.v);
 	hv_protobuf_number(&entry, EVENT_NAME_ENTRY_IID, iid);
@@ -289,7 +289,7 @@ static struct hv_err *put_switch(struct perfetto *p, const struct hv_event *e)
 	p->nr_busy += is_busy(e->pid);
 	p->nr_busy -= is_busy(p->tasks[e->cpu]);
 	p->tasks[e->cpu] = e->pid;
-	hv_text_add_guest(&name, e->comm, sizeof(e->comm));
+	hv_text_add_utf8(&name, e->comm, sizeof(e->comm));
 	hv_text_printf(&name, "-%" PRIu32, e->pid);
 	if (!err)
 		err = put_named(p, SLICE_BEGIN, track, e->time_ns, name.data, name.len_bytes);
@@ -316,7 +316,7 @@ static struct hv_err *put_text(struct perfetto *p, uint64_t track, const struct 
 	size_t len =
 		e->text_len && e->text[e->text_len - 1] == '\n' ? e->text_len - 1 : e->text_len;
 
-	hv_text_add_guest(&name, e->text, len);
+	hv_text_add_utf8(&name, e->text, len);
 	hv_text_add(&name, "");
 	return put_named(p, INSTANT, track, e->time_ns, name.data, name.len_bytes);
 }

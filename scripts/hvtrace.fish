@@ -8,10 +8,13 @@ set -l with_domain check attach ls cat echo mkdir rmdir reset record hist latenc
 # The words after the verb that are no options. Prints one a line.
 function __hvtrace_operands
     set -l words (commandline -opc)
+    set -l with_value -c -p -e -f -k -l -n -g -P -o -d --connect --filter --for --format --max-overhead \
+        --via --patch --vmlinux --idle --agent --maps --threshold --functions --delay --iterations --sort --rows \
+        --to --key --dev --mtu --listen --allow --max-guests --max-size --max-rate --function
     set -l before
     for word in $words[3..-1]
         # The value of an option is no operand.
-        if not string match -q -- '-*' $word; and not contains -- "$before" -c -p -l -n -g -P -o -d
+        if not string match -q -- '-*' $word; and not contains -- "$before" $with_value
             echo $word
         end
         set before $word
