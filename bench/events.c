@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "bench/clock.h"
 #include "bench/image.h"
@@ -129,16 +131,20 @@ static void write_file(const char *path, const char *text)
 	must(hv_file_close(file));
 }
 
-/* Reads what is there. Returns the number of bytes. */
-static uint64_t read_all(struct hv_file *file)
+/* Reads what is there, and writes it to OUT unless that is negative. Returns the number of bytes.
+ */
+static uint64_t read_all(struct hv_file *file, int out)
 {
 	static char buf[READ_BYTES];
 	uint64_t total = 0;
 	struct hv_err *err;
 	size_t len;
 
-	while (!(err = hv_file_read(file, buf, sizeof(buf), &len)) && len)
+	while (!(err = hv_file_read(file, buf, sizeof(buf), &len)) && len) {
 		total += len;
+		if (out >= 0 && write(out, buf, len) != (ssize_t)len)
+			abort();
+	}
 	if (err && err->code != EAGAIN)
 		must(err);
 	hv_err_free(err);
@@ -151,6 +157,7 @@ struct way {
 	const char *path;
 	unsigned nr_cpus;
 	uint64_t (*put)(unsigned nr_cpus);
+	unsigned to_file; /* not 0: into a file in memory */
 };
 
 static const struct way ways[] = {
@@ -159,6 +166,8 @@ static const struct way ways[] = {
 	{"trace_pipe, calls and returns", "function_graph", "trace_pipe", 2, put_graph},
 	{"trace, calls and returns", "function_graph", "trace", 2, put_graph},
 	{"trace_pipe_raw, functions", "function", "per_cpu/cpu0/trace_pipe_raw", 1, put_functions},
+	{"trace_pipe_raw, functions, into a file", "function", "per_cpu/cpu0/trace_pipe_raw", 1,
+	 put_functions, 1},
 	{"trace_pipe_raw, calls and returns", "function_graph", "per_cpu/cpu0/trace_pipe_raw", 1,
 	 put_graph},
 	{"trace_pipe_raw of an instance, functions", "function",
@@ -170,6 +179,7 @@ static void measure(const struct way *w, size_t nr_rounds)
 	bool is_dump = !strcmp(w->path, "trace");
 	double *ns = calloc(nr_rounds, sizeof(*ns)), middle;
 	uint64_t nr_bytes = 0, nr = 0;
+	int out = w->to_file ? memfd_create("events", MFD_CLOEXEC) : -1;
 	struct hv_file *file = NULL;
 
 	write_file("current_tracer", w->tracer);
@@ -189,7 +199,9 @@ static void measure(const struct way *w, size_t nr_rounds)
 		start = clock_read(CLOCK_THREAD_CPUTIME_ID);
 		if (is_dump)
 			must(hv_tree_open(tree, w->path, O_RDONLY, &file));
-		nr_bytes = read_all(file);
+		if (out >= 0)
+			lseek(out, 0, SEEK_SET); /* from the second round on, its pages are there */
+		nr_bytes = read_all(file, out);
 		ns[r] = (double)(clock_read(CLOCK_THREAD_CPUTIME_ID) - start) / (double)nr;
 		if (is_dump)
 			must(hv_file_close(file));
@@ -200,6 +212,8 @@ static void measure(const struct way *w, size_t nr_rounds)
 	printf("| %s | %.1f | %.1f | %.1f |\n", w->name, middle, 1000 / middle,
 	       (double)nr_bytes / (double)nr);
 	free(ns);
+	if (out >= 0)
+		close(out);
 }
 
 int main(int argc, char **argv)
