@@ -2,7 +2,7 @@
 /* By how many a module is used: the count that keeps it from being removed (try_module_get() and
  * try_stop_module() in kernel/module/). It is read from live memory and hostile.
  * Leaves to others: which modules there are (modules.h), changing the count
- * (tracer/module_pins.h). */
+ * (tracer/module_claims.h). */
 #pragma once
 
 #include "kernel/modules.h"

@@ -71,6 +71,9 @@ static enum hv_sleeper follow(const struct hv_kernel *k, struct hv_orc *orc,
 
 		if (hv_gva_in(f.ip, wanted->range) && is_inside(wanted, w, &f))
 			return HV_SLEEPER_INSIDE;
+		if (wanted->is_user &&
+		    (f.exact || wanted->is_user(wanted->ctx, hv_gva(f.ip.v - 1))))
+			return HV_SLEEPER_INSIDE;
 		if (!hv_orc_is_text(orc, f.ip))
 			return hv_orc_is_init_text(orc, f.ip) ? HV_SLEEPER_ELSEWHERE
 							      : HV_SLEEPER_UNKNOWN;

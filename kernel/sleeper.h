@@ -27,9 +27,10 @@ static inline bool hv_sleeper_is_call(const struct hv_scan_for *wanted, struct h
 /* Whether frames can be followed in this kernel. ORC NULL: it has no such tables. */
 bool hv_sleeper_can_look(const struct hv_kernel *k, const struct hv_orc *orc);
 
-/* Looks for frames in WANTED's range. A return address in that range may only replace the one of a
- * function: WANTED's find_caller finds the replaced one, and the function's frame is followed to
- * it. ORC may be NULL where frame records lead (struct hv_kernel_arch). */
+/* Looks for frames in WANTED's range, or with ORC, for those that it uses (HV_SCAN_USED). A return
+ * address in that range may only replace the one of a function: WANTED's find_caller finds the
+ * replaced one, and the function's frame is followed to it. ORC may be NULL where frame records
+ * lead (struct hv_kernel_arch). */
 enum hv_sleeper hv_sleeper_look(const struct hv_kernel *k, struct hv_orc *orc,
 				const struct hv_scan_for *wanted, const struct hv_task *task);
 

@@ -320,7 +320,8 @@ static bool can_come_from(const struct stack *from, const struct stack *to)
 static bool may_be_inside(struct scan *s, struct stack *from)
 {
 	if (!hv_sleeper_can_look(s->k, s->orc))
-		return from->was_preempted || s->preempting.start.v == s->preempting.end.v;
+		return from->was_preempted || s->wanted->how == HV_SCAN_USED ||
+		       s->preempting.start.v == s->preempting.end.v;
 	if (!from->was_followed && from->waiting)
 		from->leads_to =
 			hv_sleeper_look_waiting(s->k, s->wanted, from->task, from->waiting);
@@ -337,6 +338,8 @@ static bool counts(struct scan *s, struct stack *from, uint64_t word)
 
 	if (s->wanted->how == HV_SCAN_CALLS || !(sleeps || waits))
 		return true;
+	if (s->wanted->how == HV_SCAN_USED)
+		return may_be_inside(s, from);
 	return s->wanted->how == HV_SCAN_INTERRUPTED &&
 	       (hv_gva_in(hv_gva(word), s->wanted->calling) || may_be_inside(s, from));
 }
@@ -549,7 +552,7 @@ struct hv_err *hv_stacks_scan(struct hv_kernel *k, const struct hv_scan_for *wan
 	hv_cleanup(scan_deinit) struct scan s = {.k = k, .wanted = wanted};
 	struct hv_err *err;
 
-	if (wanted->how == HV_SCAN_INTERRUPTED) {
+	if (wanted->how == HV_SCAN_INTERRUPTED || wanted->how == HV_SCAN_USED) {
 		s.preempting = find_preempting(k);
 		hv_err_free(hv_orc_new(k, &s.orc));
 	}

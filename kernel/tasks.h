@@ -44,6 +44,11 @@ enum hv_scan {
 	/* Code in which no task can be switched out: only the stacks that vCPUs are on count. What
 	 * a sleeping task has in its frames is left over. */
 	HV_SCAN_RUNNING,
+	/* What some functions have in their registers and frames (is_user) while they can be
+	 * switched out: of a sleeping task it counts while one of its frames is theirs, or it was
+	 * interrupted and switched out then, or its frames cannot be followed. What others have in
+	 * their frames is left over. */
+	HV_SCAN_USED,
 };
 /* What to look for on stacks. */
 struct hv_scan_for {
@@ -55,6 +60,8 @@ struct hv_scan_for {
 	/* Finds what a function returns to whose return address, at AT, was replaced by a word of
 	 * the range. False: that is not known. May be NULL. */
 	bool (*find_caller)(void *ctx, struct hv_gva at, struct hv_gva *ret);
+	/* For HV_SCAN_USED: whether AT is in one of the functions. */
+	bool (*is_user)(void *ctx, struct hv_gva at);
 	void *ctx;
 	/* The part of the range that calls functions in which a task may sleep: each word of it
 	 * counts. */

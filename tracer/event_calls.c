@@ -160,6 +160,9 @@ struct hv_err *hv_event_calls_check(struct hv_event_calls *c, const struct hv_ev
 	size_t first, nr;
 	struct hv_err *err = read_once(c);
 
+	if (!err && type->tracepoint.faultable && c->releases.has_others)
+		return hv_err_new(EOPNOTSUPP, "this kernel frees its probes in a way that is not "
+					      "known");
 	return err ? err : calls_of(c, type, &set, &first, &nr);
 }
 
@@ -330,13 +333,17 @@ struct hv_err *hv_event_calls_redirect(struct hv_event_calls *c,
 	return err;
 }
 
-struct hv_err *hv_event_calls_put_back(struct hv_event_calls *c)
+/* TEXT NULL: everywhere. */
+static struct hv_err *put_back_in(struct hv_event_calls *c, const struct hv_gva_range *text)
 {
 	HV_AUTO_FREE struct hv_change *undo = NULL;
-	size_t nr;
+	size_t nr_all = hv_patcher_undo_plan(c->tracee->patcher, HV_CHANGE_EVENT_CALL, &undo);
+	size_t nr = 0;
 	struct hv_err *err;
 
-	nr = hv_patcher_undo_plan(c->tracee->patcher, HV_CHANGE_EVENT_CALL, &undo);
+	for (size_t i = 0; i < nr_all; i++)
+		if (!text || hv_gva_in(undo[i].gva, *text))
+			undo[nr++] = undo[i];
 	err = nr ? hv_patcher_apply(c->tracee->patcher, undo, nr) : NULL;
 	for (size_t i = 0; !err && i < nr; i++)
 		if (undo[i].refused)
@@ -344,13 +351,34 @@ struct hv_err *hv_event_calls_put_back(struct hv_event_calls *c)
 					 "0x%llx: the guest has a breakpoint or a probe of its own"
 					 " on a call by which events are recorded",
 					 (unsigned long long)undo[i].gva.v);
+	return err;
+}
+
+static void note_put_back(struct probe_set *set)
+{
+	memset(set->is_redirected, 0, set->probes.nr * sizeof(*set->is_redirected));
+}
+
+struct hv_err *hv_event_calls_put_back(struct hv_event_calls *c)
+{
+	struct hv_err *err = put_back_in(c, NULL);
+
 	if (err)
 		return err;
 	c->has_begun = false;
 	for (size_t i = 0; i < c->nr_sets; i++)
-		memset(c->sets[i].is_redirected, 0,
-		       c->sets[i].probes.nr * sizeof(*c->sets[i].is_redirected));
+		note_put_back(&c->sets[i]);
 	return NULL;
+}
+
+struct hv_err *hv_event_calls_put_back_of(struct hv_event_calls *c, const struct hv_module *module)
+{
+	struct hv_err *err = put_back_in(c, &module->text);
+
+	for (size_t i = 1; !err && i < c->nr_sets; i++)
+		if (is_of(&c->sets[i], module))
+			note_put_back(&c->sets[i]);
+	return err;
 }
 
 bool hv_event_calls_are_there(const struct hv_event_calls *c)

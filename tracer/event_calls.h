@@ -43,6 +43,9 @@ struct hv_err *hv_event_calls_redirect(struct hv_event_calls *c,
 /* Puts all calls back, also those that an earlier process changed. No probe may be on its way to a
  * stub (hv_plugs_check_unused). EBUSY: the guest has something of its own there. */
 struct hv_err *hv_event_calls_put_back(struct hv_event_calls *c) hv_must_use;
+/* Likewise those in the probes of MODULE. */
+struct hv_err *hv_event_calls_put_back_of(struct hv_event_calls *c,
+					  const struct hv_module *module) hv_must_use;
 /* Whether any leads to a stub. */
 bool hv_event_calls_are_there(const struct hv_event_calls *c);
 /* Whether a task can be switched out while it calls probes, as the calls that are there tell: an

@@ -5,29 +5,29 @@
 
 #include "kernel/events/catalogue.h"
 #include "tracer/event_calls.h"
-#include "tracer/module_pins.h"
+#include "tracer/module_claims.h"
 #include "tracer/tracee.h"
 
-/* How often, and after how long, it is tried again to pin a module: one that is in use looks for a
- * moment like one that goes when the guest tries to remove it. */
+/* How often, and after how long, it is tried again to claim a module: one that is in use looks for
+ * a moment like one that goes when the guest tries to remove it. */
 #define TRIES	 20u
 #define AGAIN_NS 2000000l
 
-static struct hv_err *pin(struct hv_tracee *t, const struct hv_module *module, bool *ret_new)
+static struct hv_err *claim(struct hv_tracee *t, const struct hv_module *module, bool *ret_new)
 {
 	const struct timespec a_little = {.tv_nsec = AGAIN_NS};
-	struct hv_err *err = hv_module_pin(t, module, ret_new);
+	struct hv_err *err = hv_module_claim(t, module, ret_new);
 
 	for (unsigned i = 0; i < TRIES && err && err->code == EBUSY; i++) {
 		nanosleep(&a_little, NULL);
 		hv_err_free(err);
-		err = hv_module_pin(t, module, ret_new);
+		err = hv_module_claim(t, module, ret_new);
 	}
 	return err;
 }
 
-struct hv_err *hv_event_modules_pin(struct hv_tracee *t, struct hv_event_calls *calls,
-				    const struct hv_event_type *type)
+struct hv_err *hv_event_modules_claim(struct hv_tracee *t, struct hv_event_calls *calls,
+				      const struct hv_event_type *type)
 {
 	const struct hv_module *module;
 	bool is_new = false, is_there = false;
@@ -38,7 +38,7 @@ struct hv_err *hv_event_modules_pin(struct hv_tracee *t, struct hv_event_calls *
 	module = hv_module_named(&t->kernel->modules, type->module);
 	if (!module)
 		return hv_err_new(ENOENT, "the guest has no module %s any more", type->module);
-	err = pin(t, module, &is_new);
+	err = claim(t, module, &is_new);
 	if (!err && is_new)
 		hv_event_calls_look_again(calls, module);
 	if (!err)

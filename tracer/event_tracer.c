@@ -8,15 +8,12 @@
 #include "base/clock.h"
 #include "tracer/event_calls.h"
 #include "tracer/event_modules.h"
-#include "tracer/module_pins.h"
+#include "tracer/module_claims.h"
 #include "tracer/plug.h"
 #include "tracer/syscall_tasks.h"
 #include "tracer/tracee.h"
 
-/* Tracepoints that are changed in one hold. */
-#define STEPS_OF_A_HOLD 24u
-
-/* How often, and after how long, a hold is tried again that met the guest changing code. */
+/* How often, and after how long, it is tried again to look at tasks. */
 #define TRIES	 20u
 #define AGAIN_NS 2000000l
 
@@ -30,11 +27,13 @@
 #define TEND_LAST_NS  (60 * HV_NS_PER_S)
 
 /* An event that was recorded. Its index is that of its plug. It keeps this place in the region
- * until nobody uses any, since a probe may have the address of its file or of its array. */
+ * until nobody uses it, since a probe may have the address of its file or of its array. That is
+ * looked at for all events together, or for those of a module. */
 struct event {
 	struct hv_event_type type; /* its names are owned; without fields and texts */
 	bool is_on;
 	bool is_wanted; /* only during hv_event_tracer_set() */
+	bool is_free;	/* nobody uses its place any more */
 };
 
 struct hv_event_tracer {
@@ -57,13 +56,18 @@ struct hv_event_tracer *hv_event_tracer_new(struct hv_tracee *t)
 	return e;
 }
 
+static void forget(struct event *event)
+{
+	free((char *)event->type.system);
+	free((char *)event->type.name);
+	free((char *)event->type.module);
+	*event = (struct event){.is_free = true};
+}
+
 static void forget_events(struct hv_event_tracer *e)
 {
-	for (size_t i = 0; i < e->nr; i++) {
-		free((char *)e->events[i].type.system);
-		free((char *)e->events[i].type.name);
-		free((char *)e->events[i].type.module);
-	}
+	for (size_t i = 0; i < e->nr; i++)
+		forget(&e->events[i]);
 	e->nr = 0;
 }
 
@@ -92,20 +96,32 @@ static struct event *find(const struct hv_event_tracer *e, const struct hv_event
 	for (size_t i = 0; i < e->nr; i++) {
 		const struct hv_event_type *known = &e->events[i].type;
 
-		if (known->call.v == type->call.v && known->id == type->id &&
-		    strcmp(known->name, type->name) == 0 &&
+		if (!e->events[i].is_free && known->call.v == type->call.v &&
+		    known->id == type->id && strcmp(known->name, type->name) == 0 &&
 		    strcmp(known->system, type->system) == 0)
 			return &e->events[i];
 	}
 	return NULL;
 }
 
+/* The index of the first one. */
+static size_t free_place(const struct hv_event_tracer *e)
+{
+	size_t i = 0;
+
+	while (i < e->nr && !e->events[i].is_free)
+		i++;
+	return i;
+}
+
 static struct event *add(struct hv_event_tracer *e, const struct hv_event_type *type)
 {
+	size_t at = free_place(e);
 	struct event *event;
 
-	e->events = hv_realloc_array(e->events, e->nr + 1, sizeof(*e->events));
-	event = &e->events[e->nr++];
+	if (at == e->nr)
+		e->events = hv_realloc_array(e->events, ++e->nr, sizeof(*e->events));
+	event = &e->events[at];
 	*event = (struct event){.type = *type};
 	event->type.system = hv_strdup(type->system);
 	event->type.name = hv_strdup(type->name);
@@ -149,7 +165,7 @@ void hv_event_tracer_stat(const struct hv_event_tracer *e, struct hv_event_trace
 {
 	*ret = (struct hv_event_tracer_stat){0};
 	for (size_t i = 0; i < e->nr; i++)
-		*(e->events[i].is_on ? &ret->nr_on : &ret->nr_leaving) += 1;
+		*(e->events[i].is_on ? &ret->nr_on : &ret->nr_leaving) += !e->events[i].is_free;
 	for (unsigned cpu = 0; cpu < e->tracee->plan.nr_cpus; cpu++)
 		ret->nr_no_draft += __atomic_load_n(&hv_tracee_state(e->tracee, cpu)->nr_no_draft,
 						    __ATOMIC_RELAXED);
@@ -164,82 +180,14 @@ static void wait_a_little(void)
 	nanosleep(&a_little, NULL);
 }
 
-/* Whether STEP may succeed when it is tried again: what it met was no lasting state of its
- * tracepoint, which a plan finds. */
-static bool is_transient(const struct hv_plug_step *step)
-{
-	return step->why_not && step->why_not->code == EBUSY && (step->changes.nr || !step->plug);
-}
-
-/* Plans those of STEPS that are to be tried, and carries them out in one hold. *RET_AGAIN: some are
- * to be tried again. */
-static struct hv_err *try_hold(struct hv_event_tracer *e, struct hv_plug_step *steps, size_t nr,
-			       bool *ret_again)
-{
-	struct hv_err *err;
-
-	for (size_t i = 0; i < nr; i++)
-		if (!steps[i].is_made && (!steps[i].why_not || is_transient(&steps[i])))
-			hv_plug_step_plan(e->tracee, &e->layout, &steps[i]);
-	err = hv_plug_steps_make(e->tracee, &e->layout, steps, nr);
-	*ret_again = err && err->code == EBUSY;
-	for (size_t i = 0; !err && i < nr; i++)
-		*ret_again |= is_transient(&steps[i]);
-	return err;
-}
-
-/* Carries out NR steps, in one hold if the guest is not changing code just then. Afterwards each
- * has been made, or says why not. */
-static struct hv_err *make_hold(struct hv_event_tracer *e, struct hv_plug_step *steps, size_t nr)
-{
-	bool again = false;
-	struct hv_err *err = try_hold(e, steps, nr, &again);
-
-	for (unsigned i = 0; i < TRIES && again; i++) {
-		wait_a_little();
-		hv_err_free(err);
-		err = try_hold(e, steps, nr, &again);
-	}
-	/* While the guest has something locked, nothing is made. */
-	if (!err || err->code != EBUSY)
-		return err;
-	for (size_t i = 0; i < nr; i++)
-		if (!steps[i].is_made && !steps[i].why_not)
-			steps[i].why_not = hv_err_copy(err);
-	hv_err_free(err);
-	return NULL;
-}
-
-static bool is_of_syscalls(const struct hv_event_tracer *e, const struct hv_plug_step *step)
-{
-	const struct hv_syscall_work *w = &e->layout.syscalls;
-
-	return e->layout.has_syscalls &&
-	       (step->tp.at.v == w->tracepoints[0].v || step->tp.at.v == w->tracepoints[1].v);
-}
-
-/* How many of STEPS, from the first on, share a hold. The two tracepoints of system calls have a
- * word in common, so each is alone. */
-static size_t share_hold(const struct hv_event_tracer *e, const struct hv_plug_step *steps,
-			 size_t nr)
-{
-	size_t n = 0;
-
-	while (n < nr && n < STEPS_OF_A_HOLD && !is_of_syscalls(e, &steps[n]))
-		n++;
-	return n ? n : 1;
-}
-
 static struct hv_err *make_all(struct hv_event_tracer *e, struct hv_plug_step *steps, size_t nr)
 {
-	struct hv_err *err = NULL;
+	bool has_syscalls = false;
+	struct hv_err *err =
+		hv_plug_steps_make_all(e->tracee, &e->layout, steps, nr, &has_syscalls);
 
-	for (size_t i = 0, n; !err && i < nr; i += n) {
-		n = share_hold(e, steps + i, nr - i);
-		if (is_of_syscalls(e, &steps[i]))
-			e->nr_looks = LOOKS;
-		err = make_hold(e, steps + i, n);
-	}
+	if (has_syscalls)
+		e->nr_looks = LOOKS;
 	return err;
 }
 
@@ -315,21 +263,21 @@ static struct hv_err *place_for(struct hv_event_tracer *e, const struct hv_event
 {
 	struct hv_err *err = hv_event_tracer_check(e, type);
 
-	if (!err && !find(e, type) && e->nr == HV_REGION_NR_EVENTS)
+	if (!err && !find(e, type) && free_place(e) == HV_REGION_NR_EVENTS)
 		err = hv_err_new(ENOSPC, "more than %zu events", (size_t)HV_REGION_NR_EVENTS);
 	if (!err && !find(e, type))
 		add(e, type);
 	return err;
 }
 
-/* Pins the modules of those in LIST. Returns how many are left: the others say why not. */
-static size_t pin_modules(struct hv_event_tracer *e, struct coming *list, size_t nr)
+/* Claims the modules of those in LIST. Returns how many are left: the others say why not. */
+static size_t claim_modules(struct hv_event_tracer *e, struct coming *list, size_t nr)
 {
 	size_t nr_left = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		list[i].want->why_not =
-			hv_event_modules_pin(e->tracee, e->calls, &list[i].event->type);
+			hv_event_modules_claim(e->tracee, e->calls, &list[i].event->type);
 		if (!list[i].want->why_not)
 			list[nr_left++] = list[i];
 	}
@@ -433,7 +381,7 @@ static struct hv_err *switch_on(struct hv_event_tracer *e, struct hv_event_want 
 	if (!nr_coming)
 		return NULL;
 	tend_later(e);
-	nr_coming = pin_modules(e, list, nr_coming);
+	nr_coming = claim_modules(e, list, nr_coming);
 	err = redirect(e, list, nr_coming);
 	if (!err)
 		err = plug_in(e, list, nr_coming);
@@ -471,30 +419,80 @@ struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_wa
 struct check {
 	struct hv_tracee *tracee;
 	enum hv_plug_sleepers sleepers;
+	const bool *which; /* by index; NULL: all */
 };
 
 static struct hv_err *check_held(struct hv_hold *hold, void *ctx)
 {
 	const struct check *check = ctx;
 
-	return hv_plugs_check_unused(check->tracee, hold, check->sleepers);
+	return hv_plugs_check_unused(check->tracee, hold, check->sleepers, check->which);
+}
+
+/* Makes sure that nobody is on the way to a stub from the plugs WHICH. */
+static struct hv_err *check_unused(struct hv_event_tracer *e, const bool *which)
+{
+	struct check check = {.tracee = e->tracee, .which = which};
+
+	if (hv_event_calls_may_sleep(e->calls))
+		check.sleepers = HV_PLUG_SLEEPERS;
+	return hv_patcher_held(e->tracee->patcher, check_held, &check);
+}
+
+/* Whether an event of MODULE is on. */
+static bool has_any_on(void *ctx, const struct hv_module *module)
+{
+	const struct hv_event_tracer *e = ctx;
+
+	for (size_t i = 0; i < e->nr; i++)
+		if (e->events[i].is_on && e->events[i].type.module &&
+		    strcmp(e->events[i].type.module, module->name) == 0)
+			return true;
+	return false;
+}
+
+/* Lets modules go of which no event is on, while others are. */
+static struct hv_err *give_back_modules(struct hv_event_tracer *e)
+{
+	HV_AUTO_FREE bool *which = hv_alloc(HV_REGION_NR_EVENTS * sizeof(*which));
+	const struct hv_modules *modules = &e->tracee->kernel->modules;
+	struct hv_err *err = NULL;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < e->nr; i++) {
+		const char *name = e->events[i].type.module;
+		const struct hv_module *module = name ? hv_module_named(modules, name) : NULL;
+
+		which[i] = module && !has_any_on(e, module);
+		nr += which[i];
+	}
+	if (!nr)
+		return NULL;
+	err = check_unused(e, which);
+	for (size_t i = 0; !err && i < e->nr; i++)
+		if (which[i])
+			err = hv_event_calls_put_back_of(
+				e->calls, hv_module_named(modules, e->events[i].type.module));
+	if (!err)
+		err = hv_module_claims_take_out(e->tracee, has_any_on, e);
+	for (size_t i = 0; !err && i < e->nr; i++)
+		if (which[i])
+			forget(&e->events[i]);
+	return err;
 }
 
 /* When nothing is plugged in: puts the calls back as soon as nobody is on the way to a stub. */
 static struct hv_err *give_back(struct hv_event_tracer *e)
 {
-	struct check check = {.tracee = e->tracee};
 	struct hv_err *err = NULL;
 
-	if (hv_event_calls_may_sleep(e->calls))
-		check.sleepers = HV_PLUG_SLEEPERS;
 	if (hv_event_calls_are_there(e->calls)) {
-		err = hv_patcher_held(e->tracee->patcher, check_held, &check);
+		err = check_unused(e, NULL);
 		if (!err)
 			err = hv_event_calls_put_back(e->calls);
 	}
 	if (!err)
-		err = hv_module_pins_take_out(e->tracee, NULL, NULL);
+		err = hv_module_claims_take_out(e->tracee, NULL, NULL);
 	if (!err)
 		forget_events(e);
 	return err;
@@ -509,9 +507,7 @@ void hv_event_tracer_tend(struct hv_event_tracer *e)
 		return;
 	hv_err_free(see_to_tasks(e));
 	hv_event_tracer_stat(e, &stat);
-	if (stat.nr_on)
-		return;
-	hv_err_free(give_back(e));
+	hv_err_free(stat.nr_on ? give_back_modules(e) : give_back(e));
 	e->tend_delay_ns = e->tend_delay_ns < TEND_LAST_NS ? 2 * e->tend_delay_ns : TEND_LAST_NS;
 	e->tend_ns = now + e->tend_delay_ns;
 }
@@ -540,7 +536,7 @@ struct hv_err *hv_event_tracer_restore(struct hv_event_tracer *e, struct hv_text
 	struct hv_err *err;
 
 	if (!hv_event_calls_are_there(e->calls))
-		return hv_module_pins_take_out(e->tracee, NULL, NULL);
+		return hv_module_claims_take_out(e->tracee, NULL, NULL);
 	err = take_out_all(e, &nr);
 	if (nr)
 		hv_text_printf(report, "%zu event%s of the guest switched off\n", nr,

@@ -6,11 +6,10 @@
 
 #include "tracer/tracee.h"
 
-/* An array of ours: what the kernel frees an array by, one probe, and the end. */
-#define ARRAY_BYTES 64u
-#define PRIORITY    10u /* TRACEPOINT_DEFAULT_PRIO */
+#define PRIORITY 10u /* TRACEPOINT_DEFAULT_PRIO */
 
-_Static_assert(HV_REGION_NR_EVENTS *ARRAY_BYTES <= HV_REGION_STACKS_OFF - HV_REGION_PROBES_OFF,
+_Static_assert(HV_REGION_NR_EVENTS *HV_PLUG_ARRAY_BYTES <=
+		       HV_REGION_STACKS_OFF - HV_REGION_PROBES_OFF,
 	       "an array for each event");
 
 void hv_plug_changes_deinit(struct hv_plug_changes *c)
@@ -31,7 +30,7 @@ static uint64_t file_off(const struct hv_plug *plug)
 
 static uint64_t array_off(const struct hv_plug *plug)
 {
-	return HV_REGION_PROBES_OFF + (uint64_t)plug->index * ARRAY_BYTES;
+	return HV_REGION_PROBES_OFF + (uint64_t)plug->index * HV_PLUG_ARRAY_BYTES;
 }
 
 static bool is_file(const struct hv_tracee *t, uint64_t address)
@@ -47,7 +46,8 @@ static bool has_room(const struct hv_tracepoint_layout *l)
 {
 	size_t members = offsetof(struct hv_event_file, members);
 
-	return l->probes + 2u * l->probe_len_bytes <= ARRAY_BYTES && l->file_flags >= members &&
+	return l->probes + 2u * l->probe_len_bytes <= HV_PLUG_ARRAY_BYTES &&
+	       l->file_flags >= members &&
 	       l->file_flags + sizeof(uint64_t) <= sizeof(struct hv_event_file);
 }
 
@@ -66,9 +66,6 @@ static bool is_plain(const struct hv_tracepoint_layout *l, const struct hv_trace
 struct hv_err *hv_plug_check(const struct hv_tracepoint_layout *layout,
 			     const struct hv_event_type *type)
 {
-	if (is_of_syscalls(layout, &type->tracepoint) && type->tracepoint.faultable)
-		return hv_err_new(EOPNOTSUPP, "this kernel frees the probes of system calls in a "
-					      "way that is not known");
 	if ((type->reg_kind != HV_EVENT_REG_TRACEPOINT &&
 	     type->reg_kind != HV_EVENT_REG_PROBESTUB) ||
 	    !is_plain(layout, &type->tracepoint))
@@ -87,7 +84,7 @@ static void put_bytes(uint8_t *to, const uint8_t *from, size_t len)
 void hv_plug_prepare(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 		     const struct hv_plug *plug)
 {
-	uint8_t file[sizeof(struct hv_event_file)] = {0}, array[ARRAY_BYTES] = {0};
+	uint8_t file[sizeof(struct hv_event_file)] = {0}, array[HV_PLUG_ARRAY_BYTES] = {0};
 	uint8_t *probe = array + layout->probes;
 	uint64_t func = plug->type->probe.v, data = in_region(t, file_off(plug)).v;
 	uint32_t priority = PRIORITY;

@@ -16,6 +16,9 @@
 
 struct hv_tracee;
 
+/* An array of ours: what the kernel frees an array by, one probe, and the end. */
+#define HV_PLUG_ARRAY_BYTES 64u
+
 /* The event of a plug. Its file and its array of probes are those of that number in the region. */
 struct hv_plug {
 	const struct hv_event_type *type; /* borrowed */
@@ -87,6 +90,15 @@ void hv_plug_step_plan(const struct hv_tracee *t, const struct hv_tracepoint_lay
 struct hv_err *hv_plug_steps_make(struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 				  struct hv_plug_step *steps, size_t nr) hv_must_use;
 
+/* Plans and carries out STEPS, in as few holds as possible, and again for some 40 ms what was
+ * refused for a passing reason. Afterwards each was made, or why_not says why it was not.
+ * *RET_SYSCALLS, also on error: one of them is of system calls, and tasks are to be looked at
+ * (syscall_tasks.h). */
+struct hv_err *hv_plug_steps_make_all(struct hv_tracee *t,
+				      const struct hv_tracepoint_layout *layout,
+				      struct hv_plug_step *steps, size_t nr,
+				      bool *ret_syscalls) hv_must_use;
+
 /* Finds the tracepoints of the kernel and of its modules that have a probe of ours, whoever plugged
  * it in: *RET, owned by the caller, has *RET_NR steps that take them out, not planned yet. */
 struct hv_err *hv_plugs_find(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
@@ -98,9 +110,10 @@ struct hv_err *hv_plugs_know_place(const struct hv_tracee *t, const struct hv_jo
 
 /* In HOLD, after all plugs were taken out: nobody in the guest has the address of a file, an array
  * of probes or a draft in a register or on a stack any more, so no probe is on its way to our
- * stubs. SLEEPERS: whether a task can be switched out while it calls probes. If not, what sleeping
- * tasks have is left over from long ago. EBUSY: somebody has, or what a vCPU is doing is not known;
- * it can be tried again. */
+ * stubs. WHICH, by index, HV_REGION_NR_EVENTS of them: only these plugs were taken out, and only
+ * their files and arrays count; NULL: all were. SLEEPERS: whether a task can be switched out while
+ * it calls probes. If not, what sleeping tasks have is left over from long ago. EBUSY: somebody
+ * has, or what a vCPU is doing is not known; it can be tried again. */
 enum hv_plug_sleepers { HV_PLUG_NO_SLEEPERS, HV_PLUG_SLEEPERS };
 struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold,
-				     enum hv_plug_sleepers sleepers) hv_must_use;
+				     enum hv_plug_sleepers sleepers, const bool *which) hv_must_use;

@@ -270,21 +270,57 @@ static struct hv_gva_range range_of(const struct hv_tracee *t, uint64_t start_of
 /* The memory of plugs: files, arrays and drafts. */
 struct plug_memory {
 	struct hv_gva_range ranges[3];
+	const bool *which; /* of the first two; NULL: all */
 };
 
-static struct plug_memory memory_of(const struct hv_tracee *t)
+static struct plug_memory memory_of(const struct hv_tracee *t, const bool *which)
 {
-	return (struct plug_memory){{
-		range_of(t, HV_REGION_FILES_OFF, HV_REGION_FILES_END),
-		range_of(t, HV_REGION_PROBES_OFF, HV_REGION_STACKS_OFF),
-		range_of(t, t->plan.drafts_off, hv_plan_end_off(&t->plan)),
-	}};
+	return (struct plug_memory){
+		{
+			range_of(t, HV_REGION_FILES_OFF, HV_REGION_FILES_END),
+			range_of(t, HV_REGION_PROBES_OFF, HV_REGION_STACKS_OFF),
+			range_of(t, t->plan.drafts_off, hv_plan_end_off(&t->plan)),
+		},
+		which};
 }
 
 static bool is_in(const struct plug_memory *m, uint64_t word)
 {
-	for (size_t i = 0; i < HV_ARRAY_LEN(m->ranges); i++)
-		if (hv_gva_in(hv_gva(word), m->ranges[i]))
+	static const size_t lens[] = {sizeof(struct hv_event_file), HV_PLUG_ARRAY_BYTES};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(m->ranges); i++) {
+		size_t index = i < HV_ARRAY_LEN(lens) ? (word - m->ranges[i].start.v) / lens[i] : 0;
+
+		if (!hv_gva_in(hv_gva(word), m->ranges[i]))
+			continue;
+		return !m->which ||
+		       (i < HV_ARRAY_LEN(lens) && index < HV_REGION_NR_EVENTS && m->which[index]);
+	}
+	return false;
+}
+
+/* What calls probes and what they are, with all that has an address of ours in a register or a
+ * frame meanwhile. Probes of perf and BPF are called by __traceiter_* then. */
+static const char *const users[] = {"__traceiter_", "trace_event_raw_event_",
+				    "do_trace_event_raw_event_", "__probestub_",
+				    "trace_event_buffer_"};
+
+struct looking {
+	const struct hv_kernel *kernel;
+	struct plug_memory memory;
+};
+
+static bool is_user(void *ctx, struct hv_gva at)
+{
+	const struct looking *l = ctx;
+	const char *name, *module;
+	uint64_t off;
+
+	/* Of what is unknown nothing is known. */
+	if (!hv_kernel_symbol_at(l->kernel, at, &name, &module, &off))
+		return true;
+	for (size_t i = 0; i < HV_ARRAY_LEN(users); i++)
+		if (strncmp(name, users[i], strlen(users[i])) == 0)
 			return true;
 	return false;
 }
@@ -292,8 +328,10 @@ static bool is_in(const struct plug_memory *m, uint64_t word)
 /* Of the words on a stack that lead into our range, those of other memory do not count. */
 static bool is_other(void *ctx, struct hv_gva at, uint64_t word)
 {
+	const struct looking *l = ctx;
+
 	(void)at;
-	return !is_in(ctx, word);
+	return !is_in(&l->memory, word);
 }
 
 static struct hv_err *check_registers(const struct plug_memory *m, const struct hv_vcpu_regs *regs,
@@ -308,14 +346,15 @@ static struct hv_err *check_registers(const struct plug_memory *m, const struct 
 }
 
 struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold,
-				     enum hv_plug_sleepers sleepers)
+				     enum hv_plug_sleepers sleepers, const bool *which)
 {
-	struct plug_memory memory = memory_of(t);
+	struct looking looking = {t->kernel, memory_of(t, which)};
 	const struct hv_scan_for wanted = {
 		.range = range_of(t, HV_REGION_FILES_OFF, hv_plan_end_off(&t->plan)),
-		.how = sleepers == HV_PLUG_SLEEPERS ? HV_SCAN_CALLS : HV_SCAN_RUNNING,
+		.how = sleepers == HV_PLUG_SLEEPERS ? HV_SCAN_USED : HV_SCAN_RUNNING,
 		.is_known = is_other,
-		.ctx = &memory,
+		.is_user = is_user,
+		.ctx = &looking,
 	};
 	unsigned nr_vcpus = hv_guest_info(t->guest)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
@@ -324,7 +363,7 @@ struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold,
 	struct hv_err *err = hv_hold_registers(hold, regs);
 
 	if (!err)
-		err = check_registers(&memory, regs, nr_vcpus);
+		err = check_registers(&looking.memory, regs, nr_vcpus);
 	if (!err)
 		err = hv_stacks_scan(t->kernel, &wanted, regs, nr_vcpus, &nr_found, &where);
 	if (!err && nr_found)

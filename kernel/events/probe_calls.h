@@ -56,6 +56,8 @@ struct hv_release_calls {
 	struct hv_gva function; /* that they call */
 	/* Which argument is the address of the struct rcu_head, counted from 0. */
 	unsigned head_argument;
+	/* Arrays of tracepoints whose probes may sleep are freed by other calls. */
+	bool has_others;
 };
 
 /* Finds the calls that free an array of probes. EOPNOTSUPP, with the reason: it is not certain that

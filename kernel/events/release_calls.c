@@ -69,6 +69,23 @@ static struct hv_err *find_all(const struct hv_kernel *k, struct hv_gva function
 	return err;
 }
 
+/* Since 6.13 tracepoints whose probes may sleep have their arrays freed by call_rcu_tasks_trace().
+ * Since 7.0 that is no function, but a call of call_srcu(), as for all others. */
+static struct hv_err *find_others(const struct hv_kernel *k, bool *ret)
+{
+	hv_cleanup(hv_calls_deinit) struct hv_calls calls = {0};
+	struct hv_gva function;
+	bool all;
+	struct hv_err *err;
+
+	*ret = false;
+	if (!hv_kernel_symbol(k, "call_rcu_tasks_trace", &function))
+		return NULL;
+	err = find_all(k, function, &calls, &all);
+	*ret = calls.nr != 0;
+	return err;
+}
+
 static struct hv_err *check_pages(const struct hv_kernel *k, const struct hv_calls *calls)
 {
 	for (size_t i = 0; i < calls->nr; i++)
@@ -99,13 +116,15 @@ struct hv_err *hv_release_calls_read(const struct hv_kernel *k, struct hv_releas
 		if (!all)
 			continue;
 		hv_release_calls_deinit(&c);
-		c = (struct hv_release_calls){calls, function, releases[i].head_argument};
+		c = (struct hv_release_calls){calls, function, releases[i].head_argument, false};
 		calls = (struct hv_calls){0};
 	}
 	if (!c.calls.nr || nr_used != 1)
 		return hv_err_new(EOPNOTSUPP, "the calls that free a tracepoint's probes were not "
 					      "found");
 	err = check_pages(k, &c.calls);
+	if (!err)
+		err = find_others(k, &c.has_others);
 	if (err)
 		return err;
 	*ret = c;

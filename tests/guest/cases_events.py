@@ -10,7 +10,8 @@ import struct
 import subprocess
 import tempfile
 
-from lib.suite import OLDEST, ONE_VCPU, STANDARD, Skip, case
+from cases_beside import kill, settle, victims
+from lib.suite import NEWEST, OLDEST, ONE_VCPU, STANDARD, Skip, case
 from lib.wait import HANG_SECONDS, until
 
 OWN = "/sys/kernel/tracing"
@@ -199,6 +200,55 @@ def system_calls_agree_with_the_guests_own(t):
             assert "sys_enter:" not in report and "sys_enter_close" not in report, report[:1000]
         t.guest.run(f"echo 1 >{OWN}/tracing_on; echo >{OWN}/trace; echo 1 >{OWN}/buffer_size_kb")
         t.note(f"{len(texts)} events of {len(events_of(ours))} in both")
+
+
+SLEEPERS = "(sleep 3000 & sh -c 'sleep 3000; true' & cat /dev/zero | sleep 3000 &) >/dev/null 2>&1; sleep 0.5"
+
+
+@case(configs=(dataclasses.replace(NEWEST, vcpus=1, in_turn=False),))
+def system_calls_where_probes_may_sleep(t):
+    """In kernels that call the probes of system calls where they may sleep, the guest and hvtrace record raw_syscalls at the
+    same time: the same events. Those of syscalls whose format is only numbers are there, and others are refused by name. A
+    probe of the tracepoint records, too. While tasks sleep in system calls, detach and, after kill -9, recover come to
+    an end."""
+    t.guest.run(SLEEPERS)
+    try:
+        with t.attach() as traced:
+            traced.echo("dynamic_events", "t:calls sys_enter id:u16")
+            traced.echo("events/tracepoints/calls/enable", "1")
+            t.guest.run("cat /absent; true")
+            assert re.search(r" calls: \(.*\) id=257\n", traced.text("trace")), "no openat"
+            traced.echo("events/enable", "0")
+            traced.echo("dynamic_events", "")
+            traced.echo("trace", "")
+            traced.echo("tracing_on", "0")
+            traced.echo("events/raw_syscalls/enable", "1")
+            traced.echo("tracing_on", "1")
+            own = t.guest.run_own(
+                f"cd {OWN}; echo 0 >tracing_on; echo 20000 >buffer_size_kb; echo 1 >events/raw_syscalls/enable; echo >trace;"
+                f" echo 1 >tracing_on; {CALLS}; echo 0 >tracing_on; echo 0 >events/enable; cat trace",
+                timeout=300,
+            )
+            traced.echo("tracing_on", "0")
+            own, ours = events_of(own), events_of(traced.text("trace", timeout=300))
+            agree(*alike(own, ours))
+            traced.echo("events/enable", "0")
+            traced.echo("trace", "")
+            traced.echo("events/syscalls/enable", "1")
+            assert "events cannot be recorded, as syscalls:sys_enter_" in traced.text("error_log"), traced.text("error_log")
+            traced.echo("tracing_on", "1")
+            t.guest.run("cat /absent; true")
+            text = traced.text("trace", timeout=300)
+            assert "sys_close(fd: " in text and "sys_openat -> 0xfffffffffffffffe" in text, text[:1000]
+        t.hv("attach", t.name)
+        t.hv("echo", t.name, "events/raw_syscalls/enable", "1")
+        t.guest.run("ls /proc >/dev/null")
+        for pid in [victims(t)[kind] for kind in ("warden", "service")]:
+            kill(pid)
+    finally:
+        settle(t)
+        t.guest.run(f"killall sleep; echo 1 >{OWN}/tracing_on; echo >{OWN}/trace; echo 1 >{OWN}/buffer_size_kb")
+    t.note(f"{len(own)} events of {len(ours)} in both")
 
 
 OPENS = "for i in 1 2 3; do cat /absent 2>/dev/null; ls /proc >/dev/null; done; true"

@@ -35,7 +35,7 @@ def mounted(t, traced):
 @case(configs=WITH_XFS)
 def events_of_a_module(t):
     """The guest and hvtrace record the events of xfs at the same time: same tasks, flags and texts. While they are on, the
-    guest cannot remove the module, and when they are off, it can. After kill -9 recover switches them off. The module is
+    guest cannot remove the module, and when they are off, it can, whatever else is on. After kill -9 recover switches them off. The module is
     removed by the guest, comes again, and its events are recorded again."""
     t.guest.run("for m in $(cat /modules/order); do [ -d /sys/module/$m ] || insmod /modules/$m.ko; done")
     t.guest.run("mkdir -p /mnt; dd if=/dev/zero of=/tmp/img bs=1M count=1 2>/dev/null; losetup /dev/loop0 /tmp/img")
@@ -56,8 +56,10 @@ def events_of_a_module(t):
             agree(own, ours)
             # The guest's own use of the tracepoint came and went.
             assert mounted(t, traced)
+            traced.echo("events/sched/sched_process_exit/enable", "1")
             traced.echo("events/xfs/enable", "0")
-            assert until(lambda: goes(t)), "in use though no event is on"
+            assert until(lambda: goes(t)), "in use though none of its events is on"
+            assert "sched_process_exit: " in traced.text("trace")
             assert "xfs" not in traced.text("available_events")
             comes(t)
             assert until(lambda: "xfs" in traced.text("available_events"))

@@ -239,15 +239,11 @@ PIDS = re.compile(r" pid=\d+ old=\d+")
 @case(configs=(NEWEST,))
 def newest_kernels_definitions(t):
     """All definitions, right and wrong, are as the newest kernel's own: it looks for functions before arguments, some functions
-    of the others are inline, and its fprobes have no MAXACTIVE. Tracepoints of system calls, which are never recorded there,
-    are refused when they are defined, and error_log says why."""
+    of the others are inline, and its fprobes have no MAXACTIVE."""
     with t.attach() as traced:
-        pairs = try_both(t, DEFINITIONS.rstrip("\n") + TRACEPOINTS.replace("t:x sys_enter id regs->di\n", ""))
+        pairs = try_both(t, DEFINITIONS.rstrip("\n") + TRACEPOINTS)
         differences = [f"own:\n{a}\nhvtrace:\n{b}" for a, b in pairs if a != b]
         assert not differences, f"{len(differences)} of {len(pairs)} definitions differ:\n" + "\n".join(differences)
-        for name in ("sys_enter", "sys_exit"):
-            t.hv.fails("echo", "-a", t.name, "dynamic_events", f"t {name} $arg1", says=("not supported", "system calls"))
-            assert f"Command: t {name} $arg1" in traced.text("error_log"), traced.text("error_log")
         assert not traced.text("dynamic_events")
         t.note(f"{len(pairs)} definitions")
 

@@ -12,7 +12,7 @@
  *   in data                  a pointer into what the leaves map; what comes where such a pointer is
  *                            or was (a return address, the kernel's own probes), or beside one (a
  *                            probe's function); a count that goes up or down by one; one bit of a
- *                            byte (a task's flag, a module's pin)
+ *                            byte (a task's flag, a module's claim)
  *
  * and nothing else. So no write makes the guest execute what is not its own code or hvtrace's. The
  * rules keep no guest from harming itself: it can write all of this without us.

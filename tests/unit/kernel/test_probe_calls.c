@@ -7,6 +7,7 @@
 
 #define RELEASE	  (FK_BASE + 0x1000) /* call_rcu */
 #define RELEASE_2 (FK_BASE + 0x1100) /* call_srcu */
+#define RELEASE_3 (FK_BASE + 0x1200) /* call_rcu_tasks_trace */
 #define RESERVE	  (FK_BASE + 0x2000)
 #define COMMIT	  (FK_BASE + 0x2100)
 #define ADD	  (FK_BASE + 0x3000)
@@ -58,6 +59,7 @@ static void set_up_with(const char *alone)
 	fk_init(&f);
 	fk_symbol(&f, "call_rcu", RELEASE);
 	fk_symbol(&f, "call_srcu", RELEASE_2);
+	fk_symbol(&f, "call_rcu_tasks_trace", RELEASE_3);
 	fk_symbol(&f, "trace_event_buffer_reserve", RESERVE);
 	fk_symbol(&f, "trace_event_buffer_commit", COMMIT);
 	fk_symbol(&f, "tracepoint_add_func", ADD);
@@ -161,6 +163,18 @@ static void finds(size_t nr, uint64_t function, unsigned head_argument)
 	hv_release_calls_deinit(&c);
 }
 
+/* Whether some arrays are freed in another way. */
+static bool frees_otherwise(void)
+{
+	struct hv_release_calls c = {0};
+	bool ret;
+
+	ck_assert_ptr_null(hv_release_calls_read(&f.k, &c));
+	ret = c.has_others;
+	hv_release_calls_deinit(&c);
+	return ret;
+}
+
 static void finds_none(const char *words)
 {
 	struct hv_release_calls c;
@@ -181,6 +195,10 @@ START_TEST(probes_are_freed_where_they_are_added_and_removed)
 	put(ADD + 0x200, RELEASE);
 	put_jump(REMOVE + 0x200, RELEASE);
 	finds(4, RELEASE, 0);
+	ck_assert(!frees_otherwise());
+	put(ADD + 0x280, RELEASE_3);
+	finds(4, RELEASE, 0);
+	ck_assert(frees_otherwise());
 	put(ADD + 0x300, RELEASE_2); /* which of them frees? */
 	finds_none("not found");
 }

@@ -413,6 +413,46 @@ START_TEST(frames_of_a_sleeper)
 }
 END_TEST
 
+static bool is_called(void *ctx, struct hv_gva at)
+{
+	(void)ctx;
+	return at.v >= FUNCTION(CALLED) && at.v < FUNCTION(CALLED + 1);
+}
+
+static bool is_nobody(void *ctx, struct hv_gva at)
+{
+	(void)ctx;
+	(void)at;
+	return false;
+}
+
+/* What is left over in the frames of others does not count. */
+START_TEST(frames_of_those_who_use_something)
+{
+	uint64_t at, task;
+
+	wanted.how = HV_SCAN_USED;
+	wanted.is_user = is_nobody;
+	task = sleeper(&at);
+	ft_push(&t, task, SLEEP_FROM + 56, WANTED);
+	ck_assert_uint_eq(scan(), 1); /* its frames cannot be followed */
+	add_orc();
+	ft_push(&t, task, at, INSIDE(STARTS));
+	ck_assert_uint_eq(scan(), 0);
+	wanted.is_user = is_called;
+	ck_assert_uint_eq(scan(), 1);
+	wanted.is_user = is_nobody;
+	/* it was interrupted, and may have been using it then */
+	ft_push(&t, task, at, INSIDE(INTERRUPTED));
+	ft_push(&t, task, at + 8 + 128, FUNCTION(STARTS));
+	ft_push(&t, task, at + 8 + 152, ft_stack(&t, task) + at + 0x100);
+	ck_assert_uint_eq(scan(), 1);
+	ft_push(&t, task, at, INSIDE(UNRULED));
+	ck_assert_uint_eq(scan(), 1);
+	free(t.f.k.core.orc);
+}
+END_TEST
+
 static bool caller_is(void *ctx, struct hv_gva at, struct hv_gva *ret)
 {
 	*ret = hv_gva(INSIDE(STARTS));
@@ -487,6 +527,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_left_over_of_an_interrupt_does_not_count);
 	tcase_add_test(tc, a_sleeper_in_code_that_calls);
 	tcase_add_test(tc, frames_of_a_sleeper);
+	tcase_add_test(tc, frames_of_those_who_use_something);
 	tcase_add_test(tc, a_sleeper_with_a_replaced_return_address);
 	tcase_add_test(tc, stacks_that_are_gone_are_empty);
 	tcase_add_test(tc, stacks_that_cannot_be_read_are_an_error);

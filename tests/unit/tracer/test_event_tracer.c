@@ -14,6 +14,7 @@
 #define REGION		 0x1000000ull
 #define RELEASE		 (FK_BASE + 0x60000) /* call_rcu */
 #define SLEEPING_RELEASE (FK_BASE + 0x60800) /* call_srcu */
+#define SLEEPING_TRACE	 (FK_BASE + 0x60c00) /* call_rcu_tasks_trace */
 #define RESERVE		 (FK_BASE + 0x61000)
 #define COMMIT		 (FK_BASE + 0x61800)
 #define ADD		 (FK_BASE + 0x62000)
@@ -23,7 +24,7 @@
 #define MODULE_LIST	 8 /* offsets in struct module */
 #define MODULE_COUNT	 24
 #define CALL_ID		 32 /* in struct trace_event_call */
-#define PIN		 0x20000000u
+#define CLAIM		 0x20000000u
 
 static const uint64_t calls[] = {ADD + 0x20, REMOVE + 0x20, FTP_PROBE + 0x20, FTP_PROBE + 0x40};
 static const uint64_t module_calls[] = {MODULE_PROBE + 0x20, MODULE_PROBE + 0x40};
@@ -74,6 +75,7 @@ static void declare(struct fk *fk)
 	declare_modules(fk);
 	fk_symbol(fk, "call_rcu", RELEASE);
 	fk_symbol(fk, "call_srcu", SLEEPING_RELEASE);
+	fk_symbol(fk, "call_rcu_tasks_trace", SLEEPING_TRACE);
 	fk_symbol(fk, "trace_event_buffer_reserve", RESERVE);
 	fk_symbol(fk, "trace_event_buffer_commit", COMMIT);
 	fk_symbol(fk, "tracepoint_add_func", ADD);
@@ -293,24 +295,57 @@ static void wait_and_tend(void)
 START_TEST(a_module_stays_while_its_events_are_on)
 {
 	set_type(&of_a_module, NULL);
-	ck_assert_uint_eq(uses(), PIN + 1);
+	ck_assert_uint_eq(uses(), CLAIM + 1);
 	for (size_t i = 0; i < HV_ARRAY_LEN(module_calls); i++)
 		ck_assert(leads_to_us(module_calls[i]));
 	ck_assert(!leads_to_us(calls[2]));
-	fk_u32(f, module + MODULE_COUNT, PIN + 3); /* the guest's own users */
+	fk_u32(f, module + MODULE_COUNT, CLAIM + 3); /* the guest's own users */
 	set_none();
-	ck_assert_uint_eq(uses(), PIN + 3); /* somebody may be in its probe */
+	ck_assert_uint_eq(uses(), CLAIM + 3); /* somebody may be in its probe */
 	set_type(&of_a_module, NULL);
-	ck_assert_uint_eq(uses(), PIN + 3);
+	ck_assert_uint_eq(uses(), CLAIM + 3);
 	set_none();
 	wait_and_tend();
 	ck_assert_uint_eq(uses(), 3);
 	ck_assert(!leads_to_us(module_calls[0]));
 	is_as_before();
 	set_type(&of_a_module, NULL);
-	ck_assert_uint_eq(uses(), PIN + 3);
+	ck_assert_uint_eq(uses(), CLAIM + 3);
 	ck_assert_ptr_null(restore("1 event of the guest switched off"));
 	ck_assert_uint_eq(uses(), 3);
+	is_as_before();
+}
+END_TEST
+
+START_TEST(a_module_goes_while_other_events_are_on)
+{
+	uint64_t first_file = FR_RANGE + HV_REGION_FILES_OFF - HV_REGION_STUBS_OFF;
+	struct hv_event_tracer_stat stat;
+
+	set_type(&of_a_module, NULL);
+	set(NULL);
+	r.regs[1].general[5] = first_file + 128; /* of the other event */
+	r.regs[0].general[5] = first_file + 8;
+	wait_and_tend();
+	ck_assert_uint_eq(uses(), CLAIM + 1);
+	ck_assert(leads_to_us(module_calls[0]));
+	r.regs[0].general[5] = 0;
+	usleep(250000);
+	wait_and_tend();
+	ck_assert_uint_eq(uses(), 1);
+	for (size_t i = 0; i < HV_ARRAY_LEN(module_calls); i++)
+		ck_assert(!leads_to_us(module_calls[i]));
+	for (size_t i = 0; i < HV_ARRAY_LEN(calls); i++)
+		ck_assert(leads_to_us(calls[i]));
+	hv_event_tracer_stat(e, &stat);
+	ck_assert(stat.nr_on == 1 && !stat.nr_leaving);
+	/* its place is given to the next one */
+	set_type(&of_a_module, NULL);
+	ck_assert_uint_eq(uses(), CLAIM + 1);
+	ck_assert_uint_lt(funcs() - (FR_RANGE + HV_REGION_PROBES_OFF - HV_REGION_STUBS_OFF), 64);
+	r.regs[1].general[5] = 0;
+	ck_assert_ptr_null(restore("1 event of the guest switched off"));
+	ck_assert_uint_eq(uses(), 1);
 	is_as_before();
 }
 END_TEST
@@ -338,18 +373,18 @@ START_TEST(a_module_that_goes_is_refused)
 }
 END_TEST
 
-/* Whoever comes next finds the pin in the guest, wherever we were killed. */
-START_TEST(a_module_whose_pin_is_left)
+/* Whoever comes next finds the claim in the guest, wherever we were killed. */
+START_TEST(a_module_whose_claim_is_left)
 {
 	HV_AUTO_TEXT struct hv_text report = {0};
 
-	fk_u32(f, module + MODULE_COUNT, PIN + 2);
+	fk_u32(f, module + MODULE_COUNT, CLAIM + 2);
 	ck_assert_ptr_null(hv_event_tracer_restore(e, &report));
 	ck_assert_uint_eq(uses(), 2);
-	fk_u32(f, module + MODULE_COUNT, PIN + 2);
+	fk_u32(f, module + MODULE_COUNT, CLAIM + 2);
 	link_module(0); /* removed by force, and nobody knows what is there now */
 	hv_err_free(hv_event_tracer_restore(e, &report));
-	ck_assert_uint_eq(uses(), PIN + 2);
+	ck_assert_uint_eq(uses(), CLAIM + 2);
 }
 END_TEST
 
@@ -499,6 +534,23 @@ START_TEST(a_task_may_sleep_in_a_probe)
 }
 END_TEST
 
+/* Their arrays are freed by the calls that are known, or it is refused. */
+START_TEST(a_tracepoint_whose_probes_may_sleep)
+{
+	struct hv_event_type type = tp.type;
+
+	type.tracepoint.faultable = true;
+	set_type(&type, NULL);
+	ck_assert_ptr_null(restore("1 event"));
+	hv_event_tracer_free(e);
+	e = hv_event_tracer_new(&r.tracee);
+	put_call(ADD + 0x40, SLEEPING_TRACE);
+	set_type(&type, "in a way that is not known");
+	set(NULL);
+	ck_assert_ptr_null(restore("1 event"));
+}
+END_TEST
+
 /* Another process takes over: what recover does. */
 static void take_over(void)
 {
@@ -559,8 +611,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, on_and_off);
 	tcase_add_test(tc, one_that_cannot_be_does_not_hinder_the_others);
 	tcase_add_test(tc, a_module_stays_while_its_events_are_on);
+	tcase_add_test(tc, a_module_goes_while_other_events_are_on);
 	tcase_add_test(tc, a_module_that_goes_is_refused);
-	tcase_add_test(tc, a_module_whose_pin_is_left);
+	tcase_add_test(tc, a_module_whose_claim_is_left);
 	tcase_add_test(tc, a_probe_that_does_nothing);
 	tcase_add_test(tc, the_guest_comes_first);
 	tcase_add_loop_test(tc, a_hold_that_fails_leaves_nothing_behind, 0, 2 + FTP_NR - 1);
@@ -568,6 +621,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_kernel_whose_probes_are_freed_in_another_way);
 	tcase_add_test(tc, the_calls_stay_while_a_probe_may_need_them);
 	tcase_add_test(tc, a_task_may_sleep_in_a_probe);
+	tcase_add_test(tc, a_tracepoint_whose_probes_may_sleep);
 	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * NR_WRITES + 1);
 }
 

@@ -558,9 +558,6 @@ START_TEST(what_is_refused_with_a_reason)
 	tp.type.reg_kind = HV_EVENT_REG_TRACEPOINT;
 	be_of_syscalls(fk_alloc(f, 16), fk_alloc(f, FTP_LEN));
 	ck_assert_ptr_null(hv_plug_check(&layout, &tp.type));
-	tp.type.tracepoint.faultable = true;
-	refused("in a way that is not known");
-	tp.type.tracepoint.faultable = false;
 	layout.has_syscalls = false;
 	refused("by a function of its own");
 	tp.type.tracepoint.reg = tp.type.tracepoint.unreg = hv_gva(0);
@@ -576,7 +573,7 @@ static struct hv_err *check_held(struct hv_hold *hold, void *ctx)
 {
 	const enum hv_plug_sleepers *sleepers = ctx;
 
-	return hv_plugs_check_unused(&r.tracee, hold, *sleepers);
+	return hv_plugs_check_unused(&r.tracee, hold, *sleepers, NULL);
 }
 
 static enum hv_plug_sleepers sleepers;

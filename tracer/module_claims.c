@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tracer/module_pins.h"
+#include "tracer/module_claims.h"
 
 #include "tracer/tracee.h"
 
-struct pinning {
+struct claiming {
 	struct hv_tracee *tracee;
 	const struct hv_module *module;
 	const struct hv_module_use *use;
-	bool pins; /* false: takes the pin out */
+	bool claims; /* false: takes the claim out */
 	bool has_changed;
 };
 
 /* The change from COUNT, which was read in this hold: the bit of its byte in memory. */
-static struct hv_err *change_count(const struct pinning *p, struct hv_hold *hold, uint32_t count)
+static struct hv_err *change_count(const struct claiming *p, struct hv_hold *hold, uint32_t count)
 {
 	struct hv_tracee *t = p->tracee;
-	struct hv_gva at = hv_gva_add(p->module->at, p->use->count + HV_MODULE_PIN_BYTE);
+	struct hv_gva at = hv_gva_add(p->module->at, p->use->count + HV_MODULE_CLAIM_BYTE);
 	struct hv_change change = {.gva = at, .kind = HV_CHANGE_MODULE, .len_bytes = 1};
 	struct hv_mapping m;
 	struct hv_err *err = hv_walk(&t->kernel->core.as, at, &m);
@@ -25,17 +25,17 @@ static struct hv_err *change_count(const struct pinning *p, struct hv_hold *hold
 	if (err)
 		return err;
 	change.gpa = m.gpa;
-	change.from[0] = (uint8_t)(count >> 8 * HV_MODULE_PIN_BYTE);
-	change.to[0] = change.from[0] ^ (uint8_t)(HV_MODULE_PIN >> 8 * HV_MODULE_PIN_BYTE);
+	change.from[0] = (uint8_t)(count >> 8 * HV_MODULE_CLAIM_BYTE);
+	change.to[0] = change.from[0] ^ (uint8_t)(HV_MODULE_CLAIM >> 8 * HV_MODULE_CLAIM_BYTE);
 	err = hv_patcher_apply_held(t->patcher, hold, &change, 1);
 	/* The guest goes on counting. Nobody undoes it by the journal. */
 	hv_patcher_forget_at(t->patcher, m.gpa);
 	return err;
 }
 
-static struct hv_err *pin_held(struct hv_hold *hold, void *ctx)
+static struct hv_err *claim_held(struct hv_hold *hold, void *ctx)
 {
-	struct pinning *p = ctx;
+	struct claiming *p = ctx;
 	const struct hv_kernel_core *core = &p->tracee->kernel->core;
 	bool is_live = false;
 	uint32_t count = 0;
@@ -45,25 +45,25 @@ static struct hv_err *pin_held(struct hv_hold *hold, void *ctx)
 		err = hv_module_use_read(core, p->use, p->module->at, &count);
 	if (err)
 		return err;
-	if (p->pins == !!(count & HV_MODULE_PIN))
+	if (p->claims == !!(count & HV_MODULE_CLAIM))
 		return NULL;
-	/* One whose pin is to be taken out is going only if it was removed by force. */
+	/* One whose claim is to be taken out is going only if it was removed by force. */
 	if (!is_live || !count)
 		return hv_err_new(EBUSY, "the guest is loading or removing it");
 	p->has_changed = true;
 	return change_count(p, hold, count);
 }
 
-static struct hv_err *make(struct pinning *p)
+static struct hv_err *make(struct claiming *p)
 {
-	return hv_err_in(hv_patcher_held(p->tracee->patcher, pin_held, p), "module %s",
+	return hv_err_in(hv_patcher_held(p->tracee->patcher, claim_held, p), "module %s",
 			 p->module->name);
 }
 
-struct hv_err *hv_module_pin(struct hv_tracee *t, const struct hv_module *module, bool *ret_new)
+struct hv_err *hv_module_claim(struct hv_tracee *t, const struct hv_module *module, bool *ret_new)
 {
 	struct hv_module_use use;
-	struct pinning p = {.tracee = t, .module = module, .use = &use, .pins = true};
+	struct claiming p = {.tracee = t, .module = module, .use = &use, .claims = true};
 	struct hv_err *err = hv_module_use_find(&t->kernel->core, &use);
 
 	if (!err && use.can_go)
@@ -73,26 +73,26 @@ struct hv_err *hv_module_pin(struct hv_tracee *t, const struct hv_module *module
 	return err;
 }
 
-struct hv_err *hv_module_pins_take_out(struct hv_tracee *t,
-				       bool (*keeps)(void *ctx, const struct hv_module *module),
-				       void *ctx)
+struct hv_err *hv_module_claims_take_out(struct hv_tracee *t,
+					 bool (*keeps)(void *ctx, const struct hv_module *module),
+					 void *ctx)
 {
 	const struct hv_modules *modules = &t->kernel->modules;
 	struct hv_module_use use = {0};
-	/* Then nothing was pinned either. */
+	/* Then nothing was claimed either. */
 	HV_AUTO_ERR struct hv_err *unknown = hv_module_use_find(&t->kernel->core, &use);
 	struct hv_err *err = NULL;
 
 	for (size_t i = 0; !unknown && !err && use.can_go && i < modules->nr; i++) {
-		struct pinning p = {
-			.tracee = t, .module = &modules->list[i], .use = &use, .pins = false};
+		struct claiming p = {
+			.tracee = t, .module = &modules->list[i], .use = &use, .claims = false};
 		const struct hv_module *module = &modules->list[i];
 		uint32_t count = 0;
 		/* One that cannot be read any more has gone since the list was read. */
 		HV_AUTO_ERR struct hv_err *unread =
 			hv_module_use_read(&t->kernel->core, &use, module->at, &count);
 
-		if (!unread && count & HV_MODULE_PIN && (!keeps || !keeps(ctx, module)))
+		if (!unread && count & HV_MODULE_CLAIM && (!keeps || !keeps(ctx, module)))
 			err = make(&p);
 	}
 	return err;

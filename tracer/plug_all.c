@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Makes any number of steps: many in one hold, and again while the guest is changing code. */
+#include <time.h>
+
+#include "tracer/plug.h"
+#include "tracer/tracee.h"
+
+/* Tracepoints that are changed in one hold. */
+#define STEPS_OF_A_HOLD 24u
+
+/* How often, and after how long, a hold is tried again that met the guest changing code. */
+#define TRIES	 20u
+#define AGAIN_NS 2000000l
+
+struct making_all {
+	struct hv_tracee *tracee;
+	const struct hv_tracepoint_layout *layout;
+};
+
+static void wait_a_little(void)
+{
+	const struct timespec a_little = {.tv_nsec = AGAIN_NS};
+
+	nanosleep(&a_little, NULL);
+}
+
+/* Whether STEP may succeed when it is tried again: what it met was no lasting state of its
+ * tracepoint, which a plan finds. */
+static bool is_transient(const struct hv_plug_step *step)
+{
+	return step->why_not && step->why_not->code == EBUSY && (step->changes.nr || !step->plug);
+}
+
+/* Plans those of STEPS that are to be tried, and carries them out in one hold. *RET_AGAIN: some are
+ * to be tried again. */
+static struct hv_err *try_hold(const struct making_all *m, struct hv_plug_step *steps, size_t nr,
+			       bool *ret_again)
+{
+	struct hv_err *err;
+
+	for (size_t i = 0; i < nr; i++)
+		if (!steps[i].is_made && (!steps[i].why_not || is_transient(&steps[i])))
+			hv_plug_step_plan(m->tracee, m->layout, &steps[i]);
+	err = hv_plug_steps_make(m->tracee, m->layout, steps, nr);
+	*ret_again = err && err->code == EBUSY;
+	for (size_t i = 0; !err && i < nr; i++)
+		*ret_again |= is_transient(&steps[i]);
+	return err;
+}
+
+/* Carries out NR steps, in one hold if the guest is not changing code just then. Afterwards each
+ * has been made, or says why not. */
+static struct hv_err *make_hold(const struct making_all *m, struct hv_plug_step *steps, size_t nr)
+{
+	bool again = false;
+	struct hv_err *err = try_hold(m, steps, nr, &again);
+
+	for (unsigned i = 0; i < TRIES && again; i++) {
+		wait_a_little();
+		hv_err_free(err);
+		err = try_hold(m, steps, nr, &again);
+	}
+	/* While the guest has something locked, nothing is made. */
+	if (!err || err->code != EBUSY)
+		return err;
+	for (size_t i = 0; i < nr; i++)
+		if (!steps[i].is_made && !steps[i].why_not)
+			steps[i].why_not = hv_err_copy(err);
+	hv_err_free(err);
+	return NULL;
+}
+
+static bool is_of_syscalls(const struct making_all *m, const struct hv_plug_step *step)
+{
+	const struct hv_syscall_work *w = &m->layout->syscalls;
+
+	return m->layout->has_syscalls &&
+	       (step->tp.at.v == w->tracepoints[0].v || step->tp.at.v == w->tracepoints[1].v);
+}
+
+/* How many of STEPS, from the first on, share a hold. The two tracepoints of system calls have a
+ * word in common, so each is alone. */
+static size_t share_hold(const struct making_all *m, const struct hv_plug_step *steps, size_t nr)
+{
+	size_t n = 0;
+
+	while (n < nr && n < STEPS_OF_A_HOLD && !is_of_syscalls(m, &steps[n]))
+		n++;
+	return n ? n : 1;
+}
+
+struct hv_err *hv_plug_steps_make_all(struct hv_tracee *t,
+				      const struct hv_tracepoint_layout *layout,
+				      struct hv_plug_step *steps, size_t nr, bool *ret_syscalls)
+{
+	const struct making_all m = {t, layout};
+	struct hv_err *err = NULL;
+
+	*ret_syscalls = false;
+	for (size_t i = 0, n; !err && i < nr; i += n) {
+		n = share_hold(&m, steps + i, nr - i);
+		*ret_syscalls |= is_of_syscalls(&m, &steps[i]);
+		err = make_hold(&m, steps + i, n);
+	}
+	return err;
+}
