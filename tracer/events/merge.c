@@ -7,18 +7,12 @@
 #include "base/guard.h"
 #include "tracer/events/backlog.h"
 #include "tracer/events/decode.h"
+#include "tracer/events/gaps.h"
 
 /* The number of rounds in one hv_merge_next. The second round proves what the first one read. A
  * third is needed if an older record appeared in the second. */
 #define ROUNDS_MAX 4
-#define GAPS_MAX   8
 #define RUN_MAX	   HV_MERGE_RUN /* how many records are read at once */
-
-/* LOST records are missing before POSITION. */
-struct gap {
-	uint64_t position;
-	uint64_t lost;
-};
 
 /* One vCPU. */
 struct lane {
@@ -35,9 +29,7 @@ struct lane {
 	size_t nr_full; /* with more than this the lane is full, and is not read */
 	size_t turn;	/* where it is in the merge's heap */
 
-	struct gap
-		gaps[GAPS_MAX]; /* by position; the records after the gaps are not yet returned */
-	unsigned nr_gaps;
+	struct hv_gaps gaps; /* the records after them are not yet returned */
 	uint64_t run;	     /* counts the losses */
 	uint64_t nr_unknown; /* records of no known kind */
 	uint64_t nr_told;    /* lost records that HV_RECORD_LOST has counted */
@@ -78,34 +70,10 @@ static bool before(uint64_t position, uint64_t other)
 
 /* -- loss ---------------------------------------------------------------------------------- */
 
-static uint64_t add_lost(uint64_t a, uint64_t b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
-/* Notes that NR records are missing before POSITION. If there are too many gaps at once, the last
- * one gets the number: it is returned early, but never forgotten. */
 static void note_lost(struct lane *l, uint64_t position, uint64_t nr)
 {
 	l->run++;
-	if (l->nr_gaps == GAPS_MAX) {
-		l->gaps[GAPS_MAX - 1].lost = add_lost(l->gaps[GAPS_MAX - 1].lost, nr);
-		return;
-	}
-	l->gaps[l->nr_gaps++] = (struct gap){position, nr};
-}
-
-/* Returns how many records are missing before the one at POSITION; only once. */
-static uint64_t tell_lost(struct lane *l, uint64_t position)
-{
-	uint64_t lost = 0;
-	unsigned nr = 0;
-
-	while (nr < l->nr_gaps && !before(position, l->gaps[nr].position))
-		lost = add_lost(lost, l->gaps[nr++].lost);
-	l->nr_gaps -= nr;
-	memmove(l->gaps, l->gaps + nr, l->nr_gaps * sizeof(*l->gaps));
-	return lost;
+	hv_gaps_add(&l->gaps, position, nr);
 }
 
 /* -- reading ------------------------------------------------------------------------------- */
@@ -125,7 +93,7 @@ static void keep_not(struct lane *l, const struct hv_kept *kept)
 	uint64_t nr_lost = hv_record_lost(&kept->record);
 
 	if (nr_lost)
-		l->nr_told = add_lost(l->nr_told, nr_lost);
+		l->nr_told = hv_add_lost(l->nr_told, nr_lost);
 	else
 		l->nr_unknown++;
 	note_lost(l, kept->position + 1, nr_lost ? nr_lost : 1);
@@ -376,7 +344,7 @@ static void show(const struct lane *l, const struct hv_kept *k, struct hv_merge_
 static void take_oddly(struct lane *l, const struct hv_kept *k, struct hv_merge_item *ret)
 {
 	if (hv_record_is_event(&k->record))
-		ret->lost_before = tell_lost(l, k->position);
+		ret->lost_before = hv_gaps_tell(&l->gaps, k->position);
 	hv_backlog_drop_first(&l->kept);
 }
 
@@ -391,7 +359,7 @@ static inline void take(struct lane *l, const struct hv_kept *k, struct hv_merge
 		l->last_tsc = tsc;
 		l->last_position = k->position;
 	}
-	if (l->nr_gaps || l->kept.nr_heap)
+	if (l->gaps.nr || l->kept.nr_heap)
 		take_oddly(l, k, ret);
 	else
 		l->kept.run_first++;
@@ -467,7 +435,7 @@ bool hv_merge_take(struct hv_merge *m, struct hv_merge_item *ret)
 	struct lane *l = m->nr_lanes ? m->order[0].lane : NULL;
 	const struct hv_kept *k = l ? hv_backlog_first(&l->kept) : NULL;
 
-	if (!k || k->round >= m->done || m->waived || l->nr_gaps || l->kept.nr_heap)
+	if (!k || k->round >= m->done || m->waived || l->gaps.nr || l->kept.nr_heap)
 		return false;
 	/* Otherwise the lane is read on. */
 	if (hv_backlog_nr(&l->kept) <= l->nr_full + 1 && l->done != l->goal_round && !l->blocked)
@@ -500,23 +468,16 @@ bool hv_merge_peek(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_me
 	if (!k)
 		return false;
 	show(l, k, ret);
-	ret->lost_before = l->nr_gaps && !before(k->position, l->gaps[0].position);
+	ret->lost_before = hv_gaps_any(&l->gaps, k->position);
 	return true;
 }
 
 void hv_merge_lose(struct hv_merge *m, const struct hv_merge_item *item)
 {
-	const struct gap gap = {item->position + 1, add_lost(item->lost_before, 1)};
 	struct lane *l = lane_of(m, item->cpu);
 
 	l->nr_unknown++;
-	if (l->nr_gaps == GAPS_MAX) {
-		l->gaps[0].lost = add_lost(l->gaps[0].lost, gap.lost);
-		return;
-	}
-	memmove(l->gaps + 1, l->gaps, l->nr_gaps * sizeof(*l->gaps));
-	l->gaps[0] = gap;
-	l->nr_gaps++;
+	hv_gaps_add_first(&l->gaps, item->position + 1, hv_add_lost(item->lost_before, 1));
 }
 
 void hv_merge_skip(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_merge_until until)
@@ -601,8 +562,7 @@ void hv_merge_marks(const struct hv_merge *m, struct hv_merge_mark *ret)
 		if (before(mark.read, l->from.read))
 			mark.read = l->from.read;
 		mark.position = hv_backlog_lowest(&l->kept, mark.position);
-		for (unsigned g = 0; g < l->nr_gaps; g++)
-			mark.lost = add_lost(mark.lost, l->gaps[g].lost);
+		mark.lost = hv_gaps_sum(&l->gaps);
 		ret[i] = mark;
 	}
 }
@@ -612,7 +572,7 @@ uint64_t hv_merge_lost(const struct hv_merge *m)
 	uint64_t lost = 0;
 
 	for (size_t i = 0; i < m->nr_lanes; i++)
-		lost = add_lost(add_lost(lost, m->lanes[i].nr_told),
-				add_lost(m->lanes[i].ring.lost, m->lanes[i].nr_unknown));
+		lost = hv_add_lost(hv_add_lost(lost, m->lanes[i].nr_told),
+				   hv_add_lost(m->lanes[i].ring.lost, m->lanes[i].nr_unknown));
 	return lost;
 }
