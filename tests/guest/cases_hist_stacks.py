@@ -23,7 +23,7 @@ hist:keys=stacktrace,bytes_req if bytes_req > 8
 """
 KEYS = (
     ("sched/sched_process_fork", "hist:keys=stacktrace"),
-    ("kmem/kmalloc", "hist:keys=stacktrace,bytes_req:vals=bytes_alloc"),
+    ("kmem/kmalloc", "hist:keys=stacktrace,bytes_req:vals=bytes_alloc if bytes_req > 2000"),
     ("syscalls/sys_enter_execve", "hist:keys=stacktrace"),
 )
 WORK = "for n in 1 2 3 4 5 6 7 8; do cat /absent 2>/dev/null; done; cat /proc/version /proc/uptime >/dev/null"
@@ -50,7 +50,8 @@ def stacks_in_histograms(t):
             traced.echo(f"events/{event}/trigger", text)
         on = "; ".join(f"echo '{text}' >events/{event}/trigger" for event, text in KEYS)
         off = "; ".join(f"echo '!{text}' >events/{event}/trigger" for event, text in KEYS)
-        own = t.guest.run(f"cd {OWN}; {on}; {WORK}; cd {OWN}; " + "; ".join(f"cat events/{event}/hist" for event, _ in KEYS) + f"; {off}", timeout=300)
+        show = "; ".join(f"cat events/{event}/hist" for event, _ in KEYS)
+        own = t.guest.run(f"cd {OWN}; {on}; {WORK}; {show}; {off}", timeout=300)
         ours = "".join(traced.text(f"events/{event}/hist", timeout=300) for event, _ in KEYS)
         own, ours = stacks_of(own), stacks_of(ours)
         lost = {key: (nr, ours.get(key)) for key, nr in own.items() if ours.get(key, 0) < nr}
@@ -85,9 +86,10 @@ def stacks_in_synthetic_events(t):
         try:
             t.guest.run(f"{WORK}; sleep 1; echo 0 >{OWN}/tracing_on")
             own, ours = t.guest.run(f"cat {OWN}/trace", timeout=300), traced.text("trace", timeout=300)
-            formats = [text.split("format:")[1] for text in (t.guest.run(f"cat {OWN}/events/synthetic/blocked/format"), traced.text("events/synthetic/blocked/format"))]
+            texts = t.guest.run(f"cat {OWN}/events/synthetic/blocked/format"), traced.text("events/synthetic/blocked/format")
+            formats = [text.split("format:")[1] for text in texts]
             assert formats[0] == formats[1], difference(*formats)
-            triggers = [text for text in (t.guest.run(f"cat {OWN}/{SWITCH}"), traced.text(SWITCH))]
+            triggers = t.guest.run(f"cat {OWN}/{SWITCH}"), traced.text(SWITCH)
             assert triggers[0] == triggers[1], difference(*triggers)
             own, ours = BLOCKED.findall(own), BLOCKED.findall(ours)
             lost = [made for made in own if made not in ours]

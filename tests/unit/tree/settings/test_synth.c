@@ -109,11 +109,41 @@ START_TEST(entries)
 }
 END_TEST
 
+/* How many addresses there are is before them; of a full stack the last has no room. */
+START_TEST(stacks)
+{
+	struct hv_synth s = parse("e unsigned long[] a; long[] b; unsigned long[] c; u8 d");
+	uint64_t full[HV_HIST_STACK_MAX], two[] = {5, 6, 0}, words[HV_HIST_STACK_MAX];
+	struct hv_hist_value values[] = {{.stack = full}, {.stack = two}, {0}, {.number = 3}};
+	uint8_t entry[512];
+	uint32_t len, loc;
+
+	for (unsigned i = 0; i < HV_HIST_STACK_MAX; i++)
+		full[i] = 100 + i;
+	len = hv_synth_fill(&s, values, 8, entry, sizeof(entry));
+	ck_assert_uint_eq(len, 8 + 4 * 8 + 16 * 8 + 3 * 8);
+	memcpy(&loc, entry + 8, sizeof(loc));
+	ck_assert_uint_eq(loc, (16u * 8) << 16 | 40);
+	memcpy(words, entry + 40, sizeof(words));
+	ck_assert(words[0] == 16 && words[1] == 100 && words[15] == 114);
+	memcpy(&loc, entry + 16, sizeof(loc));
+	ck_assert_uint_eq(loc, (3u * 8) << 16 | (40 + 128));
+	memcpy(words, entry + 40 + 128, 24);
+	ck_assert(words[0] == 2 && words[1] == 5 && words[2] == 6);
+	memcpy(&loc, entry + 24, sizeof(loc));
+	ck_assert_uint_eq(loc, len);
+	ck_assert_uint_eq(entry[32], 3);
+	ck_assert_uint_eq(hv_synth_fill(&s, values, 8, entry, len - 1), 0);
+	hv_synth_deinit(&s);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, what_is_wrong);
 	tcase_add_test(tc, texts);
 	tcase_add_test(tc, entries);
+	tcase_add_test(tc, stacks);
 }
 
 int main(void)
