@@ -12,6 +12,7 @@
 #include "bench/clock.h"
 #include "bench/image.h"
 #include "kernel/kernel.h"
+#include "tracer/section_tracer.h"
 #include "tracer/session.h"
 #include "tracer/site_stubs.h"
 #include "tracer/tracee.h"
@@ -38,6 +39,16 @@ struct result {
 };
 
 static struct result results[NR_NUMBERS];
+
+/* Places of sections are replaced in other holds: the guest's kprobes are read in each, and its
+ * stacks in those for instructions that have nops. */
+static const char *const section_tracers[] = {
+	[HV_SECTION_PREEMPT] = "preemptoff",
+	[HV_SECTION_IRQ] = "irqsoff",
+	[HV_SECTION_EITHER] = "preemptirqsoff",
+};
+#define NR_SECTION_TRACERS (sizeof(section_tracers) / sizeof(*section_tracers))
+static struct result section_results[NR_SECTION_TRACERS];
 static double open_ms[ROUNDS_MAX], attach_ms[ROUNDS_MAX], detach_ms[ROUNDS_MAX];
 static double heap_mib[ROUNDS_MAX];
 
@@ -108,10 +119,49 @@ static void measure_patching(struct hv_session *s, size_t number, size_t round)
 	free(wanted);
 }
 
+static void measure_sections(struct hv_session *s, enum hv_section_kind kind, size_t round)
+{
+	struct result *r = &section_results[kind];
+	const struct hv_hold_stat *holds = hv_patcher_holds(s->tracee->patcher);
+	struct hv_hold_stat before = *holds;
+	struct hv_section_coverage coverage;
+	uint64_t start_ns = now_ns();
+
+	must(hv_section_tracer_start(s->sections, kind));
+	r->values[SET_MS][round] = ms_since(start_ns);
+	r->values[NR_HOLDS][round] = (double)(holds->nr - before.nr);
+	r->values[HELD_MS][round] = (double)(holds->total_ns - before.total_ns) / 1e6;
+	r->values[LONGEST_MS][round] = (double)holds->max_ns / 1e6;
+	hv_section_tracer_coverage(s->sections, &coverage);
+	r->nr_sites = coverage.nr_covered;
+
+	start_ns = now_ns();
+	must(hv_section_tracer_stop(s->sections));
+	r->values[UNSET_MS][round] = ms_since(start_ns);
+}
+
+static void detach(struct hv_session *session)
+{
+	struct hv_text report = {0};
+
+	must(hv_session_detach(session, &report));
+	hv_text_deinit(&report);
+	hv_session_free(session);
+}
+
+static void measure_section_session(struct hv_guest *guest, struct hv_kernel *kernel,
+				    enum hv_section_kind kind, size_t round)
+{
+	struct hv_session *session;
+
+	must(hv_session_attach(guest, kernel, &session));
+	measure_sections(session, kind, round);
+	detach(session);
+}
+
 static void measure_session(struct hv_guest *guest, struct hv_kernel *kernel, size_t number,
 			    size_t round, double heap_before_mib)
 {
-	struct hv_text report = {0};
 	struct hv_session *session;
 	uint64_t start_ns = now_ns();
 
@@ -120,10 +170,8 @@ static void measure_session(struct hv_guest *guest, struct hv_kernel *kernel, si
 	heap_mib[round] = heap_now_mib() - heap_before_mib;
 	measure_patching(session, number, round);
 	start_ns = now_ns();
-	must(hv_session_detach(session, &report));
+	detach(session);
 	detach_ms[round] = ms_since(start_ns);
-	hv_text_deinit(&report);
-	hv_session_free(session);
 }
 
 static void measure_round(const char *path, size_t round)
@@ -140,8 +188,17 @@ static void measure_round(const char *path, size_t round)
 	/* A session for each number: its longest hold is of that number. */
 	for (size_t number = 0; number < NR_NUMBERS; number++)
 		measure_session(guest, kernel, number, round, heap_before_mib);
+	for (size_t kind = 0; kind < NR_SECTION_TRACERS; kind++)
+		measure_section_session(guest, kernel, (enum hv_section_kind)kind, round);
 	hv_kernel_free(kernel);
 	hv_guest_free(guest);
+}
+
+static void print_values(struct result *r, size_t nr_rounds)
+{
+	printf("| %.1f | %.1f | %.0f | %.2f | %.2f |\n", median(r->values[SET_MS], nr_rounds),
+	       median(r->values[UNSET_MS], nr_rounds), median(r->values[NR_HOLDS], nr_rounds),
+	       median(r->values[HELD_MS], nr_rounds), median(r->values[LONGEST_MS], nr_rounds));
 }
 
 static void print(size_t nr_rounds)
@@ -154,14 +211,15 @@ static void print(size_t nr_rounds)
 	printf("| sites | pages | set, ms | unset, ms | holds | held in all, ms | longest, ms |\n");
 	printf("|---:|---:|---:|---:|---:|---:|---:|\n");
 	for (size_t number = 0; number < NR_NUMBERS; number++) {
-		struct result *r = &results[number];
-
-		printf("| %zu | %zu | %.1f | %.1f | %.0f | %.2f | %.2f |\n", r->nr_sites,
-		       r->nr_pages, median(r->values[SET_MS], nr_rounds),
-		       median(r->values[UNSET_MS], nr_rounds),
-		       median(r->values[NR_HOLDS], nr_rounds),
-		       median(r->values[HELD_MS], nr_rounds),
-		       median(r->values[LONGEST_MS], nr_rounds));
+		printf("| %zu | %zu ", results[number].nr_sites, results[number].nr_pages);
+		print_values(&results[number], nr_rounds);
+	}
+	printf("\n| tracer | places | set, ms | unset, ms | holds | held in all, ms | longest, ms "
+	       "|\n");
+	printf("|---|---:|---:|---:|---:|---:|---:|\n");
+	for (size_t kind = 0; kind < NR_SECTION_TRACERS; kind++) {
+		printf("| %s | %zu ", section_tracers[kind], section_results[kind].nr_sites);
+		print_values(&section_results[kind], nr_rounds);
 	}
 }
 

@@ -256,6 +256,29 @@ START_TEST(names_are_safe_to_print)
 }
 END_TEST
 
+static uint64_t signature_in_state(uint64_t module, uint32_t state)
+{
+	uint64_t signature;
+
+	fk_u32(&s.f, module + FS_STATE, state);
+	ck_assert_ptr_null(hv_modules_signature(&s.f.k.core, &signature));
+	return signature;
+}
+
+/* One that is asked to go is there until it is not in the list any more. */
+START_TEST(modules_come_and_go)
+{
+	uint64_t without, module, coming, live;
+
+	ck_assert_ptr_null(hv_modules_signature(&s.f.k.core, &without));
+	module = fs_module(&s, "m", 0, FK_MODULES, 0x1000, symbols, 7);
+	coming = signature_in_state(module, 1);
+	live = signature_in_state(module, 0);
+	ck_assert(coming != without && live != without && coming != live);
+	ck_assert_uint_eq(signature_in_state(module, 2), live);
+}
+END_TEST
+
 START_TEST(unfriendly_modules_are_refused)
 {
 	uint64_t module = fs_module(&s, "m", 0, FK_MODULES, 0x1000, symbols, 7);
@@ -414,6 +437,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, user_addresses_are_no_records);
 	tcase_add_test(tc, modules_have_names_as_kallsyms_chooses_them);
 	tcase_add_test(tc, names_are_safe_to_print);
+	tcase_add_test(tc, modules_come_and_go);
 	tcase_add_test(tc, unfriendly_modules_are_refused);
 	tcase_add_test(tc, a_function_is_found_by_its_name);
 	tcase_add_test(tc, strings_may_end_with_their_page);

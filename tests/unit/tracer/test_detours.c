@@ -6,6 +6,7 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_returns.h"
 #include "tracer/detours.h"
+#include "tracer/section_modules.h"
 
 #define COUNT	  0x1fb88ull
 #define INC	  (FK_BASE + 0x40000)
@@ -144,6 +145,42 @@ START_TEST(instructions_lead_to_their_detours_and_come_back)
 			check_back(i);
 	}
 	put_back(0);
+}
+END_TEST
+
+/* Two modules, in the first of which instructions are replaced, and a third one. */
+START_TEST(only_a_module_that_has_come_needs_changes)
+{
+	struct hv_module list[] = {
+		{.at = {FK_BASE + 0x10}, .text = {{INC}, {IDLE}}},
+		{.at = {FK_BASE + 0x20}, .text = {{CLI + 0x100}, {CLI + 0x200}}},
+		{.at = {FK_BASE + 0x30}, .text = {{CLI + 0x300}, {CLI + 0x400}}},
+	};
+	const struct hv_modules all = {list, 3}, two = {list, 2}, last = {list + 1, 1};
+	struct hv_modules *modules = &r.t.f.k.modules, none = *modules;
+	struct hv_section_modules noted = {0};
+
+	patch(0);
+	*modules = two;
+	hv_section_modules_note(&noted, &r.tracee);
+	ck_assert_uint_eq(noted.list[0].nr_replaced, 2);
+	ck_assert_uint_eq(noted.list[1].nr_replaced, 0);
+	ck_assert(!hv_section_modules_have_come(&noted, &r.tracee));
+	*modules = last;
+	ck_assert(!hv_section_modules_have_come(&noted, &r.tracee));
+	*modules = none;
+	ck_assert(!hv_section_modules_have_come(&noted, &r.tracee));
+	*modules = all;
+	ck_assert(hv_section_modules_have_come(&noted, &r.tracee));
+	*modules = two;
+	list[1].at = hv_gva(FK_BASE + 0x40); /* another one, at the same address */
+	ck_assert(hv_section_modules_have_come(&noted, &r.tracee));
+	list[1].at = hv_gva(FK_BASE + 0x20);
+	ck_assert(!hv_section_modules_have_come(&noted, &r.tracee));
+	put_back(NR); /* as if the first one had gone, and come again to where it was */
+	ck_assert(hv_section_modules_have_come(&noted, &r.tracee));
+	*modules = none;
+	hv_section_modules_deinit(&noted);
 }
 END_TEST
 
@@ -545,6 +582,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, recover_believes_what_the_detour_executes);
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, instructions_lead_to_their_detours_and_come_back);
+	tcase_add_test(tc, only_a_module_that_has_come_needs_changes);
 	tcase_add_test(tc, what_the_guest_changed_is_refused);
 	tcase_add_test(tc, a_breakpoint_of_the_guest_keeps_its_detour);
 	tcase_add_test(tc, an_error_leaves_the_text_as_it_was);
