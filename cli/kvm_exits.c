@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/guard.h"
 #include "base/text.h"
 
 #define MACHINES_MAX 65536
@@ -27,17 +28,20 @@ int kvm_exits_open(const char *debugfs, pid_t vmm)
 			break;
 		if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 || nr++)
 			continue;
-		path = hv_format("%s/%s/exits", debugfs, entry->d_name);
+		path = hv_format("%s/%s", debugfs, entry->d_name);
 	}
 	if (dir)
 		closedir(dir);
-	return nr == 1 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	return nr == 1 ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
-bool kvm_exits_read(int fd, uint64_t *ret)
+/* The file has one number for each time that it is opened, and no way back to its beginning
+ * (simple_attr_open()). KVM keeps the machine as long as it is open, but not its directory. */
+bool kvm_exits_read(int dir, uint64_t *ret)
 {
+	HV_AUTO_FD int fd = openat(dir, "exits", O_RDONLY | O_CLOEXEC);
 	char text[32];
-	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
 	text[n > 0 ? n : 0] = '\0';
 	return sscanf(text, "%" SCNu64, ret) == 1;

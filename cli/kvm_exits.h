@@ -9,10 +9,9 @@
 
 #define KVM_DEBUGFS "/sys/kernel/debug/kvm"
 
-/* Returns an fd that the caller closes when the guest has ended: KVM keeps what it knows of the
- * machine as long. -1: the process VMM has no virtual machine in DEBUGFS, or
- * more than one, or the caller may not look at it. */
+/* Returns an fd that the caller closes: the machine's directory, which only root can reach. -1: the
+ * process VMM has no virtual machine in DEBUGFS, or more than one, or the caller may not look. */
 int kvm_exits_open(const char *debugfs, pid_t vmm);
-/* Reads the number from the beginning, as often as one likes; rights are not needed any more.
- * False: it cannot be read, as when the guest has ended. */
-bool kvm_exits_read(int fd, uint64_t *ret);
+/* Reads the number, as often as one likes; rights are not needed any more. False: it cannot be
+ * read, as when the guest has ended. */
+bool kvm_exits_read(int dir, uint64_t *ret);

@@ -320,7 +320,6 @@ static void end(struct top_domain *d, struct hv_err *err)
 	d->ended = hv_text_take(&why);
 	own_session_close(&d->session);
 	d->session = (struct own_session)OWN_SESSION_NONE;
-	/* KVM keeps the machine as long as one of its files is open. */
 	hv_close_at(&d->exits);
 }
 

@@ -18,7 +18,7 @@ struct top_domain {
 	char *ended;	    /* owned; why it is not looked at any more; NULL: it is */
 	uint64_t nr_vcpus;
 	pid_t vmm;
-	int exits; /* fd of KVM's count; -1: there is none */
+	int exits; /* fd, for kvm_exits_read(); -1: there is none */
 	struct top_waits waits;
 	struct top_look before, now;
 };

@@ -25,6 +25,13 @@ static void put(const char *machine, const char *text)
 	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
 }
 
+static void remove_exits(const char *machine)
+{
+	HV_AUTO_FREE char *path = hv_format("%s/%s/exits", debugfs, machine);
+
+	ck_assert_int_eq(unlink(path), 0);
+}
+
 static void begin(void)
 {
 	strcpy(strchr(debugfs, '.'), ".XXXXXX");
@@ -53,6 +60,8 @@ START_TEST(a_machine_is_known_by_its_process)
 	put("123-7", "50\n");
 	ck_assert(kvm_exits_read(fd, &nr));
 	ck_assert_uint_eq(nr, 50);
+	remove_exits("123-7");
+	ck_assert(!kvm_exits_read(fd, &nr));
 }
 END_TEST
 
