@@ -11,9 +11,10 @@
 #include "cli/verbs/report/dat.h"
 #include "cli/verbs/verb.h"
 
-#define ZSTD_MAGIC "\x28\xb5\x2f\xfd"
-#define DAT_MAGIC  "\x17\x08\x44tracing"
-#define FILES_MAX  64
+#define ZSTD_MAGIC  "\x28\xb5\x2f\xfd"
+#define DAT_MAGIC   "\x17\x08\x44tracing"
+#define FILES_MAX   64
+#define VERSION_MAX 16 /* bytes of a version that are shown */
 
 /* A file that is shown as it is, after decompression. */
 struct plain {
@@ -105,6 +106,27 @@ static struct hv_err *put_all(struct plain *p, bool is_zstd)
 	return NULL;
 }
 
+struct report_options {
+	const char *const *paths;
+	size_t nr_paths;
+	enum report_as as;
+};
+
+/* The version is text after the magic. libtracecmd knows two. */
+static struct hv_err *show_dat(const struct plain *p, const struct report_options *o)
+{
+	const char *version = (const char *)p->in + sizeof(DAT_MAGIC) - 1;
+	size_t len = strnlen(version, p->in_bytes - (sizeof(DAT_MAGIC) - 1));
+	HV_AUTO_TEXT struct hv_text shown = {0};
+
+	if (len == 1 && (*version == '6' || *version == '7'))
+		return report_dat(o->paths, o->nr_paths, o->as);
+	hv_text_add_utf8(&shown, version, len < VERSION_MAX ? len : VERSION_MAX);
+	hv_text_add(&shown, "");
+	return hv_err_new(EINVAL, "%s: trace.dat of version '%s': only 6 and 7 can be shown",
+			  p->path, shown.data);
+}
+
 /* A trace in CTF is a directory, and has a file of this name. */
 static struct hv_err *show_dir(const struct plain *p)
 {
@@ -112,12 +134,6 @@ static struct hv_err *show_dir(const struct plain *p)
 		return report_ctf(p->path);
 	return hv_err_new(EISDIR, "%s: a directory, but no trace in CTF", p->path);
 }
-
-struct report_options {
-	const char *const *paths;
-	size_t nr_paths;
-	enum report_as as;
-};
 
 /* Only lines of JSON are JSON; other text is not looked at. */
 static struct hv_err *show_plain(struct plain *p, const struct report_options *o)
@@ -147,7 +163,7 @@ static struct hv_err *show(struct plain *p, const struct report_options *o)
 	if (err)
 		return err;
 	if (begins_with(p, DAT_MAGIC, sizeof(DAT_MAGIC) - 1))
-		return report_dat(o->paths, o->nr_paths, o->as);
+		return show_dat(p, o);
 	if (o->nr_paths > 1)
 		return hv_err_new(EINVAL, "%s: no trace.dat: only those can be shown together",
 				  p->path);
