@@ -202,7 +202,7 @@ def system_calls_agree_with_the_guests_own(t):
         t.note(f"{len(texts)} events of {len(events_of(ours))} in both")
 
 
-SLEEPERS = "(sleep 3000 & sh -c 'sleep 3000; true' & cat /dev/zero | sleep 3000 &) >/dev/null 2>&1; sleep 0.5"
+SLEEPERS = "(sleep 3000 & sh -c 'sleep 3000; true' &) >/dev/null 2>&1 </dev/null; sleep 0.5"
 
 
 @case(configs=(dataclasses.replace(NEWEST, vcpus=1, in_turn=False),))
