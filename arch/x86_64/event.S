@@ -67,6 +67,9 @@ hv_stub_return_13: /* to the probe, or to the kernel's function */
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
+.Lbelow_top: /* all bits but those of HV_RECORD_ZEROS */
+	.quad	(1 << HV_WORD_BITS) - 1
+
 .Levent_own_reserve:
 	go_on_to hole_event_reserve
 .Levent_own_commit:
@@ -97,14 +100,11 @@ hv_stub_return_13: /* to the probe, or to the kernel's function */
 #define TS_COMPAT_BIT 1
 #define TS_COMPAT     (1 << TS_COMPAT_BIT)
 
-/* %r10 := the place of the next record, KEY := its key. Writes word 0. Clobbers %rax. */
-.macro event_place key
-	movq	%r8, %rax
-	addq	$HV_RECORD_LEN, %r8
-	movq	%rbx, %r10
-	place_record \key
-	movq	%r9, %rax
-	store_word 0, %rax, \key
+/* Word N of the record at %r10 in the ring of the state at %rbx := REG, combined with KEY. Clobbers
+ * REG. */
+.macro put_word n, reg, key
+	xorq	\key, \reg
+	movq	\reg, (HV_STATE_LEN + 8 * \n)(%rbx,%r10)
 .endm
 
 /* Goes to OUT if the ring has no room for an entry of %edi records of data: of a very small ring
@@ -117,57 +117,70 @@ hv_stub_return_13: /* to the probe, or to the kernel's function */
 .endm
 
 /* Writes an event with its entry, of %edi records of data at %rsi, into the ring of the vCPU whose
- * state is at %rbx. WORD, in memory, has the id and the length. While it works, %r8 is what the head
- * was before the next record, %r9 the tsc, %ecx the number and kind of the next record of data.
- * Clobbers %rax, %rcx, %rdx, %rsi, %rdi, %r8 to %r11. */
+ * state is at %rbx. WORD, in memory, has the id and the length. While it works, %r10 is where in the
+ * ring the next record comes, %r11 its key, %r8 what is added to that for each record, %r9 the tsc,
+ * %ecx the number and kind of the next record of data. Clobbers %rax, %rcx, %rdx, %rsi, %rdi, %r8 to
+ * %r11. */
 .macro write_entry word
 	leal	1(%rdi), %r8d
 	shll	$HV_RECORD_SHIFT, %r8d
 	lock xaddq %r8, HV_STATE_HEAD(%rbx)
 	read_tsc
 	movq	%rax, %r9
+	movl	%r8d, %r10d
+	andl	$hole_ring_mask, %r10d
+	movq	%r8, %r11
+	shlq	$hole_key_shift, %r11
 	movl	$DATA_FIRST, %ecx
 	testl	%edi, %edi
 	jz	.Lentry_record\@
+	movl	$HV_RECORD_LEN, %r8d
+	shlq	$hole_key_shift, %r8
 .Lentry_data\@:
-	event_place %r11
+	movq	%r9, %rax
+	put_word 0, %rax, %r11
 	movl	%ecx, %edx
 	movq	(%rsi), %rax
 	shldq	$HV_LAP_BITS, %rax, %rdx
-	clear_top %rax
-	store_word 1, %rax, %r11
+	andq	.Lbelow_top(%rip), %rax
+	put_word 1, %rax, %r11
 	movq	8(%rsi), %rax
 	shldq	$HV_LAP_BITS, %rax, %rdx
-	clear_top %rax
-	store_word 2, %rax, %r11
+	andq	.Lbelow_top(%rip), %rax
+	put_word 2, %rax, %r11
 	movl	16(%rsi), %eax
 	shlq	$HV_RECORD_HIGH, %rdx
 	orq	%rdx, %rax
-	store_word 3, %rax, %r11
+	put_word 3, %rax, %r11
 	addq	$HV_DATA_LEN, %rsi
 	addl	$(1 << DATA_NUMBER_SHIFT), %ecx
+	addl	$HV_RECORD_LEN, %r10d
+	andl	$hole_ring_mask, %r10d
+	addq	%r8, %r11
 	decl	%edi
 	jnz	.Lentry_data\@
 
 .Lentry_record\@:
 	movl	%ecx, %edi
-	event_place %rcx
+	movq	%r11, %rcx /* %r11 is needed below */
+	movq	%r9, %rax
+	put_word 0, %rax, %rcx
 	movl	\word, %eax
 	movq	%gs:hole_current, %rdx
 	movl	hole_task_status(%rdx), %edx
 	andl	$TS_COMPAT, %edx
 	shlq	$(HV_EVENT_COMPAT_BIT - TS_COMPAT_BIT), %rdx
 	orq	%rdx, %rax
-	store_word 1, %rax, %rcx
+	put_word 1, %rax, %rcx
 	movq	%gs:hole_current, %rax
 	movl	hole_task_pid(%rax), %edx
 	make_task_word %rdx, %dl, %dh
-	store_word 2, %rdx, %rcx
+	put_word 2, %rdx, %rcx
 	movl	%edi, %edx
 	shll	$(36 - HV_RECORD_HIGH), %edx
 	xorl	$HIGH_KIND(HV_RECORD_DATA ^ HV_RECORD_EVENT), %edx
 	make_context_word
-	store_word 3, %rdx, %rcx
+	put_word 3, %rdx, %rcx
 .endm
 
 	.globl	hv_stub_event_commit

@@ -18,9 +18,10 @@
  *	workload pressure MIB	touches so much memory, each page once
  *	workload thrash MIB	touches so much memory, and once more behind SIGUSR1
  *	workload exec N		N times fork, exec, wait
+ *	workload switch N	N times a byte to another process and back
  *	workload pipe N		N times a write to a pipe and a read from it
  *	workload file N		N times open, read, close
- *				these four print "ns X" for one of the N (bench/guest)
+ *				these and getppid print "ns X" for one of the N (bench/guest)
  *
  * Prints its pid, waits for SIGUSR1, so that a tracer can be told the pid before anything happens,
  * and prints "done" at the end. */
@@ -290,6 +291,29 @@ static void measure_exec(long times)
 	measure(do_exec, times, 1);
 }
 
+static void do_switch(void)
+{
+	char byte = 1;
+
+	must(write(ping[1], &byte, 1) == 1, "write ping");
+	must(read(pong[0], &byte, 1) == 1, "read pong");
+}
+
+static void measure_switch(long times)
+{
+	pid_t other;
+	char byte;
+
+	must(pipe(ping) == 0 && pipe(pong) == 0, "pipe");
+	other = fork();
+	must(other >= 0, "fork");
+	while (other == 0 && read(ping[0], &byte, 1) == 1)
+		must(write(pong[1], &byte, 1) == 1, "write pong");
+	measure(do_switch, times, 10);
+	kill(other, SIGKILL);
+	must(waitpid(other, NULL, 0) == other, "waitpid");
+}
+
 static void measure_pipe(long times)
 {
 	measure(do_pipe, times, 10);
@@ -466,6 +490,7 @@ int main(int argc, char **argv)
 		     {"getppid", measure_getppid},
 		     {"exec", measure_exec},
 		     {"calls", calls},
+		     {"switch", measure_switch},
 		     {"pipe", measure_pipe},
 		     {"file", measure_file},
 		     {"starve", starve},

@@ -60,6 +60,9 @@ static const unsigned order[] = {0, 1, 2, 3, 6, 4, 5};
 static struct machine *machine;
 static struct world world;
 static struct hv_stub_values values;
+/* So many of the program's places have detours, and the handler's. What reads memory takes long, so
+ * that only one has it where each instruction counts. */
+static unsigned nr_places = HANDLER;
 
 /* What was recorded of a place. */
 static struct {
@@ -148,7 +151,8 @@ static void begin(uint32_t does, uint64_t rcx, struct kvm_regs *regs)
 	make_program();
 	machine_set_handler(machine, VECTOR, world_gva(&world, HANDLER_OFF));
 	for (unsigned i = 0; does && i < HV_ARRAY_LEN(places); i++)
-		detour(i);
+		if (i < nr_places || i == HANDLER)
+			detour(i);
 	world_slot(&world, WORLD_FETCH_SLOT)->does = does;
 	memcpy(world.host + WORLD_PROGRAM_OFF, reads, sizeof(reads));
 	for (unsigned i = 0; i < sizeof(*regs) / sizeof(*reg); i++)
@@ -217,8 +221,9 @@ static void check_recorded(const struct kvm_regs *before, bool handler_ran)
 	const uint64_t *first = recorded[0].words, *call = recorded[CALL].words;
 
 	for (unsigned n = 0; n < HV_ARRAY_LEN(order); n++)
-		ck_assert_uint_eq(recorded[order[n]].nr,
-				  order[n] != SKIPPED || before->rcx == 5 ? 1 : 0);
+		ck_assert_uint_eq(
+			recorded[order[n]].nr,
+			order[n] < nr_places && (order[n] != SKIPPED || before->rcx == 5) ? 1 : 0);
 	/* While memory is read, a call of the same context is not recorded, but counted. */
 	ck_assert_uint_eq(recorded[HANDLER].nr + world_state(&world, 0)->nr_no_draft, handler_ran);
 	ck_assert_uint_eq(first[HV_REGS_STACK], before->rsp);
@@ -229,6 +234,8 @@ static void check_recorded(const struct kvm_regs *before, bool handler_ran)
 	ck_assert_uint_eq(first[16], before->r10);
 	ck_assert_uint_eq(first[17], before->r11);
 	ck_assert_uint_eq(first[18] & ~0x100ull, before->rflags); /* but for the single steps */
+	if (nr_places < HANDLER)
+		return;
 	ck_assert_uint_eq(call[15], before->rcx == 5 ? 0x11223344 : before->rax);
 	ck_assert_uint_eq(call[18] >> 6 & 1, before->rcx == 5); /* ZF */
 	ck_assert_uint_eq(recorded[6].words[HV_REGS_STACK_WORD],
@@ -292,6 +299,7 @@ START_TEST(an_interrupt_before_each_instruction)
 	struct kvm_regs before, own, ours;
 	unsigned nr = 0;
 
+	nr_places = _i ? 1 : HANDLER;
 	begin(0, 5, &before);
 	run_to_end(&own);
 	for (; interrupted_at(nr, does_what[_i], &before); nr++) {
