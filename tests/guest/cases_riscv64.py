@@ -165,7 +165,7 @@ def riscv64_agrees_with_own_ftrace(t):
 def refused_by_name(t, guest):
     """What has no stub yet is refused, or is no file."""
     t.hv.fails("echo", guest.name, "current_tracer", "irqsoff", says=["irqsoff: not in this kernel"])
-    t.hv.fails("echo", guest.name, "set_ftrace_filter", "vfs_read:stacktrace", says=["stacks by commands of riscv64 guests"])
+    t.hv.fails("echo", guest.name, "set_ftrace_filter", "vfs_read:stacktrace", says=["stacks of riscv64 guests are not there yet"])
     t.hv.fails("echo", guest.name, "options/func_stack_trace", "1", says=["func_stack_trace"])
     t.hv.fails("echo", guest.name, "events/sched/sched_switch/enable", "1", says=["events of riscv64 guests is not there yet"])
 

@@ -47,6 +47,9 @@ struct hv_err *hv_callers_prepare(struct hv_callers *c)
 	err = hv_kernel_need_irq_stack(c->kernel);
 	if (err)
 		return err;
+	if (c->kernel->core.as.arch->frame_register && !has_records(c))
+		return hv_err_new(EOPNOTSUPP, "stacks of %s guests are not there yet",
+				  c->kernel->core.as.arch->name);
 	if (!c->kernel->layout.has_task_stack)
 		return hv_err_new(EOPNOTSUPP, "btf: no member stack in struct task_struct");
 	return has_records(c) ? NULL : hv_orc_new(c->kernel, &c->orc);
