@@ -14,6 +14,13 @@ _Static_assert(sizeof(stub_code) + PAGE_BYTES <= HV_STUBS_LEN_MAX,
 _Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES == hv_stub_calls_end_off - hv_stub_calls_off,
 	       "entries are equally long");
 
+#define ACTION_LEN_BYTES 8
+_Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stub_actions_off,
+	       "entries are equally long");
+
+#define NO_PROBES (HV_SLOT_REGS | HV_SLOT_FETCH | HV_SLOT_RETURN | HV_SLOT_RETURN_FETCH)
+#define NO_STACKS (HV_SLOT_STACK | HV_SLOT_STACK_COUNTED)
+
 /* The image is in the last 2 GiB of the addresses, wherever in them it was moved to
  * (arch/riscv/include/asm/pgtable.h: KERNEL_LINK_ADDR). Modules are below it. The last page has
  * error pointers only. */
@@ -53,6 +60,7 @@ const struct hv_arch hv_arch_riscv64 = {
 	.encode_jump_site = riscv64_encode_jump_site,
 	.classify_return = riscv64_classify_return,
 	.link = riscv64_link,
+	.lacks_actions = NO_PROBES | NO_STACKS,
 	.decode_call = riscv64_decode_call,
 	.decode_context = riscv64_decode_context,
 	.frame_register = 8,
@@ -70,6 +78,8 @@ const struct hv_arch hv_arch_riscv64 = {
 			.profile_off = hv_stub_profile_off,
 			.calls_off = hv_stub_calls_off,
 			.call_len_bytes = CALL_LEN_BYTES,
+			.actions_off = hv_stub_actions_off,
+			.action_len_bytes = ACTION_LEN_BYTES,
 			.handler_off = hv_graph_handler_off,
 		},
 	.argument_registers = {"a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7"},

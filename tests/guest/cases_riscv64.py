@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""riscv64 guests on the machine virt, under TCG: what check finds, the function tracer, function_graph, the profile, and
-what is refused by name."""
+"""riscv64 guests on the machine virt, under TCG: what check finds, the function tracer, function_graph, the profile,
+commands, and what is refused by name."""
 
 import contextlib
 import hashlib
@@ -135,7 +135,8 @@ def compare(before, after):
 
 @case(configs=None)
 def riscv64_agrees_with_own_ftrace(t):
-    """The same workload, a few globs: the same calls in the same order. Text and tables are as before."""
+    """The same workload, a few globs: the same calls in the same order. traceoff, traceon, snapshot and counts do what
+    they say. Text and tables are as before."""
     with a_guest(t, ONE_VCPU) as test:
         guest = test.guest
         functions = guest.run_bytes("cat /sys/kernel/tracing/available_filter_functions")
@@ -147,6 +148,8 @@ def riscv64_agrees_with_own_ftrace(t):
             assert traced.text("available_tracers").split() == ["function_graph", "function", "nop"]
             ours, our_pid = ftrace.hvtrace_trace(traced, guest, ("syscalls", ROUNDS), FILTERS)
             refused_by_name(t, guest)
+        with test.attach() as traced:
+            commands(traced, guest)
         changed = compare(before, places.snapshot())
         own_events, _ = ftrace.parse(own)
         our_events, lost = ftrace.parse(ours)
@@ -162,9 +165,21 @@ def riscv64_agrees_with_own_ftrace(t):
 def refused_by_name(t, guest):
     """What has no stub yet is refused, or is no file."""
     t.hv.fails("echo", guest.name, "current_tracer", "irqsoff", says=["irqsoff: not in this kernel"])
-    t.hv.fails("echo", guest.name, "set_ftrace_filter", "vfs_read:traceoff", says=["riscv64 guests"])
+    t.hv.fails("echo", guest.name, "set_ftrace_filter", "vfs_read:stacktrace", says=["stacks of riscv64 guests are not there yet"])
     t.hv.fails("echo", guest.name, "options/func_stack_trace", "1", says=["func_stack_trace"])
     t.hv.fails("echo", guest.name, "events/sched/sched_switch/enable", "1", says=["events of riscv64 guests is not there yet"])
+
+
+def commands(traced, guest):
+    """As arm64_commands, without stacks."""
+    traced.echo("set_ftrace_filter", "vfs_rmdir:snapshot:1")
+    for command in ("vfs_symlink:traceoff", "vfs_unlink:traceon"):
+        traced.echo("set_ftrace_filter", command, append=True)
+    traced.echo("set_ftrace_filter", "vfs_mkdir", "vfs_rmdir")
+    traced.echo("current_tracer", "function")
+    guest.run("mkdir /tmp/a; rmdir /tmp/a; ln -s a /tmp/l; mkdir /tmp/b; rm /tmp/l; rmdir /tmp/b")
+    of = [[e.function for e in ftrace.parse(traced.text(file))[0]] for file in ("snapshot", "trace")]
+    assert of == [["vfs_mkdir"], 2 * ["vfs_rmdir"]], f"snapshot and trace: {of}"
 
 
 @case(configs=None)

@@ -131,12 +131,12 @@ struct riscv64_world *riscv64_world_new(void)
 			     UC_PROT_READ | UC_PROT_EXEC, w->host);
 	assert(err == UC_ERR_OK);
 	err = uc_mem_map_ptr(cpu, riscv64_world_gva(RISCV64_WORLD_VCPUS_OFF),
-			     RISCV64_WORLD_TASKS_OFF - RISCV64_WORLD_VCPUS_OFF, UC_PROT_READ,
+			     RISCV64_WORLD_PIDS_OFF - RISCV64_WORLD_VCPUS_OFF, UC_PROT_READ,
 			     w->host + RISCV64_WORLD_VCPUS_OFF);
 	assert(err == UC_ERR_OK);
-	err = uc_mem_map_ptr(cpu, riscv64_world_gva(RISCV64_WORLD_TASKS_OFF),
-			     BLOCK_LEN - RISCV64_WORLD_TASKS_OFF, UC_PROT_READ | UC_PROT_WRITE,
-			     w->host + RISCV64_WORLD_TASKS_OFF);
+	err = uc_mem_map_ptr(cpu, riscv64_world_gva(RISCV64_WORLD_PIDS_OFF),
+			     BLOCK_LEN - RISCV64_WORLD_PIDS_OFF, UC_PROT_READ | UC_PROT_WRITE,
+			     w->host + RISCV64_WORLD_PIDS_OFF);
 	assert(err == UC_ERR_OK);
 	err = uc_hook_add(cpu, &hook, UC_HOOK_CODE, (void *)count, w, 1, 0);
 	assert(err == UC_ERR_OK);
@@ -246,6 +246,26 @@ static void link_stubs(const struct riscv64_world *w)
 }
 
 /* The CPU translates the code anew. */
+static void forget_code(struct riscv64_world *w)
+{
+	uc_ctl_remove_cache(w->cpu, RISCV64_WORLD_GVA, riscv64_world_gva(RISCV64_WORLD_VCPUS_OFF));
+}
+
+void riscv64_world_call_action(struct riscv64_world *w, unsigned nr, uint32_t does, bool records)
+{
+	const struct hv_stub_image *stubs = &hv_arch_riscv64.stubs;
+	struct hv_slot *slots =
+		(struct hv_slot *)(w->host + RISCV64_WORLD_PARAMS_OFF + HV_SLOTS_OFF);
+
+	slots[nr] = (struct hv_slot){
+		.does = does,
+		.goes_on = records ? (uint32_t)(HV_STUBS_CODE_OFF + stubs->function_off) : 0,
+	};
+	make_function(w, RISCV64_WORLD_TRACED_OFF,
+		      stubs->actions_off + nr * stubs->action_len_bytes);
+	forget_code(w);
+}
+
 void riscv64_world_set_up(struct riscv64_world *w, const struct riscv64_case *c)
 {
 	struct riscv64_tasks *tasks = riscv64_world_tasks(w);
@@ -271,7 +291,7 @@ void riscv64_world_set_up(struct riscv64_world *w, const struct riscv64_case *c)
 	riscv64_world_control(w)->graph_mode = !hv_graph_is_plain(params);
 	params->profile_mode = hv_profile_is_plain(params) ? HV_PROFILE_PLAIN : 0;
 	link_stubs(w);
-	uc_ctl_remove_cache(w->cpu, RISCV64_WORLD_GVA, riscv64_world_gva(RISCV64_WORLD_VCPUS_OFF));
+	forget_code(w);
 }
 
 uint64_t riscv64_world_key(unsigned nr)
@@ -392,6 +412,13 @@ static void other_task(struct riscv64_world *w)
 	riscv64_world_state(w, 0)->last_pid = 0;
 }
 
+/* The site calls an entry that has nothing to change and goes on to the stub. */
+static void action(struct riscv64_world *w)
+{
+	riscv64_world_call_action(w, HV_NR_SLOTS - 1,
+				  HV_SLOT_ON | HV_SLOT_ON_COUNTED | HV_SLOT_OFF_COUNTED, true);
+}
+
 static void second_cpu(struct riscv64_world *w)
 {
 	riscv64_world_tasks(w)->cat.cpu_number = 1;
@@ -483,5 +510,6 @@ const struct riscv64_case riscv64_cases[] = {
 	{"vCPU muted", 0, 0, cpu_muted},
 	{"record, vCPU chosen and pid filter", 0, 1, cpus_and_pid},
 	{"vCPU chosen, pid not in the filter", 0, 0, cpus_not_pid},
+	{"record, of a function with a command", 0, 1, action},
 };
 const unsigned riscv64_nr_cases = HV_ARRAY_LEN(riscv64_cases);

@@ -15,8 +15,7 @@
 #define RISCV64_WORLD_NR_SLOTS 64
 #define RISCV64_WORLD_NR_PIDS  1024
 
-/* Offsets in the block. Each part begins on a page. The guest may not write what is before TASKS.
- */
+/* Offsets in the block. Each part begins on a page. The guest may not write what is before PIDS. */
 #define RISCV64_WORLD_PARAMS_OFF  0x0000
 #define RISCV64_WORLD_CODE_OFF	  (RISCV64_WORLD_PARAMS_OFF + HV_STUBS_CODE_OFF)
 #define RISCV64_WORLD_TEXT_OFF	  0x8000
@@ -191,6 +190,9 @@ uint64_t riscv64_world_key(unsigned nr);
 struct hv_stack *riscv64_world_home(const struct riscv64_world *w, unsigned nr);
 /* Likewise, with NR_FRAMES open calls. */
 struct hv_stack *riscv64_world_open(const struct riscv64_world *w, unsigned nr, unsigned nr_frames);
+/* Makes the traced function call entry NR of the actions, whose slot DOES and goes on to the
+ * function tracer's stub if RECORDS. */
+void riscv64_world_call_action(struct riscv64_world *w, unsigned nr, uint32_t does, bool records);
 /* Makes the traced function jump to the other one instead of returning. */
 void riscv64_world_make_tail_call(const struct riscv64_world *w);
 

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Actions: functions that switch recording on or off when they are called (traceon, traceoff), that
+ * change the pid filter, or whose calls are recorded for the host. (Registers and callers are not:
+ * HV_SLOT_REGS, HV_SLOT_FETCH and HV_SLOT_STACK do nothing.) Included by stubs.S.
+ *
+ * The site of such a function calls one of HV_NR_SLOTS entries. An entry loads its number and jumps
+ * to the common code. The slot of that number (struct hv_slot, in the page of the params) says what
+ * to do and which stub comes next. The mode and the counts of counted actions are in the control
+ * block, which the guest may write. The next stub finds all registers as if the site had called it.
+ *
+ *	ra	the caller's address		t1	the slot
+ *	t0	site + 8			t2	the control block
+ *	a0	the function's first argument	t3	the slot's counts
+ *						t4	what the slot does
+ */
+	.if	HV_CONTROL_MODE != 0
+	.error	"atomic operations have no offset"
+	.endif
+
+/* Adds VALUE, 1 or -1, to the count LEFT. t6 := what it was. Clobbers t5. */
+.macro change_left left, value
+	addi	t5, t3, \left
+	li	t6, \value
+	amoadd.w t6, t6, (t5)
+.endm
+
+/* REG := the bit OFF of the mode. */
+.macro load_off reg
+	lw	\reg, (t2)
+	andi	\reg, \reg, HV_MODE_OFF
+.endm
+
+/* Goes to NONE if the slot does none of BITS. Clobbers t5. */
+.macro does bits, none
+	li	t5, \bits
+	and	t5, t5, t4
+	beqz	t5, \none
+.endm
+
+/* REG := the word of the pid bitmap that has PID's bit. Clobbers TMP. */
+.macro find_pid_word reg, pid, tmp
+	srli	\reg, \pid, 5
+	slli	\reg, \reg, 2
+	load_address \tmp, hole_pids
+	add	\reg, \reg, \tmp
+.endm
+
+	.balign	64
+	.globl	hv_stub_actions
+hv_stub_actions:
+	.set	number, 0
+	.rept	HV_NR_SLOTS
+	li	t1, number
+	j	.Lact
+	.set	number, number + 1
+	.endr
+	.globl	hv_stub_actions_end
+hv_stub_actions_end:
+
+.Lact:
+	slli	t3, t1, HV_LEFT_SHIFT
+	slli	t4, t1, HV_SLOT_SHIFT
+	load_address t1, hole_params + HV_SLOTS_OFF
+	add	t1, t1, t4
+	load_address t2, hole_control
+	add	t3, t3, t2
+	addi	t3, t3, HV_CONTROL_LEFT
+	lwu	t4, HV_SLOT_DOES(t1)
+
+	does	HV_SLOT_ON, .Lact_counted_on
+	load_off t5
+	beqz	t5, .Lact_counted_on
+	li	t5, ~HV_MODE_OFF
+	amoand.w zero, t5, (t2)
+.Lact_counted_on:
+	does	HV_SLOT_ON_COUNTED, .Lact_off
+	lw	t5, HV_LEFT_ON(t3)
+	blez	t5, .Lact_off
+	li	t5, ~HV_MODE_OFF
+	amoand.w t5, t5, (t2)
+	andi	t5, t5, HV_MODE_OFF
+	beqz	t5, .Lact_off
+	change_left HV_LEFT_ON, -1
+.Lact_off:
+	does	HV_SLOT_OFF, .Lact_counted_off
+	load_off t5
+	bnez	t5, .Lact_counted_off
+	li	t5, HV_MODE_OFF
+	amoor.w	zero, t5, (t2)
+.Lact_counted_off:
+	does	HV_SLOT_OFF_COUNTED, .Lact_tasks
+	lw	t5, HV_LEFT_OFF(t3)
+	blez	t5, .Lact_tasks
+	li	t5, HV_MODE_OFF
+	amoor.w	t5, t5, (t2)
+	andi	t5, t5, HV_MODE_OFF
+	bnez	t5, .Lact_tasks
+	change_left HV_LEFT_OFF, -1
+
+.Lact_tasks:
+	does	HV_SLOT_PID_INHERITS | HV_SLOT_PID_CLEARS | HV_SLOT_PID_SETS, .Lact_go_on
+	j	.Lact_task
+.Lact_go_on:
+	does	HV_SLOT_TELL | HV_SLOT_TELL_COUNTED, .Lact_next
+	j	.Lact_tell
+.Lact_next:
+	lwu	t3, HV_SLOT_GOES_ON(t1)
+	beqz	t3, .Lact_leave
+	load_address t2, hole_params
+	add	t2, t2, t3
+	jr	t2
+.Lact_leave:
+	jr	t0
+
+/* Changes the bit of the task at a0 in the pid bitmap. t3 and t4 are needed for that. */
+.Lact_task:
+	addi	sp, sp, -16
+	sd	t3, 0(sp)
+	sd	t4, 8(sp)
+	lui	t5, %hi(hole_task_pid)
+	add	t5, t5, a0
+	lwu	t6, %lo(hole_task_pid)(t5)
+	load_word t3, hole_nr_pids
+	bgeu	t6, t3, .Lact_task_done
+	does	HV_SLOT_PID_CLEARS, 1f
+	j	.Lact_task_clear
+1:	does	HV_SLOT_PID_INHERITS, .Lact_task_set
+	load_task lwu, t5, hole_task_pid
+	bgeu	t5, t3, .Lact_task_done
+	find_pid_word t3, t5, t4
+	lw	t3, (t3)
+	srlw	t3, t3, t5 /* by its low five bits */
+	andi	t3, t3, 1
+	beqz	t3, .Lact_task_clear
+.Lact_task_set:
+	find_pid_word t3, t6, t4
+	li	t4, 1
+	sllw	t4, t4, t6
+	amoor.w	zero, t4, (t3)
+	j	.Lact_task_done
+.Lact_task_clear:
+	find_pid_word t3, t6, t4
+	li	t4, 1
+	sllw	t4, t4, t6
+	not	t4, t4
+	amoand.w zero, t4, (t3)
+.Lact_task_done:
+	ld	t3, 0(sp)
+	ld	t4, 8(sp)
+	addi	sp, sp, 16
+	j	.Lact_go_on
+
+/* Tells the host about the call. A counted action takes one from its count first and gives it back
+ * if there was none, so that two vCPUs never both take the last one. */
+.Lact_tell:
+	andi	t5, t4, HV_SLOT_TELL
+	bnez	t5, .Lact_tell_record
+	lw	t5, HV_LEFT_TELL(t3)
+	blez	t5, .Lact_next
+	change_left HV_LEFT_TELL, -1
+	bgtz	t6, .Lact_tell_record
+	change_left HV_LEFT_TELL, 1
+	j	.Lact_next
+.Lact_tell_record:
+	addi	sp, sp, -16
+	sd	t1, (sp) /* the slot */
+	load_vcpu t1, t2
+	load_task lw, t2, hole_task_pid
+	lw	t3, HV_STATE_LAST_PID(t1)
+	bne	t2, t3, .Lact_other_task
+.Lact_same_task:
+	make_task_word
+	reserve_record
+	store_word 2, t2
+	make_call_word
+	store_word 1, t1
+	make_context_word
+	li	t2, HV_RECORD_COMMAND << 1 | 1 /* and HV_STACK_COMMAND_BIT */
+	slli	t2, t2, HV_STACK_COMMAND_BIT
+	or	t1, t1, t2
+	store_word 3, t1
+	rdtime	t1
+	store_word 0, t1
+	ld	t1, (sp)
+	addi	sp, sp, 16
+	j	.Lact_next
+.Lact_other_task:
+	write_task_record
+	j	.Lact_same_task
+
+	.if	HV_RECORD_KIND_SHIFT != HV_STACK_COMMAND_BIT + 1
+	.error	"kind and bit"
+	.endif

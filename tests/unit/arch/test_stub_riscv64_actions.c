@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The actions of riscv64's stubs on an emulated CPU: what switches recording, what changes the pid
+ * filter, and what tells the host. As test_stub_x86_64.c does it for x86-64. */
+#include <check.h>
+#include <string.h>
+
+#include "ringbuf/ring.h"
+#include "tests/lib/riscv64_world.h"
+#include "tests/lib/run_suite.h"
+#include "tracer/events/decode.h"
+
+#define SLOT 7
+
+/* Numbers of registers */
+#define T0 5
+#define A0 10
+#define T3 28
+
+static struct riscv64_world *world;
+static uint64_t argument; /* of the traced function */
+
+static void set_up(void)
+{
+	world = riscv64_world_new();
+	riscv64_world_set_up(world, &riscv64_cases[0]);
+}
+
+static void tear_down(void)
+{
+	riscv64_world_free(world);
+}
+
+static bool is_temporary(unsigned x)
+{
+	return (x >= T0 && x < T0 + 3) || x >= T3;
+}
+
+static void call(void)
+{
+	struct riscv64_regs before, after;
+
+	riscv64_world_enter(world, RISCV64_WORLD_TRACED_OFF, RISCV64_WORLD_CALLER_OFF,
+			    riscv64_world_sp(0));
+	riscv64_world_get(world, &before);
+	before.x[A0] = argument;
+	riscv64_world_set(world, &before);
+	ck_assert(riscv64_world_run(world, RISCV64_WORLD_CALLER_OFF));
+	riscv64_world_get(world, &after);
+	for (unsigned i = 0; i < HV_ARRAY_LEN(after.x); i++)
+		if (i != A0 && !is_temporary(i))
+			ck_assert_uint_eq(after.x[i], before.x[i]);
+}
+
+/* The traced function calls entry NR, which DOES and goes on to the function stub or to nothing. */
+static void call_entry(unsigned nr, uint32_t does, bool records)
+{
+	riscv64_world_call_action(world, nr, does, records);
+	call();
+}
+
+static uint64_t head(void)
+{
+	return riscv64_world_state(world, 0)->head / sizeof(struct hv_record) -
+	       RISCV64_WORLD_NR_SLOTS;
+}
+
+static struct hv_record record_at(uint64_t position)
+{
+	struct hv_record r = riscv64_world_ring(world, 0)[position % RISCV64_WORLD_NR_SLOTS];
+
+	for (unsigned i = 0; i < 4; i++) {
+		r.word[i] ^= hv_record_key(position, RISCV64_WORLD_NR_SLOTS);
+		ck_assert_uint_eq(r.word[i] & HV_RECORD_ZEROS, 0);
+	}
+	return r;
+}
+
+START_TEST(actions_switch)
+{
+	struct hv_control *control = riscv64_world_control(world);
+
+	call_entry(0, HV_SLOT_OFF, true);
+	ck_assert_uint_eq(control->mode, HV_MODE_OFF);
+	ck_assert_uint_eq(head(), 0);
+	control->mode = HV_MODE_OFF | HV_MODE_PID_FILTER;
+	call_entry(HV_NR_SLOTS - 1, HV_SLOT_ON, false);
+	ck_assert_uint_eq(control->mode, HV_MODE_PID_FILTER);
+	ck_assert_uint_eq(head(), 0);
+	control->mode = HV_MODE_OFF;
+	call_entry(3, HV_SLOT_ON, true);
+	ck_assert_uint_eq(control->mode, 0);
+	ck_assert_uint_eq(head(), 1);
+	call_entry(4, 0, true);
+	ck_assert_uint_eq(head(), 2);
+	ck_assert_uint_eq(control->graph_mode, 0);
+}
+END_TEST
+
+/* Counted when something changes, and not below 0. */
+START_TEST(actions_are_counted)
+{
+	struct hv_control *control = riscv64_world_control(world);
+
+	control->left[SLOT].off = 2;
+	control->left[SLOT].on = 1;
+	call_entry(SLOT, HV_SLOT_OFF_COUNTED, false);
+	ck_assert_uint_eq(control->mode, HV_MODE_OFF);
+	call();
+	ck_assert_int_eq(control->left[SLOT].off, 1);
+	call_entry(SLOT, HV_SLOT_ON_COUNTED, false);
+	call();
+	ck_assert_uint_eq(control->mode, 0);
+	ck_assert_int_eq(control->left[SLOT].on, 0);
+	control->mode = HV_MODE_OFF;
+	call();
+	ck_assert_uint_eq(control->mode, HV_MODE_OFF);
+	control->mode = 0;
+	call_entry(SLOT, HV_SLOT_OFF_COUNTED, true);
+	ck_assert_uint_eq(control->mode, HV_MODE_OFF);
+	ck_assert_int_eq(control->left[SLOT].off, 0);
+	control->mode = 0;
+	call();
+	ck_assert_uint_eq(control->mode, 0);
+	ck_assert_uint_eq(head(), 1);
+	control->left[SLOT].off = -1;
+	call();
+	ck_assert_uint_eq(control->mode, 0);
+}
+END_TEST
+
+static bool has_pid(uint32_t pid)
+{
+	return world->host[RISCV64_WORLD_PIDS_OFF + pid / 8] >> pid % 8 & 1;
+}
+
+static void set_only_pid(uint32_t pid)
+{
+	memset(world->host + RISCV64_WORLD_PIDS_OFF, 0, 0x1000);
+	world->host[RISCV64_WORLD_PIDS_OFF + pid / 8] = (uint8_t)(1 << pid % 8);
+}
+
+/* Makes the function's argument a task with PID, and returns the task. */
+static struct riscv64_task *make_task(uint32_t pid)
+{
+	struct riscv64_task *task = &riscv64_world_tasks(world)->dd;
+
+	task->pid = pid;
+	argument = riscv64_world_gva((uint64_t)((uint8_t *)task - world->host));
+	return task;
+}
+
+/* The function's argument is a task that the current one forked, or that ends. */
+START_TEST(tasks_come_and_go)
+{
+	make_task(72);
+	set_only_pid(72);
+	call_entry(9, HV_SLOT_PID_INHERITS, true);
+	ck_assert(!has_pid(72));
+	ck_assert_uint_eq(head(), 1);
+	set_only_pid(71); /* the current task's */
+	call();
+	ck_assert(has_pid(71) && has_pid(72));
+	call_entry(9, HV_SLOT_PID_CLEARS, false);
+	ck_assert(has_pid(71) && !has_pid(72));
+	call_entry(9, HV_SLOT_PID_SETS, false);
+	ck_assert(has_pid(72));
+	make_task(RISCV64_WORLD_NR_PIDS);
+	call();
+	call_entry(9, HV_SLOT_PID_INHERITS, false);
+	ck_assert(!has_pid(RISCV64_WORLD_NR_PIDS));
+	/* Of a task beyond the bitmap nothing is inherited. */
+	make_task(72);
+	riscv64_world_tasks(world)->cat.pid = RISCV64_WORLD_NR_PIDS;
+	call();
+	ck_assert(has_pid(72));
+	ck_assert_uint_eq(head(), 2);
+}
+END_TEST
+
+static void check_told(uint64_t position)
+{
+	struct hv_record r = record_at(position);
+	struct hv_call_addresses at = hv_arch_riscv64.decode_call(r.word[1]);
+
+	ck_assert_uint_eq(hv_record_kind(&r), HV_RECORD_COMMAND);
+	ck_assert_uint_eq(hv_record_number(&r) >> (HV_STACK_COMMAND_BIT - HV_RECORD_DEPTH_SHIFT),
+			  1);
+	ck_assert_uint_eq(hv_record_pid(&r), 71);
+	ck_assert_uint_eq(at.site_end | HV_TEXT_BIT,
+			  riscv64_world_site_end(RISCV64_WORLD_TRACED_OFF));
+}
+
+/* The host is told whether tracing is on or not, and as often as there is to count. */
+START_TEST(the_host_is_told)
+{
+	struct hv_control *control = riscv64_world_control(world);
+
+	call_entry(SLOT, HV_SLOT_TELL, true);
+	ck_assert_uint_eq(head(), 2);
+	check_told(0);
+	ck_assert_uint_eq(record_at(1).word[3] >> HV_RECORD_KIND_SHIFT, HV_RECORD_FUNCTION);
+	control->mode = HV_MODE_OFF;
+	call_entry(SLOT, HV_SLOT_TELL, false);
+	ck_assert_uint_eq(head(), 3);
+	check_told(2);
+	control->left[SLOT].tell = 1;
+	call_entry(SLOT, HV_SLOT_TELL_COUNTED, false);
+	call();
+	ck_assert_uint_eq(head(), 4);
+	check_told(3);
+	ck_assert_int_eq(control->left[SLOT].tell, 0);
+	control->left[SLOT].tell = -1;
+	call();
+	ck_assert_uint_eq(head(), 4);
+	/* Another task is told first. */
+	control->left[SLOT].tell = 1;
+	riscv64_world_state(world, 0)->last_pid = 0;
+	call();
+	ck_assert_uint_eq(head(), 6);
+	check_told(5);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, actions_switch);
+	tcase_add_test(tc, actions_are_counted);
+	tcase_add_test(tc, tasks_come_and_go);
+	tcase_add_test(tc, the_host_is_told);
+}
+
+int main(void)
+{
+	return run_suite("stub_riscv64_actions", add_tests);
+}
