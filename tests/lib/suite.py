@@ -39,6 +39,8 @@ class Case:
 CASES = []
 # Two kernels, the older one first, as arguments of scripts/kernel: SUITE or SUITE:META-PACKAGE.
 KERNELS = os.environ.get("HVTRACE_TEST_KERNELS", "bookworm trixie").split()
+if len(KERNELS) == 1:
+    KERNELS *= 2  # each configuration of a case is used once all the same
 STANDARD = [Config(kernel, vcpus) for kernel in KERNELS for vcpus in (2, 1)]
 ONE_VCPU = tuple(config for config in STANDARD if config.vcpus == 1)
 # For cases in which the guest patches itself; with one vCPU when it patches all functions: docs/testing.md says why.
@@ -53,7 +55,7 @@ def case(configs=tuple(STANDARD[:3]), fresh=False):
     default it runs with two vCPUs on both kernels, and with one vCPU on one of them."""
 
     def register(run):
-        CASES.append(Case(run, configs, fresh))
+        CASES.append(Case(run, configs and tuple(dict.fromkeys(configs)), fresh))
         return run
 
     return register
