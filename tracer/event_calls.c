@@ -286,7 +286,7 @@ static void check_probe(struct hv_event_calls *c, const struct hv_event_type *ty
 			struct hv_err **why_not)
 {
 	struct probe_set *set;
-	size_t first, nr = 0;
+	size_t first = 0, nr = 0;
 
 	if (!*why_not)
 		*why_not = calls_of(c, type, &set, &first, &nr);
@@ -304,8 +304,8 @@ static size_t nr_calls(struct hv_event_calls *c, const struct hv_event_type *con
 
 	for (size_t i = 0; i < nr; i++) {
 		struct probe_set *set;
-		/* Whoever plans it says why not. */
-		HV_AUTO_ERR struct hv_err *err = set_of(c, types[i], &set);
+
+		hv_err_free(set_of(c, types[i], &set)); /* whoever plans it says why not */
 	}
 	for (size_t i = 0; i < c->nr_sets; i++)
 		ret += c->sets[i].probes.nr;

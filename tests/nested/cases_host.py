@@ -5,12 +5,15 @@ ended, however it ended."""
 import contextlib
 import os
 import re
+import signal
 import subprocess
+import tempfile
 import time
 
 from cases_stalls import load_plants
 from lib.process import vcpu_thread
 from lib.suite import STANDARD, case
+from lib.wait import HANG_SECONDS
 
 BOTH = (STANDARD[0], STANDARD[2])
 INSTANCES = "/sys/kernel/tracing/instances"
@@ -139,6 +142,35 @@ def host_events_in_their_files(t):
         traced.echo("set_event", "!host:*", append=True)
         assert not instances() and not traced.text("set_event"), instances()
     t.note(f"{len(exits)} exits, {len(switches)} switches")
+
+
+# A line of `hvtrace report`: "<host>-149  [001] d..1.  45.521804: kvm_exit: ..."
+REPORTED = re.compile(r".*-\d+ +\[(\d+)\] \S+ +([\d.]+): (\w+)")
+
+
+@case(configs=BOTH[:1])
+def host_events_have_a_file(t):
+    """record -o: events of the guest and of the host, in two files with the same times. Between two calls of a function that
+    does port I/O, the vCPU exits."""
+    with tempfile.TemporaryDirectory() as work, t.attach() as traced:
+        guest, host = f"{work}/t.dat", f"{work}/t-host.dat"
+        words = ("-p", "function", "-l", "io_serial_out", "-e", "host:kvm_exit", "-e", "host:kvm_entry")
+        process = t.hv.start("record", *words, "-o", guest, traced.domain)
+        t.await_record(process, "function")
+        provoke(t)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=HANG_SECONDS)
+        assert b" 0 lost" in err, err
+        lines = [match.groups() for name in (guest, host) for match in map(REPORTED.match, t.hv("report", name).splitlines()) if match]
+    lines.sort(key=lambda line: float(line[1]))
+    gaps = 0
+    for cpu in ("000", "001"):
+        what = [event for at, _, event in lines if at == cpu and event != "kvm_entry"]
+        assert what.count("function") > 100, f"vCPU {cpu}: {len(what)} events"
+        twice = [n for n, (one, next_one) in enumerate(zip(what, what[1:])) if one == next_one == "function"]
+        assert not twice, f"vCPU {cpu}: {len(twice)} calls without an exit before the next, the first at {twice[0]}"
+        gaps += what.count("function") - 1
+    t.note(f"{gaps} times an exit between two calls")
 
 
 @case(configs=BOTH[:1])
