@@ -117,8 +117,8 @@ def trace_cmd_streams(t):
     with t.attach() as traced:
         begun = time.monotonic()
         command = ("stdbuf", "-oL", "trace-cmd", "stream", "-p", "function", "-l", "vfs_open")
-        _, out, err = run_client(t, traced, *command, enough=enough, timeout=60)
-        assert seen, f"nothing was shown in a minute: {out[:500]} {err[-500:]}"
+        _, out, err = run_client(t, traced, *command, enough=enough)
+        assert seen, f"nothing was shown: {out[:500]} {err[-500:]}"
         lines = [line for line in out.splitlines() if " function: " in line]
         assert lines and all("vfs_open" in line for line in lines), out[:500]
         assert traced.text("current_tracer") == "nop\n"

@@ -269,7 +269,7 @@ def too_little_covered_is_refused(t):
         t.guest.run("rmmod uncovered")
 
 
-@case(configs=IN_TURN)
+@case(configs=IN_TURN, alone=True)
 def a_section_is_that_of_its_vcpu(t):
     """A section that is planted on one vCPU is the longest on that one, and not in the file of the other."""
     load_planted(t, "tracepoints=0")
@@ -345,7 +345,7 @@ def go_in_a_section(t, traced):
     return kept
 
 
-@case(configs=IN_TURN[:1])
+@case(configs=IN_TURN[:1], alone=True)
 def modules_go_while_sections_are_measured(t):
     """A module is asked to go while a section is open in it, and does when that ends. The section is kept, with the names
     of the module. Another one comes to where it was, and goes; when the module comes again, its sections are found

@@ -71,7 +71,7 @@ def stolen(pid):
     return waited / 1e9
 
 
-@case(configs=(STANDARD[0], STANDARD[3]))
+@case(configs=(STANDARD[0], STANDARD[3]), alone=True)
 def exporter_agrees_with_the_schedulers(t):
     """The histogram of waits has all of a ping-pong of two threads, and not more than the guest's /proc/schedstat; its sum
     grows as that does, while two programs share a vCPU. Steal is what the host has counted. Without a session there are no

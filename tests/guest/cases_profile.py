@@ -79,7 +79,7 @@ def profile_agrees_with_traces(t):
     t.note(f"{sum(alone.values())} calls of {len(alone)} functions, beside three tracers")
 
 
-@case(configs=(Config("bookworm", vcpus=2),))
+@case(configs=(Config("bookworm", vcpus=2),), alone=True)
 def profile_times(t):
     """A sleep counts with its time. Without sleep-time it has none, neither in a graph; without graph-time its
     callers have none."""

@@ -193,7 +193,7 @@ def waited_for_disk_ms(said):
     return tuple((int(stats[1][field]) - int(stats[0][field])) * unit for field, unit in ((39, 10), (9, 1)))
 
 
-@case(configs=SWAPPED)
+@case(configs=SWAPPED, alone=True)
 def latency_names_swapping(t):
     """A program reads memory that was swapped: its page faults, no longer than the guest's own counter of waits for block
     I/O says; the tenant's kernel is never blamed."""
@@ -242,7 +242,7 @@ def measure_stopped(t, traced):
     return verdict, stopped[0] * 1000
 
 
-@case(configs=GUEST)
+@case(configs=GUEST, alone=True)
 def latency_names_a_stopped_vmm(t):
     """Somebody stops the VMM for 1.5 s: the host, and not the tenant."""
     with t.attach() as traced, busy_guest(t):
@@ -310,7 +310,7 @@ def measure_exit_storm(t, traced):
     return verdict, STORM_MS
 
 
-@case(configs=GUEST)
+@case(configs=GUEST, alone=True)
 def latency_names_a_crowded_cpu(t):
     """A busy program of higher priority shares the CPU of a vCPU: the host's scheduler, and not the tenant."""
     with t.attach() as traced, busy_guest(t):
@@ -342,7 +342,7 @@ def measure_slow_disk(t, traced):
         throttle(0)
 
 
-@case(configs=DISK)
+@case(configs=DISK, alone=True)
 def latency_names_a_slow_disk(t):
     """A disk that does four requests a second: the host's I/O, and where the task sleeps for it."""
     with t.attach() as traced:

@@ -101,7 +101,7 @@ def play_ours(t, name, player, where):
     return done.stdout.decode(errors="replace")
 
 
-@case(configs=STANDARD[:1])
+@case(configs=STANDARD[:1], alone=True)
 def many_functions_are_chosen_quickly(t):
     """20,000 names or indices in one write."""
     with t.attach() as traced:

@@ -24,6 +24,7 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 RUN = "/run/hvtrace-test"
 PREFIX = "hvtrace-test-"
 BOOT_SECONDS = 240
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # libvirt starts this script instead of QEMU when TCG is to execute vCPUs in turn, or when the guest's clock
 # is to count instructions. libvirt has no setting for either. /run may be mounted noexec.
 EMULATOR = "/usr/bin/qemu-system-x86_64"
@@ -183,9 +184,11 @@ def write_emulator(path):
     except OSError:
         pass
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-    with open(path, "w", encoding="ascii") as file:
+    new = f"{path}.{os.getpid()}"
+    with open(new, "w", encoding="ascii") as file:
         file.write(SCRIPTS[path])
-    os.chmod(path, 0o755)
+    os.chmod(new, 0o755)
+    os.rename(new, path)  # others may be starting it
 
 
 class Domain:
@@ -381,22 +384,28 @@ class Lab:
         self.domains = []
         self.kvm_works = None
         self.count = 0
+        self.is_open = False  # a lane (lanes.py) uses what its parent has opened
         atexit.register(self.close)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        self.is_interrupted = False
+        for number in SIGNALS:
             signal.signal(number, self._interrupted)
 
     def _interrupted(self, number, _frame):
-        for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(other, signal.SIG_IGN)  # cleaning up is not interrupted
+        if self.is_interrupted:  # another one came at the same time
+            return
+        self.is_interrupted = True
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # cleaning up is not interrupted, nor are the programs that do it
         sys.stderr.write(f"\ninterrupted by {signal.Signals(number).name}: cleaning up\n")
         sys.exit(128 + number)
 
     def open(self):
+        self.is_open = True
         os.makedirs(RUN, mode=0o755, exist_ok=True)
         self.daemons.start()
-        self._remove_orphans()
+        self.remove_orphans()
 
-    def _remove_orphans(self):
+    def remove_orphans(self):
+        """Removes what processes have left that are no more."""
         names = set(virsh("list", "--all", "--name").split()) | set(os.listdir(RUN))
         for name in names:
             match = re.fullmatch(PREFIX + r"(\d+)-\d+", name)
@@ -418,6 +427,10 @@ class Lab:
             self.say("guests run under " + ("KVM" if self.kvm_works else "TCG (/dev/kvm does not run Linux here)"))
         return self.kvm_works
 
+    def ask_for_kvm(self, config):
+        """Has it known whether guests, as one of CONFIG, run under KVM."""
+        self.kvm(Domain(self, "", config))
+
     def domain(self, config, name=None):
         """Defines a domain, but does not start it."""
         self.count += 1
@@ -433,6 +446,8 @@ class Lab:
     def close(self):
         for domain in list(self.domains):
             self.drop(domain)
+        if not self.is_open:
+            return
         self.daemons.stop()
         try:
             os.rmdir(RUN)

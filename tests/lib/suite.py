@@ -10,7 +10,8 @@ import time
 import traceback
 
 from . import channel, kvm, tool
-from .domain import PREFIX, Config, Lab
+from .domain import PREFIX, RUN, Config, Lab
+from .lanes import Lanes
 from .memory import Memory
 from .wait import until
 
@@ -29,11 +30,26 @@ class Skip(Exception):
 
 
 class Case:
-    def __init__(self, run, configs, fresh):
+    def __init__(self, run, configs, fresh, alone):
         self.run = run
         self.name = run.__name__
         self.configs = configs  # None: the case does not use a guest of the suite
         self.fresh = fresh  # the case ends its guest, so it gets one of its own
+        self.alone = alone  # no other guest of this suite runs meanwhile
+
+    def title(self, config):
+        return f"{config.title()}: {self.name}" if config else self.name
+
+
+@dataclasses.dataclass
+class Part:
+    """Cases that run one after the other: those of one guest, or one without."""
+
+    config: Config
+    cases: list
+
+    def titles(self):
+        return [case_.title(self.config) for case_ in self.cases]
 
 
 CASES = []
@@ -50,12 +66,13 @@ NEWEST = Config("sid", 2, in_turn=True)
 OLDEST = Config("bullseye", 1)
 
 
-def case(configs=tuple(STANDARD[:3]), fresh=False):
+def case(configs=tuple(STANDARD[:3]), fresh=False, alone=False):
     """Registers a case: f(t) with t.guest, t.hv, t.lab. CONFIGS None: the case makes its guests itself. By
-    default it runs with two vCPUs on both kernels, and with one vCPU on one of them."""
+    default it runs with two vCPUs on both kernels, and with one vCPU on one of them. ALONE: it looks at how long
+    something takes; so are all with instructions counted."""
 
     def register(run):
-        CASES.append(Case(run, configs and tuple(dict.fromkeys(configs)), fresh))
+        CASES.append(Case(run, configs and tuple(dict.fromkeys(configs)), fresh, alone))
         return run
 
     return register
@@ -174,9 +191,14 @@ class Watch:
         return wrong
 
 
-def left_behind(hv, names=f"{PREFIX}{os.getpid()}-"):
+def our_names(pid=None):
+    """How the names of the guests of a process, of this one by default, begin."""
+    return f"{PREFIX}{pid or os.getpid()}-"
+
+
+def left_behind(hv, names=None):
     """Returns processes and run directories of hvtrace, after a service that is ending has had time to end."""
-    left = []
+    left, names = [], names or our_names()
 
     def nothing():
         left[:] = [f"process left: {pid} {words}" for pid, words in hv.processes(names)]
@@ -188,12 +210,22 @@ def left_behind(hv, names=f"{PREFIX}{os.getpid()}-"):
 
 
 class Runner:
-    def __init__(self, lab, hv, say):
+    def __init__(self, lab, hv, say, tell=lambda verdict, title: None):
+        """TELL gets the verdict on each case."""
         self.lab = lab
         self.hv = hv
         self.say = say
+        self.tell = tell
         self.passed = self.failed = self.skipped = 0
         self.failures = []
+
+    def count(self, verdict, title):
+        self.tell(verdict, title)
+        self.passed += verdict == "ok"
+        self.failed += verdict == "FAIL"
+        self.skipped += verdict == "skip"
+        if verdict == "FAIL":
+            self.failures.append(title)
 
     def _line(self, verdict, title, seconds, notes=()):
         self.say(f"{verdict:4} {title}  ({seconds:.1f} s)" + "".join(f"\n       {n}" for n in notes))
@@ -228,7 +260,7 @@ class Runner:
                 wrong += [f"the host's dmesg: {line}" for line in bad_dmesg("\n".join(record.new_lines()))[:5]]
             test.notes += [f"refused: {line}" for line in test.refusals]
         except Skip as reason:
-            self.skipped += 1
+            self.count("skip", title)
             self._line("skip", title, time.monotonic() - start, [str(reason)])
             return True
         except Exception as error:  # noqa: BLE001 - the guest died between cases
@@ -238,11 +270,10 @@ class Runner:
             usable = False
         seconds = time.monotonic() - start
         if wrong:
-            self.failed += 1
-            self.failures.append(title)
+            self.count("FAIL", title)
             self._line("FAIL", title, seconds, wrong + test.notes + (record.describe() if record else []))
         else:
-            self.passed += 1
+            self.count("ok", title)
             self._line("ok", title, seconds, test.notes)
         self._end_processes()
         return usable
@@ -253,24 +284,13 @@ class Runner:
 
     def _end_processes(self):
         """A failed case's leftovers must not fail the next ones."""
-        for pid, _words in self.hv.processes(f"{PREFIX}{os.getpid()}-"):
-            try:
-                os.kill(pid, 9)
-            except OSError:
-                pass
+        end_processes(self.hv, our_names())
 
-    def run(self, cases, patterns):
-        configs = []
-        for case_ in cases:
-            for config in case_.configs or ():
-                if config not in configs:
-                    configs.append(config)
-        for config in configs:
-            mine = [c for c in cases if c.configs and config in c.configs and matches(c, config, patterns)]
-            # A case that ends its guest comes last, so that no guest is booted again for others.
-            self._run_config(config, sorted(mine, key=lambda c: c.fresh))
-        for case_ in cases:
-            if case_.configs is None:
+    def run_part(self, part):
+        if part.config:
+            self._run_config(part.config, part.cases)
+        else:
+            for case_ in part.cases:
                 self.run_case(case_, None, case_.name)
 
     def _start(self, guest):
@@ -294,13 +314,12 @@ class Runner:
     def _run_config(self, config, cases):
         guest = None
         for case_ in cases:
-            title = f"{config.title()}: {case_.name}"
+            title = case_.title(config)
             try:
                 if guest is None:
                     guest = self._boot(config)
             except Exception as error:  # noqa: BLE001
-                self.failed += 1
-                self.failures.append(title)
+                self.count("FAIL", title)
                 self._line("FAIL", title, 0, [f"no guest: {error}"])
                 continue
             usable = self.run_case(case_, guest, title)
@@ -316,13 +335,74 @@ class Runner:
             shutil.rmtree(path, ignore_errors=True)  # log and info of a service that ended early
 
 
+def end_processes(hv, names):
+    for pid, _words in hv.processes(names):
+        try:
+            os.kill(pid, 9)
+        except OSError:
+            pass
+
+
 def matches(case_, config, patterns):
     """PATTERNS are of a case's name, or of its title with a configuration: "trixie, 2 vcpu: transport"."""
-    names = [case_.name] + ([f"{config.title()}: {case_.name}"] if config else [])
-    return not patterns or any(re.search(p, name) for p in patterns for name in names)
+    return not patterns or any(re.search(p, name) for p in patterns for name in (case_.name, case_.title(config)))
 
 
-def main(hv_path, patterns, say, list_only=False):
+def parts_of(cases, patterns):
+    """Returns the parts of CASES, those of one guest together."""
+    configs = dict.fromkeys(config for case_ in cases for config in case_.configs or ())
+    parts = []
+    for config in configs:
+        mine = [c for c in cases if c.configs and config in c.configs and matches(c, config, patterns)]
+        # A case that ends its guest comes last, so that no guest is booted again for others.
+        mine.sort(key=lambda c: c.fresh)
+        parts += [Part(config, mine)] if mine else []
+    return parts + [Part(None, [c]) for c in cases if c.configs is None]
+
+
+def split(parts):
+    """Returns the parts that may run beside others, with the one of most cases first, and those that run alone."""
+    found = {False: [], True: []}
+    for part in parts:
+        for alone, some in found.items():
+            cases = [c for c in part.cases if (c.alone or bool(part.config and part.config.counted)) == alone]
+            some += [Part(part.config, cases)] if cases else []
+    return sorted(found[False], key=lambda part: -len(part.cases)), found[True]
+
+
+def run_beside(lab, hv, parts, number, runner):
+    """Runs PARTS in NUMBER lanes."""
+
+    def run_parts(indices, tell):
+        own = Lab(lambda text: tell(("say", f"     {text}")))
+        own.kvm_works = lab.kvm_works
+        lane = Runner(own, tool.Tool(hv.path), lambda text: tell(("say", text)), lambda *what: tell(("case", *what)))
+        try:
+            for index in indices:
+                lane.run_part(parts[index])
+                tell(("over",))
+        finally:
+            own.close()
+
+    def bury(pid):
+        lab.remove_orphans()
+        end_processes(hv, our_names(pid))
+        for path in hv.run_dirs(our_names(pid)):
+            shutil.rmtree(path, ignore_errors=True)
+
+    for verdict, title in Lanes(parts, number, runner.say, run_parts, bury).run():
+        runner.count(verdict, title)
+
+
+def runs_under_kvm():
+    """Whether guests run under KVM here. It takes 20 s where /dev/kvm is there and cannot."""
+    os.makedirs(RUN, mode=0o755, exist_ok=True)
+    lab = Lab()
+    lab.ask_for_kvm(STANDARD[0])
+    return lab.kvm_works
+
+
+def main(hv_path, patterns, say, list_only=False, lanes=1):
     """Returns the exit status."""
     cases = [c for c in CASES if any(matches(c, config, patterns) for config in c.configs or (None,))]
     if list_only:
@@ -331,8 +411,15 @@ def main(hv_path, patterns, say, list_only=False):
         return 0
     lab = Lab(lambda text: say(f"     {text}"))
     lab.open()
-    runner = Runner(lab, tool.Tool(hv_path), say)
-    runner.run(cases, patterns)
+    hv = tool.Tool(hv_path)
+    runner = Runner(lab, hv, say)
+    parts = parts_of(cases, patterns)
+    if lanes > 1 and len(parts) > 1:
+        lab.ask_for_kvm(STANDARD[0])
+        beside, parts = split(parts)
+        run_beside(lab, hv, beside, lanes, runner)
+    for part in parts:
+        runner.run_part(part)
     lab.close()
     for title in runner.failures:
         say(f"failed: {title}")

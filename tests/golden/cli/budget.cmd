@@ -11,7 +11,8 @@ hvtrace detach fake
 hvtrace attach fake
 hvtrace echo fake control load 30000
 mkdir $RUN.test
-hvtrace record -p function --max-overhead 2 fake --for 1 >/dev/null 2>$RUN.test/err
+hvtrace record -p function --max-overhead 2 fake -- sh -c \
+	'until hvtrace stat fake | grep -q "^not traced"; do sleep 0.05; done' >/dev/null 2>$RUN.test/err
 cat $RUN.test/err
 hvtrace stat --json fake | grep limit_ppm
 hvtrace detach fake

@@ -30,9 +30,15 @@ no_record
 until grep "not measured" $RUN.said; do sleep 0.05; done
 hvtrace detach fake
 page | grep -v '^#'
-hvtrace attach --idle=3s fake
-hvtrace cat fake trace_pipe >/dev/null &
-user=$!
+# With a user. Where this machine pauses for so long that nobody uses the session meanwhile, it has ended: again.
+while :; do
+	hvtrace attach --idle=3s fake >$RUN.attached
+	hvtrace cat fake trace_pipe >/dev/null 2>&1 &
+	user=$!
+	until said=$(hvtrace echo fake current_tracer nop 2>&1); echo "$said" | grep -q -e busy -e 'not attached'; do sleep 0.05; done
+	case $said in *busy*) break ;; esac
+done
+cat $RUN.attached
 measured 1
 kill $user
 no_service

@@ -5,6 +5,7 @@ plain() {
 	sed -E 's/measured [0-9.]+ s/measured T s/; s/"(measured|at)_ns":[0-9]+/"\1_ns":T/'
 }
 told() {
+	rm -f $RUN.said # of an earlier one
 	hvtrace latency fake --watch "$@" >$RUN.told 2>$RUN.said &
 	has_line $RUN.said "hvtrace: waiting for a stall"
 	hvtrace echo fake control section 20016
@@ -16,7 +17,8 @@ hvtrace latency --for=100ms fake | plain
 hvtrace latency fake --for=100ms --json --threshold 1s | plain
 told
 told --json
-hvtrace latency fake --for=10s >/dev/null 2>$RUN.said &
+rm $RUN.said
+hvtrace latency fake --for=1h >/dev/null 2>$RUN.said &
 has_line $RUN.said "hvtrace: measuring"
 dir=instances/latency-$!
 for f in current_tracer set_event tracing_max_latency tracing_on; do hvtrace cat fake $dir/$f; done

@@ -3,6 +3,7 @@
 # run.sh FAKE_HVTRACE [NAME...]: each NAME.cmd is a shell script in which `hvtrace` is the program on
 # fakes; what it prints and its exit status must be NAME.out, NAME.err (absent: nothing) and
 # NAME.code (absent: 0). Process ids and times are masked. BLESS=1 writes what is printed as golden.
+# Most of them wait most of the time, so some run beside each other, each in a process of this script.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 fake=$1
@@ -14,6 +15,20 @@ if [ $# -eq 0 ]; then
 	done
 fi
 work=$(mktemp -d)
+
+if [ $# -gt 1 ]; then
+	trap 'rm -rf "$work"' EXIT
+	trap 'exit 1' INT TERM HUP
+	# shellcheck disable=SC2016 # the shell that xargs starts expands it
+	printf '%s\n' "$@" | xargs -P 4 -n 1 sh -c '"$1" "$2" "$4" >"$3/$4" 2>&1 || echo "$4" >>"$3/failed"' sh "$0" "$fake" "$work"
+	touch "$work/failed"
+	for name; do
+		! grep -qx "$name" "$work/failed" || cat "$work/$name"
+	done
+	echo "$# cases, $(wc -l <"$work/failed") failed"
+	[ ! -s "$work/failed" ]
+	exit
+fi
 
 # Services that a case left.
 end_services() {
@@ -39,7 +54,7 @@ plain() {
 
 failed=0
 for name; do
-	timeout 120 sh -c ". $here/lib.sh; . $here/$name.cmd" >"$work/out.raw" 2>"$work/err.raw"
+	timeout 300 sh -c ". $here/lib.sh; . $here/$name.cmd" >"$work/out.raw" 2>"$work/err.raw"
 	code=$?
 	plain <"$work/out.raw" >"$work/out"
 	plain <"$work/err.raw" >"$work/err"

@@ -24,8 +24,9 @@ hvtrace detach fake
 wait $top
 echo "top: $?"
 cat $RUN.err
-# A signal, and the session that it began ends with it.
+# A signal, and the session that it began ends with it. What an earlier one wrote would be taken for what this one writes.
 for signal in INT TERM HUP QUIT KILL; do
+	rm $RUN.out
 	env --default-signal=INT,QUIT hvtrace top -d 100ms fake >$RUN.out 2>$RUN.err &
 	top=$!
 	has_line $RUN.out 'fake .*'
@@ -34,6 +35,7 @@ for signal in INT TERM HUP QUIT KILL; do
 	echo "$signal: $?"
 	no_service
 done
+rm $RUN.out
 hvtrace attach fake
 hvtrace top -d 100ms fake >$RUN.out &
 top=$!
