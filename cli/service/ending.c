@@ -243,8 +243,6 @@ void ending_finish(struct service *s)
 	hv_helper_end(&s->warden);
 	tell_the_end(s);
 	last_words(s);
-	/* Closes the connections: this process may live on (service_here), and clients must not
-	 * wait for it. */
 	while (s->nr_peers)
 		peer_free(s->peers[--s->nr_peers]);
 	hv_text_deinit(&s->detach.report);

@@ -43,7 +43,7 @@ struct service {
 	const struct service_config *config; /* borrowed */
 	pid_t pid;			     /* of the process that serves */
 	uid_t owner;			     /* who attached: root but in tests */
-	struct hv_helper warden;	     /* control -1: this process needs none */
+	struct hv_helper warden;	     /* control -1: this process is it */
 	struct hv_guest *guest;
 	struct hv_kernel *kernel;
 	struct hv_session *session;
