@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/retry.h"
 #include "cli/domain_state.h"
 #include "cli/explain.h"
-#include "cli/retry.h"
 #include "cli/service/clients.h"
 #include "cli/service/ending.h"
 #include "cli/service/doors.h"
@@ -184,16 +184,14 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 static struct hv_err *close_all(struct service *s, struct hv_err *why)
 {
 	HV_AUTO_TEXT struct hv_text proof = {0};
-	uint64_t until = hv_now_ns() + RETRY_FOR_NS;
-	uint64_t delay_ns = RETRY_FIRST_NS;
+	struct hv_retry retry = hv_retry_begin(HV_RETRY_FOR_NS);
 	struct hv_err *err = NULL;
 
 	hv_tree_free(s->tree);
 	while (s->session && (err = hv_session_detach(s->session, &proof)) &&
-	       retry_may_succeed(err) && hv_now_ns() < until) {
+	       hv_retry_may_succeed(err) && hv_retry_again(&retry)) {
 		hv_err_free(err);
-		poll(NULL, 0, (int)(delay_ns / 1000000));
-		delay_ns = retry_next_ns(delay_ns);
+		hv_retry_wait(&retry);
 	}
 	if (err) {
 		audit_log(&s->audit, "%s", err->message);

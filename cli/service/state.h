@@ -5,6 +5,7 @@
  * (clients.h). */
 #pragma once
 
+#include "base/retry.h"
 #include "cli/audit.h"
 #include "cli/rundir.h"
 #include "cli/service/access.h"
@@ -32,9 +33,7 @@ struct serve_detach {
 	uint64_t began_ns;
 	uint64_t bytes_before; /* changed in the guest until then */
 	bool must_end;	       /* the service ends even if it cannot detach */
-	uint64_t next_ns;
-	uint64_t until_ns;
-	uint64_t delay_ns;
+	struct hv_retry retry;
 	int waits_for; /* errno of the reason that was reported last; 0: none */
 	struct hv_text report;
 };
