@@ -231,8 +231,6 @@ bool rundir_vmm_has_ended(const struct rundir_info *info)
 {
 	uint64_t start = info->vmm_pid ? start_of(info->vmm_pid) : 0;
 
-	if (info->vmm_pid == info->service_pid) /* a machine of hvtrace run */
-		return !info->live;
 	return info->vmm_pid && (!start || (info->vmm_start && start != info->vmm_start));
 }
 
@@ -397,7 +395,9 @@ void rundir_list_free(struct rundir_info *list, size_t nr)
 
 bool rundir_is_dead_machine(const struct rundir_info *info)
 {
-	return !info->live && !info->ended && info->vmm_pid && info->vmm_pid == info->service_pid;
+	/* of no other guest the name is the id */
+	return !info->live && !info->ended && strcmp(info->id, info->name) == 0 &&
+	       rundir_vmm_has_ended(info);
 }
 
 void rundir_remove_dead(const char *run_dir, const struct rundir_info *info)

@@ -94,8 +94,8 @@ bool rundir_vmm_has_ended(const struct rundir_info *info);
 /* Returns whether the process that served has ended. If the directory is locked nevertheless, its
  * warden is about to recover (service/warden.h). */
 bool rundir_service_has_ended(const struct rundir_info *info);
-/* Returns whether INFO is of a machine of `hvtrace run` that was killed. Its service died with it,
- * and there is nothing to recover. */
+/* Returns whether INFO is of a machine of `hvtrace run` that was killed, with its session. There is
+ * nothing to recover. */
 bool rundir_is_dead_machine(const struct rundir_info *info);
 /* Removes the directory of such a machine, unless a service lives there by now. */
 void rundir_remove_dead(const char *run_dir, const struct rundir_info *info);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "patcher/patcher.h"
+#include "patcher/state.h"
 
-#include <assert.h>
 #include <string.h>
 
+#include "base/retry.h"
 #include "patcher/change.h"
-#include "patcher/journal.h"
 #include "patcher/probed.h"
 
 /* A hold ends by itself after HOLD_MAX_NS. The number of changes in a hold is chosen so that it
@@ -16,22 +15,6 @@
 #define BATCH_MAX      (64 * 1024)
 #define BATCH_AT_FIRST 256
 
-struct hv_patcher {
-	const struct hv_address_space *as;
-	struct hv_guest *guest;
-	struct hv_gva_range fixed;
-	struct hv_gva bound_gva; /* 0: not bound */
-	struct hv_gpa bound_gpa;
-	struct hv_journal journal;
-	struct hv_own_probes_layout kprobes;
-	struct hv_hold_stat holds;
-	size_t batch;	       /* changes in a hold */
-	uint64_t registers_ns; /* of the last hold: reading every vCPU */
-	uint64_t work_ns;      /* of the last hold: all other work */
-	bool (*stops)(void *ctx);
-	void *stops_ctx;
-};
-
 struct hv_patcher *hv_patcher_new(const struct hv_address_space *as, struct hv_gva_range fixed,
 				  struct hv_region *region)
 {
@@ -41,6 +24,7 @@ struct hv_patcher *hv_patcher_new(const struct hv_address_space *as, struct hv_g
 	p->guest = as->guest;
 	p->fixed = fixed;
 	p->batch = BATCH_AT_FIRST;
+	p->patience_ns = HV_RETRY_FOR_NS;
 	hv_journal_init(&p->journal, region);
 	return p;
 }
@@ -61,15 +45,6 @@ void hv_patcher_adopt(struct hv_patcher *p, const struct hv_journal_entry *entri
 	hv_journal_adopt(&p->journal, entries, nr);
 }
 
-bool hv_patcher_old_bytes(const struct hv_patcher *p, struct hv_gpa gpa, uint8_t ret[8])
-{
-	const struct hv_journal_entry *entry = hv_journal_find(&p->journal, gpa);
-
-	if (entry)
-		memcpy(ret, entry->old_bytes, sizeof(entry->old_bytes));
-	return entry;
-}
-
 void hv_patcher_free(struct hv_patcher *p)
 {
 	if (!p)
@@ -81,80 +56,6 @@ void hv_patcher_free(struct hv_patcher *p)
 const struct hv_hold_stat *hv_patcher_holds(const struct hv_patcher *p)
 {
 	return &p->holds;
-}
-
-size_t hv_patcher_nr_patched(const struct hv_patcher *p, enum hv_change_kind kind)
-{
-	return p->journal.nr_used[kind];
-}
-
-size_t hv_patcher_undo_plan(const struct hv_patcher *p, enum hv_change_kind kind,
-			    struct hv_change **ret)
-{
-	struct hv_change *plan = hv_alloc(p->journal.nr_used[kind] * sizeof(*plan));
-	size_t nr = 0;
-
-	for (uint32_t i = 0; i < p->journal.nr_entries; i++) {
-		const struct hv_journal_entry *entry = &p->journal.entries[i];
-		struct hv_change *change;
-
-		if (entry->state != HV_JOURNAL_USED || entry->kind != kind)
-			continue;
-		change = &plan[nr++];
-		*change = (struct hv_change){
-			.gva = {entry->gva},
-			.gpa = {entry->gpa},
-			.kind = kind,
-			.len_bytes = entry->len_bytes,
-		};
-		memcpy(change->from, entry->new_bytes, entry->len_bytes);
-		memcpy(change->to, entry->old_bytes, entry->len_bytes);
-	}
-	assert(nr == p->journal.nr_used[kind]);
-	*ret = plan;
-	return nr;
-}
-
-/* What cannot be read now may be there still. */
-static bool is_gone(struct hv_patcher *p, const struct hv_journal_entry *entry)
-{
-	uint8_t now[8];
-	struct hv_mapping m;
-	HV_AUTO_ERR struct hv_err *err = hv_walk(p->as, hv_gva(entry->gva), &m);
-
-	if (err)
-		return false;
-	if (!m.present || m.gpa.v != entry->gpa)
-		return true;
-	err = hv_guest_read(p->guest, m.gpa, now, entry->len_bytes);
-	return !err && memcmp(now, entry->old_bytes, entry->len_bytes) == 0;
-}
-
-void hv_patcher_forget_gone(struct hv_patcher *p)
-{
-	for (uint32_t i = 0; i < p->journal.nr_entries; i++) {
-		const struct hv_journal_entry *entry = &p->journal.entries[i];
-
-		if (entry->state == HV_JOURNAL_USED && hv_change_is_text(entry->kind) &&
-		    !hv_gva_in(hv_gva(entry->gva), p->fixed) && is_gone(p, entry))
-			hv_journal_forget(&p->journal, hv_gpa(entry->gpa));
-	}
-}
-
-void hv_patcher_forget_at(struct hv_patcher *p, struct hv_gpa gpa)
-{
-	hv_journal_forget(&p->journal, gpa);
-}
-
-void hv_patcher_forget(struct hv_patcher *p, struct hv_gva_range range)
-{
-	for (uint32_t i = 0; i < p->journal.nr_entries; i++) {
-		const struct hv_journal_entry *entry = &p->journal.entries[i];
-
-		if (entry->state == HV_JOURNAL_USED && entry->kind == HV_CHANGE_TEXT &&
-		    hv_gva_in(hv_gva(entry->gva), range))
-			hv_journal_forget(&p->journal, hv_gpa(entry->gpa));
-	}
 }
 
 static int by_gpa(const void *a, const void *b)
@@ -480,6 +381,12 @@ static struct hv_err *reverse_made(struct hv_patcher *p, struct hv_change *chang
 	return err;
 }
 
+/* For the next try of NR changes that were too many for a hold. */
+static void shrink_batch(struct hv_patcher *p, size_t nr)
+{
+	p->batch = nr / 2 > BATCH_MIN ? nr / 2 : BATCH_MIN;
+}
+
 /* Undoes CHANGES. The first NR_MADE were made, those up to NR_BEGUN may have been made, the others
  * are only noted. Each goes back from TO to FROM, whichever of them its bytes are now. */
 static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size_t nr_made,
@@ -499,7 +406,7 @@ static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size
 		if (failed && failed->code == ETIMEDOUT && n > BATCH_MIN) {
 			hv_err_free(failed);
 			failed = NULL;
-			p->batch = n / 2;
+			shrink_batch(p, n);
 			continue;
 		}
 		if (!failed)
@@ -570,24 +477,65 @@ static struct hv_err *check_stop(const struct hv_patcher *p)
 	return hv_err_new(EINTR, "interrupted");
 }
 
+void hv_patcher_set_patience(struct hv_patcher *p, uint64_t patience_ns)
+{
+	p->patience_ns = patience_ns;
+}
+
+/* Waits, if ERR says that the hold of B ended by itself and there is time for another try. The
+ * changes have the bytes of FROM or of TO meanwhile, and whichever it is, the next try makes them.
+ * False: *ERR ends the call. */
+static bool waits_for_hold(struct hv_patcher *p, struct hv_retry *retry, struct batch *b,
+			   struct hv_err **err)
+{
+	if ((*err)->code != ETIMEDOUT)
+		return false;
+	if (!hv_retry_again(retry)) {
+		uint64_t took_ms = (hv_now_ns() - retry->began_ns) / HV_NS_PER_MS;
+
+		*err = hv_err_in(*err, "tried %u time%s in %llu.%llu s", retry->nr_failed,
+				 hv_plural(retry->nr_failed), (unsigned long long)(took_ms / 1000),
+				 (unsigned long long)(took_ms / 100 % 10));
+		return false;
+	}
+	hv_err_free(hv_take(*err));
+	for (size_t i = 0; i < b->nr; i++)
+		b->changes[i].refused = 0;
+	shrink_batch(p, b->nr);
+	hv_retry_wait(retry);
+	return true;
+}
+
+static struct hv_err *apply_batch(struct hv_patcher *p, struct batch *b)
+{
+	struct hv_err *err = note_all(p, b->changes, b->nr);
+
+	if (!err)
+		err = check_stop(p);
+	if (!err)
+		err = hv_patcher_prepare(p, b->changes, b->nr);
+	return err ? err : change_soon(p, b);
+}
+
 struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes, size_t nr)
 {
-	size_t done = 0;
+	struct hv_retry retry = hv_retry_begin(p->patience_ns);
+	size_t done = 0, begun = 0, noted = 0; /* begun, noted: by some try */
 
 	qsort(changes, nr, sizeof(*changes), by_gpa);
 	while (done < nr) {
 		size_t n = nr - done < p->batch ? nr - done : p->batch;
 		struct batch b = {.patcher = p, .changes = changes + done, .nr = n};
-		struct hv_err *err = note_all(p, b.changes, n);
+		struct hv_err *err = apply_batch(p, &b);
 
-		if (!err)
-			err = check_stop(p);
-		if (!err)
-			err = hv_patcher_prepare(p, b.changes, n);
-		if (!err)
-			err = change_soon(p, &b);
+		if (done + n > noted)
+			noted = done + n;
+		if (b.has_begun && done + n > begun)
+			begun = done + n;
+		if (err && waits_for_hold(p, &retry, &b, &err))
+			continue;
 		if (err)
-			return undo(p, changes, done, b.has_begun ? done + n : done, done + n, err);
+			return undo(p, changes, done, begun > done ? begun : done, noted, err);
 		done += n;
 		settle(p, b.changes, n);
 		adapt_batch(p, n);

@@ -59,9 +59,14 @@ void hv_patcher_adopt(struct hv_patcher *p, const struct hv_journal_entry *entri
  * with EINTR and undoes what it did. STOPS NULL: nobody is asked. */
 void hv_patcher_set_stops(struct hv_patcher *p, bool (*stops)(void *ctx), void *ctx);
 
+/* For how long hv_patcher_apply() tries again when holds end by themselves (ETIMEDOUT); at first
+ * HV_RETRY_FOR_NS. */
+void hv_patcher_set_patience(struct hv_patcher *p, uint64_t patience_ns);
+
 /* Makes CHANGES, in holds of a bounded length between which the guest runs. They are sorted by
- * address in place. A refused change is no error. On an error every change of this call is undone;
- * with HV_ERR_NEEDS_RECOVERY that failed, and the message says why. */
+ * address in place. A refused change is no error. What a hold that ended by itself had to do is
+ * tried again, in smaller parts and for a bounded time. On an error every change of this call is
+ * undone; with HV_ERR_NEEDS_RECOVERY that failed, and the message says why. */
 struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
 				size_t nr) hv_must_use;
 

@@ -207,6 +207,12 @@ void hv_guest_end_stop(struct hv_guest *g)
 		g->ops->end_stop(g->self);
 }
 
+struct hv_err *hv_guest_run_to(struct hv_guest *g, struct hv_gva at)
+{
+	return g->ops->run_to ? g->ops->run_to(g->self, at)
+			      : cannot(g, "run the guest up to an instruction");
+}
+
 struct hv_err *hv_guest_prepare_hold(struct hv_guest *g)
 {
 	return g->ops->prepare_hold ? g->ops->prepare_hold(g->self) : NULL;

@@ -178,6 +178,9 @@ int hv_guest_stop_fd(const struct hv_guest *g);
 struct hv_err *hv_guest_is_at_stop(struct hv_guest *g, bool *ret) hv_must_use;
 /* Resumes the guest, or cancels the stop. */
 void hv_guest_end_stop(struct hv_guest *g);
+/* Runs a guest that was stopped while it started until a vCPU is about to execute AT, and stops it
+ * there. ENOTSUP: the VMM is not hvtrace's own. ECANCELED: the guest has ended before. */
+struct hv_err *hv_guest_run_to(struct hv_guest *g, struct hv_gva at) hv_must_use;
 
 /* A hold: every vCPU is stopped from its begin to its end. It ends by itself, and the guest runs
  * on, when this process dies or when MAX_NS have passed (helper.h). Callers plan before a hold and
@@ -270,6 +273,7 @@ struct hv_guest_ops {
 	int (*stop_fd)(void *self);
 	struct hv_err *(*is_at_stop)(void *self, bool *ret);
 	void (*end_stop)(void *self);
+	struct hv_err *(*run_to)(void *self, struct hv_gva at);
 	struct hv_err *(*want_shadow)(void *self);
 	struct hv_err *(*prepare_hold)(void *self);
 	struct hv_err *(*prepare_text)(void *self, const struct hv_gpa *gpas,

@@ -24,6 +24,7 @@ static _Noreturn void become(const struct hv_helper_kind *kind, int control, int
 {
 	HV_AUTO_ERR struct hv_err *err = hv_capabilities_keep(kind->needs);
 	int null = open("/dev/null", O_RDWR);
+	int other = -1;
 	sigset_t none;
 
 	setsid();
@@ -39,11 +40,15 @@ static _Noreturn void become(const struct hv_helper_kind *kind, int control, int
 		_exit(1);
 	control = fcntl(control, F_DUPFD_CLOEXEC, FAR_FD);
 	service = fcntl(service, F_DUPFD_CLOEXEC, FAR_FD);
+	if (kind->other_fd > 0)
+		other = fcntl(kind->other_fd, F_DUPFD_CLOEXEC, FAR_FD);
 	for (int fd = 0; fd < HV_HELPER_CONTROL; fd++)
 		dup2(null, fd);
 	dup2(control, HV_HELPER_CONTROL);
 	dup2(service, HV_HELPER_SERVICE);
-	close_range(HV_HELPER_SERVICE + 1, ~0u, 0);
+	if (other >= 0)
+		dup2(other, HV_HELPER_OTHER);
+	close_range(other >= 0 ? HV_HELPER_OTHER + 1 : HV_HELPER_OTHER, ~0u, 0);
 	kind->run(ctx);
 	_exit(0);
 }

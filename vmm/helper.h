@@ -28,6 +28,7 @@ struct hv_helper_kind {
 	int socket_type;	/* SOCK_STREAM, SOCK_SEQPACKET */
 	void (*run)(void *ctx); /* the child's main function, which uses the child's half below */
 	uint64_t needs;		/* the capabilities that the child keeps (base/capabilities.h) */
+	int other_fd;		/* the child has it as HV_HELPER_OTHER; 0: there is none */
 };
 
 /* The service's half. */
@@ -63,6 +64,7 @@ struct hv_err *hv_helper_receive(const struct hv_helper *h, void *bytes, size_t 
 
 #define HV_HELPER_CONTROL 3 /* its end of the socketpair */
 #define HV_HELPER_SERVICE 4 /* a pidfd of the service */
+#define HV_HELPER_OTHER	  5
 
 struct hv_helper_wake {
 	bool is_asked;	/* there is something to read, or the service has closed the connection */

@@ -80,10 +80,8 @@ static void drop_an_extra_peer(struct service *s)
 	}
 }
 
-void clients_accept(struct service *s)
+static void admit(struct service *s, struct peer *p)
 {
-	struct peer *p = peer_accept(s->listen_fd);
-
 	if (!p)
 		return;
 	/* Asked now, not later: if the client is a mount process, a read of /proc could wait for it
@@ -97,6 +95,16 @@ void clients_accept(struct service *s)
 		drop_an_extra_peer(s);
 	p->is_extra = nr_regular_peers(s) >= SERVE_PEERS_MAX;
 	s->peers[s->nr_peers++] = p;
+}
+
+void clients_accept(struct service *s)
+{
+	admit(s, peer_accept(s->listen_fd));
+}
+
+void clients_adopt(struct service *s, int fd)
+{
+	admit(s, peer_of(fd));
 }
 
 void clients_serve(struct service *s, struct peer *p, short events)

@@ -9,6 +9,8 @@
 /* Accepts a connection, if access.h admits it. Above the limit, too: the client may want to detach.
  */
 void clients_accept(struct service *s);
+/* Serves the client of a connection that is there. Takes FD, which does not block. */
+void clients_adopt(struct service *s, int fd);
 /* EVENTS: what poll(2) returned for PEER. Handles at most one request. */
 void clients_serve(struct service *s, struct peer *p, short events);
 /* Drops the clients that have gone, with their files and mounts. */

@@ -5,10 +5,23 @@
 #include "cli/audit.h"
 #include "vmm/guest.h"
 
+/* Of the service of a machine of our own: the process that starts the service runs the machine, and
+ * is the far side of the guest (vmm/warden/far.h). The service takes the files. */
+struct service_machine {
+	int socket;    /* to that process; the warden's */
+	int client_fd; /* a client's connection, of that process */
+	int end_fd;    /* there is something, or the end, to read when the machine has ended */
+	/* Waits until GUEST can be traced, in the process without rights. SAY: tells the user. */
+	struct hv_err *(*until_up)(struct hv_guest *guest, const struct service_machine *machine,
+				   void (*say)(void *ctx, const char *line), void *ctx);
+	unsigned from_boot; /* for until_up: the machine is stopped where its kernel begins */
+};
+
 struct service_config {
 	const char *spec;
 	const char *libvirt_uri; /* may be NULL */
 	enum hv_via via;
+	const struct service_machine *machine; /* NULL: another VMM runs the guest */
 	bool shadow; /* change text in copies of its pages (--patch=shadow) */
 	bool force;  /* although the guest checks its text, or too little is covered (--force) */
 	const char *vmlinux_path; /* may be NULL */

@@ -4,17 +4,8 @@
 #include <json-c/json.h>
 #include <string.h>
 
-#include "cli/mountpoint.h"
 #include "cli/service/access.h"
-#include "cli/service/dumps.h"
-#include "cli/service/home.h"
-#include "cli/service/processes.h"
 #include "vmm/warden/channel.h"
-
-static bool has_warden(const struct service *s)
-{
-	return s->warden.control >= 0;
-}
 
 static struct hv_err *ask(struct service *s, struct hv_message *question, struct hv_message *ret)
 {
@@ -64,11 +55,8 @@ struct hv_err *doors_home(struct service *s)
 {
 	struct hv_message question = {.kind = DOOR_HOME};
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
-	struct hv_err *err;
+	struct hv_err *err = ask(s, &question, &answer);
 
-	if (!has_warden(s))
-		return home_open(s);
-	err = ask(s, &question, &answer);
 	if (err)
 		return err;
 	s->dir.has_left = answer.args[0] != 0;
@@ -81,15 +69,8 @@ struct hv_err *doors_listen(struct service *s)
 {
 	struct hv_message question = {.kind = DOOR_LISTEN};
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
-	struct hv_err *err;
+	struct hv_err *err = ask(s, &question, &answer);
 
-	if (!has_warden(s)) {
-		err = home_listen(s);
-		if (!err)
-			access_refresh(s);
-		return err;
-	}
-	err = ask(s, &question, &answer);
 	if (err)
 		return err;
 	s->listen_fd = answer.nr_fds ? hv_take_fd(&answer.fds[0]) : -1;
@@ -101,13 +82,8 @@ void doors_keep_home(struct service *s)
 {
 	struct hv_message question = {.kind = DOOR_KEEP};
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
-	struct hv_err *err;
+	struct hv_err *err = ask(s, &question, &answer);
 
-	if (!has_warden(s)) {
-		home_keep(s);
-		return;
-	}
-	err = ask(s, &question, &answer);
 	if (!err && answer.nr_fds == 2) {
 		use_log(s, &answer);
 		close(s->listen_fd);
@@ -121,10 +97,6 @@ void doors_leave_home(struct service *s, const char *reason)
 	struct hv_message question = about(DOOR_LEAVE, reason ? reason : "");
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
 
-	if (!has_warden(s)) {
-		home_leave(s, reason);
-		return;
-	}
 	question.args[0] = s->dir.has_left;
 	question.args[1] = reason != NULL;
 	log_failure(s, "the run directory", ask(s, &question, &answer));
@@ -135,13 +107,8 @@ void doors_read_policy(struct service *s)
 {
 	struct hv_message question = {.kind = DOOR_POLICY, .args = {s->access.number}};
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
-	struct hv_err *err;
+	struct hv_err *err = ask(s, &question, &answer);
 
-	if (!has_warden(s)) {
-		access_look(s);
-		return;
-	}
-	err = ask(s, &question, &answer);
 	if (!err && answer.args[0] != s->access.number) {
 		policy_free(s->access.policy);
 		s->access.policy = policy_unpack(answer.bytes, answer.len_bytes);
@@ -155,11 +122,8 @@ struct audit_actor doors_actor(struct service *s, uid_t uid, pid_t pid)
 	struct hv_message question = {.kind = DOOR_ACTOR, .args = {uid, (uint64_t)pid}};
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
 	struct audit_actor who = {.uid = uid, .pid = pid, .login_uid = -1};
-	struct hv_err *err;
+	struct hv_err *err = ask(s, &question, &answer);
 
-	if (!has_warden(s))
-		return audit_actor_sender(uid, pid);
-	err = ask(s, &question, &answer);
 	if (!err && answer.len_bytes == sizeof(who))
 		memcpy(&who, answer.bytes, sizeof(who));
 	log_failure(s, "who it is", err);
@@ -170,11 +134,8 @@ int doors_open_dump(struct service *s)
 {
 	struct hv_message question = {.kind = DOOR_DUMP};
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
-	HV_AUTO_ERR struct hv_err *err = NULL;
+	HV_AUTO_ERR struct hv_err *err = ask(s, &question, &answer);
 
-	if (!has_warden(s))
-		return dumps_open(&s->dir);
-	err = ask(s, &question, &answer);
 	if (err)
 		errno = err->code;
 	return err || !answer.nr_fds ? -1 : hv_take_fd(&answer.fds[0]);
@@ -185,8 +146,7 @@ void doors_umount(struct service *s, const char *dir)
 	struct hv_message question = about(DOOR_UMOUNT, dir);
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
 
-	hv_err_free(has_warden(s) ? ask(s, &question, &answer)
-				  : mountpoint_umount(dir, MOUNTPOINT_LAZY));
+	hv_err_free(ask(s, &question, &answer));
 }
 
 struct json_object *doors_processes(struct service *s)
@@ -195,8 +155,6 @@ struct json_object *doors_processes(struct service *s)
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
 	struct json_object *list = NULL;
 
-	if (!has_warden(s))
-		return processes_list(getpid());
 	log_failure(s, "the processes", ask(s, &question, &answer));
 	if (answer.bytes)
 		list = json_tokener_parse((const char *)answer.bytes);

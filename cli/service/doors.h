@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the service needs of the host beside the guest: its place in the run directory, the rules of
- * who may use it, the system's log, names of users and processes. A service without rights asks its
- * warden for it (warden.h); one that has no warden (service_here) does it itself.
+ * who may use it, the system's log, names of users and processes. The service, which has no rights,
+ * asks its warden for it (warden.h).
  * A door that fails where nothing can be done about it is logged, and the service goes on. */
 #pragma once
 

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "cli/explain.h"
-#include "cli/retry.h"
 #include "cli/service/doors.h"
 #include "cli/service/files.h"
 #include "cli/service/trail.h"
@@ -48,9 +47,7 @@ void ending_begin_detach(struct service *s, struct peer *peer)
 		.began_ns = now,
 		.bytes_before = stat.bytes_changed,
 		.must_end = !peer,
-		.next_ns = now,
-		.until_ns = now + RETRY_FOR_NS,
-		.delay_ns = RETRY_FIRST_NS,
+		.retry = hv_retry_begin(HV_RETRY_FOR_NS),
 	};
 	s->state = SERVE_DETACHING;
 }
@@ -144,7 +141,7 @@ void ending_try_detach(struct service *s, uint64_t now_ns)
 	struct hv_session_stat before;
 	struct hv_err *err;
 
-	if (s->state != SERVE_DETACHING || now_ns < s->detach.next_ns)
+	if (s->state != SERVE_DETACHING || now_ns < s->detach.retry.next_ns)
 		return;
 	hv_session_stat(s->session, &before);
 	hv_text_clear(&s->detach.report);
@@ -153,7 +150,7 @@ void ending_try_detach(struct service *s, uint64_t now_ns)
 		detached(s, &before);
 		return;
 	}
-	if (!retry_may_succeed(err) || now_ns >= s->detach.until_ns) {
+	if (!hv_retry_may_succeed(err) || !hv_retry_again(&s->detach.retry)) {
 		detach_failed(s, err);
 		return;
 	}
@@ -165,8 +162,6 @@ void ending_try_detach(struct service *s, uint64_t now_ns)
 			peer_note(s->detach.peer, err->message);
 	}
 	hv_err_free(err);
-	s->detach.next_ns = hv_now_ns() + s->detach.delay_ns;
-	s->detach.delay_ns = retry_next_ns(s->detach.delay_ns);
 }
 
 static void note_end(struct service *s)
@@ -243,8 +238,6 @@ void ending_finish(struct service *s)
 	hv_helper_end(&s->warden);
 	tell_the_end(s);
 	last_words(s);
-	/* Closes the connections: this process may live on (service_here), and clients must not
-	 * wait for it. */
 	while (s->nr_peers)
 		peer_free(s->peers[--s->nr_peers]);
 	hv_text_deinit(&s->detach.report);

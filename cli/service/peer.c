@@ -7,7 +7,11 @@
 
 struct peer *peer_accept(int listen_fd)
 {
-	int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	return peer_of(accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+struct peer *peer_of(int fd)
+{
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
 	struct peer *p;

@@ -62,6 +62,8 @@ struct peer {
 
 /* Accepts the next connection of LISTEN_FD, whoever made it. NULL: there is none. */
 struct peer *peer_accept(int listen_fd);
+/* The same for a connection that is there; takes FD. */
+struct peer *peer_of(int fd);
 /* The caller has closed the files before. */
 void peer_free(struct peer *p);
 

@@ -111,10 +111,10 @@ static void add_tree(json_object *list, pid_t pid)
 		fclose(f);
 }
 
-json_object *processes_list(pid_t service)
+json_object *processes_list(pid_t first)
 {
 	json_object *list = json_object_new_array();
 
-	add_tree(list, service);
+	add_tree(list, first);
 	return list;
 }

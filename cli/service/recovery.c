@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/recovery.h"
 
-#include <poll.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "cli/retry.h"
+#include "base/retry.h"
 #include "cli/service/divided.h"
 #include "kernel/kernel.h"
 #include "tracer/session.h"
@@ -53,22 +51,20 @@ static void say_what_is_waited_for(int socket, const struct hv_guest *guest,
 /* Says why it waits, again if the reason changes. */
 static struct hv_err *recover(int socket, struct hv_guest *guest, struct recovery *r)
 {
-	uint64_t until_ns = hv_now_ns() + RETRY_FOR_NS;
+	struct hv_retry retry = hv_retry_begin(HV_RETRY_FOR_NS);
 	struct hv_err *err = recover_once(guest, r);
 	int said = 0;
 
-	for (uint64_t delay_ns = RETRY_FIRST_NS;
-	     err && retry_may_succeed(err) && hv_now_ns() < until_ns;
-	     delay_ns = retry_next_ns(delay_ns)) {
+	while (err && hv_retry_may_succeed(err) && hv_retry_again(&retry)) {
 		struct recovery more = {0};
 
 		if (err->code != said)
 			say_what_is_waited_for(socket, guest, err);
 		said = err->code;
 		hv_err_free(err);
-		poll(NULL, 0, (int)(delay_ns / 1000000));
+		hv_retry_wait(&retry);
 		err = recover_once(guest, &more);
-		if ((!err || !retry_may_succeed(err)) && more.report.data)
+		if ((!err || !hv_retry_may_succeed(err)) && more.report.data)
 			hv_text_add(&r->report, more.report.data);
 		r->found |= more.found;
 		hv_text_deinit(&more.report);

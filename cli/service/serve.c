@@ -22,8 +22,8 @@ static int poll_timeout_ms(const struct service *s, const struct watch *w, uint6
 
 	if (clients_have_request(s) || dumps_has_work(&s->dumps))
 		return 0;
-	if (s->state == SERVE_DETACHING && s->detach.next_ns < next)
-		next = s->detach.next_ns;
+	if (s->state == SERVE_DETACHING && s->detach.retry.next_ns < next)
+		next = s->detach.retry.next_ns;
 	if (clients_wait(s) && now_ns + WAIT_NS < next)
 		next = now_ns + WAIT_NS;
 	if (s->state == SERVE_RUNS && hv_tree_drains(s->tree) && now_ns + HV_DRAIN_NS < next)

@@ -13,13 +13,16 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/retry.h"
 #include "cli/domain_state.h"
 #include "cli/explain.h"
-#include "cli/retry.h"
+#include "cli/service/clients.h"
 #include "cli/service/ending.h"
 #include "cli/service/doors.h"
+#include "cli/service/report.h"
 #include "cli/service/serve.h"
 #include "cli/service/trail.h"
 #include "cli/service/warden.h"
@@ -35,39 +38,9 @@
 #include "vmm/warden/sandbox.h"
 
 #define REPORT_FD 3 /* in the service: the first after the three standard files */
+#define KEEP_MAX  4
 
 /* The child: the service. */
-
-/* Writes a frame to the socket. */
-static bool report(int fd, const struct wire_frame *frame)
-{
-	HV_AUTO_TEXT struct hv_text out = {0};
-	size_t sent = 0;
-
-	wire_encode(&out, frame);
-	while (sent < out.len_bytes) {
-		ssize_t n = send(fd, out.data + sent, out.len_bytes - sent, MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return false;
-		sent += (size_t)n;
-	}
-	return true;
-}
-
-static bool report_text(int fd, enum wire_kind kind, int code, const char *text)
-{
-	size_t len = strlen(text);
-
-	return report(fd, &(struct wire_frame){
-				  .kind = (uint16_t)kind,
-				  .arg = (uint32_t)code,
-				  .data = {(const uint8_t *)text,
-					   len < WIRE_DATA_MAX ? len : WIRE_DATA_MAX},
-			  });
-}
 
 /* Whoever asked to attach has died, or does not want it any more. */
 static bool is_abandoned(int report_fd)
@@ -146,6 +119,9 @@ static struct hv_err *divide(struct service *s)
 	audit_actor_self();
 	if (!err)
 		err = warden_start(s->config, &s->warden);
+	/* What asks the machine directly would pass by the warden's rules. */
+	if (s->config->machine)
+		close(s->config->machine->socket);
 	if (!err)
 		err = hv_sandbox_keep(&s->warden.control);
 	if (!err)
@@ -155,18 +131,29 @@ static struct hv_err *divide(struct service *s)
 	return err;
 }
 
+static void say(void *ctx, const char *line)
+{
+	report_text(*(const int *)ctx, WIRE_NOTE, 0, line);
+}
+
+static struct hv_err *wait_until_up(struct service *s, int report_fd)
+{
+	const struct service_machine *machine = s->config->machine;
+
+	return machine ? machine->until_up(s->guest, machine, say, &report_fd) : NULL;
+}
+
 /* On errors the caller closes what is open so far. */
 static struct hv_err *open_all(const struct service_config *config, int report_fd,
 			       struct service *s)
 {
-	struct hv_err *err = NULL;
+	struct hv_err *err;
 
 	s->config = config;
 	s->access.path = config->conf_path;
-	if (!s->guest)
-		err = divide(s);
-	else if (config->shadow)
-		err = hv_err_in(hv_guest_want_shadow(s->guest), "--patch=shadow");
+	err = divide(s);
+	if (!err)
+		err = wait_until_up(s, report_fd);
 	if (!err)
 		err = doors_home(s);
 	if (!err)
@@ -197,16 +184,14 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 static struct hv_err *close_all(struct service *s, struct hv_err *why)
 {
 	HV_AUTO_TEXT struct hv_text proof = {0};
-	uint64_t until = hv_now_ns() + RETRY_FOR_NS;
-	uint64_t delay_ns = RETRY_FIRST_NS;
+	struct hv_retry retry = hv_retry_begin(HV_RETRY_FOR_NS);
 	struct hv_err *err = NULL;
 
 	hv_tree_free(s->tree);
 	while (s->session && (err = hv_session_detach(s->session, &proof)) &&
-	       retry_may_succeed(err) && hv_now_ns() < until) {
+	       hv_retry_may_succeed(err) && hv_retry_again(&retry)) {
 		hv_err_free(err);
-		poll(NULL, 0, (int)(delay_ns / 1000000));
-		delay_ns = retry_next_ns(delay_ns);
+		hv_retry_wait(&retry);
 	}
 	if (err) {
 		audit_log(&s->audit, "%s", err->message);
@@ -310,13 +295,16 @@ static int service_run(const struct service_config *config, const struct audit_a
 	s.signal_fd = stop_signals_fd();
 	err = open_all(config, report_fd, &s);
 	if (err) {
-		err = explain(close_all(&s, err), config->spec);
+		err = close_all(&s, err);
+		err = config->machine ? in_domain(err, config->spec) : explain(err, config->spec);
 		report_text(report_fd, WIRE_ERROR, err->code, err->message);
 		hv_err_free(err);
 		return 1;
 	}
 	name_process(hv_guest_info(s.guest)->name);
 	attached(&s, who, started, &line);
+	if (config->machine)
+		clients_adopt(&s, config->machine->client_fd);
 	if (!report_text(report_fd, WIRE_OK, 0, line.data)) {
 		audit_log(&s.audit, "the command that asked to attach has gone");
 		ending_begin_detach(&s, NULL);
@@ -330,34 +318,6 @@ bool service_parse_patch(const char *text, bool *ret_shadow)
 {
 	*ret_shadow = strcmp(text, "shadow") == 0;
 	return *ret_shadow || strcmp(text, "in-place") == 0;
-}
-
-struct hv_err *service_here(const struct service_config *config, struct hv_guest *guest,
-			    void (*ready)(void *ctx, const char *line), void *ctx)
-{
-	struct service s = {
-		.dir = RUNDIR_NONE,
-		.audit = AUDIT_NONE,
-		.dumps = DUMPS_NONE,
-		.listen_fd = -1,
-		.vmlinux_fd = -1,
-		.signal_fd = -1,
-		.pid = getpid(),
-		.owner = geteuid(),
-		.warden = HV_HELPER_NONE,
-		.guest = guest,
-	};
-	struct audit_actor who = audit_actor_self();
-	HV_AUTO_TEXT struct hv_text line = {0};
-	uint64_t started = hv_now_ns();
-	struct hv_err *err = open_all(config, -1, &s);
-
-	if (err)
-		return in_domain(close_all(&s, err), config->spec);
-	attached(&s, &who, started, &line);
-	ready(ctx, line.data);
-	serve(&s);
-	return NULL;
 }
 
 /* The parent: waits for the report. */
@@ -466,18 +426,30 @@ static struct hv_err *read_report(int fd, const struct service_config *config,
 }
 
 /* Closes the caller's files: a shell that waits until its pipes are closed must not wait for the
- * service. */
-static void drop_inherited(int keep_fd)
+ * service. Those of KEEP become the first after the standard files. */
+static void drop_inherited(const int *keep, int nr)
 {
-	int kept = fcntl(keep_fd, F_DUPFD, 10);
+	int kept[KEEP_MAX];
 	int null = open("/dev/null", O_RDWR);
 
-	if (kept < 0 || null < 0)
-		_exit(1);
+	for (int i = 0; i < nr; i++) {
+		kept[i] = fcntl(keep[i], F_DUPFD, 10);
+		if (kept[i] < 0 || null < 0)
+			_exit(1);
+	}
 	for (int fd = 0; fd < REPORT_FD; fd++)
 		dup2(null, fd);
-	dup3(kept, REPORT_FD, O_CLOEXEC);
-	close_range(REPORT_FD + 1, ~0u, 0);
+	for (int i = 0; i < nr; i++)
+		dup3(kept[i], REPORT_FD + i, O_CLOEXEC);
+	close_range((unsigned)(REPORT_FD + nr), ~0u, 0);
+}
+
+static _Noreturn void run_child(const struct service_config *config, const struct audit_actor *who)
+{
+	if (chdir("/") != 0)
+		_exit(1);
+	umask(077);
+	_exit(service_run(config, who, REPORT_FD));
 }
 
 static void become_service(const struct service_config *config, const struct audit_actor *who,
@@ -489,11 +461,8 @@ static void become_service(const struct service_config *config, const struct aud
 	pid = fork();
 	if (pid != 0)
 		_exit(pid < 0);
-	drop_inherited(report_fd);
-	if (chdir("/") != 0)
-		_exit(1);
-	umask(077);
-	_exit(service_run(config, who, REPORT_FD));
+	drop_inherited(&report_fd, 1);
+	run_child(config, who);
 }
 
 struct hv_err *service_start(const struct service_config *config, char **ret_line)
@@ -526,5 +495,47 @@ struct hv_err *service_start(const struct service_config *config, char **ret_lin
 	if (!err)
 		err = read_report(from, &in, &interrupts, ret_line);
 	release_interrupts(&interrupts);
+	return err;
+}
+
+/* The service of a machine that this process runs. */
+
+static _Noreturn void become_service_of_machine(const struct service_config *config,
+						const struct audit_actor *who, int report_fd)
+{
+	struct service_machine machine = *config->machine;
+	const int keep[KEEP_MAX] = {report_fd, machine.socket, machine.client_fd, machine.end_fd};
+	struct service_config in = *config;
+	sigset_t none;
+
+	setsid(); /* what the terminal sends is for the machine */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	drop_inherited(keep, KEEP_MAX);
+	machine.socket = REPORT_FD + 1;
+	machine.client_fd = REPORT_FD + 2;
+	machine.end_fd = REPORT_FD + 3;
+	in.machine = &machine;
+	run_child(&in, who);
+}
+
+struct hv_err *service_fork(const struct service_config *config, struct service_child *ret)
+{
+	struct audit_actor who = audit_actor_self();
+	struct hv_err *err;
+	int fds[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+		return hv_err_new(errno, "socketpair: %s", strerror(errno));
+	pid = fork();
+	if (pid == 0)
+		become_service_of_machine(config, &who, fds[1]);
+	err = pid < 0 ? hv_err_new(errno, "fork: %s", strerror(errno)) : NULL;
+	close(fds[1]);
+	if (err)
+		close(fds[0]);
+	else
+		*ret = (struct service_child){.pid = pid, .report_fd = fds[0]};
 	return err;
 }

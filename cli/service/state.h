@@ -5,6 +5,7 @@
  * (clients.h). */
 #pragma once
 
+#include "base/retry.h"
 #include "cli/audit.h"
 #include "cli/rundir.h"
 #include "cli/service/access.h"
@@ -32,9 +33,7 @@ struct serve_detach {
 	uint64_t began_ns;
 	uint64_t bytes_before; /* changed in the guest until then */
 	bool must_end;	       /* the service ends even if it cannot detach */
-	uint64_t next_ns;
-	uint64_t until_ns;
-	uint64_t delay_ns;
+	struct hv_retry retry;
 	int waits_for; /* errno of the reason that was reported last; 0: none */
 	struct hv_text report;
 };
@@ -43,7 +42,7 @@ struct service {
 	const struct service_config *config; /* borrowed */
 	pid_t pid;			     /* of the process that serves */
 	uid_t owner;			     /* who attached: root but in tests */
-	struct hv_helper warden;	     /* control -1: this process needs none */
+	struct hv_helper warden;	     /* control -1: this process is it */
 	struct hv_guest *guest;
 	struct hv_kernel *kernel;
 	struct hv_session *session;

@@ -20,6 +20,7 @@
 #include "cli/service/recovery.h"
 #include "vmm/warden/channel.h"
 #include "vmm/warden/far.h"
+#include "vmm/warden/near.h"
 #include "vmm/warden/wire.h"
 
 #define REFUSALS_AUDITED 10  /* of a session */
@@ -156,7 +157,9 @@ static struct hv_err *unmount(struct warden *w hv_unused, const struct hv_messag
 static struct hv_err *list_processes(struct warden *w, const struct hv_message *question hv_unused,
 				     struct hv_message *answer)
 {
-	json_object *list = processes_list(w->service.pid);
+	const struct service *s = &w->service;
+	json_object *list =
+		processes_list(s->config->machine ? hv_guest_info(s->guest)->pid : s->pid);
 
 	answer_text(answer, json_object_to_json_string(list));
 	json_object_put(list);
@@ -216,8 +219,11 @@ static struct hv_err *open_guest(struct warden *w, const struct hv_message *ques
 		return NULL;
 	if (question->kind != HV_ASK_OPEN)
 		return hv_err_new(ENODEV, "the guest is not open");
-	err = hv_guest_open(config->spec, config->libvirt_uri, config->via, &guest);
-	if (!err && config->shadow)
+	if (config->machine)
+		err = hv_near_machine(HV_HELPER_OTHER, &guest);
+	else
+		err = hv_guest_open(config->spec, config->libvirt_uri, config->via, &guest);
+	if (!err && config->shadow && !config->machine)
 		err = hv_err_in(hv_guest_want_shadow(guest), "--patch=shadow");
 	if (err) {
 		hv_guest_free(guest);
@@ -339,7 +345,7 @@ static void run(void *ctx)
 
 struct hv_err *warden_start(const struct service_config *config, struct hv_helper *ret)
 {
-	static const struct hv_helper_kind kind = {
+	static struct hv_helper_kind kind = {
 		.noun = "warden",
 		.comm = "hvtrace:warden",
 		.socket_type = SOCK_STREAM,
@@ -358,5 +364,7 @@ struct hv_err *warden_start(const struct service_config *config, struct hv_helpe
 				   .warden = HV_HELPER_NONE,
 			   }};
 
+	if (config->machine)
+		kind.other_fd = config->machine->socket;
 	return hv_helper_start(&kind, &w, ret);
 }

@@ -2,32 +2,27 @@
 /* hvtrace run: boots a kernel in a machine of its own, with the console on the terminal, and makes
  * a session with it as with any other guest.
  *
- * Threads: this one waits for the kernel and then becomes the service; others are the console
- * (console.h), the tracing client (run/trace.h), and the machine's own (vmm/minivm/minivm.h). */
+ * Threads: this one answers what the session asks of the guest (run/session.h); others are the
+ * console (console.h), the tracing client (run/trace.h), and the machine's own
+ * (vmm/minivm/minivm.h). */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "cli/verbs/console.h"
 #include "cli/verbs/record/section.h"
+#include "cli/verbs/run/session.h"
 #include "cli/verbs/run/trace.h"
+#include "cli/explain.h"
 #include "cli/rundir.h"
-#include "cli/service/service.h"
 #include "cli/size.h"
 #include "cli/verbs/verb.h"
-#include "kernel/early.h"
-#include "kernel/kernel.h"
 
 #define APPEND_DEFAULT "console=ttyS0 reboot=k panic=-1"
 #define MEMORY_DEFAULT (UINT64_C(512) << 20)
 #define NAME_MAX_LEN   64
-
-#define LOOK_FIRST_MS 100 /* first look for a kernel; each next one waits twice as long */
-#define LOOK_LAST_MS  1600
-#define SILENT_NS     (30 * HV_NS_PER_S)
 
 struct run {
 	const struct cli *cli;
@@ -36,12 +31,14 @@ struct run {
 	struct hv_text filter, notrace;
 	char name[NAME_MAX_LEN + 1];
 	unsigned trace_boot;
-	bool has_name; /* the user chose NAME */
-	bool shadow;
+	bool has_name;	 /* the user chose NAME */
+	bool is_ready;	 /* the session has begun */
+	bool has_failed; /* and what went wrong was told */
 
 	struct console *console;
 	struct hv_minivm *vm;
 	struct run_trace *trace;
+	struct run_session *session;
 	struct hv_err *error; /* of starting a thread */
 };
 
@@ -57,117 +54,44 @@ static void stop(void *ctx)
 	hv_minivm_stop(((struct run *)ctx)->vm);
 }
 
-/* Waiting for the kernel. */
-
-static void drop(struct hv_err **last, struct hv_err *err)
-{
-	hv_err_free(*last);
-	*last = err;
-}
-
-/* Says once that the kernel is not up, when *UNTIL_NS has come. LAST may be NULL. */
-static void say_if_late(const struct run *r, const struct hv_err *last, uint64_t *until_ns)
-{
-	HV_AUTO_FREE char *line = NULL;
-
-	if (hv_now_ns() < *until_ns)
-		return;
-	*until_ns = UINT64_MAX;
-	line = hv_format("domain '%s': its kernel is not up after %llu s; waiting goes on%s%s",
-			 r->name, (unsigned long long)(SILENT_NS / HV_NS_PER_S), last ? ": " : "",
-			 last ? last->message : "");
-	note(line);
-}
-
-/* ECANCELED: the machine ended before its kernel was up. */
-static struct hv_err *wait_for_kernel(struct run *r, struct hv_guest *guest)
-{
-	HV_AUTO_KERNEL struct hv_kernel *kernel = NULL;
-	uint64_t silent_until_ns = hv_now_ns() + SILENT_NS;
-	struct hv_err *last = NULL;
-	int look_ms = LOOK_FIRST_MS;
-
-	while (!has_ended(r, kernel ? LOOK_FIRST_MS : look_ms)) {
-		if (kernel && hv_early_is_up(&kernel->core)) {
-			hv_err_free(last);
-			return NULL;
-		}
-		say_if_late(r, last, &silent_until_ns);
-		if (kernel || !hv_early_in_kernel(guest))
-			continue;
-		drop(&last, hv_kernel_open(guest, NULL, &kernel));
-		if (look_ms < LOOK_LAST_MS)
-			look_ms *= 2;
-	}
-	if (!last)
-		last = hv_err_new(ECANCELED, "the machine ended before its kernel was up");
-	return last;
-}
-
-/* Runs the machine until ftrace_init() has returned, and leaves it stopped there. */
-static struct hv_err *run_to_ftrace(struct run *r, struct hv_guest *guest)
-{
-	struct hv_gva at;
-	struct hv_err *err = hv_minivm_run_to_kernel(r->vm);
-
-	if (!err)
-		err = hv_early_symbol(guest, "ftrace_init", &at);
-	if (!err)
-		err = hv_minivm_run_to(r->vm, at);
-	if (!err)
-		err = hv_early_return(guest, &at);
-	if (!err)
-		err = hv_minivm_run_to(r->vm, at);
-	return err;
-}
-
 static void ready(void *ctx, const char *line)
 {
 	struct run *r = ctx;
 
 	note(line);
-	r->error = run_trace_start(r->trace);
+	r->error = run_trace_start(r->trace, run_session_take_client(r->session));
 	if (r->error) {
 		hv_minivm_stop(r->vm);
 		hv_minivm_let_go(r->vm);
 	}
 }
 
+/* Runs the machine, and serves its session until that is over. */
 static struct hv_err *trace_machine(struct run *r)
 {
-	const struct service_config config = {
-		.spec = r->name,
-		.shadow = r->shadow,
-		.run_dir = r->cli->run_dir,
-		.conf_path = r->cli->conf_path,
-		.sink = r->cli->sink,
-	};
 	struct hv_guest *guest = hv_minivm_guest(r->vm);
-	struct hv_err *err;
+	struct hv_err *err =
+		r->trace_boot ? hv_minivm_run_to_kernel(r->vm) : hv_minivm_start(r->vm);
 
-	if (r->trace_boot)
-		err = run_to_ftrace(r, guest);
-	else
-		err = hv_minivm_start(r->vm);
-	if (!err && !r->trace_boot)
-		err = wait_for_kernel(r, guest);
-	if (err) {
-		hv_guest_free(guest);
-		return hv_err_in(err, "domain '%s'", r->name);
-	}
-	err = service_here(&config, guest, ready, r);
+	if (!err)
+		err = run_session_serve(r->session, guest, ready, r, note);
+	run_session_free(hv_take(r->session));
+	hv_guest_free(guest);
 	hv_err_keep_first(&err, hv_take(r->error));
-	return err;
+	return in_domain(err, r->name);
 }
 
-/* If the machine cannot be traced, it runs on, unless it was started for tracing. */
+/* If the machine cannot be traced, it runs on, unless it was started for tracing. It also runs on
+ * without its session, which is an error if it was started for tracing. */
 static struct hv_err *use_machine(struct run *r)
 {
 	struct hv_err *err = trace_machine(r);
+	bool is_for_tracing = r->tracing.tracer || r->trace_boot;
 
-	if (err && !r->tracing.tracer && !r->trace_boot) {
+	if (err && (r->is_ready || !is_for_tracing)) {
 		if (!has_ended(r, 0))
 			note(err->message);
+		r->has_failed = is_for_tracing;
 		hv_err_free(err);
 		err = NULL;
 	}
@@ -226,6 +150,12 @@ static void sweep(const char *run_dir)
 
 static struct hv_err *run_machine(struct run *r)
 {
+	const struct service_config service = {
+		.spec = r->name,
+		.run_dir = r->cli->run_dir,
+		.conf_path = r->cli->conf_path,
+		.sink = r->cli->sink,
+	};
 	struct hv_err *err;
 
 	sweep(r->cli->run_dir);
@@ -239,10 +169,12 @@ static struct hv_err *run_machine(struct run *r)
 	if (!err)
 		err = run_trace_new(r->vm, &r->tracing, &r->trace);
 	if (!err)
+		err = run_session_new(r->vm, &service, r->trace_boot, &r->session);
+	if (!err)
+		err = run_session_enter_sandbox(r->session);
+	if (!err)
 		err = console_start(r->console, stop, r);
-	if (err)
-		return err;
-	return use_machine(r);
+	return err ? err : use_machine(r);
 }
 
 /* Options. */
@@ -320,7 +252,7 @@ static bool take_option(struct cli *cli, struct run *r, int option, int *ret_exi
 		r->trace_boot = 1;
 	else if (option != OPT_PATCH)
 		return take_machine_option(cli, r, option, ret_exit);
-	else if (!service_parse_patch(optarg, &r->shadow))
+	else if (!service_parse_patch(optarg, &r->machine.shadow))
 		*ret_exit =
 			usage_error(cli, "--patch: '%s' is neither in-place nor shadow", optarg);
 	return *ret_exit == EXIT_OK;
@@ -382,19 +314,21 @@ static int run(struct cli *cli, int argc, char **argv)
 		exit_code = EXIT_FAILED;
 	if (exit_code == EXIT_OK && r.machine.kernel_path) {
 		r.machine.name = r.tracing.name = r.name;
-		r.tracing.run_dir = cli->run_dir;
 		r.tracing.filter = r.filter.data;
 		r.tracing.notrace = r.notrace.data;
 		r.tracing.is_stopped = r.trace_boot;
 		err = run_machine(&r);
 	}
 	hv_err_keep_first(&err, run_trace_free(r.trace));
+	run_session_free(r.session);
 	hv_minivm_free(r.vm);
 	signo = console_close(r.console);
 	hv_text_deinit(&r.filter);
 	hv_text_deinit(&r.notrace);
 	if (err)
 		return fail(err);
+	if (r.has_failed)
+		exit_code = EXIT_FAILED;
 	if (signo) {
 		sigset_t set;
 
@@ -411,6 +345,8 @@ static const char help[] =
 	"Needs KVM. The guest's serial port is the terminal. Ctrl-A x ends the machine, and\nso "
 	"does the guest when it switches off or resets. Until then it is a domain like\nany other: "
 	"`hvtrace cat NAME trace`.\n\n"
+	"The program gives up root's rights before the guest runs. What parses the guest's\nmemory "
+	"is a process of its own; if it dies, the kernel is put back, and runs on.\n\n"
 	"  --kernel=FILE          a bzImage (/boot/vmlinuz-*) or an ELF vmlinux\n"
 	"  --initrd=FILE          its initial RAM disk\n"
 	"  --append=ARGS          its command line (" APPEND_DEFAULT ")\n"

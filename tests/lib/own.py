@@ -62,6 +62,7 @@ class OwnMachine:
         self.words = ["run", "--kernel", kernel or bzimage, "--initrd", initrd, "--name", self.name,
                       "--append", f"{APPEND} {append} {SHELL}", *options]  # fmt: skip
         self.said = b""
+        self.err = b""
         self.nr = 0
         self.process = None
 
@@ -70,8 +71,9 @@ class OwnMachine:
             [self.hv.path, *self.words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=self.hv.env,
         )  # fmt: skip
-        self.reader = threading.Thread(target=self._read, daemon=True)
-        self.reader.start()
+        threading.Thread(target=self._read, daemon=True).start()
+        self.err_reader = threading.Thread(target=self._read_err, daemon=True)
+        self.err_reader.start()
         try:
             # written long before there is a shell: it stays in the pipe
             self.process.stdin.write(f"{SETUP}\n".encode())
@@ -91,7 +93,16 @@ class OwnMachine:
             self.process.kill()
             self.process.wait()
         self.process.stdin.close()
-        self.process.stderr.close()
+        self.err_reader.join(20)
+
+    def _read_err(self):
+        for data in iter(lambda: os.read(self.process.stderr.fileno(), 65536), b""):
+            self.err += data
+
+    def _stderr(self):
+        """All of it, of a process that has ended."""
+        self.err_reader.join(20)
+        return self.err.decode(errors="replace")
 
     def _read(self):
         for data in iter(lambda: os.read(self.process.stdout.fileno(), 65536), b""):
@@ -105,7 +116,7 @@ class OwnMachine:
                 return match
             if time.monotonic() > deadline or self.process.poll() is not None:
                 status = self.process.poll()
-                err = "" if status is None else self.process.stderr.read().decode(errors="replace")
+                err = "" if status is None else self._stderr()
                 raise channel.GuestDead(
                     f"no {pattern!r}; exit {status}: {err}; {kvm.whereabouts()}; it said {self.said[-800:]!r}"
                 )
@@ -134,9 +145,17 @@ class OwnMachine:
                 raise AssertionError("not attached")
             time.sleep(0.3)
 
+    def wait_said(self, text, seconds=BOOT_SECONDS):
+        """Waits until hvtrace has said TEXT on stderr."""
+        deadline = time.monotonic() + seconds
+        while text.encode() not in self.err:
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                raise AssertionError(f"hvtrace did not say {text!r}: {self.err!r}")
+            time.sleep(0.02)
+
     def end(self, command, timeout=BOOT_SECONDS):
         """Returns (exit status, stderr) after COMMAND has ended the machine."""
         self.process.stdin.write(f"{command}\n".encode())
         self.process.stdin.flush()
         status = self.process.wait(timeout)
-        return status, self.process.stderr.read().decode(errors="replace")
+        return status, self._stderr()

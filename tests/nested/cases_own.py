@@ -70,15 +70,53 @@ def host_brackets(t, machine):
     return max(after - before for before, after in zip(moments, moments[1:]))
 
 
-def boots(t, suite, *options, **more):
-    """All checks of a machine with two vCPUs."""
+def check_rights(t, machine):
+    """Checks that no thread of the VMM, and not the service, has rights, and that stat says so. Returns the service's
+    pid."""
+    shown = {process["name"]: process for process in t.hv.stat(machine.name)["processes"]}
+    names = ["hvtrace", f"hvtrace:{machine.name}"[:15], "hvtrace:warden"]
+    assert list(shown) == names, shown
+    assert shown["hvtrace"]["pid"] == machine.process.pid, shown
+    for name in names[:2]:
+        said = shown[name]
+        assert said["uid"] and said["capabilities"] == "none" and said["seccomp"] and said["no_new_privs"], said
+        pid = said["pid"]
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/status", encoding="ascii", errors="replace") as file:
+                status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+            assert "0" not in status["Uid"].split() + status["Gid"].split(), status
+            for key in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+                assert int(status[key], 16) == 0, f"{name}, thread {thread}: {key} {status[key]}"
+            assert status["NoNewPrivs"].strip() == "1" and status["Seccomp"].strip() == "2", status
+        assert not os.listdir(f"/proc/{pid}/root"), "it has a file system"
+        assert os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net"), "it has the host's network"
+    return shown[names[1]]["pid"]
+
+
+def detach(t, machine, _service):
+    proof = t.hv("detach", machine.name)
+    assert "none of ours left" in proof, proof
+
+
+def kill_service(t, machine, service):
+    """What parses the guest dies while functions are traced: its warden puts everything back, and the machine runs
+    on."""
+    t.hv("echo", machine.name, "set_ftrace_filter", "vfs_*")
+    t.hv("echo", machine.name, "current_tracer", "function")
+    os.kill(service, signal.SIGKILL)
+    machine.wait_said("its warden has put everything back")
+    assert not os.path.exists(f"/run/hvtrace/{machine.name}")
+
+
+def boots(t, suite, *options, ends=detach, **more):
+    """All checks of a machine with two vCPUs. ENDS its session."""
     with OwnMachine(t.hv, suite, "--smp", "2", *options, **more) as m:
         assert m.run("grep -c ^processor /proc/cpuinfo").strip() == "2"
         m.wait_attached()
+        service = check_rights(t, m)
         events = count_calls(t, m)
         widest = host_brackets(t, m)
-        proof = t.hv("detach", m.name)
-        assert "none of ours left" in proof, proof
+        ends(t, m, service)
         assert m.run("echo alive; cat /proc/uptime").startswith("alive")
         healthy(m)
         release = m.run("uname -r").strip()
@@ -111,7 +149,7 @@ def own_shadow_text(t):
     """--patch=shadow: only copies are changed. The pages of the RAM stay as they were, and are mapped again later."""
     with OwnMachine(t.hv, "bookworm", "--smp", "2", "--patch", "shadow") as m:
         m.wait_attached()
-        assert not shadow_pages(m.process.pid)
+        assert not shadow_pages(m.process.pid), "pages that are replaced before anything is traced"
         events = count_calls(t, m)
         t.hv("echo", m.name, "set_ftrace_filter", "vfs_read")
         t.hv("echo", m.name, "current_tracer", "function")
@@ -128,8 +166,8 @@ def own_shadow_text(t):
         m.run("for i in 1 2 3; do cat /proc/interrupts >/tmp/x; done; insmod /modules/dummy.ko")
         nr = len(shadow_pages(m.process.pid))
         assert nr > 500, f"{nr} pages for all functions"
-        assert "none of ours left" in t.hv("detach", m.name)
-        assert not shadow_pages(m.process.pid)
+        detach(t, m, None)
+        assert not shadow_pages(m.process.pid), "pages that are replaced still"
         m.run("cat /proc/interrupts >/tmp/x; ip link add dummy9 type dummy")
         healthy(m)
         ends_well(m)
@@ -138,8 +176,8 @@ def own_shadow_text(t):
 
 @case(configs=None)
 def own_bzimage_of_trixie(t):
-    """The same with the bzImage of trixie."""
-    boots(t, "trixie")
+    """The same with the bzImage of trixie, whose service is killed."""
+    boots(t, "trixie", ends=kill_service)
 
 
 @case(configs=None)

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "vmm/kvm_tsc.h"
 #include "vmm/minivm/machine.h"
 
 static struct hv_err *no_ram(struct hv_gpa gpa, size_t len)
@@ -77,15 +76,36 @@ static struct hv_err *region(void *self, struct hv_region *ret)
 	return NULL;
 }
 
-static struct hv_err *tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
+static struct hv_err *ram_files(void *self, struct hv_ram_file *ret, size_t max, size_t *ret_nr)
 {
-	(void)self;
-	return hv_kvm_tsc(HV_KVM_DEBUGFS, getpid(), vcpu, ret);
+	const struct hv_minivm *o = self;
+	const struct hv_minivm_memory *m = &o->memory;
+	uint64_t high_bytes = m->len_bytes - m->low_bytes;
+	/* The file does not have what is in copies of its pages. */
+	bool is_memory = o->shadow.fd >= 0;
+	int fd = is_memory ? o->shadow.memory_fd : m->read_fd;
+	uint64_t off = is_memory ? (uint64_t)(uintptr_t)m->host : 0;
+
+	if (fd < 0 || max < 2)
+		return NULL;
+	ret[0] = (struct hv_ram_file){hv_gpa(0), m->low_bytes, off, fd, is_memory};
+	ret[1] = (struct hv_ram_file){hv_gpa(HV_MINIVM_HOLE_END), high_bytes, off + m->low_bytes,
+				      fd, is_memory};
+	*ret_nr = high_bytes ? 2 : 1;
+	return NULL;
 }
 
-static struct hv_err *want_shadow(void *self)
+static void set_patched(struct hv_minivm *o, bool is_patched)
 {
-	return hv_minivm_shadow_want(self);
+	pthread_mutex_lock(&o->lock);
+	o->is_patched = is_patched;
+	pthread_mutex_unlock(&o->lock);
+}
+
+static struct hv_err *pin(void *self)
+{
+	set_patched(self, true);
+	return NULL;
 }
 
 static struct hv_err *prepare_text(void *self, const struct hv_gpa *gpas, size_t nr)
@@ -98,12 +118,16 @@ static struct hv_err *prepare_text(void *self, const struct hv_gpa *gpas, size_t
 /* Called when nothing is patched in the guest any more. */
 static struct hv_err *unpin(void *self)
 {
-	return hv_minivm_shadow_put_back(self);
+	struct hv_err *err = hv_minivm_shadow_put_back(self);
+
+	if (!err)
+		set_patched(self, false);
+	return err;
 }
 
 static int exit_fd(void *self)
 {
-	return ((struct hv_minivm *)self)->gone_fd;
+	return ((struct hv_minivm *)self)->gone[0];
 }
 
 static struct hv_err *stop_at(void *self, struct hv_gva at)
@@ -124,6 +148,11 @@ static struct hv_err *is_at_stop(void *self, bool *ret)
 static void end_stop(void *self)
 {
 	hv_minivm_end_stop(self);
+}
+
+static struct hv_err *run_to(void *self, struct hv_gva at)
+{
+	return hv_minivm_run_to(self, at);
 }
 
 static struct hv_err *hold_begin(void *self, uint64_t max_ns)
@@ -221,15 +250,16 @@ struct hv_guest *hv_minivm_guest(struct hv_minivm *o)
 		.read = read_memory,
 		.registers = registers,
 		.region = region,
+		.ram_files = ram_files,
+		.pin = pin,
 		.unpin = unpin,
-		.want_shadow = want_shadow,
 		.prepare_text = prepare_text,
-		.tsc = tsc,
 		.exit_fd = exit_fd,
 		.stop_at = stop_at,
 		.stop_fd = stop_fd,
 		.is_at_stop = is_at_stop,
 		.end_stop = end_stop,
+		.run_to = run_to,
 		.hold_begin = hold_begin,
 		.hold_registers = hold_registers,
 		.hold_write = hold_write,

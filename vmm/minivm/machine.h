@@ -33,6 +33,7 @@ enum hv_minivm_watch {
 /* Pages of RAM that are replaced by copies, in which text is patched. */
 struct hv_minivm_shadow {
 	int fd; /* file of the copies, with the RAM's offsets; -1: text is patched in place */
+	int memory_fd;	/* the memory of this process, with what is mapped where; for reading */
 	uint8_t *pages; /* a byte for each page of RAM: enum in shadow.c */
 };
 
@@ -41,8 +42,10 @@ struct hv_minivm {
 	int kvm_fd;
 	int vm_fd;
 	int end_fd;
-	int gone_fd;
-	int stop_fd; /* an eventfd: 1 from when the machine stops by hv_minivm_stop_at */
+	int gone[2]; /* a pipe, of which others read the end when nobody reads the guest any more */
+	/* An eventfd: not 0 from when the machine stops by hv_minivm_stop_at. Others have it, and
+	 * may do to it what they like. */
+	int stop_fd;
 	struct hv_minivm_memory memory;
 	struct hv_minivm_shadow shadow;
 	struct hv_region region;
@@ -60,6 +63,7 @@ struct hv_minivm {
 	unsigned nr_parked; /* vCPUs that are stopped or have ended */
 	bool is_started;
 	bool is_ended;
+	bool is_patched;      /* by the session (hv_guest_pin) */
 	struct hv_err *error; /* why it ended; NULL: it was switched off */
 	bool is_held;
 	uint64_t hold_until_ns;

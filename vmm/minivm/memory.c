@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/minivm/memory.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define PAGE_BYTES UINT64_C(4096)
+
+static int open_to_read(int fd)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
 
 struct hv_err *hv_minivm_memory_init(struct hv_minivm_memory *m, uint64_t len_bytes)
 {
@@ -37,7 +47,10 @@ struct hv_err *hv_minivm_memory_init(struct hv_minivm_memory *m, uint64_t len_by
 			close(m->fd);
 		return err;
 	}
+	/* A process that is forked gets the file, and not these mappings. */
+	madvise(host, len_bytes, MADV_DONTFORK);
 	m->host = host;
+	m->read_fd = open_to_read(m->fd);
 	m->len_bytes = len_bytes;
 	m->low_bytes = len_bytes < HV_MINIVM_HOLE ? len_bytes : HV_MINIVM_HOLE;
 	return NULL;
@@ -48,6 +61,8 @@ void hv_minivm_memory_deinit(struct hv_minivm_memory *m)
 	if (m->host) {
 		munmap(m->host, m->len_bytes);
 		close(m->fd);
+		if (m->read_fd >= 0)
+			close(m->read_fd);
 	}
 	*m = (struct hv_minivm_memory){0};
 }

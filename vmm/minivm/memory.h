@@ -13,6 +13,7 @@
 struct hv_minivm_memory {
 	uint8_t *host; /* owned mapping: RAM below the gap, then RAM above it */
 	int fd;	       /* of the file, whose offsets are those in HOST; owned if HOST is set */
+	int read_fd;   /* of the same file, for reading only; owned; -1: there is none */
 	uint64_t len_bytes;
 	uint64_t low_bytes; /* of the RAM below the gap */
 };

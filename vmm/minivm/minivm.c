@@ -105,6 +105,7 @@ static struct hv_err *make_region(struct hv_minivm *o)
 	host = mmap(NULL, REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, o->region_fd, 0);
 	if (host == MAP_FAILED)
 		return failed("region");
+	madvise(host, REGION_BYTES, MADV_DONTFORK);
 	o->region.host = host;
 	o->region.len_bytes = REGION_BYTES;
 	o->region.fd = o->region_fd;
@@ -137,6 +138,7 @@ static struct hv_err *make_vcpu(struct hv_minivm *o, unsigned id)
 	run = mmap(NULL, o->run_len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, v->fd, 0);
 	if (run == MAP_FAILED)
 		return hv_err_new(errno, "vCPU %u: %s", id, strerror(errno));
+	madvise(run, o->run_len_bytes, MADV_DONTFORK);
 	v->run = run;
 	return hv_err_in(hv_minivm_cpu_identify(o->kvm_fd, v->fd, id, o->nr_vcpus), "vCPU %u", id);
 }
@@ -183,12 +185,13 @@ static struct hv_err *make(struct hv_minivm *o, const struct hv_minivm_config *c
 		err = make_vcpus(o, config->nr_vcpus);
 	if (!err)
 		err = load(o, config);
+	if (!err && config->shadow)
+		err = hv_minivm_shadow_want(o);
 	if (err)
 		return err;
 	o->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	o->gone_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	o->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (o->end_fd < 0 || o->gone_fd < 0 || o->stop_fd < 0)
+	if (o->end_fd < 0 || o->stop_fd < 0 || pipe2(o->gone, O_CLOEXEC) != 0)
 		return failed("eventfd");
 	return hv_minivm_serial_new(config->console_in_fd, config->console_out_fd, set_irq, o,
 				    &o->serial);
@@ -203,8 +206,9 @@ struct hv_err *hv_minivm_new(const struct hv_minivm_config *config, struct hv_mi
 		return hv_err_new(EINVAL, "%u vCPUs: 1 to %u are possible", config->nr_vcpus,
 				  HV_MINIVM_CPUS_MAX);
 	o = hv_alloc(sizeof(*o));
-	o->kvm_fd = o->vm_fd = o->end_fd = o->gone_fd = o->stop_fd = o->region_fd = -1;
-	o->shadow.fd = -1;
+	o->kvm_fd = o->vm_fd = o->end_fd = o->stop_fd = o->region_fd = -1;
+	o->gone[0] = o->gone[1] = -1;
+	o->shadow.fd = o->shadow.memory_fd = -1;
 	o->name = hv_strdup(config->name);
 	pthread_mutex_init(&o->lock, NULL);
 	pthread_cond_init(&o->changed, NULL);
@@ -217,12 +221,12 @@ struct hv_err *hv_minivm_new(const struct hv_minivm_config *config, struct hv_mi
 	return NULL;
 }
 
-struct hv_err *hv_minivm_start(struct hv_minivm *o)
+/* Signals are for the other threads of the process. */
+static int start_vcpus(struct hv_minivm *o)
 {
 	sigset_t all, before;
 	int code = 0;
 
-	/* Signals are for the other threads of the process. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_mutex_lock(&o->lock);
@@ -235,10 +239,19 @@ struct hv_err *hv_minivm_start(struct hv_minivm *o)
 	}
 	pthread_mutex_unlock(&o->lock);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!code)
-		return NULL;
-	hv_minivm_stop(o);
-	return hv_err_new(code, "thread of a vCPU: %s", strerror(code));
+	return code;
+}
+
+struct hv_err *hv_minivm_start(struct hv_minivm *o)
+{
+	struct hv_err *err = hv_minivm_serial_start(o->serial);
+	int code = err ? 0 : start_vcpus(o);
+
+	if (code)
+		err = hv_err_new(code, "thread of a vCPU: %s", strerror(code));
+	if (err)
+		hv_minivm_stop(o);
+	return err;
 }
 
 void hv_minivm_stop(struct hv_minivm *o)
@@ -278,7 +291,8 @@ void hv_minivm_free(struct hv_minivm *o)
 	close_fd(o->vm_fd);
 	close_fd(o->kvm_fd);
 	close_fd(o->end_fd);
-	close_fd(o->gone_fd);
+	close_fd(o->gone[0]);
+	close_fd(o->gone[1]);
 	close_fd(o->stop_fd);
 	if (o->region.host)
 		munmap(o->region.host, o->region.len_bytes);
@@ -310,8 +324,18 @@ struct hv_err *hv_minivm_end_error(struct hv_minivm *o)
 
 void hv_minivm_let_go(struct hv_minivm *o)
 {
-	uint64_t one = 1;
+	pthread_mutex_lock(&o->lock);
+	close_fd(o->gone[1]);
+	o->gone[1] = -1;
+	pthread_mutex_unlock(&o->lock);
+}
 
-	if (write(o->gone_fd, &one, sizeof(one)) < 0)
-		abort(); /* a write to an eventfd of ours does not fail */
+bool hv_minivm_is_patched(struct hv_minivm *o)
+{
+	bool is_patched;
+
+	pthread_mutex_lock(&o->lock);
+	is_patched = o->is_patched;
+	pthread_mutex_unlock(&o->lock);
+	return is_patched;
 }

@@ -19,6 +19,7 @@ struct hv_minivm_config {
 	const char *append;	 /* the kernel's command line */
 	uint64_t memory_bytes;
 	unsigned nr_vcpus;
+	bool shadow;	   /* text is patched in copies of its pages (hv_guest_want_shadow) */
 	int console_in_fd; /* borrowed; -1: none */
 	int console_out_fd;
 };
@@ -39,6 +40,9 @@ void hv_minivm_stop(struct hv_minivm *o);
 int hv_minivm_end_fd(const struct hv_minivm *o);
 /* After its end: why it ended, or NULL if it was switched off. The caller frees it. */
 struct hv_err *hv_minivm_end_error(struct hv_minivm *o) hv_must_use;
+
+/* Whether something of a session's is in the guest (hv_guest_pin). */
+bool hv_minivm_is_patched(struct hv_minivm *o);
 
 /* The machine as a guest, which must be freed before O. Its exit file (hv_guest_exit_fd) is not the
  * end file: the guest can be read after the machine's end, until hv_minivm_let_go says that nobody

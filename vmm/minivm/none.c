@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Machines of our own on hosts that they are not implemented for. */
 #include "vmm/minivm/minivm.h"
+#include "vmm/minivm/sandbox.h"
 
 static struct hv_err *none(void)
 {
@@ -42,6 +43,12 @@ struct hv_err *hv_minivm_end_error(struct hv_minivm *o)
 	return none();
 }
 
+bool hv_minivm_is_patched(struct hv_minivm *o)
+{
+	(void)o;
+	return false;
+}
+
 struct hv_guest *hv_minivm_guest(struct hv_minivm *o)
 {
 	(void)o;
@@ -69,4 +76,10 @@ struct hv_err *hv_minivm_run_to(struct hv_minivm *o, struct hv_gva at)
 void hv_minivm_go(struct hv_minivm *o)
 {
 	(void)o;
+}
+
+struct hv_err *hv_minivm_sandbox_enter(int warden)
+{
+	(void)warden;
+	return none();
 }

@@ -336,7 +336,6 @@ struct hv_err *hv_minivm_serial_new(int in_fd, int out_fd,
 				    struct hv_minivm_serial **ret)
 {
 	struct hv_minivm_serial *s = hv_alloc(sizeof(*s));
-	int code;
 
 	pthread_mutex_init(&s->lock, NULL);
 	s->in_fd = in_fd;
@@ -344,14 +343,22 @@ struct hv_err *hv_minivm_serial_new(int in_fd, int out_fd,
 	s->on_irq = on_irq;
 	s->ctx = ctx;
 	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	code = s->wake_fd < 0 ? errno : pthread_create(&s->pump, NULL, pump, s);
-	s->pumping = !code;
-	if (code) {
+	if (s->wake_fd < 0) {
+		struct hv_err *err = hv_err_new(errno, "serial port: %s", strerror(errno));
+
 		hv_minivm_serial_free(s);
-		return hv_err_new(code, "serial port: %s", strerror(code));
+		return err;
 	}
 	*ret = s;
 	return NULL;
+}
+
+struct hv_err *hv_minivm_serial_start(struct hv_minivm_serial *s)
+{
+	int code = pthread_create(&s->pump, NULL, pump, s);
+
+	s->pumping = !code;
+	return code ? hv_err_new(code, "serial port: %s", strerror(code)) : NULL;
 }
 
 void hv_minivm_serial_free(struct hv_minivm_serial *s)

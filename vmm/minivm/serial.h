@@ -20,6 +20,8 @@ struct hv_minivm_serial;
 struct hv_err *hv_minivm_serial_new(int in_fd, int out_fd,
 				    void (*on_irq)(void *ctx, unsigned level), void *ctx,
 				    struct hv_minivm_serial **ret) hv_must_use;
+/* Starts the thread. Until then the files are not touched. */
+struct hv_err *hv_minivm_serial_start(struct hv_minivm_serial *s) hv_must_use;
 /* Writes the output that waits, for at most a second, and ends the thread. */
 void hv_minivm_serial_free(struct hv_minivm_serial *s);
 

@@ -3,6 +3,7 @@
  * the RAM here. KVM is told that the old mapping is gone, and maps the copy when the guest accesses
  * it. The file of the RAM keeps the old contents. docs/inject.md describes the same for other
  * guests. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,7 +20,8 @@ struct hv_err *hv_minivm_shadow_want(struct hv_minivm *o)
 	struct hv_minivm_shadow *s = &o->shadow;
 
 	s->fd = memfd_create("hvtrace-shadow", MFD_CLOEXEC);
-	if (s->fd < 0 || ftruncate(s->fd, (off_t)o->memory.len_bytes) < 0) {
+	s->memory_fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	if (s->fd < 0 || s->memory_fd < 0 || ftruncate(s->fd, (off_t)o->memory.len_bytes) < 0) {
 		struct hv_err *err = hv_err_new(errno, "shadow text: %s", strerror(errno));
 
 		hv_minivm_shadow_deinit(o);
@@ -101,8 +103,8 @@ struct hv_err *hv_minivm_shadow_put_back(struct hv_minivm *o)
 
 void hv_minivm_shadow_deinit(struct hv_minivm *o)
 {
-	if (o->shadow.fd >= 0)
-		close(o->shadow.fd);
+	hv_close_at(&o->shadow.fd);
+	hv_close_at(&o->shadow.memory_fd);
 	free(o->shadow.pages);
-	o->shadow = (struct hv_minivm_shadow){.fd = -1};
+	o->shadow = (struct hv_minivm_shadow){.fd = -1, .memory_fd = -1};
 }

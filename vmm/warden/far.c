@@ -109,6 +109,9 @@ static struct hv_err *answer_open(struct hv_far *f, const struct hv_message *q h
 	r->bytes = (uint8_t *)text.data;
 	r->len_bytes = text.len_bytes;
 	hv_message_add_fd(r, hv_guest_exit_fd(f->guest));
+	r->args[0] = r->nr_fds;
+	hv_message_add_fd(r, hv_guest_stop_fd(f->guest));
+	r->args[1] = r->nr_fds - r->args[0];
 	return NULL;
 }
 
@@ -120,11 +123,13 @@ static struct hv_err *answer_read(struct hv_far *f, const struct hv_message *q,
 	return hv_guest_read(f->guest, hv_gpa(q->args[0]), room_for(r, q->args[1]), q->args[1]);
 }
 
-/* The file of FD, for reading only. */
+/* The file of FD, for reading only. A VMM without rights has such a file already. */
 static int reopen(int fd)
 {
 	HV_AUTO_FREE char *path = hv_format("/proc/self/fd/%d", fd);
 
+	if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
+		return fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
@@ -358,14 +363,18 @@ static struct hv_err *answer_hold_end(struct hv_far *f, const struct hv_message 
 	return hold ? hv_hold_end(hold, &r->args[0]) : not_held();
 }
 
-static struct hv_err *answer_host_formats(struct hv_far *f hv_unused,
-					  const struct hv_message *q hv_unused,
+static struct hv_err *answer_host_formats(struct hv_far *f, const struct hv_message *q hv_unused,
 					  struct hv_message *r)
 {
 	HV_AUTO_TEXT struct hv_text texts = {0};
 	const char *tracefs;
-	struct hv_err *err = hv_host_tracefs(&tracefs);
+	size_t nr;
+	pid_t tid;
+	/* Without threads nothing could be recorded. */
+	struct hv_err *err = hv_guest_vcpu_threads(f->guest, &tid, 1, &nr);
 
+	if (!err)
+		err = hv_host_tracefs(&tracefs);
 	if (!err)
 		err = hv_host_trace_formats(tracefs, &texts);
 	if (!err)
@@ -414,6 +423,47 @@ static struct hv_err *answer_host_pipes(struct hv_far *f, const struct hv_messag
 	return err;
 }
 
+/* Where the guest is stopped, bytes are replaced until then. */
+static struct hv_err *check_stop(const struct hv_far *f, const struct hv_message *q)
+{
+	if (hv_gva_in(hv_gva(q->args[0]), hv_guest_info(f->guest)->arch->image_window))
+		return NULL;
+	return bad("a stop where no kernel's image is");
+}
+
+static struct hv_err *answer_stop_at(struct hv_far *f, const struct hv_message *q,
+				     struct hv_message *r hv_unused)
+{
+	struct hv_err *err = check_stop(f, q);
+
+	return err ? err : hv_guest_stop_at(f->guest, hv_gva(q->args[0]));
+}
+
+static struct hv_err *answer_is_at_stop(struct hv_far *f, const struct hv_message *q hv_unused,
+					struct hv_message *r)
+{
+	bool is_at_stop = false;
+	struct hv_err *err = hv_guest_is_at_stop(f->guest, &is_at_stop);
+
+	r->args[0] = is_at_stop;
+	return err;
+}
+
+static struct hv_err *answer_end_stop(struct hv_far *f, const struct hv_message *q hv_unused,
+				      struct hv_message *r hv_unused)
+{
+	hv_guest_end_stop(f->guest);
+	return NULL;
+}
+
+static struct hv_err *answer_run_to(struct hv_far *f, const struct hv_message *q,
+				    struct hv_message *r hv_unused)
+{
+	struct hv_err *err = check_stop(f, q);
+
+	return err ? err : hv_guest_run_to(f->guest, hv_gva(q->args[0]));
+}
+
 static const answer_fn answers[HV_NR_QUESTIONS] = {
 	[HV_ASK_OPEN] = answer_open,
 	[HV_ASK_READ] = answer_read,
@@ -437,6 +487,10 @@ static const answer_fn answers[HV_NR_QUESTIONS] = {
 	[HV_ASK_HOST_FORMATS] = answer_host_formats,
 	[HV_ASK_HOST_TRACE] = answer_host_trace,
 	[HV_ASK_HOST_PIPES] = answer_host_pipes,
+	[HV_ASK_STOP_AT] = answer_stop_at,
+	[HV_ASK_IS_AT_STOP] = answer_is_at_stop,
+	[HV_ASK_END_STOP] = answer_end_stop,
+	[HV_ASK_RUN_TO] = answer_run_to,
 };
 
 /* What changes how the guest is reached is not for the time of a hold. */
@@ -451,6 +505,10 @@ static bool is_for_held(uint32_t question)
 	case HV_ASK_PREPARE_HOLD:
 	case HV_ASK_PREPARE_TEXT:
 	case HV_ASK_HOST_TRACE:
+	case HV_ASK_STOP_AT:
+	case HV_ASK_IS_AT_STOP:
+	case HV_ASK_END_STOP:
+	case HV_ASK_RUN_TO:
 		return false;
 	default:
 		return true;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/warden/near.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "vmm/kvm_tsc.h"
 #include "vmm/shared_memory.h"
 #include "vmm/warden/channel.h"
 #include "vmm/warden/kept.h"
@@ -15,10 +18,17 @@
 struct near {
 	int socket;  /* borrowed */
 	int exit_fd; /* -1: the VMM's end cannot be waited for */
+	int stop_fd; /* -1: the VMM cannot stop at an instruction */
+	pid_t pid;   /* of the VMM */
 	unsigned nr_vcpus;
 	struct hv_windows windows;
 	struct hv_region region; /* host NULL: not mapped yet */
 	struct hv_kept kept;
+	/* to be given on; without, only a mapping of them is kept */
+	bool keeps_files;
+	struct hv_ram_file ram[HV_WARDEN_RAM_MAX];
+	size_t nr_ram;
+	int region_fd;
 	uint64_t held_from_ns;
 	uint64_t held_ns; /* of the last hold */
 };
@@ -34,6 +44,10 @@ static void near_free(void *self)
 	hv_kept_close(&n->kept);
 	hv_windows_close(&n->windows);
 	hv_close_at(&n->exit_fd);
+	hv_close_at(&n->stop_fd);
+	hv_close_at(&n->region_fd);
+	for (size_t i = 0; i < n->nr_ram; i++)
+		hv_close_at(&n->ram[i].fd);
 	free(n);
 }
 
@@ -135,6 +149,8 @@ static struct hv_err *map_region(struct near *n, struct hv_message *answer)
 	hv_shared_add(host, r.len_bytes, answer->fds[0]);
 	r.host = host;
 	r.kept = n->kept.host;
+	if (n->keeps_files)
+		r.fd = n->region_fd = hv_take_fd(&answer->fds[0]);
 	n->region = r;
 	return NULL;
 }
@@ -234,6 +250,49 @@ static struct hv_err *near_host_pipes(void *self, unsigned first, int *ret_fds, 
 static struct hv_err *near_sleeps(void *self, bool *ret)
 {
 	return ask_bool(self, HV_ASK_SLEEPS, ret);
+}
+
+static struct hv_err *near_ram_files(void *self, struct hv_ram_file *ret, size_t max,
+				     size_t *ret_nr)
+{
+	const struct near *n = self;
+
+	for (*ret_nr = 0; *ret_nr < n->nr_ram && *ret_nr < max; ++*ret_nr)
+		ret[*ret_nr] = n->ram[*ret_nr];
+	return NULL;
+}
+
+static struct hv_err *machine_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
+{
+	return hv_kvm_tsc(HV_KVM_DEBUGFS, ((struct near *)self)->pid, vcpu, ret);
+}
+
+static struct hv_err *near_stop_at(void *self, struct hv_gva at)
+{
+	return ask_numbers(self, HV_ASK_STOP_AT, at.v, 0, NULL);
+}
+
+static int near_stop_fd(void *self)
+{
+	return ((struct near *)self)->stop_fd;
+}
+
+static struct hv_err *near_is_at_stop(void *self, bool *ret)
+{
+	return ask_bool(self, HV_ASK_IS_AT_STOP, ret);
+}
+
+static void near_end_stop(void *self)
+{
+	struct near *n = self;
+
+	if (n->stop_fd >= 0)
+		hv_err_free(ask_numbers(n, HV_ASK_END_STOP, 0, 0, NULL));
+}
+
+static struct hv_err *near_run_to(void *self, struct hv_gva at)
+{
+	return ask_numbers(self, HV_ASK_RUN_TO, at.v, 0, NULL);
 }
 
 static int near_exit_fd(void *self)
@@ -339,6 +398,11 @@ static const struct hv_guest_ops near_ops = {
 	.host_pipes = near_host_pipes,
 	.sleeps = near_sleeps,
 	.exit_fd = near_exit_fd,
+	.stop_at = near_stop_at,
+	.stop_fd = near_stop_fd,
+	.is_at_stop = near_is_at_stop,
+	.end_stop = near_end_stop,
+	.run_to = near_run_to,
 	.prepare_hold = near_prepare_hold,
 	.prepare_text = near_prepare_text,
 	.hold_begin = near_hold_begin,
@@ -359,6 +423,24 @@ static const char *next_string(const char **at, const char *end)
 	return string;
 }
 
+static void keep_files(struct near *n, const struct hv_message *answer)
+{
+	size_t nr = answer->len_bytes / sizeof(struct hv_warden_ram);
+
+	for (size_t i = 0; i < nr && n->nr_ram < HV_WARDEN_RAM_MAX; i++) {
+		struct hv_warden_ram ram;
+		int fd;
+
+		memcpy(&ram, answer->bytes + i * sizeof(ram), sizeof(ram));
+		if (ram.file >= answer->nr_fds)
+			continue;
+		fd = fcntl(answer->fds[ram.file], F_DUPFD_CLOEXEC, 0);
+		if (fd >= 0)
+			n->ram[n->nr_ram++] = (struct hv_ram_file){hv_gpa(ram.start), ram.len_bytes,
+								   ram.off, fd, ram.is_memory != 0};
+	}
+}
+
 /* Without windows everything is read by the warden. */
 static void open_windows(struct near *n)
 {
@@ -366,17 +448,26 @@ static void open_windows(struct near *n)
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
 	HV_AUTO_ERR struct hv_err *err = ask(n, &question, &answer);
 
+	if (!err && n->keeps_files)
+		keep_files(n, &answer);
 	if (!err)
 		hv_windows_open(&n->windows, &answer);
 }
 
-static struct hv_guest *guest_of(int socket, struct hv_message *answer)
+static void take_file(struct hv_message *answer, uint64_t is_there, size_t *at, int *ret)
+{
+	*ret = is_there && *at < answer->nr_fds ? hv_take_fd(&answer->fds[(*at)++]) : -1;
+}
+
+static struct hv_guest *guest_of(int socket, const struct hv_guest_ops *ops,
+				 struct hv_message *answer)
 {
 	struct near *n = hv_alloc(sizeof(*n));
 	struct hv_warden_info numbers;
 	const char *at = (char *)answer->bytes + sizeof(numbers);
 	const char *end = (char *)answer->bytes + answer->len_bytes;
 	struct hv_guest_info info;
+	size_t file = 0;
 
 	memcpy(&numbers, answer->bytes, sizeof(numbers));
 	info = (struct hv_guest_info){
@@ -393,15 +484,19 @@ static struct hv_guest *guest_of(int socket, struct hv_message *answer)
 	info.id = next_string(&at, end);
 	info.transport = next_string(&at, end);
 	n->socket = socket;
+	n->pid = numbers.pid;
 	n->kept = HV_KEPT_NONE;
+	n->region_fd = -1;
+	n->keeps_files = ops->ram_files != NULL;
 	n->nr_vcpus = numbers.nr_vcpus;
 	n->windows = HV_WINDOWS_NONE;
 	open_windows(n);
-	n->exit_fd = answer->nr_fds ? hv_take_fd(&answer->fds[0]) : -1;
-	return hv_guest_new(&near_ops, n, &info);
+	take_file(answer, answer->args[0], &file, &n->exit_fd);
+	take_file(answer, answer->args[1], &file, &n->stop_fd);
+	return hv_guest_new(ops, n, &info);
 }
 
-struct hv_err *hv_near_guest(int socket, struct hv_guest **ret)
+static struct hv_err *open_guest(int socket, const struct hv_guest_ops *ops, struct hv_guest **ret)
 {
 	struct hv_message question = {.kind = HV_ASK_OPEN};
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
@@ -411,8 +506,23 @@ struct hv_err *hv_near_guest(int socket, struct hv_guest **ret)
 		return err;
 	if (answer.len_bytes <= sizeof(struct hv_warden_info))
 		return hv_err_new(EPROTO, "the process that reaches the guest says too little");
-	*ret = guest_of(socket, &answer);
+	*ret = guest_of(socket, ops, &answer);
 	return NULL;
+}
+
+struct hv_err *hv_near_guest(int socket, struct hv_guest **ret)
+{
+	return open_guest(socket, &near_ops, ret);
+}
+
+struct hv_err *hv_near_machine(int socket, struct hv_guest **ret)
+{
+	static struct hv_guest_ops ops;
+
+	ops = near_ops;
+	ops.ram_files = near_ram_files;
+	ops.tsc = machine_tsc;
+	return open_guest(socket, &ops, ret);
 }
 
 const struct hv_windows *hv_near_windows(const struct hv_guest *g)

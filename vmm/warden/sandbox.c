@@ -223,9 +223,19 @@ struct hv_err *hv_sandbox_keep(int *warden)
 	return NULL;
 }
 
-struct hv_err *hv_sandbox_enter(int warden, const struct hv_windows *windows)
+struct hv_err *hv_sandbox_leave_root(void)
 {
 	const struct passwd *user;
+	struct hv_err *err;
+
+	tzset(); /* it reads a file */
+	user = getpwnam(USER);
+	err = leave_file_system();
+	return err ? err : leave_user(user ? user->pw_uid : NOBODY, user ? user->pw_gid : NOBODY);
+}
+
+struct hv_err *hv_sandbox_enter(int warden, const struct hv_windows *windows)
+{
 	struct hv_err *err;
 
 	if (geteuid() != 0)
@@ -234,11 +244,7 @@ struct hv_err *hv_sandbox_enter(int warden, const struct hv_windows *windows)
 		return failed("number of files");
 	if (setrlimit(RLIMIT_FSIZE, &(struct rlimit){FILE_BYTES_MAX, FILE_BYTES_MAX}) != 0)
 		return failed("size of files");
-	tzset(); /* it reads a file */
-	user = getpwnam(USER);
-	err = leave_file_system();
-	if (!err)
-		err = leave_user(user ? user->pw_uid : NOBODY, user ? user->pw_gid : NOBODY);
+	err = hv_sandbox_leave_root();
 	if (!err)
 		err = leave_other_memory(windows);
 	return err ? err : leave_system_calls(warden);

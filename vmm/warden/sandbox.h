@@ -11,6 +11,11 @@
 /* Gives the socket to the warden a number that no other file gets after hv_sandbox_enter(). */
 struct hv_err *hv_sandbox_keep(int *warden) hv_must_use;
 
+/* The part of it that any process can do with: the user, its groups, capabilities, the file system,
+ * the network. To be called by root, in the only thread of the process, before it limits its system
+ * calls. */
+struct hv_err *hv_sandbox_leave_root(void) hv_must_use;
+
 /* Once, by the only thread of the process. Afterwards it can pass files on at the socket WARDEN
  * only, and of the VMM's memory it can read the RAM that is in WINDOWS only. Does nothing for a
  * user who is not root, who has no rights to give up. After an error the process has some of them

@@ -8,10 +8,11 @@
 #include <stdint.h>
 
 enum hv_warden_question {
-	HV_ASK_OPEN = 2,  /* -> struct hv_warden_info, three strings; a file for the VMM's end */
-	HV_ASK_READ,	  /* gpa, length -> bytes */
-	HV_ASK_RAM,	  /* -> array of struct hv_warden_ram; their files */
-	HV_ASK_COUNT,	  /* -> number of vCPUs */
+	HV_ASK_OPEN = 2, /* -> whether there is a file for the VMM's end, and one for its stop at an
+			    instruction; struct hv_warden_info, three strings; these files */
+	HV_ASK_READ,	 /* gpa, length -> bytes */
+	HV_ASK_RAM,	 /* -> array of struct hv_warden_ram; their files */
+	HV_ASK_COUNT,	 /* -> number of vCPUs */
 	HV_ASK_REGISTERS, /* -> struct hv_vcpu_regs for each vCPU */
 	HV_ASK_REGION,	  /* -> gpa, length, offset in the file; the file, and that of kept.h */
 	HV_ASK_PIN,
@@ -30,6 +31,10 @@ enum hv_warden_question {
 	HV_ASK_HOST_FORMATS,   /* -> texts, each with a NUL */
 	HV_ASK_HOST_TRACE, /* mask of hv_host_event_names -> how many are vCPUs; array of pid_t */
 	HV_ASK_HOST_PIPES, /* first CPU -> the next one, or 0; files */
+	HV_ASK_STOP_AT,	   /* gva */
+	HV_ASK_IS_AT_STOP, /* -> bool */
+	HV_ASK_END_STOP,
+	HV_ASK_RUN_TO, /* gva */
 	HV_NR_QUESTIONS,
 };
 

@@ -107,10 +107,8 @@ static void let_run(struct run_trace *t)
 static struct hv_err *trace(struct run_trace *t)
 {
 	uint32_t handle = 0;
-	struct hv_err *err = client_connect(t->config.run_dir, t->config.name, NULL, &t->client);
+	struct hv_err *err = set_tracer(t);
 
-	if (!err)
-		err = set_tracer(t);
 	if (!err && t->config.output_path)
 		err = client_open(&t->client, "trace_pipe", O_RDONLY, &handle);
 	if (!err && t->config.tracer)
@@ -161,9 +159,13 @@ struct hv_err *run_trace_new(struct hv_minivm *o, const struct run_trace_config 
 	return NULL;
 }
 
-struct hv_err *run_trace_start(struct run_trace *t)
+struct hv_err *run_trace_start(struct run_trace *t, int client_fd)
 {
-	int code = pthread_create(&t->thread, NULL, trace_main, t);
+	int code;
+
+	t->client.fd = client_fd;
+	t->client.spec = hv_strdup(t->config.name);
+	code = pthread_create(&t->thread, NULL, trace_main, t);
 
 	t->has_thread = !code;
 	return code ? hv_err_new(code, "trace: %s", strerror(code)) : NULL;

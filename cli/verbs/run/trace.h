@@ -9,7 +9,6 @@
 struct run_trace;
 
 struct run_trace_config {
-	const char *run_dir;
 	const char *name;	 /* of the machine */
 	const char *tracer;	 /* NULL: no tracer is set */
 	const char *filter;	 /* globs, separated by blanks; NULL: all functions */
@@ -22,8 +21,8 @@ struct run_trace_config {
  * points to. */
 struct hv_err *run_trace_new(struct hv_minivm *o, const struct run_trace_config *config,
 			     struct run_trace **ret) hv_must_use;
-/* Called when the service answers. */
-struct hv_err *run_trace_start(struct run_trace *t) hv_must_use;
+/* Called when the service answers, at CLIENT_FD, which it takes. */
+struct hv_err *run_trace_start(struct run_trace *t, int client_fd) hv_must_use;
 /* Called after the machine's end. Waits until the last lines are written. Returns the first error
  * of the thread, or NULL. T may be NULL. */
 struct hv_err *run_trace_free(struct run_trace *t) hv_must_use;

@@ -157,6 +157,11 @@ void hv_guest_end_stop(struct hv_guest *g)
 	(void)g;
 }
 
+struct hv_err *hv_guest_run_to(struct hv_guest *g hv_unused, struct hv_gva at hv_unused)
+{
+	return hv_err_new(ENOTSUP, "a fake does not run");
+}
+
 unsigned hv_session_refresh(struct hv_session *s)
 {
 	(void)s;
@@ -224,6 +229,11 @@ struct hv_err *hv_near_guest(int socket, struct hv_guest **ret)
 		hv_channel_ask(socket, &(struct hv_message){.kind = HV_ASK_OPEN}, &answer);
 
 	return err ? err : hv_guest_open((char *)answer.bytes, NULL, HV_VIA_AUTO, ret);
+}
+
+struct hv_err *hv_near_machine(int socket, struct hv_guest **ret)
+{
+	return hv_near_guest(socket, ret);
 }
 
 const struct hv_windows *hv_near_windows(const struct hv_guest *g hv_unused)

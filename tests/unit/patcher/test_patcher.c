@@ -29,7 +29,7 @@ static struct machine {
 	size_t nr_text_writes;
 	size_t fail_after; /* the text write that follows so many others fails */
 	unsigned slow_us;  /* the time that each call for text takes, so that batches stay small */
-	unsigned hold_times_out; /* the hold with this number ends by itself */
+	unsigned hold_times_out; /* holds up to the one with this number end by themselves */
 	size_t hold_writes;	 /* in this hold */
 	size_t hold_writes_max;	 /* a hold with more of them ends by itself, unless 0 */
 	uint64_t held_ns;	 /* the age that each hold is said to have */
@@ -68,7 +68,7 @@ static struct hv_err *hold_end(void *self)
 	struct machine *m = self;
 
 	m->held = 0;
-	if (m->hold_times_out == m->nr_holds ||
+	if (m->hold_times_out >= m->nr_holds ||
 	    (m->hold_writes_max && m->hold_writes > m->hold_writes_max))
 		return hv_err_new(ETIMEDOUT, "the hold had ended");
 	return NULL;
@@ -331,10 +331,13 @@ START_TEST(changes_of_a_hold_that_ended_by_itself_are_undone)
 	struct hv_change changes[] = {patch(0), patch(1)};
 	struct hv_err *err;
 
+	hv_patcher_set_patience(patcher, 0);
 	machine.hold_times_out = 1;
 	err = hv_patcher_apply(patcher, changes, 2);
 	ck_assert_ptr_nonnull(err);
 	ck_assert_int_eq(err->code, ETIMEDOUT);
+	ck_assert_msg(strstr(err->message, "nothing was changed: tried 1 time in 0.") != NULL, "%s",
+		      err->message);
 	hv_err_free(err);
 	ck_assert_mem_eq(machine.mem + TEXT_GPA, nop, sizeof(nop));
 	ck_assert_mem_eq(machine.mem + TEXT_GPA + 16, nop, sizeof(nop));
@@ -350,10 +353,61 @@ START_TEST(an_undo_whose_hold_ended_by_itself_is_tried_in_smaller_batches)
 
 	for (unsigned i = 0; i < 200; i++)
 		changes[i] = patch(i);
+	hv_patcher_set_patience(patcher, 0);
 	machine.hold_writes_max = 64;
 	err = hv_patcher_apply(patcher, changes, 200);
 	ck_assert(err && err->code == ETIMEDOUT);
 	ck_assert_msg(strstr(err->message, "nothing was changed") != NULL, "%s", err->message);
+	ck_assert_uint_eq(err->facts & HV_ERR_NEEDS_RECOVERY, 0);
+	hv_err_free(err);
+	for (unsigned i = 0; i < 200; i++)
+		ck_assert_mem_eq(machine.mem + TEXT_GPA + 16 * i, nop, sizeof(nop));
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 0);
+}
+END_TEST
+
+/* The host is busy for a while. What a hold that ended by itself has made stays. */
+START_TEST(what_a_hold_that_ended_by_itself_had_to_do_is_tried_again)
+{
+	struct hv_change changes[] = {patch(0), patch(1)};
+
+	machine.hold_times_out = 3;
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 2));
+	ck_assert_uint_eq(machine.nr_holds, 4);
+	ck_assert_mem_ne(machine.mem + TEXT_GPA, nop, sizeof(nop));
+	ck_assert_mem_ne(machine.mem + TEXT_GPA + 16, nop, sizeof(nop));
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 2);
+}
+END_TEST
+
+/* 256 are too many for a hold, 128, too, and 64 are not. */
+START_TEST(a_hold_that_is_tried_again_has_less_to_do)
+{
+	struct hv_change changes[200];
+
+	for (unsigned i = 0; i < 200; i++)
+		changes[i] = patch(i);
+	machine.hold_writes_max = 64;
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 200));
+	for (unsigned i = 0; i < 200; i++)
+		ck_assert_mem_ne(machine.mem + TEXT_GPA + 16 * i, nop, sizeof(nop));
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 200);
+}
+END_TEST
+
+/* The parts that were made, those that a hold may have made, and those that were noted only, go
+ * back. */
+START_TEST(what_was_tried_again_in_vain_is_undone)
+{
+	struct hv_change changes[200];
+	struct hv_err *err;
+
+	for (unsigned i = 0; i < 200; i++)
+		changes[i] = patch(i);
+	machine.hold_writes_max = 64;
+	machine.fail_after = 200 + 100 + 64 + 10; /* in the second batch of those that fit */
+	err = hv_patcher_apply(patcher, changes, 200);
+	ck_assert(err && err->code == EIO);
 	ck_assert_uint_eq(err->facts & HV_ERR_NEEDS_RECOVERY, 0);
 	hv_err_free(err);
 	for (unsigned i = 0; i < 200; i++)
@@ -645,6 +699,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, slow_stops_do_not_make_small_batches);
 	tcase_add_test(tc, changes_of_a_hold_that_ended_by_itself_are_undone);
 	tcase_add_test(tc, an_undo_whose_hold_ended_by_itself_is_tried_in_smaller_batches);
+	tcase_add_test(tc, what_a_hold_that_ended_by_itself_had_to_do_is_tried_again);
+	tcase_add_test(tc, a_hold_that_is_tried_again_has_less_to_do);
+	tcase_add_test(tc, what_was_tried_again_in_vain_is_undone);
 	tcase_add_test(tc, an_undo_leaves_what_the_guest_changed);
 	tcase_add_test(tc, module_text_is_translated_again);
 	tcase_add_loop_test(tc, what_the_guest_took_away_is_forgotten, 0, HV_ARRAY_LEN(gone));

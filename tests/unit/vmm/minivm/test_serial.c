@@ -39,6 +39,7 @@ static void setup(void)
 	ck_assert(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
 	err = hv_minivm_serial_new(in[0], out[1], on_irq, NULL, &s);
 	ck_assert_ptr_null(err);
+	ck_assert_ptr_null(hv_minivm_serial_start(s));
 }
 
 static void teardown(void)

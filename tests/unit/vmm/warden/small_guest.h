@@ -4,7 +4,9 @@
 #pragma once
 
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "vmm/guest.h"
@@ -20,6 +22,8 @@ struct small_guest {
 	int fd;
 	bool held;
 	unsigned nr_writes;
+	int stop_fd;
+	struct hv_gva stop; /* 0: none */
 };
 
 static struct hv_err *small_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
@@ -90,6 +94,39 @@ static struct hv_err *small_registers(void *self hv_unused, struct hv_vcpu_regs 
 	return NULL;
 }
 
+/* It stops at once. */
+static struct hv_err *small_stop_at(void *self, struct hv_gva at)
+{
+	struct small_guest *s = self;
+	uint64_t one = 1;
+
+	if (s->stop.v)
+		return hv_err_new(EBUSY, "another stop is set already");
+	s->stop = at;
+	return write(s->stop_fd, &one, sizeof(one)) < 0 ? hv_err_new(errno, "stop") : NULL;
+}
+
+static int small_stop_fd(void *self)
+{
+	return ((struct small_guest *)self)->stop_fd;
+}
+
+static struct hv_err *small_is_at_stop(void *self, bool *ret)
+{
+	*ret = ((struct small_guest *)self)->stop.v != 0;
+	return NULL;
+}
+
+static void small_end_stop(void *self)
+{
+	((struct small_guest *)self)->stop.v = 0;
+}
+
+static struct hv_err *small_run_to(void *self hv_unused, struct hv_gva at)
+{
+	return at.v == SMALL_TEXT ? NULL : hv_err_new(ECANCELED, "it has ended");
+}
+
 static inline struct hv_guest *small_guest_open_as(struct small_guest *s,
 						   const struct hv_arch *arch)
 {
@@ -98,6 +135,11 @@ static inline struct hv_guest *small_guest_open_as(struct small_guest *s,
 		.ram_files = small_ram_files,
 		.registers = small_registers,
 		.region = small_region,
+		.stop_at = small_stop_at,
+		.stop_fd = small_stop_fd,
+		.is_at_stop = small_is_at_stop,
+		.end_stop = small_end_stop,
+		.run_to = small_run_to,
 		.hold_begin = small_hold_begin,
 		.hold_registers = small_registers,
 		.hold_write = small_write,
@@ -114,7 +156,8 @@ static inline struct hv_guest *small_guest_open_as(struct small_guest *s,
 		.arch = arch,
 	};
 
-	*s = (struct small_guest){.fd = memfd_create("small", 0)};
+	*s = (struct small_guest){.fd = memfd_create("small", 0),
+				  .stop_fd = eventfd(0, EFD_NONBLOCK)};
 	s->region = (struct hv_region){.gpa = hv_gpa(SMALL_REGION),
 				       .len_bytes = 4u << 20,
 				       .fd = s->fd,

@@ -2,6 +2,7 @@
 /* The near and the far side of a guest, in two processes: what is asked is done, errors come with
  * all they say, and what no service asks for is refused. */
 #include <check.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -14,12 +15,12 @@ static struct small_guest small;
 static int ours;
 static pid_t far_side;
 
-static void serve(int socket)
+/* Returns the error that ends it. */
+static struct hv_err *answer_all(int socket, struct hv_guest *guest)
 {
-	struct hv_far *far = hv_far_new(small_guest_open(&small), false);
+	struct hv_far *far = hv_far_new(guest, false);
 	struct hv_err *err = NULL;
 
-	memcpy(small.ram + 0x1010, "\x0f\x1f\x44\x00\x00", 5);
 	while (!err) {
 		HV_AUTO_MESSAGE struct hv_message m = {0};
 
@@ -28,11 +29,47 @@ static void serve(int socket)
 			err = hv_far_answer(far, socket, &m);
 	}
 	hv_far_free(far);
+	return err;
+}
+
+static void serve(int socket)
+{
+	struct hv_guest *guest = small_guest_open(&small);
+	struct hv_err *err;
+
+	memcpy(small.ram + 0x1010, "\x0f\x1f\x44\x00\x00", 5);
+	err = answer_all(socket, guest);
 	/* a hold that was left has ended */
 	_exit(small.held || err->code != EPIPE);
 }
 
-static void begin(void)
+/* As the warden of a machine of our own, which another process runs. */
+static void serve_machine(int socket)
+{
+	struct hv_guest *machine = NULL;
+	struct hv_err *err;
+	int ends[2], status;
+	pid_t vmm;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+		_exit(1);
+	vmm = fork();
+	if (vmm == 0) {
+		close(socket);
+		close(ends[0]);
+		serve(ends[1]);
+	}
+	close(ends[1]);
+	if (hv_near_machine(ends[0], &machine))
+		_exit(2);
+	err = answer_all(socket, machine);
+	hv_guest_free(machine);
+	close(ends[0]);
+	waitpid(vmm, &status, 0);
+	_exit(status != 0 || err->code != EPIPE);
+}
+
+static void begin(void (*far_side_main)(int socket))
 {
 	int ends[2];
 
@@ -41,7 +78,7 @@ static void begin(void)
 	far_side = fork();
 	if (far_side == 0) {
 		close(ours);
-		serve(ends[1]);
+		far_side_main(ends[1]);
 	}
 	close(ends[1]);
 }
@@ -60,7 +97,7 @@ static struct hv_guest *open_near(void)
 {
 	struct hv_guest *g = NULL;
 
-	begin();
+	begin(serve);
 	ck_assert_ptr_null(hv_near_guest(ours, &g));
 	return g;
 }
@@ -167,6 +204,8 @@ START_TEST(what_no_service_asks_for_is_refused)
 		{.kind = HV_ASK_HOLD_END},
 		{.kind = HV_ASK_HOLD_REGISTERS},
 		{.kind = HV_ASK_HOLD_FLUSH, .args = {1, 2}},
+		{.kind = HV_ASK_STOP_AT, .args = {0x1000}},
+		{.kind = HV_ASK_RUN_TO, .args = {0x1000}},
 	};
 	struct hv_guest *g = open_near();
 
@@ -215,7 +254,72 @@ START_TEST(a_hold_is_for_what_needs_one)
 	check_refused(HV_ASK_REGION, 0, 0);
 	check_refused(HV_ASK_LET_RUN, 0, 0);
 	check_refused(HV_ASK_PREPARE_HOLD, 0, 0);
+	check_refused(HV_ASK_STOP_AT, SMALL_TEXT, 0);
+	check_refused(HV_ASK_END_STOP, 0, 0);
+	check_refused(HV_ASK_RUN_TO, SMALL_TEXT, 0);
 	ck_assert_ptr_null(hv_hold_end(hold, NULL));
+	end(g);
+}
+END_TEST
+
+START_TEST(a_guest_is_stopped_at_an_instruction)
+{
+	struct hv_guest *g = open_near();
+	struct pollfd stopped = {hv_guest_stop_fd(g), POLLIN, 0};
+	bool is_at_stop = true;
+	struct hv_err *err;
+
+	ck_assert_int_eq(hv_guest_exit_fd(g), -1);
+	ck_assert_int_eq(poll(&stopped, 1, 0), 0);
+	ck_assert_ptr_null(hv_guest_is_at_stop(g, &is_at_stop));
+	ck_assert(!is_at_stop);
+	ck_assert_ptr_null(hv_guest_stop_at(g, hv_gva(SMALL_TEXT)));
+	ck_assert_int_eq(poll(&stopped, 1, 0), 1);
+	ck_assert_ptr_null(hv_guest_is_at_stop(g, &is_at_stop));
+	ck_assert(is_at_stop);
+	err = hv_guest_stop_at(g, hv_gva(SMALL_TEXT));
+	ck_assert_int_eq(err->code, EBUSY);
+	hv_err_free(err);
+	hv_guest_end_stop(g);
+	ck_assert_ptr_null(hv_guest_is_at_stop(g, &is_at_stop));
+	ck_assert(!is_at_stop);
+	ck_assert_ptr_null(hv_guest_run_to(g, hv_gva(SMALL_TEXT)));
+	err = hv_guest_run_to(g, hv_gva(SMALL_TEXT + 1));
+	ck_assert_int_eq(err->code, ECANCELED);
+	hv_err_free(err);
+	end(g);
+}
+END_TEST
+
+/* The warden of a machine of our own reaches it as a service reaches a warden, and gives the files
+ * of RAM and region on. */
+START_TEST(a_machine_is_given_on)
+{
+	struct hv_hold_write w = {
+		.gpa = hv_gpa(SMALL_REGION + 64), .len_bytes = 4, .bytes = {1, 2, 3, 4}};
+	struct hv_guest *g = NULL;
+	struct hv_region region;
+	struct hv_hold *hold;
+	struct hv_err *err;
+	uint8_t bytes[5];
+
+	begin(serve_machine);
+	ck_assert_ptr_null(hv_near_guest(ours, &g));
+	ck_assert_uint_eq(hv_near_windows(g)->nr, 1);
+	ck_assert_ptr_null(hv_guest_read(g, hv_gpa(0x1010), bytes, 5));
+	ck_assert_mem_eq(bytes, "\x0f\x1f\x44\x00\x00", 5);
+	ck_assert_ptr_null(hv_guest_region(g, &region));
+	ck_assert_int_eq(region.fd, -1);
+	ck_assert_ptr_null(hv_hold_begin(g, HV_NS_PER_S, &hold));
+	ck_assert_ptr_null(hv_hold_write(hold, &w, 1));
+	ck_assert_mem_eq(region.host + 64, w.bytes, 4);
+	w.gpa = hv_gpa(0x2000);
+	err = hv_hold_write(hold, &w, 1);
+	ck_assert_int_eq(err->code, EPERM);
+	hv_err_free(err);
+	ck_assert_ptr_null(hv_hold_end(hold, NULL));
+	ck_assert_ptr_null(hv_guest_stop_at(g, hv_gva(SMALL_TEXT)));
+	ck_assert_int_eq(poll(&(struct pollfd){hv_guest_stop_fd(g), POLLIN, 0}, 1, 0), 1);
 	end(g);
 }
 END_TEST
@@ -247,6 +351,8 @@ static void add(TCase *tc)
 	tcase_add_test(tc, what_no_service_asks_for_is_refused);
 	tcase_add_test(tc, the_files_of_the_ram_are_given_once);
 	tcase_add_test(tc, a_hold_is_for_what_needs_one);
+	tcase_add_test(tc, a_guest_is_stopped_at_an_instruction);
+	tcase_add_test(tc, a_machine_is_given_on);
 	tcase_add_test(tc, messages_are_bounded);
 }
 

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/verbs/run/session.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/verbs/run/until_up.h"
+#include "vmm/minivm/sandbox.h"
+#include "vmm/warden/far.h"
+
+#define LAST_NS                                                                                    \
+	(20 * HV_NS_PER_S) /* for which processes of a session that is over are waited for */
+#define LOOK_MS 5
+
+struct run_session {
+	struct hv_minivm *vm;
+	const char *name;
+	int socket;    /* to the warden */
+	int client_fd; /* to the service */
+	int up_fd;     /* closed when the machine has ended */
+	struct service_child service;
+	bool has_begun;
+	int status; /* of the service, when it has ended */
+};
+
+/* Both ends of a connection. */
+static struct hv_err *connect_ends(int flags, int ret[2])
+{
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ret) != 0)
+		return hv_err_new(errno, "socketpair: %s", strerror(errno));
+	if (flags && fcntl(ret[1], F_SETFL, flags) != 0)
+		return hv_err_new(errno, "fcntl: %s", strerror(errno));
+	return NULL;
+}
+
+static void close_pair(int *ends)
+{
+	hv_close_at(&ends[0]);
+	hv_close_at(&ends[1]);
+}
+
+struct hv_err *run_session_new(struct hv_minivm *o, const struct service_config *config,
+			       unsigned from_boot, struct run_session **ret)
+{
+	struct run_session *s = hv_alloc(sizeof(*s));
+	struct service_config in = *config;
+	struct service_machine machine = {.until_up = run_until_up, .from_boot = from_boot};
+	int asks[2] = {-1, -1}, client[2] = {-1, -1}, up[2] = {-1, -1};
+	struct hv_err *err = connect_ends(0, asks);
+
+	*s = (struct run_session){.vm = o, .name = config->spec, .service = SERVICE_CHILD_NONE};
+	if (!err)
+		err = connect_ends(O_NONBLOCK, client);
+	if (!err)
+		err = connect_ends(0, up);
+	machine.socket = asks[1];
+	machine.client_fd = client[1];
+	machine.end_fd = up[1];
+	in.machine = &machine;
+	/* The warden is left to this process if the service dies. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (!err)
+		err = service_fork(&in, &s->service);
+	if (err) {
+		close_pair(asks);
+		close_pair(client);
+		close_pair(up);
+		free(s);
+		return err;
+	}
+	close(asks[1]);
+	close(client[1]);
+	close(up[1]);
+	s->socket = asks[0];
+	s->client_fd = client[0];
+	s->up_fd = up[0];
+	*ret = s;
+	return NULL;
+}
+
+struct hv_err *run_session_enter_sandbox(struct run_session *s)
+{
+	return hv_minivm_sandbox_enter(s->socket);
+}
+
+int run_session_take_client(struct run_session *s)
+{
+	return hv_take_fd(&s->client_fd);
+}
+
+/* The machine has ended; a service that waits for its kernel waits no more. */
+static void machine_ended(struct run_session *s)
+{
+	hv_close_at(&s->up_fd);
+	s->up_fd = -1;
+}
+
+/* Takes all lines that have come. */
+static struct hv_err *hear(struct run_session *s, void (*ready)(void *ctx, const char *line),
+			   void *ctx, void (*tell)(const char *line))
+{
+	bool has_more = true;
+
+	while (has_more && !s->has_begun) {
+		HV_AUTO_FREE char *line = NULL;
+		struct hv_err *err = service_hear(&s->service, &line, &s->has_begun);
+
+		if (err)
+			return err;
+		has_more = line != NULL;
+		if (s->has_begun)
+			ready(ctx, line);
+		else if (line)
+			tell(line);
+	}
+	if (s->has_begun)
+		service_child_close(&s->service);
+	return NULL;
+}
+
+/* False: there will be no more questions. */
+static bool answer(struct run_session *s, struct hv_far *far)
+{
+	HV_AUTO_MESSAGE struct hv_message question = {0};
+	struct hv_err *err = hv_channel_receive(s->socket, &question);
+
+	if (!err)
+		err = hv_far_answer(far, s->socket, &question);
+	hv_err_free(err);
+	return err == NULL;
+}
+
+/* Waits for the children. False: not all have ended in time. */
+static bool reap(struct run_session *s)
+{
+	uint64_t until_ns = hv_now_ns() + LAST_NS;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) >= 0 && hv_now_ns() < until_ns) {
+		if (pid == s->service.pid)
+			s->status = status;
+		if (pid == 0)
+			poll(NULL, 0, LOOK_MS);
+	}
+	return pid < 0;
+}
+
+static bool has_ended(const struct run_session *s)
+{
+	struct pollfd fd = {hv_minivm_end_fd(s->vm), POLLIN, 0};
+
+	return poll(&fd, 1, 0) > 0;
+}
+
+/* After the last question. */
+static struct hv_err *how_it_ended(struct run_session *s)
+{
+	bool have_ended = reap(s);
+
+	if (has_ended(s))
+		return NULL;
+	if (hv_minivm_is_patched(s->vm))
+		return hv_err_new(ECHILD, "the session's warden was killed: what is patched stays "
+					  "patched until the machine ends");
+	if (WIFSIGNALED(s->status))
+		return hv_err_new(ECHILD, "the session's service was killed: its warden has put "
+					  "everything back");
+	return have_ended ? NULL
+			  : hv_err_new(ETIME, "the session is over, but not all of its processes "
+					      "have ended");
+}
+
+struct hv_err *run_session_serve(struct run_session *s, struct hv_guest *guest,
+				 void (*ready)(void *ctx, const char *line), void *ctx,
+				 void (*tell)(const char *line))
+{
+	struct hv_far *far = hv_far_new(guest, false);
+	struct hv_err *err = NULL;
+	bool goes_on = true;
+
+	while (goes_on) {
+		struct pollfd fds[3] = {
+			{s->socket, POLLIN, 0},
+			{s->service.report_fd, POLLIN, 0},
+			{s->up_fd < 0 ? -1 : hv_minivm_end_fd(s->vm), POLLIN, 0},
+		};
+
+		if (poll(fds, 3, -1) < 0)
+			continue;
+		if (fds[2].revents)
+			machine_ended(s);
+		if (fds[1].revents && !err)
+			err = hear(s, ready, ctx, tell);
+		if (err)
+			service_child_close(&s->service);
+		if (fds[0].revents)
+			goes_on = answer(s, far);
+	}
+	hv_far_free(far);
+	/* The service reports after its warden has left. */
+	while (!err && !s->has_begun)
+		if (poll(&(struct pollfd){s->service.report_fd, POLLIN, 0}, 1, -1) > 0)
+			err = hear(s, ready, ctx, tell);
+	return err ? err : how_it_ended(s);
+}
+
+void run_session_free(struct run_session *s)
+{
+	if (!s)
+		return;
+	hv_close_at(&s->socket);
+	hv_close_at(&s->client_fd);
+	hv_close_at(&s->up_fd);
+	service_child_close(&s->service);
+	reap(s);
+	free(s);
+}
