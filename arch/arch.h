@@ -272,6 +272,8 @@ struct hv_arch {
 	 * they cannot be executed elsewhere (static). */
 	const char *(*find_movable)(struct hv_span code, struct hv_gva at, size_t *ret_len,
 				    unsigned *ret_nr);
+	/* Whether CODE begins with an instruction that is there to raise an exception. */
+	bool (*raises_exception)(struct hv_span code);
 	/* Whether the HV_DETOUR_LEN bytes of CODE are the detour D, HV_DETOUR_PLACE, of any slot
 	 * and with any stub. */
 	bool (*is_place_detour)(const struct hv_detour *d, const uint8_t *code);

@@ -104,6 +104,8 @@ struct hv_kernel_arch {
 	/* How the names of functions begin that jump to where a register says. NULL: no function
 	 * of the kernel's jumps to one. */
 	const char *indirect_thunk;
+	/* Whether the kernel's own probes treat an instruction that raises an exception as none. */
+	bool (*skips_exceptions)(const struct hv_kernel_core *core);
 	/* Whether interrupts arrive elsewhere than by the code above. */
 	bool (*enters_elsewhere)(const struct hv_kernel_core *core);
 	/* Whether user mode runs on page tables that lack the kernel (KPTI). */

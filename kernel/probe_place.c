@@ -323,6 +323,15 @@ static bool has_page_end(const struct hv_arch *arch, const struct hv_probe_place
 	return p->at.v % page_bytes + len > page_bytes;
 }
 
+/* CODE begins with the instruction of the place. */
+static bool is_skipped(const struct hv_kernel *k, struct hv_span code)
+{
+	const struct hv_kernel_arch *arch = hv_kernel_arch_of(&k->core);
+
+	return arch->skips_exceptions && arch->skips_exceptions(&k->core) &&
+	       k->core.as.arch->raises_exception(code);
+}
+
 /* CODE is the function, from START on. */
 static struct hv_err *check_code(const struct hv_kernel *k, struct hv_span code,
 				 struct hv_gva start, struct hv_probe_place *p)
@@ -342,6 +351,8 @@ static struct hv_err *check_code(const struct hv_kernel *k, struct hv_span code,
 		return no_boundary();
 	if (!w.begins)
 		return refuse("an instruction before it is not known");
+	if (is_skipped(k, rest))
+		return no_boundary();
 	if (why)
 		return refuse(why);
 	memcpy(p->insns, rest.data, p->len_bytes);

@@ -34,7 +34,8 @@ struct hv_own_bytes {
 };
 
 /* OURS: what the guest's text has from us, NR_OURS. Errors are as the kernel's own probes have
- * them: EILSEQ, no instruction begins there; EINVAL, the kernel has no probes there, in its own
+ * them: EILSEQ, no instruction begins there, or one that raises an exception, where
+ * the kernel's own say so; EINVAL, the kernel has no probes there, in its own
  * words. EOPNOTSUPP: the kernel would have one, and the message says why this has not. */
 struct hv_err *hv_probe_place_read(const struct hv_kernel *k, struct hv_gva at,
 				   const struct hv_own_bytes *ours, size_t nr_ours,

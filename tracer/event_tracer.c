@@ -150,7 +150,7 @@ struct hv_err *hv_event_tracer_check(struct hv_event_tracer *e, const struct hv_
 	if (!err)
 		err = need_layout(e);
 	if (!err)
-		err = hv_plug_check(&e->layout, type);
+		err = hv_plug_check(e->tracee->kernel, &e->layout, type);
 	return err ? err : hv_event_calls_check(e->calls, type);
 }
 

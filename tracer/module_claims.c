@@ -73,6 +73,30 @@ struct hv_err *hv_module_claim(struct hv_tracee *t, const struct hv_module *modu
 	return err;
 }
 
+/* What cannot be read is not claimed: it has gone since the list was read. */
+static bool is_claimed(const struct hv_tracee *t, const struct hv_module_use *use,
+		       const struct hv_module *module)
+{
+	uint32_t count = 0;
+	HV_AUTO_ERR struct hv_err *err =
+		hv_module_use_read(&t->kernel->core, use, module->at, &count);
+
+	return !err && count & HV_MODULE_CLAIM;
+}
+
+size_t hv_module_claims_read(const struct hv_tracee *t, size_t max, const char **ret)
+{
+	const struct hv_modules *modules = &t->kernel->modules;
+	struct hv_module_use use = {0};
+	HV_AUTO_ERR struct hv_err *unknown = hv_module_use_find(&t->kernel->core, &use);
+	size_t nr = 0;
+
+	for (size_t i = 0; !unknown && use.can_go && i < modules->nr && nr < max; i++)
+		if (is_claimed(t, &use, &modules->list[i]))
+			ret[nr++] = modules->list[i].name;
+	return nr;
+}
+
 struct hv_err *hv_module_claims_take_out(struct hv_tracee *t,
 					 bool (*keeps)(void *ctx, const struct hv_module *module),
 					 void *ctx)
@@ -87,12 +111,8 @@ struct hv_err *hv_module_claims_take_out(struct hv_tracee *t,
 		struct claiming p = {
 			.tracee = t, .module = &modules->list[i], .use = &use, .claims = false};
 		const struct hv_module *module = &modules->list[i];
-		uint32_t count = 0;
-		/* One that cannot be read any more has gone since the list was read. */
-		HV_AUTO_ERR struct hv_err *unread =
-			hv_module_use_read(&t->kernel->core, &use, module->at, &count);
 
-		if (!unread && count & HV_MODULE_CLAIM && (!keeps || !keeps(ctx, module)))
+		if (is_claimed(t, &use, module) && (!keeps || !keeps(ctx, module)))
 			err = make(&p);
 	}
 	return err;

@@ -21,6 +21,10 @@ struct hv_tracee;
 struct hv_err *hv_module_claim(struct hv_tracee *t, const struct hv_module *module,
 			       bool *ret_new) hv_must_use;
 
+/* Finds up to MAX of the modules that are claimed now, whoever claimed them. RET has room for so
+ * many names, which are borrowed from the tracee's list of modules. Returns how many it found. */
+size_t hv_module_claims_read(const struct hv_tracee *t, size_t max, const char **ret);
+
 /* Takes away the claims of all modules, whoever made them, but those for which KEEPS(CTX) is true;
  * KEEPS NULL: of all. */
 struct hv_err *hv_module_claims_take_out(struct hv_tracee *t,

@@ -57,19 +57,41 @@ static bool is_of_syscalls(const struct hv_tracepoint_layout *l, const struct hv
 	       tp->unreg.v == l->syscalls.unreg.v;
 }
 
+static bool has_common_key(const struct hv_tracepoint_layout *l, const struct hv_tracepoint *tp)
+{
+	bool ret = false;
+
+	for (size_t i = 0; l->has_common && i < HV_ARRAY_LEN(l->common.tracepoints); i++)
+		ret |= l->common.tracepoints[i].v == tp->at.v;
+	return ret && tp->reg.v == l->common.reg.v && tp->unreg.v == l->common.unreg.v;
+}
+
 /* Whether all that the kernel does when it switches TP on is known. */
 static bool is_plain(const struct hv_tracepoint_layout *l, const struct hv_tracepoint *tp)
 {
-	return (!tp->reg.v && !tp->unreg.v) || is_of_syscalls(l, tp);
+	return (!tp->reg.v && !tp->unreg.v) || is_of_syscalls(l, tp) || has_common_key(l, tp);
 }
 
-struct hv_err *hv_plug_check(const struct hv_tracepoint_layout *layout,
+static struct hv_err *refuse_own_function(const struct hv_kernel *k,
+					  const struct hv_event_type *type)
+{
+	struct hv_gva reg = type->tracepoint.reg.v ? type->tracepoint.reg : type->reg;
+	const char *name, *module;
+	uint64_t off;
+
+	if (!hv_kernel_symbol_at(k, reg, &name, &module, &off) || off)
+		return hv_err_new(EOPNOTSUPP, "the kernel switches it on by a function of its own");
+	return hv_err_new(EOPNOTSUPP, "the kernel switches it on by a function of its own, %s",
+			  name);
+}
+
+struct hv_err *hv_plug_check(const struct hv_kernel *k, const struct hv_tracepoint_layout *layout,
 			     const struct hv_event_type *type)
 {
 	if ((type->reg_kind != HV_EVENT_REG_TRACEPOINT &&
 	     type->reg_kind != HV_EVENT_REG_PROBESTUB) ||
 	    !is_plain(layout, &type->tracepoint))
-		return hv_err_new(EOPNOTSUPP, "the kernel switches it on by a function of its own");
+		return refuse_own_function(k, type);
 	if (!has_room(layout))
 		return hv_err_new(EOPNOTSUPP, "the form of this kernel's probes is not known");
 	return NULL;
@@ -143,17 +165,17 @@ static struct hv_err *add_count(const struct hv_tracee *t, const struct hv_trace
 		   ret);
 }
 
-/* The count of the tracepoints of system calls that are on, if the state's is one of them and will
- * be on or off. */
-static struct hv_err *add_syscalls(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
-				   const struct hv_tracepoint_state *state, uint32_t is_on,
-				   struct hv_plug_changes *ret)
+/* The count of the tracepoints that are on, of system calls or with a key in common, if the state's
+ * is one of them and will be on or off. */
+static struct hv_err *add_counted(const struct hv_tracee *t,
+				  const struct hv_tracepoint_state *state, uint32_t is_on,
+				  struct hv_plug_changes *ret)
 {
 	uint32_t to = state->nr_others_on + is_on;
 
 	if (!state->is_counted || state->nr_on == to)
 		return NULL;
-	return add(t, l->syscalls.count, HV_CHANGE_PLUG, sizeof(to), &state->nr_on, &to, ret);
+	return add(t, state->count_at, HV_CHANGE_PLUG, sizeof(to), &state->nr_on, &to, ret);
 }
 
 /* Makes room in RET for all changes of a tracepoint. */
@@ -161,6 +183,12 @@ static void make_room(const struct hv_tracepoint_state *state, struct hv_plug_ch
 {
 	ret->list = hv_alloc((3 + state->nr_probes + state->nr_places) * sizeof(*ret->list));
 	ret->nr = 0;
+}
+
+/* Whether place INDEX jumps while the tracepoint itself is off. */
+static bool jumps_when_off(const struct hv_tracepoint_state *state, size_t index)
+{
+	return index >= state->nr_own_places && state->nr_others_on;
 }
 
 static struct hv_err *check_off(const struct hv_tracee *t, const struct hv_plug *plug,
@@ -183,9 +211,11 @@ static struct hv_err *check_off(const struct hv_tracee *t, const struct hv_plug 
 		return hv_err_new(EBUSY, "its static call leads to 0x%llx",
 				  (unsigned long long)state->static_call);
 	for (size_t i = 0; i < state->nr_places; i++)
-		if (state->places[i].jumps)
-			return hv_err_new(EINVAL, "its static key is off, and 0x%llx jumps",
-					  (unsigned long long)state->places[i].at.v);
+		if (state->places[i].jumps != jumps_when_off(state, i))
+			return hv_err_new(EINVAL, "its static key is %s, and 0x%llx %s",
+					  state->places[i].jumps ? "off" : "on",
+					  (unsigned long long)state->places[i].at.v,
+					  state->places[i].jumps ? "jumps" : "does not jump");
 	return NULL;
 }
 
@@ -198,6 +228,8 @@ static struct hv_err *add_jumps(const struct hv_tracee *t, const struct hv_trace
 		const struct hv_key_place *place = &state->places[i];
 		uint8_t jump[HV_SITE_LEN_MAX];
 
+		if (place->jumps)
+			continue;
 		if (!t->kernel->core.as.arch->encode_jump_site(place->at, place->target,
 							       place->len_bytes, jump))
 			err = hv_err_new(EINVAL, "the target of 0x%llx is out of its reach",
@@ -216,7 +248,7 @@ struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoin
 	hv_cleanup(hv_plug_changes_deinit) struct hv_plug_changes changes = {0};
 	const struct hv_tracepoint *tp = &plug->type->tracepoint;
 	uint64_t array = in_region(t, array_off(plug)).v + layout->probes;
-	struct hv_err *err = hv_plug_check(layout, plug->type);
+	struct hv_err *err = hv_plug_check(t->kernel, layout, plug->type);
 
 	if (!err)
 		err = check_off(t, plug, state);
@@ -228,7 +260,7 @@ struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoin
 	if (!err)
 		err = add_count(t, layout, tp, 0, 1, &changes);
 	if (!err)
-		err = add_syscalls(t, layout, state, 1, &changes);
+		err = add_counted(t, state, 1, &changes);
 	if (!err)
 		err = add_jumps(t, state, &changes);
 	if (err)
@@ -292,7 +324,7 @@ static struct hv_err *add_nops(const struct hv_tracee *t, const struct hv_tracep
 		const struct hv_key_place *place = &state->places[i];
 		uint8_t nop[8];
 
-		if (!place->jumps)
+		if (!place->jumps || jumps_when_off(state, i))
 			continue;
 		err = find_nop(t, state, place, nop);
 		if (!err)
@@ -317,7 +349,7 @@ static struct hv_err *add_off(const struct hv_tracee *t, const struct hv_tracepo
 	if (!err && state->enabled)
 		err = add_count(t, l, tp, 1, 0, ret);
 	if (!err)
-		err = add_syscalls(t, l, state, 0, ret);
+		err = add_counted(t, state, 0, ret);
 	if (!err)
 		err = add_stub_functions(t, l, state, ret);
 	ret->nr_first = ret->nr;

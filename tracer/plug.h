@@ -33,7 +33,7 @@ struct hv_plug_changes {
 void hv_plug_changes_deinit(struct hv_plug_changes *c);
 
 /* Why the event cannot be recorded, whatever its tracepoint is doing. NULL: it can. */
-struct hv_err *hv_plug_check(const struct hv_tracepoint_layout *layout,
+struct hv_err *hv_plug_check(const struct hv_kernel *k, const struct hv_tracepoint_layout *layout,
 			     const struct hv_event_type *type) hv_must_use;
 
 /* Fills the file and the array in the region. The guest may still use them, as those of the same

@@ -78,13 +78,22 @@ static bool is_of_syscalls(const struct making_all *m, const struct hv_plug_step
 	       (step->tp.at.v == w->tracepoints[0].v || step->tp.at.v == w->tracepoints[1].v);
 }
 
-/* How many of STEPS, from the first on, share a hold. The two tracepoints of system calls have a
- * word in common, so each is alone. */
+static bool has_common_key(const struct making_all *m, const struct hv_plug_step *step)
+{
+	const struct hv_common_key *c = &m->layout->common;
+
+	return m->layout->has_common &&
+	       (step->tp.at.v == c->tracepoints[0].v || step->tp.at.v == c->tracepoints[1].v);
+}
+
+/* How many of STEPS, from the first on, share a hold. Tracepoints that have a word in common with
+ * others are alone. */
 static size_t share_hold(const struct making_all *m, const struct hv_plug_step *steps, size_t nr)
 {
 	size_t n = 0;
 
-	while (n < nr && n < STEPS_OF_A_HOLD && !is_of_syscalls(m, &steps[n]))
+	while (n < nr && n < STEPS_OF_A_HOLD && !is_of_syscalls(m, &steps[n]) &&
+	       !has_common_key(m, &steps[n]))
 		n++;
 	return n ? n : 1;
 }

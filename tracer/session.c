@@ -16,6 +16,7 @@
 #include "tracer/hibernation.h"
 #include "tracer/host_tracer.h"
 #include "tracer/init_code.h"
+#include "tracer/module_claims.h"
 #include "tracer/places.h"
 #include "tracer/scope.h"
 #include "tracer/section_tracer.h"
@@ -202,6 +203,11 @@ size_t hv_session_refused(const struct hv_session *s, size_t max, const struct h
 			if (s->kernel->sites.list[i].ip.v == refused->first[j].v)
 				ret[nr_found++] = &s->kernel->sites.list[i];
 	return nr_found;
+}
+
+size_t hv_session_held_modules(const struct hv_session *s, size_t max, const char **ret)
+{
+	return hv_module_claims_read(s->tracee, max, ret);
 }
 
 uint64_t hv_session_long_holds(const struct hv_session *s, uint64_t *ret_last_ns)

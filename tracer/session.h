@@ -125,3 +125,7 @@ uint64_t hv_session_long_holds(const struct hv_session *s, uint64_t *ret_last_ns
 /* Finds up to MAX of the sites that are counted as refused. RET has room for so many, which are
  * borrowed and valid until the next refresh. Returns how many it found. */
 size_t hv_session_refused(const struct hv_session *s, size_t max, const struct hv_site **ret);
+/* Finds up to MAX of the modules that the guest cannot remove because of us (module_claims.h), as
+ * they are now in the guest. RET has room for so many names, borrowed and valid until the next
+ * refresh. Returns how many it found. */
+size_t hv_session_held_modules(const struct hv_session *s, size_t max, const char **ret);

@@ -113,6 +113,12 @@ static void read_insn(const cs_insn *from, struct hv_insn *ret)
 	}
 }
 
+/* ud0 and ud1 have operands, of which capstone knows nothing: it sees instructions in them. */
+static bool has_unknown_length(const cs_insn *insn)
+{
+	return insn->id == X86_INS_UD0 || insn->id == X86_INS_UD2B;
+}
+
 size_t x86_64_walk_code(struct hv_span code, struct hv_gva at, hv_insn_fn fn, void *ctx)
 {
 	const uint8_t *next = code.data;
@@ -130,7 +136,7 @@ size_t x86_64_walk_code(struct hv_span code, struct hv_gva at, hv_insn_fn fn, vo
 		struct hv_insn read;
 
 		read_insn(insn, &read);
-		goes_on = fn(ctx, &read);
+		goes_on = fn(ctx, &read) && !has_unknown_length(insn);
 		if (!goes_on)
 			left += insn->size;
 	}

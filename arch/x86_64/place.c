@@ -8,7 +8,8 @@
 
 #include <capstone/capstone.h>
 
-#define JMP_LEN 5
+#define JMP_LEN	 5
+#define INSN_MAX 15
 
 #define OP_JMP_SHORT 0xeb
 #define OP_JMP	     0xe9
@@ -181,6 +182,30 @@ const char *x86_64_find_movable(struct hv_span code, struct hv_gva at, size_t *r
 		*ret_nr = nr;
 	}
 	return why;
+}
+
+static bool is_prefix(uint8_t byte)
+{
+	static const uint8_t legacy[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65,
+					 0x66, 0x67, 0xf0, 0xf2, 0xf3};
+
+	return memchr(legacy, byte, sizeof(legacy)) || (byte & 0xf0) == 0x40; /* REX */
+}
+
+/* By the bytes: capstone does not know all forms of ud0 and ud1, which have operands. */
+bool x86_64_raises_exception(struct hv_span code)
+{
+	static const uint8_t one[] = {0xcc, 0xcd, 0xce, 0xf1}; /* int3, int, into, int1 */
+	static const uint8_t two[] = {0xff, 0xb9, 0x0b};       /* ud0, ud1, ud2 */
+	size_t off = 0;
+
+	while (off < code.len_bytes && off < INSN_MAX && is_prefix(code.data[off]))
+		off++;
+	if (off == code.len_bytes || off == INSN_MAX)
+		return false;
+	if (code.data[off] != OP_BRANCH)
+		return memchr(one, code.data[off], sizeof(one));
+	return off + 1 < code.len_bytes && memchr(two, code.data[off + 1], sizeof(two));
 }
 
 bool x86_64_leads_into(struct hv_span text, struct hv_gva start, struct hv_gva_range range)

@@ -69,6 +69,7 @@ const struct hv_arch hv_arch_x86_64 = {
 	.classify_way_back = x86_64_classify_way_back,
 	.encode_detour_jump = x86_64_encode_detour_jump,
 	.find_movable = x86_64_find_movable,
+	.raises_exception = x86_64_raises_exception,
 	.leads_into = x86_64_leads_into,
 	.is_place_detour = x86_64_is_place_detour,
 	.make_detour = x86_64_make_detour,

@@ -64,6 +64,7 @@ size_t x86_64_encode_detour_jump(size_t len_bytes, struct hv_gva at, struct hv_g
 bool x86_64_make_detour(const struct hv_detour *d, uint8_t *ret);
 const char *x86_64_find_movable(struct hv_span code, struct hv_gva at, size_t *ret_len,
 				unsigned *ret_nr);
+bool x86_64_raises_exception(struct hv_span code);
 bool x86_64_is_place_detour(const struct hv_detour *d, const uint8_t *code);
 bool x86_64_leads_into(struct hv_span text, struct hv_gva start, struct hv_gva_range range);
 /* Writes the LEN bytes of instructions at FROM as they are executed at AT, of which there are at

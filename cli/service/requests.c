@@ -20,6 +20,7 @@
 
 #define REFUSED_NAMED 5
 #define PLACES_NAMED  64 /* not covered by a tracer of sections */
+#define MODULES_NAMED 256
 
 /* Reads a file of one line, and returns it without the newline. */
 static char *read_small(struct service *s, const char *path)
@@ -198,6 +199,18 @@ static void add_missing_tasks(struct service *s, json_object *o)
 	json_object_object_add(o, "missing_tasks", lines);
 }
 
+/* Those that count as used because of us. */
+static void add_held_modules(struct service *s, json_object *o)
+{
+	const char *names[MODULES_NAMED];
+	size_t nr = hv_session_held_modules(s->session, MODULES_NAMED, names);
+	json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < nr; i++)
+		json_object_array_add(list, json_object_new_string(names[i]));
+	json_object_object_add(o, "held_modules", list);
+}
+
 /* Only if there is a limit, or somebody wants to know. */
 static void add_budget(struct service *s, json_object *o)
 {
@@ -256,6 +269,7 @@ static void do_stat(struct service *s, struct peer *p)
 	add_dumps(s, o);
 	add_number(o, "clients", s->nr_peers - 1);
 	add_missing_tasks(s, o);
+	add_held_modules(s, o);
 	add_mounts(s, o);
 	add_readers(s, o);
 	json_object_object_add(o, "processes", doors_processes(s));

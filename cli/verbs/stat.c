@@ -36,6 +36,20 @@ static void print_refused(json_object *o)
 	printf("\n");
 }
 
+static void print_held_modules(json_object *o)
+{
+	json_object *names = session_stat_member(o, "held_modules");
+	size_t nr = names ? json_object_array_length(names) : 0;
+
+	if (!nr)
+		return;
+	printf("modules held");
+	for (size_t i = 0; i < nr; i++)
+		printf("%s %s", i ? "," : "",
+		       json_object_get_string(json_object_array_get_idx(names, i)));
+	printf("\n");
+}
+
 static void print_users(json_object *o)
 {
 	json_object *mounts = session_stat_member(o, "mounts");
@@ -142,6 +156,7 @@ static void print_table(json_object *o)
 	       N(o, "memory.region_bytes") >> 20, N(o, "memory.ring_bytes") >> 20, N(o, "vcpus"),
 	       hv_plural(N(o, "vcpus")));
 	print_missing_tasks(o);
+	print_held_modules(o);
 	print_users(o);
 	print_processes(o);
 }

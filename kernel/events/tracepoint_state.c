@@ -82,6 +82,14 @@ static void find_syscalls(const struct hv_kernel *k, struct hv_tracepoint_layout
 	l->has_syscalls = !err;
 }
 
+/* Without it, page faults cannot be recorded where they have one. */
+static void find_common(const struct hv_kernel *k, struct hv_tracepoint_layout *l)
+{
+	HV_AUTO_ERR struct hv_err *err = hv_common_key_find(k, &l->common);
+
+	l->has_common = !err;
+}
+
 struct hv_err *hv_tracepoint_layout_find(const struct hv_kernel *k,
 					 struct hv_tracepoint_layout *ret)
 {
@@ -110,6 +118,8 @@ struct hv_err *hv_tracepoint_layout_find(const struct hv_kernel *k,
 		err = hv_jump_layout_find(k, &l.jumps);
 	if (!err)
 		find_syscalls(k, &l);
+	if (!err)
+		find_common(k, &l);
 	if (!err)
 		err = find_file(core, &l);
 	if (!err)
@@ -169,17 +179,26 @@ static struct hv_err *read_place(const struct hv_kernel *k, const struct hv_jump
 			  (unsigned long long)place.at.v);
 }
 
+/* Adds words on which the state depends. */
+static void add_words(struct hv_tracepoint_state *s, const struct hv_word *words, size_t nr)
+{
+	s->words = hv_realloc_array(s->words, s->nr_words + nr + 1, sizeof(*s->words));
+	if (nr)
+		memcpy(s->words + s->nr_words, words, nr * sizeof(*words));
+	s->nr_words += nr;
+}
+
+/* Adds the places of the static key at KEY. */
 static struct hv_err *read_places(const struct hv_kernel *k, const struct hv_tracepoint_layout *l,
-				  const struct hv_tracepoint *tp, struct hv_tracepoint_state *s)
+				  struct hv_gva key, struct hv_tracepoint_state *s)
 {
 	hv_cleanup(hv_jump_sites_deinit) struct hv_jump_sites sites = {0};
-	struct hv_err *err = hv_jump_sites_read(k, &l->jumps, tp->key, &sites);
+	struct hv_err *err = hv_jump_sites_read(k, &l->jumps, key, &sites);
 
 	if (err)
 		return err;
-	s->words = hv_take(sites.words);
-	s->nr_words = sites.nr_words;
-	s->places = hv_alloc((sites.nr + 1) * sizeof(*s->places));
+	add_words(s, sites.words, sites.nr_words);
+	s->places = hv_realloc_array(s->places, s->nr_places + sites.nr + 1, sizeof(*s->places));
 	for (size_t i = 0; !err && i < sites.nr; i++) {
 		const struct hv_jump_site *site = &sites.list[i];
 
@@ -218,32 +237,61 @@ static struct hv_err *read_count(const struct hv_kernel *k, struct hv_gva at,
 {
 	struct hv_err *err = hv_read_u32(&k->core.as, at, ret);
 
-	if (err)
-		return err;
-	s->words = hv_realloc_array(s->words, s->nr_words + 1, sizeof(*s->words));
-	s->words[s->nr_words++] = (struct hv_word){at, *ret, UINT32_MAX};
-	return NULL;
+	if (!err)
+		add_words(s, &(struct hv_word){at, *ret, UINT32_MAX}, 1);
+	return err;
+}
+
+/* Reads the count at AT of those of the NR TRACEPOINTS that are on, if TP is one of them. */
+static struct hv_err *read_counted(const struct hv_kernel *k, const struct hv_tracepoint_layout *l,
+				   const struct hv_tracepoint *tp, struct hv_gva at,
+				   const struct hv_gva *tracepoints, size_t nr,
+				   struct hv_tracepoint_state *s)
+{
+	struct hv_err *err = NULL;
+	bool is_one = false;
+
+	for (size_t i = 0; i < nr; i++)
+		is_one |= tracepoints[i].v == tp->at.v;
+	if (!is_one)
+		return NULL;
+	s->is_counted = true;
+	s->count_at = at;
+	for (size_t i = 0; !err && i < nr; i++) {
+		struct hv_gva key = hv_gva_add(tracepoints[i], l->key);
+		uint32_t enabled = 0;
+
+		if (tracepoints[i].v != tp->at.v)
+			err = read_count(k, hv_gva_add(key, l->enabled), s, &enabled);
+		s->nr_others_on += enabled != 0;
+	}
+	return err ? err : read_count(k, at, s, &s->nr_on);
 }
 
 static struct hv_err *read_syscalls(const struct hv_kernel *k, const struct hv_tracepoint_layout *l,
 				    const struct hv_tracepoint *tp, struct hv_tracepoint_state *s)
 {
 	const struct hv_syscall_work *w = &l->syscalls;
-	struct hv_err *err = NULL;
 
-	for (size_t i = 0; l->has_syscalls && i < HV_ARRAY_LEN(w->tracepoints); i++)
-		s->is_counted |= w->tracepoints[i].v == tp->at.v;
-	if (!s->is_counted)
+	if (!l->has_syscalls)
 		return NULL;
-	for (size_t i = 0; !err && i < HV_ARRAY_LEN(w->tracepoints); i++) {
-		struct hv_gva key = hv_gva_add(w->tracepoints[i], l->key);
-		uint32_t enabled = 0;
+	return read_counted(k, l, tp, w->count, w->tracepoints, HV_ARRAY_LEN(w->tracepoints), s);
+}
 
-		if (w->tracepoints[i].v != tp->at.v)
-			err = read_count(k, hv_gva_add(key, l->enabled), s, &enabled);
-		s->nr_others_on += enabled != 0;
-	}
-	return err ? err : read_count(k, w->count, s, &s->nr_on);
+static struct hv_err *read_common(const struct hv_kernel *k, const struct hv_tracepoint_layout *l,
+				  const struct hv_tracepoint *tp, struct hv_tracepoint_state *s)
+{
+	const struct hv_common_key *c = &l->common;
+	bool was_counted = s->is_counted;
+	struct hv_err *err;
+
+	if (!l->has_common)
+		return NULL;
+	err = read_counted(k, l, tp, hv_gva_add(c->key, l->enabled), c->tracepoints,
+			   HV_ARRAY_LEN(c->tracepoints), s);
+	if (!err && s->is_counted && !was_counted)
+		err = read_places(k, l, c->key, s);
+	return err;
 }
 
 struct hv_err *hv_tracepoint_probes_read(const struct hv_kernel *k,
@@ -276,9 +324,12 @@ struct hv_err *hv_tracepoint_state_read(const struct hv_kernel *k,
 	if (!err)
 		err = read_static_call(k, layout, tp, &s);
 	if (!err)
-		err = read_places(k, layout, tp, &s);
+		err = read_places(k, layout, tp->key, &s);
+	s.nr_own_places = s.nr_places;
 	if (!err)
 		err = read_syscalls(k, layout, tp, &s);
+	if (!err)
+		err = read_common(k, layout, tp, &s);
 	if (err)
 		return hv_err_in(err, "tracepoint 0x%llx", (unsigned long long)tp->at.v);
 	*ret = s;

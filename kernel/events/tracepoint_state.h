@@ -9,6 +9,7 @@
 #include "base/addr.h"
 #include "base/err.h"
 #include "kernel/events/catalogue.h"
+#include "kernel/events/common_key.h"
 #include "kernel/events/jump_sites.h"
 #include "kernel/events/syscall_work.h"
 
@@ -41,6 +42,8 @@ struct hv_tracepoint_layout {
 	struct hv_gva stub; /* tp_stub_func(), which does nothing */
 	bool has_syscalls;  /* the following is known */
 	struct hv_syscall_work syscalls;
+	bool has_common; /* the following is known */
+	struct hv_common_key common;
 };
 
 /* ENOENT: the kernel lacks a member or a symbol, which the message names. */
@@ -69,13 +72,16 @@ struct hv_tracepoint_state {
 	struct hv_gva static_call_at; /* where that is; 0: nowhere */
 	struct hv_tracepoint_probe *probes; /* owned */
 	size_t nr_probes;
-	struct hv_key_place *places; /* owned */
-	size_t nr_places;
+	/* Owned: those of its own static key, then those of the key that it has in common with
+	 * others. */
+	struct hv_key_place *places;
+	size_t nr_own_places, nr_places;
 	struct hv_word *words; /* owned: what leads to the places (jump_sites.h) */
 	size_t nr_words;
-	/* Of a tracepoint of system calls: how many of them are on, as the kernel counts, and how
-	 * many of the others are. */
+	/* Of a tracepoint of system calls, or one that has a static key in common with others: how
+	 * many of them are on, as the kernel counts at COUNT_AT, and how many of the others are. */
 	bool is_counted;
+	struct hv_gva count_at;
 	uint32_t nr_on, nr_others_on;
 };
 

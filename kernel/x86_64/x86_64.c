@@ -19,6 +19,7 @@ const struct hv_kernel_arch hv_kernel_arch_x86_64 = {
 			.new_task = {"ret_from_fork", "ret_from_fork_asm"},
 		},
 	.indirect_thunk = "__x86_indirect_",
+	.skips_exceptions = x86_64_skips_exceptions,
 	.enters_elsewhere = x86_64_enters_elsewhere,
 	.saved_sp = "thread.sp",
 	.switch_frame = "inactive_task_frame",

@@ -23,6 +23,9 @@ bool x86_64_has_kpti(const struct hv_kernel_core *core);
 bool x86_64_enters_elsewhere(const struct hv_kernel_core *core);
 bool x86_64_jumps_bare(const struct hv_kernel_core *core);
 
+/* kprobes.c */
+bool x86_64_skips_exceptions(const struct hv_kernel_core *core);
+
 /* clock.c */
 struct hv_err *x86_64_find_clock(const struct hv_kernel_core *core,
 				 struct hv_clock_source **ret) hv_must_use;

@@ -46,6 +46,7 @@ def events_of_a_module(t):
             traced.echo("events/xfs/enable", "1")
             left_out = [line for line in traced.text("error_log").splitlines() if "xfs" in line]
             assert not goes(t), "removed while its events are on"
+            assert "\nmodules held xfs\n" in t.hv("stat", t.name)
             traced.echo("tracing_on", "1")
             own = t.guest.run_own(
                 f"cd {OWN}; echo 0 >tracing_on; echo 5000 >buffer_size_kb; echo 1 >events/xfs/enable; echo >trace; "
@@ -59,6 +60,7 @@ def events_of_a_module(t):
             traced.echo("events/sched/sched_process_exit/enable", "1")
             traced.echo("events/xfs/enable", "0")
             assert until(lambda: goes(t)), "in use though none of its events is on"
+            assert "modules held" not in t.hv("stat", t.name)
             assert "sched_process_exit: " in traced.text("trace")
             assert "xfs" not in traced.text("available_events")
             comes(t)

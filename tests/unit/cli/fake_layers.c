@@ -532,6 +532,17 @@ size_t hv_session_refused(const struct hv_session *s, size_t max, const struct h
 	return nr;
 }
 
+size_t hv_session_held_modules(const struct hv_session *s, size_t max, const char **ret)
+{
+	static const char *const names[] = {"xfs", "nf_tables"};
+	size_t nr = fake_session_of((struct hv_session *)s)->holds_modules ? 2 : 0;
+
+	nr = nr < max ? nr : max;
+	for (size_t i = 0; i < nr; i++)
+		ret[i] = names[i];
+	return nr;
+}
+
 struct hv_err *hv_session_alive(struct hv_session *s)
 {
 	return fake_session_of(s)->rebooted ? hv_err_new(ECONNRESET, "the guest was rebooted")

@@ -16,6 +16,7 @@ struct fake_session {
 	size_t nr_counted; /* of these, in nr_bytes */
 	uint64_t nr_bytes; /* changed in the guest */
 	size_t nr_refused;
+	bool holds_modules;
 	uint64_t nr_holds;
 	uint64_t nr_events, nr_events_more; /* since it was asked for them last */
 };

@@ -519,6 +519,8 @@ static void control(struct hv_tree *t, const char *text)
 		fake_session_of(t->session)->nr_events_more = n;
 	} else if (sscanf(text, "refuse %u", &n) == 1) {
 		fake_session_of(t->session)->nr_refused = n;
+	} else if (strncmp(text, "hold", 4) == 0) {
+		fake_session_of(t->session)->holds_modules = true;
 	} else if (strncmp(text, "grow", 4) == 0) {
 		t->dirs[0].grows = true;
 	} else if (strncmp(text, "stacks", 6) == 0) {

@@ -28,7 +28,7 @@ static void add_site(uint64_t at)
 	s->list[s->nr++] = (struct hv_site){.ip = hv_gva(at), .name = "f"};
 }
 
-static void set_up(void)
+static void make_kernel(const char *can_boost)
 {
 	fk_init(&f);
 	memset(fk_host(&f, FK_BASE), 0xcc, FK_DATA - FK_BASE);
@@ -41,6 +41,8 @@ static void set_up(void)
 	FK_STRUCT("exception_table_entry", 12, {"insn", 0, 4}, {"fixup", 4, 4});
 	FK_STRUCT("kprobe_blacklist_entry", 32, {"list", 0, 16}, {"start_addr", 16, 8},
 		  {"end_addr", 24, 8});
+	type(FUNC, "can_boost", 0, 0,
+	     type(FUNC_PROTO, "", 0, 0, integer(can_boost, strcmp(can_boost, "int") ? 1 : 4)));
 	fk_symbol(&f, "register_kprobe", FK_BASE + 0x100);
 	fk_symbol(&f, "function", FUNCTION);
 	fk_symbol(&f, "untraced", UNTRACED);
@@ -58,6 +60,11 @@ static void set_up(void)
 	fk_u64(&f, black, black);
 	memcpy(fk_host(&f, FUNCTION), nop, sizeof(nop));
 	add_site(FUNCTION);
+}
+
+static void set_up(void)
+{
+	make_kernel("int");
 }
 
 static void tear_down(void)
@@ -269,6 +276,47 @@ START_TEST(instructions_that_cannot_move)
 }
 END_TEST
 
+/* Newer kernels say of them what they say of places where no instruction begins. */
+START_TEST(exceptions_are_no_instructions)
+{
+	static const struct {
+		const char *code;
+		size_t len;
+	} insns[] = {
+		{"\x0f\x0b", 2},
+		{"\xcc", 1},
+		{"\xcd\x29", 2},
+		{"\xf1", 1},
+	};
+
+	memset(fk_host(&f, FUNCTION + 5), 0x90, 32);
+	memcpy(fk_host(&f, FUNCTION + 5), insns[_i].code, insns[_i].len);
+	is_refused(0, EOPNOTSUPP, "");
+	is_possible(insns[_i].len, 5, 5);
+	tear_down();
+	make_kernel("bool");
+	memset(fk_host(&f, FUNCTION + 5), 0x90, 32);
+	memcpy(fk_host(&f, FUNCTION + 5), insns[_i].code, insns[_i].len);
+	is_refused(0, EILSEQ, "Probe point is not an instruction boundary");
+	is_possible(insns[_i].len, 5, 5);
+	PUT(5, "\x90\x90\x0f\x0b"); /* behind the first */
+	is_refused(5, EOPNOTSUPP, "raises an exception");
+}
+END_TEST
+
+/* The length of one such instruction is not known, so neither is what comes behind it. */
+START_TEST(nothing_is_known_behind_a_trap_of_the_compiler)
+{
+	tear_down();
+	make_kernel("bool");
+	memset(fk_host(&f, FUNCTION + 5), 0x90, 32);
+	PUT(0, "\x90\x67\x0f\xb9\x40\x02"); /* nop; ud1 2(%eax), %eax */
+	is_refused(1, EILSEQ, "Probe point is not an instruction boundary");
+	is_refused(4, EOPNOTSUPP, "an instruction before it is not known");
+	is_refused(6, EOPNOTSUPP, "an instruction before it is not known");
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -280,6 +328,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, only_functions_that_can_be_traced);
 	tcase_add_test(tc, what_is_ours_does_not_count);
 	tcase_add_loop_test(tc, instructions_that_cannot_move, 0, 10);
+	tcase_add_loop_test(tc, exceptions_are_no_instructions, 0, 4);
+	tcase_add_test(tc, nothing_is_known_behind_a_trap_of_the_compiler);
 }
 
 int main(void)

@@ -2,6 +2,7 @@
 /* Events of a guest that are switched on and off, whatever the guest does, and whenever we are
  * killed. The guest has one tracepoint, for two types of events. */
 #include "tracer/event_tracer.h"
+#include "tracer/module_claims.h"
 
 #include <unistd.h>
 
@@ -377,8 +378,13 @@ END_TEST
 START_TEST(a_module_whose_claim_is_left)
 {
 	HV_AUTO_TEXT struct hv_text report = {0};
+	const char *names[2];
 
+	ck_assert_uint_eq(hv_module_claims_read(&r.tracee, 2, names), 0);
 	fk_u32(f, module + MODULE_COUNT, CLAIM + 2);
+	ck_assert_uint_eq(hv_module_claims_read(&r.tracee, 2, names), 1);
+	ck_assert_str_eq(names[0], "xfs");
+	ck_assert_uint_eq(hv_module_claims_read(&r.tracee, 0, names), 0);
 	ck_assert_ptr_null(hv_event_tracer_restore(e, &report));
 	ck_assert_uint_eq(uses(), 2);
 	fk_u32(f, module + MODULE_COUNT, CLAIM + 2);

@@ -406,29 +406,33 @@ static void is_as_before(void)
 
 #define NR_CHANGES (2u + FTP_NR - 1)
 
-/* Killed after _i of the writes that plug it in, and then of those that take it out. The one who
+/* Killed after N of the NR writes that plug it in, and then of those that take it out. The one who
  * recovers may be killed likewise. */
-START_TEST(killed_between_any_two_writes)
+static void kill_after(unsigned n, unsigned nr)
 {
 	make_guest_that_kills();
 	hv_plug_prepare(&r.tracee, &layout, &plug);
-	writes_left = (size_t)_i;
-	if ((unsigned)_i <= NR_CHANGES) {
+	writes_left = n;
+	if (n <= nr) {
 		hv_err_free(make(true));
 	} else {
-		writes_left = (size_t)_i;
 		ck_assert_ptr_null(make(true));
 		hv_err_free(make(false));
 	}
 	take_over();
-	writes_left = (size_t)_i % 3;
-	if (_i % 2)
+	writes_left = n % 3;
+	if (n % 2)
 		hv_err_free(make(false));
 	take_over();
 	writes_left = SIZE_MAX;
 	find_and_take_out();
 	is_as_before();
 	ck_assert_uint_eq(find_and_take_out(), 0);
+}
+
+START_TEST(killed_between_any_two_writes)
+{
+	kill_after((unsigned)_i, NR_CHANGES);
 }
 END_TEST
 
@@ -535,9 +539,97 @@ START_TEST(system_calls_are_counted_as_the_kernel_does)
 }
 END_TEST
 
+/* Gives the tracepoint a key in common with OTHER. That has the place in init code, which is no
+ * such place any more. Returns the key. */
+static uint64_t have_common_key(uint64_t other)
+{
+	uint64_t key = fk_alloc(f, 16), entry = tp.table + FTP_INIT * 16;
+	struct hv_tracepoint *p = &tp.type.tracepoint;
+
+	p->reg = hv_gva(FTP_OTHER);
+	p->unreg = hv_gva(FTP_OTHER + 0x10);
+	layout.has_common = true;
+	layout.common = (struct hv_common_key){.reg = p->reg,
+					       .unreg = p->unreg,
+					       .key = hv_gva(key),
+					       .tracepoints = {p->at, hv_gva(other)}};
+	fk_u64(f, key + 8, entry);
+	fk_u64(f, entry + 8, key - (entry + 8));
+	memcpy(fk_host(f, FTP_PLACE(FTP_INIT)), ftp_nop, sizeof(ftp_nop));
+	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
+	return key;
+}
+
+START_TEST(a_key_in_common_is_on_while_any_is)
+{
+	uint64_t other = fk_alloc(f, FTP_LEN), key = have_common_key(other);
+
+	hv_plug_prepare(&r.tracee, &layout, &plug);
+	apply(true, NR_CHANGES + 2);
+	ck_assert_uint_eq((uint32_t)word_at(key), 1);
+	ck_assert(jumps(0) && jumps(FTP_INIT));
+	apply(false, NR_CHANGES + 2);
+	ck_assert_uint_eq((uint32_t)word_at(key), 0);
+	check_off();
+	fk_u32(f, other + layout.key, 1);
+	fails(true, EINVAL, "the kernel counts 0 of 1");
+	fk_u32(f, key, 1);
+	fails(true, EINVAL, "does not jump");
+	ck_assert(hv_arch_x86_64.encode_jump(hv_gva(FTP_PLACE(FTP_INIT)),
+					     hv_gva(FTP_PLACE(FTP_INIT) + FTP_TARGET),
+					     fk_host(f, FTP_PLACE(FTP_INIT))));
+	apply(true, NR_CHANGES + 1); /* the other one has it on */
+	ck_assert_uint_eq((uint32_t)word_at(key), 2);
+	apply(false, NR_CHANGES + 1);
+	ck_assert_uint_eq((uint32_t)word_at(key), 1);
+	ck_assert(!jumps(0) && jumps(FTP_INIT));
+}
+END_TEST
+
+START_TEST(a_key_in_common_goes_off_with_the_last)
+{
+	uint64_t other = fk_alloc(f, FTP_LEN), key = have_common_key(other);
+
+	hv_plug_prepare(&r.tracee, &layout, &plug);
+	apply(true, NR_CHANGES + 2);
+	fk_u32(f, other + layout.key, 1); /* the guest's came, and went when we had gone */
+	fk_u32(f, key, 2);
+	apply(false, NR_CHANGES + 1);
+	ck_assert(!jumps(0) && jumps(FTP_INIT));
+	ck_assert_uint_eq((uint32_t)word_at(key), 1);
+	apply(true, NR_CHANGES + 1);
+	fk_u32(f, other + layout.key, 0);
+	fk_u32(f, key, 1);
+	apply(false, NR_CHANGES + 2); /* the bytes are those from before the first time */
+	ck_assert_uint_eq((uint32_t)word_at(key), 0);
+	check_off();
+	memcpy(fk_host(f, FTP_PLACE(FTP_INIT)), "\xeb\x3e", 2);
+	fails(true, EINVAL, "is off, and");
+}
+END_TEST
+
+/* Another tracepoint with the key is on, or not. */
+START_TEST(killed_with_a_key_in_common)
+{
+	uint64_t other = fk_alloc(f, FTP_LEN), key = have_common_key(other);
+	unsigned is_on = (unsigned)_i % 2;
+
+	if (is_on) {
+		fk_u32(f, other + layout.key, 1);
+		fk_u32(f, key, 1);
+		ck_assert(hv_arch_x86_64.encode_jump(hv_gva(FTP_PLACE(FTP_INIT)),
+						     hv_gva(FTP_PLACE(FTP_INIT) + FTP_TARGET),
+						     fk_host(f, FTP_PLACE(FTP_INIT))));
+		memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
+	}
+	kill_after((unsigned)_i / 2, NR_CHANGES + 2 - is_on);
+	ck_assert_uint_eq((uint32_t)word_at(key), is_on);
+}
+END_TEST
+
 static void refused(const char *words)
 {
-	struct hv_err *err = hv_plug_check(&layout, &tp.type);
+	struct hv_err *err = hv_plug_check(&f->k, &layout, &tp.type);
 
 	ck_assert(err != NULL);
 	ck_assert_msg(err->code == EOPNOTSUPP && strstr(err->message, words), "%s", err->message);
@@ -547,18 +639,24 @@ static void refused(const char *words)
 
 START_TEST(what_is_refused_with_a_reason)
 {
-	ck_assert_ptr_null(hv_plug_check(&layout, &tp.type));
+	ck_assert_ptr_null(hv_plug_check(&f->k, &layout, &tp.type));
+	tp.type.tracepoint.reg = hv_gva(FTP_STUB);
+	refused("by a function of its own, tp_stub_func");
 	tp.type.tracepoint.reg = hv_gva(FTP_OTHER);
 	refused("by a function of its own");
 	tp.type.tracepoint.reg = hv_gva(0);
 	tp.type.reg_kind = HV_EVENT_REG_OTHER;
 	refused("by a function of its own");
 	tp.type.reg_kind = HV_EVENT_REG_PROBESTUB;
-	ck_assert_ptr_null(hv_plug_check(&layout, &tp.type));
+	ck_assert_ptr_null(hv_plug_check(&f->k, &layout, &tp.type));
 	tp.type.reg_kind = HV_EVENT_REG_TRACEPOINT;
 	be_of_syscalls(fk_alloc(f, 16), fk_alloc(f, FTP_LEN));
-	ck_assert_ptr_null(hv_plug_check(&layout, &tp.type));
+	ck_assert_ptr_null(hv_plug_check(&f->k, &layout, &tp.type));
 	layout.has_syscalls = false;
+	refused("by a function of its own");
+	have_common_key(fk_alloc(f, FTP_LEN));
+	ck_assert_ptr_null(hv_plug_check(&f->k, &layout, &tp.type));
+	layout.common.tracepoints[0] = layout.common.tracepoints[1]; /* some other one */
 	refused("by a function of its own");
 	tp.type.tracepoint.reg = tp.type.tracepoint.unreg = hv_gva(0);
 	layout.file_flags = 121;
@@ -642,6 +740,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_is_ours_is_found);
 	tcase_add_test(tc, only_a_nop_is_believed);
 	tcase_add_test(tc, system_calls_are_counted_as_the_kernel_does);
+	tcase_add_test(tc, a_key_in_common_is_on_while_any_is);
+	tcase_add_test(tc, a_key_in_common_goes_off_with_the_last);
+	tcase_add_loop_test(tc, killed_with_a_key_in_common, 0, 4 * (NR_CHANGES + 3));
 	tcase_add_test(tc, what_is_refused_with_a_reason);
 	tcase_add_loop_test(tc, who_uses_a_plug_still, 0, HV_ARRAY_LEN(words));
 }
