@@ -51,6 +51,7 @@
 	X(event_probes) /* the arrays of probes that are ours in the guest's tracepoints */        \
 	X(drafts)	/* struct hv_draft, HV_NR_DRAFTS for each CPU number */                    \
 	X(programs)	/* struct hv_fetch_step, HV_FETCH_STEPS_MAX for each slot */               \
+	X(filters)	/* struct hv_filter_step, HV_FILTER_STEPS_MAX for each program */          \
 	/* of a kernel whose memory can be read for probes, and the addresses of its */            \
 	X(kernel_start)	 /* the first address of the kernel's half */                              \
 	X(copy_kernel)	 /* copy_from_kernel_nofault() */                                          \

@@ -149,6 +149,13 @@ static void counts(void)
 static void events(void)
 {
 	OFFSET(HV_EVENT_FILE_ID, hv_event_file, id);
+	OFFSET(HV_EVENT_FILE_FILTER, hv_event_file, filter);
+	OFFSET(HV_FILTER_OFF, hv_filter_step, off);
+	OFFSET(HV_FILTER_HOLDS, hv_filter_step, holds);
+	OFFSET(HV_FILTER_FAILS, hv_filter_step, fails);
+	OFFSET(HV_FILTER_LOW, hv_filter_step, low);
+	OFFSET(HV_FILTER_MASK, hv_filter_step, mask);
+	OFFSET(HV_FILTER_SPAN, hv_filter_step, span);
 	OFFSET(HV_DRAFT_EVENT, hv_draft, event);
 	OFFSET(HV_DRAFT_LEN_BYTES, hv_draft, len_bytes);
 	OFFSET(HV_DRAFT_ENTRY, hv_draft, entry);

@@ -98,6 +98,8 @@ static bool print_cases(const struct world *w, const struct world_case *cases, u
 		int nr;
 
 		native_prepare(w, &cases[i]);
+		if (cases[i].stub == WORLD_EVENT)
+			world_make_event(w, WORLD_TRACED_OFF, cases[i].nr_data);
 		nr = count(w, &cases[i]);
 		if (nr < 0)
 			return false;
@@ -122,7 +124,8 @@ int main(void)
 	    !print_cases(w, world_stack_cases, world_nr_stack_cases) ||
 	    !print_cases(w, world_graph_cases, world_nr_graph_cases) ||
 	    !print_cases(w, world_probe_cases, world_nr_probe_cases) ||
-	    !print_cases(w, world_place_cases, world_nr_place_cases)) {
+	    !print_cases(w, world_place_cases, world_nr_place_cases) ||
+	    !print_cases(w, world_event_cases, world_nr_event_cases)) {
 		printf("skipped: a child cannot be stepped (ptrace)\n");
 		native_free(w);
 		return EXIT_SKIPPED;

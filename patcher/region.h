@@ -8,6 +8,7 @@
  *   0x401000          code             |
  *   0x410000          detours           > read-only, executable
  *   0x500000  addresses of the states  |
+ *   0x520000  filters of events        |
  *   0x540000  programs of slots        |
  *   0x580000  files of events         /
  *   0x600000  pid bitmap               \
@@ -36,6 +37,7 @@
 #define HV_REGION_DETOURS_OFF  0x410000ULL
 #define HV_REGION_STUBS_END    0x500000ULL
 #define HV_REGION_VCPUS_OFF    0x500000ULL
+#define HV_REGION_FILTERS_OFF  0x520000ULL
 #define HV_REGION_PROGRAMS_OFF 0x540000ULL
 #define HV_REGION_FILES_OFF    0x580000ULL
 #define HV_REGION_FILES_END    0x600000ULL
@@ -52,11 +54,14 @@ _Static_assert(HV_REGION_STUBS_OFF == HV_REGION_KEPT_BYTES, "header and journal 
 #define HV_REGION_NR_PLACES  2048
 
 #define HV_REGION_NR_PIDS  (4U << 20) /* PID_MAX_LIMIT on 64 bit */
-#define HV_REGION_CPUS_MAX ((HV_REGION_PROGRAMS_OFF - HV_REGION_VCPUS_OFF) / sizeof(uint64_t))
+#define HV_REGION_CPUS_MAX ((HV_REGION_FILTERS_OFF - HV_REGION_VCPUS_OFF) / sizeof(uint64_t))
 
 /* Events that can be recorded at one time. */
 #define HV_REGION_NR_EVENTS                                                                        \
 	((HV_REGION_FILES_END - HV_REGION_FILES_OFF) / sizeof(struct hv_event_file))
+
+/* Events that the guest filters at one time; the host filters the others. */
+#define HV_REGION_NR_FILTERS ((HV_REGION_PROGRAMS_OFF - HV_REGION_FILTERS_OFF) >> HV_FILTER_SHIFT)
 
 _Static_assert(HV_REGION_PROGRAMS_OFF +
 			       HV_NR_SLOTS * HV_FETCH_STEPS_MAX * sizeof(struct hv_fetch_step) <=
@@ -166,6 +171,19 @@ static inline struct hv_fetch_step *hv_region_program(const struct hv_region *r,
 {
 	return (struct hv_fetch_step *)(r->host + HV_REGION_PROGRAMS_OFF) +
 	       slot * HV_FETCH_STEPS_MAX;
+}
+
+/* INDEX is below HV_REGION_NR_EVENTS. */
+static inline struct hv_event_file *hv_region_event_file(const struct hv_region *r, unsigned index)
+{
+	return (struct hv_event_file *)(r->host + HV_REGION_FILES_OFF) + index;
+}
+
+/* HV_FILTER_STEPS_MAX steps. */
+static inline struct hv_filter_step *hv_region_filter(const struct hv_region *r, unsigned index)
+{
+	return (struct hv_filter_step *)(r->host + HV_REGION_FILTERS_OFF) +
+	       index * HV_FILTER_STEPS_MAX;
 }
 
 /* Written by host and guest. */

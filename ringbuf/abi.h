@@ -213,7 +213,23 @@ struct hv_count {
 struct hv_event_file {
 	uint32_t id;   /* of the event's type */
 	uint32_t does; /* HV_EVENT_FILE_STACK, which the host may change at any time */
-	uint8_t members[120];
+	/* 0: all its events are recorded. Else those that a program of filters lets pass: its low
+	 * 16 bits are the number of the program, and the others have never had the same value
+	 * before. It is 0 while the program is written. So if it is what it was, the program was,
+	 * too. */
+	uint64_t filter;
+	uint8_t members[112];
+};
+
+/* A step of a program by which the stub of commit leaves out events before they are in the ring: it
+ * compares a number of the entry. The eight bytes at OFF, less LOW, of which the bits of MASK
+ * count, are at most SPAN: then HOLDS, else FAILS. Programs only lead forward. */
+struct hv_filter_step {
+	uint16_t off;	       /* in the draft */
+	uint16_t holds, fails; /* HV_FILTER_PASSES, HV_FILTER_DROPS, or how far away the next step
+				* is */
+	uint16_t unused;
+	uint64_t low, mask, span;
 };
 
 /* Where a probe fills the entry of an event, before a stub puts it into the ring. */
@@ -285,6 +301,9 @@ _Static_assert(sizeof(struct hv_stack) == 64 + HV_FRAMES_MAX * (32 + 8 + 4), "re
 _Static_assert(sizeof(struct hv_count) == 40, "count");
 _Static_assert(sizeof(struct hv_event_file) == 128, "file of an event");
 _Static_assert(sizeof(struct hv_draft) == 4096, "draft");
+_Static_assert(HV_FILTER_STEPS_MAX * sizeof(struct hv_filter_step) == 1 << HV_FILTER_SHIFT &&
+		       HV_FILTER_PASSES < sizeof(struct hv_filter_step),
+	       "filter");
 _Static_assert(1 << HV_NR_DRAFTS_SHIFT == HV_NR_DRAFTS, "drafts");
 /* A stub copies whole records: it reads behind an entry, but not behind its draft. */
 _Static_assert((HV_ENTRY_LEN_MAX - HV_ENTRY_HEADER_LEN) % HV_DATA_LEN == 0 &&

@@ -108,6 +108,12 @@
 #define HV_NR_DRAFTS_SHIFT 2
 #define HV_ENTRY_LEN_MAX   4088 /* of an event */
 
+/* struct hv_filter_step: what comes next, as a distance in bytes; or the result: */
+#define HV_FILTER_DROPS	    0 /* the event is not recorded */
+#define HV_FILTER_PASSES    1 /* it is */
+#define HV_FILTER_STEPS_MAX 8 /* of a program */
+#define HV_FILTER_SHIFT	    8 /* of the length of a program */
+
 /* struct hv_fetch_step: what it does. A step that reads is HV_FETCH_READS and any of the others.
  * The address is that of the present value, plus the step's. */
 #define HV_FETCH_STEPS_MAX   128 /* of a slot */

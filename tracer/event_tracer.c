@@ -10,6 +10,7 @@
 #include "tracer/event_modules.h"
 #include "tracer/module_claims.h"
 #include "tracer/plug.h"
+#include "tracer/stub_filters.h"
 #include "tracer/syscall_tasks.h"
 #include "tracer/tracee.h"
 
@@ -43,6 +44,7 @@ struct hv_event_tracer {
 	bool has_layout;
 	struct event *events;
 	size_t nr;
+	struct hv_stub_filters filters;
 	uint64_t tend_ns, tend_delay_ns; /* when to tend next; how long after that again */
 	unsigned nr_looks;		 /* how often tasks are to be looked at (see_to_tasks) */
 };
@@ -372,6 +374,40 @@ static void set_stacks(struct hv_event_tracer *e, const struct hv_event_want *wa
 	}
 }
 
+static void set_filter(struct hv_event_tracer *e, const struct event *event,
+		       const struct hv_stub_filter *filter)
+{
+	hv_stub_filters_set(&e->filters, &e->tracee->region, (unsigned)(event - e->events), filter);
+}
+
+static void clear_filters(struct hv_event_tracer *e)
+{
+	for (size_t i = 0; i < e->nr; i++)
+		set_filter(e, &e->events[i], NULL);
+}
+
+static void set_filters(struct hv_event_tracer *e, const struct hv_event_want *wants, size_t nr)
+{
+	for (size_t i = 0; i < e->nr; i++)
+		if (!e->events[i].is_on)
+			set_filter(e, &e->events[i], NULL);
+	for (size_t i = 0; i < nr; i++) {
+		const struct event *event = find(e, wants[i].type);
+
+		if (event && event->is_on)
+			set_filter(e, event, wants[i].filter);
+	}
+}
+
+void hv_event_tracer_set_filter(struct hv_event_tracer *e, const struct hv_event_type *type,
+				const struct hv_stub_filter *filter)
+{
+	const struct event *event = find(e, type);
+
+	if (event && event->is_on)
+		set_filter(e, event, filter);
+}
+
 static struct hv_err *switch_on(struct hv_event_tracer *e, struct hv_event_want *wants, size_t nr)
 {
 	HV_AUTO_FREE struct coming *list = hv_alloc((nr + 1) * sizeof(*list));
@@ -404,9 +440,12 @@ struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_wa
 	err = switch_off(e);
 	if (!err)
 		err = switch_on(e, wants, nr);
-	if (err)
+	if (err) {
+		clear_filters(e); /* they are of what was wanted before */
 		return err;
+	}
 	set_stacks(e, wants, nr);
+	set_filters(e, wants, nr);
 	err = see_to_tasks(e);
 	if (!err || err->code != EBUSY)
 		return err;

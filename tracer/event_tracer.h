@@ -22,6 +22,7 @@
 
 struct hv_event_tracer;
 struct hv_event_type;
+struct hv_stub_filter;
 struct hv_tracee;
 
 /* Changes nothing in the guest and reads nothing of it. Borrows T. */
@@ -35,6 +36,9 @@ struct hv_event_want {
 	/* Its stack is recorded behind each event, as an HV_EVENT_STACK with of_event, unless the
 	 * vCPU was muted in between. */
 	bool has_stacks;
+	/* The guest leaves out what this does not let pass; NULL: nothing. Borrowed during the
+	 * call. A filter may let more pass than it says, at any time. */
+	const struct hv_stub_filter *filter;
 	/* Set by hv_event_tracer_set(), owned by the caller. NULL: it is recorded. */
 	struct hv_err *why_not;
 };
@@ -59,6 +63,10 @@ void hv_event_wants_deinit(struct hv_event_want *wants, size_t nr);
  * Takes a hold for some dozen events; the first call reads the kernel's code for some 10 ms. */
 struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_want *wants,
 				   size_t nr) hv_must_use;
+
+/* TYPE, if it is on, has another FILTER from now on (NULL: none). Stops nothing. */
+void hv_event_tracer_set_filter(struct hv_event_tracer *e, const struct hv_event_type *type,
+				const struct hv_stub_filter *filter);
 
 /* Why TYPE could never be recorded, without changing anything: EOPNOTSUPP, as above. NULL: it
  * could. */

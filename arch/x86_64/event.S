@@ -12,7 +12,8 @@
  * draft. A bit of the vCPU's state says that a draft is taken. The bits are changed with interlocked
  * instructions, and a draft is given back to the vCPU that it belongs to, so a task may even go to
  * another vCPU between the two calls. Commit puts the entry into the ring: records of data and the
- * record of the event, reserved together.
+ * record of the event, reserved together; or it does not, if the file has a filter which the entry
+ * does not pass.
  *
  * All three stubs are called from C, as functions of the kernel: the arguments are in %rdi, %rsi,
  * %rdx, and %rax, %rcx, %rdx, %rsi, %rdi and %r8 to %r11 need not be kept. On the way out none of
@@ -185,8 +186,8 @@ hv_stub_return_13: /* to the probe, or to the kernel's function */
 
 	.globl	hv_stub_event_commit
 hv_stub_event_commit:
-	movq	hole_fbuffer_file(%rdi), %rax
-	movq	%rax, %rdx
+	movq	hole_fbuffer_file(%rdi), %rsi
+	movq	%rsi, %rdx
 	subq	$hole_event_files, %rdx
 	cmpq	$hole_event_files_len, %rdx
 	jae	.Levent_own_commit
@@ -198,13 +199,16 @@ hv_stub_event_commit:
 	subq	$hole_drafts, %rdx
 	cmpq	$hole_drafts_len, %rdx
 	jae	.Levent_committed
-	pushq	HV_EVENT_FILE_ID(%rax)
+	pushq	HV_EVENT_FILE_ID(%rsi)
 	pushq	%rcx
 	pushq	%rbx
 
 	load_vcpu
 	movq	%gs:hole_current, %rax
 	movl	hole_task_pid(%rax), %edx
+	cmpq	$0, HV_EVENT_FILE_FILTER(%rsi)
+	jne	.Levent_filter
+.Levent_passes:
 	cmpl	%edx, HV_STATE_LAST_PID(%r10)
 	jne	.Levent_other_task
 .Levent_same_task:
@@ -248,6 +252,41 @@ hv_stub_event_commit:
 .Levent_too_long:
 	lock incq HV_STATE_NO_DRAFT(%rbx)
 	movl	$0, (ID + 4)(%rsp)
+	jmp	.Levent_free
+
+/* Obeys the program of filters of the file at %rsi for the draft at %rcx, of the task with the pid
+ * %edx. The host may give the file another program meanwhile, and its own one to another file: then
+ * the file's word has changed, and the host decides about the event. Nothing is in the ring yet.
+ * Clobbers %rdi, %r8, %r9, %r11. */
+#define COMMON_PID 4 /* in every entry */
+
+.Levent_filter:
+	movl	%edx, (HV_DRAFT_ENTRY + COMMON_PID)(%rcx)
+	movq	HV_EVENT_FILE_FILTER(%rsi), %r9
+	testq	%r9, %r9 /* again: it may be off by now */
+	jz	.Levent_passes
+	movzwl	%r9w, %edi
+	shll	$HV_FILTER_SHIFT, %edi
+	addq	$hole_filters, %rdi
+.Lfilter_step:
+	movzwl	HV_FILTER_OFF(%rdi), %r8d
+	movq	(%rcx,%r8), %r11
+	subq	HV_FILTER_LOW(%rdi), %r11
+	andq	HV_FILTER_MASK(%rdi), %r11
+	movzwl	HV_FILTER_HOLDS(%rdi), %r8d
+	cmpq	HV_FILTER_SPAN(%rdi), %r11
+	jbe	.Lfilter_next
+	movzwl	HV_FILTER_FAILS(%rdi), %r8d
+.Lfilter_next:
+	addq	%r8, %rdi
+	cmpl	$HV_FILTER_PASSES, %r8d
+	ja	.Lfilter_step
+	je	.Levent_passes
+	cmpq	%r9, HV_EVENT_FILE_FILTER(%rsi)
+	jne	.Levent_passes
+	xorl	%edi, %edi
+	xorl	%r11d, %r11d
+	movl	$0, (ID + 4)(%rsp) /* nor is its stack recorded */
 	jmp	.Levent_free
 
 /* The stack from the return into the probe on (stack.S). */
@@ -383,6 +422,7 @@ hv_stub_return_14:
 
 #undef ID
 #undef DRAFT
+#undef COMMON_PID
 #undef EVENT_FILE_STACK_BIT
 #undef DATA_NUMBER_SHIFT
 #undef DATA_FIRST

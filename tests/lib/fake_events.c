@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/lib/fake_events.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernel/events/catalogue.h"
@@ -10,6 +11,7 @@
 #include "tests/lib/fake_session.h"
 #include "tracer/event_tracer.h"
 #include "tracer/event_types.h"
+#include "tracer/stub_filters.h"
 
 struct hv_event_types {
 	struct hv_catalogue catalogue;
@@ -18,7 +20,13 @@ struct hv_event_types {
 
 struct hv_event_tracer {
 	int *fail;
-	struct hv_text on; /* "SYSTEM:EVENT " of each event that is recorded */
+	struct fake_event {
+		char *name; /* SYSTEM:EVENT, owned */
+		bool has_stacks;
+		unsigned nr_steps; /* of its filter in the guest */
+	} * list;		   /* owned; the events that are recorded */
+	size_t nr;
+	struct hv_text text; /* of these */
 };
 
 static struct hv_print_string print_strings[4];
@@ -246,15 +254,34 @@ struct hv_event_tracer *fake_event_tracer_new(int *fail)
 	return e;
 }
 
+static void forget_events(struct hv_event_tracer *e)
+{
+	for (size_t i = 0; i < e->nr; i++)
+		free(e->list[i].name);
+	free(e->list);
+	e->list = NULL;
+	e->nr = 0;
+}
+
 void fake_event_tracer_free(struct hv_event_tracer *e)
 {
-	hv_text_deinit(&e->on);
+	forget_events(e);
+	hv_text_deinit(&e->text);
 	free(e);
 }
 
 const char *hv_fake_events_on(const struct hv_session *s)
 {
-	return s->events->on.data ? s->events->on.data : "";
+	struct hv_event_tracer *e = s->events;
+
+	hv_text_clear(&e->text);
+	for (size_t i = 0; i < e->nr; i++) {
+		hv_text_printf(&e->text, " %s%s", e->list[i].name,
+			       e->list[i].has_stacks ? "+stack" : "");
+		if (e->list[i].nr_steps)
+			hv_text_printf(&e->text, "+filter(%u)", e->list[i].nr_steps);
+	}
+	return e->text.data ? e->text.data : "";
 }
 
 static struct hv_err *why_not(const struct hv_event_type *type)
@@ -272,6 +299,14 @@ struct hv_err *hv_event_tracer_check(struct hv_event_tracer *e hv_unused,
 	return strstr(type->name, "busy") ? NULL : why_not(type);
 }
 
+static char *name_of(const struct hv_event_type *type)
+{
+	struct hv_text text = {0};
+
+	hv_text_printf(&text, "%s:%s", type->system, type->name);
+	return hv_text_take(&text);
+}
+
 struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_want *wants,
 				   size_t nr)
 {
@@ -279,14 +314,31 @@ struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_wa
 
 	if (err)
 		return err;
-	hv_text_clear(&e->on);
+	forget_events(e);
+	e->list = hv_alloc((nr + 1) * sizeof(*e->list));
 	for (size_t i = 0; i < nr; i++) {
-		wants[i].why_not = why_not(wants[i].type);
-		if (!wants[i].why_not)
-			hv_text_printf(&e->on, " %s:%s%s", wants[i].type->system,
-				       wants[i].type->name, wants[i].has_stacks ? "+stack" : "");
+		const struct hv_event_want *want = &wants[i];
+
+		wants[i].why_not = why_not(want->type);
+		if (want->why_not)
+			continue;
+		e->list[e->nr++] = (struct fake_event){
+			.name = name_of(want->type),
+			.has_stacks = want->has_stacks,
+			.nr_steps = want->filter ? want->filter->nr : 0,
+		};
 	}
 	return NULL;
+}
+
+void hv_event_tracer_set_filter(struct hv_event_tracer *e, const struct hv_event_type *type,
+				const struct hv_stub_filter *filter)
+{
+	HV_AUTO_FREE char *name = name_of(type);
+
+	for (size_t i = 0; i < e->nr; i++)
+		if (strcmp(e->list[i].name, name) == 0)
+			e->list[i].nr_steps = filter ? filter->nr : 0;
 }
 
 void hv_event_wants_deinit(struct hv_event_want *wants, size_t nr)

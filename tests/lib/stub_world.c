@@ -231,6 +231,8 @@ static size_t stub_off(enum world_stub stub)
 		[WORLD_PROFILE_GRAPH] = {HV_ROLE_NONE, HV_TRACE_GRAPH, 1},
 	};
 
+	if (stub == WORLD_EVENT) /* not at the site of the other function */
+		return stubs->function_off;
 	if (stub >= WORLD_REGS)
 		return stubs->actions_off + WORLD_FETCH_SLOT * stubs->action_len_bytes;
 	if (stub == WORLD_FUNCTION)
@@ -329,6 +331,7 @@ static struct hv_stub_values values_of(const struct world *w)
 				[HV_HOLE_programs] = world_gva(w, WORLD_PROGRAM_OFF).v -
 						     WORLD_FETCH_SLOT * HV_FETCH_STEPS_MAX *
 							     sizeof(struct hv_fetch_step),
+				[HV_HOLE_filters] = world_gva(w, WORLD_FILTERS_OFF).v,
 				[HV_HOLE_kernel_start] = 0xffff800000000000,
 				[HV_HOLE_copy_kernel] = world_gva(w, WORLD_READERS_OFF).v,
 				[HV_HOLE_copy_user] = world_gva(w, WORLD_READERS_OFF + 0x10).v,
@@ -393,7 +396,7 @@ void world_prepare(const struct world *w, const struct world_case *c)
 	memset(w->host, 0, WORLD_VCPU_OFF);
 	memset(w->host + WORLD_CODE_OFF, 0xcc, WORLD_PIDS_OFF - WORLD_CODE_OFF);
 	*w->values = values_of(w);
-	if (c->stub >= WORLD_PLACE)
+	if (c->stub == WORLD_PLACE || c->stub == WORLD_PLACE_FETCH)
 		make_place(w, WORLD_TRACED_OFF);
 	else
 		make_site(w, WORLD_TRACED_OFF, c->stub);
@@ -403,7 +406,7 @@ void world_prepare(const struct world *w, const struct world_case *c)
 	w->host[WORLD_THUNK_OFF] = 0xc3;
 	for (unsigned i = 0; i < 4; i++)
 		memcpy(w->host + WORLD_READERS_OFF + 16 * i, nothing, sizeof(nothing));
-	if (c->stub >= WORLD_REGS)
+	if (c->stub >= WORLD_REGS && c->stub != WORLD_EVENT)
 		world_probe(w, c->stub);
 	make_cpu(w);
 	make_vcpus(w);

@@ -21,6 +21,7 @@
 #define WORLD_TEXT_OFF	  0x6000				/* executable */
 #define WORLD_PIDS_OFF	  0x7000				/* read-only */
 #define WORLD_PROGRAM_OFF (WORLD_PIDS_OFF + 0x800)		/* of WORLD_FETCH_SLOT */
+#define WORLD_FILTERS_OFF (WORLD_PIDS_OFF + 0x400)		/* of events */
 #define WORLD_CPU_OFF	  0x8000				/* read-write from here on */
 #define WORLD_CONTROL_OFF (WORLD_CPU_OFF + 0x400)
 #define WORLD_STACKS_OFF  0xa000  /* return stacks */
@@ -37,6 +38,7 @@
 #define WORLD_COUNTS_SHIFT 3 /* likewise, HV_COUNT_PROBES - 1 less */
 
 #define WORLD_NR_FILES	   6
+#define WORLD_NR_FILTERS   4
 #define WORLD_PROBES_BYTES 0x80
 
 /* Functions of the text. Each one is a site, then a return. */
@@ -204,6 +206,7 @@ enum world_stub {
 	 * places do besides is in tests/kvm/test_places.c. */
 	WORLD_PLACE,
 	WORLD_PLACE_FETCH,
+	WORLD_EVENT, /* the function is what a probe of an event does */
 };
 
 /* One path through a stub, or through the two stubs of a graph. */
@@ -243,6 +246,12 @@ extern const struct world_case world_place_cases[];
 extern const unsigned world_nr_place_cases;
 extern const struct world_case world_probe_cases[];
 extern const unsigned world_nr_probe_cases;
+/* Events. */
+extern const struct world_case world_event_cases[];
+extern const unsigned world_nr_event_cases;
+
+/* Puts a function at OFF that commits an event with NR_DATA records of data, of the first file. */
+void world_make_event(const struct world *w, uint64_t off, unsigned nr_data);
 
 /* Returns how many bytes a call writes to the ring. */
 static inline unsigned world_case_bytes(const struct world_case *c)

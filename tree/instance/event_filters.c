@@ -9,6 +9,7 @@
 #include "tracer/event_types.h"
 #include "tree/instance/events.h"
 #include "tree/instance/share.h"
+#include "tree/instance/stub_filters.h"
 
 static void forget(struct hv_event_filter_of *of)
 {
@@ -52,6 +53,14 @@ const char *hv_event_filters_text(const struct hv_event_filters *s, struct hv_ev
 	const struct hv_event_filter_of *of = find(s, ref.id);
 
 	return of && of->ref.call == ref.call ? of->text : NULL;
+}
+
+const struct hv_event_filter *hv_event_filters_of(const struct hv_event_filters *s,
+						  struct hv_event_ref ref)
+{
+	const struct hv_event_filter_of *of = find(s, ref.id);
+
+	return of && of->ref.call == ref.call ? of->filter : NULL;
 }
 
 static void remove_at(struct hv_event_filters *s, size_t at)
@@ -99,6 +108,7 @@ static struct hv_err *refuse(struct hv_instance *in, const struct hv_event_type 
 			     const char *filter, const struct hv_filter_fault *fault)
 {
 	put(&in->filters, hv_event_ref_of(type), text_of_fault(filter, fault), NULL);
+	hv_stub_filter_publish(in->all, type);
 	if (!fault->why)
 		return hv_err_new(fault->code, "a comparison is missing in '%s'", filter);
 	return hv_err_new(fault->code, "%s at character %zu of '%s'", fault->why, fault->at,
@@ -133,6 +143,7 @@ struct hv_err *hv_instance_set_event_filter(struct hv_instance *in,
 		return err;
 	}
 	put(&in->filters, hv_event_ref_of(type), hv_strdup(filter), parsed);
+	hv_stub_filter_publish(in->all, type);
 	return NULL;
 }
 
@@ -144,6 +155,7 @@ void hv_instance_remove_event_filter(struct hv_instance *in, const struct hv_eve
 		return;
 	hv_instances_drain(in->all);
 	remove_at(&in->filters, (size_t)(of - in->filters.list));
+	hv_stub_filter_publish(in->all, type);
 }
 
 void hv_event_filters_forget(struct hv_event_filters *s, const struct hv_catalogue *c)

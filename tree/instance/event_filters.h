@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The filters that an instance has for the guest's own events. The host decides by them when it
  * takes events out of the guest's rings, so while the top has one, its buffer is in host memory
- * (share.h). A filter is kept whether or not its event is on.
- * Leaves to others: what a filter means (tree/settings/event_filter.h), the files
- * (tree/files/event_filter.c). */
+ * (share.h). The guest leaves out some of those before (stub_filters.h). A filter is kept whether
+ * or not its event is on. Leaves to others: what a filter means (tree/settings/event_filter.h), the
+ * files (tree/files/event_filter.c). */
 #pragma once
 
 #include "base/err.h"
@@ -28,6 +28,10 @@ struct hv_event_filters {
 void hv_event_filters_deinit(struct hv_event_filters *s);
 /* NULL: the event has none. Borrowed until the next change. */
 const char *hv_event_filters_text(const struct hv_event_filters *s, struct hv_event_ref ref);
+
+/* NULL: there is none, or a wrong one. Borrowed, likewise. */
+const struct hv_event_filter *hv_event_filters_of(const struct hv_event_filters *s,
+						  struct hv_event_ref ref);
 
 /* From now on IN has FILTER for events of TYPE, instead of the one before. If FILTER is wrong the
  * error is that of the kernel, *RET_FAULT says more, and TYPE has no filter, but what is wrong as

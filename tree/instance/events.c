@@ -12,6 +12,7 @@
 #include "tree/instance/event_forks.h"
 #include "tree/instance/host_events.h"
 #include "tree/instance/share.h"
+#include "tree/instance/stub_filters.h"
 #include "tree/instance/syscalls.h"
 #include "tree/instance/tasks.h"
 #include "tree/instance/trace.h"
@@ -42,7 +43,7 @@ bool hv_instance_needs_event(const struct hv_instance *in, struct hv_event_ref r
 	return needs_itself(in, ref) || hv_eprobes_need(in, ref);
 }
 
-static bool any_wants(const struct hv_instances *all, const struct hv_event_type *type)
+bool hv_instances_want_event(const struct hv_instances *all, const struct hv_event_type *type)
 {
 	const struct hv_event_ref ref = hv_event_ref_of(type);
 
@@ -57,12 +58,14 @@ static bool any_wants(const struct hv_instances *all, const struct hv_event_type
 struct wanted {
 	struct hv_event_want *list; /* owned */
 	size_t nr;
+	struct hv_stub_filter *filters; /* owned; what LIST refers to */
 };
 
 static void wanted_deinit(struct wanted *w)
 {
 	hv_event_wants_deinit(w->list, w->nr);
 	free(w->list);
+	free(w->filters);
 }
 
 /* Probes of one tracepoint have a type each. */
@@ -137,9 +140,9 @@ static void collect(const struct hv_instances *all, const struct hv_catalogue *c
 		const struct hv_event_type *type;
 		struct hv_event_want *want;
 
-		if (hv_kprobes_is(&c->types[i]) && any_wants(all, &c->types[i]))
+		if (hv_kprobes_is(&c->types[i]) && hv_instances_want_event(all, &c->types[i]))
 			collect_tracepoints(all, &c->types[i], ret);
-		if (is_made(&c->types[i]) || !any_wants(all, &c->types[i]))
+		if (is_made(&c->types[i]) || !hv_instances_want_event(all, &c->types[i]))
 			continue;
 		err = find_recorded(all, c, &c->types[i], &type);
 		if (err)
@@ -151,6 +154,19 @@ static void collect(const struct hv_instances *all, const struct hv_catalogue *c
 		}
 		want->has_stacks |= any_wants_stacks(all, &c->types[i]);
 	}
+}
+
+/* Finds what the guest may leave out of the events of W. */
+static void find_filters(const struct hv_instances *all, struct wanted *w)
+{
+	size_t nr = 0;
+
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		nr += in->filters.nr_right;
+	w->filters = hv_alloc((nr + 1) * sizeof(*w->filters));
+	for (size_t i = nr = 0; i < w->nr; i++)
+		if (hv_stub_filter_find(all, w->list[i].type, &w->filters[nr]))
+			w->list[i].filter = &w->filters[nr++];
 }
 
 /* Notes that TYPE could not be switched on. */
@@ -244,6 +260,7 @@ static struct hv_err *publish(struct hv_instance *in, struct hv_event_switch *ch
 		return err;
 	wanted.list = hv_alloc((c->nr + in->all->kprobes.nr + 1) * sizeof(*wanted.list));
 	collect(in->all, c, &wanted);
+	find_filters(in->all, &wanted);
 	err = hv_event_tracer_set(s->events, wanted.list, wanted.nr);
 	if (err)
 		return err;

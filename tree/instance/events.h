@@ -34,6 +34,8 @@ struct hv_err *hv_instance_switch_events(struct hv_instance *in,
 /* Returns whether the guest records REF for IN: it is on, or a trigger needs it, or a probe of it
  * does. Files show all of these (EVENT_FILE_FL_ENABLED). */
 bool hv_instance_needs_event(const struct hv_instance *in, struct hv_event_ref ref);
+/* Whether the guest records events of TYPE for any instance. */
+bool hv_instances_want_event(const struct hv_instances *all, const struct hv_event_type *type);
 /* Tells the session what all instances want after a change of IN's triggers. The error may be that
  * an event cannot be recorded. */
 struct hv_err *hv_instance_publish_events(struct hv_instance *in) hv_must_use;

@@ -312,6 +312,45 @@ void hv_event_filter_free(struct hv_event_filter *f)
 	free(f);
 }
 
+/* Where the program of F goes from its step N, the predicate at AT, when that is IS_TRUE: over what
+ * changes the truth, to the next predicate or the end. */
+static uint16_t follow(const struct hv_event_filter *f, size_t at, size_t n, bool is_true)
+{
+	for (at++; at < f->nr_steps; at++) {
+		const struct step *step = &f->steps[at];
+
+		if (step->what == PREDICATE)
+			return (uint16_t)((step->arg - n) * sizeof(struct hv_filter_step));
+		if (step->what == NOT)
+			is_true = !is_true;
+		else if (is_true == (step->what == IF))
+			at = step->arg - 1;
+	}
+	return is_true ? HV_FILTER_PASSES : HV_FILTER_DROPS;
+}
+
+bool hv_event_filter_program(const struct hv_event_filter *f, struct hv_stub_filter *ret)
+{
+	struct hv_stub_filter program = {.nr = (unsigned)f->nr_predicates};
+
+	if (f->nr_predicates > HV_FILTER_STEPS_MAX)
+		return false;
+	for (size_t at = 0; at < f->nr_steps; at++) {
+		size_t n = f->steps[at].arg;
+		enum hv_step_means means;
+
+		if (f->steps[at].what != PREDICATE)
+			continue;
+		means = hv_predicate_step(&f->predicates[n], &program.steps[n]);
+		if (means == HV_STEP_NOTHING)
+			return false;
+		program.steps[n].holds = follow(f, at, n, means == HV_STEP_SAME);
+		program.steps[n].fails = follow(f, at, n, means == HV_STEP_OPPOSITE);
+	}
+	*ret = program;
+	return true;
+}
+
 bool hv_event_filter_passes(const struct hv_event_filter *f, const struct hv_filter_record *record)
 {
 	bool is_true = true;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "tree/settings/event_predicate.h"
+#include "tree/settings/filter_program.h"
 
 struct hv_event_filter;
 
@@ -16,6 +17,9 @@ struct hv_event_filter *hv_event_filter_parse(const struct hv_filter_scope *scop
 					      const char *filter,
 					      struct hv_filter_fault *ret_fault) hv_must_use;
 void hv_event_filter_free(struct hv_event_filter *f);
+
+/* Returns whether F can be a program of the stub, which is *RET then. */
+bool hv_event_filter_program(const struct hv_event_filter *f, struct hv_stub_filter *ret);
 
 /* Returns whether F lets RECORD pass. Takes time that is bounded by the length of the filter and of
  * the record. */

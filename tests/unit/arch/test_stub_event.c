@@ -9,87 +9,12 @@
 
 #include "bench/native.h"
 #include "ringbuf/ring.h"
+#include "tests/lib/event_call.h"
 #include "tests/lib/run_suite.h"
 
-#define NR_SLOTS  64
-#define NR_KEPT	  6
-#define NR_FREE	  8
-#define TRAP_FLAG 0x100
-
-/* What a call returned and left. */
-struct call {
-	uint64_t result;
-	/* Registers that a function of C must keep, as they were left; the last is by how much the
-	 * stack pointer differs. */
-	uint64_t kept[NR_KEPT];
-	uint64_t freed[NR_FREE]; /* likewise %rcx, %rdx, %rsi, %rdi, %r9, %r10, %r11 and %r8 */
-};
-
-/* Calls FUNCTION with three arguments; TRAPS: with TRAP_FLAG set if it is, too. */
-void event_call(struct call *c, uint64_t function, const uint64_t *arguments, uint64_t traps);
-__asm__(".text\n"
-	"event_call:\n"
-	"	push %rbx\n"
-	"	push %rbp\n"
-	"	push %r12\n"
-	"	push %r13\n"
-	"	push %r14\n"
-	"	push %r15\n"
-	"	push %rdi\n"
-	"	mov %rsi, %rax\n"
-	"	mov %rcx, %r8\n"
-	"	mov %rdx, %rcx\n"
-	"	mov (%rcx), %rdi\n"
-	"	mov 8(%rcx), %rsi\n"
-	"	mov 16(%rcx), %rdx\n"
-	"	mov $0x1111, %ebx\n"
-	"	mov $0x2222, %ebp\n"
-	"	mov $0x3333, %r12d\n"
-	"	mov $0x4444, %r13d\n"
-	"	mov $0x5555, %r14d\n"
-	"	mov %rsp, %r15\n"
-	"	pushfq\n"
-	"	or %r8, (%rsp)\n"
-	"	mov $0x6666, %r8d\n"
-	"	mov %r8, %r9\n"
-	"	mov %r8, %r10\n"
-	"	mov %r8, %r11\n"
-	"	mov %r8, %rcx\n"
-	"	popfq\n"
-	"	call *%rax\n"
-	"	pushfq\n"
-	"	andl $~0x100, (%rsp)\n"
-	"	popfq\n"
-	"	sub %rsp, %r15\n"
-	"	mov %r8, -128(%rsp)\n"
-	"	mov (%rsp), %r8\n"
-	"	mov %rax, (%r8)\n"
-	"	mov %rbx, 8(%r8)\n"
-	"	mov %rbp, 16(%r8)\n"
-	"	mov %r12, 24(%r8)\n"
-	"	mov %r13, 32(%r8)\n"
-	"	mov %r14, 40(%r8)\n"
-	"	mov %r15, 48(%r8)\n"
-	"	mov %rcx, 56(%r8)\n"
-	"	mov %rdx, 64(%r8)\n"
-	"	mov %rsi, 72(%r8)\n"
-	"	mov %rdi, 80(%r8)\n"
-	"	mov %r9, 88(%r8)\n"
-	"	mov %r10, 96(%r8)\n"
-	"	mov %r11, 104(%r8)\n"
-	"	mov -128(%rsp), %rax\n"
-	"	mov %rax, 112(%r8)\n"
-	"	pop %rdi\n"
-	"	pop %r15\n"
-	"	pop %r14\n"
-	"	pop %r13\n"
-	"	pop %r12\n"
-	"	pop %rbp\n"
-	"	pop %rbx\n"
-	"	ret\n");
+#define NR_SLOTS 64
 
 static struct world *world;
-static uint64_t traps; /* TRAP_FLAG: while a stub runs */
 
 static void nothing_more(const struct world *w)
 {
@@ -101,22 +26,9 @@ static void thunk(const struct world *w)
 	w->values->return_thunk = world_gva(w, WORLD_THUNK_OFF);
 }
 
-/* movl $number, %eax; ret: what the kernel's own functions do here. */
-static void make_kernel(void)
-{
-	static const uint8_t code[] = {0xb8, 0, 0, 0, 0, 0xc3};
-
-	for (unsigned i = 0; i < 3; i++) {
-		uint8_t *function = world->host + WORLD_KERNEL_OFF + i * 0x10;
-
-		memcpy(function, code, sizeof(code));
-		function[1] = (uint8_t)(1 + i);
-	}
-}
-
 static struct hv_event_file *file_at(unsigned index)
 {
-	return (struct hv_event_file *)(world->host + WORLD_FILES_OFF) + index;
+	return event_file(world, index);
 }
 
 static void set_up_as(void (*prepare)(const struct world *w))
@@ -124,10 +36,10 @@ static void set_up_as(void (*prepare)(const struct world *w))
 	const struct world_case c = {"", 0, 0, prepare};
 
 	world_set_up(world, &c);
-	make_kernel();
+	event_make_kernel(world);
 	for (unsigned i = 0; i < WORLD_NR_FILES; i++)
 		file_at(i)->id = 0xfff0u + i;
-	traps = 0;
+	event_traps = 0;
 }
 
 static void set_up(void)
@@ -149,34 +61,19 @@ static uint64_t place(uint64_t off)
 	return world_gva(world, off).v;
 }
 
-/* Returns what the stub at OFF of the code returned, after a look at the registers. */
 static uint64_t call_stub(size_t off, uint64_t a, uint64_t b, uint64_t c)
 {
-	const uint64_t arguments[] = {a, b, c};
-	struct call call;
-
-	event_call(&call, place(WORLD_CODE_OFF) + off, arguments, traps);
-	ck_assert_uint_eq(call.kept[0], 0x1111);
-	ck_assert_uint_eq(call.kept[1], 0x2222);
-	ck_assert_uint_eq(call.kept[2], 0x3333);
-	ck_assert_uint_eq(call.kept[3], 0x4444);
-	ck_assert_uint_eq(call.kept[4], 0x5555);
-	ck_assert_uint_eq(call.kept[5], 0);
-	if (call.result && call.result <= 3) /* the kernel's function had them */
-		return call.result;
-	for (unsigned i = 0; i < NR_FREE; i++)
-		ck_assert_msg(call.freed[i] - place(0) >= WORLD_LEN(NR_SLOTS), "register %u", i);
-	return call.result;
+	return event_call_stub(world, off, a, b, c);
 }
 
 static uint64_t reserve(struct world_buffer *buffer, uint64_t file, uint64_t len)
 {
-	return call_stub(hv_arch_x86_64.stubs.event_reserve_off, (uintptr_t)buffer, file, len);
+	return event_reserve(world, buffer, file, len);
 }
 
 static uint64_t commit(struct world_buffer *buffer)
 {
-	return call_stub(hv_arch_x86_64.stubs.event_commit_off, (uintptr_t)buffer, 0, 0);
+	return event_commit(world, buffer);
 }
 
 static uint8_t byte_of(unsigned seed, unsigned i)
@@ -500,9 +397,9 @@ static void on_trap(int signal, siginfo_t *info, void *context)
 		return;
 	if (nr_trapped++ != trap_at)
 		return;
-	traps = 0;
+	event_traps = 0;
 	ck_assert(probe(5, 48, 77));
-	traps = TRAP_FLAG;
+	event_traps = EVENT_TRAP_FLAG;
 }
 
 /* Finds the event of FILE, in any order. */
@@ -533,9 +430,9 @@ START_TEST(another_event_before_each_instruction)
 		nr_trapped = 0;
 		set_up_as(_i & 1 ? thunk : nothing_more);
 		world_state(world, 0)->last_pid = _i & 2 ? 0 : world_cpu(world)->cat.pid;
-		traps = TRAP_FLAG;
+		event_traps = EVENT_TRAP_FLAG;
 		ck_assert(probe(1, 64, 5));
-		traps = 0;
+		event_traps = 0;
 		nr = nr_trapped;
 		ck_assert_uint_eq(world_state(world, 0)->drafts, 0);
 		ck_assert_uint_eq(world_state(world, 0)->nr_no_draft, 0);

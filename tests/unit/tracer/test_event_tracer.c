@@ -11,6 +11,7 @@
 #include "tests/unit/tracer/fake_returns.h"
 #include "tracer/event_calls.h"
 #include "tracer/plug.h"
+#include "tracer/stub_filters.h"
 
 #define REGION		 0x1000000ull
 #define RELEASE		 (FK_BASE + 0x60000) /* call_rcu */
@@ -279,6 +280,47 @@ START_TEST(one_that_cannot_be_does_not_hinder_the_others)
 	ck_assert_ptr_null(hv_event_tracer_check(e, &tp.type));
 	ck_assert_ptr_null(restore(NULL));
 	is_as_before();
+}
+END_TEST
+
+/* The filter of the first file. */
+static uint64_t filter_word(void)
+{
+	return hv_region_event_file(&r.tracee.region, 0)->filter;
+}
+
+START_TEST(an_event_has_a_filter_while_it_is_wanted)
+{
+	struct hv_stub_filter filter = {.steps = {{.off = 16, .mask = 1}}, .nr = 1};
+	struct hv_event_want want = {.type = &tp.type, .filter = &filter};
+	uint64_t word;
+
+	hv_event_tracer_set_filter(e, &tp.type, &filter); /* it is not on */
+	ck_assert_ptr_null(hv_event_tracer_set(e, &want, 1));
+	ck_assert_ptr_null(want.why_not);
+	word = filter_word();
+	ck_assert_uint_ne(word, 0);
+	ck_assert_ptr_null(hv_event_tracer_set(e, &want, 1));
+	ck_assert_uint_eq(filter_word(), word);
+	hv_event_tracer_set_filter(e, &tp.type, NULL);
+	ck_assert_uint_eq(filter_word(), 0);
+	hv_event_tracer_set_filter(e, &tp.type, &filter);
+	ck_assert_uint_ne(filter_word(), 0);
+	want.filter = NULL;
+	ck_assert_ptr_null(hv_event_tracer_set(e, &want, 1));
+	ck_assert_uint_eq(filter_word(), 0);
+	hv_event_tracer_set_filter(e, &tp.type, &filter);
+	set_none();
+	ck_assert_uint_eq(filter_word(), 0);
+	set(NULL);
+	ck_assert_uint_eq(filter_word(), 0);
+	/* What cannot be done leaves nothing out. */
+	hv_event_tracer_set_filter(e, &tp.type, &filter);
+	writes_left = 0;
+	hv_err_free(hv_event_tracer_set(e, NULL, 0));
+	writes_left = SIZE_MAX;
+	ck_assert_uint_eq(filter_word(), 0);
+	ck_assert_ptr_null(restore(NULL));
 }
 END_TEST
 
@@ -616,6 +658,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, on_and_off);
 	tcase_add_test(tc, one_that_cannot_be_does_not_hinder_the_others);
+	tcase_add_test(tc, an_event_has_a_filter_while_it_is_wanted);
 	tcase_add_test(tc, a_module_stays_while_its_events_are_on);
 	tcase_add_test(tc, a_module_goes_while_other_events_are_on);
 	tcase_add_test(tc, a_module_that_goes_is_refused);

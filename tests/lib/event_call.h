@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Calls the stubs of events in this process, as the probes of a guest do, and checks that they
+ * leave registers as they must (Check). x86-64. */
+#pragma once
+
+#include "tests/lib/stub_world.h"
+
+#define EVENT_TRAP_FLAG 0x100
+
+/* EVENT_TRAP_FLAG: stubs run with it. */
+extern uint64_t event_traps;
+
+/* Makes what the kernel's own functions do here: they return 1 (reserve), 2 (commit) and 3. */
+void event_make_kernel(const struct world *w);
+
+/* Returns what the stub at OFF of the code returned. */
+uint64_t event_call_stub(const struct world *w, size_t off, uint64_t a, uint64_t b, uint64_t c);
+uint64_t event_reserve(const struct world *w, struct world_buffer *buffer, uint64_t file,
+		       uint64_t len);
+uint64_t event_commit(const struct world *w, struct world_buffer *buffer);
+
+static inline struct hv_event_file *event_file(const struct world *w, unsigned index)
+{
+	return (struct hv_event_file *)(w->host + WORLD_FILES_OFF) + index;
+}
