@@ -188,6 +188,9 @@ struct hv_arch {
 	bool (*trap_target)(struct hv_span table, struct hv_gva *ret);
 
 	size_t site_len_bytes;
+	/* Of a site whose call is two instructions, the bytes of the first one. Alone it changes
+	 * nothing: it loads an address that nobody uses. 0: a call is one instruction. */
+	size_t site_first_bytes;
 	/* How far behind a site's first byte the kernel's record says that it is, by the bytes that
 	 * are BEFORE that address: half a site. NULL: there it begins. */
 	unsigned (*record_off)(const uint8_t *before);

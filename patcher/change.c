@@ -8,6 +8,16 @@ bool hv_change_is_text(enum hv_change_kind kind)
 	       kind == HV_CHANGE_EVENT_CALL;
 }
 
+bool hv_change_has_inside(const struct hv_arch *arch, const struct hv_change *change,
+			  struct hv_gva ip)
+{
+	uint64_t off = ip.v - change->gva.v;
+
+	if (!hv_change_is_text(change->kind) || off == 0 || off >= change->len_bytes)
+		return false;
+	return change->kind != HV_CHANGE_TEXT || off != arch->site_first_bytes;
+}
+
 bool hv_change_is_half_gone(const struct hv_arch *arch, const struct hv_change *change,
 			    const uint8_t *now)
 {

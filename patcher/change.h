@@ -6,6 +6,10 @@
 
 /* Whether such a change is one of instructions. */
 bool hv_change_is_text(enum hv_change_kind kind);
+/* Whether a vCPU at IP would go on in the middle of an instruction that CHANGE writes. Between the
+ * two instructions of a site it goes on rightly: site_pairs.h sees to that. */
+bool hv_change_has_inside(const struct hv_arch *arch, const struct hv_change *change,
+			  struct hv_gva ip);
 /* Whether NOW is a free site that CHANGE only makes into another free one: the guest's own ftrace
  * has ended the call, but the first instruction is ours (riscv64). Nobody uses what that loads. */
 bool hv_change_is_half_gone(const struct hv_arch *arch, const struct hv_change *change,

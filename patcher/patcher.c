@@ -93,8 +93,6 @@ static struct hv_err *check_boot(const struct hv_patcher *p, const struct hv_vcp
 			  (unsigned long long)p->bound_gva.v);
 }
 
-/* A vCPU whose ip is inside a site, behind its first byte, would continue in the middle of the new
- * instruction. */
 static struct hv_err *refuse_under_vcpus(struct hv_patcher *p, struct hv_hold *hold,
 					 struct hv_change *changes, size_t nr)
 {
@@ -110,8 +108,7 @@ static struct hv_err *refuse_under_vcpus(struct hv_patcher *p, struct hv_hold *h
 		return err;
 	for (size_t i = 0; i < nr; i++)
 		for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
-			if (hv_change_is_text(changes[i].kind) &&
-			    regs[cpu].ip.v - changes[i].gva.v - 1 < changes[i].len_bytes - 1)
+			if (hv_change_has_inside(p->as->arch, &changes[i], regs[cpu].ip))
 				changes[i].refused = 1;
 	return NULL;
 }

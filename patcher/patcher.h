@@ -11,7 +11,7 @@ struct hv_change {
 	struct hv_gva gva;
 	struct hv_gpa gpa;
 	enum hv_change_kind kind;
-	uint32_t len_bytes; /* at most 8; within one page */
+	uint32_t len_bytes; /* at most 8; within one page, or one leaf (tracer/site_stubs.c) */
 	uint8_t from[8];
 	uint8_t to[8];
 	/* Set by hv_patcher_apply(): the guest's bytes were neither FROM nor TO, or a vCPU was

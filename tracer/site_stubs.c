@@ -7,6 +7,7 @@
 #include "tracer/actions.h"
 #include "tracer/graph_tracer.h"
 #include "tracer/places.h"
+#include "tracer/site_pairs.h"
 #include "tracer/tracee.h"
 #include "tracer/yield.h"
 
@@ -118,6 +119,17 @@ static enum verdict judge_plan(const struct hv_tracee *t, const struct hv_site *
 	return judge(t, site, plan->stub, change);
 }
 
+/* Whether the site is in two pages that need not be beside each other in memory. They are where one
+ * leaf maps both, as in the kernel's image. Only kernels whose calls are pairs have such sites
+ * there: others align their functions. */
+static bool is_in_pieces(const struct hv_arch *arch, const struct translation *walk,
+			 const struct hv_change *change)
+{
+	if (!hv_site_crosses_pages(arch, change->gpa.v))
+		return false;
+	return !arch->site_first_bytes || walk->covers.end.v - change->gva.v < arch->site_len_bytes;
+}
+
 static struct hv_err *plan_site(const struct hv_tracee *t, struct translation *walk,
 				const struct hv_site *site, struct site_plan *plan,
 				struct hv_change *change, enum verdict *ret)
@@ -130,10 +142,9 @@ static struct hv_err *plan_site(const struct hv_tracee *t, struct translation *w
 	err = translate(walk, site->ip, &present, &change->gpa);
 	if (err)
 		return err;
-	/* A site across two pages would need two writes. The kernel aligns functions so that there
-	 * is none. If the page is not present, the guest has freed the function. */
+	/* If the page is not present, the guest has freed the function. */
 	plan->gpa = change->gpa;
-	if (!present || hv_site_crosses_pages(t->kernel->core.as.arch, change->gpa.v)) {
+	if (!present || is_in_pieces(t->kernel->core.as.arch, walk, change)) {
 		*ret = plan->stub.v || plan->waits ? REFUSE : LEAVE;
 		plan->waits = false;
 		return NULL;
@@ -184,6 +195,17 @@ static void note_refused(struct hv_refused *refused, struct hv_gva site)
 	refused->nr++;
 }
 
+static struct hv_err *apply(struct hv_tracee *t, struct hv_change *changes, size_t nr)
+{
+	hv_cleanup(hv_site_pairs_deinit) struct hv_site_pairs pairs = {0};
+	struct hv_err *err = hv_site_pairs_begin(t, changes, nr, &pairs);
+
+	if (err)
+		return err;
+	err = hv_patcher_apply(t->patcher, changes, nr);
+	return err ? hv_site_pairs_undo(t, &pairs, err) : NULL;
+}
+
 /* Makes sites call the stubs in PLANS, one for each site, and restores all others, in one pass. */
 static struct hv_err *change_sites(struct hv_site_stubs *s, struct site_plan *plans)
 {
@@ -208,7 +230,7 @@ static struct hv_err *change_sites(struct hv_site_stubs *s, struct site_plan *pl
 	}
 	err = nr ? hv_yield_begin(s->yield) : NULL;
 	if (!err)
-		err = hv_patcher_apply(s->tracee->patcher, changes, nr);
+		err = apply(s->tracee, changes, nr);
 	/* The sites are decided. What is left is done to the end; if the calls of ftrace's reader
 	 * cannot be put back now, the next change or detach does it. */
 	hv_patcher_set_stops(s->tracee->patcher, NULL, NULL);

@@ -52,6 +52,7 @@ const struct hv_arch hv_arch_riscv64 = {
 	.map_level = 2,
 	.trap_target = riscv64_trap_target,
 	.site_len_bytes = RISCV64_SITE_LEN,
+	.site_first_bytes = RISCV64_SITE_LEN / 2,
 	.record_off = riscv64_record_off,
 	.classify_site = riscv64_classify_site,
 	.encode_call = riscv64_encode_call,

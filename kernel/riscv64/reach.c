@@ -6,8 +6,6 @@
  * first modules are too far away. */
 #include "kernel/riscv64/riscv64.h"
 
-#include "kernel/sites.h"
-
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
 
@@ -15,24 +13,16 @@
 #define MODULE_BYTES (2 * GIB) /* with the image */
 #define BPF_BYTES    (128 * MIB)
 
-/* Of a site only its second instruction may change when it is called or not: then whoever was
- * interrupted between the two goes on rightly. The kernel does so where its records have the
- * address of that instruction. Ours also has another first instruction, so the second one must be
- * the same as the kernel's: it has the low bits of the distance. With the old first one it leads to
- * ftrace_caller then, which finds that nothing is traced. */
+/* Whoever was interrupted between the two instructions of a site goes on with the address of the
+ * old first one and the new second one, which has the low bits of the distance. So these are the
+ * same for all that a site calls, and where the kernel keeps a first instruction at free sites, the
+ * same as the kernel's: with that, ours leads to ftrace_caller, which finds that nothing is traced.
+ */
 static struct hv_err *find_entry(const struct hv_kernel_core *core, struct hv_reach *ret)
 {
 	struct hv_gva caller;
-	unsigned off = 0;
-	struct hv_err *err = hv_sites_record_off(core, &off);
+	struct hv_err *err = hv_core_need(core, "ftrace_caller", &caller);
 
-	if (!err && !off)
-		err = hv_err_new(ENOTSUP,
-				 "function tracing of %s kernels that change both instructions of "
-				 "a call is not there yet",
-				 core->as.arch->name);
-	if (!err)
-		err = hv_core_need(core, "ftrace_caller", &caller);
 	if (err)
 		return err;
 	ret->entry_bytes = PAGE_BYTES;

@@ -15,15 +15,16 @@ from lib import ftrace, graph
 from lib.domain import RISCV64_EMULATOR, Config
 from lib.suite import Skip, Test, bad_dmesg, case
 
-# Debian has riscv64 kernels from trixie on.
-RISCV64 = Config("forky", arch="riscv64")
-ONE_VCPU = Config("forky", 1, arch="riscv64")
+# Debian has riscv64 kernels from trixie on, whose free sites are two nops. In forky's only one half of a site changes.
+RISCV64 = Config("trixie", arch="riscv64")
+ONE_VCPU = Config("trixie", 1, arch="riscv64")
+ONE_HALF = Config("forky", 1, arch="riscv64")
 
 FIRST = "__riscv_sys_lseek"
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", "do_sys_open*", "path_open*", FIRST)
 ROUNDS = 20
 
-# A site: auipc t0, which stays, and a nop or jalr t0.
+# A site: auipc t0, which stays in forky's kernel, and a nop or jalr t0.
 AUIPC, JALR, NOP = 0x297, 0x282E7, 0x13
 
 # Symbols of modules that the kernel's look-ups pass over (is_mapping_symbol() in its module_symbol.h).
@@ -124,11 +125,12 @@ def is_site_part(word):
 
 
 def compare(before, after):
-    """Text may differ where the guest's own static keys are; no half of a site does."""
-    pairs = zip(cases_arm64.words(before[0]), cases_arm64.words(after[0]))
-    changed = [(a, b) for a, b in pairs if a != b]
-    sites = [(hex(a), hex(b)) for a, b in changed if is_site_part(a) or is_site_part(b)]
-    assert not sites, f"{len(sites)} words of sites differ: {sites[:4]}"
+    """Text may differ where the guest's own static keys are; no half of a site does, at any even address."""
+    one, other = (struct.unpack(f"<{len(text) // 2}H", text[: len(text) // 2 * 2]) for text, _ in (before, after))
+    changed = [i for i, (a, b) in enumerate(zip(one, other)) if a != b]
+    parts = [(at, text[at] | text[at + 1] << 16) for i in changed for at in (i - 1, i) for text in (one, other)]
+    sites = sorted({hex(2 * at) for at, word in parts if is_site_part(word)})
+    assert not sites, f"{len(sites)} halves of sites differ, from the start of the text at {sites[:4]}"
     assert before[1] == after[1], "tables of slots differ"
     return len(changed)
 
@@ -139,27 +141,33 @@ def riscv64_agrees_with_own_ftrace(t):
     they say. Text and tables are as before."""
     with a_guest(t, ONE_VCPU) as test:
         guest = test.guest
-        functions = guest.run_bytes("cat /sys/kernel/tracing/available_filter_functions")
-        own, own_pid = ftrace.own_trace(guest, ("syscalls", ROUNDS), FILTERS)
         places = Places(t, guest)
         before = places.snapshot()
+        nr = agree_in_order(test)
         with test.attach() as traced:
-            assert traced.cat("available_filter_functions") == functions, "available_filter_functions differ"
-            assert traced.text("available_tracers").split() == ["function_graph", "function", "nop"]
-            ours, our_pid = ftrace.hvtrace_trace(traced, guest, ("syscalls", ROUNDS), FILTERS)
             refused_by_name(t, guest)
-        with test.attach() as traced:
             commands(traced, guest)
         changed = compare(before, places.snapshot())
-        own_events, _ = ftrace.parse(own)
-        our_events, lost = ftrace.parse(ours)
-        one, other = (ftrace.rounds(e, p, FIRST) for e, p in ((own_events, own_pid), (our_events, our_pid)))
-        assert lost == 0 and len(one) > 10 * ROUNDS, f"{lost} lost, {len(one)} calls"
-        assert {e.comm for e in our_events} == {"workload"}, f"comms: { {e.comm for e in our_events} }"
-        differ = next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
-        assert one == other, f"{len(one)}, {len(other)} calls; from {differ}: {one[differ:][:3]} and {other[differ:][:3]}"
-        test.note(f"{len(one)} calls agree, in order; {changed} words changed by the guest itself")
-        t.notes += test.notes
+        t.note(f"{nr} calls agree, in order; {changed} halfwords changed by the guest itself")
+
+
+def agree_in_order(test):
+    """A session lists the guest's own functions, and records the calls that the guest's own function tracer does."""
+    guest = test.guest
+    functions = guest.run_bytes("cat /sys/kernel/tracing/available_filter_functions")
+    own, own_pid = ftrace.own_trace(guest, ("syscalls", ROUNDS), FILTERS)
+    with test.attach() as traced:
+        assert traced.cat("available_filter_functions") == functions, "available_filter_functions differ"
+        assert traced.text("available_tracers").split() == ["function_graph", "function", "nop"]
+        ours, our_pid = ftrace.hvtrace_trace(traced, guest, ("syscalls", ROUNDS), FILTERS)
+    own_events, _ = ftrace.parse(own)
+    our_events, lost = ftrace.parse(ours)
+    one, other = (ftrace.rounds(e, p, FIRST) for e, p in ((own_events, own_pid), (our_events, our_pid)))
+    assert lost == 0 and len(one) > 10 * ROUNDS, f"{lost} lost, {len(one)} calls"
+    assert {e.comm for e in our_events} == {"workload"}, f"comms: { {e.comm for e in our_events} }"
+    differ = next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+    assert one == other, f"{len(one)}, {len(other)} calls; from {differ}: {one[differ:][:3]} and {other[differ:][:3]}"
+    return len(one)
 
 
 def refused_by_name(t, guest):
@@ -182,20 +190,37 @@ def commands(traced, guest):
     assert of == [["vfs_mkdir"], 2 * ["vfs_rmdir"]], f"snapshot and trace: {of}"
 
 
+@contextlib.contextmanager
+def load(guest):
+    """Two tasks work all the time, on two vCPUs."""
+    pids = [ftrace.start_workload(guest, *words, 100000000) for words in (("forkstorm",), ("threads",))]
+    guest.run(f"kill -USR1 {pids[0]} {pids[1]}")
+    try:
+        yield
+        guest.run(f"kill -0 {pids[0]} {pids[1]}", timeout=ftrace.LONG_SECONDS)  # they have run all the time
+    finally:
+        guest.run(
+            f"kill {pids[0]} {pids[1]}; for pid in {pids[0]} {pids[1]}; do while [ -d /proc/$pid ]; do sleep 0.1; done; done",
+            timeout=ftrace.LONG_SECONDS,
+        )
+
+
 @case(configs=None)
 def riscv64_all_functions(t):
-    """All functions on two vCPUs, with a module. After kill -9 the guest runs on, and recover puts every byte back."""
+    """All functions on two vCPUs that work, with a module: tracers come and go, and no site is refused. After kill -9 the
+    guest runs on, and recover puts every byte back."""
     with a_guest(t, RISCV64) as test:
         guest = test.guest
         guest.run("insmod /modules/dummy.ko")
         places = Places(t, guest)
         before = places.snapshot()
-        with test.attach() as traced:
-            traced.echo("current_tracer", "function")
-            guest.run("for i in $(seq 5); do ls / >/dev/null; done", timeout=ftrace.LONG_SECONDS)
+        with test.attach() as traced, load(guest):
+            for tracer in ("function_graph", "nop", "function"):
+                traced.echo("current_tracer", tracer)
+                guest.run("ls / >/dev/null", timeout=ftrace.LONG_SECONDS)
             events, _ = ftrace.parse(traced.text("per_cpu/cpu0/trace", timeout=ftrace.LONG_SECONDS))
             stat = traced.stat()
-            assert events and stat["sites"]["patched"] > 40000 and not stat["sites"]["refused"], stat
+            assert events and stat["sites"]["patched"] > 35000 and not stat["sites"]["refused"], stat
         compare(before, places.snapshot())
         t.hv("attach", guest.name)
         t.hv("echo", guest.name, "current_tracer", "function")
@@ -209,14 +234,16 @@ def riscv64_all_functions(t):
 
 @case(configs=None)
 def riscv64_beside_own_ftrace(t):
-    """The guest's own ftrace is switched on for a function that hvtrace traces, and off again. It has the function's
-    calls after detach, as before, and the text is as before."""
+    """A kernel of which one half of a site changes: the same calls in the same order as the guest's own. The guest's own
+    ftrace is switched on for a function that hvtrace traces, and off again. It has the function's calls after detach, as
+    before, and the text is as before."""
     files = "cd /sys/kernel/tracing; "
     begin = files + "echo vfs_read >set_ftrace_filter; echo function >current_tracer"
     count = files + "echo >trace; head -n 1 /proc/uptime >/dev/null; echo 0 >tracing_on; grep -c vfs_read trace || true; echo 1 >tracing_on"
     end = files + "echo nop >current_tracer; echo >set_ftrace_filter"
-    with a_guest(t, ONE_VCPU) as test:
+    with a_guest(t, ONE_HALF) as test:
         guest = test.guest
+        t.note(f"{agree_in_order(test)} calls agree, in order")
 
         def own_calls():
             guest.run(begin)

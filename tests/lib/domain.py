@@ -201,7 +201,8 @@ class Domain:
         self.kernel_dir = script("kernel", f"--arch={config.arch}", *config.suite.split(":"))
         self.initrd = script("initramfs", f"--arch={config.arch}", self.kernel_dir, *config.modules)
         boot = os.path.join(self.kernel_dir, "boot")
-        self.kernel = os.path.join(boot, next(f for f in os.listdir(boot) if f.startswith("vmlinuz")))
+        # Debian calls the riscv64 kernel of trixie vmlinux.
+        self.kernel = os.path.join(boot, next(f for f in os.listdir(boot) if f.startswith(("vmlinuz", "vmlinux"))))
         self.dir = os.path.join(RUN, name)
         self.channel = None
 

@@ -161,19 +161,21 @@ static bool is_mapping(const struct hv_rules *r, const struct hv_hold_write *w, 
 	       hv_gva_in(w->gva, window_of(arch));
 }
 
-/* A call of or a jump into what the leaves map. */
+/* A call of or a jump into what the leaves map, or a free site that has its address (riscv64). */
 static bool leads_to_us(const struct hv_rules *r, const uint8_t *code,
 			const struct hv_hold_write *w)
 {
 	const struct hv_arch *arch = arch_of(r);
-	struct hv_gva target;
+	struct hv_gva target = {0};
 	enum hv_site_kind kind;
 
 	if (w->len_bytes < arch->site_len_bytes)
 		return false;
 	kind = arch->classify_site(code, w->gva, &target);
 	/* What follows a jump is not executed. */
-	if (kind != HV_SITE_JUMP && (kind != HV_SITE_CALL || w->len_bytes > arch->site_len_bytes))
+	if (kind != HV_SITE_JUMP && w->len_bytes > arch->site_len_bytes)
+		return false;
+	if (kind != HV_SITE_JUMP && kind != HV_SITE_CALL && kind != HV_SITE_NOP)
 		return false;
 	return hv_gva_in(target, r->window);
 }

@@ -12,6 +12,11 @@
 #define SLOT	  0x8000u
 #define WORD	  0x9000u
 
+/* Of riscv64: a leaf of 2 MiB, readable, writable, accessed and dirty. */
+#define RISCV64_TEXT   0xffffffff80000000u
+#define RISCV64_WINDOW 0xffffffff40000000u
+#define RISCV64_LEAF   (SMALL_REGION >> 2 | 0xe7)
+
 static struct small_guest small;
 static struct hv_guest *guest;
 static struct hv_rules *rules;
@@ -137,6 +142,34 @@ START_TEST(text_leads_to_us_or_is_put_back)
 	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x2000)));
 	ck_assert(!allows(text(SITE, (const uint8_t *)"\x90\x90\x90\x90\x90", 5)));
 	ck_assert(allows(text(SITE, nop, 5)));
+	end();
+}
+END_TEST
+
+/* Of a call of two instructions the first one may be there alone, if it has an address of ours. */
+START_TEST(a_first_instruction_leads_to_us)
+{
+	static const uint8_t free_site[8] = {0x13, 0, 0, 0, 0x13, 0, 0, 0};
+	struct hv_hold_write ours, elsewhere;
+
+	guest = small_guest_open_as(&small, &hv_arch_riscv64);
+	rules = hv_rules_new(guest, false);
+	hv_rules_set_region(rules, &small.region);
+	memcpy(small.ram + SITE, free_site, sizeof(free_site));
+	ours = text(SITE, free_site, 8);
+	ours.gva.v = RISCV64_TEXT + SITE;
+	elsewhere = ours;
+	ck_assert(allows(data(SLOT, RISCV64_WINDOW, RISCV64_LEAF, 8)));
+	hv_arch_riscv64.encode_call(ours.gva, hv_gva(RISCV64_WINDOW + 0x1678), ours.bytes);
+	hv_arch_riscv64.encode_call(ours.gva, hv_gva(RISCV64_WINDOW - 0x1000), elsewhere.bytes);
+	memcpy(ours.bytes + 4, free_site + 4, 4);
+	memcpy(elsewhere.bytes + 4, free_site + 4, 4);
+	ck_assert(!allows(elsewhere));
+	ck_assert(allows(ours));
+	hv_arch_riscv64.encode_call(ours.gva, hv_gva(RISCV64_WINDOW + 0x1678), ours.bytes);
+	ck_assert(allows(ours));
+	memcpy(ours.bytes, free_site, sizeof(free_site));
+	ck_assert(allows(ours));
 	end();
 }
 END_TEST
@@ -281,6 +314,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, slots_get_leaves_of_the_region_only);
 	tcase_add_test(tc, slots_of_an_image_that_can_be_anywhere);
 	tcase_add_test(tc, text_leads_to_us_or_is_put_back);
+	tcase_add_test(tc, a_first_instruction_leads_to_us);
 	tcase_add_test(tc, what_the_guest_wrote_since_is_what_is_put_back);
 	tcase_add_test(tc, a_write_that_was_not_made_is_tried_again);
 	tcase_add_test(tc, keys_jump_or_do_not);
