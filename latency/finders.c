@@ -30,8 +30,12 @@ void hv_finders_add(struct hv_finders *f, struct hv_stall *stall)
 {
 	if (!stall->length_ns && stall->to_ns > stall->from_ns)
 		stall->length_ns = stall->to_ns - stall->from_ns;
-	if (stall->length_ns >= f->threshold_ns)
-		hv_stalls_add(f->stalls, stall);
+	if (stall->length_ns < f->threshold_ns)
+		return;
+	if (!stall->nr_before && !stall->slack_ns)
+		stall->nr_before =
+			hv_sched_before(&f->tasks, stall->cpu, stall->from_ns, stall->before);
+	hv_stalls_add(f->stalls, stall);
 }
 
 void hv_finders_see(struct hv_finders *f, const struct hv_moment *m)

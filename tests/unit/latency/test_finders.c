@@ -65,6 +65,40 @@ START_TEST(who_ran_most_is_named)
 }
 END_TEST
 
+/* Two tasks take turns on CPU, a millisecond each, for longer than anything is remembered. */
+static void go_on(unsigned cpu, uint64_t from_ms)
+{
+	for (uint64_t i = 0; i <= 2 * HV_SLICES_MAX; i += 2)
+		SEE(sw(cpu, from_ms + i, 50, 0, 51), sw(cpu, from_ms + i + 1, 51, 0, 50));
+}
+
+/* What ran before is copied with the stall: who reads the verdict comes late. */
+START_TEST(what_ran_before_a_stall_stays_known)
+{
+	const struct hv_stall *s;
+
+	SEE(sw(0, 1, 0, 0, 5), sw(0, 3, 5, 1, 8), wake(0, 7, 8, 7), sw(0, 30, 8, 1, 7),
+	    sw(0, 31, 7, 1, 50));
+	go_on(0, 40);
+	s = only(HV_STALL_RUNQUEUE, 7, 30, 7);
+	ck_assert_uint_eq(s->nr_before, 2);
+	ck_assert_uint_eq(s->before[0].task.pid, 8); /* until the stall began, not until it ended */
+	ck_assert_uint_eq(s->before[0].ns, 4 * MS);
+	ck_assert_uint_eq(s->before[1].task.pid, 5);
+	ck_assert_uint_eq(s->before[1].ns, 2 * MS);
+}
+END_TEST
+
+/* If more ran in the stall than is remembered, nothing is made up. */
+START_TEST(what_ran_before_a_stall_of_many_slices_is_not_known)
+{
+	SEE(sw(0, 1, 0, 0, 5), sw(0, 3, 5, 2, 50));
+	go_on(0, 4);
+	SEE(wake(1, 2000, 9, 5));
+	ck_assert_uint_eq(only(HV_STALL_SLEEP, 3, 2000, 5)->nr_before, 0);
+}
+END_TEST
+
 START_TEST(a_preempted_task_waits)
 {
 	SEE(sw(0, 1, 0, 0, 7), sw(0, 5, 7, HV_LEFT_PREEMPTED, 8), sw(0, 25, 8, 1, 7));
@@ -452,6 +486,8 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, a_task_waits_while_another_runs);
 	tcase_add_test(tc, who_ran_most_is_named);
+	tcase_add_test(tc, what_ran_before_a_stall_stays_known);
+	tcase_add_test(tc, what_ran_before_a_stall_of_many_slices_is_not_known);
 	tcase_add_test(tc, a_preempted_task_waits);
 	tcase_add_test(tc, a_wait_that_goes_on_counts);
 	tcase_add_test(tc, what_sleeps_by_design_is_none);
