@@ -63,15 +63,18 @@ void hv_finders_stack(struct hv_finders *f, const struct hv_moment *m,
 
 	if (!task)
 		return;
-	if (m->kind == HV_MOMENT_SWITCH && task->state == HV_TASK_SLEEPING &&
-	    task->since_ns == m->time_ns)
-		task->sleep_stack = *stack;
-	else if (m->kind == HV_MOMENT_LOCK && task->lock_ns == m->time_ns)
+	if (m->kind == HV_MOMENT_SWITCH && task->state != HV_TASK_RUNNING &&
+	    task->since_ns == m->time_ns) {
+		task->left_stack = *stack;
+		if (task->state == HV_TASK_RUNNABLE && task->syscall_ns)
+			task->syscall_stack = *stack;
+	} else if (m->kind == HV_MOMENT_LOCK && task->lock_ns == m->time_ns) {
 		task->lock_stack = *stack;
-	else if (m->kind == HV_MOMENT_RECLAIM && task->reclaim_ns == m->time_ns)
+	} else if (m->kind == HV_MOMENT_RECLAIM && task->reclaim_ns == m->time_ns) {
 		task->search_stack = *stack;
-	else if (m->kind == HV_MOMENT_COMPACT && task->compact_ns == m->time_ns)
+	} else if (m->kind == HV_MOMENT_COMPACT && task->compact_ns == m->time_ns) {
 		task->search_stack = *stack;
+	}
 }
 
 void hv_finders_miss_syscalls(struct hv_finders *f)

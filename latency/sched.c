@@ -123,7 +123,7 @@ static void follow_switch(struct hv_sched *t, const struct hv_moment *m)
 		set_state(task, is_runnable(m->state) ? HV_TASK_RUNNABLE : HV_TASK_SLEEPING,
 			  m->time_ns);
 		task->left_in = m->state;
-		task->sleep_stack.callers[0] = 0;
+		task->left_stack.callers[0] = 0;
 		task->cpu = m->cpu;
 	}
 	if (m->other) {

@@ -35,7 +35,9 @@ struct hv_sched_task {
 	uint64_t syscall_ns, syscall, syscall_on_cpu_ns;
 	uint64_t lock_ns, lock, lock_flags;
 	uint64_t reclaim_ns, compact_ns, fault_ns;
-	struct hv_stall_stack sleep_stack, lock_stack, search_stack; /* of what it is in */
+	struct hv_stall_stack lock_stack, search_stack; /* of what it is in */
+	struct hv_stall_stack left_stack;    /* where it left its vCPU last, if it does not run */
+	struct hv_stall_stack syscall_stack; /* where it gave it up last in its system call */
 	struct hv_series reclaims, compacts, faults;
 	bool is_in_program; /* it was seen to leave a system call, and not to enter one since */
 	/* On a vCPU while it looked for memory: until now in all, and as the last search began. */

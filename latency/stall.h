@@ -84,7 +84,9 @@ struct hv_stall {
 	/* System call: when it was on which vCPU. NR_PIECES 0: there were too many of them. */
 	struct hv_stall_piece pieces[HV_STALL_PIECES];
 	unsigned nr_pieces;
-	struct hv_stall_stack stack; /* where the task sleeps or waits, if that was recorded */
+	/* Where the task sleeps or waits, or gave up the vCPU that it waits for or kept; if that
+	 * was recorded. */
+	struct hv_stall_stack stack;
 	struct hv_stall_before before[HV_STALL_BEFORE]; /* the last one first */
 	unsigned nr_before;
 	char name[HV_STALL_NAME_LEN]; /* of an interrupt, of a reason; where a section begins */

@@ -416,6 +416,39 @@ START_TEST(where_memory_is_looked_for)
 }
 END_TEST
 
+/* Where it lost the vCPU, or what it slept in before it could run again. */
+START_TEST(where_a_task_waits_for_a_vcpu)
+{
+	SEE(sw(0, 1, 0, 0, 7));
+	see_with_stack(sw(0, 5, 7, HV_LEFT_PREEMPTED, 8), 100);
+	SEE(sw(0, 25, 8, 1, 7));
+	ck_assert_uint_eq(only(HV_STALL_RUNQUEUE, 5, 25, 7)->stack.callers[0], 100);
+	hv_stalls_clear(&stalls);
+	see_with_stack(sw(0, 26, 7, HV_LEFT_UNINTERRUPTIBLE, 8), 200);
+	SEE(wake(0, 27, 8, 7), sw(0, 50, 8, 1, 7));
+	ck_assert_uint_eq(only(HV_STALL_RUNQUEUE, 27, 50, 7)->stack.callers[0], 200);
+	hv_stalls_clear(&stalls);
+	SEE(sw(0, 51, 7, 1, 8), wake(0, 52, 8, 7), sw(0, 70, 8, 1, 7));
+	ck_assert_uint_eq(only(HV_STALL_RUNQUEUE, 52, 70, 7)->stack.callers[0], 0);
+}
+END_TEST
+
+/* Where it was when it gave the vCPU up in the system call; not where it sleeps in it, and not
+ * where it was in the one before. */
+START_TEST(where_a_system_call_kept_the_vcpu)
+{
+	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL, 0, 2, 7, 1));
+	see_with_stack(sw(0, 15, 7, HV_LEFT_RUNNABLE, 8), 100);
+	SEE(sw(0, 16, 8, 1, 7));
+	see_with_stack(sw(0, 17, 7, HV_LEFT_UNINTERRUPTIBLE, 8), 200);
+	SEE(wake(0, 18, 8, 7), sw(0, 19, 8, 1, 7), numbered(HV_MOMENT_SYSCALL_END, 0, 20, 7, 1));
+	ck_assert_uint_eq(only(HV_STALL_SYSCALL, 2, 20, 7)->stack.callers[0], 100);
+	hv_stalls_clear(&stalls);
+	SEE(numbered(HV_MOMENT_SYSCALL, 0, 21, 7, 1), numbered(HV_MOMENT_SYSCALL_END, 0, 40, 7, 1));
+	ck_assert_uint_eq(only(HV_STALL_SYSCALL, 21, 40, 7)->stack.callers[0], 0);
+}
+END_TEST
+
 static void is_due(unsigned cpu, uint32_t pid, uint64_t ms, enum hv_moment_kind kind,
 		   struct hv_due_stacks *d)
 {
@@ -431,7 +464,9 @@ START_TEST(stacks_are_of_the_last_event_of_their_task)
 {
 	const struct hv_moment sleeps = sw(0, 1, 7, HV_LEFT_UNINTERRUPTIBLE, 0);
 	const struct hv_moment waits = numbered(HV_MOMENT_LOCK, 0, 2, 7, 5);
-	const struct hv_moment idles = sw(0, 1, 7, 1, 0);
+	const struct hv_moment idles = sw(0, 1, 7, 1, 0), nobody = sw(0, 1, 0, 0, 7);
+	const struct hv_moment gives_up = sw(0, 1, 7, HV_LEFT_RUNNABLE, 0);
+	const struct hv_moment loses = sw(0, 1, 7, HV_LEFT_PREEMPTED, 0);
 	const struct hv_moment others = numbered(HV_MOMENT_LOCK, 0, 2, 8, 5);
 	struct hv_due_stacks d;
 
@@ -447,6 +482,12 @@ START_TEST(stacks_are_of_the_last_event_of_their_task)
 	is_due(0, 7, 2, HV_NR_MOMENTS, &d);
 	hv_due_stacks_see(&d, &idles);
 	is_due(0, 7, 2, HV_NR_MOMENTS, &d);
+	hv_due_stacks_see(&d, &nobody);
+	is_due(0, 0, 2, HV_NR_MOMENTS, &d);
+	hv_due_stacks_see(&d, &gives_up);
+	is_due(0, 7, 2, HV_MOMENT_SWITCH, &d);
+	hv_due_stacks_see(&d, &loses);
+	is_due(0, 7, 2, HV_MOMENT_SWITCH, &d);
 	hv_due_stacks_see(&d, &sleeps);
 	hv_due_stacks_see(&d, &others);
 	is_due(0, 7, 2, HV_MOMENT_SWITCH, &d);
@@ -510,6 +551,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, without_switches_nothing_is_said_of_tasks);
 	tcase_add_test(tc, where_tasks_sleep_and_wait);
 	tcase_add_test(tc, where_memory_is_looked_for);
+	tcase_add_test(tc, where_a_task_waits_for_a_vcpu);
+	tcase_add_test(tc, where_a_system_call_kept_the_vcpu);
 	tcase_add_test(tc, stacks_are_of_the_last_event_of_their_task);
 	tcase_add_test(tc, tables_are_bounded);
 }
