@@ -17,7 +17,7 @@ static void add_sleep(struct hv_finders *f, const struct hv_sched_task *task, ui
 				  .from_ns = task->since_ns,
 				  .to_ns = now_ns,
 				  .task = hv_stall_task(task->pid, task->comm),
-				  .stack = task->sleep_stack,
+				  .stack = task->left_stack,
 			  });
 }
 
@@ -48,6 +48,7 @@ static void add_syscall(struct hv_finders *f, const struct hv_sched_task *task, 
 		.to_ns = now_ns,
 		.number = task->syscall,
 		.task = hv_stall_task(task->pid, task->comm),
+		.stack = task->syscall_stack,
 	};
 
 	if (!task->syscall_ns || on_cpu < before + f->threshold_ns)
@@ -70,6 +71,7 @@ static void enter(struct hv_finders *f, const struct hv_moment *m)
 	task->syscall = m->number;
 	task->is_in_program = false;
 	task->nr_ran = 0;
+	task->syscall_stack.callers[0] = 0;
 	task->syscall_on_cpu_ns = hv_sched_on_cpu(task, m->time_ns);
 	task->syscall_searching_ns = task->searching_on_cpu_ns;
 }

@@ -25,7 +25,7 @@ const struct hv_wanted_event hv_wanted_events[] = {
 	  [OTHER_PRIO] = "next_prio",
 	  [STATE] = "prev_state",
 	  [TEXT] = "prev_comm"},
-	 "stacktrace if prev_state == 2"},
+	 "stacktrace if prev_pid != 0 && (prev_state == 0 || prev_state == 2 || prev_state > 255)"},
 	{"sched",
 	 "sched_waking",
 	 HV_MOMENT_WAKING,

@@ -22,7 +22,8 @@ bool hv_moment_has_stack(const struct hv_moment *m)
 {
 	switch (m->kind) {
 	case HV_MOMENT_SWITCH:
-		return m->state == HV_LEFT_UNINTERRUPTIBLE;
+		return m->pid && (m->state == HV_LEFT_UNINTERRUPTIBLE ||
+				  m->state == HV_LEFT_RUNNABLE || m->state >= HV_LEFT_PREEMPTED);
 	case HV_MOMENT_LOCK:
 	case HV_MOMENT_RECLAIM:
 	case HV_MOMENT_COMPACT:

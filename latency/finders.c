@@ -30,8 +30,12 @@ void hv_finders_add(struct hv_finders *f, struct hv_stall *stall)
 {
 	if (!stall->length_ns && stall->to_ns > stall->from_ns)
 		stall->length_ns = stall->to_ns - stall->from_ns;
-	if (stall->length_ns >= f->threshold_ns)
-		hv_stalls_add(f->stalls, stall);
+	if (stall->length_ns < f->threshold_ns)
+		return;
+	if (!stall->nr_before && !stall->slack_ns)
+		stall->nr_before =
+			hv_sched_before(&f->tasks, stall->cpu, stall->from_ns, stall->before);
+	hv_stalls_add(f->stalls, stall);
 }
 
 void hv_finders_see(struct hv_finders *f, const struct hv_moment *m)
@@ -59,15 +63,18 @@ void hv_finders_stack(struct hv_finders *f, const struct hv_moment *m,
 
 	if (!task)
 		return;
-	if (m->kind == HV_MOMENT_SWITCH && task->state == HV_TASK_SLEEPING &&
-	    task->since_ns == m->time_ns)
-		task->sleep_stack = *stack;
-	else if (m->kind == HV_MOMENT_LOCK && task->lock_ns == m->time_ns)
+	if (m->kind == HV_MOMENT_SWITCH && task->state != HV_TASK_RUNNING &&
+	    task->since_ns == m->time_ns) {
+		task->left_stack = *stack;
+		if (task->state == HV_TASK_RUNNABLE && task->syscall_ns)
+			task->syscall_stack = *stack;
+	} else if (m->kind == HV_MOMENT_LOCK && task->lock_ns == m->time_ns) {
 		task->lock_stack = *stack;
-	else if (m->kind == HV_MOMENT_RECLAIM && task->reclaim_ns == m->time_ns)
+	} else if (m->kind == HV_MOMENT_RECLAIM && task->reclaim_ns == m->time_ns) {
 		task->search_stack = *stack;
-	else if (m->kind == HV_MOMENT_COMPACT && task->compact_ns == m->time_ns)
+	} else if (m->kind == HV_MOMENT_COMPACT && task->compact_ns == m->time_ns) {
 		task->search_stack = *stack;
+	}
 }
 
 void hv_finders_miss_syscalls(struct hv_finders *f)

@@ -67,5 +67,6 @@ void hv_waits_end(struct hv_finders *f, uint64_t now_ns);
 bool hv_waits_have_long_series(const struct hv_finders *f, uint64_t now_ns);
 void hv_block_io_see(struct hv_finders *f, const struct hv_moment *m);
 void hv_block_io_end(struct hv_finders *f, uint64_t now_ns);
-/* Adds STALL, whose interval is set, if it is long enough. LENGTH_NS 0: the whole interval. */
+/* Adds STALL, whose interval is set, if it is long enough. LENGTH_NS 0: the whole interval. What
+ * ran before it is added, too, if it is not there and the interval is exact. */
 void hv_finders_add(struct hv_finders *f, struct hv_stall *stall);

@@ -36,6 +36,7 @@ static void latency_free(struct hv_export *x)
 	hv_outages_deinit(&l->host);
 	hv_outages_deinit(&l->vmm);
 	free(l->stacks);
+	free(l->outages);
 	free(l->sections);
 	free(l);
 }
@@ -55,6 +56,7 @@ static struct hv_err *latency_open(const struct hv_export_config *config hv_unus
 	hv_vcpu_threads_init(&l->threads, head->nr_cpus, &l->host, &l->stalls);
 	l->exit_names = hv_exit_names_new(&l->decode.catalogue);
 	l->stacks = hv_alloc((head->nr_cpus + 1) * sizeof(*l->stacks));
+	l->outages = hv_alloc((head->nr_cpus + 1) * sizeof(*l->outages));
 	l->sections = hv_alloc(HV_LATENCY_SECTIONS_MAX * sizeof(*l->sections));
 	*ret = &l->base;
 	return NULL;
@@ -186,27 +188,71 @@ enum hv_host_view hv_latency_view(const struct hv_latency *l)
 
 /* -- sections --------------------------------------------------------------------------------- */
 
-/* Of a section whose stack does not come, the time is now. */
+/* The only time that its task ran for so long, on its vCPU, since it was looked for sections. It is
+ * kept with what ran before, since the vCPU goes on. */
+static void find_slice(const struct hv_latency *l, struct hv_latency_section *section)
+{
+	struct hv_stall *s = &section->stall;
+
+	if (section->slice.to_ns ||
+	    !hv_sched_ran_once(&l->finders.tasks, s->cpu, s->task.pid, s->to_ns - s->from_ns,
+			       section->after_ns, &section->slice))
+		return;
+	s->nr_before =
+		hv_sched_before(&l->finders.tasks, s->cpu, section->slice.from_ns, s->before);
+}
+
+/* Its end is that of STACK, which is used up. */
+static void place_by_stack(struct hv_stall *s, struct hv_latency_stack *stack)
+{
+	uint64_t passed_ns = s->to_ns - s->from_ns;
+
+	s->to_ns = stack->time_ns;
+	s->nr_before = stack->nr_before;
+	memcpy(s->before, stack->before, sizeof(s->before));
+	stack->time_ns = 0;
+	if (!s->nr_before || s->before[0].task.pid != s->task.pid)
+		return;
+	if (s->before[0].ns > passed_ns)
+		s->before[0].ns -= passed_ns;
+	else
+		memmove(s->before, s->before + 1, --s->nr_before * sizeof(s->before[0]));
+}
+
+static void place_by_slice(struct hv_stall *s, const struct hv_slice *slice)
+{
+	s->slack_ns = slice->to_ns - slice->from_ns - (s->to_ns - s->from_ns);
+	s->to_ns = slice->to_ns;
+}
+
+/* Of a section whose stack does not come, and whose task ran for so long several times, the time is
+ * now. */
 static void place_sections(struct hv_latency *l, bool is_last)
 {
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < l->nr_sections; i++) {
-		struct hv_stall *s = &l->sections[i].stall;
+		struct hv_latency_section *section = &l->sections[i];
+		struct hv_stall *s = &section->stall;
 		struct hv_latency_stack *stack =
 			s->cpu < l->finders.tasks.nr_cpus ? &l->stacks[s->cpu] : NULL;
 		bool has_end = stack && stack->time_ns && stack->pid == s->task.pid;
 		uint64_t passed_ns = s->to_ns - s->from_ns;
 
-		if (!has_end && !is_last && l->sections[i].nr_turns++ < SECTION_TURNS) {
-			l->sections[kept++] = l->sections[i];
+		find_slice(l, section);
+		if (!has_end && !is_last && section->nr_turns++ < SECTION_TURNS) {
+			l->sections[kept++] = *section;
 			continue;
 		}
-		s->to_ns = has_end ? stack->time_ns : l->newest_ns;
-		s->slack_ns = has_end ? 0 : UNPLACED_NS;
+		if (has_end) {
+			place_by_stack(s, stack);
+		} else if (section->slice.to_ns) {
+			place_by_slice(s, &section->slice);
+		} else {
+			s->to_ns = l->newest_ns;
+			s->slack_ns = UNPLACED_NS;
+		}
 		s->from_ns = s->to_ns > passed_ns ? s->to_ns - passed_ns : 0;
-		if (has_end)
-			stack->time_ns = 0;
 		hv_finders_add(&l->finders, s);
 	}
 	l->nr_sections = kept;
@@ -216,7 +262,13 @@ void hv_latency_add_section(struct hv_latency *l, const struct hv_stall *section
 {
 	if (l->nr_sections == HV_LATENCY_SECTIONS_MAX)
 		place_sections(l, true);
-	l->sections[l->nr_sections++] = (struct hv_latency_section){.stall = *section};
+	l->sections[l->nr_sections++] =
+		(struct hv_latency_section){.stall = *section, .after_ns = l->checked_ns};
+}
+
+void hv_latency_end_sections(struct hv_latency *l)
+{
+	l->checked_ns = l->newest_ns;
 }
 
 /* -- events ----------------------------------------------------------------------------------- */
@@ -270,7 +322,11 @@ static void see_stack(struct hv_latency *l, const struct hv_event *e)
 	struct hv_stall_stack stack = {0};
 
 	if (!m) {
-		l->stacks[e->cpu] = (struct hv_latency_stack){e->time_ns, e->pid};
+		struct hv_latency_stack *end = &l->stacks[e->cpu];
+
+		*end = (struct hv_latency_stack){.time_ns = e->time_ns, .pid = e->pid};
+		end->nr_before =
+			hv_sched_before(&l->finders.tasks, e->cpu, e->time_ns, end->before);
 		return;
 	}
 	for (size_t i = 0; i < e->nr_callers && i < HV_STALL_STACK; i++)
@@ -399,6 +455,28 @@ static void name_stack(const struct hv_latency *l, struct hv_stall *s)
 	}
 }
 
+/* What the host took becomes a stall only in a verdict, of which there are several while somebody
+ * waits for the first one. */
+static void find_before_outage(struct hv_latency *l, struct hv_stall *s)
+{
+	struct hv_latency_outage *kept =
+		s->cpu < l->finders.tasks.nr_cpus ? &l->outages[s->cpu] : NULL;
+
+	if (!kept)
+		return;
+	s->nr_before = hv_sched_before(&l->finders.tasks, s->cpu, s->from_ns, s->before);
+	if (s->nr_before && (!kept->from_ns || s->from_ns + slack_of(l) < kept->from_ns ||
+			     s->from_ns > kept->from_ns + slack_of(l))) {
+		kept->from_ns = s->from_ns;
+		kept->nr_before = s->nr_before;
+		memcpy(kept->before, s->before, sizeof(kept->before));
+	} else if (kept->from_ns && s->from_ns <= kept->from_ns + slack_of(l) &&
+		   s->from_ns + slack_of(l) >= kept->from_ns) {
+		s->nr_before = kept->nr_before;
+		memcpy(s->before, kept->before, sizeof(s->before));
+	}
+}
+
 void hv_latency_verdict(struct hv_latency *l, struct hv_verdict *ret)
 {
 	hv_verdict_find(
@@ -413,6 +491,8 @@ void hv_latency_verdict(struct hv_latency *l, struct hv_verdict *ret)
 					   .threshold_ns = l->threshold_ns},
 		ret);
 	for (size_t i = 0; i < ret->nr; i++) {
+		if (ret->list[i].longest.kind == HV_STALL_HOST)
+			find_before_outage(l, &ret->list[i].longest);
 		name_stack(l, &ret->list[i].longest);
 		name_stack(l, &ret->list[i].victim);
 	}

@@ -21,16 +21,28 @@
 #define HV_LATENCY_SECONDS	4
 #define HV_LATENCY_SECTIONS_MAX 64 /* that wait for the time of their end */
 
-/* The newest stack on a vCPU: the end of a section. */
+/* The newest stack on a vCPU: the end of a section. What ran before the section ran before its
+ * end, too, since nothing else runs there meanwhile. */
 struct hv_latency_stack {
 	uint64_t time_ns;
 	uint32_t pid;
+	struct hv_stall_before before[HV_STALL_BEFORE];
+	unsigned nr_before;
 };
 
 /* A section whose end was not placed yet. */
 struct hv_latency_section {
-	struct hv_stall stall;
-	unsigned nr_turns; /* that it has waited */
+	struct hv_stall stall; /* with what ran before SLICE, if there is one */
+	uint64_t after_ns;     /* it ended later than that */
+	struct hv_slice slice; /* in which it must have been; TO_NS 0: not known yet */
+	unsigned nr_turns;     /* that it has waited */
+};
+
+/* What ran before the longest time in which the host did not run a vCPU. */
+struct hv_latency_outage {
+	uint64_t from_ns; /* 0: none */
+	struct hv_stall_before before[HV_STALL_BEFORE];
+	unsigned nr_before;
 };
 
 struct hv_latency {
@@ -48,7 +60,9 @@ struct hv_latency {
 	struct hv_latency_stack *stacks;     /* owned, one a vCPU */
 	struct hv_latency_section *sections; /* owned */
 	unsigned nr_sections;
-	bool sees_host; /* something is known of the host */
+	uint64_t checked_ns; /* the newest event when it was looked for sections last */
+	struct hv_latency_outage *outages; /* owned, one a vCPU */
+	bool sees_host;			   /* something is known of the host */
 	bool has_host_events;
 	bool clock_is_hosts; /* the trace's clock is the host's */
 	bool clock_counts;   /* it goes by the guest's instructions */
@@ -80,8 +94,11 @@ void hv_latency_begin_counted(struct hv_latency *l);
  * more. */
 void hv_latency_begin_stacks(struct hv_latency *l, enum hv_moment_kind kind);
 void hv_latency_end_stacks(struct hv_latency *l);
-/* SECTION has all but its interval, which is known when the stack of its end was read. */
+/* SECTION has all but its interval, which is known when the stack of its end was read, or else by
+ * the only time that its task ran for so long. */
 void hv_latency_add_section(struct hv_latency *l, const struct hv_stall *section);
+/* Whoever adds sections has looked for them now: others end later. */
+void hv_latency_end_sections(struct hv_latency *l);
 /* What the host took of CPU, by samples. Ignored if the host's events say it. */
 void hv_latency_add_host(struct hv_latency *l, unsigned cpu, const struct hv_outage *span);
 /* For how long a thread of the VMM that runs no vCPU, which SPAN names, waited for a CPU. */
@@ -95,6 +112,7 @@ bool hv_latency_clock_is_apart(const struct hv_latency *l);
 /* What is known of the host: nothing while the guest's clock is not known, or moves although it
  * does not count instructions. */
 enum hv_host_view hv_latency_view(const struct hv_latency *l);
+/* Of what the host took, it is known what ran before if that is asked soon enough once. */
 void hv_latency_verdict(struct hv_latency *l, struct hv_verdict *ret);
 /* The name of the symbol at ADDR, if there is one exactly there; else NULL. */
 const char *hv_latency_symbol(const struct hv_latency *l, uint64_t addr);

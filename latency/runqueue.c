@@ -13,6 +13,7 @@ static void add(struct hv_finders *f, const struct hv_sched_task *task, unsigned
 		.to_ns = now_ns,
 		.task = hv_stall_task(task->pid, task->comm),
 		.by_prio = -1,
+		.stack = task->left_stack,
 	};
 	struct hv_slice most;
 

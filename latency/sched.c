@@ -123,7 +123,7 @@ static void follow_switch(struct hv_sched *t, const struct hv_moment *m)
 		set_state(task, is_runnable(m->state) ? HV_TASK_RUNNABLE : HV_TASK_SLEEPING,
 			  m->time_ns);
 		task->left_in = m->state;
-		task->sleep_stack.callers[0] = 0;
+		task->left_stack.callers[0] = 0;
 		task->cpu = m->cpu;
 	}
 	if (m->other) {
@@ -182,6 +182,11 @@ void hv_sched_lose(struct hv_sched *t, unsigned cpu)
 	}
 }
 
+static const struct hv_slice *slice_at(const struct hv_sched_cpu *c, unsigned i)
+{
+	return &c->slices[(c->first + i) % HV_SLICES_MAX];
+}
+
 struct runner {
 	struct hv_slice slice;
 	uint64_t ns;
@@ -221,7 +226,7 @@ bool hv_sched_ran_most(const struct hv_sched *t, unsigned cpu, uint32_t pid, uin
 		add_runner(runners, &nr, &now, from_ns, to_ns);
 	}
 	for (unsigned i = c->nr; i-- > 0;) {
-		const struct hv_slice *s = &c->slices[(c->first + i) % HV_SLICES_MAX];
+		const struct hv_slice *s = slice_at(c, i);
 
 		if (s->to_ns <= from_ns)
 			break;
@@ -235,5 +240,57 @@ bool hv_sched_ran_most(const struct hv_sched *t, unsigned cpu, uint32_t pid, uin
 		return false;
 	*ret = runners[most].slice;
 	*ret_ns = runners[most].ns;
+	return true;
+}
+
+static void add_before(struct hv_stall_before *list, unsigned *nr, const struct hv_slice *s,
+		       uint64_t from_ns)
+{
+	uint64_t to_ns = s->to_ns < from_ns ? s->to_ns : from_ns;
+
+	if (s->from_ns < to_ns && *nr < HV_STALL_BEFORE)
+		list[(*nr)++] = (struct hv_stall_before){s->task, to_ns - s->from_ns};
+}
+
+unsigned hv_sched_before(const struct hv_sched *t, unsigned cpu, uint64_t from_ns,
+			 struct hv_stall_before *ret)
+{
+	const struct hv_sched_cpu *c;
+	unsigned nr = 0;
+
+	if (cpu >= t->nr_cpus)
+		return 0;
+	c = &t->cpus[cpu];
+	if (c->has_current)
+		add_before(ret, &nr, &(struct hv_slice){c->current, c->prio, c->since_ns, from_ns},
+			   from_ns);
+	for (unsigned i = c->nr; i-- > 0 && nr < HV_STALL_BEFORE;)
+		add_before(ret, &nr, slice_at(c, i), from_ns);
+	return nr;
+}
+
+bool hv_sched_ran_once(const struct hv_sched *t, unsigned cpu, uint32_t pid, uint64_t min_ns,
+		       uint64_t end_ns, struct hv_slice *ret)
+{
+	const struct hv_slice *found = NULL;
+	const struct hv_sched_cpu *c;
+
+	if (cpu >= t->nr_cpus)
+		return false;
+	c = &t->cpus[cpu];
+	if (c->has_current && c->current.pid == pid)
+		return false;
+	for (unsigned i = c->nr; i-- > 0 && slice_at(c, i)->to_ns >= end_ns;) {
+		const struct hv_slice *s = slice_at(c, i);
+
+		if (s->task.pid != pid || s->to_ns - s->from_ns < min_ns)
+			continue;
+		if (found)
+			return false;
+		found = s;
+	}
+	if (!found)
+		return false;
+	*ret = *found;
 	return true;
 }

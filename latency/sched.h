@@ -35,7 +35,9 @@ struct hv_sched_task {
 	uint64_t syscall_ns, syscall, syscall_on_cpu_ns;
 	uint64_t lock_ns, lock, lock_flags;
 	uint64_t reclaim_ns, compact_ns, fault_ns;
-	struct hv_stall_stack sleep_stack, lock_stack, search_stack; /* of what it is in */
+	struct hv_stall_stack lock_stack, search_stack; /* of what it is in */
+	struct hv_stall_stack left_stack;    /* where it left its vCPU last, if it does not run */
+	struct hv_stall_stack syscall_stack; /* where it gave it up last in its system call */
 	struct hv_series reclaims, compacts, faults;
 	bool is_in_program; /* it was seen to leave a system call, and not to enter one since */
 	/* On a vCPU while it looked for memory: until now in all, and as the last search began. */
@@ -87,6 +89,14 @@ void hv_sched_follow(struct hv_sched *t, const struct hv_moment *m);
  * does not until it is seen again. */
 void hv_sched_lose(struct hv_sched *t, unsigned cpu);
 
+/* Up to HV_STALL_BEFORE tasks that ran on CPU before FROM_NS, the last one first. Of one that ran
+ * at FROM_NS, too, only the time before counts. */
+unsigned hv_sched_before(const struct hv_sched *t, unsigned cpu, uint64_t from_ns,
+			 struct hv_stall_before *ret);
+/* Where the task PID ran on CPU for MIN_NS on end or more, until END_NS or later, if it has left
+ * the vCPU since and that was once only. */
+bool hv_sched_ran_once(const struct hv_sched *t, unsigned cpu, uint32_t pid, uint64_t min_ns,
+		       uint64_t end_ns, struct hv_slice *ret);
 /* Who ran most on CPU between the two times, without the task PID. False: nobody is known. */
 bool hv_sched_ran_most(const struct hv_sched *t, unsigned cpu, uint32_t pid, uint64_t from_ns,
 		       uint64_t to_ns, struct hv_slice *ret, uint64_t *ret_ns);

@@ -44,6 +44,7 @@ struct hv_stall_stack {
 };
 
 #define HV_STALL_PIECES 8
+#define HV_STALL_BEFORE 8
 
 /* Of a series of reclaims or faults. */
 #define HV_SERIES_PRESSED 0x1 /* memory was looked for meanwhile */
@@ -53,6 +54,12 @@ struct hv_stall_stack {
 struct hv_stall_piece {
 	unsigned cpu;
 	uint64_t from_ns, to_ns;
+};
+
+/* A task that ran on the vCPU before a stall, and for how long. */
+struct hv_stall_before {
+	struct hv_stall_task task;
+	uint64_t ns;
 };
 
 struct hv_stall {
@@ -77,7 +84,11 @@ struct hv_stall {
 	/* System call: when it was on which vCPU. NR_PIECES 0: there were too many of them. */
 	struct hv_stall_piece pieces[HV_STALL_PIECES];
 	unsigned nr_pieces;
-	struct hv_stall_stack stack;  /* where the task sleeps or waits, if that was recorded */
+	/* Where the task sleeps or waits, or gave up the vCPU that it waits for or kept; if that
+	 * was recorded. */
+	struct hv_stall_stack stack;
+	struct hv_stall_before before[HV_STALL_BEFORE]; /* the last one first */
+	unsigned nr_before;
 	char name[HV_STALL_NAME_LEN]; /* of an interrupt, of a reason; where a section begins */
 	char end[HV_STALL_NAME_LEN];  /* where a section ends */
 	char callers[HV_STALL_CALLERS][HV_STALL_NAME_LEN]; /* of the end; empty: no more */

@@ -111,7 +111,7 @@ static void end_wait(struct hv_finders *f, struct hv_sched_task *task, enum wait
 			task->searching_on_cpu_ns += on_cpu - task->search_on_cpu_ns;
 		if (ns > s->longest_ns) {
 			s->longest_ns = ns;
-			s->stack = wait == WAIT_FAULT ? task->sleep_stack : task->search_stack;
+			s->stack = wait == WAIT_FAULT ? task->left_stack : task->search_stack;
 		}
 	}
 	*begin = 0;

@@ -378,7 +378,11 @@ hv_stub_return_12:
 .Lsection_stack:
 	pushq	%r10
 	pushq	%r11
-	pushq	FUNCTION_CALLER + 16(%rsp)
+	/* The low bits of a caller that is not known stay 0; the others are as any text's, so that
+	 * word 1 of the record has HV_RECORD_ZEROS. */
+	movq	FUNCTION_CALLER + 16(%rsp), %rax
+	orq	$-0x80000000, %rax
+	pushq	%rax
 	pushq	PLACE + 24(%rsp)
 	pushq	$.Lsection_stack_done
 	pushq	$(HV_SLOT_STACK | FROM_COMMAND | FROM_SECTION)

@@ -94,6 +94,9 @@ def names(t, stall):
         verdict, ms = measure_stall(t, traced, stall)
         one = first(verdict, stall.cause, stall.fault, ms)
         assert one["task"]["comm"] == "planted", one
+        # It is not known when a section was that ends in the module, unless nothing was lost meanwhile.
+        assert one["before"] or stall.function == "plant_cli", one
+        t.note("before: " + ", ".join(f"{before['task']['comm'] or '<idle>'} {before['ns'] / 1e6:.1f} ms" for before in one["before"]))
         assert not stall.function or one["function"] == one["from"] == stall.function, one
         return one
 

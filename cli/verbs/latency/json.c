@@ -56,17 +56,15 @@ static void add_text(json_object *o, const char *key, struct hv_text *text)
 	add_string(o, key, text->data);
 }
 
-static void add_before(json_object *o, const struct latency_report *r, const struct hv_cause *c)
+static void add_before(json_object *o, const struct hv_stall *s)
 {
-	const struct hv_slice *before[LATENCY_BEFORE];
-	unsigned nr = latency_before(r->latency, c, before);
 	json_object *list = json_object_new_array();
 
-	for (unsigned i = 0; i < nr; i++) {
+	for (unsigned i = 0; i < s->nr_before; i++) {
 		json_object *slice = json_object_new_object();
 
-		add_task(slice, "task", &before[i]->task);
-		add_number(slice, "ns", before[i]->to_ns - before[i]->from_ns);
+		add_task(slice, "task", &s->before[i].task);
+		add_number(slice, "ns", s->before[i].ns);
 		json_object_array_add(list, slice);
 	}
 	json_object_object_add(o, "before", list);
@@ -152,7 +150,7 @@ static json_object *cause_of(const struct latency_report *r, const struct hv_cau
 	if (c->victim.task.pid)
 		add_victim(o, &c->victim);
 	if (r->tells_before)
-		add_before(o, r, c);
+		add_before(o, s);
 	latency_add_command(&command, r, c);
 	if (command.len_bytes)
 		add_text(o, "command", &command);

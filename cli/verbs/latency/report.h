@@ -30,10 +30,6 @@ void latency_add_cause(struct hv_text *out, const struct hv_latency *l, const st
 void latency_add_syscall(struct hv_text *out, const struct hv_stall *s);
 void latency_add_task(struct hv_text *out, const struct hv_stall_task *task);
 void latency_add_time(struct hv_text *out, uint64_t ns);
-/* Up to LATENCY_BEFORE slices of tasks that ran on the vCPU of C before it, the last one first. */
-#define LATENCY_BEFORE 8
-unsigned latency_before(const struct hv_latency *l, const struct hv_cause *c,
-			const struct hv_slice **ret);
 /* The command that shows more; adds nothing if there is none. */
 void latency_add_command(struct hv_text *out, const struct latency_report *r,
 			 const struct hv_cause *c);

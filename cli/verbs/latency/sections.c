@@ -48,6 +48,8 @@ struct hv_err *latency_sections_take(struct latency_sections *s, struct client *
 	uint64_t us = 0;
 	struct hv_err *err = s->tracer ? record_section_longest_us(c, dir, &us) : NULL;
 
+	if (!err && us <= s->threshold_us)
+		hv_latency_end_sections(l);
 	if (err || us <= s->threshold_us)
 		return err;
 	err = client_get(c, path, &text);
@@ -56,5 +58,6 @@ struct hv_err *latency_sections_take(struct latency_sections *s, struct client *
 	hv_text_add(&text, "");
 	if (hv_section_text_read(text.data, &section))
 		hv_latency_add_section(l, &section);
+	hv_latency_end_sections(l);
 	return set_threshold(s, c, dir);
 }

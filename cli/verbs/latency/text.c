@@ -116,18 +116,14 @@ static void add_more(struct hv_text *out, const struct latency_report *r, const 
 		hv_text_printf(out, "threads of pid %" PRIu64 " on this host", r->vmm_pid);
 }
 
-static void add_before(struct hv_text *out, const struct latency_report *r,
-		       const struct hv_cause *c)
+static void add_before(struct hv_text *out, const struct hv_stall *s)
 {
-	const struct hv_slice *before[LATENCY_BEFORE];
-	unsigned nr = latency_before(r->latency, c, before);
-
-	hv_text_add(out, nr ? "\n   before, the last first:" : "");
-	for (unsigned i = 0; i < nr; i++) {
+	hv_text_add(out, s->nr_before ? "\n   before, the last first:" : "");
+	for (unsigned i = 0; i < s->nr_before; i++) {
 		hv_text_add(out, i ? ", " : " ");
-		latency_add_task(out, &before[i]->task);
+		latency_add_task(out, &s->before[i].task);
 		hv_text_add(out, " ");
-		latency_add_time(out, before[i]->to_ns - before[i]->from_ns);
+		latency_add_time(out, s->before[i].ns);
 	}
 }
 
@@ -146,7 +142,7 @@ static void add_one(struct hv_text *out, const struct latency_report *r, size_t 
 	add_where(out, &c->longest);
 	add_counts(out, c);
 	if (r->tells_before && !i)
-		add_before(out, r, c);
+		add_before(out, &c->longest);
 	add_more(out, r, c);
 	hv_text_add(out, "\n");
 }

@@ -209,24 +209,6 @@ void latency_add_cause(struct hv_text *out, const struct hv_latency *l, const st
 	}
 }
 
-unsigned latency_before(const struct hv_latency *l, const struct hv_cause *c,
-			const struct hv_slice **ret)
-{
-	const struct hv_sched_cpu *cpu;
-	unsigned nr = 0;
-
-	if (c->longest.cpu >= l->finders.tasks.nr_cpus)
-		return 0;
-	cpu = &l->finders.tasks.cpus[c->longest.cpu];
-	for (unsigned i = cpu->nr; i-- > 0 && nr < LATENCY_BEFORE;) {
-		const struct hv_slice *s = &cpu->slices[(cpu->first + i) % HV_SLICES_MAX];
-
-		if (s->from_ns <= c->longest.from_ns)
-			ret[nr++] = s;
-	}
-	return nr;
-}
-
 void latency_add_command(struct hv_text *out, const struct latency_report *r,
 			 const struct hv_cause *c)
 {

@@ -65,6 +65,40 @@ START_TEST(who_ran_most_is_named)
 }
 END_TEST
 
+/* Two tasks take turns on CPU, a millisecond each, for longer than anything is remembered. */
+static void go_on(unsigned cpu, uint64_t from_ms)
+{
+	for (uint64_t i = 0; i <= 2 * HV_SLICES_MAX; i += 2)
+		SEE(sw(cpu, from_ms + i, 50, 0, 51), sw(cpu, from_ms + i + 1, 51, 0, 50));
+}
+
+/* What ran before is copied with the stall: who reads the verdict comes late. */
+START_TEST(what_ran_before_a_stall_stays_known)
+{
+	const struct hv_stall *s;
+
+	SEE(sw(0, 1, 0, 0, 5), sw(0, 3, 5, 1, 8), wake(0, 7, 8, 7), sw(0, 30, 8, 1, 7),
+	    sw(0, 31, 7, 1, 50));
+	go_on(0, 40);
+	s = only(HV_STALL_RUNQUEUE, 7, 30, 7);
+	ck_assert_uint_eq(s->nr_before, 2);
+	ck_assert_uint_eq(s->before[0].task.pid, 8); /* until the stall began, not until it ended */
+	ck_assert_uint_eq(s->before[0].ns, 4 * MS);
+	ck_assert_uint_eq(s->before[1].task.pid, 5);
+	ck_assert_uint_eq(s->before[1].ns, 2 * MS);
+}
+END_TEST
+
+/* If more ran in the stall than is remembered, nothing is made up. */
+START_TEST(what_ran_before_a_stall_of_many_slices_is_not_known)
+{
+	SEE(sw(0, 1, 0, 0, 5), sw(0, 3, 5, 2, 50));
+	go_on(0, 4);
+	SEE(wake(1, 2000, 9, 5));
+	ck_assert_uint_eq(only(HV_STALL_SLEEP, 3, 2000, 5)->nr_before, 0);
+}
+END_TEST
+
 START_TEST(a_preempted_task_waits)
 {
 	SEE(sw(0, 1, 0, 0, 7), sw(0, 5, 7, HV_LEFT_PREEMPTED, 8), sw(0, 25, 8, 1, 7));
@@ -382,6 +416,39 @@ START_TEST(where_memory_is_looked_for)
 }
 END_TEST
 
+/* Where it lost the vCPU, or what it slept in before it could run again. */
+START_TEST(where_a_task_waits_for_a_vcpu)
+{
+	SEE(sw(0, 1, 0, 0, 7));
+	see_with_stack(sw(0, 5, 7, HV_LEFT_PREEMPTED, 8), 100);
+	SEE(sw(0, 25, 8, 1, 7));
+	ck_assert_uint_eq(only(HV_STALL_RUNQUEUE, 5, 25, 7)->stack.callers[0], 100);
+	hv_stalls_clear(&stalls);
+	see_with_stack(sw(0, 26, 7, HV_LEFT_UNINTERRUPTIBLE, 8), 200);
+	SEE(wake(0, 27, 8, 7), sw(0, 50, 8, 1, 7));
+	ck_assert_uint_eq(only(HV_STALL_RUNQUEUE, 27, 50, 7)->stack.callers[0], 200);
+	hv_stalls_clear(&stalls);
+	SEE(sw(0, 51, 7, 1, 8), wake(0, 52, 8, 7), sw(0, 70, 8, 1, 7));
+	ck_assert_uint_eq(only(HV_STALL_RUNQUEUE, 52, 70, 7)->stack.callers[0], 0);
+}
+END_TEST
+
+/* Where it was when it gave the vCPU up in the system call; not where it sleeps in it, and not
+ * where it was in the one before. */
+START_TEST(where_a_system_call_kept_the_vcpu)
+{
+	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL, 0, 2, 7, 1));
+	see_with_stack(sw(0, 15, 7, HV_LEFT_RUNNABLE, 8), 100);
+	SEE(sw(0, 16, 8, 1, 7));
+	see_with_stack(sw(0, 17, 7, HV_LEFT_UNINTERRUPTIBLE, 8), 200);
+	SEE(wake(0, 18, 8, 7), sw(0, 19, 8, 1, 7), numbered(HV_MOMENT_SYSCALL_END, 0, 20, 7, 1));
+	ck_assert_uint_eq(only(HV_STALL_SYSCALL, 2, 20, 7)->stack.callers[0], 100);
+	hv_stalls_clear(&stalls);
+	SEE(numbered(HV_MOMENT_SYSCALL, 0, 21, 7, 1), numbered(HV_MOMENT_SYSCALL_END, 0, 40, 7, 1));
+	ck_assert_uint_eq(only(HV_STALL_SYSCALL, 21, 40, 7)->stack.callers[0], 0);
+}
+END_TEST
+
 static void is_due(unsigned cpu, uint32_t pid, uint64_t ms, enum hv_moment_kind kind,
 		   struct hv_due_stacks *d)
 {
@@ -397,7 +464,9 @@ START_TEST(stacks_are_of_the_last_event_of_their_task)
 {
 	const struct hv_moment sleeps = sw(0, 1, 7, HV_LEFT_UNINTERRUPTIBLE, 0);
 	const struct hv_moment waits = numbered(HV_MOMENT_LOCK, 0, 2, 7, 5);
-	const struct hv_moment idles = sw(0, 1, 7, 1, 0);
+	const struct hv_moment idles = sw(0, 1, 7, 1, 0), nobody = sw(0, 1, 0, 0, 7);
+	const struct hv_moment gives_up = sw(0, 1, 7, HV_LEFT_RUNNABLE, 0);
+	const struct hv_moment loses = sw(0, 1, 7, HV_LEFT_PREEMPTED, 0);
 	const struct hv_moment others = numbered(HV_MOMENT_LOCK, 0, 2, 8, 5);
 	struct hv_due_stacks d;
 
@@ -413,6 +482,12 @@ START_TEST(stacks_are_of_the_last_event_of_their_task)
 	is_due(0, 7, 2, HV_NR_MOMENTS, &d);
 	hv_due_stacks_see(&d, &idles);
 	is_due(0, 7, 2, HV_NR_MOMENTS, &d);
+	hv_due_stacks_see(&d, &nobody);
+	is_due(0, 0, 2, HV_NR_MOMENTS, &d);
+	hv_due_stacks_see(&d, &gives_up);
+	is_due(0, 7, 2, HV_MOMENT_SWITCH, &d);
+	hv_due_stacks_see(&d, &loses);
+	is_due(0, 7, 2, HV_MOMENT_SWITCH, &d);
 	hv_due_stacks_see(&d, &sleeps);
 	hv_due_stacks_see(&d, &others);
 	is_due(0, 7, 2, HV_MOMENT_SWITCH, &d);
@@ -452,6 +527,8 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, a_task_waits_while_another_runs);
 	tcase_add_test(tc, who_ran_most_is_named);
+	tcase_add_test(tc, what_ran_before_a_stall_stays_known);
+	tcase_add_test(tc, what_ran_before_a_stall_of_many_slices_is_not_known);
 	tcase_add_test(tc, a_preempted_task_waits);
 	tcase_add_test(tc, a_wait_that_goes_on_counts);
 	tcase_add_test(tc, what_sleeps_by_design_is_none);
@@ -474,6 +551,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, without_switches_nothing_is_said_of_tasks);
 	tcase_add_test(tc, where_tasks_sleep_and_wait);
 	tcase_add_test(tc, where_memory_is_looked_for);
+	tcase_add_test(tc, where_a_task_waits_for_a_vcpu);
+	tcase_add_test(tc, where_a_system_call_kept_the_vcpu);
 	tcase_add_test(tc, stacks_are_of_the_last_event_of_their_task);
 	tcase_add_test(tc, tables_are_bounded);
 }

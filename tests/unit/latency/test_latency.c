@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is known of the guest's clock and its tasks, whatever it says. */
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/guard.h"
 #include "latency/latency.h"
 #include "tests/lib/run_suite.h"
+#include "tests/unit/latency/planted.h"
 
 /* In the first second the clocks were APART_NS apart, and in the last one LAST_NS. */
 static enum hv_host_view view(int64_t apart_ns, int64_t last_ns)
@@ -154,9 +156,134 @@ START_TEST(stacks_have_names)
 }
 END_TEST
 
+static struct hv_export *open_for(unsigned nr_cpus)
+{
+	const struct hv_export_head head = {.nr_cpus = nr_cpus, .page_bytes = 4096};
+	const struct hv_export_config config = {.path = "none", .fd = -1};
+	struct hv_export *x;
+
+	ck_assert_ptr_null(hv_latency_format.open(&config, &head, &x));
+	hv_latency_begin(hv_latency_of(x), 10 * MS, true, false);
+	return x;
+}
+
+static void see(struct hv_latency *l, const struct hv_moment *list, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		hv_finders_see(&l->finders, &list[i]);
+	l->newest_ns = list[nr - 1].time_ns;
+}
+
+#define SEE(L, ...)                                                                                \
+	do {                                                                                       \
+		const struct hv_moment moments[] = {__VA_ARGS__};                                  \
+		see(L, moments, HV_ARRAY_LEN(moments));                                            \
+	} while (0)
+
+/* A section of PID on vCPU 0 that took 20 ms, whose stack does not come: it is placed when it has
+ * waited, while others run. */
+static const struct hv_stall *placed(struct hv_export *x, uint32_t pid)
+{
+	const struct hv_stall section = {
+		.kind = HV_STALL_SECTION, .to_ns = 20 * MS, .length_ns = 20 * MS, .task.pid = pid};
+	struct hv_latency *l = hv_latency_of(x);
+	uint64_t ms = l->newest_ns / MS + 1;
+
+	hv_latency_add_section(l, &section);
+	while (l->nr_sections) {
+		ck_assert_ptr_null(hv_latency_format.turn(x));
+		for (unsigned i = 0; i < HV_SLICES_MAX; i++, ms += 2)
+			SEE(l, sw(0, ms, 50, 0, 51), sw(0, ms + 1, 51, 0, 50));
+	}
+	for (size_t i = 0; i < l->stalls.nr; i++)
+		if (l->stalls.list[i].kind == HV_STALL_SECTION)
+			return &l->stalls.list[i];
+	ck_abort_msg("the section was not placed");
+}
+
+/* As one of a module without ORC tables. Its task had the vCPU long enough once only. */
+START_TEST(a_section_without_a_stack_is_where_its_task_ran)
+{
+	struct hv_export *x = open_for(1);
+	const struct hv_stall *s;
+
+	SEE(hv_latency_of(x), sw(0, 100, 0, 0, 5), sw(0, 103, 5, 0, 7), sw(0, 104, 7, 0, 5),
+	    sw(0, 110, 5, 0, 7), sw(0, 135, 7, 0, 50));
+	s = placed(x, 7);
+	ck_assert_uint_eq(s->from_ns, 115 * MS);
+	ck_assert_uint_eq(s->to_ns, 135 * MS);
+	ck_assert_uint_eq(s->slack_ns, 5 * MS);
+	ck_assert_uint_eq(s->nr_before, 3);
+	ck_assert_uint_eq(s->before[0].task.pid, 5);
+	ck_assert_uint_eq(s->before[0].ns, 6 * MS);
+	ck_assert_uint_eq(s->before[2].ns, 3 * MS);
+	hv_latency_format.free(x);
+}
+END_TEST
+
+/* Then its place is not known, and so is not what ran before: others did at the time when it is
+ * given up. */
+START_TEST(a_section_whose_task_ran_twice_has_no_place)
+{
+	struct hv_export *x = open_for(1);
+	const struct hv_stall *s;
+
+	SEE(hv_latency_of(x), sw(0, 100, 5, 0, 7), sw(0, 125, 7, 0, 5), sw(0, 126, 5, 0, 7),
+	    sw(0, 150, 7, 0, 50));
+	s = placed(x, 7);
+	ck_assert_uint_ge(s->slack_ns, HV_NS_PER_S);
+	ck_assert_uint_eq(s->nr_before, 0);
+	hv_latency_format.free(x);
+}
+END_TEST
+
+/* When sections were looked for last, this one had not ended. */
+START_TEST(a_section_ends_after_those_before_it_were_looked_for)
+{
+	struct hv_export *x = open_for(1);
+
+	SEE(hv_latency_of(x), sw(0, 100, 5, 0, 7), sw(0, 125, 7, 0, 5));
+	SEE(hv_latency_of(x), sw(0, 126, 5, 0, 7));
+	hv_latency_end_sections(hv_latency_of(x));
+	SEE(hv_latency_of(x), sw(0, 150, 7, 0, 50));
+	ck_assert_uint_eq(placed(x, 7)->to_ns, 150 * MS);
+	hv_latency_format.free(x);
+}
+END_TEST
+
+/* The host did not run vCPU 0 for 30 ms; that was seen soon, and is told late. */
+START_TEST(what_ran_before_an_outage_stays_known)
+{
+	struct hv_export *x = open_for(1);
+	struct hv_latency *l = hv_latency_of(x);
+	struct hv_verdict *verdict = hv_alloc(sizeof(*verdict));
+	const struct hv_outage outage = {
+		.from_ns = 115 * MS, .to_ns = 145 * MS, .taken_ns = 30 * MS, .longest_ns = 30 * MS};
+
+	l->sees_host = true;
+	SEE(l, sw(0, 100, 0, 0, 5), sw(0, 110, 5, 0, 50));
+	hv_latency_add_host(l, 0, &outage);
+	hv_latency_verdict(l, verdict);
+	for (uint64_t ms = 150; ms < 150 + 2 * HV_SLICES_MAX; ms += 2)
+		SEE(l, sw(0, ms, 50, 0, 51), sw(0, ms + 1, 51, 0, 50));
+	hv_latency_verdict(l, verdict);
+	ck_assert_uint_eq(verdict->nr, 1);
+	ck_assert_int_eq(verdict->list[0].longest.kind, HV_STALL_HOST);
+	ck_assert_uint_eq(verdict->list[0].longest.nr_before, 2);
+	ck_assert_uint_eq(verdict->list[0].longest.before[0].ns, 5 * MS);
+	ck_assert_uint_eq(verdict->list[0].longest.before[1].task.pid, 5);
+	hv_latency_format.free(x);
+	free(verdict);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, stacks_have_names);
+	tcase_add_test(tc, a_section_without_a_stack_is_where_its_task_ran);
+	tcase_add_test(tc, a_section_whose_task_ran_twice_has_no_place);
+	tcase_add_test(tc, a_section_ends_after_those_before_it_were_looked_for);
+	tcase_add_test(tc, what_ran_before_an_outage_stays_known);
 	tcase_add_test(tc, no_task_has_the_largest_pid);
 	tcase_add_test(tc, names_are_bounded);
 	tcase_add_test(tc, what_is_years_ahead_keeps_nothing_waiting);
