@@ -108,6 +108,21 @@ def kill_service(t, machine, service):
     assert not os.path.exists(f"/run/hvtrace/{machine.name}")
 
 
+def kill_vmm(t, machine, service):
+    """The VMM dies while functions are traced: the session ends, and leaves nothing behind."""
+    t.hv("echo", machine.name, "set_ftrace_filter", "vfs_*")
+    t.hv("echo", machine.name, "current_tracer", "function")
+    pids = [process["pid"] for process in t.hv.stat(machine.name)["processes"]]
+    assert service in pids and len(pids) == 3, pids
+    machine.process.kill()
+    machine.process.wait()
+    deadline = time.monotonic() + 60
+    while left := [path for path in (f"/run/hvtrace/{machine.name}", *(f"/proc/{pid}" for pid in pids))
+                   if os.path.exists(path)]:  # fmt: skip
+        assert time.monotonic() < deadline, f"still there: {left}"
+        time.sleep(0.05)
+
+
 def boots(t, suite, *options, ends=detach, **more):
     """All checks of a machine with two vCPUs. ENDS its session."""
     with OwnMachine(t.hv, suite, "--smp", "2", *options, **more) as m:
@@ -116,11 +131,12 @@ def boots(t, suite, *options, ends=detach, **more):
         service = check_rights(t, m)
         events = count_calls(t, m)
         widest = host_brackets(t, m)
-        ends(t, m, service)
-        assert m.run("echo alive; cat /proc/uptime").startswith("alive")
-        healthy(m)
         release = m.run("uname -r").strip()
-        ends_well(m)
+        ends(t, m, service)
+        if m.process.poll() is None:
+            assert m.run("echo alive; cat /proc/uptime").startswith("alive")
+            healthy(m)
+            ends_well(m)
     t.note(f"{release}: {events} events; host's moments {widest * 1e3:.0f} ms apart")
 
 
@@ -144,23 +160,31 @@ def shadow_pages(pid):
     return pages
 
 
+def changed_bytes(pid):
+    """Returns [bytes that differ] of each page that is replaced and differs."""
+    differ = [sum(a != b for a, b in zip(*page)) for page in shadow_pages(pid)]
+    return [nr for nr in differ if nr]
+
+
 @case(configs=None)
 def own_shadow_text(t):
     """--patch=shadow: only copies are changed. The pages of the RAM stay as they were, and are mapped again later."""
     with OwnMachine(t.hv, "bookworm", "--smp", "2", "--patch", "shadow") as m:
         m.wait_attached()
-        assert not shadow_pages(m.process.pid), "pages that are replaced before anything is traced"
+        # The targets of the kernel's calls that wait before it hibernates, of which there are two (docs/machine.md).
+        before = changed_bytes(m.process.pid)
+        assert len(before) <= 2 and sum(before) <= 8, f"bytes that differ before anything is traced: {before}"
         events = count_calls(t, m)
         t.hv("echo", m.name, "set_ftrace_filter", "vfs_read")
         t.hv("echo", m.name, "current_tracer", "function")
         site = t.hv.stat(m.name)["sites"]
         assert site["patched"] == 1, site
         pages = shadow_pages(m.process.pid)
-        differ = [sum(a != b for a, b in zip(*page)) for page in pages]
+        changed = changed_bytes(m.process.pid)
         # The five bytes of the site, and the four of the target of the call by which the guest's own ftrace reads it.
         # Some may be equal by chance.
-        changed = [nr for nr in differ if nr]
-        assert len(changed) in range(1, 3) and sum(changed) in range(5, 10), f"bytes that differ: {differ}"
+        nr_pages, nr_bytes = len(changed) - len(before), sum(changed) - sum(before)
+        assert nr_pages in range(1, 3) and nr_bytes in range(5, 10), f"bytes that differ: {before}, then {changed}"
         t.hv("echo", m.name, "set_ftrace_filter", "")
         t.hv("echo", m.name, "set_ftrace_pid", "")
         m.run("for i in 1 2 3; do cat /proc/interrupts >/tmp/x; done; insmod /modules/dummy.ko")
@@ -182,11 +206,11 @@ def own_bzimage_of_trixie(t):
 
 @case(configs=None)
 def own_vmlinux(t):
-    """The same with the ELF file in the bzImage of trixie."""
+    """The same with the ELF file in the bzImage of trixie, and the VMM is killed."""
     with tempfile.NamedTemporaryFile() as file:
         if not unpack_vmlinux(kernel_file("trixie")[0], file.name):
             raise Skip("trixie's bzImage is not packed with zstd")
-        boots(t, "trixie", kernel=file.name)
+        boots(t, "trixie", ends=kill_vmm, kernel=file.name)
 
 
 def by_time(events):

@@ -120,6 +120,19 @@ static struct hv_err *execute(struct trial *t)
 		(double)ROUNDS * PER_ROUND * 1000 / (double)took_ns);
 }
 
+/* Where this host is a guest itself, time that its own host takes away counts as this thread's. It
+ * is unlikely to do so twice. */
+static struct hv_err *try_twice(struct trial *t)
+{
+	struct hv_err *err = execute(t);
+
+	if (!err)
+		return NULL;
+	hv_err_free(err);
+	err = load(t);
+	return err ? err : execute(t);
+}
+
 struct hv_err *hv_minivm_trial(int kvm_fd)
 {
 	hv_cleanup(trial_deinit) struct trial t = {.kvm_fd = kvm_fd, .vm_fd = -1, .vcpu_fd = -1};
@@ -129,5 +142,5 @@ struct hv_err *hv_minivm_trial(int kvm_fd)
 		err = make_vcpu(&t);
 	if (!err)
 		err = load(&t);
-	return err ? err : execute(&t);
+	return err ? err : try_twice(&t);
 }
