@@ -243,7 +243,8 @@ static struct hv_err *parse_function(struct hv_kprobe_parsing *p)
 	}
 	sign = memchr(word, '+', len) ? memchr(word, '+', len) : memchr(word, '-', len);
 	if (sign &&
-	    (*sign == '-' || !hv_kprobe_number(sign + 1, (size_t)(word + len - sign) - 1, &off)))
+	    (*sign == '-' || !hv_kprobe_number(sign + 1, (size_t)(word + len - sign) - 1, &off) ||
+	     off > INT64_MAX))
 		return hv_kprobe_wrong(p, 0, "Invalid probed address or symbol");
 	if (sign && off && p->k->is_return)
 		return hv_kprobe_wrong(p, 0, "Retprobe address must be an function entry");
