@@ -12,8 +12,15 @@ from lib.wait import HANG_SECONDS, until
 
 OWN = "/sys/kernel/tracing"
 MAKES = "cat /proc/version >/dev/null"
-# All of these happen while MAKES runs; kmalloc is in many places.
-EVENTS = ("sched/sched_process_exec", "raw_syscalls/sys_enter", "kmem/kmalloc", "sched/sched_process_exit", "sched/sched_waking")
+# All of these happen while MAKES runs; page faults have a second static key, and kmalloc is in many places.
+EVENTS = (
+    "exceptions/page_fault_user",
+    "raw_syscalls/sys_enter",
+    "kmem/kmalloc",
+    "sched/sched_process_exec",
+    "sched/sched_process_exit",
+    "sched/sched_waking",
+)
 # hvtrace, the guest's top directory and an instance of the guest's each join and leave once: 90 orders.
 MEMBERS = ("hvtrace", "top", "instance")
 ORDERS = [order for order in sorted(set(itertools.permutations(MEMBERS * 2)))]

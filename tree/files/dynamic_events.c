@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "kernel/kernel.h"
 #include "tree/files/files.h"
 
 #define WHERE  "synthetic_events" /* as error_log of the kernel names who has refused it */
@@ -156,17 +157,30 @@ const struct hv_node hv_synthetic_events_node = {
 	.write = write_synthetic,
 };
 
+#define OF_EVENTS                                                                                  \
+	"\nprobes of events, of which an argument is made of a field:\n"                           \
+	"  e[:[<group>/][<event>]] <attached-group>.<attached-event> [<args>] [if <filter>]\n"     \
+	"  args: <name>=$<field>[:type], $comm:string, \\imm-value"
+#define BY_FPROBE                                                                                  \
+	"\nprobes by fprobe:\n"                                                                    \
+	"  f[:[<group>/][<event>]] <func-name>[%return] [<args>]\n"                                \
+	"  t[:[<group>/][<event>]] <tracepoint> [<args>]"
+
+/* Programs look here for what they can use. */
+static const char *more_of_dynamic(const struct hv_kernel *kernel)
+{
+	struct hv_gva at;
+	bool has_eprobes = hv_kernel_symbol(kernel, "eprobe_dyn_event_create", &at);
+
+	if (hv_kernel_symbol(kernel, "trace_fprobe_create", &at))
+		return has_eprobes ? OF_EVENTS BY_FPROBE : BY_FPROBE;
+	return has_eprobes ? OF_EVENTS : "";
+}
+
 const struct hv_node hv_dynamic_events_node = {
-	.help = "the same as kprobe_events, and where the guest's kernel has them, probes by "
-		"fprobe:\n"
-		"  f[:[<group>/][<event>]] <func-name>[%return] [<args>]\n"
-		"  t[:[<group>/][<event>]] <tracepoint> [<args>]\n"
-		"probes of events, of which an argument is made of a field:\n"
-		"  e[:[<group>/][<event>]] <attached-group>.<attached-event> [<args>] "
-		"[if <filter>]\n"
-		"  args: <name>=$<field>[:type], $comm:string, \\imm-value\n"
-		"and synthetic events:\n"
+	.help = "the same as kprobe_events, and synthetic events:\n"
 		"  s:[synthetic/]<event> <type> <field>[; <type> <field>]...",
+	.more_help = more_of_dynamic,
 	.open = open_dynamic,
 	.show = show_dynamic,
 	.write = write_dynamic,

@@ -11,6 +11,7 @@
 
 struct hv_file;
 struct hv_instance;
+struct hv_kernel;
 struct hv_node;
 struct hv_tree;
 
@@ -50,8 +51,10 @@ struct hv_entries {
 /* Operations that are NULL do nothing (open, close, release) or fail with EINVAL (read, write). */
 struct hv_node {
 	const char *help; /* the text in README, unless struct hv_child has another one */
-	unsigned mode;	  /* permissions; 0: the operations decide (hv_node_mode) */
-	unsigned arg;	  /* distinguishes nodes that share operations */
+	/* More of that text: what is there for KERNEL, static. NULL: nothing. */
+	const char *(*more_help)(const struct hv_kernel *kernel);
+	unsigned mode; /* permissions; 0: the operations decide (hv_node_mode) */
+	unsigned arg;  /* distinguishes nodes that share operations */
 
 	/* For a file. f->state of an open file has STATE_BYTES, at first zeros. */
 	size_t state_bytes;

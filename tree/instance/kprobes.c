@@ -376,6 +376,7 @@ static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all,
 		.module_btf = hv_module_btf_find,
 		.has_function = asks_first ? hv_module_btf_has_function : NULL,
 		.entry_at = hv_module_btf_entry_at,
+		.entry_behind = hv_module_btf_entry_behind,
 		/* Fprobes that are made of the function graph need none. */
 		.no_maxactive =
 			k->core.btf && hv_btf_size(k->core.btf, "fprobe", &unused) &&

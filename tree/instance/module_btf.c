@@ -68,6 +68,14 @@ const char *hv_module_btf_entry_at(void *m, uint64_t address)
 	return NULL;
 }
 
+const char *hv_module_btf_entry_behind(void *m, const char *function, uint64_t off)
+{
+	const struct hv_kernel *k = ((struct hv_module_btf *)m)->kernel;
+	struct hv_gva at;
+
+	return hv_kernel_symbol(k, function, &at) ? hv_module_btf_entry_at(m, at.v + off) : NULL;
+}
+
 void hv_module_btf_deinit(struct hv_module_btf *m)
 {
 	hv_btf_free(m->btf);

@@ -17,4 +17,6 @@ const struct hv_btf *hv_module_btf_find(void *m, const char *function);
 bool hv_module_btf_has_function(void *m, const char *function);
 /* As its entry_at. Borrowed from the kernel. */
 const char *hv_module_btf_entry_at(void *m, uint64_t address);
+/* As its entry_behind. Borrowed from the kernel. */
+const char *hv_module_btf_entry_behind(void *m, const char *function, uint64_t off);
 void hv_module_btf_deinit(struct hv_module_btf *m);

@@ -205,6 +205,23 @@ static struct hv_err *take_address(const struct hv_kprobe_parsing *p, uint64_t a
 	return NULL;
 }
 
+/* OFF, not 0, behind FUNCTION may be the entry of another function. */
+static void take_offset(const struct hv_kprobe_parsing *p, uint64_t off)
+{
+	const struct hv_kprobe_kernel *kernel = p->kernel;
+	const char *other = kernel->entry_behind
+				    ? kernel->entry_behind(kernel->module_data, p->k->function, off)
+				    : NULL;
+
+	p->k->symbol = hv_format("%s+%" PRIu64, p->k->function, off);
+	p->k->is_inside = !other;
+	p->k->off = off;
+	if (!other)
+		return;
+	free(p->k->function);
+	p->k->function = hv_strdup(other);
+}
+
 /* SYMBOL[+OFFS][%return] */
 static struct hv_err *parse_function(struct hv_kprobe_parsing *p)
 {
@@ -226,18 +243,19 @@ static struct hv_err *parse_function(struct hv_kprobe_parsing *p)
 	}
 	sign = memchr(word, '+', len) ? memchr(word, '+', len) : memchr(word, '-', len);
 	if (sign &&
-	    (*sign == '-' || !hv_kprobe_number(sign + 1, (size_t)(word + len - sign) - 1, &off)))
+	    (*sign == '-' || !hv_kprobe_number(sign + 1, (size_t)(word + len - sign) - 1, &off) ||
+	     off > INT64_MAX))
 		return hv_kprobe_wrong(p, 0, "Invalid probed address or symbol");
 	if (sign && off && p->k->is_return)
 		return hv_kprobe_wrong(p, 0, "Retprobe address must be an function entry");
 	p->k->function = hv_format("%.*s", (int)(sign ? (size_t)(sign - word) : len), word);
-	p->k->is_inside = sign && off;
-	p->k->off = off;
-	p->k->symbol = p->k->is_inside ? hv_format("%s+%" PRIu64, p->k->function, off)
-				       : hv_strdup(p->k->function);
 	if (p->kernel->has_function && !strchr(p->k->function, ':') &&
 	    !p->kernel->has_function(p->kernel->module_data, p->k->function))
 		return hv_kprobe_wrong(p, 0, "Invalid probed address or symbol");
+	if (sign && off)
+		take_offset(p, off);
+	else
+		p->k->symbol = hv_strdup(p->k->function);
 	return NULL;
 }
 
@@ -308,14 +326,15 @@ static char *made_name(const struct hv_kprobe *k)
 	if (k->is_inside && *k->function)
 		name = hv_format("p_%.*s_%" PRIu64, HV_KPROBE_NAME_MAX - 24, k->function, k->off);
 	else if (!k->is_fprobe && k->off)
-		name = hv_format("%c_%s", k->is_return ? 'r' : 'p', k->symbol);
+		name = hv_format("%c_%.*s", k->is_return ? 'r' : 'p', HV_KPROBE_NAME_MAX - 3,
+				 k->symbol);
 	else
 		name = k->is_fprobe ? hv_format("%.*s__%s", HV_KPROBE_NAME_MAX - 8, k->symbol,
 						k->is_return ? "exit" : "entry")
 				    : hv_format("%c_%.*s_0", k->is_return ? 'r' : 'p',
 						HV_KPROBE_NAME_MAX - 5, k->symbol);
 	for (char *c = name + 1; *c; c++)
-		if (*c == ':' || *c == '.')
+		if (*c == ':' || *c == '.' || *c == '+')
 			*c = '_';
 	return name;
 }

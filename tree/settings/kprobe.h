@@ -127,6 +127,8 @@ struct hv_kprobe_kernel {
 	bool (*has_function)(void *module_data, const char *function);
 	/* The name of the function whose entry is at ADDRESS; NULL: none is. */
 	const char *(*entry_at)(void *module_data, uint64_t address);
+	/* Likewise so far behind the start of FUNCTION, at that of another one. */
+	const char *(*entry_behind)(void *module_data, const char *function, uint64_t off);
 	void *module_data;
 	bool no_maxactive; /* its fprobes have none */
 };
