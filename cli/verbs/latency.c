@@ -13,6 +13,7 @@
 #include "cli/session_stat.h"
 #include "cli/stop_signals.h"
 #include "cli/unprivileged.h"
+#include "cli/verbs/latency/calls.h"
 #include "cli/verbs/latency/host.h"
 #include "cli/verbs/latency/host_events.h"
 #include "cli/verbs/latency/report.h"
@@ -47,6 +48,7 @@ struct latency {
 	struct hv_latency *analysis; /* owned by FILE */
 	struct latency_sections sections;
 	struct latency_stacks stacks;
+	struct latency_calls calls;
 	struct latency_host host;
 	struct latency_host_events host_events;
 	int signals;	     /* fd */
@@ -61,6 +63,7 @@ static void latency_deinit(struct latency *r)
 {
 	own_session_close(&r->session);
 	record_file_deinit(&r->file);
+	latency_calls_deinit(&r->calls);
 	latency_host_deinit(&r->host);
 	hv_text_deinit(&r->gaps);
 	hv_close_at(&r->signals);
@@ -169,6 +172,11 @@ static struct hv_err *put_events(struct latency *r)
 	return err;
 }
 
+static const char *clock_of(const struct latency *r)
+{
+	return r->clock_is_hosts ? HOST_CLOCK : "local";
+}
+
 static struct hv_err *choose_clock(struct latency *r)
 {
 	HV_AUTO_TEXT struct hv_text clocks = {0};
@@ -178,24 +186,21 @@ static struct hv_err *choose_clock(struct latency *r)
 		return err;
 	hv_text_add(&clocks, "");
 	r->clock_is_hosts = strstr(clocks.data, HOST_CLOCK);
-	return set(r, "trace_clock", r->clock_is_hosts ? HOST_CLOCK : "local");
+	return set(r, "trace_clock", clock_of(r));
 }
 
-static void follow_size(struct latency *r)
+static void find_size(struct latency *r, struct hv_text *size)
 {
-	HV_AUTO_TEXT struct hv_text size = {0};
-
-	hv_err_free(client_get(&r->session.client, "buffer_size_kb", &size));
-	hv_text_add(&size, "");
-	size.data[strcspn(size.data, " \n")] = '\0';
-	if (size.data[0])
-		hv_err_free(set(r, "buffer_size_kb", size.data));
+	hv_err_free(client_get(&r->session.client, "buffer_size_kb", size));
+	hv_text_add(size, "");
+	size->data[strcspn(size->data, " \n")] = '\0';
 }
 
 static struct hv_err *put_settings(struct latency *r)
 {
 	HV_AUTO_FREE char *dir = hv_format("instances/latency-%d", (int)getpid());
 	HV_AUTO_FREE char *no_sections = NULL, *no_host_events = NULL, *no_stacks = NULL;
+	HV_AUTO_TEXT struct hv_text size = {0};
 	struct hv_err *err = client_mkdir(&r->session.client, dir, CLIENT_DIR_OURS);
 
 	if (err)
@@ -204,7 +209,9 @@ static struct hv_err *put_settings(struct latency *r)
 	err = set(r, "tracing_on", "0");
 	if (err)
 		return err;
-	follow_size(r);
+	find_size(r, &size);
+	if (size.data[0])
+		hv_err_free(set(r, "buffer_size_kb", size.data));
 	err = choose_clock(r);
 	if (err)
 		return err;
@@ -220,7 +227,8 @@ static struct hv_err *put_settings(struct latency *r)
 		err = latency_host_events_begin(&r->host_events, &r->session.client, r->dir,
 						&no_host_events);
 	add_gap(r, "exits, and who had the CPU of a vCPU", no_host_events);
-	return err;
+	return err ? err
+		   : latency_calls_begin(&r->calls, &r->session.client, clock_of(r), size.data);
 }
 
 /* -- measuring -------------------------------------------------------------------------------- */
@@ -248,6 +256,11 @@ static struct hv_err *look_at_load(struct latency *r)
 		r->load_ppm = load_ppm;
 	if (load_ppm <= r->max_overhead_ppm)
 		return NULL;
+	if (r->calls.is_on) {
+		add_gap(r, "calls of functions from then on",
+			"tracing took more time than --max-overhead");
+		return latency_calls_give_up(&r->calls, &r->session.client);
+	}
 	if (r->stacks.kinds) {
 		add_gap(r, "where tasks sleep and wait, from then on",
 			"tracing took more time than --max-overhead");
@@ -281,6 +294,8 @@ static struct hv_err *turn(struct latency *r, uint32_t wait_ms, bool *ret_more)
 	struct hv_err *err = record_file_take(&r->file, &r->session.client, wait_ms, ret_more);
 
 	latency_host_take(&r->host, r->analysis);
+	if (!err)
+		err = latency_calls_take(&r->calls, &r->session.client, ret_more);
 	if (!err)
 		err = latency_sections_take(&r->sections, &r->session.client, r->dir, r->analysis);
 	if (!err)
@@ -319,6 +334,8 @@ static struct hv_err *measure(struct latency *r)
 	bool more = true;
 	struct hv_err *err = set(r, "tracing_on", "1");
 
+	if (!err)
+		err = latency_calls_start(&r->calls, &r->session.client);
 	r->begin_ns = hv_now_ns();
 	if (!err)
 		latency_host_begin(&r->host);
@@ -331,10 +348,14 @@ static struct hv_err *measure(struct latency *r)
 	r->end_ns = hv_now_ns();
 	if (!err)
 		err = set(r, "tracing_on", "0");
+	if (!err)
+		err = latency_calls_stop(&r->calls, &r->session.client);
 	for (more = true; !err && more && hv_now_ns() < r->end_ns + DRAIN_MAX_NS;)
 		err = turn(r, DRAIN_MS, &more);
 	if (!err)
 		err = record_file_end(&r->file);
+	if (!err)
+		err = latency_calls_end(&r->calls);
 	if (!err)
 		hv_latency_end(r->analysis, r->end_ns);
 	return err;
@@ -409,10 +430,13 @@ static void print(struct latency *r)
 		.vmm_pid = r->vmm_pid,
 		.load_ppm = r->load_ppm,
 		.tells_before = r->watches,
+		.calls = r->calls.file.export,
 		.gaps = &r->gaps,
 	};
 
 	hv_latency_verdict(r->analysis, verdict);
+	if (r->calls.file.export)
+		hv_calls_sort(hv_calls_of(r->calls.file.export));
 	if (hv_latency_clock_is_apart(r->analysis))
 		add_gap(r, "when the host did not run a vCPU",
 			"the guest's clock does not go with the host's");
@@ -444,6 +468,8 @@ static struct hv_err *latency(const struct cli *cli, struct latency *r)
 		print(r);
 	if (client_is_gone(err))
 		return err; /* the service removes the instance with the connection */
+	hv_err_keep_first(&err,
+			  in_domain_of(r, latency_calls_close(&r->calls, &r->session.client)));
 	if (r->dir)
 		hv_err_keep_first(&err, in_domain_of(r, client_rmdir(&r->session.client, r->dir)));
 	hv_err_keep_first(&err, own_session_end(&r->session));
@@ -460,6 +486,8 @@ static bool take_option(struct cli *cli, struct latency *r, int option, int *ret
 		r->is_json = true;
 	else if (option == 'w')
 		r->watches = true;
+	else if (option == 'l')
+		latency_calls_want(&r->calls, optarg);
 	else if (option == 'T' && !duration_parse(optarg, &r->for_ns))
 		*ret_exit = usage_error(cli, "--for: '%s' is not " DURATION_WANTED, optarg);
 	else if (option == 't' && !duration_parse(optarg, &r->threshold_ns))
@@ -487,13 +515,14 @@ static int run(struct cli *cli, int argc, char **argv)
 	hv_cleanup(latency_deinit) struct latency r = {
 		.session = OWN_SESSION_NONE,
 		.file = RECORD_FILE_NONE,
+		.calls = LATENCY_CALLS_NONE,
 		.threshold_ns = THRESHOLD_NS,
 		.max_overhead_ppm = OVERHEAD_PPM,
 		.signals = -1,
 	};
 	int option, exit_code;
 
-	while ((option = verb_option(cli, argc, argv, "jw", longs, &exit_code)) != -1)
+	while ((option = verb_option(cli, argc, argv, "jwl:", longs, &exit_code)) != -1)
 		if (option == VERB_OPTION_STOP || !take_option(cli, &r, option, &exit_code))
 			return exit_code;
 	if (!verb_operands(cli, argc, argv, 1, 1, &exit_code))
@@ -517,13 +546,15 @@ static const char help[] =
 	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h; 10s if not given\n"
 	"  --threshold=DURATION   what is shorter is not told; 10ms if not given\n"
 	"  -w, --watch            wait for the first stall, and end when it is told\n"
-	"  --max-overhead=PERCENT as for record; 2 if not given. System calls are given up first\n"
+	"  -l GLOB                also tell the longest call of each of these functions\n"
+	"  --max-overhead=PERCENT as for record; 2 if not given. Calls of functions are given up\n"
+	"                         first, then stacks and system calls\n"
 	"  -j, --json             for programs\n";
 
 const struct verb verb_latency = {
 	.name = "latency",
-	.args = "[--for=DURATION] [--threshold=DURATION] [--watch] [--max-overhead=PERCENT] "
-		"[--json] DOMAIN",
+	.args = "[--for=DURATION] [--threshold=DURATION] [--watch] [-l GLOB]... "
+		"[--max-overhead=PERCENT] [--json] DOMAIN",
 	.summary = "Say what keeps a guest's tasks waiting, and whose fault it is",
 	.help = help,
 	.run = run,

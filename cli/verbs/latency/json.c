@@ -169,6 +169,43 @@ static json_object *gaps_of(const struct hv_text *gaps)
 	return list;
 }
 
+static json_object *function_of(const struct latency_report *r, uint64_t function)
+{
+	HV_AUTO_FREE char *number = hv_format("0x%llx", (unsigned long long)function);
+	const char *name = hv_calls_symbol(r->calls, function);
+
+	return name ? string(name, strlen(name)) : json_object_new_string(number);
+}
+
+static json_object *call_of(const struct latency_report *r, const struct hv_call *c)
+{
+	json_object *o = json_object_new_object(), *callers = json_object_new_array();
+
+	json_object_object_add(o, "function", function_of(r, c->function));
+	add_number(o, "longest_ns", c->to_ns - c->from_ns);
+	add_number(o, "at_ns", c->from_ns);
+	add_number(o, "calls", c->nr);
+	add_number(o, "cpu", c->cpu);
+	add_task(o, "task", &c->task);
+	for (unsigned i = 0; i < c->nr_callers; i++)
+		json_object_array_add(callers, function_of(r, c->callers[i]));
+	json_object_object_add(o, "callers", callers);
+	return o;
+}
+
+static json_object *calls_of(const struct latency_report *r)
+{
+	const struct hv_calls *calls = hv_calls_of(r->calls);
+	json_object *o = json_object_new_object(), *list = json_object_new_array();
+
+	add_number(o, "seen", calls->nr_seen);
+	add_number(o, "lost", calls->nr_lost);
+	for (unsigned i = 0; i < calls->nr && i < LATENCY_CALLS; i++)
+		json_object_array_add(list, call_of(r, &calls->list[i]));
+	json_object_object_add(o, "longest", list);
+	return o;
+}
+
 void latency_json(struct hv_text *out, const struct latency_report *r)
 {
 	json_object *o = json_object_new_object(), *list = json_object_new_array();
@@ -186,6 +223,8 @@ void latency_json(struct hv_text *out, const struct latency_report *r)
 	json_object_object_add(o, "verdict", list);
 	if (r->latency->has_host_events)
 		json_object_object_add(o, "host", latency_json_host(r->latency));
+	if (r->calls)
+		json_object_object_add(o, "calls", calls_of(r));
 	json_object_object_add(o, "gaps", gaps_of(r->gaps));
 	hv_text_add(out, json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN));
 	hv_text_add(out, "\n");

@@ -6,6 +6,7 @@
 #include <json-c/json.h>
 
 #include "base/text.h"
+#include "latency/calls.h"
 #include "latency/latency.h"
 
 struct latency_report {
@@ -18,6 +19,7 @@ struct latency_report {
 	uint64_t vmm_pid;
 	uint64_t load_ppm;	    /* the part of a vCPU's time that tracing took */
 	bool tells_before;	    /* what ran before the worst stall */
+	struct hv_export *calls;    /* of hv_calls_format, whose calls are sorted; NULL: none */
 	const struct hv_text *gaps; /* what could not be measured, a line each */
 };
 
@@ -30,6 +32,7 @@ void latency_add_cause(struct hv_text *out, const struct hv_latency *l, const st
 void latency_add_syscall(struct hv_text *out, const struct hv_stall *s);
 void latency_add_task(struct hv_text *out, const struct hv_stall_task *task);
 void latency_add_time(struct hv_text *out, uint64_t ns);
+#define LATENCY_CALLS 8 /* of the longest calls, so many are printed */
 /* The command that shows more; adds nothing if there is none. */
 void latency_add_command(struct hv_text *out, const struct latency_report *r,
 			 const struct hv_cause *c);

@@ -147,6 +147,43 @@ static void add_one(struct hv_text *out, const struct latency_report *r, size_t 
 	hv_text_add(out, "\n");
 }
 
+static void add_function(struct hv_text *out, const struct latency_report *r, uint64_t function)
+{
+	const char *name = hv_calls_symbol(r->calls, function);
+
+	if (name)
+		hv_text_add_guest(out, name, HV_STALL_NAME_LEN);
+	else
+		hv_text_printf(out, "0x%" PRIx64, function);
+}
+
+static void add_calls(struct hv_text *out, const struct latency_report *r)
+{
+	const struct hv_calls *calls = hv_calls_of(r->calls);
+
+	hv_text_printf(out, "%" PRIu64 " calls", calls->nr_seen);
+	if (calls->nr_lost)
+		hv_text_printf(out, ", %" PRIu64 " events lost", calls->nr_lost);
+	hv_text_add(out, calls->nr ? "; the longest of each function:\n" : "\n");
+	for (unsigned i = 0; i < calls->nr && i < LATENCY_CALLS; i++) {
+		const struct hv_call *c = &calls->list[i];
+
+		hv_text_add(out, "   ");
+		add_function(out, r, c->function);
+		hv_text_add(out, ": ");
+		latency_add_time(out, c->to_ns - c->from_ns);
+		hv_text_add(out, ", ");
+		latency_add_task(out, &c->task);
+		hv_text_printf(out, ", vCPU %u, of %" PRIu64 " call%s", c->cpu, c->nr,
+			       hv_plural(c->nr));
+		for (unsigned by = 0; by < c->nr_callers; by++) {
+			hv_text_add(out, by ? " <- " : ", in ");
+			add_function(out, r, c->callers[by]);
+		}
+		hv_text_add(out, "\n");
+	}
+}
+
 void latency_text(struct hv_text *out, const struct latency_report *r)
 {
 	for (size_t i = 0; i < r->verdict->nr; i++)
@@ -166,6 +203,8 @@ void latency_text(struct hv_text *out, const struct latency_report *r)
 		hv_text_printf(out, ", %" PRIu64 " lost", r->latency->nr_lost);
 	hv_text_add(out, "\n");
 	latency_add_exits(out, r->latency);
+	if (r->calls)
+		add_calls(out, r);
 	if (r->gaps->len_bytes)
 		hv_text_add(out, r->gaps->data);
 }

@@ -25,6 +25,12 @@ for f in current_tracer set_event tracing_max_latency tracing_on; do hvtrace cat
 kill $!
 wait $!
 hvtrace ls fake instances
+hvtrace latency fake --for=100ms -l nosuch >/dev/null
+hvtrace echo fake control calls
+hvtrace echo fake control 'raw 8'
+hvtrace latency fake --for=1s -l 'vfs_*' -l 'ksys_*' | plain
+hvtrace latency fake --for=1s -l 'vfs_*' --json | plain
+hvtrace ls fake instances
 for words in --threshold=1us --threshold=x --for=0 --max-overhead=200 more; do
 	hvtrace latency $words fake
 done

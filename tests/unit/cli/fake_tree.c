@@ -83,6 +83,7 @@ struct fake_dir {
 	bool pipe_is_open;
 	bool grows;	   /* its profile */
 	unsigned nr_looks; /* at that */
+	unsigned nr_calls_taken[FAKE_RAW_CPUS];
 };
 
 struct hv_tree {
@@ -443,7 +444,9 @@ static struct hv_err *read_pipe(struct hv_tree *t, void *buf, size_t len, size_t
 
 static struct hv_err *read_raw(struct hv_file *f, void *buf, size_t len, size_t *ret_len)
 {
-	unsigned *taken = &f->tree->nr_raw_taken[f->cpu];
+	/* `latency` reads two instances, of which each has all events. */
+	unsigned *taken = strstr(f->dir->name, "-calls") ? &f->dir->nr_calls_taken[f->cpu]
+							 : &f->tree->nr_raw_taken[f->cpu];
 	unsigned nr = 0;
 
 	if (len >= FAKE_PAGE_BYTES)

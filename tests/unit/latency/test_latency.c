@@ -190,11 +190,11 @@ static const struct hv_stall *placed(struct hv_export *x, uint32_t pid)
 	uint64_t ms = l->newest_ns / MS + 1;
 
 	hv_latency_add_section(l, &section);
-	while (l->nr_sections) {
+	ck_assert_ptr_null(hv_latency_format.turn(x));
+	for (unsigned i = 0; i < HV_SLICES_MAX; i++, ms += 2)
+		SEE(l, sw(0, ms, 50, 0, 51), sw(0, ms + 1, 51, 0, 50));
+	while (l->nr_sections)
 		ck_assert_ptr_null(hv_latency_format.turn(x));
-		for (unsigned i = 0; i < HV_SLICES_MAX; i++, ms += 2)
-			SEE(l, sw(0, ms, 50, 0, 51), sw(0, ms + 1, 51, 0, 50));
-	}
 	for (size_t i = 0; i < l->stalls.nr; i++)
 		if (l->stalls.list[i].kind == HV_STALL_SECTION)
 			return &l->stalls.list[i];

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The longest calls of chosen functions, for `hvtrace latency -l`: an instance of its own, in which
+ * function_graph records them beside the events of the other. Leaves to others: which calls are
+ * kept (latency/calls.h), words. */
+#pragma once
+
+#include "cli/verbs/record/file.h"
+#include "latency/calls.h"
+
+struct latency_calls {
+	struct hv_text filter; /* globs, with a blank between them; empty: nothing is asked for */
+	char *dir;	       /* owned; of the instance. NULL: there is none */
+	struct record_file file;
+	bool is_on;
+};
+#define LATENCY_CALLS_NONE                                                                         \
+	{                                                                                          \
+		.file = RECORD_FILE_NONE                                                           \
+	}
+
+/* As set_ftrace_filter has it: a name or a glob. */
+void latency_calls_want(struct latency_calls *l, const char *glob);
+/* Makes the instance with CLOCK and buffers of SIZE_KB, as files have them, where nothing is
+ * recorded yet. These do nothing if no function was asked for. */
+struct hv_err *latency_calls_begin(struct latency_calls *l, struct client *c, const char *clock,
+				   const char *size_kb) hv_must_use;
+struct hv_err *latency_calls_start(struct latency_calls *l, struct client *c) hv_must_use;
+/* *RET_MORE is set if there was something. */
+struct hv_err *latency_calls_take(struct latency_calls *l, struct client *c,
+				  bool *ret_more) hv_must_use;
+/* Nothing is recorded any more; what was, can be taken. */
+struct hv_err *latency_calls_stop(struct latency_calls *l, struct client *c) hv_must_use;
+/* Likewise, and takes what was recorded; the guest's functions are called as before. IS_ON. */
+struct hv_err *latency_calls_give_up(struct latency_calls *l, struct client *c) hv_must_use;
+/* Looks at what has come last. */
+struct hv_err *latency_calls_end(struct latency_calls *l) hv_must_use;
+/* Removes the instance. */
+struct hv_err *latency_calls_close(struct latency_calls *l, struct client *c) hv_must_use;
+void latency_calls_deinit(struct latency_calls *l);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which calls are the longest, and in which others they are. */
+#include <check.h>
+
+#include "base/guard.h"
+#include "latency/calls.h"
+#include "tests/lib/run_suite.h"
+
+static struct hv_calls calls;
+
+static void begin(void)
+{
+	calls = (struct hv_calls){0};
+}
+
+/* FUNCTION returns, which PID called at FROM. */
+static void returns(uint64_t function, uint32_t pid, uint64_t from, uint64_t to)
+{
+	hv_calls_see(&calls, &(struct hv_call){.function = function,
+					       .from_ns = from,
+					       .to_ns = to,
+					       .task = hv_stall_task(pid, "a")});
+}
+
+START_TEST(the_longest_of_each_function_is_kept)
+{
+	returns(1, 7, 10, 20);
+	returns(2, 7, 30, 90);
+	returns(1, 8, 100, 150);
+	returns(1, 7, 200, 210);
+	hv_calls_sort(&calls);
+	ck_assert_uint_eq(calls.nr, 2);
+	ck_assert_uint_eq(calls.list[0].function, 2);
+	ck_assert_uint_eq(calls.list[1].function, 1);
+	ck_assert_uint_eq(calls.list[1].from_ns, 100);
+	ck_assert_uint_eq(calls.list[1].task.pid, 8);
+	ck_assert_uint_eq(calls.list[1].nr, 3);
+	ck_assert_uint_eq(calls.nr_seen, 4);
+}
+END_TEST
+
+/* What is around a call returns later. Another task is not around it, nor is what began later. */
+START_TEST(a_call_is_in_those_around_it)
+{
+	returns(1, 7, 50, 60);
+	returns(5, 8, 10, 70);
+	returns(6, 7, 61, 70);
+	returns(2, 7, 40, 80);
+	returns(3, 7, 30, 90);
+	returns(2, 7, 95, 96);
+	hv_calls_sort(&calls);
+	ck_assert_uint_eq(calls.list[3].function, 1);
+	ck_assert_uint_eq(calls.list[3].nr_callers, 2);
+	ck_assert_uint_eq(calls.list[3].callers[0], 2);
+	ck_assert_uint_eq(calls.list[3].callers[1], 3);
+	ck_assert_uint_eq(calls.list[0].nr_callers, 0);
+}
+END_TEST
+
+/* Those around a shorter call are not around the longer one that took its place. */
+START_TEST(a_longer_call_has_callers_of_its_own)
+{
+	returns(1, 7, 50, 60);
+	returns(2, 7, 40, 80);
+	returns(1, 7, 100, 190);
+	returns(3, 7, 90, 200);
+	for (unsigned i = 0; i < calls.nr; i++) {
+		if (calls.list[i].function != 1)
+			continue;
+		ck_assert_uint_eq(calls.list[i].nr_callers, 1);
+		ck_assert_uint_eq(calls.list[i].callers[0], 3);
+	}
+}
+END_TEST
+
+START_TEST(recursion_is_bounded)
+{
+	returns(1, 7, 500, 501);
+	for (uint64_t i = 1; i < 100; i++)
+		returns(2, 7, 500 - i, 501 + i);
+	ck_assert_uint_eq(calls.list[0].nr_callers, HV_CALL_CALLERS);
+}
+END_TEST
+
+START_TEST(of_too_many_functions_the_longest_calls_stay)
+{
+	for (uint64_t i = 1; i <= 2 * HV_CALLS_MAX; i++)
+		returns(i, 7, 1000 * i, 1000 * i + i);
+	returns(5000, 7, 1, 2);
+	hv_calls_sort(&calls);
+	ck_assert_uint_eq(calls.nr, HV_CALLS_MAX);
+	ck_assert_uint_eq(calls.list[0].function, 2 * HV_CALLS_MAX);
+	ck_assert_uint_eq(calls.list[HV_CALLS_MAX - 1].function, HV_CALLS_MAX + 1);
+	ck_assert_uint_eq(calls.nr_left_out, HV_CALLS_MAX + 1);
+}
+END_TEST
+
+START_TEST(a_call_that_returns_before_it_begins_is_none)
+{
+	returns(1, 7, 20, 10);
+	ck_assert_uint_eq(calls.nr, 0);
+	ck_assert_uint_eq(calls.nr_seen, 1);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, begin, NULL);
+	tcase_add_test(tc, the_longest_of_each_function_is_kept);
+	tcase_add_test(tc, a_call_is_in_those_around_it);
+	tcase_add_test(tc, a_longer_call_has_callers_of_its_own);
+	tcase_add_test(tc, recursion_is_bounded);
+	tcase_add_test(tc, of_too_many_functions_the_longest_calls_stay);
+	tcase_add_test(tc, a_call_that_returns_before_it_begins_is_none);
+}
+
+int main(void)
+{
+	return run_suite("calls", add_tests);
+}
