@@ -12,7 +12,7 @@ import tempfile
 
 from cases_beside import kill, settle, victims
 from lib.suite import NEWEST, OLDEST, ONE_VCPU, STANDARD, Skip, case
-from lib.wait import HANG_SECONDS, until
+from lib.wait import HANG_SECONDS
 
 OWN = "/sys/kernel/tracing"
 # Modules with many events: 27 with what they depend on.
@@ -135,11 +135,10 @@ def events_agree_with_the_guests_own(t):
         traced.echo("trace", "")
         traced.echo("tracing_on", "1")
         data = f"{work}/t.dat"
-        recording = t.hv.start("record", "-e", "sched:sched_sw*", "-e", "irq", "-o", data, t.name, "--for", "2s")
-        assert until(lambda: os.path.exists(data) or recording.poll() is not None)
+        recording = t.hv.start("record", "-e", "sched:sched_sw*", "-e", "irq", "-o", data, t.name)
+        t.await_event(recording, "irq")
         t.guest.run(WORK)
-        _, err = recording.communicate(timeout=HANG_SECONDS)
-        assert recording.returncode == 0 and b" 0 lost" in err, err
+        t.end_recording(recording)
         if shutil.which("trace-cmd"):
             done = subprocess.run(["trace-cmd", "report", "-i", data], capture_output=True, timeout=HANG_SECONDS, check=True)
             report = done.stdout.decode()
@@ -154,7 +153,7 @@ def alike(own, ours):
     return own, [(when, (pid, cpu, flags[:width], text)) for when, (pid, cpu, flags, text) in ours]
 
 
-CALLS = "workload calls 2 & sleep 1; killall -USR1 workload; wait"
+CALLS = "workload calls 2 >/tmp/calls & until grep -q ^pid /tmp/calls; do sleep 0.1; done; kill -USR1 $!; wait; rm /tmp/calls"
 
 
 @case(configs=(*ONE_VCPU, OLDEST))
@@ -189,11 +188,10 @@ def system_calls_agree_with_the_guests_own(t):
         traced.echo("trace", "")
         traced.echo("tracing_on", "1")
         data = f"{work}/t.dat"
-        recording = t.hv.start("record", "-e", "syscalls:sys_*_openat", "-o", data, t.name, "--for", "3s")
-        assert until(lambda: os.path.exists(data) or recording.poll() is not None)
-        t.guest.run("for i in 1 2 3 4 5 6; do ls /proc >/dev/null; cat /absent; sleep 0.5; done; true")
-        _, err = recording.communicate(timeout=HANG_SECONDS)
-        assert recording.returncode == 0 and b" 0 lost" in err, err
+        recording = t.hv.start("record", "-e", "syscalls:sys_*_openat", "-o", data, t.name)
+        t.await_event(recording, "openat")
+        t.guest.run("ls /proc >/dev/null; cat /absent; true")
+        t.end_recording(recording)
         if shutil.which("trace-cmd"):
             done = subprocess.run(["trace-cmd", "report", "-i", data], capture_output=True, timeout=HANG_SECONDS, check=True)
             report = done.stdout.decode()
@@ -300,18 +298,17 @@ def probes_at_the_entries_of_functions(t):
         assert hits == ["mine", str(len(found)), "0"], hits
         t.hv("echo", "-a", t.name, "kprobe_events", "-:mine")
         data = f"{work}/t.dat"
-        recording = t.hv.start("record", "-k", mine, "-o", data, t.name, "--for", "3s")
-        assert until(lambda: os.path.exists(data) or recording.poll() is not None)
-        t.guest.run(f"for n in 1 2 3 4 5; do {OPENS}; sleep 0.5; done")
-        _, err = recording.communicate(timeout=HANG_SECONDS)
-        assert recording.returncode == 0 and b" 0 lost" in err, err
+        recording = t.hv.start("record", "-k", mine, "-o", data, t.name)
+        t.await_event(recording, "mine")
+        t.guest.run(OPENS)
+        t.end_recording(recording)
         if shutil.which("trace-cmd"):
             done = subprocess.run(["trace-cmd", "report", "-i", data], capture_output=True, timeout=HANG_SECONDS, check=True)
             report = done.stdout.decode()
             assert re.search(r' mine: .* dfd=-100 .* c="cat" n=5 text="hello" ', report), report[:1000]
-        assert traced.text("kprobe_events") == ""
+        assert traced.text("kprobe_events") == "", traced.text("kprobe_events")
         traced.echo("kprobe_events", "p vfs_open first=$arg1")
-        assert traced.text("kprobe_events") == "p:kprobes/p_vfs_open_0 vfs_open first=$arg1\n"
+        assert traced.text("kprobe_events") == "p:kprobes/p_vfs_open_0 vfs_open first=$arg1\n", traced.text("kprobe_events")
         traced.echo("events/kprobes/enable", "1")
         t.guest.run(f"echo 1 >{OWN}/tracing_on; echo 1 >{OWN}/buffer_size_kb")
         t.note(f"{len(found)} of {len(wanted)} calls")
@@ -500,12 +497,12 @@ def probes_of_several_functions(t):
         assert traced.text("dynamic_events") == own[3], own[3]
         traced.echo("dynamic_events", "")
         assert traced.text("dynamic_events") == ""
-        recording = t.hv.start("record", "-k", "r:mine do_sys_openat2 $retval:s32", t.name, "--for", "6s")
-        assert until(lambda: "mine" in traced.text("set_event") or "mine" in traced.text("kprobe_events") or recording.poll() is not None)
-        t.guest.run("for n in 1 2 3 4 5 6 7 8; do cat /absent 2>/dev/null; sleep 0.5; done; true")
-        out, err = recording.communicate(timeout=HANG_SECONDS)
+        recording = t.hv.start("record", "-k", "r:mine do_sys_openat2 $retval:s32", t.name)
+        t.await_event(recording, "mine")
+        t.guest.run("cat /absent 2>/dev/null; true")
+        out, err = t.end_recording(recording)
         found = re.findall(r" mine: \(__x64_sys_openat\+\S+ <- do_sys_openat2\) arg1=-2\n", out.decode())
-        assert recording.returncode == 0 and found and traced.text("kprobe_events") == "", (out[-500:], err)
+        assert found and traced.text("kprobe_events") == "", (out[-500:], err)
         t.note(f"{len(wanted)} different events; fprobes: {has_fprobes}")
 
 
@@ -657,14 +654,6 @@ def events_are_recorded_beside_the_guest(t):
     t.note(f"{nr.group(0)} by recover; recorded {sum(map(int, counts.values()))} events")
 
 
-def recorders_of_marks(t, traced):
-    """How many instances record marks."""
-    return sum(
-        traced.text(f"instances/{name}/set_event") == "hvtrace:mark\n" and traced.text(f"instances/{name}/tracing_on") == "1\n"
-        for name in t.hv("ls", t.name, "instances").split()
-    )
-
-
 @case(configs=(OLDEST, STANDARD[2]))
 def marks_of_programs(t):
     """hvtrace-agent's marks are events of their tasks, each once and whole: short, long, of lines; for two who record
@@ -683,12 +672,12 @@ def marks_of_programs(t):
         traced.echo("events/mine/enable", "0")
         t.hv("echo", "-a", t.name, "kprobe_events", "-:mine/mark")
         t.hv.fails("echo", t.name, "kprobe_events", "p vfs_read $mark", says=("Invalid argument",))
-        both = [t.hv.start("record", "--marks", t.name, "--for", "8s") for _ in range(2)]
-        assert until(lambda: recorders_of_marks(t, traced) == 2)
+        both = [t.hv.start("record", "--marks", t.name) for _ in range(2)]
+        for recording in both:
+            t.await_event(recording, "mark")
         t.guest.run(say)
         for recording in both:
-            out, err = recording.communicate(timeout=HANG_SECONDS)
-            assert recording.returncode == 0, err
+            out, err = t.end_recording(recording)
             assert re.findall(r' mark: .* text="(.*)"', out.decode()) == wanted, (out, err)
         assert traced.text("kprobe_events") == ""
 

@@ -155,5 +155,5 @@ def what_the_agent_tells(t):
     assert begin[0] - 0.01 <= clock["monotonic_ns"] / 1e9 <= end[0] + 0.01, (begin, clock, end)
     assert begin[1] <= clock["realtime_ns"] / 1e9 < end[1] + 1 and clock["counter"] == "tsc", (begin, clock, end)
     agent_by_vsock(t)
-    t.guest.run("busybox killall hvtrace-agent; kill $(cat '/tmp/cg/web shop/front/cgroup.procs'); sleep 1; umount /tmp/cg")
+    t.guest.run("busybox killall hvtrace-agent; kill $(cat '/tmp/cg/web shop/front/cgroup.procs'); until umount /tmp/cg 2>/dev/null; do sleep 0.1; done")
     t.note(f"{len(found)} cgroups, {len(maps)} mappings")

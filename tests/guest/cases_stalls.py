@@ -156,8 +156,8 @@ def pressed(t, mib, mode="pressure"):
     try:
         yield t.guest.run("while ! grep -q pid /tmp/pressed; do sleep 0.1; done; cat /tmp/pressed").split()[1]
     finally:
-        t.guest.run(f"kill $(cat {CGROUP}/cgroup.procs) 2>/dev/null; sleep 0.2; swapoff /dev/nvme0n1")
-        t.guest.run(f"rmdir {CGROUP}; umount /tmp/cgroup; rmdir /tmp/cgroup; rm /tmp/pressed")
+        t.guest.run(f"kill $(cat {CGROUP}/cgroup.procs) 2>/dev/null; until rmdir {CGROUP} 2>/dev/null; do sleep 0.1; done; swapoff /dev/nvme0n1")
+        t.guest.run("umount /tmp/cgroup; rmdir /tmp/cgroup; rm /tmp/pressed")
 
 
 def press(t, pid):

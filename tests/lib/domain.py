@@ -308,10 +308,13 @@ class Domain:
             self.channel.close()
         self.channel = channel.Channel(f"{self.dir}/channel")
         before = len(self.console())
-        self.channel.look = lambda: self._last_line(before)
+        self.channel.look = lambda: self._look(before)
 
-    def _last_line(self, before):
-        """Returns words on the console after BEFORE that mean that no command will be answered, or None."""
+    def _look(self, before):
+        """Returns words on the console after BEFORE that mean that no command will be answered, or None. Where we did not
+        read for a while, QEMU's serial port waits until it can write again, but the thread of a vCPU that says so does not
+        wake its main loop (serial_xmit(), in QEMU 7.2). A question to the monitor does."""
+        virsh("qemu-monitor-command", "--hmp", self.name, "info version", check=False)
         match = re.search(r"Kernel panic[^\n]*|end Kernel panic", self.console()[before:])
         return match and match[0].strip()
 

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import re
 import shutil
+import signal
 import time
 import traceback
 
@@ -13,7 +14,7 @@ from . import channel, kvm, tool
 from .domain import PREFIX, RUN, Config, Lab
 from .lanes import Lanes
 from .memory import Memory
-from .wait import until
+from .wait import HANG_SECONDS, until
 
 BAD_DMESG = re.compile(
     r"BUG:|WARNING:|Oops|general protection|invalid opcode|soft lockup|hard LOCKUP|hung_task|"
@@ -110,6 +111,23 @@ class Test:
         for file, text in (("current_tracer", tracer), ("tracing_on", "1")):
             wanted = (0, f"{text}\n".encode())
             assert until(lambda file=file, wanted=wanted: self.hv.run("cat", self.name, f"{own}/{file}")[:2] == wanted)
+
+    def await_event(self, process, name):
+        """Waits until PROCESS, of `hvtrace record` with -e, -k or --marks, records the event NAME. A new instance records at
+        once, but record ends that before it sets events."""
+        own = f"instances/record-{process.pid}"
+
+        def has(file, text):
+            return process.poll() is not None or text in self.hv.run("cat", self.name, f"{own}/{file}")[1]
+
+        assert until(lambda: has("set_event", name.encode())) and until(lambda: has("tracing_on", b"1\n"))
+
+    def end_recording(self, process):
+        """Ends a `hvtrace record` by SIGINT. Returns its output and its messages, as bytes."""
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=HANG_SECONDS)
+        assert process.returncode == -signal.SIGINT and b" 0 lost" in err, (process.returncode, err)
+        return out, err
 
     def note(self, text):
         """Shows text after the case's line: figures, the guest's own differences."""
