@@ -68,7 +68,6 @@ static void rings(void)
 	OFFSET(HV_STATE_NO_ROOM, hv_state, nr_no_room);
 	OFFSET(HV_STATE_NO_COUNT, hv_state, nr_no_count);
 	OFFSET(HV_STATE_COUNTS, hv_state, counts_gva);
-	OFFSET(HV_STATE_DRAFTS, hv_state, drafts);
 	OFFSET(HV_STATE_NO_DRAFT, hv_state, nr_no_draft);
 	SIZE(HV_STATE_LEN, hv_state);
 

@@ -136,8 +136,7 @@ struct hv_state {
 	uint64_t nr_no_room;  /* calls of a graph whose return stack was full */
 	uint64_t nr_no_count; /* calls for which a profile's table had no place */
 	uint64_t counts_gva;  /* of the vCPU's struct hv_count; the host writes it at attach */
-	uint32_t drafts;      /* bit N: a probe fills, or a stub records, the vCPU's draft N */
-	uint32_t unused;
+	uint64_t unused;
 	uint64_t nr_no_draft; /* entries of events that found no draft free or are too long */
 	struct hv_sections sections;
 };
@@ -235,8 +234,10 @@ struct hv_filter_step {
 /* Where a probe fills the entry of an event, before a stub puts it into the ring. */
 struct hv_draft {
 	/* What is before an entry in the guest's own ring buffer: its probes may look for the entry
-	 * behind a struct ring_buffer_event, which is 0 and then the length here. */
-	uint32_t event;	    /* of a call with results: what marks the context that it is of */
+	 * behind a struct ring_buffer_event, which is 0 and then the length here: of the first word
+	 * only the low 5 bits say so. */
+	uint32_t event; /* HV_DRAFT_TAKEN_BIT; of a call with results also what marks the context
+			 * that it is of */
 	uint32_t len_bytes; /* of the entry, at most HV_ENTRY_LEN_MAX */
 	uint8_t entry[4088];
 };

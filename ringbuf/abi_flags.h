@@ -106,6 +106,7 @@
 /* struct hv_draft */
 #define HV_NR_DRAFTS	   4 /* of a vCPU: a task, and what interrupts it */
 #define HV_NR_DRAFTS_SHIFT 2
+#define HV_DRAFT_TAKEN_BIT 31	/* of its first word: a probe fills, or a stub records, the draft */
 #define HV_ENTRY_LEN_MAX   4088 /* of an event */
 
 /* struct hv_filter_step: what comes next, as a distance in bytes; or the result: */

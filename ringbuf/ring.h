@@ -28,6 +28,20 @@ static inline uint64_t hv_ring_mask(uint64_t nr_slots)
 	return (nr_slots - 1) * sizeof(struct hv_record);
 }
 
+/* Returns what is added to the key of a record for that of the next one. */
+static inline uint64_t hv_ring_key_step(uint64_t nr_slots)
+{
+	return (uint64_t)sizeof(struct hv_record) << hv_key_shift(nr_slots);
+}
+
+/* Returns how many records of data an event has fewer than: as many as an entry of the greatest
+ * length needs, and of a very small ring they fill less than half. */
+static inline uint64_t hv_ring_entry_records(uint64_t nr_slots)
+{
+	return nr_slots / 2 - 1 < HV_DATA_RECORDS_MAX + 1 ? nr_slots / 2 - 1
+							  : HV_DATA_RECORDS_MAX + 1;
+}
+
 /* Returns the key with which every word of the record at POSITION is combined. */
 static inline uint64_t hv_record_key(uint64_t position, uint64_t nr_slots)
 {

@@ -168,6 +168,8 @@ static void set_region_values(const struct hv_tracee *t, struct hv_stub_values *
 	hole[HV_HOLE_drafts_len] = plan->drafts_off ? hv_plan_drafts_bytes(plan) : 0;
 	hole[HV_HOLE_ring_mask] = hv_ring_mask(plan->nr_slots);
 	hole[HV_HOLE_key_shift] = hv_key_shift(plan->nr_slots);
+	hole[HV_HOLE_key_step] = hv_ring_key_step(plan->nr_slots);
+	hole[HV_HOLE_entry_records] = hv_ring_entry_records(plan->nr_slots);
 	hole[HV_HOLE_home_shift] = 32 - plan->homes_shift;
 	hole[HV_HOLE_count_shift] = 32 - plan->counts_shift;
 }

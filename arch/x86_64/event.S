@@ -9,11 +9,10 @@
  * by stubs.S.
  *
  * The entry is filled in a draft of this vCPU. An event that interrupts another one takes the next
- * draft. A bit of the vCPU's state says that a draft is taken. The bits are changed with interlocked
- * instructions, and a draft is given back to the vCPU that it belongs to, so a task may even go to
- * another vCPU between the two calls. Commit puts the entry into the ring: records of data and the
- * record of the event, reserved together; or it does not, if the file has a filter which the entry
- * does not pass.
+ * draft. A bit in the draft says that it is taken. It is set by an interlocked instruction, and only
+ * who has taken the draft clears it, so a task may even go to another vCPU between the two calls.
+ * Commit puts the entry into the ring: records of data and the record of the event, reserved
+ * together; or it does not, if the file has a filter which the entry does not pass.
  *
  * All three stubs are called from C, as functions of the kernel: the arguments are in %rdi, %rsi,
  * %rdx, and %rax, %rcx, %rdx, %rsi, %rdi and %r8 to %r11 need not be kept. On the way out none of
@@ -36,23 +35,23 @@ hv_stub_event_reserve:
 	jne	.Levent_checks
 .Levent_checked:
 	movl	%gs:hole_cpu_number, %ecx
-	movq	hole_vcpus(,%rcx,8), %r10
 	shlq	$(HV_DRAFT_SHIFT + HV_NR_DRAFTS_SHIFT), %rcx
 	addq	$hole_drafts, %rcx
 	cmpq	$HV_ENTRY_LEN_MAX, %rdx
 	ja	.Levent_no_draft
-	.irp	number, 0, 1, 2, 3
-	lock btsl $\number, HV_STATE_DRAFTS(%r10)
+	.rept	HV_NR_DRAFTS
+	lock btsl $HV_DRAFT_TAKEN_BIT, HV_DRAFT_EVENT(%rcx)
 	jnc	.Levent_draft
 	addq	$HV_DRAFT_LEN, %rcx
 	.endr
 .Levent_no_draft:
+	load_vcpu
 	lock incq HV_STATE_NO_DRAFT(%r10)
 .Levent_nothing:
 	xorl	%eax, %eax
+	xorl	%r10d, %r10d
 	jmp	.Levent_reserved
 .Levent_draft:
-	movl	$0, HV_DRAFT_EVENT(%rcx)
 	movl	%edx, HV_DRAFT_LEN_BYTES(%rcx)
 	leaq	HV_DRAFT_ENTRY(%rcx), %rax
 	movq	%rsi, hole_fbuffer_file(%rdi)
@@ -61,7 +60,6 @@ hv_stub_event_reserve:
 .Levent_reserved:
 	xorl	%ecx, %ecx
 	xorl	%esi, %esi
-	xorl	%r10d, %r10d
 .Levent_return:
 	.globl	hv_stub_return_13
 hv_stub_return_13: /* to the probe, or to the kernel's function */
@@ -108,20 +106,11 @@ hv_stub_return_13: /* to the probe, or to the kernel's function */
 	movq	\reg, (HV_STATE_LEN + 8 * \n)(%rbx,%r10)
 .endm
 
-/* Goes to OUT if the ring has no room for an entry of %edi records of data: of a very small ring
- * they fill less than half. Clobbers %rax. */
-.macro check_entry out
-	movl	$hole_ring_mask, %eax
-	shrl	$(HV_RECORD_SHIFT + 1), %eax
-	cmpl	%eax, %edi
-	jae	\out
-.endm
-
-/* Writes an event with its entry, of %edi records of data at %rsi, into the ring of the vCPU whose
- * state is at %rbx. WORD, in memory, has the id and the length. While it works, %r10 is where in the
- * ring the next record comes, %r11 its key, %r8 what is added to that for each record, %r9 the tsc,
- * %ecx the number and kind of the next record of data. Clobbers %rax, %rcx, %rdx, %rsi, %rdi, %r8 to
- * %r11. */
+/* Writes an event with its entry, of %edi records of data at %rsi, fewer than hole_entry_records,
+ * into the ring of the vCPU whose state is at %rbx. WORD, in memory, has the id and the length. While
+ * it works, %r10 is where in the ring the next record comes, %r11 its key, %r8 what is added to that for each
+ * record, %r9 the tsc, %ecx the number and kind of the next record of data. Clobbers %rax, %rcx,
+ * %rdx, %rsi, %rdi, %r8 to %r11. */
 .macro write_entry word
 	leal	1(%rdi), %r8d
 	shll	$HV_RECORD_SHIFT, %r8d
@@ -135,8 +124,7 @@ hv_stub_return_13: /* to the probe, or to the kernel's function */
 	movl	$DATA_FIRST, %ecx
 	testl	%edi, %edi
 	jz	.Lentry_record\@
-	movl	$HV_RECORD_LEN, %r8d
-	shlq	$hole_key_shift, %r8
+	movabsq	$hole_key_step, %r8
 .Lentry_data\@:
 	movq	%r9, %rax
 	put_word 0, %rax, %r11
@@ -166,14 +154,13 @@ hv_stub_return_13: /* to the probe, or to the kernel's function */
 	movq	%r11, %rcx /* %r11 is needed below */
 	movq	%r9, %rax
 	put_word 0, %rax, %rcx
-	movl	\word, %eax
-	movq	%gs:hole_current, %rdx
-	movl	hole_task_status(%rdx), %edx
+	movl	\word, %esi
+	movq	%gs:hole_current, %rax
+	movl	hole_task_status(%rax), %edx
 	andl	$TS_COMPAT, %edx
 	shlq	$(HV_EVENT_COMPAT_BIT - TS_COMPAT_BIT), %rdx
-	orq	%rdx, %rax
-	put_word 1, %rax, %rcx
-	movq	%gs:hole_current, %rax
+	orq	%rdx, %rsi
+	put_word 1, %rsi, %rcx
 	movl	hole_task_pid(%rax), %edx
 	make_task_word %rdx, %dl, %dh
 	put_word 2, %rdx, %rcx
@@ -214,33 +201,30 @@ hv_stub_event_commit:
 .Levent_same_task:
 	movq	%r10, %rbx
 	movq	DRAFT(%rsp), %rsi
-	movl	HV_DRAFT_LEN_BYTES(%rsi), %edi
+	movl	HV_DRAFT_LEN_BYTES(%rsi), %edi /* the guest may have written it */
 	addq	$(HV_DRAFT_ENTRY + HV_ENTRY_HEADER_LEN), %rsi
-	cmpl	$HV_ENTRY_LEN_MAX, %edi /* the guest may have written it */
-	ja	.Levent_too_long
-	movl	%edi, %eax
-	shll	$HV_EVENT_LEN_SHIFT, %eax
-	movw	ID(%rsp), %ax
-	movl	%eax, ID(%rsp)
-	addl	$(HV_DATA_LEN - 1 - HV_ENTRY_HEADER_LEN), %edi
-	imull	$0xcccd, %edi, %edi /* / HV_DATA_LEN, exact for every length */
-	shrl	$20, %edi
-	check_entry .Levent_too_long
+	movw	%di, (ID + HV_EVENT_LEN_SHIFT / 8)(%rsp)
+	addq	$(HV_DATA_LEN - 1 - HV_ENTRY_HEADER_LEN), %rdi
+	imulq	$0xcccd, %rdi, %rdi /* / HV_DATA_LEN, exact for every length that is not too long */
+	shrq	$20, %rdi
+	cmpl	$hole_entry_records, %edi
+	jae	.Levent_too_long
 	write_entry ID(%rsp)
 
+/* Gives the draft back. %rax, %rdx, %rsi, %rdi and %r8 to %r11 have no address of ours. */
 .Levent_free:
 	popq	%rbx
 	popq	%rcx
 	popq	%rsi /* the id, and what the file says is to be done */
-	subq	$hole_drafts, %rcx
-	shrq	$HV_DRAFT_SHIFT, %rcx
-	movl	%ecx, %eax
-	shrl	$HV_NR_DRAFTS_SHIFT, %eax
-	andl	$(HV_NR_DRAFTS - 1), %ecx
-	movq	hole_vcpus(,%rax,8), %rdx
-	lock btrl %ecx, HV_STATE_DRAFTS(%rdx)
+	movl	$0, HV_DRAFT_EVENT(%rcx)
 	btq	$(HV_RECORD_HIGH + EVENT_FILE_STACK_BIT), %rsi
 	jc	.Levent_stack
+	xorl	%ecx, %ecx
+	.globl	hv_stub_return_15
+hv_stub_return_15:
+	ret
+	.fill	SITE_LEN - 1, 1, 0xcc
+
 .Levent_committed:
 	xorl	%eax, %eax
 	xorl	%ecx, %ecx
@@ -251,6 +235,8 @@ hv_stub_event_commit:
 
 .Levent_too_long:
 	lock incq HV_STATE_NO_DRAFT(%rbx)
+	xorl	%esi, %esi
+	xorl	%r10d, %r10d
 	movl	$0, (ID + 4)(%rsp)
 	jmp	.Levent_free
 
@@ -285,6 +271,7 @@ hv_stub_event_commit:
 	cmpq	%r9, HV_EVENT_FILE_FILTER(%rsi)
 	jne	.Levent_passes
 	xorl	%edi, %edi
+	xorl	%r10d, %r10d
 	xorl	%r11d, %r11d
 	movl	$0, (ID + 4)(%rsp) /* nor is its stack recorded */
 	jmp	.Levent_free
@@ -365,7 +352,8 @@ hv_stub_event_commit:
 	jne	.Lregs_other_task
 .Lregs_same_task:
 	movq	%r10, %rbx
-	check_entry .Lregs_no_room
+	cmpl	$hole_entry_records, %edi
+	jae	.Lregs_no_room
 	write_entry REGS_WORD(%rsp)
 .Lregs_written:
 	cmpl	$0, REGS_DRAFT(%rsp)

@@ -33,21 +33,21 @@
 	movl	%gs:hole_preempt_count, %edx
 	andl	$CONTEXT_BITS, %edx
 	xorl	%gs:hole_current, %edx
-	orl	$1, %edx
+	orl	$(1 << HV_DRAFT_TAKEN_BIT | 1), %edx
 	movl	%gs:hole_cpu_number, %ecx
-	movq	hole_vcpus(,%rcx,8), %r10
 	shlq	$(HV_DRAFT_SHIFT + HV_NR_DRAFTS_SHIFT), %rcx
 	addq	$hole_drafts, %rcx
 	.irp	number, 0, 1, 2, 3
 	cmpl	%edx, \number * HV_DRAFT_LEN + HV_DRAFT_EVENT(%rcx)
 	je	.Lregs_no_draft
 	.endr
-	.irp	number, 0, 1, 2, 3
-	lock btsl $\number, HV_STATE_DRAFTS(%r10)
+	.rept	HV_NR_DRAFTS
+	lock btsl $HV_DRAFT_TAKEN_BIT, HV_DRAFT_EVENT(%rcx)
 	jnc	.Lfetch_draft
 	addq	$HV_DRAFT_LEN, %rcx
 	.endr
 .Lregs_no_draft:
+	load_vcpu
 	lock incq HV_STATE_NO_DRAFT(%r10)
 	jmp	.Lregs_restore
 
@@ -189,13 +189,6 @@ hv_stub_return_19:
 /* The record is written, or there was no room. %r12: the draft. */
 .Lfetch_done:
 	movl	$0, HV_DRAFT_EVENT(%r12)
-	subq	$hole_drafts, %r12
-	shrq	$HV_DRAFT_SHIFT, %r12
-	movl	%r12d, %eax
-	shrl	$HV_NR_DRAFTS_SHIFT, %eax
-	andl	$(HV_NR_DRAFTS - 1), %r12d
-	movq	hole_vcpus(,%rax,8), %rdx
-	lock btrl %r12d, HV_STATE_DRAFTS(%rdx)
 	movq	(REGS_FIRST + 8 * 11)(%rsp), %r12
 	movq	(REGS_FIRST + 8 * 12)(%rsp), %r13
 	movq	(REGS_FIRST + 8 * 13)(%rsp), %r14

@@ -23,8 +23,8 @@ static const uint32_t return_offs[] = {
 	hv_stub_return_0_off,  hv_stub_return_1_off,  hv_stub_return_2_off,  hv_stub_return_3_off,
 	hv_stub_return_4_off,  hv_stub_return_5_off,  hv_stub_return_6_off,  hv_stub_return_7_off,
 	hv_stub_return_8_off,  hv_stub_return_9_off,  hv_stub_return_10_off, hv_stub_return_11_off,
-	hv_stub_return_12_off, hv_stub_return_13_off, hv_stub_return_14_off, hv_stub_return_18_off,
-	hv_stub_return_19_off, hv_stub_return_20_off};
+	hv_stub_return_12_off, hv_stub_return_13_off, hv_stub_return_14_off, hv_stub_return_15_off,
+	hv_stub_return_18_off, hv_stub_return_19_off, hv_stub_return_20_off};
 
 #define PROBED_LEN_BYTES 10
 _Static_assert(PROBED_LEN_BYTES *HV_NR_SLOTS == hv_stub_probed_end_off - hv_stub_probed_off,

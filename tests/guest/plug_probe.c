@@ -165,6 +165,7 @@ static void wait_unused(void)
 static void leave(void)
 {
 	HV_AUTO_TEXT struct hv_text report = {0};
+	const struct hv_draft *drafts = (void *)(tracee->region.host + tracee->plan.drafts_off);
 
 	must(hv_event_tracer_set(session->events, NULL, 0));
 	wait_unused();
@@ -172,9 +173,9 @@ static void leave(void)
 	for (unsigned i = 0; i < nr_wants; i++)
 		if (counts[wants[i].type->id])
 			printf("%s %lu\n", wants[i].type->name, counts[wants[i].type->id]);
-	for (unsigned cpu = 0; cpu < tracee->plan.nr_cpus; cpu++)
-		if (hv_tracee_state(tracee, cpu)->drafts)
-			must(hv_err_new(EIO, "vCPU %u has a draft left", cpu));
+	for (unsigned i = 0; i < tracee->plan.nr_cpus * HV_NR_DRAFTS; i++)
+		if (drafts[i].event)
+			must(hv_err_new(EIO, "vCPU %u has a draft left", i / HV_NR_DRAFTS));
 	must(hv_session_detach(session, &report));
 	printf("%s", report.data);
 }

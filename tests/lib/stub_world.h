@@ -174,6 +174,25 @@ static inline struct hv_stack *world_home(const struct world *w, uint64_t addres
 	return world_stack(w, hv_stack_home(address, WORLD_HOMES_SHIFT));
 }
 
+/* Bit N: the vCPU's draft N is taken. */
+static inline unsigned world_drafts(const struct world *w, unsigned cpu)
+{
+	const struct hv_draft *drafts = (const struct hv_draft *)(w->host + WORLD_DRAFTS_OFF);
+	unsigned bits = 0;
+
+	for (unsigned i = 0; i < HV_NR_DRAFTS; i++)
+		bits |= (drafts[cpu * HV_NR_DRAFTS + i].event >> HV_DRAFT_TAKEN_BIT) << i;
+	return bits;
+}
+
+static inline void world_take_drafts(const struct world *w)
+{
+	struct hv_draft *drafts = (struct hv_draft *)(w->host + WORLD_DRAFTS_OFF);
+
+	for (unsigned i = 0; i < WORLD_NR_CPUS * HV_NR_DRAFTS; i++)
+		drafts[i].event = UINT32_C(1) << HV_DRAFT_TAKEN_BIT;
+}
+
 static inline struct hv_count *world_counts(const struct world *w, unsigned cpu)
 {
 	return (struct hv_count *)(w->host + WORLD_COUNTS_OFF) + cpu * WORLD_NR_COUNTS;

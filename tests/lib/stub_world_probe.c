@@ -131,8 +131,7 @@ static void fault(const struct world *w)
 static void no_draft(const struct world *w)
 {
 	number(w);
-	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
-		world_state(w, cpu)->drafts = (1 << HV_NR_DRAFTS) - 1;
+	world_take_drafts(w);
 }
 
 /* A call's registers are 6 records of data and one of the event. */

@@ -183,7 +183,7 @@ START_TEST(an_event_of_any_length)
 		end = check_event(0, end, n, len, n);
 	}
 	ck_assert_uint_eq(world_head(world, 0), end);
-	ck_assert_uint_eq(world_state(world, 0)->drafts, 0);
+	ck_assert_uint_eq(world_drafts(world, 0), 0);
 	ck_assert_uint_eq(world_state(world, 0)->nr_no_draft, 0);
 	ck_assert_uint_eq(world_head(world, 1), 0);
 }
@@ -201,7 +201,7 @@ START_TEST(an_event_that_is_too_long_is_counted)
 	ck_assert_uint_eq(world_head(world, 0), 0);
 	ck_assert(probe(0, 8 + 30 * HV_DATA_LEN, 0));
 	ck_assert_uint_eq(world_head(world, 0), 31);
-	ck_assert_uint_eq(world_state(world, 0)->drafts, 0);
+	ck_assert_uint_eq(world_drafts(world, 0), 0);
 }
 END_TEST
 
@@ -226,7 +226,7 @@ START_TEST(an_event_with_its_stack)
 	ck_assert_uint_eq(stack.word[0], words.word[0]);
 	ck_assert_uint_eq(stack.word[2] >> HV_CALL_PID_SHIFT & UINT32_MAX,
 			  world_cpu(world)->cat.pid);
-	ck_assert_uint_eq(world_state(world, 0)->drafts, 0);
+	ck_assert_uint_eq(world_drafts(world, 0), 0);
 	/* Others have none, nor has one that was not recorded. */
 	ck_assert(probe(0, 64, 3));
 	ck_assert_uint_eq(check_event(0, head, 0, 64, 3), world_head(world, 0));
@@ -304,7 +304,7 @@ START_TEST(as_many_as_there_are_drafts)
 		commit(&buffers[i]);
 		end = check_event(0, end, i, 64, 10 * i);
 	}
-	ck_assert_uint_eq(world_state(world, 0)->drafts, 0);
+	ck_assert_uint_eq(world_drafts(world, 0), 0);
 	ck_assert(probe(0, 64, 9));
 }
 END_TEST
@@ -322,10 +322,10 @@ START_TEST(a_task_that_goes_to_another_vcpu)
 	ck_assert_uint_ne(entry, other);
 	fill(other, 64, 2);
 	commit(&first);
-	ck_assert_uint_eq(world_state(world, 0)->drafts, 0);
-	ck_assert_uint_eq(world_state(world, 1)->drafts, 1);
+	ck_assert_uint_eq(world_drafts(world, 0), 0);
+	ck_assert_uint_eq(world_drafts(world, 1), 1);
 	commit(&second);
-	ck_assert_uint_eq(world_state(world, 1)->drafts, 0);
+	ck_assert_uint_eq(world_drafts(world, 1), 0);
 	ck_assert_uint_eq(world_head(world, 0), 0);
 	ck_assert_uint_eq(check_event(1, check_event(1, 0, 1, 64, 1), 2, 64, 2),
 			  world_head(world, 1));
@@ -359,7 +359,7 @@ START_TEST(what_a_hostile_guest_commits)
 	((struct hv_draft *)(uintptr_t)(entry - 8))->len_bytes = UINT32_MAX;
 	commit(&buffer);
 	ck_assert_uint_eq(world_head(world, 0), 0);
-	ck_assert_uint_eq(world_state(world, 0)->drafts, 0);
+	ck_assert_uint_eq(world_drafts(world, 0), 0);
 	ck_assert_uint_eq(world_state(world, 0)->nr_no_draft, 1);
 	world_state(world, 0)->head = UINT64_MAX - 31;
 	ck_assert(probe(0, 600, 0));
@@ -434,7 +434,7 @@ START_TEST(another_event_before_each_instruction)
 		ck_assert(probe(1, 64, 5));
 		event_traps = 0;
 		nr = nr_trapped;
-		ck_assert_uint_eq(world_state(world, 0)->drafts, 0);
+		ck_assert_uint_eq(world_drafts(world, 0), 0);
 		ck_assert_uint_eq(world_state(world, 0)->nr_no_draft, 0);
 		check_once(1, 64, 5);
 		if (trap_at < nr)

@@ -156,7 +156,7 @@ static bool records(unsigned index, const struct entry *entry)
 	       (const uint8_t *)entry + HV_ENTRY_HEADER_LEN, sizeof(*entry) - HV_ENTRY_HEADER_LEN);
 	event_commit(world, &buffer);
 	ck_assert_uint_eq(buffer.file | buffer.event | buffer.entry, 0);
-	ck_assert_uint_eq(world_state(world, 0)->drafts, 0);
+	ck_assert_uint_eq(world_drafts(world, 0), 0);
 	return world_head(world, 0) != head;
 }
 
@@ -425,7 +425,7 @@ static unsigned nr_recorded;
 static void another_event(void)
 {
 	struct entry entry = {.s4 = 1};
-	uint32_t drafts = world_state(world, 0)->drafts;
+	uint32_t drafts = world_drafts(world, 0);
 	struct world_buffer buffer = {0};
 
 	for (unsigned file = 1; file <= 2; file++) {
@@ -437,7 +437,7 @@ static void another_event(void)
 		memcpy((void *)(uintptr_t)(at + 8), (uint8_t *)&entry + 8, sizeof(entry) - 8);
 		event_commit(world, &buffer);
 	}
-	ck_assert_uint_eq(world_state(world, 0)->drafts, drafts);
+	ck_assert_uint_eq(world_drafts(world, 0), drafts);
 	nr_recorded++;
 }
 
