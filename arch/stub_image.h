@@ -40,6 +40,10 @@
 	X(task_lazy)	   /* HV_ALT_LAZY: the lazy-preemption count, a u32 */                     \
 	X(task_lazy_flags) /* HV_ALT_LAZY: the thread flags that lazy_mask is of, a u32 */         \
 	X(lazy_mask)	   /* HV_ALT_LAZY: the thread flag that requests a lazy reschedule */      \
+	/* of a kernel whose exceptions make no frame record (riscv64): */                         \
+	X(entry_code)	  /* the address of their code */                                          \
+	X(entry_code_len) /* bytes */                                                              \
+	X(regs_bytes)	  /* struct pt_regs, as a stack has it */                                  \
 	/* addresses in the region */                                                              \
 	X(params)	/* struct hv_params */                                                     \
 	X(control)	/* struct hv_control */                                                    \

@@ -14,7 +14,7 @@ static bool print_cases(struct riscv64_world *w, const struct riscv64_case *case
 
 		riscv64_world_set_up(w, &cases[i]);
 		riscv64_world_enter(w, RISCV64_WORLD_TRACED_OFF, RISCV64_WORLD_CALLER_OFF,
-				    riscv64_world_sp(0));
+				    w->fp ? w->fp - RISCV64_WORLD_FRAME : riscv64_world_sp(0));
 		if (!riscv64_world_run(w, RISCV64_WORLD_CALLER_OFF))
 			return false;
 		printf("| %s | %llu |\n", cases[i].name,
@@ -27,6 +27,7 @@ int main(void)
 {
 	struct riscv64_world *w = riscv64_world_new();
 	bool ok = print_cases(w, riscv64_cases, riscv64_nr_cases) &&
+		  print_cases(w, riscv64_stack_cases, riscv64_nr_stack_cases) &&
 		  print_cases(w, riscv64_graph_cases, riscv64_nr_graph_cases);
 
 	riscv64_world_free(w);

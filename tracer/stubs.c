@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernel/kernel_arch.h"
 #include "kernel/readers.h"
 #include "ringbuf/ring.h"
 #include "tracer/tracee.h"
@@ -91,6 +92,25 @@ static struct hv_gva entry_of(const struct hv_tracee *t, size_t off)
 	return hv_gva_add(t->range.start, landing_off(t, landing_of_stub(stubs, off)));
 }
 
+#define STACK_ALIGNMENT 16u
+
+/* Where these are not known, stacks end at exceptions. */
+static void set_entry_values(const struct hv_kernel *k, uint64_t *hole)
+{
+	const char *const *bounds = hv_kernel_arch_of(&k->core)->hides_return;
+	struct hv_gva start, end;
+	uint32_t len = 0;
+
+	hole[HV_HOLE_entry_code] = k->text.start.v;
+	if (bounds[0] && hv_kernel_symbol(k, bounds[0], &start) &&
+	    hv_kernel_symbol(k, bounds[1], &end) && start.v < end.v) {
+		hole[HV_HOLE_entry_code] = start.v;
+		hole[HV_HOLE_entry_code_len] = end.v - start.v;
+	}
+	hv_btf_size(k->core.btf, "pt_regs", &len);
+	hole[HV_HOLE_regs_bytes] = (len + STACK_ALIGNMENT - 1) / STACK_ALIGNMENT * STACK_ALIGNMENT;
+}
+
 static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *values)
 {
 	const struct hv_layout *l = &k->layout;
@@ -127,6 +147,7 @@ static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *
 	hole[HV_HOLE_copy_user] = hv_reader(k, HV_READER_COPY_USER).v;
 	hole[HV_HOLE_string_kernel] = hv_reader(k, HV_READER_STRING_KERNEL).v;
 	hole[HV_HOLE_string_user] = hv_reader(k, HV_READER_STRING_USER).v;
+	set_entry_values(k, hole);
 	values->alternatives |= l->has_steal_time ? 0 : 1u << HV_ALT_NO_STEAL;
 	values->alternatives |= l->has_migrate ? 0 : 1u << HV_ALT_NO_MIGRATE;
 	values->alternatives |= l->has_lazy ? 1u << HV_ALT_LAZY : 0;

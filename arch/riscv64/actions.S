@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Actions: functions that switch recording on or off when they are called (traceon, traceoff), that
- * change the pid filter, or whose calls are recorded for the host. (Registers and callers are not:
- * HV_SLOT_REGS, HV_SLOT_FETCH and HV_SLOT_STACK do nothing.) Included by stubs.S.
+ * change the pid filter, or whose calls are recorded with their callers, or for the host. (Registers
+ * are not: HV_SLOT_REGS and HV_SLOT_FETCH do nothing.) Included by stubs.S.
  *
  * The site of such a function calls one of HV_NR_SLOTS entries. An entry loads its number and jumps
  * to the common code. The slot of that number (struct hv_slot, in the page of the params) says what
@@ -101,6 +101,9 @@ hv_stub_actions_end:
 	does	HV_SLOT_PID_INHERITS | HV_SLOT_PID_CLEARS | HV_SLOT_PID_SETS, .Lact_go_on
 	j	.Lact_task
 .Lact_go_on:
+	does	HV_SLOT_STACK | HV_SLOT_STACK_COUNTED, .Lact_stack_done
+	j	.Lact_stack
+.Lact_stack_done:
 	does	HV_SLOT_TELL | HV_SLOT_TELL_COUNTED, .Lact_next
 	j	.Lact_tell
 .Lact_next:
@@ -111,6 +114,28 @@ hv_stub_actions_end:
 	jr	t2
 .Lact_leave:
 	jr	t0
+
+/* Records the call with its callers, unless recording is off or this vCPU is muted. */
+.Lact_stack:
+	lw	t5, HV_CONTROL_MODE(t2)
+	andi	t6, t5, HV_MODE_OFF
+	bnez	t6, .Lact_stack_done
+	andi	t6, t4, HV_SLOT_STACK
+	bnez	t6, .Lact_stack_asked
+	lw	t5, HV_LEFT_STACK(t3)
+	blez	t5, .Lact_stack_done
+	change_left HV_LEFT_STACK, -1
+	bgtz	t6, .Lact_stack_asked
+	change_left HV_LEFT_STACK, 1
+	j	.Lact_stack_done
+.Lact_stack_asked:
+	lw	t5, HV_CONTROL_MODE(t2)
+	andi	t5, t5, HV_MODE_CPUS
+	beqz	t5, 1f
+	load_vcpu t5, t6
+	lw	t5, HV_STATE_MUTED(t5)
+	bnez	t5, .Lact_stack_done
+1:	j	.Lstack
 
 /* Changes the bit of the task at a0 in the pid bitmap. t3 and t4 are needed for that. */
 .Lact_task:

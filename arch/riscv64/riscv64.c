@@ -19,7 +19,6 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 	       "entries are equally long");
 
 #define NO_PROBES (HV_SLOT_REGS | HV_SLOT_FETCH | HV_SLOT_RETURN | HV_SLOT_RETURN_FETCH)
-#define NO_STACKS (HV_SLOT_STACK | HV_SLOT_STACK_COUNTED)
 
 /* The image is in the last 2 GiB of the addresses, wherever in them it was moved to
  * (arch/riscv/include/asm/pgtable.h: KERNEL_LINK_ADDR). Modules are below it. The last page has
@@ -61,7 +60,7 @@ const struct hv_arch hv_arch_riscv64 = {
 	.encode_jump_site = riscv64_encode_jump_site,
 	.classify_return = riscv64_classify_return,
 	.link = riscv64_link,
-	.lacks_actions = NO_PROBES | NO_STACKS,
+	.lacks_actions = NO_PROBES,
 	.decode_call = riscv64_decode_call,
 	.decode_context = riscv64_decode_context,
 	.frame_register = 8,
@@ -75,6 +74,7 @@ const struct hv_arch hv_arch_riscv64 = {
 			.alternatives = stub_alternatives,
 			.nr_alternatives = HV_ARRAY_LEN(stub_alternatives),
 			.function_off = hv_stub_function_off,
+			.function_stack_off = hv_stub_function_stack_off,
 			.graph_off = hv_stub_graph_off,
 			.profile_off = hv_stub_profile_off,
 			.calls_off = hv_stub_calls_off,

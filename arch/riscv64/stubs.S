@@ -14,8 +14,8 @@
  * stub of the function tracer calls nothing, takes no lock, has no loop and needs no stack.
  *
  * The other files: graph.S records a call, graph_handler.S its return. profile.S counts calls and
- * their time. calls.S has the entries of graph and profile. actions.S switches recording, and has
- * calls recorded for the host.
+ * their time. calls.S has the entries of graph and profile. stack.S records a call with its callers. actions.S switches
+ * recording, and has calls recorded for the host.
  */
 	.option	norvc
 #include "arch/riscv64/stub_macros.inc"
@@ -55,6 +55,7 @@ hv_stub_function:
 #include "arch/riscv64/graph_handler.S"
 #include "arch/riscv64/calls.S"
 #include "arch/riscv64/profile.S"
+#include "arch/riscv64/stack.S"
 #include "arch/riscv64/actions.S"
 
 	.section .note.GNU-stack, "", @progbits

@@ -14,6 +14,7 @@ from cases_stack import UNKNOWN, agree, stacks
 from lib import ftrace, graph
 from lib.domain import ARM64_EMULATOR, Config
 from lib.suite import Skip, Test, bad_dmesg, case
+from lib.wait import until
 
 # Debian's bookworm is not here: its arm64 kernel has no CONFIG_KALLSYMS_ALL.
 ARM64 = Config("trixie", arch="arm64")
@@ -318,7 +319,10 @@ def arm64_commands(t):
                 traced.echo("set_ftrace_filter", command, append=True)
             traced.echo("set_ftrace_filter", "vfs_mkdir", "vfs_rmdir")
             traced.echo("current_tracer", "function")
-            guest.run("mkdir /tmp/a; rmdir /tmp/a; ln -s a /tmp/l; mkdir /tmp/b; rm /tmp/l; rmdir /tmp/b")
+            guest.run("mkdir /tmp/a; rmdir /tmp/a")
+            # While the host takes the snapshot, recording is off, and a traceoff that comes then is lost.
+            until(lambda: "vfs_mkdir" in traced.text("snapshot"))
+            guest.run("ln -s a /tmp/l; mkdir /tmp/b; rm /tmp/l; rmdir /tmp/b")
             of = [[e.function for e in ftrace.parse(traced.text(file))[0]] for file in ("snapshot", "trace")]
             assert of == [["vfs_mkdir"], 2 * ["vfs_rmdir"]], f"snapshot and trace: {of}"
         t.note(f"{nr} stacks agree, in order")

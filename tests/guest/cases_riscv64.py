@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """riscv64 guests on the machine virt, under TCG: what check finds, the function tracer, function_graph, the profile,
-commands, and what is refused by name."""
+stacks, commands, and what is refused by name."""
 
 import contextlib
 import hashlib
@@ -11,9 +11,11 @@ import struct
 import subprocess
 
 import cases_arm64
+from cases_stack import BEGIN, UNKNOWN, of_rounds, stacks
 from lib import ftrace, graph
 from lib.domain import RISCV64_EMULATOR, Config
 from lib.suite import Skip, Test, bad_dmesg, case
+from lib.wait import until
 
 # Debian has riscv64 kernels from trixie on, whose free sites are two nops. In forky's only one half of a site changes.
 RISCV64 = Config("trixie", arch="riscv64")
@@ -135,20 +137,76 @@ def compare(before, after):
     return len(changed)
 
 
+def calls_with_callers(text, pid, own=False):
+    """[(function, its caller, the callers beyond, ...)] of the rounds of a task's calls outside interrupts. The kernel's
+    OWN unwinder begins in its ftrace_call, and passes over the function and its caller."""
+    found, call, lines = [], None, None
+    for line in text.splitlines():
+        if match := ftrace.LINE.match(line):
+            call = (match["function"], match["caller"])
+        elif match := BEGIN.match(line):
+            lines = []
+            if int(match[1]) == pid and ftrace.are_of_task(match[2]):
+                found.append((call, lines))
+        elif line.startswith(" => "):
+            lines.append(line[4:])
+    if own:
+        found = [(*call, *lines[lines.index("ftrace_call") + 1 :]) for call, lines in found]
+    else:
+        assert all(tuple(lines[:2]) == call for call, lines in found), [x for x in found if tuple(x[1][:2]) != x[0]][:1]
+        found = [tuple(lines) for _, lines in found]
+    at = [i for i, lines in enumerate(found) if lines[0] == FIRST]
+    assert len(at) > ROUNDS / 2, f"{len(at)} {FIRST} among {len(found)} stacks"
+    return found[at[0] : at[-1]]
+
+
 @case(configs=None)
 def riscv64_agrees_with_own_ftrace(t):
-    """The same workload, a few globs: the same calls in the same order. traceoff, traceon, snapshot and counts do what
+    """func_stack_trace: the same calls with the same callers in the same order. With function_graph as the tracer, the
+    command stacktrace shows the same callers. Those of interrupts, which are on two stacks, are whole. Commands do what
     they say. Text and tables are as before."""
     with a_guest(t, ONE_VCPU) as test:
-        guest = test.guest
+        guest, words, options = test.guest, ("syscalls", ROUNDS), ("func_stack_trace",)
         places = Places(t, guest)
         before = places.snapshot()
-        nr = agree_in_order(test)
+        own, own_pid = ftrace.own_trace(guest, words, FILTERS, options=options)
+        with test.attach() as traced:
+            assert traced.text("available_tracers").split() == ["function_graph", "function", "nop"]
+            ours, our_pid = ftrace.hvtrace_trace(traced, guest, words, FILTERS, options=options)
+            interrupted = whole_interrupts(traced, guest)
+        one, other = calls_with_callers(own, own_pid, own=True), calls_with_callers(ours, our_pid)
+        differ = next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+        assert len(one) > 10 * ROUNDS, f"only {len(one)} stacks by the guest itself"
+        assert one == other, f"{len(one)}, {len(other)} stacks; from {differ}: {one[differ:][:2]} and {other[differ:][:2]}"
+        with test.attach() as traced:
+            below_graph = (*FILTERS, *(f"{glob}:stacktrace" for glob in (FIRST, "vfs_*")))
+            ours, our_pid = ftrace.hvtrace_trace(traced, guest, words, below_graph, tracer="function_graph")
+        below = of_rounds(ours, our_pid, FIRST)
+        expected = [lines for lines in other if lines[0] == FIRST or lines[0].startswith("vfs_")]
+        assert below == expected, f"below a graph {len(below)} stacks, not {len(expected)}: {below[:2]} and {expected[:2]}"
         with test.attach() as traced:
             refused_by_name(t, guest)
             commands(traced, guest)
         changed = compare(before, places.snapshot())
-        t.note(f"{nr} calls agree, in order; {changed} halfwords changed by the guest itself")
+        t.note(f"{len(one)} stacks agree, in order, {len(below)} below a graph; {interrupted} of interrupts are whole")
+        t.note(f"{changed} halfwords changed by the guest itself")
+
+
+def whole_interrupts(traced, guest):
+    """How many stacks of timer interrupts there were, all whole."""
+
+    def ticks_so_far():
+        guest.run("sleep 1")
+        return [lines for _, _, lines in stacks(traced.text("trace"))]
+
+    traced.echo("set_ftrace_filter", "hrtimer_interrupt")
+    traced.echo("current_tracer", "function")
+    traced.echo("trace_options", "func_stack_trace")
+    ticks = until(lambda: len(found := ticks_so_far()) > 10 and found)
+    assert ticks, "hardly a timer interrupt"
+    cut = [lines for lines in ticks if lines[-1] == UNKNOWN]
+    assert not cut, f"{len(cut)} of {len(ticks)} interrupts end early: {cut[:1]}"
+    return len(ticks)
 
 
 def agree_in_order(test):
@@ -173,19 +231,27 @@ def agree_in_order(test):
 def refused_by_name(t, guest):
     """What has no stub yet is refused, or is no file."""
     t.hv.fails("echo", guest.name, "current_tracer", "irqsoff", says=["irqsoff: not in this kernel"])
-    t.hv.fails("echo", guest.name, "set_ftrace_filter", "vfs_read:stacktrace", says=["stacks of riscv64 guests are not there yet"])
-    t.hv.fails("echo", guest.name, "options/func_stack_trace", "1", says=["func_stack_trace"])
+    t.hv.fails("echo", guest.name, "options/stacktrace", "1", says=["stacktrace"])
     t.hv.fails("echo", guest.name, "events/sched/sched_switch/enable", "1", says=["events of riscv64 guests is not there yet"])
 
 
 def commands(traced, guest):
-    """As arm64_commands, without stacks."""
-    traced.echo("set_ftrace_filter", "vfs_rmdir:snapshot:1")
+    """As arm64_commands, without function_graph beside them."""
+    traced.echo("set_ftrace_filter", "vfs_open:stacktrace:3")
+    guest.run("for i in 1 2 3 4 5; do cat /proc/uptime; done")
+    found = stacks(traced.text("trace"))
+    assert [lines[0] for _, _, lines in found] == 3 * ["vfs_open"], f"stacks: {found}"
+    assert all(lines[-1] == "handle_exception" for _, _, lines in found), f"stacks: {found}"
+    traced.echo("set_ftrace_filter", "!vfs_open:stacktrace:0", append=True)
+    traced.echo("set_ftrace_filter", "vfs_rmdir:snapshot:1", append=True)
     for command in ("vfs_symlink:traceoff", "vfs_unlink:traceon"):
         traced.echo("set_ftrace_filter", command, append=True)
     traced.echo("set_ftrace_filter", "vfs_mkdir", "vfs_rmdir")
     traced.echo("current_tracer", "function")
-    guest.run("mkdir /tmp/a; rmdir /tmp/a; ln -s a /tmp/l; mkdir /tmp/b; rm /tmp/l; rmdir /tmp/b")
+    guest.run("mkdir /tmp/a; rmdir /tmp/a")
+    # While the host takes the snapshot, recording is off, and a traceoff that comes then is lost.
+    until(lambda: "vfs_mkdir" in traced.text("snapshot"))
+    guest.run("ln -s a /tmp/l; mkdir /tmp/b; rm /tmp/l; rmdir /tmp/b")
     of = [[e.function for e in ftrace.parse(traced.text(file))[0]] for file in ("snapshot", "trace")]
     assert of == [["vfs_mkdir"], 2 * ["vfs_rmdir"]], f"snapshot and trace: {of}"
 

@@ -16,6 +16,7 @@
 #define X_RA	    1
 #define X_SP	    2
 #define X_TP	    4
+#define X_S0	    8
 #define SSTATUS_SIE 2
 #define FIRST_TIME  1000
 #define INSN_LEN    4
@@ -191,6 +192,9 @@ static struct hv_stub_values values_of_world(void)
 			[HV_HOLE_text_base] = RISCV64_WORLD_TEXT_BASE,
 			[HV_HOLE_ring_mask] = hv_ring_mask(RISCV64_WORLD_NR_SLOTS),
 			[HV_HOLE_key_shift] = hv_key_shift(RISCV64_WORLD_NR_SLOTS),
+			[HV_HOLE_entry_code] = riscv64_world_gva(RISCV64_WORLD_ENTRY_OFF),
+			[HV_HOLE_entry_code_len] = RISCV64_WORLD_ENTRY_LEN,
+			[HV_HOLE_regs_bytes] = RISCV64_WORLD_REGS_BYTES,
 		}};
 }
 
@@ -198,6 +202,8 @@ static size_t stub_off(const struct riscv64_case *c)
 {
 	const struct hv_stub_image *stubs = &hv_arch_riscv64.stubs;
 
+	if (c->has_stack)
+		return stubs->function_stack_off;
 	if (c->trace == HV_TRACE_NOTHING && !c->profiled && c->role == HV_ROLE_NONE)
 		return stubs->function_off;
 	return hv_call_off(stubs, c->role, c->trace, c->profiled);
@@ -275,6 +281,7 @@ void riscv64_world_set_up(struct riscv64_world *w, const struct riscv64_case *c)
 	memset(w->host, 0, BLOCK_LEN);
 	w->values = values_of_world();
 	w->time = FIRST_TIME;
+	w->fp = 0;
 	make_function(w, RISCV64_WORLD_TRACED_OFF, stub_off(c));
 	/* No interrupt is in the middle of the scheduler. */
 	other.role = HV_ROLE_NONE;
@@ -335,6 +342,8 @@ void riscv64_world_enter(struct riscv64_world *w, uint64_t function_off, uint64_
 		regs.x[i] = UINT64_C(0x1111111111111111) * (i % 13) + i;
 	regs.x[X_RA] = riscv64_world_gva(caller_off);
 	regs.x[X_SP] = sp;
+	if (w->fp)
+		regs.x[X_S0] = w->fp;
 	get(w, UC_RISCV_REG_X0 + X_TP, &regs.x[X_TP]);
 	riscv64_world_set(w, &regs);
 }

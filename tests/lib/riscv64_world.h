@@ -76,6 +76,12 @@ struct riscv64_regs {
 	uint64_t pc;
 };
 
+/* What is below a frame pointer, by the address where it begins. */
+struct riscv64_record {
+	uint64_t next; /* frame pointer */
+	uint64_t caller;
+};
+
 struct riscv64_world {
 	uint8_t *host; /* the block and the stacks, owned */
 	void *cpu;     /* uc_engine, owned */
@@ -85,6 +91,7 @@ struct riscv64_world {
 	uint64_t nr_done;     /* instructions, ever */
 	uint64_t nr_in_stubs; /* likewise */
 	uint64_t time;	      /* what rdtime reads next */
+	uint64_t fp;	      /* of who calls the function; 0: any */
 	bool reads_time;      /* it has stopped at an rdtime */
 	struct hv_stub_values values;
 };
@@ -104,6 +111,9 @@ struct riscv64_case {
 	unsigned nr_exits;
 	unsigned nr_mores;
 	unsigned nr_hits; /* calls that the profile counts */
+	/* The sites call the entry that records stacks, or a command does it: */
+	bool has_stack;
+	unsigned nr_stacks;
 };
 
 /* Every path through the function stub. */
@@ -112,6 +122,9 @@ extern const unsigned riscv64_nr_cases;
 /* Every path through the stubs of a graph and a profile. */
 extern const struct riscv64_case riscv64_graph_cases[];
 extern const unsigned riscv64_nr_graph_cases;
+/* Every path through the stub that records stacks. */
+extern const struct riscv64_case riscv64_stack_cases[];
+extern const unsigned riscv64_nr_stack_cases;
 
 static inline uint64_t riscv64_world_gva(uint64_t off)
 {
@@ -171,6 +184,45 @@ static inline uint64_t riscv64_world_stack_end(unsigned nr)
 {
 	return riscv64_world_gva(RISCV64_WORLD_LEN + (nr + 1) * RISCV64_WORLD_STACK_BYTES);
 }
+
+/* Of the kernel: where exceptions are handled, and how long their registers are on a stack. */
+#define RISCV64_WORLD_ENTRY_OFF	 (RISCV64_WORLD_TEXT_OFF + 0xe00)
+#define RISCV64_WORLD_ENTRY_LEN	 0x80
+#define RISCV64_WORLD_REGS_BYTES 0x120
+
+/* The registers at the end of a task's stack, where the frame of its first function ends. */
+static inline uint64_t riscv64_world_last(unsigned nr)
+{
+	return riscv64_world_stack_end(nr) - RISCV64_WORLD_REGS_BYTES;
+}
+
+/* The first frame pointer of a chain on the kernel stack NR, above the stack pointer of a call. */
+#define RISCV64_WORLD_FRAMES(nr) (riscv64_world_last(nr) - 0x300)
+
+/* The word at the address GVA, which is in the block or in a stack. */
+static inline uint64_t *riscv64_world_word(const struct riscv64_world *w, uint64_t gva)
+{
+	return (uint64_t *)(w->host + (gva - RISCV64_WORLD_GVA));
+}
+
+static inline struct riscv64_record *riscv64_world_record(const struct riscv64_world *w,
+							  uint64_t fp)
+{
+	return (struct riscv64_record *)riscv64_world_word(w, fp) - 1;
+}
+
+/* The caller of the function whose record is the Nth. */
+static inline uint64_t riscv64_world_caller(unsigned n)
+{
+	return riscv64_world_gva(RISCV64_WORLD_TEXT_OFF + 0x100 + 8 * n);
+}
+
+/* Makes NR frames that end at FP and above, each RISCV64_WORLD_FRAME after the one before, and as
+ * the last one that of the task's first function, on the kernel stack STACK. The callers are from
+ * the FIRST on. */
+#define RISCV64_WORLD_FRAME 0x20
+void riscv64_world_chain(const struct riscv64_world *w, unsigned stack, uint64_t fp, unsigned first,
+			 unsigned nr);
 
 /* The stack pointer with which a function is called on the kernel stack NR. */
 static inline uint64_t riscv64_world_sp(unsigned nr)
