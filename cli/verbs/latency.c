@@ -238,6 +238,17 @@ static bool sees_host(const struct latency *r)
 	return r->host.nr_vcpus || r->host_events.is_on;
 }
 
+/* The session puts functions back by itself whose calls cost most. */
+static void note_put_back(struct latency *r, json_object *stat)
+{
+	const char *names = session_stat_string(stat, "budget.not_traced");
+
+	if (!session_stat_member(stat, "budget.not_traced") || !*names || r->calls.tells_put_back)
+		return;
+	r->calls.tells_put_back = true;
+	add_gap(r, "calls of some functions, put back to limit the overhead", names);
+}
+
 /* Gives up what costs most if tracing takes more of the guest's time than it may. */
 static struct hv_err *look_at_load(struct latency *r)
 {
@@ -254,6 +265,8 @@ static struct hv_err *look_at_load(struct latency *r)
 	load_ppm = session_stat_number(stat, "budget.load_ppm");
 	if (load_ppm > r->load_ppm)
 		r->load_ppm = load_ppm;
+	if (r->calls.dir)
+		note_put_back(r, stat);
 	if (load_ppm <= r->max_overhead_ppm)
 		return NULL;
 	if (r->calls.is_on) {

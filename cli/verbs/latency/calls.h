@@ -12,6 +12,7 @@ struct latency_calls {
 	char *dir;	       /* owned; of the instance. NULL: there is none */
 	struct record_file file;
 	bool is_on;
+	bool tells_put_back; /* it is told already that some functions were put back */
 };
 #define LATENCY_CALLS_NONE                                                                         \
 	{                                                                                          \

@@ -30,8 +30,15 @@ hvtrace echo fake control calls
 hvtrace echo fake control 'raw 8'
 hvtrace latency fake --for=1s -l 'vfs_*' -l 'ksys_*' | plain
 hvtrace latency fake --for=1s -l 'vfs_*' --json | plain
+hvtrace echo fake control load 4000000
+hvtrace latency fake --for=100ms -l vfs_read | grep 'from then on'
 hvtrace ls fake instances
 for words in --threshold=1us --threshold=x --for=0 --max-overhead=200 more; do
 	hvtrace latency $words fake
 done
+hvtrace detach fake
+hvtrace attach fake --max-overhead=2
+hvtrace echo fake control load 400000
+until hvtrace stat fake 2>&1 | grep -q '^not traced'; do sleep 0.05; done
+hvtrace latency fake --for=100ms -l vfs_read | grep 'put back'
 hvtrace detach fake
