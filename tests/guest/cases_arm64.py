@@ -297,10 +297,31 @@ def arm64_stacks_agree_with_own(t):
         t.note(f"{nr} stacks agree, in order; {len(ticks)} of interrupts are whole")
 
 
+def follow_forks(traced, guest):
+    """With function-fork, the calls of a task and its children are recorded, and nobody else's."""
+    traced.echo("set_ftrace_filter", "vfs_*")
+    traced.echo("current_tracer", "function")
+    script = "while [ ! -e /tmp/go ]; do sleep 0.1; done; (cat /proc/version; read end </tmp/end); cat /proc/uptime"
+    guest.run(f"mkfifo /tmp/end; ({script}) >/dev/null 2>&1 & echo $! >/tmp/parent")
+    parent = int(guest.run("cat /tmp/parent"))
+    traced.echo("set_ftrace_pid", str(parent))
+    traced.echo("options/function-fork", "1")
+    other = int(guest.run("touch /tmp/go; sh -c 'echo $$; exec cat /proc/uptime' | head -n 1"))
+    assert until(lambda: len(traced.text("set_ftrace_pid").split()) > 1), "the child is not there"
+    guest.run(f"echo >/tmp/end; while [ -d /proc/{parent} ]; do sleep 0.1; done; rm /tmp/end /tmp/go")
+    traced.echo("options/function-fork", "0")
+    pids = {event.pid for event in ftrace.parse(traced.text("trace"))[0]}
+    assert parent in pids and len(pids) > 3 and other not in pids, f"{parent} and its children, not {other}: {pids}"
+    traced.echo("current_tracer", "nop")
+    traced.echo("set_ftrace_pid", "")
+    traced.echo("set_ftrace_filter", "")
+    traced.echo("trace", "")
+
+
 @case(configs=None)
 def arm64_commands(t):
     """With function_graph as the tracer, the command stacktrace has the same stacks in the same order as the guest's own.
-    traceoff, traceon, snapshot and counts do what they say; probes are refused by name."""
+    traceoff, traceon, snapshot, counts and function-fork do what they say; probes are refused by name."""
     with a_guest(t, ONE_VCPU) as test:
         guest = test.guest
         filters = (*FILTERS, *(f"{glob}:stacktrace" for glob in (FIRST, "vfs_*")))
@@ -309,6 +330,7 @@ def arm64_commands(t):
             ours, our_pid = ftrace.hvtrace_trace(traced, guest, ("syscalls", ROUNDS), filters, tracer="function_graph")
             nr = agree(own, own_pid, ours, our_pid, FIRST)
         with test.attach() as traced:
+            follow_forks(traced, guest)
             traced.echo("set_ftrace_filter", "vfs_open:stacktrace:3")
             guest.run("for i in 1 2 3 4 5; do cat /proc/uptime; done")
             found = stacks(traced.text("trace"))

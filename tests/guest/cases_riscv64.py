@@ -237,6 +237,7 @@ def refused_by_name(t, guest):
 
 def commands(traced, guest):
     """As arm64_commands, without function_graph beside them."""
+    cases_arm64.follow_forks(traced, guest)
     traced.echo("set_ftrace_filter", "vfs_open:stacktrace:3")
     guest.run("for i in 1 2 3 4 5; do cat /proc/uptime; done")
     found = stacks(traced.text("trace"))
