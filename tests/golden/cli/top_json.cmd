@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# What it costs is a part of an interval, whose length depends on the machine.
 plain() {
-	sed -E 's/"(at_ms|interval_s)":[0-9.]+/"\1":N/g'
+	sed -E 's/"(at_ms|interval_s|cost_percent)":[0-9.]+/"\1":N/g'
 }
 hvtrace top -d 100ms --json -n 2 fake | plain
 # A VMM with the threads of one.
