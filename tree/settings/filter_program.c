@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#define COMMON_PID_OFF 4 /* of what the host puts in front of an entry, the stub knows this only   \
-			  */
+/* The only field of what the host puts in front of an entry that the stub knows. */
+#define COMMON_PID_OFF 4
 
 static bool can_compare(const struct hv_predicate *p)
 {
