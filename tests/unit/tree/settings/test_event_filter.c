@@ -300,6 +300,8 @@ START_TEST(what_is_wrong)
 	is_wrong("pointed.ustring == 'x'", EOPNOTSUPP,
 		 "Strings of user space cannot be read from outside", 20);
 	is_wrong("a == CPUS{70}", EINVAL, "Invalid cpulist", 13);
+	is_wrong("a == CPUSx", EINVAL, "Missing '{'", 11);
+	is_wrong("a == CPUS", EINVAL, "Missing '{'", 10);
 	memset(filter, 'x', sizeof(filter));
 	memcpy(filter, "name == '", 9);
 	filter[9 + 256] = '\'';
