@@ -390,6 +390,7 @@ static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size
 			   size_t nr_begun, size_t nr, struct hv_err *why)
 {
 	struct hv_err *failed = reverse_made(p, changes, nr_made);
+	struct hv_retry retry = hv_retry_begin(p->patience_ns);
 
 	for (size_t i = nr_made; i < nr; i++)
 		reverse(&changes[i]);
@@ -400,10 +401,11 @@ static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size
 		struct batch b = {.patcher = p, .changes = changes + done, .nr = n};
 
 		failed = change_soon(p, &b);
-		if (failed && failed->code == ETIMEDOUT && n > BATCH_MIN) {
-			hv_err_free(failed);
-			failed = NULL;
+		if (failed && failed->code == ETIMEDOUT &&
+		    (n > BATCH_MIN || hv_retry_again(&retry))) {
+			hv_err_free(hv_take(failed));
 			shrink_batch(p, n);
+			hv_retry_wait(&retry);
 			continue;
 		}
 		if (!failed)
@@ -481,7 +483,7 @@ void hv_patcher_set_patience(struct hv_patcher *p, uint64_t patience_ns)
 
 /* Waits, if ERR says that the hold of B ended by itself and there is time for another try. The
  * changes have the bytes of FROM or of TO meanwhile, and whichever it is, the next try makes them.
- * False: *ERR ends the call. */
+ * One that was refused, by the caller or by a try, stays refused. False: *ERR ends the call. */
 static bool waits_for_hold(struct hv_patcher *p, struct hv_retry *retry, struct batch *b,
 			   struct hv_err **err)
 {
@@ -496,22 +498,38 @@ static bool waits_for_hold(struct hv_patcher *p, struct hv_retry *retry, struct 
 		return false;
 	}
 	hv_err_free(hv_take(*err));
-	for (size_t i = 0; i < b->nr; i++)
-		b->changes[i].refused = 0;
 	shrink_batch(p, b->nr);
 	hv_retry_wait(retry);
 	return true;
 }
 
-static struct hv_err *apply_batch(struct hv_patcher *p, struct batch *b)
+static size_t count_refused(const struct hv_change *changes, size_t nr)
 {
+	size_t nr_refused = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		nr_refused += changes[i].refused;
+	return nr_refused;
+}
+
+/* Makes B, of whose changes an earlier try may have written the first NR_TRIED. EBUSY: the guest
+ * has changed one of these since. It may have kept what we wrote, so the journal must not forget
+ * it, as it forgets what is refused otherwise. */
+static struct hv_err *apply_batch(struct hv_patcher *p, struct batch *b, size_t nr_tried)
+{
+	size_t nr_refused = count_refused(b->changes, nr_tried);
 	struct hv_err *err = note_all(p, b->changes, b->nr);
 
 	if (!err)
 		err = check_stop(p);
 	if (!err)
 		err = hv_patcher_prepare(p, b->changes, b->nr);
-	return err ? err : change_soon(p, b);
+	if (!err)
+		err = change_soon(p, b);
+	if (!err && count_refused(b->changes, nr_tried) != nr_refused)
+		err = hv_err_new(EBUSY, "the guest has changed what a hold had written that ended"
+					" by itself");
+	return err;
 }
 
 struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes, size_t nr)
@@ -523,7 +541,8 @@ struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
 	while (done < nr) {
 		size_t n = nr - done < p->batch ? nr - done : p->batch;
 		struct batch b = {.patcher = p, .changes = changes + done, .nr = n};
-		struct hv_err *err = apply_batch(p, &b);
+		size_t nr_tried = begun > done ? begun - done : 0;
+		struct hv_err *err = apply_batch(p, &b, nr_tried < n ? nr_tried : n);
 
 		if (done + n > noted)
 			noted = done + n;

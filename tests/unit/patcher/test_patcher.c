@@ -380,6 +380,47 @@ START_TEST(what_a_hold_that_ended_by_itself_had_to_do_is_tried_again)
 }
 END_TEST
 
+START_TEST(what_the_caller_refused_stays_so_when_it_is_tried_again)
+{
+	struct hv_change changes[] = {patch(0), patch(1)};
+
+	changes[1].refused = 1;
+	machine.hold_times_out = 1;
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 2));
+	ck_assert_mem_ne(machine.mem + TEXT_GPA, nop, sizeof(nop));
+	ck_assert_mem_eq(machine.mem + TEXT_GPA + 16, nop, sizeof(nop));
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 1);
+}
+END_TEST
+
+/* Before the second try. */
+static bool set_breakpoint(void *ctx)
+{
+	unsigned *nr_asked = ctx;
+
+	if (++*nr_asked == 2)
+		machine.mem[TEXT_GPA] = 0xcc;
+	return false;
+}
+
+/* The guest may have kept our bytes, and put them back when its breakpoint goes. */
+START_TEST(what_the_guest_changed_between_two_tries_is_not_forgotten)
+{
+	struct hv_change changes[] = {patch(0), patch(1)};
+	unsigned nr_asked = 0;
+	struct hv_err *err;
+
+	hv_patcher_set_stops(patcher, set_breakpoint, &nr_asked);
+	machine.hold_times_out = 1;
+	err = hv_patcher_apply(patcher, changes, 2);
+	ck_assert(err && err->code == EBUSY);
+	hv_err_free(err);
+	ck_assert_uint_eq(machine.mem[TEXT_GPA], 0xcc);
+	ck_assert_mem_eq(machine.mem + TEXT_GPA + 16, nop, sizeof(nop));
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 1);
+}
+END_TEST
+
 /* 256 are too many for a hold, 128, too, and 64 are not. */
 START_TEST(a_hold_that_is_tried_again_has_less_to_do)
 {
@@ -700,6 +741,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, changes_of_a_hold_that_ended_by_itself_are_undone);
 	tcase_add_test(tc, an_undo_whose_hold_ended_by_itself_is_tried_in_smaller_batches);
 	tcase_add_test(tc, what_a_hold_that_ended_by_itself_had_to_do_is_tried_again);
+	tcase_add_test(tc, what_the_caller_refused_stays_so_when_it_is_tried_again);
+	tcase_add_test(tc, what_the_guest_changed_between_two_tries_is_not_forgotten);
 	tcase_add_test(tc, a_hold_that_is_tried_again_has_less_to_do);
 	tcase_add_test(tc, what_was_tried_again_in_vain_is_undone);
 	tcase_add_test(tc, an_undo_leaves_what_the_guest_changed);
