@@ -237,12 +237,11 @@ static void reverse(struct hv_change *c)
 	c->refused = 0;
 }
 
-/* Makes the opposite of FIRSTS. It is done to the end. */
+/* Makes the opposite of FIRSTS. */
 static struct hv_err *take_back(struct hv_tracee *t, struct hv_change *firsts, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
 		reverse(&firsts[i]);
-	hv_patcher_set_stops(t->patcher, NULL, NULL);
 	return hv_patcher_apply(t->patcher, firsts, nr);
 }
 
@@ -253,6 +252,7 @@ struct hv_err *hv_site_pairs_undo(struct hv_tracee *t, struct hv_site_pairs *pai
 
 	if (!pairs->nr)
 		return why;
+	hv_patcher_set_stops(t->patcher, NULL, NULL); /* it is done to the end */
 	if (!(why->facts & HV_ERR_NEEDS_RECOVERY))
 		failed = take_back(t, pairs->list, pairs->nr);
 	if (!failed)
