@@ -36,10 +36,15 @@ bool report_text(int fd, enum wire_kind kind, int code, const char *text)
 }
 
 /* The first frame of what was received, which is consumed by drop_frame(). */
-static bool has_frame(const struct service_child *c, struct wire_frame *ret, size_t *ret_used)
+static enum wire_result first_frame(const struct service_child *c, struct wire_frame *ret,
+				    size_t *ret_used)
 {
-	return wire_decode((struct hv_span){(uint8_t *)c->in.data, c->in.len_bytes}, ret,
-			   ret_used) == WIRE_FRAME;
+	return wire_decode((struct hv_span){(uint8_t *)c->in.data, c->in.len_bytes}, ret, ret_used);
+}
+
+static struct hv_err *bad_report(void)
+{
+	return hv_err_new(EPROTO, "service: bad report");
 }
 
 static void drop_frame(struct service_child *c, size_t used)
@@ -63,17 +68,24 @@ struct hv_err *service_hear(struct service_child *c, char **ret_line, bool *ret_
 {
 	struct wire_frame frame;
 	size_t used;
-	struct hv_err *err = has_frame(c, &frame, &used) ? NULL : receive_report(c);
+	enum wire_result result = first_frame(c, &frame, &used);
+	struct hv_err *err = NULL;
 
 	*ret_line = NULL;
 	*ret_attached = false;
-	if (err || !has_frame(c, &frame, &used))
+	if (result == WIRE_MORE) {
+		err = receive_report(c);
+		result = first_frame(c, &frame, &used);
+	}
+	if (!err && result == WIRE_BAD)
+		err = bad_report();
+	if (err || result != WIRE_FRAME)
 		return err;
 	if (frame.kind != WIRE_OK && frame.kind != WIRE_NOTE)
 		return hv_err_new(frame.arg ? (int)frame.arg : EIO, "%.*s",
 				  (int)frame.data.len_bytes, (const char *)frame.data.data);
 	if (!wire_string(frame.data, WIRE_DATA_MAX, ret_line))
-		return hv_err_new(EPROTO, "service: bad report");
+		return bad_report();
 	*ret_attached = frame.kind == WIRE_OK;
 	drop_frame(c, used);
 	return NULL;

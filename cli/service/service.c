@@ -397,6 +397,7 @@ static struct hv_err *read_report(int fd, const struct service_config *config,
 {
 	HV_AUTO_TEXT struct hv_text in = {0};
 	struct wire_frame frame;
+	enum wire_result result;
 	char buf[4096];
 	size_t used;
 	ssize_t n;
@@ -412,9 +413,12 @@ static struct hv_err *read_report(int fd, const struct service_config *config,
 		if (n < 0)
 			return hv_err_new(errno, "service: %s", strerror(errno));
 		hv_text_add_bytes(&in, buf, (size_t)n);
-		if (wire_decode((struct hv_span){(uint8_t *)in.data, in.len_bytes}, &frame,
-				&used) != WIRE_FRAME)
+		result = wire_decode((struct hv_span){(uint8_t *)in.data, in.len_bytes}, &frame,
+				     &used);
+		if (result == WIRE_MORE)
 			continue;
+		if (result == WIRE_BAD)
+			return hv_err_new(EPROTO, "service: bad report");
 		if (frame.kind == WIRE_OK)
 			return wire_string(frame.data, WIRE_DATA_MAX, ret_line)
 				       ? NULL

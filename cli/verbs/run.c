@@ -58,6 +58,7 @@ static void ready(void *ctx, const char *line)
 {
 	struct run *r = ctx;
 
+	r->is_ready = true;
 	note(line);
 	r->error = run_trace_start(r->trace, run_session_take_client(r->session));
 	if (r->error) {

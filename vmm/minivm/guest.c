@@ -137,7 +137,7 @@ static struct hv_err *stop_at(void *self, struct hv_gva at)
 
 static int stop_fd(void *self)
 {
-	return ((struct hv_minivm *)self)->stop_fd;
+	return ((struct hv_minivm *)self)->stop_fds[1];
 }
 
 static struct hv_err *is_at_stop(void *self, bool *ret)

@@ -43,9 +43,10 @@ struct hv_minivm {
 	int vm_fd;
 	int end_fd;
 	int gone[2]; /* a pipe, of which others read the end when nobody reads the guest any more */
-	/* An eventfd: not 0 from when the machine stops by hv_minivm_stop_at. Others have it, and
-	 * may do to it what they like. */
-	int stop_fd;
+	/* Two sockets: there is something to read from the second one from when the machine stops
+	 * by hv_minivm_stop_at. Others have that, and may do to it what they like: nothing here
+	 * waits for it. */
+	int stop_fds[2];
 	struct hv_minivm_memory memory;
 	struct hv_minivm_shadow shadow;
 	struct hv_region region;
@@ -62,6 +63,7 @@ struct hv_minivm {
 	unsigned nr_stops;  /* reasons for which the vCPUs must be stopped */
 	unsigned nr_parked; /* vCPUs that are stopped or have ended */
 	bool is_started;
+	bool is_at_start; /* stopped by hv_minivm_run_to_kernel or hv_minivm_run_to */
 	bool is_ended;
 	bool is_patched;      /* by the session (hv_guest_pin) */
 	struct hv_err *error; /* why it ended; NULL: it was switched off */

@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "vmm/minivm/boot.h"
@@ -190,9 +191,10 @@ static struct hv_err *make(struct hv_minivm *o, const struct hv_minivm_config *c
 	if (err)
 		return err;
 	o->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	o->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (o->end_fd < 0 || o->stop_fd < 0 || pipe2(o->gone, O_CLOEXEC) != 0)
+	if (o->end_fd < 0 || pipe2(o->gone, O_CLOEXEC) != 0)
 		return failed("eventfd");
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, o->stop_fds) != 0)
+		return failed("socketpair");
 	return hv_minivm_serial_new(config->console_in_fd, config->console_out_fd, set_irq, o,
 				    &o->serial);
 }
@@ -206,7 +208,8 @@ struct hv_err *hv_minivm_new(const struct hv_minivm_config *config, struct hv_mi
 		return hv_err_new(EINVAL, "%u vCPUs: 1 to %u are possible", config->nr_vcpus,
 				  HV_MINIVM_CPUS_MAX);
 	o = hv_alloc(sizeof(*o));
-	o->kvm_fd = o->vm_fd = o->end_fd = o->stop_fd = o->region_fd = -1;
+	o->kvm_fd = o->vm_fd = o->end_fd = o->region_fd = -1;
+	o->stop_fds[0] = o->stop_fds[1] = -1;
 	o->gone[0] = o->gone[1] = -1;
 	o->shadow.fd = o->shadow.memory_fd = -1;
 	o->name = hv_strdup(config->name);
@@ -293,7 +296,8 @@ void hv_minivm_free(struct hv_minivm *o)
 	close_fd(o->end_fd);
 	close_fd(o->gone[0]);
 	close_fd(o->gone[1]);
-	close_fd(o->stop_fd);
+	close_fd(o->stop_fds[0]);
+	close_fd(o->stop_fds[1]);
 	if (o->region.host)
 		munmap(o->region.host, o->region.len_bytes);
 	close_fd(o->region_fd);

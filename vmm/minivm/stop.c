@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stops the whole machine at a point: at a breakpoint, or when the per-CPU base is set. */
-#include <sys/eventfd.h>
-#include <unistd.h>
+#include <sys/socket.h>
 
 #include "vmm/minivm/cpu.h"
 #include "vmm/minivm/machine.h"
@@ -10,15 +9,15 @@
 static void reached(struct hv_minivm_vcpu *v)
 {
 	struct hv_minivm *o = v->vm;
-	uint64_t one = 1;
 
 	o->reached_by = v;
 	o->watch = HV_MINIVM_WATCH_NOTHING;
 	o->nr_stops++;
 	hv_minivm_kick_all(o);
 	pthread_cond_broadcast(&o->changed);
-	/* It fails if others have written to it, and then it is readable already. */
-	if (o->has_stop && write(o->stop_fd, &one, sizeof(one)) < 0)
+	/* It fails if others have closed or filled it, and then whoever polls it is woken already.
+	 */
+	if (o->has_stop && send(o->stop_fds[0], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return;
 }
 
@@ -78,19 +77,43 @@ static struct hv_err *run_until_reached(struct hv_minivm *o, enum hv_minivm_watc
 	return err;
 }
 
+static void set_at_start(struct hv_minivm *o, bool is_at_start)
+{
+	pthread_mutex_lock(&o->lock);
+	o->is_at_start = is_at_start;
+	pthread_mutex_unlock(&o->lock);
+}
+
 struct hv_err *hv_minivm_run_to_kernel(struct hv_minivm *o)
 {
 	struct hv_err *err = hv_minivm_cpu_watch_base(o->kvm_fd, o->vm_fd);
 
 	if (!err)
 		err = run_until_reached(o, HV_MINIVM_WATCH_BASE);
-	return err ? err : hv_minivm_cpu_unwatch_base(o->vm_fd);
+	if (!err)
+		err = hv_minivm_cpu_unwatch_base(o->vm_fd);
+	if (!err)
+		set_at_start(o, true);
+	return err;
+}
+
+static bool can_go_on(struct hv_minivm *o)
+{
+	bool ret;
+
+	pthread_mutex_lock(&o->lock);
+	ret = o->is_at_start && !o->has_stop;
+	pthread_mutex_unlock(&o->lock);
+	return ret;
 }
 
 struct hv_err *hv_minivm_run_to(struct hv_minivm *o, struct hv_gva at)
 {
-	struct hv_err *err = hv_minivm_cpu_break(o->vcpus[0].fd, &o->memory, at, &o->at);
+	struct hv_err *err;
 
+	if (!can_go_on(o))
+		return hv_err_new(EBUSY, "the machine is not stopped where its kernel begins");
+	err = hv_minivm_cpu_break(o->vcpus[0].fd, &o->memory, at, &o->at);
 	if (!err)
 		err = run_until_reached(o, HV_MINIVM_WATCH_BREAK);
 	return err ? err : hv_minivm_cpu_unbreak(o->reached_by->fd, &o->at);
@@ -98,7 +121,14 @@ struct hv_err *hv_minivm_run_to(struct hv_minivm *o, struct hv_gva at)
 
 void hv_minivm_go(struct hv_minivm *o)
 {
-	hv_minivm_resume_vcpus(o);
+	bool was_at_start;
+
+	pthread_mutex_lock(&o->lock);
+	was_at_start = o->is_at_start;
+	o->is_at_start = false;
+	pthread_mutex_unlock(&o->lock);
+	if (was_at_start)
+		hv_minivm_resume_vcpus(o);
 }
 
 /* hv_minivm_stop_at: the machine runs on, and the caller polls for the stop. */
@@ -143,7 +173,7 @@ struct hv_err *hv_minivm_is_at_stop(struct hv_minivm *o, bool *ret)
 void hv_minivm_end_stop(struct hv_minivm *o)
 {
 	bool is_stopped = false;
-	uint64_t count;
+	char byte;
 	ssize_t n;
 	struct hv_err *err = hv_minivm_stop_vcpus(o);
 
@@ -153,7 +183,7 @@ void hv_minivm_end_stop(struct hv_minivm *o)
 		hv_err_free(hv_minivm_cpu_unbreak(o->vcpus[0].fd, &o->at));
 	if (o->has_stop && o->reached_by) {
 		o->nr_stops--;
-		n = read(o->stop_fd, &count, sizeof(count));
+		n = recv(o->stop_fds[1], &byte, 1, MSG_DONTWAIT);
 		(void)n; /* others may have read it */
 	}
 	if (o->has_stop)

@@ -17,6 +17,8 @@
 #define LAST_NS                                                                                    \
 	(20 * HV_NS_PER_S) /* for which processes of a session that is over are waited for */
 #define LOOK_MS 5
+#define LINES_MAX                                                                                  \
+	100 /* that a service says before the session begins; it parses what guests wrote */
 
 struct run_session {
 	struct hv_minivm *vm;
@@ -26,7 +28,8 @@ struct run_session {
 	int up_fd;     /* closed when the machine has ended */
 	struct service_child service;
 	bool has_begun;
-	int status; /* of the service, when it has ended */
+	unsigned nr_lines; /* of the service's, so far */
+	int status;	   /* of the service, when it has ended */
 };
 
 /* Both ends of a connection. */
@@ -111,6 +114,8 @@ static struct hv_err *hear(struct run_session *s, void (*ready)(void *ctx, const
 		HV_AUTO_FREE char *line = NULL;
 		struct hv_err *err = service_hear(&s->service, &line, &s->has_begun);
 
+		if (line && s->nr_lines++ == LINES_MAX)
+			err = hv_err_new(EPROTO, "service: too many reports");
 		if (err)
 			return err;
 		has_more = line != NULL;
@@ -204,6 +209,7 @@ struct hv_err *run_session_serve(struct run_session *s, struct hv_guest *guest,
 			goes_on = answer(s, far);
 	}
 	hv_far_free(far);
+	hv_guest_end_stop(guest);
 	/* The service reports after its warden has left. */
 	while (!err && !s->has_begun)
 		if (poll(&(struct pollfd){s->service.report_fd, POLLIN, 0}, 1, -1) > 0)
