@@ -287,16 +287,13 @@ static bool parse_cpus(struct parse *s)
 {
 	HV_AUTO_FREE char *list = NULL;
 	size_t begin;
-	char brace;
 
 	if (is_text(s->form))
 		return fail_op(s);
 	if (s->p->op != HV_FILTER_NE && s->p->op != HV_FILTER_AND && s->p->op != HV_FILTER_EQ)
 		return fail_op(s);
 	s->i += strlen("CPUS");
-	brace = s->str[s->i];
-	s->i += brace != '\0'; /* the kernel names the character behind it, too */
-	if (brace != '{')
+	if (s->str[s->i++] != '{')
 		return fail(s, "Missing '{'");
 	begin = s->i;
 	while (s->str[s->i] && s->str[s->i] != '}')
