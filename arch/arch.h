@@ -209,6 +209,9 @@ struct hv_arch {
 	/* The jump to TARGET of LEN_BYTES. False: out of reach. */
 	bool (*encode_jump_site)(struct hv_gva at, struct hv_gva target, size_t len_bytes,
 				 uint8_t *ret);
+	/* The nop that kernels with jumps of several lengths have where such a jump is off. NULL:
+	 * all jumps are as long. */
+	bool (*encode_nop_site)(size_t len_bytes, uint8_t *ret);
 	/* The address of code that WORD, which a stack or a register has, is without the signature
 	 * by which the kernel protects return addresses. Of any other word the result means
 	 * nothing. NULL: none are signed. */

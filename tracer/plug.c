@@ -298,11 +298,15 @@ static bool find_before(const struct hv_tracee *t, const struct hv_key_place *pl
 	return !err && m.present && hv_patcher_old_bytes(t->patcher, m.gpa, ret);
 }
 
-/* Finds the nop for places of LEN_BYTES. A place may have come with a module while we were plugged
- * in: it gets what the others had. */
+/* Finds the nop for place INDEX. It may have come with a module while we were plugged in: then it
+ * gets what others of its length had. A key in common the guest may have switched on itself, for
+ * another tracepoint that is off again, so that nothing was replaced there. */
 static struct hv_err *find_nop(const struct hv_tracee *t, const struct hv_tracepoint_state *state,
-			       const struct hv_key_place *place, uint8_t ret[8])
+			       size_t index, uint8_t ret[8])
 {
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	const struct hv_key_place *place = &state->places[index];
+
 	if (find_before(t, place, ret))
 		return NULL;
 	for (size_t i = 0; i < state->nr_places; i++) {
@@ -311,6 +315,9 @@ static struct hv_err *find_nop(const struct hv_tracee *t, const struct hv_tracep
 		if (other->len_bytes == place->len_bytes && find_before(t, other, ret))
 			return NULL;
 	}
+	if (index >= state->nr_own_places && arch->encode_nop_site &&
+	    arch->encode_nop_site(place->len_bytes, ret))
+		return NULL;
 	return hv_err_new(EUCLEAN, "what 0x%llx had before is not known",
 			  (unsigned long long)place->at.v);
 }
@@ -326,7 +333,7 @@ static struct hv_err *add_nops(const struct hv_tracee *t, const struct hv_tracep
 
 		if (!place->jumps || jumps_when_off(state, i))
 			continue;
-		err = find_nop(t, state, place, nop);
+		err = find_nop(t, state, i, nop);
 		if (!err)
 			err = add(t, place->at, HV_CHANGE_KEY, place->len_bytes, place->bytes, nop,
 				  ret);

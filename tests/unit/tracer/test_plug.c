@@ -608,6 +608,30 @@ START_TEST(a_key_in_common_goes_off_with_the_last)
 }
 END_TEST
 
+/* Nothing of ours was ever in its places, of which one is shorter than those of the tracepoint. */
+START_TEST(a_key_in_common_that_the_guest_had_on)
+{
+	uint64_t other = fk_alloc(f, FTP_LEN), key = have_common_key(other);
+	uint64_t entry = tp.table + FTP_SHORT * 16;
+
+	fk_u64(f, key + 8, entry);
+	fk_u64(f, entry + 8, key - (entry + 8));
+	fk_u32(f, other + layout.key, 1);
+	fk_u32(f, key, 1);
+	memcpy(fk_host(f, FTP_PLACE(FTP_SHORT)), "\xeb\x3e", 2);
+	ck_assert(hv_arch_x86_64.encode_jump(hv_gva(FTP_PLACE(FTP_INIT)),
+					     hv_gva(FTP_PLACE(FTP_INIT) + FTP_TARGET),
+					     fk_host(f, FTP_PLACE(FTP_INIT))));
+	hv_plug_prepare(&r.tracee, &layout, &plug);
+	apply(true, NR_CHANGES);
+	fk_u32(f, other + layout.key, 0);
+	fk_u32(f, key, 1);
+	apply(false, NR_CHANGES + 2);
+	ck_assert_uint_eq((uint32_t)word_at(key), 0);
+	check_off();
+}
+END_TEST
+
 /* Another tracepoint with the key is on, or not. */
 START_TEST(killed_with_a_key_in_common)
 {
@@ -742,6 +766,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, system_calls_are_counted_as_the_kernel_does);
 	tcase_add_test(tc, a_key_in_common_is_on_while_any_is);
 	tcase_add_test(tc, a_key_in_common_goes_off_with_the_last);
+	tcase_add_test(tc, a_key_in_common_that_the_guest_had_on);
 	tcase_add_loop_test(tc, killed_with_a_key_in_common, 0, 4 * (NR_CHANGES + 3));
 	tcase_add_test(tc, what_is_refused_with_a_reason);
 	tcase_add_loop_test(tc, who_uses_a_plug_still, 0, HV_ARRAY_LEN(words));
