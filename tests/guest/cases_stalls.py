@@ -363,7 +363,7 @@ def latency_names_a_slow_disk(t):
         blames_host_only(verdict)
         slow = [cause for cause in verdict if cause["cause"] == "block-device"]
         # On a busy host the vCPUs do not run, or QEMU's threads wait for a CPU, for longer than the requests wait.
-        assert slow or verdict[0]["cause"] == "vcpu-not-run", verdict
+        assert slow or (verdict[0]["cause"] == "vcpu-not-run" and verdict[0]["longest_ns"] / 1e6 > SLOW_MS / 2), verdict
         for cause in slow:
             waited_ms = cause["vmm_waited_ns"] / 1e6
             t.note(f"QEMU's threads waited for {waited_ms:.1f} ms for a CPU")
