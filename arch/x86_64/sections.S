@@ -10,7 +10,9 @@
  * nothing here needs a lock. Only the host reads what is kept, by its sequence number.
  *
  * Every section begins where interrupts are known to be on, or the count to be 0, and takes the
- * place of one that is still open, whose end was not seen.
+ * place of one that is still open, whose end was not seen. The host switches measuring and recording
+ * on between any two instructions. What began before is not measured, and its end must not be taken
+ * for one whose beginning was missed: "idle" says so until a section begins that is measured.
  *
  * Functions are recorded between the ends of a section by hv_stub_section_function or
  * hv_stub_section_graph, which sites call, and with HV_SECTIONS_LOG the ends themselves are.
@@ -183,7 +185,9 @@ hv_stub_return_11:
 	write_task_record
 	jmp	.Lsection_begin_task
 
+/* Its end is no end whose beginning was missed. */
 .Lsection_not_measured:
+	movl	$1, HV_STATE_IDLE(%rcx)
 	xorl	%eax, %eax
 	jmp	.Lsection_is_open
 
@@ -223,8 +227,16 @@ hv_stub_irqs_off:
 	movq	%gs:hole_current, %rdx
 	cmpl	$0, hole_task_pid(%rdx)
 	je	.Lsection_leave_begin
+	check_kind OF_IRQS, .Lirqs_off_in_idle_in_either
+.Lidle_is_over:
 	movl	$0, HV_STATE_IDLE(%rcx)
-	jmp	.Lirqs_go_off
+	jmp	.Lsection_begins
+.Lirqs_off_in_idle_in_either:
+	cmpl	$OF_EITHER, %eax
+	jne	.Lsection_leave_begin
+	testl	$COUNT_MASK, %gs:hole_preempt_count
+	jz	.Lidle_is_over
+	jmp	.Lsection_leave_begin
 
 /* The kernel was entered, which has switched interrupts off that were on. So a section that is
  * still open has ended before. */
@@ -245,6 +257,8 @@ hv_stub_idle_begins:
 	.globl	hv_stub_idle_ends
 hv_stub_idle_ends:
 	enter_section_stub
+	testl	$HV_SECTIONS_ON, SECTIONS
+	jz	.Lsection_leave_begin
 	movl	$0, HV_STATE_IDLE(%rcx)
 	testl	$HV_SECTIONS_PREEMPT, SECTIONS
 	jnz	.Lsection_begins

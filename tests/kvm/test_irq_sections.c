@@ -343,6 +343,17 @@ START_TEST(an_end_that_is_missed_is_forgotten)
 }
 END_TEST
 
+/* Preemption is switched off, interrupts are, preemption is switched on, interrupts are. */
+static void put_overlap(void)
+{
+	uint8_t *at = put_count(world.host + PROGRAM_OFF, INC, false);
+
+	at = put_off(at, OFF);
+	at = put_count(at, DEC, true);
+	at = put_on(at, ON);
+	end_gva = gva_of(PUT(at, "\xf4")).v;
+}
+
 /* Sections of preemption and of interrupts that overlap are one. */
 START_TEST(either_is_one_section)
 {
@@ -350,11 +361,7 @@ START_TEST(either_is_one_section)
 	uint8_t *at;
 
 	prepare(JUMP, HV_SECTIONS_IRQS | HV_SECTIONS_PREEMPT);
-	at = put_count(world.host + PROGRAM_OFF, INC, false);
-	at = put_off(at, OFF);
-	at = put_count(at, DEC, true);
-	at = put_on(at, ON);
-	end_gva = gva_of(PUT(at, "\xf4")).v;
+	put_overlap();
 	begin(0, &before);
 	run_to_end(&before);
 	check_kept(INC, ON);
@@ -495,6 +502,70 @@ START_TEST(an_exception_in_a_section_is_nested)
 }
 END_TEST
 
+/* Runs NR instructions. False: the program has come to its end. */
+static bool stepped(unsigned nr)
+{
+	struct kvm_regs now;
+	unsigned port;
+
+	while (nr--)
+		ck_assert_int_eq(machine_step(machine, &port), MACHINE_STEP);
+	machine_get_regs(machine, &now);
+	return now.rip != end_gva;
+}
+
+/* What began before the host switched measuring on is not measured. Its end is none that lacks its
+ * beginning, although its task has left the idle loop. */
+START_TEST(measuring_begins_before_each_instruction)
+{
+	const uint32_t measured = (uint32_t)_i;
+	struct kvm_regs before;
+	unsigned nr = 0, nr_kept = 0;
+
+	prepare(JUMP, measured);
+	if (measured & HV_SECTIONS_PREEMPT)
+		put_overlap();
+	for (;; nr++) {
+		begin(0, &before);
+		sections()->idle = 1;
+		world_control(&world)->sections = 0;
+		if (!stepped(nr))
+			break;
+		world_control(&world)->sections = HV_SECTIONS_ON | measured;
+		run_to_end(&before);
+		nr_kept += sections()->seq / 2;
+		ck_assert_uint_eq(sections()->nr_no_begin + sections()->nr_no_end, 0);
+		ck_assert_uint_lt(nr, STEPS_MAX);
+	}
+	ck_assert_uint_gt(nr_kept, 0);
+	ck_assert_uint_lt(nr_kept, nr);
+}
+END_TEST
+
+/* Likewise when tracing_on becomes 1. */
+START_TEST(recording_begins_before_each_instruction)
+{
+	struct kvm_regs before;
+	unsigned nr = 0, nr_kept = 0;
+
+	prepare(JUMP, HV_SECTIONS_IRQS);
+	for (;; nr++) {
+		begin(0, &before);
+		world_control(&world)->mode = HV_MODE_OFF;
+		if (!stepped(nr))
+			break;
+		world_control(&world)->mode = 0;
+		run_to_end(&before);
+		nr_kept += sections()->seq / 2;
+		ck_assert_uint_eq(sections()->nr_no_begin + sections()->nr_no_end, 0);
+		ck_assert_uint_lt(nr, STEPS_MAX);
+	}
+	world_control(&world)->mode = 0;
+	ck_assert_uint_gt(nr_kept, 0);
+	ck_assert_uint_lt(nr_kept, nr);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -506,6 +577,12 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_task_that_runs_a_guest_has_no_section);
 	tcase_add_loop_test(tc, an_interrupt_before_each_instruction, 0, NR_WAYS);
 	tcase_add_test(tc, an_exception_in_a_section_is_nested);
+	tcase_add_loop_test(tc, measuring_begins_before_each_instruction, HV_SECTIONS_IRQS,
+			    HV_SECTIONS_IRQS + 1);
+	tcase_add_loop_test(tc, measuring_begins_before_each_instruction,
+			    HV_SECTIONS_IRQS | HV_SECTIONS_PREEMPT,
+			    (HV_SECTIONS_IRQS | HV_SECTIONS_PREEMPT) + 1);
+	tcase_add_test(tc, recording_begins_before_each_instruction);
 }
 
 int main(void)
