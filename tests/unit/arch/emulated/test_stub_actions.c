@@ -1,67 +1,64 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The actions of arm64's stubs on an emulated CPU: what switches recording, what changes the pid
- * filter, and what tells the host. As test_stub_x86_64.c does it for x86-64. */
+/* The actions of the stubs of another architecture on an emulated CPU: what switches recording,
+ * what changes the pid filter, and what tells the host. As test_stub_x86_64.c does it for x86-64.
+ */
 #include <check.h>
 #include <string.h>
 
 #include "ringbuf/ring.h"
-#include "tests/lib/arm64_world.h"
+#include "tests/lib/emulated/world.h"
 #include "tests/lib/run_suite.h"
 #include "tracer/events/decode.h"
 
-#define SLOT	   7
-#define FIRST_FREE 9 /* of the registers that a stub may change */
-#define LAST_FREE  17
+#define SLOT 7
 
-static struct arm64_world *world;
+static struct emu_world *world;
 static uint64_t argument; /* of the traced function */
 
 static void set_up(void)
 {
-	world = arm64_world_new();
-	arm64_world_set_up(world, &arm64_cases[0]);
+	world = emu_new();
+	emu_set_up(world, &emu_cases[0]);
 }
 
 static void tear_down(void)
 {
-	arm64_world_free(world);
+	emu_free(world);
 }
 
 static void call(void)
 {
-	struct arm64_regs before, after;
+	struct emu_regs before, after;
 
-	arm64_world_enter(world, ARM64_WORLD_TRACED_OFF, ARM64_WORLD_CALLER_OFF,
-			  arm64_world_stack_end(0) - 0x100);
-	arm64_world_get(world, &before);
-	before.x[0] = argument;
-	arm64_world_set(world, &before);
-	ck_assert(arm64_world_run(world, ARM64_WORLD_CALLER_OFF));
-	arm64_world_get(world, &after);
-	for (unsigned i = 1; i < HV_ARRAY_LEN(after.x); i++)
-		if (i < FIRST_FREE || i > LAST_FREE)
+	emu_enter(world, EMU_TRACED_OFF, EMU_CALLER_OFF, emu_sp(0));
+	emu_get(world, &before);
+	before.x[EMU_A0] = argument;
+	emu_set(world, &before);
+	ck_assert(emu_run(world, EMU_CALLER_OFF));
+	emu_get(world, &after);
+	for (unsigned i = 0; i < HV_ARRAY_LEN(after.x); i++)
+		if (i != EMU_A0 && !emu_is_free(i))
 			ck_assert_uint_eq(after.x[i], before.x[i]);
-	ck_assert_uint_eq(after.sp, before.sp);
 }
 
 /* The traced function calls entry NR, which DOES and goes on to the function stub or to nothing. */
 static void call_entry(unsigned nr, uint32_t does, bool records)
 {
-	arm64_world_call_action(world, nr, does, records);
+	emu_call_action(world, nr, does, records);
 	call();
 }
 
 static uint64_t head(void)
 {
-	return arm64_world_state(world, 0)->head / sizeof(struct hv_record) - ARM64_WORLD_NR_SLOTS;
+	return emu_state(world, 0)->head / sizeof(struct hv_record) - EMU_NR_SLOTS;
 }
 
 static struct hv_record record_at(uint64_t position)
 {
-	struct hv_record r = arm64_world_ring(world, 0)[position % ARM64_WORLD_NR_SLOTS];
+	struct hv_record r = emu_ring(world, 0)[position % EMU_NR_SLOTS];
 
 	for (unsigned i = 0; i < 4; i++) {
-		r.word[i] ^= hv_record_key(position, ARM64_WORLD_NR_SLOTS);
+		r.word[i] ^= hv_record_key(position, EMU_NR_SLOTS);
 		ck_assert_uint_eq(r.word[i] & HV_RECORD_ZEROS, 0);
 	}
 	return r;
@@ -69,7 +66,7 @@ static struct hv_record record_at(uint64_t position)
 
 START_TEST(actions_switch)
 {
-	struct hv_control *control = arm64_world_control(world);
+	struct hv_control *control = emu_control(world);
 
 	call_entry(0, HV_SLOT_OFF, true);
 	ck_assert_uint_eq(control->mode, HV_MODE_OFF);
@@ -91,7 +88,7 @@ END_TEST
 /* Counted when something changes, and not below 0. */
 START_TEST(actions_are_counted)
 {
-	struct hv_control *control = arm64_world_control(world);
+	struct hv_control *control = emu_control(world);
 
 	control->left[SLOT].off = 2;
 	control->left[SLOT].on = 1;
@@ -122,22 +119,22 @@ END_TEST
 
 static bool has_pid(uint32_t pid)
 {
-	return world->host[ARM64_WORLD_PIDS_OFF + pid / 8] >> pid % 8 & 1;
+	return world->host[EMU_PIDS_OFF + pid / 8] >> pid % 8 & 1;
 }
 
 static void set_only_pid(uint32_t pid)
 {
-	memset(world->host + ARM64_WORLD_PIDS_OFF, 0, 0x1000);
-	world->host[ARM64_WORLD_PIDS_OFF + pid / 8] = (uint8_t)(1 << pid % 8);
+	memset(world->host + EMU_PIDS_OFF, 0, 0x1000);
+	world->host[EMU_PIDS_OFF + pid / 8] = (uint8_t)(1 << pid % 8);
 }
 
 /* Makes the function's argument a task with PID, and returns the task. */
-static struct arm64_task *make_task(uint32_t pid)
+static struct emu_task *make_task(uint32_t pid)
 {
-	struct arm64_task *task = &arm64_world_tasks(world)->dd;
+	struct emu_task *task = &emu_tasks(world)->dd;
 
 	task->pid = pid;
-	argument = arm64_world_gva((uint64_t)((uint8_t *)task - world->host));
+	argument = emu_gva((uint64_t)((uint8_t *)task - world->host));
 	return task;
 }
 
@@ -156,13 +153,13 @@ START_TEST(tasks_come_and_go)
 	ck_assert(has_pid(71) && !has_pid(72));
 	call_entry(9, HV_SLOT_PID_SETS, false);
 	ck_assert(has_pid(72));
-	make_task(ARM64_WORLD_NR_PIDS);
+	make_task(EMU_NR_PIDS);
 	call();
 	call_entry(9, HV_SLOT_PID_INHERITS, false);
-	ck_assert(!has_pid(ARM64_WORLD_NR_PIDS));
+	ck_assert(!has_pid(EMU_NR_PIDS));
 	/* Of a task beyond the bitmap nothing is inherited. */
 	make_task(72);
-	arm64_world_tasks(world)->cat.pid = ARM64_WORLD_NR_PIDS;
+	emu_tasks(world)->cat.pid = EMU_NR_PIDS;
 	call();
 	ck_assert(has_pid(72));
 	ck_assert_uint_eq(head(), 2);
@@ -172,19 +169,19 @@ END_TEST
 static void check_told(uint64_t position)
 {
 	struct hv_record r = record_at(position);
-	struct hv_call_addresses at = hv_arch_arm64.decode_call(r.word[1]);
+	struct hv_call_addresses at = EMU_ARCH.decode_call(r.word[1]);
 
 	ck_assert_uint_eq(hv_record_kind(&r), HV_RECORD_COMMAND);
 	ck_assert_uint_eq(hv_record_number(&r) >> (HV_STACK_COMMAND_BIT - HV_RECORD_DEPTH_SHIFT),
 			  1);
 	ck_assert_uint_eq(hv_record_pid(&r), 71);
-	ck_assert_uint_eq(at.site_end | HV_TEXT_BIT, arm64_world_site_end(ARM64_WORLD_TRACED_OFF));
+	ck_assert_uint_eq(at.site_end | HV_TEXT_BIT, emu_site_end(EMU_TRACED_OFF));
 }
 
 /* The host is told whether tracing is on or not, and as often as there is to count. */
 START_TEST(the_host_is_told)
 {
-	struct hv_control *control = arm64_world_control(world);
+	struct hv_control *control = emu_control(world);
 
 	call_entry(SLOT, HV_SLOT_TELL, true);
 	ck_assert_uint_eq(head(), 2);
@@ -205,7 +202,7 @@ START_TEST(the_host_is_told)
 	ck_assert_uint_eq(head(), 4);
 	/* Another task is told first. */
 	control->left[SLOT].tell = 1;
-	arm64_world_state(world, 0)->last_pid = 0;
+	emu_state(world, 0)->last_pid = 0;
 	call();
 	ck_assert_uint_eq(head(), 6);
 	check_told(5);
@@ -224,5 +221,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("stub_arm64_actions", add_tests);
+	return run_suite("stub_" EMU_NAME "_actions", add_tests);
 }

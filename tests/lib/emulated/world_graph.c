@@ -1,278 +1,278 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The cases of a graph's and a profile's stubs on arm64, named as those of x86-64
+/* The cases of a graph's and a profile's stubs of every architecture, named as those of x86-64
  * (stub_world_graph.c). */
 #include <string.h>
 
-#include "tests/lib/arm64_world.h"
+#include "tests/lib/emulated/world.h"
 
 #define FRAMES_BELOW 2 /* of the stack that the call is made on */
 
-static struct hv_stack *home(const struct arm64_world *w)
+static struct hv_stack *home(const struct emu_world *w)
 {
-	return arm64_world_home(w, 0);
+	return emu_home(w, 0);
 }
 
-static void open_stack(struct arm64_world *w)
+static void open_stack(struct emu_world *w)
 {
-	arm64_world_open(w, 0, FRAMES_BELOW);
+	emu_open(w, 0, FRAMES_BELOW);
 }
 
-static void prepare_as(struct arm64_world *w, const char *name)
+static void prepare_as(struct emu_world *w, const char *name)
 {
-	for (unsigned i = 0; i < arm64_nr_cases; i++)
-		if (strcmp(arm64_cases[i].name, name) == 0)
-			arm64_cases[i].prepare(w);
+	for (unsigned i = 0; i < emu_nr_cases; i++)
+		if (strcmp(emu_cases[i].name, name) == 0)
+			emu_cases[i].prepare(w);
 }
 
-static void other_task(struct arm64_world *w)
+static void other_task(struct emu_world *w)
 {
 	open_stack(w);
-	arm64_world_state(w, 0)->last_pid = 0;
+	emu_state(w, 0)->last_pid = 0;
 }
 
-static void first(struct arm64_world *w)
+static void first(struct emu_world *w)
 {
-	arm64_world_open(w, 0, 0);
+	emu_open(w, 0, 0);
 }
 
-static void unknown(struct arm64_world *w)
+static void unknown(struct emu_world *w)
 {
 	(void)w;
 }
 
 /* The home and all places but the last are another stack's. */
-static void last_place(struct arm64_world *w)
+static void last_place(struct emu_world *w)
 {
 	for (unsigned i = 0; i + 1 < HV_STACK_PROBES; i++)
-		home(w)[i].word = (arm64_world_key(0) ^ 0x1000000 << i) | sizeof(struct hv_frame);
+		home(w)[i].word = (emu_key(0) ^ 0x1000000 << i) | sizeof(struct hv_frame);
 }
 
-static void no_stack(struct arm64_world *w)
+static void no_stack(struct emu_world *w)
 {
-	for (unsigned i = 0; i < ARM64_WORLD_NR_STACKS; i++)
-		arm64_world_stack(w, i)->word =
-			(arm64_world_key(0) ^ UINT64_C(0x1000000) << i) | sizeof(struct hv_frame);
+	for (unsigned i = 0; i < EMU_NR_STACKS; i++)
+		emu_stack(w, i)->word =
+			(emu_key(0) ^ UINT64_C(0x1000000) << i) | sizeof(struct hv_frame);
 }
 
-static void full(struct arm64_world *w)
+static void full(struct emu_world *w)
 {
-	arm64_world_open(w, 0, HV_FRAMES_MAX);
+	emu_open(w, 0, HV_FRAMES_MAX);
 }
 
-static void overrun(struct arm64_world *w)
+static void overrun(struct emu_world *w)
 {
 	open_stack(w);
 	home(w)->overrun = 7;
 	home(w)->word |= HV_STACK_SLOW;
 }
 
-static void value(struct arm64_world *w)
+static void value(struct emu_world *w)
 {
 	open_stack(w);
-	arm64_world_params(w)->graph_flags |= HV_GRAPH_RETVAL;
+	emu_params(w)->graph_flags |= HV_GRAPH_RETVAL;
 }
 
-static void too_short(struct arm64_world *w)
+static void too_short(struct emu_world *w)
 {
 	open_stack(w);
-	arm64_world_params(w)->graph_flags |= HV_GRAPH_NO_ENTRIES;
-	arm64_world_params(w)->threshold_ticks = UINT64_C(1) << 60;
+	emu_params(w)->graph_flags |= HV_GRAPH_NO_ENTRIES;
+	emu_params(w)->threshold_ticks = UINT64_C(1) << 60;
 }
 
-static void long_enough(struct arm64_world *w)
+static void long_enough(struct emu_world *w)
 {
 	too_short(w);
-	arm64_world_params(w)->threshold_ticks = 1;
+	emu_params(w)->threshold_ticks = 1;
 }
 
-static void too_deep(struct arm64_world *w)
+static void too_deep(struct emu_world *w)
 {
 	open_stack(w);
-	arm64_world_params(w)->max_depth = FRAMES_BELOW;
+	emu_params(w)->max_depth = FRAMES_BELOW;
 }
 
-static void subtree(struct arm64_world *w)
+static void subtree(struct emu_world *w)
 {
 	open_stack(w);
-	arm64_world_params(w)->graph_flags |= HV_GRAPH_SUBTREE;
+	emu_params(w)->graph_flags |= HV_GRAPH_SUBTREE;
 }
 
-static void subtree_unknown(struct arm64_world *w)
+static void subtree_unknown(struct emu_world *w)
 {
-	arm64_world_params(w)->graph_flags |= HV_GRAPH_SUBTREE;
+	emu_params(w)->graph_flags |= HV_GRAPH_SUBTREE;
 }
 
-static void inside(struct arm64_world *w)
+static void inside(struct emu_world *w)
 {
 	subtree(w);
 	home(w)->inside = 1;
 }
 
-static void muted(struct arm64_world *w)
+static void muted(struct emu_world *w)
 {
 	open_stack(w);
 	home(w)->muted = 1;
 	home(w)->word |= HV_STACK_SLOW;
 }
 
-static void stopped(struct arm64_world *w)
+static void stopped(struct emu_world *w)
 {
 	open_stack(w);
 	home(w)->stopped = 1;
 	home(w)->word |= HV_STACK_SLOW;
 }
 
-static void pid_hit(struct arm64_world *w)
+static void pid_hit(struct emu_world *w)
 {
 	open_stack(w);
 	prepare_as(w, "record, pid filter");
 }
 
-static void pid_miss(struct arm64_world *w)
+static void pid_miss(struct emu_world *w)
 {
 	open_stack(w);
 	prepare_as(w, "pid not in the filter");
 }
 
-static void off(struct arm64_world *w)
+static void off(struct emu_world *w)
 {
 	open_stack(w);
 	prepare_as(w, "tracing off");
 }
 
-static void cpu_muted(struct arm64_world *w)
+static void cpu_muted(struct emu_world *w)
 {
 	open_stack(w);
 	prepare_as(w, "vCPU muted");
 }
 
-static void cpu_chosen(struct arm64_world *w)
+static void cpu_chosen(struct emu_world *w)
 {
 	open_stack(w);
 	prepare_as(w, "record, vCPU not muted");
 }
 
-static void tail_call(struct arm64_world *w)
+static void tail_call(struct emu_world *w)
 {
 	open_stack(w);
-	arm64_world_make_tail_call(w);
+	emu_make_tail_call(w);
 }
 
 /* Frames that a task which died in them left on its stack, far below the call. */
-static void new_task(struct arm64_world *w)
+static void new_task(struct emu_world *w)
 {
-	arm64_world_open(w, 0, 5);
+	emu_open(w, 0, 5);
 	stopped(w);
-	home(w)->word = arm64_world_key(0) | HV_STACK_SLOW | 5 * sizeof(struct hv_frame);
+	home(w)->word = emu_key(0) | HV_STACK_SLOW | 5 * sizeof(struct hv_frame);
 }
 
-static void comes_back(struct arm64_world *w)
+static void comes_back(struct emu_world *w)
 {
 	open_stack(w);
 	home(w)->left_tsc = 1;
 }
 
-static void profile_first(struct arm64_world *w)
+static void profile_first(struct emu_world *w)
 {
 	open_stack(w);
-	arm64_world_params(w)->graph_flags = HV_GRAPH_PROFILE;
+	emu_params(w)->graph_flags = HV_GRAPH_PROFILE;
 }
 
-static void know_function(struct arm64_world *w, uint64_t off)
+static void know_function(struct emu_world *w, uint64_t off)
 {
-	uint32_t function = arm64_world_site_end(off);
+	uint32_t function = emu_site_end(off);
 
-	for (unsigned cpu = 0; cpu < ARM64_WORLD_NR_CPUS; cpu++) {
-		struct hv_count *c = arm64_world_counts(w, cpu);
+	for (unsigned cpu = 0; cpu < EMU_NR_CPUS; cpu++) {
+		struct hv_count *c = emu_counts(w, cpu);
 
-		c += hv_count_home(function, ARM64_WORLD_COUNTS_SHIFT);
+		c += hv_count_home(function, EMU_COUNTS_SHIFT);
 		c += c->function_low != 0;
 		c->function_low = function;
 	}
 }
 
 /* Of functions that were called before. */
-static void profile(struct arm64_world *w)
+static void profile(struct emu_world *w)
 {
 	profile_first(w);
-	know_function(w, ARM64_WORLD_TRACED_OFF);
-	know_function(w, ARM64_WORLD_TRACED_OTHER_OFF);
+	know_function(w, EMU_TRACED_OFF);
+	know_function(w, EMU_TRACED_OTHER_OFF);
 }
 
-static void profile_first_frame(struct arm64_world *w)
+static void profile_first_frame(struct emu_world *w)
 {
 	profile(w);
 	first(w);
 }
 
-static void profile_own_time(struct arm64_world *w)
+static void profile_own_time(struct emu_world *w)
 {
 	profile(w);
-	arm64_world_params(w)->graph_flags |= HV_GRAPH_OWN_TIME;
+	emu_params(w)->graph_flags |= HV_GRAPH_OWN_TIME;
 }
 
-static void profile_unknown(struct arm64_world *w)
+static void profile_unknown(struct emu_world *w)
 {
-	arm64_world_params(w)->graph_flags = HV_GRAPH_PROFILE;
+	emu_params(w)->graph_flags = HV_GRAPH_PROFILE;
 }
 
-static void profile_graph(struct arm64_world *w)
+static void profile_graph(struct emu_world *w)
 {
 	profile(w);
-	arm64_world_params(w)->graph_flags |= HV_GRAPH_RETURNS;
+	emu_params(w)->graph_flags |= HV_GRAPH_RETURNS;
 }
 
-static void profile_too_deep(struct arm64_world *w)
+static void profile_too_deep(struct emu_world *w)
 {
 	profile_graph(w);
-	arm64_world_params(w)->max_depth = FRAMES_BELOW;
+	emu_params(w)->max_depth = FRAMES_BELOW;
 }
 
-static void profile_muted(struct arm64_world *w)
+static void profile_muted(struct emu_world *w)
 {
 	profile_graph(w);
 	home(w)->muted = 1;
 	home(w)->word |= HV_STACK_SLOW;
 }
 
-static void profile_stopped(struct arm64_world *w)
+static void profile_stopped(struct emu_world *w)
 {
 	profile(w);
 	home(w)->stopped = 1;
 	home(w)->word |= HV_STACK_SLOW;
 }
 
-static void profile_full(struct arm64_world *w)
+static void profile_full(struct emu_world *w)
 {
 	full(w);
-	arm64_world_params(w)->graph_flags = HV_GRAPH_PROFILE;
+	emu_params(w)->graph_flags = HV_GRAPH_PROFILE;
 }
 
-static void profile_off(struct arm64_world *w)
+static void profile_off(struct emu_world *w)
 {
 	profile(w);
 	prepare_as(w, "tracing off");
 }
 
-static void take_counts(struct arm64_world *w, unsigned nr)
+static void take_counts(struct emu_world *w, unsigned nr)
 {
-	for (unsigned cpu = 0; cpu < ARM64_WORLD_NR_CPUS; cpu++)
+	for (unsigned cpu = 0; cpu < EMU_NR_CPUS; cpu++)
 		for (unsigned i = 0; i < nr; i++)
-			arm64_world_counts(w, cpu)[i].function_low = 1 + i;
+			emu_counts(w, cpu)[i].function_low = 1 + i;
 }
 
-static void profile_last_count(struct arm64_world *w)
+static void profile_last_count(struct emu_world *w)
 {
-	uint32_t function = arm64_world_site_end(ARM64_WORLD_TRACED_OFF);
+	uint32_t function = emu_site_end(EMU_TRACED_OFF);
 
 	profile_first(w);
-	take_counts(w, hv_count_home(function, ARM64_WORLD_COUNTS_SHIFT) + HV_COUNT_PROBES - 1);
+	take_counts(w, hv_count_home(function, EMU_COUNTS_SHIFT) + HV_COUNT_PROBES - 1);
 }
 
-static void profile_no_count(struct arm64_world *w)
+static void profile_no_count(struct emu_world *w)
 {
 	profile_first(w);
-	take_counts(w, ARM64_WORLD_NR_COUNTS);
+	take_counts(w, EMU_NR_COUNTS);
 }
 
 /* The entry, then: entries, exits, mores, hits */
@@ -281,7 +281,7 @@ static void profile_no_count(struct arm64_world *w)
 #define TRACE(trace, ...)   HV_ROLE_NONE, trace, false, __VA_ARGS__
 #define PROFILE(trace, ...) HV_ROLE_NONE, trace, true, __VA_ARGS__
 
-const struct arm64_case arm64_graph_cases[] = {
+const struct emu_case emu_graph_cases[] = {
 	{"call and return", 0, 0, open_stack, GRAPH(1, 1, 0, 0)},
 	{"call and return, after another task's", 1, 0, other_task, GRAPH(1, 1, 0, 0)},
 	{"call and return, pid filter", 0, 0, pid_hit, GRAPH(1, 1, 0, 0)},
@@ -334,4 +334,4 @@ const struct arm64_case arm64_graph_cases[] = {
 	{"graph, vCPU muted", 0, 0, cpu_muted, GRAPH(0, 0, 0, 0)},
 	{"call and return, vCPU not muted", 0, 0, cpu_chosen, GRAPH(1, 1, 0, 0)},
 };
-const unsigned arm64_nr_graph_cases = HV_ARRAY_LEN(arm64_graph_cases);
+const unsigned emu_nr_graph_cases = HV_ARRAY_LEN(emu_graph_cases);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The cases of the stub that records stacks, named as those of x86-64 (stub_world_stack.c). A stack
+ * has ten callers. */
+#include "tests/lib/emulated/world.h"
+
+#define NR_RECORDS 9
+
+static void plain(struct emu_world *w)
+{
+	w->fp = emu_chain_start(0);
+	/* What disturbs it calls on this stack below, and on the others. */
+	for (unsigned stack = 0; stack < EMU_NR_KSTACKS; stack++)
+		emu_chain(w, stack, emu_chain_start(stack), 0, NR_RECORDS);
+}
+
+static void other_task(struct emu_world *w)
+{
+	plain(w);
+	emu_state(w, 0)->last_pid = 0;
+}
+
+static void off(struct emu_world *w)
+{
+	plain(w);
+	emu_control(w)->mode = HV_MODE_OFF;
+}
+
+static void interrupt_stack(struct emu_world *w)
+{
+	plain(w);
+	emu_enter_interrupt(w);
+}
+
+/* In a function that a graph traces, called by a jump from another one; and one that is done. */
+static void below_a_graph(struct emu_world *w)
+{
+	uint64_t fp = emu_chain_start(0),
+		 handler = emu_gva(EMU_CODE_OFF + EMU_ARCH.stubs.handler_off);
+	struct emu_record *record = emu_record(w, fp);
+	struct hv_stack *stack;
+
+	plain(w);
+	stack = emu_open(w, 0, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		stack->frames[i].slot_gva = fp + EMU_SLOT_MIN;
+		stack->frames[i].caller_gva = handler;
+	}
+	stack->frames[0].caller_gva = record->caller;
+	stack->frames[2].slot_gva -= EMU_FRAME;
+	record->caller = handler;
+}
+
+/* A function that has stacktrace, and snapshot of which none is left, and is recorded itself. */
+static void commands(struct emu_world *w)
+{
+	plain(w);
+	emu_call_action(w, 0, HV_SLOT_STACK | HV_SLOT_TELL_COUNTED, true);
+}
+
+const struct emu_case emu_stack_cases[] = {
+	{"record and stack", 0, 1, plain, .has_stack = true, .nr_stacks = 1},
+	{"record and stack, after another task's", 1, 1, other_task, .has_stack = true,
+	 .nr_stacks = 1},
+	{"record and stack, of an interrupt", 0, 1, interrupt_stack, .has_stack = true,
+	 .nr_stacks = 1},
+	{"record and stack, below a graph", 0, 1, below_a_graph, .has_stack = true, .nr_stacks = 1},
+	{"record and stack, tracing off", 0, 0, off, .has_stack = true},
+	{"record and stack, by a command", 0, 1, commands, .nr_stacks = 1},
+};
+const unsigned emu_nr_stack_cases = HV_ARRAY_LEN(emu_stack_cases);

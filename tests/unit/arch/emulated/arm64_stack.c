@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where a stack of arm64 ends, what is behind interrupts, and signed return addresses. */
+#include "tests/unit/arch/emulated/stack_calls.h"
+
+START_TEST(the_first_functions_of_a_task)
+{
+	uint64_t fp = emu_chain_start(0);
+	struct stack s;
+
+	for (unsigned nr = 0; nr < 2; nr++) {
+		emu_chain(world, 0, fp, 0, nr);
+		s = stack_call(sp_of(fp), fp);
+		stack_expect(&s, 0, nr, false);
+	}
+}
+END_TEST
+
+START_TEST(signatures_are_removed)
+{
+	uint64_t fp = emu_chain_start(0);
+	struct stack s;
+
+	emu_chain(world, 0, fp, 0, 3);
+	record_at(fp)->caller ^= EMU_SIGNATURE;
+	record_at(fp + EMU_FRAME)->caller ^= EMU_SIGNATURE >> 1;
+	s = stack_call(fp, fp);
+	stack_expect(&s, 0, 3, false);
+}
+END_TEST
+
+/* A third record that is not one: nothing is read there. */
+START_TEST(what_ends_a_stack)
+{
+	uint64_t fp = emu_chain_start(2), end = emu_stack_end(2);
+	uint64_t bad[] = {0,
+			  1,
+			  UINT64_MAX,
+			  fp + 2 * EMU_FRAME + 4,
+			  fp - EMU_FRAME,
+			  fp,
+			  fp + EMU_FRAME,
+			  fp + EMU_FRAME + 8,
+			  end - 8,
+			  end,
+			  end + 0x1000,
+			  emu_chain_start(1),
+			  emu_gva(0)};
+	struct stack s;
+
+	emu_tasks(world)->cat.stack = emu_key(2);
+	emu_tasks(world)->irq_stack = emu_key(1);
+	for (unsigned i = 0; i < HV_ARRAY_LEN(bad); i++) {
+		emu_chain(world, 0, fp, 0, 6);
+		record_at(fp + EMU_FRAME)->next = bad[i];
+		s = stack_call(fp - 0x40, fp);
+		stack_expect(&s, 0, 2, true);
+	}
+	/* The last place where a record can be. */
+	record_at(fp + EMU_FRAME)->next = end - sizeof(struct emu_record);
+	*record_at(end - sizeof(struct emu_record)) = (struct emu_record){0};
+	s = stack_call(fp - 0x40, fp);
+	stack_expect(&s, 0, 2, false);
+	/* What is no text. */
+	emu_chain(world, 0, fp, 0, 6);
+	record_at(fp + 2 * EMU_FRAME)->caller = EMU_TEXT_BASE + HV_TEXT_BIT - 4;
+	s = stack_call(fp - 0x40, fp);
+	stack_expect(&s, 0, 2, true);
+	record_at(fp + 2 * EMU_FRAME)->caller = EMU_TEXT_BASE + (UINT64_C(1) << 32);
+	s = stack_call(fp - 0x40, fp);
+	stack_expect(&s, 0, 2, true);
+	/* An exception of a kernel that makes no record for it. */
+	end = emu_chain(world, 0, fp, 0, 2);
+	record_at(end)[1].next = 2;
+	s = stack_call(fp - 0x40, fp);
+	stack_expect(&s, 0, 2, true);
+	record_at(end)[1].next = 1;
+	s = stack_call(fp - 0x40, fp);
+	stack_expect(&s, 0, 2, false);
+}
+END_TEST
+
+/* The function is the first on its stack: the stack pointer is the end. */
+START_TEST(from_the_interrupt_stack_to_the_tasks)
+{
+	uint64_t irq = emu_stack_end(2), fp = emu_chain_start(0);
+	struct stack s;
+
+	emu_chain(world, 0, fp, 0, 4);
+	s = stack_call(irq, fp);
+	stack_expect(&s, 0, 4, false);
+	/* From some depth; and not back. */
+	emu_chain(world, 0, irq - 0x100, 0, 2);
+	record_at(irq - 0x100 + EMU_FRAME)->next = fp;
+	emu_chain(world, 0, fp, 2, 4);
+	s = stack_call(irq - 0x180, irq - 0x100);
+	stack_expect(&s, 0, 6, false);
+	record_at(fp + EMU_FRAME)->next = irq - 0x80;
+	emu_chain(world, 0, irq - 0x80, 4, 1);
+	s = stack_call(irq - 0x180, irq - 0x100);
+	stack_expect(&s, 0, 4, true);
+	/* A task's stack leads to no other one. */
+	s = stack_call(fp, irq - 0x100);
+	stack_expect(&s, 0, 0, true);
+}
+END_TEST
+
+/* Of a stack that is neither the task's nor the CPU's, what is in its page. */
+START_TEST(any_other_stack)
+{
+	uint64_t page = emu_stack_end(2) - 0x1000;
+	struct stack s;
+
+	emu_tasks(world)->irq_stack = emu_key(1);
+	emu_chain(world, 0, page - 0x100, 0, 2);
+	record_at(page - 0x100 + EMU_FRAME)->next = page;
+	emu_chain(world, 0, page, 2, 2);
+	s = stack_call(page - 0x200, page - 0x100);
+	stack_expect(&s, 0, 2, true);
+	record_at(page - 0x100 + EMU_FRAME)->next = page - 16;
+	*record_at(page - 16) = (struct emu_record){0};
+	s = stack_call(page - 0x200, page - 0x100);
+	stack_expect(&s, 0, 2, false);
+	s = stack_call(page, page);
+	stack_expect(&s, 0, 0, true);
+}
+END_TEST
+
+void add_tests_of_arch(TCase *tc)
+{
+	tcase_add_test(tc, the_first_functions_of_a_task);
+	tcase_add_test(tc, signatures_are_removed);
+	tcase_add_test(tc, what_ends_a_stack);
+	tcase_add_test(tc, from_the_interrupt_stack_to_the_tasks);
+	tcase_add_test(tc, any_other_stack);
+}
