@@ -227,7 +227,11 @@ def filtered_events_agree_with_the_guests_own(t):
         its_own = events_of(traced.text("instances/a/trace"))
         assert its_own and all("next_pid=0 " in text and pid != "1" for _, (pid, _, _, text) in its_own), its_own[:5]
         t.hv("rmdir", t.name, "instances/a")
-        data = t.hv("record", "-e", "sched:sched_switch", "-f", "next_pid == 0", t.name, "--for", "1s", "-o", "-", "--format=jsonl")
+        words = ("-e", "sched:sched_switch", "-f", "next_pid == 0", t.name, "-o", "-", "--format=jsonl")
+        recording = t.hv.start("record", *words)
+        t.await_event(recording, "sched_switch")
+        t.guest.run("sleep 0.1")  # its vCPU has nothing to do meanwhile
+        data = t.end_recording(recording)[0].decode()
         assert '"next_pid":0' in data and '"prev_pid":0' not in data, data[:1000]
         t.hv.fails("record", "-e", "sched", "-f", "no_such == 1", t.name, "--for", "1s", says=("sched:", "Field not found"))
         t.guest.run(f"echo 1 >{OWN}/tracing_on; echo >{OWN}/trace")
