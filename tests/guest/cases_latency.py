@@ -448,11 +448,16 @@ def the_guest_patches_itself_while_sections_are_measured(t):
             traced.echo("current_tracer", "preemptirqsoff")
             refused = traced.stat()["sections"]["refused"]
             kept = hit_probes(t)
-            assert refused and bytes_of_probed(t) == was, f"{before} probes keep {refused} places"
+            # The guest takes the jumps of optimized probes out a little later, and forgets these probes after that.
+            assert refused and until(lambda: bytes_of_probed(t) == was), f"{before} probes keep {refused} places"
             end_probes(t)
-            traced.echo("current_tracer", "nop")
-            traced.echo("current_tracer", "preemptirqsoff")
-            assert traced.stat()["sections"]["refused"] == 0, traced.stat()
+
+            def are_all_covered():
+                traced.echo("current_tracer", "nop")
+                traced.echo("current_tracer", "preemptirqsoff")
+                return traced.stat()["sections"]["refused"] == 0
+
+            assert until(are_all_covered), traced.stat()
             ours = {place for place, byte in bytes_of_probed(t).items() if byte in JUMPS and was[place] not in JUMPS}
             meanwhile = probe_all(t)
             hit = hit_probes(t, kept & ours)
@@ -468,6 +473,6 @@ def the_guest_patches_itself_while_sections_are_measured(t):
                 traced.echo("current_tracer", "nop")
                 return bytes_of_probed(t) == was
 
-            assert until(is_back), "the guest forgets optimized kprobes a little later"
+            assert until(is_back), "the bytes are not as before"
     finally:
         end_probes(t)
