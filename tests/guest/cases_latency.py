@@ -285,7 +285,8 @@ def a_section_is_that_of_its_vcpu(t):
                 if head["start"] == "plant_preempt" and same_length(found, planted):
                     break
             assert same_length(found, planted) and int(head["cpu"]) == cpu and head["comm"] == "planted"
-            assert "plant_preempt" in traced.text(f"per_cpu/cpu{cpu}/trace")
+            # Meanwhile a busy host may have made another one longer.
+            assert "plant_preempt" in traced.text(f"per_cpu/cpu{cpu}/trace") or longest(traced) > found
             assert "plant_preempt" not in traced.text(f"per_cpu/cpu{1 - cpu}/trace")
         traced.echo("current_tracer", "nop")
 
