@@ -129,7 +129,7 @@ def agent_by_vsock(t):
     for _ in range(3):
         tasks, files, maps, at = map(int, re.findall(r"\d+", t.guest.run("hear vsock:1:4242")))
         assert tasks > 10 and files >= 2 and maps >= 2 and begin * 10**9 <= at, (tasks, files, maps, at)
-    assert "not of hvtrace-agent" in t.guest.run("hear vsock:1:4243 || true")
+    assert until(lambda: "not of hvtrace-agent" in t.guest.run("hear vsock:1:4243 || true"))
     assert "vsock:1:4244: Connection reset" in t.guest.run("hear vsock:1:4244 || true")
 
 
