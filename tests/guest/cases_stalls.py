@@ -349,7 +349,7 @@ def measure_slow_disk(t, traced):
     before = ticks()
     throttle(1000 // SLOW_MS)
     try:
-        return measure(t, traced, read, "--for=8s", "--threshold=100ms"), ticks() - before
+        return measure(t, traced, read, "--for=10m", "--threshold=100ms", until_planted=True), ticks() - before
     finally:
         throttle(0)
 
