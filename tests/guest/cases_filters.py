@@ -374,7 +374,7 @@ def lists_of_events_follow_forks(t):
         t.guest.run("echo >/tmp/go; until [ -e /tmp/last ]; do sleep 0.1; done")
         found = until(lambda: (both := lists())[0] == both[1] and len(both[0]) == 2 and both[0])
         assert found and parent in found, f"the child of {parent}: {lists()}"
-        t.guest.run(f"echo >/tmp/end; while [ -d /proc/{parent} ]; do sleep 0.1; done")
+        t.guest.run(f"echo >/tmp/end; while [ -d /proc/{parent} ]; do sleep 0.1; done; rm /tmp/go /tmp/end /tmp/last")
         assert until(lambda: lists() == ([], [])), f"all have ended: {lists()}"
         t.guest.run("cat /proc/version")
         traced.echo("tracing_on", "0")

@@ -295,7 +295,7 @@ def a_section_is_that_of_its_vcpu(t):
 def sections_on_and_off_under_load(t):
     """Switched on and off while the guest works; every byte is back each time, also when the service is killed."""
     load_planted(t, "tracepoints=0")  # those of the guest's scheduler are for other cases
-    t.guest.run("while [ ! -e /tmp/end ]; do cat /proc/self/stat | md5sum >/dev/null; done >/dev/null 2>&1 & echo $! >/tmp/load")
+    t.guest.run("rm -f /tmp/end; while [ ! -e /tmp/end ]; do cat /proc/self/stat | md5sum >/dev/null; done >/dev/null 2>&1 & echo $! >/tmp/load")
     try:
         with t.attach() as traced:
             for tracer in ("preemptoff", "irqsoff", "preemptirqsoff"):
