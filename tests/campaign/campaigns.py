@@ -39,7 +39,8 @@ def cycles(t, rng):
                 traced.text("trace")
 
 
-LOAD = "while [ ! -e /tmp/end ]; do cat /proc/self/stat | md5sum; echo x >/tmp/x; done >/dev/null 2>&1 &"
+LOAD = "while [ ! -e /tmp/end ]; do cat /proc/self/stat | md5sum; echo x >/tmp/x; done >/dev/null 2>&1 & echo $! >/tmp/load"
+END_LOAD = "touch /tmp/end; while [ -d /proc/$(cat /tmp/load) ]; do sleep 0.1; done; rm /tmp/end"
 SECTION_TRACERS = ("preemptoff", "irqsoff", "preemptirqsoff")
 
 
@@ -73,7 +74,7 @@ def sections(t, rng):
                 switch_section_tracer(t, traced, rng, tracer)
                 done.append(f"{tracer} on and off")
     finally:
-        t.guest.run("touch /tmp/end; sleep 0.1; rm /tmp/end")
+        t.guest.run(END_LOAD)
     return done
 
 
@@ -196,7 +197,7 @@ def read_false_records(t, rng, tracer):
             for words in (("cat", t.name, "trace"), ("stat", t.name), ("echo", t.name, "tracing_on", "0"), ("cat", t.name, "trace")):
                 assert bear(t, *words), words
     finally:
-        t.guest.run("touch /tmp/end; sleep 0.1; rm /tmp/end")
+        t.guest.run(END_LOAD)
     return f"records of {tracer}: the session {session.end()}"
 
 

@@ -156,6 +156,15 @@ def trace_cmd_reads_our_files(t):
             t.note(f"{name}: {len(got)} events, {os.stat(data).st_size >> 10} KiB")
 
 
+def has_ended(path):
+    """Whether the collector has written PATH, which it may not have made yet, since a stream has ended."""
+    try:
+        with open(path, encoding="ascii") as file:
+            return '"ended":"end"' in file.read()
+    except FileNotFoundError:
+        return False
+
+
 @case(configs=GUEST)
 def streams_arrive(t):
     """stream and collect, on this host, by UDP and TCP: the collector's files have every event, with the guest's tasks and symbols."""
@@ -175,7 +184,7 @@ def streams_arrive(t):
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=HANG_SECONDS)
             data = max(glob.glob(f"{work}/*/*.dat"), key=os.path.getmtime)
-            assert until(lambda data=data: '"ended":"end"' in open(data + ".json", encoding="ascii").read())
+            assert until(lambda data=data: has_ended(data + ".json"))
             with open(data + ".json", encoding="ascii") as file:
                 counts = json.load(file)
             done = subprocess.run(["trace-cmd", "report", "-i", data], capture_output=True, timeout=HANG_SECONDS, check=True)

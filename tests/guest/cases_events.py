@@ -562,11 +562,11 @@ def has_run(all_of_them, run):
 
 
 class Probe:
-    """plug_probe, recording events for so many seconds. LINES is what it has said."""
+    """plug_probe, recording events until finish(). LINES is what it has said."""
 
-    def __init__(self, t, seconds, *names):
+    def __init__(self, t, *names):
         program = os.path.join(os.path.dirname(os.path.dirname(t.hv.path)), "tracer", "plug_probe")
-        self.process = subprocess.Popen([program, t.name, str(seconds), *names], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([program, t.name, *names], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.lines = self._until("recording")
 
     def _until(self, word):
@@ -581,12 +581,14 @@ class Probe:
         return [line for line in self.lines if line.startswith("refused ")]
 
     def finish(self):
+        self.process.stdin.close()
         self.lines += self.process.stdout.read().splitlines()
         assert self.process.wait() == 0
         return self.lines
 
     def kill(self):
         self.process.kill()
+        self.process.stdin.close()
         self.process.stdout.close()
         self.process.wait()
 
@@ -609,7 +611,7 @@ def events_are_recorded_beside_the_guest(t):
     see the same switches of tasks. What the guest uses already is refused. After kill -9, recover takes everything
     out, also while the guest uses it; each time the guest's own events work as before and its text is as before."""
     names = ("sched:*", "kmem:*", "irq:*", "timer:*", "raw_syscalls:*")
-    probe = Probe(t, 25, *names)
+    probe = Probe(t, *names)
     assert not probe.refused(), probe.refused()
     t.guest.run(TOGGLE)
     own = t.guest.run(SWITCHES)
@@ -630,7 +632,7 @@ def events_are_recorded_beside_the_guest(t):
         t.guest.run(f"echo {value} >{OWN}/events/{event}/enable")
 
     enable("sched/sched_switch", 1)  # before us
-    probe = Probe(t, 60, *names)
+    probe = Probe(t, *names)
     # The guest records the names of tasks by probes on sched_switch, sched_wakeup and sched_wakeup_new.
     assert len(probe.refused()) == 3, probe.refused()
     assert all("sched:sched_" in line and "the guest itself uses its tracepoint" in line for line in probe.refused())

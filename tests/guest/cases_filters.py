@@ -227,7 +227,11 @@ def filtered_events_agree_with_the_guests_own(t):
         its_own = events_of(traced.text("instances/a/trace"))
         assert its_own and all("next_pid=0 " in text and pid != "1" for _, (pid, _, _, text) in its_own), its_own[:5]
         t.hv("rmdir", t.name, "instances/a")
-        data = t.hv("record", "-e", "sched:sched_switch", "-f", "next_pid == 0", t.name, "--for", "1s", "-o", "-", "--format=jsonl")
+        words = ("-e", "sched:sched_switch", "-f", "next_pid == 0", t.name, "-o", "-", "--format=jsonl")
+        recording = t.hv.start("record", *words)
+        t.await_event(recording, "sched_switch")
+        t.guest.run("sleep 0.1")  # its vCPU has nothing to do meanwhile
+        data = t.end_recording(recording)[0].decode()
         assert '"next_pid":0' in data and '"prev_pid":0' not in data, data[:1000]
         t.hv.fails("record", "-e", "sched", "-f", "no_such == 1", t.name, "--for", "1s", says=("sched:", "Field not found"))
         t.guest.run(f"echo 1 >{OWN}/tracing_on; echo >{OWN}/trace")
@@ -344,7 +348,9 @@ def triggers_act_as_the_guests_own(t):
         t.note(f"{len(parts[0])} triggers; {len(own)} events of {len(ours)} in both")
 
 
-FAMILY = "read go </tmp/go; (cat /proc/version; sh -c 'cat /proc/uptime; exec cat /proc/loadavg'); (read end </tmp/end; true); true"
+FAMILY = (
+    "read go </tmp/go; (cat /proc/version; sh -c 'cat /proc/uptime; exec cat /proc/loadavg'); (: >/tmp/last; read end </tmp/end; true); true"
+)
 OF_TASKS = ("sched/sched_process_exec", "sched/sched_process_exit", "sched/sched_wakeup_new", "raw_syscalls/sys_enter")
 
 
@@ -352,7 +358,7 @@ OF_TASKS = ("sched/sched_process_exec", "sched/sched_process_exit", "sched/sched
 def lists_of_events_follow_forks(t):
     """With the option event-fork the guest and hvtrace record the same events of a task, its children and theirs, at the
     same time. The lists have the same pids, while a child lives and when all have ended; then no task is recorded."""
-    t.guest.run(f"rm -f /tmp/go /tmp/end; mkfifo /tmp/go /tmp/end; (exec sh -c \"{FAMILY}\") >/dev/null 2>&1 & echo $! >/tmp/parent")
+    t.guest.run(f"rm -f /tmp/go /tmp/end /tmp/last; mkfifo /tmp/go /tmp/end; (exec sh -c \"{FAMILY}\") >/dev/null 2>&1 & echo $! >/tmp/parent")
     parent = t.guest.run("cat /tmp/parent").strip()
     with t.attach() as traced:
         settings = (("tracing_on", "0"), ("set_event_pid", parent), ("options/event-fork", "1"))
@@ -364,10 +370,11 @@ def lists_of_events_follow_forks(t):
         def lists():
             return t.guest.run(f"cat {OWN}/set_event_pid").split(), traced.text("set_event_pid").split()
 
-        t.guest.run("echo >/tmp/go")
-        assert until(lambda: all(len(found) == 2 for found in lists())), f"the child of {parent}: {lists()}"
-        assert lists()[0] == lists()[1] and parent in lists()[0], lists()
-        t.guest.run(f"echo >/tmp/end; while [ -d /proc/{parent} ]; do sleep 0.1; done")
+        # The children before the last one have ended when it is there: before that the lists change all the time.
+        t.guest.run("echo >/tmp/go; until [ -e /tmp/last ]; do sleep 0.1; done")
+        found = until(lambda: (both := lists())[0] == both[1] and len(both[0]) == 2 and both[0])
+        assert found and parent in found, f"the child of {parent}: {lists()}"
+        t.guest.run(f"echo >/tmp/end; while [ -d /proc/{parent} ]; do sleep 0.1; done; rm /tmp/go /tmp/end /tmp/last")
         assert until(lambda: lists() == ([], [])), f"all have ended: {lists()}"
         t.guest.run("cat /proc/version")
         traced.echo("tracing_on", "0")

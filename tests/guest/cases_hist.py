@@ -173,13 +173,21 @@ def events_of(hists):
     return sorted({event for event, *_ in hists})
 
 
+def start_asleep(t):
+    """Starts a workload that does nothing until it is told to. Returns its pid."""
+    said = t.guest.run(
+        "rm -f /tmp/pid; workload syscalls 60 >/tmp/pid 2>&1 & until grep -q ^pid /tmp/pid && grep -q '^State:.S' /proc/$!/status;"
+        " do sleep 0.1; done 2>/dev/null; cat /tmp/pid"
+    )
+    return re.search(r"\d+", said).group(0)
+
+
 @case(configs=ONE_VCPU)
 def histograms_agree_with_the_guests_own(t):
     """The guest and hvtrace count the same events of one task at the same time: the text of each file hist is the same
     to the byte. tracing_on is off for both."""
     with t.attach() as traced:
-        t.guest.run("workload syscalls 60 >/tmp/pid 2>&1 & until [ -s /tmp/pid ]; do sleep 0.1; done; sleep 0.5")
-        pid = re.search(r"\d+", t.guest.run("cat /tmp/pid")).group(0)
+        pid = start_asleep(t)
         written = [(event, f"hist:{text} if {field} == {pid}") for event, text, field in HISTS]
         traced.echo("tracing_on", "0")
         for event, text in written:
@@ -213,8 +221,7 @@ def probes_have_triggers(t):
     """Triggers of a probe count the same calls as those of the guest's own probe a few bytes behind the entry, whether or not
     the probe is on; a probe with triggers stays; so do triggers of a return. A function that the guest uses is refused."""
     with t.attach() as traced:
-        t.guest.run("workload syscalls 60 >/tmp/pid 2>&1 & until [ -s /tmp/pid ]; do sleep 0.1; done; sleep 0.5")
-        pid = re.search(r"\d+", t.guest.run("cat /tmp/pid")).group(0)
+        pid = start_asleep(t)
         mine, hist = "events/kprobes/mine", f"{PROBED_HIST} if common_pid == {pid}"
         traced.echo("kprobe_events", PROBED.format(""))
         t.hv("echo", "-a", t.name, "kprobe_events", "r:back vfs_read ret=$retval:s64")

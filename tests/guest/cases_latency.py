@@ -285,7 +285,8 @@ def a_section_is_that_of_its_vcpu(t):
                 if head["start"] == "plant_preempt" and same_length(found, planted):
                     break
             assert same_length(found, planted) and int(head["cpu"]) == cpu and head["comm"] == "planted"
-            assert "plant_preempt" in traced.text(f"per_cpu/cpu{cpu}/trace")
+            # Meanwhile a busy host may have made another one longer.
+            assert "plant_preempt" in traced.text(f"per_cpu/cpu{cpu}/trace") or longest(traced) > found
             assert "plant_preempt" not in traced.text(f"per_cpu/cpu{1 - cpu}/trace")
         traced.echo("current_tracer", "nop")
 
@@ -294,7 +295,7 @@ def a_section_is_that_of_its_vcpu(t):
 def sections_on_and_off_under_load(t):
     """Switched on and off while the guest works; every byte is back each time, also when the service is killed."""
     load_planted(t, "tracepoints=0")  # those of the guest's scheduler are for other cases
-    t.guest.run("while [ ! -e /tmp/end ]; do cat /proc/self/stat | md5sum >/dev/null; done >/dev/null 2>&1 & echo $! >/tmp/load")
+    t.guest.run("rm -f /tmp/end; while [ ! -e /tmp/end ]; do cat /proc/self/stat | md5sum >/dev/null; done >/dev/null 2>&1 & echo $! >/tmp/load")
     try:
         with t.attach() as traced:
             for tracer in ("preemptoff", "irqsoff", "preemptirqsoff"):
@@ -448,11 +449,16 @@ def the_guest_patches_itself_while_sections_are_measured(t):
             traced.echo("current_tracer", "preemptirqsoff")
             refused = traced.stat()["sections"]["refused"]
             kept = hit_probes(t)
-            assert refused and bytes_of_probed(t) == was, f"{before} probes keep {refused} places"
+            # The guest takes the jumps of optimized probes out a little later, and forgets these probes after that.
+            assert refused and until(lambda: bytes_of_probed(t) == was), f"{before} probes keep {refused} places"
             end_probes(t)
-            traced.echo("current_tracer", "nop")
-            traced.echo("current_tracer", "preemptirqsoff")
-            assert traced.stat()["sections"]["refused"] == 0, traced.stat()
+
+            def are_all_covered():
+                traced.echo("current_tracer", "nop")
+                traced.echo("current_tracer", "preemptirqsoff")
+                return traced.stat()["sections"]["refused"] == 0
+
+            assert until(are_all_covered), traced.stat()
             ours = {place for place, byte in bytes_of_probed(t).items() if byte in JUMPS and was[place] not in JUMPS}
             meanwhile = probe_all(t)
             hit = hit_probes(t, kept & ours)
@@ -468,6 +474,6 @@ def the_guest_patches_itself_while_sections_are_measured(t):
                 traced.echo("current_tracer", "nop")
                 return bytes_of_probed(t) == was
 
-            assert until(is_back), "the guest forgets optimized kprobes a little later"
+            assert until(is_back), "the bytes are not as before"
     finally:
         end_probes(t)

@@ -37,12 +37,18 @@ class Page:
         return [(float(le), float(nr)) for le, nr in found]
 
 
+def listens(path):
+    """The socket is there a moment before anybody listens at it."""
+    with socket.socket(socket.AF_UNIX) as one:
+        return one.connect_ex(path) == 0
+
+
 @contextlib.contextmanager
 def exporter(t, *words):
     path = f"/tmp/{t.name}.metrics"
     process = t.hv.start("exporter", f"--listen=unix:{path}", *words)
     try:
-        assert until(lambda: os.path.exists(path) or process.poll() is not None) and process.poll() is None, process.stderr.read()
+        assert until(lambda: listens(path) or process.poll() is not None) and process.poll() is None, process.stderr.read()
         yield lambda: Page(path, t.name)
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=HANG_SECONDS) == 0, process.stderr.read()

@@ -208,7 +208,8 @@ def wakeup_latency_agrees_with_the_guests_own(t):
         for event in (WAKING, SWITCH):
             traced.echo(f"{event}/enable", "1")
         with recipe_of_the_guest(t):
-            t.guest.run("workload threads 200 >/tmp/pid 2>&1 & until [ -s /tmp/pid ]; do sleep 0.1; done; sleep 0.5")
+            # That of another case may be there still.
+            t.guest.run("rm -f /tmp/pid; workload threads 200 >/tmp/pid 2>&1 & until grep -q ^pid /tmp/pid; do sleep 0.1; done 2>/dev/null")
             t.guest.run("pid=$(grep -o '[0-9]*' /tmp/pid); kill -USR1 $pid; while kill -0 $pid 2>/dev/null; do sleep 0.2; done")
             t.guest.run(f"echo 0 >{OWN}/tracing_on")
             traced.echo("tracing_on", "0")

@@ -5,7 +5,6 @@ import glob
 import os
 import re
 import subprocess
-import time
 
 from lib.suite import IN_TURN, STANDARD, case
 from lib.wait import until
@@ -101,21 +100,38 @@ def play_ours(t, name, player, where):
     return done.stdout.decode(errors="replace")
 
 
+def cpu_seconds(pid):
+    """For how long a process has had a CPU."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+CHOICE_SECONDS = 20  # of a CPU, with the sanitizers; about one is usual
+TRIES = 3  # a machine that is paused counts that time as the process's
+
+
 @case(configs=STANDARD[:1], alone=True)
 def many_functions_are_chosen_quickly(t):
     """20,000 names or indices in one write."""
     with t.attach() as traced:
         names = [line.split()[0] for line in traced.text("available_filter_functions").splitlines()]
         names = list(dict.fromkeys(name for name in names if "__ftrace_invalid" not in name))[:20000]
+        service = traced.stat()["service_pid"]
+
+        def choose(words):
+            begin = cpu_seconds(service)
+            traced.echo("set_ftrace_filter", *words)
+            return cpu_seconds(service) - begin
+
         took = []
         for words in (names, [str(index) for index in range(1, 20001)]):
-            begin = time.monotonic()
-            traced.echo("set_ftrace_filter", *words)
-            took.append(time.monotonic() - begin)
+            tries = (choose(words) for _ in range(TRIES))
+            took.append(next((seconds for seconds in tries if seconds < CHOICE_SECONDS), CHOICE_SECONDS))
             chosen = {line.split()[0] for line in traced.text("set_ftrace_filter").splitlines()}
             assert chosen >= set(names) if words is names else len(chosen) > 15000, len(chosen)
-    assert max(took) < 20, took  # a sanitizer build on a busy machine may be slow
-    t.note("names %.1f s, indices %.1f s" % tuple(took))
+    assert max(took) < CHOICE_SECONDS, took
+    t.note("names %.1f s, indices %.1f s of a CPU" % tuple(took))
 
 
 @case(configs=IN_TURN[1:])
@@ -274,7 +290,7 @@ def masks_forks_and_thread_groups(t):
         assert until(lambda: len(traced.text("set_ftrace_pid").split()) > 1), "the child is not there"
         listed = traced.text("set_ftrace_pid").split()
         assert parent in listed, f"of {parent}: {listed}"
-        t.guest.run(f"echo >/tmp/end; while [ -d /proc/{parent} ]; do sleep 0.1; done")
+        t.guest.run(f"echo >/tmp/end; while [ -d /proc/{parent} ]; do sleep 0.1; done; rm /tmp/go /tmp/end")
         traced.echo("options/function-fork", "0")
         # all have ended: the last list stays, since an empty one would mean all tasks
         assert traced.text("set_ftrace_pid") != "no pid\n"

@@ -7,6 +7,7 @@ import re
 from cases_latency import load_planted, longest
 from lib.domain import Config
 from lib.suite import KERNELS, case
+from lib.wait import until
 
 OWN = "/sys/kernel/tracing"
 # An instruction takes a nanosecond there. The module of cases_latency.py leaves tracepoints alone.
@@ -117,11 +118,20 @@ def wakeup_of_several_cpus(t):
         traced.echo("instances/a/current_tracer", "wakeup_rt")
         t.hv.fails("echo", t.name, "current_tracer", "wakeup", says=("instances/a traces wakeup_rt",))
         t.guest.run("workload realtime 100 >/dev/null & workload realtime 100 >/dev/null & wait; sleep 0.1")
-        text = traced.text("instances/a/trace")
+        seen = []
+
+        def are_of_one_wait():
+            """A task of the kernel's own, as migration/N of the watchdog, may wait for longer between the two."""
+            seen[:] = traced.text("instances/a/trace"), traced.text("instances/a/tracing_max_latency")
+            head = HEAD.match(seen[0])
+            return head and seen[1] == f"{head['us']}\n"
+
+        assert until(are_of_one_wait), seen
+        text = seen[0]
         head = HEAD.match(text)
-        assert head and int(head["us"]) > 0 and WOKEN.search(text) and SWITCHED.search(text), text
+        assert int(head["us"]) > 0 and WOKEN.search(text) and SWITCHED.search(text), text
         t.note(f"{head['us']} us of {head['comm']}")
-        assert longest(traced) == 0 and f"{head['us']}\n" == traced.text("instances/a/tracing_max_latency")
+        assert longest(traced) == 0
         assert traced.text("trace").count("==>") == 0
         t.hv("rmdir", t.name, "instances/a")
         assert traced.text("set_event") == ""

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Attaches to a guest, records its events for a while, and detaches. Prints "on N" and a line for
- * each event that is refused, "recording", a line for each event that was recorded, "off", and
- * "NAME COUNT" for each event:
+/* Attaches to a guest, records its events until the standard input ends, and detaches. Prints how
+ * many are on, a line for each that is refused, "recording", a line for each that was recorded,
+ * "off", and "NAME COUNT" for each event:
  *
- *	plug_probe SPEC SECONDS SYSTEM:EVENT...
+ *	plug_probe SPEC SYSTEM:EVENT...
  *
  * EVENT may be "*". At the end the events are switched off, and it is waited until nobody uses
  * them. */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +23,9 @@
 #include "tracer/tracee.h"
 
 #define EVENTS_MAX 4096
-#define TRIES	   100
+#define TRIES	   1500 /* of 0.1 s each: more is a hang */
 #define CPUS_MAX   64
+#define PERIOD_MS  50
 
 static struct hv_session *session;
 static struct hv_tracee *tracee;
@@ -127,8 +129,9 @@ static void read_ring(unsigned cpu, struct hv_ring *ring)
 	}
 }
 
-static void record(unsigned seconds)
+static void record(void)
 {
+	struct pollfd input = {STDIN_FILENO, POLLIN, 0};
 	struct hv_ring rings[CPUS_MAX];
 	unsigned nr = tracee->plan.nr_cpus < CPUS_MAX ? tracee->plan.nr_cpus : CPUS_MAX;
 
@@ -139,9 +142,9 @@ static void record(unsigned seconds)
 			     tracee->plan.nr_slots);
 	}
 	printf("recording\n");
-	for (unsigned i = 0; i < seconds * 20; i++) {
+	for (bool is_over = false; !is_over;) {
 		fflush(stdout);
-		usleep(50000);
+		is_over = poll(&input, 1, PERIOD_MS) > 0;
 		for (unsigned cpu = 0; cpu < nr; cpu++)
 			read_ring(cpu, &rings[cpu]);
 	}
@@ -185,8 +188,8 @@ int main(int argc, char **argv)
 	HV_AUTO_GUEST struct hv_guest *guest = NULL;
 	HV_AUTO_KERNEL struct hv_kernel *kernel = NULL;
 
-	if (argc < 4) {
-		fprintf(stderr, "usage: plug_probe SPEC SECONDS SYSTEM:EVENT...\n");
+	if (argc < 3) {
+		fprintf(stderr, "usage: plug_probe SPEC SYSTEM:EVENT...\n");
 		return 2;
 	}
 	must(hv_guest_open(argv[1], NULL, HV_VIA_AUTO, &guest));
@@ -194,10 +197,10 @@ int main(int argc, char **argv)
 	must(hv_session_attach(guest, kernel, &session));
 	tracee = session->tracee;
 	must(hv_event_types_catalogue(session->types, &catalogue));
-	for (int i = 3; i < argc; i++)
+	for (int i = 2; i < argc; i++)
 		want(argv[i]);
 	switch_on();
-	record((unsigned)atoi(argv[2]));
+	record();
 	leave();
 	hv_session_free(session);
 	return 0;

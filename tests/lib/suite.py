@@ -105,12 +105,14 @@ class Test:
         return self.hv.end("recover", self.guest.name, self.disturb, self.refusals)
 
     def await_record(self, process, tracer):
-        """Waits until PROCESS, of `hvtrace record -p TRACER`, records. A new instance records at once; record ends that,
-        sets the tracer, and begins."""
+        """Waits until PROCESS, of `hvtrace record -p TRACER` or `hvtrace hist`, records or has ended. A new instance records
+        at once; record ends that, sets the tracer, and begins."""
         own = f"instances/record-{process.pid}"
         for file, text in (("current_tracer", tracer), ("tracing_on", "1")):
             wanted = (0, f"{text}\n".encode())
-            assert until(lambda file=file, wanted=wanted: self.hv.run("cat", self.name, f"{own}/{file}")[:2] == wanted)
+            assert until(
+                lambda file=file, wanted=wanted: process.poll() is not None or self.hv.run("cat", self.name, f"{own}/{file}")[:2] == wanted
+            )
 
     def await_event(self, process, name):
         """Waits until PROCESS, of `hvtrace record` with -e, -k or --marks, records the event NAME. A new instance records at
