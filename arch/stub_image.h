@@ -74,7 +74,7 @@
 	/* numbers */                                                                              \
 	X(event_files_len)  /* bytes */                                                            \
 	X(event_probes_len) /* bytes */                                                            \
-	X(drafts_len)	    /* bytes */                                                            \
+	X(nr_drafts)	    /* of all CPUs */                                                      \
 	X(ring_mask)	    /* hv_ring_mask() of all rings */                                      \
 	X(key_shift)	    /* hv_key_shift() of all rings */                                      \
 	X(key_step)	    /* from the key of a record to that of the next one */                 \

@@ -184,7 +184,8 @@ hv_stub_event_commit:
 	movq	$0, hole_fbuffer_entry(%rdi)
 	movq	%rcx, %rdx
 	subq	$hole_drafts, %rdx
-	cmpq	$hole_drafts_len, %rdx
+	rorq	$HV_DRAFT_SHIFT, %rdx /* what is no whole number of drafts is a very large one */
+	cmpq	$hole_nr_drafts, %rdx
 	jae	.Levent_committed
 	pushq	HV_EVENT_FILE_ID(%rsi)
 	pushq	%rcx
