@@ -180,6 +180,7 @@ static void set_region_values(const struct hv_tracee *t, struct hv_stub_values *
 	hole[HV_HOLE_nr_pids] = HV_REGION_NR_PIDS;
 	hole[HV_HOLE_stacks] = gva_of(t, HV_REGION_STACKS_OFF);
 	hole[HV_HOLE_programs] = gva_of(t, HV_REGION_PROGRAMS_OFF);
+	hole[HV_HOLE_event_programs] = gva_of(t, HV_REGION_READS_OFF);
 	hole[HV_HOLE_filters] = gva_of(t, HV_REGION_FILTERS_OFF);
 	hole[HV_HOLE_event_files] = gva_of(t, HV_REGION_FILES_OFF);
 	hole[HV_HOLE_event_files_len] = HV_REGION_NR_EVENTS * sizeof(struct hv_event_file);

@@ -112,7 +112,7 @@ struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva 
 		if (e->site.v != site.v || e->is.is_return != is_return ||
 		    !hv_kprobe_event_is_on(all, e))
 			continue;
-		if (!hv_kprobe_program(&e->is, ret, nr) ||
+		if (!hv_kprobe_program(&e->is, NULL, ret, nr) ||
 		    (is_return && *nr > before && *nr == HV_FETCH_STEPS_MAX))
 			return hv_err_new(ENOSPC,
 					  "the probes of %s read too much memory: they need more"

@@ -33,6 +33,9 @@ struct hv_kprobe_event {
 
 /* Whether any instance has the event of E on. */
 bool hv_kprobe_event_is_on(const struct hv_instances *all, const struct hv_kprobe_event *e);
+/* Finds the addresses of the symbols of K. ENOENT: there is none; EOPNOTSUPP, ENOSPC: K reads
+ * memory, which cannot be read. */
+struct hv_err *hv_kprobe_find_memory(const struct hv_session *s, struct hv_kprobe *k) hv_must_use;
 /* *RET: where E is, of which IS is known; sets PLACE. Errors are those of the definition. */
 struct hv_err *hv_kprobe_event_find(const struct hv_session *s, struct hv_kprobe_event *e,
 				    struct hv_gva *ret) hv_must_use;

@@ -240,8 +240,7 @@ static struct hv_err *find_tracepoint(const struct hv_catalogue *c, struct hv_kp
 	return NULL;
 }
 
-/* Addresses of symbols, and what reads the guest's memory. */
-static struct hv_err *find_memory(const struct hv_session *s, struct hv_kprobe *k)
+struct hv_err *hv_kprobe_find_memory(const struct hv_session *s, struct hv_kprobe *k)
 {
 	for (size_t i = 0; i < k->nr_args; i++) {
 		struct hv_kprobe_arg *arg = &k->args[i];
@@ -273,7 +272,7 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 	if (!err && e->is.is_tracepoint)
 		err = hv_event_tracer_check(all->session->events, &e->tracepoint);
 	if (!err)
-		err = find_memory(all->session, &e->is);
+		err = hv_kprobe_find_memory(all->session, &e->is);
 	if (!err && all->kprobes.nr == HV_KPROBES_MAX)
 		err = hv_err_new(ENOSPC, "there are %d probes already", HV_KPROBES_MAX);
 	if (!err && !hv_made_events_free_id(*ret))
