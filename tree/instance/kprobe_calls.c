@@ -84,7 +84,7 @@ const struct hv_event_type *hv_kprobes_tracepoint(const struct hv_instances *all
 	for (; *index < all->kprobes.nr; (*index)++) {
 		const struct hv_kprobe_event *e = all->kprobes.list[*index];
 
-		if (e->family->type.id != id || !e->is.is_tracepoint)
+		if (e->family->type.id != id || !e->is.is_tracepoint || !e->site.v)
 			continue;
 		(*index)++;
 		return &e->tracepoint;
