@@ -374,6 +374,8 @@ bool hv_eprobes_event(const struct hv_instance *in, size_t index, const struct h
 	*ret = *event;
 	ret->kind = HV_EVENT_GUESTS;
 	ret->id = id;
+	ret->results = NULL;
+	ret->results_len = 0;
 	ret->lost_before = 0;
 	ret->deeper = deeper_than(e, event);
 	ret->entry = (struct hv_span){entry, len};
