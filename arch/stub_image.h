@@ -45,17 +45,18 @@
 	X(entry_code_len) /* bytes */                                                              \
 	X(regs_bytes)	  /* struct pt_regs, as a stack has it */                                  \
 	/* addresses in the region */                                                              \
-	X(params)	/* struct hv_params */                                                     \
-	X(control)	/* struct hv_control */                                                    \
-	X(vcpus)	/* a table, by CPU number, of the addresses of struct hv_state */          \
-	X(pids)		/* the pid bitmap */                                                       \
-	X(nr_pids)	/* bits in it */                                                           \
-	X(stacks)	/* the return stacks */                                                    \
-	X(event_files)	/* struct hv_event_file of each recorded event */                          \
-	X(event_probes) /* the arrays of probes that are ours in the guest's tracepoints */        \
-	X(drafts)	/* struct hv_draft, HV_NR_DRAFTS for each CPU number */                    \
-	X(programs)	/* struct hv_fetch_step, HV_FETCH_STEPS_MAX for each slot */               \
-	X(filters)	/* struct hv_filter_step, HV_FILTER_STEPS_MAX for each program */          \
+	X(params)	  /* struct hv_params */                                                   \
+	X(control)	  /* struct hv_control */                                                  \
+	X(vcpus)	  /* a table, by CPU number, of the addresses of struct hv_state */        \
+	X(pids)		  /* the pid bitmap */                                                     \
+	X(nr_pids)	  /* bits in it */                                                         \
+	X(stacks)	  /* the return stacks */                                                  \
+	X(event_files)	  /* struct hv_event_file of each recorded event */                        \
+	X(event_probes)	  /* the arrays of probes that are ours in the guest's tracepoints */      \
+	X(drafts)	  /* struct hv_draft, HV_NR_DRAFTS for each CPU number */                  \
+	X(programs)	  /* struct hv_fetch_step, HV_FETCH_STEPS_MAX for each slot */             \
+	X(event_programs) /* likewise, for each number of a file with HV_EVENT_FILE_READS_BIT */   \
+	X(filters)	  /* struct hv_filter_step, HV_FILTER_STEPS_MAX for each program */        \
 	/* of a kernel whose memory can be read for probes, and the addresses of its */            \
 	X(kernel_start)	 /* the first address of the kernel's half */                              \
 	X(copy_kernel)	 /* copy_from_kernel_nofault() */                                          \
@@ -74,7 +75,7 @@
 	/* numbers */                                                                              \
 	X(event_files_len)  /* bytes */                                                            \
 	X(event_probes_len) /* bytes */                                                            \
-	X(drafts_len)	    /* bytes */                                                            \
+	X(nr_drafts)	    /* of all CPUs */                                                      \
 	X(ring_mask)	    /* hv_ring_mask() of all rings */                                      \
 	X(key_shift)	    /* hv_key_shift() of all rings */                                      \
 	X(key_step)	    /* from the key of a record to that of the next one */                 \

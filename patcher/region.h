@@ -9,6 +9,7 @@
  *   0x410000          detours           > read-only, executable
  *   0x500000  addresses of the states  |
  *   0x520000  filters of events        |
+ *   0x530000  programs of events       |
  *   0x540000  programs of slots        |
  *   0x580000  files of events         /
  *   0x600000  pid bitmap               \
@@ -38,6 +39,7 @@
 #define HV_REGION_STUBS_END    0x500000ULL
 #define HV_REGION_VCPUS_OFF    0x500000ULL
 #define HV_REGION_FILTERS_OFF  0x520000ULL
+#define HV_REGION_READS_OFF    0x530000ULL
 #define HV_REGION_PROGRAMS_OFF 0x540000ULL
 #define HV_REGION_FILES_OFF    0x580000ULL
 #define HV_REGION_FILES_END    0x600000ULL
@@ -61,7 +63,12 @@ _Static_assert(HV_REGION_STUBS_OFF == HV_REGION_KEPT_BYTES, "header and journal 
 	((HV_REGION_FILES_END - HV_REGION_FILES_OFF) / sizeof(struct hv_event_file))
 
 /* Events that the guest filters at one time; the host filters the others. */
-#define HV_REGION_NR_FILTERS ((HV_REGION_PROGRAMS_OFF - HV_REGION_FILTERS_OFF) >> HV_FILTER_SHIFT)
+#define HV_REGION_NR_FILTERS ((HV_REGION_READS_OFF - HV_REGION_FILTERS_OFF) >> HV_FILTER_SHIFT)
+
+/* Events for which the guest reads memory at one time. */
+#define HV_REGION_NR_READS                                                                         \
+	((HV_REGION_PROGRAMS_OFF - HV_REGION_READS_OFF) /                                          \
+	 (HV_FETCH_STEPS_MAX * sizeof(struct hv_fetch_step)))
 
 _Static_assert(HV_REGION_PROGRAMS_OFF +
 			       HV_NR_SLOTS * HV_FETCH_STEPS_MAX * sizeof(struct hv_fetch_step) <=
@@ -171,6 +178,12 @@ static inline struct hv_fetch_step *hv_region_program(const struct hv_region *r,
 {
 	return (struct hv_fetch_step *)(r->host + HV_REGION_PROGRAMS_OFF) +
 	       slot * HV_FETCH_STEPS_MAX;
+}
+
+/* HV_FETCH_STEPS_MAX steps; INDEX is below HV_REGION_NR_READS. */
+static inline struct hv_fetch_step *hv_region_reads(const struct hv_region *r, unsigned index)
+{
+	return (struct hv_fetch_step *)(r->host + HV_REGION_READS_OFF) + index * HV_FETCH_STEPS_MAX;
 }
 
 /* INDEX is below HV_REGION_NR_EVENTS. */

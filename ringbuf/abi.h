@@ -54,9 +54,9 @@ struct hv_slot {
 	uint32_t goes_on; /* offset from the params of the stub that comes next; 0: none */
 };
 
-/* A step of a slot's program, by which the stub reads memory for a probe. Its results follow the
- * registers in the entry of the call. If a step cannot read, the rest of the steps that have its
- * tag are left out. */
+/* A step of the program of a slot or of an event, by which the stub reads memory for a probe. Its
+ * results follow the registers in the entry of the call, or the entry of the event. If a step
+ * cannot read, the rest of the steps that have its tag are left out. */
 struct hv_fetch_step {
 	uint8_t does; /* HV_FETCH_* */
 	uint8_t unused;
@@ -216,7 +216,7 @@ struct hv_event_file {
 	/* 0: all its events are recorded. Else those that a program of filters lets pass: its low
 	 * 16 bits are the number of the program, and the others have never had the same value
 	 * before. It is 0 while the program is written. So if it is what it was, the program was,
-	 * too. */
+	 * too. With HV_EVENT_FILE_READS_BIT it is the number of a program that reads memory. */
 	uint64_t filter;
 	uint8_t members[112];
 };
@@ -237,8 +237,8 @@ struct hv_draft {
 	/* What is before an entry in the guest's own ring buffer: its probes may look for the entry
 	 * behind a struct ring_buffer_event, which is 0 and then the length here: of the first word
 	 * only the low 5 bits say so. */
-	uint32_t event; /* HV_DRAFT_TAKEN_BIT; of a call with results also what marks the context
-			 * that it is of */
+	uint32_t event;	    /* HV_DRAFT_TAKEN_BIT; while memory is read for it also what marks the
+			     * context that it is of */
 	uint32_t len_bytes; /* of the entry, at most HV_ENTRY_LEN_MAX */
 	uint8_t entry[4088];
 };

@@ -115,14 +115,22 @@
 #define HV_FILTER_STEPS_MAX 8 /* of a program */
 #define HV_FILTER_SHIFT	    8 /* of the length of a program */
 
+/* struct hv_event_file: the program is no filter, but reads memory (struct hv_fetch_step) */
+#define HV_EVENT_FILE_READS_BIT 63
+
 /* struct hv_fetch_step: what it does. A step that reads is HV_FETCH_READS and any of the others.
  * The address is that of the present value, plus the step's. */
-#define HV_FETCH_STEPS_MAX   128 /* of a slot */
+#define HV_FETCH_STEPS_MAX   128 /* of a slot, or of an event */
 #define HV_FETCH_STEPS_SHIFT 7
-#define HV_FETCH_END	     0	/* the program ends */
-#define HV_FETCH_WORD	     1	/* the present value := a word of the entry */
-#define HV_FETCH_NUMBER	     2	/* the present value := the step's */
-#define HV_FETCH_HIGH_WORD   3	/* likewise of a place's entry: word 16 and the step's value */
+#define HV_FETCH_END	     0 /* the program ends */
+#define HV_FETCH_WORD	     1 /* the present value := a word of the entry */
+#define HV_FETCH_NUMBER	     2 /* the present value := the step's */
+#define HV_FETCH_HIGH_WORD   3 /* likewise of a place's entry: word 16 and the step's value */
+/* the present value := the eight bytes at the step's value in the draft, shifted to the left by the
+ * low six bits of its length, and back again, with the sign if HV_FETCH_SIGNED is in the length: */
+#define HV_FETCH_FIELD	     4
+#define HV_FETCH_SIGNED	     64
+#define HV_FETCH_IS	     5	/* the present value is not the step's: as if it could not read */
 #define HV_FETCH_READS	     8	/* the present value := the eight bytes at the address */
 #define HV_FETCH_USER	     16 /* the address is of user space, also if it does not look so */
 #define HV_FETCH_KEEPS	     32 /* a result := bytes from the address on */

@@ -91,7 +91,9 @@
  *
  *  event     0      0-61  tsc
  *            1      0-15  id of its type; HV_EVENT_ID_REGS: the registers of a call
- *                  16-31  length of its entry in bytes
+ *                  16-30  length of its entry in bytes
+ *                  31     results of the event's program follow the entry, and count in the length
+ *                         (HV_EVENT_RESULTS)
  *                  32     the task is in a system call of another ABI than the kernel's own
  *                  33     the kernel records this event with the preempt count inside its probe.
  *                         Only the host sets it, in its own memory
@@ -154,6 +156,10 @@
 #define HV_DATA_SECOND_SHIFT  32 /* the top two bits of bytes 8 to 15 */
 #define HV_DATA_FIRST_SHIFT   34 /* the top two bits of bytes 0 to 7 */
 #define HV_EVENT_LEN_SHIFT    16
+/* Of the 16 bits of the length: behind the entry, from a multiple of HV_FETCH_ALIGN on, are results
+ * (HV_FETCH_HEAD), and then eight bytes: the length of the entry without all this. */
+#define HV_EVENT_RESULTS      0x8000
+#define HV_EVENT_RESULTS_END  8
 #define HV_EVENT_COMPAT_BIT   32
 #define HV_EVENT_INSIDE_BIT   33
 /* Only the host sets it: by how much the preempt count is higher than the record says. */

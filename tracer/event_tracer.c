@@ -11,6 +11,7 @@
 #include "tracer/module_claims.h"
 #include "tracer/plug.h"
 #include "tracer/stub_filters.h"
+#include "tracer/stub_programs.h"
 #include "tracer/syscall_tasks.h"
 #include "tracer/tracee.h"
 
@@ -45,6 +46,7 @@ struct hv_event_tracer {
 	struct event *events;
 	size_t nr;
 	struct hv_stub_filters filters;
+	struct hv_stub_programs programs;
 	uint64_t tend_ns, tend_delay_ns; /* when to tend next; how long after that again */
 	unsigned nr_looks;		 /* how often tasks are to be looked at (see_to_tasks) */
 };
@@ -177,9 +179,7 @@ void hv_event_tracer_stat(const struct hv_event_tracer *e, struct hv_event_trace
 
 static void wait_a_little(void)
 {
-	const struct timespec a_little = {.tv_nsec = AGAIN_NS};
-
-	nanosleep(&a_little, NULL);
+	nanosleep(&(struct timespec){.tv_nsec = AGAIN_NS}, NULL);
 }
 
 static struct hv_err *make_all(struct hv_event_tracer *e, struct hv_plug_step *steps, size_t nr)
@@ -302,6 +302,14 @@ static struct hv_err *redirect(struct hv_event_tracer *e, struct coming *list, s
 	return err;
 }
 
+static void set_program(struct hv_event_tracer *e, const struct event *event,
+			const struct hv_stub_program *program)
+{
+	unsigned index = (unsigned)(event - e->events);
+
+	hv_stub_programs_set(&e->programs, &e->tracee->region, index, program);
+}
+
 /* Plugs in those that have no error yet. */
 static struct hv_err *plug_in(struct hv_event_tracer *e, struct coming *list, size_t nr)
 {
@@ -316,6 +324,7 @@ static struct hv_err *plug_in(struct hv_event_tracer *e, struct coming *list, si
 			continue;
 		c->plug = (struct hv_plug){&c->event->type, (unsigned)(c->event - e->events)};
 		hv_plug_prepare(e->tracee, &e->layout, &c->plug);
+		set_program(e, c->event, c->want->program);
 		steps[nr_steps].plug = &c->plug;
 		steps[nr_steps++].tp = c->event->type.tracepoint;
 	}
@@ -386,16 +395,24 @@ static void clear_filters(struct hv_event_tracer *e)
 		set_filter(e, &e->events[i], NULL);
 }
 
+/* A word of the file has the filter or the program. */
 static void set_filters(struct hv_event_tracer *e, const struct hv_event_want *wants, size_t nr)
 {
-	for (size_t i = 0; i < e->nr; i++)
-		if (!e->events[i].is_on)
-			set_filter(e, &e->events[i], NULL);
+	for (size_t i = 0; i < e->nr; i++) {
+		if (e->events[i].is_on)
+			continue;
+		set_program(e, &e->events[i], NULL);
+		set_filter(e, &e->events[i], NULL);
+	}
 	for (size_t i = 0; i < nr; i++) {
 		const struct event *event = find(e, wants[i].type);
 
-		if (event && event->is_on)
-			set_filter(e, event, wants[i].filter);
+		if (!event || !event->is_on)
+			continue;
+		if (!wants[i].program)
+			set_program(e, event, NULL);
+		set_filter(e, event, wants[i].program ? NULL : wants[i].filter);
+		set_program(e, event, wants[i].program);
 	}
 }
 

@@ -23,6 +23,7 @@
 struct hv_event_tracer;
 struct hv_event_type;
 struct hv_stub_filter;
+struct hv_stub_program;
 struct hv_tracee;
 
 /* Changes nothing in the guest and reads nothing of it. Borrows T. */
@@ -39,6 +40,11 @@ struct hv_event_want {
 	/* The guest leaves out what this does not let pass; NULL: nothing. Borrowed during the
 	 * call. A filter may let more pass than it says, at any time. */
 	const struct hv_stub_filter *filter;
+	/* What the guest reads of memory when it records the event, which then has the results, and
+	 * no filter; NULL: nothing. Borrowed during the call. At most HV_STUB_PROGRAMS_MAX have
+	 * one.
+	 */
+	const struct hv_stub_program *program;
 	/* Set by hv_event_tracer_set(), owned by the caller. NULL: it is recorded. */
 	struct hv_err *why_not;
 };

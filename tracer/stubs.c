@@ -180,13 +180,14 @@ static void set_region_values(const struct hv_tracee *t, struct hv_stub_values *
 	hole[HV_HOLE_nr_pids] = HV_REGION_NR_PIDS;
 	hole[HV_HOLE_stacks] = gva_of(t, HV_REGION_STACKS_OFF);
 	hole[HV_HOLE_programs] = gva_of(t, HV_REGION_PROGRAMS_OFF);
+	hole[HV_HOLE_event_programs] = gva_of(t, HV_REGION_READS_OFF);
 	hole[HV_HOLE_filters] = gva_of(t, HV_REGION_FILTERS_OFF);
 	hole[HV_HOLE_event_files] = gva_of(t, HV_REGION_FILES_OFF);
 	hole[HV_HOLE_event_files_len] = HV_REGION_NR_EVENTS * sizeof(struct hv_event_file);
 	hole[HV_HOLE_event_probes] = gva_of(t, HV_REGION_PROBES_OFF);
 	hole[HV_HOLE_event_probes_len] = HV_REGION_STACKS_OFF - HV_REGION_PROBES_OFF;
 	hole[HV_HOLE_drafts] = gva_of(t, plan->drafts_off ? plan->drafts_off : HV_REGION_STUBS_OFF);
-	hole[HV_HOLE_drafts_len] = plan->drafts_off ? hv_plan_drafts_bytes(plan) : 0;
+	hole[HV_HOLE_nr_drafts] = plan->drafts_off ? plan->nr_cpus * HV_NR_DRAFTS : 0;
 	hole[HV_HOLE_ring_mask] = hv_ring_mask(plan->nr_slots);
 	hole[HV_HOLE_key_shift] = hv_key_shift(plan->nr_slots);
 	hole[HV_HOLE_key_step] = hv_ring_key_step(plan->nr_slots);

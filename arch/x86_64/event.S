@@ -184,7 +184,8 @@ hv_stub_event_commit:
 	movq	$0, hole_fbuffer_entry(%rdi)
 	movq	%rcx, %rdx
 	subq	$hole_drafts, %rdx
-	cmpq	$hole_drafts_len, %rdx
+	rorq	$HV_DRAFT_SHIFT, %rdx /* what is no whole number of drafts is a very large one */
+	cmpq	$hole_nr_drafts, %rdx
 	jae	.Levent_committed
 	pushq	HV_EVENT_FILE_ID(%rsi)
 	pushq	%rcx
@@ -204,6 +205,7 @@ hv_stub_event_commit:
 	movl	HV_DRAFT_LEN_BYTES(%rsi), %edi /* the guest may have written it */
 	addq	$(HV_DRAFT_ENTRY + HV_ENTRY_HEADER_LEN), %rsi
 	movw	%di, (ID + HV_EVENT_LEN_SHIFT / 8)(%rsp)
+.Levent_length:
 	addq	$(HV_DATA_LEN - 1 - HV_ENTRY_HEADER_LEN), %rdi
 	imulq	$0xcccd, %rdi, %rdi /* / HV_DATA_LEN, exact for every length that is not too long */
 	shrq	$20, %rdi
@@ -250,7 +252,7 @@ hv_stub_return_15:
 	movl	%edx, (HV_DRAFT_ENTRY + COMMON_PID)(%rcx)
 	movq	HV_EVENT_FILE_FILTER(%rsi), %r9
 	testq	%r9, %r9 /* again: it may be off by now */
-	jz	.Levent_passes
+	jle	.Levent_no_filter
 	movzwl	%r9w, %edi
 	shll	$HV_FILTER_SHIFT, %edi
 	addq	$hole_filters, %rdi
@@ -275,6 +277,10 @@ hv_stub_return_15:
 	xorl	%r11d, %r11d
 	movl	$0, (ID + 4)(%rsp) /* nor is its stack recorded */
 	jmp	.Levent_free
+
+.Levent_no_filter:
+	jz	.Levent_passes
+	jmp	.Levent_fetch
 
 /* The stack from the return into the probe on (stack.S). */
 .Levent_stack:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a probe reads of memory when its function is called, or returns. Included by event.S, whose
+/* What a probe reads of memory when its function is called, or returns, or when the event that it
+ * probes is committed (below). Included by event.S, whose
  * .Lact_regs comes here when the registers of a call are on the stack and the slot, %rax, has a
  * program (struct hv_fetch_step), with 0 in %r11; return_probe.S with how far into the program to
  * begin. %r8d is how many words the entry has. The entry is made in a draft: the registers, then the results of the program.
@@ -23,6 +24,9 @@
 /* The bits of the kernel's preempt count that differ between a task, a soft interrupt, an interrupt
  * and an NMI that are in each other (linux/preempt.h). */
 #define CONTEXT_BITS 0xff0100
+
+/* In REGS_WORD while memory is read for an event: no id of an entry that is recorded there. */
+#define OF_EVENT 2
 
 /* What a result needs in the draft at least; it is a multiple of the align, as every result is. */
 #define RESULT_ROOM 32
@@ -89,12 +93,35 @@
 
 .Lfetch_high_word: /* only a place's entry has it */
 	cmpb	$HV_FETCH_HIGH_WORD, %al
-	jne	.Lfetch_entry
+	ja	.Lfetch_field
+	jb	.Lfetch_entry
 	cmpw	$HV_EVENT_ID_PLACE, REGS_WORD(%rsp)
 	jne	.Lfetch_entry
 	andl	$(HV_PLACE_WORDS - 16 - 1), %esi
 	movq	(REGS_FIRST + 8 * 16)(%rsp,%rsi,8), %r13
 	jmp	.Lfetch_step
+
+.Lfetch_field:
+	cmpb	$HV_FETCH_FIELD, %al
+	jne	.Lfetch_is
+	cmpq	$(HV_DRAFT_LEN - 8), %rsi
+	ja	.Lfetch_entry
+	movl	%edx, %ecx
+	movq	(%rbx,%rsi), %r13
+	shlq	%cl, %r13
+	testb	$HV_FETCH_SIGNED, %dl
+	jnz	1f
+	shrq	%cl, %r13
+	jmp	.Lfetch_step
+1:	sarq	%cl, %r13
+	jmp	.Lfetch_step
+.Lfetch_is:
+	cmpb	$HV_FETCH_IS, %al
+	jne	.Lfetch_entry
+	cmpq	%rsi, %r13
+	je	.Lfetch_step
+	movl	(HV_STEP_TAG - HV_STEP_LEN)(%r12), %eax
+	jmp	.Lfetch_skip
 
 /* (to, from, bytes) in %rdi, %rsi, %rdx. A value is read to where a result would come. There is
  * nothing between the two halves of addresses, and some kernels warn when it is read. */
@@ -156,7 +183,8 @@
 	movl	%eax, (%r14)
 	movl	$HV_FETCH_FAULT, 4(%r14)
 	addq	$HV_FETCH_HEAD, %r14
-1:	testl	%r15d, %r15d
+.Lfetch_skip: /* the steps that have the tag %eax */
+	testl	%r15d, %r15d
 	jz	.Lfetch_entry
 	cmpl	%eax, HV_STEP_TAG(%r12)
 	jne	.Lfetch_step
@@ -164,7 +192,7 @@
 	je	.Lfetch_entry
 	decl	%r15d
 	addq	$HV_STEP_LEN, %r12
-	jmp	1b
+	jmp	.Lfetch_skip
 
 /* Goes to the kernel's function at %rcx, which returns to the caller of this. */
 .Lfetch_call:
@@ -175,6 +203,8 @@ hv_stub_return_19:
 	.fill	SITE_LEN - 1, 1, 0xcc
 
 .Lfetch_entry:
+	cmpw	$OF_EVENT, REGS_WORD(%rsp)
+	je	.Levent_fetched
 	subq	%rbx, %r14
 	subl	$HV_DRAFT_ENTRY, %r14d
 	movw	%r14w, REGS_WORD + HV_EVENT_LEN_SHIFT / 8(%rsp)
@@ -195,5 +225,84 @@ hv_stub_return_19:
 	movq	(REGS_FIRST + 8 * 14)(%rsp), %r15
 	jmp	.Lregs_restore
 
+/* Memory for the probes of an event, when it is committed and no filter leaves it out: the file's
+ * word, %r9, has HV_EVENT_FILE_READS_BIT and the number of a program. %rcx is the draft, the stack
+ * and the other registers are those of commit. The results follow the entry in its draft; if there
+ * are any, their end says so, and the record (HV_EVENT_RESULTS). An event that comes from reading
+ * has none, as when a fault in the kernel's functions is one that has a program itself.
+ *
+ *      while it works                                %rbx, %r12 to %r15 as above
+ *      48(%rsp)  as in commit, from (%rsp) on
+ *      40(%rsp)  ... 16(%rsp)  %r12 to %r15
+ *       8(%rsp)  the length of the entry
+ *       0(%rsp)  REGS_WORD: OF_EVENT
+ */
+.Levent_fetch:
+	movl	HV_DRAFT_LEN_BYTES(%rcx), %r8d /* the guest may have written it */
+	cmpl	$(HV_ENTRY_LEN_MAX - RESULT_ROOM), %r8d
+	ja	.Levent_passes
+	movl	%gs:hole_preempt_count, %edi
+	andl	$CONTEXT_BITS, %edi
+	xorl	%gs:hole_current, %edi
+	orl	$(1 << HV_DRAFT_TAKEN_BIT | 1), %edi
+	movl	%gs:hole_cpu_number, %r11d
+	shlq	$(HV_DRAFT_SHIFT + HV_NR_DRAFTS_SHIFT), %r11
+	addq	$hole_drafts, %r11
+	.irp	number, 0, 1, 2, 3
+	cmpl	%edi, \number * HV_DRAFT_LEN + HV_DRAFT_EVENT(%r11)
+	je	.Levent_reads_already
+	.endr
+	movl	%edi, HV_DRAFT_EVENT(%rcx)
+	.irp	reg, %r12, %r13, %r14, %r15, %r8
+	pushq	\reg
+	.endr
+	pushq	$OF_EVENT
+	movq	%rcx, %rbx
+	movzwl	%r9w, %eax
+	shll	$(HV_STEP_SHIFT + HV_FETCH_STEPS_SHIFT), %eax
+	leaq	hole_event_programs(%rax), %r12
+	leaq	(HV_DRAFT_ENTRY + HV_FETCH_ALIGN - 1)(%rbx,%r8), %r14
+	andq	$-HV_FETCH_ALIGN, %r14
+	movl	$HV_FETCH_STEPS_MAX, %r15d
+	jmp	.Lfetch_step
+
+.Levent_reads_already:
+	xorl	%r11d, %r11d
+	jmp	.Levent_passes
+
+/* What the kernel's functions have left in registers may be addresses of ours. */
+.Levent_fetched:
+	movl	REGS_FIRST(%rsp), %eax
+	leaq	(HV_DRAFT_ENTRY + HV_FETCH_ALIGN - 1)(%rbx,%rax), %rsi
+	andq	$-HV_FETCH_ALIGN, %rsi
+	xorl	%edi, %edi
+	cmpq	%rsi, %r14
+	je	1f
+	movq	%rax, (%r14)
+	subq	%rbx, %r14
+	leal	(HV_EVENT_RESULTS_END - HV_DRAFT_ENTRY)(%r14), %edi
+1:	addq	$16, %rsp
+	.irp	reg, %r15, %r14, %r13, %r12
+	popq	\reg
+	.endr
+	.irp	reg, %r8d, %r9d, %r11d
+	xorl	\reg, \reg
+	.endr
+	load_vcpu
+	movq	%gs:hole_current, %rax
+	movl	hole_task_pid(%rax), %edx
+	testl	%edi, %edi
+	jz	.Levent_passes
+	cmpl	%edx, HV_STATE_LAST_PID(%r10)
+	je	1f
+	write_task_record
+1:	movq	%r10, %rbx
+	movq	DRAFT(%rsp), %rsi
+	addq	$(HV_DRAFT_ENTRY + HV_ENTRY_HEADER_LEN), %rsi
+	leal	HV_EVENT_RESULTS(%rdi), %eax
+	movw	%ax, (ID + HV_EVENT_LEN_SHIFT / 8)(%rsp)
+	jmp	.Levent_length
+
+#undef OF_EVENT
 #undef CONTEXT_BITS
 #undef RESULT_ROOM

@@ -282,13 +282,37 @@ struct hv_err *hv_catalogue_read(const struct hv_kernel *k, struct hv_catalogue 
 	return hv_err_in(err, "events");
 }
 
+/* A tracepoint has no number of its own, but a name. */
+static struct hv_err *tracepoint_is_there(const struct hv_kernel *k,
+					  const struct hv_event_type *type, bool *ret)
+{
+	const struct hv_address_space *as = &k->core.as;
+	size_t len_bytes = strlen(type->name) + 1;
+	HV_AUTO_FREE char *name = hv_alloc(len_bytes);
+	uint32_t off;
+	uint64_t at;
+	const struct hv_field fields[] = {{"name", 8, &off}};
+	struct hv_err *err = hv_fields_find(&k->core, "tracepoint", fields, HV_ARRAY_LEN(fields));
+
+	if (!err)
+		err = hv_read_u64(as, hv_gva_add(type->tracepoint.at, off), &at);
+	if (!err)
+		err = hv_read(as, hv_gva(at), name, len_bytes);
+	if (!err)
+		*ret = memcmp(name, type->name, len_bytes) == 0;
+	return err;
+}
+
 struct hv_err *hv_event_type_is_there(const struct hv_kernel *k, const struct hv_event_type *type,
 				      bool *ret)
 {
 	uint32_t off, id;
 	const struct hv_field call[] = {{"event.type", 4, &off}};
-	struct hv_err *err = hv_fields_find(&k->core, "trace_event_call", call, HV_ARRAY_LEN(call));
+	struct hv_err *err;
 
+	if (type->reg_kind == HV_EVENT_REG_PROBESTUB)
+		return tracepoint_is_there(k, type, ret);
+	err = hv_fields_find(&k->core, "trace_event_call", call, HV_ARRAY_LEN(call));
 	if (!err)
 		err = hv_read_u32(&k->core.as, hv_gva_add(type->call, off), &id);
 	if (!err)

@@ -26,7 +26,7 @@ static void use(struct hv_kprobe *k)
 
 	hv_kprobe_text(k, &text);
 	hv_kprobe_print_fmt(k, &text);
-	hv_kprobe_program(k, steps, &nr);
+	hv_kprobe_program(k, NULL, steps, &nr);
 	hv_kprobe_fill(k, &call, 24, entry, sizeof(entry));
 	hv_kprobe_deinit(k);
 }
@@ -37,7 +37,10 @@ static void read_eprobe(char *const *words, size_t nr, struct hv_span record, bo
 	struct hv_eprobe_kernel kernel = {.scope = {.kernel = session->kernel, .nr_cpus = 2},
 					  .looks_early = looks_early};
 	uint8_t entry[4096] = {0};
-	struct hv_kprobe_call call = {.comm = "comm", .event = record};
+	struct hv_kprobe_call call = {.comm = "comm", .event = record, .results = record};
+	const struct hv_kprobe_carrier carriers[] = {{0}, {true, 7, 8, 16, 24}};
+	struct hv_fetch_step steps[HV_FETCH_STEPS_MAX];
+	size_t nr_steps = 0;
 	HV_AUTO_FREE char *filter = NULL;
 	HV_AUTO_TEXT struct hv_text text = {0};
 	struct hv_filter_fault fault;
@@ -50,6 +53,9 @@ static void read_eprobe(char *const *words, size_t nr, struct hv_span record, bo
 	if (!err) {
 		hv_kprobe_text(&e.is, &text);
 		hv_kprobe_print_fmt(&e.is, &text);
+		for (unsigned i = 0; i < HV_ARRAY_LEN(carriers); i++)
+			hv_kprobe_program(&e.is, &carriers[i], steps, &nr_steps);
+		hv_kprobe_has_results(&e.is, record);
 		hv_kprobe_fill(&e.is, &call, 8, entry, sizeof(entry));
 		hv_eprobe_has_head(&e, words + 1, nr - 1);
 		hv_eprobe_deinit(&e);

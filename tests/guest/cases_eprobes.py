@@ -22,6 +22,12 @@ e:x syscalls/sys_exit_openat ret=$ret:s64
 e:x raw_syscalls.sys_enter id=$id first=$args
 e:x timer.hrtimer_start function=$function:symbol mode=$mode
 e:x kmem.kmalloc site=$call_site:symbol size=$bytes_req
+e:x sched.sched_switch name=$next_pid:string at=+0($next_pid):string bytes=+0($next_pid):u8[4] x=+8($next_pid)
+e:x sched.sched_switch at=@jiffies low=@jiffies+4:u32 deep=+8(+4(@jiffies)):s16
+e:x sched.sched_switch a=+0(+0(+0(+0(+0(+0(+0(+0(+0(+0(+0(+0(+0($prev_pid)))))))))))))
+e:x syscalls/sys_enter_execve first=+0(+0($argv)):ustring all=+0($argv):ustring[2] env=+u0($envp):x64 path=$argv:ustring
+e:x syscalls/sys_enter_openat name=+0($filename):ustring
+e:x timer.hrtimer_start fun=+40($hrtimer):symbol soft=+u8($hrtimer):x8 bits=+0($hrtimer):b4@4/32
 e:x sched.sched_switch
 e:x/ sched.sched_switch
 e:xprobes/ sched.sched_switch next=$next_pid
@@ -65,12 +71,9 @@ e:x sched.sched_switch name=$next_comm
 e:x sched.sched_switch me=$comm
 e:x sched.sched_switch say=\"yes"
 e:x sched.sched_switch name=$next_comm:ustring
-e:x sched.sched_switch name=$next_pid:string
-e:x sched.sched_switch at=+0($next_pid):string
 e:x sched.sched_switch at=+8($next_comm):string
-e:x sched.sched_switch at=+0($next_pid):u8[4]
-e:x sched.sched_switch at=@jiffies
-e:x syscalls/sys_enter_openat name=+0($filename):ustring
+e:x sched.sched_switch at=+0($next_comm):u8[4]
+e:x sched.sched_switch at=$next_pid:string[2]
 """
 
 # What is recorded.
@@ -80,8 +83,14 @@ e:born sched.sched_process_fork child=$child_pid:u16 low=$child_pid:b4@0/32 name
 e:ended sched/sched_process_exit name=$comm:string $prio:u8
 e:opened syscalls.sys_enter_openat $dfd:s32 $flags:x32 nr=$__syscall_nr:u16
 e:done syscalls.sys_exit_openat ret=$ret:s32 if ret < 0
+e:called syscalls.sys_enter_execve first=+0(+0($argv)):ustring second=+0(+8($argv)):ustring all=+0($argv):ustring[2]
+e:slept syscalls.sys_enter_clock_nanosleep seconds=+0($rqtp):u64 ns=+8($rqtp):s64 low=+8($rqtp):b4@4/32 bytes=+8($rqtp):u8[8]
+e:works workqueue.workqueue_execute_start function=+24($work):symbol same=$function:symbol
+e:nowhere sched.sched_process_exit text=+0($pid):string kernel=+0(+8($prio)):string
 """
-WORK = "for n in 1 2 3 4 5 6 7 8; do cat /absent 2>/dev/null; done; cat /proc/version /proc/uptime >/dev/null"
+WORK = "for n in 1 2 3 4 5 6 7 8; do cat /absent 2>/dev/null; done; cat /proc/version /proc/uptime >/dev/null;" \
+    " sleep 0.01; cat /proc/sys/vm/stat_refresh"
+NAMES = {line.split(" ")[0][2:] for line in EVENTS.strip("\n").split("\n")}
 # Without the flag of rescheduling, the second one: an interrupt between the two probes sets it.
 EVENT = re.compile(r"^ *\S.*-(\d+) +\[(\d+)\] (\S)\S(\S+) +\d+\.\d+: (\w+: \(.*)", re.MULTILINE)
 
@@ -112,6 +121,15 @@ def probes_of_events(t):
         own, ours = (collections.Counter(EVENT.findall(text)) for text in (own, traced.text("trace", timeout=300)))
         lost = own - ours
         names = collections.Counter(what.split(":")[0] for *_, what in own.elements())
-        assert not lost and names["execs"] == 9 and set(names) == {"execs", "born", "ended", "opened", "done"}, (lost, own, ours)
+        assert not lost and set(names) == NAMES and names["execs"] == names["called"], (lost, own, ours)
+        assert names["slept"] == 1 and any("ns=10000000 " in what for *_, what in own), own
+        # The guest's own takes one byte of a char * for the address.
+        traced.echo("trace", "")
+        traced.echo("dynamic_events", "e:named syscalls/sys_enter_openat name=+0($filename):ustring", append=True)
+        traced.echo("events/eprobes/named/enable", "1")
+        t.guest.run("cat /absent 2>/dev/null; cat /proc/version")
+        traced.echo("events/eprobes/named/enable", "0")
+        text = traced.text("trace", timeout=300)
+        assert 'name="/absent"' in text and 'name="/proc/version"' in text, text
         traced.echo("dynamic_events", "")
         t.note(f"{len(pairs)} definitions; {sum(own.values())} events of the guest's own, {sum(ours.values())} of ours")

@@ -4,7 +4,8 @@
 import dataclasses
 
 from cases_beside import kill, settle, victims
-from cases_events import agree, events_of
+from cases_events import WITH_MODULES, agree, events_of
+from cases_named import record_both
 from lib.suite import ONE_VCPU, case
 from lib.wait import until
 
@@ -16,9 +17,9 @@ PROBES = "xfs_buf"
 SOME = "xfs:xfs_buf_init xfs:xfs_buf_free"
 
 
-def goes(t):
+def goes(t, module="xfs"):
     """Whether the guest can remove the module."""
-    return t.guest.run("rmmod xfs 2>/dev/null && echo gone || true").strip() == "gone"
+    return t.guest.run(f"rmmod {module} 2>/dev/null && echo gone || true").strip() == "gone"
 
 
 def comes(t):
@@ -92,3 +93,60 @@ def events_of_a_module(t):
     said = [line for line in t.guest.run(f"dmesg | tail -n +{int(dmesg) + 1}").splitlines() if "WARN" in line or "BUG" in line]
     assert not said, said
     t.note(f"{len(own)} of {len(ours)} events in both, {len(left_out)} refused")
+
+
+# A line for a cache of sunrpc that says what is not known: an event of each.
+CACHED = "for n in 1 2 3; do echo 'nfsd 127.0.0.1 2147483647' >/proc/net/rpc/auth.unix.ip/channel; done"
+TRACEPOINT = "t:cache cache_entry_make_negative name=cd->name:string flags=h->flags"
+NAME = 'name="auth.unix.ip"'
+
+
+@case(configs=WITH_MODULES[1:])
+def probes_of_a_modules_tracepoint(t):
+    """Probes of a tracepoint of a module record what the guest's own do, where its kernel has them for modules. The module
+    stays while they are on, goes when they are off, and they go on when it has come again; after kill -9, recover takes
+    them out and lets it go."""
+    t.guest.run("insmod /modules/sunrpc.ko")
+    own_has_them = "for_each_module_tracepoint" in t.guest.run("grep -w for_each_module_tracepoint /proc/kallsyms || true")
+    switch = "events/tracepoints/enable"
+
+    def recorded(traced):
+        traced.echo("trace", "")
+        t.guest.run(CACHED)
+        return traced.text("trace", timeout=300).count(NAME)
+
+    try:
+        with t.attach() as traced:
+            if own_has_them:
+                own, ours = record_both(t, traced, TRACEPOINT, CACHED)
+                assert own == ours and sum(own.values()) == 3, (own, ours)
+            traced.echo("dynamic_events", TRACEPOINT)
+            traced.echo(switch, "1")
+            assert not goes(t, "sunrpc"), "removed while a probe of its tracepoint is on"
+            assert "\nmodules held sunrpc\n" in t.hv("stat", t.name)
+            t.hv.fails("echo", t.name, "events/sunrpc/cache_entry_make_negative/enable", "1", says=("another event",))
+            assert recorded(traced) == 3
+            traced.echo(switch, "0")
+            assert until(lambda: goes(t, "sunrpc")), "in use though no probe is on"
+            assert until(lambda: "sunrpc" not in traced.text("available_events"))
+            t.hv.fails("echo", t.name, switch, "1", says=("was removed",))
+            t.guest.run("insmod /modules/sunrpc.ko")
+            assert until(lambda: "sunrpc" in traced.text("available_events"))
+            traced.echo(switch, "1")
+            assert recorded(traced) == 3
+        assert goes(t, "sunrpc"), "in use after detach"
+        t.guest.run("insmod /modules/sunrpc.ko")
+        traced = t.attach().__enter__()
+        traced.echo("dynamic_events", TRACEPOINT)
+        traced.echo(switch, "1")
+        traced.kill()
+        t.guest.run(CACHED)
+        assert not goes(t, "sunrpc"), "removed after a kill"
+        said = t.recover()
+        assert "1 event of the guest switched off" in said, said
+        t.guest.run(CACHED)
+        assert goes(t, "sunrpc"), "in use after recover"
+    finally:
+        settle(t)
+        t.guest.run("rmmod sunrpc 2>/dev/null; true")
+    t.note(f"the guest's own has them for modules: {own_has_them}")

@@ -326,11 +326,11 @@ static struct hv_stub_values values_of(const struct world *w)
 				[HV_HOLE_event_probes] = world_gva(w, WORLD_PROBES_OFF).v,
 				[HV_HOLE_event_probes_len] = WORLD_PROBES_BYTES,
 				[HV_HOLE_drafts] = world_gva(w, WORLD_DRAFTS_OFF).v,
-				[HV_HOLE_drafts_len] =
-					WORLD_NR_CPUS * HV_NR_DRAFTS * sizeof(struct hv_draft),
+				[HV_HOLE_nr_drafts] = WORLD_NR_CPUS * HV_NR_DRAFTS,
 				[HV_HOLE_programs] = world_gva(w, WORLD_PROGRAM_OFF).v -
 						     WORLD_FETCH_SLOT * HV_FETCH_STEPS_MAX *
 							     sizeof(struct hv_fetch_step),
+				[HV_HOLE_event_programs] = world_gva(w, WORLD_PROGRAM_OFF).v,
 				[HV_HOLE_filters] = world_gva(w, WORLD_FILTERS_OFF).v,
 				[HV_HOLE_kernel_start] = 0xffff800000000000,
 				[HV_HOLE_copy_kernel] = world_gva(w, WORLD_READERS_OFF).v,

@@ -248,6 +248,7 @@ struct world_case {
 	unsigned nr_calls;
 	unsigned nr_returns;
 	unsigned nr_data;
+	unsigned nr_more_data; /* of an event, for what is read of memory */
 	unsigned nr_missed;
 };
 
@@ -276,7 +277,7 @@ void world_make_event(const struct world *w, uint64_t off, unsigned nr_data);
 static inline unsigned world_case_bytes(const struct world_case *c)
 {
 	return (c->nr_task_records + c->nr_function_records + c->nr_entries + c->nr_exits +
-		c->nr_mores + (c->nr_calls + c->nr_returns) * (c->nr_data + 1)) *
+		c->nr_mores + (c->nr_calls + c->nr_returns) * (c->nr_data + c->nr_more_data + 1)) *
 	       sizeof(struct hv_record);
 }
 

@@ -6,6 +6,8 @@
 
 #include "tests/lib/stub_world.h"
 
+#define KERNEL_ADDRESS 0xffffffff81000000
+
 #define LEN(nr_data) (HV_ENTRY_HEADER_LEN + (nr_data)*HV_DATA_LEN)
 
 /* A probe: a buffer on the stack, reserve, commit. */
@@ -100,6 +102,32 @@ static void fails_four(const struct world *w)
 	filter(w, 4, world_cpu(w)->cat.pid);
 }
 
+/* The first file has a program that reads a number in memory, if the number that all entries begin
+ * with is ID. */
+static void reads(const struct world *w, uint64_t id)
+{
+	struct hv_event_file *file = (struct hv_event_file *)(w->host + WORLD_FILES_OFF);
+	const struct hv_fetch_step steps[] = {
+		{HV_FETCH_FIELD, 0, 48, 1, offsetof(struct hv_draft, entry)},
+		{HV_FETCH_IS, 0, 0, 1, id},
+		{HV_FETCH_NUMBER, 0, 0, 1, KERNEL_ADDRESS},
+		{HV_FETCH_READS | HV_FETCH_KEEPS, 0, 8, 1, 0},
+	};
+
+	memcpy(w->host + WORLD_PROGRAM_OFF, steps, sizeof(steps));
+	file->filter = UINT64_C(1) << HV_EVENT_FILE_READS_BIT;
+}
+
+static void reads_a_number(const struct world *w)
+{
+	reads(w, 0);
+}
+
+static void reads_for_another(const struct world *w)
+{
+	reads(w, 1);
+}
+
 #define EVENT .stub = WORLD_EVENT
 const struct world_case world_event_cases[] = {
 	{"event of 8 bytes", 0, 0, nothing_more, EVENT, .nr_calls = 1},
@@ -111,6 +139,10 @@ const struct world_case world_event_cases[] = {
 	 .nr_data = 3},
 	{"event of 68 bytes, filter of four", 0, 0, passes_four, EVENT, .nr_calls = 1,
 	 .nr_data = 3},
+	{"event of 68 bytes, a number in memory", 0, 0, reads_a_number, EVENT, .nr_calls = 1,
+	 .nr_data = 3, .nr_more_data = 2},
+	{"event of 68 bytes, memory only of another event", 0, 0, reads_for_another, EVENT,
+	 .nr_calls = 1, .nr_data = 3},
 	{"event, filtered out by one comparison", 0, 0, fails_one, EVENT},
 	{"event, filtered out by the last of four", 0, 0, fails_four, EVENT},
 	{"event, tracing off", 0, 0, off, EVENT},

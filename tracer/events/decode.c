@@ -201,9 +201,15 @@ static inline void decode_in_task(const struct hv_decode *d, const struct hv_rec
 		ret->flags |= HV_TRACE_NEED_RESCHED_LAZY;
 }
 
+/* With results, if it has any. */
 static unsigned entry_len(const struct hv_record *record)
 {
-	return record->word[1] >> HV_EVENT_LEN_SHIFT & UINT16_MAX;
+	return record->word[1] >> HV_EVENT_LEN_SHIFT & (HV_EVENT_RESULTS - 1);
+}
+
+static bool has_results(const struct hv_record *record)
+{
+	return record->word[1] >> HV_EVENT_LEN_SHIFT & HV_EVENT_RESULTS;
 }
 
 bool hv_record_has_entry(const struct hv_record *record)
@@ -237,6 +243,25 @@ static void put_data(const struct hv_record *r, uint8_t *at)
 	memcpy(at + 16, &third, sizeof(third));
 }
 
+/* Takes the results away from the entry of E. What does not say where it ends has none. */
+static void split_results(struct hv_event *e)
+{
+	struct hv_span all = e->entry;
+	uint64_t end, len, at;
+
+	if (all.len_bytes < HV_ENTRY_HEADER_LEN + HV_EVENT_RESULTS_END)
+		return;
+	end = all.len_bytes - HV_EVENT_RESULTS_END;
+	if (!hv_span_u64(all, end, &len) || len < HV_ENTRY_HEADER_LEN || len > end)
+		return;
+	at = (len + HV_FETCH_ALIGN - 1) / HV_FETCH_ALIGN * HV_FETCH_ALIGN;
+	if (at > end)
+		return;
+	e->entry.len_bytes = len;
+	e->results = all.data + at;
+	e->results_len = (uint16_t)(end - at);
+}
+
 /* There is room for whole records of data. */
 void hv_decode_entry(const struct hv_decode *d, const struct hv_record *record,
 		     const struct hv_record *data, struct hv_event *event, uint8_t *entry)
@@ -246,6 +271,8 @@ void hv_decode_entry(const struct hv_decode *d, const struct hv_record *record,
 	for (unsigned i = 0; i < nr; i++)
 		put_data(&data[i], entry + HV_ENTRY_HEADER_LEN + i * HV_DATA_LEN);
 	event->entry = (struct hv_span){entry, entry_len(record)};
+	if (has_results(record))
+		split_results(event);
 	put_header(d, event, entry);
 }
 

@@ -77,10 +77,12 @@ struct hv_event {
 	/* guest's: the bytes that its format describes. Borrowed as CALLERS. Hostile, also the
 	 * length, which is from HV_ENTRY_HEADER_LEN to HV_ENTRY_LEN_MAX. */
 	struct hv_span entry;
-	uint16_t id;	   /* guest's: of the type, common_type of the entry */
-	uint8_t is_compat; /* guest's: the task is in a system call of another ABI */
+	const uint8_t *results; /* likewise, of the event's program (HV_FETCH_HEAD); NULL: none */
+	uint16_t id;		/* guest's: of the type, common_type of the entry */
+	uint8_t is_compat;	/* guest's: the task is in a system call of another ABI */
 	/* guest's, of an event that the host has made: by how much the preempt count of a kernel
 	 * that has one is higher than that inside the probe whose event it was made of; at most
 	 * HV_EVENT_DEEPER_MAX. Not set by decoding. */
 	uint8_t deeper;
+	uint16_t results_len; /* bytes */
 };

@@ -160,7 +160,8 @@ const struct hv_node hv_synthetic_events_node = {
 #define OF_EVENTS                                                                                  \
 	"\nprobes of events, of which an argument is made of a field:\n"                           \
 	"  e[:[<group>/][<event>]] <attached-group>.<attached-event> [<args>] [if <filter>]\n"     \
-	"  args: <name>=$<field>[:type], $comm:string, \\imm-value"
+	"  args: <name>=$<field>[:type], $comm:string, \\imm-value,\n"                             \
+	"        @<address>, @<symbol>, +|-[u]<offset>(<fetch>)"
 #define BY_FPROBE                                                                                  \
 	"\nprobes by fprobe:\n"                                                                    \
 	"  f[:[<group>/][<event>]] <func-name>[%return] [<args>]\n"                                \

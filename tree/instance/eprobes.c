@@ -11,6 +11,7 @@
 #include "tree/instance/event_filters.h"
 #include "tree/instance/event_stacks.h"
 #include "tree/instance/events.h"
+#include "tree/instance/kprobe_event.h"
 #include "tree/instance/made_events.h"
 #include "tree/instance/share.h"
 #include "tree/instance/syscalls.h"
@@ -103,7 +104,7 @@ static void make_type(struct hv_instances *all, struct hv_eprobe_event *e,
 }
 
 static struct hv_err *check(const struct hv_instances *all, const struct hv_catalogue *c,
-			    const struct hv_eprobe *e, unsigned *ret_at)
+			    struct hv_eprobe *e, unsigned *ret_at)
 {
 	*ret_at = 0;
 	if (hv_catalogue_find(c, e->is.group, e->is.name))
@@ -114,7 +115,7 @@ static struct hv_err *check(const struct hv_instances *all, const struct hv_cata
 		return hv_err_new(ENOSPC, "there are %d probes of events already", HV_EPROBES_MAX);
 	if (!hv_made_events_free_id(c))
 		return hv_err_new(ENOSPC, "the guest's events have all ids");
-	return NULL;
+	return hv_kprobe_find_memory(all->session, &e->is);
 }
 
 struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, size_t nr,
@@ -147,6 +148,7 @@ struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, s
 		all->syscalls = hv_syscalls_new(kernel.scope.catalogue);
 	e->is_of_syscall = hv_syscalls_is(kernel.type);
 	make_type(all, e, kernel.scope.catalogue);
+	e->is.is.serial = (uint16_t)s->nr_made;
 	s->list = hv_realloc_array(s->list, s->nr + 1, sizeof(struct hv_eprobe_event *));
 	s->list[s->nr++] = e;
 	hv_event_types_add(all->session->types, &e->type);
@@ -286,6 +288,53 @@ void hv_eprobes_forget(struct hv_instances *all, const struct hv_catalogue *c)
 	}
 }
 
+/* -- memory ------------------------------------------------------------------------------------ */
+
+static bool is_needed(const struct hv_instances *all, const struct hv_eprobe_event *e)
+{
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		if (hv_instance_needs_event(in, hv_event_ref_of(&e->type)))
+			return true;
+	return false;
+}
+
+/* Whether the event that E probes is recorded as TYPE of C, and then how. */
+static bool is_carried(const struct hv_instances *all, const struct hv_catalogue *c,
+		       const struct hv_eprobe_event *e, const struct hv_event_type *type,
+		       struct hv_kprobe_carrier *ret)
+{
+	const struct hv_event_type *probed = hv_eprobes_probed(all, c, &e->type), *carrier = NULL;
+
+	*ret = (struct hv_kprobe_carrier){0};
+	if (!probed || !hv_syscalls_is(probed) || !all->syscalls)
+		return probed == type;
+	hv_err_free(hv_syscalls_carrier(all->syscalls, c, probed, &carrier));
+	if (carrier != type)
+		return false;
+	*ret = hv_syscalls_in_carrier(all->syscalls, probed);
+	return true;
+}
+
+struct hv_err *hv_eprobes_program(const struct hv_instances *all, const struct hv_catalogue *c,
+				  const struct hv_event_type *type, struct hv_stub_program *ret)
+{
+	struct hv_kprobe_carrier carrier;
+
+	for (size_t i = 0; i < all->eprobes.nr; i++) {
+		const struct hv_eprobe_event *e = all->eprobes.list[i];
+
+		if (!e->is.is.nr_results || !is_needed(all, e) ||
+		    !is_carried(all, c, e, type, &carrier))
+			continue;
+		if (!hv_kprobe_program(&e->is.is, &carrier, ret->steps, &ret->nr))
+			return hv_err_new(ENOSPC,
+					  "the probes of %s:%s read too much memory: they need more"
+					  " than %d steps",
+					  type->system, type->name, HV_FETCH_STEPS_MAX);
+	}
+	return NULL;
+}
+
 /* -- events ------------------------------------------------------------------------------------ */
 
 /* The kernel makes it while the record of EVENT is reserved, which disables preemption, and takes
@@ -303,13 +352,18 @@ bool hv_eprobes_event(const struct hv_instance *in, size_t index, const struct h
 		      struct hv_event *ret, uint8_t *entry)
 {
 	const struct hv_eprobe_event *e = in->all->eprobes.list[index];
-	const struct hv_kprobe_call recorded = {.comm = event->comm, .event = event->entry};
+	const struct hv_kprobe_call recorded = {.comm = event->comm,
+						.event = event->entry,
+						.results = {event->results, event->results_len}};
 	uint16_t id = (uint16_t)e->type.id;
 	uint32_t len;
 
 	if (!e->is.of.call || e->is.of.id != event->id ||
 	    !hv_instance_needs_event(in, hv_event_ref_of(&e->type)) ||
 	    event->entry.len_bytes < HV_ENTRY_HEADER_LEN)
+		return false;
+	/* There was no program yet, or the event came from reading, or there was no room. */
+	if (e->is.is.nr_results && !hv_kprobe_has_results(&e->is.is, recorded.results))
 		return false;
 	if (e->is.filter && !hv_instance_record_passes(in, e->is.filter, event))
 		return false;
@@ -320,6 +374,8 @@ bool hv_eprobes_event(const struct hv_instance *in, size_t index, const struct h
 	*ret = *event;
 	ret->kind = HV_EVENT_GUESTS;
 	ret->id = id;
+	ret->results = NULL;
+	ret->results_len = 0;
 	ret->lost_before = 0;
 	ret->deeper = deeper_than(e, event);
 	ret->entry = (struct hv_span){entry, len};

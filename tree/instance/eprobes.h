@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "ringbuf/abi.h"
 #include "tracer/events/event.h"
+#include "tracer/stub_programs.h"
 #include "tree/settings/eprobe.h"
 
 struct hv_eprobe_event;
@@ -63,6 +64,14 @@ const struct hv_event_type *hv_eprobes_probed(const struct hv_instances *all,
 					      const struct hv_event_type *type);
 /* Modules were loaded or removed: what probes events that C does not have records nothing more. */
 void hv_eprobes_forget(struct hv_instances *all, const struct hv_catalogue *c);
+
+/* Sets *RET, with NR 0, to what the guest reads of memory when it records TYPE of C, for the probes
+ * of TYPE, and of system calls that are made of it, that any instance needs. ENOSPC: that is too
+ * much.
+ */
+struct hv_err *hv_eprobes_program(const struct hv_instances *all, const struct hv_catalogue *c,
+				  const struct hv_event_type *type,
+				  struct hv_stub_program *ret) hv_must_use;
 
 /* Of EVENT makes the event *RET of the INDEXth probe, where and when EVENT was; its entry is in
  * ENTRY, of HV_ENTRY_LEN_MAX bytes. False: the probe is another event's, or its filter leaves EVENT

@@ -58,7 +58,8 @@ bool hv_instances_want_event(const struct hv_instances *all, const struct hv_eve
 struct wanted {
 	struct hv_event_want *list; /* owned */
 	size_t nr;
-	struct hv_stub_filter *filters; /* owned; what LIST refers to */
+	struct hv_stub_filter *filters;	  /* owned; what LIST refers to */
+	struct hv_stub_program *programs; /* likewise */
 };
 
 static void wanted_deinit(struct wanted *w)
@@ -66,6 +67,7 @@ static void wanted_deinit(struct wanted *w)
 	hv_event_wants_deinit(w->list, w->nr);
 	free(w->list);
 	free(w->filters);
+	free(w->programs);
 }
 
 /* Probes of one tracepoint have a type each. */
@@ -169,6 +171,31 @@ static void find_filters(const struct hv_instances *all, struct wanted *w)
 			w->list[i].filter = &w->filters[nr++];
 }
 
+/* Finds what the guest reads of memory for the events of W. */
+static struct hv_err *find_programs(const struct hv_instances *all, const struct hv_catalogue *c,
+				    struct wanted *w)
+{
+	struct hv_err *err = NULL;
+	size_t nr = 0;
+
+	if (!all->eprobes.nr)
+		return NULL;
+	w->programs = hv_alloc((all->eprobes.nr + 1) * sizeof(*w->programs));
+	for (size_t i = 0; !err && i < w->nr; i++) {
+		struct hv_stub_program *program = &w->programs[nr];
+
+		err = hv_eprobes_program(all, c, w->list[i].type, program);
+		if (program->nr) {
+			w->list[i].program = program;
+			nr++;
+		}
+	}
+	if (!err && nr > HV_STUB_PROGRAMS_MAX)
+		err = hv_err_new(ENOSPC, "probes read memory for more than %zu events",
+				 (size_t)HV_STUB_PROGRAMS_MAX);
+	return err;
+}
+
 /* Notes that TYPE could not be switched on. */
 static void note_refused(struct hv_event_switch *change, const struct hv_event_type *type,
 			 struct hv_err *why, struct hv_err **first)
@@ -261,6 +288,9 @@ static struct hv_err *publish(struct hv_instance *in, struct hv_event_switch *ch
 	wanted.list = hv_alloc((c->nr + in->all->kprobes.nr + 1) * sizeof(*wanted.list));
 	collect(in->all, c, &wanted);
 	find_filters(in->all, &wanted);
+	err = find_programs(in->all, c, &wanted);
+	if (err)
+		return err;
 	err = hv_event_tracer_set(s->events, wanted.list, wanted.nr);
 	if (err)
 		return err;

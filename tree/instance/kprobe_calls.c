@@ -84,7 +84,7 @@ const struct hv_event_type *hv_kprobes_tracepoint(const struct hv_instances *all
 	for (; *index < all->kprobes.nr; (*index)++) {
 		const struct hv_kprobe_event *e = all->kprobes.list[*index];
 
-		if (e->family->type.id != id || !e->is.is_tracepoint)
+		if (e->family->type.id != id || !e->is.is_tracepoint || !e->site.v)
 			continue;
 		(*index)++;
 		return &e->tracepoint;
@@ -112,7 +112,7 @@ struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva 
 		if (e->site.v != site.v || e->is.is_return != is_return ||
 		    !hv_kprobe_event_is_on(all, e))
 			continue;
-		if (!hv_kprobe_program(&e->is, ret, nr) ||
+		if (!hv_kprobe_program(&e->is, NULL, ret, nr) ||
 		    (is_return && *nr > before && *nr == HV_FETCH_STEPS_MAX))
 			return hv_err_new(ENOSPC,
 					  "the probes of %s read too much memory: they need more"

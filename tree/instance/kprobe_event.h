@@ -24,8 +24,9 @@ struct hv_kprobe_event {
 	struct hv_kprobe is;
 	struct hv_gva site;	     /* 0: the module that had it is gone */
 	struct hv_probe_place place; /* of a probe inside a function, at SITE */
-	/* How its tracepoint calls its function; it borrows the strings of IS. */
+	/* How its tracepoint calls its function; it borrows the strings of IS, and MODULE. */
 	struct hv_event_type tracepoint;
+	char *module;			 /* owned; of the tracepoint; NULL: the core kernel's */
 	struct hv_kprobe_family *family; /* shared */
 	uint64_t nr_hits;
 	uint64_t missed_before; /* of its function, when it was defined */
@@ -33,6 +34,12 @@ struct hv_kprobe_event {
 
 /* Whether any instance has the event of E on. */
 bool hv_kprobe_event_is_on(const struct hv_instances *all, const struct hv_kprobe_event *e);
+/* Finds the addresses of the symbols of K. ENOENT: there is none; EOPNOTSUPP, ENOSPC: K reads
+ * memory, which cannot be read. */
+struct hv_err *hv_kprobe_find_memory(const struct hv_session *s, struct hv_kprobe *k) hv_must_use;
+/* Finds the tracepoint of E in the catalogue C. ENOENT: there is none of the name. */
+struct hv_err *hv_kprobe_event_find_tracepoint(const struct hv_catalogue *c,
+					       struct hv_kprobe_event *e) hv_must_use;
 /* *RET: where E is, of which IS is known; sets PLACE. Errors are those of the definition. */
 struct hv_err *hv_kprobe_event_find(const struct hv_session *s, struct hv_kprobe_event *e,
 				    struct hv_gva *ret) hv_must_use;

@@ -40,6 +40,7 @@ static void free_event(struct hv_kprobe_event *e)
 	if (e->family && !--e->family->nr_probes)
 		free_family(e->family);
 	hv_kprobe_deinit(&e->is);
+	free(e->module);
 	free(e);
 }
 
@@ -214,34 +215,7 @@ static struct hv_err *check_name(const struct hv_instances *all, const struct hv
 	return NULL;
 }
 
-/* The event of the guest that is recorded at the tracepoint of E tells how that is switched on. */
-static struct hv_err *find_tracepoint(const struct hv_catalogue *c, struct hv_kprobe_event *e)
-{
-	const struct hv_event_type *found = NULL;
-
-	for (size_t i = 0; i < c->nr && e->is.is_tracepoint; i++)
-		if (c->types[i].tracepoint.at.v && strcmp(c->types[i].name, e->is.symbol) == 0 &&
-		    (!found || !c->types[i].module))
-			found = &c->types[i];
-	if (!e->is.is_tracepoint)
-		return NULL;
-	if (!found)
-		return hv_err_new(ENOENT, "Tracepoint is not found");
-	if (found->module)
-		return hv_err_new(EOPNOTSUPP, "its tracepoint is of the module %s", found->module);
-	e->tracepoint = (struct hv_event_type){
-		.system = "tracepoints",
-		.name = e->is.symbol,
-		.is_available = true,
-		.reg_kind = HV_EVENT_REG_PROBESTUB,
-		.call = found->tracepoint.at,
-		.tracepoint = found->tracepoint,
-	};
-	return NULL;
-}
-
-/* Addresses of symbols, and what reads the guest's memory. */
-static struct hv_err *find_memory(const struct hv_session *s, struct hv_kprobe *k)
+struct hv_err *hv_kprobe_find_memory(const struct hv_session *s, struct hv_kprobe *k)
 {
 	for (size_t i = 0; i < k->nr_args; i++) {
 		struct hv_kprobe_arg *arg = &k->args[i];
@@ -266,14 +240,14 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 	if (!err)
 		err = check_name(all, *ret, &e->is, command);
 	if (!err)
-		err = find_tracepoint(*ret, e);
+		err = hv_kprobe_event_find_tracepoint(*ret, e);
 	if (!err)
 		err = hv_kprobe_event_find(all->session, e, &e->site);
 	e->tracepoint.probe = e->site;
 	if (!err && e->is.is_tracepoint)
 		err = hv_event_tracer_check(all->session->events, &e->tracepoint);
 	if (!err)
-		err = find_memory(all->session, &e->is);
+		err = hv_kprobe_find_memory(all->session, &e->is);
 	if (!err && all->kprobes.nr == HV_KPROBES_MAX)
 		err = hv_err_new(ENOSPC, "there are %d probes already", HV_KPROBES_MAX);
 	if (!err && !hv_made_events_free_id(*ret))

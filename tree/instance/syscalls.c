@@ -141,6 +141,20 @@ struct hv_err *hv_syscalls_carrier(const struct hv_syscalls *s, const struct hv_
 	return *ret ? NULL : hv_err_new(ENODEV, "the guest has no such event any more");
 }
 
+struct hv_kprobe_carrier hv_syscalls_in_carrier(const struct hv_syscalls *s,
+						const struct hv_event_type *type)
+{
+	const struct carrier *carrier = &s->carriers[kind_of(type)];
+
+	return (struct hv_kprobe_carrier){
+		.is_of_several = true,
+		.nr = (uint64_t)type->syscall->nr,
+		.nr_off = carrier->nr_off,
+		.words_off = carrier->list[type->syscall->nr].words_off,
+		.carrier_words_off = carrier->words_off,
+	};
+}
+
 static bool is_made(const struct hv_syscalls *s, uint32_t id)
 {
 	return id / 8 < sizeof(s->is_made) && s->is_made[id / 8] >> id % 8 & 1;

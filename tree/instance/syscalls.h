@@ -22,6 +22,7 @@
 #include "ringbuf/abi.h"
 #include "tracer/events/event.h"
 #include "tree/settings/event_set.h"
+#include "tree/settings/kprobe.h"
 
 struct hv_catalogue;
 struct hv_event_type;
@@ -46,6 +47,10 @@ bool hv_syscalls_is(const struct hv_event_type *type);
 struct hv_err *hv_syscalls_carrier(const struct hv_syscalls *s, const struct hv_catalogue *c,
 				   const struct hv_event_type *type,
 				   const struct hv_event_type **ret) hv_must_use;
+
+/* How the carrier of TYPE, which has one, has its fields. */
+struct hv_kprobe_carrier hv_syscalls_in_carrier(const struct hv_syscalls *s,
+						const struct hv_event_type *type);
 
 /* Whether SET has an event of one system call. S may be NULL: none is known yet. */
 bool hv_syscalls_any(const struct hv_syscalls *s, const struct hv_event_set *set);

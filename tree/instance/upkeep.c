@@ -42,6 +42,8 @@ void hv_instances_refresh(struct hv_instances *all)
 	probes_changed = hv_kprobes_renew(all);
 	hv_instances_forget_events(all);
 	hv_sections_renew(all);
+	if (probes_changed && hv_kprobes_have_tracepoints(all))
+		hv_err_free(hv_instance_publish_events(&all->top));
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
 		apply_waiting_words(in);
 		if (hv_instance_is_live(in) || in->probes.nr ||

@@ -66,21 +66,30 @@ static void drop_empty_deref(struct hv_kprobe_arg *arg)
 	arg->is_memory = false;
 }
 
-/* What the host cannot have. NULL: it can have ARG. */
-static const char *why_not_there(const struct hv_kprobe_arg *arg)
+static bool is_text(const struct hv_kprobe_arg *arg)
 {
-	bool is_text = is_text_field(arg) || arg->source == HV_KPROBE_COMM ||
-		       arg->source == HV_KPROBE_STRING;
+	return is_text_field(arg) || arg->source == HV_KPROBE_COMM ||
+	       arg->source == HV_KPROBE_STRING;
+}
 
-	if (arg->nr_derefs)
-		return "memory to which a field of an event points is not there yet";
-	if (!hv_kprobe_is_string(arg))
-		return is_text ? "the address of a text is not known: its type must be string"
+/* What the guest does not record, and the host cannot have. NULL: it can have ARG. */
+static const char *why_not_there(const struct hv_kprobe_parsing *p, const struct hv_kprobe_arg *arg)
+{
+	bool is_string = hv_kprobe_is_string(arg);
+
+	if (is_text(arg) && arg->nr_derefs)
+		return "the address of a text in the record is not known";
+	if (is_text(arg) && !is_string)
+		return "the address of a text is not known: its type must be string";
+	if (is_text(arg))
+		return *arg->type->name == 'u' || arg->count
+			       ? "the text is one, and in no user's memory"
 			       : NULL;
-	if (!is_text)
-		return "memory to which a field of an event points is not there yet";
-	return *arg->type->name == 'u' || arg->count ? "the text is one, and in no user's memory"
-						     : NULL;
+	if (is_string && arg->count && !arg->is_memory)
+		return "an array of strings needs the address of the first";
+	if ((arg->nr_derefs || is_string) && !p->event->is_recorded)
+		return "the host makes this event: no memory is read for it";
+	return NULL;
 }
 
 struct hv_err *hv_eprobe_check_type(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
@@ -97,8 +106,15 @@ struct hv_err *hv_eprobe_check_type(const struct hv_kprobe_parsing *p, struct hv
 		return hv_kprobe_refuse(p, 0, ENOENT, "Attached event does not have this field");
 	if (hv_kprobe_is_string(arg))
 		drop_empty_deref(arg);
-	why_not = why_not_there(arg);
-	return why_not ? hv_kprobe_not_there(p, off, why_not) : NULL;
+	why_not = why_not_there(p, arg);
+	if (why_not)
+		return hv_kprobe_not_there(p, off, why_not);
+	if (!hv_kprobe_is_string(arg) || is_text(arg))
+		return NULL;
+	/* A number is the address itself, and so is an element of an array. */
+	if (!arg->is_memory || arg->count)
+		return hv_kprobe_add_deref(p, arg, (struct hv_kprobe_deref){0}, off);
+	return NULL;
 }
 
 /* -- the probe itself -------------------------------------------------------------------------- */
@@ -119,6 +135,8 @@ static struct hv_err *find_event(struct hv_kprobe_parsing *p, struct hv_eprobe_k
 	    type->reg_kind == HV_EVENT_REG_EPROBE || type->reg_kind == HV_EVENT_REG_HOST)
 		return hv_kprobe_refuse(p, 0, ENODEV, "Attached event does not exist");
 	kernel->type = type;
+	kernel->is_recorded =
+		type->reg_kind != HV_EVENT_REG_SYNTH && !hv_event_type_is_marker(type);
 	p->k->symbol = hv_format("%s.%s", system, name);
 	if (!p->k->name)
 		p->k->name = hv_take(name);

@@ -3,13 +3,15 @@
  *
  *	e[:[GRP/][NAME]] SYSTEM.EVENT [[ARG=]FETCH[:TYPE]]... [if FILTER]
  *
- *	FETCH	$FIELD, $comm, \NUMBER, \"string"
- *	TYPE	as of probes of functions (kprobe.h); string: of a FIELD that is a text, and $comm
+ *	FETCH	$FIELD, $comm, \NUMBER, \"string", @ADDRESS, @SYMBOL[+-OFFSET],
+ *		+-[u]OFFSET(FETCH)
+ *	TYPE	as of probes of functions (kprobe.h)
  *
- * Each FETCH is made by the host of the entry of the event, and what only the kernel can have is
- * refused by name: memory to which a field points, the address of the record. Words and errors are
- * those of the kernel (kernel/trace/trace_eprobe.c).
- * Leaves to others: which events there are, what becomes of one (tree/instance/eprobes.h). Pure. */
+ * Each FETCH is made by the host of the entry of the event, and of what the stub has read of the
+ * guest's memory when it recorded that: the results of a program, as for probes of functions. What
+ * only the kernel can have is refused by name: the address of a text in the record. Words and
+ *errors are those of the kernel (kernel/trace/trace_eprobe.c). Leaves to others: which events there
+ *are, what becomes of one (tree/instance/eprobes.h). Pure. */
 #pragma once
 
 #include "tree/settings/event_filter.h"
@@ -28,6 +30,7 @@ struct hv_eprobe_kernel {
 	/* It looks for a field where it comes to it, and not after the type. */
 	bool looks_early;
 	const struct hv_event_type *type; /* set by hv_eprobe_parse(): of the event */
+	bool is_recorded;		  /* likewise: by the guest, which can read memory then */
 };
 
 /* Parses the NR words of a command. On error *RET_AT is as hv_kprobe_parse() sets it, and

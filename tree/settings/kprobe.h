@@ -160,9 +160,19 @@ struct hv_kprobe_field hv_kprobe_field_of(const struct hv_kprobe_arg *arg);
 
 /* How many results ARG needs. */
 uint16_t hv_kprobe_nr_results(const struct hv_kprobe_arg *arg);
+/* How the guest records the event that is probed: as it is; or, IS_OF_SEVERAL, as an event of which
+ * several are made, which has NR in the eight bytes at NR_OFF of its entry, and at
+ * CARRIER_WORDS_OFF what the event that is probed has at WORDS_OFF. */
+struct hv_kprobe_carrier {
+	bool is_of_several;
+	uint64_t nr;
+	uint32_t nr_off, words_off, carrier_words_off;
+};
 /* Adds the steps that read what K needs of memory to those of RET, of which there are *NR. The
- * symbols are resolved. False: they would be more than HV_FETCH_STEPS_MAX. */
-bool hv_kprobe_program(const struct hv_kprobe *k, struct hv_fetch_step *ret, size_t *nr);
+ * symbols are resolved. CARRIER: of the event that is probed; NULL: a function is. False: they
+ * would be more than HV_FETCH_STEPS_MAX. */
+bool hv_kprobe_program(const struct hv_kprobe *k, const struct hv_kprobe_carrier *carrier,
+		       struct hv_fetch_step *ret, size_t *nr);
 
 /* What was recorded of a call. */
 struct hv_kprobe_call {
@@ -172,6 +182,8 @@ struct hv_kprobe_call {
 	const char *mark;     /* that the call ends (tracer/events/guest_marks.h); NULL: none */
 	struct hv_span event; /* of a probe of an event: its entry; hostile */
 };
+/* Whether RESULTS has any of K. */
+bool hv_kprobe_has_results(const struct hv_kprobe *k, struct hv_span results);
 /* Whether a FETCH of K is a mark. */
 bool hv_kprobe_has_mark(const struct hv_kprobe *k);
 /* Fills the arguments of an entry, from offset ARGS_OFF of ENTRY on, of MAX_BYTES. Returns the

@@ -29,7 +29,7 @@ static bool find_func(struct hv_kprobe_parsing *p)
 		return false;
 	if (hv_btf_func_find(p->btf, function, &p->func))
 		return true;
-	if (p->k->is_tracepoint || !kernel->module_btf)
+	if (!kernel->module_btf)
 		return false;
 	p->btf = kernel->module_btf(kernel->module_data, function);
 	if (p->btf && hv_btf_func_find(p->btf, colon ? colon + 1 : function, &p->func))

@@ -17,6 +17,7 @@ struct program {
 	size_t nr;
 	bool is_full;
 	uint32_t tag;
+	const struct hv_kprobe_carrier *carrier; /* NULL: a function is probed */
 };
 
 static void add_step(struct program *p, unsigned does, uint64_t value, size_t len_bytes)
@@ -39,6 +40,31 @@ uint16_t hv_kprobe_nr_results(const struct hv_kprobe_arg *arg)
 	return hv_kprobe_is_string(arg) && arg->count ? (uint16_t)arg->count : 1;
 }
 
+/* SIZE_BYTES at OFF of an entry; other sizes are words (get_event_field()). */
+static void load_field(struct program *p, uint64_t off, uint32_t size_bytes, bool is_signed)
+{
+	bool is_small = size_bytes == 1 || size_bytes == 2 || size_bytes == 4;
+	unsigned unused_bits = is_small ? 64 - 8 * size_bytes : 0;
+
+	add_step(p, HV_FETCH_FIELD, offsetof(struct hv_draft, entry) + off,
+		 unused_bits | (is_signed ? HV_FETCH_SIGNED : 0));
+}
+
+/* The field of the event, as its carrier has it. An entry of another event has no result. */
+static void load_event_field(struct program *p, const struct hv_kprobe_event_field *field)
+{
+	const struct hv_kprobe_carrier *c = p->carrier;
+
+	if (!c->is_of_several) {
+		load_field(p, field->off, field->size_bytes, field->is_signed);
+		return;
+	}
+	load_field(p, c->nr_off, WORD, false);
+	add_step(p, HV_FETCH_IS, c->nr, 0);
+	if (field->off >= c->words_off)
+		load_field(p, field->off - c->words_off + c->carrier_words_off, WORD, false);
+}
+
 /* Reads element INDEX of strings; 0: all that is no array of strings. */
 static void read_result(struct program *p, const struct hv_kprobe_arg *arg, unsigned index)
 {
@@ -46,7 +72,9 @@ static void read_result(struct program *p, const struct hv_kprobe_arg *arg, unsi
 	uint64_t addend = (uint64_t)arg->number.addend;
 	unsigned last = arg->nr_derefs - 1, word = arg->number.word;
 
-	if (is_const)
+	if (arg->source == HV_KPROBE_FIELD)
+		load_event_field(p, &arg->event_field);
+	else if (is_const)
 		add_step(p, HV_FETCH_NUMBER, addend, 0);
 	else if (word < HIGH_WORD)
 		add_step(p, HV_FETCH_WORD, word, 0);
@@ -72,9 +100,11 @@ static void read_result(struct program *p, const struct hv_kprobe_arg *arg, unsi
 	}
 }
 
-bool hv_kprobe_program(const struct hv_kprobe *k, struct hv_fetch_step *ret, size_t *nr)
+bool hv_kprobe_program(const struct hv_kprobe *k, const struct hv_kprobe_carrier *carrier,
+		       struct hv_fetch_step *ret, size_t *nr)
 {
-	struct program p = {.steps = ret, .nr = *nr, .tag = (uint32_t)k->serial << 16};
+	struct program p = {
+		.steps = ret, .nr = *nr, .tag = (uint32_t)k->serial << 16, .carrier = carrier};
 
 	for (size_t i = 0; i < k->nr_args; i++) {
 		const struct hv_kprobe_arg *arg = &k->args[i];
@@ -97,26 +127,56 @@ struct filling {
 	uint32_t end, max_bytes; /* END: where the next string comes */
 };
 
+/* A result in what was recorded. */
+struct result {
+	uint32_t tag;
+	bool is_fault;
+	struct hv_span bytes;
+};
+
+/* Takes the result at *AT, which is moved behind it. False: there is none. */
+static bool next_result(struct hv_span all, uint64_t *at, struct result *ret)
+{
+	uint32_t head[2];
+	uint64_t len;
+
+	if (!hv_span_copy(all, *at, head, sizeof(head)))
+		return false;
+	*at += HV_FETCH_HEAD;
+	ret->tag = head[0];
+	ret->is_fault = head[1] == HV_FETCH_FAULT;
+	len = ret->is_fault ? 0 : head[1];
+	if (len > all.len_bytes - *at)
+		return false;
+	ret->bytes = (struct hv_span){all.data + *at, len};
+	*at += (len + HV_FETCH_ALIGN - 1) / HV_FETCH_ALIGN * HV_FETCH_ALIGN;
+	return true;
+}
+
 /* Finds the bytes of a result of the probe. False: there is none, or it could not be read. */
 static bool find_result(const struct filling *f, unsigned number, struct hv_span *ret)
 {
-	struct hv_span all = f->call->results;
 	uint32_t tag = ((uint32_t)f->k->serial << 16) + number;
+	struct result r;
 	uint64_t at = 0;
-	uint32_t head[2];
 
-	while (hv_span_copy(all, at, head, sizeof(head))) {
-		uint64_t len = head[1] == HV_FETCH_FAULT ? 0 : head[1];
-
-		at += HV_FETCH_HEAD;
-		if (len > all.len_bytes - at)
-			return false;
-		if (head[0] == tag) {
-			*ret = (struct hv_span){all.data + at, len};
-			return head[1] != HV_FETCH_FAULT;
-		}
-		at += (len + HV_FETCH_ALIGN - 1) / HV_FETCH_ALIGN * HV_FETCH_ALIGN;
+	while (next_result(f->call->results, &at, &r)) {
+		if (r.tag != tag)
+			continue;
+		*ret = r.bytes;
+		return !r.is_fault;
 	}
+	return false;
+}
+
+bool hv_kprobe_has_results(const struct hv_kprobe *k, struct hv_span results)
+{
+	struct result r;
+	uint64_t at = 0;
+
+	while (next_result(results, &at, &r))
+		if (r.tag >> 16 == k->serial)
+			return true;
 	return false;
 }
 
@@ -187,10 +247,9 @@ static void fill_strings(struct filling *f, const struct hv_kprobe_arg *arg, uin
 		struct hv_span bytes = {(const uint8_t *)known, known ? strlen(known) + 1 : 0};
 		uint32_t loc;
 
-		if (arg->source == HV_KPROBE_FIELD)
+		if (arg->source == HV_KPROBE_FIELD && !arg->nr_derefs)
 			bytes = text_of_field(f->call->event, &arg->event_field);
-		if (arg->source == HV_KPROBE_NUMBER &&
-		    !find_result(f, arg->first_result + i, &bytes))
+		if (arg->nr_derefs && !find_result(f, arg->first_result + i, &bytes))
 			bytes.len_bytes = 0;
 		loc = add_string(f, bytes.data, bytes.len_bytes);
 		memcpy(to + i * sizeof(loc), &loc, sizeof(loc));

@@ -366,6 +366,41 @@ START_TEST(what_a_hostile_guest_commits)
 }
 END_TEST
 
+/* Of what lies in a draft, or behind the last one, nothing is read or written. */
+START_TEST(what_is_committed_is_a_whole_draft)
+{
+	uint64_t drafts = place(WORLD_DRAFTS_OFF);
+	uint64_t end = drafts + WORLD_NR_CPUS * HV_NR_DRAFTS * sizeof(struct hv_draft);
+	const uint64_t wrong[] = {drafts + 1, drafts + 8,   drafts + 2048, drafts + 4095,
+				  end - 4095, end - 8,	    end,	   drafts - 4096,
+				  drafts - 1, drafts + 4100};
+	const uint32_t taken[] = {1u << HV_DRAFT_TAKEN_BIT, 64};
+
+	for (unsigned i = 0; i < HV_ARRAY_LEN(wrong); i++) {
+		struct world_buffer buffer = {.file = (uintptr_t)file_at(0), .event = wrong[i]};
+		bool is_inside = wrong[i] > drafts && wrong[i] < end;
+		void *draft = (void *)(uintptr_t)wrong[i];
+
+		set_up_as(nothing_more);
+		if (is_inside)
+			memcpy(draft, taken, sizeof(taken));
+		commit(&buffer);
+		ck_assert_uint_eq(world_head(world, 0), 0);
+		ck_assert(!is_inside || memcmp(draft, taken, sizeof(taken)) == 0);
+		ck_assert_uint_eq(buffer.file | buffer.event, 0);
+	}
+	for (unsigned i = 0; i < WORLD_NR_CPUS * HV_NR_DRAFTS; i++) {
+		uint64_t draft = drafts + i * sizeof(struct hv_draft);
+		struct world_buffer buffer = {.file = (uintptr_t)file_at(0), .event = draft};
+
+		set_up_as(nothing_more);
+		((struct hv_draft *)(uintptr_t)draft)->len_bytes = 8;
+		commit(&buffer);
+		ck_assert_uint_eq(world_head(world, 0), 1);
+	}
+}
+END_TEST
+
 START_TEST(probes_of_ours_are_not_freed)
 {
 	const size_t *offs = hv_arch_x86_64.stubs.event_release_offs;
@@ -458,6 +493,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_task_that_goes_to_another_vcpu);
 	tcase_add_test(tc, the_guests_own_events_are_its_own);
 	tcase_add_test(tc, what_a_hostile_guest_commits);
+	tcase_add_test(tc, what_is_committed_is_a_whole_draft);
 	tcase_add_loop_test(tc, probes_of_ours_are_not_freed, 0, 2);
 	tcase_add_loop_test(tc, another_event_before_each_instruction, 0, 4);
 }

@@ -88,6 +88,39 @@ START_TEST(reads_an_event)
 }
 END_TEST
 
+static bool is_there(const struct hv_event_type *type)
+{
+	bool ret = false;
+	struct hv_err *err = hv_event_type_is_there(&e.f.k, type, &ret);
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	return ret;
+}
+
+/* Of a module that may have gone, and another one may have come where it was. */
+START_TEST(sees_whether_it_is_there)
+{
+	uint64_t class = fe_class(&e, "sched", FE_REG), call;
+	struct hv_event_type type;
+
+	call = fe_event(&e, class, "sched_switch", 314);
+	fe_tracepoint(&e, call);
+	read_it();
+	type = *find("sched", "sched_switch");
+	ck_assert(is_there(&type));
+	type.id++;
+	ck_assert(!is_there(&type));
+	/* A tracepoint has a name, and no id. */
+	type.reg_kind = HV_EVENT_REG_PROBESTUB;
+	type.call = type.tracepoint.at;
+	ck_assert(is_there(&type));
+	type.name = "sched_switc";
+	ck_assert(!is_there(&type));
+	type.name = "sched_switch_";
+	ck_assert(!is_there(&type));
+}
+END_TEST
+
 START_TEST(reads_a_system_call)
 {
 	const struct hv_event_type *type;
@@ -365,6 +398,7 @@ static void add(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, reads_an_event);
+	tcase_add_test(tc, sees_whether_it_is_there);
 	tcase_add_test(tc, reads_a_system_call);
 	tcase_add_test(tc, makes_fields_of_templates);
 	tcase_add_test(tc, knows_what_it_does_not_know);

@@ -284,13 +284,65 @@ START_TEST(an_event_that_the_host_makes_has_its_context)
 }
 END_TEST
 
+#define WORD_BITS ((UINT64_C(1) << HV_WORD_BITS) - 1)
+
+/* The guest writes the end of the entry. */
+START_TEST(results_follow_an_entry)
+{
+	static const struct {
+		uint64_t end;
+		unsigned len, results; /* of the entry; at, 0: none */
+	} cases[] = {{21, 21, 24},
+		     {24, 24, 24},
+		     {8, 8, 8},
+		     {40, 40, 40},
+		     {39, 39, 40},
+		     {41, 48, 0},
+		     {7, 48, 0},
+		     {0, 48, 0},
+		     {48, 48, 0},
+		     {UINT64_MAX, 48, 0},
+		     {UINT64_MAX - 6, 48, 0}};
+	struct hv_record record = {{7, 314 | (48u | HV_EVENT_RESULTS) << HV_EVENT_LEN_SHIFT, 0,
+				    KIND(HV_RECORD_EVENT) | DEPTH(2)}};
+	uint8_t entry[HV_ENTRY_LEN_MAX];
+
+	ck_assert(hv_record_has_entry(&record));
+	for (unsigned i = 0; i < HV_ARRAY_LEN(cases); i++) {
+		/* The end is in the last 8 of 40 bytes: 12 to 19 of the second record. */
+		struct hv_record data[2] = {
+			{{7, 0, 0, KIND(HV_RECORD_DATA)}},
+			{{7, 0, (cases[i].end & UINT32_MAX) << 32 & WORD_BITS,
+			  KIND(HV_RECORD_DATA) | DEPTH(1) | cases[i].end >> 32 |
+				  (cases[i].end >> 30 & 3) << HV_DATA_SECOND_SHIFT}}};
+		struct hv_event event = {.id = 314};
+
+		hv_decode_entry(&decode, &record, data, &event, entry);
+		ck_assert_uint_eq(event.entry.len_bytes, cases[i].len);
+		ck_assert_uint_eq(event.results_len, cases[i].results ? 40 - cases[i].results : 0);
+		ck_assert(event.results == (cases[i].results ? entry + cases[i].results : NULL));
+	}
+	record.word[1] = 314 | (12u | HV_EVENT_RESULTS) << HV_EVENT_LEN_SHIFT;
+	record.word[3] = KIND(HV_RECORD_EVENT) | DEPTH(1);
+	ck_assert(hv_record_has_entry(&record));
+	for (unsigned i = 0; i < 2; i++) {
+		struct hv_event event = {.id = 314};
+
+		hv_decode_entry(&decode, &record, &(struct hv_record){0}, &event, entry);
+		ck_assert_uint_eq(event.entry.len_bytes, 12);
+		ck_assert_uint_eq(event.results_len, 0);
+	}
+}
+END_TEST
+
 START_TEST(an_entry_fills_its_data)
 {
-	for (unsigned len = 0; len <= UINT16_MAX; len++) {
+	for (unsigned word = 0; word <= UINT16_MAX; word++) {
+		unsigned len = word & (HV_EVENT_RESULTS - 1);
 		unsigned fits = (len + 11) / 20; /* as the stub reckons */
 
 		for (unsigned nr = fits ? fits - 1 : 0; nr <= fits + 1 && nr <= 0x1ff; nr++) {
-			struct hv_record r = {{0, (uint64_t)len << HV_EVENT_LEN_SHIFT, 0,
+			struct hv_record r = {{0, (uint64_t)word << HV_EVENT_LEN_SHIFT, 0,
 					       KIND(HV_RECORD_EVENT) | DEPTH(nr)}};
 
 			ck_assert(hv_record_has_entry(&r) ==
@@ -615,6 +667,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, an_entry_is_put_together);
 	tcase_add_test(tc, an_entry_is_taken_apart);
 	tcase_add_test(tc, an_event_that_the_host_makes_has_its_context);
+	tcase_add_test(tc, results_follow_an_entry);
 	tcase_add_test(tc, an_entry_fills_its_data);
 	tcase_add_test(tc, a_call_has_its_site_and_its_caller);
 	tcase_add_test(tc, the_caller_of_a_read_for_ftrace_is_shown_as_ftrace);
