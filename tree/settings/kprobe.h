@@ -13,10 +13,11 @@
  *		@ADDRESS, @SYMBOL[+-OFFSET], +-[u]OFFSET(FETCH),
  *		PARAMETER[->MEMBER[.MEMBER]...], $retval[->MEMBER...]
  *	TYPE	u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring,
- *		bWIDTH@OFFSET/SIZE, TYPE[N]
+ *		bWIDTH@OFFSET/SIZE, TYPE[N], %pd, %pD
  *
  * A FETCH may be $arg*, which is all parameters. Names and types of parameters, members and
- * results are those of the kernel's BTF.
+ * results are those of the kernel's BTF. %pd and %pD, of the address of a dentry or a file, are
+ * other words for the FETCH that reads its name.
  *
  * Each FETCH is made from the registers that a stub records with a call (HV_EVENT_ID_REGS), or
  * with a return (HV_EVENT_ID_RETURN), by the host, and from what the stub has read of the guest's
@@ -131,9 +132,14 @@ struct hv_kprobe_kernel {
 	const char *(*entry_behind)(void *module_data, const char *function, uint64_t off);
 	void *module_data;
 	bool no_maxactive; /* its fprobes have none */
+	bool has_dentries; /* its probes know %pd and %pD */
 };
-struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char *const *words, size_t nr,
-			       struct hv_kprobe *ret, unsigned *ret_at) hv_must_use;
+/* A word with %pd or %pD is replaced in WORDS by what it means, as the kernel does, which then
+ * shows that one. *RET_MEANT: the texts of such words, or NULL; the caller frees it, also on error.
+ */
+struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char **words, size_t nr,
+			       struct hv_kprobe *ret, unsigned *ret_at,
+			       char **ret_meant) hv_must_use;
 void hv_kprobe_deinit(struct hv_kprobe *k);
 
 /* The number, from 1, of the first argument that differs in name or type; 0: none. */
