@@ -68,7 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	HV_AUTO_FREE char *meant = NULL;
 	char *words[WORDS_MAX] = {(char *)head[0], (char *)head[1]}, *rest;
 	struct hv_kprobe_kernel kernel = {.has_btf_args = size && data[0] & 0x40,
-					  .has_dentries = size && data[0] & 0x20};
+					  .has_dentries = size && data[0] & 0x20,
+					  .keeps_args = size && data[0] & 0x10};
 	struct hv_kprobe k;
 	struct hv_err *err;
 	unsigned at;

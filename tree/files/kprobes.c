@@ -140,12 +140,18 @@ static void show_profile(struct hv_file *f)
 	hv_kprobes_profile(f->at.instance->all, &f->text);
 }
 
+#define NAMES_OF_FILES ", %pd/%pD"
+#define OF_RETURNS     "\nkernel return probes support: $retval, $arg<N>, $comm"
+
 /* Programs look here for what they can use. */
 static const char *more_of_types(const struct hv_kernel *kernel)
 {
 	struct hv_gva at;
+	bool has_dentries = hv_kernel_symbol(kernel, "traceprobe_expand_dentry_args", &at);
 
-	return hv_kernel_symbol(kernel, "traceprobe_expand_dentry_args", &at) ? ", %pd/%pD" : "";
+	if (hv_kernel_symbol(kernel, "traceprobe_get_entry_data_size", &at))
+		return has_dentries ? NAMES_OF_FILES OF_RETURNS : OF_RETURNS;
+	return has_dentries ? NAMES_OF_FILES : "";
 }
 
 const struct hv_node hv_kprobe_events_node = {

@@ -20,13 +20,12 @@
  * other words for the FETCH that reads its name.
  *
  * Each FETCH is made from the registers that a stub records with a call (HV_EVENT_ID_REGS), or
- * with a return (HV_EVENT_ID_RETURN), by the host, and from what the stub has read of the guest's
- * memory at that time: the results of a program that is made here (struct hv_fetch_step). How many
- * calls may be open at a time, MAXACTIVE, is not limited. Words and errors are those of the kernel
- * (kernel/trace/trace_probe.c, trace_kprobe.c, trace_fprobe.c); what only the kernel would accept
- * is EOPNOTSUPP. Leaves to others: probes of events (eprobe.h), which functions there are, the
- * event (tree/instance/kprobes.h).
- *Pure. */
+ * with a return (HV_EVENT_ID_RETURN and HV_EVENT_ID_RETURN_ARGS), by the host, and from what the
+ *stub has read of the guest's memory at that time: the results of a program that is made here
+ *(struct hv_fetch_step). How many calls may be open at a time, MAXACTIVE, is not limited. Words and
+ *errors are those of the kernel (kernel/trace/trace_probe.c, trace_kprobe.c, trace_fprobe.c); what
+ *only the kernel would accept is EOPNOTSUPP. Leaves to others: probes of events (eprobe.h), which
+ *functions there are, the event (tree/instance/kprobes.h). Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -96,7 +95,8 @@ struct hv_kprobe {
 	bool is_inside;
 	uint64_t off;
 	bool is_return;
-	bool is_fprobe; /* written with f or t: only dynamic_events has it */
+	bool needs_args; /* IS_RETURN: an argument of the call is fetched, when it returns */
+	bool is_fprobe;	 /* written with f or t: only dynamic_events has it */
 	bool is_tracepoint;
 	bool is_event;	    /* what is probed is an event, SYMBOL: SYSTEM.EVENT (eprobe.h) */
 	unsigned maxactive; /* 0: it was not said */
@@ -133,6 +133,7 @@ struct hv_kprobe_kernel {
 	void *module_data;
 	bool no_maxactive; /* its fprobes have none */
 	bool has_dentries; /* its probes know %pd and %pD */
+	bool keeps_args;   /* its probes of returns have the arguments of the call */
 };
 /* A word with %pd or %pD is replaced in WORDS by what it means, as the kernel does, which then
  * shows that one. *RET_MEANT: the texts of such words, or NULL; the caller frees it, also on error.
@@ -172,9 +173,9 @@ bool hv_kprobe_program(const struct hv_kprobe *k, struct hv_fetch_step *ret, siz
 
 /* What was recorded of a call. */
 struct hv_kprobe_call {
-	uint64_t words[HV_PLACE_WORDS]; /* what it does not have is 0 */
-	struct hv_span results;		/* HV_FETCH_HEAD; hostile */
-	const char *comm;		/* the task's name, with a NUL */
+	uint64_t words[HV_WORDS_MAX]; /* what it does not have is 0 */
+	struct hv_span results;	      /* HV_FETCH_HEAD; hostile */
+	const char *comm;	      /* the task's name, with a NUL */
 	const char *mark;     /* that the call ends (tracer/events/guest_marks.h); NULL: none */
 	struct hv_span event; /* of a probe of an event: its entry; hostile */
 };
