@@ -47,11 +47,12 @@
 #define HV_SLOT_FETCH	      512  /* likewise; and what the slot's program reads */
 #define HV_SLOT_RETURN	      1024 /* record the registers of the return, for return probes */
 #define HV_SLOT_RETURN_FETCH  2048 /* likewise; and what the program reads from its step */
+#define HV_SLOT_RETURN_ARGS   4096 /* likewise, of HV_SLOT_RETURN; and what it was called with */
 #define HV_SLOT_STEP_SHIFT    24   /* number of the step with which the return's part begins */
 /* The function's first argument is a task. Its bit in the pid bitmap becomes: */
-#define HV_SLOT_PID_INHERITS  0x1000 /* the current task's bit: that task forked it */
-#define HV_SLOT_PID_CLEARS    0x2000 /* 0 */
-#define HV_SLOT_PID_SETS      0x4000 /* 1 */
+#define HV_SLOT_PID_INHERITS  0x2000 /* the current task's bit: that task forked it */
+#define HV_SLOT_PID_CLEARS    0x4000 /* 0 */
+#define HV_SLOT_PID_SETS      0x8000 /* 1 */
 
 /* How long a guest that hibernates waits for the host: so many times so long. */
 #define HV_HIBERNATION_WAITS   1500
@@ -93,7 +94,11 @@
 #define HV_FRAME_OWN_TIME    16 /* the profile counts its time without that of the calls in it */
 #define HV_FRAME_PROBED	     32 /* the return is recorded with its registers, as a slot says */
 #define HV_FRAME_HOST	     64 /* the return stack's steals has the steal time of its call */
-#define HV_FRAME_PROBE_SHIFT 8	/* number of the slot, with HV_FRAME_PROBED */
+#define HV_FRAME_ARGS	     128 /* HV_FRAME_ARGS_NR frames before it have what it was called with */
+#define HV_FRAME_PROBE_SHIFT 8	 /* number of the slot, with HV_FRAME_PROBED */
+/* Frames that have arguments, two in each: in the place of the caller, and in the return stack's
+ * sum. Their slot is 0, which is that of no call. */
+#define HV_FRAME_ARGS_NR     3
 
 /* What a call does, beside the low byte of HV_FRAME_* with which its frame begins. */
 #define HV_KIND_NEW_TASK   0x100  /* a new task begins: drop the frames that its stack had before */
@@ -125,7 +130,7 @@
 #define HV_FETCH_END	     0 /* the program ends */
 #define HV_FETCH_WORD	     1 /* the present value := a word of the entry */
 #define HV_FETCH_NUMBER	     2 /* the present value := the step's */
-#define HV_FETCH_HIGH_WORD   3 /* likewise of a place's entry: word 16 and the step's value */
+#define HV_FETCH_HIGH_WORD   3 /* likewise of longer entries: word 16 and the step's value */
 /* the present value := the eight bytes at the step's value in the draft, shifted to the left by the
  * low six bits of its length, and back again, with the sign if HV_FETCH_SIGNED is in the length: */
 #define HV_FETCH_FIELD	     4

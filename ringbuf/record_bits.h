@@ -152,39 +152,45 @@
 #define HV_DATA_LEN 20
 #define HV_DATA_RECORDS_MAX                                                                        \
 	204 /* of one event: (HV_ENTRY_LEN_MAX - HV_ENTRY_HEADER_LEN) / HV_DATA_LEN */
-#define HV_ENTRY_HEADER_LEN   8
-#define HV_DATA_SECOND_SHIFT  32 /* the top two bits of bytes 8 to 15 */
-#define HV_DATA_FIRST_SHIFT   34 /* the top two bits of bytes 0 to 7 */
-#define HV_EVENT_LEN_SHIFT    16
+#define HV_ENTRY_HEADER_LEN	8
+#define HV_DATA_SECOND_SHIFT	32 /* the top two bits of bytes 8 to 15 */
+#define HV_DATA_FIRST_SHIFT	34 /* the top two bits of bytes 0 to 7 */
+#define HV_EVENT_LEN_SHIFT	16
 /* Of the 16 bits of the length: behind the entry, from a multiple of HV_FETCH_ALIGN on, are results
  * (HV_FETCH_HEAD), and then eight bytes: the length of the entry without all this. */
-#define HV_EVENT_RESULTS      0x8000
-#define HV_EVENT_RESULTS_END  8
-#define HV_EVENT_COMPAT_BIT   32
-#define HV_EVENT_INSIDE_BIT   33
+#define HV_EVENT_RESULTS	0x8000
+#define HV_EVENT_RESULTS_END	8
+#define HV_EVENT_COMPAT_BIT	32
+#define HV_EVENT_INSIDE_BIT	33
 /* Only the host sets it: by how much the preempt count is higher than the record says. */
-#define HV_EVENT_DEEPER_SHIFT 34
-#define HV_EVENT_DEEPER_MAX   15
+#define HV_EVENT_DEEPER_SHIFT	34
+#define HV_EVENT_DEEPER_MAX	15
 /* No type of the kernel's has this id. The entry is HV_REGS_WORDS words of 8 bytes behind what all
  * entries have: the address of the site, the stack pointer with which the function was called, what
  * is there, and registers (struct hv_arch, find_register). Results of the slot's program may follow
  * (HV_FETCH_HEAD). */
-#define HV_EVENT_ID_REGS      0
-#define HV_REGS_WORDS	      15
-#define HV_REGS_SITE	      0
-#define HV_REGS_STACK	      1
-#define HV_REGS_STACK_WORD    2
+#define HV_EVENT_ID_REGS	0
+#define HV_REGS_WORDS		15
+#define HV_REGS_SITE		0
+#define HV_REGS_STACK		1
+#define HV_REGS_STACK_WORD	2
 /* Likewise of a return. The words are those of a call, but the stack is as the caller finds it, and
  * there are besides: */
-#define HV_EVENT_ID_RETURN    0xffff
-#define HV_REGS_RETVAL	      6 /* what was returned */
-#define HV_REGS_CALLER	      7 /* where the function has returned to */
+#define HV_EVENT_ID_RETURN	0xffff
+#define HV_REGS_RETVAL		6 /* what was returned */
+#define HV_REGS_CALLER		7 /* where the function has returned to */
+/* Likewise, and behind the words the first arguments of the call. The id is that of the kernel's
+ * switches of tasks, which no probe records. */
+#define HV_EVENT_ID_RETURN_ARGS 2
+#define HV_RETURN_ARGS		15 /* the first one */
+#define HV_NR_RETURN_ARGS	6
 /* Likewise of a place inside a function. The words are those of a call, but the site is the place,
  * and the stack is as the instruction there finds it. Registers that have no meaning at a
  * function's entry follow, and a word of no meaning. The id is that of the kernel's function
  * tracer, which records nothing by a probe. */
-#define HV_EVENT_ID_PLACE     1
-#define HV_PLACE_WORDS	      20
+#define HV_EVENT_ID_PLACE	1
+#define HV_PLACE_WORDS		20
+#define HV_WORDS_MAX		21 /* of any of these entries */
 
 #define HV_EXIT_SITE_MASK   0x7fffffff
 #define HV_EXIT_PID_SHIFT   32

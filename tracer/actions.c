@@ -31,6 +31,7 @@ _Static_assert(HV_SLOT_FETCH == 1u << HV_ACTION_FETCH, "the bits are alike");
 _Static_assert(HV_SLOT_REGS == 1u << HV_ACTION_REGS, "the bits are alike");
 _Static_assert(HV_SLOT_RETURN == 1u << HV_ACTION_RETURN, "the bits are alike");
 _Static_assert(HV_SLOT_RETURN_FETCH == 1u << HV_ACTION_RETURN_FETCH, "the bits are alike");
+_Static_assert(HV_SLOT_RETURN_ARGS == 1u << HV_ACTION_RETURN_ARGS, "the bits are alike");
 
 /* Calls that got no frame for HV_ACTION_RETURN. */
 struct missed {
@@ -249,6 +250,7 @@ static void fill_slot(struct hv_actions *a, unsigned slot, const struct hv_site_
 	a->slots[slot].goes_on = goes_on;
 	if (site->bits >> HV_ACTION_RETURN & 1) {
 		goes_on = offset_of(a, hv_stubs_probed(a->tracee, slot));
+		kind |= site->bits >> HV_ACTION_RETURN_ARGS & 1 ? HV_FRAME_ARGS : 0;
 		__atomic_store_n(missed_in(a, slot), 0, __ATOMIC_RELAXED);
 		__atomic_store_n(hv_region_kind(&a->tracee->region, slot), kind, __ATOMIC_RELAXED);
 	}

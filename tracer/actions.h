@@ -35,6 +35,8 @@ enum hv_action {
 			     frames (graph_tracer.h) */
 	HV_ACTION_RETURN_FETCH, /* with HV_ACTION_RETURN: with results of the program's second part
 				 */
+	HV_ACTION_RETURN_ARGS,	/* with HV_ACTION_RETURN: with the first arguments of the call, of
+				   the id HV_EVENT_ID_RETURN_ARGS */
 	HV_NR_ACTIONS
 };
 struct hv_site_actions {

@@ -141,7 +141,8 @@ hv_stub_calls_end:
 /* The first function that every new task calls, while interrupts are off. The frames of its stack
  * belong to a task that died in those calls, except the last ones, as long as their slots ascend
  * from this call's slot and have the address of our handler: these are the new task's own
- * (ret_from_fork is C since 6.6). The code keeps these and drops the others. */
+ * (ret_from_fork is C since 6.6). The code keeps these and drops the others, and all arguments
+ * (HV_FRAME_ARGS). */
 .Lnew_task:
 	leaq	SLOT(%rsp), %r11
 	find_key %r11
@@ -166,6 +167,8 @@ hv_stub_calls_end:
 	cmpq	%r9, %rdi
 	jb	.Lnew_task_keep
 	movq	HV_FRAME_SLOT(%rdi), %rax
+	testq	%rax, %rax /* it has arguments */
+	jz	.Lnew_task_look
 	cmpq	%r11, %rax
 	jbe	.Lnew_task_keep
 	cmpq	%r8, %rax
@@ -193,11 +196,16 @@ hv_stub_calls_end:
 	testl	%r8d, %r8d
 	jz	.Lnew_task_moved
 	addq	$HV_FRAME_LEN, %rdi
+	leaq	(HV_STACK_FRAMES + NR_MAX)(%rsi), %rax
+	cmpq	%rax, %rdi /* somebody else has changed a frame meanwhile */
+	jae	.Lnew_task_moved
+	cmpq	$0, HV_FRAME_SLOT(%rdi)
+	je	.Lnew_task_move
 	.irp	off, 0, 8, 16, 24
 	movq	\off(%rdi), %rax
 	movq	%rax, \off(%r9)
 	.endr
-	andb	$~HV_FRAME_HOST, HV_FRAME_FLAGS(%r9)
+	andb	$~(HV_FRAME_HOST | HV_FRAME_ARGS), HV_FRAME_FLAGS(%r9)
 	movzwl	HV_FRAME_FLAGS(%r9), %eax
 	movl	%eax, %ecx
 	andl	$HV_FRAME_ROOT, %eax

@@ -312,20 +312,21 @@ hv_stub_return_15:
 #define REGS_FIRST 8
 #define REGS_LEN   (HV_ENTRY_HEADER_LEN + 8 * HV_REGS_WORDS)
 
-/* Makes that stack with an entry of the id ID, from the address of the slot on. The stack pointer in
- * it is ABOVE bytes above the caller's return address. %rax := the slot. */
-.macro push_words above, id
+/* Makes that stack with an entry of the id ID, from the address of the slot on, or from MORE bytes of
+ * further words. The stack pointer in it is ABOVE bytes above the caller's return address. %rax := the
+ * slot. */
+.macro push_words above, id, more=0
 	.irp reg, %r15, %r14, %r13, %r12, %r9, %r8, %rbp, %rdi, %rsi, %rdx, %rcx, %rbx
 	pushq	\reg
 	.endr
-	pushq	(8 * 12 + 16 + \above)(%rsp) /* what is there */
-	leaq	(8 * 13 + 16 + \above)(%rsp), %rax
+	pushq	(8 * 12 + 16 + \above + \more)(%rsp) /* what is there */
+	leaq	(8 * 13 + 16 + \above + \more)(%rsp), %rax
 	pushq	%rax
-	movq	(8 * 14 + 8)(%rsp), %rax
+	movq	(8 * 14 + 8 + \more)(%rsp), %rax
 	subq	$SITE_LEN, %rax
 	pushq	%rax
-	pushq	$(\id | REGS_LEN << HV_EVENT_LEN_SHIFT)
-	movq	(8 * HV_REGS_WORDS + 8)(%rsp), %rax
+	pushq	$(\id | (REGS_LEN + \more) << HV_EVENT_LEN_SHIFT)
+	movq	(8 * HV_REGS_WORDS + 8 + \more)(%rsp), %rax
 .endm
 
 /* Restores the registers. The address of the slot stays. */
@@ -373,9 +374,11 @@ hv_stub_return_15:
 	jmp	.Lact_regs_done
 
 .Lregs_others:
+	cmpw	$HV_EVENT_ID_RETURN, REGS_WORD(%rsp)
+	je	.Lreturn_probe_done
 	cmpw	$HV_EVENT_ID_PLACE, REGS_WORD(%rsp)
-	jne	.Lreturn_probe_done
-	jmp	.Lplace_done
+	je	.Lplace_done
+	jmp	.Lreturn_args_done
 .Lregs_no_room:
 	lock incq HV_STATE_NO_DRAFT(%rbx)
 	jmp	.Lregs_written

@@ -87,17 +87,19 @@
 	movq	%rsi, %r13
 	jmp	.Lfetch_step
 .Lfetch_word:
-	andl	$15, %esi /* number 15 is what is behind the words: harmless */
+	andl	$15, %esi /* number 15 is the first one behind the words: harmless */
 	movq	REGS_FIRST(%rsp,%rsi,8), %r13
 	jmp	.Lfetch_step
 
-.Lfetch_high_word: /* only a place's entry has it */
+.Lfetch_high_word: /* only these have it; the last ones are what is behind the words: harmless */
 	cmpb	$HV_FETCH_HIGH_WORD, %al
 	ja	.Lfetch_field
 	jb	.Lfetch_entry
 	cmpw	$HV_EVENT_ID_PLACE, REGS_WORD(%rsp)
+	je	1f
+	cmpw	$HV_EVENT_ID_RETURN_ARGS, REGS_WORD(%rsp)
 	jne	.Lfetch_entry
-	andl	$(HV_PLACE_WORDS - 16 - 1), %esi
+1:	andl	$7, %esi
 	movq	(REGS_FIRST + 8 * 16)(%rsp,%rsi,8), %r13
 	jmp	.Lfetch_step
 

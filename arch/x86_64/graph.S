@@ -269,12 +269,15 @@ hv_stub_return_2:
 
 .Lgraph_count:
 	testl	$HV_FRAME_PROBED, KIND(%rsp)
-	jz	1f
+	jz	.Lgraph_args_added
 	movl	KIND(%rsp), %eax
 	shrl	$(HV_KIND_SLOT_SHIFT - HV_FRAME_PROBE_SHIFT), %eax
 	andl	$((HV_NR_SLOTS - 1) << HV_FRAME_PROBE_SHIFT), %eax
 	orl	%eax, %edi
-1:	testl	$HV_FRAME_PROFILED, KIND(%rsp)
+	testl	$HV_FRAME_ARGS, KIND(%rsp)
+	jnz	.Lgraph_args
+.Lgraph_args_added:
+	testl	$HV_FRAME_PROFILED, KIND(%rsp)
 	jz	1f
 	movq	HV_STACK_OWN(%rsi), %rax
 	movl	%edx, %ecx
@@ -291,6 +294,39 @@ hv_stub_return_2:
 	incl	HV_STACK_MUTED(%rsi)
 	orq	$HV_STACK_SLOW, HV_STACK_WORD(%rsi)
 	jmp	.Lgraph_counted
+
+/* The arguments of the call go into frames before its own, which is added behind these. The depth of
+ * the stack makes up for them, and calls on it take the general way, which looks at that. %rsi, %edx
+ * and %edi as in .Lgraph_raised. */
+.Lgraph_args:
+	cmpl	$(NR_MAX - (HV_FRAME_ARGS_NR + 1) * NR_ONE), %edx
+	ja	.Lgraph_args_full
+	addq	$(HV_FRAME_ARGS_NR * NR_ONE), HV_STACK_WORD(%rsi)
+	orq	$HV_STACK_SLOW, HV_STACK_WORD(%rsi)
+	subl	$(HV_FRAME_ARGS_NR << DEPTH_SHIFT), HV_STACK_DEPTH(%rsi)
+	leaq	HV_STACK_FRAMES(%rsi,%rdx), %r10
+	movl	%edx, %eax
+	shrl	$2, %eax /* from a frame's offset to a sum's */
+	leaq	HV_STACK_SUMS(%rsi,%rax), %r11
+	xorl	%eax, %eax
+	movq	%rax, HV_FRAME_SLOT(%r10)
+	movq	%rax, HV_FRAME_LEN + HV_FRAME_SLOT(%r10)
+	movq	%rax, 2 * HV_FRAME_LEN + HV_FRAME_SLOT(%r10)
+	movq	(%rsp), %rax /* %rdi, %rsi, %rdx, %rcx, as pushed */
+	movq	%rax, HV_FRAME_CALLER(%r10)
+	movq	8(%rsp), %rax
+	movq	%rax, (%r11)
+	movq	16(%rsp), %rax
+	movq	%rax, HV_FRAME_LEN + HV_FRAME_CALLER(%r10)
+	movq	24(%rsp), %rax
+	movq	%rax, 8(%r11)
+	movq	%r8, 2 * HV_FRAME_LEN + HV_FRAME_CALLER(%r10)
+	movq	%r9, 16(%r11)
+	addl	$(HV_FRAME_ARGS_NR * NR_ONE), %edx
+	jmp	.Lgraph_args_added
+.Lgraph_args_full:
+	subq	$NR_ONE, HV_STACK_WORD(%rsi)
+	jmp	.Lgraph_full
 
 /* The graph flags, in %edi, leave out some calls. */
 .Lgraph_filter:

@@ -209,6 +209,8 @@ hv_graph_jump:
 	jne	.Lreturn_lower
 	cmpl	$0, HV_STACK_OVERRUN(%rsi)
 	jne	.Lreturn_lower
+	cmpl	$HIGH_KIND(HV_RECORD_ENTRY), HV_STACK_DEPTH(%rsi) /* else frames have arguments */
+	jb	.Lreturn_lower
 	andq	$~HV_STACK_SLOW, HV_STACK_WORD(%rsi)
 	jmp	.Lreturn_lower
 

@@ -5,7 +5,8 @@
  *
  * The slot of such a function goes on to its entry here. An entry adds the number of the slot to the
  * kind of call that the params have for it: what the graph, the profile and the function tracer want
- * of this function, too. So a call has one frame, whoever asked for it.
+ * of this function, too. So a call has one frame, whoever asked for it. If the kind has HV_FRAME_ARGS,
+ * the first arguments are in frames before that (graph.S), and are recorded with the return.
  */
 	.globl	hv_stub_probed
 hv_stub_probed:
@@ -34,25 +35,40 @@ hv_stub_probed_end:
  *
  * If the function was entered by a jump, it returns to our handler, and where that goes is in
  * another frame of the same slot. */
-.Lreturn_probed:
+#define ARGS_LEN   (8 * HV_NR_RETURN_ARGS)
+#define ARGS_WORDS (HV_RETURN_ARGS + HV_NR_RETURN_ARGS)
+
+/* %r11 := the caller of the frame %r9, %r10 := its function, %rdi := its slot of actions, %rax :=
+ * where the function returns to. SLOT(%rsp): HANDLER_SLOT. Clobbers %rcx, %rdx, %r9. */
+.macro look_at_frame slot
 	movq	HV_FRAME_CALLER(%r9), %r11
 	movslq	HV_FRAME_FUNCTION(%r9), %r10
 	movzbl	HV_FRAME_FLAGS + HV_FRAME_PROBE_SHIFT / 8(%r9), %edi
 	andl	$(HV_NR_SLOTS - 1), %edi
 	leaq	hole_params + HV_SLOTS_OFF(,%rdi,HV_SLOT_LEN), %rdi
-	leaq	HANDLER_SLOT(%rsp), %rcx
+	leaq	\slot(%rsp), %rcx
 	leaq	HV_STACK_FRAMES(%rsi), %rdx
 	movq	%r11, %rax
 1:	cmpq	$.Lgraph_handler, %rax
-	jne	2f
-	subq	$HV_FRAME_LEN, %r9
+	jne	3f
+2:	subq	$HV_FRAME_LEN, %r9
 	cmpq	%rdx, %r9
-	jb	2f
+	jb	3f
+	cmpq	$0, HV_FRAME_SLOT(%r9) /* arguments */
+	je	2b
 	cmpq	%rcx, HV_FRAME_SLOT(%r9)
-	jne	2f
+	jne	3f
 	movq	HV_FRAME_CALLER(%r9), %rax
 	jmp	1b
-2:	subq	%r8, HV_STACK_WORD(%rsi)
+3:
+.endm
+
+.Lreturn_probed:
+	testb	$HV_FRAME_ARGS, HV_FRAME_FLAGS(%r9)
+	jnz	.Lreturn_args
+.Lreturn_no_args:
+	look_at_frame HANDLER_SLOT
+	subq	%r8, HV_STACK_WORD(%rsi)
 
 	movq	HANDLER_SLOT(%rsp), %rsi
 	movq	%r11, HANDLER_SLOT(%rsp)
@@ -70,6 +86,7 @@ hv_stub_probed_end:
 	testl	$HV_SLOT_RETURN_FETCH, HV_SLOT_DOES(%rax)
 	jz	.Lregs_plain
 	movl	$HV_REGS_WORDS, %r8d
+.Lreturn_fetch:
 	movl	HV_SLOT_DOES(%rax), %r11d
 	shrl	$HV_SLOT_STEP_SHIFT, %r11d
 	shll	$HV_STEP_SHIFT, %r11d
@@ -85,3 +102,63 @@ hv_stub_probed_end:
 	addq	$16, %rsp
 	popq	%rcx
 	jmp	.Lreturn_leave
+
+/* The same with the arguments of the call, which are copied to the stack before their frames are
+ * removed: the first one lowest, where it is a word of the entry. The guest can set the flag of a
+ * frame that has no others before it. */
+.Lreturn_args:
+	leaq	(HV_STACK_FRAMES + HV_FRAME_ARGS_NR * HV_FRAME_LEN)(%rsi), %rdx
+	cmpq	%rdx, %r9
+	jb	.Lreturn_no_args
+	pushq	%r9
+	look_at_frame HANDLER_SLOT + 8
+	popq	%r9
+	movq	HANDLER_SLOT(%rsp), %rcx
+	movq	%r11, HANDLER_SLOT(%rsp)
+	movq	(%rsp), %rdx
+	movq	%r10, (%rsp)
+	pushq	%rdi
+	leaq	-HV_STACK_FRAMES(%r9), %r11
+	subq	%rsi, %r11
+	shrq	$2, %r11 /* from a frame's offset to a sum's */
+	.irp	nr, 1, 2, 3 /* HV_FRAME_ARGS_NR, the last one first */
+	pushq	HV_STACK_SUMS - 8 * \nr(%rsi,%r11)
+	pushq	HV_FRAME_CALLER - \nr * HV_FRAME_LEN(%r9)
+	.endr
+	addl	$(HV_FRAME_ARGS_NR << DEPTH_SHIFT), HV_STACK_DEPTH(%rsi)
+	cmpq	$0, HV_STACK_MUTED(%rsi) /* and HV_STACK_STOPPED */
+	jne	1f
+	cmpl	$0, HV_STACK_OVERRUN(%rsi)
+	jne	1f
+	cmpl	$HIGH_KIND(HV_RECORD_ENTRY), HV_STACK_DEPTH(%rsi)
+	jb	1f
+	andq	$~HV_STACK_SLOW, HV_STACK_WORD(%rsi)
+1:	addl	$(HV_FRAME_ARGS_NR * NR_ONE), %r8d
+	subq	%r8, HV_STACK_WORD(%rsi)
+	movq	%rcx, %rsi
+	movq	%rax, %rdi
+	cmpl	$0, MODE
+	jne	.Lreturn_args_checks
+.Lreturn_args_checked:
+	movq	ARGS_LEN(%rsp), %rax
+	testl	$HV_SLOT_RETURN, HV_SLOT_DOES(%rax)
+	jz	.Lreturn_args_out
+	push_words 8, HV_EVENT_ID_RETURN_ARGS, ARGS_LEN
+	movl	$ARGS_WORDS, %r8d
+	testl	$HV_SLOT_RETURN_FETCH, HV_SLOT_DOES(%rax)
+	jnz	.Lreturn_fetch
+	leaq	REGS_FIRST(%rsp), %rsi
+	movl	$((8 * ARGS_WORDS + HV_DATA_LEN - 1) / HV_DATA_LEN), %edi
+	jmp	.Lregs_entry
+
+.Lreturn_args_checks:
+	check_mode .Lreturn_args_checked, .Lreturn_args_out
+
+.Lreturn_args_done:
+	pop_words
+.Lreturn_args_out:
+	addq	$ARGS_LEN, %rsp
+	jmp	.Lreturn_probe_out
+
+#undef ARGS_LEN
+#undef ARGS_WORDS

@@ -71,8 +71,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		{"e", "sched.sched_wakeup"}};
 	const char *const *head = heads[size ? data[0] % 7 : 0];
 	HV_AUTO_FREE char *line = NULL;
+	HV_AUTO_FREE char *meant = NULL;
 	char *words[WORDS_MAX] = {(char *)head[0], (char *)head[1]}, *rest;
-	struct hv_kprobe_kernel kernel = {.has_btf_args = size && data[0] & 0x40};
+	struct hv_kprobe_kernel kernel = {.has_btf_args = size && data[0] & 0x40,
+					  .has_dentries = size && data[0] & 0x20,
+					  .keeps_args = size && data[0] & 0x10};
 	struct hv_kprobe k;
 	struct hv_err *err;
 	unsigned at;
@@ -94,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_eprobe(words, nr, (struct hv_span){data, size}, kernel.has_btf_args);
 		return 0;
 	}
-	err = hv_kprobe_parse(&kernel, words, nr, &k, &at);
+	err = hv_kprobe_parse(&kernel, words, nr, &k, &at, &meant);
 	if (!err)
 		use(&k);
 	hv_err_free(err);

@@ -372,6 +372,11 @@ RETURNS = {
     "getname": "r16:NAME getname name=+0(+0($retval)):string first=+0(+0($retval)):u8[4] as=$retval:b1@63/64",
     "vfs_open": "p:NAME vfs_open%return $retval:s64 at=$stack:b3@0/64",
 }
+# Where the guest's own have the arguments of the call, too.
+KEPT = {
+    "do_sys_openat2": " dfd=$arg1:s32 asked=+0($arg2):ustring flags=+0($arg3):x64",
+    "vfs_open": " name=path->dentry->d_iname:string",
+}
 RETURNED = re.compile(r"^(\w+): \((\S+) <- (\w+)\)(.*)")
 
 
@@ -400,7 +405,8 @@ def probes_of_returns(t):
     the same callers, also beside tracers of the same functions; what they return to is shown by those. Detach finds
     calls that are open."""
     with t.attach() as traced:
-        own, names = f"cd {OWN}; ", {f"r_{function}": command for function, command in RETURNS.items()}
+        kept = KEPT if "kernel return probes support:" in t.guest.run(f"cat {OWN}/README") else {}
+        own, names = f"cd {OWN}; ", {f"r_{function}": RETURNS[function] + kept.get(function, "") for function in RETURNS}
         for name, command in names.items():
             traced.echo("kprobe_events", command.replace("NAME", name), append=True)
             own += f"echo '{command.replace('NAME', name)}' >>kprobe_events; "
@@ -429,6 +435,8 @@ def probes_of_returns(t):
                 ours = collections.Counter(in_graph(text))
                 lost = collections.Counter(call for found in own_returns for name in found for call in found[name]) - ours
                 assert not lost and re.search(r"do_sys_openat2\(\) \{", text), (lost, ours)
+                depths = {len(blanks) // 2 for blanks in re.findall(r"\|( +)getname\(", text)}
+                assert depths and depths <= {1, 2}, (depths, text[-3000:])
                 continue
             ours = returned(text)
             assert [found for found in ours if found in own_returns] == own_returns, (tracer, own_returns, ours)

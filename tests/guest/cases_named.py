@@ -63,6 +63,33 @@ f:x vfs_open $arg1 m=file->f_mode
 f:x vfs_open%return $retval
 f:x getname name=$retval->name:string
 f vfs_open none
+p:x vfs_read name=$arg1:%pD $arg1:%pD
+p:x vfs_read $arg1:%pD $arg2
+p:x vfs_read x=file:%pD y=%di:%pd z=+8($arg1):%pd
+p:x vfs_read x=%di:%pd y=%zz:%pD
+p:x vfs_read x=%di:%pd y=%zz:%pD $arg1
+p:x vfs_read 1=%di:%pD
+p:x vfs_read x=none:%pd
+p:x vfs_read x=:%pd :%pD
+p:x vfs_read x=%di:%pdd
+p:x vfs_read x=%di:%pd[2]
+f:x vfs_read $arg*:%pD
+f:x vfs_read name=$arg1:%pD
+f:x vfs_read%return $retval:%pd
+r:x vfs_open $arg1 back=$retval
+r:x vfs_open $arg* $retval
+r:x vfs_open a=$arg1:string
+r:x vfs_open file->f_mode name=path->dentry->d_name.name:string
+r:x vfs_open $arg3
+r:x vfs_open a=$arg0
+r:x vfs_open a=$arg9999
+r:x vfs_open none
+r:x vfs_open a=$argx
+r:x kfree $arg1 a=+8($arg1)
+f:x vfs_open%return $arg* $retval
+f:x vfs_open%return a=$arg2 file->f_mode
+r:x vfs_read $retval:%pD
+p:x no_such_function x=%di:%pd
 """
 TRY = """
 cd {own}
@@ -101,6 +128,15 @@ r:done vfs_open $retval
 FPROBES = r"""
 f:all vfs_open name=path->dentry->d_name.name:string path->dentry->d_name.len
 f:back getname $retval->name:string
+"""
+# Of calls when they return: registers, and what is behind them then.
+KEPT = """
+r:kept vfs_open name=path->dentry->d_name.name:string file->f_mode $retval
+f:keeps vfs_open%return $retval name=path->dentry->d_iname:string file->f_flags
+"""
+DENTRIES = """
+p:reads security_file_open name=$arg1:%pD
+f:opens vfs_open name=path->dentry:%pd
 """
 WORK = "for n in 1 2 3 4 5 6 7 8; do cat /absent 2>/dev/null; done; cat /proc/version /proc/uptime >/dev/null"
 EVENT = re.compile(r"\d+\.\d+: (\w+: \(.*)")
@@ -142,14 +178,22 @@ def arguments_by_names(t):
         differences = [f"own:\n{a}\nhvtrace:\n{b}" for a, b in pairs if a != b]
         assert not differences, f"{len(differences)} of {len(pairs)} definitions differ:\n" + "\n".join(differences)
         lines = (RECORDED + FPROBES.lstrip()).strip("\n")
+        has_dentries = "%pd/%pD" in t.guest.run(f"cat {OWN}/README")
+        assert has_dentries == ("%pd/%pD" in traced.text("README"))
+        lines += DENTRIES.rstrip("\n") if has_dentries else ""
+        has_kept = "kernel return probes support:" in t.guest.run(f"cat {OWN}/README")
+        assert has_kept == ("kernel return probes support: $retval, $arg<N>, $comm" in traced.text("README"))
+        lines += KEPT.rstrip("\n") if has_kept else ""
         # In kernels whose getname() is inline, what it calls has the same result.
         if not t.guest.run("grep -w getname /proc/kallsyms || true"):
             lines = lines.replace(" getname ", " getname_flags ")
         own, ours = record_both(t, traced, lines)
         known = {what: nr for what, nr in own.items() if KNOWN.search(what)}
         lost = {what: (nr, ours[what]) for what, nr in known.items() if ours[what] < nr}
-        assert not lost and names_of(own) == names_of(ours) and len(names_of(ours)) == 8, (lost, own, ours)
-        assert names_of(known) >= {"opened", "asked", "begins", "named", "all", "back"}, known
+        assert not lost and names_of(own) == names_of(ours) and len(names_of(ours)) == lines.count("\n") + 1, (lost, own, ours)
+        wanted = {"opened", "asked", "begins", "named", "all", "back"} | ({"reads", "opens"} if has_dentries else set())
+        wanted |= {"kept", "keeps"} if has_kept else set()
+        assert names_of(known) >= wanted, known
         t.note(f"{len(pairs)} definitions; {len(known)} different events, {sum(known.values())} in all")
     return None
 

@@ -36,7 +36,8 @@ static void note_probed(const struct hv_record *record, struct graph_found *foun
 {
 	struct graph_recorded *r =
 		recorded_of(found, (uint32_t)(words[HV_REGS_SITE] + hv_arch_x86_64.site_len_bytes));
-	bool is_return = (uint16_t)record->word[1] == HV_EVENT_ID_RETURN;
+	bool has_args = (uint16_t)record->word[1] == HV_EVENT_ID_RETURN_ARGS;
+	bool is_return = has_args || (uint16_t)record->word[1] == HV_EVENT_ID_RETURN;
 
 	r->returns += is_return;
 	r->calls += !is_return;
@@ -48,6 +49,14 @@ static void note_probed(const struct hv_record *record, struct graph_found *foun
 	ck_assert_uint_eq(words[3], room->before.rbx);
 	ck_assert_uint_eq(words[5], room->before.rdx);
 	ck_assert_uint_eq(words[14], room->before.r15);
+	if (!has_args)
+		return;
+	ck_assert_uint_eq(words[HV_RETURN_ARGS], room->before.rdi);
+	ck_assert_uint_eq(words[HV_RETURN_ARGS + 1], room->before.rsi);
+	ck_assert_uint_eq(words[HV_RETURN_ARGS + 2], room->before.rdx);
+	ck_assert_uint_eq(words[HV_RETURN_ARGS + 3], room->before.rcx);
+	ck_assert_uint_eq(words[HV_RETURN_ARGS + 4], room->before.r8);
+	ck_assert_uint_eq(words[HV_RETURN_ARGS + 5], room->before.r9);
 }
 
 static void note_record(const struct hv_record *record, bool more_before, struct graph_found *found)
@@ -152,6 +161,7 @@ static void check_stacks(void)
 			ck_assert_uint_eq(is->word,
 					  was[i].word | (is->overrun ? HV_STACK_SLOW : 0));
 			ck_assert_uint_eq(is->inside, was[i].inside);
+			ck_assert_uint_eq(is->depth, was[i].depth);
 			ck_assert_uint_eq(is->muted, was[i].muted);
 			ck_assert_uint_eq(is->stopped, was[i].stopped);
 		}

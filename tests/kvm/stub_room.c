@@ -94,6 +94,8 @@ void room_set_up(struct room *r, const struct world_case *c)
 		r->stub_stack_bytes = ROOM_STACK_STACK_BYTES;
 	if (c->stub >= WORLD_REGS)
 		r->stub_stack_bytes = ROOM_PROBED_STACK_BYTES;
+	if (c->stub >= WORLD_PROBED_ARGS && c->stub <= WORLD_PROBED_ARGS_GRAPH)
+		r->stub_stack_bytes = ROOM_ARGS_STACK_BYTES;
 	r->stack_used_max = 8 + r->stub_stack_bytes;
 }
 

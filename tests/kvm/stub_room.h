@@ -22,6 +22,7 @@
 #define ROOM_STACK_BYTES	48 /* what a stub may use, its return address included */
 #define ROOM_GRAPH_STACK_BYTES	96
 #define ROOM_PROBED_STACK_BYTES (40 * 8)	      /* of one that records registers */
+#define ROOM_ARGS_STACK_BYTES	(46 * 8)	      /* and arguments */
 #define ROOM_STACK_STACK_BYTES	(24 * 8 + 72)	      /* of one that records a stack */
 #define ROOM_HANDLER_BYTES	(40 + 8 * 8 + 8 + 16) /* its frame, pushes, call, alignment */
 

@@ -8,7 +8,7 @@
 #include "tests/kvm/graph_room.h"
 
 #define FRAME	  sizeof(struct hv_frame)
-#define STEPS_MAX 1000 /* no path is longer; it includes two full searches for counts */
+#define STEPS_MAX 1500 /* no path is longer; it includes two full searches for counts */
 
 /* Before and after differ by the frames of a new task that are forgotten. */
 static void expect_forgotten(const struct world_case *c)
@@ -57,7 +57,8 @@ static void check_outer(const struct world_case *c, const struct graph_found *fo
  * functions are called. */
 static bool copies(const struct world_case *c)
 {
-	return c->stub == WORLD_REGS_FETCH || c->stub == WORLD_PROBED_FETCH;
+	return c->stub == WORLD_REGS_FETCH || c->stub == WORLD_PROBED_FETCH ||
+	       c->stub == WORLD_PROBED_ARGS_FETCH;
 }
 
 START_TEST(a_call)
@@ -223,6 +224,15 @@ static const struct world_case *find_case(const char *name)
 	return NULL;
 }
 
+static const struct world_case *find_probe_case(const char *name)
+{
+	for (unsigned i = 0; i < world_nr_probe_cases; i++)
+		if (strcmp(world_probe_cases[i].name, name) == 0)
+			return &world_probe_cases[i];
+	ck_abort_msg("no case '%s'", name);
+	return NULL;
+}
+
 /* Runs the world as it is to the traced function's own first instruction. */
 static void run_to_the_body(void)
 {
@@ -259,6 +269,60 @@ START_TEST(frames_that_were_left)
 	ck_assert(room_registers_are_right(room));
 	ck_assert_uint_eq(stack->word, room->world.stack.v | HV_STACK_SLOW | below * FRAME);
 	ck_assert_uint_eq(stack->stopped, 1);
+}
+END_TEST
+
+static void own_frame(struct hv_frame *frame, uint64_t slot_off, uint64_t caller, unsigned flags)
+{
+	*frame = (struct hv_frame){.slot_gva = machine_gva(slot_off).v,
+				   .caller_gva = caller,
+				   .flags = (uint16_t)flags};
+}
+
+/* What they were called with is dropped, and nothing of it is left. */
+START_TEST(arguments_of_the_new_task_go)
+{
+	const struct world_case *c = find_case("a new task's first call");
+	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
+	uint64_t handler =
+		world_gva(&room->world, WORLD_CODE_OFF).v + hv_arch_x86_64.stubs.handler_off;
+	uint64_t own_off = ROOM_SLOT_OFF + 0x40, other_off = ROOM_SLOT_OFF + 0x80;
+	unsigned flags = HV_FRAME_PROBED | HV_FRAME_ARGS;
+
+	room_set_up(room, c);
+	memset(stack->frames, 0, sizeof(stack->frames));
+	own_frame(&stack->frames[3], other_off, 11, flags); /* the dead task's */
+	own_frame(&stack->frames[7], other_off, 22, flags);
+	own_frame(&stack->frames[11], own_off, 33, flags);
+	stack->word = room->world.stack.v | HV_STACK_SLOW | 12 * FRAME;
+	stack->depth -= 9u << (HV_RECORD_DEPTH_SHIFT - HV_RECORD_HIGH);
+	memcpy(room->machine->memory + own_off, &handler, 8);
+	memcpy(room->machine->memory + other_off, &handler, 8);
+	room_begin(room, 0);
+	room_ends();
+	ck_assert(room_registers_are_right(room));
+	ck_assert_uint_eq(stack->word, room->world.stack.v | 2 * FRAME);
+	ck_assert_uint_eq(stack->depth, HV_STACK_DEPTH_0);
+	ck_assert_uint_eq(stack->frames[0].caller_gva, 22);
+	ck_assert_uint_eq(stack->frames[0].flags, HV_FRAME_PROBED);
+	ck_assert_uint_eq(stack->frames[1].caller_gva, 33);
+	ck_assert_uint_eq(stack->frames[1].flags, HV_FRAME_PROBED);
+}
+END_TEST
+
+/* The guest can set the flag in a frame before which there are no arguments. */
+START_TEST(arguments_that_the_guest_made_up)
+{
+	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
+	struct graph_found found;
+
+	room_set_up(room, find_probe_case("return probe"));
+	run_to_the_body();
+	ck_assert_uint_eq(stack->word & HV_STACK_NR_MASK, 3 * FRAME);
+	stack->frames[2].flags |= HV_FRAME_ARGS;
+	room_ends();
+	found = graph_check();
+	ck_assert_uint_eq(found.outer.returns, 1);
 }
 END_TEST
 
@@ -611,6 +675,8 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, no_way_is_long, 0, nr);
 	tcase_add_test(tc, frames_that_were_left);
 	tcase_add_test(tc, frames_of_the_new_task_stay);
+	tcase_add_test(tc, arguments_of_the_new_task_go);
+	tcase_add_test(tc, arguments_that_the_guest_made_up);
 	tcase_add_test(tc, an_interrupt_goes_on_from_what_it_interrupted);
 	tcase_add_test(tc, an_interrupt_stack_is_not_taken_for_a_task_s);
 	tcase_add_test(tc, times_of_nested_calls);

@@ -30,6 +30,23 @@ struct ids {
 	uint32_t s32, u32, u64, letter, text, any, file, kind, words;
 };
 
+/* What %pd and %pD read: struct dentry. Returns struct path. */
+static uint32_t make_path(uint32_t text, uint32_t u64)
+{
+	uint32_t string = type(STRUCT, "qstr", 2, 0, 16), dentry;
+
+	member("hash_len", u64, 0);
+	member("name", text, 64);
+	dentry = type(STRUCT, "dentry", 2, 0, 24);
+	member("d_flags", u64, 0);
+	member("d_name", string, 64);
+	dentry = pointer(dentry);
+	type(STRUCT, "path", 2, 0, 16);
+	member("mnt", u64, 0);
+	member("dentry", dentry, 64);
+	return dentry + 1;
+}
+
 static struct ids make_types(void)
 {
 	struct ids is = {
@@ -38,7 +55,7 @@ static struct ids make_types(void)
 		.u64 = number("unsigned long", 8, 0),
 		.letter = number("char", 1, 0),
 	};
-	uint32_t name, inner, parts;
+	uint32_t name, inner, parts, path;
 
 	is.text = pointer(type(CONST, "", 0, 0, is.letter));
 	is.any = pointer(0);
@@ -55,8 +72,9 @@ static struct ids make_types(void)
 	parts = type(UNION, "", 2, 0, 8);
 	member("kind", is.kind, 0);
 	member("whole", is.u64, 0);
+	path = make_path(is.text, is.u64);
 	/* The pointer to struct file is the type behind it. */
-	is.file = type(STRUCT, "file", 8, 0, 72);
+	is.file = type(STRUCT, "file", 9, 0, 88);
 	member("mode", is.u32, 0);
 	member("name", name, 64);
 	member("title", is.text, 192);
@@ -65,6 +83,7 @@ static struct ids make_types(void)
 	member("next", is.file + 1, 384);
 	member("words", is.words, 448);
 	member("bad", 9999, 448);
+	member("f_path", path, 576);
 	is.file = pointer(is.file);
 	return is;
 }

@@ -194,6 +194,11 @@ static const struct probed {
 				HV_TRACE_NOTHING},
 	[WORLD_PROBED_FUNCTION] = {HV_SLOT_RETURN, HV_TRACE_FUNCTION},
 	[WORLD_PROBED_GRAPH] = {HV_SLOT_RETURN, HV_TRACE_GRAPH},
+	[WORLD_PROBED_ARGS] = {HV_SLOT_RETURN | HV_SLOT_RETURN_ARGS, HV_TRACE_NOTHING},
+	[WORLD_PROBED_ARGS_FETCH] = {HV_SLOT_RETURN | HV_SLOT_RETURN_ARGS | HV_SLOT_RETURN_FETCH |
+					     2 << HV_SLOT_STEP_SHIFT,
+				     HV_TRACE_NOTHING},
+	[WORLD_PROBED_ARGS_GRAPH] = {HV_SLOT_RETURN | HV_SLOT_RETURN_ARGS, HV_TRACE_GRAPH},
 	[WORLD_PLACE] = {HV_SLOT_REGS, HV_TRACE_NOTHING},
 	[WORLD_PLACE_FETCH] = {HV_SLOT_REGS | HV_SLOT_FETCH, HV_TRACE_NOTHING},
 };
@@ -207,7 +212,8 @@ void world_probe(const struct world *w, enum world_stub stub)
 	*world_slot(w, WORLD_FETCH_SLOT) = (struct hv_slot){.does = probed[stub].does};
 	if (probed[stub].does & HV_SLOT_RETURN)
 		world_slot(w, WORLD_FETCH_SLOT)->goes_on = (uint32_t)(HV_STUBS_CODE_OFF + entry);
-	kinds[WORLD_FETCH_SLOT] = hv_call_kind(HV_ROLE_NONE, probed[stub].trace, 0);
+	kinds[WORLD_FETCH_SLOT] = hv_call_kind(HV_ROLE_NONE, probed[stub].trace, 0) |
+				  (probed[stub].does & HV_SLOT_RETURN_ARGS ? HV_FRAME_ARGS : 0);
 }
 
 static size_t stub_off(enum world_stub stub)

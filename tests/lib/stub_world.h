@@ -221,6 +221,9 @@ enum world_stub {
 	WORLD_PROBED_FETCH,
 	WORLD_PROBED_FUNCTION, /* and the function tracer's */
 	WORLD_PROBED_GRAPH,    /* and the graph's */
+	WORLD_PROBED_ARGS,     /* of returns, with the arguments of the call */
+	WORLD_PROBED_ARGS_FETCH,
+	WORLD_PROBED_ARGS_GRAPH,
 	/* Places, of the same slot: the function is what a detour has around the instructions. What
 	 * places do besides is in tests/kvm/test_places.c. */
 	WORLD_PLACE,

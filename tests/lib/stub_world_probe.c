@@ -74,9 +74,40 @@ static void tail_call(const struct world *w)
 	world_make_tail_call(w);
 }
 
+static void tail_call_and_graph(const struct world *w)
+{
+	plain(w);
+	world_make_tail_call(w);
+}
+
 static void full(const struct world *w)
 {
 	open_stack(w, HV_FRAMES_MAX);
+}
+
+static void room_for_none(const struct world *w)
+{
+	open_stack(w, HV_FRAMES_MAX - HV_FRAME_ARGS_NR);
+}
+
+static void room_for_one(const struct world *w)
+{
+	no_graph(w);
+	open_stack(w, HV_FRAMES_MAX - HV_FRAME_ARGS_NR - 1);
+}
+
+/* Of what the return is made: an argument, which is an address. */
+static void argument(const struct world *w)
+{
+	struct hv_fetch_step steps[] = {
+		{0},
+		{0},
+		{.does = HV_FETCH_HIGH_WORD, .tag = 1, .value = HV_RETURN_ARGS + 3 - 16},
+		{.does = HV_FETCH_READS | HV_FETCH_KEEPS, .len_bytes = 8, .tag = 1},
+	};
+
+	no_graph(w);
+	memcpy(w->host + WORLD_PROGRAM_OFF, steps, sizeof(steps));
 }
 
 static void stopped(const struct world *w)
@@ -136,6 +167,7 @@ static void no_draft(const struct world *w)
 
 /* A call's registers are 6 records of data and one of the event. */
 #define REGS_DATA	  6
+#define ARGS_DATA	  9
 #define CALLS(each)	  .nr_calls = 1, .nr_data = (each)
 #define RETURNS(nr, each) .nr_returns = (nr), .nr_data = (each)
 
@@ -178,6 +210,31 @@ const struct world_case world_probe_cases[] = {
 	 .nr_exits = 1, RETURNS(1, REGS_DATA)},
 	{"return probe and graph, too deep", .prepare = too_deep, .stub = WORLD_PROBED_GRAPH,
 	 RETURNS(1, REGS_DATA)},
+	{"return with arguments", .prepare = no_graph, .stub = WORLD_PROBED_ARGS,
+	 RETURNS(1, ARGS_DATA)},
+	{"return with arguments, first frame of a stack", .prepare = first, .calm = 1,
+	 .stub = WORLD_PROBED_ARGS, RETURNS(1, ARGS_DATA)},
+	{"return with arguments, of a stack seen first", .prepare = unknown, .calm = 1,
+	 .stub = WORLD_PROBED_ARGS, RETURNS(1, ARGS_DATA)},
+	{"return with arguments, an argument's memory", .prepare = argument, .calm = 1,
+	 .stub = WORLD_PROBED_ARGS_FETCH, RETURNS(1, ARGS_DATA + 1)},
+	{"return with arguments, two calls, one by a jump from the other", .prepare = tail_call,
+	 .calm = 1, .stub = WORLD_PROBED_ARGS, RETURNS(2, ARGS_DATA)},
+	{"return with arguments, tracing off", .prepare = off, .calm = 1,
+	 .stub = WORLD_PROBED_ARGS},
+	{"return with arguments, pid not in the filter", .prepare = pid_miss, .calm = 1,
+	 .stub = WORLD_PROBED_ARGS},
+	{"return with arguments, room for one call", .prepare = room_for_one, .calm = 1,
+	 .stub = WORLD_PROBED_ARGS, RETURNS(1, ARGS_DATA)},
+	{"return with arguments, no room for them", .prepare = room_for_none, .calm = 1,
+	 .stub = WORLD_PROBED_ARGS, .nr_missed = 1},
+	{"return with arguments, return stack stopped", .prepare = stopped, .calm = 1,
+	 .stub = WORLD_PROBED_ARGS, .nr_missed = 1},
+	{"return with arguments, and graph", .prepare = plain, .stub = WORLD_PROBED_ARGS_GRAPH,
+	 .nr_entries = 1, .nr_exits = 1, RETURNS(1, ARGS_DATA)},
+	{"return with arguments, and graph, two calls, one by a jump from the other", .calm = 1,
+	 .prepare = tail_call_and_graph, .stub = WORLD_PROBED_ARGS_GRAPH, .nr_entries = 2,
+	 .nr_exits = 2, RETURNS(2, ARGS_DATA)},
 };
 const unsigned world_nr_probe_cases = sizeof(world_probe_cases) / sizeof(*world_probe_cases);
 

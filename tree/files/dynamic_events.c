@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "kernel/events/print_values.h"
 #include "kernel/kernel.h"
 #include "tree/files/files.h"
 
@@ -144,6 +145,16 @@ static void show_dynamic(struct hv_file *f)
 	hv_synths_text(f->at.instance->all, HV_SYNTHS_DYNAMIC_EVENTS, &f->text);
 }
 
+static const char *more_of_synthetic(const struct hv_kernel *kernel)
+{
+	int64_t unused;
+
+	return hv_print_value_enumerator(kernel, "FILTER_STACKTRACE", &unused)
+		       ? ";\nTYPE can be unsigned long[], for a stack:\n"
+			 "echo 'blocked u64 delta; unsigned long[] stack' >> synthetic_events"
+		       : "";
+}
+
 const struct hv_node hv_synthetic_events_node = {
 	.help = "events that actions of hist triggers make: NAME TYPE FIELD[; TYPE FIELD]... "
 		"adds one,\n"
@@ -152,6 +163,7 @@ const struct hv_node hv_synthetic_events_node = {
 		"these with unsigned, bool, pid_t, gfp_t; FIELD[N] and FIELD[] of char are "
 		"texts:\n"
 		"echo 'wakeup u64 lat; char name[]' >> synthetic_events",
+	.more_help = more_of_synthetic,
 	.open = open_synthetic,
 	.show = show_synthetic,
 	.write = write_synthetic,

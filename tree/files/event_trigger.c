@@ -3,6 +3,7 @@
  * trigger_show). */
 #include <string.h>
 
+#include "kernel/events/print_values.h"
 #include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
 #include "tree/instance/triggers.h"
@@ -87,6 +88,16 @@ static struct hv_err *write_trigger(struct hv_file *f, const char *buf, size_t l
 	return err;
 }
 
+/* Programs look here for what they can use. */
+static const char *more_of_keys(const struct hv_kernel *kernel)
+{
+	int64_t unused;
+
+	return hv_print_value_enumerator(kernel, "FILTER_STACKTRACE", &unused)
+		       ? ";\na key can be any field, or the special string 'common_stacktrace'"
+		       : "";
+}
+
 const struct hv_node hv_event_trigger_node = {
 	.help = "what each of these events does: traceon, traceoff, snapshot,\n"
 		"enable_event:SYSTEM:EVENT, disable_event:SYSTEM:EVENT, enable_hist:SYSTEM:EVENT,\n"
@@ -106,6 +117,7 @@ const struct hv_node hv_event_trigger_node = {
 		"save(FIELD,...),\n"
 		"snapshot(); PARAM is $VAR, SYSTEM.EVENT.$VAR, FIELD or SYSTEM.EVENT.FIELD;\n"
 		"a '!' before it removes it",
+	.more_help = more_of_keys,
 	.state_bytes = sizeof(struct hv_event_ref),
 	.open = open_trigger,
 	.fill = fill_trigger,

@@ -3,6 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "kernel/kernel.h"
+
 #include "tree/files/dynamic_events.h"
 #include "tree/files/files.h"
 #include "tree/settings/kprobe.h"
@@ -98,6 +100,7 @@ struct hv_err *hv_kprobe_command_obey(struct hv_file *f, const char *line, size_
 {
 	hv_cleanup(hv_words_deinit) struct hv_words w = hv_words_split(line, len);
 	struct hv_instances *all = f->at.instance->all;
+	HV_AUTO_FREE char *meant = NULL;
 	unsigned at = HV_KPROBE_NOWHERE;
 	struct hv_err *err;
 
@@ -106,7 +109,7 @@ struct hv_err *hv_kprobe_command_obey(struct hv_file *f, const char *line, size_
 	hv_instances_drain(all);
 	if (w.list[0][0] == '-' || (is_dynamic(f) && w.list[0][0] == '!'))
 		return remove_named(f, &w);
-	err = hv_kprobes_define(all, w.list, w.nr, is_dynamic(f), &at);
+	err = hv_kprobes_define(all, w.list, w.nr, is_dynamic(f), &at, &meant);
 	return hv_words_tell(f, &w, err, at);
 }
 
@@ -137,6 +140,20 @@ static void show_profile(struct hv_file *f)
 	hv_kprobes_profile(f->at.instance->all, &f->text);
 }
 
+#define NAMES_OF_FILES ", %pd/%pD"
+#define OF_RETURNS     "\nkernel return probes support: $retval, $arg<N>, $comm"
+
+/* Programs look here for what they can use. */
+static const char *more_of_types(const struct hv_kernel *kernel)
+{
+	struct hv_gva at;
+	bool has_dentries = hv_kernel_symbol(kernel, "traceprobe_expand_dentry_args", &at);
+
+	if (hv_kernel_symbol(kernel, "traceprobe_get_entry_data_size", &at))
+		return has_dentries ? NAMES_OF_FILES OF_RETURNS : OF_RETURNS;
+	return has_dentries ? NAMES_OF_FILES : "";
+}
+
 const struct hv_node hv_kprobe_events_node = {
 	.help = "Create/append/remove/show probes of functions, one in each line:\n"
 		"  p[:[<group>/][<event>]] <place> [<args>]\n"
@@ -152,6 +169,7 @@ const struct hv_node hv_kprobe_events_node = {
 		"  \\\"imm-string\"\n"
 		"type: s8/16/32/64, u8/16/32/64, x8/16/32/64, char, string, ustring, symbol,\n"
 		"  b<bit-width>@<bit-offset>/<container-size>, <type>\\[<array-size>\\]",
+	.more_help = more_of_types,
 	.open = open_events,
 	.show = show_events,
 	.write = write_events,

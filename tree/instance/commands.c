@@ -83,7 +83,8 @@ static void add_kprobes(const struct hv_instance *in, struct hv_site_actions *li
 		list[(*nr)++] = (struct hv_site_actions){
 			.ip = site.at.v,
 			.place = site.place,
-			.bits = 1u << (site.is_return ? HV_ACTION_RETURN : HV_ACTION_REGS),
+			.bits = 1u << (site.is_return ? HV_ACTION_RETURN : HV_ACTION_REGS) |
+				(unsigned)site.needs_args << HV_ACTION_RETURN_ARGS,
 		};
 }
 

@@ -43,7 +43,7 @@ unsigned hv_kprobes_end_returns(struct hv_instance *in)
 
 static struct hv_kprobe_site site_of(const struct hv_kprobe_event *e)
 {
-	return (struct hv_kprobe_site){e->site, e->is.is_return,
+	return (struct hv_kprobe_site){e->site, e->is.is_return, e->is.needs_args,
 				       e->is.is_inside ? &e->place : NULL};
 }
 
@@ -151,16 +151,33 @@ struct hv_err *hv_kprobes_why_not(const struct hv_instances *all, const struct h
 		   : hv_err_new(ENODEV, "the guest's module that had its function was removed");
 }
 
+static bool is_return(const struct hv_event *event)
+{
+	return event->id == HV_EVENT_ID_RETURN || event->id == HV_EVENT_ID_RETURN_ARGS;
+}
+
 bool hv_kprobes_is_call(const struct hv_event *event)
 {
-	return event->id == HV_EVENT_ID_REGS || event->id == HV_EVENT_ID_RETURN ||
-	       event->id == HV_EVENT_ID_PLACE;
+	return event->id == HV_EVENT_ID_REGS || is_return(event) || event->id == HV_EVENT_ID_PLACE;
+}
+
+/* How many words the entry of CALL begins with. */
+static size_t nr_words(const struct hv_event *call)
+{
+	switch (call->id) {
+	case HV_EVENT_ID_PLACE:
+		return HV_PLACE_WORDS;
+	case HV_EVENT_ID_RETURN_ARGS:
+		return HV_RETURN_ARGS + HV_NR_RETURN_ARGS;
+	default:
+		return HV_REGS_WORDS;
+	}
 }
 
 /* What was recorded of CALL, as its entry says. */
 static bool read_call(const struct hv_event *call, struct hv_kprobe_call *ret)
 {
-	size_t nr = call->id == HV_EVENT_ID_PLACE ? HV_PLACE_WORDS : HV_REGS_WORDS;
+	size_t nr = nr_words(call);
 	size_t words_end = HV_ENTRY_HEADER_LEN + nr * WORD;
 
 	memset(ret->words, 0, sizeof(ret->words));
@@ -190,7 +207,7 @@ static bool is_of(const struct hv_instances *all, const struct hv_kprobe_event *
 {
 	return e->site.v && e->site.v == words[HV_REGS_SITE] &&
 	       (!e->is.is_tracepoint || is_by_us(all, words)) &&
-	       e->is.is_return == (call->id == HV_EVENT_ID_RETURN) &&
+	       e->is.is_return == is_return(call) &&
 	       e->is.is_inside == (call->id == HV_EVENT_ID_PLACE);
 }
 

@@ -347,6 +347,8 @@ static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all,
 		.arch = k->core.as.arch,
 		.btf = k->core.btf,
 		.has_btf_args = k->core.btf && hv_kernel_symbol(k, "btf_find_func_proto", &at),
+		.has_dentries = hv_kernel_symbol(k, "traceprobe_expand_dentry_args", &at),
+		.keeps_args = hv_kernel_symbol(k, "traceprobe_get_entry_data_size", &at),
 		.module_btf = hv_module_btf_find,
 		.has_function = asks_first ? hv_module_btf_has_function : NULL,
 		.entry_at = hv_module_btf_entry_at,
@@ -359,8 +361,8 @@ static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all,
 	};
 }
 
-struct hv_err *hv_kprobes_define(struct hv_instances *all, char *const *words, size_t nr,
-				 bool is_dynamic, unsigned *ret_at)
+struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t nr, bool is_dynamic,
+				 unsigned *ret_at, char **ret_meant)
 {
 	hv_cleanup(free_event_at) struct hv_kprobe_event *e = hv_alloc(sizeof(*e));
 	hv_cleanup(hv_module_btf_deinit) struct hv_module_btf modules = {all->session->kernel,
@@ -370,8 +372,9 @@ struct hv_err *hv_kprobes_define(struct hv_instances *all, char *const *words, s
 	const struct hv_catalogue *c;
 	struct hv_err *err = check_letter(all, words[0], is_dynamic);
 
+	*ret_meant = NULL;
 	if (!err)
-		err = hv_kprobe_parse(&kernel, words, nr, &e->is, ret_at);
+		err = hv_kprobe_parse(&kernel, words, nr, &e->is, ret_at, ret_meant);
 	if (err)
 		return err;
 	if (e->is.is_return && !e->is.is_fprobe && !e->is.maxactive)

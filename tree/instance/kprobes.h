@@ -44,9 +44,10 @@ void hv_kprobes_deinit(struct hv_instances *all);
 /* Defines a probe by the NR words of a command. *RET_AT as hv_kprobe_parse() sets it. A probe with
  * the name and the arguments of others is one more place of their event, and on if that is. EEXIST:
  * there is another event of that name, or the same probe; ENOENT: no function of that name;
- * EOPNOTSUPP: what the kernel can and this cannot; EINVAL and others as the kernel's. */
-struct hv_err *hv_kprobes_define(struct hv_instances *all, char *const *words, size_t nr,
-				 bool is_dynamic, unsigned *ret_at) hv_must_use;
+ * EOPNOTSUPP: what the kernel can and this cannot; EINVAL and others as the kernel's. WORDS and
+ * *RET_MEANT as hv_kprobe_parse() changes and sets them. */
+struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t nr, bool is_dynamic,
+				 unsigned *ret_at, char **ret_meant) hv_must_use;
 /* Removes those of the name NAME, [GRP/]NAME, that have the function and the first arguments that
  * the NR_HEAD words say. With the last probe of an event, instances that have recorded it lose all
  * their events, as in the kernel. ENOENT: none; EBUSY: an event is on and would have no probe any
@@ -77,6 +78,7 @@ bool hv_kprobes_any(const struct hv_instances *all, const struct hv_event_set *s
 struct hv_kprobe_site {
 	struct hv_gva at;
 	bool is_return;
+	bool needs_args;		    /* of the call, when it returns */
 	const struct hv_probe_place *place; /* inside a function; NULL: its entry */
 };
 /* The function of the next probe that the guest must record for IN, from *INDEX on, which is moved

@@ -376,8 +376,8 @@ static struct hv_err *parse(struct hv_kprobe_parsing *p)
 	return err ? err : hv_kprobe_parse_args(p);
 }
 
-struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char *const *words, size_t nr,
-			       struct hv_kprobe *ret, unsigned *ret_at)
+struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char **words, size_t nr,
+			       struct hv_kprobe *ret, unsigned *ret_at, char **ret_meant)
 {
 	struct hv_kprobe k = {0};
 	struct hv_kprobe_named named = {0};
@@ -387,10 +387,13 @@ struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char *cons
 				      .nr = nr,
 				      .k = &k,
 				      .at = ret_at,
+				      .replaced = words,
+				      .meant = ret_meant,
 				      .named = &named};
 	struct hv_err *err;
 
 	*ret_at = HV_KPROBE_NOWHERE;
+	*ret_meant = NULL;
 	err = parse(&p);
 	for (size_t i = 0; i < p.nr_args; i++)
 		free(p.args[i]);

@@ -13,19 +13,19 @@
  *		@ADDRESS, @SYMBOL[+-OFFSET], +-[u]OFFSET(FETCH),
  *		PARAMETER[->MEMBER[.MEMBER]...], $retval[->MEMBER...]
  *	TYPE	u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring,
- *		bWIDTH@OFFSET/SIZE, TYPE[N]
+ *		bWIDTH@OFFSET/SIZE, TYPE[N], %pd, %pD
  *
  * A FETCH may be $arg*, which is all parameters. Names and types of parameters, members and
- * results are those of the kernel's BTF.
+ * results are those of the kernel's BTF. %pd and %pD, of the address of a dentry or a file, are
+ * other words for the FETCH that reads its name.
  *
  * Each FETCH is made from the registers that a stub records with a call (HV_EVENT_ID_REGS), or
- * with a return (HV_EVENT_ID_RETURN), by the host, and from what the stub has read of the guest's
- * memory at that time: the results of a program that is made here (struct hv_fetch_step). How many
- * calls may be open at a time, MAXACTIVE, is not limited. Words and errors are those of the kernel
- * (kernel/trace/trace_probe.c, trace_kprobe.c, trace_fprobe.c); what only the kernel would accept
- * is EOPNOTSUPP. Leaves to others: probes of events (eprobe.h), which functions there are, the
- * event (tree/instance/kprobes.h).
- *Pure. */
+ * with a return (HV_EVENT_ID_RETURN and HV_EVENT_ID_RETURN_ARGS), by the host, and from what the
+ *stub has read of the guest's memory at that time: the results of a program that is made here
+ *(struct hv_fetch_step). How many calls may be open at a time, MAXACTIVE, is not limited. Words and
+ *errors are those of the kernel (kernel/trace/trace_probe.c, trace_kprobe.c, trace_fprobe.c); what
+ *only the kernel would accept is EOPNOTSUPP. Leaves to others: probes of events (eprobe.h), which
+ *functions there are, the event (tree/instance/kprobes.h). Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -95,7 +95,8 @@ struct hv_kprobe {
 	bool is_inside;
 	uint64_t off;
 	bool is_return;
-	bool is_fprobe; /* written with f or t: only dynamic_events has it */
+	bool needs_args; /* IS_RETURN: an argument of the call is fetched, when it returns */
+	bool is_fprobe;	 /* written with f or t: only dynamic_events has it */
 	bool is_tracepoint;
 	bool is_event;	    /* what is probed is an event, SYMBOL: SYSTEM.EVENT (eprobe.h) */
 	unsigned maxactive; /* 0: it was not said */
@@ -131,9 +132,15 @@ struct hv_kprobe_kernel {
 	const char *(*entry_behind)(void *module_data, const char *function, uint64_t off);
 	void *module_data;
 	bool no_maxactive; /* its fprobes have none */
+	bool has_dentries; /* its probes know %pd and %pD */
+	bool keeps_args;   /* its probes of returns have the arguments of the call */
 };
-struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char *const *words, size_t nr,
-			       struct hv_kprobe *ret, unsigned *ret_at) hv_must_use;
+/* A word with %pd or %pD is replaced in WORDS by what it means, as the kernel does, which then
+ * shows that one. *RET_MEANT: the texts of such words, or NULL; the caller frees it, also on error.
+ */
+struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char **words, size_t nr,
+			       struct hv_kprobe *ret, unsigned *ret_at,
+			       char **ret_meant) hv_must_use;
 void hv_kprobe_deinit(struct hv_kprobe *k);
 
 /* The number, from 1, of the first argument that differs in name or type; 0: none. */
@@ -176,9 +183,9 @@ bool hv_kprobe_program(const struct hv_kprobe *k, const struct hv_kprobe_carrier
 
 /* What was recorded of a call. */
 struct hv_kprobe_call {
-	uint64_t words[HV_PLACE_WORDS]; /* what it does not have is 0 */
-	struct hv_span results;		/* HV_FETCH_HEAD; hostile */
-	const char *comm;		/* the task's name, with a NUL */
+	uint64_t words[HV_WORDS_MAX]; /* what it does not have is 0 */
+	struct hv_span results;	      /* HV_FETCH_HEAD; hostile */
+	const char *comm;	      /* the task's name, with a NUL */
 	const char *mark;     /* that the call ends (tracer/events/guest_marks.h); NULL: none */
 	struct hv_span event; /* of a probe of an event: its entry; hostile */
 };

@@ -9,7 +9,10 @@
 #include "tree/settings/kprobe_parse.h"
 
 #define NAMES_LEN_MAX 128 /* MAX_BTF_ARGS_LEN: of $arg* and the $argN of a command */
+#define MEANT_LEN_MAX 256 /* MAX_DENTRY_ARGS_LEN: of all %pd and %pD of a command */
 #define RETVAL	      "$retval"
+#define DENTRY_TYPE   ":%pd"
+#define FILE_TYPE     ":%pD" /* as long as the other */
 
 #define NO_BTF	  "BTF is not available or not supported"
 #define NO_ENTRY  "No BTF entry for this probe point"
@@ -130,10 +133,71 @@ static struct hv_err *add_numbered(struct hv_kprobe_parsing *p, const char *word
 	return add_param(p, nr > UINT32_MAX ? UINT32_MAX : (uint32_t)nr - 1, word + len, left);
 }
 
+/* -- %pd and %pD ------------------------------------------------------------------------------- */
+
+/* Whether WORD ends with one of them. */
+static bool has_dentry(const char *word)
+{
+	size_t len = strlen(word), type_len = strlen(DENTRY_TYPE);
+
+	return len >= type_len && (strcmp(word + len - type_len, DENTRY_TYPE) == 0 ||
+				   strcmp(word + len - type_len, FILE_TYPE) == 0);
+}
+
+/* What such a WORD means: the string to which the name of the dentry points, or of that of the
+ * file. NULL: BTF does not say where these are. The caller frees it. */
+static char *meaning(const struct hv_btf *btf, const char *word)
+{
+	size_t len = strlen(word) - strlen(DENTRY_TYPE);
+	const char *equals = memchr(word, '=', len);
+	size_t name_len = equals ? (size_t)(equals + 1 - word) : 0;
+	bool is_file = strcmp(word + len, FILE_TYPE) == 0;
+	uint32_t name_off, dentry_off = 0;
+
+	if (!btf || !hv_btf_member(btf, "dentry", "d_name.name", &name_off, NULL) ||
+	    (is_file && !hv_btf_member(btf, "file", "f_path.dentry", &dentry_off, NULL)))
+		return NULL;
+	if (is_file)
+		return hv_format("%.*s+0x0(+0x%x(+0x%x(%.*s))):string", (int)name_len, word,
+				 name_off, dentry_off, (int)(len - name_len), word + name_len);
+	return hv_format("%.*s+0x0(+0x%x(%.*s)):string", (int)name_len, word, name_off,
+			 (int)(len - name_len), word + name_len);
+}
+
+/* IN_WORDS: the kernel writes into the words of the command. */
+static struct hv_err *expand_dentries(struct hv_kprobe_parsing *p, bool in_words)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < p->nr_args; i++) {
+		char *meant;
+
+		p->word = i + 2;
+		if (!has_dentry(p->args[i]))
+			continue;
+		meant = meaning(p->kernel->btf, p->args[i]);
+		if (!meant)
+			return hv_kprobe_not_there(p, 0, NO_BTF);
+		free(p->args[i]);
+		p->args[i] = meant;
+		used += strlen(meant) + 1;
+		if (used > MEANT_LEN_MAX)
+			return hv_err_new(ENOMEM, "what %%pd and %%pD mean is too long");
+		if (!in_words)
+			continue;
+		if (!*p->meant)
+			*p->meant = hv_alloc(MEANT_LEN_MAX);
+		p->replaced[p->word] = *p->meant + used - strlen(meant) - 1;
+		strcpy(p->replaced[p->word], meant);
+	}
+	return NULL;
+}
+
 struct hv_err *hv_kprobe_expand(struct hv_kprobe_parsing *p)
 {
 	bool has_names = p->has_func && p->func.nr_params;
 	size_t all, last, left = NAMES_LEN_MAX;
+	bool is_as_written;
 	struct hv_err *err = find_all(p, &all, &last);
 
 	if (err)
@@ -153,7 +217,10 @@ struct hv_err *hv_kprobe_expand(struct hv_kprobe_parsing *p)
 		else
 			add_arg(p, hv_strdup(word));
 	}
-	return err;
+	if (err || !p->kernel->has_dentries || p->nr_args > HV_KPROBE_ARGS_MAX)
+		return err;
+	is_as_written = last == p->nr || (all == p->nr && !(has_names && p->has_btf_args));
+	return expand_dentries(p, is_as_written);
 }
 
 /* -- names ------------------------------------------------------------------------------------- */

@@ -138,12 +138,25 @@ static struct hv_err *parse_argument_number(const struct hv_kprobe_parsing *p,
 	return hv_kprobe_take_argument(p, arg, nr, off);
 }
 
+/* What a stub has kept of a call until it returns. */
+static struct hv_err *take_kept_argument(const struct hv_kprobe_parsing *p,
+					 struct hv_kprobe_arg *arg, uint64_t nr, size_t off)
+{
+	if (nr > HV_NR_RETURN_ARGS)
+		return hv_kprobe_not_there(p, off,
+					   "only the first six arguments are kept until a"
+					   " function returns");
+	arg->number = (struct hv_arch_register){HV_RETURN_ARGS + (unsigned)nr - 1, 0};
+	p->k->needs_args = true;
+	return NULL;
+}
+
 struct hv_err *hv_kprobe_take_argument(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				       uint64_t nr, size_t off)
 {
 	uint64_t in_registers = 0;
 
-	if (p->k->is_return)
+	if (p->k->is_return && !p->kernel->keeps_args)
 		return hv_kprobe_not_there(p, off,
 					   "what a function was called with is not known when it"
 					   " returns");
@@ -151,6 +164,8 @@ struct hv_err *hv_kprobe_take_argument(const struct hv_kprobe_parsing *p, struct
 		return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
 	if (!nr || nr > STACK_NR_MAX)
 		return hv_kprobe_wrong(p, off, "Invalid argument number");
+	if (p->k->is_return)
+		return take_kept_argument(p, arg, nr, off);
 	nr += p->k->is_tracepoint; /* the first one is the pointer */
 	while (in_registers < HV_ARCH_ARGS_MAX && p->arch->argument_registers[in_registers])
 		in_registers++;

@@ -269,7 +269,7 @@ static void fill_numbers(const struct filling *f, const struct hv_kprobe_arg *ar
 {
 	uint32_t size = arg->type->size_bytes;
 	struct hv_span bytes = {0};
-	uint64_t value = arg->number.word < HV_PLACE_WORDS ? f->call->words[arg->number.word] : 0;
+	uint64_t value = arg->number.word < HV_WORDS_MAX ? f->call->words[arg->number.word] : 0;
 
 	if (arg->source == HV_KPROBE_FIELD)
 		value = value_of_field(f->call->event, &arg->event_field);

@@ -22,11 +22,13 @@ struct hv_kprobe_parsing {
 	const struct hv_kprobe_kernel *kernel;
 	const struct hv_arch *arch;
 	char *const *words; /* of the command */
+	char **replaced;    /* the same, in which %pd and %pD are replaced; NULL: never */
 	size_t nr, word;    /* WORD: the one that is looked at */
 	struct hv_kprobe *k;
 	unsigned *at;
 	char **args; /* owned, as its strings: the words behind the place, as they are obeyed */
 	size_t nr_args;
+	char **meant;		  /* owned by the caller: the texts by which words were replaced */
 	const struct hv_btf *btf; /* that has FUNC: the kernel's, or that of its module */
 	struct hv_btf_func func;  /* of the place; without the first HIDDEN parameters */
 	uint32_t hidden;
@@ -89,7 +91,9 @@ struct hv_err *hv_kprobe_add_deref(const struct hv_kprobe_parsing *p, struct hv_
 /* Finds the function of the place in BTF. */
 void hv_kprobe_find_func(struct hv_kprobe_parsing *p);
 /* Makes p->args of the words: $arg* becomes all parameters, and $argN the name of one where the
- * kernel does so (traceprobe_expand_meta_args()). */
+ * kernel does so (traceprobe_expand_meta_args()). %pd and %pD become what reads the name, in the
+ * words, too, unless the kernel has made others of them before (traceprobe_expand_dentry_args()).
+ */
 struct hv_err *hv_kprobe_expand(struct hv_kprobe_parsing *p) hv_must_use;
 /* Parses TEXT, a parameter or $retval, with the members that follow, at OFF of the word
  * (parse_btf_arg()). */
