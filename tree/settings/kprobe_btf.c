@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Arguments of probes by the names of parameters and members. What BTF says is the guest's: names
- * are used only where they are names in C. */
+/* Arguments of probes by the names of parameters and members, and what %pd and %pD mean. What BTF
+ * says is the guest's: names are used only where they are names in C. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
