@@ -182,7 +182,11 @@ struct hv_arch {
 	 * kernel image at that level. */
 	uint64_t (*make_leaf)(unsigned level, uint64_t neighbour, struct hv_gpa to,
 			      enum hv_access access);
-	unsigned map_level; /* level of the leaves made for the guest (x86: 2, 2 MiB) */
+	unsigned map_level; /* level of the slots that are filled for the guest (x86: 2, 2 MiB) */
+	/* An entry of map_level that leads to TABLE, a table of the pages that the region is mapped
+	 * by; what is not said is copied from NEIGHBOUR, such an entry of the image. NULL: a slot
+	 * gets a leaf. */
+	uint64_t (*make_table)(uint64_t neighbour, struct hv_gpa table);
 
 	/* trap table -> an address in kernel text (x86: gate 14). TABLE: at least 4 KiB of it. */
 	bool (*trap_target)(struct hv_span table, struct hv_gva *ret);

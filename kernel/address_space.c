@@ -16,7 +16,9 @@ static struct hv_err *read_entry(const struct hv_address_space *as, struct hv_gp
 			 "page table of level %u for 0x%llx", level, (unsigned long long)gva.v);
 }
 
-struct hv_err *hv_walk(const struct hv_address_space *as, struct hv_gva gva, struct hv_mapping *ret)
+/* SLOT_LEVEL: where a table is not followed. 0: all are. */
+static struct hv_err *walk(const struct hv_address_space *as, struct hv_gva gva,
+			   unsigned slot_level, struct hv_mapping *ret)
 {
 	struct hv_mapping m = {.writable = true, .executable = true};
 	struct hv_gpa table = as->root;
@@ -48,9 +50,25 @@ struct hv_err *hv_walk(const struct hv_address_space *as, struct hv_gva gva, str
 			break;
 		}
 		table = e.to;
+		if (level == slot_level) {
+			m.present = true;
+			m.gpa = table;
+			break;
+		}
 	}
 	*ret = m;
 	return NULL;
+}
+
+struct hv_err *hv_walk(const struct hv_address_space *as, struct hv_gva gva, struct hv_mapping *ret)
+{
+	return walk(as, gva, 0, ret);
+}
+
+struct hv_err *hv_walk_slot(const struct hv_address_space *as, struct hv_gva gva,
+			    struct hv_mapping *ret)
+{
+	return walk(as, gva, as->arch->make_table ? as->arch->map_level : 0, ret);
 }
 
 bool hv_leads_to(const struct hv_address_space *as, struct hv_gva gva, struct hv_gpa gpa)
@@ -61,8 +79,18 @@ bool hv_leads_to(const struct hv_address_space *as, struct hv_gva gva, struct hv
 	return !err && m.present && m.gpa.v == gpa.v;
 }
 
-bool hv_vcpu_leads_to(const struct hv_address_space *as, const struct hv_vcpu_regs *vcpu,
-		      struct hv_gva gva, struct hv_gpa gpa)
+bool hv_slot_leads_to(const struct hv_address_space *as, struct hv_gva gva, struct hv_gpa gpa)
+{
+	struct hv_mapping m = {0};
+	HV_AUTO_ERR struct hv_err *err = hv_walk_slot(as, gva, &m);
+
+	return !err && m.present && m.gpa.v == gpa.v;
+}
+
+/* FN is one of the two above. */
+static bool vcpu_leads_to(const struct hv_address_space *as, const struct hv_vcpu_regs *vcpu,
+			  struct hv_gva gva, struct hv_gpa gpa,
+			  bool (*fn)(const struct hv_address_space *, struct hv_gva, struct hv_gpa))
 {
 	struct hv_address_space of_vcpu = *as;
 	struct hv_gpa roots[2];
@@ -72,10 +100,22 @@ bool hv_vcpu_leads_to(const struct hv_address_space *as, const struct hv_vcpu_re
 	nr = of_vcpu.levels ? as->arch->roots(vcpu, roots) : 0;
 	for (unsigned i = 0; i < nr; i++) {
 		of_vcpu.root = roots[i];
-		if (hv_leads_to(&of_vcpu, gva, gpa))
+		if (fn(&of_vcpu, gva, gpa))
 			return true;
 	}
 	return false;
+}
+
+bool hv_vcpu_leads_to(const struct hv_address_space *as, const struct hv_vcpu_regs *vcpu,
+		      struct hv_gva gva, struct hv_gpa gpa)
+{
+	return vcpu_leads_to(as, vcpu, gva, gpa, hv_leads_to);
+}
+
+bool hv_vcpu_slot_leads_to(const struct hv_address_space *as, const struct hv_vcpu_regs *vcpu,
+			   struct hv_gva gva, struct hv_gpa gpa)
+{
+	return vcpu_leads_to(as, vcpu, gva, gpa, hv_slot_leads_to);
 }
 
 static struct hv_err *read_piece(const struct hv_address_space *as, struct hv_gva gva, void *buf,

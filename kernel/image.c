@@ -31,6 +31,9 @@
 #define ENTRIES_MAX (65536u * 512)
 #define EXTENTS_MAX 4194304u
 
+/* Tables in the region, of which there are fewer (HV_REGION_TABLES_BYTES) */
+#define ELSEWHERE_MAX 64
+
 struct extent { /* adjacent mappings with the same distance and access */
 	uint64_t start;
 	uint64_t end;
@@ -44,6 +47,7 @@ struct window {
 	size_t cap;
 	uint64_t nr_entries; /* of tables, that were read */
 	uint64_t mapped_bytes;
+	unsigned nr_elsewhere; /* tables that are not in RAM */
 };
 
 static void window_deinit(struct window *w)
@@ -70,6 +74,15 @@ static void window_add(struct window *w, uint64_t start, uint64_t len_bytes, uin
 	w->list[w->nr++] = (struct extent){start, start + len_bytes, distance, executable};
 }
 
+/* Whether a table of LEVEL cannot be read because it may be one by which hvtrace has mapped the
+ * region, which is not RAM. */
+static bool is_of_region(const struct hv_arch *arch, unsigned level, const struct hv_err *err,
+			 struct window *w)
+{
+	return arch->make_table && level < arch->map_level && err->code == EFAULT &&
+	       w->nr_elsewhere++ < ELSEWHERE_MAX;
+}
+
 /* Adds what TABLE of LEVEL maps of FIRST..LAST, which are both in the range that the table covers.
  * Each table is read at once, and the recursion is as deep as there are levels. */
 static struct hv_err *scan_table(const struct hv_address_space *as, struct hv_gpa table,
@@ -92,6 +105,10 @@ static struct hv_err *scan_table(const struct hv_address_space *as, struct hv_gp
 	entries = hv_realloc_array(NULL, nr, sizeof(*entries));
 	err = hv_guest_read(as->guest, as->arch->entry_at(table, level, hv_gva(first)), entries,
 			    nr * sizeof(*entries));
+	if (err && is_of_region(as->arch, level, err, w)) {
+		hv_err_free(err);
+		return NULL;
+	}
 	if (err)
 		return hv_err_in(err, "page table of level %u", level);
 	for (uint64_t i = 0; i < nr; i++) {

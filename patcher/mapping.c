@@ -4,12 +4,12 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Slots that stay empty on both sides of the image, so that a stray access past its end still
- * faults. */
-#define GUARD_SLOTS 1
+/* What stays empty on both sides of the image, so that a stray access past its end still faults.
+ */
+#define GUARD_BYTES HV_REGION_UNIT
 
-/* Unused slots at the start of an area that stay the kernel's, for modules: 64 MiB. */
-#define MODULE_SLOTS 32
+/* Unused slots at the start of an area that stay the kernel's, for modules: in units. */
+#define MODULE_UNITS 32
 
 static enum hv_access access_of(uint64_t region_off)
 {
@@ -22,7 +22,7 @@ struct hv_err *hv_mapping_refusal(const struct hv_kernel_core *core)
 
 	if (core->no_reach)
 		return hv_err_copy(core->no_reach);
-	if (arch->entry_span(arch->map_level) != HV_REGION_UNIT)
+	if (!arch->make_table && arch->entry_span(arch->map_level) != HV_REGION_UNIT)
 		return hv_err_new(ENOTSUP,
 				  "function tracing of %s guests with pages of %llu KiB is not "
 				  "there yet",
@@ -30,27 +30,34 @@ struct hv_err *hv_mapping_refusal(const struct hv_kernel_core *core)
 	return NULL;
 }
 
-/* A present leaf of the image at the level of ours: caching and encryption bits are copied from
- * it. */
-static struct hv_err *find_neighbour(struct hv_kernel *k, uint64_t *ret)
+/* Entries of the image at the levels of ours: caching and encryption bits are copied from them. */
+struct neighbours {
+	uint64_t leaf;
+	uint64_t table; /* the entry that leads to the leaf's table */
+};
+
+static struct hv_err *find_neighbours(struct hv_kernel *k, struct neighbours *ret)
 {
 	const struct hv_arch *arch = k->core.as.arch;
+	unsigned level = arch->make_table ? 1 : arch->map_level;
 	struct hv_gva at = k->core.image.all.start;
 
 	while (at.v < k->core.image.all.end.v) {
-		struct hv_mapping m;
+		struct hv_mapping m, slot;
 		struct hv_err *err = hv_walk(&k->core.as, at, &m);
 
+		if (!err)
+			err = hv_walk_slot(&k->core.as, at, &slot);
 		if (err)
 			return err;
-		if (m.present && m.level == arch->map_level) {
-			*ret = m.entry;
+		if (m.present && m.level == level) {
+			*ret = (struct neighbours){m.entry, slot.entry};
 			return NULL;
 		}
 		at = hv_gva_add(at, m.len_bytes);
 	}
 	return hv_err_new(ENOTSUP, "kernel image: no mapping of %llu KiB to copy attributes from",
-			  (unsigned long long)(arch->entry_span(arch->map_level) >> 10));
+			  (unsigned long long)(arch->entry_span(level) >> 10));
 }
 
 struct slot {
@@ -65,7 +72,8 @@ struct search {
 	struct hv_gva_range modules[HV_MODULE_AREAS]; /* room that stays the kernel's */
 };
 
-/* The part of AREA from its start that has MODULE_SLOTS unused slots. */
+/* The part of AREA from its start that has MODULE_UNITS in unused slots. A slot that the kernel may
+ * use in part is not ours: it would look for its own pages in our table. */
 static struct hv_err *keep_room(struct hv_kernel *k, struct hv_gva_range area,
 				struct hv_gva_range *ret)
 {
@@ -74,14 +82,16 @@ static struct hv_err *keep_room(struct hv_kernel *k, struct hv_gva_range area,
 	unsigned nr = 0;
 
 	*ret = (struct hv_gva_range){area.start, area.start};
-	while (ret->end.v < area.end.v && nr < MODULE_SLOTS) {
+	while (ret->end.v < area.end.v && nr < MODULE_UNITS) {
+		uint64_t len_bytes = span - ret->end.v % span;
 		struct hv_mapping m;
-		struct hv_err *err = hv_walk(&k->core.as, ret->end, &m);
+		struct hv_err *err = hv_walk_slot(&k->core.as, ret->end, &m);
 
 		if (err)
 			return err;
-		nr += !m.present && m.level >= arch->map_level && m.entry == 0;
-		ret->end.v += span - ret->end.v % span;
+		if (!m.present && m.level >= arch->map_level && m.entry == 0)
+			nr += (unsigned)((len_bytes + HV_REGION_UNIT - 1) / HV_REGION_UNIT);
+		ret->end.v += len_bytes;
 	}
 	return NULL;
 }
@@ -100,30 +110,31 @@ static bool is_for_modules(const struct search *s, struct hv_gva gva)
 {
 	const struct hv_arch *arch = s->k->core.as.arch;
 	uint64_t span = arch->entry_span(arch->map_level);
+	uint64_t start = gva.v & ~(span - 1), end = start + span;
 
 	for (size_t i = 0; i < HV_MODULE_AREAS; i++)
-		if (gva.v + span > s->modules[i].start.v && gva.v < s->modules[i].end.v)
+		if (end > s->modules[i].start.v && start < s->modules[i].end.v)
 			return true;
-	return gva.v + span > s->reach.kept.start.v && gva.v < s->reach.kept.end.v;
+	return end > s->reach.kept.start.v && start < s->reach.kept.end.v;
 }
 
-/* *RET: the slot is unused, so its entry is 0 (not just not present) and its table exists. */
+/* *RET: the unit at GVA is in a slot that is unused, so its entry is 0 (not just not present) and
+ * its table exists. */
 static struct hv_err *is_free(const struct search *s, struct hv_gva gva, struct slot *ret_slot,
 			      bool *ret)
 {
 	struct hv_kernel *k = s->k;
 	const struct hv_arch *arch = k->core.as.arch;
-	uint64_t guard = GUARD_SLOTS * arch->entry_span(arch->map_level);
 	struct hv_mapping m;
 	struct hv_err *err;
 
 	*ret = false;
 	if (is_for_modules(s, gva))
 		return NULL;
-	if (gva.v + 2 * guard > k->core.image.all.start.v &&
-	    gva.v < k->core.image.all.end.v + guard)
+	if (gva.v + HV_REGION_UNIT + GUARD_BYTES > k->core.image.all.start.v &&
+	    gva.v < k->core.image.all.end.v + GUARD_BYTES)
 		return NULL;
-	err = hv_walk(&k->core.as, gva, &m);
+	err = hv_walk_slot(&k->core.as, gva, &m);
 	if (err)
 		return err;
 	*ret = !m.present && m.level == arch->map_level && m.entry == 0;
@@ -131,40 +142,38 @@ static struct hv_err *is_free(const struct search *s, struct hv_gva gva, struct 
 	return NULL;
 }
 
-/* Walks through the runs of NR free slots, which may overlap, up to number WANTED. *RET_NR: how
+/* Walks through the runs of NR free units, which may overlap, up to number WANTED. *RET_NR: how
  * many there are up to there, *RET: the start of the last. */
 static struct hv_err *walk_runs(const struct search *s, size_t nr, size_t wanted,
 				struct hv_gva *ret, size_t *ret_nr)
 {
-	const struct hv_arch *arch = s->k->core.as.arch;
-	uint64_t span = arch->entry_span(arch->map_level);
+	const uint64_t unit = HV_REGION_UNIT;
 	struct hv_gva_range window = s->reach.free_window;
-	size_t free_slots = 0;
+	size_t nr_free = 0;
 
 	*ret_nr = 0;
-	for (struct hv_gva at = {(window.start.v + span - 1) / span * span};
-	     at.v < window.end.v && *ret_nr <= wanted; at = hv_gva_add(at, span)) {
+	for (struct hv_gva at = {(window.start.v + unit - 1) / unit * unit};
+	     at.v < window.end.v && *ret_nr <= wanted; at = hv_gva_add(at, unit)) {
 		struct slot slot;
-		bool free_slot;
-		struct hv_err *err = is_free(s, at, &slot, &free_slot);
+		bool is_unused;
+		struct hv_err *err = is_free(s, at, &slot, &is_unused);
 
 		if (err)
 			return err;
-		free_slots = free_slot ? free_slots + 1 : 0;
-		if (free_slots < nr || !hv_gva_in(hv_gva(at.v - (nr - 1) * span), s->reach.code))
+		nr_free = is_unused ? nr_free + 1 : 0;
+		if (nr_free < nr || !hv_gva_in(hv_gva(at.v - (nr - 1) * unit), s->reach.code))
 			continue;
-		*ret = hv_gva(at.v - (nr - 1) * span);
+		*ret = hv_gva(at.v - (nr - 1) * unit);
 		++*ret_nr;
 	}
 	return NULL;
 }
 
-/* A run of NR free slots, chosen at random: whoever wants to misuse the stubs or the writable pages
+/* A run of NR free units, chosen at random: whoever wants to misuse the stubs or the writable pages
  * behind them does not know where they are. */
 static struct hv_err *find_run(struct search *s, size_t nr, struct slot *ret)
 {
-	const struct hv_arch *arch = s->k->core.as.arch;
-	uint64_t span = arch->entry_span(arch->map_level), random = 0;
+	uint64_t random = 0;
 	struct hv_gva start = {0};
 	size_t nr_runs = 0;
 	struct hv_err *err = walk_runs(s, nr, SIZE_MAX, &start, &nr_runs);
@@ -175,79 +184,169 @@ static struct hv_err *find_run(struct search *s, size_t nr, struct slot *ret)
 	}
 	if (!err && !nr_runs)
 		err = hv_err_new(ENOSPC,
-				 "kernel page tables: no %zu unused slots in a row below 0x%llx",
-				 nr, (unsigned long long)s->reach.free_window.end.v);
+				 "kernel page tables: no unused slots for %llu MiB in a row below "
+				 "0x%llx",
+				 (unsigned long long)(nr * HV_REGION_UNIT >> 20),
+				 (unsigned long long)s->reach.free_window.end.v);
 	if (!err && getrandom(&random, sizeof(random), 0) != sizeof(random))
 		err = hv_err_new(EIO, "getrandom: no random numbers");
 	if (!err)
 		err = walk_runs(s, nr, random % nr_runs, &start, &nr_runs);
 	for (size_t i = 0; !err && i < nr; i++) {
-		bool free_slot;
+		bool is_unused;
 
-		err = is_free(s, hv_gva_add(start, i * span), &ret[i], &free_slot);
-		if (!err && !free_slot)
+		err = is_free(s, hv_gva_add(start, i * HV_REGION_UNIT), &ret[i], &is_unused);
+		if (!err && !is_unused)
 			err = hv_err_new(EBUSY, "kernel page tables: they change");
 	}
 	return err;
+}
+
+/* How many slots RANGE is in. */
+static size_t count_slots(const struct hv_arch *arch, struct hv_gva_range range)
+{
+	uint64_t span = arch->entry_span(arch->map_level);
+
+	return (range.end.v - 1) / span - range.start.v / span + 1;
+}
+
+/* Where the slot of AT leads, which is in RANGE. */
+static struct hv_gpa slot_leads_to(const struct hv_arch *arch, const struct hv_region *region,
+				   struct hv_gva_range range, struct hv_gva at)
+{
+	uint64_t off = HV_REGION_STUBS_OFF + (at.v - range.start.v);
+
+	if (arch->make_table)
+		off = HV_REGION_TABLES_OFF +
+		      (count_slots(arch, (struct hv_gva_range){range.start, {at.v + 1}}) - 1) *
+			      arch->entry_span(1);
+	return hv_gpa_add(region->gpa, off);
+}
+
+struct hv_gpa hv_mapping_start(const struct hv_kernel *k, const struct hv_region *region,
+			       struct hv_gva_range range)
+{
+	return slot_leads_to(k->core.as.arch, region, range, range.start);
+}
+
+static struct hv_err *make_tables(const struct hv_arch *arch, const struct hv_region *region,
+				  uint64_t neighbour, struct hv_mapping_plan *plan)
+{
+	uint64_t page_bytes = arch->entry_span(1);
+	size_t len_bytes = count_slots(arch, plan->range) * page_bytes;
+
+	if (len_bytes > HV_REGION_TABLES_BYTES)
+		return hv_err_new(ENOSPC,
+				  "region: %llu MiB are too much for %s guests with pages of %llu "
+				  "KiB",
+				  (unsigned long long)(region->len_bytes >> 20), arch->name,
+				  (unsigned long long)(page_bytes >> 10));
+	plan->tables = hv_alloc(len_bytes);
+	plan->tables_bytes = len_bytes;
+	for (struct hv_gva at = plan->range.start; at.v < plan->range.end.v; at.v += page_bytes) {
+		uint64_t off = HV_REGION_STUBS_OFF + (at.v - plan->range.start.v);
+		uint64_t table = slot_leads_to(arch, region, plan->range, at).v -
+				 (region->gpa.v + HV_REGION_TABLES_OFF);
+		uint64_t entry_off = arch->entry_at(hv_gpa(table), 1, at).v;
+
+		plan->tables[entry_off / sizeof(*plan->tables)] =
+			arch->make_leaf(1, neighbour, hv_gpa_add(region->gpa, off), access_of(off));
+	}
+	return NULL;
+}
+
+/* The entry of the slot of AT, which is the first address of ours in it. */
+static uint64_t make_entry(const struct hv_arch *arch, const struct hv_region *region,
+			   const struct neighbours *n, struct hv_gva_range range, struct hv_gva at)
+{
+	struct hv_gpa to = slot_leads_to(arch, region, range, at);
+
+	if (arch->make_table)
+		return arch->make_table(n->table, to);
+	return arch->make_leaf(arch->map_level, n->leaf, to, access_of(to.v - region->gpa.v));
+}
+
+/* SLOTS: of each unit of the range. */
+static void make_changes(const struct hv_arch *arch, const struct hv_region *region,
+			 const struct neighbours *n, const struct slot *slots, size_t nr,
+			 struct hv_mapping_plan *plan)
+{
+	plan->changes = hv_alloc(nr * sizeof(*plan->changes));
+	for (size_t i = 0; i < nr; i++) {
+		struct hv_change *change = &plan->changes[plan->nr];
+		uint64_t entry;
+
+		if (i && slots[i].entry_gpa.v == slots[i - 1].entry_gpa.v)
+			continue;
+		entry = make_entry(arch, region, n, plan->range, slots[i].gva);
+		*change = (struct hv_change){
+			.gva = slots[i].gva,
+			.gpa = slots[i].entry_gpa,
+			.kind = HV_CHANGE_ENTRY,
+			.len_bytes = sizeof(entry),
+		};
+		memcpy(change->to, &entry, sizeof(entry));
+		plan->nr++;
+	}
 }
 
 struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *region,
 			       uint64_t len_bytes, struct hv_mapping_plan *ret)
 {
 	const struct hv_arch *arch = k->core.as.arch;
-	uint64_t span = arch->entry_span(arch->map_level);
-	size_t nr = (len_bytes + span - 1) / span;
+	size_t nr = (len_bytes + HV_REGION_UNIT - 1) / HV_REGION_UNIT;
 	HV_AUTO_FREE struct slot *slots = hv_alloc((nr + 1) * sizeof(*slots));
-	uint64_t neighbour = 0;
+	struct hv_mapping_plan plan = {0};
+	struct neighbours neighbours = {0};
 	struct search search;
 	struct hv_err *err = begin_search(k, &search);
 
 	if (!err)
-		err = find_neighbour(k, &neighbour);
+		err = find_neighbours(k, &neighbours);
 	if (!err)
 		err = find_run(&search, nr, slots);
 	if (err)
 		return err;
-	*ret = (struct hv_mapping_plan){
-		.range = {slots[0].gva, hv_gva_add(slots[0].gva, nr * span)},
-		.changes = hv_alloc(nr * sizeof(*ret->changes)),
-		.nr = nr,
-	};
-	for (size_t i = 0; i < nr; i++) {
-		uint64_t off = HV_REGION_STUBS_OFF + i * span;
-		uint64_t leaf = arch->make_leaf(arch->map_level, neighbour,
-						hv_gpa_add(region->gpa, off), access_of(off));
-
-		ret->changes[i] = (struct hv_change){
-			.gva = slots[i].gva,
-			.gpa = slots[i].entry_gpa,
-			.kind = HV_CHANGE_ENTRY,
-			.len_bytes = sizeof(leaf),
-		};
-		memcpy(ret->changes[i].to, &leaf, sizeof(leaf));
-	}
+	plan.range.start = slots[0].gva;
+	plan.range.end = hv_gva_add(slots[0].gva, nr * HV_REGION_UNIT);
+	if (arch->make_table)
+		err = make_tables(arch, region, neighbours.leaf, &plan);
+	if (err)
+		return err;
+	make_changes(arch, region, &neighbours, slots, nr, &plan);
+	*ret = plan;
 	return NULL;
+}
+
+void hv_mapping_place_tables(const struct hv_mapping_plan *plan, const struct hv_region *region)
+{
+	if (!plan->tables_bytes)
+		return;
+	memcpy(region->host + HV_REGION_TABLES_OFF, plan->tables, plan->tables_bytes);
+	if (region->kept)
+		memcpy(region->kept + HV_REGION_TABLES_OFF, plan->tables, plan->tables_bytes);
 }
 
 void hv_mapping_plan_deinit(struct hv_mapping_plan *plan)
 {
 	free(plan->changes);
+	free(plan->tables);
 	*plan = (struct hv_mapping_plan){0};
 }
 
 struct hv_err *hv_mapping_is_present(const struct hv_kernel *k, const struct hv_region *region,
 				     struct hv_gva_range range, bool *ret)
 {
-	uint64_t span = k->core.as.arch->entry_span(k->core.as.arch->map_level);
+	const struct hv_arch *arch = k->core.as.arch;
 
-	for (struct hv_gva at = range.start; at.v < range.end.v; at = hv_gva_add(at, span)) {
-		uint64_t off = HV_REGION_STUBS_OFF + (at.v - range.start.v);
+	for (struct hv_gva at = range.start; at.v < range.end.v;
+	     at = hv_gva_add(at, HV_REGION_UNIT)) {
 		struct hv_mapping m;
-		struct hv_err *err = hv_walk(&k->core.as, at, &m);
+		struct hv_err *err = hv_walk_slot(&k->core.as, at, &m);
 
 		if (err && err->code != EFAULT)
 			return err;
-		if (err || !m.present || m.gpa.v != region->gpa.v + off) {
+		if (err || !m.present || m.gpa.v != slot_leads_to(arch, region, range, at).v) {
 			hv_err_free(err);
 			*ret = false;
 			return NULL;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where the region goes in the guest kernel's address space: finds unused page-table slots within
- * reach of a call from kernel text, and makes the leaves to fill them with.
+ * reach of a call from kernel text, and makes what they are filled with. That is a leaf of
+ * HV_REGION_UNIT; where the kernel's leaves of that level are larger (arch->make_table), it is a
+ * table of the kernel's pages, which is in the region, where the guest does not map it.
  * Leaves to others: writing them (patcher.h). */
 #pragma once
 
@@ -9,8 +11,10 @@
 
 struct hv_mapping_plan {
 	struct hv_gva_range range; /* guest virtual, of the region from HV_REGION_STUBS_OFF on */
-	struct hv_change *changes; /* owned */
+	struct hv_change *changes; /* owned; of slots */
 	size_t nr;
+	uint64_t *tables; /* owned; what must be at HV_REGION_TABLES_OFF before slots are filled */
+	size_t tables_bytes;
 };
 
 /* Why the region cannot be mapped into such a kernel: nothing tells what its text reaches, or its
@@ -21,9 +25,15 @@ struct hv_err *hv_mapping_refusal(const struct hv_kernel_core *core) hv_must_use
  * random. Fails with ENOSPC when there are not enough unused slots in a row. */
 struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *region,
 			       uint64_t len_bytes, struct hv_mapping_plan *ret) hv_must_use;
+/* Writes the tables of PLAN into the region, and into what is kept of it. */
+void hv_mapping_place_tables(const struct hv_mapping_plan *plan, const struct hv_region *region);
 void hv_mapping_plan_deinit(struct hv_mapping_plan *plan);
 
 /* *RET: the guest's page tables lead from all of RANGE to the region. It is false when they do not
  * do so any more, and when they lead outside of its RAM. */
 struct hv_err *hv_mapping_is_present(const struct hv_kernel *k, const struct hv_region *region,
 				     struct hv_gva_range range, bool *ret) hv_must_use;
+
+/* Where the slot of RANGE's start leads, as hv_walk_slot() tells it. */
+struct hv_gpa hv_mapping_start(const struct hv_kernel *k, const struct hv_region *region,
+			       struct hv_gva_range range);

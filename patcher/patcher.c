@@ -74,7 +74,7 @@ static bool may_run_guests(const struct hv_patcher *p, const struct hv_vcpu_regs
 	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
 		if (!hv_arch_levels(p->as->arch, &regs[cpu]))
 			return false;
-	return hv_leads_to(p->as, p->bound_gva, p->bound_gpa);
+	return hv_slot_leads_to(p->as, p->bound_gva, p->bound_gpa);
 }
 
 static struct hv_err *check_boot(const struct hv_patcher *p, const struct hv_vcpu_regs *regs,
@@ -82,7 +82,7 @@ static struct hv_err *check_boot(const struct hv_patcher *p, const struct hv_vcp
 {
 	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
 		if (!p->bound_gva.v ||
-		    hv_vcpu_leads_to(p->as, &regs[cpu], p->bound_gva, p->bound_gpa))
+		    hv_vcpu_slot_leads_to(p->as, &regs[cpu], p->bound_gva, p->bound_gpa))
 			return NULL;
 	if (may_run_guests(p, regs, nr_vcpus))
 		return hv_err_new(EBUSY,

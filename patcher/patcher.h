@@ -40,10 +40,10 @@ struct hv_patcher *hv_patcher_new(const struct hv_address_space *as, struct hv_g
 void hv_patcher_free(struct hv_patcher *p);
 
 /* From now on every hold first proves that this is still the boot in which GVA was mapped: the page
- * tables of some vCPU lead from GVA to GPA. If none do, nothing is written, because after a reset
- * the old kernel's tables and text can still be read in RAM for a while, and without KASLR the next
- * kernel's text is where they were. Fails with ECONNRESET then; with EBUSY when the vCPUs may be
- * running a guest of the guest, whose tables they have at that moment. */
+ * tables of some vCPU lead from GVA to GPA (hv_slot_leads_to). If none do, nothing is written,
+ * because after a reset the old kernel's tables and text can still be read in RAM for a while, and
+ * without KASLR the next kernel's text is where they were. Fails with ECONNRESET then; with EBUSY
+ * when the vCPUs may be running a guest of the guest, whose tables they have at that moment. */
 void hv_patcher_bind(struct hv_patcher *p, struct hv_gva gva, struct hv_gpa gpa);
 
 /* From now on a change of HV_CHANGE_DETOUR or HV_CHANGE_PLACE is refused where one of the guest's

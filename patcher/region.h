@@ -3,7 +3,8 @@
  * that is changed in the guest. The journal is still there when we are killed.
  *
  *   0x000000  header, 4 KiB            \ host only: never mapped in the guest's page tables
- *   0x001000  journal                  /
+ *   0x001000  journal                  |
+ *   0x3c0000  page tables of ours     /
  *   0x400000  stubs   params           \
  *   0x401000          code             |
  *   0x410000          detours           > read-only, executable
@@ -31,9 +32,10 @@
 #include "vmm/guest.h"
 
 #define HV_REGION_LEN_MIN (16ULL << 20)
-#define HV_REGION_UNIT	  (2ULL << 20) /* mapped in leaves of this size */
+#define HV_REGION_UNIT	  (2ULL << 20) /* mapped in leaves of this size, or in so many pages */
 
 #define HV_REGION_JOURNAL_OFF  0x1000ULL
+#define HV_REGION_TABLES_OFF   0x3c0000ULL
 #define HV_REGION_STUBS_OFF    0x400000ULL
 #define HV_REGION_DETOURS_OFF  0x410000ULL
 #define HV_REGION_STUBS_END    0x500000ULL
@@ -49,7 +51,10 @@
 #define HV_REGION_PROBES_OFF   0x780000ULL
 #define HV_REGION_STACKS_OFF   0x800000ULL
 
-_Static_assert(HV_REGION_STUBS_OFF == HV_REGION_KEPT_BYTES, "header and journal are kept");
+_Static_assert(HV_REGION_STUBS_OFF == HV_REGION_KEPT_BYTES,
+	       "header, journal and page tables are kept");
+
+#define HV_REGION_TABLES_BYTES (HV_REGION_STUBS_OFF - HV_REGION_TABLES_OFF)
 
 /* The last of them are those of probes, of HV_CHANGE_PLACE. */
 #define HV_REGION_NR_DETOURS ((HV_REGION_STUBS_END - HV_REGION_DETOURS_OFF) / HV_DETOUR_LEN)
@@ -77,7 +82,7 @@ _Static_assert(HV_REGION_PROGRAMS_OFF +
 
 enum hv_change_kind {
 	HV_CHANGE_TEXT = 1,  /* a site: nop <-> call of ours */
-	HV_CHANGE_ENTRY = 2, /* a page-table slot: 0 <-> leaf of the region */
+	HV_CHANGE_ENTRY = 2, /* a page-table slot: 0 <-> leaf of the region, or table in it */
 	HV_CHANGE_YIELD = 3, /* a call in the guest's ftrace: to its reader of sites <-> of ours */
 	HV_CHANGE_HIBERNATION = 4, /* a call on the kernel's way to hibernate <-> of ours */
 	HV_CHANGE_DETOUR =
@@ -134,7 +139,7 @@ struct hv_region_header {
 #define HV_REGION_MAGIC	  "hvtrace"
 #define HV_REGION_VERSION 9
 #define HV_JOURNAL_CAP                                                                             \
-	((HV_REGION_STUBS_OFF - HV_REGION_JOURNAL_OFF) / sizeof(struct hv_journal_entry))
+	((HV_REGION_TABLES_OFF - HV_REGION_JOURNAL_OFF) / sizeof(struct hv_journal_entry))
 
 static inline struct hv_region_header *hv_region_header(const struct hv_region *r)
 {

@@ -72,6 +72,7 @@ static struct hv_err *enter(struct hv_tracee *t, struct hv_mapping_plan *plan)
 	struct hv_err *err;
 
 	hv_region_write_header(t);
+	hv_mapping_place_tables(plan, &t->region);
 	hv_stubs_prepare(t);
 	err = hv_stubs_place(t);
 	if (!err)

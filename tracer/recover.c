@@ -38,7 +38,7 @@ static struct hv_err *slot_is_ours(const struct hv_tracee *t, const struct hv_jo
 	if (e->len_bytes != sizeof(uint64_t) || !hv_gva_in(hv_gva(e->gva), t->range) ||
 	    memcmp(e->old_bytes, empty, sizeof(empty)) != 0)
 		return NULL;
-	err = hv_walk(&t->kernel->core.as, hv_gva(e->gva), &m);
+	err = hv_walk_slot(&t->kernel->core.as, hv_gva(e->gva), &m);
 	if (err)
 		return err;
 	*ret = m.present && m.entry_gpa.v == e->gpa &&

@@ -36,13 +36,12 @@ void hv_region_write_header(const struct hv_tracee *t)
 /* The header says where our mapping was. The guest's page tables say whether it is still there. */
 static bool header_is_sane(const struct hv_tracee *t, const struct hv_region_header *h)
 {
-	const struct hv_arch *arch = t->kernel->core.as.arch;
-	uint64_t span = arch->entry_span(arch->map_level);
+	const uint64_t unit = HV_REGION_UNIT;
 	/* empty where nothing can be traced */
 	struct hv_gva_range window = hv_reach_of(&t->kernel->core).free_window;
 
 	return h->gpa == t->region.gpa.v && h->nr_entries <= HV_JOURNAL_CAP &&
-	       h->map_gva % span == 0 && h->map_len_bytes && h->map_len_bytes % span == 0 &&
+	       h->map_gva % unit == 0 && h->map_len_bytes && h->map_len_bytes % unit == 0 &&
 	       h->map_len_bytes <= t->region.len_bytes - HV_REGION_STUBS_OFF &&
 	       h->handler_gva - h->map_gva < h->map_len_bytes &&
 	       h->map_len_bytes <= window.end.v - window.start.v && h->map_gva >= window.start.v &&
@@ -61,12 +60,12 @@ static struct hv_err *any_slot_present(const struct hv_tracee *t, struct hv_gva_
 				       bool *ret)
 {
 	const struct hv_address_space *as = &t->kernel->core.as;
-	uint64_t span = as->arch->entry_span(as->arch->map_level);
 
 	*ret = false;
-	for (struct hv_gva at = range.start; at.v < range.end.v; at = hv_gva_add(at, span)) {
+	for (struct hv_gva at = range.start; at.v < range.end.v;
+	     at = hv_gva_add(at, HV_REGION_UNIT)) {
 		struct hv_mapping m;
-		struct hv_err *err = hv_walk(as, at, &m);
+		struct hv_err *err = hv_walk_slot(as, at, &m);
 
 		if (err)
 			return err;

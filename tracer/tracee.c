@@ -45,7 +45,8 @@ void hv_tracee_free(struct hv_tracee *t)
 
 void hv_tracee_bind(struct hv_tracee *t)
 {
-	hv_patcher_bind(t->patcher, t->range.start, hv_gpa_add(t->region.gpa, HV_REGION_STUBS_OFF));
+	hv_patcher_bind(t->patcher, t->range.start,
+			hv_mapping_start(t->kernel, &t->region, t->range));
 }
 
 struct hv_err *hv_tracee_is_mapped(const struct hv_tracee *t, bool *ret)

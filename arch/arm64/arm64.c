@@ -26,7 +26,8 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 /* The bits above those of a page, by those that a table has */
 #define LEVELS(page_shift, va_bits) (((va_bits)-4) / ((page_shift)-3))
 
-/* NAME: the members of the table that depend on the format. */
+/* NAME: the members of the table that depend on the format. With pages of 16 KiB, the leaves of
+ * level 2 are too large for the region, which is mapped by pages there. */
 #define FORMAT(NAME, PAGE_SHIFT, VA_BITS, WIDE)                                                    \
 	static const struct arm64_format NAME##_format = {PAGE_SHIFT, VA_BITS, WIDE};              \
 	static struct hv_gva NAME##_kernel_start(unsigned levels)                                  \
@@ -43,6 +44,10 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 	{                                                                                          \
 		return arm64_entry_at(&NAME##_format, table, level, gva);                          \
 	}                                                                                          \
+	static unsigned NAME##_roots(const struct hv_vcpu_regs *regs, struct hv_gpa ret[2])        \
+	{                                                                                          \
+		return arm64_roots(&NAME##_format, regs, ret);                                     \
+	}                                                                                          \
 	static struct hv_pt_entry NAME##_decode_entry(unsigned level, uint64_t entry)              \
 	{                                                                                          \
 		return arm64_decode_entry(&NAME##_format, level, entry);                           \
@@ -51,6 +56,10 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 					 enum hv_access access)                                    \
 	{                                                                                          \
 		return arm64_make_leaf(&NAME##_format, level, neighbour, to, access);              \
+	}                                                                                          \
+	static uint64_t NAME##_make_table(uint64_t neighbour, struct hv_gpa table)                 \
+	{                                                                                          \
+		return arm64_make_table(&NAME##_format, neighbour, table);                         \
 	}                                                                                          \
 	static uint64_t NAME##_strip_signature(uint64_t word)                                      \
 	{                                                                                          \
@@ -72,8 +81,10 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 		.kernel_start = NAME##_kernel_start,                                               \
 		.entry_span = NAME##_entry_span,                                                   \
 		.entry_at = NAME##_entry_at,                                                       \
+		.roots = NAME##_roots,                                                             \
 		.decode_entry = NAME##_decode_entry,                                               \
 		.make_leaf = NAME##_make_leaf,                                                     \
+		.make_table = (PAGE_SHIFT) == 14 ? NAME##_make_table : NULL,                       \
 		.strip_signature = NAME##_strip_signature,                                         \
 		.sign = NAME##_sign,                                                               \
 		.signature_bits = NAME##_signature_bits,                                           \
@@ -84,7 +95,7 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 /* What is the same in all of them. */
 #define TABLE                                                                                      \
 	.name = "aarch64", .counter_name = "cntvct", .parse_registers = arm64_parse_registers,     \
-	.decode_gdb_registers = arm64_decode_gdb_registers, .roots = arm64_roots, .map_level = 2,  \
+	.decode_gdb_registers = arm64_decode_gdb_registers, .map_level = 2,                        \
 	.gdb_root_name = "TTBR1_EL1", .trap_target = arm64_trap_target,                            \
 	.site_len_bytes = ARM64_INSN_LEN, .classify_site = arm64_classify_site,                    \
 	.encode_call = arm64_encode_call, .encode_jump = arm64_encode_jump,                        \
@@ -138,6 +149,7 @@ const struct hv_arch hv_arch_arm64 = {
 	.kernel_start = pages_4k_52_kernel_start,
 	.entry_span = pages_4k_48_entry_span,
 	.entry_at = pages_4k_48_entry_at,
+	.roots = pages_4k_48_roots,
 	.decode_entry = pages_4k_48_decode_entry,
 	.make_leaf = pages_4k_48_make_leaf,
 	.strip_signature = pages_4k_48_strip_signature,

@@ -9,7 +9,6 @@
 /* registers.c */
 bool arm64_parse_registers(const char *text, struct hv_vcpu_regs *ret);
 bool arm64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret);
-unsigned arm64_roots(const struct hv_vcpu_regs *regs, struct hv_gpa ret[2]);
 bool arm64_trap_target(struct hv_span table, struct hv_gva *ret);
 
 /* page_table.c: a format is how large pages are (a granule), how many bits of an address are
@@ -19,12 +18,15 @@ struct arm64_format {
 	unsigned va_bits;
 	bool wide; /* physical addresses of 52 bits: FEAT_LPA with 64 KiB pages, else FEAT_LPA2 */
 };
+unsigned arm64_roots(const struct arm64_format *f, const struct hv_vcpu_regs *regs,
+		     struct hv_gpa ret[2]);
 uint64_t arm64_entry_span(const struct arm64_format *f, unsigned level);
 struct hv_gpa arm64_entry_at(const struct arm64_format *f, struct hv_gpa table, unsigned level,
 			     struct hv_gva gva);
 struct hv_pt_entry arm64_decode_entry(const struct arm64_format *f, unsigned level, uint64_t entry);
 uint64_t arm64_make_leaf(const struct arm64_format *f, unsigned level, uint64_t neighbour,
 			 struct hv_gpa to, enum hv_access access);
+uint64_t arm64_make_table(const struct arm64_format *f, uint64_t neighbour, struct hv_gpa table);
 uint64_t arm64_strip_signature(const struct arm64_format *f, uint64_t word);
 
 /* qarma.c */

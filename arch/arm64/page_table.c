@@ -17,11 +17,27 @@
 #define PXN_TABLE (1ULL << 59)
 #define RO_TABLE  (1ULL << 62)
 
+#define UXN_TABLE    (1ULL << 60)
+#define TTBR_ADDRESS 0x0000fffffffff000ull /* without the ASID and CnP */
+
 #define KERNEL_HALF (1ULL << 55)
 
 static uint64_t bits(unsigned from, unsigned end)
 {
 	return (1ULL << end) - (1ULL << from);
+}
+
+/* TTBR1_EL1. While user mode runs with KPTI, it points to the tables of the trampoline, which are
+ * two pages before the kernel's own (TRAMP_SWAPPER_OFFSET,
+ * arch/arm64/include/asm/memory.h). */
+unsigned arm64_roots(const struct arm64_format *f, const struct hv_vcpu_regs *regs,
+		     struct hv_gpa ret[2])
+{
+	if (!regs->root)
+		return 0;
+	ret[0] = hv_gpa(regs->root & TTBR_ADDRESS);
+	ret[1] = hv_gpa_add(ret[0], 2ull << f->page_shift);
+	return 2;
 }
 
 uint64_t arm64_entry_span(const struct arm64_format *f, unsigned level)
@@ -101,4 +117,11 @@ uint64_t arm64_make_leaf(const struct arm64_format *f, unsigned level, uint64_t 
 	if (access != HV_ACCESS_READ_EXECUTE)
 		entry |= PXN;
 	return entry;
+}
+
+uint64_t arm64_make_table(const struct arm64_format *f, uint64_t neighbour, struct hv_gpa table)
+{
+	uint64_t entry = with_address(f, neighbour, table.v);
+
+	return (entry & ~(PXN_TABLE | RO_TABLE)) | VALID | TABLE | UXN_TABLE;
 }

@@ -12,9 +12,6 @@
 #define NR_R 15u /* general registers of AArch32; the next one is pc */
 #define R_SP 13
 
-#define TTBR_ADDRESS	 0x0000fffffffff000ull /* without the ASID and CnP */
-#define TRAMPOLINE_BYTES (2u << 12)	       /* with pages of 4 KiB */
-
 /* offsets in the g packet: x0 to x30, sp, pc of 8 bytes each, cpsr of 4 */
 #define G_SP   (NR_X * 8)
 #define G_PC   (G_SP + 8)
@@ -91,18 +88,6 @@ bool arm64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret)
 	regs.firmware = firmware_by(cpsr);
 	*ret = regs;
 	return true;
-}
-
-/* TTBR1_EL1. While user mode runs with KPTI, it points to the tables of the trampoline, which are
- * two pages before the kernel's own (TRAMP_SWAPPER_OFFSET,
- * arch/arm64/include/asm/memory.h). */
-unsigned arm64_roots(const struct hv_vcpu_regs *regs, struct hv_gpa ret[2])
-{
-	if (!regs->root)
-		return 0;
-	ret[0] = hv_gpa(regs->root & TTBR_ADDRESS);
-	ret[1] = hv_gpa_add(ret[0], TRAMPOLINE_BYTES);
-	return 2;
 }
 
 /* The vectors are code, not addresses. */

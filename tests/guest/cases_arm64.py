@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""arm64 guests on the machine virt, under TCG: what check finds, the function tracer, and what attach refuses by name."""
+"""arm64 guests on the machine virt, under TCG: what check finds, the tracers, and what is refused by name."""
 
 import contextlib
 import hashlib
@@ -19,6 +19,8 @@ from lib.wait import until
 # Debian's bookworm is not here: its arm64 kernel has no CONFIG_KALLSYMS_ALL.
 ARM64 = Config("trixie", arch="arm64")
 ONE_VCPU = Config("trixie", 1, arch="arm64")
+
+PAGES_16K = Config("trixie:linux-image-arm64-16k", 1, arch="arm64", cmdline="kpti=1", modules=())
 
 RAM_GPA = 0x40000000  # of the machine virt
 BL, BRANCH = 0x94000000, 0xFC000000
@@ -61,7 +63,8 @@ class Places:
 
     ram_gpa = RAM_GPA
 
-    def __init__(self, t, guest):
+    def __init__(self, t, guest, page_bits=12):
+        self.page_bits = page_bits
         # arm64_check compares these symbols with the guest's own, whose file takes an emulated guest long to make.
         lines = probe(t, guest, "--kallsyms").decode()
         found = re.findall(r"^([0-9a-f]{16}) . (_text|_etext|swapper_pg_dir)$", lines, re.M)
@@ -84,13 +87,15 @@ class Places:
         return self.read(self.gpa(self.symbols["_text"]), self.symbols["_etext"] - self.symbols["_text"])
 
     def slots(self):
-        """The table whose entries map 2 MiB each, with the image's among them."""
-        table = self.gpa(self.symbols["swapper_pg_dir"])
+        """The table whose entries map 2 MiB each, or more if pages are larger, with the image's among them."""
+        table, bits = self.gpa(self.symbols["swapper_pg_dir"]), self.page_bits - 3
         for level in range(self.levels, 2, -1):
-            bits = 4 if level == 5 else 9
-            index = (self.symbols["_text"] >> (12 + 9 * (level - 1))) & ((1 << bits) - 1)
-            table = struct.unpack("<Q", self.read(table + 8 * index, 8))[0] & 0x0000FFFFFFFFF000
-        return self.read(table, 4096)
+            shift = self.page_bits + bits * (level - 1)
+            # An address has 52 bits, so the first table of the most levels is shorter.
+            index = (self.symbols["_text"] & (1 << 52) - 1) >> shift & (1 << bits) - 1
+            entry = struct.unpack("<Q", self.read(table + 8 * index, 8))[0]
+            table = entry & 0x0000FFFFFFFFFFFF & -(1 << self.page_bits)
+        return self.read(table, 1 << self.page_bits)
 
     def snapshot(self):
         return self.text(), self.slots()
@@ -159,20 +164,37 @@ def arm64_without_symbols(t):
 
 @case(configs=None)
 def arm64_pages_of_16_kib(t):
-    """Another format of page tables, KPTI, and vCPUs that are busy in user mode: the kernel is found each time."""
-    guest = boot(t, Config("trixie:linux-image-arm64-16k", arch="arm64", cmdline="kpti=1", modules=()))
-    try:
+    """Another format of page tables, KPTI, and a vCPU that is busy in user mode: the kernel is found, and traced. Stacks
+    and a profile are right. With a graph of all functions, and after kill -9 and recover, every byte is as before."""
+    with a_guest(t, PAGES_16K) as test:
+        guest, stack = test.guest, ("func_stack_trace",)
         total = int(guest.run("wc -l </sys/kernel/tracing/available_filter_functions"))
-        for _ in range(guest.config.vcpus):
-            guest.run("while :; do :; done >/dev/null 2>&1 &")
-        for _ in range(8):
-            found = json.loads(t.hv.run("check", "--json", guest.name)[1])
-            assert found["kpti"] and found["sites"]["total"] == total, found
-            assert "pages of 16 KiB" in found["blockers"][0], found["blockers"]
-        t.hv.fails("attach", guest.name, says=[guest.name, "aarch64 guests with pages of 16 KiB is not there yet"])
-        t.note(f"{found['release']}: {total} sites, {found['page_levels']} levels of page tables")
-    finally:
-        t.lab.drop(guest)
+        own, own_pid = ftrace.own_trace(guest, ("syscalls", ROUNDS), FILTERS, options=stack)
+        places = Places(t, guest, page_bits=14)
+        before = places.snapshot()
+        with test.attach() as traced:
+            ours, our_pid = ftrace.hvtrace_trace(traced, guest, ("syscalls", ROUNDS), FILTERS, options=stack)
+            nr = agree(own, own_pid, ours, our_pid, FIRST)
+            traced.echo("set_ftrace_filter", FIRST)
+            traced.echo("function_profile_enabled", "1")
+            ftrace.go(guest, ftrace.start_workload(guest, "syscalls", ROUNDS))
+            traced.echo("function_profile_enabled", "0")
+            counted = re.findall(rf"^ +{FIRST} +(\d+) ", traced.text("trace_stat/function0"), re.M)
+            assert counted and int(counted[0]) >= ROUNDS, traced.text("trace_stat/function0")
+        compare(before, places.snapshot())
+        guest.run("while :; do :; done >/dev/null 2>&1 &")
+        found = json.loads(t.hv("check", "--json", guest.name))
+        assert found["kpti"] and found["sites"]["total"] == total and not found["blockers"], found
+        sleepers = Sleepers(guest)
+        t.hv("attach", guest.name)
+        t.hv("echo", guest.name, "current_tracer", "function_graph")
+        sleepers.start("inside")
+        t.hv.kill_session(guest.name)
+        said = t.hv.end("recover", guest.name, test.disturb, test.refusals)
+        assert "return addresses on the kernel's stacks put back" in said and "none of ours left" in said, said
+        sleepers.wake()
+        compare(before, places.snapshot())
+        t.note(f"{found['release']}: {total} sites, {found['page_levels']} levels of page tables; {nr} stacks agree")
 
 
 @case(configs=None)

@@ -140,13 +140,35 @@ static bool is_leaf(const struct hv_rules *r, uint64_t entry)
 	       is_in_region(r, e.to, arch->entry_span(arch->map_level));
 }
 
+/* How much of the guest's addresses ENTRY maps, if it leads to a table in the region; else 0. Which
+ * format the guest has is not known here. What such a table has in it is as free as the code in the
+ * region is. */
+static uint64_t table_span(const struct hv_rules *r, uint64_t entry)
+{
+	const struct hv_arch *const *f = arch_of(r)->formats;
+
+	for (; f && *f; f++) {
+		struct hv_pt_entry e = (*f)->decode_entry((*f)->map_level, entry);
+
+		if ((*f)->make_table && e.present && !e.leaf &&
+		    is_in_region(r, e.to, (*f)->entry_span(1)))
+			return (*f)->entry_span((*f)->map_level);
+	}
+	return 0;
+}
+
+static bool maps_region(const struct hv_rules *r, uint64_t entry)
+{
+	return is_leaf(r, entry) || table_span(r, entry);
+}
+
 /* Where leaves may be. Where that depends on the image's place, only the service knows it. */
 static struct hv_gva_range window_of(const struct hv_arch *arch)
 {
 	return arch->free_window.end.v ? arch->free_window : arch->image_window;
 }
 
-/* A leaf in an unused slot, or its removal. */
+/* A leaf or a table in an unused slot, or its removal. */
 static bool is_mapping(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
 {
 	const struct hv_arch *arch = arch_of(r);
@@ -156,8 +178,8 @@ static bool is_mapping(const struct hv_rules *r, const struct hv_hold_write *w, 
 	if (w->len_bytes != 8 || w->is_text)
 		return false;
 	if (to == 0)
-		return is_leaf(r, from);
-	return is_leaf(r, to) && (from == 0 || is_leaf(r, from)) && w->gva.v % span == 0 &&
+		return maps_region(r, from);
+	return maps_region(r, to) && (from == 0 || maps_region(r, from)) && w->gva.v % span == 0 &&
 	       hv_gva_in(w->gva, window_of(arch));
 }
 
@@ -293,11 +315,14 @@ static struct hv_err *refused(const struct hv_hold_write *w)
 			  w->len_bytes, w->is_text ? "text" : "data", w->gpa.v);
 }
 
-/* What the leaves map from now on. */
+/* What the leaves and tables map from now on. */
 static void widen_window(struct hv_rules *r, const struct hv_hold_write *w)
 {
 	const struct hv_arch *arch = arch_of(r);
-	struct hv_gva end = hv_gva_add(w->gva, arch->entry_span(arch->map_level));
+	uint64_t entry = word(w->bytes, 8);
+	uint64_t span =
+		is_leaf(r, entry) ? arch->entry_span(arch->map_level) : table_span(r, entry);
+	struct hv_gva end = hv_gva((w->gva.v / span + 1) * span);
 
 	if (r->window.start.v == r->window.end.v)
 		r->window = (struct hv_gva_range){w->gva, end};
@@ -321,7 +346,8 @@ static bool is_ours(const struct hv_rules *r, const struct hv_hold_write *w, con
 {
 	if (w->is_text)
 		return leads_to_us(r, now, w);
-	return w->len_bytes == 8 && (is_address_of_us(r, word(now, 8)) || is_leaf(r, word(now, 8)));
+	return w->len_bytes == 8 &&
+	       (is_address_of_us(r, word(now, 8)) || maps_region(r, word(now, 8)));
 }
 
 /* What is there and is not ours, is the guest's own: it may have changed since. A write that was

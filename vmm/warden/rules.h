@@ -4,9 +4,10 @@
  *
  *   in the region            anything: the service has it mapped
  *   where it wrote before    what was there before its first write
- *   in a page table          a leaf of the region, in the part of the kernel's addresses that is
- *                            unused (arch->free_window; where that depends on the
- *                            image's place, arch->image_window), and its removal
+ *   in a page table          a leaf of the region, or a table in it where the guest's leaves may be
+ *                            too large (arch->make_table), in the part of the kernel's addresses
+ *                            that is unused (arch->free_window; where that depends on the image's
+ *                            place, arch->image_window), and its removal
  *   in text                  a call of or a jump into what these leaves map; a static key's nop and
  *                            jump
  *   in data                  a pointer into what the leaves map; what comes where such a pointer is

@@ -213,6 +213,26 @@ START_TEST(leaves_are_read_back)
 }
 END_TEST
 
+/* Tables of ours are where leaves would be too large: there the guest executes and writes what the
+ * leaves in them say. _i: of formats */
+START_TEST(tables_are_read_back)
+{
+	const struct hv_arch *f = hv_arch_arm64.formats[_i];
+	uint64_t neighbour = 0x6800000041200403; /* AP and PXN of tables, AF */
+	uint64_t entry;
+	struct hv_pt_entry e;
+
+	ck_assert(!f->make_table == (f->entry_span(1) != 16384));
+	if (!f->make_table)
+		return;
+	entry = f->make_table(neighbour, hv_gpa(0x2103c4000));
+	e = f->decode_entry(2, entry);
+	ck_assert(e.present && !e.leaf && e.writable && e.executable);
+	ck_assert_uint_eq(e.to.v, 0x2103c4000);
+	ck_assert_uint_eq(entry & 0xffff000000000fff, 0x3000000000000403);
+}
+END_TEST
+
 /* A page's entry has a bit that a larger leaf must not have. _i: of formats */
 START_TEST(leaves_of_either_kind)
 {
@@ -245,7 +265,13 @@ START_TEST(roots)
 	ck_assert_uint_eq(hv_arch_arm64.roots(&none, to), 0);
 	ck_assert_uint_eq(hv_arch_arm64.roots(&regs, to), 2);
 	ck_assert_uint_eq(to[0].v, 0x410a3000);
-	ck_assert_uint_eq(to[1].v, 0x410a5000); /* behind those of the trampoline */
+	ck_assert_uint_eq(to[1].v, 0x410a5000); /* two pages behind those of the trampoline */
+	for (unsigned i = 0; hv_arch_arm64.formats[i]; i++) {
+		const struct hv_arch *f = hv_arch_arm64.formats[i];
+
+		ck_assert_uint_eq(f->roots(&regs, to), 2);
+		ck_assert_uint_eq(to[1].v, 0x410a3000 + 2 * f->entry_span(1));
+	}
 	ck_assert_uint_eq(hv_arch_levels(hv_arch_arm64.formats[0], &regs), 5);
 	ck_assert_uint_eq(hv_arch_levels(hv_arch_arm64.formats[0], &none), 0);
 	ck_assert_uint_eq(hv_arch_levels(&hv_arch_x86_64, &regs), 0);
@@ -385,6 +411,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, wide_addresses);
 	tcase_add_loop_test(tc, leaves_are_read_back, 0, HV_ARRAY_LEN(kinds));
 	tcase_add_loop_test(tc, leaves_of_either_kind, 0, HV_ARRAY_LEN(kinds));
+	tcase_add_loop_test(tc, tables_are_read_back, 0, HV_ARRAY_LEN(kinds));
 	tcase_add_loop_test(tc, signatures_are_stripped, 0, HV_ARRAY_LEN(kinds));
 	tcase_add_test(tc, roots);
 	tcase_add_test(tc, sites);

@@ -268,6 +268,35 @@ START_TEST(what_is_read_of_tables_is_bounded)
 }
 END_TEST
 
+/* By which hvtrace maps the region where its leaves would be too large: with pages of 16 KiB. */
+START_TEST(tables_in_the_region_are_passed_over)
+{
+	static const int formats[] = {4, 1, 8}; /* 16, 4 and 64 KiB */
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	struct hv_gpa table;
+
+	setup(formats[_i]);
+	table = machine.root;
+	for (unsigned l = machine.format->format_levels; l > 2; l--)
+		table = machine.format->decode_entry(l, *am_entry(&machine, table, l, hv_gva(text)))
+				.to;
+	*am_entry(&machine, table, 2, hv_gva(text + machine.format->entry_span(2))) =
+		0x100000000 | 3;
+	err = find_image();
+	ck_assert_int_eq(err ? err->code : 0, _i ? EFAULT : 0);
+	hv_image_deinit(&image);
+	/* There are not many of them. */
+	for (unsigned i = 1; !_i && i < 100; i++)
+		*am_entry(&machine, table, 2, hv_gva(text + i * machine.format->entry_span(2))) =
+			0x100000000 | 3;
+	if (!_i)
+		err = find_image();
+	ck_assert_int_eq(err->code, EFAULT);
+	hv_image_deinit(&image);
+	teardown();
+}
+END_TEST
+
 START_TEST(reading_tables_can_be_given_up)
 {
 	unsigned left = ~0u;
@@ -311,6 +340,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, endless_tables_end);
 	tcase_add_test(tc, looking_at_registers_can_be_given_up);
 	tcase_add_loop_test(tc, what_is_read_of_tables_is_bounded, 0, 2);
+	tcase_add_loop_test(tc, tables_in_the_region_are_passed_over, 0, 3);
 	tcase_add_test(tc, reading_tables_can_be_given_up);
 	tcase_add_test(tc, a_read_that_fails_is_not_the_end_of_ram);
 }

@@ -4,6 +4,7 @@
 
 #include "patcher/mapping.h"
 #include "tests/lib/run_suite.h"
+#include "tests/unit/kernel/arm64_machine.h"
 #include "tests/unit/kernel/fake_kernel.h"
 
 #define SLOT  (UINT64_C(2) << 20)
@@ -121,13 +122,15 @@ END_TEST
 START_TEST(what_is_refused)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
-	HV_AUTO_ERR struct hv_err *sixteen = NULL;
+	HV_AUTO_ERR struct hv_err *large = NULL;
 	HV_AUTO_ERR struct hv_err *unknown = NULL;
 
-	f.k.core.as.arch = hv_arch_arm64.formats[3];
-	sixteen = hv_mapping_refusal(&f.k.core);
-	ck_assert(sixteen && strstr(sixteen->message, "aarch64 guests with pages of 16 KiB"));
+	f.k.core.as.arch = hv_arch_arm64.formats[7];
+	large = hv_mapping_refusal(&f.k.core);
+	ck_assert(large && strstr(large->message, "aarch64 guests with pages of 64 KiB"));
 	f.k.core.as.arch = hv_arch_arm64.formats[0];
+	ck_assert_ptr_null(hv_mapping_refusal(&f.k.core));
+	f.k.core.as.arch = hv_arch_arm64.formats[3];
 	ck_assert_ptr_null(hv_mapping_refusal(&f.k.core));
 	f.k.core.no_reach = hv_err_new(ENOTSUP, "nobody knows");
 	unknown = hv_mapping_plan(&f.k, &region, LEN, &plan);
@@ -137,14 +140,185 @@ START_TEST(what_is_refused)
 }
 END_TEST
 
+/* A kernel with pages of 16 KiB, whose slots have 32 MiB each. */
+#define PAGE16	  UINT64_C(16384)
+#define SPAN16	  (32 * MIB)
+#define IMAGE16	  UINT64_C(0xffffd000b2600000) /* in the last 10 MiB of a slot, and in the next */
+#define IMAGE_LEN (24 * MIB)
+#define NR_FORMAT 5 /* 47 bits */
+
+static struct am am;
+static struct hv_kernel k16;
+static struct hv_region region16 = {.gpa = {0x8000000000}, .len_bytes = 64 << 20};
+
+static void setup16(void)
+{
+	am_init(&am, hv_arch_arm64.formats[NR_FORMAT], 32 * MIB);
+	am_map(&am, 1, hv_gva(IMAGE16), hv_gpa(AM_RAM_START), IMAGE_LEN / PAGE16,
+	       HV_ACCESS_READ_EXECUTE);
+	k16 = (struct hv_kernel){
+		.core = {
+			.as = {am.guest, am.format, am.root, 3},
+			.image = {.all = {{IMAGE16}, {IMAGE16 + IMAGE_LEN}}},
+			.reach =
+				{
+					.text_base = {IMAGE16 - 3000 * MIB},
+					.free_window = {{IMAGE16 - 104 * MIB},
+							{IMAGE16 + 400 * MIB}},
+					.code = {{IMAGE16 - 104 * MIB}, {IMAGE16 + 127 * MIB}},
+					.module_areas = {{{IMAGE16 - 1000 * MIB},
+							  {IMAGE16 + 1048 * MIB}}},
+				},
+		}};
+	region16.host = hv_alloc(HV_REGION_KEPT_BYTES);
+	region16.kept = hv_alloc(HV_REGION_KEPT_BYTES);
+}
+
+static void teardown16(void)
+{
+	free(region16.host);
+	free(region16.kept);
+	am_deinit(&am);
+}
+
+/* The entry by which the guest's CPU finds AT, from the root to the tables in the region. 0: it
+ * does not find any there. */
+static uint64_t page_entry(uint64_t at)
+{
+	struct hv_mapping m;
+	uint64_t off;
+
+	ck_assert_ptr_null(hv_walk_slot(&k16.core.as, hv_gva(at), &m));
+	if (!m.present || m.gpa.v < region16.gpa.v)
+		return 0;
+	off = am.format->entry_at(m.gpa, 1, hv_gva(at)).v - region16.gpa.v;
+	ck_assert_uint_ge(off, HV_REGION_TABLES_OFF);
+	ck_assert_uint_lt(off, HV_REGION_STUBS_OFF);
+	return *(uint64_t *)(void *)(region16.host + off);
+}
+
+static void check_page(uint64_t at, uint64_t off)
+{
+	uint64_t entry = page_entry(at);
+	struct hv_pt_entry e = am.format->decode_entry(1, entry);
+
+	ck_assert(e.present && e.leaf);
+	ck_assert_uint_eq(e.to.v, region16.gpa.v + off);
+	ck_assert(e.executable == (off < HV_REGION_WRITABLE_OFF));
+	ck_assert(e.writable == (off >= HV_REGION_WRITABLE_OFF));
+}
+
+static void make_changes(const struct hv_mapping_plan *plan)
+{
+	for (size_t i = 0; i < plan->nr; i++) {
+		uint8_t *entry = am.ram + (plan->changes[i].gpa.v - AM_RAM_START);
+
+		ck_assert(!memcmp(entry, &(uint64_t){0}, 8));
+		ck_assert(hv_gva_in(plan->changes[i].gva, plan->range));
+		ck_assert_uint_eq(plan->changes[i].gva.v % HV_REGION_UNIT, 0);
+		memcpy(entry, plan->changes[i].to, 8);
+	}
+}
+
+static void undo_changes(const struct hv_mapping_plan *plan)
+{
+	for (size_t i = 0; i < plan->nr; i++)
+		memset(am.ram + (plan->changes[i].gpa.v - AM_RAM_START), 0, 8);
+	memset(region16.host, 0, HV_REGION_KEPT_BYTES);
+	memset(region16.kept, 0, HV_REGION_KEPT_BYTES);
+}
+
+/* Every page of the region is where it belongs, and nothing else of it is mapped. */
+static uint64_t plan_pages(void)
+{
+	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+	bool present = true;
+	uint64_t start;
+
+	ck_assert_ptr_null(hv_mapping_plan(&k16, &region16, LEN, &plan));
+	start = plan.range.start.v;
+	ck_assert_uint_eq(plan.range.end.v - start, LEN);
+	ck_assert_uint_eq(plan.nr, (start % SPAN16 + LEN - 1) / SPAN16 + 1);
+	ck_assert_ptr_null(hv_mapping_is_present(&k16, &region16, plan.range, &present));
+	ck_assert(!present);
+	hv_mapping_place_tables(&plan, &region16);
+	make_changes(&plan);
+	ck_assert_ptr_null(hv_mapping_is_present(&k16, &region16, plan.range, &present));
+	ck_assert(present);
+	ck_assert(hv_slot_leads_to(&k16.core.as, plan.range.start,
+				   hv_mapping_start(&k16, &region16, plan.range)));
+	for (uint64_t off = 0; off < LEN; off += PAGE16)
+		check_page(start + off, HV_REGION_STUBS_OFF + off);
+	ck_assert_uint_eq(page_entry(start - PAGE16), 0);
+	ck_assert_uint_eq(page_entry(start + LEN), 0);
+	ck_assert(!memcmp(region16.host, region16.kept, HV_REGION_KEPT_BYTES));
+	undo_changes(&plan);
+	return start;
+}
+
+START_TEST(pages_where_leaves_are_too_large)
+{
+	unsigned nr_within = 0;
+
+	for (unsigned i = 0; i < TIMES; i++) {
+		uint64_t start = plan_pages();
+
+		ck_assert(start + LEN + SLOT <= IMAGE16 || start >= IMAGE16 + IMAGE_LEN + SLOT);
+		ck_assert(hv_gva_in(hv_gva(start), k16.core.reach.code));
+		nr_within += start % SPAN16 != 0;
+	}
+	ck_assert_uint_gt(nr_within, 0);
+}
+END_TEST
+
+/* The kernel's next modules would be in the rest of the slot. They begin in the last MiB of the
+ * third slot from FIRST on, and need two more. */
+START_TEST(no_slot_is_shared_with_modules)
+{
+	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+	uint64_t first = (IMAGE16 + IMAGE_LEN + SPAN16) & ~(SPAN16 - 1);
+	struct hv_err *err;
+
+	k16.core.reach.module_areas[0] =
+		(struct hv_gva_range){{first + 3 * SPAN16 - MIB}, {first + 1000 * MIB}};
+	k16.core.reach.code = (struct hv_gva_range){{first}, {first + 400 * MIB}};
+	for (unsigned i = 0; i < TIMES; i++) {
+		uint64_t start = plan_pages();
+
+		ck_assert(start + LEN <= first + 2 * SPAN16 || start >= first + 5 * SPAN16);
+	}
+	k16.core.reach.code = (struct hv_gva_range){{first + SPAN16}, {first + 5 * SPAN16}};
+	err = hv_mapping_plan(&k16, &region16, LEN, &plan);
+	ck_assert(err && err->code == ENOSPC);
+	hv_err_free(err);
+}
+END_TEST
+
+START_TEST(more_tables_than_there_is_room_for)
+{
+	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+	struct hv_err *err;
+
+	k16.core.reach.free_window.end.v = IMAGE16 + 1000 * MIB;
+	err = hv_mapping_plan(&k16, &region16, 512 * MIB + SLOT, &plan);
+	ck_assert(err && err->code == ENOSPC);
+	ck_assert_msg(strstr(err->message, "pages of 16 KiB"), "%s", err->message);
+	hv_err_free(err);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_checked_fixture(tc, setup16, teardown16);
 	tcase_add_test(tc, nobody_knows_where);
 	tcase_add_test(tc, no_room);
 	tcase_add_test(tc, code_is_in_reach);
 	tcase_add_test(tc, room_for_modules_is_left);
 	tcase_add_test(tc, what_is_refused);
+	tcase_add_test(tc, pages_where_leaves_are_too_large);
+	tcase_add_test(tc, no_slot_is_shared_with_modules);
+	tcase_add_test(tc, more_tables_than_there_is_room_for);
 }
 
 int main(void)

@@ -405,6 +405,129 @@ static void run_to_the_body(void)
 	ck_assert(emu_run(world, EMU_TRACED_OFF + 8));
 }
 
+/* Two tasks that run at once, on kernel stacks of their own, want the only return stack that has no
+ * frames. */
+struct rivals {
+	unsigned mine, theirs; /* kernel stacks: of cat, whose return stack's first place it is,
+				* and of dd */
+	struct hv_stack *wanted;
+	struct emu_regs at_body; /* of dd */
+};
+
+static const struct emu_case *case_of(const char *name)
+{
+	for (unsigned i = 0; i < emu_nr_graph_cases; i++)
+		if (strcmp(emu_graph_cases[i].name, name) == 0)
+			return &emu_graph_cases[i];
+	ck_abort_msg("no case '%s'", name);
+}
+
+/* KNOWN: the return stack was cat's, and has no frames now. Else it is nobody's. */
+static void set_up_rivals(const char *name, bool known, struct rivals *r)
+{
+	begin(case_of(name));
+	r->mine = emu_home(world, 0) < emu_home(world, 1);
+	r->theirs = !r->mine;
+	r->wanted = emu_home(world, r->mine);
+	for (unsigned i = 0; i < EMU_NR_STACKS; i++)
+		emu_stack(world, i)->word = (0x1000000ull << i) | FRAME;
+	r->wanted->word = 0;
+	if (known)
+		emu_open(world, r->mine, 0);
+	emu_tasks(world)->cat.stack = emu_key(r->mine);
+	emu_tasks(world)->dd.stack = emu_key(r->theirs);
+	emu_tasks(world)->dd.cpu_number = 1;
+	emu_enter(world, EMU_TRACED_OFF, EMU_CALLER_OFF, emu_sp(r->mine));
+	emu_get(world, &before);
+	memcpy(memory_before, world->host, sizeof(memory_before));
+}
+
+/* The other vCPU executes dd up to its traced function's body, and stops there. */
+static void rival_calls(struct rivals *r)
+{
+	struct emu_regs regs;
+
+	emu_get(world, &regs);
+	emu_set_current(world, &emu_tasks(world)->dd);
+	emu_enter(world, EMU_TRACED_OTHER_OFF, EMU_CALLER_OTHER_OFF, emu_sp(r->theirs));
+	ck_assert(emu_run(world, EMU_TRACED_OTHER_OFF + 8));
+	emu_get(world, &r->at_body);
+	emu_set_current(world, &emu_tasks(world)->cat);
+	emu_set(world, &regs);
+}
+
+static void rival_returns(struct rivals *r)
+{
+	struct emu_regs regs;
+
+	emu_get(world, &regs);
+	emu_set_current(world, &emu_tasks(world)->dd);
+	emu_set(world, &r->at_body);
+	ck_assert(emu_run(world, EMU_CALLER_OTHER_OFF));
+	emu_set_current(world, &emu_tasks(world)->cat);
+	emu_set(world, &regs);
+}
+
+static void check_rivals(const struct rivals *r, const char *name)
+{
+	const struct emu_case *c = case_of(name);
+	struct found found = read_rings();
+	uint64_t nr_missed = emu_state(world, 0)->nr_no_stack + emu_state(world, 1)->nr_no_stack;
+
+	check_registers();
+	check_stacks(c);
+	ck_assert_uint_eq(r->wanted->word & HV_STACK_NR_MASK, 0);
+	ck_assert_uint_eq(found.outer.entries, found.outer.exits);
+	ck_assert_uint_eq(found.inner.entries, found.inner.exits);
+	if (c->nr_entries)
+		ck_assert_uint_eq(found.outer.entries + found.inner.entries + nr_missed, 2);
+}
+
+/* The rival calls before each instruction of the call, and is still in its function when the call
+ * goes on. _i: which case, and who returns first. */
+static const char *const first_calls[] = {
+	"call and return, first frame of a stack",
+	"call and return, of a stack seen first",
+	"profile, first frame of a stack",
+	"profile, of a stack seen first",
+};
+#define NR_FIRST_CALLS (2 * (int)HV_ARRAY_LEN(first_calls))
+
+START_TEST(one_return_stack_for_two)
+{
+	const char *name = first_calls[_i / 2];
+	static struct emu_moment start;
+	struct rivals r;
+	unsigned nr_mine = 0, nr_theirs = 0;
+	uint64_t nr;
+
+	set_up_rivals(name, _i / 2 % 2 == 0, &r);
+	emu_save(world, &start);
+	nr = world->nr_done;
+	run_to_the_body();
+	nr = world->nr_done - nr;
+	for (uint64_t n = 0; n <= nr; n++) {
+		emu_come_back(world, &start);
+		ck_assert(emu_step(world, n));
+		rival_calls(&r);
+		if (n < nr)
+			run_to_the_body();
+		ck_assert_uint_eq(r.wanted->word & HV_STACK_NR_MASK, FRAME);
+		nr_mine += r.wanted->frames[0].slot_gva == emu_sp(r.mine);
+		nr_theirs += r.wanted->frames[0].slot_gva == emu_sp(r.theirs);
+		if (_i % 2)
+			rival_returns(&r);
+		ck_assert(emu_run(world, EMU_CALLER_OFF));
+		if (_i % 2 == 0)
+			rival_returns(&r);
+		check_rivals(&r, name);
+	}
+	ck_assert_uint_eq(nr_mine + nr_theirs, nr + 1);
+	ck_assert_uint_gt(nr_mine, 0);
+	ck_assert_uint_gt(nr_theirs, 0);
+}
+END_TEST
+
 /* Some frames were left without a return. The frame that returns is found below them, and the stack
  * is not traced any more. */
 START_TEST(frames_that_were_left)
@@ -447,15 +570,10 @@ END_TEST
 /* The square of a call that took very long has more than 64 bits. */
 START_TEST(a_long_call)
 {
-	const struct emu_case *c = NULL;
 	unsigned __int128 square;
 	const struct hv_count *count = NULL;
 
-	for (unsigned i = 0; i < emu_nr_graph_cases; i++)
-		if (strcmp(emu_graph_cases[i].name, "profile") == 0)
-			c = &emu_graph_cases[i];
-	ck_assert_ptr_nonnull(c);
-	begin(c);
+	begin(case_of("profile"));
 	run_to_the_body();
 	emu_home(world, 0)->frames[2].tsc = 0;
 	for (unsigned i = 0; i < EMU_NR_COUNTS; i++)
@@ -479,6 +597,7 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, a_call, 0, nr);
 	tcase_add_loop_test(tc, arguments_arrive, 0, nr);
 	tcase_add_loop_test(tc, overruns_of_interrupts_are_kept, 0, 2);
+	tcase_add_loop_test(tc, one_return_stack_for_two, 0, NR_FIRST_CALLS);
 	tcase_add_test(tc, frames_that_were_left);
 	tcase_add_test(tc, an_interrupt_continues_the_depth);
 	tcase_add_test(tc, a_long_call);

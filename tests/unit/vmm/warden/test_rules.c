@@ -125,6 +125,49 @@ START_TEST(slots_of_an_image_that_can_be_anywhere)
 }
 END_TEST
 
+static uint32_t bl_to(uint64_t at, uint64_t target)
+{
+	uint32_t code;
+
+	ck_assert(hv_arch_arm64.encode_call(hv_gva(at), hv_gva(target), (uint8_t *)&code));
+	return code;
+}
+
+/* With pages of 16 KiB the region is mapped by a table of pages, in the region. */
+START_TEST(slots_get_tables_in_the_region)
+{
+	const uint64_t table = (SMALL_REGION + 0x3c0000) | 0x1000000000000003;
+	const uint64_t at = 0xffffa435c8600000, image = 0xffffa435c6000000;
+	uint32_t call = bl_to(image + SITE, at + (20u << 20));
+	struct hv_hold_write site = text(SITE, (const uint8_t *)&call, 4);
+
+	guest = small_guest_open_as(&small, &hv_arch_arm64);
+	rules = hv_rules_new(guest, false);
+	hv_rules_set_region(rules, &small.region);
+	site.gva = hv_gva(image + SITE);
+	memcpy(small.ram + SITE, "\x1f\x20\x03\xd5", 4);
+	ck_assert(!allows(site));
+	ck_assert(!allows(data(SLOT, 0xffff080000000000, table, 8)));
+	ck_assert(!allows(data(SLOT, at, table + (1u << 20), 8))); /* behind the region */
+	ck_assert(!allows(data(SLOT, at, 0x40203003, 8)));	   /* in RAM */
+	ck_assert(allows(data(SLOT, at, table, 8)));
+	ck_assert(allows(site)); /* it calls into the same 32 MiB */
+	call = bl_to(image + SITE, at + (30u << 20));
+	memcpy(site.bytes, &call, 4);
+	ck_assert(!allows(site));
+	ck_assert(allows(data(SLOT, at, 0, 8)));
+	end();
+}
+END_TEST
+
+START_TEST(no_tables_where_leaves_will_do)
+{
+	begin(false);
+	ck_assert(!allows(data(SLOT, SMALL_WINDOW, (SMALL_REGION + 0x3c0000) | 0x63, 8)));
+	end();
+}
+END_TEST
+
 START_TEST(text_leads_to_us_or_is_put_back)
 {
 	struct hv_hold_write elsewhere;
@@ -313,6 +356,8 @@ static void add(TCase *tc)
 	tcase_add_test(tc, anything_is_allowed_in_the_region);
 	tcase_add_test(tc, slots_get_leaves_of_the_region_only);
 	tcase_add_test(tc, slots_of_an_image_that_can_be_anywhere);
+	tcase_add_test(tc, slots_get_tables_in_the_region);
+	tcase_add_test(tc, no_tables_where_leaves_will_do);
 	tcase_add_test(tc, text_leads_to_us_or_is_put_back);
 	tcase_add_test(tc, a_first_instruction_leads_to_us);
 	tcase_add_test(tc, what_the_guest_wrote_since_is_what_is_put_back);
