@@ -601,6 +601,24 @@ START_TEST(the_end_of_the_tracer)
 }
 END_TEST
 
+/* Recording is paused, and maybe switched off, while a call is open. */
+START_TEST(a_return_in_a_pause)
+{
+	static const uint32_t modes[] = {HV_MODE_PAUSED, HV_MODE_OFF, HV_MODE_SILENT};
+	struct graph_found found;
+
+	room_set_up(room, &world_graph_cases[0]);
+	run_to_the_body();
+	world_control(&room->world)->mode = modes[_i];
+	memcpy(room->expected + MACHINE_FREE_OFF + WORLD_CONTROL_OFF, world_control(&room->world),
+	       sizeof(struct hv_control));
+	room_ends();
+	found = graph_check();
+	ck_assert_uint_eq(found.outer.entries, 1);
+	ck_assert_uint_eq(found.outer.exits, 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	int nr = (int)nr_cases();
@@ -623,6 +641,7 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, a_number_of_frames_that_the_guest_wrote, 0,
 			    HV_ARRAY_LEN(counting_cases));
 	tcase_add_test(tc, the_end_of_the_tracer);
+	tcase_add_loop_test(tc, a_return_in_a_pause, 0, 3);
 	tcase_add_loop_test(tc, interrupted_at_every_instruction, 0, nr * NR_TRAPS);
 }
 

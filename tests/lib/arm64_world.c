@@ -460,6 +460,12 @@ static void off(struct arm64_world *w)
 	arm64_world_control(w)->mode = HV_MODE_OFF;
 }
 
+static void paused(struct arm64_world *w)
+{
+	pid_hit(w);
+	arm64_world_control(w)->mode = HV_MODE_PAUSED;
+}
+
 static void off_with_filter(struct arm64_world *w)
 {
 	pid_hit(w);
@@ -500,6 +506,7 @@ const struct arm64_case arm64_cases[] = {
 	{"pid beyond the filter", 0, 0, pid_beyond},
 	{"tracing off", 0, 0, off},
 	{"tracing off, pid filter", 0, 0, off_with_filter},
+	{"tracing paused", 0, 0, paused},
 	{"record, of a function with a command", 0, 1, action},
 	{"record, vCPU not muted", 0, 1, cpus_chosen},
 	{"record, vCPU chosen and pid filter", 0, 1, cpus_and_pid},

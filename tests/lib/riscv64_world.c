@@ -474,6 +474,12 @@ static void off(struct riscv64_world *w)
 	riscv64_world_control(w)->mode = HV_MODE_OFF;
 }
 
+static void paused(struct riscv64_world *w)
+{
+	pid_hit(w);
+	riscv64_world_control(w)->mode = HV_MODE_PAUSED;
+}
+
 static void off_with_filter(struct riscv64_world *w)
 {
 	pid_hit(w);
@@ -515,6 +521,7 @@ const struct riscv64_case riscv64_cases[] = {
 	{"pid beyond the filter", 0, 0, pid_beyond},
 	{"tracing off", 0, 0, off},
 	{"tracing off, pid filter", 0, 0, off_with_filter},
+	{"tracing paused", 0, 0, paused},
 	{"record, vCPU not muted", 0, 1, cpus_chosen},
 	{"vCPU muted", 0, 0, cpu_muted},
 	{"record, vCPU chosen and pid filter", 0, 1, cpus_and_pid},
