@@ -145,6 +145,7 @@ static void do_count(struct shell *sh, char *args)
 	count.hits = next_number(&args);
 	count.time_ns = next_number(&args);
 	count.spread_ns2 = next_number(&args);
+	count.host_ns = next_number(&args);
 	hv_fake_count(sh->session, cpu, &count);
 }
 

@@ -494,6 +494,35 @@ START_TEST(a_profile_without_the_host)
 }
 END_TEST
 
+/* Returns what the profile makes of WAS in a call of which the host takes WORLD_STOLEN_NS. */
+static uint32_t counted_host(uint32_t was)
+{
+	struct hv_count *counts;
+
+	room_set_up(room, find_case("host: profile"));
+	run_to_the_body();
+	counts = world_counts(&room->world, 0);
+	for (unsigned i = 0; i < WORLD_NR_COUNTS; i++)
+		if (counts[i].hits)
+			counts[i].host = was;
+	room_ends();
+	return graph_counted(WORLD_TRACED_OFF).host;
+}
+
+/* It is added up, and stays at the most that there is room for. */
+START_TEST(a_profile_of_the_host)
+{
+	const uint32_t units = WORLD_STOLEN_NS / UNIT_NS;
+
+	ck_assert_uint_gt(units, 1);
+	ck_assert_uint_eq(counted_host(0), units);
+	ck_assert_uint_eq(counted_host(7), units + 7);
+	ck_assert_uint_eq(counted_host(UINT32_MAX - units), UINT32_MAX);
+	ck_assert_uint_eq(counted_host(UINT32_MAX - units + 1), UINT32_MAX);
+	ck_assert_uint_eq(counted_host(UINT32_MAX), UINT32_MAX);
+}
+END_TEST
+
 /* A task comes back, to a vCPU with another steal time: the begin of its calls moves with it. */
 START_TEST(steal_time_follows_a_task)
 {
@@ -637,6 +666,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, time_that_the_host_took);
 	tcase_add_test(tc, a_call_from_before);
 	tcase_add_test(tc, a_profile_without_the_host);
+	tcase_add_test(tc, a_profile_of_the_host);
 	tcase_add_test(tc, steal_time_follows_a_task);
 	tcase_add_loop_test(tc, a_number_of_frames_that_the_guest_wrote, 0,
 			    HV_ARRAY_LEN(counting_cases));
