@@ -278,8 +278,10 @@ def host_time_of_calls(t):
         assert len(calls) >= COPIES / 2 and not wrong, f"of {len(calls)} calls: {wrong}"
         said, taken = sum(call[0] for call in calls), sum(call[1] for call in calls)
         assert taken > 10000 and abs(said - taken) <= taken / 10, f"{said} us of {taken}"
-        shown = sum(call[1] for call in returns(text))
-        assert abs(counted - shown) <= shown / 10, f"profile: {counted} us of {shown}"
+        # A call at either end of the time for which the profile was on may be in one of the two only.
+        shown = [call[1] for call in returns(text)]
+        apart = abs(counted - sum(shown))
+        assert counted > 0 and apart <= sum(shown) / 10 + max(shown), f"profile: {counted} us of {sum(shown)}"
         t.note(f"{len(calls)} calls, {sum(call[0] > 0 for call in calls)} with {said:.0f} us of the host; its events say {taken:.0f}")
 
         traced.echo("set_event", "")
