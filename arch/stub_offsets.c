@@ -138,6 +138,7 @@ static void return_stacks(void)
 static void counts(void)
 {
 	OFFSET(HV_COUNT_FUNCTION, hv_count, function_low);
+	OFFSET(HV_COUNT_HOST, hv_count, host);
 	OFFSET(HV_COUNT_HITS, hv_count, hits);
 	OFFSET(HV_COUNT_TICKS, hv_count, ticks);
 	OFFSET(HV_COUNT_SQUARES, hv_count, squares);

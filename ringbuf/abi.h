@@ -200,7 +200,9 @@ struct hv_stack {
  * HV_COUNT_PROBES from its home on, that is its own or free. */
 struct hv_count {
 	uint32_t function_low; /* as in a frame; 0: this place is free */
-	uint32_t unused;
+	/* With HV_GRAPH_HOST: for how long of the calls that returned the host did not run the
+	 * vCPU, in units of HV_STEAL_SHIFT. What is more than it can hold stays UINT32_MAX. */
+	uint32_t host;
 	uint64_t hits;	       /* calls */
 	uint64_t ticks;	       /* sum over the calls that returned */
 	uint64_t squares;      /* sum of the squares of their ticks, low half */

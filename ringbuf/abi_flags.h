@@ -20,8 +20,12 @@
 /* struct hv_control: mode. 0 is the common case: record every call. */
 #define HV_MODE_OFF	   1 /* tracing_on is 0: record nothing */
 #define HV_MODE_OFF_BIT	   0
-#define HV_MODE_PID_FILTER 2 /* record only pids whose bit in the pid bitmap is set */
+#define HV_MODE_PAUSED	   2 /* record nothing for now, whatever HV_MODE_OFF becomes meanwhile */
+#define HV_MODE_PAUSED_BIT 1
+#define HV_MODE_SILENT	   (HV_MODE_OFF | HV_MODE_PAUSED) /* either of them */
 #define HV_MODE_CPUS	   4 /* record nothing on vCPUs whose state is muted */
+#define HV_MODE_CPUS_BIT   2
+#define HV_MODE_PID_FILTER 8 /* record only pids whose bit in the pid bitmap is set */
 
 /* struct hv_control: sections */
 #define HV_SECTIONS_ON	    1 /* sections are measured */

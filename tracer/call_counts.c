@@ -108,6 +108,7 @@ size_t hv_call_counts_read(const struct hv_call_counts *c, unsigned cpu,
 			.hits = count.hits,
 			.time_ns = whole((long double)count.ticks * ns_per_tick),
 			.spread_ns2 = spread(&count, ns_per_tick),
+			.host_ns = (uint64_t)count.host << HV_STEAL_SHIFT,
 		};
 	}
 	*ret = list;

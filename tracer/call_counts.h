@@ -28,6 +28,9 @@ struct hv_profile_count {
 	uint64_t hits;	     /* at least 1 */
 	uint64_t time_ns;    /* of the calls that returned */
 	uint64_t spread_ns2; /* the variance of their times, in 1000 ns^2 */
+	/* For how long of the calls the host did not run the vCPU, with HV_GRAPH_HOST
+	 * (ringbuf/abi.h); 73 minutes at most. */
+	uint64_t host_ns;
 };
 /* Reads the counts of CPU. *RET, owned by the caller, has an entry for each function that is a site
  * now and was called, in the order of sites. Returns their number. */

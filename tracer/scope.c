@@ -78,6 +78,11 @@ unsigned hv_scope_recording(const struct hv_scope *scope)
 	return !(__atomic_load_n(&control->mode, __ATOMIC_RELAXED) & HV_MODE_OFF);
 }
 
+void hv_scope_set_paused(struct hv_scope *scope, unsigned on)
+{
+	set_mode(scope, HV_MODE_PAUSED, on);
+}
+
 void hv_scope_mute_cpus(struct hv_scope *scope, const uint8_t *muted)
 {
 	bool any = false;

@@ -19,6 +19,8 @@ void hv_scope_free(struct hv_scope *scope);
 void hv_scope_set_recording(struct hv_scope *scope, unsigned on);
 /* Returns the value as it was set, or as an action (actions.h) in the guest has changed it. */
 unsigned hv_scope_recording(const struct hv_scope *scope);
+/* Records nothing until ON is 0 again. Actions switch recording meanwhile as ever. */
+void hv_scope_set_paused(struct hv_scope *scope, unsigned on);
 
 /* Stops recording on the vCPUs whose byte of MUTED is not 0. NULL: records on all. */
 void hv_scope_mute_cpus(struct hv_scope *scope, const uint8_t *muted);

@@ -146,10 +146,11 @@ hv_stub_actions_end:
 	cbnz	w16, 1b
 	b	.Lact_go_on
 
-/* Records the call with its callers, unless recording is off or this vCPU is muted. */
+/* Records the call with its callers, unless recording is off or paused, or this vCPU is muted. */
 .Lact_stack:
 	ldr	w16, [x12, #HV_CONTROL_MODE]
 	tbnz	w16, #HV_MODE_OFF_BIT, .Lact_stack_done
+	tbnz	w16, #HV_MODE_PAUSED_BIT, .Lact_stack_done
 	tst	w14, #HV_SLOT_STACK
 	b.ne	.Lact_stack_asked
 	ldr	w15, [x13, #HV_LEFT_STACK]
@@ -162,8 +163,7 @@ hv_stub_actions_end:
 	b	.Lact_stack_done
 .Lact_stack_asked:
 	load_mode w16
-	tst	w16, #HV_MODE_CPUS
-	b.eq	.Lstack
+	tbz	w16, #HV_MODE_CPUS_BIT, .Lstack
 	mrs	x15, sp_el0
 	ldr	w15, [x15, :lo12:hole_cpu_number]
 	adrp	x16, hole_vcpus

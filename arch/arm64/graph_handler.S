@@ -117,7 +117,7 @@ hv_graph_handler:
 	tst	w11, #HV_GRAPH_RETURNS
 	b.eq	.Lreturn_lower
 	load_mode w11
-	test_bits w11, HV_MODE_OFF | HV_MODE_CPUS
+	test_bits w11, HV_MODE_SILENT | HV_MODE_CPUS
 	b.ne	.Lreturn_mode
 .Lreturn_on:
 	load_param x11, HV_PARAM_THRESHOLD
@@ -179,7 +179,7 @@ hv_graph_handler:
 
 /* w11 the mode */
 .Lreturn_mode:
-	tst	w11, #HV_MODE_OFF
+	tst	w11, #HV_MODE_SILENT
 	b.ne	.Lreturn_lower
 	load_vcpu
 	ldr	w12, [x11, #HV_STATE_MUTED]

@@ -115,10 +115,10 @@ hv_stub_actions_end:
 .Lact_leave:
 	jr	t0
 
-/* Records the call with its callers, unless recording is off or this vCPU is muted. */
+/* Records the call with its callers, unless recording is off or paused, or this vCPU is muted. */
 .Lact_stack:
 	lw	t5, HV_CONTROL_MODE(t2)
-	andi	t6, t5, HV_MODE_OFF
+	andi	t6, t5, HV_MODE_SILENT
 	bnez	t6, .Lact_stack_done
 	andi	t6, t4, HV_SLOT_STACK
 	bnez	t6, .Lact_stack_asked

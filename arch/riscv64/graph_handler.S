@@ -108,7 +108,7 @@ hv_graph_handler:
 	andi	t1, t1, HV_GRAPH_RETURNS
 	beqz	t1, .Lreturn_lower
 	load_control lw, t2, HV_CONTROL_MODE
-	andi	t1, t2, HV_MODE_OFF | HV_MODE_CPUS
+	andi	t1, t2, HV_MODE_SILENT | HV_MODE_CPUS
 	bnez	t1, .Lreturn_mode
 .Lreturn_on:
 	load_param ld, t2, HV_PARAM_THRESHOLD
@@ -163,7 +163,7 @@ hv_graph_handler:
 
 /* t2 the mode */
 .Lreturn_mode:
-	andi	t1, t2, HV_MODE_OFF
+	andi	t1, t2, HV_MODE_SILENT
 	bnez	t1, .Lreturn_lower
 	load_vcpu t1, t2
 	lw	t2, HV_STATE_MUTED(t1)

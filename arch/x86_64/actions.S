@@ -131,7 +131,7 @@ hv_stub_return_5: /* to the next stub, or into the function */
 	pushq	%rcx
 	movl	HV_SLOT_DOES(%rax), %ecx
 	andl	$HV_SLOT_TELL, %ecx
-	testl	$HV_MODE_OFF, MODE
+	testl	$HV_MODE_SILENT, MODE
 	jnz	.Lact_tell_counted
 	testl	$HV_SLOT_STACK, HV_SLOT_DOES(%rax)
 	jz	.Lact_stack_counted

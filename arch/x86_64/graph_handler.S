@@ -159,7 +159,7 @@ hv_graph_jump:
 .Lreturn_counted:
 	testl	$HV_GRAPH_RETURNS, hole_params + HV_PARAM_GRAPH_FLAGS
 	jz	.Lreturn_lower
-	testl	$(HV_MODE_OFF | HV_MODE_CPUS), MODE
+	testl	$(HV_MODE_SILENT | HV_MODE_CPUS), MODE
 	jnz	.Lreturn_mode
 .Lreturn_on:
 	cmpq	$0, hole_params + HV_PARAM_THRESHOLD
@@ -215,7 +215,7 @@ hv_graph_jump:
 	jmp	.Lreturn_lower
 
 .Lreturn_mode:
-	testl	$HV_MODE_OFF, MODE
+	testl	$HV_MODE_SILENT, MODE
 	jnz	.Lreturn_lower
 	load_vcpu
 	cmpl	$0, HV_STATE_MUTED(%r10)

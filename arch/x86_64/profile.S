@@ -195,15 +195,35 @@ hv_stub_return_4:
 	movzwl	HV_FRAME_FLAGS(%r9), %eax
 	jmp	.Lreturn_profiled
 
-/* With options/funcgraph-host, the time for which the host did not run the vCPU does not count. */
+/* With options/funcgraph-host, the time for which the host did not run the vCPU does not count, but
+ * is added up beside. %rax the ticks, which are pushed. */
 .Lprofile_host:
-	movq	%rax, %rcx
-	load_host_ticks
+	pushq	%rax
+	load_host_time
+	movq	%rax, %rdx
+	shrq	$HV_STEAL_SHIFT, %rax
+	jz	.Lprofile_host_added
+	pushq	%rax
+	movl	HV_FRAME_FUNCTION(%r9), %r11d
+	find_count .Lprofile_host_none
+	popq	%rax
+	lock addl %eax, HV_COUNT_HOST(%rdi)
+	jnc	.Lprofile_host_added
+	movl	$-1, HV_COUNT_HOST(%rdi)
+.Lprofile_host_added:
+	movq	%rdx, %rax
+	mulq	hole_params + HV_PARAM_TICKS_PER_NS
+	shrdq	$32, %rdx, %rax
+	popq	%rcx
 	xorl	%edx, %edx
 	subq	%rax, %rcx
 	cmovbq	%rdx, %rcx
 	movq	%rcx, %rax
 	jmp	.Lprofile_ran
+
+.Lprofile_host_none:
+	popq	%rax
+	jmp	.Lprofile_host_added
 
 .Lprofile_own:
 	leaq	-HV_STACK_FRAMES(%r9), %rcx

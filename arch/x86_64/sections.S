@@ -88,7 +88,7 @@
 .macro check_log off
 	testl	$HV_SECTIONS_LOG, SECTIONS
 	jz	\off
-	testl	$HV_MODE_OFF, MODE
+	testl	$HV_MODE_SILENT, MODE
 	jnz	\off
 .endm
 
@@ -158,7 +158,7 @@ hv_stub_section_begins:
 	enter_section_stub
 	check_kind OF_PREEMPT, .Lpreempt_goes_off
 .Lsection_begins:
-	testl	$HV_MODE_OFF, MODE
+	testl	$HV_MODE_SILENT, MODE
 	jnz	.Lsection_not_measured
 	cmpq	$0, HV_STATE_OPEN + HV_END_TSC(%rcx)
 	jne	.Lsection_without_end
@@ -323,14 +323,14 @@ hv_stub_return_12:
 .Lsection_without_begin:
 	cmpl	$0, HV_STATE_IDLE(%rcx)
 	jne	.Lsection_end_logged
-	testl	$HV_MODE_OFF, MODE
+	testl	$HV_MODE_SILENT, MODE
 	jnz	.Lsection_end_logged
 	incq	HV_STATE_NO_BEGIN(%rcx)
 	jmp	.Lsection_end_logged
 
 /* Subtracts the time in which the host did not run the vCPU, which is no fault of the guest's. */
 .Lsection_keep: /* %rax now, %rdx ticks */
-	testl	$HV_MODE_OFF, MODE
+	testl	$HV_MODE_SILENT, MODE
 	jnz	.Lsection_ended
 	testl	$HV_SECTIONS_ON, SECTIONS
 	jz	.Lsection_ended

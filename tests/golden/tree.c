@@ -37,6 +37,7 @@
  *   steal                            the host tells the guest its steal time
  *   lazy                             the kernel counts lazy preemption: MIGRATE may be MIGRATE:LAZY
  *   btf                              the kernel has BTF, of fake_btf.c
+ *   switch 0|1                       a command in the guest switches recording
  *
  *   ls [DIR], stat PATH, mkdir DIR, rmdir DIR
  *   cat FILE
@@ -144,6 +145,7 @@ static void do_count(struct shell *sh, char *args)
 	count.hits = next_number(&args);
 	count.time_ns = next_number(&args);
 	count.spread_ns2 = next_number(&args);
+	count.host_ns = next_number(&args);
 	hv_fake_count(sh->session, cpu, &count);
 }
 
@@ -408,6 +410,8 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 		do_string(sh, args);
 	else if (strcmp(command, "steal") == 0)
 		hv_fake_steal_time(sh->session);
+	else if (strcmp(command, "switch") == 0)
+		hv_fake_switch(sh->session, (unsigned)next_number(&args));
 	else if (strcmp(command, "btf") == 0)
 		hv_fake_types(sh->session);
 	else if (strcmp(command, "lazy") == 0)
@@ -616,7 +620,8 @@ static void do_guest(struct shell *sh)
 	for (unsigned cpu = 0; cpu < 16; cpu++)
 		if (hv_fake_muted(sh->session)[cpu])
 			fprintf(sh->out, "\nmuted: %u", cpu);
-	fprintf(sh->out, "\nrecording: %u\n", hv_fake_recording(sh->session));
+	fprintf(sh->out, "\nrecording: %u%s\n", hv_fake_recording(sh->session),
+		hv_fake_paused(sh->session) ? ", paused" : "");
 	actions = hv_fake_actions(sh->session, &nr);
 	for (size_t i = 0; i < nr; i++)
 		show_actions(sh, &actions[i]);

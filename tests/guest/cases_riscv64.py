@@ -250,7 +250,6 @@ def commands(traced, guest):
     traced.echo("set_ftrace_filter", "vfs_mkdir", "vfs_rmdir")
     traced.echo("current_tracer", "function")
     guest.run("mkdir /tmp/a; rmdir /tmp/a")
-    # While the host takes the snapshot, recording is off, and a traceoff that comes then is lost.
     until(lambda: "vfs_mkdir" in traced.text("snapshot"))
     guest.run("ln -s a /tmp/l; mkdir /tmp/b; rm /tmp/l; rmdir /tmp/b")
     of = [[e.function for e in ftrace.parse(traced.text(file))[0]] for file in ("snapshot", "trace")]

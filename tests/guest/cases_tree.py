@@ -163,6 +163,42 @@ def tree_behaves_as_tracefs(t):
     assert not wrong, f"{len(wrong)} differ:\n       " + "\n       ".join(wrong[:40])
 
 
+class Player:
+    """A client of the session's socket, which keeps files open."""
+
+    def __init__(self, t):
+        (run_dir,) = t.hv.run_dirs(t.guest.name)
+        program = os.path.join(os.path.dirname(os.path.dirname(t.hv.path)), "tests", "conformance_player")
+        self.process = subprocess.Popen([program, f"{run_dir}/sock"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def play(self, *lines):
+        """Returns tracing_on after the lines, of which none prints anything."""
+        self.process.stdin.write("".join(line + "\n" for line in (*lines, "cat tracing_on")).encode())
+        self.process.stdin.flush()
+        while (line := self.process.stdout.readline()) not in (b"0\n", b"1\n"):
+            assert self.process.poll() is None, "the player has ended by itself"
+        return line.decode()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def check_pause(t, traced):
+    """While somebody reads trace, nothing is recorded, but commands act."""
+    traced.echo("options/pause-on-trace", "1")
+    traced.echo("set_ftrace_filter", "do_mkdirat:traceoff", append=True)
+    traced.echo("trace", "")
+    player = Player(t)
+    assert player.play("open 1 r trace") == "1\n", "a pause switches tracing_on"
+    t.guest.run("cat /proc/version; mkdir /tmp/d; rmdir /tmp/d")
+    assert player.play() == "0\n" == player.play("close 1"), "a traceoff in a pause was lost"
+    player.kill()
+    assert "do_filp_open" not in traced.text("trace"), "something was recorded in a pause"
+    traced.echo("options/pause-on-trace", "0")
+    traced.echo("set_ftrace_filter", "!do_mkdirat:traceoff", append=True)
+
+
 @case(configs=(STANDARD[0], STANDARD[2]))
 def commands_switch_recording(t):
     """traceoff stops recording at its function, once for each count; traceon begins it; nothing is left of them."""
@@ -186,6 +222,7 @@ def commands_switch_recording(t):
         assert traced.text("tracing_on") == "1\n", "tracing is still off"
         traced.echo("set_ftrace_filter", "!*:traceon", append=True)
         assert "traceon" not in traced.text("set_ftrace_filter")
+        check_pause(t, traced)
         traced.echo("current_tracer", "nop")
         assert "do_rmdir" in traced.text("enabled_functions"), "the command went with the tracer"
         traced.echo("set_ftrace_filter", "*:traceoff")
@@ -248,17 +285,10 @@ def a_killed_writer_publishes_nothing(t):
     with t.attach() as traced:
         traced.echo("set_ftrace_filter", "vfs_read")
         traced.echo("current_tracer", "function")
-        (run_dir,) = t.hv.run_dirs(t.guest.name)
-        program = os.path.join(os.path.dirname(os.path.dirname(t.hv.path)), "tests", "conformance_player")
         for words in ((), ("vfs_wr",), ("vfs_write vfs_open",)):
-            player = subprocess.Popen([program, f"{run_dir}/sock"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            lines = ["open 1 wt set_ftrace_filter", *(f"write 1 {word}" for word in words), "cat tracing_on"]
-            player.stdin.write("".join(line + "\n" for line in lines).encode())
-            player.stdin.flush()
-            while player.stdout.readline() != b"1\n":
-                assert player.poll() is None, "the player has ended by itself"
+            player = Player(t)
+            player.play("open 1 wt set_ftrace_filter", *(f"write 1 {word}" for word in words))
             player.kill()
-            player.wait()
             assert traced.text("set_ftrace_filter") == "vfs_read\n", f"after {words}: another filter"
             assert traced.text("enabled_functions").split() == ["vfs_read", "(1)"], f"after {words}"
 

@@ -184,6 +184,7 @@ struct hv_count graph_counted(uint64_t site_off)
 			ck_assert_uint_eq(c->squares_high, c->ticks >> 32 ? c->squares_high : 0);
 			sum.hits += c->hits;
 			sum.ticks += c->ticks;
+			sum.host += c->host;
 		}
 	return sum;
 }

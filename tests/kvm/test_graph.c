@@ -558,6 +558,35 @@ START_TEST(a_profile_without_the_host)
 }
 END_TEST
 
+/* Returns what the profile makes of WAS in a call of which the host takes WORLD_STOLEN_NS. */
+static uint32_t counted_host(uint32_t was)
+{
+	struct hv_count *counts;
+
+	room_set_up(room, find_case("host: profile"));
+	run_to_the_body();
+	counts = world_counts(&room->world, 0);
+	for (unsigned i = 0; i < WORLD_NR_COUNTS; i++)
+		if (counts[i].hits)
+			counts[i].host = was;
+	room_ends();
+	return graph_counted(WORLD_TRACED_OFF).host;
+}
+
+/* It is added up, and stays at the most that there is room for. */
+START_TEST(a_profile_of_the_host)
+{
+	const uint32_t units = WORLD_STOLEN_NS / UNIT_NS;
+
+	ck_assert_uint_gt(units, 1);
+	ck_assert_uint_eq(counted_host(0), units);
+	ck_assert_uint_eq(counted_host(7), units + 7);
+	ck_assert_uint_eq(counted_host(UINT32_MAX - units), UINT32_MAX);
+	ck_assert_uint_eq(counted_host(UINT32_MAX - units + 1), UINT32_MAX);
+	ck_assert_uint_eq(counted_host(UINT32_MAX), UINT32_MAX);
+}
+END_TEST
+
 /* A task comes back, to a vCPU with another steal time: the begin of its calls moves with it. */
 START_TEST(steal_time_follows_a_task)
 {
@@ -665,6 +694,24 @@ START_TEST(the_end_of_the_tracer)
 }
 END_TEST
 
+/* Recording is paused, and maybe switched off, while a call is open. */
+START_TEST(a_return_in_a_pause)
+{
+	static const uint32_t modes[] = {HV_MODE_PAUSED, HV_MODE_OFF, HV_MODE_SILENT};
+	struct graph_found found;
+
+	room_set_up(room, &world_graph_cases[0]);
+	run_to_the_body();
+	world_control(&room->world)->mode = modes[_i];
+	memcpy(room->expected + MACHINE_FREE_OFF + WORLD_CONTROL_OFF, world_control(&room->world),
+	       sizeof(struct hv_control));
+	room_ends();
+	found = graph_check();
+	ck_assert_uint_eq(found.outer.entries, 1);
+	ck_assert_uint_eq(found.outer.exits, 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	int nr = (int)nr_cases();
@@ -685,10 +732,12 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, time_that_the_host_took);
 	tcase_add_test(tc, a_call_from_before);
 	tcase_add_test(tc, a_profile_without_the_host);
+	tcase_add_test(tc, a_profile_of_the_host);
 	tcase_add_test(tc, steal_time_follows_a_task);
 	tcase_add_loop_test(tc, a_number_of_frames_that_the_guest_wrote, 0,
 			    HV_ARRAY_LEN(counting_cases));
 	tcase_add_test(tc, the_end_of_the_tracer);
+	tcase_add_loop_test(tc, a_return_in_a_pause, 0, 3);
 	tcase_add_loop_test(tc, interrupted_at_every_instruction, 0, nr * NR_TRAPS);
 }
 

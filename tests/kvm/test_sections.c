@@ -334,13 +334,15 @@ START_TEST(nothing_is_kept_while_it_is_off)
 	run_to_end();
 	check_end(&before, 0);
 	ck_assert_uint_eq(sections()->seq, 0);
-	begin(true, 0, &before);
-	world_control(&world)->mode = HV_MODE_OFF;
-	run_to_end();
-	check_end(&before, 0);
-	world_control(&world)->mode = 0;
-	ck_assert_uint_eq(sections()->seq, 0);
-	ck_assert_uint_eq(sections()->open.tsc, 0);
+	for (uint32_t mode = HV_MODE_OFF; mode <= HV_MODE_SILENT; mode++) {
+		begin(true, 0, &before);
+		world_control(&world)->mode = mode;
+		run_to_end();
+		check_end(&before, 0);
+		world_control(&world)->mode = 0;
+		ck_assert_uint_eq(sections()->seq, 0);
+		ck_assert_uint_eq(sections()->open.tsc, 0);
+	}
 }
 END_TEST
 

@@ -24,7 +24,7 @@ struct hv_clocks {
 
 struct hv_scope {
 	int *fail;
-	unsigned recording;
+	unsigned recording, paused;
 	uint32_t pids[64];
 	size_t nr_pids;
 	uint32_t not_pids[64];
@@ -300,6 +300,16 @@ void hv_fake_fail(struct hv_session *s, int code)
 unsigned hv_fake_recording(const struct hv_session *s)
 {
 	return s->scope->recording;
+}
+
+void hv_fake_switch(struct hv_session *s, unsigned on)
+{
+	s->scope->recording = on;
+}
+
+unsigned hv_fake_paused(const struct hv_session *s)
+{
+	return s->scope->paused;
 }
 
 const uint32_t *hv_fake_not_pids(const struct hv_session *s, size_t *ret_nr)
@@ -613,6 +623,11 @@ const struct hv_site_actions *hv_fake_actions(const struct hv_session *s, size_t
 void hv_scope_set_recording(struct hv_scope *scope, unsigned on)
 {
 	scope->recording = on;
+}
+
+void hv_scope_set_paused(struct hv_scope *scope, unsigned on)
+{
+	scope->paused = on;
 }
 
 unsigned hv_session_refresh(struct hv_session *s)

@@ -74,11 +74,15 @@ void hv_fake_event_forks(struct hv_session *s);
 /* Whether calls in sections are to be recorded. */
 bool hv_fake_logs(const struct hv_session *s);
 
+/* A command of a function switches recording in the guest. */
+void hv_fake_switch(struct hv_session *s, unsigned on);
+
 /* A livepatch waits until the frames that a graph left open are put back. */
 void hv_fake_livepatch(struct hv_session *s);
 
 /* Return the settings that the guest was given. */
 unsigned hv_fake_recording(const struct hv_session *s);
+unsigned hv_fake_paused(const struct hv_session *s);
 /* " SYSTEM:EVENT" of each of the guest's own events that is recorded. */
 const char *hv_fake_events_on(const struct hv_session *s);
 const struct hv_graph_options *hv_fake_graph(const struct hv_session *s);

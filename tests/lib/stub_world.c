@@ -86,6 +86,12 @@ static void off(const struct world *w)
 	world_control(w)->mode = HV_MODE_OFF;
 }
 
+static void paused(const struct world *w)
+{
+	pid_hit(w);
+	world_control(w)->mode = HV_MODE_PAUSED;
+}
+
 static void off_with_filter(const struct world *w)
 {
 	pid_hit(w);
@@ -169,6 +175,7 @@ const struct world_case world_cases[] = {
 	{"pid beyond the filter", 0, 0, pid_beyond},
 	{"tracing off", 0, 0, off},
 	{"tracing off, pid filter", 0, 0, off_with_filter},
+	{"tracing paused", 0, 0, paused},
 	{"record, of a function with a command", 0, 1, action},
 	{"record, vCPU not muted", 0, 1, cpus_chosen},
 	{"record, vCPU chosen and pid filter", 0, 1, cpus_and_pid},
@@ -441,7 +448,7 @@ bool world_records(const struct world *w, uint32_t pid, uint32_t cpu)
 	uint32_t mode = world_control(w)->mode;
 	bool chosen = pid < NR_PIDS && w->host[WORLD_PIDS_OFF + pid / 8] >> pid % 8 & 1;
 
-	if (mode & HV_MODE_OFF)
+	if (mode & HV_MODE_SILENT)
 		return false;
 	if (mode & HV_MODE_CPUS && world_state(w, cpu)->muted)
 		return false;

@@ -222,6 +222,13 @@ def returns(text):
     return [(float(match[2]), host_us(match[3])) for match in found if match[2]]
 
 
+def profiled_host_us(text, function):
+    """The column Host of a function in trace_stat/."""
+    lines = [line.split() for line in text.splitlines()]
+    assert lines[0][-1] == "Host", text
+    return sum(float(line[-2]) for line in lines if line[0] == function)
+
+
 def taken_of_calls(text, tid):
     """[(us of the host as the line says, us for which the thread was off its CPU meanwhile)] of the first vCPU's
     calls, of which none is inside another one. Calls in which the thread slept are left out, since of that the host counts
@@ -248,8 +255,8 @@ def taken_of_calls(text, tid):
 
 @case(configs=BOTH)
 def host_time_of_calls(t):
-    """funcgraph-host: what the host's scheduler took of each call, as its own events say; thresholds are without
-    it."""
+    """funcgraph-host: what the host's scheduler took of each call, as its own events say; the profile adds up as
+    much; thresholds are without it."""
     tid = vcpu_thread(t.guest.pid, 0)
     with t.attach() as traced, crowded(tid):
         traced.echo("set_ftrace_filter", "vfs_read")
@@ -257,8 +264,11 @@ def host_time_of_calls(t):
         traced.echo("options/funcgraph-abstime", "1")
         traced.echo("set_event", "host:sched_switch", "sched:sched_switch")
         traced.echo("current_tracer", "function_graph")
+        traced.echo("function_profile_enabled", "1")
         t.guest.run(COPY, timeout=240)
         time.sleep(0.5)  # the newest events of the host wait for the guest's
+        traced.echo("function_profile_enabled", "0")
+        counted = profiled_host_us(traced.text("trace_stat/function0"), "vfs_read")
         text = traced.text("trace", timeout=300)
         assert "LOST" not in text, "events were lost"
         wrong = [call for call in returns(text) if call[1] > call[0]]
@@ -268,6 +278,10 @@ def host_time_of_calls(t):
         assert len(calls) >= COPIES / 2 and not wrong, f"of {len(calls)} calls: {wrong}"
         said, taken = sum(call[0] for call in calls), sum(call[1] for call in calls)
         assert taken > 10000 and abs(said - taken) <= taken / 10, f"{said} us of {taken}"
+        # A call at either end of the time for which the profile was on may be in one of the two only.
+        shown = [call[1] for call in returns(text)]
+        apart = abs(counted - sum(shown))
+        assert counted > 0 and apart <= sum(shown) / 10 + max(shown), f"profile: {counted} us of {sum(shown)}"
         t.note(f"{len(calls)} calls, {sum(call[0] > 0 for call in calls)} with {said:.0f} us of the host; its events say {taken:.0f}")
 
         traced.echo("set_event", "")

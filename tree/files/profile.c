@@ -64,6 +64,12 @@ static int compare_times(const void *pa, const void *pb)
 	return (a->site > b->site) - (a->site < b->site);
 }
 
+/* What the host took has a column of ours, behind those of the kernel. */
+static bool shows_host(const struct hv_file *f)
+{
+	return hv_options_on(&f->at.instance->all->top.options, HV_OPT_FUNCGRAPH_HOST);
+}
+
 static void add_row(struct hv_file *f, const struct hv_profile_count *c)
 {
 	const struct hv_kernel *kernel = hv_file_session(f)->kernel;
@@ -80,6 +86,10 @@ static void add_row(struct hv_file *f, const struct hv_profile_count *c)
 	hv_graph_duration(&f->text, average_ns);
 	hv_text_add(&f->text, "    ");
 	hv_graph_duration(&f->text, c->spread_ns2);
+	if (shows_host(f)) {
+		hv_text_add(&f->text, "    ");
+		hv_graph_duration(&f->text, c->host_ns);
+	}
 	hv_text_add(&f->text, "\n");
 }
 
@@ -97,10 +107,13 @@ static void show_profile(struct hv_file *f)
 	HV_AUTO_FREE struct hv_profile_count *counts = NULL;
 	size_t nr = hv_call_counts_read(hv_file_session(f)->counts, (unsigned)f->at.cpu, &counts);
 
-	hv_text_add(&f->text, "  Function                               Hit    Time            Avg "
-			      "            s^2\n"
-			      "  --------                               ---    ----            --- "
-			      "            ---\n");
+	hv_text_printf(&f->text,
+		       "  Function                               Hit    Time            Avg "
+		       "            s^2%s\n"
+		       "  --------                               ---    ----            --- "
+		       "            ---%s\n",
+		       shows_host(f) ? "             Host" : "",
+		       shows_host(f) ? "             ----" : "");
 	qsort(counts, nr, sizeof(*counts), compare_times);
 	for (size_t i = 0; i < nr; i++)
 		if (shows(f->at.instance, sites[counts[i].site].ip))

@@ -78,6 +78,7 @@ struct hv_instances {
 	enum hv_forks forks;	 /* what the session was told (tasks.h) */
 	struct hv_drain *drain;	 /* owned; NULL: the guest's rings are the top's buffer (share.h) */
 	unsigned host_obeys;	 /* the host obeys commands of functions (commands.h) */
+	unsigned switch_shared;	 /* the guest's switch is not the top's tracing_on (recording.h) */
 	unsigned commands_spent; /* a count was used up since the commands were published */
 	struct hv_dump dump;
 	struct hv_event_texts *event_texts; /* owned */

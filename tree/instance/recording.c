@@ -3,8 +3,7 @@
 
 static bool follows_guest(const struct hv_instance *in)
 {
-	return hv_instance_is_top(in) && !in->nr_pauses && !in->all->host_obeys &&
-	       hv_instances_single(in->all) == in;
+	return hv_instance_is_top(in) && !in->all->host_obeys && hv_instances_single(in->all) == in;
 }
 
 unsigned hv_instance_tracing_on(const struct hv_instance *in)
@@ -26,7 +25,8 @@ static bool has_left(const struct hv_probe_set *set)
 }
 
 /* Returns whether the guest must record for the sake of commands and triggers that the host obeys:
- * one may switch recording on, or record stacks, and triggers act and count in any case. */
+ * one may switch recording on, or record stacks, and triggers act and count in any case, also in a
+ * pause. */
 static bool commands_need_recording(const struct hv_instance *in)
 {
 	bool on = hv_instance_has_triggers(in);
@@ -40,8 +40,8 @@ static bool commands_need_recording(const struct hv_instance *in)
 	return on;
 }
 
-/* The guest's switch is tracing_on of the top while no other instance traces. */
-void hv_recording_publish(struct hv_instances *all)
+/* Returns whether the guest must record when its switch is not the top's tracing_on. */
+static unsigned any_records(struct hv_instances *all)
 {
 	const struct hv_instance *single = hv_instances_single(all);
 	unsigned on = 0;
@@ -50,14 +50,37 @@ void hv_recording_publish(struct hv_instances *all)
 		bool traces =
 			in == single || in->selection.tracer != HV_TRACER_NOP || in->events.nr;
 
-		on |= !in->nr_pauses && ((traces && in->recording) || commands_need_recording(in));
+		on |= (traces && in->recording && !in->nr_pauses) || commands_need_recording(in);
 	}
-	hv_scope_set_recording(all->session->scope, on);
+	return on;
+}
+
+/* While the guest's switch is the top's tracing_on, commands in the guest may set it at any time:
+ * it is read, and not written. The bits change in the order in which no call is recorded between.
+ */
+void hv_recording_publish(struct hv_instances *all)
+{
+	struct hv_scope *scope = all->session->scope;
+	unsigned shared = !follows_guest(&all->top);
+
+	if (!all->switch_shared)
+		all->top.recording = hv_scope_recording(scope);
+	if (!shared && all->top.nr_pauses)
+		hv_scope_set_paused(scope, 1);
+	if (shared)
+		hv_scope_set_recording(scope, any_records(all));
+	else if (all->switch_shared)
+		hv_scope_set_recording(scope, all->top.recording);
+	if (shared || !all->top.nr_pauses)
+		hv_scope_set_paused(scope, 0);
+	all->switch_shared = shared;
 }
 
 void hv_instance_switch_recording(struct hv_instance *in, unsigned on)
 {
 	in->recording = on;
+	if (hv_instance_is_top(in) && !in->all->switch_shared)
+		hv_scope_set_recording(in->all->session->scope, on);
 	hv_recording_publish(in->all);
 }
 
@@ -70,7 +93,6 @@ void hv_instance_set_recording(struct hv_instance *in, unsigned on)
 void hv_instance_pause(struct hv_instance *in)
 {
 	hv_instances_drain(in->all);
-	in->recording = hv_instance_tracing_on(in);
 	in->nr_pauses++;
 	hv_recording_publish(in->all);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Whether an instance records: its tracing_on, its pauses, and the guest's switch.
  * The guest has one switch. While the top traces alone the switch is the top's tracing_on, and
- * commands of functions (traceon, traceoff) set it in the guest. Otherwise the guest records
- * whatever any instance may want, and each instance leaves out the events that it does not want
- * (share.h). */
+ * commands of functions (traceon, traceoff) set it in the guest, also in a pause, which is another
+ * switch. Otherwise the guest records whatever any instance may want, and each instance leaves out
+ * the events that it does not want (share.h). */
 #pragma once
 
 #include "tree/instance/instance.h"

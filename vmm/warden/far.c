@@ -367,11 +367,11 @@ static struct hv_err *answer_host_formats(struct hv_far *f, const struct hv_mess
 					  struct hv_message *r)
 {
 	HV_AUTO_TEXT struct hv_text texts = {0};
+	HV_AUTO_FREE pid_t *tids = hv_alloc(VCPUS_MAX * sizeof(*tids));
 	const char *tracefs;
 	size_t nr;
-	pid_t tid;
 	/* Without threads nothing could be recorded. */
-	struct hv_err *err = hv_guest_vcpu_threads(f->guest, &tid, 1, &nr);
+	struct hv_err *err = hv_guest_vcpu_threads(f->guest, tids, VCPUS_MAX, &nr);
 
 	if (!err)
 		err = hv_host_tracefs(&tracefs);

@@ -405,6 +405,12 @@ static void off(struct emu_world *w)
 	emu_control(w)->mode = HV_MODE_OFF;
 }
 
+static void paused(struct emu_world *w)
+{
+	pid_hit(w);
+	emu_control(w)->mode = HV_MODE_PAUSED;
+}
+
 static void off_with_filter(struct emu_world *w)
 {
 	pid_hit(w);
@@ -446,6 +452,7 @@ const struct emu_case emu_cases[] = {
 	{"pid beyond the filter", 0, 0, pid_beyond},
 	{"tracing off", 0, 0, off},
 	{"tracing off, pid filter", 0, 0, off_with_filter},
+	{"tracing paused", 0, 0, paused},
 	{"record, vCPU not muted", 0, 1, cpus_chosen},
 	{"vCPU muted", 0, 0, cpu_muted},
 	{"record, vCPU chosen and pid filter", 0, 1, cpus_and_pid},

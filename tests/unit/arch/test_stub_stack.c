@@ -418,6 +418,11 @@ START_TEST(counted_commands)
 	ck_assert_uint_eq(kind_at(0), HV_RECORD_COMMAND);
 	ck_assert_int_eq(world_control(world)->left[9].stack, 5);
 	ck_assert_int_eq(world_control(world)->left[9].tell, 4);
+	world_control(world)->mode = HV_MODE_PAUSED;
+	call(1);
+	ck_assert_uint_eq(kind_at(0), HV_RECORD_COMMAND);
+	ck_assert_int_eq(world_control(world)->left[9].stack, 5);
+	ck_assert_int_eq(world_control(world)->left[9].tell, 3);
 }
 END_TEST
 

@@ -342,6 +342,31 @@ START_TEST(actions_switch)
 }
 END_TEST
 
+/* Nothing is recorded in a pause, and what is switched meanwhile holds after it. */
+START_TEST(actions_switch_in_a_pause)
+{
+	struct hv_control *control = world_control(world);
+
+	control->mode = HV_MODE_PAUSED;
+	control->left[1].on = control->left[1].off = 1;
+	call_entry(0, HV_SLOT_OFF, true);
+	run();
+	ck_assert_uint_eq(control->mode, HV_MODE_PAUSED | HV_MODE_OFF);
+	call_entry(1, HV_SLOT_ON_COUNTED, true);
+	run();
+	ck_assert_uint_eq(control->mode, HV_MODE_PAUSED);
+	call_entry(1, HV_SLOT_OFF_COUNTED, true);
+	run();
+	ck_assert_uint_eq(control->mode, HV_MODE_PAUSED | HV_MODE_OFF);
+	ck_assert_int_eq(control->left[1].on, 0);
+	ck_assert_int_eq(control->left[1].off, 0);
+	call_entry(2, HV_SLOT_ON, true);
+	run();
+	ck_assert_uint_eq(control->mode, HV_MODE_PAUSED);
+	ck_assert_uint_eq(head(0), 0);
+}
+END_TEST
+
 /* Counted when something changes, and not below 0. */
 START_TEST(actions_are_counted)
 {
@@ -543,6 +568,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_section_is_where_preemption_is_off);
 	tcase_add_test(tc, muted_cpus);
 	tcase_add_test(tc, actions_switch);
+	tcase_add_test(tc, actions_switch_in_a_pause);
 	tcase_add_test(tc, actions_are_counted);
 	tcase_add_test(tc, tasks_come_and_go);
 	tcase_add_loop_test(tc, what_a_kernel_counts, 0, HV_ARRAY_LEN(kernels));

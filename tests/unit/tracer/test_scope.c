@@ -81,6 +81,19 @@ START_TEST(recording_is_one_bit_of_the_mode)
 }
 END_TEST
 
+/* In a pause the guest switches recording as ever. */
+START_TEST(a_pause_is_another_bit)
+{
+	hv_scope_set_paused(scope, 1);
+	ck_assert_uint_eq(control->mode, HV_MODE_PAUSED);
+	ck_assert(hv_scope_recording(scope));
+	control->mode |= HV_MODE_OFF;
+	hv_scope_set_paused(scope, 0);
+	ck_assert_uint_eq(control->mode, HV_MODE_OFF);
+	ck_assert(!hv_scope_recording(scope));
+}
+END_TEST
+
 START_TEST(muted_cpus_are_told_each)
 {
 	static const uint8_t muted[] = {0, 7};
@@ -120,6 +133,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, pids_that_are_filtered_without_those_left_out);
 	tcase_add_test(tc, a_pid_that_no_kernel_has_is_ignored);
 	tcase_add_test(tc, recording_is_one_bit_of_the_mode);
+	tcase_add_test(tc, a_pause_is_another_bit);
 	tcase_add_test(tc, muted_cpus_are_told_each);
 	tcase_add_test(tc, forks_are_followed_where_the_kernel_tells);
 }

@@ -233,6 +233,9 @@ START_TEST(counted_commands)
 	control->left[SLOT].stack = 5;
 	expect_records(0, 0, 0);
 	ck_assert_int_eq(control->left[SLOT].stack, 5);
+	control->mode = HV_MODE_PAUSED;
+	expect_records(0, 0, 0);
+	ck_assert_int_eq(control->left[SLOT].stack, 5);
 }
 END_TEST
 

@@ -94,6 +94,13 @@ static struct hv_err *small_registers(void *self hv_unused, struct hv_vcpu_regs 
 	return NULL;
 }
 
+/* It has two vCPUs, but no threads. */
+static struct hv_err *small_vcpu_threads(void *self hv_unused, pid_t *ret hv_unused, size_t max,
+					 size_t *ret_nr hv_unused)
+{
+	return max < 2 ? hv_err_new(E2BIG, "two vCPUs") : hv_err_new(ESRCH, "no threads");
+}
+
 /* It stops at once. */
 static struct hv_err *small_stop_at(void *self, struct hv_gva at)
 {
@@ -135,6 +142,7 @@ static inline struct hv_guest *small_guest_open_as(struct small_guest *s,
 		.ram_files = small_ram_files,
 		.registers = small_registers,
 		.region = small_region,
+		.vcpu_threads = small_vcpu_threads,
 		.stop_at = small_stop_at,
 		.stop_fd = small_stop_fd,
 		.is_at_stop = small_is_at_stop,

@@ -324,6 +324,19 @@ START_TEST(a_machine_is_given_on)
 }
 END_TEST
 
+/* Events of the host are not had without the threads of all vCPUs. */
+START_TEST(all_vcpus_are_asked_for)
+{
+	struct hv_guest *g = open_near();
+	HV_AUTO_TEXT struct hv_text formats = {0};
+	HV_AUTO_ERR struct hv_err *err = hv_guest_host_formats(g, &formats);
+
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, ESRCH);
+	end(g);
+}
+END_TEST
+
 START_TEST(messages_are_bounded)
 {
 	static const uint64_t huge[6] = {HV_ASK_READ, 1ull << 40};
@@ -353,6 +366,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, a_hold_is_for_what_needs_one);
 	tcase_add_test(tc, a_guest_is_stopped_at_an_instruction);
 	tcase_add_test(tc, a_machine_is_given_on);
+	tcase_add_test(tc, all_vcpus_are_asked_for);
 	tcase_add_test(tc, messages_are_bounded);
 }
 
