@@ -74,7 +74,15 @@ enum verdict { LEAVE, CHANGE, REFUSE };
 struct site_plan {
 	struct hv_gva stub; /* what the site must call; 0: nothing */
 	struct hv_gpa gpa;
-	bool waits; /* it is wanted later, and calls no stub now */
+	bool waits;	  /* it is wanted later, and calls no stub now */
+	bool tells_sleep; /* without it, the time for which a task sleeps would count */
+};
+
+/* The changes by which sites begin to tell when tasks leave their CPU and come back. */
+struct sleep_changes {
+	struct hv_change list[HV_NR_ROLES];
+	struct hv_change planned[HV_NR_ROLES]; /* the same, not sorted and not changed */
+	size_t nr;
 };
 
 /* Returns whether the site, which is KIND, can be patched. */
@@ -206,6 +214,79 @@ static struct hv_err *apply(struct hv_tracee *t, struct hv_change *changes, size
 	return err ? hv_site_pairs_undo(t, &pairs, err) : NULL;
 }
 
+static struct hv_err *refuse_sleep(const struct hv_sites *sites, struct hv_gva at)
+{
+	const char *name = "a function";
+
+	for (size_t i = 0; i < sites->nr; i++)
+		if (sites->list[i].ip.v == at.v)
+			name = sites->list[i].name;
+	return hv_err_new(EBUSY,
+			  "sleep-time 0 and funcgraph-host need %s, and 0x%llx cannot be changed"
+			  " now",
+			  name, (unsigned long long)at.v);
+}
+
+/* Takes those that were made back after WHY. Takes WHY, which is an error, and returns it, with
+ * HV_ERR_NEEDS_RECOVERY if that failed. */
+static struct hv_err *take_sleep_back(struct hv_tracee *t, const struct sleep_changes *made,
+				      struct hv_err *why)
+{
+	struct hv_change back[HV_NR_ROLES];
+	struct hv_err *failed;
+	size_t nr = 0;
+
+	if (why->facts & HV_ERR_NEEDS_RECOVERY)
+		return why;
+	for (size_t i = 0; i < made->nr; i++)
+		for (size_t j = 0; j < made->nr; j++) {
+			const struct hv_change *was = &made->planned[j];
+
+			if (made->list[i].refused || was->gpa.v != made->list[i].gpa.v)
+				continue;
+			back[nr] = *was;
+			memcpy(back[nr].from, was->to, sizeof(was->to));
+			memcpy(back[nr++].to, was->from, sizeof(was->from));
+		}
+	hv_patcher_set_stops(t->patcher, NULL, NULL); /* it is done to the end */
+	failed = nr ? hv_patcher_apply(t->patcher, back, nr) : NULL;
+	if (!failed)
+		return why;
+	why = hv_err_in(why, "could not be undone (%s)", failed->message);
+	hv_err_free(failed);
+	return hv_err_mark(why, HV_ERR_NEEDS_RECOVERY);
+}
+
+/* Makes all of CHANGES or none. */
+static struct hv_err *apply_sleep(struct hv_tracee *t, struct sleep_changes *changes)
+{
+	struct hv_err *err = NULL;
+
+	memcpy(changes->planned, changes->list, sizeof(changes->list));
+	if (changes->nr)
+		err = apply(t, changes->list, changes->nr);
+	if (err)
+		return err;
+	for (size_t i = 0; i < changes->nr; i++)
+		if (changes->list[i].refused)
+			return take_sleep_back(
+				t, changes, refuse_sleep(&t->kernel->sites, changes->list[i].gva));
+	return NULL;
+}
+
+/* Makes the changes of the sites that tell of sleep first: if one is refused, no other site was
+ * changed. */
+static struct hv_err *apply_all(struct hv_tracee *t, struct sleep_changes *sleep,
+				struct hv_change *changes, size_t nr)
+{
+	struct hv_err *err = apply_sleep(t, sleep);
+
+	if (err)
+		return err;
+	err = apply(t, changes, nr);
+	return err ? take_sleep_back(t, sleep, err) : NULL;
+}
+
 /* Makes sites call the stubs in PLANS, one for each site, and restores all others, in one pass. */
 static struct hv_err *change_sites(struct hv_site_stubs *s, struct site_plan *plans)
 {
@@ -213,6 +294,7 @@ static struct hv_err *change_sites(struct hv_site_stubs *s, struct site_plan *pl
 	HV_AUTO_FREE struct hv_change *changes = hv_alloc((sites->nr + 1) * sizeof(*changes));
 	struct translation walk = {.as = &s->tracee->kernel->core.as};
 	HV_AUTO_ERR struct hv_err *ended = NULL;
+	struct sleep_changes sleep = {.nr = 0};
 	struct hv_refused refused = {0};
 	size_t nr = 0;
 	struct hv_err *err;
@@ -224,13 +306,18 @@ static struct hv_err *change_sites(struct hv_site_stubs *s, struct site_plan *pl
 				&verdict);
 		if (err)
 			return hv_err_in(err, "site %s", sites->list[i].name);
-		nr += verdict == CHANGE;
+		if (verdict == REFUSE && plans[i].tells_sleep)
+			return refuse_sleep(sites, sites->list[i].ip);
 		if (verdict == REFUSE)
 			note_refused(&refused, sites->list[i].ip);
+		if (verdict == CHANGE && plans[i].tells_sleep)
+			sleep.list[sleep.nr++] = changes[nr];
+		else
+			nr += verdict == CHANGE;
 	}
-	err = nr ? hv_yield_begin(s->yield) : NULL;
+	err = nr || sleep.nr ? hv_yield_begin(s->yield) : NULL;
 	if (!err)
-		err = apply(s->tracee, changes, nr);
+		err = apply_all(s->tracee, &sleep, changes, nr);
 	/* The sites are decided. What is left is done to the end; if the calls of ftrace's reader
 	 * cannot be put back now, the next change or detach does it. */
 	hv_patcher_set_stops(s->tracee->patcher, NULL, NULL);
@@ -300,6 +387,7 @@ static struct hv_err *choose_stubs(struct hv_site_stubs *s, const uint8_t *wante
 		if (stub || role)
 			plans[i].stub = hv_stubs_call(s->tracee, stub, role);
 		plans[i].waits = later && !stub;
+		plans[i].tells_sleep = role == HV_ROLE_LEAVES || role == HV_ROLE_ARRIVES;
 		if (!sites->list[i].invalid)
 			err = hv_actions_entry(s->actions, sites->list[i].ip.v, plans[i].stub,
 					       hv_stubs_kind(stub, role), &acts, &entry);
@@ -309,14 +397,16 @@ static struct hv_err *choose_stubs(struct hv_site_stubs *s, const uint8_t *wante
 	return err;
 }
 
-/* The guest may have ended its use of a wanted site since its sites were read. If that cannot be
+/* The guest may have ended its use of a site in PLANS since its sites were read. If that cannot be
  * read now, the site is refused as before. */
-static void look_at_busy_sites(struct hv_site_stubs *s, const uint8_t *wanted)
+static void look_at_busy_sites(struct hv_site_stubs *s, const struct site_plan *plans)
 {
 	struct hv_kernel *kernel = s->tracee->kernel;
 
 	for (size_t i = 0; i < kernel->sites.nr; i++) {
-		if (!wanted[i] || !kernel->sites.list[i].busy)
+		bool is_wanted = plans[i].stub.v || plans[i].waits;
+
+		if (!is_wanted || !kernel->sites.list[i].busy)
 			continue;
 		hv_err_free(hv_sites_read_busy(&kernel->core, &kernel->sites));
 		return;
@@ -341,9 +431,10 @@ struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
 	}
 	if (!err && stacks)
 		err = hv_err_new(EBUSY, "the profile and func_stack_trace: one at a time");
-	look_at_busy_sites(s, wanted);
 	if (!err)
 		err = choose_stubs(s, wanted, frames, plans);
+	if (!err)
+		look_at_busy_sites(s, plans);
 	if (!err && frames)
 		err = hv_graph_tracer_start(s->graph);
 	if (!err)

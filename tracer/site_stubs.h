@@ -29,7 +29,8 @@ void hv_site_stubs_free(struct hv_site_stubs *s);
  * change sites that are not in WANTED (where a new task begins, where tasks leave the CPU and come
  * back); hv_site_stubs_now does not show them. EOPNOTSUPP, EBUSY for a graph or a profile, with the
  * reason: this kernel cannot be traced so, or not now (a livepatch is in transition; a site that it
- * needs for itself is wanted with its stack). */
+ * needs for itself is wanted with its stack; with HV_GRAPH_NO_SLEEP or HV_GRAPH_HOST, a site that
+ * tells when tasks leave their CPU or come back cannot be changed). */
 struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted) hv_must_use;
 /* Returns one byte for each site of kernel->sites: the stub that it calls now (enum hv_stub).
  * HV_STUB_LATER alone: the site calls none, was last wanted later, and can be changed then.

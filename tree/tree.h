@@ -33,8 +33,8 @@ void hv_tree_end(struct hv_tree *tree);
  * about once a second, so that events that are read get the names of new functions. */
 void hv_tree_refresh(struct hv_tree *tree);
 
-/* Removes commands whose counts are used up from the guest's functions. The caller does this about
- * once a second. */
+/* Removes commands whose counts are used up from the guest's functions, and tries again what could
+ * not be published when the guest had changed. The caller does this about once a second. */
 void hv_tree_retire(struct hv_tree *tree);
 
 /* Adds a line for each set_ftrace_pid with pids that no task of the guest has now: its path, a

@@ -169,3 +169,12 @@ void hv_instances_drain(struct hv_instances *all)
 	if (all->drain)
 		hv_drain_run(all->drain);
 }
+
+void hv_instance_tell(struct hv_instance *in, const struct hv_err *why)
+{
+	const char *tracer = hv_tracer_name(in->selection.tracer);
+	uint64_t ns = 0;
+
+	hv_clocks_now_ns(in->all->session->clocks, in->buffers.clock, &ns);
+	hv_error_log_add(&in->errors, ns, "current_tracer", why->message, tracer, strlen(tracer));
+}

@@ -58,6 +58,8 @@ struct hv_instance {
 	struct hv_wakeups *wakeups;	  /* owned; NULL: it has no such tracer (wakeups.h) */
 	uint64_t max_latency_ns; /* tracing_max_latency while no section is measured (sections.h) */
 	struct hv_error_log errors;
+	unsigned nr_retraces_failed; /* since what it traces was last published (upkeep.h) */
+	unsigned retrace_waits;	     /* looks until that is tried again */
 	struct hv_pipes pipes;
 	unsigned fill_percent; /* buffer_percent */
 	size_t nr_open;	       /* open files */
@@ -111,6 +113,8 @@ static inline bool hv_instance_is_top(const struct hv_instance *in)
 /* Returns whether IN records calls of functions: by its tracer, or in its sections
  * or until a woken task runs (function-trace). */
 bool hv_instance_has_functions(const struct hv_instance *in);
+/* Notes in its error_log why IN does not trace as it should, for which no client waits. */
+void hv_instance_tell(struct hv_instance *in, const struct hv_err *why);
 /* Returns whether the lists of tasks of events follow forks (event_forks.h). */
 static inline bool hv_instance_follows_forks(const struct hv_instance *in)
 {

@@ -141,15 +141,6 @@ void hv_sections_look(struct hv_instances *all)
 			hv_section_tracer_look(all->session->sections);
 }
 
-static void tell(struct hv_instance *in, const struct hv_err *err)
-{
-	const char *tracer = hv_tracer_name(in->selection.tracer);
-	uint64_t ns = 0;
-
-	hv_clocks_now_ns(in->all->session->clocks, in->buffers.clock, &ns);
-	hv_error_log_add(&in->errors, ns, "current_tracer", err->message, tracer, strlen(tracer));
-}
-
 void hv_sections_renew(struct hv_instances *all)
 {
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
@@ -158,7 +149,7 @@ void hv_sections_renew(struct hv_instances *all)
 		if (hv_sections_are_on(in))
 			err = hv_section_tracer_renew(all->session->sections);
 		if (err) {
-			tell(in, err);
+			hv_instance_tell(in, err);
 			hv_err_free(hv_sections_end(in));
 		}
 		hv_err_free(err);

@@ -8,6 +8,8 @@
 #include "tree/instance/sections.h"
 #include "tree/instance/trace.h"
 
+#define RETRACE_WAITS_MAX 60 /* looks, about a second each */
+
 static void module_came(struct hv_selection *sel, unsigned list, const struct hv_sites *sites,
 			const char *module)
 {
@@ -32,6 +34,34 @@ static void apply_waiting_words(struct hv_instance *in)
 	}
 }
 
+/* Publishes again what IN traces. If that fails, users are told once, and hv_instances_retire()
+ * tries again until it succeeds. */
+static void retrace(struct hv_instance *in)
+{
+	HV_AUTO_ERR struct hv_err *err = hv_instance_retrace(in);
+
+	if (!err) {
+		in->nr_retraces_failed = 0;
+		return;
+	}
+	if (!in->nr_retraces_failed)
+		hv_instance_tell(in, err);
+	if (in->nr_retraces_failed < RETRACE_WAITS_MAX + 1)
+		in->nr_retraces_failed++;
+	in->retrace_waits = in->nr_retraces_failed - 1;
+}
+
+/* Each try that fails may take as long as a hold is tried for, so they come later and later. */
+static void retry_retrace(struct hv_instance *in)
+{
+	if (!in->nr_retraces_failed)
+		return;
+	if (in->retrace_waits)
+		in->retrace_waits--;
+	else
+		retrace(in);
+}
+
 void hv_instances_refresh(struct hv_instances *all)
 {
 	unsigned probes_changed;
@@ -48,16 +78,18 @@ void hv_instances_refresh(struct hv_instances *all)
 		apply_waiting_words(in);
 		if (hv_instance_is_live(in) || in->probes.nr ||
 		    (probes_changed && hv_instance_has_events(in)))
-			hv_err_free(hv_instance_retrace(in));
+			retrace(in);
 	}
 }
 
 void hv_instances_retire(struct hv_instances *all)
 {
+	for (struct hv_instance *in = &all->top; in; in = in->next)
+		retry_retrace(in);
 	if (!all->commands_spent)
 		return;
 	all->commands_spent = 0;
-	hv_err_free(hv_instance_retrace(&all->top));
+	retrace(&all->top);
 }
 
 struct hv_err *hv_instances_step_aside(struct hv_instances *all)
@@ -68,12 +100,12 @@ struct hv_err *hv_instances_step_aside(struct hv_instances *all)
 		return NULL;
 	for (struct hv_instance *in = &all->top; in; in = in->next)
 		if (hv_kprobes_end_returns(in))
-			hv_err_free(hv_instance_retrace(in));
+			retrace(in);
 	if (hv_instances_profile(all)) {
 		for (struct hv_instance *in = &all->top; in; in = in->next)
 			in->profiles = 0;
 		hv_call_counts_switch(all->session->counts, 0);
-		hv_err_free(hv_instance_retrace(&all->top));
+		retrace(&all->top);
 	}
 	for (struct hv_instance *in = &all->top; in; in = in->next)
 		if (in->selection.tracer == HV_TRACER_FUNCTION_GRAPH)

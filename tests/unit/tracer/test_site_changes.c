@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Changing sites from one stub to another, and the state of the sites when that fails half way. */
 #include <check.h>
+#include <stdio.h>
 
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_traced.h"
@@ -202,6 +203,86 @@ START_TEST(a_change_that_is_refused_leaves_the_first_stub)
 }
 END_TEST
 
+static void leave_sleep_out(void)
+{
+	const struct hv_graph_options options = {.flags = HV_GRAPH_NO_SLEEP};
+
+	r.t.f.k.sites.list[1].name = "rcu_note_context_switch";
+	r.t.f.k.sites.list[2].name = "finish_task_switch";
+	hv_graph_tracer_set_options(t.graph, &options);
+}
+
+static void check_refuses_sleep(uint8_t wanted, uint64_t site)
+{
+	HV_AUTO_ERR struct hv_err *err = traced_want(&t, wanted);
+	char address[32];
+
+	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)site);
+	ck_assert(err && err->code == EBUSY && strstr(err->message, "sleep-time"));
+	ck_assert_ptr_nonnull(strstr(err->message, address));
+}
+
+/* The times would be others than what was asked for. */
+START_TEST(times_without_sleep_need_the_sites_that_tell_of_it)
+{
+	uint8_t wanted[NR_SITES] = {HV_STUB_PROFILED};
+
+	leave_sleep_out();
+	fk_host(&r.t.f, FR_SITE(2))[0] = 0xe8; /* the guest's own call */
+	r.nr_text_writes = 0;
+	ck_assert_ptr_null(fr_start_graph(t.r, t.graph));
+	check_refuses_sleep(HV_STUB_PROFILED, FR_SITE(2));
+	ck_assert_uint_eq(r.nr_text_writes, 0);
+	memcpy(fk_host(&r.t.f, FR_SITE(2)), nop, FR_SITE_BYTES);
+	check_stands(HV_STUB_NONE);
+	ck_assert_ptr_null(hv_site_stubs_set(t.stubs, wanted));
+	ck_assert_uint_eq(r.nr_text_writes, 3);
+	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), 3);
+	take_all_back();
+}
+END_TEST
+
+/* A vCPU is in one of them. What was written goes back, whatever was there before. */
+START_TEST(a_site_that_tells_of_sleep_may_be_refused_in_the_hold)
+{
+	static const uint8_t before[] = {HV_STUB_NONE, HV_STUB_FUNCTION};
+
+	for (unsigned i = 0; i < 2 * HV_ARRAY_LEN(before); i++) {
+		uint64_t site = FR_SITE(1 + i % 2);
+
+		traced_check_want(&t, before[i / 2]);
+		leave_sleep_out();
+		r.regs[0].ip = hv_gva(site + 2);
+		check_refuses_sleep(HV_STUB_GRAPH, site);
+		check_stands(before[i / 2]);
+		r.regs[0].ip = hv_gva(0x401000);
+		traced_check_want(&t, HV_STUB_GRAPH);
+		check_stands(HV_STUB_GRAPH);
+		traced_check_want(&t, HV_STUB_NONE);
+	}
+	take_all_back();
+}
+END_TEST
+
+/* They are changed, and then another change fails. */
+START_TEST(sites_that_tell_of_sleep_are_taken_back)
+{
+	for (unsigned at = 1; at < NR_SITES; at += 99) {
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		traced_check_want(&t, HV_STUB_FUNCTION);
+		leave_sleep_out();
+		r.nr_text_writes = 0;
+		r.fail_after = at;
+		err = traced_want(&t, HV_STUB_GRAPH);
+		r.fail_after = 0;
+		ck_assert(err && strstr(err->message, "nothing was changed"));
+		check_stands(HV_STUB_FUNCTION);
+	}
+	take_all_back();
+}
+END_TEST
+
 /* At any moment the journal in the region has an entry for each site, by which the change can be
  * found. */
 START_TEST(the_journal_has_all_after_a_death_half_way)
@@ -286,6 +367,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_change_that_is_refused_leaves_the_first_stub);
 	tcase_add_test(tc, stubs_of_both_tracers_stand_side_by_side);
 	tcase_add_test(tc, a_graph_needs_the_site_of_new_tasks);
+	tcase_add_test(tc, times_without_sleep_need_the_sites_that_tell_of_it);
+	tcase_add_test(tc, a_site_that_tells_of_sleep_may_be_refused_in_the_hold);
+	tcase_add_test(tc, sites_that_tell_of_sleep_are_taken_back);
 	tcase_add_test(tc, the_journal_has_all_after_a_death_half_way);
 }
 
