@@ -26,7 +26,7 @@
 #define CONTEXT_BITS 0xff0100
 
 /* In REGS_WORD while memory is read for an event: no id of an entry that is recorded there. */
-#define OF_EVENT 2
+#define OF_EVENT 3
 
 /* What a result needs in the draft at least; it is a multiple of the align, as every result is. */
 #define RESULT_ROOM 32

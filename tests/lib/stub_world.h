@@ -18,17 +18,17 @@
 #define WORLD_VCPUS_OFF	  (WORLD_STUBS_OFF + 0xc00)		/* behind the slots */
 #define WORLD_FILES_OFF	  (WORLD_STUBS_OFF + 0xd00)		/* of events */
 #define WORLD_CODE_OFF	  (WORLD_STUBS_OFF + HV_STUBS_CODE_OFF) /* executable */
-#define WORLD_TEXT_OFF	  0x6000				/* executable */
-#define WORLD_PIDS_OFF	  0x7000				/* read-only */
+#define WORLD_TEXT_OFF	  0x7000				/* executable */
+#define WORLD_PIDS_OFF	  0x8000				/* read-only */
 #define WORLD_PROGRAM_OFF (WORLD_PIDS_OFF + 0x800)		/* of WORLD_FETCH_SLOT */
 #define WORLD_FILTERS_OFF (WORLD_PIDS_OFF + 0x400)		/* of events */
-#define WORLD_CPU_OFF	  0x8000				/* read-write from here on */
+#define WORLD_CPU_OFF	  0x9000				/* read-write from here on */
 #define WORLD_CONTROL_OFF (WORLD_CPU_OFF + 0x400)
-#define WORLD_STACKS_OFF  0xa000  /* return stacks */
-#define WORLD_COUNTS_OFF  0x14000 /* of a profile */
-#define WORLD_PROBES_OFF  0x14e00 /* of events */
-#define WORLD_DRAFTS_OFF  0x15000 /* of events */
-#define WORLD_VCPU_OFF	  0x1d000 /* a state and its ring, then the next vCPU's */
+#define WORLD_STACKS_OFF  0xb000  /* return stacks */
+#define WORLD_COUNTS_OFF  0x15000 /* of a profile */
+#define WORLD_PROBES_OFF  0x15e00 /* of events */
+#define WORLD_DRAFTS_OFF  0x16000 /* of events */
+#define WORLD_VCPU_OFF	  0x1e000 /* a state and its ring, then the next vCPU's */
 
 #define WORLD_FETCH_SLOT 1 /* the slot that has a program */
 

@@ -88,27 +88,6 @@ END_TEST
 /* Nothing is recorded in a pause, and what is switched meanwhile holds after it. */
 START_TEST(actions_switch_in_a_pause)
 {
-	struct hv_control *control = arm64_world_control(world);
-
-	control->mode = HV_MODE_PAUSED;
-	control->left[1].on = control->left[1].off = 1;
-	call_entry(0, HV_SLOT_OFF, true);
-	ck_assert_uint_eq(control->mode, HV_MODE_PAUSED | HV_MODE_OFF);
-	call_entry(1, HV_SLOT_ON_COUNTED, true);
-	ck_assert_uint_eq(control->mode, HV_MODE_PAUSED);
-	call_entry(1, HV_SLOT_OFF_COUNTED, true);
-	ck_assert_uint_eq(control->mode, HV_MODE_PAUSED | HV_MODE_OFF);
-	ck_assert_int_eq(control->left[1].on, 0);
-	ck_assert_int_eq(control->left[1].off, 0);
-	call_entry(2, HV_SLOT_ON, true);
-	ck_assert_uint_eq(control->mode, HV_MODE_PAUSED);
-	ck_assert_uint_eq(head(), 0);
-}
-END_TEST
-
-/* Nothing is recorded in a pause, and what is switched meanwhile holds after it. */
-START_TEST(actions_switch_in_a_pause)
-{
 	struct hv_control *control = emu_control(world);
 
 	control->mode = HV_MODE_PAUSED;
@@ -256,7 +235,6 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, actions_switch);
-	tcase_add_test(tc, actions_switch_in_a_pause);
 	tcase_add_test(tc, actions_switch_in_a_pause);
 	tcase_add_test(tc, actions_are_counted);
 	tcase_add_test(tc, tasks_come_and_go);

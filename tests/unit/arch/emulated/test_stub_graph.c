@@ -556,24 +556,6 @@ START_TEST(a_return_in_a_pause)
 	static const uint32_t modes[] = {HV_MODE_PAUSED, HV_MODE_OFF, HV_MODE_SILENT};
 	struct found found;
 
-	begin(&riscv64_graph_cases[0]);
-	run_to_the_body();
-	riscv64_world_control(world)->mode = modes[_i];
-	ck_assert(riscv64_world_run(world, RISCV64_WORLD_CALLER_OFF));
-	check_registers();
-	found = read_rings();
-	ck_assert_uint_eq(found.outer.entries, 1);
-	ck_assert_uint_eq(found.outer.exits, 0);
-	check_stacks(&riscv64_graph_cases[0]);
-}
-END_TEST
-
-/* Recording is paused, and maybe switched off, while a call is open. */
-START_TEST(a_return_in_a_pause)
-{
-	static const uint32_t modes[] = {HV_MODE_PAUSED, HV_MODE_OFF, HV_MODE_SILENT};
-	struct found found;
-
 	begin(&emu_graph_cases[0]);
 	run_to_the_body();
 	emu_control(world)->mode = modes[_i];
@@ -635,7 +617,6 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, overruns_of_interrupts_are_kept, 0, 2);
 	tcase_add_loop_test(tc, one_return_stack_for_two, 0, NR_FIRST_CALLS);
 	tcase_add_test(tc, frames_that_were_left);
-	tcase_add_loop_test(tc, a_return_in_a_pause, 0, 3);
 	tcase_add_loop_test(tc, a_return_in_a_pause, 0, 3);
 	tcase_add_test(tc, an_interrupt_continues_the_depth);
 	tcase_add_test(tc, a_long_call);
