@@ -14,8 +14,8 @@ from lib.wait import HANG_SECONDS, until
 FILTERS = ("*mkdir*", "*rmdir*", "*faccessat*", "vfs_*", "pipe_*", ftrace.ROUND)
 COLUMNS = ("funcgraph-proc", "funcgraph-tail")
 ROUNDS = 20
-# Half of it is longer than the time for which a busy host may not execute a vCPU. That counts as time on the CPU.
 SLEEP_US = 1000000
+TRIES = 5
 
 
 def read_profile(traced):
@@ -79,6 +79,17 @@ def profile_agrees_with_traces(t):
     t.note(f"{sum(alone.values())} calls of {len(alone)} functions, beside three tracers")
 
 
+def in_one_try(measure, is_short):
+    """Returns what MEASURE does when that IS_SHORT. A busy host may not execute a vCPU for longer than a task of the
+    guest sleeps, and that counts as time on the CPU. A sleep that is not taken out is there in each try."""
+    found = []
+    while len(found) < TRIES:
+        found.append(measure())
+        if is_short(found[-1]):
+            return found[-1]
+    raise AssertionError(found)
+
+
 @case(configs=(Config("bookworm", vcpus=2),), alone=True)
 def profile_times(t):
     """A sleep counts with its time. Without sleep-time it has none, neither in a graph; without graph-time its
@@ -89,32 +100,36 @@ def profile_times(t):
         traced.echo("function_profile_enabled", "1")
         t.guest.run(f"usleep {SLEEP_US}")
         traced.echo("function_profile_enabled", "0")
-        return read_profile(traced)
+        found = read_profile(traced)
+        assert {sleep, "hrtimer_nanosleep"} <= set(found) and all(hits == 1 for hits, _ in found.values()), found
+        return found
+
+    def duration():
+        traced.echo("trace", "")
+        t.guest.run(f"usleep {SLEEP_US}")
+        lines, _ = graph.parse(traced.text("trace"))
+        durations = [line.us for line in lines if line.us and line.name == sleep]
+        assert len(durations) == 1, durations
+        return durations[0]
 
     with t.attach() as traced:
         for option in COLUMNS:
             traced.echo(f"options/{option}", "1")
         traced.echo("set_ftrace_filter", sleep, "hrtimer_nanosleep", "common_nsleep")
         usual = slept()
-        assert all(hits == 1 and us >= SLEEP_US for hits, us in usual.values()), usual
+        assert all(us >= SLEEP_US for _, us in usual.values()), usual
         assert usual["hrtimer_nanosleep"][1] > usual[sleep][1], usual
         traced.echo("options/graph-time", "0")
-        own = slept()
-        assert own[sleep][1] >= SLEEP_US and own["hrtimer_nanosleep"][1] < SLEEP_US / 2, own
+        own = in_one_try(slept, lambda found: found["hrtimer_nanosleep"][1] < SLEEP_US / 2)
+        assert own[sleep][1] >= SLEEP_US, own
         traced.echo("options/sleep-time", "0")
-        awake = slept()
-        assert all(hits == 1 and us < SLEEP_US / 2 for hits, us in awake.values()), awake
+        awake = in_one_try(slept, lambda found: all(us < SLEEP_US / 2 for _, us in found.values()))
         traced.echo("options/graph-time", "1")
         traced.echo("current_tracer", "function_graph")
-        durations = []
-        for on in ("0", "1"):
-            traced.echo("options/sleep-time", on)
-            traced.echo("trace", "")
-            t.guest.run(f"usleep {SLEEP_US}")
-            lines, _ = graph.parse(traced.text("trace"))
-            durations.append([line.us for line in lines if line.us and line.name == sleep])
-        assert len(durations[0]) == len(durations[1]) == 1, durations
-        assert durations[0][0] < SLEEP_US / 2 and durations[1][0] >= SLEEP_US, durations
+        in_one_try(duration, lambda us: us < SLEEP_US / 2)
+        traced.echo("options/sleep-time", "1")
+        us = duration()
+        assert us >= SLEEP_US, us
     t.note(f"{usual[sleep][1]:.0f} us, awake {awake[sleep][1]:.0f} us")
 
 
