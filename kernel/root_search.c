@@ -16,9 +16,10 @@
  * pages. Both lead to the code by which the kernel is entered. */
 #define BEHIND_CHUNKS	2
 
-/* A guest whose vCPUs all compute in user mode has a tick at least each 10 ms. */
-#define LOOKS_MAX    200
-#define LOOK_NS	     5000000
+/* A guest whose vCPUs all compute in user mode has a tick at least each 10 ms, which may take it no
+ * more than some microseconds. So it is looked at often. */
+#define LOOKS_MAX    2000
+#define LOOK_NS	     250000
 #define NR_ADDRESSES 8
 
 /* An address and where it is. */
@@ -124,6 +125,19 @@ static struct hv_err *search_from(struct hv_guest *g, struct anchor anchor,
 	return NULL;
 }
 
+/* Code in memory of ours, into which a vCPU was led, is not RAM. No image is behind it. */
+static struct hv_err *is_in_ram(struct hv_guest *g, struct hv_gpa at, bool *ret)
+{
+	uint8_t byte;
+	struct hv_err *err = hv_guest_read(g, at, &byte, sizeof(byte));
+
+	*ret = !err;
+	if (!err || err->code != EFAULT)
+		return err;
+	hv_err_free(err);
+	return NULL;
+}
+
 /* Searches from the addresses that REGS tell, unless it was done before. */
 static struct hv_err *search_by(struct hv_guest *g, const struct hv_vcpu_regs *regs, unsigned nr,
 				uint64_t *tried, unsigned *nr_tried, struct hv_address_space *ret,
@@ -133,11 +147,13 @@ static struct hv_err *search_by(struct hv_guest *g, const struct hv_vcpu_regs *r
 
 	for (unsigned i = 0; !err && !*ret_found && i < nr && *nr_tried < NR_ADDRESSES; i++) {
 		struct anchor anchor = {regs[i].ip, regs[i].ip_gpa};
-		bool was_tried = false;
+		bool was_tried = false, in_ram = false;
 
 		for (unsigned j = 0; j < *nr_tried; j++)
 			was_tried |= tried[j] == anchor.gva.v;
-		if (!anchor.gpa.v || was_tried)
+		if (anchor.gpa.v && !was_tried)
+			err = is_in_ram(g, anchor.gpa, &in_ram);
+		if (err || !in_ram)
 			continue;
 		tried[(*nr_tried)++] = anchor.gva.v;
 		err = search_from(g, anchor, ret, ret_found);

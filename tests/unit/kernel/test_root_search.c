@@ -126,6 +126,24 @@ START_TEST(registers_are_read_until_a_vcpu_is_in_the_kernel)
 }
 END_TEST
 
+/* A vCPU may be in code of hvtrace's own, which is no RAM: that tells nothing, however often. */
+START_TEST(code_that_is_no_ram_is_passed_over)
+{
+	struct hv_vcpu_regs ours[10];
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	setup(0);
+	for (unsigned i = 0; i < HV_ARRAY_LEN(ours); i++)
+		ours[i] = (struct hv_vcpu_regs){
+			.ip = {text + 16 * i},
+			.ip_gpa = {AM_RAM_START + AM_RAM_BYTES + 0x10000 + 16 * i}};
+	err = hv_root_search(machine.guest, ours, HV_ARRAY_LEN(ours), &as);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert_uint_eq(as.root.v, machine.root.v);
+	teardown();
+}
+END_TEST
+
 START_TEST(all_of_them_in_user_mode)
 {
 	setup(0);
@@ -334,6 +352,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, tables_that_lead_elsewhere_are_not_taken);
 	tcase_add_loop_test(tc, the_tables_of_user_mode_are_not_taken, 0, NR_FORMATS);
 	tcase_add_test(tc, registers_are_read_until_a_vcpu_is_in_the_kernel);
+	tcase_add_test(tc, code_that_is_no_ram_is_passed_over);
 	tcase_add_test(tc, all_of_them_in_user_mode);
 	tcase_add_test(tc, no_tables);
 	tcase_add_loop_test(tc, the_image_is_found_by_them, 0, NR_FORMATS);
