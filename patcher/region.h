@@ -137,7 +137,7 @@ struct hv_region_header {
 #define HV_REGION_RELEASE_LEN 32
 
 #define HV_REGION_MAGIC	  "hvtrace"
-#define HV_REGION_VERSION 9
+#define HV_REGION_VERSION 10
 #define HV_JOURNAL_CAP                                                                             \
 	((HV_REGION_TABLES_OFF - HV_REGION_JOURNAL_OFF) / sizeof(struct hv_journal_entry))
 

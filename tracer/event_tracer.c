@@ -389,10 +389,13 @@ static void set_filter(struct hv_event_tracer *e, const struct event *event,
 	hv_stub_filters_set(&e->filters, &e->tracee->region, (unsigned)(event - e->events), filter);
 }
 
+/* Filters and programs are of what was wanted before. */
 static void clear_filters(struct hv_event_tracer *e)
 {
-	for (size_t i = 0; i < e->nr; i++)
+	for (size_t i = 0; i < e->nr; i++) {
+		set_program(e, &e->events[i], NULL);
 		set_filter(e, &e->events[i], NULL);
+	}
 }
 
 /* A word of the file has the filter or the program. */
@@ -404,13 +407,17 @@ static void set_filters(struct hv_event_tracer *e, const struct hv_event_want *w
 		set_program(e, &e->events[i], NULL);
 		set_filter(e, &e->events[i], NULL);
 	}
+	for (size_t i = 0; i < nr; i++) { /* what lose theirs make place for the others */
+		const struct event *event = find(e, wants[i].type);
+
+		if (event && event->is_on && !wants[i].program)
+			set_program(e, event, NULL);
+	}
 	for (size_t i = 0; i < nr; i++) {
 		const struct event *event = find(e, wants[i].type);
 
 		if (!event || !event->is_on)
 			continue;
-		if (!wants[i].program)
-			set_program(e, event, NULL);
 		set_filter(e, event, wants[i].program ? NULL : wants[i].filter);
 		set_program(e, event, wants[i].program);
 	}
@@ -458,7 +465,7 @@ struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_wa
 	if (!err)
 		err = switch_on(e, wants, nr);
 	if (err) {
-		clear_filters(e); /* they are of what was wanted before */
+		clear_filters(e);
 		return err;
 	}
 	set_stacks(e, wants, nr);

@@ -12,7 +12,8 @@
  * Every section begins where interrupts are known to be on, or the count to be 0, and takes the
  * place of one that is still open, whose end was not seen. The host switches measuring and recording
  * on between any two instructions. What began before is not measured, and its end must not be taken
- * for one whose beginning was missed: "idle" says so until a section begins that is measured.
+ * for one whose beginning was missed: "idle" says so until interrupts are switched off in a task, or
+ * the CPU leaves its idle loop.
  *
  * Functions are recorded between the ends of a section by hv_stub_section_function or
  * hv_stub_section_graph, which sites call, and with HV_SECTIONS_LOG the ends themselves are.

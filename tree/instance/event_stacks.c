@@ -63,6 +63,8 @@ void hv_event_stacks_keep(struct hv_instance *in, const struct hv_event *event)
 	kept->event = *event;
 	kept->event.callers = NULL;
 	kept->event.nr_callers = 0;
+	kept->event.results = NULL;
+	kept->event.results_len = 0;
 	kept->event.text = NULL;
 	kept->event.text_len = 0;
 	memcpy(kept->entry, event->entry.data, event->entry.len_bytes);

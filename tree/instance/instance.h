@@ -81,6 +81,7 @@ struct hv_instances {
 	struct hv_drain *drain;	 /* owned; NULL: the guest's rings are the top's buffer (share.h) */
 	unsigned host_obeys;	 /* the host obeys commands of functions (commands.h) */
 	unsigned switch_shared;	 /* the guest's switch is not the top's tracing_on (recording.h) */
+	bool events_wait;	 /* those of the top must be published again (upkeep.h) */
 	unsigned commands_spent; /* a count was used up since the commands were published */
 	struct hv_dump dump;
 	struct hv_event_texts *event_texts; /* owned */

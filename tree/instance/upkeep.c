@@ -38,8 +38,11 @@ static void apply_waiting_words(struct hv_instance *in)
  * tries again until it succeeds. */
 static void retrace(struct hv_instance *in)
 {
-	HV_AUTO_ERR struct hv_err *err = hv_instance_retrace(in);
+	bool events_wait = in == &in->all->top && in->all->events_wait;
+	HV_AUTO_ERR struct hv_err *err = events_wait ? hv_instance_publish_events(in) : NULL;
 
+	in->all->events_wait &= !events_wait || err;
+	hv_err_keep_first(&err, hv_instance_retrace(in));
 	if (!err) {
 		in->nr_retraces_failed = 0;
 		return;
@@ -72,11 +75,11 @@ void hv_instances_refresh(struct hv_instances *all)
 	probes_changed = hv_kprobes_renew(all);
 	hv_instances_forget_events(all);
 	hv_sections_renew(all);
-	if (probes_changed && hv_kprobes_have_tracepoints(all))
-		hv_err_free(hv_instance_publish_events(&all->top));
+	all->events_wait |= probes_changed && hv_kprobes_have_tracepoints(all);
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
 		apply_waiting_words(in);
 		if (hv_instance_is_live(in) || in->probes.nr ||
+		    (in == &all->top && all->events_wait) ||
 		    (probes_changed && hv_instance_has_events(in)))
 			retrace(in);
 	}

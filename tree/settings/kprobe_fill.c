@@ -50,7 +50,16 @@ static void load_field(struct program *p, uint64_t off, uint32_t size_bytes, boo
 		 unused_bits | (is_signed ? HV_FETCH_SIGNED : 0));
 }
 
-/* The field of the event, as its carrier has it. An entry of another event has no result. */
+/* An entry of another event of the carrier has no result. */
+static void check_event(struct program *p)
+{
+	if (!p->carrier || !p->carrier->is_of_several)
+		return;
+	load_field(p, p->carrier->nr_off, WORD, false);
+	add_step(p, HV_FETCH_IS, p->carrier->nr, 0);
+}
+
+/* The field of the event, as its carrier has it. */
 static void load_event_field(struct program *p, const struct hv_kprobe_event_field *field)
 {
 	const struct hv_kprobe_carrier *c = p->carrier;
@@ -59,8 +68,6 @@ static void load_event_field(struct program *p, const struct hv_kprobe_event_fie
 		load_field(p, field->off, field->size_bytes, field->is_signed);
 		return;
 	}
-	load_field(p, c->nr_off, WORD, false);
-	add_step(p, HV_FETCH_IS, c->nr, 0);
 	if (field->off >= c->words_off)
 		load_field(p, field->off - c->words_off + c->carrier_words_off, WORD, false);
 }
@@ -72,6 +79,7 @@ static void read_result(struct program *p, const struct hv_kprobe_arg *arg, unsi
 	uint64_t addend = (uint64_t)arg->number.addend;
 	unsigned last = arg->nr_derefs - 1, word = arg->number.word;
 
+	check_event(p);
 	if (arg->source == HV_KPROBE_FIELD)
 		load_event_field(p, &arg->event_field);
 	else if (is_const)
