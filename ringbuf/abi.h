@@ -105,8 +105,9 @@ struct hv_sections {
 	uint64_t longest;	    /* ticks in which the vCPU ran; only longer sections are kept */
 	uint32_t seq;		    /* odd while the following is written */
 	uint32_t idle; /* not 0: the CPU is in its idle loop, unless another task than the idle one
-			* runs. The host sets it before it measures, the guest where a section begins
-			* that is not measured: an end without a beginning counts only if this is 0 */
+			* runs. The host sets it before it measures, the guest where a section
+			* begins that is not measured: an end without a beginning counts only if
+			* this is 0 */
 	uint64_t nr_no_begin; /* ends that found no section open */
 	uint64_t nr_stolen; /* sections that were longer only by time in which the host did not run
 			     * the vCPU */
