@@ -42,8 +42,7 @@ struct hv_event_want {
 	const struct hv_stub_filter *filter;
 	/* What the guest reads of memory when it records the event, which then has the results, and
 	 * no filter; NULL: nothing. Borrowed during the call. At most HV_STUB_PROGRAMS_MAX have
-	 * one.
-	 */
+	 * one. */
 	const struct hv_stub_program *program;
 	/* Set by hv_event_tracer_set(), owned by the caller. NULL: it is recorded. */
 	struct hv_err *why_not;

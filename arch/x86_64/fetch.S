@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a probe reads of memory when its function is called, or returns, or when the event that it
- * probes is committed (below). Included by event.S, whose
- * .Lact_regs comes here when the registers of a call are on the stack and the slot, %rax, has a
- * program (struct hv_fetch_step), with 0 in %r11; return_probe.S with how far into the program to
- * begin. %r8d is how many words the entry has. The entry is made in a draft: the registers, then the results of the program.
+ * probes is committed (below). Included by event.S, whose .Lact_regs comes here when the registers
+ * of a call are on the stack and the slot, %rax, has a program (struct hv_fetch_step), with 0 in
+ * %r11; return_probe.S with how far into the program to begin. %r8d is how many words the entry has.
+ * The entry is made in a draft: the registers, then the results of the program.
  *
  * Memory is read by the functions that the guest's kernel has for it, which return an error when
  * there is none. They may be interrupted, and in a kernel that preempts itself the task may be

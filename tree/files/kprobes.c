@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "kernel/kernel.h"
-
 #include "tree/files/dynamic_events.h"
 #include "tree/files/files.h"
 #include "tree/settings/kprobe.h"
