@@ -17,6 +17,7 @@
 #include "tests/lib/run_suite.h"
 
 #define NR_SLOTS     1024
+#define SMALL_RING   128
 #define RESULTS_OFF  (8 * HV_REGS_WORDS) /* in what is recorded of an entry */
 #define KERNEL_START 0xffff800000000000
 #define USER_START   0x10000
@@ -87,13 +88,13 @@ ALIGNS static int64_t string_kernel(char *to, uint64_t from, int64_t bytes)
 	return copy_string(to, from, bytes);
 }
 
-static void set_up(void)
+static void set_up_ring(uint64_t nr_slots)
 {
 	const uint64_t readers[] = {(uintptr_t)copy_kernel, (uintptr_t)copy,
 				    (uintptr_t)string_kernel, (uintptr_t)copy_string};
 	const char *lack = NULL;
 
-	world = native_new(NR_SLOTS, &lack);
+	world = native_new(nr_slots, &lack);
 	ck_assert_msg(world != NULL, "%s", lack);
 	for (unsigned i = 0; i < HV_ARRAY_LEN(readers); i++) {
 		uint8_t code[] = {0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0};
@@ -106,6 +107,11 @@ static void set_up(void)
 	nr_reads = 0;
 	memset(kernel_memory, 0, sizeof(kernel_memory));
 	memset(user_memory, 0, sizeof(user_memory));
+}
+
+static void set_up(void)
+{
+	set_up_ring(NR_SLOTS);
 }
 
 static void tear_down(void)
@@ -133,10 +139,10 @@ static void set_program(const struct hv_fetch_step *steps, size_t nr)
 
 static struct hv_record record_at(unsigned cpu, uint64_t position)
 {
-	struct hv_record r = world_ring(world, cpu)[position % NR_SLOTS];
+	struct hv_record r = world_ring(world, cpu)[position % world->nr_slots];
 
 	for (unsigned i = 0; i < 4; i++)
-		r.word[i] ^= hv_record_key(position, NR_SLOTS);
+		r.word[i] ^= hv_record_key(position, world->nr_slots);
 	return r;
 }
 
@@ -301,24 +307,70 @@ START_TEST(what_cannot_be_read)
 }
 END_TEST
 
-/* Strings and arrays end where the entry does. */
-START_TEST(there_is_room_for_so_much)
+/* What an entry does not have, as a return without the arguments of its call: only the results that
+ * are made of it are not there. */
+START_TEST(words_that_are_not_there)
+{
+	struct entry e;
+
+	strcpy((char *)kernel_memory, "plain");
+	SET_PROGRAM({HV_FETCH_WORD, 0, 0, 1, HV_REGS_WORDS}, {READ_KERNEL, 0, 8, 1, 0},
+		    {HV_FETCH_WORD, 0, 0, 2, HV_REGS_WORDS + 4}, {READ_KERNEL, 0, 8, 2, 0},
+		    {HV_FETCH_WORD, 0, 0, 3, UINT64_C(1) << 63 | FIRST_ARGUMENT},
+		    {HV_FETCH_READS | HV_FETCH_STRING, 0, 9, 3, 0},
+		    {HV_FETCH_WORD, 0, 0, 4, FIRST_ARGUMENT},
+		    {HV_FETCH_READS | HV_FETCH_STRING, 0, 9, 4, 0});
+	call(KERNEL_START);
+	read_entry(0, 0, &e);
+	for (unsigned i = 0; i < 4; i++)
+		check_result(&e, i, i + 1, i == 3 ? "plain" : NULL, 6);
+	ck_assert_uint_eq(nr_reads, 1);
+	check_quiet();
+}
+END_TEST
+
+/* KEEPS: of arrays; else of strings. */
+static void set_long_program(unsigned keeps)
 {
 	struct hv_fetch_step steps[HV_FETCH_STEPS_MAX];
-	struct entry e;
 
 	memset(kernel_memory, 'x', SPACE_BYTES - 1);
 	for (unsigned i = 0; i < HV_FETCH_STEPS_MAX; i += 2) {
-		steps[i] = (struct hv_fetch_step){HV_FETCH_WORD, 0, 0, i, FIRST_ARGUMENT};
+		steps[i] = (struct hv_fetch_step){HV_FETCH_NUMBER, 0, 0, i, KERNEL_START};
 		steps[i + 1] = (struct hv_fetch_step){
-			HV_FETCH_READS | (_i ? HV_FETCH_KEEPS : HV_FETCH_STRING), 0, UINT16_MAX, i,
-			0};
+			HV_FETCH_READS | (keeps ? HV_FETCH_KEEPS : HV_FETCH_STRING), 0, UINT16_MAX,
+			i, 0};
 	}
 	set_program(steps, HV_FETCH_STEPS_MAX);
+}
+
+/* Strings and arrays end where the entry does. */
+START_TEST(there_is_room_for_so_much)
+{
+	struct entry e;
+
+	set_long_program((unsigned)_i);
 	call(KERNEL_START);
 	read_entry(0, 0, &e);
 	ck_assert_uint_le(e.len, HV_ENTRY_LEN_MAX - HV_ENTRY_HEADER_LEN);
 	ck_assert_uint_ge(e.len, HV_ENTRY_LEN_MAX - 100);
+	check_quiet();
+}
+END_TEST
+
+/* Nor do results make an entry longer than what a very small ring has. */
+START_TEST(a_very_small_ring)
+{
+	struct entry e;
+
+	tear_down();
+	set_up_ring(SMALL_RING);
+	set_long_program((unsigned)_i);
+	call(KERNEL_START);
+	read_entry(0, 0, &e);
+	ck_assert_uint_le(e.len, SMALL_RING / 2 * HV_DATA_LEN);
+	ck_assert_uint_ge(e.len, SMALL_RING / 2 * HV_DATA_LEN - 100);
+	ck_assert_uint_eq(world_state(world, 0)->nr_no_draft, 0);
 	check_quiet();
 }
 END_TEST
@@ -672,6 +724,38 @@ START_TEST(memory_of_an_event)
 }
 END_TEST
 
+START_TEST(an_event_in_a_very_small_ring)
+{
+	struct entry e;
+
+	tear_down();
+	set_up_ring(SMALL_RING);
+	set_up_event();
+	set_long_program((unsigned)_i);
+	event(KERNEL_START);
+	ck_assert(read_event(0, 0, &e));
+	ck_assert_uint_le(e.len, SMALL_RING / 2 * HV_DATA_LEN);
+	ck_assert_uint_ge(e.len, SMALL_RING / 2 * HV_DATA_LEN - 100);
+	ck_assert_uint_eq(world_state(world, 0)->nr_no_draft, 0);
+	check_quiet();
+}
+END_TEST
+
+/* It has no words of registers. */
+START_TEST(an_event_has_no_words)
+{
+	struct entry e;
+
+	set_up_event();
+	SET_PROGRAM({HV_FETCH_WORD, 0, 0, 1, 0}, {READ_KERNEL, 0, 8, 1, 0});
+	event(KERNEL_START);
+	ck_assert(read_event(0, 0, &e));
+	check_result_at(&e, EVENT_RESULTS - HV_ENTRY_HEADER_LEN, 0, 1, NULL, 0);
+	ck_assert_uint_eq(nr_reads, 0);
+	check_quiet();
+}
+END_TEST
+
 /* Without results it is recorded as others are. */
 START_TEST(an_event_of_another_kind)
 {
@@ -821,7 +905,9 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, values_bytes_and_strings);
 	tcase_add_test(tc, what_cannot_be_read);
+	tcase_add_test(tc, words_that_are_not_there);
 	tcase_add_loop_test(tc, there_is_room_for_so_much, 0, 2);
+	tcase_add_loop_test(tc, a_very_small_ring, 0, 2);
 	tcase_add_loop_test(tc, a_program_ends, 0, 2);
 	tcase_add_test(tc, reading_is_not_recorded);
 	tcase_add_test(tc, an_interrupt_is_recorded);
@@ -830,6 +916,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, an_interrupt_before_each_instruction);
 	tcase_add_test(tc, any_program_stays_in_its_draft);
 	tcase_add_test(tc, memory_of_an_event);
+	tcase_add_loop_test(tc, an_event_in_a_very_small_ring, 0, 2);
+	tcase_add_test(tc, an_event_has_no_words);
 	tcase_add_test(tc, an_event_of_another_kind);
 	tcase_add_test(tc, reading_for_an_event_is_not_repeated);
 	tcase_add_test(tc, an_interrupt_while_memory_is_read_for_an_event);
