@@ -329,7 +329,10 @@ struct hv_err *fake_change(int *fail)
 	int code = *fail;
 
 	*fail = 0;
-	return code ? hv_err_new(code, "the guest could not be changed") : NULL;
+	if (!code)
+		return NULL;
+	return hv_err_mark(hv_err_new(code, "the guest could not be changed"),
+			   code == ENOTRECOVERABLE ? HV_ERR_NEEDS_RECOVERY : 0);
 }
 
 bool hv_kernel_symbol_at(const struct hv_kernel *k, struct hv_gva addr, const char **ret_name,

@@ -55,7 +55,7 @@ void hv_fake_host_clock(struct hv_session *s);
 void hv_fake_clock(struct hv_session *s, enum hv_clock_kind clock);
 /* Adds calls of a site on CPU, if the profile counts them now. */
 void hv_fake_count(struct hv_session *s, unsigned cpu, const struct hv_profile_count *count);
-/* Makes the next change of the guest fail with CODE. */
+/* Makes the next change of the guest fail with CODE; ENOTRECOVERABLE: so that it needs recovery. */
 void hv_fake_fail(struct hv_session *s, int code);
 /* For parts of a session with a FAIL of their own: the error of the next change, if it fails. */
 struct hv_err *fake_change(int *fail);

@@ -60,6 +60,7 @@ struct hv_instance {
 	struct hv_error_log errors;
 	unsigned nr_retraces_failed; /* since what it traces was last published (upkeep.h) */
 	unsigned retrace_waits;	     /* looks until that is tried again */
+	unsigned retrace_failed_now; /* in this look: it is not tried again in the same one */
 	struct hv_pipes pipes;
 	unsigned fill_percent; /* buffer_percent */
 	size_t nr_open;	       /* open files */
