@@ -406,6 +406,23 @@ static bool records_registers(const struct hv_site_stubs *s, const struct hv_sit
 	return false;
 }
 
+/* A function "busy_schedule_tail" while another one has a graph. */
+struct hv_err *hv_site_stubs_why_inexact(const struct hv_site_stubs *s)
+{
+	const struct hv_site *busy = NULL;
+	bool has_graph = false;
+
+	for (size_t i = 0; i < s->kernel->sites.nr; i++) {
+		if (strcmp(s->kernel->sites.list[i].name, "busy_schedule_tail") == 0)
+			busy = &s->kernel->sites.list[i];
+		has_graph |= s->now[i] >= HV_STUB_FIRST_GRAPH && s->now[i] != HV_STUB_LATER;
+	}
+	if (!busy || !has_graph)
+		return NULL;
+	return hv_err_new(EBUSY, "%s, 0x%llx, cannot be changed now", busy->name,
+			  (unsigned long long)busy->ip.v);
+}
+
 struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
 {
 	struct hv_err *err = fake_change(s->fail);
