@@ -31,6 +31,8 @@ void hv_fake_event_type(struct hv_session *s, const char *system, const char *na
  * raw_syscalls:*, of ID 20 and 21. The strings are copied. */
 void hv_fake_syscall(struct hv_session *s, uint32_t id, int32_t nr, const char *name,
 		     char *const *args, unsigned nr_args);
+/* From now on the probes of raw_syscalls:*, which are there, may sleep. */
+void hv_fake_syscalls_sleep(struct hv_session *s);
 /* All types are removed. */
 void hv_fake_forget_event_types(struct hv_session *s);
 /* A string of printk_formats, copied; at most four. */
