@@ -81,6 +81,7 @@
 	X(key_step)	    /* from the key of a record to that of the next one */                 \
 	X(entry_records)    /* fewer records of data than that are of an entry, and of a ring      \
 			       half, less the record of the event */                               \
+	X(entry_len)	    /* what a stub adds to an entry ends before so many bytes of it */     \
 	X(home_shift)	    /* 32 - HOMES_SHIFT of hv_stack_home(): 1 to 31 */                     \
 	X(count_shift)	    /* 32 - HOMES_SHIFT of hv_count_home(): 1 to 31 */                     \
 	X(stack_bytes)	    /* of a kernel stack: a power of two, at least 16 KiB */               \

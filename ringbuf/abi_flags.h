@@ -132,9 +132,9 @@
 #define HV_FETCH_STEPS_MAX   128 /* of a slot, or of an event */
 #define HV_FETCH_STEPS_SHIFT 7
 #define HV_FETCH_END	     0 /* the program ends */
-#define HV_FETCH_WORD	     1 /* the present value := a word of the entry */
+/* the present value := a word of the entry; as if it could not read, if the entry has fewer: */
+#define HV_FETCH_WORD	     1
 #define HV_FETCH_NUMBER	     2 /* the present value := the step's */
-#define HV_FETCH_HIGH_WORD   3 /* likewise of longer entries: word 16 and the step's value */
 /* the present value := the eight bytes at the step's value in the draft, shifted to the left by the
  * low six bits of its length, and back again, with the sign if HV_FETCH_SIGNED is in the length: */
 #define HV_FETCH_FIELD	     4

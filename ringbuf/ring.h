@@ -42,6 +42,15 @@ static inline uint64_t hv_ring_entry_records(uint64_t nr_slots)
 							  : HV_DATA_RECORDS_MAX + 1;
 }
 
+/* Returns how many bytes the entry of an event has at most, as far as there may be less of it: of a
+ * ring that is not very small, HV_ENTRY_LEN_MAX. */
+static inline uint64_t hv_ring_entry_len(uint64_t nr_slots)
+{
+	uint64_t nr_data = hv_ring_entry_records(nr_slots) - 1;
+
+	return (HV_ENTRY_HEADER_LEN + nr_data * HV_DATA_LEN) / HV_FETCH_ALIGN * HV_FETCH_ALIGN;
+}
+
 /* Returns the key with which every word of the record at POSITION is combined. */
 static inline uint64_t hv_record_key(uint64_t position, uint64_t nr_slots)
 {

@@ -412,6 +412,11 @@ bool hv_actions_any_return(const struct hv_actions *a)
 	return false;
 }
 
+bool hv_actions_follow_forks(const struct hv_actions *a, uint64_t ip)
+{
+	return hv_scope_task_bits(a->scope, ip);
+}
+
 bool hv_actions_has(const struct hv_actions *a, uint64_t ip)
 {
 	return find(a, ip) != NULL;

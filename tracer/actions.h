@@ -73,6 +73,8 @@ int64_t hv_actions_left(const struct hv_actions *a, uint64_t ip, enum hv_action 
 			int64_t not_set);
 /* Returns whether the function at IP has actions that were asked for. */
 bool hv_actions_has(const struct hv_actions *a, uint64_t ip);
+/* Returns whether it has one by which pids follow forks. */
+bool hv_actions_follow_forks(const struct hv_actions *a, uint64_t ip);
 /* Returns whether it has HV_ACTION_RETURN, and whether any function has. */
 bool hv_actions_return(const struct hv_actions *a, uint64_t ip);
 bool hv_actions_any_return(const struct hv_actions *a);

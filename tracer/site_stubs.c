@@ -19,6 +19,8 @@ struct hv_site_stubs {
 	struct hv_places *places;
 	uint8_t *now; /* owned, one for each site of kernel->sites: enum hv_stub */
 	struct hv_refused refused;
+	struct hv_gva inexact; /* the refused site that others rely on; 0: none was refused */
+	unsigned inexact_for;  /* enum relied_on */
 };
 
 struct hv_site_stubs *hv_site_stubs_new(struct hv_tracee *t, struct hv_graph_tracer *graph,
@@ -70,12 +72,17 @@ static struct hv_err *translate(struct translation *walk, struct hv_gva gva, boo
 
 enum verdict { LEAVE, CHANGE, REFUSE };
 
+/* What is not exact if a site is refused, beside the calls of that function. */
+enum relied_on { FOR_NOTHING, FOR_NEW_TASKS, FOR_FORKS };
+
 /* The plan for one site. */
 struct site_plan {
 	struct hv_gva stub; /* what the site must call; 0: nothing */
 	struct hv_gpa gpa;
 	bool waits;	  /* it is wanted later, and calls no stub now */
 	bool tells_sleep; /* without it, the time for which a task sleeps would count */
+	bool is_refused;
+	enum relied_on relied_on;
 };
 
 /* The changes by which sites begin to tell when tasks leave their CPU and come back. */
@@ -287,6 +294,30 @@ static struct hv_err *apply_all(struct hv_tracee *t, struct sleep_changes *sleep
 	return err ? take_sleep_back(t, sleep, err) : NULL;
 }
 
+/* Whether the site at AT is one of the NR changes that were refused in the hold. */
+static bool is_refused(const struct hv_change *changes, size_t nr, struct hv_gva at)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (changes[i].gva.v == at.v)
+			return changes[i].refused;
+	return false;
+}
+
+static void note_inexact(struct hv_site_stubs *s, const struct site_plan *plans,
+			 const struct hv_change *changes, size_t nr)
+{
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
+
+	s->inexact = hv_gva(0);
+	for (size_t i = 0; i < sites->nr && !s->inexact.v; i++) {
+		if (!plans[i].relied_on ||
+		    !(plans[i].is_refused || is_refused(changes, nr, sites->list[i].ip)))
+			continue;
+		s->inexact = sites->list[i].ip;
+		s->inexact_for = plans[i].relied_on;
+	}
+}
+
 /* Makes sites call the stubs in PLANS, one for each site, and restores all others, in one pass. */
 static struct hv_err *change_sites(struct hv_site_stubs *s, struct site_plan *plans)
 {
@@ -308,6 +339,7 @@ static struct hv_err *change_sites(struct hv_site_stubs *s, struct site_plan *pl
 			return hv_err_in(err, "site %s", sites->list[i].name);
 		if (verdict == REFUSE && plans[i].tells_sleep)
 			return refuse_sleep(sites, sites->list[i].ip);
+		plans[i].is_refused = verdict == REFUSE;
 		if (verdict == REFUSE)
 			note_refused(&refused, sites->list[i].ip);
 		if (verdict == CHANGE && plans[i].tells_sleep)
@@ -331,6 +363,8 @@ static struct hv_err *change_sites(struct hv_site_stubs *s, struct site_plan *pl
 			note_refused(&refused, changes[i].gva);
 	if (!err)
 		s->refused = refused;
+	if (!err)
+		note_inexact(s, plans, changes, nr);
 	return err;
 }
 
@@ -388,6 +422,10 @@ static struct hv_err *choose_stubs(struct hv_site_stubs *s, const uint8_t *wante
 			plans[i].stub = hv_stubs_call(s->tracee, stub, role);
 		plans[i].waits = later && !stub;
 		plans[i].tells_sleep = role == HV_ROLE_LEAVES || role == HV_ROLE_ARRIVES;
+		if (hv_actions_follow_forks(s->actions, sites->list[i].ip.v))
+			plans[i].relied_on = FOR_FORKS;
+		else if (role == HV_ROLE_NEW_TASK)
+			plans[i].relied_on = FOR_NEW_TASKS;
 		if (!sites->list[i].invalid)
 			err = hv_actions_entry(s->actions, sites->list[i].ip.v, plans[i].stub,
 					       hv_stubs_kind(stub, role), &acts, &entry);
@@ -537,4 +575,20 @@ const uint8_t *hv_site_stubs_now(const struct hv_site_stubs *s)
 const struct hv_refused *hv_site_stubs_refused(const struct hv_site_stubs *s)
 {
 	return &s->refused;
+}
+
+struct hv_err *hv_site_stubs_why_inexact(const struct hv_site_stubs *s)
+{
+	static const char *const what[] = {
+		[FOR_NEW_TASKS] = "calls of new tasks may be shown deeper than they are",
+		[FOR_FORKS] = "the pids of tasks that begin or end are not followed",
+	};
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
+
+	for (size_t i = 0; i < sites->nr && s->inexact.v; i++)
+		if (sites->list[i].ip.v == s->inexact.v)
+			return hv_err_new(EBUSY, "%s, 0x%llx, cannot be changed now: %s",
+					  sites->list[i].name, (unsigned long long)s->inexact.v,
+					  what[s->inexact_for]);
+	return NULL;
 }

@@ -192,6 +192,7 @@ static void set_region_values(const struct hv_tracee *t, struct hv_stub_values *
 	hole[HV_HOLE_key_shift] = hv_key_shift(plan->nr_slots);
 	hole[HV_HOLE_key_step] = hv_ring_key_step(plan->nr_slots);
 	hole[HV_HOLE_entry_records] = hv_ring_entry_records(plan->nr_slots);
+	hole[HV_HOLE_entry_len] = hv_ring_entry_len(plan->nr_slots);
 	hole[HV_HOLE_home_shift] = 32 - plan->homes_shift;
 	hole[HV_HOLE_count_shift] = 32 - plan->counts_shift;
 }

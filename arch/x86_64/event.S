@@ -304,7 +304,8 @@ hv_stub_return_15:
  *       8(%rsp)  caller's return                       + 8(%rsp)  %rax
  *       0(%rsp)  site + 5                         8 + 8*n(%rsp)  word n of the entry
  *                                                       4(%rsp)  REGS_DRAFT: not 0: the entry is
- *                                                                in a draft (fetch.S)
+ *                                                                in a draft (fetch.S), and has so
+ *                                                                many words
  *                                                       0(%rsp)  REGS_WORD: id and length
  */
 #define REGS_WORD  0

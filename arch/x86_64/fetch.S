@@ -31,20 +31,26 @@
 /* What a result needs in the draft at least; it is a multiple of the align, as every result is. */
 #define RESULT_ROOM 32
 
+/* MARK := what drafts are marked with now. DRAFT (DRAFT32 its lower half) := the first draft of this
+ * vCPU. Goes on at MARKED if a draft has the mark. */
+.macro mark_now mark, draft, draft32, marked
+	movl	%gs:hole_preempt_count, \mark
+	andl	$CONTEXT_BITS, \mark
+	xorl	%gs:hole_current, \mark
+	orl	$(1 << HV_DRAFT_TAKEN_BIT | 1), \mark
+	movl	%gs:hole_cpu_number, \draft32
+	shlq	$(HV_DRAFT_SHIFT + HV_NR_DRAFTS_SHIFT), \draft
+	addq	$hole_drafts, \draft
+	.irp	number, 0, 1, 2, 3
+	cmpl	\mark, \number * HV_DRAFT_LEN + HV_DRAFT_EVENT(\draft)
+	je	\marked
+	.endr
+.endm
+
 .Lfetch:
 	subq	$hole_params + HV_SLOTS_OFF, %rax
 	shlq	$(HV_STEP_SHIFT + HV_FETCH_STEPS_SHIFT - HV_SLOT_SHIFT), %rax
-	movl	%gs:hole_preempt_count, %edx
-	andl	$CONTEXT_BITS, %edx
-	xorl	%gs:hole_current, %edx
-	orl	$(1 << HV_DRAFT_TAKEN_BIT | 1), %edx
-	movl	%gs:hole_cpu_number, %ecx
-	shlq	$(HV_DRAFT_SHIFT + HV_NR_DRAFTS_SHIFT), %rcx
-	addq	$hole_drafts, %rcx
-	.irp	number, 0, 1, 2, 3
-	cmpl	%edx, \number * HV_DRAFT_LEN + HV_DRAFT_EVENT(%rcx)
-	je	.Lregs_no_draft
-	.endr
+	mark_now %edx, %rcx, %ecx, .Lregs_no_draft
 	.rept	HV_NR_DRAFTS
 	lock btsl $HV_DRAFT_TAKEN_BIT, HV_DRAFT_EVENT(%rcx)
 	jnc	.Lfetch_draft
@@ -57,6 +63,7 @@
 
 .Lfetch_draft:
 	movl	%edx, HV_DRAFT_EVENT(%rcx)
+	movl	%r8d, REGS_DRAFT(%rsp)
 	movq	%rcx, %rbx
 	leaq	hole_programs(%rax,%r11), %r12
 	leaq	REGS_FIRST(%rsp), %rsi
@@ -68,7 +75,7 @@
 
 /* %rcx := the room behind the results. */
 .Lfetch_step:
-	leaq	(HV_DRAFT_ENTRY + HV_ENTRY_LEN_MAX)(%rbx), %rcx
+	leaq	HV_DRAFT_ENTRY + hole_entry_len(%rbx), %rcx
 	subq	%r14, %rcx
 	cmpq	$RESULT_ROOM, %rcx
 	jb	.Lfetch_entry
@@ -83,24 +90,14 @@
 	cmpb	$HV_FETCH_WORD, %al
 	je	.Lfetch_word
 	cmpb	$HV_FETCH_NUMBER, %al
-	jne	.Lfetch_high_word
+	jne	.Lfetch_field
 	movq	%rsi, %r13
 	jmp	.Lfetch_step
-.Lfetch_word:
-	andl	$15, %esi /* number 15 is the first one behind the words: harmless */
+.Lfetch_word: /* a return may be without the arguments of its call, and an event has no words */
+	movl	REGS_DRAFT(%rsp), %ecx
+	cmpq	%rcx, %rsi
+	jae	.Lfetch_fault
 	movq	REGS_FIRST(%rsp,%rsi,8), %r13
-	jmp	.Lfetch_step
-
-.Lfetch_high_word: /* only these have it; the last ones are what is behind the words: harmless */
-	cmpb	$HV_FETCH_HIGH_WORD, %al
-	ja	.Lfetch_field
-	jb	.Lfetch_entry
-	cmpw	$HV_EVENT_ID_PLACE, REGS_WORD(%rsp)
-	je	1f
-	cmpw	$HV_EVENT_ID_RETURN_ARGS, REGS_WORD(%rsp)
-	jne	.Lfetch_entry
-1:	andl	$7, %esi
-	movq	(REGS_FIRST + 8 * 16)(%rsp,%rsi,8), %r13
 	jmp	.Lfetch_step
 
 .Lfetch_field:
@@ -210,7 +207,6 @@ hv_stub_return_19:
 	subq	%rbx, %r14
 	subl	$HV_DRAFT_ENTRY, %r14d
 	movw	%r14w, REGS_WORD + HV_EVENT_LEN_SHIFT / 8(%rsp)
-	movl	$1, REGS_DRAFT(%rsp)
 	leal	(HV_DATA_LEN - 1 - HV_ENTRY_HEADER_LEN)(%r14), %edi
 	imull	$0xcccd, %edi, %edi /* / HV_DATA_LEN, as when an event is committed */
 	shrl	$20, %edi
@@ -241,19 +237,10 @@ hv_stub_return_19:
  */
 .Levent_fetch:
 	movl	HV_DRAFT_LEN_BYTES(%rcx), %r8d /* the guest may have written it */
-	cmpl	$(HV_ENTRY_LEN_MAX - RESULT_ROOM), %r8d
+	leaq	RESULT_ROOM(%r8), %rdi
+	cmpq	$hole_entry_len, %rdi
 	ja	.Levent_passes
-	movl	%gs:hole_preempt_count, %edi
-	andl	$CONTEXT_BITS, %edi
-	xorl	%gs:hole_current, %edi
-	orl	$(1 << HV_DRAFT_TAKEN_BIT | 1), %edi
-	movl	%gs:hole_cpu_number, %r11d
-	shlq	$(HV_DRAFT_SHIFT + HV_NR_DRAFTS_SHIFT), %r11
-	addq	$hole_drafts, %r11
-	.irp	number, 0, 1, 2, 3
-	cmpl	%edi, \number * HV_DRAFT_LEN + HV_DRAFT_EVENT(%r11)
-	je	.Levent_reads_already
-	.endr
+	mark_now %edi, %r11, %r11d, .Levent_reads_already
 	movl	%edi, HV_DRAFT_EVENT(%rcx)
 	.irp	reg, %r12, %r13, %r14, %r15, %r8
 	pushq	\reg

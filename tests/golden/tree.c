@@ -400,6 +400,8 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 		do_type(sh, args);
 	else if (strcmp(command, "syscall") == 0)
 		do_syscall(sh, args);
+	else if (strcmp(command, "syscalls_sleep") == 0)
+		hv_fake_syscalls_sleep(sh->session);
 	else if (strcmp(command, "scheduler") == 0)
 		hv_fake_scheduler(sh->session);
 	else if (strcmp(command, "forks") == 0)

@@ -138,7 +138,7 @@ static void detour(unsigned i)
 
 /* What a program of the slot reads: at %r10. */
 static const struct hv_fetch_step reads[] = {
-	{.does = HV_FETCH_HIGH_WORD, .tag = 1, .value = 0},
+	{.does = HV_FETCH_WORD, .tag = 1, .value = 16},
 	{.does = HV_FETCH_READS | HV_FETCH_KEEPS, .len_bytes = 8, .tag = 1},
 };
 

@@ -100,18 +100,21 @@ void hv_buffer_when_full(struct hv_buffer *b, enum hv_when_full what)
 	b->when_full = what;
 }
 
-/* A fake buffer has room for one event for each vCPU and KiB. */
+/* A fake buffer has room for one event for each vCPU and KiB. As in a real one, an event is as deep
+ * as it says. */
 void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor hv_unused,
 		   const struct hv_event *event)
 {
+	struct hv_event kept = *event;
 	size_t nr = 0;
 
+	kept.preempt_depth = (uint8_t)(kept.preempt_depth + kept.deeper);
 	for (size_t i = 0; i < b->nr_events; i++)
 		nr += !b->gone[i] && b->events[i].cpu == event->cpu;
 	if (b->when_full == HV_FULL_DROPS && nr >= hv_buffer_size(b, event->cpu) / 1024)
 		b->dropped++;
 	else
-		fake_buffer_put(b, event);
+		fake_buffer_put(b, &kept);
 }
 
 struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_cursor_mode mode)

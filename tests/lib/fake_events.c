@@ -140,6 +140,15 @@ void hv_fake_syscall(struct hv_session *s, uint32_t id, int32_t nr, const char *
 	s->kernel->symbols_version++;
 }
 
+void hv_fake_syscalls_sleep(struct hv_session *s)
+{
+	const struct hv_catalogue *c = &s->types->catalogue;
+
+	for (size_t i = 0; i < c->nr; i++)
+		if (strcmp(c->types[i].system, "raw_syscalls") == 0)
+			c->types[i].tracepoint.faultable = true;
+}
+
 void hv_fake_scheduler(struct hv_session *s)
 {
 	static const struct hv_event_field woken[] = {{"pid", "pid_t", 8, 4, 0, 0, true},

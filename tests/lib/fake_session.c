@@ -329,7 +329,10 @@ struct hv_err *fake_change(int *fail)
 	int code = *fail;
 
 	*fail = 0;
-	return code ? hv_err_new(code, "the guest could not be changed") : NULL;
+	if (!code)
+		return NULL;
+	return hv_err_mark(hv_err_new(code, "the guest could not be changed"),
+			   code == ENOTRECOVERABLE ? HV_ERR_NEEDS_RECOVERY : 0);
 }
 
 bool hv_kernel_symbol_at(const struct hv_kernel *k, struct hv_gva addr, const char **ret_name,
@@ -401,6 +404,23 @@ static bool records_registers(const struct hv_site_stubs *s, const struct hv_sit
 		    s->actions->list[i].bits & (1u << HV_ACTION_REGS | 1u << HV_ACTION_RETURN))
 			return strncmp(site->name, "busy", 4) != 0;
 	return false;
+}
+
+/* A function "busy_schedule_tail" while another one has a graph. */
+struct hv_err *hv_site_stubs_why_inexact(const struct hv_site_stubs *s)
+{
+	const struct hv_site *busy = NULL;
+	bool has_graph = false;
+
+	for (size_t i = 0; i < s->kernel->sites.nr; i++) {
+		if (strcmp(s->kernel->sites.list[i].name, "busy_schedule_tail") == 0)
+			busy = &s->kernel->sites.list[i];
+		has_graph |= s->now[i] >= HV_STUB_FIRST_GRAPH && s->now[i] != HV_STUB_LATER;
+	}
+	if (!busy || !has_graph)
+		return NULL;
+	return hv_err_new(EBUSY, "%s, 0x%llx, cannot be changed now", busy->name,
+			  (unsigned long long)busy->ip.v);
 }
 
 struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)

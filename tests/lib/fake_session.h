@@ -31,6 +31,8 @@ void hv_fake_event_type(struct hv_session *s, const char *system, const char *na
  * raw_syscalls:*, of ID 20 and 21. The strings are copied. */
 void hv_fake_syscall(struct hv_session *s, uint32_t id, int32_t nr, const char *name,
 		     char *const *args, unsigned nr_args);
+/* From now on the probes of raw_syscalls:*, which are there, may sleep. */
+void hv_fake_syscalls_sleep(struct hv_session *s);
 /* All types are removed. */
 void hv_fake_forget_event_types(struct hv_session *s);
 /* A string of printk_formats, copied; at most four. */
@@ -55,7 +57,7 @@ void hv_fake_host_clock(struct hv_session *s);
 void hv_fake_clock(struct hv_session *s, enum hv_clock_kind clock);
 /* Adds calls of a site on CPU, if the profile counts them now. */
 void hv_fake_count(struct hv_session *s, unsigned cpu, const struct hv_profile_count *count);
-/* Makes the next change of the guest fail with CODE. */
+/* Makes the next change of the guest fail with CODE; ENOTRECOVERABLE: so that it needs recovery. */
 void hv_fake_fail(struct hv_session *s, int code);
 /* For parts of a session with a FAIL of their own: the error of the next change, if it fails. */
 struct hv_err *fake_change(int *fail);

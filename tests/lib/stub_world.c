@@ -361,6 +361,7 @@ static struct hv_stub_values values_of(const struct world *w)
 				[HV_HOLE_key_shift] = hv_key_shift(w->nr_slots),
 				[HV_HOLE_key_step] = hv_ring_key_step(w->nr_slots),
 				[HV_HOLE_entry_records] = hv_ring_entry_records(w->nr_slots),
+				[HV_HOLE_entry_len] = hv_ring_entry_len(w->nr_slots),
 				[HV_HOLE_home_shift] = 32 - WORLD_HOMES_SHIFT,
 				[HV_HOLE_count_shift] = 32 - WORLD_COUNTS_SHIFT,
 				[HV_HOLE_stack_bytes] = w->stack_bytes,

@@ -102,7 +102,7 @@ static void argument(const struct world *w)
 	struct hv_fetch_step steps[] = {
 		{0},
 		{0},
-		{.does = HV_FETCH_HIGH_WORD, .tag = 1, .value = HV_RETURN_ARGS + 3 - 16},
+		{.does = HV_FETCH_WORD, .tag = 1, .value = HV_RETURN_ARGS + 3},
 		{.does = HV_FETCH_READS | HV_FETCH_KEEPS, .len_bytes = 8, .tag = 1},
 	};
 

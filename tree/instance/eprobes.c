@@ -23,8 +23,8 @@ struct hv_eprobe_event {
 	struct hv_eprobe is;
 	struct hv_event_type type; /* of the catalogue; its fields are owned here */
 	struct hv_text print_fmt;
-	uint32_t args_off;     /* in an entry */
-	uint8_t is_of_syscall; /* it probes an event of a system call */
+	uint32_t args_off; /* in an entry */
+	uint8_t is_deeper; /* than the event that it probes (deeper_than()) */
 };
 
 static void free_event(struct hv_eprobe_event *e)
@@ -118,6 +118,20 @@ static struct hv_err *check(const struct hv_instances *all, const struct hv_cata
 	return hv_kprobe_find_memory(all->session, &e->is);
 }
 
+/* Whether TYPE is an event of a system call whose tracepoint disables preemption, as all others do,
+ * and its probe once more. One whose probes may sleep leaves that to the probe alone: since
+ * a363d27cdbc2. */
+static bool is_deeper_syscall(const struct hv_instances *all, const struct hv_catalogue *c,
+			      const struct hv_event_type *type)
+{
+	const struct hv_event_type *carrier = NULL;
+
+	if (!hv_syscalls_is(type))
+		return false;
+	hv_err_free(hv_syscalls_carrier(all->syscalls, c, type, &carrier));
+	return !carrier || !carrier->tracepoint.faultable;
+}
+
 struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, size_t nr,
 				 unsigned *ret_at, struct hv_filter_fault *ret_filter,
 				 char **ret_filter_text)
@@ -146,7 +160,7 @@ struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, s
 		return err;
 	if (!all->syscalls && hv_syscalls_is(kernel.type))
 		all->syscalls = hv_syscalls_new(kernel.scope.catalogue);
-	e->is_of_syscall = hv_syscalls_is(kernel.type);
+	e->is_deeper = is_deeper_syscall(all, kernel.scope.catalogue, kernel.type);
 	make_type(all, e, kernel.scope.catalogue);
 	e->is.is.serial = (uint16_t)s->nr_made;
 	s->list = hv_realloc_array(s->list, s->nr + 1, sizeof(struct hv_eprobe_event *));
@@ -339,11 +353,11 @@ struct hv_err *hv_eprobes_program(const struct hv_instances *all, const struct h
 
 /* The kernel makes it while the record of EVENT is reserved, which disables preemption, and takes
  * away the probe's own count again: together that is the count inside the probe. It is one more in
- * the probe of a system call, which disables preemption itself, and while a synthetic event is
- * made. */
+ * the probe of a system call, which disables preemption itself, unless the tracepoint does not
+ * (is_deeper_syscall()), and while a synthetic event is made. */
 static uint8_t deeper_than(const struct hv_eprobe_event *e, const struct hv_event *event)
 {
-	bool is_deeper = event->deeper || e->is_of_syscall;
+	bool is_deeper = event->deeper || e->is_deeper;
 
 	return is_deeper && event->deeper < HV_EVENT_DEEPER_MAX ? event->deeper + 1 : event->deeper;
 }

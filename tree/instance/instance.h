@@ -60,6 +60,7 @@ struct hv_instance {
 	struct hv_error_log errors;
 	unsigned nr_retraces_failed; /* since what it traces was last published (upkeep.h) */
 	unsigned retrace_waits;	     /* looks until that is tried again */
+	unsigned retrace_failed_now; /* in this look: it is not tried again in the same one */
 	struct hv_pipes pipes;
 	unsigned fill_percent; /* buffer_percent */
 	size_t nr_open;	       /* open files */
@@ -77,6 +78,7 @@ struct hv_instances {
 	unsigned shows_tgids;	  /* the option record-tgid was on at least once */
 
 	unsigned sites_wait;	 /* sites are changed when recording begins (sites.h) */
+	unsigned inexact_told;	 /* that a site is refused which others rely on (sites.h) */
 	enum hv_forks forks;	 /* what the session was told (tasks.h) */
 	struct hv_drain *drain;	 /* owned; NULL: the guest's rings are the top's buffer (share.h) */
 	unsigned host_obeys;	 /* the host obeys commands of functions (commands.h) */

@@ -201,13 +201,16 @@ static bool is_by_us(const struct hv_instances *all, const uint64_t *words)
 	return arch->find_register(arch->argument_registers[0], &first) && words[first.word];
 }
 
-/* The guest can write any number in place of the site. */
+/* The guest can write any number in place of the site. A call that was open when the first probe
+ * with its arguments came has not kept them, and the kernel records no return of it for that probe.
+ */
 static bool is_of(const struct hv_instances *all, const struct hv_kprobe_event *e,
 		  const struct hv_event *call, const uint64_t *words)
 {
 	return e->site.v && e->site.v == words[HV_REGS_SITE] &&
 	       (!e->is.is_tracepoint || is_by_us(all, words)) &&
 	       e->is.is_return == is_return(call) &&
+	       (!e->is.needs_args || call->id == HV_EVENT_ID_RETURN_ARGS) &&
 	       e->is.is_inside == (call->id == HV_EVENT_ID_PLACE);
 }
 

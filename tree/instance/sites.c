@@ -129,6 +129,16 @@ static struct hv_err *check_stacks(struct hv_instances *all)
 	return err;
 }
 
+/* Notes in error_log a refused site without which the graph or the pids are not exact, once. */
+static void tell_inexact(struct hv_instance *in)
+{
+	HV_AUTO_ERR struct hv_err *why = hv_site_stubs_why_inexact(in->all->session->stubs);
+
+	if (why && !in->all->inexact_told)
+		hv_instance_tell(in, why);
+	in->all->inexact_told = why != NULL;
+}
+
 struct hv_err *hv_sites_publish(struct hv_instance *in)
 {
 	const struct hv_sites *sites = &in->all->session->kernel->sites;
@@ -144,9 +154,11 @@ struct hv_err *hv_sites_publish(struct hv_instance *in)
 	}
 	hv_sites_publish_graph(in);
 	err = hv_site_stubs_set(in->all->session->stubs, wanted);
-	if (!err)
-		in->all->sites_wait = waits;
-	return err;
+	if (err)
+		return err;
+	in->all->sites_wait = waits;
+	tell_inexact(in);
+	return NULL;
 }
 
 /* Returns the first instance that traces function_graph, or else the one that has a graph of its

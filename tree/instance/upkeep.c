@@ -34,30 +34,59 @@ static void apply_waiting_words(struct hv_instance *in)
 	}
 }
 
-/* Publishes again what IN traces. If that fails, users are told once, and hv_instances_retire()
- * tries again until it succeeds. */
-static void retrace(struct hv_instance *in)
+static bool needs_recovery(const struct hv_err *err)
+{
+	return err && err->facts & HV_ERR_NEEDS_RECOVERY;
+}
+
+/* Publishes again what IN traces, first its events, if they wait. An error after which the guest
+ * needs recovery ends it, and is the one that counts. */
+static struct hv_err *publish(struct hv_instance *in)
 {
 	bool events_wait = in == &in->all->top && in->all->events_wait;
-	HV_AUTO_ERR struct hv_err *err = events_wait ? hv_instance_publish_events(in) : NULL;
+	struct hv_err *err = events_wait ? hv_instance_publish_events(in) : NULL;
+	struct hv_err *sites_err;
 
 	in->all->events_wait &= !events_wait || err;
-	hv_err_keep_first(&err, hv_instance_retrace(in));
+	if (needs_recovery(err))
+		return err;
+	sites_err = hv_instance_retrace(in);
+	if (!err || needs_recovery(sites_err)) {
+		hv_err_free(err);
+		return sites_err;
+	}
+	hv_err_free(sites_err);
+	return err;
+}
+
+/* The same, but if that fails, users are told once, and hv_instances_retire() tries again until it
+ * succeeds. Where the guest needs recovery, they are told that, too, and nothing is tried again
+ * before somebody changes something. */
+static void retrace(struct hv_instance *in)
+{
+	HV_AUTO_ERR struct hv_err *err = publish(in);
+
 	if (!err) {
 		in->nr_retraces_failed = 0;
 		return;
 	}
-	if (!in->nr_retraces_failed)
+	if (!in->nr_retraces_failed || needs_recovery(err))
 		hv_instance_tell(in, err);
+	if (needs_recovery(err)) {
+		in->nr_retraces_failed = 0;
+		return;
+	}
 	if (in->nr_retraces_failed < RETRACE_WAITS_MAX + 1)
 		in->nr_retraces_failed++;
 	in->retrace_waits = in->nr_retraces_failed - 1;
+	in->retrace_failed_now = 1;
 }
 
-/* Each try that fails may take as long as a hold is tried for, so they come later and later. */
+/* Each try that fails may take as long as a hold is tried for, so they come later and later, and no
+ * two in one look. */
 static void retry_retrace(struct hv_instance *in)
 {
-	if (!in->nr_retraces_failed)
+	if (!in->nr_retraces_failed || in->retrace_failed_now)
 		return;
 	if (in->retrace_waits)
 		in->retrace_waits--;
@@ -89,10 +118,12 @@ void hv_instances_retire(struct hv_instances *all)
 {
 	for (struct hv_instance *in = &all->top; in; in = in->next)
 		retry_retrace(in);
-	if (!all->commands_spent)
-		return;
-	all->commands_spent = 0;
-	retrace(&all->top);
+	if (all->commands_spent && !all->top.retrace_failed_now) {
+		all->commands_spent = 0;
+		retrace(&all->top);
+	}
+	for (struct hv_instance *in = &all->top; in; in = in->next)
+		in->retrace_failed_now = 0;
 }
 
 struct hv_err *hv_instances_step_aside(struct hv_instances *all)

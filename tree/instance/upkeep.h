@@ -10,7 +10,8 @@
  * functions, and what is traced is published again, so that without a filter a new module's
  * functions are traced, too. */
 void hv_instances_refresh(struct hv_instances *all);
-/* Removes the stubs of commands whose counts are used up, and tries again what has failed. */
+/* Removes the stubs of commands whose counts are used up, and tries again what failed in an earlier
+ * look. Ends a look. */
 void hv_instances_retire(struct hv_instances *all);
 /* Ends function_graph, the profile and return probes when a livepatch waits for them. EBUSY: a
  * livepatch waits; it may wait until the return addresses of calls that have not returned are put

@@ -8,7 +8,6 @@
 #define LOC_OFF_MASK  0xffff
 #define STRING_MAX    4096 /* MAX_STRING_SIZE */
 #define WORD	      8
-#define HIGH_WORD     16 /* the first one of HV_FETCH_HIGH_WORD */
 
 /* -- the program ------------------------------------------------------------------------------- */
 
@@ -84,10 +83,8 @@ static void read_result(struct program *p, const struct hv_kprobe_arg *arg, unsi
 		load_event_field(p, &arg->event_field);
 	else if (is_const)
 		add_step(p, HV_FETCH_NUMBER, addend, 0);
-	else if (word < HIGH_WORD)
-		add_step(p, HV_FETCH_WORD, word, 0);
 	else
-		add_step(p, HV_FETCH_HIGH_WORD, word - HIGH_WORD, 0);
+		add_step(p, HV_FETCH_WORD, word, 0);
 	for (unsigned i = 0; i <= last; i++) {
 		const struct hv_kprobe_deref *d = &arg->derefs[i];
 		unsigned does = HV_FETCH_READS | (d->is_user ? HV_FETCH_USER : 0);

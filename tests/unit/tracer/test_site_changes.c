@@ -190,6 +190,48 @@ START_TEST(a_graph_needs_the_site_of_new_tasks)
 }
 END_TEST
 
+static void check_inexact(const char *what)
+{
+	HV_AUTO_ERR struct hv_err *err = hv_site_stubs_why_inexact(t.stubs);
+
+	if (!what) {
+		ck_assert_ptr_null(err);
+		return;
+	}
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EBUSY);
+	ck_assert_msg(strstr(err->message, what) != NULL, "%s", err->message);
+}
+
+/* A graph goes on without the site of new tasks, which is named: the guest has it before, or a vCPU
+ * is in it in the hold. */
+START_TEST(the_site_of_new_tasks_is_refused)
+{
+	uint8_t wanted[NR_SITES] = {HV_STUB_GRAPH};
+
+	ck_assert_ptr_null(fr_start_graph(t.r, t.graph));
+	r.t.f.k.sites.list[1].name = "schedule_tail";
+	if (_i)
+		fk_host(&r.t.f, FR_SITE(1))[0] = 0xe8; /* the guest's own call */
+	else
+		r.regs[0].ip = hv_gva(FR_SITE(1) + 2);
+	check_inexact(NULL);
+	ck_assert_ptr_null(hv_site_stubs_set(t.stubs, wanted));
+	ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[0], HV_STUB_GRAPH);
+	check_inexact("schedule_tail, 0x");
+	wanted[0] = HV_STUB_FUNCTION;
+	ck_assert_ptr_null(hv_site_stubs_set(t.stubs, wanted));
+	check_inexact(NULL);
+	r.regs[0].ip = hv_gva(0x401000);
+	memcpy(fk_host(&r.t.f, FR_SITE(1)), nop, FR_SITE_BYTES);
+	wanted[0] = HV_STUB_GRAPH;
+	ck_assert_ptr_null(fr_start_graph(t.r, t.graph));
+	ck_assert_ptr_null(hv_site_stubs_set(t.stubs, wanted));
+	check_inexact(NULL);
+	take_all_back();
+}
+END_TEST
+
 /* A vCPU is in the site. Its call stays, and is undone later. */
 START_TEST(a_change_that_is_refused_leaves_the_first_stub)
 {
@@ -367,6 +409,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_change_that_is_refused_leaves_the_first_stub);
 	tcase_add_test(tc, stubs_of_both_tracers_stand_side_by_side);
 	tcase_add_test(tc, a_graph_needs_the_site_of_new_tasks);
+	tcase_add_loop_test(tc, the_site_of_new_tasks_is_refused, 0, 2);
 	tcase_add_test(tc, times_without_sleep_need_the_sites_that_tell_of_it);
 	tcase_add_test(tc, a_site_that_tells_of_sleep_may_be_refused_in_the_hold);
 	tcase_add_test(tc, sites_that_tell_of_sleep_are_taken_back);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which event has which program of the region, beside its filter. What stubs make of them is tested
- * by tests/unit/arch/test_stub_fetch.c. */
+ * by tests/unit/arch/test_stub_event_fetch.c. */
 #include "tracer/stub_programs.h"
 
 #include <check.h>
