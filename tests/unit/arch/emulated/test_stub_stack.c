@@ -7,12 +7,11 @@
 #include <string.h>
 
 #include "ringbuf/ring.h"
+#include "tests/lib/emulated/disturbances.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/arch/emulated/stack_calls.h"
 
-#define SLOT		7
-#define INTERRUPT_FRAME 0x150 /* as much as the kernel pushes */
-#define HARDIRQ		0x10000
+#define SLOT 7
 
 /* A stack has more than one function. */
 START_TEST(the_callers_in_order)
@@ -263,50 +262,7 @@ END_TEST
 /* -- before each instruction -------------------------------------------------------------------
  */
 
-static void call_other(uint64_t sp, uint64_t fp)
-{
-	uint64_t was = world->fp;
-
-	world->fp = fp;
-	emu_enter(world, EMU_TRACED_OTHER_OFF, EMU_CALLER_OTHER_OFF, sp);
-	ck_assert(emu_run(world, EMU_CALLER_OTHER_OFF));
-	world->fp = was;
-}
-
-static void interrupt(void)
-{
-	struct emu_task *task = &emu_tasks(world)->cat;
-	struct emu_regs regs;
-
-	emu_get(world, &regs);
-	task->preempt_count += HARDIRQ;
-	call_other(regs.x[EMU_SP] - INTERRUPT_FRAME, regs.x[EMU_FP]);
-	task->preempt_count -= HARDIRQ;
-	emu_set(world, &regs);
-}
-
-/* The other task runs and calls the other function. */
-static void switch_tasks(void)
-{
-	struct emu_tasks *tasks = emu_tasks(world);
-	struct emu_regs regs;
-
-	emu_get(world, &regs);
-	emu_set_current(world, &tasks->dd);
-	tasks->dd.cpu_number = tasks->cat.cpu_number;
-	call_other(emu_chain_start(1) - 0x40, emu_chain_start(1));
-	emu_set_current(world, &tasks->cat);
-	emu_set(world, &regs);
-}
-
-/* Likewise, and the task goes on on the other vCPU. */
-static void migrate(void)
-{
-	switch_tasks();
-	emu_tasks(world)->cat.cpu_number ^= 1;
-}
-
-static void (*const disturbances[])(void) = {interrupt, switch_tasks, migrate};
+static emu_disturbance *const disturbances[] = {emu_interrupt, emu_switch_tasks, emu_migrate};
 
 static void check_disturbed(const struct emu_case *c, const struct stack *alone)
 {
@@ -352,7 +308,7 @@ START_TEST(disturbed_before_each_instruction)
 		for (uint64_t n = 0; n < nr; n++) {
 			emu_come_back(world, &start);
 			ck_assert(emu_step(world, n));
-			disturbances[d]();
+			ck_assert(disturbances[d](world));
 			ck_assert(emu_run(world, EMU_CALLER_OFF));
 			stack_check_kept(&before);
 			check_disturbed(c, &alone);
