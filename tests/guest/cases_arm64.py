@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """arm64 guests on the machine virt, under TCG: what check finds, the tracers, and what is refused by name."""
 
-import contextlib
-import hashlib
 import json
 import os
 import re
 import struct
-import subprocess
 
-from cases_graph import Sleepers, our_trees, own_trees
+import on_virt
+from cases_graph import Sleepers
 from cases_stack import UNKNOWN, agree, stacks
-from lib import ftrace, graph
-from lib.domain import ARM64_EMULATOR, Config
-from lib.suite import Skip, Test, bad_dmesg, case
+from lib import ftrace
+from lib.domain import Config
+from lib.suite import bad_dmesg, case
 from lib.wait import until
+from on_virt import a_guest, boot, digest, probe
 
 # Debian's bookworm is not here: its arm64 kernel has no CONFIG_KALLSYMS_ALL.
 ARM64 = Config("trixie", arch="arm64")
@@ -29,33 +28,6 @@ FIRST = "__arm64_sys_lseek"
 # Nothing that interrupts call: the depth of an interrupt has ended when its softirqs begin.
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", "do_sys_open*", "do_filp_*", FIRST)
 ROUNDS = 20
-
-
-def boot(t, config):
-    if not os.access(ARM64_EMULATOR, os.X_OK):
-        raise Skip(f"no {ARM64_EMULATOR} (package qemu-system-arm)")
-    guest = t.lab.domain(config)
-    guest.start()
-    guest.run("dmesg -c >/dev/null")
-    return guest
-
-
-def probe(t, guest, option):
-    """What the program kernel_probe prints."""
-    path = os.path.join(os.path.dirname(t.hv.path), "..", "kernel", "kernel_probe")
-    return subprocess.run([path, guest.name, option], capture_output=True, check=True, timeout=120).stdout
-
-
-@contextlib.contextmanager
-def a_guest(t, config):
-    """The test of a guest of its own."""
-    guest = boot(t, config)
-    try:
-        yield Test(t.lab, t.hv, guest)
-        assert not bad_dmesg(guest.run("dmesg")), guest.run("dmesg")
-        assert guest.run("echo alive").strip() == "alive"
-    finally:
-        t.lab.drop(guest)
 
 
 class Places:
@@ -112,10 +84,6 @@ def compare(before, after):
     assert not calls, f"{len(calls)} calls in the text differ: {calls[:4]}"
     assert before[1] == after[1], "the table of slots differs"
     return len(changed)
-
-
-def digest(data):
-    return hashlib.sha256(data).hexdigest()
 
 
 @case(configs=None)
@@ -259,20 +227,8 @@ def arm64_all_functions(t):
 def arm64_graph_agrees_with_own(t):
     """The same workload, a few globs: the same trees of calls in the same order. Then a profile counts as many calls."""
     with a_guest(t, ONE_VCPU) as test:
-        own, _ = own_trees(test, FILTERS)
-        with test.attach() as traced:
-            ours, _ = our_trees(test, traced, FILTERS)
-            traced.echo("set_ftrace_filter", FIRST)
-            traced.echo("function_profile_enabled", "1")
-            ftrace.go(test.guest, ftrace.start_workload(test.guest, "syscalls", ROUNDS))
-            traced.echo("function_profile_enabled", "0")
-            counted = re.findall(rf"^ +{FIRST} +(\d+) ", traced.text("trace_stat/function0"), re.M)
-            assert counted and int(counted[0]) >= ROUNDS, traced.text("trace_stat/function0")
-        one, other = graph.rounds(own, FIRST), graph.rounds(ours, FIRST)
-        nr = sum(1 for _ in graph.walk(one))
-        differ = graph.difference(one, other)
-        assert nr > 10 * ROUNDS and not differ, f"{nr} calls; (own, hvtrace): {differ}"
-        t.note(f"{nr} calls agree; {FIRST} counted {counted[0]} times")
+        on_virt.graph_agrees(test, FILTERS, FIRST)
+        t.notes += test.notes
 
 
 @case(configs=None)
@@ -280,23 +236,8 @@ def arm64_graph_ends_with_sleepers(t):
     """All functions. Tasks that sleep in traced functions have their signed return addresses back after detach, and
     after kill -9 and recover; they go on. The text is as before."""
     with a_guest(t, ARM64) as test:
-        guest = test.guest
-        places = Places(t, guest)
-        before = places.snapshot()
-        for verb in ("detach", "recover"):
-            sleepers = Sleepers(guest)
-            sleepers.start("before")
-            t.hv("attach", guest.name)
-            t.hv("echo", guest.name, "current_tracer", "function_graph")
-            sleepers.start("inside")
-            if verb == "recover":
-                t.hv.kill_session(guest.name)
-            said = t.hv.end(verb, guest.name, test.disturb, test.refusals)
-            assert "return addresses on the kernel's stacks put back" in said, f"{verb} said: {said}"
-            assert "none of ours left" in said, said
-            sleepers.wake()
-            compare(before, places.snapshot())
-            t.note(f"{verb}: {said.splitlines()[1]}")
+        on_virt.ends_with_sleepers(test, Places(t, test.guest), compare)
+        t.notes += test.notes
 
 
 @case(configs=None)
@@ -324,27 +265,6 @@ def arm64_stacks_agree_with_own(t):
         t.note(f"{nr} stacks agree, in order; {len(ticks)} of interrupts are whole")
 
 
-def follow_forks(traced, guest):
-    """With function-fork, the calls of a task and its children are recorded, and nobody else's."""
-    traced.echo("set_ftrace_filter", "vfs_*")
-    traced.echo("current_tracer", "function")
-    script = "while [ ! -e /tmp/go ]; do sleep 0.1; done; (cat /proc/version; read end </tmp/end); cat /proc/uptime"
-    guest.run(f"mkfifo /tmp/end; ({script}) >/dev/null 2>&1 & echo $! >/tmp/parent")
-    parent = int(guest.run("cat /tmp/parent"))
-    traced.echo("set_ftrace_pid", str(parent))
-    traced.echo("options/function-fork", "1")
-    other = int(guest.run("touch /tmp/go; sh -c 'echo $$; exec cat /proc/uptime' | head -n 1"))
-    assert until(lambda: len(traced.text("set_ftrace_pid").split()) > 1), "the child is not there"
-    guest.run(f"echo >/tmp/end; while [ -d /proc/{parent} ]; do sleep 0.1; done; rm /tmp/end /tmp/go")
-    traced.echo("options/function-fork", "0")
-    pids = {event.pid for event in ftrace.parse(traced.text("trace"))[0]}
-    assert parent in pids and len(pids) > 3 and other not in pids, f"{parent} and its children, not {other}: {pids}"
-    traced.echo("current_tracer", "nop")
-    traced.echo("set_ftrace_pid", "")
-    traced.echo("set_ftrace_filter", "")
-    traced.echo("trace", "")
-
-
 @case(configs=None)
 def arm64_commands(t):
     """With function_graph as the tracer, the command stacktrace has the same stacks in the same order as the guest's own.
@@ -357,7 +277,7 @@ def arm64_commands(t):
             ours, our_pid = ftrace.hvtrace_trace(traced, guest, ("syscalls", ROUNDS), filters, tracer="function_graph")
             nr = agree(own, own_pid, ours, our_pid, FIRST)
         with test.attach() as traced:
-            follow_forks(traced, guest)
+            on_virt.follow_forks(traced, guest)
             traced.echo("set_ftrace_filter", "vfs_open:stacktrace:3")
             guest.run("for i in 1 2 3 4 5; do cat /proc/uptime; done")
             found = stacks(traced.text("trace"))

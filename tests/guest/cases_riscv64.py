@@ -3,19 +3,18 @@
 stacks, commands, and what is refused by name."""
 
 import contextlib
-import hashlib
 import json
-import os
 import re
 import struct
-import subprocess
 
 import cases_arm64
+import on_virt
 from cases_stack import BEGIN, UNKNOWN, of_rounds, stacks
-from lib import ftrace, graph
-from lib.domain import RISCV64_EMULATOR, Config
-from lib.suite import Skip, Test, bad_dmesg, case
+from lib import ftrace
+from lib.domain import Config
+from lib.suite import bad_dmesg, case
 from lib.wait import until
+from on_virt import a_guest, boot, digest, probe
 
 # Debian has riscv64 kernels from trixie on, whose free sites are two nops. In forky's only one half of a site changes.
 RISCV64 = Config("trixie", arch="riscv64")
@@ -31,25 +30,6 @@ AUIPC, JALR, NOP = 0x297, 0x282E7, 0x13
 
 # Symbols of modules that the kernel's look-ups pass over (is_mapping_symbol() in its module_symbol.h).
 PASSED_OVER = re.compile(rb"^\S+ \S (\$|\.L|L0)")
-
-
-def boot(t, config):
-    if not os.access(RISCV64_EMULATOR, os.X_OK):
-        raise Skip(f"no {RISCV64_EMULATOR} (package qemu-system-misc)")
-    guest = t.lab.domain(config)
-    guest.start()
-    guest.run("dmesg -c >/dev/null")
-    return guest
-
-
-def probe(t, guest, option):
-    """What the program kernel_probe prints."""
-    path = os.path.join(os.path.dirname(t.hv.path), "..", "kernel", "kernel_probe")
-    return subprocess.run([path, guest.name, option], capture_output=True, check=True, timeout=120).stdout
-
-
-def digest(data):
-    return hashlib.sha256(data).hexdigest()
 
 
 def check_symbols(t, guest):
@@ -87,18 +67,6 @@ def riscv64_check(t):
         assert guest.run_bytes("cat /sys/kernel/tracing/available_filter_functions") == functions
         assert not bad_dmesg(guest.run("dmesg")), guest.run("dmesg")
         t.note(f"{found['release']}: {found['sites']['total']} sites, {mode}")
-    finally:
-        t.lab.drop(guest)
-
-
-@contextlib.contextmanager
-def a_guest(t, config):
-    """The test of a guest of its own."""
-    guest = boot(t, config)
-    try:
-        yield Test(t.lab, t.hv, guest)
-        assert not bad_dmesg(guest.run("dmesg")), guest.run("dmesg")
-        assert guest.run("echo alive").strip() == "alive"
     finally:
         t.lab.drop(guest)
 
@@ -237,7 +205,7 @@ def refused_by_name(t, guest):
 
 def commands(traced, guest):
     """As arm64_commands, without function_graph beside them."""
-    cases_arm64.follow_forks(traced, guest)
+    on_virt.follow_forks(traced, guest)
     traced.echo("set_ftrace_filter", "vfs_open:stacktrace:3")
     guest.run("for i in 1 2 3 4 5; do cat /proc/uptime; done")
     found = stacks(traced.text("trace"))
@@ -331,20 +299,8 @@ def riscv64_beside_own_ftrace(t):
 def riscv64_graph_agrees_with_own(t):
     """The same workload, a few globs: the same trees of calls in the same order. Then a profile counts as many calls."""
     with a_guest(t, ONE_VCPU) as test:
-        own, _ = cases_arm64.own_trees(test, FILTERS)
-        with test.attach() as traced:
-            ours, _ = cases_arm64.our_trees(test, traced, FILTERS)
-            traced.echo("set_ftrace_filter", FIRST)
-            traced.echo("function_profile_enabled", "1")
-            ftrace.go(test.guest, ftrace.start_workload(test.guest, "syscalls", ROUNDS))
-            traced.echo("function_profile_enabled", "0")
-            counted = re.findall(rf"^ +{FIRST} +(\d+) ", traced.text("trace_stat/function0"), re.M)
-            assert counted and int(counted[0]) >= ROUNDS, traced.text("trace_stat/function0")
-        one, other = graph.rounds(own, FIRST), graph.rounds(ours, FIRST)
-        nr = sum(1 for _ in graph.walk(one))
-        differ = graph.difference(one, other)
-        assert nr > 10 * ROUNDS and not differ, f"{nr} calls; (own, hvtrace): {differ}"
-        t.note(f"{nr} calls agree; {FIRST} counted {counted[0]} times")
+        on_virt.graph_agrees(test, FILTERS, FIRST)
+        t.notes += test.notes
 
 
 @case(configs=None)
@@ -352,20 +308,5 @@ def riscv64_graph_ends_with_sleepers(t):
     """All functions. Tasks that sleep in traced functions have their return addresses back after detach, and after
     kill -9 and recover; they go on. The text is as before."""
     with a_guest(t, RISCV64) as test:
-        guest = test.guest
-        places = Places(t, guest)
-        before = places.snapshot()
-        for verb in ("detach", "recover"):
-            sleepers = cases_arm64.Sleepers(guest)
-            sleepers.start("before")
-            t.hv("attach", guest.name)
-            t.hv("echo", guest.name, "current_tracer", "function_graph")
-            sleepers.start("inside")
-            if verb == "recover":
-                t.hv.kill_session(guest.name)
-            said = t.hv.end(verb, guest.name, test.disturb, test.refusals)
-            assert "return addresses on the kernel's stacks put back" in said, f"{verb} said: {said}"
-            assert "none of ours left" in said, said
-            sleepers.wake()
-            compare(before, places.snapshot())
-            t.note(f"{verb}: {said.splitlines()[1]}")
+        on_virt.ends_with_sleepers(test, Places(t, test.guest), compare)
+        t.notes += test.notes

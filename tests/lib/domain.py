@@ -31,7 +31,7 @@ EMULATOR = "/usr/bin/qemu-system-x86_64"
 ARM64_EMULATOR = "/usr/bin/qemu-system-aarch64"
 RISCV64_EMULATOR = "/usr/bin/qemu-system-riscv64"
 IN_TURN = "/var/lib/hvtrace-test/qemu-in-turn"
-COUNTED = "/var/lib/hvtrace-test/qemu-counted"
+COUNTED = {arch: f"/var/lib/hvtrace-test/qemu-counted-{arch}" for arch in ("amd64", "arm64", "riscv64")}
 SCRIPT = """#!/bin/bash
 # Made by hvtrace's tests: QEMU whose TCG has one thread for all vCPUs.
 args=("$@")
@@ -40,9 +40,8 @@ for i in "${!args[@]}"; do
 	args[i + 1]=tcg,thread=single
 	args+=(%s)
 done
-exec /usr/bin/qemu-system-x86_64 "${args[@]}"
+exec %s "${args[@]}"
 """
-SCRIPTS = {IN_TURN: SCRIPT % "", COUNTED: SCRIPT % "-icount shift=0,sleep=off"}
 # On a busy or paused machine a guest was seen not to execute for 39 s. By default a kernel reports a lockup
 # after 20 s and a stall of RCU after 21 s; in our guests it waits for two minutes. The timer may also make no
 # tick for the time in which the kernel checks it at boot.
@@ -89,6 +88,8 @@ MACHINES = {
         RISCV64_EMULATOR,
     ),
 }
+SCRIPTS = {IN_TURN: SCRIPT % ("", EMULATOR)}
+SCRIPTS.update({path: SCRIPT % ("-icount shift=0,sleep=off", MACHINES[arch].emulator) for arch, path in COUNTED.items()})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -267,7 +268,7 @@ class Domain:
 
     def emulator(self):
         if self.config.counted:
-            return COUNTED
+            return COUNTED[self.config.arch]
         if self.config.in_turn:
             return IN_TURN
         return MACHINES[self.config.arch].emulator

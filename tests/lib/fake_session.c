@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "kernel/probe_place.h"
-#include "kernel/task_line.h"
 #include "kernel/tasks.h"
 #include "tests/lib/fake_buffer.h"
 #include "tests/lib/fake_events.h"
+#include "tests/lib/fake_session_kernel.h"
 #include "tests/lib/fake_sections.h"
 #include "tracer/event_calls.h"
 #include "tracer/events/callers.h"
@@ -74,48 +74,6 @@ struct fake {
 	unsigned modules_changed;
 	uint32_t pids[8]; /* of tasks */
 	unsigned nr_pids;
-};
-
-/* Of the kernel's registers a call has these. */
-static bool find_register(const char *name, struct hv_arch_register *ret)
-{
-	static const char *const names[] = {"ip", "sp", "", "di", "si"};
-
-	for (uint8_t i = 0; i < HV_ARRAY_LEN(names); i++) {
-		if (strcmp(names[i], name) != 0)
-			continue;
-		*ret = (struct hv_arch_register){i, i == 0};
-		return true;
-	}
-	return false;
-}
-
-static bool find_return_register(const char *name, struct hv_arch_register *ret)
-{
-	*ret = (struct hv_arch_register){HV_REGS_RETVAL, 0};
-	return strcmp(name, "ax") == 0;
-}
-
-static bool find_place_register(const char *name, struct hv_arch_register *ret)
-{
-	*ret = (struct hv_arch_register){15, 0};
-	return strcmp(name, "ax") == 0 || find_register(name, ret);
-}
-
-static bool has_register(const char *name)
-{
-	struct hv_arch_register found;
-
-	return find_return_register(name, &found) || find_register(name, &found);
-}
-
-static const struct hv_arch fake_arch = {
-	.counter_name = "x86-tsc",
-	.find_register = find_register,
-	.find_return_register = find_return_register,
-	.find_place_register = find_place_register,
-	.has_register = has_register,
-	.argument_registers = {"di", "si"},
 };
 
 bool hv_stubs_have(const struct hv_arch *arch hv_unused, unsigned stub hv_unused)
@@ -277,11 +235,6 @@ void hv_fake_steal_time(struct hv_session *s)
 	s->kernel->layout.has_steal_time = true;
 }
 
-struct hv_err *hv_kernel_need_steal_time(const struct hv_kernel *k)
-{
-	return k->layout.has_steal_time ? NULL : hv_err_new(EOPNOTSUPP, "no steal time");
-}
-
 void hv_fake_lazy(struct hv_session *s)
 {
 	s->kernel->layout.has_lazy = true;
@@ -333,58 +286,6 @@ struct hv_err *fake_change(int *fail)
 		return NULL;
 	return hv_err_mark(hv_err_new(code, "the guest could not be changed"),
 			   code == ENOTRECOVERABLE ? HV_ERR_NEEDS_RECOVERY : 0);
-}
-
-bool hv_kernel_symbol_at(const struct hv_kernel *k, struct hv_gva addr, const char **ret_name,
-			 const char **ret_module, uint64_t *ret_off)
-{
-	const struct hv_site *best = NULL;
-
-	for (size_t i = 0; i < k->sites.nr; i++) {
-		const struct hv_site *site = &k->sites.list[i];
-
-		if (site->ip.v <= addr.v && (!best || site->ip.v > best->ip.v))
-			best = site;
-	}
-	if (!best)
-		return false;
-	*ret_name = best->name;
-	*ret_module = best->module;
-	*ret_off = addr.v - best->ip.v;
-	return true;
-}
-
-bool hv_kernel_symbol(const struct hv_kernel *k, const char *name, struct hv_gva *ret)
-{
-	for (size_t i = 0; i < k->sites.nr; i++) {
-		if (strcmp(k->sites.list[i].name, name) != 0)
-			continue;
-		*ret = k->sites.list[i].ip;
-		return true;
-	}
-	return false;
-}
-
-uint64_t hv_kernel_symbol_size(const struct hv_kernel *k, struct hv_gva addr)
-{
-	uint64_t next = 0, start = 0;
-
-	for (size_t i = 0; i < k->sites.nr; i++) {
-		uint64_t ip = k->sites.list[i].ip.v;
-
-		if (ip <= addr.v && ip > start)
-			start = ip;
-		if (ip > addr.v && (!next || ip < next))
-			next = ip;
-	}
-	return next ? next - start : 0x100;
-}
-
-size_t hv_sites_named(const struct hv_sites *s, const char *name, size_t from)
-{
-	while (from < s->nr && strcmp(s->list[from].name, name) != 0)
-		from++;
-	return from < s->nr ? from : SIZE_MAX;
 }
 
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
@@ -581,19 +482,6 @@ enum hv_forks hv_fake_forks(const struct hv_session *s)
 	return s->scope->forks;
 }
 
-bool hv_kernel_in_lock_functions(const struct hv_kernel *k, struct hv_gva at)
-{
-	struct hv_gva_range text;
-
-	return hv_kernel_symbol(k, "__lock_text_start", &text.start) &&
-	       hv_kernel_symbol(k, "__lock_text_end", &text.end) && hv_gva_in(at, text);
-}
-
-const char *hv_kernel_preempt_model(const struct hv_kernel *k hv_unused)
-{
-	return "preempt";
-}
-
 /* The tasks of hv_fake_comm() that have a tgid. */
 struct hv_err *hv_tasks_read(struct hv_kernel *k, struct hv_tasks *ret)
 {
@@ -602,25 +490,6 @@ struct hv_err *hv_tasks_read(struct hv_kernel *k, struct hv_tasks *ret)
 	*ret = (struct hv_tasks){hv_alloc(HV_ARRAY_LEN(f->pids) * sizeof(*ret->list)), f->nr_pids};
 	for (unsigned i = 0; i < f->nr_pids; i++)
 		ret->list[i].pid = f->pids[i];
-	return NULL;
-}
-
-/* Each vCPU executes the task 1 + CPU with nice 0. */
-struct hv_err *hv_task_line_of_cpu(const struct hv_kernel *k hv_unused, unsigned cpu,
-				   struct hv_task_line *ret)
-{
-	*ret = (struct hv_task_line){.pid = 1 + cpu, .prio = 120};
-	return NULL;
-}
-
-/* Tasks of 1000 and above have ended. */
-struct hv_err *hv_task_line_of(struct hv_kernel *k hv_unused, uint32_t pid,
-			       struct hv_task_line *ret)
-{
-	if (pid >= 1000)
-		return hv_err_new(ENOENT, "there is no task %u", pid);
-	*ret = (struct hv_task_line){
-		.pid = pid, .uid = pid, .nice = -5, .policy = 2, .rt_priority = 30};
 	return NULL;
 }
 

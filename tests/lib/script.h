@@ -2,6 +2,7 @@
 /* Parses scripts of operations on a tree (golden transcripts, the conformance player). */
 #pragma once
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,4 +41,10 @@ static inline char *next_word(char **line)
 	if (**line)
 		*(*line)++ = '\0';
 	return word;
+}
+
+/* Likewise a number; 0 if it is none. */
+static inline uint64_t next_number(char **line)
+{
+	return strtoull(next_word(line), NULL, 0);
 }

@@ -7,13 +7,12 @@
 #include <string.h>
 
 #include "ringbuf/ring.h"
+#include "tests/lib/emulated/disturbances.h"
 #include "tests/lib/emulated/world.h"
 #include "tests/lib/run_suite.h"
 #include "tracer/events/decode.h"
 
-#define EVENTS_MAX	8
-#define INTERRUPT_FRAME 0x150 /* as much as the kernel pushes */
-#define HARDIRQ		0x10000
+#define EVENTS_MAX 8
 
 static struct emu_world *world;
 
@@ -264,47 +263,7 @@ END_TEST
 /* -- before each instruction -------------------------------------------------------------------
  */
 
-/* Calls the other traced function, as an interrupt's handler would, with the stack pointer SP. */
-static void call_other(uint64_t sp)
-{
-	emu_enter(world, EMU_TRACED_OTHER_OFF, EMU_CALLER_OTHER_OFF, sp);
-	ck_assert(emu_run(world, EMU_CALLER_OTHER_OFF));
-}
-
-static void interrupt(void)
-{
-	struct emu_task *task = &emu_tasks(world)->cat;
-	struct emu_regs regs;
-
-	emu_get(world, &regs);
-	task->preempt_count += HARDIRQ;
-	call_other(regs.x[EMU_SP] - INTERRUPT_FRAME);
-	task->preempt_count -= HARDIRQ;
-	emu_set(world, &regs);
-}
-
-/* The other task runs and calls the other function. */
-static void switch_tasks(void)
-{
-	struct emu_tasks *tasks = emu_tasks(world);
-	struct emu_regs regs;
-
-	emu_get(world, &regs);
-	emu_set_current(world, &tasks->dd);
-	tasks->dd.cpu_number = tasks->cat.cpu_number;
-	call_other(emu_sp(1));
-	emu_set_current(world, &tasks->cat);
-	emu_set(world, &regs);
-}
-
-/* Likewise, and the task goes on on the other vCPU. */
-static void migrate(void)
-{
-	switch_tasks();
-	emu_tasks(world)->cat.cpu_number ^= 1;
-}
-
-static void (*const disturbances[])(void) = {interrupt, switch_tasks, migrate};
+static emu_disturbance *const disturbances[] = {emu_interrupt, emu_switch_tasks, emu_migrate};
 
 /* Counts the events of both rings whose function is at OFF. */
 static unsigned count_calls(uint64_t off, uint64_t caller_off)
@@ -323,15 +282,15 @@ static unsigned count_calls(uint64_t off, uint64_t caller_off)
 	return nr;
 }
 
-static void check_disturbed(const struct emu_case *c, void (*disturb)(void))
+static void check_disturbed(const struct emu_case *c, emu_disturbance *disturb)
 {
 	unsigned calls = count_calls(EMU_TRACED_OFF, EMU_CALLER_OFF);
 	unsigned others = count_calls(EMU_TRACED_OTHER_OFF, EMU_CALLER_OTHER_OFF);
 	bool always = emu_control(world)->mode == 0;
 
-	if (disturb != migrate || always)
+	if (disturb != emu_migrate || always)
 		ck_assert_uint_eq(calls, c->nr_function_records);
-	if (disturb == interrupt || always)
+	if (disturb == emu_interrupt || always)
 		ck_assert_uint_eq(others, c->nr_function_records);
 }
 
@@ -355,7 +314,7 @@ START_TEST(disturbed_before_each_instruction)
 		for (uint64_t n = 0; n < nr; n++) {
 			emu_come_back(world, &start);
 			ck_assert(emu_step(world, n));
-			disturbances[d]();
+			ck_assert(disturbances[d](world));
 			ck_assert(emu_run(world, EMU_CALLER_OFF));
 			check_kept(&before);
 			check_disturbed(c, disturbances[d]);

@@ -8,14 +8,13 @@
 #include <string.h>
 
 #include "ringbuf/ring.h"
+#include "tests/lib/emulated/disturbances.h"
 #include "tests/lib/emulated/world.h"
 #include "tests/lib/run_suite.h"
 #include "tracer/events/decode.h"
 
-#define INTERRUPT_FRAME 0x150 /* as much as the kernel pushes */
-#define HARDIRQ		0x10000
-#define STEPS_MAX	1500 /* no path is longer; it includes two full searches for counts */
-#define FRAME		sizeof(struct hv_frame)
+#define STEPS_MAX 1500 /* no path is longer; it includes two full searches for counts */
+#define FRAME	  sizeof(struct hv_frame)
 
 static struct emu_world *world;
 
@@ -232,57 +231,10 @@ END_TEST
 /* -- before each instruction -------------------------------------------------------------------
  */
 
-static void call_other(uint64_t sp)
-{
-	emu_enter(world, EMU_TRACED_OTHER_OFF, EMU_CALLER_OTHER_OFF, sp);
-	ck_assert(emu_run(world, EMU_CALLER_OTHER_OFF));
-}
-
-/* An interrupt whose handler stays on the stack. */
-static void interrupt(void)
-{
-	struct emu_task *task = &emu_tasks(world)->cat;
-	struct emu_regs regs;
-
-	emu_get(world, &regs);
-	task->preempt_count += HARDIRQ;
-	call_other(regs.x[EMU_SP] - INTERRUPT_FRAME);
-	task->preempt_count -= HARDIRQ;
-	emu_set(world, &regs);
-}
-
-/* And one whose handler has a stack of its own, and uses all of it. */
-static void interrupt_elsewhere(void)
-{
-	struct emu_task *task = &emu_tasks(world)->cat;
-	struct emu_regs regs;
-
-	emu_get(world, &regs);
-	task->preempt_count += HARDIRQ;
-	call_other(emu_stack_end(2));
-	task->preempt_count -= HARDIRQ;
-	emu_set(world, &regs);
-}
-
-/* Another task runs, and the first one goes on on the other vCPU. */
-static void migrate(void)
-{
-	struct emu_tasks *tasks = emu_tasks(world);
-	struct emu_regs regs;
-
-	emu_get(world, &regs);
-	emu_set_current(world, &tasks->dd);
-	tasks->dd.cpu_number = tasks->cat.cpu_number;
-	call_other(emu_sp(1));
-	emu_set_current(world, &tasks->cat);
-	tasks->cat.cpu_number ^= 1;
-	emu_set(world, &regs);
-}
-
 static const struct {
-	void (*happens)(void);
+	emu_disturbance *happens;
 	bool same_stack;
-} disturbances[] = {{interrupt, true}, {interrupt_elsewhere, false}, {migrate, false}};
+} disturbances[] = {{emu_interrupt, true}, {emu_interrupt_elsewhere, false}, {emu_migrate, false}};
 #define NR_DISTURBANCES HV_ARRAY_LEN(disturbances)
 
 /* Whether what this vCPU is told to leave out may differ on the other one. */
@@ -339,28 +291,12 @@ START_TEST(disturbed_before_each_instruction)
 	for (uint64_t n = 0; n < nr; n++) {
 		emu_come_back(world, &start);
 		ck_assert(emu_step(world, n));
-		disturbances[d].happens();
+		ck_assert(disturbances[d].happens(world));
 		ck_assert(emu_run(world, EMU_CALLER_OFF));
 		check_disturbed(c, disturbances[d].same_stack);
 	}
 }
 END_TEST
-
-/* An interrupt that is itself interrupted: two calls at once. */
-static void interrupt_twice(void)
-{
-	struct emu_regs regs, handler;
-
-	emu_get(world, &regs);
-	emu_enter(world, EMU_TRACED_OTHER_OFF, EMU_CALLER_OTHER_OFF,
-		  regs.x[EMU_SP] - INTERRUPT_FRAME);
-	ck_assert(emu_run(world, EMU_TRACED_OTHER_OFF + 8));
-	emu_get(world, &handler);
-	call_other(handler.x[EMU_SP] - INTERRUPT_FRAME);
-	emu_set(world, &handler);
-	ck_assert(emu_run(world, EMU_CALLER_OTHER_OFF));
-	emu_set(world, &regs);
-}
 
 /* There is room for one more frame, or two. What an interrupt finds no room for makes the stack
  * slow, at whatever instruction it comes, and that is not lost. */
@@ -383,7 +319,7 @@ START_TEST(overruns_of_interrupts_are_kept)
 
 		emu_come_back(world, &start);
 		ck_assert(emu_step(world, n));
-		interrupt_twice();
+		ck_assert(emu_interrupt_twice(world));
 		ck_assert(emu_run(world, EMU_CALLER_OFF));
 		check_registers();
 		check_stacks(&emu_graph_cases[0]);
@@ -575,7 +511,7 @@ START_TEST(an_interrupt_continues_the_depth)
 
 	begin(&emu_graph_cases[0]);
 	run_to_the_body();
-	interrupt_elsewhere();
+	ck_assert(emu_interrupt_elsewhere(world));
 	ck_assert(emu_run(world, EMU_CALLER_OFF));
 	found = read_rings();
 	ck_assert_uint_eq(found.outer.entry_depth, 2);

@@ -7,12 +7,11 @@
 #include <string.h>
 
 #include "ringbuf/ring.h"
+#include "tests/lib/emulated/disturbances.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/arch/emulated/stack_calls.h"
 
-#define SLOT		7
-#define INTERRUPT_FRAME 0x150 /* as much as the kernel pushes */
-#define HARDIRQ		0x10000
+#define SLOT 7
 
 /* A stack has more than one function. */
 START_TEST(the_callers_in_order)
@@ -263,50 +262,8 @@ END_TEST
 /* -- before each instruction -------------------------------------------------------------------
  */
 
-static void call_other(uint64_t sp, uint64_t fp)
-{
-	uint64_t was = world->fp;
-
-	world->fp = fp;
-	emu_enter(world, EMU_TRACED_OTHER_OFF, EMU_CALLER_OTHER_OFF, sp);
-	ck_assert(emu_run(world, EMU_CALLER_OTHER_OFF));
-	world->fp = was;
-}
-
-static void interrupt(void)
-{
-	struct emu_task *task = &emu_tasks(world)->cat;
-	struct emu_regs regs;
-
-	emu_get(world, &regs);
-	task->preempt_count += HARDIRQ;
-	call_other(regs.x[EMU_SP] - INTERRUPT_FRAME, regs.x[EMU_FP]);
-	task->preempt_count -= HARDIRQ;
-	emu_set(world, &regs);
-}
-
-/* The other task runs and calls the other function. */
-static void switch_tasks(void)
-{
-	struct emu_tasks *tasks = emu_tasks(world);
-	struct emu_regs regs;
-
-	emu_get(world, &regs);
-	emu_set_current(world, &tasks->dd);
-	tasks->dd.cpu_number = tasks->cat.cpu_number;
-	call_other(emu_chain_start(1) - 0x40, emu_chain_start(1));
-	emu_set_current(world, &tasks->cat);
-	emu_set(world, &regs);
-}
-
-/* Likewise, and the task goes on on the other vCPU. */
-static void migrate(void)
-{
-	switch_tasks();
-	emu_tasks(world)->cat.cpu_number ^= 1;
-}
-
-static void (*const disturbances[])(void) = {interrupt, switch_tasks, migrate};
+static emu_disturbance *const disturbances[] = {emu_interrupt, emu_switch_tasks, emu_migrate};
+#define NR_DISTURBANCES HV_ARRAY_LEN(disturbances)
 
 static void check_disturbed(const struct emu_case *c, const struct stack *alone)
 {
@@ -328,15 +285,16 @@ static void check_disturbed(const struct emu_case *c, const struct stack *alone)
  * an interrupt is on its own stack. */
 START_TEST(disturbed_before_each_instruction)
 {
-	const struct emu_case *c = &emu_stack_cases[_i];
+	const struct emu_case *c = &emu_stack_cases[_i / NR_DISTURBANCES];
+	emu_disturbance *disturb = disturbances[_i % NR_DISTURBANCES];
 	static struct emu_moment start;
 	struct emu_regs before;
 	struct stack alone;
-	unsigned nr_ways;
 	uint64_t nr;
 
 	emu_set_up(world, c);
-	nr_ways = emu_tasks(world)->cat.stack == emu_key(0) ? HV_ARRAY_LEN(disturbances) : 1;
+	if (disturb != emu_interrupt && emu_tasks(world)->cat.stack != emu_key(0))
+		return;
 	emu_enter(world, EMU_TRACED_OFF, EMU_CALLER_OFF, emu_chain_start(0) - 0x40);
 	emu_get(world, &before);
 	emu_save(world, &start);
@@ -348,15 +306,14 @@ START_TEST(disturbed_before_each_instruction)
 	ck_assert_uint_eq(alone.tasks, c->nr_task_records);
 	ck_assert_uint_eq(alone.stacks, c->nr_stacks);
 	ck_assert_uint_eq(alone.nr, c->nr_stacks ? 10 : 0);
-	for (unsigned d = 0; d < nr_ways; d++)
-		for (uint64_t n = 0; n < nr; n++) {
-			emu_come_back(world, &start);
-			ck_assert(emu_step(world, n));
-			disturbances[d]();
-			ck_assert(emu_run(world, EMU_CALLER_OFF));
-			stack_check_kept(&before);
-			check_disturbed(c, &alone);
-		}
+	for (uint64_t n = 0; n < nr; n++) {
+		emu_come_back(world, &start);
+		ck_assert(emu_step(world, n));
+		ck_assert(disturb(world));
+		ck_assert(emu_run(world, EMU_CALLER_OFF));
+		stack_check_kept(&before);
+		check_disturbed(c, &alone);
+	}
 }
 END_TEST
 
@@ -374,7 +331,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, commands);
 	tcase_add_test(tc, counted_commands);
 	tcase_add_test(tc, heads_of_the_guest_stay_in_the_ring);
-	tcase_add_loop_test(tc, disturbed_before_each_instruction, 0, (int)emu_nr_stack_cases);
+	tcase_add_loop_test(tc, disturbed_before_each_instruction, 0,
+			    (int)(emu_nr_stack_cases * NR_DISTURBANCES));
 }
 
 int main(void)

@@ -1,103 +1,66 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a process without rights cannot do any more, tried by such a process. Needs root, and is
  * skipped without. */
-#include <check.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/ptrace.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "tests/lib/run_suite.h"
+#include "tests/unit/vmm/sandboxed.h"
 #include "vmm/warden/sandbox.h"
 
 #define LEN (6ull << 30) /* crosses a 4 GiB boundary of the addresses */
 
-/* Calls FN in a child that has entered the sandbox. It may use the whole memory of this process
- * that starts at RAM, by file. */
-static bool holds_in_sandbox(bool (*fn)(int memory, uint64_t ram))
+/* What a child may use of this process: by the file MEMORY, the memory that starts at RAM. */
+static int memory;
+static uint64_t ram;
+
+static struct hv_windows windows;
+static int ends[2];
+
+static struct hv_err *enter(void)
 {
-	uint8_t *ram = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return hv_sandbox_enter(ends[1], &windows);
+}
+
+static bool holds_in_sandbox(bool (*trial)(void))
+{
+	uint8_t *start = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	int file = open("/proc/self/mem", O_RDONLY);
-	struct hv_windows w = {.list = {{hv_gpa(0), LEN, (uint64_t)(uintptr_t)ram, NULL}},
-			       .nr = 1,
-			       .memory_fd = -1};
-	int ends[2], status;
-	pid_t pid;
+	bool holds;
 
-	ck_assert_ptr_ne(ram, MAP_FAILED);
-	memset(ram, 7, 4096);
-	w.memory_fd = fcntl(file, F_DUPFD, HV_WINDOW_FD_MIN);
+	ck_assert_ptr_ne(start, MAP_FAILED);
+	memset(start, 7, 4096);
+	ram = (uint64_t)(uintptr_t)start;
+	memory = fcntl(file, F_DUPFD, HV_WINDOW_FD_MIN);
 	close(file);
-	ck_assert_int_ge(w.memory_fd, HV_WINDOW_FD_MIN);
+	ck_assert_int_ge(memory, HV_WINDOW_FD_MIN);
+	windows = (struct hv_windows){
+		.list = {{hv_gpa(0), LEN, ram, NULL}}, .nr = 1, .memory_fd = memory};
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-	pid = fork();
-	if (pid == 0) {
-		struct hv_err *err = hv_sandbox_enter(ends[1], &w);
-
-		_exit(err || !fn(w.memory_fd, w.list[0].off));
-	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	close(w.memory_fd);
+	holds = holds_in_child(enter, trial);
+	close(memory);
 	close(ends[0]);
 	close(ends[1]);
-	munmap(ram, LEN);
-	return status == 0;
+	munmap(start, LEN);
+	return holds;
 }
 
-static bool refuses(long result)
+static bool has_no_files(void)
 {
-	return result < 0 && (errno == EPERM || errno == ENOENT || errno == EROFS);
+	return has_no_common_files() &&
+	       refuses(syscall(SYS_openat, AT_FDCWD, "/proc/self/mem", O_RDONLY));
 }
 
-static bool is_nobody(int memory hv_unused, uint64_t ram hv_unused)
-{
-	return geteuid() != 0 && getuid() != 0 && getegid() != 0;
-}
-
-static bool has_no_files(int memory hv_unused, uint64_t ram hv_unused)
-{
-	return refuses(syscall(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY)) &&
-	       refuses(syscall(SYS_openat, AT_FDCWD, "/x", O_CREAT | O_WRONLY, 0600)) &&
-	       refuses(syscall(SYS_openat, AT_FDCWD, "/proc/self/mem", O_RDONLY)) &&
-	       refuses(syscall(SYS_unlink, "/etc/passwd")) && refuses(syscall(SYS_chroot, "/")) &&
-	       refuses(syscall(SYS_mount, 0, "/", 0, 0, 0));
-}
-
-static bool has_no_processes(int memory hv_unused, uint64_t ram hv_unused)
+static bool has_no_processes(void)
 {
 	struct iovec iov = {NULL, 0};
 
-	return refuses(syscall(SYS_kill, getpid(), 0)) && refuses(syscall(SYS_fork)) &&
-	       refuses(syscall(SYS_tgkill, 1, 1, 0)) &&
-	       refuses(syscall(SYS_execve, "/bin/true", NULL, NULL)) &&
-	       refuses(ptrace(PTRACE_ATTACH, 1, NULL, NULL)) &&
+	return has_no_other_processes() && refuses(syscall(SYS_kill, getpid(), 0)) &&
 	       refuses(syscall(SYS_process_vm_writev, 1, &iov, 1, &iov, 1, 0));
 }
 
-static bool has_no_network(int memory hv_unused, uint64_t ram hv_unused)
-{
-	return refuses(syscall(SYS_socket, AF_INET, SOCK_STREAM, 0)) &&
-	       refuses(syscall(SYS_socket, AF_UNIX, SOCK_STREAM, 0)) &&
-	       refuses(syscall(SYS_bpf, 0, NULL, 0)) &&
-	       refuses(syscall(SYS_io_uring_setup, 1, NULL));
-}
-
-static bool makes_nothing_executable(int memory hv_unused, uint64_t ram hv_unused)
-{
-	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return page != MAP_FAILED && refuses(mprotect(page, 4096, PROT_READ | PROT_EXEC)) &&
-	       mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
-		       MAP_FAILED;
-}
-
-static bool reads_ram_and_no_other_memory(int memory, uint64_t ram)
+static bool reads_ram_and_no_other_memory(void)
 {
 	static const char secret[16] = "secret";
 	uint8_t bytes[16];
@@ -120,18 +83,18 @@ static bool reads_ram_and_no_other_memory(int memory, uint64_t ram)
 	       refuses(fcntl(memory, F_DUPFD, 0)) && refuses(dup(memory));
 }
 
-static bool computes_and_answers(int memory hv_unused, uint64_t ram hv_unused)
+static bool computes_and_answers(void)
 {
 	void *much = malloc(64u << 20);
 
 	return much && hv_now_ns() > 0 && getpid() > 0;
 }
 
-static bool (*const trials[])(int memory, uint64_t ram) = {
+static bool (*const trials[])(void) = {
 	is_nobody,
 	has_no_files,
 	has_no_processes,
-	has_no_network,
+	has_no_sockets,
 	makes_nothing_executable,
 	reads_ram_and_no_other_memory,
 	computes_and_answers,

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the cases of guests on the machine virt share, of whatever architecture: a guest of their own, what it is asked, and
+what is the same for all of them. The cases are in cases_arm64.py and cases_riscv64.py."""
+
+import contextlib
+import hashlib
+import os
+import re
+import subprocess
+
+from cases_graph import Sleepers, our_trees, own_trees
+from lib import ftrace, graph
+from lib.domain import MACHINES
+from lib.suite import Skip, Test, bad_dmesg
+from lib.wait import until
+
+ROUNDS = 20
+
+
+def boot(t, config):
+    emulator = MACHINES[config.arch].emulator
+    if not os.access(emulator, os.X_OK):
+        raise Skip(f"no {emulator} (qemu-system-arm and qemu-system-misc have it)")
+    guest = t.lab.domain(config)
+    guest.start()
+    guest.run("dmesg -c >/dev/null")
+    return guest
+
+
+@contextlib.contextmanager
+def a_guest(t, config):
+    """The test of a guest of its own."""
+    guest = boot(t, config)
+    try:
+        yield Test(t.lab, t.hv, guest)
+        assert not bad_dmesg(guest.run("dmesg")), guest.run("dmesg")
+        assert guest.run("echo alive").strip() == "alive"
+    finally:
+        t.lab.drop(guest)
+
+
+def probe(t, guest, option):
+    """What the program kernel_probe prints."""
+    path = os.path.join(os.path.dirname(t.hv.path), "..", "kernel", "kernel_probe")
+    return subprocess.run([path, guest.name, option], capture_output=True, check=True, timeout=120).stdout
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def follow_forks(traced, guest):
+    """With function-fork, the calls of a task and its children are recorded, and nobody else's."""
+    traced.echo("set_ftrace_filter", "vfs_*")
+    traced.echo("current_tracer", "function")
+    script = "while [ ! -e /tmp/go ]; do sleep 0.1; done; (cat /proc/version; read end </tmp/end); cat /proc/uptime"
+    guest.run(f"mkfifo /tmp/end; ({script}) >/dev/null 2>&1 & echo $! >/tmp/parent")
+    parent = int(guest.run("cat /tmp/parent"))
+    traced.echo("set_ftrace_pid", str(parent))
+    traced.echo("options/function-fork", "1")
+    other = int(guest.run("touch /tmp/go; sh -c 'echo $$; exec cat /proc/uptime' | head -n 1"))
+    assert until(lambda: len(traced.text("set_ftrace_pid").split()) > 1), "the child is not there"
+    guest.run(f"echo >/tmp/end; while [ -d /proc/{parent} ]; do sleep 0.1; done; rm /tmp/end /tmp/go")
+    traced.echo("options/function-fork", "0")
+    pids = {event.pid for event in ftrace.parse(traced.text("trace"))[0]}
+    assert parent in pids and len(pids) > 3 and other not in pids, f"{parent} and its children, not {other}: {pids}"
+    traced.echo("current_tracer", "nop")
+    traced.echo("set_ftrace_pid", "")
+    traced.echo("set_ftrace_filter", "")
+    traced.echo("trace", "")
+
+
+def graph_agrees(test, filters, first):
+    """The same trees of calls in the same order as the guest's own. Then a profile of FIRST counts as many calls."""
+    own, _ = own_trees(test, filters)
+    with test.attach() as traced:
+        ours, _ = our_trees(test, traced, filters)
+        traced.echo("set_ftrace_filter", first)
+        traced.echo("function_profile_enabled", "1")
+        ftrace.go(test.guest, ftrace.start_workload(test.guest, "syscalls", ROUNDS))
+        traced.echo("function_profile_enabled", "0")
+        counted = re.findall(rf"^ +{first} +(\d+) ", traced.text("trace_stat/function0"), re.M)
+        assert counted and int(counted[0]) >= ROUNDS, traced.text("trace_stat/function0")
+    one, other = graph.rounds(own, first), graph.rounds(ours, first)
+    nr = sum(1 for _ in graph.walk(one))
+    differ = graph.difference(one, other)
+    assert nr > 10 * ROUNDS and not differ, f"{nr} calls; (own, hvtrace): {differ}"
+    test.note(f"{nr} calls agree; {first} counted {counted[0]} times")
+
+
+def ends_with_sleepers(test, places, compare):
+    """A graph of all functions. Tasks that sleep in traced functions have their return addresses back after detach, and
+    after kill -9 and recover; they go on. COMPARE finds no site of ours in the text of PLACES."""
+    guest, hv = test.guest, test.hv
+    before = places.snapshot()
+    for verb in ("detach", "recover"):
+        sleepers = Sleepers(guest)
+        sleepers.start("before")
+        hv("attach", guest.name)
+        hv("echo", guest.name, "current_tracer", "function_graph")
+        sleepers.start("inside")
+        if verb == "recover":
+            hv.kill_session(guest.name)
+        said = hv.end(verb, guest.name, test.disturb, test.refusals)
+        assert "return addresses on the kernel's stacks put back" in said, f"{verb} said: {said}"
+        assert "none of ours left" in said, said
+        sleepers.wake()
+        compare(before, places.snapshot())
+        test.note(f"{verb}: {said.splitlines()[1]}")

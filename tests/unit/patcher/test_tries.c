@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Holds that end by themselves before they are done: what the patcher tries again, in how large
+ * parts, and what it undoes. */
+#include "tests/lib/run_suite.h"
+#include "tests/unit/patcher/patched_machine.h"
+
+START_TEST(changes_of_a_hold_that_ended_by_itself_are_undone)
+{
+	struct hv_change changes[] = {patch(0), patch(1)};
+	struct hv_err *err;
+
+	hv_patcher_set_patience(patcher, 0);
+	machine.hold_times_out = 1;
+	err = hv_patcher_apply(patcher, changes, 2);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, ETIMEDOUT);
+	ck_assert_msg(strstr(err->message, "nothing was changed: tried 1 time in 0.") != NULL, "%s",
+		      err->message);
+	hv_err_free(err);
+	ck_assert_mem_eq(machine.mem + TEXT_GPA, nop, sizeof(nop));
+	ck_assert_mem_eq(machine.mem + TEXT_GPA + 16, nop, sizeof(nop));
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 0);
+}
+END_TEST
+
+/* The host is too slow for as many changes in a hold as the first one had. */
+START_TEST(an_undo_whose_hold_ended_by_itself_is_tried_in_smaller_batches)
+{
+	struct hv_change changes[200];
+	struct hv_err *err;
+
+	for (unsigned i = 0; i < 200; i++)
+		changes[i] = patch(i);
+	hv_patcher_set_patience(patcher, 0);
+	machine.hold_writes_max = 64;
+	err = hv_patcher_apply(patcher, changes, 200);
+	ck_assert(err && err->code == ETIMEDOUT);
+	ck_assert_msg(strstr(err->message, "nothing was changed") != NULL, "%s", err->message);
+	ck_assert_uint_eq(err->facts & HV_ERR_NEEDS_RECOVERY, 0);
+	hv_err_free(err);
+	for (unsigned i = 0; i < 200; i++)
+		ck_assert_mem_eq(machine.mem + TEXT_GPA + 16 * i, nop, sizeof(nop));
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 0);
+}
+END_TEST
+
+/* The host is busy for a while. What a hold that ended by itself has made stays. */
+START_TEST(what_a_hold_that_ended_by_itself_had_to_do_is_tried_again)
+{
+	struct hv_change changes[] = {patch(0), patch(1)};
+
+	machine.hold_times_out = 3;
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 2));
+	ck_assert_uint_eq(machine.nr_holds, 4);
+	ck_assert_mem_ne(machine.mem + TEXT_GPA, nop, sizeof(nop));
+	ck_assert_mem_ne(machine.mem + TEXT_GPA + 16, nop, sizeof(nop));
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 2);
+}
+END_TEST
+
+START_TEST(what_the_caller_refused_stays_so_when_it_is_tried_again)
+{
+	struct hv_change changes[] = {patch(0), patch(1)};
+
+	changes[1].refused = 1;
+	machine.hold_times_out = 1;
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 2));
+	ck_assert_mem_ne(machine.mem + TEXT_GPA, nop, sizeof(nop));
+	ck_assert_mem_eq(machine.mem + TEXT_GPA + 16, nop, sizeof(nop));
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 1);
+}
+END_TEST
+
+/* Before the second try. */
+static bool set_breakpoint(void *ctx)
+{
+	unsigned *nr_asked = ctx;
+
+	if (++*nr_asked == 2)
+		machine.mem[TEXT_GPA] = 0xcc;
+	return false;
+}
+
+/* The guest may have kept our bytes, and put them back when its breakpoint goes. */
+START_TEST(what_the_guest_changed_between_two_tries_is_not_forgotten)
+{
+	struct hv_change changes[] = {patch(0), patch(1)};
+	unsigned nr_asked = 0;
+	struct hv_err *err;
+
+	hv_patcher_set_stops(patcher, set_breakpoint, &nr_asked);
+	machine.hold_times_out = 1;
+	err = hv_patcher_apply(patcher, changes, 2);
+	ck_assert(err && err->code == EBUSY);
+	hv_err_free(err);
+	ck_assert_uint_eq(machine.mem[TEXT_GPA], 0xcc);
+	ck_assert_mem_eq(machine.mem + TEXT_GPA + 16, nop, sizeof(nop));
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 1);
+}
+END_TEST
+
+/* 256 are too many for a hold, 128, too, and 64 are not. */
+START_TEST(a_hold_that_is_tried_again_has_less_to_do)
+{
+	struct hv_change changes[200];
+
+	for (unsigned i = 0; i < 200; i++)
+		changes[i] = patch(i);
+	machine.hold_writes_max = 64;
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 200));
+	for (unsigned i = 0; i < 200; i++)
+		ck_assert_mem_ne(machine.mem + TEXT_GPA + 16 * i, nop, sizeof(nop));
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 200);
+}
+END_TEST
+
+/* The parts that were made, those that a hold may have made, and those that were noted only, go
+ * back. */
+START_TEST(what_was_tried_again_in_vain_is_undone)
+{
+	struct hv_change changes[200];
+	struct hv_err *err;
+
+	for (unsigned i = 0; i < 200; i++)
+		changes[i] = patch(i);
+	machine.hold_writes_max = 64;
+	machine.fail_after = 200 + 100 + 64 + 10; /* in the second batch of those that fit */
+	err = hv_patcher_apply(patcher, changes, 200);
+	ck_assert(err && err->code == EIO);
+	ck_assert_uint_eq(err->facts & HV_ERR_NEEDS_RECOVERY, 0);
+	hv_err_free(err);
+	for (unsigned i = 0; i < 200; i++)
+		ck_assert_mem_eq(machine.mem + TEXT_GPA + 16 * i, nop, sizeof(nop));
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 0);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, changes_of_a_hold_that_ended_by_itself_are_undone);
+	tcase_add_test(tc, an_undo_whose_hold_ended_by_itself_is_tried_in_smaller_batches);
+	tcase_add_test(tc, what_a_hold_that_ended_by_itself_had_to_do_is_tried_again);
+	tcase_add_test(tc, what_the_caller_refused_stays_so_when_it_is_tried_again);
+	tcase_add_test(tc, what_the_guest_changed_between_two_tries_is_not_forgotten);
+	tcase_add_test(tc, a_hold_that_is_tried_again_has_less_to_do);
+	tcase_add_test(tc, what_was_tried_again_in_vain_is_undone);
+}
+
+int main(void)
+{
+	return run_suite("tries", add_tests);
+}
