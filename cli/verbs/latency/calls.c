@@ -29,8 +29,20 @@ static struct hv_err *set(struct latency_calls *l, struct client *c, const char 
 	return client_echo(c, path, text);
 }
 
+/* The guest has no steal time unless KVM tells it. */
+static struct hv_err *tell_host(struct latency_calls *l, struct client *c, char **ret_no_host)
+{
+	struct hv_err *err = set(l, c, "options/funcgraph-host", "1");
+
+	if (!err || client_is_gone(err))
+		return err;
+	*ret_no_host = hv_strdup(err->reason);
+	hv_err_free(err);
+	return NULL;
+}
+
 struct hv_err *latency_calls_begin(struct latency_calls *l, struct client *c, const char *clock,
-				   const char *size_kb)
+				   const char *size_kb, char **ret_no_host)
 {
 	HV_AUTO_FREE char *dir = hv_format("instances/latency-%d-calls", (int)getpid());
 	struct hv_err *err;
@@ -48,6 +60,8 @@ struct hv_err *latency_calls_begin(struct latency_calls *l, struct client *c, co
 		err = set(l, c, "trace_clock", clock);
 	if (!err)
 		err = set(l, c, "set_ftrace_filter", l->filter.data);
+	if (!err)
+		err = tell_host(l, c, ret_no_host);
 	return err ? err : set(l, c, "current_tracer", "function_graph");
 }
 
