@@ -11,6 +11,7 @@
  *     calls      these events are calls and returns
  *     host       every second one is of the host
  *     steal      the guest has a steal time, of which funcgraph-host tells 600 ns a call
+ *     switches   the guest has the functions in which tasks leave the CPU
  *     section N  every directory keeps a section of N us
  *     load N     N parts per million of the guest's time are stubs; without vfs_read a quarter
  *     events N   N events are counted whenever somebody looks
@@ -104,7 +105,7 @@ struct hv_tree {
 	unsigned raw_kinds;	/* FAKE_RAW_CALLS, FAKE_RAW_HOST */
 	unsigned nr_raw_taken[FAKE_RAW_CPUS];
 	bool floods; /* one more dump follows those */
-	bool has_steal;
+	bool has_steal, has_switches;
 	bool has_stacks;
 };
 
@@ -551,6 +552,8 @@ static void control(struct hv_tree *t, const char *text)
 		t->raw_kinds |= FAKE_RAW_HOST;
 	} else if (strncmp(text, "steal", 5) == 0) {
 		t->has_steal = true;
+	} else if (strncmp(text, "switches", 8) == 0) {
+		t->has_switches = true;
 	} else if (sscanf(text, "raw %u", &n) == 1) {
 		t->nr_raw += n;
 	} else if (strncmp(text, "flood", 5) == 0) {
@@ -614,6 +617,9 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 		err = write_event_filter(file, text);
 	else if (file->name == FAKE_TRACER && file->dir->pipe_is_open)
 		return hv_err_new(EBUSY, "trace_pipe is open");
+	else if (file->name == FAKE_TRACER && strcmp(text, "function_graph\n") == 0 &&
+		 file->tree->has_switches && file->dir->values[FAKE_GRAPH_HOST][0] == '1')
+		return hv_err_new(EBUSY, "finish_task_switch cannot be changed now");
 	else if (file->name == FAKE_TRACER && strcmp(text, "stuck\n") == 0)
 		return hv_err_mark(hv_err_new(EIO, "could not be undone (no hold)"),
 				   HV_ERR_NEEDS_RECOVERY);
