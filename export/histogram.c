@@ -27,6 +27,7 @@ struct counts {
 	struct subject of;
 	uint64_t calls, total, shortest, longest; /* in units of the clock */
 	uint64_t buckets[NR_BUCKETS];
+	uint64_t host[NR_BUCKETS]; /* ns of the calls in which the host did not run their vCPU */
 };
 
 struct histogram {
@@ -87,7 +88,8 @@ static struct counts *counts_of(struct histogram *h, const struct subject *of)
 	return &h->list[low];
 }
 
-static void count(struct histogram *h, const struct subject *of, uint64_t duration)
+static void count(struct histogram *h, const struct subject *of, uint64_t duration,
+		  uint64_t host_ns)
 {
 	struct counts *c = counts_of(h, of);
 
@@ -100,6 +102,7 @@ static void count(struct histogram *h, const struct subject *of, uint64_t durati
 	c->shortest = duration < c->shortest ? duration : c->shortest;
 	c->longest = duration > c->longest ? duration : c->longest;
 	c->buckets[bucket_of(duration)]++;
+	c->host[bucket_of(duration)] += host_ns;
 }
 
 static void count_event(struct histogram *h, const struct hv_event *e)
@@ -109,11 +112,11 @@ static void count_event(struct histogram *h, const struct hv_event *e)
 
 	if (e->kind == HV_EVENT_GRAPH_EXIT)
 		count(h, &(struct subject){NULL, e->ip.v},
-		      e->time_ns > e->call_ns ? e->time_ns - e->call_ns : 0);
+		      e->time_ns > e->call_ns ? e->time_ns - e->call_ns : 0, e->host_ns);
 	else if (e->kind == HV_EVENT_GUESTS)
 		nr = hv_event_pairs_see(&h->pairs, e, ended);
 	for (unsigned i = 0; i < nr; i++)
-		count(h, &(struct subject){ended[i].pair, ended[i].of}, ended[i].passed);
+		count(h, &(struct subject){ended[i].pair, ended[i].of}, ended[i].passed, 0);
 }
 
 /* Text. */
@@ -133,6 +136,21 @@ static void add_duration(struct hv_text *out, const struct histogram *h, uint64_
 		unit++;
 	}
 	hv_text_printf(out, unit ? "%.3g %s" : "%.0f %s", value, units[unit]);
+}
+
+/* Whether F says what the host took, which is ns: of ticks it would be nothing to compare with. */
+static bool has_host(const struct histogram *h, const struct counts *f)
+{
+	return h->in_ns && !f->of.pair && hv_page_decode_has_host(&h->decode);
+}
+
+static uint64_t host_of(const struct counts *f)
+{
+	uint64_t ns = 0;
+
+	for (unsigned i = 0; i < NR_BUCKETS; i++)
+		ns += f->host[i];
+	return ns;
 }
 
 static const char *function_name(const struct histogram *h, const struct counts *c)
@@ -189,8 +207,13 @@ static void add_row(struct hv_text *out, const struct histogram *h, const struct
 
 	add_duration(&from, h, bucket_begin(bucket));
 	add_duration(&to, h, bucket == NR_BUCKETS - 1 ? UINT64_MAX : bucket_begin(bucket + 1));
-	hv_text_printf(out, "%12s .. %-12s %10" PRIu64 " |%.*s%*s|\n", from.data, to.data, calls,
-		       len, "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@", BAR_WIDTH - len, "");
+	hv_text_printf(out, "%12s .. %-12s %10" PRIu64 " |%.*s%*s|", from.data, to.data, calls, len,
+		       "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@", BAR_WIDTH - len, "");
+	if (has_host(h, f) && f->host[bucket]) {
+		hv_text_add(out, " host ");
+		add_duration(out, h, f->host[bucket]);
+	}
+	hv_text_add(out, "\n");
 }
 
 static void add_bars(struct hv_text *out, const struct histogram *h, const struct counts *f)
@@ -210,6 +233,10 @@ static void add_bars(struct hv_text *out, const struct histogram *h, const struc
 	add_duration(out, h, f->longest);
 	hv_text_add(out, ", in all ");
 	add_duration(out, h, f->total);
+	if (has_host(h, f)) {
+		hv_text_add(out, ", of which the host took ");
+		add_duration(out, h, host_of(f));
+	}
 	hv_text_add(out, "\n");
 	for (unsigned i = first; i <= last; i++)
 		add_row(out, h, f, i, most);
@@ -259,13 +286,19 @@ static void add_object(struct hv_text *out, const struct histogram *h, const str
 	add_json_name(out, h, f);
 	hv_text_printf(out,
 		       ",\"unit\":\"%s\",\"calls\":%" PRIu64 ",\"total\":%" PRIu64
-		       ",\"shortest\":%" PRIu64 ",\"longest\":%" PRIu64 ",\"buckets\":[",
+		       ",\"shortest\":%" PRIu64 ",\"longest\":%" PRIu64,
 		       h->in_ns ? "ns" : "ticks", f->calls, f->total, f->shortest, f->longest);
+	if (has_host(h, f))
+		hv_text_printf(out, ",\"host\":%" PRIu64, host_of(f));
+	hv_text_add(out, ",\"buckets\":[");
 	for (unsigned i = 0; i < NR_BUCKETS; i++) {
 		if (!f->buckets[i])
 			continue;
-		hv_text_printf(out, "%s{\"from\":%" PRIu64 ",\"calls\":%" PRIu64 "}",
+		hv_text_printf(out, "%s{\"from\":%" PRIu64 ",\"calls\":%" PRIu64,
 			       is_first ? "" : ",", bucket_begin(i), f->buckets[i]);
+		if (has_host(h, f))
+			hv_text_printf(out, ",\"host\":%" PRIu64, f->host[i]);
+		hv_text_add(out, "}");
 		is_first = false;
 	}
 	hv_text_add(out, "]}\n");

@@ -65,6 +65,8 @@ static void add_exit(struct hv_text *out, const struct jsonl *j, const struct hv
 		       e->time_ns > e->call_ns ? e->time_ns - e->call_ns : 0);
 	if (e->has_retval)
 		hv_text_printf(out, ",\"retval\":\"0x%" PRIx64 "\"", e->retval);
+	if (hv_page_decode_has_host(&j->decode))
+		hv_text_printf(out, ",\"host_ns\":%" PRIu64, e->host_ns);
 }
 
 static void add_bytes(struct hv_text *out, const struct hv_event *e)

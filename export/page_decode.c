@@ -262,6 +262,11 @@ const struct hv_event_type *hv_page_decode_type(const struct hv_page_decode *d,
 	return hv_catalogue_by_id(&d->catalogue, id);
 }
 
+bool hv_page_decode_has_host(const struct hv_page_decode *d)
+{
+	return d->layout.records[HV_EVENT_GRAPH_EXIT].fields[HV_RAW_HOST].len_bytes;
+}
+
 static uint32_t pid_of(const struct hv_page_decode *d, struct hv_span payload)
 {
 	return (uint32_t)value_of(&d->layout.records[HV_EVENT_FUNCTION], payload, HV_RAW_PID);
@@ -349,6 +354,7 @@ static void fill(struct hv_page_decode *d, const struct hv_raw_record *r, struct
 	e->call_ns = value_of(r, payload, HV_RAW_CALL_NS);
 	e->has_retval = r->fields[HV_RAW_RETVAL].len_bytes != 0;
 	e->retval = value_of(r, payload, HV_RAW_RETVAL);
+	e->host_ns = value_of(r, payload, HV_RAW_HOST);
 	if (r->fields[HV_RAW_REST].len_bytes)
 		find_rest(d, r, payload, e);
 }

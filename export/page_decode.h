@@ -31,6 +31,9 @@ struct hv_page_decode {
 void hv_page_decode_init(struct hv_page_decode *d, const struct hv_export_head *head);
 void hv_page_decode_deinit(struct hv_page_decode *d);
 
+/* Whether returns of calls say for how long of a call the host did not run the vCPU. */
+bool hv_page_decode_has_host(const struct hv_page_decode *d);
+
 /* TEXT is that of saved_cmdlines. */
 void hv_page_decode_name_tasks(struct hv_page_decode *d, struct hv_export_text text);
 /* Whether PAGE has an event of a task whose name is not known. */

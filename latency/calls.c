@@ -21,6 +21,11 @@ static struct call_export *of(struct hv_export *x)
 	return (struct call_export *)x;
 }
 
+bool hv_calls_have_host(struct hv_export *x)
+{
+	return hv_page_decode_has_host(&of(x)->decode);
+}
+
 struct hv_calls *hv_calls_of(struct hv_export *x)
 {
 	return &of(x)->calls;
@@ -159,6 +164,7 @@ static void take(struct call_export *x)
 						.function = e.ip.v,
 						.from_ns = e.call_ns,
 						.to_ns = e.time_ns,
+						.host_ns = e.host_ns,
 						.cpu = e.cpu,
 						.task = hv_stall_task(e.pid, e.comm),
 					});

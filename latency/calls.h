@@ -14,8 +14,9 @@
 struct hv_call {
 	uint64_t function; /* its address */
 	uint64_t from_ns, to_ns;
-	uint64_t nr;  /* calls of this function since it is known */
-	unsigned cpu; /* where it returned */
+	uint64_t host_ns; /* in which the host did not run its vCPU, if that is recorded */
+	uint64_t nr;	  /* calls of this function since it is known */
+	unsigned cpu;	  /* where it returned */
 	struct hv_stall_task task;
 	uint64_t callers[HV_CALL_CALLERS]; /* addresses of functions, the nearest first */
 	unsigned nr_callers;
@@ -36,7 +37,9 @@ void hv_calls_see(struct hv_calls *c, const struct hv_call *call);
 /* The longest first. */
 void hv_calls_sort(struct hv_calls *c);
 
-/* X is of this format, and open. */
+/* Whether calls have HOST_NS. X is of this format, and open. */
+bool hv_calls_have_host(struct hv_export *x);
+/* Likewise. */
 struct hv_calls *hv_calls_of(struct hv_export *x);
 /* The name of the function at ADDR. NULL: it is not known. */
 const char *hv_calls_symbol(struct hv_export *x, uint64_t addr);

@@ -125,6 +125,7 @@ complete -c hvtrace -n "__fish_seen_subcommand_from record stream" -s f -l filte
 complete -c hvtrace -n "__fish_seen_subcommand_from record stream" -l marks -d 'Marks of the guest\'s programs'
 complete -c hvtrace -n "__fish_seen_subcommand_from record stream" -s k -x -d 'A probe of a function'
 complete -c hvtrace -n "__fish_seen_subcommand_from record stream" -s g -x -a '(__hvtrace_functions)' -d 'Only these and what they call'
+complete -c hvtrace -n "__fish_seen_subcommand_from record hist stream" -l host-time -d 'What the host took of calls'
 complete -c hvtrace -n "__fish_seen_subcommand_from record hist stream" -s P -x -d 'Only this task of the guest'
 complete -c hvtrace -n "__fish_seen_subcommand_from record hist stream latency" -l for -x -d 'For this time'
 complete -c hvtrace -n "__fish_seen_subcommand_from record" -s o -r -F -d 'Write the events to this file'

@@ -54,8 +54,9 @@ static bool add_event(struct words *w, const char *event)
 	return true;
 }
 
-/* What is counted. False: return *RET_EXIT. */
-static bool add_subjects(struct cli *cli, char **subjects, int nr, struct words *w, int *ret_exit)
+/* What is counted; of calls also what the host took, if TELLS_HOST. False: return *RET_EXIT. */
+static bool add_subjects(struct cli *cli, char **subjects, int nr, bool tells_host, struct words *w,
+			 int *ret_exit)
 {
 	bool has_functions = false;
 
@@ -75,6 +76,12 @@ static bool add_subjects(struct cli *cli, char **subjects, int nr, struct words 
 			return false;
 		}
 	}
+	if (tells_host && !has_functions) {
+		*ret_exit = usage_error(cli, "--host-time is for functions: none is given");
+		return false;
+	}
+	if (tells_host)
+		add(w, "--host-time");
 	if (has_functions)
 		add_option(w, "-p", "function_graph");
 	return true;
@@ -84,8 +91,13 @@ static bool add_subjects(struct cli *cli, char **subjects, int nr, struct words 
 static bool translate(struct cli *cli, int argc, char **argv, struct words *w, int *ret_exit)
 {
 	static const struct option longs[] = {
-		{"json", no_argument, NULL, 'j'}, {"for", required_argument, NULL, 'f'}, {0}};
+		{"json", no_argument, NULL, 'j'},
+		{"for", required_argument, NULL, 'f'},
+		{"host-time", no_argument, NULL, 'H'},
+		{0},
+	};
 	const char *format = "histogram";
+	bool tells_host = false;
 	int option;
 
 	while ((option = verb_option(cli, argc, argv, "jP:", longs, ret_exit)) != -1) {
@@ -93,12 +105,14 @@ static bool translate(struct cli *cli, int argc, char **argv, struct words *w, i
 			return false;
 		if (option == 'j')
 			format = "histogram-json";
+		else if (option == 'H')
+			tells_host = true;
 		else
 			add_option(w, option == 'f' ? "--for" : "-P", optarg);
 	}
 	if (!verb_operands(cli, argc, argv, 2, INT_MAX, ret_exit))
 		return false;
-	if (!add_subjects(cli, argv + optind + 1, argc - optind - 1, w, ret_exit))
+	if (!add_subjects(cli, argv + optind + 1, argc - optind - 1, tells_host, w, ret_exit))
 		return false;
 	add_option(w, "-o", "-");
 	add_option(w, "--format", format);
@@ -135,11 +149,13 @@ static const char help[] =
 	"a session is attached for as long.\n\n"
 	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h\n"
 	"  -P PID                 count only this task of the guest\n"
+	"  --host-time            also for how long of calls the host did not run their vCPU, as\n"
+	"                         KVM tells the guest\n"
 	"  -j, --json             for programs: a line of JSON for each\n";
 
 const struct verb verb_hist = {
 	.name = "hist",
-	.args = "[--for=DURATION] [-P PID]... [--json] DOMAIN FUNCTION|EVENT...",
+	.args = "[--for=DURATION] [-P PID]... [--host-time] [--json] DOMAIN FUNCTION|EVENT...",
 	.summary = "Show how long calls of functions take, or events until those that end them",
 	.help = help,
 	.run = run,

@@ -200,6 +200,7 @@ static struct hv_err *put_settings(struct latency *r)
 {
 	HV_AUTO_FREE char *dir = hv_format("instances/latency-%d", (int)getpid());
 	HV_AUTO_FREE char *no_sections = NULL, *no_host_events = NULL, *no_stacks = NULL;
+	HV_AUTO_FREE char *no_host = NULL;
 	HV_AUTO_TEXT struct hv_text size = {0};
 	struct hv_err *err = client_mkdir(&r->session.client, dir, CLIENT_DIR_OURS);
 
@@ -227,8 +228,11 @@ static struct hv_err *put_settings(struct latency *r)
 		err = latency_host_events_begin(&r->host_events, &r->session.client, r->dir,
 						&no_host_events);
 	add_gap(r, "exits, and who had the CPU of a vCPU", no_host_events);
-	return err ? err
-		   : latency_calls_begin(&r->calls, &r->session.client, clock_of(r), size.data);
+	if (!err)
+		err = latency_calls_begin(&r->calls, &r->session.client, clock_of(r), size.data,
+					  &no_host);
+	add_gap(r, "how much of a call the host took", no_host);
+	return err;
 }
 
 /* -- measuring -------------------------------------------------------------------------------- */

@@ -36,6 +36,7 @@ struct record {
 	const char *spec;
 	const char *tracer;
 	bool is_json;	       /* the last line is an object on standard output */
+	bool tells_host;       /* for how long of a call the host did not run the vCPU */
 	const char *format;    /* as given; NULL: by the name of the file */
 	struct hv_text filter; /* globs, with a blank before each */
 	struct hv_text notrace;
@@ -191,6 +192,8 @@ static struct hv_err *put_settings(struct record *r)
 		err = set(r, "set_ftrace_pid", r->pids.data);
 	if (!err && record_section_has(r->tracer) && (r->filter.len_bytes || r->notrace.len_bytes))
 		err = set(r, "options/function-trace", "1");
+	if (!err && r->tells_host)
+		err = set(r, "options/funcgraph-host", "1");
 	if (!err && r->tracer)
 		err = set(r, "current_tracer", r->tracer);
 	return err ? err : put_events(r);
@@ -449,6 +452,8 @@ static bool take_option(struct cli *cli, struct record *r, int option, int *ret_
 		r->file.path = optarg;
 	else if (option == 'j')
 		r->is_json = true;
+	else if (option == 'H')
+		r->tells_host = true;
 	else if (option == 'D')
 		r->file.has_date = true;
 	else if (option == 'F')
@@ -520,8 +525,10 @@ static int record_into(struct cli *cli, int argc, char **argv, const struct reco
 	exit_code = r.tracer ? usage_tracer(cli, r.tracer) : EXIT_OK;
 	if (exit_code != EXIT_OK)
 		return exit_code;
-	if (r.graph.len_bytes && (!r.tracer || strcmp(r.tracer, "function_graph") != 0))
-		return usage_error(cli, "-g needs -p function_graph");
+	if ((r.graph.len_bytes || r.tells_host) &&
+	    (!r.tracer || strcmp(r.tracer, "function_graph") != 0))
+		return usage_error(cli, "%s needs -p function_graph",
+				   r.tells_host ? "--host-time" : "-g");
 	if (r.for_ns && r.command.words)
 		return usage_error(cli, "give either --for=DURATION or -- COMMAND");
 	exit_code = choose_format(cli, &r);
@@ -570,6 +577,8 @@ static const char help[] =
 	"  -l GLOB                trace only these functions (with the six: in sections, waits)\n"
 	"  -n GLOB                do not trace these\n"
 	"  -g GLOB                function_graph: only these and what they call\n"
+	"  --host-time            function_graph: for how long of each call the host did not run\n"
+	"                         the vCPU, as KVM tells the guest\n"
 	"  -P PID                 trace only this task of the guest\n"
 	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h\n"
 	"  --max-overhead=PERCENT tracing takes no more of a vCPU's time: when it does, the\n"

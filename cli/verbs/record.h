@@ -13,13 +13,13 @@
 #define RECORD_LONGS                                                                               \
 	{"filter", required_argument, NULL, 'f'}, {"marks", no_argument, NULL, 'M'},               \
 		{"date", no_argument, NULL, 'D'}, {"json", no_argument, NULL, 'j'},                \
-		{"for", required_argument, NULL, 'T'},                                             \
+		{"host-time", no_argument, NULL, 'H'}, {"for", required_argument, NULL, 'T'},      \
 	{                                                                                          \
 		"max-overhead", required_argument, NULL, 'O'                                       \
 	}
 #define RECORD_ARGS                                                                                \
 	"{-p TRACER | -e EVENT [-f FILTER] | -k PROBE | --marks}... [-l GLOB]... [-n GLOB]... "    \
-	"[-g GLOB]... [-P PID]... "
+	"[-g GLOB]... [--host-time] [-P PID]... "
 #define RECORD_EVENT_HELP                                                                          \
 	"  -e EVENT               an event of the guest's own, as in available_events: "           \
 	"SYSTEM:EVENT,\n"                                                                          \

@@ -181,6 +181,8 @@ static const char help[] =
 	"  -l GLOB                trace only these functions\n"
 	"  -n GLOB                do not trace these\n"
 	"  -g GLOB                function_graph: only these and what they call\n"
+	"  --host-time            function_graph: for how long of each call the host did not run\n"
+	"                         the vCPU\n"
 	"  -P PID                 trace only this task of the guest\n"
 	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h\n"
 	"  --max-overhead=PERCENT tracing takes no more of a vCPU's time\n"

@@ -8,10 +8,21 @@
 #include "tree/files/files.h"
 #include "tree/format/event_format.h"
 
+/* Whether TYPE is a return of function_graph, whose records have FIELD, too. */
+static bool has_host(const struct hv_file *f, const struct hv_event_type *type,
+		     struct hv_event_field *field)
+{
+	struct hv_raw_layout layout;
+
+	return strcmp(type->system, "ftrace") == 0 && strcmp(type->name, "funcgraph_exit") == 0 &&
+	       hv_place_raw_layout(&f->at, &layout, field);
+}
+
 static struct hv_err *fill_format(struct hv_file *f)
 {
 	const struct hv_catalogue *c = hv_place_catalogue(&f->at);
 	const struct hv_event_type *type;
+	struct hv_event_field host;
 	struct hv_err *err;
 
 	if (f->nr_fills)
@@ -21,7 +32,7 @@ static struct hv_err *fill_format(struct hv_file *f)
 		err = hv_err_new(EOPNOTSUPP, "the kernel makes the fields of this event when they "
 					     "are needed first, in a way that is not known");
 	if (!err)
-		hv_event_format_add(&f->text, c, type);
+		hv_event_format_add(&f->text, c, type, has_host(f, type, &host) ? &host : NULL);
 	return err;
 }
 

@@ -19,6 +19,14 @@ const struct hv_catalogue *hv_place_catalogue(const struct hv_place *at)
 	return hv_tracer_types();
 }
 
+bool hv_place_raw_layout(const struct hv_place *at, struct hv_raw_layout *ret,
+			 struct hv_event_field *host)
+{
+	hv_raw_layout_init(ret, hv_place_catalogue(at));
+	return hv_options_on(&at->instance->options, HV_OPT_FUNCGRAPH_HOST) &&
+	       hv_raw_layout_add_host(ret, host);
+}
+
 /* The entry of a place in events/SYSTEM/ is the index of the system. It is only valid until the
  * guest's modules are read again. */
 static const struct hv_event_system *system_of(const struct hv_place *at)

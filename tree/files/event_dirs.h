@@ -5,11 +5,16 @@
 
 #include "kernel/events/catalogue.h"
 #include "tree/files/file.h"
+#include "tree/format/raw_layout.h"
 #include "tree/instance/events.h"
 
 /* The guest's catalogue, or that of the tracers alone if it cannot be read. Borrowed until the next
  * hv_tree_refresh(). */
 const struct hv_catalogue *hv_place_catalogue(const struct hv_place *at);
+/* The records of trace_pipe_raw. True: with HOST, which the instance's option funcgraph-host adds
+ * to the returns of function_graph. */
+bool hv_place_raw_layout(const struct hv_place *at, struct hv_raw_layout *ret,
+			 struct hv_event_field *host);
 /* The type of a place below events/SYSTEM/EVENT/; NULL: the guest does not have it any more. */
 const struct hv_event_type *hv_place_event_type(const struct hv_place *at);
 

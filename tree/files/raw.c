@@ -21,9 +21,10 @@ static struct hv_err *open_raw(struct hv_file *f)
 {
 	struct hv_instance *in = f->at.instance;
 	struct raw *raw = f->state;
+	struct hv_event_field host;
 
 	in->pipes.nr_raw++;
-	hv_raw_layout_init(&raw->layout, hv_place_catalogue(&f->at));
+	(void)hv_place_raw_layout(&f->at, &raw->layout, &host);
 	hv_reader_begin(&raw->reader, &f->at, hv_instance_buffer(in), HV_CURSOR_UNNAMED);
 	return NULL;
 }

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "kernel/events/catalogue.h"
 
-/* TYPE is of catalogue C and has_fields is true. */
+/* TYPE is of catalogue C and has_fields is true. MORE is a field behind those of TYPE; NULL: there
+ * is none. */
 void hv_event_format_add(struct hv_text *out, const struct hv_catalogue *c,
-			 const struct hv_event_type *type);
+			 const struct hv_event_type *type, const struct hv_event_field *more);

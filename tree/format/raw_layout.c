@@ -5,6 +5,9 @@
 
 #include "kernel/events/catalogue.h"
 
+#define HOST	   "host_ns"
+#define HOST_BYTES 8
+
 #define COMMON                                                                                     \
 	[HV_RAW_TYPE] = {0, 2}, [HV_RAW_FLAGS] = {2, 1}, [HV_RAW_PREEMPT_COUNT] = {3, 1},          \
 	[HV_RAW_PID] = {4, 4}
@@ -45,7 +48,7 @@ static const struct named_field common[] = {
 /* By enum hv_event_kind. The bytes of raw_data begin with its number. */
 static const struct {
 	const char *name;
-	struct named_field fields[7];
+	struct named_field fields[8];
 } types[] = {
 	[HV_EVENT_FUNCTION] = {"function", {{"ip", HV_RAW_IP}, {"parent_ip", HV_RAW_PARENT_IP}}},
 	[HV_EVENT_GRAPH_ENTRY] = {"funcgraph_entry",
@@ -56,7 +59,8 @@ static const struct {
 				  {"overrun", HV_RAW_OVERRUN},
 				  {"calltime", HV_RAW_CALL_NS},
 				  {"rettime", HV_RAW_RETURN_NS},
-				  {"retval", HV_RAW_RETVAL}}},
+				  {"retval", HV_RAW_RETVAL},
+				  {HOST, HV_RAW_HOST}}},
 	[HV_EVENT_PRINT] = {"print", {{"ip", HV_RAW_IP}, {"buf", HV_RAW_REST}}},
 	[HV_EVENT_RAW_DATA] = {"raw_data", {{"id", HV_RAW_REST}}},
 	[HV_EVENT_STACK] = {"kernel_stack", {{"size", HV_RAW_NR_CALLERS}, {"caller", HV_RAW_REST}}},
@@ -138,4 +142,20 @@ void hv_raw_layout_init(struct hv_raw_layout *l, const struct hv_catalogue *c)
 		l->records[kind] = r;
 		l->is_known[kind] = is_as_known(&r, &hv_raw_layout_known.records[kind]);
 	}
+}
+
+bool hv_raw_layout_add_host(struct hv_raw_layout *l, struct hv_event_field *ret)
+{
+	struct hv_raw_record *r = &l->records[HV_EVENT_GRAPH_EXIT];
+	unsigned off = (r->len_bytes + HOST_BYTES - 1u) / HOST_BYTES * HOST_BYTES;
+
+	if (r->fields[HV_RAW_HOST].len_bytes || off + HOST_BYTES > HV_RAW_FIXED_MAX)
+		return false;
+	r->fields[HV_RAW_HOST].off = (uint8_t)off;
+	r->fields[HV_RAW_HOST].len_bytes = HOST_BYTES;
+	r->len_bytes = (uint8_t)(off + HOST_BYTES);
+	l->is_known[HV_EVENT_GRAPH_EXIT] = 0;
+	*ret = (struct hv_event_field){
+		.name = HOST, .type = "unsigned long long", .off = off, .size_bytes = HOST_BYTES};
+	return true;
 }

@@ -6,12 +6,14 @@
  * (event_format.h), pages (raw_page.h). Pure. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "tracer/events/event.h"
 
 struct hv_catalogue;
+struct hv_event_field;
 
 /* A page of the first size, which has a head and data. */
 #define HV_RAW_PAGE_LEN 4096
@@ -36,6 +38,7 @@ enum hv_raw_field {
 	HV_RAW_CALL_NS,
 	HV_RAW_RETURN_NS,
 	HV_RAW_RETVAL,
+	HV_RAW_HOST, /* hvtrace's own: ns for which the host did not run the vCPU in a call */
 	HV_RAW_NR_CALLERS,
 	HV_RAW_REST, /* the part without a fixed length at the end: text, bytes or callers */
 	HV_NR_RAW_FIELDS
@@ -62,3 +65,7 @@ extern const struct hv_raw_layout hv_raw_layout_known;
 /* Makes the layout from C, with pages of 4 KiB. A record for which C has no sensible type is taken
  * from hv_raw_layout_known. */
 void hv_raw_layout_init(struct hv_raw_layout *l, const struct hv_catalogue *c);
+
+/* Adds HV_RAW_HOST behind all fields of a return, which stay where they are. RET, the format's line
+ * of it, has constant strings. False: there is no room, or the record has it; RET is not set. */
+bool hv_raw_layout_add_host(struct hv_raw_layout *l, struct hv_event_field *ret);

@@ -140,6 +140,7 @@ static void put_fields(uint8_t *at, const struct hv_raw_record *r, const struct 
 	put_field(at, r, HV_RAW_CALL_NS, e->call_ns);
 	put_field(at, r, HV_RAW_RETURN_NS, e->time_ns);
 	put_field(at, r, HV_RAW_RETVAL, e->has_retval ? e->retval : 0);
+	put_field(at, r, HV_RAW_HOST, e->host_ns);
 }
 
 /* Text, with a newline if E is a line that ends without one; bytes; or callers. */

@@ -8,6 +8,9 @@
 #include "base/text.h"
 
 #define TURNS_MAX 50 /* in which what was recorded is taken */
+#define HOST_TIME "options/funcgraph-host"
+#define TRACER	  "current_tracer"
+#define GRAPH	  "function_graph"
 
 void latency_calls_deinit(struct latency_calls *l)
 {
@@ -29,8 +32,24 @@ static struct hv_err *set(struct latency_calls *l, struct client *c, const char 
 	return client_echo(c, path, text);
 }
 
+/* Calls are recorded also without what the host took of them: the guest has no steal time unless
+ * KVM tells it, and functions in which tasks leave the CPU may be in the guest's own hands. */
+static struct hv_err *start_graph(struct latency_calls *l, struct client *c, char **ret_no_host)
+{
+	struct hv_err *err = set(l, c, HOST_TIME, "1");
+
+	if (!err)
+		err = set(l, c, TRACER, GRAPH);
+	if (!err || client_is_gone(err))
+		return err;
+	*ret_no_host = hv_strdup(err->reason);
+	hv_err_free(err);
+	err = set(l, c, HOST_TIME, "0");
+	return err ? err : set(l, c, TRACER, GRAPH);
+}
+
 struct hv_err *latency_calls_begin(struct latency_calls *l, struct client *c, const char *clock,
-				   const char *size_kb)
+				   const char *size_kb, char **ret_no_host)
 {
 	HV_AUTO_FREE char *dir = hv_format("instances/latency-%d-calls", (int)getpid());
 	struct hv_err *err;
@@ -48,7 +67,7 @@ struct hv_err *latency_calls_begin(struct latency_calls *l, struct client *c, co
 		err = set(l, c, "trace_clock", clock);
 	if (!err)
 		err = set(l, c, "set_ftrace_filter", l->filter.data);
-	return err ? err : set(l, c, "current_tracer", "function_graph");
+	return err ? err : start_graph(l, c, ret_no_host);
 }
 
 struct hv_err *latency_calls_start(struct latency_calls *l, struct client *c)
@@ -93,7 +112,7 @@ struct hv_err *latency_calls_give_up(struct latency_calls *l, struct client *c)
 		more = false;
 		err = latency_calls_take(l, c, &more);
 	}
-	return err ? err : set(l, c, "current_tracer", "nop");
+	return err ? err : set(l, c, TRACER, "nop");
 }
 
 struct hv_err *latency_calls_end(struct latency_calls *l)

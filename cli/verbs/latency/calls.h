@@ -22,9 +22,10 @@ struct latency_calls {
 /* As set_ftrace_filter has it: a name or a glob. */
 void latency_calls_want(struct latency_calls *l, const char *glob);
 /* Makes the instance with CLOCK and buffers of SIZE_KB, as files have them, where nothing is
- * recorded yet. These do nothing if no function was asked for. */
+ * recorded yet. *RET_NO_HOST, which the caller frees, says why it is not recorded how much of a
+ * call the host took. These do nothing if no function was asked for. */
 struct hv_err *latency_calls_begin(struct latency_calls *l, struct client *c, const char *clock,
-				   const char *size_kb) hv_must_use;
+				   const char *size_kb, char **ret_no_host) hv_must_use;
 struct hv_err *latency_calls_start(struct latency_calls *l, struct client *c) hv_must_use;
 /* *RET_MORE is set if there was something. */
 struct hv_err *latency_calls_take(struct latency_calls *l, struct client *c,

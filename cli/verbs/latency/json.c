@@ -183,6 +183,8 @@ static json_object *call_of(const struct latency_report *r, const struct hv_call
 
 	json_object_object_add(o, "function", function_of(r, c->function));
 	add_number(o, "longest_ns", c->to_ns - c->from_ns);
+	if (hv_calls_have_host(r->calls))
+		add_number(o, "host_ns", c->host_ns);
 	add_number(o, "at_ns", c->from_ns);
 	add_number(o, "calls", c->nr);
 	add_number(o, "cpu", c->cpu);

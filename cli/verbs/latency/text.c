@@ -172,6 +172,11 @@ static void add_calls(struct hv_text *out, const struct latency_report *r)
 		add_function(out, r, c->function);
 		hv_text_add(out, ": ");
 		latency_add_time(out, c->to_ns - c->from_ns);
+		if (c->host_ns) {
+			hv_text_add(out, " (host ");
+			latency_add_time(out, c->host_ns);
+			hv_text_add(out, ")");
+		}
 		hv_text_add(out, ", ");
 		latency_add_task(out, &c->task);
 		hv_text_printf(out, ", vCPU %u, of %" PRIu64 " call%s", c->cpu, c->nr,

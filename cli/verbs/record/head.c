@@ -9,6 +9,7 @@
 #include "cli/session_stat.h"
 
 #define TEXT_BYTES_MAX	 (256u << 20)
+#define EVENTS		 "events"
 #define FTRACE		 "ftrace"
 #define PAGE_BYTES_MAX	 (1u << 20)
 #define CPUS_MAX	 4096
@@ -72,10 +73,11 @@ static struct hv_err *list(struct client *c, const char *dir, char **ret)
 	return NULL;
 }
 
-static struct hv_err *read_format(struct record_head *h, struct client *c, const char *system,
-				  const char *event)
+/* EVENTS is the directory of systems. */
+static struct hv_err *read_format(struct record_head *h, struct client *c, const char *events,
+				  const char *system, const char *event)
 {
-	HV_AUTO_FREE char *path = hv_format("events/%s/%s/format", system, event);
+	HV_AUTO_FREE char *path = hv_format("%s/%s/%s/format", events, system, event);
 	HV_AUTO_TEXT struct hv_text format = {0};
 	struct hv_err *err = read_file(c, path, &format);
 	size_t len = format.len_bytes;
@@ -88,11 +90,11 @@ static struct hv_err *read_format(struct record_head *h, struct client *c, const
 	return NULL;
 }
 
-/* The formats of tracers' events. Directories end with '/'. */
-static struct hv_err *read_formats(struct record_head *h, struct client *c)
+/* The formats of tracers' events, which options of DIR change. Directories end with '/'. */
+static struct hv_err *read_formats(struct record_head *h, struct client *c, const char *dir)
 {
-	HV_AUTO_FREE char *names = NULL;
-	struct hv_err *err = list(c, "events/" FTRACE, &names);
+	HV_AUTO_FREE char *events = hv_format("%s/" EVENTS, dir), *names = NULL;
+	struct hv_err *err = list(c, EVENTS "/" FTRACE, &names);
 	char *rest = names;
 
 	for (char *name; !err && (name = strsep(&rest, "\n"));) {
@@ -101,7 +103,7 @@ static struct hv_err *read_formats(struct record_head *h, struct client *c)
 		if (!len || name[len - 1] != '/')
 			continue;
 		name[len - 1] = '\0';
-		err = read_format(h, c, FTRACE, name);
+		err = read_format(h, c, events, FTRACE, name);
 	}
 	return err;
 }
@@ -132,7 +134,7 @@ static struct hv_err *read_own_formats(struct record_head *h, struct client *c, 
 	for (size_t i = 0; !err && i < nr; i++) {
 		char *event = names[i], *system = strsep(&event, ":");
 
-		err = read_format(h, c, system, event);
+		err = read_format(h, c, EVENTS, system, event);
 	}
 	return err;
 }
@@ -267,7 +269,7 @@ struct hv_err *record_head_read(struct record_head *h, struct client *c, const c
 	struct hv_err *err = read_file(c, "printk_formats", &h->printk_formats);
 
 	if (!err)
-		err = read_formats(h, c);
+		err = read_formats(h, c, dir);
 	if (!err)
 		err = read_events(h, c, dir);
 	if (!err)

@@ -12,7 +12,7 @@ const char *record_word(int option)
 		     {'M', "--marks"}, {'D', "--date"},
 		     {'l', "-l"},      {'n', "-n"},
 		     {'g', "-g"},      {'P', "-P"},
-		     {'j', "--json"},
+		     {'j', "--json"},  {'H', "--host-time"},
 
 		     {'T', "--for"},   {'O', "--max-overhead"}};
 

@@ -30,6 +30,11 @@ hvtrace echo fake control calls
 hvtrace echo fake control 'raw 8'
 hvtrace latency fake --for=1s -l 'vfs_*' -l 'ksys_*' | plain
 hvtrace latency fake --for=1s -l 'vfs_*' --json | plain
+hvtrace echo fake control steal
+hvtrace latency fake --for=100ms -l 'vfs_*' | plain
+hvtrace latency fake --for=100ms -l 'vfs_*' --json | plain
+hvtrace echo fake control switches
+hvtrace latency fake --for=100ms -l 'vfs_*' | grep -E 'vfs_read|of a call'
 hvtrace echo fake control load 4000000
 hvtrace latency fake --for=100ms -l vfs_read | grep 'from then on'
 hvtrace ls fake instances

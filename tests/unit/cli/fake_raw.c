@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernel/events/catalogue.h"
 #include "tracer/events/host_event.h"
 #include "tree/format/event_format.h"
 #include "tree/format/raw_page.h"
@@ -92,26 +93,42 @@ static void add_names(struct hv_text *ret)
 		hv_text_printf(ret, "%s/\n", c->types[i].name);
 }
 
-static bool add_format(const char *path, struct hv_text *ret)
+static struct hv_raw_layout layout_of(unsigned kinds, struct hv_event_field *host)
+{
+	struct hv_raw_layout layout = hv_raw_layout_known;
+
+	if (kinds & FAKE_RAW_STEAL)
+		hv_raw_layout_add_host(&layout, host);
+	return layout;
+}
+
+static bool add_format(const char *path, unsigned kinds, struct hv_text *ret)
 {
 	const struct hv_catalogue *c = hv_tracer_types();
+	struct hv_event_field host;
+
+	(void)layout_of(kinds, &host);
 
 	for (size_t i = 0; i < c->nr; i++) {
 		HV_AUTO_FREE char *own = hv_format(FORMATS "/%s/format", c->types[i].name);
 
 		if (strcmp(own, path) != 0)
 			continue;
-		hv_event_format_add(ret, c, &c->types[i]);
+		hv_event_format_add(ret, c, &c->types[i],
+				    kinds & FAKE_RAW_STEAL &&
+						    strcmp(c->types[i].name, "funcgraph_exit") == 0
+					    ? &host
+					    : NULL);
 		return true;
 	}
 	return false;
 }
 
-bool fake_raw_text(const char *path, struct hv_text *ret)
+bool fake_raw_text(const char *path, unsigned kinds, struct hv_text *ret)
 {
 	/* Instances have the same. */
-	const char *own = strstr(path, "trace_clock"), *page = strstr(path, "events/header_page");
-	const char *name = own ? own : page ? page : path;
+	const char *own = strstr(path, "trace_clock"), *events = strstr(path, "events/");
+	const char *name = own ? own : events ? events : path;
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(files); i++) {
 		if (strcmp(files[i].path, name) != 0)
@@ -123,7 +140,7 @@ bool fake_raw_text(const char *path, struct hv_text *ret)
 		add_names(ret);
 		return true;
 	}
-	return add_format(path, ret);
+	return add_format(name, kinds, ret);
 }
 
 /* The host's thread 61 wakes its thread I. ENTRY has what it borrows. */
@@ -161,17 +178,20 @@ static struct hv_event event_at(unsigned cpu, unsigned i, unsigned kinds, uint32
 		e.kind = i % 2 ? HV_EVENT_GRAPH_EXIT : HV_EVENT_GRAPH_ENTRY;
 		e.ip = hv_gva(0xffffffff81000000);
 		e.call_ns = e.time_ns - 1000;
+		e.host_ns = 600;
 	}
 	return e;
 }
 
 unsigned fake_raw_page(unsigned cpu, unsigned from, unsigned to, unsigned kinds, uint8_t *page)
 {
+	struct hv_event_field host;
+	const struct hv_raw_layout layout = layout_of(kinds, &host);
 	struct hv_raw_page made;
 	unsigned nr = 0;
 
 	memset(page, 0, FAKE_PAGE_BYTES);
-	hv_raw_page_init(&made, &hv_raw_layout_known, page, HV_RAW_DATA_LEN);
+	hv_raw_page_init(&made, &layout, page, HV_RAW_DATA_LEN);
 	for (; from + nr < to; nr++) {
 		uint32_t entry[3];
 		struct hv_event e = event_at(cpu, from + nr, kinds, entry);

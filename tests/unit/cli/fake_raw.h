@@ -10,13 +10,16 @@
 
 /* The pages of two vCPUs. On each the tasks 61 and 62 call two functions in turn.
  * FAKE_RAW_CALLS: they are those of function_graph, a call and its return in turn.
- * FAKE_RAW_HOST: every second event is the host's sched_waking, of its own thread 61. */
+ * FAKE_RAW_HOST: every second event is the host's sched_waking, of its own thread 61.
+ * FAKE_RAW_STEAL: returns say that the host took 600 ns. */
 #define FAKE_RAW_CPUS  2
 #define FAKE_RAW_CALLS 1
 #define FAKE_RAW_HOST  2
+#define FAKE_RAW_STEAL 4
 
-/* Adds the contents of a file of the top, or the names in a directory. False: PATH is neither. */
-bool fake_raw_text(const char *path, struct hv_text *ret);
+/* Adds the contents of a file, as it is with KINDS, or the names in a directory. False: PATH is
+ * neither. */
+bool fake_raw_text(const char *path, unsigned kinds, struct hv_text *ret);
 
 /* Writes a page with the next events of CPU, beginning with the event number FROM of those before
  * TO, of KINDS as above. Returns how many events it has; 0: there are none. */

@@ -10,6 +10,8 @@
  *     raw N      N events on each vCPU for trace_pipe_raw
  *     calls      these events are calls and returns
  *     host       every second one is of the host
+ *     steal      the guest has a steal time, of which funcgraph-host tells 600 ns a call
+ *     switches   the guest has the functions in which tasks leave the CPU
  *     section N  every directory keeps a section of N us
  *     load N     N parts per million of the guest's time are stubs; without vfs_read a quarter
  *     events N   N events are counted whenever somebody looks
@@ -44,6 +46,7 @@ enum {
 	FAKE_TRACE,
 	FAKE_MAX_LATENCY,
 	FAKE_FUNCTION_TRACE,
+	FAKE_GRAPH_HOST,
 	FAKE_RAW,
 	FAKE_EVENT_FILTER, /* one file for all filters of the directory, which is not listed */
 	FAKE_TEXT,	   /* of fake_raw.h */
@@ -68,6 +71,7 @@ static const char *const fake_names[] = {
 	[FAKE_TRACE] = "trace",
 	[FAKE_MAX_LATENCY] = "tracing_max_latency",
 	[FAKE_FUNCTION_TRACE] = "function-trace",
+	[FAKE_GRAPH_HOST] = "funcgraph-host",
 	[FAKE_RAW] = "trace_pipe_raw",
 	[FAKE_TEXT] = "",
 };
@@ -101,6 +105,7 @@ struct hv_tree {
 	unsigned raw_kinds;	/* FAKE_RAW_CALLS, FAKE_RAW_HOST */
 	unsigned nr_raw_taken[FAKE_RAW_CPUS];
 	bool floods; /* one more dump follows those */
+	bool has_steal, has_switches;
 	bool has_stacks;
 };
 
@@ -273,7 +278,7 @@ struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_tex
 		hv_text_add(ret, "cpu0/\ncpu1/\n");
 		return NULL;
 	}
-	if (fake_raw_text(dir, ret))
+	if (fake_raw_text(dir, 0, ret))
 		return NULL;
 	if (!find_dir(tree, dir))
 		return hv_err_in(hv_err_new(ENOENT, "no such directory"), "%s", dir);
@@ -327,6 +332,16 @@ static bool profile_text(struct hv_tree *tree, const char *path, struct hv_text 
 	return true;
 }
 
+/* Whether the directory of PATH, a file below its events/, has funcgraph-host on. */
+static bool tells_host(struct hv_tree *tree, const char *path)
+{
+	struct fake_dir *dir;
+	size_t name;
+
+	find_file(tree, path, &dir, &name);
+	return dir && dir->values[FAKE_GRAPH_HOST][0] == '1';
+}
+
 static bool open_text(struct hv_tree *tree, const char *path, struct hv_file **ret)
 {
 	struct hv_file *f = hv_alloc(sizeof(*f));
@@ -334,7 +349,8 @@ static bool open_text(struct hv_tree *tree, const char *path, struct hv_file **r
 	f->tree = tree;
 	f->dir = tree->dirs;
 	f->name = FAKE_TEXT;
-	if (fake_raw_text(path, &f->text) || profile_text(tree, path, &f->text)) {
+	if (fake_raw_text(path, tells_host(tree, path) ? FAKE_RAW_STEAL : 0, &f->text) ||
+	    profile_text(tree, path, &f->text)) {
 		*ret = f;
 		return true;
 	}
@@ -447,10 +463,12 @@ static struct hv_err *read_raw(struct hv_file *f, void *buf, size_t len, size_t 
 	/* `latency` reads two instances, of which each has all events. */
 	unsigned *taken = strstr(f->dir->name, "-calls") ? &f->dir->nr_calls_taken[f->cpu]
 							 : &f->tree->nr_raw_taken[f->cpu];
-	unsigned nr = 0;
+	unsigned kinds = f->tree->raw_kinds, nr = 0;
 
+	if (f->dir->values[FAKE_GRAPH_HOST][0] == '1')
+		kinds |= FAKE_RAW_STEAL;
 	if (len >= FAKE_PAGE_BYTES)
-		nr = fake_raw_page(f->cpu, *taken, f->tree->nr_raw, f->tree->raw_kinds, buf);
+		nr = fake_raw_page(f->cpu, *taken, f->tree->nr_raw, kinds, buf);
 	if (!nr)
 		return hv_err_new(EAGAIN, "trace_pipe_raw: nothing yet");
 	*taken += nr;
@@ -532,6 +550,10 @@ static void control(struct hv_tree *t, const char *text)
 		t->raw_kinds |= FAKE_RAW_CALLS;
 	} else if (strncmp(text, "host", 4) == 0) {
 		t->raw_kinds |= FAKE_RAW_HOST;
+	} else if (strncmp(text, "steal", 5) == 0) {
+		t->has_steal = true;
+	} else if (strncmp(text, "switches", 8) == 0) {
+		t->has_switches = true;
 	} else if (sscanf(text, "raw %u", &n) == 1) {
 		t->nr_raw += n;
 	} else if (strncmp(text, "flood", 5) == 0) {
@@ -595,11 +617,16 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 		err = write_event_filter(file, text);
 	else if (file->name == FAKE_TRACER && file->dir->pipe_is_open)
 		return hv_err_new(EBUSY, "trace_pipe is open");
+	else if (file->name == FAKE_TRACER && strcmp(text, "function_graph\n") == 0 &&
+		 file->tree->has_switches && file->dir->values[FAKE_GRAPH_HOST][0] == '1')
+		return hv_err_new(EBUSY, "finish_task_switch cannot be changed now");
 	else if (file->name == FAKE_TRACER && strcmp(text, "stuck\n") == 0)
 		return hv_err_mark(hv_err_new(EIO, "could not be undone (no hold)"),
 				   HV_ERR_NEEDS_RECOVERY);
 	else if (file->name == FAKE_PROFILE && file->tree->has_stacks)
 		return hv_err_new(EBUSY, "the profile and func_stack_trace: one at a time");
+	else if (file->name == FAKE_GRAPH_HOST && text[0] == '1' && !file->tree->has_steal)
+		return hv_err_new(EOPNOTSUPP, "the guest has no steal time");
 	else if (file->name == FAKE_PROBES && text[0] != '-' && strncmp(text, "p:", 2) != 0)
 		return hv_err_new(EINVAL, "Invalid probed address or symbol");
 	else if (file->name == FAKE_PROBES)

@@ -7,6 +7,7 @@
 
 #include "base/guard.h"
 #include "export/export.h"
+#include "kernel/events/catalogue.h"
 #include "tests/lib/run_suite.h"
 #include "tree/format/raw_page.h"
 
@@ -18,31 +19,69 @@
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"                               \
 	"\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n"
 
+#define NUMBER(name, off, size)                                                                    \
+	"\tfield:unsigned long long " name ";\toffset:" off ";\tsize:" size ";\tsigned:0;\n"
+/* Returns with what the host took of a call. */
+#define RETURNS                                                                                    \
+	"name: funcgraph_exit\nID: 10\nformat:\n" NUMBER("common_type", "0", "2")                  \
+		NUMBER("common_flags", "2", "1") NUMBER("common_preempt_count", "3", "1")          \
+			NUMBER("common_pid", "4", "4") NUMBER("func", "8", "8")                    \
+				NUMBER("depth", "16", "4") NUMBER("overrun", "20", "4")            \
+					NUMBER("calltime", "24", "8") NUMBER("rettime", "32", "8") \
+						NUMBER("host_ns", "40", "8") "\nprint fmt: \"\"\n"
+
 enum { BEGIN = 300, END };
 
 static struct hv_export *x;
 static int out;
 
-static void open_format(const char *name)
+static void open_with_clock(const char *name, const char *clock)
 {
 	static const char begins[] = FORMAT("irq_handler_entry", "300");
 	static const char ends[] = FORMAT("irq_handler_exit", "301");
+	static const char returns[] = RETURNS;
 	static const struct hv_export_event events[] = {
 		{"irq", {begins, sizeof(begins) - 1}},
 		{"irq", {ends, sizeof(ends) - 1}},
+		{"ftrace", {returns, sizeof(returns) - 1}},
 	};
-	static const struct hv_export_head head = {
+	const struct hv_export_head head = {
 		.nr_cpus = 2,
 		.page_bytes = HV_RAW_PAGE_LEN,
-		.clock = "local",
+		.clock = clock,
 		.events = events,
-		.nr_events = 2,
+		.nr_events = HV_ARRAY_LEN(events),
 	};
 	struct hv_export_config config = {.path = "-"};
 
 	config.fd = out = memfd_create("histogram", 0);
 	ck_assert_int_ge(out, 0);
 	ck_assert_ptr_null(hv_export_open(hv_export_find(name), &config, &head, &x));
+}
+
+static void open_format(const char *name)
+{
+	open_with_clock(name, "local");
+}
+
+/* A page with a return of the function at 0x10. */
+static void add_return(uint64_t call_ns, uint64_t time_ns, uint64_t host_ns)
+{
+	uint8_t page[HV_RAW_PAGE_LEN] = {0};
+	struct hv_raw_layout layout = hv_raw_layout_known;
+	struct hv_event_field host;
+	struct hv_event e = {.kind = HV_EVENT_GRAPH_EXIT,
+			     .ip = hv_gva(0x10),
+			     .call_ns = call_ns,
+			     .time_ns = time_ns,
+			     .host_ns = host_ns};
+	struct hv_raw_page p;
+
+	ck_assert(hv_raw_layout_add_host(&layout, &host));
+	hv_raw_page_init(&p, &layout, page, HV_RAW_DATA_LEN);
+	ck_assert(hv_raw_page_add(&p, &e));
+	hv_raw_page_finish(&p);
+	ck_assert_ptr_null(hv_export_add(x, 0, (struct hv_span){page, sizeof(page)}));
 }
 
 /* A page of CPU with the event ID of task 7. */
@@ -110,10 +149,60 @@ START_TEST(what_is_lost_is_told)
 }
 END_TEST
 
+/* Which calls were long because of the host. */
+static void add_calls_of_host(void)
+{
+	add_return(1000, 1600, 0);
+	add_return(2000, 2700, 50);
+	add_return(3000, 9000, 5000);
+}
+
+START_TEST(what_the_host_took_is_told_beside_bars)
+{
+	open_format("histogram");
+	add_calls_of_host();
+	check_text("0x10: 3 calls, average 2.43 us, shortest 600 ns, longest 6 us, in all 7.3 us, "
+		   "of which the host took 5.05 us\n"
+		   "      512 ns .. 1.02 us               2 "
+		   "|@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@| host 50 ns\n"
+		   "     1.02 us .. 2.05 us               0 "
+		   "|                                        |\n"
+		   "     2.05 us .. 4.1 us                0 "
+		   "|                                        |\n"
+		   "      4.1 us .. 8.19 us               1 "
+		   "|@@@@@@@@@@@@@@@@@@@@                    | host 5 us\n\n");
+}
+END_TEST
+
+START_TEST(what_the_host_took_is_in_json)
+{
+	open_format("histogram-json");
+	add_calls_of_host();
+	check_text("{\"version\":1,\"function\":\"0x10\",\"unit\":\"ns\",\"calls\":3,"
+		   "\"total\":7300,\"shortest\":600,\"longest\":6000,\"host\":5050,"
+		   "\"buckets\":[{\"from\":512,\"calls\":2,\"host\":50},"
+		   "{\"from\":4096,\"calls\":1,\"host\":5000}]}\n");
+}
+END_TEST
+
+/* It is in ns, and they are not. */
+START_TEST(ticks_are_not_divided)
+{
+	open_with_clock("histogram-json", "x86-tsc");
+	add_calls_of_host();
+	check_text("{\"version\":1,\"function\":\"0x10\",\"unit\":\"ticks\",\"calls\":3,"
+		   "\"total\":7300,\"shortest\":600,\"longest\":6000,"
+		   "\"buckets\":[{\"from\":512,\"calls\":2},{\"from\":4096,\"calls\":1}]}\n");
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, an_event_ends_on_another_vcpu);
 	tcase_add_test(tc, what_is_lost_is_told);
+	tcase_add_test(tc, what_the_host_took_is_told_beside_bars);
+	tcase_add_test(tc, what_the_host_took_is_in_json);
+	tcase_add_test(tc, ticks_are_not_divided);
 }
 
 int main(void)

@@ -39,6 +39,22 @@ START_TEST(the_longest_of_each_function_is_kept)
 }
 END_TEST
 
+/* Of a shorter call nothing is told, although the host took more of it. */
+START_TEST(the_hosts_time_is_that_of_the_longest)
+{
+	struct hv_call call = {.function = 1, .from_ns = 10, .to_ns = 20, .host_ns = 9};
+
+	hv_calls_see(&calls, &call);
+	call = (struct hv_call){.function = 1, .from_ns = 30, .to_ns = 80, .host_ns = 3};
+	hv_calls_see(&calls, &call);
+	call = (struct hv_call){.function = 1, .from_ns = 90, .to_ns = 98, .host_ns = 8};
+	hv_calls_see(&calls, &call);
+	ck_assert_uint_eq(calls.nr, 1);
+	ck_assert_uint_eq(calls.list[0].from_ns, 30);
+	ck_assert_uint_eq(calls.list[0].host_ns, 3);
+}
+END_TEST
+
 /* What is around a call returns later. Another task is not around it, nor is what began later. */
 START_TEST(a_call_is_in_those_around_it)
 {
@@ -107,6 +123,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, NULL);
 	tcase_add_test(tc, the_longest_of_each_function_is_kept);
+	tcase_add_test(tc, the_hosts_time_is_that_of_the_longest);
 	tcase_add_test(tc, a_call_is_in_those_around_it);
 	tcase_add_test(tc, a_longer_call_has_callers_of_its_own);
 	tcase_add_test(tc, recursion_is_bounded);

@@ -107,6 +107,72 @@ START_TEST(return_of_5_10)
 }
 END_TEST
 
+/* Behind all fields of the kernel, and where its format says. */
+START_TEST(the_hosts_time_of_a_return)
+{
+	struct hv_event e = {
+		.kind = HV_EVENT_GRAPH_EXIT, .depth = 3, .time_ns = 12, .host_ns = 1ull << 33};
+	struct hv_event_field host;
+
+	begin("funcgraph_exit", 10, 4);
+	field("func", 8, 8);
+	field("overrun", 16, 8);
+	field("calltime", 24, 8);
+	field("rettime", 32, 8);
+	field("depth", 40, 4);
+	make();
+	ck_assert(hv_raw_layout_add_host(&layout, &host));
+	ck_assert_uint_eq(host.off, 48);
+	ck_assert_uint_eq(host.size_bytes, 8);
+	write_one(&e);
+	ck_assert_uint_eq(page.len_bytes, 4 + 56);
+	ck_assert_uint_eq(get(32, 8), 12);
+	ck_assert_uint_eq(get(40, 8), 3);
+	ck_assert_uint_eq(get(host.off, 8), e.host_ns);
+	ck_assert(!hv_raw_layout_add_host(&layout, &host));
+
+	/* Who reads the format finds it. */
+	field(host.name, host.off, host.size_bytes);
+	make();
+	ck_assert_uint_eq(layout.records[HV_EVENT_GRAPH_EXIT].len_bytes, 56);
+	write_one(&e);
+	ck_assert_uint_eq(get(48, 8), e.host_ns);
+}
+END_TEST
+
+START_TEST(no_room_for_the_hosts_time)
+{
+	struct hv_event_field host;
+
+	begin("funcgraph_exit", 10, 4);
+	field("func", 8, 8);
+	field("overrun", 16, 8);
+	field("calltime", 24, 8);
+	field("rettime", 32, 8);
+	field("depth", 40, 4);
+	field("unknown", 44, 50);
+	make();
+	ck_assert(!hv_raw_layout_add_host(&layout, &host));
+	ck_assert_uint_eq(layout.records[HV_EVENT_GRAPH_EXIT].len_bytes, 94);
+}
+END_TEST
+
+/* The way that nearly all events take knows nothing of it. */
+START_TEST(the_hosts_time_is_in_every_return)
+{
+	struct hv_event e = {.kind = HV_EVENT_GRAPH_EXIT, .time_ns = 12, .host_ns = 7};
+	struct hv_event_field host;
+
+	layout = hv_raw_layout_known;
+	ck_assert(hv_raw_layout_add_host(&layout, &host));
+	ck_assert_uint_eq(host.off, 40);
+	write_one(&e);
+	ck_assert(hv_raw_page_add(&page, &e));
+	ck_assert_uint_eq(get(40, 8), 7);
+	ck_assert_uint_eq(get(4 + 48 + 40, 8), 7);
+}
+END_TEST
+
 START_TEST(call_of_7_2)
 {
 	struct hv_event e = {.kind = HV_EVENT_GRAPH_ENTRY, .depth = 3};
@@ -216,6 +282,9 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, formats_that_are_known);
 	tcase_add_test(tc, return_of_5_10);
+	tcase_add_test(tc, the_hosts_time_of_a_return);
+	tcase_add_test(tc, no_room_for_the_hosts_time);
+	tcase_add_test(tc, the_hosts_time_is_in_every_return);
 	tcase_add_test(tc, call_of_7_2);
 	tcase_add_test(tc, marker_of_preempt_rt);
 	tcase_add_test(tc, id_of_raw_data);

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# How much of calls the host took, where the guest is told it, and where not; the same in events as
+# lines of JSON.
+hvtrace attach fake
+hvtrace echo fake control calls
+hvtrace hist fake vfs_read --host-time --for=100ms
+hvtrace echo fake control steal
+hvtrace echo fake control 'raw 8'
+hvtrace hist fake vfs_read --host-time --for=100ms
+hvtrace echo fake control 'raw 8'
+hvtrace hist fake vfs_read --host-time --json --for=100ms
+hvtrace echo fake control 'raw 8'
+hvtrace hist fake vfs_read --for=100ms
+hvtrace echo fake control 'raw 2'
+hvtrace record fake -p function_graph --host-time --for=100ms -o - --format=jsonl
+hvtrace hist fake sched:sched_waking --host-time
+hvtrace record fake -p function --host-time
+hvtrace detach fake
