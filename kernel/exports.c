@@ -13,6 +13,7 @@
 #define NAME_MAX_BYTES 128u
 /* The smallest kernel that is built for modules exports some thousands; chance makes no table of
  * hundreds. */
+#define ENTRIES_MAX    32768u
 #define GAP_BYTES      16u /* the second table is aligned */
 #define ENTRIES_MIN    256u
 
@@ -62,7 +63,7 @@ static size_t count_entries(struct hv_span image, size_t off)
 		return 0;
 	while (entry_name(image, off + nr * ENTRY_BYTES))
 		nr++;
-	return nr;
+	return nr <= ENTRIES_MAX ? nr : 0;
 }
 
 struct hv_exports hv_exports_find(const struct hv_image *image)
@@ -101,6 +102,8 @@ bool hv_exports_lookup(const struct hv_image *image, const struct hv_exports *e,
 			const char *entry = entry_name(all, off);
 			uint32_t distance = 0;
 
+			if (hv_cancel_now(at))
+				return false;
 			if (!entry || strcmp(entry, name) != 0)
 				continue;
 			hv_span_u32(all, off, &distance);

@@ -395,6 +395,8 @@ static bool is_list(const struct hv_kernel_core *core, const struct module_layou
 	for (size_t i = 0; i < MODULES_MAX; i++) {
 		HV_AUTO_ERR struct hv_err *err = NULL;
 
+		if (hv_cancel_now(i))
+			return false;
 		before = at;
 		err = hv_read_u64(&core->as, hv_gva(before), &at);
 		if (!err)

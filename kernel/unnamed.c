@@ -15,7 +15,7 @@
 #define BANNER_MAX_BYTES 1024u
 #define UTS_BYTES	 65u /* __NEW_UTS_LEN and a NUL */
 #define PERCPU		 ".data..percpu"
-#define PERCPU_MAX	 4096u
+#define PERCPU_MAX	 1024u
 #define NAMES_MAX	 32u
 
 static const char btf_header[] = {'\x9f', '\xeb', 1, 0, 24, 0, 0, 0};
@@ -257,11 +257,12 @@ static void find_exported(struct hv_kernel_core *core, const struct hv_exports *
 static bool find_percpu_start(const struct hv_kernel_core *core, const struct hv_exports *e,
 			      uint64_t *ret)
 {
+	const uint32_t section = hv_btf_section(core->btf, PERCPU);
 	const char *name;
 	uint32_t off;
 	unsigned nr = 0;
 
-	for (uint32_t i = 0; i < PERCPU_MAX && hv_btf_variable(core->btf, PERCPU, i, &name, &off);
+	for (uint32_t i = 0; i < PERCPU_MAX && hv_btf_variable(core->btf, section, i, &name, &off);
 	     i++) {
 		struct hv_gva at;
 
@@ -276,13 +277,15 @@ static bool find_percpu_start(const struct hv_kernel_core *core, const struct hv
 
 static void find_percpu(struct hv_kernel_core *core, uint64_t start)
 {
+	const uint32_t section = hv_btf_section(core->btf, PERCPU);
+
 	for (size_t i = 0; i < HV_ARRAY_LEN(percpu); i++) {
 		const char *name;
 		uint32_t off, found = 0;
 		unsigned nr = 0;
 
 		for (uint32_t at = 0;
-		     at < PERCPU_MAX && hv_btf_variable(core->btf, PERCPU, at, &name, &off); at++)
+		     at < PERCPU_MAX && hv_btf_variable(core->btf, section, at, &name, &off); at++)
 			if (!strcmp(name, percpu[i])) {
 				found = off;
 				nr++;

@@ -7,6 +7,7 @@
 
 #define CANDIDATES_MAX	   512
 #define FUNCTION_MAX_BYTES 4096u
+#define LOOKED_AT_MAX	   32u /* candidates that functions enough use */
 
 struct candidate {
 	struct hv_gva at;
@@ -70,7 +71,7 @@ bool hv_unnamed_search(const struct hv_kernel_core *core, const struct hv_unname
 {
 	HV_AUTO_FREE struct search *s = hv_alloc(sizeof(*s));
 	struct hv_gva found = {0};
-	unsigned nr_found = 0;
+	unsigned nr_found = 0, nr_looked_at = 0;
 
 	s->core = core;
 	s->u = u;
@@ -88,8 +89,13 @@ bool hv_unnamed_search(const struct hv_kernel_core *core, const struct hv_unname
 	if (s->nr == CANDIDATES_MAX)
 		return false;
 	for (size_t i = 0; i < s->nr; i++) {
-		if ((unsigned)__builtin_popcount(s->list[i].functions) < u->functions_min ||
-		    !u->is_at(core, s->list[i].at))
+		HV_AUTO_ERR struct hv_err *cancelled = hv_cancel_check();
+
+		if ((unsigned)__builtin_popcount(s->list[i].functions) < u->functions_min)
+			continue;
+		if (cancelled || nr_looked_at++ == LOOKED_AT_MAX)
+			return false;
+		if (!u->is_at(core, s->list[i].at))
 			continue;
 		found = s->list[i].at;
 		nr_found++;
