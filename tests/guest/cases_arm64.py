@@ -125,7 +125,8 @@ def digest(data):
 
 @case(configs=None)
 def arm64_check(t):
-    """The kernel of an arm64 guest: sites and symbols as the guest's own, modules, tasks; nothing changes."""
+    """The kernel of an arm64 guest: sites and symbols as the guest's own, modules, tasks; nothing changes. What is found as
+    if the kernel had no names of data is where the names are."""
     guest = boot(t, ARM64)
     try:
         guest.run("insmod /modules/dummy.ko")
@@ -143,6 +144,8 @@ def arm64_check(t):
         ours = probe(t, guest, "--kallsyms").splitlines(True)
         theirs = guest.run("grep -vF '[' /proc/kallsyms | sha256sum").split()[0]
         assert digest(b"".join(line for line in ours if b"[" not in line)) == theirs, "/proc/kallsyms differs"
+        places = re.findall(r"^(\S+) +0x\w+ (.*)$", probe(t, guest, "--unnamed").decode(), re.M)
+        assert len(places) >= 18 and {said for _, said in places} == {"right"}, f"without names: {places}"
         modules = guest.run_bytes("grep -F '[' /proc/kallsyms | grep -vF '$'").splitlines(True)
         assert sorted(line for line in ours if b"[" in line) == sorted(modules), "symbols of modules differ"
         tasks = probe(t, guest, "--tasks").decode().splitlines()
