@@ -101,6 +101,23 @@ enum hv_site_kind {
 	HV_SITE_OTHER,
 };
 
+/* What code does with a variable. */
+struct hv_data_use {
+	struct hv_gva at; /* of the variable, or of a part of it */
+	enum {
+		HV_DATA_ADDRESS, /* its address is computed */
+		HV_DATA_READ,	 /* LEN_BYTES are read there */
+		HV_DATA_WRITE,
+		HV_DATA_PASS, /* the 8 bytes that were read there are ARGUMENT of a call of CALLED
+			       */
+	} kind;
+	unsigned len_bytes;
+	unsigned argument; /* the first one is 0 */
+	struct hv_gva called;
+};
+
+typedef void (*hv_data_use_fn)(void *ctx, const struct hv_data_use *use);
+
 #define HV_SITE_LEN_MAX 8
 
 /* Set in the offset of every address of kernel text from text_base. */
@@ -243,6 +260,12 @@ struct hv_arch {
 	 * reach (static; CODE is then of no use). */
 	const char *(*link)(const struct hv_stub_image *image, const struct hv_stub_values *values,
 			    struct hv_gva at, uint8_t *code);
+
+	/* Calls FN for each use of a variable by the function CODE, which is at AT and of which
+	 * some KiB are looked at. What depends on the way that the CPU took through the function is
+	 * left out: each use that is told is one. NULL: nobody needs to know, as kernels have the
+	 * names of their variables. */
+	void (*follow_data)(struct hv_span code, struct hv_gva at, hv_data_use_fn fn, void *ctx);
 
 	/* The members from here to make_detour may be NULL: then the flags are not known, and there
 	 * is no preemptoff and irqsoff. */

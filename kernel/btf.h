@@ -32,6 +32,12 @@ bool hv_btf_size(const struct hv_btf *btf, const char *type, uint32_t *ret_size)
 /* Finds an enumerator of any enum, anonymous ones included. A 32-bit value is sign-extended only
  * where BTF says that it is signed; pahole before 1.24 never says so. */
 bool hv_btf_enumerator(const struct hv_btf *btf, const char *name, int64_t *ret);
+/* The id of a section, as ".data..percpu"; 0: there is none. Looks at all types. */
+uint32_t hv_btf_section(const struct hv_btf *btf, const char *name);
+/* Finds variable number INDEX of a section, and its offset in there. *RET_NAME is BTF's. False:
+ * there are no more. */
+bool hv_btf_variable(const struct hv_btf *btf, uint32_t section, uint32_t index,
+		     const char **ret_name, uint32_t *ret_off);
 /* Of its own, without those of a base. */
 size_t hv_btf_nr_types(const struct hv_btf *btf);
 size_t hv_btf_strings_bytes(const struct hv_btf *btf);

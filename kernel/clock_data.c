@@ -10,6 +10,9 @@
 
 #define COPY_MAX  256u /* bytes of struct clock_data up to the end of its copies */
 #define READS_MAX 16
+#define RATE_MIN  1000000u /* of a counter that a clock is made of, in Hz */
+#define RATE_MAX  10000000000u
+#define NSEC	  1000000000u
 
 /* Offsets of members: of struct clock_data, and of struct clock_read_data. */
 struct sched_clock {
@@ -96,6 +99,49 @@ static bool find_members(const struct hv_kernel_core *core, struct sched_clock *
 		err = hv_fields_find(core, "clock_read_data", copy, HV_ARRAY_LEN(copy));
 	return !err && hv_btf_size(core->btf, "clock_read_data", &c->copy_bytes) &&
 	       c->copy_bytes <= COPY_MAX / 4 && c->copies <= COPY_MAX / 2;
+}
+
+/* The scale is that of the rate, and the function that reads the counter is the same everywhere. */
+bool hv_clock_data_is_at(const struct hv_kernel_core *core, struct hv_gva at)
+{
+	struct sched_clock c = {.at = at};
+	uint32_t rate_off, actual_off, mask_off;
+	const struct hv_field data[] = {{"rate", 8, &rate_off},
+					{"actual_read_sched_clock", 8, &actual_off}};
+	const struct hv_field mask = {"sched_clock_mask", 8, &mask_off};
+	uint8_t bytes[COPY_MAX];
+	struct hv_span copies[2], copy;
+	uint64_t rate = 0, actual = 0, mul, counter_mask;
+	uint32_t shift;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (!find_members(core, &c))
+		return false;
+	err = hv_fields_find(core, "clock_data", data, HV_ARRAY_LEN(data));
+	if (!err)
+		err = hv_fields_find(core, "clock_read_data", &mask, 1);
+	if (!err)
+		err = read_copy(&c, core, bytes, &copy);
+	if (!err)
+		err = hv_read_u64(&core->as, hv_gva_add(at, rate_off), &rate);
+	if (!err)
+		err = hv_read_u64(&core->as, hv_gva_add(at, actual_off), &actual);
+	if (err)
+		return false;
+	for (unsigned i = 0; i < 2; i++)
+		copies[i] = chosen(&c, (struct hv_span){bytes, c.copies + 2 * c.copy_bytes}, i);
+	mul = hv_copy_u32(copies[1], c.mult);
+	shift = hv_copy_u32(copies[1], c.shift);
+	counter_mask = hv_copy_u64(copies[1], mask_off);
+	if (!mul || shift > 32 || rate < RATE_MIN || rate > RATE_MAX ||
+	    mul != hv_copy_u32(copies[0], c.mult) || shift != hv_copy_u32(copies[0], c.shift) ||
+	    counter_mask != hv_copy_u64(copies[0], mask_off) || counter_mask < UINT32_MAX ||
+	    (counter_mask & (counter_mask + 1)) || actual != hv_copy_u64(copies[1], c.function) ||
+	    !hv_gva_in(hv_gva(actual), core->image.text))
+		return false;
+	/* Nanoseconds of as many ticks as there are in a second, within a millionth */
+	mul = (uint64_t)(((unsigned __int128)rate * mul) >> shift);
+	return mul > NSEC - NSEC / 1000000 && mul < NSEC + NSEC / 1000000;
 }
 
 struct hv_err *hv_clock_data_find(const struct hv_kernel_core *core, const char *reader,

@@ -12,3 +12,7 @@
 struct hv_err *hv_clock_data_find(const struct hv_kernel_core *core, const char *reader,
 				  const char *counter_name,
 				  struct hv_clock_source **ret) hv_must_use;
+
+/* Whether what is at AT can only be such data (sched_clock's `cd`). For a kernel that does not name
+ * it. */
+bool hv_clock_data_is_at(const struct hv_kernel_core *core, struct hv_gva at);

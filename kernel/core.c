@@ -8,11 +8,13 @@
 #include "kernel/identity.h"
 #include "kernel/kallsyms.h"
 #include "kernel/orc_form.h"
+#include "kernel/unnamed.h"
 #include "kernel/vmlinux.h"
 
 bool hv_core_symbol(const struct hv_kernel_core *core, const char *name, struct hv_gva *ret)
 {
-	return hv_symbols_find(&core->symbols, name, ret);
+	return hv_symbols_find(&core->symbols, name, ret) ||
+	       hv_symbols_find(&core->unnamed, name, ret);
 }
 
 struct hv_err *hv_core_need(const struct hv_kernel_core *core, const char *name, struct hv_gva *ret)
@@ -22,7 +24,7 @@ struct hv_err *hv_core_need(const struct hv_kernel_core *core, const char *name,
 	if (hv_core_symbol(core, name, ret))
 		return NULL;
 	/* Every kernel has this variable. */
-	if (!hv_core_symbol(core, "linux_banner", &data))
+	if (!hv_symbols_find(&core->symbols, "linux_banner", &data))
 		return hv_err_mark(hv_err_new(ENOENT,
 					      "kernel has no symbol %s: it was built without "
 					      "CONFIG_KALLSYMS_ALL",
@@ -173,6 +175,17 @@ static struct hv_err *settle_root(struct hv_kernel_core *core)
 	return NULL;
 }
 
+/* Finds what the kernel has no names of, types first. */
+static struct hv_err *open_unnamed(struct hv_kernel_core *core)
+{
+	struct hv_err *err;
+
+	if (!hv_unnamed_find_types(core))
+		return NULL;
+	err = find_btf(core, NULL);
+	return err ? err : hv_unnamed_find(core);
+}
+
 static struct hv_err *open_core(struct hv_guest *g, const struct hv_vcpu_regs *regs,
 				struct hv_vmlinux *v, const char *path, struct hv_kernel_core *core,
 				struct hv_identity *id)
@@ -183,10 +196,13 @@ static struct hv_err *open_core(struct hv_guest *g, const struct hv_vcpu_regs *r
 	if (!err)
 		err = find_symbols(core, v, path);
 	if (!err)
-		err = hv_identity_read(&core->image, &core->symbols, id);
+		err = open_unnamed(core);
+	if (!err)
+		err = hv_identity_read(&core->image,
+				       core->unnamed.nr ? &core->unnamed : &core->symbols, id);
 	if (!err && v)
 		err = hv_err_in(check_build_id(id, v), "%s", path);
-	if (!err)
+	if (!err && !core->btf)
 		err = find_btf(core, v);
 	return err ? err : settle_root(core);
 }
@@ -214,6 +230,7 @@ void hv_core_deinit(struct hv_kernel_core *core)
 	hv_orc_found_free(core->orc);
 	hv_err_free(core->no_reach);
 	hv_btf_free(core->btf);
+	hv_symbols_deinit(&core->unnamed);
 	hv_symbols_deinit(&core->symbols);
 	hv_image_deinit(&core->image);
 	*core = (struct hv_kernel_core){0};

@@ -18,6 +18,8 @@ struct hv_kernel_core {
 	struct hv_address_space as;
 	struct hv_image image;
 	struct hv_symbols symbols;
+	/* Variables that SYMBOLS does not have, found without their names (unnamed.h). */
+	struct hv_symbols unnamed;
 	struct hv_btf *btf;	  /* owned; NULL: the kernel has none */
 	struct hv_orc_found *orc; /* owned: hv_orc_form_of(); NULL: it is never looked for */
 	/* Empty where it is the same in every kernel, and where no_reach tells why it is not known:

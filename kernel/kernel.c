@@ -117,8 +117,8 @@ static void drop_types(struct hv_kernel_core *core)
 {
 	struct hv_gva_range types;
 
-	if (hv_symbols_find(&core->symbols, "__start_BTF", &types.start) &&
-	    hv_symbols_find(&core->symbols, "__stop_BTF", &types.end) &&
+	if (hv_core_symbol(core, "__start_BTF", &types.start) &&
+	    hv_core_symbol(core, "__stop_BTF", &types.end) &&
 	    types.start.v >= core->image.text.end.v)
 		hv_image_forget(&core->image, types);
 }

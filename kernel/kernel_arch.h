@@ -10,6 +10,8 @@
 #include "kernel/clock_source.h"
 #include "kernel/core.h"
 
+struct hv_unnamed;
+
 /* Per-CPU offsets, or kernel addresses. */
 struct hv_percpu_places {
 	/* The current task is in a register; cpu_number and preempt_count are offsets in its struct
@@ -120,6 +122,9 @@ struct hv_kernel_arch {
 	/* What the kernel's text can call. ENOTSUP with the reason when that cannot be told. NULL:
 	 * it is the same in every kernel. */
 	struct hv_err *(*find_reach)(const struct hv_kernel_core *core, struct hv_reach *ret);
+	/* Private variables that are found without their names, in this order. */
+	const struct hv_unnamed *unnamed;
+	size_t nr_unnamed;
 };
 
 extern const struct hv_kernel_arch hv_kernel_arch_arm64;

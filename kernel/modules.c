@@ -377,6 +377,55 @@ struct hv_err *hv_modules_signature(const struct hv_kernel_core *core, uint64_t 
 	return err;
 }
 
+/* A module's object in sysfs points to it. */
+static bool is_module(const struct hv_kernel_core *core, uint64_t module, uint32_t self_off)
+{
+	uint64_t self;
+	HV_AUTO_ERR struct hv_err *err =
+		hv_read_u64(&core->as, hv_gva_add(hv_gva(module), self_off), &self);
+
+	return !err && self == module;
+}
+
+static bool is_list(const struct hv_kernel_core *core, const struct module_layout *l,
+		    struct hv_gva head, uint32_t self_off)
+{
+	uint64_t links[2] = {0}, at = head.v, before;
+
+	for (size_t i = 0; i < MODULES_MAX; i++) {
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		if (hv_cancel_now(i))
+			return false;
+		before = at;
+		err = hv_read_u64(&core->as, hv_gva(before), &at);
+		if (!err)
+			err = hv_read(&core->as, hv_gva(at), links, sizeof(links));
+		if (err || links[1] != before)
+			return false;
+		if (at == head.v)
+			return true;
+		if (!is_module(core, at - l->list, self_off))
+			return false;
+	}
+	return false;
+}
+
+bool hv_modules_are_at(const struct hv_kernel_core *core, struct hv_gva head)
+{
+	struct module_layout l = {0};
+	uint32_t self_off;
+	const struct hv_field self = {"mkobj.mod", 8, &self_off};
+	HV_AUTO_ERR struct hv_err *err = find_layout(core, &l);
+
+	if (!err)
+		err = hv_fields_find(core, "module", &self, 1);
+	for (unsigned i = 0; !err && i < WALKS_MAX; i++)
+		if (is_list(core, &l, head, self_off))
+			return true;
+	return false;
+}
+
 const struct hv_module *hv_module_at(const struct hv_modules *m, struct hv_gva addr)
 {
 	size_t low = 0, high = m->nr;

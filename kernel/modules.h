@@ -21,6 +21,10 @@ struct hv_modules {
 
 struct hv_err *hv_modules_read(const struct hv_kernel_core *core,
 			       struct hv_modules *ret) hv_must_use;
+/* Whether what is at HEAD can be the list of modules: each entry is a module that says so itself
+ * and leads back, to HEAD in the end. An empty list has no more than that to show. For a kernel
+ * that does not name it. */
+bool hv_modules_are_at(const struct hv_kernel_core *core, struct hv_gva head);
 void hv_modules_deinit(struct hv_modules *m);
 /* NULL: ADDR is in no module's text. */
 const struct hv_module *hv_module_at(const struct hv_modules *m, struct hv_gva addr);

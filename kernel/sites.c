@@ -457,6 +457,57 @@ void hv_sites_leave_out(struct hv_sites *s, struct hv_gva_range text)
 	make_chains(s);
 }
 
+/* How many functions of the image begin with a nop of the kernel's own. */
+static size_t count_entries(const struct hv_kernel_core *core)
+{
+	const struct hv_arch *arch = core->as.arch;
+	const struct hv_symbols *s = &core->symbols;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < s->nr && !hv_cancel_now(i); i++) {
+		struct hv_span code = hv_image_at(&core->image, s->by_addr[i].addr);
+		struct hv_gva target;
+
+		if (hv_gva_in(s->by_addr[i].addr, core->image.text) &&
+		    (!i || s->by_addr[i].addr.v != s->by_addr[i - 1].addr.v) &&
+		    hv_span_has(code, 0, 2 * arch->site_len_bytes) &&
+		    arch->classify_site(code.data + arch->site_len_bytes, s->by_addr[i].addr,
+					&target) == HV_SITE_NOP)
+			nr++;
+	}
+	return nr;
+}
+
+/* Each record of the image is one of an instruction that ftrace may have there, and most entries of
+ * functions have a record: the list's last pages alone have not. */
+bool hv_sites_are_at(const struct hv_kernel_core *core, struct hv_gva start)
+{
+	const struct hv_arch *arch = core->as.arch;
+	struct record_layout l = {0};
+	struct records r = {0};
+	size_t nr = 0;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	bool fits;
+
+	if (!find_in_btf(core, &l))
+		return false;
+	err = walk(core, &l, start, &r);
+	fits = !err && r.nr;
+	for (size_t i = 0; fits && i < r.nr; i++) {
+		struct hv_span code = hv_image_at(&core->image, hv_gva(r.list[i].ip));
+		struct hv_gva target;
+
+		if (!hv_gva_in(hv_gva(r.list[i].ip), core->image.text))
+			continue;
+		fits = hv_span_has(code, 0, arch->site_len_bytes) &&
+		       arch->classify_site(code.data, hv_gva(r.list[i].ip), &target) !=
+			       HV_SITE_OTHER;
+		nr++;
+	}
+	free(r.list);
+	return fits && nr > count_entries(core) / 2;
+}
+
 size_t hv_sites_find(const struct hv_sites *s, const char *name, enum hv_site_name how)
 {
 	size_t len = strlen(name);

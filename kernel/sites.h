@@ -49,4 +49,7 @@ enum hv_site_name {
 };
 /* Returns the index of the core kernel's function NAME; SIZE_MAX: there is none that is valid. */
 size_t hv_sites_find(const struct hv_sites *s, const char *name, enum hv_site_name how);
+/* Whether what is at START can only be ftrace_pages_start, which leads to the records of all
+ * functions. For a kernel that does not name it; needs BTF. */
+bool hv_sites_are_at(const struct hv_kernel_core *core, struct hv_gva start);
 void hv_sites_deinit(struct hv_sites *s);

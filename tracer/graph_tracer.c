@@ -43,7 +43,10 @@ static struct hv_err *check_livepatch(const struct hv_kernel *k)
 	struct hv_err *err;
 
 	if (!hv_kernel_symbol(k, "klp_transition_patch", &at))
-		return NULL;
+		/* A kernel without names of its data may have it nevertheless. */
+		return hv_kernel_symbol(k, "klp_enable_patch", &at)
+			       ? hv_core_need(&k->core, "klp_transition_patch", &at)
+			       : NULL;
 	err = hv_read_u64(&k->core.as, at, &patch);
 	if (!err && patch)
 		err = hv_err_new(EBUSY, "a livepatch is in transition: the guest must be able to"

@@ -104,7 +104,7 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 	.argument_registers = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"},                    \
 	.decode_call = arm64_decode_call, .decode_context = arm64_decode_context,                  \
 	.link = arm64_link, .lacks_actions = NO_PROBES, .nr_signings = ARM64_NR_SIGNINGS,          \
-	.frame_register = 29, .link_register = 30,                                                 \
+	.frame_register = 29, .link_register = 30, .follow_data = arm64_follow_data,               \
 	.stubs = {                                                                                 \
 		.code = stub_code,                                                                 \
 		.len_bytes = sizeof(stub_code),                                                    \

@@ -54,6 +54,9 @@ size_t arm64_classify_jump_site(const uint8_t *code, struct hv_gva at, struct hv
 bool arm64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_bytes, uint8_t *ret);
 bool arm64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk);
 
+/* data.c */
+void arm64_follow_data(struct hv_span code, struct hv_gva at, hv_data_use_fn fn, void *ctx);
+
 /* link.c */
 const char *arm64_link(const struct hv_stub_image *image, const struct hv_stub_values *values,
 		       struct hv_gva at, uint8_t *code);

@@ -395,6 +395,23 @@ static void check_state(struct findings *f, struct hv_guest *guest, struct hv_ke
 		block(f, err);
 }
 
+/* Of a kernel that has names of its functions only. */
+static void check_unnamed(struct findings *f, const struct hv_symbols *found)
+{
+	HV_AUTO_TEXT struct hv_text names = {0};
+	json_object *list;
+
+	if (!found->nr)
+		return;
+	list = json_object_new_array();
+	for (size_t i = 0; i < found->nr; i++) {
+		hv_text_printf(&names, " %s", found->by_addr[i].name);
+		json_object_array_add(list, json_object_new_string(found->by_addr[i].name));
+	}
+	add(f, "unnamed_data", list, "%zu variables, found without their names:%s", found->nr,
+	    names.data);
+}
+
 static void check_kernel(struct findings *f, struct hv_guest *guest, struct known *known)
 {
 	HV_AUTO_KERNEL struct hv_kernel *k = NULL;
@@ -411,6 +428,7 @@ static void check_kernel(struct findings *f, struct hv_guest *guest, struct know
 	check_build_id(f, k);
 	check_place(f, k);
 	add(f, "symbols", number(k->core.symbols.nr), "%zu", k->core.symbols.nr);
+	check_unnamed(f, &k->core.unnamed);
 	check_sites(f, k);
 	add(f, "modules", number(k->modules.nr), "%zu", k->modules.nr);
 	if (k->core.btf)

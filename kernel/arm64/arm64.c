@@ -63,4 +63,6 @@ const struct hv_kernel_arch hv_kernel_arch_arm64 = {
 	.jumps_bare = jumps_bare,
 	.find_clock = find_clock,
 	.find_reach = arm64_find_reach,
+	.unnamed = arm64_unnamed,
+	.nr_unnamed = ARM64_NR_UNNAMED,
 };

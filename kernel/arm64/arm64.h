@@ -3,12 +3,17 @@
 #pragma once
 
 #include "kernel/kernel_arch.h"
+#include "kernel/unnamed.h"
 
 /* stacks.c */
 struct hv_err *arm64_find_irq_stack(const struct hv_kernel_core *core, uint64_t *ret) hv_must_use;
 struct hv_err *arm64_check_exception_stacks(const struct hv_kernel_core *core) hv_must_use;
 struct hv_err *arm64_read_stacks(const struct hv_kernel_core *core, unsigned cpu,
 				 struct hv_cpu_stack *ret, size_t *ret_nr) hv_must_use;
+
+/* unnamed.c */
+#define ARM64_NR_UNNAMED 2
+extern const struct hv_unnamed arm64_unnamed[ARM64_NR_UNNAMED];
 
 /* reach.c */
 #define ARM64_BOOTED_IN_EL1 0xe11u /* BOOT_CPU_MODE_EL1, arch/arm64/include/asm/virt.h */

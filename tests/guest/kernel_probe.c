@@ -17,9 +17,11 @@
 #include "kernel/events/probe_calls.h"
 #include "kernel/identity.h"
 #include "kernel/kallsyms.h"
+#include "kernel/kallsyms.h"
 #include "kernel/kernel.h"
 #include "kernel/vmlinux.h"
 #include "kernel/tasks.h"
+#include "kernel/unnamed.h"
 
 static double now_ms(void)
 {
@@ -352,13 +354,71 @@ static struct hv_err *print_summary(struct hv_kernel *k, double open_ms)
 	return err ? err : print_timings(k->guest);
 }
 
+/* Leaves only what a kernel without CONFIG_KALLSYMS_ALL has names of. */
+static void keep_functions(const struct hv_image *image, struct hv_symbols *s)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < s->nr; i++)
+		if (hv_gva_in(s->by_addr[i].addr, image->text) ||
+		    !strcmp(s->by_addr[i].name, "_etext"))
+			s->by_addr[nr++] = s->by_addr[i];
+	s->nr = nr;
+	hv_symbols_index(s);
+}
+
+/* Finds the kernel's variables as if it had no names of them, and compares what was found with the
+ * names that it has. */
+static struct hv_err *print_unnamed(struct hv_guest *g)
+{
+	HV_AUTO_FREE struct hv_vcpu_regs *regs =
+		hv_alloc(hv_guest_info(g)->nr_vcpus * sizeof(*regs));
+	struct hv_kernel_core core = {0};
+	struct hv_symbols names = {0};
+	struct hv_gva start, stop, at;
+	struct hv_err *err = hv_guest_registers(g, regs);
+
+	if (!err)
+		err = hv_image_find(g, regs, hv_guest_info(g)->nr_vcpus, &core.as, &core.image);
+	if (!err)
+		err = hv_kallsyms_read(&core.image, &names);
+	if (!err)
+		err = hv_kallsyms_read(&core.image, &core.symbols);
+	if (!err)
+		keep_functions(&core.image, &core.symbols);
+	if (!err && !hv_unnamed_find_types(&core))
+		err = hv_err_new(ENOENT, "no types");
+	if (!err && hv_core_symbol(&core, "__start_BTF", &start) &&
+	    hv_core_symbol(&core, "__stop_BTF", &stop))
+		err = hv_btf_new(
+			(struct hv_span){hv_image_at(&core.image, start).data, stop.v - start.v},
+			NULL, &core.btf);
+	if (!err)
+		err = hv_unnamed_find(&core);
+	for (size_t i = 0; !err && i < core.unnamed.nr; i++) {
+		const struct hv_symbol *s = &core.unnamed.by_addr[i];
+		bool is_named = hv_symbols_find(&names, s->name, &at);
+
+		printf("%-20s 0x%016llx %s\n", s->name, (unsigned long long)s->addr.v,
+		       !is_named	   ? "no name"
+		       : at.v == s->addr.v ? "right"
+					   : "wrong");
+	}
+	hv_symbols_deinit(&names);
+	hv_core_deinit(&core);
+	return err;
+}
+
 static struct hv_err *probe(struct hv_guest *g, const char *vmlinux, const char *what,
 			    const char *symbol)
 {
 	double start = now_ms();
 	HV_AUTO_KERNEL struct hv_kernel *k = NULL;
-	struct hv_err *err =
-		hv_kernel_open(g, vmlinux ? &(struct hv_vmlinux_file){vmlinux, -1} : NULL, &k);
+	struct hv_err *err;
+
+	if (!strcmp(what, "--unnamed"))
+		return print_unnamed(g);
+	err = hv_kernel_open(g, vmlinux ? &(struct hv_vmlinux_file){vmlinux, -1} : NULL, &k);
 
 	if (err)
 		return err;
@@ -391,7 +451,8 @@ int main(int argc, char **argv)
 
 	if (argc < 2) {
 		fprintf(stderr, "usage: kernel_probe SPEC [--vmlinux FILE] [--kallsyms | --sites | "
-				"--modules | --tasks | --clock | --events | --stacks SYMBOL]\n");
+				"--modules | --tasks | --clock | --unnamed | --events | --stacks "
+				"SYMBOL]\n");
 		return 2;
 	}
 	for (int i = 2; i < argc; i++) {

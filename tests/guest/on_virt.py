@@ -70,10 +70,12 @@ def follow_forks(traced, guest):
     traced.echo("trace", "")
 
 
-def graph_agrees(test, filters, first):
-    """The same trees of calls in the same order as the guest's own. Then a profile of FIRST counts as many calls."""
+def graph_agrees(test, filters, first, check=lambda: None):
+    """The same trees of calls in the same order as the guest's own. Then a profile of FIRST counts as many calls. CHECK is
+    called when the guest is attached."""
     own, _ = own_trees(test, filters)
     with test.attach() as traced:
+        check()
         ours, _ = our_trees(test, traced, filters)
         traced.echo("set_ftrace_filter", first)
         traced.echo("function_profile_enabled", "1")

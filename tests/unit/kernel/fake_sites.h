@@ -16,6 +16,7 @@
 #define FS_NAME	      24u
 #define FS_KALLSYMS   80u
 #define FS_TEXT	      96u
+#define FS_SELF	      120u /* mkobj.mod */
 
 struct fs {
 	struct fk f;
@@ -28,6 +29,7 @@ struct fs {
 static inline void fs_types(void)
 {
 	uint32_t list = FK_STRUCT("list_head", 16, {"next", 0, 8}, {"prev", 8, 8});
+	uint32_t object = FK_STRUCT("module_kobject", 8, {"mod", 0, 8});
 	uint32_t text = FK_STRUCT("module_layout", 16, {"base", 0, 8}, {"text_size", 12, 4});
 
 	FK_STRUCT("ftrace_page", 24, {"next", 0, 8}, {"records", 8, 8}, {"index", 16, 4},
@@ -38,7 +40,7 @@ static inline void fs_types(void)
 	enumerator("FTRACE_FL_TOUCHED", FS_TOUCHED);
 	FK_STRUCT("module", FS_MODULE_LEN, {"state", FS_STATE, 4}, {"list", FS_LIST, 0, list},
 		  {"name", FS_NAME, 56}, {"kallsyms", FS_KALLSYMS, 8},
-		  {"core_layout", FS_TEXT, 0, text});
+		  {"core_layout", FS_TEXT, 0, text}, {"mkobj", FS_SELF, 0, object});
 	FK_STRUCT("mod_kallsyms", 32, {"symtab", 0, 8}, {"num_symtab", 8, 4}, {"strtab", 16, 8},
 		  {"typetab", 24, 8});
 	enumerator("MODULE_STATE_UNFORMED", 3);
@@ -60,6 +62,7 @@ static inline void fs_init(struct fs *s)
 	fk_symbol(&s->f, "ftrace_pages_start", s->pages_start);
 	fk_symbol(&s->f, "modules", s->modules);
 	fk_u64(&s->f, s->modules, s->modules);
+	fk_u64(&s->f, s->modules + 8, s->modules);
 	fk_done(&s->f);
 }
 
@@ -114,8 +117,11 @@ static inline uint64_t fs_module(struct fs *s, const char *name, uint32_t state,
 	fk_u64(&s->f, module + FS_KALLSYMS, kallsyms);
 	fk_u64(&s->f, module + FS_TEXT, text);
 	fk_u32(&s->f, module + FS_TEXT + 12, text_len);
+	fk_u64(&s->f, module + FS_SELF, module);
 	fk_u64(&s->f, s->last_module, module + FS_LIST);
 	fk_u64(&s->f, module + FS_LIST, s->modules);
+	fk_u64(&s->f, module + FS_LIST + 8, s->last_module);
+	fk_u64(&s->f, s->modules + 8, module + FS_LIST);
 	s->last_module = module + FS_LIST;
 	return module;
 }

@@ -5,6 +5,7 @@
 
 #include "kernel/arm64/arm64.h"
 #include "kernel/clock.h"
+#include "kernel/clock_data.h"
 #include "kernel/layout.h"
 #include "kernel/tasks.h"
 #include "tests/lib/run_suite.h"
@@ -27,9 +28,10 @@ static void setup(void)
 			 {"sched_clock_mask", 16, 8}, {"read_sched_clock", 24, 8}, {"mult", 32, 4},
 			 {"shift", 36, 4});
 	copies = array(copy, 2);
-	FK_STRUCT("clock_data", 96, {"seq", 0, 4}, {"read_data", 8, 80, copies});
+	FK_STRUCT("clock_data", 104, {"seq", 0, 4}, {"read_data", 8, 80, copies}, {"rate", 88, 8},
+		  {"actual_read_sched_clock", 96, 8});
 	kpti_at = fk_alloc(&f, 8);
-	clock_at = fk_alloc(&f, 96);
+	clock_at = fk_alloc(&f, 104);
 	fk_symbol(&f, "irq_stack_ptr", FK_PERCPU(1));
 	fk_symbol(&f, "overflow_stack", FK_PERCPU(2));
 	fk_symbol(&f, "arch_counter_get_cntvct", FUNCTION);
@@ -92,6 +94,56 @@ START_TEST(another_counter_is_not_guessed)
 	hv_btf_free(f.k.core.btf);
 	f.k.core.btf = NULL;
 	ck_assert_ptr_null(find_clock());
+}
+END_TEST
+
+/* The only form that the clock's data has: everything in it agrees. */
+START_TEST(clock_data_is_known_by_its_scale)
+{
+	static const struct {
+		uint64_t off;
+		uint32_t v;
+	} wrong[] = {{88, 62500100}, {88, 62499900}, {96, 1},	  {8 + 16, 6},
+		     {8 + 32, 17},   {48 + 36, 1},   {48 + 24, 1}};
+
+	/* 62.5 MHz: 16 ns a tick */
+	for (unsigned i = 0; i < 2; i++) {
+		set_copy(i, 1000, 50, 16 << 20, 20);
+		fk_u64(&f, COPY(i) + 16, (UINT64_C(1) << 56) - 1);
+	}
+	ck_assert(!hv_clock_data_is_at(&f.k.core, hv_gva(clock_at)));
+	fk_u64(&f, clock_at + 88, 62500000);
+	fk_u64(&f, clock_at + 96, FUNCTION);
+	ck_assert(hv_clock_data_is_at(&f.k.core, hv_gva(clock_at)));
+	ck_assert(!hv_clock_data_is_at(&f.k.core, hv_gva(clock_at + 8)));
+	for (size_t i = 0; i < HV_ARRAY_LEN(wrong); i++) {
+		uint32_t before;
+
+		memcpy(&before, fk_host(&f, clock_at + wrong[i].off), sizeof(before));
+		fk_u32(&f, clock_at + wrong[i].off, wrong[i].v);
+		ck_assert_msg(!hv_clock_data_is_at(&f.k.core, hv_gva(clock_at)), "row %zu", i);
+		fk_u32(&f, clock_at + wrong[i].off, before);
+	}
+	ck_assert(hv_clock_data_is_at(&f.k.core, hv_gva(clock_at)));
+}
+END_TEST
+
+START_TEST(the_boot_mode_is_known_by_its_words)
+{
+	const struct hv_unnamed *mode = &arm64_unnamed[1];
+	static const struct {
+		uint32_t words[2];
+		bool is_mode;
+	} rows[] = {{{0xe11, 0xe11}, true},  {{0xe12, 0xe12}, true},  {{0xe11, 0xe12}, true},
+		    {{0xe11, 0}, false},     {{0xe13, 0xe11}, false}, {{0xe11, 0xe10}, false},
+		    {{0xe11, 0x111}, false}, {{0, 0}, false},	      {{0xe111, 0xe11}, false}};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(rows); i++) {
+		fk_u32(&f, kpti_at, rows[i].words[0]);
+		fk_u32(&f, kpti_at + 4, rows[i].words[1]);
+		ck_assert_msg(mode->is_at(&f.k.core, hv_gva(kpti_at)) == rows[i].is_mode, "row %zu",
+			      i);
+	}
 }
 END_TEST
 
@@ -286,6 +338,8 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_clock_is_the_copy_in_use);
 	tcase_add_test(tc, another_counter_is_not_guessed);
+	tcase_add_test(tc, clock_data_is_known_by_its_scale);
+	tcase_add_test(tc, the_boot_mode_is_known_by_its_words);
 	tcase_add_test(tc, interrupt_stacks_are_aligned);
 	tcase_add_test(tc, stacks_of_a_cpu);
 	tcase_add_test(tc, kpti_is_when_mappings_are_not_global);

@@ -279,6 +279,59 @@ START_TEST(modules_come_and_go)
 }
 END_TEST
 
+static bool are_modules_at(uint64_t at)
+{
+	return hv_modules_are_at(&s.f.k.core, hv_gva(at));
+}
+
+/* The list of modules by its form alone. */
+START_TEST(modules_lead_back_to_their_list)
+{
+	uint64_t first, second;
+
+	ck_assert(are_modules_at(s.modules));
+	ck_assert(!are_modules_at(s.modules + 8));
+	ck_assert(!are_modules_at(s.pages_start));
+	first = fs_module(&s, "m", 0, FK_MODULES, 0x1000, symbols, 7);
+	second = fs_module(&s, "n", 0, FK_MODULES + 0x2000, 0x1000, symbols, 7);
+	ck_assert(are_modules_at(s.modules));
+	/* From an entry, the list's head is no module. */
+	ck_assert(!are_modules_at(first + FS_LIST));
+	fk_u64(&s.f, second + FS_SELF, first);
+	ck_assert(!are_modules_at(s.modules));
+	fk_u64(&s.f, second + FS_SELF, second);
+	fk_u64(&s.f, second + FS_LIST + 8, s.modules);
+	ck_assert(!are_modules_at(s.modules));
+	fk_u64(&s.f, second + FS_LIST + 8, first + FS_LIST);
+	fk_u64(&s.f, second + FS_LIST, first + FS_LIST);
+	ck_assert(!are_modules_at(s.modules));
+}
+END_TEST
+
+/* The pages of records by what they lead to: instructions that ftrace may have there. */
+START_TEST(records_are_of_sites)
+{
+	static const uint8_t nop[] = {0x0f, 0x1f, 0x44, 0, 0};
+	uint64_t group;
+
+	ck_assert(!hv_sites_are_at(&s.f.k.core, hv_gva(s.pages_start)));
+	/* On x86-64 nothing is before the site; what is behind it counts. */
+	for (unsigned i = 0; i < 3; i++) {
+		memcpy(s.f.k.core.image.bytes + 0x100 * i, nop, sizeof(nop));
+		memcpy(s.f.k.core.image.bytes + 0x100 * i + 5, nop, sizeof(nop));
+	}
+	group = GROUP({FK_BASE + 0x100, 0});
+	/* One of three is not most of them. */
+	ck_assert(!hv_sites_are_at(&s.f.k.core, hv_gva(s.pages_start)));
+	GROUP({FK_BASE + 0x200, 0});
+	ck_assert(hv_sites_are_at(&s.f.k.core, hv_gva(s.pages_start)));
+	ck_assert(!hv_sites_are_at(&s.f.k.core, hv_gva(s.modules)));
+	ck_assert(!hv_sites_are_at(&s.f.k.core, hv_gva(group + 8)));
+	s.f.k.core.image.bytes[0x200] = 0x55;
+	ck_assert(!hv_sites_are_at(&s.f.k.core, hv_gva(s.pages_start)));
+}
+END_TEST
+
 START_TEST(unfriendly_modules_are_refused)
 {
 	uint64_t module = fs_module(&s, "m", 0, FK_MODULES, 0x1000, symbols, 7);
@@ -438,6 +491,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, modules_have_names_as_kallsyms_chooses_them);
 	tcase_add_test(tc, names_are_safe_to_print);
 	tcase_add_test(tc, modules_come_and_go);
+	tcase_add_test(tc, modules_lead_back_to_their_list);
+	tcase_add_test(tc, records_are_of_sites);
 	tcase_add_test(tc, unfriendly_modules_are_refused);
 	tcase_add_test(tc, a_function_is_found_by_its_name);
 	tcase_add_test(tc, strings_may_end_with_their_page);

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel/unnamed.h"
+
+#include <string.h>
+
+#include "kernel/cancel.h"
+#include "kernel/clock_data.h"
+#include "kernel/exports.h"
+#include "kernel/fields.h"
+#include "kernel/kernel_arch.h"
+#include "kernel/modules.h"
+#include "kernel/sites.h"
+
+#define BANNER		 "Linux version "
+#define BANNER_MAX_BYTES 1024u
+#define UTS_BYTES	 65u /* __NEW_UTS_LEN and a NUL */
+#define PERCPU		 ".data..percpu"
+#define PERCPU_MAX	 1024u
+#define NAMES_MAX	 32u
+
+static const char btf_header[] = {'\x9f', '\xeb', 1, 0, 24, 0, 0, 0};
+#define BTF_HEADER_BYTES 24u
+
+/* Private variables of every architecture. */
+static const struct hv_unnamed private[] = {
+	{.name = "modules",
+	 .functions = {"find_module_all", "module_get_kallsym", "print_modules",
+		       "module_kallsyms_on_each_symbol"},
+	 .functions_min = 3,
+	 .kind = HV_DATA_READ,
+	 .len_bytes = 8,
+	 .is_at = hv_modules_are_at},
+	{.name = "ftrace_pages_start",
+	 .functions = {"ftrace_location_range", "lookup_rec", "ftrace_replace_code"},
+	 .functions_min = 1,
+	 .kind = HV_DATA_READ,
+	 .len_bytes = 8,
+	 .is_at = hv_sites_are_at},
+	{.name = "cd",
+	 .functions = {"sched_clock", "sched_clock_noinstr"},
+	 .functions_min = 1,
+	 .kind = HV_DATA_ADDRESS,
+	 .is_at = hv_clock_data_is_at},
+};
+
+/* Variables that modules may use, of those that anybody here needs. */
+static const char *const exported[] = {
+	"nr_cpu_ids",	    "__cpu_possible_mask",   "__cpu_online_mask",
+	"__per_cpu_offset", "arm64_use_ng_mappings", "system_state",
+};
+
+static const char *const percpu[] = {
+	"runqueues", "irq_stack_ptr", "overflow_stack", "idle_threads", "irq_stack",
+};
+
+/* Symbols that are being put together. NAME is static. */
+static void add(struct hv_symbols *s, const char *name, struct hv_gva at)
+{
+	if (!s->by_addr)
+		s->by_addr = hv_alloc(NAMES_MAX * sizeof(*s->by_addr));
+	if (s->nr < NAMES_MAX)
+		s->by_addr[s->nr++] = (struct hv_symbol){at, name, 'd'};
+	hv_symbols_index(s);
+}
+
+static bool is_wanted(const struct hv_kernel_core *core)
+{
+	struct hv_gva at;
+
+	return core->as.arch->follow_data && !hv_symbols_find(&core->symbols, "linux_banner", &at);
+}
+
+/* The lengths that the header at OFF of the image tells; 0: no types. */
+static size_t types_bytes(struct hv_span all, size_t off)
+{
+	uint32_t type_off, type_len, string_off, string_len;
+	uint64_t types_end, strings_end;
+
+	if (!hv_span_u32(all, off + 8, &type_off) || !hv_span_u32(all, off + 12, &type_len) ||
+	    !hv_span_u32(all, off + 16, &string_off) || !hv_span_u32(all, off + 20, &string_len))
+		return 0;
+	types_end = (uint64_t)BTF_HEADER_BYTES + type_off + type_len;
+	strings_end = (uint64_t)BTF_HEADER_BYTES + string_off + string_len;
+	if (!type_len || !string_len || types_end > strings_end ||
+	    !hv_span_has(all, off, strings_end) || all.data[off + strings_end - 1])
+		return 0;
+	return strings_end;
+}
+
+static bool find_types(const struct hv_image *image, size_t from, size_t *ret_off, size_t *ret_len)
+{
+	struct hv_span all = {image->bytes, image->len_bytes};
+	unsigned nr_found = 0;
+
+	for (size_t off = from & ~(size_t)3; hv_span_has(all, off, BTF_HEADER_BYTES); off += 4) {
+		size_t len;
+
+		if (memcmp(all.data + off, btf_header, sizeof(btf_header)) != 0)
+			continue;
+		len = types_bytes(all, off);
+		if (!len)
+			continue;
+		*ret_off = off;
+		*ret_len = len;
+		nr_found++;
+	}
+	return nr_found == 1;
+}
+
+bool hv_unnamed_find_types(struct hv_kernel_core *core)
+{
+	const struct hv_image *image = &core->image;
+	size_t constants = image->text.end.v - image->all.start.v, types, len;
+
+	if (!is_wanted(core) || constants > image->len_bytes ||
+	    !find_types(image, constants, &types, &len))
+		return false;
+	add(&core->unnamed, "__start_BTF", hv_gva_add(image->all.start, types));
+	add(&core->unnamed, "__stop_BTF", hv_gva_add(image->all.start, types + len));
+	return true;
+}
+
+/* What the exported variable with the kernel's name says of it. */
+struct uts {
+	char release[UTS_BYTES + 1];
+	char version[UTS_BYTES + 1];
+};
+
+static struct hv_err *read_uts(const struct hv_kernel_core *core, const struct hv_exports *e,
+			       struct uts *ret)
+{
+	uint32_t release, version;
+	const struct hv_field fields[] = {{"name.release", UTS_BYTES, &release},
+					  {"name.version", UTS_BYTES, &version}};
+	struct hv_gva at;
+	struct hv_err *err = hv_fields_find(core, "uts_namespace", fields, HV_ARRAY_LEN(fields));
+
+	*ret = (struct uts){0};
+	if (!err && !hv_exports_lookup(&core->image, e, "init_uts_ns", &at))
+		err = hv_err_new(ENOENT, "no table of exported symbols with init_uts_ns");
+	if (!err)
+		err = hv_read(&core->as, hv_gva_add(at, release), ret->release, UTS_BYTES);
+	if (!err)
+		err = hv_read(&core->as, hv_gva_add(at, version), ret->version, UTS_BYTES);
+	if (!err && (!*ret->release || !*ret->version))
+		err = hv_err_new(ENOENT, "init_uts_ns is empty");
+	return err;
+}
+
+/* Whether the text at TEXT is the line "Linux version RELEASE ... VERSION". */
+static bool is_banner(struct hv_span text, const struct uts *uts)
+{
+	size_t max = text.len_bytes < BANNER_MAX_BYTES ? text.len_bytes : BANNER_MAX_BYTES;
+	size_t release = strlen(uts->release), version = strlen(uts->version), len;
+	const uint8_t *end = memchr(text.data, '\n', max), *at = text.data + strlen(BANNER);
+
+	if (!end)
+		return false;
+	len = (size_t)(end - at);
+	return len > release + version + 1 && !memcmp(at, uts->release, release) &&
+	       at[release] == ' ' && !memcmp(end - version, uts->version, version) &&
+	       end[-(ptrdiff_t)version - 1] == ' ';
+}
+
+/* The banner is a constant, so it is in front of the types; behind them is what was logged, too. */
+static struct hv_err *find_banner(struct hv_kernel_core *core, const struct hv_exports *e)
+{
+	const struct hv_image *image = &core->image;
+	struct hv_gva types = {0};
+	const uint8_t *at, *end, *found = NULL;
+	unsigned nr_found = 0;
+	struct uts uts;
+	struct hv_err *err = read_uts(core, e, &uts);
+
+	if (err)
+		return err;
+	hv_core_symbol(core, "__start_BTF", &types);
+	at = hv_image_at(image, image->text.end).data;
+	end = hv_image_at(image, types).data;
+	while ((at = memmem(at, (size_t)(end - at), BANNER, strlen(BANNER)))) {
+		if (is_banner((struct hv_span){at, (size_t)(end - at)}, &uts)) {
+			found = at;
+			nr_found++;
+		}
+		at += strlen(BANNER);
+	}
+	if (nr_found != 1)
+		return hv_err_new(ENOENT, "%u lines are the banner of init_uts_ns's release",
+				  nr_found);
+	add(&core->unnamed, "linux_banner",
+	    hv_gva_add(image->all.start, (uint64_t)(found - image->bytes)));
+	return NULL;
+}
+
+/* The table was found by the address that it leads to. The kernel's mm_struct has the table's
+ * address, and beside it where the text begins and ends. */
+static bool find_init_mm(const struct hv_kernel_core *core, struct hv_gva *ret)
+{
+	const struct hv_image *image = &core->image;
+	uint64_t root_off = core->as.root.v - image->gpa.v;
+	struct hv_span all = {image->bytes, image->len_bytes};
+	uint32_t pgd, start, end;
+	const struct hv_field fields[] = {
+		{"pgd", 8, &pgd}, {"start_code", 8, &start}, {"end_code", 8, &end}};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	struct hv_gva text, text_end;
+	unsigned nr_found = 0;
+
+	if (root_off >= image->len_bytes || !hv_core_symbol(core, "_stext", &text) ||
+	    !hv_core_symbol(core, "_etext", &text_end))
+		return false;
+	err = hv_fields_find(core, "mm_struct", fields, HV_ARRAY_LEN(fields));
+	for (size_t off = 0; !err && hv_span_has(all, off, 8); off += 8) {
+		uint64_t table = hv_copy_u64((struct hv_span){all.data + off, 8}, 0), begins, ends;
+
+		if (table != image->all.start.v + root_off || off < pgd ||
+		    !hv_span_u64(all, off - pgd + start, &begins) ||
+		    !hv_span_u64(all, off - pgd + end, &ends) || begins != text.v ||
+		    ends != text_end.v)
+			continue;
+		*ret = hv_gva(image->all.start.v + off - pgd);
+		nr_found++;
+	}
+	return nr_found == 1;
+}
+
+/* The boot CPU's idle task, which is the first task of all. */
+static bool is_init_task(const struct hv_kernel_core *core, struct hv_gva at)
+{
+	static const char name[] = "swapper";
+	uint32_t pid_off, comm_off, pid = 1;
+	const struct hv_field fields[] = {{"pid", 4, &pid_off}, {"comm", sizeof(name), &comm_off}};
+	char comm[sizeof(name)] = "";
+	HV_AUTO_ERR struct hv_err *err =
+		hv_fields_find(core, "task_struct", fields, HV_ARRAY_LEN(fields));
+
+	if (!err)
+		err = hv_read_u32(&core->as, hv_gva_add(at, pid_off), &pid);
+	if (!err)
+		err = hv_read(&core->as, hv_gva_add(at, comm_off), comm, sizeof(comm));
+	return !err && !pid && !strncmp(comm, name, strlen(name));
+}
+
+static void find_exported(struct hv_kernel_core *core, const struct hv_exports *e)
+{
+	struct hv_gva at;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(exported); i++)
+		if (hv_exports_lookup(&core->image, e, exported[i], &at))
+			add(&core->unnamed, exported[i], at);
+	if (hv_exports_lookup(&core->image, e, "init_task", &at) && is_init_task(core, at))
+		add(&core->unnamed, "init_task", at);
+}
+
+/* The start of the per-CPU section: every variable in it that is exported tells it, and all tell
+ * the same. */
+static bool find_percpu_start(const struct hv_kernel_core *core, const struct hv_exports *e,
+			      uint64_t *ret)
+{
+	const uint32_t section = hv_btf_section(core->btf, PERCPU);
+	const char *name;
+	uint32_t off;
+	unsigned nr = 0;
+
+	for (uint32_t i = 0; i < PERCPU_MAX && hv_btf_variable(core->btf, section, i, &name, &off);
+	     i++) {
+		struct hv_gva at;
+
+		if (!hv_exports_lookup(&core->image, e, name, &at))
+			continue;
+		if (nr++ && at.v - off != *ret)
+			return false;
+		*ret = at.v - off;
+	}
+	return nr > 1;
+}
+
+static void find_percpu(struct hv_kernel_core *core, uint64_t start)
+{
+	const uint32_t section = hv_btf_section(core->btf, PERCPU);
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(percpu); i++) {
+		const char *name;
+		uint32_t off, found = 0;
+		unsigned nr = 0;
+
+		for (uint32_t at = 0;
+		     at < PERCPU_MAX && hv_btf_variable(core->btf, section, at, &name, &off); at++)
+			if (!strcmp(name, percpu[i])) {
+				found = off;
+				nr++;
+			}
+		if (nr == 1)
+			add(&core->unnamed, percpu[i], hv_gva(start + found));
+	}
+}
+
+static void find_private(struct hv_kernel_core *core, const struct hv_unnamed *list, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		struct hv_gva at;
+
+		if (hv_unnamed_search(core, &list[i], &at))
+			add(&core->unnamed, list[i].name, at);
+	}
+}
+
+struct hv_err *hv_unnamed_find(struct hv_kernel_core *core)
+{
+	const struct hv_kernel_arch *arch;
+	struct hv_exports exports;
+	uint64_t start;
+	struct hv_gva at;
+	struct hv_err *err;
+
+	arch = hv_kernel_arch_of(core);
+	exports = hv_exports_find(&core->image);
+	err = hv_cancel_check();
+	if (!err)
+		err = find_banner(core, &exports);
+	if (err)
+		return hv_err_mark(hv_err_in(err, "kernel without CONFIG_KALLSYMS_ALL"),
+				   HV_ERR_NEEDS_VMLINUX);
+	if (find_init_mm(core, &at))
+		add(&core->unnamed, "init_mm", at);
+	find_exported(core, &exports);
+	if (find_percpu_start(core, &exports, &start))
+		find_percpu(core, start);
+	find_private(core, private, HV_ARRAY_LEN(private));
+	find_private(core, arch->unnamed, arch->nr_unnamed);
+	return hv_cancel_check();
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Looks for variables without names in an image that a guest chose: exported symbols, types, and
+ * what code uses. The input is repeated until the image has room for tables; its first byte tells
+ * how much of it is text. */
+#include <string.h>
+
+#include "kernel/exports.h"
+#include "kernel/unnamed.h"
+
+#define BASE	    0xffff800008000000ull
+#define IMAGE_BYTES 16384u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static bool may_be(const struct hv_kernel_core *core, struct hv_gva at)
+{
+	if (!hv_gva_in(at, core->image.all) || hv_gva_in(at, core->image.text))
+		abort();
+	return true;
+}
+
+static void search(struct hv_kernel_core *core)
+{
+	struct hv_unnamed u = {.functions = {"a", "b"},
+			       .functions_min = 1,
+			       .len_bytes = 8,
+			       .called = "b",
+			       .is_at = may_be};
+
+	for (u.kind = HV_DATA_ADDRESS; u.kind <= HV_DATA_PASS; u.kind++) {
+		struct hv_gva at;
+
+		hv_unnamed_search(core, &u, &at);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct hv_symbol symbols[] = {{hv_gva(BASE), "a", 'T'}, {hv_gva(BASE + 0x200), "b", 'T'}};
+	struct hv_kernel_core core = {.as = {.arch = &hv_arch_arm64}};
+	struct hv_exports exports;
+	struct hv_gva at;
+
+	if (len < 8)
+		return 0;
+	core.image = (struct hv_image){
+		.all = {hv_gva(BASE), hv_gva(BASE + IMAGE_BYTES)},
+		.text = {hv_gva(BASE), hv_gva(BASE + data[0] % 32 * 512)},
+		.bytes = hv_alloc(IMAGE_BYTES),
+		.len_bytes = IMAGE_BYTES,
+	};
+	for (size_t i = 0; i < IMAGE_BYTES; i++)
+		core.image.bytes[i] = data[i % len];
+	core.symbols = (struct hv_symbols){.by_addr = symbols, .nr = HV_ARRAY_LEN(symbols)};
+	hv_symbols_index(&core.symbols);
+	exports = hv_exports_find(&core.image);
+	hv_exports_lookup(&core.image, &exports, "init_task", &at);
+	hv_unnamed_find_types(&core);
+	search(&core);
+	core.symbols.by_addr = NULL;
+	hv_symbols_deinit(&core.symbols);
+	hv_symbols_deinit(&core.unnamed);
+	hv_image_deinit(&core.image);
+	return 0;
+}
