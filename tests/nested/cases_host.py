@@ -4,6 +4,7 @@ ended, however it ended."""
 
 import collections
 import contextlib
+import json
 import os
 import re
 import signal
@@ -11,7 +12,7 @@ import subprocess
 import tempfile
 import time
 
-from cases_stalls import load_plants
+from cases_stalls import load_plants, measure
 from lib.process import vcpu_thread
 from lib.suite import STANDARD, case
 from lib.wait import HANG_SECONDS
@@ -194,6 +195,9 @@ def host_tracing_ends_with_the_session(t):
 TIMED = re.compile(r"^ *(\d+\.\d{6}) \| +0\) *(?:\S? *([\d.]+) us +)?\|  (.*)$")
 COPIES = 60  # of a MiB
 COPY = f"taskset 1 dd if=/dev/zero of=/dev/null bs=1M count={COPIES}"
+FEW = 20
+FEW_COPIES = f"taskset 1 dd if=/dev/zero of=/dev/null bs=1M count={FEW}"
+ONLY_COPY = "read_zero"  # which nobody else calls
 THRESH_US = 3000
 
 
@@ -253,10 +257,49 @@ def taken_of_calls(text, tid):
     return calls
 
 
+@contextlib.contextmanager
+def counted(t, traced, function):
+    """hvtrace hist --host-time of FUNCTION meanwhile. The list has its object afterwards."""
+    found = []
+    process = t.hv.start("hist", "--json", "--host-time", traced.domain, function)
+    try:
+        t.await_record(process, "function_graph")
+        yield found
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=HANG_SECONDS)
+    finally:
+        process.kill()
+    assert b" 0 lost" in err, err
+    found.append(json.loads(out))
+
+
+def summaries_agree(t, traced):
+    """The profile, hist and latency say the same of the same calls, whose function nobody else calls."""
+    traced.echo("set_ftrace_filter", ONLY_COPY)
+    traced.echo("options/funcgraph-host", "1")
+    traced.echo("function_profile_enabled", "1")
+    calls, words = [], ("-l", ONLY_COPY, "--threshold=10s", "--max-overhead=100")
+    with counted(t, traced, ONLY_COPY) as histogram:
+        measure(t, traced, lambda: t.guest.run(FEW_COPIES, timeout=240), *words, until_planted=True, calls=calls)
+    traced.echo("function_profile_enabled", "0")
+    profiled = profiled_host_us(traced.text("trace_stat/function0"), ONLY_COPY)
+    (call,), (found,) = calls, histogram
+    assert (call["function"], call["calls"], found["function"], found["calls"]) == (ONLY_COPY, FEW, ONLY_COPY, FEW), (call, found)
+    assert found["host"] == sum(bucket["host"] for bucket in found["buckets"]) <= found["total"], found
+    # The stub looks at the steal time for each of the two, and the vCPU may be taken away in between.
+    bound = found["host"] / 10 + max(bucket["host"] for bucket in found["buckets"])
+    assert profiled > 0 and abs(found["host"] - profiled * 1000) <= bound, f"hist: {found}, the profile {profiled} us"
+    # Its clock is the host's.
+    assert abs(call["longest_ns"] - found["longest"]) <= found["longest"] / 100, (call, found)
+    assert call["task"]["comm"] == "dd" and 0 < call["host_ns"] <= min(call["longest_ns"], found["host"]), (call, found)
+    t.note(f"{FEW} calls of {ONLY_COPY}: {found['host'] / 1000:.0f} us of the host, the profile {profiled:.0f}")
+    t.note(f"the longest {call['longest_ns'] / 1000:.0f} us, of which of the host {call['host_ns'] / 1000:.0f}")
+
+
 @case(configs=BOTH)
 def host_time_of_calls(t):
     """funcgraph-host: what the host's scheduler took of each call, as its own events say; the profile adds up as
-    much; thresholds are without it."""
+    much, and so do hist and latency; thresholds are without it."""
     tid = vcpu_thread(t.guest.pid, 0)
     with t.attach() as traced, crowded(tid):
         traced.echo("set_ftrace_filter", "vfs_read")
@@ -298,3 +341,7 @@ def host_time_of_calls(t):
         text = traced.text("trace", timeout=300)
         assert "host:" not in text and returns(text), text[-2000:]
         t.note(f"{len(long)} calls of {THRESH_US} us without the host's time, {len(returns(text))} with it")
+
+        traced.echo("current_tracer", "nop")
+        traced.echo("tracing_thresh", "0")
+        summaries_agree(t, traced)
