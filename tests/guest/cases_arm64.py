@@ -7,9 +7,9 @@ import re
 import struct
 
 import on_virt
-from cases_graph import Sleepers
+from cases_graph import Sleepers, our_trees
 from cases_stack import UNKNOWN, agree, stacks
-from lib import ftrace
+from lib import ftrace, graph
 from lib.domain import Config
 from lib.suite import bad_dmesg, case
 from lib.wait import until

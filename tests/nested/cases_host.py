@@ -286,7 +286,9 @@ def summaries_agree(t, traced):
     (call,), (found,) = calls, histogram
     assert (call["function"], call["calls"], found["function"], found["calls"]) == (ONLY_COPY, FEW, ONLY_COPY, FEW), (call, found)
     assert found["host"] == sum(bucket["host"] for bucket in found["buckets"]) <= found["total"], found
-    assert profiled > 0 and abs(found["host"] / 1000 - profiled) <= 1.1 * FEW, f"hist: {found}, the profile {profiled} us"
+    # The stub looks at the steal time for each of the two, and the vCPU may be taken away in between.
+    bound = found["host"] / 10 + max(bucket["host"] for bucket in found["buckets"])
+    assert profiled > 0 and abs(found["host"] - profiled * 1000) <= bound, f"hist: {found}, the profile {profiled} us"
     # Its clock is the host's.
     assert abs(call["longest_ns"] - found["longest"]) <= found["longest"] / 100, (call, found)
     assert call["task"]["comm"] == "dd" and 0 < call["host_ns"] <= min(call["longest_ns"], found["host"]), (call, found)
