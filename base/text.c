@@ -31,6 +31,16 @@ static inline void end_at(struct hv_text *t, char *end)
 	t->len_bytes = (size_t)(end - t->data);
 }
 
+char *hv_text_room(struct hv_text *t, size_t len_bytes)
+{
+	return reserve(t, len_bytes);
+}
+
+void hv_text_end(struct hv_text *t, char *end)
+{
+	end_at(t, end);
+}
+
 void hv_text_deinit(struct hv_text *t)
 {
 	free(t->data);

@@ -26,6 +26,11 @@ void hv_text_add_fill(struct hv_text *t, char c, size_t nr);
 /* Adds VALUE in decimal, after as many blanks as make it WIDTH characters. */
 void hv_text_add_number(struct hv_text *t, uint64_t value, unsigned width);
 
+/* Makes room for LEN_BYTES and returns where they go. What was put there counts when hv_text_end is
+ * told where it ends; nothing else is added before. */
+char *hv_text_room(struct hv_text *t, size_t len_bytes) hv_must_use;
+void hv_text_end(struct hv_text *t, char *end);
+
 /* Adds a name that the guest gave: at most MAX_BYTES of it, up to its NUL. Bytes that a terminal
  * would act on become '?'. */
 void hv_text_add_guest(struct hv_text *t, const char *name, size_t max_bytes);

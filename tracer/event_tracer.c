@@ -8,10 +8,9 @@
 #include "base/clock.h"
 #include "tracer/event_calls.h"
 #include "tracer/event_modules.h"
+#include "tracer/event_words.h"
 #include "tracer/module_claims.h"
 #include "tracer/plug.h"
-#include "tracer/stub_filters.h"
-#include "tracer/stub_programs.h"
 #include "tracer/syscall_tasks.h"
 #include "tracer/tracee.h"
 
@@ -45,8 +44,7 @@ struct hv_event_tracer {
 	bool has_layout;
 	struct event *events;
 	size_t nr;
-	struct hv_stub_filters filters;
-	struct hv_stub_programs programs;
+	struct hv_event_words words;
 	uint64_t tend_ns, tend_delay_ns; /* when to tend next; how long after that again */
 	unsigned nr_looks;		 /* how often tasks are to be looked at (see_to_tasks) */
 };
@@ -106,6 +104,11 @@ static struct event *find(const struct hv_event_tracer *e, const struct hv_event
 			return &e->events[i];
 	}
 	return NULL;
+}
+
+static unsigned index_of(const struct hv_event_tracer *e, const struct event *event)
+{
+	return (unsigned)(event - e->events);
 }
 
 /* The index of the first one. */
@@ -302,14 +305,6 @@ static struct hv_err *redirect(struct hv_event_tracer *e, struct coming *list, s
 	return err;
 }
 
-static void set_program(struct hv_event_tracer *e, const struct event *event,
-			const struct hv_stub_program *program)
-{
-	unsigned index = (unsigned)(event - e->events);
-
-	hv_stub_programs_set(&e->programs, &e->tracee->region, index, program);
-}
-
 /* Plugs in those that have no error yet. */
 static struct hv_err *plug_in(struct hv_event_tracer *e, struct coming *list, size_t nr)
 {
@@ -324,7 +319,8 @@ static struct hv_err *plug_in(struct hv_event_tracer *e, struct coming *list, si
 			continue;
 		c->plug = (struct hv_plug){&c->event->type, (unsigned)(c->event - e->events)};
 		hv_plug_prepare(e->tracee, &e->layout, &c->plug);
-		set_program(e, c->event, c->want->program);
+		hv_event_words_set_program(&e->words, &e->tracee->region, index_of(e, c->event),
+					   c->want->program);
 		steps[nr_steps].plug = &c->plug;
 		steps[nr_steps++].tp = c->event->type.tracepoint;
 	}
@@ -383,44 +379,29 @@ static void set_stacks(struct hv_event_tracer *e, const struct hv_event_want *wa
 	}
 }
 
-static void set_filter(struct hv_event_tracer *e, const struct event *event,
-		       const struct hv_stub_filter *filter)
-{
-	hv_stub_filters_set(&e->filters, &e->tracee->region, (unsigned)(event - e->events), filter);
-}
-
 /* Filters and programs are of what was wanted before. */
-static void clear_filters(struct hv_event_tracer *e)
+static void clear_words(struct hv_event_tracer *e)
 {
-	for (size_t i = 0; i < e->nr; i++) {
-		set_program(e, &e->events[i], NULL);
-		set_filter(e, &e->events[i], NULL);
-	}
+	for (size_t i = 0; i < e->nr; i++)
+		hv_event_words_clear(&e->words, &e->tracee->region, (unsigned)i);
 }
 
-/* A word of the file has the filter or the program. */
-static void set_filters(struct hv_event_tracer *e, const struct hv_event_want *wants, size_t nr)
+static void set_words(struct hv_event_tracer *e, const struct hv_event_want *wants, size_t nr)
 {
-	for (size_t i = 0; i < e->nr; i++) {
-		if (e->events[i].is_on)
-			continue;
-		set_program(e, &e->events[i], NULL);
-		set_filter(e, &e->events[i], NULL);
-	}
-	for (size_t i = 0; i < nr; i++) { /* what lose theirs make place for the others */
-		const struct event *event = find(e, wants[i].type);
+	HV_AUTO_FREE struct hv_event_word *words = hv_alloc((nr + 1) * sizeof(*words));
+	size_t nr_words = 0;
 
-		if (event && event->is_on && !wants[i].program)
-			set_program(e, event, NULL);
-	}
+	for (size_t i = 0; i < e->nr; i++)
+		if (!e->events[i].is_on)
+			hv_event_words_clear(&e->words, &e->tracee->region, (unsigned)i);
 	for (size_t i = 0; i < nr; i++) {
 		const struct event *event = find(e, wants[i].type);
 
-		if (!event || !event->is_on)
-			continue;
-		set_filter(e, event, wants[i].program ? NULL : wants[i].filter);
-		set_program(e, event, wants[i].program);
+		if (event && event->is_on)
+			words[nr_words++] = (struct hv_event_word){
+				index_of(e, event), wants[i].filter, wants[i].program};
 	}
+	hv_event_words_set(&e->words, &e->tracee->region, words, nr_words);
 }
 
 void hv_event_tracer_set_filter(struct hv_event_tracer *e, const struct hv_event_type *type,
@@ -429,7 +410,8 @@ void hv_event_tracer_set_filter(struct hv_event_tracer *e, const struct hv_event
 	const struct event *event = find(e, type);
 
 	if (event && event->is_on)
-		set_filter(e, event, filter);
+		hv_event_words_set_filter(&e->words, &e->tracee->region, index_of(e, event),
+					  filter);
 }
 
 static struct hv_err *switch_on(struct hv_event_tracer *e, struct hv_event_want *wants, size_t nr)
@@ -465,11 +447,11 @@ struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_wa
 	if (!err)
 		err = switch_on(e, wants, nr);
 	if (err) {
-		clear_filters(e);
+		clear_words(e);
 		return err;
 	}
 	set_stacks(e, wants, nr);
-	set_filters(e, wants, nr);
+	set_words(e, wants, nr);
 	err = see_to_tasks(e);
 	if (!err || err->code != EBUSY)
 		return err;

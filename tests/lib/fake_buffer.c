@@ -11,6 +11,7 @@ struct hv_cursor {
 	enum hv_cursor_mode mode;
 	int only_cpu;
 	size_t at;
+	size_t brief_end;		 /* behind what hv_cursor_briefs() has shown */
 	size_t taken;			 /* events before this one are consumed */
 	size_t end;			 /* where a dump ends */
 	size_t skipped[HV_FAKE_NR_CPUS]; /* events of each CPU before this one were passed over */
@@ -182,6 +183,43 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 	return HV_NEXT_EMPTY;
 }
 
+static bool is_brief(const struct hv_event *e, unsigned kinds)
+{
+	return kinds & HV_BRIEF_KIND(e->kind) && !e->lost_before && !e->overrun && !e->has_retval &&
+	       !e->of_section;
+}
+
+/* One at a time. */
+size_t hv_cursor_briefs(struct hv_cursor *c, size_t max, unsigned kinds, struct hv_brief *ret)
+{
+	size_t at = c->at;
+	struct hv_event e;
+	enum hv_next next = hv_cursor_next(c, &e);
+
+	c->brief_end = c->at;
+	c->at = at;
+	if (!max || next != HV_NEXT_EVENT || !is_brief(&e, kinds))
+		return 0;
+	*ret = (struct hv_brief){.time_ns = e.time_ns,
+				 .ip = e.ip,
+				 .parent_ip = e.parent_ip,
+				 .call_ns = e.call_ns,
+				 .pid = e.pid,
+				 .depth = e.depth,
+				 .kind = (uint8_t)e.kind,
+				 .flags = e.flags,
+				 .preempt_depth = e.preempt_depth,
+				 .migrate_depth = e.migrate_depth,
+				 .lazy_depth = e.lazy_depth};
+	return 1;
+}
+
+void hv_cursor_take_briefs(struct hv_cursor *c, size_t nr)
+{
+	if (nr)
+		c->at = c->brief_end;
+}
+
 static size_t take_away(struct hv_buffer *b, size_t from, size_t to, int only_cpu)
 {
 	size_t nr = 0;
@@ -195,13 +233,13 @@ static size_t take_away(struct hv_buffer *b, size_t from, size_t to, int only_cp
 	return nr;
 }
 
-/* Returns the index of the next event of CPU, or SIZE_MAX. */
 /* Events have their callers. */
 void hv_cursor_callers(const struct hv_cursor *c hv_unused, struct hv_gva *list hv_unused,
 		       struct hv_event *e hv_unused)
 {
 }
 
+/* Returns the index of the next event of CPU, or SIZE_MAX. */
 static size_t next_of(struct hv_cursor *c, unsigned cpu)
 {
 	const struct hv_buffer *b = c->buffer;

@@ -92,6 +92,20 @@ static inline const struct hv_kept *hv_backlog_first(const struct hv_backlog *b)
 	return b->run_first < b->run_end ? hv_backlog_run_at(b, b->run_first) : NULL;
 }
 
+/* Returns the first record of the run, and how many from there on lie side by side. They are in
+ * order, but those of the heap are not among them. */
+static inline const struct hv_kept *hv_backlog_beside(const struct hv_backlog *b, size_t *ret_nr)
+{
+	size_t nr = b->run_end - b->run_first, to_end;
+
+	*ret_nr = 0;
+	if (!nr)
+		return NULL;
+	to_end = b->run_cap - (b->run_first & (b->run_cap - 1));
+	*ret_nr = nr < to_end ? nr : to_end;
+	return hv_backlog_run_at(b, b->run_first);
+}
+
 /* Drops the oldest record. There must be one. */
 static inline void hv_backlog_drop_first(struct hv_backlog *b)
 {

@@ -25,6 +25,7 @@ struct hv_cursor {
 		uint8_t entry[HV_ENTRY_LEN_MAX];
 	} places[2];
 	unsigned place;		/* of the last event */
+	unsigned run_cpu;	/* of what hv_cursor_briefs() has shown */
 	unsigned *nr_clears;	/* owned, one for each vCPU: the buffer's when the merge began */
 	unsigned nr_all_clears; /* the same of all vCPUs */
 	struct hv_merge_mark *marks; /* owned, one for each vCPU, for hv_cursor_consume() */
@@ -318,6 +319,56 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 		}
 	}
 	return HV_NEXT_EMPTY;
+}
+
+/* Makes times of the counter values when the calls began. */
+static void convert_calls(const struct hv_cursor *c, unsigned cpu, const struct hv_kept *kept,
+			  struct hv_brief *briefs, size_t nr)
+{
+	uint64_t times[HV_BRIEFS_MAX];
+	size_t nr_times = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		if (briefs[i].kind == HV_EVENT_GRAPH_EXIT)
+			times[nr_times++] = briefs[i].call_ns;
+	if (!nr_times)
+		return;
+	clock_ns((void *)c, cpu, times, nr_times);
+	nr_times = 0;
+	for (size_t i = 0; i < nr; i++) {
+		if (briefs[i].kind != HV_EVENT_GRAPH_EXIT)
+			continue;
+		briefs[i].call_ns = times[nr_times++];
+		if (c->buffer->clock == HV_TRACE_CLOCK_TSC)
+			briefs[i].call_ns = call_ns(c, cpu, &kept[i].record, kept[i].time_ns);
+	}
+}
+
+/* Events with parts are not shown: their parts are no events, and end what is shown before. */
+size_t hv_cursor_briefs(struct hv_cursor *c, size_t max, unsigned kinds, struct hv_brief *ret)
+{
+	const struct hv_kept *kept;
+	size_t nr;
+
+	if (c->nr_all_clears != c->buffer->nr_clears)
+		return 0;
+	kept = hv_merge_run(c->merge, max < HV_BRIEFS_MAX ? max : HV_BRIEFS_MAX, &c->run_cpu, &nr);
+	if (!kept || parts_at(c, c->run_cpu)->nr)
+		return 0;
+	nr = hv_decode_briefs(&c->buffer->decoder->decode, &kept->record, sizeof(*kept), nr, kinds,
+			      ret);
+	for (size_t i = 0; i < nr; i++)
+		ret[i].time_ns = kept[i].time_ns;
+	convert_calls(c, c->run_cpu, kept, ret, nr);
+	return nr;
+}
+
+void hv_cursor_take_briefs(struct hv_cursor *c, size_t nr)
+{
+	if (!nr)
+		return;
+	hv_merge_take_run(c->merge, nr);
+	c->returned[c->run_cpu - c->first_cpu].nr_read += nr;
 }
 
 /* A record that precedes an exit is taken, to look at the exit itself. */

@@ -31,6 +31,15 @@ enum hv_next {
 	HV_NEXT_EVENT,
 };
 enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret);
+/* Shows in brief what hv_cursor_next would return next, as far as it is calls and returns of one
+ * vCPU of KINDS that are known now: at most MAX and at most HV_BRIEFS_MAX of them. They stay.
+ * Returns how many. 0: call hv_cursor_next. KINDS: a set, HV_BRIEF_KIND. */
+#define HV_BRIEFS_MAX 64
+size_t hv_cursor_briefs(struct hv_cursor *c, size_t max, unsigned kinds, struct hv_brief *ret);
+/* Passes over the first NR of those that hv_cursor_briefs showed last, as if they had been
+ * returned. hv_cursor_records has nothing to say of them. */
+void hv_cursor_take_briefs(struct hv_cursor *c, size_t nr);
+
 /* Shows the next event of CPU, if it is known now and nothing was lost before it. False also if
  * another task is running there by then. RET has no comm. */
 bool hv_cursor_peek(struct hv_cursor *c, unsigned cpu, struct hv_event *ret);

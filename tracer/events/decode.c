@@ -403,6 +403,101 @@ void hv_decode_event(const struct hv_decode *d, const struct hv_record *record,
 		decode_call_kind(d, record, ret);
 }
 
+/* -- in brief ------------------------------------------------------------------------------ */
+
+/* Most records have the same context as the one before: what it was made from, and what it is. */
+struct last_context {
+	uint64_t word; /* the words of the record, UINT64_MAX: none */
+	struct hv_context found;
+};
+
+/* A bit for each kind of record that is an event of KINDS. */
+static unsigned record_kinds(unsigned kinds)
+{
+	static const struct {
+		unsigned event, record;
+	} both[] = {{HV_EVENT_FUNCTION, HV_RECORD_FUNCTION},
+		    {HV_EVENT_GRAPH_ENTRY, HV_RECORD_ENTRY},
+		    {HV_EVENT_GRAPH_EXIT, HV_RECORD_EXIT}};
+	unsigned found = 0;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(both); i++)
+		if (kinds & HV_BRIEF_KIND(both[i].event))
+			found |= 1u << both[i].record;
+	return found;
+}
+
+/* FLAGS is the byte of the thread flags. */
+static inline void brief_context(const struct hv_decode *d, uint64_t word, uint64_t flags,
+				 struct last_context *last, struct hv_brief *ret)
+{
+	word = (word & BITS_48) | flags << 48;
+	if (word != last->word) {
+		last->word = word;
+		last->found = d->arch->decode_context(
+			(uint32_t)word, (uint16_t)(word >> 32),
+			(uint16_t)(flags << hv_resched_shift(d->resched)), d->resched);
+	}
+	ret->flags = last->found.flags;
+	ret->preempt_depth = shown_depth(last->found.preempt_depth);
+}
+
+static inline void decode_brief_exit(const struct hv_decode *d, const struct hv_record *record,
+				     struct last_context *last, struct hv_brief *ret)
+{
+	brief_context(d, record->word[3], 0, last, ret);
+	ret->kind = HV_EVENT_GRAPH_EXIT;
+	ret->pid = (uint32_t)(record->word[2] >> HV_EXIT_PID_SHIFT);
+	ret->ip = site_of(d, (uint32_t)(record->word[2] & HV_EXIT_SITE_MASK));
+	ret->parent_ip = hv_gva(0);
+	ret->call_ns = hv_record_call_tsc(record);
+	ret->depth = depth_of(record);
+	ret->migrate_depth = ret->lazy_depth = 0;
+}
+
+static inline void decode_brief_call(const struct hv_decode *d, const struct hv_record *record,
+				     struct last_context *last, struct hv_brief *ret)
+{
+	const struct hv_call_addresses call = d->arch->decode_call(record->word[1]);
+	const uint64_t word = record->word[2];
+
+	brief_context(d, record->word[3], word >> HV_CALL_FLAGS_SHIFT & 0xff, last, ret);
+	ret->pid = (uint32_t)(word >> HV_CALL_PID_SHIFT);
+	ret->ip = site_of(d, call.site_end);
+	ret->parent_ip = parent_of(d, call.caller);
+	ret->call_ns = 0;
+	ret->migrate_depth = shown_depth(word & 0xff);
+	ret->lazy_depth = word >> HV_CALL_LAZY_SHIFT & HV_CALL_LAZY_MAX;
+	if (word >> HV_CALL_LAZY_ASKED & 1)
+		ret->flags |= HV_TRACE_NEED_RESCHED_LAZY;
+	ret->kind = HV_EVENT_FUNCTION;
+	ret->depth = 0;
+	if (hv_record_kind(record) == HV_RECORD_FUNCTION)
+		return;
+	ret->kind = HV_EVENT_GRAPH_ENTRY;
+	ret->depth = depth_of(record);
+}
+
+size_t hv_decode_briefs(const struct hv_decode *d, const struct hv_record *records,
+			size_t stride_bytes, size_t max, unsigned kinds, struct hv_brief *ret)
+{
+	const unsigned wanted = record_kinds(kinds);
+	struct last_context last = {.word = UINT64_MAX};
+	const struct hv_record *r = records;
+	size_t nr = 0;
+
+	for (; nr < max && wanted >> hv_record_kind(r) & 1; nr++) {
+		if (hv_record_kind(r) == HV_RECORD_EXIT)
+			decode_brief_exit(d, r, &last, &ret[nr]);
+		else
+			decode_brief_call(d, r, &last, &ret[nr]);
+		r = (const struct hv_record *)((const char *)r + stride_bytes);
+	}
+	return nr;
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
 void hv_event_set_comm(struct hv_event *event, const char *comm)
 {
 	if (event->pid == 0)

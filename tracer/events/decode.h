@@ -120,6 +120,13 @@ void hv_decode_words(const struct hv_decode *d, const struct hv_record *words, u
 void hv_decode_event(const struct hv_decode *d, const struct hv_record *record,
 		     const struct hv_record *more, struct hv_event *ret);
 
+/* Decodes records in brief, at most MAX of them, up to the first one whose event is of another kind
+ * than KINDS (HV_BRIEF_KIND), and returns how many. The first is at RECORDS, each of the others
+ * STRIDE_BYTES behind the one before. The call_ns of a return is in the units of hv_record_tsc. A
+ * return's parts are not looked for. The caller fills in times. */
+size_t hv_decode_briefs(const struct hv_decode *d, const struct hv_record *records,
+			size_t stride_bytes, size_t max, unsigned kinds, struct hv_brief *ret);
+
 /* Returns when the function of an exit was called, in the units of hv_record_tsc. */
 uint64_t hv_record_call_tsc(const struct hv_record *record);
 

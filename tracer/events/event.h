@@ -35,6 +35,26 @@ enum hv_event_kind {
 
 #define HV_COMM_UNKNOWN "<...>"
 
+/* A set of kinds. */
+#define HV_BRIEF_KIND(kind) (1u << (kind))
+
+/* What most events are, in brief: a call of a function, HV_EVENT_FUNCTION or HV_EVENT_GRAPH_ENTRY,
+ * or a return, HV_EVENT_GRAPH_EXIT, before which nothing was lost and of which no more was recorded
+ * than this. The members are as in struct hv_event. */
+struct hv_brief {
+	uint64_t time_ns;
+	struct hv_gva ip;
+	struct hv_gva parent_ip; /* calls only */
+	uint64_t call_ns;	 /* returns only */
+	uint32_t pid;
+	uint16_t depth;
+	uint8_t kind;
+	uint8_t flags;
+	uint8_t preempt_depth;
+	uint8_t migrate_depth;
+	uint8_t lazy_depth;
+};
+
 struct hv_event {
 	enum hv_event_kind kind;
 	unsigned cpu;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/guard.h"
-#include "tracer/events/backlog.h"
 #include "tracer/events/decode.h"
 #include "tracer/events/gaps.h"
 
@@ -348,17 +347,22 @@ static void take_oddly(struct lane *l, const struct hv_kept *k, struct hv_merge_
 	hv_backlog_drop_first(&l->kept);
 }
 
+static inline void note_returned(struct lane *l, const struct hv_kept *k)
+{
+	uint64_t tsc = hv_record_tsc(&k->record);
+
+	if (tsc < l->last_tsc)
+		return;
+	l->last_tsc = tsc;
+	l->last_position = k->position;
+}
+
 /* Takes K, the lane's oldest record. The caller then reads on, and puts the lane to its place in
  * the heap. */
 static inline void take(struct lane *l, const struct hv_kept *k, struct hv_merge_item *ret)
 {
-	uint64_t tsc = hv_record_tsc(&k->record);
-
 	show(l, k, ret);
-	if (tsc >= l->last_tsc) {
-		l->last_tsc = tsc;
-		l->last_position = k->position;
-	}
+	note_returned(l, k);
 	if (l->gaps.nr || l->kept.nr_heap)
 		take_oddly(l, k, ret);
 	else
@@ -443,6 +447,54 @@ bool hv_merge_take(struct hv_merge *m, struct hv_merge_item *ret)
 	take(l, k, ret);
 	reorder_first(m);
 	return true;
+}
+
+/* How many of the lane's records may be taken before it has to be read on. */
+static size_t nr_until_read_on(const struct lane *l)
+{
+	size_t nr = hv_backlog_nr(&l->kept);
+
+	if (l->done == l->goal_round || l->blocked)
+		return nr;
+	return nr > l->nr_full + 1 ? nr - l->nr_full - 1 : 0;
+}
+
+const struct hv_kept *hv_merge_run(const struct hv_merge *m, size_t max, unsigned *ret_cpu,
+				   size_t *ret_nr)
+{
+	const struct lane *l = m->nr_lanes ? m->order[0].lane : NULL;
+	const struct hv_kept *first;
+	uint64_t other_ns, heap_ns;
+	size_t nr_beside, nr = 0;
+
+	if (!l || m->waived || l->gaps.nr)
+		return NULL;
+	first = hv_backlog_beside(&l->kept, &nr_beside);
+	if (max > nr_beside)
+		max = nr_beside;
+	if (max > nr_until_read_on(l))
+		max = nr_until_read_on(l);
+	heap_ns = l->kept.nr_heap ? l->kept.heap[0].time_ns : UINT64_MAX;
+	other_ns = second_ns(m);
+	/* Of equal times, only that of the lane's first record says itself which one is first. */
+	for (; nr < max && first[nr].round < m->done; nr++)
+		if ((nr && first[nr].time_ns >= other_ns) ||
+		    (l->kept.nr_heap && first[nr].time_ns >= heap_ns))
+			break;
+	*ret_cpu = l->cpu;
+	*ret_nr = nr;
+	return nr ? first : NULL;
+}
+
+void hv_merge_take_run(struct hv_merge *m, size_t nr)
+{
+	struct lane *l = m->order[0].lane;
+	const struct hv_kept *k = hv_backlog_run_at(&l->kept, l->kept.run_first);
+
+	for (const struct hv_kept *end = k + nr; k < end; k++)
+		note_returned(l, k);
+	l->kept.run_first += nr;
+	reorder_first(m);
 }
 
 static struct lane *lane_of(struct hv_merge *m, unsigned cpu)

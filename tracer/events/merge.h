@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "ringbuf/ring.h"
+#include "tracer/events/backlog.h"
 
 #define HV_MERGE_AHEAD	 8192
 #define HV_MERGE_WAIT_NS 20000000
@@ -85,6 +86,14 @@ bool hv_merge_next(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until unti
 /* Returns the record that hv_merge_next would return, if that one was read already and no ring has
  * to be read for those after it. False: call hv_merge_next. */
 bool hv_merge_take(struct hv_merge *m, struct hv_merge_item *ret);
+
+/* Shows the records that hv_merge_take would return next, as far as they are of one vCPU and lie
+ * side by side: RET_NR of them, at most MAX, in order, of RET_CPU. NULL: there is none. Nothing was
+ * lost before any of them. They stay, and are valid until another function is called. */
+const struct hv_kept *hv_merge_run(const struct hv_merge *m, size_t max, unsigned *ret_cpu,
+				   size_t *ret_nr);
+/* Takes the first NR, at least 1, of the records that hv_merge_run showed last. */
+void hv_merge_take_run(struct hv_merge *m, size_t nr);
 
 /* Shows the next record of CPU alone, like hv_merge_next. The record stays. ret->lost_before says
  * whether records were lost just before it, not how many. */

@@ -3,6 +3,7 @@
 
 #include "kernel/kernel.h"
 #include "tree/format/format.h"
+#include "tree/format/line_texts.h"
 #include "tree/format/section_graph.h"
 #include "tree/format/symbol_texts.h"
 
@@ -18,6 +19,7 @@ void hv_lines_deinit(struct hv_lines *l)
 	hv_reader_deinit(&l->reader);
 	hv_graph_free(l->graph);
 	hv_symbol_texts_free(l->symbols);
+	hv_line_texts_free(l->line_texts);
 }
 
 struct hv_style hv_lines_style(struct hv_lines *l)
@@ -25,14 +27,17 @@ struct hv_style hv_lines_style(struct hv_lines *l)
 	const struct hv_instance *in = l->reader.instance;
 
 	l->latency.start_ns = in->buffers.start_ns;
-	if (!l->symbols)
+	if (!l->symbols) {
 		l->symbols = hv_symbol_texts_new();
+		l->line_texts = hv_line_texts_new();
+	}
 	hv_symbol_texts_of(l->symbols, in->all->session->kernel->symbols_version);
 	if (shows_sections(in)) {
 		l->options = hv_section_graph_options(&in->options);
 		/* The end of an interrupt may be behind the end of the section. */
 		hv_options_set(&l->options, HV_OPT_FUNCGRAPH_IRQS, 1);
 	}
+	hv_line_texts_of(l->line_texts, shows_sections(in) ? l->options.bits : in->options.bits);
 	return (struct hv_style){
 		.kernel = in->all->session->kernel,
 		.clock = hv_buffers_clock_kind(&in->buffers),
@@ -40,6 +45,7 @@ struct hv_style hv_lines_style(struct hv_lines *l)
 		.graph_start_ns = shows_sections(in) ? in->buffers.start_ns : 0,
 		.latency = l->is_latency ? &l->latency : NULL,
 		.symbols = l->symbols,
+		.line_texts = l->line_texts,
 		.names = in->all->session->names,
 		.events = in->all->event_texts,
 	};

@@ -12,7 +12,8 @@
 struct hv_lines {
 	struct hv_reader reader;
 	struct hv_graph *graph;		 /* owned; NULL until a call or return is read */
-	struct hv_symbol_texts *symbols; /* owned; NULL until the first line */
+	struct hv_symbol_texts *symbols; /* owned, as line_texts; NULL until the first line */
+	struct hv_line_texts *line_texts;
 	struct hv_latency latency;
 	struct hv_options options; /* of the columns of a section's graph */
 	unsigned is_latency;	   /* events are shown in latency format */

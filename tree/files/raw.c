@@ -35,14 +35,33 @@ static struct hv_err *close_raw(struct hv_file *f)
 	return NULL;
 }
 
+/* Most of a page: what needs no event of its own. */
+static void fill_briefs(struct hv_reader *r, struct hv_raw_page *page)
+{
+	const unsigned kinds = hv_raw_brief_kinds(page->layout);
+	struct hv_brief briefs[HV_BRIEFS_MAX];
+	size_t nr, nr_taken;
+
+	do {
+		size_t room = (page->max_bytes - page->len_bytes) / HV_RAW_BRIEF_MIN;
+
+		nr = page->len_bytes ? hv_cursor_briefs(r->cursor, room, kinds, briefs) : 0;
+		nr_taken = hv_raw_page_add_briefs(page, briefs, nr);
+		hv_cursor_take_briefs(r->cursor, nr_taken);
+	} while (nr && nr_taken == nr);
+}
+
 /* Takes an event that might not fit only when everything before it was consumed. If it does not fit
  * it stays in the buffer until a page contains it, so that the next reader finds it if this one
  * closes the file. */
 static void fill_page(struct hv_reader *r, struct hv_raw_page *page)
 {
 	for (;;) {
-		bool may_not_fit = page->max_bytes - page->len_bytes < ROOM_FOR_MOST;
+		bool may_not_fit;
 
+		if (!r->has_kept)
+			fill_briefs(r, page);
+		may_not_fit = page->max_bytes - page->len_bytes < ROOM_FOR_MOST;
 		if (may_not_fit && !r->has_kept)
 			hv_cursor_consume(r->cursor);
 		if (!r->has_kept && hv_cursor_next(r->cursor, &r->kept) != HV_NEXT_EVENT)

@@ -11,6 +11,7 @@
 #include "tree/format/event_texts.h"
 #include "tree/format/flags.h"
 #include "tree/format/latency.h"
+#include "tree/format/line_texts.h"
 #include "tree/format/symbol.h"
 #include "tree/format/symbol_texts.h"
 
@@ -141,6 +142,7 @@ static void add_text_context(struct hv_text *out, const struct hv_style *style,
 			     const struct hv_event *e)
 {
 	char text[2 * HV_DIGITS_MAX + PID_WIDTH], *at = put_pid(text, e->pid);
+	size_t start = out->len_bytes;
 
 	add_comm(out, e->comm);
 	if (is_on(style, HV_OPT_RECORD_TGID)) {
@@ -155,6 +157,8 @@ static void add_text_context(struct hv_text *out, const struct hv_style *style,
 	hv_text_add_bytes(out, text, (size_t)(at - text));
 	if (is_on(style, HV_OPT_IRQ_INFO))
 		hv_flags_letters(out, style, e);
+	if (style->line_texts && !is_on(style, HV_OPT_RECORD_TGID))
+		hv_line_texts_keep_context(style->line_texts, out, start, e);
 	add_time(out, style->clock, e->time_ns);
 }
 
@@ -364,11 +368,57 @@ void hv_format_comment(struct hv_text *out, const struct hv_style *style, const 
 		out->data[--out->len_bytes] = '\0';
 }
 
+#define BIT(option) (UINT64_C(1) << (option))
+
+/* Options that are on and off in lines of which nearly all is kept. */
+#define USUALLY_ON (BIT(HV_OPT_CONTEXT_INFO) | BIT(HV_OPT_PRINT_PARENT))
+#define USUALLY_OFF                                                                                \
+	(BIT(HV_OPT_BIN) | BIT(HV_OPT_HEX) | BIT(HV_OPT_RAW) | BIT(HV_OPT_RECORD_TGID) |           \
+	 BIT(HV_OPT_SYM_OFFSET) | BIT(HV_OPT_SYM_ADDR))
+
+#define USUAL_MAX (2 * HV_LINE_PART_MAX + 2 * HV_SYMBOL_TEXT_MAX + 16)
+
+static bool is_usual(const struct hv_style *style)
+{
+	return (style->options->bits & (USUALLY_ON | USUALLY_OFF)) == USUALLY_ON &&
+	       style->line_texts && style->symbols && !style->latency &&
+	       style->clock != HV_CLOCK_RAW;
+}
+
+/* Adds the line of a call whose parts are all kept, as the other functions would. False: it is
+ * another event, or a part is not kept, and nothing is added. */
+static bool add_usual(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
+{
+	char *at;
+
+	if (e->kind != HV_EVENT_FUNCTION || !is_usual(style))
+		return false;
+	at = hv_line_texts_put_context(style->line_texts, e, hv_text_room(out, USUAL_MAX));
+	if (!at)
+		return false;
+	*at++ = ' ';
+	at = hv_line_texts_put_time(style->line_texts, e->time_ns, at);
+	*at++ = ':';
+	*at++ = ' ';
+	at = hv_symbol_texts_put(style->symbols, e->ip, HV_SYMBOL_PLAIN, at);
+	if (at && e->parent_ip.v) {
+		memcpy(at, " <-", 3);
+		at = hv_symbol_texts_put(style->symbols, e->parent_ip, HV_SYMBOL_PLAIN, at + 3);
+	}
+	if (!at)
+		return false;
+	*at++ = '\n';
+	hv_text_end(out, at);
+	return true;
+}
+
 void hv_format_event(struct hv_text *out, const struct hv_style *style,
 		     const struct hv_event *event)
 {
 	enum shape shape = shape_of(style);
 
+	if (add_usual(out, style, event))
+		return;
 	if (is_on(style, HV_OPT_CONTEXT_INFO))
 		add_context(out, style, shape, event);
 	switch (event->kind) {

@@ -115,13 +115,6 @@ static inline unsigned count_of(const struct hv_event *e)
 	return (e->preempt_depth & 15u) | (e->migrate_depth & 15u) << 4;
 }
 
-/* The fields of every record, as the first eight bytes of the known ones. */
-static inline uint64_t common_of(const struct hv_raw_record *r, const struct hv_event *e)
-{
-	return r->id | (uint64_t)e->flags << 16 | (uint64_t)count_of(e) << 24 |
-	       (uint64_t)e->pid << 32;
-}
-
 static void put_fields(uint8_t *at, const struct hv_raw_record *r, const struct hv_event *e)
 {
 	put_field(at, r, HV_RAW_TYPE, r->id);
@@ -198,8 +191,16 @@ static uint8_t *put_head(uint8_t *at, size_t payload_len, uint64_t delta)
 	return put(at, payload_len + 4, 4);
 }
 
-/* Apart from what nearly all events take, which needs few registers. */
-static __attribute__((noinline)) bool add_any(struct hv_raw_page *p, const struct hv_event *e)
+/* Puts an extension of the time that has all of DELTA, which is then 0. */
+static uint8_t *put_extend(uint8_t *at, uint64_t *delta)
+{
+	at = put(at, TYPE_TIME_EXTEND | (*delta & ((1U << DELTA_BITS) - 1)) << 5, 4);
+	at = put(at, *delta >> DELTA_BITS, 4);
+	*delta = 0;
+	return at;
+}
+
+bool hv_raw_page_add(struct hv_raw_page *p, const struct hv_event *e)
 {
 	uint8_t *data = p->bytes + HV_RAW_HEAD_LEN, *at = data + p->len_bytes;
 	size_t len = payload_len(p->layout, e);
@@ -216,62 +217,72 @@ static __attribute__((noinline)) bool add_any(struct hv_raw_page *p, const struc
 		p->lost = e->lost_before;
 	}
 	p->time_ns += delta;
-	if (delta >> DELTA_BITS) {
-		at = put(at, TYPE_TIME_EXTEND | (delta & ((1U << DELTA_BITS) - 1)) << 5, 4);
-		at = put(at, delta >> DELTA_BITS, 4);
-		delta = 0;
-	}
+	if (delta >> DELTA_BITS)
+		at = put_extend(at, &delta);
 	at = put_head(at, len, delta);
 	at = put_payload(at, p->layout, e, len);
 	p->len_bytes = (size_t)(at - data);
 	return true;
 }
 
+/* -- calls and returns in brief ------------------------------------------------------------ */
+
 /* The fields of a call or return where hv_raw_layout_known has them. */
-static inline void put_known(uint8_t *at, const struct hv_raw_record *r, const struct hv_event *e)
+static inline void put_brief(uint8_t *at, const struct hv_raw_record *r, const struct hv_brief *b)
 {
-	put(at, common_of(r, e), 8);
-	put(at + 8, e->ip.v, 8);
-	if (e->kind == HV_EVENT_FUNCTION) {
-		put(at + 16, e->parent_ip.v, 8);
+	const uint64_t count = (b->preempt_depth & 15u) | (b->migrate_depth & 15u) << 4;
+
+	put(at, r->id | (uint64_t)b->flags << 16 | count << 24 | (uint64_t)b->pid << 32, 8);
+	put(at + 8, b->ip.v, 8);
+	if (b->kind == HV_EVENT_FUNCTION) {
+		put(at + 16, b->parent_ip.v, 8);
 		return;
 	}
-	put(at + 16, e->depth, 4);
-	if (e->kind == HV_EVENT_GRAPH_ENTRY)
+	put(at + 16, b->depth, 4);
+	if (b->kind == HV_EVENT_GRAPH_ENTRY)
 		return;
-	put(at + 20, e->overrun, 4);
-	put(at + 24, e->call_ns, 8);
-	put(at + 32, e->time_ns, 8);
+	put(at + 20, 0, 4); /* overrun */
+	put(at + 24, b->call_ns, 8);
+	put(at + 32, b->time_ns, 8);
 }
 
-/* Adds what nearly all events are: a call or return of a kernel whose records are known, neither
- * the first of its page nor after a loss or a long time. False: it is another event, or there is no
- * room. */
-static inline bool add_usual(struct hv_raw_page *p, const struct hv_event *e)
+unsigned hv_raw_brief_kinds(const struct hv_raw_layout *l)
 {
-	uint8_t *at = p->bytes + HV_RAW_HEAD_LEN + p->len_bytes;
-	uint64_t delta = e->time_ns > p->time_ns ? e->time_ns - p->time_ns : 0;
-	const struct hv_raw_record *r;
-	size_t len;
+	unsigned kinds = 0;
 
-	if (e->kind > HV_EVENT_GRAPH_EXIT || !p->layout->is_known[e->kind] || !p->len_bytes ||
-	    e->lost_before || delta >> DELTA_BITS)
-		return false;
-	r = &p->layout->records[e->kind];
-	len = 4 + (size_t)r->len_bytes;
-	if (p->len_bytes + len + (p->lost ? 8 : 0) > p->max_bytes)
-		return false;
-	put(at, r->len_bytes / 4u | delta << 5, 4);
-	put_known(at + 4, r, e);
-	p->time_ns += delta;
-	p->len_bytes += len;
-	return true;
+	for (unsigned kind = 0; kind <= HV_EVENT_GRAPH_EXIT; kind++)
+		kinds |= l->is_known[kind] ? HV_BRIEF_KIND(kind) : 0;
+	return kinds;
 }
 
-bool hv_raw_page_add(struct hv_raw_page *p, const struct hv_event *e)
+size_t hv_raw_page_add_briefs(struct hv_raw_page *p, const struct hv_brief *briefs, size_t nr)
 {
-	return add_usual(p, e) || add_any(p, e);
+	uint8_t *start = p->bytes + HV_RAW_HEAD_LEN, *at = start + p->len_bytes;
+	const uint8_t *end = start + p->max_bytes - (p->lost ? 8 : 0);
+	uint64_t time_ns = p->time_ns;
+	size_t i = 0;
+
+	for (; i < nr && p->len_bytes; i++) {
+		const struct hv_brief *b = &briefs[i];
+		const struct hv_raw_record *r = &p->layout->records[b->kind];
+		uint64_t delta = b->time_ns > time_ns ? b->time_ns - time_ns : 0;
+		size_t extend_len = delta >> DELTA_BITS ? 8 : 0;
+
+		if (at + extend_len + 4 + r->len_bytes > end || delta > DELTA_MAX)
+			break;
+		time_ns += delta;
+		if (extend_len)
+			at = put_extend(at, &delta);
+		at = put(at, r->len_bytes / 4u | delta << 5, 4);
+		put_brief(at, r, b);
+		at += r->len_bytes;
+	}
+	p->time_ns = time_ns;
+	p->len_bytes = (size_t)(at - start);
+	return i;
 }
+
+/* ------------------------------------------------------------------------------------------ */
 
 void hv_raw_page_finish(struct hv_raw_page *p)
 {

@@ -19,6 +19,8 @@
 
 #define HV_RAW_SMALL_MAX 112 /* the head has the length of payloads up to this, in four bytes */
 
+#define HV_RAW_BRIEF_MIN 24 /* bytes of the shortest call or return, with its head */
+
 /* Returns how many bytes of text (HV_EVENT_PRINT) or bytes (HV_EVENT_RAW_DATA) an event of a kernel
  * can have (tracing_mark_write of 6.12). What is longer is cut in a page. */
 size_t hv_raw_text_max(const struct hv_raw_layout *l, enum hv_event_kind kind);
@@ -45,6 +47,12 @@ void hv_raw_page_init(struct hv_raw_page *p, const struct hv_raw_layout *layout,
 /* Adds E. Returns false when E does not fit, or has to begin a page because events were lost before
  * it. */
 bool hv_raw_page_add(struct hv_raw_page *p, const struct hv_event *e);
+
+/* The kinds of events that hv_raw_page_add_briefs takes: those whose records are known. */
+unsigned hv_raw_brief_kinds(const struct hv_raw_layout *l);
+/* Adds the first ones of NR calls and returns of such kinds, as far as there is room and they need
+ * not begin a page. Returns how many. None are added to an empty page: use hv_raw_page_add. */
+size_t hv_raw_page_add_briefs(struct hv_raw_page *p, const struct hv_brief *briefs, size_t nr);
 
 /* Writes the head of the page. The caller adds nothing after that. */
 void hv_raw_page_finish(struct hv_raw_page *p);

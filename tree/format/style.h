@@ -10,6 +10,7 @@
 struct hv_event_texts;
 struct hv_kernel;
 struct hv_latency;
+struct hv_line_texts;
 struct hv_names;
 struct hv_section;
 struct hv_symbol_texts;
@@ -22,6 +23,7 @@ struct hv_style {
 	const struct hv_latency *latency; /* NULL: not in latency format */
 	uint64_t graph_start_ns;	  /* calls have the time since then; 0: they have not */
 	struct hv_symbol_texts *symbols;  /* kept texts; NULL: none are kept */
+	struct hv_line_texts *line_texts; /* likewise, of the first parts of lines */
 	struct hv_names *names;		  /* of tasks; NULL: only those of events are known */
 	const struct hv_section *section; /* has names of its own; NULL: the kernel's are shown */
 	struct hv_event_texts *events;	  /* NULL: no types of the guest's own events are known */

@@ -3,9 +3,10 @@
 
 #include <string.h>
 
-#define NR_KEPT	   4096 /* a power of two */
+#define NR_KEPT	   8192 /* a power of two */
+#define NR_PLACES  4	/* that a text may be in, side by side; a power of two */
 #define TEXT_MAX   54	/* so that one of them has the length of a cache line */
-#define HASH_SHIFT (64 - 12)
+#define HASH_SHIFT (64 - 11)
 
 struct kept {
 	uint64_t addr; /* 0: none */
@@ -15,10 +16,13 @@ struct kept {
 };
 
 _Static_assert(sizeof(struct kept) == 64, "a cache line");
-_Static_assert(NR_KEPT == UINT64_C(1) << (64 - HASH_SHIFT), "as many as the hash has values");
+_Static_assert(NR_KEPT / NR_PLACES == UINT64_C(1) << (64 - HASH_SHIFT),
+	       "as many as the hash has values");
+_Static_assert(HV_SYMBOL_TEXT_MAX >= TEXT_MAX, "room");
 
 struct hv_symbol_texts {
 	uint64_t version;
+	uint64_t nr_replaced;
 	struct kept list[NR_KEPT];
 };
 
@@ -39,20 +43,55 @@ void hv_symbol_texts_of(struct hv_symbol_texts *t, uint64_t version)
 	t->version = version;
 }
 
+/* The first of the places for the text of ADDR. */
 static size_t place_of(struct hv_gva addr)
 {
-	return (size_t)(addr.v * UINT64_C(0x9e3779b97f4a7c15) >> HASH_SHIFT);
+	return (size_t)(addr.v * UINT64_C(0x9e3779b97f4a7c15) >> HASH_SHIFT) * NR_PLACES;
+}
+
+/* NULL: there is none. */
+static inline const struct kept *find(const struct hv_symbol_texts *t, struct hv_gva addr,
+				      enum hv_symbol_form form)
+{
+	const struct kept *k = &t->list[place_of(addr)];
+
+	for (unsigned i = 0; i < NR_PLACES && addr.v; i++, k++)
+		if (k->addr == addr.v && k->form == form)
+			return k;
+	return NULL;
 }
 
 bool hv_symbol_texts_add(const struct hv_symbol_texts *t, struct hv_text *out, struct hv_gva addr,
 			 enum hv_symbol_form form)
 {
-	const struct kept *k = t ? &t->list[place_of(addr)] : NULL;
+	const struct kept *k = t ? find(t, addr, form) : NULL;
 
-	if (!k || k->addr != addr.v || k->form != form || !addr.v)
+	if (!k)
 		return false;
 	hv_text_add_bytes(out, k->text, k->len);
 	return true;
+}
+
+char *hv_symbol_texts_put(const struct hv_symbol_texts *t, struct hv_gva addr,
+			  enum hv_symbol_form form, char *at)
+{
+	const struct kept *k = find(t, addr, form);
+
+	if (!k)
+		return NULL;
+	memcpy(at, k->text, TEXT_MAX);
+	return at + k->len;
+}
+
+/* The place that has a text of ADDR, or none, or else the one whose turn it is. */
+static struct kept *place_for(struct hv_symbol_texts *t, struct hv_gva addr)
+{
+	struct kept *first = &t->list[place_of(addr)];
+
+	for (unsigned i = 0; i < NR_PLACES; i++)
+		if (first[i].addr == addr.v || !first[i].addr)
+			return &first[i];
+	return &first[t->nr_replaced++ % NR_PLACES];
 }
 
 void hv_symbol_texts_keep(struct hv_symbol_texts *t, const struct hv_text *out, size_t start,
@@ -61,9 +100,9 @@ void hv_symbol_texts_keep(struct hv_symbol_texts *t, const struct hv_text *out, 
 	size_t len = out->len_bytes - start;
 	struct kept *k;
 
-	if (!t || len > TEXT_MAX)
+	if (!t || len > TEXT_MAX || !addr.v)
 		return;
-	k = &t->list[place_of(addr)];
+	k = place_for(t, addr);
 	k->addr = addr.v;
 	k->form = (uint8_t)form;
 	k->len = (uint8_t)len;

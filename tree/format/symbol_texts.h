@@ -24,6 +24,11 @@ void hv_symbol_texts_of(struct hv_symbol_texts *t, uint64_t version);
 /* Adds the text of ADDR. False: T, which may be NULL, does not have it, and nothing is added. */
 bool hv_symbol_texts_add(const struct hv_symbol_texts *t, struct hv_text *out, struct hv_gva addr,
 			 enum hv_symbol_form form);
+/* Puts it to AT, which has room for HV_SYMBOL_TEXT_MAX bytes; those behind its end have no meaning.
+ * Returns the end. NULL: T does not have it. */
+#define HV_SYMBOL_TEXT_MAX 54
+char *hv_symbol_texts_put(const struct hv_symbol_texts *t, struct hv_gva addr,
+			  enum hv_symbol_form form, char *at);
 /* Keeps the text of ADDR: what OUT has from START on. T may be NULL. */
 void hv_symbol_texts_keep(struct hv_symbol_texts *t, const struct hv_text *out, size_t start,
 			  struct hv_gva addr, enum hv_symbol_form form);

@@ -166,8 +166,10 @@ bool hv_instances_profile(const struct hv_instances *all)
 
 void hv_instances_drain(struct hv_instances *all)
 {
+	all->knows_single = 0;
 	if (all->drain)
 		hv_drain_run(all->drain);
+	all->knows_single = 0;
 }
 
 void hv_instance_tell(struct hv_instance *in, const struct hv_err *why)

@@ -77,9 +77,13 @@ struct hv_instances {
 	unsigned profile_shared;  /* counts may be of functions that the top does not count */
 	unsigned shows_tgids;	  /* the option record-tgid was on at least once */
 
-	unsigned sites_wait;	 /* sites are changed when recording begins (sites.h) */
-	unsigned inexact_told;	 /* that a site is refused which others rely on (sites.h) */
-	enum hv_forks forks;	 /* what the session was told (tasks.h) */
+	unsigned sites_wait;   /* sites are changed when recording begins (sites.h) */
+	unsigned inexact_told; /* that a site is refused which others rely on (sites.h) */
+	enum hv_forks forks;   /* what the session was told (tasks.h) */
+	/* hv_instances_single(), while KNOWS_SINGLE: while events are drained that change no
+	 * setting */
+	const struct hv_instance *single_now;
+	unsigned knows_single;
 	struct hv_drain *drain;	 /* owned; NULL: the guest's rings are the top's buffer (share.h) */
 	unsigned host_obeys;	 /* the host obeys commands of functions (commands.h) */
 	unsigned switch_shared;	 /* the guest's switch is not the top's tracing_on (recording.h) */

@@ -25,7 +25,22 @@ static bool records_on(const struct hv_instance *in, unsigned cpu)
 
 static bool is_single(const struct hv_instance *in)
 {
-	return hv_instances_single(in->all) == in;
+	struct hv_instances *all = in->all;
+
+	return (all->knows_single ? all->single_now : hv_instances_single(all)) == in;
+}
+
+/* Before EVENT is taken. Which instance traces alone depends on the settings of all, which calls
+ * and returns do not change. Other events may (commands, triggers, forks). */
+static void know_single(struct hv_instances *all, const struct hv_event *event)
+{
+	if (event->kind > HV_EVENT_GRAPH_EXIT) {
+		all->knows_single = 0;
+		return;
+	}
+	if (!all->knows_single)
+		all->single_now = hv_instances_single(all);
+	all->knows_single = 1;
 }
 
 /* Returns whether IN, if it were alone, would have recorded the call in EVENT. */
@@ -176,23 +191,32 @@ static void take_in_wait(struct hv_instance *in, const struct hv_cursor *cursor,
 		hv_buffer_put(in->buffers.host, cursor, event);
 }
 
+/* Takes a call or return of function_graph. */
+static void take_call(struct hv_instance *in, const struct hv_cursor *cursor,
+		      const struct hv_event *event)
+{
+	struct hv_event own = *event;
+
+	if (graph_wants(in, event, &own.depth))
+		hv_buffer_put(in->buffers.host, cursor, &own);
+}
+
 /* Takes an event of a tracer. */
 static void take_traced(struct hv_instance *in, const struct hv_cursor *cursor,
 			const struct hv_event *event)
 {
 	bool is_call = event->kind == HV_EVENT_GRAPH_ENTRY || event->kind == HV_EVENT_GRAPH_EXIT;
 	bool is_graph = in->selection.tracer == HV_TRACER_FUNCTION_GRAPH;
-	struct hv_event own = *event;
 
-	if (hv_tracer_has_wakeups(in->selection.tracer)) {
+	if (hv_tracer_has_wakeups(in->selection.tracer))
 		take_in_wait(in, cursor, event);
+	else if (!hv_tracer_has_functions(in->selection.tracer) ||
+		 (is_call != is_graph && !is_single(in)))
 		return;
-	}
-	if (!hv_tracer_has_functions(in->selection.tracer) ||
-	    (!is_single(in) && is_call != is_graph))
-		return;
-	if (is_call && is_graph ? graph_wants(in, event, &own.depth) : wants(in, event))
-		hv_buffer_put(in->buffers.host, cursor, &own);
+	else if (is_call && is_graph)
+		take_call(in, cursor, event);
+	else if (wants(in, event))
+		hv_buffer_put(in->buffers.host, cursor, event);
 }
 
 /* A stack of a command, not of a section. */
@@ -356,6 +380,7 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 {
 	struct hv_instance *in = sink->ctx;
 
+	know_single(in->all, event);
 	if (event->lost_before) {
 		hv_kprobes_note_lost(in->all, event);
 		hv_wakeups_lose(in, event->cpu);

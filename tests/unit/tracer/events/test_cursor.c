@@ -418,6 +418,157 @@ START_TEST(a_rewind_separates_data_and_event)
 }
 END_TEST
 
+/* A record with any bits, but of a kind that a hostile guest may choose, too. */
+static void put_any(uint64_t position, unsigned kind, uint64_t *seed)
+{
+	uint64_t key = hv_record_key(position, NR_SLOTS), words[4];
+
+	for (unsigned i = 0; i < 4; i++) {
+		*seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+		words[i] = *seed >> 2;
+	}
+	words[0] = 8 * position + (words[0] % 64 ? 0 : 11); /* that one is younger than the next */
+	if (kind == HV_RECORD_EXIT && words[2] & 1)
+		words[1] = words[0] - (words[1] & 63);
+	/* Contexts repeat, while the flags of the thread change. */
+	words[3] &= UINT64_C(0x7) << HV_RECORD_DEPTH_SHIFT | 0x80000000;
+	words[3] |= (uint64_t)kind << HV_RECORD_KIND_SHIFT;
+	for (unsigned i = 0; i < 4; i++)
+		block.records[position % NR_SLOTS].word[i] = words[i] ^ key;
+}
+
+static void check_brief(const struct hv_brief *b, const struct hv_event *e)
+{
+	ck_assert_uint_eq(b->kind, e->kind);
+	ck_assert_uint_eq(b->time_ns, e->time_ns);
+	ck_assert_uint_eq(b->ip.v, e->ip.v);
+	ck_assert_uint_eq(b->parent_ip.v, e->parent_ip.v);
+	ck_assert_uint_eq(b->call_ns, e->call_ns);
+	ck_assert_uint_eq(b->pid, e->pid);
+	ck_assert_uint_eq(b->depth, e->depth);
+	ck_assert_uint_eq(b->flags, e->flags);
+	ck_assert_uint_eq(b->preempt_depth, e->preempt_depth);
+	ck_assert_uint_eq(b->migrate_depth, e->migrate_depth);
+	ck_assert_uint_eq(b->lazy_depth, e->lazy_depth);
+	/* There is no room for these in brief. */
+	ck_assert_uint_eq(e->lost_before, 0);
+	ck_assert_uint_eq(e->overrun, 0);
+	ck_assert_uint_eq(e->has_retval, 0);
+	ck_assert_uint_eq(e->host_ns, 0);
+	ck_assert_uint_eq(e->of_section, 0);
+}
+
+#define CALLS_AND_RETURNS                                                                          \
+	(HV_BRIEF_KIND(HV_EVENT_FUNCTION) | HV_BRIEF_KIND(HV_EVENT_GRAPH_ENTRY) |                  \
+	 HV_BRIEF_KIND(HV_EVENT_GRAPH_EXIT))
+
+/* Puts records of all kinds, mostly calls and returns, into the ring. */
+static void put_random(uint64_t nr)
+{
+	static const unsigned kinds[] = {HV_RECORD_FUNCTION, HV_RECORD_ENTRY, HV_RECORD_EXIT,
+					 HV_RECORD_FUNCTION, HV_RECORD_ENTRY, HV_RECORD_EXIT,
+					 HV_RECORD_MORE,     HV_RECORD_TASK,  HV_RECORD_SECTION,
+					 HV_RECORD_STACK,    HV_RECORD_WORDS, HV_RECORD_COMMAND};
+	uint64_t seed = 11;
+
+	decoder->decode.handler = hv_gva(0xffffffff80001000);
+	decoder->decode.resched = (struct hv_resched_masks){.need = 8, .lazy = 16};
+	for (uint64_t i = 0; i < nr; i++) {
+		unsigned other = (unsigned)(seed >> 59) % HV_ARRAY_LEN(kinds);
+
+		put_any(START + i, kinds[i / 16 % 3 ? i % 3 : other], &seed);
+	}
+	publish(START + nr);
+}
+
+/* Takes what CURSOR shows of KINDS in brief, all but LEAVE of it, and the same events from OTHER.
+ */
+static size_t take_same(struct hv_cursor *other, unsigned kinds, size_t leave)
+{
+	struct hv_brief briefs[HV_BRIEFS_MAX];
+	size_t nr = hv_cursor_briefs(cursor, HV_BRIEFS_MAX, kinds, briefs);
+	struct hv_event event;
+
+	nr -= nr > leave ? leave : 0;
+	for (size_t i = 0; i < nr; i++) {
+		ck_assert_int_eq(hv_cursor_next(other, &event), HV_NEXT_EVENT);
+		ck_assert(kinds & HV_BRIEF_KIND(event.kind));
+		check_brief(&briefs[i], &event);
+	}
+	hv_cursor_take_briefs(cursor, nr);
+	return nr;
+}
+
+START_TEST(events_in_brief_are_those_that_come)
+{
+	static const unsigned kinds[] = {CALLS_AND_RETURNS, HV_BRIEF_KIND(HV_EVENT_GRAPH_EXIT)};
+	const unsigned of = kinds[_i % 2];
+	struct hv_cursor *other = hv_cursor_new(rings, -1, HV_CURSOR_UNNAMED);
+	size_t nr = 0, nr_brief = 0;
+	struct hv_event a, b;
+	struct hv_buffer_stat stat;
+
+	hv_cursor_free(cursor);
+	cursor = hv_cursor_new(rings, -1, HV_CURSOR_UNNAMED);
+	put_random(NR_SLOTS - START);
+	hv_buffer_use_clock(rings, _i < 2 ? HV_TRACE_CLOCK_TSC : HV_TRACE_CLOCK_GUEST);
+	while (hv_cursor_next(cursor, &a) == HV_NEXT_EVENT) {
+		ck_assert_int_eq(hv_cursor_next(other, &b), HV_NEXT_EVENT);
+		ck_assert_int_eq(a.kind, b.kind);
+		ck_assert_uint_eq(a.time_ns, b.time_ns);
+		nr++;
+		nr_brief += take_same(other, of, nr % 3);
+	}
+	ck_assert_int_ne(hv_cursor_next(other, &b), HV_NEXT_EVENT);
+	ck_assert_uint_gt(nr_brief, 20);
+	hv_cursor_consume(cursor);
+	hv_buffer_stat(rings, -1, NULL, &stat);
+	ck_assert_uint_eq(stat.read, nr + nr_brief);
+	ck_assert_uint_eq(stat.entries, 0);
+	hv_cursor_free(other);
+}
+END_TEST
+
+/* A look ahead has taken the record before the exit, which in brief would be forgotten. */
+START_TEST(an_exit_with_more_is_not_shown_in_brief)
+{
+	struct hv_brief briefs[HV_BRIEFS_MAX];
+	struct hv_event event;
+
+	put(START, HV_RECORD_FUNCTION, 10, 0);
+	put(START + 1, HV_RECORD_MORE, 20, 0);
+	put(START + 2, HV_RECORD_EXIT, 20, 0);
+	publish(START + 3);
+	expect(HV_EVENT_FUNCTION, &event);
+	ck_assert_uint_eq(hv_cursor_briefs(cursor, HV_BRIEFS_MAX, CALLS_AND_RETURNS, briefs), 0);
+	ck_assert(hv_cursor_peek(cursor, 0, &event));
+	ck_assert_uint_eq(hv_cursor_briefs(cursor, HV_BRIEFS_MAX, CALLS_AND_RETURNS, briefs), 0);
+	expect(HV_EVENT_GRAPH_EXIT, &event);
+	ck_assert_uint_eq(event.has_retval, 1);
+}
+END_TEST
+
+/* What was cleared is not shown any more. */
+START_TEST(a_clear_ends_what_is_shown_in_brief)
+{
+	struct hv_brief briefs[HV_BRIEFS_MAX];
+	struct hv_event event;
+
+	for (unsigned i = 0; i < 8; i++)
+		put(START + i, HV_RECORD_FUNCTION, 10 + i, 0);
+	publish(START + 8);
+	expect(HV_EVENT_FUNCTION, &event);
+	ck_assert_uint_eq(hv_cursor_briefs(cursor, HV_BRIEFS_MAX, CALLS_AND_RETURNS, briefs), 7);
+	ck_assert_uint_eq(hv_cursor_briefs(cursor, 3, CALLS_AND_RETURNS, briefs), 3);
+	hv_cursor_take_briefs(cursor, 2);
+	ck_assert_uint_eq(hv_cursor_briefs(cursor, 1, CALLS_AND_RETURNS, briefs), 1);
+	ck_assert_uint_eq(briefs[0].time_ns, 13);
+	hv_buffer_clear(rings, -1);
+	ck_assert_uint_eq(hv_cursor_briefs(cursor, HV_BRIEFS_MAX, CALLS_AND_RETURNS, briefs), 0);
+	ck_assert(!next(&event));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -434,6 +585,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, an_event_whose_length_is_not_that_of_its_data_is_lost);
 	tcase_add_test(tc, data_without_an_event_are_nothing);
 	tcase_add_test(tc, a_rewind_separates_data_and_event);
+	tcase_add_loop_test(tc, events_in_brief_are_those_that_come, 0, 4);
+	tcase_add_test(tc, an_exit_with_more_is_not_shown_in_brief);
+	tcase_add_test(tc, a_clear_ends_what_is_shown_in_brief);
 }
 
 int main(void)

@@ -249,6 +249,55 @@ START_TEST(a_long_backlog_is_sorted)
 }
 END_TEST
 
+/* Two rings with inversions and a gap, read by two merges: what one shows at once the other returns
+ * one by one, and their marks are the same. */
+START_TEST(a_run_is_what_comes_one_by_one)
+{
+	enum { NR = 1 << 12 };
+	struct hv_merge_mark marks[2][2];
+	const struct hv_kept *kept;
+	struct hv_merge *other;
+	uint64_t seed = 7;
+	size_t nr, nr_shown = 0, nr_runs = 0;
+	unsigned cpu;
+
+	start(2, NR);
+	for (uint64_t i = 0; i < NR; i++) {
+		seed = seed * UINT64_C(6364136223846793005) + 1;
+		add(seed >> 40 & 1, 100 + 4 * i + (seed >> 50 & 15));
+		if ((seed >> 33) % 512 == 0)
+			reserve(seed >> 41 & 1);
+	}
+	other = hv_merge_new(rings, 0, 2, NULL, tsc_clock);
+	while (hv_merge_next(merge, 0, HV_MERGE_FINAL, &item)) {
+		struct hv_merge_item same;
+
+		ck_assert(hv_merge_next(other, 0, HV_MERGE_FINAL, &same));
+		ck_assert_mem_eq(&same.record, &item.record, sizeof(same.record));
+		kept = hv_merge_run(merge, nr_runs % 8 ? SIZE_MAX : 3, &cpu, &nr);
+		nr_runs += kept != NULL;
+		for (size_t i = 0; kept && i < nr; i++) {
+			ck_assert(hv_merge_next(other, 0, HV_MERGE_FINAL, &same));
+			ck_assert_uint_eq(same.cpu, cpu);
+			ck_assert_uint_eq(same.position, kept[i].position);
+			ck_assert_uint_eq(same.time_ns, kept[i].time_ns);
+			ck_assert_uint_eq(same.lost_before, 0);
+		}
+		if (kept)
+			hv_merge_take_run(merge, nr);
+		nr_shown += kept ? nr : 0;
+		hv_merge_marks(merge, marks[0]);
+		hv_merge_marks(other, marks[1]);
+		ck_assert_uint_eq(marks[0][0].tsc, marks[1][0].tsc);
+		ck_assert_uint_eq(marks[0][1].last, marks[1][1].last);
+	}
+	ck_assert(!hv_merge_next(other, 0, HV_MERGE_FINAL, &item));
+	ck_assert_uint_gt(nr_runs, 0);
+	ck_assert_uint_gt(nr_shown, nr_runs);
+	hv_merge_free(other);
+}
+END_TEST
+
 /* Two vCPUs write on while a ring that takes some rounds is read for the first time. */
 static void clock_of_writers(void *ctx, unsigned cpu, uint64_t *times, size_t nr)
 {
@@ -339,6 +388,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, the_clock_is_asked_for_the_right_cpu);
 	tcase_add_test(tc, no_time_is_later_than_none);
 	tcase_add_test(tc, a_long_backlog_is_sorted);
+	tcase_add_test(tc, a_run_is_what_comes_one_by_one);
 	tcase_add_test(tc, what_came_meanwhile_waits_for_a_long_ring);
 	tcase_add_loop_test(tc, hostile_rings_end, 0, 5);
 }

@@ -314,42 +314,80 @@ static struct hv_event any_call(uint64_t time_ns)
 	return e;
 }
 
-/* The places of known records need not be looked up, and the bytes are the same. */
-START_TEST(known_records_are_as_those_that_are_looked_up)
+/* In brief, without what has no room there. */
+static struct hv_brief brief_of(struct hv_event *e)
 {
-	static uint8_t known_bytes[HV_RAW_PAGE_LEN], other_bytes[HV_RAW_PAGE_LEN];
-	struct hv_raw_layout other = hv_raw_layout_known;
-	struct hv_raw_page known, looked_up;
+	e->lost_before = e->overrun = 0;
+	if (e->kind != HV_EVENT_GRAPH_EXIT)
+		e->call_ns = 0;
+	return (struct hv_brief){.time_ns = e->time_ns,
+				 .ip = e->ip,
+				 .parent_ip = e->parent_ip,
+				 .call_ns = e->call_ns,
+				 .pid = e->pid,
+				 .depth = e->depth,
+				 .kind = (uint8_t)e->kind,
+				 .flags = e->flags,
+				 .preempt_depth = e->preempt_depth,
+				 .migrate_depth = e->migrate_depth,
+				 .lazy_depth = e->lazy_depth};
+}
+
+/* Several of them make the same bytes as one event after the other. */
+START_TEST(events_in_brief_make_the_same_bytes)
+{
+	enum { NR = 64 };
+	static uint8_t bytes[2][HV_RAW_PAGE_LEN];
+	struct hv_event events[NR];
+	struct hv_brief briefs[NR];
+	struct hv_raw_page by_one, by_many;
 	uint64_t time_ns = 1000;
-	struct hv_event e;
 
-	memset(other.is_known, 0, sizeof(other.is_known));
+	ck_assert_uint_eq(hv_raw_brief_kinds(&hv_raw_layout_known), 7);
 	for (unsigned n = 0; n < 500; n++) {
-		size_t max_bytes = 500 + random_bits() % (HV_RAW_DATA_LEN - 500);
+		size_t max_bytes = 200 + random_bits() % 2000, nr_added, nr = 0;
+		struct hv_event first = any_call(time_ns);
 
-		memset(known_bytes, 0, sizeof(known_bytes));
-		memset(other_bytes, 0, sizeof(other_bytes));
-		hv_raw_page_init(&known, &hv_raw_layout_known, known_bytes, max_bytes);
-		hv_raw_page_init(&looked_up, &other, other_bytes, max_bytes);
-		for (bool fits = true; fits;) {
+		memset(bytes, 0, sizeof(bytes));
+		hv_raw_page_init(&by_one, &hv_raw_layout_known, bytes[0], max_bytes);
+		hv_raw_page_init(&by_many, &hv_raw_layout_known, bytes[1], max_bytes);
+		ck_assert_uint_eq(hv_raw_page_add_briefs(&by_many, briefs, NR), 0);
+		ck_assert(hv_raw_page_add(&by_one, &first));
+		ck_assert(hv_raw_page_add(&by_many, &first));
+		for (unsigned i = 0; i < NR; i++) {
 			time_ns += random_bits() % (random_bits() % 16 ? 5000 : UINT64_C(1) << 28);
-			e = any_call(time_ns - random_bits() % 100);
-			if (known.len_bytes && random_bits() % 256)
-				e.lost_before = 0;
-			fits = hv_raw_page_add(&known, &e);
-			ck_assert_int_eq(hv_raw_page_add(&looked_up, &e), fits);
+			events[i] = any_call(time_ns - random_bits() % 100);
+			if (random_bits() % 512 == 0)
+				events[i].time_ns |= UINT64_C(1) << 62;
+			briefs[i] = brief_of(&events[i]);
 		}
-		hv_raw_page_finish(&known);
-		hv_raw_page_finish(&looked_up);
-		ck_assert_mem_eq(known_bytes, other_bytes, sizeof(known_bytes));
+		nr_added = hv_raw_page_add_briefs(&by_many, briefs, NR);
+		while (nr < NR && hv_raw_page_add(&by_one, &events[nr]))
+			nr++;
+		ck_assert_uint_eq(nr_added, nr);
+		hv_raw_page_finish(&by_one);
+		hv_raw_page_finish(&by_many);
+		ck_assert_mem_eq(bytes[0], bytes[1], sizeof(bytes[0]));
 	}
+}
+END_TEST
+
+/* A kernel whose records are others takes none of their kinds. */
+START_TEST(kinds_that_are_taken_in_brief)
+{
+	struct hv_raw_layout other = hv_raw_layout_known;
+
+	other.is_known[HV_EVENT_GRAPH_EXIT] = 0;
+	ck_assert_uint_eq(hv_raw_brief_kinds(&other),
+			  HV_BRIEF_KIND(HV_EVENT_FUNCTION) | HV_BRIEF_KIND(HV_EVENT_GRAPH_ENTRY));
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, as_the_kernel_writes);
-	tcase_add_test(tc, known_records_are_as_those_that_are_looked_up);
+	tcase_add_test(tc, events_in_brief_make_the_same_bytes);
+	tcase_add_test(tc, kinds_that_are_taken_in_brief);
 	tcase_add_test(tc, lines_of_the_host);
 	tcase_add_test(tc, flags_and_depths);
 	tcase_add_test(tc, time_between_events);
