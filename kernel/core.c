@@ -183,7 +183,7 @@ static struct hv_err *open_unnamed(struct hv_kernel_core *core)
 	if (!hv_unnamed_find_types(core))
 		return NULL;
 	err = find_btf(core, NULL);
-	return err ? err : hv_unnamed_find(core);
+	return err ? hv_err_mark(err, HV_ERR_NEEDS_VMLINUX) : hv_unnamed_find(core);
 }
 
 static struct hv_err *open_core(struct hv_guest *g, const struct hv_vcpu_regs *regs,

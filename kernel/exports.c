@@ -99,12 +99,12 @@ bool hv_exports_lookup(const struct hv_image *image, const struct hv_exports *e,
 	for (size_t i = 0; i < e->nr_tables; i++)
 		for (size_t at = 0; at < e->tables[i].nr; at++) {
 			size_t off = e->tables[i].off + at * ENTRY_BYTES;
-			const char *entry = entry_name(all, off);
+			const char *entry = string_at(all, off + 4, 1);
 			uint32_t distance = 0;
 
 			if (hv_cancel_now(at))
 				return false;
-			if (!entry || strcmp(entry, name) != 0)
+			if (!entry || strcmp(entry, name) != 0 || !entry_name(all, off))
 				continue;
 			hv_span_u32(all, off, &distance);
 			found = hv_gva(image->all.start.v + off + (uint64_t)(int32_t)distance);

@@ -186,14 +186,14 @@ uint32_t hv_layout_stack_bytes(const struct hv_kernel_core *core)
 }
 
 /* Where names of data are missing, the length is known or the kernel is refused. */
-static struct hv_err *check_stack_bytes(const struct hv_kernel_core *core)
+static struct hv_err *read_stack_bytes(const struct hv_kernel_core *core, uint32_t *ret)
 {
 	struct hv_gva at;
-	uint32_t len;
 
-	if (!core->unnamed.nr || read_idle_stack(core, &len) || read_mapped_stack(core, &len))
+	if (read_idle_stack(core, ret) || read_mapped_stack(core, ret))
 		return NULL;
-	return hv_core_need(core, "__start_init_task", &at);
+	*ret = STACK_FALLBACK;
+	return core->unnamed.nr ? hv_core_need(core, "__start_init_task", &at) : NULL;
 }
 
 struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layout *ret)
@@ -213,10 +213,9 @@ struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layou
 	if (!err)
 		err = read_nr_cpus(core, &layout.nr_cpus);
 	if (!err)
-		err = check_stack_bytes(core);
+		err = read_stack_bytes(core, &layout.stack_bytes);
 	if (err)
 		return err;
-	layout.stack_bytes = hv_layout_stack_bytes(core);
 	layout.in_task = percpu.in_task;
 	layout.cpu_number_percpu = percpu.cpu_number;
 	layout.current_percpu = percpu.current;

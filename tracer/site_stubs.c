@@ -577,7 +577,7 @@ const struct hv_refused *hv_site_stubs_refused(const struct hv_site_stubs *s)
 	return &s->refused;
 }
 
-struct hv_err *hv_site_stubs_why_inexact(const struct hv_site_stubs *s)
+struct hv_err *hv_site_stubs_why_inexact(const struct hv_site_stubs *s, struct hv_gva *ret_at)
 {
 	static const char *const what[] = {
 		[FOR_NEW_TASKS] = "calls of new tasks may be shown deeper than they are",
@@ -585,6 +585,7 @@ struct hv_err *hv_site_stubs_why_inexact(const struct hv_site_stubs *s)
 	};
 	const struct hv_sites *sites = &s->tracee->kernel->sites;
 
+	*ret_at = s->inexact;
 	for (size_t i = 0; i < sites->nr && s->inexact.v; i++)
 		if (sites->list[i].ip.v == s->inexact.v)
 			return hv_err_new(EBUSY, "%s, 0x%llx, cannot be changed now: %s",

@@ -44,10 +44,11 @@ struct hv_refused {
 };
 /* Borrowed, valid until the next change. */
 const struct hv_refused *hv_site_stubs_refused(const struct hv_site_stubs *s);
-/* EBUSY, with the name of a refused site that the stubs of others rely on, its address, and what is
- * not exact without it: that of function_graph and the profile, by which a new task begins, or
- * those of HV_FORKS_* (scope.h). NULL: none was refused. */
-struct hv_err *hv_site_stubs_why_inexact(const struct hv_site_stubs *s) hv_must_use;
+/* EBUSY, with the name of a refused site that the stubs of others rely on, its address, which is in
+ * *RET_AT, too, and what is not exact without it: that of function_graph and the profile, by which
+ * a new task begins, or those of HV_FORKS_* (scope.h). NULL, and 0: none was refused. */
+struct hv_err *hv_site_stubs_why_inexact(const struct hv_site_stubs *s,
+					 struct hv_gva *ret_at) hv_must_use;
 
 /* Looks again at what sites call, after kernel->sites or the guest's changes were read again. */
 void hv_site_stubs_look(struct hv_site_stubs *s);

@@ -179,8 +179,9 @@ static void follow_call(struct follower *f)
 	forget(f, LINK);
 }
 
-/* Branches, exceptions and system instructions. Behind what never goes on to the next instruction
- * nothing is known. */
+/* Branches, exceptions and system instructions. Behind what does not go on to the next instruction
+ * nothing is known but what jumps bring there. The brk of a WARN counts as such although it goes
+ * on, so what is told behind it is true of the jumps only. */
 static void follow_branch(struct follower *f, uint32_t insn, uint64_t at)
 {
 	uint64_t target = at + ((uint64_t)signed_field(insn, 0, 26) << 2);

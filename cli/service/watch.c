@@ -97,9 +97,9 @@ static void follow_guest(struct service *s)
 {
 	hv_clocks_refresh(s->session->clocks);
 	hv_graph_tracer_sweep(s->session->graph);
+	watch_livepatch(s);
 	hv_tree_refresh(s->tree);
 	hv_tree_retire(s->tree);
-	watch_livepatch(s);
 	made_dirs_retry(s);
 }
 

@@ -308,7 +308,7 @@ static bool records_registers(const struct hv_site_stubs *s, const struct hv_sit
 }
 
 /* A function "busy_schedule_tail" while another one has a graph. */
-struct hv_err *hv_site_stubs_why_inexact(const struct hv_site_stubs *s)
+struct hv_err *hv_site_stubs_why_inexact(const struct hv_site_stubs *s, struct hv_gva *ret_at)
 {
 	const struct hv_site *busy = NULL;
 	bool has_graph = false;
@@ -318,8 +318,10 @@ struct hv_err *hv_site_stubs_why_inexact(const struct hv_site_stubs *s)
 			busy = &s->kernel->sites.list[i];
 		has_graph |= s->now[i] >= HV_STUB_FIRST_GRAPH && s->now[i] != HV_STUB_LATER;
 	}
+	*ret_at = hv_gva(0);
 	if (!busy || !has_graph)
 		return NULL;
+	*ret_at = busy->ip;
 	return hv_err_new(EBUSY, "%s, 0x%llx, cannot be changed now", busy->name,
 			  (unsigned long long)busy->ip.v);
 }

@@ -291,7 +291,7 @@ def summaries_agree(t, traced):
     assert profiled > 0 and abs(found["host"] - profiled * 1000) <= bound, f"hist: {found}, the profile {profiled} us"
     # Its clock is the host's.
     assert abs(call["longest_ns"] - found["longest"]) <= found["longest"] / 100, (call, found)
-    assert call["task"]["comm"] == "dd" and 0 < call["host_ns"] <= min(call["longest_ns"], found["host"]), (call, found)
+    assert 0 < call["host_ns"] <= min(call["longest_ns"], found["host"]), (call, found)
     t.note(f"{FEW} calls of {ONLY_COPY}: {found['host'] / 1000:.0f} us of the host, the profile {profiled:.0f}")
     t.note(f"the longest {call['longest_ns'] / 1000:.0f} us, of which of the host {call['host_ns'] / 1000:.0f}")
 

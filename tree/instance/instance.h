@@ -77,9 +77,9 @@ struct hv_instances {
 	unsigned profile_shared;  /* counts may be of functions that the top does not count */
 	unsigned shows_tgids;	  /* the option record-tgid was on at least once */
 
-	unsigned sites_wait;   /* sites are changed when recording begins (sites.h) */
-	unsigned inexact_told; /* that a site is refused which others rely on (sites.h) */
-	enum hv_forks forks;   /* what the session was told (tasks.h) */
+	unsigned sites_wait;	    /* sites are changed when recording begins (sites.h) */
+	struct hv_gva inexact_told; /* the refused site that others rely on (sites.h) */
+	enum hv_forks forks;	    /* what the session was told (tasks.h) */
 	/* hv_instances_single(), while KNOWS_SINGLE: while events are drained that change no
 	 * setting */
 	const struct hv_instance *single_now;

@@ -132,11 +132,12 @@ static struct hv_err *check_stacks(struct hv_instances *all)
 /* Notes in error_log a refused site without which the graph or the pids are not exact, once. */
 static void tell_inexact(struct hv_instance *in)
 {
-	HV_AUTO_ERR struct hv_err *why = hv_site_stubs_why_inexact(in->all->session->stubs);
+	struct hv_gva at;
+	HV_AUTO_ERR struct hv_err *why = hv_site_stubs_why_inexact(in->all->session->stubs, &at);
 
-	if (why && !in->all->inexact_told)
+	if (why && at.v != in->all->inexact_told.v)
 		hv_instance_tell(in, why);
-	in->all->inexact_told = why != NULL;
+	in->all->inexact_told = at;
 }
 
 struct hv_err *hv_sites_publish(struct hv_instance *in)

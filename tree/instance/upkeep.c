@@ -72,6 +72,7 @@ static void retrace(struct hv_instance *in)
 	}
 	if (!in->nr_retraces_failed || needs_recovery(err))
 		hv_instance_tell(in, err);
+	in->retrace_failed_now = 1;
 	if (needs_recovery(err)) {
 		in->nr_retraces_failed = 0;
 		return;
@@ -79,7 +80,6 @@ static void retrace(struct hv_instance *in)
 	if (in->nr_retraces_failed < RETRACE_WAITS_MAX + 1)
 		in->nr_retraces_failed++;
 	in->retrace_waits = in->nr_retraces_failed - 1;
-	in->retrace_failed_now = 1;
 }
 
 /* Each try that fails may take as long as a hold is tried for, so they come later and later, and no

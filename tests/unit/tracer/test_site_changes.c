@@ -192,7 +192,8 @@ END_TEST
 
 static void check_inexact(const char *what)
 {
-	HV_AUTO_ERR struct hv_err *err = hv_site_stubs_why_inexact(t.stubs);
+	struct hv_gva at;
+	HV_AUTO_ERR struct hv_err *err = hv_site_stubs_why_inexact(t.stubs, &at);
 
 	if (!what) {
 		ck_assert_ptr_null(err);

@@ -288,8 +288,11 @@ START_TEST(a_run_is_what_comes_one_by_one)
 		nr_shown += kept ? nr : 0;
 		hv_merge_marks(merge, marks[0]);
 		hv_merge_marks(other, marks[1]);
-		ck_assert_uint_eq(marks[0][0].tsc, marks[1][0].tsc);
-		ck_assert_uint_eq(marks[0][1].last, marks[1][1].last);
+		for (unsigned lane = 0; lane < 2; lane++) {
+			ck_assert_uint_eq(marks[0][lane].tsc, marks[1][lane].tsc);
+			ck_assert_uint_eq(marks[0][lane].last, marks[1][lane].last);
+			ck_assert_uint_eq(marks[0][lane].read, marks[1][lane].read);
+		}
 	}
 	ck_assert(!hv_merge_next(other, 0, HV_MERGE_FINAL, &item));
 	ck_assert_uint_gt(nr_runs, 0);
