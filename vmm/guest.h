@@ -123,8 +123,8 @@ struct hv_err *hv_guest_want_shadow(struct hv_guest *g) hv_must_use;
 struct hv_err *hv_guest_refusal(struct hv_guest *g) hv_must_use;
 
 /* Resumes a guest that is stopped because hvtrace and its guardian were killed together during a
- * hold. Such a guest is paused, and hvtrace's gdb stub is there without a client. A guest in any
- * other state is left as it is. */
+ * hold. Such a guest is paused, and hvtrace's gdb stub is there without a client. Of a guest in any
+ * other state only such a stub is removed. */
 struct hv_err *hv_guest_let_run(struct hv_guest *g, bool *ret_was_stopped) hv_must_use;
 
 /* How a vCPU's time stamp counter follows the host's: (host * ratio >> frac_bits) + offset, modulo

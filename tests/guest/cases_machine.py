@@ -13,7 +13,7 @@ from lib import ftrace
 from lib.daemons import virsh
 from lib.domain import BOOT_SECONDS, Config
 from lib.memory import Memory
-from lib.suite import IN_TURN, KERNELS, OLDEST, STANDARD, Skip, case, left_behind
+from lib.suite import IN_TURN, KERNELS, OLDEST, STANDARD, Skip, case, left_behind, private_dir
 from lib.tool import child_of
 from lib.wait import HANG_SECONDS, until
 
@@ -90,6 +90,18 @@ def debugger_on_the_gdb_stub(t):
         t.hv.fails("attach", t.name, says=["gdb"])
     finally:
         t.guest.monitor("gdbserver none")
+
+
+@case(configs=BOTH[:1])
+def left_gdb_stub_is_removed(t):
+    """hvtrace was killed before it changed anything, or when all was back: recover finds no change, and removes what is
+    left of the gdb stub."""
+    path = os.path.join(private_dir(t.guest), "hvtrace-gdb.sock")
+    t.guest.monitor(f"gdbserver unix:{path},server=on,wait=off")
+    assert os.path.exists(path)
+    assert "nothing to recover" in t.hv("recover", t.name)
+    assert not os.path.exists(path), path
+    assert "gdb" not in [device["label"] for device in t.guest.qmp("query-chardev")]
 
 
 @case(configs=(*BOTH[:1], OLDEST))

@@ -140,13 +140,19 @@ def bad_dmesg(text):
     return [line for line in text.splitlines() if BAD_DMESG.search(line)]
 
 
-def private_files(guest):
-    """Names in the domain's private directory: our gdb socket would be there."""
+def private_dir(guest):
+    """The domain's private directory, or None."""
     root = "/var/lib/libvirt/qemu"
     for name in os.listdir(root):
         if name.startswith("domain-") and guest.name.startswith(name.split("-", 2)[2]):
-            return sorted(os.listdir(os.path.join(root, name)))
-    return []
+            return os.path.join(root, name)
+    return None
+
+
+def private_files(guest):
+    """Names in the domain's private directory: our gdb socket would be there."""
+    found = private_dir(guest)
+    return sorted(os.listdir(found)) if found else []
 
 
 def last_words(guest):

@@ -57,10 +57,16 @@ static struct hv_err *libvirt_dir(struct hv_machine *m, char **ret)
 					"character devices");
 }
 
+/* The caller frees what it returns. */
+static char *dir_beside_qmp(const struct hv_machine *m)
+{
+	return hv_format("%s/hvtrace-%d", m->qmp_dir, (int)m->process.pid);
+}
+
 /* Makes a directory beside the QMP socket that only the VMM's user can use. */
 static struct hv_err *make_dir(struct hv_machine *m, char **ret)
 {
-	HV_AUTO_FREE char *dir = hv_format("%s/hvtrace-%d", m->qmp_dir, (int)m->process.pid);
+	HV_AUTO_FREE char *dir = dir_beside_qmp(m);
 	struct hv_err *err = hv_stub_dir_make(dir, m->process.uid, m->process.gid);
 
 	if (err)
@@ -227,6 +233,18 @@ void hv_machine_drop_hold(struct hv_machine *m)
 	hv_machine_forget_threads(m);
 }
 
+/* Of a guest that runs. What cannot be removed is somebody else's, who is not asked. */
+static void remove_left(struct hv_machine *m)
+{
+	HV_AUTO_FREE char *dir = m->qmp_dir ? dir_beside_qmp(m) : NULL;
+
+	if (m->guardian)
+		return;
+	hv_err_free(clear_stale(m));
+	if (dir)
+		rmdir(dir);
+}
+
 /* A guest that is paused without a gdb stub of hvtrace was paused by somebody else, who will resume
  * it. */
 struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_was_stopped)
@@ -237,8 +255,12 @@ struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_was_stopped)
 	struct hv_err *err = hv_monitor_execute(m->monitor, "query-status", NULL, &status);
 	const char *name = err ? NULL : hv_json_string(status, "status");
 
-	if (err || !name || strcmp(name, "paused"))
+	if (err)
 		return err;
+	if (!name || strcmp(name, "paused")) {
+		remove_left(m);
+		return NULL;
+	}
 	err = hv_machine_stub_state(m, &path);
 	if (err || !path)
 		return err;
