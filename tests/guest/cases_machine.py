@@ -84,12 +84,15 @@ def paused_domain(t):
 
 @case(configs=BOTH[:1])
 def debugger_on_the_gdb_stub(t):
-    """A debugger that somebody attached to the guest stays attached."""
-    t.guest.monitor("gdbserver tcp:127.0.0.1:0")
-    try:
-        t.hv.fails("attach", t.name, says=["gdb"])
-    finally:
-        t.guest.monitor("gdbserver none")
+    """A debugger that somebody attached to the guest stays attached, also at a socket that is named nearly as ours."""
+    near = os.path.join(private_dir(t.guest), "hvtrace-gdb.sock.mine")
+    for where in ("tcp:127.0.0.1:0", f"unix:{near},server=on,wait=off"):
+        t.guest.monitor(f"gdbserver {where}")
+        try:
+            t.hv.fails("attach", t.name, says=["gdb"])
+            assert "gdb" in [device["label"] for device in t.guest.qmp("query-chardev")]
+        finally:
+            t.guest.monitor("gdbserver none")
 
 
 @case(configs=BOTH[:1])

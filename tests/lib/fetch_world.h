@@ -250,6 +250,26 @@ static inline void check_quiet(void)
 		ck_assert_uint_eq(drafts[i].event, 0);
 }
 
+/* The draft behind the first one, which is what a program that leaves its own reaches. */
+static inline struct hv_draft *next_draft(void)
+{
+	return (struct hv_draft *)(world->host + WORLD_DRAFTS_OFF) + 1;
+}
+
+static inline void fill_next_draft(void)
+{
+	memset(next_draft(), 0x5a, sizeof(struct hv_draft));
+	next_draft()->event = 0;
+}
+
+static inline void next_draft_is_as_filled(void)
+{
+	const uint8_t *bytes = (const uint8_t *)next_draft();
+
+	for (size_t i = sizeof(next_draft()->event); i < sizeof(struct hv_draft); i++)
+		ck_assert_uint_eq(bytes[i], 0x5a);
+}
+
 #define FIRST_ARGUMENT 7 /* the word of the entry */
 
 /* KEEPS: of arrays; else of strings. */

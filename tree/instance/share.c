@@ -208,12 +208,14 @@ static void take_traced(struct hv_instance *in, const struct hv_cursor *cursor,
 	bool is_call = event->kind == HV_EVENT_GRAPH_ENTRY || event->kind == HV_EVENT_GRAPH_EXIT;
 	bool is_graph = in->selection.tracer == HV_TRACER_FUNCTION_GRAPH;
 
-	if (hv_tracer_has_wakeups(in->selection.tracer))
+	if (hv_tracer_has_wakeups(in->selection.tracer)) {
 		take_in_wait(in, cursor, event);
-	else if (!hv_tracer_has_functions(in->selection.tracer) ||
-		 (is_call != is_graph && !is_single(in)))
 		return;
-	else if (is_call && is_graph)
+	}
+	if (!hv_tracer_has_functions(in->selection.tracer) ||
+	    (is_call != is_graph && !is_single(in)))
+		return;
+	if (is_call && is_graph)
 		take_call(in, cursor, event);
 	else if (wants(in, event))
 		hv_buffer_put(in->buffers.host, cursor, event);

@@ -117,11 +117,14 @@ struct hv_err *hv_machine_stub_state(struct hv_machine *m, char **ret_path)
 		const char *label = hv_json_string(device, "label");
 		const char *filename = hv_json_string(device, "filename");
 		HV_AUTO_FREE char *path = NULL;
+		const char *last;
 
 		if (!label || strcmp(label, "gdb") || !filename)
 			continue;
 		path = stub_path_of(filename);
-		if (!path || !strstr(path, "/" HV_STUB_SOCKET))
+		/* Root removes this file, so its name must be hvtrace's whatever the VMM says. */
+		last = path ? strrchr(path, '/') : NULL;
+		if (!last || strcmp(last + 1, HV_STUB_SOCKET) != 0)
 			return hv_err_new(EBUSY, "a debugger's gdb stub is on (%s)", filename);
 		if (strncmp(filename, "disconnected:", 13) && !m->guardian)
 			return hv_err_new(EBUSY, "another hvtrace uses the gdb stub (%s)", path);

@@ -68,6 +68,17 @@ static uint64_t get(size_t off, size_t len)
 	return value;
 }
 
+/* The format of 5.10. */
+static void begin_return(void)
+{
+	begin("funcgraph_exit", 10, 4);
+	field("func", 8, 8);
+	field("overrun", 16, 8);
+	field("calltime", 24, 8);
+	field("rettime", 32, 8);
+	field("depth", 40, 4);
+}
+
 static void is_known(enum hv_event_kind kind)
 {
 	ck_assert_mem_eq(&layout.records[kind], &hv_raw_layout_known.records[kind],
@@ -88,12 +99,7 @@ START_TEST(return_of_5_10)
 	e.ip.v = 0xffffffff81000010;
 	e.call_ns = 11;
 	e.time_ns = 12;
-	begin("funcgraph_exit", 10, 4);
-	field("func", 8, 8);
-	field("overrun", 16, 8);
-	field("calltime", 24, 8);
-	field("rettime", 32, 8);
-	field("depth", 40, 4);
+	begin_return();
 	make();
 	write_one(&e);
 	ck_assert_uint_eq(page.len_bytes, 4 + 44);
@@ -114,12 +120,7 @@ START_TEST(the_hosts_time_of_a_return)
 		.kind = HV_EVENT_GRAPH_EXIT, .depth = 3, .time_ns = 12, .host_ns = 1ull << 33};
 	struct hv_event_field host;
 
-	begin("funcgraph_exit", 10, 4);
-	field("func", 8, 8);
-	field("overrun", 16, 8);
-	field("calltime", 24, 8);
-	field("rettime", 32, 8);
-	field("depth", 40, 4);
+	begin_return();
 	make();
 	ck_assert(hv_raw_layout_add_host(&layout, &host));
 	ck_assert_uint_eq(host.off, 48);
@@ -144,12 +145,7 @@ START_TEST(no_room_for_the_hosts_time)
 {
 	struct hv_event_field host;
 
-	begin("funcgraph_exit", 10, 4);
-	field("func", 8, 8);
-	field("overrun", 16, 8);
-	field("calltime", 24, 8);
-	field("rettime", 32, 8);
-	field("depth", 40, 4);
+	begin_return();
 	field("unknown", 44, 50);
 	make();
 	ck_assert(!hv_raw_layout_add_host(&layout, &host));
