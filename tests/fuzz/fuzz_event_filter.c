@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/input.h"
 #include "tests/lib/fake_session.h"
 #include "tree/settings/event_filter.h"
 #include "tree/settings/trigger.h"
@@ -80,33 +81,6 @@ static const char *const words[] = {
 	"t == 'x'",
 };
 
-struct input {
-	const uint8_t *at;
-	const uint8_t *end;
-};
-
-static unsigned next_byte(struct input *in)
-{
-	return in->at < in->end ? *in->at++ : 0;
-}
-
-static char *make_filter(struct input *in)
-{
-	struct hv_text text = {0};
-	unsigned nr = next_byte(in);
-
-	for (unsigned i = 0; i < nr; i++) {
-		unsigned byte = next_byte(in);
-
-		if (byte < HV_ARRAY_LEN(words))
-			hv_text_add(&text, words[byte]);
-		else if (byte)
-			hv_text_add_char(&text, (char)byte);
-	}
-	hv_text_add(&text, "");
-	return hv_text_take(&text);
-}
-
 /* The entry ends where its memory does, and so does the name. */
 static void look_at(const struct hv_session *s, const struct hv_event_filter *f,
 		    const struct input *in)
@@ -143,7 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct hv_catalogue catalogue = {.common = {common, HV_ARRAY_LEN(common)}};
 	struct hv_event_type type = {.fields = {fields, HV_ARRAY_LEN(fields)}};
 	struct input in = {data, data + size};
-	HV_AUTO_FREE char *filter = make_filter(&in);
+	HV_AUTO_FREE char *filter = next_words(&in, words, HV_ARRAY_LEN(words));
 	struct hv_filter_fault fault = {0};
 	struct hv_event_filter *f;
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/input.h"
 #include "tests/lib/fake_session.h"
 #include "tree/format/print_fmt/print_fmt.h"
 #include "tree/format/synth_text.h"
@@ -104,33 +105,6 @@ static const char *const words[] = {
 	"unsigned long w;",
 	"s:synthetic/",
 };
-
-struct input {
-	const uint8_t *at;
-	const uint8_t *end;
-};
-
-static unsigned next_byte(struct input *in)
-{
-	return in->at < in->end ? *in->at++ : 0;
-}
-
-static char *make_trigger(struct input *in)
-{
-	struct hv_text text = {0};
-	unsigned nr = next_byte(in);
-
-	for (unsigned i = 0; i < nr; i++) {
-		unsigned byte = next_byte(in);
-
-		if (byte < HV_ARRAY_LEN(words))
-			hv_text_add(&text, words[byte]);
-		else if (byte)
-			hv_text_add_char(&text, (char)byte);
-	}
-	hv_text_add(&text, "");
-	return hv_text_take(&text);
-}
 
 /* What a trigger may refer to: one with the variable $other, and an event. */
 static struct hv_event_type types[] = {
@@ -282,7 +256,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				      add,
 				      size && data[size - 1] & 1};
 	struct input in = {data, data + size};
-	HV_AUTO_FREE char *trigger = make_trigger(&in);
+	HV_AUTO_FREE char *trigger = next_words(&in, words, HV_ARRAY_LEN(words));
 	struct hv_hist_faults faults;
 	struct hv_hist_spec s;
 

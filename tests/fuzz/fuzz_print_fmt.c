@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/input.h"
 #include "tree/format/print_fmt/fields.h"
 #include "tree/format/print_fmt/print_fmt.h"
 #include "tree/format/syscall.h"
@@ -13,16 +14,6 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define NR_FIELDS_MAX 8
-
-struct input {
-	const uint8_t *at;
-	const uint8_t *end;
-};
-
-static unsigned next_byte(struct input *in)
-{
-	return in->at < in->end ? *in->at++ : 0;
-}
 
 /* Of fields. */
 static const char *const types[] = {

@@ -6,22 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/input.h"
 #include "tests/lib/fake_session.h"
 #include "tree/tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define NR_FILES 4
-
-struct input {
-	const uint8_t *at;
-	const uint8_t *end;
-};
-
-static unsigned next_byte(struct input *in)
-{
-	return in->at < in->end ? *in->at++ : 0;
-}
 
 static const char *const paths[] = {
 	"README",

@@ -3,9 +3,8 @@
  * tables are x86-64's: what is looked at here does not depend on them. */
 #include <check.h>
 
-#include "kernel/tasks.h"
 #include "tests/lib/run_suite.h"
-#include "tests/unit/kernel/fake_tasks.h"
+#include "tests/unit/kernel/stack_scan.h"
 
 #define WANTED	     0xffffffff90000000ull
 #define ELSEWHERE    (FK_BASE + 0x80)
@@ -72,14 +71,7 @@ static void teardown(void)
 
 static size_t scan(void)
 {
-	size_t nr = 12345;
-	struct hv_err *err;
-
-	free(where);
-	where = NULL;
-	err = hv_stacks_scan(&t.f.k, &wanted, regs, 2, &nr, &where);
-	ck_assert_msg(!err, "%s", err ? err->message : "");
-	return nr;
+	return stack_scan(&t, &wanted, regs, &where);
 }
 
 START_TEST(records_lead_to_the_end)

@@ -3,9 +3,8 @@
 #include <check.h>
 
 #include "kernel/orc_form.h"
-#include "kernel/tasks.h"
 #include "tests/lib/run_suite.h"
-#include "tests/unit/kernel/fake_tasks.h"
+#include "tests/unit/kernel/stack_scan.h"
 
 #define WANTED	   0xffffffff90000000ull
 #define USER_IP	   0x401000ull
@@ -38,15 +37,7 @@ static struct hv_scan_for wanted = {.range = {{WANTED}, {WANTED + 0x1000}}};
 
 static size_t scan(void)
 {
-	size_t nr = 12345;
-	struct hv_err *err;
-
-	free(where);
-	where = NULL;
-	err = hv_stacks_scan(&t.f.k, &wanted, regs, 2, &nr, &where);
-	ck_assert_msg(!err, "%s", err ? err->message : "");
-	ck_assert((nr == 0) == (where == NULL));
-	return nr;
+	return stack_scan(&t, &wanted, regs, &where);
 }
 
 static void kernel_at(unsigned vcpu, uint64_t sp)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A scan of the stacks of a fake kernel that must succeed, for the tests of what it finds. */
+#pragma once
+
+#include <check.h>
+
+#include "kernel/tasks.h"
+#include "tests/unit/kernel/fake_tasks.h"
+
+/* Returns how many words of what is WANTED were found. *WHERE names the first one, and is NULL if
+ * there is none. Its last value is freed. */
+static inline size_t stack_scan(struct ft *t, const struct hv_scan_for *wanted,
+				const struct hv_vcpu_regs regs[FK_NR_CPUS], char **where)
+{
+	size_t nr = 12345;
+	struct hv_err *err;
+
+	free(*where);
+	*where = NULL;
+	err = hv_stacks_scan(&t->f.k, wanted, regs, FK_NR_CPUS, &nr, where);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert((nr == 0) == (*where == NULL));
+	return nr;
+}
