@@ -251,6 +251,8 @@ START_TEST(flags_that_are_used_are_seen)
 		CASE("\xff\xc0\x72\x00", HV_PREEMPT_FLAGS_USED),	      /* inc keeps CF: jb */
 		CASE("\xf0\x48\x0f\xba\x28\x03\x72\x00", HV_PREEMPT_COVERED), /* lock bts, jb */
 		CASE("\x9c\x58\xfa", HV_PREEMPT_COVERED),		      /* pushf, pop, cli */
+		CASE("\xf3\x48\xab\x48\x85\xc0", HV_PREEMPT_COVERED),	      /* rep stos, test */
+		CASE("\xf3\x48\xab\x74\x00", HV_PREEMPT_FLAGS_USED),	      /* rep stos, je */
 		CASE("\xe8\x00\x00\x00\x00\x74\x00", HV_PREEMPT_COVERED),     /* call, je */
 #undef CASE
 	};
@@ -314,7 +316,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, other_counters_and_operations_are_not);
 	tcase_add_test(tc, bytes_inside_another_instruction_are_not_covered);
 	tcase_add_test(tc, a_jump_into_it_is_seen);
-	tcase_add_loop_test(tc, flags_that_are_used_are_seen, 0, 10);
+	tcase_add_loop_test(tc, flags_that_are_used_are_seen, 0, 12);
 	tcase_add_test(tc, places_that_are_left_alone);
 	tcase_add_test(tc, what_follows_an_unknown_instruction_is_not_understood);
 	tcase_add_test(tc, a_kernel_that_does_not_count_is_refused);
