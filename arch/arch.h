@@ -49,18 +49,23 @@ struct hv_pt_entry {
 	struct hv_gpa to; /* next table, or the memory of a leaf */
 };
 
-/* Which of the thread flags ask for a reschedule, as masks; 0: not known or not there, never shown.
- */
-struct hv_resched_masks {
+/* Which bits of the words of a record tell what was going on. */
+struct hv_context_bits {
+	/* Masks of the thread flags that ask for a reschedule; 0: not known or not there, never
+	 * shown. */
 	uint16_t need;
 	uint16_t lazy; /* at the next tick or way to user mode, since 6.13 (26baa1f1c4bd) */
+	/* 8 in a kernel whose preempt count has 8 bits between those of soft and of hard
+	 * interrupts: for how often interrupts were switched off (HARDIRQ_DISABLE_BITS, 7.3). Else
+	 * 0. */
+	uint8_t count_shift;
 };
 
 /* A record has one byte of the thread flags, the one with the first flag that asks for a
  * reschedule: the number of that byte's first bit. */
-static inline unsigned hv_resched_shift(struct hv_resched_masks masks)
+static inline unsigned hv_resched_shift(struct hv_context_bits bits)
 {
-	unsigned flags = masks.need | masks.lazy;
+	unsigned flags = bits.need | bits.lazy;
 
 	return flags ? (unsigned)__builtin_ctz(flags) / 8 * 8 : 0;
 }
@@ -348,7 +353,7 @@ struct hv_arch {
 	const char *argument_registers[HV_ARCH_ARGS_MAX]; /* NULL ends them */
 	/* The raw words of a function record (ringbuf/abi.h). */
 	struct hv_context (*decode_context)(uint32_t preempt_count, uint16_t cpu_flags,
-					    uint16_t thread_flags, struct hv_resched_masks masks);
+					    uint16_t thread_flags, struct hv_context_bits bits);
 };
 
 /* Whether a site at AT, a virtual or physical address, lies in two pages: then no single write can

@@ -58,10 +58,11 @@ struct hv_insn {
 /* Returns false to end the walk. */
 typedef bool (*hv_insn_fn)(void *ctx, const struct hv_insn *insn);
 
-/* An instruction that adds a constant or a register to a per-CPU counter of 32 bits, or subtracts
- * it. */
+/* An instruction that adds a constant or a register to a per-CPU counter of 32 or 64 bits, or
+ * subtracts it. */
 struct hv_count_insn {
 	size_t len_bytes;
+	bool is_wide;	 /* 64 bits */
 	uint32_t amount; /* not 0, but that of a register is not known and 0 */
 	bool subtracts;	 /* as far as the instruction tells: a register may be below 0 */
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The kernel's preempt count, as records have it: the layout is that of all architectures
- * (include/linux/preempt.h), but for the top bit, which is set while no reschedule is wanted. Pure.
- * Leaves to others: whether interrupts are off, which only the CPU's flags say. */
+ * (include/linux/preempt.h), but for the top bit, which is set while no reschedule is wanted. Hard
+ * interrupts and NMIs are count_shift bits further up (struct hv_context_bits). Pure. Leaves to
+ * others: whether interrupts are off, which only the CPU's flags say. */
 #pragma once
 
 #include "arch/arch.h"
@@ -9,22 +10,44 @@
 #define HV_PREEMPT_MASK		   0x000000ff
 #define HV_SOFTIRQ_SERVING	   0x00000100
 #define HV_SOFTIRQ_DISABLED_MASK   0x0000fe00 /* softirq_count() >> (SOFTIRQ_SHIFT + 1) */
-#define HV_HARDIRQ_MASK		   0x000f0000
-#define HV_NMI_MASK		   0x00f00000
+#define HV_SOFTIRQ_MASK		   0x0000ff00
 #define HV_PREEMPT_NO_NEED_RESCHED 0x80000000
+
+static inline uint32_t hv_hardirq_mask(struct hv_context_bits bits)
+{
+	return 0x000f0000u << bits.count_shift;
+}
+
+/* The top bit is none of them. */
+static inline uint32_t hv_nmi_mask(struct hv_context_bits bits)
+{
+	return 0x00f00000u << bits.count_shift & ~HV_PREEMPT_NO_NEED_RESCHED;
+}
+
+/* Soft interrupts, served or switched off, hard ones and NMIs. */
+static inline uint32_t hv_irq_mask(struct hv_context_bits bits)
+{
+	return HV_SOFTIRQ_MASK | hv_hardirq_mask(bits) | hv_nmi_mask(bits);
+}
+
+/* What differs between a task, a soft interrupt, an interrupt and an NMI that are in each other. */
+static inline uint32_t hv_context_mask(struct hv_context_bits bits)
+{
+	return HV_SOFTIRQ_SERVING | hv_hardirq_mask(bits) | hv_nmi_mask(bits);
+}
 
 /* What COUNT and the thread's flags say, as tracing_gen_ctx_irq_test() (kernel/trace/trace.c).
  * Inline, since each event needs it. */
 static inline struct hv_context hv_context_of_count(uint32_t count, uint16_t thread_flags,
-						    struct hv_resched_masks masks)
+						    struct hv_context_bits bits)
 {
 	unsigned flags = 0;
 
-	flags |= thread_flags & masks.need ? HV_CONTEXT_NEED_RESCHED : 0;
-	flags |= thread_flags & masks.lazy ? HV_CONTEXT_NEED_RESCHED_LAZY : 0;
+	flags |= thread_flags & bits.need ? HV_CONTEXT_NEED_RESCHED : 0;
+	flags |= thread_flags & bits.lazy ? HV_CONTEXT_NEED_RESCHED_LAZY : 0;
 	flags |= count & HV_PREEMPT_NO_NEED_RESCHED ? 0 : HV_CONTEXT_PREEMPT_RESCHED;
-	flags |= count & HV_NMI_MASK ? HV_CONTEXT_NMI : 0;
-	flags |= count & HV_HARDIRQ_MASK ? HV_CONTEXT_HARDIRQ : 0;
+	flags |= count & hv_nmi_mask(bits) ? HV_CONTEXT_NMI : 0;
+	flags |= count & hv_hardirq_mask(bits) ? HV_CONTEXT_HARDIRQ : 0;
 	flags |= count & HV_SOFTIRQ_SERVING ? HV_CONTEXT_SOFTIRQ : 0;
 	flags |= count & HV_SOFTIRQ_DISABLED_MASK ? HV_CONTEXT_BH_OFF : 0;
 	return (struct hv_context){(uint8_t)flags, count & HV_PREEMPT_MASK};

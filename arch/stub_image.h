@@ -20,7 +20,7 @@
 	 * (hv_layout.in_task) the first and third: offsets there */                               \
 	X(cpu_number)	 /* a u32 */                                                               \
 	X(current)	 /* the pointer to the current task */                                     \
-	X(preempt_count) /* a u32 */                                                               \
+	X(preempt_count) /* a u32; HV_ALT_WIDE_COUNT: a u64 */                                     \
 	X(steal_time)	 /* a u64: ns in which the host did not run the vCPU */                    \
 	X(irq_stack)	 /* the pointer to the end of the interrupt stack or to its last word; on  \
 			    arm64 to its start */                                                  \
@@ -72,6 +72,11 @@
 	X(fbuffer_entry) /* entry */                                                               \
 	X(task_status)	 /* in struct task_struct: of its thread_info, a u32 */                    \
 	X(text_base)	 /* hv_reach.text_base, for stubs that have to subtract it */              \
+	/* bits of the preempt count */                                                            \
+	X(hardirq_bits) /* hard interrupts */                                                      \
+	X(irq_bits)	/* those, and soft interrupts, also switched off, and NMIs */              \
+	X(context_bits) /* what differs between a task, a soft interrupt, an interrupt and an NMI  \
+			   that are in each other */                                               \
 	/* numbers */                                                                              \
 	X(event_files_len)  /* bytes */                                                            \
 	X(event_probes_len) /* bytes */                                                            \

@@ -3,6 +3,7 @@
 #include "kernel/layout.h"
 
 #include "kernel/fields.h"
+#include "kernel/preempt_count.h"
 #include "kernel/kernel_arch.h"
 
 /* CONFIG_MAXSMP; no kernel can be built for more. */
@@ -58,11 +59,11 @@ static void read_lazy(const struct hv_kernel_core *core, struct hv_layout *ret)
 								  ret->task_flags_off);
 }
 
-/* The masks are 0 when the code is not understood. */
-static struct hv_resched_masks find_resched(const struct hv_kernel_core *core, bool has_lazy)
+/* The masks of flags are 0 when the code is not understood. */
+static struct hv_context_bits find_resched(const struct hv_kernel_core *core, bool has_lazy)
 {
 	static const char *const setters[] = {"__resched_curr", "resched_curr"};
-	struct hv_resched_masks masks = {0};
+	struct hv_context_bits masks = {0};
 	struct hv_gva at;
 	int64_t flag;
 
@@ -226,7 +227,9 @@ struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layou
 	hv_err_free(arch->find_irq_stack(core, &layout.irq_stack_percpu));
 	layout.has_task_line = read_task_line(core, &layout);
 	read_lazy(core, &layout);
-	layout.resched = find_resched(core, layout.has_lazy);
+	layout.context_bits = find_resched(core, layout.has_lazy);
+	layout.context_bits.count_shift = hv_preempt_count_shift(core, percpu.preempt_count);
+	layout.has_wide_count = hv_preempt_count_is_wide(core, percpu.preempt_count);
 	*ret = layout;
 	return NULL;
 }

@@ -11,7 +11,7 @@ struct hv_layout {
 	bool in_task;
 	uint64_t cpu_number_percpu; /* per-CPU offset (or kernel address) of the u32 CPU number */
 	uint64_t current_percpu;    /* of the current task's pointer */
-	uint64_t preempt_count_percpu; /* of the u32 preempt count */
+	uint64_t preempt_count_percpu; /* of the preempt count: a u32, or a u64 (has_wide_count) */
 	uint32_t task_pid_off;
 	uint32_t task_tgid_off;
 	uint32_t task_comm_off;
@@ -34,9 +34,10 @@ struct hv_layout {
 	uint32_t task_lazy_off; /* thread_info.preempt_lazy_count */
 	uint32_t lazy_mask;	/* of thread flags; 0: not known */
 	bool has_lazy;
-	struct hv_resched_masks resched;
-	unsigned nr_cpus;	       /* nr_cpu_ids */
-	uint32_t stack_bytes;	       /* of a task's stack: a power of two, and aligned to it */
+	struct hv_context_bits context_bits;
+	bool has_wide_count;  /* the preempt count has 64 bits, the top one for need_resched */
+	unsigned nr_cpus;     /* nr_cpu_ids */
+	uint32_t stack_bytes; /* of a task's stack: a power of two, and aligned to it */
 	uint64_t steal_time_percpu;    /* of the u64 of ns in which the host did not run the CPU, as
 					  KVM writes it; valid when has_steal_time */
 	uint64_t steal_version_percpu; /* likewise of the u32 that KVM raises when it writes */

@@ -8,19 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/preempt_count.h"
 #include "kernel/text_search.h"
 #include "kernel/kernel.h"
 #include "kernel/orc.h"
+#include "kernel/preempt_count.h"
 
-#define NMI_MASK  0x00f00000u /* include/linux/preempt.h */
 #define SITES_MAX 200000
 
-/* A function of every kernel, which switches preemption off where the kernel counts that, by an
- * instruction of its own or by a call of the first counter. */
-#define COUNTING_FUNCTION "_raw_spin_lock"
-#define FUNCTION_BYTES	  256
-
-static const char *const counters[] = {"preempt_count_add", "__local_bh_disable_ip",
+static const char *const counters[] = {HV_PREEMPT_COUNTS_BY_CALL, "__local_bh_disable_ip",
 				       "preempt_count_sub"};
 #define SUBTRACTS 2 /* the last one, also when its instruction adds what is below 0 */
 
@@ -80,7 +76,7 @@ static bool crosses_pages(const struct hv_arch *arch, const struct hv_preempt_si
 /* What can be said without a look at the function. */
 static enum hv_preempt_cover cover_of(const struct search *s, const struct hv_preempt_site *site)
 {
-	if (site->count.amount & NMI_MASK)
+	if (site->count.amount & hv_nmi_mask(s->kernel->layout.context_bits))
 		return HV_PREEMPT_OF_NMIS;
 	if (hv_gva_in(site->at, s->entry))
 		return HV_PREEMPT_IN_ENTRY;
@@ -230,35 +226,13 @@ static struct hv_err *search_text(void *ctx, struct hv_span text, struct hv_gva 
 	return err;
 }
 
-static bool counts(const struct hv_kernel *k, const char *function)
-{
-	const struct hv_arch *arch = k->core.as.arch;
-	HV_AUTO_ERR struct hv_err *unread = NULL;
-	uint8_t bytes[FUNCTION_BYTES];
-	struct hv_count_insn count;
-	struct hv_gva start;
-	uint64_t len;
-
-	if (!arch->classify_count || !hv_kernel_symbol(k, function, &start) ||
-	    !hv_gva_in(start, k->text))
-		return false;
-	len = hv_kernel_symbol_size(k, start);
-	if (len > sizeof(bytes))
-		len = sizeof(bytes);
-	unread = hv_read(&k->core.as, start, bytes, len);
-	for (size_t off = 0; !unread && off < len; off++) {
-		struct hv_span code = {bytes + off, len - off};
-
-		if (arch->classify_count(code, hv_gva_add(start, off),
-					 k->layout.preempt_count_percpu, &count))
-			return true;
-	}
-	return false;
-}
-
 bool hv_preempt_is_counted(const struct hv_kernel *k)
 {
-	return counts(k, COUNTING_FUNCTION) || counts(k, counters[0]);
+	uint64_t percpu = k->layout.preempt_count_percpu;
+	struct hv_count_insn insn;
+
+	return hv_preempt_count_insn(&k->core, percpu, HV_PREEMPT_COUNTS, 0, &insn) ||
+	       hv_preempt_count_insn(&k->core, percpu, HV_PREEMPT_COUNTS_BY_CALL, 0, &insn);
 }
 
 bool hv_preempt_is_in_counter(const struct hv_kernel *k, struct hv_gva at)

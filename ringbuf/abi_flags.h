@@ -16,6 +16,8 @@
 #define HV_ALT_LAZY	  2 /* a jump: the kernel counts lazy preemption */
 #define HV_ALT_JUMP	  3 /* a jump: the return handler may jump to the caller's address */
 #define HV_ALT_NO_STEAL	  4 /* a nop: the kernel does not know for how long the host stopped it */
+#define HV_ALT_WIDE_COUNT                                                                          \
+	5 /* a jump: the preempt count has 64 bits, the top one for need_resched */
 
 /* struct hv_control: mode. 0 is the common case: record every call. */
 #define HV_MODE_OFF	   1 /* tracing_on is 0: record nothing */

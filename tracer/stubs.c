@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "arch/preempt_count.h"
 #include "kernel/kernel_arch.h"
 #include "kernel/readers.h"
 #include "ringbuf/ring.h"
@@ -130,13 +131,16 @@ static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *
 	hole[HV_HOLE_task_rt_prio] = l->task_rt_prio_off;
 	hole[HV_HOLE_task_cred] = l->task_cred_off;
 	hole[HV_HOLE_cred_uid] = l->cred_uid_off;
-	hole[HV_HOLE_task_flags] = l->task_flags_off + hv_resched_shift(l->resched) / 8;
+	hole[HV_HOLE_task_flags] = l->task_flags_off + hv_resched_shift(l->context_bits) / 8;
 	hole[HV_HOLE_task_migrate] = l->task_migrate_off;
 	hole[HV_HOLE_task_stack] = l->task_stack_off;
 	hole[HV_HOLE_task_pf] = l->task_pf_off;
 	hole[HV_HOLE_task_lazy] = l->task_lazy_off;
 	hole[HV_HOLE_task_lazy_flags] = l->task_flags_off;
 	hole[HV_HOLE_lazy_mask] = l->lazy_mask;
+	hole[HV_HOLE_hardirq_bits] = hv_hardirq_mask(l->context_bits);
+	hole[HV_HOLE_irq_bits] = hv_irq_mask(l->context_bits);
+	hole[HV_HOLE_context_bits] = hv_context_mask(l->context_bits);
 	hole[HV_HOLE_stack_bytes] = l->stack_bytes;
 	hole[HV_HOLE_stack_mask] = -(uint64_t)l->stack_bytes;
 	hole[HV_HOLE_skip_start] = skip.start.v;
@@ -151,6 +155,7 @@ static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *
 	values->alternatives |= l->has_steal_time ? 0 : 1u << HV_ALT_NO_STEAL;
 	values->alternatives |= l->has_migrate ? 0 : 1u << HV_ALT_NO_MIGRATE;
 	values->alternatives |= l->has_lazy ? 1u << HV_ALT_LAZY : 0;
+	values->alternatives |= l->has_wide_count ? 1u << HV_ALT_WIDE_COUNT : 0;
 	values->alternatives |= k->jumps_bare ? 1u << HV_ALT_JUMP : 0;
 	values->return_thunk = k->return_thunk;
 }

@@ -10,9 +10,9 @@
 #define PSTATE_I 0x80 /* masked */
 
 struct hv_context arm64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
-				       uint16_t thread_flags, struct hv_resched_masks masks)
+				       uint16_t thread_flags, struct hv_context_bits bits)
 {
-	struct hv_context context = hv_context_of_count(preempt_count, thread_flags, masks);
+	struct hv_context context = hv_context_of_count(preempt_count, thread_flags, bits);
 
 	context.flags |= cpu_flags & PSTATE_I ? HV_CONTEXT_IRQS_OFF : 0;
 	return context;

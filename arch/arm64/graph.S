@@ -26,8 +26,6 @@
 #define UNTRACED     0x1000 /* the call is not part of a graph */
 #define ROLES	     (NEW_TASK | LEAVES | ARRIVES)
 
-#define HARDIRQ_MASK 0x000f0000 /* of the preempt count */
-
 /* From where find_plain_stack says to the new frame. */
 #define NEW_FRAME HV_STACK_FRAMES + NR_ONE
 
@@ -235,7 +233,8 @@ hv_stub_graph:
 	b.eq	1f
 	mrs	x10, sp_el0
 	ldr	x10, [x10, :lo12:hole_preempt_count]
-	tst	x10, #HARDIRQ_MASK
+	load_word w11, hole_hardirq_bits
+	tst	w10, w11
 	b.eq	1f
 	ldr	w10, [STACK, #HV_STACK_INSIDE]
 	cbnz	w10, 1f
@@ -313,7 +312,8 @@ hv_stub_graph:
 	b.eq	1f
 	mrs	x10, sp_el0
 	ldr	x10, [x10, :lo12:hole_preempt_count]
-	tst	x10, #HARDIRQ_MASK
+	load_word w11, hole_hardirq_bits
+	tst	w10, w11
 	b.eq	1f
 	tst	w6, #HV_GRAPH_SUBTREE
 	b.eq	.Lgraph_left_out

@@ -9,10 +9,10 @@
 #define SSTATUS_SIE 0x2 /* interrupts are on */
 
 struct hv_context riscv64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
-					 uint16_t thread_flags, struct hv_resched_masks masks)
+					 uint16_t thread_flags, struct hv_context_bits bits)
 {
 	uint32_t count = preempt_count | HV_PREEMPT_NO_NEED_RESCHED;
-	struct hv_context context = hv_context_of_count(count, thread_flags, masks);
+	struct hv_context context = hv_context_of_count(count, thread_flags, bits);
 
 	context.flags |= cpu_flags & SSTATUS_SIE ? 0 : HV_CONTEXT_IRQS_OFF;
 	return context;

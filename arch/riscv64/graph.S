@@ -29,8 +29,6 @@
 #define SIGN_OF_FUNCTION (63 - 11)
 #define SIGN_OF_UNTRACED (63 - 12)
 
-#define HARDIRQ_MASK 0x000f0000 /* of the preempt count */
-
 /* From where find_plain_stack says to the new frame. */
 #define NEW_FRAME HV_STACK_FRAMES + NR_ONE
 
@@ -244,7 +242,7 @@ hv_stub_graph:
 	andi	t1, a6, HV_GRAPH_NO_IRQS
 	beqz	t1, 1f
 	load_task lwu, t1, hole_preempt_count
-	li	t2, HARDIRQ_MASK
+	load_word t2, hole_hardirq_bits
 	and	t1, t1, t2
 	beqz	t1, 1f
 	lw	t1, HV_STACK_INSIDE(STACK)
@@ -324,7 +322,7 @@ hv_stub_graph:
 	andi	t1, a6, HV_GRAPH_NO_IRQS
 	beqz	t1, 1f
 	load_task lwu, t1, hole_preempt_count
-	li	t2, HARDIRQ_MASK
+	load_word t2, hole_hardirq_bits
 	and	t1, t1, t2
 	beqz	t1, 1f
 	andi	t1, a6, HV_GRAPH_SUBTREE

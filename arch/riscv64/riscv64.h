@@ -41,4 +41,4 @@ const char *riscv64_link(const struct hv_stub_image *image, const struct hv_stub
 /* context.c */
 struct hv_call_addresses riscv64_decode_call(uint64_t word);
 struct hv_context riscv64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
-					 uint16_t thread_flags, struct hv_resched_masks masks);
+					 uint16_t thread_flags, struct hv_context_bits bits);

@@ -19,9 +19,9 @@ struct hv_call_addresses x86_64_decode_call(uint64_t word)
 }
 
 struct hv_context x86_64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
-					uint16_t thread_flags, struct hv_resched_masks masks)
+					uint16_t thread_flags, struct hv_context_bits bits)
 {
-	struct hv_context context = hv_context_of_count(preempt_count, thread_flags, masks);
+	struct hv_context context = hv_context_of_count(preempt_count, thread_flags, bits);
 
 	context.flags |= cpu_flags & FLAGS_IF ? 0 : HV_CONTEXT_IRQS_OFF;
 	return context;

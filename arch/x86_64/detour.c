@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Instructions that count preemption or switch interrupts, and their detours. The kernel writes
  * them in assembly (arch/x86/include/asm/preempt.h, percpu.h): `incl`, `decl`, `addl`, `subl`
- * of %gs:__preempt_count, which is addressed relative to %rip, in older kernels also absolutely. */
+ * of %gs:__preempt_count, which is addressed relative to %rip, in older kernels also absolutely.
+ * Since 7.3 the count may have 64 bits (`incq`), of which the lower half is the count: what looks
+ * at it looks there. */
 #include "arch/x86_64/x86_64.h"
 
 #include <string.h>
 
 #define GS	   X86_64_COUNT_BEGINS
+#define REX_W	   0x48 /* 64 bits */
 #define OP_IMM32   0x81 /* /0 add, /5 sub */
 #define OP_IMM8	   0x83 /* likewise, the immediate is extended with its sign */
 #define OP_INC_DEC 0xff /* /0 inc, /1 dec */
@@ -41,16 +44,29 @@ static bool has_immediate(uint8_t opcode, size_t *ret_len)
 	return *ret_len != 0;
 }
 
-/* Length of the instruction without its immediate; 0: it does not address PERCPU. */
-static size_t addresses(struct hv_span code, struct hv_gva at, uint64_t percpu, size_t imm_len)
+/* Where the opcode of such an instruction is: behind the prefixes. */
+static size_t opcode_off(const uint8_t *insn)
 {
-	uint8_t modrm = code.data[2] & (uint8_t)~MODRM_REG;
+	return insn[1] == REX_W ? 2 : 1;
+}
 
-	if (modrm == MODRM_RIP && hv_span_has(code, 0, 7 + imm_len))
-		return at.v + 7 + imm_len + (uint64_t)(int64_t)s32_at(code.data + 3) == percpu ? 7
-											       : 0;
-	if (modrm == MODRM_SIB && hv_span_has(code, 0, 8 + imm_len) && code.data[3] == SIB_ABS)
-		return (uint64_t)(int64_t)s32_at(code.data + 4) == percpu ? 8 : 0;
+/* Length of the instruction without its immediate; 0: it does not address PERCPU. OFF: of what is
+ * behind its opcode. */
+static size_t addresses(struct hv_span code, size_t off, struct hv_gva at, uint64_t percpu,
+			size_t imm_len)
+{
+	uint8_t modrm = code.data[off] & (uint8_t)~MODRM_REG;
+	size_t len = off + 5;
+
+	if (modrm == MODRM_RIP && hv_span_has(code, 0, len + imm_len))
+		return at.v + len + imm_len + (uint64_t)(int64_t)s32_at(code.data + off + 1) ==
+				       percpu
+			       ? len
+			       : 0;
+	len++;
+	if (modrm == MODRM_SIB && hv_span_has(code, 0, len + imm_len) &&
+	    code.data[off + 1] == SIB_ABS)
+		return (uint64_t)(int64_t)s32_at(code.data + off + 2) == percpu ? len : 0;
 	return 0;
 }
 
@@ -62,26 +78,30 @@ static bool is_of_register(uint8_t opcode)
 bool x86_64_classify_count(struct hv_span code, struct hv_gva at, uint64_t percpu,
 			   struct hv_count_insn *ret)
 {
-	size_t len, imm_len;
+	size_t off, len, imm_len;
 	unsigned operation;
+	uint8_t opcode;
 	int32_t added;
 
 	if (!hv_span_has(code, 0, 7) || code.data[0] != GS)
 		return false;
-	if (is_of_register(code.data[1])) {
+	off = opcode_off(code.data);
+	opcode = code.data[off++];
+	if (is_of_register(opcode)) {
 		*ret = (struct hv_count_insn){
-			.len_bytes = addresses(code, at, percpu, 0),
-			.subtracts = code.data[1] == OP_SUB_REG,
+			.len_bytes = addresses(code, off, at, percpu, 0),
+			.is_wide = code.data[1] == REX_W,
+			.subtracts = opcode == OP_SUB_REG,
 		};
 		return ret->len_bytes != 0;
 	}
-	if (!has_immediate(code.data[1], &imm_len) && code.data[1] != OP_INC_DEC)
+	if (!has_immediate(opcode, &imm_len) && opcode != OP_INC_DEC)
 		return false;
-	operation = (code.data[2] & MODRM_REG) >> 3;
+	operation = (code.data[off] & MODRM_REG) >> 3;
 	if (operation != 0 && operation != (imm_len ? 5 : 1))
 		return false;
-	len = addresses(code, at, percpu, imm_len);
-	if (!len)
+	len = addresses(code, off, at, percpu, imm_len);
+	if (!len || len + imm_len > HV_DETOUR_INSN_MAX)
 		return false;
 	added = imm_len == 4 ? s32_at(code.data + len) : imm_len ? (int8_t)code.data[len] : 1;
 	if (operation != 0)
@@ -90,6 +110,7 @@ bool x86_64_classify_count(struct hv_span code, struct hv_gva at, uint64_t percp
 		return false;
 	*ret = (struct hv_count_insn){
 		.len_bytes = len + imm_len,
+		.is_wide = code.data[1] == REX_W,
 		.amount = (uint32_t)(added < 0 ? -added : added),
 		.subtracts = added < 0,
 	};
@@ -264,13 +285,13 @@ static void put_u32(struct writer *w, uint32_t value)
 /* The guest's instruction, with the counter's address as a displacement. */
 static void put_insn(struct writer *w, const struct hv_detour *d)
 {
-	size_t imm_len;
+	size_t off = opcode_off(d->insn), imm_len;
 
-	put(w, d->insn, 2);
-	put_u8(w, (d->insn[2] & MODRM_REG) | MODRM_SIB);
+	put(w, d->insn, off + 1);
+	put_u8(w, (d->insn[off + 1] & MODRM_REG) | MODRM_SIB);
 	put_u8(w, SIB_ABS);
 	put_s32(w, d->percpu);
-	if (has_immediate(d->insn[1], &imm_len))
+	if (has_immediate(d->insn[off], &imm_len))
 		put(w, d->insn + d->count.len_bytes - imm_len, imm_len);
 }
 
@@ -281,9 +302,10 @@ static void put_insn(struct writer *w, const struct hv_detour *d)
  * code needs a second register, which it saves. */
 static void put_register_test(struct writer *w, const struct hv_detour *d)
 {
-	uint8_t amount = (d->insn[2] & MODRM_REG) >> 3;
+	size_t off = opcode_off(d->insn);
+	uint8_t amount = (d->insn[off + 1] & MODRM_REG) >> 3;
 	uint8_t count = amount == EAX ? ECX : EAX;
-	bool is_negative = d->kind == HV_DETOUR_ENDS && d->insn[1] == OP_ADD_REG;
+	bool is_negative = d->kind == HV_DETOUR_ENDS && d->insn[off] == OP_ADD_REG;
 
 	put_u8(w, 0x50 | count); /* pushq %count */
 	put(w, (const uint8_t[]){GS, 0x8b, (uint8_t)(count << 3 | MODRM_SIB), SIB_ABS}, 4);
@@ -300,7 +322,7 @@ static void put_test(struct writer *w, const struct hv_detour *d)
 {
 	static const uint8_t test[] = {GS, 0xf7, 0x04, SIB_ABS};
 
-	if (is_of_register(d->insn[1])) {
+	if (is_of_register(d->insn[opcode_off(d->insn)])) {
 		put_register_test(w, d);
 		return;
 	}

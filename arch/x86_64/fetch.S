@@ -21,10 +21,6 @@
  *                                                   %r15d  how many steps may follow
  */
 
-/* The bits of the kernel's preempt count that differ between a task, a soft interrupt, an interrupt
- * and an NMI that are in each other (linux/preempt.h). */
-#define CONTEXT_BITS 0xff0100
-
 /* In REGS_WORD while memory is read for an event: no id of an entry that is recorded there. */
 #define OF_EVENT 3
 
@@ -35,7 +31,7 @@
  * vCPU. Goes on at MARKED if a draft has the mark. */
 .macro mark_now mark, draft, draft32, marked
 	movl	%gs:hole_preempt_count, \mark
-	andl	$CONTEXT_BITS, \mark
+	andl	$hole_context_bits, \mark
 	xorl	%gs:hole_current, \mark
 	orl	$(1 << HV_DRAFT_TAKEN_BIT | 1), \mark
 	movl	%gs:hole_cpu_number, \draft32
@@ -293,5 +289,4 @@ hv_stub_return_19:
 	jmp	.Levent_length
 
 #undef OF_EVENT
-#undef CONTEXT_BITS
 #undef RESULT_ROOM

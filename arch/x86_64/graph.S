@@ -35,8 +35,6 @@
 #define UNTRACED     HV_KIND_UNTRACED
 #define ROLES	     (NEW_TASK | LEAVES | ARRIVES)
 
-#define HARDIRQ_MASK 0x000f0000 /* of the preempt count */
-
 /* %rcx := the key of the stack of this call, %rsi := the first place for its return stack. Goes to
  * OUT if the stack is an exception's. Clobbers %rax, %rdx. */
 .macro find_stack out
@@ -332,7 +330,7 @@ hv_stub_return_2:
 .Lgraph_filter:
 	testl	$HV_GRAPH_NO_IRQS, %edi
 	jz	1f
-	testl	$HARDIRQ_MASK, %gs:hole_preempt_count
+	testl	$hole_hardirq_bits, %gs:hole_preempt_count
 	jz	1f
 	cmpl	$0, HV_STACK_INSIDE(%rsi)
 	jne	1f
@@ -406,7 +404,7 @@ hv_stub_return_2:
 	movl	hole_params + HV_PARAM_GRAPH_FLAGS, %eax
 	testl	$HV_GRAPH_NO_IRQS, %eax
 	jz	1f
-	testl	$HARDIRQ_MASK, %gs:hole_preempt_count
+	testl	$hole_hardirq_bits, %gs:hole_preempt_count
 	jz	1f
 	testl	$HV_GRAPH_SUBTREE, %eax
 	jz	.Lgraph_left_out

@@ -58,10 +58,12 @@ static bool leaves(const cs_detail *detail)
 	       is_in_group(detail, CS_GRP_IRET) || is_in_group(detail, CS_GRP_JUMP);
 }
 
-/* Capstone does not say for every instruction which of the flags it depends on (adc). */
+/* Capstone does not say for every instruction which of the flags it depends on (adc). String
+ * instructions depend on the direction, which is no status flag. */
 static bool depends_on_some(const cs_insn *insn)
 {
-	if (insn->id == X86_INS_PUSHF || insn->id == X86_INS_PUSHFD || insn->id == X86_INS_PUSHFQ)
+	if (insn->id == X86_INS_PUSHF || insn->id == X86_INS_PUSHFD || insn->id == X86_INS_PUSHFQ ||
+	    insn->detail->x86.eflags & X86_EFLAGS_TEST_DF)
 		return false;
 	for (unsigned i = 0; i < insn->detail->regs_read_count; i++)
 		if (insn->detail->regs_read[i] == X86_REG_EFLAGS)

@@ -54,7 +54,7 @@
 	movl	%eax, \end + HV_END_PID(%rcx)
 	movzbl	hole_task_flags(%rdx), %eax
 	movl	%eax, \end + HV_END_THREAD_FLAGS(%rcx)
-	movl	%gs:hole_preempt_count, %eax
+	load_count %eax
 	movl	%eax, \end + HV_END_COUNT(%rcx)
 	pushfq
 	popq	%rax
@@ -63,7 +63,6 @@
 
 #define X86_IF	     0x200
 #define COUNT_MASK   0x7fffffff /* PREEMPT_NEED_RESCHED is not part of it */
-#define COUNT_OF_IRQ 0x00ffff00 /* softirqs, hard interrupts, NMIs: include/linux/preempt.h */
 #define PF_VCPU	     1		/* include/linux/sched.h */
 
 /* What is measured: sections in which preemption is off, or interrupts are. */
@@ -223,7 +222,7 @@ hv_stub_irqs_off:
 	jmp	.Lsection_leave_begin
 
 .Lirqs_off_in_idle:
-	testl	$COUNT_OF_IRQ, %gs:hole_preempt_count
+	testl	$hole_irq_bits, %gs:hole_preempt_count
 	jnz	.Lirqs_go_off
 	movq	%gs:hole_current, %rdx
 	cmpl	$0, hole_task_pid(%rdx)
@@ -421,7 +420,6 @@ hv_stub_return_12:
 
 #undef X86_IF
 #undef COUNT_MASK
-#undef COUNT_OF_IRQ
 #undef PF_VCPU
 #undef OF_PREEMPT
 #undef OF_IRQS

@@ -84,7 +84,7 @@ bool x86_64_find_return_register(const char *name, struct hv_arch_register *ret)
 bool x86_64_find_place_register(const char *name, struct hv_arch_register *ret);
 bool x86_64_has_register(const char *name);
 struct hv_context x86_64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
-					uint16_t thread_flags, struct hv_resched_masks masks);
+					uint16_t thread_flags, struct hv_context_bits bits);
 
 /* The registers of unwind rules (struct hv_unwind_rule). A rule's sp_reg is never PREV_SP. */
 enum {

@@ -122,7 +122,7 @@ static void setup(void)
 		check(!hv_clock_new(&kernel, &clock));
 		clocks = hv_clocks_new(clock, NULL, &kernel, &holds);
 	}
-	kernel.layout.resched.need = 8;
+	kernel.layout.context_bits.need = 8;
 	decoder = hv_decoder_new(&kernel, clocks, hv_names_new(&kernel),
 				 hv_callers_new(&kernel, &stubs));
 	hv_names_set_max(decoder->names, 16);

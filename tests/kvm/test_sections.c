@@ -22,6 +22,7 @@
 #define PROGRAM_OFF (WORLD_TEXT_OFF + 0x200)
 #define HANDLER_OFF (WORLD_TEXT_OFF + 0x280)
 #define DETOURS_OFF (WORLD_TEXT_OFF + 0x400) /* one each of the sites below */
+#define NO_RESCHED  0x80000000u
 #define CALLER_WORD 0xffffffff81234567ull
 #define COUNT_OFF   offsetof(struct world_cpu, preempt_count)
 
@@ -29,6 +30,7 @@ static struct machine *machine; /* of the running test */
 static uint32_t more_flags;	/* HV_SECTIONS_*, of the running test */
 static bool by_register;	/* the instructions add and subtract registers, likewise */
 static bool by_negative;	/* likewise, and the end adds what is below 0 */
+static bool is_wide;		/* the count has 64 bits, likewise */
 static unsigned without_caller; /* not 0: the detours do not know it */
 static uint64_t stack_ptr = MACHINE_STACK_END - 0x800;
 static struct world world;
@@ -54,11 +56,13 @@ static uint8_t *put_site(uint8_t *at, unsigned nr, uint8_t opcode, uint8_t modrm
 			 size_t imm_len)
 {
 	uint64_t off = (uint64_t)(at - world.host);
-	int32_t disp = (int32_t)(COUNT_OFF - (world_gva(&world, off).v + 7 + imm_len));
+	int32_t disp = (int32_t)(COUNT_OFF - (world_gva(&world, off).v + 7 + is_wide + imm_len));
 	uint8_t *insn = at;
 	bool found;
 
 	*at++ = 0x65;
+	if (is_wide)
+		*at++ = 0x48;
 	*at++ = opcode;
 	*at++ = modrm;
 	at = put(at, &disp, sizeof(disp));
@@ -69,6 +73,7 @@ static uint8_t *put_site(uint8_t *at, unsigned nr, uint8_t opcode, uint8_t modrm
 					      COUNT_OFF, &sites[nr].count);
 	ck_assert(found);
 	ck_assert_uint_eq(sites[nr].count.len_bytes, (size_t)(at - insn));
+	ck_assert_uint_eq(sites[nr].count.is_wide, is_wide);
 	return at;
 }
 
@@ -97,8 +102,8 @@ static void make_register_program(void)
 
 static void set_amounts(struct kvm_regs *regs)
 {
-	regs->rax = UINT64_C(0x7777777700000001);
-	regs->rdi = UINT64_C(0x9999999900000001);
+	regs->rax = is_wide ? 1 : UINT64_C(0x7777777700000001);
+	regs->rdi = is_wide ? 1 : UINT64_C(0x9999999900000001);
 	regs->rcx = 0x10000;
 	regs->rdx = UINT64_C(0x55555555ffffffff); /* -1 */
 }
@@ -161,8 +166,14 @@ static void no_steal(const struct world *w)
 	w->values->alternatives |= 1u << HV_ALT_NO_STEAL;
 }
 
+static void wide_count(const struct world *w)
+{
+	w->values->alternatives |= 1u << HV_ALT_WIDE_COUNT;
+}
+
 static const struct world_case plain = {.name = "", .prepare = nothing};
 static const struct world_case knows_no_steal = {.name = "", .prepare = no_steal};
+static const struct world_case counts_wide = {.name = "", .prepare = wide_count};
 
 static void set_up(void)
 {
@@ -203,7 +214,8 @@ static void begin(bool detours, uint32_t base, struct kvm_regs *regs)
 	machine_set_handler(machine, VECTOR, world_gva(&world, HANDLER_OFF));
 	for (unsigned nr = 0; detours && nr < NR_SITES; nr++)
 		detour(nr);
-	world_cpu(&world)->preempt_count = base;
+	world_cpu(&world)->preempt_count = is_wide ? base & ~NO_RESCHED : base;
+	world_cpu(&world)->preempt_high = is_wide ? base & NO_RESCHED : 0;
 	world_control(&world)->sections = HV_SECTIONS_ON | HV_SECTIONS_PREEMPT;
 	memset(sections(), 0, sizeof(*sections()));
 	for (unsigned i = 0; i < sizeof(*regs) / sizeof(*reg); i++)
@@ -226,7 +238,7 @@ static void run_to_end(void)
 
 static uint64_t end_of_program(void)
 {
-	return world_gva(&world, sites[DEC].off + 7 + 4).v;
+	return world_gva(&world, sites[DEC].off + sites[DEC].count.len_bytes + 4).v;
 }
 
 /* Everything is as it was before but %bl, which has what the last instruction made of ZF. */
@@ -242,7 +254,7 @@ static void check_end(const struct kvm_regs *before, uint32_t base)
 	ck_assert_uint_eq(after.rflags & ~0x8d5ull, before->rflags & ~0x8d5ull);
 	after.rflags = before->rflags;
 	ck_assert_mem_eq(&after, before, sizeof(after));
-	ck_assert_uint_eq(world_cpu(&world)->preempt_count, base);
+	ck_assert_uint_eq(world_cpu(&world)->preempt_count | world_cpu(&world)->preempt_high, base);
 }
 
 /* The site whose detour has the address PLACE. */
@@ -275,13 +287,24 @@ static void check_kept(bool handler_ran)
 	ck_assert_mem_eq(s->comm, world_cpu(&world)->cat.comm, sizeof(s->comm));
 }
 
+/* The forms of the instructions that count. */
+enum { CONSTANTS, REGISTERS, NEGATIVES, WIDE_CONSTANTS, WIDE_REGISTERS, NR_FORMS };
+
+static void choose(int form)
+{
+	by_register = form == REGISTERS || form == NEGATIVES || form == WIDE_REGISTERS;
+	by_negative = form == NEGATIVES;
+	is_wide = form >= WIDE_CONSTANTS;
+	if (is_wide)
+		world_set_up(&world, &counts_wide);
+}
+
 START_TEST(the_program_is_as_without_detours)
 {
 	const uint32_t bases[] = {0, 1, 0x100, 0x80000000, 0x80000001};
 	struct kvm_regs before;
 
-	by_register = _i;
-	by_negative = _i == 2;
+	choose(_i);
 	for (unsigned i = 0; i < sizeof(bases) / sizeof(*bases); i++)
 		for (unsigned detours = 0; detours < 2; detours++) {
 			begin(detours, bases[i], &before);
@@ -299,8 +322,7 @@ START_TEST(a_section_is_kept)
 {
 	struct kvm_regs before;
 
-	by_register = _i;
-	by_negative = _i == 2;
+	choose(_i);
 	begin(true, 0, &before);
 	run_to_end();
 	check_kept(false);
@@ -528,14 +550,14 @@ static bool interrupted_at(unsigned nr, uint32_t base, struct kvm_regs *before)
 
 START_TEST(an_interrupt_before_each_instruction)
 {
+	static const int forms[] = {CONSTANTS, CONSTANTS, REGISTERS, NEGATIVES, WIDE_CONSTANTS};
 	struct kvm_regs before;
 	unsigned nr = 0;
 
 	/* There is little stack, so that a way through the stubs is short. */
 	stack_ptr = MACHINE_STACK_END - 0x40;
 	more_flags = _i & 1 ? HV_SECTIONS_LOG | HV_SECTIONS_STACK : 0;
-	by_register = _i & 2;
-	by_negative = _i == 3;
+	choose(forms[_i]);
 	for (; interrupted_at(nr, 0, &before); nr++) {
 		run_to_end();
 		check_end(&before, 0);
@@ -566,12 +588,12 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_set_timeout(tc, 200);
-	tcase_add_loop_test(tc, the_program_is_as_without_detours, 0, 3);
-	tcase_add_loop_test(tc, a_section_is_kept, 0, 3);
+	tcase_add_loop_test(tc, the_program_is_as_without_detours, 0, NR_FORMS);
+	tcase_add_loop_test(tc, a_section_is_kept, 0, NR_FORMS);
 	tcase_add_test(tc, only_longer_sections_are_kept);
 	tcase_add_test(tc, nothing_is_kept_while_it_is_off);
 	tcase_add_test(tc, an_end_without_a_beginning_is_counted);
-	tcase_add_loop_test(tc, an_interrupt_before_each_instruction, 0, 4);
+	tcase_add_loop_test(tc, an_interrupt_before_each_instruction, 0, 5);
 	tcase_add_test(tc, nested_sections_are_none);
 	tcase_add_test(tc, ends_are_recorded);
 	tcase_add_test(tc, the_stack_of_the_end_is_recorded);

@@ -50,6 +50,11 @@ static void lazy_counts(const struct world *w)
 	w->values->alternatives |= 1u << HV_ALT_LAZY;
 }
 
+static void wide_count(const struct world *w)
+{
+	w->values->alternatives |= 1u << HV_ALT_WIDE_COUNT;
+}
+
 static void thunk(const struct world *w)
 {
 	w->values->return_thunk = world_gva(w, WORLD_THUNK_OFF);
@@ -182,6 +187,7 @@ const struct world_case world_cases[] = {
 	{"vCPU muted", 0, 0, cpu_muted},
 	{"vCPU chosen, pid not in the filter", 0, 0, cpus_not_pid},
 	{"record, kernel with lazy preemption counts", 0, 1, lazy_counts},
+	{"record, kernel with a preempt count of 64 bits", 0, 1, wide_count},
 	{"only in sections: in one, record", 0, 1, in_section, WORLD_SECTION_FUNCTION},
 	{"only in sections: in one, record, after another task's", 1, 1, in_section_other_task,
 	 WORLD_SECTION_FUNCTION},
@@ -327,6 +333,9 @@ static struct hv_stub_values values_of(const struct world *w)
 				[HV_HOLE_task_lazy] = offsetof(struct world_task, lazy_count),
 				[HV_HOLE_task_lazy_flags] = offsetof(struct world_task, flags),
 				[HV_HOLE_lazy_mask] = 0x10000,
+				[HV_HOLE_hardirq_bits] = 0x000f0000,
+				[HV_HOLE_irq_bits] = 0x00ffff00,
+				[HV_HOLE_context_bits] = 0x00ff0100,
 				[HV_HOLE_params] = world_gva(w, WORLD_STUBS_OFF).v,
 				[HV_HOLE_control] = world_gva(w, WORLD_CONTROL_OFF).v,
 				[HV_HOLE_vcpus] = world_gva(w, WORLD_VCPUS_OFF).v,

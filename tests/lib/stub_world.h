@@ -78,8 +78,9 @@ struct world_task {
 struct world_cpu { /* at the gs base */
 	uint64_t unused[7];
 	uint64_t steal_ns;
-	uint32_t cpu_number;
 	uint32_t preempt_count;
+	uint32_t preempt_high; /* of a count of 64 bits: its upper half */
+	uint32_t cpu_number;
 	struct hv_gva current;
 	struct hv_gva irq_stack; /* its last word; 0: none */
 	struct world_task cat;	 /* current, and in the pid filter */

@@ -143,7 +143,7 @@ static inline void decode_common(const struct hv_decode *d, const struct hv_reco
 {
 	const uint64_t *word = record->word;
 	struct hv_context context = d->arch->decode_context(
-		(uint32_t)word[3], (uint16_t)(word[3] >> 32), thread_flags, d->resched);
+		(uint32_t)word[3], (uint16_t)(word[3] >> 32), thread_flags, d->context_bits);
 
 	clear_event(ret);
 	ret->kind = HV_EVENT_FUNCTION;
@@ -158,7 +158,7 @@ static void decode_depth(const struct hv_decode *d, const struct hv_record *reco
 {
 	const uint64_t *word = record->word;
 	struct hv_context context = d->arch->decode_context(
-		(uint32_t)word[3], (uint16_t)(word[3] >> 32), 0, d->resched);
+		(uint32_t)word[3], (uint16_t)(word[3] >> 32), 0, d->context_bits);
 
 	if (!(word[1] >> HV_EVENT_INSIDE_BIT & 1) &&
 	    context.preempt_depth >= d->probe_preempt_depth)
@@ -193,7 +193,7 @@ static inline void decode_in_task(const struct hv_decode *d, const struct hv_rec
 	const uint64_t word = record->word[2];
 	uint16_t thread_flags = word >> HV_CALL_FLAGS_SHIFT & 0xff;
 
-	decode_common(d, record, (uint16_t)(thread_flags << hv_resched_shift(d->resched)),
+	decode_common(d, record, (uint16_t)(thread_flags << hv_resched_shift(d->context_bits)),
 		      word >> HV_CALL_PID_SHIFT, ret);
 	ret->migrate_depth = shown_depth(word & 0xff);
 	ret->lazy_depth = word >> HV_CALL_LAZY_SHIFT & HV_CALL_LAZY_MAX;
@@ -436,7 +436,7 @@ static inline void brief_context(const struct hv_decode *d, uint64_t word, uint6
 		last->word = word;
 		last->found = d->arch->decode_context(
 			(uint32_t)word, (uint16_t)(word >> 32),
-			(uint16_t)(flags << hv_resched_shift(d->resched)), d->resched);
+			(uint16_t)(flags << hv_resched_shift(d->context_bits)), d->context_bits);
 	}
 	ret->flags = last->found.flags;
 	ret->preempt_depth = shown_depth(last->found.preempt_depth);

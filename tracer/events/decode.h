@@ -69,8 +69,8 @@ unsigned hv_record_number(const struct hv_record *record);
 /* What is known about the guest's kernel to decode its records. */
 struct hv_decode {
 	const struct hv_arch *arch;
-	struct hv_gva text_base;	 /* of addresses in records (struct hv_arch) */
-	struct hv_resched_masks resched; /* of the thread flags */
+	struct hv_gva text_base; /* of addresses in records (struct hv_arch) */
+	struct hv_context_bits context_bits;
 	struct hv_gva handler; /* the return address that a graph puts on stacks: not the address of
 				  a caller */
 	/* The first entry by which the guest's ftrace reads. For the guest, functions that entry N

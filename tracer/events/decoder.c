@@ -18,7 +18,7 @@ struct hv_decoder *hv_decoder_new(const struct hv_kernel *k, struct hv_clocks *c
 		.callers = callers,
 		.decode = {.arch = k->core.as.arch,
 			   .text_base = hv_reach_of(&k->core).text_base,
-			   .resched = k->layout.resched,
+			   .context_bits = k->layout.context_bits,
 			   .probe_preempt_depth = hv_kernel_is_preemptible(k),
 			   .lazy_count_off = k->layout.has_lazy ? HV_ENTRY_HEADER_LEN : 0},
 	};

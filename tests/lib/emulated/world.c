@@ -153,6 +153,7 @@ static struct hv_stub_values values_of_world(void)
 			[HV_HOLE_task_lazy] = offsetof(struct emu_task, lazy_count),
 			[HV_HOLE_task_lazy_flags] = offsetof(struct emu_task, flags),
 			[HV_HOLE_lazy_mask] = 0x10000,
+			[HV_HOLE_hardirq_bits] = 0x000f0000,
 			[HV_HOLE_task_stack] = offsetof(struct emu_task, stack),
 			[HV_HOLE_params] = emu_gva(EMU_PARAMS_OFF),
 			[HV_HOLE_stacks] = emu_gva(EMU_STACKS_OFF),

@@ -387,7 +387,7 @@ START_TEST(context)
 		{0x80010000, 0, 0, {.flags = HV_CONTEXT_HARDIRQ}},
 		{0x80100000, 0, 0, {.flags = HV_CONTEXT_NMI}},
 	};
-	const struct hv_resched_masks masks = {2, 4};
+	const struct hv_context_bits masks = {2, 4};
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(rows); i++) {
 		struct hv_context got = hv_arch_arm64.decode_context(rows[i].count, rows[i].daif,

@@ -12,7 +12,7 @@ struct row {
 	uint32_t preempt_count;
 	uint16_t cpu_flags;
 	uint16_t thread_flags;
-	struct hv_resched_masks masks;
+	struct hv_context_bits masks;
 	struct hv_context expect;
 };
 
@@ -43,6 +43,17 @@ static const struct row rows[] = {
 	{NO_RESCHED | 0x100000, IF, 0, {8, 0}, {.flags = HV_CONTEXT_NMI}},
 	{NO_RESCHED | 0x800000, IF, 0, {8, 0}, {.flags = HV_CONTEXT_NMI}},
 	{NO_RESCHED | 0x7f000000, IF, 0, {8, 0}, {0}},
+	/* who switched interrupts off is counted between soft and hard interrupts */
+	{NO_RESCHED | 0xff0000, IF, 0, {8, 0, 8}, {0}},
+	{NO_RESCHED | 0x1000000, IF, 0, {8, 0, 8}, {.flags = HV_CONTEXT_HARDIRQ}},
+	{NO_RESCHED | 0x8000000, IF, 0, {8, 0, 8}, {.flags = HV_CONTEXT_HARDIRQ}},
+	{NO_RESCHED | 0x10000000, IF, 0, {8, 0, 8}, {.flags = HV_CONTEXT_NMI}},
+	{NO_RESCHED | 0x40000000, IF, 0, {8, 0, 8}, {.flags = HV_CONTEXT_NMI}},
+	{0x1000001,
+	 IF,
+	 0,
+	 {8, 0, 8},
+	 {.flags = HV_CONTEXT_HARDIRQ | HV_CONTEXT_PREEMPT_RESCHED, .preempt_depth = 1}},
 };
 
 /* _i: the row */

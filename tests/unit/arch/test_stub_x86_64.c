@@ -494,6 +494,27 @@ START_TEST(what_a_kernel_counts)
 }
 END_TEST
 
+static void wide_count(const struct world *w)
+{
+	w->values->alternatives |= 1u << HV_ALT_WIDE_COUNT;
+}
+
+/* That no reschedule is wanted is in the upper half of the count. */
+START_TEST(a_count_of_64_bits)
+{
+	struct hv_record r;
+
+	set_up_as(wide_count);
+	world_cpu(world)->preempt_count = 0x01000102;
+	for (unsigned i = 0; i < 2; i++) {
+		world_cpu(world)->preempt_high = i ? 0x80000000 : 0;
+		run();
+		r = record_at(0, i);
+		ck_assert_uint_eq((uint32_t)r.word[3], i ? 0x81000102 : 0x01000102);
+	}
+}
+END_TEST
+
 static const uint64_t bad_heads[] = {
 	0,
 	1,
@@ -571,6 +592,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, actions_switch_in_a_pause);
 	tcase_add_test(tc, actions_are_counted);
 	tcase_add_test(tc, tasks_come_and_go);
+	tcase_add_test(tc, a_count_of_64_bits);
 	tcase_add_loop_test(tc, what_a_kernel_counts, 0, HV_ARRAY_LEN(kernels));
 	tcase_add_loop_test(tc, heads_of_the_guest_stay_in_the_ring, 0, HV_ARRAY_LEN(bad_heads));
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "kernel/preempt_count.h"
 #include "kernel/preempt_sites.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_kernel.h"
@@ -17,6 +18,7 @@
 #define ENTRY_END   (FK_BASE + 0x5000)
 #define COUNT_ADD   (FK_BASE + 0x6000)
 #define COUNT_SUB   (FK_BASE + 0x6100)
+#define IRQ_ENTER   (FK_BASE + 0x6200)
 #define MODULE_TEXT FK_MODULES
 
 static struct fk f;
@@ -65,6 +67,7 @@ static void set_up(void)
 	fk_symbol(&f, "__entry_text_end", ENTRY_END);
 	fk_symbol(&f, "preempt_count_add", COUNT_ADD);
 	fk_symbol(&f, "preempt_count_sub", COUNT_SUB);
+	fk_symbol(&f, "irq_enter_rcu", IRQ_ENTER);
 	fk_symbol(&f, "_etext", FK_DATA);
 	fk_done(&f);
 	put_inc(LOCK);
@@ -129,6 +132,42 @@ START_TEST(every_form_is_found)
 	check_count(minus, 11, 0x100, true);
 	check_count(absolute, 8, 1, false);
 	ck_assert_uint_eq(end, absolute + 8);
+}
+END_TEST
+
+/* With a REX prefix. One of 13 bytes no kernel has. */
+START_TEST(every_form_of_64_bits_is_found)
+{
+	uint64_t inc = FUNCTION, dec = put_count(inc, "\x65\x48\xff\x05", 4, "", 0);
+	uint64_t add = put_count(dec, "\x65\x48\xff\x0d", 4, "", 0);
+	uint64_t sub = put_count(add, "\x65\x48\x81\x05", 4, "\x00\x02\x00\x00", 4);
+	uint64_t absolute = put_count(sub, "\x65\x48\x83\x2d", 4, "\x02", 1);
+	uint64_t longest = PUT(absolute, "\x65\x48\xff\x04\x25\x88\xfb\x01\x00");
+
+	PUT(longest, "\x65\x48\x81\x04\x25\x88\xfb\x01\x00\x00\x02\x00\x00");
+	read_sites();
+	ck_assert_uint_eq(sites.nr, 6);
+	check_count(inc, 8, 1, false);
+	check_count(dec, 8, 1, true);
+	check_count(add, 12, 0x200, false);
+	check_count(sub, 9, 2, true);
+	check_count(absolute, 9, 1, false);
+	ck_assert(site_at(inc)->count.is_wide);
+	ck_assert(!site_at(LOCK)->count.is_wide);
+}
+END_TEST
+
+START_TEST(the_code_tells_what_the_count_is_like)
+{
+	ck_assert(!hv_preempt_count_is_wide(&f.k.core, COUNT));
+	ck_assert_uint_eq(hv_preempt_count_shift(&f.k.core, COUNT), 0);
+	put_count(LOCK, "\x65\x48\xff\x05", 4, "", 0);
+	ck_assert(hv_preempt_count_is_wide(&f.k.core, COUNT));
+	/* what an interrupt adds, behind something smaller */
+	put_count(put_inc(IRQ_ENTER), "\x65\x81\x05", 3, "\x00\x00\x01\x00", 4);
+	ck_assert_uint_eq(hv_preempt_count_shift(&f.k.core, COUNT), 0);
+	put_count(put_inc(IRQ_ENTER), "\x65\x81\x05", 3, "\x00\x00\x00\x01", 4);
+	ck_assert_uint_eq(hv_preempt_count_shift(&f.k.core, COUNT), 8);
 }
 END_TEST
 
@@ -212,6 +251,8 @@ START_TEST(flags_that_are_used_are_seen)
 		CASE("\xff\xc0\x72\x00", HV_PREEMPT_FLAGS_USED),	      /* inc keeps CF: jb */
 		CASE("\xf0\x48\x0f\xba\x28\x03\x72\x00", HV_PREEMPT_COVERED), /* lock bts, jb */
 		CASE("\x9c\x58\xfa", HV_PREEMPT_COVERED),		      /* pushf, pop, cli */
+		CASE("\xf3\x48\xab\x48\x85\xc0", HV_PREEMPT_COVERED),	      /* rep stos, test */
+		CASE("\xf3\x48\xab\x74\x00", HV_PREEMPT_FLAGS_USED),	      /* rep stos, je */
 		CASE("\xe8\x00\x00\x00\x00\x74\x00", HV_PREEMPT_COVERED),     /* call, je */
 #undef CASE
 	};
@@ -269,11 +310,13 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, every_form_is_found);
+	tcase_add_test(tc, every_form_of_64_bits_is_found);
+	tcase_add_test(tc, the_code_tells_what_the_count_is_like);
 	tcase_add_test(tc, registers_count_in_two_functions_alone);
 	tcase_add_test(tc, other_counters_and_operations_are_not);
 	tcase_add_test(tc, bytes_inside_another_instruction_are_not_covered);
 	tcase_add_test(tc, a_jump_into_it_is_seen);
-	tcase_add_loop_test(tc, flags_that_are_used_are_seen, 0, 10);
+	tcase_add_loop_test(tc, flags_that_are_used_are_seen, 0, 12);
 	tcase_add_test(tc, places_that_are_left_alone);
 	tcase_add_test(tc, what_follows_an_unknown_instruction_is_not_understood);
 	tcase_add_test(tc, a_kernel_that_does_not_count_is_refused);

@@ -19,7 +19,7 @@ static struct emu_world *world;
 static const struct hv_decode decode = {
 	.arch = &EMU_ARCH,
 	.text_base = {EMU_TEXT_BASE},
-	.resched = {.need = 8},
+	.context_bits = {.need = 8},
 };
 
 static void set_up(void)

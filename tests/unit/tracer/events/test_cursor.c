@@ -472,7 +472,7 @@ static void put_random(uint64_t nr)
 	uint64_t seed = 11;
 
 	decoder->decode.handler = hv_gva(0xffffffff80001000);
-	decoder->decode.resched = (struct hv_resched_masks){.need = 8, .lazy = 16};
+	decoder->decode.context_bits = (struct hv_context_bits){.need = 8, .lazy = 16};
 	for (uint64_t i = 0; i < nr; i++) {
 		unsigned other = (unsigned)(seed >> 59) % HV_ARRAY_LEN(kinds);
 

@@ -13,12 +13,12 @@ static uint32_t got_preempt_count;
 static uint16_t got_cpu_flags, got_thread_flags, got_mask;
 
 static struct hv_context decode_context(uint32_t preempt_count, uint16_t cpu_flags,
-					uint16_t thread_flags, struct hv_resched_masks masks)
+					uint16_t thread_flags, struct hv_context_bits bits)
 {
 	got_preempt_count = preempt_count;
 	got_cpu_flags = cpu_flags;
 	got_thread_flags = thread_flags;
-	got_mask = masks.need;
+	got_mask = bits.need;
 	return context;
 }
 
@@ -29,7 +29,7 @@ static struct hv_call_addresses decode_call(uint64_t word)
 
 #define SITE_LEN    5
 #define NEED	    0x1000 /* a mask of the thread flags */
-#define FLAGS_SHIFT hv_resched_shift(decode.resched)
+#define FLAGS_SHIFT hv_resched_shift(decode.context_bits)
 
 static const struct hv_arch arch = {.site_len_bytes = SITE_LEN,
 				    .decode_call = decode_call,
@@ -38,7 +38,7 @@ static const struct hv_arch arch = {.site_len_bytes = SITE_LEN,
 static const struct hv_decode decode = {
 	.arch = &arch,
 	.text_base = {0xffffffff00000000},
-	.resched = {.need = NEED},
+	.context_bits = {.need = NEED},
 	.handler = {0xffffffffa0001300},
 	.yields = {0xffffffffa0001400},
 	.yield_callers = {{0}, {0xffffffff81000ff5}, [HV_NR_YIELDS - 1] = {0xffffffff81000fe5}}};
