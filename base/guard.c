@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/guard.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 void *hv_alloc(size_t len_bytes)
 {
@@ -20,6 +22,16 @@ void *hv_realloc_array(void *p, size_t nr, size_t size)
 	if (!grown)
 		abort();
 	return grown;
+}
+
+void hv_populate(void *bytes, size_t len_bytes)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t at = ((uintptr_t)bytes + page - 1) & ~(page - 1),
+		  to = ((uintptr_t)bytes + len_bytes) & ~(page - 1);
+
+	if (at < to)
+		madvise((void *)at, to - at, MADV_POPULATE_WRITE);
 }
 
 char *hv_strdup(const char *s)

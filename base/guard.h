@@ -52,6 +52,10 @@ static inline void *hv_take_ptr_at(void *at)
  * when the process that took it dies (vmm/qemu/guardian.h). */
 void *hv_alloc(size_t len_bytes) hv_must_use __attribute__((malloc, alloc_size(1)));
 void *hv_realloc_array(void *p, size_t nr, size_t size) hv_must_use;
+/* Gets the memory of the whole pages among the LEN_BYTES at BYTES, which will all be written, from
+ * the host at once: that takes half as long as a fault for each. Where the host cannot do that
+ * (before 5.14), it changes nothing. */
+void hv_populate(void *bytes, size_t len_bytes);
 char *hv_strdup(const char *s) hv_must_use;
 char *hv_format(const char *fmt, ...) hv_must_use hv_printf(1, 2);
 char *hv_vformat(const char *fmt, va_list args) hv_must_use __attribute__((format(printf, 1, 0)));

@@ -212,8 +212,7 @@ static struct hv_err *index_types(struct hv_btf *btf)
 		index_type(btf, nr_of_base(btf) + btf->nr, &t);
 		off = t.extra_off + type_extra_bytes(&t);
 	}
-	btf->offs = hv_realloc_array(NULL, btf->nr, sizeof(*offs));
-	memcpy(btf->offs, offs, btf->nr * sizeof(*offs));
+	btf->offs = hv_realloc_array(hv_take(offs), btf->nr, sizeof(*offs));
 	names_chain(btf, &btf->type_names);
 	names_chain(btf, &btf->enumerators);
 	return NULL;
@@ -257,17 +256,16 @@ static void btf_free_at(struct hv_btf **btf)
 	hv_btf_free(*btf);
 }
 
-struct hv_err *hv_btf_new(struct hv_span bytes, const struct hv_btf *base, struct hv_btf **ret)
+/* COPY, the bytes at BYTES, becomes the BTF's. NULL: they are borrowed. */
+static struct hv_err *btf_make(struct hv_span bytes, uint8_t *copy, const struct hv_btf *base,
+			       struct hv_btf **ret)
 {
 	hv_cleanup(btf_free_at) struct hv_btf *btf = hv_alloc(sizeof(*btf));
 	struct hv_err *err;
 
-	if (bytes.len_bytes > BTF_BYTES_MAX)
-		return hv_err_new(EINVAL, "BTF: %zu bytes are too many", bytes.len_bytes);
 	btf->base = base;
-	btf->bytes = hv_alloc(bytes.len_bytes);
-	if (bytes.len_bytes)
-		memcpy(btf->bytes, bytes.data, bytes.len_bytes);
+	btf->bytes = bytes.data;
+	btf->copy = copy;
 	err = parse_header(btf, bytes.len_bytes);
 	if (!err)
 		err = index_types(btf);
@@ -275,6 +273,33 @@ struct hv_err *hv_btf_new(struct hv_span bytes, const struct hv_btf *base, struc
 		return err;
 	*ret = hv_take(btf);
 	return NULL;
+}
+
+static struct hv_err *check_length(struct hv_span bytes)
+{
+	return bytes.len_bytes > BTF_BYTES_MAX
+		       ? hv_err_new(EINVAL, "BTF: %zu bytes are too many", bytes.len_bytes)
+		       : NULL;
+}
+
+struct hv_err *hv_btf_new(struct hv_span bytes, const struct hv_btf *base, struct hv_btf **ret)
+{
+	struct hv_err *err = check_length(bytes);
+	uint8_t *copy;
+
+	if (err)
+		return err;
+	copy = hv_alloc(bytes.len_bytes);
+	if (bytes.len_bytes)
+		memcpy(copy, bytes.data, bytes.len_bytes);
+	return btf_make((struct hv_span){copy, bytes.len_bytes}, copy, base, ret);
+}
+
+struct hv_err *hv_btf_new_over(struct hv_span bytes, struct hv_btf **ret)
+{
+	struct hv_err *err = check_length(bytes);
+
+	return err ? err : btf_make(bytes, NULL, NULL, ret);
 }
 
 void hv_btf_free(struct hv_btf *btf)
@@ -286,7 +311,7 @@ void hv_btf_free(struct hv_btf *btf)
 	free(btf->enumerators.entries);
 	free(btf->enumerators.buckets);
 	free(btf->offs);
-	free(btf->bytes);
+	free(btf->copy);
 	free(btf);
 }
 

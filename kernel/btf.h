@@ -14,6 +14,8 @@ struct hv_btf;
  * their names, only types of BYTES are found. */
 struct hv_err *hv_btf_new(struct hv_span bytes, const struct hv_btf *base,
 			  struct hv_btf **ret) hv_must_use;
+/* Likewise of the kernel's, without a copy: BYTES are borrowed for the life of *RET. */
+struct hv_err *hv_btf_new_over(struct hv_span bytes, struct hv_btf **ret) hv_must_use;
 void hv_btf_free(struct hv_btf *btf);
 
 /* Finds the byte offset and the size of a member by its path, for example ("task_struct",

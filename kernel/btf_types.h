@@ -57,7 +57,8 @@ struct hv_btf_names {
 };
 
 struct hv_btf {
-	uint8_t *bytes;
+	const uint8_t *bytes;
+	uint8_t *copy; /* owned: BYTES; NULL: they are borrowed */
 	struct hv_span types;
 	struct hv_span strings;	   /* not empty, NUL-terminated */
 	const struct hv_btf *base; /* borrowed; NULL: it is no module's */

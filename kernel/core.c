@@ -101,12 +101,33 @@ static struct hv_err *take_vmlinux_symbols(struct hv_kernel_core *core, struct h
 	return NULL;
 }
 
-/* Reads the symbols from memory. The file's are used when the kernel has none in memory, or only
- * those of functions. */
-static struct hv_err *find_symbols(struct hv_kernel_core *core, struct hv_vmlinux *v,
-				   const char *path)
+/* Symbols are in the first part of an image. If none are found there, they may be in the rest. */
+static struct hv_err *read_symbols(struct hv_guest *g, struct hv_kernel_core *core)
 {
 	struct hv_err *err = hv_kallsyms_read(&core->image, &core->symbols);
+
+	if (!err || !hv_image_has_rest(&core->image))
+		return err;
+	hv_err_free(err);
+	err = hv_image_copy_rest(&core->image, g, core->image.all.end);
+	return err ? err : hv_kallsyms_read(&core->image, &core->symbols);
+}
+
+/* Copies what of the image is not yet copied, but not bss, where nobody looks in the copy. */
+static struct hv_err *complete_image(struct hv_guest *g, struct hv_kernel_core *core)
+{
+	struct hv_gva end = core->image.all.end;
+
+	(void)hv_symbols_find(&core->symbols, "__bss_start", &end);
+	return hv_image_copy_rest(&core->image, g, end);
+}
+
+/* Reads the symbols from memory. The file's are used when the kernel has none in memory, or only
+ * those of functions. */
+static struct hv_err *find_symbols(struct hv_guest *g, struct hv_kernel_core *core,
+				   struct hv_vmlinux *v, const char *path)
+{
+	struct hv_err *err = read_symbols(g, core);
 	struct hv_gva data;
 
 	if (!v || (!err && hv_core_symbol(core, "linux_banner", &data)))
@@ -136,7 +157,7 @@ static struct hv_err *find_btf(struct hv_kernel_core *core, const struct hv_vmli
 	    hv_core_symbol(core, "__stop_BTF", &stop) && stop.v > start.v)
 		btf = hv_image_at(&core->image, start);
 	if (btf.len_bytes && stop.v - start.v <= btf.len_bytes)
-		return hv_btf_new((struct hv_span){btf.data, stop.v - start.v}, NULL, &core->btf);
+		return hv_btf_new_over((struct hv_span){btf.data, stop.v - start.v}, &core->btf);
 	if (v && v->btf)
 		return hv_btf_new((struct hv_span){v->btf, v->btf_len_bytes}, NULL, &core->btf);
 	return NULL;
@@ -191,10 +212,12 @@ static struct hv_err *open_core(struct hv_guest *g, const struct hv_vcpu_regs *r
 				struct hv_identity *id)
 {
 	struct hv_err *err =
-		hv_image_find(g, regs, hv_guest_info(g)->nr_vcpus, &core->as, &core->image);
+		hv_image_find_first(g, regs, hv_guest_info(g)->nr_vcpus, &core->as, &core->image);
 
 	if (!err)
-		err = find_symbols(core, v, path);
+		err = find_symbols(g, core, v, path);
+	if (!err)
+		err = complete_image(g, core);
 	if (!err)
 		err = open_unnamed(core);
 	if (!err)

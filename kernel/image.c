@@ -19,6 +19,7 @@
 /* The largest part that is freed in the middle of an image is the init code and data. */
 #define HOLE_MAX_BYTES	(64ull << 20)
 #define IMAGE_MAX_BYTES (512ull << 20)
+#define FIRST_ALIGN	4096
 
 /* x86 has 512. arm64 has 512 with 4 KiB pages, which are usual, and 8192 with 64 KiB pages. */
 #define TABLE_ENTRIES_MAX 8192
@@ -235,41 +236,86 @@ static struct hv_gva_range image_bounds(const struct window *w, const struct ext
 	return all;
 }
 
-/* Takes the memory of the pages from BYTES to before END at once, not with a fault for each. Where
- * the host cannot do that (before 5.14), it changes nothing. */
-static void populate(const uint8_t *bytes, const uint8_t *end)
+static struct hv_err *copy_piece(struct hv_image *image, struct hv_guest *g, size_t from_off,
+				 size_t end_off)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t at = ((uintptr_t)bytes + page - 1) & ~(page - 1),
-		  to = (uintptr_t)end & ~(page - 1);
+	struct hv_err *err;
 
-	if (at < to)
-		madvise((void *)at, to - at, MADV_POPULATE_WRITE);
+	hv_populate(image->bytes + from_off, end_off - from_off);
+	err = hv_guest_read(g, hv_gpa_add(image->gpa, from_off), image->bytes + from_off,
+			    end_off - from_off);
+	return err ? hv_err_in(err, "kernel image at 0x%llx",
+			       (unsigned long long)(image->all.start.v + from_off))
+		   : NULL;
 }
 
+/* Copies what W has of the image up to where the copy ends, and notes the rest. */
 static struct hv_err *copy_image(const struct hv_address_space *as, const struct window *w,
 				 const struct extent *text, struct hv_image *image)
 {
+	image->rest = image->len_bytes < image->all.end.v - image->all.start.v
+			      ? hv_realloc_array(NULL, w->nr, sizeof(*image->rest))
+			      : NULL;
 	for (size_t i = 0; i < w->nr; i++) {
 		const struct extent *e = &w->list[i];
-		uint8_t *to = image->bytes + (e->start - image->all.start.v);
-		struct hv_err *err;
+		size_t from = e->start - image->all.start.v, end = e->end - image->all.start.v;
+		size_t end_now = end < image->len_bytes ? end : image->len_bytes;
+		struct hv_err *err = NULL;
 
 		if (e->distance != text->distance || !hv_gva_in(hv_gva(e->start), image->all))
 			continue;
-		populate(to, to + (e->end - e->start));
-		err = hv_guest_read(as->guest, hv_gpa(e->start - e->distance), to,
-				    e->end - e->start);
+		if (from < end_now)
+			err = copy_piece(image, as->guest, from, end_now);
 		if (err)
-			return hv_err_in(err, "kernel image at 0x%llx",
-					 (unsigned long long)e->start);
+			return err;
+		if (end > end_now)
+			image->rest[image->nr_rest++] =
+				(struct hv_image_piece){from > end_now ? from : end_now, end};
 	}
 	return NULL;
 }
 
+struct hv_err *hv_image_copy_rest(struct hv_image *image, struct hv_guest *g, struct hv_gva end)
+{
+	HV_AUTO_FREE struct hv_image_piece *rest = hv_take(image->rest);
+	size_t at = image->len_bytes, all = image->all.end.v - image->all.start.v;
+	size_t end_off = end.v - image->all.start.v;
+	struct hv_err *err = NULL;
+
+	if (!rest)
+		return NULL;
+	if (end_off < at || end_off > all)
+		end_off = all;
+	image->bytes = hv_realloc_array(image->bytes, end_off, 1);
+	image->len_bytes = end_off;
+	for (size_t i = 0; !err && i < image->nr_rest && rest[i].from_off < end_off; i++) {
+		size_t to = rest[i].end_off < end_off ? rest[i].end_off : end_off;
+
+		memset(image->bytes + at, 0, rest[i].from_off - at);
+		err = copy_piece(image, g, rest[i].from_off, to);
+		at = to;
+	}
+	memset(image->bytes + at, 0, end_off - at);
+	image->nr_rest = 0;
+	return err;
+}
+
+/* Two thirds: Linux links text first, then constants with the symbols among them, then data, and
+ * bss last. */
+static size_t first_part(const struct hv_image *image)
+{
+	return image->len_bytes / 3 * 2 / FIRST_ALIGN * FIRST_ALIGN;
+}
+
+/* How much is copied. */
+enum part {
+	PART_ALL,
+	PART_FIRST,
+};
+
 static struct hv_err *image_from_window(const struct hv_address_space *as,
 					const struct hv_vcpu_regs *regs, const struct window *w,
-					struct hv_image *ret)
+					enum part part, struct hv_image *ret)
 {
 	const struct extent *text;
 	struct hv_image image = {0};
@@ -297,6 +343,8 @@ static struct hv_err *image_from_window(const struct hv_address_space *as,
 				  "the kernel may still be starting",
 				  image.len_bytes >> 20, (unsigned long long)image.all.start.v,
 				  IMAGE_MAX_BYTES >> 20);
+	if (part == PART_FIRST)
+		image.len_bytes = first_part(&image);
 	image.bytes = hv_alloc(image.len_bytes);
 	err = copy_image(as, w, text, &image);
 	if (err) {
@@ -315,12 +363,12 @@ static struct hv_err *find_in(const struct hv_address_space *as, struct hv_image
 	struct hv_err *err = scan_window(as, &w);
 
 	if (!err)
-		err = image_from_window(as, &no_trap_table, &w, ret);
+		err = image_from_window(as, &no_trap_table, &w, PART_ALL, ret);
 	window_deinit(&w);
 	return err;
 }
 
-static struct hv_err *find_with(struct hv_guest *g, const struct hv_vcpu_regs *regs,
+static struct hv_err *find_with(struct hv_guest *g, const struct hv_vcpu_regs *regs, enum part part,
 				struct hv_address_space *ret_as, struct hv_image *ret)
 {
 	struct hv_address_space as;
@@ -333,15 +381,15 @@ static struct hv_err *find_with(struct hv_guest *g, const struct hv_vcpu_regs *r
 	err = choose_root(g, regs, &as, &w);
 	if (err)
 		return err;
-	err = image_from_window(&as, regs, &w, ret);
+	err = image_from_window(&as, regs, &w, part, ret);
 	window_deinit(&w);
 	if (!err)
 		*ret_as = as;
 	return err;
 }
 
-struct hv_err *hv_image_find(struct hv_guest *g, const struct hv_vcpu_regs *regs, unsigned nr,
-			     struct hv_address_space *ret_as, struct hv_image *ret)
+static struct hv_err *find(struct hv_guest *g, const struct hv_vcpu_regs *regs, unsigned nr,
+			   enum part part, struct hv_address_space *ret_as, struct hv_image *ret)
 {
 	struct hv_err *told = NULL;
 
@@ -350,7 +398,7 @@ struct hv_err *hv_image_find(struct hv_guest *g, const struct hv_vcpu_regs *regs
 		return told ? told : find_in(ret_as, ret);
 	}
 	for (unsigned i = 0; i < nr; i++) {
-		struct hv_err *err = find_with(g, &regs[i], ret_as, ret);
+		struct hv_err *err = find_with(g, &regs[i], part, ret_as, ret);
 
 		if (!err) {
 			hv_err_free(told);
@@ -367,32 +415,37 @@ struct hv_err *hv_image_find(struct hv_guest *g, const struct hv_vcpu_regs *regs
 	return told ? told : hv_err_new(ENOENT, "no vcpu");
 }
 
+struct hv_err *hv_image_find(struct hv_guest *g, const struct hv_vcpu_regs *regs, unsigned nr,
+			     struct hv_address_space *ret_as, struct hv_image *ret)
+{
+	return find(g, regs, nr, PART_ALL, ret_as, ret);
+}
+
+struct hv_err *hv_image_find_first(struct hv_guest *g, const struct hv_vcpu_regs *regs, unsigned nr,
+				   struct hv_address_space *ret_as, struct hv_image *ret)
+{
+	return find(g, regs, nr, PART_FIRST, ret_as, ret);
+}
+
+/* The memory stays in place, as others may borrow from it (types). */
 void hv_image_keep_until(struct hv_image *image, struct hv_gva end)
 {
 	uint64_t len_bytes = end.v - image->all.start.v;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at, to;
 
 	if (!len_bytes || len_bytes >= image->len_bytes)
 		return;
-	image->bytes = hv_realloc_array(image->bytes, len_bytes, 1);
+	at = ((uintptr_t)image->bytes + len_bytes + page - 1) & ~(page - 1);
+	to = ((uintptr_t)image->bytes + image->len_bytes) & ~(page - 1);
+	if (at < to)
+		(void)madvise((void *)at, to - at, MADV_DONTNEED);
 	image->len_bytes = len_bytes;
-}
-
-void hv_image_forget(struct hv_image *image, struct hv_gva_range range)
-{
-	uint64_t first = range.start.v - image->all.start.v, end = range.end.v - image->all.start.v;
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at, to;
-
-	if (first >= end || end > image->len_bytes)
-		return;
-	at = ((uintptr_t)image->bytes + first + page - 1) & ~(page - 1);
-	to = ((uintptr_t)image->bytes + end) & ~(page - 1);
-	if (at < to && madvise((void *)at, to - at, MADV_DONTNEED) < 0)
-		memset((void *)at, 0, to - at);
 }
 
 void hv_image_deinit(struct hv_image *image)
 {
 	free(image->bytes);
+	free(image->rest);
 	*image = (struct hv_image){0};
 }
 

@@ -12,6 +12,8 @@
 /* Kernels have some 200,000 names of 20 bytes. */
 #define NAMES_MAX	2000000u
 #define NAMES_MAX_BYTES (64ull << 20)
+/* What a name takes, on average. */
+#define NAME_BYTES	((size_t)24)
 
 #define BANNER "Linux version "
 #define TEXT_ALIGN                                                                                 \
@@ -178,13 +180,11 @@ static size_t expand_names(const struct hv_kallsyms_names *names, size_t len_byt
 /* Gives the memory back that names could have taken, and did not. */
 static void trim_names(struct hv_symbols *s, size_t len_bytes)
 {
-	char *names = hv_realloc_array(NULL, len_bytes, 1);
+	const uintptr_t before = (uintptr_t)s->names;
 
-	memcpy(names, s->names, len_bytes);
-	for (size_t i = 0; i < s->nr; i++)
-		s->by_addr[i].name = names + (s->by_addr[i].name - s->names);
-	free(s->names);
-	s->names = names;
+	s->names = hv_realloc_array(s->names, len_bytes, 1);
+	for (size_t i = 0; (uintptr_t)s->names != before && i < s->nr; i++)
+		s->by_addr[i].name = s->names + ((uintptr_t)s->by_addr[i].name - before);
 }
 
 static struct hv_err *read_names(const struct hv_kallsyms_names *names, struct hv_symbols *ret)
@@ -197,6 +197,8 @@ static struct hv_err *read_names(const struct hv_kallsyms_names *names, struct h
 	ret->nr = names->nr;
 	ret->names = hv_realloc_array(NULL, max + HV_KALLSYMS_NAME_ROOM, 1);
 	ret->by_addr = hv_realloc_array(NULL, names->nr, sizeof(*ret->by_addr));
+	hv_populate(ret->names, max < names->nr * NAME_BYTES ? max : names->nr * NAME_BYTES);
+	hv_populate(ret->by_addr, names->nr * sizeof(*ret->by_addr));
 	total = expand_names(names, max, ret);
 	err = hv_cancel_check();
 	if (err)

@@ -112,17 +112,6 @@ static void drop_bss(struct hv_kernel_core *core)
 		hv_image_keep_until(&core->image, bss);
 }
 
-/* Types were copied out of the image. They are behind the text, whatever a guest says. */
-static void drop_types(struct hv_kernel_core *core)
-{
-	struct hv_gva_range types;
-
-	if (hv_core_symbol(core, "__start_BTF", &types.start) &&
-	    hv_core_symbol(core, "__stop_BTF", &types.end) &&
-	    types.start.v >= core->image.text.end.v)
-		hv_image_forget(&core->image, types);
-}
-
 /* Without it functions cannot be traced. */
 static struct hv_err *find_reach(struct hv_kernel_core *core)
 {
@@ -165,7 +154,6 @@ static struct hv_err *open_with(struct hv_kernel *k, const struct hv_vcpu_regs *
 	/* A kernel that is starting has not chosen yet. */
 	k->jumps_bare = !k->is_starting && hv_kernel_arch_of(&k->core)->jumps_bare(&k->core);
 	drop_bss(&k->core);
-	drop_types(&k->core);
 	return depth == DEPTH_MODULES ? hv_kernel_refresh(k) : NULL;
 }
 

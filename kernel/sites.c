@@ -183,42 +183,18 @@ static bool shows_invalid(const struct hv_kernel_core *core)
 	       memmem(core->image.bytes, core->image.len_bytes, INVALID_NAME, sizeof(INVALID_NAME));
 }
 
-/* FTRACE_MCOUNT_MAX_OFFSET of this kernel: how far a site may be into its function (4 where an
- * endbr64 is before it). At boot the kernel marks every vmlinux record that is further in as
- * disabled, so it is the largest offset of the others. */
-static uint64_t find_max_offset(const struct hv_kernel_core *core, const struct hv_modules *modules,
-				const struct record_layout *l, const struct records *r)
-{
-	uint64_t max = 0;
-
-	for (size_t i = 0; i < r->nr; i++) {
-		const char *name, *module;
-		uint64_t off;
-
-		if (hv_cancel_now(i))
-			break;
-		if (r->list[i].flags & l->disabled ||
-		    !hv_kallsyms_lookup(core, modules, hv_gva(r->list[i].ip), &name, &module,
-					&off) ||
-		    module)
-			continue;
-		if (off > max && off <= ENTRY_OFFSET_MAX)
-			max = off;
-	}
-	return max;
-}
-
 /* A table that is being filled. Names are offsets until all of them are there, since they move
  * while they are added. */
 struct building {
 	const struct hv_kernel_core *core;
 	const struct hv_modules *modules;
 	const struct record_layout *l;
-	uint64_t max_off;    /* a site further into its function is invalid */
+	uint64_t max_off;    /* a site further into its function may be invalid */
 	unsigned record_off; /* of the record's address in the site */
 	struct hv_site *list;
 	size_t *name_offs;
 	size_t *module_offs; /* 0: vmlinux */
+	uint64_t *offs;	     /* how far each site is into its function */
 	size_t nr;
 	struct hv_text names;
 	struct hv_gva_range left_out;
@@ -245,28 +221,49 @@ static size_t add_module(struct building *b, const char *module)
 	return add_name(b, module);
 }
 
+/* FTRACE_MCOUNT_MAX_OFFSET of this kernel: how far a site may be into its function (4 where an
+ * endbr64 is before it). At boot the kernel marks every vmlinux record that is further in as
+ * disabled, so it is the largest offset of the others. */
+static void note_offset(struct building *b, const struct record *r, const char *module,
+			uint64_t off)
+{
+	if (!module && !(r->flags & b->l->disabled) && off > b->max_off && off <= ENTRY_OFFSET_MAX)
+		b->max_off = off;
+}
+
 static void add_site(struct building *b, const struct record *r)
 {
 	struct hv_site *site = &b->list[b->nr];
 	const char *name, *module;
-	char invalid[sizeof(INVALID_NAME) + 24];
 	uint64_t off;
 
 	/* Its module came after the list of modules was read, or is going: the next refresh finds
 	 * out. */
 	if (!hv_kallsyms_lookup(b->core, b->modules, hv_gva(r->ip), &name, &module, &off))
 		return;
+	note_offset(b, r, module, off);
 	if (hv_gva_in(hv_gva(r->ip), b->left_out))
 		return;
 	site->ip = hv_gva(r->ip - b->record_off);
-	site->invalid = r->flags & b->l->disabled || off > b->max_off;
+	site->invalid = (r->flags & b->l->disabled) != 0;
 	site->busy = r->flags & b->l->busy;
-	if (off > b->max_off) {
-		snprintf(invalid, sizeof(invalid), INVALID_NAME "_%lld", (long long)off);
-		name = invalid;
-	}
+	b->offs[b->nr] = off;
 	b->module_offs[b->nr] = add_module(b, module);
 	b->name_offs[b->nr++] = add_name(b, name);
+}
+
+/* Renames the sites that are too far into their functions. */
+static void mark_invalid(struct building *b)
+{
+	char name[sizeof(INVALID_NAME) + 24];
+
+	for (size_t i = 0; i < b->nr && b->names.len_bytes <= NAMES_MAX; i++) {
+		if (b->offs[i] <= b->max_off)
+			continue;
+		b->list[i].invalid = true;
+		snprintf(name, sizeof(name), INVALID_NAME "_%lld", (long long)b->offs[i]);
+		b->name_offs[i] = add_name(b, name);
+	}
 }
 
 #define NR_CHAINS (1u << 16)
@@ -320,16 +317,20 @@ static struct hv_err *build(struct building b, const struct records *r, struct h
 {
 	HV_AUTO_FREE size_t *name_offs = hv_alloc(r->nr * sizeof(*name_offs));
 	HV_AUTO_FREE size_t *module_offs = hv_alloc(r->nr * sizeof(*module_offs));
+	HV_AUTO_FREE uint64_t *offs = hv_alloc(r->nr * sizeof(*offs));
 	struct hv_err *err = NULL;
 	char *names;
 
 	b.name_offs = name_offs;
 	b.module_offs = module_offs;
-	b.max_off = shows_invalid(b.core) ? find_max_offset(b.core, b.modules, b.l, r) : UINT64_MAX;
+	b.offs = offs;
 	b.list = hv_alloc(r->nr * sizeof(*b.list));
+	hv_populate(b.list, r->nr * sizeof(*b.list));
 	hv_text_add_bytes(&b.names, "", 1); /* offset 0 is no name */
 	for (size_t i = 0; i < r->nr && b.names.len_bytes <= NAMES_MAX && !hv_cancel_now(i); i++)
 		add_site(&b, &r->list[i]);
+	if (shows_invalid(b.core))
+		mark_invalid(&b);
 	if (b.names.len_bytes > NAMES_MAX)
 		err = hv_err_new(E2BIG, "the names of %zu sites have more than %u bytes", b.nr,
 				 NAMES_MAX);

@@ -115,6 +115,7 @@ static void index_names(struct hv_symbols *s)
 		s->index_bits++;
 	free(s->by_name);
 	s->by_name = hv_alloc(s->nr_places * sizeof(*s->by_name));
+	hv_populate(s->by_name, s->nr_places * sizeof(*s->by_name));
 	if (getrandom(&s->seed, sizeof(s->seed), GRND_NONBLOCK) < 0)
 		s->seed = (uintptr_t)s->by_name;
 	s->seed |= 1;

@@ -117,8 +117,10 @@ struct hv_err *hv_text_diff_report(const struct hv_tracee *t, struct hv_text *re
 	HV_AUTO_FREE uint8_t *now = hv_alloc(len + HV_SITE_LEN_MAX);
 	HV_AUTO_FREE uint64_t *ips = sorted_sites(t);
 	hv_cleanup(differences_deinit) struct differences d = {0};
-	struct hv_err *err = hv_read(&t->kernel->core.as, text.start, now, len);
+	struct hv_err *err;
 
+	hv_populate(now, len);
+	err = hv_read(&t->kernel->core.as, text.start, now, len);
 	if (err)
 		return err;
 	if (before.len_bytes < len + HV_SITE_LEN_MAX)

@@ -14,10 +14,10 @@
 #include "cli/verbs/own_session.h"
 #include "cli/verbs/record.h"
 #include "cli/verbs/record/command.h"
-#include "cli/verbs/record/events.h"
-#include "cli/verbs/record/probes.h"
 #include "cli/verbs/record/file.h"
+#include "cli/verbs/record/probes.h"
 #include "cli/verbs/record/section.h"
+#include "cli/verbs/record/settings.h"
 #include "cli/verbs/summary.h"
 #include "cli/verbs/verb.h"
 
@@ -34,19 +34,9 @@ static void on_signal(int signo)
 
 struct record {
 	const char *spec;
-	const char *tracer;
-	bool is_json;	       /* the last line is an object on standard output */
-	bool tells_host;       /* for how long of a call the host did not run the vCPU */
-	const char *format;    /* as given; NULL: by the name of the file */
-	struct hv_text filter; /* globs, with a blank before each */
-	struct hv_text notrace;
-	struct hv_text graph;
-	struct hv_text events; /* likewise */
-	struct hv_text probes; /* definitions, one a line */
-	struct hv_text probed; /* the events of those that were defined */
-	const char *event;     /* the last one that was given */
-	struct record_filters event_filters;
-	struct hv_text pids;
+	bool is_json;	    /* the last line is an object on standard output */
+	const char *format; /* as given; NULL: by the name of the file */
+	struct record_settings settings;
 	uint64_t max_overhead_ppm; /* 0: no limit */
 	uint64_t for_ns;	   /* 0: until COMMAND ends, or a signal comes */
 	struct record_command command;
@@ -56,7 +46,6 @@ struct record {
 	struct record_file file; /* without a path: events go to stdout as text */
 	uint32_t pipe;		 /* then: the handle of trace_pipe */
 	int out_error;		 /* 0: events are written to stdout */
-	char *dir;		 /* owned; of its instance; NULL: nothing was set yet */
 };
 
 static void record_deinit(struct record *r)
@@ -64,69 +53,17 @@ static void record_deinit(struct record *r)
 	own_session_close(&r->session);
 	record_file_deinit(&r->file);
 	summary_deinit(&r->summary);
-	hv_text_deinit(&r->filter);
-	hv_text_deinit(&r->notrace);
-	hv_text_deinit(&r->graph);
-	hv_text_deinit(&r->events);
-	hv_text_deinit(&r->probes);
-	hv_text_deinit(&r->probed);
-	record_filters_deinit(&r->event_filters);
-	hv_text_deinit(&r->pids);
-	free(r->dir);
+	record_settings_deinit(&r->settings);
 }
-
-/* Settings. They are those of an instance that goes with the connection. So the service puts them
- * back whatever ends record, and they meet nobody else's. */
 
 static struct hv_err *in_domain_of(const struct record *r, struct hv_err *err)
 {
 	return err && err->code != ECONNRESET ? hv_err_in(err, "domain '%s'", r->spec) : err;
 }
 
-static char *path_of(const struct record *r, const char *file)
-{
-	HV_AUTO_TEXT struct hv_text path = {0};
-
-	hv_text_printf(&path, "%s/%s", r->dir, file);
-	return hv_text_take(&path);
-}
-
-/* If TEXT is NULL, truncates FILE. */
 static struct hv_err *set(struct record *r, const char *file, const char *text)
 {
-	HV_AUTO_FREE char *path = path_of(r, file);
-
-	return in_domain_of(r, client_echo(&r->session.client, path, text));
-}
-
-/* The first line of FILE of the top. */
-static struct hv_err *get_line(struct record *r, const char *file, char **ret)
-{
-	HV_AUTO_TEXT struct hv_text text = {0};
-	struct hv_err *err = client_get(&r->session.client, file, &text);
-
-	if (err)
-		return err;
-	hv_text_add(&text, "");
-	text.data[strcspn(text.data, "\n")] = '\0';
-	*ret = hv_text_take(&text);
-	return NULL;
-}
-
-/* Gives the buffer the size of the top's, unless the host has no memory for that, and chooses the
- * top's clock, which is shown in brackets. */
-static void follow_top(struct record *r)
-{
-	HV_AUTO_FREE char *size = NULL, *clocks = NULL;
-
-	hv_err_free(get_line(r, "buffer_size_kb", &size));
-	if (size)
-		hv_err_free(set(r, "buffer_size_kb", size));
-	hv_err_free(get_line(r, "trace_clock", &clocks));
-	if (clocks && strchr(clocks, '[') && strchr(clocks, ']')) {
-		*strchr(clocks, ']') = '\0';
-		hv_err_free(set(r, "trace_clock", strchr(clocks, '[') + 1));
-	}
+	return in_domain_of(r, record_settings_set(&r->settings, &r->session.client, file, text));
 }
 
 /* Tells the lines of NOTES on standard error. */
@@ -141,71 +78,21 @@ static void note_lines(struct hv_text *notes)
 			note(line);
 }
 
-static struct hv_err *put_events(struct record *r)
-{
-	HV_AUTO_TEXT struct hv_text words = {0}, notes = {0};
-	struct hv_err *err = NULL;
-
-	if (!r->events.len_bytes && !r->probes.len_bytes)
-		return NULL;
-	r->summary.has_own = 1;
-	if (r->probes.len_bytes)
-		err = record_probes_define(&r->session.client, r->probes.data, &r->probed);
-	if (!err && r->events.len_bytes)
-		err = record_events_find(&r->session.client, r->events.data, &words);
-	if (!err && r->probed.len_bytes)
-		hv_text_printf(&words, "%s%s", words.len_bytes ? " " : "", r->probed.data);
-	if (!err)
-		err = record_filters_put(&r->event_filters, &r->session.client, r->dir, &notes);
-	if (err)
-		return in_domain_of(r, err);
-	err = set(r, "set_event_pid", r->pids.data);
-	if (!err)
-		err = set(r, "set_event", words.data);
-	if (!err) {
-		hv_err_free(record_events_refused(&r->session.client, r->dir, &notes));
-		note_lines(&notes);
-	}
-	return err;
-}
-
 static struct hv_err *put_settings(struct record *r)
 {
-	HV_AUTO_TEXT struct hv_text dir = {0};
-	struct hv_err *err;
+	HV_AUTO_TEXT struct hv_text notes = {0};
+	struct hv_err *err = record_settings_put(&r->settings, &r->session.client, &notes);
 
-	hv_text_printf(&dir, "instances/record-%d", (int)getpid());
-	err = in_domain_of(r, client_mkdir(&r->session.client, dir.data, CLIENT_DIR_OURS));
+	r->summary.has_own = record_settings_have_events(&r->settings);
 	if (err)
-		return err;
-	r->dir = hv_text_take(&dir);
-	err = set(r, "tracing_on", "0");
-	if (!err)
-		follow_top(r);
-	if (!err)
-		err = set(r, "set_ftrace_filter", r->filter.data);
-	if (!err)
-		err = set(r, "set_ftrace_notrace", r->notrace.data);
-	if (!err)
-		err = set(r, "set_graph_function", r->graph.data);
-	if (!err)
-		err = set(r, "set_ftrace_pid", r->pids.data);
-	if (!err && record_section_has(r->tracer) && (r->filter.len_bytes || r->notrace.len_bytes))
-		err = set(r, "options/function-trace", "1");
-	if (!err && r->tells_host)
-		err = set(r, "options/funcgraph-host", "1");
-	if (!err && r->tracer)
-		err = set(r, "current_tracer", r->tracer);
-	return err ? err : put_events(r);
+		return in_domain_of(r, err);
+	note_lines(&notes);
+	return NULL;
 }
 
 static struct hv_err *restore_settings(struct record *r)
 {
-	struct hv_err *err = r->dir ? client_rmdir(&r->session.client, r->dir) : NULL;
-
-	if (!err && r->probed.len_bytes)
-		err = record_probes_remove(&r->session.client, r->probed.data);
-	return in_domain_of(r, err);
+	return in_domain_of(r, record_settings_restore(&r->settings, &r->session.client));
 }
 
 /* Streaming. */
@@ -214,11 +101,11 @@ static struct hv_err *restore_settings(struct record *r)
  * that and closed before. */
 static struct hv_err *open_events(struct record *r)
 {
-	HV_AUTO_FREE char *pipe = path_of(r, "trace_pipe");
+	HV_AUTO_FREE char *pipe = hv_format("%s/trace_pipe", r->settings.dir);
 	struct hv_err *err;
 
 	if (r->file.path)
-		return record_file_begin(&r->file, &r->session.client, r->dir);
+		return record_file_begin(&r->file, &r->session.client, r->settings.dir);
 	err = client_open(&r->session.client, pipe, O_RDONLY, &r->pipe);
 	return err ? hv_err_in(err, "domain '%s': trace_pipe", r->spec) : NULL;
 }
@@ -306,13 +193,14 @@ static struct hv_err *print_section(struct record *r)
 	int fd = r->file.is_stdout || r->is_json ? STDERR_FILENO : STDOUT_FILENO;
 	struct hv_err *err;
 
-	if (!record_section_has(r->tracer) || r->out_error)
+	if (!record_section_has(r->settings.tracer) || r->out_error)
 		return NULL;
-	err = record_section_longest_us(&r->session.client, r->dir, &r->summary.longest_us);
+	err = record_section_longest_us(&r->session.client, r->settings.dir,
+					&r->summary.longest_us);
 	if (!err)
-		err = record_section_print(&r->session.client, r->dir, fd, &r->out_error);
+		err = record_section_print(&r->session.client, r->settings.dir, fd, &r->out_error);
 	r->summary.has_section = 1;
-	r->summary.longest = record_section_noun(r->tracer);
+	r->summary.longest = record_section_noun(r->settings.tracer);
 	return in_domain_of(r, err);
 }
 
@@ -335,7 +223,8 @@ static struct hv_err *trace(struct record *r)
 	if (!err)
 		err = print_section(r);
 	if (!err)
-		err = in_domain_of(r, summary_count(&r->summary, &r->session.client, r->dir));
+		err = in_domain_of(r,
+				   summary_count(&r->summary, &r->session.client, r->settings.dir));
 	record_command_stop(&r->command);
 	hv_err_keep_first(&err, close_events(r));
 	return err;
@@ -347,7 +236,7 @@ static void put_summary(struct record *r)
 	HV_AUTO_FREE char *json =
 		r->is_json ? summary_json(&r->summary, r->spec, file, r->file.host.path) : NULL;
 	HV_AUTO_FREE char *line =
-		summary_line(&r->summary, r->pids.len_bytes ? " by a task of -P" : "");
+		summary_line(&r->summary, r->settings.pids.len_bytes ? " by a task of -P" : "");
 
 	if (json)
 		r->out_error = put_out(json, strlen(json));
@@ -397,63 +286,38 @@ static void die_of(int signo)
 
 /* Options. */
 
-static bool add_pid(struct record *r, const char *text)
-{
-	char *end;
-	unsigned long pid = strtoul(text, &end, 10);
-
-	if (*text < '0' || *text > '9' || *end || pid > INT32_MAX)
-		return false;
-	hv_text_printf(&r->pids, "%s%lu", r->pids.len_bytes ? " " : "", pid);
-	return true;
-}
-
-static void add_glob(struct hv_text *t, const char *glob)
-{
-	hv_text_printf(t, "%s%s", t->len_bytes ? " " : "", glob);
-}
-
-static void add_event(struct record *r, const char *event)
-{
-	add_glob(&r->events, event);
-	r->event = event;
-}
-
-static void add_probe(struct record *r, const char *line)
-{
-	hv_text_printf(&r->probes, "%s%s", r->probes.len_bytes ? "\n" : "", line);
-}
-
 /* False: return *RET_EXIT. */
 static bool take_option(struct cli *cli, struct record *r, int option, int *ret_exit)
 {
+	struct record_settings *s = &r->settings;
+
 	*ret_exit = EXIT_OK;
 	if (option == 'p')
-		r->tracer = optarg;
+		s->tracer = optarg;
 	else if (option == 'l')
-		add_glob(&r->filter, optarg);
+		record_settings_add_glob(&s->filter, optarg);
 	else if (option == 'n')
-		add_glob(&r->notrace, optarg);
+		record_settings_add_glob(&s->notrace, optarg);
 	else if (option == 'g')
-		add_glob(&r->graph, optarg);
+		record_settings_add_glob(&s->graph, optarg);
 	else if (option == 'e')
-		add_event(r, optarg);
+		record_settings_add_event(s, optarg);
 	else if (option == 'k')
-		add_probe(r, optarg);
+		record_settings_add_probe(s, optarg);
 	else if (option == 'M')
-		add_probe(r, RECORD_PROBES_MARK);
-	else if (option == 'f' && !r->event)
+		record_settings_add_probe(s, RECORD_PROBES_MARK);
+	else if (option == 'f' && !s->event)
 		*ret_exit = usage_error(cli, "-f: give it after the -e EVENT that it is for");
 	else if (option == 'f')
-		record_filters_add(&r->event_filters, r->event, optarg);
-	else if (option == 'P' && !add_pid(r, optarg))
+		record_filters_add(&s->event_filters, s->event, optarg);
+	else if (option == 'P' && !record_settings_add_pid(s, optarg))
 		*ret_exit = usage_error(cli, "-P: '%s' is not a process id", optarg);
 	else if (option == 'o')
 		r->file.path = optarg;
 	else if (option == 'j')
 		r->is_json = true;
 	else if (option == 'H')
-		r->tells_host = true;
+		s->tells_host = true;
 	else if (option == 'D')
 		r->file.has_date = true;
 	else if (option == 'F')
@@ -519,16 +383,16 @@ static int record_into(struct cli *cli, int argc, char **argv, const struct reco
 
 	if (!parse(cli, argc, argv, &r, &exit_code))
 		return exit_code;
-	if (!r.tracer && !r.events.len_bytes && !r.probes.len_bytes)
+	if (!r.settings.tracer && !record_settings_have_events(&r.settings))
 		return usage_error(cli, "-p TRACER, -e EVENT, -k PROBE or --marks is needed, as in "
 					"`-p function`");
-	exit_code = r.tracer ? usage_tracer(cli, r.tracer) : EXIT_OK;
+	exit_code = r.settings.tracer ? usage_tracer(cli, r.settings.tracer) : EXIT_OK;
 	if (exit_code != EXIT_OK)
 		return exit_code;
-	if ((r.graph.len_bytes || r.tells_host) &&
-	    (!r.tracer || strcmp(r.tracer, "function_graph") != 0))
+	if ((r.settings.graph.len_bytes || r.settings.tells_host) &&
+	    (!r.settings.tracer || strcmp(r.settings.tracer, "function_graph") != 0))
 		return usage_error(cli, "%s needs -p function_graph",
-				   r.tells_host ? "--host-time" : "-g");
+				   r.settings.tells_host ? "--host-time" : "-g");
 	if (r.for_ns && r.command.words)
 		return usage_error(cli, "give either --for=DURATION or -- COMMAND");
 	exit_code = choose_format(cli, &r);

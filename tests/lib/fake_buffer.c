@@ -11,7 +11,8 @@ struct hv_cursor {
 	enum hv_cursor_mode mode;
 	int only_cpu;
 	size_t at;
-	size_t brief_end;		 /* behind what hv_cursor_briefs() has shown */
+	struct hv_event brief;		 /* what hv_cursor_briefs() has shown */
+	size_t brief_end;		 /* behind that */
 	size_t taken;			 /* events before this one are consumed */
 	size_t end;			 /* where a dump ends */
 	size_t skipped[HV_FAKE_NR_CPUS]; /* events of each CPU before this one were passed over */
@@ -186,16 +187,17 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 static bool is_brief(const struct hv_event *e, unsigned kinds)
 {
 	return kinds & HV_BRIEF_KIND(e->kind) && !e->lost_before && !e->overrun && !e->has_retval &&
-	       !e->of_section;
+	       !e->of_section && !e->host_ns;
 }
 
 /* One at a time. */
 size_t hv_cursor_briefs(struct hv_cursor *c, size_t max, unsigned kinds, struct hv_brief *ret)
 {
 	size_t at = c->at;
-	struct hv_event e;
+	struct hv_event e = {0};
 	enum hv_next next = hv_cursor_next(c, &e);
 
+	c->brief = e;
 	c->brief_end = c->at;
 	c->at = at;
 	if (!max || next != HV_NEXT_EVENT || !is_brief(&e, kinds))
@@ -212,6 +214,22 @@ size_t hv_cursor_briefs(struct hv_cursor *c, size_t max, unsigned kinds, struct 
 				 .migrate_depth = e.migrate_depth,
 				 .lazy_depth = e.lazy_depth};
 	return 1;
+}
+
+const struct hv_kept *hv_cursor_brief_records(const struct hv_cursor *c, unsigned *ret_cpu)
+{
+	*ret_cpu = c->brief.cpu;
+	return NULL;
+}
+
+void hv_buffer_put_briefs(struct hv_buffer *b, const struct hv_cursor *cursor,
+			  const struct hv_brief *briefs, uint64_t which)
+{
+	struct hv_event event = cursor->brief;
+
+	event.depth = briefs->depth;
+	if (which)
+		hv_buffer_put(b, cursor, &event);
 }
 
 void hv_cursor_take_briefs(struct hv_cursor *c, size_t nr)

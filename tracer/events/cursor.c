@@ -24,10 +24,11 @@ struct hv_cursor {
 		struct hv_gva callers[HV_CALLERS_MAX];
 		uint8_t entry[HV_ENTRY_LEN_MAX];
 	} places[2];
-	unsigned place;		/* of the last event */
-	unsigned run_cpu;	/* of what hv_cursor_briefs() has shown */
-	unsigned *nr_clears;	/* owned, one for each vCPU: the buffer's when the merge began */
-	unsigned nr_all_clears; /* the same of all vCPUs */
+	unsigned place;		   /* of the last event */
+	unsigned run_cpu;	   /* of what hv_cursor_briefs() has shown */
+	const struct hv_kept *run; /* the records of that, borrowed from the merge */
+	unsigned *nr_clears;	   /* owned, one for each vCPU: the buffer's when the merge began */
+	unsigned nr_all_clears;	   /* the same of all vCPUs */
 	struct hv_merge_mark *marks; /* owned, one for each vCPU, for hv_cursor_consume() */
 	struct hv_merge_item item;   /* the last event */
 	struct hv_record records[HV_EVENT_RECORDS_MAX]; /* of the last event, if it has parts */
@@ -344,23 +345,37 @@ static void convert_calls(const struct hv_cursor *c, unsigned cpu, const struct 
 	}
 }
 
-/* Events with parts are not shown: their parts are no events, and end what is shown before. */
-size_t hv_cursor_briefs(struct hv_cursor *c, size_t max, unsigned kinds, struct hv_brief *ret)
+/* Finds the next records that may be returned and are of one vCPU, at most MAX. Returns how many.
+ * Events with parts are not among them: their parts are no events, and end what is found before. */
+static inline size_t find_run(struct hv_cursor *c, size_t max)
 {
-	const struct hv_kept *kept;
 	size_t nr;
 
 	if (c->nr_all_clears != c->buffer->nr_clears)
 		return 0;
-	kept = hv_merge_run(c->merge, max < HV_BRIEFS_MAX ? max : HV_BRIEFS_MAX, &c->run_cpu, &nr);
-	if (!kept || parts_at(c, c->run_cpu)->nr)
+	c->run =
+		hv_merge_run(c->merge, max < HV_BRIEFS_MAX ? max : HV_BRIEFS_MAX, &c->run_cpu, &nr);
+	return c->run && !parts_at(c, c->run_cpu)->nr ? nr : 0;
+}
+
+size_t hv_cursor_briefs(struct hv_cursor *c, size_t max, unsigned kinds, struct hv_brief *ret)
+{
+	size_t nr = find_run(c, max);
+
+	if (!nr)
 		return 0;
-	nr = hv_decode_briefs(&c->buffer->decoder->decode, &kept->record, sizeof(*kept), nr, kinds,
-			      ret);
+	nr = hv_decode_briefs(&c->buffer->decoder->decode, &c->run->record, sizeof(*c->run), nr,
+			      kinds, ret);
 	for (size_t i = 0; i < nr; i++)
-		ret[i].time_ns = kept[i].time_ns;
-	convert_calls(c, c->run_cpu, kept, ret, nr);
+		ret[i].time_ns = c->run[i].time_ns;
+	convert_calls(c, c->run_cpu, c->run, ret, nr);
 	return nr;
+}
+
+const struct hv_kept *hv_cursor_brief_records(const struct hv_cursor *c, unsigned *ret_cpu)
+{
+	*ret_cpu = c->run_cpu;
+	return c->run;
 }
 
 void hv_cursor_take_briefs(struct hv_cursor *c, size_t nr)
@@ -419,6 +434,28 @@ const struct hv_record *hv_cursor_records(const struct hv_cursor *c, unsigned *r
 	return c->nr_records ? c->records : &c->item.record;
 }
 
+static void count(struct hv_buffer_stat *stat, uint64_t first_ns, uint64_t last_ns, size_t nr)
+{
+	if (!stat->entries)
+		stat->oldest_ns = first_ns;
+	stat->youngest_ns = last_ns;
+	stat->entries += nr;
+}
+
+/* Counts, without decoding them, what is next as far as it is calls and returns. Returns how many.
+ */
+static size_t count_calls(struct hv_cursor *c, struct hv_buffer_stat *stat)
+{
+	size_t nr_run = find_run(c, HV_BRIEFS_MAX), nr = 0;
+
+	while (nr < nr_run && hv_record_is_call(&c->run[nr].record))
+		nr++;
+	if (nr)
+		count(stat, c->run[0].time_ns, c->run[nr - 1].time_ns, nr);
+	hv_cursor_take_briefs(c, nr);
+	return nr;
+}
+
 void hv_buffer_stat(struct hv_buffer *b, int only_cpu, size_t (*len_of)(const struct hv_event *),
 		    struct hv_buffer_stat *ret)
 {
@@ -426,10 +463,12 @@ void hv_buffer_stat(struct hv_buffer *b, int only_cpu, size_t (*len_of)(const st
 	struct hv_buffer_stat stat = {0};
 	struct hv_event event;
 
-	while (hv_cursor_next(c, &event) == HV_NEXT_EVENT) {
-		if (!stat.entries++)
-			stat.oldest_ns = event.time_ns;
-		stat.youngest_ns = event.time_ns;
+	for (;;) {
+		while (!len_of && count_calls(c, &stat))
+			;
+		if (hv_cursor_next(c, &event) != HV_NEXT_EVENT)
+			break;
+		count(&stat, event.time_ns, event.time_ns, 1);
 		stat.bytes += len_of ? len_of(&event) : 0;
 	}
 	stat.overrun = hv_merge_lost(c->merge);

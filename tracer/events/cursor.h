@@ -12,6 +12,7 @@
 
 struct hv_buffer;
 struct hv_cursor;
+struct hv_kept;
 
 enum hv_cursor_mode {
 	HV_CURSOR_FOLLOW,  /* goes on with what is recorded later */
@@ -36,6 +37,9 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret);
  * Returns how many. 0: call hv_cursor_next. KINDS: a set, HV_BRIEF_KIND. */
 #define HV_BRIEFS_MAX 64
 size_t hv_cursor_briefs(struct hv_cursor *c, size_t max, unsigned kinds, struct hv_brief *ret);
+/* Returns the records of those that hv_cursor_briefs showed last, side by side in the same order,
+ * and their vCPU. Borrowed, valid until another function than this one is called. */
+const struct hv_kept *hv_cursor_brief_records(const struct hv_cursor *c, unsigned *ret_cpu);
 /* Passes over the first NR of those that hv_cursor_briefs showed last, as if they had been
  * returned. hv_cursor_records has nothing to say of them. */
 void hv_cursor_take_briefs(struct hv_cursor *c, size_t nr);

@@ -35,6 +35,14 @@ static inline bool hv_record_is_event(const struct hv_record *record)
 	       kind == HV_RECORD_SECTION;
 }
 
+/* Returns whether RECORD becomes a call or a return (struct hv_brief). */
+static inline bool hv_record_is_call(const struct hv_record *record)
+{
+	unsigned kind = hv_record_kind(record);
+
+	return kind == HV_RECORD_FUNCTION || kind == HV_RECORD_ENTRY || kind == HV_RECORD_EXIT;
+}
+
 static inline uint64_t hv_record_tsc(const struct hv_record *record)
 {
 	return record->word[0];

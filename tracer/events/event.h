@@ -37,6 +37,8 @@ enum hv_event_kind {
 
 /* A set of kinds. */
 #define HV_BRIEF_KIND(kind) (1u << (kind))
+#define HV_BRIEF_CALLS	    (HV_BRIEF_KIND(HV_EVENT_GRAPH_ENTRY) | HV_BRIEF_KIND(HV_EVENT_GRAPH_EXIT))
+#define HV_BRIEF_ALL	    (HV_BRIEF_CALLS | HV_BRIEF_KIND(HV_EVENT_FUNCTION))
 
 /* What most events are, in brief: a call of a function, HV_EVENT_FUNCTION or HV_EVENT_GRAPH_ENTRY,
  * or a return, HV_EVENT_GRAPH_EXIT, before which nothing was lost and of which no more was recorded

@@ -10,6 +10,7 @@
 #include "tracer/events/buffer_state.h"
 #include "tracer/events/cursor.h"
 #include "tracer/events/decode.h"
+#include "tracer/events/decoder.h"
 #include "tracer/events/host_event.h"
 
 #define RING_BYTES_MIN 8192
@@ -87,13 +88,18 @@ struct hv_err *hv_buffer_new(const struct hv_buffer *beside, const uint64_t *siz
 	return NULL;
 }
 
-static void put(struct hv_buffer *b, unsigned cpu, const struct hv_record *record)
+static void put_all(struct hv_buffer *b, unsigned cpu, const struct hv_record *records, size_t nr)
 {
 	const struct hv_buffer_cpu *c = &b->cpus[cpu];
 
 	/* The members are const because the buffer only reads them; the memory is ours. */
-	hv_ring_put((struct hv_state *)c->state, (struct hv_record *)c->records, c->nr_slots,
-		    record);
+	hv_ring_put_all((struct hv_state *)c->state, (struct hv_record *)c->records, c->nr_slots,
+			records, nr);
+}
+
+static void put(struct hv_buffer *b, unsigned cpu, const struct hv_record *record)
+{
+	put_all(b, cpu, record, 1);
 }
 
 static bool has_room(const struct hv_buffer *b, unsigned cpu, uint64_t nr)
@@ -110,14 +116,14 @@ static bool is_named(const struct hv_buffer_cpu *c, const struct hv_event *e)
 	       (e->kind == HV_EVENT_GUESTS && hv_host_event_is(e->id));
 }
 
-static void set_depth(struct hv_record *record, const struct hv_event *event)
+static void set_depth(struct hv_record *record, uint16_t depth)
 {
 	unsigned kind = hv_record_kind(record);
 
 	if (kind != HV_RECORD_ENTRY && kind != HV_RECORD_EXIT)
 		return;
 	record->word[3] &= ~((uint64_t)HV_RECORD_DEPTH_MAX << HV_RECORD_DEPTH_SHIFT);
-	record->word[3] |= (uint64_t)(event->depth & HV_RECORD_DEPTH_MAX) << HV_RECORD_DEPTH_SHIFT;
+	record->word[3] |= (uint64_t)(depth & HV_RECORD_DEPTH_MAX) << HV_RECORD_DEPTH_SHIFT;
 }
 
 /* Copies the records of E, which the cursor has returned, to RET. Their depth and, of an event of
@@ -132,7 +138,7 @@ static unsigned copy_records(const struct hv_cursor *cursor, const struct hv_eve
 	if (e->kind == HV_EVENT_GUESTS && hv_record_event_id(last) != e->id)
 		return hv_encode_entry(last, e, ret);
 	memcpy(ret, records, nr * sizeof(*ret));
-	set_depth(&ret[nr - 1], e);
+	set_depth(&ret[nr - 1], e->depth);
 	return nr;
 }
 
@@ -147,8 +153,7 @@ void hv_buffer_put_host(struct hv_buffer *b, const struct hv_record *records, un
 	}
 	if (e->lost_before)
 		put(b, e->cpu, &lost);
-	for (unsigned i = 0; i < nr; i++)
-		put(b, e->cpu, &records[i]);
+	put_all(b, e->cpu, records, nr);
 }
 
 /* Puts the name first if it differs from that of the event before, then what was lost, then the
@@ -176,8 +181,76 @@ void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor, const st
 		c->named_pid = e->pid;
 		memcpy(c->named_comm, e->comm, HV_COMM_LEN);
 	}
-	for (unsigned i = 0; i < nr; i++)
-		put(b, e->cpu, &out[i]);
+	put_all(b, e->cpu, out, nr);
+}
+
+/* What hv_buffer_put_briefs() puts, all of it at once at the end. */
+struct batch {
+	struct hv_record list[2 * HV_BRIEFS_MAX]; /* at most a task record before each */
+	size_t nr;
+	struct hv_event task; /* of the last one, of which only kind, pid, tgid and comm are set */
+	bool named;	      /* that name is the one that was put last, or needs not be put */
+};
+
+static void add_task(struct hv_buffer_cpu *c, uint64_t tsc, struct batch *batch)
+{
+	const struct hv_event *task = &batch->task;
+
+	batch->list[batch->nr++] = hv_encode_task(tsc, task->pid, task->tgid, task->comm);
+	batch->named = true;
+	c->named_pid = task->pid;
+	memcpy(c->named_comm, task->comm, HV_COMM_LEN);
+}
+
+static inline void add_brief(struct hv_buffer *b, unsigned cpu, const struct hv_record *record,
+			     const struct hv_brief *brief, struct batch *batch)
+{
+	struct hv_buffer_cpu *c = &b->cpus[cpu];
+
+	if (batch->task.pid != brief->pid) {
+		batch->task.pid = brief->pid;
+		hv_decoder_name_task(b->decoder, &batch->task);
+		batch->named = is_named(c, &batch->task);
+	}
+	if (b->when_full == HV_FULL_DROPS && !has_room(b, cpu, batch->nr + 1 + !batch->named)) {
+		c->nr_dropped++;
+		return;
+	}
+	if (!batch->named)
+		add_task(c, hv_record_tsc(record), batch);
+	batch->list[batch->nr] = *record;
+	set_depth(&batch->list[batch->nr++], brief->depth);
+}
+
+void hv_buffer_put_briefs(struct hv_buffer *b, const struct hv_cursor *cursor,
+			  const struct hv_brief *briefs, uint64_t which)
+{
+	unsigned cpu;
+	const struct hv_kept *shown = hv_cursor_brief_records(cursor, &cpu);
+	struct batch batch;
+
+	if (!which)
+		return;
+	batch.nr = 0;
+	batch.task.kind = HV_EVENT_FUNCTION;
+	batch.task.pid = 0; /* an idle one needs no name */
+	batch.named = true;
+	for (; which; which &= which - 1) {
+		int i = __builtin_ctzll(which);
+
+		add_brief(b, cpu, &shown[i].record, &briefs[i], &batch);
+	}
+	put_all(b, cpu, batch.list, batch.nr);
+}
+
+static size_t move_briefs(struct hv_cursor *c, struct hv_buffer *to)
+{
+	struct hv_brief briefs[HV_BRIEFS_MAX];
+	size_t nr = hv_cursor_briefs(c, HV_BRIEFS_MAX, HV_BRIEF_ALL, briefs);
+
+	hv_buffer_put_briefs(to, c, briefs, hv_briefs_first(nr));
+	hv_cursor_take_briefs(c, nr);
+	return nr;
 }
 
 void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to)
@@ -185,8 +258,13 @@ void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to)
 	struct hv_cursor *c = hv_cursor_new(from, only_cpu, HV_CURSOR_TAKE);
 	struct hv_event event;
 
-	while (hv_cursor_next(c, &event) == HV_NEXT_EVENT)
+	for (;;) {
+		while (move_briefs(c, to))
+			;
+		if (hv_cursor_next(c, &event) != HV_NEXT_EVENT)
+			break;
 		hv_buffer_put(to, c, &event);
+	}
 	for (unsigned cpu = 0; cpu < from->nr_cpus; cpu++) {
 		if (only_cpu >= 0 && cpu != (unsigned)only_cpu)
 			continue;

@@ -4,10 +4,12 @@
  * Leaves to others: which events go where (tree/). One thread. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
 
+struct hv_brief;
 struct hv_buffer;
 struct hv_cursor;
 struct hv_event;
@@ -24,7 +26,16 @@ struct hv_err *hv_buffer_new(const struct hv_buffer *beside, const uint64_t *siz
  * (hv_buffer_when_full). */
 void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor,
 		   const struct hv_event *event);
-/* Likewise of an event of the host, whose NR records are RECORDS (host_event.h). */
+/* The first NR of what is shown in brief, at most HV_BRIEFS_MAX. */
+static inline uint64_t hv_briefs_first(size_t nr)
+{
+	return nr ? UINT64_MAX >> (64 - nr) : 0;
+}
+/* Puts of those that CURSOR has shown last in brief, which are at BRIEFS, the ones whose bits are
+ * in WHICH, in their order. The caller may have changed the depth of an entry or exit. */
+void hv_buffer_put_briefs(struct hv_buffer *b, const struct hv_cursor *cursor,
+			  const struct hv_brief *briefs, uint64_t which);
+/* Puts an event of the host, whose NR records are RECORDS (host_event.h). */
 void hv_buffer_put_host(struct hv_buffer *b, const struct hv_record *records, unsigned nr,
 			const struct hv_event *event);
 /* Moves the contents of FROM, of one vCPU or of all (-1), after those of TO. Adds the counts of

@@ -59,20 +59,40 @@ static void pass_hosts(struct hv_drain *d, uint64_t until_ns)
 			s->take_host(s, &item);
 }
 
+/* Passes what is next in brief, as far as all sinks take it so: at most MAX. Returns how many. */
+static size_t pass_briefs(struct hv_drain *d, size_t max)
+{
+	struct hv_brief briefs[HV_BRIEFS_MAX];
+	unsigned kinds = HV_BRIEF_ALL;
+	size_t nr;
+
+	for (const struct hv_sink *s = d->sinks; s; s = s->next)
+		kinds &= s->brief_kinds ? s->brief_kinds(s) : 0;
+	nr = kinds ? hv_cursor_briefs(d->cursor, max, kinds, briefs) : 0;
+	for (struct hv_sink *s = d->sinks; nr && s; s = s->next)
+		s->take_briefs(s, d->cursor, briefs, nr);
+	hv_cursor_take_briefs(d->cursor, nr);
+	return nr;
+}
+
 void hv_drain_run(struct hv_drain *d)
 {
 	const bool has_hosts = hv_host_tracer_has_any(d->host);
 	uint64_t settled_ns = has_hosts ? hv_host_tracer_settled_ns(d->host) : 0;
 	struct hv_event event;
-	unsigned nr = 0;
+	size_t left = HV_DRAIN_MAX, nr_brief;
 
-	while (nr++ < HV_DRAIN_MAX && hv_cursor_next(d->cursor, &event) == HV_NEXT_EVENT) {
+	for (; left; left--) {
+		while (!has_hosts && left && (nr_brief = pass_briefs(d, left)))
+			left -= nr_brief;
+		if (!left || hv_cursor_next(d->cursor, &event) != HV_NEXT_EVENT)
+			break;
 		if (has_hosts)
 			pass_hosts(d, event.time_ns);
 		for (struct hv_sink *s = d->sinks; s; s = s->next)
 			s->take(s, d->cursor, &event);
 	}
-	if (has_hosts && nr <= HV_DRAIN_MAX)
+	if (has_hosts && left)
 		pass_hosts(d, settled_ns);
 	hv_cursor_consume(d->cursor);
 }

@@ -17,7 +17,13 @@ struct hv_sink {
 	/* CURSOR is the one that returned EVENT; hv_buffer_put() needs it. */
 	void (*take)(struct hv_sink *sink, const struct hv_cursor *cursor,
 		     const struct hv_event *event);
-	/* The same for an event of the host. */
+	/* Of which kinds (HV_BRIEF_KIND) the sink takes calls and returns in brief; asked before
+	 * each lot of them. NULL: of none. All sinks get them so, or none does. */
+	unsigned (*brief_kinds)(const struct hv_sink *sink);
+	/* NR of them, which CURSOR has shown; hv_buffer_put_briefs() needs it. */
+	void (*take_briefs)(struct hv_sink *sink, const struct hv_cursor *cursor,
+			    const struct hv_brief *briefs, size_t nr);
+	/* As TAKE, for an event of the host. */
 	void (*take_host)(struct hv_sink *sink, const struct hv_host_item *item);
 };
 

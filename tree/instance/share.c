@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/share.h"
 
-#include "kernel/kernel.h"
+#include <string.h>
+
 #include "kernel/unwind.h"
 #include "tracer/events/cursor.h"
 #include "tracer/events/host_buffer.h"
@@ -13,151 +14,9 @@
 #include "tree/instance/obey.h"
 #include "tree/instance/sections.h"
 #include "tree/instance/syscalls.h"
+#include "tree/instance/wants.h"
 
 #define SYNTH_DEPTH_MAX 4
-
-/* -- who wants an event ------------------------------------------------------------------------ */
-
-static bool records_on(const struct hv_instance *in, unsigned cpu)
-{
-	return in->recording && !in->nr_pauses && !in->selection.muted[cpu];
-}
-
-static bool is_single(const struct hv_instance *in)
-{
-	struct hv_instances *all = in->all;
-
-	return (all->knows_single ? all->single_now : hv_instances_single(all)) == in;
-}
-
-/* Before EVENT is taken. Which instance traces alone depends on the settings of all, which calls
- * and returns do not change. Other events may (commands, triggers, forks). */
-static void know_single(struct hv_instances *all, const struct hv_event *event)
-{
-	if (event->kind > HV_EVENT_GRAPH_EXIT) {
-		all->knows_single = 0;
-		return;
-	}
-	if (!all->knows_single)
-		all->single_now = hv_instances_single(all);
-	all->knows_single = 1;
-}
-
-/* Returns whether IN, if it were alone, would have recorded the call in EVENT. */
-static bool would_record(const struct hv_instance *in, const struct hv_event *event)
-{
-	const struct hv_selection *sel = &in->selection;
-
-	return records_on(in, event->cpu) && hv_selection_has_function(sel, event->ip) &&
-	       hv_selection_has_task(sel, event->pid);
-}
-
-/* As below, but without looking at the settings of an instance that traces alone. */
-static bool wants_of_several(const struct hv_instance *in, const struct hv_event *event)
-{
-	bool stacks = hv_options_on(&in->options, HV_OPT_FUNC_STACK_TRACE);
-
-	return (event->kind != HV_EVENT_STACK || stacks) && would_record(in, event);
-}
-
-/* Returns whether IN, which traces functions, wants EVENT. An instance that traces alone gets all
- * events: the guest has already left out what it does not want, and has switched recording itself
- * unless the host does that. */
-static bool wants(const struct hv_instance *in, const struct hv_event *event)
-{
-	if (!is_single(in))
-		return wants_of_several(in, event);
-	return !in->all->host_obeys || (in->recording && !in->nr_pauses);
-}
-
-/* Likewise of the guest's own events. */
-static bool wants_guests(const struct hv_instance *in, const struct hv_event *event)
-{
-	if (!hv_event_set_has_id(&in->events, event->id))
-		return false;
-	if (is_single(in) ? in->all->host_obeys && (!in->recording || in->nr_pauses)
-			  : !records_on(in, event->cpu) || !hv_instance_has_event_task(in, event))
-		return false;
-	return hv_instance_filters_pass(in, event);
-}
-
-/* -- calls of function_graph ------------------------------------------------------------------- */
-
-/* Returns whether the options of IN, whose open call AROUND is around ENTRY (NULL: none is), leave
- * out CALL. The stubs do the same for an instance that traces alone (arch/x86_64/graph.S). */
-static bool is_left_out(const struct hv_instance *in, const struct hv_open_call *around,
-			const struct hv_event *entry, const struct hv_open_call *call)
-{
-	bool subtree = in->selection.lists[HV_LIST_GRAPH].nr;
-	bool irqs = hv_options_on(&in->options, HV_OPT_FUNCGRAPH_IRQS);
-	bool was_inside = around && around->inside;
-	uint32_t max_depth = in->all->max_graph_depth;
-
-	if (!irqs && (entry->flags & HV_TRACE_HARDIRQ) && !was_inside && !(subtree && call->inside))
-		return true;
-	if (subtree && !call->inside && !call->muted)
-		return true;
-	return max_depth && call->depth >= max_depth;
-}
-
-/* Returns whether IN wants ENTRY, and then sets the DEPTH that it has there. */
-static bool takes_entry(struct hv_instance *in, const struct hv_event *entry, uint16_t *depth)
-{
-	const struct hv_filter *lists = in->selection.lists;
-	const struct hv_open_call *around = hv_open_calls_around(in->open_calls, entry);
-	struct hv_open_call call = {
-		.muted = hv_filter_has(&lists[HV_LIST_GRAPH_NOTRACE], entry->ip),
-		.depth = around ? around->depth + 1 : 0,
-	};
-
-	call.inside = (around && around->inside) ||
-		      (!call.muted && hv_filter_has(&lists[HV_LIST_GRAPH], entry->ip));
-	if (is_single(in)) {
-		call.depth = entry->depth;
-	} else if ((around && around->muted) || !would_record(in, entry) ||
-		   is_left_out(in, around, entry, &call)) {
-		return false;
-	}
-	hv_open_calls_add(in->open_calls, entry, call);
-	*depth = call.depth;
-	return !call.muted && !in->all->thresh_ns;
-}
-
-/* A return belongs to the instances to which the call belonged. An instance that traces alone may
- * have begun the call before its calls came through here. */
-static bool takes_exit(struct hv_instance *in, const struct hv_event *exit, uint16_t *depth)
-{
-	bool without_host = hv_options_on(&in->options, HV_OPT_FUNCGRAPH_HOST);
-	uint64_t ns = exit->time_ns - exit->call_ns - (without_host ? exit->host_ns : 0);
-	struct hv_open_call call;
-	bool found = hv_open_calls_end(in->open_calls, exit, &call);
-
-	if (is_single(in))
-		return found || hv_selection_has_function(&in->selection, exit->ip);
-	if (!found || call.muted || !records_on(in, exit->cpu) || ns < in->all->thresh_ns)
-		return false;
-	*depth = call.depth;
-	return true;
-}
-
-static struct hv_open_calls *new_open_calls(const struct hv_kernel *k)
-{
-	struct hv_gva_range switches = {0};
-
-	if (hv_kernel_symbol(k, "__switch_to", &switches.start))
-		switches.end = hv_gva_add(switches.start, hv_kernel_symbol_size(k, switches.start));
-	return hv_open_calls_new(switches);
-}
-
-/* Returns whether IN, which traces function_graph, wants EVENT, and then sets its DEPTH. */
-static bool graph_wants(struct hv_instance *in, const struct hv_event *event, uint16_t *depth)
-{
-	if (!in->open_calls)
-		in->open_calls = new_open_calls(in->all->session->kernel);
-	if (event->kind == HV_EVENT_GRAPH_ENTRY)
-		return takes_entry(in, event, depth) && (!is_single(in) || wants(in, event));
-	return takes_exit(in, event, depth) && (!is_single(in) || wants(in, event));
-}
 
 void hv_share_end_graph(struct hv_instance *in)
 {
@@ -178,7 +37,7 @@ static void take_in_section(struct hv_instance *in, const struct hv_cursor *curs
 		*inside = event->of_section == HV_SECTION_BEGINS;
 	else if (!event->of_section && (!*inside || !hv_sections_show(in, event)))
 		return;
-	if (event->of_section ? records_on(in, event->cpu) : wants(in, event))
+	if (event->of_section ? hv_records_on(in, event->cpu) : hv_wants(in, event))
 		hv_buffer_put(in->buffers.host, cursor, event);
 }
 
@@ -187,38 +46,26 @@ static void take_in_wait(struct hv_instance *in, const struct hv_cursor *cursor,
 			 const struct hv_event *event)
 {
 	if (event->kind == HV_EVENT_FUNCTION && hv_instance_has_functions(in) &&
-	    hv_wakeups_follow_on(in, event->cpu) && would_record(in, event))
+	    hv_wakeups_follow_on(in, event->cpu) && hv_would_record(in, event))
 		hv_buffer_put(in->buffers.host, cursor, event);
-}
-
-/* Takes a call or return of function_graph. */
-static void take_call(struct hv_instance *in, const struct hv_cursor *cursor,
-		      const struct hv_event *event)
-{
-	struct hv_event own = *event;
-
-	if (graph_wants(in, event, &own.depth))
-		hv_buffer_put(in->buffers.host, cursor, &own);
 }
 
 /* Takes an event of a tracer. */
 static void take_traced(struct hv_instance *in, const struct hv_cursor *cursor,
 			const struct hv_event *event)
 {
-	bool is_call = event->kind == HV_EVENT_GRAPH_ENTRY || event->kind == HV_EVENT_GRAPH_EXIT;
-	bool is_graph = in->selection.tracer == HV_TRACER_FUNCTION_GRAPH;
+	uint16_t depth = event->depth;
+	struct hv_event own;
 
 	if (hv_tracer_has_wakeups(in->selection.tracer)) {
 		take_in_wait(in, cursor, event);
 		return;
 	}
-	if (!hv_tracer_has_functions(in->selection.tracer) ||
-	    (is_call != is_graph && !is_single(in)))
+	if (!hv_wants_traced(in, event, &depth))
 		return;
-	if (is_call && is_graph)
-		take_call(in, cursor, event);
-	else if (wants(in, event))
-		hv_buffer_put(in->buffers.host, cursor, event);
+	own = *event;
+	own.depth = depth;
+	hv_buffer_put(in->buffers.host, cursor, &own);
 }
 
 /* A stack of a command, not of a section. */
@@ -250,7 +97,7 @@ static void take_if_wanted(void *ctx, enum hv_trigger_time time)
 {
 	const struct taken *t = ctx;
 
-	if (time != HV_TRIGGER_IN_TIME || !wants_guests(t->in, t->event))
+	if (time != HV_TRIGGER_IN_TIME || !hv_wants_guests(t->in, t->event))
 		return;
 	put(t);
 	if (hv_options_on(&t->in->options, HV_OPT_STACKTRACE))
@@ -335,7 +182,7 @@ static void follow_wakeups(struct hv_instance *in, const struct hv_cursor *curso
 			   const struct hv_event *event)
 {
 	struct taken taken = {in, cursor, 0, event, 0};
-	const struct hv_wakeups_sink sink = {records_on(in, event->cpu), put_waking, &taken};
+	const struct hv_wakeups_sink sink = {hv_records_on(in, event->cpu), put_waking, &taken};
 
 	hv_wakeups_follow(in, event, &sink);
 }
@@ -382,7 +229,7 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 {
 	struct hv_instance *in = sink->ctx;
 
-	know_single(in->all, event);
+	hv_instances_know_single(in->all, event->kind);
 	if (event->lost_before) {
 		hv_kprobes_note_lost(in->all, event);
 		hv_wakeups_lose(in, event->cpu);
@@ -419,6 +266,44 @@ void hv_share_take_marker(struct hv_instance *in, const struct hv_event *marker,
 	hv_instance_pull_triggers(in, marker, &taker);
 }
 
+/* Tracers of sections and of wakeups look at each event. */
+static unsigned brief_kinds(const struct hv_sink *sink)
+{
+	const struct hv_instance *in = sink->ctx;
+	enum hv_tracer tracer = in->selection.tracer;
+
+	return hv_tracer_has_sections(tracer) || hv_tracer_has_wakeups(tracer) ? 0 : HV_BRIEF_ALL;
+}
+
+/* The depths in BRIEFS are the guest's; the instance may have others. */
+static void take_some(struct hv_instance *in, const struct hv_cursor *cursor,
+		      const struct hv_brief *briefs, size_t nr)
+{
+	struct hv_brief own[HV_BRIEFS_MAX];
+	uint64_t which;
+	unsigned cpu;
+
+	(void)hv_cursor_brief_records(cursor, &cpu);
+	memcpy(own, briefs, nr * sizeof(*own));
+	which = hv_wants_briefs(in, cpu, own, nr);
+	if (which)
+		hv_buffer_put_briefs(in->buffers.host, cursor, own, which);
+}
+
+static void take_briefs(struct hv_sink *sink, const struct hv_cursor *cursor,
+			const struct hv_brief *briefs, size_t nr)
+{
+	struct hv_instance *in = sink->ctx;
+	enum hv_brief_wants wants;
+
+	hv_instances_know_single(in->all, HV_EVENT_FUNCTION);
+	wants = hv_wants_of_briefs(in);
+	if (wants == HV_WANTS_ALL)
+		hv_buffer_put_briefs(in->buffers.host, cursor, briefs, hv_briefs_first(nr));
+	else if (wants == HV_WANTS_SOME)
+		take_some(in, cursor, briefs, nr);
+}
+
 static void take_host(struct hv_sink *sink, const struct hv_host_item *item)
 {
 	struct hv_instance *in = sink->ctx;
@@ -429,7 +314,11 @@ static void take_host(struct hv_sink *sink, const struct hv_host_item *item)
 
 void hv_share_add(struct hv_instance *in)
 {
-	in->sink = (struct hv_sink){.ctx = in, .take = take, .take_host = take_host};
+	in->sink = (struct hv_sink){.ctx = in,
+				    .take = take,
+				    .brief_kinds = brief_kinds,
+				    .take_briefs = take_briefs,
+				    .take_host = take_host};
 	if (in->all->drain)
 		hv_drain_add(in->all->drain, &in->sink);
 }

@@ -114,6 +114,58 @@ START_TEST(finds_the_image)
 }
 END_TEST
 
+/* Two thirds are copied first, up to 12 MiB. */
+static void find_first(void)
+{
+	hv_image_deinit(&image);
+	ck_assert_ptr_null(hv_image_find_first(machine.guest, regs, 2, &as, &image));
+	ck_assert(hv_image_has_rest(&image));
+	ck_assert_uint_eq(image.all.end.v, TEXT + 18 * M + 0x1000);
+	ck_assert_uint_eq(image.len_bytes, 12 * M);
+	ck_assert_int_eq(byte_at(TEXT + 6 * M - 1), 'd');
+	ck_assert_int_eq(byte_at(TEXT + 12 * M - 1), 'x');
+	ck_assert_int_eq(byte_at(TEXT + 12 * M), -1);
+}
+
+static void copy_rest(uint64_t end)
+{
+	ck_assert_ptr_null(hv_image_copy_rest(&image, machine.guest, hv_gva(end)));
+	ck_assert(!hv_image_has_rest(&image));
+	ck_assert_ptr_null(hv_image_copy_rest(&image, machine.guest, hv_gva(TEXT)));
+}
+
+START_TEST(the_rest_is_copied_later)
+{
+	struct hv_image whole;
+
+	setup((unsigned)_i);
+	map(2, TEXT + 10 * M, PHYS + 10 * M, 2, XM_W);
+	ck_assert_ptr_null(hv_image_find(machine.guest, regs, 2, &as, &whole));
+	ck_assert(!hv_image_has_rest(&whole));
+	for (unsigned i = 0; i < 3; i++) { /* all of it where the end is outside of the rest */
+		static const uint64_t ends[] = {TEXT + 18 * M + 0x1000, TEXT + M, 0};
+
+		find_first();
+		copy_rest(ends[i]);
+		ck_assert_uint_eq(image.len_bytes, whole.len_bytes);
+		ck_assert_mem_eq(image.bytes, whole.bytes, whole.len_bytes);
+	}
+	find_first();
+	copy_rest(TEXT + 13 * M + 0x123);
+	ck_assert_uint_eq(image.len_bytes, 13 * M + 0x123);
+	ck_assert_mem_eq(image.bytes, whole.bytes, image.len_bytes);
+	find_first();
+	copy_rest(TEXT + 17 * M);
+	ck_assert_uint_eq(image.len_bytes, 17 * M);
+	ck_assert_mem_eq(image.bytes, whole.bytes, image.len_bytes);
+	hv_image_keep_until(&image, hv_gva(TEXT + 5 * M + 1));
+	ck_assert_uint_eq(image.len_bytes, 5 * M + 1);
+	ck_assert_mem_eq(image.bytes, whole.bytes, image.len_bytes);
+	hv_image_deinit(&whole);
+	teardown();
+}
+END_TEST
+
 /* 24 MiB of modules. They are the largest extent, but no trap leads there. */
 START_TEST(traps_tell_the_text)
 {
@@ -235,6 +287,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_loop_test(tc, finds_the_image, 4, 6);
+	tcase_add_loop_test(tc, the_rest_is_copied_later, 4, 6);
 	tcase_add_loop_test(tc, traps_tell_the_text, 4, 6);
 	tcase_add_loop_test(tc, without_traps_the_biggest_is_the_text, 4, 6);
 	tcase_add_loop_test(tc, a_user_half_leads_to_the_kernel_half, 4, 6);

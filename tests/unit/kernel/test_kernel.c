@@ -5,10 +5,12 @@
 #include "kernel/kernel.h"
 #include "kernel/vmlinux.h"
 #include "tests/lib/run_suite.h"
+#include "tests/unit/kernel/kallsyms_image.h"
 #include "tests/unit/kernel/x86_machine.h"
 
-#define BASE   0xffffffff81000000ull
-#define MODULE 0xffffffffc0200000ull
+#define BASE	  0xffffffff81000000ull
+#define MODULE	  0xffffffffc0200000ull
+#define IMAGE_GPA 0x100000
 
 static struct xm machine;
 static struct hv_kernel kernel;
@@ -168,6 +170,37 @@ START_TEST(machines_without_linux)
 }
 END_TEST
 
+/* Maps the image of KIMG with AHEAD_BYTES of data before its text. */
+static void map_image(const struct kimg *k, uint64_t ahead_bytes)
+{
+	const struct hv_gpa root = kernel.core.as.root;
+
+	memcpy(machine.ram + IMAGE_GPA + ahead_bytes, k->bytes, KIMG_BYTES);
+	xm_map(&machine, root, 4, 1, hv_gva(KIMG_BASE - ahead_bytes), hv_gpa(IMAGE_GPA),
+	       (unsigned)(ahead_bytes / 4096), XM_W);
+	xm_map(&machine, root, 4, 1, hv_gva(KIMG_BASE), hv_gpa(IMAGE_GPA + ahead_bytes),
+	       KIMG_TEXT_BYTES / 4096, XM_X);
+	xm_map(&machine, root, 4, 1, hv_gva(KIMG_BASE + KIMG_TEXT_BYTES),
+	       hv_gpa(IMAGE_GPA + ahead_bytes + KIMG_TEXT_BYTES),
+	       (KIMG_BYTES - KIMG_TEXT_BYTES) / 4096, XM_W);
+}
+
+/* The symbols are in the first part of the image, at its end, or in the rest. What is missing then
+ * is not theirs. */
+START_TEST(symbols_anywhere_in_the_image)
+{
+	static const uint64_t ahead_bytes[] = {0x1000, 0x50000, 0x100000};
+	struct kimg *k = hv_alloc(sizeof(*k));
+
+	kimg_init(k, &kimg_layouts[6]);
+	map_image(k, ahead_bytes[_i]);
+	told = (struct hv_vcpu_regs){.levels = 4, .root = kernel.core.as.root.v};
+	check_open_refused(NULL, "kernel has no symbol swapper_pg_dir");
+	kimg_deinit(k);
+	free(k);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -175,6 +208,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_symbol_that_is_needed);
 	tcase_add_test(tc, copies_of_a_cpu);
 	tcase_add_test(tc, machines_without_linux);
+	tcase_add_loop_test(tc, symbols_anywhere_in_the_image, 0, 3);
 }
 
 int main(void)
