@@ -284,6 +284,7 @@ static struct hv_err *read_members(const struct hv_kprobe_parsing *p, struct hv_
 	if (err)
 		return err;
 	p->named->bit_off = bits % 8;
+	p->named->member_off = *off;
 	deref.off = (int64_t)(bits / 8 - before_bytes);
 	return hv_kprobe_add_deref(p, arg, deref, *off);
 }
@@ -310,7 +311,7 @@ struct hv_err *hv_kprobe_follow_cast(const struct hv_kprobe_parsing *p, struct h
 {
 	struct hv_err *err;
 
-	*p->named = (struct hv_kprobe_named){.is_known = true, .value = *compound};
+	*p->named = (struct hv_kprobe_named){.is_known = true, .is_cast = true, .value = *compound};
 	err = read_members(p, arg, &p->named->value, before_bytes, &name, &off);
 	return err ? err : follow(p, arg, &p->named->value, name, off);
 }

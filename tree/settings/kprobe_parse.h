@@ -13,7 +13,9 @@ struct hv_kprobe_named {
 	bool is_known;
 	struct hv_btf_value value;
 	uint32_t bit_off,
-		bit_len; /* of a bit-field, from where it is read; BIT_LEN 0: it is none */
+		bit_len;   /* of a bit-field, from where it is read; BIT_LEN 0: it is none */
+	size_t member_off; /* of the last member, in the word */
+	bool is_cast;
 };
 
 struct hv_eprobe_kernel;
