@@ -254,8 +254,8 @@ def system_calls_where_probes_may_sleep(t):
 OPENS = "for i in 1 2 3; do cat /absent 2>/dev/null; ls /proc >/dev/null; done; true"
 FETCHES = r'dfd=%di:s32 file=$arg2 how=%dx low=%si:b4@4/32 c=$comm n=\5:u8 text=\"hello" ip=%ip:symbol from=$stack0:symbol'
 PROBED = re.compile(r"mine: \(do_sys_openat2\+\S+\) dfd=(-?\d+) file=0x([0-9a-f]+) how=\S+ low=(\d+) c=\"(.*)\" n=5 text=\"hello\" .*")
-# Since 7.0 with 0x, and with the name behind its address.
-OPENED = re.compile(r"sys_openat\(dfd: (?:0x)?([0-9a-f]+), filename: (?:0x)?([0-9a-f]+)[, ]")
+# Kernels that show the name behind its address show numbers in decimal.
+OPENED = re.compile(r"sys_openat\(dfd: ([0-9a-f]+), filename: ([0-9a-f]+)(, | \")")
 
 
 def probed(text):
@@ -293,7 +293,8 @@ def probes_at_the_entries_of_functions(t):
         assert own_forms and own_forms == our_forms, (own_forms, our_forms)
         found = [(key[0], *PROBED.fullmatch(key[3]).groups()[:2]) for _, key in ours]
         wanted = [(key[0], *OPENED.match(key[3]).groups()) for _, key in calls]
-        wanted = [(pid, str((int(dfd, 16) & 0xFFFFFFFF) - (1 << 32)), f"{int(name, 16):x}") for pid, dfd, name in wanted]
+        wanted = [(pid, *(int(number, 16 if end == ", " else 10) for number in numbers)) for pid, *numbers, end in wanted]
+        wanted = [(pid, str((dfd & 0xFFFFFFFF) - (1 << 32)), f"{name:x}") for pid, dfd, name in wanted]
         first = wanted.index(found[0])
         assert len(found) > 9 and wanted[first : first + len(found)] == found, (wanted, found)
         hits = traced.text("kprobe_profile").split()

@@ -311,7 +311,7 @@ struct hv_err *hv_kprobe_follow_cast(const struct hv_kprobe_parsing *p, struct h
 {
 	struct hv_err *err;
 
-	*p->named = (struct hv_kprobe_named){.is_known = true, .is_cast = true, .value = *compound};
+	*p->named = (struct hv_kprobe_named){.is_known = true, .value = *compound};
 	err = read_members(p, arg, &p->named->value, before_bytes, &name, &off);
 	return err ? err : follow(p, arg, &p->named->value, name, off);
 }

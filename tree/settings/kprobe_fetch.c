@@ -432,7 +432,8 @@ static struct hv_err *use_names(const struct hv_kprobe_parsing *p, struct hv_kpr
 
 	if (!p->named->is_known)
 		return NULL;
-	if (p->named->is_cast)
+	/* Kernels without typecasts point anywhere. */
+	if (p->has_casts && p->named->member_off)
 		fetch_off = p->named->member_off;
 	if (written)
 		return hv_kprobe_is_string(arg)

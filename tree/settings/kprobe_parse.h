@@ -14,8 +14,7 @@ struct hv_kprobe_named {
 	struct hv_btf_value value;
 	uint32_t bit_off,
 		bit_len;   /* of a bit-field, from where it is read; BIT_LEN 0: it is none */
-	size_t member_off; /* of the last member, in the word */
-	bool is_cast;
+	size_t member_off; /* of the last member, in the word; 0: there is none */
 };
 
 struct hv_eprobe_kernel;
