@@ -110,6 +110,17 @@ bool hv_btf_value(const struct hv_btf *btf, uint32_t id, struct hv_btf_value *re
 	return true;
 }
 
+bool hv_btf_struct(const struct hv_btf *btf, const char *name, struct hv_btf_value *ret)
+{
+	const struct hv_btf_entry *e = hv_btf_first_type(btf, name);
+	struct hv_btf_type t;
+
+	for (; e; e = hv_btf_next_type(btf, e, name))
+		if (hv_btf_type_get(btf, e->type_id, &t) && t.kind == KIND_STRUCT)
+			return hv_btf_value(btf, e->type_id, ret);
+	return false;
+}
+
 bool hv_btf_field(const struct hv_btf *btf, const struct hv_btf_value *compound, const char *name,
 		  size_t len, struct hv_btf_field *ret)
 {

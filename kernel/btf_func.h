@@ -43,6 +43,9 @@ struct hv_btf_value {
 /* *RET: what a value of type ID is. False: there is no such type. */
 bool hv_btf_value(const struct hv_btf *btf, uint32_t id, struct hv_btf_value *ret);
 
+/* *RET: the first structure NAME, no union. False: there is none. */
+bool hv_btf_struct(const struct hv_btf *btf, const char *name, struct hv_btf_value *ret);
+
 struct hv_btf_field {
 	uint32_t id;	  /* of its type */
 	uint32_t bit_off; /* from the start of the compound */

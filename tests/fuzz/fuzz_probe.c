@@ -35,7 +35,9 @@ static void use(struct hv_kprobe *k)
 static void read_eprobe(char *const *words, size_t nr, struct hv_span record, bool looks_early)
 {
 	struct hv_eprobe_kernel kernel = {.scope = {.kernel = session->kernel, .nr_cpus = 2},
-					  .looks_early = looks_early};
+					  .looks_early = looks_early,
+					  .btf = session->kernel->core.btf,
+					  .has_casts = looks_early};
 	uint8_t entry[4096] = {0};
 	struct hv_kprobe_call call = {.comm = "comm", .event = record, .results = record};
 	const struct hv_kprobe_carrier carriers[] = {{0}, {true, 7, 8, 16, 24}};
@@ -75,7 +77,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *words[WORDS_MAX] = {(char *)head[0], (char *)head[1]}, *rest;
 	struct hv_kprobe_kernel kernel = {.has_btf_args = size && data[0] & 0x40,
 					  .has_dentries = size && data[0] & 0x20,
-					  .keeps_args = size && data[0] & 0x10};
+					  .keeps_args = size && data[0] & 0x10,
+					  .has_casts = size && data[0] & 0x08};
 	struct hv_kprobe k;
 	struct hv_err *err;
 	unsigned at;

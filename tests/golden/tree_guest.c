@@ -327,6 +327,8 @@ bool golden_guest_line(struct golden_guest *g, const char *command, char *args)
 		hv_fake_switch(g->session, (unsigned)next_number(&args));
 	else if (strcmp(command, "btf") == 0)
 		hv_fake_types(g->session);
+	else if (strcmp(command, "casts") == 0)
+		hv_fake_casts(g->session);
 	else if (strcmp(command, "lazy") == 0)
 		hv_fake_lazy(g->session);
 	else if (strcmp(command, "clock") == 0)

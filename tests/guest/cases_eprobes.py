@@ -6,7 +6,7 @@ import re
 
 from lib.suite import ONE_VCPU, case
 
-from cases_named import try_both
+from cases_named import has_casts, try_both
 
 OWN = "/sys/kernel/tracing"
 
@@ -66,6 +66,29 @@ e:x sched.sched_switch if no_such == 1
 e:x sched.sched_switch a=$prev_pid if prev_pid
 e:x sched.sched_switch a=$no_such if prev_pid == 1
 """
+# Where the kernel's own know typecasts.
+CASTS = r"""
+e:x sched.sched_switch a=prev_pid b=next_pid:s32 name=next_comm:string
+e:x sched.sched_switch prev_pid
+e:x sched.sched_switch a=prev_pid->x
+e:x sched.sched_switch a=$prev_pid->x
+e:x sched.sched_switch a=none.x
+e:x sched.sched_switch a=comm
+e:x sched.sched_switch a=_x
+e:x sched.sched_switch a=common_pid
+e:x sched.sched_switch a=none:u7
+e:x sched.sched_switch a=+0(none)
+e:x sched.sched_switch a=+0(prev_pid)
+e:x sched.sched_switch a=+0(+0(+0(+0(+0(+0(+0(+0($prev_pid))))))))
+e:x sched.sched_switch a=+0(+0(+0(+0(+0(+0(+0(+0(+z($prev_pid)))))))))
+e:x sched.sched_switch a=+0(+0(+0(+0(+0(+0(+0(+0($none))))))))
+e:x timer.hrtimer_start a=(hrtimer)hrtimer->_softexpires b=(hrtimer)$hrtimer->base->index c=(tick_sched,sched_timer)hrtimer->next_tick
+e:x timer.hrtimer_start name=(file)hrtimer->f_path.dentry->d_name.name:string
+e:x timer.hrtimer_start a=(none)hrtimer->x
+e:x timer.hrtimer_start a=(hrtimer)hrtimer->none
+e:x timer.hrtimer_start a=(hrtimer)hrtimer
+e:x timer.hrtimer_start a=(hrtimer)none->base
+"""
 REFUSED = r"""
 e:x sched.sched_switch name=$next_comm
 e:x sched.sched_switch me=$comm
@@ -100,7 +123,7 @@ def probes_of_events(t):
     """Probes of events: definitions, right and wrong, formats and error_log are those of the guest's own dynamic_events; what
     both record at the same time is the same, with pids, CPUs and flags; and what would need the kernel is refused by name."""
     with t.attach() as traced:
-        pairs = try_both(t, DEFINITIONS)
+        pairs = try_both(t, DEFINITIONS.rstrip("\n") + (CASTS if has_casts(t, traced) else ""))
         differences = [f"own:\n{a}\nhvtrace:\n{b}" for a, b in pairs if a != b]
         assert not differences, f"{len(differences)} of {len(pairs)} definitions differ:\n" + "\n".join(differences)
         for line in REFUSED.strip("\n").split("\n"):

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 
 from cases_beside import kill, settle, victims
+from lib import ftrace
 from lib.suite import NEWEST, OLDEST, ONE_VCPU, STANDARD, Skip, case
 from lib.wait import HANG_SECONDS
 
@@ -253,7 +254,8 @@ def system_calls_where_probes_may_sleep(t):
 OPENS = "for i in 1 2 3; do cat /absent 2>/dev/null; ls /proc >/dev/null; done; true"
 FETCHES = r'dfd=%di:s32 file=$arg2 how=%dx low=%si:b4@4/32 c=$comm n=\5:u8 text=\"hello" ip=%ip:symbol from=$stack0:symbol'
 PROBED = re.compile(r"mine: \(do_sys_openat2\+\S+\) dfd=(-?\d+) file=0x([0-9a-f]+) how=\S+ low=(\d+) c=\"(.*)\" n=5 text=\"hello\" .*")
-OPENED = re.compile(r"sys_openat\(dfd: ([0-9a-f]+), filename: ([0-9a-f]+), ")
+# Kernels that show the name behind its address show numbers in decimal.
+OPENED = re.compile(r"sys_openat\(dfd: ([0-9a-f]+), filename: ([0-9a-f]+)(, | \")")
 
 
 def probed(text):
@@ -291,7 +293,8 @@ def probes_at_the_entries_of_functions(t):
         assert own_forms and own_forms == our_forms, (own_forms, our_forms)
         found = [(key[0], *PROBED.fullmatch(key[3]).groups()[:2]) for _, key in ours]
         wanted = [(key[0], *OPENED.match(key[3]).groups()) for _, key in calls]
-        wanted = [(pid, str(int(dfd, 16) - (1 << 32)), name) for pid, dfd, name in wanted]
+        wanted = [(pid, *(int(number, 16 if end == ", " else 10) for number in numbers)) for pid, *numbers, end in wanted]
+        wanted = [(pid, str((dfd & 0xFFFFFFFF) - (1 << 32)), f"{name:x}") for pid, dfd, name in wanted]
         first = wanted.index(found[0])
         assert len(found) > 9 and wanted[first : first + len(found)] == found, (wanted, found)
         hits = traced.text("kprobe_profile").split()
@@ -377,6 +380,8 @@ KEPT = {
     "do_sys_openat2": " dfd=$arg1:s32 asked=+0($arg2):ustring flags=+0($arg3):x64",
     "vfs_open": " name=path->dentry->d_iname:string",
 }
+# What cat opens. ls asks for the state of files of the same names.
+OF_CAT = re.compile(r"'do_sys_openat2\S+', '\w+', ' name=\"/(absent|proc/version)\"")
 RETURNED = re.compile(r"^(\w+): \((\S+) <- (\w+)\)(.*)")
 
 
@@ -390,7 +395,7 @@ def returned(text):
         if what:
             arguments = re.sub(r' c="\w+"', "", what[4])
             found[match[1]][what[1]].append((what[2], what[3], arguments))
-    return [dict(of_task) for of_task in found.values() if re.search("/absent|/proc/version", str(of_task))]
+    return [dict(of_task) for of_task in found.values() if OF_CAT.search(str(of_task))]
 
 
 def in_graph(text):
@@ -406,7 +411,9 @@ def probes_of_returns(t):
     calls that are open."""
     with t.attach() as traced:
         kept = KEPT if "kernel return probes support:" in t.guest.run(f"cat {OWN}/README") else {}
+        getname, short_name = ftrace.function_of(t.guest, ftrace.GETNAME), ftrace.short_name_of(t.guest)
         own, names = f"cd {OWN}; ", {f"r_{function}": RETURNS[function] + kept.get(function, "") for function in RETURNS}
+        names = {name: text.replace(" getname ", f" {getname} ").replace("d_iname", short_name) for name, text in names.items()}
         for name, command in names.items():
             traced.echo("kprobe_events", command.replace("NAME", name), append=True)
             own += f"echo '{command.replace('NAME', name)}' >>kprobe_events; "
@@ -423,7 +430,7 @@ def probes_of_returns(t):
         t.guest.run(f"cd {OWN}; echo >kprobe_events; echo >trace; echo 1 >buffer_size_kb")
         own_returns = returned(text)
         assert len(own_returns) == 4 and all(set(found) == set(names) for found in own_returns), (own_returns, text[-3000:])
-        traced.echo("set_ftrace_filter", *RETURNS)
+        traced.echo("set_ftrace_filter", *(getname if function == "getname" else function for function in RETURNS))
         for tracer in ("nop", "function_graph", "function"):
             traced.echo("current_tracer", tracer)
             traced.echo("events/kprobes/enable", "1")
@@ -435,7 +442,7 @@ def probes_of_returns(t):
                 ours = collections.Counter(in_graph(text))
                 lost = collections.Counter(call for found in own_returns for name in found for call in found[name]) - ours
                 assert not lost and re.search(r"do_sys_openat2\(\) \{", text), (lost, ours)
-                depths = {len(blanks) // 2 for blanks in re.findall(r"\|( +)getname\(", text)}
+                depths = {len(blanks) // 2 for blanks in re.findall(rf"\|( +){getname}\(", text)}
                 assert depths and depths <= {1, 2}, (depths, text[-3000:])
                 continue
             ours = returned(text)
@@ -446,7 +453,7 @@ def probes_of_returns(t):
         profile = traced.text("kprobe_profile").split()
         assert set(profile[2::3]) == {"0"} and all(int(nr) > 5 for nr in profile[1::3]), profile
         traced.echo("current_tracer", "nop")
-        traced.echo("kprobe_events", "r:open pipe_read $retval")
+        traced.echo("kprobe_events", f"r:open {ftrace.function_of(t.guest, ftrace.PIPE_READ)} $retval")
         traced.echo("events/kprobes/open/enable", "1")
         t.guest.run(
             "mkfifo /tmp/p; cat /tmp/p >/tmp/got 2>&1 & echo $! >/tmp/reader; (sleep 9; echo hello) >/tmp/p 2>/dev/null & sleep 2;"
@@ -478,13 +485,14 @@ def probes_of_several_functions(t):
     """Several probes of one event, and probes by fprobe where the guest's kernel has them, are shown, removed and recorded
     as the guest's own; where it has none they are refused."""
     has_fprobes = "trace_fprobe_create" in t.guest.run("grep -c trace_fprobe_create /proc/kallsyms && echo trace_fprobe_create || true")
-    lines = SEVERAL + (FPROBES if has_fprobes else "")
+    getname = ftrace.function_of(t.guest, ftrace.GETNAME)
+    lines = (SEVERAL + (FPROBES if has_fprobes else "")).replace(" getname ", f" {getname} ")
     on = "for e in events/kprobes events/fprobes events/mine; do [ ! -d $e ] || echo 1 >$e/enable; done"
     with t.attach() as traced:
         own = t.guest.run(
             f"cd {OWN}; printf '{lines.replace('%', '%%')}' >dynamic_events; cat dynamic_events; echo ----; cat kprobe_events; echo ----;"
             f" echo 4000 >buffer_size_kb; {on}; echo >trace; {FINDS}; echo 0 >events/enable; cat trace; echo ----;"
-            " echo '-:several getname' >>kprobe_events; echo '-:back' >>dynamic_events; cat dynamic_events; echo >dynamic_events;"
+            f" echo '-:several {getname}' >>kprobe_events; echo '-:back' >>dynamic_events; cat dynamic_events; echo >dynamic_events;"
             " echo 1 >buffer_size_kb",
             timeout=300,
         ).split("----\n")
@@ -498,9 +506,9 @@ def probes_of_several_functions(t):
         t.guest.run(FINDS)
         traced.echo("events/enable", "0")
         mine, theirs = (collections.Counter(PROBE_EVENT.findall(text)) for text in (own[2], traced.text("trace", timeout=300)))
-        wanted = {what: nr for what, nr in mine.items() if re.search('"/(absent|proc)', what)}
+        wanted = {what: nr for what, nr in mine.items() if re.search('"/(absent|proc|proc/version)"', what)}
         assert len(wanted) > 5 and not [what for what in wanted if theirs[what] < wanted[what]], (wanted, theirs)
-        traced.echo("kprobe_events", "-:several getname", append=True)
+        traced.echo("kprobe_events", f"-:several {getname}", append=True)
         traced.echo("dynamic_events", "-:back", append=True)
         assert traced.text("dynamic_events") == own[3], own[3]
         traced.echo("dynamic_events", "")

@@ -170,12 +170,27 @@ struct hv_err *hv_btf_of_module(const struct hv_kernel_core *core, struct hv_gva
 	return NULL;
 }
 
-struct hv_btf *hv_fake_btf(void)
+static struct ids make_all(void)
 {
 	struct ids is;
 
 	begin();
 	is = make_types();
 	make_functions(&is);
+	return is;
+}
+
+struct hv_btf *hv_fake_btf(void)
+{
+	make_all();
+	return finish(NULL);
+}
+
+struct hv_btf *hv_fake_btf_with_casts(void)
+{
+	struct ids is = make_all();
+
+	type(STRUCT, "traceprobe_parse_context", 1, 0, 4);
+	member("depth", is.s32, 0);
 	return finish(NULL);
 }

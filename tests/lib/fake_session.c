@@ -124,6 +124,14 @@ void hv_fake_types(struct hv_session *s)
 	core->btf = hv_fake_btf();
 }
 
+void hv_fake_casts(struct hv_session *s)
+{
+	struct hv_kernel_core *core = &fake_of(s)->kernel.core;
+
+	hv_btf_free(core->btf);
+	core->btf = hv_fake_btf_with_casts();
+}
+
 static void free_programs(struct hv_actions *a)
 {
 	for (size_t i = 0; i < a->nr; i++)

@@ -52,6 +52,9 @@ void hv_fake_lazy(struct hv_session *s);
 void hv_fake_types(struct hv_session *s);
 /* That BTF; the caller owns it. */
 struct hv_btf *hv_fake_btf(void);
+/* Gives the kernel that BTF, and what kernels have whose own probes know typecasts. */
+void hv_fake_casts(struct hv_session *s);
+struct hv_btf *hv_fake_btf_with_casts(void);
 /* Makes the host's clock available. */
 void hv_fake_host_clock(struct hv_session *s);
 void hv_fake_clock(struct hv_session *s, enum hv_clock_kind clock);

@@ -15,7 +15,7 @@ LOST = re.compile(r"^CPU:(\d+) \[LOST (\d+ )?EVENTS\]$")
 ROUND = "__x64_sys_lseek"
 # Called in __switch_to. There the stack, and so the depth, is already that of the next task, but the pid is
 # still that of the previous one. The guest's own pid filter already uses the next task.
-IN_SWITCH = ("save_fpregs_to_fpstate", "xfd_validate_state")
+IN_SWITCH = ("save_fpregs_to_fpstate", "xfd_validate_state", "x86_task_fpu")
 Event = collections.namedtuple("Event", "comm pid cpu flags time function caller")
 
 
@@ -38,6 +38,28 @@ def parse(text, strict=True):
         elif strict and not line.startswith("##### CPU"):
             raise ValueError(f"not a line of the function tracer: {line!r}")
     return events, lost
+
+
+# In newer kernels these are inline, or are no more, and what they called has the same first argument and the same result.
+GETNAME = ("getname", "getname_flags")
+PIPE_READ = ("pipe_read", "anon_pipe_read")
+
+
+def function_of(guest, names):
+    """The first of NAMES that is a function of the guest's kernel."""
+    known = guest.run(f"grep -wE '{'|'.join(names)}' /proc/kallsyms || true").split()
+    return next(name for name in names if name in known)
+
+
+def short_name_of(guest):
+    """The member of struct dentry, or of a member of it, that is a short name. A kernel whose probes know no names has the
+    older one."""
+    own = "/sys/kernel/tracing"
+    said = guest.run(
+        f"cd {own}; echo 'p:x vfs_open path->dentry->d_shortname.string:string' 2>/dev/null >dynamic_events; cat dynamic_events;"
+        " echo >dynamic_events; echo >error_log"
+    )
+    return "d_shortname.string" if said else "d_iname"
 
 
 def are_of_task(flags):

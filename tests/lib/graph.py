@@ -4,6 +4,8 @@
 import collections
 import re
 
+from .ftrace import IN_SWITCH
+
 LINE = re.compile(
     r"^ *(?P<cpu>\d+)\) +(?P<comm>\S.*)-(?P<pid>\d+) +\| [ +!#*@$] (?:(?P<us>[\d.]+) us *| +)\|  "
     r"(?P<blanks> *)(?:(?P<name>[^ ();{}]+(?: \[\S+\])?)\(\)(?P<how>;| {)|} /\* (?P<left>[^ =]+(?: \[\S+\])?))"
@@ -49,7 +51,10 @@ def trees(lines, pid, odd=None):
 
     An interrupt between the begin of a call's frame and its record is shown before that call, one level deeper, and
     one between the record of its return and the end of its frame behind that call, likewise. Its lines are left out
-    if they are complete and what follows goes on where it came."""
+    if they are complete and what follows goes on where it came.
+
+    A function that __switch_to calls has the depth of the next task's stack (IN_SWITCH). Its line is left out unless it
+    nests: an interrupt that ends in a switch is complete without it."""
     roots, open_calls = [], []
     early = []  # lines of such an interrupt, if it is one
     early_open = []  # the open calls of these
@@ -65,6 +70,10 @@ def trees(lines, pid, odd=None):
             early_open.append(line.name)
         early.append(line)
         return True
+
+    def is_elsewhere(line):
+        here = len(open_calls) + (1 + len(early_open) if early else 0)
+        return odd is not None and line.kind == LEAF and line.name in IN_SWITCH and line.depth != here
 
     def end_of_early(line):
         if early_open or line.depth + (line.kind == LEAVE) != len(open_calls):
@@ -91,7 +100,7 @@ def trees(lines, pid, odd=None):
         return True
 
     for line in lines:
-        if line.pid != pid or not fits(line, line.depth + (line.kind == LEAVE)):
+        if line.pid != pid or is_elsewhere(line) or not fits(line, line.depth + (line.kind == LEAVE)):
             continue
         calls, cpu = (), line.cpu
         if line.kind == LEAVE:

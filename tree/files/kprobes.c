@@ -141,6 +141,10 @@ static void show_profile(struct hv_file *f)
 
 #define NAMES_OF_FILES ", %pd/%pD"
 #define OF_RETURNS     "\nkernel return probes support: $retval, $arg<N>, $comm"
+/* Kernels with these have the others, too. */
+#define OF_CASTS                                                                                   \
+	"\ntypecasts: [(structname[,field])]<argname>[->field[->field|.field...]],\n"              \
+	"  [(structname[,field])](fetcharg)->field[->field|.field...]"
 
 /* Programs look here for what they can use. */
 static const char *more_of_types(const struct hv_kernel *kernel)
@@ -148,6 +152,8 @@ static const char *more_of_types(const struct hv_kernel *kernel)
 	struct hv_gva at;
 	bool has_dentries = hv_kernel_symbol(kernel, "traceprobe_expand_dentry_args", &at);
 
+	if (hv_kprobes_have_casts(kernel))
+		return NAMES_OF_FILES OF_RETURNS OF_CASTS;
 	if (hv_kernel_symbol(kernel, "traceprobe_get_entry_data_size", &at))
 		return has_dentries ? NAMES_OF_FILES OF_RETURNS : OF_RETURNS;
 	return has_dentries ? NAMES_OF_FILES : "";

@@ -153,6 +153,8 @@ struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, s
 		return err;
 	/* Since the parser has a context (traceprobe_parse_context), it looks early. */
 	kernel.looks_early = hv_kernel_symbol(k, "traceprobe_finish_parse", &at);
+	kernel.btf = k->core.btf;
+	kernel.has_casts = hv_kprobes_have_casts(k);
 	err = hv_eprobe_parse(&kernel, words, nr, &e->is, ret_at, ret_filter, ret_filter_text);
 	if (!err)
 		err = check(all, kernel.scope.catalogue, &e->is, ret_at);

@@ -333,6 +333,14 @@ static struct hv_err *check_letter(const struct hv_instances *all, const char *w
 				     : "fprobes are in dynamic_events");
 }
 
+bool hv_kprobes_have_casts(const struct hv_kernel *k)
+{
+	uint32_t unused;
+
+	return k->core.btf &&
+	       hv_btf_member(k->core.btf, "traceprobe_parse_context", "depth", &unused, NULL);
+}
+
 static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all,
 					 struct hv_module_btf *modules)
 {
@@ -349,6 +357,7 @@ static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all,
 		.has_btf_args = k->core.btf && hv_kernel_symbol(k, "btf_find_func_proto", &at),
 		.has_dentries = hv_kernel_symbol(k, "traceprobe_expand_dentry_args", &at),
 		.keeps_args = hv_kernel_symbol(k, "traceprobe_get_entry_data_size", &at),
+		.has_casts = hv_kprobes_have_casts(k),
 		.module_btf = hv_module_btf_find,
 		.has_function = asks_first ? hv_module_btf_has_function : NULL,
 		.entry_at = hv_module_btf_entry_at,

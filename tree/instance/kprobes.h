@@ -23,6 +23,7 @@ struct hv_event_type;
 struct hv_probe_place;
 struct hv_instance;
 struct hv_instances;
+struct hv_kernel;
 struct hv_kprobe_event;
 struct hv_guest_marks;
 
@@ -40,6 +41,9 @@ struct hv_kprobes {
 void hv_kprobes_deinit(struct hv_instances *all);
 
 /* IS_DYNAMIC: of all probes, as in dynamic_events; else of those of kprobe_events. */
+
+/* Whether the guest's own probes know typecasts: their parser keeps a stack of what is in what. */
+bool hv_kprobes_have_casts(const struct hv_kernel *k);
 
 /* Defines a probe by the NR words of a command. *RET_AT as hv_kprobe_parse() sets it. A probe with
  * the name and the arguments of others is one more place of their event, and on if that is. EEXIST:

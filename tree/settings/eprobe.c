@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/settings/eprobe.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,9 +12,9 @@
 
 /* -- arguments --------------------------------------------------------------------------------- */
 
-/* parse_trace_event_arg(). Kernels that look late find $comm late, too, where it is the same. */
-struct hv_err *hv_eprobe_take_field(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
-				    const char *name, size_t off)
+/* Makes ARG the field NAME. False: there is none. */
+static bool find_field(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+		       const char *name)
 {
 	const struct hv_event_fields *fields = &p->event->type->fields;
 
@@ -27,8 +26,17 @@ struct hv_err *hv_eprobe_take_field(const struct hv_kprobe_parsing *p, struct hv
 			continue;
 		arg->event_field = (struct hv_kprobe_event_field){
 			f->off, f->size_bytes, f->is_signed, hv_field_form_of(f->type)};
-		return NULL;
+		return true;
 	}
+	return false;
+}
+
+/* parse_trace_event_arg(). Kernels that look late find $comm late, too, where it is the same. */
+struct hv_err *hv_eprobe_take_field(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				    const char *name, size_t off)
+{
+	if (find_field(p, arg, name))
+		return NULL;
 	if (strcmp(name, "comm") == 0 || strcmp(name, "COMM") == 0) {
 		arg->source = HV_KPROBE_COMM;
 		return NULL;
@@ -37,15 +45,15 @@ struct hv_err *hv_eprobe_take_field(const struct hv_kprobe_parsing *p, struct hv
 				     : NULL;
 }
 
-struct hv_err *hv_eprobe_refuse_name(const struct hv_kprobe_parsing *p, const char *text,
-				     size_t off)
+struct hv_err *hv_eprobe_take_name(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				   const char *text, size_t off)
 {
-	bool is_name = isalpha((unsigned char)*text) || *text == '_';
-
+	if (p->has_casts && find_field(p, arg, text))
+		return NULL;
 	return hv_kprobe_wrong(p, off,
-			       is_name && p->event->looks_early
-				       ? "BTF is not available or not supported"
-				       : "Invalid fetch argument");
+			       p->has_casts	       ? "This event field is not found."
+			       : p->event->looks_early ? "BTF is not available or not supported"
+						       : "Invalid fetch argument");
 }
 
 static bool is_text_field(const struct hv_kprobe_arg *arg)
@@ -203,6 +211,8 @@ struct hv_err *hv_eprobe_parse(struct hv_eprobe_kernel *kernel, char *const *wor
 				      .k = &e.is,
 				      .at = ret_at,
 				      .named = &named,
+				      .has_casts = kernel->has_casts,
+				      .btf = kernel->btf,
 				      .event = kernel};
 	struct hv_err *err;
 

@@ -4,7 +4,8 @@
  *	e[:[GRP/][NAME]] SYSTEM.EVENT [[ARG=]FETCH[:TYPE]]... [if FILTER]
  *
  *	FETCH	$FIELD, $comm, \NUMBER, \"string", @ADDRESS, @SYMBOL[+-OFFSET],
- *		+-[u]OFFSET(FETCH)
+ *		+-[u]OFFSET(FETCH); where the kernel has typecasts, FIELD and
+ *		(STRUCT[,MEMBER])FETCH->MEMBER...
  *	TYPE	as of probes of functions (kprobe.h)
  *
  * Each FETCH is made by the host of the entry of the event, and of what the stub has read of the
@@ -29,6 +30,8 @@ struct hv_eprobe_kernel {
 	struct hv_filter_scope scope; /* without a type */
 	/* It looks for a field where it comes to it, and not after the type. */
 	bool looks_early;
+	const struct hv_btf *btf;	  /* NULL: it has none */
+	bool has_casts;			  /* its probes know typecasts, and fields without a $ */
 	const struct hv_event_type *type; /* set by hv_eprobe_parse(): of the event */
 	bool is_recorded;		  /* likewise: by the guest, which can read memory then */
 };

@@ -388,6 +388,7 @@ struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char **wor
 				      .k = &k,
 				      .at = ret_at,
 				      .replaced = words,
+				      .has_casts = kernel->has_casts,
 				      .meant = ret_meant,
 				      .named = &named};
 	struct hv_err *err;

@@ -11,7 +11,8 @@
  *
  *	FETCH	%REGISTER, $argN, $retval, $stack, $stackN, $comm, $mark, \NUMBER, \"string",
  *		@ADDRESS, @SYMBOL[+-OFFSET], +-[u]OFFSET(FETCH),
- *		PARAMETER[->MEMBER[.MEMBER]...], $retval[->MEMBER...]
+ *		PARAMETER[->MEMBER[.MEMBER]...], $retval[->MEMBER...],
+ *		(STRUCT[,MEMBER])FETCH->MEMBER[->MEMBER]..., (STRUCT[,MEMBER])(FETCH)->MEMBER...
  *	TYPE	u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring,
  *		bWIDTH@OFFSET/SIZE, TYPE[N], %pd, %pD
  *
@@ -134,6 +135,7 @@ struct hv_kprobe_kernel {
 	bool no_maxactive; /* its fprobes have none */
 	bool has_dentries; /* its probes know %pd and %pD */
 	bool keeps_args;   /* its probes of returns have the arguments of the call */
+	bool has_casts;	   /* its probes know typecasts, and a FETCH is at most eight deep */
 };
 /* A word with %pd or %pD is replaced in WORDS by what it means, as the kernel does, which then
  * shows that one. *RET_MEANT: the texts of such words, or NULL; the caller frees it, also on error.

@@ -244,11 +244,8 @@ static const char *behind(const char *end)
 	return end + (*end == '-' ? 2 : 1);
 }
 
-/* Finds the members NAME[.MEMBER]... of *V, and makes it the last of them. *RET_BITS: from the
- * start of the first one's structure. *NAME is moved behind them: to what follows ->, or to NULL.
- */
-static struct hv_err *follow_dots(const struct hv_kprobe_parsing *p, struct hv_btf_value *v,
-				  const char **name, size_t *off, uint64_t *ret_bits)
+struct hv_err *hv_kprobe_follow_dots(const struct hv_kprobe_parsing *p, struct hv_btf_value *v,
+				     const char **name, size_t *off, uint64_t *ret_bits)
 {
 	const struct hv_btf *btf = p->btf;
 	const char *end = ".";
@@ -274,6 +271,24 @@ static struct hv_err *follow_dots(const struct hv_kprobe_parsing *p, struct hv_b
 	return NULL;
 }
 
+/* Reads the members *NAME[.MEMBER]... of *V, of which ARG is the address of what is so many bytes
+ * behind its start. *NAME and *OFF as above. */
+static struct hv_err *read_members(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				   struct hv_btf_value *v, uint64_t before_bytes, const char **name,
+				   size_t *off)
+{
+	struct hv_kprobe_deref deref = {0};
+	uint64_t bits;
+	struct hv_err *err = hv_kprobe_follow_dots(p, v, name, off, &bits);
+
+	if (err)
+		return err;
+	p->named->bit_off = bits % 8;
+	p->named->member_off = *off;
+	deref.off = (int64_t)(bits / 8 - before_bytes);
+	return hv_kprobe_add_deref(p, arg, deref, *off);
+}
+
 /* Follows NAME, what is behind the first ->, from V on (parse_btf_field()). */
 static struct hv_err *follow(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 			     struct hv_btf_value *v, const char *name, size_t off)
@@ -281,20 +296,24 @@ static struct hv_err *follow(const struct hv_kprobe_parsing *p, struct hv_kprobe
 	struct hv_err *err = NULL;
 
 	while (!err && name) {
-		uint64_t bits;
-
 		if (v->form != HV_BTF_POINTER)
 			return hv_kprobe_wrong(p, off, "This is not a pointer to union/structure.");
 		if (!hv_btf_value(p->btf, v->to, v))
 			return hv_kprobe_wrong(p, off, NO_TYPE);
-		err = follow_dots(p, v, &name, &off, &bits);
-		if (err)
-			return err;
-		p->named->bit_off = bits % 8;
-		err = hv_kprobe_add_deref(
-			p, arg, (struct hv_kprobe_deref){.off = (int64_t)(bits / 8)}, off);
+		err = read_members(p, arg, v, 0, &name, &off);
 	}
 	return err;
+}
+
+struct hv_err *hv_kprobe_follow_cast(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				     const struct hv_btf_value *compound, uint64_t before_bytes,
+				     const char *name, size_t off)
+{
+	struct hv_err *err;
+
+	*p->named = (struct hv_kprobe_named){.is_known = true, .value = *compound};
+	err = read_members(p, arg, &p->named->value, before_bytes, &name, &off);
+	return err ? err : follow(p, arg, &p->named->value, name, off);
 }
 
 /* Makes ARG the parameter NAME, of LEN bytes. *RET_ID: its type. */

@@ -11,6 +11,7 @@
 #define STACK_NR_MAX 2048 /* PARAM_MAX_STACK */
 #define ARRAY_MAX    64	  /* MAX_ARRAY_LEN */
 #define WORD	     8
+#define NESTED_MAX   8 /* TRACEPROBE_MAX_NESTED_LEVEL */
 
 static const struct hv_kprobe_type types[] = {
 	{"string", 4, true, "\\\"%s\\\"", "__data_loc char[]"},
@@ -229,6 +230,8 @@ static struct hv_err *parse_variable(const struct hv_kprobe_parsing *p, struct h
 		arg->source = HV_KPROBE_COMM;
 		return NULL;
 	}
+	if (p->has_casts && (strcmp(text, "current") == 0 || strncmp(text, "current->", 9) == 0))
+		return hv_kprobe_not_there(p, off, "the address of the task is not there yet");
 	if (strncmp(text, "stack", 5) == 0)
 		return parse_stack(p, arg, text + 5, off);
 	if (strncmp(text, "arg", 3) == 0)
@@ -334,8 +337,12 @@ static struct hv_err *parse_address(const struct hv_kprobe_parsing *p, struct hv
 	return hv_kprobe_add_deref(p, arg, (struct hv_kprobe_deref){0}, off);
 }
 
-static struct hv_err *parse_fetch(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
-				  const char *text, size_t off, unsigned depth);
+struct hv_err *hv_kprobe_check_depth(const struct hv_kprobe_parsing *p, size_t off, unsigned depth)
+{
+	if (p->has_casts && depth >= NESTED_MAX)
+		return hv_kprobe_refuse(p, off, E2BIG, "Too many nested typecasts/dereferences");
+	return NULL;
+}
 
 /* +OFFSET(FETCH), -OFFSET(FETCH), and with a u behind the sign. The kernel does not count the u
  * when it says where the FETCH is. */
@@ -345,8 +352,10 @@ static struct hv_err *parse_deref(const struct hv_kprobe_parsing *p, struct hv_k
 	struct hv_kprobe_deref deref = {.is_user = text[1] == 'u'};
 	const char *digits = text + 1 + deref.is_user, *open = strchr(digits, '('), *close;
 	HV_AUTO_FREE char *inner = NULL;
-	struct hv_err *err;
+	struct hv_err *err = hv_kprobe_check_depth(p, off, depth);
 
+	if (err)
+		return err;
 	if (!open)
 		return hv_kprobe_wrong(p, off, "Dereference needs a brace");
 	if (!signed_number(digits, (size_t)(open - digits), &deref.off) || *digits == '-')
@@ -360,17 +369,32 @@ static struct hv_err *parse_deref(const struct hv_kprobe_parsing *p, struct hv_k
 	if (depth == HV_KPROBE_DEREFS_MAX)
 		return hv_kprobe_wrong(p, off, "Dereference is too much nested");
 	inner = hv_format("%.*s", (int)(close - open - 1), open + 1);
-	err = parse_fetch(p, arg, inner, off, depth + 1);
+	err = hv_kprobe_parse_inner(p, arg, inner, off, depth + 1);
 	if (!err && arg->source != HV_KPROBE_NUMBER && arg->source != HV_KPROBE_FIELD)
 		err = hv_kprobe_wrong(p, off, "$comm can not be dereferenced");
 	p->named->is_known = false;
 	return err ? err : hv_kprobe_add_deref(p, arg, deref, off);
 }
 
-/* TEXT is a FETCH without its type, at OFF of the word. */
-static struct hv_err *parse_fetch(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
-				  const char *text, size_t off, unsigned depth)
+/* What begins with a letter. */
+static struct hv_err *parse_name(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				 const char *text, size_t off)
 {
+	if (p->has_casts && (strncmp(text, "this_cpu_ptr(", strlen("this_cpu_ptr(")) == 0 ||
+			     strncmp(text, "this_cpu_read(", strlen("this_cpu_read(")) == 0))
+		return hv_kprobe_not_there(p, off, "variables of a CPU are not there yet");
+	if (p->event)
+		return hv_eprobe_take_name(p, arg, text, off);
+	if (p->k->is_inside)
+		return hv_kprobe_wrong(p, off, "BTF is not available or not supported");
+	return hv_kprobe_parse_named(p, arg, text, off);
+}
+
+struct hv_err *hv_kprobe_parse_inner(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				     const char *text, size_t off, unsigned depth)
+{
+	if (isalpha((unsigned char)*text) || *text == '_')
+		return parse_name(p, arg, text, off);
 	switch (*text) {
 	case '$':
 		return parse_variable(p, arg, text + 1, off);
@@ -383,13 +407,11 @@ static struct hv_err *parse_fetch(const struct hv_kprobe_parsing *p, struct hv_k
 	case '+':
 	case '-':
 		return parse_deref(p, arg, text, off, depth);
+	case '(':
+		if (p->has_casts)
+			return hv_kprobe_parse_cast(p, arg, text, off, depth);
+		return hv_kprobe_wrong(p, off, "Invalid fetch argument");
 	default:
-		if (p->event)
-			return hv_eprobe_refuse_name(p, text, off);
-		if ((isalpha((unsigned char)*text) || *text == '_') && p->k->is_inside)
-			return hv_kprobe_wrong(p, off, "BTF is not available or not supported");
-		if (isalpha((unsigned char)*text) || *text == '_')
-			return hv_kprobe_parse_named(p, arg, text, off);
 		return hv_kprobe_wrong(p, off, "Invalid fetch argument");
 	}
 }
@@ -410,6 +432,9 @@ static struct hv_err *use_names(const struct hv_kprobe_parsing *p, struct hv_kpr
 
 	if (!p->named->is_known)
 		return NULL;
+	/* Kernels without typecasts point anywhere. */
+	if (p->has_casts && p->named->member_off)
+		fetch_off = p->named->member_off;
 	if (written)
 		return hv_kprobe_is_string(arg)
 			       ? hv_kprobe_named_string(p, arg, *written == 'u', fetch_off)
@@ -461,7 +486,7 @@ struct hv_err *hv_kprobe_parse_fetch(const struct hv_kprobe_parsing *p, struct h
 	*p->named = (struct hv_kprobe_named){0};
 	err = colon ? parse_type(p, arg, colon + 1, type_off) : NULL;
 	if (!err)
-		err = parse_fetch(p, arg, fetch, off, 0);
+		err = hv_kprobe_parse_inner(p, arg, fetch, off, 0);
 	if (!err)
 		err = use_names(p, arg, colon ? colon + 1 : NULL, off);
 	if (!err)

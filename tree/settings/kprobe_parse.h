@@ -13,7 +13,8 @@ struct hv_kprobe_named {
 	bool is_known;
 	struct hv_btf_value value;
 	uint32_t bit_off,
-		bit_len; /* of a bit-field, from where it is read; BIT_LEN 0: it is none */
+		bit_len;   /* of a bit-field, from where it is read; BIT_LEN 0: it is none */
+	size_t member_off; /* of the last member, in the word; 0: there is none */
 };
 
 struct hv_eprobe_kernel;
@@ -28,13 +29,15 @@ struct hv_kprobe_parsing {
 	unsigned *at;
 	char **args; /* owned, as its strings: the words behind the place, as they are obeyed */
 	size_t nr_args;
-	char **meant;		  /* owned by the caller: the texts by which words were replaced */
-	const struct hv_btf *btf; /* that has FUNC: the kernel's, or that of its module */
-	struct hv_btf_func func;  /* of the place; without the first HIDDEN parameters */
+	char **meant; /* owned by the caller: the texts by which words were replaced */
+	/* That has FUNC: the kernel's, or that of its module. NULL: there is none. */
+	const struct hv_btf *btf;
+	struct hv_btf_func func; /* of the place; without the first HIDDEN parameters */
 	uint32_t hidden;
 	bool has_func;
 	bool has_btf_args; /* as the kernel, but for MODULE:FUNCTION, of which its probes know no
 			    * names */
+	bool has_casts;
 	struct hv_kprobe_named *named;
 	const struct hv_eprobe_kernel *event; /* that is probed; NULL: a function is */
 };
@@ -64,12 +67,13 @@ struct hv_err *hv_kprobe_parse_name(const struct hv_kprobe_parsing *p, const cha
 /* Parses p->args. */
 struct hv_err *hv_kprobe_parse_args(struct hv_kprobe_parsing *p) hv_must_use;
 
-/* Of a probe of an event (eprobe.c), at OFF of the word: makes ARG its field NAME; refuses a name
- * without a $; sees what the type of ARG needs of its FETCH. */
+/* Of a probe of an event (eprobe.c), at OFF of the word: makes ARG its field NAME; the same of a
+ * name without a $, which kernels without typecasts refuse; sees what the type of ARG needs of its
+ * FETCH. */
 struct hv_err *hv_eprobe_take_field(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				    const char *name, size_t off) hv_must_use;
-struct hv_err *hv_eprobe_refuse_name(const struct hv_kprobe_parsing *p, const char *text,
-				     size_t off) hv_must_use;
+struct hv_err *hv_eprobe_take_name(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				   const char *text, size_t off) hv_must_use;
 struct hv_err *hv_eprobe_check_type(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				    size_t off) hv_must_use;
 
@@ -81,6 +85,15 @@ bool hv_kprobe_number(const char *text, size_t len, uint64_t *ret);
 /* Parses BODY, an argument without its name, at OFF of the word. */
 struct hv_err *hv_kprobe_parse_fetch(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *body, size_t off) hv_must_use;
+/* Likewise TEXT, without a type, which is in DEPTH others. */
+struct hv_err *hv_kprobe_parse_inner(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				     const char *text, size_t off, unsigned depth) hv_must_use;
+/* Refuses what has another FETCH in it, and is in DEPTH others, if that is too deep. */
+struct hv_err *hv_kprobe_check_depth(const struct hv_kprobe_parsing *p, size_t off,
+				     unsigned depth) hv_must_use;
+/* Parses TEXT, a typecast, which is in DEPTH others (kprobe_cast.c). */
+struct hv_err *hv_kprobe_parse_cast(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				    const char *text, size_t off, unsigned depth) hv_must_use;
 /* Makes ARG the function's argument NR, from 1 on. OFF: of what asks for it, in the word. */
 struct hv_err *hv_kprobe_take_argument(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				       uint64_t nr, size_t off) hv_must_use;
@@ -99,6 +112,17 @@ struct hv_err *hv_kprobe_expand(struct hv_kprobe_parsing *p) hv_must_use;
  * (parse_btf_arg()). */
 struct hv_err *hv_kprobe_parse_named(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *text, size_t off) hv_must_use;
+/* Finds the members NAME[.MEMBER]... of *V, and makes it the last of them. *RET_BITS: from the
+ * start of the first one's structure. *NAME, at *OFF of the word, is moved behind them: to what
+ * follows ->, or to NULL. */
+struct hv_err *hv_kprobe_follow_dots(const struct hv_kprobe_parsing *p, struct hv_btf_value *v,
+				     const char **name, size_t *off,
+				     uint64_t *ret_bits) hv_must_use;
+/* Follows NAME, MEMBER[.MEMBER]...[->MEMBER...], from COMPOUND on, of which ARG is the address of
+ * what is so many bytes behind its start. */
+struct hv_err *hv_kprobe_follow_cast(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				     const struct hv_btf_value *compound, uint64_t before_bytes,
+				     const char *name, size_t off) hv_must_use;
 /* The type, "u32", of what p->named says; NULL: none of its own. */
 const char *hv_kprobe_named_type(const struct hv_kprobe_parsing *p);
 /* Makes a bit-field of ARG, which has the type of p->named, if that is one. */
