@@ -375,7 +375,7 @@ static struct hv_err *begin_outside_firmware(struct hv_machine *m, uint64_t max_
 }
 
 /* A guardian that was killed is replaced, since what is patched must still be put back. */
-struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns)
+static struct hv_err *get_ready(struct hv_machine *m)
 {
 	struct hv_err *err;
 
@@ -386,8 +386,27 @@ struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns)
 		if (err)
 			return err;
 	}
-	err = hv_machine_look_at_ram(m);
+	return hv_machine_look_at_ram(m);
+}
+
+struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns)
+{
+	struct hv_err *err = get_ready(m);
+
 	return err ? err : begin_outside_firmware(m, max_ns);
+}
+
+/* Of system management mode the registers tell neither the kernel's page tables nor that it is this
+ * boot. */
+struct hv_err *hv_machine_hold_begin_anywhere(struct hv_machine *m, uint64_t max_ns)
+{
+	unsigned vcpu = 0;
+	struct hv_err *err = get_ready(m);
+
+	if (err)
+		return err;
+	return m->arch->gdb_mode_name ? begin_and_look(m, max_ns, &vcpu)
+				      : begin_outside_firmware(m, max_ns);
 }
 
 struct hv_err *hv_machine_hold_end(struct hv_machine *m)

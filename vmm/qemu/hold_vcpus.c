@@ -124,9 +124,11 @@ static void select_first(const struct hv_machine *m, struct hv_packets *packets)
 	hv_packets_add(packets, select);
 }
 
-/* Asks each vCPU with PACKET. ANSWERS gets two strings for each vCPU: "OK" for its selection, and
- * its answer. */
-static struct hv_err *ask_each(struct hv_machine *m, const char *packet, struct hv_packets *answers)
+/* Asks each vCPU with NR PACKETS, all in one exchange: to ask somebody through so many processes
+ * takes longer than to answer. ANSWERS gets NR + 1 strings for each vCPU: "OK" for its selection,
+ * and its answers. */
+static struct hv_err *ask_each(struct hv_machine *m, const char *const *asked, size_t nr,
+			       struct hv_packets *answers)
 {
 	HV_AUTO_PACKETS struct hv_packets packets = {0};
 	struct hv_err *err;
@@ -136,7 +138,8 @@ static struct hv_err *ask_each(struct hv_machine *m, const char *packet, struct 
 
 		snprintf(select, sizeof(select), "Hg%.48s", m->threads[i]);
 		hv_packets_add(&packets, select);
-		hv_packets_add(&packets, packet);
+		for (size_t j = 0; j < nr; j++)
+			hv_packets_add(&packets, asked[j]);
 	}
 	select_first(m, &packets);
 	err = hv_guardian_exchange(m->guardian, &packets, answers);
@@ -263,78 +266,77 @@ struct hv_err *hv_machine_find_root(struct hv_machine *m)
 	return err;
 }
 
-/* Reads register NUMBER, of 8 bytes, of each vCPU. */
-static struct hv_err *read_each(struct hv_machine *m, unsigned number, uint64_t *ret)
+/* *AT is the answer to a question for register NUMBER of a vCPU, of 8 bytes; then the next one. */
+static struct hv_err *take_number(unsigned vcpu, unsigned number, const char **at, uint64_t *ret)
 {
-	HV_AUTO_PACKETS struct hv_packets answers = {0};
-	const char *at;
-	char packet[32];
-	struct hv_err *err;
+	uint8_t bytes[sizeof(*ret)];
 
-	snprintf(packet, sizeof(packet), "p%x", number);
-	err = ask_each(m, packet, &answers);
-	at = answers.bytes.data;
-	for (unsigned i = 0; !err && i < m->nr_vcpus; i++) {
-		uint8_t bytes[sizeof(ret[i])];
-
-		at += strlen(at) + 1;
-		if (strlen(at) != 2 * sizeof(bytes) ||
-		    from_hex(at, bytes, sizeof(bytes)) != sizeof(bytes))
-			return hv_err_new(EPROTO, "gdb stub: register %u of vCPU %u is '%.40s'",
-					  number, i, at);
-		memcpy(&ret[i], bytes, sizeof(bytes));
-		at += strlen(at) + 1;
-	}
-	return err;
+	if (strlen(*at) != 2 * sizeof(bytes) ||
+	    from_hex(*at, bytes, sizeof(bytes)) != sizeof(bytes))
+		return hv_err_new(EPROTO, "gdb stub: register %u of vCPU %u is '%.40s'", number,
+				  vcpu, *at);
+	memcpy(ret, bytes, sizeof(bytes));
+	*at += strlen(*at) + 1;
+	return NULL;
 }
 
-/* Reads what the other registers do not tell. A vCPU without page tables was never started: its
- * firmware has interrupted nothing. */
-static struct hv_err *read_named(struct hv_machine *m, struct hv_vcpu_regs *ret)
+/* What the g packet does not tell. A vCPU without page tables was never started: its firmware has
+ * interrupted nothing. */
+static struct hv_err *take_named(const struct hv_machine *m, unsigned vcpu, const char **at,
+				 struct hv_vcpu_regs *ret)
 {
 	const struct hv_arch *arch = m->arch;
-	HV_AUTO_FREE uint64_t *values = hv_alloc(m->nr_vcpus * sizeof(*values));
 	struct hv_gpa roots[2];
-	struct hv_err *err;
+	uint64_t mode = 0;
+	struct hv_err *err = NULL;
 
 	if (!arch->gdb_root_name)
 		return NULL;
-	err = read_each(m, m->root_register, values);
-	for (unsigned i = 0; !err && i < m->nr_vcpus; i++) {
-		ret[i].root = values[i];
-		if (arch->levels_of_root)
-			ret[i].levels = arch->levels_of_root(values[i]);
-	}
-	if (!err && arch->gdb_mode_name)
-		err = read_each(m, m->mode_register, values);
-	for (unsigned i = 0; !err && arch->gdb_mode_name && i < m->nr_vcpus; i++)
-		if (values[i] == arch->gdb_firmware_mode && arch->roots(&ret[i], roots))
-			ret[i].firmware = HV_FIRMWARE_YES;
+	err = take_number(vcpu, m->root_register, at, &ret->root);
+	if (!err && arch->levels_of_root)
+		ret->levels = arch->levels_of_root(ret->root);
+	if (err || !arch->gdb_mode_name)
+		return err;
+	err = take_number(vcpu, m->mode_register, at, &mode);
+	if (!err && mode == arch->gdb_firmware_mode && arch->roots(ret, roots))
+		ret->firmware = HV_FIRMWARE_YES;
 	return err;
+}
+
+/* *AT is the answer to the g packet of a vCPU, and what else it was asked for; then what follows.
+ */
+static struct hv_err *take_vcpu(const struct hv_machine *m, unsigned vcpu, const char **at,
+				struct hv_vcpu_regs *ret)
+{
+	HV_AUTO_FREE uint8_t *g = hv_alloc(ANSWER_MAX_BYTES);
+	struct hv_span span = {.data = g, .len_bytes = from_hex(*at, g, ANSWER_MAX_BYTES)};
+
+	if (!m->arch->decode_gdb_registers(span, ret))
+		return hv_err_new(EPROTO,
+				  "gdb stub: registers of vCPU %u are not understood (%zu bytes)",
+				  vcpu, span.len_bytes);
+	*at += strlen(*at) + 1;
+	return take_named(m, vcpu, at, ret);
 }
 
 static struct hv_err *read_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
 {
 	HV_AUTO_PACKETS struct hv_packets answers = {0};
-	HV_AUTO_FREE uint8_t *g = hv_alloc(ANSWER_MAX_BYTES);
-	struct hv_err *err = ask_each(m, "g", &answers);
-	const char *at = answers.bytes.data;
+	char root[32], mode[32];
+	const char *const asked[] = {"g", root, mode};
+	size_t nr = 1 + !!m->arch->gdb_root_name + !!m->arch->gdb_mode_name;
+	const char *at;
+	struct hv_err *err;
 
-	if (err)
-		return err;
-	for (unsigned i = 0; i < m->nr_vcpus; i++) {
-		struct hv_span span = {.data = g};
-
+	snprintf(root, sizeof(root), "p%x", m->root_register);
+	snprintf(mode, sizeof(mode), "p%x", m->mode_register);
+	err = ask_each(m, asked, nr, &answers);
+	at = answers.bytes.data;
+	for (unsigned i = 0; !err && i < m->nr_vcpus; i++) {
 		at += strlen(at) + 1;
-		span.len_bytes = from_hex(at, g, ANSWER_MAX_BYTES);
-		if (!m->arch->decode_gdb_registers(span, &ret[i]))
-			return hv_err_new(EPROTO,
-					  "gdb stub: registers of vCPU %u are not understood "
-					  "(%zu bytes)",
-					  i, span.len_bytes);
-		at += strlen(at) + 1;
+		err = take_vcpu(m, i, &at, &ret[i]);
 	}
-	return read_named(m, ret);
+	return err;
 }
 
 struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
@@ -394,12 +396,13 @@ struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off, uint64_
 	HV_AUTO_PACKETS struct hv_packets roots = {0};
 	struct hv_err *err;
 	char packet[32];
+	const char *const asked[] = {packet};
 
 	if (m->accel == HV_ACCEL_KVM)
 		return hv_machine_remap_region(m, off, len_bytes);
 	if (m->arch->gdb_root_name)
 		return set_watchpoint(m);
 	snprintf(packet, sizeof(packet), "p%x", m->arch->gdb_root_register);
-	err = ask_each(m, packet, &roots);
+	err = ask_each(m, asked, HV_ARRAY_LEN(asked), &roots);
 	return err ? err : rewrite_roots(m, &roots);
 }

@@ -72,6 +72,7 @@ struct hv_err *hv_machine_pages_are_its_own(struct hv_machine *m) hv_must_use;
 #define HV_STUB_SOCKET "hvtrace-gdb.sock"
 struct hv_err *hv_machine_prepare_hold(struct hv_machine *m) hv_must_use;
 struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns) hv_must_use;
+struct hv_err *hv_machine_hold_begin_anywhere(struct hv_machine *m, uint64_t max_ns) hv_must_use;
 struct hv_err *hv_machine_hold_write(struct hv_machine *m, const struct hv_hold_write *writes,
 				     size_t nr) hv_must_use;
 struct hv_err *hv_machine_hold_end(struct hv_machine *m) hv_must_use;

@@ -332,17 +332,26 @@ static struct hv_err *near_prepare_text(void *self, const struct hv_gpa *gpas, s
 	return send_list(self, HV_ASK_PREPARE_TEXT, gpas, nr, sizeof(*gpas));
 }
 
-static struct hv_err *near_hold_begin(void *self, uint64_t max_ns)
+static struct hv_err *begin_hold(struct near *n, uint64_t max_ns, uint64_t anywhere)
 {
-	struct near *n = self;
 	uint64_t numbers[4];
-	struct hv_err *err = ask_numbers(n, HV_ASK_HOLD_BEGIN, max_ns, 0, numbers);
+	struct hv_err *err = ask_numbers(n, HV_ASK_HOLD_BEGIN, max_ns, anywhere, numbers);
 
 	if (err)
 		return err;
 	n->held_from_ns = numbers[0];
 	n->nr_vcpus = (unsigned)numbers[1];
 	return NULL;
+}
+
+static struct hv_err *near_hold_begin(void *self, uint64_t max_ns)
+{
+	return begin_hold(self, max_ns, 0);
+}
+
+static struct hv_err *near_hold_begin_anywhere(void *self, uint64_t max_ns)
+{
+	return begin_hold(self, max_ns, 1);
 }
 
 static struct hv_err *near_hold_registers(void *self, struct hv_vcpu_regs *ret)
@@ -406,6 +415,7 @@ static const struct hv_guest_ops near_ops = {
 	.prepare_hold = near_prepare_hold,
 	.prepare_text = near_prepare_text,
 	.hold_begin = near_hold_begin,
+	.hold_begin_anywhere = near_hold_begin_anywhere,
 	.hold_registers = near_hold_registers,
 	.hold_write = near_hold_write,
 	.hold_flush_translations = near_hold_flush,
