@@ -21,6 +21,7 @@ struct near {
 	int stop_fd; /* -1: the VMM cannot stop at an instruction */
 	pid_t pid;   /* of the VMM */
 	unsigned nr_vcpus;
+	bool is_held;
 	struct hv_windows windows;
 	struct hv_region region; /* host NULL: not mapped yet */
 	struct hv_kept kept;
@@ -108,8 +109,8 @@ static struct hv_err *near_read(void *self, struct hv_gpa gpa, void *buf, size_t
 static struct hv_err *near_count_vcpus(void *self, unsigned *ret)
 {
 	struct near *n = self;
-	uint64_t numbers[4];
-	struct hv_err *err = ask_numbers(n, HV_ASK_COUNT, 0, 0, numbers);
+	uint64_t numbers[4] = {n->nr_vcpus}; /* as the begin of the hold has told */
+	struct hv_err *err = n->is_held ? NULL : ask_numbers(n, HV_ASK_COUNT, 0, 0, numbers);
 
 	if (!err)
 		*ret = n->nr_vcpus = (unsigned)numbers[0];
@@ -341,6 +342,7 @@ static struct hv_err *begin_hold(struct near *n, uint64_t max_ns, uint64_t anywh
 		return err;
 	n->held_from_ns = numbers[0];
 	n->nr_vcpus = (unsigned)numbers[1];
+	n->is_held = true;
 	return NULL;
 }
 
@@ -377,6 +379,7 @@ static struct hv_err *near_hold_end(void *self)
 	uint64_t numbers[4] = {0};
 	struct hv_err *err = ask_numbers(n, HV_ASK_HOLD_END, 0, 0, numbers);
 
+	n->is_held = false;
 	n->held_ns = err ? hv_now_ns() - n->held_from_ns : numbers[0];
 	return err;
 }
