@@ -10,6 +10,7 @@
 #include "kernel/kernel_arch.h"
 #include "kernel/modules.h"
 #include "kernel/sites.h"
+#include "kernel/unnamed_events.h"
 
 #define BANNER		 "Linux version "
 #define BANNER_MAX_BYTES 1024u
@@ -41,6 +42,18 @@ static const struct hv_unnamed private[] = {
 	 .functions_min = 1,
 	 .kind = HV_DATA_ADDRESS,
 	 .is_at = hv_clock_data_is_at},
+	{.name = "ftrace_trace_arrays",
+	 .functions = {"trace_array_find", "trace_array_get", "trace_array_get_by_name",
+		       "tracing_reset_all_online_cpus", "trace_set_clr_event"},
+	 .functions_min = 2,
+	 .kind = HV_DATA_READ,
+	 .len_bytes = 8,
+	 .is_at = hv_trace_arrays_are_at},
+	{.name = "ftrace_common_fields",
+	 .functions = {"trace_find_event_field"},
+	 .functions_min = 1,
+	 .kind = HV_DATA_ADDRESS,
+	 .is_at = hv_common_fields_are_at},
 };
 
 /* Variables that modules may use, of those that anybody here needs. */
@@ -193,7 +206,7 @@ static struct hv_err *find_banner(struct hv_kernel_core *core, const struct hv_e
 }
 
 /* The table was found by the address that it leads to. The kernel's mm_struct has the table's
- * address, and beside it where the text begins and ends. */
+ * address, and beside it where the text ends and begins, with arm64's 6.12 where the image does. */
 static bool find_init_mm(const struct hv_kernel_core *core, struct hv_gva *ret)
 {
 	const struct hv_image *image = &core->image;
@@ -215,8 +228,8 @@ static bool find_init_mm(const struct hv_kernel_core *core, struct hv_gva *ret)
 
 		if (table != image->all.start.v + root_off || off < pgd ||
 		    !hv_span_u64(all, off - pgd + start, &begins) ||
-		    !hv_span_u64(all, off - pgd + end, &ends) || begins != text.v ||
-		    ends != text_end.v)
+		    !hv_span_u64(all, off - pgd + end, &ends) || ends != text_end.v ||
+		    (begins != text.v && begins != image->all.start.v))
 			continue;
 		*ret = hv_gva(image->all.start.v + off - pgd);
 		nr_found++;

@@ -8,6 +8,11 @@ bool hv_change_is_text(enum hv_change_kind kind)
 	       kind == HV_CHANGE_EVENT_CALL;
 }
 
+bool hv_change_is_of_site(const struct hv_arch *arch, const struct hv_change *change)
+{
+	return change->kind == HV_CHANGE_TEXT && change->len_bytes == arch->site_len_bytes;
+}
+
 bool hv_change_has_inside(const struct hv_arch *arch, const struct hv_change *change,
 			  struct hv_gva ip)
 {

@@ -6,6 +6,9 @@
 
 /* Whether such a change is one of instructions. */
 bool hv_change_is_text(enum hv_change_kind kind);
+/* Whether CHANGE replaces what a site has by another form of a site. Inside these no vCPU can be:
+ * they are one instruction, or two between which it goes on rightly (site_pairs.h). */
+bool hv_change_is_of_site(const struct hv_arch *arch, const struct hv_change *change);
 /* Whether a vCPU at IP would go on in the middle of an instruction that CHANGE writes. Between the
  * two instructions of a site it goes on rightly: site_pairs.h sees to that. */
 bool hv_change_has_inside(const struct hv_arch *arch, const struct hv_change *change,

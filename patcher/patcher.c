@@ -293,11 +293,13 @@ static struct hv_err *end_hold(struct hv_patcher *p, struct hv_hold *hold)
 	return err;
 }
 
-struct hv_err *hv_patcher_held(struct hv_patcher *p, hv_held_fn fn, void *ctx)
+typedef struct hv_err *(*begin_fn)(struct hv_guest *g, uint64_t max_ns, struct hv_hold **ret);
+
+static struct hv_err *held(struct hv_patcher *p, begin_fn begin, hv_held_fn fn, void *ctx)
 {
 	struct hv_hold *hold;
 	uint64_t start_ns;
-	struct hv_err *err = hv_hold_begin(p->guest, HOLD_MAX_NS, &hold);
+	struct hv_err *err = begin(p->guest, HOLD_MAX_NS, &hold);
 
 	if (err)
 		return err;
@@ -307,6 +309,11 @@ struct hv_err *hv_patcher_held(struct hv_patcher *p, hv_held_fn fn, void *ctx)
 	p->work_ns = hv_hold_age_ns(hold) - start_ns - p->registers_ns;
 	hv_err_keep_first(&err, end_hold(p, hold));
 	return err;
+}
+
+struct hv_err *hv_patcher_held(struct hv_patcher *p, hv_held_fn fn, void *ctx)
+{
+	return held(p, hv_hold_begin, fn, ctx);
 }
 
 struct region_writes {
@@ -343,14 +350,24 @@ static struct hv_err *change_batch(struct hv_hold *hold, void *ctx)
 	return change_held(b->patcher, hold, b->changes, b->nr);
 }
 
+/* Whether a vCPU can be inside one of the changes, wherever firmware may have interrupted it. */
+static bool may_have_inside(const struct hv_patcher *p, const struct batch *b)
+{
+	for (size_t i = 0; i < b->nr; i++)
+		if (!hv_change_is_of_site(p->as->arch, &b->changes[i]))
+			return true;
+	return false;
+}
+
 /* In a hold of its own, or in a later one while the guest changes its kprobes. */
 static struct hv_err *change_soon(struct hv_patcher *p, struct batch *b)
 {
+	begin_fn begin = may_have_inside(p, b) ? hv_hold_begin : hv_hold_begin_anywhere;
 	unsigned nr_tries = 0;
 	struct hv_err *err;
 
 	do
-		err = hv_patcher_held(p, change_batch, b);
+		err = held(p, begin, change_batch, b);
 	while (hv_probed_waits(&err, &nr_tries));
 	return err;
 }
@@ -422,9 +439,10 @@ static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size
 }
 
 /* Chooses the size of the next batch so that it takes about HOLD_AIM_NS, as far as the last one can
- * tell. To stop the vCPUs, to read their registers and to resume them costs the same whatever is
- * changed (15 ms by the gdb stub of a nested QEMU). Where that is more than the aim, smaller
- * batches would only stop the guest for longer in all. */
+ * tell: on a busy host it may have waited for a CPU, so the size changes twofold at most. To stop
+ * the vCPUs, to read their registers and to resume them costs the same whatever is changed (15 ms
+ * by the gdb stub of a nested QEMU). Where that is more than the aim, smaller batches would only
+ * stop the guest for longer in all. */
 static void adapt_batch(struct hv_patcher *p, size_t nr)
 {
 	uint64_t work_ns = p->work_ns ? p->work_ns : 1;
@@ -437,6 +455,8 @@ static void adapt_batch(struct hv_patcher *p, size_t nr)
 	batch = nr * aim_ns / work_ns;
 	if (batch > p->batch * 2)
 		batch = p->batch * 2;
+	if (batch < p->batch / 2)
+		batch = p->batch / 2;
 	if (batch < BATCH_MIN)
 		batch = BATCH_MIN;
 	p->batch = batch < BATCH_MAX ? batch : BATCH_MAX;

@@ -218,16 +218,18 @@ struct hv_err *hv_guest_prepare_hold(struct hv_guest *g)
 	return g->ops->prepare_hold ? g->ops->prepare_hold(g->self) : NULL;
 }
 
-struct hv_err *hv_hold_begin(struct hv_guest *g, uint64_t max_ns, struct hv_hold **ret)
+static struct hv_err *begin_hold(struct hv_guest *g,
+				 struct hv_err *(*begin)(void *self, uint64_t max_ns),
+				 uint64_t max_ns, struct hv_hold **ret)
 {
 	uint64_t asked_ns = hv_now_ns();
 	struct hv_err *err;
 
-	if (!g->ops->hold_begin)
+	if (!begin)
 		return cannot(g, "hold the guest");
 	if (g->hold)
 		return about(g, hv_err_new(EBUSY, "the guest is already held"));
-	err = g->ops->hold_begin(g->self, max_ns);
+	err = begin(g->self, max_ns);
 	if (err)
 		return err;
 	g->hold = hv_alloc(sizeof(*g->hold));
@@ -241,6 +243,19 @@ struct hv_err *hv_hold_begin(struct hv_guest *g, uint64_t max_ns, struct hv_hold
 	}
 	*ret = g->hold;
 	return NULL;
+}
+
+struct hv_err *hv_hold_begin(struct hv_guest *g, uint64_t max_ns, struct hv_hold **ret)
+{
+	return begin_hold(g, g->ops->hold_begin, max_ns, ret);
+}
+
+struct hv_err *hv_hold_begin_anywhere(struct hv_guest *g, uint64_t max_ns, struct hv_hold **ret)
+{
+	const struct hv_guest_ops *ops = g->ops;
+
+	return begin_hold(g, ops->hold_begin_anywhere ? ops->hold_begin_anywhere : ops->hold_begin,
+			  max_ns, ret);
 }
 
 struct hv_err *hv_hold_registers(struct hv_hold *h, struct hv_vcpu_regs *ret)

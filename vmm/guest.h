@@ -195,6 +195,11 @@ struct hv_err *hv_guest_prepare_hold(struct hv_guest *g) hv_must_use;
 struct hv_err *hv_guest_prepare_text(struct hv_guest *g, const struct hv_gpa *gpas,
 				     size_t nr) hv_must_use;
 struct hv_err *hv_hold_begin(struct hv_guest *g, uint64_t max_ns, struct hv_hold **ret) hv_must_use;
+/* The same, but does not wait until all vCPUs have left firmware that interrupted the kernel, where
+ * their page tables are the kernel's all the same. Where such a vCPU goes on is not known, so this
+ * is for changes inside which none can be. */
+struct hv_err *hv_hold_begin_anywhere(struct hv_guest *g, uint64_t max_ns,
+				      struct hv_hold **ret) hv_must_use;
 
 /* The exact registers of every vCPU. RET has room for info.nr_vcpus, which the begin of the hold
  * has counted. trap_table is 0. */
@@ -279,6 +284,7 @@ struct hv_guest_ops {
 	struct hv_err *(*prepare_text)(void *self, const struct hv_gpa *gpas,
 				       size_t nr); /* unset: nothing needs preparation */
 	struct hv_err *(*hold_begin)(void *self, uint64_t max_ns);
+	struct hv_err *(*hold_begin_anywhere)(void *self, uint64_t max_ns); /* unset: hold_begin */
 	struct hv_err *(*hold_registers)(void *self, struct hv_vcpu_regs *ret);
 	struct hv_err *(*hold_write)(void *self, const struct hv_hold_write *writes, size_t nr);
 	struct hv_err *(*hold_flush_translations)(void *self, uint64_t off, uint64_t len_bytes);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A kernel with trace events in whose data the input changes words (changes.h). Then the catalogue
- * and the strings of printk_formats are read, and everything in them is looked at. */
+ * and the strings of printk_formats are read, and everything in them is looked at. The forms of the
+ * lists (unnamed_events.h) are looked at, too. */
 #include "kernel/events/catalogue.h"
 #include "kernel/events/print_strings.h"
+#include "kernel/unnamed_events.h"
 #include "tests/fuzz/changes.h"
 #include "tests/unit/kernel/fake_events.h"
 
@@ -97,5 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	restore(&e.f, &saved);
 	change(&e.f, data, size);
 	read_all(&e.f.k);
+	hv_trace_arrays_are_at(&e.f.k.core, hv_gva(e.arrays));
+	hv_common_fields_are_at(&e.f.k.core, hv_gva(e.common));
 	return 0;
 }

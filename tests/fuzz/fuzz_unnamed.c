@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Looks for variables without names in an image that a guest chose: exported symbols, types, and
  * what code uses. The input is repeated until the image has room for tables; its first byte tells
- * how much of it is text. */
+ * how much of it is text. Then the input changes words (changes.h) of a kernel whose variables are
+ * all found. */
 #include <string.h>
 
 #include "kernel/exports.h"
-#include "kernel/unnamed.h"
+#include "tests/fuzz/changes.h"
+#include "tests/unit/kernel/fake_unnamed.h"
 
 #define BASE	    0xffff800008000000ull
 #define IMAGE_BYTES 16384u
@@ -32,6 +34,41 @@ static void search(struct hv_kernel_core *core)
 
 		hv_unnamed_search(core, &u, &at);
 	}
+}
+
+/* A place that was found may be wrong, if the guest lies, but what is proven of it is so. */
+static void check_found(const struct fu *u)
+{
+	const struct hv_kernel_core *core = &u->f.k.core;
+	struct hv_gva at;
+	uint64_t table;
+	uint32_t pid;
+
+	if (hv_symbols_find(&core->unnamed, "linux_banner", &at) &&
+	    memcmp(hv_image_at(&core->image, at).data, "Linux version ", 14) != 0)
+		abort();
+	if (hv_symbols_find(&core->unnamed, "init_mm", &at) &&
+	    (hv_read_u64(&core->as, hv_gva_add(at, FU_PGD), &table) || table != u->root))
+		abort();
+	if (hv_symbols_find(&core->unnamed, "init_task", &at) &&
+	    (hv_read_u32(&core->as, hv_gva_add(at, FU_PID), &pid) || pid))
+		abort();
+}
+
+static void find_changed(const uint8_t *data, size_t len)
+{
+	static struct saved saved;
+	static struct fu u;
+
+	if (!saved.data) {
+		fu_init(&u);
+		save(&u.f, &saved);
+	}
+	restore(&u.f, &saved);
+	change(&u.f, data, len);
+	fu_forget(&u);
+	hv_err_free(hv_unnamed_find(&u.f.k.core));
+	check_found(&u);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -61,5 +98,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	hv_symbols_deinit(&core.symbols);
 	hv_symbols_deinit(&core.unnamed);
 	hv_image_deinit(&core.image);
+	find_changed(data, len);
 	return 0;
 }

@@ -320,12 +320,13 @@ static unsigned first_in_firmware(const struct hv_machine *m, const struct hv_vc
  * only if a vCPU is where the kernel does not execute. */
 static struct hv_err *look_at_vcpus(struct hv_machine *m, unsigned *ret_vcpu)
 {
-	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(m->nr_vcpus * sizeof(*regs));
-	HV_AUTO_FREE struct hv_vcpu_regs *told = hv_alloc(m->nr_vcpus * sizeof(*told));
-	struct hv_err *err = hv_machine_hold_registers(m, regs);
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
+	HV_AUTO_FREE struct hv_vcpu_regs *told = NULL;
+	struct hv_err *err = hv_machine_hold_look(m, &regs);
 
 	if (err)
 		return err;
+	told = hv_alloc(m->nr_vcpus * sizeof(*told));
 	*ret_vcpu = first_in_firmware(m, regs, HV_FIRMWARE_YES);
 	if (*ret_vcpu == m->nr_vcpus &&
 	    first_in_firmware(m, regs, HV_FIRMWARE_MAYBE) < m->nr_vcpus) {
@@ -346,9 +347,7 @@ static struct hv_err *begin_and_look(struct hv_machine *m, uint64_t max_ns, unsi
 	if (err)
 		return err;
 	m->held = true;
-	err = hv_machine_count_threads(m);
-	if (!err)
-		err = look_at_vcpus(m, ret_vcpu);
+	err = look_at_vcpus(m, ret_vcpu);
 	if (err)
 		hv_err_free(hv_machine_hold_end(m));
 	return err;
@@ -375,7 +374,7 @@ static struct hv_err *begin_outside_firmware(struct hv_machine *m, uint64_t max_
 }
 
 /* A guardian that was killed is replaced, since what is patched must still be put back. */
-struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns)
+static struct hv_err *get_ready(struct hv_machine *m)
 {
 	struct hv_err *err;
 
@@ -386,8 +385,27 @@ struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns)
 		if (err)
 			return err;
 	}
-	err = hv_machine_look_at_ram(m);
+	return hv_machine_look_at_ram(m);
+}
+
+struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns)
+{
+	struct hv_err *err = get_ready(m);
+
 	return err ? err : begin_outside_firmware(m, max_ns);
+}
+
+/* Of system management mode the registers tell neither the kernel's page tables nor that it is this
+ * boot. */
+struct hv_err *hv_machine_hold_begin_anywhere(struct hv_machine *m, uint64_t max_ns)
+{
+	unsigned vcpu = 0;
+	struct hv_err *err = get_ready(m);
+
+	if (err)
+		return err;
+	return m->arch->gdb_mode_name ? begin_and_look(m, max_ns, &vcpu)
+				      : begin_outside_firmware(m, max_ns);
 }
 
 struct hv_err *hv_machine_hold_end(struct hv_machine *m)

@@ -48,47 +48,42 @@ static bool add_threads(struct hv_machine *m, const char *list)
 	return true;
 }
 
-/* QEMU names one thread in each answer, and answers "l" after the last one. So it is asked once for
- * each vCPU of the last hold and once more, which is nearly always enough. *RET_LAST: "l" has come.
- */
-static struct hv_err *ask_threads(struct hv_machine *m, const char *first, unsigned nr,
-				  bool *ret_last)
+/* Takes the list from NR of the answers at *AT, and passes over these. *RET_LAST: "l" has come. */
+static struct hv_err *take_threads(struct hv_machine *m, const char **at, size_t nr, bool *ret_last)
 {
-	HV_AUTO_PACKETS struct hv_packets packets = {0};
-	HV_AUTO_PACKETS struct hv_packets answers = {0};
-	const char *answer;
-	struct hv_err *err;
+	struct hv_err *err = NULL;
 
-	hv_packets_add(&packets, first);
-	for (unsigned i = 0; i < nr; i++)
-		hv_packets_add(&packets, "qsThreadInfo");
-	err = hv_guardian_exchange(m->guardian, &packets, &answers);
-	answer = answers.bytes.data;
-	for (size_t i = 0; !err && i < answers.nr && !*ret_last; i++) {
-		*ret_last = !strcmp(answer, "l");
-		if (!*ret_last && !add_threads(m, answer))
-			err = hv_err_new(EPROTO, "gdb stub: '%.40s' is not a list of vCPUs",
-					 answer);
-		answer += strlen(answer) + 1;
+	for (size_t i = 0; i < nr; i++) {
+		if (!err && !*ret_last) {
+			*ret_last = !strcmp(*at, "l");
+			if (!*ret_last && !add_threads(m, *at))
+				err = hv_err_new(EPROTO, "gdb stub: '%.40s' is not a list of vCPUs",
+						 *at);
+		}
+		*at += strlen(*at) + 1;
 	}
 	return err;
 }
 
-struct hv_err *hv_machine_count_threads(struct hv_machine *m)
+/* QEMU names one thread in each answer, and answers "l" after the last one. */
+static void list_threads(struct hv_packets *packets, unsigned nr)
 {
-	unsigned nr = m->nr_vcpus;
-	bool is_last = false;
+	hv_packets_add(packets, "qfThreadInfo");
+	for (unsigned i = 0; i < nr; i++)
+		hv_packets_add(packets, "qsThreadInfo");
+}
+
+static struct hv_err *ask_next_thread(struct hv_machine *m, bool *ret_last)
+{
+	HV_AUTO_PACKETS struct hv_packets packets = {0};
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	const char *at;
 	struct hv_err *err;
 
-	hv_machine_forget_threads(m);
-	err = ask_threads(m, "qfThreadInfo", nr, &is_last);
-	while (!err && !is_last)
-		err = ask_threads(m, "qsThreadInfo", 1, &is_last);
-	if (!err && !m->nr_threads)
-		err = hv_err_new(EPROTO, "gdb stub: it lists no vCPUs");
-	if (!err)
-		m->nr_vcpus = m->nr_threads;
-	return err;
+	hv_packets_add(&packets, "qsThreadInfo");
+	err = hv_guardian_exchange(m->guardian, &packets, &answers);
+	at = answers.bytes.data;
+	return err ? err : take_threads(m, &at, answers.nr, ret_last);
 }
 
 /* ---- registers ---- */
@@ -124,21 +119,30 @@ static void select_first(const struct hv_machine *m, struct hv_packets *packets)
 	hv_packets_add(packets, select);
 }
 
-/* Asks each vCPU with PACKET. ANSWERS gets two strings for each vCPU: "OK" for its selection, and
- * its answer. */
-static struct hv_err *ask_each(struct hv_machine *m, const char *packet, struct hv_packets *answers)
+/* Adds NR packets for each vCPU. The answers are NR + 1 strings for each: "OK" for its selection,
+ * and its answers. */
+static void add_each(const struct hv_machine *m, const char *const *asked, size_t nr,
+		     struct hv_packets *packets)
+{
+	for (unsigned i = 0; i < m->nr_threads; i++) {
+		char select[64];
+
+		snprintf(select, sizeof(select), "Hg%.48s", m->threads[i]);
+		hv_packets_add(packets, select);
+		for (size_t j = 0; j < nr; j++)
+			hv_packets_add(packets, asked[j]);
+	}
+	select_first(m, packets);
+}
+
+/* Asks each vCPU (add_each). */
+static struct hv_err *ask_each(struct hv_machine *m, const char *const *asked, size_t nr,
+			       struct hv_packets *answers)
 {
 	HV_AUTO_PACKETS struct hv_packets packets = {0};
 	struct hv_err *err;
 
-	for (unsigned i = 0; i < m->nr_vcpus; i++) {
-		char select[64];
-
-		snprintf(select, sizeof(select), "Hg%.48s", m->threads[i]);
-		hv_packets_add(&packets, select);
-		hv_packets_add(&packets, packet);
-	}
-	select_first(m, &packets);
+	add_each(m, asked, nr, &packets);
 	err = hv_guardian_exchange(m->guardian, &packets, answers);
 	if (!err && answers->nr != packets.nr)
 		return hv_err_new(EPROTO, "gdb stub: %zu answers for %zu packets", answers->nr,
@@ -263,78 +267,171 @@ struct hv_err *hv_machine_find_root(struct hv_machine *m)
 	return err;
 }
 
-/* Reads register NUMBER, of 8 bytes, of each vCPU. */
-static struct hv_err *read_each(struct hv_machine *m, unsigned number, uint64_t *ret)
+/* *AT is the answer to a question for register NUMBER of a vCPU, of 8 bytes; then the next one. */
+static struct hv_err *take_number(unsigned vcpu, unsigned number, const char **at, uint64_t *ret)
 {
-	HV_AUTO_PACKETS struct hv_packets answers = {0};
-	const char *at;
-	char packet[32];
-	struct hv_err *err;
+	uint8_t bytes[sizeof(*ret)];
 
-	snprintf(packet, sizeof(packet), "p%x", number);
-	err = ask_each(m, packet, &answers);
-	at = answers.bytes.data;
-	for (unsigned i = 0; !err && i < m->nr_vcpus; i++) {
-		uint8_t bytes[sizeof(ret[i])];
-
-		at += strlen(at) + 1;
-		if (strlen(at) != 2 * sizeof(bytes) ||
-		    from_hex(at, bytes, sizeof(bytes)) != sizeof(bytes))
-			return hv_err_new(EPROTO, "gdb stub: register %u of vCPU %u is '%.40s'",
-					  number, i, at);
-		memcpy(&ret[i], bytes, sizeof(bytes));
-		at += strlen(at) + 1;
-	}
-	return err;
+	if (strlen(*at) != 2 * sizeof(bytes) ||
+	    from_hex(*at, bytes, sizeof(bytes)) != sizeof(bytes))
+		return hv_err_new(EPROTO, "gdb stub: register %u of vCPU %u is '%.40s'", number,
+				  vcpu, *at);
+	memcpy(ret, bytes, sizeof(bytes));
+	*at += strlen(*at) + 1;
+	return NULL;
 }
 
-/* Reads what the other registers do not tell. A vCPU without page tables was never started: its
- * firmware has interrupted nothing. */
-static struct hv_err *read_named(struct hv_machine *m, struct hv_vcpu_regs *ret)
+/* What the g packet does not tell. A vCPU without page tables was never started: its firmware has
+ * interrupted nothing. */
+static struct hv_err *take_named(const struct hv_machine *m, unsigned vcpu, const char **at,
+				 struct hv_vcpu_regs *ret)
 {
 	const struct hv_arch *arch = m->arch;
-	HV_AUTO_FREE uint64_t *values = hv_alloc(m->nr_vcpus * sizeof(*values));
 	struct hv_gpa roots[2];
-	struct hv_err *err;
+	uint64_t mode = 0;
+	struct hv_err *err = NULL;
 
 	if (!arch->gdb_root_name)
 		return NULL;
-	err = read_each(m, m->root_register, values);
+	err = take_number(vcpu, m->root_register, at, &ret->root);
+	if (!err && arch->levels_of_root)
+		ret->levels = arch->levels_of_root(ret->root);
+	if (err || !arch->gdb_mode_name)
+		return err;
+	err = take_number(vcpu, m->mode_register, at, &mode);
+	if (!err && mode == arch->gdb_firmware_mode && arch->roots(ret, roots))
+		ret->firmware = HV_FIRMWARE_YES;
+	return err;
+}
+
+/* *AT is the answer to the g packet of a vCPU, and what else it was asked for; then what follows.
+ */
+static struct hv_err *take_vcpu(const struct hv_machine *m, unsigned vcpu, const char **at,
+				struct hv_vcpu_regs *ret)
+{
+	HV_AUTO_FREE uint8_t *g = hv_alloc(ANSWER_MAX_BYTES);
+	struct hv_span span = {.data = g, .len_bytes = from_hex(*at, g, ANSWER_MAX_BYTES)};
+
+	if (!m->arch->decode_gdb_registers(span, ret))
+		return hv_err_new(EPROTO,
+				  "gdb stub: registers of vCPU %u are not understood (%zu bytes)",
+				  vcpu, span.len_bytes);
+	*at += strlen(*at) + 1;
+	return take_named(m, vcpu, at, ret);
+}
+
+/* What each vCPU is asked. */
+struct asked {
+	char root[32], mode[32];
+	const char *packets[3];
+	size_t nr;
+};
+
+static void prepare(const struct hv_machine *m, struct asked *ret)
+{
+	snprintf(ret->root, sizeof(ret->root), "p%x", m->root_register);
+	snprintf(ret->mode, sizeof(ret->mode), "p%x", m->mode_register);
+	ret->packets[0] = "g";
+	ret->packets[1] = ret->root;
+	ret->packets[2] = ret->mode;
+	ret->nr = 1 + !!m->arch->gdb_root_name + !!m->arch->gdb_mode_name;
+}
+
+/* AT is the first of the answers. */
+static struct hv_err *take_registers(const struct hv_machine *m, const char *at,
+				     struct hv_vcpu_regs *ret)
+{
+	struct hv_err *err = NULL;
+
 	for (unsigned i = 0; !err && i < m->nr_vcpus; i++) {
-		ret[i].root = values[i];
-		if (arch->levels_of_root)
-			ret[i].levels = arch->levels_of_root(values[i]);
+		at += strlen(at) + 1;
+		err = take_vcpu(m, i, &at, &ret[i]);
 	}
-	if (!err && arch->gdb_mode_name)
-		err = read_each(m, m->mode_register, values);
-	for (unsigned i = 0; !err && arch->gdb_mode_name && i < m->nr_vcpus; i++)
-		if (values[i] == arch->gdb_firmware_mode && arch->roots(&ret[i], roots))
-			ret[i].firmware = HV_FIRMWARE_YES;
 	return err;
 }
 
 static struct hv_err *read_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
 {
 	HV_AUTO_PACKETS struct hv_packets answers = {0};
-	HV_AUTO_FREE uint8_t *g = hv_alloc(ANSWER_MAX_BYTES);
-	struct hv_err *err = ask_each(m, "g", &answers);
-	const char *at = answers.bytes.data;
+	struct asked asked;
+	struct hv_err *err;
 
+	prepare(m, &asked);
+	err = ask_each(m, asked.packets, asked.nr, &answers);
+	return err ? err : take_registers(m, answers.bytes.data, ret);
+}
+
+/* Whether the vCPUs are those of KNOWN. */
+static bool are_known(const struct hv_machine *m, char *const *known, unsigned nr)
+{
+	bool same = nr == m->nr_threads;
+
+	for (unsigned i = 0; same && i < nr; i++)
+		same = !strcmp(known[i], m->threads[i]);
+	return same;
+}
+
+/* Lists all vCPUs, and asks those of the last hold. */
+static struct hv_err *list_and_ask(struct hv_machine *m, const struct asked *asked,
+				   struct hv_packets *answers)
+{
+	HV_AUTO_PACKETS struct hv_packets packets = {0};
+	struct hv_err *err;
+
+	list_threads(&packets, m->nr_vcpus);
+	if (m->nr_threads)
+		add_each(m, asked->packets, asked->nr, &packets);
+	err = hv_guardian_exchange(m->guardian, &packets, answers);
+	if (!err && answers->nr != packets.nr)
+		err = hv_err_new(EPROTO, "gdb stub: %zu answers for %zu packets", answers->nr,
+				 packets.nr);
+	return err;
+}
+
+/* The list of vCPUs, of which NR answers at *AT are the first part. */
+static struct hv_err *take_list(struct hv_machine *m, const char **at, size_t nr)
+{
+	bool is_last = false;
+	struct hv_err *err = take_threads(m, at, nr, &is_last);
+
+	while (!err && !is_last)
+		err = ask_next_thread(m, &is_last);
+	if (!err && !m->nr_threads)
+		err = hv_err_new(EPROTO, "gdb stub: it lists no vCPUs");
+	return err;
+}
+
+/* To ask somebody through so many processes takes longer than to answer, and the guest waits. So
+ * the vCPUs of the last hold are asked for their registers together with the list of all, which is
+ * nearly always the same. */
+struct hv_err *hv_machine_hold_look(struct hv_machine *m, struct hv_vcpu_regs **ret)
+{
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
+	struct hv_machine before = {.nr_threads = m->nr_threads};
+	struct asked asked;
+	const char *at;
+	bool same;
+	struct hv_err *err;
+
+	prepare(m, &asked);
+	err = list_and_ask(m, &asked, &answers);
 	if (err)
 		return err;
-	for (unsigned i = 0; i < m->nr_vcpus; i++) {
-		struct hv_span span = {.data = g};
-
-		at += strlen(at) + 1;
-		span.len_bytes = from_hex(at, g, ANSWER_MAX_BYTES);
-		if (!m->arch->decode_gdb_registers(span, &ret[i]))
-			return hv_err_new(EPROTO,
-					  "gdb stub: registers of vCPU %u are not understood "
-					  "(%zu bytes)",
-					  i, span.len_bytes);
-		at += strlen(at) + 1;
-	}
-	return read_named(m, ret);
+	before.threads = hv_take(m->threads);
+	m->nr_threads = 0;
+	at = answers.bytes.data;
+	err = take_list(m, &at, 1 + m->nr_vcpus);
+	same = are_known(m, before.threads, before.nr_threads);
+	hv_machine_forget_threads(&before);
+	if (err)
+		return err;
+	m->nr_vcpus = m->nr_threads;
+	regs = hv_alloc(m->nr_vcpus * sizeof(*regs));
+	err = same ? take_registers(m, at, regs) : read_registers(m, regs);
+	if (!err)
+		*ret = hv_take(regs);
+	return err;
 }
 
 struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
@@ -394,12 +491,13 @@ struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off, uint64_
 	HV_AUTO_PACKETS struct hv_packets roots = {0};
 	struct hv_err *err;
 	char packet[32];
+	const char *const asked[] = {packet};
 
 	if (m->accel == HV_ACCEL_KVM)
 		return hv_machine_remap_region(m, off, len_bytes);
 	if (m->arch->gdb_root_name)
 		return set_watchpoint(m);
 	snprintf(packet, sizeof(packet), "p%x", m->arch->gdb_root_register);
-	err = ask_each(m, packet, &roots);
+	err = ask_each(m, asked, HV_ARRAY_LEN(asked), &roots);
 	return err ? err : rewrite_roots(m, &roots);
 }

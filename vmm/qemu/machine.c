@@ -257,6 +257,11 @@ static struct hv_err *machine_hold_begin(void *self, uint64_t max_ns)
 	return hv_machine_hold_begin(self, max_ns);
 }
 
+static struct hv_err *machine_hold_begin_anywhere(void *self, uint64_t max_ns)
+{
+	return hv_machine_hold_begin_anywhere(self, max_ns);
+}
+
 static struct hv_err *machine_hold_registers(void *self, struct hv_vcpu_regs *ret)
 {
 	return hv_machine_hold_registers(self, ret);
@@ -302,6 +307,7 @@ static const struct hv_guest_ops machine_ops = {
 	.exit_fd = machine_exit_fd,
 	.prepare_hold = machine_prepare_hold,
 	.hold_begin = machine_hold_begin,
+	.hold_begin_anywhere = machine_hold_begin_anywhere,
 	.hold_registers = machine_hold_registers,
 	.hold_write = machine_hold_write,
 	.hold_flush_translations = machine_hold_flush,

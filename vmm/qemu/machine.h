@@ -72,6 +72,7 @@ struct hv_err *hv_machine_pages_are_its_own(struct hv_machine *m) hv_must_use;
 #define HV_STUB_SOCKET "hvtrace-gdb.sock"
 struct hv_err *hv_machine_prepare_hold(struct hv_machine *m) hv_must_use;
 struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns) hv_must_use;
+struct hv_err *hv_machine_hold_begin_anywhere(struct hv_machine *m, uint64_t max_ns) hv_must_use;
 struct hv_err *hv_machine_hold_write(struct hv_machine *m, const struct hv_hold_write *writes,
 				     size_t nr) hv_must_use;
 struct hv_err *hv_machine_hold_end(struct hv_machine *m) hv_must_use;
@@ -79,7 +80,8 @@ void hv_machine_drop_hold(struct hv_machine *m);
 struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_was_stopped) hv_must_use;
 
 /* hold_vcpus.c; all are called under a hold. */
-struct hv_err *hv_machine_count_threads(struct hv_machine *m) hv_must_use;
+/* Counts the vCPUs, and reads their registers. The caller frees *RET. */
+struct hv_err *hv_machine_hold_look(struct hv_machine *m, struct hv_vcpu_regs **ret) hv_must_use;
 void hv_machine_forget_threads(struct hv_machine *m);
 /* Finds root_register. ENOTSUP: the stub does not describe it. */
 struct hv_err *hv_machine_find_root(struct hv_machine *m) hv_must_use;

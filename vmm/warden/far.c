@@ -287,7 +287,8 @@ static struct hv_err *answer_hold_begin(struct hv_far *f, const struct hv_messag
 
 	if (f->hold || q->args[0] > HOLD_MAX_NS)
 		return bad("a second hold, or too long a one");
-	err = hv_hold_begin(f->guest, q->args[0], &f->hold);
+	err = q->args[1] ? hv_hold_begin_anywhere(f->guest, q->args[0], &f->hold)
+			 : hv_hold_begin(f->guest, q->args[0], &f->hold);
 	if (err)
 		return err;
 	r->args[0] = hv_now_ns() - hv_hold_age_ns(f->hold);

@@ -21,6 +21,7 @@ struct near {
 	int stop_fd; /* -1: the VMM cannot stop at an instruction */
 	pid_t pid;   /* of the VMM */
 	unsigned nr_vcpus;
+	bool is_held;
 	struct hv_windows windows;
 	struct hv_region region; /* host NULL: not mapped yet */
 	struct hv_kept kept;
@@ -108,8 +109,8 @@ static struct hv_err *near_read(void *self, struct hv_gpa gpa, void *buf, size_t
 static struct hv_err *near_count_vcpus(void *self, unsigned *ret)
 {
 	struct near *n = self;
-	uint64_t numbers[4];
-	struct hv_err *err = ask_numbers(n, HV_ASK_COUNT, 0, 0, numbers);
+	uint64_t numbers[4] = {n->nr_vcpus}; /* as the begin of the hold has told */
+	struct hv_err *err = n->is_held ? NULL : ask_numbers(n, HV_ASK_COUNT, 0, 0, numbers);
 
 	if (!err)
 		*ret = n->nr_vcpus = (unsigned)numbers[0];
@@ -332,17 +333,27 @@ static struct hv_err *near_prepare_text(void *self, const struct hv_gpa *gpas, s
 	return send_list(self, HV_ASK_PREPARE_TEXT, gpas, nr, sizeof(*gpas));
 }
 
-static struct hv_err *near_hold_begin(void *self, uint64_t max_ns)
+static struct hv_err *begin_hold(struct near *n, uint64_t max_ns, uint64_t anywhere)
 {
-	struct near *n = self;
 	uint64_t numbers[4];
-	struct hv_err *err = ask_numbers(n, HV_ASK_HOLD_BEGIN, max_ns, 0, numbers);
+	struct hv_err *err = ask_numbers(n, HV_ASK_HOLD_BEGIN, max_ns, anywhere, numbers);
 
 	if (err)
 		return err;
 	n->held_from_ns = numbers[0];
 	n->nr_vcpus = (unsigned)numbers[1];
+	n->is_held = true;
 	return NULL;
+}
+
+static struct hv_err *near_hold_begin(void *self, uint64_t max_ns)
+{
+	return begin_hold(self, max_ns, 0);
+}
+
+static struct hv_err *near_hold_begin_anywhere(void *self, uint64_t max_ns)
+{
+	return begin_hold(self, max_ns, 1);
 }
 
 static struct hv_err *near_hold_registers(void *self, struct hv_vcpu_regs *ret)
@@ -368,6 +379,7 @@ static struct hv_err *near_hold_end(void *self)
 	uint64_t numbers[4] = {0};
 	struct hv_err *err = ask_numbers(n, HV_ASK_HOLD_END, 0, 0, numbers);
 
+	n->is_held = false;
 	n->held_ns = err ? hv_now_ns() - n->held_from_ns : numbers[0];
 	return err;
 }
@@ -406,6 +418,7 @@ static const struct hv_guest_ops near_ops = {
 	.prepare_hold = near_prepare_hold,
 	.prepare_text = near_prepare_text,
 	.hold_begin = near_hold_begin,
+	.hold_begin_anywhere = near_hold_begin_anywhere,
 	.hold_registers = near_hold_registers,
 	.hold_write = near_hold_write,
 	.hold_flush_translations = near_hold_flush,

@@ -23,7 +23,7 @@ enum hv_warden_question {
 	HV_ASK_SLEEPS,	/* -> bool */
 	HV_ASK_PREPARE_HOLD,
 	HV_ASK_PREPARE_TEXT,   /* array of addresses */
-	HV_ASK_HOLD_BEGIN,     /* max_ns -> when it began, number of vCPUs */
+	HV_ASK_HOLD_BEGIN,     /* max_ns, 1: anywhere -> when it began, number of vCPUs */
 	HV_ASK_HOLD_REGISTERS, /* -> struct hv_vcpu_regs for each vCPU */
 	HV_ASK_HOLD_WRITE,     /* array of struct hv_hold_write */
 	HV_ASK_HOLD_FLUSH,     /* offset, length */

@@ -18,7 +18,8 @@
 enum {
 	FE_ARRAY_EVENTS = 32, /* struct trace_array */
 	FE_FILE_CALL = 16,    /* struct trace_event_file */
-	FE_CALL_CLASS = 16,   /* struct trace_event_call */
+	FE_FILE_TR = 24,
+	FE_CALL_CLASS = 16, /* struct trace_event_call */
 	FE_CALL_NAME = 24,
 	FE_CALL_ID = 32,
 	FE_CALL_PRINT = 40,
@@ -67,7 +68,8 @@ static inline void fe_types(void)
 	uint32_t event = FK_STRUCT("trace_event", 8, {"type", 0, 4});
 
 	FK_STRUCT("trace_array", 64, {"list", 0, 0, list}, {"events", FE_ARRAY_EVENTS, 0, list});
-	FK_STRUCT("trace_event_file", 32, {"list", 0, 0, list}, {"event_call", FE_FILE_CALL, 8});
+	FK_STRUCT("trace_event_file", 32, {"list", 0, 0, list}, {"event_call", FE_FILE_CALL, 8},
+		  {"tr", FE_FILE_TR, 8});
 	FK_STRUCT("trace_event_call", 72, {"class", FE_CALL_CLASS, 8}, {"name", FE_CALL_NAME, 8},
 		  {"event", FE_CALL_ID, 0, event}, {"print_fmt", FE_CALL_PRINT, 8},
 		  {"module", FE_CALL_MODULE, 8}, {"data", FE_CALL_DATA, 8},
@@ -88,7 +90,8 @@ static inline void fe_types(void)
 	FK_STRUCT("syscall_metadata", 64, {"name", 0, 8}, {"syscall_nr", FE_SYSCALL_NR, 4},
 		  {"nb_args", FE_SYSCALL_NR_ARGS, 4}, {"types", FE_SYSCALL_TYPES, 8},
 		  {"args", FE_SYSCALL_ARGS, 8}, {"enter_fields", FE_SYSCALL_FIELDS, 0, list});
-	FK_STRUCT("trace_entry", 8, {"type", 0, 2});
+	FK_STRUCT("trace_entry", 8, {"type", 0, 2}, {"flags", 2, 1}, {"preempt_count", 3, 1},
+		  {"pid", 4, 4});
 	FK_STRUCT("trace_bprintk_fmt", 24, {"list", 0, 0, list}, {"fmt", 16, 8});
 	enumerator("TRACE_EVENT_FL_TRACEPOINT", FE_FL_TRACEPOINT);
 	enumerator("TRACE_EVENT_FL_IGNORE_ENABLE", FE_FL_IGNORE_ENABLE);
@@ -192,6 +195,7 @@ static inline void fe_file(struct fe *e, uint64_t call)
 	uint64_t file = fe_alloc(e, 32);
 
 	fk_u64(&e->f, file + FE_FILE_CALL, call);
+	fk_u64(&e->f, file + FE_FILE_TR, e->files - FE_ARRAY_EVENTS);
 	fe_list_add_tail(e, e->files, file);
 }
 

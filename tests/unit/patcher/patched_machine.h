@@ -27,6 +27,8 @@ static struct machine {
 	unsigned held;
 	bool journal_spoilt;
 	unsigned nr_holds;
+	unsigned nr_anywhere; /* of these, with vCPUs in firmware that interrupted the kernel */
+	size_t made[32];      /* writes in each of the first holds */
 	size_t nr_text_writes;
 	size_t fail_after; /* the text write that follows so many others fails */
 	unsigned slow_us;  /* the time that each call for text takes, so that batches stay small */
@@ -64,11 +66,19 @@ static inline struct hv_err *hold_begin(void *self, uint64_t max_ns)
 	return NULL;
 }
 
+static inline struct hv_err *hold_begin_anywhere(void *self, uint64_t max_ns)
+{
+	((struct machine *)self)->nr_anywhere++;
+	return hold_begin(self, max_ns);
+}
+
 static inline struct hv_err *hold_end(void *self)
 {
 	struct machine *m = self;
 
 	m->held = 0;
+	if (m->nr_holds <= HV_ARRAY_LEN(m->made))
+		m->made[m->nr_holds - 1] = m->hold_writes;
 	if (m->hold_times_out >= m->nr_holds ||
 	    (m->hold_writes_max && m->hold_writes > m->hold_writes_max))
 		return hv_err_new(ETIMEDOUT, "the hold had ended");
@@ -123,6 +133,7 @@ static inline struct hv_err *hold_write(void *self, const struct hv_hold_write *
 static const struct hv_guest_ops ops = {
 	.read = mem_read,
 	.hold_begin = hold_begin,
+	.hold_begin_anywhere = hold_begin_anywhere,
 	.hold_end = hold_end,
 	.held_ns = held_ns,
 	.hold_registers = hold_registers,

@@ -129,6 +129,43 @@ START_TEST(slow_stops_do_not_make_small_batches)
 }
 END_TEST
 
+/* How long one hold took tells little of the next one, if the host is busy. */
+START_TEST(one_slow_hold_does_not_make_small_batches)
+{
+	struct hv_change changes[600];
+	const size_t *made = machine.made;
+
+	for (unsigned i = 0; i < 600; i++)
+		changes[i] = patch(i);
+	machine.slow_us = 20000;
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 600));
+	ck_assert_uint_eq(made[0], 256);
+	ck_assert_uint_ge(made[1], 128);
+}
+END_TEST
+
+/* Nobody can be inside a site; of what replaces other instructions that must be known. */
+START_TEST(sites_are_changed_whatever_firmware_does)
+{
+	struct hv_change changes[] = {patch(0), patch(1)};
+
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 2));
+	ck_assert_uint_eq(machine.nr_holds, 1);
+	ck_assert_uint_eq(machine.nr_anywhere, 1);
+	undo_all();
+	ck_assert_uint_eq(machine.nr_anywhere, 2);
+	changes[0] = patch(0);
+	changes[1] = patch(1);
+	changes[1].kind = HV_CHANGE_PLACE;
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 2));
+	changes[0] = patch(2);
+	changes[0].len_bytes = 4;
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 1));
+	ck_assert_uint_eq(machine.nr_holds, 4);
+	ck_assert_uint_eq(machine.nr_anywhere, 2);
+}
+END_TEST
+
 START_TEST(an_undo_leaves_what_the_guest_changed)
 {
 	struct hv_change change = patch(0);
@@ -347,6 +384,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, after_an_error_every_byte_is_as_before);
 	tcase_add_test(tc, an_error_of_an_undo_can_be_undone);
 	tcase_add_test(tc, slow_stops_do_not_make_small_batches);
+	tcase_add_test(tc, one_slow_hold_does_not_make_small_batches);
+	tcase_add_test(tc, sites_are_changed_whatever_firmware_does);
 	tcase_add_test(tc, an_undo_leaves_what_the_guest_changed);
 	tcase_add_test(tc, module_text_is_translated_again);
 	tcase_add_loop_test(tc, what_the_guest_took_away_is_forgotten, 0, HV_ARRAY_LEN(gone));

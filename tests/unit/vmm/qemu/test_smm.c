@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A vCPU in system management mode when a hold by the monitor begins: a fake guardian holds, its
- * gdb stub shows a vCPU in the lower half of the addresses, and the monitor tells the mode. */
+ * gdb stub shows a vCPU in the lower half of the addresses, and the monitor tells the mode.
+ * Likewise riscv64's machine mode, which the gdb stub tells. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@ static struct {
 	bool in_lower_half; /* the second vCPU is, and has the kernel's privileges */
 	unsigned nr_in_smm; /* holds that find it in the mode */
 	unsigned nr_holds;
+	unsigned nr_exchanges;
 	unsigned nr_registers; /* how often the gdb stub was asked for them */
 	unsigned nr_told;      /* how often the monitor was */
 	unsigned listed;
@@ -61,10 +63,13 @@ struct hv_err *hv_guardian_start(const char *path hv_unused, struct hv_guardian 
 	return hv_err_new(ENOTSUP, "not here");
 }
 
+#define SATP 0x9f
+#define PRIV 0x15
+
 /* rip and cs of the g packet; all else is 0. */
 static void add_registers(struct hv_packets *answers)
 {
-	uint8_t g[236] = {0};
+	uint8_t g[268] = {0};
 	uint64_t rip = 0xffffffff81000000;
 	HV_AUTO_TEXT struct hv_text hex = {0};
 
@@ -79,7 +84,7 @@ static void add_registers(struct hv_packets *answers)
 
 static void answer(const char *packet, struct hv_packets *answers)
 {
-	char text[16] = "OK";
+	char text[32] = "OK";
 
 	if (!strcmp(packet, "qfThreadInfo"))
 		vmm.listed = 0;
@@ -87,6 +92,11 @@ static void answer(const char *packet, struct hv_packets *answers)
 		vmm.listed++;
 		snprintf(text, sizeof(text), vmm.listed <= 2 ? "m%02x" : "l", vmm.listed);
 	}
+	if (!strcmp(packet, "p9f"))
+		snprintf(text, sizeof(text), "4123080000000090");
+	if (!strcmp(packet, "p15"))
+		snprintf(text, sizeof(text), "0%u00000000000000",
+			 vmm.selected == 2 && vmm.nr_holds <= vmm.nr_in_smm ? 3 : 1);
 	if (sscanf(packet, "Hg%x", &vmm.selected) != 1 && !strcmp(packet, "g"))
 		add_registers(answers);
 	else
@@ -99,6 +109,7 @@ struct hv_err *hv_guardian_exchange(struct hv_guardian *g hv_unused,
 	const char *packet = packets->bytes.data;
 
 	ck_assert(vmm.held);
+	vmm.nr_exchanges++;
 	for (size_t i = 0; i < packets->nr; i++, packet += strlen(packet) + 1)
 		answer(packet, answers);
 	return NULL;
@@ -226,6 +237,57 @@ START_TEST(what_the_monitor_does_not_tell_is_refused)
 }
 END_TEST
 
+static void of_riscv64(unsigned nr_in_firmware)
+{
+	machine.arch = hv_arch_find("riscv64");
+	machine.root_register = SATP;
+	machine.mode_register = PRIV;
+	vmm.nr_in_smm = nr_in_firmware;
+}
+
+START_TEST(machine_mode_is_waited_for)
+{
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	of_riscv64(3);
+	ck_assert_ptr_null(hv_machine_hold_begin(&machine, 1000000));
+	ck_assert_uint_eq(vmm.nr_holds, 4);
+	ck_assert_ptr_null(hv_machine_hold_end(&machine));
+	vmm.nr_in_smm = UINT32_MAX;
+	err = hv_machine_hold_begin(&machine, 1000000);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_ptr_nonnull(strstr(err->message, "vCPU 1 is in machine mode"));
+}
+END_TEST
+
+/* The vCPUs are listed in one exchange, and asked in another. */
+START_TEST(machine_mode_does_not_always_matter)
+{
+	struct hv_vcpu_regs regs[2];
+
+	of_riscv64(UINT32_MAX);
+	ck_assert_ptr_null(hv_machine_hold_begin_anywhere(&machine, 1000000));
+	ck_assert_uint_eq(vmm.nr_holds, 1);
+	ck_assert_ptr_null(hv_machine_hold_registers(&machine, regs));
+	ck_assert_uint_eq(vmm.nr_exchanges, 2);
+	ck_assert_int_eq(regs[0].firmware, HV_FIRMWARE_NO);
+	ck_assert_int_eq(regs[1].firmware, HV_FIRMWARE_YES);
+	ck_assert_uint_eq(regs[1].root, 0x9000000000082341);
+	ck_assert_ptr_null(hv_machine_hold_end(&machine));
+}
+END_TEST
+
+/* In system management mode the registers do not tell whether the kernel is still the same. */
+START_TEST(system_management_mode_always_does)
+{
+	vmm.in_lower_half = true;
+	vmm.nr_in_smm = 2;
+	ck_assert_ptr_null(hv_machine_hold_begin_anywhere(&machine, 1000000));
+	ck_assert_uint_eq(vmm.nr_holds, 3);
+	ck_assert_ptr_null(hv_machine_hold_end(&machine));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -234,6 +296,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_hold_waits_until_the_mode_is_left);
 	tcase_add_test(tc, a_vcpu_that_stays_in_it_is_refused);
 	tcase_add_test(tc, what_the_monitor_does_not_tell_is_refused);
+	tcase_add_test(tc, machine_mode_is_waited_for);
+	tcase_add_test(tc, machine_mode_does_not_always_matter);
+	tcase_add_test(tc, system_management_mode_always_does);
 }
 
 int main(void)

@@ -60,6 +60,13 @@ static struct hv_err *small_hold_begin(void *self, uint64_t max_ns hv_unused)
 	return NULL;
 }
 
+/* The last byte of its RAM tells that. */
+static struct hv_err *small_hold_begin_anywhere(void *self, uint64_t max_ns)
+{
+	((struct small_guest *)self)->ram[SMALL_RAM - 1] = 1;
+	return small_hold_begin(self, max_ns);
+}
+
 static struct hv_err *small_hold_end(void *self)
 {
 	((struct small_guest *)self)->held = false;
@@ -149,6 +156,7 @@ static inline struct hv_guest *small_guest_open_as(struct small_guest *s,
 		.end_stop = small_end_stop,
 		.run_to = small_run_to,
 		.hold_begin = small_hold_begin,
+		.hold_begin_anywhere = small_hold_begin_anywhere,
 		.hold_registers = small_registers,
 		.hold_write = small_write,
 		.hold_end = small_hold_end,

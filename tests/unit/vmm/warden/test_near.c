@@ -184,6 +184,24 @@ START_TEST(writes_need_a_hold_and_obey_the_rules)
 }
 END_TEST
 
+START_TEST(a_hold_says_whether_firmware_matters)
+{
+	struct hv_guest *g = open_near();
+	struct hv_hold *hold;
+	uint8_t anywhere;
+
+	ck_assert_ptr_null(hv_hold_begin(g, HV_NS_PER_S, &hold));
+	ck_assert_ptr_null(hv_hold_end(hold, NULL));
+	ck_assert_ptr_null(hv_guest_read(g, hv_gpa(SMALL_RAM - 1), &anywhere, 1));
+	ck_assert_uint_eq(anywhere, 0);
+	ck_assert_ptr_null(hv_hold_begin_anywhere(g, HV_NS_PER_S, &hold));
+	ck_assert_ptr_null(hv_hold_end(hold, NULL));
+	ck_assert_ptr_null(hv_guest_read(g, hv_gpa(SMALL_RAM - 1), &anywhere, 1));
+	ck_assert_uint_eq(anywhere, 1);
+	end(g);
+}
+END_TEST
+
 START_TEST(a_hold_that_is_left_ends)
 {
 	struct hv_guest *g = open_near();
@@ -360,6 +378,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, ram_is_read_with_and_without_a_window);
 	tcase_add_test(tc, errors_say_all);
 	tcase_add_test(tc, writes_need_a_hold_and_obey_the_rules);
+	tcase_add_test(tc, a_hold_says_whether_firmware_matters);
 	tcase_add_test(tc, a_hold_that_is_left_ends);
 	tcase_add_test(tc, what_no_service_asks_for_is_refused);
 	tcase_add_test(tc, the_files_of_the_ram_are_given_once);
