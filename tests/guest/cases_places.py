@@ -82,12 +82,12 @@ def paths(text):
     ways = collections.Counter()
     for (comm, _), met in found.items():
         for function in {name for name, _, _ in met}:
-            first = None
-            way = []
+            first, way = None, []
             for off, sp in ((off, sp) for name, off, sp in met if name == function):
-                if first is None or off <= way[-1][0]:
-                    ways[comm, function, tuple(way)] += bool(way)
-                    first, way = sp, []
+                if way and off <= way[-1][0]:
+                    ways[comm, function, tuple(way)] += 1
+                    way = []
+                first = first if way else sp
                 way.append((off, first - sp))
             ways[comm, function, tuple(way)] += 1
     return ways
@@ -96,6 +96,7 @@ def paths(text):
 def all_at_once(t, traced, every):
     """Probes at all instructions: of the guest's own kprobes, then of hvtrace, which are switched on from behind, so that each
     one comes before others. Tasks go the same ways by both."""
+    traced.echo("events/kprobes/enable", "0")
     define = "".join(f"echo 'p:p{n} {name}+{off} sp=%sp c=$comm' >>kprobe_events; " for n, (name, off) in enumerate(every))
     text = t.guest.run(
         f"cd {OWN}; echo 4000 >buffer_size_kb; {define} echo 1 >events/kprobes/enable; echo >trace; {OPENS};"
@@ -103,7 +104,6 @@ def all_at_once(t, traced, every):
         timeout=300,
     )
     own = paths(text)
-    traced.echo("events/kprobes/enable", "0")
     traced.echo("kprobe_events", "")
     for n, (name, off) in enumerate(every):
         traced.echo("kprobe_events", f"p:p{n} {name}+{off} sp=%sp c=$comm", append=True)
