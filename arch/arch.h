@@ -312,14 +312,17 @@ struct hv_arch {
 				    unsigned *ret_nr);
 	/* Whether CODE begins with an instruction that is there to raise an exception. */
 	bool (*raises_exception)(struct hv_span code);
-	/* Whether the HV_DETOUR_LEN bytes of CODE are the detour D, HV_DETOUR_PLACE, of any slot
-	 * and with any stub. */
+	/* Whether the HV_DETOUR_LEN_MAX bytes of CODE begin with the detour D, HV_DETOUR_PLACE,
+	 * with one probe or more, of any slots, and with any stub. */
 	bool (*is_place_detour)(const struct hv_detour *d, const uint8_t *code);
 	/* Whether anything in TEXT, which is at START, may be a jump or call into RANGE: any bytes
 	 * that would be its distance, except for a jump of two bytes. */
 	bool (*leads_into)(struct hv_span text, struct hv_gva start, struct hv_gva_range range);
-	/* Writes HV_DETOUR_LEN bytes. False: something is out of reach. */
-	bool (*make_detour)(const struct hv_detour *d, uint8_t *ret);
+	/* Returns how many blocks the detour has, and writes these to RET: one, but up to
+	 * HV_DETOUR_BLOCKS_MAX of HV_DETOUR_PLACE with several probes. Where it is makes no
+	 * difference to their number. 0: something is out of reach, or a probe is where no
+	 * instruction begins. */
+	size_t (*make_detour)(const struct hv_detour *d, uint8_t *ret);
 
 	struct hv_stub_image stubs; /* no code: functions of such guests cannot be traced yet */
 	/* Where exceptions have their own stacks: calls there are left out of a graph. */

@@ -15,7 +15,11 @@
  * One that switches interrupts off looks first whether they were on; one that switches them on
  * looks whether they are off, tells the stub, and executes the instruction then. So a stub runs
  * with interrupts off.
- * Leaves to others: which instructions (kernel/preempt_sites.h), where detours are (tracer/). */
+ *
+ * Instructions inside a function, which a jump has replaced together, may have several probes.
+ * Their detour has a call of the stub before each instruction that has one, and as many blocks as
+ * it needs. Leaves to others: which instructions (kernel/preempt_sites.h), where detours are
+ * (tracer/). */
 #pragma once
 
 #include <stdbool.h>
@@ -24,10 +28,15 @@
 
 #include "base/addr.h"
 
-#define HV_DETOUR_LEN	    64
+#define HV_DETOUR_LEN	     64
+/* One of instructions that have several probes has more than one block. */
+#define HV_DETOUR_BLOCKS_MAX 3
+#define HV_DETOUR_LEN_MAX    (HV_DETOUR_BLOCKS_MAX * HV_DETOUR_LEN)
+/* The probes of instructions that a jump replaces: of five bytes each may be an instruction. */
+#define HV_DETOUR_PROBES_MAX 5
 /* Of an instruction that a detour can stand for, and of what is written over its first bytes. */
-#define HV_DETOUR_INSN_MAX  12
-#define HV_DETOUR_PATCH_MAX 8
+#define HV_DETOUR_INSN_MAX   12
+#define HV_DETOUR_PATCH_MAX  8
 
 /* What an instruction does to the CPU's interrupts, the maskable ones. */
 enum hv_irq_effect {
@@ -82,9 +91,15 @@ enum hv_detour_kind {
 	/* An instruction on the way back, of classify_way_back(), where the registers are on top of
 	 * the stack. */
 	HV_DETOUR_RETURNS,
-	/* Whole instructions inside a function, which a probe is at: tells the stub, then executes
-	 * them. Registers and flags are as they were. */
+	/* Whole instructions inside a function, which probes are at: tells the stub before each of
+	 * these, and executes them. Registers and flags are as they were. */
 	HV_DETOUR_PLACE,
+};
+
+/* A probe at one of the instructions that a jump has replaced. */
+struct hv_detour_probe {
+	unsigned off;  /* of the instruction, from the first one on */
+	unsigned slot; /* number of the slot that says what is recorded */
 };
 
 /* An instruction of the code that leaves the kernel. */
@@ -112,9 +127,10 @@ struct hv_detour {
 	bool has_caller;     /* the address that the function returns to is in the word */
 	uint32_t caller_off; /* so many bytes above the stack pointer */
 	/* Of HV_DETOUR_PLACE: */
-	struct hv_gva place; /* where INSN is in the guest */
-	size_t len_bytes;    /* of INSN */
-	unsigned slot;	     /* number of the slot that says what is recorded */
+	struct hv_gva place;				     /* where INSN is in the guest */
+	size_t len_bytes;				     /* of INSN */
+	struct hv_detour_probe probes[HV_DETOUR_PROBES_MAX]; /* ascending */
+	unsigned nr_probes;
 	/* Of instructions that count: */
 	struct hv_count_insn count;
 	uint64_t percpu; /* of the counter: an offset from the per-CPU base */

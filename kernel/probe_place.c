@@ -37,7 +37,7 @@ struct walk {
 	const struct hv_kernel *k;
 	struct hv_gva at;
 	struct hv_gva_range inside; /* behind the first byte of what moves */
-	bool begins;		    /* an instruction does, at AT */
+	unsigned begins;	    /* bit N: an instruction does, N bytes behind AT */
 	bool is_jumped_into;
 	bool is_indirect; /* some jump leads nobody knows where */
 };
@@ -57,7 +57,8 @@ static bool look_at(void *ctx, const struct hv_insn *insn)
 {
 	struct walk *w = ctx;
 
-	w->begins |= insn->at.v == w->at.v;
+	if (insn->at.v - w->at.v < HV_DETOUR_INSN_MAX)
+		w->begins |= 1u << (insn->at.v - w->at.v);
 	w->is_jumped_into |= insn->has_target && hv_gva_in(insn->target, w->inside);
 	if (insn->is_jump && !insn->is_call)
 		w->is_indirect |= !insn->has_target || is_thunk(w, insn->target);
@@ -347,15 +348,16 @@ static struct hv_err *check_code(const struct hv_kernel *k, struct hv_span code,
 		w.inside = (struct hv_gva_range){hv_gva_add(p->at, 1),
 						 hv_gva_add(p->at, p->len_bytes)};
 	walked = arch->walk_code(code, start, look_at, &w);
-	if (!w.begins && walked > p->at.v - start.v)
+	if (!(w.begins & 1) && walked > p->at.v - start.v)
 		return no_boundary();
-	if (!w.begins)
+	if (!(w.begins & 1))
 		return refuse("an instruction before it is not known");
 	if (is_skipped(k, rest))
 		return no_boundary();
 	if (why)
 		return refuse(why);
 	memcpy(p->insns, rest.data, p->len_bytes);
+	p->begins = w.begins & ((1u << p->len_bytes) - 1);
 	if (has_page_end(arch, p))
 		return refuse("the instructions there are in two pages");
 	if (p->nr == 1)

@@ -23,6 +23,7 @@ struct hv_probe_place {
 	struct hv_gva site; /* of its function */
 	size_t len_bytes;   /* of all instructions that move */
 	unsigned nr;	    /* how many these are */
+	unsigned begins;    /* bit N: one of them begins N bytes behind AT */
 	uint8_t insns[HV_DETOUR_INSN_MAX];
 };
 

@@ -29,9 +29,12 @@ struct hv_detour_want {
 	bool has_caller;     /* see struct hv_detour */
 	uint32_t caller_off;
 	struct hv_count_insn count; /* of an instruction that counts */
-	unsigned nr_insns;	    /* of HV_DETOUR_PLACE: how many INSN has */
-	unsigned slot;		    /* likewise: see struct hv_detour */
-	bool is_refused;	    /* hv_detours_patch() sets it */
+	/* Of HV_DETOUR_PLACE: */
+	unsigned nr_insns; /* how many INSN has */
+	struct hv_detour_probe probes[HV_DETOUR_PROBES_MAX];
+	unsigned nr_probes;
+	bool leads_already; /* there, to another detour; otherwise it is refused */
+	bool is_refused;    /* hv_detours_patch() sets it */
 };
 
 /* Borrows T. KIND: HV_CHANGE_DETOUR, or HV_CHANGE_PLACE, of HV_DETOUR_PLACE only. Each has a part
@@ -46,6 +49,14 @@ void hv_detours_free(struct hv_detours *d);
  * errors nothing that WANTS has is replaced any more. */
 struct hv_err *hv_detours_patch(struct hv_detours *d, struct hv_detour_want *wants, size_t nr,
 				size_t *ret_refused) hv_must_use;
+/* Replaces the instructions of WANTS, which are HV_DETOUR_PLACE and do not overlap, and puts back
+ * first what leads to detours at GONE, where WANTS may overlap it: in one hold, so that nobody
+ * executes what belongs to neither. All of it is done, or nothing: then *RET_REFUSED is true, as
+ * when some task always is between the instructions. On errors nothing that WANTS or GONE has is
+ * replaced any more. */
+struct hv_err *hv_detours_exchange(struct hv_detours *d, struct hv_detour_want *wants, size_t nr,
+				   const struct hv_gva *gone, size_t nr_gone,
+				   bool *ret_refused) hv_must_use;
 /* Finds the place in the guest of the detour that has PLACE, the low half of an address. */
 bool hv_detours_find(const struct hv_detours *d, uint32_t place, struct hv_gva *ret);
 

@@ -49,15 +49,16 @@ static bool is_expected(const struct hv_tracee *t, struct hv_gva at, struct hv_s
 	return false;
 }
 
-/* Whether TARGET is a detour of a place at AT, where the guest had the instructions at the start of
- * WAS: it executes just these. */
+/* Whether TARGET is a detour of places from AT on, where the guest had the instructions at the
+ * start of WAS: it executes just these. */
 static bool executes(const struct hv_tracee *t, struct hv_gva at, struct hv_gva target,
 		     struct hv_span was)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
 	uint64_t off = target.v - hv_detours_start(t, HV_CHANGE_PLACE).v;
 	struct hv_detour d = {.kind = HV_DETOUR_PLACE, .at = target, .place = at, .insn = was.data};
-	uint8_t code[HV_DETOUR_LEN];
+	uint8_t code[HV_DETOUR_LEN_MAX] = {0};
+	size_t left = HV_REGION_NR_PLACES * HV_DETOUR_LEN - off;
 	unsigned nr;
 
 	if (!arch->find_movable || off >= HV_REGION_NR_PLACES * HV_DETOUR_LEN ||
@@ -65,7 +66,7 @@ static bool executes(const struct hv_tracee *t, struct hv_gva at, struct hv_gva 
 		return false;
 	d.next = hv_gva_add(at, d.len_bytes);
 	memcpy(code, t->region.host + HV_REGION_STUBS_OFF + (target.v - t->range.start.v),
-	       sizeof(code));
+	       left < sizeof(code) ? left : sizeof(code));
 	return arch->is_place_detour(&d, code);
 }
 

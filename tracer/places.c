@@ -4,17 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/probe_place.h"
 #include "tracer/actions.h"
 #include "tracer/detours.h"
+#include "tracer/place_runs.h"
 #include "tracer/tracee.h"
 
 struct hv_places {
-	struct hv_tracee *tracee;      /* borrowed */
-	struct hv_actions *actions;    /* borrowed */
-	struct hv_detours *detours;    /* owned */
-	struct hv_detour_want *wanted; /* owned: what leads to detours, or is refused */
+	struct hv_tracee *tracee;     /* borrowed */
+	struct hv_actions *actions;   /* borrowed */
+	struct hv_detours *detours;   /* owned */
+	struct hv_place_want *wanted; /* owned, ascending: what leads to detours, or is refused */
 	size_t nr;
+	struct hv_place_run *runs; /* owned, ascending: what the guest has now */
+	size_t nr_runs;
 };
 
 struct hv_places *hv_places_new(struct hv_tracee *t, struct hv_actions *a)
@@ -33,6 +35,7 @@ void hv_places_free(struct hv_places *p)
 		return;
 	hv_detours_free(p->detours);
 	free(p->wanted);
+	free(p->runs);
 	free(p);
 }
 
@@ -76,76 +79,190 @@ struct hv_err *hv_places_find(const struct hv_places *p, struct hv_gva at,
 static bool is_free(const struct hv_places *p, const struct hv_probe_place *place)
 {
 	HV_AUTO_FREE struct hv_own_bytes *own = NULL;
-	size_t nr_places = add_own(p->tracee, HV_CHANGE_PLACE, &own, 0);
-	size_t nr = add_own(p->tracee, HV_CHANGE_DETOUR, &own, nr_places);
+	size_t nr = add_own(p->tracee, HV_CHANGE_DETOUR, &own, 0);
 
 	for (size_t i = 0; i < nr; i++)
-		if (overlaps(&own[i], place) || (i >= nr_places && own[i].at.v == place->at.v))
+		if (overlaps(&own[i], place))
 			return false;
 	return true;
 }
 
-/* -- what is on -------------------------------------------------------------------------------- */
+/* -- what the guest has ------------------------------------------------------------------------ */
 
-static bool is_wanted(void *ctx, struct hv_gva at)
+static bool is_in(const struct hv_change *undo, size_t nr, struct hv_gva at)
 {
-	const struct hv_places *p = ctx;
-
-	for (size_t i = 0; i < p->nr; i++)
-		if (p->wanted[i].at.v == at.v && !p->wanted[i].is_refused)
+	for (size_t i = 0; i < nr; i++)
+		if (undo[i].gva.v == at.v)
 			return true;
 	return false;
 }
 
-static bool is_near(const struct hv_detour_want *a, const struct hv_probe_place *b)
+/* Forgets runs that were put back, or whose module has gone. */
+static void forget_gone(struct hv_places *p)
 {
-	return a->at.v < b->at.v + b->len_bytes && b->at.v < a->at.v + a->len_bytes;
+	HV_AUTO_FREE struct hv_change *undo = NULL;
+	size_t nr_undo, nr = 0;
+
+	hv_patcher_forget_gone(p->tracee->patcher);
+	nr_undo = hv_patcher_undo_plan(p->tracee->patcher, HV_CHANGE_PLACE, &undo);
+	for (size_t i = 0; i < p->nr_runs; i++)
+		if (is_in(undo, nr_undo, p->runs[i].head.at))
+			p->runs[nr++] = p->runs[i];
+	p->nr_runs = nr;
 }
 
-/* The first of two that overlap counts. */
-static bool is_beside_all(const struct hv_places *p, const struct hv_probe_place *place)
+static const struct hv_place_run *find_run(const struct hv_places *p, struct hv_gva head)
 {
-	for (size_t i = 0; i < p->nr; i++)
-		if (!p->wanted[i].is_refused && is_near(&p->wanted[i], place))
-			return false;
-	return true;
-}
-
-static struct hv_err *add_want(struct hv_places *p, size_t number)
-{
-	struct hv_probe_place place;
-	struct hv_detour_want want = {.kind = HV_DETOUR_PLACE};
-	struct hv_err *err = hv_actions_place(p->actions, number, &place, &want.slot);
-
-	if (err)
-		return err;
-	want.at = place.at;
-	want.len_bytes = place.len_bytes;
-	want.nr_insns = place.nr;
-	memcpy(want.insn, place.insns, sizeof(want.insn));
-	want.is_refused = !is_beside_all(p, &place) || !is_free(p, &place);
-	p->wanted[p->nr++] = want;
+	for (size_t i = 0; i < p->nr_runs; i++)
+		if (p->runs[i].head.at.v == head.v)
+			return &p->runs[i];
 	return NULL;
 }
 
-/* Places are few: each is replaced by itself, so that one which cannot be does not matter to the
- * others. */
-struct hv_err *hv_places_begin(struct hv_places *p)
+static int by_head(const void *a, const void *b)
+{
+	uint64_t x = ((const struct hv_place_run *)a)->head.at.v;
+	uint64_t y = ((const struct hv_place_run *)b)->head.at.v;
+
+	return x < y ? -1 : x > y;
+}
+
+/* RUN has come to the guest, perhaps instead of another one with its head. */
+static void note(struct hv_places *p, const struct hv_place_run *run)
+{
+	struct hv_place_run *before = (struct hv_place_run *)find_run(p, run->head.at);
+
+	if (before) {
+		*before = *run;
+		return;
+	}
+	p->runs = hv_realloc_array(p->runs, p->nr_runs + 1, sizeof(*p->runs));
+	p->runs[p->nr_runs++] = *run;
+	qsort(p->runs, p->nr_runs, sizeof(*p->runs), by_head);
+}
+
+static struct hv_detour_want want_of(const struct hv_places *p, const struct hv_place_run *run)
+{
+	struct hv_detour_want want = {
+		.kind = HV_DETOUR_PLACE,
+		.at = run->head.at,
+		.len_bytes = run->head.len_bytes,
+		.nr_insns = run->head.nr,
+		.nr_probes = run->nr_probes,
+		.leads_already = find_run(p, run->head.at) != NULL,
+	};
+
+	memcpy(want.insn, run->head.insns, sizeof(want.insn));
+	memcpy(want.probes, run->probes, sizeof(want.probes));
+	return want;
+}
+
+/* Makes RUN, where the guest has no other run, or one with the same head. */
+static struct hv_err *patch(struct hv_places *p, const struct hv_place_run *run)
+{
+	struct hv_detour_want want = want_of(p, run);
+	size_t nr_refused = 0;
+	struct hv_err *err = hv_detours_patch(p->detours, &want, 1, &nr_refused);
+
+	if (!err && !nr_refused)
+		note(p, run);
+	return err;
+}
+
+/* Makes RUNS, where the guest has others at GONE. */
+static struct hv_err *exchange(struct hv_places *p, const struct hv_place_run *runs, size_t nr,
+			       const struct hv_gva *gone, size_t nr_gone)
+{
+	HV_AUTO_FREE struct hv_detour_want *wants = hv_alloc(nr * sizeof(*wants));
+	bool is_refused = false;
+	struct hv_err *err;
+
+	for (size_t i = 0; i < nr; i++)
+		wants[i] = want_of(p, &runs[i]);
+	err = hv_detours_exchange(p->detours, wants, nr, gone, nr_gone, &is_refused);
+	if (err || is_refused)
+		return err;
+	forget_gone(p);
+	for (size_t i = 0; i < nr; i++)
+		note(p, &runs[i]);
+	return NULL;
+}
+
+/* -- what is wanted ---------------------------------------------------------------------------- */
+
+static struct hv_err *find_wanted(struct hv_places *p)
 {
 	size_t nr = hv_actions_nr_places(p->actions);
-	struct hv_err *err = NULL;
 
 	free(p->wanted);
 	p->wanted = hv_alloc((nr + 1) * sizeof(*p->wanted));
 	p->nr = 0;
-	for (size_t i = 0; !err && i < nr; i++)
-		err = add_want(p, i);
-	for (size_t i = 0; !err && i < p->nr; i++) {
-		size_t nr_refused;
+	for (size_t i = 0; i < nr; i++) {
+		struct hv_place_want *want = &p->wanted[i];
+		struct hv_err *err = hv_actions_place(p->actions, i, &want->place, &want->slot);
 
-		if (!p->wanted[i].is_refused)
-			err = hv_detours_patch(p->detours, &p->wanted[i], 1, &nr_refused);
+		if (err)
+			return err;
+		want->is_refused = !is_free(p, &want->place);
+		p->nr++;
 	}
+	return NULL;
+}
+
+/* Finds which runs of the guest have to make room for the first of NEXT, and how many of these have
+ * to come together, since they need the room of the same run. */
+static size_t find_gone(const struct hv_places *p, const struct hv_place_run *next, size_t nr_next,
+			struct hv_gva *gone, size_t *ret_nr)
+{
+	size_t nr = 0, last = 0;
+
+	*ret_nr = 0;
+	do {
+		for (size_t i = 0; i < p->nr_runs; i++) {
+			const struct hv_place_run *run = &p->runs[i];
+
+			if (!hv_place_runs_meet(run, &next[nr]) ||
+			    run->head.at.v == next[nr].head.at.v)
+				continue;
+			if (!*ret_nr || gone[*ret_nr - 1].v != run->head.at.v)
+				gone[(*ret_nr)++] = run->head.at;
+			last = i;
+		}
+		nr++;
+	} while (nr < nr_next && *ret_nr && hv_place_runs_meet(&p->runs[last], &next[nr]));
+	return nr;
+}
+
+/* Makes the first of NEXT and those that have to come with it. */
+static struct hv_err *make(struct hv_places *p, const struct hv_place_run *next, size_t nr_next,
+			   size_t *ret_nr)
+{
+	HV_AUTO_FREE struct hv_gva *gone = hv_alloc((p->nr_runs + 1) * sizeof(*gone));
+	const struct hv_place_run *now;
+	size_t nr_gone;
+
+	*ret_nr = find_gone(p, next, nr_next, gone, &nr_gone);
+	if (nr_gone)
+		return exchange(p, next, *ret_nr, gone, nr_gone);
+	now = find_run(p, next[0].head.at);
+	return now && hv_place_run_has(now, &next[0]) ? NULL : patch(p, &next[0]);
+}
+
+/* Places are few: each run is made by itself, so that one which cannot be does not matter to the
+ * others. */
+struct hv_err *hv_places_begin(struct hv_places *p)
+{
+	HV_AUTO_FREE struct hv_place_run *next = NULL;
+	size_t nr_next = 0;
+	struct hv_err *err = find_wanted(p);
+
+	forget_gone(p);
+	if (!err) {
+		next = hv_alloc((p->nr + 1) * sizeof(*next));
+		nr_next = hv_place_runs_plan(p->wanted, p->nr, p->runs, p->nr_runs, next);
+	}
+	for (size_t i = 0, nr; !err && i < nr_next; i += nr)
+		err = make(p, &next[i], nr_next - i, &nr);
 	if (err) {
 		p->nr = 0;
 		hv_err_keep_first(&err, hv_places_end(p));
@@ -153,11 +270,49 @@ struct hv_err *hv_places_begin(struct hv_places *p)
 	return err;
 }
 
+static bool is_wanted(const struct hv_places *p, const struct hv_place_run *run,
+		      const struct hv_detour_probe *probe)
+{
+	for (size_t i = 0; i < p->nr; i++)
+		if (!p->wanted[i].is_refused &&
+		    p->wanted[i].place.at.v == run->head.at.v + probe->off &&
+		    p->wanted[i].slot == probe->slot)
+			return true;
+	return false;
+}
+
+/* What of RUN is wanted. */
+static struct hv_place_run wanted_of(const struct hv_places *p, const struct hv_place_run *run)
+{
+	struct hv_place_run less = {.head = run->head};
+
+	for (unsigned i = 0; i < run->nr_probes; i++)
+		if (is_wanted(p, run, &run->probes[i]))
+			less.probes[less.nr_probes++] = run->probes[i];
+	return less;
+}
+
+static bool stays(void *ctx, struct hv_gva at)
+{
+	const struct hv_places *p = ctx;
+	const struct hv_place_run *run = find_run(p, at);
+
+	return run && wanted_of(p, run).nr_probes;
+}
+
 struct hv_err *hv_places_end(struct hv_places *p)
 {
+	struct hv_err *err = NULL;
 	size_t unused;
-	struct hv_err *err = hv_detours_put_back(p->tracee, HV_CHANGE_PLACE, is_wanted, p, &unused);
 
+	for (size_t i = 0; !err && i < p->nr_runs; i++) {
+		const struct hv_place_run less = wanted_of(p, &p->runs[i]);
+
+		if (less.nr_probes && less.nr_probes < p->runs[i].nr_probes)
+			err = patch(p, &less);
+	}
+	hv_err_keep_first(&err, hv_detours_put_back(p->tracee, HV_CHANGE_PLACE, stays, p, &unused));
+	forget_gone(p);
 	if (!err || err->code != EBUSY)
 		return err;
 	hv_err_free(err);
@@ -166,5 +321,10 @@ struct hv_err *hv_places_end(struct hv_places *p)
 
 bool hv_places_has(const struct hv_places *p, struct hv_gva at)
 {
-	return is_wanted((void *)p, at);
+	for (size_t i = 0; i < p->nr; i++)
+		for (size_t r = 0; p->wanted[i].place.at.v == at.v && r < p->nr_runs; r++)
+			if (!p->wanted[i].is_refused &&
+			    hv_place_run_records(&p->runs[r], at, p->wanted[i].slot))
+				return true;
+	return false;
 }

@@ -22,6 +22,7 @@
 #define SIB_ABS	  0x25 /* disp32, sign-extended */
 
 #define JMP_LEN		5
+#define OP_PUSH		0x68
 #define BRANCH_TO_SHORT 0x10 /* from its second opcode byte to that of a branch of two bytes */
 #define TEST_LEN	2
 #define BRANCH_LEN	6 /* of a conditional jump with a distance of 32 bits */
@@ -250,13 +251,13 @@ struct hv_way_back x86_64_classify_way_back(struct hv_span code, struct hv_gva a
 struct writer {
 	struct hv_gva at; /* where it will run */
 	uint8_t *code;
-	size_t len;
+	size_t len, max;
 	bool misfits; /* something is out of reach */
 };
 
 static void put(struct writer *w, const void *bytes, size_t len)
 {
-	if (w->len + len > HV_DETOUR_LEN) {
+	if (w->len + len > w->max) {
 		w->misfits = true;
 		return;
 	}
@@ -500,36 +501,68 @@ static void write_returns(struct writer *w, const struct hv_detour *d)
 }
 
 /* Offsets in the code that follows. */
-#define PLACE_SLOT_OFF 7
-#define PLACE_STUB_OFF 12
+#define PROBE_PLACE_OFF 1
+#define PROBE_SLOT_OFF	7
+#define PROBE_STUB_OFF	12
+#define PROBE_LEN	22
 
 /* The flags first and last, since the way back from the stub may change them. */
-static void write_place(struct writer *w, const struct hv_detour *d)
+static void put_probe(struct writer *w, const struct hv_detour *d,
+		      const struct hv_detour_probe *probe)
 {
 	static const uint8_t drop_both[] = {0x48, 0x8d, 0x64, 0x24, 0x10}; /* leaq 16(%rsp), %rsp */
-	struct hv_span insns = {d->insn, d->len_bytes};
-	size_t len;
 
 	put_u8(w, PUSHF);
-	put_u8(w, 0x68); /* pushq */
-	put_s32(w, d->place.v);
-	put_u8(w, 0x68);
-	put_u32(w, d->slot);
+	put_u8(w, OP_PUSH);
+	put_s32(w, d->place.v + probe->off);
+	put_u8(w, OP_PUSH);
+	put_u32(w, probe->slot);
 	put_call(w, d->stub);
 	put(w, drop_both, sizeof(drop_both));
 	put_u8(w, POPF);
-	len = x86_64_move(insns, d->place, hv_gva_add(w->at, w->len), w->code + w->len,
-			  HV_DETOUR_LEN - w->len);
-	w->misfits |= !len;
-	w->len += len;
+}
+
+/* The instruction of LEN bytes that is OFF bytes behind the first one. */
+static void put_moved(struct writer *w, const struct hv_detour *d, size_t off, size_t len)
+{
+	size_t moved = 0;
+
+	if (!w->misfits)
+		moved = x86_64_move((struct hv_span){d->insn + off, len}, hv_gva_add(d->place, off),
+				    hv_gva_add(w->at, w->len), w->code + w->len, w->max - w->len);
+	w->misfits |= !moved;
+	w->len += moved;
+}
+
+static size_t insn_length(const struct hv_detour *d, size_t off)
+{
+	return x86_64_movable_length((struct hv_span){d->insn + off, d->len_bytes - off},
+				     hv_gva_add(d->place, off));
+}
+
+static void write_place(struct writer *w, const struct hv_detour *d)
+{
+	unsigned probe = 0;
+
+	for (size_t off = 0, len; off < d->len_bytes && !w->misfits; off += len) {
+		len = insn_length(d, off);
+		if (probe < d->nr_probes && d->probes[probe].off == off)
+			put_probe(w, d, &d->probes[probe++]);
+		put_moved(w, d, off, len);
+	}
+	w->misfits |= probe < d->nr_probes;
 	put_jump(w, d->next);
 }
 
-bool x86_64_make_detour(const struct hv_detour *d, uint8_t *ret)
+size_t x86_64_make_detour(const struct hv_detour *d, uint8_t *ret)
 {
-	struct writer w = {.at = d->at, .code = ret};
+	struct writer w = {
+		.at = d->at,
+		.code = ret,
+		.max = d->kind == HV_DETOUR_PLACE ? HV_DETOUR_LEN_MAX : HV_DETOUR_LEN,
+	};
+	size_t nr_blocks;
 
-	memset(ret, 0xcc, HV_DETOUR_LEN); /* int3 */
 	switch (d->kind) {
 	case HV_DETOUR_BEGINS:
 		write_begins(&w, d);
@@ -558,18 +591,58 @@ bool x86_64_make_detour(const struct hv_detour *d, uint8_t *ret)
 		put_jump(&w, d->next);
 		break;
 	}
-	return !w.misfits;
+	if (w.misfits)
+		return 0;
+	nr_blocks = (w.len + HV_DETOUR_LEN - 1) / HV_DETOUR_LEN;
+	memset(ret + w.len, 0xcc, nr_blocks * HV_DETOUR_LEN - w.len); /* int3 */
+	return nr_blocks;
+}
+
+/* Whether CODE begins as put_probe() makes it for a probe at PLACE. */
+static bool is_probe(const uint8_t *code, uint64_t place)
+{
+	return code[0] == PUSHF && code[PROBE_PLACE_OFF] == OP_PUSH &&
+	       (uint64_t)(int64_t)s32_at(code + PROBE_PLACE_OFF + 1) == place;
+}
+
+/* Finds the probes of CODE, which may be the detour D, and puts into STUBS where it calls the stub
+ * for them. */
+static void find_probes(struct hv_detour *d, const uint8_t *code, size_t *stubs)
+{
+	uint8_t scratch[HV_DETOUR_LEN];
+	size_t at = 0, len, moved;
+
+	d->nr_probes = 0;
+	for (size_t off = 0; off < d->len_bytes && at + PROBE_LEN < HV_DETOUR_LEN_MAX; off += len) {
+		if (d->nr_probes < HV_DETOUR_PROBES_MAX && is_probe(code + at, d->place.v + off)) {
+			struct hv_detour_probe *probe = &d->probes[d->nr_probes];
+
+			*probe = (struct hv_detour_probe){.off = (unsigned)off};
+			memcpy(&probe->slot, code + at + PROBE_SLOT_OFF, sizeof(probe->slot));
+			stubs[d->nr_probes++] = at + PROBE_STUB_OFF;
+			at += PROBE_LEN;
+		}
+		len = insn_length(d, off);
+		moved = x86_64_move((struct hv_span){d->insn + off, len}, hv_gva_add(d->place, off),
+				    hv_gva_add(d->at, at), scratch, sizeof(scratch));
+		if (!len || !moved)
+			return;
+		at += moved;
+	}
 }
 
 bool x86_64_is_place_detour(const struct hv_detour *d, const uint8_t *code)
 {
-	uint8_t made[HV_DETOUR_LEN];
+	uint8_t made[HV_DETOUR_LEN_MAX];
+	size_t stubs[HV_DETOUR_PROBES_MAX], nr_blocks;
 	struct hv_detour same = *d;
 
 	same.stub = d->at; /* within reach, as is all that matters of it */
-	if (!x86_64_make_detour(&same, made))
+	find_probes(&same, code, stubs);
+	nr_blocks = x86_64_make_detour(&same, made);
+	if (!nr_blocks || !same.nr_probes)
 		return false;
-	memcpy(made + PLACE_SLOT_OFF, code + PLACE_SLOT_OFF, sizeof(uint32_t));
-	memcpy(made + PLACE_STUB_OFF, code + PLACE_STUB_OFF, sizeof(uint32_t));
-	return memcmp(made, code, sizeof(made)) == 0;
+	for (unsigned i = 0; i < same.nr_probes; i++)
+		memcpy(made + stubs[i], code + stubs[i], sizeof(uint32_t));
+	return memcmp(made, code, nr_blocks * HV_DETOUR_LEN) == 0;
 }

@@ -303,6 +303,17 @@ static void move_relative(struct moving *m, struct decoder *d)
 	put(m, bytes, len);
 }
 
+size_t x86_64_movable_length(struct hv_span code, struct hv_gva at)
+{
+	struct decoder d = {0};
+	size_t len = 0;
+
+	if (decoder_open(&d) && decode(&d, code, at.v) && !why_not(d.insn))
+		len = d.insn->size;
+	decoder_close(&d);
+	return len;
+}
+
 size_t x86_64_move(struct hv_span insns, struct hv_gva from, struct hv_gva at, uint8_t *ret,
 		   size_t max)
 {

@@ -62,12 +62,15 @@ size_t x86_64_classify_irqs(struct hv_span code, enum hv_irq_effect *ret);
 struct hv_way_back x86_64_classify_way_back(struct hv_span code, struct hv_gva at);
 size_t x86_64_encode_detour_jump(size_t len_bytes, struct hv_gva at, struct hv_gva target,
 				 uint8_t ret[HV_DETOUR_PATCH_MAX]);
-bool x86_64_make_detour(const struct hv_detour *d, uint8_t *ret);
+size_t x86_64_make_detour(const struct hv_detour *d, uint8_t *ret);
 const char *x86_64_find_movable(struct hv_span code, struct hv_gva at, size_t *ret_len,
 				unsigned *ret_nr);
 bool x86_64_raises_exception(struct hv_span code);
 bool x86_64_is_place_detour(const struct hv_detour *d, const uint8_t *code);
 bool x86_64_leads_into(struct hv_span text, struct hv_gva start, struct hv_gva_range range);
+/* Returns the length of the instruction at the start of CODE; 0: it cannot be executed elsewhere.
+ */
+size_t x86_64_movable_length(struct hv_span code, struct hv_gva at);
 /* Writes the LEN bytes of instructions at FROM as they are executed at AT, of which there are at
  * most MAX. Returns how many there are; 0: they cannot. */
 size_t x86_64_move(struct hv_span insns, struct hv_gva from, struct hv_gva at, uint8_t *ret,

@@ -70,11 +70,64 @@ def changed(calls):
     return {name for (_, mine), (_, theirs) in calls for name in mine if mine[name] != theirs[name]}
 
 
+def paths(text):
+    """Returns how often tasks of each name went which way through functions: the places that they met, and how much was on the
+    stack there since the first one that the call met. A call begins where the stack is not as deep as it was, or a place comes again."""
+    found = collections.defaultdict(list)
+    for _, (pid, _, _, what) in events_of(text):
+        match = TEXT.match(what)
+        if match:
+            args = dict(arg.split("=") for arg in match[4].split())
+            found[args["c"], pid].append((match[2], int(match[3], 16), int(args["sp"], 16)))
+    ways = collections.Counter()
+    for (comm, _), met in found.items():
+        for function in {name for name, _, _ in met}:
+            first, way = None, []
+            for off, sp in ((off, sp) for name, off, sp in met if name == function):
+                if way and off <= way[-1][0]:
+                    ways[comm, function, tuple(way)] += 1
+                    way = []
+                first = first if way else sp
+                way.append((off, first - sp))
+            ways[comm, function, tuple(way)] += 1
+    return ways
+
+
+def all_at_once(t, traced, every):
+    """Probes at all instructions: of the guest's own kprobes, then of hvtrace, which are switched on from behind, so that each
+    one comes before others. Tasks go the same ways by both."""
+    traced.echo("events/kprobes/enable", "0")
+    define = "".join(f"echo 'p:p{n} {name}+{off} sp=%sp c=$comm' >>kprobe_events; " for n, (name, off) in enumerate(every))
+    text = t.guest.run(
+        f"cd {OWN}; echo 4000 >buffer_size_kb; {define} echo 1 >events/kprobes/enable; echo >trace; {OPENS};"
+        " echo 0 >events/kprobes/enable; cat trace; echo >kprobe_events; echo 1 >buffer_size_kb",
+        timeout=300,
+    )
+    own = paths(text)
+    traced.echo("kprobe_events", "")
+    for n, (name, off) in enumerate(every):
+        traced.echo("kprobe_events", f"p:p{n} {name}+{off} sp=%sp c=$comm", append=True)
+    for n in reversed(range(len(every))):
+        traced.echo(f"events/kprobes/p{n}/enable", "1")
+    for state in "0", "1":  # what stays is of the runs that there were
+        for n in range(0, len(every), 2):
+            traced.echo(f"events/kprobes/p{n}/enable", state)
+    traced.echo("trace", "")
+    t.guest.run(OPENS)
+    text = traced.text("trace", timeout=300)
+    ours = paths(text)
+    met = {(name, off) for _, name, way in ours for off, _ in way}
+    assert len(met) > len(every) / 2, (len(met), every)
+    same = {way: (nr, ours[way]) for way, nr in own.items() if way[0] in ('"ls"', '"cat"')}
+    assert same and all(mine == theirs for theirs, mine in same.values()), {way: nr for way, nr in same.items() if nr[0] != nr[1]}
+    t.note(f"{len(every)} places at once, {sum(ours.values())} calls, {len(same)} ways that are the guest's own")
+
+
 @case(configs=ONE_VCPU)
 def probes_inside_functions(t):
     """A place is an instruction's for hvtrace where it is for the guest's own kprobes. Those of hvtrace have all registers,
-    as the guest's own have them behind the instructions that were moved, which do what they did. The text is the kernel's. recover puts back
-    what a killed session left."""
+    as the guest's own have them behind the instructions that were moved, which do what they did. All possible places have them at once,
+    where several instructions are replaced by one jump. The text is the kernel's. recover puts back what a killed session left."""
     functions = FUNCTIONS[:2] if t.guest.config == ONE_VCPU[0] else FUNCTIONS[1:]
     attempt = TRY.replace("FUNCTIONS", " ".join(functions)).replace("LOOKED_AT", str(LOOKED_AT))
     # The host's shell has an echo that does not say why it fails.
@@ -128,12 +181,15 @@ def probes_inside_functions(t):
         traced.echo("events/kprobes/enable", "0")
         assert re.search(rf' {made}: \({places[0][0]}\+{places[0][1]:#x}/0x[0-9a-f]+\) word=.* c="ls"', traced.text("trace"))
         traced.echo("events/kprobes/enable", "1")
+        every = [place for place, what in ours.items() if what == "defined" and place[1] < sizes[place[0]]]
+        all_at_once(t, traced, every)
         t.note(f"{len(places)} places, {sum(what == 'defined' for what in ours.values())} possible of {sum(what == 'defined' for what in own.values())}")
     traced = t.attach().__enter__()
-    for n, (name, off, _) in enumerate(places):
+    for n, (name, off) in enumerate(every):
         traced.echo("kprobe_events", f"p:p{n} {name}+{off} ax=%ax", append=True)
     traced.echo("events/kprobes/enable", "1")
     traced.kill()
     t.guest.run(OPENS)  # by the detours
     said = t.recover()
-    assert f"{len(places)} instructions that led to detours restored" in said, said
+    restored = re.search(r"(\d+) instructions that led to detours restored", said)
+    assert restored and len(places) <= int(restored[1]) < len(every), said

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Places inside functions: detours of all kinds of instructions and the stub that records registers
- * there, run in a machine without a kernel. A program has a place at almost every instruction, and
- * so has a handler of interrupts. It is interrupted before each of its instructions, those of
- * detours and stubs included. Whatever happens, registers, flags and memory are as without detours,
- * and each place was recorded once, with the registers that it had. */
+ * there, run in a machine without a kernel. A program has a place at almost every instruction, also
+ * several that one jump replaces, and so has a handler of interrupts. It is interrupted before each
+ * of its instructions, those of detours and stubs included. Whatever happens, registers, flags and
+ * memory are as without detours, and each place was recorded once, with the registers that it had.
+ */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #define EXIT_SKIPPED 77
 #define NR_SLOTS     256
 #define VECTOR	     0x20
-#define STEPS_MAX    3000
+#define STEPS_MAX    20000
 #define FLAGS	     (0x202 | 0x8c1) /* interrupts on; some that the program depends on */
 
 /* Offsets in the world */
@@ -46,29 +47,40 @@ static const struct {
 	{PROGRAM_OFF + 30, "\xe9\x01\x00\x00\x00", 5, 1},
 	/* movq (%rsp), %rsi; stc */
 	{FUNCTION_OFF, "\x48\x8b\x34\x24\xf9", 5, 2},
+	/* pushq %rax; clc; popq %rax; cmc; stc */
+	{FUNCTION_OFF + 5, "\x50\xf8\x58\xf5\xf9", 5, 5},
 	/* leaq 0(%rsp), %rsp, of the handler */
 	{HANDLER_OFF, "\x48\x8d\x64\x24\x00", 5, 1},
 };
-#define CALL	 3
-#define HANDLER	 7
+#define HANDLER	 8
 #define SKIPPED	 2 /* by the branch, if %rcx is not 5 */
 #define END_OFF	 (PROGRAM_OFF + 36)
 #define NR_WORDS HV_PLACE_WORDS
 
-static const unsigned order[] = {0, 1, 2, 3, 6, 4, 5};
+/* The probes, as they are met: which place's jump has replaced their instruction, and how far
+ * behind that it is. Some places have none at their first instruction. */
+static const struct {
+	unsigned place, off;
+} probes[] = {
+	{0, 0}, {1, 0}, {1, 4}, {2, 0}, {3, 0}, {6, 0}, {6, 4},	      {7, 0},
+	{7, 1}, {7, 2}, {7, 3}, {7, 4}, {4, 4}, {5, 0}, {HANDLER, 0},
+};
+#define NR_PROBES    HV_ARRAY_LEN(probes)
+#define BRANCH_PROBE 2
+#define CALL_PROBE   4
+#define ENTRY_PROBE  5 /* of the function */
+#define PUSH_PROBE   7
+#define LAST_PROBE   (NR_PROBES - 1) /* the handler's */
 
 static struct machine *machine;
 static struct world world;
 static struct hv_stub_values values;
-/* So many of the program's places have detours, and the handler's. What reads memory takes long, so
- * that only one has it where each instruction counts. */
-static unsigned nr_places = HANDLER;
 
-/* What was recorded of a place. */
+/* What was recorded by a probe. */
 static struct {
 	unsigned nr;
 	uint64_t words[NR_WORDS];
-} recorded[HV_ARRAY_LEN(places)];
+} recorded[NR_PROBES];
 
 static void nothing(const struct world *w)
 {
@@ -103,14 +115,22 @@ static void make_program(void)
 	for (unsigned i = 0; i < HV_ARRAY_LEN(places); i++)
 		memcpy(world.host + places[i].off, places[i].code, places[i].len);
 	memcpy(world.host + END_OFF - 1, "\xcc\xf4", 2); /* int3, hlt */
-	memcpy(world.host + FUNCTION_OFF + 5, "\xc3", 1);
+	memcpy(world.host + FUNCTION_OFF + 10, "\xc3", 1);
 	memcpy(world.host + HANDLER_OFF + 5, "\x48\xcf", 2); /* iretq */
+}
+
+static void add_probes(unsigned place, struct hv_detour *d)
+{
+	for (unsigned i = 0; i < NR_PROBES; i++)
+		if (probes[i].place == place)
+			d->probes[d->nr_probes++] =
+				(struct hv_detour_probe){probes[i].off, WORLD_FETCH_SLOT};
 }
 
 static void detour(unsigned i)
 {
 	const struct hv_arch *arch = &hv_arch_x86_64;
-	uint64_t off = DETOURS_OFF + i * HV_DETOUR_LEN;
+	uint64_t off = DETOURS_OFF + i * HV_DETOUR_LEN_MAX;
 	struct hv_gva place = world_gva(&world, places[i].off);
 	struct hv_span code = {(const uint8_t *)places[i].code, places[i].len};
 	uint8_t patch[HV_DETOUR_PATCH_MAX];
@@ -120,7 +140,6 @@ static void detour(unsigned i)
 		.stub = world_gva(&world, WORLD_CODE_OFF + arch->stubs.place_off),
 		.insn = code.data,
 		.place = place,
-		.slot = WORLD_FETCH_SLOT,
 	};
 	unsigned nr;
 	size_t len;
@@ -129,6 +148,7 @@ static void detour(unsigned i)
 	ck_assert_uint_eq(d.len_bytes, places[i].len);
 	ck_assert_uint_eq(nr, places[i].nr);
 	d.next = hv_gva_add(place, d.len_bytes);
+	add_probes(i, &d);
 	ck_assert(arch->make_detour(&d, world.host + off));
 	ck_assert(arch->is_place_detour(&d, world.host + off));
 	len = arch->encode_detour_jump(d.len_bytes, place, d.at, patch);
@@ -151,8 +171,7 @@ static void begin(uint32_t does, uint64_t rcx, struct kvm_regs *regs)
 	make_program();
 	machine_set_handler(machine, VECTOR, world_gva(&world, HANDLER_OFF));
 	for (unsigned i = 0; does && i < HV_ARRAY_LEN(places); i++)
-		if (i < nr_places || i == HANDLER)
-			detour(i);
+		detour(i);
 	world_slot(&world, WORLD_FETCH_SLOT)->does = does;
 	memcpy(world.host + WORLD_PROGRAM_OFF, reads, sizeof(reads));
 	for (unsigned i = 0; i < sizeof(*regs) / sizeof(*reg); i++)
@@ -179,9 +198,10 @@ static void note_event(const struct hv_record *record, const uint64_t *words)
 	unsigned i = 0;
 
 	ck_assert_uint_eq((uint16_t)record->word[1], HV_EVENT_ID_PLACE);
-	while (i < HV_ARRAY_LEN(places) && world_gva(&world, places[i].off).v != words[0])
+	while (i < NR_PROBES &&
+	       world_gva(&world, places[probes[i].place].off + probes[i].off).v != words[0])
 		i++;
-	ck_assert_uint_lt(i, HV_ARRAY_LEN(places));
+	ck_assert_uint_lt(i, NR_PROBES);
 	recorded[i].nr++;
 	memcpy(recorded[i].words, words, sizeof(recorded[i].words));
 }
@@ -216,16 +236,10 @@ static void read_ring(void)
 	}
 }
 
-static void check_recorded(const struct kvm_regs *before, bool handler_ran)
+static void check_first(const struct kvm_regs *before)
 {
-	const uint64_t *first = recorded[0].words, *call = recorded[CALL].words;
+	const uint64_t *first = recorded[0].words;
 
-	for (unsigned n = 0; n < HV_ARRAY_LEN(order); n++)
-		ck_assert_uint_eq(
-			recorded[order[n]].nr,
-			order[n] < nr_places && (order[n] != SKIPPED || before->rcx == 5) ? 1 : 0);
-	/* While memory is read, a call of the same context is not recorded, but counted. */
-	ck_assert_uint_eq(recorded[HANDLER].nr + world_state(&world, 0)->nr_no_draft, handler_ran);
 	ck_assert_uint_eq(first[HV_REGS_STACK], before->rsp);
 	ck_assert_uint_eq(first[3], before->rbx);
 	ck_assert_uint_eq(first[6], before->rsi);
@@ -234,12 +248,50 @@ static void check_recorded(const struct kvm_regs *before, bool handler_ran)
 	ck_assert_uint_eq(first[16], before->r10);
 	ck_assert_uint_eq(first[17], before->r11);
 	ck_assert_uint_eq(first[18] & ~0x100ull, before->rflags); /* but for the single steps */
-	if (nr_places < HANDLER)
-		return;
+}
+
+static void check_call(const struct kvm_regs *before)
+{
+	const uint64_t *call = recorded[CALL_PROBE].words;
+	uint64_t behind = world_gva(&world, places[3].off).v + 5;
+
 	ck_assert_uint_eq(call[15], before->rcx == 5 ? 0x11223344 : before->rax);
 	ck_assert_uint_eq(call[18] >> 6 & 1, before->rcx == 5); /* ZF */
-	ck_assert_uint_eq(recorded[6].words[HV_REGS_STACK_WORD],
-			  world_gva(&world, places[CALL].off).v + 5);
+	ck_assert_uint_eq(recorded[BRANCH_PROBE].words[18] >> 6 & 1, before->rcx == 5);
+	ck_assert_uint_eq(recorded[ENTRY_PROBE].words[HV_REGS_STACK_WORD], behind);
+	ck_assert_uint_eq(recorded[ENTRY_PROBE + 1].words[6], behind); /* %rsi */
+}
+
+#define FLAG_C 1
+
+/* Between instructions that one jump replaces registers, flags and stack are as they are there. */
+static void check_flags(uint64_t rax)
+{
+	static const unsigned carries[] = {1, 1, 0, 0, 1}; /* before each instruction */
+	const uint64_t *push = recorded[PUSH_PROBE].words;
+
+	for (unsigned i = 0; i < 5; i++) {
+		const uint64_t *words = recorded[PUSH_PROBE + i].words;
+		bool is_pushed = i == 1 || i == 2;
+
+		ck_assert_uint_eq(words[18] & FLAG_C, carries[i]);
+		ck_assert_uint_eq(words[HV_REGS_STACK], push[HV_REGS_STACK] - 8 * is_pushed);
+		ck_assert_uint_eq(words[HV_REGS_STACK_WORD],
+				  is_pushed ? rax : push[HV_REGS_STACK_WORD]);
+	}
+}
+
+static void check_recorded(const struct kvm_regs *before, bool handler_ran)
+{
+	for (unsigned n = 0; n < LAST_PROBE; n++)
+		ck_assert_uint_eq(recorded[n].nr,
+				  probes[n].place != SKIPPED || before->rcx == 5 ? 1 : 0);
+	/* While memory is read, a call of the same context is not recorded, but counted. */
+	ck_assert_uint_eq(recorded[LAST_PROBE].nr + world_state(&world, 0)->nr_no_draft,
+			  handler_ran);
+	check_first(before);
+	check_flags(before->rcx == 5 ? 0x11223344 : before->rax);
+	check_call(before);
 }
 
 static const uint32_t does_what[] = {HV_SLOT_REGS, HV_SLOT_REGS | HV_SLOT_FETCH};
@@ -253,7 +305,7 @@ START_TEST(the_program_is_as_without_detours)
 		begin(0, counts[i], &before);
 		run_to_end(&own);
 		ck_assert_uint_eq(own.r10, 0); /* the function's carry went through it */
-		ck_assert_uint_eq(own.rsi, world_gva(&world, places[CALL].off).v + 5);
+		ck_assert_uint_eq(own.rsi, world_gva(&world, places[3].off).v + 5);
 		begin(does_what[_i], counts[i], &before);
 		run_to_end(&ours);
 		ck_assert_mem_eq(&own, &ours, sizeof(own));
@@ -277,21 +329,34 @@ START_TEST(nothing_is_recorded_while_it_is_off)
 }
 END_TEST
 
-/* Runs NR instructions, and then the handler. False: the program ended before. */
-static bool interrupted_at(unsigned nr, uint32_t does, struct kvm_regs *before)
-{
+/* The machine before one of the program's instructions. */
+static struct {
 	struct kvm_regs regs;
+	uint8_t memory[MACHINE_LEN];
+} before_insn;
+
+static void keep(void)
+{
+	machine_get_regs(machine, &before_insn.regs);
+	memcpy(before_insn.memory, machine->memory, MACHINE_LEN);
+}
+
+static void go_back(void)
+{
+	memcpy(machine->memory, before_insn.memory, MACHINE_LEN);
+	machine_set_regs(machine, &before_insn.regs, world_gva(&world, WORLD_CPU_OFF));
+}
+
+/* Goes on by one instruction from what was kept, and keeps that. False: the program has ended. */
+static bool goes_on(void)
+{
 	unsigned port;
 
-	begin(does, 5, before);
-	for (unsigned i = 0; i < nr; i++)
-		if (machine_step(machine, &port) != MACHINE_STEP)
-			return false;
-	machine_get_regs(machine, &regs);
-	if (regs.rip == world_gva(&world, END_OFF).v + 1)
+	go_back();
+	if (machine_step(machine, &port) != MACHINE_STEP)
 		return false;
-	machine_interrupt(machine, VECTOR);
-	return true;
+	keep();
+	return before_insn.regs.rip != world_gva(&world, END_OFF).v + 1;
 }
 
 START_TEST(an_interrupt_before_each_instruction)
@@ -299,17 +364,19 @@ START_TEST(an_interrupt_before_each_instruction)
 	struct kvm_regs before, own, ours;
 	unsigned nr = 0;
 
-	nr_places = _i ? 1 : HANDLER;
 	begin(0, 5, &before);
 	run_to_end(&own);
-	for (; interrupted_at(nr, does_what[_i], &before); nr++) {
+	begin(does_what[_i], 5, &before);
+	keep();
+	do {
+		machine_interrupt(machine, VECTOR);
 		run_to_end(&ours);
 		ck_assert_mem_eq(&own, &ours, sizeof(own));
 		read_ring();
 		check_recorded(&before, true);
-		ck_assert_uint_lt(nr, STEPS_MAX);
-	}
-	ck_assert_uint_gt(nr, 450); /* the way through the stub, not only the program */
+		ck_assert_uint_lt(++nr, STEPS_MAX);
+	} while (goes_on());
+	ck_assert_uint_gt(nr, 900); /* the way through the stub, not only the program */
 }
 END_TEST
 

@@ -143,8 +143,7 @@ struct hv_err *hv_kprobes_why_not(const struct hv_instances *all, const struct h
 	for (; next_site(all, type->id, &index, &site); any = true)
 		if (site.place && !hv_places_has(all->session->places, site.at))
 			return hv_err_new(EBUSY, "the instructions at its place are in use: by the"
-						 " guest, by a tracer of latencies, or by another"
-						 " probe");
+						 " guest, or by a tracer of latencies");
 		else if (!site.place && !is_traced(all->session, site.at))
 			return hv_err_new(EBUSY, "the guest itself uses its function");
 	return any ? NULL

@@ -124,8 +124,71 @@ START_TEST(a_detour_out_of_reach_is_refused)
 }
 END_TEST
 
+/* pushq %rax; clc; popq %rax; cmc; call */
+static const uint8_t five[] = {0x50, 0xf8, 0x58, 0xf5, 0xe8, 0x00, 0x01, 0x00, 0x00};
+
+static struct hv_detour detour_of_five(unsigned probes)
+{
+	struct hv_detour d = {
+		.kind = HV_DETOUR_PLACE,
+		.at = hv_gva(TARGET),
+		.place = hv_gva(AT),
+		.next = hv_gva(AT + sizeof(five)),
+		.stub = hv_gva(TARGET - 0x1000),
+		.insn = five,
+		.len_bytes = sizeof(five),
+	};
+
+	for (unsigned i = 0; i < 5; i++)
+		if (probes >> i & 1)
+			d.probes[d.nr_probes++] = (struct hv_detour_probe){i, 17 * i};
+	return d;
+}
+
+/* Any of five instructions may have probes; a detour has as many blocks as it needs, and is known
+ * as one of these instructions, whatever its probes and slots are. */
+START_TEST(a_detour_of_several_probes)
+{
+	const unsigned nr_probes = (unsigned)__builtin_popcount((unsigned)_i);
+	static const size_t nr_blocks[] = {1, 1, 1, 2, 2, 3};
+	struct hv_detour d = detour_of_five((unsigned)_i), any = detour_of_five(0);
+	uint8_t code[HV_DETOUR_LEN_MAX + 1], other[sizeof(five)];
+	size_t len;
+
+	memset(code, 0x11, sizeof(code));
+	ck_assert_uint_eq(arch->make_detour(&d, code), nr_blocks[nr_probes]);
+	len = nr_blocks[nr_probes] * HV_DETOUR_LEN;
+	ck_assert_uint_eq(code[len], 0x11);
+	ck_assert(arch->is_place_detour(&any, code) == (nr_probes != 0));
+	for (size_t i = 0; i < len; i += len - 1) {
+		code[i] ^= 0x40;
+		ck_assert(!arch->is_place_detour(&any, code));
+		code[i] ^= 0x40;
+	}
+	memcpy(other, five, sizeof(five));
+	other[1] = 0xf9; /* stc */
+	any.insn = other;
+	ck_assert(!arch->is_place_detour(&any, code));
+}
+END_TEST
+
+START_TEST(a_probe_in_the_middle_of_an_instruction_is_refused)
+{
+	struct hv_detour d = detour_of_five(3);
+	uint8_t code[HV_DETOUR_LEN_MAX];
+
+	ck_assert(arch->make_detour(&d, code));
+	d.probes[1].off = 5;
+	ck_assert(!arch->make_detour(&d, code));
+	d.probes[1].off = sizeof(five);
+	ck_assert(!arch->make_detour(&d, code));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_add_loop_test(tc, a_detour_of_several_probes, 0, 32);
+	tcase_add_test(tc, a_probe_in_the_middle_of_an_instruction_is_refused);
 	tcase_add_loop_test(tc, what_follows_begins_where_it_did, 0, 8);
 	tcase_add_loop_test(tc, nothing_behind_the_jump_becomes_another_one, 0, 7);
 	tcase_add_test(tc, what_cannot_be_replaced_is_refused);

@@ -450,7 +450,8 @@ static const struct hv_detour_want place = {
 	.len_bytes = 6,
 	.insn = {0x48, 0x83, 0xf9, 0x05, 0x75, 0x05}, /* cmpq $5, %rcx; jne */
 	.nr_insns = 2,
-	.slot = 3,
+	.probes = {{0, 3}},
+	.nr_probes = 1,
 };
 
 static struct hv_detours *set_up_places(void)
@@ -465,7 +466,7 @@ static void patch_place(struct hv_detours *places, unsigned slot, uint64_t detou
 	struct hv_gva target = {0};
 	size_t nr_refused;
 
-	want.slot = slot;
+	want.probes[0].slot = slot;
 	must(hv_detours_patch(places, &want, 1, &nr_refused));
 	ck_assert_uint_eq(nr_refused, 0);
 	ck_assert_int_eq(hv_arch_x86_64.classify_site(fk_host(&r.t.f, PLACE), place.at, &target),
@@ -516,6 +517,163 @@ START_TEST(nobody_is_between_the_instructions_of_a_place)
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, PLACE);
 	patch_place(places, 3, 0);
 	hv_detours_free(places);
+}
+END_TEST
+
+/* Runs in these bytes: a place before one that the guest has, and what that leaves of it. */
+static const uint8_t function[] = {
+	0x53,					  /* +0 pushq %rbx */
+	0x48, 0x83, 0xf9, 0x05,			  /* +1 cmpq $5, %rcx */
+	0x51,					  /* +5 pushq %rcx */
+	0xb8, 0x44, 0x33, 0x22, 0x11,		  /* +6 movl $0x11223344, %eax */
+	0x48, 0x8d, 0x15, 0x00, 0x01, 0x00, 0x00, /* +11 leaq 0x100(%rip), %rdx */
+};
+
+static struct hv_detour_want run_at(unsigned off, size_t len, unsigned nr_insns)
+{
+	struct hv_detour_want want = {
+		.kind = HV_DETOUR_PLACE,
+		.at = {PLACE + off},
+		.len_bytes = len,
+		.nr_insns = nr_insns,
+		.probes = {{0, 3}},
+		.nr_probes = 1,
+	};
+
+	memcpy(want.insn, function + off, len);
+	return want;
+}
+
+static void check_run(unsigned off)
+{
+	struct hv_gva target = {0};
+	const uint8_t *now = fk_host(&r.t.f, PLACE + off);
+
+	ck_assert_int_eq(hv_arch_x86_64.classify_site(now, hv_gva(PLACE + off), &target),
+			 HV_SITE_JUMP);
+	ck_assert(hv_gva_in(target, r.tracee.range));
+}
+
+/* From a run at +1 to one at 0, which has that place, and one at +5 for what is left of it. */
+static struct hv_err *make_room(struct hv_detours *places, bool *ret_refused)
+{
+	const struct hv_gva gone = hv_gva(PLACE + 1);
+	struct hv_detour_want next[] = {run_at(0, 5, 2), run_at(5, 6, 2)};
+
+	next[0].probes[1] = (struct hv_detour_probe){1, 4};
+	next[0].nr_probes = 2;
+	return hv_detours_exchange(places, next, 2, &gone, 1, ret_refused);
+}
+
+static struct hv_detours *set_up_run(void)
+{
+	struct hv_detours *places = hv_detours_new(&r.tracee, HV_CHANGE_PLACE);
+	struct hv_detour_want run = run_at(1, 5, 2);
+	size_t nr_refused;
+
+	memcpy(fk_host(&r.t.f, PLACE), function, sizeof(function));
+	must(hv_detours_patch(places, &run, 1, &nr_refused));
+	ck_assert_uint_eq(nr_refused, 0);
+	check_run(1);
+	return places;
+}
+
+static void check_room(bool made)
+{
+	check_run(made ? 0 : 1);
+	if (made)
+		check_run(5);
+	else
+		ck_assert_uint_eq(*fk_host(&r.t.f, PLACE), function[0]);
+	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_PLACE), made ? 2 : 1);
+}
+
+static void put_places_back(struct hv_detours *places)
+{
+	size_t nr;
+
+	must(hv_detours_put_back(&r.tracee, HV_CHANGE_PLACE, NULL, NULL, &nr));
+	ck_assert_mem_eq(fk_host(&r.t.f, PLACE), function, sizeof(function));
+	hv_detours_free(places);
+}
+
+START_TEST(a_run_makes_room_for_another_one)
+{
+	struct hv_detours *places = set_up_run();
+	bool is_refused = true;
+
+	must(make_room(places, &is_refused));
+	ck_assert(!is_refused);
+	check_room(true);
+	put_places_back(places);
+}
+END_TEST
+
+/* A task was interrupted at AT, and switched out then. */
+static void sleep_in(uint64_t at)
+{
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x20, FT_PREEMPTING + 8);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, at);
+}
+
+/* A task in a detour that comes back elsewhere does not matter. */
+START_TEST(a_detour_that_goes_on_elsewhere_may_be_in_use)
+{
+	struct hv_detours *places = set_up_run();
+	struct hv_detour_want after = run_at(11, 7, 1);
+	bool is_refused = true;
+	size_t nr_refused;
+
+	must(hv_detours_patch(places, &after, 1, &nr_refused));
+	sleep_in(DETOUR(PLACE_FIRST + 1) + 20);
+	must(make_room(places, &is_refused));
+	ck_assert(!is_refused);
+	put_places_back(places);
+}
+END_TEST
+
+/* A task, a vCPU, a byte of the guest's, a kprobe of its own: what is there stays as it is. */
+START_TEST(a_run_stays_if_the_other_one_cannot_be)
+{
+	struct hv_detours *places = set_up_run();
+	bool is_refused = false;
+
+	heed();
+	if (_i == 0)
+		ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, PLACE + 1); /* inside of the new one */
+	else if (_i == 1)
+		r.regs[1].ip = hv_gva(PLACE + 1);
+	else if (_i == 2)
+		*fk_host(&r.t.f, PLACE) = 0xcc;
+	else if (_i == 3)
+		sleep_in(DETOUR(PLACE_FIRST) + 20); /* it will come back to +6 */
+	else if (_i == 4)
+		r.regs[1].ip = hv_gva(DETOUR(PLACE_FIRST) + 3);
+	else
+		probe(PLACE - 1, OFF);
+	must(make_room(places, &is_refused));
+	ck_assert(is_refused);
+	if (_i == 2)
+		*fk_host(&r.t.f, PLACE) = function[0];
+	check_room(false);
+	r.regs[1].ip = hv_gva(0);
+	put_places_back(places);
+}
+END_TEST
+
+/* One that is not made as a whole leaves nothing. */
+START_TEST(an_error_between_two_runs_leaves_none)
+{
+	struct hv_detours *places = set_up_run();
+	bool is_refused;
+	struct hv_err *err;
+
+	r.fail_after = r.nr_text_writes + (size_t)_i + 1;
+	err = make_room(places, &is_refused);
+	ck_assert_ptr_nonnull(err);
+	hv_err_free(err);
+	r.fail_after = 0;
+	put_places_back(places);
 }
 END_TEST
 
@@ -580,6 +738,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_place_leads_to_the_detour_of_its_slot);
 	tcase_add_test(tc, nobody_is_between_the_instructions_of_a_place);
 	tcase_add_test(tc, recover_believes_what_the_detour_executes);
+	tcase_add_test(tc, a_run_makes_room_for_another_one);
+	tcase_add_test(tc, a_detour_that_goes_on_elsewhere_may_be_in_use);
+	tcase_add_loop_test(tc, a_run_stays_if_the_other_one_cannot_be, 0, 6);
+	tcase_add_loop_test(tc, an_error_between_two_runs_leaves_none, 0, 2);
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, instructions_lead_to_their_detours_and_come_back);
 	tcase_add_test(tc, only_a_module_that_has_come_needs_changes);

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tracer/detours_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/preempt_sites.h"
+
+#define CHUNK 128 /* blocks that are written in one hold */
+
+/* -- their code -------------------------------------------------------------------------------- */
+
+static size_t stub_off(const struct hv_stub_image *stubs, enum hv_detour_kind kind)
+{
+	switch (kind) {
+	case HV_DETOUR_BEGINS:
+		return stubs->section_begins_off;
+	case HV_DETOUR_ENDS:
+		return stubs->section_ends_off;
+	case HV_DETOUR_CALL_BEGINS:
+		return stubs->idle_ends_off;
+	case HV_DETOUR_CALL_ENDS:
+		return stubs->idle_begins_off;
+	case HV_DETOUR_IRQS_OFF:
+		return stubs->irqs_off_off;
+	case HV_DETOUR_ARRIVES:
+		return stubs->irq_arrives_off;
+	case HV_DETOUR_IRQS_ON:
+	case HV_DETOUR_RETURNS:
+		return stubs->irqs_on_off;
+	case HV_DETOUR_PLACE:
+		return stubs->place_off;
+	}
+	return 0;
+}
+
+/* A call or a jump goes on at its target, everything else behind itself. */
+static struct hv_gva goes_on(const struct hv_tracee *t, const struct hv_detour_want *want)
+{
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	struct hv_gva target;
+
+	if (hv_detour_is_call(want->kind) ||
+	    (want->kind == HV_DETOUR_RETURNS &&
+	     arch->classify_site(want->insn, want->at, &target) == HV_SITE_JUMP))
+		return want->calls;
+	return hv_gva_add(want->at, want->len_bytes);
+}
+
+/* NR: of the first block, in the region. */
+static size_t make(const struct hv_tracee *t, const struct hv_detour_want *want, size_t nr,
+		   uint8_t *code)
+{
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	struct hv_gva stubs = hv_gva_add(t->range.start, HV_STUBS_CODE_OFF);
+	struct hv_detour d = {
+		.kind = want->kind,
+		.at = hv_detour_at(t, nr),
+		.next = goes_on(t, want),
+		.stub = hv_gva_add(stubs, stub_off(&arch->stubs, want->kind)),
+		.target = want->calls,
+		.insn = want->insn,
+		.count = want->count,
+		.percpu = t->kernel->layout.preempt_count_percpu,
+		.flag = HV_PREEMPT_FLAG,
+		.has_caller = want->has_caller,
+		.caller_off = want->caller_off,
+		.place = want->at,
+		.len_bytes = want->len_bytes,
+		.nr_probes = want->nr_probes,
+	};
+
+	memcpy(d.probes, want->probes, sizeof(d.probes));
+	return arch->make_detour(&d, code);
+}
+
+_Static_assert(HV_DETOUR_LEN % HV_SITE_LEN_MAX == 0, "whole writes");
+#define WRITES (HV_DETOUR_LEN / HV_SITE_LEN_MAX)
+
+static void plan_code(struct hv_gpa at, const uint8_t *code, struct hv_hold_write *writes)
+{
+	for (size_t i = 0; i < WRITES; i++) {
+		writes[i].gpa = hv_gpa_add(at, i * HV_SITE_LEN_MAX);
+		writes[i].len_bytes = HV_SITE_LEN_MAX;
+		writes[i].is_text = true;
+		memcpy(writes[i].bytes, code + i * HV_SITE_LEN_MAX, HV_SITE_LEN_MAX);
+	}
+}
+
+/* Writes the next NR blocks. */
+static struct hv_err *write_chunk(struct hv_detours *d, size_t nr)
+{
+	HV_AUTO_FREE struct hv_hold_write *writes = hv_alloc(nr * WRITES * sizeof(*writes));
+	struct hv_gpa gpa = hv_gpa_add(d->tracee->region.gpa, HV_REGION_DETOURS_OFF);
+
+	for (size_t i = 0; i < nr; i++) {
+		size_t number = d->nr_written + i, first = number;
+		uint8_t code[HV_DETOUR_LEN_MAX];
+
+		while (!d->list[first].nr)
+			first--;
+		if (!make(d->tracee, &d->list[first].is, d->first + first, code))
+			return hv_err_new(ERANGE, "the detour of 0x%llx cannot be made",
+					  (unsigned long long)d->list[first].is.at.v);
+		plan_code(hv_gpa_add(gpa, (d->first + number) * HV_DETOUR_LEN),
+			  code + (number - first) * HV_DETOUR_LEN, &writes[i * WRITES]);
+	}
+	return hv_patcher_write(d->tracee->patcher, writes, nr * WRITES);
+}
+
+struct hv_err *hv_detours_write(struct hv_detours *d)
+{
+	while (d->nr_written < d->nr) {
+		size_t left = d->nr - d->nr_written, nr = left < CHUNK ? left : CHUNK;
+		struct hv_err *err = write_chunk(d, nr);
+
+		if (err)
+			return err;
+		d->nr_written += nr;
+	}
+	return NULL;
+}
+
+/* -- which instruction has which detour -------------------------------------------------------- */
+
+/* A detour and the place in the guest that it is for. */
+struct place {
+	uint64_t at;
+	size_t nr;
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static struct place *sorted_places(const struct hv_detours *d)
+{
+	struct place *places = hv_alloc((d->nr + 1) * sizeof(*places));
+
+	for (size_t i = 0; i < d->nr; i++)
+		places[i] = (struct place){d->list[i].is.at.v, i};
+	qsort(places, d->nr, sizeof(*places), by_address);
+	return places;
+}
+
+/* Whether the detour for WAS is right for WANT, at the same address: a module that was unloaded may
+ * have left its place to another one. */
+static bool is_same(const struct hv_detour_want *was, const struct hv_detour_want *want)
+{
+	return was->kind == want->kind && was->len_bytes == want->len_bytes &&
+	       was->calls.v == want->calls.v && was->has_caller == want->has_caller &&
+	       was->caller_off == want->caller_off && was->nr_probes == want->nr_probes &&
+	       memcmp(was->probes, want->probes, sizeof(was->probes)) == 0 &&
+	       memcmp(was->insn, want->insn, want->len_bytes) == 0;
+}
+
+/* The detour of PLACES that is right for WANT; NULL: none is. An address may have several. */
+static const struct place *find_same(const struct hv_detours *d, const struct place *places,
+				     size_t nr, const struct hv_detour_want *want)
+{
+	const struct place key = {.at = want->at.v};
+	const struct place *found = nr ? bsearch(&key, places, nr, sizeof(key), by_address) : NULL;
+
+	while (found && found > places && found[-1].at == key.at)
+		found--;
+	for (; found && found < places + nr && found->at == key.at; found++)
+		if (d->list[found->nr].nr && is_same(&d->list[found->nr].is, want))
+			return found;
+	return NULL;
+}
+
+/* Adds a detour behind the others. Returns its number; SIZE_MAX: there is no room. One that cannot
+ * be made is an error when it is written. */
+static size_t add_detour(struct hv_detours *d, const struct hv_detour_want *want)
+{
+	uint8_t code[HV_DETOUR_LEN_MAX];
+	size_t number = d->nr, nr_blocks = make(d->tracee, want, d->first + number, code);
+
+	if (!nr_blocks)
+		nr_blocks = 1;
+	if (nr_blocks > d->max - number)
+		return SIZE_MAX;
+	d->list = hv_realloc_array(d->list, number + nr_blocks, sizeof(*d->list));
+	for (size_t i = 0; i < nr_blocks; i++)
+		d->list[number + i] = (struct block){.is = *want};
+	d->list[number].nr = (unsigned)nr_blocks;
+	d->nr += nr_blocks;
+	return number;
+}
+
+void hv_detours_choose(struct hv_detours *d, const struct hv_detour_want *wants, size_t nr,
+		       size_t *numbers)
+{
+	HV_AUTO_FREE struct place *places = sorted_places(d);
+	size_t nr_places = d->nr;
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct place *found = find_same(d, places, nr_places, &wants[i]);
+
+		numbers[i] = found ? found->nr : add_detour(d, &wants[i]);
+	}
+}

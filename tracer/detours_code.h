@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The code of detours in the region, and which place of the guest has which, for the files that
+ * implement detours.h. */
+#pragma once
+
+#include "tracer/detours.h"
+#include "tracer/tracee.h"
+
+/* A block of code in the region. */
+struct block {
+	struct hv_detour_want is; /* the detour that begins here */
+	unsigned nr;		  /* blocks of that; 0: this is one behind the first */
+};
+
+struct hv_detours {
+	struct hv_tracee *tracee; /* borrowed */
+	enum hv_change_kind kind;
+	size_t first, max;  /* numbers of blocks, in the region */
+	struct block *list; /* owned; by the number of the block */
+	size_t nr;
+	size_t nr_written; /* are in the region */
+};
+
+/* NR: of a block, in the region. */
+static inline struct hv_gva hv_detour_at(const struct hv_tracee *t, size_t nr)
+{
+	return hv_gva_add(t->range.start,
+			  HV_REGION_DETOURS_OFF - HV_REGION_STUBS_OFF + nr * HV_DETOUR_LEN);
+}
+
+static inline bool hv_detour_is_call(enum hv_detour_kind kind)
+{
+	return kind == HV_DETOUR_CALL_BEGINS || kind == HV_DETOUR_CALL_ENDS ||
+	       kind == HV_DETOUR_ARRIVES;
+}
+
+/* Chooses the number of the detour for each of WANTS; SIZE_MAX: there is no room. New ones are
+ * added behind the others. */
+void hv_detours_choose(struct hv_detours *d, const struct hv_detour_want *wants, size_t nr,
+		       size_t *numbers);
+/* Writes the code of all that have none yet. */
+struct hv_err *hv_detours_write(struct hv_detours *d) hv_must_use;
