@@ -144,18 +144,15 @@ void hv_fake_syscall(struct hv_session *s, uint32_t id, int32_t nr, const char *
 		.name = keep(c, "sys_", name), .nr = nr, .nr_args = nr_args, .user_size_arg = -1};
 	for (unsigned i = 0; i < nr_args; i++) {
 		bool points = *args[i] == '*', is_size = *args[i] == '#';
+		bool is_wrong = points && args[i][1] == '*';
+		const char *arg = args[i] + points + is_size + is_wrong;
 
-		fields[1 + i] = (struct hv_event_field){keep(c, "", args[i] + points + is_size),
-							"unsigned long",
-							16 + 8 * i,
-							8,
-							0,
-							0,
-							false};
-		call->user_mask |= (uint32_t)points << i;
+		fields[1 + i] = (struct hv_event_field){
+			keep(c, "", arg), "unsigned long", 16 + 8 * i, 8, 0, 0, false};
+		call->user_mask |= (uint32_t)points << (i + is_wrong);
 		call->user_size_arg = is_size ? (int32_t)i : call->user_size_arg;
 		if (points)
-			fields[nr_fields] = memory_field(c, args[i] + 1, nr_args, nr_fields);
+			fields[nr_fields] = memory_field(c, arg, nr_args, nr_fields);
 		nr_fields += points;
 	}
 	c->user_bytes = 16;
