@@ -82,7 +82,7 @@ static bool find_sets(const struct hv_instances *all, const struct hv_catalogue 
 {
 	bool any = false;
 
-	for (size_t i = 0; all->syscalls && i < c->nr; i++) {
+	for (size_t i = 0; i < c->nr; i++) {
 		const struct hv_event_type *made = &c->types[i], *carrier = NULL;
 		HV_AUTO_ERR struct hv_err *err = NULL;
 		struct hv_syscall_memory memory;
@@ -153,8 +153,11 @@ struct hv_err *hv_syscall_reads_add(const struct hv_instances *all, const struct
 {
 	struct hv_kprobe_carrier carrier;
 	struct builder b = {.program = ret, .carrier = &carrier};
-	HV_AUTO_FREE struct sets *sets = hv_alloc(sizeof(*sets));
+	HV_AUTO_FREE struct sets *sets = NULL;
 
+	if (!hv_syscalls_carries_memory(all->syscalls, type))
+		return NULL;
+	sets = hv_alloc(sizeof(*sets));
 	if (!find_sets(all, c, type, sets, &carrier))
 		return NULL;
 	for (unsigned arg = 0; arg < HV_SYSCALL_ARGS_MAX; arg++)

@@ -156,6 +156,11 @@ void hv_syscalls_free(struct hv_syscalls *s)
 	free(s);
 }
 
+bool hv_syscalls_carries_memory(const struct hv_syscalls *s, const struct hv_event_type *type)
+{
+	return s && s->carriers[ENTER].is_known && s->carriers[ENTER].id == type->id;
+}
+
 struct hv_err *hv_syscalls_carrier(const struct hv_syscalls *s, const struct hv_catalogue *c,
 				   const struct hv_event_type *type,
 				   const struct hv_event_type **ret)

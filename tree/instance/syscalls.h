@@ -48,6 +48,9 @@ bool hv_syscalls_is(const struct hv_event_type *type);
 /* Whether the event TYPE of a system call has what arguments point to. */
 bool hv_syscalls_has_memory(const struct hv_event_type *type);
 
+/* Whether TYPE carries such events. S may be NULL. */
+bool hv_syscalls_carries_memory(const struct hv_syscalls *s, const struct hv_event_type *type);
+
 /* Sets *RET to the type of C that carries TYPE, an event of one system call. EOPNOTSUPP: the form
  * of one of the two is not known. */
 struct hv_err *hv_syscalls_carrier(const struct hv_syscalls *s, const struct hv_catalogue *c,
