@@ -142,6 +142,11 @@
 #define HV_FETCH_FIELD	     4
 #define HV_FETCH_SIGNED	     64
 #define HV_FETCH_IS	     5	/* the present value is not the step's: as if it could not read */
+/* the present value, less the step's length, is not the number of a bit that is set in the step's
+ * value: as if it could not read */
+#define HV_FETCH_IN	     6
+/* the next step that reads keeps at most as many bytes as the present value */
+#define HV_FETCH_MOST	     7
 #define HV_FETCH_READS	     8	/* the present value := the eight bytes at the address */
 #define HV_FETCH_USER	     16 /* the address is of user space, also if it does not look so */
 #define HV_FETCH_KEEPS	     32 /* a result := bytes from the address on */

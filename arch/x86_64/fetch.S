@@ -19,10 +19,15 @@
  *                                                    %r13  the present value
  *                                                    %r14  where the next result comes in the draft
  *                                                   %r15d  how many steps may follow
+ *                                                    %r9d  how many bytes the next result has at
+ *                                                          most: steps that do not read leave it
  */
 
 /* In REGS_WORD while memory is read for an event: no id of an entry that is recorded there. */
 #define OF_EVENT 3
+
+/* In %r9d: no step has said how many. A step says less. */
+#define ANY_LENGTH 0xffff
 
 /* What a result needs in the draft at least; it is a multiple of the align, as every result is. */
 #define RESULT_ROOM 32
@@ -68,6 +73,7 @@
 	rep movsq
 	movq	%rdi, %r14
 	movl	$HV_FETCH_STEPS_MAX, %r15d
+	movl	$ANY_LENGTH, %r9d
 
 /* %rcx := the room behind the results. */
 .Lfetch_step:
@@ -112,11 +118,30 @@
 	jmp	.Lfetch_step
 .Lfetch_is:
 	cmpb	$HV_FETCH_IS, %al
-	jne	.Lfetch_entry
+	jne	.Lfetch_in
 	cmpq	%rsi, %r13
 	je	.Lfetch_step
+.Lfetch_is_not:
 	movl	(HV_STEP_TAG - HV_STEP_LEN)(%r12), %eax
 	jmp	.Lfetch_skip
+
+.Lfetch_in:
+	cmpb	$HV_FETCH_IN, %al
+	jne	.Lfetch_most
+	movq	%r13, %rcx
+	subq	%rdx, %rcx
+	cmpq	$63, %rcx
+	ja	.Lfetch_is_not
+	btq	%rcx, %rsi
+	jc	.Lfetch_step
+	jmp	.Lfetch_is_not
+.Lfetch_most:
+	cmpb	$HV_FETCH_MOST, %al
+	jne	.Lfetch_entry
+	movl	$ANY_LENGTH, %r9d
+	cmpq	%r9, %r13
+	cmovbq	%r13, %r9
+	jmp	.Lfetch_step
 
 /* (to, from, bytes) in %rdi, %rsi, %rdx. A value is read to where a result would come. There is
  * nothing between the two halves of addresses, and some kernels warn when it is read. */
@@ -133,6 +158,8 @@
 	subq	$(RESULT_ROOM / 2), %rcx
 	cmpq	%rcx, %rdx
 	cmovaq	%rcx, %rdx
+	cmpq	%r9, %rdx
+	cmovaq	%r9, %rdx
 3:	pushq	%rdx
 	pushq	%rax
 	testb	$HV_FETCH_STRING, %al
@@ -149,6 +176,7 @@
 5:	call	.Lfetch_call
 	popq	%rcx
 	popq	%rdx
+	movl	$ANY_LENGTH, %r9d
 	testb	$HV_FETCH_STRING, %cl
 	jnz	.Lfetch_string
 	testq	%rax, %rax
@@ -160,6 +188,7 @@
 6:	movabsq	$hole_kernel_start, %rdi
 	cmpq	%rdi, %rsi
 	jae	1b
+	movl	$ANY_LENGTH, %r9d
 	jmp	.Lfetch_fault
 .Lfetch_string: /* its length; a negative number: an error */
 	cmpq	%rdx, %rax
@@ -249,6 +278,7 @@ hv_stub_return_19:
 	leaq	(HV_DRAFT_ENTRY + HV_FETCH_ALIGN - 1)(%rbx,%r8), %r14
 	andq	$-HV_FETCH_ALIGN, %r14
 	movl	$HV_FETCH_STEPS_MAX, %r15d
+	movl	$ANY_LENGTH, %r9d
 	jmp	.Lfetch_step
 
 .Levent_reads_already:
@@ -289,4 +319,5 @@ hv_stub_return_19:
 	jmp	.Levent_length
 
 #undef OF_EVENT
+#undef ANY_LENGTH
 #undef RESULT_ROOM

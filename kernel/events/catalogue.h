@@ -63,9 +63,17 @@ struct hv_syscall {
 	uint32_t nr_args; /* at most HV_SYSCALL_ARGS_MAX */
 	const char *const *types;
 	const char *const *args; /* their names */
+	/* Since 7.0 the event of a call has what these arguments point to, in the order of their
+	 * bits, up to catalogue.user_bytes of each. The guest may claim any. */
+	uint32_t user_mask;
+	/* The argument that says how many bytes are there; a negative number: strings are. */
+	int32_t user_size_arg;
 };
 
 #define HV_SYSCALL_ARGS_MAX 6
+
+/* Of what one argument points to (SYSCALL_FAULT_USER_MAX). */
+#define HV_USER_BYTES_MAX 165
 
 struct hv_event_type {
 	const char *system;
@@ -96,6 +104,7 @@ struct hv_catalogue {
 	size_t nr;
 	struct hv_event_fields common;	 /* of every record */
 	uint32_t header_len_bytes;	 /* of a record: struct trace_entry, with padding */
+	uint32_t user_bytes;		 /* at most HV_USER_BYTES_MAX; 0: no event has any */
 	bool has_lens;			 /* this kernel has hv_event_field.len */
 	bool char_is_signed;		 /* for this kernel's compiler */
 	struct hv_event_system *systems; /* owned, by name */

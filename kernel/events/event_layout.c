@@ -127,6 +127,26 @@ static struct hv_err *find_tracepoint(const struct hv_kernel_core *core, struct 
 	return err ? err : find_bits(core, "tracepoint_ext", "faultable", &l->tracepoint.faultable);
 }
 
+/* Since a544d9a66bdf events have strings of the program. Without all of these members they are as
+ * if they had none, and their formats say otherwise. */
+static void find_user(const struct hv_kernel_core *core, struct hv_event_layout *l)
+{
+	struct {
+		const char *type, *member;
+		struct hv_bits *bits;
+	} const members[] = {
+		{"syscall_metadata", "user_mask", &l->syscall.user_mask},
+		{"syscall_metadata", "user_arg_size", &l->syscall.user_size_arg},
+		{"trace_array", "syscall_buf_sz", &l->array_user_bytes},
+	};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && i < HV_ARRAY_LEN(members); i++)
+		err = find_bits(core, members[i].type, members[i].member, members[i].bits);
+	for (size_t i = 0; err && i < HV_ARRAY_LEN(members); i++)
+		*members[i].bits = (struct hv_bits){0};
+}
+
 static struct hv_err *find_syscall(const struct hv_kernel_core *core, struct hv_event_layout *l)
 {
 	const struct hv_field fields[] = {
@@ -143,7 +163,11 @@ static struct hv_err *find_syscall(const struct hv_kernel_core *core, struct hv_
 	if (!l->has_syscalls)
 		return NULL;
 	err = find(core, "syscall_metadata", fields, HV_ARRAY_LEN(fields), &l->syscall.len_bytes);
-	return err ? err : find_bits(core, "syscall_metadata", "nb_args", &l->syscall.nr_args);
+	if (!err)
+		err = find_bits(core, "syscall_metadata", "nb_args", &l->syscall.nr_args);
+	if (!err)
+		find_user(core, l);
+	return err;
 }
 
 static struct hv_err *find_lists(const struct hv_kernel_core *core, struct hv_event_layout *l)

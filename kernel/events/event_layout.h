@@ -39,11 +39,13 @@ struct hv_event_layout {
 	struct {
 		uint32_t len_bytes, name, nr, types, args, enter_fields;
 		struct hv_bits nr_args;
-	} syscall;			   /* struct syscall_metadata */
-	uint32_t list_prev;		   /* of struct list_head */
-	uint32_t array_list, array_events; /* of struct trace_array */
-	uint32_t file_list, file_call;	   /* of struct trace_event_file */
-	uint32_t header_len_bytes;	   /* of struct trace_entry */
+		struct hv_bits user_mask, user_size_arg; /* NR 0: it has none */
+	} syscall;					 /* struct syscall_metadata */
+	uint32_t list_prev;				 /* of struct list_head */
+	uint32_t array_list, array_events;		 /* of struct trace_array */
+	struct hv_bits array_user_bytes;		 /* likewise; NR 0: it has none */
+	uint32_t file_list, file_call;			 /* of struct trace_event_file */
+	uint32_t header_len_bytes;			 /* of struct trace_entry */
 	uint32_t tracepoint_flag, ignore_enable_flag;
 	bool has_lens;	   /* fields say how many elements an array has (6.1, b6c7abd1c28a) */
 	bool has_ext;	   /* 6.13 */

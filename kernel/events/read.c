@@ -194,10 +194,10 @@ static struct hv_err *walk_files(struct hv_event_reader *r, struct hv_gva head)
 	return err;
 }
 
-/* Finds the list of files of the top trace array, which is the last in the list of trace arrays
+/* Finds the top trace array, which is the last in the list of trace arrays
  * (top_trace_array()). */
 static struct hv_err *find_top(struct hv_event_reader *r, struct hv_gva arrays,
-			       struct hv_gva *ret_files)
+			       struct hv_gva *ret_array)
 {
 	uint64_t top;
 	struct hv_err *err = hv_pages_u64(&r->pages, hv_gva_add(arrays, r->layout.list_prev), &top);
@@ -205,19 +205,42 @@ static struct hv_err *find_top(struct hv_event_reader *r, struct hv_gva arrays,
 	if (!err && top == arrays.v)
 		err = hv_err_new(ENOENT, "the kernel has not begun to list them");
 	if (!err)
-		*ret_files = hv_gva(top - r->layout.array_list + r->layout.array_events);
+		*ret_array = hv_gva(top - r->layout.array_list);
 	return err;
+}
+
+/* How much the events of system calls have of a program's memory: syscall_user_buf_size. */
+static struct hv_err *read_user_bytes(struct hv_event_reader *r, struct hv_gva array)
+{
+	const struct hv_bits bits = r->layout.array_user_bytes;
+	const uint32_t shift = bits.off % 8;
+	uint8_t bytes[8] = {0};
+	uint32_t value;
+	struct hv_err *err;
+
+	if (!bits.nr)
+		return NULL;
+	err = hv_pages_read(&r->pages, hv_gva_add(array, bits.off / 8), bytes,
+			    (shift + bits.nr + 7) / 8);
+	if (err)
+		return err;
+	value = hv_copy_bits((struct hv_span){bytes, sizeof(bytes)},
+			     (struct hv_bits){shift, bits.nr});
+	r->c->user_bytes = value < HV_USER_BYTES_MAX ? value : HV_USER_BYTES_MAX;
+	return NULL;
 }
 
 static struct hv_err *walk(struct hv_event_reader *r, struct hv_gva arrays, struct hv_gva common)
 {
-	struct hv_gva files;
+	struct hv_gva array;
 	bool is_known;
 	struct hv_err *err = hv_event_fields_read(r, common, hv_gva(0), &r->c->common, &is_known);
 
 	if (!err)
-		err = find_top(r, arrays, &files);
-	return err ? err : walk_files(r, files);
+		err = find_top(r, arrays, &array);
+	if (!err)
+		err = read_user_bytes(r, array);
+	return err ? err : walk_files(r, hv_gva_add(array, r->layout.array_events));
 }
 
 static struct hv_err *read_once(const struct hv_event_reader *template, struct hv_gva arrays,

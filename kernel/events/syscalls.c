@@ -23,6 +23,16 @@ static struct hv_err *read_words(struct hv_event_reader *r, uint64_t at, uint32_
 	return err;
 }
 
+/* BITS of COPY, a signed number; none is -1. */
+static int32_t copy_signed(struct hv_span copy, struct hv_bits bits)
+{
+	unsigned unused_bits = 32 - bits.nr;
+
+	if (!bits.nr)
+		return -1;
+	return (int32_t)(hv_copy_bits(copy, bits) << unused_bits) >> unused_bits;
+}
+
 static struct hv_err *read_new(struct hv_event_reader *r, struct hv_gva metadata,
 			       struct hv_syscall *call)
 {
@@ -37,6 +47,8 @@ static struct hv_err *read_new(struct hv_event_reader *r, struct hv_gva metadata
 	call->nr_args = hv_copy_bits(copy, l->syscall.nr_args);
 	if (call->nr_args > HV_SYSCALL_ARGS_MAX)
 		return hv_err_new(EINVAL, "system call %d: %u arguments", call->nr, call->nr_args);
+	call->user_mask = l->syscall.user_mask.nr ? hv_copy_bits(copy, l->syscall.user_mask) : 0;
+	call->user_size_arg = copy_signed(copy, l->syscall.user_size_arg);
 	err = hv_strings_read(&r->strings, hv_gva(hv_copy_u64(copy, l->syscall.name)),
 			      HV_EVENT_WORD_MAX, &call->name);
 	if (!err)

@@ -103,7 +103,26 @@ static void do_callers(struct hv_event *e, char *args)
 	}
 }
 
-/* The entry of raw_syscalls:*, or of a call with registers, from numbers of 8 bytes each. */
+/* A result of what the guest has read: &TAG=TEXT, or &TAG, which it could not read. */
+static void add_result(struct hv_event *e, char *word)
+{
+	static uint8_t results[512]; /* copied by the caller */
+	uint32_t head[2] = {(uint32_t)strtoul(word + 1, &word, 16), HV_FETCH_FAULT};
+	size_t len = *word == '=' ? unescape(++word) : 0;
+
+	if (len)
+		head[1] = (uint32_t)len;
+	if (e->results_len + sizeof(head) + len + HV_FETCH_ALIGN > sizeof(results))
+		return;
+	memcpy(results + e->results_len, head, sizeof(head));
+	memcpy(results + e->results_len + sizeof(head), word, len);
+	e->results = results;
+	e->results_len += (uint16_t)(sizeof(head) +
+				     (len + HV_FETCH_ALIGN - 1) / HV_FETCH_ALIGN * HV_FETCH_ALIGN);
+}
+
+/* The entry of raw_syscalls:*, or of a call with registers, from numbers of 8 bytes each. What the
+ * guest has read follows. */
 static void do_words(struct hv_event *e, uint32_t id, char *text)
 {
 	static uint8_t entry[HV_ENTRY_HEADER_LEN + 8 * 64]; /* copied by the caller */
@@ -112,11 +131,15 @@ static void do_words(struct hv_event *e, uint32_t id, char *text)
 	memset(entry, 0, sizeof(entry));
 	memcpy(entry, &id, 2);
 	memcpy(entry + 4, &e->pid, sizeof(e->pid));
-	for (const char *word = next_word(&text); *word && len < sizeof(entry);
-	     word = next_word(&text), len += 8) {
+	for (char *word = next_word(&text); *word && len < sizeof(entry); word = next_word(&text)) {
 		uint64_t number = strtoull(word, NULL, 0);
 
+		if (*word == '&') {
+			add_result(e, word);
+			continue;
+		}
 		memcpy(entry + len, &number, sizeof(number));
+		len += sizeof(number);
 	}
 	e->id = (uint16_t)id;
 	e->entry = (struct hv_span){entry, len};

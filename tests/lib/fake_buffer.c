@@ -30,6 +30,9 @@ void fake_buffer_put(struct hv_buffer *b, const struct hv_event *e)
 	if (e->entry.data)
 		b->events[b->nr_events].entry.data =
 			memcpy(hv_alloc(e->entry.len_bytes), e->entry.data, e->entry.len_bytes);
+	if (e->results)
+		b->events[b->nr_events].results =
+			memcpy(hv_alloc(e->results_len), e->results, e->results_len);
 	if (e->callers)
 		b->events[b->nr_events].callers =
 			memcpy(hv_alloc(e->nr_callers * sizeof(*e->callers)), e->callers,
@@ -42,6 +45,7 @@ void fake_buffer_deinit(struct hv_buffer *b)
 	for (size_t i = 0; i < b->nr_events; i++) {
 		free((char *)b->events[i].text);
 		free((uint8_t *)b->events[i].entry.data);
+		free((uint8_t *)b->events[i].results);
 		free((struct hv_gva *)b->events[i].callers);
 	}
 	free(b->events);

@@ -12,6 +12,7 @@
 #include "tracer/event_tracer.h"
 #include "tracer/event_types.h"
 #include "tracer/stub_filters.h"
+#include "tracer/stub_programs.h"
 
 struct hv_event_types {
 	struct hv_catalogue catalogue;
@@ -24,6 +25,7 @@ struct hv_event_tracer {
 		char *name; /* SYSTEM:EVENT, owned */
 		bool has_stacks;
 		unsigned nr_steps; /* of its filter in the guest */
+		unsigned nr_reads; /* steps of its program */
 	} * list;		   /* owned; the events that are recorded */
 	size_t nr;
 	struct hv_text text; /* of these */
@@ -115,21 +117,48 @@ static void add_carriers(struct hv_catalogue *c)
 	add_type(c, "raw_syscalls", "sys_exit", 21, leave, HV_ARRAY_LEN(leave));
 }
 
+/* The field INDEX: of what the argument ARG of NR_ARGS points to. */
+static struct hv_event_field memory_field(struct hv_catalogue *c, const char *arg, unsigned nr_args,
+					  unsigned index)
+{
+	HV_AUTO_FREE char *name = hv_format("__%s_val", arg);
+
+	return (struct hv_event_field){.name = keep(c, "", name),
+				       .type = "__data_loc char[]",
+				       .off = 16 + 8 * nr_args + 4 * (index - 1 - nr_args),
+				       .size_bytes = 4};
+}
+
 void hv_fake_syscall(struct hv_session *s, uint32_t id, int32_t nr, const char *name,
 		     char *const *args, unsigned nr_args)
 {
 	struct hv_catalogue *c = &s->types->catalogue;
-	struct hv_event_field fields[1 + 8] = {{"__syscall_nr", "int", 8, 4, 0, 0, true}};
+	struct hv_event_field fields[1 + 8 + 8] = {{"__syscall_nr", "int", 8, 4, 0, 0, true}};
+	unsigned nr_fields = 1 + nr_args;
 	struct hv_syscall *call = hv_store_alloc(&c->store, sizeof(*call));
 	struct hv_event_type *type;
 
 	if (!hv_catalogue_find(c, "raw_syscalls", "sys_enter"))
 		add_carriers(c);
-	*call = (struct hv_syscall){.name = keep(c, "sys_", name), .nr = nr, .nr_args = nr_args};
-	for (unsigned i = 0; i < nr_args; i++)
+	*call = (struct hv_syscall){
+		.name = keep(c, "sys_", name), .nr = nr, .nr_args = nr_args, .user_size_arg = -1};
+	for (unsigned i = 0; i < nr_args; i++) {
+		bool points = *args[i] == '*', is_size = *args[i] == '#';
+		bool is_wrong = points && args[i][1] == '*';
+		const char *arg = args[i] + points + is_size + is_wrong;
+
 		fields[1 + i] = (struct hv_event_field){
-			keep(c, "", args[i]), "unsigned long", 16 + 8 * i, 8, 0, 0, false};
-	type = add_type(c, "syscalls", keep(c, "sys_enter_", name), id, fields, 1 + nr_args);
+			keep(c, "", arg), "unsigned long", 16 + 8 * i, 8, 0, 0, false};
+		call->user_mask |= (uint32_t)points << (i + is_wrong);
+		call->user_size_arg = is_size ? (int32_t)i : call->user_size_arg;
+		if (points)
+			fields[nr_fields] = memory_field(c, arg, nr_args, nr_fields);
+		nr_fields += points;
+	}
+	c->user_bytes = 16;
+	type = add_type(c, "syscalls", keep(c, "sys_enter_", name), id, fields, nr_fields);
+	type->print_fmt = call->user_size_arg < 0 ? "__get_str(__path_val), __get_str(__second_val)"
+						  : "__print_dynamic_array(__path_val, 1)";
 	type->reg_kind = HV_EVENT_REG_SYSCALL_ENTER;
 	type->syscall = call;
 	fields[1] = (struct hv_event_field){"ret", "long", 16, 8, 0, 0, true};
@@ -289,6 +318,8 @@ const char *hv_fake_events_on(const struct hv_session *s)
 			       e->list[i].has_stacks ? "+stack" : "");
 		if (e->list[i].nr_steps)
 			hv_text_printf(&e->text, "+filter(%u)", e->list[i].nr_steps);
+		if (e->list[i].nr_reads)
+			hv_text_printf(&e->text, "+reads(%u)", e->list[i].nr_reads);
 	}
 	return e->text.data ? e->text.data : "";
 }
@@ -335,6 +366,7 @@ struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_wa
 			.name = name_of(want->type),
 			.has_stacks = want->has_stacks,
 			.nr_steps = want->filter ? want->filter->nr : 0,
+			.nr_reads = want->program ? (unsigned)want->program->nr : 0,
 		};
 	}
 	return NULL;

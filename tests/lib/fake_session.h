@@ -28,7 +28,9 @@ void hv_fake_event(struct hv_session *s, const struct hv_event *e);
 void hv_fake_event_type(struct hv_session *s, const char *system, const char *name, uint32_t id,
 			uint64_t reg);
 /* The types of a system call: ID of its sys_enter, ID + 1 of its sys_exit. The first call brings
- * raw_syscalls:*, of ID 20 and 21. The strings are copied. */
+ * raw_syscalls:*, of ID 20 and 21. The strings are copied. An argument that begins with * points to
+ * what the event has, 16 bytes of it, and one with # says how many are there; of ** the kernel says
+ * that the next argument does. */
 void hv_fake_syscall(struct hv_session *s, uint32_t id, int32_t nr, const char *name,
 		     char *const *args, unsigned nr_args);
 /* From now on the probes of raw_syscalls:*, which are there, may sleep. */

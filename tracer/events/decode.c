@@ -309,7 +309,7 @@ unsigned hv_encode_entry(const struct hv_record *record, const struct hv_event *
 	}
 	ret[nr] = *record;
 	ret[nr].word[1] = event->id | (uint64_t)entry.len_bytes << HV_EVENT_LEN_SHIFT |
-			  UINT64_C(1) << HV_EVENT_INSIDE_BIT |
+			  (uint64_t)!event->is_as_deep << HV_EVENT_INSIDE_BIT |
 			  (uint64_t)(event->deeper & HV_EVENT_DEEPER_MAX) << HV_EVENT_DEEPER_SHIFT |
 			  (record->word[1] & UINT64_C(1) << HV_EVENT_COMPAT_BIT);
 	ret[nr].word[3] &= ~((uint64_t)HV_RECORD_DEPTH_MAX << HV_RECORD_DEPTH_SHIFT);

@@ -108,7 +108,8 @@ void hv_decode_entry(const struct hv_decode *d, const struct hv_record *record,
 
 /* Makes the records of EVENT, with its id and entry, that happened when and where RECORD, an
  * HV_RECORD_EVENT, says: into RET, which has room for HV_DATA_RECORDS_MAX + 1. Its preempt count is
- * that inside the probe, as in the kernel's events of system calls, or deeper. Returns how many
+ * that inside the probe, as in the kernel's events of system calls, or deeper, or, if it says so,
+ * that of the event in RECORD. Returns how many
  * they are; the event's own is the last. */
 unsigned hv_encode_entry(const struct hv_record *record, const struct hv_event *event,
 			 struct hv_record *ret);

@@ -107,4 +107,7 @@ struct hv_event {
 	 * HV_EVENT_DEEPER_MAX. Not set by decoding. */
 	uint8_t deeper;
 	uint16_t results_len; /* bytes */
+	/* guest's, likewise: the preempt count is that of the event it was made of, not that inside
+	 * its probe */
+	uint8_t is_as_deep;
 };

@@ -208,6 +208,7 @@ static bool add_syscall(const struct hv_event_texts *t, struct hv_text *out,
 		.print_fmt = c->type->print_fmt,
 		.fields = c->fields,
 		.nr_fields = c->nr_fields,
+		.size_arg = c->type->syscall ? c->type->syscall->user_size_arg : -1,
 	};
 
 	return c->type->syscall && hv_format_syscall(out, &style, &event, entry);

@@ -47,24 +47,69 @@ static void add_number(struct hv_text *out, const struct hv_syscall_style *style
 		hv_text_printf(out, "0x%" PRIx64, number);
 }
 
-/* The string that the argument points to, if it was recorded: its field is __NAME_val. */
-static bool add_string(struct hv_text *out, const struct hv_syscall_event *event,
+/* The value of the argument that says how many bytes there are; 0: none does. */
+static uint64_t find_size(const struct hv_syscall_event *event, struct hv_span entry)
+{
+	int arg = event->size_arg;
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < event->nr_fields; i++)
+		if (is_argument(&event->fields[i]) && arg-- == 0)
+			hv_span_u64(entry, event->fields[i].offset_bytes, &value);
+	return value;
+}
+
+static bool is_printable(uint8_t c)
+{
+	return c >= ' ' && c <= '~';
+}
+
+/* Bytes, and what can be read of them. The kernel takes the length for an int. */
+static void add_bytes(struct hv_text *out, struct hv_span bytes, uint64_t size)
+{
+	bool is_cut = (int64_t)bytes.len_bytes < (int32_t)size, any_printable = false;
+
+	hv_text_add(out, " (");
+	for (size_t i = 0; i < bytes.len_bytes; i++) {
+		any_printable = any_printable || is_printable(bytes.data[i]);
+		hv_text_printf(out, "%s%02x", i ? ":" : "", bytes.data[i]);
+	}
+	hv_text_add(out, is_cut ? ", ...)" : ")");
+	if (!any_printable)
+		return;
+	hv_text_add(out, " \"");
+	for (size_t i = 0; i < bytes.len_bytes; i++)
+		hv_text_printf(out, "%c", is_printable(bytes.data[i]) ? bytes.data[i] : '.');
+	hv_text_add(out, is_cut ? "\"..." : "\"");
+}
+
+/* What the argument points to, if it was recorded: its field is __NAME_val. */
+static bool add_memory(struct hv_text *out, const struct hv_syscall_event *event,
 		       const struct hv_print_field *argument, struct hv_span entry)
 {
-	char name[NAME_MAX], call[NAME_MAX + 16];
+	char name[NAME_MAX], call[NAME_MAX + 32];
 	const struct hv_print_field *field;
+	struct hv_span bytes;
 	uint32_t word;
 
 	snprintf(name, sizeof(name), "__%s_val", argument->name);
-	snprintf(call, sizeof(call), "__get_str(%s)", name);
 	field = find_field(event, name);
 	if (!field)
 		return true;
-	if (!strstr(event->print_fmt, call) || !hv_span_u32(entry, field->offset_bytes, &word) ||
+	if (!hv_span_u32(entry, field->offset_bytes, &word) ||
 	    !hv_span_has(entry, word & 0xffff, word >> 16))
 		return false;
+	bytes = (struct hv_span){entry.data + (word & 0xffff), word >> 16};
+	snprintf(call, sizeof(call), "__print_dynamic_array(%s, 1)", name);
+	if (strstr(event->print_fmt, call)) {
+		add_bytes(out, bytes, find_size(event, entry));
+		return true;
+	}
+	snprintf(call, sizeof(call), "__get_str(%s)", name);
+	if (!strstr(event->print_fmt, call))
+		return false;
 	hv_text_add(out, " \"");
-	hv_text_add_guest(out, (const char *)entry.data + (word & 0xffff), word >> 16);
+	hv_text_add_guest(out, (const char *)bytes.data, bytes.len_bytes);
 	hv_text_add(out, "\"");
 	return true;
 }
@@ -85,7 +130,85 @@ static bool add_argument(struct hv_text *out, const struct hv_syscall_style *sty
 	hv_text_add_guest(out, field->name, strlen(field->name));
 	hv_text_add(out, ": ");
 	add_number(out, style, number);
-	return add_string(out, event, field, entry);
+	return add_memory(out, event, field, entry);
+}
+
+/* The flags of open() as the kernel names them: those of Linux for most architectures. */
+#define ACCESS	  3u
+#define CREATES	  0100u
+#define TEMPORARY 020200000u
+
+static const struct {
+	uint64_t bits;
+	const char *name;
+} open_flags[] = {
+	{TEMPORARY, "O_TMPFILE"}, {01, "O_WRONLY"},	    {02, "O_RDWR"},
+	{CREATES, "O_CREAT"},	  {0200, "O_EXCL"},	    {0400, "O_NOCTTY"},
+	{01000, "O_TRUNC"},	  {02000, "O_APPEND"},	    {04000, "O_NONBLOCK"},
+	{010000, "O_DSYNC"},	  {0100000, "O_LARGEFILE"}, {0200000, "O_DIRECTORY"},
+	{0400000, "O_NOFOLLOW"},  {01000000, "O_NOATIME"},  {02000000, "O_CLOEXEC"},
+};
+
+/* trace_print_flags_seq() */
+static void add_flags(struct hv_text *out, uint64_t flags)
+{
+	const char *between = "";
+
+	if (!(flags & ACCESS)) {
+		hv_text_add(out, flags ? "O_RDONLY|" : "O_RDONLY");
+		if (!flags)
+			return;
+	}
+	for (size_t i = 0; i < HV_ARRAY_LEN(open_flags) && flags; i++) {
+		if ((flags & open_flags[i].bits) != open_flags[i].bits)
+			continue;
+		flags &= ~open_flags[i].bits;
+		hv_text_printf(out, "%s%s", between, open_flags[i].name);
+		between = "|";
+	}
+	if (flags)
+		hv_text_printf(out, "%s0x%" PRIx64, between, flags);
+}
+
+static bool is_open(const struct hv_syscall_event *event)
+{
+	return strcmp(event->name, ENTER "openat") == 0 &&
+	       strstr(event->print_fmt, "__print_flags(");
+}
+
+/* sys_enter_openat_print(): the mode only of a file that may be made. */
+static bool add_open(struct hv_text *out, const struct hv_syscall_event *event,
+		     struct hv_span entry)
+{
+	bool creates = false;
+	unsigned nr = 0;
+
+	add_name(out, event->name, ENTER);
+	for (size_t i = 0; i < event->nr_fields; i++) {
+		const struct hv_print_field *field = &event->fields[i];
+		uint64_t number;
+
+		if (!is_argument(field) || (nr == 3 && !creates))
+			continue;
+		if (field->size_bytes != sizeof(number) ||
+		    !hv_span_u64(entry, field->offset_bytes, &number))
+			return false;
+		hv_text_add(out, nr++ ? ", " : "(");
+		hv_text_add_guest(out, field->name, strlen(field->name));
+		hv_text_add(out, ": ");
+		if (nr == 3) {
+			creates = (int32_t)number & (CREATES | TEMPORARY);
+			add_flags(out, (uint64_t)(int32_t)number);
+		} else if (nr == 4) {
+			hv_text_printf(out, "0%03o", (unsigned)number);
+		} else {
+			hv_text_printf(out, "%" PRIu64, number);
+			if (!add_memory(out, event, field, entry))
+				return false;
+		}
+	}
+	hv_text_add(out, ")");
+	return nr >= 3;
 }
 
 static bool add_enter(struct hv_text *out, const struct hv_syscall_style *style,
@@ -93,8 +216,8 @@ static bool add_enter(struct hv_text *out, const struct hv_syscall_style *style,
 {
 	const char *between = "";
 
-	if (strstr(event->print_fmt, "__print_flags("))
-		return false;
+	if (is_open(event) && !style->has_types)
+		return add_open(out, event, entry);
 	add_name(out, event->name, ENTER);
 	hv_text_add(out, "(");
 	for (size_t i = 0; i < event->nr_fields; i++) {

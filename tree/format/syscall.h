@@ -5,11 +5,12 @@
  *
  *	sys_mkdir(pathname: 7ffd31c54f1a, mode: 1ff)
  *	sys_mkdir(pathname: 0x7ffd31c54f1a "/tmp/m", mode: 0x1ff)	by 7.2
+ *	sys_write(fd: 1, buf: 0x55d0c1 (68:69) "hi", count: 2)		likewise
+ *	sys_openat(dfd: 3, filename: 1407 "/tmp", flags: O_RDONLY)	likewise
  *	sys_mkdir -> 0x0
  *
- * Leaves to others: raw_syscalls:*; entries of 7.2 with bytes of user space that are no string, and
- * those of openat, whose flags 7.2 names. They can be printed by their print_fmt
- * (print_fmt/print_fmt.h). */
+ * Leaves to others: raw_syscalls:*, and entries that are in no such form. They can be printed by
+ * their print_fmt (print_fmt/print_fmt.h). */
 #pragma once
 
 #include "base/bytes.h"
@@ -32,6 +33,8 @@ struct hv_syscall_event {
 	const char *print_fmt;
 	const struct hv_print_field *fields; /* the common ones may be among them */
 	size_t nr_fields;
+	int size_arg; /* the argument that says how many bytes are where another one points to, of
+		       * which the entry may have fewer; a negative number: none does */
 };
 
 /* Adds the text without a newline. False: it is no event of a system call, the entry is too short,

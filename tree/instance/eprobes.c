@@ -394,6 +394,7 @@ bool hv_eprobes_event(const struct hv_instance *in, size_t index, const struct h
 	ret->results_len = 0;
 	ret->lost_before = 0;
 	ret->deeper = deeper_than(e, event);
+	ret->is_as_deep = 0;
 	ret->entry = (struct hv_span){entry, len};
 	return len != 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernel/events/catalogue.h"
+#include "tracer/actions.h"
 #include "tracer/event_tracer.h"
 #include "tracer/event_types.h"
 #include "tracer/host_tracer.h"
@@ -13,6 +14,7 @@
 #include "tree/instance/host_events.h"
 #include "tree/instance/share.h"
 #include "tree/instance/stub_filters.h"
+#include "tree/instance/syscall_reads.h"
 #include "tree/instance/syscalls.h"
 #include "tree/instance/tasks.h"
 #include "tree/instance/trace.h"
@@ -90,8 +92,14 @@ static struct hv_err *find_recorded(const struct hv_instances *all, const struct
 				    const struct hv_event_type *type,
 				    const struct hv_event_type **ret)
 {
+	struct hv_err *err = NULL;
+
 	*ret = type;
-	return hv_syscalls_is(type) ? hv_syscalls_carrier(all->syscalls, c, type, ret) : NULL;
+	if (!hv_syscalls_is(type))
+		return NULL;
+	if (hv_syscalls_has_memory(type))
+		err = hv_actions_check_fetch(all->session->actions);
+	return err ? err : hv_syscalls_carrier(all->syscalls, c, type, ret);
 }
 
 /* Events that nothing in the guest is switched on for as an event. */
@@ -178,13 +186,15 @@ static struct hv_err *find_programs(const struct hv_instances *all, const struct
 	struct hv_err *err = NULL;
 	size_t nr = 0;
 
-	if (!all->eprobes.nr)
+	if (!all->eprobes.nr && !all->syscalls)
 		return NULL;
-	w->programs = hv_alloc((all->eprobes.nr + 1) * sizeof(*w->programs));
+	w->programs = hv_alloc((all->eprobes.nr + 2) * sizeof(*w->programs));
 	for (size_t i = 0; !err && i < w->nr; i++) {
 		struct hv_stub_program *program = &w->programs[nr];
 
 		err = hv_eprobes_program(all, c, w->list[i].type, program);
+		if (!err)
+			err = hv_syscall_reads_add(all, c, w->list[i].type, program);
 		if (program->nr) {
 			w->list[i].program = program;
 			nr++;

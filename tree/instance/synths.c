@@ -272,6 +272,7 @@ bool hv_synths_event(const struct hv_instances *all, const struct hv_synth *synt
 	ret->id = id;
 	ret->lost_before = 0;
 	ret->deeper = deeper_than(all, event);
+	ret->is_as_deep = 0;
 	ret->entry = (struct hv_span){entry, len};
 	return len != 0;
 }

@@ -8,6 +8,9 @@
  *	sys_enter   id, six arguments  ->  sys_enter_NAME   number, as many arguments as NAME has
  *	sys_exit    id, result         ->  sys_exit_NAME    number, result
  *
+ * Since 7.0 some of sys_enter_NAME also have what arguments point to. The guest reads it for the
+ * carrier (syscall_reads.h).
+ *
  * So while an instance has such an event on, the host takes the guest's rings (share.h), and the
  * carriers are only for the instances that have them on themselves. A call of another ABI (32-bit
  * programs) has the numbers of that ABI and becomes no event, as in the kernel.
@@ -32,8 +35,8 @@ struct hv_syscalls;
 #define HV_SYSCALL_NR_MAX 1024
 
 /* The longest entry of an event of a system call: the kernel's number and arguments, behind what
- * all entries have. */
-#define HV_SYSCALL_ENTRY_MAX 128
+ * all entries have, and what each argument points to. */
+#define HV_SYSCALL_ENTRY_MAX 1152
 
 /* From the guest's catalogue C, of which nothing is borrowed. */
 struct hv_syscalls *hv_syscalls_new(const struct hv_catalogue *c);
@@ -41,6 +44,12 @@ void hv_syscalls_free(struct hv_syscalls *s);
 
 /* Whether TYPE is an event of one system call. */
 bool hv_syscalls_is(const struct hv_event_type *type);
+
+/* Whether the event TYPE of a system call has what arguments point to. */
+bool hv_syscalls_has_memory(const struct hv_event_type *type);
+
+/* Whether TYPE carries such events. S may be NULL. */
+bool hv_syscalls_carries_memory(const struct hv_syscalls *s, const struct hv_event_type *type);
 
 /* Sets *RET to the type of C that carries TYPE, an event of one system call. EOPNOTSUPP: the form
  * of one of the two is not known. */
@@ -57,6 +66,7 @@ bool hv_syscalls_any(const struct hv_syscalls *s, const struct hv_event_set *set
 
 /* Makes of RAW, one of the guest's own events, the event *RET of its system call, whose entry is in
  * ENTRY, of HV_SYSCALL_ENTRY_MAX bytes; what all entries begin with is that of RAW, with the id of
- * RET. False: RAW is no carrier, or no event of a known system call. S may be NULL. */
+ * RET. False: RAW is no carrier, or no event of a known system call, or the guest has read nothing
+ * of what its arguments point to. S may be NULL. */
 bool hv_syscalls_event(const struct hv_syscalls *s, const struct hv_event *raw,
 		       struct hv_event *ret, uint8_t *entry);

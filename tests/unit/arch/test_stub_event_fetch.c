@@ -132,6 +132,77 @@ START_TEST(an_event_in_a_very_small_ring)
 }
 END_TEST
 
+/* Of the events whose number is in a set; a set has 64 numbers from any on. */
+START_TEST(memory_of_events_in_a_set)
+{
+	static const struct {
+		uint16_t first;
+		uint64_t set;
+		bool has;
+	} sets[] = {
+		{0x40, 1ull << (0x44 - 0x40), true},
+		{0x44, 1, true},
+		{5, 1ull << 63, true},
+		{0x44, ~1ull, false},
+		{4, ~0ull, false},
+		{0x45, ~0ull, false},
+		{0x40, 0, false},
+	};
+	uint64_t at = 0;
+	struct entry e;
+
+	set_up_event();
+	for (unsigned i = 0; i < HV_ARRAY_LEN(sets); i++, at = e.end) {
+		bool has;
+
+		SET_PROGRAM({HV_FETCH_NUMBER, 0, 0, 1, 0x44},
+			    {HV_FETCH_IN, 0, sets[i].first, 1, sets[i].set},
+			    {HV_FETCH_FIELD, 0, 0, 1, FIELD(POINTER_OFF)},
+			    {HV_FETCH_READS | HV_FETCH_STRING, 0, 9, 1, 0});
+		event(KERNEL_START);
+		has = read_event(0, at, &e);
+		ck_assert_msg(has == sets[i].has, "set %u", i);
+		if (has)
+			check_result_at(&e, EVENT_RESULTS - HV_ENTRY_HEADER_LEN, 0, 1, "plain", 6);
+		check_quiet();
+	}
+}
+END_TEST
+
+/* A step says how much one result has at most, not more than the step that reads, and not the next
+ * one. */
+START_TEST(memory_of_a_length_that_an_event_says)
+{
+	size_t off = EVENT_RESULTS - HV_ENTRY_HEADER_LEN;
+	struct entry e;
+
+	set_up_event();
+	SET_PROGRAM({HV_FETCH_NUMBER, 0, 0, 1, 2}, {HV_FETCH_MOST, 0, 0, 1, 0},
+		    {HV_FETCH_NUMBER, 0, 0, 1, KERNEL_START},
+		    {HV_FETCH_READS | HV_FETCH_KEEPS, 0, 4, 1, 0},
+		    {HV_FETCH_NUMBER, 0, 0, 2, KERNEL_START},
+		    {HV_FETCH_READS | HV_FETCH_KEEPS, 0, 4, 2, 0},
+		    {HV_FETCH_NUMBER, 0, 0, 3, UINT64_MAX}, {HV_FETCH_MOST, 0, 0, 3, 0},
+		    {HV_FETCH_NUMBER, 0, 0, 3, KERNEL_START},
+		    {HV_FETCH_READS | HV_FETCH_KEEPS, 0, 4, 3, 0}, {HV_FETCH_NUMBER, 0, 0, 4, 1},
+		    {HV_FETCH_MOST, 0, 0, 4, 0}, {HV_FETCH_NUMBER, 0, 0, 4, UINT64_C(1) << 63},
+		    {HV_FETCH_READS | HV_FETCH_KEEPS, 0, 4, 4, 0},
+		    {HV_FETCH_NUMBER, 0, 0, 5, KERNEL_START},
+		    {HV_FETCH_READS | HV_FETCH_KEEPS, 0, 4, 5, 0}, {HV_FETCH_NUMBER, 0, 0, 6, 0},
+		    {HV_FETCH_MOST, 0, 0, 6, 0}, {HV_FETCH_NUMBER, 0, 0, 6, KERNEL_START},
+		    {HV_FETCH_READS | HV_FETCH_KEEPS, 0, 4, 6, 0});
+	event(KERNEL_START);
+	ck_assert(read_event(0, 0, &e));
+	check_result_at(&e, off, 0, 1, "pl", 2);
+	check_result_at(&e, off, 1, 2, "plai", 4);
+	check_result_at(&e, off, 2, 3, "plai", 4);
+	check_result_at(&e, off, 3, 4, NULL, 0);
+	check_result_at(&e, off, 4, 5, "plai", 4);
+	check_result_at(&e, off, 5, 6, "", 0);
+	check_quiet();
+}
+END_TEST
+
 /* It has no words of registers. */
 START_TEST(an_event_has_no_words)
 {
@@ -291,6 +362,8 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, memory_of_an_event);
+	tcase_add_test(tc, memory_of_events_in_a_set);
+	tcase_add_test(tc, memory_of_a_length_that_an_event_says);
 	tcase_add_loop_test(tc, an_event_in_a_very_small_ring, 0, 2);
 	tcase_add_test(tc, an_event_has_no_words);
 	tcase_add_test(tc, an_event_of_another_kind);

@@ -49,6 +49,9 @@ enum {
 	FE_SYSCALL_TYPES = 16,
 	FE_SYSCALL_ARGS = 24,
 	FE_SYSCALL_FIELDS = 32,
+	FE_SYSCALL_USER_MASK = 48,
+	FE_SYSCALL_SIZE_ARG = 50,
+	FE_ARRAY_USER_BYTES = 56, /* struct trace_array */
 };
 
 struct fe {
@@ -67,7 +70,8 @@ static inline void fe_types(void)
 	uint32_t list = FK_STRUCT("list_head", 16, {"next", 0, 8}, {"prev", 8, 8});
 	uint32_t event = FK_STRUCT("trace_event", 8, {"type", 0, 4});
 
-	FK_STRUCT("trace_array", 64, {"list", 0, 0, list}, {"events", FE_ARRAY_EVENTS, 0, list});
+	FK_STRUCT("trace_array", 64, {"list", 0, 0, list}, {"events", FE_ARRAY_EVENTS, 0, list},
+		  {"syscall_buf_sz", FE_ARRAY_USER_BYTES, 4});
 	FK_STRUCT("trace_event_file", 32, {"list", 0, 0, list}, {"event_call", FE_FILE_CALL, 8},
 		  {"tr", FE_FILE_TR, 8});
 	FK_STRUCT("trace_event_call", 72, {"class", FE_CALL_CLASS, 8}, {"name", FE_CALL_NAME, 8},
@@ -89,6 +93,7 @@ static inline void fe_types(void)
 		  {"regfunc", 32, 8}, {"unregfunc", 40, 8}, {"funcs", FE_TP_FUNCS, 8});
 	FK_STRUCT("syscall_metadata", 64, {"name", 0, 8}, {"syscall_nr", FE_SYSCALL_NR, 4},
 		  {"nb_args", FE_SYSCALL_NR_ARGS, 4}, {"types", FE_SYSCALL_TYPES, 8},
+		  {"user_mask", FE_SYSCALL_USER_MASK, 2}, {"user_arg_size", FE_SYSCALL_SIZE_ARG, 1},
 		  {"args", FE_SYSCALL_ARGS, 8}, {"enter_fields", FE_SYSCALL_FIELDS, 0, list});
 	FK_STRUCT("trace_entry", 8, {"type", 0, 2}, {"flags", 2, 1}, {"preempt_count", 3, 1},
 		  {"pid", 4, 4});

@@ -135,6 +135,32 @@ START_TEST(reads_a_system_call)
 	ck_assert_uint_eq(type->syscall->nr_args, 2);
 	ck_assert_str_eq(type->syscall->types[0], "int");
 	ck_assert_str_eq(type->syscall->args[1], "fd");
+	ck_assert_uint_eq(type->syscall->user_mask, 0);
+}
+END_TEST
+
+/* What its arguments point to, and how much of that. */
+START_TEST(reads_what_a_system_call_points_to)
+{
+	const uint64_t data = fe_syscall(&e, "sys_enter_read", 700);
+	const uint64_t array = e.files - FE_ARRAY_EVENTS;
+	const struct hv_syscall *call;
+
+	fk_u32(&e.f, data + FE_SYSCALL_USER_MASK, 0x008002);
+	fk_u32(&e.f, array + FE_ARRAY_USER_BYTES, 63);
+	read_it();
+	call = find("syscalls", "sys_enter_read")->syscall;
+	ck_assert_uint_eq(call->user_mask, 0x8002);
+	ck_assert_int_eq(call->user_size_arg, 0);
+	ck_assert_uint_eq(c.user_bytes, 63);
+	hv_catalogue_deinit(&c);
+	fk_u32(&e.f, data + FE_SYSCALL_USER_MASK, 0xff0002);
+	fk_u32(&e.f, array + FE_ARRAY_USER_BYTES, UINT32_MAX);
+	read_it();
+	call = find("syscalls", "sys_enter_read")->syscall;
+	ck_assert_uint_eq(call->user_mask, 2);
+	ck_assert_int_eq(call->user_size_arg, -1);
+	ck_assert_uint_eq(c.user_bytes, HV_USER_BYTES_MAX);
 }
 END_TEST
 
@@ -400,6 +426,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, reads_an_event);
 	tcase_add_test(tc, sees_whether_it_is_there);
 	tcase_add_test(tc, reads_a_system_call);
+	tcase_add_test(tc, reads_what_a_system_call_points_to);
 	tcase_add_test(tc, makes_fields_of_templates);
 	tcase_add_test(tc, knows_what_it_does_not_know);
 	tcase_add_test(tc, tells_the_owner_of_an_event);

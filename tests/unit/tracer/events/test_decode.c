@@ -280,6 +280,13 @@ START_TEST(an_event_that_the_host_makes_has_its_context)
 	d.probe_preempt_depth = 0;
 	hv_decode_event(&d, &made, NULL, &event);
 	ck_assert_uint_eq(event.preempt_depth, 3);
+	/* Where probes may sleep, they have that of all others. */
+	d.probe_preempt_depth = 1;
+	own.deeper = 0;
+	own.is_as_deep = 1;
+	hv_encode_entry(&raw, &own, &made);
+	hv_decode_event(&d, &made, NULL, &event);
+	ck_assert_uint_eq(event.preempt_depth, 2);
 	context.preempt_depth = 0;
 }
 END_TEST
