@@ -124,6 +124,7 @@ struct hv_data_use {
 typedef void (*hv_data_use_fn)(void *ctx, const struct hv_data_use *use);
 
 #define HV_SITE_LEN_MAX 8
+#define HV_LANDING_LEN	16
 
 /* Set in the offset of every address of kernel text from text_base. */
 #define HV_TEXT_BIT UINT64_C(0x80000000)
@@ -235,6 +236,10 @@ struct hv_arch {
 	/* The jump to TARGET of LEN_BYTES. False: out of reach. */
 	bool (*encode_jump_site)(struct hv_gva at, struct hv_gva target, size_t len_bytes,
 				 uint8_t *ret);
+	/* Code that goes on at TARGET and changes nothing that counts at a function's entry: what a
+	 * site calls whose call does not reach TARGET. False: this does not reach it either. NULL:
+	 * all sites reach the stubs. */
+	bool (*encode_landing)(struct hv_gva at, struct hv_gva target, uint8_t ret[HV_LANDING_LEN]);
 	/* The nop that kernels with jumps of several lengths have where such a jump is off. NULL:
 	 * all jumps are as long. */
 	bool (*encode_nop_site)(size_t len_bytes, uint8_t *ret);

@@ -55,7 +55,7 @@ static enum hv_sleeper look_at_exception(const struct chain *c, const struct hv_
 	for (unsigned i = 0; i < HV_REGS_CODE; i++) {
 		if (!word_at(c, regs + c->code_offs[i], &word))
 			return HV_SLEEPER_UNKNOWN;
-		if (hv_gva_in(hv_gva(word), wanted->range))
+		if (hv_scan_wants(wanted, hv_gva(word)))
 			return HV_SLEEPER_INSIDE;
 	}
 	return word_at(c, regs + c->fp_off, ret_fp) ? HV_SLEEPER_ELSEWHERE : HV_SLEEPER_UNKNOWN;
@@ -78,7 +78,7 @@ enum hv_sleeper hv_frame_chain_look(const struct hv_kernel *k, const struct hv_s
 		if (fp % WORD || !word_at(&c, fp - 2 * WORD, &next) || !word_at(&c, fp - WORD, &to))
 			return HV_SLEEPER_UNKNOWN;
 		caller = hv_gva(to);
-		if (hv_gva_in(caller, wanted->range) &&
+		if (hv_scan_wants(wanted, caller) &&
 		    hv_sleeper_is_call(wanted, hv_gva(fp - WORD), &caller))
 			return HV_SLEEPER_INSIDE;
 		if (hv_gva_in(caller, c.exceptions))

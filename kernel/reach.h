@@ -17,7 +17,8 @@ struct hv_reach {
 	struct hv_gva_range free_window;
 	/* Code that begins here can be called from everywhere in the image. */
 	struct hv_gva_range code;
-	/* Where it begins if there is no room for it there: some modules cannot call it then. */
+	/* Where it begins if there is no room for it there: some modules cannot call it then, or,
+	 * where there can be landings, all call those, which are in CODE. */
 	struct hv_gva_range code_else;
 	/* What a site calls must be ENTRY_OFF behind a multiple of ENTRY_BYTES. 0: it may be
 	 * anywhere. */
@@ -27,6 +28,9 @@ struct hv_reach {
 	 * address that is free. Room must be left to it at their starts. Empty: it maps none in the
 	 * window. */
 	struct hv_gva_range module_areas[HV_MODULE_AREAS];
+	/* Where landings may be mapped, for modules that are out of reach of the stubs; it need not
+	 * be in the window. Empty: there are no such modules. */
+	struct hv_gva_range landings;
 	struct hv_gva_range kept; /* in the window, and never to be used: the kernel maps it */
 };
 

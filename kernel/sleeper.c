@@ -56,7 +56,7 @@ static bool is_inside(const struct hv_scan_for *wanted, const struct words *w,
 
 	return f->exact || hv_gva_in(f->ip, wanted->calling) || !wanted->find_caller ||
 	       !wanted->find_caller(wanted->ctx, hv_gva(slot), &f->ip) ||
-	       hv_gva_in(f->ip, wanted->range);
+	       hv_scan_wants(wanted, f->ip);
 }
 
 static enum hv_sleeper follow(const struct hv_kernel *k, struct hv_orc *orc,
@@ -69,7 +69,7 @@ static enum hv_sleeper follow(const struct hv_kernel *k, struct hv_orc *orc,
 		struct hv_unwind_rule rule;
 		enum hv_unwound unwound;
 
-		if (hv_gva_in(f.ip, wanted->range) && is_inside(wanted, w, &f))
+		if (hv_scan_wants(wanted, f.ip) && is_inside(wanted, w, &f))
 			return HV_SLEEPER_INSIDE;
 		if (wanted->is_user &&
 		    (f.exact || wanted->is_user(wanted->ctx, hv_gva(f.ip.v - 1))))
@@ -132,7 +132,7 @@ static bool returns_inside(const struct hv_kernel *k, const struct hv_scan_for *
 		return false;
 	if (arch->strip_signature)
 		link = arch->strip_signature(link);
-	return hv_gva_in(hv_gva(link), wanted->range);
+	return hv_scan_wants(wanted, hv_gva(link));
 }
 
 /* An exception makes a frame record, too, with the address that it interrupted. */
@@ -152,7 +152,7 @@ static enum hv_sleeper follow_records(const struct hv_kernel *k, const struct hv
 		if (!next && !word)
 			return fp == last ? HV_SLEEPER_ELSEWHERE : HV_SLEEPER_UNKNOWN;
 		to = hv_gva(arch->strip_signature ? arch->strip_signature(word) : word);
-		if (hv_gva_in(to, wanted->range) && hv_sleeper_is_call(wanted, hv_gva(fp + 8), &to))
+		if (hv_scan_wants(wanted, to) && hv_sleeper_is_call(wanted, hv_gva(fp + 8), &to))
 			return HV_SLEEPER_INSIDE;
 		if (returns_inside(k, wanted, w, &e, fp, word))
 			return HV_SLEEPER_INSIDE;
@@ -250,7 +250,7 @@ enum hv_sleeper hv_sleeper_look_waiting(const struct hv_kernel *k, const struct 
 
 	if (arch->strip_signature)
 		link = arch->strip_signature(link);
-	if (hv_gva_in(hv_gva(link), wanted->range))
+	if (hv_scan_wants(wanted, hv_gva(link)))
 		return HV_SLEEPER_INSIDE;
 	if (!copy_stack(k, task, regs->sp, &w))
 		return HV_SLEEPER_UNKNOWN;

@@ -21,7 +21,7 @@ static inline bool hv_sleeper_is_call(const struct hv_scan_for *wanted, struct h
 				      struct hv_gva *ret)
 {
 	return hv_gva_in(*ret, wanted->calling) || !wanted->find_caller ||
-	       !wanted->find_caller(wanted->ctx, at, ret) || hv_gva_in(*ret, wanted->range);
+	       !wanted->find_caller(wanted->ctx, at, ret) || hv_scan_wants(wanted, *ret);
 }
 
 /* Whether frames can be followed in this kernel. ORC NULL: it has no such tables. */

@@ -348,7 +348,7 @@ static bool is_wanted(const struct scan *s, struct hv_gva at, uint64_t word)
 {
 	const struct hv_scan_for *wanted = s->wanted;
 
-	return hv_gva_in(hv_gva(word), wanted->range) &&
+	return hv_scan_wants(wanted, hv_gva(word)) &&
 	       !(wanted->is_known && wanted->is_known(wanted->ctx, at, word));
 }
 

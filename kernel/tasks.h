@@ -53,6 +53,7 @@ enum hv_scan {
 /* What to look for on stacks. */
 struct hv_scan_for {
 	struct hv_gva_range range;
+	struct hv_gva_range also; /* another part of the range, elsewhere; may be empty */
 	enum hv_scan how;
 	/* Whether the word at AT, whose value is in the range, is known and does not count. May be
 	 * NULL. */
@@ -67,6 +68,11 @@ struct hv_scan_for {
 	 * counts. */
 	struct hv_gva_range calling;
 };
+
+static inline bool hv_scan_wants(const struct hv_scan_for *wanted, struct hv_gva at)
+{
+	return hv_gva_in(at, wanted->range) || hv_gva_in(at, wanted->also);
+}
 
 /* Looks for values in the range among the live words of every stack that the kernel could return
  * through: of sleeping tasks from where they slept, of the stacks that the NR vCPUs are on (task,

@@ -70,6 +70,8 @@ struct search {
 	struct hv_kernel *k;
 	struct hv_reach reach;
 	struct hv_gva_range modules[HV_MODULE_AREAS]; /* room that stays the kernel's */
+	struct hv_gva_range taken;		      /* by the region */
+	bool is_far;				      /* the image cannot call what begins there */
 };
 
 /* The part of AREA from its start that has MODULE_UNITS in unused slots. A slot that the kernel may
@@ -106,7 +108,7 @@ static struct hv_err *begin_search(struct hv_kernel *k, struct search *ret)
 	return err;
 }
 
-static bool is_for_modules(const struct search *s, struct hv_gva gva)
+static bool is_kept(const struct search *s, struct hv_gva gva)
 {
 	const struct hv_arch *arch = s->k->core.as.arch;
 	uint64_t span = arch->entry_span(arch->map_level);
@@ -115,6 +117,8 @@ static bool is_for_modules(const struct search *s, struct hv_gva gva)
 	for (size_t i = 0; i < HV_MODULE_AREAS; i++)
 		if (end > s->modules[i].start.v && start < s->modules[i].end.v)
 			return true;
+	if (end > s->taken.start.v && start < s->taken.end.v)
+		return true;
 	return end > s->reach.kept.start.v && start < s->reach.kept.end.v;
 }
 
@@ -129,7 +133,7 @@ static struct hv_err *is_free(const struct search *s, struct hv_gva gva, struct 
 	struct hv_err *err;
 
 	*ret = false;
-	if (is_for_modules(s, gva))
+	if (is_kept(s, gva))
 		return NULL;
 	if (gva.v + HV_REGION_UNIT + GUARD_BYTES > k->core.image.all.start.v &&
 	    gva.v < k->core.image.all.end.v + GUARD_BYTES)
@@ -179,6 +183,7 @@ static struct hv_err *find_run(struct search *s, size_t nr, struct slot *ret)
 	struct hv_err *err = walk_runs(s, nr, SIZE_MAX, &start, &nr_runs);
 
 	if (!err && !nr_runs) {
+		s->is_far = true;
 		s->reach.code = s->reach.code_else;
 		err = walk_runs(s, nr, SIZE_MAX, &start, &nr_runs);
 	}
@@ -223,17 +228,49 @@ static struct hv_gpa slot_leads_to(const struct hv_arch *arch, const struct hv_r
 	return hv_gpa_add(region->gpa, off);
 }
 
+/* Where the slot of the landings leads, of a region that is mapped to RANGE: their table comes
+ * behind those of the range. */
+static struct hv_gpa landings_lead_to(const struct hv_arch *arch, const struct hv_region *region,
+				      struct hv_gva_range range)
+{
+	uint64_t off = HV_REGION_STUBS_OFF;
+
+	if (arch->make_table)
+		off = HV_REGION_TABLES_OFF + count_slots(arch, range) * arch->entry_span(1);
+	return hv_gpa_add(region->gpa, off);
+}
+
 struct hv_gpa hv_mapping_start(const struct hv_kernel *k, const struct hv_region *region,
 			       struct hv_gva_range range)
 {
 	return slot_leads_to(k->core.as.arch, region, range, range.start);
 }
 
+static bool has_landings(const struct hv_mapping_plan *plan)
+{
+	return plan->landings.start.v != plan->landings.end.v;
+}
+
+/* Puts the leaf of AT into TABLE, one of PLAN's. START: where the region's part begins that AT is
+ * in. */
+static void fill_table(const struct hv_arch *arch, const struct hv_region *region,
+		       uint64_t neighbour, struct hv_mapping_plan *plan, struct hv_gpa table,
+		       struct hv_gva at, struct hv_gva start)
+{
+	uint64_t off = HV_REGION_STUBS_OFF + (at.v - start.v);
+	uint64_t table_off = table.v - (region->gpa.v + HV_REGION_TABLES_OFF);
+	uint64_t entry_off = arch->entry_at(hv_gpa(table_off), 1, at).v;
+
+	plan->tables[entry_off / sizeof(*plan->tables)] =
+		arch->make_leaf(1, neighbour, hv_gpa_add(region->gpa, off), access_of(off));
+}
+
 static struct hv_err *make_tables(const struct hv_arch *arch, const struct hv_region *region,
 				  uint64_t neighbour, struct hv_mapping_plan *plan)
 {
 	uint64_t page_bytes = arch->entry_span(1);
-	size_t len_bytes = count_slots(arch, plan->range) * page_bytes;
+	size_t nr_slots = count_slots(arch, plan->range) + has_landings(plan);
+	size_t len_bytes = nr_slots * page_bytes;
 
 	if (len_bytes > HV_REGION_TABLES_BYTES)
 		return hv_err_new(ENOSPC,
@@ -243,51 +280,90 @@ static struct hv_err *make_tables(const struct hv_arch *arch, const struct hv_re
 				  (unsigned long long)(page_bytes >> 10));
 	plan->tables = hv_alloc(len_bytes);
 	plan->tables_bytes = len_bytes;
-	for (struct hv_gva at = plan->range.start; at.v < plan->range.end.v; at.v += page_bytes) {
-		uint64_t off = HV_REGION_STUBS_OFF + (at.v - plan->range.start.v);
-		uint64_t table = slot_leads_to(arch, region, plan->range, at).v -
-				 (region->gpa.v + HV_REGION_TABLES_OFF);
-		uint64_t entry_off = arch->entry_at(hv_gpa(table), 1, at).v;
-
-		plan->tables[entry_off / sizeof(*plan->tables)] =
-			arch->make_leaf(1, neighbour, hv_gpa_add(region->gpa, off), access_of(off));
-	}
+	for (struct hv_gva at = plan->range.start; at.v < plan->range.end.v; at.v += page_bytes)
+		fill_table(arch, region, neighbour, plan,
+			   slot_leads_to(arch, region, plan->range, at), at, plan->range.start);
+	for (struct hv_gva at = plan->landings.start; at.v < plan->landings.end.v;
+	     at.v += page_bytes)
+		fill_table(arch, region, neighbour, plan,
+			   landings_lead_to(arch, region, plan->range), at, plan->landings.start);
 	return NULL;
 }
 
-/* The entry of the slot of AT, which is the first address of ours in it. */
+/* The entry of a slot that leads to TO. */
 static uint64_t make_entry(const struct hv_arch *arch, const struct hv_region *region,
-			   const struct neighbours *n, struct hv_gva_range range, struct hv_gva at)
+			   const struct neighbours *n, struct hv_gpa to)
 {
-	struct hv_gpa to = slot_leads_to(arch, region, range, at);
-
 	if (arch->make_table)
 		return arch->make_table(n->table, to);
 	return arch->make_leaf(arch->map_level, n->leaf, to, access_of(to.v - region->gpa.v));
 }
 
-/* SLOTS: of each unit of the range. */
+static void add_change(const struct slot *slot, uint64_t entry, struct hv_mapping_plan *plan)
+{
+	struct hv_change *change = &plan->changes[plan->nr++];
+
+	*change = (struct hv_change){
+		.gva = slot->gva,
+		.gpa = slot->entry_gpa,
+		.kind = HV_CHANGE_ENTRY,
+		.len_bytes = sizeof(entry),
+	};
+	memcpy(change->to, &entry, sizeof(entry));
+}
+
+/* SLOTS: of each unit of the range, then that of the landings. */
 static void make_changes(const struct hv_arch *arch, const struct hv_region *region,
 			 const struct neighbours *n, const struct slot *slots, size_t nr,
 			 struct hv_mapping_plan *plan)
 {
-	plan->changes = hv_alloc(nr * sizeof(*plan->changes));
+	plan->changes = hv_alloc((nr + 1) * sizeof(*plan->changes));
 	for (size_t i = 0; i < nr; i++) {
-		struct hv_change *change = &plan->changes[plan->nr];
-		uint64_t entry;
+		struct hv_gpa to = slot_leads_to(arch, region, plan->range, slots[i].gva);
 
-		if (i && slots[i].entry_gpa.v == slots[i - 1].entry_gpa.v)
-			continue;
-		entry = make_entry(arch, region, n, plan->range, slots[i].gva);
-		*change = (struct hv_change){
-			.gva = slots[i].gva,
-			.gpa = slots[i].entry_gpa,
-			.kind = HV_CHANGE_ENTRY,
-			.len_bytes = sizeof(entry),
-		};
-		memcpy(change->to, &entry, sizeof(entry));
-		plan->nr++;
+		if (i == 0 || slots[i].entry_gpa.v != slots[i - 1].entry_gpa.v)
+			add_change(&slots[i], make_entry(arch, region, n, to), plan);
 	}
+	if (has_landings(plan))
+		add_change(&slots[nr],
+			   make_entry(arch, region, n, landings_lead_to(arch, region, plan->range)),
+			   plan);
+}
+
+static struct hv_gva_range both(struct hv_gva_range a, struct hv_gva_range b)
+{
+	struct hv_gva start = a.start.v > b.start.v ? a.start : b.start;
+	struct hv_gva end = a.end.v < b.end.v ? a.end : b.end;
+
+	return (struct hv_gva_range){start, start.v < end.v ? end : start};
+}
+
+/* *RET: a slot for the landings of a region that is mapped to RANGE. Without one, functions of
+ * modules that are out of reach are refused. It fails if the image needs them, too. */
+static struct hv_err *find_landings(struct search *s, struct hv_gva_range range, struct slot *ret,
+				    struct hv_gva_range *ret_landings)
+{
+	struct hv_gva_range window = s->reach.landings;
+	bool is_needed = s->is_far;
+	struct hv_err *err;
+
+	if (window.start.v == window.end.v)
+		return NULL;
+	if (is_needed)
+		window = both(window, hv_reach_of(&s->k->core).code);
+	s->taken = range;
+	s->reach.free_window = s->reach.code = s->reach.code_else = window;
+	err = find_run(s, 1, ret);
+	if (err && err->code == ENOSPC && !is_needed) {
+		hv_err_free(err);
+		return NULL;
+	}
+	if (err && is_needed)
+		err = hv_err_in(err, "landings, which all functions would have to call");
+	if (!err)
+		*ret_landings =
+			(struct hv_gva_range){ret->gva, hv_gva_add(ret->gva, HV_REGION_UNIT)};
+	return err;
 }
 
 struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *region,
@@ -309,7 +385,8 @@ struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *regi
 		return err;
 	plan.range.start = slots[0].gva;
 	plan.range.end = hv_gva_add(slots[0].gva, nr * HV_REGION_UNIT);
-	if (arch->make_table)
+	err = find_landings(&search, plan.range, &slots[nr], &plan.landings);
+	if (!err && arch->make_table)
 		err = make_tables(arch, region, neighbours.leaf, &plan);
 	if (err)
 		return err;
@@ -353,5 +430,19 @@ struct hv_err *hv_mapping_is_present(const struct hv_kernel *k, const struct hv_
 		}
 	}
 	*ret = true;
+	return NULL;
+}
+
+struct hv_err *hv_mapping_has_landings(const struct hv_kernel *k, const struct hv_region *region,
+				       struct hv_gva_range range, struct hv_gva_range landings,
+				       bool *ret)
+{
+	struct hv_gpa to = landings_lead_to(k->core.as.arch, region, range);
+	struct hv_mapping m;
+	HV_AUTO_ERR struct hv_err *err = hv_walk_slot(&k->core.as, landings.start, &m);
+
+	if (err && err->code != EFAULT)
+		return hv_take(err);
+	*ret = !err && m.present && m.gpa.v == to.v;
 	return NULL;
 }

@@ -11,6 +11,9 @@
 
 struct hv_mapping_plan {
 	struct hv_gva_range range; /* guest virtual, of the region from HV_REGION_STUBS_OFF on */
+	/* Of the first unit of that a second time, in reach of modules that are out of the range's
+	 * (struct hv_reach). Empty: there are none, or no slot near them is unused. */
+	struct hv_gva_range landings;
 	struct hv_change *changes; /* owned; of slots */
 	size_t nr;
 	uint64_t *tables; /* owned; what must be at HV_REGION_TABLES_OFF before slots are filled */
@@ -33,6 +36,11 @@ void hv_mapping_plan_deinit(struct hv_mapping_plan *plan);
  * do so any more, and when they lead outside of its RAM. */
 struct hv_err *hv_mapping_is_present(const struct hv_kernel *k, const struct hv_region *region,
 				     struct hv_gva_range range, bool *ret) hv_must_use;
+
+/* The same of LANDINGS, which is not empty, of a region that is mapped to RANGE. */
+struct hv_err *hv_mapping_has_landings(const struct hv_kernel *k, const struct hv_region *region,
+				       struct hv_gva_range range, struct hv_gva_range landings,
+				       bool *ret) hv_must_use;
 
 /* Where the slot of RANGE's start leads, as hv_walk_slot() tells it. */
 struct hv_gpa hv_mapping_start(const struct hv_kernel *k, const struct hv_region *region,

@@ -124,7 +124,8 @@ struct hv_region_header {
 	uint64_t gpa;	  /* of the region */
 	uint64_t map_gva; /* of HV_REGION_STUBS_OFF in the guest */
 	uint64_t map_len_bytes;
-	uint64_t text_gva;    /* _stext; it identifies the boot, with build_id and the slots */
+	uint64_t landings_gva; /* of HV_REGION_STUBS_OFF, mapped a second time; 0: it is not */
+	uint64_t text_gva;     /* _stext; it identifies the boot, with build_id and the slots */
 	uint64_t handler_gva; /* what the return addresses of a graph's frames were replaced with */
 	uint32_t build_id_len_bytes;
 	uint8_t build_id[32];
@@ -137,7 +138,7 @@ struct hv_region_header {
 #define HV_REGION_RELEASE_LEN 32
 
 #define HV_REGION_MAGIC	  "hvtrace"
-#define HV_REGION_VERSION 10
+#define HV_REGION_VERSION 11
 #define HV_JOURNAL_CAP                                                                             \
 	((HV_REGION_TABLES_OFF - HV_REGION_JOURNAL_OFF) / sizeof(struct hv_journal_entry))
 

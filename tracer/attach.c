@@ -112,6 +112,7 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 	if (err)
 		return err;
 	s->tracee->range = plan.range;
+	s->tracee->landings = plan.landings;
 	s->tracee->handler = hv_stubs_handler(s->tracee);
 	s->decoder->decode.handler = s->tracee->handler;
 	err = hv_guest_prepare_hold(guest);

@@ -35,7 +35,7 @@ static struct hv_err *slot_is_ours(const struct hv_tracee *t, const struct hv_jo
 	struct hv_err *err;
 
 	*ret = false;
-	if (e->len_bytes != sizeof(uint64_t) || !hv_gva_in(hv_gva(e->gva), t->range) ||
+	if (e->len_bytes != sizeof(uint64_t) || !hv_tracee_has(t, hv_gva(e->gva)) ||
 	    memcmp(e->old_bytes, empty, sizeof(empty)) != 0)
 		return NULL;
 	err = hv_walk_slot(&t->kernel->core.as, hv_gva(e->gva), &m);
@@ -104,6 +104,7 @@ static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_
 	read_modules(t->kernel);
 	memcpy(entries, hv_region_journal(&t->region), len);
 	t->range = hv_region_range(header);
+	t->landings = hv_region_landings(header);
 	t->handler = hv_gva(header->handler_gva);
 	err = check_journal(s, entries, header->nr_entries);
 	if (!err)

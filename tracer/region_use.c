@@ -15,6 +15,7 @@ static void write_header(const struct hv_tracee *t, uint8_t *start)
 		.gpa = t->region.gpa.v,
 		.map_gva = t->range.start.v,
 		.map_len_bytes = t->range.end.v - t->range.start.v,
+		.landings_gva = t->landings.start.v,
 		.text_gva = t->kernel->text.start.v,
 		.handler_gva = t->handler.v,
 		.build_id_len_bytes = (uint32_t)t->kernel->build_id_len_bytes,
@@ -37,9 +38,12 @@ void hv_region_write_header(const struct hv_tracee *t)
 static bool header_is_sane(const struct hv_tracee *t, const struct hv_region_header *h)
 {
 	const uint64_t unit = HV_REGION_UNIT;
-	/* empty where nothing can be traced */
-	struct hv_gva_range window = hv_reach_of(&t->kernel->core).free_window;
+	struct hv_reach reach = hv_reach_of(&t->kernel->core);
+	struct hv_gva_range window = reach.free_window; /* empty where nothing can be traced */
 
+	if (h->landings_gva &&
+	    (h->landings_gva % unit != 0 || !hv_gva_in(hv_gva(h->landings_gva), reach.landings)))
+		return false;
 	return h->gpa == t->region.gpa.v && h->nr_entries <= HV_JOURNAL_CAP &&
 	       h->map_gva % unit == 0 && h->map_len_bytes && h->map_len_bytes % unit == 0 &&
 	       h->map_len_bytes <= t->region.len_bytes - HV_REGION_STUBS_OFF &&
@@ -80,11 +84,26 @@ struct hv_gva_range hv_region_range(const struct hv_region_header *h)
 	return (struct hv_gva_range){hv_gva(h->map_gva), hv_gva(h->map_gva + h->map_len_bytes)};
 }
 
+struct hv_gva_range hv_region_landings(const struct hv_region_header *h)
+{
+	struct hv_gva start = hv_gva(h->landings_gva);
+
+	return (struct hv_gva_range){start, hv_gva_add(start, start.v ? HV_REGION_UNIT : 0)};
+}
+
+/* The same wherever a slot of ours may be. */
+static struct hv_err *any_slot_left(const struct hv_tracee *t, bool *ret)
+{
+	struct hv_reach reach = hv_reach_of(&t->kernel->core);
+	struct hv_err *err = any_slot_present(t, reach.free_window, ret);
+
+	return err || *ret ? err : any_slot_present(t, reach.landings, ret);
+}
+
 struct hv_err *hv_region_check_not_mapped(const struct hv_tracee *t)
 {
 	bool present;
-	struct hv_err *err =
-		any_slot_present(t, hv_reach_of(&t->kernel->core).free_window, &present);
+	struct hv_err *err = any_slot_left(t, &present);
 
 	if (!err && present)
 		err = hv_err_new(EUCLEAN,
@@ -109,8 +128,7 @@ static struct hv_err *other_release(const struct hv_tracee *t, uint32_t version,
 {
 	char release[HV_REGION_RELEASE_LEN];
 	bool present;
-	struct hv_err *err =
-		any_slot_present(t, hv_reach_of(&t->kernel->core).free_window, &present);
+	struct hv_err *err = any_slot_left(t, &present);
 
 	*ret_use = HV_REGION_STALE;
 	if (err || !present)
@@ -140,7 +158,10 @@ struct hv_err *hv_region_use(const struct hv_tracee *t, struct hv_region_header 
 		return hv_region_check_not_mapped(t);
 	}
 	err = any_slot_present(t, hv_region_range(ret), &present);
-	if (!err)
-		*ret_use = present ? HV_REGION_LIVE : HV_REGION_STALE;
-	return err;
+	if (!err && !present)
+		err = any_slot_present(t, hv_region_landings(ret), &present);
+	if (err)
+		return err;
+	*ret_use = present ? HV_REGION_LIVE : HV_REGION_STALE;
+	return present ? NULL : hv_region_check_not_mapped(t);
 }

@@ -26,6 +26,8 @@ struct hv_err *hv_region_use(const struct hv_tracee *t, struct hv_region_header 
 			     enum hv_region_use *ret_use) hv_must_use;
 /* Returns where the guest saw the region, by a checked header. */
 struct hv_gva_range hv_region_range(const struct hv_region_header *header);
+/* The same of its landings; empty: it had none. */
+struct hv_gva_range hv_region_landings(const struct hv_region_header *header);
 
 /* EUCLEAN: a slot of the guest's page tables leads into the region, so it must not be cleared. The
  * guest's root can wipe a journal, or entries of it, that are still needed, and sites may call the

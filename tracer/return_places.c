@@ -56,7 +56,7 @@ static bool read_at(const struct hv_tracee *t, struct hv_gva at, struct hv_retur
 	struct hv_mapping m = {0};
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	if (at.v % sizeof(ret->word) || !is_kernel_half(t, at.v) || hv_gva_in(at, t->range))
+	if (at.v % sizeof(ret->word) || !is_kernel_half(t, at.v) || hv_tracee_has(t, at))
 		return false;
 	err = hv_walk(&t->kernel->core.as, at, &m);
 	if (err || !m.present || !m.writable)

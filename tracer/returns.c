@@ -67,7 +67,7 @@ static bool is_code(const struct hv_tracee *t, uint64_t address)
 	struct hv_mapping m = {0};
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	if (!is_kernel_half(t, address) || hv_gva_in(hv_gva(address), t->range))
+	if (!is_kernel_half(t, address) || hv_tracee_has(t, hv_gva(address)))
 		return false;
 	/* The first task was called by init code, which is freed, and never returns there. */
 	if (hv_gva_in(hv_gva(address), t->kernel->text) ||
@@ -274,7 +274,7 @@ static struct hv_err *check_vcpus(const struct returns *r, const struct hv_vcpu_
 				  unsigned nr_vcpus)
 {
 	for (unsigned cpu = 0; cpu < nr_vcpus && !r->asleep; cpu++)
-		if (hv_gva_in(regs[cpu].ip, r->tracee->range) ||
+		if (hv_tracee_has(r->tracee, regs[cpu].ip) ||
 		    returns_by_register(r->tracee, &regs[cpu]))
 			return hv_err_new(EBUSY, "vCPU %u is in a stub", cpu);
 	return NULL;
@@ -285,6 +285,7 @@ static struct hv_err *check_nobody_inside(struct returns *r, const struct hv_vcp
 {
 	struct hv_tracee *t = r->tracee;
 	const struct hv_scan_for wanted = {.range = t->range,
+					   .also = t->landings,
 					   .how = HV_SCAN_INTERRUPTED,
 					   .is_known = is_known,
 					   .find_caller = find_caller,

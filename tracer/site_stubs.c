@@ -6,6 +6,7 @@
 
 #include "tracer/actions.h"
 #include "tracer/graph_tracer.h"
+#include "tracer/landings.h"
 #include "tracer/places.h"
 #include "tracer/site_pairs.h"
 #include "tracer/tracee.h"
@@ -103,11 +104,11 @@ static enum verdict judge(const struct hv_tracee *t, const struct hv_site *site,
 			  struct hv_change *change)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
-	struct hv_gva target = {0};
+	struct hv_gva target = {0}, to = stub.v ? hv_landing_from(t, site->ip, stub) : stub;
 	enum hv_site_kind kind = arch->classify_site(change->from, site->ip, &target);
-	bool ours = kind == HV_SITE_CALL && hv_gva_in(target, t->range);
+	bool ours = kind == HV_SITE_CALL && hv_tracee_has(t, target);
 
-	if (ours && target.v == stub.v)
+	if (ours && target.v == to.v)
 		return LEAVE;
 	if (ours && !hv_patcher_old_bytes(t->patcher, change->gpa, change->to))
 		return LEAVE;
@@ -115,7 +116,7 @@ static enum verdict judge(const struct hv_tracee *t, const struct hv_site *site,
 		return ours ? CHANGE : LEAVE;
 	if (!ours && !is_free(site, kind))
 		return REFUSE;
-	return arch->encode_call(site->ip, stub, change->to) ? CHANGE : REFUSE;
+	return arch->encode_call(site->ip, to, change->to) ? CHANGE : REFUSE;
 }
 
 /* As judge(), for PLAN. A site that waits is judged now, so that it is known early that it cannot
@@ -185,6 +186,7 @@ static uint8_t patched_stub(const struct hv_site_stubs *s, const struct hv_site 
 	err = hv_guest_read(t->guest, gpa, bytes, arch->site_len_bytes);
 	if (err || arch->classify_site(bytes, site->ip, &target) != HV_SITE_CALL)
 		return HV_STUB_NONE;
+	target = hv_landing_leads_to(t, target);
 	if (!hv_actions_goes_on(s->actions, target, &target))
 		return (uint8_t)hv_stubs_called_at(t, target);
 	if (target.v)

@@ -7,6 +7,7 @@
 #include "kernel/kernel_arch.h"
 #include "kernel/readers.h"
 #include "ringbuf/ring.h"
+#include "tracer/landings.h"
 #include "tracer/tracee.h"
 
 /* Returns where the guest sees what is at OFF of the region. */
@@ -32,65 +33,10 @@ static struct hv_gva code_of(const struct hv_tracee *t)
 	return hv_gva_add(t->range.start, code_off(t));
 }
 
-/* Where such a place is needed, the function tracer's stub is at it, and every other stub has a
- * landing: a jump to the stub, at that place of a page of its own, where other guests have detours.
- * The stubs from the Nth landing on: */
-enum { LANDING_STACK, LANDING_GRAPH, LANDING_PROFILE, LANDING_CALLS };
-#define LANDING_ACTIONS (LANDING_CALLS + HV_NR_CALL_ENTRIES)
-#define NR_LANDINGS	(LANDING_ACTIONS + HV_NR_SLOTS)
-#define LANDING_LEN	4u
-
-/* The offset of the stub of landing N; 0: there is no such stub. */
-static size_t stub_of_landing(const struct hv_stub_image *stubs, size_t n)
-{
-	if (n == LANDING_STACK)
-		return stubs->function_stack_off;
-	if (n == LANDING_GRAPH)
-		return stubs->graph_off;
-	if (n == LANDING_PROFILE)
-		return stubs->profile_off;
-	if (n < LANDING_ACTIONS)
-		return stubs->calls_off
-			       ? stubs->calls_off + (n - LANDING_CALLS) * stubs->call_len_bytes
-			       : 0;
-	return stubs->actions_off
-		       ? stubs->actions_off + (n - LANDING_ACTIONS) * stubs->action_len_bytes
-		       : 0;
-}
-
-static size_t landing_of_stub(const struct hv_stub_image *stubs, size_t off)
-{
-	size_t calls_len = HV_NR_CALL_ENTRIES * stubs->call_len_bytes;
-
-	if (off == stubs->function_stack_off)
-		return LANDING_STACK;
-	if (off == stubs->graph_off)
-		return LANDING_GRAPH;
-	if (off == stubs->profile_off)
-		return LANDING_PROFILE;
-	if (off >= stubs->calls_off && off < stubs->calls_off + calls_len)
-		return LANDING_CALLS + (off - stubs->calls_off) / stubs->call_len_bytes;
-	return LANDING_ACTIONS + (off - stubs->actions_off) / stubs->action_len_bytes;
-}
-
-/* The offset of landing N from the start of the range. */
-static uint64_t landing_off(const struct hv_tracee *t, size_t n)
-{
-	struct hv_reach reach = hv_reach_of(&t->kernel->core);
-	uint64_t first = HV_REGION_DETOURS_OFF - HV_REGION_STUBS_OFF;
-
-	first += (reach.entry_off - (t->range.start.v + first)) % reach.entry_bytes;
-	return first + n * reach.entry_bytes;
-}
-
 /* What a site has to call to get to the stub at OFF of the code. */
 static struct hv_gva entry_of(const struct hv_tracee *t, size_t off)
 {
-	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
-
-	if (!hv_reach_of(&t->kernel->core).entry_bytes || off == stubs->function_off)
-		return hv_gva_add(code_of(t), off);
-	return hv_gva_add(t->range.start, landing_off(t, landing_of_stub(stubs, off)));
+	return hv_landing_or_stub(t, code_of(t), off);
 }
 
 #define STACK_ALIGNMENT 16u
@@ -250,36 +196,6 @@ static struct hv_err *link_stubs(const struct hv_tracee *t, uint8_t *code)
 	return NULL;
 }
 
-static struct hv_err *plan_landings(const struct hv_tracee *t, struct hv_hold_write *writes,
-				    size_t *ret_nr)
-{
-	const struct hv_arch *arch = t->kernel->core.as.arch;
-
-	*ret_nr = 0;
-	if (!hv_reach_of(&t->kernel->core).entry_bytes)
-		return NULL;
-	for (size_t n = 0; n < NR_LANDINGS; n++) {
-		size_t stub_off = stub_of_landing(&arch->stubs, n);
-		uint64_t off = landing_off(t, n);
-		struct hv_hold_write *w = &writes[*ret_nr];
-
-		if (!stub_off)
-			continue;
-		*w = (struct hv_hold_write){
-			.gpa = hv_gpa_add(t->region.gpa, HV_REGION_STUBS_OFF + off),
-			.len_bytes = LANDING_LEN,
-			.is_text = true,
-		};
-		if (off + LANDING_LEN > HV_REGION_STUBS_END - HV_REGION_STUBS_OFF ||
-		    !arch->encode_jump_site(hv_gva_add(t->range.start, off),
-					    hv_gva_add(code_of(t), stub_off), LANDING_LEN,
-					    w->bytes))
-			return hv_err_new(ERANGE, "no room for what sites call");
-		++*ret_nr;
-	}
-	return NULL;
-}
-
 /* Written as text, since under TCG the guest may have executed these pages in an earlier
  * session. */
 struct hv_err *hv_stubs_place(struct hv_tracee *t)
@@ -287,14 +203,15 @@ struct hv_err *hv_stubs_place(struct hv_tracee *t)
 	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
 	size_t nr = (stubs->len_bytes + HV_SITE_LEN_MAX - 1) / HV_SITE_LEN_MAX, nr_landings;
 	HV_AUTO_FREE uint8_t *code = hv_alloc(nr * HV_SITE_LEN_MAX);
-	HV_AUTO_FREE struct hv_hold_write *writes = hv_alloc((nr + NR_LANDINGS) * sizeof(*writes));
+	HV_AUTO_FREE struct hv_hold_write *writes =
+		hv_alloc((nr + hv_landings_max()) * sizeof(*writes));
 	struct hv_gpa gpa = hv_gpa_add(t->region.gpa, HV_REGION_STUBS_OFF + code_off(t));
 	struct hv_err *err;
 
 	memcpy(code, stubs->code, stubs->len_bytes);
 	err = link_stubs(t, code);
 	if (!err)
-		err = plan_landings(t, writes + nr, &nr_landings);
+		err = hv_landings_plan(t, code_of(t), writes + nr, &nr_landings);
 	if (err)
 		return err;
 	for (size_t i = 0; i < nr; i++) {

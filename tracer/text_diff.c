@@ -68,13 +68,13 @@ static void differences_deinit(struct differences *d)
 	hv_text_deinit(&d->names);
 }
 
-/* Whether BYTES at AT lead into our range. */
+/* Whether BYTES at AT lead into the region. */
 static bool is_ours(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes)
 {
 	struct hv_gva target = {0};
 	enum hv_site_kind kind = t->kernel->core.as.arch->classify_site(bytes, at, &target);
 
-	return (kind == HV_SITE_CALL || kind == HV_SITE_JUMP) && hv_gva_in(target, t->range);
+	return (kind == HV_SITE_CALL || kind == HV_SITE_JUMP) && hv_tracee_has(t, target);
 }
 
 /* Whether the byte at OFF of BEFORE was written by us: recover takes its copy of the text while our

@@ -51,7 +51,11 @@ void hv_tracee_bind(struct hv_tracee *t)
 
 struct hv_err *hv_tracee_is_mapped(const struct hv_tracee *t, bool *ret)
 {
-	return hv_mapping_is_present(t->kernel, &t->region, t->range, ret);
+	struct hv_err *err = hv_mapping_is_present(t->kernel, &t->region, t->range, ret);
+
+	if (err || !*ret || t->landings.start.v == t->landings.end.v)
+		return err;
+	return hv_mapping_has_landings(t->kernel, &t->region, t->range, t->landings, ret);
 }
 
 bool hv_tracee_is_call(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes)
@@ -59,7 +63,7 @@ bool hv_tracee_is_call(const struct hv_tracee *t, struct hv_gva at, const uint8_
 	struct hv_gva target = {0};
 
 	return t->kernel->core.as.arch->classify_site(bytes, at, &target) == HV_SITE_CALL &&
-	       hv_gva_in(target, t->range);
+	       hv_tracee_has(t, target);
 }
 
 bool hv_tracee_is_left(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes)
@@ -67,7 +71,7 @@ bool hv_tracee_is_left(const struct hv_tracee *t, struct hv_gva at, const uint8_
 	struct hv_gva target = {0};
 	enum hv_site_kind kind = t->kernel->core.as.arch->classify_site(bytes, at, &target);
 
-	return (kind == HV_SITE_CALL || kind == HV_SITE_NOP) && hv_gva_in(target, t->range);
+	return (kind == HV_SITE_CALL || kind == HV_SITE_NOP) && hv_tracee_has(t, target);
 }
 
 void hv_tracee_look_under_breakpoint(const struct hv_tracee *t, const struct hv_journal_entry *e,

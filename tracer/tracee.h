@@ -17,6 +17,9 @@ struct hv_tracee {
 	/* Where the guest sees the region, from HV_REGION_STUBS_OFF on. The range and HANDLER are 0
 	 * until attach has chosen them, or recover has found them. */
 	struct hv_gva_range range;
+	/* Where it sees the first HV_REGION_UNIT of that a second time, for landings (landings.h).
+	 * Empty: it does not. */
+	struct hv_gva_range landings;
 	struct hv_gva handler;	    /* what a graph puts in the place of return addresses */
 	struct hv_patcher *patcher; /* owned */
 	/* What the stubs of events are linked with: 0 until the first event is recorded. */
@@ -32,8 +35,8 @@ void hv_tracee_free(struct hv_tracee *t);
 /* Called when the page-table slots of the range are filled: from now on nothing is written into
  * another boot of the guest. */
 void hv_tracee_bind(struct hv_tracee *t);
-/* *RET: the guest's page tables lead from the range to the region. After a reboot, for example,
- * they do not. */
+/* *RET: the guest's page tables lead from the range and the landings to the region. After a reboot,
+ * for example, they do not. */
 struct hv_err *hv_tracee_is_mapped(const struct hv_tracee *t, bool *ret) hv_must_use;
 
 /* Returns the state of CPU, which is below the plan's nr_cpus. The ring follows it. */
@@ -42,7 +45,13 @@ static inline struct hv_state *hv_tracee_state(const struct hv_tracee *t, unsign
 	return hv_region_state(&t->region, &t->plan, cpu);
 }
 
-/* Returns whether BYTES, as many as a site has, would be a call into the range at the address
+/* Returns whether the guest sees something of the region at AT. */
+static inline bool hv_tracee_has(const struct hv_tracee *t, struct hv_gva at)
+{
+	return hv_gva_in(at, t->range) || hv_gva_in(at, t->landings);
+}
+
+/* Returns whether BYTES, as many as a site has, would be a call into the region at the address
  * AT. */
 bool hv_tracee_is_call(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes);
 /* The same, or it is a free site whose first instruction still has an address of ours: the guest's
@@ -54,7 +63,7 @@ bool hv_tracee_is_left(const struct hv_tracee *t, struct hv_gva at, const uint8_
 void hv_tracee_look_under_breakpoint(const struct hv_tracee *t, const struct hv_journal_entry *e,
 				     uint8_t *now);
 /* *RET: a site of ours is where E says, an entry of an untrusted journal: its bytes call into the
- * range. It may call another stub than E says, since the dead service may have been replacing one
+ * region. It may call another stub than E says, since the dead service may have been replacing one
  * stub by another. The site's bytes become E's new ones. */
 struct hv_err *hv_tracee_is_patched(const struct hv_tracee *t, struct hv_journal_entry *e,
 				    bool *ret) hv_must_use;

@@ -100,7 +100,8 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 	.site_len_bytes = ARM64_INSN_LEN, .classify_site = arm64_classify_site,                    \
 	.encode_call = arm64_encode_call, .encode_jump = arm64_encode_jump,                        \
 	.classify_jump_site = arm64_classify_jump_site,                                            \
-	.encode_jump_site = arm64_encode_jump_site, .classify_return = arm64_classify_return,      \
+	.encode_jump_site = arm64_encode_jump_site, .encode_landing = arm64_encode_landing,        \
+	.classify_return = arm64_classify_return,                                                  \
 	.argument_registers = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"},                    \
 	.decode_call = arm64_decode_call, .decode_context = arm64_decode_context,                  \
 	.link = arm64_link, .lacks_actions = NO_PROBES, .nr_signings = ARM64_NR_SIGNINGS,          \

@@ -52,6 +52,7 @@ bool arm64_encode_jump(struct hv_gva at, struct hv_gva target, uint8_t *ret_site
 size_t arm64_classify_jump_site(const uint8_t *code, struct hv_gva at, struct hv_gva target,
 				bool *ret_jumps);
 bool arm64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_bytes, uint8_t *ret);
+bool arm64_encode_landing(struct hv_gva at, struct hv_gva target, uint8_t ret[HV_LANDING_LEN]);
 bool arm64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk);
 
 /* data.c */

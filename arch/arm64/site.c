@@ -19,6 +19,11 @@
 #define BTI_MASK   0xffffff3fu
 #define REACH	   (INT64_C(128) << 20)
 #define IMM26_MASK 0x3ffffffu
+#define ADRP_X16   0x90000010u
+#define ADD_X16	   0x91000210u /* add x16, x16, #0 */
+#define BR_X16	   0xd61f0200u
+#define ADRP_PAGE  4096u /* whatever the kernel's pages are */
+#define ADRP_PAGES (INT64_C(1) << 20)
 
 static uint32_t insn_at(const uint8_t *code)
 {
@@ -86,6 +91,23 @@ size_t arm64_classify_jump_site(const uint8_t *code, struct hv_gva at, struct hv
 bool arm64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_bytes, uint8_t *ret)
 {
 	return len_bytes == ARM64_INSN_LEN && encode_branch(B, at, target, ret);
+}
+
+/* adrp x16, TARGET; add x16, x16, TARGET's low bits; br x16. So the kernel's own code leads to what
+ * a module's `bl` does not reach: x16 is nobody's where a call may go through such code (AAPCS64),
+ * and a stub that begins with `bti c` may be reached by a jump through it. */
+bool arm64_encode_landing(struct hv_gva at, struct hv_gva target, uint8_t ret[HV_LANDING_LEN])
+{
+	int64_t pages = (int64_t)(target.v / ADRP_PAGE) - (int64_t)(at.v / ADRP_PAGE);
+	uint32_t low = (uint32_t)(target.v % ADRP_PAGE), imm = (uint32_t)(uint64_t)pages;
+	const uint32_t insns[] = {ADRP_X16 | (imm & 3) << 29 | (imm >> 2 & 0x7ffff) << 5,
+				  ADD_X16 | low << 10, BR_X16, BRK};
+
+	_Static_assert(sizeof(insns) == HV_LANDING_LEN, "a landing");
+	if (pages < -ADRP_PAGES || pages >= ADRP_PAGES)
+		return false;
+	memcpy(ret, insns, sizeof(insns));
+	return true;
 }
 
 bool arm64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk)

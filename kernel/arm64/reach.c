@@ -13,7 +13,8 @@
 #define CODE_LEN     (1 * MIB)	 /* stubs and detours */
 #define DIRECT_BYTES (128 * MIB)
 #define AREA_BYTES   (2 * GIB)
-#define WINDOW_BYTES (1 * GIB) /* above the image; rings need not be in reach */
+#define MODULE_BYTES (64 * MIB) /* more than guests load */
+#define WINDOW_BYTES (1 * GIB)	/* above the image; rings need not be in reach */
 
 /* An image that was not moved is at the start of vmalloc()'s addresses, which is up to 2 GiB above
  * that of the window. */
@@ -59,10 +60,24 @@ static struct hv_err *check_level(const struct hv_kernel_core *core)
 	return err;
 }
 
+/* What is in reach of the first MODULE_BYTES that begin at MODULES. END: of the window. */
+static struct hv_gva_range find_landings(const struct hv_kernel_core *core, uint64_t modules,
+					 uint64_t end)
+{
+	uint64_t start = modules + MODULE_BYTES - (REACH - CODE_LEN);
+	uint64_t lowest = core->as.arch->image_window.start.v;
+
+	if (start < lowest)
+		start = lowest;
+	if (end > modules + REACH - CODE_LEN)
+		end = modules + REACH - CODE_LEN;
+	return (struct hv_gva_range){{start}, {start < end ? end : start}};
+}
+
 struct hv_err *arm64_find_reach(const struct hv_kernel_core *core, struct hv_reach *ret)
 {
 	struct hv_gva_range image = core->image.all;
-	uint64_t area, direct, end = image.start.v + WINDOW_BYTES;
+	uint64_t area, direct, start = image.end.v - REACH, end = image.start.v + WINDOW_BYTES;
 	struct hv_err *err = check_level(core);
 
 	if (!err)
@@ -73,15 +88,19 @@ struct hv_err *arm64_find_reach(const struct hv_kernel_core *core, struct hv_rea
 		return err;
 	if (image.end.v - image.start.v > REACH - CODE_LEN)
 		return hv_err_new(ENOTSUP, "the kernel's image is too large to be called across");
-	if (image.start.v - core->as.arch->image_window.start.v < NOT_MOVED)
+	if (image.start.v - core->as.arch->image_window.start.v < NOT_MOVED) {
 		end = image.start.v;
+		start = area < start ? area : start;
+	}
 	*ret = (struct hv_reach){
 		.text_base = {area - HV_TEXT_BIT},
-		.free_window = {{image.end.v - REACH}, {end}},
+		.free_window = {{start}, {end}},
 		.code = {{image.end.v - REACH}, {image.start.v + REACH - CODE_LEN}},
+		.code_else = {{start}, {image.end.v - REACH}},
 		.module_areas = {{{area}, {area + AREA_BYTES}}},
 	};
 	if (direct)
 		ret->module_areas[1] = (struct hv_gva_range){{direct}, {direct + DIRECT_BYTES}};
+	ret->landings = find_landings(core, direct ? direct : area, end);
 	return NULL;
 }

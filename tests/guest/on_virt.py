@@ -70,6 +70,22 @@ def follow_forks(traced, guest):
     traced.echo("trace", "")
 
 
+def module_is_traced(traced, guest):
+    """A function of the module dummy, which is loaded again while the guest is attached, is recorded, wherever the kernel has
+    put it, and no function is refused."""
+    guest.run("rmmod dummy; insmod /modules/dummy.ko")
+    traced.echo("set_ftrace_filter", ":mod:dummy")
+    for tracer, line in (("function", "dummy_get_stats64 <-dev_get_stats"), ("function_graph", "dummy_get_stats64 [dummy]();")):
+        traced.echo("current_tracer", tracer)
+        guest.run("cat /proc/net/dev")
+        text, sites = traced.text("trace"), traced.stat()["sites"]
+        assert line in text, f"{tracer}: {text}"
+        assert sites["patched"] > 1 and sites["refused"] == 0, f"{tracer}: {sites}"
+    traced.echo("current_tracer", "nop")
+    traced.echo("set_ftrace_filter", "")
+    traced.echo("trace", "")
+
+
 def graph_agrees(test, filters, first, check=lambda: None):
     """The same trees of calls in the same order as the guest's own. Then a profile of FIRST counts as many calls. CHECK is
     called when the guest is attached."""

@@ -30,7 +30,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 EMULATOR = "/usr/bin/qemu-system-x86_64"
 ARM64_EMULATOR = "/usr/bin/qemu-system-aarch64"
 RISCV64_EMULATOR = "/usr/bin/qemu-system-riscv64"
-IN_TURN = "/var/lib/hvtrace-test/qemu-in-turn"
+IN_TURN = {"amd64": "/var/lib/hvtrace-test/qemu-in-turn", "arm64": "/var/lib/hvtrace-test/qemu-in-turn-arm64"}
 COUNTED = {arch: f"/var/lib/hvtrace-test/qemu-counted-{arch}" for arch in ("amd64", "arm64", "riscv64")}
 SCRIPT = """#!/bin/bash
 # Made by hvtrace's tests: QEMU whose TCG has one thread for all vCPUs.
@@ -88,7 +88,7 @@ MACHINES = {
         RISCV64_EMULATOR,
     ),
 }
-SCRIPTS = {IN_TURN: SCRIPT % ("", EMULATOR)}
+SCRIPTS = {path: SCRIPT % ("", MACHINES[arch].emulator) for arch, path in IN_TURN.items()}
 SCRIPTS.update({path: SCRIPT % ("-icount shift=0,sleep=off", MACHINES[arch].emulator) for arch, path in COUNTED.items()})
 
 
@@ -270,7 +270,7 @@ class Domain:
         if self.config.counted:
             return COUNTED[self.config.arch]
         if self.config.in_turn:
-            return IN_TURN
+            return IN_TURN[self.config.arch]
         return MACHINES[self.config.arch].emulator
 
     def define(self):

@@ -6,6 +6,7 @@
 
 #define PLACES_MAX	(1u << 19) /* several times what the journal has room for */
 #define PAGE_BYTES	4096
+#define WINDOWS_MAX	8	      /* the range, the landings, and gaps while slots are filled */
 #define KEY_REACH_BYTES (16ull << 20) /* from a static key to its jump's target */
 
 /* A place that was written. */
@@ -21,8 +22,9 @@ struct hv_rules {
 	struct hv_guest *guest; /* borrowed */
 	bool may_adopt;
 	struct hv_region region;
-	struct hv_gva_range window; /* what the leaves map; empty: none is there */
-	struct place *places;	    /* owned, open-addressed by gpa */
+	struct hv_gva_range windows[WINDOWS_MAX]; /* what the leaves map; disjoint */
+	size_t nr_windows;
+	struct place *places; /* owned, open-addressed by gpa */
 	size_t nr_places;
 	size_t nr_slots; /* a power of two, or 0 */
 	/* The page that was read last. */
@@ -118,6 +120,15 @@ static bool is_in_region(const struct hv_rules *r, struct hv_gpa gpa, uint64_t l
 	return off < r->region.len_bytes && len_bytes <= r->region.len_bytes - off;
 }
 
+/* Whether the leaves map AT. */
+static bool is_mapped(const struct hv_rules *r, struct hv_gva at)
+{
+	for (size_t i = 0; i < r->nr_windows; i++)
+		if (hv_gva_in(at, r->windows[i]))
+			return true;
+	return false;
+}
+
 static bool puts_back(const struct hv_rules *r, const struct hv_hold_write *w)
 {
 	const struct place *p = find(r, w->gpa);
@@ -199,7 +210,7 @@ static bool leads_to_us(const struct hv_rules *r, const uint8_t *code,
 		return false;
 	if (kind != HV_SITE_JUMP && kind != HV_SITE_CALL && kind != HV_SITE_NOP)
 		return false;
-	return hv_gva_in(target, r->window);
+	return is_mapped(r, target);
 }
 
 /* Whether CODE is a jump of a static key, as long as the write. */
@@ -251,11 +262,11 @@ static bool is_address_of_us(const struct hv_rules *r, uint64_t value)
 {
 	const struct hv_arch *arch = arch_of(r);
 
-	if (hv_gva_in(hv_gva(value), r->window))
+	if (is_mapped(r, hv_gva(value)))
 		return true;
 	for (size_t i = 0; arch->formats && arch->formats[i]; i++)
 		if (arch->formats[i]->strip_signature &&
-		    hv_gva_in(hv_gva(arch->formats[i]->strip_signature(value)), r->window))
+		    is_mapped(r, hv_gva(arch->formats[i]->strip_signature(value))))
 			return true;
 	return false;
 }
@@ -266,7 +277,7 @@ static bool points_to_us(const struct hv_rules *r, uint64_t gpa)
 	struct hv_err *err = hv_guest_read(r->guest, hv_gpa(gpa), bytes, 8);
 
 	hv_err_free(err);
-	return !err && hv_gva_in(hv_gva(word(bytes, 8)), r->window);
+	return !err && is_mapped(r, hv_gva(word(bytes, 8)));
 }
 
 /* A pointer to us, or what comes instead of one: where one is or was, or beside one, as the
@@ -277,9 +288,9 @@ static bool is_pointer(const struct hv_rules *r, const struct hv_hold_write *w, 
 
 	if (w->is_text || w->len_bytes != 8)
 		return false;
-	return hv_gva_in(hv_gva(word(w->bytes, 8)), r->window) ||
-	       is_address_of_us(r, word(now, 8)) || (p && p->had_pointer) ||
-	       points_to_us(r, w->gpa.v + 8) || points_to_us(r, w->gpa.v - 8);
+	return is_mapped(r, hv_gva(word(w->bytes, 8))) || is_address_of_us(r, word(now, 8)) ||
+	       (p && p->had_pointer) || points_to_us(r, w->gpa.v + 8) ||
+	       points_to_us(r, w->gpa.v - 8);
 }
 
 static bool is_count_or_flag(const struct hv_hold_write *w, const uint8_t *now)
@@ -315,21 +326,37 @@ static struct hv_err *refused(const struct hv_hold_write *w)
 			  w->len_bytes, w->is_text ? "text" : "data", w->gpa.v);
 }
 
-/* What the leaves and tables map from now on. */
+static bool touch(struct hv_gva_range a, struct hv_gva_range b)
+{
+	return a.start.v <= b.end.v && b.start.v <= a.end.v;
+}
+
+/* What the leaves and tables map from now on. The kernel's own addresses between two parts of it
+ * are not ours. If there is no room for another part, nothing may lead there. */
 static void widen_window(struct hv_rules *r, const struct hv_hold_write *w)
 {
 	const struct hv_arch *arch = arch_of(r);
 	uint64_t entry = word(w->bytes, 8);
 	uint64_t span =
 		is_leaf(r, entry) ? arch->entry_span(arch->map_level) : table_span(r, entry);
-	struct hv_gva end = hv_gva((w->gva.v / span + 1) * span);
+	struct hv_gva_range part = {w->gva, hv_gva((w->gva.v / span + 1) * span)};
+	size_t nr = 0;
 
-	if (r->window.start.v == r->window.end.v)
-		r->window = (struct hv_gva_range){w->gva, end};
-	if (w->gva.v < r->window.start.v)
-		r->window.start = w->gva;
-	if (end.v > r->window.end.v)
-		r->window.end = end;
+	for (size_t i = 0; i < r->nr_windows; i++) {
+		struct hv_gva_range other = r->windows[i];
+
+		if (!touch(part, other)) {
+			r->windows[nr++] = other;
+			continue;
+		}
+		if (other.start.v < part.start.v)
+			part.start = other.start;
+		if (other.end.v > part.end.v)
+			part.end = other.end;
+	}
+	r->nr_windows = nr;
+	if (nr < WINDOWS_MAX)
+		r->windows[r->nr_windows++] = part;
 }
 
 static struct hv_err *check_one(struct hv_rules *r, const struct hv_hold_write *w, uint8_t *now)
@@ -366,7 +393,7 @@ static void note(struct hv_rules *r, const struct hv_hold_write *w, const uint8_
 	p->gpa = w->gpa;
 	p->len_bytes = w->len_bytes;
 	p->had_pointer |=
-		!w->is_text && w->len_bytes == 8 && hv_gva_in(hv_gva(word(w->bytes, 8)), r->window);
+		!w->is_text && w->len_bytes == 8 && is_mapped(r, hv_gva(word(w->bytes, 8)));
 	memcpy(p->after, w->bytes, w->len_bytes);
 }
 

@@ -325,6 +325,36 @@ START_TEST(calls_are_read_back)
 }
 END_TEST
 
+/* What the assembler makes of it, and where its instructions lead. */
+START_TEST(landings_lead_far)
+{
+	static const int64_t far[] = {0x1040, -0x1040, 0x7ffff000, -0x80000000, 0xfffff000};
+	struct hv_gva at = {0xffffa5b137600010};
+	uint32_t code[HV_LANDING_LEN / 4];
+	uint8_t *bytes = (uint8_t *)code;
+
+	ck_assert(hv_arch_arm64.encode_landing(hv_gva(0x1010), hv_gva(0x6abc), bytes));
+	ck_assert_uint_eq(code[0], 0xb0000030); /* adrp x16, 0x6000 */
+	ck_assert_uint_eq(code[1], 0x912af210); /* add x16, x16, #0xabc */
+	ck_assert_uint_eq(code[2], 0xd61f0200); /* br x16 */
+	for (size_t i = 0; i < HV_ARRAY_LEN(far); i++) {
+		struct hv_gva target = {at.v + (uint64_t)far[i]};
+		uint32_t pages;
+
+		ck_assert(hv_arch_arm64.encode_landing(at, target, bytes));
+		pages = (code[0] >> 5 & 0x7ffff) << 2 | (code[0] >> 29 & 3);
+		ck_assert_uint_eq(
+			(at.v & ~0xfffull) +
+				((uint64_t)((int64_t)((uint64_t)pages << 43) >> 43) << 12) +
+				(code[1] >> 10 & 0xfff),
+			target.v);
+	}
+	ck_assert(!hv_arch_arm64.encode_landing(at, hv_gva(at.v + 0x100000000), bytes));
+	ck_assert(!hv_arch_arm64.encode_landing(at, hv_gva(at.v - 0x100001000), bytes));
+	ck_assert_ptr_null(hv_arch_x86_64.encode_landing);
+}
+END_TEST
+
 START_TEST(jump_sites)
 {
 	uint8_t code[HV_SITE_LEN_MAX] = {0x1f, 0x20, 0x03, 0xd5};
@@ -549,6 +579,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, roots);
 	tcase_add_test(tc, sites);
 	tcase_add_test(tc, calls_are_read_back);
+	tcase_add_test(tc, landings_lead_far);
 	tcase_add_test(tc, jump_sites);
 	tcase_add_test(tc, classify_return);
 	tcase_add_test(tc, context);

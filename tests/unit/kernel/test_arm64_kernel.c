@@ -267,6 +267,17 @@ static void refuses(const char *why)
 	ck_assert_uint_eq(reach.text_base.v, 0);
 }
 
+/* Wherever landings are, the first 64 MiB of MODULES call them, and those call the landings. */
+static void check_landings(const struct hv_reach *reach, uint64_t modules)
+{
+	const uint64_t bl = 128 << 20, landing = 1 << 20;
+
+	ck_assert_uint_lt(reach->landings.start.v, modules);
+	ck_assert_uint_gt(reach->landings.end.v, modules + (64 << 20));
+	ck_assert_uint_ge(reach->landings.start.v + bl, modules + (64 << 20));
+	ck_assert_uint_le(reach->landings.end.v + landing, modules + bl);
+}
+
 START_TEST(reach_is_around_the_image)
 {
 	const uint64_t bl = 128 << 20;
@@ -279,12 +290,15 @@ START_TEST(reach_is_around_the_image)
 	ck_assert_uint_lt(reach.code.end.v, FK_BASE + bl);
 	ck_assert_uint_eq(reach.free_window.start.v, reach.code.start.v);
 	ck_assert_uint_ge(reach.free_window.end.v, reach.code.end.v + bl);
+	ck_assert_uint_eq(reach.code_else.start.v, reach.code_else.end.v);
 	ck_assert_uint_eq(reach.module_areas[0].start.v, FK_BASE - (512 << 20));
 	ck_assert_uint_eq(reach.module_areas[0].end.v, FK_BASE + (1536ull << 20));
 	ck_assert_uint_eq(reach.module_areas[1].start.v, reach.module_areas[1].end.v);
+	check_landings(&reach, FK_BASE - (512 << 20));
 	fk_u64(&f, direct_at, FK_BASE - (1 << 20));
 	ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
 	ck_assert_uint_eq(reach.module_areas[1].end.v, FK_BASE + (127 << 20));
+	check_landings(&reach, FK_BASE - (1 << 20));
 }
 END_TEST
 
@@ -308,6 +322,15 @@ START_TEST(nothing_above_an_image_that_was_not_moved)
 	moved.image_window.start = hv_gva(FK_BASE - (2ull << 30));
 	ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
 	ck_assert_uint_eq(reach.free_window.end.v, FK_BASE);
+	ck_assert_uint_eq(reach.free_window.start.v, FK_BASE - (512 << 20));
+	ck_assert_uint_eq(reach.code_else.start.v, FK_BASE - (512 << 20));
+	ck_assert_uint_eq(reach.code_else.end.v, reach.code.start.v);
+	fk_u64(&f, area_at, FK_BASE - (2ull << 30) + (FK_END - FK_BASE));
+	ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
+	ck_assert_uint_eq(reach.landings.start.v, moved.image_window.start.v);
+	fk_u64(&f, area_at, FK_BASE - (64 << 20));
+	ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
+	ck_assert_uint_eq(reach.landings.end.v, FK_BASE);
 }
 END_TEST
 

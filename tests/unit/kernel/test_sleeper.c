@@ -91,6 +91,17 @@ START_TEST(a_record_of_what_was_interrupted)
 }
 END_TEST
 
+/* What is looked for may be in two parts. */
+START_TEST(a_record_of_the_other_part)
+{
+	record(SLEEP_FROM + 0x100, SLEEP_FROM + 0x200, WANTED + 0x8000);
+	ck_assert_uint_eq(scan(), 0);
+	wanted.also = (struct hv_gva_range){hv_gva(WANTED + 0x8000), hv_gva(WANTED + 0x8004)};
+	ck_assert_uint_gt(scan(), 0);
+	ck_assert_str_eq(where, "task 71 (cat)");
+}
+END_TEST
+
 /* The function that was interrupted had not saved its return address yet. */
 START_TEST(a_register_of_what_was_interrupted)
 {
@@ -220,6 +231,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, records_lead_to_the_end);
 	tcase_add_test(tc, a_record_of_what_was_interrupted);
+	tcase_add_test(tc, a_record_of_the_other_part);
 	tcase_add_test(tc, a_register_of_what_was_interrupted);
 	tcase_add_test(tc, a_signed_return_address);
 	tcase_add_test(tc, a_replaced_return_address);

@@ -214,7 +214,8 @@ static void make_changes(const struct hv_mapping_plan *plan)
 		uint8_t *entry = am.ram + (plan->changes[i].gpa.v - AM_RAM_START);
 
 		ck_assert(!memcmp(entry, &(uint64_t){0}, 8));
-		ck_assert(hv_gva_in(plan->changes[i].gva, plan->range));
+		ck_assert(hv_gva_in(plan->changes[i].gva, plan->range) ||
+			  hv_gva_in(plan->changes[i].gva, plan->landings));
 		ck_assert_uint_eq(plan->changes[i].gva.v % HV_REGION_UNIT, 0);
 		memcpy(entry, plan->changes[i].to, 8);
 	}
@@ -307,6 +308,110 @@ START_TEST(more_tables_than_there_is_room_for)
 }
 END_TEST
 
+/* A second place for landings, which the region leaves free, and modules, too. */
+START_TEST(landings_have_a_slot_of_their_own)
+{
+	unsigned nr_below = 0;
+
+	move(20, 150);
+	f.k.core.reach.landings =
+		(struct hv_gva_range){hv_gva(FK_END + 10 * MIB), hv_gva(FK_END + 240 * MIB)};
+	for (unsigned i = 0; i < TIMES; i++) {
+		hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+		const struct hv_change *last;
+		struct hv_gva at;
+		bool has = true;
+
+		ck_assert_ptr_null(hv_mapping_plan(&f.k, &region, LEN, &plan));
+		ck_assert_uint_eq(plan.nr, LEN / SLOT + 1);
+		last = &plan.changes[plan.nr - 1];
+		at = plan.landings.start;
+		ck_assert_uint_eq(last->gva.v, at.v);
+		ck_assert(!memcmp(last->to, plan.changes[0].to, 8)); /* both lead to the code */
+		ck_assert_uint_eq(plan.landings.end.v - at.v, SLOT);
+		ck_assert(hv_gva_in(at, f.k.core.reach.landings));
+		ck_assert(!hv_gva_in(at, plan.range));
+		ck_assert(at.v + SLOT <= FK_END + 150 * MIB || at.v >= FK_END + 214 * MIB);
+		nr_below += at.v < FK_END + 150 * MIB;
+		ck_assert_ptr_null(
+			hv_mapping_has_landings(&f.k, &region, plan.range, plan.landings, &has));
+		ck_assert(!has);
+	}
+	ck_assert_uint_gt(nr_below, 0);
+	ck_assert_uint_lt(nr_below, TIMES);
+	/* no room for them is no error */
+	f.k.core.reach.landings =
+		(struct hv_gva_range){hv_gva(FK_END + 150 * MIB), hv_gva(FK_END + 210 * MIB)};
+	{
+		hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+
+		ck_assert_ptr_null(hv_mapping_plan(&f.k, &region, LEN, &plan));
+		ck_assert_uint_eq(plan.landings.start.v, plan.landings.end.v);
+		ck_assert_uint_eq(plan.nr, LEN / SLOT);
+	}
+}
+END_TEST
+
+/* What the image cannot call is taken only with landings that it can. */
+START_TEST(all_call_landings)
+{
+	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+	struct hv_reach *reach = &f.k.core.reach;
+	struct hv_err *err;
+
+	move(20, 400);
+	reach->code_else =
+		(struct hv_gva_range){hv_gva(FK_END + 100 * MIB), hv_gva(FK_END + 200 * MIB)};
+	reach->module_areas[1] =
+		(struct hv_gva_range){hv_gva(FK_END + 10 * MIB), hv_gva(FK_END + 24 * MIB)};
+	reach->landings = (struct hv_gva_range){hv_gva(FK_END), hv_gva(FK_END + 300 * MIB)};
+	for (unsigned i = 0; i < TIMES; i++) {
+		hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan far = {0};
+
+		ck_assert_ptr_null(hv_mapping_plan(&f.k, &region, LEN, &far));
+		ck_assert(hv_gva_in(far.range.start, reach->code_else));
+		ck_assert(hv_gva_in(far.landings.start, reach->code));
+	}
+	reach->code.end = hv_gva(FK_END + 2 * MIB);
+	err = hv_mapping_plan(&f.k, &region, LEN, &plan);
+	ck_assert(err && err->code == ENOSPC);
+	hv_err_free(err);
+}
+END_TEST
+
+/* With pages of 16 KiB they have a table of their own, which maps the code only. */
+START_TEST(landings_by_pages)
+{
+	k16.core.reach.landings =
+		(struct hv_gva_range){{IMAGE16 + 130 * MIB}, {IMAGE16 + 300 * MIB}};
+	for (unsigned i = 0; i < TIMES; i++) {
+		hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+		uint64_t at;
+		bool has = false;
+
+		ck_assert_ptr_null(hv_mapping_plan(&k16, &region16, LEN, &plan));
+		at = plan.landings.start.v;
+		ck_assert(hv_gva_in(hv_gva(at), k16.core.reach.landings));
+		ck_assert(at / SPAN16 > (plan.range.end.v - 1) / SPAN16 ||
+			  at / SPAN16 < plan.range.start.v / SPAN16);
+		hv_mapping_place_tables(&plan, &region16);
+		make_changes(&plan);
+		for (uint64_t off = 0; off < LEN; off += PAGE16)
+			check_page(plan.range.start.v + off, HV_REGION_STUBS_OFF + off);
+		for (uint64_t off = 0; off < SLOT; off += PAGE16)
+			check_page(at + off, HV_REGION_STUBS_OFF + off);
+		if (at % SPAN16)
+			ck_assert_uint_eq(page_entry(at - PAGE16), 0);
+		if ((at + SLOT) % SPAN16)
+			ck_assert_uint_eq(page_entry(at + SLOT), 0);
+		ck_assert_ptr_null(
+			hv_mapping_has_landings(&k16, &region16, plan.range, plan.landings, &has));
+		ck_assert(has);
+		undo_changes(&plan);
+	}
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -319,6 +424,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, pages_where_leaves_are_too_large);
 	tcase_add_test(tc, no_slot_is_shared_with_modules);
 	tcase_add_test(tc, more_tables_than_there_is_room_for);
+	tcase_add_test(tc, landings_have_a_slot_of_their_own);
+	tcase_add_test(tc, all_call_landings);
+	tcase_add_test(tc, landings_by_pages);
 }
 
 int main(void)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What sites call where that must be at one place in a page, as on riscv64: the function tracer's
- * stub itself, and of every other stub a jump to it. The jumps are read as the guest's memory would
- * have them. */
+ * stub itself, and of every other stub a jump to it. And what those call that are out of reach, as
+ * modules on arm64: of every stub code that leads to it. What the guest would execute is read as
+ * its memory would have it. */
 #include <check.h>
 
+#include "arch/arm64/arm64.h"
 #include "arch/riscv64/riscv64.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_returns.h"
+#include "tracer/landings.h"
 #include "tracer/stubs.h"
 
 #define PAGE_BYTES 4096u
@@ -146,10 +149,99 @@ START_TEST(no_landings)
 }
 END_TEST
 
+/* A module 1.4 GiB below the stubs, and the second place beside it. */
+#define MODULE	 0xfffffffee7000000ull
+#define LANDINGS 0xfffffffee4000000ull
+
+static void set_up_far(void)
+{
+	struct hv_tracee *t = &r.tracee;
+
+	set_up_at(0);
+	r.t.f.k.core.as.arch = hv_arch_arm64.formats[1];
+	t->landings = (struct hv_gva_range){hv_gva(LANDINGS), hv_gva(LANDINGS + HV_REGION_UNIT)};
+}
+
+/* Where the landing at AT leads; nothing but x16 changes there. */
+static uint64_t lands_at(uint64_t at)
+{
+	uint32_t insns[3], pages;
+
+	memcpy(insns, code + (at - LANDINGS), sizeof(insns));
+	ck_assert_uint_eq(insns[0] & 0x9f00001f, 0x90000010); /* adrp x16 */
+	ck_assert_uint_eq(insns[1] & 0xffc003ff, 0x91000210); /* add x16, x16 */
+	ck_assert_uint_eq(insns[2], 0xd61f0200);	      /* br x16 */
+	pages = (insns[0] >> 5 & 0x7ffff) << 2 | (insns[0] >> 29 & 3);
+	return (at & ~0xfffull) + ((uint64_t)((int64_t)((uint64_t)pages << 43) >> 43) << 12) +
+	       (insns[1] >> 10 & 0xfff);
+}
+
+static void check_far(uint64_t stub)
+{
+	const struct hv_tracee *t = &r.tracee;
+	struct hv_gva to = hv_landing_from(t, hv_gva(MODULE), hv_gva(stub));
+	uint8_t site[HV_SITE_LEN_MAX];
+	uint32_t first;
+
+	ck_assert(hv_gva_in(to, t->landings));
+	ck_assert(hv_arch_arm64.encode_call(hv_gva(MODULE), to, site));
+	ck_assert(hv_tracee_is_call(t, hv_gva(MODULE), site));
+	ck_assert_uint_eq(lands_at(to.v), stub);
+	ck_assert_uint_eq(hv_landing_leads_to(t, to).v, stub);
+	memcpy(&first, code + (stub - RANGE), sizeof(first));
+	ck_assert_uint_eq(first, 0xd503245f); /* bti c: the landing comes by br x16 */
+	ck_assert_uint_eq(hv_landing_from(t, hv_gva(RANGE), hv_gva(stub)).v, stub);
+}
+
+START_TEST(every_stub_is_reached_from_far)
+{
+	static const unsigned stubs[] = {HV_STUB_FUNCTION,	HV_STUB_FUNCTION_STACK,
+					 HV_STUB_GRAPH,		HV_STUB_GRAPH_ROOT,
+					 HV_STUB_GRAPH_NOTRACE, HV_STUB_FUNCTION_AND_GRAPH};
+	const struct hv_tracee *t = &r.tracee;
+
+	set_up_far();
+	ck_assert_ptr_null(hv_stubs_place(&r.tracee));
+	for (unsigned i = 0; i < HV_ARRAY_LEN(stubs); i++)
+		for (unsigned role = 0; role < HV_NR_ROLES; role++)
+			for (unsigned p = 0; p <= HV_STUB_PROFILED; p += HV_STUB_PROFILED) {
+				if (stubs[i] == HV_STUB_FUNCTION_STACK && (role || p))
+					continue;
+				check_far(
+					hv_stubs_call(t, stubs[i] | p, (enum hv_call_role)role).v);
+			}
+	for (unsigned slot = 0; slot < HV_NR_SLOTS; slot++)
+		check_far(hv_stubs_action(t, slot).v);
+	tear_down();
+}
+END_TEST
+
+/* Where there is no second place, or it is out of reach, too, no call can be made. */
+START_TEST(out_of_reach)
+{
+	struct hv_tracee *t = &r.tracee;
+	struct hv_gva stub, other = {LANDINGS - (130u << 20)}, inside;
+	uint8_t site[HV_SITE_LEN_MAX];
+
+	set_up_far();
+	stub = hv_stubs_call(t, HV_STUB_FUNCTION, HV_ROLE_NONE);
+	ck_assert(!hv_arch_arm64.encode_call(other, hv_landing_from(t, other, stub), site));
+	inside = hv_gva_add(hv_landing_from(t, hv_gva(MODULE), stub), 4);
+	ck_assert_uint_eq(hv_landing_leads_to(t, inside).v, inside.v);
+	ck_assert_uint_eq(hv_landing_leads_to(t, hv_gva(LANDINGS)).v, LANDINGS);
+	t->landings = (struct hv_gva_range){{0}, {0}};
+	ck_assert_uint_eq(hv_landing_from(t, hv_gva(MODULE), stub).v, stub.v);
+	ck_assert(!hv_tracee_has(t, hv_gva(LANDINGS)));
+	tear_down();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_loop_test(tc, every_stub_has_its_landing, 0, 3);
 	tcase_add_test(tc, no_landings);
+	tcase_add_test(tc, every_stub_is_reached_from_far);
+	tcase_add_test(tc, out_of_reach);
 }
 
 int main(void)

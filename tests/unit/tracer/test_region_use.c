@@ -61,6 +61,39 @@ START_TEST(page_tables_say_whether_it_is_live)
 }
 END_TEST
 
+/* Landings are mapped elsewhere. The header may say where, and only there they may be. */
+START_TEST(landings_are_looked_for)
+{
+	const uint64_t at = FR_RANGE - 0x10000000;
+	struct hv_region_header *header = hv_region_header(&r.tracee.region);
+	struct hv_region_header checked;
+	struct hv_arch elsewhere = *r.t.f.k.core.as.arch;
+	enum hv_region_use ret;
+
+	elsewhere.text_base = hv_gva(0);
+	r.t.f.k.core.reach = hv_reach_of(&r.t.f.k.core);
+	r.t.f.k.core.reach.free_window =
+		(struct hv_gva_range){hv_gva(FR_RANGE), elsewhere.free_window.end};
+	r.t.f.k.core.reach.landings =
+		(struct hv_gva_range){hv_gva(at - 0x400000), hv_gva(at + 0x400000)};
+	r.t.f.k.core.as.arch = &elsewhere;
+	header->landings_gva = at;
+	ck_assert_int_eq(use(), HV_REGION_STALE);
+	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 2, hv_gva(at), hv_gpa(REGION_GPA), 1, 0);
+	ck_assert_ptr_null(hv_region_use(&r.tracee, &checked, &ret));
+	ck_assert_int_eq(ret, HV_REGION_LIVE);
+	ck_assert_uint_eq(hv_region_landings(&checked).start.v, at);
+	ck_assert_uint_eq(hv_region_landings(&checked).end.v, at + HV_REGION_UNIT);
+	header->landings_gva = at + 0x1000;
+	check_refused("its journal is gone");
+	header->landings_gva = at + 0x400000;
+	check_refused("its journal is gone");
+	header->landings_gva = 0;
+	check_refused("its journal is gone");
+	r.t.f.k.core.as.arch = &hv_arch_x86_64;
+}
+END_TEST
+
 START_TEST(another_release_is_named)
 {
 	hv_region_header(&r.tracee.region)->version++;
@@ -99,6 +132,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, page_tables_say_whether_it_is_live);
 	tcase_add_test(tc, an_architecture_that_cannot_be_traced);
 	tcase_add_test(tc, another_release_is_named);
+	tcase_add_test(tc, landings_are_looked_for);
 }
 
 int main(void)

@@ -189,6 +189,29 @@ START_TEST(text_leads_to_us_or_is_put_back)
 }
 END_TEST
 
+/* The kernel's own addresses between two parts that are mapped are not ours. Parts may come in any
+ * order, and become one. */
+START_TEST(what_is_between_is_not_ours)
+{
+	static const uint64_t slots[] = {0, 3, 1, 2};
+	const uint64_t mib2 = 2u << 20;
+
+	begin(false);
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t at = SMALL_WINDOW + slots[i] * mib2;
+
+		ck_assert(!allows(call_of(SITE, at + 0x1000)));
+		ck_assert(allows(data(SLOT + slots[i] * 8, at, LEAF(SMALL_REGION) | NX, 8)));
+		ck_assert(allows(call_of(SITE, at + 0x1000)));
+	}
+	ck_assert(allows(data(SLOT + 80, SMALL_WINDOW + 10 * mib2, LEAF(SMALL_REGION) | NX, 8)));
+	for (unsigned i = 0; i < 12; i++)
+		ck_assert(allows(call_of(SITE, SMALL_WINDOW + i * mib2 + 0x1000)) ==
+			  (i < 4 || i == 10));
+	end();
+}
+END_TEST
+
 /* Of a call of two instructions the first one may be there alone, if it has an address of ours. */
 START_TEST(a_first_instruction_leads_to_us)
 {
@@ -359,6 +382,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, slots_get_tables_in_the_region);
 	tcase_add_test(tc, no_tables_where_leaves_will_do);
 	tcase_add_test(tc, text_leads_to_us_or_is_put_back);
+	tcase_add_test(tc, what_is_between_is_not_ours);
 	tcase_add_test(tc, a_first_instruction_leads_to_us);
 	tcase_add_test(tc, what_the_guest_wrote_since_is_what_is_put_back);
 	tcase_add_test(tc, a_write_that_was_not_made_is_tried_again);
