@@ -8,8 +8,8 @@
  */
 #define GUARD_BYTES HV_REGION_UNIT
 
-/* Unused slots at the start of an area that stay the kernel's, for modules: in units. */
-#define MODULE_UNITS 32
+/* What is unused at the start of an area and stays the kernel's, for modules */
+#define MODULE_BYTES (64ULL << 20)
 
 static enum hv_access access_of(uint64_t region_off)
 {
@@ -18,16 +18,15 @@ static enum hv_access access_of(uint64_t region_off)
 
 struct hv_err *hv_mapping_refusal(const struct hv_kernel_core *core)
 {
-	const struct hv_arch *arch = core->as.arch;
+	return core->no_reach ? hv_err_copy(core->no_reach) : NULL;
+}
 
-	if (core->no_reach)
-		return hv_err_copy(core->no_reach);
-	if (!arch->make_table && arch->entry_span(arch->map_level) != HV_REGION_UNIT)
-		return hv_err_new(ENOTSUP,
-				  "function tracing of %s guests with pages of %llu KiB is not "
-				  "there yet",
-				  arch->name, (unsigned long long)(arch->entry_span(1) >> 10));
-	return NULL;
+/* What one entry that is filled maps of a unit: all of it, or a page. */
+static uint64_t piece_bytes(const struct hv_arch *arch)
+{
+	uint64_t span = arch->entry_span(arch->map_level);
+
+	return span < HV_REGION_UNIT ? span : HV_REGION_UNIT;
 }
 
 /* Entries of the image at the levels of ours: caching and encryption bits are copied from them. */
@@ -60,6 +59,7 @@ static struct hv_err *find_neighbours(struct hv_kernel *k, struct neighbours *re
 			  (unsigned long long)(arch->entry_span(level) >> 10));
 }
 
+/* Where an entry of ours goes. */
 struct slot {
 	struct hv_gva gva;
 	struct hv_gpa entry_gpa;
@@ -72,17 +72,16 @@ struct search {
 	struct hv_gva_range modules[HV_MODULE_AREAS]; /* room that stays the kernel's */
 };
 
-/* The part of AREA from its start that has MODULE_UNITS in unused slots. A slot that the kernel may
+/* The part of AREA from its start that has MODULE_BYTES of unused slots. A slot that the kernel may
  * use in part is not ours: it would look for its own pages in our table. */
 static struct hv_err *keep_room(struct hv_kernel *k, struct hv_gva_range area,
 				struct hv_gva_range *ret)
 {
 	const struct hv_arch *arch = k->core.as.arch;
-	uint64_t span = arch->entry_span(arch->map_level);
-	unsigned nr = 0;
+	uint64_t span = arch->entry_span(arch->map_level), free_bytes = 0;
 
 	*ret = (struct hv_gva_range){area.start, area.start};
-	while (ret->end.v < area.end.v && nr < MODULE_UNITS) {
+	while (ret->end.v < area.end.v && free_bytes < MODULE_BYTES) {
 		uint64_t len_bytes = span - ret->end.v % span;
 		struct hv_mapping m;
 		struct hv_err *err = hv_walk_slot(&k->core.as, ret->end, &m);
@@ -90,7 +89,7 @@ static struct hv_err *keep_room(struct hv_kernel *k, struct hv_gva_range area,
 		if (err)
 			return err;
 		if (!m.present && m.level >= arch->map_level && m.entry == 0)
-			nr += (unsigned)((len_bytes + HV_REGION_UNIT - 1) / HV_REGION_UNIT);
+			free_bytes += len_bytes;
 		ret->end.v += len_bytes;
 	}
 	return NULL;
@@ -106,10 +105,12 @@ static struct hv_err *begin_search(struct hv_kernel *k, struct search *ret)
 	return err;
 }
 
+/* Of the unit at GVA, and of what else is in its slot. */
 static bool is_for_modules(const struct search *s, struct hv_gva gva)
 {
 	const struct hv_arch *arch = s->k->core.as.arch;
-	uint64_t span = arch->entry_span(arch->map_level);
+	uint64_t slot_bytes = arch->entry_span(arch->map_level);
+	uint64_t span = slot_bytes > HV_REGION_UNIT ? slot_bytes : HV_REGION_UNIT;
 	uint64_t start = gva.v & ~(span - 1), end = start + span;
 
 	for (size_t i = 0; i < HV_MODULE_AREAS; i++)
@@ -118,28 +119,43 @@ static bool is_for_modules(const struct search *s, struct hv_gva gva)
 	return end > s->reach.kept.start.v && start < s->reach.kept.end.v;
 }
 
-/* *RET: the unit at GVA is in a slot that is unused, so its entry is 0 (not just not present) and
- * its table exists. */
-static struct hv_err *is_free(const struct search *s, struct hv_gva gva, struct slot *ret_slot,
-			      bool *ret)
+/* *RET: the slot of the piece at GVA is unused, so its entry is 0 (not just not present) and its
+ * table exists. */
+static struct hv_err *is_empty(const struct search *s, struct hv_gva gva, struct slot *ret_slot,
+			       bool *ret)
 {
 	struct hv_kernel *k = s->k;
-	const struct hv_arch *arch = k->core.as.arch;
 	struct hv_mapping m;
-	struct hv_err *err;
+	struct hv_err *err = hv_walk_slot(&k->core.as, gva, &m);
+
+	*ret = false;
+	if (err)
+		return err;
+	*ret = !m.present && m.level == k->core.as.arch->map_level && m.entry == 0;
+	*ret_slot = (struct slot){gva, m.entry_gpa};
+	return NULL;
+}
+
+/* *RET: the unit at GVA may be ours, and all its pieces are unused. */
+static struct hv_err *is_free(const struct search *s, struct hv_gva gva, bool *ret)
+{
+	struct hv_gva_range image = s->k->core.image.all;
+	uint64_t piece = piece_bytes(s->k->core.as.arch);
+	struct hv_err *err = NULL;
 
 	*ret = false;
 	if (is_for_modules(s, gva))
 		return NULL;
-	if (gva.v + HV_REGION_UNIT + GUARD_BYTES > k->core.image.all.start.v &&
-	    gva.v < k->core.image.all.end.v + GUARD_BYTES)
+	if (gva.v + HV_REGION_UNIT + GUARD_BYTES > image.start.v &&
+	    gva.v < image.end.v + GUARD_BYTES)
 		return NULL;
-	err = hv_walk_slot(&k->core.as, gva, &m);
-	if (err)
-		return err;
-	*ret = !m.present && m.level == arch->map_level && m.entry == 0;
-	*ret_slot = (struct slot){gva, m.entry_gpa};
-	return NULL;
+	*ret = true;
+	for (uint64_t off = 0; !err && *ret && off < HV_REGION_UNIT; off += piece) {
+		struct slot slot;
+
+		err = is_empty(s, hv_gva_add(gva, off), &slot, ret);
+	}
+	return err;
 }
 
 /* Walks through the runs of NR free units, which may overlap, up to number WANTED. *RET_NR: how
@@ -154,9 +170,8 @@ static struct hv_err *walk_runs(const struct search *s, size_t nr, size_t wanted
 	*ret_nr = 0;
 	for (struct hv_gva at = {(window.start.v + unit - 1) / unit * unit};
 	     at.v < window.end.v && *ret_nr <= wanted; at = hv_gva_add(at, unit)) {
-		struct slot slot;
 		bool is_unused;
-		struct hv_err *err = is_free(s, at, &slot, &is_unused);
+		struct hv_err *err = is_free(s, at, &is_unused);
 
 		if (err)
 			return err;
@@ -171,16 +186,15 @@ static struct hv_err *walk_runs(const struct search *s, size_t nr, size_t wanted
 
 /* A run of NR free units, chosen at random: whoever wants to misuse the stubs or the writable pages
  * behind them does not know where they are. */
-static struct hv_err *find_run(struct search *s, size_t nr, struct slot *ret)
+static struct hv_err *find_run(struct search *s, size_t nr, struct hv_gva *ret)
 {
 	uint64_t random = 0;
-	struct hv_gva start = {0};
 	size_t nr_runs = 0;
-	struct hv_err *err = walk_runs(s, nr, SIZE_MAX, &start, &nr_runs);
+	struct hv_err *err = walk_runs(s, nr, SIZE_MAX, ret, &nr_runs);
 
 	if (!err && !nr_runs) {
 		s->reach.code = s->reach.code_else;
-		err = walk_runs(s, nr, SIZE_MAX, &start, &nr_runs);
+		err = walk_runs(s, nr, SIZE_MAX, ret, &nr_runs);
 	}
 	if (!err && !nr_runs)
 		err = hv_err_new(ENOSPC,
@@ -190,16 +204,25 @@ static struct hv_err *find_run(struct search *s, size_t nr, struct slot *ret)
 				 (unsigned long long)s->reach.free_window.end.v);
 	if (!err && getrandom(&random, sizeof(random), 0) != sizeof(random))
 		err = hv_err_new(EIO, "getrandom: no random numbers");
-	if (!err)
-		err = walk_runs(s, nr, random % nr_runs, &start, &nr_runs);
-	for (size_t i = 0; !err && i < nr; i++) {
-		bool is_unused;
+	return err ? err : walk_runs(s, nr, random % nr_runs, ret, &nr_runs);
+}
 
-		err = is_free(s, hv_gva_add(start, i * HV_REGION_UNIT), &ret[i], &is_unused);
-		if (!err && !is_unused)
-			err = hv_err_new(EBUSY, "kernel page tables: they change");
+/* The slots of NR pieces from START on, which are unused. */
+static struct hv_err *find_slots(const struct search *s, struct hv_gva start, size_t nr,
+				 struct slot *ret)
+{
+	uint64_t piece = piece_bytes(s->k->core.as.arch);
+
+	for (size_t i = 0; i < nr; i++) {
+		bool is_unused;
+		struct hv_err *err = is_empty(s, hv_gva_add(start, i * piece), &ret[i], &is_unused);
+
+		if (err)
+			return err;
+		if (!is_unused)
+			return hv_err_new(EBUSY, "kernel page tables: they change");
 	}
-	return err;
+	return NULL;
 }
 
 /* How many slots RANGE is in. */
@@ -221,12 +244,6 @@ static struct hv_gpa slot_leads_to(const struct hv_arch *arch, const struct hv_r
 		      (count_slots(arch, (struct hv_gva_range){range.start, {at.v + 1}}) - 1) *
 			      arch->entry_span(1);
 	return hv_gpa_add(region->gpa, off);
-}
-
-struct hv_gpa hv_mapping_start(const struct hv_kernel *k, const struct hv_region *region,
-			       struct hv_gva_range range)
-{
-	return slot_leads_to(k->core.as.arch, region, range, range.start);
 }
 
 static struct hv_err *make_tables(const struct hv_arch *arch, const struct hv_region *region,
@@ -266,7 +283,7 @@ static uint64_t make_entry(const struct hv_arch *arch, const struct hv_region *r
 	return arch->make_leaf(arch->map_level, n->leaf, to, access_of(to.v - region->gpa.v));
 }
 
-/* SLOTS: of each unit of the range. */
+/* SLOTS: of each piece of the range. */
 static void make_changes(const struct hv_arch *arch, const struct hv_region *region,
 			 const struct neighbours *n, const struct slot *slots, size_t nr,
 			 struct hv_mapping_plan *plan)
@@ -294,7 +311,8 @@ struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *regi
 			       uint64_t len_bytes, struct hv_mapping_plan *ret)
 {
 	const struct hv_arch *arch = k->core.as.arch;
-	size_t nr = (len_bytes + HV_REGION_UNIT - 1) / HV_REGION_UNIT;
+	size_t nr_units = (len_bytes + HV_REGION_UNIT - 1) / HV_REGION_UNIT;
+	size_t nr = nr_units * (HV_REGION_UNIT / piece_bytes(arch));
 	HV_AUTO_FREE struct slot *slots = hv_alloc((nr + 1) * sizeof(*slots));
 	struct hv_mapping_plan plan = {0};
 	struct neighbours neighbours = {0};
@@ -304,11 +322,12 @@ struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *regi
 	if (!err)
 		err = find_neighbours(k, &neighbours);
 	if (!err)
-		err = find_run(&search, nr, slots);
+		err = find_run(&search, nr_units, &plan.range.start);
+	if (!err)
+		err = find_slots(&search, plan.range.start, nr, slots);
 	if (err)
 		return err;
-	plan.range.start = slots[0].gva;
-	plan.range.end = hv_gva_add(slots[0].gva, nr * HV_REGION_UNIT);
+	plan.range.end = hv_gva_add(plan.range.start, nr_units * HV_REGION_UNIT);
 	if (arch->make_table)
 		err = make_tables(arch, region, neighbours.leaf, &plan);
 	if (err)
@@ -334,24 +353,67 @@ void hv_mapping_plan_deinit(struct hv_mapping_plan *plan)
 	*plan = (struct hv_mapping_plan){0};
 }
 
+/* *RET: the guest's page tables lead from AT, an address in RANGE, to the region. */
+static struct hv_err *leads_to_us(const struct hv_kernel *k, const struct hv_region *region,
+				  struct hv_gva_range range, struct hv_gva at, bool *ret)
+{
+	struct hv_mapping m;
+	struct hv_err *err = hv_walk_slot(&k->core.as, at, &m);
+
+	*ret = !err && m.present && m.gpa.v == slot_leads_to(k->core.as.arch, region, range, at).v;
+	if (!err || err->code != EFAULT)
+		return err;
+	hv_err_free(err);
+	return NULL;
+}
+
 struct hv_err *hv_mapping_is_present(const struct hv_kernel *k, const struct hv_region *region,
 				     struct hv_gva_range range, bool *ret)
 {
-	const struct hv_arch *arch = k->core.as.arch;
+	uint64_t piece = piece_bytes(k->core.as.arch);
+	struct hv_err *err = NULL;
 
-	for (struct hv_gva at = range.start; at.v < range.end.v;
-	     at = hv_gva_add(at, HV_REGION_UNIT)) {
+	*ret = true;
+	for (struct hv_gva at = range.start; !err && *ret && at.v < range.end.v;
+	     at = hv_gva_add(at, piece))
+		err = leads_to_us(k, region, range, at, ret);
+	return err;
+}
+
+struct hv_err *hv_mapping_any_present(const struct hv_kernel *k, const struct hv_region *region,
+				      struct hv_gva_range range, bool *ret)
+{
+	uint64_t piece = piece_bytes(k->core.as.arch);
+
+	*ret = false;
+	for (struct hv_gva at = range.start; at.v < range.end.v; at = hv_gva_add(at, piece)) {
 		struct hv_mapping m;
 		struct hv_err *err = hv_walk_slot(&k->core.as, at, &m);
 
-		if (err && err->code != EFAULT)
+		if (err)
 			return err;
-		if (err || !m.present || m.gpa.v != slot_leads_to(arch, region, range, at).v) {
-			hv_err_free(err);
-			*ret = false;
-			return NULL;
-		}
+		if (m.present && m.gpa.v - region->gpa.v < region->len_bytes)
+			*ret = true;
 	}
-	*ret = true;
 	return NULL;
+}
+
+struct hv_gva hv_mapping_first(const struct hv_kernel *k, const struct hv_region *region,
+			       struct hv_gva_range range, struct hv_gpa *ret)
+{
+	const struct hv_arch *arch = k->core.as.arch;
+	struct hv_gva first = range.start;
+
+	for (struct hv_gva at = range.start; at.v < range.end.v;
+	     at = hv_gva_add(at, piece_bytes(arch))) {
+		bool present;
+		HV_AUTO_ERR struct hv_err *err = leads_to_us(k, region, range, at, &present);
+
+		if (err || !present)
+			continue;
+		first = at;
+		break;
+	}
+	*ret = slot_leads_to(arch, region, range, first);
+	return first;
 }
