@@ -205,7 +205,8 @@ struct hv_arch {
 	 * kernel image at that level. */
 	uint64_t (*make_leaf)(unsigned level, uint64_t neighbour, struct hv_gpa to,
 			      enum hv_access access);
-	unsigned map_level; /* level of the slots that are filled for the guest (x86: 2, 2 MiB) */
+	unsigned map_level; /* of the slots that are filled for the guest (x86: 2, 2 MiB; 1: pages)
+			     */
 	/* An entry of map_level that leads to TABLE, a table of the pages that the region is mapped
 	 * by; what is not said is copied from NEIGHBOUR, such an entry of the image. NULL: a slot
 	 * gets a leaf. */

@@ -8,8 +8,8 @@
  */
 #define GUARD_BYTES HV_REGION_UNIT
 
-/* Unused slots at the start of an area that stay the kernel's, for modules: in units. */
-#define MODULE_UNITS 32
+/* What is unused at the start of an area and stays the kernel's, for modules */
+#define MODULE_BYTES (64ULL << 20)
 
 static enum hv_access access_of(uint64_t region_off)
 {
@@ -18,16 +18,15 @@ static enum hv_access access_of(uint64_t region_off)
 
 struct hv_err *hv_mapping_refusal(const struct hv_kernel_core *core)
 {
-	const struct hv_arch *arch = core->as.arch;
+	return core->no_reach ? hv_err_copy(core->no_reach) : NULL;
+}
 
-	if (core->no_reach)
-		return hv_err_copy(core->no_reach);
-	if (!arch->make_table && arch->entry_span(arch->map_level) != HV_REGION_UNIT)
-		return hv_err_new(ENOTSUP,
-				  "function tracing of %s guests with pages of %llu KiB is not "
-				  "there yet",
-				  arch->name, (unsigned long long)(arch->entry_span(1) >> 10));
-	return NULL;
+/* What one entry that is filled maps of a unit: all of it, or a page. */
+static uint64_t piece_bytes(const struct hv_arch *arch)
+{
+	uint64_t span = arch->entry_span(arch->map_level);
+
+	return span < HV_REGION_UNIT ? span : HV_REGION_UNIT;
 }
 
 /* Entries of the image at the levels of ours: caching and encryption bits are copied from them. */
@@ -60,6 +59,7 @@ static struct hv_err *find_neighbours(struct hv_kernel *k, struct neighbours *re
 			  (unsigned long long)(arch->entry_span(level) >> 10));
 }
 
+/* Where an entry of ours goes. */
 struct slot {
 	struct hv_gva gva;
 	struct hv_gpa entry_gpa;
@@ -74,17 +74,16 @@ struct search {
 	bool is_far;				      /* the image cannot call what begins there */
 };
 
-/* The part of AREA from its start that has MODULE_UNITS in unused slots. A slot that the kernel may
+/* The part of AREA from its start that has MODULE_BYTES of unused slots. A slot that the kernel may
  * use in part is not ours: it would look for its own pages in our table. */
 static struct hv_err *keep_room(struct hv_kernel *k, struct hv_gva_range area,
 				struct hv_gva_range *ret)
 {
 	const struct hv_arch *arch = k->core.as.arch;
-	uint64_t span = arch->entry_span(arch->map_level);
-	unsigned nr = 0;
+	uint64_t span = arch->entry_span(arch->map_level), free_bytes = 0;
 
 	*ret = (struct hv_gva_range){area.start, area.start};
-	while (ret->end.v < area.end.v && nr < MODULE_UNITS) {
+	while (ret->end.v < area.end.v && free_bytes < MODULE_BYTES) {
 		uint64_t len_bytes = span - ret->end.v % span;
 		struct hv_mapping m;
 		struct hv_err *err = hv_walk_slot(&k->core.as, ret->end, &m);
@@ -92,7 +91,7 @@ static struct hv_err *keep_room(struct hv_kernel *k, struct hv_gva_range area,
 		if (err)
 			return err;
 		if (!m.present && m.level >= arch->map_level && m.entry == 0)
-			nr += (unsigned)((len_bytes + HV_REGION_UNIT - 1) / HV_REGION_UNIT);
+			free_bytes += len_bytes;
 		ret->end.v += len_bytes;
 	}
 	return NULL;
@@ -108,10 +107,12 @@ static struct hv_err *begin_search(struct hv_kernel *k, struct search *ret)
 	return err;
 }
 
+/* Of the unit at GVA, and of what else is in its slot. */
 static bool is_kept(const struct search *s, struct hv_gva gva)
 {
 	const struct hv_arch *arch = s->k->core.as.arch;
-	uint64_t span = arch->entry_span(arch->map_level);
+	uint64_t slot_bytes = arch->entry_span(arch->map_level);
+	uint64_t span = slot_bytes > HV_REGION_UNIT ? slot_bytes : HV_REGION_UNIT;
 	uint64_t start = gva.v & ~(span - 1), end = start + span;
 
 	for (size_t i = 0; i < HV_MODULE_AREAS; i++)
@@ -122,28 +123,43 @@ static bool is_kept(const struct search *s, struct hv_gva gva)
 	return end > s->reach.kept.start.v && start < s->reach.kept.end.v;
 }
 
-/* *RET: the unit at GVA is in a slot that is unused, so its entry is 0 (not just not present) and
- * its table exists. */
-static struct hv_err *is_free(const struct search *s, struct hv_gva gva, struct slot *ret_slot,
-			      bool *ret)
+/* *RET: the slot of the piece at GVA is unused, so its entry is 0 (not just not present) and its
+ * table exists. */
+static struct hv_err *is_empty(const struct search *s, struct hv_gva gva, struct slot *ret_slot,
+			       bool *ret)
 {
 	struct hv_kernel *k = s->k;
-	const struct hv_arch *arch = k->core.as.arch;
 	struct hv_mapping m;
-	struct hv_err *err;
+	struct hv_err *err = hv_walk_slot(&k->core.as, gva, &m);
+
+	*ret = false;
+	if (err)
+		return err;
+	*ret = !m.present && m.level == k->core.as.arch->map_level && m.entry == 0;
+	*ret_slot = (struct slot){gva, m.entry_gpa};
+	return NULL;
+}
+
+/* *RET: the unit at GVA may be ours, and all its pieces are unused. */
+static struct hv_err *is_free(const struct search *s, struct hv_gva gva, bool *ret)
+{
+	struct hv_gva_range image = s->k->core.image.all;
+	uint64_t piece = piece_bytes(s->k->core.as.arch);
+	struct hv_err *err = NULL;
 
 	*ret = false;
 	if (is_kept(s, gva))
 		return NULL;
-	if (gva.v + HV_REGION_UNIT + GUARD_BYTES > k->core.image.all.start.v &&
-	    gva.v < k->core.image.all.end.v + GUARD_BYTES)
+	if (gva.v + HV_REGION_UNIT + GUARD_BYTES > image.start.v &&
+	    gva.v < image.end.v + GUARD_BYTES)
 		return NULL;
-	err = hv_walk_slot(&k->core.as, gva, &m);
-	if (err)
-		return err;
-	*ret = !m.present && m.level == arch->map_level && m.entry == 0;
-	*ret_slot = (struct slot){gva, m.entry_gpa};
-	return NULL;
+	*ret = true;
+	for (uint64_t off = 0; !err && *ret && off < HV_REGION_UNIT; off += piece) {
+		struct slot slot;
+
+		err = is_empty(s, hv_gva_add(gva, off), &slot, ret);
+	}
+	return err;
 }
 
 /* Walks through the runs of NR free units, which may overlap, up to number WANTED. *RET_NR: how
@@ -158,9 +174,8 @@ static struct hv_err *walk_runs(const struct search *s, size_t nr, size_t wanted
 	*ret_nr = 0;
 	for (struct hv_gva at = {(window.start.v + unit - 1) / unit * unit};
 	     at.v < window.end.v && *ret_nr <= wanted; at = hv_gva_add(at, unit)) {
-		struct slot slot;
 		bool is_unused;
-		struct hv_err *err = is_free(s, at, &slot, &is_unused);
+		struct hv_err *err = is_free(s, at, &is_unused);
 
 		if (err)
 			return err;
@@ -175,17 +190,16 @@ static struct hv_err *walk_runs(const struct search *s, size_t nr, size_t wanted
 
 /* A run of NR free units, chosen at random: whoever wants to misuse the stubs or the writable pages
  * behind them does not know where they are. */
-static struct hv_err *find_run(struct search *s, size_t nr, struct slot *ret)
+static struct hv_err *find_run(struct search *s, size_t nr, struct hv_gva *ret)
 {
 	uint64_t random = 0;
-	struct hv_gva start = {0};
 	size_t nr_runs = 0;
-	struct hv_err *err = walk_runs(s, nr, SIZE_MAX, &start, &nr_runs);
+	struct hv_err *err = walk_runs(s, nr, SIZE_MAX, ret, &nr_runs);
 
 	if (!err && !nr_runs) {
 		s->is_far = true;
 		s->reach.code = s->reach.code_else;
-		err = walk_runs(s, nr, SIZE_MAX, &start, &nr_runs);
+		err = walk_runs(s, nr, SIZE_MAX, ret, &nr_runs);
 	}
 	if (!err && !nr_runs)
 		err = hv_err_new(ENOSPC,
@@ -195,16 +209,25 @@ static struct hv_err *find_run(struct search *s, size_t nr, struct slot *ret)
 				 (unsigned long long)s->reach.free_window.end.v);
 	if (!err && getrandom(&random, sizeof(random), 0) != sizeof(random))
 		err = hv_err_new(EIO, "getrandom: no random numbers");
-	if (!err)
-		err = walk_runs(s, nr, random % nr_runs, &start, &nr_runs);
-	for (size_t i = 0; !err && i < nr; i++) {
-		bool is_unused;
+	return err ? err : walk_runs(s, nr, random % nr_runs, ret, &nr_runs);
+}
 
-		err = is_free(s, hv_gva_add(start, i * HV_REGION_UNIT), &ret[i], &is_unused);
-		if (!err && !is_unused)
-			err = hv_err_new(EBUSY, "kernel page tables: they change");
+/* The slots of NR pieces from START on, which are unused. */
+static struct hv_err *find_slots(const struct search *s, struct hv_gva start, size_t nr,
+				 struct slot *ret)
+{
+	uint64_t piece = piece_bytes(s->k->core.as.arch);
+
+	for (size_t i = 0; i < nr; i++) {
+		bool is_unused;
+		struct hv_err *err = is_empty(s, hv_gva_add(start, i * piece), &ret[i], &is_unused);
+
+		if (err)
+			return err;
+		if (!is_unused)
+			return hv_err_new(EBUSY, "kernel page tables: they change");
 	}
-	return err;
+	return NULL;
 }
 
 /* How many slots RANGE is in. */
@@ -228,22 +251,15 @@ static struct hv_gpa slot_leads_to(const struct hv_arch *arch, const struct hv_r
 	return hv_gpa_add(region->gpa, off);
 }
 
-/* Where the slot of the landings leads, of a region that is mapped to RANGE: their table comes
- * behind those of the range. */
+/* Where the slot of the piece leads that is OFF bytes into the landings of a region that is mapped
+ * to RANGE: their table comes behind those of the range. */
 static struct hv_gpa landings_lead_to(const struct hv_arch *arch, const struct hv_region *region,
-				      struct hv_gva_range range)
+				      struct hv_gva_range range, uint64_t off)
 {
-	uint64_t off = HV_REGION_STUBS_OFF;
-
+	off += HV_REGION_STUBS_OFF;
 	if (arch->make_table)
 		off = HV_REGION_TABLES_OFF + count_slots(arch, range) * arch->entry_span(1);
 	return hv_gpa_add(region->gpa, off);
-}
-
-struct hv_gpa hv_mapping_start(const struct hv_kernel *k, const struct hv_region *region,
-			       struct hv_gva_range range)
-{
-	return slot_leads_to(k->core.as.arch, region, range, range.start);
 }
 
 static bool has_landings(const struct hv_mapping_plan *plan)
@@ -286,7 +302,8 @@ static struct hv_err *make_tables(const struct hv_arch *arch, const struct hv_re
 	for (struct hv_gva at = plan->landings.start; at.v < plan->landings.end.v;
 	     at.v += page_bytes)
 		fill_table(arch, region, neighbour, plan,
-			   landings_lead_to(arch, region, plan->range), at, plan->landings.start);
+			   landings_lead_to(arch, region, plan->range, 0), at,
+			   plan->landings.start);
 	return NULL;
 }
 
@@ -312,21 +329,24 @@ static void add_change(const struct slot *slot, uint64_t entry, struct hv_mappin
 	memcpy(change->to, &entry, sizeof(entry));
 }
 
-/* SLOTS: of each unit of the range, then that of the landings. */
+/* SLOTS: of each of NR pieces of the range, then those of the landings. */
 static void make_changes(const struct hv_arch *arch, const struct hv_region *region,
 			 const struct neighbours *n, const struct slot *slots, size_t nr,
 			 struct hv_mapping_plan *plan)
 {
-	plan->changes = hv_alloc((nr + 1) * sizeof(*plan->changes));
+	uint64_t piece = piece_bytes(arch);
+
+	plan->changes = hv_alloc((nr + HV_REGION_UNIT / piece) * sizeof(*plan->changes));
 	for (size_t i = 0; i < nr; i++) {
 		struct hv_gpa to = slot_leads_to(arch, region, plan->range, slots[i].gva);
 
 		if (i == 0 || slots[i].entry_gpa.v != slots[i - 1].entry_gpa.v)
 			add_change(&slots[i], make_entry(arch, region, n, to), plan);
 	}
-	if (has_landings(plan))
-		add_change(&slots[nr],
-			   make_entry(arch, region, n, landings_lead_to(arch, region, plan->range)),
+	for (uint64_t off = 0; has_landings(plan) && off < HV_REGION_UNIT; off += piece)
+		add_change(&slots[nr + off / piece],
+			   make_entry(arch, region, n,
+				      landings_lead_to(arch, region, plan->range, off)),
 			   plan);
 }
 
@@ -338,13 +358,14 @@ static struct hv_gva_range both(struct hv_gva_range a, struct hv_gva_range b)
 	return (struct hv_gva_range){start, start.v < end.v ? end : start};
 }
 
-/* *RET: a slot for the landings of a region that is mapped to RANGE. Without one, functions of
- * modules that are out of reach are refused. It fails if the image needs them, too. */
+/* RET: the slots of all pieces of the landings of a region that is mapped to RANGE. Without them,
+ * functions of modules that are out of reach are refused. It fails if the image needs them, too. */
 static struct hv_err *find_landings(struct search *s, struct hv_gva_range range, struct slot *ret,
 				    struct hv_gva_range *ret_landings)
 {
 	struct hv_gva_range window = s->reach.landings;
 	bool is_needed = s->is_far;
+	struct hv_gva start;
 	struct hv_err *err;
 
 	if (window.start.v == window.end.v)
@@ -353,7 +374,9 @@ static struct hv_err *find_landings(struct search *s, struct hv_gva_range range,
 		window = both(window, hv_reach_of(&s->k->core).code);
 	s->taken = range;
 	s->reach.free_window = s->reach.code = s->reach.code_else = window;
-	err = find_run(s, 1, ret);
+	err = find_run(s, 1, &start);
+	if (!err)
+		err = find_slots(s, start, HV_REGION_UNIT / piece_bytes(s->k->core.as.arch), ret);
 	if (err && err->code == ENOSPC && !is_needed) {
 		hv_err_free(err);
 		return NULL;
@@ -361,8 +384,7 @@ static struct hv_err *find_landings(struct search *s, struct hv_gva_range range,
 	if (err && is_needed)
 		err = hv_err_in(err, "landings, which all functions would have to call");
 	if (!err)
-		*ret_landings =
-			(struct hv_gva_range){ret->gva, hv_gva_add(ret->gva, HV_REGION_UNIT)};
+		*ret_landings = (struct hv_gva_range){start, hv_gva_add(start, HV_REGION_UNIT)};
 	return err;
 }
 
@@ -370,8 +392,9 @@ struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *regi
 			       uint64_t len_bytes, struct hv_mapping_plan *ret)
 {
 	const struct hv_arch *arch = k->core.as.arch;
-	size_t nr = (len_bytes + HV_REGION_UNIT - 1) / HV_REGION_UNIT;
-	HV_AUTO_FREE struct slot *slots = hv_alloc((nr + 1) * sizeof(*slots));
+	size_t nr_units = (len_bytes + HV_REGION_UNIT - 1) / HV_REGION_UNIT;
+	size_t pieces = HV_REGION_UNIT / piece_bytes(arch), nr = nr_units * pieces;
+	HV_AUTO_FREE struct slot *slots = hv_alloc((nr + pieces) * sizeof(*slots));
 	struct hv_mapping_plan plan = {0};
 	struct neighbours neighbours = {0};
 	struct search search;
@@ -380,11 +403,12 @@ struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *regi
 	if (!err)
 		err = find_neighbours(k, &neighbours);
 	if (!err)
-		err = find_run(&search, nr, slots);
+		err = find_run(&search, nr_units, &plan.range.start);
+	if (!err)
+		err = find_slots(&search, plan.range.start, nr, slots);
 	if (err)
 		return err;
-	plan.range.start = slots[0].gva;
-	plan.range.end = hv_gva_add(slots[0].gva, nr * HV_REGION_UNIT);
+	plan.range.end = hv_gva_add(plan.range.start, nr_units * HV_REGION_UNIT);
 	err = find_landings(&search, plan.range, &slots[nr], &plan.landings);
 	if (!err && arch->make_table)
 		err = make_tables(arch, region, neighbours.leaf, &plan);
@@ -411,25 +435,48 @@ void hv_mapping_plan_deinit(struct hv_mapping_plan *plan)
 	*plan = (struct hv_mapping_plan){0};
 }
 
+/* *RET: the guest's page tables lead from AT, an address in RANGE, to the region. */
+static struct hv_err *leads_to_us(const struct hv_kernel *k, const struct hv_region *region,
+				  struct hv_gva_range range, struct hv_gva at, bool *ret)
+{
+	struct hv_mapping m;
+	struct hv_err *err = hv_walk_slot(&k->core.as, at, &m);
+
+	*ret = !err && m.present && m.gpa.v == slot_leads_to(k->core.as.arch, region, range, at).v;
+	if (!err || err->code != EFAULT)
+		return err;
+	hv_err_free(err);
+	return NULL;
+}
+
 struct hv_err *hv_mapping_is_present(const struct hv_kernel *k, const struct hv_region *region,
 				     struct hv_gva_range range, bool *ret)
 {
-	const struct hv_arch *arch = k->core.as.arch;
+	uint64_t piece = piece_bytes(k->core.as.arch);
+	struct hv_err *err = NULL;
 
-	for (struct hv_gva at = range.start; at.v < range.end.v;
-	     at = hv_gva_add(at, HV_REGION_UNIT)) {
+	*ret = true;
+	for (struct hv_gva at = range.start; !err && *ret && at.v < range.end.v;
+	     at = hv_gva_add(at, piece))
+		err = leads_to_us(k, region, range, at, ret);
+	return err;
+}
+
+struct hv_err *hv_mapping_any_present(const struct hv_kernel *k, const struct hv_region *region,
+				      struct hv_gva_range range, bool *ret)
+{
+	uint64_t piece = piece_bytes(k->core.as.arch);
+
+	*ret = false;
+	for (struct hv_gva at = range.start; at.v < range.end.v; at = hv_gva_add(at, piece)) {
 		struct hv_mapping m;
 		struct hv_err *err = hv_walk_slot(&k->core.as, at, &m);
 
-		if (err && err->code != EFAULT)
+		if (err)
 			return err;
-		if (err || !m.present || m.gpa.v != slot_leads_to(arch, region, range, at).v) {
-			hv_err_free(err);
-			*ret = false;
-			return NULL;
-		}
+		if (m.present && m.gpa.v - region->gpa.v < region->len_bytes)
+			*ret = true;
 	}
-	*ret = true;
 	return NULL;
 }
 
@@ -437,12 +484,39 @@ struct hv_err *hv_mapping_has_landings(const struct hv_kernel *k, const struct h
 				       struct hv_gva_range range, struct hv_gva_range landings,
 				       bool *ret)
 {
-	struct hv_gpa to = landings_lead_to(k->core.as.arch, region, range);
-	struct hv_mapping m;
-	HV_AUTO_ERR struct hv_err *err = hv_walk_slot(&k->core.as, landings.start, &m);
+	const struct hv_arch *arch = k->core.as.arch;
 
-	if (err && err->code != EFAULT)
-		return hv_take(err);
-	*ret = !err && m.present && m.gpa.v == to.v;
+	*ret = true;
+	for (uint64_t off = 0; *ret && off < landings.end.v - landings.start.v;
+	     off += piece_bytes(arch)) {
+		struct hv_gpa to = landings_lead_to(arch, region, range, off);
+		struct hv_mapping m;
+		HV_AUTO_ERR struct hv_err *err =
+			hv_walk_slot(&k->core.as, hv_gva_add(landings.start, off), &m);
+
+		if (err && err->code != EFAULT)
+			return hv_take(err);
+		*ret = !err && m.present && m.gpa.v == to.v;
+	}
 	return NULL;
+}
+
+struct hv_gva hv_mapping_first(const struct hv_kernel *k, const struct hv_region *region,
+			       struct hv_gva_range range, struct hv_gpa *ret)
+{
+	const struct hv_arch *arch = k->core.as.arch;
+	struct hv_gva first = range.start;
+
+	for (struct hv_gva at = range.start; at.v < range.end.v;
+	     at = hv_gva_add(at, piece_bytes(arch))) {
+		bool present;
+		HV_AUTO_ERR struct hv_err *err = leads_to_us(k, region, range, at, &present);
+
+		if (err || !present)
+			continue;
+		first = at;
+		break;
+	}
+	*ret = slot_leads_to(arch, region, range, first);
+	return first;
 }

@@ -2,7 +2,9 @@
 /* Where the region goes in the guest kernel's address space: finds unused page-table slots within
  * reach of a call from kernel text, and makes what they are filled with. That is a leaf of
  * HV_REGION_UNIT; where the kernel's leaves of that level are larger (arch->make_table), it is a
- * table of the kernel's pages, which is in the region, where the guest does not map it.
+ * table of the kernel's pages, which is in the region, where the guest does not map it. Where even
+ * what such a table maps is too large (map_level is 1), it is pages in tables that the kernel has
+ * for its image.
  * Leaves to others: writing them (patcher.h). */
 #pragma once
 
@@ -20,8 +22,8 @@ struct hv_mapping_plan {
 	size_t tables_bytes;
 };
 
-/* Why the region cannot be mapped into such a kernel: nothing tells what its text reaches, or its
- * page tables have no leaves of the region's unit. NULL: it can be tried. */
+/* Why the region cannot be mapped into such a kernel: nothing tells what its text reaches. NULL: it
+ * can be tried. */
 struct hv_err *hv_mapping_refusal(const struct hv_kernel_core *core) hv_must_use;
 
 /* Plans to map LEN_BYTES of REGION from HV_REGION_STUBS_OFF on, at a place that is chosen at
@@ -42,6 +44,12 @@ struct hv_err *hv_mapping_has_landings(const struct hv_kernel *k, const struct h
 				       struct hv_gva_range range, struct hv_gva_range landings,
 				       bool *ret) hv_must_use;
 
-/* Where the slot of RANGE's start leads, as hv_walk_slot() tells it. */
-struct hv_gpa hv_mapping_start(const struct hv_kernel *k, const struct hv_region *region,
-			       struct hv_gva_range range);
+/* *RET: some slot of RANGE leads into the region, wherever. Fails when one leads outside of the
+ * guest's RAM. */
+struct hv_err *hv_mapping_any_present(const struct hv_kernel *k, const struct hv_region *region,
+				      struct hv_gva_range range, bool *ret) hv_must_use;
+
+/* The first address of RANGE that leads to the region as it should; after a kill it may not be
+ * RANGE's start. *RET: where its slot leads, as hv_walk_slot() tells it. */
+struct hv_gva hv_mapping_first(const struct hv_kernel *k, const struct hv_region *region,
+			       struct hv_gva_range range, struct hv_gpa *ret);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "patcher/mapping.h"
 #include "tracer/tracee.h"
 
 static void write_header(const struct hv_tracee *t, uint8_t *start)
@@ -58,25 +59,11 @@ static bool same_boot(const struct hv_kernel *k, const struct hv_region_header *
 	       memcmp(h->build_id, k->build_id, k->build_id_len_bytes) == 0;
 }
 
-/* Looks for a slot of RANGE that leads into the region. If there is one, our stubs may be
- * mapped. */
+/* Whether a slot of RANGE leads into the region. If one does, our stubs may be mapped. */
 static struct hv_err *any_slot_present(const struct hv_tracee *t, struct hv_gva_range range,
 				       bool *ret)
 {
-	const struct hv_address_space *as = &t->kernel->core.as;
-
-	*ret = false;
-	for (struct hv_gva at = range.start; at.v < range.end.v;
-	     at = hv_gva_add(at, HV_REGION_UNIT)) {
-		struct hv_mapping m;
-		struct hv_err *err = hv_walk_slot(as, at, &m);
-
-		if (err)
-			return err;
-		if (m.present && m.gpa.v - t->region.gpa.v < t->region.len_bytes)
-			*ret = true;
-	}
-	return NULL;
+	return hv_mapping_any_present(t->kernel, &t->region, range, ret);
 }
 
 struct hv_gva_range hv_region_range(const struct hv_region_header *h)

@@ -45,8 +45,10 @@ void hv_tracee_free(struct hv_tracee *t)
 
 void hv_tracee_bind(struct hv_tracee *t)
 {
-	hv_patcher_bind(t->patcher, t->range.start,
-			hv_mapping_start(t->kernel, &t->region, t->range));
+	struct hv_gpa to;
+	struct hv_gva at = hv_mapping_first(t->kernel, &t->region, t->range, &to);
+
+	hv_patcher_bind(t->patcher, at, to);
 }
 
 struct hv_err *hv_tracee_is_mapped(const struct hv_tracee *t, bool *ret)

@@ -27,7 +27,9 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 #define LEVELS(page_shift, va_bits) (((va_bits)-4) / ((page_shift)-3))
 
 /* NAME: the members of the table that depend on the format. With pages of 16 KiB, the leaves of
- * level 2 are too large for the region, which is mapped by pages there. */
+ * level 2 are too large for the region, which is mapped by pages of a table of ours there. With
+ * pages of 64 KiB, what an entry of level 2 maps is too large for any of its place to be in reach,
+ * so the region's pages are among the image's. */
 #define FORMAT(NAME, PAGE_SHIFT, VA_BITS, WIDE)                                                    \
 	static const struct arm64_format NAME##_format = {PAGE_SHIFT, VA_BITS, WIDE};              \
 	static struct hv_gva NAME##_kernel_start(unsigned levels)                                  \
@@ -77,6 +79,7 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 	static const struct hv_arch NAME = {                                                       \
 		TABLE,                                                                             \
 		.format_levels = LEVELS(PAGE_SHIFT, VA_BITS),                                      \
+		.map_level = (PAGE_SHIFT) == 16 ? 1 : 2,                                           \
 		.image_window = {{WINDOW_START(VA_BITS)}, {WINDOW_END}},                           \
 		.kernel_start = NAME##_kernel_start,                                               \
 		.entry_span = NAME##_entry_span,                                                   \
@@ -95,11 +98,10 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 /* What is the same in all of them. */
 #define TABLE                                                                                      \
 	.name = "aarch64", .counter_name = "cntvct", .parse_registers = arm64_parse_registers,     \
-	.decode_gdb_registers = arm64_decode_gdb_registers, .map_level = 2,                        \
-	.gdb_root_name = "TTBR1_EL1", .trap_target = arm64_trap_target,                            \
-	.site_len_bytes = ARM64_INSN_LEN, .classify_site = arm64_classify_site,                    \
-	.encode_call = arm64_encode_call, .encode_jump = arm64_encode_jump,                        \
-	.classify_jump_site = arm64_classify_jump_site,                                            \
+	.decode_gdb_registers = arm64_decode_gdb_registers, .gdb_root_name = "TTBR1_EL1",          \
+	.trap_target = arm64_trap_target, .site_len_bytes = ARM64_INSN_LEN,                        \
+	.classify_site = arm64_classify_site, .encode_call = arm64_encode_call,                    \
+	.encode_jump = arm64_encode_jump, .classify_jump_site = arm64_classify_jump_site,          \
 	.encode_jump_site = arm64_encode_jump_site, .encode_landing = arm64_encode_landing,        \
 	.classify_return = arm64_classify_return,                                                  \
 	.argument_registers = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"},                    \
@@ -146,6 +148,7 @@ static const struct hv_arch *const formats[] = {
 const struct hv_arch hv_arch_arm64 = {
 	TABLE,
 	.format_levels = LEVELS(12, 48),
+	.map_level = 2,
 	.image_window = {{WINDOW_START(48)}, {WINDOW_END}},
 	.kernel_start = pages_4k_52_kernel_start,
 	.entry_span = pages_4k_48_entry_span,

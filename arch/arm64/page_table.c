@@ -29,13 +29,14 @@ static uint64_t bits(unsigned from, unsigned end)
 
 /* TTBR1_EL1. While user mode runs with KPTI, it points to the tables of the trampoline, which are
  * two pages before the kernel's own (TRAMP_SWAPPER_OFFSET,
- * arch/arm64/include/asm/memory.h). */
+ * arch/arm64/include/asm/memory.h). A kernel for 52 bits with pages of 64 KiB, on a CPU that has
+ * 48, points into its root, to the part that is for those (TTBR1_BADDR_4852_OFFSET). */
 unsigned arm64_roots(const struct arm64_format *f, const struct hv_vcpu_regs *regs,
 		     struct hv_gpa ret[2])
 {
 	if (!regs->root)
 		return 0;
-	ret[0] = hv_gpa(regs->root & TTBR_ADDRESS);
+	ret[0] = hv_gpa(regs->root & TTBR_ADDRESS & ~bits(0, f->page_shift));
 	ret[1] = hv_gpa_add(ret[0], 2ull << f->page_shift);
 	return 2;
 }

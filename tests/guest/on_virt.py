@@ -10,7 +10,7 @@ import subprocess
 
 from cases_graph import Sleepers, our_trees, own_trees
 from lib import ftrace, graph
-from lib.domain import MACHINES
+from lib.domain import MACHINES, built_kernel
 from lib.suite import Skip, Test, bad_dmesg
 from lib.wait import until
 
@@ -21,6 +21,8 @@ def boot(t, config):
     emulator = MACHINES[config.arch].emulator
     if not os.access(emulator, os.X_OK):
         raise Skip(f"no {emulator} (qemu-system-arm and qemu-system-misc have it)")
+    if config.suite.startswith("built:") and not built_kernel(config.suite):
+        raise Skip(f"no such kernel was built: scripts/kernel-build {config.suite.removeprefix('built:')}")
     guest = t.lab.domain(config)
     guest.start()
     guest.run("dmesg -c >/dev/null")

@@ -96,7 +96,8 @@ SCRIPTS.update({path: SCRIPT % ("-icount shift=0,sleep=off", MACHINES[arch].emul
 class Config:
     """The configuration of a guest. One booted guest serves all cases with its configuration."""
 
-    suite: str = "bookworm"  # of its kernel; "SUITE:META-PACKAGE" for another kernel of it
+    # of its kernel; "SUITE:META-PACKAGE" for another kernel of it, "built:NAME" for one of scripts/kernel-build
+    suite: str = "bookworm"
     vcpus: int = 2
     shmem_mib: int = 64  # 0: no ivshmem device
     ram_mib: int = 512
@@ -143,6 +144,12 @@ def script(name, *words):
         check=True,
     )
     return done.stdout.strip().splitlines()[-1]
+
+
+def built_kernel(suite):
+    """The directory of the kernel "built:NAME", or None if it was not built."""
+    words = [os.path.join(SOURCE, "scripts", "kernel-build"), "--find", suite.removeprefix("built:")]
+    return subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
 
 
 def kvm_runs_linux(kernel, initrd):
@@ -199,7 +206,8 @@ class Domain:
         self.lab = lab
         self.name = name
         self.config = config
-        self.kernel_dir = script("kernel", f"--arch={config.arch}", *config.suite.split(":"))
+        built = config.suite.startswith("built:") and built_kernel(config.suite)
+        self.kernel_dir = built or script("kernel", f"--arch={config.arch}", *config.suite.split(":"))
         self.initrd = script("initramfs", f"--arch={config.arch}", self.kernel_dir, *config.modules)
         boot = os.path.join(self.kernel_dir, "boot")
         # Debian calls the riscv64 kernel of trixie vmlinux.

@@ -141,36 +141,50 @@ static const struct hv_arch *arch_of(const struct hv_rules *r)
 	return hv_guest_info(r->guest)->arch;
 }
 
-/* Where the leaf that ENTRY is leads to, if that is the region. */
-static bool is_leaf(const struct hv_rules *r, uint64_t entry)
+/* Whether ENTRY is a leaf of ARCH's slots that leads to the region. */
+static bool is_leaf(const struct hv_rules *r, const struct hv_arch *arch, uint64_t entry)
 {
-	const struct hv_arch *arch = arch_of(r);
 	struct hv_pt_entry e = arch->decode_entry(arch->map_level, entry);
 
 	return e.present && e.leaf && !(e.writable && e.executable) &&
 	       is_in_region(r, e.to, arch->entry_span(arch->map_level));
 }
 
-/* How much of the guest's addresses ENTRY maps, if it leads to a table in the region; else 0. Which
- * format the guest has is not known here. What such a table has in it is as free as the code in the
- * region is. */
-static uint64_t table_span(const struct hv_rules *r, uint64_t entry)
+/* The entry of a page has the form of one that leads to a table. It is a page's if it is as FORMAT
+ * makes those. */
+static bool is_page(const struct hv_rules *r, const struct hv_arch *format, uint64_t entry)
 {
-	const struct hv_arch *const *f = arch_of(r)->formats;
+	struct hv_pt_entry e = format->decode_entry(1, entry);
+	enum hv_access access = e.executable ? HV_ACCESS_READ_EXECUTE : HV_ACCESS_READ_WRITE;
 
-	for (; f && *f; f++) {
-		struct hv_pt_entry e = (*f)->decode_entry((*f)->map_level, entry);
-
-		if ((*f)->make_table && e.present && !e.leaf &&
-		    is_in_region(r, e.to, (*f)->entry_span(1)))
-			return (*f)->entry_span((*f)->map_level);
-	}
-	return 0;
+	return format->map_level == 1 && is_leaf(r, format, entry) &&
+	       format->make_leaf(1, entry, e.to, access) == entry;
 }
 
-static bool maps_region(const struct hv_rules *r, uint64_t entry)
+/* Whether ENTRY leads to a table in the region. What such a table has in it is as free as the code
+ * in the region is. */
+static bool is_table(const struct hv_rules *r, const struct hv_arch *format, uint64_t entry)
 {
-	return is_leaf(r, entry) || table_span(r, entry);
+	struct hv_pt_entry e = format->decode_entry(format->map_level, entry);
+
+	return format->make_table && e.present && !e.leaf &&
+	       is_in_region(r, e.to, format->entry_span(1)) &&
+	       format->make_table(entry, e.to) == entry;
+}
+
+/* How much of the guest's addresses ENTRY maps, if it maps the region; else 0. Which format the
+ * guest has is not known here. */
+static uint64_t mapped_bytes(const struct hv_rules *r, uint64_t entry)
+{
+	const struct hv_arch *arch = arch_of(r);
+	const struct hv_arch *const *f = arch->formats;
+
+	if (is_leaf(r, arch, entry))
+		return arch->entry_span(arch->map_level);
+	for (; f && *f; f++)
+		if (is_page(r, *f, entry) || is_table(r, *f, entry))
+			return (*f)->entry_span((*f)->map_level);
+	return 0;
 }
 
 /* Where leaves may be. Where that depends on the image's place, only the service knows it. */
@@ -184,13 +198,15 @@ static bool is_mapping(const struct hv_rules *r, const struct hv_hold_write *w, 
 {
 	const struct hv_arch *arch = arch_of(r);
 	uint64_t from = word(now, 8), to = word(w->bytes, 8);
-	uint64_t span = arch->entry_span(arch->map_level);
+	uint64_t largest = arch->entry_span(arch->map_level), span;
 
 	if (w->len_bytes != 8 || w->is_text)
 		return false;
 	if (to == 0)
-		return maps_region(r, from);
-	return maps_region(r, to) && (from == 0 || maps_region(r, from)) && w->gva.v % span == 0 &&
+		return mapped_bytes(r, from) != 0;
+	span = mapped_bytes(r, to);
+	return span && (from == 0 || mapped_bytes(r, from)) &&
+	       w->gva.v % (span < largest ? span : largest) == 0 &&
 	       hv_gva_in(w->gva, window_of(arch));
 }
 
@@ -335,10 +351,7 @@ static bool touch(struct hv_gva_range a, struct hv_gva_range b)
  * are not ours. If there is no room for another part, nothing may lead there. */
 static void widen_window(struct hv_rules *r, const struct hv_hold_write *w)
 {
-	const struct hv_arch *arch = arch_of(r);
-	uint64_t entry = word(w->bytes, 8);
-	uint64_t span =
-		is_leaf(r, entry) ? arch->entry_span(arch->map_level) : table_span(r, entry);
+	uint64_t span = mapped_bytes(r, word(w->bytes, 8));
 	struct hv_gva_range part = {w->gva, hv_gva((w->gva.v / span + 1) * span)};
 	size_t nr = 0;
 
@@ -374,7 +387,7 @@ static bool is_ours(const struct hv_rules *r, const struct hv_hold_write *w, con
 	if (w->is_text)
 		return leads_to_us(r, now, w);
 	return w->len_bytes == 8 &&
-	       (is_address_of_us(r, word(now, 8)) || maps_region(r, word(now, 8)));
+	       (is_address_of_us(r, word(now, 8)) || mapped_bytes(r, word(now, 8)));
 }
 
 /* What is there and is not ours, is the guest's own: it may have changed since. A write that was

@@ -260,6 +260,7 @@ END_TEST
 START_TEST(roots)
 {
 	const struct hv_vcpu_regs regs = {.root = 0x12340000410a3001}, none = {0};
+	const struct hv_vcpu_regs part = {.root = 0x12340000410a1e01};
 	struct hv_gpa to[2];
 
 	ck_assert_uint_eq(hv_arch_arm64.roots(&none, to), 0);
@@ -268,10 +269,15 @@ START_TEST(roots)
 	ck_assert_uint_eq(to[1].v, 0x410a5000); /* two pages behind those of the trampoline */
 	for (unsigned i = 0; hv_arch_arm64.formats[i]; i++) {
 		const struct hv_arch *f = hv_arch_arm64.formats[i];
+		const struct hv_vcpu_regs aligned = {.root = 0x12340000410a0001};
 
-		ck_assert_uint_eq(f->roots(&regs, to), 2);
-		ck_assert_uint_eq(to[1].v, 0x410a3000 + 2 * f->entry_span(1));
+		ck_assert_uint_eq(f->roots(&aligned, to), 2);
+		ck_assert_uint_eq(to[0].v, 0x410a0000);
+		ck_assert_uint_eq(to[1].v, 0x410a0000 + 2 * f->entry_span(1));
 	}
+	/* 1024 entries for 52 bits, of which a CPU with 48 is shown the last 64 */
+	ck_assert_uint_eq(hv_arch_arm64.formats[7]->roots(&part, to), 2);
+	ck_assert_uint_eq(to[0].v, 0x410a0000);
 	ck_assert_uint_eq(hv_arch_levels(hv_arch_arm64.formats[0], &regs), 5);
 	ck_assert_uint_eq(hv_arch_levels(hv_arch_arm64.formats[0], &none), 0);
 	ck_assert_uint_eq(hv_arch_levels(&hv_arch_x86_64, &regs), 0);

@@ -19,6 +19,9 @@
 static struct fk f;
 static uint64_t clock_at, kpti_at;
 
+/* As with pages of 64 KiB. Those of interrupts are as long. */
+#define INIT_STACK (FK_BASE + 0x100000)
+
 static void setup(void)
 {
 	uint32_t copy, copies;
@@ -34,6 +37,8 @@ static void setup(void)
 	clock_at = fk_alloc(&f, 104);
 	fk_symbol(&f, "irq_stack_ptr", FK_PERCPU(1));
 	fk_symbol(&f, "overflow_stack", FK_PERCPU(2));
+	fk_symbol(&f, "__start_init_task", INIT_STACK);
+	fk_symbol(&f, "__end_init_task", INIT_STACK + 0x10000);
 	fk_symbol(&f, "arch_counter_get_cntvct", FUNCTION);
 	fk_symbol(&f, "arch_counter_get_cntpct", OTHER);
 	fk_symbol(&f, "arm64_use_ng_mappings", kpti_at);
@@ -152,9 +157,9 @@ START_TEST(interrupt_stacks_are_aligned)
 	uint64_t at = f.areas[0] + FK_PERCPU(1), unused;
 	struct hv_err *err;
 
-	fk_u64(&f, at, 0xffff800080008000);
+	fk_u64(&f, at, 0xffff800080010000);
 	ck_assert_ptr_null(arm64_find_irq_stack(&f.k.core, &unused));
-	fk_u64(&f, at, 0xffff800080009000);
+	fk_u64(&f, at, 0xffff800080014000);
 	err = arm64_find_irq_stack(&f.k.core, &unused);
 	ck_assert(err && err->code == EOPNOTSUPP && strstr(err->message, "not aligned"));
 	hv_err_free(err);
@@ -166,11 +171,11 @@ START_TEST(stacks_of_a_cpu)
 	struct hv_cpu_stack stacks[HV_CPU_STACKS_MAX];
 	size_t nr = 0;
 
-	fk_u64(&f, f.areas[1] + FK_PERCPU(1), 0xffff800080008000);
+	fk_u64(&f, f.areas[1] + FK_PERCPU(1), 0xffff800080010000);
 	ck_assert_ptr_null(arm64_read_stacks(&f.k.core, 1, stacks, &nr));
 	ck_assert_uint_eq(nr, 2);
-	ck_assert_uint_eq(stacks[0].range.start.v, 0xffff800080008000);
-	ck_assert_uint_eq(stacks[0].range.end.v, 0xffff80008000c000);
+	ck_assert_uint_eq(stacks[0].range.start.v, 0xffff800080010000);
+	ck_assert_uint_eq(stacks[0].range.end.v, 0xffff800080020000);
 	ck_assert_int_eq(stacks[0].kind, HV_CPU_STACK_INTERRUPT);
 	ck_assert_uint_eq(stacks[1].range.start.v, f.areas[1] + FK_PERCPU(2));
 	ck_assert_int_eq(stacks[1].kind, HV_CPU_STACK_EXCEPTION);

@@ -160,6 +160,39 @@ START_TEST(slots_get_tables_in_the_region)
 }
 END_TEST
 
+/* With pages of 64 KiB the region is mapped by pages, each in an entry that looks like one that
+ * leads to a table. */
+START_TEST(slots_get_pages_of_the_region)
+{
+	const uint64_t page = SMALL_REGION | 0x0040000000000783; /* UXN, AF, not writable */
+	const uint64_t at = 0xffffa435c8630000, image = 0xffffa435c6000000;
+	uint32_t call = bl_to(image + SITE, at + 0xf000);
+	struct hv_hold_write site = text(SITE, (const uint8_t *)&call, 4);
+
+	guest = small_guest_open_as(&small, &hv_arch_arm64);
+	rules = hv_rules_new(guest, false);
+	hv_rules_set_region(rules, &small.region);
+	site.gva = hv_gva(image + SITE);
+	memcpy(small.ram + SITE, "\x1f\x20\x03\xd5", 4);
+	ck_assert(!allows(site));
+	ck_assert(!allows(data(SLOT, 0xffff080000000000, page, 8)));
+	ck_assert(!allows(data(SLOT, at + 0x8000, page, 8)));
+	ck_assert(!allows(data(SLOT, at, page + (4u << 20), 8)));    /* behind the region */
+	ck_assert(!allows(data(SLOT, at, page & ~(0x80ull), 8)));    /* W and X */
+	ck_assert(!allows(data(SLOT, at, page & ~(1ull << 54), 8))); /* X for user mode */
+	ck_assert(!allows(data(SLOT, at, page | 1ull << 52, 8)));    /* one of many */
+	ck_assert(allows(data(SLOT, at, page, 8)));
+	ck_assert(allows(site));
+	call = bl_to(image + SITE, at + 0x10000);
+	memcpy(site.bytes, &call, 4);
+	ck_assert(!allows(site)); /* what is behind the page is not ours */
+	ck_assert(allows(data(SLOT + 8, at + 0x10000, page + 0x10000, 8)));
+	ck_assert(allows(site));
+	ck_assert(allows(data(SLOT, at, 0, 8)));
+	end();
+}
+END_TEST
+
 START_TEST(no_tables_where_leaves_will_do)
 {
 	begin(false);
@@ -380,6 +413,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, slots_get_leaves_of_the_region_only);
 	tcase_add_test(tc, slots_of_an_image_that_can_be_anywhere);
 	tcase_add_test(tc, slots_get_tables_in_the_region);
+	tcase_add_test(tc, slots_get_pages_of_the_region);
 	tcase_add_test(tc, no_tables_where_leaves_will_do);
 	tcase_add_test(tc, text_leads_to_us_or_is_put_back);
 	tcase_add_test(tc, what_is_between_is_not_ours);

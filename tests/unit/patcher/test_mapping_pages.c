@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where the region is mapped in a kernel with pages of 64 KiB, whose slots are 512 MiB: by pages in
+ * the table that has the image's. */
+#include <check.h>
+
+#include "patcher/mapping.h"
+#include "tests/lib/run_suite.h"
+#include "tests/unit/kernel/arm64_machine.h"
+
+#define MIB	  (UINT64_C(1) << 20)
+#define PAGE	  UINT64_C(65536)
+#define SLOT	  UINT64_C(0xffffd000a0000000)
+#define IMAGE	  (SLOT + 294 * MIB)
+#define IMAGE_LEN (24 * MIB)
+#define IMAGE_END (IMAGE + IMAGE_LEN)
+#define LEN	  (58 * MIB)
+#define TIMES	  32
+
+static struct am am;
+static struct hv_kernel k;
+static const struct hv_region region = {.gpa = {0x8000000000}, .len_bytes = 64 << 20};
+
+static void setup(void)
+{
+	am_init(&am, hv_arch_arm64.formats[8], 32 * MIB); /* 48 bits */
+	am_map(&am, 1, hv_gva(IMAGE), hv_gpa(AM_RAM_START), IMAGE_LEN / PAGE,
+	       HV_ACCESS_READ_EXECUTE);
+	k = (struct hv_kernel){
+		.core = {
+			.as = {am.guest, am.format, am.root, 3},
+			.image = {.all = {{IMAGE}, {IMAGE_END}}},
+			.reach =
+				{
+					.text_base = {IMAGE - 3000 * MIB},
+					.free_window = {{IMAGE_END - 128 * MIB},
+							{IMAGE + 1024 * MIB}},
+					.code = {{IMAGE_END - 128 * MIB}, {IMAGE + 127 * MIB}},
+					.module_areas = {{{IMAGE - 1000 * MIB},
+							  {IMAGE + 1048 * MIB}}},
+				},
+		}};
+}
+
+static void teardown(void)
+{
+	am_deinit(&am);
+}
+
+static uint64_t *entry_of(uint64_t at)
+{
+	struct hv_mapping m;
+
+	ck_assert_ptr_null(hv_walk(&k.core.as, hv_gva(at), &m));
+	ck_assert_uint_eq(m.level, 1);
+	return (uint64_t *)(void *)(am.ram + (m.entry_gpa.v - AM_RAM_START));
+}
+
+static void map_page(uint64_t at)
+{
+	*entry_of(at) = am.format->make_leaf(1, 3, hv_gpa(AM_RAM_START + 40 * MIB), HV_ACCESS_READ);
+}
+
+static uint64_t plan_start(void)
+{
+	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+
+	ck_assert_ptr_null(hv_mapping_plan(&k, &region, LEN, &plan));
+	ck_assert_uint_eq(plan.nr, LEN / PAGE);
+	ck_assert(hv_gva_in(plan.range.start, k.core.reach.code));
+	return plan.range.start.v;
+}
+
+static void set_entries(const struct hv_mapping_plan *plan, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		memcpy(am.ram + (plan->changes[i].gpa.v - AM_RAM_START), plan->changes[i].to, 8);
+}
+
+START_TEST(each_page_is_where_it_belongs)
+{
+	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+	struct hv_gpa leads_to;
+	bool present = true;
+
+	ck_assert_ptr_null(hv_mapping_plan(&k, &region, LEN, &plan));
+	ck_assert_uint_eq(plan.tables_bytes, 0);
+	for (size_t i = 0; i < plan.nr; i++) {
+		ck_assert_ptr_eq(am.ram + (plan.changes[i].gpa.v - AM_RAM_START),
+				 entry_of(plan.changes[i].gva.v));
+		ck_assert_uint_eq(*entry_of(plan.changes[i].gva.v), 0);
+	}
+	set_entries(&plan, plan.nr - 1);
+	ck_assert_ptr_null(hv_mapping_is_present(&k, &region, plan.range, &present));
+	ck_assert(!present);
+	set_entries(&plan, plan.nr);
+	ck_assert_ptr_null(hv_mapping_is_present(&k, &region, plan.range, &present));
+	ck_assert(present);
+	ck_assert_uint_eq(hv_mapping_first(&k, &region, plan.range, &leads_to).v,
+			  plan.range.start.v);
+	ck_assert_uint_eq(leads_to.v, region.gpa.v + HV_REGION_STUBS_OFF);
+	for (uint64_t off = 0; off < LEN; off += PAGE) {
+		struct hv_mapping m;
+
+		ck_assert_ptr_null(hv_walk(&k.core.as, hv_gva_add(plan.range.start, off), &m));
+		ck_assert(m.present && m.len_bytes == PAGE);
+		ck_assert_uint_eq(m.gpa.v, region.gpa.v + HV_REGION_STUBS_OFF + off);
+		ck_assert(m.executable == (off + HV_REGION_STUBS_OFF < HV_REGION_WRITABLE_OFF));
+		ck_assert(m.writable != m.executable);
+	}
+	ck_assert_uint_eq(*entry_of(plan.range.start.v - PAGE), 0);
+	ck_assert_uint_eq(*entry_of(plan.range.end.v), 0);
+}
+END_TEST
+
+/* Whoever died while entries were filled or emptied left some of them. */
+START_TEST(what_is_left_in_part_is_found)
+{
+	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+	struct hv_gva_range window = k.core.reach.free_window;
+	struct hv_gpa leads_to;
+	bool any = true;
+
+	ck_assert_ptr_null(hv_mapping_plan(&k, &region, LEN, &plan));
+	ck_assert_ptr_null(hv_mapping_any_present(&k, &region, window, &any));
+	ck_assert(!any);
+	set_entries(&plan, plan.nr);
+	for (size_t i = 0; i < plan.nr; i++)
+		if (i != 37)
+			*entry_of(plan.changes[i].gva.v) = 0;
+	ck_assert_ptr_null(hv_mapping_any_present(&k, &region, window, &any));
+	ck_assert(any);
+	ck_assert_uint_eq(hv_mapping_first(&k, &region, plan.range, &leads_to).v,
+			  plan.range.start.v + 37 * PAGE);
+	ck_assert_uint_eq(leads_to.v, region.gpa.v + HV_REGION_STUBS_OFF + 37 * PAGE);
+}
+END_TEST
+
+START_TEST(pages_in_use_are_left_alone)
+{
+	unsigned nr_below = 0;
+
+	map_page(IMAGE_END + 63 * MIB);
+	for (unsigned i = 0; i < TIMES; i++) {
+		uint64_t start = plan_start();
+
+		ck_assert(start + LEN + HV_REGION_UNIT <= IMAGE ||
+			  start >= IMAGE_END + HV_REGION_UNIT);
+		ck_assert(start + LEN <= IMAGE_END + 62 * MIB || start >= IMAGE_END + 64 * MIB);
+		nr_below += start < IMAGE;
+	}
+	ck_assert_uint_gt(nr_below, 0);
+	ck_assert_uint_lt(nr_below, TIMES);
+	*entry_of(IMAGE_END + 20 * MIB + PAGE) = 2; /* not present, and not empty */
+	for (unsigned i = 0; i < TIMES; i++) {
+		uint64_t start = plan_start();
+
+		ck_assert(start < IMAGE || start >= IMAGE_END + 64 * MIB);
+	}
+}
+END_TEST
+
+/* The first 64 MiB of an area that are free stay the kernel's. */
+START_TEST(room_for_modules_is_left)
+{
+	k.core.reach.module_areas[1] =
+		(struct hv_gva_range){{IMAGE - 4 * MIB}, {IMAGE + 124 * MIB}};
+	k.core.reach.code.start.v = IMAGE;
+	for (unsigned i = 0; i < TIMES; i++)
+		ck_assert_uint_ge(plan_start(), IMAGE_END + 60 * MIB);
+	/* in the middle of a unit: a run of LEN fits in once before it */
+	k.core.reach.module_areas[1].start.v = IMAGE - 45 * MIB;
+	k.core.reach.code = (struct hv_gva_range){{IMAGE - 104 * MIB}, {IMAGE}};
+	for (unsigned i = 0; i < TIMES; i++)
+		ck_assert_uint_eq(plan_start(), IMAGE - 104 * MIB);
+}
+END_TEST
+
+/* The next slot has no table, and the kernel's own would replace one of ours. */
+START_TEST(no_table_is_added)
+{
+	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+	HV_AUTO_ERR struct hv_err *large = hv_mapping_plan(&k, &region, 200 * MIB, &plan);
+
+	ck_assert(large && large->code == ENOSPC);
+	ck_assert(strstr(large->message, "no unused slots for 200 MiB in a row"));
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, each_page_is_where_it_belongs);
+	tcase_add_test(tc, what_is_left_in_part_is_found);
+	tcase_add_test(tc, pages_in_use_are_left_alone);
+	tcase_add_test(tc, room_for_modules_is_left);
+	tcase_add_test(tc, no_table_is_added);
+}
+
+int main(void)
+{
+	return run_suite("mapping of pages", add_tests);
+}
