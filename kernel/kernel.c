@@ -103,12 +103,14 @@ struct hv_err *hv_kernel_settle(struct hv_kernel *k, bool *ret_changed)
 	return NULL;
 }
 
-/* A quarter of the image, and nobody looks there in the copy. */
+/* Nobody looks there in the copy. Types are read where they are in it: they are before bss, unless
+ * a guest says otherwise. */
 static void drop_bss(struct hv_kernel_core *core)
 {
-	struct hv_gva bss;
+	struct hv_gva bss, types_end = hv_gva(0);
 
-	if (hv_symbols_find(&core->symbols, "__bss_start", &bss))
+	(void)hv_core_symbol(core, "__stop_BTF", &types_end);
+	if (hv_symbols_find(&core->symbols, "__bss_start", &bss) && bss.v >= types_end.v)
 		hv_image_keep_until(&core->image, bss);
 }
 
