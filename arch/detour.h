@@ -71,9 +71,9 @@ typedef bool (*hv_insn_fn)(void *ctx, const struct hv_insn *insn);
  * subtracts it. */
 struct hv_count_insn {
 	size_t len_bytes;
-	bool is_wide;	 /* 64 bits */
 	uint32_t amount; /* not 0, but that of a register is not known and 0 */
 	bool subtracts;	 /* as far as the instruction tells: a register may be below 0 */
+	bool is_wide;	 /* 64 bits */
 };
 
 enum hv_detour_kind {
