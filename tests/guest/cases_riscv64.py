@@ -2,12 +2,10 @@
 """riscv64 guests on the machine virt, under TCG: what check finds, the function tracer, function_graph, the profile,
 stacks, commands, and what is refused by name."""
 
-import contextlib
 import json
 import re
 import struct
 
-import cases_arm64
 import on_virt
 from cases_stack import BEGIN, UNKNOWN, of_rounds, stacks
 from lib import ftrace
@@ -71,7 +69,7 @@ def riscv64_check(t):
         t.lab.drop(guest)
 
 
-class Places(cases_arm64.Places):
+class Places(on_virt.Places):
     """The kernel's text and the tables of the slots that a call of it reaches."""
 
     ram_gpa = 0x80000000
@@ -224,46 +222,13 @@ def commands(traced, guest):
     assert of == [["vfs_mkdir"], 2 * ["vfs_rmdir"]], f"snapshot and trace: {of}"
 
 
-@contextlib.contextmanager
-def load(guest):
-    """Two tasks work all the time, on two vCPUs."""
-    pids = [ftrace.start_workload(guest, *words, 100000000) for words in (("forkstorm",), ("threads",))]
-    guest.run(f"kill -USR1 {pids[0]} {pids[1]}")
-    try:
-        yield
-        guest.run(f"kill -0 {pids[0]} {pids[1]}", timeout=ftrace.LONG_SECONDS)  # they have run all the time
-    finally:
-        guest.run(
-            f"kill {pids[0]} {pids[1]}; for pid in {pids[0]} {pids[1]}; do while [ -d /proc/$pid ]; do sleep 0.1; done; done",
-            timeout=ftrace.LONG_SECONDS,
-        )
-
-
 @case(configs=None)
 def riscv64_all_functions(t):
     """All functions on two vCPUs that work, with a module: tracers come and go, and no site is refused. After kill -9 the
     guest runs on, and recover puts every byte back."""
     with a_guest(t, RISCV64) as test:
-        guest = test.guest
-        guest.run("insmod /modules/dummy.ko")
-        places = Places(t, guest)
-        before = places.snapshot()
-        with test.attach() as traced, load(guest):
-            for tracer in ("function_graph", "nop", "function"):
-                traced.echo("current_tracer", tracer)
-                guest.run("ls / >/dev/null", timeout=ftrace.LONG_SECONDS)
-            events, _ = ftrace.parse(traced.text("per_cpu/cpu0/trace", timeout=ftrace.LONG_SECONDS))
-            stat = traced.stat()
-            assert events and stat["sites"]["patched"] > 35000 and not stat["sites"]["refused"], stat
-        compare(before, places.snapshot())
-        t.hv("attach", guest.name)
-        t.hv("echo", guest.name, "current_tracer", "function")
-        t.hv.kill_session(guest.name)
-        assert guest.run("ls / >/dev/null; echo alive", timeout=ftrace.LONG_SECONDS).strip() == "alive"
-        said = test.recover()
-        assert "none of ours left" in said, said
-        compare(before, places.snapshot())
-        t.note(f"{stat['sites']['patched']} sites; {said.splitlines()[0]}")
+        on_virt.all_functions(test, Places, compare, ("function_graph", "nop", "function"))
+        t.notes += test.notes
 
 
 @case(configs=None)

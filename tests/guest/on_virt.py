@@ -4,6 +4,7 @@ what is the same for all of them. The cases are in cases_arm64.py and cases_risc
 
 import contextlib
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -45,6 +46,48 @@ def probe(t, guest, option):
     """What the program kernel_probe prints."""
     path = os.path.join(os.path.dirname(t.hv.path), "..", "kernel", "kernel_probe")
     return subprocess.run([path, guest.name, option], capture_output=True, check=True, timeout=120).stdout
+
+
+class Places:
+    """The kernel's text and the tables of slots around it, read from QEMU's memory. ram_gpa and slots() are the
+    architecture's."""
+
+    ram_gpa = None
+    root_gpa = None
+
+    def __init__(self, t, guest, page_bits=12):
+        self.page_bits = page_bits
+        # arm64_check compares these symbols with the guest's own, whose file takes an emulated guest long to make.
+        lines = probe(t, guest, "--kallsyms").decode()
+        found = re.findall(r"^([0-9a-f]{16}) . (_text|_stext|_etext|swapper_pg_dir)$", lines, re.M)
+        self.symbols = {name: int(address, 16) for address, name in found}
+        self.symbols.setdefault("_text", self.symbols["_stext"])
+        self.code_gpa = int(re.search(r"([0-9a-f]+)-", guest.run("grep 'Kernel code' /proc/iomem"))[1], 16)
+        self.levels = json.loads(t.hv("check", "--json", guest.name))["page_levels"]
+        if "swapper_pg_dir" not in self.symbols:  # then the table that a vCPU was seen to use
+            self.root_gpa = int(re.search(r" root (0x[0-9a-f]+)", probe(t, guest, "").decode())[1], 16)
+        self.modules = [int(at, 16) for at in re.findall(r" Live (0x[0-9a-f]+)", guest.run("cat /proc/modules"))]
+        self.path = f"/proc/{guest.pid}/mem"
+        hva = re.search(r"is (0x[0-9a-f]+)", guest.monitor(f"gpa2hva {self.ram_gpa:#x}"))
+        self.base = int(hva[1], 16) - self.ram_gpa
+
+    def read(self, gpa, size):
+        with open(self.path, "rb", buffering=0) as file:
+            return os.pread(file.fileno(), size, self.base + gpa)
+
+    def gpa(self, gva):
+        # /proc/iomem begins with the first page that is still the kernel's, which is _stext or _text.
+        return gva - (self.symbols["_text"] & ~0x1FFFFF) + (self.code_gpa & ~0x1FFFFF)
+
+    def text(self):
+        return self.read(self.gpa(self.symbols["_text"]), self.symbols["_etext"] - self.symbols["_text"])
+
+    def slots(self):
+        """The tables in which slots of ours can be."""
+        raise NotImplementedError
+
+    def snapshot(self):
+        return self.text(), self.slots()
 
 
 def digest(data):
@@ -106,6 +149,46 @@ def graph_agrees(test, filters, first, check=lambda: None):
     differ = graph.difference(one, other)
     assert nr > 10 * ROUNDS and not differ, f"{nr} calls; (own, hvtrace): {differ}"
     test.note(f"{nr} calls agree; {first} counted {counted[0]} times")
+
+
+@contextlib.contextmanager
+def load(guest):
+    """Two tasks work all the time, on two vCPUs."""
+    pids = [ftrace.start_workload(guest, *words, 100000000) for words in (("forkstorm",), ("threads",))]
+    guest.run(f"kill -USR1 {pids[0]} {pids[1]}")
+    try:
+        yield
+        guest.run(f"kill -0 {pids[0]} {pids[1]}", timeout=ftrace.LONG_SECONDS)  # they have run all the time
+    finally:
+        guest.run(
+            f"kill {pids[0]} {pids[1]}; for pid in {pids[0]} {pids[1]}; do while [ -d /proc/$pid ]; do sleep 0.1; done; done",
+            timeout=ftrace.LONG_SECONDS,
+        )
+
+
+def all_functions(test, make_places, compare, tracers):
+    """All functions on two vCPUs that work, with a module: TRACERS come and go, and no site is refused. After kill -9 the guest
+    runs on, and recover puts every byte back: COMPARE finds no site of ours in what MAKE_PLACES makes."""
+    guest, hv = test.guest, test.hv
+    guest.run("insmod /modules/dummy.ko")
+    places = make_places(test, guest)
+    before = places.snapshot()
+    with test.attach() as traced, load(guest):
+        for tracer in tracers:
+            traced.echo("current_tracer", tracer)
+            guest.run("ls / >/dev/null", timeout=ftrace.LONG_SECONDS)
+        events, _ = ftrace.parse(traced.text("per_cpu/cpu0/trace", timeout=ftrace.LONG_SECONDS))
+        stat = traced.stat()
+        assert events and stat["sites"]["patched"] > 35000 and not stat["sites"]["refused"], stat
+    compare(before, places.snapshot())
+    hv("attach", guest.name)
+    hv("echo", guest.name, "current_tracer", "function")
+    hv.kill_session(guest.name)
+    assert guest.run("ls / >/dev/null; echo alive", timeout=ftrace.LONG_SECONDS).strip() == "alive"
+    said = test.recover()
+    assert "none of ours left" in said, said
+    compare(before, places.snapshot())
+    test.note(f"{stat['sites']['patched']} sites; {said.splitlines()[0]}")
 
 
 def ends_with_sleepers(test, places, compare):
