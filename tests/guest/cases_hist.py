@@ -129,6 +129,10 @@ def difference(own, ours):
     return "\n".join([own.split("\n")[0], *list(lines)[2:]])
 
 
+# 7.3 shows the field of the CPU twice, the second time as it was written: what it does not read back.
+TWICE = re.compile(r"\bcommon_cpu(?:common_cpu|cpu|CPU)\b")
+
+
 @case(configs=ONE_VCPU[:1])
 def hist_triggers_are_read_as_the_guests_own(t):
     """Right and wrong hist triggers: errno, the text of the file, and the line in error_log with the character that is
@@ -137,7 +141,7 @@ def hist_triggers_are_read_as_the_guests_own(t):
         command = TRY.format(own=OWN, dir="events/kmem/kmalloc", triggers=TRIGGERS.strip("\n"))
         ours = t.hv("exec", t.name, "busybox", "sh", "-c", command, timeout=600)
         own = t.guest.run(command, timeout=300)
-        parts = [text.split("\n== ") for text in (own, ours)]
+        parts = [text.split("\n== ") for text in (TWICE.sub("common_cpu", own), ours)]
         differences = [difference(a, b) for a, b in zip(*parts, strict=True) if a != b]
         assert not differences, f"{len(differences)} of {len(parts[0])} triggers differ:\n" + "\n".join(differences)
         t.note(f"{len(parts[0])} triggers")
@@ -197,6 +201,7 @@ def histograms_agree_with_the_guests_own(t):
         lines = 0
         for event in events_of(HISTS):
             own, ours = t.guest.run(f"cat {OWN}/events/{event}/hist"), traced.text(f"events/{event}/hist")
+            own = TWICE.sub("common_cpu", own)
             assert own == ours or (sorted(own.split("\n")) == sorted(ours.split("\n")) and not same_order(t)), f"{event}: own:\n{own}\nhvtrace:\n{ours}"
             lines += own.count("\n{") + own.count("hitcount:")
         assert "sys_lseek" in traced.text("events/raw_syscalls/sys_enter/hist")

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 
+from lib import ftrace
 from lib.suite import IN_TURN, STANDARD, case
 from lib.wait import until
 
@@ -194,7 +195,7 @@ def check_pause(t, traced):
     t.guest.run("cat /proc/version; mkdir /tmp/d; rmdir /tmp/d")
     assert player.play() == "0\n" == player.play("close 1"), "a traceoff in a pause was lost"
     player.kill()
-    assert "do_filp_open" not in traced.text("trace"), "something was recorded in a pause"
+    assert ftrace.function_of(t.guest, ftrace.FILE_OPEN) not in traced.text("trace"), "something was recorded in a pause"
     traced.echo("options/pause-on-trace", "0")
     traced.echo("set_ftrace_filter", "!do_mkdirat:traceoff", append=True)
 
@@ -202,14 +203,15 @@ def check_pause(t, traced):
 @case(configs=(STANDARD[0], STANDARD[2]))
 def commands_switch_recording(t):
     """traceoff stops recording at its function, once for each count; traceon begins it; nothing is left of them."""
+    opens = ftrace.function_of(t.guest, ftrace.FILE_OPEN)
     with t.attach() as traced:
-        traced.echo("set_ftrace_filter", "do_filp_open")
+        traced.echo("set_ftrace_filter", opens)
         traced.echo("set_ftrace_filter", "do_rmdir:traceoff:1", append=True)
         traced.echo("current_tracer", "function")
         t.guest.run("mkdir /tmp/d; rmdir /tmp/d; cat /proc/version")
         assert traced.text("tracing_on") == "0\n", "tracing goes on"
         before = traced.text("trace")
-        assert "do_filp_open" in before, "nothing was recorded before"
+        assert opens in before, "nothing was recorded before"
         t.guest.run("cat /proc/version")
         assert traced.text("trace") == before, "something was recorded after the function"
         assert "do_rmdir:traceoff:count=0" in traced.text("set_ftrace_filter")
@@ -234,8 +236,9 @@ def commands_switch_recording(t):
 @case(configs=(STANDARD[0],))
 def commands_that_the_host_obeys(t):
     """dump stops recording and writes the events before it; traceoff in one instance; hundreds of counts."""
+    opens = ftrace.function_of(t.guest, ftrace.FILE_OPEN)
     with t.attach() as traced:
-        traced.echo("set_ftrace_filter", "do_filp_open", "do_mkdirat")
+        traced.echo("set_ftrace_filter", opens, "do_mkdirat")
         traced.echo("set_ftrace_filter", "do_rmdir:dump", append=True)
         traced.echo("current_tracer", "function")
         t.guest.run("mkdir /tmp/d; rmdir /tmp/d; cat /proc/version")
@@ -257,7 +260,7 @@ def commands_that_the_host_obeys(t):
 
         t.hv("sh", t.name, "-c", "mkdir instances/a instances/b")
         for where in ("instances/a/", "instances/b/"):
-            traced.echo(f"{where}set_ftrace_filter", "do_filp_open", "do_rmdir")
+            traced.echo(f"{where}set_ftrace_filter", opens, "do_rmdir")
             traced.echo(f"{where}current_tracer", "function")
         traced.echo("instances/a/set_ftrace_filter", "do_rmdir:traceoff:1", append=True)
         t.guest.run("mkdir /tmp/d; rmdir /tmp/d; cat /proc/version")

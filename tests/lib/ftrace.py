@@ -40,14 +40,15 @@ def parse(text, strict=True):
     return events, lost
 
 
-# In newer kernels these are inline, or are no more, and what they called has the same first argument and the same result.
+# In newer kernels these are inline, or are no more, and what comes in their place has the same result.
+FILE_OPEN = ("do_filp_open", "do_file_open")
 GETNAME = ("getname", "getname_flags")
 PIPE_READ = ("pipe_read", "anon_pipe_read")
 
 
 def function_of(guest, names):
     """The first of NAMES that is a function of the guest's kernel."""
-    known = guest.run(f"grep -wE '{'|'.join(names)}' /proc/kallsyms || true").split()
+    known = guest.run(f"grep -wE '{'|'.join(names)}' /proc/kallsyms || true", LONG_SECONDS).split()
     return next(name for name in names if name in known)
 
 

@@ -53,11 +53,12 @@ def trees(lines, pid, odd=None):
     one between the record of its return and the end of its frame behind that call, likewise. Its lines are left out
     if they are complete and what follows goes on where it came.
 
-    A function that __switch_to calls has the depth of the next task's stack (IN_SWITCH). Its line is left out unless it
-    nests: an interrupt that ends in a switch is complete without it."""
+    A function that __switch_to calls has the depth of the next task's stack (IN_SWITCH). Its lines are left out unless it
+    nests: an interrupt that ends in a switch is complete without them."""
     roots, open_calls = [], []
     early = []  # lines of such an interrupt, if it is one
     early_open = []  # the open calls of these
+    elsewhere = []  # the call of a function of __switch_to, while it is open
 
     def is_early(line, depth):
         if not early and not (depth == len(open_calls) + 1 and line.kind != LEAVE):
@@ -72,8 +73,18 @@ def trees(lines, pid, odd=None):
         return True
 
     def is_elsewhere(line):
+        if odd is None:
+            return False
+        if elsewhere:
+            if line.kind == LEAVE and (line.name, line.depth) == elsewhere[0]:
+                elsewhere.clear()
+            return True
         here = len(open_calls) + (1 + len(early_open) if early else 0)
-        return odd is not None and line.kind == LEAF and line.name in IN_SWITCH and line.depth != here
+        if line.name not in IN_SWITCH or line.kind == LEAVE or line.depth == here:
+            return False
+        if line.kind == ENTER:
+            elsewhere.append((line.name, line.depth))
+        return True
 
     def end_of_early(line):
         if early_open or line.depth + (line.kind == LEAVE) != len(open_calls):
