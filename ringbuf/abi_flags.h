@@ -141,7 +141,7 @@
  * low six bits of its length, and back again, with the sign if HV_FETCH_SIGNED is in the length: */
 #define HV_FETCH_FIELD	     4
 #define HV_FETCH_SIGNED	     64
-#define HV_FETCH_IS	     5	/* the present value is not the step's: as if it could not read */
+#define HV_FETCH_IS	     5 /* the present value is not the step's: as if it could not read */
 /* the present value, less the step's length, is not the number of a bit that is set in the step's
  * value: as if it could not read */
 #define HV_FETCH_IN	     6
