@@ -218,7 +218,7 @@ def arm64_agrees_with_own_ftrace(t):
             refused_by_name(t, guest, "events of aarch64 guests is not there yet")
             on_virt.module_is_traced(traced, guest)
             trees, _ = our_trees(test, traced, FILTERS)
-        changed = compare(before, places.snapshot())
+        compare(before, places.snapshot())
         own_events, _ = ftrace.parse(own)
         our_events, lost = ftrace.parse(ours)
         one, other = (ftrace.rounds(e, p, FIRST) for e, p in ((own_events, own_pid), (our_events, our_pid)))
