@@ -388,6 +388,12 @@ static struct hv_err *find_landings(struct search *s, struct hv_gva_range range,
 	return err;
 }
 
+/* Landings that the image does not need are no reason to refuse a region. */
+static bool has_table_for_landings(const struct hv_arch *arch, struct hv_gva_range range)
+{
+	return (count_slots(arch, range) + 1) * arch->entry_span(1) <= HV_REGION_TABLES_BYTES;
+}
+
 struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *region,
 			       uint64_t len_bytes, struct hv_mapping_plan *ret)
 {
@@ -410,6 +416,8 @@ struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *regi
 		return err;
 	plan.range.end = hv_gva_add(plan.range.start, nr_units * HV_REGION_UNIT);
 	err = find_landings(&search, plan.range, &slots[nr], &plan.landings);
+	if (!err && arch->make_table && !search.is_far && !has_table_for_landings(arch, plan.range))
+		plan.landings = (struct hv_gva_range){0};
 	if (!err && arch->make_table)
 		err = make_tables(arch, region, neighbours.leaf, &plan);
 	if (err)
@@ -468,7 +476,8 @@ struct hv_err *hv_mapping_any_present(const struct hv_kernel *k, const struct hv
 	uint64_t piece = piece_bytes(k->core.as.arch);
 
 	*ret = false;
-	for (struct hv_gva at = range.start; at.v < range.end.v; at = hv_gva_add(at, piece)) {
+	for (struct hv_gva at = {range.start.v / piece * piece}; at.v < range.end.v;
+	     at = hv_gva_add(at, piece)) {
 		struct hv_mapping m;
 		struct hv_err *err = hv_walk_slot(&k->core.as, at, &m);
 
@@ -480,43 +489,60 @@ struct hv_err *hv_mapping_any_present(const struct hv_kernel *k, const struct hv
 	return NULL;
 }
 
+/* *RET: the guest's page tables lead from the piece of the landings that is OFF bytes into them to
+ * the region, to *RET_TO. */
+static struct hv_err *landing_leads_to_us(const struct hv_kernel *k, const struct hv_region *region,
+					  struct hv_gva_range range, struct hv_gva_range landings,
+					  uint64_t off, struct hv_gpa *ret_to, bool *ret)
+{
+	struct hv_mapping m;
+	struct hv_err *err = hv_walk_slot(&k->core.as, hv_gva_add(landings.start, off), &m);
+
+	*ret_to = landings_lead_to(k->core.as.arch, region, range, off);
+	*ret = !err && m.present && m.gpa.v == ret_to->v;
+	if (!err || err->code != EFAULT)
+		return err;
+	hv_err_free(err);
+	return NULL;
+}
+
 struct hv_err *hv_mapping_has_landings(const struct hv_kernel *k, const struct hv_region *region,
 				       struct hv_gva_range range, struct hv_gva_range landings,
 				       bool *ret)
 {
-	const struct hv_arch *arch = k->core.as.arch;
+	uint64_t piece = piece_bytes(k->core.as.arch), len = landings.end.v - landings.start.v;
+	struct hv_err *err = NULL;
+	struct hv_gpa to;
 
 	*ret = true;
-	for (uint64_t off = 0; *ret && off < landings.end.v - landings.start.v;
-	     off += piece_bytes(arch)) {
-		struct hv_gpa to = landings_lead_to(arch, region, range, off);
-		struct hv_mapping m;
-		HV_AUTO_ERR struct hv_err *err =
-			hv_walk_slot(&k->core.as, hv_gva_add(landings.start, off), &m);
-
-		if (err && err->code != EFAULT)
-			return hv_take(err);
-		*ret = !err && m.present && m.gpa.v == to.v;
-	}
-	return NULL;
+	for (uint64_t off = 0; !err && *ret && off < len; off += piece)
+		err = landing_leads_to_us(k, region, range, landings, off, &to, ret);
+	return err;
 }
 
 struct hv_gva hv_mapping_first(const struct hv_kernel *k, const struct hv_region *region,
-			       struct hv_gva_range range, struct hv_gpa *ret)
+			       struct hv_gva_range range, struct hv_gva_range landings,
+			       struct hv_gpa *ret)
 {
 	const struct hv_arch *arch = k->core.as.arch;
-	struct hv_gva first = range.start;
+	uint64_t piece = piece_bytes(arch);
+	bool present;
 
-	for (struct hv_gva at = range.start; at.v < range.end.v;
-	     at = hv_gva_add(at, piece_bytes(arch))) {
-		bool present;
+	for (struct hv_gva at = range.start; at.v < range.end.v; at = hv_gva_add(at, piece)) {
 		HV_AUTO_ERR struct hv_err *err = leads_to_us(k, region, range, at, &present);
 
 		if (err || !present)
 			continue;
-		first = at;
-		break;
+		*ret = slot_leads_to(arch, region, range, at);
+		return at;
 	}
-	*ret = slot_leads_to(arch, region, range, first);
-	return first;
+	for (uint64_t off = 0; off < landings.end.v - landings.start.v; off += piece) {
+		HV_AUTO_ERR struct hv_err *err =
+			landing_leads_to_us(k, region, range, landings, off, ret, &present);
+
+		if (!err && present)
+			return hv_gva_add(landings.start, off);
+	}
+	*ret = slot_leads_to(arch, region, range, range.start);
+	return range.start;
 }

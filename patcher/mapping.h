@@ -49,7 +49,9 @@ struct hv_err *hv_mapping_has_landings(const struct hv_kernel *k, const struct h
 struct hv_err *hv_mapping_any_present(const struct hv_kernel *k, const struct hv_region *region,
 				      struct hv_gva_range range, bool *ret) hv_must_use;
 
-/* The first address of RANGE that leads to the region as it should; after a kill it may not be
- * RANGE's start. *RET: where its slot leads, as hv_walk_slot() tells it. */
+/* The first address of RANGE, or else of LANDINGS, that leads to the region as it should; after a
+ * kill it may not be RANGE's start. That is returned if there is none. *RET: where its slot should
+ * lead, as hv_walk_slot() tells it. */
 struct hv_gva hv_mapping_first(const struct hv_kernel *k, const struct hv_region *region,
-			       struct hv_gva_range range, struct hv_gpa *ret);
+			       struct hv_gva_range range, struct hv_gva_range landings,
+			       struct hv_gpa *ret);

@@ -119,6 +119,7 @@ struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report)
 		return err;
 	plan_unmapping(&u);
 	prepare_stacks(s);
+	hv_tracee_bind(t);
 	if (u.nr)
 		err = hv_patcher_held(t->patcher, unmap, &u);
 	if (!err)

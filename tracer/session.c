@@ -112,7 +112,7 @@ struct hv_err *hv_session_alive(struct hv_session *s)
 
 	hv_clocks_sample(s->clocks);
 	err = hv_tracee_is_mapped(s->tracee, &mapped);
-	if (err || mapped)
+	if (err || mapped || hv_tracee_is_partly_mapped(s->tracee))
 		return err;
 	return hv_err_new(ECONNRESET,
 			  "the guest was rebooted: nothing of the session is left in it");

@@ -46,9 +46,17 @@ void hv_tracee_free(struct hv_tracee *t)
 void hv_tracee_bind(struct hv_tracee *t)
 {
 	struct hv_gpa to;
-	struct hv_gva at = hv_mapping_first(t->kernel, &t->region, t->range, &to);
+	struct hv_gva at = hv_mapping_first(t->kernel, &t->region, t->range, t->landings, &to);
 
 	hv_patcher_bind(t->patcher, at, to);
+}
+
+bool hv_tracee_is_partly_mapped(const struct hv_tracee *t)
+{
+	struct hv_gpa to;
+	struct hv_gva at = hv_mapping_first(t->kernel, &t->region, t->range, t->landings, &to);
+
+	return hv_slot_leads_to(&t->kernel->core.as, at, to);
 }
 
 struct hv_err *hv_tracee_is_mapped(const struct hv_tracee *t, bool *ret)

@@ -32,12 +32,14 @@ struct hv_err *hv_tracee_new(struct hv_guest *guest, struct hv_kernel *kernel,
 			     struct hv_tracee **ret) hv_must_use;
 void hv_tracee_free(struct hv_tracee *t);
 
-/* Called when the page-table slots of the range are filled: from now on nothing is written into
- * another boot of the guest. */
+/* Called when the page-table slots of the range are filled, and when some may have been emptied:
+ * from now on nothing is written into another boot of the guest. */
 void hv_tracee_bind(struct hv_tracee *t);
 /* *RET: the guest's page tables lead from the range and the landings to the region. After a reboot,
  * for example, they do not. */
 struct hv_err *hv_tracee_is_mapped(const struct hv_tracee *t, bool *ret) hv_must_use;
+/* Whether they do so from some slot: others may have been emptied in a hold that ended too soon. */
+bool hv_tracee_is_partly_mapped(const struct hv_tracee *t);
 
 /* Returns the state of CPU, which is below the plan's nr_cpus. The ring follows it. */
 static inline struct hv_state *hv_tracee_state(const struct hv_tracee *t, unsigned cpu)

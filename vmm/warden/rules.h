@@ -2,16 +2,16 @@
 /* The rules for writes into a guest: which of them the warden makes for a service that may have
  * been taken over by the guest. It allows
  *
- *   in the region            anything: the service has it mapped
- *   where it wrote before    what was there before its first write
- *   in a page table          a leaf of the region, or a page of it or a table in it where the
- * guest's leaves may be too large (arch->make_table), in the part of the kernel's addresses that is
- * unused (arch->free_window; where that depends on the image's place, arch->image_window), and its
- * removal in text                  a call of or a jump into what these leaves map; a static key's
- * nop and jump in data                  a pointer into what the leaves map; what comes where such a
- * pointer is or was (a return address, the kernel's own probes), or beside one (a probe's
- * function); a count that goes up or down by one; one bit of a byte (a task's flag, a module's
- * claim)
+ * - in the region: anything, since the service has it mapped;
+ * - where it wrote before: what was there before its first write;
+ * - in a page table: a leaf of the region, or a page of it or a table in it where the guest's
+ *   leaves may be too large (arch->make_table), in the part of the kernel's addresses that is
+ *   unused (arch->free_window; where that depends on the image's place, arch->image_window), and
+ *   its removal;
+ * - in text: a call of or a jump into what these leaves map; a static key's nop and jump;
+ * - in data: a pointer into what the leaves map; what comes where such a pointer is or was (a
+ *   return address, the kernel's own probes), or beside one (a probe's function); a count that
+ *   goes up or down by one; one bit of a byte (a task's flag, a module's claim)
  *
  * and nothing else. So no write makes the guest execute what is not its own code or hvtrace's. The
  * rules keep no guest from harming itself: it can write all of this without us.

@@ -12,6 +12,7 @@
 
 #define COUNT	    0x1fb88ull /* of __preempt_count, from the per-CPU base */
 #define LOCK	    (FK_BASE + 0x1000)
+#define LOCK_BH	    (LOCK + 0x40)
 #define FUNCTION    (FK_BASE + 0x2000)
 #define NEXT	    (FK_BASE + 0x3000)
 #define ENTRY	    (FK_BASE + 0x4000)
@@ -61,6 +62,7 @@ static void set_up(void)
 	memset(fk_host(&f, FK_BASE), 0xc3, FK_DATA - FK_BASE); /* ret */
 	fk_symbol(&f, "_stext", FK_BASE);
 	fk_symbol(&f, "_raw_spin_lock", LOCK);
+	fk_symbol(&f, "_raw_spin_lock_bh", LOCK_BH);
 	fk_symbol(&f, "function", FUNCTION);
 	fk_symbol(&f, "next", NEXT);
 	fk_symbol(&f, "__entry_text_start", ENTRY);
@@ -168,6 +170,17 @@ START_TEST(the_code_tells_what_the_count_is_like)
 	ck_assert_uint_eq(hv_preempt_count_shift(&f.k.core, COUNT), 0);
 	put_count(put_inc(IRQ_ENTER), "\x65\x81\x05", 3, "\x00\x00\x00\x01", 4);
 	ck_assert_uint_eq(hv_preempt_count_shift(&f.k.core, COUNT), 8);
+}
+END_TEST
+
+/* What follows a function that does not count is another function. */
+START_TEST(a_kernel_that_does_not_count)
+{
+	memset(fk_host(&f, LOCK), 0xc3, 16);
+	put_inc(LOCK_BH);
+	ck_assert(!hv_preempt_is_counted(&f.k));
+	put_inc(COUNT_ADD);
+	ck_assert(hv_preempt_is_counted(&f.k));
 }
 END_TEST
 
@@ -312,6 +325,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, every_form_is_found);
 	tcase_add_test(tc, every_form_of_64_bits_is_found);
 	tcase_add_test(tc, the_code_tells_what_the_count_is_like);
+	tcase_add_test(tc, a_kernel_that_does_not_count);
 	tcase_add_test(tc, registers_count_in_two_functions_alone);
 	tcase_add_test(tc, other_counters_and_operations_are_not);
 	tcase_add_test(tc, bytes_inside_another_instruction_are_not_covered);

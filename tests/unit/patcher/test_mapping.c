@@ -240,7 +240,8 @@ static uint64_t plan_pages(void)
 	make_changes(&plan);
 	ck_assert_ptr_null(hv_mapping_is_present(&k16, &region16, plan.range, &present));
 	ck_assert(present);
-	ck_assert_uint_eq(hv_mapping_first(&k16, &region16, plan.range, &leads_to).v, start);
+	ck_assert_uint_eq(hv_mapping_first(&k16, &region16, plan.range, plan.landings, &leads_to).v,
+			  start);
 	ck_assert(hv_slot_leads_to(&k16.core.as, plan.range.start, leads_to));
 	for (uint64_t off = 0; off < LEN; off += PAGE16)
 		check_page(start + off, HV_REGION_STUBS_OFF + off);
@@ -306,6 +307,7 @@ END_TEST
 START_TEST(landings_have_a_slot_of_their_own)
 {
 	unsigned nr_below = 0;
+	struct hv_gpa leads_to;
 
 	move(20, 150);
 	f.k.core.reach.landings =
@@ -330,6 +332,19 @@ START_TEST(landings_have_a_slot_of_their_own)
 		ck_assert_ptr_null(
 			hv_mapping_has_landings(&f.k, &region, plan.range, plan.landings, &has));
 		ck_assert(!has);
+		/* who was killed may have left nothing else */
+		memcpy(xm_path(&f.machine, f.k.core.as.root, 4, 2, at), last->to, 8);
+		ck_assert_ptr_null(
+			hv_mapping_has_landings(&f.k, &region, plan.range, plan.landings, &has));
+		ck_assert(has);
+		ck_assert_uint_eq(
+			hv_mapping_first(&f.k, &region, plan.range, plan.landings, &leads_to).v,
+			at.v);
+		ck_assert_uint_eq(leads_to.v, region.gpa.v + HV_REGION_STUBS_OFF);
+		memset(xm_path(&f.machine, f.k.core.as.root, 4, 2, at), 0, 8);
+		ck_assert_uint_eq(
+			hv_mapping_first(&f.k, &region, plan.range, plan.landings, &leads_to).v,
+			plan.range.start.v);
 	}
 	ck_assert_uint_gt(nr_below, 0);
 	ck_assert_uint_lt(nr_below, TIMES);

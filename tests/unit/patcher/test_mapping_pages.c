@@ -95,7 +95,7 @@ START_TEST(each_page_is_where_it_belongs)
 	set_entries(&plan, plan.nr);
 	ck_assert_ptr_null(hv_mapping_is_present(&k, &region, plan.range, &present));
 	ck_assert(present);
-	ck_assert_uint_eq(hv_mapping_first(&k, &region, plan.range, &leads_to).v,
+	ck_assert_uint_eq(hv_mapping_first(&k, &region, plan.range, plan.landings, &leads_to).v,
 			  plan.range.start.v);
 	ck_assert_uint_eq(leads_to.v, region.gpa.v + HV_REGION_STUBS_OFF);
 	for (uint64_t off = 0; off < LEN; off += PAGE) {
@@ -129,7 +129,7 @@ START_TEST(what_is_left_in_part_is_found)
 			*entry_of(plan.changes[i].gva.v) = 0;
 	ck_assert_ptr_null(hv_mapping_any_present(&k, &region, window, &any));
 	ck_assert(any);
-	ck_assert_uint_eq(hv_mapping_first(&k, &region, plan.range, &leads_to).v,
+	ck_assert_uint_eq(hv_mapping_first(&k, &region, plan.range, plan.landings, &leads_to).v,
 			  plan.range.start.v + 37 * PAGE);
 	ck_assert_uint_eq(leads_to.v, region.gpa.v + HV_REGION_STUBS_OFF + 37 * PAGE);
 }
