@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "kernel/tasks.h"
 #include "patcher/exchange.h"
@@ -10,8 +11,10 @@
 #include "tracer/detours_code.h"
 #include "tracer/tracee.h"
 
-#define CHUNK	  128 /* changes that are made in one hold */
-#define TRIES_MAX 100 /* holds, to replace instructions that no task is inside of */
+#define CHUNK	      128 /* changes that are made in one hold */
+#define TRIES_MAX     100 /* holds, to replace instructions that no task is inside of */
+#define EXCHANGES_MAX 10  /* likewise, if what is there can stay */
+#define WAIT_NS	      (5L * 1000 * 1000) /* for which the guest runs between two of them */
 
 const char *const hv_idle_functions[2] = {"tick_nohz_idle_enter", "tick_nohz_idle_exit"};
 
@@ -26,6 +29,7 @@ struct hv_detours *hv_detours_new(struct hv_tracee *t, enum hv_change_kind kind)
 	struct hv_detours *d = hv_alloc(sizeof(*d));
 
 	d->tracee = t;
+	t->detours[kind == HV_CHANGE_PLACE] = d;
 	d->kind = kind;
 	d->first = first_of(kind);
 	d->max = kind == HV_CHANGE_PLACE ? HV_REGION_NR_PLACES
@@ -37,6 +41,7 @@ void hv_detours_free(struct hv_detours *d)
 {
 	if (!d)
 		return;
+	d->tracee->detours[d->kind == HV_CHANGE_PLACE] = NULL;
 	free(d->list);
 	free(d);
 }
@@ -114,7 +119,6 @@ static bool plan(const struct hv_detours *d, const struct hv_detour_want *want, 
 
 /* Changes of instructions with their nops, which are made in one hold. */
 struct parts {
-	const struct hv_detours *detours;
 	struct hv_tracee *tracee;
 	struct hv_change *changes; /* sorted by physical address */
 	size_t nr;
@@ -144,30 +148,42 @@ static bool is_outside(void *ctx, struct hv_gva at, uint64_t word)
 	return !bsearch(&word, p->inside, p->nr_inside, sizeof(word), by_value);
 }
 
-/* For hv_stacks_scan(): whether WORD does not count, as it is in no detour that goes on inside.
- * There may be some of places that overlapped what is replaced now, and were put back. */
-static bool goes_on_outside(void *ctx, struct hv_gva at, uint64_t word)
+/* Whether WORD is in a detour of D that goes on inside. */
+static bool is_in_one(const struct parts *p, const struct hv_detours *d, uint64_t word)
 {
-	const struct parts *p = ctx;
-	const struct hv_detours *d = p->detours;
-	uint64_t back, nr = (word - hv_detour_at(d->tracee, d->first).v) / HV_DETOUR_LEN;
+	uint64_t back, nr;
 
-	(void)at;
+	if (!d)
+		return false;
+	nr = (word - hv_detour_at(d->tracee, d->first).v) / HV_DETOUR_LEN;
 	if (nr >= d->nr)
-		return true;
+		return false;
 	while (!d->list[nr].nr)
 		nr--;
 	back = d->list[nr].is.at.v + d->list[nr].is.len_bytes;
-	return !bsearch(&back, p->inside, p->nr_inside, sizeof(back), by_value);
+	return bsearch(&back, p->inside, p->nr_inside, sizeof(back), by_value);
+}
+
+/* For hv_stacks_scan(): whether WORD does not count, as it is in no detour that goes on inside.
+ * There may be some of what overlapped what is replaced now, and was put back. */
+static bool goes_on_outside(void *ctx, struct hv_gva at, uint64_t word)
+{
+	const struct parts *p = ctx;
+
+	(void)at;
+	return !is_in_one(p, p->tracee->detours[0], word) &&
+	       !is_in_one(p, p->tracee->detours[1], word);
 }
 
 static bool any_goes_on_inside(const struct parts *p)
 {
-	const struct hv_detours *d = p->detours;
+	for (unsigned kind = 0; kind < HV_ARRAY_LEN(p->tracee->detours); kind++) {
+		const struct hv_detours *d = p->tracee->detours[kind];
 
-	for (size_t i = 0; i < d->nr && d->kind == HV_CHANGE_PLACE; i++)
-		if (!goes_on_outside((void *)p, hv_gva(0), hv_detour_at(d->tracee, d->first + i).v))
-			return true;
+		for (size_t i = 0; d && i < d->nr; i++)
+			if (is_in_one(p, d, hv_detour_at(d->tracee, d->first + i).v))
+				return true;
+	}
 	return false;
 }
 
@@ -236,7 +252,10 @@ static struct hv_err *apply_parts(struct parts *p)
 		for (uint32_t off = 1; off < p->changes[i].len_bytes; off++)
 			p->inside[p->nr_inside++] = p->changes[i].gva.v + off;
 	qsort(p->inside, p->nr_inside, sizeof(*p->inside), by_value);
-	for (unsigned try = 0; !err && try < TRIES_MAX; try++) {
+	for (unsigned try = 0, max = p->is_exchange ? EXCHANGES_MAX : TRIES_MAX; !err && try < max;
+	     try++) {
+		if (try)
+			nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
 		do
 			err = hv_patcher_held(p->tracee->patcher, replace_parts, p);
 		while (hv_probed_waits(&err, &nr_waits));
@@ -244,7 +263,8 @@ static struct hv_err *apply_parts(struct parts *p)
 			break;
 	}
 	free(hv_take(p->inside));
-	if (!err && p->is_used)
+	p->is_used = p->is_used && !err;
+	if (p->is_used)
 		err = hv_err_new(EBUSY, "a task was interrupted inside an instruction that is to be"
 					" replaced with its nops");
 	return err;
@@ -284,7 +304,7 @@ static struct hv_err *apply(const struct hv_detours *d, struct hv_change *change
 	qsort(changes + nr_whole, nr - nr_whole, sizeof(*changes), by_gpa);
 	for (size_t done = nr_whole; !err && done < nr;) {
 		size_t n = nr - done < CHUNK ? nr - done : CHUNK;
-		struct parts p = {.detours = d, .tracee = t, .changes = changes + done, .nr = n};
+		struct parts p = {.tracee = t, .changes = changes + done, .nr = n};
 
 		err = apply_parts(&p);
 		done += n;
@@ -403,11 +423,7 @@ struct hv_err *hv_detours_exchange(struct hv_detours *d, struct hv_detour_want *
 	HV_AUTO_FREE struct hv_change *changes = hv_alloc((nr + 1) * sizeof(*changes));
 	HV_AUTO_FREE struct hv_change *undo = NULL;
 	HV_AUTO_FREE size_t *numbers = hv_alloc((nr + 1) * sizeof(*numbers));
-	struct parts p = {.detours = d,
-			  .tracee = d->tracee,
-			  .changes = changes,
-			  .nr = nr,
-			  .is_exchange = true};
+	struct parts p = {.tracee = d->tracee, .changes = changes, .nr = nr, .is_exchange = true};
 	struct hv_err *err;
 
 	hv_detours_choose(d, wants, nr, numbers);

@@ -172,16 +172,14 @@ static const struct place *find_same(const struct hv_detours *d, const struct pl
 	return NULL;
 }
 
-/* Adds a detour behind the others. Returns its number; SIZE_MAX: there is no room. One that cannot
- * be made is an error when it is written. */
+/* Adds a detour behind the others. Returns its number; SIZE_MAX: there is no room, or it cannot
+ * be made. */
 static size_t add_detour(struct hv_detours *d, const struct hv_detour_want *want)
 {
 	uint8_t code[HV_DETOUR_LEN_MAX];
 	size_t number = d->nr, nr_blocks = make(d->tracee, want, d->first + number, code);
 
-	if (!nr_blocks)
-		nr_blocks = 1;
-	if (nr_blocks > d->max - number)
+	if (!nr_blocks || nr_blocks > d->max - number)
 		return SIZE_MAX;
 	d->list = hv_realloc_array(d->list, number + nr_blocks, sizeof(*d->list));
 	for (size_t i = 0; i < nr_blocks; i++)

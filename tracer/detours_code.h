@@ -34,7 +34,8 @@ static inline bool hv_detour_is_call(enum hv_detour_kind kind)
 	       kind == HV_DETOUR_ARRIVES;
 }
 
-/* Chooses the number of the detour for each of WANTS; SIZE_MAX: there is no room. New ones are
+/* Chooses the number of the detour for each of WANTS; SIZE_MAX: there is no room, or it cannot be
+ * made. New ones are
  * added behind the others. */
 void hv_detours_choose(struct hv_detours *d, const struct hv_detour_want *wants, size_t nr,
 		       size_t *numbers);

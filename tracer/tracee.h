@@ -9,6 +9,8 @@
 #include "kernel/kernel.h"
 #include "patcher/patcher.h"
 
+struct hv_detours;
+
 struct hv_tracee {
 	struct hv_guest *guest;	  /* borrowed */
 	struct hv_kernel *kernel; /* borrowed */
@@ -24,6 +26,8 @@ struct hv_tracee {
 	struct hv_patcher *patcher; /* owned */
 	/* What the stubs of events are linked with: 0 until the first event is recorded. */
 	struct hv_event_places event_places;
+	/* Borrowed, NULL while there are none: those of sections, those of places (detours.h). */
+	struct hv_detours *detours[2];
 };
 
 /* GUEST and KERNEL are borrowed and outlive it. Nothing is in the guest yet. ENOSPC, EINVAL: the

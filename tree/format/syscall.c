@@ -53,6 +53,8 @@ static uint64_t find_size(const struct hv_syscall_event *event, struct hv_span e
 	int arg = event->size_arg;
 	uint64_t value = 0;
 
+	if (arg < 0)
+		return 0;
 	for (size_t i = 0; i < event->nr_fields; i++)
 		if (is_argument(&event->fields[i]) && arg-- == 0)
 			hv_span_u64(entry, event->fields[i].offset_bytes, &value);
