@@ -661,6 +661,28 @@ START_TEST(a_run_stays_if_the_other_one_cannot_be)
 }
 END_TEST
 
+/* A task is in a detour of sections that was put back. It will come back to +2. */
+START_TEST(a_detour_of_sections_may_go_on_inside)
+{
+	struct hv_detour_want off = wants[4];
+	struct hv_detours *places;
+	bool is_refused = false;
+	size_t nr_refused;
+
+	off.at = hv_gva(PLACE - 4);
+	memcpy(fk_host(&r.t.f, PLACE - 4), off.insn, off.len_bytes);
+	must(hv_detours_patch(detours, &off, 1, &nr_refused));
+	ck_assert_uint_eq(nr_refused, 0);
+	put_back(1);
+	places = set_up_run();
+	sleep_in(DETOUR(0) + 3);
+	must(make_room(places, &is_refused));
+	ck_assert(is_refused);
+	check_room(false);
+	put_places_back(places);
+}
+END_TEST
+
 /* One that is not made as a whole leaves nothing. */
 START_TEST(an_error_between_two_runs_leaves_none)
 {
@@ -740,6 +762,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, recover_believes_what_the_detour_executes);
 	tcase_add_test(tc, a_run_makes_room_for_another_one);
 	tcase_add_test(tc, a_detour_that_goes_on_elsewhere_may_be_in_use);
+	tcase_add_test(tc, a_detour_of_sections_may_go_on_inside);
 	tcase_add_loop_test(tc, a_run_stays_if_the_other_one_cannot_be, 0, 6);
 	tcase_add_loop_test(tc, an_error_between_two_runs_leaves_none, 0, 2);
 	tcase_add_checked_fixture(tc, set_up, tear_down);
