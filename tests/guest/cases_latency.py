@@ -291,7 +291,7 @@ def a_section_is_that_of_its_vcpu(t):
         traced.echo("current_tracer", "nop")
 
 
-@case(configs=(STANDARD[0], STANDARD[-1]))
+@case(configs=(STANDARD[2],))
 def sections_on_and_off_under_load(t):
     """Switched on and off while the guest works; every byte is back each time, also when the service is killed."""
     load_planted(t, "tracepoints=0")  # those of the guest's scheduler are for other cases

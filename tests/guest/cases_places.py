@@ -123,7 +123,7 @@ def all_at_once(t, traced, every):
     t.note(f"{len(every)} places at once, {sum(ours.values())} calls, {len(same)} ways that are the guest's own")
 
 
-@case(configs=ONE_VCPU)
+@case(configs=ONE_VCPU[1:])
 def probes_inside_functions(t):
     """A place is an instruction's for hvtrace where it is for the guest's own kprobes. Those of hvtrace have all registers,
     as the guest's own have them behind the instructions that were moved, which do what they did. All possible places have them at once,

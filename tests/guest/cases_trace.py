@@ -101,7 +101,7 @@ def agrees_with_own_ftrace_all(t):
     t.note(f"{sum(stable.values())} calls of {len(stable)} pairs agree, {len(seen) - len(stable)} pairs vary")
 
 
-@case(configs=STANDARD[:3:2])
+@case(configs=STANDARD[2:3])
 def all_sites_on_and_off(t):
     """All sites are patched at once, a storm of forks runs, all are put back; three times."""
     with t.attach() as traced:
