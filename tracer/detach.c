@@ -98,8 +98,10 @@ struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report)
 	struct hv_tracee *t = s->tracee;
 	hv_cleanup(unmapping_deinit) struct unmapping u = {.tracee = t};
 	size_t nr_detours = 0, nr_places = 0;
-	struct hv_err *err = hv_detours_put_back(t, HV_CHANGE_DETOUR, NULL, NULL, &nr_detours);
+	struct hv_err *err;
 
+	hv_tracee_bind(t);
+	err = hv_detours_put_back(t, HV_CHANGE_DETOUR, NULL, NULL, &nr_detours);
 	if (!err)
 		err = hv_detours_put_back(t, HV_CHANGE_PLACE, NULL, NULL, &nr_places);
 	nr_detours += nr_places;
@@ -119,7 +121,6 @@ struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report)
 		return err;
 	plan_unmapping(&u);
 	prepare_stacks(s);
-	hv_tracee_bind(t);
 	if (u.nr)
 		err = hv_patcher_held(t->patcher, unmap, &u);
 	if (!err)

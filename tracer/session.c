@@ -118,6 +118,14 @@ struct hv_err *hv_session_alive(struct hv_session *s)
 			  "the guest was rebooted: nothing of the session is left in it");
 }
 
+bool hv_session_is_whole(const struct hv_session *s)
+{
+	bool mapped = false;
+	HV_AUTO_ERR struct hv_err *err = hv_tracee_is_mapped(s->tracee, &mapped);
+
+	return mapped || err || !hv_tracee_is_partly_mapped(s->tracee);
+}
+
 bool hv_session_region_is_lost(const struct hv_session *s)
 {
 	const struct hv_region *region = &s->tracee->region;

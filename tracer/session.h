@@ -81,6 +81,10 @@ static inline void hv_session_free_at(struct hv_session **s)
  * its page tables could not be read. Cheap; call this every 100 ms or so. */
 struct hv_err *hv_session_alive(struct hv_session *s) hv_must_use;
 
+/* False: a detach that failed has taken a part of the region from the guest. No call of a stub may
+ * be made any more; only another detach, or recover, takes back the rest. */
+bool hv_session_is_whole(const struct hv_session *s);
+
 /* Whether memory of the region is gone (vmm/shared_memory.h): what is read there is no longer what
  * was written. The session can be detached, as far as the guest is still there. */
 bool hv_session_region_is_lost(const struct hv_session *s);

@@ -115,7 +115,7 @@ static void detach_failed(struct service *s, struct hv_err *err)
 	s->dir.has_left = is_there;
 	err = hv_err_in(hv_err_in(err, "not detached"), "domain '%s'", service_name(s));
 	err = hv_err_mark(err, HV_ERR_NAMES_DOMAIN);
-	if (s->detach.must_end) {
+	if (s->detach.must_end || !hv_session_is_whole(s->session)) {
 		s->stays_known = true;
 		err = hv_err_mark(err, is_there ? HV_ERR_NEEDS_RECOVERY : 0);
 		ending_because(s, advise(err, service_name(s)));

@@ -174,6 +174,8 @@ struct hv_err *hv_session_detach(struct hv_session *s, struct hv_text *report)
 {
 	struct fake_session *f = fake_session_of(s);
 
+	if (f->is_torn)
+		return hv_err_new(EIO, "hold: it ended in the middle");
 	if (f->busy) {
 		return --f->busy ? hv_err_new(EBUSY, "task 71 (cat) may return into a stub")
 				 : hv_err_new(ETIMEDOUT, "hold: 1700 ms old");
@@ -281,6 +283,11 @@ struct hv_err *hv_session_alive(struct hv_session *s)
 {
 	return fake_session_of(s)->rebooted ? hv_err_new(ECONNRESET, "the guest was rebooted")
 					    : NULL;
+}
+
+bool hv_session_is_whole(const struct hv_session *s)
+{
+	return !fake_session_of((struct hv_session *)s)->is_torn;
 }
 
 /* tracer: parts of a session */

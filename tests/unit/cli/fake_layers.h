@@ -10,6 +10,7 @@ struct fake_session {
 	struct hv_guest *guest;
 	unsigned busy;
 	bool rebooted;
+	bool is_torn; /* a detach fails in the middle */
 	bool lost_region;
 	bool hibernates;
 	size_t nr_patched;

@@ -560,6 +560,8 @@ static void control(struct hv_tree *t, const char *text)
 		t->floods = true;
 	} else if (strncmp(text, "reboot", 6) == 0) {
 		fake_session_of(t->session)->rebooted = true;
+	} else if (strncmp(text, "torn", 4) == 0) {
+		fake_session_of(t->session)->is_torn = true;
 	} else if (strncmp(text, "hibernate", 9) == 0) {
 		fake_session_of(t->session)->hibernates = true;
 	} else if (strncmp(text, "lose", 4) == 0) {

@@ -61,6 +61,20 @@ START_TEST(page_tables_say_whether_it_is_live)
 }
 END_TEST
 
+/* A part of what is mapped is enough to know the boot, not to call a stub. */
+START_TEST(a_part_is_not_the_whole)
+{
+	bool mapped = true;
+
+	ck_assert(!hv_tracee_is_partly_mapped(&r.tracee));
+	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 2, hv_gva(FR_RANGE),
+	       hv_gpa(REGION_GPA + HV_REGION_STUBS_OFF), 1, XM_W);
+	ck_assert_ptr_null(hv_tracee_is_mapped(&r.tracee, &mapped));
+	ck_assert(!mapped);
+	ck_assert(hv_tracee_is_partly_mapped(&r.tracee));
+}
+END_TEST
+
 /* Landings are mapped elsewhere. The header may say where, and only there they may be. */
 START_TEST(landings_are_looked_for)
 {
@@ -132,6 +146,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, page_tables_say_whether_it_is_live);
 	tcase_add_test(tc, an_architecture_that_cannot_be_traced);
 	tcase_add_test(tc, another_release_is_named);
+	tcase_add_test(tc, a_part_is_not_the_whole);
 	tcase_add_test(tc, landings_are_looked_for);
 }
 
