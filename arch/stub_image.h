@@ -40,6 +40,7 @@
 	X(task_lazy)	   /* HV_ALT_LAZY: the lazy-preemption count, a u32 */                     \
 	X(task_lazy_flags) /* HV_ALT_LAZY: the thread flags that lazy_mask is of, a u32 */         \
 	X(lazy_mask)	   /* HV_ALT_LAZY: the thread flag that requests a lazy reschedule */      \
+	X(task_softirqs)   /* HV_ALT_TASK_SOFTIRQS: their count, a u32 */                          \
 	/* of a kernel whose exceptions make no frame record (riscv64): */                         \
 	X(entry_code)	  /* the address of their code */                                          \
 	X(entry_code_len) /* bytes */                                                              \

@@ -59,6 +59,17 @@ static void read_lazy(const struct hv_kernel_core *core, struct hv_layout *ret)
 								  ret->task_flags_off);
 }
 
+/* The flags of a trace's line are made of the task's count by the function named here, and of the
+ * preempt count alone by the one that older kernels have instead (5.10). */
+static void read_softirqs(const struct hv_kernel_core *core, struct hv_layout *ret)
+{
+	struct hv_gva at;
+
+	ret->has_task_softirqs = hv_core_symbol(core, "tracing_gen_ctx_irq_test", &at) &&
+				 hv_btf_member(core->btf, "task_struct", "softirq_disable_cnt",
+					       &ret->task_softirqs_off, NULL);
+}
+
 /* The masks of flags are 0 when the code is not understood. */
 static struct hv_context_bits find_resched(const struct hv_kernel_core *core, bool has_lazy)
 {
@@ -227,6 +238,7 @@ struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layou
 	hv_err_free(arch->find_irq_stack(core, &layout.irq_stack_percpu));
 	layout.has_task_line = read_task_line(core, &layout);
 	read_lazy(core, &layout);
+	read_softirqs(core, &layout);
 	layout.context_bits = find_resched(core, layout.has_lazy);
 	layout.context_bits.count_shift = hv_preempt_count_shift(core, percpu.preempt_count);
 	layout.has_wide_count = hv_preempt_count_is_wide(core, percpu.preempt_count);

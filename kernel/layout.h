@@ -34,6 +34,10 @@ struct hv_layout {
 	uint32_t task_lazy_off; /* thread_info.preempt_lazy_count */
 	uint32_t lazy_mask;	/* of thread flags; 0: not known */
 	bool has_lazy;
+	/* Where PREEMPT_RT counts soft interrupts, which the preempt count has elsewhere; valid
+	 * when has_task_softirqs. */
+	uint32_t task_softirqs_off; /* softirq_disable_cnt */
+	bool has_task_softirqs;
 	struct hv_context_bits context_bits;
 	bool has_wide_count;  /* the preempt count has 64 bits, the top one for need_resched */
 	unsigned nr_cpus;     /* nr_cpu_ids */

@@ -84,6 +84,7 @@ static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *
 	hole[HV_HOLE_task_lazy] = l->task_lazy_off;
 	hole[HV_HOLE_task_lazy_flags] = l->task_flags_off;
 	hole[HV_HOLE_lazy_mask] = l->lazy_mask;
+	hole[HV_HOLE_task_softirqs] = l->task_softirqs_off;
 	hole[HV_HOLE_hardirq_bits] = hv_hardirq_mask(l->context_bits);
 	hole[HV_HOLE_irq_bits] = hv_irq_mask(l->context_bits);
 	hole[HV_HOLE_context_bits] = hv_context_mask(l->context_bits);
@@ -102,6 +103,7 @@ static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *
 	values->alternatives |= l->has_migrate ? 0 : 1u << HV_ALT_NO_MIGRATE;
 	values->alternatives |= l->has_lazy ? 1u << HV_ALT_LAZY : 0;
 	values->alternatives |= l->has_wide_count ? 1u << HV_ALT_WIDE_COUNT : 0;
+	values->alternatives |= l->has_task_softirqs ? 1u << HV_ALT_TASK_SOFTIRQS : 0;
 	values->alternatives |= k->jumps_bare ? 1u << HV_ALT_JUMP : 0;
 	values->return_thunk = k->return_thunk;
 }

@@ -17,7 +17,7 @@
 	slli	t6, t2, HV_EXIT_PID_SHIFT
 	lwu	t3, \off + HV_FRAME_FUNCTION(\base)
 	or	t6, t6, t3
-	load_task lwu, a4, hole_preempt_count
+	load_count a4, t2
 	csrr	t2, sstatus
 	place_bits t2, 16, HV_RECORD_HIGH
 	or	a4, a4, t2

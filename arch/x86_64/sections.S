@@ -54,7 +54,7 @@
 	movl	%eax, \end + HV_END_PID(%rcx)
 	movzbl	hole_task_flags(%rdx), %eax
 	movl	%eax, \end + HV_END_THREAD_FLAGS(%rcx)
-	load_count %eax
+	load_count %rax, %eax
 	movl	%eax, \end + HV_END_COUNT(%rcx)
 	pushfq
 	popq	%rax

@@ -49,7 +49,7 @@ hv_stub_function:
 	pushfq /* word 3 as make_context_word makes it; kind and depth are 0 */
 	popq	%rax
 	shlq	$32, %rax
-	load_count %edx
+	load_count %rdx, %edx
 	orq	%rdx, %rax
 	store_word 3, %rax, %r11
 	read_tsc

@@ -228,12 +228,18 @@ static uint64_t migrate_of(const struct room *r, const struct world_task *task)
 							       : task->migration_disabled & 0xff;
 }
 
+static uint32_t softirqs_of(const struct room *r, const struct world_task *task)
+{
+	return r->values.alternatives >> HV_ALT_TASK_SOFTIRQS & 1 ? task->softirqs : 0;
+}
+
 static bool is_call(const struct room *r, const struct hv_record *record,
 		    const struct room_call *call, unsigned kind)
 {
 	uint64_t site_end = world_gva(&r->world, call->site_off).v + hv_arch_x86_64.site_len_bytes;
 	uint64_t free_bits = ROOM_STATUS_FLAGS | (r->stepped ? ROOM_FLAG_TF : 0);
-	uint64_t word3 = call->preempt_count | (uint64_t)call->flags << 32;
+	uint64_t word3 =
+		call->preempt_count | softirqs_of(r, call->task) | (uint64_t)call->flags << 32;
 
 	return hv_record_kind(record) == kind &&
 	       record->word[1] == (site_end ^ call->caller.v << HV_CALLER_SHIFT) &&

@@ -11,6 +11,7 @@
 
 static const struct world_task cat = {.flags = 0x18008,
 				      .lazy_count = 0x12,
+				      .softirqs = 0x300,
 				      .pid = 71,
 				      .tgid = 70,
 				      .migration_disabled = 0x0102,
@@ -53,6 +54,17 @@ static void lazy_counts(const struct world *w)
 static void wide_count(const struct world *w)
 {
 	w->values->alternatives |= 1u << HV_ALT_WIDE_COUNT;
+}
+
+static void task_softirqs(const struct world *w)
+{
+	w->values->alternatives |= 1u << HV_ALT_TASK_SOFTIRQS;
+}
+
+static void task_softirqs_wide(const struct world *w)
+{
+	task_softirqs(w);
+	wide_count(w);
 }
 
 static void thunk(const struct world *w)
@@ -188,6 +200,8 @@ const struct world_case world_cases[] = {
 	{"vCPU chosen, pid not in the filter", 0, 0, cpus_not_pid},
 	{"record, kernel with lazy preemption counts", 0, 1, lazy_counts},
 	{"record, kernel with a preempt count of 64 bits", 0, 1, wide_count},
+	{"record, kernel whose tasks count soft interrupts", 0, 1, task_softirqs},
+	{"record, likewise with a preempt count of 64 bits", 0, 1, task_softirqs_wide},
 	{"only in sections: in one, record", 0, 1, in_section, WORLD_SECTION_FUNCTION},
 	{"only in sections: in one, record, after another task's", 1, 1, in_section_other_task,
 	 WORLD_SECTION_FUNCTION},
@@ -333,6 +347,7 @@ static struct hv_stub_values values_of(const struct world *w)
 				[HV_HOLE_task_lazy] = offsetof(struct world_task, lazy_count),
 				[HV_HOLE_task_lazy_flags] = offsetof(struct world_task, flags),
 				[HV_HOLE_lazy_mask] = 0x10000,
+				[HV_HOLE_task_softirqs] = offsetof(struct world_task, softirqs),
 				[HV_HOLE_hardirq_bits] = 0x000f0000,
 				[HV_HOLE_irq_bits] = 0x00ffff00,
 				[HV_HOLE_context_bits] = 0x00ff0100,

@@ -61,6 +61,7 @@ struct world_buffer {
 struct world_task {
 	uint64_t flags;
 	uint32_t lazy_count;
+	uint32_t softirqs;
 	uint32_t pid;
 	uint32_t tgid;
 	uint16_t migration_disabled;

@@ -26,6 +26,7 @@ static const struct emu_task cat = {
 	.flags = 0x18008,
 	.preempt_count = EMU_PREEMPT_COUNT,
 	.lazy_count = 0x12,
+	.softirqs = 0x1200,
 	.pid = 71,
 	.tgid = 70,
 	.migration_disabled = 0x0102,
@@ -153,6 +154,7 @@ static struct hv_stub_values values_of_world(void)
 			[HV_HOLE_task_lazy] = offsetof(struct emu_task, lazy_count),
 			[HV_HOLE_task_lazy_flags] = offsetof(struct emu_task, flags),
 			[HV_HOLE_lazy_mask] = 0x10000,
+			[HV_HOLE_task_softirqs] = offsetof(struct emu_task, softirqs),
 			[HV_HOLE_hardirq_bits] = 0x000f0000,
 			[HV_HOLE_task_stack] = offsetof(struct emu_task, stack),
 			[HV_HOLE_params] = emu_gva(EMU_PARAMS_OFF),
@@ -375,6 +377,11 @@ static void lazy_counts(struct emu_world *w)
 	w->values.alternatives |= 1u << HV_ALT_LAZY;
 }
 
+static void task_softirqs(struct emu_world *w)
+{
+	w->values.alternatives |= 1u << HV_ALT_TASK_SOFTIRQS;
+}
+
 static void pid_hit(struct emu_world *w)
 {
 	emu_control(w)->mode = HV_MODE_PID_FILTER;
@@ -447,6 +454,7 @@ const struct emu_case emu_cases[] = {
 	{"record, second vCPU's first", 1, 1, second_cpu},
 	{"record, kernel without migration counts", 0, 1, no_migration_counts},
 	{"record, kernel with lazy preemption counts", 0, 1, lazy_counts},
+	{"record, kernel whose tasks count soft interrupts", 0, 1, task_softirqs},
 	{"record, pid filter", 0, 1, pid_hit},
 	{"record, pid filter, after another task's", 1, 1, pid_hit_other_task},
 	{"pid not in the filter", 0, 0, pid_miss},

@@ -273,7 +273,7 @@ START_TEST(places_in_the_stubs)
 		const struct hv_stub_alternative *a = &stubs->alternatives[i];
 
 		ck_assert(a->alternative >= HV_ALT_NO_MIGRATE &&
-			  a->alternative <= HV_ALT_WIDE_COUNT);
+			  a->alternative <= HV_ALT_TASK_SOFTIRQS);
 		ck_assert_uint_le(a->off + a->len_bytes, stubs->len_bytes);
 		ck_assert_uint_lt(a->target_off, stubs->len_bytes);
 		ck_assert_uint_eq(a->target_off == 0, a->alternative == HV_ALT_NO_MIGRATE ||

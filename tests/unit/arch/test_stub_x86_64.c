@@ -515,6 +515,34 @@ START_TEST(a_count_of_64_bits)
 }
 END_TEST
 
+static void task_softirqs(const struct world *w)
+{
+	w->values->alternatives |= 1u << HV_ALT_TASK_SOFTIRQS;
+}
+
+static void task_softirqs_wide(const struct world *w)
+{
+	task_softirqs(w);
+	wide_count(w);
+}
+
+/* They are in the record as if the preempt count had them. */
+START_TEST(soft_interrupts_that_tasks_count)
+{
+	struct hv_record r;
+
+	set_up_as(_i ? task_softirqs_wide : task_softirqs);
+	world_cpu(world)->preempt_count = 0x01000002;
+	world_cpu(world)->preempt_high = 0x80000000;
+	for (unsigned i = 0; i < 3; i++) {
+		world_cpu(world)->cat.softirqs = 0x200 * i;
+		run();
+		r = record_at(0, i);
+		ck_assert_uint_eq((uint32_t)r.word[3], (_i ? 0x81000002 : 0x01000002) + 0x200 * i);
+	}
+}
+END_TEST
+
 static const uint64_t bad_heads[] = {
 	0,
 	1,
@@ -593,6 +621,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, actions_are_counted);
 	tcase_add_test(tc, tasks_come_and_go);
 	tcase_add_test(tc, a_count_of_64_bits);
+	tcase_add_loop_test(tc, soft_interrupts_that_tasks_count, 0, 2);
 	tcase_add_loop_test(tc, what_a_kernel_counts, 0, HV_ARRAY_LEN(kernels));
 	tcase_add_loop_test(tc, heads_of_the_guest_stay_in_the_ring, 0, HV_ARRAY_LEN(bad_heads));
 }

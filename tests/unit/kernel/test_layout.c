@@ -275,6 +275,33 @@ START_TEST(lazy_preemption_may_be_there)
 }
 END_TEST
 
+/* PREEMPT_RT counts soft interrupts in the task; older kernels' tracers do not look there. */
+START_TEST(tasks_may_count_soft_interrupts)
+{
+	struct hv_symbol maker[HV_ARRAY_LEN(hot) + 1];
+	struct member with[HV_ARRAY_LEN(task) + 1];
+
+	memcpy(maker, hot, sizeof(hot));
+	maker[HV_ARRAY_LEN(hot)] =
+		(struct hv_symbol){{DATA + 0x20}, "tracing_gen_ctx_irq_test", 'T'};
+	memcpy(with, task, sizeof(task));
+	with[HV_ARRAY_LEN(task)] = (struct member){"softirq_disable_cnt", INT, 1500};
+	for (unsigned i = 0; i < 4; i++) {
+		struct hv_layout l;
+
+		set_symbols(maker, HV_ARRAY_LEN(hot) + i % 2);
+		begin_btf();
+		structure("task_struct", 2000, with, HV_ARRAY_LEN(task) + i / 2);
+		structure("pcpu_hot", 64, pcpu_hot, HV_ARRAY_LEN(pcpu_hot));
+		end_btf();
+		l = read_layout();
+		ck_assert(l.has_task_softirqs == (i == 3));
+		if (i == 3)
+			ck_assert_uint_eq(l.task_softirqs_off, 1500);
+	}
+}
+END_TEST
+
 START_TEST(cpus_without_their_number)
 {
 	struct hv_symbol mask[] = {hot[0], hot[1], {{DATA + 0x20}, "__cpu_possible_mask", 'D'}};
@@ -341,6 +368,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, names_what_is_missing);
 	tcase_add_test(tc, migration_count_may_not_be_there);
 	tcase_add_test(tc, lazy_preemption_may_be_there);
+	tcase_add_test(tc, tasks_may_count_soft_interrupts);
 	tcase_add_test(tc, cpus_without_their_number);
 	tcase_add_test(tc, bytes_of_a_stack);
 	tcase_add_test(tc, wild_numbers_of_cpus);

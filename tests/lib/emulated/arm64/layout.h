@@ -39,10 +39,11 @@ struct emu_task {
 	uint64_t preempt_count; /* the upper half: 0 when a reschedule is needed */
 	uint32_t cpu_number;
 	uint32_t lazy_count;
+	uint32_t softirqs;
 	uint32_t pid;
 	uint32_t tgid;
 	uint16_t migration_disabled;
-	uint16_t unused[3];
+	uint16_t unused;
 	char comm[16];
 	uint64_t stack;
 };

@@ -45,7 +45,8 @@ struct emu_task {
 	uint32_t preempt_count;
 	uint32_t cpu_number;
 	uint32_t lazy_count;
-	uint8_t unused[0x900 - 20];
+	uint32_t softirqs;
+	uint8_t unused[0x900 - 24];
 	uint32_t pid;
 	uint32_t tgid;
 	uint16_t migration_disabled;

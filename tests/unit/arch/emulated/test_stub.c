@@ -241,6 +241,26 @@ START_TEST(migration_and_lazy_counts)
 }
 END_TEST
 
+START_TEST(soft_interrupts_that_tasks_count)
+{
+	struct events e;
+
+	emu_set_up(world, case_named("record"));
+	call();
+	e = read_events(0);
+	ck_assert(!(e.of[0].flags & HV_TRACE_BH_OFF));
+	ck_assert(e.of[0].flags & HV_TRACE_SOFTIRQ);
+
+	emu_set_up(world, case_named("record, kernel whose tasks count soft interrupts"));
+	emu_tasks(world)->cat.preempt_count &= ~UINT64_C(0x100);
+	call();
+	e = read_events(0);
+	ck_assert(e.of[0].flags & HV_TRACE_BH_OFF);
+	ck_assert(!(e.of[0].flags & HV_TRACE_SOFTIRQ));
+	ck_assert_uint_eq(e.of[0].preempt_depth, 2);
+}
+END_TEST
+
 /* Whatever the guest writes into a head, the stub writes into its own ring only. */
 START_TEST(heads_of_the_guest_stay_in_the_ring)
 {
@@ -333,6 +353,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_name_of_16_bytes);
 	tcase_add_loop_test(tc, what_is_recorded, 0, (int)emu_nr_cases);
 	tcase_add_test(tc, migration_and_lazy_counts);
+	tcase_add_test(tc, soft_interrupts_that_tasks_count);
 	tcase_add_test(tc, heads_of_the_guest_stay_in_the_ring);
 	tcase_add_loop_test(tc, disturbed_before_each_instruction, 0, (int)emu_nr_cases);
 }
