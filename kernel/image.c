@@ -376,8 +376,9 @@ static struct hv_err *find_with(struct hv_guest *g, const struct hv_vcpu_regs *r
 	struct hv_err *err;
 
 	if (!regs->levels)
-		return hv_err_new(ENOENT, "not in 64-bit mode with paging: "
-					  "firmware or a boot loader, not Linux");
+		return hv_err_new(ENOENT,
+				  "not in 64-bit mode with paging: "
+				  "firmware, a boot loader or a 32-bit kernel, not 64-bit Linux");
 	err = choose_root(g, regs, &as, &w);
 	if (err)
 		return err;

@@ -216,8 +216,9 @@ def wakeup_latency_agrees_with_the_guests_own(t):
             trace = traced.text("trace")
             own, ours = MADE.findall(t.guest.run(f"cat {OWN}/trace")), MADE.findall(trace)
             assert len(ours) > 100, f"{len(ours)} events"
-            # The guest shows the last name that it knows of a task, not the one that the task had.
-            parts = [[(pid, cpu, flags, blanked(text)) for _, pid, cpu, flags, _, text, _ in made] for made in (own, ours)]
+            # The guest shows the last name that it knows of a task, not the one that the task had. The probes of the two
+            # run one after the other, so events of different CPUs may be the other way round.
+            parts = [sorted(((pid, cpu, flags, blanked(text)) for _, pid, cpu, flags, _, text, _ in made), key=lambda event: event[1]) for made in (own, ours)]
             different = [(a, b) for a, b in zip(*parts, strict=False) if a != b]
             assert not different and len(own) == len(ours), f"{len(own)} events of the guest's own, {len(ours)} of hvtrace, first difference {different[:1]}"
             made = [(int(re.search(r" pid=(\d+)", text).group(1)), int(lat)) for *_, text, lat in ours]

@@ -237,8 +237,8 @@ START_TEST(says_why_not)
 {
 	setup((unsigned)_i);
 	regs[0].levels = 0;
-	check_refused(
-		"vcpu 0: not in 64-bit mode with paging: firmware or a boot loader, not Linux");
+	check_refused("vcpu 0: not in 64-bit mode with paging: firmware, a boot loader or a 32-bit "
+		      "kernel, not 64-bit Linux");
 	regs[0].levels = (unsigned)_i;
 	regs[0].root = XM_RAM_BYTES;
 	check_refused("vcpu 0: page table of level");
