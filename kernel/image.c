@@ -309,6 +309,7 @@ struct hv_err *hv_image_copy_rest(struct hv_image *image, struct hv_guest *g, st
 	if (hole.from_off > hole.end_off || hole.end_off > end_off)
 		hole = (struct hv_image_piece){end_off, end_off};
 	image->len_bytes = end_off;
+	image->bytes = hv_realloc_array(image->bytes, end_off, 1);
 	for (size_t i = 0; !err && i < image->nr_rest && rest[i].from_off < end_off; i++)
 		err = copy_around(image, g, &rest[i], end_off, &hole);
 	image->nr_rest = 0;

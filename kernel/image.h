@@ -40,7 +40,7 @@ static inline bool hv_image_has_rest(const struct hv_image *image)
 
 /* Copies the rest as far as it is before END; or all of it if END is not in the rest. What of the
  * rest is in LEFT_OUT reads as zero, if LEFT_OUT is before END. Then there is no rest any more. The
- * copy does not move. */
+ * copy may move. */
 struct hv_err *hv_image_copy_rest(struct hv_image *image, struct hv_guest *g, struct hv_gva end,
 				  struct hv_gva_range left_out) hv_must_use;
 
