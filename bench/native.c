@@ -60,6 +60,7 @@ static void make_call(const struct world *w, uint64_t off, const uint8_t *target
 }
 
 extern const uint8_t native_replaced[], native_by_call[], native_by_jump[], native_by_end[];
+extern const uint8_t native_beside[], native_beside_end[];
 __asm__(".text\n"
 	"native_replaced:\n"
 	"	mov (%rsp), %rcx\n"
@@ -74,7 +75,15 @@ __asm__(".text\n"
 	"	ret\n"
 	"native_by_jump:\n"
 	"	jmp *%rcx\n"
-	"native_by_end:\n");
+	"native_by_end:\n"
+	"native_beside:\n"
+	"	jmp 2f\n"
+	"1:	ret\n"
+	"2:	pop %rcx\n"
+	"	call 1b\n"
+	"	push %rcx\n"
+	"	ret\n"
+	"native_beside_end:\n");
 
 /* Puts a function at OFF that returns to the code from CODE to END instead of its caller. */
 static void make_replaced(const struct world *w, uint64_t off, const uint8_t *code,
@@ -90,6 +99,9 @@ void native_prepare(const struct world *w, const struct world_case *c)
 {
 	static const uint8_t untraced[] = {0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3};
 	static const uint8_t rdtsc[] = {0x0f, 0x31, 0xc3};
+	static const uint8_t lock_add[] = {0xf0, 0x48, 0x0f, 0xc1, 0x84, 0x24,
+					   0x00, /* -256(%rsp) */
+					   0xff, 0xff, 0xff, 0x0f, 0x31, 0xc3};
 	uint64_t heads[WORLD_NR_CPUS];
 
 	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
@@ -102,6 +114,10 @@ void native_prepare(const struct world *w, const struct world_case *c)
 	make_call(w, NATIVE_RDTSC_OFF, rdtsc, sizeof(rdtsc));
 	make_replaced(w, NATIVE_BY_CALL_OFF, native_by_call, native_by_jump);
 	make_replaced(w, NATIVE_BY_JUMP_OFF, native_by_jump, native_by_end);
+	memcpy(w->host + NATIVE_BESIDE_OFF, native_beside,
+	       (size_t)(native_beside_end - native_beside));
+	make_call(w, NATIVE_ADD_OFF, lock_add + 1, sizeof(lock_add) - 1);
+	make_call(w, NATIVE_LOCK_OFF, lock_add, sizeof(lock_add));
 }
 
 void *native_place(const struct world *w, const uint8_t *code, const uint8_t *end)

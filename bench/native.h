@@ -13,7 +13,12 @@
  * caller as the return handler of a graph does. */
 #define NATIVE_BY_CALL_OFF  (WORLD_TEXT_END + 0xc0)
 #define NATIVE_BY_JUMP_OFF  (WORLD_TEXT_END + 0x100)
-#define NATIVE_PLACED_OFF   (WORLD_TEXT_END + 0x140) /* what native_place() puts there */
+/* The same by code of its own beside the function, which the function jumps to at its entry and
+ * which calls the rest of it: each return has its call. */
+#define NATIVE_BESIDE_OFF   (WORLD_TEXT_END + 0x140)
+#define NATIVE_ADD_OFF	    (WORLD_TEXT_END + 0x180) /* a call of xadd, rdtsc, return; return */
+#define NATIVE_LOCK_OFF	    (WORLD_TEXT_END + 0x1c0) /* a call of lock xadd, rdtsc, return; return */
+#define NATIVE_PLACED_OFF   (WORLD_TEXT_END + 0x200) /* what native_place() puts there */
 
 /* Makes a world with rings of NR_SLOTS records, and touches all of its memory. NULL: *ret_lack says
  * what this machine lacks. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Measures what an event costs the host: the reader of a ring, and the merge of the rings of all
- * vCPUs. First with full rings that nobody writes, then with producers that write as fast as they
- * can.
+ * vCPUs. First with full rings that nobody writes, in which the vCPUs take turns after each record
+ * or after some, then with producers that write as fast as they can.
  *
  *       bench/ring [ROUNDS]     default 21 */
 #include <pthread.h>
@@ -13,7 +13,8 @@
 #include "tracer/events/merge.h"
 
 #define NR_SLOTS (UINT64_C(1) << 19) /* 16 MiB */
-#define NR_RINGS 2
+#define NR_RINGS 8
+#define NR_RACE	 2 /* producers, at most */
 #define RACE_NS	 UINT64_C(1000000000)
 
 static struct hv_state states[NR_RINGS];
@@ -45,13 +46,17 @@ static void start_again(void)
 	}
 }
 
-/* Fills the rings with records that alternate in time. */
-static void fill(unsigned nr_rings)
+/* Fills the rings with records of which each vCPU in turn has RUN one after the other, a divisor of
+ * NR_SLOTS. */
+static void fill(unsigned nr_rings, unsigned run)
 {
+	uint64_t tsc = 1000;
+
 	start_again();
-	for (uint64_t n = 0; n < NR_SLOTS; n++)
+	for (uint64_t n = 0; n < NR_SLOTS; n += run)
 		for (unsigned i = 0; i < nr_rings; i++)
-			write_record(i, 1000 + n * nr_rings + i);
+			for (unsigned k = 0; k < run; k++)
+				write_record(i, tsc++);
 }
 
 /* Both return the number of events. */
@@ -85,7 +90,7 @@ static uint64_t merge_full(unsigned nr_rings)
 }
 
 static void measure_full(const char *name, uint64_t (*read)(unsigned nr_rings), unsigned nr_rings,
-			 size_t nr_rounds)
+			 unsigned run, size_t nr_rounds)
 {
 	double *ns = calloc(nr_rounds, sizeof(*ns));
 	double middle;
@@ -95,7 +100,7 @@ static void measure_full(const char *name, uint64_t (*read)(unsigned nr_rings), 
 	for (size_t r = 0; r < nr_rounds; r++) {
 		uint64_t start, nr;
 
-		fill(nr_rings);
+		fill(nr_rings, run);
 		start = clock_read(CLOCK_THREAD_CPUTIME_ID);
 		nr = read(nr_rings);
 		if (nr != nr_rings * NR_SLOTS)
@@ -103,8 +108,7 @@ static void measure_full(const char *name, uint64_t (*read)(unsigned nr_rings), 
 		ns[r] = (double)(clock_read(CLOCK_THREAD_CPUTIME_ID) - start) / (double)nr;
 	}
 	middle = median(ns, nr_rounds);
-	printf("| %s, %u ring%s | %.1f | %.0f |\n", name, nr_rings, nr_rings > 1 ? "s" : "", middle,
-	       1000 / middle);
+	printf("| %s | %u | %u | %.1f | %.0f |\n", name, nr_rings, run, middle, 1000 / middle);
 	free(ns);
 }
 
@@ -119,7 +123,7 @@ static void *produce(void *arg)
 
 static void race(unsigned nr_producers)
 {
-	pthread_t threads[NR_RINGS];
+	pthread_t threads[NR_RACE];
 	struct hv_merge_item item;
 	struct hv_merge *m;
 	uint64_t start, now, cpu_ns, nr = 0, written = 0;
@@ -165,14 +169,16 @@ int main(int argc, char **argv)
 		if (!records[i])
 			abort();
 	}
-	printf("| nobody writes | ns an event | million events/s |\n|---|---:|---:|\n");
-	for (unsigned n = 1; n <= NR_RINGS; n++)
-		measure_full("reader", read_full, n, nr_rounds);
-	for (unsigned n = 1; n <= NR_RINGS; n++)
-		measure_full("merge", merge_full, n, nr_rounds);
+	printf("| nobody writes | rings | records in a row | ns an event | million events/s |\n"
+	       "|---|---:|---:|---:|---:|\n");
+	for (unsigned n = 1; n <= NR_RINGS; n *= 2)
+		measure_full("reader", read_full, n, 1, nr_rounds);
+	for (unsigned run = 1; run <= 64; run *= 4)
+		for (unsigned n = 1; n <= NR_RINGS; n *= 2)
+			measure_full("merge", merge_full, n, run, nr_rounds);
 	printf("\n| producers | written, million/s | merged, million/s | lost, million/s | the "
 	       "merge's cpu | its ns an event |\n|---:|---:|---:|---:|---:|---:|\n");
-	for (unsigned n = 1; n <= NR_RINGS; n++)
+	for (unsigned n = 1; n <= NR_RACE; n++)
 		race(n);
 	for (unsigned i = 0; i < NR_RINGS; i++)
 		free(records[i]);

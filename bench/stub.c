@@ -13,7 +13,7 @@
 #include "bench/clock.h"
 #include "bench/native.h"
 
-#define NR_REFERENCES 5
+#define NR_REFERENCES 8
 static const struct {
 	const char *name;
 	uint64_t off;
@@ -23,6 +23,9 @@ static const struct {
 	{"call of a bare rdtsc", NATIVE_RDTSC_OFF},
 	{"return address replaced, back by a call", NATIVE_BY_CALL_OFF},
 	{"return address replaced, back by a jump", NATIVE_BY_JUMP_OFF},
+	{"return address replaced, each return with its call", NATIVE_BESIDE_OFF},
+	{"call of xadd and rdtsc", NATIVE_ADD_OFF},
+	{"call of lock xadd and rdtsc", NATIVE_LOCK_OFF},
 };
 enum { UNTRACED, EMPTY, RDTSC };
 

@@ -95,13 +95,14 @@ static uint32_t name_hash(const char *name)
 	return hash;
 }
 
-static void names_add(struct hv_btf_names *n, uint32_t type_id, uint32_t index)
+/* Until chains are made, each entry has the hash of its name in the place of the next entry. */
+static void names_add(struct hv_btf_names *n, uint32_t type_id, uint32_t index, const char *name)
 {
 	if (n->nr == n->cap) {
 		n->cap = n->cap ? n->cap * 2 : 1024;
 		n->entries = hv_realloc_array(n->entries, n->cap, sizeof(*n->entries));
 	}
-	n->entries[n->nr++] = (struct hv_btf_entry){type_id, index, 0};
+	n->entries[n->nr++] = (struct hv_btf_entry){type_id, index, name_hash(name)};
 }
 
 /* The name of the enumerator or type that E is for. */
@@ -119,7 +120,7 @@ static const char *entry_name(const struct hv_btf *btf, const struct hv_btf_entr
 }
 
 /* Chains are made from the last entry to the first, so that each is in the order of ids. */
-static void names_chain(const struct hv_btf *btf, struct hv_btf_names *n)
+static void names_chain(struct hv_btf_names *n)
 {
 	uint32_t nr_buckets = 16;
 
@@ -131,8 +132,7 @@ static void names_chain(const struct hv_btf *btf, struct hv_btf_names *n)
 	n->cap = n->nr;
 	n->buckets = hv_alloc(nr_buckets * sizeof(*n->buckets));
 	for (uint32_t i = n->nr; i-- > 0;) {
-		uint32_t *bucket =
-			&n->buckets[name_hash(entry_name(btf, &n->entries[i])) & n->mask];
+		uint32_t *bucket = &n->buckets[n->entries[i].next & n->mask];
 
 		n->entries[i].next = *bucket;
 		*bucket = i + 1;
@@ -168,8 +168,20 @@ const struct hv_btf_entry *hv_btf_next_type(const struct hv_btf *btf, const stru
 	return names_next(btf, &btf->type_names, e->next, name);
 }
 
+static void index_enumerators(struct hv_btf *btf, uint32_t id, const struct hv_btf_type *t)
+{
+	for (uint32_t i = 0; i < t->vlen; i++) {
+		uint32_t name_off = 0;
+
+		hv_span_u32(t->in, t->extra_off + (size_t)extra_bytes[t->kind].each * i, &name_off);
+		names_add(&btf->enumerators, id, i, hv_btf_string(btf, name_off));
+	}
+}
+
 static void index_type(struct hv_btf *btf, uint32_t id, const struct hv_btf_type *t)
 {
+	const char *name = hv_btf_string(btf, t->name_off);
+
 	switch (t->kind) {
 	case KIND_STRUCT:
 	case KIND_UNION:
@@ -177,13 +189,12 @@ static void index_type(struct hv_btf *btf, uint32_t id, const struct hv_btf_type
 	case KIND_INT:
 	case KIND_FLOAT:
 	case KIND_FUNC:
-		if (*hv_btf_string(btf, t->name_off))
-			names_add(&btf->type_names, id, 0);
+		if (*name)
+			names_add(&btf->type_names, id, 0, name);
 		break;
 	case KIND_ENUM:
 	case KIND_ENUM64:
-		for (uint32_t i = 0; i < t->vlen; i++)
-			names_add(&btf->enumerators, id, i);
+		index_enumerators(btf, id, t);
 		break;
 	default:
 		break;
@@ -213,8 +224,8 @@ static struct hv_err *index_types(struct hv_btf *btf)
 		off = t.extra_off + type_extra_bytes(&t);
 	}
 	btf->offs = hv_realloc_array(hv_take(offs), btf->nr, sizeof(*offs));
-	names_chain(btf, &btf->type_names);
-	names_chain(btf, &btf->enumerators);
+	names_chain(&btf->type_names);
+	names_chain(&btf->enumerators);
 	return NULL;
 }
 

@@ -109,17 +109,23 @@ static struct hv_err *read_symbols(struct hv_guest *g, struct hv_kernel_core *co
 	if (!err || !hv_image_has_rest(&core->image))
 		return err;
 	hv_err_free(err);
-	err = hv_image_copy_rest(&core->image, g, core->image.all.end);
+	err = hv_image_copy_rest(&core->image, g, core->image.all.end, (struct hv_gva_range){0});
 	return err ? err : hv_kallsyms_read(&core->image, &core->symbols);
 }
 
-/* Copies what of the image is not yet copied, but not bss, where nobody looks in the copy. */
+/* Copies what of the image is not yet copied, but not bss, nor what the kernel frees when it has
+ * started: nobody looks there in the copy. A kernel whose symbols do not say where these are has
+ * others that are looked for there (unnamed.h). */
 static struct hv_err *complete_image(struct hv_guest *g, struct hv_kernel_core *core)
 {
 	struct hv_gva end = core->image.all.end;
+	struct hv_gva_range init = {0};
 
 	(void)hv_symbols_find(&core->symbols, "__bss_start", &end);
-	return hv_image_copy_rest(&core->image, g, end);
+	if (!hv_symbols_find(&core->symbols, "__init_begin", &init.start) ||
+	    !hv_symbols_find(&core->symbols, "__init_end", &init.end))
+		init = (struct hv_gva_range){0};
+	return hv_image_copy_rest(&core->image, g, end, init);
 }
 
 /* Reads the symbols from memory. The file's are used when the kernel has none in memory, or only

@@ -275,27 +275,43 @@ static struct hv_err *copy_image(const struct hv_address_space *as, const struct
 	return NULL;
 }
 
-struct hv_err *hv_image_copy_rest(struct hv_image *image, struct hv_guest *g, struct hv_gva end)
+/* Copies what of PIECE is in FROM..END and not in LEFT_OUT. */
+static struct hv_err *copy_around(struct hv_image *image, struct hv_guest *g,
+				  const struct hv_image_piece *piece, size_t end_off,
+				  const struct hv_image_piece *left_out)
+{
+	size_t end = piece->end_off < end_off ? piece->end_off : end_off;
+	size_t before = end < left_out->from_off ? end : left_out->from_off;
+	size_t behind = piece->from_off > left_out->end_off ? piece->from_off : left_out->end_off;
+	struct hv_err *err = NULL;
+
+	if (piece->from_off < before)
+		err = copy_piece(image, g, piece->from_off, before);
+	if (!err && behind < end)
+		err = copy_piece(image, g, behind, end);
+	return err;
+}
+
+struct hv_err *hv_image_copy_rest(struct hv_image *image, struct hv_guest *g, struct hv_gva end,
+				  struct hv_gva_range left_out)
 {
 	HV_AUTO_FREE struct hv_image_piece *rest = hv_take(image->rest);
-	size_t at = image->len_bytes, all = image->all.end.v - image->all.start.v;
+	size_t all = image->all.end.v - image->all.start.v;
 	size_t end_off = end.v - image->all.start.v;
+	struct hv_image_piece hole = {left_out.start.v - image->all.start.v,
+				      left_out.end.v - image->all.start.v};
 	struct hv_err *err = NULL;
 
 	if (!rest)
 		return NULL;
-	if (end_off < at || end_off > all)
+	if (end_off < image->len_bytes || end_off > all)
 		end_off = all;
-	image->bytes = hv_realloc_array(image->bytes, end_off, 1);
+	if (hole.from_off > hole.end_off || hole.end_off > end_off)
+		hole = (struct hv_image_piece){end_off, end_off};
 	image->len_bytes = end_off;
-	for (size_t i = 0; !err && i < image->nr_rest && rest[i].from_off < end_off; i++) {
-		size_t to = rest[i].end_off < end_off ? rest[i].end_off : end_off;
-
-		memset(image->bytes + at, 0, rest[i].from_off - at);
-		err = copy_piece(image, g, rest[i].from_off, to);
-		at = to;
-	}
-	memset(image->bytes + at, 0, end_off - at);
+	image->bytes = hv_realloc_array(image->bytes, end_off, 1);
+	for (size_t i = 0; !err && i < image->nr_rest && rest[i].from_off < end_off; i++)
+		err = copy_around(image, g, &rest[i], end_off, &hole);
 	image->nr_rest = 0;
 	return err;
 }
@@ -343,9 +359,9 @@ static struct hv_err *image_from_window(const struct hv_address_space *as,
 				  "the kernel may still be starting",
 				  image.len_bytes >> 20, (unsigned long long)image.all.start.v,
 				  IMAGE_MAX_BYTES >> 20);
+	image.bytes = hv_alloc(image.len_bytes);
 	if (part == PART_FIRST)
 		image.len_bytes = first_part(&image);
-	image.bytes = hv_alloc(image.len_bytes);
 	err = copy_image(as, w, text, &image);
 	if (err) {
 		hv_image_deinit(&image);

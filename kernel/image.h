@@ -12,7 +12,7 @@ struct hv_image {
 	struct hv_gva_range all;  /* from its first page to its last */
 	struct hv_gva_range text; /* the executable part with the trap handlers */
 	struct hv_gpa gpa;	  /* of all.start: an image is one piece of physical memory */
-	uint8_t *bytes;		  /* owned copy of ALL; what is not mapped reads as zero */
+	uint8_t *bytes;		  /* owned copy of ALL; what is not copied reads as zero */
 	size_t len_bytes;	  /* of the copy, which may be shorter than ALL */
 	/* What is mapped of ALL behind the copy, while that is only the first part. */
 	struct hv_image_piece {
@@ -38,10 +38,11 @@ static inline bool hv_image_has_rest(const struct hv_image *image)
 	return image->rest != NULL;
 }
 
-/* Copies the rest as far as it is before END; or all of it if END is not in the rest. Then there is
- * no rest any more. The copy may move. */
-struct hv_err *hv_image_copy_rest(struct hv_image *image, struct hv_guest *g,
-				  struct hv_gva end) hv_must_use;
+/* Copies the rest as far as it is before END; or all of it if END is not in the rest. What of the
+ * rest is in LEFT_OUT reads as zero, if LEFT_OUT is before END. Then there is no rest any more. The
+ * copy may move. */
+struct hv_err *hv_image_copy_rest(struct hv_image *image, struct hv_guest *g, struct hv_gva end,
+				  struct hv_gva_range left_out) hv_must_use;
 
 /* Gives the memory of the copy from END on back to the host. The copy does not move. */
 void hv_image_keep_until(struct hv_image *image, struct hv_gva end);

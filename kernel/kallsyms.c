@@ -112,12 +112,13 @@ static struct proof find_proof(const struct hv_symbols *s)
 	return p;
 }
 
-/* In a right reading the addresses ascend, linux_banner is at the banner, and _stext is in text. A
- * kernel without KALLSYMS_ALL has functions only, so it has no linux_banner. */
-static bool is_right(const struct hv_image *image, const struct addresses *a,
-		     const struct proof *proof, size_t nr)
+/* Fills in the addresses. In a right reading they ascend, linux_banner is at the banner, and _stext
+ * is in text. A kernel without KALLSYMS_ALL has functions only, so it has no linux_banner. */
+static bool read_right(const struct hv_image *image, const struct addresses *a,
+		       const struct proof *proof, struct hv_symbols *s)
 {
 	struct hv_gva last = hv_gva(0);
+	const size_t nr = s->nr;
 
 	if (proof->banner < nr) {
 		struct hv_span at = hv_image_at(image, address(a, proof->banner));
@@ -134,22 +135,24 @@ static bool is_right(const struct hv_image *image, const struct addresses *a,
 		if (here.v < last.v)
 			return false;
 		last = here;
+		s->by_addr[i].addr = here;
 	}
 	return true;
 }
 
 static bool find_addresses(const struct hv_image *image, const struct hv_kallsyms_names *names,
-			   const struct hv_symbols *s, struct addresses *ret)
+			   struct hv_symbols *s)
 {
 	static const enum reading readings[] = {ABSOLUTE_PERCPU, BASE_RELATIVE, PLACE_RELATIVE,
 						ABSOLUTE};
 	struct proof proof = find_proof(s);
+	struct addresses a;
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(readings); i++)
 		for (unsigned place = 0; place < 4; place++)
 			if (place_table(image, names, readings[i], place & 1, place & 2 ? 4 : 8,
-					ret) &&
-			    is_right(image, ret, &proof, s->nr))
+					&a) &&
+			    read_right(image, &a, &proof, s))
 				return true;
 	return false;
 }
@@ -214,7 +217,6 @@ static struct hv_err *read_symbols(const struct hv_image *image, struct hv_symbo
 {
 	size_t text_end_off = (size_t)(image->text.end.v - image->all.start.v);
 	struct hv_kallsyms_names names;
-	struct addresses addresses;
 	struct hv_err *err = hv_kallsyms_names_find(
 		(struct hv_span){image->bytes, image->len_bytes}, text_end_off, &names);
 
@@ -226,13 +228,11 @@ static struct hv_err *read_symbols(const struct hv_image *image, struct hv_symbo
 		err = hv_cancel_check();
 	if (err)
 		return err;
-	if (!find_addresses(image, &names, ret, &addresses))
+	if (!find_addresses(image, &names, ret))
 		return hv_err_new(ENOENT,
 				  "%u names at +0x%zx of the kernel image, but no table of their "
 				  "addresses",
 				  names.nr, names.names_off);
-	for (size_t i = 0; i < ret->nr; i++)
-		ret->by_addr[i].addr = address(&addresses, i);
 	hv_symbols_index(ret);
 	return NULL;
 }

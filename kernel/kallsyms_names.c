@@ -258,9 +258,15 @@ static bool find_markers_and_names(struct search *s, struct hv_kallsyms_names *r
 /* Copies the tokens that most names consist of to places of one length. */
 static void place_tokens(struct hv_kallsyms_names *names)
 {
-	for (unsigned i = 0; i < NR_TOKENS; i++)
-		if (names->token_len[i] <= HV_KALLSYMS_SHORT)
-			memcpy(names->short_token[i], names->token[i], names->token_len[i]);
+	for (unsigned i = 0; i < NR_TOKENS; i++) {
+		struct hv_kallsyms_token *t = &names->short_token[i];
+
+		t->len_bytes = HV_KALLSYMS_SHORT + 1;
+		if (names->token_len[i] > HV_KALLSYMS_SHORT)
+			continue;
+		t->len_bytes = (uint8_t)names->token_len[i];
+		memcpy(t->text, names->token[i], t->len_bytes);
+	}
 }
 
 /* Searches from OFF on, a multiple of ALIGNMENT. *RET_ANY: there are tokens. */
@@ -301,6 +307,7 @@ struct hv_err *hv_kallsyms_names_find(struct hv_span image, size_t text_end_off,
 
 size_t hv_kallsyms_name(const struct hv_kallsyms_names *names, size_t *off, char *to)
 {
+	const struct hv_kallsyms_token *short_token = names->short_token;
 	const uint8_t *token, *end;
 	size_t nr_tokens, len = 0;
 
@@ -308,16 +315,20 @@ size_t hv_kallsyms_name(const struct hv_kallsyms_names *names, size_t *off, char
 		return 0;
 	token = names->image.data + *off;
 	for (end = token + nr_tokens; token < end; token++) {
-		size_t token_len = names->token_len[*token];
+		const struct hv_kallsyms_token *t = short_token + *token;
+		size_t token_len = t->len_bytes;
 
-		if (token_len > HV_KALLSYMS_NAME_MAX - len)
-			return 0;
 		/* What is too much is overwritten by the next token. */
-		if (token_len <= HV_KALLSYMS_SHORT)
-			memcpy(to + len, names->short_token[*token], HV_KALLSYMS_SHORT);
-		else
+		memcpy(to + len, t, sizeof(*t));
+		if (token_len > HV_KALLSYMS_SHORT) {
+			token_len = names->token_len[*token];
+			if (token_len > HV_KALLSYMS_NAME_MAX - len)
+				return 0;
 			memcpy(to + len, names->token[*token], token_len);
+		}
 		len += token_len;
+		if (len > HV_KALLSYMS_NAME_MAX)
+			return 0;
 	}
 	*off += nr_tokens;
 	return len;

@@ -10,7 +10,15 @@
 #define HV_KALLSYMS_NAME_MAX 512 /* the type comes first, and no NUL is at the end */
 _Static_assert(HV_KALLSYMS_NAME_MAX == HV_SYMBOL_NAME_MAX, "a type takes as much as a NUL");
 
-#define HV_KALLSYMS_SHORT 16 /* most tokens have two or three bytes */
+#define HV_KALLSYMS_SHORT 15 /* most tokens have two or three bytes */
+#define HV_KALLSYMS_PLACE (HV_KALLSYMS_SHORT + 1)
+
+/* A token with its length, to be copied at once. */
+struct hv_kallsyms_token {
+	char text[HV_KALLSYMS_SHORT]; /* without a NUL */
+	uint8_t len_bytes;	      /* above HV_KALLSYMS_SHORT: the text is elsewhere */
+};
+_Static_assert(sizeof(struct hv_kallsyms_token) == HV_KALLSYMS_PLACE, "a token has no padding");
 
 /* Offsets are into the image. */
 struct hv_kallsyms_names {
@@ -22,8 +30,8 @@ struct hv_kallsyms_names {
 	size_t token_index_off;
 	uint32_t nr;
 	uint16_t token_len[256];
-	const char *token[256];			  /* into the image, NUL-terminated there */
-	char short_token[256][HV_KALLSYMS_SHORT]; /* those that are no longer, without a NUL */
+	const char *token[256]; /* into the image, NUL-terminated there */
+	struct hv_kallsyms_token short_token[256];
 };
 
 /* Searches IMAGE, the copy of a kernel image that starts at a multiple of 8, first behind
@@ -36,7 +44,7 @@ struct hv_err *hv_kallsyms_names_find(struct hv_span image, size_t text_end_off,
  * type comes first, and no NUL is added. TO has room for HV_KALLSYMS_NAME_ROOM bytes, of which
  * those behind the name are undefined. Returns the length with the type; 0 when it is above
  * HV_KALLSYMS_NAME_MAX or when there is not even a type. */
-#define HV_KALLSYMS_NAME_ROOM (HV_KALLSYMS_NAME_MAX + HV_KALLSYMS_SHORT)
+#define HV_KALLSYMS_NAME_ROOM (HV_KALLSYMS_NAME_MAX + HV_KALLSYMS_PLACE)
 size_t hv_kallsyms_name(const struct hv_kallsyms_names *names, size_t *off, char *to);
 
 /* Returns a number of bytes that all expanded names together do not exceed. */

@@ -49,13 +49,6 @@
 1:
 .endm
 
-/* %rax := the same in ticks of the tsc. */
-.macro load_host_ticks
-	load_host_time
-	mulq	hole_params + HV_PARAM_TICKS_PER_NS
-	shrdq	$32, %rdx, %rax
-.endm
-
 /* -- the plain way ----------------------------------------------------------------------------- */
 
 	.globl	hv_graph_handler
@@ -231,12 +224,21 @@ hv_graph_jump:
 	testl	$HV_GRAPH_HOST, hole_params + HV_PARAM_GRAPH_FLAGS
 	jz	.Lreturn_record
 	movq	%rax, %rcx
-	load_host_ticks
+	load_host_time
+	movq	%rax, %rdi
+	mulq	hole_params + HV_PARAM_TICKS_PER_NS
+	shrdq	$32, %rdx, %rax
 	subq	%rax, %rcx
 	jb	.Lreturn_lower
 	cmpq	hole_params + HV_PARAM_THRESHOLD, %rcx
 	jb	.Lreturn_lower
-	jmp	.Lreturn_record
+	load_vcpu
+	movq	%gs:hole_current, %rax
+	movl	hole_task_pid(%rax), %ecx
+	cmpl	%ecx, HV_STATE_LAST_PID(%r10)
+	je	.Lreturn_host
+	write_task_record
+	jmp	.Lreturn_host
 
 .Lreturn_other_task:
 	write_task_record
@@ -249,7 +251,8 @@ hv_graph_jump:
 	jz	.Lreturn_more
 	load_host_time
 	movq	%rax, %rdi
-	testq	%rax, %rax
+.Lreturn_host: /* %rdi the time of the host */
+	testq	%rdi, %rdi
 	jnz	.Lreturn_more
 	testl	$HV_GRAPH_RETVAL, hole_params + HV_PARAM_GRAPH_FLAGS
 	jnz	.Lreturn_more

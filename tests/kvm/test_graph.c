@@ -493,12 +493,16 @@ END_TEST
 
 #define UNIT_NS (UINT64_C(1) << HV_STEAL_SHIFT)
 
-/* Returns what is recorded if the host takes so much, in units. */
-static uint64_t host_time(uint64_t taken_ns)
+/* Returns what is recorded if the host takes so much, in units. A threshold of one tick leaves out
+ * nothing, as the time of the host is next to none in ticks. */
+static uint64_t host_time(uint64_t threshold_ticks, uint64_t taken_ns)
 {
 	struct graph_found found;
 
 	room_set_up(room, find_case("host: call and return"));
+	world_params(&room->world)->threshold_ticks = threshold_ticks;
+	world_params(&room->world)->ticks_per_ns = 1;
+	memcpy(room->expected + MACHINE_FREE_OFF, room->world.host, WORLD_CODE_OFF);
 	world_cpu(&room->world)->steal_ns = (UINT64_C(1) << 32) * UNIT_NS - 1;
 	run_to_the_body();
 	world_cpu(&room->world)->steal_ns += taken_ns;
@@ -513,12 +517,14 @@ static uint64_t host_time(uint64_t taken_ns)
 /* What the steal time grows by between call and return. One that becomes less is no time. */
 START_TEST(time_that_the_host_took)
 {
-	ck_assert_uint_eq(host_time(0), 0);
-	ck_assert_uint_eq(host_time(1), 1); /* the low half becomes 0 */
-	ck_assert_uint_eq(host_time(UNIT_NS), 1);
-	ck_assert_uint_eq(host_time(1521 * UNIT_NS), 1521);
-	ck_assert_uint_eq(host_time(INT32_MAX * UNIT_NS), INT32_MAX);
-	ck_assert_uint_eq(host_time(-1000 * UNIT_NS), 0);
+	const uint64_t threshold = (uint64_t)_i;
+
+	ck_assert_uint_eq(host_time(threshold, 0), 0);
+	ck_assert_uint_eq(host_time(threshold, 1), 1); /* the low half becomes 0 */
+	ck_assert_uint_eq(host_time(threshold, UNIT_NS), 1);
+	ck_assert_uint_eq(host_time(threshold, 1521 * UNIT_NS), 1521);
+	ck_assert_uint_eq(host_time(threshold, INT32_MAX * UNIT_NS), INT32_MAX);
+	ck_assert_uint_eq(host_time(threshold, -1000 * UNIT_NS), 0);
 }
 END_TEST
 
@@ -729,7 +735,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, times_of_nested_calls);
 	tcase_add_test(tc, time_of_an_interrupt);
 	tcase_add_test(tc, a_task_leaves_and_comes_back);
-	tcase_add_test(tc, time_that_the_host_took);
+	tcase_add_loop_test(tc, time_that_the_host_took, 0, 2);
 	tcase_add_test(tc, a_call_from_before);
 	tcase_add_test(tc, a_profile_without_the_host);
 	tcase_add_test(tc, a_profile_of_the_host);

@@ -361,6 +361,12 @@ static void host_long_enough(const struct world *w)
 	world_params(w)->ticks_per_ns = 1;
 }
 
+static void host_other_task(const struct world *w)
+{
+	host_long_enough(w);
+	world_state(w, 0)->last_pid = 0;
+}
+
 static void host_leaves(const struct world *w)
 {
 	host_took_nothing(w);
@@ -452,6 +458,8 @@ const struct world_case world_graph_cases[] = {
 	{"host: likewise, with the value", 0, 0, host_took_value, WORLD_GRAPH, 1, 1, 1},
 	{"host: call and return, calls were missed", 0, 0, host_took_overrun, WORLD_GRAPH, 1, 1, 1},
 	{"host: threshold, long enough", 0, 0, host_long_enough, WORLD_GRAPH, 0, 1, 1},
+	{"host: threshold, long enough, after another task's", 1, 0, host_other_task, WORLD_GRAPH,
+	 0, 1, 1},
 	{"host: threshold, too short", 0, 0, host_too_short, WORLD_GRAPH, 0, 0, 0},
 	{"host: a task leaves the CPU", 0, 0, host_leaves, WORLD_LEAVES, 1, 1, 0},
 	{"host: a task leaves the CPU, sleep-time 0", 0, 0, host_leaves_sleep, WORLD_LEAVES, 1, 1,

@@ -57,8 +57,19 @@ struct kimg {
 };
 
 /* Tokens of more than one character, at codes that no name uses. */
-static const char *const kimg_tokens[] = {"T__x64_sys_", "init", "__",	 "sys_",
-					  "ttest_",	 "dev_", "_of_", "module"};
+static const char *const kimg_tokens[] = {"T__x64_sys_",
+					  "init",
+					  "__",
+					  "sys_",
+					  "ttest_",
+					  "dev_",
+					  "_of_",
+					  "module",
+					  "t:14_character",
+					  "t:15_characters",
+					  "t:16_characters_",
+					  "t:more_than_16_characters"};
+#define KIMG_LONG_TOKEN 8 /* the first of those */
 
 static inline const char *kimg_token(unsigned code, char buf[2])
 {
@@ -116,6 +127,9 @@ static inline void kimg_symbols(struct kimg *k)
 	strcpy(k->name[KIMG_NR_PERCPU + 1], "T_stext");
 	k->addr[KIMG_NR - 1] = hv_gva(KIMG_BASE + KIMG_BANNER_OFF);
 	strcpy(k->name[KIMG_NR - 1], "Dlinux_banner");
+	for (size_t t = KIMG_LONG_TOKEN; t < HV_ARRAY_LEN(kimg_tokens); t++)
+		snprintf(k->name[800 + t], sizeof(k->name[0]), "%s_0%s", kimg_tokens[t],
+			 kimg_tokens[t]);
 	if (k->layout->long_names) {
 		memset(k->name[700], 'z', 300);
 		k->name[700][0] = 't';

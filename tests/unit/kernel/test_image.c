@@ -127,12 +127,63 @@ static void find_first(void)
 	ck_assert_int_eq(byte_at(TEXT + 12 * M), -1);
 }
 
+static void copy_rest_without(uint64_t end, uint64_t from, uint64_t to)
+{
+	struct hv_gva_range left_out = {hv_gva(from), hv_gva(to)}, none = {0};
+
+	ck_assert_ptr_null(hv_image_copy_rest(&image, machine.guest, hv_gva(end), left_out));
+	ck_assert(!hv_image_has_rest(&image));
+	ck_assert_ptr_null(hv_image_copy_rest(&image, machine.guest, hv_gva(TEXT), none));
+}
+
 static void copy_rest(uint64_t end)
 {
-	ck_assert_ptr_null(hv_image_copy_rest(&image, machine.guest, hv_gva(end)));
-	ck_assert(!hv_image_has_rest(&image));
-	ck_assert_ptr_null(hv_image_copy_rest(&image, machine.guest, hv_gva(TEXT)));
+	copy_rest_without(end, 0, 0);
 }
+
+/* The mapping behind the first part, 12 to 14 MiB, and bss, 18 MiB: what of FROM..TO is in the rest
+ * is zero, all else is as in WHOLE. */
+static void check_left_out(const struct hv_image *whole, uint64_t from, uint64_t to)
+{
+	HV_AUTO_FREE uint8_t *expected = hv_alloc(whole->len_bytes);
+
+	memcpy(expected, whole->bytes, whole->len_bytes);
+	for (uint64_t off = 12 * M; off < whole->len_bytes; off++)
+		if (TEXT + off >= from && TEXT + off < to)
+			expected[off] = 0;
+	find_first();
+	copy_rest_without(TEXT + whole->len_bytes, from, to);
+	ck_assert_uint_eq(image.len_bytes, whole->len_bytes);
+	ck_assert_mem_eq(image.bytes, expected, whole->len_bytes);
+}
+
+START_TEST(a_part_of_the_rest_is_left_out)
+{
+	struct hv_image whole;
+
+	setup((unsigned)_i);
+	map(2, TEXT + 10 * M, PHYS + 10 * M, 2, XM_W);
+	ck_assert_ptr_null(hv_image_find(machine.guest, regs, 2, &as, &whole));
+	check_left_out(&whole, TEXT + 12 * M + 1, TEXT + 13 * M + 0x123);
+	check_left_out(&whole, TEXT + 11 * M, TEXT + 13 * M);
+	check_left_out(&whole, TEXT + 13 * M, TEXT + 15 * M);
+	check_left_out(&whole, TEXT + 12 * M, TEXT + 14 * M);
+	check_left_out(&whole, TEXT + 13 * M, TEXT + 18 * M + 0x10);
+	check_left_out(&whole, TEXT + 13 * M, TEXT + 18 * M + 0x1000);
+	/* What a guest says that makes no sense leaves out nothing. */
+	find_first();
+	copy_rest_without(TEXT + whole.len_bytes, TEXT + 14 * M, TEXT + 13 * M);
+	ck_assert_mem_eq(image.bytes, whole.bytes, whole.len_bytes);
+	find_first();
+	copy_rest_without(TEXT + 13 * M, TEXT + 12 * M, TEXT + 14 * M);
+	ck_assert_mem_eq(image.bytes, whole.bytes, image.len_bytes);
+	find_first();
+	copy_rest_without(TEXT + 13 * M, TEXT - 2 * M, TEXT + 13 * M);
+	ck_assert_mem_eq(image.bytes, whole.bytes, image.len_bytes);
+	hv_image_deinit(&whole);
+	teardown();
+}
+END_TEST
 
 START_TEST(the_rest_is_copied_later)
 {
@@ -288,6 +339,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_loop_test(tc, finds_the_image, 4, 6);
 	tcase_add_loop_test(tc, the_rest_is_copied_later, 4, 6);
+	tcase_add_loop_test(tc, a_part_of_the_rest_is_left_out, 4, 6);
 	tcase_add_loop_test(tc, traps_tell_the_text, 4, 6);
 	tcase_add_loop_test(tc, without_traps_the_biggest_is_the_text, 4, 6);
 	tcase_add_loop_test(tc, a_user_half_leads_to_the_kernel_half, 4, 6);
