@@ -23,6 +23,33 @@
 #define SITE_END 8 /* offsets from %rsp after the push */
 #define CALLER	 16
 
+/* The rest of a record, as make_call_word, make_context_word and load_count make it; kind and depth
+ * are 0. LONG makes three instructions three bytes longer each than they need be. ADD: adds what is
+ * in the upper half of the count; then the last instruction is one byte longer. So both ways have
+ * the same length, and one is copied over the other: neither has a jump, nor a nop. */
+.macro function_words long, add=0
+	\long xorq SITE_END(%rsp), %rax
+	xorq	%r11, %rax
+	\long movq %rax, 8(%r10)
+	pushfq
+	popq	%rax
+	shlq	$32, %rax
+	movl	%gs:hole_preempt_count, %edx
+	.if \add
+	orl	%gs:hole_preempt_count + 4, %edx
+	.endif
+	orq	%rdx, %rax
+	xorq	%r11, %rax
+	\long movq %rax, 24(%r10)
+	read_tsc
+	xorq	%r11, %rax
+	.if \add
+	{disp8} movq %rax, 0(%r10)
+	.else
+	movq	%rax, (%r10)
+	.endif
+.endm
+
 	.text
 	.balign	64
 	.globl	hv_stubs
@@ -44,22 +71,25 @@ hv_stub_function:
 	make_task_word %rdx, %dl, %dh
 	reserve_record %r11
 	store_word 2, %rdx, %r11
-	make_call_word CALLER(%rsp), SITE_END(%rsp)
-	store_word 1, %rax, %r11
-	pushfq /* word 3 as make_context_word makes it; kind and depth are 0 */
-	popq	%rax
-	shlq	$32, %rax
-	load_count %edx
-	orq	%rdx, %rax
-	store_word 3, %rax, %r11
-	read_tsc
-	store_word 0, %rax, %r11
-	popq	%rdx
+	movq	CALLER(%rsp), %rax
+	shlq	$HV_CALLER_SHIFT, %rax
+780:	function_words {disp32}
+781:	popq	%rdx
 .Lfunction_out:
 	.globl	hv_stub_return_0
 hv_stub_return_0: /* arch->link fills these five bytes */
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
+
+	.pushsection .hv_alternatives
+	.long	HV_ALT_WIDE_COUNT | HV_ALT_COPIED, 780b - hv_stubs, 781b - 780b, 782f - hv_stubs
+	.popsection
+	.subsection 1
+782:	function_words {disp8}, 1
+783:	.if (783b - 782b) - (781b - 780b)
+	.error	"a record in a kernel with a wide count has another length"
+	.endif
+	.subsection 0
 
 /* The mode is not 0. */
 .Lfunction_checks:
