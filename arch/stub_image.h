@@ -149,12 +149,14 @@ struct hv_stub_hole {
 	int32_t addend; /* is added to the value */
 };
 
-/* An instruction that another one replaces when the alternative is chosen. */
+/* Instructions that others replace when the alternative is chosen. */
 struct hv_stub_alternative {
-	uint32_t alternative; /* HV_ALT_* */
-	uint32_t off;	      /* of the instruction */
-	uint32_t len_bytes;   /* of the instruction */
-	uint32_t target_off;  /* the instruction becomes a jump there; 0: it becomes a nop */
+	uint32_t alternative; /* HV_ALT_*, with HV_ALT_COPIED or without */
+	uint32_t off;	      /* of the instructions */
+	uint32_t len_bytes;   /* of the instructions; without HV_ALT_COPIED there is one */
+	uint32_t target_off;  /* the instruction becomes a jump there; 0: it becomes a nop. With
+			       * HV_ALT_COPIED those from there on are copied, which work in both
+			       * places */
 };
 
 /* Stubs of calls that are more than a line of the function tracer: by what the function is to the
@@ -226,6 +228,7 @@ struct hv_stub_image {
 	 * the CPU is idle. */
 	size_t irqs_off_off;
 	size_t irqs_on_off;
+	size_t irqs_on_unless_missed_off; /* where a section's beginning may not be seen */
 	size_t irq_arrives_off;
 	size_t idle_begins_off;
 	size_t idle_ends_off;

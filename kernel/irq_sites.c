@@ -228,6 +228,20 @@ static void check_targets(struct search *s)
 				refuse(&s->found->list[i], HV_IRQ_JUMPED_INTO);
 }
 
+/* What such an instruction begins most often ends in the same function. */
+static void note_missed_beginnings(struct search *s)
+{
+	const struct hv_irq_sites *found = s->found;
+	bool misses = false;
+
+	for (size_t i = s->first; i < found->nr; i++)
+		misses |= found->list[i].kind == HV_DETOUR_IRQS_OFF &&
+			  !hv_irq_is_covered(&found->list[i]);
+	for (size_t i = s->first; i < found->nr; i++)
+		found->list[i].misses_beginning =
+			misses && found->list[i].kind == HV_DETOUR_IRQS_ON;
+}
+
 /* Adds what looks like an instruction that switches with its nops, where the walk did not get. */
 static void add_unknown(struct search *s, struct hv_gva at, struct hv_gva end)
 {
@@ -270,6 +284,7 @@ static void check_function(struct search *s, struct hv_span code, struct hv_gva 
 	understood = s->arch->walk_code(code, at, look_at, s);
 	check_targets(s);
 	add_unknown(s, hv_gva_add(at, understood), hv_gva_add(at, code.len_bytes));
+	note_missed_beginnings(s);
 }
 
 static struct hv_err *search_text(void *ctx, struct hv_span text, struct hv_gva start)

@@ -35,6 +35,8 @@ struct hv_irq_site {
 	uint8_t insn[HV_DETOUR_INSN_MAX]; /* as it was found */
 	struct hv_gva target;		  /* of a call, jump or branch */
 	enum hv_irq_cover cover;
+	/* Of IRQS_ON: an instruction of the same function that switches them off is not covered. */
+	bool misses_beginning;
 	bool has_caller;     /* the address that the function returns to is in the word */
 	uint32_t caller_off; /* so many bytes above the stack pointer */
 };

@@ -17,10 +17,11 @@
 #define HV_ALT_JUMP	  3 /* a jump: the return handler may jump to the caller's address */
 #define HV_ALT_NO_STEAL	  4 /* a nop: the kernel does not know for how long the host stopped it */
 #define HV_ALT_WIDE_COUNT                                                                          \
-	5 /* a jump: the preempt count has 64 bits, the top one for need_resched */
+	5 /* a jump or others: the preempt count has 64 bits, the top one for need_resched */
 #define HV_ALT_TASK_SOFTIRQS                                                                       \
-	6 /* a jump: tasks, not CPUs, count soft interrupts that they serve or have switched off   \
-	   */
+	6 /* a jump: tasks, not CPUs, count soft interrupts that they serve or have switched off */
+/* With the number: what is in the target takes the place of as many bytes. */
+#define HV_ALT_COPIED 0x100
 
 /* struct hv_control: mode. 0 is the common case: record every call. */
 #define HV_MODE_OFF	   1 /* tracing_on is 0: record nothing */

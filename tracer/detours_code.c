@@ -10,9 +10,9 @@
 
 /* -- their code -------------------------------------------------------------------------------- */
 
-static size_t stub_off(const struct hv_stub_image *stubs, enum hv_detour_kind kind)
+static size_t stub_off(const struct hv_stub_image *stubs, const struct hv_detour_want *want)
 {
-	switch (kind) {
+	switch (want->kind) {
 	case HV_DETOUR_BEGINS:
 		return stubs->section_begins_off;
 	case HV_DETOUR_ENDS:
@@ -26,6 +26,8 @@ static size_t stub_off(const struct hv_stub_image *stubs, enum hv_detour_kind ki
 	case HV_DETOUR_ARRIVES:
 		return stubs->irq_arrives_off;
 	case HV_DETOUR_IRQS_ON:
+		return want->misses_beginning ? stubs->irqs_on_unless_missed_off
+					      : stubs->irqs_on_off;
 	case HV_DETOUR_RETURNS:
 		return stubs->irqs_on_off;
 	case HV_DETOUR_PLACE:
@@ -57,7 +59,7 @@ static size_t make(const struct hv_tracee *t, const struct hv_detour_want *want,
 		.kind = want->kind,
 		.at = hv_detour_at(t, nr),
 		.next = goes_on(t, want),
-		.stub = hv_gva_add(stubs, stub_off(&arch->stubs, want->kind)),
+		.stub = hv_gva_add(stubs, stub_off(&arch->stubs, want)),
 		.target = want->calls,
 		.insn = want->insn,
 		.count = want->count,

@@ -208,6 +208,7 @@ static struct hv_detour_want want_of_irqs(const struct hv_irq_site *site)
 		.at = site->at,
 		.len_bytes = site->len_bytes,
 		.calls = site->target,
+		.misses_beginning = site->misses_beginning,
 		.has_caller = site->has_caller,
 		.caller_off = site->caller_off,
 	};

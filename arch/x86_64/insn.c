@@ -116,34 +116,59 @@ static void read_insn(const cs_insn *from, struct hv_insn *ret)
 }
 
 /* ud0 and ud1 have operands, of which capstone knows nothing: it sees instructions in them. */
-static bool has_unknown_length(const cs_insn *insn)
+static bool has_operands(const cs_insn *insn)
 {
 	return insn->id == X86_INS_UD0 || insn->id == X86_INS_UD2B;
 }
 
+struct walk {
+	csh capstone;
+	const uint8_t *next;
+	size_t left_bytes;
+	uint64_t address;
+	bool has_lost_its_way; /* the length of the last instruction is not known */
+};
+
+/* Reads the next instruction into INSN, which is capstone's, and RET. Returns false if there is
+ * none that is known. Of ud0 processors do not agree whether it has operands. The warnings of newer
+ * kernels have ud1, and what follows one is executed. */
+static bool read_next(struct walk *w, cs_insn *insn, struct hv_insn *ret)
+{
+	struct hv_span code = {w->next, w->left_bytes};
+	uint8_t opcode;
+	size_t len;
+
+	if (!cs_disasm_iter(w->capstone, &w->next, &w->left_bytes, &w->address, insn))
+		return false;
+	read_insn(insn, ret);
+	if (!has_operands(insn))
+		return true;
+	len = x86_64_insn_length(code, &opcode);
+	w->has_lost_its_way = !len;
+	if (len)
+		ret->len_bytes = len;
+	w->next = code.data + ret->len_bytes;
+	w->left_bytes = code.len_bytes - ret->len_bytes;
+	w->address = ret->at.v + ret->len_bytes;
+	return true;
+}
+
 size_t x86_64_walk_code(struct hv_span code, struct hv_gva at, hv_insn_fn fn, void *ctx)
 {
-	const uint8_t *next = code.data;
-	size_t left = code.len_bytes;
-	uint64_t address = at.v;
-	bool goes_on = true;
+	struct walk w = {.next = code.data, .left_bytes = code.len_bytes, .address = at.v};
+	size_t understood = 0;
+	struct hv_insn read;
 	cs_insn *insn;
-	csh capstone;
 
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &capstone) != CS_ERR_OK)
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, &w.capstone) != CS_ERR_OK)
 		return 0;
-	cs_option(capstone, CS_OPT_DETAIL, CS_OPT_ON);
-	insn = cs_malloc(capstone);
-	while (insn && goes_on && left && cs_disasm_iter(capstone, &next, &left, &address, insn)) {
-		struct hv_insn read;
-
-		read_insn(insn, &read);
-		goes_on = fn(ctx, &read) && !has_unknown_length(insn);
-		if (!goes_on)
-			left += insn->size;
-	}
+	cs_option(w.capstone, CS_OPT_DETAIL, CS_OPT_ON);
+	insn = cs_malloc(w.capstone);
+	while (insn && w.left_bytes && read_next(&w, insn, &read) && fn(ctx, &read) &&
+	       !w.has_lost_its_way)
+		understood += read.len_bytes;
 	if (insn)
 		cs_free(insn, 1);
-	cs_close(&capstone);
-	return code.len_bytes - left;
+	cs_close(&w.capstone);
+	return understood;
 }

@@ -48,7 +48,7 @@ static const char two_bytes[] = "mmmm?nnnnn?n?m??" /* 00 */
 				"jjjjjjjjjjjjjjjj" /* 80 */
 				"mmmmmmmmmmmmmmmm"
 				"nnnmMm??nnnmMmmm"
-				"mmmmmmmmm?Mmmmmm"
+				"mmmmmmmmmmMmmmmm"
 				"mmMmMMMmnnnnnnnn" /* c0 */
 				"mmmmmmmmmmmmmmmm"
 				"mmmmmmmmmmmmmmmm"

@@ -63,6 +63,10 @@ static void put_nop(uint8_t *at, size_t len_bytes)
 
 static void put_alternative(const struct hv_stub_alternative *a, uint8_t *code)
 {
+	if (a->alternative & HV_ALT_COPIED) {
+		memcpy(code + a->off, code + a->target_off, a->len_bytes);
+		return;
+	}
 	if (!a->target_off) {
 		put_nop(code + a->off, a->len_bytes);
 		return;
@@ -87,7 +91,8 @@ const char *x86_64_link(const struct hv_stub_image *image, const struct hv_stub_
 		put(code + h->off, value, width(h->form));
 	}
 	for (size_t i = 0; i < image->nr_alternatives; i++)
-		if (values->alternatives >> image->alternatives[i].alternative & 1)
+		if (values->alternatives >> (image->alternatives[i].alternative & ~HV_ALT_COPIED) &
+		    1)
 			put_alternative(&image->alternatives[i], code);
 	for (size_t i = 0; i < image->nr_returns; i++) {
 		uint32_t off = image->return_offs[i];

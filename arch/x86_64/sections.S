@@ -269,6 +269,7 @@ hv_stub_idle_ends:
 	.globl	hv_stub_irqs_on
 hv_stub_irqs_on:
 	enter_section_stub
+.Lirqs_go_on:
 	check_kind OF_IRQS, .Lirqs_go_on_in_either
 	jmp	.Lsection_ends
 .Lirqs_go_on_in_either:
@@ -276,6 +277,15 @@ hv_stub_irqs_on:
 	jne	.Lsection_leave_begin
 	testl	$COUNT_MASK, %gs:hole_preempt_count
 	jz	.Lsection_ends
+	jmp	.Lsection_leave_begin
+
+/* Likewise in a function that also switches them off where no detour is. If no section is open, that
+ * is where this one began, and it is known to be not measured. */
+	.globl	hv_stub_irqs_on_unless_missed
+hv_stub_irqs_on_unless_missed:
+	enter_section_stub
+	cmpq	$0, HV_STATE_OPEN + HV_END_TSC(%rcx)
+	jne	.Lirqs_go_on
 	jmp	.Lsection_leave_begin
 
 /* The preempt count is about to be 0. With interrupts off, that is no end. */

@@ -23,6 +23,42 @@
 #define SITE_END 8 /* offsets from %rsp after the push */
 #define CALLER	 16
 
+/* The rest of a record, as make_call_word, make_context_word and load_count make it; kind and depth
+ * are 0. LONG makes three instructions three bytes longer each than they need be. COUNT says how the
+ * preempt count is loaded. With "both_halves" the last instruction is one byte longer than with
+ * "plain". So these two ways have the same length, and one is copied over the other: neither has a
+ * jump, nor a nop. The third, "task", adds what the task counts, by the label 784 also what is in
+ * the upper half. */
+.macro function_words long, count
+	\long xorq SITE_END(%rsp), %rax
+	xorq	%r11, %rax
+	\long movq %rax, 8(%r10)
+	pushfq
+	popq	%rax
+	shlq	$32, %rax
+	.ifc \count, task
+	movq	%gs:hole_current, %rdx
+	movl	hole_task_softirqs(%rdx), %edx
+784:	orl	%gs:hole_preempt_count, %edx
+785:
+	.else
+	movl	%gs:hole_preempt_count, %edx
+	.endif
+	.ifc \count, both_halves
+	orl	%gs:hole_preempt_count + 4, %edx
+	.endif
+	orq	%rdx, %rax
+	xorq	%r11, %rax
+	\long movq %rax, 24(%r10)
+	read_tsc
+	xorq	%r11, %rax
+	.ifc \count, both_halves
+	{disp8} movq %rax, 0(%r10)
+	.else
+	movq	%rax, (%r10)
+	.endif
+.endm
+
 	.text
 	.balign	64
 	.globl	hv_stubs
@@ -44,22 +80,32 @@ hv_stub_function:
 	make_task_word %rdx, %dl, %dh
 	reserve_record %r11
 	store_word 2, %rdx, %r11
-	make_call_word CALLER(%rsp), SITE_END(%rsp)
-	store_word 1, %rax, %r11
-	pushfq /* word 3 as make_context_word makes it; kind and depth are 0 */
-	popq	%rax
-	shlq	$32, %rax
-	load_count %rdx, %edx
-	orq	%rdx, %rax
-	store_word 3, %rax, %r11
-	read_tsc
-	store_word 0, %rax, %r11
-	popq	%rdx
+	movq	CALLER(%rsp), %rax
+	shlq	$HV_CALLER_SHIFT, %rax
+780:	function_words {disp32}, plain
+781:	popq	%rdx
 .Lfunction_out:
 	.globl	hv_stub_return_0
 hv_stub_return_0: /* arch->link fills these five bytes */
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
+
+	.pushsection .hv_alternatives
+	.long	HV_ALT_WIDE_COUNT | HV_ALT_COPIED, 780b - hv_stubs, 781b - 780b, 782f - hv_stubs
+	.long	HV_ALT_TASK_SOFTIRQS, 780b - hv_stubs, 8, 786f - hv_stubs
+	.long	HV_ALT_WIDE_COUNT, 784f - hv_stubs, 785f - 784f, 787f - hv_stubs
+	.popsection
+	.subsection 1
+782:	function_words {disp8}, both_halves
+783:	.if (783b - 782b) - (781b - 780b)
+	.error	"a record in a kernel with a wide count has another length"
+	.endif
+786:	function_words {disp8}, task
+	jmp	781b
+787:	orl	%gs:hole_preempt_count, %edx
+	orl	%gs:hole_preempt_count + 4, %edx
+	jmp	785b
+	.subsection 0
 
 /* The mode is not 0. */
 .Lfunction_checks:

@@ -112,6 +112,7 @@ const struct hv_arch hv_arch_x86_64 = {
 			.section_graph_off = hv_stub_section_graph_off,
 			.irqs_off_off = hv_stub_irqs_off_off,
 			.irqs_on_off = hv_stub_irqs_on_off,
+			.irqs_on_unless_missed_off = hv_stub_irqs_on_unless_missed_off,
 			.irq_arrives_off = hv_stub_irq_arrives_off,
 			.idle_begins_off = hv_stub_idle_begins_off,
 			.idle_ends_off = hv_stub_idle_ends_off,

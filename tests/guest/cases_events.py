@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 
 from cases_beside import kill, settle, victims
-from lib import ftrace
+from lib.names import Names
 from lib.suite import NEWEST, OLDEST, ONE_VCPU, STANDARD, Skip, case
 from lib.wait import HANG_SECONDS
 
@@ -461,9 +461,10 @@ def probes_of_returns(t):
     calls that are open."""
     with t.attach() as traced:
         kept = KEPT if "kernel return probes support:" in t.guest.run(f"cat {OWN}/README") else {}
-        getname, short_name = ftrace.function_of(t.guest, ftrace.GETNAME), ftrace.short_name_of(t.guest)
+        guests = Names(t.guest)
+        getname = guests["getname"]
         own, names = f"cd {OWN}; ", {f"r_{function}": RETURNS[function] + kept.get(function, "") for function in RETURNS}
-        names = {name: text.replace(" getname ", f" {getname} ").replace("d_iname", short_name) for name, text in names.items()}
+        names = {name: guests.in_text(text, "getname", "d_iname") for name, text in names.items()}
         for name, command in names.items():
             traced.echo("kprobe_events", command.replace("NAME", name), append=True)
             own += f"echo '{command.replace('NAME', name)}' >>kprobe_events; "
@@ -503,7 +504,7 @@ def probes_of_returns(t):
         profile = traced.text("kprobe_profile").split()
         assert set(profile[2::3]) == {"0"} and all(int(nr) > 5 for nr in profile[1::3]), profile
         traced.echo("current_tracer", "nop")
-        traced.echo("kprobe_events", f"r:open {ftrace.function_of(t.guest, ftrace.PIPE_READ)} $retval")
+        traced.echo("kprobe_events", f"r:open {guests['pipe_read']} $retval")
         traced.echo("events/kprobes/open/enable", "1")
         t.guest.run(
             "mkfifo /tmp/p; cat /tmp/p >/tmp/got 2>&1 & echo $! >/tmp/reader; (sleep 9; echo hello) >/tmp/p 2>/dev/null & sleep 2;"
@@ -535,8 +536,8 @@ def probes_of_several_functions(t):
     """Several probes of one event, and probes by fprobe where the guest's kernel has them, are shown, removed and recorded
     as the guest's own; where it has none they are refused."""
     has_fprobes = "trace_fprobe_create" in t.guest.run("grep -c trace_fprobe_create /proc/kallsyms && echo trace_fprobe_create || true")
-    getname = ftrace.function_of(t.guest, ftrace.GETNAME)
-    lines = (SEVERAL + (FPROBES if has_fprobes else "")).replace(" getname ", f" {getname} ")
+    names = Names(t.guest)
+    getname, lines = names["getname"], names.in_text(SEVERAL + (FPROBES if has_fprobes else ""), "getname")
     on = "for e in events/kprobes events/fprobes events/mine; do [ ! -d $e ] || echo 1 >$e/enable; done"
     with t.attach() as traced:
         own = t.guest.run(

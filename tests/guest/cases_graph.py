@@ -10,6 +10,7 @@ import time
 
 from lib import ftrace, graph
 from lib.memory import Memory
+from lib.names import Names
 from lib.suite import IN_TURN, ONE_VCPU, STANDARD, case
 from lib.wait import HANG_SECONDS, said, until
 
@@ -149,7 +150,7 @@ def graph_of_all_agrees_with_own(t):
 
     assert {root.name for root in below} == {"vfs_read"}, f"{ {root.name for root in below} }"
     own_reads, our_reads = reads_of(own), reads_of(below)
-    for what in (ftrace.function_of(t.guest, ftrace.PIPE_READ), "shmem_file_read_iter"):
+    for what in (Names(t.guest)["pipe_read"], "shmem_file_read_iter"):
         same = own_reads[what] & our_reads[what]
         assert same.total() >= 2, (
             f"of {own_reads[what].total()} trees with {what} by the guest and {our_reads[what].total()} by hvtrace"

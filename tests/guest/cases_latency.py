@@ -220,8 +220,7 @@ def irqsoff_finds_planted_sections(t):
         t.note(f"{quiet} us without")
         assert max(own, quiet) < 1000, traced.text("trace")
         sections = traced.stat()["sections"]
-        # That of 6.1 has a much-used cli in two pages (docs/irqsoff.md).
-        assert (sections["no_begin"] == 0 or is_realtime(t)) and sections["refused"] == 0, sections
+        assert sections["no_begin"] == 0 and sections["refused"] == 0, sections
         t.note(f"{sections['covered']} places covered, {sections['not_covered']} not, {sections['no_end']} without an end")
         traced.echo("current_tracer", "preemptirqsoff")
         check_planted(t, traced, *PREEMPT_OFF[1])

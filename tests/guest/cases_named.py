@@ -4,7 +4,7 @@
 import collections
 import re
 
-from lib import ftrace
+from lib.names import Names
 from lib.suite import NEWEST, ONE_VCPU, case
 
 OWN = "/sys/kernel/tracing"
@@ -238,7 +238,7 @@ def arguments_by_names(t):
         assert has_kept == ("kernel return probes support: $retval, $arg<N>, $comm" in traced.text("README"))
         lines += KEPT.rstrip("\n") if has_kept else ""
         lines += CAST.rstrip("\n") if has_casts(t, traced) else ""
-        lines = lines.replace(" getname ", f" {ftrace.function_of(t.guest, ftrace.GETNAME)} ").replace("d_iname", ftrace.short_name_of(t.guest))
+        lines = Names(t.guest).in_text(lines, "getname", "d_iname")
         own, ours = record_both(t, traced, lines)
         known = {what: nr for what, nr in own.items() if KNOWN.search(what)}
         lost = {what: (nr, ours[what]) for what, nr in known.items() if ours[what] < nr}

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 
-from lib import ftrace
+from lib.names import Names
 from lib.suite import IN_TURN, STANDARD, case
 from lib.wait import until
 
@@ -185,28 +185,29 @@ class Player:
         self.process.wait()
 
 
-def check_pause(t, traced):
+def check_pause(t, traced, names):
     """While somebody reads trace, nothing is recorded, but commands act."""
     traced.echo("options/pause-on-trace", "1")
-    traced.echo("set_ftrace_filter", "do_mkdirat:traceoff", append=True)
+    traced.echo("set_ftrace_filter", f"{names['do_mkdirat']}:traceoff", append=True)
     traced.echo("trace", "")
     player = Player(t)
     assert player.play("open 1 r trace") == "1\n", "a pause switches tracing_on"
     t.guest.run("cat /proc/version; mkdir /tmp/d; rmdir /tmp/d")
     assert player.play() == "0\n" == player.play("close 1"), "a traceoff in a pause was lost"
     player.kill()
-    assert ftrace.function_of(t.guest, ftrace.FILE_OPEN) not in traced.text("trace"), "something was recorded in a pause"
+    assert names["do_filp_open"] not in traced.text("trace"), "something was recorded in a pause"
     traced.echo("options/pause-on-trace", "0")
-    traced.echo("set_ftrace_filter", "!do_mkdirat:traceoff", append=True)
+    traced.echo("set_ftrace_filter", f"!{names['do_mkdirat']}:traceoff", append=True)
 
 
 @case(configs=(STANDARD[0], STANDARD[2]))
 def commands_switch_recording(t):
     """traceoff stops recording at its function, once for each count; traceon begins it; nothing is left of them."""
-    opens = ftrace.function_of(t.guest, ftrace.FILE_OPEN)
+    names = Names(t.guest)
+    opens, makes, removes = names["do_filp_open"], names["do_mkdirat"], names["do_rmdir"]
     with t.attach() as traced:
         traced.echo("set_ftrace_filter", opens)
-        traced.echo("set_ftrace_filter", "do_rmdir:traceoff:1", append=True)
+        traced.echo("set_ftrace_filter", f"{removes}:traceoff:1", append=True)
         traced.echo("current_tracer", "function")
         t.guest.run("mkdir /tmp/d; rmdir /tmp/d; cat /proc/version")
         assert traced.text("tracing_on") == "0\n", "tracing goes on"
@@ -214,19 +215,19 @@ def commands_switch_recording(t):
         assert opens in before, "nothing was recorded before"
         t.guest.run("cat /proc/version")
         assert traced.text("trace") == before, "something was recorded after the function"
-        assert "do_rmdir:traceoff:count=0" in traced.text("set_ftrace_filter")
+        assert f"{removes}:traceoff:count=0" in traced.text("set_ftrace_filter")
         traced.echo("tracing_on", "1")
         t.guest.run("mkdir /tmp/d; rmdir /tmp/d")
         assert traced.text("tracing_on") == "1\n", "a count of 0 still acts"
         traced.echo("tracing_on", "0")
-        traced.echo("set_ftrace_filter", "do_mkdirat:traceon", append=True)
+        traced.echo("set_ftrace_filter", f"{makes}:traceon", append=True)
         t.guest.run("mkdir /tmp/d; cat /proc/version; rmdir /tmp/d")
         assert traced.text("tracing_on") == "1\n", "tracing is still off"
         traced.echo("set_ftrace_filter", "!*:traceon", append=True)
         assert "traceon" not in traced.text("set_ftrace_filter")
-        check_pause(t, traced)
+        check_pause(t, traced, names)
         traced.echo("current_tracer", "nop")
-        assert "do_rmdir" in traced.text("enabled_functions"), "the command went with the tracer"
+        assert removes in traced.text("enabled_functions"), "the command went with the tracer"
         traced.echo("set_ftrace_filter", "*:traceoff")
         traced.echo("tracing_on", "1")
         t.guest.run("cat /proc/version")
@@ -236,40 +237,41 @@ def commands_switch_recording(t):
 @case(configs=(STANDARD[0],))
 def commands_that_the_host_obeys(t):
     """dump stops recording and writes the events before it; traceoff in one instance; hundreds of counts."""
-    opens = ftrace.function_of(t.guest, ftrace.FILE_OPEN)
+    names = Names(t.guest)
+    opens, makes, removes = names["do_filp_open"], names["do_mkdirat"], names["do_rmdir"]
     with t.attach() as traced:
-        traced.echo("set_ftrace_filter", opens, "do_mkdirat")
-        traced.echo("set_ftrace_filter", "do_rmdir:dump", append=True)
+        traced.echo("set_ftrace_filter", opens, makes)
+        traced.echo("set_ftrace_filter", f"{removes}:dump", append=True)
         traced.echo("current_tracer", "function")
         t.guest.run("mkdir /tmp/d; rmdir /tmp/d; cat /proc/version")
         assert traced.text("tracing_on") == "0\n", "tracing goes on"
-        assert "do_rmdir:dump:count=0" in traced.text("set_ftrace_filter")
+        assert f"{removes}:dump:count=0" in traced.text("set_ftrace_filter")
         while not (dumps := t.hv.stat(t.name)["dumps"])["written"]:
             assert os.path.exists(dumps["path"]), "no dump was begun"
         path = dumps["path"]
         with open(path, encoding="ascii") as file:
             lines = file.read().splitlines()
         os.unlink(path)
-        assert re.fullmatch(r"# [-0-9T:.]+Z do_rmdir:dump on CPU [01] by task \d+", lines[0]), lines[0]
+        assert re.fullmatch(rf"# [-0-9T:.]+Z {removes}:dump on CPU [01] by task \d+", lines[0]), lines[0]
         assert lines[1] == "Dumping ftrace buffer:" and lines[2] == lines[-1] == 33 * "-", f"{lines}"
         events = [re.fullmatch(r" *\S+-\d+ +[01]\S{5,8} +\d+us.: (\w+) <-\w+", line) for line in lines[3:-1]]
         assert all(events), f"{lines}"
         functions = [event[1] for event in events]
-        assert functions.count("do_mkdirat") == 1, f"{functions}"
-        assert "do_" not in traced.text("trace"), "the buffer still has what was dumped"
+        assert functions.count(makes) == 1, f"{functions}"
+        assert not [line for line in traced.text("trace").splitlines() if line[0] != "#"], "the buffer still has what was dumped"
 
         t.hv("sh", t.name, "-c", "mkdir instances/a instances/b")
         for where in ("instances/a/", "instances/b/"):
-            traced.echo(f"{where}set_ftrace_filter", opens, "do_rmdir")
+            traced.echo(f"{where}set_ftrace_filter", opens, removes)
             traced.echo(f"{where}current_tracer", "function")
-        traced.echo("instances/a/set_ftrace_filter", "do_rmdir:traceoff:1", append=True)
+        traced.echo("instances/a/set_ftrace_filter", f"{removes}:traceoff:1", append=True)
         t.guest.run("mkdir /tmp/d; rmdir /tmp/d; cat /proc/version")
         assert [traced.text(f"instances/{name}/tracing_on") for name in "ab"] == ["0\n", "1\n"]
         a, b = (
             [line.split()[4] for line in traced.text(f"instances/{name}/trace").splitlines() if line[0] != "#"]
             for name in "ab"
         )
-        assert a == b[: b.index("do_rmdir")] and len(b) > len(a) + 1, f"of a: {a}, of b: {b}"
+        assert a == b[: b.index(removes)] and len(b) > len(a) + 1, f"of a: {a}, of b: {b}"
         t.hv("sh", t.name, "-c", "rmdir instances/a instances/b")
 
         traced.echo("set_ftrace_filter", "do_*:traceoff:2")

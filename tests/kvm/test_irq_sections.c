@@ -41,7 +41,8 @@ static uint64_t end_gva; /* behind the program's hlt */
 enum { OFF, OFF_NESTED, ON, INC, DEC, ARRIVES, RETURNS, C_OFF, C_ON, C_OFF_AGAIN, NR_SITES };
 static struct site {
 	bool is_used;
-	uint64_t off; /* in the world */
+	bool misses_beginning; /* of ON: as struct hv_irq_site says */
+	uint64_t off;	       /* in the world */
 	enum hv_detour_kind kind;
 	size_t len;
 	uint8_t insn[HV_DETOUR_INSN_MAX];
@@ -165,12 +166,14 @@ static void detour(unsigned nr)
 		[HV_DETOUR_ARRIVES] = arch->stubs.irq_arrives_off,
 		[HV_DETOUR_RETURNS] = arch->stubs.irqs_on_off,
 	};
+	size_t stub = sites[nr].misses_beginning ? arch->stubs.irqs_on_unless_missed_off
+						 : stubs[sites[nr].kind];
 	const struct hv_detour d = {
 		.kind = sites[nr].kind,
 		.at = world_gva(&world, DETOURS_OFF + nr * HV_DETOUR_LEN),
 		.next = sites[nr].next,
 		.target = sites[nr].target,
-		.stub = hv_gva_add(code, stubs[sites[nr].kind]),
+		.stub = hv_gva_add(code, stub),
 		.insn = sites[nr].insn,
 		.count = sites[nr].count,
 		.percpu = COUNT_OFF,
@@ -340,6 +343,26 @@ START_TEST(an_end_that_is_missed_is_forgotten)
 	run_to_end(&before);
 	check_none();
 	ck_assert_uint_eq(sections()->nr_no_begin, 1);
+}
+END_TEST
+
+/* It ends a section as any other, and counts nothing if none is open. */
+START_TEST(an_end_whose_beginning_may_be_missed)
+{
+	struct kvm_regs before;
+
+	for (unsigned missed = 0; missed < 2; missed++) {
+		prepare(JUMP, HV_SECTIONS_IRQS);
+		sites[ON].misses_beginning = true;
+		begin(missed ? 1u << OFF | 1u << OFF_NESTED : 0, &before);
+		run_to_end(&before);
+		if (missed)
+			check_none();
+		else
+			check_kept(OFF, ON);
+		ck_assert_uint_eq(sections()->open.tsc, 0);
+		ck_assert_uint_eq(sections()->nr_no_begin + sections()->nr_no_end, 0);
+	}
 }
 END_TEST
 
@@ -572,6 +595,7 @@ static void add_tests(TCase *tc)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, interrupts_are_switched_as_without_detours);
 	tcase_add_test(tc, an_end_that_is_missed_is_forgotten);
+	tcase_add_test(tc, an_end_whose_beginning_may_be_missed);
 	tcase_add_test(tc, either_is_one_section);
 	tcase_add_test(tc, the_idle_loop_has_no_sections);
 	tcase_add_test(tc, a_task_that_runs_a_guest_has_no_section);

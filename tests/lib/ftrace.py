@@ -40,29 +40,6 @@ def parse(text, strict=True):
     return events, lost
 
 
-# In newer kernels these are inline, or are no more, and what comes in their place has the same result.
-FILE_OPEN = ("do_filp_open", "do_file_open")
-GETNAME = ("getname", "getname_flags")
-PIPE_READ = ("pipe_read", "anon_pipe_read")
-
-
-def function_of(guest, names):
-    """The first of NAMES that is a function of the guest's kernel."""
-    known = guest.run(f"grep -wE '{'|'.join(names)}' /proc/kallsyms || true", LONG_SECONDS).split()
-    return next(name for name in names if name in known)
-
-
-def short_name_of(guest):
-    """The member of struct dentry, or of a member of it, that is a short name. A kernel whose probes know no names has the
-    older one."""
-    own = "/sys/kernel/tracing"
-    said = guest.run(
-        f"cd {own}; echo 'p:x vfs_open path->dentry->d_shortname.string:string' 2>/dev/null >dynamic_events; cat dynamic_events;"
-        " echo >dynamic_events; echo >error_log"
-    )
-    return "d_shortname.string" if said else "d_iname"
-
-
 def are_of_task(flags):
     """Whether it is outside of interrupts (hard, soft, NMI). PREEMPT_RT before 6.12 has one flag more before this."""
     return flags[2 if len(flags) == 5 else 3] == "."

@@ -172,6 +172,38 @@ START_TEST(an_alternative_that_is_a_jump)
 }
 END_TEST
 
+/* Instructions that take the place of others, with their values. */
+START_TEST(an_alternative_that_is_copied)
+{
+	enum { HERE = 4, THERE = 18, LEN = 12 };
+	const struct hv_stub_alternative a = {HV_ALT_WIDE_COUNT | HV_ALT_COPIED, HERE, LEN, THERE};
+	const struct hv_stub_hole holes[] = {
+		{HERE + 1, HV_HOLE_U8, HV_HOLE_key_shift, 0},
+		{THERE + 2, HV_HOLE_U8, HV_HOLE_key_shift, 1},
+	};
+	const struct hv_stub_image image = {.len_bytes = CODE_LEN,
+					    .holes = holes,
+					    .nr_holes = HV_ARRAY_LEN(holes),
+					    .alternatives = &a,
+					    .nr_alternatives = 1};
+	struct hv_stub_values values = {.hole = {[HV_HOLE_key_shift] = 7}};
+	uint8_t code[CODE_LEN], expected[CODE_LEN];
+
+	for (unsigned chosen = 0; chosen < 2; chosen++) {
+		for (unsigned i = 0; i < CODE_LEN; i++)
+			code[i] = (uint8_t)i;
+		memcpy(expected, code, sizeof(code));
+		expected[HERE + 1] = 7;
+		expected[THERE + 2] = 8;
+		if (chosen)
+			memcpy(expected + HERE, expected + THERE, LEN);
+		values.alternatives = chosen << HV_ALT_WIDE_COUNT;
+		ck_assert_pstr_eq(link_at(&image, &values, AT, code), NULL);
+		ck_assert_mem_eq(code, expected, CODE_LEN);
+	}
+}
+END_TEST
+
 /* -- returns -------------------------------------------------------------------------------------
  */
 
@@ -271,13 +303,15 @@ START_TEST(places_in_the_stubs)
 	ck_assert_uint_gt(stubs->nr_alternatives, 0);
 	for (size_t i = 0; i < stubs->nr_alternatives; i++) {
 		const struct hv_stub_alternative *a = &stubs->alternatives[i];
+		bool is_copied = a->alternative & HV_ALT_COPIED;
+		uint32_t number = a->alternative & ~HV_ALT_COPIED;
 
-		ck_assert(a->alternative >= HV_ALT_NO_MIGRATE &&
-			  a->alternative <= HV_ALT_TASK_SOFTIRQS);
+		ck_assert(number >= HV_ALT_NO_MIGRATE && number <= HV_ALT_TASK_SOFTIRQS);
+		ck_assert_uint_le(is_copied ? a->target_off + a->len_bytes : 0, stubs->len_bytes);
 		ck_assert_uint_le(a->off + a->len_bytes, stubs->len_bytes);
 		ck_assert_uint_lt(a->target_off, stubs->len_bytes);
-		ck_assert_uint_eq(a->target_off == 0, a->alternative == HV_ALT_NO_MIGRATE ||
-							      a->alternative == HV_ALT_NO_STEAL);
+		ck_assert_uint_eq(a->target_off == 0,
+				  number == HV_ALT_NO_MIGRATE || number == HV_ALT_NO_STEAL);
 	}
 	free(marks);
 }
@@ -302,6 +336,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, an_address_in_the_code);
 	tcase_add_loop_test(tc, an_alternative_that_is_a_nop, 0, HV_ARRAY_LEN(nops));
 	tcase_add_test(tc, an_alternative_that_is_a_jump);
+	tcase_add_test(tc, an_alternative_that_is_copied);
 	tcase_add_loop_test(tc, a_return, 0, HV_ARRAY_LEN(thunks));
 	tcase_add_loop_test(tc, every_value_of_the_stubs, 0, HV_HOLE_code);
 	tcase_add_test(tc, places_in_the_stubs);

@@ -212,6 +212,25 @@ START_TEST(what_cannot_be_replaced_is_not_covered)
 }
 END_TEST
 
+/* A function has a beginning that is not covered; in another one all are. */
+START_TEST(ends_whose_beginning_may_be_missed)
+{
+	uint64_t page = NEXT + 0x1000 - 3, covered = PUT(FUNCTION, CLI);
+
+	PUT(covered, STI);
+	memset(fk_host(&o.f, NEXT), 0x90, 0x1000);
+	PUT(NEXT, CLI STI);
+	PUT(page, CLI);
+	read_sites();
+	check_cover(page, HV_IRQ_IN_TWO_PAGES);
+	check_site(covered, HV_DETOUR_IRQS_ON, 6, HV_IRQ_RELOCATED);
+	ck_assert(!site_at(covered)->misses_beginning);
+	check_site(NEXT + 6, HV_DETOUR_IRQS_ON, 6, HV_IRQ_RELOCATED);
+	ck_assert(site_at(NEXT + 6)->misses_beginning);
+	ck_assert(!site_at(NEXT)->misses_beginning && !site_at(page)->misses_beginning);
+}
+END_TEST
+
 START_TEST(what_follows_an_unknown_instruction_is_not_understood)
 {
 	uint64_t unknown = PUT(FUNCTION, STI), behind = PUT(unknown, "\x0f\xff\xff\xff");
@@ -292,6 +311,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, switches_are_found_with_their_nops);
 	tcase_add_test(tc, a_caller_that_is_not_below_the_stack_pointer_is_not_known);
 	tcase_add_test(tc, what_cannot_be_replaced_is_not_covered);
+	tcase_add_test(tc, ends_whose_beginning_may_be_missed);
 	tcase_add_test(tc, what_follows_an_unknown_instruction_is_not_understood);
 	tcase_add_test(tc, ways_in_and_out_are_found);
 	tcase_add_test(tc, ways_in_that_are_not_understood_are_counted);

@@ -310,10 +310,22 @@ START_TEST(nothing_is_known_behind_a_trap_of_the_compiler)
 	tear_down();
 	make_kernel("bool");
 	memset(fk_host(&f, FUNCTION + 5), 0x90, 32);
-	PUT(0, "\x90\x67\x0f\xb9\x40\x02"); /* nop; ud1 2(%eax), %eax */
-	is_refused(1, EILSEQ, "Probe point is not an instruction boundary");
+	PUT(0, "\x90\x67\x0f\xff\x40\x02"); /* nop; ud0 2(%eax), %eax */
 	is_refused(4, EOPNOTSUPP, "an instruction before it is not known");
 	is_refused(6, EOPNOTSUPP, "an instruction before it is not known");
+}
+END_TEST
+
+/* That of another one is. */
+START_TEST(a_warning_has_operands)
+{
+	tear_down();
+	make_kernel("bool");
+	memset(fk_host(&f, FUNCTION + 5), 0x90, 32);
+	PUT(0, "\x90\x67\x48\x0f\xb9\x3a"); /* nop; ud1 (%edx), %rdi */
+	is_refused(1, EILSEQ, "Probe point is not an instruction boundary");
+	is_refused(5, EILSEQ, "Probe point is not an instruction boundary");
+	is_possible(6, 5, 5);
 }
 END_TEST
 
@@ -330,6 +342,7 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, instructions_that_cannot_move, 0, 10);
 	tcase_add_loop_test(tc, exceptions_are_no_instructions, 0, 4);
 	tcase_add_test(tc, nothing_is_known_behind_a_trap_of_the_compiler);
+	tcase_add_test(tc, a_warning_has_operands);
 }
 
 int main(void)
