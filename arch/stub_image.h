@@ -199,6 +199,9 @@ struct hv_stub_image {
 	/* Entry N, of HV_NR_SLOTS: ACTIONS_OFF + N * ACTION_LEN_BYTES. */
 	size_t actions_off;
 	size_t action_len_bytes;
+	/* Likewise of functions whose calls are recorded with all registers. 0: none. */
+	size_t entry_regs_off;
+	size_t entry_regs_len_bytes;
 	/* Where the slot of a function with a return probe goes on to, likewise. */
 	size_t probed_off;
 	size_t probed_len_bytes;

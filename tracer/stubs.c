@@ -317,6 +317,13 @@ struct hv_gva hv_stubs_action(const struct hv_tracee *t, unsigned slot)
 	return entry_of(t, stubs->actions_off + slot * stubs->action_len_bytes);
 }
 
+struct hv_gva hv_stubs_entry_regs(const struct hv_tracee *t, unsigned slot)
+{
+	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
+
+	return hv_gva_add(code_of(t), stubs->entry_regs_off + slot * stubs->entry_regs_len_bytes);
+}
+
 struct hv_gva hv_stubs_probed(const struct hv_tracee *t, unsigned slot)
 {
 	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;

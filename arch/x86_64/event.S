@@ -392,6 +392,7 @@ hv_stub_return_15:
 #include "arch/x86_64/fetch.S"
 #include "arch/x86_64/return_probe.S"
 #include "arch/x86_64/place.S"
+#include "arch/x86_64/entry_regs.S"
 
 #undef REGS_WORD
 #undef REGS_DRAFT
