@@ -54,11 +54,11 @@ static void check_outer(const struct world_case *c, const struct graph_found *fo
 }
 
 /* Whether the stub copies by instructions that go by the direction flag, which is clear whenever C
- * functions are called. */
+ * functions are called, or clears it for that and does not restore the flags. */
 static bool copies(const struct world_case *c)
 {
 	return c->stub == WORLD_REGS_FETCH || c->stub == WORLD_PROBED_FETCH ||
-	       c->stub == WORLD_PROBED_ARGS_FETCH;
+	       c->stub == WORLD_PROBED_ARGS_FETCH || c->stub == WORLD_ENTRY_REGS_FUNCTION;
 }
 
 static bool keeps_all(const struct world_case *c)
