@@ -113,6 +113,7 @@ static void set_event_values(const struct hv_event_places *places, struct hv_stu
 	hole[HV_HOLE_event_reserve] = places->reserve.v;
 	hole[HV_HOLE_event_commit] = places->commit.v;
 	hole[HV_HOLE_event_release] = places->release.v;
+	hole[HV_HOLE_event_release_other] = places->release_other.v;
 	hole[HV_HOLE_fbuffer_file] = places->buffer_file;
 	hole[HV_HOLE_fbuffer_event] = places->buffer_event;
 	hole[HV_HOLE_fbuffer_entry] = places->buffer_entry;

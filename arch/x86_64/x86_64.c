@@ -109,6 +109,7 @@ const struct hv_arch hv_arch_x86_64 = {
 			.event_commit_off = hv_stub_event_commit_off,
 			.event_release_offs = {hv_stub_event_release_off,
 					       hv_stub_event_release_second_off},
+			.event_release_other_off = hv_stub_event_release_other_off,
 			/* Its caller's arguments are on the stack (yield.S). */
 			.yield_rule = {.kind = HV_UNWIND_CALL,
 				       .sp_off = 32,

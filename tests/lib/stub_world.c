@@ -370,6 +370,8 @@ static struct hv_stub_values values_of(const struct world *w)
 				[HV_HOLE_event_reserve] = world_gva(w, WORLD_KERNEL_OFF).v,
 				[HV_HOLE_event_commit] = world_gva(w, WORLD_KERNEL_OFF + 0x10).v,
 				[HV_HOLE_event_release] = world_gva(w, WORLD_KERNEL_OFF + 0x20).v,
+				[HV_HOLE_event_release_other] =
+					world_gva(w, WORLD_KERNEL_OFF + 0x30).v,
 				[HV_HOLE_fbuffer_file] = offsetof(struct world_buffer, file),
 				[HV_HOLE_fbuffer_event] = offsetof(struct world_buffer, event),
 				[HV_HOLE_fbuffer_entry] = offsetof(struct world_buffer, entry),
