@@ -355,7 +355,8 @@ struct hv_arch {
 	bool (*find_register)(const char *name, struct hv_arch_register *ret);
 	/* Likewise when a function has returned (HV_EVENT_ID_RETURN). */
 	bool (*find_return_register)(const char *name, struct hv_arch_register *ret);
-	/* Likewise at a place inside a function (HV_EVENT_ID_PLACE). NULL: there are no such. */
+	/* Likewise at a place inside a function, or at the entry of one whose calls are recorded
+	 * with all registers (HV_EVENT_ID_PLACE). NULL: there are no such. */
 	bool (*find_place_register)(const char *name, struct hv_arch_register *ret);
 	/* Whether the kernel has it. */
 	bool (*has_register)(const char *name);

@@ -65,14 +65,15 @@
 	X(string_kernel) /* strncpy_from_kernel_nofault() */                                       \
 	X(string_user)	 /* strncpy_from_user_nofault() */                                         \
 	/* of a kernel whose events can be recorded: */                                            \
-	X(event_reserve) /* the address of its trace_event_buffer_reserve() */                     \
-	X(event_commit)	 /* the address of its trace_event_buffer_commit() */                      \
-	X(event_release) /* the address of the function by which tracepoints free probes */        \
-	X(fbuffer_file)	 /* in struct trace_event_buffer: trace_file */                            \
-	X(fbuffer_event) /* event */                                                               \
-	X(fbuffer_entry) /* entry */                                                               \
-	X(task_status)	 /* in struct task_struct: of its thread_info, a u32 */                    \
-	X(text_base)	 /* hv_reach.text_base, for stubs that have to subtract it */              \
+	X(event_reserve)       /* the address of its trace_event_buffer_reserve() */               \
+	X(event_commit)	       /* the address of its trace_event_buffer_commit() */                \
+	X(event_release)       /* the address of the function by which tracepoints free probes */  \
+	X(event_release_other) /* likewise of those whose probes may sleep; or 0 */                \
+	X(fbuffer_file)	       /* in struct trace_event_buffer: trace_file */                      \
+	X(fbuffer_event)       /* event */                                                         \
+	X(fbuffer_entry)       /* entry */                                                         \
+	X(task_status)	       /* in struct task_struct: of its thread_info, a u32 */              \
+	X(text_base)	       /* hv_reach.text_base, for stubs that have to subtract it */        \
 	/* bits of the preempt count */                                                            \
 	X(hardirq_bits) /* hard interrupts */                                                      \
 	X(irq_bits)	/* those, and soft interrupts, also switched off, and NMIs */              \
@@ -202,6 +203,9 @@ struct hv_stub_image {
 	/* Entry N, of HV_NR_SLOTS: ACTIONS_OFF + N * ACTION_LEN_BYTES. */
 	size_t actions_off;
 	size_t action_len_bytes;
+	/* Likewise of functions whose calls are recorded with all registers. 0: none. */
+	size_t entry_regs_off;
+	size_t entry_regs_len_bytes;
 	/* Where the slot of a function with a return probe goes on to, likewise. */
 	size_t probed_off;
 	size_t probed_len_bytes;
@@ -214,7 +218,8 @@ struct hv_stub_image {
 	 * events cannot be recorded. */
 	size_t event_reserve_off;
 	size_t event_commit_off;
-	size_t event_release_offs[2]; /* the struct rcu_head is the first argument; the second */
+	size_t event_release_offs[2];	/* the struct rcu_head is the first argument; the second */
+	size_t event_release_other_off; /* the first one, of another function of the kernel's */
 	struct hv_unwind_rule yield_rule; /* from where it returns to */
 	/* What detours call when preemption goes off and on. 0: none. */
 	size_t section_begins_off;

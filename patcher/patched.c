@@ -73,6 +73,11 @@ void hv_patcher_forget_gone(struct hv_patcher *p)
 	}
 }
 
+const struct hv_own_probes_layout *hv_patcher_kprobes(const struct hv_patcher *p)
+{
+	return &p->kprobes;
+}
+
 void hv_patcher_forget_at(struct hv_patcher *p, struct hv_gpa gpa)
 {
 	hv_journal_forget(&p->journal, gpa);

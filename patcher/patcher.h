@@ -70,6 +70,9 @@ void hv_patcher_set_patience(struct hv_patcher *p, uint64_t patience_ns);
 struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
 				size_t nr) hv_must_use;
 
+/* What hv_patcher_heed_kprobes() was told. */
+const struct hv_own_probes_layout *hv_patcher_kprobes(const struct hv_patcher *p);
+
 /* The changes that put back all of KIND that is patched. Returns their number; the caller frees
  * *RET. */
 size_t hv_patcher_undo_plan(const struct hv_patcher *p, enum hv_change_kind kind,

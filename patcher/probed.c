@@ -6,9 +6,6 @@
 
 #include "patcher/journal.h"
 
-/* How far a kprobe may copy: MAX_OPTIMIZED_LENGTH of arch/x86/include/asm/kprobes.h. */
-#define COPIED_MAX 20
-
 /* How long to wait for the guest: 10 s, and the holds. */
 #define WAIT_NS	  (20L * 1000 * 1000)
 #define WAITS_MAX 500
@@ -35,7 +32,7 @@ static bool puts_back(const struct hv_journal *j, const struct hv_change *change
 
 static struct hv_gva_range range_of(const struct hv_journal *j, const struct hv_change *change)
 {
-	uint64_t before = puts_back(j, change) ? 0 : COPIED_MAX;
+	uint64_t before = puts_back(j, change) ? 0 : HV_PROBED_COPIED_MAX;
 
 	return (struct hv_gva_range){hv_gva(change->gva.v - before),
 				     hv_gva_add(change->gva, change->len_bytes)};

@@ -15,6 +15,9 @@
 
 struct hv_journal;
 
+/* How far a kprobe may copy: MAX_OPTIMIZED_LENGTH of arch/x86/include/asm/kprobes.h. */
+#define HV_PROBED_COPIED_MAX 20
+
 /* For the patcher, in a hold. Sets REFUSED. Fails with EALREADY while the guest registers or
  * removes one. */
 struct hv_err *hv_probed_refuse(const struct hv_address_space *as,

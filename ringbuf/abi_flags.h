@@ -63,6 +63,8 @@
 #define HV_SLOT_PID_INHERITS  0x2000 /* the current task's bit: that task forked it */
 #define HV_SLOT_PID_CLEARS    0x4000 /* 0 */
 #define HV_SLOT_PID_SETS      0x8000 /* 1 */
+/* Instead of HV_SLOT_REGS: sites call the entries for all registers. */
+#define HV_SLOT_ALL_REGS      0x10000
 
 /* How long a guest that hibernates waits for the host: so many times so long. */
 #define HV_HIBERNATION_WAITS   1500

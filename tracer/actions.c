@@ -29,6 +29,7 @@ _Static_assert(HV_SLOT_TELL == 1u << HV_ACTION_TELL, "the bits are alike");
 _Static_assert(HV_SLOT_TELL_COUNTED == 1u << HV_ACTION_TELL_COUNTED, "the bits are alike");
 _Static_assert(HV_SLOT_FETCH == 1u << HV_ACTION_FETCH, "the bits are alike");
 _Static_assert(HV_SLOT_REGS == 1u << HV_ACTION_REGS, "the bits are alike");
+_Static_assert(HV_SLOT_ALL_REGS == 1u << HV_ACTION_ALL_REGS, "the bits are alike");
 _Static_assert(HV_SLOT_RETURN == 1u << HV_ACTION_RETURN, "the bits are alike");
 _Static_assert(HV_SLOT_RETURN_FETCH == 1u << HV_ACTION_RETURN_FETCH, "the bits are alike");
 _Static_assert(HV_SLOT_RETURN_ARGS == 1u << HV_ACTION_RETURN_ARGS, "the bits are alike");
@@ -320,6 +321,12 @@ static struct hv_err *choose_slot(struct hv_actions *a, const struct hv_site_act
 	return NULL;
 }
 
+static struct hv_gva entry_of_slot(const struct hv_actions *a, unsigned slot)
+{
+	return a->slots[slot].bits >> HV_ACTION_ALL_REGS & 1 ? hv_stubs_entry_regs(a->tracee, slot)
+							     : hv_stubs_action(a->tracee, slot);
+}
+
 struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva goes_on,
 				uint32_t kind, bool *ret_has, struct hv_gva *ret)
 {
@@ -334,7 +341,7 @@ struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva
 		return NULL;
 	err = choose_slot(a, &all, offset_of(a, goes_on), kind, &slot);
 	if (!err)
-		*ret = hv_stubs_action(a->tracee, slot);
+		*ret = entry_of_slot(a, slot);
 	return err;
 }
 
@@ -426,7 +433,7 @@ bool hv_actions_goes_on(const struct hv_actions *a, struct hv_gva at, struct hv_
 {
 	for (unsigned i = 0;
 	     i < HV_NR_SLOTS && a->tracee->kernel->core.as.arch->stubs.action_len_bytes; i++) {
-		if (hv_stubs_action(a->tracee, i).v != at.v)
+		if (entry_of_slot(a, i).v != at.v)
 			continue;
 		*ret = a->slots[i].goes_on ? hv_gva_add(a->tracee->range.start, a->slots[i].goes_on)
 					   : (struct hv_gva){0};

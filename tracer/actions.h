@@ -30,13 +30,15 @@ enum hv_action {
 			   is off */
 	HV_ACTION_TELL_COUNTED,
 	HV_ACTION_REGS,	  /* an HV_EVENT_GUESTS of the id HV_EVENT_ID_REGS, before all others */
-	HV_ACTION_FETCH,  /* with HV_ACTION_REGS: it has the results of the program, too */
+	HV_ACTION_FETCH,  /* with one of the REGS: it has the results of the program, too */
 	HV_ACTION_RETURN, /* when the call returns, likewise of the id HV_EVENT_ID_RETURN. Needs
 			     frames (graph_tracer.h) */
-	HV_ACTION_RETURN_FETCH, /* with HV_ACTION_RETURN: with results of the program's second part
-				 */
-	HV_ACTION_RETURN_ARGS,	/* with HV_ACTION_RETURN: with the first arguments of the call, of
-				   the id HV_EVENT_ID_RETURN_ARGS */
+	HV_ACTION_RETURN_FETCH,	 /* with HV_ACTION_RETURN: with results of the program's second part
+				  */
+	HV_ACTION_RETURN_ARGS,	 /* with HV_ACTION_RETURN: with the first arguments of the call, of
+				    the id HV_EVENT_ID_RETURN_ARGS */
+	HV_ACTION_ALL_REGS = 16, /* instead of HV_ACTION_REGS, of the id HV_EVENT_ID_PLACE: with
+				    those registers, too, that are free at a function's entry */
 	HV_NR_ACTIONS
 };
 struct hv_site_actions {

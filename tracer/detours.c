@@ -358,6 +358,20 @@ static size_t note_refused(struct hv_detour_want *wants, size_t nr, struct hv_ch
 	return nr_refused;
 }
 
+/* Chooses the detours of WANTS, and writes the new ones. */
+static struct hv_err *make_room_and_write(struct hv_detours *d, const struct hv_detour_want *wants,
+					  size_t nr, size_t *numbers)
+{
+	struct hv_err *err = NULL;
+
+	if (hv_detours_choose(d, wants, nr, numbers) && d->kind == HV_CHANGE_PLACE) {
+		err = hv_detours_free_unused(d);
+		if (!err)
+			hv_detours_choose(d, wants, nr, numbers);
+	}
+	return err ? err : hv_detours_write(d);
+}
+
 struct hv_err *hv_detours_patch(struct hv_detours *d, struct hv_detour_want *wants, size_t nr,
 				size_t *ret_refused)
 {
@@ -369,8 +383,7 @@ struct hv_err *hv_detours_patch(struct hv_detours *d, struct hv_detour_want *wan
 
 	if (err)
 		return err;
-	hv_detours_choose(d, wants, nr, numbers);
-	err = hv_detours_write(d);
+	err = make_room_and_write(d, wants, nr, numbers);
 	if (err)
 		return err;
 	nr_whole = plan_all(d, wants, nr, numbers, 0, changes);
@@ -426,8 +439,7 @@ struct hv_err *hv_detours_exchange(struct hv_detours *d, struct hv_detour_want *
 	struct parts p = {.tracee = d->tracee, .changes = changes, .nr = nr, .is_exchange = true};
 	struct hv_err *err;
 
-	hv_detours_choose(d, wants, nr, numbers);
-	err = hv_detours_write(d);
+	err = make_room_and_write(d, wants, nr, numbers);
 	for (size_t i = 0; !err && i < nr; i++)
 		p.is_refused |= !plan(d, &wants[i], numbers[i], &changes[i]);
 	if (!err && !p.is_refused) {

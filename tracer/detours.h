@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Detours in a guest: instructions that are replaced by a jump to code of ours, and calls that call
- * such code instead (arch/detour.h). A detour that was made stays for the whole session, since a
- * task may have been interrupted in it. So an instruction that is replaced again gets the same one.
- * Leaves to others: which instructions (section_tracer.h), when the code is unmapped (detach.c).
- * One thread. */
+ * such code instead (arch/detour.h). A detour that was made stays, since a task may have been
+ * interrupted in it. So an instruction that is replaced again gets the same one. Only when there is
+ * no room for another detour of a place, those give theirs up to which nothing leads any more and
+ * in which nobody is (detours_reuse.c). Leaves to others: which instructions (section_tracer.h),
+ * when the code is unmapped (detach.c). One thread. */
 #pragma once
 
 #include <stdbool.h>

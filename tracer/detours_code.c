@@ -89,14 +89,15 @@ static void plan_code(struct hv_gpa at, const uint8_t *code, struct hv_hold_writ
 	}
 }
 
-/* Writes the next NR blocks. */
-static struct hv_err *write_chunk(struct hv_detours *d, size_t nr)
+/* Writes the NR blocks of these NUMBERS. */
+static struct hv_err *write_chunk(struct hv_detours *d, const size_t *numbers, size_t nr)
 {
 	HV_AUTO_FREE struct hv_hold_write *writes = hv_alloc(nr * WRITES * sizeof(*writes));
 	struct hv_gpa gpa = hv_gpa_add(d->tracee->region.gpa, HV_REGION_DETOURS_OFF);
+	struct hv_err *err;
 
 	for (size_t i = 0; i < nr; i++) {
-		size_t number = d->nr_written + i, first = number;
+		size_t number = numbers[i], first = number;
 		uint8_t code[HV_DETOUR_LEN_MAX];
 
 		while (!d->list[first].nr)
@@ -107,20 +108,26 @@ static struct hv_err *write_chunk(struct hv_detours *d, size_t nr)
 		plan_code(hv_gpa_add(gpa, (d->first + number) * HV_DETOUR_LEN),
 			  code + (number - first) * HV_DETOUR_LEN, &writes[i * WRITES]);
 	}
-	return hv_patcher_write(d->tracee->patcher, writes, nr * WRITES);
+	err = hv_patcher_write(d->tracee->patcher, writes, nr * WRITES);
+	for (size_t i = 0; !err && i < nr; i++)
+		d->list[numbers[i]].is_written = true;
+	return err;
 }
 
 struct hv_err *hv_detours_write(struct hv_detours *d)
 {
-	while (d->nr_written < d->nr) {
-		size_t left = d->nr - d->nr_written, nr = left < CHUNK ? left : CHUNK;
-		struct hv_err *err = write_chunk(d, nr);
+	size_t numbers[CHUNK], nr = 0;
+	struct hv_err *err = NULL;
 
-		if (err)
-			return err;
-		d->nr_written += nr;
+	for (size_t i = 0; !err && i < d->nr; i++) {
+		if (!d->list[i].is_free && !d->list[i].is_written)
+			numbers[nr++] = i;
+		if (nr < CHUNK)
+			continue;
+		err = write_chunk(d, numbers, nr);
+		nr = 0;
 	}
-	return NULL;
+	return err || !nr ? err : write_chunk(d, numbers, nr);
 }
 
 /* -- which instruction has which detour -------------------------------------------------------- */
@@ -169,37 +176,59 @@ static const struct place *find_same(const struct hv_detours *d, const struct pl
 	while (found && found > places && found[-1].at == key.at)
 		found--;
 	for (; found && found < places + nr && found->at == key.at; found++)
-		if (d->list[found->nr].nr && is_same(&d->list[found->nr].is, want))
+		if (d->list[found->nr].nr && !d->list[found->nr].is_free &&
+		    is_same(&d->list[found->nr].is, want))
 			return found;
 	return NULL;
 }
 
-/* Adds a detour behind the others. Returns its number; SIZE_MAX: there is no room, or it cannot
- * be made. */
-static size_t add_detour(struct hv_detours *d, const struct hv_detour_want *want)
+/* Where NR blocks in a row are free; SIZE_MAX: nowhere. */
+static size_t find_free(const struct hv_detours *d, size_t nr)
+{
+	size_t nr_found = 0;
+
+	for (size_t i = 0; i < d->nr; i++) {
+		nr_found = d->list[i].is_free ? nr_found + 1 : 0;
+		if (nr_found == nr)
+			return i + 1 - nr;
+	}
+	return SIZE_MAX;
+}
+
+/* Adds a detour. Returns its number; SIZE_MAX: it cannot be made, or there is no room, which
+ * *NR_WITHOUT then counts. */
+static size_t add_detour(struct hv_detours *d, const struct hv_detour_want *want,
+			 size_t *nr_without)
 {
 	uint8_t code[HV_DETOUR_LEN_MAX];
-	size_t number = d->nr, nr_blocks = make(d->tracee, want, d->first + number, code);
+	size_t number = d->nr, nr_blocks = make(d->tracee, want, d->first, code);
 
-	if (!nr_blocks || nr_blocks > d->max - number)
+	if (nr_blocks > d->max - number) {
+		number = find_free(d, nr_blocks);
+		*nr_without += number == SIZE_MAX;
+	}
+	if (!nr_blocks || number == SIZE_MAX || !make(d->tracee, want, d->first + number, code))
 		return SIZE_MAX;
-	d->list = hv_realloc_array(d->list, number + nr_blocks, sizeof(*d->list));
+	if (number == d->nr) {
+		d->nr += nr_blocks;
+		d->list = hv_realloc_array(d->list, d->nr, sizeof(*d->list));
+	}
 	for (size_t i = 0; i < nr_blocks; i++)
 		d->list[number + i] = (struct block){.is = *want};
 	d->list[number].nr = (unsigned)nr_blocks;
-	d->nr += nr_blocks;
 	return number;
 }
 
-void hv_detours_choose(struct hv_detours *d, const struct hv_detour_want *wants, size_t nr,
-		       size_t *numbers)
+size_t hv_detours_choose(struct hv_detours *d, const struct hv_detour_want *wants, size_t nr,
+			 size_t *numbers)
 {
 	HV_AUTO_FREE struct place *places = sorted_places(d);
-	size_t nr_places = d->nr;
+	size_t nr_places = d->nr, nr_without = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		const struct place *found = find_same(d, places, nr_places, &wants[i]);
 
-		numbers[i] = found ? found->nr : add_detour(d, &wants[i]);
+		numbers[i] = found ? found->nr : add_detour(d, &wants[i], &nr_without);
 	}
+	return nr_without;
 }

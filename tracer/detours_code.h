@@ -10,6 +10,8 @@
 struct block {
 	struct hv_detour_want is; /* the detour that begins here */
 	unsigned nr;		  /* blocks of that; 0: this is one behind the first */
+	bool is_free;		  /* nobody is in it, and nothing leads to it */
+	bool is_written;	  /* is in the region */
 };
 
 struct hv_detours {
@@ -18,7 +20,6 @@ struct hv_detours {
 	size_t first, max;  /* numbers of blocks, in the region */
 	struct block *list; /* owned; by the number of the block */
 	size_t nr;
-	size_t nr_written; /* are in the region */
 };
 
 /* NR: of a block, in the region. */
@@ -35,9 +36,12 @@ static inline bool hv_detour_is_call(enum hv_detour_kind kind)
 }
 
 /* Chooses the number of the detour for each of WANTS; SIZE_MAX: there is no room, or it cannot be
- * made. New ones are
- * added behind the others. */
-void hv_detours_choose(struct hv_detours *d, const struct hv_detour_want *wants, size_t nr,
-		       size_t *numbers);
+ * made. New ones are added behind the others, and then where others are free. Returns how many have
+ * no room. */
+size_t hv_detours_choose(struct hv_detours *d, const struct hv_detour_want *wants, size_t nr,
+			 size_t *numbers);
+/* Makes those of HV_CHANGE_PLACE free in which nobody is and to which nothing leads in the guest,
+ * by looking at all stacks in a hold. It invalidates what was chosen and leads nowhere yet. */
+struct hv_err *hv_detours_free_unused(struct hv_detours *d) hv_must_use;
 /* Writes the code of all that have none yet. */
 struct hv_err *hv_detours_write(struct hv_detours *d) hv_must_use;

@@ -91,7 +91,8 @@ static struct hv_err *read_all(struct hv_event_calls *c)
 	if (!err)
 		err = hv_release_calls_read(t->kernel, &c->releases);
 	if (!err)
-		err = hv_event_places_find(t->kernel, c->releases.function, &c->places);
+		err = hv_event_places_find(t->kernel, c->releases.function,
+					   c->releases.other_function, &c->places);
 	return err ? err : add_set(c, NULL);
 }
 
@@ -160,7 +161,7 @@ struct hv_err *hv_event_calls_check(struct hv_event_calls *c, const struct hv_ev
 	size_t first, nr;
 	struct hv_err *err = read_once(c);
 
-	if (!err && type->tracepoint.faultable && c->releases.has_others)
+	if (!err && type->tracepoint.faultable && c->releases.has_unknown)
 		return hv_err_new(EOPNOTSUPP, "this kernel frees its probes in a way that is not "
 					      "known");
 	return err ? err : calls_of(c, type, &set, &first, &nr);
@@ -186,13 +187,19 @@ static struct hv_gva stub_at(const struct hv_event_calls *c, size_t off)
 static struct hv_err *redirect_releases(struct hv_event_calls *c)
 {
 	const struct hv_stub_image *stubs = &c->tracee->kernel->core.as.arch->stubs;
-	struct hv_gva stub = stub_at(c, stubs->event_release_offs[c->releases.head_argument]);
-	size_t nr = c->releases.calls.nr;
+	const struct hv_release_calls *releases = &c->releases;
+	size_t nr = releases->calls.nr + releases->others.nr;
 	HV_AUTO_FREE struct hv_change *changes = hv_alloc((nr + 1) * sizeof(*changes));
 	struct hv_err *err = NULL;
 
 	for (size_t i = 0; !err && i < nr; i++) {
-		const struct hv_call *call = &c->releases.calls.list[i];
+		bool is_other = i >= releases->calls.nr;
+		const struct hv_call *call =
+			is_other ? &releases->others.list[i - releases->calls.nr]
+				 : &releases->calls.list[i];
+		struct hv_gva stub =
+			stub_at(c, is_other ? stubs->event_release_other_off
+					    : stubs->event_release_offs[releases->head_argument]);
 		bool is_planned = false;
 
 		err = hv_redirect_plan(c->tracee, call, stub, HV_CHANGE_EVENT_CALL, &changes[i],
@@ -386,19 +393,25 @@ bool hv_event_calls_are_there(const struct hv_event_calls *c)
 	return hv_patcher_nr_patched(c->tracee->patcher, HV_CHANGE_EVENT_CALL) != 0;
 }
 
+/* By which arrays are freed in whose probes a task may sleep. */
+static const char *const sleeping[] = {"call_srcu", "call_rcu_tasks_trace"};
+
 bool hv_event_calls_may_sleep(const struct hv_event_calls *c)
 {
 	const struct hv_kernel *k = c->tracee->kernel;
 	HV_AUTO_FREE struct hv_change *undo = NULL;
 	size_t nr = hv_patcher_undo_plan(c->tracee->patcher, HV_CHANGE_EVENT_CALL, &undo);
-	struct hv_gva sleeping, target = {0};
 	bool ret = false;
 
-	if (!hv_kernel_symbol(k, "call_srcu", &sleeping))
-		return false;
-	for (size_t i = 0; i < nr; i++) {
-		k->core.as.arch->classify_site(undo[i].to, undo[i].gva, &target);
-		ret |= hv_gva_in(target, hv_probe_call_targets(sleeping));
+	for (size_t f = 0; f < HV_ARRAY_LEN(sleeping); f++) {
+		struct hv_gva function, target = {0};
+
+		if (!hv_kernel_symbol(k, sleeping[f], &function))
+			continue;
+		for (size_t i = 0; i < nr; i++) {
+			k->core.as.arch->classify_site(undo[i].to, undo[i].gva, &target);
+			ret |= hv_gva_in(target, hv_probe_call_targets(function));
+		}
 	}
 	return ret;
 }
@@ -406,8 +419,9 @@ bool hv_event_calls_may_sleep(const struct hv_event_calls *c)
 struct hv_err *hv_event_calls_are_ours(const struct hv_tracee *t, struct hv_journal_entry *e,
 				       bool *ret)
 {
-	static const char *const functions[] = {
-		"trace_event_buffer_reserve", "trace_event_buffer_commit", "call_rcu", "call_srcu"};
+	static const char *const functions[] = {"trace_event_buffer_reserve",
+						"trace_event_buffer_commit", "call_rcu",
+						"call_srcu", "call_rcu_tasks_trace"};
 	struct hv_err *err = NULL;
 
 	*ret = false;

@@ -115,6 +115,7 @@ static void set_event_values(const struct hv_event_places *places, struct hv_stu
 	hole[HV_HOLE_event_reserve] = places->reserve.v;
 	hole[HV_HOLE_event_commit] = places->commit.v;
 	hole[HV_HOLE_event_release] = places->release.v;
+	hole[HV_HOLE_event_release_other] = places->release_other.v;
 	hole[HV_HOLE_fbuffer_file] = places->buffer_file;
 	hole[HV_HOLE_fbuffer_event] = places->buffer_event;
 	hole[HV_HOLE_fbuffer_entry] = places->buffer_entry;
@@ -317,6 +318,13 @@ struct hv_gva hv_stubs_action(const struct hv_tracee *t, unsigned slot)
 	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
 
 	return entry_of(t, stubs->actions_off + slot * stubs->action_len_bytes);
+}
+
+struct hv_gva hv_stubs_entry_regs(const struct hv_tracee *t, unsigned slot)
+{
+	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
+
+	return hv_gva_add(code_of(t), stubs->entry_regs_off + slot * stubs->entry_regs_len_bytes);
 }
 
 struct hv_gva hv_stubs_probed(const struct hv_tracee *t, unsigned slot)

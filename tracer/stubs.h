@@ -65,6 +65,8 @@ unsigned hv_stubs_called_at(const struct hv_tracee *t, struct hv_gva at);
 /* Returns the address that a site with actions calls: the entry of SLOT, which is below
  * HV_NR_SLOTS. */
 struct hv_gva hv_stubs_action(const struct hv_tracee *t, unsigned slot);
+/* Likewise if the slot has HV_SLOT_ALL_REGS. */
+struct hv_gva hv_stubs_entry_regs(const struct hv_tracee *t, unsigned slot);
 /* Returns where that entry goes on to if its slot has HV_SLOT_RETURN. */
 struct hv_gva hv_stubs_probed(const struct hv_tracee *t, unsigned slot);
 /* The kind (HV_KIND_*, HV_FRAME_*) of the calls that go to hv_stubs_call(STUB, ROLE). Stubs that

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Registers of a call that was recorded with them (event.S, .Lact_regs), by the names that the
- * kernel's probes have for them (regs_query_register_offset() in arch/x86/kernel/ptrace.c). Before
- * a stub can record them, the function's own call of it has changed %rax, %r10, %r11 and the flags,
- * which have no meaning there. At a place inside a function they have one (place.S). */
+ * kernel's probes have for them (regs_query_register_offset() in arch/x86/kernel/ptrace.c). Most
+ * probes do without %rax, %r10, %r11 and the flags, which are free at a function's entry and which
+ * most stubs change before anything else. With them the call is recorded as a place inside a
+ * function is (entry_regs.S, place.S). */
 #include <string.h>
 
 #include "arch/x86_64/x86_64.h"
@@ -13,6 +14,10 @@
 #define BREAKPOINT_LEN 1
 #define KERNEL_CS      0x10
 #define KERNEL_DS      0x18
+/* regs->orig_ax of a kprobe: save_mcount_regs of ftrace_64.S clears it; an exception without an
+ * error code pushes -1, as optimized_callback() sets it. */
+#define ENTRY_ORIG_AX  0
+#define PLACE_ORIG_AX  -1
 
 static const struct {
 	const char *name;
@@ -34,6 +39,7 @@ static const struct {
 	{"r15", {14, 0}},
 	{"cs", {HV_ARCH_NO_WORD, KERNEL_CS}},
 	{"ss", {HV_ARCH_NO_WORD, KERNEL_DS}},
+	{"orig_ax", {HV_ARCH_NO_WORD, ENTRY_ORIG_AX}},
 };
 
 /* What a return has: what is returned, and what a function must leave as it was. */
@@ -54,7 +60,7 @@ static const struct {
 	{"ss", {HV_ARCH_NO_WORD, KERNEL_DS}},
 };
 
-/* What a place inside a function has besides what its entry has. */
+/* What a place inside a function has besides what its entry has, or otherwise. */
 static const struct {
 	const char *name;
 	struct hv_arch_register is;
@@ -63,9 +69,10 @@ static const struct {
 	{"r10", {16, 0}},
 	{"r11", {17, 0}},
 	{"flags", {18, 0}},
+	{"orig_ax", {HV_ARCH_NO_WORD, PLACE_ORIG_AX}},
 };
 
-static const char *const not_recorded[] = {"ax", "r10", "r11", "flags", "orig_ax"};
+static const char *const no_meaning[] = {"ax", "r10", "r11", "flags"};
 
 bool x86_64_find_register(const char *name, struct hv_arch_register *ret)
 {
@@ -104,8 +111,8 @@ bool x86_64_has_register(const char *name)
 {
 	struct hv_arch_register found;
 
-	for (size_t i = 0; i < HV_ARRAY_LEN(not_recorded); i++)
-		if (strcmp(not_recorded[i], name) == 0)
+	for (size_t i = 0; i < HV_ARRAY_LEN(no_meaning); i++)
+		if (strcmp(no_meaning[i], name) == 0)
 			return true;
 	return x86_64_find_register(name, &found);
 }

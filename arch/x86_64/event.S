@@ -392,6 +392,7 @@ hv_stub_return_15:
 #include "arch/x86_64/fetch.S"
 #include "arch/x86_64/return_probe.S"
 #include "arch/x86_64/place.S"
+#include "arch/x86_64/entry_regs.S"
 
 #undef REGS_WORD
 #undef REGS_DRAFT
@@ -399,7 +400,15 @@ hv_stub_return_15:
 #undef REGS_LEN
 
 /* The guest's tracepoints free an array of probes: call_rcu(head, function), or call_srcu(srcu, head,
- * function). An array of ours is nobody's to free. */
+ * function); where probes may sleep, some kernels by call_rcu_tasks_trace(head, function). An array
+ * of ours is nobody's to free. */
+	.globl	hv_stub_event_release_other
+hv_stub_event_release_other:
+	movq	%rdi, %rax
+	subq	$hole_event_probes, %rax
+	cmpq	$hole_event_probes_len, %rax
+	jb	.Levent_released
+	go_on_to hole_event_release_other
 	.globl	hv_stub_event_release_second
 hv_stub_event_release_second:
 	movq	%rsi, %rax
@@ -411,6 +420,7 @@ hv_stub_event_release:
 	subq	$hole_event_probes, %rax
 	cmpq	$hole_event_probes_len, %rax
 	jae	.Levent_own_release
+.Levent_released:
 	xorl	%edi, %edi
 	xorl	%esi, %esi
 	.globl	hv_stub_return_14

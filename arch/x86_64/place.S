@@ -18,6 +18,7 @@
 
 	.globl	hv_stub_place
 hv_stub_place:
+.Lplace:
 	cld
 	pushq	24(%rsp)
 	pushq	%r11

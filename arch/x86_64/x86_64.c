@@ -24,11 +24,17 @@ static const uint32_t return_offs[] = {
 	hv_stub_return_4_off,  hv_stub_return_5_off,  hv_stub_return_6_off,  hv_stub_return_7_off,
 	hv_stub_return_8_off,  hv_stub_return_9_off,  hv_stub_return_10_off, hv_stub_return_11_off,
 	hv_stub_return_12_off, hv_stub_return_13_off, hv_stub_return_14_off, hv_stub_return_15_off,
-	hv_stub_return_18_off, hv_stub_return_19_off, hv_stub_return_20_off};
+	hv_stub_return_18_off, hv_stub_return_19_off, hv_stub_return_20_off, hv_stub_return_21_off};
 
 #define PROBED_LEN_BYTES 10
 _Static_assert(PROBED_LEN_BYTES *HV_NR_SLOTS == hv_stub_probed_end_off - hv_stub_probed_off,
 	       "one for each slot");
+
+#define ENTRY_REGS_LEN_BYTES 8
+_Static_assert(ENTRY_REGS_LEN_BYTES *HV_NR_SLOTS ==
+		       hv_stub_entry_regs_end_off - hv_stub_entry_regs_off,
+	       "one for each slot");
+_Static_assert(HV_NR_SLOTS <= 128, "the number of a slot is a byte with a sign");
 
 const struct hv_arch hv_arch_x86_64 = {
 	.name = "x86_64",
@@ -92,6 +98,8 @@ const struct hv_arch hv_arch_x86_64 = {
 			.call_len_bytes = CALL_LEN_BYTES,
 			.actions_off = hv_stub_actions_off,
 			.action_len_bytes = 11,
+			.entry_regs_off = hv_stub_entry_regs_off,
+			.entry_regs_len_bytes = ENTRY_REGS_LEN_BYTES,
 			.probed_off = hv_stub_probed_off,
 			.probed_len_bytes = PROBED_LEN_BYTES,
 			.handler_off = hv_graph_handler_off,
@@ -101,6 +109,7 @@ const struct hv_arch hv_arch_x86_64 = {
 			.event_commit_off = hv_stub_event_commit_off,
 			.event_release_offs = {hv_stub_event_release_off,
 					       hv_stub_event_release_second_off},
+			.event_release_other_off = hv_stub_event_release_other_off,
 			/* Its caller's arguments are on the stack (yield.S). */
 			.yield_rule = {.kind = HV_UNWIND_CALL,
 				       .sp_off = 32,

@@ -53,20 +53,24 @@ size_t x86_64_walk_code(struct hv_span code, struct hv_gva at, hv_insn_fn fn, vo
  * the prefixes. */
 size_t x86_64_insn_length(struct hv_span code, uint8_t *ret_opcode);
 
-/* detour.c */
+/* detour_insn.c */
 #define X86_64_COUNT_BEGINS 0x65 /* the prefix of %gs */
 bool x86_64_classify_count(struct hv_span code, struct hv_gva at, uint64_t percpu,
 			   struct hv_count_insn *ret);
 bool x86_64_may_switch_irqs(struct hv_span code);
 size_t x86_64_classify_irqs(struct hv_span code, enum hv_irq_effect *ret);
 struct hv_way_back x86_64_classify_way_back(struct hv_span code, struct hv_gva at);
+
+/* detour.c */
 size_t x86_64_encode_detour_jump(size_t len_bytes, struct hv_gva at, struct hv_gva target,
 				 uint8_t ret[HV_DETOUR_PATCH_MAX]);
 size_t x86_64_make_detour(const struct hv_detour *d, uint8_t *ret);
+bool x86_64_is_place_detour(const struct hv_detour *d, const uint8_t *code);
+
+/* place.c */
 const char *x86_64_find_movable(struct hv_span code, struct hv_gva at, size_t *ret_len,
 				unsigned *ret_nr);
 bool x86_64_raises_exception(struct hv_span code);
-bool x86_64_is_place_detour(const struct hv_detour *d, const uint8_t *code);
 bool x86_64_leads_into(struct hv_span text, struct hv_gva start, struct hv_gva_range range);
 /* Returns the length of the instruction at the start of CODE; 0: it cannot be executed elsewhere.
  */

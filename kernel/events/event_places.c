@@ -5,9 +5,9 @@
 #include "kernel/kernel.h"
 
 struct hv_err *hv_event_places_find(const struct hv_kernel *k, struct hv_gva release,
-				    struct hv_event_places *ret)
+				    struct hv_gva release_other, struct hv_event_places *ret)
 {
-	struct hv_event_places places = {.release = release};
+	struct hv_event_places places = {.release = release, .release_other = release_other};
 	const struct hv_field buffer[] = {
 		{"trace_file", 8, &places.buffer_file},
 		{"event", 8, &places.buffer_event},

@@ -13,6 +13,7 @@ struct hv_event_places {
 	struct hv_gva reserve; /* trace_event_buffer_reserve() */
 	struct hv_gva commit;  /* trace_event_buffer_commit() */
 	struct hv_gva release; /* by which the array of a tracepoint's probes is freed later */
+	struct hv_gva release_other; /* likewise where probes may sleep; 0: by the same */
 	/* Offsets in struct trace_event_buffer, which a probe has on its stack. */
 	uint32_t buffer_file, buffer_event, buffer_entry;
 	/* In struct task_struct: a u32 whose flags, of each architecture's own, say that a task is
@@ -20,7 +21,8 @@ struct hv_event_places {
 	uint32_t task_status;
 };
 
-/* RELEASE: of hv_release_calls. ENOENT: events of this kernel cannot be recorded; the message says
- * why. */
+/* RELEASE, RELEASE_OTHER: of hv_release_calls. ENOENT: events of this kernel cannot be recorded;
+ * the message says why. */
 struct hv_err *hv_event_places_find(const struct hv_kernel *k, struct hv_gva release,
+				    struct hv_gva release_other,
 				    struct hv_event_places *ret) hv_must_use;

@@ -56,8 +56,11 @@ struct hv_release_calls {
 	struct hv_gva function; /* that they call */
 	/* Which argument is the address of the struct rcu_head, counted from 0. */
 	unsigned head_argument;
-	/* Arrays of tracepoints whose probes may sleep are freed by other calls. */
-	bool has_others;
+	/* Arrays of tracepoints whose probes may sleep are freed by these calls, of OTHER_FUNCTION,
+	 * of which the struct rcu_head is the first argument; none: by the same as all others. */
+	struct hv_calls others;
+	struct hv_gva other_function;
+	bool has_unknown; /* such calls are there, but it is not certain that all were found */
 };
 
 /* Finds the calls that free an array of probes. EOPNOTSUPP, with the reason: it is not certain that

@@ -69,23 +69,6 @@ static struct hv_err *find_all(const struct hv_kernel *k, struct hv_gva function
 	return err;
 }
 
-/* Since 6.13 tracepoints whose probes may sleep have their arrays freed by call_rcu_tasks_trace().
- * Since 7.0 that is no function, but a call of call_srcu(), as for all others. */
-static struct hv_err *find_others(const struct hv_kernel *k, bool *ret)
-{
-	hv_cleanup(hv_calls_deinit) struct hv_calls calls = {0};
-	struct hv_gva function;
-	bool all;
-	struct hv_err *err;
-
-	*ret = false;
-	if (!hv_kernel_symbol(k, "call_rcu_tasks_trace", &function))
-		return NULL;
-	err = find_all(k, function, &calls, &all);
-	*ret = calls.nr != 0;
-	return err;
-}
-
 static struct hv_err *check_pages(const struct hv_kernel *k, const struct hv_calls *calls)
 {
 	for (size_t i = 0; i < calls->nr; i++)
@@ -93,6 +76,32 @@ static struct hv_err *check_pages(const struct hv_kernel *k, const struct hv_cal
 			return hv_err_new(EOPNOTSUPP,
 					  "a call that frees probes, at 0x%llx, is in two pages",
 					  (unsigned long long)calls->list[i].at.v);
+	return NULL;
+}
+
+/* Since 6.13 (cfeae1ed4647) tracepoints whose probes may sleep have their arrays freed by
+ * call_rcu_tasks_trace(). Since 7.0 that is no function, but a call of call_srcu(), as for all
+ * others. If something is wrong with these calls, the other tracepoints do not need them. */
+static struct hv_err *find_others(const struct hv_kernel *k, struct hv_release_calls *c)
+{
+	hv_cleanup(hv_calls_deinit) struct hv_calls calls = {0};
+	struct hv_err *pages, *err;
+	struct hv_gva function;
+	bool all;
+
+	if (!hv_kernel_symbol(k, "call_rcu_tasks_trace", &function))
+		return NULL;
+	err = find_all(k, function, &calls, &all);
+	if (err || !calls.nr)
+		return err;
+	pages = check_pages(k, &calls);
+	c->has_unknown = pages || !all;
+	hv_err_free(pages);
+	if (c->has_unknown)
+		return NULL;
+	c->other_function = function;
+	c->others = calls;
+	calls = (struct hv_calls){0};
 	return NULL;
 }
 
@@ -116,7 +125,9 @@ struct hv_err *hv_release_calls_read(const struct hv_kernel *k, struct hv_releas
 		if (!all)
 			continue;
 		hv_release_calls_deinit(&c);
-		c = (struct hv_release_calls){calls, function, releases[i].head_argument, false};
+		c = (struct hv_release_calls){.calls = calls,
+					      .function = function,
+					      .head_argument = releases[i].head_argument};
 		calls = (struct hv_calls){0};
 	}
 	if (!c.calls.nr || nr_used != 1)
@@ -124,7 +135,7 @@ struct hv_err *hv_release_calls_read(const struct hv_kernel *k, struct hv_releas
 					      "found");
 	err = check_pages(k, &c.calls);
 	if (!err)
-		err = find_others(k, &c.has_others);
+		err = find_others(k, &c);
 	if (err)
 		return err;
 	*ret = c;
@@ -135,5 +146,6 @@ struct hv_err *hv_release_calls_read(const struct hv_kernel *k, struct hv_releas
 void hv_release_calls_deinit(struct hv_release_calls *c)
 {
 	hv_calls_deinit(&c->calls);
+	hv_calls_deinit(&c->others);
 	*c = (struct hv_release_calls){0};
 }

@@ -17,6 +17,8 @@ static struct graph_recorded *recorded_of(struct graph_found *found, uint32_t si
 }
 
 /* The records of data of an entry, one by one: the words of a call or a return. */
+#define FLAG_TF UINT64_C(0x100) /* of the single steps */
+
 static uint64_t words[HV_DATA_RECORDS_MAX * HV_DATA_LEN / 8];
 
 static void note_data(const struct hv_record *record)
@@ -32,6 +34,19 @@ static void note_data(const struct hv_record *record)
 	memcpy(at + 16, &record->word[3], 4);
 }
 
+static void check_all_registers(void)
+{
+	ck_assert_uint_eq(words[HV_REGS_SITE], world_gva(&room->world, WORLD_TRACED_OFF).v);
+	ck_assert_uint_eq(words[HV_REGS_STACK], room->before.rsp - 8);
+	ck_assert_uint_eq(words[HV_REGS_STACK_WORD], room_outer(room).caller.v);
+	ck_assert_uint_eq(words[3], room->before.rbx);
+	ck_assert_uint_eq(words[14], room->before.r15);
+	ck_assert_uint_eq(words[15], room->before.rax);
+	ck_assert_uint_eq(words[16], room->before.r10);
+	ck_assert_uint_eq(words[17], room->before.r11);
+	ck_assert_uint_eq(words[18] & ~FLAG_TF, room->before.rflags);
+}
+
 static void note_probed(const struct hv_record *record, struct graph_found *found)
 {
 	struct graph_recorded *r =
@@ -41,6 +56,8 @@ static void note_probed(const struct hv_record *record, struct graph_found *foun
 
 	r->returns += is_return;
 	r->calls += !is_return;
+	if (r == &found->outer && (uint16_t)record->word[1] == HV_EVENT_ID_PLACE)
+		check_all_registers();
 	if (r != &found->outer || !is_return)
 		return;
 	ck_assert_uint_eq(words[HV_REGS_CALLER], room_outer(room).caller.v);

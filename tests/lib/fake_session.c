@@ -310,7 +310,8 @@ static bool records_registers(const struct hv_site_stubs *s, const struct hv_sit
 {
 	for (size_t i = 0; i < s->actions->nr; i++)
 		if (s->actions->list[i].ip == site->ip.v &&
-		    s->actions->list[i].bits & (1u << HV_ACTION_REGS | 1u << HV_ACTION_RETURN))
+		    s->actions->list[i].bits & (1u << HV_ACTION_REGS | 1u << HV_ACTION_ALL_REGS |
+						1u << HV_ACTION_RETURN))
 			return strncmp(site->name, "busy", 4) != 0;
 	return false;
 }

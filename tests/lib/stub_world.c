@@ -226,6 +226,9 @@ static const struct probed {
 					     2 << HV_SLOT_STEP_SHIFT,
 				     HV_TRACE_NOTHING},
 	[WORLD_PROBED_ARGS_GRAPH] = {HV_SLOT_RETURN | HV_SLOT_RETURN_ARGS, HV_TRACE_GRAPH},
+	[WORLD_ENTRY_REGS] = {HV_SLOT_ALL_REGS, HV_TRACE_NOTHING},
+	[WORLD_ENTRY_REGS_FETCH] = {HV_SLOT_ALL_REGS | HV_SLOT_FETCH, HV_TRACE_NOTHING},
+	[WORLD_ENTRY_REGS_FUNCTION] = {HV_SLOT_ALL_REGS, HV_TRACE_FUNCTION},
 	[WORLD_PLACE] = {HV_SLOT_REGS, HV_TRACE_NOTHING},
 	[WORLD_PLACE_FETCH] = {HV_SLOT_REGS | HV_SLOT_FETCH, HV_TRACE_NOTHING},
 };
@@ -239,6 +242,9 @@ void world_probe(const struct world *w, enum world_stub stub)
 	*world_slot(w, WORLD_FETCH_SLOT) = (struct hv_slot){.does = probed[stub].does};
 	if (probed[stub].does & HV_SLOT_RETURN)
 		world_slot(w, WORLD_FETCH_SLOT)->goes_on = (uint32_t)(HV_STUBS_CODE_OFF + entry);
+	if (stub == WORLD_ENTRY_REGS_FUNCTION)
+		world_slot(w, WORLD_FETCH_SLOT)->goes_on =
+			(uint32_t)(HV_STUBS_CODE_OFF + stubs->function_off);
 	kinds[WORLD_FETCH_SLOT] = hv_call_kind(HV_ROLE_NONE, probed[stub].trace, 0) |
 				  (probed[stub].does & HV_SLOT_RETURN_ARGS ? HV_FRAME_ARGS : 0);
 }
@@ -266,6 +272,8 @@ static size_t stub_off(enum world_stub stub)
 
 	if (stub == WORLD_EVENT) /* not at the site of the other function */
 		return stubs->function_off;
+	if (stub >= WORLD_ENTRY_REGS && stub <= WORLD_ENTRY_REGS_FUNCTION)
+		return stubs->entry_regs_off + WORLD_FETCH_SLOT * stubs->entry_regs_len_bytes;
 	if (stub >= WORLD_REGS)
 		return stubs->actions_off + WORLD_FETCH_SLOT * stubs->action_len_bytes;
 	if (stub == WORLD_FUNCTION)
@@ -377,6 +385,8 @@ static struct hv_stub_values values_of(const struct world *w)
 				[HV_HOLE_event_reserve] = world_gva(w, WORLD_KERNEL_OFF).v,
 				[HV_HOLE_event_commit] = world_gva(w, WORLD_KERNEL_OFF + 0x10).v,
 				[HV_HOLE_event_release] = world_gva(w, WORLD_KERNEL_OFF + 0x20).v,
+				[HV_HOLE_event_release_other] =
+					world_gva(w, WORLD_KERNEL_OFF + 0x30).v,
 				[HV_HOLE_fbuffer_file] = offsetof(struct world_buffer, file),
 				[HV_HOLE_fbuffer_event] = offsetof(struct world_buffer, event),
 				[HV_HOLE_fbuffer_entry] = offsetof(struct world_buffer, entry),

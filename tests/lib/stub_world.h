@@ -226,6 +226,9 @@ enum world_stub {
 	WORLD_PROBED_ARGS,     /* of returns, with the arguments of the call */
 	WORLD_PROBED_ARGS_FETCH,
 	WORLD_PROBED_ARGS_GRAPH,
+	WORLD_ENTRY_REGS, /* of calls, all registers */
+	WORLD_ENTRY_REGS_FETCH,
+	WORLD_ENTRY_REGS_FUNCTION, /* and the function tracer's */
 	/* Places, of the same slot: the function is what a detour has around the instructions. What
 	 * places do besides is in tests/kvm/test_places.c. */
 	WORLD_PLACE,

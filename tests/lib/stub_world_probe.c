@@ -168,6 +168,7 @@ static void no_draft(const struct world *w)
 /* A call's registers are 6 records of data and one of the event. */
 #define REGS_DATA	  6
 #define ARGS_DATA	  9
+#define PLACE_DATA	  8 /* also of a call with all registers */
 #define CALLS(each)	  .nr_calls = 1, .nr_data = (each)
 #define RETURNS(nr, each) .nr_returns = (nr), .nr_data = (each)
 
@@ -182,6 +183,14 @@ const struct world_case world_probe_cases[] = {
 	{"probe, no memory there", .prepare = fault, .stub = WORLD_REGS_FETCH,
 	 CALLS(REGS_DATA + 1)},
 	{"probe, no draft free", .prepare = no_draft, .stub = WORLD_REGS_FETCH, .calm = 1},
+	{"probe of all registers", .prepare = plain, .stub = WORLD_ENTRY_REGS, CALLS(PLACE_DATA)},
+	{"probe of all registers, after another task's", 1, .prepare = other_task, .calm = 1,
+	 .stub = WORLD_ENTRY_REGS, CALLS(PLACE_DATA)},
+	{"probe of all registers, tracing off", .prepare = off, .stub = WORLD_ENTRY_REGS},
+	{"probe of all registers, a number in memory", .prepare = number,
+	 .stub = WORLD_ENTRY_REGS_FETCH, CALLS(PLACE_DATA + 1)},
+	{"probe of all registers, and function", 0, 1, .prepare = no_graph,
+	 .stub = WORLD_ENTRY_REGS_FUNCTION, CALLS(PLACE_DATA)},
 	{"return probe", .prepare = no_graph, .stub = WORLD_PROBED, RETURNS(1, REGS_DATA)},
 	{"return probe, after another task's", 1, .prepare = other_task, .stub = WORLD_PROBED,
 	 RETURNS(1, REGS_DATA)},
@@ -237,8 +246,6 @@ const struct world_case world_probe_cases[] = {
 	 .nr_exits = 2, RETURNS(2, ARGS_DATA)},
 };
 const unsigned world_nr_probe_cases = sizeof(world_probe_cases) / sizeof(*world_probe_cases);
-
-#define PLACE_DATA 8
 
 const struct world_case world_place_cases[] = {
 	{"place inside a function", .prepare = plain, .stub = WORLD_PLACE, CALLS(PLACE_DATA)},

@@ -23,6 +23,9 @@ static bool guest_counts(enum hv_probe_command command)
 	       command == HV_PROBE_STACKTRACE;
 }
 
+#define PROBES	 (1u << HV_ACTION_REGS | 1u << HV_ACTION_ALL_REGS | 1u << HV_ACTION_RETURN)
+#define ALL_REGS (1u << HV_ACTION_ALL_REGS)
+
 /* -- telling the session ----------------------------------------------------------------------- */
 
 static int compare_ips(const void *pa, const void *pb)
@@ -32,7 +35,8 @@ static int compare_ips(const void *pa, const void *pb)
 	return (a->ip > b->ip) - (a->ip < b->ip);
 }
 
-/* Joins the entries of each function into one. Returns how many entries LIST then has. */
+/* Joins the entries of each function into one: with all registers if one needs them. Returns how
+ * many entries LIST then has. */
 static size_t join(struct hv_site_actions *list, size_t nr)
 {
 	size_t kept = 0;
@@ -50,6 +54,9 @@ static size_t join(struct hv_site_actions *list, size_t nr)
 			if (list[i].bits >> a & 1)
 				last->left[a] = list[i].left[a];
 	}
+	for (size_t i = 0; i < kept; i++)
+		if (list[i].bits & ALL_REGS)
+			list[i].bits &= ~(1u << HV_ACTION_REGS);
 	return kept;
 }
 
@@ -83,7 +90,9 @@ static void add_kprobes(const struct hv_instance *in, struct hv_site_actions *li
 		list[(*nr)++] = (struct hv_site_actions){
 			.ip = site.at.v,
 			.place = site.place,
-			.bits = 1u << (site.is_return ? HV_ACTION_RETURN : HV_ACTION_REGS) |
+			.bits = 1u << (site.is_return	     ? HV_ACTION_RETURN
+				       : site.needs_all_regs ? HV_ACTION_ALL_REGS
+							     : HV_ACTION_REGS) |
 				(unsigned)site.needs_args << HV_ACTION_RETURN_ARGS,
 		};
 }
@@ -132,7 +141,7 @@ static struct hv_err *add_programs(const struct hv_instances *all, struct progra
 	for (size_t i = 0; !err && i < nr; i++) {
 		struct hv_fetch_step *steps = programs->list[programs->nr];
 
-		if (!(list[i].bits & (1u << HV_ACTION_REGS | 1u << HV_ACTION_RETURN)))
+		if (!(list[i].bits & PROBES))
 			continue;
 		err = make_program(all, steps, &list[i]);
 		list[i].program = list[i].nr_steps ? steps : NULL;

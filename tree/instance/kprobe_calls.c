@@ -43,8 +43,8 @@ unsigned hv_kprobes_end_returns(struct hv_instance *in)
 
 static struct hv_kprobe_site site_of(const struct hv_kprobe_event *e)
 {
-	return (struct hv_kprobe_site){e->site, e->is.is_return, e->is.needs_args,
-				       e->is.is_inside ? &e->place : NULL};
+	return (struct hv_kprobe_site){e->site, e->is.is_return, e->is.needs_all_regs,
+				       e->is.needs_args, e->is.is_inside ? &e->place : NULL};
 }
 
 /* The function of the next probe of the event ID, from *INDEX on, which is moved behind it. */
@@ -210,7 +210,7 @@ static bool is_of(const struct hv_instances *all, const struct hv_kprobe_event *
 	       (!e->is.is_tracepoint || is_by_us(all, words)) &&
 	       e->is.is_return == is_return(call) &&
 	       (!e->is.needs_args || call->id == HV_EVENT_ID_RETURN_ARGS) &&
-	       e->is.is_inside == (call->id == HV_EVENT_ID_PLACE);
+	       (!(e->is.is_inside || e->is.needs_all_regs) || call->id == HV_EVENT_ID_PLACE);
 }
 
 /* The mark that the call E, with WORDS, ends; NULL: none. */

@@ -82,6 +82,7 @@ bool hv_kprobes_any(const struct hv_instances *all, const struct hv_event_set *s
 struct hv_kprobe_site {
 	struct hv_gva at;
 	bool is_return;
+	bool needs_all_regs;
 	bool needs_args;		    /* of the call, when it returns */
 	const struct hv_probe_place *place; /* inside a function; NULL: its entry */
 };

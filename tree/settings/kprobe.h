@@ -96,8 +96,9 @@ struct hv_kprobe {
 	bool is_inside;
 	uint64_t off;
 	bool is_return;
-	bool needs_args; /* IS_RETURN: an argument of the call is fetched, when it returns */
-	bool is_fprobe;	 /* written with f or t: only dynamic_events has it */
+	bool needs_all_regs; /* at an entry: of a place's registers, HV_EVENT_ID_PLACE */
+	bool needs_args;     /* IS_RETURN: an argument of the call is fetched, when it returns */
+	bool is_fprobe;	     /* written with f or t: only dynamic_events has it */
 	bool is_tracepoint;
 	bool is_event;	    /* what is probed is an event, SYMBOL: SYSTEM.EVENT (eprobe.h) */
 	unsigned maxactive; /* 0: it was not said */

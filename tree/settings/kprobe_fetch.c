@@ -244,9 +244,13 @@ static bool find_register(const struct hv_kprobe_parsing *p, const char *name,
 {
 	if (p->k->is_return)
 		return p->arch->find_return_register(name, ret);
-	return p->k->is_inside && p->arch->find_place_register
-		       ? p->arch->find_place_register(name, ret)
-		       : p->arch->find_register(name, ret);
+	if (!p->arch->find_place_register)
+		return p->arch->find_register(name, ret);
+	if (p->k->is_inside || !p->arch->find_register(name, ret)) {
+		p->k->needs_all_regs |= !p->k->is_inside;
+		return p->arch->find_place_register(name, ret);
+	}
+	return true;
 }
 
 static struct hv_err *parse_register(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
@@ -257,12 +261,9 @@ static struct hv_err *parse_register(const struct hv_kprobe_parsing *p, struct h
 	if (find_register(p, name, &arg->number))
 		return NULL;
 	if (p->arch->has_register(name))
-		return hv_kprobe_not_there(
-			p, off,
-			p->k->is_return ? "this register is not recorded: it has no meaning when a"
-					  " function returns"
-					: "this register is not recorded: it has no meaning at a"
-					  " function's entry");
+		return hv_kprobe_not_there(p, off,
+					   "this register is not recorded: it has no meaning when a"
+					   " function returns");
 	return hv_kprobe_wrong(p, off, "Invalid register name");
 }
 

@@ -404,6 +404,7 @@ END_TEST
 START_TEST(probes_of_ours_are_not_freed)
 {
 	const size_t *offs = hv_arch_x86_64.stubs.event_release_offs;
+	size_t other = hv_arch_x86_64.stubs.event_release_other_off;
 	uint64_t start = place(WORLD_PROBES_OFF), end = start + WORLD_PROBES_BYTES;
 
 	set_up_as(_i ? thunk : nothing_more);
@@ -415,6 +416,10 @@ START_TEST(probes_of_ours_are_not_freed)
 	ck_assert_uint_eq(call_stub(offs[1], 5, start - 1, 0), 3);
 	ck_assert_uint_eq(call_stub(offs[1], start, 5, 0), 3);
 	ck_assert_uint_ne(call_stub(offs[1], 5, start, 0), 3);
+	ck_assert_uint_eq(call_stub(other, start - 1, 0, 0), 4);
+	ck_assert_uint_eq(call_stub(other, end, start, 0), 4);
+	ck_assert_uint_ne(call_stub(other, start, 5, 0), 4);
+	ck_assert_uint_ne(call_stub(other, end - 1, 5, 0), 4);
 }
 END_TEST
 

@@ -180,8 +180,7 @@ END_TEST
 
 START_TEST(which_registers_there_are)
 {
-	static const char *const others[] = {"ax",	"r10", "r11", "flags",
-					     "orig_ax", "rax", "",    "bx "};
+	static const char *const others[] = {"ax", "r10", "r11", "flags", "rax", "", "bx "};
 	struct hv_arch_register found;
 
 	for (unsigned i = 0; i < HV_ARRAY_LEN(others); i++)
@@ -201,6 +200,11 @@ START_TEST(which_registers_there_are)
 	ck_assert(hv_arch_x86_64.find_register("cs", &found));
 	ck_assert_uint_eq(found.word, HV_ARCH_NO_WORD);
 	ck_assert_uint_eq(found.addend, 0x10);
+	ck_assert(hv_arch_x86_64.find_register("orig_ax", &found));
+	ck_assert(found.word == HV_ARCH_NO_WORD && found.addend == 0);
+	ck_assert(hv_arch_x86_64.find_place_register("orig_ax", &found));
+	ck_assert(found.word == HV_ARCH_NO_WORD && found.addend == -1);
+	ck_assert(hv_arch_x86_64.has_register("orig_ax"));
 	ck_assert(hv_arch_x86_64.has_register("ax") && hv_arch_x86_64.has_register("bx"));
 	ck_assert(!hv_arch_x86_64.has_register("rax"));
 }

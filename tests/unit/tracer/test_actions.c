@@ -199,6 +199,40 @@ START_TEST(a_program_has_a_slot_of_its_own)
 }
 END_TEST
 
+/* All registers: by an entry of their own, which goes on as others do. Functions share a slot. */
+START_TEST(all_registers_have_their_own_entries)
+{
+	struct hv_site_actions list[] = {
+		{.ip = FR_SITE(1), .bits = 1u << HV_ACTION_ALL_REGS},
+		{.ip = FR_SITE(2), .bits = 1u << HV_ACTION_ALL_REGS},
+		{.ip = FR_SITE(3), .bits = 1u << HV_ACTION_REGS},
+	};
+	uint64_t function = hv_stubs_call(&r.tracee, HV_STUB_FUNCTION, HV_ROLE_NONE).v;
+	struct hv_gva goes_on;
+	unsigned slot;
+
+	set(list, HV_ARRAY_LEN(list));
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	slot = number_of(slot_of(3)) ? 0 : 1;
+	ck_assert_uint_eq(target_of(1).v, hv_stubs_entry_regs(&r.tracee, slot).v);
+	ck_assert_uint_eq(target_of(2).v, target_of(1).v);
+	ck_assert_uint_eq(hv_region_slot(&r.tracee.region, slot)->does, HV_SLOT_ALL_REGS);
+	ck_assert(hv_actions_goes_on(t.actions, target_of(1), &goes_on));
+	ck_assert_uint_eq(goes_on.v, function);
+	ck_assert(!hv_actions_goes_on(t.actions, hv_stubs_action(&r.tracee, slot), &goes_on));
+	ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[1], HV_STUB_FUNCTION);
+	/* The one becomes the other while it is on: by another slot. */
+	list[0].bits = list[1].bits = 1u << HV_ACTION_REGS;
+	set(list, HV_ARRAY_LEN(list));
+	traced_check_want(&t, HV_STUB_NONE);
+	ck_assert_uint_ne(number_of(slot_of(1)), slot);
+	ck_assert_uint_eq(slot_of(1)->does, HV_SLOT_REGS);
+	ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[1], HV_STUB_ACTIONS);
+	set(NULL, 0);
+	traced_check_want(&t, HV_STUB_NONE);
+}
+END_TEST
+
 static void want_return(unsigned site)
 {
 	const struct hv_site_actions list = {.ip = FR_SITE(site), .bits = 1u << HV_ACTION_RETURN};
@@ -293,6 +327,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_change_that_fails_leaves_the_counts);
 	tcase_add_test(tc, too_many_that_count_are_refused);
 	tcase_add_test(tc, a_program_has_a_slot_of_its_own);
+	tcase_add_test(tc, all_registers_have_their_own_entries);
 	tcase_add_test(tc, a_return_is_of_the_kind_of_its_call);
 	tcase_add_test(tc, what_takes_the_caller_is_refused_beside_a_return);
 	tcase_add_test(tc, missed_returns_are_counted);

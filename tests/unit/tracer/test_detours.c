@@ -5,7 +5,7 @@
 
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_returns.h"
-#include "tracer/detours.h"
+#include "tracer/detours_code.h"
 #include "tracer/section_modules.h"
 
 #define COUNT	  0x1fb88ull
@@ -699,6 +699,132 @@ START_TEST(an_error_between_two_runs_leaves_none)
 }
 END_TEST
 
+/* What the code of the Nth detour of a place has as the slot of its first probe. */
+static uint32_t slot_in(uint64_t n)
+{
+	uint64_t off = HV_REGION_DETOURS_OFF + (PLACE_FIRST + n) * HV_DETOUR_LEN;
+	uint32_t slot;
+
+	memcpy(&slot, r.t.f.machine.ram + REGION + off + 7, sizeof(slot));
+	return slot;
+}
+
+/* Room for three detours, which are all there: of the slots 3, 4 and 5, the present one. */
+static struct hv_detours *set_up_full(void)
+{
+	struct hv_detours *places = set_up_places();
+
+	places->max = 3;
+	for (unsigned n = 0; n < 3; n++) {
+		patch_place(places, 3 + n, n);
+		ck_assert_uint_eq(slot_in(n), 3 + n);
+	}
+	return places;
+}
+
+START_TEST(detours_are_used_again)
+{
+	struct hv_detours *places = set_up_full();
+
+	for (unsigned n = 6; n < 30; n++) {
+		/* Both that nothing leads to become free, and then one is taken. */
+		unsigned to = n % 2 == 0 ? 0 : n % 4 == 3 ? 1 : 2;
+
+		patch_place(places, n, to);
+		ck_assert_uint_eq(slot_in(to), n);
+		patch_place(places, n, to);
+	}
+	hv_detours_free(places);
+}
+END_TEST
+
+static void check_full(struct hv_detours *places)
+{
+	struct hv_detour_want want = place;
+	size_t nr_refused;
+
+	want.probes[0].slot = 6;
+	must(hv_detours_patch(places, &want, 1, &nr_refused));
+	ck_assert_uint_eq(nr_refused, 1);
+	for (unsigned n = 0; n < 3; n++)
+		ck_assert_uint_eq(slot_in(n), 3 + n);
+	patch_place(places, 5, 2); /* it leads where it has led */
+}
+
+/* A task is in one that nothing leads to. In the other one a task, or a vCPU; or a kprobe of the
+ * guest's own may have copied the jump, or comes just now. */
+START_TEST(detours_in_use_stay)
+{
+	struct hv_detours *places = set_up_full();
+
+	heed();
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, DETOUR(PLACE_FIRST) + 16);
+	if (_i == 0)
+		ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x48, DETOUR(PLACE_FIRST + 1));
+	else if (_i == 1)
+		r.regs[1].ip = hv_gva(DETOUR(PLACE_FIRST + 2) - 1);
+	else if (_i == 2)
+		probe(PLACE - 20, OFF);
+	else
+		fk_u64(&r.t.f, LOCK, FK_BASE);
+	if (_i < 2)
+		check_full(places);
+	else
+		ck_assert_ptr_null(hv_detours_free_unused(places));
+	ck_assert(!places->list[0].is_free && !places->list[1].is_free);
+	r.regs[1].ip = hv_gva(0);
+	fk_u64(&r.t.f, HEADS + 8 * 7, 0);
+	fk_u64(&r.t.f, LOCK, 0);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x48, 0);
+	patch_place(places, 6, 1);
+	ck_assert_uint_eq(slot_in(0), 3);
+	ck_assert_uint_eq(slot_in(1), 6);
+	hv_detours_free(places);
+}
+END_TEST
+
+/* A detour of several blocks needs as many in a row, all of which nobody is in. */
+START_TEST(a_detour_of_several_blocks_is_used_again_as_a_whole)
+{
+	struct hv_detours *places = hv_detours_new(&r.tracee, HV_CHANGE_PLACE);
+	struct hv_detour_want other = run_at(11, 7, 1),
+			      long_one = {
+				      .kind = HV_DETOUR_PLACE,
+				      .at = {PLACE + 32},
+				      .len_bytes = 5,
+				      .insn = {0x50, 0xf8, 0x58, 0xf5,
+					       0xf9}, /* push, clc, pop, cmc, stc */
+				      .nr_insns = 5,
+				      .probes = {{0, 3}, {1, 3}, {2, 3}, {3, 3}},
+				      .nr_probes = 4,
+			      };
+	size_t nr_refused, nr;
+
+	memcpy(fk_host(&r.t.f, PLACE + 32), long_one.insn, 5);
+	memcpy(fk_host(&r.t.f, PLACE), function, sizeof(function));
+	places->max = 1;
+	must(hv_detours_patch(places, &long_one, 1, &nr_refused));
+	ck_assert_uint_eq(nr_refused, 1);
+	places->max = 2;
+	must(hv_detours_patch(places, &long_one, 1, &nr_refused));
+	ck_assert_uint_eq(nr_refused, 0);
+	ck_assert_uint_eq(places->list[0].nr, 2);
+	must(hv_detours_patch(places, &other, 1, &nr_refused));
+	ck_assert_uint_eq(nr_refused, 1); /* the place leads to both */
+	must(hv_detours_put_back(&r.tracee, HV_CHANGE_PLACE, NULL, NULL, &nr));
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, DETOUR(PLACE_FIRST + 1) + 2);
+	must(hv_detours_patch(places, &other, 1, &nr_refused));
+	ck_assert_uint_eq(nr_refused, 1); /* a task is in the second one */
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, 0);
+	must(hv_detours_patch(places, &other, 1, &nr_refused));
+	ck_assert_uint_eq(nr_refused, 0);
+	check_run(11);
+	must(hv_detours_patch(places, &long_one, 1, &nr_refused));
+	ck_assert_uint_eq(nr_refused, 1); /* one block is left */
+	put_places_back(places);
+}
+END_TEST
+
 static bool place_is_ours(void (*change)(struct hv_journal_entry *e))
 {
 	const struct hv_journal_entry *journal = hv_region_journal(&r.tracee.region);
@@ -758,6 +884,9 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, a_place_leads_to_the_detour_of_its_slot);
+	tcase_add_test(tc, detours_are_used_again);
+	tcase_add_loop_test(tc, detours_in_use_stay, 0, 4);
+	tcase_add_test(tc, a_detour_of_several_blocks_is_used_again_as_a_whole);
 	tcase_add_test(tc, nobody_is_between_the_instructions_of_a_place);
 	tcase_add_test(tc, recover_believes_what_the_detour_executes);
 	tcase_add_test(tc, a_run_makes_room_for_another_one);

@@ -604,6 +604,46 @@ START_TEST(a_tracepoint_whose_probes_may_sleep)
 }
 END_TEST
 
+static void take_over(void);
+
+/* Kernels from 6.13 to 6.19: two ways to free, of which each leads to a stub of its own. A task may
+ * sleep in such a probe, also if another process takes over. */
+START_TEST(arrays_where_probes_may_sleep_are_freed_by_another_function)
+{
+	static const uint64_t others[] = {ADD + 0x40, REMOVE + 0x40};
+	uint64_t stub = FR_RANGE + HV_STUBS_CODE_OFF + hv_arch_x86_64.stubs.event_release_other_off;
+	uint64_t draft = FR_RANGE + r.tracee.plan.drafts_off - HV_REGION_STUBS_OFF + 64;
+	struct hv_event_type type = tp.type;
+	struct hv_err *err;
+
+	type.tracepoint.faultable = true;
+	for (size_t i = 0; i < HV_ARRAY_LEN(others); i++)
+		put_call(others[i], SLEEPING_TRACE);
+	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
+	set_type(&type, NULL);
+	ck_assert_uint_eq(r.tracee.event_places.release.v, RELEASE);
+	ck_assert_uint_eq(r.tracee.event_places.release_other.v, SLEEPING_TRACE);
+	for (size_t i = 0; i < HV_ARRAY_LEN(others); i++) {
+		struct hv_gva target = {0};
+
+		ck_assert_int_eq(hv_arch_x86_64.classify_site(fk_host(f, others[i]),
+							      hv_gva(others[i]), &target),
+				 HV_SITE_CALL);
+		ck_assert_uint_eq(target.v, stub);
+		ck_assert(leads_to_us(calls[i]));
+	}
+	if (_i)
+		take_over();
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, draft);
+	err = restore("1 event");
+	ck_assert(err && err->code == EBUSY);
+	hv_err_free(err);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, 0);
+	ck_assert_ptr_null(restore(NULL));
+	is_as_before();
+}
+END_TEST
+
 /* Another process takes over: what recover does. */
 static void take_over(void)
 {
@@ -676,6 +716,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, the_calls_stay_while_a_probe_may_need_them);
 	tcase_add_test(tc, a_task_may_sleep_in_a_probe);
 	tcase_add_test(tc, a_tracepoint_whose_probes_may_sleep);
+	tcase_add_loop_test(tc, arrays_where_probes_may_sleep_are_freed_by_another_function, 0, 2);
 	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * NR_WRITES + 1);
 }
 
