@@ -20,25 +20,31 @@ static struct am am;
 static struct hv_kernel k;
 static const struct hv_region region = {.gpa = {0x8000000000}, .len_bytes = 64 << 20};
 
-static void setup(void)
+/* The kernel's area for modules begins at MODULES, its image at IMAGE. */
+static void set_up_at(uint64_t image, uint64_t modules)
 {
+	uint64_t end = image + IMAGE_LEN;
+
 	am_init(&am, hv_arch_arm64.formats[8], 32 * MIB); /* 48 bits */
-	am_map(&am, 1, hv_gva(IMAGE), hv_gpa(AM_RAM_START), IMAGE_LEN / PAGE,
+	am_map(&am, 1, hv_gva(image), hv_gpa(AM_RAM_START), IMAGE_LEN / PAGE,
 	       HV_ACCESS_READ_EXECUTE);
 	k = (struct hv_kernel){
 		.core = {
 			.as = {am.guest, am.format, am.root, 3},
-			.image = {.all = {{IMAGE}, {IMAGE_END}}},
+			.image = {.all = {{image}, {end}}},
 			.reach =
 				{
-					.text_base = {IMAGE - 3000 * MIB},
-					.free_window = {{IMAGE_END - 128 * MIB},
-							{IMAGE + 1024 * MIB}},
-					.code = {{IMAGE_END - 128 * MIB}, {IMAGE + 127 * MIB}},
-					.module_areas = {{{IMAGE - 1000 * MIB},
-							  {IMAGE + 1048 * MIB}}},
+					.text_base = {image - 3000 * MIB},
+					.free_window = {{end - 128 * MIB}, {image + 1024 * MIB}},
+					.code = {{end - 128 * MIB}, {image + 127 * MIB}},
+					.module_areas = {{{modules}, {modules + 2048 * MIB}}},
 				},
 		}};
+}
+
+static void setup(void)
+{
+	set_up_at(IMAGE, IMAGE - 1000 * MIB);
 }
 
 static void teardown(void)
@@ -186,14 +192,48 @@ START_TEST(no_table_is_added)
 }
 END_TEST
 
+static bool has_room(uint64_t len_bytes)
+{
+	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+	HV_AUTO_ERR struct hv_err *err = hv_mapping_plan(&k, &region, len_bytes, &plan);
+
+	ck_assert_msg(!err || err->code == ENOSPC, "%s", err ? err->message : "");
+	return !err;
+}
+
+/* Wherever a boot puts image and modules: the smallest region fits in, and a large one does not
+ * where the image is near the end of its slot and the room for modules is below it. */
+START_TEST(the_smallest_region_always_fits)
+{
+	unsigned nr_large = 0, nr = 0;
+
+	for (uint64_t above = 0; above <= 80 * MIB; above += 20 * MIB)
+		for (uint64_t below = 0; below <= 200 * MIB; below += 40 * MIB) {
+			uint64_t image = SLOT + 512 * MIB - above - IMAGE_LEN;
+
+			teardown();
+			set_up_at(image, image - below);
+			ck_assert_msg(has_room(HV_REGION_LEN_MIN - HV_REGION_STUBS_OFF),
+				      "%u MiB above, modules %u MiB below", (unsigned)(above / MIB),
+				      (unsigned)(below / MIB));
+			nr_large += has_room(LEN);
+			nr++;
+		}
+	ck_assert_uint_gt(nr_large, nr / 2);
+	ck_assert_uint_lt(nr_large, nr);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_set_timeout(tc, 20);
 	tcase_add_test(tc, each_page_is_where_it_belongs);
 	tcase_add_test(tc, what_is_left_in_part_is_found);
 	tcase_add_test(tc, pages_in_use_are_left_alone);
 	tcase_add_test(tc, room_for_modules_is_left);
 	tcase_add_test(tc, no_table_is_added);
+	tcase_add_test(tc, the_smallest_region_always_fits);
 }
 
 int main(void)
