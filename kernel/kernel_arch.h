@@ -81,9 +81,16 @@ struct hv_kernel_arch {
 	/* The member of struct task_struct with the key by which a task's return addresses are
 	 * signed; two words of 64 bits. NULL: none are. */
 	const char *signing_key;
-	/* The member of struct task_struct that kernels have which keep return addresses on a
-	 * second stack, too, and return to what is there. */
-	const char *shadow_stack;
+	/* Of kernels that keep return addresses on a second stack, too, and return to what is there
+	 * (shadow_stacks.h). Such a stack grows upwards. */
+	struct {
+		const char *start; /* the member of struct task_struct with a task's */
+		/* Likewise what is behind the last address of a task that does not run. NULL: what
+		 * is there cannot be read, or be put back. */
+		const char *end;
+		const char *irqs;    /* the per-CPU pointer to that of the interrupt stack */
+		unsigned in_general; /* the register with the end of the one that a vCPU is on */
+	} shadow_stack;
 	/* The symbols around code in which the address that an exception interrupted, or that it
 	 * returns to, is only in a register that no vCPU shows. NULL: there is none. */
 	const char *hides_return[2];

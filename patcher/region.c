@@ -50,7 +50,7 @@ static uint64_t next_page(uint64_t off)
 struct hv_err *hv_region_plan_rings(const struct hv_region *r, unsigned nr_cpus,
 				    struct hv_ring_plan *ret)
 {
-	struct hv_ring_plan plan = {.nr_cpus = nr_cpus};
+	struct hv_ring_plan plan = {.nr_cpus = nr_cpus, .part_bytes = r->len_bytes};
 	struct hv_err *err = check_region(r, nr_cpus);
 	uint64_t room;
 

@@ -230,6 +230,7 @@ struct hv_ring_plan {
 	uint64_t nr_slots;     /* of a ring, a power of two */
 	uint64_t drafts_off;   /* of the first CPU's HV_NR_DRAFTS, in the region, behind all rings;
 				* 0: there is no room, and events cannot be recorded */
+	uint64_t part_bytes;   /* of the region from its start, what all this is in */
 };
 
 static inline uint64_t hv_plan_ring_bytes(const struct hv_ring_plan *plan)

@@ -59,11 +59,20 @@ static struct hv_err *claim_region(struct hv_tracee *t, bool *ret_stale)
 	return err ? err : hv_region_clear(&t->region);
 }
 
-static struct hv_err *plan_mapping(const struct hv_tracee *t, struct hv_mapping_plan *ret)
+/* Where there is no room for all of the region, rings are shorter. */
+static struct hv_err *plan_mapping(struct hv_tracee *t, struct hv_mapping_plan *ret)
 {
-	uint64_t end = hv_plan_end_off(&t->plan);
+	struct hv_err *err = hv_mapping_plan(t->kernel, &t->region, hv_tracee_map_bytes(t), ret);
 
-	return hv_mapping_plan(t->kernel, &t->region, end - HV_REGION_STUBS_OFF, ret);
+	while (err && err->code == ENOSPC) {
+		HV_AUTO_ERR struct hv_err *too_small = hv_tracee_use_half(t);
+
+		if (too_small)
+			break;
+		hv_err_free(err);
+		err = hv_mapping_plan(t->kernel, &t->region, hv_tracee_map_bytes(t), ret);
+	}
+	return err;
 }
 
 /* Fills the region and maps it into the guest. */
@@ -111,6 +120,7 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 		err = plan_mapping(s->tracee, &plan);
 	if (err)
 		return err;
+	hv_session_place_rings(s);
 	s->tracee->range = plan.range;
 	s->tracee->landings = plan.landings;
 	s->tracee->handler = hv_stubs_handler(s->tracee);

@@ -104,6 +104,8 @@ static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_
 	read_modules(t->kernel);
 	memcpy(entries, hv_region_journal(&t->region), len);
 	t->range = hv_region_range(header);
+	hv_tracee_plan_as(t, header->map_len_bytes);
+	hv_session_place_rings(s);
 	t->landings = hv_region_landings(header);
 	t->handler = hv_gva(header->handler_gva);
 	err = check_journal(s, entries, header->nr_entries);

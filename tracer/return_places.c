@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/return_places.h"
 
-#include "kernel/kernel_arch.h"
+#include "tracer/shadow_returns.h"
 #include "tracer/tracee.h"
 
 struct hv_err *hv_return_places_read(const struct hv_tracee *t, const struct hv_vcpu_regs *regs,
@@ -16,25 +16,27 @@ struct hv_err *hv_return_places_read(const struct hv_tracee *t, const struct hv_
 	err = hv_records_read(t->kernel, regs, nr_vcpus, &ret->records);
 	if (!err)
 		ret->signing = hv_signing_find(t->kernel, &ret->records);
+	if (!err)
+		err = hv_shadow_stacks_read(t->kernel, regs, nr_vcpus, &ret->shadow);
 	return err;
 }
 
 void hv_return_places_deinit(struct hv_return_places *p)
 {
 	hv_records_deinit(&p->records);
+	hv_shadow_stacks_deinit(&p->shadow);
 }
 
 struct hv_err *hv_return_places_check(const struct hv_return_places *p)
 {
-	const struct hv_kernel_core *core = &p->tracee->kernel->core;
-	const char *shadow_stack = hv_kernel_arch_of(core)->shadow_stack;
-	uint32_t off;
-
 	if (!p->in_records)
 		return NULL;
-	if (hv_btf_member(core->btf, "task_struct", shadow_stack, &off, NULL))
+	if (p->shadow.state == HV_SHADOW_UNKNOWN)
 		return hv_err_new(EOPNOTSUPP, "the kernel keeps return addresses in shadow call"
 					      " stacks, where they cannot be put back yet");
+	if (p->shadow.state == HV_SHADOW_KNOWN && !hv_shadow_returns_agree(p))
+		return hv_err_new(EOPNOTSUPP, "the kernel's shadow call stacks have other return"
+					      " addresses than its frames");
 	if (p->signing.state == HV_SIGNING_UNKNOWN)
 		return hv_err_new(EOPNOTSUPP,
 				  "the vCPUs sign return addresses in a way that is not known,"
@@ -49,45 +51,42 @@ static bool is_kernel_half(const struct hv_tracee *t, uint64_t address)
 	return address >= as->arch->kernel_start(as->levels).v;
 }
 
-/* Reads the word at AT. False: AT cannot be on a stack, because it is not mapped (any more) or has
- * no RAM (mapped again after its task died). */
-static bool read_at(const struct hv_tracee *t, struct hv_gva at, struct hv_return_place *ret)
+bool hv_return_places_at(const struct hv_return_places *p, struct hv_gva at,
+			 struct hv_return_place *ret)
 {
+	const struct hv_tracee *t = p->tracee;
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	struct hv_return_place place = {.at = at};
 	struct hv_mapping m = {0};
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	if (at.v % sizeof(ret->word) || !is_kernel_half(t, at.v) || hv_tracee_has(t, at))
+	if (at.v % sizeof(place.word) || !is_kernel_half(t, at.v) || hv_tracee_has(t, at))
 		return false;
 	err = hv_walk(&t->kernel->core.as, at, &m);
 	if (err || !m.present || !m.writable)
 		return false;
-	ret->at = at;
-	ret->gpa = m.gpa;
-	err = hv_guest_read(t->guest, m.gpa, &ret->word, sizeof(ret->word));
-	return !err;
+	place.gpa = m.gpa;
+	err = hv_guest_read(t->guest, m.gpa, &place.word, sizeof(place.word));
+	if (err)
+		return false;
+	place.address = place.word;
+	if (p->in_records && arch->strip_signature)
+		place.address = arch->strip_signature(place.word);
+	*ret = place;
+	return true;
 }
 
 bool hv_return_places_find(const struct hv_return_places *p, struct hv_gva slot,
 			   struct hv_return_place *ret)
 {
 	const struct hv_frame_record *record;
-	struct hv_return_place place = {0};
 
-	if (!p->in_records) {
-		if (!read_at(p->tracee, slot, &place))
-			return false;
-		place.address = place.word;
-		*ret = place;
-		return true;
-	}
+	if (!p->in_records)
+		return hv_return_places_at(p, slot, ret);
 	record = hv_records_below(&p->records, slot);
-	if (!record || !read_at(p->tracee, record->at, &place))
+	if (!record || !hv_return_places_at(p, record->at, ret))
 		return false;
-	place.address = place.word;
-	if (p->tracee->kernel->core.as.arch->strip_signature)
-		place.address = p->tracee->kernel->core.as.arch->strip_signature(place.word);
-	place.task = record->task;
-	*ret = place;
+	ret->task = record->task;
 	return true;
 }
 

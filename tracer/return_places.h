@@ -2,9 +2,11 @@
 /* Where the return address of an open call is, by the slot that its frame has, and what it looks
  * like there. On x86-64 it is in the slot. On arm64 the slot is the stack pointer with which the
  * function was entered; the address is in the function's frame record below, and it may be signed.
+ * With shadow call stacks it is on one of those, too (shadow_returns.h).
  * Leaves to others: which calls are open, and what is written (returns.h). */
 #pragma once
 
+#include "kernel/shadow_stacks.h"
 #include "kernel/signing.h"
 
 struct hv_tracee;
@@ -14,6 +16,7 @@ struct hv_return_places {
 	bool in_records;
 	struct hv_frame_records records;
 	struct hv_signing signing;
+	struct hv_shadow_stacks shadow;
 };
 
 struct hv_return_place {
@@ -24,6 +27,13 @@ struct hv_return_place {
 	struct hv_gva task; /* the one that returns; 0: not known, or not needed */
 };
 
+/* A call whose return address was replaced by our handler's. */
+struct hv_hooked {
+	struct hv_gva slot;
+	struct hv_return_place place;
+	uint64_t caller; /* the address that was there; our handler's: not known yet */
+};
+
 /* In a hold. REGS: the registers of all NR_VCPUS. */
 struct hv_err *hv_return_places_read(const struct hv_tracee *t, const struct hv_vcpu_regs *regs,
 				     unsigned nr_vcpus, struct hv_return_places *ret) hv_must_use;
@@ -32,6 +42,10 @@ void hv_return_places_deinit(struct hv_return_places *p);
 /* EOPNOTSUPP with the reason: return addresses of this kernel could not be put back. */
 struct hv_err *hv_return_places_check(const struct hv_return_places *p) hv_must_use;
 
+/* The word at AT. False: AT cannot be on a stack, because it is not mapped (any more) or has no RAM
+ * (mapped again after its task died). */
+bool hv_return_places_at(const struct hv_return_places *p, struct hv_gva at,
+			 struct hv_return_place *ret);
 /* False: nothing returns by SLOT. */
 bool hv_return_places_find(const struct hv_return_places *p, struct hv_gva slot,
 			   struct hv_return_place *ret);

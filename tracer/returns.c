@@ -4,20 +4,13 @@
 #include <string.h>
 
 #include "kernel/tasks.h"
-#include "tracer/return_places.h"
+#include "tracer/shadow_returns.h"
 #include "tracer/tracee.h"
 #include "tracer/trampolines.h"
 
-/* A slot on a stack, the place of its return address, and the address that was there. */
-struct hooked {
-	struct hv_gva slot;
-	struct hv_return_place place;
-	uint64_t caller; /* our handler's address: not known yet */
-};
-
 struct returns {
 	struct hv_tracee *tracee; /* borrowed */
-	struct hooked *list;	  /* owned; sorted by place when all are found */
+	struct hv_hooked *list;	  /* owned; sorted by place when all are found */
 	size_t nr;
 	size_t cap;
 	bool any_elsewhere; /* a frame was found whose slot has another word than our handler's
@@ -77,7 +70,7 @@ static bool is_code(const struct hv_tracee *t, uint64_t address)
 	return !err && m.present && m.executable;
 }
 
-static void add(struct returns *r, const struct hooked *h)
+static void add(struct returns *r, const struct hv_hooked *h)
 {
 	if (r->nr == r->cap) {
 		r->cap = r->cap ? r->cap * 2 : 256;
@@ -87,12 +80,25 @@ static void add(struct returns *r, const struct hooked *h)
 }
 
 /* Looks for SLOT among those found since FIRST. */
-static struct hooked *find_since(struct returns *r, size_t first, uint64_t slot)
+static struct hv_hooked *find_since(struct returns *r, size_t first, uint64_t slot)
 {
 	for (size_t i = first; i < r->nr; i++)
 		if (r->list[i].slot.v == slot)
 			return &r->list[i];
 	return NULL;
+}
+
+/* Of those found since FIRST, leaves out calls that return elsewhere. A detach that ended between
+ * two writes has put back a record, and the address on the shadow call stack is still ours. */
+static void keep_hooked(struct returns *r, size_t first)
+{
+	size_t nr = first;
+
+	for (size_t i = first; i < r->nr; i++)
+		if (r->list[i].place.address == r->tracee->handler.v ||
+		    r->list[i].place.address == r->list[i].caller)
+			r->list[nr++] = r->list[i];
+	r->nr = nr;
 }
 
 /* Reads the frames of one return stack, the last one first, as the handler would. If several have
@@ -105,8 +111,8 @@ static struct hv_err *find_in_stack(struct returns *r, const struct hv_stack *st
 
 	for (unsigned i = frames_of(stack->word); i-- > 0;) {
 		const struct hv_frame *frame = &stack->frames[i];
-		struct hooked h = {.slot = hv_gva(frame->slot_gva), .caller = frame->caller_gva};
-		struct hooked *same = find_since(r, first, frame->slot_gva);
+		struct hv_hooked h = {.slot = hv_gva(frame->slot_gva), .caller = frame->caller_gva};
+		struct hv_hooked *same = find_since(r, first, frame->slot_gva);
 		const struct hv_trampoline *own;
 
 		if (same) {
@@ -116,10 +122,10 @@ static struct hv_err *find_in_stack(struct returns *r, const struct hv_stack *st
 		}
 		if (!hv_return_places_find(&r->places, h.slot, &h.place))
 			continue;
-		if (h.place.address == handler) {
+		if (h.place.address == handler || r->places.shadow.state == HV_SHADOW_KNOWN)
 			add(r, &h);
+		if (h.place.address == handler)
 			continue;
-		}
 		r->any_elsewhere = true;
 		own = hv_trampolines_entry(&r->trampolines, h.place.address);
 		if (own)
@@ -128,13 +134,14 @@ static struct hv_err *find_in_stack(struct returns *r, const struct hv_stack *st
 					  " %s, which may lead to a stub",
 					  (unsigned long long)h.slot.v, own->symbol);
 	}
+	keep_hooked(r, first);
 	return NULL;
 }
 
 static int by_place(const void *a, const void *b)
 {
-	uint64_t x = ((const struct hooked *)a)->place.at.v;
-	uint64_t y = ((const struct hooked *)b)->place.at.v;
+	uint64_t x = ((const struct hv_hooked *)a)->place.at.v;
+	uint64_t y = ((const struct hv_hooked *)b)->place.at.v;
 
 	return x < y ? -1 : x > y;
 }
@@ -163,7 +170,7 @@ static struct hv_err *find_all(struct returns *r)
 static struct hv_err *check_all(const struct returns *r)
 {
 	for (size_t i = 0; i < r->nr; i++) {
-		const struct hooked *h = &r->list[i];
+		const struct hv_hooked *h = &r->list[i];
 
 		if (!is_code(r->tracee, h->caller))
 			return hv_err_new(EUCLEAN,
@@ -192,7 +199,7 @@ static bool is_abandoned(const struct returns *r, struct hv_gva at)
 static bool is_known(void *ctx, struct hv_gva at, uint64_t word)
 {
 	const struct returns *r = ctx;
-	const struct hooked key = {.place = {.at = at}};
+	const struct hv_hooked key = {.place = {.at = at}};
 
 	if (word != r->tracee->handler.v && is_abandoned(r, at))
 		return true;
@@ -204,7 +211,7 @@ static bool is_known(void *ctx, struct hv_gva at, uint64_t word)
 static bool find_caller(void *ctx, struct hv_gva at, struct hv_gva *ret)
 {
 	const struct returns *r = ctx;
-	const struct hooked key = {.place = {.at = at}}, *found = NULL;
+	const struct hv_hooked key = {.place = {.at = at}}, *found = NULL;
 
 	if (r->nr)
 		found = bsearch(&key, r->list, r->nr, sizeof(key), by_place);
@@ -310,10 +317,31 @@ static struct hv_err *check_nobody_inside(struct returns *r, const struct hv_vcp
 
 static int by_memory(const void *a, const void *b)
 {
-	uint64_t x = ((const struct hooked *)a)->place.gpa.v;
-	uint64_t y = ((const struct hooked *)b)->place.gpa.v;
+	uint64_t x = ((const struct hv_hooked *)a)->place.gpa.v;
+	uint64_t y = ((const struct hv_hooked *)b)->place.gpa.v;
 
 	return x < y ? -1 : x > y;
+}
+
+/* Adds the addresses on shadow call stacks. From then on a call is more than once in the list. */
+static struct hv_err *add_shadows(struct returns *r)
+{
+	HV_AUTO_FREE struct hv_hooked *found = NULL;
+	size_t nr = 0;
+	struct hv_err *err = hv_shadow_returns_find(&r->places, r->list, r->nr, &found, &nr);
+
+	for (size_t i = 0; !err && i < nr; i++)
+		add(r, &found[i]);
+	return err;
+}
+
+static size_t count_hooked(const struct returns *r)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < r->nr; i++)
+		nr += r->list[i].place.address == r->tracee->handler.v;
+	return nr;
 }
 
 static struct hv_err *write_all(struct returns *r, struct hv_hold *hold)
@@ -324,14 +352,15 @@ static struct hv_err *write_all(struct returns *r, struct hv_hold *hold)
 
 	qsort(r->list, r->nr, sizeof(*r->list), by_memory);
 	for (size_t i = 0; i < r->nr; i++) {
-		const struct hooked *h = &r->list[i];
+		const struct hv_hooked *h = &r->list[i];
 		uint64_t word = 0;
 
 		/* It is one word, even if it has several addresses. */
 		if (i && h[-1].place.gpa.v == h->place.gpa.v && h[-1].caller != h->caller)
 			return hv_err_new(EUCLEAN, "two return stacks disagree on 0x%llx",
 					  (unsigned long long)h->slot.v);
-		if (i && h[-1].place.gpa.v == h->place.gpa.v)
+		if ((i && h[-1].place.gpa.v == h->place.gpa.v) ||
+		    h->place.address != r->tracee->handler.v)
 			continue;
 		err = hv_return_places_word(&r->places, &h->place, h->slot, h->caller, &word);
 		if (err)
@@ -364,6 +393,7 @@ struct hv_err *hv_returns_put_back(struct hv_tracee *t, struct hv_hold *hold, si
 	hv_cleanup(returns_deinit) struct returns r = {.tracee = t};
 	unsigned nr_vcpus = hv_guest_info(t->guest)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
+	size_t nr = 0;
 	struct hv_err *err = hv_hold_registers(hold, regs);
 
 	hv_trampolines_find(t->kernel, &r.trampolines);
@@ -375,6 +405,10 @@ struct hv_err *hv_returns_put_back(struct hv_tracee *t, struct hv_hold *hold, si
 		err = check_nobody_inside(&r, regs, nr_vcpus);
 	if (!err)
 		err = check_all(&r);
+	if (!err) {
+		nr = count_hooked(&r);
+		err = add_shadows(&r);
+	}
 	if (!err && r.nr)
 		err = write_all(&r, hold);
 	if (!err)
@@ -382,7 +416,7 @@ struct hv_err *hv_returns_put_back(struct hv_tracee *t, struct hv_hold *hold, si
 	if (err)
 		return err;
 	empty_stacks(t);
-	*ret_nr = r.nr;
+	*ret_nr = nr;
 	return NULL;
 }
 

@@ -25,15 +25,13 @@
 #include "tracer/yield.h"
 #include "vmm/shared_memory.h"
 
-/* Makes the buffer over the rings in the region. */
-static struct hv_buffer *new_buffer(struct hv_tracee *t, struct hv_decoder *decoder)
+void hv_session_place_rings(struct hv_session *s)
 {
+	const struct hv_tracee *t = s->tracee;
 	uint64_t ring_bytes = hv_plan_ring_bytes(&t->plan);
-	struct hv_buffer *b = hv_buffer_over(decoder, t->plan.nr_cpus);
 
 	for (unsigned cpu = 0; cpu < t->plan.nr_cpus; cpu++)
-		hv_buffer_set_ring(b, cpu, hv_tracee_state(t, cpu), ring_bytes, ring_bytes);
-	return b;
+		hv_buffer_set_ring(s->buffer, cpu, hv_tracee_state(t, cpu), ring_bytes, ring_bytes);
 }
 
 /* Takes CLOCK, the guest's. */
@@ -47,7 +45,8 @@ static void make_parts(struct hv_session *s, struct hv_clock *clock)
 	s->callers = hv_callers_new(t->kernel, &t->range);
 	s->types = hv_event_types_new(t->kernel);
 	s->decoder = hv_decoder_new(t->kernel, s->clocks, s->names, s->callers);
-	s->buffer = new_buffer(t, s->decoder);
+	s->buffer = hv_buffer_over(s->decoder, t->plan.nr_cpus);
+	hv_session_place_rings(s);
 	s->scope = hv_scope_new(t);
 	s->actions = hv_actions_new(t, s->scope);
 	s->graph = hv_graph_tracer_new(t, clock);
@@ -241,6 +240,7 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 		.hold_max_ns = holds->max_ns,
 		.bytes_changed = holds->bytes,
 		.region_bytes = t->region.len_bytes,
+		.part_bytes = t->plan.part_bytes,
 		.ring_bytes = t->plan.nr_cpus * hv_plan_ring_bytes(&t->plan),
 		.nr_cpus = t->plan.nr_cpus,
 	};

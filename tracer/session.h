@@ -67,6 +67,8 @@ struct hv_err *hv_session_has_left(struct hv_guest *guest, struct hv_kernel *ker
  * sets the tracee's range and handler. */
 struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 			      struct hv_session **ret) hv_must_use;
+/* Called when the tracee's plan is another one. Until then nothing has read the rings. */
+void hv_session_place_rings(struct hv_session *s);
 /* Frees what is on the host only. A session that is still attached leaves its journal for
  * recover. */
 void hv_session_free(struct hv_session *s);
@@ -119,6 +121,7 @@ struct hv_session_stat {
 	uint64_t hold_max_ns;
 	uint64_t bytes_changed; /* of the guest's own memory, since attach, also to put back */
 	uint64_t region_bytes;
+	uint64_t part_bytes; /* of the region, that there was room for */
 	uint64_t ring_bytes; /* of all vCPUs */
 	unsigned nr_cpus;
 };

@@ -43,6 +43,33 @@ void hv_tracee_free(struct hv_tracee *t)
 	free(t);
 }
 
+struct hv_err *hv_tracee_use_half(struct hv_tracee *t)
+{
+	struct hv_region half = t->region;
+
+	half.len_bytes = t->plan.part_bytes / 2;
+	return hv_region_plan_rings(&half, t->plan.nr_cpus, &t->plan);
+}
+
+uint64_t hv_tracee_map_bytes(const struct hv_tracee *t)
+{
+	uint64_t bytes = hv_plan_end_off(&t->plan) - HV_REGION_STUBS_OFF;
+
+	return (bytes + HV_REGION_UNIT - 1) / HV_REGION_UNIT * HV_REGION_UNIT;
+}
+
+void hv_tracee_plan_as(struct hv_tracee *t, uint64_t len_bytes)
+{
+	const struct hv_ring_plan all = t->plan;
+	struct hv_err *err = NULL;
+
+	while (!err && hv_tracee_map_bytes(t) > len_bytes)
+		err = hv_tracee_use_half(t);
+	if (hv_tracee_map_bytes(t) != len_bytes)
+		t->plan = all;
+	hv_err_free(err);
+}
+
 void hv_tracee_bind(struct hv_tracee *t)
 {
 	struct hv_gpa to;

@@ -36,6 +36,14 @@ struct hv_err *hv_tracee_new(struct hv_guest *guest, struct hv_kernel *kernel,
 			     struct hv_tracee **ret) hv_must_use;
 void hv_tracee_free(struct hv_tracee *t);
 
+/* Plans with half as much of the region as before: no room was found for all of it. ENOSPC, EINVAL:
+ * that is too small for so many vCPUs, and the plan stays. */
+struct hv_err *hv_tracee_use_half(struct hv_tracee *t) hv_must_use;
+/* How much of the guest's addresses the planned parts need, from HV_REGION_STUBS_OFF on. */
+uint64_t hv_tracee_map_bytes(const struct hv_tracee *t);
+/* Plans as the session did that mapped LEN_BYTES. If no plan needs so much, it stays as it is. */
+void hv_tracee_plan_as(struct hv_tracee *t, uint64_t len_bytes);
+
 /* Called when the page-table slots of the range are filled, and when some may have been emptied:
  * from now on nothing is written into another boot of the guest. */
 void hv_tracee_bind(struct hv_tracee *t);

@@ -220,17 +220,19 @@ static void describe(const struct service *s, uint64_t took_ns, struct hv_text *
 	struct hv_session_stat stat;
 
 	hv_session_stat(s->session, &stat);
-	hv_text_printf(
-		ret,
-		"domain '%s': attached: Linux %s, %zu site%s, %u vCPU%s, region of %llu MiB, "
-		"held %llu.%03llu ms, took %llu.%01llu s",
-		guest->name, s->kernel->release, stat.nr_sites, hv_plural(stat.nr_sites),
-		guest->nr_vcpus, hv_plural(guest->nr_vcpus),
-		(unsigned long long)(stat.region_bytes >> 20),
-		(unsigned long long)(stat.hold_max_ns / 1000000),
-		(unsigned long long)(stat.hold_max_ns / 1000 % 1000),
-		(unsigned long long)(took_ns / 1000000000),
-		(unsigned long long)(took_ns / 100000000 % 10));
+	hv_text_printf(ret,
+		       "domain '%s': attached: Linux %s, %zu site%s, %u vCPU%s, region of %llu MiB",
+		       guest->name, s->kernel->release, stat.nr_sites, hv_plural(stat.nr_sites),
+		       guest->nr_vcpus, hv_plural(guest->nr_vcpus),
+		       (unsigned long long)(stat.region_bytes >> 20));
+	if (stat.part_bytes < stat.region_bytes)
+		hv_text_printf(ret, " (of which %llu MiB have room in the kernel's addresses)",
+			       (unsigned long long)(stat.part_bytes >> 20));
+	hv_text_printf(ret, ", held %llu.%03llu ms, took %llu.%01llu s",
+		       (unsigned long long)(stat.hold_max_ns / 1000000),
+		       (unsigned long long)(stat.hold_max_ns / 1000 % 1000),
+		       (unsigned long long)(took_ns / 1000000000),
+		       (unsigned long long)(took_ns / 100000000 % 10));
 	if (s->session->found_stale)
 		hv_text_add(ret, "; the changes that an earlier boot of it had in the region were "
 				 "discarded");

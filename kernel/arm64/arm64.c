@@ -53,7 +53,9 @@ const struct hv_kernel_arch hv_kernel_arch_arm64 = {
 	.saved_fp = "thread.cpu_context.fp",
 	.waits = 0xd503207f, /* wfi */
 	.signing_key = "thread.keys_kernel.apia",
-	.shadow_stack = "thread_info.scs_base",
+	/* arch/arm64/include/asm/scs.h, arch/arm64/kernel/irq.c */
+	.shadow_stack = {"thread_info.scs_base", "thread_info.scs_sp", "irq_shadow_call_stack_ptr",
+			 18},
 	/* kernel_entry and kernel_exit, arch/arm64/kernel/entry.S */
 	.hides_return = {"__entry_text_start", "__entry_text_end"},
 	.links_by_register = true, /* call_on_irq_stack() there */

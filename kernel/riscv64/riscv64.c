@@ -67,7 +67,7 @@ const struct hv_kernel_arch hv_kernel_arch_riscv64 = {
 	.saved_sp = "thread.sp",
 	.frame_chain = {"thread.s", "s0", {"epc", "ra", "t0"}},
 	.waits = 0x10500073, /* wfi */
-	.shadow_stack = "thread_info.scs_base",
+	.shadow_stack = {.start = "thread_info.scs_base"},
 	/* arch/riscv/kernel/entry.S */
 	.hides_return = {"handle_exception", "ret_from_exception_end"},
 	.links_by_register = true, /* call_on_irq_stack() there */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Puts return addresses back from return stacks, stacks and registers that the input writes.
  * Whatever is in them, only our handler's address is ever overwritten, and only with an address of
- * kernel code. */
+ * kernel code. A last byte that is no change chooses a kernel with frame records and shadow call
+ * stacks. */
 #include "tests/unit/tracer/fake_returns.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -14,9 +15,16 @@ struct change { /* a change of the input */
 	uint64_t value;
 } __attribute__((packed));
 
-#define NR_SLOTS 8
+#define NR_SLOTS      8
+#define NR_KINDS      6
+#define NR_KINDS_MORE 3 /* with shadow call stacks */
+#define SHADOW_BYTES  4096u
+#define RECORD	      16u /* from a slot down to the frame record below it */
 
-static struct fr r;
+static struct fr plain, shadowed;
+static struct fr *r = &plain; /* one of these */
+static struct hv_arch arch;
+static uint64_t shadow; /* of the task that sleeps */
 
 static void check(int holds)
 {
@@ -42,21 +50,47 @@ static uint64_t meant(const struct change *c)
 	case 2:
 		return FR_CALLER + c->value % 4;
 	case 3:
-		return fr_slot(&r, c->value % NR_SLOTS);
+		return fr_slot(r, c->value % NR_SLOTS);
 	case 4:
 		return FT_TRAMPOLINE + c->value % 4;
 	case 5:
-		return FK_DATA + c->value % (r.t.f.brk - FK_DATA);
+		return FK_DATA + c->value % (r->t.f.brk - FK_DATA);
 	}
 	return c->value;
 }
 
+/* Where the return address of the call with the NRth slot is. */
+static uint64_t place_of(unsigned nr)
+{
+	return fr_slot(r, nr) - (r == &shadowed ? 8 : 0);
+}
+
+static void make_more(const struct change *c)
+{
+	static const uint8_t registers[] = {18, 29, 30};
+	uint64_t value = meant(c);
+
+	if (c->how / 6 % 2)
+		value = shadow + c->value % SHADOW_BYTES;
+	switch (c->kind - NR_KINDS) {
+	case 0:
+		fk_u64(&r->t.f, shadow + 8 * (c->at % NR_SLOTS), value);
+		break;
+	case 1:
+		fk_u64(&r->t.f, r->task + (c->at % 2 ? FT_SCS_BASE : FT_SCS_SP), value);
+		break;
+	case 2:
+		r->regs[c->at % 2].general[registers[c->stack % 3]] = value;
+		break;
+	}
+}
+
 static void make(const struct change *c)
 {
-	struct hv_stack *stack = hv_region_stack(&r.tracee.region, c->stack % FR_NR_STACKS);
+	struct hv_stack *stack = hv_region_stack(&r->tracee.region, c->stack % FR_NR_STACKS);
 	struct hv_frame *frame = &stack->frames[c->at % HV_FRAMES_MAX];
 
-	switch (c->kind % 6) {
+	switch (c->kind) {
 	case 0:
 		frame->slot_gva = meant(c);
 		break;
@@ -67,52 +101,95 @@ static void make(const struct change *c)
 		stack->word = c->value;
 		break;
 	case 3:
-		fk_u64(&r.t.f, fr_slot(&r, c->at % NR_SLOTS), meant(c));
+		fk_u64(&r->t.f, place_of(c->at % NR_SLOTS), meant(c));
 		break;
 	case 4:
-		r.regs[c->at % 2].ip = hv_gva(meant(c));
+		r->regs[c->at % 2].ip = hv_gva(meant(c));
 		break;
 	case 5:
-		r.regs[c->at % 2].sp = hv_gva(meant(c));
+		r->regs[c->at % 2].sp = hv_gva(meant(c));
 		break;
+	default:
+		make_more(c);
+		break;
+	}
+}
+
+static void make_shadowed(void)
+{
+	ft_has_shadow_stacks = true;
+	fr_init(r);
+	arch = hv_arch_x86_64;
+	arch.name = hv_arch_arm64.name;
+	arch.frame_register = hv_arch_arm64.frame_register;
+	arch.link_register = hv_arch_arm64.link_register;
+	r->t.f.k.core.as.arch = &arch;
+	shadow = fk_alloc(&r->t.f, SHADOW_BYTES);
+	for (unsigned cpu = 0; cpu < FK_NR_CPUS; cpu++)
+		ft_percpu(&r->t, FT_IRQ_SCS, cpu, fk_alloc(&r->t.f, SHADOW_BYTES));
+	ft_has_shadow_stacks = false;
+}
+
+/* Each call has a record, and the word in it on the shadow call stack. */
+static void fill_shadowed(void)
+{
+	fk_u64(&r->t.f, r->task + FT_FP, fr_slot(r, 0) - RECORD);
+	fk_u64(&r->t.f, r->task + FT_SCS_BASE, shadow);
+	fk_u64(&r->t.f, r->task + FT_SCS_SP, shadow + 8 * NR_SLOTS);
+	for (unsigned i = 0; i < NR_SLOTS; i++) {
+		fk_u64(&r->t.f, fr_slot(r, i) - RECORD,
+		       i + 1 < NR_SLOTS ? fr_slot(r, i + 1) - RECORD
+					: ft_stack(&r->t, r->task) + FT_LAST_RECORD);
+		fk_u64(&r->t.f, shadow + 8 * (NR_SLOTS - 1 - i), fr_word(r, place_of(i)));
 	}
 }
 
 /* Begins again with some frames as stubs leave them. */
 static void begin_anew(void)
 {
-	if (!r.guest) {
-		fr_init(&r);
-		r.when_written = when_written;
+	if (!r->guest) {
+		if (r == &shadowed)
+			make_shadowed();
+		else
+			fr_init(r);
+		r->when_written = when_written;
 	}
 	for (unsigned i = 0; i < NR_SLOTS; i++)
-		fk_u64(&r.t.f, fr_slot(&r, i), 0);
-	memset(hv_region_stack(&r.tracee.region, 0), 0, FR_NR_STACKS * sizeof(struct hv_stack));
+		fk_u64(&r->t.f, place_of(i), r == &shadowed ? FR_CALLER + 0x20 + i : 0);
+	memset(hv_region_stack(&r->tracee.region, 0), 0, FR_NR_STACKS * sizeof(struct hv_stack));
 	for (unsigned i = 0; i < 4; i++) {
-		fr_frame(&r, i / 3, fr_slot(&r, i), FR_CALLER + i);
-		fk_u64(&r.t.f, fr_slot(&r, i), FR_HANDLER);
+		fr_frame(r, i / 3, fr_slot(r, i), FR_CALLER + i);
+		fk_u64(&r->t.f, place_of(i), FR_HANDLER);
 	}
-	fr_frame(&r, 0, fr_slot(&r, 2), FR_HANDLER);
-	for (unsigned i = 0; i < 2; i++) {
-		r.regs[i].ip = hv_gva(0x401000);
-		r.regs[i].sp = hv_gva(0x7ffc00000000);
-	}
+	fr_frame(r, 0, fr_slot(r, 2), FR_HANDLER);
+	for (unsigned i = 0; i < 2; i++)
+		r->regs[i] = (struct hv_vcpu_regs){.ip = hv_gva(0x401000),
+						   .sp = hv_gva(0x7ffc00000000),
+						   .root = r->t.f.k.core.as.root.v,
+						   .levels = 4};
+	if (r == &shadowed)
+		fill_shadowed();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	unsigned nr_kinds = NR_KINDS;
 	struct hv_err *err;
 
+	r = size % sizeof(struct change) == 1 ? &shadowed : &plain;
+	if (r == &shadowed)
+		nr_kinds += NR_KINDS_MORE;
 	begin_anew();
 	for (; size >= sizeof(struct change); size -= sizeof(struct change)) {
 		struct change c;
 
 		memcpy(&c, data, sizeof(c));
 		data += sizeof(c);
+		c.kind %= nr_kinds;
 		make(&c);
 	}
-	err = fr_put_back(&r);
-	check(err || !hv_returns_open(&r.tracee));
+	err = fr_put_back(r);
+	check(err || !hv_returns_open(&r->tracee));
 	hv_err_free(err);
 	return 0;
 }

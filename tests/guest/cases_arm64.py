@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """arm64 guests on the machine virt, under TCG: what check finds, the tracers, and what is refused by name."""
 
-import contextlib
 import json
 import re
 import struct
@@ -23,7 +22,9 @@ ONE_VCPU = Config("trixie", 1, arch="arm64")
 # Its modules are in reach, but there is room for landings only.
 NOT_MOVED = Config("trixie", arch="arm64", cmdline="nokaslr")
 PAGES_16K = Config("trixie:linux-image-arm64-16k", arch="arm64", cmdline="kpti=1", in_turn=True)
-# Debian has no such kernel: scripts/kernel-build makes it.
+# Debian has no such kernels: scripts/kernel-build makes them. crc7 makes the kernel map something where modules go; it has
+# no function with a site, as nothing in lib/ has.
+SHADOW_STACKS = Config("built:arm64-scs", 1, arch="arm64", modules=("crc7",))
 PAGES_64K = Config("built:arm64-64k", 1, arch="arm64", cmdline="kpti=1", modules=("crc7",))
 
 RAM_GPA = 0x40000000  # of the machine virt
@@ -123,27 +124,12 @@ def enable_ivshmem(guest):
     guest.run("for d in /sys/bus/pci/devices/*; do if [ $(cat $d/device) = 0x1110 ]; then echo 1 >$d/enable; fi; done")
 
 
-@contextlib.contextmanager
-def a_guest_with_room(t, config):
-    """A guest with pages of 64 KiB. One boot in a hundred puts the image where no region has room (docs/new-arch.md)."""
-    with a_guest(t, config) as test:
-        enable_ivshmem(test.guest)
-        status, _, err = t.hv.run("attach", test.guest.name)
-        if status == 0:
-            t.hv.end("detach", test.guest.name, test.disturb, test.refusals)
-            yield test
-            return
-    assert "no unused slots" in err, err
-    with a_guest(t, config) as test:
-        enable_ivshmem(test.guest)
-        yield test
-
-
 def larger_pages(t, config, page_bits):
     """Another format of page tables, KPTI, a module, and vCPUs that are busy in user mode: the kernel is found, and traced.
     Stacks and a profile are right. With a graph of all functions, and after kill -9 and recover, every byte is as before."""
-    with (a_guest_with_room if page_bits == 16 else a_guest)(t, config) as test:
+    with a_guest(t, config) as test:
         guest, stack = test.guest, ("func_stack_trace",)
+        enable_ivshmem(guest)
         for module in config.modules:
             guest.run(f"insmod /modules/{module}.ko")
         # The channel is slow.
@@ -192,6 +178,20 @@ def arm64_pages_of_16_kib(t):
 def arm64_pages_of_64_kib(t):
     """A kernel with pages of 64 KiB and addresses of 52 bits, whose region is mapped by pages beside the image's."""
     larger_pages(t, PAGES_64K, 16)
+
+
+@case(configs=None)
+def arm64_shadow_call_stacks(t):
+    """A kernel that signs return addresses and returns to what is on shadow call stacks: the same trees of calls as the
+    guest's own. Tasks that sleep have their addresses back in both places after detach, and after kill -9 and recover."""
+    with a_guest(t, SHADOW_STACKS) as test:
+        guest = test.guest
+        guest.run("zcat /proc/config.gz | grep -qx CONFIG_SHADOW_CALL_STACK=y")
+        enable_ivshmem(guest)
+        guest.run("insmod /modules/crc7.ko")
+        on_virt.graph_agrees(test, FILTERS, FIRST)
+        on_virt.ends_with_sleepers(test, Places(t, guest), compare)
+        t.notes += test.notes
 
 
 @case(configs=None)

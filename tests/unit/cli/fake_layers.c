@@ -241,6 +241,7 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 		.hold_last_ns = 500000,
 		.hold_max_ns = 1500000,
 		.region_bytes = 64 << 20,
+		.part_bytes = 64 << 20,
 		.ring_bytes = 32 << 20,
 		.nr_cpus = 2,
 	};

@@ -109,7 +109,7 @@ static inline void fk_init(struct fk *f)
 	offsets = fk_alloc(f, 4096);
 	fk_symbol(f, "__per_cpu_offset", offsets);
 	for (unsigned cpu = 0; cpu < FK_NR_CPUS; cpu++) {
-		f->areas[cpu] = fk_alloc(f, FK_PERCPU(8));
+		f->areas[cpu] = fk_alloc(f, FK_PERCPU(10));
 		fk_u64(f, offsets + 8 * cpu, f->areas[cpu]);
 	}
 }

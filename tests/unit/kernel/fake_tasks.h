@@ -10,6 +10,8 @@
 #define FT_NMI	  0x1000u /* offset of the NMI stack in cea_exception_stacks */
 
 /* struct task_struct */
+#define FT_SCS_BASE    8u /* as arm64 has it, if the test asks for it: thread_info.scs_base */
+#define FT_SCS_SP      16u
 #define FT_STACK_PTR   32u
 #define FT_TASKS       64u
 #define FT_PID	       80u
@@ -37,7 +39,17 @@
 #define FT_AREA_ESTACKS 0x2000u /* of struct cpu_entry_area */
 #define FT_AREA_ENTRY	0x1000u
 
-enum { FT_CURRENT = 1, FT_IDLE, FT_IRQ_PTR, FT_CEA, FT_CYC2NS, FT_PVCLOCK, FT_RQ, FT_IRQ_START };
+enum {
+	FT_CURRENT = 1,
+	FT_IDLE,
+	FT_IRQ_PTR,
+	FT_CEA,
+	FT_CYC2NS,
+	FT_PVCLOCK,
+	FT_RQ,
+	FT_IRQ_START,
+	FT_IRQ_SCS
+};
 
 #define FT_PREEMPTING (FK_BASE + 0x500)
 #define FT_TRAMPOLINE (FK_BASE + 0x600) /* the guest's own, 0x80 bytes */
@@ -57,6 +69,17 @@ static inline void ft_percpu(struct ft *t, unsigned var, unsigned cpu, uint64_t 
 	fk_u64(&t->f, t->f.areas[cpu] + FK_PERCPU(var), v);
 }
 
+/* Whether the kernels that are made have shadow call stacks. */
+static bool ft_has_shadow_stacks;
+
+static inline uint32_t ft_thread_info(void)
+{
+	if (ft_has_shadow_stacks)
+		return FK_STRUCT("thread_info", 24, {"status", 4, 4}, {"scs_base", FT_SCS_BASE, 8},
+				 {"scs_sp", FT_SCS_SP, 8});
+	return FK_STRUCT("thread_info", 8, {"status", 4, 4});
+}
+
 static inline void ft_types(void)
 {
 	uint32_t list = FK_STRUCT("list_head", 16, {"next", 0, 8}, {"prev", 8, 8});
@@ -66,7 +89,7 @@ static inline void ft_types(void)
 				    {"s", FT_FP - FT_SP, 8}, /* riscv64's fp is the first one */
 				    {"cpu_context", FT_FP - FT_SP, 0, context},
 				    {"keys_kernel", FT_KEY - FT_SP, 0, keys});
-	uint32_t info = FK_STRUCT("thread_info", 8, {"status", 4, 4});
+	uint32_t info = ft_thread_info();
 	uint32_t entity = FK_STRUCT("sched_entity", 16, {"group_node", 0, 0, list});
 	uint32_t data = FK_STRUCT("cyc2ns_data", 16, {"cyc2ns_mul", 0, 4}, {"cyc2ns_shift", 4, 4},
 				  {"cyc2ns_offset", 8, 8});
@@ -184,6 +207,8 @@ static inline void ft_symbols(struct ft *t, uint64_t init_stack)
 	fk_symbol(f, "idle_threads", FK_PERCPU(FT_IDLE));
 	fk_symbol(f, "hardirq_stack_ptr", FK_PERCPU(FT_IRQ_PTR));
 	fk_symbol(f, "irq_stack_ptr", FK_PERCPU(FT_IRQ_START));
+	if (ft_has_shadow_stacks)
+		fk_symbol(f, "irq_shadow_call_stack_ptr", FK_PERCPU(FT_IRQ_SCS));
 	fk_symbol(f, "cea_exception_stacks", FK_PERCPU(FT_CEA));
 	fk_symbol(f, "cyc2ns", FK_PERCPU(FT_CYC2NS));
 	fk_symbol(f, "hv_clock_per_cpu", FK_PERCPU(FT_PVCLOCK));

@@ -20,25 +20,31 @@ static struct am am;
 static struct hv_kernel k;
 static const struct hv_region region = {.gpa = {0x8000000000}, .len_bytes = 64 << 20};
 
-static void setup(void)
+/* The kernel's area for modules begins at MODULES, its image at IMAGE. */
+static void set_up_at(uint64_t image, uint64_t modules)
 {
+	uint64_t end = image + IMAGE_LEN;
+
 	am_init(&am, hv_arch_arm64.formats[8], 32 * MIB); /* 48 bits */
-	am_map(&am, 1, hv_gva(IMAGE), hv_gpa(AM_RAM_START), IMAGE_LEN / PAGE,
+	am_map(&am, 1, hv_gva(image), hv_gpa(AM_RAM_START), IMAGE_LEN / PAGE,
 	       HV_ACCESS_READ_EXECUTE);
 	k = (struct hv_kernel){
 		.core = {
 			.as = {am.guest, am.format, am.root, 3},
-			.image = {.all = {{IMAGE}, {IMAGE_END}}},
+			.image = {.all = {{image}, {end}}},
 			.reach =
 				{
-					.text_base = {IMAGE - 3000 * MIB},
-					.free_window = {{IMAGE_END - 128 * MIB},
-							{IMAGE + 1024 * MIB}},
-					.code = {{IMAGE_END - 128 * MIB}, {IMAGE + 127 * MIB}},
-					.module_areas = {{{IMAGE - 1000 * MIB},
-							  {IMAGE + 1048 * MIB}}},
+					.text_base = {image - 3000 * MIB},
+					.free_window = {{end - 128 * MIB}, {image + 1024 * MIB}},
+					.code = {{end - 128 * MIB}, {image + 127 * MIB}},
+					.module_areas = {{{modules}, {modules + 2048 * MIB}}},
 				},
 		}};
+}
+
+static void setup(void)
+{
+	set_up_at(IMAGE, IMAGE - 1000 * MIB);
 }
 
 static void teardown(void)
@@ -186,14 +192,123 @@ START_TEST(no_table_is_added)
 }
 END_TEST
 
+#define NR_LANDINGS (HV_REGION_UNIT / PAGE)
+
+/* The code a second time, near a module, in the table that the kernel has made for that. */
+START_TEST(landings_have_pages_of_their_own)
+{
+	uint64_t module = k.core.reach.module_areas[0].start.v;
+	unsigned nr_below = 0;
+
+	am_map(&am, 1, hv_gva(module), hv_gpa(AM_RAM_START), 1, HV_ACCESS_READ_EXECUTE);
+	k.core.reach.landings = (struct hv_gva_range){{module - 62 * MIB}, {module + 127 * MIB}};
+	for (unsigned i = 0; i < TIMES; i++) {
+		hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+		const struct hv_change *last;
+		uint64_t at;
+
+		ck_assert_ptr_null(hv_mapping_plan(&k, &region, LEN, &plan));
+		ck_assert_uint_eq(plan.nr, LEN / PAGE + NR_LANDINGS);
+		last = &plan.changes[LEN / PAGE];
+		at = plan.landings.start.v;
+		ck_assert_uint_eq(plan.landings.end.v - at, HV_REGION_UNIT);
+		for (size_t n = 0; n < NR_LANDINGS; n++) {
+			ck_assert_uint_eq(last[n].gva.v, at + n * PAGE);
+			ck_assert_mem_eq(last[n].to, plan.changes[n].to, 8);
+		}
+		/* the first 64 MiB behind the module stay the kernel's */
+		ck_assert(at + HV_REGION_UNIT <= module || at >= module + 64 * MIB);
+		ck_assert(hv_gva_in(hv_gva(at), k.core.reach.landings));
+		nr_below += at < module;
+	}
+	ck_assert_uint_gt(nr_below, 0);
+	ck_assert_uint_lt(nr_below, TIMES);
+}
+END_TEST
+
+START_TEST(landings_that_are_left_in_part_are_found)
+{
+	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+	uint64_t module = k.core.reach.module_areas[0].start.v;
+	struct hv_gpa leads_to;
+	bool has = true;
+
+	am_map(&am, 1, hv_gva(module), hv_gpa(AM_RAM_START), 1, HV_ACCESS_READ_EXECUTE);
+	k.core.reach.landings = (struct hv_gva_range){{module - 62 * MIB}, {module + 127 * MIB}};
+	ck_assert_ptr_null(hv_mapping_plan(&k, &region, LEN, &plan));
+	set_entries(&plan, plan.nr - 1);
+	ck_assert_ptr_null(hv_mapping_has_landings(&k, &region, plan.range, plan.landings, &has));
+	ck_assert(!has);
+	set_entries(&plan, plan.nr);
+	ck_assert_ptr_null(hv_mapping_has_landings(&k, &region, plan.range, plan.landings, &has));
+	ck_assert(has);
+	for (size_t i = 0; i < plan.nr; i++)
+		if (i != LEN / PAGE + 5)
+			*entry_of(plan.changes[i].gva.v) = 0;
+	ck_assert_uint_eq(hv_mapping_first(&k, &region, plan.range, plan.landings, &leads_to).v,
+			  plan.landings.start.v + 5 * PAGE);
+	ck_assert_uint_eq(leads_to.v, region.gpa.v + HV_REGION_STUBS_OFF + 5 * PAGE);
+}
+END_TEST
+
+/* Without a table near the modules there are none. */
+START_TEST(landings_need_a_table)
+{
+	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+	uint64_t module = k.core.reach.module_areas[0].start.v;
+
+	k.core.reach.landings = (struct hv_gva_range){{module - 62 * MIB}, {module + 127 * MIB}};
+	ck_assert_ptr_null(hv_mapping_plan(&k, &region, LEN, &plan));
+	ck_assert_uint_eq(plan.nr, LEN / PAGE);
+	ck_assert_uint_eq(plan.landings.start.v, plan.landings.end.v);
+}
+END_TEST
+
+static bool has_room(uint64_t len_bytes)
+{
+	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+	HV_AUTO_ERR struct hv_err *err = hv_mapping_plan(&k, &region, len_bytes, &plan);
+
+	ck_assert_msg(!err || err->code == ENOSPC, "%s", err ? err->message : "");
+	return !err;
+}
+
+/* Wherever a boot puts image and modules: the smallest region fits in, and a large one does not
+ * where the image is near the end of its slot and the room for modules is below it. */
+START_TEST(the_smallest_region_always_fits)
+{
+	unsigned nr_large = 0, nr = 0;
+
+	for (uint64_t above = 0; above <= 80 * MIB; above += 20 * MIB)
+		for (uint64_t below = 0; below <= 200 * MIB; below += 40 * MIB) {
+			uint64_t image = SLOT + 512 * MIB - above - IMAGE_LEN;
+
+			teardown();
+			set_up_at(image, image - below);
+			ck_assert_msg(has_room(HV_REGION_LEN_MIN - HV_REGION_STUBS_OFF),
+				      "%u MiB above, modules %u MiB below", (unsigned)(above / MIB),
+				      (unsigned)(below / MIB));
+			nr_large += has_room(LEN);
+			nr++;
+		}
+	ck_assert_uint_gt(nr_large, nr / 2);
+	ck_assert_uint_lt(nr_large, nr);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_set_timeout(tc, 20);
 	tcase_add_test(tc, each_page_is_where_it_belongs);
 	tcase_add_test(tc, what_is_left_in_part_is_found);
 	tcase_add_test(tc, pages_in_use_are_left_alone);
 	tcase_add_test(tc, room_for_modules_is_left);
 	tcase_add_test(tc, no_table_is_added);
+	tcase_add_test(tc, the_smallest_region_always_fits);
+	tcase_add_test(tc, landings_have_pages_of_their_own);
+	tcase_add_test(tc, landings_that_are_left_in_part_are_found);
+	tcase_add_test(tc, landings_need_a_table);
 }
 
 int main(void)

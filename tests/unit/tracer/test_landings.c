@@ -153,12 +153,15 @@ END_TEST
 #define MODULE	 0xfffffffee7000000ull
 #define LANDINGS 0xfffffffee4000000ull
 
-static void set_up_far(void)
+/* With pages of 4, 16 and 64 KiB. */
+static const int formats[] = {1, 5, 8};
+
+static void set_up_far(int format)
 {
 	struct hv_tracee *t = &r.tracee;
 
 	set_up_at(0);
-	r.t.f.k.core.as.arch = hv_arch_arm64.formats[1];
+	r.t.f.k.core.as.arch = hv_arch_arm64.formats[formats[format]];
 	t->landings = (struct hv_gva_range){hv_gva(LANDINGS), hv_gva(LANDINGS + HV_REGION_UNIT)};
 }
 
@@ -200,7 +203,7 @@ START_TEST(every_stub_is_reached_from_far)
 					 HV_STUB_GRAPH_NOTRACE, HV_STUB_FUNCTION_AND_GRAPH};
 	const struct hv_tracee *t = &r.tracee;
 
-	set_up_far();
+	set_up_far(_i);
 	ck_assert_ptr_null(hv_stubs_place(&r.tracee));
 	for (unsigned i = 0; i < HV_ARRAY_LEN(stubs); i++)
 		for (unsigned role = 0; role < HV_NR_ROLES; role++)
@@ -223,7 +226,7 @@ START_TEST(out_of_reach)
 	struct hv_gva stub, other = {LANDINGS - (130u << 20)}, inside;
 	uint8_t site[HV_SITE_LEN_MAX];
 
-	set_up_far();
+	set_up_far(_i);
 	stub = hv_stubs_call(t, HV_STUB_FUNCTION, HV_ROLE_NONE);
 	ck_assert(!hv_arch_arm64.encode_call(other, hv_landing_from(t, other, stub), site));
 	inside = hv_gva_add(hv_landing_from(t, hv_gva(MODULE), stub), 4);
@@ -240,8 +243,8 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_loop_test(tc, every_stub_has_its_landing, 0, 3);
 	tcase_add_test(tc, no_landings);
-	tcase_add_test(tc, every_stub_is_reached_from_far);
-	tcase_add_test(tc, out_of_reach);
+	tcase_add_loop_test(tc, every_stub_is_reached_from_far, 0, HV_ARRAY_LEN(formats));
+	tcase_add_loop_test(tc, out_of_reach, 0, HV_ARRAY_LEN(formats));
 }
 
 int main(void)

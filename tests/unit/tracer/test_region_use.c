@@ -140,6 +140,39 @@ START_TEST(an_architecture_that_cannot_be_traced)
 }
 END_TEST
 
+/* Who recovers finds rings and return stacks where the session had them, by how much was mapped. */
+START_TEST(a_part_of_the_region_is_told_by_its_mapping)
+{
+	static const unsigned cpus[] = {1, 2, 3, 8, 64, 300};
+	struct hv_tracee t = {.region = {.gpa = {REGION_GPA}}};
+	unsigned nr_halves = 0;
+
+	for (uint64_t mib = 16; mib <= 4096; mib += mib / 8 * 2)
+		for (size_t i = 0; i < HV_ARRAY_LEN(cpus); i++) {
+			struct hv_ring_plan all, part;
+			struct hv_err *err;
+
+			t.region.len_bytes = mib << 20;
+			err = hv_region_plan_rings(&t.region, cpus[i], &all);
+			for (t.plan = part = all; !err; err = hv_tracee_use_half(&t)) {
+				uint64_t len_bytes = hv_tracee_map_bytes(&t);
+
+				part = t.plan;
+				t.plan = all;
+				hv_tracee_plan_as(&t, len_bytes);
+				ck_assert_mem_eq(&t.plan, &part, sizeof(part));
+				nr_halves += part.part_bytes < all.part_bytes;
+			}
+			hv_err_free(err);
+			/* what no plan needs */
+			t.plan = all;
+			hv_tracee_plan_as(&t, HV_REGION_UNIT);
+			ck_assert_mem_eq(&t.plan, &all, sizeof(all));
+		}
+	ck_assert_uint_gt(nr_halves, 100);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -148,6 +181,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, another_release_is_named);
 	tcase_add_test(tc, a_part_is_not_the_whole);
 	tcase_add_test(tc, landings_are_looked_for);
+	tcase_add_test(tc, a_part_of_the_region_is_told_by_its_mapping);
 }
 
 int main(void)

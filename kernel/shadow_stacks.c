@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How far such a stack is in use, the kernel notes when it leaves it: when a task is switched out,
+ * goes to the interrupt stack or to user mode (arch/arm64/kernel/entry.S). Meanwhile a vCPU has it
+ * in a register, from which it is found whose stack the vCPU is on. */
+#include "kernel/shadow_stacks.h"
+
+#include "kernel/fields.h"
+#include "kernel/kernel_arch.h"
+#include "kernel/tasks.h"
+
+#define STACK_PAGES 2u	       /* more than SCS_ORDER has been */
+#define WORDS_MAX   (1u << 22) /* bound of what a guest can claim */
+
+void hv_shadow_stacks_deinit(struct hv_shadow_stacks *s)
+{
+	free(s->list);
+	free(s->words);
+	*s = (struct hv_shadow_stacks){0};
+}
+
+static uint64_t bytes_max(const struct hv_kernel *k)
+{
+	return STACK_PAGES * k->core.as.arch->entry_span(1);
+}
+
+static void add(struct hv_shadow_stacks *s, struct hv_gva_range stack, uint64_t start, uint64_t end)
+{
+	if (s->nr == s->cap) {
+		s->cap = s->cap ? s->cap * 2 : 256;
+		s->list = hv_realloc_array(s->list, s->cap, sizeof(*s->list));
+	}
+	s->list[s->nr++] = (struct hv_shadow_stack){.stack = stack, .start = {start}, .end = {end}};
+}
+
+/* A task whose stack is gone does not return. */
+static struct hv_err *add_tasks(struct hv_kernel *k, struct hv_shadow_stacks *s)
+{
+	const struct hv_kernel_arch *arch = hv_kernel_arch_of(&k->core);
+	hv_cleanup(hv_tasks_deinit) struct hv_tasks tasks = {0};
+	uint32_t start_off, end_off;
+	const struct hv_field fields[] = {{arch->shadow_stack.start, 8, &start_off},
+					  {arch->shadow_stack.end, 8, &end_off}};
+	struct hv_err *err = hv_fields_find(&k->core, "task_struct", fields, 2);
+
+	if (!err)
+		err = hv_tasks_read(k, &tasks);
+	for (size_t i = 0; !err && i < tasks.nr; i++) {
+		const struct hv_task *task = &tasks.list[i];
+		uint64_t start, end;
+
+		if (task->stack.start.v == task->stack.end.v)
+			continue;
+		err = hv_read_u64(&k->core.as, hv_gva_add(task->task, start_off), &start);
+		if (!err)
+			err = hv_read_u64(&k->core.as, hv_gva_add(task->task, end_off), &end);
+		if (!err && start)
+			add(s, task->stack, start, end);
+	}
+	return err;
+}
+
+/* Until a vCPU is seen on it, nothing is on it: nobody sleeps on an interrupt stack. */
+static struct hv_err *add_cpu(struct hv_kernel *k, struct hv_gva pointer, unsigned cpu,
+			      struct hv_shadow_stacks *s)
+{
+	struct hv_cpu_stack list[HV_CPU_STACKS_MAX];
+	const struct hv_kernel_core *core = &k->core;
+	uint64_t start = 0;
+	size_t nr = 0;
+	struct hv_gva at;
+	struct hv_err *err = hv_kernel_arch_of(core)->read_stacks(core, cpu, list, &nr);
+
+	if (!err)
+		err = hv_core_percpu(core, pointer.v, cpu, &at);
+	if (!err)
+		err = hv_read_u64(&core->as, at, &start);
+	for (size_t i = 0; !err && start && i < nr; i++)
+		if (list[i].kind == HV_CPU_STACK_INTERRUPT)
+			add(s, list[i].range, start, start);
+	return err;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct hv_shadow_stack *x = a, *y = b;
+
+	return x->start.v < y->start.v ? -1 : x->start.v > y->start.v;
+}
+
+/* The stack that begins last of those that begin at END or before. NULL: END is on none. */
+static struct hv_shadow_stack *find_stack(const struct hv_kernel *k, struct hv_shadow_stacks *s,
+					  uint64_t end)
+{
+	size_t low = 0, high = s->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->list[middle].start.v <= end)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || end % 8 || end - s->list[low - 1].start.v > bytes_max(k))
+		return NULL;
+	return &s->list[low - 1];
+}
+
+static void place_vcpu(struct hv_kernel *k, const struct hv_vcpu_regs *regs, unsigned vcpu,
+		       struct hv_shadow_stacks *s)
+{
+	const struct hv_arch *arch = k->core.as.arch;
+	uint64_t end = regs->general[hv_kernel_arch_of(&k->core)->shadow_stack.in_general];
+	struct hv_shadow_stack *stack;
+
+	if (!hv_arch_levels(arch, regs) || regs->ip.v < arch->kernel_start(k->core.as.levels).v)
+		return;
+	stack = find_stack(k, s, end);
+	if (!stack) {
+		s->is_between = true;
+		s->vcpu = vcpu;
+		return;
+	}
+	if (!stack->is_seen || stack->end.v < end)
+		stack->end = hv_gva(end);
+	stack->is_seen = true;
+}
+
+static struct hv_err *check_lengths(const struct hv_kernel *k, const struct hv_shadow_stacks *s,
+				    size_t *ret_nr)
+{
+	*ret_nr = 0;
+	for (size_t i = 0; i < s->nr; i++) {
+		const struct hv_shadow_stack *stack = &s->list[i];
+		uint64_t len_bytes = stack->end.v - stack->start.v;
+
+		if (stack->start.v % 8 || len_bytes % 8 || len_bytes > bytes_max(k))
+			return hv_err_new(EINVAL, "0x%llx to 0x%llx is not one",
+					  (unsigned long long)stack->start.v,
+					  (unsigned long long)stack->end.v);
+		*ret_nr += len_bytes / 8;
+		if (*ret_nr > WORDS_MAX)
+			return hv_err_new(EINVAL, "no end after %u words", WORDS_MAX);
+	}
+	return NULL;
+}
+
+static struct hv_err *read_words(struct hv_kernel *k, size_t nr, struct hv_shadow_stacks *s)
+{
+	uint64_t *words = s->words = hv_alloc(nr * sizeof(*words));
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && i < s->nr; i++) {
+		struct hv_shadow_stack *stack = &s->list[i];
+
+		stack->words = words;
+		stack->nr = (stack->end.v - stack->start.v) / 8;
+		if (stack->nr)
+			err = hv_read(&k->core.as, stack->start, words, stack->nr * 8);
+		words += stack->nr;
+	}
+	return err;
+}
+
+static struct hv_err *read_all(struct hv_kernel *k, struct hv_gva irqs,
+			       const struct hv_vcpu_regs *regs, unsigned nr_vcpus,
+			       struct hv_shadow_stacks *ret)
+{
+	size_t nr = 0;
+	struct hv_err *err = add_tasks(k, ret);
+
+	for (unsigned cpu = 0; !err && cpu < k->layout.nr_cpus; cpu++)
+		if (hv_cpu_in(&k->core, "__cpu_possible_mask", cpu))
+			err = add_cpu(k, irqs, cpu, ret);
+	if (err || !ret->nr)
+		return err;
+	qsort(ret->list, ret->nr, sizeof(*ret->list), by_start);
+	for (unsigned i = 0; i < nr_vcpus; i++)
+		place_vcpu(k, &regs[i], i, ret);
+	err = check_lengths(k, ret, &nr);
+	if (err || !nr)
+		return err;
+	ret->state = HV_SHADOW_KNOWN;
+	return read_words(k, nr, ret);
+}
+
+struct hv_err *hv_shadow_stacks_read(struct hv_kernel *k, const struct hv_vcpu_regs *regs,
+				     unsigned nr_vcpus, struct hv_shadow_stacks *ret)
+{
+	const struct hv_kernel_arch *arch = hv_kernel_arch_of(&k->core);
+	struct hv_gva irqs;
+	uint32_t off;
+	struct hv_err *err;
+
+	*ret = (struct hv_shadow_stacks){0};
+	if (!arch->shadow_stack.start ||
+	    !hv_btf_member(k->core.btf, "task_struct", arch->shadow_stack.start, &off, NULL))
+		return NULL;
+	if (!arch->shadow_stack.end || !hv_core_symbol(&k->core, arch->shadow_stack.irqs, &irqs)) {
+		ret->state = HV_SHADOW_UNKNOWN;
+		return NULL;
+	}
+	err = read_all(k, irqs, regs, nr_vcpus, ret);
+	if (err)
+		hv_shadow_stacks_deinit(ret);
+	return err ? hv_err_in(err, "shadow call stacks") : NULL;
+}

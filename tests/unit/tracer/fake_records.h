@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A guest to be traced whose return addresses are in frame records, and may be signed, as on arm64.
+ * The kernel is made of data, and its page tables are x86-64's: what is looked at here does not
+ * depend on them. */
+#pragma once
+
+#include "tests/unit/tracer/fake_returns.h"
+
+#define FORMAT	   hv_arch_arm64.formats[1] /* 4 KiB pages, 48 bits */
+#define NR_RECORDS 12u
+#define SPACING	   0x40u
+#define WAY	   2u
+
+static struct fr r;
+static struct hv_arch arch;
+static unsigned way;
+static bool is_signed;
+static const uint64_t key[2] = {0x1122334455667788, 0x99aabbccddeeff00};
+
+/* The stack pointer with which the function was entered that has the NRth record. */
+static inline uint64_t slot_of(uint64_t task, unsigned nr)
+{
+	return ft_stack(&r.t, task) + FR_SLEEP_FROM + SPACING * (nr + 1);
+}
+
+static inline uint64_t place_of(uint64_t task, unsigned nr)
+{
+	return slot_of(task, nr) - SPACING + 8;
+}
+
+static inline uint64_t word_for(uint64_t task, unsigned nr, uint64_t address)
+{
+	return is_signed ? FORMAT->sign(way, address, slot_of(task, nr), key) : address;
+}
+
+static inline void set_record(uint64_t task, unsigned nr, uint64_t address)
+{
+	fk_u64(&r.t.f, place_of(task, nr) - 8,
+	       nr + 1 == NR_RECORDS ? ft_stack(&r.t, task) + FT_LAST_RECORD : slot_of(task, nr));
+	fk_u64(&r.t.f, place_of(task, nr), word_for(task, nr, address));
+}
+
+static inline void make_task(uint64_t task)
+{
+	for (unsigned nr = 0; nr < NR_RECORDS; nr++)
+		set_record(task, nr, FR_CALLER + nr);
+	for (unsigned i = 0; i < 2; i++)
+		fk_u64(&r.t.f, task + FT_KEY + 8 * i, key[i]);
+	fk_u64(&r.t.f, task + FT_FP, place_of(task, 0) - 8);
+}
+
+static inline void set_up_with(unsigned of_way, bool with_signatures, void (*declare)(struct fk *f))
+{
+	fr_init_with(&r, declare);
+	way = of_way;
+	is_signed = with_signatures;
+	arch = hv_arch_x86_64;
+	arch.name = hv_arch_arm64.name;
+	arch.strip_signature = FORMAT->strip_signature;
+	arch.sign = FORMAT->sign;
+	arch.signature_bits = FORMAT->signature_bits;
+	arch.nr_signings = FORMAT->nr_signings;
+	arch.frame_register = FORMAT->frame_register;
+	arch.link_register = FORMAT->link_register;
+	r.t.f.k.core.as.arch = &arch;
+	make_task(r.task);
+}
+
+static inline void declare(struct fk *f)
+{
+	fk_symbol(f, "__entry_text_start", FK_BASE + 0x900);
+	fk_symbol(f, "__entry_text_end", FK_BASE + 0x980);
+}
+
+/* As the stub leaves it. */
+static inline void open_frame(uint64_t task, unsigned nr)
+{
+	fr_frame(&r, 0, slot_of(task, nr), FR_CALLER + nr);
+	set_record(task, nr, FR_HANDLER);
+}
+
+static inline void check_put_back(uint64_t task, unsigned nr_writes)
+{
+	struct hv_err *err;
+
+	r.nr_writes = 0;
+	err = fr_put_back(&r);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	for (unsigned i = 0; i < NR_RECORDS; i++)
+		ck_assert_uint_eq(fr_word(&r, place_of(task, i)), word_for(task, i, FR_CALLER + i));
+	ck_assert_uint_eq(r.nr_writes, nr_writes);
+	ck_assert_uint_eq(hv_returns_open(&r.tracee), 0);
+}
+
+static inline void check_refused(int code, const char *why)
+{
+	size_t nr = hv_returns_open(&r.tracee);
+	struct hv_err *err = fr_put_back(&r);
+
+	ck_assert_msg(err && err->code == code && strstr(err->message, why), "%s: %s", why,
+		      err ? err->message : "no error");
+	hv_err_free(err);
+	ck_assert_uint_eq(r.nr_writes, 0);
+	ck_assert_uint_eq(hv_returns_open(&r.tracee), nr);
+}
+
+static inline void check_graph(int code, const char *why)
+{
+	HV_AUTO_ERR struct hv_err *err = hv_returns_check(&r.tracee);
+
+	if (!why)
+		ck_assert_msg(!err, "%s", err ? err->message : "");
+	else
+		ck_assert_msg(err && err->code == code && strstr(err->message, why), "%s: %s", why,
+			      err ? err->message : "no error");
+}

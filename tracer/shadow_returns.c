@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The words of a shadow call stack are some of those in the frame records of the same calls, in the
+ * same order: exceptions, and code in assembly, make records only. So both are gone through from
+ * the innermost call outwards, and a record whose address is not the next one of the shadow call
+ * stack is passed by. Every address of ours must find its counterpart: then there are as many on
+ * the one side as on the other, and their order leaves no choice. */
+#include "tracer/shadow_returns.h"
+
+#include "tracer/tracee.h"
+
+struct pairing {
+	const struct hv_return_places *places; /* borrowed */
+	const struct hv_hooked *list;	       /* borrowed; sorted by place */
+	size_t nr;
+	struct hv_hooked *found; /* owned */
+	size_t nr_found;
+	size_t cap;
+};
+
+static uint64_t address_of(const struct hv_return_places *p, uint64_t word)
+{
+	const struct hv_arch *arch = p->tracee->kernel->core.as.arch;
+
+	return arch->strip_signature ? arch->strip_signature(word) : word;
+}
+
+/* The first record, by address, that is AT or above it. */
+static size_t first_record(const struct hv_frame_records *r, struct hv_gva at)
+{
+	size_t low = 0, high = r->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (r->list[middle].at.v < at.v)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+bool hv_shadow_returns_agree(const struct hv_return_places *p)
+{
+	const struct hv_frame_records *r = &p->records;
+	size_t nr = 0, nr_same = 0;
+
+	for (size_t s = 0; s < p->shadow.nr; s++) {
+		const struct hv_shadow_stack *stack = &p->shadow.list[s];
+		size_t left = stack->nr;
+
+		for (size_t i = first_record(r, stack->stack.start);
+		     left && i < r->nr && hv_gva_in(r->list[i].at, stack->stack); i++)
+			left -= r->list[i].word == stack->words[left - 1] ||
+				address_of(p, r->list[i].word) ==
+					address_of(p, stack->words[left - 1]);
+		nr += stack->nr;
+		nr_same += stack->nr - left;
+	}
+	return 2 * nr_same >= nr;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	uint64_t x = ((const struct hv_hooked *)a)->place.at.v;
+	uint64_t y = ((const struct hv_hooked *)b)->place.at.v;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The call whose frame record has its address at AT. NULL: it has no frame of ours. */
+static const struct hv_hooked *find_call(const struct pairing *p, struct hv_gva at)
+{
+	const struct hv_hooked key = {.place = {.at = at}};
+
+	return p->nr ? bsearch(&key, p->list, p->nr, sizeof(key), by_place) : NULL;
+}
+
+/* Whether WORD of a shadow call stack is of the same call as RECORD, whose frame is CALL's. Of a
+ * call of ours, either of the two may be put back already. */
+static bool is_same(const struct pairing *p, const struct hv_frame_record *record,
+		    const struct hv_hooked *call, uint64_t word)
+{
+	uint64_t address = address_of(p->places, word);
+
+	if (address == address_of(p->places, record->word))
+		return true;
+	return call && (address == call->caller || address == p->places->tracee->handler.v);
+}
+
+/* AT: on a shadow call stack. */
+static struct hv_err *note(struct pairing *p, const struct hv_hooked *call, struct hv_gva at)
+{
+	struct hv_hooked found = {.slot = call->slot, .caller = call->caller};
+
+	if (!hv_return_places_at(p->places, at, &found.place) ||
+	    found.place.address != p->places->tracee->handler.v)
+		return hv_err_new(EBUSY, "the shadow call stack at 0x%llx changes",
+				  (unsigned long long)at.v);
+	found.place.task = call->place.task;
+	if (p->nr_found == p->cap) {
+		p->cap = p->cap ? p->cap * 2 : 64;
+		p->found = hv_realloc_array(p->found, p->cap, sizeof(*p->found));
+	}
+	p->found[p->nr_found++] = found;
+	return NULL;
+}
+
+/* What is left of STACK, whose outermost LEFT words have no record, must not be ours. */
+static struct hv_err *check_rest(const struct pairing *p, const struct hv_shadow_stack *stack,
+				 size_t left)
+{
+	const struct hv_tracee *t = p->places->tracee;
+
+	for (size_t i = 0; i < left; i++) {
+		struct hv_gva address = hv_gva(address_of(p->places, stack->words[i]));
+
+		if (hv_tracee_has(t, address) || hv_gva_in(address, t->landings))
+			return hv_err_new(EBUSY,
+					  "the return address at 0x%llx, on a shadow call stack,"
+					  " is of no known call",
+					  (unsigned long long)stack->start.v + i * 8);
+	}
+	return NULL;
+}
+
+static struct hv_err *pair(struct pairing *p, const struct hv_shadow_stack *stack)
+{
+	const struct hv_frame_records *r = &p->places->records;
+	uint64_t handler = p->places->tracee->handler.v;
+	size_t left = stack->nr;
+	struct hv_err *err = NULL;
+
+	for (size_t i = first_record(r, stack->stack.start);
+	     !err && i < r->nr && hv_gva_in(r->list[i].at, stack->stack); i++) {
+		const struct hv_frame_record *record = &r->list[i];
+		const struct hv_hooked *call = find_call(p, record->at);
+
+		if (left && is_same(p, record, call, stack->words[left - 1])) {
+			left--;
+			if (address_of(p->places, stack->words[left]) == handler)
+				err = call ? note(p, call, hv_gva_add(stack->start, left * 8))
+					   : check_rest(p, stack, left + 1);
+		} else if (address_of(p->places, record->word) == handler) {
+			err = hv_err_new(EBUSY,
+					 "the return address at 0x%llx is not on the shadow call"
+					 " stack",
+					 (unsigned long long)record->at.v);
+		}
+	}
+	return err ? err : check_rest(p, stack, left);
+}
+
+struct hv_err *hv_shadow_returns_find(const struct hv_return_places *p,
+				      const struct hv_hooked *list, size_t nr,
+				      struct hv_hooked **ret, size_t *ret_nr)
+{
+	struct pairing pairing = {.places = p, .list = list, .nr = nr};
+	struct hv_err *err = NULL;
+
+	if (p->shadow.state == HV_SHADOW_UNKNOWN && nr)
+		return hv_err_new(EBUSY, "where the shadow call stacks are is not known");
+	if (p->shadow.state == HV_SHADOW_KNOWN && p->shadow.is_between)
+		return hv_err_new(EBUSY, "vCPU %u is on no shadow call stack", p->shadow.vcpu);
+	for (size_t i = 0; !err && p->shadow.state == HV_SHADOW_KNOWN && i < p->shadow.nr; i++)
+		err = pair(&pairing, &p->shadow.list[i]);
+	if (err) {
+		free(pairing.found);
+		return err;
+	}
+	*ret = pairing.found;
+	*ret_nr = pairing.nr_found;
+	return NULL;
+}
