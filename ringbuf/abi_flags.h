@@ -18,6 +18,10 @@
 #define HV_ALT_NO_STEAL	  4 /* a nop: the kernel does not know for how long the host stopped it */
 #define HV_ALT_WIDE_COUNT                                                                          \
 	5 /* a jump: the preempt count has 64 bits, the top one for need_resched */
+#define HV_ALT_HYPERVISOR                                                                          \
+	6 /* a jump: a CPU's offset is in the register that a hypervisor has for it */
+#define HV_ALT_HOST_CLOCK                                                                          \
+	7 /* a jump: the kernel's clock is the counter that its guests do not see */
 
 /* struct hv_control: mode. 0 is the common case: record every call. */
 #define HV_MODE_OFF	   1 /* tracing_on is 0: record nothing */
