@@ -20,8 +20,9 @@
 
 #define HV_VCPU_NR_GENERAL 32
 
-/* Whether a vCPU executes firmware that interrupted the kernel at a place that nobody knows (x86:
- * in system management mode). The gdb stub does not tell. */
+/* Whether a vCPU executes something that interrupted the kernel at a place that nobody knows:
+ * firmware (x86: in system management mode, which the gdb stub does not tell), or a guest of the
+ * kernel's own. */
 enum hv_in_firmware { HV_FIRMWARE_NO, HV_FIRMWARE_MAYBE, HV_FIRMWARE_YES };
 
 /* One vCPU as far as hvtrace needs it. */
@@ -36,6 +37,9 @@ struct hv_vcpu_regs {
 	struct hv_gpa ip_gpa;
 	struct hv_gva trap_table; /* x86: IDT base; 0 when unknown (the gdb stub does not tell) */
 	enum hv_in_firmware firmware;
+	/* It executes with a hypervisor's privileges, which a kernel has that hosts guests. False
+	 * on architectures where no kernel differs in that. */
+	bool is_hypervisor;
 	/* All registers that may have an address, in an order of the architecture's own; unused
 	 * ones are 0. */
 	uint64_t general[HV_VCPU_NR_GENERAL];
@@ -123,6 +127,13 @@ struct hv_data_use {
 
 typedef void (*hv_data_use_fn)(void *ctx, const struct hv_data_use *use);
 
+#define HV_GDB_NAMED_MAX 3
+
+struct hv_gdb_named {
+	const char *name;
+	bool may_lack; /* a CPU without what it is for does not have it */
+};
+
 #define HV_SITE_LEN_MAX 8
 #define HV_LANDING_LEN	16
 
@@ -163,17 +174,17 @@ struct hv_arch {
 	/* The root's number in the stub's register file; 8 bytes, little endian. Writing it back
 	 * to itself makes TCG forget every translation. */
 	unsigned gdb_root_register;
-	/* The name that the root has in the stub's description of registers, where numbers differ
-	 * from CPU to CPU. It can only be read. The root of what decode_gdb_registers gives is that
-	 * register's value then. NULL: there is a number, see above. */
-	const char *gdb_root_name;
-	/* Where there is such a name: the levels of page tables that the root tells. NULL: it does
-	 * not tell them (format_levels). */
-	unsigned (*levels_of_root)(uint64_t root);
-	/* Likewise the name of the register that tells a vCPU's mode, and its value while firmware
-	 * executes that interrupts the kernel anywhere. NULL: there is no such register. */
-	const char *gdb_mode_name;
-	uint64_t gdb_firmware_mode;
+	/* Registers that the `g` packet does not have, by the names of the stub's description,
+	 * since their numbers differ from CPU to CPU. They can only be read. NULL ends them; if
+	 * there is one, gdb_root_register is not used. */
+	struct hv_gdb_named gdb_named[HV_GDB_NAMED_MAX + 1];
+	/* Adds what their values say of a vCPU to what decode_gdb_registers has told of it: its
+	 * root and levels, and whether it executes firmware. 0: a register that this CPU lacks. */
+	void (*take_gdb_named)(const uint64_t values[HV_GDB_NAMED_MAX], struct hv_vcpu_regs *regs);
+	/* What it executes while that counts as firmware, for messages. */
+	const char *firmware_name;
+	/* Whether these registers tell the kernel's root also then. */
+	bool firmware_keeps_root;
 
 	/* Where a kernel image can be, and every address a call from it can reach */
 	struct hv_gva_range image_window;
@@ -271,6 +282,11 @@ struct hv_arch {
 	 * reach (static; CODE is then of no use). */
 	const char *(*link)(const struct hv_stub_image *image, const struct hv_stub_values *values,
 			    struct hv_gva at, uint8_t *code);
+
+	/* Whether CODE, which uses a per-CPU variable, takes the CPU's offset from the register
+	 * that a hypervisor has for it (HV_ALT_HYPERVISOR). False: that is not told. NULL: a kernel
+	 * has one register for it. */
+	bool (*classify_percpu)(struct hv_span code, bool *ret_is_hypervisor);
 
 	/* Calls FN for each use of a variable by the function CODE, which is at AT and of which
 	 * some KiB are looked at. What depends on the way that the CPU took through the function is

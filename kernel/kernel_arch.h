@@ -23,6 +23,10 @@ struct hv_percpu_places {
 	uint64_t steal_time;	/* of the u64 of ns in which the host did not run the CPU (KVM) */
 	uint64_t steal_version; /* of the u32 that KVM raises when it writes there */
 	bool has_steal_time;	/* the kernel can be told */
+	bool by_hypervisor;	/* a CPU's offset is in the register that a hypervisor has for it */
+	/* The kernel has a hypervisor's privileges, or had them when it started (arm64: then its
+	 * clock is the physical counter). */
+	bool may_host;
 };
 
 /* A stack that belongs to a CPU, not to a task. */

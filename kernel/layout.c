@@ -235,6 +235,8 @@ struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layou
 	layout.steal_time_percpu = percpu.steal_time;
 	layout.steal_version_percpu = percpu.steal_version;
 	layout.has_steal_time = percpu.has_steal_time;
+	layout.by_hypervisor = percpu.by_hypervisor;
+	layout.may_host = percpu.may_host;
 	hv_err_free(arch->find_irq_stack(core, &layout.irq_stack_percpu));
 	layout.has_task_line = read_task_line(core, &layout);
 	read_lazy(core, &layout);

@@ -46,6 +46,11 @@ struct hv_layout {
 					  KVM writes it; valid when has_steal_time */
 	uint64_t steal_version_percpu; /* likewise of the u32 that KVM raises when it writes */
 	bool has_steal_time;
+	/* A CPU's offset is in the register that a hypervisor has for it (HV_ALT_HYPERVISOR). */
+	bool by_hypervisor;
+	/* A vCPU may execute guests of the kernel's own, which the monitor's registers do not show.
+	 */
+	bool may_host;
 	uint64_t irq_stack_percpu; /* of the pointer to the interrupt stack's end or last word; 0:
 				      there is none, and hv_kernel_need_irq_stack() tells why */
 };

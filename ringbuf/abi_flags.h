@@ -20,6 +20,10 @@
 	5 /* a jump or others: the preempt count has 64 bits, the top one for need_resched */
 #define HV_ALT_TASK_SOFTIRQS                                                                       \
 	6 /* a jump: tasks, not CPUs, count soft interrupts that they serve or have switched off */
+#define HV_ALT_HYPERVISOR                                                                          \
+	7 /* a jump: a CPU's offset is in the register that a hypervisor has for it */
+#define HV_ALT_HOST_CLOCK                                                                          \
+	8 /* a jump: the kernel's clock is the counter that its guests do not see */
 /* With the number: what is in the target takes the place of as many bytes. */
 #define HV_ALT_COPIED 0x100
 

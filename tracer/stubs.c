@@ -104,6 +104,8 @@ static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *
 	values->alternatives |= l->has_lazy ? 1u << HV_ALT_LAZY : 0;
 	values->alternatives |= l->has_wide_count ? 1u << HV_ALT_WIDE_COUNT : 0;
 	values->alternatives |= l->has_task_softirqs ? 1u << HV_ALT_TASK_SOFTIRQS : 0;
+	values->alternatives |= l->may_host ? 1u << HV_ALT_HOST_CLOCK : 0;
+	values->alternatives |= l->by_hypervisor ? 1u << HV_ALT_HYPERVISOR : 0;
 	values->alternatives |= k->jumps_bare ? 1u << HV_ALT_JUMP : 0;
 	values->return_thunk = k->return_thunk;
 }

@@ -99,10 +99,16 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 /* What is the same in all of them. */
 #define TABLE                                                                                      \
 	.name = "aarch64", .counter_name = "cntvct", .parse_registers = arm64_parse_registers,     \
-	.decode_gdb_registers = arm64_decode_gdb_registers, .gdb_root_name = "TTBR1_EL1",          \
-	.trap_target = arm64_trap_target, .site_len_bytes = ARM64_INSN_LEN,                        \
-	.classify_site = arm64_classify_site, .encode_call = arm64_encode_call,                    \
-	.encode_jump = arm64_encode_jump, .classify_jump_site = arm64_classify_jump_site,          \
+	.decode_gdb_registers = arm64_decode_gdb_registers,                                        \
+	.gdb_named = {{.name = "TTBR1_EL1"},                                                       \
+		      {.name = "TTBR1_EL2", .may_lack = true},                                     \
+		      {.name = "HCR_EL2", .may_lack = true}},                                      \
+	.take_gdb_named = arm64_take_gdb_named,                                                    \
+	.firmware_name = "EL3, in EL2 below the kernel, or in a guest of its own,",                \
+	.classify_percpu = arm64_classify_percpu, .trap_target = arm64_trap_target,                \
+	.site_len_bytes = ARM64_INSN_LEN, .classify_site = arm64_classify_site,                    \
+	.encode_call = arm64_encode_call, .encode_jump = arm64_encode_jump,                        \
+	.classify_jump_site = arm64_classify_jump_site,                                            \
 	.encode_jump_site = arm64_encode_jump_site, .encode_landing = arm64_encode_landing,        \
 	.classify_return = arm64_classify_return,                                                  \
 	.argument_registers = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"},                    \

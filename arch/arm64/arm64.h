@@ -9,6 +9,7 @@
 /* registers.c */
 bool arm64_parse_registers(const char *text, struct hv_vcpu_regs *ret);
 bool arm64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret);
+void arm64_take_gdb_named(const uint64_t values[HV_GDB_NAMED_MAX], struct hv_vcpu_regs *regs);
 bool arm64_trap_target(struct hv_span table, struct hv_gva *ret);
 
 /* page_table.c: a format is how large pages are (a granule), how many bits of an address are
@@ -57,6 +58,9 @@ bool arm64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva 
 
 /* data.c */
 void arm64_follow_data(struct hv_span code, struct hv_gva at, hv_data_use_fn fn, void *ctx);
+
+/* percpu.c */
+bool arm64_classify_percpu(struct hv_span code, bool *ret_is_hypervisor);
 
 /* link.c */
 const char *arm64_link(const struct hv_stub_image *image, const struct hv_stub_values *values,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vCPU registers: as the monitor's `info registers` prints them, and as the gdb stub's `g` packet
- * packs them (QEMU's gdb-xml/aarch64-core.xml). Neither has the root of the page tables, which the
- * stub tells besides, or the exception vectors. */
+ * packs them (QEMU's gdb-xml/aarch64-core.xml). Neither has the exception vectors, nor the root of
+ * the page tables and who uses them, which the stub tells besides. */
 #include "arch/arm64/arm64.h"
 
 #include <stdio.h>
@@ -19,13 +19,46 @@
 
 #define PSTATE_NRW 0x10u /* AArch32 */
 #define PSTATE_EL  0x0cu
+#define EL2	   0x08u
 #define EL3	   0x0cu
 
+/* HCR_EL2. Linux in EL1 with EL2 below it leaves all three 0 while it executes. */
+#define HCR_VM	(1ULL << 0)  /* what is in EL1 and EL0 is a guest of EL2 */
+#define HCR_TGE (1ULL << 27) /* EL0 belongs to EL2, and nothing is in EL1 */
+#define HCR_E2H (1ULL << 34) /* EL2 has the page tables of a kernel in EL1 (VHE) */
+
 /* Secure firmware runs in EL3. Linux runs in EL1, or in EL2 when it is a host. */
-static enum hv_in_firmware firmware_by(uint64_t pstate)
+static void take_pstate(uint64_t pstate, struct hv_vcpu_regs *ret)
 {
-	return !(pstate & PSTATE_NRW) && (pstate & PSTATE_EL) == EL3 ? HV_FIRMWARE_YES
-								     : HV_FIRMWARE_NO;
+	uint64_t level = pstate & PSTATE_NRW ? 0 : pstate & PSTATE_EL;
+
+	ret->firmware = level == EL3 ? HV_FIRMWARE_YES : HV_FIRMWARE_NO;
+	ret->is_hypervisor = level == EL2;
+}
+
+enum { TTBR1_EL1, TTBR1_EL2, HCR_EL2 }; /* what else the stub is asked for */
+
+/* Whether what the vCPU executes, which is not EL3's, belongs to the kernel. A vCPU in EL2 that has
+ * no page tables of a kernel there executes the little that a kernel in EL1 leaves below itself, or
+ * was not started. In EL1 and EL0, the kernel's own are told from those of a guest of its own.
+ * (With E2H no kernel is in EL1 but Linux's hVHE, whose own and whose guests' are not told apart.)
+ */
+static bool is_kernels(const uint64_t *values, bool in_el2)
+{
+	uint64_t hcr = values[HCR_EL2];
+
+	if (in_el2)
+		return hcr & HCR_E2H && values[TTBR1_EL2];
+	return hcr & HCR_E2H ? hcr & HCR_TGE : !(hcr & HCR_VM);
+}
+
+/* The last two are 0 where there is no EL2. A kernel in EL2 with E2H reads its own root by the name
+ * TTBR1_EL1; the stub shows what its guest has there. A vCPU without any root was never started. */
+void arm64_take_gdb_named(const uint64_t values[HV_GDB_NAMED_MAX], struct hv_vcpu_regs *regs)
+{
+	regs->root = values[values[HCR_EL2] & HCR_E2H ? TTBR1_EL2 : TTBR1_EL1];
+	if (!is_kernels(values, regs->is_hypervisor) && (regs->root || values[TTBR1_EL1]))
+		regs->firmware = HV_FIRMWARE_YES;
 }
 
 /* Registers 0 to NR - 1, which are NAME and two digits. */
@@ -68,7 +101,7 @@ bool arm64_parse_registers(const char *text, struct hv_vcpu_regs *ret)
 	    !parse_general(text, 'X', NR_X, regs.general))
 		return false;
 	regs.general[NR_X] = regs.sp.v;
-	regs.firmware = firmware_by(pstate);
+	take_pstate(pstate, &regs);
 	*ret = regs;
 	return true;
 }
@@ -85,7 +118,7 @@ bool arm64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret)
 		if (!hv_span_u64(g, i * sizeof(regs.general[0]), &regs.general[i]))
 			return false;
 	regs.general[NR_X] = regs.sp.v;
-	regs.firmware = firmware_by(cpsr);
+	take_pstate(cpsr, &regs);
 	*ret = regs;
 	return true;
 }

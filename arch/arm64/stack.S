@@ -51,7 +51,9 @@
 .endm
 
 /* x4 := the end of the stack that SLOT is on, x5 := the start of the task's stack if records may
- * lead there from this one, else 0. Clobbers x10, x12 to x15. */
+ * lead there from this one, else 0. Clobbers x10, x12 to x15.
+ *
+ * A kernel in EL2 (VHE) has a CPU's offset in another register (HV_ALT_HYPERVISOR). */
 .macro find_bounds
 	mrs	x10, sp_el0
 	ldr	x5, [x10, :lo12:hole_task_stack]
@@ -62,8 +64,8 @@
 	add	x4, x5, x12
 	csel	x5, xzr, x5, lo
 	b.lo	1f
-	mrs	x14, tpidr_el1
-	load_address x15, hole_irq_stack
+771:	mrs	x14, tpidr_el1
+772:	load_address x15, hole_irq_stack
 	ldr	x14, [x14, x15]
 	add	x4, x14, x12
 	sub	x14, x13, x14
@@ -73,6 +75,14 @@
 	add	x4, x4, #1
 	mov	x5, xzr
 1:
+	.pushsection .hv_alternatives
+	.long	HV_ALT_HYPERVISOR, 771b - hv_stubs, 4, 773f - hv_stubs
+	.popsection
+
+	.subsection 1
+773:	mrs	x14, tpidr_el2
+	b	772b
+	.subsection 0
 .endm
 
 /* Begins with the function's caller, x30. x2 := the next record, x3 := where that may be at the

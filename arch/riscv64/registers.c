@@ -2,7 +2,7 @@
 /* vCPU registers: as the monitor's `info registers` prints them, and as the gdb stub's `g` packet
  * packs them (QEMU's gdb-xml/riscv-64bit-cpu.xml), which has no satp. Neither tells whether a vCPU
  * is in machine mode: an address there is a physical one, so it looks like user mode's. The gdb
- * stub has another register for that (gdb_mode_name). */
+ * stub has another register for that. */
 #include "arch/riscv64/riscv64.h"
 
 #include <stdio.h>
@@ -14,12 +14,14 @@
 
 #define G_PC (NR_X * 8)
 
+#define PRIV_MACHINE 3
+
 #define SATP_MODE_SHIFT	 60
 #define SATP_NUMBER_MASK ((1ULL << 44) - 1)
 #define PAGE_SHIFT	 12
 
 /* The modes of satp: 8 is Sv39, 9 Sv48, 10 Sv57, and 0 no translation. */
-unsigned riscv64_levels_of_root(uint64_t satp)
+static unsigned levels_of_root(uint64_t satp)
 {
 	uint64_t mode = satp >> SATP_MODE_SHIFT;
 
@@ -56,7 +58,7 @@ bool riscv64_parse_registers(const char *text, struct hv_vcpu_regs *ret)
 	if (hv_register_in(text, "V      =", &is_virtual) && is_virtual)
 		regs.root = 0;
 	regs.sp.v = regs.general[X_SP];
-	regs.levels = riscv64_levels_of_root(regs.root);
+	regs.levels = levels_of_root(regs.root);
 	*ret = regs;
 	return true;
 }
@@ -75,9 +77,19 @@ bool riscv64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret)
 	return true;
 }
 
+/* satp and priv. A vCPU without page tables was never started: its firmware has interrupted
+ * nothing. */
+void riscv64_take_gdb_named(const uint64_t values[HV_GDB_NAMED_MAX], struct hv_vcpu_regs *regs)
+{
+	regs->root = values[0];
+	regs->levels = levels_of_root(regs->root);
+	if (values[1] == PRIV_MACHINE && regs->levels)
+		regs->firmware = HV_FIRMWARE_YES;
+}
+
 unsigned riscv64_roots(const struct hv_vcpu_regs *regs, struct hv_gpa ret[2])
 {
-	if (!riscv64_levels_of_root(regs->root))
+	if (!levels_of_root(regs->root))
 		return 0;
 	ret[0] = hv_gpa((regs->root & SATP_NUMBER_MASK) << PAGE_SHIFT);
 	return 1;

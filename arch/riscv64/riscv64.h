@@ -10,7 +10,7 @@
 /* registers.c */
 bool riscv64_parse_registers(const char *text, struct hv_vcpu_regs *ret);
 bool riscv64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret);
-unsigned riscv64_levels_of_root(uint64_t satp);
+void riscv64_take_gdb_named(const uint64_t values[HV_GDB_NAMED_MAX], struct hv_vcpu_regs *regs);
 unsigned riscv64_roots(const struct hv_vcpu_regs *regs, struct hv_gpa ret[2]);
 bool riscv64_trap_target(struct hv_span table, struct hv_gva *ret);
 

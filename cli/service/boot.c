@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/boot.h"
 
-/* Where the root is not told, the place of a vCPU's next instruction may be. */
+/* Where the root is not told, the place of a vCPU's next instruction may be. That of a guest of the
+ * kernel's own proves nothing. */
 static enum boot_state look_at_places(const struct hv_kernel *k, const struct hv_vcpu_regs *regs,
 				      unsigned nr)
 {
@@ -12,7 +13,8 @@ static enum boot_state look_at_places(const struct hv_kernel *k, const struct hv
 			continue;
 		if (hv_leads_to(&k->core.as, regs[i].ip, regs[i].ip_gpa))
 			return BOOT_SAME;
-		state = BOOT_OTHER;
+		if (regs[i].is_hypervisor || !k->layout.may_host)
+			state = BOOT_OTHER;
 	}
 	return state;
 }

@@ -9,7 +9,15 @@
  * maps for each CPU; the per-CPU variable only points to it (arch/arm64/kernel/paravirt.c). */
 static struct hv_err *find_percpu(const struct hv_kernel_core *core, struct hv_percpu_places *ret)
 {
-	return hv_thread_info_percpu(core, "thread_info.preempt.count", ret);
+	struct hv_err *err = hv_thread_info_percpu(core, "thread_info.preempt.count", ret);
+	enum arm64_level level = ARM64_IN_EL1;
+
+	if (err)
+		return err;
+	hv_err_free(arm64_find_level(core, &level)); /* the reach is not known then */
+	ret->by_hypervisor = level == ARM64_IN_EL2;
+	ret->may_host = level != ARM64_IN_EL1;
+	return NULL;
 }
 
 /* Whether user mode runs on tables with a trampoline only: then kernel mappings are not global
@@ -35,11 +43,16 @@ static bool enters_elsewhere(const struct hv_kernel_core *core)
 	return true;
 }
 
-/* Of the counters, stubs read the virtual one (cntvct_el0). A kernel in EL2, and one whose firmware
- * did not set it, uses the physical one (drivers/clocksource/arm_arch_timer.c). */
+/* A kernel that was started in EL2 uses the physical counter, and so do its stubs
+ * (HV_ALT_HOST_CLOCK); any other one the virtual counter, if its firmware did set that
+ * (drivers/clocksource/arm_arch_timer.c). */
 static struct hv_err *find_clock(const struct hv_kernel_core *core, struct hv_clock_source **ret)
 {
-	return hv_clock_data_find(core, "cntvct", "arch_sys_counter", ret);
+	enum arm64_level level = ARM64_IN_EL1;
+
+	hv_err_free(arm64_find_level(core, &level)); /* the reach is not known then */
+	return hv_clock_data_find(core, level == ARM64_IN_EL1 ? "cntvct" : "cntpct",
+				  "arch_sys_counter", ret);
 }
 
 const struct hv_kernel_arch hv_kernel_arch_arm64 = {

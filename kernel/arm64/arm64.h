@@ -15,7 +15,17 @@ struct hv_err *arm64_read_stacks(const struct hv_kernel_core *core, unsigned cpu
 #define ARM64_NR_UNNAMED 2
 extern const struct hv_unnamed arm64_unnamed[ARM64_NR_UNNAMED];
 
-/* reach.c */
+/* level.c */
 #define ARM64_BOOTED_IN_EL1 0xe11u /* BOOT_CPU_MODE_EL1, arch/arm64/include/asm/virt.h */
+enum arm64_level {
+	ARM64_IN_EL1,	    /* it was started there */
+	ARM64_IN_EL1_ABOVE, /* it left EL2, but for the code by which it runs guests (nVHE) */
+	ARM64_IN_EL2,	    /* VHE */
+};
+/* The level in which the kernel executes. ENOTSUP: that is not told. */
+struct hv_err *arm64_find_level(const struct hv_kernel_core *core,
+				enum arm64_level *ret) hv_must_use;
+
+/* reach.c */
 struct hv_err *arm64_find_reach(const struct hv_kernel_core *core,
 				struct hv_reach *ret) hv_must_use;

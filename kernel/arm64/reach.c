@@ -43,23 +43,6 @@ static struct hv_err *find_area(const struct hv_kernel_core *core, uint64_t *ret
 	return NULL;
 }
 
-/* KVM's guests of a kernel in EL2 run in EL1, and the gdb stub does not tell whose registers it
- * gives. */
-static struct hv_err *check_level(const struct hv_kernel_core *core)
-{
-	struct hv_gva at;
-	uint32_t mode = 0;
-	struct hv_err *err = hv_core_need(core, "__boot_cpu_mode", &at);
-
-	if (!err)
-		err = hv_read_u32(&core->as, at, &mode);
-	if (!err && mode != ARM64_BOOTED_IN_EL1)
-		err = hv_err_new(ENOTSUP,
-				 "the kernel was started in EL2: whether a vCPU runs it or a "
-				 "guest of its own is not known");
-	return err;
-}
-
 /* What is in reach of the first MODULE_BYTES that begin at MODULES. END: of the window. */
 static struct hv_gva_range find_landings(const struct hv_kernel_core *core, uint64_t modules,
 					 uint64_t end)
@@ -78,7 +61,8 @@ struct hv_err *arm64_find_reach(const struct hv_kernel_core *core, struct hv_rea
 {
 	struct hv_gva_range image = core->image.all;
 	uint64_t area, direct, start = image.end.v - REACH, end = image.start.v + WINDOW_BYTES;
-	struct hv_err *err = check_level(core);
+	enum arm64_level level;
+	struct hv_err *err = arm64_find_level(core, &level);
 
 	if (!err)
 		err = find_area(core, &area);

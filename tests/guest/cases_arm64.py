@@ -17,7 +17,7 @@ from on_virt import a_guest, boot, digest, probe
 # Debian's arm64 kernel of bookworm has no CONFIG_KALLSYMS_ALL, so no names of its data.
 WITHOUT_NAMES = Config("bookworm", 1, arch="arm64")
 ARM64 = Config("trixie", arch="arm64")
-ONE_VCPU = Config("trixie", 1, arch="arm64")
+ONE_VCPU = Config("trixie", 1, arch="arm64", in_el2=True)
 
 # Its modules are in reach, but there is room for landings only.
 NOT_MOVED = Config("trixie", arch="arm64", cmdline="nokaslr")

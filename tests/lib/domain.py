@@ -108,6 +108,7 @@ class Config:
     counted: bool = False  # one vCPU at a time, and an instruction takes a nanosecond of the guest's time
     modules: tuple = ("dummy",)  # in the initramfs, with what they depend on
     arch: str = "amd64"  # as Debian calls it; others: on the machine virt, always under TCG
+    in_el2: bool = False  # arm64: the kernel is started in EL2, where it stays if it has VHE
     agent_port: bool = False  # /dev/vport0p1, whose end on the host is the socket DIR/agent
     disk_mib: int = 0  # an empty disk, /dev/nvme0n1: the driver is in the kernel
 
@@ -125,6 +126,8 @@ class Config:
             words.append(self.boot)
         if len(self.modules) > 1:
             words.append(f"{len(self.modules)} modules")
+        if self.in_el2:
+            words.append("in EL2")
         if self.agent_port:
             words.append("a port of the agent")
         if self.disk_mib:
@@ -239,10 +242,12 @@ class Domain:
             else MACHINES[c.arch].cpu
         )
         emulator = self.emulator() if domain_type == "qemu" else EMULATOR
-        disk = ""
+        words = ()
         if c.disk_mib:
-            words = ("-drive", f"if=none,id=disk,format=raw,file={self.dir}/disk", "-device", "nvme,drive=disk,serial=1,addr=0x10")
-            disk = "<qemu:commandline>" + "".join(f"<qemu:arg value='{w}'/>" for w in words) + "</qemu:commandline>"
+            words += ("-drive", f"if=none,id=disk,format=raw,file={self.dir}/disk", "-device", "nvme,drive=disk,serial=1,addr=0x10")
+        if c.in_el2:  # libvirt has no setting for it
+            words += ("-machine", "virtualization=on")
+        commandline = "<qemu:commandline>" + "".join(f"<qemu:arg value='{w}'/>" for w in words) + "</qemu:commandline>" if words else ""
         port = ""
         if c.agent_port:
             port = f"<channel type='unix'><source mode='bind' path='{self.dir}/agent'/><target type='virtio' name='hvtrace.agent'/></channel>"
@@ -264,7 +269,7 @@ class Domain:
     {port}
     <memballoon model='none'/>
   </devices>
-  {disk}
+  {commandline}
 </domain>
 """
 

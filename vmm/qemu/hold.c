@@ -209,7 +209,7 @@ static struct hv_err *ask_once(struct hv_machine *m)
 	hv_packets_add(&packets, "qXfer:features:read:target.xml:0,ffb");
 	err = hv_guardian_exchange(m->guardian, &packets, &answers);
 	if (!err)
-		err = hv_machine_find_root(m);
+		err = hv_machine_find_registers(m);
 	end = hv_machine_hold_end(m);
 	if (err) {
 		hv_err_free(end);
@@ -353,8 +353,9 @@ static struct hv_err *begin_and_look(struct hv_machine *m, uint64_t max_ns, unsi
 	return err;
 }
 
-/* Where a vCPU in system management mode, or in riscv64's machine mode, will go on in the kernel is
- * not known, and it may be in a stub. The firmware leaves that mode after some microseconds. */
+/* Where a vCPU in system management mode, or in what else counts as firmware (struct hv_vcpu_regs),
+ * will go on in the kernel is not known, and it may be in a stub. Firmware ends after some
+ * microseconds, a guest of the guest with its next exit. */
 static struct hv_err *begin_outside_firmware(struct hv_machine *m, uint64_t max_ns)
 {
 	unsigned vcpu = 0;
@@ -369,8 +370,8 @@ static struct hv_err *begin_outside_firmware(struct hv_machine *m, uint64_t max_
 			return err;
 		poll(NULL, 0, SMM_WAIT_MS);
 	}
-	return hv_err_new(EBUSY, "vCPU %u is in %s mode each time it is stopped", vcpu,
-			  m->arch->gdb_mode_name ? "machine" : "system management");
+	return hv_err_new(EBUSY, "vCPU %u is in %s each time it is stopped", vcpu,
+			  m->arch->firmware_name);
 }
 
 /* A guardian that was killed is replaced, since what is patched must still be put back. */
@@ -404,8 +405,8 @@ struct hv_err *hv_machine_hold_begin_anywhere(struct hv_machine *m, uint64_t max
 
 	if (err)
 		return err;
-	return m->arch->gdb_mode_name ? begin_and_look(m, max_ns, &vcpu)
-				      : begin_outside_firmware(m, max_ns);
+	return m->arch->firmware_keeps_root ? begin_and_look(m, max_ns, &vcpu)
+					    : begin_outside_firmware(m, max_ns);
 }
 
 struct hv_err *hv_machine_hold_end(struct hv_machine *m)

@@ -240,31 +240,31 @@ static unsigned number_in(const char *description, const char *name)
 	return 0;
 }
 
-/* NAME may be NULL: then *RET is 0. */
-static struct hv_err *find_register(const char *description, const char *name, unsigned *ret)
+static struct hv_err *find_registers(struct hv_machine *m, const char *description)
 {
-	*ret = name ? number_in(description, name) : 0;
-	return !name || *ret ? NULL
-			     : hv_err_new(ENOTSUP, "gdb stub: its description has no %s", name);
+	const struct hv_gdb_named *named = m->arch->gdb_named;
+
+	for (unsigned i = 0; named[i].name; i++) {
+		m->named_registers[i] = number_in(description, named[i].name);
+		if (!m->named_registers[i] && !named[i].may_lack)
+			return hv_err_new(ENOTSUP, "gdb stub: its description has no %s",
+					  named[i].name);
+	}
+	return NULL;
 }
 
-struct hv_err *hv_machine_find_root(struct hv_machine *m)
+struct hv_err *hv_machine_find_registers(struct hv_machine *m)
 {
 	HV_AUTO_TEXT struct hv_text target = {0};
 	HV_AUTO_TEXT struct hv_text description = {0};
 	struct hv_err *err;
 
-	m->root_register = m->arch->gdb_root_register;
-	if (!m->arch->gdb_root_name)
+	if (!m->arch->take_gdb_named)
 		return NULL;
 	err = read_description(m, DESCRIPTION, &target);
 	if (!err)
 		err = read_included(m, target.data, &description);
-	if (!err)
-		err = find_register(description.data, m->arch->gdb_root_name, &m->root_register);
-	if (!err)
-		err = find_register(description.data, m->arch->gdb_mode_name, &m->mode_register);
-	return err;
+	return err ? err : find_registers(m, description.data);
 }
 
 /* *AT is the answer to a question for register NUMBER of a vCPU, of 8 bytes; then the next one. */
@@ -281,26 +281,18 @@ static struct hv_err *take_number(unsigned vcpu, unsigned number, const char **a
 	return NULL;
 }
 
-/* What the g packet does not tell. A vCPU without page tables was never started: its firmware has
- * interrupted nothing. */
+/* What the g packet does not tell. */
 static struct hv_err *take_named(const struct hv_machine *m, unsigned vcpu, const char **at,
 				 struct hv_vcpu_regs *ret)
 {
-	const struct hv_arch *arch = m->arch;
-	struct hv_gpa roots[2];
-	uint64_t mode = 0;
+	uint64_t values[HV_GDB_NAMED_MAX] = {0};
 	struct hv_err *err = NULL;
 
-	if (!arch->gdb_root_name)
-		return NULL;
-	err = take_number(vcpu, m->root_register, at, &ret->root);
-	if (!err && arch->levels_of_root)
-		ret->levels = arch->levels_of_root(ret->root);
-	if (err || !arch->gdb_mode_name)
-		return err;
-	err = take_number(vcpu, m->mode_register, at, &mode);
-	if (!err && mode == arch->gdb_firmware_mode && arch->roots(ret, roots))
-		ret->firmware = HV_FIRMWARE_YES;
+	for (unsigned i = 0; !err && i < HV_GDB_NAMED_MAX; i++)
+		if (m->named_registers[i])
+			err = take_number(vcpu, m->named_registers[i], at, &values[i]);
+	if (!err && m->arch->take_gdb_named)
+		m->arch->take_gdb_named(values, ret);
 	return err;
 }
 
@@ -322,19 +314,21 @@ static struct hv_err *take_vcpu(const struct hv_machine *m, unsigned vcpu, const
 
 /* What each vCPU is asked. */
 struct asked {
-	char root[32], mode[32];
-	const char *packets[3];
+	char named[HV_GDB_NAMED_MAX][32];
+	const char *packets[1 + HV_GDB_NAMED_MAX];
 	size_t nr;
 };
 
 static void prepare(const struct hv_machine *m, struct asked *ret)
 {
-	snprintf(ret->root, sizeof(ret->root), "p%x", m->root_register);
-	snprintf(ret->mode, sizeof(ret->mode), "p%x", m->mode_register);
 	ret->packets[0] = "g";
-	ret->packets[1] = ret->root;
-	ret->packets[2] = ret->mode;
-	ret->nr = 1 + !!m->arch->gdb_root_name + !!m->arch->gdb_mode_name;
+	ret->nr = 1;
+	for (unsigned i = 0; i < HV_GDB_NAMED_MAX; i++) {
+		if (!m->named_registers[i])
+			continue;
+		snprintf(ret->named[i], sizeof(ret->named[i]), "p%x", m->named_registers[i]);
+		ret->packets[ret->nr++] = ret->named[i];
+	}
 }
 
 /* AT is the first of the answers. */
@@ -495,7 +489,7 @@ struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off, uint64_
 
 	if (m->accel == HV_ACCEL_KVM)
 		return hv_machine_remap_region(m, off, len_bytes);
-	if (m->arch->gdb_root_name)
+	if (m->arch->take_gdb_named)
 		return set_watchpoint(m);
 	snprintf(packet, sizeof(packet), "p%x", m->arch->gdb_root_register);
 	err = ask_each(m, asked, HV_ARRAY_LEN(asked), &roots);

@@ -105,9 +105,10 @@ static struct hv_err *machine_read(void *self, struct hv_gpa gpa, void *buf, siz
 	return hv_machine_read(self, gpa, buf, len);
 }
 
-/* Asks where the ip of a vCPU in the kernel is, until one is known. A vCPU that has gone to user
- * mode meanwhile may have nothing mapped there. */
-static struct hv_err *find_ip(struct hv_machine *m, struct hv_vcpu_regs *regs)
+/* Asks where the ip of one of the vCPUs in the kernel is, until one is known. A vCPU that has gone
+ * to user mode meanwhile may have nothing mapped there. */
+static struct hv_err *find_ip_of(struct hv_machine *m, struct hv_vcpu_regs *regs,
+				 bool is_hypervisor, bool *ret_found)
 {
 	bool found = false;
 	struct hv_err *err = NULL;
@@ -116,13 +117,24 @@ static struct hv_err *find_ip(struct hv_machine *m, struct hv_vcpu_regs *regs)
 		HV_AUTO_FREE char *line = NULL;
 		HV_AUTO_FREE char *text = NULL;
 
-		if (regs[i].ip.v < m->arch->kernel_start(m->arch->format_levels).v)
+		if (regs[i].is_hypervisor != is_hypervisor ||
+		    regs[i].ip.v < m->arch->kernel_start(m->arch->format_levels).v)
 			continue;
 		line = hv_format("gva2gpa 0x%" PRIx64, regs[i].ip.v);
 		err = hv_monitor_hmp_on(m->monitor, i, line, &text);
 		found = !err && hv_gva2gpa_parse(text, &regs[i].ip_gpa);
 	}
+	*ret_found = found;
 	return err;
+}
+
+/* What has no hypervisor's privileges may be a guest of what has. */
+static struct hv_err *find_ip(struct hv_machine *m, struct hv_vcpu_regs *regs)
+{
+	bool found;
+	struct hv_err *err = find_ip_of(m, regs, true, &found);
+
+	return err || found ? err : find_ip_of(m, regs, false, &found);
 }
 
 struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)

@@ -32,9 +32,9 @@ struct hv_machine {
 	char *stub_path; /* the stub's socket */
 	bool held;	 /* the guest is held now, by the guardian or by injection */
 	struct hv_vcpu_regs *held_regs; /* of the hold by the guardian; owned, NULL: none is read */
-	unsigned root_register;		/* see gdb_root_name of struct hv_arch; of its own number */
-	unsigned mode_register;		/* likewise gdb_mode_name; 0: none */
-	char **threads;			/* the gdb stub's name of each vCPU at the last hold */
+	/* See gdb_named of struct hv_arch; of its own numbers; 0: this CPU lacks it. */
+	unsigned named_registers[HV_GDB_NAMED_MAX];
+	char **threads; /* the gdb stub's name of each vCPU at the last hold */
 	unsigned nr_threads;
 	uint64_t held_ns;      /* of the last hold */
 	uint64_t held_from_ns; /* the time of the last hold counts from here */
@@ -83,8 +83,8 @@ struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_was_stopped) h
 /* Counts the vCPUs, and reads their registers. The caller frees *RET. */
 struct hv_err *hv_machine_hold_look(struct hv_machine *m, struct hv_vcpu_regs **ret) hv_must_use;
 void hv_machine_forget_threads(struct hv_machine *m);
-/* Finds root_register. ENOTSUP: the stub does not describe it. */
-struct hv_err *hv_machine_find_root(struct hv_machine *m) hv_must_use;
+/* Finds named_registers. ENOTSUP: the stub does not describe one that every CPU has. */
+struct hv_err *hv_machine_find_registers(struct hv_machine *m) hv_must_use;
 struct hv_err *hv_machine_hold_registers(struct hv_machine *m,
 					 struct hv_vcpu_regs *ret) hv_must_use;
 struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off,

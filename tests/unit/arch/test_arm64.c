@@ -48,9 +48,11 @@ START_TEST(registers_of_firmware)
 	memcpy(strstr(text, "PSTATE=") + 7, "414003cd", 8);
 	ck_assert(hv_arch_arm64.parse_registers(text, &regs));
 	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_YES);
+	ck_assert(!regs.is_hypervisor);
 	memcpy(strstr(text, "PSTATE=") + 7, "414003c9", 8); /* EL2 */
 	ck_assert(hv_arch_arm64.parse_registers(text, &regs));
 	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_NO);
+	ck_assert(regs.is_hypervisor);
 }
 END_TEST
 
@@ -105,6 +107,80 @@ START_TEST(gdb_registers)
 	ck_assert_uint_eq(regs.ip.v, 0x10);
 	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_YES);
 	ck_assert(!hv_arch_arm64.decode_gdb_registers((struct hv_span){g, sizeof(g) - 1}, &regs));
+}
+END_TEST
+
+/* Of which kernel a vCPU is that executes in a level, and by what tables. HCR_EL2 as Linux 6.12
+ * sets it. */
+#define EL1_ROOT 0x41a92000
+#define EL2_ROOT 0x3a000041a92001
+#define OF_HOST	 0x0000000488000000 /* E2H, RW, TGE */
+#define OF_GUEST 0x0000000480000001 /* E2H, RW, VM */
+#define OF_NVHE	 0x0000000080000000 /* RW */
+static const struct {
+	unsigned pstate; /* EL0 0, EL1h 5, EL2h 9, EL3h 0xd; of 32 bits 0x10 */
+	uint64_t values[3];
+	uint64_t root;
+	bool is_kernels;
+} of_levels[] = {
+	/* no EL2 */
+	{0, {EL1_ROOT}, EL1_ROOT, true},
+	{5, {EL1_ROOT}, EL1_ROOT, true},
+	{0x10, {EL1_ROOT}, EL1_ROOT, true},
+	{0xd, {EL1_ROOT}, EL1_ROOT, false},
+	/* a kernel in EL2: itself, its tasks, and while it changes to a guest */
+	{9, {1 << 20, EL2_ROOT, OF_HOST}, EL2_ROOT, true},
+	{0, {1 << 20, EL2_ROOT, OF_HOST}, EL2_ROOT, true},
+	{0x10, {1 << 20, EL2_ROOT, OF_HOST}, EL2_ROOT, true},
+	{9, {1 << 20, EL2_ROOT, OF_GUEST}, EL2_ROOT, true},
+	{0xd, {1 << 20, EL2_ROOT, OF_HOST}, EL2_ROOT, false},
+	/* its guest's kernel, and tasks of that */
+	{5, {1 << 20, EL2_ROOT, OF_GUEST}, EL2_ROOT, false},
+	{0, {1 << 20, EL2_ROOT, OF_GUEST}, EL2_ROOT, false},
+	{0x10, {1 << 20, EL2_ROOT, OF_GUEST}, EL2_ROOT, false},
+	/* a kernel in EL1 above EL2, its guest, and what is in EL2 then */
+	{5, {EL1_ROOT, 0, OF_NVHE}, EL1_ROOT, true},
+	{0, {EL1_ROOT, 0, OF_NVHE}, EL1_ROOT, true},
+	{5, {1 << 20, 0, OF_NVHE | 1}, 1 << 20, false},
+	{0, {1 << 20, 0, OF_NVHE | 1}, 1 << 20, false},
+	{9, {EL1_ROOT, 0, OF_NVHE}, EL1_ROOT, false},
+	/* hVHE */
+	{5, {EL1_ROOT, 0, OF_NVHE | 1ull << 34}, 0, false},
+	{9, {EL1_ROOT, 0, OF_NVHE | 1ull << 34}, 0, false},
+	/* a vCPU that was not started */
+	{9, {0}, 0, true},
+};
+
+START_TEST(whose_registers_they_are)
+{
+	uint8_t g[33 * 8 + 4] = {0};
+	struct hv_vcpu_regs regs;
+
+	g[33 * 8] = (uint8_t)of_levels[_i].pstate;
+	ck_assert(hv_arch_arm64.decode_gdb_registers((struct hv_span){g, sizeof(g)}, &regs));
+	hv_arch_arm64.take_gdb_named(of_levels[_i].values, &regs);
+	ck_assert_uint_eq(regs.root, of_levels[_i].root);
+	ck_assert_int_eq(regs.firmware,
+			 of_levels[_i].is_kernels ? HV_FIRMWARE_NO : HV_FIRMWARE_YES);
+}
+END_TEST
+
+/* add x16, x16, #8; mrs x17, tpidr_el1 or tpidr_el2; ldr x16, [x16, x17] */
+START_TEST(the_register_of_per_cpu_offsets)
+{
+	uint32_t code[] = {0x91002210, 0xd538d091, 0xf8716a10, 0xd503201f};
+	struct hv_span span = {(const uint8_t *)code, sizeof(code)};
+	bool is_hypervisor = true;
+
+	ck_assert(hv_arch_arm64.classify_percpu(span, &is_hypervisor));
+	ck_assert(!is_hypervisor);
+	code[3] = 0xd53cd051; /* both */
+	ck_assert(!hv_arch_arm64.classify_percpu(span, &is_hypervisor));
+	code[1] = 0xd53cd040;
+	ck_assert(hv_arch_arm64.classify_percpu(span, &is_hypervisor));
+	ck_assert(is_hypervisor);
+	code[1] = code[3] = 0xd53bd040; /* tpidr_el0 */
+	ck_assert(!hv_arch_arm64.classify_percpu(span, &is_hypervisor));
 }
 END_TEST
 
@@ -574,6 +650,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, registers_of_a_32_bit_task);
 	tcase_add_test(tc, registers_refused);
 	tcase_add_test(tc, gdb_registers);
+	tcase_add_loop_test(tc, whose_registers_they_are, 0, HV_ARRAY_LEN(of_levels));
+	tcase_add_test(tc, the_register_of_per_cpu_offsets);
 	tcase_add_loop_test(tc, formats, 0, HV_ARRAY_LEN(kinds));
 	tcase_add_test(tc, there_are_no_more_formats);
 	tcase_add_test(tc, entries_of_4k_pages);

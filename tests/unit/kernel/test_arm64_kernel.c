@@ -22,6 +22,13 @@ static uint64_t clock_at, kpti_at;
 /* As with pages of 64 KiB. Those of interrupts are as long. */
 #define INIT_STACK (FK_BASE + 0x100000)
 
+/* In which level the kernel was started, and where its modules go, as three variables tell. */
+static uint64_t mode_at, area_at, direct_at;
+static struct hv_arch moved; /* its window begins far below the image */
+#define LEVEL_CODE (FK_BASE + 0x4000)
+/* How call_on_irq_stack() reads its CPU's offset; 0: there is no such function. */
+static uint32_t level_code;
+
 static void setup(void)
 {
 	uint32_t copy, copies;
@@ -41,9 +48,16 @@ static void setup(void)
 	fk_symbol(&f, "__end_init_task", INIT_STACK + 0x10000);
 	fk_symbol(&f, "arch_counter_get_cntvct", FUNCTION);
 	fk_symbol(&f, "arch_counter_get_cntpct", OTHER);
+	fk_symbol(&f, "call_on_irq_stack", LEVEL_CODE);
+	mode_at = fk_alloc(&f, 8);
 	fk_symbol(&f, "arm64_use_ng_mappings", kpti_at);
 	fk_symbol(&f, "cd", clock_at);
+	fk_symbol(&f, "__boot_cpu_mode", mode_at);
 	fk_done(&f);
+	fk_u32(&f, mode_at, ARM64_BOOTED_IN_EL1);
+	moved = hv_arch_x86_64;
+	moved.classify_percpu = hv_arch_arm64.classify_percpu;
+	f.k.core.as.arch = &moved;
 }
 
 static void teardown(void)
@@ -99,6 +113,21 @@ START_TEST(another_counter_is_not_guessed)
 	hv_btf_free(f.k.core.btf);
 	f.k.core.btf = NULL;
 	ck_assert_ptr_null(find_clock());
+}
+END_TEST
+
+/* A kernel that was started in EL2 reads the physical counter, wherever it executes. */
+START_TEST(the_clock_of_a_host)
+{
+	HV_AUTO_FREE struct hv_clock_source *source = NULL;
+
+	fk_u32(&f, mode_at, 0xe12);
+	fk_u32(&f, LEVEL_CODE, 0xd538d091); /* mrs x17, tpidr_el1 */
+	set_copy(0, 1000, 50, 16, 1);
+	ck_assert_ptr_null(find_clock());
+	fk_u64(&f, COPY(0) + 24, OTHER);
+	source = find_clock();
+	ck_assert_ptr_nonnull(source);
 }
 END_TEST
 
@@ -241,10 +270,6 @@ START_TEST(the_current_task_is_the_run_queues)
 }
 END_TEST
 
-/* In which level the kernel was started, and where its modules go, as three variables tell. */
-static uint64_t mode_at, area_at, direct_at;
-static struct hv_arch moved; /* its window begins far below the image */
-
 static void begin_reach(const char *area)
 {
 	fk_deinit(&f);
@@ -252,13 +277,18 @@ static void begin_reach(const char *area)
 	mode_at = fk_alloc(&f, 8);
 	area_at = fk_alloc(&f, 8);
 	direct_at = fk_alloc(&f, 8);
+	if (level_code)
+		fk_symbol(&f, "call_on_irq_stack", LEVEL_CODE);
 	fk_symbol(&f, "__boot_cpu_mode", mode_at);
 	fk_symbol(&f, area, area_at);
 	fk_symbol(&f, "module_direct_base", direct_at);
 	fk_done(&f);
 	fk_u32(&f, mode_at, ARM64_BOOTED_IN_EL1);
+	if (level_code)
+		fk_u32(&f, LEVEL_CODE + 16, level_code);
 	fk_u64(&f, area_at, FK_BASE - (512 << 20));
 	moved = hv_arch_x86_64;
+	moved.classify_percpu = hv_arch_arm64.classify_percpu;
 	moved.image_window.start = hv_gva(FK_BASE - (8ull << 30));
 	f.k.core.as.arch = &moved;
 }
@@ -354,6 +384,34 @@ START_TEST(reach_is_not_guessed)
 }
 END_TEST
 
+static enum arm64_level level_found(uint32_t code, uint32_t mode)
+{
+	enum arm64_level level = ARM64_IN_EL1;
+	struct hv_reach reach;
+
+	level_code = code;
+	begin_reach("module_plt_base");
+	level_code = 0;
+	fk_u32(&f, mode_at, mode);
+	ck_assert_ptr_null(arm64_find_level(&f.k.core, &level));
+	ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
+	return level;
+}
+
+/* mrs x17, tpidr_el1, or tpidr_el2 */
+START_TEST(the_level_of_a_kernel)
+{
+	ck_assert_int_eq(level_found(0xd538d091, ARM64_BOOTED_IN_EL1), ARM64_IN_EL1);
+	ck_assert_int_eq(level_found(0xd538d091, 0xe12), ARM64_IN_EL1_ABOVE);
+	ck_assert_int_eq(level_found(0xd53cd051, 0xe12), ARM64_IN_EL2);
+	level_code = 0xd503201f;
+	begin_reach("module_plt_base");
+	level_code = 0;
+	fk_u32(&f, mode_at, 0xe12);
+	refuses("EL2");
+}
+END_TEST
+
 START_TEST(the_table_serves_every_format)
 {
 	f.k.core.as.arch = hv_arch_arm64.formats[3];
@@ -366,6 +424,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_clock_is_the_copy_in_use);
 	tcase_add_test(tc, another_counter_is_not_guessed);
+	tcase_add_test(tc, the_clock_of_a_host);
 	tcase_add_test(tc, clock_data_is_known_by_its_scale);
 	tcase_add_test(tc, the_boot_mode_is_known_by_its_words);
 	tcase_add_test(tc, interrupt_stacks_are_aligned);
@@ -377,6 +436,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, modules_by_the_older_name);
 	tcase_add_test(tc, nothing_above_an_image_that_was_not_moved);
 	tcase_add_test(tc, reach_is_not_guessed);
+	tcase_add_test(tc, the_level_of_a_kernel);
 	tcase_add_test(tc, the_table_serves_every_format);
 }
 

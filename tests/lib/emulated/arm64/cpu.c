@@ -10,6 +10,22 @@
 #define MASKED_I    0x80
 #define PERCPU_BASE UINT64_C(0x123456780000) /* what a CPU adds to addresses of its variables */
 
+#define MRS_TPIDR_EL2 0xd53cd040u
+#define RT_MASK	      0x1fu
+
+static bool is_hypervisor(const struct emu_world *w)
+{
+	return w->values.alternatives >> HV_ALT_HYPERVISOR & 1;
+}
+
+static uint32_t insn_at(const struct emu_world *w, uint64_t pc)
+{
+	uint32_t insn;
+
+	memcpy(&insn, w->host + (pc - EMU_GVA), sizeof(insn));
+	return insn;
+}
+
 static const int general[EMU_NR_REGS] = {
 	UC_ARM64_REG_X0,  UC_ARM64_REG_X1,  UC_ARM64_REG_X2,  UC_ARM64_REG_X3,	UC_ARM64_REG_X4,
 	UC_ARM64_REG_X5,  UC_ARM64_REG_X6,  UC_ARM64_REG_X7,  UC_ARM64_REG_X8,	UC_ARM64_REG_X9,
@@ -49,7 +65,6 @@ void emu_cpu_prepare(struct emu_world *w)
 void emu_cpu_set_up(struct emu_world *w)
 {
 	emu_tasks(w)->irq_stack = emu_key(2);
-	emu_cpu_set_reg(w, UC_ARM64_REG_TPIDR_EL1, PERCPU_BASE);
 }
 
 void emu_cpu_add_values(struct hv_stub_values *ret)
@@ -88,21 +103,26 @@ void emu_cpu_set_current(struct emu_world *w, uint64_t task_gva)
 	emu_cpu_set_reg(w, UC_ARM64_REG_SP_EL0, task_gva);
 }
 
+/* The register that the stubs must not read says nothing. */
 void emu_cpu_enter(struct emu_world *w, struct emu_regs *regs)
 {
+	emu_cpu_set_reg(w, UC_ARM64_REG_TPIDR_EL1, is_hypervisor(w) ? 0 : PERCPU_BASE);
 	regs->flags = EL1H | (w->irqs == EMU_IRQS_OFF ? MASKED_I : 0);
 }
 
+/* libunicorn's CPU has no EL2, so the stubs of a kernel there run in EL1, and the one register of
+ * EL2 that they read is read for them. */
 bool emu_cpu_lacks(const struct emu_world *w, uint64_t pc)
 {
-	(void)w;
-	(void)pc;
-	return false;
+	return is_hypervisor(w) && (insn_at(w, pc) & ~RT_MASK) == MRS_TPIDR_EL2;
 }
 
 void emu_cpu_execute(struct emu_world *w)
 {
-	(void)w;
+	uint64_t pc = emu_cpu_get_reg(w, emu_cpu_pc());
+
+	emu_cpu_set_reg(w, emu_cpu_reg(insn_at(w, pc) & RT_MASK), PERCPU_BASE);
+	emu_cpu_set_reg(w, emu_cpu_pc(), pc + sizeof(uint32_t));
 }
 
 void emu_cpu_make_function(const struct emu_world *w, uint64_t off, uint64_t to)

@@ -104,6 +104,32 @@ START_TEST(from_the_interrupt_stack_to_the_tasks)
 }
 END_TEST
 
+static void in_a_hypervisor(struct emu_world *w)
+{
+	w->values.alternatives |= 1u << HV_ALT_HYPERVISOR | 1u << HV_ALT_HOST_CLOCK;
+}
+
+/* A kernel in EL2 has its per-CPU offset in another register, and another counter. */
+START_TEST(the_interrupt_stack_of_a_hypervisor)
+{
+	static const struct emu_case of_hypervisor = {"record and stack, in a hypervisor",
+						      0,
+						      1,
+						      in_a_hypervisor,
+						      .has_stack = true,
+						      .nr_stacks = 1};
+	uint64_t irq = emu_stack_end(2), fp = emu_chain_start(0);
+	struct stack s;
+
+	emu_set_up(world, &of_hypervisor);
+	emu_chain(world, 0, fp, 0, 4);
+	s = stack_call(irq, fp);
+	stack_expect(&s, 0, 4, false);
+	s = stack_call(fp, fp);
+	stack_expect(&s, 0, 4, false);
+}
+END_TEST
+
 /* Of a stack that is neither the task's nor the CPU's, what is in its page. */
 START_TEST(any_other_stack)
 {
@@ -131,5 +157,6 @@ void add_tests_of_arch(TCase *tc)
 	tcase_add_test(tc, signatures_are_removed);
 	tcase_add_test(tc, what_ends_a_stack);
 	tcase_add_test(tc, from_the_interrupt_stack_to_the_tasks);
+	tcase_add_test(tc, the_interrupt_stack_of_a_hypervisor);
 	tcase_add_test(tc, any_other_stack);
 }

@@ -20,7 +20,8 @@ static struct {
 	unsigned nr_roots_written;
 	char watched[32]; /* the last watchpoint that was set */
 	unsigned nr_watched, nr_unwatched;
-	const char *root;	 /* the answer for the root's register */
+	const char *root;			       /* the answer for the root's register */
+	const char *hypervisor_root, *hypervisor_bits; /* likewise; NULL: the CPU lacks them */
 	const char *description; /* of the system registers; NULL: there is none */
 	const char *list;	 /* the answer instead of a thread's name; NULL: none */
 } stub;
@@ -81,6 +82,10 @@ static const char *value_of(const char *packet)
 {
 	if (!strcmp(packet, "p15"))
 		return stub.selected == 1 ? "0300000000000000" : "0100000000000000";
+	if (!strcmp(packet, "pa0") && stub.hypervisor_root)
+		return stub.hypervisor_root;
+	if (!strcmp(packet, "pa1") && stub.hypervisor_bits)
+		return stub.hypervisor_bits;
 	return strcmp(packet, "p9f") ? "E22" : stub.root;
 }
 
@@ -88,7 +93,7 @@ static const char *value_of(const char *packet)
  * have it at the same place. */
 static void answer_registers(char *to)
 {
-	unsigned off = machine.arch->gdb_root_name ? 256 : 128;
+	unsigned off = machine.arch->take_gdb_named ? 256 : 128;
 
 	memset(to, '0', 2 * 268);
 	to[2 * 268] = '\0';
@@ -118,7 +123,7 @@ static void answer(const char *packet, char *to, size_t room)
 		answer_threads(to, room);
 	else if (packet[0] == 'H')
 		snprintf(to, room, select_cpu(packet) ? "OK" : "E22");
-	else if (packet[0] == 'p' && machine.arch->gdb_root_name)
+	else if (packet[0] == 'p' && machine.arch->take_gdb_named)
 		snprintf(to, room, "%s", value_of(packet));
 	else if (packet[0] == 'p')
 		snprintf(to, room, "%016x", stub.selected * ROOT);
@@ -260,14 +265,41 @@ START_TEST(the_root_has_a_name)
 	struct hv_err *err;
 
 	of_arm64();
-	err = hv_machine_find_root(&machine);
+	err = hv_machine_find_registers(&machine);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
-	ck_assert_uint_eq(machine.root_register, 159);
+	ck_assert_uint_eq(machine.named_registers[0], 159);
 	count(2);
 	err = hv_machine_hold_registers(&machine, regs);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	ck_assert_uint_eq(regs[0].root, 0x4100a000);
 	ck_assert_uint_eq(regs[1].root, 0x4100a000);
+}
+END_TEST
+
+/* Where there is EL2, the kernel may be there. */
+START_TEST(the_root_of_a_hypervisor)
+{
+	struct hv_vcpu_regs regs[2];
+	struct hv_err *err;
+
+	of_arm64();
+	stub.description = "<feature>" TAG("HCR_EL2", "161") TAG("TTBR1_EL1", "159")
+		TAG("TTBR1_EL2", "160") "</feature>";
+	stub.hypervisor_root = "0120a94100003a00";
+	stub.hypervisor_bits = "0000008804000000";
+	err = hv_machine_find_registers(&machine);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	count(2);
+	err = hv_machine_hold_registers(&machine, regs);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert_uint_eq(regs[0].root, 0x3a000041a92001);
+	ck_assert_uint_eq(regs[1].root, 0x3a000041a92001);
+	ck_assert_int_eq(regs[1].firmware, HV_FIRMWARE_NO);
+	stub.hypervisor_bits = "0100008004000000"; /* its guest executes, in EL0 */
+	count(2);
+	err = hv_machine_hold_registers(&machine, regs);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert_int_eq(regs[0].firmware, HV_FIRMWARE_YES);
 }
 END_TEST
 
@@ -286,10 +318,10 @@ START_TEST(firmware_interrupts_a_vcpu)
 	struct hv_err *err;
 
 	of_riscv64("4123080000000090"); /* Sv48 */
-	err = hv_machine_find_root(&machine);
+	err = hv_machine_find_registers(&machine);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
-	ck_assert_uint_eq(machine.root_register, 159);
-	ck_assert_uint_eq(machine.mode_register, 21);
+	ck_assert_uint_eq(machine.named_registers[0], 159);
+	ck_assert_uint_eq(machine.named_registers[1], 21);
 	count(2);
 	err = hv_machine_hold_registers(&machine, regs);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
@@ -307,7 +339,7 @@ START_TEST(a_vcpu_that_was_never_started)
 	struct hv_err *err;
 
 	of_riscv64("0000000000000000");
-	err = hv_machine_find_root(&machine);
+	err = hv_machine_find_registers(&machine);
 	count(2);
 	if (!err)
 		err = hv_machine_hold_registers(&machine, regs);
@@ -324,10 +356,10 @@ START_TEST(no_description)
 
 	of_arm64();
 	stub.description = NULL;
-	none = hv_machine_find_root(&machine);
+	none = hv_machine_find_registers(&machine);
 	ck_assert(none && none->code == ENOTSUP);
 	stub.description = "<feature>" TAG("TTBR1_EL12", "157") "</feature>";
-	other = hv_machine_find_root(&machine);
+	other = hv_machine_find_registers(&machine);
 	ck_assert(other && strstr(other->message, "has no TTBR1_EL1"));
 }
 END_TEST
@@ -338,7 +370,7 @@ START_TEST(a_flush_by_a_watchpoint)
 	unsigned at, len;
 
 	of_arm64();
-	machine.root_register = 159;
+	machine.named_registers[0] = 159;
 	count(2);
 	flush(0);
 	ck_assert_uint_eq(stub.nr_watched, 1);
@@ -357,6 +389,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, first_is_selected_last);
 	tcase_add_test(tc, bad_lists);
 	tcase_add_test(tc, the_root_has_a_name);
+	tcase_add_test(tc, the_root_of_a_hypervisor);
 	tcase_add_test(tc, firmware_interrupts_a_vcpu);
 	tcase_add_test(tc, a_vcpu_that_was_never_started);
 	tcase_add_test(tc, no_description);

@@ -240,8 +240,8 @@ END_TEST
 static void of_riscv64(unsigned nr_in_firmware)
 {
 	machine.arch = hv_arch_find("riscv64");
-	machine.root_register = SATP;
-	machine.mode_register = PRIV;
+	machine.named_registers[0] = SATP;
+	machine.named_registers[1] = PRIV;
 	vmm.nr_in_smm = nr_in_firmware;
 }
 
