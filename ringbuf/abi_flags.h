@@ -19,7 +19,7 @@
 #define HV_ALT_WIDE_COUNT                                                                          \
 	5 /* a jump or others: the preempt count has 64 bits, the top one for need_resched */
 #define HV_ALT_TASK_SOFTIRQS                                                                       \
-	6 /* a jump: tasks, not CPUs, count soft interrupts that they serve or have switched off */
+	6 /* a jump: tasks, not CPUs, count soft interrupts, served or switched off */
 #define HV_ALT_HYPERVISOR                                                                          \
 	7 /* a jump: a CPU's offset is in the register that a hypervisor has for it */
 #define HV_ALT_HOST_CLOCK                                                                          \
