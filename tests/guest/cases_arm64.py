@@ -10,13 +10,14 @@ from cases_graph import Sleepers, our_trees
 from cases_stack import UNKNOWN, agree, stacks
 from lib import ftrace, graph
 from lib.domain import Config
-from lib.suite import bad_dmesg, case
+from lib.suite import Test, bad_dmesg, case
 from lib.wait import until
 from on_virt import a_guest, boot, digest, probe
 
 # Debian's arm64 kernel of bookworm has no CONFIG_KALLSYMS_ALL, so no names of its data.
 WITHOUT_NAMES = Config("bookworm", 1, arch="arm64")
-ARM64 = Config("trixie", arch="arm64")
+# These are hosts: their kernels are in EL2, and the others' in EL1.
+ARM64 = Config("trixie", arch="arm64", in_el2=True)
 ONE_VCPU = Config("trixie", 1, arch="arm64", in_el2=True)
 
 # Its modules are in reach, but there is room for landings only.
@@ -84,10 +85,34 @@ def compare(before, after):
     return len(changed)
 
 
+def host_is_injected(guest):
+    """Calls are injected into a process of an arm64 host, and into the thread of a vCPU of its KVM's; both go on."""
+    guest.run("test_call", timeout=ftrace.LONG_SECONDS)
+    pid = guest.run("guest_arm64 >/tmp/said 2>&1 & echo $!").strip()
+    assert until(lambda: "runs" in guest.run("cat /tmp/said"))
+    guest.run(f"test_call {pid} && kill -0 {pid} && kill {pid}", timeout=ftrace.LONG_SECONDS)
+
+
+def guests_of_the_guest(test):
+    """A vCPU that executes a guest of the guest, whose user mode looks like the kernel's own, is waited for. A function that
+    has called it returns to where it should after detach."""
+    guest = test.guest
+    places = Places(test, guest)
+    before = places.snapshot()
+    pid = guest.run("guest_arm64 user >/tmp/said 2>&1 & echo $!").strip()
+    assert until(lambda: "runs" in guest.run("cat /tmp/said"))
+    with test.attach() as traced:
+        traced.echo("set_ftrace_filter", "kvm_arch_vcpu_ioctl_run")
+        traced.echo("current_tracer", "function_graph")
+        assert until(lambda: traced.text("trace").count("kvm_arch_vcpu_ioctl_run();") > 1), traced.text("trace")
+    guest.run(f"kill -0 {pid} && kill {pid}")
+    compare(before, places.snapshot())
+
+
 @case(configs=None)
 def arm64_check(t):
     """The kernel of an arm64 guest: sites and symbols as the guest's own, modules, tasks; nothing changes. What is found as
-    if the kernel had no names of data is where the names are."""
+    if the kernel had no names of data is where the names are. Then it is a host of guests."""
     guest = boot(t, ARM64)
     try:
         guest.run("insmod /modules/dummy.ko")
@@ -113,6 +138,9 @@ def arm64_check(t):
         pids = {int(pid) for pid in guest.run("ls /proc | grep -x '[0-9]*'").split()}
         assert len(pids & {int(line.split()[0]) for line in tasks}) > len(pids) * 3 // 4, tasks
         assert guest.run_bytes("cat /sys/kernel/tracing/available_filter_functions") == functions
+        assert not bad_dmesg(guest.run("dmesg")), guest.run("dmesg")
+        host_is_injected(guest)
+        guests_of_the_guest(Test(t.lab, t.hv, guest))
         assert not bad_dmesg(guest.run("dmesg")), guest.run("dmesg")
         t.note(f"{found['release']}: {found['sites']['total']} sites, {found['page_levels']} levels of page tables")
     finally:

@@ -2,13 +2,12 @@
 /* Injected calls on an x86-64 host: registers, the signal frame that rt_sigreturn reads
  * (arch/x86/kernel/signal_64.c, arch/x86/kernel/fpu/signal.c), the code that makes the call. This
  * is about the host; arch/ has the guests' architectures. */
-#include "vmm/inject/call.h"
+#include "vmm/inject/call_host.h"
 
 #include <cpuid.h>
 #include <elf.h>
 #include <inttypes.h>
 #include <linux/kvm.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -21,8 +20,6 @@
 #define RED_ZONE	 128
 #define USER_CS		 0x33
 #define EFLAGS_TF_DF	 0x500u
-#define CODE_MAX_BYTES	 (64u << 20)
-#define CHUNK_BYTES	 (1u << 20)
 #define XSTATE_MAX_BYTES 16384
 #define XSTATE_MIN_BYTES 576 /* legacy area and header */
 #define XSTATE_SW_OFF	 464 /* struct _fpx_sw_bytes */
@@ -54,7 +51,7 @@ struct frame {
 	ucontext_t uc; /* the kernel's one is shorter: its signal mask is 8 bytes */
 };
 
-struct image { /* what is written to the stack, lowest address first */
+struct hv_call_image { /* what is written to the stack, lowest address first */
 	uint64_t frame_at;
 	uint64_t fp_at;
 	uint64_t data_at;
@@ -67,93 +64,11 @@ struct image { /* what is written to the stack, lowest address first */
 /* ---- code ---- */
 
 static const uint8_t syscall_ret[] = {0x0f, 0x05, 0xc3};
-static const uint8_t sigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+static const uint8_t return_from_signal[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 
-static bool read_at(pid_t pid, uint64_t at, void *to, size_t len)
-{
-	struct iovec ours = {to, len};
-	struct iovec theirs = {(void *)(uintptr_t)at, len};
-
-	return process_vm_readv(pid, &ours, 1, &theirs, 1, 0) == (ssize_t)len;
-}
-
-static bool write_at(pid_t pid, uint64_t at, const void *from, size_t len)
-{
-	struct iovec ours = {(void *)(uintptr_t)from, len};
-	struct iovec theirs = {(void *)(uintptr_t)at, len};
-
-	return process_vm_writev(pid, &ours, 1, &theirs, 1, 0) == (ssize_t)len;
-}
-
-static void look_for(const uint8_t *pattern, size_t pattern_len, const uint8_t *bytes, size_t len,
-		     uint64_t at, uint64_t *ret)
-{
-	const uint8_t *found = *ret ? NULL : memmem(bytes, len, pattern, pattern_len);
-
-	if (found)
-		*ret = at + (uint64_t)(found - bytes);
-}
-
-static void scan(pid_t pid, uint64_t start, uint64_t end, struct hv_call_code *code)
-{
-	HV_AUTO_FREE uint8_t *bytes = hv_alloc(CHUNK_BYTES);
-
-	if (end - start > CODE_MAX_BYTES)
-		end = start + CODE_MAX_BYTES;
-	while (start < end && !(code->syscall_ret && code->sigreturn)) {
-		size_t len = end - start < CHUNK_BYTES ? (size_t)(end - start) : CHUNK_BYTES;
-
-		if (!read_at(pid, start, bytes, len))
-			return;
-		look_for(syscall_ret, sizeof(syscall_ret), bytes, len, start, &code->syscall_ret);
-		look_for(sigreturn, sizeof(sigreturn), bytes, len, start, &code->sigreturn);
-		start += len == CHUNK_BYTES ? len - sizeof(sigreturn) : len;
-	}
-}
-
-/* Looks in the mapped code of files whose name contains NAME. */
-static struct hv_err *scan_files(pid_t pid, const char *name, struct hv_call_code *code)
-{
-	HV_AUTO_FREE char *line = NULL;
-	size_t cap = 0;
-	char path[64];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return hv_err_new(errno, "%s: %s", path, strerror(errno));
-	while (getline(&line, &cap, f) > 0) {
-		uint64_t start, end;
-		char access[5] = "";
-		const char *file = strchr(line, '/');
-
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, access) == 3 &&
-		    access[0] == 'r' && access[2] == 'x' && file && strstr(file, name))
-			scan(pid, start, end, code);
-	}
-	fclose(f);
-	return NULL;
-}
-
-struct hv_err *hv_call_code_find(pid_t pid, struct hv_call_code *ret)
-{
-	static const char *const names[] = {"libc", "ld-", ""};
-	struct hv_call_code code = {0};
-
-	for (size_t i = 0; i < HV_ARRAY_LEN(names); i++) {
-		struct hv_err *err = scan_files(pid, names[i], &code);
-
-		if (err)
-			return err;
-		if (!code.syscall_ret || !code.sigreturn)
-			continue;
-		*ret = code;
-		return NULL;
-	}
-	return hv_err_new(ENOTSUP, "process %d: no 'syscall; ret' or no rt_sigreturn in its code",
-			  (int)pid);
-}
+const struct hv_call_pattern hv_call_syscall_ret = {syscall_ret, sizeof(syscall_ret), 1};
+const struct hv_call_pattern hv_call_sigreturn = {return_from_signal, sizeof(return_from_signal),
+						  1};
 
 /* ---- the frame ---- */
 
@@ -215,7 +130,7 @@ static size_t xstate_len(uint64_t features)
 	return len;
 }
 
-static struct hv_err *save_fp(const struct hv_thread *t, struct image *image)
+static struct hv_err *save_fp(const struct hv_thread *t, struct hv_call_image *image)
 {
 	struct iovec all = {image->fp, XSTATE_MAX_BYTES};
 	struct fp_sw sw = {.magic1 = FP_MAGIC1};
@@ -242,7 +157,8 @@ static struct hv_err *save_fp(const struct hv_thread *t, struct image *image)
 	return NULL;
 }
 
-static void fill_frame(struct image *image, const struct hv_call_code *code, uint64_t sigmask)
+static void fill_frame(struct hv_call_image *image, const struct hv_call_code *code,
+		       uint64_t sigmask)
 {
 	const struct user_regs_struct *r = &image->regs;
 	ucontext_t *uc = &image->frame.uc;
@@ -262,8 +178,8 @@ static void fill_frame(struct image *image, const struct hv_call_code *code, uin
 	uc->uc_mcontext.fpregs = (fpregset_t)(uintptr_t)image->fp_at;
 }
 
-static struct hv_err *make_image(const struct hv_thread *t, const struct hv_call_code *code,
-				 struct image *image)
+static struct hv_err *fill_image(const struct hv_thread *t, const struct hv_call_code *code,
+				 struct hv_call_image *image)
 {
 	uint64_t sigmask = 0;
 	struct hv_err *err;
@@ -285,11 +201,25 @@ static struct hv_err *make_image(const struct hv_thread *t, const struct hv_call
 	return NULL;
 }
 
-static struct hv_err *put_image(pid_t pid, const struct image *image, const void *data, size_t len)
+struct hv_err *hv_call_image_make(const struct hv_thread *t, const struct hv_call_code *code,
+				  struct hv_call_image **ret, uint64_t *ret_data_at)
 {
-	if ((len && !write_at(pid, image->data_at, data, len)) ||
-	    !write_at(pid, image->fp_at, image->fp, image->fp_len_bytes) ||
-	    !write_at(pid, image->frame_at, &image->frame, sizeof(image->frame)))
+	HV_AUTO_FREE struct hv_call_image *image = hv_alloc(sizeof(*image));
+	struct hv_err *err = fill_image(t, code, image);
+
+	if (err)
+		return err;
+	*ret_data_at = image->data_at;
+	*ret = hv_take(image);
+	return NULL;
+}
+
+struct hv_err *hv_call_image_put(pid_t pid, const struct hv_call_image *image, const void *data,
+				 size_t len)
+{
+	if ((len && !hv_call_write(pid, image->data_at, data, len)) ||
+	    !hv_call_write(pid, image->fp_at, image->fp, image->fp_len_bytes) ||
+	    !hv_call_write(pid, image->frame_at, &image->frame, sizeof(image->frame)))
 		return hv_err_new(EFAULT,
 				  "process %d: its stack at 0x%" PRIx64 " cannot be written",
 				  (int)pid, image->frame_at);
@@ -299,9 +229,9 @@ static struct hv_err *put_image(pid_t pid, const struct image *image, const void
 
 /* ---- the calls ---- */
 
-static struct hv_err *call_one(struct hv_thread *t, const struct hv_call_code *code,
-			       const struct image *image, struct hv_call *call,
-			       uint64_t deadline_ns)
+struct hv_err *hv_call_make(struct hv_thread *t, const struct hv_call_code *code,
+			    const struct hv_call_image *image, struct hv_call *call,
+			    uint64_t deadline_ns)
 {
 	struct user_regs_struct r = image->regs;
 	uint64_t args[HV_CALL_ARGS];
@@ -345,8 +275,8 @@ static bool same_regs(const struct user_regs_struct *a, const struct user_regs_s
 }
 
 /* Lets the thread return through `ret` and rt_sigreturn to where it was. */
-static struct hv_err *come_back(struct hv_thread *t, const struct image *image,
-				uint64_t deadline_ns)
+struct hv_err *hv_call_come_back(struct hv_thread *t, const struct hv_call_image *image,
+				 uint64_t deadline_ns)
 {
 	for (;;) {
 		struct __ptrace_syscall_info info = {0};
@@ -366,28 +296,4 @@ static struct hv_err *come_back(struct hv_thread *t, const struct image *image,
 					  (int)t->tid, now.rip, image->regs.rip);
 		return NULL;
 	}
-}
-
-struct hv_err *hv_call_run(pid_t pid, struct hv_thread *t, const struct hv_call_code *code,
-			   struct hv_call *calls, size_t nr, void *data, size_t len_bytes,
-			   uint64_t deadline_ns)
-{
-	HV_AUTO_FREE struct image *image = hv_alloc(sizeof(*image));
-	struct hv_err *err = make_image(t, code, image);
-	bool failed = false;
-
-	if (!err)
-		err = put_image(pid, image, data, len_bytes);
-	for (size_t i = 0; i < nr; i++)
-		calls[i].result = -ECANCELED;
-	for (size_t i = 0; !err && !failed && i < nr; i++) {
-		err = call_one(t, code, image, &calls[i], deadline_ns);
-		failed = calls[i].result < 0 && calls[i].result > -4096;
-	}
-	if (!err && len_bytes && !read_at(pid, image->data_at, data, len_bytes))
-		err = hv_err_new(EFAULT, "process %d: its stack at 0x%" PRIx64 " cannot be read",
-				 (int)pid, image->data_at);
-	if (!err && nr)
-		err = come_back(t, image, deadline_ns);
-	return err;
 }

@@ -161,6 +161,18 @@ struct hv_err *hv_thread_again(struct hv_thread *t, uint64_t deadline_ns)
 	return err ? err : await_interrupt(t, deadline_ns);
 }
 
+struct hv_err *hv_thread_settle(struct hv_thread *t, uint64_t deadline_ns)
+{
+	struct hv_err *err;
+
+	if (ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) < 0)
+		return gone(t);
+	hv_inject_at("settle");
+	err = resume(t, PTRACE_CONT, 0);
+	t->stopped = false;
+	return err ? err : await_interrupt(t, deadline_ns);
+}
+
 void hv_threads_release(struct hv_threads *t)
 {
 	for (size_t i = 0; i < t->nr; i++) {

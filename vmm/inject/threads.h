@@ -40,6 +40,10 @@ void hv_threads_release(struct hv_threads *t);
  * are passed on. */
 struct hv_err *hv_thread_await_syscall(struct hv_thread *t, uint64_t deadline_ns) hv_must_use;
 
+/* Resumes a thread that is stopped at the exit of a system call, and stops it again before it
+ * executes anything. Some hosts show all its registers only then. */
+struct hv_err *hv_thread_settle(struct hv_thread *t, uint64_t deadline_ns) hv_must_use;
+
 /* For tests: called before and after each step; WHERE names the step. May be NULL. */
 extern void (*hv_inject_step)(const char *where);
 void hv_inject_at(const char *where);

@@ -2,7 +2,7 @@
 /* Calls that a thread of another process is made to execute: their results, and that the thread
  * goes on with all its registers, in a call that is restarted, with its FPU in use, and when the
  * process that injects the calls is killed at any step. Needs permission to ptrace a child, and is
- * skipped without it. */
+ * skipped without it. A guest of another architecture runs it, too (tests/lib/bare/check.h). */
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "tests/lib/run_suite.h"
+#include "tests/unit/vmm/inject/round.h"
 #include "vmm/inject/call.h"
 
 #define ENOUGH_NS (20 * HV_NS_PER_S) /* a limit for something that takes a moment */
@@ -26,36 +27,6 @@ struct shared {
 static struct shared *shared;
 static long steps_left;
 
-/* A round: fills registers and FPU, waits in a read without end or in a nap, and compares them. */
-static void one_round(int fd)
-{
-	static const uint64_t pattern[2] = {0x0123456789abcdef, 0xfedcba9876543210};
-	uint64_t seen[2] = {0};
-	uint32_t mxcsr = 0x7f80, mxcsr_seen = 0;
-	uint64_t rbx = 0, r12 = 0;
-	char byte;
-	long result;
-
-	__asm__ volatile("ldmxcsr %[mx]\n\t"
-			 "movdqu %[in], %%xmm9\n\t"
-			 "mov $0x1111, %%rbx\n\t"
-			 "mov $0x2222, %%r12\n\t"
-			 "syscall\n\t"
-			 "movdqu %%xmm9, %[out]\n\t"
-			 "stmxcsr %[mx_out]\n\t"
-			 "mov %%rbx, %[rbx]\n\t"
-			 "mov %%r12, %[r12]\n\t"
-			 : "=a"(result), [out] "=m"(seen), [mx_out] "=m"(mxcsr_seen),
-			   [rbx] "=m"(rbx), [r12] "=m"(r12)
-			 : "0"(SYS_read), "D"(fd), "S"(&byte),
-			   "d"(1L), [in] "m"(pattern), [mx] "m"(mxcsr)
-			 : "rbx", "r12", "rcx", "r11", "xmm9", "memory");
-	if (result != 1 || memcmp(seen, pattern, sizeof(seen)) || mxcsr_seen != mxcsr ||
-	    rbx != 0x1111 || r12 != 0x2222)
-		shared->wrong++;
-	shared->rounds++;
-}
-
 static pid_t start_child(int *ret_feed)
 {
 	int ends[2];
@@ -65,8 +36,10 @@ static pid_t start_child(int *ret_feed)
 	pid = fork();
 	if (pid == 0) {
 		close(ends[1]);
-		for (;;)
-			one_round(ends[0]);
+		for (;;) {
+			shared->wrong += !round_keeps_registers(ends[0]);
+			shared->rounds++;
+		}
 	}
 	ck_assert_int_ge(pid, 0);
 	close(ends[0]);
@@ -129,6 +102,31 @@ static struct hv_err *inject(pid_t pid, struct hv_call *calls, char *data, size_
 	return err;
 }
 
+/* The same in one hold: nothing is executed between the calls but what they need. */
+static struct hv_err *inject_twice(pid_t pid)
+{
+	uint64_t deadline_ns = hv_now_ns() + ENOUGH_NS;
+	struct hv_threads threads;
+	struct hv_call_code code;
+	struct hv_err *err = hv_call_code_find(pid, &code);
+
+	if (err)
+		return err;
+	hv_threads_init(&threads, &pid, 1);
+	err = hv_threads_stop(&threads, deadline_ns);
+	while (!err && !hv_call_can(&threads.list[0]))
+		err = hv_thread_again(&threads.list[0], deadline_ns);
+	for (int i = 0; !err && i < 2; i++) {
+		struct hv_call call = {.nr = SYS_getpid};
+
+		err = hv_call_run(pid, &threads.list[0], &code, &call, 1, NULL, 0, deadline_ns);
+		ck_assert(err || call.result == pid);
+	}
+	hv_threads_release(&threads);
+	hv_threads_deinit(&threads);
+	return err;
+}
+
 static struct hv_err *inject_names(pid_t pid, char *name, struct hv_call calls[2])
 {
 	calls[0] = (struct hv_call){.nr = SYS_getpid};
@@ -152,6 +150,24 @@ START_TEST(calls_and_back)
 			ck_assert_int_eq(calls[0].result, pid);
 			ck_assert_int_ge(calls[1].result, 3);
 			feed_and_check(feed, 2);
+		}
+	}
+	end_child(pid, feed);
+}
+END_TEST
+
+START_TEST(again_in_one_hold)
+{
+	struct hv_err *err;
+	int feed;
+	pid_t pid = start_child(&feed);
+
+	if (may_trace(pid)) {
+		feed_and_check(feed, 1);
+		for (int i = 0; i < 5; i++) {
+			err = inject_twice(pid);
+			ck_assert_msg(!err, "%s", err ? err->message : "");
+			feed_and_check(feed, 1);
 		}
 	}
 	end_child(pid, feed);
@@ -219,16 +235,61 @@ START_TEST(death_at_every_step)
 }
 END_TEST
 
+/* A process whose only thread is a vCPU's, of KVM's: the argument of the program. */
+static pid_t vmm;
+
+/* Calls in one hold, after each of which the thread is again where it was. */
+static struct hv_err *inject_into_vcpu(struct hv_thread *t, const struct hv_call_code *code,
+				       uint64_t deadline_ns)
+{
+	struct hv_err *err = NULL;
+
+	while (!err && !hv_call_in_kvm_run(t))
+		err = hv_thread_again(t, deadline_ns);
+	for (int i = 0; !err && i < 3; i++) {
+		struct hv_call call = {.nr = SYS_getpid};
+
+		err = hv_call_run(vmm, t, code, &call, 1, NULL, 0, deadline_ns);
+		ck_assert(err || (hv_call_in_kvm_run(t) && call.result == vmm));
+	}
+	return err;
+}
+
+/* Where KVM itself is emulated, a vCPU's thread is stopped and resumed slowly. */
+START_TEST(a_vcpu_thread)
+{
+	uint64_t deadline_ns = hv_now_ns() + 5 * ENOUGH_NS;
+	struct hv_threads threads;
+	struct hv_call_code code;
+	struct hv_err *err = hv_call_code_find(vmm, &code);
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	hv_threads_init(&threads, &vmm, 1);
+	err = hv_threads_stop(&threads, deadline_ns);
+	if (!err)
+		err = inject_into_vcpu(&threads.list[0], &code, deadline_ns);
+	hv_threads_release(&threads);
+	hv_threads_deinit(&threads);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	if (vmm) {
+		tcase_add_test(tc, a_vcpu_thread);
+		return;
+	}
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, calls_and_back);
+	tcase_add_test(tc, again_in_one_hold);
 	tcase_add_test(tc, a_failing_call_is_the_last);
 	tcase_add_test(tc, death_at_every_step);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	vmm = argc > 1 ? atoi(argv[1]) : 0;
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return run_suite("inject_call", add_tests);
 }

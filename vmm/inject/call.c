@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Injected calls, as far as they are the same on every host. */
+#include "vmm/inject/call_host.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#define CODE_MAX_BYTES (64u << 20)
+#define CHUNK_BYTES    (1u << 20)
+
+bool hv_call_read(pid_t pid, uint64_t at, void *to, size_t len_bytes)
+{
+	struct iovec ours = {to, len_bytes};
+	struct iovec theirs = {(void *)(uintptr_t)at, len_bytes};
+
+	return process_vm_readv(pid, &ours, 1, &theirs, 1, 0) == (ssize_t)len_bytes;
+}
+
+bool hv_call_write(pid_t pid, uint64_t at, const void *from, size_t len_bytes)
+{
+	struct iovec ours = {(void *)(uintptr_t)from, len_bytes};
+	struct iovec theirs = {(void *)(uintptr_t)at, len_bytes};
+
+	return process_vm_writev(pid, &ours, 1, &theirs, 1, 0) == (ssize_t)len_bytes;
+}
+
+static void look_for(const struct hv_call_pattern *pattern, const uint8_t *bytes, size_t len,
+		     uint64_t at, uint64_t *ret)
+{
+	const uint8_t *from = bytes, *found;
+
+	while (!*ret && (found = memmem(from, len - (size_t)(from - bytes), pattern->bytes,
+					pattern->len_bytes))) {
+		uint64_t found_at = at + (uint64_t)(found - bytes);
+
+		if (found_at % pattern->align == 0)
+			*ret = found_at;
+		from = found + 1;
+	}
+}
+
+/* Chunks overlap, so that a pattern is found that begins in one and ends in the next. */
+static void scan(pid_t pid, uint64_t start, uint64_t end, struct hv_call_code *code)
+{
+	HV_AUTO_FREE uint8_t *bytes = hv_alloc(CHUNK_BYTES);
+
+	if (end - start > CODE_MAX_BYTES)
+		end = start + CODE_MAX_BYTES;
+	while (start < end && !(code->syscall_ret && code->sigreturn)) {
+		size_t len = end - start < CHUNK_BYTES ? (size_t)(end - start) : CHUNK_BYTES;
+
+		if (!hv_call_read(pid, start, bytes, len))
+			return;
+		look_for(&hv_call_syscall_ret, bytes, len, start, &code->syscall_ret);
+		look_for(&hv_call_sigreturn, bytes, len, start, &code->sigreturn);
+		start += len == CHUNK_BYTES ? len - hv_call_sigreturn.len_bytes : len;
+	}
+}
+
+/* Looks in the mapped code whose name contains NAME: a file, or what the kernel maps. */
+static struct hv_err *scan_files(pid_t pid, const char *name, struct hv_call_code *code)
+{
+	HV_AUTO_FREE char *line = NULL;
+	size_t cap = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+	while (getline(&line, &cap, f) > 0) {
+		uint64_t start, end;
+		char access[5] = "";
+		const char *file = strpbrk(line, "/[");
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, access) == 3 &&
+		    access[0] == 'r' && access[2] == 'x' && file && strstr(file, name))
+			scan(pid, start, end, code);
+	}
+	fclose(f);
+	return NULL;
+}
+
+struct hv_err *hv_call_code_find(pid_t pid, struct hv_call_code *ret)
+{
+	static const char *const names[] = {"libc", "ld-", "[vdso]", ""};
+	struct hv_call_code code = {0};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(names); i++) {
+		struct hv_err *err = scan_files(pid, names[i], &code);
+
+		if (err)
+			return err;
+		if (!code.syscall_ret || !code.sigreturn)
+			continue;
+		*ret = code;
+		return NULL;
+	}
+	return hv_err_new(
+		ENOTSUP,
+		"process %d: no system call before a return, or no rt_sigreturn, in its code",
+		(int)pid);
+}
+
+struct hv_err *hv_call_run(pid_t pid, struct hv_thread *t, const struct hv_call_code *code,
+			   struct hv_call *calls, size_t nr, void *data, size_t len_bytes,
+			   uint64_t deadline_ns)
+{
+	HV_AUTO_FREE struct hv_call_image *image = NULL;
+	uint64_t data_at = 0;
+	struct hv_err *err = hv_call_image_make(t, code, &image, &data_at);
+	bool failed = false;
+
+	if (!err)
+		err = hv_call_image_put(pid, image, data, len_bytes);
+	for (size_t i = 0; i < nr; i++)
+		calls[i].result = -ECANCELED;
+	for (size_t i = 0; !err && !failed && i < nr; i++) {
+		err = hv_call_make(t, code, image, &calls[i], deadline_ns);
+		failed = calls[i].result < 0 && calls[i].result > -4096;
+	}
+	if (!err && len_bytes && !hv_call_read(pid, data_at, data, len_bytes))
+		err = hv_err_new(EFAULT, "process %d: its stack at 0x%" PRIx64 " cannot be read",
+				 (int)pid, data_at);
+	if (!err && nr)
+		err = hv_call_come_back(t, image, deadline_ns);
+	return err;
+}

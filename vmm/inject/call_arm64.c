@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Injected calls on an arm64 host: registers, the signal frame that rt_sigreturn reads
+ * (arch/arm64/kernel/signal.c), the code that makes the call. This is about the host; arch/ has the
+ * guests' architectures.
+ *
+ * A thread that is stopped in a system call has the registers with which it goes on: the kernel has
+ * forgotten the call before it stops, and moved the pc back to `svc` where it is to be made again
+ * (do_signal() there). Which call it was, x8 tells, since a call changes no register but x0. There
+ * is no red zone below the stack pointer. */
+#include "vmm/inject/call_host.h"
+
+#include <elf.h>
+#include <inttypes.h>
+#include <linux/kvm.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/ucontext.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+
+#include "base/clock.h"
+
+/* Sets of registers (include/uapi/linux/elf.h: NT_ARM_ZA, NT_ARM_GCS) that are newer than some C
+ * libraries. */
+#define SET_ZA	0x40c
+#define SET_GCS 0x410
+
+#define SVC	      0xd4000001u
+#define INSN_BYTES    4u
+#define X_ARGUMENT_3  3
+#define X_CHANGED     7 /* has the direction of a stop at a system call, while that lasts */
+#define X_NUMBER      8
+#define X_LINK	      30
+#define NR_X	      31
+#define PSTATE_BTYPE  0xc00ull
+#define PSTATE_MODE   0x1full /* 0: 64 bits, EL0 */
+#define STACK_ALIGN   16u
+#define SIGINFO_BYTES 128u
+/* Not a mode of sigaltstack(2): the kernel refuses it, and does not change the setting of the
+ * stack. */
+#define KEEP_ALTSTACK 0x40
+
+struct frame { /* struct rt_sigframe */
+	uint8_t info[SIGINFO_BYTES];
+	ucontext_t uc;
+};
+_Static_assert(offsetof(ucontext_t, uc_mcontext) == 176 && sizeof(mcontext_t) == 4384,
+	       "as the kernel has it");
+
+struct hv_call_image { /* what is written to the stack, lowest address first */
+	uint64_t frame_at;
+	uint64_t data_at;
+	struct frame frame;
+	struct user_regs_struct regs; /* the registers that the frame restores */
+};
+
+/* ---- code ---- */
+
+/* svc #0; ret, which every C library has somewhere; mov x8, #139; svc #0, which is the kernel's own
+ * in [vdso]. */
+static const uint8_t syscall_ret[] = {0x01, 0, 0, 0xd4, 0xc0, 0x03, 0x5f, 0xd6};
+static const uint8_t return_from_signal[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
+
+const struct hv_call_pattern hv_call_syscall_ret = {syscall_ret, sizeof(syscall_ret), INSN_BYTES};
+const struct hv_call_pattern hv_call_sigreturn = {return_from_signal, sizeof(return_from_signal),
+						  INSN_BYTES};
+
+/* ---- registers ---- */
+
+/* Reads LEN bytes of a set of registers, or fewer if it has no more. Returns how many; 0: there is
+ * no such set. */
+static size_t get_set(const struct hv_thread *t, unsigned set, void *to, size_t len)
+{
+	struct iovec iov = {to, len};
+
+	return ptrace(PTRACE_GETREGSET, t->tid, (void *)(uintptr_t)set, &iov) == 0 ? iov.iov_len
+										   : 0;
+}
+
+static bool get_regs(const struct hv_thread *t, struct user_regs_struct *ret)
+{
+	return get_set(t, NT_PRSTATUS, ret, sizeof(*ret)) == sizeof(*ret);
+}
+
+/* Says first that there is no call that could be restarted. */
+static bool set_regs(const struct hv_thread *t, struct user_regs_struct *regs)
+{
+	int number = -1;
+	struct iovec call = {&number, sizeof(number)};
+	struct iovec all = {regs, sizeof(*regs)};
+
+	return ptrace(PTRACE_SETREGSET, t->tid, (void *)NT_ARM_SYSTEM_CALL, &call) == 0 &&
+	       ptrace(PTRACE_SETREGSET, t->tid, (void *)NT_PRSTATUS, &all) == 0;
+}
+
+/* Calls that the kernel makes again from what it has noted of them, not by their registers. */
+static bool needs_restart_block(const struct user_regs_struct *r)
+{
+	switch (r->regs[X_NUMBER]) {
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_restart_syscall:
+		return true;
+	case SYS_futex:
+		return r->regs[X_ARGUMENT_3] != 0; /* a time limit */
+	default:
+		return false;
+	}
+}
+
+static bool is_svc(const struct hv_thread *t, uint64_t at)
+{
+	uint32_t insn;
+
+	return hv_call_read(t->tid, at, &insn, sizeof(insn)) && insn == SVC;
+}
+
+/* Whether it is behind a system call, or before one that it makes again. There nothing is live that
+ * a system call does not keep (SVE), and no restartable sequence is under way. */
+static bool may_be_used(const struct hv_thread *t, const struct user_regs_struct *r)
+{
+	if (!t->stopped || r->pstate & PSTATE_MODE)
+		return false;
+	if (is_svc(t, r->pc))
+		return !needs_restart_block(r);
+	return is_svc(t, r->pc - INSN_BYTES);
+}
+
+bool hv_call_can(const struct hv_thread *t)
+{
+	struct user_regs_struct regs;
+
+	return get_regs(t, &regs) && may_be_used(t, &regs);
+}
+
+bool hv_call_in_kvm_run(const struct hv_thread *t)
+{
+	struct user_regs_struct r;
+
+	return t->stopped && get_regs(t, &r) && !(r.pstate & PSTATE_MODE) &&
+	       r.regs[X_NUMBER] == SYS_ioctl && (uint32_t)r.regs[1] == KVM_RUN &&
+	       is_svc(t, r.pc - INSN_BYTES);
+}
+
+/* What rt_sigreturn would not bring back: matrices (SME), which a frame without them switches off;
+ * and it would miss its token on a guarded control stack. */
+static struct hv_err *check_sets(const struct hv_thread *t)
+{
+	struct {
+		uint32_t size, max_size;
+		uint16_t vl, max_vl, flags, reserved;
+	} za = {0};
+	uint64_t gcs[3] = {0};
+
+	if (get_set(t, SET_ZA, &za, sizeof(za)) && za.size > sizeof(za))
+		return hv_err_new(ENOTSUP, "thread %d uses SME", (int)t->tid);
+	if (get_set(t, SET_GCS, gcs, sizeof(gcs)) && gcs[0])
+		return hv_err_new(ENOTSUP, "thread %d has a guarded control stack", (int)t->tid);
+	return NULL;
+}
+
+/* ---- the frame ---- */
+
+/* The record that every frame must have, and a record of zeros behind it. */
+static struct hv_err *save_fp(const struct hv_thread *t, mcontext_t *ret)
+{
+	struct fpsimd_context *to = (struct fpsimd_context *)(void *)ret->__reserved;
+	struct user_fpsimd_struct fp;
+
+	if (get_set(t, NT_PRFPREG, &fp, sizeof(fp)) != sizeof(fp))
+		return hv_err_new(ENOTSUP, "thread %d: FPU state: %s", (int)t->tid,
+				  strerror(errno));
+	to->head = (struct _aarch64_ctx){FPSIMD_MAGIC, sizeof(*to)};
+	to->fpsr = fp.fpsr;
+	to->fpcr = fp.fpcr;
+	_Static_assert(sizeof(to->vregs) == sizeof(fp.vregs), "the same registers");
+	memcpy(to->vregs, fp.vregs, sizeof(to->vregs));
+	return NULL;
+}
+
+static struct hv_err *fill_frame(const struct hv_thread *t, struct hv_call_image *image)
+{
+	const struct user_regs_struct *r = &image->regs;
+	ucontext_t *uc = &image->frame.uc;
+	uint64_t sigmask = 0;
+
+	if (ptrace(PTRACE_GETSIGMASK, t->tid, (void *)sizeof(sigmask), &sigmask) < 0)
+		return hv_err_new(errno, "thread %d: signal mask: %s", (int)t->tid,
+				  strerror(errno));
+	memcpy(&uc->uc_sigmask, &sigmask, sizeof(sigmask));
+	uc->uc_stack.ss_flags = KEEP_ALTSTACK;
+	memcpy(uc->uc_mcontext.regs, r->regs, sizeof(r->regs));
+	uc->uc_mcontext.sp = r->sp;
+	uc->uc_mcontext.pc = r->pc;
+	uc->uc_mcontext.pstate = r->pstate;
+	return save_fp(t, &uc->uc_mcontext);
+}
+
+static struct hv_err *fill_image(const struct hv_thread *t, const struct hv_call_code *code,
+				 struct hv_call_image *image)
+{
+	struct hv_err *err;
+
+	if (!get_regs(t, &image->regs) || !may_be_used(t, &image->regs) ||
+	    image->regs.pc == code->syscall_ret)
+		return hv_err_new(EBUSY, "thread %d is not at the end of a system call",
+				  (int)t->tid);
+	err = check_sets(t);
+	image->data_at = (image->regs.sp - HV_CALL_DATA_MAX) & ~(uint64_t)(STACK_ALIGN - 1);
+	image->frame_at = (image->data_at - sizeof(image->frame)) & ~(uint64_t)(STACK_ALIGN - 1);
+	return err ? err : fill_frame(t, image);
+}
+
+struct hv_err *hv_call_image_make(const struct hv_thread *t, const struct hv_call_code *code,
+				  struct hv_call_image **ret, uint64_t *ret_data_at)
+{
+	HV_AUTO_FREE struct hv_call_image *image = hv_alloc(sizeof(*image));
+	struct hv_err *err = fill_image(t, code, image);
+
+	if (err)
+		return err;
+	*ret_data_at = image->data_at;
+	*ret = hv_take(image);
+	return NULL;
+}
+
+struct hv_err *hv_call_image_put(pid_t pid, const struct hv_call_image *image, const void *data,
+				 size_t len)
+{
+	if ((len && !hv_call_write(pid, image->data_at, data, len)) ||
+	    !hv_call_write(pid, image->frame_at, &image->frame, sizeof(image->frame)))
+		return hv_err_new(EFAULT,
+				  "process %d: its stack at 0x%" PRIx64 " cannot be written",
+				  (int)pid, image->frame_at);
+	hv_inject_at("frame");
+	return NULL;
+}
+
+/* ---- the calls ---- */
+
+struct hv_err *hv_call_make(struct hv_thread *t, const struct hv_call_code *code,
+			    const struct hv_call_image *image, struct hv_call *call,
+			    uint64_t deadline_ns)
+{
+	struct user_regs_struct r = image->regs;
+
+	for (unsigned i = 0; i < HV_CALL_ARGS; i++)
+		r.regs[i] = call->args[i] + (call->data_args >> i & 1 ? image->data_at : 0);
+	r.regs[X_NUMBER] = (uint64_t)call->nr;
+	r.regs[X_LINK] = code->sigreturn;
+	r.pc = code->syscall_ret;
+	r.sp = image->frame_at;
+	r.pstate &= ~PSTATE_BTYPE;
+	hv_inject_at("set");
+	if (!set_regs(t, &r))
+		return hv_err_new(errno, "thread %d: registers: %s", (int)t->tid, strerror(errno));
+	hv_inject_at("call");
+	for (;;) {
+		struct __ptrace_syscall_info info = {0};
+		struct hv_err *err = hv_thread_await_syscall(t, deadline_ns);
+
+		if (err)
+			return err;
+		if (ptrace(PTRACE_GET_SYSCALL_INFO, t->tid, (void *)sizeof(info), &info) < 0)
+			return hv_err_new(errno, "thread %d: %s", (int)t->tid, strerror(errno));
+		/* a call of a signal handler has another stack or instruction pointer */
+		if (info.op != PTRACE_SYSCALL_INFO_EXIT || info.stack_pointer != r.sp ||
+		    info.instruction_pointer != r.pc + INSN_BYTES)
+			continue;
+		call->result = info.exit.rval;
+		return NULL;
+	}
+}
+
+static bool same_regs(const struct user_regs_struct *a, const struct user_regs_struct *b)
+{
+	bool same = a->sp == b->sp && a->pc == b->pc && a->pstate == b->pstate;
+
+	for (unsigned i = 0; same && i < NR_X; i++)
+		same = i == X_CHANGED || a->regs[i] == b->regs[i];
+	return same;
+}
+
+/* Lets the thread return through `ret` and rt_sigreturn to where it was. There it is stopped once
+ * more, so that it has all its registers. */
+struct hv_err *hv_call_come_back(struct hv_thread *t, const struct hv_call_image *image,
+				 uint64_t deadline_ns)
+{
+	for (;;) {
+		struct __ptrace_syscall_info info = {0};
+		struct user_regs_struct now;
+		struct hv_err *err = hv_thread_await_syscall(t, deadline_ns);
+
+		if (err)
+			return err;
+		if (ptrace(PTRACE_GET_SYSCALL_INFO, t->tid, (void *)sizeof(info), &info) < 0 ||
+		    !get_regs(t, &now))
+			return hv_err_new(errno, "thread %d: %s", (int)t->tid, strerror(errno));
+		if (info.op != PTRACE_SYSCALL_INFO_EXIT || now.sp != image->regs.sp)
+			continue;
+		if (!same_regs(&now, &image->regs))
+			return hv_err_new(EPROTO,
+					  "thread %d: returned to 0x%" PRIx64 ", not 0x%" PRIx64,
+					  (int)t->tid, (uint64_t)now.pc, (uint64_t)image->regs.pc);
+		return hv_thread_settle(t, deadline_ns);
+	}
+}

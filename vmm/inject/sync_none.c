@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* For hosts whose KVM does not store registers in a vCPU's page. */
+#include "vmm/inject/sync.h"
+
+void hv_sync_init(struct hv_sync *s, const struct hv_kvm *k)
+{
+	*s = (struct hv_sync){.pid = k->pid};
+}
+
+void hv_sync_deinit(struct hv_sync *s)
+{
+	(void)s;
+}
+
+void hv_sync_ask(const struct hv_sync *s)
+{
+	(void)s;
+}
+
+bool hv_sync_take(const struct hv_sync *s, const struct hv_arch *arch, bool all_in_run,
+		  struct hv_vcpu_regs *ret)
+{
+	(void)s, (void)arch, (void)all_in_run, (void)ret;
+	return false;
+}
+
+bool hv_sync_is_in_smm(const struct hv_kvm *k, unsigned *ret)
+{
+	(void)k;
+	(void)ret;
+	return false;
+}
