@@ -9,12 +9,14 @@
 cache=${HVTRACE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hvtrace}
 own_suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 
-# suite_lock: takes a lock until this process ends, so that two runs do not unpack into one folder.
+# suite_lock: takes a lock until suite_unlock or the end of this process, so that two runs do not unpack
+# into one folder.
 suite_lock() {
 	mkdir -p "$cache/apt"
 	exec 9>"$cache/apt/lock"
 	flock 9
 }
+suite_unlock() { exec 9>&-; }
 
 # suite_open SUITE [ARCHITECTURE]: sets the options of apt for SUITE; the functions below use them.
 # Packages of another architecture than the machine's come through a configuration in the cache, too.
