@@ -1,12 +1,67 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* libvirt brings some fifty other libraries. To load and link them takes more time than all else
+ * that hvtrace does to start, and most of its commands need no libvirt, since they only speak to a
+ * session. So it is loaded when it is first asked for. */
 #include "vmm/qemu/libvirt.h"
 
 #include <ctype.h>
+#include <dlfcn.h>
 #include <libvirt/libvirt-qemu.h>
 #include <libvirt/libvirt.h>
 #include <libvirt/virterror.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+
+/* This library needs that of all other functions, so a look-up in it finds those, too. */
+#define LIBRARY "libvirt-qemu.so.0"
+
+/* What is used of it. */
+#define FUNCTIONS(F)                                                                               \
+	F(virConnectClose)                                                                         \
+	F(virConnectListAllDomains)                                                                \
+	F(virConnectOpen)                                                                          \
+	F(virDomainFree)                                                                           \
+	F(virDomainGetID)                                                                          \
+	F(virDomainGetName)                                                                        \
+	F(virDomainGetState)                                                                       \
+	F(virDomainGetUUIDString)                                                                  \
+	F(virDomainGetXMLDesc)                                                                     \
+	F(virDomainIsActive)                                                                       \
+	F(virDomainLookupByID)                                                                     \
+	F(virDomainLookupByName)                                                                   \
+	F(virDomainLookupByUUIDString)                                                             \
+	F(virDomainQemuMonitorCommand)                                                             \
+	F(virGetLastErrorMessage)                                                                  \
+	F(virSetErrorFunc)
+
+#define MEMBER(name) __typeof__(name) *name;
+static struct {
+	FUNCTIONS(MEMBER)
+} lib;
+#undef MEMBER
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char *lack; /* why there is no libvirt; NULL: there is */
+
+static void load(void)
+{
+#define PLACE(name) {#name, (void **)&lib.name},
+	static const struct {
+		const char *name;
+		void **place;
+	} functions[] = {FUNCTIONS(PLACE)};
+#undef PLACE
+	void *library = dlopen(LIBRARY, RTLD_NOW);
+
+	for (size_t i = 0; library && i < HV_ARRAY_LEN(functions); i++) {
+		*functions[i].place = dlsym(library, functions[i].name);
+		if (!*functions[i].place)
+			library = NULL;
+	}
+	if (!library)
+		lack = hv_strdup(dlerror());
+}
 
 struct domain {
 	virConnectPtr conn;
@@ -19,15 +74,21 @@ static void say_nothing(void *data hv_unused, virErrorPtr err hv_unused)
 
 static const char *why(void)
 {
-	const char *message = virGetLastErrorMessage();
+	const char *message = lib.virGetLastErrorMessage();
 
 	return message ? message : "no reason given";
 }
 
 static struct hv_err *connect_to(const char *uri, virConnectPtr *ret)
 {
-	virSetErrorFunc(NULL, say_nothing);
-	*ret = virConnectOpen(uri);
+	pthread_once(&once, load);
+	if (lack)
+		return hv_err_new(ENOTCONN,
+				  "libvirt: %s (a QEMU can be named without libvirt: qmp:SOCKET, "
+				  "pid:N)",
+				  lack);
+	lib.virSetErrorFunc(NULL, say_nothing);
+	*ret = lib.virConnectOpen(uri);
 	if (!*ret)
 		return hv_err_new(ENOTCONN,
 				  "libvirt: no connection to %s: %s (a QEMU can be named without "
@@ -41,9 +102,9 @@ static void domain_free(void *self)
 	struct domain *d = self;
 
 	if (d->dom)
-		virDomainFree(d->dom);
+		lib.virDomainFree(d->dom);
 	if (d->conn)
-		virConnectClose(d->conn);
+		lib.virConnectClose(d->conn);
 	free(d);
 }
 
@@ -52,12 +113,12 @@ static struct hv_err *domain_transact(void *self, const char *request, char **re
 	struct domain *d = self;
 	char *answer = NULL;
 
-	if (virDomainQemuMonitorCommand(d->dom, request, &answer, 0) < 0) {
+	if (lib.virDomainQemuMonitorCommand(d->dom, request, &answer, 0) < 0) {
 		/* Copied, since the next call of libvirt replaces its last error. */
 		HV_AUTO_FREE char *reason = hv_strdup(why());
 
-		return hv_err_new(virDomainIsActive(d->dom) == 0 ? EHOSTDOWN : EIO, "libvirt: %s",
-				  reason);
+		return hv_err_new(lib.virDomainIsActive(d->dom) == 0 ? EHOSTDOWN : EIO,
+				  "libvirt: %s", reason);
 	}
 	*ret = answer;
 	return NULL;
@@ -71,12 +132,12 @@ static const struct hv_monitor_ops domain_ops = {
 /* A name is preferred to a UUID, and a UUID to an id. */
 static virDomainPtr look_up(virConnectPtr conn, const char *spec)
 {
-	virDomainPtr dom = virDomainLookupByName(conn, spec);
+	virDomainPtr dom = lib.virDomainLookupByName(conn, spec);
 
 	if (!dom)
-		dom = virDomainLookupByUUIDString(conn, spec);
+		dom = lib.virDomainLookupByUUIDString(conn, spec);
 	if (!dom && spec[0] && strspn(spec, "0123456789") == strlen(spec) && strlen(spec) < 10)
-		dom = virDomainLookupByID(conn, atoi(spec));
+		dom = lib.virDomainLookupByID(conn, atoi(spec));
 	return dom;
 }
 
@@ -92,11 +153,11 @@ static struct hv_err *fill(struct domain *d, const char *spec, const char *uri,
 	if (!d->dom)
 		return hv_err_new(ENOENT, "libvirt: no domain has that name, id or UUID (%s)",
 				  uri ? uri : "default connection");
-	if (virDomainIsActive(d->dom) != 1)
+	if (lib.virDomainIsActive(d->dom) != 1)
 		return hv_err_new(EHOSTDOWN, "the domain is shut off");
-	if (virDomainGetUUIDString(d->dom, uuid) < 0)
+	if (lib.virDomainGetUUIDString(d->dom, uuid) < 0)
 		return hv_err_new(EIO, "libvirt: UUID: %s", why());
-	ret->name = hv_strdup(virDomainGetName(d->dom));
+	ret->name = hv_strdup(lib.virDomainGetName(d->dom));
 	ret->uuid = hv_strdup(uuid);
 	return NULL;
 }
@@ -159,18 +220,18 @@ static const char *reason_in(const char *xml, int state, bool *ret_lacks_device)
 static void describe(virDomainPtr dom, struct hv_domain *ret)
 {
 	char uuid[VIR_UUID_STRING_BUFLEN] = "";
-	const char *name = virDomainGetName(dom), *reason;
-	char *xml = virDomainGetXMLDesc(dom, 0);
+	const char *name = lib.virDomainGetName(dom), *reason;
+	char *xml = lib.virDomainGetXMLDesc(dom, 0);
 	int state = VIR_DOMAIN_NOSTATE, why_state;
 	bool lacks_device = false;
 
-	virDomainGetState(dom, &state, &why_state, 0);
-	virDomainGetUUIDString(dom, uuid);
+	lib.virDomainGetState(dom, &state, &why_state, 0);
+	lib.virDomainGetUUIDString(dom, uuid);
 	reason = xml ? reason_in(xml, state, &lacks_device) : "libvirt gives no description of it";
 	*ret = (struct hv_domain){
 		.name = hv_strdup(name ? name : ""),
 		.uuid = hv_strdup(uuid),
-		.id = (int)virDomainGetID(dom),
+		.id = (int)lib.virDomainGetID(dom),
 		.state = hv_strdup(state_name(state)),
 		.reason = reason ? hv_strdup(reason) : NULL,
 		.lacks_device = lacks_device,
@@ -187,7 +248,7 @@ struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret, s
 
 	if (err)
 		return err;
-	nr = virConnectListAllDomains(conn, &all, 0);
+	nr = lib.virConnectListAllDomains(conn, &all, 0);
 	if (nr < 0) {
 		err = hv_err_new(EIO, "libvirt: list of domains: %s", why());
 	} else {
@@ -196,10 +257,10 @@ struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret, s
 	}
 	for (int i = 0; i < nr; i++) {
 		describe(all[i], &(*ret)[i]);
-		virDomainFree(all[i]);
+		lib.virDomainFree(all[i]);
 	}
 	free(all);
-	virConnectClose(conn);
+	lib.virConnectClose(conn);
 	return err;
 }
 
