@@ -134,8 +134,10 @@ struct hv_gdb_named {
 	bool may_lack; /* a CPU without what it is for does not have it */
 };
 
-#define HV_SITE_LEN_MAX 8
-#define HV_LANDING_LEN	16
+#define HV_SITE_LEN_MAX	  8
+/* Addresses that the same bytes of an instruction may be. */
+#define HV_REFERENCES_MAX 2
+#define HV_LANDING_LEN	  16
 
 /* Set in the offset of every address of kernel text from text_base. */
 #define HV_TEXT_BIT UINT64_C(0x80000000)
@@ -340,6 +342,10 @@ struct hv_arch {
 	/* Whether anything in TEXT, which is at START, may be a jump or call into RANGE: any bytes
 	 * that would be its distance, except for a jump of two bytes. */
 	bool (*leads_into)(struct hv_span text, struct hv_gva start, struct hv_gva_range range);
+	/* Returns how many addresses the first bytes of CODE, which is at AT, may be, as part of an
+	 * instruction that refers to one, and writes these to RET. NULL: not known. */
+	unsigned (*references_at)(struct hv_span code, struct hv_gva at,
+				  struct hv_gva ret[HV_REFERENCES_MAX]);
 	/* Returns how many blocks the detour has, and writes these to RET: one, but up to
 	 * HV_DETOUR_BLOCKS_MAX of HV_DETOUR_PLACE with several probes. Where it is makes no
 	 * difference to their number. 0: something is out of reach, or a probe is where no

@@ -1,26 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/preempt_count.h"
 
+#include "kernel/function_code.h"
+
 #define FUNCTION_BYTES 256u
 
 #define HARDIRQ_OFFSET	     0x10000u
 #define HARDIRQ_DISABLE_BITS 8
-
-/* The code of the function that begins at START, up to the next symbol. */
-static struct hv_span function_code(const struct hv_kernel_core *core, struct hv_gva start)
-{
-	const struct hv_symbols *s = &core->symbols;
-	const struct hv_symbol *symbol = hv_symbols_at(s, start), *end = s->by_addr + s->nr;
-	struct hv_span code = hv_image_at(&core->image, start);
-
-	if (code.len_bytes > FUNCTION_BYTES)
-		code.len_bytes = FUNCTION_BYTES;
-	while (symbol && symbol < end && symbol->addr.v <= start.v)
-		symbol++;
-	if (symbol && symbol < end && symbol->addr.v - start.v < code.len_bytes)
-		code.len_bytes = symbol->addr.v - start.v;
-	return code;
-}
 
 bool hv_preempt_count_insn(const struct hv_kernel_core *core, uint64_t percpu, const char *function,
 			   uint32_t least, struct hv_count_insn *ret)
@@ -31,7 +17,7 @@ bool hv_preempt_count_insn(const struct hv_kernel_core *core, uint64_t percpu, c
 
 	if (!arch->classify_count || !hv_core_symbol(core, function, &start))
 		return false;
-	code = function_code(core, start);
+	code = hv_function_code(core, start, FUNCTION_BYTES);
 	for (size_t off = 0; off < code.len_bytes; off++) {
 		struct hv_span rest = {code.data + off, code.len_bytes - off};
 

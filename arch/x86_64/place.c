@@ -221,6 +221,21 @@ bool x86_64_leads_into(struct hv_span text, struct hv_gva start, struct hv_gva_r
 	return found;
 }
 
+/* An address is the extended immediate value or displacement, or relative to what follows that, of
+ * an instruction that has no other immediate value. */
+unsigned x86_64_references_at(struct hv_span code, struct hv_gva at,
+			      struct hv_gva ret[HV_REFERENCES_MAX])
+{
+	int32_t word;
+
+	if (!hv_span_has(code, 0, sizeof(word)))
+		return 0;
+	memcpy(&word, code.data, sizeof(word));
+	ret[0] = hv_gva((uint64_t)(int64_t)word);
+	ret[1] = hv_gva(at.v + sizeof(word) + (uint64_t)(int64_t)word);
+	return 2;
+}
+
 /* -- moving ------------------------------------------------------------------------------------ */
 
 struct moving {

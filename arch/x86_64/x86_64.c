@@ -79,6 +79,7 @@ const struct hv_arch hv_arch_x86_64 = {
 	.find_movable = x86_64_find_movable,
 	.raises_exception = x86_64_raises_exception,
 	.leads_into = x86_64_leads_into,
+	.references_at = x86_64_references_at,
 	.is_place_detour = x86_64_is_place_detour,
 	.make_detour = x86_64_make_detour,
 	.find_need_resched = x86_64_find_need_resched,

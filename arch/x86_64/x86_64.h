@@ -72,6 +72,8 @@ const char *x86_64_find_movable(struct hv_span code, struct hv_gva at, size_t *r
 				unsigned *ret_nr);
 bool x86_64_raises_exception(struct hv_span code);
 bool x86_64_leads_into(struct hv_span text, struct hv_gva start, struct hv_gva_range range);
+unsigned x86_64_references_at(struct hv_span code, struct hv_gva at,
+			      struct hv_gva ret[HV_REFERENCES_MAX]);
 /* Returns the length of the instruction at the start of CODE; 0: it cannot be executed elsewhere.
  */
 size_t x86_64_movable_length(struct hv_span code, struct hv_gva at);

@@ -236,7 +236,7 @@ static void look_at_synth(const char *text, const struct input *in)
 						.off = 8 + s.fields[i].off,
 						.size_bytes = s.fields[i].size_bytes};
 	hv_synth_text(&s, &shown);
-	hv_synth_print_fmt(&s, &shown);
+	hv_synth_print_fmt(&s, ", ", &shown);
 	hv_synth_text_add(&shown, &type, (struct hv_span){in->at, (size_t)(in->end - in->at)},
 			  HV_SYNTH_WITH_FORMATS, &resolver);
 	hv_synth_deinit(&s);

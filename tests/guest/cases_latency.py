@@ -126,6 +126,7 @@ def preemptoff_finds_planted_sections(t):
     was idle meanwhile. A threshold keeps the last one that is long enough. With function-trace it has every call that
     was made in it, and no other, with display-graph as a graph."""
     load_planted(t)
+    inside = where_timers_start(t)
     with t.attach() as traced:
         assert "preemptoff" in traced.text("available_tracers").split()
         traced.echo("current_tracer", "preemptoff")
@@ -151,7 +152,7 @@ def preemptoff_finds_planted_sections(t):
             assert same_length(longest(traced), planted), "with a threshold the last one counts, not the longest"
         traced.echo("tracing_thresh", "0")
         functions_of_a_section(t, traced)
-        graph_of_a_section(t, traced)
+        graph_of_a_section(t, traced, inside)
         traced.echo("current_tracer", "nop")
         assert traced.text("trace_options").split().count("nolatency-format") == 1
 
@@ -176,15 +177,27 @@ def functions_of_a_section(t, traced):
     traced.echo("set_ftrace_filter", "")
 
 
-def graph_of_a_section(t, traced):
-    """The same as a graph: one function calls another one as often as it is told to."""
+def where_timers_start(t):
+    """Returns enqueue_hrtimer if that is where the guest's own stacks say that a task starts a timer, or None."""
+    own = "cd /sys/kernel/tracing; for of in options/stacktrace events/timer/hrtimer_start/enable; do echo %d >$of; done; "
+    text = t.guest.run_own(f"{own % 1} sleep 0.1; {own % 0} cat trace; echo >trace")
+    stacks = [re.findall(r"^ => (\S+)$", part, re.M) for part in text.split("<stack trace>")[1:]]
+    starts = [stack for stack in stacks if "do_nanosleep" in stack]
+    assert starts, text
+    return "enqueue_hrtimer" if all("enqueue_hrtimer" in stack for stack in starts) else None
+
+
+def graph_of_a_section(t, traced, inside):
+    """The same as a graph: INSIDE, a function of the kernel, calls another one as often as it is told to. None: where the
+    section is planted is a part of the function in which it begins."""
     calls = PLANTED // 4
     traced.echo("set_ftrace_filter", CALLED, "enqueue_hrtimer", "vfs_read")
     traced.echo("options/display-graph", "1")
     traced.echo("options/function-trace", "1")
     leaf = "enqueue_hrtimer();"  # it may be called for other timers, too
-    inside = ["enqueue_hrtimer() {", *[f"  {CALLED}();"] * calls, "}"]
-    for depth, want in ((0, inside), (1, [])):
+    flat = [f"{CALLED}();"] * calls
+    deep = [f"{inside}() {{", *[f"  {line}" for line in flat], "}"] if inside else flat
+    for depth, want in ((0, deep), (1, [] if inside else flat)):
         traced.echo("max_graph_depth", str(depth))
         traced.echo("tracing_max_latency", "0")
         load(t)
@@ -192,7 +205,7 @@ def graph_of_a_section(t, traced):
         text = traced.text("trace")
         shown = GRAPH_LINE.findall(text)[1:-1]
         assert "REL TIME" in text and [line for line in shown if line != leaf] == want, text[:2000] + text[-2000:]
-        assert not depth or leaf in shown, text
+        assert not depth or not inside or leaf in shown, text
         assert "do_syscall_64" in stack(text), text[-1000:]
     traced.echo("max_graph_depth", "0")
     for option in ("options/function-trace", "options/display-graph"):

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernel/function_code.h"
 #include "kernel/task_line.h"
 
 /* Of the kernel's registers a call has these. */
@@ -79,6 +80,13 @@ bool hv_kernel_symbol(const struct hv_kernel *k, const char *name, struct hv_gva
 		*ret = k->sites.list[i].ip;
 		return true;
 	}
+	return false;
+}
+
+/* Its functions have no code. */
+bool hv_function_refers_to(const struct hv_kernel_core *core hv_unused,
+			   const char *function hv_unused, const char *text hv_unused)
+{
 	return false;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernel/events/catalogue.h"
+#include "kernel/function_code.h"
 #include "kernel/kernel.h"
 #include "tracer/event_types.h"
 #include "tree/instance/events.h"
@@ -78,10 +79,22 @@ static void make_fields(struct hv_synth_event *e, const struct hv_catalogue *c)
 	}
 }
 
+/* What the guest's kernel puts between the fields in the text of print_fmt: a comma and a blank, or
+ * a blank only (7.3). */
+static const char *between_fields(const struct hv_kernel *k)
+{
+	static const char function[] = "__set_synth_event_print_fmt";
+
+	return hv_function_refers_to(&k->core, function, " ") &&
+			       !hv_function_refers_to(&k->core, function, ", ")
+		       ? " "
+		       : ", ";
+}
+
 static void make_type(struct hv_instances *all, struct hv_synth_event *e,
 		      const struct hv_catalogue *c)
 {
-	hv_synth_print_fmt(&e->is, &e->print_fmt);
+	hv_synth_print_fmt(&e->is, between_fields(all->session->kernel), &e->print_fmt);
 	e->type = (struct hv_event_type){
 		.system = HV_SYNTH_SYSTEM,
 		.name = e->is.name,

@@ -312,11 +312,11 @@ void hv_synth_text(const struct hv_synth *s, struct hv_text *ret)
 	}
 }
 
-void hv_synth_print_fmt(const struct hv_synth *s, struct hv_text *ret)
+void hv_synth_print_fmt(const struct hv_synth *s, const char *between, struct hv_text *ret)
 {
 	hv_text_add(ret, "\"");
 	for (unsigned i = 0; i < s->nr_fields; i++)
-		hv_text_printf(ret, "%s%s=%s", i ? ", " : "", s->fields[i].name,
+		hv_text_printf(ret, "%s%s=%s", i ? between : "", s->fields[i].name,
 			       s->fields[i].is_text || s->fields[i].is_stack
 				       ? "%s"
 				       : hv_synth_number_format(s->fields[i].type));

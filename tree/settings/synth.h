@@ -57,8 +57,8 @@ void hv_synth_deinit(struct hv_synth *s);
 bool hv_synth_is_stack_type(const char *type);
 /* Adds the line of synthetic_events, with a newline. */
 void hv_synth_text(const struct hv_synth *s, struct hv_text *ret);
-/* Adds the print_fmt of the event. */
-void hv_synth_print_fmt(const struct hv_synth *s, struct hv_text *ret);
+/* Adds the print_fmt of the event. BETWEEN: what is between the fields in its text. */
+void hv_synth_print_fmt(const struct hv_synth *s, const char *between, struct hv_text *ret);
 /* How a number of TYPE is printed. */
 const char *hv_synth_number_format(const char *type);
 

@@ -54,13 +54,13 @@ START_TEST(what_is_wrong)
 }
 END_TEST
 
-static void shows(const char *text, const char *line, const char *print_fmt)
+static void shows(const char *text, const char *between, const char *line, const char *print_fmt)
 {
 	struct hv_synth s = parse(text);
 	HV_AUTO_TEXT struct hv_text shown = {0}, fmt = {0};
 
 	hv_synth_text(&s, &shown);
-	hv_synth_print_fmt(&s, &fmt);
+	hv_synth_print_fmt(&s, between, &fmt);
 	ck_assert_str_eq(shown.data, line);
 	ck_assert_str_eq(fmt.data, print_fmt);
 	hv_synth_deinit(&s);
@@ -68,8 +68,9 @@ static void shows(const char *text, const char *line, const char *print_fmt)
 
 START_TEST(texts)
 {
-	shows("e u64 a", "e\tu64 a\n", "\"a=%llu\", REC->a");
-	shows("  s:synthetic/e  unsigned  long a pid_t b ; char c[8];char d[];",
+	shows("e u64 a", ", ", "e\tu64 a\n", "\"a=%llu\", REC->a");
+	shows("e u64 a; u32 b", " ", "e\tu64 a; u32 b\n", "\"a=%llu b=%u\", REC->a, REC->b");
+	shows("  s:synthetic/e  unsigned  long a pid_t b ; char c[8];char d[];", ", ",
 	      "e\tunsigned long a; pid_t b; char[8] c; char[] d\n",
 	      "\"a=%lu, b=%d, c=%s, d=%s\", REC->a, REC->b, REC->c, __get_str(d)");
 	ck_assert(hv_synth_is_dynamic(" s:e u64 a") && !hv_synth_is_dynamic("s u64 a"));
