@@ -358,18 +358,22 @@ static size_t note_refused(struct hv_detour_want *wants, size_t nr, struct hv_ch
 	return nr_refused;
 }
 
-/* Chooses the detours of WANTS, and writes the new ones. */
+/* Chooses the detours of WANTS, and writes the new ones. When it cannot be told which others are
+ * free, those for which there is no room are refused, as when none is. */
 static struct hv_err *make_room_and_write(struct hv_detours *d, const struct hv_detour_want *wants,
 					  size_t nr, size_t *numbers)
 {
-	struct hv_err *err = NULL;
+	struct hv_err *err;
 
 	if (hv_detours_choose(d, wants, nr, numbers) && d->kind == HV_CHANGE_PLACE) {
 		err = hv_detours_free_unused(d);
+		if (err && (err->code == ECANCELED || err->facts & HV_ERR_NEEDS_RECOVERY))
+			return err;
 		if (!err)
 			hv_detours_choose(d, wants, nr, numbers);
+		hv_err_free(err);
 	}
-	return err ? err : hv_detours_write(d);
+	return hv_detours_write(d);
 }
 
 struct hv_err *hv_detours_patch(struct hv_detours *d, struct hv_detour_want *wants, size_t nr,

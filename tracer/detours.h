@@ -60,6 +60,10 @@ struct hv_err *hv_detours_patch(struct hv_detours *d, struct hv_detour_want *wan
 struct hv_err *hv_detours_exchange(struct hv_detours *d, struct hv_detour_want *wants, size_t nr,
 				   const struct hv_gva *gone, size_t nr_gone,
 				   bool *ret_refused) hv_must_use;
+/* Whether detours of places are free is looked for, in a hold, when there is no room for another
+ * one. If none is, that is so until this is called: before the changes of places that belong
+ * together. */
+void hv_detours_look_again(struct hv_detours *d);
 /* Finds the place in the guest of the detour that has PLACE, the low half of an address. */
 bool hv_detours_find(const struct hv_detours *d, uint32_t place, struct hv_gva *ret);
 

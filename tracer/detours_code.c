@@ -132,12 +132,6 @@ struct hv_err *hv_detours_write(struct hv_detours *d)
 
 /* -- which instruction has which detour -------------------------------------------------------- */
 
-/* A detour and the place in the guest that it is for. */
-struct place {
-	uint64_t at;
-	size_t nr;
-};
-
 static int by_address(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
@@ -145,7 +139,7 @@ static int by_address(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static struct place *sorted_places(const struct hv_detours *d)
+struct place *hv_detours_places(const struct hv_detours *d)
 {
 	struct place *places = hv_alloc((d->nr + 1) * sizeof(*places));
 
@@ -161,6 +155,7 @@ static bool is_same(const struct hv_detour_want *was, const struct hv_detour_wan
 {
 	return was->kind == want->kind && was->len_bytes == want->len_bytes &&
 	       was->calls.v == want->calls.v && was->has_caller == want->has_caller &&
+	       was->misses_beginning == want->misses_beginning &&
 	       was->caller_off == want->caller_off && was->nr_probes == want->nr_probes &&
 	       memcmp(was->probes, want->probes, sizeof(was->probes)) == 0 &&
 	       memcmp(was->insn, want->insn, want->len_bytes) == 0;
@@ -222,7 +217,7 @@ static size_t add_detour(struct hv_detours *d, const struct hv_detour_want *want
 size_t hv_detours_choose(struct hv_detours *d, const struct hv_detour_want *wants, size_t nr,
 			 size_t *numbers)
 {
-	HV_AUTO_FREE struct place *places = sorted_places(d);
+	HV_AUTO_FREE struct place *places = hv_detours_places(d);
 	size_t nr_places = d->nr, nr_without = 0;
 
 	for (size_t i = 0; i < nr; i++) {

@@ -20,6 +20,13 @@ struct hv_detours {
 	size_t first, max;  /* numbers of blocks, in the region */
 	struct block *list; /* owned; by the number of the block */
 	size_t nr;
+	bool none_free; /* as it was seen; until hv_detours_look_again() */
+};
+
+/* A block and the place in the guest that it is for. */
+struct place {
+	uint64_t at;
+	size_t nr; /* of the block, in the list */
 };
 
 /* NR: of a block, in the region. */
@@ -35,13 +42,16 @@ static inline bool hv_detour_is_call(enum hv_detour_kind kind)
 	       kind == HV_DETOUR_ARRIVES;
 }
 
+/* Those of all blocks, sorted by address; the caller owns them. */
+struct place *hv_detours_places(const struct hv_detours *d);
 /* Chooses the number of the detour for each of WANTS; SIZE_MAX: there is no room, or it cannot be
  * made. New ones are added behind the others, and then where others are free. Returns how many have
  * no room. */
 size_t hv_detours_choose(struct hv_detours *d, const struct hv_detour_want *wants, size_t nr,
 			 size_t *numbers);
 /* Makes those of HV_CHANGE_PLACE free in which nobody is and to which nothing leads in the guest,
- * by looking at all stacks in a hold. It invalidates what was chosen and leads nowhere yet. */
+ * by looking at all stacks in a hold. It invalidates what was chosen and leads nowhere yet.
+ * Does nothing after a look that freed none (none_free). */
 struct hv_err *hv_detours_free_unused(struct hv_detours *d) hv_must_use;
 /* Writes the code of all that have none yet. */
 struct hv_err *hv_detours_write(struct hv_detours *d) hv_must_use;

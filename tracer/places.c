@@ -256,6 +256,7 @@ struct hv_err *hv_places_begin(struct hv_places *p)
 	size_t nr_next = 0;
 	struct hv_err *err = find_wanted(p);
 
+	hv_detours_look_again(p->detours);
 	forget_gone(p);
 	if (!err) {
 		next = hv_alloc((p->nr + 1) * sizeof(*next));
