@@ -13,7 +13,7 @@
 #include "vmm/held_writes.h"
 
 #define PAGE	 4096
-#define NR_PAGES 8 /* and one behind them that is not mapped */
+#define NR_PAGES 8 /* and one behind them that nobody may access */
 #define FILL	 0x5a
 #define LEN	 5u
 
@@ -27,7 +27,7 @@ static void setup(void)
 	memory = mmap(NULL, (NR_PAGES + 1) * PAGE, PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(memory, MAP_FAILED);
-	munmap(memory + sizeof(expected), PAGE);
+	ck_assert_int_eq(mprotect(memory + sizeof(expected), PAGE, PROT_NONE), 0);
 	memset(memory, FILL, sizeof(expected));
 	memset(expected, FILL, sizeof(expected));
 	vmm = fork();
@@ -43,7 +43,7 @@ static void teardown(void)
 {
 	kill(vmm, SIGKILL);
 	waitpid(vmm, NULL, 0);
-	munmap(memory, sizeof(expected));
+	munmap(memory, (NR_PAGES + 1) * PAGE);
 	hv_held_writes_deinit(&writes);
 }
 
