@@ -213,6 +213,18 @@ START_TEST(an_address_without_a_frame)
 }
 END_TEST
 
+/* Then an address of ours may have been paired with a record of another call. */
+START_TEST(a_word_without_a_record)
+{
+	open_call(r.task, 3);
+	set_shadow(r.task, 9, FR_CALLER + 0x77);
+	check_refused(EBUSY, "is in no frame record");
+	set_shadow(r.task, 3, FR_CALLER + 3);
+	set_record(r.task, 3, FR_CALLER + 3);
+	check_put_back(r.task, 0);
+}
+END_TEST
+
 /* With another signature there, nothing proves how to sign what comes instead. */
 START_TEST(a_word_that_proves_nothing_is_left_alone)
 {
@@ -306,6 +318,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_vcpu_between_two_of_them);
 	tcase_add_test(tc, an_address_in_one_place_only);
 	tcase_add_test(tc, an_address_without_a_frame);
+	tcase_add_test(tc, a_word_without_a_record);
 	tcase_add_test(tc, a_word_that_proves_nothing_is_left_alone);
 	tcase_add_test(tc, what_is_no_shadow_call_stack);
 	tcase_add_test(tc, two_for_one_kernel_stack);
