@@ -205,6 +205,8 @@ static struct hv_err *read_all(struct hv_kernel *k, struct hv_gva irqs,
 	err = check_lengths(k, ret, &nr);
 	if (!err)
 		err = check_disjoint(ret);
+	/* Where they are in use, whoever was switched out has words there. Without any, nobody
+	 * returns to one. */
 	if (err || !nr)
 		return err;
 	ret->state = HV_SHADOW_KNOWN;
