@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How far such a stack is in use, the kernel notes when it leaves it: when a task is switched out,
  * goes to the interrupt stack or to user mode (arch/arm64/kernel/entry.S). Meanwhile a vCPU has it
- * in a register, from which it is found whose stack the vCPU is on. */
+ * in a register, from which it is found whose stack the vCPU is on. Before Linux 6.3 it is not
+ * noted on the way to the interrupt stack: of the task below, what is noted may be old there, and
+ * where that does not fit the task's frames, nothing is put back (tracer/shadow_returns.c). */
 #include "kernel/shadow_stacks.h"
 
 #include "kernel/fields.h"
@@ -145,6 +147,29 @@ static struct hv_err *check_lengths(const struct hv_kernel *k, const struct hv_s
 	return NULL;
 }
 
+static int by_address(const void *a, const void *b)
+{
+	const struct hv_gva_range *x = a, *y = b;
+
+	return x->start.v < y->start.v ? -1 : x->start.v > y->start.v;
+}
+
+/* No two have the frames of one kernel stack, so each frame record is of one of them at most, and
+ * what a guest can claim makes nobody go through the same records for each of its tasks. */
+static struct hv_err *check_disjoint(const struct hv_shadow_stacks *s)
+{
+	HV_AUTO_FREE struct hv_gva_range *stacks = hv_alloc(s->nr * sizeof(*stacks));
+
+	for (size_t i = 0; i < s->nr; i++)
+		stacks[i] = s->list[i].stack;
+	qsort(stacks, s->nr, sizeof(*stacks), by_address);
+	for (size_t i = 1; i < s->nr; i++)
+		if (stacks[i].start.v < stacks[i - 1].end.v)
+			return hv_err_new(EINVAL, "two for the kernel stack at 0x%llx",
+					  (unsigned long long)stacks[i].start.v);
+	return NULL;
+}
+
 static struct hv_err *read_words(struct hv_kernel *k, size_t nr, struct hv_shadow_stacks *s)
 {
 	uint64_t *words = s->words = hv_alloc(nr * sizeof(*words));
@@ -178,6 +203,10 @@ static struct hv_err *read_all(struct hv_kernel *k, struct hv_gva irqs,
 	for (unsigned i = 0; i < nr_vcpus; i++)
 		place_vcpu(k, &regs[i], i, ret);
 	err = check_lengths(k, ret, &nr);
+	if (!err)
+		err = check_disjoint(ret);
+	/* Where they are in use, whoever was switched out has words there. Without any, nobody
+	 * returns to one. */
 	if (err || !nr)
 		return err;
 	ret->state = HV_SHADOW_KNOWN;

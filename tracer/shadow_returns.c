@@ -3,7 +3,9 @@
  * same order: exceptions, and code in assembly, make records only. So both are gone through from
  * the innermost call outwards, and a record whose address is not the next one of the shadow call
  * stack is passed by. Every address of ours must find its counterpart: then there are as many on
- * the one side as on the other, and their order leaves no choice. */
+ * the one side as on the other, and their order leaves no choice. And where one of them is put
+ * back, every word must have its record: a word that stands for another than its own call leaves
+ * one over. */
 #include "tracer/shadow_returns.h"
 
 #include "tracer/tracee.h"
@@ -124,8 +126,23 @@ static struct hv_err *check_rest(const struct pairing *p, const struct hv_shadow
 	return NULL;
 }
 
+/* What is left of STACK behind its last record, where WAS_FOUND calls of ours were found before. */
+static struct hv_err *check_left(const struct pairing *p, const struct hv_shadow_stack *stack,
+				 size_t left, size_t was_found)
+{
+	struct hv_err *err = check_rest(p, stack, left);
+
+	if (!err && left && p->nr_found > was_found)
+		err = hv_err_new(EBUSY,
+				 "the return address at 0x%llx, on a shadow call stack, is in no"
+				 " frame record",
+				 (unsigned long long)stack->start.v + (left - 1) * 8);
+	return err;
+}
+
 static struct hv_err *pair(struct pairing *p, const struct hv_shadow_stack *stack)
 {
+	size_t was_found = p->nr_found;
 	const struct hv_frame_records *r = &p->places->records;
 	uint64_t handler = p->places->tracee->handler.v;
 	size_t left = stack->nr;
@@ -148,7 +165,7 @@ static struct hv_err *pair(struct pairing *p, const struct hv_shadow_stack *stac
 					 (unsigned long long)record->at.v);
 		}
 	}
-	return err ? err : check_rest(p, stack, left);
+	return err ? err : check_left(p, stack, left, was_found);
 }
 
 struct hv_err *hv_shadow_returns_find(const struct hv_return_places *p,

@@ -52,12 +52,19 @@ static bool is_kernels(const uint64_t *values, bool in_el2)
 	return hcr & HCR_E2H ? hcr & HCR_TGE : !(hcr & HCR_VM);
 }
 
+/* A vCPU without any root was never started. But nobody is in the kernel's half of the addresses
+ * without one: what is in EL2 then has tables that are not known. */
+static bool was_started(const uint64_t *values, const struct hv_vcpu_regs *regs)
+{
+	return regs->root || values[TTBR1_EL1] || (regs->is_hypervisor && regs->ip.v >> 63);
+}
+
 /* The last two are 0 where there is no EL2. A kernel in EL2 with E2H reads its own root by the name
- * TTBR1_EL1; the stub shows what its guest has there. A vCPU without any root was never started. */
+ * TTBR1_EL1; the stub shows what its guest has there. */
 void arm64_take_gdb_named(const uint64_t values[HV_GDB_NAMED_MAX], struct hv_vcpu_regs *regs)
 {
 	regs->root = values[values[HCR_EL2] & HCR_E2H ? TTBR1_EL2 : TTBR1_EL1];
-	if (!is_kernels(values, regs->is_hypervisor) && (regs->root || values[TTBR1_EL1]))
+	if (!is_kernels(values, regs->is_hypervisor) && was_started(values, regs))
 		regs->firmware = HV_FIRMWARE_YES;
 }
 

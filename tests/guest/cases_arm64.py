@@ -87,7 +87,7 @@ def compare(before, after):
 
 def host_is_injected(guest):
     """Calls are injected into a process of an arm64 host, and into the thread of a vCPU of its KVM's; both go on."""
-    guest.run("test_call", timeout=ftrace.LONG_SECONDS)
+    guest.run("test_call 0", timeout=ftrace.LONG_SECONDS)
     pid = guest.run("guest_arm64 >/tmp/said 2>&1 & echo $!").strip()
     assert until(lambda: "runs" in guest.run("cat /tmp/said"))
     guest.run(f"test_call {pid} && kill -0 {pid} && kill {pid}", timeout=ftrace.LONG_SECONDS)

@@ -59,7 +59,16 @@ static void scan(pid_t pid, uint64_t start, uint64_t end, struct hv_call_code *c
 	}
 }
 
-/* Looks in the mapped code whose name contains NAME: a file, or what the kernel maps. */
+/* The file that LINE of the mappings names, or [vdso], which is the kernel's. NULL: neither. What
+ * looks like code in [vsyscall] is emulated, not executed. */
+static const char *mapped_name(const char *line)
+{
+	const char *file = strchr(line, '/');
+
+	return file ? file : strstr(line, "[vdso]");
+}
+
+/* Looks in the mapped code whose name contains NAME. */
 static struct hv_err *scan_files(pid_t pid, const char *name, struct hv_call_code *code)
 {
 	HV_AUTO_FREE char *line = NULL;
@@ -74,7 +83,7 @@ static struct hv_err *scan_files(pid_t pid, const char *name, struct hv_call_cod
 	while (getline(&line, &cap, f) > 0) {
 		uint64_t start, end;
 		char access[5] = "";
-		const char *file = strpbrk(line, "/[");
+		const char *file = mapped_name(line);
 
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, access) == 3 &&
 		    access[0] == 'r' && access[2] == 'x' && file && strstr(file, name))

@@ -23,9 +23,10 @@
 
 #include "base/clock.h"
 
-/* Sets of registers (include/uapi/linux/elf.h: NT_ARM_ZA, NT_ARM_GCS) that are newer than some C
- * libraries. */
+/* Sets of registers (include/uapi/linux/elf.h: NT_ARM_ZA, NT_ARM_POE, NT_ARM_GCS) that are newer
+ * than some C libraries. */
 #define SET_ZA	0x40c
+#define SET_POE 0x40f
 #define SET_GCS 0x410
 
 #define SVC	      0xd4000001u
@@ -146,17 +147,20 @@ bool hv_call_in_kvm_run(const struct hv_thread *t)
 }
 
 /* What rt_sigreturn would not bring back: matrices (SME), which a frame without them switches off;
- * and it would miss its token on a guarded control stack. */
+ * and permission overlays (POR_EL0), which a frame without them may set to anything where a CPU has
+ * them. And it would miss its token on a guarded control stack. */
 static struct hv_err *check_sets(const struct hv_thread *t)
 {
 	struct {
 		uint32_t size, max_size;
 		uint16_t vl, max_vl, flags, reserved;
 	} za = {0};
-	uint64_t gcs[3] = {0};
+	uint64_t gcs[3] = {0}, poe;
 
 	if (get_set(t, SET_ZA, &za, sizeof(za)) && za.size > sizeof(za))
 		return hv_err_new(ENOTSUP, "thread %d uses SME", (int)t->tid);
+	if (get_set(t, SET_POE, &poe, sizeof(poe)))
+		return hv_err_new(ENOTSUP, "thread %d has permission overlays (POE)", (int)t->tid);
 	if (get_set(t, SET_GCS, gcs, sizeof(gcs)) && gcs[0])
 		return hv_err_new(ENOTSUP, "thread %d has a guarded control stack", (int)t->tid);
 	return NULL;

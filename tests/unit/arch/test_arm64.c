@@ -122,6 +122,7 @@ static const struct {
 	uint64_t values[3];
 	uint64_t root;
 	bool is_kernels;
+	uint64_t ip;
 } of_levels[] = {
 	/* no EL2 */
 	{0, {EL1_ROOT}, EL1_ROOT, true},
@@ -147,17 +148,22 @@ static const struct {
 	/* hVHE */
 	{5, {EL1_ROOT, 0, OF_NVHE | 1ull << 34}, 0, false},
 	{9, {EL1_ROOT, 0, OF_NVHE | 1ull << 34}, 0, false},
-	/* a vCPU that was not started */
+	/* a vCPU that was not started, and one in EL2 whose tables are not known */
 	{9, {0}, 0, true},
+	{9, {0}, 0, true, 0x40000000},
+	{9, {0}, 0, false, 0xffff800080010000},
+	{9, {0, 0, OF_HOST}, 0, false, 0xffff800080010000},
 };
 
 START_TEST(whose_registers_they_are)
 {
-	uint8_t g[33 * 8 + 4] = {0};
+	uint64_t g[33 + 1] = {0};
 	struct hv_vcpu_regs regs;
 
-	g[33 * 8] = (uint8_t)of_levels[_i].pstate;
-	ck_assert(hv_arch_arm64.decode_gdb_registers((struct hv_span){g, sizeof(g)}, &regs));
+	g[32] = of_levels[_i].ip;
+	g[33] = of_levels[_i].pstate;
+	ck_assert(hv_arch_arm64.decode_gdb_registers((struct hv_span){(uint8_t *)g, sizeof(g)},
+						     &regs));
 	hv_arch_arm64.take_gdb_named(of_levels[_i].values, &regs);
 	ck_assert_uint_eq(regs.root, of_levels[_i].root);
 	ck_assert_int_eq(regs.firmware,

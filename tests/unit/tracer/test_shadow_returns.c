@@ -213,6 +213,18 @@ START_TEST(an_address_without_a_frame)
 }
 END_TEST
 
+/* Then an address of ours may have been paired with a record of another call. */
+START_TEST(a_word_without_a_record)
+{
+	open_call(r.task, 3);
+	set_shadow(r.task, 9, FR_CALLER + 0x77);
+	check_refused(EBUSY, "is in no frame record");
+	set_shadow(r.task, 3, FR_CALLER + 3);
+	set_record(r.task, 3, FR_CALLER + 3);
+	check_put_back(r.task, 0);
+}
+END_TEST
+
 /* With another signature there, nothing proves how to sign what comes instead. */
 START_TEST(a_word_that_proves_nothing_is_left_alone)
 {
@@ -231,6 +243,22 @@ START_TEST(what_is_no_shadow_call_stack)
 		fk_u64(&r.t.f, r.task + FT_SCS_SP, ends[i]);
 		check_refused(EINVAL, "is not one");
 		check_graph(EINVAL, "is not one");
+	}
+}
+END_TEST
+
+/* Otherwise thousands of tasks could have the records of one looked at for each of them. */
+START_TEST(two_for_one_kernel_stack)
+{
+	uint64_t task = ft_process(&r.t, 80, "other", 0x100), stack = ft_stack(&r.t, r.task);
+	const uint64_t stacks[] = {stack, stack + FT_STACK - 8, stack - FT_STACK + 8};
+
+	fk_u64(&r.t.f, task + FT_SCS_BASE, fk_alloc(&r.t.f, SHADOW_BYTES));
+	fk_u64(&r.t.f, task + FT_SCS_SP, read_u64(task + FT_SCS_BASE));
+	check_graph(0, NULL);
+	for (size_t i = 0; i < HV_ARRAY_LEN(stacks); i++) {
+		fk_u64(&r.t.f, task + FT_STACK_PTR, stacks[i]);
+		check_graph(EINVAL, "two for the kernel stack");
 	}
 }
 END_TEST
@@ -290,8 +318,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_vcpu_between_two_of_them);
 	tcase_add_test(tc, an_address_in_one_place_only);
 	tcase_add_test(tc, an_address_without_a_frame);
+	tcase_add_test(tc, a_word_without_a_record);
 	tcase_add_test(tc, a_word_that_proves_nothing_is_left_alone);
 	tcase_add_test(tc, what_is_no_shadow_call_stack);
+	tcase_add_test(tc, two_for_one_kernel_stack);
 	tcase_add_test(tc, a_graph_needs_the_same_addresses_in_both);
 	tcase_add_test(tc, a_kernel_that_does_without);
 	tcase_add_test(tc, without_the_pointer_of_interrupts_it_is_refused);

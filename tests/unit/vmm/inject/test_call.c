@@ -2,7 +2,12 @@
 /* Calls that a thread of another process is made to execute: their results, and that the thread
  * goes on with all its registers, in a call that is restarted, with its FPU in use, and when the
  * process that injects the calls is killed at any step. Needs permission to ptrace a child, and is
- * skipped without it. A guest of another architecture runs it, too (tests/lib/bare/check.h). */
+ * skipped without it, but not with an argument. A guest of another architecture runs it, too, and
+ * then as the proof (tests/lib/bare/check.h).
+ *
+ *   test_call        what is possible here
+ *   test_call 0      everything: it fails without permission to ptrace
+ *   test_call PID    calls into a process whose only thread is a vCPU's, of KVM's */
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,6 +31,7 @@ struct shared {
 
 static struct shared *shared;
 static long steps_left;
+static bool must_trace;
 
 static pid_t start_child(int *ret_feed)
 {
@@ -77,6 +83,7 @@ static bool may_trace(pid_t pid)
 	err = hv_threads_stop(&threads, hv_now_ns() + ENOUGH_NS);
 	hv_threads_release(&threads);
 	hv_threads_deinit(&threads);
+	ck_assert_msg(!err || !must_trace, "%s", err ? err->message : "");
 	hv_err_free(err);
 	return !err;
 }
@@ -235,8 +242,7 @@ START_TEST(death_at_every_step)
 }
 END_TEST
 
-/* A process whose only thread is a vCPU's, of KVM's: the argument of the program. */
-static pid_t vmm;
+static pid_t vmm; /* of PID; 0: none */
 
 /* Calls in one hold, after each of which the thread is again where it was. */
 static struct hv_err *inject_into_vcpu(struct hv_thread *t, const struct hv_call_code *code,
@@ -289,6 +295,7 @@ static void add_tests(TCase *tc)
 
 int main(int argc, char **argv)
 {
+	must_trace = argc > 1;
 	vmm = argc > 1 ? atoi(argv[1]) : 0;
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return run_suite("inject_call", add_tests);
