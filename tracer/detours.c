@@ -358,8 +358,9 @@ static size_t note_refused(struct hv_detour_want *wants, size_t nr, struct hv_ch
 	return nr_refused;
 }
 
-/* Chooses the detours of WANTS, and writes the new ones. When it cannot be told which others are
- * free, those for which there is no room are refused, as when none is. */
+/* Chooses the detours of WANTS, and writes the new ones. When there can be no hold now, or it is
+ * too short to tell which others are free, those for which there is no room are refused, as when
+ * none is. */
 static struct hv_err *make_room_and_write(struct hv_detours *d, const struct hv_detour_want *wants,
 					  size_t nr, size_t *numbers)
 {
@@ -367,7 +368,7 @@ static struct hv_err *make_room_and_write(struct hv_detours *d, const struct hv_
 
 	if (hv_detours_choose(d, wants, nr, numbers) && d->kind == HV_CHANGE_PLACE) {
 		err = hv_detours_free_unused(d);
-		if (err && (err->code == ECANCELED || err->facts & HV_ERR_NEEDS_RECOVERY))
+		if (err && err->code != EBUSY && err->code != ETIMEDOUT)
 			return err;
 		if (!err)
 			hv_detours_choose(d, wants, nr, numbers);

@@ -51,7 +51,7 @@ size_t hv_detours_choose(struct hv_detours *d, const struct hv_detour_want *want
 			 size_t *numbers);
 /* Makes those of HV_CHANGE_PLACE free in which nobody is and to which nothing leads in the guest,
  * by looking at all stacks in a hold. It invalidates what was chosen and leads nowhere yet.
- * Does nothing after a look that freed none (none_free). */
+ * Does nothing after a look that freed none (none_free). Fails only by the hold. */
 struct hv_err *hv_detours_free_unused(struct hv_detours *d) hv_must_use;
 /* Writes the code of all that have none yet. */
 struct hv_err *hv_detours_write(struct hv_detours *d) hv_must_use;

@@ -19,7 +19,7 @@ struct looking {
 	const struct hv_detours *detours;
 	struct place *places; /* owned; sorted by address */
 	bool *in_use;	      /* owned; of each block */
-	bool is_clear;
+	bool is_clear;	      /* false: it cannot be told who is where */
 };
 
 static void looking_deinit(struct looking *l)
@@ -156,7 +156,8 @@ static struct hv_err *look(struct hv_hold *hold, void *ctx)
 	if (!err)
 		err = note_probed(l, &is_told);
 	l->is_clear = !err && !nr_unknown && is_told;
-	return err;
+	hv_err_free(err);
+	return NULL;
 }
 
 /* Frees the detour that begins at block NR, if none of its blocks is in use. Returns how many

@@ -158,7 +158,7 @@ static struct hv_err *pair(struct pairing *p, const struct hv_shadow_stack *stac
 			if (address_of(p->places, stack->words[left]) == handler)
 				err = call ? note(p, call, hv_gva_add(stack->start, left * 8))
 					   : check_rest(p, stack, left + 1);
-		} else if (address_of(p->places, record->word) == handler) {
+		} else if (call || address_of(p->places, record->word) == handler) {
 			err = hv_err_new(EBUSY,
 					 "the return address at 0x%llx is not on the shadow call"
 					 " stack",

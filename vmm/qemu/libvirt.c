@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* libvirt brings some fifty other libraries. To load and link them takes more time than all else
+/* libvirt brings some forty other libraries. To load and link them takes more time than all else
  * that hvtrace does to start, and most of its commands need no libvirt, since they only speak to a
  * session. So it is loaded when it is first asked for. */
 #include "vmm/qemu/libvirt.h"

@@ -29,6 +29,7 @@ struct fr {
 	size_t fail_after; /* the text write of this number fails, unless 0 */
 	bool fails_on;	   /* and all that come after it */
 	bool is_paused;	   /* no hold can begin */
+	int end_code;	   /* holds end with this error, unless 0 */
 };
 
 static inline struct hv_err *fr_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
@@ -62,6 +63,13 @@ static inline struct hv_err *fr_sleeps(void *self, bool *ret)
 		r->when_found(r);
 	*ret = false;
 	return NULL;
+}
+
+static inline struct hv_err *fr_hold_end(void *self)
+{
+	const struct fr *r = self;
+
+	return r->end_code ? hv_err_new(r->end_code, "the hold did not end as it should") : NULL;
 }
 
 static inline struct hv_err *fr_write_text(struct fr *r)
@@ -111,7 +119,8 @@ static inline void fr_init_with(struct fr *r, void (*declare)(struct fk *f))
 						.hold_begin = fr_hold_begin,
 						.hold_registers = fr_hold_registers,
 						.sleeps = fr_sleeps,
-						.hold_write = fr_hold_write};
+						.hold_write = fr_hold_write,
+						.hold_end = fr_hold_end};
 	struct hv_tracee *t = &r->tracee;
 
 	*r = (struct fr){0};

@@ -349,6 +349,27 @@ START_TEST(detours_in_use_stay)
 }
 END_TEST
 
+/* A look that ends too late finds none free; one after which the guest may be stopped is an error.
+ */
+START_TEST(a_look_that_fails)
+{
+	static const int codes[] = {ETIMEDOUT, EIO};
+	struct hv_detours *places = set_up_full();
+	struct hv_detour_want want = place;
+	size_t nr_refused = 0;
+	struct hv_err *err;
+
+	want.probes[0].slot = 6;
+	r.end_code = codes[_i];
+	err = hv_detours_patch(places, &want, 1, &nr_refused);
+	ck_assert_int_eq(err ? err->code : 0, _i == 0 ? 0 : EIO);
+	ck_assert_uint_eq(nr_refused, _i == 0);
+	hv_err_free(err);
+	r.end_code = 0;
+	hv_detours_free(places);
+}
+END_TEST
+
 /* A detour of several blocks needs as many in a row, all of which nobody is in. */
 START_TEST(a_detour_of_several_blocks_is_used_again_as_a_whole)
 {
@@ -477,6 +498,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_place_leads_to_the_detour_of_its_slot);
 	tcase_add_test(tc, detours_are_used_again);
 	tcase_add_loop_test(tc, detours_in_use_stay, 0, 5);
+	tcase_add_loop_test(tc, a_look_that_fails, 0, 2);
 	tcase_add_loop_test(tc, detours_that_something_leads_to_stay, 0, 2);
 	tcase_add_test(tc, a_detour_of_several_blocks_is_used_again_as_a_whole);
 	tcase_add_test(tc, nobody_is_between_the_instructions_of_a_place);

@@ -175,6 +175,26 @@ START_TEST(a_vcpu_on_its_interrupt_stack)
 }
 END_TEST
 
+/* Likewise, and what the task noted is old (before 6.3), so its own word is not seen. The detach
+ * before had put back the frame's. */
+START_TEST(a_word_that_is_not_seen)
+{
+	uint64_t task = run_task(), irq = r.t.irq_stacks[0] + 0x2000;
+
+	fk_u64(&r.t.f, irq, place_of(task, 0) - 8);
+	fk_u64(&r.t.f, irq + 8, FORMAT->sign(WAY, FR_CALLER, irq + 0x100, key));
+	r.regs[0].sp = hv_gva(irq);
+	r.regs[0].general[29] = irq;
+	r.regs[0].general[X_SHADOW] = read_u64(r.t.f.areas[0] + FK_PERCPU(FT_IRQ_SCS));
+	open_call(task, 3);
+	set_record(task, 3, FR_CALLER + 3);
+	fk_u64(&r.t.f, task + FT_SCS_SP, shadow_of(task, 9));
+	check_refused(EBUSY, "is not on the shadow call stack");
+	fk_u64(&r.t.f, task + FT_SCS_SP, shadow_of(task, 0) + 8);
+	check_both(task, 1);
+}
+END_TEST
+
 START_TEST(a_vcpu_between_two_of_them)
 {
 	run_task();
@@ -315,6 +335,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_is_put_back_already);
 	tcase_add_test(tc, a_vcpu_in_the_kernel);
 	tcase_add_test(tc, a_vcpu_on_its_interrupt_stack);
+	tcase_add_test(tc, a_word_that_is_not_seen);
 	tcase_add_test(tc, a_vcpu_between_two_of_them);
 	tcase_add_test(tc, an_address_in_one_place_only);
 	tcase_add_test(tc, an_address_without_a_frame);
