@@ -49,14 +49,15 @@ void hv_detours_free(struct hv_detours *d);
  * guest changed them, or there is no room. An instruction is replaced together with the nops behind
  * it, and several are, in a hold in which no task was interrupted between them; EBUSY: one is,
  * whenever that is tried. A place that leads to another detour leads to the new one afterwards. On
- * errors nothing that WANTS has is replaced any more. */
+ * errors nothing that WANTS has is replaced any more; but if a detour could not be written, nothing
+ * was changed. */
 struct hv_err *hv_detours_patch(struct hv_detours *d, struct hv_detour_want *wants, size_t nr,
 				size_t *ret_refused) hv_must_use;
 /* Replaces the instructions of WANTS, which are HV_DETOUR_PLACE and do not overlap, and puts back
  * first what leads to detours at GONE, where WANTS may overlap it: in one hold, so that nobody
  * executes what belongs to neither. All of it is done, or nothing: then *RET_REFUSED is true, as
  * when some task always is between the instructions. On errors nothing that WANTS or GONE has is
- * replaced any more. */
+ * replaced any more; but if a detour could not be written, nothing was changed. */
 struct hv_err *hv_detours_exchange(struct hv_detours *d, struct hv_detour_want *wants, size_t nr,
 				   const struct hv_gva *gone, size_t nr_gone,
 				   bool *ret_refused) hv_must_use;
