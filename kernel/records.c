@@ -239,22 +239,29 @@ struct hv_err *hv_records_read(struct hv_kernel *k, const struct hv_vcpu_regs *r
 	return NULL;
 }
 
-const struct hv_frame_record *hv_records_below(const struct hv_frame_records *r, struct hv_gva slot)
+size_t hv_records_from(const struct hv_frame_records *r, struct hv_gva at)
 {
-	const struct hv_frame_record *below;
 	size_t low = 0, high = r->nr;
 
-	/* A record of 16 bytes ends at the slot or below. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (r->list[middle].at.v + 8 <= slot.v)
+		if (r->list[middle].at.v < at.v)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (!low)
+	return low;
+}
+
+const struct hv_frame_record *hv_records_below(const struct hv_frame_records *r, struct hv_gva slot)
+{
+	const struct hv_frame_record *below;
+	/* A record of 16 bytes, with the address in the second half, ends at the slot or below. */
+	size_t behind = slot.v < 8 ? 0 : hv_records_from(r, hv_gva(slot.v - 8 + 1));
+
+	if (!behind)
 		return NULL;
-	below = &r->list[low - 1];
+	below = &r->list[behind - 1];
 	return slot.v > below->stack.start.v && slot.v <= below->stack.end.v ? below : NULL;
 }

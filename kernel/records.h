@@ -28,6 +28,8 @@ struct hv_err *hv_records_read(struct hv_kernel *k, const struct hv_vcpu_regs *r
 			       unsigned nr_vcpus, struct hv_frame_records *ret) hv_must_use;
 void hv_records_deinit(struct hv_frame_records *r);
 
+/* The index of the first record at AT or above it; nr: there is none. */
+size_t hv_records_from(const struct hv_frame_records *r, struct hv_gva at);
 /* The record of the function that was entered with the stack pointer SLOT, if that function has
  * one: its record is the next one below. NULL: that stack has none there. */
 const struct hv_frame_record *hv_records_below(const struct hv_frame_records *r,

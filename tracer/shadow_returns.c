@@ -26,22 +26,6 @@ static uint64_t address_of(const struct hv_return_places *p, uint64_t word)
 	return arch->strip_signature ? arch->strip_signature(word) : word;
 }
 
-/* The first record, by address, that is AT or above it. */
-static size_t first_record(const struct hv_frame_records *r, struct hv_gva at)
-{
-	size_t low = 0, high = r->nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (r->list[middle].at.v < at.v)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 bool hv_shadow_returns_agree(const struct hv_return_places *p)
 {
 	const struct hv_frame_records *r = &p->records;
@@ -51,7 +35,7 @@ bool hv_shadow_returns_agree(const struct hv_return_places *p)
 		const struct hv_shadow_stack *stack = &p->shadow.list[s];
 		size_t left = stack->nr;
 
-		for (size_t i = first_record(r, stack->stack.start);
+		for (size_t i = hv_records_from(r, stack->stack.start);
 		     left && i < r->nr && hv_gva_in(r->list[i].at, stack->stack); i++)
 			left -= r->list[i].word == stack->words[left - 1] ||
 				address_of(p, r->list[i].word) ==
@@ -148,7 +132,7 @@ static struct hv_err *pair(struct pairing *p, const struct hv_shadow_stack *stac
 	size_t left = stack->nr;
 	struct hv_err *err = NULL;
 
-	for (size_t i = first_record(r, stack->stack.start);
+	for (size_t i = hv_records_from(r, stack->stack.start);
 	     !err && i < r->nr && hv_gva_in(r->list[i].at, stack->stack); i++) {
 		const struct hv_frame_record *record = &r->list[i];
 		const struct hv_hooked *call = find_call(p, record->at);
