@@ -17,8 +17,6 @@ static struct graph_recorded *recorded_of(struct graph_found *found, uint32_t si
 }
 
 /* The records of data of an entry, one by one: the words of a call or a return. */
-#define FLAG_TF UINT64_C(0x100) /* of the single steps */
-
 static uint64_t words[HV_DATA_RECORDS_MAX * HV_DATA_LEN / 8];
 
 static void note_data(const struct hv_record *record)
@@ -44,7 +42,7 @@ static void check_all_registers(void)
 	ck_assert_uint_eq(words[15], room->before.rax);
 	ck_assert_uint_eq(words[16], room->before.r10);
 	ck_assert_uint_eq(words[17], room->before.r11);
-	ck_assert_uint_eq(words[18] & ~FLAG_TF, room->before.rflags);
+	ck_assert_uint_eq(words[18] & ~(uint64_t)ROOM_FLAG_TF, room->before.rflags);
 }
 
 static void note_probed(const struct hv_record *record, struct graph_found *found)

@@ -66,8 +66,6 @@ static bool keeps_all(const struct world_case *c)
 	return c->stub == WORLD_ENTRY_REGS || c->stub == WORLD_ENTRY_REGS_FETCH;
 }
 
-#define FLAG_TF UINT64_C(0x100) /* of the single steps */
-
 START_TEST(a_call)
 {
 	static const uint64_t flags[] = {0, ROOM_FLAG_IF, ROOM_FLAGS_ALL};
@@ -112,7 +110,7 @@ START_TEST(arguments_arrive)
 		regs.r11 = room->before.r11;
 		regs.rflags = room->before.rflags;
 	}
-	regs.rflags &= ~FLAG_TF;
+	regs.rflags &= ~(uint64_t)ROOM_FLAG_TF;
 	ck_assert_mem_eq(&regs, &room->before, sizeof(regs));
 }
 END_TEST

@@ -88,6 +88,15 @@ static bool may_trace(pid_t pid)
 	return !err;
 }
 
+static struct hv_err *stop_in_call(struct hv_threads *threads, uint64_t deadline_ns)
+{
+	struct hv_err *err = hv_threads_stop(threads, deadline_ns);
+
+	while (!err && !hv_call_can(&threads->list[0])) /* it is not in its call at this moment */
+		err = hv_thread_again(&threads->list[0], deadline_ns);
+	return err;
+}
+
 /* Stops the thread, makes two calls and resumes it, as the keeper does. */
 static struct hv_err *inject(pid_t pid, struct hv_call *calls, char *data, size_t len)
 {
@@ -99,9 +108,7 @@ static struct hv_err *inject(pid_t pid, struct hv_call *calls, char *data, size_
 	if (err)
 		return err;
 	hv_threads_init(&threads, &pid, 1);
-	err = hv_threads_stop(&threads, deadline_ns);
-	while (!err && !hv_call_can(&threads.list[0])) /* it is not in its call at this moment */
-		err = hv_thread_again(&threads.list[0], deadline_ns);
+	err = stop_in_call(&threads, deadline_ns);
 	if (!err)
 		err = hv_call_run(pid, &threads.list[0], &code, calls, 2, data, len, deadline_ns);
 	hv_threads_release(&threads);
@@ -120,9 +127,7 @@ static struct hv_err *inject_twice(pid_t pid)
 	if (err)
 		return err;
 	hv_threads_init(&threads, &pid, 1);
-	err = hv_threads_stop(&threads, deadline_ns);
-	while (!err && !hv_call_can(&threads.list[0]))
-		err = hv_thread_again(&threads.list[0], deadline_ns);
+	err = stop_in_call(&threads, deadline_ns);
 	for (int i = 0; !err && i < 2; i++) {
 		struct hv_call call = {.nr = SYS_getpid};
 

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How the guest frees arrays of probes, and how long the calls of its tracer lead to ours: until no
+ * task is in a probe, or sleeps in one. */
+#include "tests/lib/run_suite.h"
+#include "tests/unit/tracer/event_guest.h"
+
+/* What a probe of ours has in a register or on its stack. */
+static uint64_t a_draft(void)
+{
+	return FR_RANGE + r.tracee.plan.drafts_off - HV_REGION_STUBS_OFF + 64;
+}
+
+static void ends_when_nobody_sleeps(void)
+{
+	struct hv_err *err;
+
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, a_draft());
+	err = restore("1 event");
+	ck_assert(err && err->code == EBUSY);
+	hv_err_free(err);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, 0);
+	ck_assert_ptr_null(restore(NULL));
+	is_as_before();
+}
+
+START_TEST(a_kernel_whose_probes_are_freed_in_another_way)
+{
+	memset(fk_host(f, calls[1]), 0x90, 5);
+	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
+	set("were not found");
+	is_as_before();
+}
+END_TEST
+
+START_TEST(the_calls_stay_while_a_probe_may_need_them)
+{
+	struct hv_err *err;
+
+	set(NULL);
+	r.regs[1].general[5] = a_draft();
+	err = restore("1 event");
+	ck_assert(err && err->code == EBUSY);
+	hv_err_free(err);
+	ck_assert_uint_eq(funcs(), 0);
+	ck_assert(!hv_event_tracer_is_on(e, &tp.type));
+	ck_assert(leads_to_us(calls[2]));
+	usleep(250000);
+	hv_event_tracer_tend(e);
+	ck_assert(leads_to_us(calls[2]));
+	r.regs[1].general[5] = 0;
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, a_draft()); /* left over */
+	ck_assert_ptr_null(restore(NULL));
+	is_as_before();
+}
+END_TEST
+
+/* Since 7.0 probes are called under SRCU. */
+START_TEST(a_task_may_sleep_in_a_probe)
+{
+	put_call(calls[0], SLEEPING_RELEASE);
+	put_call(calls[1], SLEEPING_RELEASE);
+	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
+	set(NULL);
+	ends_when_nobody_sleeps();
+}
+END_TEST
+
+/* Their arrays are freed by the calls that are known, or it is refused. */
+START_TEST(a_tracepoint_whose_probes_may_sleep)
+{
+	struct hv_event_type type = tp.type;
+
+	type.tracepoint.faultable = true;
+	set_type(&type, NULL);
+	ck_assert_ptr_null(restore("1 event"));
+	hv_event_tracer_free(e);
+	e = hv_event_tracer_new(&r.tracee);
+	put_call(ADD + 0x40, SLEEPING_TRACE);
+	set_type(&type, "in a way that is not known");
+	set(NULL);
+	ck_assert_ptr_null(restore("1 event"));
+}
+END_TEST
+
+/* Kernels from 6.13 to 6.19: two ways to free, of which each leads to a stub of its own. A task may
+ * sleep in such a probe, also if another process takes over. */
+START_TEST(arrays_where_probes_may_sleep_are_freed_by_another_function)
+{
+	static const uint64_t others[] = {ADD + 0x40, REMOVE + 0x40};
+	uint64_t stub = FR_RANGE + HV_STUBS_CODE_OFF + hv_arch_x86_64.stubs.event_release_other_off;
+	struct hv_event_type type = tp.type;
+
+	type.tracepoint.faultable = true;
+	for (size_t i = 0; i < HV_ARRAY_LEN(others); i++)
+		put_call(others[i], SLEEPING_TRACE);
+	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
+	set_type(&type, NULL);
+	ck_assert_uint_eq(r.tracee.event_places.release.v, RELEASE);
+	ck_assert_uint_eq(r.tracee.event_places.release_other.v, SLEEPING_TRACE);
+	for (size_t i = 0; i < HV_ARRAY_LEN(others); i++) {
+		struct hv_gva target = {0};
+
+		ck_assert_int_eq(hv_arch_x86_64.classify_site(fk_host(f, others[i]),
+							      hv_gva(others[i]), &target),
+				 HV_SITE_CALL);
+		ck_assert_uint_eq(target.v, stub);
+		ck_assert(leads_to_us(calls[i]));
+	}
+	if (_i)
+		take_over();
+	ends_when_nobody_sleeps();
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, a_kernel_whose_probes_are_freed_in_another_way);
+	tcase_add_test(tc, the_calls_stay_while_a_probe_may_need_them);
+	tcase_add_test(tc, a_task_may_sleep_in_a_probe);
+	tcase_add_test(tc, a_tracepoint_whose_probes_may_sleep);
+	tcase_add_loop_test(tc, arrays_where_probes_may_sleep_are_freed_by_another_function, 0, 2);
+}
+
+int main(void)
+{
+	return run_suite("event_releases", add_tests);
+}
