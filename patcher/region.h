@@ -142,19 +142,26 @@ struct hv_region_header {
 #define HV_JOURNAL_CAP                                                                             \
 	((HV_REGION_TABLES_OFF - HV_REGION_JOURNAL_OFF) / sizeof(struct hv_journal_entry))
 
+/* The region's first HV_REGION_KEPT_BYTES as they are read: out of the guest's reach, if they are
+ * anywhere. The guest may write into the region at any moment. */
+static inline uint8_t *hv_region_start(const struct hv_region *r)
+{
+	return r->kept ? r->kept : r->host;
+}
+
 static inline struct hv_region_header *hv_region_header(const struct hv_region *r)
 {
-	return (struct hv_region_header *)r->host;
+	return (struct hv_region_header *)hv_region_start(r);
 }
 
 static inline char *hv_region_release(const struct hv_region *r)
 {
-	return (char *)(r->host + HV_REGION_RELEASE_OFF);
+	return (char *)(hv_region_start(r) + HV_REGION_RELEASE_OFF);
 }
 
 static inline struct hv_journal_entry *hv_region_journal(const struct hv_region *r)
 {
-	return (struct hv_journal_entry *)(r->host + HV_REGION_JOURNAL_OFF);
+	return (struct hv_journal_entry *)(hv_region_start(r) + HV_REGION_JOURNAL_OFF);
 }
 
 static inline struct hv_params *hv_region_params(const struct hv_region *r)

@@ -203,7 +203,7 @@ static struct hv_err *answer_region(struct hv_far *f, const struct hv_message *q
 	struct hv_err *err = hv_guest_region(f->guest, &region);
 
 	if (!err && !f->kept.host)
-		err = hv_kept_make(&f->kept);
+		err = hv_kept_make(&region, &f->kept);
 	if (err)
 		return err;
 	f->region = region;

@@ -25,9 +25,23 @@ struct hv_err *hv_kept_map(int fd, struct hv_kept *ret)
 	return NULL;
 }
 
-struct hv_err *hv_kept_make(struct hv_kept *ret)
+static bool has_room(const struct hv_region *region)
+{
+	return region->host && region->len_bytes >= HV_REGION_KEPT_BYTES;
+}
+
+/* Without a header there is nothing else. To read empty memory would use up the region's. */
+static bool has_header(const struct hv_region *region)
+{
+	static const uint8_t none[8];
+
+	return memcmp(region->host, none, sizeof(none)) != 0;
+}
+
+struct hv_err *hv_kept_make(const struct hv_region *region, struct hv_kept *ret)
 {
 	int fd = memfd_create("hvtrace-journal", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct hv_err *err;
 
 	if (fd < 0)
 		return failed("memfd_create");
@@ -36,7 +50,10 @@ struct hv_err *hv_kept_make(struct hv_kept *ret)
 		close(fd);
 		return failed("its length");
 	}
-	return hv_kept_map(fd, ret);
+	err = hv_kept_map(fd, ret);
+	if (!err && has_room(region) && has_header(region))
+		memcpy(ret->host, region->host, HV_REGION_KEPT_BYTES);
+	return err;
 }
 
 void hv_kept_close(struct hv_kept *k)
@@ -49,6 +66,6 @@ void hv_kept_close(struct hv_kept *k)
 
 void hv_kept_put_back(const struct hv_kept *k, const struct hv_region *region)
 {
-	if (k->host && region->host && region->len_bytes >= HV_REGION_KEPT_BYTES)
+	if (k->host && has_room(region))
 		memcpy(region->host, k->host, HV_REGION_KEPT_BYTES);
 }

@@ -61,6 +61,24 @@ START_TEST(page_tables_say_whether_it_is_live)
 }
 END_TEST
 
+/* What the guest writes while a dead session's changes are undone changes nothing. */
+START_TEST(what_is_kept_is_read)
+{
+	struct hv_region *region = &r.tracee.region;
+	uint8_t *host = region->host;
+
+	region->kept = hv_alloc(HV_REGION_KEPT_BYTES);
+	hv_region_write_header(&r.tracee);
+	map_region();
+	memset(host, 0xff, HV_REGION_KEPT_BYTES);
+	ck_assert_int_eq(use(), HV_REGION_LIVE);
+	ck_assert_uint_eq(hv_region_journal(region)->state, HV_JOURNAL_FREE);
+	ck_assert_uint_lt(strnlen(hv_region_release(region), HV_REGION_RELEASE_LEN), 16);
+	free(region->kept);
+	region->kept = NULL;
+}
+END_TEST
+
 /* A part of what is mapped is enough to know the boot, not to call a stub. */
 START_TEST(a_part_is_not_the_whole)
 {
@@ -179,6 +197,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, page_tables_say_whether_it_is_live);
 	tcase_add_test(tc, an_architecture_that_cannot_be_traced);
 	tcase_add_test(tc, another_release_is_named);
+	tcase_add_test(tc, what_is_kept_is_read);
 	tcase_add_test(tc, a_part_is_not_the_whole);
 	tcase_add_test(tc, landings_are_looked_for);
 	tcase_add_test(tc, a_part_of_the_region_is_told_by_its_mapping);

@@ -11,6 +11,8 @@
 #include "vmm/warden/far.h"
 #include "vmm/warden/near.h"
 
+#define KEPT_AT (HV_REGION_KEPT_BYTES - 1)
+
 static struct small_guest small;
 static int ours;
 static pid_t far_side;
@@ -38,6 +40,8 @@ static void serve(int socket)
 	struct hv_err *err;
 
 	memcpy(small.ram + 0x1010, "\x0f\x1f\x44\x00\x00", 5);
+	memcpy(small.region.host, "left", 5);
+	small.region.host[KEPT_AT] = 7;
 	err = answer_all(socket, guest);
 	/* a hold that was left has ended */
 	_exit(small.held || err->code != EPIPE);
@@ -119,6 +123,21 @@ START_TEST(a_guest_is_what_it_is)
 	ck_assert_ptr_null(hv_guest_region(g, &region));
 	ck_assert(region.gpa.v == SMALL_REGION && region.len_bytes == 4u << 20);
 	region.host[5] = 1; /* it can be written to */
+	end(g);
+}
+END_TEST
+
+/* An earlier session may have left it. */
+START_TEST(the_regions_beginning_is_kept)
+{
+	struct hv_guest *g = open_near();
+	struct hv_region region;
+
+	ck_assert_ptr_null(hv_guest_region(g, &region));
+	ck_assert_str_eq((char *)region.kept, "left");
+	ck_assert_uint_eq(region.kept[KEPT_AT], 7);
+	region.host[KEPT_AT] = 8;
+	ck_assert_uint_eq(region.kept[KEPT_AT], 7);
 	end(g);
 }
 END_TEST
@@ -375,6 +394,7 @@ END_TEST
 static void add(TCase *tc)
 {
 	tcase_add_test(tc, a_guest_is_what_it_is);
+	tcase_add_test(tc, the_regions_beginning_is_kept);
 	tcase_add_test(tc, ram_is_read_with_and_without_a_window);
 	tcase_add_test(tc, errors_say_all);
 	tcase_add_test(tc, writes_need_a_hold_and_obey_the_rules);
