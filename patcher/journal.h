@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The journal: which bytes of the guest are patched, found by address. Undoing relies on the copy
- * in private memory. A second copy in the region (region.h), where the guest's root can write, is
- * for the process that comes after us when we are killed. A third one, where there is a warden
- * (vmm/warden/kept.h), is out of the guest's reach. */
+ * in private memory. Two more are for the process that comes after us when we are killed: where
+ * there is a warden, one that is out of the guest's reach (vmm/warden/kept.h), and one in the
+ * region (region.h), where the guest's root can write. */
 #pragma once
 
 #include "patcher/patcher.h"

@@ -22,7 +22,7 @@
  *             drafts of events, 4 a vCPU /
  *
  * The guest's root can reach the memory through the PCI device, so the journal is hostile when it
- * is read again: an entry is believed only when what it would undo is certainly ours
+ * is read there again: an entry is believed only when what it would undo is certainly ours
  * (tracer/recover.c).
  * Leaves to others: when to write into the guest (patcher.h). */
 #pragma once

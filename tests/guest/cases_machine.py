@@ -7,6 +7,7 @@ import random
 import re
 import signal
 import subprocess
+import threading
 import time
 
 from lib import ftrace
@@ -154,20 +155,39 @@ def a_service_that_dies_is_put_back(t):
         assert t.guest.run("echo alive").strip() == "alive"
 
 
+JOURNAL_BYTES = 64 << 10  # of header and journal, and more than a case uses
+
+
+def overwrite_journal(path, is_over):
+    """Writes over header and journal until IS_OVER, and leaves them empty."""
+    rng = random.Random(1)
+    with open(path, "r+b", buffering=0) as region:
+        while not is_over.is_set():
+            region.seek(0)
+            region.write(rng.randbytes(JOURNAL_BYTES))
+        region.seek(0)
+        region.write(bytes(JOURNAL_BYTES))
+
+
 @case(configs=BOTH[:1])
 def a_false_journal_changes_nothing(t):
-    """The guest overwrites the header and the journal in the region, and the service dies: its warden puts every byte
-    back all the same."""
+    """The guest overwrites the header and the journal in the region, the service dies, and the guest goes on while it is
+    put back: the warden puts every byte back all the same."""
     path = f"/dev/shm/{t.name}"
     if not os.path.exists(path):
         raise Skip("the region is not the memory of an ivshmem device")
     t.hv("attach", t.name)
     t.hv("echo", t.name, "set_ftrace_filter", "vfs_*")
     t.hv("echo", t.name, "current_tracer", "function_graph")
-    with open(path, "r+b") as region:
-        region.write(random.Random(1).randbytes(64 << 10))
-    os.kill(t.hv.service_of(t.name), signal.SIGKILL)
-    assert until(lambda: not t.hv.run_dirs(t.name)), t.hv("list")
+    is_over = threading.Event()
+    guest = threading.Thread(target=overwrite_journal, args=(path, is_over))
+    guest.start()
+    try:
+        os.kill(t.hv.service_of(t.name), signal.SIGKILL)
+        assert until(lambda: not t.hv.run_dirs(t.name)), t.hv("list")
+    finally:
+        is_over.set()
+        guest.join()
 
 
 @case(configs=BOTH[:1])

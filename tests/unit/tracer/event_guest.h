@@ -2,13 +2,14 @@
 /* A guest with a tracepoint of its own and one of a module, and its events on and off. */
 #pragma once
 
-#include "tracer/event_tracer.h"
-#include "tracer/module_claims.h"
 #include <unistd.h>
+
 #include "base/clock.h"
 #include "tests/unit/kernel/fake_tracepoint.h"
 #include "tests/unit/tracer/fake_returns.h"
 #include "tracer/event_calls.h"
+#include "tracer/event_tracer.h"
+#include "tracer/module_claims.h"
 #include "tracer/plug.h"
 #include "tracer/stub_filters.h"
 
@@ -232,8 +233,6 @@ static inline struct hv_err *restore(const char *words)
 		ck_assert_msg(report.data && strstr(report.data, words), "%s", report.data);
 	return err;
 }
-
-#define LEAVES_FOR_NS (200 * HV_NS_PER_MS)
 
 /* Another process takes over: what recover does. */
 static inline void take_over(void)

@@ -4,6 +4,8 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/event_guest.h"
 
+#define LEAVES_FOR_NS (200 * HV_NS_PER_MS)
+
 START_TEST(on_and_off)
 {
 	struct hv_event_tracer_stat stat;
