@@ -32,6 +32,10 @@ struct hv_vcpu_regs {
 	uint64_t root;	 /* the register that points at the page tables, as it is */
 	unsigned levels; /* of page tables: 4 or 5; 0 when paging (or 64-bit mode) is off, and where
 			    nothing tells them (formats) */
+	/* Every page may be executed, and entries of page tables cannot say otherwise (x86:
+	 * EFER.NXE is off, and the bit for it is a reserved one). False where entries always can.
+	 */
+	bool executes_all;
 	/* Where ip is in physical memory, of an architecture with formats: told by the guest's own
 	 * tables. 0: not known, or IP is not of the kernel. */
 	struct hv_gpa ip_gpa;

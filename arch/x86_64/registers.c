@@ -8,6 +8,7 @@
 #define CR0_PG	 (1ULL << 31)
 #define CR4_LA57 (1ULL << 12)
 #define EFER_LMA (1ULL << 10)
+#define EFER_NXE (1ULL << 11)
 
 #define NR_GENERAL 16u
 
@@ -76,6 +77,7 @@ bool x86_64_parse_registers(const char *text, struct hv_vcpu_regs *ret)
 		.sp = {rsp},
 		.root = cr3,
 		.levels = levels(cr0, cr4, efer),
+		.executes_all = !(efer & EFER_NXE),
 		.trap_table = {idt},
 		.firmware = hv_register_in(text, "SMM=", &smm) && smm ? HV_FIRMWARE_YES
 								      : HV_FIRMWARE_NO,
@@ -106,6 +108,7 @@ bool x86_64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret)
 		.sp = {rsp},
 		.root = cr3,
 		.levels = levels(cr0, cr4, efer),
+		.executes_all = !(efer & EFER_NXE),
 		.firmware = firmware_by(rip, cs),
 	};
 	return general(g, ret->general);
@@ -126,6 +129,7 @@ bool x86_64_decode_kvm_registers(struct hv_span regs, struct hv_span sregs,
 		.sp = {rsp},
 		.root = cr3,
 		.levels = levels(cr0, cr4, efer),
+		.executes_all = !(efer & EFER_NXE),
 		.trap_table = {idt},
 	};
 	return general(regs, ret->general);

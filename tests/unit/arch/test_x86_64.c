@@ -122,6 +122,36 @@ START_TEST(gdb_registers)
 }
 END_TEST
 
+/* EFER.NXE of a CPU without NX, by each of the three ways to read it. */
+START_TEST(cpu_without_nx)
+{
+	char text[sizeof(linux_vcpu)];
+	uint8_t g[236] = {0};
+	uint64_t general[18] = {0}, special[39] = {[28] = 0x80050033, [33] = 0x501};
+	struct hv_span r = {(const uint8_t *)general, sizeof(general)};
+	struct hv_span s = {(const uint8_t *)special, sizeof(special)};
+	struct hv_vcpu_regs regs;
+
+	memcpy(text, linux_vcpu, sizeof(text));
+	ck_assert(arch->parse_registers(text, &regs));
+	ck_assert(!regs.executes_all);
+	memcpy(strstr(text, "0d01"), "0501", 4);
+	ck_assert(arch->parse_registers(text, &regs));
+	ck_assert(regs.executes_all);
+	ck_assert(arch->decode_kvm_registers(r, s, &regs));
+	ck_assert(regs.executes_all);
+	special[33] |= 1 << 11;
+	ck_assert(arch->decode_kvm_registers(r, s, &regs));
+	ck_assert(!regs.executes_all);
+	g[229] = 5; /* efer */
+	ck_assert(arch->decode_gdb_registers((struct hv_span){g, sizeof(g)}, &regs));
+	ck_assert(regs.executes_all);
+	g[229] |= 8;
+	ck_assert(arch->decode_gdb_registers((struct hv_span){g, sizeof(g)}, &regs));
+	ck_assert(!regs.executes_all);
+}
+END_TEST
+
 START_TEST(system_management_mode)
 {
 	uint8_t g[236] = {0}, task_cs = 0x33;
@@ -528,6 +558,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, registers_in_real_mode);
 	tcase_add_test(tc, registers_refused);
 	tcase_add_test(tc, gdb_registers);
+	tcase_add_test(tc, cpu_without_nx);
 	tcase_add_test(tc, system_management_mode);
 	tcase_add_test(tc, where_the_kernels_addresses_begin);
 	tcase_add_test(tc, the_region_is_where_the_kernel_knows_no_page);
