@@ -213,13 +213,31 @@ static struct hv_err *open_unnamed(struct hv_kernel_core *core)
 	return err ? hv_err_mark(err, HV_ERR_NEEDS_VMLINUX) : hv_unnamed_find(core);
 }
 
+/* One vCPU that has NX on is enough: another one may be on its way there. */
+struct hv_err *hv_core_check_nx(const struct hv_vcpu_regs *regs, unsigned nr)
+{
+	bool executes_all = false;
+
+	for (unsigned i = 0; i < nr; i++) {
+		if (regs[i].levels && !regs[i].executes_all)
+			return NULL;
+		executes_all |= regs[i].executes_all && regs[i].levels;
+	}
+	if (!executes_all)
+		return NULL;
+	return hv_err_new(ENOTSUP, "its CPU is without NX: pages of the region that the guest can "
+				   "write could not be kept from being executed");
+}
+
 static struct hv_err *open_core(struct hv_guest *g, const struct hv_vcpu_regs *regs,
 				struct hv_vmlinux *v, const char *path, struct hv_kernel_core *core,
 				struct hv_identity *id)
 {
-	struct hv_err *err =
-		hv_image_find_first(g, regs, hv_guest_info(g)->nr_vcpus, &core->as, &core->image);
+	unsigned nr = hv_guest_info(g)->nr_vcpus;
+	struct hv_err *err = hv_core_check_nx(regs, nr);
 
+	if (!err)
+		err = hv_image_find_first(g, regs, nr, &core->as, &core->image);
 	if (!err)
 		err = find_symbols(g, core, v, path);
 	if (!err)

@@ -35,6 +35,9 @@ struct hv_err *hv_core_open(struct hv_guest *g, const struct hv_vcpu_regs *regs,
 			    struct hv_vmlinux *v, const char *path, struct hv_kernel_core *ret,
 			    struct hv_identity *ret_id) hv_must_use;
 void hv_core_deinit(struct hv_kernel_core *core);
+/* ENOTSUP if the vCPUs that translate addresses execute every page: what the region is mapped by
+ * has a bit that is reserved there. A kernel that has just begun looks the same. */
+struct hv_err *hv_core_check_nx(const struct hv_vcpu_regs *regs, unsigned nr) hv_must_use;
 
 bool hv_core_symbol(const struct hv_kernel_core *core, const char *name, struct hv_gva *ret);
 /* Fails with ENOENT and the name. The message mentions CONFIG_KALLSYMS_ALL when the kernel seems to

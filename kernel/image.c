@@ -395,11 +395,6 @@ static struct hv_err *find_with(struct hv_guest *g, const struct hv_vcpu_regs *r
 		return hv_err_new(ENOENT,
 				  "not in 64-bit mode with paging: "
 				  "firmware, a boot loader or a 32-bit kernel, not 64-bit Linux");
-	if (regs->executes_all)
-		return hv_err_new(
-			ENOTSUP,
-			"its CPU is without NX: pages of the region that the guest can write "
-			"could not be kept from being executed");
 	err = choose_root(g, regs, &as, &w);
 	if (err)
 		return err;

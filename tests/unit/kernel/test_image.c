@@ -291,9 +291,6 @@ START_TEST(says_why_not)
 	check_refused("vcpu 0: not in 64-bit mode with paging: firmware, a boot loader or a 32-bit "
 		      "kernel, not 64-bit Linux");
 	regs[0].levels = (unsigned)_i;
-	regs[0].executes_all = true;
-	check_refused("vcpu 0: its CPU is without NX: ");
-	regs[0].executes_all = false;
 	regs[0].root = XM_RAM_BYTES;
 	check_refused("vcpu 0: page table of level");
 	check_refused("no RAM at guest physical 0x2000ff8");

@@ -201,6 +201,19 @@ START_TEST(symbols_anywhere_in_the_image)
 }
 END_TEST
 
+START_TEST(a_cpu_without_nx)
+{
+	struct hv_vcpu_regs regs[2] = {{.executes_all = true}, {.levels = 4, .executes_all = true}};
+	struct hv_err *err = hv_core_check_nx(regs, 2);
+
+	ck_assert(err && err->code == ENOTSUP && strstr(err->message, "without NX"));
+	hv_err_free(err);
+	ck_assert_ptr_null(hv_core_check_nx(regs, 1)); /* is not in 64-bit mode */
+	regs[0] = (struct hv_vcpu_regs){.levels = 4};
+	ck_assert_ptr_null(hv_core_check_nx(regs, 2)); /* one of them is not there yet */
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -208,6 +221,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_symbol_that_is_needed);
 	tcase_add_test(tc, copies_of_a_cpu);
 	tcase_add_test(tc, machines_without_linux);
+	tcase_add_test(tc, a_cpu_without_nx);
 	tcase_add_loop_test(tc, symbols_anywhere_in_the_image, 0, 3);
 }
 
