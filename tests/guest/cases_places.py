@@ -4,7 +4,8 @@
 import collections
 import re
 
-from cases_events import OPENS, OWN, events_of, read_ours
+from cases_events import OWN, events_of, read_ours
+from cases_probes import OPENS
 from lib.suite import ONE_VCPU, case
 
 FUNCTIONS = ("vfs_open", "do_dentry_open", "vfs_read")  # each kernel has two of them

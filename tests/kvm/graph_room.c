@@ -227,3 +227,25 @@ struct graph_found graph_check(void)
 	ck_assert(room_memory_is_right(room));
 	return found;
 }
+
+const struct world_case *graph_case(const char *name)
+{
+	for (unsigned i = 0; i < world_nr_graph_cases; i++)
+		if (strcmp(world_graph_cases[i].name, name) == 0)
+			return &world_graph_cases[i];
+	ck_abort_msg("no case '%s'", name);
+	return NULL;
+}
+
+void graph_run_to_the_body(void)
+{
+	uint64_t body = world_gva(&room->world, WORLD_TRACED_OFF + 5).v;
+	struct kvm_regs regs;
+	unsigned port;
+
+	room_begin(room, 0);
+	do {
+		ck_assert_int_eq(machine_step(room->machine, &port), MACHINE_STEP);
+		machine_get_regs(room->machine, &regs);
+	} while (regs.rip != body);
+}

@@ -23,3 +23,8 @@ struct graph_found {
 struct graph_found graph_check(void);
 /* Returns all counts of the function at SITE_OFF in the world, of both vCPUs. */
 struct hv_count graph_counted(uint64_t site_off);
+
+/* Returns the case of world_graph_cases that has this name. */
+const struct world_case *graph_case(const char *name);
+/* Runs the world as it is to the traced function's own first instruction. */
+void graph_run_to_the_body(void);

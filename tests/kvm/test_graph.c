@@ -223,15 +223,6 @@ START_TEST(no_way_is_long)
 }
 END_TEST
 
-static const struct world_case *find_case(const char *name)
-{
-	for (unsigned i = 0; i < world_nr_graph_cases; i++)
-		if (strcmp(world_graph_cases[i].name, name) == 0)
-			return &world_graph_cases[i];
-	ck_abort_msg("no case '%s'", name);
-	return NULL;
-}
-
 static const struct world_case *find_probe_case(const char *name)
 {
 	for (unsigned i = 0; i < world_nr_probe_cases; i++)
@@ -239,20 +230,6 @@ static const struct world_case *find_probe_case(const char *name)
 			return &world_probe_cases[i];
 	ck_abort_msg("no case '%s'", name);
 	return NULL;
-}
-
-/* Runs the world as it is to the traced function's own first instruction. */
-static void run_to_the_body(void)
-{
-	uint64_t body = world_gva(&room->world, WORLD_TRACED_OFF + 5).v;
-	struct kvm_regs regs;
-	unsigned port;
-
-	room_begin(room, 0);
-	do {
-		ck_assert_int_eq(machine_step(room->machine, &port), MACHINE_STEP);
-		machine_get_regs(room->machine, &regs);
-	} while (regs.rip != body);
 }
 
 /* Some frames were left without a return. The frame that returns is found below them, and the stack
@@ -264,7 +241,7 @@ START_TEST(frames_that_were_left)
 	unsigned below;
 
 	room_set_up(room, c);
-	run_to_the_body();
+	graph_run_to_the_body();
 	ck_assert_uint_eq(stack->word & HV_STACK_NR_MASK, 3 * FRAME);
 	below = 2;
 	stack->frames[3] = stack->frames[2];
@@ -290,7 +267,7 @@ static void own_frame(struct hv_frame *frame, uint64_t slot_off, uint64_t caller
 /* What they were called with is dropped, and nothing of it is left. */
 START_TEST(arguments_of_the_new_task_go)
 {
-	const struct world_case *c = find_case("a new task's first call");
+	const struct world_case *c = graph_case("a new task's first call");
 	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
 	uint64_t handler =
 		world_gva(&room->world, WORLD_CODE_OFF).v + hv_arch_x86_64.stubs.handler_off;
@@ -325,7 +302,7 @@ START_TEST(arguments_that_the_guest_made_up)
 	struct graph_found found;
 
 	room_set_up(room, find_probe_case("return probe"));
-	run_to_the_body();
+	graph_run_to_the_body();
 	ck_assert_uint_eq(stack->word & HV_STACK_NR_MASK, 3 * FRAME);
 	stack->frames[2].flags |= HV_FRAME_ARGS;
 	room_ends();
@@ -338,7 +315,7 @@ END_TEST
  * address. */
 START_TEST(frames_of_the_new_task_stay)
 {
-	const struct world_case *c = find_case("a new task's first call");
+	const struct world_case *c = graph_case("a new task's first call");
 	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
 	uint64_t handler =
 		world_gva(&room->world, WORLD_CODE_OFF).v + hv_arch_x86_64.stubs.handler_off;
@@ -374,7 +351,7 @@ START_TEST(an_interrupt_goes_on_from_what_it_interrupted)
 	uint64_t sp = left + 0x1000;
 
 	for (unsigned i = 0; i < 2; i++) {
-		const struct world_case *c = find_case("call and return, of a stack seen first");
+		const struct world_case *c = graph_case("call and return, of a stack seen first");
 		struct hv_stack *interrupted = world_home(&room->world, left);
 		struct graph_found found;
 
@@ -408,9 +385,9 @@ START_TEST(an_interrupt_stack_is_not_taken_for_a_task_s)
 	for (unsigned i = 0; i < HV_ARRAY_LEN(names); i++) {
 		unsigned nr = 0;
 
-		room_set_up(room, find_case(names[i]));
+		room_set_up(room, graph_case(names[i]));
 		world_cpu(&room->world)->irq_stack = machine_gva(last_off);
-		run_to_the_body();
+		graph_run_to_the_body();
 		for (unsigned s = 0; s < WORLD_NR_STACKS; s++) {
 			uint64_t word = world_stack(&room->world, s)->word;
 
@@ -421,221 +398,6 @@ START_TEST(an_interrupt_stack_is_not_taken_for_a_task_s)
 		room_ends();
 		graph_check();
 	}
-}
-END_TEST
-
-/* The own times of all functions together are the time of the outermost call. */
-START_TEST(times_of_nested_calls)
-{
-	const struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
-	const struct world_case *c = find_case("profile, without the calls in it");
-	struct hv_count outer, inner;
-
-	for (unsigned own = 0; own < 2; own++) {
-		room_set_up(room, c);
-		world_make_tail_call(&room->world);
-		if (!own)
-			world_params(&room->world)->graph_flags &= ~HV_GRAPH_OWN_TIME;
-		world_choose_ways(&room->world);
-		room_begin(room, 0);
-		room_ends();
-		outer = graph_counted(WORLD_TRACED_OFF);
-		inner = graph_counted(WORLD_TRACED_OTHER_OFF);
-		ck_assert_uint_gt(inner.ticks, 0);
-		ck_assert_uint_gt(outer.ticks, 0);
-		if (own)
-			ck_assert_uint_eq(outer.ticks + inner.ticks, stack->own_ticks);
-		else
-			ck_assert_uint_gt(outer.ticks, inner.ticks);
-	}
-}
-END_TEST
-
-/* The time of an interrupt on its own stack does not count for what it interrupted. */
-START_TEST(time_of_an_interrupt)
-{
-	uint64_t left = MACHINE_GVA + 0x7000000, last_off = MACHINE_STACK_END - 8;
-	uint64_t sp = left + 0x1000;
-	struct hv_stack *interrupted = world_home(&room->world, left);
-
-	room_set_up(room, find_case("profile, of a stack seen first"));
-	world_params(&room->world)->graph_flags |= HV_GRAPH_OWN_TIME;
-	world_choose_ways(&room->world);
-	world_cpu(&room->world)->irq_stack = machine_gva(last_off);
-	memcpy(room->machine->memory + last_off, &sp, 8);
-	interrupted->word = left | 5 * FRAME;
-	interrupted->own_ticks = 1000;
-	room_begin(room, 0);
-	room_ends();
-	graph_check();
-	ck_assert_uint_gt(graph_counted(WORLD_TRACED_OFF).ticks, 0);
-	ck_assert_uint_eq(graph_counted(WORLD_TRACED_OFF).ticks + 1000, interrupted->own_ticks);
-}
-END_TEST
-
-/* The time for which a task was off its CPU is subtracted from the calls that are open. */
-START_TEST(a_task_leaves_and_comes_back)
-{
-	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
-	uint64_t away;
-
-	room_set_up(room, find_case("a task leaves the CPU"));
-	room_begin(room, 0);
-	room_ends();
-	ck_assert_uint_ge(stack->left_tsc, room->before_tsc);
-	ck_assert_uint_le(stack->left_tsc, room_tsc(room));
-	ck_assert_uint_eq(stack->frames[0].tsc, 0);
-
-	room_set_up(room, find_case("a task comes back"));
-	room_begin(room, 0);
-	away = room->before_tsc / 2; /* the clock may have begun a few minutes ago */
-	stack->left_tsc = room->before_tsc - away;
-	stack->frames[0].tsc = 7;
-	room_ends();
-	ck_assert_uint_eq(stack->left_tsc, 0);
-	ck_assert_uint_ge(stack->frames[0].tsc, 7 + away);
-	ck_assert_uint_le(stack->frames[0].tsc, 7 + away + room_tsc(room) - room->before_tsc);
-	ck_assert_uint_eq(stack->frames[1].tsc, stack->frames[0].tsc - 7);
-}
-END_TEST
-
-#define UNIT_NS (UINT64_C(1) << HV_STEAL_SHIFT)
-
-/* Returns what is recorded if the host takes so much, in units. A threshold of one tick leaves out
- * nothing, as the time of the host is next to none in ticks. */
-static uint64_t host_time(uint64_t threshold_ticks, uint64_t taken_ns)
-{
-	struct graph_found found;
-
-	room_set_up(room, find_case("host: call and return"));
-	world_params(&room->world)->threshold_ticks = threshold_ticks;
-	world_params(&room->world)->ticks_per_ns = 1;
-	memcpy(room->expected + MACHINE_FREE_OFF, room->world.host, WORLD_CODE_OFF);
-	world_cpu(&room->world)->steal_ns = (UINT64_C(1) << 32) * UNIT_NS - 1;
-	run_to_the_body();
-	world_cpu(&room->world)->steal_ns += taken_ns;
-	room_ends();
-	found = graph_check();
-	ck_assert_uint_eq(found.outer.exits, 1);
-	ck_assert_uint_eq(found.outer.mores, found.host_ns != 0);
-	ck_assert_uint_eq(found.host_ns % UNIT_NS, 0);
-	return found.host_ns / UNIT_NS;
-}
-
-/* What the steal time grows by between call and return. One that becomes less is no time. */
-START_TEST(time_that_the_host_took)
-{
-	const uint64_t threshold = (uint64_t)_i;
-
-	ck_assert_uint_eq(host_time(threshold, 0), 0);
-	ck_assert_uint_eq(host_time(threshold, 1), 1); /* the low half becomes 0 */
-	ck_assert_uint_eq(host_time(threshold, UNIT_NS), 1);
-	ck_assert_uint_eq(host_time(threshold, 1521 * UNIT_NS), 1521);
-	ck_assert_uint_eq(host_time(threshold, INT32_MAX * UNIT_NS), INT32_MAX);
-	ck_assert_uint_eq(host_time(threshold, -1000 * UNIT_NS), 0);
-}
-END_TEST
-
-/* A frame that was added before anybody asked has no begin. */
-START_TEST(a_call_from_before)
-{
-	struct graph_found found;
-
-	room_set_up(room, find_case("call and return"));
-	run_to_the_body();
-	world_params(&room->world)->graph_flags |= HV_GRAPH_HOST;
-	world_choose_ways(&room->world);
-	memcpy(room->expected + MACHINE_FREE_OFF, room->world.host, WORLD_CODE_OFF);
-	memcpy(room->expected + MACHINE_FREE_OFF + WORLD_CONTROL_OFF, world_control(&room->world),
-	       sizeof(struct hv_control));
-	world_cpu(&room->world)->steal_ns += 1000;
-	room_ends();
-	found = graph_check();
-	ck_assert_uint_eq(found.outer.exits, 1);
-	ck_assert_uint_eq(found.outer.mores, 0);
-}
-END_TEST
-
-/* The profile counts what remains of a call. */
-START_TEST(a_profile_without_the_host)
-{
-	room_set_up(room, find_case("host: profile"));
-	world_params(&room->world)->ticks_per_ns = UINT64_C(1) << 62;
-	room_begin(room, 0);
-	room_ends();
-	ck_assert_uint_eq(graph_counted(WORLD_TRACED_OFF).ticks, 0);
-
-	room_set_up(room, find_case("host: profile"));
-	room_begin(room, 0);
-	room_ends();
-	ck_assert_uint_gt(graph_counted(WORLD_TRACED_OFF).ticks, 0);
-}
-END_TEST
-
-/* Returns what the profile makes of WAS in a call of which the host takes WORLD_STOLEN_NS. */
-static uint32_t counted_host(uint32_t was)
-{
-	struct hv_count *counts;
-
-	room_set_up(room, find_case("host: profile"));
-	run_to_the_body();
-	counts = world_counts(&room->world, 0);
-	for (unsigned i = 0; i < WORLD_NR_COUNTS; i++)
-		if (counts[i].hits)
-			counts[i].host = was;
-	room_ends();
-	return graph_counted(WORLD_TRACED_OFF).host;
-}
-
-/* It is added up, and stays at the most that there is room for. */
-START_TEST(a_profile_of_the_host)
-{
-	const uint32_t units = WORLD_STOLEN_NS / UNIT_NS;
-
-	ck_assert_uint_gt(units, 1);
-	ck_assert_uint_eq(counted_host(0), units);
-	ck_assert_uint_eq(counted_host(7), units + 7);
-	ck_assert_uint_eq(counted_host(UINT32_MAX - units), UINT32_MAX);
-	ck_assert_uint_eq(counted_host(UINT32_MAX - units + 1), UINT32_MAX);
-	ck_assert_uint_eq(counted_host(UINT32_MAX), UINT32_MAX);
-}
-END_TEST
-
-/* A task comes back, to a vCPU with another steal time: the begin of its calls moves with it. */
-START_TEST(steal_time_follows_a_task)
-{
-	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
-
-	room_set_up(room, find_case("host: a task leaves the CPU"));
-	room_begin(room, 0);
-	room_ends();
-	ck_assert_uint_eq(stack->left_steal, 1001);
-	ck_assert_uint_eq(stack->left_tsc, 0);
-
-	room_set_up(room, find_case("host: a task leaves the CPU, sleep-time 0"));
-	room_begin(room, 0);
-	room_ends();
-	ck_assert_uint_eq(stack->left_steal, 1001);
-	ck_assert_uint_ne(stack->left_tsc, 0);
-
-	room_set_up(room, find_case("host: a task comes back"));
-	stack->left_steal = 5001;
-	stack->frames[0].flags = stack->frames[1].flags = HV_FRAME_HOST;
-	stack->steals[0] = 4600;
-	stack->steals[1] = 4900;
-	room_begin(room, 0);
-	room_ends();
-	ck_assert_uint_eq(stack->left_steal, 0);
-	ck_assert_uint_eq(stack->steals[0], 600);
-	ck_assert_uint_eq(stack->steals[1], 900);
-	ck_assert_uint_eq(stack->frames[0].flags, HV_FRAME_HOST);
-
-	room_set_up(room, find_case("host: a task comes back from an unknown vCPU"));
-	stack->frames[0].flags = stack->frames[1].flags = HV_FRAME_HOST | HV_FRAME_ROOT;
-	room_begin(room, 0);
-	room_ends();
-	ck_assert_uint_eq(stack->frames[0].flags, HV_FRAME_ROOT);
-	ck_assert_uint_eq(stack->frames[1].flags, HV_FRAME_ROOT);
 }
 END_TEST
 
@@ -676,7 +438,7 @@ START_TEST(a_number_of_frames_that_the_guest_wrote)
 	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
 
 	for (unsigned i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		room_set_up(room, find_case(counting_cases[_i]));
+		room_set_up(room, graph_case(counting_cases[_i]));
 		stack->word = room->world.stack.v | numbers[i];
 		room_begin(room, 0);
 		room_ends();
@@ -695,7 +457,7 @@ START_TEST(the_end_of_the_tracer)
 	struct graph_found found;
 
 	room_set_up(room, &world_graph_cases[0]);
-	run_to_the_body();
+	graph_run_to_the_body();
 	world_params(&room->world)->graph_flags = 0;
 	world_choose_ways(&room->world);
 	memcpy(room->expected + MACHINE_FREE_OFF, room->world.host, WORLD_VCPUS_OFF);
@@ -715,7 +477,7 @@ START_TEST(a_return_in_a_pause)
 	struct graph_found found;
 
 	room_set_up(room, &world_graph_cases[0]);
-	run_to_the_body();
+	graph_run_to_the_body();
 	world_control(&room->world)->mode = modes[_i];
 	memcpy(room->expected + MACHINE_FREE_OFF + WORLD_CONTROL_OFF, world_control(&room->world),
 	       sizeof(struct hv_control));
@@ -740,14 +502,6 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, arguments_that_the_guest_made_up);
 	tcase_add_test(tc, an_interrupt_goes_on_from_what_it_interrupted);
 	tcase_add_test(tc, an_interrupt_stack_is_not_taken_for_a_task_s);
-	tcase_add_test(tc, times_of_nested_calls);
-	tcase_add_test(tc, time_of_an_interrupt);
-	tcase_add_test(tc, a_task_leaves_and_comes_back);
-	tcase_add_loop_test(tc, time_that_the_host_took, 0, 2);
-	tcase_add_test(tc, a_call_from_before);
-	tcase_add_test(tc, a_profile_without_the_host);
-	tcase_add_test(tc, a_profile_of_the_host);
-	tcase_add_test(tc, steal_time_follows_a_task);
 	tcase_add_loop_test(tc, a_number_of_frames_that_the_guest_wrote, 0,
 			    HV_ARRAY_LEN(counting_cases));
 	tcase_add_test(tc, the_end_of_the_tracer);

@@ -5,22 +5,16 @@
  * entered and left as the kernel is. Whatever happens, registers and flags are as without detours,
  * and what is kept is one of the sections, whole. */
 #include <check.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "tests/kvm/machine.h"
-#include "tests/lib/run_suite.h"
-#include "tests/lib/stub_world.h"
+#include "tests/kvm/section_room.h"
 
-#define EXIT_SKIPPED 77
-#define NR_SLOTS     64
-#define VECTOR	     0x20
-#define IF	     0x200
-#define ARITHMETIC   0x8d5ull
-#define STACK_PTR    (MACHINE_STACK_END - 0x800)
-#define STEPS_MAX    600
-#define STI	     0xfb
-#define PF_VCPU	     1
+#define IF	   0x200
+#define ARITHMETIC 0x8d5ull
+#define STACK_PTR  (MACHINE_STACK_END - 0x800)
+#define STEPS_MAX  600
+#define STI	   0xfb
+#define PF_VCPU	   1
 
 /* Offsets in the world */
 #define PROGRAM_OFF (WORLD_TEXT_OFF + 0x200)
@@ -32,9 +26,6 @@
 #define COUNT_OFF   offsetof(struct world_cpu, preempt_count)
 #define REGS_LEN    0x80 /* of struct pt_regs, up to ip */
 
-static struct machine *machine; /* of the running test */
-static struct world world;
-static struct hv_stub_values values;
 static uint64_t end_gva; /* behind the program's hlt */
 
 /* What is replaced, in the order of the detours. */
@@ -49,13 +40,6 @@ static struct site {
 	struct hv_gva next, target;
 	struct hv_count_insn count;
 } sites[NR_SITES];
-
-static uint8_t *put(uint8_t *at, const void *bytes, size_t len)
-{
-	memcpy(at, bytes, len);
-	return at + len;
-}
-#define PUT(at, code) put(at, code, sizeof(code) - 1)
 
 static struct hv_gva gva_of(const uint8_t *at)
 {
@@ -150,7 +134,7 @@ static void make_handler(unsigned way)
 	at = put_on(at, C_ON);
 	at = put_off(at, C_OFF_AGAIN);
 	PUT(at, "\xc3");
-	machine_set_handler(machine, VECTOR, world_gva(&world, HANDLER_OFF));
+	machine_set_handler(machine, SECTION_VECTOR, world_gva(&world, HANDLER_OFF));
 }
 
 static void detour(unsigned nr)
@@ -191,40 +175,6 @@ static void detour(unsigned nr)
 		len = arch->encode_detour_jump(sites[nr].len, at, d.at, patch);
 	ck_assert(done && len);
 	memcpy(world.host + sites[nr].off, patch, len);
-}
-
-static void nothing(const struct world *w)
-{
-	(void)w;
-}
-
-static const struct world_case plain = {.name = "", .prepare = nothing};
-
-static void set_up(void)
-{
-	const char *lack;
-
-	machine = machine_new(&lack);
-	ck_assert_msg(machine != NULL, "%s", lack);
-	world = (struct world){.host = machine->memory + MACHINE_FREE_OFF,
-			       .gva = machine_gva(MACHINE_FREE_OFF),
-			       .nr_slots = NR_SLOTS,
-			       .values = &values,
-			       .stack = machine_gva(MACHINE_STACK_OFF),
-			       .stack_bytes = 0x4000};
-	machine_protect(machine, MACHINE_FREE_OFF, WORLD_PIDS_OFF, HV_ACCESS_READ_EXECUTE);
-	machine_protect(machine, MACHINE_FREE_OFF + WORLD_PIDS_OFF, 0x1000, HV_ACCESS_READ);
-	world_set_up(&world, &plain);
-}
-
-static void tear_down(void)
-{
-	machine_free(machine);
-}
-
-static struct hv_sections *sections(void)
-{
-	return &world_state(&world, 0)->sections;
 }
 
 /* cli; nop; cli; nop; sti; nop; hlt */
@@ -473,7 +423,7 @@ static bool interrupted_at(unsigned nr, struct kvm_regs *before, bool *ret_came)
 		return false;
 	*ret_came = can_interrupt(&last, &now);
 	if (*ret_came)
-		machine_interrupt(machine, VECTOR);
+		machine_interrupt(machine, SECTION_VECTOR);
 	return true;
 }
 
@@ -518,7 +468,7 @@ START_TEST(an_exception_in_a_section_is_nested)
 	begin(0, &before);
 	while (!sections()->open.tsc)
 		ck_assert_int_eq(machine_step(machine, &port), MACHINE_STEP);
-	machine_interrupt(machine, VECTOR);
+	machine_interrupt(machine, SECTION_VECTOR);
 	run_to_end(&before);
 	check_kept(OFF, ON);
 	ck_assert_uint_eq(sections()->nr_no_begin + sections()->nr_no_end, 0);
@@ -591,7 +541,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_checked_fixture(tc, section_room_set_up, section_room_tear_down);
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, interrupts_are_switched_as_without_detours);
 	tcase_add_test(tc, an_end_that_is_missed_is_forgotten);
@@ -611,13 +561,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	const char *lack;
-
-	machine = machine_new(&lack);
-	if (!machine) {
-		printf("skipped: %s\n", lack);
-		return EXIT_SKIPPED;
-	}
-	machine_free(machine);
-	return run_suite("irq_sections", add_tests);
+	return section_room_main("irq_sections", add_tests);
 }

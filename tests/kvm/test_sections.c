@@ -4,19 +4,13 @@
  * before each of its instructions, those of detours and stubs included. Whatever happens, registers
  * and flags are as without detours, and what is kept is one of the sections, whole. */
 #include <check.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "ringbuf/ring.h"
-#include "tests/kvm/machine.h"
-#include "tests/lib/run_suite.h"
-#include "tests/lib/stub_world.h"
+#include "tests/kvm/section_room.h"
 
-#define EXIT_SKIPPED 77
-#define NR_SLOTS     64
-#define VECTOR	     0x20
-#define FLAGS	     0x202 /* interrupts on */
-#define STEPS_MAX    1000
+#define FLAGS	  0x202 /* interrupts on */
+#define STEPS_MAX 1000
 
 /* Offsets in the world */
 #define PROGRAM_OFF (WORLD_TEXT_OFF + 0x200)
@@ -26,15 +20,12 @@
 #define CALLER_WORD 0xffffffff81234567ull
 #define COUNT_OFF   offsetof(struct world_cpu, preempt_count)
 
-static struct machine *machine; /* of the running test */
 static uint32_t more_flags;	/* HV_SECTIONS_*, of the running test */
 static bool by_register;	/* the instructions add and subtract registers, likewise */
 static bool by_negative;	/* likewise, and the end adds what is below 0 */
 static bool is_wide;		/* the count has 64 bits, likewise */
 static unsigned without_caller; /* not 0: the detours do not know it */
 static uint64_t stack_ptr = MACHINE_STACK_END - 0x800;
-static struct world world;
-static struct hv_stub_values values;
 
 /* The instructions that count, in the order of their addresses. */
 enum { INC, INC_NESTED, DEC_NESTED, DEC, IRQ_ADD, IRQ_SUB, NR_SITES };
@@ -43,13 +34,6 @@ static struct {
 	struct hv_count_insn count;
 	uint8_t insn[HV_DETOUR_INSN_MAX];
 } sites[NR_SITES];
-
-static uint8_t *put(uint8_t *at, const void *bytes, size_t len)
-{
-	memcpy(at, bytes, len);
-	return at + len;
-}
-#define PUT(at, code) put(at, code, sizeof(code) - 1)
 
 /* An instruction that counts, with an address relative to the next one. */
 static uint8_t *put_site(uint8_t *at, unsigned nr, uint8_t opcode, uint8_t modrm, const void *imm,
@@ -156,11 +140,6 @@ static void detour(unsigned nr)
 	memcpy(world.host + sites[nr].off, patch, len);
 }
 
-static void nothing(const struct world *w)
-{
-	(void)w;
-}
-
 static void no_steal(const struct world *w)
 {
 	w->values->alternatives |= 1u << HV_ALT_NO_STEAL;
@@ -171,36 +150,8 @@ static void wide_count(const struct world *w)
 	w->values->alternatives |= 1u << HV_ALT_WIDE_COUNT;
 }
 
-static const struct world_case plain = {.name = "", .prepare = nothing};
 static const struct world_case knows_no_steal = {.name = "", .prepare = no_steal};
 static const struct world_case counts_wide = {.name = "", .prepare = wide_count};
-
-static void set_up(void)
-{
-	const char *lack;
-
-	machine = machine_new(&lack);
-	ck_assert_msg(machine != NULL, "%s", lack);
-	world = (struct world){.host = machine->memory + MACHINE_FREE_OFF,
-			       .gva = machine_gva(MACHINE_FREE_OFF),
-			       .nr_slots = NR_SLOTS,
-			       .values = &values,
-			       .stack = machine_gva(MACHINE_STACK_OFF),
-			       .stack_bytes = 0x4000};
-	machine_protect(machine, MACHINE_FREE_OFF, WORLD_PIDS_OFF, HV_ACCESS_READ_EXECUTE);
-	machine_protect(machine, MACHINE_FREE_OFF + WORLD_PIDS_OFF, 0x1000, HV_ACCESS_READ);
-	world_set_up(&world, &plain);
-}
-
-static void tear_down(void)
-{
-	machine_free(machine);
-}
-
-static struct hv_sections *sections(void)
-{
-	return &world_state(&world, 0)->sections;
-}
 
 /* The count before is 0 and a reschedule is not wanted, or the count is BASE. */
 static void begin(bool detours, uint32_t base, struct kvm_regs *regs)
@@ -211,7 +162,7 @@ static void begin(bool detours, uint32_t base, struct kvm_regs *regs)
 		make_register_program();
 	else
 		make_program();
-	machine_set_handler(machine, VECTOR, world_gva(&world, HANDLER_OFF));
+	machine_set_handler(machine, SECTION_VECTOR, world_gva(&world, HANDLER_OFF));
 	for (unsigned nr = 0; detours && nr < NR_SITES; nr++)
 		detour(nr);
 	world_cpu(&world)->preempt_count = is_wide ? base & ~NO_RESCHED : base;
@@ -544,7 +495,7 @@ static bool interrupted_at(unsigned nr, uint32_t base, struct kvm_regs *before)
 	machine_get_regs(machine, &regs);
 	if (regs.rip == end_of_program())
 		return false;
-	machine_interrupt(machine, VECTOR);
+	machine_interrupt(machine, SECTION_VECTOR);
 	return true;
 }
 
@@ -586,7 +537,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_checked_fixture(tc, section_room_set_up, section_room_tear_down);
 	tcase_set_timeout(tc, 200);
 	tcase_add_loop_test(tc, the_program_is_as_without_detours, 0, NR_FORMS);
 	tcase_add_loop_test(tc, a_section_is_kept, 0, NR_FORMS);
@@ -604,13 +555,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	const char *lack;
-
-	machine = machine_new(&lack);
-	if (!machine) {
-		printf("skipped: %s\n", lack);
-		return EXIT_SKIPPED;
-	}
-	machine_free(machine);
-	return run_suite("sections", add_tests);
+	return section_room_main("sections", add_tests);
 }

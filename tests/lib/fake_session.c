@@ -8,6 +8,7 @@
 #include "tests/lib/fake_buffer.h"
 #include "tests/lib/fake_events.h"
 #include "tests/lib/fake_session_kernel.h"
+#include "tests/lib/fake_scope.h"
 #include "tests/lib/fake_sections.h"
 #include "tracer/event_calls.h"
 #include "tracer/events/callers.h"
@@ -20,18 +21,6 @@ struct hv_clocks {
 	enum hv_clock_kind guest;
 	unsigned has_host;
 	const struct hv_buffer *buffer; /* "now" is just after its last event */
-};
-
-struct hv_scope {
-	int *fail;
-	unsigned recording, paused;
-	uint32_t pids[64];
-	size_t nr_pids;
-	uint32_t not_pids[64];
-	size_t nr_not_pids;
-	uint8_t muted[HV_FAKE_NR_CPUS];
-	unsigned nr_cpus;
-	enum hv_forks forks;
 };
 
 struct hv_actions {
@@ -65,7 +54,6 @@ struct fake {
 	struct hv_kernel kernel;
 	struct hv_buffer buffer;
 	struct hv_clocks clocks;
-	struct hv_scope scope;
 	struct hv_actions actions;
 	struct hv_graph_tracer graph;
 	struct hv_site_stubs stubs;
@@ -94,7 +82,7 @@ struct hv_session *hv_fake_new(void)
 	for (unsigned cpu = 0; cpu < HV_FAKE_NR_CPUS; cpu++)
 		f->buffer.sizes_bytes[cpu] = 1 << 20;
 	f->clocks.buffer = &f->buffer;
-	f->scope.fail = f->stubs.fail = &f->fail;
+	f->stubs.fail = &f->fail;
 	f->stubs.kernel = &f->kernel;
 	f->stubs.actions = &f->actions;
 	f->kernel.core.as.arch = &fake_arch;
@@ -104,7 +92,7 @@ struct hv_session *hv_fake_new(void)
 		.clocks = &f->clocks,
 		.names = hv_names_new(&f->kernel),
 		.stubs = &f->stubs,
-		.scope = &f->scope,
+		.scope = fake_scope_new(&f->fail),
 		.actions = &f->actions,
 		.graph = &f->graph,
 		.counts = &f->counts,
@@ -160,6 +148,7 @@ void hv_fake_free(struct hv_session *s)
 	fake_event_types_free(s->types);
 	fake_event_tracer_free(s->events);
 	fake_sections_free(s->sections);
+	fake_scope_free(s->scope);
 	free(f);
 }
 
@@ -235,7 +224,8 @@ void hv_fake_comm(struct hv_session *s, uint32_t pid, uint32_t tgid, const char 
 
 void hv_fake_cpus(struct hv_session *s, unsigned nr)
 {
-	s->buffer->nr_cpus = s->scope->nr_cpus = nr;
+	s->buffer->nr_cpus = nr;
+	fake_scope_set_cpus(s->scope, nr);
 }
 
 void hv_fake_steal_time(struct hv_session *s)
@@ -256,33 +246,6 @@ void hv_fake_clock(struct hv_session *s, enum hv_clock_kind clock)
 void hv_fake_fail(struct hv_session *s, int code)
 {
 	fake_of(s)->fail = code;
-}
-
-unsigned hv_fake_recording(const struct hv_session *s)
-{
-	return s->scope->recording;
-}
-
-void hv_fake_switch(struct hv_session *s, unsigned on)
-{
-	s->scope->recording = on;
-}
-
-unsigned hv_fake_paused(const struct hv_session *s)
-{
-	return s->scope->paused;
-}
-
-const uint32_t *hv_fake_not_pids(const struct hv_session *s, size_t *ret_nr)
-{
-	*ret_nr = s->scope->nr_not_pids;
-	return s->scope->not_pids;
-}
-
-const uint32_t *hv_fake_pids(const struct hv_session *s, size_t *ret_nr)
-{
-	*ret_nr = s->scope->nr_pids;
-	return s->scope->pids;
 }
 
 struct hv_err *fake_change(int *fail)
@@ -374,23 +337,6 @@ const uint8_t *hv_site_stubs_now(const struct hv_site_stubs *s)
 	return s->now;
 }
 
-struct hv_err *hv_scope_filter_pids(struct hv_scope *scope, const uint32_t *only, size_t nr_only,
-				    const uint32_t * not, size_t nr_not)
-{
-	struct hv_err *err = fake_change(scope->fail);
-	size_t max = HV_ARRAY_LEN(scope->pids);
-
-	if (err)
-		return err;
-	scope->nr_pids = nr_only < max ? nr_only : max;
-	if (scope->nr_pids)
-		memcpy(scope->pids, only, scope->nr_pids * sizeof(*only));
-	scope->nr_not_pids = nr_not < max ? nr_not : max;
-	if (scope->nr_not_pids)
-		memcpy(scope->not_pids, not, scope->nr_not_pids * sizeof(*not ));
-	return NULL;
-}
-
 struct hv_err *hv_actions_set(struct hv_actions *a, const struct hv_site_actions *list, size_t nr)
 {
 	free_programs(a);
@@ -442,57 +388,6 @@ int64_t hv_actions_left(const struct hv_actions *a, uint64_t ip, enum hv_action 
 	return not_set;
 }
 
-struct hv_err *hv_scope_follow_forks(struct hv_scope *scope, enum hv_forks how)
-{
-	struct hv_err *err = how == scope->forks ? NULL : fake_change(scope->fail);
-
-	if (!err)
-		scope->forks = how;
-	return err;
-}
-
-size_t hv_scope_pids(const struct hv_scope *scope, enum hv_pid_kind kind, uint32_t **ret)
-{
-	const uint32_t *pids = kind == HV_PIDS_RECORDED ? scope->pids : scope->not_pids;
-	size_t nr = kind == HV_PIDS_RECORDED ? scope->nr_pids : scope->nr_not_pids;
-
-	*ret = nr ? memcpy(hv_alloc(nr * sizeof(*pids)), pids, nr * sizeof(*pids)) : NULL;
-	return nr;
-}
-
-/* The task PID creates CHILD. */
-void hv_fake_fork(struct hv_session *s, uint32_t pid, uint32_t child)
-{
-	struct hv_scope *scope = s->scope;
-	uint32_t *pids = scope->forks == HV_FORKS_OF_ONLY ? scope->pids : scope->not_pids;
-	size_t *nr = scope->forks == HV_FORKS_OF_ONLY ? &scope->nr_pids : &scope->nr_not_pids;
-
-	for (size_t i = 0; scope->forks != HV_FORKS_NOT && i < *nr; i++) {
-		if (pids[i] != pid || *nr == HV_ARRAY_LEN(scope->pids))
-			continue;
-		pids[(*nr)++] = child;
-		return;
-	}
-}
-
-void hv_scope_mute_cpus(struct hv_scope *scope, const uint8_t *muted)
-{
-	memset(scope->muted, 0, sizeof(scope->muted));
-	if (muted)
-		memcpy(scope->muted, muted,
-		       scope->nr_cpus < HV_FAKE_NR_CPUS ? scope->nr_cpus : HV_FAKE_NR_CPUS);
-}
-
-const uint8_t *hv_fake_muted(const struct hv_session *s)
-{
-	return s->scope->muted;
-}
-
-enum hv_forks hv_fake_forks(const struct hv_session *s)
-{
-	return s->scope->forks;
-}
-
 /* The tasks of hv_fake_comm() that have a tgid. */
 struct hv_err *hv_tasks_read(struct hv_kernel *k, struct hv_tasks *ret)
 {
@@ -509,25 +404,10 @@ void hv_tasks_deinit(struct hv_tasks *t)
 	free(t->list);
 }
 
-unsigned hv_scope_recording(const struct hv_scope *scope)
-{
-	return scope->recording;
-}
-
 const struct hv_site_actions *hv_fake_actions(const struct hv_session *s, size_t *ret_nr)
 {
 	*ret_nr = s->actions->nr;
 	return s->actions->list;
-}
-
-void hv_scope_set_recording(struct hv_scope *scope, unsigned on)
-{
-	scope->recording = on;
-}
-
-void hv_scope_set_paused(struct hv_scope *scope, unsigned on)
-{
-	scope->paused = on;
 }
 
 unsigned hv_session_refresh(struct hv_session *s)

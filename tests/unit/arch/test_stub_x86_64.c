@@ -1,143 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The function stub and the actions, the very bytes that a guest gets, run in this process
- * (bench/native.h): what a record says, what switches recording, which values a stub is linked
- * with. Runs on an x86-64 host only. That a record is right wherever the stub is interrupted is
- * proved by tests/kvm. */
+/* The function stub, the very bytes that a guest gets, run in this process (bench/native.h): what a
+ * record says, whether it is written, which values a stub is linked with. Runs on an x86-64 host
+ * only. That a record is right wherever the stub is interrupted is proved by tests/kvm. */
 #include <check.h>
 #include <string.h>
 
-#include "bench/native.h"
 #include "ringbuf/ring.h"
 #include "tests/lib/run_suite.h"
+#include "tests/lib/traced_call.h"
 
-#define NR_SLOTS    8
 #define CPU_FLAG_IF 0x200
-
-/* General registers in the order of their numbers, rsp (4) unused. */
-struct registers {
-	uint64_t r[16];
-};
-enum { RAX = 0, RCX = 1, RSP = 4, RSI = 6, RDI = 7, R8 = 8, R9 = 9, R10 = 10, R11 = 11 };
-
-typedef void (*call_with_fn)(void *fn, const struct registers *in, struct registers *out);
-
-extern const uint8_t call_with[], call_with_return[], call_with_end[];
-__asm__(".text\n"
-	"call_with:\n"
-	"	push %rbx; push %rbp; push %r12; push %r13; push %r14; push %r15\n"
-	"	push %rdx; push %rdi\n"
-	"	mov %rsi, %rax\n"
-	"	mov 8(%rax), %rcx; mov 16(%rax), %rdx; mov 24(%rax), %rbx; mov 40(%rax), %rbp\n"
-	"	mov 48(%rax), %rsi; mov 56(%rax), %rdi; mov 64(%rax), %r8; mov 72(%rax), %r9\n"
-	"	mov 96(%rax), %r12; mov 104(%rax), %r13; mov 112(%rax), %r14; mov 120(%rax), %r15\n"
-	"	mov (%rax), %rax\n"
-	"	call *(%rsp)\n"
-	"call_with_return:\n"
-	"	mov 8(%rsp), %r10\n"
-	"	mov %rax, (%r10); mov %rcx, 8(%r10); mov %rdx, 16(%r10); mov %rbx, 24(%r10)\n"
-	"	mov %rbp, 40(%r10); mov %rsi, 48(%r10); mov %rdi, 56(%r10); mov %r8, 64(%r10)\n"
-	"	mov %r9, 72(%r10); mov %r12, 96(%r10); mov %r13, 104(%r10); mov %r14, 112(%r10)\n"
-	"	mov %r15, 120(%r10)\n"
-	"	pop %rdi; pop %rdx\n"
-	"	pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx\n"
-	"	ret\n"
-	"call_with_end:\n");
-
-static struct world *world;
-static call_with_fn call;
-static const struct world_task *argument; /* of the traced function */
-
-/* Everything as at first, and as PREPARE wants it; the site calls STUB. */
-static void set_up_stub(enum world_stub stub, void (*prepare)(const struct world *w))
-{
-	const struct world_case c = {"", 0, 0, prepare, stub};
-
-	world_set_up(world, &c);
-	call = (call_with_fn)native_place(world, call_with, call_with_end);
-	argument = NULL;
-}
-
-static void set_up_as(void (*prepare)(const struct world *w))
-{
-	set_up_stub(WORLD_FUNCTION, prepare);
-}
-
-static void plain(const struct world *w)
-{
-	(void)w;
-}
-
-static void set_up(void)
-{
-	const char *lack = NULL;
-
-	world = native_new(NR_SLOTS, &lack);
-	ck_assert_msg(world != NULL, "%s", lack);
-	set_up_as(plain);
-}
-
-static void tear_down(void)
-{
-	native_free(world);
-}
-
-/* Calls the traced function and checks that all registers are kept but those that are in CHANGED, a
- * bit for each by its number. */
-static void run_changing(unsigned changed)
-{
-	struct registers in, out;
-
-	for (unsigned i = 0; i < 16; i++)
-		in.r[i] = 0x1111111111111111ULL * i + 7;
-	in.r[RDI] = (uintptr_t)argument;
-	memset(&out, 0, sizeof(out));
-	call(world->host + WORLD_TRACED_OFF, &in, &out);
-	ck_assert_uint_eq(out.r[RAX], in.r[RCX]); /* what the traced function returns */
-	for (unsigned i = 1; i < 16; i++)
-		if (i != RSP && !(changed >> i & 1))
-			ck_assert_uint_eq(out.r[i], in.r[i]);
-}
-
-/* The function stub changes %rax, %r10, %r11 and the flags only. */
-static void run(void)
-{
-	run_changing(1u << R10 | 1u << R11);
-}
-
-/* The handler of a graph changes also what any function may change, but for %rdx. */
-static void run_graph(void)
-{
-	run_changing(1u << R10 | 1u << R11 | 1u << RCX | 1u << RSI | 1u << RDI | 1u << R8 |
-		     1u << R9);
-}
-
-static uint64_t head(unsigned cpu)
-{
-	return world_head(world, cpu);
-}
-
-/* The record at POSITION, which must have been written for it, without its key. */
-static struct hv_record record_at(unsigned cpu, uint64_t position)
-{
-	struct hv_record r = world_ring(world, cpu)[position % NR_SLOTS];
-
-	for (unsigned i = 0; i < 4; i++) {
-		r.word[i] ^= hv_record_key(position, NR_SLOTS);
-		ck_assert_uint_eq(r.word[i] & HV_RECORD_ZEROS, 0);
-	}
-	return r;
-}
-
-static unsigned kind_of(const struct hv_record *record)
-{
-	return record->word[3] >> HV_RECORD_KIND_SHIFT & HV_RECORD_KIND_MASK;
-}
-
-static uint32_t pid_of(const struct hv_record *record)
-{
-	return kind_of(record) == HV_RECORD_TASK ? (uint32_t)record->word[3] & HV_TASK_PID_MASK
-						 : (uint32_t)(record->word[2] >> HV_CALL_PID_SHIFT);
-}
 
 START_TEST(a_record_of_a_call)
 {
@@ -146,8 +18,8 @@ START_TEST(a_record_of_a_call)
 	struct hv_record r;
 
 	run();
-	ck_assert_uint_eq(world_state(world, 0)->head, hv_ring_head_at(1, NR_SLOTS));
-	ck_assert_uint_eq(world_state(world, 1)->head, hv_ring_head_at(0, NR_SLOTS));
+	ck_assert_uint_eq(world_state(world, 0)->head, hv_ring_head_at(1, TRACED_NR_SLOTS));
+	ck_assert_uint_eq(world_state(world, 1)->head, hv_ring_head_at(0, TRACED_NR_SLOTS));
 	r = record_at(0, 0);
 	ck_assert(r.word[0] >= before && r.word[0] <= __builtin_ia32_rdtsc());
 	site_end = world_gva(world, WORLD_TRACED_OFF).v + hv_arch_x86_64.site_len_bytes;
@@ -207,16 +79,16 @@ START_TEST(laps)
 	static const unsigned numbers[] = {1, 2, 3, 0, 1};
 
 	for (unsigned lap = 0; lap < 5; lap++)
-		for (unsigned n = 0; n < NR_SLOTS; n++) {
+		for (unsigned n = 0; n < TRACED_NR_SLOTS; n++) {
 			run();
-			record_at(0, lap * NR_SLOTS + n);
+			record_at(0, lap * TRACED_NR_SLOTS + n);
 			for (unsigned i = 0; i < 4; i++)
 				ck_assert_uint_eq(world_ring(world, 0)[n].word[i] >>
 							  (64 - HV_LAP_BITS),
 						  numbers[lap]);
 		}
-	ck_assert_uint_eq(head(0), 5 * NR_SLOTS);
-	for (unsigned n = 0; n < NR_SLOTS; n++)
+	ck_assert_uint_eq(head(0), 5 * TRACED_NR_SLOTS);
+	for (unsigned n = 0; n < TRACED_NR_SLOTS; n++)
 		ck_assert_uint_eq(world_ring(world, 1)[n].word[0], 0);
 }
 END_TEST
@@ -297,154 +169,6 @@ START_TEST(muted_cpus)
 	world_cpu(world)->cpu_number = 0;
 	run();
 	ck_assert_uint_eq(head(0), 1);
-}
-END_TEST
-
-/* The traced function calls entry NR, which DOES and goes on to the function stub or to nothing. */
-static void call_entry(unsigned nr, unsigned does, bool recorded)
-{
-	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
-	struct hv_slot *slots = (struct hv_slot *)(world->host + WORLD_STUBS_OFF + HV_SLOTS_OFF);
-	uint64_t entry = WORLD_CODE_OFF + stubs->actions_off + nr * stubs->action_len_bytes;
-
-	slots[nr].does = does;
-	slots[nr].goes_on = recorded ? (uint32_t)(HV_STUBS_CODE_OFF + stubs->function_off) : 0;
-	ck_assert(hv_arch_x86_64.encode_call(world_gva(world, WORLD_TRACED_OFF),
-					     world_gva(world, entry),
-					     world->host + WORLD_TRACED_OFF));
-}
-
-START_TEST(actions_switch)
-{
-	struct hv_control *control = world_control(world);
-	struct hv_record r;
-
-	call_entry(0, HV_SLOT_OFF, true);
-	run();
-	ck_assert_uint_eq(control->mode, HV_MODE_OFF);
-	ck_assert_uint_eq(head(0), 0);
-	control->mode = HV_MODE_OFF | HV_MODE_PID_FILTER;
-	call_entry(HV_NR_SLOTS - 1, HV_SLOT_ON, false);
-	run();
-	ck_assert_uint_eq(control->mode, HV_MODE_PID_FILTER);
-	ck_assert_uint_eq(head(0), 0);
-	control->mode = HV_MODE_OFF;
-	call_entry(5, HV_SLOT_ON, true);
-	run();
-	ck_assert_uint_eq(control->mode, 0);
-	ck_assert_uint_eq(head(0), 1);
-	r = record_at(0, 0);
-	ck_assert_uint_eq((uint32_t)r.word[1] & 0x7fffffff,
-			  world_gva(world, WORLD_TRACED_OFF).v + hv_arch_x86_64.site_len_bytes);
-	call_entry(6, 0, true);
-	run();
-	ck_assert_uint_eq(head(0), 2);
-}
-END_TEST
-
-/* Nothing is recorded in a pause, and what is switched meanwhile holds after it. */
-START_TEST(actions_switch_in_a_pause)
-{
-	struct hv_control *control = world_control(world);
-
-	control->mode = HV_MODE_PAUSED;
-	control->left[1].on = control->left[1].off = 1;
-	call_entry(0, HV_SLOT_OFF, true);
-	run();
-	ck_assert_uint_eq(control->mode, HV_MODE_PAUSED | HV_MODE_OFF);
-	call_entry(1, HV_SLOT_ON_COUNTED, true);
-	run();
-	ck_assert_uint_eq(control->mode, HV_MODE_PAUSED);
-	call_entry(1, HV_SLOT_OFF_COUNTED, true);
-	run();
-	ck_assert_uint_eq(control->mode, HV_MODE_PAUSED | HV_MODE_OFF);
-	ck_assert_int_eq(control->left[1].on, 0);
-	ck_assert_int_eq(control->left[1].off, 0);
-	call_entry(2, HV_SLOT_ON, true);
-	run();
-	ck_assert_uint_eq(control->mode, HV_MODE_PAUSED);
-	ck_assert_uint_eq(head(0), 0);
-}
-END_TEST
-
-/* Counted when something changes, and not below 0. */
-START_TEST(actions_are_counted)
-{
-	struct hv_control *control = world_control(world);
-
-	control->left[7].off = 2;
-	control->left[7].on = 1;
-	call_entry(7, HV_SLOT_OFF_COUNTED, false);
-	run();
-	ck_assert_uint_eq(control->mode, HV_MODE_OFF);
-	run();
-	ck_assert_int_eq(control->left[7].off, 1);
-	call_entry(7, HV_SLOT_ON_COUNTED, false);
-	run();
-	run();
-	ck_assert_uint_eq(control->mode, 0);
-	ck_assert_int_eq(control->left[7].on, 0);
-	control->mode = HV_MODE_OFF;
-	run();
-	ck_assert_uint_eq(control->mode, HV_MODE_OFF);
-	control->mode = 0;
-	call_entry(7, HV_SLOT_OFF_COUNTED, true);
-	run();
-	ck_assert_uint_eq(control->mode, HV_MODE_OFF);
-	ck_assert_int_eq(control->left[7].off, 0);
-	control->mode = 0;
-	run();
-	ck_assert_uint_eq(control->mode, 0);
-	ck_assert_uint_eq(head(0), 1);
-	control->left[7].off = -1;
-	run();
-	ck_assert_uint_eq(control->mode, 0);
-}
-END_TEST
-
-static bool has_pid(uint32_t pid)
-{
-	return world->host[WORLD_PIDS_OFF + pid / 8] >> pid % 8 & 1;
-}
-
-static void set_only_pid(uint32_t pid)
-{
-	memset(world->host + WORLD_PIDS_OFF, 0, 0x1000);
-	world->host[WORLD_PIDS_OFF + pid / 8] = (uint8_t)(1 << pid % 8);
-}
-
-/* The function's argument is a task that the current one forked, or that ends. */
-START_TEST(tasks_come_and_go)
-{
-	uint32_t nr_pids = (uint32_t)world->values->hole[HV_HOLE_nr_pids];
-	struct world_task child = {.pid = 72}, beyond = {.pid = nr_pids};
-
-	argument = &child;
-	call_entry(9, HV_SLOT_PID_INHERITS, true);
-	set_only_pid(72);
-	run();
-	ck_assert(!has_pid(72));
-	ck_assert_uint_eq(head(0), 1);
-	set_only_pid(71); /* the current task's */
-	run();
-	ck_assert(has_pid(71) && has_pid(72));
-	call_entry(9, HV_SLOT_PID_CLEARS, false);
-	run();
-	ck_assert(has_pid(71) && !has_pid(72));
-	call_entry(9, HV_SLOT_PID_SETS, false);
-	run();
-	ck_assert(has_pid(72));
-	argument = &beyond;
-	run();
-	call_entry(9, HV_SLOT_PID_INHERITS, false);
-	run();
-	ck_assert(!has_pid(nr_pids));
-	/* Of a task beyond the bitmap nothing is inherited. */
-	argument = &child;
-	world_set_current(world, &beyond);
-	run();
-	ck_assert(has_pid(72));
-	ck_assert_uint_eq(head(0), 2);
 }
 END_TEST
 
@@ -548,8 +272,8 @@ static const uint64_t bad_heads[] = {
 	1,
 	31,
 	33,
-	NR_SLOTS * sizeof(struct hv_record) - 1,
-	NR_SLOTS * sizeof(struct hv_record) - 31,
+	TRACED_NR_SLOTS * sizeof(struct hv_record) - 1,
+	TRACED_NR_SLOTS * sizeof(struct hv_record) - 31,
 	0x5555555555555555,
 	INT64_MAX,
 	UINT64_MAX - 31,
@@ -587,7 +311,7 @@ static void check_same(const uint8_t *was, uint64_t from, uint64_t to)
  * behind it is another vCPU's state. */
 START_TEST(heads_of_the_guest_stay_in_the_ring)
 {
-	uint8_t was[WORLD_LEN(NR_SLOTS)];
+	uint8_t was[WORLD_LEN(TRACED_NR_SLOTS)];
 
 	for (unsigned i = 0; i < HV_ARRAY_LEN(writers); i++) {
 		set_up_stub(writers[i].stub, writers[i].prepare);
@@ -616,10 +340,6 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, what_is_recorded, 0, (int)world_nr_cases);
 	tcase_add_test(tc, a_section_is_where_preemption_is_off);
 	tcase_add_test(tc, muted_cpus);
-	tcase_add_test(tc, actions_switch);
-	tcase_add_test(tc, actions_switch_in_a_pause);
-	tcase_add_test(tc, actions_are_counted);
-	tcase_add_test(tc, tasks_come_and_go);
 	tcase_add_test(tc, a_count_of_64_bits);
 	tcase_add_loop_test(tc, soft_interrupts_that_tasks_count, 0, 2);
 	tcase_add_loop_test(tc, what_a_kernel_counts, 0, HV_ARRAY_LEN(kernels));

@@ -1,24 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tree of a session of fake_layers.c: a few files. Writing to the file "control" makes things
- * happen:
- *     emit N     N lines into trace_pipe          busy N    the next N detaches fail
- *     lose       memory of the region is gone
- *     reboot     the session finds another boot   off       the VMM process ends
- *     dump N     N dumps wait, the Nth of N lines
- *     flood      a dump waits that has 96 MiB     overrun N  N events were lost
- *     refuse N   N sites were refused
- *     raw N      N events on each vCPU for trace_pipe_raw
- *     calls      these events are calls and returns
- *     host       every second one is of the host
- *     steal      the guest has a steal time, of which funcgraph-host tells 600 ns a call
- *     switches   the guest has the functions in which tasks leave the CPU
- *     section N  every directory keeps a section of N us
- *     load N     N parts per million of the guest's time are stubs; without vfs_read a quarter
- *     events N   N events are counted whenever somebody looks
- *     stacks     nothing can be profiled
- *     grow       the top's profile counts, too; that of an instance does as soon as it is on */
-#include "tree/tree.h"
-
+/* The tree of a session of fake_layers.c: a few files, whose values are what was written to them.
+ */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -27,32 +9,9 @@
 #include "tests/unit/cli/fake_layers.h"
 #include "tests/unit/cli/fake_profile.h"
 #include "tests/unit/cli/fake_raw.h"
+#include "tests/unit/cli/fake_tree.h"
 
-enum {
-	FAKE_CONTROL,
-	FAKE_TRACER,
-	FAKE_FILTER,
-	FAKE_NOTRACE,
-	FAKE_GRAPH,
-	FAKE_PIDS,
-	FAKE_EVENTS,
-	FAKE_EVENT_PIDS,
-	FAKE_PROBES, /* one probe, in the group kprobes */
-	FAKE_SYNTHS,
-	FAKE_TRACING_ON,
-	FAKE_PROFILE,
-	FAKE_TRACE_PIPE,
-	FAKE_STATS,
-	FAKE_TRACE,
-	FAKE_MAX_LATENCY,
-	FAKE_FUNCTION_TRACE,
-	FAKE_GRAPH_HOST,
-	FAKE_RAW,
-	FAKE_EVENT_FILTER, /* one file for all filters of the directory, which is not listed */
-	FAKE_TEXT,	   /* of fake_raw.h */
-};
-
-static const char *const fake_names[] = {
+static const char *const fake_names[FAKE_NR_FILES] = {
 	[FAKE_CONTROL] = "control",
 	[FAKE_TRACER] = "current_tracer",
 	[FAKE_FILTER] = "set_ftrace_filter",
@@ -76,38 +35,9 @@ static const char *const fake_names[] = {
 	[FAKE_TEXT] = "",
 };
 
-#define DIRS_MAX 4
-#define PER_CPU	 "/per_cpu" /* has the files of the directory, in cpu0 */
-#define OPTIONS	 "/options"
-#define EVENTS	 "/events/"
-
-struct fake_dir {
-	char name[64]; /* "" for the first, which is the top; else "instances/NAME" */
-	char values[HV_ARRAY_LEN(fake_names)][256];
-	bool pipe_is_open;
-	bool grows;	   /* its profile */
-	unsigned nr_looks; /* at that */
-	unsigned nr_calls_taken[FAKE_RAW_CPUS];
-};
-
-struct hv_tree {
-	struct hv_session *session;
-	struct fake_dir dirs[DIRS_MAX]; /* an unused one of an instance has no name */
-	struct hv_text pipe;		/* of all directories */
-	size_t pipe_taken;
-	unsigned nr_dumps; /* asked for */
-	unsigned nr_dumped;
-	unsigned nr_lost;
-	unsigned load_ppm;
-	unsigned nr_load_looks; /* the text of the file "control" */
-	bool without_read;	/* vfs_read was put back */
-	unsigned nr_raw;	/* events of each vCPU */
-	unsigned raw_kinds;	/* FAKE_RAW_CALLS, FAKE_RAW_HOST */
-	unsigned nr_raw_taken[FAKE_RAW_CPUS];
-	bool floods; /* one more dump follows those */
-	bool has_steal, has_switches;
-	bool has_stacks;
-};
+#define PER_CPU "/per_cpu" /* has the files of the directory, in cpu0 */
+#define OPTIONS "/options"
+#define EVENTS	"/events/"
 
 #define FLOOD UINT_MAX
 
@@ -173,7 +103,7 @@ static void reset_dir(struct fake_dir *dir, const char *name)
 
 static struct fake_dir *find_dir(struct hv_tree *tree, const char *name)
 {
-	for (unsigned i = 0; i < DIRS_MAX; i++)
+	for (unsigned i = 0; i < FAKE_DIRS_MAX; i++)
 		if (strcmp(tree->dirs[i].name, name) == 0 && (i == 0 || *name))
 			return &tree->dirs[i];
 	return NULL;
@@ -206,7 +136,7 @@ struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
 	struct hv_tree *t = hv_alloc(sizeof(*t));
 
 	t->session = session;
-	for (unsigned i = 0; i < DIRS_MAX; i++)
+	for (unsigned i = 0; i < FAKE_DIRS_MAX; i++)
 		reset_dir(&t->dirs[i], "");
 	*ret = t;
 	return NULL;
@@ -269,7 +199,7 @@ struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why)
 struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_text *ret)
 {
 	if (strcmp(dir, "instances") == 0) {
-		for (unsigned i = 1; i < DIRS_MAX; i++)
+		for (unsigned i = 1; i < FAKE_DIRS_MAX; i++)
 			if (*tree->dirs[i].name)
 				hv_text_printf(ret, "%s/\n", strchr(tree->dirs[i].name, '/') + 1);
 		return NULL;
@@ -413,9 +343,9 @@ struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const char *path)
 
 	if (strncmp(path, "instances/", 10) != 0)
 		return hv_err_in(hv_err_new(EPERM, "no directories can be made here"), "%s", path);
-	while (dir < tree->dirs + DIRS_MAX && *dir->name)
+	while (dir < tree->dirs + FAKE_DIRS_MAX && *dir->name)
 		dir++;
-	if (find_dir(tree, path) || dir == tree->dirs + DIRS_MAX)
+	if (find_dir(tree, path) || dir == tree->dirs + FAKE_DIRS_MAX)
 		return hv_err_in(hv_err_new(EEXIST, "exists"), "%s", path);
 	reset_dir(dir, path);
 	return NULL;
@@ -427,7 +357,7 @@ static void count_patched(struct hv_tree *tree)
 
 	session->nr_patched = 0;
 	session->nr_holds++;
-	for (unsigned i = 0; i < DIRS_MAX; i++)
+	for (unsigned i = 0; i < FAKE_DIRS_MAX; i++)
 		if (strcmp(tree->dirs[i].values[FAKE_TRACER], "nop\n") != 0)
 			session->nr_patched = 2;
 }
@@ -505,72 +435,6 @@ struct hv_err *hv_file_read(struct hv_file *file, void *buf, size_t len_bytes, s
 	return NULL;
 }
 
-static void keep_section(struct hv_tree *t, unsigned us)
-{
-	for (unsigned i = 0; i < DIRS_MAX; i++) {
-		snprintf(t->dirs[i].values[FAKE_MAX_LATENCY], sizeof(t->dirs[i].values[0]), "%u\n",
-			 us);
-		snprintf(t->dirs[i].values[FAKE_TRACE], sizeof(t->dirs[i].values[0]),
-			 "# latency: %u us, #3/3, CPU#1 | (M:fake)\n#    | task: a\x1b[31mb-61 "
-			 "(uid:0)\n"
-			 "#  => started at: vfs_read\n#  => ended at:   vfs_write\n"
-			 "a-61 0d..1. : <stack trace>\n => ksys_read\n => do_syscall_64\n",
-			 us);
-	}
-}
-
-static void control(struct hv_tree *t, const char *text)
-{
-	unsigned n = 0;
-
-	if (sscanf(text, "emit %u", &n) == 1) {
-		for (unsigned i = 0; i < n; i++)
-			hv_text_printf(&t->pipe, "line %u\n", i);
-	} else if (sscanf(text, "busy %u", &n) == 1) {
-		fake_session_of(t->session)->busy = n;
-	} else if (sscanf(text, "dump %u", &n) == 1) {
-		t->nr_dumps += n;
-	} else if (sscanf(text, "overrun %u", &n) == 1) {
-		t->nr_lost = n;
-	} else if (sscanf(text, "section %u", &n) == 1) {
-		keep_section(t, n);
-	} else if (sscanf(text, "load %u", &n) == 1) {
-		t->load_ppm = n;
-	} else if (sscanf(text, "events %u", &n) == 1) {
-		fake_session_of(t->session)->nr_events_more = n;
-	} else if (sscanf(text, "refuse %u", &n) == 1) {
-		fake_session_of(t->session)->nr_refused = n;
-	} else if (strncmp(text, "hold", 4) == 0) {
-		fake_session_of(t->session)->holds_modules = true;
-	} else if (strncmp(text, "grow", 4) == 0) {
-		t->dirs[0].grows = true;
-	} else if (strncmp(text, "stacks", 6) == 0) {
-		t->has_stacks = true;
-	} else if (strncmp(text, "calls", 5) == 0) {
-		t->raw_kinds |= FAKE_RAW_CALLS;
-	} else if (strncmp(text, "host", 4) == 0) {
-		t->raw_kinds |= FAKE_RAW_HOST;
-	} else if (strncmp(text, "steal", 5) == 0) {
-		t->has_steal = true;
-	} else if (strncmp(text, "switches", 8) == 0) {
-		t->has_switches = true;
-	} else if (sscanf(text, "raw %u", &n) == 1) {
-		t->nr_raw += n;
-	} else if (strncmp(text, "flood", 5) == 0) {
-		t->floods = true;
-	} else if (strncmp(text, "reboot", 6) == 0) {
-		fake_session_of(t->session)->rebooted = true;
-	} else if (strncmp(text, "torn", 4) == 0) {
-		fake_session_of(t->session)->is_torn = true;
-	} else if (strncmp(text, "hibernate", 9) == 0) {
-		fake_session_of(t->session)->hibernates = true;
-	} else if (strncmp(text, "lose", 4) == 0) {
-		fake_session_of(t->session)->lost_region = true;
-	} else if (strncmp(text, "off", 3) == 0) {
-		fake_guest_ends(fake_session_of(t->session)->guest);
-	}
-}
-
 /* Filter files take a word a call and publish at close, as the kernel's do. */
 static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t len, size_t *ret_len)
 {
@@ -614,7 +478,7 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 	if (is_list(file))
 		return write_filter(file, text, len_bytes, ret_len);
 	if (file->name == FAKE_CONTROL)
-		control(file->tree, text);
+		fake_tree_control(file->tree, text);
 	else if (file->name == FAKE_EVENT_FILTER)
 		err = write_event_filter(file, text);
 	else if (file->name == FAKE_TRACER && file->dir->pipe_is_open)

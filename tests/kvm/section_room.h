@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A machine without a kernel whose memory is a world of stubs, for tests that put programs with
+ * detours into it and look at the sections that the stubs keep. */
+#pragma once
+
+#include "tests/kvm/machine.h"
+#include "tests/lib/run_suite.h"
+#include "tests/lib/stub_world.h"
+
+#define SECTION_VECTOR 0x20 /* of the interrupts that a test makes */
+
+/* Of the running test. */
+extern struct machine *machine;
+extern struct world world;
+
+/* The fixture of each test. */
+void section_room_set_up(void);
+void section_room_tear_down(void);
+/* Runs the suite NAME. Returns its exit status: that of a skipped one where KVM is not available.
+ */
+int section_room_main(const char *name, void (*add_tests)(TCase *tc));
+
+/* What the stubs keep of vCPU 0. */
+struct hv_sections *sections(void);
+
+/* Puts code at AT. Returns where it ends. */
+uint8_t *put(uint8_t *at, const void *bytes, size_t len);
+#define PUT(at, code) put(at, code, sizeof(code) - 1)

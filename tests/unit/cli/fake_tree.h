@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What fake_tree.c, the tree, and fake_control.c, its file "control", share. */
+#pragma once
+
+#include "tests/unit/cli/fake_layers.h"
+#include "tests/unit/cli/fake_raw.h"
+#include "tree/tree.h"
+
+enum {
+	FAKE_CONTROL,
+	FAKE_TRACER,
+	FAKE_FILTER,
+	FAKE_NOTRACE,
+	FAKE_GRAPH,
+	FAKE_PIDS,
+	FAKE_EVENTS,
+	FAKE_EVENT_PIDS,
+	FAKE_PROBES, /* one probe, in the group kprobes */
+	FAKE_SYNTHS,
+	FAKE_TRACING_ON,
+	FAKE_PROFILE,
+	FAKE_TRACE_PIPE,
+	FAKE_STATS,
+	FAKE_TRACE,
+	FAKE_MAX_LATENCY,
+	FAKE_FUNCTION_TRACE,
+	FAKE_GRAPH_HOST,
+	FAKE_RAW,
+	FAKE_EVENT_FILTER, /* one file for all filters of the directory, which is not listed */
+	FAKE_TEXT,	   /* of fake_raw.h */
+	FAKE_NR_FILES,
+};
+
+#define FAKE_DIRS_MAX 4
+
+struct fake_dir {
+	char name[64]; /* "" for the first, which is the top; else "instances/NAME" */
+	char values[FAKE_NR_FILES][256];
+	bool pipe_is_open;
+	bool grows;	   /* its profile */
+	unsigned nr_looks; /* at that */
+	unsigned nr_calls_taken[FAKE_RAW_CPUS];
+};
+
+struct hv_tree {
+	struct hv_session *session;
+	struct fake_dir dirs[FAKE_DIRS_MAX]; /* an unused one of an instance has no name */
+	struct hv_text pipe;		     /* of all directories */
+	size_t pipe_taken;
+	unsigned nr_dumps; /* asked for */
+	unsigned nr_dumped;
+	unsigned nr_lost;
+	unsigned load_ppm;
+	unsigned nr_load_looks; /* the text of the file "control" */
+	bool without_read;	/* vfs_read was put back */
+	unsigned nr_raw;	/* events of each vCPU */
+	unsigned raw_kinds;	/* FAKE_RAW_CALLS, FAKE_RAW_HOST */
+	unsigned nr_raw_taken[FAKE_RAW_CPUS];
+	bool floods; /* one more dump follows those */
+	bool has_steal, has_switches;
+	bool has_stacks;
+};
+
+/* TEXT was written to the file "control". */
+void fake_tree_control(struct hv_tree *tree, const char *text);
