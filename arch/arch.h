@@ -20,10 +20,10 @@
 
 #define HV_VCPU_NR_GENERAL 32
 
-/* Whether a vCPU executes something that interrupted the kernel at a place that nobody knows:
- * firmware (x86: in system management mode, which the gdb stub does not tell), or a guest of the
- * kernel's own. */
-enum hv_in_firmware { HV_FIRMWARE_NO, HV_FIRMWARE_MAYBE, HV_FIRMWARE_YES };
+/* Whether a vCPU is hidden: it executes something that interrupted the kernel at a place that
+ * nobody knows, firmware (x86: in system management mode, which the gdb stub does not tell) or a
+ * guest of the kernel's own. Its registers are not the kernel's then. */
+enum hv_hidden { HV_HIDDEN_NO, HV_HIDDEN_MAYBE, HV_HIDDEN_YES };
 
 /* One vCPU as far as hvtrace needs it. */
 struct hv_vcpu_regs {
@@ -40,7 +40,7 @@ struct hv_vcpu_regs {
 	 * tables. 0: not known, or IP is not of the kernel. */
 	struct hv_gpa ip_gpa;
 	struct hv_gva trap_table; /* x86: IDT base; 0 when unknown (the gdb stub does not tell) */
-	enum hv_in_firmware firmware;
+	enum hv_hidden hidden;
 	/* It executes with a hypervisor's privileges, which a kernel has that hosts guests. False
 	 * on architectures where no kernel differs in that. */
 	bool is_hypervisor;
@@ -185,12 +185,12 @@ struct hv_arch {
 	 * there is one, gdb_root_register is not used. */
 	struct hv_gdb_named gdb_named[HV_GDB_NAMED_MAX + 1];
 	/* Adds what their values say of a vCPU to what decode_gdb_registers has told of it: its
-	 * root and levels, and whether it executes firmware. 0: a register that this CPU lacks. */
+	 * root and levels, and whether it is hidden. 0: a register that this CPU lacks. */
 	void (*take_gdb_named)(const uint64_t values[HV_GDB_NAMED_MAX], struct hv_vcpu_regs *regs);
-	/* What it executes while that counts as firmware, for messages. */
-	const char *firmware_name;
+	/* In what a vCPU is while it is hidden, for messages. */
+	const char *hidden_in;
 	/* Whether these registers tell the kernel's root also then. */
-	bool firmware_keeps_root;
+	bool hidden_keeps_root;
 
 	/* Where a kernel image can be, and every address a call from it can reach */
 	struct hv_gva_range image_window;

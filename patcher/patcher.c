@@ -350,7 +350,7 @@ static struct hv_err *change_batch(struct hv_hold *hold, void *ctx)
 	return change_held(b->patcher, hold, b->changes, b->nr);
 }
 
-/* Whether a vCPU can be inside one of the changes, wherever firmware may have interrupted it. */
+/* Whether a vCPU can be inside one of the changes, wherever a hidden one goes on. */
 static bool may_have_inside(const struct hv_patcher *p, const struct batch *b)
 {
 	for (size_t i = 0; i < b->nr; i++)

@@ -104,7 +104,7 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 		      {.name = "TTBR1_EL2", .may_lack = true},                                     \
 		      {.name = "HCR_EL2", .may_lack = true}},                                      \
 	.take_gdb_named = arm64_take_gdb_named,                                                    \
-	.firmware_name = "EL3, in EL2 below the kernel, or in a guest of its own,",                \
+	.hidden_in = "EL3, in EL2 below the kernel, or in a guest of its own,",                    \
 	.classify_percpu = arm64_classify_percpu, .trap_target = arm64_trap_target,                \
 	.site_len_bytes = ARM64_INSN_LEN, .classify_site = arm64_classify_site,                    \
 	.encode_call = arm64_encode_call, .encode_jump = arm64_encode_jump,                        \

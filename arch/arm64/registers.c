@@ -32,7 +32,7 @@ static void take_pstate(uint64_t pstate, struct hv_vcpu_regs *ret)
 {
 	uint64_t level = pstate & PSTATE_NRW ? 0 : pstate & PSTATE_EL;
 
-	ret->firmware = level == EL3 ? HV_FIRMWARE_YES : HV_FIRMWARE_NO;
+	ret->hidden = level == EL3 ? HV_HIDDEN_YES : HV_HIDDEN_NO;
 	ret->is_hypervisor = level == EL2;
 }
 
@@ -65,7 +65,7 @@ void arm64_take_gdb_named(const uint64_t values[HV_GDB_NAMED_MAX], struct hv_vcp
 {
 	regs->root = values[values[HCR_EL2] & HCR_E2H ? TTBR1_EL2 : TTBR1_EL1];
 	if (!is_kernels(values, regs->is_hypervisor) && was_started(values, regs))
-		regs->firmware = HV_FIRMWARE_YES;
+		regs->hidden = HV_HIDDEN_YES;
 }
 
 /* Registers 0 to NR - 1, which are NAME and two digits. */
@@ -90,7 +90,7 @@ static bool parse_aarch32(const char *text, struct hv_vcpu_regs *ret)
 	    !parse_general(text, 'R', NR_R, regs.general))
 		return false;
 	regs.sp.v = regs.general[R_SP];
-	regs.firmware = HV_FIRMWARE_NO;
+	regs.hidden = HV_HIDDEN_NO;
 	*ret = regs;
 	return true;
 }

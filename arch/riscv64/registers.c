@@ -49,7 +49,7 @@ static bool parse_general(const char *text, uint64_t *ret)
  * are not told. */
 bool riscv64_parse_registers(const char *text, struct hv_vcpu_regs *ret)
 {
-	struct hv_vcpu_regs regs = {.firmware = HV_FIRMWARE_NO};
+	struct hv_vcpu_regs regs = {.hidden = HV_HIDDEN_NO};
 	uint64_t is_virtual;
 
 	if (!hv_register_in(text, "pc ", &regs.ip.v) ||
@@ -65,7 +65,7 @@ bool riscv64_parse_registers(const char *text, struct hv_vcpu_regs *ret)
 
 bool riscv64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret)
 {
-	struct hv_vcpu_regs regs = {.firmware = HV_FIRMWARE_NO};
+	struct hv_vcpu_regs regs = {.hidden = HV_HIDDEN_NO};
 
 	if (!hv_span_u64(g, G_PC, &regs.ip.v))
 		return false;
@@ -84,7 +84,7 @@ void riscv64_take_gdb_named(const uint64_t values[HV_GDB_NAMED_MAX], struct hv_v
 	regs->root = values[0];
 	regs->levels = levels_of_root(regs->root);
 	if (values[1] == PRIV_MACHINE && regs->levels)
-		regs->firmware = HV_FIRMWARE_YES;
+		regs->hidden = HV_HIDDEN_YES;
 }
 
 unsigned riscv64_roots(const struct hv_vcpu_regs *regs, struct hv_gpa ret[2])

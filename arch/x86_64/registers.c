@@ -79,8 +79,7 @@ bool x86_64_parse_registers(const char *text, struct hv_vcpu_regs *ret)
 		.levels = levels(cr0, cr4, efer),
 		.executes_all = !(efer & EFER_NXE),
 		.trap_table = {idt},
-		.firmware = hv_register_in(text, "SMM=", &smm) && smm ? HV_FIRMWARE_YES
-								      : HV_FIRMWARE_NO,
+		.hidden = hv_register_in(text, "SMM=", &smm) && smm ? HV_HIDDEN_YES : HV_HIDDEN_NO,
 	};
 	parse_general(text, ret->general);
 	return true;
@@ -88,9 +87,9 @@ bool x86_64_parse_registers(const char *text, struct hv_vcpu_regs *ret)
 
 /* The kernel executes nothing in the lower half of the addresses, apart from its first and last
  * instructions, and tasks have other privileges. */
-static enum hv_in_firmware firmware_by(uint64_t rip, uint32_t cs)
+static enum hv_hidden hidden_by(uint64_t rip, uint32_t cs)
 {
-	return rip >> 63 || (cs & 3) ? HV_FIRMWARE_NO : HV_FIRMWARE_MAYBE;
+	return rip >> 63 || (cs & 3) ? HV_HIDDEN_NO : HV_HIDDEN_MAYBE;
 }
 
 bool x86_64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret)
@@ -109,7 +108,7 @@ bool x86_64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret)
 		.root = cr3,
 		.levels = levels(cr0, cr4, efer),
 		.executes_all = !(efer & EFER_NXE),
-		.firmware = firmware_by(rip, cs),
+		.hidden = hidden_by(rip, cs),
 	};
 	return general(g, ret->general);
 }

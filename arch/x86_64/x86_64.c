@@ -43,7 +43,7 @@ const struct hv_arch hv_arch_x86_64 = {
 	.decode_gdb_registers = x86_64_decode_gdb_registers,
 	.decode_kvm_registers = x86_64_decode_kvm_registers,
 	.gdb_root_register = X86_64_GDB_CR3,
-	.firmware_name = "system management mode",
+	.hidden_in = "system management mode",
 	/* Documentation/arch/x86/x86_64/mm.rst: image 1 GiB with RANDOMIZE_BASE, else 512 MiB, and
 	 * modules right after it. */
 	.image_window = {{0xffffffff80000000}, {0xffffffffc0000000}},

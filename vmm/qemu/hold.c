@@ -15,17 +15,17 @@
 #include "vmm/qemu/stub_dir.h"
 #include "vmm/unix_socket.h"
 
-#define FIRST_HOLD_NS (2 * HV_NS_PER_S)
-#define BATCH_PACKETS 8192
-#define SMM_TRIES     100
-#define SMM_WAIT_MS   1
-#define RUN_MAX_BYTES 1024 /* QEMU 7.2 accepts packets of up to 4096 characters */
+#define FIRST_HOLD_NS  (2 * HV_NS_PER_S)
+#define BATCH_PACKETS  8192
+#define HIDDEN_TRIES   100
+#define HIDDEN_WAIT_MS 1
+#define RUN_MAX_BYTES  1024 /* QEMU 7.2 accepts packets of up to 4096 characters */
 /* Sites that are at most so far apart share a packet. Measured with the 34,948 sites of a
  * Debian 6.1 kernel under QEMU 7.2: a packet costs QEMU 4.5 us (two writes to its socket), a byte
  * 15 ns. ns per site by this limit: 0: 8,100, 64: 7,400, 96: 5,900, 128: 6,400, 256: 5,200. QEMU
  * must translate the code between the sites again, so the limit is not higher than it needs to be.
  */
-#define GAP_MAX_BYTES 96
+#define GAP_MAX_BYTES  96
 
 /* ---- the stub's socket ---- */
 
@@ -305,18 +305,18 @@ struct hv_err *hv_machine_prepare_hold(struct hv_machine *m)
 	return err;
 }
 
-static unsigned first_in_firmware(const struct hv_machine *m, const struct hv_vcpu_regs *regs,
-				  enum hv_in_firmware least)
+static unsigned first_hidden(const struct hv_machine *m, const struct hv_vcpu_regs *regs,
+			     enum hv_hidden least)
 {
 	unsigned i = 0;
 
-	while (i < m->nr_vcpus && regs[i].firmware < least)
+	while (i < m->nr_vcpus && regs[i].hidden < least)
 		i++;
 	return i;
 }
 
 /* Reads the registers of all vCPUs, which stay as they are during the hold. *RET_VCPU: the first
- * one that executes firmware; none does if it is the number of vCPUs. The human monitor is asked
+ * one that is hidden; none is if it is the number of vCPUs. The human monitor is asked
  * only if a vCPU is where the kernel does not execute. */
 static struct hv_err *look_at_vcpus(struct hv_machine *m, unsigned *ret_vcpu)
 {
@@ -327,13 +327,12 @@ static struct hv_err *look_at_vcpus(struct hv_machine *m, unsigned *ret_vcpu)
 	if (err)
 		return err;
 	told = hv_alloc(m->nr_vcpus * sizeof(*told));
-	*ret_vcpu = first_in_firmware(m, regs, HV_FIRMWARE_YES);
-	if (*ret_vcpu == m->nr_vcpus &&
-	    first_in_firmware(m, regs, HV_FIRMWARE_MAYBE) < m->nr_vcpus) {
+	*ret_vcpu = first_hidden(m, regs, HV_HIDDEN_YES);
+	if (*ret_vcpu == m->nr_vcpus && first_hidden(m, regs, HV_HIDDEN_MAYBE) < m->nr_vcpus) {
 		err = hv_machine_registers(m, told);
 		if (err)
 			return err;
-		*ret_vcpu = first_in_firmware(m, told, HV_FIRMWARE_YES);
+		*ret_vcpu = first_hidden(m, told, HV_HIDDEN_YES);
 	}
 	free(m->held_regs);
 	m->held_regs = hv_take(regs);
@@ -353,14 +352,13 @@ static struct hv_err *begin_and_look(struct hv_machine *m, uint64_t max_ns, unsi
 	return err;
 }
 
-/* Where a vCPU in system management mode, or in what else counts as firmware (struct hv_vcpu_regs),
- * will go on in the kernel is not known, and it may be in a stub. Firmware ends after some
- * microseconds, a guest of the guest with its next exit. */
-static struct hv_err *begin_outside_firmware(struct hv_machine *m, uint64_t max_ns)
+/* Where a hidden vCPU will go on in the kernel is not known, and it may be in a stub. Firmware ends
+ * after some microseconds, a guest of the guest with its next exit. */
+static struct hv_err *begin_with_none_hidden(struct hv_machine *m, uint64_t max_ns)
 {
 	unsigned vcpu = 0;
 
-	for (unsigned tries = 0; tries < SMM_TRIES; tries++) {
+	for (unsigned tries = 0; tries < HIDDEN_TRIES; tries++) {
 		struct hv_err *err = begin_and_look(m, max_ns, &vcpu);
 
 		if (err || vcpu == m->nr_vcpus)
@@ -368,10 +366,10 @@ static struct hv_err *begin_outside_firmware(struct hv_machine *m, uint64_t max_
 		err = hv_machine_hold_end(m);
 		if (err)
 			return err;
-		poll(NULL, 0, SMM_WAIT_MS);
+		poll(NULL, 0, HIDDEN_WAIT_MS);
 	}
 	return hv_err_new(EBUSY, "vCPU %u is in %s each time it is stopped", vcpu,
-			  m->arch->firmware_name);
+			  m->arch->hidden_in);
 }
 
 /* A guardian that was killed is replaced, since what is patched must still be put back. */
@@ -393,7 +391,7 @@ struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns)
 {
 	struct hv_err *err = get_ready(m);
 
-	return err ? err : begin_outside_firmware(m, max_ns);
+	return err ? err : begin_with_none_hidden(m, max_ns);
 }
 
 /* Of system management mode the registers tell neither the kernel's page tables nor that it is this
@@ -405,8 +403,8 @@ struct hv_err *hv_machine_hold_begin_anywhere(struct hv_machine *m, uint64_t max
 
 	if (err)
 		return err;
-	return m->arch->firmware_keeps_root ? begin_and_look(m, max_ns, &vcpu)
-					    : begin_outside_firmware(m, max_ns);
+	return m->arch->hidden_keeps_root ? begin_and_look(m, max_ns, &vcpu)
+					  : begin_with_none_hidden(m, max_ns);
 }
 
 struct hv_err *hv_machine_hold_end(struct hv_machine *m)

@@ -35,7 +35,7 @@ START_TEST(registers_of_a_linux_vcpu)
 	ck_assert_uint_eq(regs.levels, 0);
 	ck_assert_uint_eq(regs.root, 0);
 	ck_assert_uint_eq(regs.ip_gpa.v, 0);
-	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_NO);
+	ck_assert_int_eq(regs.hidden, HV_HIDDEN_NO);
 }
 END_TEST
 
@@ -47,11 +47,11 @@ START_TEST(registers_of_firmware)
 	memcpy(text, vcpu, sizeof(vcpu));
 	memcpy(strstr(text, "PSTATE=") + 7, "414003cd", 8);
 	ck_assert(hv_arch_arm64.parse_registers(text, &regs));
-	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_YES);
+	ck_assert_int_eq(regs.hidden, HV_HIDDEN_YES);
 	ck_assert(!regs.is_hypervisor);
 	memcpy(strstr(text, "PSTATE=") + 7, "414003c9", 8); /* EL2 */
 	ck_assert(hv_arch_arm64.parse_registers(text, &regs));
-	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_NO);
+	ck_assert_int_eq(regs.hidden, HV_HIDDEN_NO);
 	ck_assert(regs.is_hypervisor);
 }
 END_TEST
@@ -72,7 +72,7 @@ START_TEST(registers_of_a_32_bit_task)
 	ck_assert_uint_eq(regs.general[1], 0xbebe0000);
 	ck_assert_uint_eq(regs.general[14], 0x1043c);
 	ck_assert_uint_eq(regs.general[15], 0);
-	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_NO);
+	ck_assert_int_eq(regs.hidden, HV_HIDDEN_NO);
 	ck_assert(!hv_arch_arm64.parse_registers(strstr(text, "R04="), &regs));
 }
 END_TEST
@@ -105,7 +105,7 @@ START_TEST(gdb_registers)
 	ck_assert_uint_eq(regs.general[30], 0x1e);
 	ck_assert_uint_eq(regs.sp.v, 0x5);
 	ck_assert_uint_eq(regs.ip.v, 0x10);
-	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_YES);
+	ck_assert_int_eq(regs.hidden, HV_HIDDEN_YES);
 	ck_assert(!hv_arch_arm64.decode_gdb_registers((struct hv_span){g, sizeof(g) - 1}, &regs));
 }
 END_TEST
@@ -166,8 +166,7 @@ START_TEST(whose_registers_they_are)
 						     &regs));
 	hv_arch_arm64.take_gdb_named(of_levels[_i].values, &regs);
 	ck_assert_uint_eq(regs.root, of_levels[_i].root);
-	ck_assert_int_eq(regs.firmware,
-			 of_levels[_i].is_kernels ? HV_FIRMWARE_NO : HV_FIRMWARE_YES);
+	ck_assert_int_eq(regs.hidden, of_levels[_i].is_kernels ? HV_HIDDEN_NO : HV_HIDDEN_YES);
 }
 END_TEST
 

@@ -117,7 +117,7 @@ START_TEST(gdb_registers)
 	ck_assert_uint_eq(regs.general[7], 0x1122);
 	ck_assert_uint_eq(regs.root, 0x4e12000);
 	ck_assert_uint_eq(regs.levels, 5);
-	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_NO);
+	ck_assert_int_eq(regs.hidden, HV_HIDDEN_NO);
 	ck_assert(!arch->decode_gdb_registers((struct hv_span){g, sizeof(g) - 1}, &regs));
 }
 END_TEST
@@ -160,16 +160,16 @@ START_TEST(system_management_mode)
 
 	memcpy(text, linux_vcpu, sizeof(text));
 	ck_assert(arch->parse_registers(text, &regs));
-	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_NO);
+	ck_assert_int_eq(regs.hidden, HV_HIDDEN_NO);
 	memcpy(strstr(text, "SMM=0"), "SMM=1", 5);
 	ck_assert(arch->parse_registers(text, &regs));
-	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_YES);
+	ck_assert_int_eq(regs.hidden, HV_HIDDEN_YES);
 	/* The gdb stub does not tell, so what may be it is in the lower half, and no task. */
 	ck_assert(arch->decode_gdb_registers((struct hv_span){g, sizeof(g)}, &regs));
-	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_MAYBE);
+	ck_assert_int_eq(regs.hidden, HV_HIDDEN_MAYBE);
 	memcpy(g + 140, &task_cs, 1); /* cs */
 	ck_assert(arch->decode_gdb_registers((struct hv_span){g, sizeof(g)}, &regs));
-	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_NO);
+	ck_assert_int_eq(regs.hidden, HV_HIDDEN_NO);
 }
 END_TEST
 

@@ -27,7 +27,7 @@ static struct machine {
 	unsigned held;
 	bool journal_spoilt;
 	unsigned nr_holds;
-	unsigned nr_anywhere; /* of these, with vCPUs in firmware that interrupted the kernel */
+	unsigned nr_anywhere; /* of these, whether vCPUs are hidden or not */
 	size_t made[32];      /* writes in each of the first holds */
 	size_t nr_text_writes;
 	size_t fail_after; /* the text write that follows so many others fails */

@@ -145,7 +145,7 @@ START_TEST(one_slow_hold_does_not_make_small_batches)
 END_TEST
 
 /* Nobody can be inside a site; of what replaces other instructions that must be known. */
-START_TEST(sites_are_changed_whatever_firmware_does)
+START_TEST(sites_are_changed_while_vcpus_are_hidden)
 {
 	struct hv_change changes[] = {patch(0), patch(1)};
 
@@ -385,7 +385,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, an_error_of_an_undo_can_be_undone);
 	tcase_add_test(tc, slow_stops_do_not_make_small_batches);
 	tcase_add_test(tc, one_slow_hold_does_not_make_small_batches);
-	tcase_add_test(tc, sites_are_changed_whatever_firmware_does);
+	tcase_add_test(tc, sites_are_changed_while_vcpus_are_hidden);
 	tcase_add_test(tc, an_undo_leaves_what_the_guest_changed);
 	tcase_add_test(tc, module_text_is_translated_again);
 	tcase_add_loop_test(tc, what_the_guest_took_away_is_forgotten, 0, HV_ARRAY_LEN(gone));

@@ -294,12 +294,12 @@ START_TEST(the_root_of_a_hypervisor)
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	ck_assert_uint_eq(regs[0].root, 0x3a000041a92001);
 	ck_assert_uint_eq(regs[1].root, 0x3a000041a92001);
-	ck_assert_int_eq(regs[1].firmware, HV_FIRMWARE_NO);
+	ck_assert_int_eq(regs[1].hidden, HV_HIDDEN_NO);
 	stub.hypervisor_bits = "0100008004000000"; /* its guest executes, in EL0 */
 	count(2);
 	err = hv_machine_hold_registers(&machine, regs);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
-	ck_assert_int_eq(regs[0].firmware, HV_FIRMWARE_YES);
+	ck_assert_int_eq(regs[0].hidden, HV_HIDDEN_YES);
 }
 END_TEST
 
@@ -327,8 +327,8 @@ START_TEST(firmware_interrupts_a_vcpu)
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	ck_assert_uint_eq(regs[0].root, 0x9000000000082341);
 	ck_assert_uint_eq(regs[0].levels, 4);
-	ck_assert_int_eq(regs[0].firmware, HV_FIRMWARE_YES);
-	ck_assert_int_eq(regs[1].firmware, HV_FIRMWARE_NO);
+	ck_assert_int_eq(regs[0].hidden, HV_HIDDEN_YES);
+	ck_assert_int_eq(regs[1].hidden, HV_HIDDEN_NO);
 }
 END_TEST
 
@@ -345,7 +345,7 @@ START_TEST(a_vcpu_that_was_never_started)
 		err = hv_machine_hold_registers(&machine, regs);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	ck_assert_uint_eq(regs[0].levels, 0);
-	ck_assert_int_eq(regs[0].firmware, HV_FIRMWARE_NO);
+	ck_assert_int_eq(regs[0].hidden, HV_HIDDEN_NO);
 }
 END_TEST
 

@@ -270,8 +270,8 @@ START_TEST(machine_mode_does_not_always_matter)
 	ck_assert_uint_eq(vmm.nr_holds, 1);
 	ck_assert_ptr_null(hv_machine_hold_registers(&machine, regs));
 	ck_assert_uint_eq(vmm.nr_exchanges, 2);
-	ck_assert_int_eq(regs[0].firmware, HV_FIRMWARE_NO);
-	ck_assert_int_eq(regs[1].firmware, HV_FIRMWARE_YES);
+	ck_assert_int_eq(regs[0].hidden, HV_HIDDEN_NO);
+	ck_assert_int_eq(regs[1].hidden, HV_HIDDEN_YES);
 	ck_assert_uint_eq(regs[1].root, 0x9000000000082341);
 	ck_assert_ptr_null(hv_machine_hold_end(&machine));
 }

@@ -203,7 +203,7 @@ START_TEST(writes_need_a_hold_and_obey_the_rules)
 }
 END_TEST
 
-START_TEST(a_hold_says_whether_firmware_matters)
+START_TEST(a_hold_says_whether_vcpus_may_be_hidden)
 {
 	struct hv_guest *g = open_near();
 	struct hv_hold *hold;
@@ -398,7 +398,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, ram_is_read_with_and_without_a_window);
 	tcase_add_test(tc, errors_say_all);
 	tcase_add_test(tc, writes_need_a_hold_and_obey_the_rules);
-	tcase_add_test(tc, a_hold_says_whether_firmware_matters);
+	tcase_add_test(tc, a_hold_says_whether_vcpus_may_be_hidden);
 	tcase_add_test(tc, a_hold_that_is_left_ends);
 	tcase_add_test(tc, what_no_service_asks_for_is_refused);
 	tcase_add_test(tc, the_files_of_the_ram_are_given_once);
