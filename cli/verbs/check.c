@@ -533,7 +533,8 @@ static int say_blocked(const char *spec, struct hv_err *err)
 	return EXIT_FAILED;
 }
 
-static void put_findings(const struct look *l)
+/* Returns whether all of it was printed. */
+static bool put_findings(const struct look *l)
 {
 	static const struct terminal_mark marks[] = {
 		{"PREVENTS", TERMINAL_RED, 0, 0},
@@ -542,9 +543,8 @@ static void put_findings(const struct look *l)
 	};
 
 	if (l->json)
-		put_out(l->text.data, l->text.len_bytes);
-	else
-		put_lines(l->text.data, VALUE_COLUMN, marks, HV_ARRAY_LEN(marks));
+		return put_out(l->text.data, l->text.len_bytes) == 0;
+	return put_lines(l->text.data, VALUE_COLUMN, marks, HV_ARRAY_LEN(marks)) == 0;
 }
 
 static int check(const struct cli *cli, const char *spec, bool json)
@@ -555,6 +555,7 @@ static int check(const struct cli *cli, const char *spec, bool json)
 	const struct divided d = {"hvtrace:check", false, look, hear_findings, &l};
 	struct progress progress = {0};
 	struct hv_err *err;
+	bool is_printed;
 
 	progress_begin(&progress, 0, "looking at", spec);
 	err = hv_guest_open(spec, cli->libvirt_uri, HV_VIA_AUTO, &guest);
@@ -566,9 +567,9 @@ static int check(const struct cli *cli, const char *spec, bool json)
 	progress_end(&progress);
 	if (err)
 		return json ? say_blocked(spec, err) : fail(explain(err, spec));
-	put_findings(&l);
+	is_printed = put_findings(&l);
 	hv_text_deinit(&l.text);
-	return l.is_blocked ? EXIT_FAILED : EXIT_OK;
+	return l.is_blocked || !is_printed ? EXIT_FAILED : EXIT_OK;
 }
 
 static int run(struct cli *cli, int argc, char **argv)
