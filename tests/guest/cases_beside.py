@@ -169,6 +169,22 @@ def killed_round(t, order, state, whom, event):
         remove_instance(t)
 
 
+def records_what_is_free(t):
+    """The guest has one of the events that a recording names: the others are recorded, and it is said that one is not."""
+    t.guest.run_own(f"echo 1 >{OWN}/events/sched/sched_process_fork/enable")
+    try:
+        with t.attach():
+            recording = t.hv.start("record", "-e", "sched:sched_process_*", t.name)
+            t.await_event(recording, "sched:sched_process_wait")
+            t.guest.run("true")
+            recording.send_signal(signal.SIGINT)
+            out, said = (text.decode() for text in recording.communicate(timeout=HANG_SECONDS))
+    finally:
+        t.guest.run_own(f"echo 0 >{OWN}/events/enable; echo >{OWN}/trace")
+    assert "sched:sched_process_fork: the guest itself uses its tracepoint" in said, said
+    assert "sched_process_wait: " in out and "sched_process_fork: " not in out, out
+
+
 @case(configs=ONE_VCPU[-1:])
 def orders_of_sharing_a_tracepoint(t):
     """hvtrace, the guest's top directory and one of its instances join and leave a tracepoint in three of the 90 orders,
@@ -179,4 +195,5 @@ def orders_of_sharing_a_tracepoint(t):
     beside = ("hvtrace", "top", "instance", "top", "hvtrace", "instance")
     killed_round(t, beside, 3, ("warden", "service"), EVENTS[1])
     killed_round(t, beside, 4, ("warden", "service"), EVENTS[0])
+    records_what_is_free(t)
     t.note(f"{nr} orders, 2 kills")

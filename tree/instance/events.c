@@ -211,7 +211,7 @@ static void note_refused(struct hv_event_switch *change, const struct hv_event_t
 			 struct hv_err *why, struct hv_err **first)
 {
 	why = hv_err_in(why, "%s:%s", type->system, type->name);
-	if (why->code != EOPNOTSUPP)
+	if (why->code != EOPNOTSUPP && why->code != EBUSY)
 		hv_err_keep_first(first, why);
 	else if (!change->nr_left_out++)
 		change->left_out = why;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/verbs/record/events.h"
 
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <string.h>
 
@@ -38,43 +39,62 @@ static bool matches(const char *glob, const char *name)
 	return event && (fnmatch(glob, system, 0) == 0 || fnmatch(glob, event + 1, 0) == 0);
 }
 
-static void add_word(struct hv_text *ret, const char *word)
+static struct hv_err *put_word(struct client *c, const char *path, const char *word)
 {
-	hv_text_printf(ret, "%s%s", ret->len_bytes ? " " : "", word);
+	HV_AUTO_FREE char *line = hv_format("%s\n", word);
+	struct hv_err *err = client_put(c, path, O_WRONLY | O_APPEND, line);
+
+	return err && !client_is_gone(err) ? client_error("set_event", err) : err;
 }
 
-static struct hv_err *add_matching(const char *glob, const char *available, struct hv_text *ret)
+static bool is_left_out(const struct hv_err *err)
+{
+	return err->code == EBUSY || err->code == EOPNOTSUPP;
+}
+
+/* Switches on what GLOB matches and can be recorded, as set_event does for a whole system. */
+static struct hv_err *put_matching(struct client *c, const char *path, const char *glob,
+				   const char *available)
 {
 	HV_AUTO_FREE char *copy = hv_strdup(available);
+	HV_AUTO_ERR struct hv_err *first = NULL;
+	size_t nr = 0, nr_left_out = 0;
 	char *rest = copy;
-	size_t nr = 0;
 
 	for (char *name; (name = strsep(&rest, "\n"));) {
+		struct hv_err *err;
+
 		if (!*name || !matches(glob, name))
 			continue;
-		add_word(ret, name);
 		nr++;
+		err = put_word(c, path, name);
+		if (err && !is_left_out(err))
+			return err;
+		nr_left_out += err != NULL;
+		hv_err_keep_first(&first, err);
 	}
-	return nr ? NULL : hv_err_new(EINVAL, "'%s': the guest has no such event", glob);
+	if (!nr)
+		return hv_err_new(EINVAL, "'%s': the guest has no such event", glob);
+	return nr == nr_left_out ? hv_take(first) : NULL;
 }
 
-struct hv_err *record_events_find(struct client *c, const char *events, struct hv_text *ret)
+struct hv_err *record_events_put(struct client *c, const char *dir, const char *events)
 {
-	HV_AUTO_FREE char *copy = hv_strdup(events);
+	HV_AUTO_FREE char *copy = hv_strdup(events), *path = hv_format("%s/set_event", dir);
 	HV_AUTO_TEXT struct hv_text available = {0};
 	struct hv_err *err = NULL;
 	char *rest = copy;
 
 	for (char *word; !err && (word = strsep(&rest, " "));) {
 		if (!is_glob(word)) {
-			add_word(ret, word);
+			err = put_word(c, path, word);
 			continue;
 		}
 		if (!available.len_bytes)
 			err = client_get(c, "available_events", &available);
 		hv_text_add(&available, "");
 		if (!err)
-			err = add_matching(word, available.data, ret);
+			err = put_matching(c, path, word, available.data);
 	}
 	return err;
 }
