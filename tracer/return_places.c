@@ -11,18 +11,20 @@ struct hv_err *hv_return_places_read(const struct hv_tracee *t, const struct hv_
 
 	*ret = (struct hv_return_places){.tracee = t,
 					 .in_records = t->kernel->core.as.arch->link_register};
-	if (!ret->in_records)
-		return NULL;
-	err = hv_records_read(t->kernel, regs, nr_vcpus, &ret->records);
+	err = hv_tasks_read(t->kernel, &ret->tasks);
+	if (err || !ret->in_records)
+		return err;
+	err = hv_records_read(t->kernel, &ret->tasks, regs, nr_vcpus, &ret->records);
 	if (!err)
 		ret->signing = hv_signing_find(t->kernel, &ret->records);
 	if (!err)
-		err = hv_shadow_stacks_read(t->kernel, regs, nr_vcpus, &ret->shadow);
+		err = hv_shadow_stacks_read(t->kernel, &ret->tasks, regs, nr_vcpus, &ret->shadow);
 	return err;
 }
 
 void hv_return_places_deinit(struct hv_return_places *p)
 {
+	hv_tasks_deinit(&p->tasks);
 	hv_records_deinit(&p->records);
 	hv_shadow_stacks_deinit(&p->shadow);
 }

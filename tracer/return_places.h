@@ -13,6 +13,7 @@ struct hv_tracee;
 
 struct hv_return_places {
 	const struct hv_tracee *tracee; /* borrowed */
+	struct hv_tasks tasks;		/* of the hold */
 	bool in_records;
 	struct hv_frame_records records;
 	struct hv_signing signing;

@@ -248,7 +248,8 @@ static struct hv_err *check_trampolines(struct returns *r, const struct hv_vcpu_
 	const struct hv_scan_for wanted = {.range = r->tracee->kernel->text,
 					   .how = HV_SCAN_CALLS,
 					   .is_known = is_not_inside,
-					   .ctx = r};
+					   .ctx = r,
+					   .tasks = &r->places.tasks};
 	HV_AUTO_FREE char *where = NULL;
 	size_t nr_found = 0;
 	struct hv_err *err;
@@ -297,7 +298,8 @@ static struct hv_err *check_nobody_inside(struct returns *r, const struct hv_vcp
 					   .is_known = is_known,
 					   .find_caller = find_caller,
 					   .ctx = r,
-					   .calling = yields_of(t)};
+					   .calling = yields_of(t),
+					   .tasks = &r->places.tasks};
 	HV_AUTO_FREE char *where = NULL;
 	size_t nr_found = 0;
 	bool sleeps = false;
