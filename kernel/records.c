@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/grow.h"
 #include "kernel/fields.h"
 #include "kernel/kernel_arch.h"
 #include "kernel/tasks.h"
@@ -43,10 +44,7 @@ void hv_records_deinit(struct hv_frame_records *r)
 
 static void add(struct hv_frame_records *r, const struct hv_frame_record *record)
 {
-	if (r->nr == r->cap) {
-		r->cap = r->cap ? r->cap * 2 : 1024;
-		r->list = hv_realloc_array(r->list, r->cap, sizeof(*r->list));
-	}
+	r->list = hv_grow(r->list, r->nr, &r->cap, 1024, sizeof(*r->list));
 	r->list[r->nr++] = *record;
 }
 

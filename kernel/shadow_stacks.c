@@ -6,6 +6,7 @@
  * where that does not fit the task's frames, nothing is put back (tracer/shadow_returns.c). */
 #include "kernel/shadow_stacks.h"
 
+#include "base/grow.h"
 #include "kernel/fields.h"
 #include "kernel/kernel_arch.h"
 
@@ -26,10 +27,7 @@ static uint64_t bytes_max(const struct hv_kernel *k)
 
 static void add(struct hv_shadow_stacks *s, struct hv_gva_range stack, uint64_t start, uint64_t end)
 {
-	if (s->nr == s->cap) {
-		s->cap = s->cap ? s->cap * 2 : 256;
-		s->list = hv_realloc_array(s->list, s->cap, sizeof(*s->list));
-	}
+	s->list = hv_grow(s->list, s->nr, &s->cap, 256, sizeof(*s->list));
 	s->list[s->nr++] = (struct hv_shadow_stack){.stack = stack, .start = {start}, .end = {end}};
 }
 

@@ -27,6 +27,7 @@
  * a reason to wait, not a proof. */
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/text.h"
 #include "kernel/fields.h"
 #include "kernel/kernel_arch.h"
@@ -98,10 +99,7 @@ static void add_stack(struct scan *s, struct stack stack)
 
 	if (stack.range.end.v <= stack.range.start.v || len > STACK_READ_MAX || s->nr == STACKS_MAX)
 		return;
-	if (s->nr == s->cap) {
-		s->cap = s->cap ? s->cap * 2 : 256;
-		s->stacks = hv_realloc_array(s->stacks, s->cap, sizeof(*s->stacks));
-	}
+	s->stacks = hv_grow(s->stacks, s->nr, &s->cap, 256, sizeof(*s->stacks));
 	stack.live_from = stack.read_from = stack.range.end.v;
 	s->stacks[s->nr++] = stack;
 }

@@ -4,6 +4,27 @@
 #include "tracer/shadow_returns.h"
 #include "tracer/tracee.h"
 
+static int by_place(const void *a, const void *b)
+{
+	uint64_t x = ((const struct hv_hooked *)a)->place.at.v;
+	uint64_t y = ((const struct hv_hooked *)b)->place.at.v;
+
+	return x < y ? -1 : x > y;
+}
+
+void hv_hooked_sort(struct hv_hooked *list, size_t nr)
+{
+	if (nr)
+		qsort(list, nr, sizeof(*list), by_place);
+}
+
+const struct hv_hooked *hv_hooked_at(const struct hv_hooked *list, size_t nr, struct hv_gva at)
+{
+	const struct hv_hooked key = {.place = {.at = at}};
+
+	return nr ? bsearch(&key, list, nr, sizeof(key), by_place) : NULL;
+}
+
 struct hv_err *hv_return_places_read(const struct hv_tracee *t, const struct hv_vcpu_regs *regs,
 				     unsigned nr_vcpus, struct hv_return_places *ret)
 {
