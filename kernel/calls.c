@@ -4,14 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "kernel/kernel.h"
 
 static void add(struct hv_calls *c, const struct hv_call *call)
 {
-	if (c->nr == c->cap) {
-		c->cap = c->cap ? c->cap * 2 : 8;
-		c->list = hv_realloc_array(c->list, c->cap, sizeof(*c->list));
-	}
+	c->list = hv_grow(c->list, c->nr, &c->cap, 8, sizeof(*c->list));
 	c->list[c->nr++] = *call;
 }
 

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "kernel/cancel.h"
 #include "kernel/root_search.h"
 
@@ -68,10 +69,7 @@ static void window_add(struct window *w, uint64_t start, uint64_t len_bytes, uin
 		last->end += len_bytes;
 		return;
 	}
-	if (w->nr == w->cap) {
-		w->cap = w->cap ? w->cap * 2 : 64;
-		w->list = hv_realloc_array(w->list, w->cap, sizeof(*w->list));
-	}
+	w->list = hv_grow(w->list, w->nr, &w->cap, 64, sizeof(*w->list));
 	w->list[w->nr++] = (struct extent){start, start + len_bytes, distance, executable};
 }
 

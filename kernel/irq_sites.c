@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "kernel/kernel.h"
 #include "kernel/kernel_arch.h"
 #include "kernel/orc.h"
@@ -69,10 +70,7 @@ static struct hv_irq_site *add(struct search *s, struct hv_gva at)
 {
 	struct hv_irq_sites *found = s->found;
 
-	if (found->nr == s->cap) {
-		s->cap = s->cap ? s->cap * 2 : 2048;
-		found->list = hv_realloc_array(found->list, s->cap, sizeof(*found->list));
-	}
+	found->list = hv_grow(found->list, found->nr, &s->cap, 2048, sizeof(*found->list));
 	found->list[found->nr] = (struct hv_irq_site){.at = at};
 	return &found->list[found->nr++];
 }
@@ -133,10 +131,7 @@ static void add_switch(struct search *s, const struct hv_insn *insn)
 
 static void add_target(struct search *s, struct hv_gva target)
 {
-	if (s->nr_targets == s->targets_cap) {
-		s->targets_cap = s->targets_cap ? s->targets_cap * 2 : 256;
-		s->targets = hv_realloc_array(s->targets, s->targets_cap, sizeof(*s->targets));
-	}
+	s->targets = hv_grow(s->targets, s->nr_targets, &s->targets_cap, 256, sizeof(*s->targets));
 	s->targets[s->nr_targets++] = target;
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "kernel/fields.h"
 
 #define NR_HEADS     64	   /* KPROBE_HASH_BITS is 6 in every kernel */
@@ -78,10 +79,7 @@ static void add(struct reading *r, uint64_t at)
 {
 	struct hv_own_probes *found = &r->found;
 
-	if (found->nr == r->cap) {
-		r->cap = r->cap ? r->cap * 2 : 64;
-		found->list = hv_realloc_array(found->list, r->cap, sizeof(*found->list));
-	}
+	found->list = hv_grow(found->list, found->nr, &r->cap, 64, sizeof(*found->list));
 	found->list[found->nr++] = hv_gva(at);
 }
 

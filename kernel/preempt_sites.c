@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "arch/preempt_count.h"
+#include "base/grow.h"
 #include "kernel/text_search.h"
 #include "kernel/kernel.h"
 #include "kernel/orc.h"
@@ -55,10 +56,7 @@ static struct hv_preempt_site *add(struct search *s)
 {
 	struct hv_preempt_sites *found = s->found;
 
-	if (found->nr == s->cap) {
-		s->cap = s->cap ? s->cap * 2 : 4096;
-		found->list = hv_realloc_array(found->list, s->cap, sizeof(*found->list));
-	}
+	found->list = hv_grow(found->list, found->nr, &s->cap, 4096, sizeof(*found->list));
 	return &found->list[found->nr++];
 }
 

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/grow.h"
 #include "kernel/fields.h"
 #include "kernel/kernel_arch.h"
 #include "kernel/tasks.h"
@@ -17,7 +18,7 @@
 
 struct reading {
 	struct hv_kernel *k;
-	struct hv_tasks tasks;
+	const struct hv_tasks *tasks; /* borrowed */
 	bool *current;		      /* by index into tasks */
 	bool *seen;		      /* likewise: a vCPU's frames lead through its stack */
 	struct hv_frame_records *ret; /* borrowed */
@@ -31,7 +32,6 @@ struct reading {
 
 static void reading_deinit(struct reading *r)
 {
-	hv_tasks_deinit(&r->tasks);
 	free(r->current);
 	free(r->seen);
 }
@@ -44,18 +44,15 @@ void hv_records_deinit(struct hv_frame_records *r)
 
 static void add(struct hv_frame_records *r, const struct hv_frame_record *record)
 {
-	if (r->nr == r->cap) {
-		r->cap = r->cap ? r->cap * 2 : 1024;
-		r->list = hv_realloc_array(r->list, r->cap, sizeof(*r->list));
-	}
+	r->list = hv_grow(r->list, r->nr, &r->cap, 1024, sizeof(*r->list));
 	r->list[r->nr++] = *record;
 }
 
 /* The index of the task that has ADDRESS on its stack. */
 static size_t find_task(const struct reading *r, uint64_t address)
 {
-	for (size_t i = 0; i < r->tasks.nr; i++)
-		if (hv_gva_in(hv_gva(address), r->tasks.list[i].stack))
+	for (size_t i = 0; i < r->tasks->nr; i++)
+		if (hv_gva_in(hv_gva(address), r->tasks->list[i].stack))
 			return i;
 	return NO_TASK;
 }
@@ -95,7 +92,7 @@ static void follow(struct reading *r, struct hv_gva_range stack, uint64_t fp, si
 			task = find_task(r, fp - r->below);
 			if (task == NO_TASK)
 				break;
-			stack = r->tasks.list[task].stack;
+			stack = r->tasks->list[task].stack;
 		}
 		if (!read_record(r, stack, fp, &record))
 			break;
@@ -108,7 +105,7 @@ static void follow(struct reading *r, struct hv_gva_range stack, uint64_t fp, si
 		return;
 	r->seen[task] = true;
 	while (first < r->ret->nr)
-		r->ret->list[first++].task = r->tasks.list[task].task;
+		r->ret->list[first++].task = r->tasks->list[task].task;
 }
 
 static struct hv_err *find_currents(struct reading *r)
@@ -121,8 +118,8 @@ static struct hv_err *find_currents(struct reading *r)
 		if (!hv_cpu_in(&r->k->core, "__cpu_possible_mask", cpu))
 			continue;
 		err = hv_task_current(r->k, cpu, &current);
-		for (size_t i = 0; i < r->tasks.nr; i++)
-			r->current[i] |= r->tasks.list[i].task.v == current.v;
+		for (size_t i = 0; i < r->tasks->nr; i++)
+			r->current[i] |= r->tasks->list[i].task.v == current.v;
 	}
 	return err;
 }
@@ -161,7 +158,7 @@ static void read_vcpu(struct reading *r, const struct hv_vcpu_regs *regs)
 	if (task != NO_TASK) {
 		r->seen[task] = true;
 		r->switching |= !r->current[task];
-		follow(r, r->tasks.list[task].stack, regs->general[arch->frame_register], task);
+		follow(r, r->tasks->list[task].stack, regs->general[arch->frame_register], task);
 	} else if (find_cpu_stack(r, regs->sp.v, &stack)) {
 		follow(r, stack, regs->general[arch->frame_register], NO_TASK);
 	}
@@ -171,7 +168,7 @@ static void read_vcpu(struct reading *r, const struct hv_vcpu_regs *regs)
  * changed to its stack. */
 static struct hv_err *read_task(struct reading *r, size_t i)
 {
-	const struct hv_task *task = &r->tasks.list[i];
+	const struct hv_task *task = &r->tasks->list[i];
 	struct hv_err *err;
 	uint64_t fp;
 
@@ -214,21 +211,20 @@ static struct hv_err *find_form(struct reading *r)
 	return NULL;
 }
 
-struct hv_err *hv_records_read(struct hv_kernel *k, const struct hv_vcpu_regs *regs,
-			       unsigned nr_vcpus, struct hv_frame_records *ret)
+struct hv_err *hv_records_read(struct hv_kernel *k, const struct hv_tasks *tasks,
+			       const struct hv_vcpu_regs *regs, unsigned nr_vcpus,
+			       struct hv_frame_records *ret)
 {
-	hv_cleanup(reading_deinit) struct reading r = {.k = k, .ret = ret};
+	hv_cleanup(reading_deinit) struct reading r = {.k = k, .tasks = tasks, .ret = ret};
 	struct hv_err *err = find_form(&r);
 
-	if (!err)
-		err = hv_tasks_read(k, &r.tasks);
-	r.current = hv_alloc((r.tasks.nr + 1) * sizeof(*r.current));
-	r.seen = hv_alloc((r.tasks.nr + 1) * sizeof(*r.seen));
+	r.current = hv_alloc((tasks->nr + 1) * sizeof(*r.current));
+	r.seen = hv_alloc((tasks->nr + 1) * sizeof(*r.seen));
 	if (!err)
 		err = find_currents(&r);
 	for (unsigned i = 0; !err && i < nr_vcpus; i++)
 		read_vcpu(&r, &regs[i]);
-	for (size_t i = 0; !err && i < r.tasks.nr; i++)
+	for (size_t i = 0; !err && i < tasks->nr; i++)
 		err = read_task(&r, i);
 	if (err) {
 		hv_records_deinit(ret);

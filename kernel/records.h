@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernel/kernel.h"
+#include "kernel/tasks.h"
 
 struct hv_frame_record {
 	struct hv_gva at; /* of the return address: behind the pointer to the next record */
@@ -21,11 +22,12 @@ struct hv_frame_records {
 	size_t cap;
 };
 
-/* In a hold. REGS: the registers of all NR_VCPUS. Reads the records of each task that sleeps, and
- * of each vCPU that is in the kernel. Where a vCPU's function is just making or leaving its frame,
- * the record of that one is not among them. */
-struct hv_err *hv_records_read(struct hv_kernel *k, const struct hv_vcpu_regs *regs,
-			       unsigned nr_vcpus, struct hv_frame_records *ret) hv_must_use;
+/* In a hold. TASKS were read in it; REGS: the registers of all NR_VCPUS. Reads the records of each
+ * task that sleeps, and of each vCPU that is in the kernel. Where a vCPU's function is just making
+ * or leaving its frame, the record of that one is not among them. */
+struct hv_err *hv_records_read(struct hv_kernel *k, const struct hv_tasks *tasks,
+			       const struct hv_vcpu_regs *regs, unsigned nr_vcpus,
+			       struct hv_frame_records *ret) hv_must_use;
 void hv_records_deinit(struct hv_frame_records *r);
 
 /* The index of the first record at AT or above it; nr: there is none. */

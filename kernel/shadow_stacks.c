@@ -6,9 +6,9 @@
  * where that does not fit the task's frames, nothing is put back (tracer/shadow_returns.c). */
 #include "kernel/shadow_stacks.h"
 
+#include "base/grow.h"
 #include "kernel/fields.h"
 #include "kernel/kernel_arch.h"
-#include "kernel/tasks.h"
 
 #define STACK_PAGES 2u	       /* more than SCS_ORDER has been */
 #define WORDS_MAX   (1u << 22) /* bound of what a guest can claim */
@@ -27,27 +27,22 @@ static uint64_t bytes_max(const struct hv_kernel *k)
 
 static void add(struct hv_shadow_stacks *s, struct hv_gva_range stack, uint64_t start, uint64_t end)
 {
-	if (s->nr == s->cap) {
-		s->cap = s->cap ? s->cap * 2 : 256;
-		s->list = hv_realloc_array(s->list, s->cap, sizeof(*s->list));
-	}
+	s->list = hv_grow(s->list, s->nr, &s->cap, 256, sizeof(*s->list));
 	s->list[s->nr++] = (struct hv_shadow_stack){.stack = stack, .start = {start}, .end = {end}};
 }
 
 /* A task whose stack is gone does not return. */
-static struct hv_err *add_tasks(struct hv_kernel *k, struct hv_shadow_stacks *s)
+static struct hv_err *add_tasks(struct hv_kernel *k, const struct hv_tasks *tasks,
+				struct hv_shadow_stacks *s)
 {
 	const struct hv_kernel_arch *arch = hv_kernel_arch_of(&k->core);
-	hv_cleanup(hv_tasks_deinit) struct hv_tasks tasks = {0};
 	uint32_t start_off, end_off;
 	const struct hv_field fields[] = {{arch->shadow_stack.start, 8, &start_off},
 					  {arch->shadow_stack.end, 8, &end_off}};
 	struct hv_err *err = hv_fields_find(&k->core, "task_struct", fields, 2);
 
-	if (!err)
-		err = hv_tasks_read(k, &tasks);
-	for (size_t i = 0; !err && i < tasks.nr; i++) {
-		const struct hv_task *task = &tasks.list[i];
+	for (size_t i = 0; !err && i < tasks->nr; i++) {
+		const struct hv_task *task = &tasks->list[i];
 		uint64_t start, end;
 
 		if (task->stack.start.v == task->stack.end.v)
@@ -187,12 +182,12 @@ static struct hv_err *read_words(struct hv_kernel *k, size_t nr, struct hv_shado
 	return err;
 }
 
-static struct hv_err *read_all(struct hv_kernel *k, struct hv_gva irqs,
-			       const struct hv_vcpu_regs *regs, unsigned nr_vcpus,
-			       struct hv_shadow_stacks *ret)
+static struct hv_err *read_all(struct hv_kernel *k, const struct hv_tasks *tasks,
+			       struct hv_gva irqs, const struct hv_vcpu_regs *regs,
+			       unsigned nr_vcpus, struct hv_shadow_stacks *ret)
 {
 	size_t nr = 0;
-	struct hv_err *err = add_tasks(k, ret);
+	struct hv_err *err = add_tasks(k, tasks, ret);
 
 	for (unsigned cpu = 0; !err && cpu < k->layout.nr_cpus; cpu++)
 		if (hv_cpu_in(&k->core, "__cpu_possible_mask", cpu))
@@ -213,8 +208,9 @@ static struct hv_err *read_all(struct hv_kernel *k, struct hv_gva irqs,
 	return read_words(k, nr, ret);
 }
 
-struct hv_err *hv_shadow_stacks_read(struct hv_kernel *k, const struct hv_vcpu_regs *regs,
-				     unsigned nr_vcpus, struct hv_shadow_stacks *ret)
+struct hv_err *hv_shadow_stacks_read(struct hv_kernel *k, const struct hv_tasks *tasks,
+				     const struct hv_vcpu_regs *regs, unsigned nr_vcpus,
+				     struct hv_shadow_stacks *ret)
 {
 	const struct hv_kernel_arch *arch = hv_kernel_arch_of(&k->core);
 	struct hv_gva irqs;
@@ -229,7 +225,7 @@ struct hv_err *hv_shadow_stacks_read(struct hv_kernel *k, const struct hv_vcpu_r
 		ret->state = HV_SHADOW_UNKNOWN;
 		return NULL;
 	}
-	err = read_all(k, irqs, regs, nr_vcpus, ret);
+	err = read_all(k, tasks, irqs, regs, nr_vcpus, ret);
 	if (err)
 		hv_shadow_stacks_deinit(ret);
 	return err ? hv_err_in(err, "shadow call stacks") : NULL;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernel/kernel.h"
+#include "kernel/tasks.h"
 
 struct hv_shadow_stack {
 	struct hv_gva_range stack; /* the kernel stack that has the frames of the same calls */
@@ -32,8 +33,10 @@ struct hv_shadow_stacks {
 	unsigned vcpu; /* which one */
 };
 
-/* In a hold. REGS: the registers of all NR_VCPUS. A kernel that could have such stacks and does
- * without them (CONFIG_DYNAMIC_SCS on a CPU that signs addresses) has HV_SHADOW_NONE. */
-struct hv_err *hv_shadow_stacks_read(struct hv_kernel *k, const struct hv_vcpu_regs *regs,
-				     unsigned nr_vcpus, struct hv_shadow_stacks *ret) hv_must_use;
+/* In a hold. TASKS were read in it; REGS: the registers of all NR_VCPUS. A kernel that could have
+ * such stacks and does without them (CONFIG_DYNAMIC_SCS on a CPU that signs addresses) has
+ * HV_SHADOW_NONE. */
+struct hv_err *hv_shadow_stacks_read(struct hv_kernel *k, const struct hv_tasks *tasks,
+				     const struct hv_vcpu_regs *regs, unsigned nr_vcpus,
+				     struct hv_shadow_stacks *ret) hv_must_use;
 void hv_shadow_stacks_deinit(struct hv_shadow_stacks *s);

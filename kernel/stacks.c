@@ -27,6 +27,7 @@
  * a reason to wait, not a proof. */
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/text.h"
 #include "kernel/fields.h"
 #include "kernel/kernel_arch.h"
@@ -64,7 +65,8 @@ struct scan {
 	const struct hv_scan_for *wanted;
 	struct hv_orc *orc;		/* owned; NULL: frames cannot be followed */
 	struct hv_gva_range preempting; /* empty: any sleeping task may have been preempted */
-	struct hv_tasks tasks;
+	const struct hv_tasks *tasks;
+	struct hv_tasks own;	  /* if nobody has read them before */
 	struct hv_tasks queued;	  /* that are in no list */
 	struct hv_task *currents; /* by CPU */
 	struct stack *stacks;	  /* sorted by range.start; do not overlap unless the guest lies */
@@ -83,7 +85,7 @@ struct queue_layout {
 
 static void scan_deinit(struct scan *s)
 {
-	hv_tasks_deinit(&s->tasks);
+	hv_tasks_deinit(&s->own);
 	hv_tasks_deinit(&s->queued);
 	free(s->currents);
 	free(s->stacks);
@@ -97,10 +99,7 @@ static void add_stack(struct scan *s, struct stack stack)
 
 	if (stack.range.end.v <= stack.range.start.v || len > STACK_READ_MAX || s->nr == STACKS_MAX)
 		return;
-	if (s->nr == s->cap) {
-		s->cap = s->cap ? s->cap * 2 : 256;
-		s->stacks = hv_realloc_array(s->stacks, s->cap, sizeof(*s->stacks));
-	}
+	s->stacks = hv_grow(s->stacks, s->nr, &s->cap, 256, sizeof(*s->stacks));
 	stack.live_from = stack.read_from = stack.range.end.v;
 	s->stacks[s->nr++] = stack;
 }
@@ -141,11 +140,11 @@ static struct hv_err *add_task_stacks(struct scan *s)
 					    .kind = STACK_CURRENT,
 					    .task = &s->currents[cpu]});
 	}
-	for (size_t i = 0; !err && i < s->tasks.nr; i++)
-		if (!is_current(s, s->tasks.list[i].task))
-			add_stack(s, (struct stack){.range = s->tasks.list[i].stack,
+	for (size_t i = 0; !err && i < s->tasks->nr; i++)
+		if (!is_current(s, s->tasks->list[i].task))
+			add_stack(s, (struct stack){.range = s->tasks->list[i].stack,
 						    .kind = STACK_SLEEPING,
-						    .task = &s->tasks.list[i]});
+						    .task = &s->tasks->list[i]});
 	return err;
 }
 
@@ -245,8 +244,10 @@ static void sort_stacks(struct scan *s)
 
 static struct hv_err *find_stacks(struct scan *s)
 {
-	struct hv_err *err = hv_tasks_read(s->k, &s->tasks);
+	struct hv_err *err = s->tasks ? NULL : hv_tasks_read(s->k, &s->own);
 
+	if (!s->tasks)
+		s->tasks = &s->own;
 	if (!err)
 		err = add_task_stacks(s);
 	for (unsigned cpu = 0; !err && cpu < s->k->layout.nr_cpus; cpu++) {
@@ -549,7 +550,7 @@ struct hv_err *hv_stacks_scan(struct hv_kernel *k, const struct hv_scan_for *wan
 			      const struct hv_vcpu_regs *regs, unsigned nr, size_t *ret_found,
 			      char **ret_where)
 {
-	hv_cleanup(scan_deinit) struct scan s = {.k = k, .wanted = wanted};
+	hv_cleanup(scan_deinit) struct scan s = {.k = k, .wanted = wanted, .tasks = wanted->tasks};
 	struct hv_err *err;
 
 	if (wanted->how == HV_SCAN_INTERRUPTED || wanted->how == HV_SCAN_USED) {

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/grow.h"
 #include "kernel/fields.h"
 #include "kernel/kernel_arch.h"
 #include "kernel/task_layout.h"
@@ -105,10 +106,7 @@ static struct hv_err *add(struct building *b, const struct hv_task *task)
 {
 	if (b->tasks.nr == TASKS_MAX)
 		return hv_err_new(EINVAL, "no end after %u of them", TASKS_MAX);
-	if (b->tasks.nr == b->cap) {
-		b->cap = b->cap ? b->cap * 2 : 256;
-		b->tasks.list = hv_realloc_array(b->tasks.list, b->cap, sizeof(*b->tasks.list));
-	}
+	b->tasks.list = hv_grow(b->tasks.list, b->tasks.nr, &b->cap, 256, sizeof(*b->tasks.list));
 	b->tasks.list[b->tasks.nr++] = *task;
 	return NULL;
 }

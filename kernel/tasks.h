@@ -67,6 +67,8 @@ struct hv_scan_for {
 	/* The part of the range that calls functions in which a task may sleep: each word of it
 	 * counts. */
 	struct hv_gva_range calling;
+	/* The tasks, which were read in the same hold, borrowed. NULL: the scan reads them. */
+	const struct hv_tasks *tasks;
 };
 
 static inline bool hv_scan_wants(const struct hv_scan_for *wanted, struct hv_gva at)

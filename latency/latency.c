@@ -62,12 +62,19 @@ static struct hv_err *latency_open(const struct hv_export_config *config hv_unus
 	return NULL;
 }
 
-void hv_latency_begin(struct hv_latency *l, uint64_t threshold_ns, bool clock_is_hosts,
-		      bool sees_host)
+void hv_latency_begin(struct hv_latency *l, uint64_t threshold_ns)
 {
-	l->sees_host = sees_host;
 	l->threshold_ns = l->finders.threshold_ns = l->threads.exits.threshold_ns = threshold_ns;
-	l->clock_is_hosts = clock_is_hosts;
+}
+
+void hv_latency_begin_on_hosts_clock(struct hv_latency *l)
+{
+	l->clock_is_hosts = true;
+}
+
+void hv_latency_begin_seeing_host(struct hv_latency *l)
+{
+	l->sees_host = true;
 }
 
 void hv_latency_begin_host_events(struct hv_latency *l)

@@ -82,8 +82,11 @@ extern const struct hv_export_format hv_latency_format;
 /* X is of this format, and open. */
 struct hv_latency *hv_latency_of(struct hv_export *x);
 /* To be called before the first page. */
-void hv_latency_begin(struct hv_latency *l, uint64_t threshold_ns, bool clock_is_hosts,
-		      bool sees_host);
+void hv_latency_begin(struct hv_latency *l, uint64_t threshold_ns);
+/* The trace's clock is the host's. To be called before the first page. */
+void hv_latency_begin_on_hosts_clock(struct hv_latency *l);
+/* The host tells what it takes. To be called before the first page. */
+void hv_latency_begin_seeing_host(struct hv_latency *l);
 /* The host's events are among those that come, and say what the host takes. To be called before the
  * first page. */
 void hv_latency_begin_host_events(struct hv_latency *l);

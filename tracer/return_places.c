@@ -4,6 +4,27 @@
 #include "tracer/shadow_returns.h"
 #include "tracer/tracee.h"
 
+static int by_place(const void *a, const void *b)
+{
+	uint64_t x = ((const struct hv_hooked *)a)->place.at.v;
+	uint64_t y = ((const struct hv_hooked *)b)->place.at.v;
+
+	return x < y ? -1 : x > y;
+}
+
+void hv_hooked_sort(struct hv_hooked *list, size_t nr)
+{
+	if (nr)
+		qsort(list, nr, sizeof(*list), by_place);
+}
+
+const struct hv_hooked *hv_hooked_at(const struct hv_hooked *list, size_t nr, struct hv_gva at)
+{
+	const struct hv_hooked key = {.place = {.at = at}};
+
+	return nr ? bsearch(&key, list, nr, sizeof(key), by_place) : NULL;
+}
+
 struct hv_err *hv_return_places_read(const struct hv_tracee *t, const struct hv_vcpu_regs *regs,
 				     unsigned nr_vcpus, struct hv_return_places *ret)
 {
@@ -11,18 +32,20 @@ struct hv_err *hv_return_places_read(const struct hv_tracee *t, const struct hv_
 
 	*ret = (struct hv_return_places){.tracee = t,
 					 .in_records = t->kernel->core.as.arch->link_register};
-	if (!ret->in_records)
-		return NULL;
-	err = hv_records_read(t->kernel, regs, nr_vcpus, &ret->records);
+	err = hv_tasks_read(t->kernel, &ret->tasks);
+	if (err || !ret->in_records)
+		return err;
+	err = hv_records_read(t->kernel, &ret->tasks, regs, nr_vcpus, &ret->records);
 	if (!err)
 		ret->signing = hv_signing_find(t->kernel, &ret->records);
 	if (!err)
-		err = hv_shadow_stacks_read(t->kernel, regs, nr_vcpus, &ret->shadow);
+		err = hv_shadow_stacks_read(t->kernel, &ret->tasks, regs, nr_vcpus, &ret->shadow);
 	return err;
 }
 
 void hv_return_places_deinit(struct hv_return_places *p)
 {
+	hv_tasks_deinit(&p->tasks);
 	hv_records_deinit(&p->records);
 	hv_shadow_stacks_deinit(&p->shadow);
 }

@@ -13,6 +13,7 @@ struct hv_tracee;
 
 struct hv_return_places {
 	const struct hv_tracee *tracee; /* borrowed */
+	struct hv_tasks tasks;		/* of the hold */
 	bool in_records;
 	struct hv_frame_records records;
 	struct hv_signing signing;
@@ -33,6 +34,11 @@ struct hv_hooked {
 	struct hv_return_place place;
 	uint64_t caller; /* the address that was there; our handler's: not known yet */
 };
+
+/* By place. */
+void hv_hooked_sort(struct hv_hooked *list, size_t nr);
+/* The call of a sorted LIST whose return address is at AT. NULL: there is none. */
+const struct hv_hooked *hv_hooked_at(const struct hv_hooked *list, size_t nr, struct hv_gva at);
 
 /* In a hold. REGS: the registers of all NR_VCPUS. */
 struct hv_err *hv_return_places_read(const struct hv_tracee *t, const struct hv_vcpu_regs *regs,

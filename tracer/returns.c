@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/grow.h"
 #include "kernel/tasks.h"
 #include "tracer/shadow_returns.h"
 #include "tracer/tracee.h"
@@ -72,10 +73,7 @@ static bool is_code(const struct hv_tracee *t, uint64_t address)
 
 static void add(struct returns *r, const struct hv_hooked *h)
 {
-	if (r->nr == r->cap) {
-		r->cap = r->cap ? r->cap * 2 : 256;
-		r->list = hv_realloc_array(r->list, r->cap, sizeof(*r->list));
-	}
+	r->list = hv_grow(r->list, r->nr, &r->cap, 256, sizeof(*r->list));
 	r->list[r->nr++] = *h;
 }
 
@@ -138,14 +136,6 @@ static struct hv_err *find_in_stack(struct returns *r, const struct hv_stack *st
 	return NULL;
 }
 
-static int by_place(const void *a, const void *b)
-{
-	uint64_t x = ((const struct hv_hooked *)a)->place.at.v;
-	uint64_t y = ((const struct hv_hooked *)b)->place.at.v;
-
-	return x < y ? -1 : x > y;
-}
-
 static struct hv_err *find_all(struct returns *r)
 {
 	HV_AUTO_FREE struct hv_stack *copy = hv_alloc(sizeof(*copy));
@@ -161,8 +151,7 @@ static struct hv_err *find_all(struct returns *r)
 		if (err)
 			return hv_err_in(err, "return stack %u", i);
 	}
-	if (r->nr)
-		qsort(r->list, r->nr, sizeof(*r->list), by_place);
+	hv_hooked_sort(r->list, r->nr);
 	return NULL;
 }
 
@@ -199,22 +188,18 @@ static bool is_abandoned(const struct returns *r, struct hv_gva at)
 static bool is_known(void *ctx, struct hv_gva at, uint64_t word)
 {
 	const struct returns *r = ctx;
-	const struct hv_hooked key = {.place = {.at = at}};
 
 	if (word != r->tracee->handler.v && is_abandoned(r, at))
 		return true;
-	return word == r->tracee->handler.v && r->nr &&
-	       bsearch(&key, r->list, r->nr, sizeof(key), by_place);
+	return word == r->tracee->handler.v && hv_hooked_at(r->list, r->nr, at);
 }
 
 /* Finds what a function returns to whose return address was replaced by the handler's. */
 static bool find_caller(void *ctx, struct hv_gva at, struct hv_gva *ret)
 {
 	const struct returns *r = ctx;
-	const struct hv_hooked key = {.place = {.at = at}}, *found = NULL;
+	const struct hv_hooked *found = hv_hooked_at(r->list, r->nr, at);
 
-	if (r->nr)
-		found = bsearch(&key, r->list, r->nr, sizeof(key), by_place);
 	if (found)
 		*ret = hv_gva(found->caller);
 	return found;
@@ -248,7 +233,8 @@ static struct hv_err *check_trampolines(struct returns *r, const struct hv_vcpu_
 	const struct hv_scan_for wanted = {.range = r->tracee->kernel->text,
 					   .how = HV_SCAN_CALLS,
 					   .is_known = is_not_inside,
-					   .ctx = r};
+					   .ctx = r,
+					   .tasks = &r->places.tasks};
 	HV_AUTO_FREE char *where = NULL;
 	size_t nr_found = 0;
 	struct hv_err *err;
@@ -297,7 +283,8 @@ static struct hv_err *check_nobody_inside(struct returns *r, const struct hv_vcp
 					   .is_known = is_known,
 					   .find_caller = find_caller,
 					   .ctx = r,
-					   .calling = yields_of(t)};
+					   .calling = yields_of(t),
+					   .tasks = &r->places.tasks};
 	HV_AUTO_FREE char *where = NULL;
 	size_t nr_found = 0;
 	bool sleeps = false;

@@ -8,6 +8,7 @@
  * one over. */
 #include "tracer/shadow_returns.h"
 
+#include "base/grow.h"
 #include "tracer/tracee.h"
 
 struct pairing {
@@ -46,22 +47,6 @@ bool hv_shadow_returns_agree(const struct hv_return_places *p)
 	return 2 * nr_same >= nr;
 }
 
-static int by_place(const void *a, const void *b)
-{
-	uint64_t x = ((const struct hv_hooked *)a)->place.at.v;
-	uint64_t y = ((const struct hv_hooked *)b)->place.at.v;
-
-	return x < y ? -1 : x > y;
-}
-
-/* The call whose frame record has its address at AT. NULL: it has no frame of ours. */
-static const struct hv_hooked *find_call(const struct pairing *p, struct hv_gva at)
-{
-	const struct hv_hooked key = {.place = {.at = at}};
-
-	return p->nr ? bsearch(&key, p->list, p->nr, sizeof(key), by_place) : NULL;
-}
-
 /* Whether WORD of a shadow call stack is of the same call as RECORD, whose frame is CALL's. Of a
  * call of ours, either of the two may be put back already. */
 static bool is_same(const struct pairing *p, const struct hv_frame_record *record,
@@ -84,10 +69,7 @@ static struct hv_err *note(struct pairing *p, const struct hv_hooked *call, stru
 		return hv_err_new(EBUSY, "the shadow call stack at 0x%llx changes",
 				  (unsigned long long)at.v);
 	found.place.task = call->place.task;
-	if (p->nr_found == p->cap) {
-		p->cap = p->cap ? p->cap * 2 : 64;
-		p->found = hv_realloc_array(p->found, p->cap, sizeof(*p->found));
-	}
+	p->found = hv_grow(p->found, p->nr_found, &p->cap, 64, sizeof(*p->found));
 	p->found[p->nr_found++] = found;
 	return NULL;
 }
@@ -135,7 +117,7 @@ static struct hv_err *pair(struct pairing *p, const struct hv_shadow_stack *stac
 	for (size_t i = hv_records_from(r, stack->stack.start);
 	     !err && i < r->nr && hv_gva_in(r->list[i].at, stack->stack); i++) {
 		const struct hv_frame_record *record = &r->list[i];
-		const struct hv_hooked *call = find_call(p, record->at);
+		const struct hv_hooked *call = hv_hooked_at(p->list, p->nr, record->at);
 
 		if (left && is_same(p, record, call, stack->words[left - 1])) {
 			left--;

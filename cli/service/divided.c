@@ -98,7 +98,7 @@ static struct hv_err *serve_child(struct hv_far *far, int socket, const struct d
 
 struct hv_err *divided_run(struct hv_guest *guest, struct hv_far *far, const struct divided *d)
 {
-	struct hv_far *used = far ? far : hv_far_new(guest, d->may_adopt);
+	struct hv_far *used = far ? far : hv_far_new(guest, d->adopts);
 	HV_AUTO_FD int ours = -1;
 	struct hv_err *err;
 	int ends[2];

@@ -9,14 +9,15 @@
 #include "base/text.h"
 #include "vmm/guest.h"
 #include "vmm/warden/channel.h"
+#include "vmm/warden/rules.h"
 
 #define DIVIDED_FIRST 512 /* the kinds of the child's messages */
 
 struct hv_far;
 
 struct divided {
-	const char *comm; /* of the child */
-	bool may_adopt;	  /* as for hv_far_new() */
+	const char *comm;      /* of the child */
+	enum hv_adopts adopts; /* as for hv_far_new() */
 	/* In the child. It sends messages at SOCKET, the last one without waiting for an answer. */
 	void (*work)(struct hv_guest *guest, int socket, void *ctx);
 	/* Here. Returns whether it was the last message. */

@@ -138,7 +138,7 @@ struct hv_err *recovery_run(struct hv_guest *guest, struct hv_far *known, struct
 			    void (*say)(void *ctx, const char *line), void *ctx)
 {
 	struct listener l = {.r = r, .say = say, .ctx = ctx};
-	const struct divided d = {"hvtrace:recover", true, work, heard, &l};
+	const struct divided d = {"hvtrace:recover", HV_ADOPTS_EARLIER, work, heard, &l};
 	struct hv_err *err = divided_run(guest, known, &d);
 
 	return err ? err : l.err;

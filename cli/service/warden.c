@@ -230,7 +230,7 @@ static struct hv_err *open_guest(struct warden *w, const struct hv_message *ques
 		return err;
 	}
 	w->service.guest = guest;
-	w->far = hv_far_new(guest, false);
+	w->far = hv_far_new(guest, HV_ADOPTS_NOTHING);
 	return NULL;
 }
 

@@ -415,7 +415,11 @@ static struct hv_err *trace(struct latency *r)
 	if (err)
 		return err;
 	r->analysis = hv_latency_of(r->file.export);
-	hv_latency_begin(r->analysis, r->threshold_ns, r->clock_is_hosts, r->host.nr_vcpus > 0);
+	hv_latency_begin(r->analysis, r->threshold_ns);
+	if (r->clock_is_hosts)
+		hv_latency_begin_on_hosts_clock(r->analysis);
+	if (r->host.nr_vcpus > 0)
+		hv_latency_begin_seeing_host(r->analysis);
 	if (r->host.counts_instructions)
 		hv_latency_begin_counted(r->analysis);
 	latency_stacks_tell(&r->stacks, r->analysis);

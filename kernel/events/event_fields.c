@@ -4,6 +4,7 @@
  * the head of the class's list. */
 #include <string.h>
 
+#include "base/grow.h"
 #include "kernel/events/reader.h"
 #include "kernel/fields.h"
 
@@ -30,10 +31,7 @@ static struct hv_err *add(struct hv_event_reader *r, struct building *b,
 	if (b->nr == HV_EVENT_FIELDS_MAX || r->nr_fields == HV_ALL_FIELDS_MAX)
 		return hv_err_new(E2BIG, "no end after %zu fields, %zu in all", b->nr,
 				  r->nr_fields);
-	if (b->nr == b->cap) {
-		b->cap = b->cap ? b->cap * 2 : 16;
-		b->list = hv_realloc_array(b->list, b->cap, sizeof(*b->list));
-	}
+	b->list = hv_grow(b->list, b->nr, &b->cap, 16, sizeof(*b->list));
 	b->list[b->nr++] = *field;
 	r->nr_fields++;
 	return NULL;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "kernel/fields.h"
 #include "kernel/kernel.h"
 
@@ -93,10 +94,7 @@ static struct hv_err *add(struct reading *r, const struct hv_jump_site *site)
 {
 	if (r->sites.nr == SITES_MAX)
 		return hv_err_new(E2BIG, "no end after %u of them", SITES_MAX);
-	if (r->sites.nr == r->cap) {
-		r->cap = r->cap ? r->cap * 2 : 8;
-		r->sites.list = hv_realloc_array(r->sites.list, r->cap, sizeof(*r->sites.list));
-	}
+	r->sites.list = hv_grow(r->sites.list, r->sites.nr, &r->cap, 8, sizeof(*r->sites.list));
 	r->sites.list[r->sites.nr++] = *site;
 	return NULL;
 }

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/grow.h"
 #include "kernel/events/strings.h"
 #include "kernel/fields.h"
 #include "kernel/kernel.h"
@@ -41,10 +42,7 @@ static struct hv_err *add(struct reading *r, uint64_t at)
 	r->len_bytes += strlen(s.string);
 	if (r->len_bytes > BYTES_MAX)
 		return hv_err_new(E2BIG, "more than %u MiB of them", BYTES_MAX >> 20);
-	if (r->found.nr == r->cap) {
-		r->cap = r->cap ? r->cap * 2 : 256;
-		r->found.list = hv_realloc_array(r->found.list, r->cap, sizeof(*r->found.list));
-	}
+	r->found.list = hv_grow(r->found.list, r->found.nr, &r->cap, 256, sizeof(*r->found.list));
 	r->found.list[r->found.nr++] = s;
 	return NULL;
 }

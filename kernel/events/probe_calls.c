@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "kernel/kernel.h"
 
 /* include/trace/trace_events.h. Since 6.12 (0e6caab8db8b) a probe may consist of two functions, of
@@ -64,10 +65,7 @@ static void add(struct reading *r, const struct hv_probe_call *call)
 {
 	struct hv_probe_calls *c = &r->calls;
 
-	if (c->nr == r->cap) {
-		r->cap = r->cap ? r->cap * 2 : 2048;
-		c->list = hv_realloc_array(c->list, r->cap, sizeof(*c->list));
-	}
+	c->list = hv_grow(c->list, c->nr, &r->cap, 2048, sizeof(*c->list));
 	c->list[c->nr++] = *call;
 }
 

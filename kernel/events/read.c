@@ -4,6 +4,7 @@
  * modules are loaded or removed, so a walk that finds something impossible is repeated. */
 #include <string.h>
 
+#include "base/grow.h"
 #include "kernel/events/reader.h"
 #include "kernel/fields.h"
 
@@ -160,10 +161,7 @@ static struct hv_err *add_event(struct hv_event_reader *r, struct hv_gva at, siz
 		return hv_err_in(err, "event 0x%llx", (unsigned long long)at.v);
 	if (!is_owned || !is_name(c.type.system) || !is_name(c.type.name))
 		return NULL;
-	if (cat->nr == *cap) {
-		*cap = *cap ? *cap * 2 : 2048;
-		cat->types = hv_realloc_array(cat->types, *cap, sizeof(*cat->types));
-	}
+	cat->types = hv_grow(cat->types, cat->nr, cap, 2048, sizeof(*cat->types));
 	cat->types[cat->nr++] = c.type;
 	return NULL;
 }

@@ -111,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(small.ram + 0x8000, 0, 64);
 	for (unsigned i = 0; i < SITES; i++)
 		memcpy(small.ram + 0x1000 + 16 * i, nop, 5);
-	far = hv_far_new(guest, false);
+	far = hv_far_new(guest, HV_ADOPTS_NOTHING);
 	while (size > 9) {
 		size_t len = 9 + data[8] % 96;
 

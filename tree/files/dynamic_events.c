@@ -129,7 +129,7 @@ static struct hv_err *open_dynamic(struct hv_file *f)
 	err = hv_eprobes_clear(all);
 	if (!err)
 		err = hv_synths_clear(all);
-	return err ? err : hv_kprobes_clear(all, true);
+	return err ? err : hv_kprobes_clear(all, HV_DYNAMIC_EVENTS);
 }
 
 static struct hv_err *write_dynamic(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -140,7 +140,7 @@ static struct hv_err *write_dynamic(struct hv_file *f, const char *buf, size_t l
 
 static void show_dynamic(struct hv_file *f)
 {
-	hv_kprobes_text(f->at.instance->all, true, &f->text);
+	hv_kprobes_text(f->at.instance->all, HV_DYNAMIC_EVENTS, &f->text);
 	hv_eprobes_text(f->at.instance->all, &f->text);
 	hv_synths_text(f->at.instance->all, HV_SYNTHS_DYNAMIC_EVENTS, &f->text);
 }

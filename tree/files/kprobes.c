@@ -40,10 +40,10 @@ struct hv_err *hv_words_tell(struct hv_file *f, const struct hv_words *w, struct
 	return err;
 }
 
-/* Of dynamic_events, which has those of kprobe_events and others. */
-static bool is_dynamic(const struct hv_file *f)
+/* dynamic_events has those of kprobe_events and others. */
+static enum hv_kprobe_file file_of(const struct hv_file *f)
 {
-	return f->at.node == &hv_dynamic_events_node;
+	return f->at.node == &hv_dynamic_events_node ? HV_DYNAMIC_EVENTS : HV_KPROBE_EVENTS;
 }
 
 /* The name of the synthetic event that NAME, [GRP/]NAME, is that of; NULL: there is none. The
@@ -82,8 +82,8 @@ static struct hv_err *remove_named(struct hv_file *f, const struct hv_words *w)
 
 	if (!colon || !colon[1] || (word[0] == '-' && colon != word + 1))
 		return hv_err_new(EINVAL, "'%s' removes no event: -:[GRP/]NAME [PLACE]", word);
-	err = hv_kprobes_remove(all, colon + 1, w->list + 1, w->nr - 1, is_dynamic(f));
-	if (!is_dynamic(f) || (err && err->code != ENOENT))
+	err = hv_kprobes_remove(all, colon + 1, w->list + 1, w->nr - 1, file_of(f));
+	if (file_of(f) == HV_KPROBE_EVENTS || (err && err->code != ENOENT))
 		return err;
 	err = or_if_none(err, hv_eprobes_remove(all, colon + 1, w->list + 1, w->nr - 1));
 	if (err && err->code != ENOENT)
@@ -106,9 +106,9 @@ struct hv_err *hv_kprobe_command_obey(struct hv_file *f, const char *line, size_
 	if (!w.nr)
 		return NULL;
 	hv_instances_drain(all);
-	if (w.list[0][0] == '-' || (is_dynamic(f) && w.list[0][0] == '!'))
+	if (w.list[0][0] == '-' || (file_of(f) == HV_DYNAMIC_EVENTS && w.list[0][0] == '!'))
 		return remove_named(f, &w);
-	err = hv_kprobes_define(all, w.list, w.nr, is_dynamic(f), &at, &meant);
+	err = hv_kprobes_define(all, w.list, w.nr, file_of(f), &at, &meant);
 	return hv_words_tell(f, &w, err, at);
 }
 
@@ -119,7 +119,7 @@ static struct hv_err *open_events(struct hv_file *f)
 	if (!hv_file_truncates(f))
 		return NULL;
 	hv_instances_drain(all);
-	return hv_kprobes_clear(all, is_dynamic(f));
+	return hv_kprobes_clear(all, file_of(f));
 }
 
 static struct hv_err *write_events(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -130,7 +130,7 @@ static struct hv_err *write_events(struct hv_file *f, const char *buf, size_t le
 
 static void show_events(struct hv_file *f)
 {
-	hv_kprobes_text(f->at.instance->all, is_dynamic(f), &f->text);
+	hv_kprobes_text(f->at.instance->all, file_of(f), &f->text);
 }
 
 static void show_profile(struct hv_file *f)

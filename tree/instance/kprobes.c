@@ -321,16 +321,17 @@ static unsigned default_maxactive(const struct hv_instances *all)
 
 /* kprobe_events has no fprobes, and a kernel may have none either. */
 static struct hv_err *check_letter(const struct hv_instances *all, const char *word,
-				   bool is_dynamic)
+				   enum hv_kprobe_file file)
 {
 	struct hv_gva at;
 
 	if ((*word != 'f' && *word != 't') ||
-	    (is_dynamic && hv_kernel_symbol(all->session->kernel, "trace_fprobe_create", &at)))
+	    (file == HV_DYNAMIC_EVENTS &&
+	     hv_kernel_symbol(all->session->kernel, "trace_fprobe_create", &at)))
 		return NULL;
 	return hv_err_new(EINVAL, "'%s' defines no probe: %s", word,
-			  is_dynamic ? "this kernel has no events of fprobes"
-				     : "fprobes are in dynamic_events");
+			  file == HV_DYNAMIC_EVENTS ? "this kernel has no events of fprobes"
+						    : "fprobes are in dynamic_events");
 }
 
 bool hv_kprobes_have_casts(const struct hv_kernel *k)
@@ -370,8 +371,8 @@ static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all,
 	};
 }
 
-struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t nr, bool is_dynamic,
-				 unsigned *ret_at, char **ret_meant)
+struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t nr,
+				 enum hv_kprobe_file file, unsigned *ret_at, char **ret_meant)
 {
 	hv_cleanup(free_event_at) struct hv_kprobe_event *e = hv_alloc(sizeof(*e));
 	hv_cleanup(hv_module_btf_deinit) struct hv_module_btf modules = {all->session->kernel,
@@ -379,7 +380,7 @@ struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t 
 	const struct hv_kprobe_kernel kernel = kernel_of(all, &modules);
 	struct command command = {words, nr, 1};
 	const struct hv_catalogue *c;
-	struct hv_err *err = check_letter(all, words[0], is_dynamic);
+	struct hv_err *err = check_letter(all, words[0], file);
 
 	*ret_meant = NULL;
 	if (!err)
@@ -405,9 +406,9 @@ bool hv_kprobe_event_is_on(const struct hv_instances *all, const struct hv_kprob
 }
 
 /* Whether a file shows K: dynamic_events all, kprobe_events its own. */
-static bool is_shown(const struct hv_kprobe *k, bool is_dynamic)
+static bool is_shown(const struct hv_kprobe *k, enum hv_kprobe_file file)
 {
-	return is_dynamic || !k->is_fprobe;
+	return file == HV_DYNAMIC_EVENTS || !k->is_fprobe;
 }
 
 static struct hv_err *is_busy(const struct hv_instances *all, const struct hv_kprobe_event *e)
@@ -435,7 +436,7 @@ static struct hv_err *remove_one(struct hv_instances *all, size_t index)
 }
 
 struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *name, char *const *head,
-				 size_t nr_head, bool is_dynamic)
+				 size_t nr_head, enum hv_kprobe_file file)
 {
 	struct hv_err *err = NULL;
 	size_t nr_found = 0;
@@ -443,7 +444,7 @@ struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *name, cha
 	for (size_t i = 0; !err && i < all->kprobes.nr;) {
 		const struct hv_kprobe *k = &all->kprobes.list[i]->is;
 
-		if (!is_shown(k, is_dynamic) || !hv_kprobe_is_named(k, name) ||
+		if (!is_shown(k, file) || !hv_kprobe_is_named(k, name) ||
 		    !hv_kprobe_has_head(k, head, nr_head)) {
 			i++;
 			continue;
@@ -457,25 +458,25 @@ struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *name, cha
 	return err;
 }
 
-struct hv_err *hv_kprobes_clear(struct hv_instances *all, bool is_dynamic)
+struct hv_err *hv_kprobes_clear(struct hv_instances *all, enum hv_kprobe_file file)
 {
 	for (size_t i = 0; i < all->kprobes.nr; i++) {
 		const struct hv_kprobe_event *e = all->kprobes.list[i];
-		struct hv_err *err = is_shown(&e->is, is_dynamic) ? is_busy(all, e) : NULL;
+		struct hv_err *err = is_shown(&e->is, file) ? is_busy(all, e) : NULL;
 
 		if (err)
 			return err;
 	}
 	for (size_t i = all->kprobes.nr; i-- > 0;)
-		if (is_shown(&all->kprobes.list[i]->is, is_dynamic))
+		if (is_shown(&all->kprobes.list[i]->is, file))
 			remove_at(all, i);
 	return NULL;
 }
 
-void hv_kprobes_text(const struct hv_instances *all, bool is_dynamic, struct hv_text *ret)
+void hv_kprobes_text(const struct hv_instances *all, enum hv_kprobe_file file, struct hv_text *ret)
 {
 	for (size_t i = 0; i < all->kprobes.nr; i++)
-		if (is_shown(&all->kprobes.list[i]->is, is_dynamic))
+		if (is_shown(&all->kprobes.list[i]->is, file))
 			hv_kprobe_text(&all->kprobes.list[i]->is, ret);
 }
 

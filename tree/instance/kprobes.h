@@ -45,21 +45,28 @@ void hv_kprobes_deinit(struct hv_instances *all);
 /* Whether the guest's own probes know typecasts: their parser keeps a stack of what is in what. */
 bool hv_kprobes_have_casts(const struct hv_kernel *k);
 
-/* Defines a probe by the NR words of a command. *RET_AT as hv_kprobe_parse() sets it. A probe with
- * the name and the arguments of others is one more place of their event, and on if that is. EEXIST:
- * there is another event of that name, or the same probe; ENOENT: no function of that name;
- * EOPNOTSUPP: what the kernel can and this cannot; EINVAL and others as the kernel's. WORDS and
- * *RET_MEANT as hv_kprobe_parse() changes and sets them. */
-struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t nr, bool is_dynamic,
-				 unsigned *ret_at, char **ret_meant) hv_must_use;
-/* Removes those of the name NAME, [GRP/]NAME, that have the function and the first arguments that
- * the NR_HEAD words say. With the last probe of an event, instances that have recorded it lose all
- * their events, as in the kernel. ENOENT: none; EBUSY: an event is on and would have no probe any
- * more; those before it are removed. */
+/* A file that defines and shows probes. */
+enum hv_kprobe_file {
+	HV_KPROBE_EVENTS, /* without fprobes */
+	HV_DYNAMIC_EVENTS,
+};
+
+/* Defines a probe by the NR words of a command of FILE. *RET_AT as hv_kprobe_parse() sets it. A
+ * probe with the name and the arguments of others is one more place of their event, and on if that
+ * is. EEXIST: there is another event of that name, or the same probe; ENOENT: no function of that
+ * name; EOPNOTSUPP: what the kernel can and this cannot; EINVAL and others as the kernel's. WORDS
+ * and *RET_MEANT as hv_kprobe_parse() changes and sets them. */
+struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t nr,
+				 enum hv_kprobe_file file, unsigned *ret_at,
+				 char **ret_meant) hv_must_use;
+/* Removes those of FILE and the name NAME, [GRP/]NAME, that have the function and the first
+ * arguments that the NR_HEAD words say. With the last probe of an event, instances that have
+ * recorded it lose all their events, as in the kernel. ENOENT: none; EBUSY: an event is on and
+ * would have no probe any more; those before it are removed. */
 struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *name, char *const *head,
-				 size_t nr_head, bool is_dynamic) hv_must_use;
-/* Removes all. EBUSY: one is on; then all stay. */
-struct hv_err *hv_kprobes_clear(struct hv_instances *all, bool is_dynamic) hv_must_use;
+				 size_t nr_head, enum hv_kprobe_file file) hv_must_use;
+/* Removes all of FILE. EBUSY: one is on; then all stay. */
+struct hv_err *hv_kprobes_clear(struct hv_instances *all, enum hv_kprobe_file file) hv_must_use;
 
 /* After modules came or went: a probe whose function is gone records nothing, also when another
  * function comes to its address. Returns whether any has changed; the instances that have it on
@@ -70,8 +77,8 @@ unsigned hv_kprobes_renew(struct hv_instances *all);
  * was on or had triggers; then IN must be traced again. */
 unsigned hv_kprobes_end_returns(struct hv_instance *in);
 
-/* Adds the lines of kprobe_events, and of kprobe_profile. */
-void hv_kprobes_text(const struct hv_instances *all, bool is_dynamic, struct hv_text *ret);
+/* Adds the lines of FILE, and of kprobe_profile. */
+void hv_kprobes_text(const struct hv_instances *all, enum hv_kprobe_file file, struct hv_text *ret);
 void hv_kprobes_profile(const struct hv_instances *all, struct hv_text *ret);
 
 /* Whether TYPE is that of a probe. */

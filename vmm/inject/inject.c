@@ -350,7 +350,8 @@ static struct hv_err *inject_ram_files(void *self, struct hv_ram_file *ret, size
 	const struct hv_inject *j = self;
 	bool has_shadow = j->shadow.wanted || j->shadow.fd >= 0;
 
-	return hv_machine_ram_files(j->m, has_shadow, ret, max, ret_nr);
+	return hv_machine_ram_files(j->m, has_shadow ? HV_RAM_BY_MEMORY : HV_RAM_BY_FILES, ret, max,
+				    ret_nr);
 }
 
 static const struct hv_guest_ops inject_ops = {

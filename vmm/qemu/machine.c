@@ -85,19 +85,19 @@ static void open_memory(struct hv_machine *m)
 	m->memory_fd = -1;
 }
 
-struct hv_err *hv_machine_ram_files(struct hv_machine *m, bool all_by_memory,
+struct hv_err *hv_machine_ram_files(struct hv_machine *m, enum hv_ram_by by,
 				    struct hv_ram_file *ret, size_t max, size_t *ret_nr)
 {
-	if (all_by_memory || m->ram.mapped_bytes < m->ram.len_bytes)
+	if (by == HV_RAM_BY_MEMORY || m->ram.mapped_bytes < m->ram.len_bytes)
 		open_memory(m);
-	*ret_nr = hv_ram_files(&m->ram, m->memory_fd, all_by_memory, ret, max);
+	*ret_nr = hv_ram_files(&m->ram, m->memory_fd, by, ret, max);
 	return NULL;
 }
 
 static struct hv_err *machine_ram_files(void *self, struct hv_ram_file *ret, size_t max,
 					size_t *ret_nr)
 {
-	return hv_machine_ram_files(self, false, ret, max, ret_nr);
+	return hv_machine_ram_files(self, HV_RAM_BY_FILES, ret, max, ret_nr);
 }
 
 static struct hv_err *machine_read(void *self, struct hv_gpa gpa, void *buf, size_t len)

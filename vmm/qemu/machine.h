@@ -116,8 +116,7 @@ struct hv_err *hv_machine_tsc(const struct hv_machine *m, unsigned vcpu,
  * that the guest has. It cannot change during the hold: memory devices come and go only when a vCPU
  * acts. */
 struct hv_err *hv_machine_look_at_ram(struct hv_machine *m) hv_must_use;
-/* ALL_BY_MEMORY: RAM that is a file is given by the VMM's memory, too. */
-struct hv_err *hv_machine_ram_files(struct hv_machine *m, bool all_by_memory,
+struct hv_err *hv_machine_ram_files(struct hv_machine *m, enum hv_ram_by by,
 				    struct hv_ram_file *ret, size_t max,
 				    size_t *ret_nr) hv_must_use;
 struct hv_err *hv_machine_read(struct hv_machine *m, struct hv_gpa gpa, void *buf,

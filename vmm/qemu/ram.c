@@ -257,13 +257,13 @@ struct hv_err *hv_ram_read(const struct hv_ram *ram, struct hv_gpa gpa, void *bu
 
 /* False: it is not in one piece of a file. */
 static bool file_of(const struct hv_ram *ram, const struct hv_ram_range *r, int memory_fd,
-		    bool by_memory, struct hv_ram_file *ret)
+		    enum hv_ram_by by, struct hv_ram_file *ret)
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;
 	struct hv_piece piece;
 
 	*ret = (struct hv_ram_file){r->start, r->len_bytes, r->hva, memory_fd, true};
-	if (by_memory || !r->host)
+	if (by == HV_RAM_BY_MEMORY || !r->host)
 		return memory_fd >= 0;
 	err = hv_process_memory_piece(ram->process, r->hva, r->len_bytes, &piece);
 	if (err || piece.fd < 0 || piece.len_bytes != r->len_bytes)
@@ -282,7 +282,7 @@ static bool continues(const struct hv_ram_file *a, const struct hv_ram_file *b)
 }
 
 /* A range that a VMM maps in pieces is one in its memory. */
-size_t hv_ram_files(const struct hv_ram *ram, int memory_fd, bool all_by_memory,
+size_t hv_ram_files(const struct hv_ram *ram, int memory_fd, enum hv_ram_by by,
 		    struct hv_ram_file *ret, size_t max)
 {
 	size_t nr = 0;
@@ -290,7 +290,7 @@ size_t hv_ram_files(const struct hv_ram *ram, int memory_fd, bool all_by_memory,
 	for (size_t i = 0; !ram->can_go && i < ram->nr_ranges; i++) {
 		struct hv_ram_file file;
 
-		if (!file_of(ram, &ram->ranges[i], memory_fd, all_by_memory, &file))
+		if (!file_of(ram, &ram->ranges[i], memory_fd, by, &file))
 			continue;
 		if (nr && continues(&ret[nr - 1], &file))
 			ret[nr - 1].len_bytes += file.len_bytes;

@@ -36,9 +36,13 @@ struct hv_err *hv_ram_read(const struct hv_ram *ram, struct hv_gpa gpa, void *bu
 /* The address in the VMM of GPA, and how many bytes of RAM follow there. False: no RAM. */
 bool hv_ram_find(const struct hv_ram *ram, struct hv_gpa gpa, uint64_t *ret_hva,
 		 uint64_t *ret_len_bytes);
-/* Of its ranges (vmm/guest.h). MEMORY_FD: the VMM's memory, for those that are not mapped, or for
- * ALL_BY_MEMORY; -1: they are left out. None if RAM can go. */
-size_t hv_ram_files(const struct hv_ram *ram, int memory_fd, bool all_by_memory,
+enum hv_ram_by {
+	HV_RAM_BY_FILES,  /* where RAM is a file, by that, else by the VMM's memory */
+	HV_RAM_BY_MEMORY, /* all of it by the VMM's memory */
+};
+/* Of its ranges (vmm/guest.h). MEMORY_FD: the VMM's memory; -1: what would be given by that is left
+ * out. None if RAM can go. */
+size_t hv_ram_files(const struct hv_ram *ram, int memory_fd, enum hv_ram_by by,
 		    struct hv_ram_file *ret, size_t max);
 bool hv_ram_covers(const struct hv_ram *ram, struct hv_gpa gpa, uint64_t len_bytes);
 

@@ -36,13 +36,13 @@ struct hv_far {
 typedef struct hv_err *(*answer_fn)(struct hv_far *f, const struct hv_message *q,
 				    struct hv_message *r);
 
-struct hv_far *hv_far_new(struct hv_guest *g, bool may_adopt)
+struct hv_far *hv_far_new(struct hv_guest *g, enum hv_adopts adopts)
 {
 	struct hv_far *f = hv_alloc(sizeof(*f));
 
 	f->guest = g;
 	f->kept = HV_KEPT_NONE;
-	f->rules = hv_rules_new(g, may_adopt);
+	f->rules = hv_rules_new(g, adopts);
 	return f;
 }
 

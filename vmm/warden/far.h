@@ -6,11 +6,12 @@
 
 #include "vmm/guest.h"
 #include "vmm/warden/channel.h"
+#include "vmm/warden/rules.h"
 
 struct hv_far;
 
-/* G is borrowed. MAY_ADOPT as for the rules. */
-struct hv_far *hv_far_new(struct hv_guest *g, bool may_adopt);
+/* G is borrowed. ADOPTS as for the rules. */
+struct hv_far *hv_far_new(struct hv_guest *g, enum hv_adopts adopts);
 /* For another near side: ends a hold that the last one has left, and keeps what the rules know. */
 void hv_far_renew(struct hv_far *f);
 /* Ends a hold that the near side has left. */

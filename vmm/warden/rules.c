@@ -20,7 +20,7 @@ struct place {
 
 struct hv_rules {
 	struct hv_guest *guest; /* borrowed */
-	bool may_adopt;
+	enum hv_adopts adopts;
 	struct hv_region region;
 	struct hv_gva_range windows[WINDOWS_MAX]; /* what the leaves map; disjoint */
 	size_t nr_windows;
@@ -33,12 +33,12 @@ struct hv_rules {
 	uint8_t bytes[PAGE_BYTES];
 };
 
-struct hv_rules *hv_rules_new(struct hv_guest *g, bool may_adopt)
+struct hv_rules *hv_rules_new(struct hv_guest *g, enum hv_adopts adopts)
 {
 	struct hv_rules *r = hv_alloc(sizeof(*r));
 
 	r->guest = g;
-	r->may_adopt = may_adopt;
+	r->adopts = adopts;
 	return r;
 }
 
@@ -324,7 +324,8 @@ static bool is_count_or_flag(const struct hv_hold_write *w, const uint8_t *now)
 /* What an earlier session wrote, by the journal that it left. */
 static bool is_adopted(const struct hv_rules *r, const struct hv_hold_write *w)
 {
-	return r->may_adopt && (!w->is_text || (w->gva.v ^ w->gpa.v) % PAGE_BYTES == 0);
+	return r->adopts == HV_ADOPTS_EARLIER &&
+	       (!w->is_text || (w->gva.v ^ w->gpa.v) % PAGE_BYTES == 0);
 }
 
 static bool is_allowed(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)

@@ -22,9 +22,15 @@
 
 struct hv_rules;
 
-/* G and its region are borrowed. MAY_ADOPT: what hvtrace wrote before these rules began may be put
- * back (recovery of an earlier session). */
-struct hv_rules *hv_rules_new(struct hv_guest *g, bool may_adopt);
+enum hv_adopts {
+	HV_ADOPTS_NOTHING,
+	/* What hvtrace wrote before these rules began may be put back (recovery of an earlier
+	 * session). */
+	HV_ADOPTS_EARLIER,
+};
+
+/* G and its region are borrowed. */
+struct hv_rules *hv_rules_new(struct hv_guest *g, enum hv_adopts adopts);
 void hv_rules_free(struct hv_rules *r);
 /* From now on this is the region. */
 void hv_rules_set_region(struct hv_rules *r, const struct hv_region *region);

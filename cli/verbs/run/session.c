@@ -186,7 +186,7 @@ struct hv_err *run_session_serve(struct run_session *s, struct hv_guest *guest,
 				 void (*ready)(void *ctx, const char *line), void *ctx,
 				 void (*tell)(const char *line))
 {
-	struct hv_far *far = hv_far_new(guest, false);
+	struct hv_far *far = hv_far_new(guest, HV_ADOPTS_NOTHING);
 	struct hv_err *err = NULL;
 	bool goes_on = true;
 

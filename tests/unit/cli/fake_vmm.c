@@ -164,7 +164,7 @@ void fake_guest_ends(struct hv_guest *g)
 }
 
 /* The process without rights has a fake of its own, of the same name. */
-struct hv_far *hv_far_new(struct hv_guest *g, bool may_adopt hv_unused)
+struct hv_far *hv_far_new(struct hv_guest *g, enum hv_adopts adopts hv_unused)
 {
 	return (struct hv_far *)g;
 }

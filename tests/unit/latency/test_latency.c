@@ -139,7 +139,8 @@ START_TEST(stacks_have_names)
 	struct hv_export *x;
 
 	ck_assert_ptr_null(hv_latency_format.open(&config, &head, &x));
-	hv_latency_begin(hv_latency_of(x), 10000000, true, false);
+	hv_latency_begin(hv_latency_of(x), 10000000);
+	hv_latency_begin_on_hosts_clock(hv_latency_of(x));
 	hv_stalls_add(&hv_latency_of(x)->stalls, &s);
 	s.stack.callers[0] = 16; /* no symbol */
 	s.kind = HV_STALL_LOCK;
@@ -163,7 +164,8 @@ static struct hv_export *open_for(unsigned nr_cpus)
 	struct hv_export *x;
 
 	ck_assert_ptr_null(hv_latency_format.open(&config, &head, &x));
-	hv_latency_begin(hv_latency_of(x), 10 * MS, true, false);
+	hv_latency_begin(hv_latency_of(x), 10 * MS);
+	hv_latency_begin_on_hosts_clock(hv_latency_of(x));
 	return x;
 }
 

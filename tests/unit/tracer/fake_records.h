@@ -4,6 +4,7 @@
  * depend on them. */
 #pragma once
 
+#include "tests/lib/expect.h"
 #include "tests/unit/tracer/fake_returns.h"
 
 #define FORMAT	   hv_arch_arm64.formats[1] /* 4 KiB pages, 48 bits */
@@ -81,11 +82,8 @@ static inline void open_frame(uint64_t task, unsigned nr)
 
 static inline void check_put_back(uint64_t task, unsigned nr_writes)
 {
-	struct hv_err *err;
-
 	r.nr_writes = 0;
-	err = fr_put_back(&r);
-	ck_assert_msg(!err, "%s", err ? err->message : "");
+	expect_success(fr_put_back(&r));
 	for (unsigned i = 0; i < NR_RECORDS; i++)
 		ck_assert_uint_eq(fr_word(&r, place_of(task, i)), word_for(task, i, FR_CALLER + i));
 	ck_assert_uint_eq(r.nr_writes, nr_writes);
@@ -95,22 +93,18 @@ static inline void check_put_back(uint64_t task, unsigned nr_writes)
 static inline void check_refused(int code, const char *why)
 {
 	size_t nr = hv_returns_open(&r.tracee);
-	struct hv_err *err = fr_put_back(&r);
 
-	ck_assert_msg(err && err->code == code && strstr(err->message, why), "%s: %s", why,
-		      err ? err->message : "no error");
-	hv_err_free(err);
+	expect_error(fr_put_back(&r), code, why);
 	ck_assert_uint_eq(r.nr_writes, 0);
 	ck_assert_uint_eq(hv_returns_open(&r.tracee), nr);
 }
 
 static inline void check_graph(int code, const char *why)
 {
-	HV_AUTO_ERR struct hv_err *err = hv_returns_check(&r.tracee);
+	struct hv_err *err = hv_returns_check(&r.tracee);
 
-	if (!why)
-		ck_assert_msg(!err, "%s", err ? err->message : "");
+	if (why)
+		expect_error(err, code, why);
 	else
-		ck_assert_msg(err && err->code == code && strstr(err->message, why), "%s: %s", why,
-			      err ? err->message : "no error");
+		expect_success(err);
 }

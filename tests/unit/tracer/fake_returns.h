@@ -26,15 +26,20 @@ struct fr {
 	void (*when_found)(struct fr *r); /* may be NULL; in the hold, when frames were read */
 	uint64_t task;			  /* one that sleeps, for frames */
 	size_t nr_text_writes;
-	size_t fail_after; /* the text write of this number fails, unless 0 */
-	bool fails_on;	   /* and all that come after it */
-	bool is_paused;	   /* no hold can begin */
-	int end_code;	   /* holds end with this error, unless 0 */
+	size_t fail_after;	/* the text write of this number fails, unless 0 */
+	bool fails_on;		/* and all that come after it */
+	bool is_paused;		/* no hold can begin */
+	int end_code;		/* holds end with this error, unless 0 */
+	unsigned nr_task_walks; /* how often the list of processes was begun */
 };
 
 static inline struct hv_err *fr_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
 {
-	return xm_read(&((struct fr *)self)->t.f.machine, gpa, buf, len);
+	struct fr *r = self;
+
+	r->nr_task_walks += len == sizeof(uint64_t) && r->t.init_task &&
+			    gpa.v == r->t.init_task + FT_TASKS - FK_BASE + FK_GPA;
+	return xm_read(&r->t.f.machine, gpa, buf, len);
 }
 
 static inline struct hv_err *fr_hold_begin(void *self, uint64_t max_ns)

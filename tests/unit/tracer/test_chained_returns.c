@@ -5,6 +5,7 @@
  * pointers. */
 #include <check.h>
 
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_returns.h"
 
@@ -106,13 +107,9 @@ static void check_put_back(uint64_t task, unsigned nr_writes)
 static void check_refused(const char *why)
 {
 	size_t nr = hv_returns_open(&r.tracee);
-	struct hv_err *err;
 
 	r.nr_writes = 0;
-	err = fr_put_back(&r);
-	ck_assert_msg(err && err->code == EBUSY && strstr(err->message, why), "%s: %s", why,
-		      err ? err->message : "no error");
-	hv_err_free(err);
+	expect_error(fr_put_back(&r), EBUSY, why);
 	ck_assert_uint_eq(r.nr_writes, 0);
 	ck_assert_uint_eq(hv_returns_open(&r.tracee), nr);
 }

@@ -2,6 +2,7 @@
 /* Putting return addresses back, from return stacks into which the guest can write anything. */
 #include <check.h>
 
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_returns.h"
 
@@ -28,9 +29,7 @@ static void open_frame(unsigned nr)
 
 static void check_put_back(unsigned nr_frames)
 {
-	struct hv_err *err = fr_put_back(&r);
-
-	ck_assert_msg(!err, "%s", err ? err->message : "");
+	expect_success(fr_put_back(&r));
 	for (unsigned i = 0; i < nr_frames; i++)
 		ck_assert_uint_eq(fr_word(&r, fr_slot(&r, i)), FR_CALLER + i);
 	ck_assert_uint_eq(r.nr_writes, nr_frames);
@@ -41,11 +40,8 @@ static void check_put_back(unsigned nr_frames)
 static void check_refused(int code, const char *why)
 {
 	size_t nr = hv_returns_open(&r.tracee);
-	struct hv_err *err = fr_put_back(&r);
 
-	ck_assert_msg(err && err->code == code && strstr(err->message, why), "%s: %s", why,
-		      err ? err->message : "no error");
-	hv_err_free(err);
+	expect_error(fr_put_back(&r), code, why);
 	ck_assert_uint_eq(r.nr_writes, 0);
 	ck_assert_uint_eq(hv_returns_open(&r.tracee), nr);
 }

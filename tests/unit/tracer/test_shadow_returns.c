@@ -104,6 +104,16 @@ START_TEST(both_places)
 }
 END_TEST
 
+/* Records, shadow call stacks and the scan of all stacks are of the same tasks. */
+START_TEST(tasks_are_read_once)
+{
+	open_call(r.task, 4);
+	r.nr_task_walks = 0;
+	check_both(r.task, 2);
+	ck_assert_uint_eq(r.nr_task_walks, 1);
+}
+END_TEST
+
 START_TEST(frames_of_one_slot)
 {
 	open_call(r.task, 4);
@@ -331,6 +341,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, both_places);
+	tcase_add_test(tc, tasks_are_read_once);
 	tcase_add_test(tc, frames_of_one_slot);
 	tcase_add_test(tc, what_is_put_back_already);
 	tcase_add_test(tc, a_vcpu_in_the_kernel);

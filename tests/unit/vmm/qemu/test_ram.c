@@ -393,15 +393,15 @@ START_TEST(pieces_are_one_in_the_memory_of_the_vmm)
 	struct hv_ram ram = {.ranges = ranges, .nr_ranges = 4};
 	struct hv_ram_file files[3];
 
-	ck_assert_uint_eq(hv_ram_files(&ram, 9, true, files, 3), 3);
+	ck_assert_uint_eq(hv_ram_files(&ram, 9, HV_RAM_BY_MEMORY, files, 3), 3);
 	ck_assert_uint_eq(files[0].len_bytes, 0x4000);
 	ck_assert_uint_eq(files[0].off, 0x7000);
 	ck_assert_uint_eq(files[1].start.v, 0x4000);
 	ck_assert_uint_eq(files[2].start.v, 0x6000);
 	ck_assert(files[2].is_memory && files[2].fd == 9);
-	ck_assert_uint_eq(hv_ram_files(&ram, 9, true, files, 1), 1);
+	ck_assert_uint_eq(hv_ram_files(&ram, 9, HV_RAM_BY_MEMORY, files, 1), 1);
 	ck_assert_uint_eq(files[0].len_bytes, 0x4000);
-	ck_assert_uint_eq(hv_ram_files(&ram, -1, true, files, 3), 0);
+	ck_assert_uint_eq(hv_ram_files(&ram, -1, HV_RAM_BY_MEMORY, files, 3), 0);
 }
 END_TEST
 

@@ -20,7 +20,7 @@ static pid_t far_side;
 /* Returns the error that ends it. */
 static struct hv_err *answer_all(int socket, struct hv_guest *guest)
 {
-	struct hv_far *far = hv_far_new(guest, false);
+	struct hv_far *far = hv_far_new(guest, HV_ADOPTS_NOTHING);
 	struct hv_err *err = NULL;
 
 	while (!err) {

@@ -23,10 +23,10 @@ static struct hv_rules *rules;
 
 static const uint8_t nop[5] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 
-static void begin(bool may_adopt)
+static void begin(enum hv_adopts adopts)
 {
 	guest = small_guest_open(&small);
-	rules = hv_rules_new(guest, may_adopt);
+	rules = hv_rules_new(guest, adopts);
 	hv_rules_set_region(rules, &small.region);
 	memcpy(small.ram + SITE, nop, sizeof(nop));
 }
@@ -83,7 +83,7 @@ static void map_window(void)
 
 START_TEST(anything_is_allowed_in_the_region)
 {
-	begin(false);
+	begin(HV_ADOPTS_NOTHING);
 	ck_assert(allows(data(SMALL_REGION + 8, 0, 0x1234, 8)));
 	ck_assert(allows(data(SMALL_REGION + small.region.len_bytes - 8, 0, 1, 8)));
 	end();
@@ -92,7 +92,7 @@ END_TEST
 
 START_TEST(slots_get_leaves_of_the_region_only)
 {
-	begin(false);
+	begin(HV_ADOPTS_NOTHING);
 	ck_assert(!allows(data(SLOT, SMALL_WINDOW, LEAF(0x200000) | NX, 8)));
 	ck_assert(!allows(data(SLOT, SMALL_WINDOW, LEAF(SMALL_REGION), 8))); /* W and X */
 	ck_assert(!allows(data(SLOT, 0xffff888000000000, LEAF(SMALL_REGION) | NX, 8))); /* where */
@@ -113,7 +113,7 @@ START_TEST(slots_of_an_image_that_can_be_anywhere)
 	const uint64_t at = 0xffffa435c8000000;
 
 	guest = small_guest_open_as(&small, &hv_arch_arm64);
-	rules = hv_rules_new(guest, false);
+	rules = hv_rules_new(guest, HV_ADOPTS_NOTHING);
 	hv_rules_set_region(rules, &small.region);
 	ck_assert(!allows(data(SLOT, 0xffff080000000000, leaf, 8))); /* where all memory is */
 	ck_assert(!allows(data(SLOT, at, leaf & ~(3ull << 53), 8))); /* W and X */
@@ -142,7 +142,7 @@ START_TEST(slots_get_tables_in_the_region)
 	struct hv_hold_write site = text(SITE, (const uint8_t *)&call, 4);
 
 	guest = small_guest_open_as(&small, &hv_arch_arm64);
-	rules = hv_rules_new(guest, false);
+	rules = hv_rules_new(guest, HV_ADOPTS_NOTHING);
 	hv_rules_set_region(rules, &small.region);
 	site.gva = hv_gva(image + SITE);
 	memcpy(small.ram + SITE, "\x1f\x20\x03\xd5", 4);
@@ -170,7 +170,7 @@ START_TEST(slots_get_pages_of_the_region)
 	struct hv_hold_write site = text(SITE, (const uint8_t *)&call, 4);
 
 	guest = small_guest_open_as(&small, &hv_arch_arm64);
-	rules = hv_rules_new(guest, false);
+	rules = hv_rules_new(guest, HV_ADOPTS_NOTHING);
 	hv_rules_set_region(rules, &small.region);
 	site.gva = hv_gva(image + SITE);
 	memcpy(small.ram + SITE, "\x1f\x20\x03\xd5", 4);
@@ -195,7 +195,7 @@ END_TEST
 
 START_TEST(no_tables_where_leaves_will_do)
 {
-	begin(false);
+	begin(HV_ADOPTS_NOTHING);
 	ck_assert(!allows(data(SLOT, SMALL_WINDOW, (SMALL_REGION + 0x3c0000) | 0x63, 8)));
 	end();
 }
@@ -205,7 +205,7 @@ START_TEST(text_leads_to_us_or_is_put_back)
 {
 	struct hv_hold_write elsewhere;
 
-	begin(false);
+	begin(HV_ADOPTS_NOTHING);
 	ck_assert(!allows(call_of(SITE, SMALL_WINDOW + 0x1000))); /* nothing is mapped there yet */
 	map_window();
 	ck_assert(!allows(call_of(SITE, SMALL_WINDOW + (4u << 20))));
@@ -229,7 +229,7 @@ START_TEST(what_is_between_is_not_ours)
 	static const uint64_t slots[] = {0, 3, 1, 2};
 	const uint64_t mib2 = 2u << 20;
 
-	begin(false);
+	begin(HV_ADOPTS_NOTHING);
 	for (unsigned i = 0; i < 4; i++) {
 		uint64_t at = SMALL_WINDOW + slots[i] * mib2;
 
@@ -252,7 +252,7 @@ START_TEST(a_first_instruction_leads_to_us)
 	struct hv_hold_write ours, elsewhere;
 
 	guest = small_guest_open_as(&small, &hv_arch_riscv64);
-	rules = hv_rules_new(guest, false);
+	rules = hv_rules_new(guest, HV_ADOPTS_NOTHING);
 	hv_rules_set_region(rules, &small.region);
 	memcpy(small.ram + SITE, free_site, sizeof(free_site));
 	ours = text(SITE, free_site, 8);
@@ -277,7 +277,7 @@ START_TEST(what_the_guest_wrote_since_is_what_is_put_back)
 {
 	static const uint8_t other[5] = {0xe8, 1, 2, 3, 4};
 
-	begin(false);
+	begin(HV_ADOPTS_NOTHING);
 	map_window();
 	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000)));
 	ck_assert(allows(text(SITE, nop, 5)));
@@ -295,7 +295,7 @@ START_TEST(a_write_that_was_not_made_is_tried_again)
 	struct hv_hold_write call, back, unmap;
 	uint64_t leaf = LEAF(SMALL_REGION) | NX;
 
-	begin(false);
+	begin(HV_ADOPTS_NOTHING);
 	map_window();
 	call = call_of(SITE, SMALL_WINDOW + 0x1000);
 	back = text(SITE, nop, 5);
@@ -318,7 +318,7 @@ START_TEST(keys_jump_or_do_not)
 	static const uint8_t near_jump[2] = {0xeb, 0x10}, short_nop[2] = {0x66, 0x90};
 	uint8_t jump[5];
 
-	begin(false);
+	begin(HV_ADOPTS_NOTHING);
 	ck_assert(hv_guest_info(guest)->arch->encode_jump(hv_gva(SMALL_TEXT + SITE),
 							  hv_gva(SMALL_TEXT + SITE + 0x300), jump));
 	ck_assert(allows(text(SITE, jump, 5)));
@@ -336,7 +336,7 @@ END_TEST
 
 START_TEST(pointers_counts_and_flags)
 {
-	begin(false);
+	begin(HV_ADOPTS_NOTHING);
 	map_window();
 	ck_assert(!allows(data(WORD, 0, 0xffffffff81234567, 8)));
 	ck_assert(allows(data(WORD, 0, SMALL_WINDOW + 0x40, 8)));
@@ -368,7 +368,7 @@ START_TEST(a_signed_pointer_goes_but_never_comes)
 
 	arch.formats = formats;
 	guest = small_guest_open_as(&small, &arch);
-	rules = hv_rules_new(guest, false);
+	rules = hv_rules_new(guest, HV_ADOPTS_NOTHING);
 	hv_rules_set_region(rules, &small.region);
 	map_window();
 	ck_assert(!allows(data(WORD, 0, pointer, 8)));
@@ -383,7 +383,7 @@ START_TEST(a_list_is_allowed_as_a_whole)
 	struct hv_hold_write list[2];
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	begin(false);
+	begin(HV_ADOPTS_NOTHING);
 	map_window();
 	list[0] = call_of(SITE, SMALL_WINDOW + 0x1000);
 	list[1] = data(WORD, 0, 0xffffffff81234567, 8);
@@ -399,7 +399,7 @@ END_TEST
 
 START_TEST(an_earlier_session_is_put_back_on_request)
 {
-	begin(true);
+	begin(HV_ADOPTS_EARLIER);
 	memcpy(small.ram + SITE, "\xe8\x00\x00\x00\x0f", 5);
 	ck_assert(allows(text(SITE, nop, 5)));
 	ck_assert(allows(data(WORD, 0, 0xffffffff81234567, 8)));
