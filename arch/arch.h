@@ -174,9 +174,12 @@ struct hv_arch {
 	/* The gdb stub's `g` packet, decoded from hex. */
 	bool (*decode_gdb_registers)(struct hv_span g, struct hv_vcpu_regs *ret);
 	/* What KVM_GET_REGS and KVM_GET_SREGS give (struct kvm_regs, struct kvm_sregs of this
-	 * architecture). NULL: KVM has another way there. */
+	 * architecture); or where KVM gives registers one by one, those of kvm_ids, 8 bytes each,
+	 * as REGS, and nothing as SREGS. NULL: KVM's registers are not written down. */
 	bool (*decode_kvm_registers)(struct hv_span regs, struct hv_span sregs,
 				     struct hv_vcpu_regs *ret);
+	/* The ids of registers for KVM_GET_ONE_REG; 0 ends them. NULL: KVM gives all at once. */
+	const uint64_t *kvm_ids;
 	/* The root's number in the stub's register file; 8 bytes, little endian. Writing it back
 	 * to itself makes TCG forget every translation. */
 	unsigned gdb_root_register;

@@ -100,6 +100,7 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 #define TABLE                                                                                      \
 	.name = "aarch64", .counter_name = "cntvct", .parse_registers = arm64_parse_registers,     \
 	.decode_gdb_registers = arm64_decode_gdb_registers,                                        \
+	.decode_kvm_registers = arm64_decode_kvm_registers, .kvm_ids = arm64_kvm_ids,              \
 	.gdb_named = {{.name = "TTBR1_EL1"},                                                       \
 		      {.name = "TTBR1_EL2", .may_lack = true},                                     \
 		      {.name = "HCR_EL2", .may_lack = true}},                                      \

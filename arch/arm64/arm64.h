@@ -9,6 +9,9 @@
 /* registers.c */
 bool arm64_parse_registers(const char *text, struct hv_vcpu_regs *ret);
 bool arm64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret);
+extern const uint64_t arm64_kvm_ids[];
+bool arm64_decode_kvm_registers(struct hv_span regs, struct hv_span sregs,
+				struct hv_vcpu_regs *ret);
 void arm64_take_gdb_named(const uint64_t values[HV_GDB_NAMED_MAX], struct hv_vcpu_regs *regs);
 bool arm64_trap_target(struct hv_span table, struct hv_gva *ret);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vCPU registers: as the monitor's `info registers` prints them, and as the gdb stub's `g` packet
- * packs them (QEMU's gdb-xml/aarch64-core.xml). Neither has the exception vectors, nor the root of
- * the page tables and who uses them, which the stub tells besides. */
+/* vCPU registers: as the monitor's `info registers` prints them, as the gdb stub's `g` packet packs
+ * them (QEMU's gdb-xml/aarch64-core.xml), and as KVM gives them one by one. The first two have
+ * neither the exception vectors, nor the root of the page tables and who uses them, which the stub
+ * tells besides. */
 #include "arch/arm64/arm64.h"
 
 #include <stdio.h>
@@ -126,6 +127,57 @@ bool arm64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret)
 			return false;
 	regs.general[NR_X] = regs.sp.v;
 	take_pstate(cpsr, &regs);
+	*ret = regs;
+	return true;
+}
+
+/* KVM's ids (arch/arm64/include/uapi/asm/kvm.h): a register of 8 bytes of struct kvm_regs, by its
+ * offset there in words of 4 bytes, or a system register, by the fields of the instruction that
+ * reads it. */
+#define KVM_CORE(word)	     (0x6030000000100000ULL | 2 * (word))
+#define KVM_SYSTEM_TTBR1_EL1 (0x6030000000130000ULL | 3 << 14 | 2 << 7 | 1)
+#define KVM_CORE_4(word)     KVM_CORE(word), KVM_CORE(word + 1), KVM_CORE(word + 2), KVM_CORE(word + 3)
+#define KVM_CORE_16(word)                                                                          \
+	KVM_CORE_4(word), KVM_CORE_4(word + 4), KVM_CORE_4(word + 8), KVM_CORE_4(word + 12)
+
+/* As struct kvm_regs has them: x0 to x30, sp_el0, pc, pstate, sp_el1; then the root. */
+enum { KVM_SP_EL0 = NR_X, KVM_PC, KVM_PSTATE, KVM_SP_EL1, KVM_TTBR1, KVM_NR };
+const uint64_t arm64_kvm_ids[] = {KVM_CORE_16(0),
+				  KVM_CORE_16(16),
+				  KVM_CORE(KVM_PC),
+				  KVM_CORE(KVM_PSTATE),
+				  KVM_CORE(KVM_SP_EL1),
+				  KVM_SYSTEM_TTBR1_EL1,
+				  0};
+_Static_assert(HV_ARRAY_LEN(arm64_kvm_ids) == KVM_NR + 1, "and a 0");
+
+#define PSTATE_SP 0x01u /* the stack pointer is that of the level */
+
+static uint64_t kvm_sp(const uint64_t *values)
+{
+	uint64_t pstate = values[KVM_PSTATE];
+
+	if (pstate & PSTATE_NRW)
+		return values[R_SP];
+	return pstate & PSTATE_EL && pstate & PSTATE_SP ? values[KVM_SP_EL1] : values[KVM_SP_EL0];
+}
+
+/* The guest has no EL2 of its own (vmm/inject/phys_bits_arm64.c). */
+bool arm64_decode_kvm_registers(struct hv_span values, struct hv_span unused hv_unused,
+				struct hv_vcpu_regs *ret)
+{
+	uint64_t value[KVM_NR], named[HV_GDB_NAMED_MAX] = {0};
+	struct hv_vcpu_regs regs = {0};
+
+	for (unsigned i = 0; i < KVM_NR; i++)
+		if (!hv_span_u64(values, i * sizeof(value[0]), &value[i]))
+			return false;
+	memcpy(regs.general, value, NR_X * sizeof(value[0]));
+	regs.ip.v = value[KVM_PC];
+	regs.sp.v = regs.general[NR_X] = kvm_sp(value);
+	take_pstate(value[KVM_PSTATE], &regs);
+	named[TTBR1_EL1] = value[KVM_TTBR1];
+	arm64_take_gdb_named(named, &regs);
 	*ret = regs;
 	return true;
 }

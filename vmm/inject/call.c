@@ -114,6 +114,21 @@ struct hv_err *hv_call_code_find(pid_t pid, struct hv_call_code *ret)
 		(int)pid);
 }
 
+/* Makes addresses of the offsets in DATA, which will be at DATA_AT. */
+static void make_pointers(const struct hv_call *calls, size_t nr, uint64_t data_at, uint8_t *data,
+			  size_t len_bytes)
+{
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t pointer;
+
+		if (!calls[i].pointer_off || calls[i].pointer_off + sizeof(pointer) > len_bytes)
+			continue;
+		memcpy(&pointer, data + calls[i].pointer_off, sizeof(pointer));
+		pointer += data_at;
+		memcpy(data + calls[i].pointer_off, &pointer, sizeof(pointer));
+	}
+}
+
 struct hv_err *hv_call_run(pid_t pid, struct hv_thread *t, const struct hv_call_code *code,
 			   struct hv_call *calls, size_t nr, void *data, size_t len_bytes,
 			   uint64_t deadline_ns)
@@ -123,8 +138,10 @@ struct hv_err *hv_call_run(pid_t pid, struct hv_thread *t, const struct hv_call_
 	struct hv_err *err = hv_call_image_make(t, code, &image, &data_at);
 	bool failed = false;
 
-	if (!err)
+	if (!err) {
+		make_pointers(calls, nr, data_at, data, len_bytes);
 		err = hv_call_image_put(pid, image, data, len_bytes);
+	}
 	for (size_t i = 0; i < nr; i++)
 		calls[i].result = -ECANCELED;
 	for (size_t i = 0; !err && !failed && i < nr; i++) {

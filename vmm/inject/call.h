@@ -26,7 +26,9 @@ struct hv_call {
 	long nr; /* of the system call */
 	uint64_t args[HV_CALL_ARGS];
 	uint32_t data_args; /* bit N is set: args[N] is an offset in the data */
-	uint32_t unused;
+	/* Where the data has an offset in itself, of 8 bytes, that the call takes as an address;
+	 * 0: nowhere. It is an address in the data that is copied back. */
+	uint32_t pointer_off;
 	int64_t result;
 };
 

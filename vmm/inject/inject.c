@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/clock.h"
+#include "vmm/inject/icache.h"
 #include "vmm/inject/state.h"
 #include "vmm/qemu/pin.h"
 
@@ -184,11 +185,15 @@ static struct hv_err *inject_hold_registers(void *self, struct hv_vcpu_regs *ret
 {
 	struct hv_inject *j = self;
 
-	if (j->has_regs) {
-		memcpy(ret, j->regs, j->kvm.nr_vcpus * sizeof(*ret));
-		return NULL;
+	if (!j->has_regs) {
+		struct hv_err *err = hv_kvm_registers(&j->kvm, j->keeper, j->m->arch, j->regs);
+
+		if (err)
+			return err;
+		j->has_regs = true;
 	}
-	return hv_kvm_registers(&j->kvm, j->keeper, j->m->arch, ret);
+	memcpy(ret, j->regs, j->kvm.nr_vcpus * sizeof(*ret));
+	return NULL;
 }
 
 /* Outside a hold QEMU is asked, which reads one vCPU after the other and does not stop the guest.
@@ -252,6 +257,8 @@ static struct hv_err *inject_hold_write(void *self, const struct hv_hold_write *
 		for (size_t n = first; n < in_place.nr; n++)
 			in_place.list[n].is_text = writes[i].is_text;
 	}
+	if (!err)
+		err = hv_icache_prepare(j->m->process.pid, j->keeper, &in_place);
 	if (!err)
 		err = hv_keeper_write(j->keeper, &in_place);
 	return hv_shadow_put_in_place(j, err);

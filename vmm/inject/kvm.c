@@ -15,7 +15,6 @@
 #include <sys/syscall.h>
 
 #define VCPUS_MAX	 4096
-#define BATCH_VCPUS	 8 /* the registers of so many fit into one batch of calls */
 #define NR_SLOTS_DEFAULT 512
 
 /* Tells the pin's own file from the block node's, which has the same file open for reading
@@ -156,7 +155,7 @@ struct hv_err *hv_kvm_find_vcpus(struct hv_kvm *k)
 	return NULL;
 }
 
-static struct hv_call call_ioctl(int fd, unsigned long request, uint64_t data_off)
+struct hv_call hv_kvm_ioctl(int fd, unsigned long request, uint64_t data_off)
 {
 	return (struct hv_call){
 		.nr = SYS_ioctl,
@@ -165,62 +164,9 @@ static struct hv_call call_ioctl(int fd, unsigned long request, uint64_t data_of
 	};
 }
 
-static struct hv_err *failed(const struct hv_call *c, const char *what)
+struct hv_err *hv_kvm_failed(const struct hv_call *c, const char *what)
 {
 	return hv_err_new((int)-c->result, "inject: %s: %s", what, strerror((int)-c->result));
-}
-
-/* ---- registers ---- */
-
-struct both_regs {
-	struct kvm_regs regs;
-	struct kvm_sregs sregs;
-};
-
-static struct hv_err *some_registers(const struct hv_kvm *k, struct hv_keeper *keeper,
-				     const struct hv_arch *arch, unsigned first, unsigned nr,
-				     struct hv_vcpu_regs *ret)
-{
-	struct both_regs data[BATCH_VCPUS];
-	struct hv_call calls[2 * BATCH_VCPUS];
-	struct hv_err *err;
-
-	memset(data, 0, sizeof(data));
-	for (unsigned i = 0; i < nr; i++) {
-		uint64_t off = i * sizeof(data[0]);
-		int fd = k->vcpu_fds[first + i];
-
-		calls[2 * i] = call_ioctl(fd, KVM_GET_REGS, off);
-		calls[2 * i + 1] =
-			call_ioctl(fd, KVM_GET_SREGS, off + offsetof(struct both_regs, sregs));
-	}
-	err = hv_keeper_calls(keeper, calls, 2 * nr, data, nr * sizeof(data[0]));
-	for (unsigned i = 0; !err && i < 2 * nr; i++)
-		if (calls[i].result < 0)
-			err = failed(&calls[i], i % 2 ? "KVM_GET_SREGS" : "KVM_GET_REGS");
-	for (unsigned i = 0; !err && i < nr; i++) {
-		struct hv_span regs = {(const uint8_t *)&data[i].regs, sizeof(data[i].regs)};
-		struct hv_span sregs = {(const uint8_t *)&data[i].sregs, sizeof(data[i].sregs)};
-
-		if (!arch->decode_kvm_registers(regs, sregs, &ret[first + i]))
-			err = hv_err_new(EPROTO, "inject: registers of vCPU %u are not understood",
-					 first + i);
-	}
-	return err;
-}
-
-struct hv_err *hv_kvm_registers(const struct hv_kvm *k, struct hv_keeper *keeper,
-				const struct hv_arch *arch, struct hv_vcpu_regs *ret)
-{
-	struct hv_err *err = NULL;
-
-	for (unsigned first = 0; !err && first < k->nr_vcpus; first += BATCH_VCPUS) {
-		unsigned left = k->nr_vcpus - first;
-
-		err = some_registers(k, keeper, arch, first,
-				     left < BATCH_VCPUS ? left : BATCH_VCPUS, ret);
-	}
-	return err;
 }
 
 /* ---- memory ---- */
@@ -245,7 +191,7 @@ static struct hv_err *make_file(struct hv_keeper *keeper, char *name, size_t len
 	if (err)
 		return err;
 	if (call.result < 0)
-		return failed(&call, "memfd_create");
+		return hv_kvm_failed(&call, "memfd_create");
 	*ret_fd = (int)call.result;
 	return NULL;
 }
@@ -326,7 +272,7 @@ static struct hv_err *align_mapping(struct hv_kvm *k, struct hv_keeper *keeper, 
 		return err;
 	for (unsigned i = 0; i < 2; i++)
 		if (calls[i].result < 0 && calls[i].result > -4096)
-			return failed(&calls[i], i ? "mmap" : "munmap");
+			return hv_kvm_failed(&calls[i], i ? "mmap" : "munmap");
 	*ret_hva = (uint64_t)calls[1].result;
 	return NULL;
 }
@@ -343,9 +289,9 @@ static struct hv_err *make_mapping(struct hv_kvm *k, struct hv_keeper *keeper, u
 	if (err)
 		return err;
 	if (calls[0].result < 0)
-		return failed(&calls[0], "ftruncate");
+		return hv_kvm_failed(&calls[0], "ftruncate");
 	if (calls[1].result < 0 && calls[1].result > -4096)
-		return failed(&calls[1], "mmap");
+		return hv_kvm_failed(&calls[1], "mmap");
 	*ret_hva = (uint64_t)calls[1].result;
 	return *ret_hva % HV_REGION_ALIGN ? align_mapping(k, keeper, *ret_hva, len_bytes, ret_hva)
 					  : NULL;
@@ -365,8 +311,14 @@ static struct hv_err *unmake(struct hv_kvm *k, struct hv_keeper *keeper, uint64_
 	return err;
 }
 
-/* KVM refuses to change the address in the VMM of a slot that exists (EINVAL), and a place that
- * another slot has (EEXIST). To set the same slot again changes nothing (__kvm_set_memory_region).
+static bool is_refusal(int64_t result)
+{
+	return result == -EINVAL || result == -EEXIST || result == -EFAULT;
+}
+
+/* KVM refuses to change the address in the VMM of a slot that exists (EINVAL), a place that another
+ * slot has (EEXIST), and on arm64 one that the guest's addresses do not reach (EFAULT). To set the
+ * same slot again changes nothing (__kvm_set_memory_region).
  */
 struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t len_bytes,
 				  uint64_t *ret_hva)
@@ -376,7 +328,7 @@ struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, ui
 		.guest_phys_addr = k->region.gpa.v,
 		.memory_size = len_bytes,
 	};
-	struct hv_call call = call_ioctl(k->vm_fd, KVM_SET_USER_MEMORY_REGION, 0);
+	struct hv_call call = hv_kvm_ioctl(k->vm_fd, KVM_SET_USER_MEMORY_REGION, 0);
 	bool is_new = k->region_fd < 0;
 	struct hv_err *err = is_new ? make_region_file(k, keeper) : NULL;
 	uint64_t hva = err ? 0 : find_mapping(k, len_bytes);
@@ -389,7 +341,7 @@ struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, ui
 	err = hv_keeper_calls(keeper, &call, 1, &slot, sizeof(slot));
 	if (err)
 		return err;
-	if (is_new && (call.result == -EINVAL || call.result == -EEXIST)) {
+	if (is_new && is_refusal(call.result)) {
 		err = unmake(k, keeper, hva, len_bytes);
 		return err ? err
 			   : hv_err_new(EEXIST,
@@ -398,7 +350,7 @@ struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, ui
 					slot.slot, k->region.gpa.v, strerror((int)-call.result));
 	}
 	if (call.result < 0)
-		return failed(&call, "KVM_SET_USER_MEMORY_REGION");
+		return hv_kvm_failed(&call, "KVM_SET_USER_MEMORY_REGION");
 	*ret_hva = hva;
 	return NULL;
 }
@@ -410,5 +362,5 @@ struct hv_err *hv_kvm_unmap(struct hv_keeper *keeper, uint64_t hva, uint64_t len
 
 	if (err)
 		return err;
-	return call.result < 0 ? failed(&call, "madvise") : NULL;
+	return call.result < 0 ? hv_kvm_failed(&call, "madvise") : NULL;
 }

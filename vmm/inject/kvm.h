@@ -29,10 +29,16 @@ void hv_kvm_deinit(struct hv_kvm *k);
 /* Finds the vCPUs of the same virtual machine again. */
 struct hv_err *hv_kvm_find_vcpus(struct hv_kvm *k) hv_must_use;
 
-/* Under a hold. RET has room for nr_vcpus. */
+/* A call of ioctl(2) with what is at DATA_OFF of the call's data. */
+struct hv_call hv_kvm_ioctl(int fd, unsigned long request, uint64_t data_off);
+/* The error of call C, which has failed. */
+struct hv_err *hv_kvm_failed(const struct hv_call *c, const char *what);
+
+/* registers.c: under a hold. RET has room for nr_vcpus. */
 struct hv_err *hv_kvm_registers(const struct hv_kvm *k, struct hv_keeper *keeper,
 				const struct hv_arch *arch, struct hv_vcpu_regs *ret) hv_must_use;
-/* How many bits a guest-physical address may have for both the guest and the host. */
+/* Under a hold: how many bits a guest-physical address may have for both the guest and the host.
+ * ENOTSUP: this virtual machine is of a kind that injection does not support. */
 struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *keeper,
 				unsigned *ret) hv_must_use;
 

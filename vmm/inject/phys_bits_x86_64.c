@@ -4,7 +4,6 @@
 #include <linux/kvm.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "vmm/inject/kvm.h"
 
@@ -39,11 +38,7 @@ struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *keeper
 	_Static_assert(__builtin_offsetof(__typeof__(data), entries) ==
 			       __builtin_offsetof(struct kvm_cpuid2, entries),
 		       "as KVM has it");
-	struct hv_call call = {
-		.nr = SYS_ioctl,
-		.args = {(uint64_t)k->vcpu_fds[0], KVM_GET_CPUID2, 0},
-		.data_args = 1u << 2,
-	};
+	struct hv_call call = hv_kvm_ioctl(k->vcpu_fds[0], KVM_GET_CPUID2, 0);
 	unsigned host = host_phys_bits(), bits = 0;
 	struct hv_err *err;
 
@@ -53,8 +48,7 @@ struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *keeper
 	if (err)
 		return err;
 	if (call.result < 0)
-		return hv_err_new((int)-call.result, "inject: KVM_GET_CPUID2: %s",
-				  strerror((int)-call.result));
+		return hv_kvm_failed(&call, "KVM_GET_CPUID2");
 	for (unsigned i = 0; i < data.nent && i < CPUID_ENTRIES; i++)
 		if (data.entries[i].function == CPUID_ADDRESSES)
 			bits = data.entries[i].eax & 0xff;

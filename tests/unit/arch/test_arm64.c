@@ -170,6 +170,55 @@ START_TEST(whose_registers_they_are)
 }
 END_TEST
 
+/* KVM_REG_ARM64, 8 bytes, core or system (Documentation/virt/kvm/api.rst). */
+START_TEST(ids_for_kvm)
+{
+	const uint64_t *ids = hv_arch_arm64.kvm_ids;
+
+	for (unsigned i = 0; i < 35; i++)
+		ck_assert_uint_eq(ids[i], 0x6030000000100000 + 2 * i);
+	ck_assert_uint_eq(ids[35], 0x603000000013c101); /* op0 3, op1 0, CRn 2, CRm 0, op2 1 */
+	ck_assert_uint_eq(ids[36], 0);
+}
+END_TEST
+
+static const struct {
+	unsigned pstate;
+	uint64_t sp;
+	enum hv_in_firmware firmware;
+} of_kvm[] = {
+	{0x3c5, 0x2222, HV_FIRMWARE_NO}, /* EL1h */
+	{0x3c4, 0x1111, HV_FIRMWARE_NO}, /* EL1t */
+	{0, 0x1111, HV_FIRMWARE_NO},	 /* EL0 */
+	{0x10, 13, HV_FIRMWARE_NO},	 /* EL0, 32 bits */
+};
+
+START_TEST(registers_of_kvm)
+{
+	uint64_t values[36];
+	struct hv_span span = {(const uint8_t *)values, sizeof(values)};
+	struct hv_vcpu_regs regs;
+
+	for (unsigned i = 0; i < 31; i++)
+		values[i] = i;
+	values[31] = 0x1111;
+	values[32] = 0xffff800080012344;
+	values[33] = of_kvm[_i].pstate;
+	values[34] = 0x2222;
+	values[35] = EL1_ROOT;
+	ck_assert(hv_arch_arm64.decode_kvm_registers(span, (struct hv_span){0}, &regs));
+	ck_assert_uint_eq(regs.ip.v, 0xffff800080012344);
+	ck_assert_uint_eq(regs.sp.v, of_kvm[_i].sp);
+	ck_assert_uint_eq(regs.root, EL1_ROOT);
+	ck_assert_int_eq(regs.firmware, of_kvm[_i].firmware);
+	for (unsigned i = 0; i < 31; i++)
+		ck_assert_uint_eq(regs.general[i], i);
+	ck_assert_uint_eq(regs.general[31], of_kvm[_i].sp);
+	span.len_bytes--;
+	ck_assert(!hv_arch_arm64.decode_kvm_registers(span, (struct hv_span){0}, &regs));
+}
+END_TEST
+
 /* add x16, x16, #8; mrs x17, tpidr_el1 or tpidr_el2; ldr x16, [x16, x17] */
 START_TEST(the_register_of_per_cpu_offsets)
 {
@@ -522,6 +571,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, registers_of_a_32_bit_task);
 	tcase_add_test(tc, registers_refused);
 	tcase_add_test(tc, gdb_registers);
+	tcase_add_test(tc, ids_for_kvm);
+	tcase_add_loop_test(tc, registers_of_kvm, 0, HV_ARRAY_LEN(of_kvm));
 	tcase_add_loop_test(tc, whose_registers_they_are, 0, HV_ARRAY_LEN(of_levels));
 	tcase_add_test(tc, the_register_of_per_cpu_offsets);
 	tcase_add_loop_test(tc, formats, 0, HV_ARRAY_LEN(kinds));

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -205,6 +206,41 @@ START_TEST(a_failing_call_is_the_last)
 }
 END_TEST
 
+/* What the call is given has the address of a place in the data, which is where the process has it.
+ */
+START_TEST(an_address_in_the_data)
+{
+	struct {
+		uint64_t value;
+		struct iovec ours, theirs;
+	} data = {.ours = {NULL, 8}, .theirs = {(void *)&shared->rounds, 8}};
+	struct hv_call calls[2] = {
+		{.nr = SYS_process_vm_readv,
+		 .args = {0, offsetof(__typeof__(data), ours), 1,
+			  offsetof(__typeof__(data), theirs), 1},
+		 .data_args = 1u << 1 | 1u << 3,
+		 .pointer_off = offsetof(__typeof__(data), ours.iov_base)},
+		{.nr = SYS_getpid},
+	};
+	int feed;
+	pid_t pid = start_child(&feed);
+
+	calls[0].args[0] = (uint64_t)pid;
+	if (may_trace(pid)) {
+		struct hv_err *err;
+
+		feed_and_check(feed, 3);
+		err = inject(pid, calls, (char *)&data, sizeof(data));
+		ck_assert_msg(!err, "%s", err ? err->message : "");
+		ck_assert_int_eq(calls[0].result, 8);
+		ck_assert_int_eq(calls[1].result, pid);
+		ck_assert_uint_eq(data.value, shared->rounds);
+		feed_and_check(feed, 2);
+	}
+	end_child(pid, feed);
+}
+END_TEST
+
 static void count_down(const char *where)
 {
 	(void)where;
@@ -295,6 +331,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, calls_and_back);
 	tcase_add_test(tc, again_in_one_hold);
 	tcase_add_test(tc, a_failing_call_is_the_last);
+	tcase_add_test(tc, an_address_in_the_data);
 	tcase_add_test(tc, death_at_every_step);
 }
 

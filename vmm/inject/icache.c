@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/inject/icache.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "vmm/qemu/monitor_text.h"
+
+static bool add_to(struct hv_icache_run *run, uint64_t start, uint64_t end)
+{
+	if (run->start / HV_ICACHE_BLOCK != start / HV_ICACHE_BLOCK)
+		return false;
+	run->start = start < run->start ? start : run->start;
+	run->end = end > run->end ? end : run->end;
+	return true;
+}
+
+/* Most writes are where the one before them is. */
+size_t hv_icache_runs(const struct hv_held_writes *writes, uint64_t page_bytes,
+		      struct hv_icache_run **ret)
+{
+	struct hv_icache_run *runs = NULL;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < writes->nr; i++) {
+		const struct hv_held_write *w = &writes->list[i];
+		uint64_t start = w->hva / page_bytes * page_bytes;
+		uint64_t last = (w->hva + w->len_bytes - 1) / page_bytes * page_bytes;
+
+		for (; w->is_text && start <= last; start += page_bytes) {
+			size_t at = nr;
+
+			while (at > 0 && !add_to(&runs[at - 1], start, start + page_bytes))
+				at--;
+			if (at)
+				continue;
+			runs = hv_realloc_array(runs, nr + 1, sizeof(*runs));
+			runs[nr++] = (struct hv_icache_run){start, start + page_bytes};
+		}
+	}
+	*ret = runs;
+	return nr;
+}
+
+/* What to unmap: part of one mapping of the VMM's. */
+struct part {
+	struct hv_icache_run run;
+	struct hv_icache_run block; /* as much of the block as is in the mapping */
+	bool shared;
+};
+
+struct parts {
+	struct part *list; /* owned */
+	size_t nr;
+};
+
+static void add_part(struct parts *parts, const struct hv_vma *vma, const struct hv_icache_run *run)
+{
+	uint64_t block = run->start / HV_ICACHE_BLOCK * HV_ICACHE_BLOCK;
+	uint64_t end = block + HV_ICACHE_BLOCK;
+
+	if (run->start >= vma->end || run->end <= vma->start)
+		return;
+	parts->list = hv_realloc_array(parts->list, parts->nr + 1, sizeof(*parts->list));
+	parts->list[parts->nr++] = (struct part){
+		.run = {run->start > vma->start ? run->start : vma->start,
+			run->end < vma->end ? run->end : vma->end},
+		.block = {block > vma->start ? block : vma->start, end < vma->end ? end : vma->end},
+		.shared = vma->shared,
+	};
+}
+
+static struct hv_err *find_parts(pid_t pid, const struct hv_icache_run *runs, size_t nr,
+				 struct parts *ret)
+{
+	HV_AUTO_FREE char *line = NULL;
+	size_t cap = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+	while (getline(&line, &cap, f) > 0) {
+		struct hv_vma vma;
+
+		for (size_t i = 0; hv_vma_parse(line, &vma) && i < nr; i++)
+			add_part(ret, &vma, &runs[i]);
+	}
+	fclose(f);
+	return NULL;
+}
+
+static struct hv_err *failed(const struct hv_icache_run *run, const char *what, int64_t result)
+{
+	return hv_err_new((int)-result,
+			  "text at 0x%" PRIx64 " in the VMM cannot be made coherent with"
+			  " instruction caches: %s: %s",
+			  run->start, what, strerror((int)-result));
+}
+
+/* Of a shared mapping the pages are taken out of the VMM's page tables; the file keeps them. That
+ * is not possible (EINVAL) where memory is locked or in huge pages. */
+static struct hv_err *take_out(struct hv_keeper *keeper, const struct hv_icache_run *run,
+			       bool *ret_done)
+{
+	struct hv_call call = {.nr = SYS_madvise,
+			       .args = {run->start, run->end - run->start, MADV_DONTNEED}};
+	struct hv_err *err = hv_keeper_calls(keeper, &call, 1, NULL, 0);
+
+	*ret_done = !err && call.result == 0;
+	if (err || *ret_done || call.result == -EINVAL)
+		return err;
+	return failed(run, "madvise", call.result);
+}
+
+/* Private memory has its only copy there. When rights of the VMM's to pages change, KVM unmaps
+ * them, and to give a right takes nothing from anybody: if only the first of the two calls is made,
+ * the guest does not notice. Whole blocks, so that no huge page is split. */
+static struct hv_err *change_rights(struct hv_keeper *keeper, const struct hv_icache_run *block)
+{
+	uint64_t len = block->end - block->start;
+	struct hv_call calls[] = {
+		{.nr = SYS_mprotect,
+		 .args = {block->start, len, PROT_READ | PROT_WRITE | PROT_EXEC}},
+		{.nr = SYS_mprotect, .args = {block->start, len, PROT_READ | PROT_WRITE}},
+	};
+	struct hv_err *err = hv_keeper_calls(keeper, calls, HV_ARRAY_LEN(calls), NULL, 0);
+
+	for (size_t i = 0; !err && i < HV_ARRAY_LEN(calls); i++)
+		if (calls[i].result < 0)
+			err = failed(block, "mprotect", calls[i].result);
+	return err;
+}
+
+static struct hv_err *unmap(struct hv_keeper *keeper, const struct part *part)
+{
+	bool done = false;
+	struct hv_err *err = part->shared ? take_out(keeper, &part->run, &done) : NULL;
+
+	return err || done ? err : change_rights(keeper, &part->block);
+}
+
+struct hv_err *hv_icache_prepare(pid_t pid, struct hv_keeper *keeper,
+				 const struct hv_held_writes *writes)
+{
+	HV_AUTO_FREE struct hv_icache_run *runs = NULL;
+	struct parts parts = {0};
+	struct hv_err *err = NULL;
+	size_t nr;
+
+	if (hv_icache_is_coherent())
+		return NULL;
+	nr = hv_icache_runs(writes, (uint64_t)sysconf(_SC_PAGESIZE), &runs);
+	if (nr)
+		err = find_parts(pid, runs, nr, &parts);
+	for (size_t i = 0; !err && i < parts.nr; i++)
+		err = unmap(keeper, &parts.list[i]);
+	free(parts.list);
+	return err;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How many bits guest-physical addresses have on arm64. The VMM chooses them when it makes the
+ * virtual machine, and nobody tells later. Without a choice they are 40, where the host has so
+ * many; QEMU chooses fewer only on a host that has fewer. If it is too many nevertheless, KVM
+ * refuses the region's place, and a lower one is tried. */
+#include <fcntl.h>
+#include <linux/kvm.h>
+#include <sys/ioctl.h>
+
+#include "vmm/inject/kvm.h"
+
+#define BITS_DEFAULT 40 /* Documentation/virt/kvm/api.rst, KVM_CREATE_VM */
+#define HCR_EL2	     ARM64_SYS_REG(3, 4, 1, 1, 0)
+
+static unsigned host_bits(void)
+{
+	HV_AUTO_FD int fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+	int bits = fd < 0 ? 0 : ioctl(fd, KVM_CHECK_EXTENSION, KVM_CAP_ARM_VM_IPA_SIZE);
+
+	return bits > 0 && bits < BITS_DEFAULT ? (unsigned)bits : BITS_DEFAULT;
+}
+
+/* A guest with an EL2 of its own has that register. Which of its kernels a vCPU executes then, and
+ * on which stack, its registers in EL1 do not tell. */
+static struct hv_err *check_el2(const struct hv_kvm *k, struct hv_keeper *keeper)
+{
+	struct {
+		uint64_t value;
+		struct kvm_one_reg asked;
+	} data = {.asked = {.id = HCR_EL2}};
+	uint64_t off = offsetof(__typeof__(data), asked);
+	struct hv_call call = hv_kvm_ioctl(k->vcpu_fds[0], KVM_GET_ONE_REG, off);
+	struct hv_err *err;
+
+	call.pointer_off = (uint32_t)(off + offsetof(struct kvm_one_reg, addr));
+	err = hv_keeper_calls(keeper, &call, 1, &data, sizeof(data));
+	if (err)
+		return err;
+	if (call.result == 0)
+		return hv_err_new(ENOTSUP, "injection does not support a guest that has EL2 "
+					   "(nested virtualization)");
+	return call.result == -ENOENT ? NULL : hv_kvm_failed(&call, "KVM_GET_ONE_REG");
+}
+
+struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *keeper, unsigned *ret)
+{
+	struct hv_err *err = check_el2(k, keeper);
+
+	if (!err)
+		*ret = host_bits();
+	return err;
+}
