@@ -185,12 +185,12 @@ END_TEST
 static const struct {
 	unsigned pstate;
 	uint64_t sp;
-	enum hv_in_firmware firmware;
+	enum hv_hidden hidden;
 } of_kvm[] = {
-	{0x3c5, 0x2222, HV_FIRMWARE_NO}, /* EL1h */
-	{0x3c4, 0x1111, HV_FIRMWARE_NO}, /* EL1t */
-	{0, 0x1111, HV_FIRMWARE_NO},	 /* EL0 */
-	{0x10, 13, HV_FIRMWARE_NO},	 /* EL0, 32 bits */
+	{0x3c5, 0x2222, HV_HIDDEN_NO}, /* EL1h */
+	{0x3c4, 0x1111, HV_HIDDEN_NO}, /* EL1t */
+	{0, 0x1111, HV_HIDDEN_NO},	 /* EL0 */
+	{0x10, 13, HV_HIDDEN_NO},	 /* EL0, 32 bits */
 };
 
 START_TEST(registers_of_kvm)
@@ -210,7 +210,7 @@ START_TEST(registers_of_kvm)
 	ck_assert_uint_eq(regs.ip.v, 0xffff800080012344);
 	ck_assert_uint_eq(regs.sp.v, of_kvm[_i].sp);
 	ck_assert_uint_eq(regs.root, EL1_ROOT);
-	ck_assert_int_eq(regs.firmware, of_kvm[_i].firmware);
+	ck_assert_int_eq(regs.hidden, of_kvm[_i].hidden);
 	for (unsigned i = 0; i < 31; i++)
 		ck_assert_uint_eq(regs.general[i], i);
 	ck_assert_uint_eq(regs.general[31], of_kvm[_i].sp);
