@@ -21,8 +21,8 @@ struct hv_event_switch {
 	size_t nr;
 	unsigned on; /* 0: they are switched off */
 	/* Results: how many of them could not be switched on because this guest's kernel has no way
-	 * for it (EOPNOTSUPP) or the guest itself uses them (EBUSY), and why the first of them could
-	 * not; owned by the caller. */
+	 * for it (EOPNOTSUPP) or the guest itself uses them (EBUSY), and why the first of them
+	 * could not; owned by the caller. */
 	size_t nr_left_out;
 	struct hv_err *left_out;
 };

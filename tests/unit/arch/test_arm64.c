@@ -189,8 +189,8 @@ static const struct {
 } of_kvm[] = {
 	{0x3c5, 0x2222, HV_HIDDEN_NO}, /* EL1h */
 	{0x3c4, 0x1111, HV_HIDDEN_NO}, /* EL1t */
-	{0, 0x1111, HV_HIDDEN_NO},	 /* EL0 */
-	{0x10, 13, HV_HIDDEN_NO},	 /* EL0, 32 bits */
+	{0, 0x1111, HV_HIDDEN_NO},     /* EL0 */
+	{0x10, 13, HV_HIDDEN_NO},      /* EL0, 32 bits */
 };
 
 START_TEST(registers_of_kvm)
