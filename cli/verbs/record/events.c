@@ -39,9 +39,39 @@ static bool matches(const char *glob, const char *name)
 	return event && (fnmatch(glob, system, 0) == 0 || fnmatch(glob, event + 1, 0) == 0);
 }
 
-static struct hv_err *put_word(struct client *c, const char *path, const char *word)
+static void add_word(struct hv_text *ret, const char *word)
 {
-	HV_AUTO_FREE char *line = hv_format("%s\n", word);
+	hv_text_printf(ret, "%s%s", ret->len_bytes ? " " : "", word);
+}
+
+/* The words of set_event that stand for WORD. AVAILABLE is read when it is needed first. */
+static struct hv_err *find(struct client *c, const char *word, struct hv_text *available,
+			   struct hv_text *ret)
+{
+	HV_AUTO_FREE char *copy = NULL;
+	struct hv_err *err = NULL;
+	char *rest;
+
+	if (!is_glob(word)) {
+		add_word(ret, word);
+		return NULL;
+	}
+	if (!available->len_bytes)
+		err = client_get(c, "available_events", available);
+	if (err)
+		return err;
+	hv_text_add(available, "");
+	rest = copy = hv_strdup(available->data);
+	for (char *name; (name = strsep(&rest, "\n"));)
+		if (*name && matches(word, name))
+			add_word(ret, name);
+	return ret->len_bytes ? NULL
+			      : hv_err_new(EINVAL, "'%s': the guest has no such event", word);
+}
+
+static struct hv_err *put_words(struct client *c, const char *path, const char *words)
+{
+	HV_AUTO_FREE char *line = hv_format("%s\n", words);
 	struct hv_err *err = client_put(c, path, O_WRONLY | O_APPEND, line);
 
 	return err && !client_is_gone(err) ? client_error("set_event", err) : err;
@@ -49,53 +79,52 @@ static struct hv_err *put_word(struct client *c, const char *path, const char *w
 
 static bool is_left_out(const struct hv_err *err)
 {
-	return err->code == EBUSY || err->code == EOPNOTSUPP;
+	return err && (err->code == EBUSY || err->code == EOPNOTSUPP);
 }
 
-/* Switches on what GLOB matches and can be recorded, as set_event does for a whole system. */
-static struct hv_err *put_matching(struct client *c, const char *path, const char *glob,
-				   const char *available)
+/* Switches on those of WORDS that can be recorded, as set_event does for a whole system. */
+static struct hv_err *put_each(struct client *c, const char *path, char *words)
 {
-	HV_AUTO_FREE char *copy = hv_strdup(available);
 	HV_AUTO_ERR struct hv_err *first = NULL;
-	size_t nr = 0, nr_left_out = 0;
-	char *rest = copy;
+	bool any = false;
 
-	for (char *name; (name = strsep(&rest, "\n"));) {
-		struct hv_err *err;
+	for (char *word; (word = strsep(&words, " "));) {
+		struct hv_err *err = put_words(c, path, word);
 
-		if (!*name || !matches(glob, name))
-			continue;
-		nr++;
-		err = put_word(c, path, name);
 		if (err && !is_left_out(err))
 			return err;
-		nr_left_out += err != NULL;
+		any |= !err;
 		hv_err_keep_first(&first, err);
 	}
-	if (!nr)
-		return hv_err_new(EINVAL, "'%s': the guest has no such event", glob);
-	return nr == nr_left_out ? hv_take(first) : NULL;
+	return any ? NULL : hv_take(first);
+}
+
+/* One write switches on all that WORD names. Where it stops at one that cannot be recorded, each is
+ * written by itself. */
+static struct hv_err *put_word(struct client *c, const char *dir, const char *word,
+			       struct hv_text *available)
+{
+	HV_AUTO_FREE char *path = hv_format("%s/set_event", dir);
+	HV_AUTO_TEXT struct hv_text words = {0};
+	struct hv_err *err = find(c, word, available, &words);
+
+	if (!err)
+		err = put_words(c, path, words.data);
+	if (!is_left_out(err) || !is_glob(word))
+		return err;
+	hv_err_free(err);
+	return put_each(c, path, words.data);
 }
 
 struct hv_err *record_events_put(struct client *c, const char *dir, const char *events)
 {
-	HV_AUTO_FREE char *copy = hv_strdup(events), *path = hv_format("%s/set_event", dir);
+	HV_AUTO_FREE char *copy = hv_strdup(events);
 	HV_AUTO_TEXT struct hv_text available = {0};
 	struct hv_err *err = NULL;
 	char *rest = copy;
 
-	for (char *word; !err && (word = strsep(&rest, " "));) {
-		if (!is_glob(word)) {
-			err = put_word(c, path, word);
-			continue;
-		}
-		if (!available.len_bytes)
-			err = client_get(c, "available_events", &available);
-		hv_text_add(&available, "");
-		if (!err)
-			err = put_matching(c, path, word, available.data);
-	}
+	for (char *word; !err && (word = strsep(&rest, " "));)
+		err = put_word(c, dir, word, &available);
 	return err;
 }
 
@@ -180,6 +209,15 @@ struct hv_err *record_filters_put(const struct record_filters *s, struct client 
 
 /* -- what is left out ------------------------------------------------------------------------- */
 
+/* Where each word was written again (put_word()), the log says the same twice. */
+static void add_note(struct hv_text *ret, const char *why)
+{
+	HV_AUTO_FREE char *line = hv_format("%s\n", why);
+
+	if (!ret->len_bytes || !strstr(ret->data, line))
+		hv_text_add(ret, line);
+}
+
 struct hv_err *record_events_refused(struct client *c, const char *dir, struct hv_text *ret)
 {
 	HV_AUTO_FREE char *path = hv_format("%s/error_log", dir);
@@ -195,7 +233,7 @@ struct hv_err *record_events_refused(struct client *c, const char *dir, struct h
 		const char *why = strstr(line, ERROR);
 
 		if (line[0] == '[' && why)
-			hv_text_printf(ret, "%s\n", why + strlen(ERROR));
+			add_note(ret, why + strlen(ERROR));
 	}
 	return NULL;
 }
