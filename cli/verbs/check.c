@@ -521,6 +521,7 @@ static struct hv_err *explain_busy(const struct cli *cli, const char *spec, stru
 		spec_dashes(spec), spec);
 }
 
+/* Returns the exit status. */
 static int say_blocked(const char *spec, struct hv_err *err)
 {
 	hv_cleanup(findings_deinit) struct findings f = {0};
@@ -529,11 +530,12 @@ static int say_blocked(const char *spec, struct hv_err *err)
 	findings_init(&f, spec);
 	block(&f, in_domain(err, spec));
 	render(&f, true, &text);
-	printf("%s", text.data);
+	put_out(text.data, text.len_bytes);
 	return EXIT_FAILED;
 }
 
-static void put_findings(const struct look *l)
+/* Returns what put_out() does. */
+static int put_findings(const struct look *l)
 {
 	static const struct terminal_mark marks[] = {
 		{"PREVENTS", TERMINAL_RED, 0, 0},
@@ -541,10 +543,8 @@ static void put_findings(const struct look *l)
 		{"traceable    yes", TERMINAL_GREEN, VALUE_COLUMN, 0},
 	};
 
-	if (l->json)
-		put_out(l->text.data, l->text.len_bytes);
-	else
-		put_lines(l->text.data, VALUE_COLUMN, marks, HV_ARRAY_LEN(marks));
+	return l->json ? put_out(l->text.data, l->text.len_bytes)
+		       : put_lines(l->text.data, VALUE_COLUMN, marks, HV_ARRAY_LEN(marks));
 }
 
 static int check(const struct cli *cli, const char *spec, bool json)
@@ -555,6 +555,7 @@ static int check(const struct cli *cli, const char *spec, bool json)
 	const struct divided d = {"hvtrace:check", false, look, hear_findings, &l};
 	struct progress progress = {0};
 	struct hv_err *err;
+	int out_error;
 
 	progress_begin(&progress, 0, "looking at", spec);
 	err = hv_guest_open(spec, cli->libvirt_uri, HV_VIA_AUTO, &guest);
@@ -566,9 +567,9 @@ static int check(const struct cli *cli, const char *spec, bool json)
 	progress_end(&progress);
 	if (err)
 		return json ? say_blocked(spec, err) : fail(explain(err, spec));
-	put_findings(&l);
+	out_error = put_findings(&l);
 	hv_text_deinit(&l.text);
-	return l.is_blocked ? EXIT_FAILED : EXIT_OK;
+	return l.is_blocked || out_error ? EXIT_FAILED : EXIT_OK;
 }
 
 static int run(struct cli *cli, int argc, char **argv)

@@ -160,7 +160,8 @@ static enum terminal_color color_of(const char *traceable)
 										   : TERMINAL_PLAIN;
 }
 
-static void print_row(int width, const char *name, const char *id, const struct row *row)
+/* Returns what put_out() does. */
+static int print_row(int width, const char *name, const char *id, const struct row *row)
 {
 	HV_AUTO_TEXT struct hv_text safe = {0}, line = {0};
 	HV_AUTO_FREE char *begin = NULL;
@@ -173,7 +174,7 @@ static void print_row(int width, const char *name, const char *id, const struct 
 	mark = (struct terminal_mark){begin, color_of(row->traceable), (unsigned)line.len_bytes, 0};
 	hv_text_printf(&line, "%s%s%s\n", row->traceable, row->reason ? ": " : "",
 		       row->reason ? row->reason : "");
-	put_lines(line.data, (unsigned)width + STATE_COLUMNS, &mark, 1);
+	return put_lines(line.data, (unsigned)width + STATE_COLUMNS, &mark, 1);
 }
 
 static int wider(int width, const char *name)
@@ -185,19 +186,22 @@ static int wider(int width, const char *name)
 	return columns > width ? columns : width;
 }
 
-static void print_table(const struct rows *rows)
+/* Likewise. */
+static int print_table(const struct rows *rows)
 {
 	const struct row head = {.state = (char *)"STATE", .traceable = "TRACEABLE"};
 	int width = NAME_WIDTH_MIN;
 	char id[16];
+	int out_error;
 
 	for (size_t i = 0; i < rows->nr; i++)
 		width = wider(width, rows->list[i].name);
-	print_row(width, "NAME", "ID", &head);
-	for (size_t i = 0; i < rows->nr; i++) {
+	out_error = print_row(width, "NAME", "ID", &head);
+	for (size_t i = 0; !out_error && i < rows->nr; i++) {
 		snprintf(id, sizeof(id), rows->list[i].id < 0 ? "-" : "%d", rows->list[i].id);
-		print_row(width, rows->list[i].name, id, &rows->list[i]);
+		out_error = print_row(width, rows->list[i].name, id, &rows->list[i]);
 	}
+	return out_error;
 }
 
 static json_object *string_or_null(const char *text)
@@ -227,14 +231,16 @@ static void print_json(const struct rows *rows)
 	json_object_put(all);
 }
 
-/* Shows what was found, also if ERR says that libvirt could not be asked. */
-static void show(const struct cli *cli, bool json, struct hv_err **ret_err)
+/* Shows what was found, also if ERR says that libvirt could not be asked. Returns what put_out()
+ * does. */
+static int show(const struct cli *cli, bool json, struct hv_err **ret_err)
 {
 	hv_cleanup(rows_deinit) struct rows rows = {0};
 	struct rundir_info *sessions = NULL;
 	struct hv_domain *domains = NULL;
 	size_t nr_sessions = 0;
 	size_t nr = 0;
+	int out_error = 0;
 
 	/* Without root the sessions cannot be read, but the domains are shown. */
 	hv_err_free(rundir_list(cli->run_dir, &sessions, &nr_sessions));
@@ -243,9 +249,10 @@ static void show(const struct cli *cli, bool json, struct hv_err **ret_err)
 	if (json)
 		print_json(&rows);
 	else if (!*ret_err || nr_sessions)
-		print_table(&rows);
+		out_error = print_table(&rows);
 	hv_domain_list_free(domains, nr);
 	rundir_list_free(sessions, nr_sessions);
+	return out_error;
 }
 
 static int run(struct cli *cli, int argc, char **argv)
@@ -254,7 +261,7 @@ static int run(struct cli *cli, int argc, char **argv)
 	struct hv_err *err;
 	bool json = false;
 	int exit_code;
-	int option;
+	int option, out_error;
 
 	while ((option = verb_option(cli, argc, argv, "j", longs, &exit_code)) != -1) {
 		if (option == VERB_OPTION_STOP)
@@ -265,8 +272,8 @@ static int run(struct cli *cli, int argc, char **argv)
 		return exit_code;
 	/* Names of domains are UTF-8, wherever hvtrace runs. */
 	setlocale(LC_CTYPE, "C.UTF-8");
-	show(cli, json, &err);
-	return fail_if(err);
+	out_error = show(cli, json, &err);
+	return fail_if(err) != EXIT_OK || out_error ? EXIT_FAILED : EXIT_OK;
 }
 
 static const char help[] =
