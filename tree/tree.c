@@ -99,13 +99,15 @@ struct hv_err *hv_tree_stat(struct hv_tree *tree, const char *path, struct hv_tr
 	return NULL;
 }
 
-static bool exists(struct hv_tree *tree, const char *path)
+/* NAME is the last one of PATH. */
+static bool exists(struct hv_tree *tree, const char *path, const char *name)
 {
 	struct hv_place at;
 	struct hv_err *err = hv_lookup(tree, path, &at);
 
 	hv_err_free(err);
-	return !err;
+	/* Every directory has these, though paths here do not use them. */
+	return !err || strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
 struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const char *path)
@@ -116,7 +118,7 @@ struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const char *path)
 
 	if (err)
 		return err;
-	if (exists(tree, path))
+	if (exists(tree, path, name))
 		return hv_err_new(EEXIST, "'%s' exists", path);
 	if (!dir.node->entries || !dir.node->entries->make)
 		return hv_err_new(

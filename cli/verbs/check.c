@@ -192,6 +192,8 @@ static void check_build_id(struct findings *f, const struct hv_kernel *k)
 	add(f, "build_id", NULL, "%s", hex);
 }
 
+/* A guest that uses all sites itself can be attached to all the same: it may give them back, and
+ * its events need none. */
 static void check_sites(struct findings *f, const struct hv_kernel *k)
 {
 	json_object *o = json_object_new_object();
@@ -205,10 +207,8 @@ static void check_sites(struct findings *f, const struct hv_kernel *k)
 	json_object_object_add(o, "total", number(k->sites.nr));
 	json_object_object_add(o, "busy", number(busy));
 	json_object_object_add(o, "invalid", number(invalid));
-	add(f, "sites", o, "%zu, of which %zu in use by the guest, %zu invalid", k->sites.nr, busy,
-	    invalid);
-	if (k->sites.nr == busy + invalid)
-		block(f, hv_err_new(ENOENT, "no function of this kernel can be traced"));
+	add(f, "sites", o, "%zu, of which %zu in use by the guest, %zu invalid%s", k->sites.nr,
+	    busy, invalid, k->sites.nr == busy + invalid ? ": no function can be traced now" : "");
 }
 
 static void check_clock(struct findings *f, struct hv_kernel *k)
@@ -521,6 +521,7 @@ static struct hv_err *explain_busy(const struct cli *cli, const char *spec, stru
 		spec_dashes(spec), spec);
 }
 
+/* Returns the exit status. */
 static int say_blocked(const char *spec, struct hv_err *err)
 {
 	hv_cleanup(findings_deinit) struct findings f = {0};
@@ -529,12 +530,12 @@ static int say_blocked(const char *spec, struct hv_err *err)
 	findings_init(&f, spec);
 	block(&f, in_domain(err, spec));
 	render(&f, true, &text);
-	printf("%s", text.data);
+	put_out(text.data, text.len_bytes);
 	return EXIT_FAILED;
 }
 
-/* Returns whether all of it was printed. */
-static bool put_findings(const struct look *l)
+/* Returns what put_out() does. */
+static int put_findings(const struct look *l)
 {
 	static const struct terminal_mark marks[] = {
 		{"PREVENTS", TERMINAL_RED, 0, 0},
@@ -542,9 +543,8 @@ static bool put_findings(const struct look *l)
 		{"traceable    yes", TERMINAL_GREEN, VALUE_COLUMN, 0},
 	};
 
-	if (l->json)
-		return put_out(l->text.data, l->text.len_bytes) == 0;
-	return put_lines(l->text.data, VALUE_COLUMN, marks, HV_ARRAY_LEN(marks)) == 0;
+	return l->json ? put_out(l->text.data, l->text.len_bytes)
+		       : put_lines(l->text.data, VALUE_COLUMN, marks, HV_ARRAY_LEN(marks));
 }
 
 static int check(const struct cli *cli, const char *spec, bool json)
@@ -555,7 +555,7 @@ static int check(const struct cli *cli, const char *spec, bool json)
 	const struct divided d = {"hvtrace:check", false, look, hear_findings, &l};
 	struct progress progress = {0};
 	struct hv_err *err;
-	bool is_printed;
+	int out_error;
 
 	progress_begin(&progress, 0, "looking at", spec);
 	err = hv_guest_open(spec, cli->libvirt_uri, HV_VIA_AUTO, &guest);
@@ -567,9 +567,9 @@ static int check(const struct cli *cli, const char *spec, bool json)
 	progress_end(&progress);
 	if (err)
 		return json ? say_blocked(spec, err) : fail(explain(err, spec));
-	is_printed = put_findings(&l);
+	out_error = put_findings(&l);
 	hv_text_deinit(&l.text);
-	return l.is_blocked || !is_printed ? EXIT_FAILED : EXIT_OK;
+	return l.is_blocked || out_error ? EXIT_FAILED : EXIT_OK;
 }
 
 static int run(struct cli *cli, int argc, char **argv)

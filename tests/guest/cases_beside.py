@@ -197,3 +197,29 @@ def orders_of_sharing_a_tracepoint(t):
     killed_round(t, beside, 4, ("warden", "service"), EVENTS[0])
     records_what_is_free(t)
     t.note(f"{nr} orders, 2 kills")
+
+
+@case()
+def what_the_guest_uses_is_left_out(t):
+    """Of a whole system, hvtrace records what the guest does not use itself and names the rest; when the guest has left
+    them, all. One event is refused as before, and the guest's own are recorded all the time."""
+    names = ("sched:sched_switch", "sched:sched_wakeup", "sched:sched_wakeup_new")
+    t.guest.run(f"echo 1 >{OWN}/events/sched/sched_switch/enable")
+    with t.attach() as traced:
+        recording = t.hv.start("record", "-e", "sched", t.name)
+        t.await_event(recording, "sched_waking")
+        t.guest.run(MAKES)
+        out, err = (data.decode(errors="replace") for data in t.end_recording(recording))
+        said = [line for line in err.splitlines() if "cannot be recorded now" in line]
+        assert len(said) == 1 and all(name in said[0] for name in (*names, "the guest itself uses its tracepoint")), err
+        assert "sched_process_exec:" in out and "sched_switch:" not in out, out[-1000:]
+        t.hv.fails("echo", t.name, "events/sched/sched_switch/enable", "1", says=("the guest itself uses its tracepoint",))
+        traced.echo("events/sched/enable", "1")
+        assert traced.text("events/sched/enable") == "X\n"
+        t.guest.run(f"echo 0 >{OWN}/events/sched/sched_switch/enable")
+        traced.echo("events/sched/enable", "1")
+        assert traced.text("events/sched/enable") == "1\n"
+        t.guest.run(MAKES)
+        assert "sched_switch:" in traced.text("trace")
+    assert "sched_switch:" in t.guest.run(f"cat {OWN}/trace")
+    t.guest.run(f"echo >{OWN}/trace")

@@ -236,6 +236,25 @@ def own_ftrace_is_respected(t):
         t.guest.run_own("cd /sys/kernel/tracing && echo nop >current_tracer && echo >set_ftrace_filter && echo >trace")
 
 
+@case(configs=ONE_VCPU[:1])
+def check_agrees_with_attach(t):
+    """While the guest's own function tracer is on all functions, check says that none can be traced now, and that attach
+    succeeds, which it does; when the guest has given them back, the same session traces them."""
+    t.guest.run_own("echo function >/sys/kernel/tracing/current_tracer")
+    try:
+        said = t.hv("check", t.name)
+        assert "no function can be traced now" in said and re.search(r"^traceable +yes$", said, re.MULTILINE), said
+        with t.attach() as traced:
+            t.guest.run_own("echo nop >/sys/kernel/tracing/current_tracer")
+            traced.echo("set_ftrace_filter", "vfs_read")
+            traced.echo("current_tracer", "function")
+            t.guest.run("cat /proc/uptime")
+            assert "vfs_read" in {e.function for e in ftrace.parse(traced.text("trace"))[0]}
+        assert "no function can be traced now" not in t.hv("check", t.name)
+    finally:
+        t.guest.run_own("cd /sys/kernel/tracing && echo nop >current_tracer && echo >trace")
+
+
 # The guest's own users of one site each: kprobe, function tracer, function_graph
 OWN_BEGIN = (
     "cd /sys/kernel/tracing && mkdir instances/own && echo 'p:own vfs_read' >kprobe_events && echo 1 >events/kprobes/own/enable"

@@ -98,20 +98,20 @@ void hv_event_switch_add(struct hv_event_switch *change, const struct hv_event_t
 void hv_event_switch_deinit(struct hv_event_switch *change)
 {
 	free(change->types);
-	hv_err_free(change->left_out);
+	hv_left_out_deinit(&change->left_out);
 }
 
 struct hv_err *hv_event_switch_for(struct hv_file *f, struct hv_event_switch *change,
 				   const char *buf, size_t len_bytes)
 {
-	struct hv_err *told, *err = hv_instance_switch_events(f->at.instance, change);
+	struct hv_err *err = hv_instance_switch_events(f->at.instance, change);
+	HV_AUTO_ERR struct hv_err *never = hv_left_out_never(&change->left_out, change->nr);
+	HV_AUTO_ERR struct hv_err *busy = hv_left_out_busy(&change->left_out, change->nr);
 
-	if (!change->nr_left_out || !change->left_out)
-		return err;
-	told = hv_err_new(EOPNOTSUPP, "%zu of %zu events cannot be recorded, as %s",
-			  change->nr_left_out, change->nr, change->left_out->message);
-	hv_file_log_error(f, told, buf, len_bytes);
-	hv_err_free(told);
+	if (never)
+		hv_file_log_error(f, never, buf, len_bytes);
+	if (busy)
+		hv_file_log_error(f, busy, buf, len_bytes);
 	return err;
 }
 

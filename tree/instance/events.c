@@ -206,17 +206,14 @@ static struct hv_err *find_programs(const struct hv_instances *all, const struct
 	return err;
 }
 
-/* Notes that TYPE could not be switched on. */
+/* Who names several events gets those that can be recorded. */
 static void note_refused(struct hv_event_switch *change, const struct hv_event_type *type,
 			 struct hv_err *why, struct hv_err **first)
 {
-	why = hv_err_in(why, "%s:%s", type->system, type->name);
-	if (why->code != EOPNOTSUPP && why->code != EBUSY)
-		hv_err_keep_first(first, why);
-	else if (!change->nr_left_out++)
-		change->left_out = why;
+	if (why->code == EOPNOTSUPP || (why->code == EBUSY && change->nr > 1))
+		hv_left_out_add(&change->left_out, type, why);
 	else
-		hv_err_free(why);
+		hv_err_keep_first(first, hv_err_in(why, "%s:%s", type->system, type->name));
 }
 
 /* Why a tracepoint does not call a function for TYPE, that of a probe. NULL: all do. */
@@ -277,10 +274,8 @@ static struct hv_err *take_refusals(struct hv_instance *in, const struct hv_cata
 		note_refused(change, &c->types[i], why, &first);
 		nr_on--;
 	}
-	if (!first && change->on && change->nr && !nr_on) {
-		first = change->left_out;
-		change->left_out = NULL;
-	}
+	if (!first && change->on && change->nr && !nr_on)
+		first = hv_left_out_take(&change->left_out);
 	return first;
 }
 
@@ -341,7 +336,7 @@ static void take_back(struct hv_instance *in, struct hv_event_set *before)
 	in->events = *before;
 	hv_err_free(publish(in, &unused, &refused));
 	hv_err_free(refused);
-	hv_err_free(unused.left_out);
+	hv_left_out_deinit(&unused.left_out);
 	hv_err_free(retrace(in));
 }
 
@@ -408,7 +403,7 @@ static struct hv_err *release_tracepoints(struct hv_instance *in)
 		return NULL;
 	err = publish(in, &unused, &refused);
 	hv_err_free(refused);
-	hv_err_free(unused.left_out);
+	hv_left_out_deinit(&unused.left_out);
 	return err;
 }
 
@@ -466,8 +461,7 @@ struct hv_err *hv_instance_switch_events(struct hv_instance *in, struct hv_event
 	struct hv_err *err = need_syscalls(in->all, change);
 
 	hv_instances_drain(in->all);
-	change->nr_left_out = 0;
-	change->left_out = NULL;
+	change->left_out = (struct hv_left_out){0};
 	if (err)
 		return err;
 	events = changed(&in->events, change);
@@ -481,11 +475,9 @@ struct hv_err *hv_instance_publish_events(struct hv_instance *in)
 	struct hv_event_switch change = {.on = 1};
 	struct hv_err *refused = NULL, *err = publish(in, &change, &refused);
 
-	if (!err && !refused) {
-		refused = change.left_out;
-		change.left_out = NULL;
-	}
-	hv_err_free(change.left_out);
+	if (!err && !refused)
+		refused = hv_left_out_take(&change.left_out);
+	hv_left_out_deinit(&change.left_out);
 	return err ? err : refused;
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "tree/instance/instance.h"
+#include "tree/instance/left_out.h"
 
 struct hv_event_type;
 
@@ -20,16 +21,15 @@ struct hv_event_switch {
 	const struct hv_event_type **types; /* of the catalogue; borrowed */
 	size_t nr;
 	unsigned on; /* 0: they are switched off */
-	/* Results: how many of them could not be switched on because this guest's kernel has no way
-	 * for it (EOPNOTSUPP) or the guest itself uses them (EBUSY), and why the first of them
-	 * could not; owned by the caller. */
-	size_t nr_left_out;
-	struct hv_err *left_out;
+	/* The result, owned by the caller: which of them could not be switched on, and do not make
+	 * the change fail. */
+	struct hv_left_out left_out;
 };
 
 /* Switches events of IN. If some can be switched on and others cannot, those that can are on. The
  * error is that of the first that cannot, as in the kernel (__ftrace_set_clr_event_nolock), but
- * types that this guest cannot have recorded are left out, unless there are no others. */
+ * left out are, unless there are no others, types that never can and, of several, those for which
+ * the guest is in the way now (EBUSY). */
 struct hv_err *hv_instance_switch_events(struct hv_instance *in,
 					 struct hv_event_switch *change) hv_must_use;
 /* Returns whether the guest records REF for IN: it is on, or a trigger needs it, or a probe of it
