@@ -85,6 +85,25 @@
 	movq	$-NR_ONE, %r11
 .endm
 
+/* The end of a call's record on the plain way, from the preempt count on, as load_count_in_way says.
+ * %rdx is word 3 without the count. LONG makes three instructions three bytes longer each than they
+ * need be. With "both_halves" the last instruction is one byte longer than with "plain". */
+.macro plain_call_words long, count
+	load_count_in_way \count
+	orq	%rax, %rdx
+	xorq	%r11, %rdx
+	\long movq %rdx, 24(%r10)
+	\long movq $.Lgraph_handler, PLAIN_SLOT(%rsp)
+	read_tsc
+	\long movq %rax, HV_FRAME_TSC(%rsi)
+	xorq	%r11, %rax
+	.ifc \count, both_halves
+	{disp8} movq %rax, 0(%r10)
+	.else
+	movq	%rax, (%r10)
+	.endif
+.endm
+
 /* -- a call, the plain way --------------------------------------------------------------------- */
 
 	.globl	hv_stub_graph
@@ -117,22 +136,23 @@ hv_stub_graph:
 	movq	%rax, HV_FRAME_CALLER(%rsi)
 	movq	PLAIN_SITE_END(%rsp), %rdx
 	movl	%edx, HV_FRAME_FUNCTION(%rsi)
-	movq	$.Lgraph_handler, PLAIN_SLOT(%rsp)
 	shlq	$HV_CALLER_SHIFT, %rax /* word 1 as make_call_word makes it */
 	xorq	%rdx, %rax
 	store_word 1, %rax, %r11
 	movl	HV_FRAME_FLAGS(%rsi), %edx
-	make_context_word
-	store_word 3, %rdx, %r11
-	read_tsc
-	movq	%rax, HV_FRAME_TSC(%rsi)
-	store_word 0, %rax, %r11
-	popq	%rsi
+	make_flags_word
+785:	plain_call_words {disp32}, plain
+786:	popq	%rsi
 	popq	%rdx
 	.globl	hv_stub_return_1
 hv_stub_return_1:
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
+
+	.subsection 1
+787:	plain_call_words {disp8}, both_halves
+788:	.subsection 0
+	count_ways 785b, 786b, 787b, 788b
 
 .Lplain_other_task:
 	write_task_record

@@ -12,15 +12,43 @@
 #define HANDLER_SLOT 8
 #define FRAMES	     STACKS + HV_STACK_FRAMES
 
-/* %rcx := word 2, %rdx := word 3 of the exit of the frame at BASE + REGS. In: %ecx the pid.
- * Clobbers %rax. */
-.macro make_exit_words base=0, regs=%r9
+/* %rcx := word 2, %rdx := word 3 without the preempt count of the exit of the frame at BASE + REGS.
+ * In: %ecx the pid. Clobbers %rax. */
+.macro begin_exit_words base, regs
 	shlq	$HV_EXIT_PID_SHIFT, %rcx
 	movl	\base + HV_FRAME_FUNCTION(\regs), %eax
 	orq	%rax, %rcx
 	movl	\base + HV_FRAME_FLAGS(\regs), %edx /* and HV_FRAME_DEPTH */
 	xorl	$HIGH_KIND(HV_RECORD_ENTRY ^ HV_RECORD_EXIT), %edx
-	make_context_word
+	make_flags_word
+.endm
+
+/* %rcx := word 2, %rdx := word 3 of the exit of the frame at %r9. In: %ecx the pid. Clobbers
+ * %rax. */
+.macro make_exit_words
+	begin_exit_words 0, %r9
+	load_count %rax, %eax
+	orq	%rax, %rdx
+.endm
+
+/* The record of a return on the plain way, from the preempt count on, as load_count_in_way says.
+ * LONG and COUNT as in plain_call_words. */
+.macro plain_return_words long, count
+	load_count_in_way \count
+	orq	%rax, %rdx
+	xorq	%r8, %rcx
+	\long movq %rcx, 16(%r10)
+	xorq	%r8, %rdx
+	\long movq %rdx, 24(%r10)
+	read_tsc
+	xorq	%r8, %rax
+	.ifc \count, both_halves
+	{disp8} movq %rax, 0(%r10)
+	.else
+	movq	%rax, (%r10)
+	.endif
+	xorq	FRAMES + HV_FRAME_TSC(%rsi,%r9), %r8
+	\long movq %r8, 8(%r10) /* word 1, combined with the key */
 .endm
 
 /* Writes these words and word 1 to the place %r10, with the key %r8. Clobbers %rax, %rcx, %rdx. */
@@ -77,15 +105,10 @@ hv_graph_handler:
 	cmpl	%ecx, HV_STATE_LAST_PID(%r10)
 	jne	.Lreturn_general
 
-	make_exit_words FRAMES, "%rsi,%r9"
+	begin_exit_words FRAMES, "%rsi,%r9"
 	reserve_record %r8
-	store_word 2, %rcx, %r8
-	store_word 3, %rdx, %r8
-	read_tsc
-	store_word 0, %rax, %r8
-	xorq	FRAMES + HV_FRAME_TSC(%rsi,%r9), %r8
-	movq	%r8, 8(%r10) /* word 1, combined with the key */
-	movq	FRAMES + HV_FRAME_CALLER(%rsi,%r9), %rcx
+785:	plain_return_words {disp32}, plain
+786:	movq	FRAMES + HV_FRAME_CALLER(%rsi,%r9), %rcx
 	subq	$NR_ONE, STACKS + HV_STACK_WORD(%rsi)
 
 /* Goes to the caller, %rcx. A bare return would have no call that belongs to it, and the CPU would
@@ -109,6 +132,11 @@ hv_stub_return_3:
 	.pushsection .hv_alternatives
 	.long	HV_ALT_JUMP, 771b - hv_stubs, 772b - 771b, 773f - hv_stubs
 	.popsection
+	.subsection 1
+787:	plain_return_words {disp8}, both_halves
+788:	.subsection 0
+	count_ways 785b, 786b, 787b, 788b
+
 	.subsection 1
 	.balign	64, 0xcc
 	.fill	32, 1, 0xcc

@@ -145,13 +145,8 @@ static void no_steal(const struct world *w)
 	w->values->alternatives |= 1u << HV_ALT_NO_STEAL;
 }
 
-static void wide_count(const struct world *w)
-{
-	w->values->alternatives |= 1u << HV_ALT_WIDE_COUNT;
-}
-
 static const struct world_case knows_no_steal = {.name = "", .prepare = no_steal};
-static const struct world_case counts_wide = {.name = "", .prepare = wide_count};
+static const struct world_case counts_wide = {.name = "", .prepare = world_count_widely};
 
 /* The count before is 0 and a reschedule is not wanted, or the count is BASE. */
 static void begin(bool detours, uint32_t base, struct kvm_regs *regs)

@@ -51,20 +51,20 @@ static void lazy_counts(const struct world *w)
 	w->values->alternatives |= 1u << HV_ALT_LAZY;
 }
 
-static void wide_count(const struct world *w)
+void world_count_widely(const struct world *w)
 {
 	w->values->alternatives |= 1u << HV_ALT_WIDE_COUNT;
 }
 
-static void task_softirqs(const struct world *w)
+void world_count_in_tasks(const struct world *w)
 {
 	w->values->alternatives |= 1u << HV_ALT_TASK_SOFTIRQS;
 }
 
-static void task_softirqs_wide(const struct world *w)
+void world_count_in_tasks_widely(const struct world *w)
 {
-	task_softirqs(w);
-	wide_count(w);
+	world_count_in_tasks(w);
+	world_count_widely(w);
 }
 
 static void thunk(const struct world *w)
@@ -199,9 +199,9 @@ const struct world_case world_cases[] = {
 	{"vCPU muted", 0, 0, cpu_muted},
 	{"vCPU chosen, pid not in the filter", 0, 0, cpus_not_pid},
 	{"record, kernel with lazy preemption counts", 0, 1, lazy_counts},
-	{"record, kernel with a preempt count of 64 bits", 0, 1, wide_count},
-	{"record, kernel whose tasks count soft interrupts", 0, 1, task_softirqs},
-	{"record, likewise with a preempt count of 64 bits", 0, 1, task_softirqs_wide},
+	{"record, kernel with a preempt count of 64 bits", 0, 1, world_count_widely},
+	{"record, kernel whose tasks count soft interrupts", 0, 1, world_count_in_tasks},
+	{"record, likewise with a preempt count of 64 bits", 0, 1, world_count_in_tasks_widely},
 	{"only in sections: in one, record", 0, 1, in_section, WORLD_SECTION_FUNCTION},
 	{"only in sections: in one, record, after another task's", 1, 1, in_section_other_task,
 	 WORLD_SECTION_FUNCTION},

@@ -289,6 +289,11 @@ static inline unsigned world_case_bytes(const struct world_case *c)
 	       sizeof(struct hv_record);
 }
 
+/* The kernel has a preempt count of 64 bits, counts soft interrupts in tasks, or both. */
+void world_count_widely(const struct world *w);
+void world_count_in_tasks(const struct world *w);
+void world_count_in_tasks_widely(const struct world *w);
+
 /* Makes the traced function do what the host does when it has not run the vCPU for so long. */
 #define WORLD_STOLEN_NS 4000000
 void world_make_stolen(const struct world *w);

@@ -28,6 +28,24 @@ static void other_task(const struct world *w)
 	world_state(w, 0)->last_pid = 0;
 }
 
+static void wide_count(const struct world *w)
+{
+	plain(w);
+	world_count_widely(w);
+}
+
+static void task_softirqs(const struct world *w)
+{
+	plain(w);
+	world_count_in_tasks(w);
+}
+
+static void task_softirqs_wide(const struct world *w)
+{
+	plain(w);
+	world_count_in_tasks_widely(w);
+}
+
 static void first(const struct world *w)
 {
 	open_stack(w, 0);
@@ -404,6 +422,12 @@ const struct world_case world_graph_cases[] = {
 	{"call and return, first frame of a stack", 0, 0, first, WORLD_GRAPH, 1, 1, 0},
 	{"call and return, of a stack seen first", 0, 0, unknown, WORLD_GRAPH, 1, 1, 0},
 	{"call and return, last place there is", 0, 0, last_place, WORLD_GRAPH, 1, 1, 0},
+	{"call and return, kernel with a preempt count of 64 bits", 0, 0, wide_count, WORLD_GRAPH,
+	 1, 1, 0},
+	{"call and return, kernel whose tasks count soft interrupts", 0, 0, task_softirqs,
+	 WORLD_GRAPH, 1, 1, 0},
+	{"call and return, likewise with a preempt count of 64 bits", 0, 0, task_softirqs_wide,
+	 WORLD_GRAPH, 1, 1, 0},
 	{"two calls, one by a jump from the other", 0, 0, tail_call, WORLD_GRAPH, 2, 2, 0},
 	{"a new task's first call", 0, 0, new_task, WORLD_NEW_TASK, 1, 1, 0},
 	{"a task leaves the CPU", 0, 0, plain, WORLD_LEAVES, 1, 1, 0, 0, 0, 1},

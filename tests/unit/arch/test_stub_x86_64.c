@@ -218,17 +218,12 @@ START_TEST(what_a_kernel_counts)
 }
 END_TEST
 
-static void wide_count(const struct world *w)
-{
-	w->values->alternatives |= 1u << HV_ALT_WIDE_COUNT;
-}
-
 /* That no reschedule is wanted is in the upper half of the count. */
 START_TEST(a_count_of_64_bits)
 {
 	struct hv_record r;
 
-	set_up_as(wide_count);
+	set_up_as(world_count_widely);
 	world_cpu(world)->preempt_count = 0x01000102;
 	for (unsigned i = 0; i < 2; i++) {
 		world_cpu(world)->preempt_high = i ? 0x80000000 : 0;
@@ -239,23 +234,34 @@ START_TEST(a_count_of_64_bits)
 }
 END_TEST
 
-static void task_softirqs(const struct world *w)
+/* Calls and returns likewise, on the general way and, from the second call on, on the plain way. */
+START_TEST(counts_in_a_graph)
 {
-	w->values->alternatives |= 1u << HV_ALT_TASK_SOFTIRQS;
-}
+	static const struct {
+		void (*prepare)(const struct world *w);
+		uint32_t count;
+	} kernels_of_graph[] = {{plain, 0x01000002},
+				{world_count_widely, 0x81000002},
+				{world_count_in_tasks, 0x01000202},
+				{world_count_in_tasks_widely, 0x81000202}};
 
-static void task_softirqs_wide(const struct world *w)
-{
-	task_softirqs(w);
-	wide_count(w);
+	set_up_stub(WORLD_GRAPH, kernels_of_graph[_i].prepare);
+	world_cpu(world)->preempt_count = 0x01000002;
+	world_cpu(world)->preempt_high = 0x80000000;
+	world_cpu(world)->cat.softirqs = 0x200;
+	for (unsigned i = 0; i < 3; i++)
+		run_graph();
+	for (unsigned i = 0; i < 6; i++)
+		ck_assert_uint_eq((uint32_t)record_at(0, i).word[3], kernels_of_graph[_i].count);
 }
+END_TEST
 
 /* They are in the record as if the preempt count had them. */
 START_TEST(soft_interrupts_that_tasks_count)
 {
 	struct hv_record r;
 
-	set_up_as(_i ? task_softirqs_wide : task_softirqs);
+	set_up_as(_i ? world_count_in_tasks_widely : world_count_in_tasks);
 	world_cpu(world)->preempt_count = 0x01000002;
 	world_cpu(world)->preempt_high = 0x80000000;
 	for (unsigned i = 0; i < 3; i++) {
@@ -341,6 +347,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_section_is_where_preemption_is_off);
 	tcase_add_test(tc, muted_cpus);
 	tcase_add_test(tc, a_count_of_64_bits);
+	tcase_add_loop_test(tc, counts_in_a_graph, 0, 4);
 	tcase_add_loop_test(tc, soft_interrupts_that_tasks_count, 0, 2);
 	tcase_add_loop_test(tc, what_a_kernel_counts, 0, HV_ARRAY_LEN(kernels));
 	tcase_add_loop_test(tc, heads_of_the_guest_stay_in_the_ring, 0, HV_ARRAY_LEN(bad_heads));
