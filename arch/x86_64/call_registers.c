@@ -15,9 +15,11 @@
 #define KERNEL_CS      0x10
 #define KERNEL_DS      0x18
 /* regs->orig_ax of a kprobe: save_mcount_regs of ftrace_64.S clears it; an exception without an
- * error code pushes -1, as optimized_callback() sets it. */
+ * error code pushes -1, as optimized_callback() sets it. Of a return it is what
+ * arch_rethook_trampoline_callback(), and before 5.18 trampoline_handler(), sets. */
 #define ENTRY_ORIG_AX  0
 #define PLACE_ORIG_AX  -1
+#define RETURN_ORIG_AX -1
 
 static const struct {
 	const char *name;
@@ -58,6 +60,7 @@ static const struct {
 	{"r15", {14, 0}},
 	{"cs", {HV_ARCH_NO_WORD, KERNEL_CS}},
 	{"ss", {HV_ARCH_NO_WORD, KERNEL_DS}},
+	{"orig_ax", {HV_ARCH_NO_WORD, RETURN_ORIG_AX}},
 };
 
 /* What a place inside a function has besides what its entry has, or otherwise. */

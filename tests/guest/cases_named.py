@@ -91,7 +91,18 @@ f:x vfs_open%return $arg* $retval
 f:x vfs_open%return a=$arg2 file->f_mode
 r:x vfs_read $retval:%pD
 p:x no_such_function x=%di:%pd
+f:x vfs_open a=%di
+f:x vfs_open a=%none
+f:x vfs_open $arg1 a=%none:u7
+f:x vfs_open a=+8(%si):x64
+f:x vfs_open%return a=%ax
+f:x vfs_open%return a=$retval b=+0(%orig_ax):string
+r:x vfs_open a=%orig_ax:s64
+r:x vfs_open a=+8(%orig_ax)
+r:x vfs_open a=%none
 """
+# Of a register where it has none, the kernel says this as well, of the same place.
+NO_FETCH = re.compile(r"(error: Invalid \$-variable specified\n(.*\n.*))\ntrace_fprobe: error: Invalid fetch argument\n\2")
 # Where the kernel's own probes know typecasts.
 CASTS = r"""
 p:x vfs_open a=(dentry)file->d_name.name
@@ -145,7 +156,7 @@ echo >dynamic_events; echo >error_log
 def try_both(t, definitions):
     """Writes each of DEFINITIONS to the guest's own dynamic_events, and to ours. Returns the pairs of what came of it."""
     command = TRY.format(own=OWN, definitions=definitions.strip("\n"))
-    own = t.guest.run(command, timeout=300)
+    own = NO_FETCH.sub(r"\1", t.guest.run(command, timeout=300))
     ours = t.hv("exec", t.name, "busybox", "sh", "-c", command, timeout=300)
     return list(zip(*([part.rstrip() for part in text.split("\n== ")] for text in (own, ours)), strict=True))
 
@@ -163,7 +174,7 @@ p:opened vfs_open mode=file->f_mode name=path->dentry->d_name.name:string short=
 p:asked do_sys_openat2 dfd name=filename:ustring how->flags how->mode
 p:begins setup_arg_pages past=bprm->point_of_no_return fd=bprm->have_execfd name=bprm->filename:string executable_stack
 p:born wake_up_new_task p->comm:string p->prio p->policy p->sched_reset_on_fork mm=p->mm->owner->comm:string
-r:named getname $retval->name:string
+r:named getname $retval->name:string orig=%orig_ax:s64
 r:done vfs_open $retval
 """
 FPROBES = r"""
@@ -324,6 +335,9 @@ t2:x sched_process_exec
 f2:x vfs_open
 f2:x vfs_open%return $retval
 t:x sys_enter id regs->di
+t:x sched_process_exec a=%di
+t:x sched_process_exec a=%none
+t:x sched_process_exec a=+8(%si):x64
 """
 EXECS = r"""
 t:execs sched_process_exec who=p->comm:string past=bprm->point_of_no_return name=bprm->filename:string pid=p->pid old=old_pid

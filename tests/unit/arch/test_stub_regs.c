@@ -204,6 +204,8 @@ START_TEST(which_registers_there_are)
 	ck_assert(found.word == HV_ARCH_NO_WORD && found.addend == 0);
 	ck_assert(hv_arch_x86_64.find_place_register("orig_ax", &found));
 	ck_assert(found.word == HV_ARCH_NO_WORD && found.addend == -1);
+	ck_assert(hv_arch_x86_64.find_return_register("orig_ax", &found));
+	ck_assert(found.word == HV_ARCH_NO_WORD && found.addend == -1);
 	ck_assert(hv_arch_x86_64.has_register("orig_ax"));
 	ck_assert(hv_arch_x86_64.has_register("ax") && hv_arch_x86_64.has_register("bx"));
 	ck_assert(!hv_arch_x86_64.has_register("rax"));
