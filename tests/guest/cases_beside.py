@@ -196,6 +196,9 @@ def what_the_guest_uses_is_left_out(t):
         said = [line for line in err.splitlines() if "cannot be recorded now" in line]
         assert len(said) == 1 and all(name in said[0] for name in (*names, "the guest itself uses its tracepoint")), err
         assert "sched_process_exec:" in out and "sched_switch:" not in out, out[-1000:]
+        status, _, err = t.hv.run("record", "-e", "sched:sched_sw*", "--for", "1ms", t.name)
+        assert status == 0 and "1 of 2 events cannot be recorded: sched:sched_switch: " in err, err
+        t.hv.fails("record", "-e", "sched:sched_swi*", "--for", "1ms", t.name, says=("the guest itself uses its tracepoint",))
         t.hv.fails("echo", t.name, "events/sched/sched_switch/enable", "1", says=("the guest itself uses its tracepoint",))
         traced.echo("events/sched/enable", "1")
         assert traced.text("events/sched/enable") == "X\n"

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/verbs/record/events.h"
 
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <string.h>
 
 #include "cli/client.h"
 
-#define OF_HOST "host:"
-#define ERROR	": error: " /* in error_log, before the reason */
+#define TOLD_MAX 8
+#define OF_HOST	 "host:"
+#define ERROR	 ": error: " /* in error_log, before the reason */
 
 /* "*" alone is a word of set_event, too. */
 static bool has_glob(const char *part)
@@ -58,7 +60,8 @@ static struct hv_err *add_matching(const char *glob, const char *available, stru
 	return nr ? NULL : hv_err_new(EINVAL, "'%s': the guest has no such event", glob);
 }
 
-struct hv_err *record_events_find(struct client *c, const char *events, struct hv_text *ret)
+struct hv_err *record_events_find(struct client *c, const char *events, struct hv_text *ret,
+				  struct hv_text *ret_found)
 {
 	HV_AUTO_FREE char *copy = hv_strdup(events);
 	HV_AUTO_TEXT struct hv_text available = {0};
@@ -74,9 +77,66 @@ struct hv_err *record_events_find(struct client *c, const char *events, struct h
 			err = client_get(c, "available_events", &available);
 		hv_text_add(&available, "");
 		if (!err)
-			err = add_matching(word, available.data, ret);
+			err = add_matching(word, available.data, ret_found);
 	}
 	return err;
+}
+
+static struct hv_err *switch_on(struct client *c, const char *dir, const char *words)
+{
+	HV_AUTO_FREE char *path = hv_format("%s/set_event", dir);
+	HV_AUTO_FREE char *line = hv_format("%s\n", words);
+
+	return client_put(c, path, O_WRONLY | O_APPEND, line);
+}
+
+static bool is_left_out(const struct hv_err *err)
+{
+	return err && (err->code == EBUSY || err->code == EOPNOTSUPP);
+}
+
+/* Like record_events_switch_on(), each event by itself. */
+static struct hv_err *switch_on_each(struct client *c, const char *dir, const char *found,
+				     struct hv_text *ret_notes)
+{
+	HV_AUTO_FREE char *copy = hv_strdup(found);
+	HV_AUTO_TEXT struct hv_text told = {0};
+	HV_AUTO_ERR struct hv_err *first = NULL;
+	size_t nr = 0, nr_left_out = 0;
+	char *rest = copy;
+
+	for (char *word; (word = strsep(&rest, " ")); nr++) {
+		struct hv_err *err = switch_on(c, dir, word);
+
+		if (err && !is_left_out(err))
+			return err;
+		if (!err)
+			continue;
+		if (nr_left_out < TOLD_MAX)
+			hv_text_printf(&told, "%s%s", nr_left_out ? "; " : "", err->reason);
+		nr_left_out++;
+		hv_err_keep_first(&first, err);
+	}
+	if (nr_left_out == nr)
+		return hv_take(first);
+	if (nr_left_out > TOLD_MAX)
+		hv_text_printf(&told, "; and %zu more", nr_left_out - TOLD_MAX);
+	if (nr_left_out)
+		hv_text_printf(ret_notes, "%zu of %zu events cannot be recorded: %s\n", nr_left_out,
+			       nr, told.data);
+	return NULL;
+}
+
+struct hv_err *record_events_switch_on(struct client *c, const char *dir, const char *found,
+				       struct hv_text *ret_notes)
+{
+	struct hv_err *err = switch_on(c, dir, found);
+
+	if (is_left_out(err)) {
+		hv_err_free(err);
+		err = switch_on_each(c, dir, found, ret_notes);
+	}
+	return err && err->code != ECONNRESET ? client_error("set_event", err) : err;
 }
 
 /* -- filters ---------------------------------------------------------------------------------- */

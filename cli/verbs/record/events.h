@@ -11,9 +11,14 @@ struct client;
 
 /* Adds to RET, with a blank before each but the first, the words of set_event that stand for
  * EVENTS: words with blanks between them, each SYSTEM:EVENT, SYSTEM or EVENT, with shell globs in
- * either part. EINVAL: the guest has no event that a glob matches. */
-struct hv_err *record_events_find(struct client *c, const char *events,
-				  struct hv_text *ret) hv_must_use;
+ * either part. What globs match goes to RET_FOUND. EINVAL: the guest has no event that a glob
+ * matches. */
+struct hv_err *record_events_find(struct client *c, const char *events, struct hv_text *ret,
+				  struct hv_text *ret_found) hv_must_use;
+/* Switches events on that globs FOUND, beside those that are on. RET_NOTES gets a line about those
+ * that cannot be recorded, or not now. An error if all cannot. */
+struct hv_err *record_events_switch_on(struct client *c, const char *dir, const char *found,
+				       struct hv_text *ret_notes) hv_must_use;
 
 /* Zero-initialised is empty. */
 struct record_filters {

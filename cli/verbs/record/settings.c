@@ -91,7 +91,7 @@ static void follow_top(const struct record_settings *s, struct client *c)
 static struct hv_err *put_events(struct record_settings *s, struct client *c,
 				 struct hv_text *ret_notes)
 {
-	HV_AUTO_TEXT struct hv_text words = {0};
+	HV_AUTO_TEXT struct hv_text words = {0}, found = {0};
 	struct hv_err *err = NULL;
 
 	if (!record_settings_have_events(s))
@@ -99,7 +99,7 @@ static struct hv_err *put_events(struct record_settings *s, struct client *c,
 	if (s->probes.len_bytes)
 		err = record_probes_define(c, s->probes.data, &s->probed);
 	if (!err && s->events.len_bytes)
-		err = record_events_find(c, s->events.data, &words);
+		err = record_events_find(c, s->events.data, &words, &found);
 	if (!err && s->probed.len_bytes)
 		hv_text_printf(&words, "%s%s", words.len_bytes ? " " : "", s->probed.data);
 	if (!err)
@@ -110,6 +110,8 @@ static struct hv_err *put_events(struct record_settings *s, struct client *c,
 		err = record_settings_set(s, c, "set_event", words.data);
 	if (!err)
 		hv_err_free(record_events_refused(c, s->dir, ret_notes));
+	if (!err && found.len_bytes)
+		err = record_events_switch_on(c, s->dir, found.data, ret_notes);
 	return err;
 }
 
