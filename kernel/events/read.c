@@ -192,6 +192,30 @@ static struct hv_err *walk_files(struct hv_event_reader *r, struct hv_gva head)
 	return err;
 }
 
+/* Whether the kernel was told not to let anybody trace it, and so has set up no tracing
+ * (tracer_alloc_buffers() in kernel/trace/trace.c). It keeps a level or, in newer kernels, a bit
+ * for each reason (security/lockdown/lockdown.c), which for this level is more than any level. */
+static bool is_locked_down(const struct hv_kernel_core *core)
+{
+	int64_t tracefs, most;
+	struct hv_gva at;
+	uint32_t value;
+	struct hv_err *err;
+
+	if (!hv_core_symbol(core, "kernel_locked_down", &at) ||
+	    !hv_btf_enumerator(core->btf, "LOCKDOWN_TRACEFS", &tracefs) ||
+	    !hv_btf_enumerator(core->btf, "LOCKDOWN_CONFIDENTIALITY_MAX", &most))
+		return false;
+	err = hv_read_u32(&core->as, at, &value);
+	if (err) {
+		hv_err_free(err);
+		return false;
+	}
+	if (value <= most)
+		return value >= tracefs;
+	return tracefs >= 0 && tracefs < 32 && (value >> tracefs) & 1;
+}
+
 /* Finds the top trace array, which is the last in the list of trace arrays
  * (top_trace_array()). */
 static struct hv_err *find_top(struct hv_event_reader *r, struct hv_gva arrays,
@@ -201,7 +225,11 @@ static struct hv_err *find_top(struct hv_event_reader *r, struct hv_gva arrays,
 	struct hv_err *err = hv_pages_u64(&r->pages, hv_gva_add(arrays, r->layout.list_prev), &top);
 
 	if (!err && top == arrays.v)
-		err = hv_err_new(ENOENT, "the kernel has not begun to list them");
+		err = hv_err_new(ENOENT,
+				 is_locked_down(&r->k->core)
+					 ? "the kernel is locked down "
+					   "(lockdown=confidentiality), and so has no events"
+					 : "the kernel has not begun to list them");
 	if (!err)
 		*ret_array = hv_gva(top - r->layout.array_list);
 	return err;

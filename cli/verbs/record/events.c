@@ -7,8 +7,9 @@
 
 #include "cli/client.h"
 
-#define OF_HOST "host:"
-#define ERROR	": error: " /* in error_log, before the reason */
+#define TOLD_MAX 8
+#define OF_HOST	 "host:"
+#define ERROR	 ": error: " /* in error_log, before the reason */
 
 /* "*" alone is a word of set_event, too. */
 static bool has_glob(const char *part)
@@ -44,37 +45,49 @@ static void add_word(struct hv_text *ret, const char *word)
 	hv_text_printf(ret, "%s%s", ret->len_bytes ? " " : "", word);
 }
 
-/* The words of set_event that stand for WORD. AVAILABLE is read when it is needed first. */
-static struct hv_err *find(struct client *c, const char *word, struct hv_text *available,
-			   struct hv_text *ret)
+static struct hv_err *add_matching(const char *glob, const char *available, struct hv_text *ret)
 {
-	HV_AUTO_FREE char *copy = NULL;
-	struct hv_err *err = NULL;
-	char *rest;
+	HV_AUTO_FREE char *copy = hv_strdup(available);
+	char *rest = copy;
+	size_t nr = 0;
 
-	if (!is_glob(word)) {
-		add_word(ret, word);
-		return NULL;
+	for (char *name; (name = strsep(&rest, "\n"));) {
+		if (!*name || !matches(glob, name))
+			continue;
+		add_word(ret, name);
+		nr++;
 	}
-	if (!available->len_bytes)
-		err = client_get(c, "available_events", available);
-	if (err)
-		return err;
-	hv_text_add(available, "");
-	rest = copy = hv_strdup(available->data);
-	for (char *name; (name = strsep(&rest, "\n"));)
-		if (*name && matches(word, name))
-			add_word(ret, name);
-	return ret->len_bytes ? NULL
-			      : hv_err_new(EINVAL, "'%s': the guest has no such event", word);
+	return nr ? NULL : hv_err_new(EINVAL, "'%s': the guest has no such event", glob);
 }
 
-static struct hv_err *put_words(struct client *c, const char *path, const char *words)
+struct hv_err *record_events_find(struct client *c, const char *events, struct hv_text *ret,
+				  struct hv_text *ret_found)
 {
-	HV_AUTO_FREE char *line = hv_format("%s\n", words);
-	struct hv_err *err = client_put(c, path, O_WRONLY | O_APPEND, line);
+	HV_AUTO_FREE char *copy = hv_strdup(events);
+	HV_AUTO_TEXT struct hv_text available = {0};
+	struct hv_err *err = NULL;
+	char *rest = copy;
 
-	return err && !client_is_gone(err) ? client_error("set_event", err) : err;
+	for (char *word; !err && (word = strsep(&rest, " "));) {
+		if (!is_glob(word)) {
+			add_word(ret, word);
+			continue;
+		}
+		if (!available.len_bytes)
+			err = client_get(c, "available_events", &available);
+		hv_text_add(&available, "");
+		if (!err)
+			err = add_matching(word, available.data, ret_found);
+	}
+	return err;
+}
+
+static struct hv_err *switch_on(struct client *c, const char *dir, const char *words)
+{
+	HV_AUTO_FREE char *path = hv_format("%s/set_event", dir);
+	HV_AUTO_FREE char *line = hv_format("%s\n", words);
+
+	return client_put(c, path, O_WRONLY | O_APPEND, line);
 }
 
 static bool is_left_out(const struct hv_err *err)
@@ -82,50 +95,48 @@ static bool is_left_out(const struct hv_err *err)
 	return err && (err->code == EBUSY || err->code == EOPNOTSUPP);
 }
 
-/* Switches on those of WORDS that can be recorded, as set_event does for a whole system. */
-static struct hv_err *put_each(struct client *c, const char *path, char *words)
+/* Like record_events_switch_on(), each event by itself. */
+static struct hv_err *switch_on_each(struct client *c, const char *dir, const char *found,
+				     struct hv_text *ret_notes)
 {
+	HV_AUTO_FREE char *copy = hv_strdup(found);
+	HV_AUTO_TEXT struct hv_text told = {0};
 	HV_AUTO_ERR struct hv_err *first = NULL;
-	bool any = false;
+	size_t nr = 0, nr_left_out = 0;
+	char *rest = copy;
 
-	for (char *word; (word = strsep(&words, " "));) {
-		struct hv_err *err = put_words(c, path, word);
+	for (char *word; (word = strsep(&rest, " ")); nr++) {
+		struct hv_err *err = switch_on(c, dir, word);
 
 		if (err && !is_left_out(err))
 			return err;
-		any |= !err;
+		if (!err)
+			continue;
+		if (nr_left_out < TOLD_MAX)
+			hv_text_printf(&told, "%s%s", nr_left_out ? "; " : "", err->reason);
+		nr_left_out++;
 		hv_err_keep_first(&first, err);
 	}
-	return any ? NULL : hv_take(first);
+	if (nr_left_out == nr)
+		return hv_take(first);
+	if (nr_left_out > TOLD_MAX)
+		hv_text_printf(&told, "; and %zu more", nr_left_out - TOLD_MAX);
+	if (nr_left_out)
+		hv_text_printf(ret_notes, "%zu of %zu events cannot be recorded: %s\n", nr_left_out,
+			       nr, told.data);
+	return NULL;
 }
 
-/* One write switches on all that WORD names. Where it stops at one that cannot be recorded, each is
- * written by itself. */
-static struct hv_err *put_word(struct client *c, const char *dir, const char *word,
-			       struct hv_text *available)
+struct hv_err *record_events_switch_on(struct client *c, const char *dir, const char *found,
+				       struct hv_text *ret_notes)
 {
-	HV_AUTO_FREE char *path = hv_format("%s/set_event", dir);
-	HV_AUTO_TEXT struct hv_text words = {0};
-	struct hv_err *err = find(c, word, available, &words);
+	struct hv_err *err = switch_on(c, dir, found);
 
-	if (!err)
-		err = put_words(c, path, words.data);
-	if (!is_left_out(err) || !is_glob(word))
-		return err;
-	hv_err_free(err);
-	return put_each(c, path, words.data);
-}
-
-struct hv_err *record_events_put(struct client *c, const char *dir, const char *events)
-{
-	HV_AUTO_FREE char *copy = hv_strdup(events);
-	HV_AUTO_TEXT struct hv_text available = {0};
-	struct hv_err *err = NULL;
-	char *rest = copy;
-
-	for (char *word; !err && (word = strsep(&rest, " "));)
-		err = put_word(c, dir, word, &available);
-	return err;
+	if (is_left_out(err)) {
+		hv_err_free(err);
+		err = switch_on_each(c, dir, found, ret_notes);
+	}
+	return err && err->code != ECONNRESET ? client_error("set_event", err) : err;
 }
 
 /* -- filters ---------------------------------------------------------------------------------- */
@@ -209,15 +220,6 @@ struct hv_err *record_filters_put(const struct record_filters *s, struct client 
 
 /* -- what is left out ------------------------------------------------------------------------- */
 
-/* Where each word was written again (put_word()), the log says the same twice. */
-static void add_note(struct hv_text *ret, const char *why)
-{
-	HV_AUTO_FREE char *line = hv_format("%s\n", why);
-
-	if (!ret->len_bytes || !strstr(ret->data, line))
-		hv_text_add(ret, line);
-}
-
 struct hv_err *record_events_refused(struct client *c, const char *dir, struct hv_text *ret)
 {
 	HV_AUTO_FREE char *path = hv_format("%s/error_log", dir);
@@ -233,7 +235,7 @@ struct hv_err *record_events_refused(struct client *c, const char *dir, struct h
 		const char *why = strstr(line, ERROR);
 
 		if (line[0] == '[' && why)
-			add_note(ret, why + strlen(ERROR));
+			hv_text_printf(ret, "%s\n", why + strlen(ERROR));
 	}
 	return NULL;
 }

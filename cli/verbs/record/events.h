@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The events of the guest's own that record is asked for: names and globs as words of set_event,
+/* The events of the guest's own that record is asked for: names and globs to words of set_event,
  * their filters, and what the service says about those that cannot be recorded. Leaves to others:
  * the grammar of set_event (tree/settings/event_word.h). */
 #pragma once
@@ -9,11 +9,16 @@
 
 struct client;
 
-/* Switches on in DIR what EVENTS names: words with blanks between them, each SYSTEM:EVENT, SYSTEM
- * or EVENT, with shell globs in either part. Of several events that one word names, what cannot be
- * recorded is left out, and DIR/error_log says so. EINVAL: the guest has no event that a glob
- * matches. EOPNOTSUPP, EBUSY: nothing that a word names can be recorded. */
-struct hv_err *record_events_put(struct client *c, const char *dir, const char *events) hv_must_use;
+/* Adds to RET, with a blank before each but the first, the words of set_event that stand for
+ * EVENTS: words with blanks between them, each SYSTEM:EVENT, SYSTEM or EVENT, with shell globs in
+ * either part. What globs match goes to RET_FOUND. EINVAL: the guest has no event that a glob
+ * matches. */
+struct hv_err *record_events_find(struct client *c, const char *events, struct hv_text *ret,
+				  struct hv_text *ret_found) hv_must_use;
+/* Switches events on that globs FOUND, beside those that are on. RET_NOTES gets a line about those
+ * that cannot be recorded, or not now. An error if all cannot. */
+struct hv_err *record_events_switch_on(struct client *c, const char *dir, const char *found,
+				       struct hv_text *ret_notes) hv_must_use;
 
 /* Zero-initialised is empty. */
 struct record_filters {
@@ -24,7 +29,7 @@ struct record_filters {
 	size_t nr;
 };
 
-/* Adds FILTER for EVENT, which is one word of those that record_events_put() takes. Two filters of
+/* Adds FILTER for EVENT, which is one word of those that record_events_find() takes. Two filters of
  * the EVENT that was added last must both be true. */
 void record_filters_add(struct record_filters *s, const char *event, const char *filter);
 void record_filters_deinit(struct record_filters *s);

@@ -91,22 +91,27 @@ static void follow_top(const struct record_settings *s, struct client *c)
 static struct hv_err *put_events(struct record_settings *s, struct client *c,
 				 struct hv_text *ret_notes)
 {
+	HV_AUTO_TEXT struct hv_text words = {0}, found = {0};
 	struct hv_err *err = NULL;
 
 	if (!record_settings_have_events(s))
 		return NULL;
 	if (s->probes.len_bytes)
 		err = record_probes_define(c, s->probes.data, &s->probed);
+	if (!err && s->events.len_bytes)
+		err = record_events_find(c, s->events.data, &words, &found);
+	if (!err && s->probed.len_bytes)
+		hv_text_printf(&words, "%s%s", words.len_bytes ? " " : "", s->probed.data);
 	if (!err)
 		err = record_filters_put(&s->event_filters, c, s->dir, ret_notes);
 	if (!err)
 		err = record_settings_set(s, c, "set_event_pid", s->pids.data);
-	if (!err && s->events.len_bytes)
-		err = record_events_put(c, s->dir, s->events.data);
-	if (!err && s->probed.len_bytes)
-		err = record_events_put(c, s->dir, s->probed.data);
+	if (!err)
+		err = record_settings_set(s, c, "set_event", words.data);
 	if (!err)
 		hv_err_free(record_events_refused(c, s->dir, ret_notes));
+	if (!err && found.len_bytes)
+		err = record_events_switch_on(c, s->dir, found.data, ret_notes);
 	return err;
 }
 

@@ -13,6 +13,7 @@
 
 #define FE_FL_IGNORE_ENABLE 0x10u
 #define FE_FL_TRACEPOINT    0x20u
+#define FE_LOCKDOWN_TRACEFS 26u
 
 /* Offsets in the structures. */
 enum {
@@ -58,6 +59,7 @@ struct fe {
 	struct fk f;
 	uint64_t arrays;	       /* ftrace_trace_arrays */
 	uint64_t common;	       /* ftrace_common_fields */
+	uint64_t locked_down;	       /* kernel_locked_down */
 	uint64_t files;		       /* the list of the top array */
 	uint64_t formats, formats_end; /* __start___trace_bprintk_fmt */
 	uint64_t format_list;
@@ -100,6 +102,8 @@ static inline void fe_types(void)
 	FK_STRUCT("trace_bprintk_fmt", 24, {"list", 0, 0, list}, {"fmt", 16, 8});
 	enumerator("TRACE_EVENT_FL_TRACEPOINT", FE_FL_TRACEPOINT);
 	enumerator("TRACE_EVENT_FL_IGNORE_ENABLE", FE_FL_IGNORE_ENABLE);
+	enumerator("LOCKDOWN_TRACEFS", FE_LOCKDOWN_TRACEFS);
+	enumerator("LOCKDOWN_CONFIDENTIALITY_MAX", FE_LOCKDOWN_TRACEFS + 2);
 }
 
 static inline uint64_t fe_alloc(struct fe *e, uint64_t len_bytes)
@@ -264,6 +268,7 @@ static inline void fe_init(struct fe *e)
 	fk_symbol(&e->f, "syscall_get_enter_fields", FE_GET_ENTER_FIELDS);
 	e->arrays = fe_alloc(e, 16);
 	e->common = fe_alloc(e, 16);
+	e->locked_down = fe_alloc(e, 16);
 	array = fe_alloc(e, 64);
 	e->files = array + FE_ARRAY_EVENTS;
 	e->formats = fe_alloc(e, 16);
@@ -271,6 +276,7 @@ static inline void fe_init(struct fe *e)
 	e->format_list = fe_alloc(e, 16);
 	fk_symbol(&e->f, "ftrace_trace_arrays", e->arrays);
 	fk_symbol(&e->f, "ftrace_common_fields", e->common);
+	fk_symbol(&e->f, "kernel_locked_down", e->locked_down);
 	fk_symbol(&e->f, "__start___trace_bprintk_fmt", e->formats);
 	fk_symbol(&e->f, "__stop___trace_bprintk_fmt", e->formats_end);
 	fk_symbol(&e->f, "trace_bprintk_fmt_list", e->format_list);

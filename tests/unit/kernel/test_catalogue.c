@@ -366,6 +366,17 @@ START_TEST(refuses_a_kernel_without_events)
 {
 	fe_list(&e, e.arrays);
 	fails(ENOENT, "has not begun");
+	fk_u32(&e.f, e.locked_down, FE_LOCKDOWN_TRACEFS - 1);
+	fails(ENOENT, "has not begun");
+	fk_u32(&e.f, e.locked_down, FE_LOCKDOWN_TRACEFS);
+	fails(ENOENT, "is locked down");
+	fk_u32(&e.f, e.locked_down, FE_LOCKDOWN_TRACEFS + 2);
+	fails(ENOENT, "is locked down");
+	/* a bit for each reason */
+	fk_u32(&e.f, e.locked_down, (1U << FE_LOCKDOWN_TRACEFS) - 2);
+	fails(ENOENT, "has not begun");
+	fk_u32(&e.f, e.locked_down, (2U << (FE_LOCKDOWN_TRACEFS + 2)) - 2);
+	fails(ENOENT, "is locked down");
 	e.f.k.core.symbols.nr = 0;
 	hv_symbols_deinit(&e.f.k.core.symbols);
 	e.f.k.core.symbols = (struct hv_symbols){0};
