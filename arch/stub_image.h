@@ -224,6 +224,7 @@ struct hv_stub_image {
 	/* What detours call when preemption goes off and on. 0: none. */
 	size_t section_begins_off;
 	size_t section_ends_off;
+	size_t section_ends_unless_missed_off; /* where its beginning may not be seen */
 	/* From where the recorded stack of a section's end begins to where the stack pointer was at
 	 * that end. */
 	size_t section_stack_bytes;
@@ -233,7 +234,7 @@ struct hv_stub_image {
 	 * the CPU is idle. */
 	size_t irqs_off_off;
 	size_t irqs_on_off;
-	size_t irqs_on_unless_missed_off; /* where a section's beginning may not be seen */
+	size_t irqs_on_unless_missed_off; /* likewise */
 	size_t irq_arrives_off;
 	size_t idle_begins_off;
 	size_t idle_ends_off;

@@ -187,6 +187,19 @@ static bool look_at(void *ctx, const struct hv_insn *insn)
 	return true;
 }
 
+/* What such an instruction begins most often ends in the same function. NMIs begin and end theirs
+ * without a detour. */
+static void note_missed_beginnings(struct hv_preempt_site *sites, size_t nr)
+{
+	bool misses = false;
+
+	for (size_t i = 0; i < nr; i++)
+		misses |= !sites[i].count.subtracts && sites[i].cover != HV_PREEMPT_COVERED &&
+			  sites[i].cover != HV_PREEMPT_OF_NMIS;
+	for (size_t i = 0; i < nr; i++)
+		sites[i].misses_beginning = misses && sites[i].count.subtracts;
+}
+
 /* Walks through the function of the first of SITES. TEXT begins at START. Returns how many of the
  * sites are in it. */
 static size_t check_function(const struct search *s, struct hv_span text, struct hv_gva start,
@@ -205,6 +218,7 @@ static size_t check_function(const struct search *s, struct hv_span text, struct
 	s->arch->walk_code(code, code_at, look_at, &w);
 	while (w.next < w.nr)
 		refuse(&sites[w.next++], HV_PREEMPT_NOT_UNDERSTOOD);
+	note_missed_beginnings(sites, w.nr);
 	return w.nr;
 }
 

@@ -34,6 +34,8 @@ struct hv_preempt_site {
 	struct hv_count_insn count;
 	uint8_t insn[HV_DETOUR_INSN_MAX]; /* as it was found */
 	enum hv_preempt_cover cover;
+	/* It subtracts, and an instruction of the same function that adds is not covered. */
+	bool misses_beginning;
 	bool has_caller;     /* the address that the function returns to is in the word */
 	uint32_t caller_off; /* so many bytes above the stack pointer */
 };

@@ -27,7 +27,8 @@ struct hv_detour_want {
 	size_t len_bytes; /* of the instruction */
 	uint8_t insn[HV_DETOUR_INSN_MAX];
 	struct hv_gva calls; /* of a call, jump or branch: its target */
-	/* Of HV_DETOUR_IRQS_ON: what it ends may have begun where it is not seen. */
+	/* Of HV_DETOUR_ENDS and HV_DETOUR_IRQS_ON: what it ends may have begun where it is not
+	 * seen. */
 	bool misses_beginning;
 	bool has_caller; /* see struct hv_detour */
 	uint32_t caller_off;

@@ -16,7 +16,8 @@ static size_t stub_off(const struct hv_stub_image *stubs, const struct hv_detour
 	case HV_DETOUR_BEGINS:
 		return stubs->section_begins_off;
 	case HV_DETOUR_ENDS:
-		return stubs->section_ends_off;
+		return want->misses_beginning ? stubs->section_ends_unless_missed_off
+					      : stubs->section_ends_off;
 	case HV_DETOUR_CALL_BEGINS:
 		return stubs->idle_ends_off;
 	case HV_DETOUR_CALL_ENDS:

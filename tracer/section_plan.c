@@ -193,6 +193,7 @@ static struct hv_detour_want want_of_preempt(const struct hv_preempt_site *site)
 		.at = site->at,
 		.len_bytes = site->count.len_bytes,
 		.count = site->count,
+		.misses_beginning = site->misses_beginning,
 		.has_caller = site->has_caller,
 		.caller_off = site->caller_off,
 	};

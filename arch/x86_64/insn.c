@@ -5,6 +5,7 @@
 #include "arch/x86_64/x86_64.h"
 
 #include <capstone/capstone.h>
+#include <string.h>
 
 /* How capstone says what an instruction does to a status flag. AF is left out: no instruction that
  * compilers make depends on it. */
@@ -121,6 +122,23 @@ static bool has_operands(const cs_insn *insn)
 	return insn->id == X86_INS_UD0 || insn->id == X86_INS_UD2B;
 }
 
+/* Instructions that capstone (4.0.2) does not know, and that kernels have in functions which also
+ * count preemption or switch interrupts: they flush the TLBs of all processors, and neither use nor
+ * change flags (AMD64 Architecture Programmer's Manual, volume 3). */
+static const uint8_t plain_insns[][3] = {
+	{0x0f, 0x01, 0xfe}, /* invlpgb */
+	{0x0f, 0x01, 0xff}, /* tlbsync */
+};
+
+static bool is_plain(struct hv_span code)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(plain_insns); i++)
+		if (hv_span_has(code, 0, sizeof(plain_insns[i])) &&
+		    memcmp(code.data, plain_insns[i], sizeof(plain_insns[i])) == 0)
+			return true;
+	return false;
+}
+
 struct walk {
 	csh capstone;
 	const uint8_t *next;
@@ -128,6 +146,13 @@ struct walk {
 	uint64_t address;
 	bool has_lost_its_way; /* the length of the last instruction is not known */
 };
+
+static void go_behind(struct walk *w, struct hv_span code, const struct hv_insn *read)
+{
+	w->next = code.data + read->len_bytes;
+	w->left_bytes = code.len_bytes - read->len_bytes;
+	w->address = read->at.v + read->len_bytes;
+}
 
 /* Reads the next instruction into INSN, which is capstone's, and RET. Returns false if there is
  * none that is known. Of ud0 processors do not agree whether it has operands. The warnings of newer
@@ -138,6 +163,12 @@ static bool read_next(struct walk *w, cs_insn *insn, struct hv_insn *ret)
 	uint8_t opcode;
 	size_t len;
 
+	if (is_plain(code)) {
+		*ret = (struct hv_insn){.at = hv_gva(w->address),
+					.len_bytes = sizeof(plain_insns[0])};
+		go_behind(w, code, ret);
+		return true;
+	}
 	if (!cs_disasm_iter(w->capstone, &w->next, &w->left_bytes, &w->address, insn))
 		return false;
 	read_insn(insn, ret);
@@ -147,9 +178,7 @@ static bool read_next(struct walk *w, cs_insn *insn, struct hv_insn *ret)
 	w->has_lost_its_way = !len;
 	if (len)
 		ret->len_bytes = len;
-	w->next = code.data + ret->len_bytes;
-	w->left_bytes = code.len_bytes - ret->len_bytes;
-	w->address = ret->at.v + ret->len_bytes;
+	go_behind(w, code, ret);
 	return true;
 }
 

@@ -297,9 +297,18 @@ hv_stub_irqs_on_unless_missed:
 	jnz	.Lsection_ends
 	jmp	.Lsection_leave_begin
 
+/* Likewise in a function that also adds to the count where no detour is, as for interrupts. */
+	.globl	hv_stub_section_ends_unless_missed
+hv_stub_section_ends_unless_missed:
+	enter_section_stub
+	cmpq	$0, HV_STATE_OPEN + HV_END_TSC(%rcx)
+	jne	.Lcount_goes_to_0
+	jmp	.Lsection_leave_begin
+
 	.globl	hv_stub_section_ends
 hv_stub_section_ends:
 	enter_section_stub
+.Lcount_goes_to_0:
 	check_kind OF_PREEMPT, .Lpreempt_goes_on
 .Lsection_ends:
 	read_tsc

@@ -118,6 +118,7 @@ const struct hv_arch hv_arch_x86_64 = {
 				       .sp_reg = X86_64_UNWIND_SP},
 			.section_begins_off = hv_stub_section_begins_off,
 			.section_ends_off = hv_stub_section_ends_off,
+			.section_ends_unless_missed_off = hv_stub_section_ends_unless_missed_off,
 			.section_stack_bytes = SECTION_STACK_BYTES,
 			.section_function_off = hv_stub_section_function_off,
 			.section_graph_off = hv_stub_section_graph_off,

@@ -24,6 +24,7 @@ static uint32_t more_flags;	/* HV_SECTIONS_*, of the running test */
 static bool by_register;	/* the instructions add and subtract registers, likewise */
 static bool by_negative;	/* likewise, and the end adds what is below 0 */
 static bool is_wide;		/* the count has 64 bits, likewise */
+static bool may_be_missed;	/* what the ends end may begin unseen, likewise */
 static unsigned without_caller; /* not 0: the detours do not know it */
 static uint64_t stack_ptr = MACHINE_STACK_END - 0x800;
 
@@ -117,13 +118,14 @@ static void detour(unsigned nr)
 	uint8_t patch[HV_DETOUR_PATCH_MAX];
 	struct hv_gva site = world_gva(&world, sites[nr].off);
 	bool ends = sites[nr].count.subtracts, made;
+	size_t ends_off = may_be_missed ? arch->stubs.section_ends_unless_missed_off
+					: arch->stubs.section_ends_off;
 	size_t len;
 	const struct hv_detour d = {
 		.kind = ends ? HV_DETOUR_ENDS : HV_DETOUR_BEGINS,
 		.at = world_gva(&world, off),
 		.next = hv_gva_add(site, sites[nr].count.len_bytes),
-		.stub = hv_gva(code + (ends ? arch->stubs.section_ends_off
-					    : arch->stubs.section_begins_off)),
+		.stub = hv_gva(code + (ends ? ends_off : arch->stubs.section_begins_off)),
 		.insn = sites[nr].insn,
 		.count = sites[nr].count,
 		.percpu = COUNT_OFF,
@@ -325,6 +327,26 @@ START_TEST(an_end_without_a_beginning_is_counted)
 	run_to_end();
 	ck_assert_uint_eq(sections()->nr_no_begin, 1);
 	ck_assert_uint_eq(sections()->seq, 0);
+}
+END_TEST
+
+/* It ends a section as any other, and counts nothing if none is open. */
+START_TEST(an_end_whose_beginning_may_be_missed)
+{
+	struct kvm_regs before;
+
+	may_be_missed = true;
+	begin(true, 0, &before);
+	run_to_end();
+	check_end(&before, 0);
+	check_kept(false);
+	begin(true, 1, &before);
+	before.rip = world_gva(&world, sites[DEC].off).v;
+	machine_set_regs(machine, &before, world_gva(&world, WORLD_CPU_OFF));
+	run_to_end();
+	ck_assert_uint_eq(sections()->nr_no_begin + sections()->nr_no_end, 0);
+	ck_assert_uint_eq(sections()->seq, 0);
+	may_be_missed = false;
 }
 END_TEST
 
@@ -539,6 +561,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, only_longer_sections_are_kept);
 	tcase_add_test(tc, nothing_is_kept_while_it_is_off);
 	tcase_add_test(tc, an_end_without_a_beginning_is_counted);
+	tcase_add_test(tc, an_end_whose_beginning_may_be_missed);
 	tcase_add_loop_test(tc, an_interrupt_before_each_instruction, 0, 5);
 	tcase_add_test(tc, nested_sections_are_none);
 	tcase_add_test(tc, ends_are_recorded);

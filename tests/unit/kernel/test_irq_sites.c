@@ -242,6 +242,18 @@ START_TEST(what_follows_an_unknown_instruction_is_not_understood)
 }
 END_TEST
 
+START_TEST(what_flushes_all_processors_is_known)
+{
+	uint64_t off = PUT(PUT(FUNCTION, STI), "\x0f\x01\xfe"), on = PUT(off, CLI);
+
+	on = PUT(on, "\x0f\x01\xff");
+	PUT(on, STI);
+	read_sites();
+	check_cover(off, HV_IRQ_RELOCATED);
+	check_cover(on, HV_IRQ_RELOCATED);
+}
+END_TEST
+
 START_TEST(ways_in_and_out_are_found)
 {
 	read_sites();
@@ -313,6 +325,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_cannot_be_replaced_is_not_covered);
 	tcase_add_test(tc, ends_whose_beginning_may_be_missed);
 	tcase_add_test(tc, what_follows_an_unknown_instruction_is_not_understood);
+	tcase_add_test(tc, what_flushes_all_processors_is_known);
 	tcase_add_test(tc, ways_in_and_out_are_found);
 	tcase_add_test(tc, ways_in_that_are_not_understood_are_counted);
 	tcase_add_test(tc, kernels_that_are_refused);

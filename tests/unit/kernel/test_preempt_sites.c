@@ -305,6 +305,40 @@ START_TEST(what_follows_an_unknown_instruction_is_not_understood)
 }
 END_TEST
 
+/* A function has a beginning that is not covered; in another one all are. */
+START_TEST(ends_whose_beginning_may_be_missed)
+{
+	uint64_t covered = put_inc(FUNCTION), page = NEXT + 0x1000 - 3, end;
+
+	put_dec(covered);
+	memset(fk_host(&f, NEXT), 0x90, 0x1000);
+	end = put_inc(NEXT);
+	put_dec(end);
+	put_inc(page);
+	read_sites();
+	check_cover(page, HV_PREEMPT_IN_TWO_PAGES);
+	check_cover(covered, HV_PREEMPT_COVERED);
+	check_cover(end, HV_PREEMPT_COVERED);
+	for (size_t i = 0; i < sites.nr; i++)
+		ck_assert_int_eq(sites.list[i].misses_beginning, sites.list[i].at.v == end);
+}
+END_TEST
+
+/* invlpgb and tlbsync, without and with a prefix that makes others of them. */
+START_TEST(what_flushes_all_processors_is_known)
+{
+	uint64_t first = put_inc(FUNCTION), second = PUT(first, "\x0f\x01\xfe");
+	uint64_t behind = put_dec(second), last = PUT(behind, "\x0f\x01\xff");
+	uint64_t unknown = put_dec(last);
+
+	put_inc(PUT(unknown, "\xf2\x0f\x01\xff"));
+	read_sites();
+	check_cover(second, HV_PREEMPT_COVERED);
+	check_cover(last, HV_PREEMPT_COVERED);
+	check_cover(unknown + 4, HV_PREEMPT_NOT_UNDERSTOOD);
+}
+END_TEST
+
 START_TEST(a_kernel_that_does_not_count_is_refused)
 {
 	struct hv_err *err;
@@ -333,6 +367,8 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, flags_that_are_used_are_seen, 0, 12);
 	tcase_add_test(tc, places_that_are_left_alone);
 	tcase_add_test(tc, what_follows_an_unknown_instruction_is_not_understood);
+	tcase_add_test(tc, what_flushes_all_processors_is_known);
+	tcase_add_test(tc, ends_whose_beginning_may_be_missed);
 	tcase_add_test(tc, a_kernel_that_does_not_count_is_refused);
 }
 
