@@ -132,6 +132,15 @@ static void tell_refused(struct latency *r)
 			add_gap(r, "events", line);
 }
 
+/* WHY without the name of the EVENT that it may begin with. */
+static const char *without_name(const char *why, const char *event)
+{
+	size_t len = strlen(event);
+
+	return strncmp(why, event, len) == 0 && strncmp(why + len, ": ", 2) == 0 ? why + len + 2
+										 : why;
+}
+
 /* All events of WORDS at once, or, if one of them cannot be had, each for itself. */
 static struct hv_err *put_each(struct latency *r, const char *words)
 {
@@ -154,7 +163,7 @@ static struct hv_err *put_each(struct latency *r, const char *words)
 		if (client_is_gone(err))
 			return err;
 		if (err)
-			add_gap(r, word, err->reason);
+			add_gap(r, word, without_name(err->reason, word));
 		hv_err_free(err);
 	}
 	return NULL;
