@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/recording.h"
 
-static bool follows_guest(const struct hv_instance *in)
+/* Whether the guest's switch is to be the tracing_on of the top. It is, or is not, from the next
+ * hv_recording_publish() on. */
+static bool follows_guest(struct hv_instances *all)
 {
-	return hv_instance_is_top(in) && !in->all->host_obeys && hv_instances_single(in->all) == in;
+	return !all->host_obeys && hv_instances_single(all) == &all->top;
 }
 
 unsigned hv_instance_tracing_on(const struct hv_instance *in)
 {
-	return follows_guest(in) ? hv_scope_recording(in->all->session->scope) : in->recording;
+	if (hv_instance_is_top(in) && !in->all->switch_shared)
+		return hv_scope_recording(in->all->session->scope);
+	return in->recording;
 }
 
 bool hv_instance_records(const struct hv_instance *in)
@@ -61,7 +65,7 @@ static unsigned any_records(struct hv_instances *all)
 void hv_recording_publish(struct hv_instances *all)
 {
 	struct hv_scope *scope = all->session->scope;
-	unsigned shared = !follows_guest(&all->top);
+	unsigned shared = !follows_guest(all);
 
 	if (!all->switch_shared)
 		all->top.recording = hv_scope_recording(scope);
