@@ -146,10 +146,11 @@ def latency_names_who_starves_others(t):
 
 @case(configs=COUNTED[:1])
 def latency_of_a_quiet_guest(t):
-    """A quiet guest names nothing."""
+    """A quiet guest names nothing, and the session records as before."""
     with t.attach() as traced:
         verdict = measure(t, traced, lambda: t.guest.run("cat /proc/uptime"), "--for=5s")
         assert not verdict, verdict
+        assert traced.text("tracing_on") == "1\n"
 
 
 CGROUP = "/tmp/cgroup/pressed"
