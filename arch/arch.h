@@ -175,7 +175,8 @@ struct hv_arch {
 	bool (*decode_gdb_registers)(struct hv_span g, struct hv_vcpu_regs *ret);
 	/* What KVM_GET_REGS and KVM_GET_SREGS give (struct kvm_regs, struct kvm_sregs of this
 	 * architecture); or where KVM gives registers one by one, those of kvm_ids, 8 bytes each,
-	 * as REGS, and nothing as SREGS. NULL: KVM's registers are not written down. */
+	 * as REGS, and nothing as SREGS. NULL: guests of this architecture are not reached by
+	 * injection. */
 	bool (*decode_kvm_registers)(struct hv_span regs, struct hv_span sregs,
 				     struct hv_vcpu_regs *ret);
 	/* The ids of registers for KVM_GET_ONE_REG; 0 ends them. NULL: KVM gives all at once. */
@@ -190,9 +191,9 @@ struct hv_arch {
 	/* Adds what their values say of a vCPU to what decode_gdb_registers has told of it: its
 	 * root and levels, and whether it is hidden. 0: a register that this CPU lacks. */
 	void (*take_gdb_named)(const uint64_t values[HV_GDB_NAMED_MAX], struct hv_vcpu_regs *regs);
-	/* In what a vCPU is while it is hidden, for messages. */
+	/* Where a hidden vCPU is, for messages. */
 	const char *hidden_in;
-	/* Whether these registers tell the kernel's root also then. */
+	/* Whether the values of gdb_named tell the kernel's root of a hidden vCPU, too. */
 	bool hidden_keeps_root;
 
 	/* Where a kernel image can be, and every address a call from it can reach */

@@ -188,14 +188,15 @@ static bool look_at(void *ctx, const struct hv_insn *insn)
 }
 
 /* What such an instruction begins most often ends in the same function. NMIs begin and end theirs
- * without a detour. */
+ * without a detour, and what is no instruction begins nothing. */
 static void note_missed_beginnings(struct hv_preempt_site *sites, size_t nr)
 {
 	bool misses = false;
 
 	for (size_t i = 0; i < nr; i++)
 		misses |= !sites[i].count.subtracts && sites[i].cover != HV_PREEMPT_COVERED &&
-			  sites[i].cover != HV_PREEMPT_OF_NMIS;
+			  sites[i].cover != HV_PREEMPT_OF_NMIS &&
+			  sites[i].cover != HV_PREEMPT_NO_INSN;
 	for (size_t i = 0; i < nr; i++)
 		sites[i].misses_beginning = misses && sites[i].count.subtracts;
 }

@@ -28,19 +28,22 @@ const struct hv_hooked *hv_hooked_at(const struct hv_hooked *list, size_t nr, st
 struct hv_err *hv_return_places_read(const struct hv_tracee *t, const struct hv_vcpu_regs *regs,
 				     unsigned nr_vcpus, struct hv_return_places *ret)
 {
-	struct hv_err *err;
+	struct hv_return_places p = {.tracee = t,
+				     .in_records = t->kernel->core.as.arch->link_register};
+	struct hv_err *err = hv_tasks_read(t->kernel, &p.tasks);
 
-	*ret = (struct hv_return_places){.tracee = t,
-					 .in_records = t->kernel->core.as.arch->link_register};
-	err = hv_tasks_read(t->kernel, &ret->tasks);
-	if (err || !ret->in_records)
+	if (!err && p.in_records)
+		err = hv_records_read(t->kernel, &p.tasks, regs, nr_vcpus, &p.records);
+	if (!err && p.in_records)
+		p.signing = hv_signing_find(t->kernel, &p.records);
+	if (!err && p.in_records)
+		err = hv_shadow_stacks_read(t->kernel, &p.tasks, regs, nr_vcpus, &p.shadow);
+	if (err) {
+		hv_return_places_deinit(&p);
 		return err;
-	err = hv_records_read(t->kernel, &ret->tasks, regs, nr_vcpus, &ret->records);
-	if (!err)
-		ret->signing = hv_signing_find(t->kernel, &ret->records);
-	if (!err)
-		err = hv_shadow_stacks_read(t->kernel, &ret->tasks, regs, nr_vcpus, &ret->shadow);
-	return err;
+	}
+	*ret = p;
+	return NULL;
 }
 
 void hv_return_places_deinit(struct hv_return_places *p)

@@ -40,7 +40,7 @@ void hv_hooked_sort(struct hv_hooked *list, size_t nr);
 /* The call of a sorted LIST whose return address is at AT. NULL: there is none. */
 const struct hv_hooked *hv_hooked_at(const struct hv_hooked *list, size_t nr, struct hv_gva at);
 
-/* In a hold. REGS: the registers of all NR_VCPUS. */
+/* In a hold. REGS: the registers of all NR_VCPUS. RET is untouched on failure. */
 struct hv_err *hv_return_places_read(const struct hv_tracee *t, const struct hv_vcpu_regs *regs,
 				     unsigned nr_vcpus, struct hv_return_places *ret) hv_must_use;
 void hv_return_places_deinit(struct hv_return_places *p);

@@ -195,9 +195,9 @@ struct hv_err *hv_guest_prepare_hold(struct hv_guest *g) hv_must_use;
 struct hv_err *hv_guest_prepare_text(struct hv_guest *g, const struct hv_gpa *gpas,
 				     size_t nr) hv_must_use;
 struct hv_err *hv_hold_begin(struct hv_guest *g, uint64_t max_ns, struct hv_hold **ret) hv_must_use;
-/* The same, but does not wait until no vCPU is hidden (struct hv_vcpu_regs), where page tables are
- * the kernel's all the same. Where such a vCPU goes on is not known, so this is for changes inside
- * which none can be. */
+/* The same, but also while vCPUs are hidden (struct hv_vcpu_regs), if the architecture tells the
+ * kernel's page tables then (hidden_keeps_root). Where such a vCPU goes on is not known, so this is
+ * for changes inside which none can be. */
 struct hv_err *hv_hold_begin_anywhere(struct hv_guest *g, uint64_t max_ns,
 				      struct hv_hold **ret) hv_must_use;
 

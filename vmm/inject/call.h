@@ -13,8 +13,8 @@
  *
  * The frame is complete before the first register is changed, and every set of registers that the
  * thread is given ends in the frame. So the caller may die at any instruction. Leaves to others:
- * which calls. QEMU's sandbox kills the VMM for calls other than memfd_create, ftruncate, mmap,
- * munmap, ioctl and madvise. */
+ * which calls. QEMU's sandbox lets those pass that hvtrace makes: memfd_create, ftruncate, mmap,
+ * munmap, close, ioctl, madvise and mprotect. */
 #pragma once
 
 #include "vmm/inject/threads.h"

@@ -2,9 +2,11 @@
 #include "vmm/inject/icache.h"
 
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -56,6 +58,7 @@ struct part {
 struct parts {
 	struct part *list; /* owned */
 	size_t nr;
+	uint64_t nr_bytes; /* of all runs in them */
 };
 
 static void add_part(struct parts *parts, const struct hv_vma *vma, const struct hv_icache_run *run)
@@ -72,12 +75,31 @@ static void add_part(struct parts *parts, const struct hv_vma *vma, const struct
 		.block = {block > vma->start ? block : vma->start, end < vma->end ? end : vma->end},
 		.shared = vma->shared,
 	};
+	parts->nr_bytes +=
+		parts->list[parts->nr - 1].run.end - parts->list[parts->nr - 1].run.start;
+}
+
+/* Neither way below unmaps a part of a huge page of hugetlbfs, and the first does not say so. */
+static struct hv_err *check_pages(pid_t pid, const struct hv_vma *vma)
+{
+	char path[96];
+	struct statfs of;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+		 vma->start, vma->end);
+	if (statfs(path, &of) != 0 || of.f_type != HUGETLBFS_MAGIC)
+		return NULL;
+	return hv_err_new(ENOTSUP,
+			  "the guest's RAM is in huge pages of hugetlbfs, which cannot be"
+			  " made coherent with the instruction caches of this host's CPUs");
 }
 
 static struct hv_err *find_parts(pid_t pid, const struct hv_icache_run *runs, size_t nr,
 				 struct parts *ret)
 {
 	HV_AUTO_FREE char *line = NULL;
+	struct hv_err *err = NULL;
+	uint64_t nr_bytes = 0;
 	size_t cap = 0;
 	char path[64];
 	FILE *f;
@@ -86,14 +108,22 @@ static struct hv_err *find_parts(pid_t pid, const struct hv_icache_run *runs, si
 	f = fopen(path, "re");
 	if (!f)
 		return hv_err_new(errno, "%s: %s", path, strerror(errno));
-	while (getline(&line, &cap, f) > 0) {
+	while (!err && getline(&line, &cap, f) > 0) {
+		const size_t nr_before = ret->nr;
 		struct hv_vma vma;
 
 		for (size_t i = 0; hv_vma_parse(line, &vma) && i < nr; i++)
 			add_part(ret, &vma, &runs[i]);
+		if (ret->nr > nr_before)
+			err = check_pages(pid, &vma);
 	}
 	fclose(f);
-	return NULL;
+	for (size_t i = 0; i < nr; i++)
+		nr_bytes += runs[i].end - runs[i].start;
+	/* Threads of the VMM go on, and may change its mappings meanwhile. */
+	if (!err && ret->nr_bytes != nr_bytes)
+		err = hv_err_new(EAGAIN, "%s: mappings of the guest's text changed", path);
+	return err;
 }
 
 static struct hv_err *failed(const struct hv_icache_run *run, const char *what, int64_t result)
@@ -105,7 +135,7 @@ static struct hv_err *failed(const struct hv_icache_run *run, const char *what, 
 }
 
 /* Of a shared mapping the pages are taken out of the VMM's page tables; the file keeps them. That
- * is not possible (EINVAL) where memory is locked or in huge pages. */
+ * is not possible (EINVAL) where memory is locked. */
 static struct hv_err *take_out(struct hv_keeper *keeper, const struct hv_icache_run *run,
 			       bool *ret_done)
 {

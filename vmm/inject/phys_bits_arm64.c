@@ -7,6 +7,7 @@
 #include <linux/kvm.h>
 #include <sys/ioctl.h>
 
+#include "vmm/inject/inject.h"
 #include "vmm/inject/kvm.h"
 
 #define BITS_DEFAULT 40 /* Documentation/virt/kvm/api.rst, KVM_CREATE_VM */
@@ -37,8 +38,9 @@ static struct hv_err *check_el2(const struct hv_kvm *k, struct hv_keeper *keeper
 	if (err)
 		return err;
 	if (call.result == 0)
-		return hv_err_new(ENOTSUP, "injection does not support a guest that has EL2 "
-					   "(nested virtualization)");
+		return hv_inject_not_possible(
+			hv_err_new(ENOTSUP, "injection does not support a guest that has EL2 "
+					    "(nested virtualization)"));
 	return call.result == -ENOENT ? NULL : hv_kvm_failed(&call, "KVM_GET_ONE_REG");
 }
 
