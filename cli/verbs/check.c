@@ -552,7 +552,7 @@ static int check(const struct cli *cli, const char *spec, bool json)
 	HV_AUTO_GUEST struct hv_guest *guest = NULL;
 	hv_cleanup(known_deinit) struct known known = {0};
 	struct look l = {.spec = spec, .json = json, .known = &known};
-	const struct divided d = {"hvtrace:check", false, look, hear_findings, &l};
+	const struct divided d = {"hvtrace:check", HV_ADOPTS_NOTHING, look, hear_findings, &l};
 	struct progress progress = {0};
 	struct hv_err *err;
 	int out_error;

@@ -185,7 +185,7 @@ static int wider(int width, const char *name)
 	return columns > width ? columns : width;
 }
 
-/* Returns 0, or the code of an error that was said. */
+/* Returns what put_lines() does. */
 static int print_table(const struct rows *rows)
 {
 	const struct row head = {.state = (char *)"STATE", .traceable = "TRACEABLE"};

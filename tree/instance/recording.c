@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/recording.h"
 
-/* Whether the guest's switch is to be the tracing_on of the top. It is, or is not, from the next
- * hv_recording_publish() on. */
+/* Whether the guest's switch is to be the tracing_on of the top. Whether it is now says
+ * `switch_shared`, which hv_recording_publish() changes. */
 static bool follows_guest(struct hv_instances *all)
 {
 	return !all->host_obeys && hv_instances_single(all) == &all->top;

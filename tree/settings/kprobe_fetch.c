@@ -256,7 +256,8 @@ static bool find_register(const struct hv_kprobe_parsing *p, const char *name,
 static struct hv_err *parse_register(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *name, size_t off)
 {
-	/* Those of fprobes and tracepoints have none since there are such (334e5519c375). */
+	/* The kernel gives registers to no probes of events, tracepoints and fprobes
+	 * (334e5519c375). */
 	if (p->event || p->k->is_fprobe)
 		return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
 	if (find_register(p, name, &arg->number))

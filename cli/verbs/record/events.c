@@ -45,6 +45,17 @@ static void add_word(struct hv_text *ret, const char *word)
 	hv_text_printf(ret, "%s%s", ret->len_bytes ? " " : "", word);
 }
 
+static bool has_word(const struct hv_text *words, const char *word)
+{
+	const size_t len = strlen(word);
+	const char *at = words->data;
+
+	for (; at && (at = strstr(at, word)); at += len)
+		if ((at == words->data || at[-1] == ' ') && (at[len] == ' ' || !at[len]))
+			return true;
+	return false;
+}
+
 static struct hv_err *add_matching(const char *glob, const char *available, struct hv_text *ret)
 {
 	HV_AUTO_FREE char *copy = hv_strdup(available);
@@ -54,7 +65,8 @@ static struct hv_err *add_matching(const char *glob, const char *available, stru
 	for (char *name; (name = strsep(&rest, "\n"));) {
 		if (!*name || !matches(glob, name))
 			continue;
-		add_word(ret, name);
+		if (!has_word(ret, name))
+			add_word(ret, name);
 		nr++;
 	}
 	return nr ? NULL : hv_err_new(EINVAL, "'%s': the guest has no such event", glob);
@@ -90,9 +102,17 @@ static struct hv_err *switch_on(struct client *c, const char *dir, const char *w
 	return client_put(c, path, O_WRONLY | O_APPEND, line);
 }
 
-static bool is_left_out(const struct hv_err *err)
+static bool may_be_left_out(const struct hv_err *err)
 {
 	return err && (err->code == EBUSY || err->code == EOPNOTSUPP);
+}
+
+/* Whether ERR is about the event WORD. Else the guest could not be changed, for any event. */
+static bool is_of(const struct hv_err *err, const char *word)
+{
+	const size_t len = strlen(word);
+
+	return strncmp(err->reason, word, len) == 0 && err->reason[len] == ':';
 }
 
 /* Like record_events_switch_on(), each event by itself. */
@@ -108,10 +128,10 @@ static struct hv_err *switch_on_each(struct client *c, const char *dir, const ch
 	for (char *word; (word = strsep(&rest, " ")); nr++) {
 		struct hv_err *err = switch_on(c, dir, word);
 
-		if (err && !is_left_out(err))
-			return err;
 		if (!err)
 			continue;
+		if (!may_be_left_out(err) || !is_of(err, word))
+			return err;
 		if (nr_left_out < TOLD_MAX)
 			hv_text_printf(&told, "%s%s", nr_left_out ? "; " : "", err->reason);
 		nr_left_out++;
@@ -132,7 +152,7 @@ struct hv_err *record_events_switch_on(struct client *c, const char *dir, const 
 {
 	struct hv_err *err = switch_on(c, dir, found);
 
-	if (is_left_out(err)) {
+	if (may_be_left_out(err)) {
 		hv_err_free(err);
 		err = switch_on_each(c, dir, found, ret_notes);
 	}
