@@ -87,7 +87,9 @@ static struct hv_err *check_pages(pid_t pid, const struct hv_vma *vma)
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
 		 vma->start, vma->end);
-	if (statfs(path, &of) != 0 || of.f_type != HUGETLBFS_MAGIC)
+	if (statfs(path, &of) != 0) /* what is in no file has none there */
+		return errno == ENOENT ? NULL : hv_err_new(errno, "%s: %s", path, strerror(errno));
+	if (of.f_type != HUGETLBFS_MAGIC)
 		return NULL;
 	return hv_err_new(ENOTSUP,
 			  "the guest's RAM is in huge pages of hugetlbfs, which cannot be"
