@@ -262,9 +262,6 @@ struct hv_arch {
 	 * site calls whose call does not reach TARGET. False: this does not reach it either. NULL:
 	 * all sites reach the stubs. */
 	bool (*encode_landing)(struct hv_gva at, struct hv_gva target, uint8_t ret[HV_LANDING_LEN]);
-	/* The nop that kernels with jumps of several lengths have where such a jump is off. NULL:
-	 * all jumps are as long. */
-	bool (*encode_nop_site)(size_t len_bytes, uint8_t *ret);
 	/* The address of code that WORD, which a stack or a register has, is without the signature
 	 * by which the kernel protects return addresses. Of any other word the result means
 	 * nothing. NULL: none are signed. */

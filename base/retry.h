@@ -64,3 +64,12 @@ static inline void hv_retry_wait(const struct hv_retry *r)
 	while ((left_ms = hv_left_ms(r->next_ns)) > 0)
 		poll(NULL, 0, left_ms);
 }
+
+/* While the guest's kernel changes something it has it locked for a moment. What such a moment is
+ * in the way of is tried again so often, each time a little later, for some 40 ms. */
+#define HV_MOMENT_TRIES 20u
+
+static inline void hv_wait_a_moment(void)
+{
+	poll(NULL, 0, 2);
+}

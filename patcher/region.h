@@ -63,9 +63,14 @@ _Static_assert(HV_REGION_STUBS_OFF == HV_REGION_KEPT_BYTES,
 #define HV_REGION_NR_PIDS  (4U << 20) /* PID_MAX_LIMIT on 64 bit */
 #define HV_REGION_CPUS_MAX ((HV_REGION_FILTERS_OFF - HV_REGION_VCPUS_OFF) / sizeof(uint64_t))
 
-/* Events that can be recorded at one time. */
-#define HV_REGION_NR_EVENTS                                                                        \
-	((HV_REGION_FILES_END - HV_REGION_FILES_OFF) / sizeof(struct hv_event_file))
+/* An array of probes, for a tracepoint of the guest's: those of the guest, and one of ours. */
+#define HV_REGION_ARRAY_BYTES 256u
+
+/* Events that can be recorded at one time. Each has a file and an array. */
+#define HV_REGION_NR_EVENTS ((HV_REGION_STACKS_OFF - HV_REGION_PROBES_OFF) / HV_REGION_ARRAY_BYTES)
+_Static_assert(HV_REGION_NR_EVENTS * sizeof(struct hv_event_file) <=
+		       HV_REGION_FILES_END - HV_REGION_FILES_OFF,
+	       "a file for each event");
 
 /* Events that the guest filters at one time; the host filters the others. */
 #define HV_REGION_NR_FILTERS ((HV_REGION_READS_OFF - HV_REGION_FILTERS_OFF) >> HV_FILTER_SHIFT)
@@ -98,6 +103,9 @@ enum hv_change_kind {
 	HV_CHANGE_EVENT_CALL = 20,
 	HV_CHANGE_TASK = 21,   /* flags of a task of the guest */
 	HV_CHANGE_MODULE = 22, /* how often a module of the guest is used */
+	/* A call of the static call of a tracepoint: of one function of the kernel <-> of another
+	 */
+	HV_CHANGE_STATIC_CALL = 23,
 };
 #define HV_NR_CHANGE_KINDS 32
 
@@ -138,7 +146,7 @@ struct hv_region_header {
 #define HV_REGION_RELEASE_LEN 32
 
 #define HV_REGION_MAGIC	  "hvtrace"
-#define HV_REGION_VERSION 11
+#define HV_REGION_VERSION 12
 #define HV_JOURNAL_CAP                                                                             \
 	((HV_REGION_TABLES_OFF - HV_REGION_JOURNAL_OFF) / sizeof(struct hv_journal_entry))
 

@@ -3,20 +3,16 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "tracer/event_calls.h"
 #include "tracer/event_modules.h"
+#include "tracer/event_use.h"
 #include "tracer/event_words.h"
 #include "tracer/module_claims.h"
 #include "tracer/plug.h"
 #include "tracer/syscall_tasks.h"
 #include "tracer/tracee.h"
-
-/* How often, and after how long, it is tried again to look at tasks. */
-#define TRIES	 20u
-#define AGAIN_NS 2000000l
 
 /* How often tasks are looked at after system calls were switched: the second time for those that
  * were just being made. */
@@ -35,6 +31,7 @@ struct event {
 	bool is_on;
 	bool is_wanted; /* only during hv_event_tracer_set() */
 	bool is_free;	/* nobody uses its place any more */
+	bool was_on;	/* the guest may be using its array */
 };
 
 struct hv_event_tracer {
@@ -180,11 +177,6 @@ void hv_event_tracer_stat(const struct hv_event_tracer *e, struct hv_event_trace
 
 /* -- tracepoints ------------------------------------------------------------------------------- */
 
-static void wait_a_little(void)
-{
-	nanosleep(&(struct timespec){.tv_nsec = AGAIN_NS}, NULL);
-}
-
 static struct hv_err *make_all(struct hv_event_tracer *e, struct hv_plug_step *steps, size_t nr)
 {
 	bool has_syscalls = false;
@@ -199,16 +191,11 @@ static struct hv_err *make_all(struct hv_event_tracer *e, struct hv_plug_step *s
 /* Sees to the tasks after system calls were switched on or off, if that is still to be done. */
 static struct hv_err *see_to_tasks(struct hv_event_tracer *e)
 {
-	struct hv_err *err = NULL;
+	struct hv_err *err;
 
 	if (!e->nr_looks)
 		return NULL;
-	for (unsigned i = 0; !i || (i < TRIES && err && err->code == EBUSY); i++) {
-		if (i)
-			wait_a_little();
-		hv_err_free(err);
-		err = hv_syscall_tasks_set(e->tracee, &e->layout);
-	}
+	err = hv_syscall_tasks_set_soon(e->tracee, &e->layout);
 	e->nr_looks -= !err;
 	return err;
 }
@@ -261,7 +248,6 @@ static struct hv_err *switch_off(struct hv_event_tracer *e)
 struct coming {
 	struct event *event;
 	struct hv_event_want *want;
-	struct hv_plug plug;
 };
 
 static struct hv_err *place_for(struct hv_event_tracer *e, const struct hv_event_type *type)
@@ -305,10 +291,43 @@ static struct hv_err *redirect(struct hv_event_tracer *e, struct coming *list, s
 	return err;
 }
 
+/* Makes STEPS of plugs. An event that was on before needs another array if the guest's own probes
+ * came or went since: then it is seen first that nobody in the guest uses the one that it had. */
+static struct hv_err *make_plugs(struct hv_event_tracer *e, struct hv_plug_step *steps,
+				 struct hv_plug *plugs, size_t nr)
+{
+	HV_AUTO_FREE bool *which = hv_alloc(HV_REGION_NR_EVENTS * sizeof(*which));
+	struct hv_err *err = make_all(e, steps, nr);
+	size_t nr_used = 0;
+
+	for (size_t i = 0; !err && i < nr; i++)
+		if (steps[i].why_not && steps[i].why_not->code == EBUSY &&
+		    plugs[i].array_use == HV_ARRAY_MAY_BE_USED) {
+			which[plugs[i].index] = true;
+			nr_used++;
+		}
+	if (err || !nr_used)
+		return err;
+	err = hv_event_use_await_end(e->tracee, e->calls, which);
+	if (err && err->code == EBUSY) {
+		hv_err_free(err); /* each says why not already */
+		return NULL;
+	}
+	for (size_t i = 0; !err && i < nr; i++) {
+		if (!which[plugs[i].index])
+			continue;
+		e->events[plugs[i].index].was_on = false;
+		plugs[i].array_use = HV_ARRAY_UNUSED;
+		hv_plug_steps_deinit(&steps[i], 1);
+	}
+	return err ? err : make_all(e, steps, nr);
+}
+
 /* Plugs in those that have no error yet. */
 static struct hv_err *plug_in(struct hv_event_tracer *e, struct coming *list, size_t nr)
 {
 	HV_AUTO_FREE struct hv_plug_step *steps = hv_alloc((nr + 1) * sizeof(*steps));
+	HV_AUTO_FREE struct hv_plug *plugs = hv_alloc((nr + 1) * sizeof(*plugs));
 	struct hv_err *err;
 	size_t nr_steps = 0, nr_done = 0;
 
@@ -317,20 +336,23 @@ static struct hv_err *plug_in(struct hv_event_tracer *e, struct coming *list, si
 
 		if (c->want->why_not)
 			continue;
-		c->plug = (struct hv_plug){&c->event->type, (unsigned)(c->event - e->events)};
-		hv_plug_prepare(e->tracee, &e->layout, &c->plug);
+		plugs[nr_steps] =
+			(struct hv_plug){&c->event->type, index_of(e, c->event),
+					 c->event->was_on ? HV_ARRAY_MAY_BE_USED : HV_ARRAY_UNUSED};
+		hv_plug_prepare(e->tracee, &plugs[nr_steps]);
 		hv_event_words_set_program(&e->words, &e->tracee->region, index_of(e, c->event),
 					   c->want->program);
-		steps[nr_steps].plug = &c->plug;
+		steps[nr_steps].plug = &plugs[nr_steps];
 		steps[nr_steps++].tp = c->event->type.tracepoint;
 	}
-	err = make_all(e, steps, nr_steps);
+	err = make_plugs(e, steps, plugs, nr_steps);
 	for (size_t i = 0; i < nr; i++) {
 		if (list[i].want->why_not)
 			continue;
 		list[i].want->why_not = hv_take(steps[nr_done++].why_not);
 		/* After an error nobody knows how far it went. */
 		list[i].event->is_on = err || !list[i].want->why_not;
+		list[i].event->was_on |= list[i].event->is_on;
 	}
 	hv_plug_steps_deinit(steps, nr_steps);
 	return err;
@@ -461,29 +483,6 @@ struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_wa
 
 /* -- afterwards -------------------------------------------------------------------------------- */
 
-struct check {
-	struct hv_tracee *tracee;
-	enum hv_plug_sleepers sleepers;
-	const bool *which; /* by index; NULL: all */
-};
-
-static struct hv_err *check_held(struct hv_hold *hold, void *ctx)
-{
-	const struct check *check = ctx;
-
-	return hv_plugs_check_unused(check->tracee, hold, check->sleepers, check->which);
-}
-
-/* Makes sure that nobody is on the way to a stub from the plugs WHICH. */
-static struct hv_err *check_unused(struct hv_event_tracer *e, const bool *which)
-{
-	struct check check = {.tracee = e->tracee, .which = which};
-
-	if (hv_event_calls_may_sleep(e->calls))
-		check.sleepers = HV_PLUG_SLEEPERS;
-	return hv_patcher_held(e->tracee->patcher, check_held, &check);
-}
-
 /* Whether an event of MODULE is on. */
 static bool has_any_on(void *ctx, const struct hv_module *module)
 {
@@ -513,7 +512,7 @@ static struct hv_err *give_back_modules(struct hv_event_tracer *e)
 	}
 	if (!nr)
 		return NULL;
-	err = check_unused(e, which);
+	err = hv_event_use_check(e->tracee, e->calls, which);
 	for (size_t i = 0; !err && i < e->nr; i++)
 		if (which[i])
 			err = hv_event_calls_put_back_of(
@@ -532,7 +531,7 @@ static struct hv_err *give_back(struct hv_event_tracer *e)
 	struct hv_err *err = NULL;
 
 	if (hv_event_calls_are_there(e->calls)) {
-		err = check_unused(e, NULL);
+		err = hv_event_use_check(e->tracee, e->calls, NULL);
 		if (!err)
 			err = hv_event_calls_put_back(e->calls);
 	}

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tracer/plug.h"
+#include "tracer/plug_plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracer/tracee.h"
-
-#define PRIORITY 10u /* TRACEPOINT_DEFAULT_PRIO */
-
-_Static_assert(HV_REGION_NR_EVENTS *HV_PLUG_ARRAY_BYTES <=
-		       HV_REGION_STACKS_OFF - HV_REGION_PROBES_OFF,
-	       "an array for each event");
 
 void hv_plug_changes_deinit(struct hv_plug_changes *c)
 {
@@ -28,12 +22,12 @@ static uint64_t file_off(const struct hv_plug *plug)
 	return HV_REGION_FILES_OFF + plug->index * sizeof(struct hv_event_file);
 }
 
-static uint64_t array_off(const struct hv_plug *plug)
+uint64_t hv_plug_file(const struct hv_tracee *t, const struct hv_plug *plug)
 {
-	return HV_REGION_PROBES_OFF + (uint64_t)plug->index * HV_PLUG_ARRAY_BYTES;
+	return in_region(t, file_off(plug)).v;
 }
 
-static bool is_file(const struct hv_tracee *t, uint64_t address)
+bool hv_plug_is_file(const struct hv_tracee *t, uint64_t address)
 {
 	struct hv_gva_range files = {in_region(t, HV_REGION_FILES_OFF),
 				     in_region(t, HV_REGION_FILES_END)};
@@ -46,8 +40,7 @@ static bool has_room(const struct hv_tracepoint_layout *l)
 {
 	size_t members = offsetof(struct hv_event_file, members);
 
-	return l->probes + 2u * l->probe_len_bytes <= HV_PLUG_ARRAY_BYTES &&
-	       l->file_flags >= members &&
+	return hv_plug_array_has_room(l, 1) && l->file_flags >= members &&
 	       l->file_flags + sizeof(uint64_t) <= sizeof(struct hv_event_file);
 }
 
@@ -103,20 +96,12 @@ static void put_bytes(uint8_t *to, const uint8_t *from, size_t len)
 		memcpy(to, from, len);
 }
 
-void hv_plug_prepare(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
-		     const struct hv_plug *plug)
+void hv_plug_prepare(const struct hv_tracee *t, const struct hv_plug *plug)
 {
-	uint8_t file[sizeof(struct hv_event_file)] = {0}, array[HV_PLUG_ARRAY_BYTES] = {0};
-	uint8_t *probe = array + layout->probes;
-	uint64_t func = plug->type->probe.v, data = in_region(t, file_off(plug)).v;
-	uint32_t priority = PRIORITY;
+	uint8_t file[sizeof(struct hv_event_file)] = {0};
 
 	memcpy(file + offsetof(struct hv_event_file, id), &plug->type->id, sizeof(uint32_t));
-	memcpy(probe + layout->func, &func, sizeof(func));
-	memcpy(probe + layout->data, &data, sizeof(data));
-	memcpy(probe + layout->prio, &priority, sizeof(priority));
 	put_bytes(t->region.host + file_off(plug), file, sizeof(file));
-	put_bytes(t->region.host + array_off(plug), array, sizeof(array));
 }
 
 void hv_plug_set_stacks(const struct hv_tracee *t, unsigned index, enum hv_plug_stacks stacks)
@@ -128,10 +113,9 @@ void hv_plug_set_stacks(const struct hv_tracee *t, unsigned index, enum hv_plug_
 			 __ATOMIC_RELAXED);
 }
 
-/* Adds the change of LEN_BYTES at AT to RET, which has room for it. */
-static struct hv_err *add(const struct hv_tracee *t, struct hv_gva at, enum hv_change_kind kind,
-			  uint32_t len_bytes, const void *from, const void *to,
-			  struct hv_plug_changes *ret)
+struct hv_err *hv_plug_add(const struct hv_tracee *t, struct hv_gva at, enum hv_change_kind kind,
+			   uint32_t len_bytes, const void *from, const void *to,
+			   struct hv_plug_changes *ret)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
 	struct hv_change *change = &ret->list[ret->nr];
@@ -150,10 +134,16 @@ static struct hv_err *add(const struct hv_tracee *t, struct hv_gva at, enum hv_c
 	return NULL;
 }
 
-static struct hv_err *add_word(const struct hv_tracee *t, struct hv_gva at, uint64_t from,
-			       uint64_t to, struct hv_plug_changes *ret)
+void hv_plug_end_part(struct hv_plug_changes *c, unsigned part)
 {
-	return add(t, at, HV_CHANGE_PLUG, sizeof(from), &from, &to, ret);
+	for (; part < HV_PLUG_NR_PARTS; part++)
+		c->ends[part] = c->nr;
+}
+
+struct hv_err *hv_plug_add_word(const struct hv_tracee *t, struct hv_gva at, uint64_t from,
+				uint64_t to, struct hv_plug_changes *ret)
+{
+	return hv_plug_add(t, at, HV_CHANGE_PLUG, sizeof(from), &from, &to, ret);
 }
 
 /* The count of the static key of TP. */
@@ -161,8 +151,8 @@ static struct hv_err *add_count(const struct hv_tracee *t, const struct hv_trace
 				const struct hv_tracepoint *tp, uint32_t from, uint32_t to,
 				struct hv_plug_changes *ret)
 {
-	return add(t, hv_gva_add(tp->key, l->enabled), HV_CHANGE_PLUG, sizeof(from), &from, &to,
-		   ret);
+	return hv_plug_add(t, hv_gva_add(tp->key, l->enabled), HV_CHANGE_PLUG, sizeof(from), &from,
+			   &to, ret);
 }
 
 /* The count of the tracepoints that are on, of system calls or with a key in common, if the state's
@@ -175,13 +165,13 @@ static struct hv_err *add_counted(const struct hv_tracee *t,
 
 	if (!state->is_counted || state->nr_on == to)
 		return NULL;
-	return add(t, state->count_at, HV_CHANGE_PLUG, sizeof(to), &state->nr_on, &to, ret);
+	return hv_plug_add(t, state->count_at, HV_CHANGE_PLUG, sizeof(to), &state->nr_on, &to, ret);
 }
 
-/* Makes room in RET for all changes of a tracepoint. */
-static void make_room(const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)
+void hv_plug_make_room(const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)
 {
-	ret->list = hv_alloc((3 + state->nr_probes + state->nr_places) * sizeof(*ret->list));
+	ret->list = hv_alloc((4 + state->nr_probes + state->nr_places + state->calls.nr) *
+			     sizeof(*ret->list));
 	ret->nr = 0;
 }
 
@@ -191,15 +181,8 @@ static bool jumps_when_off(const struct hv_tracepoint_state *state, size_t index
 	return index >= state->nr_own_places && state->nr_others_on;
 }
 
-static struct hv_err *check_off(const struct hv_tracee *t, const struct hv_plug *plug,
-				const struct hv_tracepoint_state *state)
+static struct hv_err *check_off(const struct hv_plug *plug, const struct hv_tracepoint_state *state)
 {
-	if (hv_gva_in(hv_gva(state->funcs), t->range))
-		return hv_err_new(EBUSY,
-				  "its tracepoint has a probe of hvtrace already, by another "
-				  "event");
-	if (state->funcs)
-		return hv_err_new(EBUSY, "the guest itself uses its tracepoint");
 	if (state->enabled)
 		return hv_err_new(EINVAL, "its tracepoint has no probe and is on (%u)",
 				  state->enabled);
@@ -235,10 +218,50 @@ static struct hv_err *add_jumps(const struct hv_tracee *t, const struct hv_trace
 			err = hv_err_new(EINVAL, "the target of 0x%llx is out of its reach",
 					 (unsigned long long)place->at.v);
 		if (!err)
-			err = add(t, place->at, HV_CHANGE_KEY, place->len_bytes, place->bytes, jump,
-				  ret);
+			err = hv_plug_add(t, place->at, HV_CHANGE_KEY, place->len_bytes,
+					  place->bytes, jump, ret);
 	}
 	return err;
+}
+
+/* Plugs it into a tracepoint that has no probe. */
+static struct hv_err *add_on(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+			     const struct hv_plug *plug, const struct hv_tracepoint_state *state,
+			     struct hv_plug_changes *ret)
+{
+	const struct hv_tracepoint *tp = &plug->type->tracepoint;
+	const struct hv_plug_array array = {
+		.probes = {{.func = plug->type->probe.v,
+			    .data = hv_plug_file(t, plug),
+			    .priority = HV_PLUG_PRIORITY}},
+		.nr = 1,
+	};
+	struct hv_err *err = check_off(plug, state);
+
+	if (!err)
+		err = hv_plug_array_put(t, layout, plug->index, &array, plug->array_use);
+	if (!err)
+		err = hv_plug_add_word(t, tp->funcs, 0, hv_plug_array_funcs(t, layout, plug->index),
+				       ret);
+	hv_plug_end_part(ret, 0);
+	if (!err)
+		err = add_count(t, layout, tp, 0, 1, ret);
+	if (!err)
+		err = add_counted(t, state, 1, ret);
+	if (!err)
+		err = add_jumps(t, state, ret);
+	hv_plug_end_part(ret, 1);
+	return err;
+}
+
+/* Whether one of the guest's arrays has a probe of ours that is not switched off. */
+static bool has_ours(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
+		     const struct hv_tracepoint_state *state)
+{
+	for (size_t i = 0; i < state->nr_probes; i++)
+		if (state->probes[i].func != l->stub.v && hv_plug_is_file(t, state->probes[i].data))
+			return true;
+	return false;
 }
 
 struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
@@ -246,23 +269,16 @@ struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoin
 			    struct hv_plug_changes *ret)
 {
 	hv_cleanup(hv_plug_changes_deinit) struct hv_plug_changes changes = {0};
-	const struct hv_tracepoint *tp = &plug->type->tracepoint;
-	uint64_t array = in_region(t, array_off(plug)).v + layout->probes;
 	struct hv_err *err = hv_plug_check(t->kernel, layout, plug->type);
 
-	if (!err)
-		err = check_off(t, plug, state);
+	if (!err && (hv_gva_in(hv_gva(state->funcs), t->range) || has_ours(t, layout, state)))
+		err = hv_err_new(EBUSY, "its tracepoint has a probe of hvtrace already, by another "
+					"event");
 	if (err)
 		return err;
-	make_room(state, &changes);
-	err = add_word(t, tp->funcs, 0, array, &changes);
-	changes.nr_first = changes.nr;
-	if (!err)
-		err = add_count(t, layout, tp, 0, 1, &changes);
-	if (!err)
-		err = add_counted(t, state, 1, &changes);
-	if (!err)
-		err = add_jumps(t, state, &changes);
+	hv_plug_make_room(state, &changes);
+	err = state->funcs ? hv_plug_join_plan(t, layout, plug, state, &changes)
+			   : add_on(t, layout, plug, state, &changes);
 	if (err)
 		return err;
 	*ret = changes;
@@ -282,9 +298,9 @@ static struct hv_err *add_stub_functions(const struct hv_tracee *t,
 	for (size_t i = 0; !err && i < state->nr_probes; i++) {
 		const struct hv_tracepoint_probe *probe = &state->probes[i];
 
-		if (is_file(t, probe->data) && probe->func != l->stub.v)
-			err = add_word(t, hv_gva_add(probe->at, l->func), probe->func, l->stub.v,
-				       ret);
+		if (hv_plug_is_file(t, probe->data) && probe->func != l->stub.v)
+			err = hv_plug_add_word(t, hv_gva_add(probe->at, l->func), probe->func,
+					       l->stub.v, ret);
 	}
 	return err;
 }
@@ -298,14 +314,14 @@ static bool find_before(const struct hv_tracee *t, const struct hv_key_place *pl
 	return !err && m.present && hv_patcher_old_bytes(t->patcher, m.gpa, ret);
 }
 
-/* Finds the nop for place INDEX. It may have come with a module while we were plugged in: then it
- * gets what others of its length had. A key in common the guest may have switched on itself, for
- * another tracepoint that is off again, so that nothing was replaced there. */
-static struct hv_err *find_nop(const struct hv_tracee *t, const struct hv_tracepoint_state *state,
-			       size_t index, uint8_t ret[8])
+/* Finds the nop for PLACE. It may have come with a module while we were plugged in: then it gets
+ * what others of its length had. The guest may have switched the key on itself, and gone after we
+ * had joined it, so that nothing was replaced there: then it gets what the kernel would write. */
+static struct hv_err *find_nop(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
+			       const struct hv_tracepoint_state *state,
+			       const struct hv_key_place *place, uint8_t ret[8])
 {
-	const struct hv_arch *arch = t->kernel->core.as.arch;
-	const struct hv_key_place *place = &state->places[index];
+	struct hv_err *err;
 
 	if (find_before(t, place, ret))
 		return NULL;
@@ -315,15 +331,14 @@ static struct hv_err *find_nop(const struct hv_tracee *t, const struct hv_tracep
 		if (other->len_bytes == place->len_bytes && find_before(t, other, ret))
 			return NULL;
 	}
-	if (index >= state->nr_own_places && arch->encode_nop_site &&
-	    arch->encode_nop_site(place->len_bytes, ret))
-		return NULL;
-	return hv_err_new(EUCLEAN, "what 0x%llx had before is not known",
-			  (unsigned long long)place->at.v);
+	err = hv_jump_nop_find(t->kernel, &l->jumps, place->len_bytes, ret);
+	return err ? hv_err_in(err, "what 0x%llx had before is not known",
+			       (unsigned long long)place->at.v)
+		   : NULL;
 }
 
-static struct hv_err *add_nops(const struct hv_tracee *t, const struct hv_tracepoint_state *state,
-			       struct hv_plug_changes *ret)
+static struct hv_err *add_nops(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
+			       const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)
 {
 	struct hv_err *err = NULL;
 
@@ -333,10 +348,10 @@ static struct hv_err *add_nops(const struct hv_tracee *t, const struct hv_tracep
 
 		if (!place->jumps || jumps_when_off(state, i))
 			continue;
-		err = find_nop(t, state, i, nop);
+		err = find_nop(t, l, state, place, nop);
 		if (!err)
-			err = add(t, place->at, HV_CHANGE_KEY, place->len_bytes, place->bytes, nop,
-				  ret);
+			err = hv_plug_add(t, place->at, HV_CHANGE_KEY, place->len_bytes,
+					  place->bytes, nop, ret);
 	}
 	return err;
 }
@@ -352,15 +367,34 @@ static struct hv_err *add_off(const struct hv_tracee *t, const struct hv_tracepo
 	if (state->enabled > 1)
 		return hv_err_new(EINVAL, "its tracepoint has a probe of ours, and its key says %u",
 				  state->enabled);
-	err = add_nops(t, state, ret);
+	err = add_nops(t, l, state, ret);
 	if (!err && state->enabled)
 		err = add_count(t, l, tp, 1, 0, ret);
 	if (!err)
 		err = add_counted(t, state, 0, ret);
 	if (!err)
 		err = add_stub_functions(t, l, state, ret);
-	ret->nr_first = ret->nr;
-	return err ? err : add_word(t, tp->funcs, state->funcs, 0, ret);
+	hv_plug_end_part(ret, 0);
+	if (!err)
+		err = hv_plug_add_word(t, tp->funcs, state->funcs, 0, ret);
+	hv_plug_end_part(ret, 1);
+	return err;
+}
+
+/* Whether the tracepoint has an array of ours, *RET, with probes of the guest's. */
+static bool has_joined(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
+		       const struct hv_tracepoint_state *state, struct hv_plug_array *ret)
+{
+	struct hv_err *err;
+
+	if (!hv_gva_in(hv_gva(state->funcs), t->range))
+		return false;
+	err = hv_plug_array_read(t, l, state->funcs, ret);
+	hv_err_free(err);
+	for (size_t i = 0; !err && i < ret->nr; i++)
+		if (ret->probes[i].func != l->stub.v && !hv_plug_is_file(t, ret->probes[i].data))
+			return true;
+	return false;
 }
 
 struct hv_err *hv_unplug_plan(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
@@ -368,21 +402,27 @@ struct hv_err *hv_unplug_plan(const struct hv_tracee *t, const struct hv_tracepo
 			      const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)
 {
 	hv_cleanup(hv_plug_changes_deinit) struct hv_plug_changes changes = {0};
-	/* An array of ours has no others. */
 	size_t nr_ours = hv_gva_in(hv_gva(state->funcs), t->range), nr_others = 0;
+	struct hv_plug_array array;
 	struct hv_err *err = NULL;
 
 	for (size_t i = 0; i < state->nr_probes; i++) {
 		bool is_gone = state->probes[i].func == layout->stub.v;
 
-		nr_ours += !is_gone && is_file(t, state->probes[i].data);
-		nr_others += !is_gone && !is_file(t, state->probes[i].data);
+		nr_ours += !is_gone && hv_plug_is_file(t, state->probes[i].data);
+		nr_others += !is_gone && !hv_plug_is_file(t, state->probes[i].data);
 	}
-	make_room(state, &changes);
-	if (nr_ours && nr_others)
+	hv_plug_make_room(state, &changes);
+	if (has_joined(t, layout, state, &array)) {
+		err = hv_plug_leave_plan(t, layout, tp, state, &array, &changes);
+	} else if (nr_ours && nr_others) {
 		err = add_stub_functions(t, layout, state, &changes);
-	else if (nr_ours)
+		hv_plug_end_part(&changes, 0);
+	} else if (nr_ours) {
 		err = add_off(t, layout, tp, state, &changes);
+	} else if (nr_others) {
+		err = hv_plug_calls_plan(t, tp, state, &changes);
+	}
 	if (err)
 		return err;
 	*ret = changes;

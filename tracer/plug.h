@@ -5,30 +5,34 @@
  * the count of its static key, and all places of the key. They belong together. One without the
  * others makes the guest's next own change of them end in a BUG.
  *
- * When the guest adds a probe of its own, its kernel copies our entry into an array of its own, and
- * both get the events. From then on only that entry is ours.
+ * If the guest has probes there already, an array of ours has those, too. When the guest adds or
+ * removes one of its own, its kernel copies our entry into an array of its own, and both get the
+ * events. From then on only that entry is ours.
  *
  * Leaves to others: the calls of probes (event_calls.h), which events and when (event_tracer.h). */
 #pragma once
 
 #include "kernel/events/tracepoint_state.h"
 #include "patcher/patcher.h"
+#include "tracer/plug_array.h"
 
 struct hv_tracee;
 
-/* An array of ours: what the kernel frees an array by, one probe, and the end. */
-#define HV_PLUG_ARRAY_BYTES 64u
+#define HV_PLUG_PRIORITY 10u /* TRACEPOINT_DEFAULT_PRIO */
 
 /* The event of a plug. Its file and its array of probes are those of that number in the region. */
 struct hv_plug {
 	const struct hv_event_type *type; /* borrowed */
 	unsigned index;			  /* below HV_REGION_NR_EVENTS */
+	enum hv_array_use array_use;
 };
 
+#define HV_PLUG_NR_PARTS 3u
+
 struct hv_plug_changes {
-	struct hv_change *list; /* owned */
+	struct hv_change *list; /* owned, part behind part; one part is made before the next */
 	size_t nr;
-	size_t nr_first; /* these are made before the others */
+	size_t ends[HV_PLUG_NR_PARTS];
 };
 void hv_plug_changes_deinit(struct hv_plug_changes *c);
 
@@ -36,26 +40,28 @@ void hv_plug_changes_deinit(struct hv_plug_changes *c);
 struct hv_err *hv_plug_check(const struct hv_kernel *k, const struct hv_tracepoint_layout *layout,
 			     const struct hv_event_type *type) hv_must_use;
 
-/* Fills the file and the array in the region. The guest may still use them, as those of the same
- * event: then they have these bytes already, and nothing is written. */
-void hv_plug_prepare(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
-		     const struct hv_plug *plug);
+/* Fills the file in the region. The guest may still use it, as that of the same event: then it has
+ * these bytes already, and nothing is written. */
+void hv_plug_prepare(const struct hv_tracee *t, const struct hv_plug *plug);
 
 /* Whether the stub records the stack behind each event of a plug that is prepared. */
 enum hv_plug_stacks { HV_PLUG_NO_STACKS, HV_PLUG_STACKS };
 void hv_plug_set_stacks(const struct hv_tracee *t, unsigned index, enum hv_plug_stacks stacks);
 
-/* The changes that plug it in. EBUSY: the guest itself has probes there; EINVAL: array, count and
- * places contradict each other. */
+/* Makes the array in the region, and the changes that plug it in. If the guest has probes there,
+ * the array has them, too (plug_join.c). EBUSY: the guest uses the tracepoint in a way that cannot
+ * be joined, or may still be using an array of the plug that has other probes; EINVAL: array, count
+ * and places contradict each other. */
 struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 			    const struct hv_plug *plug, const struct hv_tracepoint_state *state,
 			    struct hv_plug_changes *ret) hv_must_use;
 
 /* The changes that take every probe of ours out of TP, whose STATE was read with the tracee's range
  * as ours: an array of ours, or those with a file of the region as their data. None if there is
- * none. It may have been plugged in only in part, by somebody who was killed. If the guest has
- * probes there, ours becomes the kernel's function that does nothing. If it has none, the
- * tracepoint is switched off. Places of its static key get back the bytes that the patcher noted,
+ * none. It may have been plugged in only in part, by somebody who was killed. If an array of ours
+ * has probes of the guest's, the guest gets back its own; if an array of the guest's has ours, that
+ * becomes the kernel's function that does nothing. If the guest has none, the tracepoint is
+ * switched off. Places of its static key get back the bytes that the patcher noted,
  * and those that came with a module meanwhile the bytes of the others. The array of probes comes
  * last: while anything of a tracepoint is ours, that is. If the guest's probes came and went, the
  * array is one of the guest's, which nobody frees. EINVAL: array and count contradict each other;
@@ -104,7 +110,8 @@ struct hv_err *hv_plug_steps_make_all(struct hv_tracee *t,
 struct hv_err *hv_plugs_find(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 			     struct hv_plug_step **ret, size_t *ret_nr) hv_must_use;
 /* *RET: E, an entry of an untrusted journal, says only what a place of a static key has while the
- * key is off. Places are not put back by entries: they tell hv_unplug_plan() the bytes. */
+ * key is off, or that a static call called something. Neither is put back by entries: they tell
+ * hv_unplug_plan() the bytes of the one, and that the other was changed. */
 struct hv_err *hv_plugs_know_place(const struct hv_tracee *t, const struct hv_journal_entry *e,
 				   bool *ret) hv_must_use;
 

@@ -1,28 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Makes any number of steps: many in one hold, and again while the guest is changing code. */
-#include <time.h>
-
+#include "base/retry.h"
 #include "tracer/plug.h"
 #include "tracer/tracee.h"
 
 /* Tracepoints that are changed in one hold. */
 #define STEPS_OF_A_HOLD 24u
 
-/* How often, and after how long, a hold is tried again that met the guest changing code. */
-#define TRIES	 20u
-#define AGAIN_NS 2000000l
-
 struct making_all {
 	struct hv_tracee *tracee;
 	const struct hv_tracepoint_layout *layout;
 };
-
-static void wait_a_little(void)
-{
-	const struct timespec a_little = {.tv_nsec = AGAIN_NS};
-
-	nanosleep(&a_little, NULL);
-}
 
 /* Whether STEP may succeed when it is tried again: what it met was no lasting state of its
  * tracepoint, which a plan finds. */
@@ -55,8 +43,8 @@ static struct hv_err *make_hold(const struct making_all *m, struct hv_plug_step 
 	bool again = false;
 	struct hv_err *err = try_hold(m, steps, nr, &again);
 
-	for (unsigned i = 0; i < TRIES && again; i++) {
-		wait_a_little();
+	for (unsigned i = 0; i < HV_MOMENT_TRIES && again; i++) {
+		hv_wait_a_moment();
 		hv_err_free(err);
 		err = try_hold(m, steps, nr, &again);
 	}

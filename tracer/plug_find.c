@@ -9,6 +9,23 @@
 /* The symbols of tracepoints. Others begin like this, too, and are shorter. */
 #define PREFIX "__tracepoint_"
 
+/* Whether calls of the static call of TP, which has probes of the guest's alone, are as we left
+ * them: whoever joins or leaves may be killed in between. */
+static bool has_our_calls(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+			  const struct hv_tracepoint *tp)
+{
+	hv_cleanup(hv_plug_changes_deinit) struct hv_plug_changes changes = {0};
+	hv_cleanup(hv_tracepoint_state_deinit) struct hv_tracepoint_state state = {0};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (!hv_patcher_nr_patched(t->patcher, HV_CHANGE_STATIC_CALL))
+		return false;
+	err = hv_tracepoint_state_read(t->kernel, layout, tp, t->range, &state);
+	if (!err)
+		err = hv_unplug_plan(t, layout, tp, &state, &changes);
+	return !err && changes.nr;
+}
+
 /* Whether TP has a probe of ours. What cannot be read calls no probe. */
 static bool has_ours(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 		     const struct hv_tracepoint *tp)
@@ -21,7 +38,7 @@ static bool has_ours(const struct hv_tracee *t, const struct hv_tracepoint_layou
 	for (size_t i = 0; !err && i < state.nr_probes; i++)
 		ret |= state.probes[i].func != layout->stub.v &&
 		       hv_gva_in(hv_gva(state.probes[i].data), t->range);
-	return ret;
+	return ret || (!err && state.nr_probes && has_our_calls(t, layout, tp));
 }
 
 static bool is_tracepoint(const struct hv_tracepoint_layout *layout,
@@ -85,7 +102,7 @@ struct hv_err *hv_plugs_know_place(const struct hv_tracee *t, const struct hv_jo
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
 	uint8_t bytes[HV_SITE_LEN_MAX] = {0};
-	struct hv_gva at = hv_gva(e->gva);
+	struct hv_gva at = hv_gva(e->gva), target;
 	struct hv_mapping m;
 	bool jumps = true;
 	struct hv_err *err = hv_walk(&t->kernel->core.as, at, &m);
@@ -94,6 +111,13 @@ struct hv_err *hv_plugs_know_place(const struct hv_tracee *t, const struct hv_jo
 	if (err || !m.present || m.gpa.v != e->gpa)
 		return err;
 	memcpy(bytes, e->old_bytes, sizeof(e->old_bytes));
+	if (e->kind == HV_CHANGE_STATIC_CALL) {
+		enum hv_site_kind kind = arch->classify_site(bytes, at, &target);
+
+		*ret = e->len_bytes == arch->site_len_bytes &&
+		       (kind == HV_SITE_CALL || kind == HV_SITE_JUMP);
+		return NULL;
+	}
 	*ret = arch->classify_jump_site(bytes, at, at, &jumps) == e->len_bytes && e->len_bytes &&
 	       !jumps;
 	return NULL;

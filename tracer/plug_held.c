@@ -42,7 +42,8 @@ struct making {
 	const struct hv_tracepoint_layout *layout;
 	struct hv_plug_step *steps;
 	size_t nr;
-	struct part parts[2], back[2]; /* each has room for the changes of all */
+	struct part parts[HV_PLUG_NR_PARTS],
+		back[HV_PLUG_NR_PARTS]; /* each has room for the changes of all */
 };
 
 static struct hv_err *check_locks(const struct making *m)
@@ -86,17 +87,26 @@ static void append(struct part *to, const struct hv_change *list, size_t nr)
 	to->nr += nr;
 }
 
+static size_t start_of(const struct hv_plug_changes *c, unsigned part)
+{
+	return part ? c->ends[part - 1] : 0;
+}
+
+static size_t len_of(const struct hv_plug_changes *c, unsigned part)
+{
+	return c->ends[part] - start_of(c, part);
+}
+
 /* Puts the changes of all steps that are due into the parts. */
 static void gather(struct making *m)
 {
-	m->parts[0].nr = m->parts[1].nr = 0;
+	for (unsigned p = 0; p < HV_PLUG_NR_PARTS; p++)
+		m->parts[p].nr = 0;
 	for (size_t i = 0; i < m->nr; i++) {
 		const struct hv_plug_changes *c = &m->steps[i].changes;
 
-		if (!is_due(&m->steps[i]))
-			continue;
-		append(&m->parts[0], c->list, c->nr_first);
-		append(&m->parts[1], c->list + c->nr_first, c->nr - c->nr_first);
+		for (unsigned p = 0; p < HV_PLUG_NR_PARTS && is_due(&m->steps[i]); p++)
+			append(&m->parts[p], c->list + start_of(c, p), len_of(c, p));
 	}
 }
 
@@ -134,26 +144,26 @@ static void reverse(const struct hv_change *list, size_t nr, struct part *to)
  */
 static void plan_back(struct making *m)
 {
-	const struct hv_change *first = m->parts[0].list, *rest = m->parts[1].list;
+	size_t at[HV_PLUG_NR_PARTS] = {0};
 
 	for (size_t i = 0; i < m->nr; i++) {
 		struct hv_plug_step *step = &m->steps[i];
-		size_t nr_first = step->changes.nr_first, nr_rest = step->changes.nr - nr_first;
-		struct hv_gva refused;
+		const struct hv_plug_changes *c = &step->changes;
+		struct hv_gva refused = {0};
 
 		if (!is_due(step))
 			continue;
-		refused = find_refused(first, nr_first);
-		if (!refused.v)
-			refused = find_refused(rest, nr_rest);
-		if (refused.v) {
-			reverse(rest, nr_rest, &m->back[0]);
-			reverse(first, nr_first, &m->back[1]);
+		for (unsigned p = 0; p < HV_PLUG_NR_PARTS && !refused.v; p++)
+			refused = find_refused(m->parts[p].list + at[p], len_of(c, p));
+		for (unsigned p = 0; p < HV_PLUG_NR_PARTS; p++) {
+			if (refused.v)
+				reverse(m->parts[p].list + at[p], len_of(c, p),
+					&m->back[HV_PLUG_NR_PARTS - 1 - p]);
+			at[p] += len_of(c, p);
+		}
+		if (refused.v)
 			step->why_not = hv_err_new(EBUSY, "0x%llx is in use",
 						   (unsigned long long)refused.v);
-		}
-		first += nr_first;
-		rest += nr_rest;
 	}
 }
 
@@ -286,7 +296,7 @@ static struct plug_memory memory_of(const struct hv_tracee *t, const bool *which
 
 static bool is_in(const struct plug_memory *m, uint64_t word)
 {
-	static const size_t lens[] = {sizeof(struct hv_event_file), HV_PLUG_ARRAY_BYTES};
+	static const size_t lens[] = {sizeof(struct hv_event_file), HV_REGION_ARRAY_BYTES};
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(m->ranges); i++) {
 		size_t index = i < HV_ARRAY_LEN(lens) ? (word - m->ranges[i].start.v) / lens[i] : 0;

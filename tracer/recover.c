@@ -68,7 +68,8 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 			err = hv_hibernation_is_ours(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_EVENT_CALL)
 			err = hv_event_calls_are_ours(s->tracee, &entries[i], &ours);
-		else if (entries[i].kind == HV_CHANGE_KEY)
+		else if (entries[i].kind == HV_CHANGE_KEY ||
+			 entries[i].kind == HV_CHANGE_STATIC_CALL)
 			err = hv_plugs_know_place(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_ENTRY)
 			err = slot_is_ours(s->tracee, &entries[i], &ours);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/retry.h"
 #include "kernel/events/tracepoint_state.h"
 #include "kernel/tasks.h"
 #include "tracer/tracee.h"
@@ -165,5 +166,18 @@ struct hv_err *hv_syscall_tasks_set(struct hv_tracee *t, const struct hv_tracepo
 
 	for (unsigned i = 0; !err && nr && i < ROUNDS && layout->has_syscalls; i++)
 		err = look_once(t, layout, &nr);
+	return err;
+}
+
+struct hv_err *hv_syscall_tasks_set_soon(struct hv_tracee *t,
+					 const struct hv_tracepoint_layout *layout)
+{
+	struct hv_err *err = hv_syscall_tasks_set(t, layout);
+
+	for (unsigned i = 0; i < HV_MOMENT_TRIES && err && err->code == EBUSY; i++) {
+		hv_wait_a_moment();
+		hv_err_free(err);
+		err = hv_syscall_tasks_set(t, layout);
+	}
 	return err;
 }

@@ -17,3 +17,6 @@ struct hv_tracepoint_layout;
  * finds it. EBUSY: the guest is changing tracepoints. */
 struct hv_err *hv_syscall_tasks_set(struct hv_tracee *t,
 				    const struct hv_tracepoint_layout *layout) hv_must_use;
+/* Likewise, and tries again for some 40 ms. */
+struct hv_err *hv_syscall_tasks_set_soon(struct hv_tracee *t,
+					 const struct hv_tracepoint_layout *layout) hv_must_use;

@@ -401,25 +401,40 @@ hv_stub_return_15:
 
 /* The guest's tracepoints free an array of probes: call_rcu(head, function), or call_srcu(srcu, head,
  * function); where probes may sleep, some kernels by call_rcu_tasks_trace(head, function). An array
- * of ours is nobody's to free. */
+ * of ours is nobody's to free. It begins with the address of the guest's array that it stands for:
+ * that one is freed in its place, once. */
+	.macro instead_of head
+	xorl	%eax, %eax
+	xchgq	(\head), %rax
+	testq	%rax, %rax
+	jz	.Levent_released
+	movq	%rax, \head
+	.endm
 	.globl	hv_stub_event_release_other
 hv_stub_event_release_other:
 	movq	%rdi, %rax
 	subq	$hole_event_probes, %rax
 	cmpq	$hole_event_probes_len, %rax
-	jb	.Levent_released
+	jae	1f
+	instead_of %rdi
+1:
 	go_on_to hole_event_release_other
 	.globl	hv_stub_event_release_second
 hv_stub_event_release_second:
 	movq	%rsi, %rax
-	jmp	.Levent_release
-	.globl	hv_stub_event_release
-hv_stub_event_release:
-	movq	%rdi, %rax
-.Levent_release:
 	subq	$hole_event_probes, %rax
 	cmpq	$hole_event_probes_len, %rax
 	jae	.Levent_own_release
+	instead_of %rsi
+	jmp	.Levent_own_release
+	.globl	hv_stub_event_release
+hv_stub_event_release:
+	movq	%rdi, %rax
+	subq	$hole_event_probes, %rax
+	cmpq	$hole_event_probes_len, %rax
+	jae	.Levent_own_release
+	instead_of %rdi
+	jmp	.Levent_own_release
 .Levent_released:
 	xorl	%edi, %edi
 	xorl	%esi, %esi

@@ -94,15 +94,6 @@ bool x86_64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_
 	return true;
 }
 
-/* Kernels with short jumps (since 5.14) have one nop of each length (since 5.13). */
-bool x86_64_encode_nop_site(size_t len_bytes, uint8_t *ret)
-{
-	if (len_bytes != SHORT_LEN && len_bytes != X86_64_SITE_LEN)
-		return false;
-	memcpy(ret, len_bytes == SHORT_LEN ? short_nop : nops[0], len_bytes);
-	return true;
-}
-
 size_t x86_64_classify_jump_site(const uint8_t *code, struct hv_gva at, struct hv_gva target,
 				 bool *ret_jumps)
 {

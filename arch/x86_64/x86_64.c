@@ -65,7 +65,6 @@ const struct hv_arch hv_arch_x86_64 = {
 	.encode_jump = x86_64_encode_jump,
 	.classify_jump_site = x86_64_classify_jump_site,
 	.encode_jump_site = x86_64_encode_jump_site,
-	.encode_nop_site = x86_64_encode_nop_site,
 	.classify_return = x86_64_classify_return,
 	.is_bare_jump = x86_64_is_bare_jump,
 	.link = x86_64_link,

@@ -35,7 +35,6 @@ size_t x86_64_classify_jump_site(const uint8_t *code, struct hv_gva at, struct h
 				 bool *ret_jumps);
 bool x86_64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_bytes,
 			     uint8_t *ret);
-bool x86_64_encode_nop_site(size_t len_bytes, uint8_t *ret);
 bool x86_64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk);
 /* Fills a return slot of a stub. THUNK 0: bare return. False: out of reach. */
 bool x86_64_is_bare_jump(struct hv_span code);

@@ -2,6 +2,7 @@
 #include "kernel/events/jump_sites.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/grow.h"
 #include "kernel/fields.h"
@@ -17,85 +18,46 @@
 #define ENTRY_INIT	 UINT64_C(2)
 #define ENTRY_KEY	 (~UINT64_C(3))
 
-/* Bounds of what a guest can claim. */
-#define SITES_MAX  65536u
-#define TABLES_MAX 4096u
-#define ENTRY_MAX  64u /* bytes */
+/* How many sites are looked at for one that is off. */
+#define LOOKS_MAX 16384u
 
 struct reading {
-	const struct hv_kernel *k;
 	const struct hv_jump_layout *l;
 	struct hv_gva key;
 	struct hv_jump_sites sites;
 	size_t cap;
 };
 
-static struct hv_err *find_modules(const struct hv_kernel_core *core, struct hv_jump_layout *l)
+struct hv_err *hv_jump_layout_find(const struct hv_kernel *k, struct hv_jump_layout *ret)
 {
-	const struct hv_field link[] = {
-		{"next", 8, &l->link_next},
-		{"entries", 8, &l->link_entries},
+	static const struct hv_site_table_names names = {
+		.start = "__start___jump_table",
+		.stop = "__stop___jump_table",
+		.entry = "jump_entry",
+		.link = "static_key_mod",
+		.link_entries = "entries",
+		.module_entries = "jump_entries",
+		.module_nr = "num_jump_entries",
 	};
-	const struct hv_field module[] = {
-		{"jump_entries", 8, &l->module_entries},
-		{"num_jump_entries", 4, &l->module_nr},
-	};
-	struct hv_gva at;
-	struct hv_err *err;
-
-	if (!hv_core_symbol(core, "modules", &at))
-		return NULL;
-	err = hv_fields_find(core, "static_key_mod", link, HV_ARRAY_LEN(link));
-	if (!err)
-		err = hv_fields_find(core, "module", module, HV_ARRAY_LEN(module));
-	if (!err && (!hv_btf_size(core->btf, "static_key_mod", &l->link_len_bytes) ||
-		     l->link_len_bytes > ENTRY_MAX))
-		err = hv_err_new(ENOENT, "btf: struct static_key_mod has no sensible size");
-	return err;
-}
-
-static struct hv_err *find_layout(const struct hv_kernel_core *core, struct hv_jump_layout *l)
-{
-	const struct hv_field key[] = {{"entries", 8, &l->key_entries}};
+	struct hv_jump_layout l = {0};
+	const struct hv_field key[] = {{"entries", 8, &l.key_entries}};
 	const struct hv_field entry[] = {
-		{"code", 4, &l->code},
-		{"target", 4, &l->target},
-		{"key", 8, &l->key},
+		{"code", 4, &l.code},
+		{"target", 4, &l.target},
+		{"key", 8, &l.key},
 	};
 	uint32_t code_len;
-	struct hv_err *err = hv_fields_find(core, "static_key", key, HV_ARRAY_LEN(key));
+	struct hv_err *err = hv_fields_find(&k->core, "static_key", key, HV_ARRAY_LEN(key));
 
 	if (!err)
-		err = hv_fields_find(core, "jump_entry", entry, HV_ARRAY_LEN(entry));
+		err = hv_fields_find(&k->core, "jump_entry", entry, HV_ARRAY_LEN(entry));
+	if (!err)
+		err = hv_site_table_find(&k->core, &names, &l.table);
 	if (err)
 		return err;
-	if (!hv_btf_size(core->btf, "jump_entry", &l->entry_len_bytes) ||
-	    l->entry_len_bytes > ENTRY_MAX || !l->entry_len_bytes)
-		return hv_err_new(ENOENT, "btf: struct jump_entry has no sensible size");
-	hv_btf_member(core->btf, "jump_entry", "code", &l->code, &code_len);
-	l->is_relative = code_len == 4;
-	return find_modules(core, l);
-}
-
-/* Reads a pointer that leads to sites. */
-static struct hv_err *read_word(struct reading *r, struct hv_gva at, uint64_t *ret)
-{
-	struct hv_jump_sites *s = &r->sites;
-	struct hv_err *err = hv_read_u64(&r->k->core.as, at, ret);
-
-	if (err)
-		return err;
-	s->words = hv_realloc_array(s->words, s->nr_words + 1, sizeof(*s->words));
-	s->words[s->nr_words++] = (struct hv_word){at, *ret, UINT64_MAX};
-	return NULL;
-}
-
-static struct hv_err *add(struct reading *r, const struct hv_jump_site *site)
-{
-	if (r->sites.nr == SITES_MAX)
-		return hv_err_new(E2BIG, "no end after %u of them", SITES_MAX);
-	r->sites.list = hv_grow(r->sites.list, r->sites.nr, &r->cap, 8, sizeof(*r->sites.list));
-	r->sites.list[r->sites.nr++] = *site;
+	hv_btf_member(k->core.btf, "jump_entry", "code", &l.code, &code_len);
+	l.is_relative = code_len == 4;
+	*ret = l;
 	return NULL;
 }
 
@@ -118,128 +80,98 @@ static uint64_t parse(const struct hv_jump_layout *l, struct hv_span entry, uint
 	return at + l->key + (key & ENTRY_KEY);
 }
 
-/* Adds the entries of the key from AT on. A table is sorted by keys: they end at an entry of
- * another key, or at the table's END. */
-static struct hv_err *read_entries(struct reading *r, uint64_t at, uint64_t end)
+static bool is_of_key(void *ctx, struct hv_span entry, uint64_t at)
 {
-	uint8_t bytes[ENTRY_MAX];
-	struct hv_span entry = {bytes, r->l->entry_len_bytes};
-	struct hv_err *err = NULL;
+	const struct reading *r = ctx;
+	struct hv_jump_site site;
 
-	for (; !err && at < end; at += entry.len_bytes) {
-		struct hv_jump_site site;
-
-		err = hv_read(&r->k->core.as, hv_gva(at), bytes, entry.len_bytes);
-		if (err || parse(r->l, entry, at, &site) != r->key.v)
-			return err;
-		err = add(r, &site);
-	}
-	return err;
+	return parse(r->l, entry, at, &site) == r->key.v;
 }
 
-/* Reads start and end of the jump table of the module at MODULE. */
-static struct hv_err *find_module_end(struct reading *r, uint64_t module, uint64_t *ret_start,
-				      uint64_t *ret_end)
+static void add(void *ctx, struct hv_span entry, uint64_t at)
 {
-	const struct hv_address_space *as = &r->k->core.as;
-	uint32_t nr = 0;
-	struct hv_err *err = hv_read_u64(as, hv_gva(module + r->l->module_entries), ret_start);
+	struct reading *r = ctx;
 
-	if (!err)
-		err = hv_read_u32(as, hv_gva(module + r->l->module_nr), &nr);
-	if (!err)
-		*ret_end = *ret_start + (uint64_t)nr * r->l->entry_len_bytes;
-	return err;
+	r->sites.list = hv_grow(r->sites.list, r->sites.nr, &r->cap, 8, sizeof(*r->sites.list));
+	parse(r->l, entry, at, &r->sites.list[r->sites.nr++]);
 }
 
-/* Finds the end of the table that AT is in. */
-static struct hv_err *find_end(struct reading *r, uint64_t at, uint64_t *ret_end)
-{
-	const struct hv_modules *modules = &r->k->modules;
-	struct hv_gva start, end;
-	struct hv_err *err = hv_core_need(&r->k->core, "__start___jump_table", &start);
-
-	if (!err)
-		err = hv_core_need(&r->k->core, "__stop___jump_table", &end);
-	if (!err && at >= start.v && at < end.v) {
-		*ret_end = end.v;
-		return NULL;
-	}
-	for (size_t i = 0; !err && i < modules->nr; i++) {
-		err = find_module_end(r, modules->list[i].at.v, &start.v, ret_end);
-		if (!err && at >= start.v && at < *ret_end)
-			return NULL;
-	}
-	if (!err)
-		err = hv_err_new(EINVAL, "0x%llx is in no jump table", (unsigned long long)at);
-	return err;
-}
-
-static struct hv_err *read_table(struct reading *r, uint64_t entries)
-{
-	uint64_t end = 0;
-	struct hv_err *err;
-
-	if (!entries)
-		return NULL;
-	err = find_end(r, entries, &end);
-	return err ? err : read_entries(r, entries, end);
-}
-
-/* AT: the first struct static_key_mod of a list, which has one for each table with entries of the
- * key. */
-static struct hv_err *read_links(struct reading *r, uint64_t at)
-{
-	struct hv_err *err = NULL;
-
-	for (size_t nr = 0; !err && at; nr++) {
-		uint64_t entries = 0, link = at;
-
-		if (nr == TABLES_MAX)
-			return hv_err_new(E2BIG, "no end after %u tables", TABLES_MAX);
-		err = read_word(r, hv_gva(link + r->l->link_entries), &entries);
-		if (!err)
-			err = read_word(r, hv_gva(link + r->l->link_next), &at);
-		if (!err)
-			err = read_table(r, entries);
-	}
-	return err;
-}
-
-static struct hv_err *read_key(struct reading *r)
+static struct hv_err *read_key(const struct reading *r, struct hv_site_tables *t)
 {
 	uint64_t entries;
-	struct hv_err *err = read_word(r, hv_gva_add(r->key, r->l->key_entries), &entries);
+	struct hv_err *err =
+		hv_site_tables_word(t, hv_gva_add(r->key, r->l->key_entries), &entries);
 
 	if (err)
 		return err;
-	if (entries & KEY_LINKED && r->l->link_len_bytes)
-		return read_links(r, entries & KEY_POINTER);
-	return read_table(r, entries & KEY_POINTER);
-}
-
-struct hv_err *hv_jump_layout_find(const struct hv_kernel *k, struct hv_jump_layout *ret)
-{
-	struct hv_jump_layout l = {0};
-	struct hv_err *err = find_layout(&k->core, &l);
-
-	if (!err)
-		*ret = l;
-	return err;
+	if (entries & KEY_LINKED && r->l->table.has_links)
+		return hv_site_tables_read_list(t, entries & KEY_POINTER);
+	return hv_site_tables_read(t, entries & KEY_POINTER);
 }
 
 struct hv_err *hv_jump_sites_read(const struct hv_kernel *k, const struct hv_jump_layout *layout,
 				  struct hv_gva key, struct hv_jump_sites *ret)
 {
-	struct reading r = {.k = k, .l = layout, .key = key};
-	struct hv_err *err = read_key(&r);
+	struct reading r = {.l = layout, .key = key};
+	struct hv_site_tables tables = {
+		.k = k, .table = &layout->table, .is_of_key = is_of_key, .add = add, .ctx = &r};
+	struct hv_err *err = read_key(&r, &tables);
 
+	r.sites.words = tables.words;
+	r.sites.nr_words = tables.nr_words;
 	if (err) {
 		hv_jump_sites_deinit(&r.sites);
 		return hv_err_in(err, "static key 0x%llx", (unsigned long long)key.v);
 	}
 	*ret = r.sites;
 	return NULL;
+}
+
+/* *RET: SITE has a nop of LEN_BYTES. */
+static struct hv_err *is_nop(const struct hv_kernel *k, const struct hv_jump_site *site,
+			     size_t len_bytes, uint8_t code[8], bool *ret)
+{
+	const struct hv_arch *arch = k->core.as.arch;
+	bool jumps = true;
+	struct hv_err *err = NULL;
+
+	*ret = false;
+	if (site->is_init || site->is_default_on)
+		return NULL;
+	err = hv_read(&k->core.as, site->code, code, arch->site_len_bytes);
+	if (!err)
+		*ret = arch->classify_jump_site(code, site->code, site->target, &jumps) ==
+			       len_bytes &&
+		       !jumps;
+	return err;
+}
+
+struct hv_err *hv_jump_nop_find(const struct hv_kernel *k, const struct hv_jump_layout *layout,
+				size_t len_bytes, uint8_t ret[8])
+{
+	uint8_t bytes[HV_SITE_ENTRY_MAX], code[8] = {0};
+	struct hv_span entry = {bytes, layout->table.entry_len_bytes};
+	struct hv_gva at, end;
+	struct hv_err *err = hv_core_need(&k->core, layout->table.start, &at);
+	bool found = false;
+
+	if (!err)
+		err = hv_core_need(&k->core, layout->table.stop, &end);
+	for (size_t i = 0; !err && !found && i < LOOKS_MAX && at.v < end.v; i++) {
+		struct hv_jump_site site;
+
+		err = hv_read(&k->core.as, at, bytes, entry.len_bytes);
+		if (err)
+			break;
+		parse(layout, entry, at.v, &site);
+		err = is_nop(k, &site, len_bytes, code, &found);
+		at = hv_gva_add(at, entry.len_bytes);
+	}
+	if (!err && !found)
+		err = hv_err_new(EUCLEAN, "no static key of the kernel is off");
+	if (!err)
+		memcpy(ret, code, sizeof(code));
+	return err;
 }
 
 void hv_jump_sites_deinit(struct hv_jump_sites *s)

@@ -1,29 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sites of a static key: the places in the guest's code that have a nop while the key is off
- * and a jump to TARGET while it is on, or the other way round. The kernel has a table of them for
- * itself and one for each module (kernel/jump_label.c). They are read from live memory, since a
- * module that is loaded or removed adds or takes away sites of a key of the core kernel. Everything
+ * and a jump to TARGET while it is on, or the other way round (kernel/jump_label.c). Everything
  * is hostile: whoever changes a site checks what is there. Leaves to others: the bytes of a nop and
  * of a jump, and how many they are (arch/). */
 #pragma once
 
-#include "base/addr.h"
-#include "base/err.h"
-
-struct hv_kernel;
+#include "kernel/events/site_tables.h"
 
 struct hv_jump_site {
 	struct hv_gva code; /* hostile */
 	struct hv_gva target;
 	bool is_default_on; /* the nop is there while the key is on */
 	bool is_init;	    /* in code that is freed after the kernel or the module has started */
-};
-
-/* A word of the guest, as it was read. */
-struct hv_word {
-	struct hv_gva at;
-	uint64_t value;
-	uint64_t mask; /* of the bits that count */
 };
 
 struct hv_jump_sites {
@@ -37,11 +25,10 @@ struct hv_jump_sites {
 
 /* Offsets and sizes, from BTF. */
 struct hv_jump_layout {
-	uint32_t key_entries;				  /* of struct static_key */
-	uint32_t link_len_bytes, link_next, link_entries; /* of struct static_key_mod */
-	uint32_t entry_len_bytes, code, target, key;	  /* of struct jump_entry */
-	bool is_relative; /* members of an entry are distances from their own addresses */
-	uint32_t module_entries, module_nr; /* of struct module */
+	struct hv_site_table table;
+	uint32_t key_entries;	    /* of struct static_key */
+	uint32_t code, target, key; /* of struct jump_entry */
+	bool is_relative;	    /* members of an entry are distances from their own addresses */
 };
 
 /* ENOENT: this kernel's static keys are of a form that is not known. */
@@ -52,4 +39,8 @@ struct hv_err *hv_jump_layout_find(const struct hv_kernel *k,
  * for static keys. */
 struct hv_err *hv_jump_sites_read(const struct hv_kernel *k, const struct hv_jump_layout *layout,
 				  struct hv_gva key, struct hv_jump_sites *ret) hv_must_use;
+/* What this kernel has at a site of LEN_BYTES while its key is off, as another key's site in its
+ * own code has it. EUCLEAN: none is off. */
+struct hv_err *hv_jump_nop_find(const struct hv_kernel *k, const struct hv_jump_layout *layout,
+				size_t len_bytes, uint8_t ret[8]) hv_must_use;
 void hv_jump_sites_deinit(struct hv_jump_sites *s);

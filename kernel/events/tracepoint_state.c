@@ -74,6 +74,14 @@ static struct hv_err *find_file(const struct hv_kernel_core *core, struct hv_tra
 	return hv_fields_find(core, "trace_event_file", file, HV_ARRAY_LEN(file));
 }
 
+/* Without it, no tracepoint can be joined that the guest uses. */
+static void find_calls(const struct hv_kernel *k, struct hv_tracepoint_layout *l)
+{
+	HV_AUTO_ERR struct hv_err *err = hv_call_layout_find(k, &l->calls);
+
+	l->has_calls = !err;
+}
+
 /* Without it, system calls cannot be recorded. */
 static void find_syscalls(const struct hv_kernel *k, struct hv_tracepoint_layout *l)
 {
@@ -117,6 +125,8 @@ struct hv_err *hv_tracepoint_layout_find(const struct hv_kernel *k,
 	if (!err)
 		err = hv_jump_layout_find(k, &l.jumps);
 	if (!err)
+		find_calls(k, &l);
+	if (!err)
 		find_syscalls(k, &l);
 	if (!err)
 		find_common(k, &l);
@@ -147,6 +157,7 @@ static struct hv_err *read_probes(const struct hv_kernel *k, const struct hv_tra
 			return err;
 		probe.func = hv_copy_u64(copy, l->func);
 		probe.data = hv_copy_u64(copy, l->data);
+		probe.priority = hv_copy_u32(copy, l->prio);
 		if (!probe.func)
 			break;
 		if (s->nr_probes == PROBES_MAX)
@@ -231,6 +242,24 @@ static struct hv_err *read_static_call(const struct hv_kernel *k,
 	return hv_read_u64(&k->core.as, s->static_call_at, &s->static_call);
 }
 
+/* What is wrong with the calls concerns only whoever wants to change them. */
+static struct hv_err *read_calls(const struct hv_kernel *k, const struct hv_tracepoint_layout *l,
+				 const struct hv_tracepoint *tp, struct hv_tracepoint_state *s)
+{
+	struct hv_err *err;
+
+	if (!l->has_calls || !s->funcs || !s->static_call)
+		return NULL;
+	err = hv_call_sites_read(k, &l->calls, tp, &s->calls);
+	if (err && err->code != EBUSY) {
+		hv_err_free(err);
+		return NULL;
+	}
+	if (!err)
+		add_words(s, s->calls.words, s->calls.nr_words);
+	return err;
+}
+
 /* Reads 32 bits on which the state depends. */
 static struct hv_err *read_count(const struct hv_kernel *k, struct hv_gva at,
 				 struct hv_tracepoint_state *s, uint32_t *ret)
@@ -311,6 +340,20 @@ struct hv_err *hv_tracepoint_probes_read(const struct hv_kernel *k,
 	return err;
 }
 
+struct hv_err *hv_tracepoint_probes_at(const struct hv_kernel *k,
+				       const struct hv_tracepoint_layout *layout, uint64_t funcs,
+				       struct hv_tracepoint_state *ret)
+{
+	struct hv_tracepoint_state s = {.funcs = funcs};
+	struct hv_err *err = read_probes(k, layout, &s);
+
+	if (err)
+		hv_tracepoint_state_deinit(&s);
+	else
+		*ret = s;
+	return err;
+}
+
 struct hv_err *hv_tracepoint_state_read(const struct hv_kernel *k,
 					const struct hv_tracepoint_layout *layout,
 					const struct hv_tracepoint *tp, struct hv_gva_range ours,
@@ -327,6 +370,8 @@ struct hv_err *hv_tracepoint_state_read(const struct hv_kernel *k,
 		err = read_places(k, layout, tp->key, &s);
 	s.nr_own_places = s.nr_places;
 	if (!err)
+		err = read_calls(k, layout, tp, &s);
+	if (!err)
 		err = read_syscalls(k, layout, tp, &s);
 	if (!err)
 		err = read_common(k, layout, tp, &s);
@@ -341,6 +386,7 @@ void hv_tracepoint_state_deinit(struct hv_tracepoint_state *s)
 {
 	free(s->probes);
 	free(s->places);
+	hv_call_sites_deinit(&s->calls);
 	free(s->words);
 	*s = (struct hv_tracepoint_state){0};
 }

@@ -8,6 +8,7 @@
 
 #include "base/addr.h"
 #include "base/err.h"
+#include "kernel/events/call_sites.h"
 #include "kernel/events/catalogue.h"
 #include "kernel/events/common_key.h"
 #include "kernel/events/jump_sites.h"
@@ -28,6 +29,8 @@ struct hv_tracepoint_layout {
 			       */
 	uint32_t static_call_func;
 	bool has_static_call;
+	bool has_calls; /* the following is known */
+	struct hv_call_layout calls;
 	/* Of struct trace_event_file, and the flag in it that keeps probes from recording. */
 	uint32_t file_flags;
 	uint64_t file_soft_disabled;
@@ -63,6 +66,7 @@ struct hv_tracepoint_probe {
 	struct hv_gva at; /* of its struct tracepoint_func */
 	uint64_t func;
 	uint64_t data;
+	uint32_t priority; /* those with a higher one come first */
 };
 
 struct hv_tracepoint_state {
@@ -76,7 +80,9 @@ struct hv_tracepoint_state {
 	 * others. */
 	struct hv_key_place *places;
 	size_t nr_own_places, nr_places;
-	struct hv_word *words; /* owned: what leads to the places (jump_sites.h) */
+	/* Those of its static call, while it has probes; none: they are not known. */
+	struct hv_call_sites calls;
+	struct hv_word *words; /* owned: what leads to the places (site_tables.h) */
 	size_t nr_words;
 	/* Of a tracepoint of system calls, or one that has a static key in common with others: how
 	 * many of them are on, as the kernel counts at COUNT_AT, and how many of the others are. */
@@ -97,8 +103,13 @@ struct hv_err *hv_tracepoint_probes_read(const struct hv_kernel *k,
 					 const struct hv_tracepoint *tp, struct hv_gva_range ours,
 					 struct hv_tracepoint_state *ret) hv_must_use;
 
-/* *RET: everything in S is still so, but the bytes of places. For a hold: reads only what is there
- * already, and allocates nothing. */
+/* Likewise the probes of an array of the guest's, of which FUNCS is the first. */
+struct hv_err *hv_tracepoint_probes_at(const struct hv_kernel *k,
+				       const struct hv_tracepoint_layout *layout, uint64_t funcs,
+				       struct hv_tracepoint_state *ret) hv_must_use;
+
+/* *RET: everything in S is still so, but the bytes of places and calls. For a hold: reads only what
+ * is there already, and allocates nothing. */
 struct hv_err *hv_tracepoint_state_is_same(const struct hv_kernel *k,
 					   const struct hv_tracepoint_layout *layout,
 					   const struct hv_tracepoint *tp,

@@ -103,6 +103,27 @@ def agree(own, ours):
 
 
 @case(configs=ONE_VCPU)
+def events_agree_when_the_guest_came_first(t):
+    """Likewise, but the guest records all of these events, and one of them in an instance, too, when hvtrace joins."""
+    t.guest.run(
+        f"cd {OWN}; echo 0 >tracing_on; echo 20000 >buffer_size_kb; mkdir -p instances/beside; echo 1 >instances/beside/events/sched/enable; "
+        + "".join(f"echo 1 >events/{system}/enable; " for system in SYSTEMS)
+    )
+    try:
+        with t.attach() as traced:
+            traced.echo("tracing_on", "0")
+            for system in SYSTEMS:
+                traced.echo(f"events/{system}/enable", "1")
+            traced.echo("tracing_on", "1")
+            own = t.guest.run(f"cd {OWN}; echo >trace; echo 1 >tracing_on; {WORK}; echo 0 >tracing_on; cat trace", timeout=300)
+            traced.echo("tracing_on", "0")
+            agree(events_of(own), events_of(traced.text("trace", timeout=300)))
+            t.note(f"{len(events_of(own))} events agree")
+    finally:
+        t.guest.run(f"cd {OWN}; for e in . instances/beside; do echo 0 >$e/events/enable; echo >$e/trace; done; echo 1 >tracing_on; rmdir instances/beside")
+
+
+@case(configs=ONE_VCPU)
 def events_agree_with_the_guests_own(t):
     """The guest and hvtrace record the same events at the same time, beside each other: same tasks, CPUs, flags and
     texts. An instance has its own. What cannot be recorded is refused with the reason. record -e carries events into

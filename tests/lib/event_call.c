@@ -18,6 +18,8 @@ struct call {
 	uint64_t freed[NR_FREE]; /* likewise %rcx, %rdx, %rsi, %rdi, %r9, %r10, %r11 and %r8 */
 };
 
+uint64_t event_passed[2];
+
 /* Calls FUNCTION with three arguments; TRAPS: with EVENT_TRAP_FLAG set if it is, too. */
 void event_call(struct call *c, uint64_t function, const uint64_t *arguments, uint64_t traps);
 __asm__(".text\n"
@@ -105,6 +107,8 @@ uint64_t event_call_stub(const struct world *w, size_t off, uint64_t a, uint64_t
 	ck_assert_uint_eq(call.kept[3], 0x4444);
 	ck_assert_uint_eq(call.kept[4], 0x5555);
 	ck_assert_uint_eq(call.kept[5], 0);
+	event_passed[0] = call.freed[3];
+	event_passed[1] = call.freed[2];
 	if (call.result && call.result <= 4) /* the kernel's function had them */
 		return call.result;
 	for (unsigned i = 0; i < NR_FREE; i++)

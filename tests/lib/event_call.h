@@ -10,6 +10,9 @@
 /* EVENT_TRAP_FLAG: stubs run with it. */
 extern uint64_t event_traps;
 
+/* The first two arguments of the kernel's own function that was called last. */
+extern uint64_t event_passed[2];
+
 /* Makes what the kernel's own functions do here: they return 1 (reserve), 2 (commit) and 3. */
 void event_make_kernel(const struct world *w);
 

@@ -8,6 +8,7 @@
 #define PAGE_BYTES	4096
 #define WINDOWS_MAX	8	      /* the range, the landings, and gaps while slots are filled */
 #define KEY_REACH_BYTES (16ull << 20) /* from a static key to its jump's target */
+#define LED_MAX		64	      /* static calls whose keys are not written yet */
 
 /* A place that was written. */
 struct place {
@@ -18,8 +19,15 @@ struct place {
 	uint8_t after[HV_SITE_LEN_MAX];	 /* what was written last */
 };
 
+/* A static call that was led from one function to another. */
+struct led {
+	uint64_t from, to;
+};
+
 struct hv_rules {
-	struct hv_guest *guest; /* borrowed */
+	struct hv_guest *guest;	 /* borrowed */
+	struct led led[LED_MAX]; /* the last ones */
+	size_t nr_led;
 	enum hv_adopts adopts;
 	struct hv_region region;
 	struct hv_gva_range windows[WINDOWS_MAX]; /* what the leaves map; disjoint */
@@ -264,12 +272,46 @@ static bool is_key(const struct hv_rules *r, const struct hv_hold_write *w, cons
 	       (is_key_jump(r, now, w) && is_key_nop(r, w->bytes, w));
 }
 
+/* A call or jump in the kernel's own code that leads elsewhere than it does NOW, by the same
+ * instruction: those reach nothing but the kernel and its modules. */
+static bool is_led(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now,
+		   struct led *ret)
+{
+	const struct hv_arch *arch = arch_of(r);
+	struct hv_gva from = {0}, to = {0};
+	enum hv_site_kind kind;
+
+	if (!w->is_text || w->len_bytes != arch->site_len_bytes || !arch->classify_jump_site)
+		return false;
+	kind = arch->classify_site(now, w->gva, &from);
+	*ret = (struct led){from.v, to.v};
+	if ((kind != HV_SITE_CALL && kind != HV_SITE_JUMP) ||
+	    arch->classify_site(w->bytes, w->gva, &to) != kind)
+		return false;
+	ret->to = to.v;
+	return !is_mapped(r, from) && (int64_t)to.v < 0;
+}
+
+static bool is_of_led(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
+{
+	uint64_t from = word(now, 8), to = word(w->bytes, 8);
+
+	if (w->is_text || w->len_bytes != 8)
+		return false;
+	for (size_t i = 0; i < r->nr_led && i < LED_MAX; i++)
+		if (r->led[i].from == from && r->led[i].to == to)
+			return true;
+	return false;
+}
+
 static bool is_text_of_ours(const struct hv_rules *r, const struct hv_hold_write *w,
 			    const uint8_t *now)
 {
+	struct led led;
+
 	if (!w->is_text || (w->gva.v ^ w->gpa.v) % PAGE_BYTES)
 		return false;
-	return leads_to_us(r, w->bytes, w) || is_key(r, w, now);
+	return leads_to_us(r, w->bytes, w) || is_key(r, w, now) || is_led(r, w, now, &led);
 }
 
 /* Whether VALUE, perhaps signed, is an address of what the leaves map. Which format the guest has
@@ -332,7 +374,7 @@ static bool is_allowed(const struct hv_rules *r, const struct hv_hold_write *w, 
 {
 	return puts_back(r, w) || memcmp(now, w->bytes, w->len_bytes) == 0 ||
 	       is_mapping(r, w, now) || is_text_of_ours(r, w, now) || is_pointer(r, w, now) ||
-	       is_count_or_flag(w, now) || is_adopted(r, w);
+	       is_of_led(r, w, now) || is_count_or_flag(w, now) || is_adopted(r, w);
 }
 
 static struct hv_err *refused(const struct hv_hold_write *w)
@@ -431,10 +473,14 @@ struct hv_err *hv_rules_check(struct hv_rules *r, const struct hv_hold_write *wr
 	if (!err && r->nr_places + nr > PLACES_MAX)
 		err = hv_err_new(EPERM, "too many places are written");
 	for (size_t i = 0; !err && i < nr; i++) {
+		struct led led;
+
 		if (is_in_region(r, writes[i].gpa, writes[i].len_bytes))
 			continue;
 		if (is_mapping(r, &writes[i], now[i]) && word(writes[i].bytes, 8))
 			widen_window(r, &writes[i]);
+		if (is_led(r, &writes[i], now[i], &led))
+			r->led[r->nr_led++ % LED_MAX] = led;
 		if (is_to_note(r, &writes[i], now[i]))
 			note(r, &writes[i], now[i]);
 	}

@@ -8,9 +8,11 @@
  *   leaves may be too large (arch->make_table), in the part of the kernel's addresses that is
  *   unused (arch->free_window; where that depends on the image's place, arch->image_window), and
  *   its removal;
- * - in text: a call of or a jump into what these leaves map; a static key's nop and jump;
+ * - in text: a call of or a jump into what these leaves map; a static key's nop and jump; a call
+ *   or jump to elsewhere in the kernel in place of another (a static call)
  * - in data: a pointer into what the leaves map; what comes where such a pointer is or was (a
- *   return address, the kernel's own probes), or beside one (a probe's function); a count that
+ *   return address, the kernel's own probes), or beside one (a probe's function); the address of a
+ *   function to which a static call was led, in place of that to which it led before; a count that
  *   goes up or down by one; one bit of a byte (a task's flag, a module's claim)
  *
  * and nothing else. So no write makes the guest execute what is not its own code or hvtrace's. The

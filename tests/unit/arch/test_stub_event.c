@@ -411,7 +411,7 @@ START_TEST(probes_of_ours_are_not_freed)
 	ck_assert_uint_eq(call_stub(offs[0], start - 1, 0, 0), 3);
 	ck_assert_uint_eq(call_stub(offs[0], end, 0, 0), 3);
 	ck_assert_uint_eq(call_stub(offs[0], 5, start, 0), 3);
-	ck_assert_uint_ne(call_stub(offs[0], end - 1, 5, 0), 3);
+	ck_assert_uint_ne(call_stub(offs[0], end - 8, 5, 0), 3);
 	ck_assert_uint_ne(call_stub(offs[0], start, 5, 0), 3);
 	ck_assert_uint_eq(call_stub(offs[1], 5, start - 1, 0), 3);
 	ck_assert_uint_eq(call_stub(offs[1], start, 5, 0), 3);
@@ -419,7 +419,32 @@ START_TEST(probes_of_ours_are_not_freed)
 	ck_assert_uint_eq(call_stub(other, start - 1, 0, 0), 4);
 	ck_assert_uint_eq(call_stub(other, end, start, 0), 4);
 	ck_assert_uint_ne(call_stub(other, start, 5, 0), 4);
-	ck_assert_uint_ne(call_stub(other, end - 1, 5, 0), 4);
+	ck_assert_uint_ne(call_stub(other, end - 8, 5, 0), 4);
+}
+END_TEST
+
+/* The guest's array that one of ours stands for is freed in its place, once. */
+START_TEST(what_an_array_of_ours_stands_for_is_freed)
+{
+	const size_t *offs = hv_arch_x86_64.stubs.event_release_offs;
+	uint64_t start = place(WORLD_PROBES_OFF), own = place(WORLD_DRAFTS_OFF);
+	uint64_t *head = (uint64_t *)(uintptr_t)start;
+
+	set_up_as(_i ? thunk : nothing_more);
+	*head = own;
+	ck_assert_uint_eq(call_stub(offs[0], start, 5, 0), 3);
+	ck_assert_uint_eq(event_passed[0], own);
+	ck_assert_uint_eq(*head, 0);
+	ck_assert_uint_ne(call_stub(offs[0], start, 5, 0), 3);
+	*head = own;
+	ck_assert_uint_eq(call_stub(offs[1], 5, start, 7), 3);
+	ck_assert_uint_eq(event_passed[0], 5);
+	ck_assert_uint_eq(event_passed[1], own);
+	ck_assert_uint_ne(call_stub(offs[1], 5, start, 0), 3);
+	*head = own;
+	ck_assert_uint_eq(call_stub(hv_arch_x86_64.stubs.event_release_other_off, start, 5, 0), 4);
+	ck_assert_uint_eq(event_passed[0], own);
+	ck_assert_uint_eq(*head, 0);
 }
 END_TEST
 
@@ -500,6 +525,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_a_hostile_guest_commits);
 	tcase_add_test(tc, what_is_committed_is_a_whole_draft);
 	tcase_add_loop_test(tc, probes_of_ours_are_not_freed, 0, 2);
+	tcase_add_loop_test(tc, what_an_array_of_ours_stands_for_is_freed, 0, 2);
 	tcase_add_loop_test(tc, another_event_before_each_instruction, 0, 4);
 }
 

@@ -145,7 +145,7 @@ END_TEST
 START_TEST(entries_that_are_nowhere)
 {
 	fk_u64(&f, key + 8, key);
-	fails(EINVAL, "in no jump table");
+	fails(EINVAL, "is in no table");
 	fk_u64(&f, FK_MODULES + 8, FK_MODULES - 16);
 	fk_u32(&f, FK_MODULES + 16, 1);
 	fk_u64(&f, key + 8, FK_MODULES - 16);

@@ -8,7 +8,8 @@
 #include "tracer/plug.h"
 
 #define FP_INDEX      5
-#define FP_ARRAY      (FR_RANGE + HV_REGION_PROBES_OFF - HV_REGION_STUBS_OFF + FP_INDEX * 64 + 16)
+#define FP_ARRAY_OFF  (HV_REGION_PROBES_OFF + FP_INDEX * HV_REGION_ARRAY_BYTES)
+#define FP_ARRAY      (FR_RANGE + FP_ARRAY_OFF - HV_REGION_STUBS_OFF + 16)
 #define FP_FILE	      (FR_RANGE + HV_REGION_FILES_OFF - HV_REGION_STUBS_OFF + FP_INDEX * 128)
 #define FP_NR_CHANGES (2u + FTP_NR - 1)
 
@@ -186,7 +187,8 @@ static inline void fp_take_over(void)
 	for (uint32_t i = 0; i < nr; i++) {
 		bool knows = false;
 
-		if (entries[i].state == HV_JOURNAL_USED && entries[i].kind == HV_CHANGE_KEY)
+		if (entries[i].state == HV_JOURNAL_USED &&
+		    (entries[i].kind == HV_CHANGE_KEY || entries[i].kind == HV_CHANGE_STATIC_CALL))
 			ck_assert_ptr_null(hv_plugs_know_place(&r.tracee, &entries[i], &knows));
 		if (!knows)
 			entries[i].state = HV_JOURNAL_FREE;
@@ -241,7 +243,7 @@ static inline void fp_is_as_before(void)
 static inline void fp_kill_after(unsigned n, unsigned nr)
 {
 	fp_make_guest_that_kills();
-	hv_plug_prepare(&r.tracee, &layout, &plug);
+	hv_plug_prepare(&r.tracee, &plug);
 	writes_left = n;
 	if (n <= nr) {
 		hv_err_free(fp_make(true));
@@ -258,4 +260,20 @@ static inline void fp_kill_after(unsigned n, unsigned nr)
 	fp_find_and_take_out();
 	fp_is_as_before();
 	ck_assert_uint_eq(fp_find_and_take_out(), 0);
+}
+
+/* -- beside the guest -------------------------------------------------------------------------- */
+
+/* The guest has switched it on itself, with NR_OTHERS probes. Its static call leads to the only one
+ * of them, or to the iterator. */
+static inline void fp_guest_is_on(unsigned nr_others)
+{
+	for (unsigned i = 0; i < nr_others; i++)
+		ftp_put_probe(&tp, tp.array, i, FTP_OTHER + i, 0x1000 + i);
+	for (unsigned i = 0; i < nr_others; i++)
+		fk_u32(f, tp.array + i * 24 + 16, 10);
+	fk_u64(f, tp.type.tracepoint.funcs.v, tp.array);
+	fk_u32(f, tp.type.tracepoint.key.v, 1);
+	ftp_jump(&tp);
+	ftp_lead(&tp, nr_others == 1 ? FTP_OTHER : FTP_ITERATOR);
 }

@@ -160,7 +160,8 @@ START_TEST(a_module_goes_while_other_events_are_on)
 	/* its place is given to the next one */
 	set_type(&of_a_module, NULL);
 	ck_assert_uint_eq(uses(), CLAIM + 1);
-	ck_assert_uint_lt(funcs() - (FR_RANGE + HV_REGION_PROBES_OFF - HV_REGION_STUBS_OFF), 64);
+	ck_assert_uint_lt(funcs() - (FR_RANGE + HV_REGION_PROBES_OFF - HV_REGION_STUBS_OFF),
+			  HV_REGION_ARRAY_BYTES);
 	r.regs[1].general[5] = 0;
 	ck_assert_ptr_null(restore("1 event of the guest switched off"));
 	ck_assert_uint_eq(uses(), 1);
@@ -242,10 +243,15 @@ START_TEST(the_guest_comes_first)
 	put_call(calls[3], FTP_OTHER); /* since its code was read */
 	set("has changed its probe");
 	put_call(calls[3], COMMIT);
-	ftp_put_probe(&tp, tp.array, 0, FTP_OTHER, 1);
+	for (unsigned i = 0; i < HV_PLUG_PROBES_MAX; i++)
+		ftp_put_probe(&tp, tp.array, i, FTP_OTHER + i, 1);
 	fk_u64(f, tp.type.tracepoint.funcs.v, tp.array);
+	fk_u32(f, tp.type.tracepoint.key.v, 1);
+	ftp_jump(&tp);
 	set("the guest itself uses its tracepoint");
 	fk_u64(f, tp.type.tracepoint.funcs.v, 0);
+	fk_u32(f, tp.type.tracepoint.key.v, 0);
+	memcpy(fk_host(f, FTP_CODE), before, sizeof(before));
 	fk_u64(f, tp.locks[3], 1);
 	set("static_call_mutex locked");
 	fk_u64(f, tp.locks[3], 0);
@@ -254,6 +260,32 @@ START_TEST(the_guest_comes_first)
 	set(NULL);
 	ck_assert_ptr_null(restore(NULL));
 	is_as_before();
+}
+END_TEST
+
+/* The guest came while the event was off, so it needs another array. A vCPU is in the one of
+ * before. */
+START_TEST(an_array_that_is_used_is_not_changed)
+{
+	uint64_t array;
+
+	set(NULL);
+	array = funcs();
+	ck_assert_ptr_null(hv_event_tracer_set(e, NULL, 0));
+	ftp_put_probe(&tp, tp.array, 0, FTP_OTHER, 1);
+	fk_u64(f, tp.type.tracepoint.funcs.v, tp.array);
+	fk_u32(f, tp.type.tracepoint.key.v, 1);
+	ftp_jump(&tp);
+	ftp_lead(&tp, FTP_OTHER);
+	r.regs[1].general[5] = array;
+	set("may be calling its probes of before");
+	ck_assert_uint_eq(funcs(), tp.array);
+	r.regs[1].general[5] = 0;
+	set(NULL);
+	ck_assert_uint_eq(funcs(), array);
+	ck_assert_ptr_null(restore("1 event of the guest switched off"));
+	ck_assert_uint_eq(funcs(), tp.array);
+	ck_assert_uint_eq(ftp_call_target(&tp, 1), FTP_OTHER);
 }
 END_TEST
 
@@ -345,6 +377,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_module_whose_claim_is_left);
 	tcase_add_test(tc, a_probe_that_does_nothing);
 	tcase_add_test(tc, the_guest_comes_first);
+	tcase_add_test(tc, an_array_that_is_used_is_not_changed);
 	tcase_add_loop_test(tc, a_hold_that_fails_leaves_nothing_behind, 0, 2 + FTP_NR - 1);
 	tcase_add_test(tc, a_vcpu_in_a_place_is_waited_for);
 	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * NR_WRITES + 1);

@@ -6,7 +6,7 @@
 
 START_TEST(in_and_out)
 {
-	hv_plug_prepare(&r.tracee, &layout, &plug);
+	hv_plug_prepare(&r.tracee, &plug);
 	fp_apply(true, 2 + FTP_NR - 1);
 	ck_assert_uint_eq(fp_word_at(tp.type.tracepoint.funcs.v), FP_ARRAY);
 	ck_assert_uint_eq((uint32_t)fp_word_at(tp.type.tracepoint.key.v), 1);
@@ -24,13 +24,14 @@ END_TEST
 /* The array is ours, as the guest would see it. */
 START_TEST(what_the_guest_is_given)
 {
-	const uint8_t *array = r.tracee.region.host + HV_REGION_PROBES_OFF + FP_INDEX * 64;
+	const uint8_t *array = r.tracee.region.host + FP_ARRAY_OFF;
 	const uint8_t *file = r.tracee.region.host + HV_REGION_FILES_OFF + FP_INDEX * 128;
 	uint64_t words[8];
 
 	memset(r.tracee.region.host + HV_REGION_PROBES_OFF, 0x5a, 4096);
 	memset(r.tracee.region.host + HV_REGION_FILES_OFF, 0x5a, 4096);
-	hv_plug_prepare(&r.tracee, &layout, &plug);
+	hv_plug_prepare(&r.tracee, &plug);
+	fp_apply(true, FP_NR_CHANGES);
 	memcpy(words, array, sizeof(words));
 	ck_assert_uint_eq(words[0] | words[1], 0);
 	ck_assert_uint_eq(words[2], FTP_PROBE);
@@ -41,7 +42,9 @@ START_TEST(what_the_guest_is_given)
 	ck_assert_uint_eq(words[0], 314);
 	ck_assert_uint_eq(file[72], 0);
 	ck_assert_uint_eq(array[-1], 0x5a);
-	ck_assert_uint_eq(array[64], 0x5a);
+	for (unsigned i = 64; i < HV_REGION_ARRAY_BYTES; i++)
+		ck_assert_uint_eq(array[i], 0);
+	ck_assert_uint_eq(array[HV_REGION_ARRAY_BYTES], 0x5a);
 	ck_assert_uint_eq(file[-1], 0x5a);
 	ck_assert_uint_eq(file[128], 0x5a);
 }
@@ -94,7 +97,11 @@ START_TEST(out_without_a_journal)
 	fp_guest_has(0);
 	hv_patcher_free(r.tracee.patcher);
 	r.tracee.patcher = hv_patcher_new(&f->k.core.as, f->k.core.image.all, &r.tracee.region);
+	*(uint8_t *)fk_host(f, FTP_PLACE(FTP_NR)) = 0xeb;
 	fp_fails(false, EUCLEAN, "had before is not known");
+	*(uint8_t *)fk_host(f, FTP_PLACE(FTP_NR)) = 0x66;
+	fp_apply(false, 3 + FTP_NR - 1); /* as another key's have */
+	fp_check_off();
 }
 END_TEST
 
@@ -105,7 +112,7 @@ START_TEST(what_is_in_use_or_contradicts_itself)
 	fk_u64(f, p->funcs.v, FP_ARRAY);
 	fp_fails(true, EBUSY, "by another event");
 	fp_guest_has(1);
-	fp_fails(true, EBUSY, "the guest itself");
+	fp_fails(true, EBUSY, "by another event");
 	fk_u32(f, p->key.v, 2);
 	fp_guest_has(0);
 	fp_fails(false, EINVAL, "its key says 2");
@@ -134,7 +141,7 @@ static void in_fails(const char *words)
 
 START_TEST(in_one_hold_or_not_at_all)
 {
-	hv_plug_prepare(&r.tracee, &layout, &plug);
+	hv_plug_prepare(&r.tracee, &plug);
 	fk_u64(f, tp.locks[2], 1);
 	in_fails("has jump_label_mutex locked");
 	fk_u64(f, tp.locks[2], 0);
@@ -160,7 +167,7 @@ START_TEST(what_changed_since_the_plan_is_planned_again)
 			    tp.type.tracepoint.key.v + 8, tp.static_call};
 	uint64_t was = fp_word_at(words[_i]);
 
-	hv_plug_prepare(&r.tracee, &layout, &plug);
+	hv_plug_prepare(&r.tracee, &plug);
 	hv_plug_step_plan(&r.tracee, &layout, &step);
 	fk_u64(f, words[_i], was + 16);
 	ck_assert_ptr_null(hv_plug_steps_make(&r.tracee, &layout, &step, 1));
@@ -187,7 +194,7 @@ END_TEST
 
 START_TEST(what_is_ours_is_found)
 {
-	hv_plug_prepare(&r.tracee, &layout, &plug);
+	hv_plug_prepare(&r.tracee, &plug);
 	ck_assert_uint_eq(fp_find_and_take_out(), 0);
 	fp_apply(true, FP_NR_CHANGES);
 	fp_guest_has(2);

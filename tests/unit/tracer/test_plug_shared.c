@@ -24,7 +24,7 @@ START_TEST(system_calls_are_counted_as_the_kernel_does)
 
 	be_of_syscalls(count, other);
 	fk_u32(f, count + 4, 77);
-	hv_plug_prepare(&r.tracee, &layout, &plug);
+	hv_plug_prepare(&r.tracee, &plug);
 	fp_apply(true, FP_NR_CHANGES + 1);
 	ck_assert_uint_eq(fp_word_at(count), 1 | 77ull << 32);
 	fp_apply(false, FP_NR_CHANGES + 1);
@@ -74,7 +74,7 @@ START_TEST(a_key_in_common_is_on_while_any_is)
 {
 	uint64_t other = fk_alloc(f, FTP_LEN), key = have_common_key(other);
 
-	hv_plug_prepare(&r.tracee, &layout, &plug);
+	hv_plug_prepare(&r.tracee, &plug);
 	fp_apply(true, FP_NR_CHANGES + 2);
 	ck_assert_uint_eq((uint32_t)fp_word_at(key), 1);
 	ck_assert(fp_jumps(0) && fp_jumps(FTP_INIT));
@@ -100,7 +100,7 @@ START_TEST(a_key_in_common_goes_off_with_the_last)
 {
 	uint64_t other = fk_alloc(f, FTP_LEN), key = have_common_key(other);
 
-	hv_plug_prepare(&r.tracee, &layout, &plug);
+	hv_plug_prepare(&r.tracee, &plug);
 	fp_apply(true, FP_NR_CHANGES + 2);
 	fk_u32(f, other + layout.key, 1); /* the guest's came, and went when we had gone */
 	fk_u32(f, key, 2);
@@ -132,7 +132,7 @@ START_TEST(a_key_in_common_that_the_guest_had_on)
 	ck_assert(hv_arch_x86_64.encode_jump(hv_gva(FTP_PLACE(FTP_INIT)),
 					     hv_gva(FTP_PLACE(FTP_INIT) + FTP_TARGET),
 					     fk_host(f, FTP_PLACE(FTP_INIT))));
-	hv_plug_prepare(&r.tracee, &layout, &plug);
+	hv_plug_prepare(&r.tracee, &plug);
 	fp_apply(true, FP_NR_CHANGES);
 	fk_u32(f, other + layout.key, 0);
 	fk_u32(f, key, 1);
@@ -196,7 +196,7 @@ START_TEST(what_is_refused_with_a_reason)
 	layout.file_flags = 121;
 	refused("is not known");
 	layout.file_flags = 72;
-	layout.probe_len_bytes = 32;
+	layout.probe_len_bytes = 128;
 	refused("is not known");
 }
 END_TEST

@@ -334,6 +334,34 @@ START_TEST(keys_jump_or_do_not)
 }
 END_TEST
 
+/* A call of one function of the kernel becomes one of another, and then the word that says which.
+ */
+START_TEST(static_calls_lead_elsewhere)
+{
+	const uint64_t from = SMALL_TEXT + 0x300, to = SMALL_TEXT + 0x40000, other = to + 16;
+	uint8_t jump[5];
+
+	begin(HV_ADOPTS_NOTHING);
+	map_window();
+	ck_assert(hv_guest_info(guest)->arch->encode_jump(hv_gva(SMALL_TEXT + SITE), hv_gva(to),
+							  jump));
+	ck_assert(!allows(call_of(SITE, to))); /* there is a nop */
+	memcpy(small.ram + SITE, call_of(SITE, from).bytes, 5);
+	memcpy(small.ram + WORD, &from, 8);
+	ck_assert(!allows(data(WORD, 0, to, 8)));
+	ck_assert(!allows(text(SITE, jump, 5)));
+	ck_assert(allows(call_of(SITE, to)));
+	ck_assert(!allows(data(WORD, 0, other, 8)));
+	ck_assert(allows(data(WORD, 0, to, 8)));
+	ck_assert(allows(data(WORD, 0, from, 8)));
+	ck_assert(allows(call_of(SITE, from)));
+	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x40)));
+	ck_assert(!allows(call_of(SITE, to))); /* as the guest had it, or not at all */
+	ck_assert(allows(call_of(SITE, from)));
+	end();
+}
+END_TEST
+
 START_TEST(pointers_counts_and_flags)
 {
 	begin(HV_ADOPTS_NOTHING);
@@ -421,6 +449,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, what_the_guest_wrote_since_is_what_is_put_back);
 	tcase_add_test(tc, a_write_that_was_not_made_is_tried_again);
 	tcase_add_test(tc, keys_jump_or_do_not);
+	tcase_add_test(tc, static_calls_lead_elsewhere);
 	tcase_add_test(tc, pointers_counts_and_flags);
 	tcase_add_test(tc, a_signed_pointer_goes_but_never_comes);
 	tcase_add_test(tc, a_list_is_allowed_as_a_whole);

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Plugging an event into a tracepoint that the guest uses itself, and leaving the guest's probes as
+ * they were, whatever the guest did meanwhile. */
+#include "tests/lib/run_suite.h"
+#include "tests/unit/tracer/fake_plug.h"
+
+#define NR_CALLS   (FTP_NR_CALLS - 1) /* without that in init code */
+#define NR_CHANGES (NR_CALLS + 2)     /* its key and the array, too */
+
+static uint64_t funcs(void)
+{
+	return fp_word_at(tp.type.tracepoint.funcs.v);
+}
+
+static void calls_lead_to(uint64_t target)
+{
+	ck_assert_uint_eq(fp_word_at(tp.static_call), target);
+	for (unsigned i = 0; i < NR_CALLS; i++)
+		ck_assert_uint_eq(ftp_call_target(&tp, i), target);
+	ck_assert_uint_eq(*(uint8_t *)fk_host(f, FTP_CALL(FTP_INIT_CALL)), 0xf4);
+}
+
+static void array_has(unsigned index, uint64_t func, uint64_t data, uint32_t priority)
+{
+	const uint8_t *at = r.tracee.region.host + FP_ARRAY_OFF + 16 + (size_t)index * 24;
+	uint64_t words[3];
+
+	memcpy(words, at, sizeof(words));
+	ck_assert_uint_eq(words[0], func);
+	ck_assert_uint_eq(words[1], data);
+	ck_assert_uint_eq(words[2], priority);
+}
+
+/* What the guest's array is freed by, as the stub of the release finds it. */
+static uint64_t stands_for(void)
+{
+	uint64_t word;
+
+	memcpy(&word, r.tracee.region.host + FP_ARRAY_OFF, sizeof(word));
+	return word;
+}
+
+static void guest_is_alone(unsigned nr)
+{
+	ck_assert_uint_eq(funcs(), tp.array);
+	for (unsigned i = 0; i < nr; i++)
+		ck_assert_uint_eq(fp_word_at(tp.array + (uint64_t)i * 24), FTP_OTHER + i);
+	ck_assert_uint_eq(fp_word_at(tp.array + (uint64_t)nr * 24), 0);
+	calls_lead_to(nr == 1 ? FTP_OTHER : FTP_ITERATOR);
+	ck_assert_uint_eq((uint32_t)fp_word_at(tp.type.tracepoint.key.v), 1);
+	for (unsigned i = 0; i < FTP_INIT; i++)
+		ck_assert(fp_jumps(i));
+}
+
+START_TEST(beside_the_guests_only_probe)
+{
+	fp_guest_is_on(1);
+	for (unsigned i = 0; i < 2; i++) {
+		fp_apply(true, NR_CHANGES);
+		ck_assert_uint_eq(funcs(), FP_ARRAY);
+		array_has(0, FTP_OTHER, 0x1000, 10);
+		array_has(1, FTP_PROBE, FP_FILE, 10);
+		array_has(2, 0, 0, 0);
+		ck_assert_uint_eq(stands_for(), tp.array - 16);
+		calls_lead_to(FTP_ITERATOR);
+		ck_assert_uint_eq((uint32_t)fp_word_at(tp.type.tracepoint.key.v), 1);
+		fp_apply(false, NR_CHANGES);
+		guest_is_alone(1);
+		ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_STATIC_CALL),
+				  0);
+		fp_apply(false, 0);
+	}
+}
+END_TEST
+
+/* The iterator is called already. */
+START_TEST(beside_several)
+{
+	fp_guest_is_on(3);
+	fk_u32(f, tp.array + 2 * 24 + 16, (uint32_t)-5);
+	fp_apply(true, 1);
+	array_has(1, FTP_OTHER + 1, 0x1001, 10);
+	array_has(3, FTP_PROBE, FP_FILE, (uint32_t)-5); /* as the kernel sorts them */
+	array_has(4, 0, 0, 0);
+	fp_apply(false, 1);
+	guest_is_alone(3);
+	layout.has_calls = false; /* they need not be known */
+	fp_apply(true, 1);
+	fp_apply(false, 1);
+	guest_is_alone(3);
+}
+END_TEST
+
+/* The kernel has no memory for another array when a probe goes. */
+START_TEST(probes_that_do_nothing_are_left_out)
+{
+	fp_guest_is_on(3);
+	fk_u64(f, tp.array, FTP_STUB);
+	fp_apply(true, 1);
+	array_has(0, FTP_OTHER + 1, 0x1001, 10);
+	array_has(2, FTP_PROBE, FP_FILE, 10);
+	fp_apply(false, 1);
+	ck_assert_uint_eq(funcs(), tp.array);
+	calls_lead_to(FTP_ITERATOR);
+	fp_guest_is_on(1);
+	fk_u64(f, tp.array, FTP_STUB);
+	ftp_lead(&tp, FTP_STUB);
+	fp_fails(true, EBUSY, "the guest itself");
+}
+END_TEST
+
+/* It has copied our array, and freed it. */
+START_TEST(out_when_the_guest_added_one)
+{
+	fp_guest_is_on(1);
+	fp_apply(true, NR_CHANGES);
+	fp_guest_has(2);
+	fp_apply(false, 1);
+	ck_assert_uint_eq(funcs(), tp.array);
+	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_STUB);
+	calls_lead_to(FTP_ITERATOR);
+	fp_apply(false, 0);
+}
+END_TEST
+
+/* It has removed the one that was there: only ours is left, and is called directly. */
+START_TEST(out_when_the_guest_went)
+{
+	fp_guest_is_on(1);
+	fp_apply(true, NR_CHANGES);
+	fp_guest_has(0);
+	ftp_lead(&tp, FTP_PROBE);
+	fp_apply(false, FP_NR_CHANGES + 1);
+	ck_assert_uint_eq(funcs(), 0);
+	ck_assert_uint_eq((uint32_t)fp_word_at(tp.type.tracepoint.key.v), 0);
+	for (unsigned i = 0; i < FTP_INIT; i++)
+		ck_assert(!fp_jumps(i));
+	ck_assert_uint_eq(fp_word_at(tp.array), FTP_STUB);
+}
+END_TEST
+
+static void another_array(unsigned nr, const char *words)
+{
+	plug.array_use = HV_ARRAY_MAY_BE_USED;
+	fp_guest_is_on(nr);
+	fp_fails(true, EBUSY, words);
+	plug.array_use = HV_ARRAY_UNUSED;
+}
+
+/* A vCPU may be reading the array that the plug had. */
+START_TEST(an_array_that_is_in_use_stays)
+{
+	fp_guest_is_on(2);
+	fp_apply(true, 1);
+	fp_apply(false, 1);
+	plug.array_use = HV_ARRAY_MAY_BE_USED;
+	fp_apply(true, 1); /* it is the same */
+	fp_apply(false, 1);
+	another_array(1, "probes of before");
+	another_array(3, "probes of before");
+	array_has(1, FTP_OTHER + 1, 0x1001, 10);
+	fp_apply(true, 1);
+	array_has(2, FTP_OTHER + 2, 0x1002, 10);
+}
+END_TEST
+
+START_TEST(what_cannot_be_joined)
+{
+	fp_guest_is_on(HV_PLUG_PROBES_MAX);
+	fp_fails(true, EBUSY, "with 10 probes, for which there is no room");
+	fp_guest_is_on(1);
+	fk_u32(f, tp.type.tracepoint.key.v, 0);
+	fp_fails(true, EINVAL, "has probes and is off");
+	fk_u32(f, tp.type.tracepoint.key.v, 1);
+	memcpy(fk_host(f, FTP_PLACE(0)), before, 5);
+	fp_fails(true, EINVAL, "does not jump");
+	fp_guest_is_on(1);
+	fk_u64(f, tp.static_call, FTP_ITERATOR);
+	fp_fails(true, EBUSY, "its static call leads to");
+	fp_guest_is_on(1);
+	fk_u32(f, FTP_CALL(1) + 1, 0x100); /* as with call depth tracking */
+	fp_fails(true, EBUSY, "by calls of a form that is not known");
+	fp_guest_is_on(1);
+	*(uint8_t *)fk_host(f, FTP_CALL(2)) = 0x0f;
+	fp_fails(true, EBUSY, "by calls of a form that is not known");
+	fp_guest_is_on(1);
+	layout.has_calls = false;
+	fp_fails(true, EBUSY, "by calls of a form that is not known");
+	layout.has_calls = true;
+	ck_assert_uint_eq(funcs(), tp.array);
+}
+END_TEST
+
+/* Whoever writes there harms only itself, and is told. */
+START_TEST(an_array_that_somebody_wrote_into)
+{
+	uint64_t zero = 0, ours;
+
+	fp_guest_is_on(2);
+	fp_apply(true, 1);
+	fk_u64(f, tp.array + 24, FTP_OTHER + 7);
+	fp_fails(false, EINVAL, "has others now");
+	fk_u64(f, tp.array + 24, 0);
+	fp_fails(false, EINVAL, "has others now");
+	fk_u64(f, tp.array + 24, FTP_OTHER + 1);
+	fk_u64(f, tp.array + 24 + 8, 3);
+	fp_fails(false, EINVAL, "has others now");
+	fk_u64(f, tp.array + 24 + 8, 0x1001);
+	ftp_put_probe(&tp, tp.array, 2, FTP_OTHER + 2, 0x1002);
+	fp_fails(false, EINVAL, "has others now");
+	fk_u64(f, tp.array + 2 * 24, 0);
+	ours = stands_for();
+	memcpy(r.tracee.region.host + FP_ARRAY_OFF, &zero, 8);
+	fp_fails(false, EINVAL, "is lost");
+	zero = FP_ARRAY;
+	memcpy(r.tracee.region.host + FP_ARRAY_OFF, &zero, 8);
+	fp_fails(false, EINVAL, "is lost");
+	memcpy(r.tracee.region.host + FP_ARRAY_OFF, &ours, 8);
+	fp_apply(false, 1);
+	guest_is_alone(2);
+}
+END_TEST
+
+/* A place that cannot be written makes all of it be taken back. */
+START_TEST(in_one_hold_or_not_at_all)
+{
+	struct hv_err *err;
+
+	fp_guest_is_on(1);
+	r.regs[1].ip = hv_gva(FTP_CALL(1) + 1);
+	err = fp_make(true);
+	ck_assert(err && err->code == EBUSY && strstr(err->message, "is in use"));
+	hv_err_free(err);
+	guest_is_alone(1);
+	r.regs[1].ip = hv_gva(FTP_CALL(1));
+	ck_assert_ptr_null(fp_make(true));
+	ck_assert_ptr_null(fp_make(false));
+	guest_is_alone(1);
+}
+END_TEST
+
+/* Killed after N of the writes by which it joins, and then of those by which it leaves. The one who
+ * recovers is killed, too. */
+START_TEST(killed_between_any_two_writes)
+{
+	unsigned n = (unsigned)_i, nr = NR_CHANGES;
+
+	fp_guest_is_on(1);
+	fp_make_guest_that_kills();
+	hv_plug_prepare(&r.tracee, &plug);
+	writes_left = n;
+	if (n <= nr) {
+		hv_err_free(fp_make(true));
+	} else {
+		ck_assert_ptr_null(fp_make(true));
+		hv_err_free(fp_make(false));
+	}
+	/* The kernel may change the calls by this, or leave them. */
+	if (fp_word_at(tp.static_call) == FTP_ITERATOR)
+		calls_lead_to(FTP_ITERATOR);
+	fp_take_over();
+	writes_left = n % 3;
+	if (n % 2)
+		hv_err_free(fp_make(false));
+	fp_take_over();
+	writes_left = SIZE_MAX;
+	fp_find_and_take_out();
+	guest_is_alone(1);
+	ck_assert_uint_eq(fp_find_and_take_out(), 0);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, fp_set_up, fp_tear_down);
+	tcase_add_test(tc, beside_the_guests_only_probe);
+	tcase_add_test(tc, beside_several);
+	tcase_add_test(tc, probes_that_do_nothing_are_left_out);
+	tcase_add_test(tc, out_when_the_guest_added_one);
+	tcase_add_test(tc, out_when_the_guest_went);
+	tcase_add_test(tc, an_array_that_is_in_use_stays);
+	tcase_add_test(tc, what_cannot_be_joined);
+	tcase_add_test(tc, an_array_that_somebody_wrote_into);
+	tcase_add_test(tc, in_one_hold_or_not_at_all);
+	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * NR_CHANGES + 1);
+}
+
+int main(void)
+{
+	return run_suite("plug_join", add_tests);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tracer/event_use.h"
+
+#include "base/retry.h"
+#include "tracer/event_calls.h"
+#include "tracer/plug.h"
+#include "tracer/tracee.h"
+
+struct check {
+	struct hv_tracee *tracee;
+	enum hv_plug_sleepers sleepers;
+	const bool *which; /* by index; NULL: all */
+};
+
+static struct hv_err *check_held(struct hv_hold *hold, void *ctx)
+{
+	const struct check *check = ctx;
+
+	return hv_plugs_check_unused(check->tracee, hold, check->sleepers, check->which);
+}
+
+struct hv_err *hv_event_use_check(struct hv_tracee *t, const struct hv_event_calls *calls,
+				  const bool *which)
+{
+	struct check check = {.tracee = t, .which = which};
+
+	if (hv_event_calls_may_sleep(calls))
+		check.sleepers = HV_PLUG_SLEEPERS;
+	return hv_patcher_held(t->patcher, check_held, &check);
+}
+
+struct hv_err *hv_event_use_await_end(struct hv_tracee *t, const struct hv_event_calls *calls,
+				      const bool *which)
+{
+	struct hv_err *err = hv_event_use_check(t, calls, which);
+
+	for (unsigned i = 0; i < HV_MOMENT_TRIES && err && err->code == EBUSY; i++) {
+		hv_wait_a_moment();
+		hv_err_free(err);
+		err = hv_event_use_check(t, calls, which);
+	}
+	return err;
+}
