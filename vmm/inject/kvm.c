@@ -336,10 +336,10 @@ struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, ui
 	err = hv_keeper_calls(keeper, &call, 1, &slot, sizeof(slot));
 	if (err)
 		return err;
-	if (is_new && is_refusal(call.result)) {
+	if (is_refusal(call.result) && (is_new || call.result == -EFAULT)) {
 		err = unmake(k, keeper, hva, len_bytes);
 		return err ? err
-			   : hv_err_new(EEXIST,
+			   : hv_err_new(call.result == -EFAULT ? ERANGE : EEXIST,
 					"inject: KVM_SET_USER_MEMORY_REGION: slot %" PRIu32
 					", guest physical 0x%" PRIx64 ": %s",
 					slot.slot, k->region.gpa.v, strerror((int)-call.result));
