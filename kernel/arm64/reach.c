@@ -61,6 +61,7 @@ struct hv_err *arm64_find_reach(const struct hv_kernel_core *core, struct hv_rea
 {
 	struct hv_gva_range image = core->image.all;
 	uint64_t area, direct, start = image.end.v - REACH, end = image.start.v + WINDOW_BYTES;
+	uint64_t lowest = start;
 	enum arm64_level level;
 	struct hv_err *err = arm64_find_level(core, &level);
 
@@ -75,12 +76,14 @@ struct hv_err *arm64_find_reach(const struct hv_kernel_core *core, struct hv_rea
 	if (image.start.v - core->as.arch->image_window.start.v < NOT_MOVED) {
 		end = image.start.v;
 		start = area < start ? area : start;
+		/* There is little room below it, and its sites are in its text. */
+		lowest = core->image.text.end.v - REACH;
 	}
 	*ret = (struct hv_reach){
 		.text_base = {area - HV_TEXT_BIT},
 		.free_window = {{start}, {end}},
-		.code = {{image.end.v - REACH}, {image.start.v + REACH - CODE_LEN}},
-		.code_else = {{start}, {image.end.v - REACH}},
+		.code = {{lowest}, {image.start.v + REACH - CODE_LEN}},
+		.code_else = {{start}, {lowest}},
 		.module_areas = {{{area}, {area + AREA_BYTES}}},
 	};
 	if (direct)

@@ -360,6 +360,8 @@ START_TEST(nothing_above_an_image_that_was_not_moved)
 	ck_assert_uint_eq(reach.free_window.start.v, FK_BASE - (512 << 20));
 	ck_assert_uint_eq(reach.code_else.start.v, FK_BASE - (512 << 20));
 	ck_assert_uint_eq(reach.code_else.end.v, reach.code.start.v);
+	/* all that calls is in its text */
+	ck_assert_uint_eq(reach.code.start.v + (128 << 20), f.k.core.image.text.end.v);
 	fk_u64(&f, area_at, FK_BASE - (2ull << 30) + (FK_END - FK_BASE));
 	ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
 	ck_assert_uint_eq(reach.landings.start.v, moved.image_window.start.v);
