@@ -89,6 +89,7 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 		.roots = NAME##_roots,                                                             \
 		.decode_entry = NAME##_decode_entry,                                               \
 		.make_leaf = NAME##_make_leaf,                                                     \
+		.leaf_of_page = true,                                                              \
 		.make_table = (PAGE_SHIFT) == 14 ? NAME##_make_table : NULL,                       \
 		.strip_signature = NAME##_strip_signature,                                         \
 		.sign = NAME##_sign,                                                               \
@@ -166,6 +167,7 @@ const struct hv_arch hv_arch_arm64 = {
 	.roots = pages_4k_48_roots,
 	.decode_entry = pages_4k_48_decode_entry,
 	.make_leaf = pages_4k_48_make_leaf,
+	.leaf_of_page = true,
 	.strip_signature = pages_4k_48_strip_signature,
 	.sign = pages_4k_48_sign,
 	.signature_bits = pages_4k_48_signature_bits,
