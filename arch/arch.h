@@ -223,9 +223,10 @@ struct hv_arch {
 	/* Bytes that one entry of LEVEL maps. */
 	uint64_t (*entry_span)(unsigned level);
 	/* A leaf of LEVEL for TO; what is not said is copied from NEIGHBOUR, a present leaf of the
-	 * kernel image at that level. */
+	 * kernel image at that level, or also one of level 1 if LEAF_OF_PAGE is set. */
 	uint64_t (*make_leaf)(unsigned level, uint64_t neighbour, struct hv_gpa to,
 			      enum hv_access access);
+	bool leaf_of_page;
 	unsigned map_level; /* of the slots that are filled for the guest (x86: 2, 2 MiB; 1: pages)
 			     */
 	/* An entry of map_level that leads to TABLE, a table of the pages that the region is mapped

@@ -35,10 +35,10 @@ struct neighbours {
 	uint64_t table; /* the entry that leads to the leaf's table */
 };
 
-static struct hv_err *find_neighbours(struct hv_kernel *k, struct neighbours *ret)
+static struct hv_err *find_neighbours_at(struct hv_kernel *k, unsigned level,
+					 struct neighbours *ret)
 {
 	const struct hv_arch *arch = k->core.as.arch;
-	unsigned level = arch->make_table ? 1 : arch->map_level;
 	struct hv_gva at = k->core.image.all.start;
 
 	while (at.v < k->core.image.all.end.v) {
@@ -57,6 +57,19 @@ static struct hv_err *find_neighbours(struct hv_kernel *k, struct neighbours *re
 	}
 	return hv_err_new(ENOTSUP, "kernel image: no mapping of %llu KiB to copy attributes from",
 			  (unsigned long long)(arch->entry_span(level) >> 10));
+}
+
+/* A small image may have no part that is long enough for a leaf as ours. */
+static struct hv_err *find_neighbours(struct hv_kernel *k, struct neighbours *ret)
+{
+	const struct hv_arch *arch = k->core.as.arch;
+	unsigned level = arch->make_table ? 1 : arch->map_level;
+	struct hv_err *err = find_neighbours_at(k, level, ret);
+
+	if (!err || err->code != ENOTSUP || level == 1 || !arch->leaf_of_page)
+		return err;
+	hv_err_free(err);
+	return find_neighbours_at(k, 1, ret);
 }
 
 /* Where an entry of ours goes. */

@@ -263,10 +263,18 @@ static bool returns_by_register(const struct hv_tracee *t, const struct hv_vcpu_
 			 t->range);
 }
 
-static struct hv_err *check_vcpus(const struct returns *r, const struct hv_vcpu_regs *regs,
+/* Before anything is read of all tasks: what is in a stub now is tried again, in another hold. */
+static struct hv_err *check_vcpus(struct returns *r, const struct hv_vcpu_regs *regs,
 				  unsigned nr_vcpus)
 {
-	for (unsigned cpu = 0; cpu < nr_vcpus && !r->asleep; cpu++)
+	bool sleeps = false;
+	struct hv_err *err = hv_guest_sleeps(r->tracee->guest, &sleeps);
+
+	if (err)
+		return err;
+	r->asleep = sleeps ? regs : NULL;
+	r->nr_asleep = sleeps ? nr_vcpus : 0;
+	for (unsigned cpu = 0; cpu < nr_vcpus && !sleeps; cpu++)
 		if (hv_tracee_has(r->tracee, regs[cpu].ip) ||
 		    returns_by_register(r->tracee, &regs[cpu]))
 			return hv_err_new(EBUSY, "vCPU %u is in a stub", cpu);
@@ -287,16 +295,8 @@ static struct hv_err *check_nobody_inside(struct returns *r, const struct hv_vcp
 					   .tasks = &r->places.tasks};
 	HV_AUTO_FREE char *where = NULL;
 	size_t nr_found = 0;
-	bool sleeps = false;
-	struct hv_err *err = hv_guest_sleeps(t->guest, &sleeps);
+	struct hv_err *err = hv_stacks_scan(t->kernel, &wanted, regs, nr_vcpus, &nr_found, &where);
 
-	r->asleep = sleeps ? regs : NULL;
-	r->nr_asleep = sleeps ? nr_vcpus : 0;
-	if (!err)
-		err = check_vcpus(r, regs, nr_vcpus);
-	if (err)
-		return err;
-	err = hv_stacks_scan(t->kernel, &wanted, regs, nr_vcpus, &nr_found, &where);
 	if (!err && nr_found)
 		err = hv_err_new(EBUSY, "%s may return into a stub", where);
 	return err ? err : check_trampolines(r, regs, nr_vcpus);
@@ -383,9 +383,12 @@ struct hv_err *hv_returns_put_back(struct hv_tracee *t, struct hv_hold *hold, si
 	size_t nr = 0;
 	struct hv_err *err = hv_hold_registers(hold, regs);
 
-	hv_trampolines_find(t->kernel, &r.trampolines);
 	if (!err)
-		err = hv_return_places_read(t, regs, nr_vcpus, &r.places);
+		err = check_vcpus(&r, regs, nr_vcpus);
+	if (err)
+		return err;
+	hv_trampolines_find(t->kernel, &r.trampolines);
+	err = hv_return_places_read(t, regs, nr_vcpus, &r.places);
 	if (!err)
 		err = find_all(&r);
 	if (!err)

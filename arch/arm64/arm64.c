@@ -17,11 +17,13 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 	       "entries are equally long");
 
 /* The kernel image and modules are in the upper half of what VA_BITS_MIN bits address; the lower
- * half maps all memory. A kernel for 52 bits has VA_BITS_MIN 48
- * (Documentation/arch/arm64/memory.rst). The last page has error pointers only. */
-#define VA_BITS_MIN(va_bits)  ((va_bits) < 48 ? (va_bits) : 48)
-#define WINDOW_START(va_bits) (0 - (1ULL << (VA_BITS_MIN(va_bits) - 1)))
-#define WINDOW_END	      (0 - 4096ULL)
+ * half maps all memory. A kernel for 52 bits has VA_BITS_MIN 48, or 47 with pages of 16 KiB
+ * (Documentation/arch/arm64/memory.rst; asm/memory.h). The last page has error pointers only. */
+#define MIN_OF_52(page_shift) ((page_shift) == 14 ? 47 : 48)
+#define VA_BITS_MIN(page_shift, va_bits)                                                           \
+	((va_bits) == 52 ? MIN_OF_52(page_shift) : (va_bits) < 48 ? (va_bits) : 48)
+#define WINDOW_START(page_shift, va_bits) (0 - (1ULL << (VA_BITS_MIN(page_shift, va_bits) - 1)))
+#define WINDOW_END			  (0 - 4096ULL)
 
 /* The bits above those of a page, by those that a table has */
 #define LEVELS(page_shift, va_bits) (((va_bits)-4) / ((page_shift)-3))
@@ -80,13 +82,14 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 		TABLE,                                                                             \
 		.format_levels = LEVELS(PAGE_SHIFT, VA_BITS),                                      \
 		.map_level = (PAGE_SHIFT) == 16 ? 1 : 2,                                           \
-		.image_window = {{WINDOW_START(VA_BITS)}, {WINDOW_END}},                           \
+		.image_window = {{WINDOW_START(PAGE_SHIFT, VA_BITS)}, {WINDOW_END}},               \
 		.kernel_start = NAME##_kernel_start,                                               \
 		.entry_span = NAME##_entry_span,                                                   \
 		.entry_at = NAME##_entry_at,                                                       \
 		.roots = NAME##_roots,                                                             \
 		.decode_entry = NAME##_decode_entry,                                               \
 		.make_leaf = NAME##_make_leaf,                                                     \
+		.leaf_of_page = true,                                                              \
 		.make_table = (PAGE_SHIFT) == 14 ? NAME##_make_table : NULL,                       \
 		.strip_signature = NAME##_strip_signature,                                         \
 		.sign = NAME##_sign,                                                               \
@@ -157,13 +160,14 @@ const struct hv_arch hv_arch_arm64 = {
 	TABLE,
 	.format_levels = LEVELS(12, 48),
 	.map_level = 2,
-	.image_window = {{WINDOW_START(48)}, {WINDOW_END}},
+	.image_window = {{WINDOW_START(12, 48)}, {WINDOW_END}},
 	.kernel_start = pages_4k_52_kernel_start,
 	.entry_span = pages_4k_48_entry_span,
 	.entry_at = pages_4k_48_entry_at,
 	.roots = pages_4k_48_roots,
 	.decode_entry = pages_4k_48_decode_entry,
 	.make_leaf = pages_4k_48_make_leaf,
+	.leaf_of_page = true,
 	.strip_signature = pages_4k_48_strip_signature,
 	.sign = pages_4k_48_sign,
 	.signature_bits = pages_4k_48_signature_bits,

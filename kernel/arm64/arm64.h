@@ -11,8 +11,21 @@ struct hv_err *arm64_check_exception_stacks(const struct hv_kernel_core *core) h
 struct hv_err *arm64_read_stacks(const struct hv_kernel_core *core, unsigned cpu,
 				 struct hv_cpu_stack *ret, size_t *ret_nr) hv_must_use;
 
+/* module_areas.c: where the kernel looks for room for modules. */
+struct arm64_module_areas {
+	uint64_t all;	 /* the start of 2 GiB around the image; 0: none */
+	uint64_t direct; /* the start of 128 MiB that are tried before them; 0: none */
+};
+/* ENOTSUP: the kernel does not tell. */
+struct hv_err *arm64_find_module_areas(const struct hv_kernel_core *core,
+				       struct arm64_module_areas *ret) hv_must_use;
+/* What the pointer at AT leads to, as execmem_info of mm/execmem.c. False: it is no such pointer.
+ */
+bool arm64_read_execmem(const struct hv_kernel_core *core, struct hv_gva at,
+			struct arm64_module_areas *ret);
+
 /* unnamed.c */
-#define ARM64_NR_UNNAMED 2
+#define ARM64_NR_UNNAMED 3
 extern const struct hv_unnamed arm64_unnamed[ARM64_NR_UNNAMED];
 
 /* level.c */

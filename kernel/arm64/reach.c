@@ -20,29 +20,6 @@
  * that of the window. */
 #define NOT_MOVED (4 * GIB)
 
-static struct hv_err *read_base(const struct hv_kernel_core *core, const char *name, uint64_t *ret)
-{
-	struct hv_gva at;
-
-	*ret = 0;
-	return hv_core_symbol(core, name, &at) ? hv_read_u64(&core->as, at, ret) : NULL;
-}
-
-/* The start of the 2 GiB. */
-static struct hv_err *find_area(const struct hv_kernel_core *core, uint64_t *ret)
-{
-	struct hv_gva_range image = core->image.all;
-	struct hv_err *err = read_base(core, "module_plt_base", ret);
-
-	if (!err && !*ret)
-		err = read_base(core, "module_alloc_base", ret);
-	if (err)
-		return err;
-	if (!*ret || *ret > image.start.v || image.end.v - *ret > AREA_BYTES)
-		return hv_err_new(ENOTSUP, "the kernel does not tell where its modules go");
-	return NULL;
-}
-
 /* What is in reach of the first MODULE_BYTES that begin at MODULES. END: of the window. */
 static struct hv_gva_range find_landings(const struct hv_kernel_core *core, uint64_t modules,
 					 uint64_t end)
@@ -60,31 +37,33 @@ static struct hv_gva_range find_landings(const struct hv_kernel_core *core, uint
 struct hv_err *arm64_find_reach(const struct hv_kernel_core *core, struct hv_reach *ret)
 {
 	struct hv_gva_range image = core->image.all;
-	uint64_t area, direct, start = image.end.v - REACH, end = image.start.v + WINDOW_BYTES;
+	uint64_t start = image.end.v - REACH, end = image.start.v + WINDOW_BYTES, lowest = start;
+	struct arm64_module_areas areas;
 	enum arm64_level level;
 	struct hv_err *err = arm64_find_level(core, &level);
 
 	if (!err)
-		err = find_area(core, &area);
-	if (!err)
-		err = read_base(core, "module_direct_base", &direct);
+		err = arm64_find_module_areas(core, &areas);
 	if (err)
 		return err;
 	if (image.end.v - image.start.v > REACH - CODE_LEN)
 		return hv_err_new(ENOTSUP, "the kernel's image is too large to be called across");
 	if (image.start.v - core->as.arch->image_window.start.v < NOT_MOVED) {
 		end = image.start.v;
-		start = area < start ? area : start;
+		start = areas.all < start ? areas.all : start;
+		/* There is little room below it, and its sites are in its text. */
+		lowest = core->image.text.end.v - REACH;
 	}
 	*ret = (struct hv_reach){
-		.text_base = {area - HV_TEXT_BIT},
+		.text_base = {areas.all - HV_TEXT_BIT},
 		.free_window = {{start}, {end}},
-		.code = {{image.end.v - REACH}, {image.start.v + REACH - CODE_LEN}},
-		.code_else = {{start}, {image.end.v - REACH}},
-		.module_areas = {{{area}, {area + AREA_BYTES}}},
+		.code = {{lowest}, {image.start.v + REACH - CODE_LEN}},
+		.code_else = {{start}, {lowest}},
+		.module_areas = {{{areas.all}, {areas.all + AREA_BYTES}}},
 	};
-	if (direct)
-		ret->module_areas[1] = (struct hv_gva_range){{direct}, {direct + DIRECT_BYTES}};
-	ret->landings = find_landings(core, direct ? direct : area, end);
+	if (areas.direct)
+		ret->module_areas[1] =
+			(struct hv_gva_range){{areas.direct}, {areas.direct + DIRECT_BYTES}};
+	ret->landings = find_landings(core, areas.direct ? areas.direct : areas.all, end);
 	return NULL;
 }

@@ -6,6 +6,11 @@
 #define AREA_BYTES (2ull << 30)
 #define PAGE_BYTES 4096u
 
+static bool is_in_area(const struct hv_module *m, uint64_t base)
+{
+	return m->text.start.v >= base && m->text.end.v - base <= AREA_BYTES;
+}
+
 /* A module's text is never below the address from which the kernel looks for room for modules, and
  * both are within 2 GiB of each other and of the image. */
 static bool is_module_base(const struct hv_kernel_core *core, struct hv_gva at)
@@ -21,8 +26,21 @@ static bool is_module_base(const struct hv_kernel_core *core, struct hv_gva at)
 		return false;
 	err = hv_modules_read(core, &modules);
 	for (size_t i = 0; !err && i < modules.nr; i++)
-		fits &= modules.list[i].text.start.v >= base &&
-			modules.list[i].text.end.v - base <= AREA_BYTES;
+		fits &= is_in_area(&modules.list[i], base);
+	hv_modules_deinit(&modules);
+	return !err && fits;
+}
+
+/* Since 6.10: the pointer leads to two areas for modules, as long as the kernel makes them. */
+static bool is_execmem(const struct hv_kernel_core *core, struct hv_gva at)
+{
+	struct arm64_module_areas areas;
+	struct hv_modules modules = {0};
+	bool fits = arm64_read_execmem(core, at, &areas);
+	HV_AUTO_ERR struct hv_err *err = fits ? hv_modules_read(core, &modules) : NULL;
+
+	for (size_t i = 0; !err && i < modules.nr; i++)
+		fits &= is_in_area(&modules.list[i], areas.all);
 	hv_modules_deinit(&modules);
 	return !err && fits;
 }
@@ -52,4 +70,10 @@ const struct hv_unnamed arm64_unnamed[ARM64_NR_UNNAMED] = {
 	 .kind = HV_DATA_READ,
 	 .len_bytes = 4,
 	 .is_at = is_boot_mode},
+	{.name = "execmem_info",
+	 .functions = {"execmem_alloc"},
+	 .functions_min = 1,
+	 .kind = HV_DATA_READ,
+	 .len_bytes = 8,
+	 .is_at = is_execmem},
 };

@@ -367,6 +367,16 @@ static void keep_functions(const struct hv_image *image, struct hv_symbols *s)
 	hv_symbols_index(s);
 }
 
+/* Two variables may have one name. */
+static bool is_named(const struct hv_symbols *names, const struct hv_symbol *s)
+{
+	for (size_t i = 0; i < names->nr; i++)
+		if (names->by_addr[i].addr.v == s->addr.v &&
+		    !strcmp(names->by_addr[i].name, s->name))
+			return true;
+	return false;
+}
+
 /* Finds the kernel's variables as if it had no names of them, and compares what was found with the
  * names that it has. */
 static struct hv_err *print_unnamed(struct hv_guest *g)
@@ -397,12 +407,10 @@ static struct hv_err *print_unnamed(struct hv_guest *g)
 		err = hv_unnamed_find(&core);
 	for (size_t i = 0; !err && i < core.unnamed.nr; i++) {
 		const struct hv_symbol *s = &core.unnamed.by_addr[i];
-		bool is_named = hv_symbols_find(&names, s->name, &at);
-
 		printf("%-20s 0x%016llx %s\n", s->name, (unsigned long long)s->addr.v,
-		       !is_named	   ? "no name"
-		       : at.v == s->addr.v ? "right"
-					   : "wrong");
+		       !hv_symbols_find(&names, s->name, &at) ? "no name"
+		       : is_named(&names, s)		      ? "right"
+							      : "wrong");
 	}
 	hv_symbols_deinit(&names);
 	hv_core_deinit(&core);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "vmm/qemu/maps.h"
+
 #define CODE_MAX_BYTES (64u << 20)
 #define CHUNK_BYTES    (1u << 20)
 
@@ -59,50 +61,30 @@ static void scan(pid_t pid, uint64_t start, uint64_t end, struct hv_call_code *c
 	}
 }
 
-/* The file that LINE of the mappings names, or [vdso], which is the kernel's. NULL: neither. What
- * looks like code in [vsyscall] is emulated, not executed. */
-static const char *mapped_name(const char *line)
+/* Whether it is code of a file or of [vdso], which is the kernel's. What looks like code in
+ * [vsyscall] is emulated, not executed. */
+static bool is_code(const struct hv_vma *vma)
 {
-	const char *file = strchr(line, '/');
-
-	return file ? file : strstr(line, "[vdso]");
-}
-
-/* Looks in the mapped code whose name contains NAME. */
-static struct hv_err *scan_files(pid_t pid, const char *name, struct hv_call_code *code)
-{
-	HV_AUTO_FREE char *line = NULL;
-	size_t cap = 0;
-	char path[64];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return hv_err_new(errno, "%s: %s", path, strerror(errno));
-	while (getline(&line, &cap, f) > 0) {
-		uint64_t start, end;
-		char access[5] = "";
-		const char *file = mapped_name(line);
-
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, access) == 3 &&
-		    access[0] == 'r' && access[2] == 'x' && file && strstr(file, name))
-			scan(pid, start, end, code);
-	}
-	fclose(f);
-	return NULL;
+	return vma->readable && vma->executable &&
+	       (vma->name[0] == '/' || !strcmp(vma->name, "[vdso]"));
 }
 
 struct hv_err *hv_call_code_find(pid_t pid, struct hv_call_code *ret)
 {
 	static const char *const names[] = {"libc", "ld-", "[vdso]", ""};
+	HV_AUTO_MAPS struct hv_maps maps = {0};
 	struct hv_call_code code = {0};
+	struct hv_err *err = hv_maps_read(pid, &maps);
 
+	if (err)
+		return err;
 	for (size_t i = 0; i < HV_ARRAY_LEN(names); i++) {
-		struct hv_err *err = scan_files(pid, names[i], &code);
+		for (size_t at = 0; at < maps.nr; at++) {
+			const struct hv_vma *vma = &maps.list[at];
 
-		if (err)
-			return err;
+			if (is_code(vma) && strstr(vma->name, names[i]))
+				scan(pid, vma->start, vma->end, &code);
+		}
 		if (!code.syscall_ret || !code.sigreturn)
 			continue;
 		*ret = code;

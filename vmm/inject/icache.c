@@ -10,7 +10,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "vmm/qemu/monitor_text.h"
+#include "vmm/qemu/maps.h"
+
+#define TRIES 8
 
 static bool add_to(struct hv_icache_run *run, uint64_t start, uint64_t end)
 {
@@ -79,16 +81,24 @@ static void add_part(struct parts *parts, const struct hv_vma *vma, const struct
 		parts->list[parts->nr - 1].run.end - parts->list[parts->nr - 1].run.start;
 }
 
+static struct hv_err *changed(pid_t pid)
+{
+	return hv_err_new(EAGAIN, "process %d: mappings of the guest's text changed", (int)pid);
+}
+
 /* Neither way below unmaps a part of a huge page of hugetlbfs, and the first does not say so. */
 static struct hv_err *check_pages(pid_t pid, const struct hv_vma *vma)
 {
 	char path[96];
 	struct statfs of;
 
+	if (!vma->has_file)
+		return NULL;
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
 		 vma->start, vma->end);
-	if (statfs(path, &of) != 0) /* what is in no file has none there */
-		return errno == ENOENT ? NULL : hv_err_new(errno, "%s: %s", path, strerror(errno));
+	if (statfs(path, &of) != 0)
+		return errno == ENOENT ? changed(pid)
+				       : hv_err_new(errno, "%s: %s", path, strerror(errno));
 	if (of.f_type != HUGETLBFS_MAGIC)
 		return NULL;
 	return hv_err_new(ENOTSUP,
@@ -96,35 +106,46 @@ static struct hv_err *check_pages(pid_t pid, const struct hv_vma *vma)
 			  " made coherent with the instruction caches of this host's CPUs");
 }
 
+static void parts_deinit(struct parts *p)
+{
+	free(p->list);
+	*p = (struct parts){0};
+}
+
+/* EAGAIN: what was told is not all that there is. */
+static struct hv_err *find_once(pid_t pid, const struct hv_icache_run *runs, size_t nr,
+				struct parts *ret)
+{
+	HV_AUTO_MAPS struct hv_maps maps = {0};
+	struct hv_err *err = hv_maps_read(pid, &maps);
+	uint64_t nr_bytes = 0;
+
+	for (size_t at = 0; !err && at < maps.nr; at++) {
+		const size_t nr_before = ret->nr;
+
+		for (size_t i = 0; i < nr; i++)
+			add_part(ret, &maps.list[at], &runs[i]);
+		if (ret->nr > nr_before)
+			err = check_pages(pid, &maps.list[at]);
+	}
+	for (size_t i = 0; i < nr; i++)
+		nr_bytes += runs[i].end - runs[i].start;
+	return err || ret->nr_bytes == nr_bytes ? err : changed(pid);
+}
+
+/* Threads of the VMM go on, and may change its mappings meanwhile. */
 static struct hv_err *find_parts(pid_t pid, const struct hv_icache_run *runs, size_t nr,
 				 struct parts *ret)
 {
-	HV_AUTO_FREE char *line = NULL;
 	struct hv_err *err = NULL;
-	uint64_t nr_bytes = 0;
-	size_t cap = 0;
-	char path[64];
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return hv_err_new(errno, "%s: %s", path, strerror(errno));
-	while (!err && getline(&line, &cap, f) > 0) {
-		const size_t nr_before = ret->nr;
-		struct hv_vma vma;
-
-		for (size_t i = 0; hv_vma_parse(line, &vma) && i < nr; i++)
-			add_part(ret, &vma, &runs[i]);
-		if (ret->nr > nr_before)
-			err = check_pages(pid, &vma);
+	for (unsigned tries = 0; tries < TRIES; tries++) {
+		hv_err_free(err);
+		parts_deinit(ret);
+		err = find_once(pid, runs, nr, ret);
+		if (!err || err->code != EAGAIN)
+			break;
 	}
-	fclose(f);
-	for (size_t i = 0; i < nr; i++)
-		nr_bytes += runs[i].end - runs[i].start;
-	/* Threads of the VMM go on, and may change its mappings meanwhile. */
-	if (!err && ret->nr_bytes != nr_bytes)
-		err = hv_err_new(EAGAIN, "%s: mappings of the guest's text changed", path);
 	return err;
 }
 
@@ -193,6 +214,6 @@ struct hv_err *hv_icache_prepare(pid_t pid, struct hv_keeper *keeper,
 		err = find_parts(pid, runs, nr, &parts);
 	for (size_t i = 0; !err && i < parts.nr; i++)
 		err = unmap(keeper, &parts.list[i]);
-	free(parts.list);
+	parts_deinit(&parts);
 	return err;
 }

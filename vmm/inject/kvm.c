@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "vmm/qemu/maps.h"
+
 #define VCPUS_MAX	 4096
 #define NR_SLOTS_DEFAULT 512
 
@@ -61,26 +63,20 @@ static void take_link(struct hv_kvm *k, int fd, const char *target, unsigned *nr
 
 /* Finds where the VMM has mapped the page that KVM shares with it for each vCPU (struct kvm_run).
  */
-static void find_runs(struct hv_kvm *k)
+static struct hv_err *find_runs(struct hv_kvm *k)
 {
-	HV_AUTO_FREE char *line = NULL;
-	size_t cap = 0;
-	char path[64];
-	FILE *f;
+	HV_AUTO_MAPS struct hv_maps maps = {0};
+	struct hv_err *err = hv_maps_read(k->pid, &maps);
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)k->pid);
-	f = fopen(path, "re");
-	while (f && getline(&line, &cap, f) > 0) {
-		const char *name = strstr(line, "anon_inode:kvm-vcpu:");
-		uint64_t start, off;
+	for (size_t i = 0; !err && i < maps.nr; i++) {
+		const struct hv_vma *vma = &maps.list[i];
 		unsigned id;
 
-		if (name && sscanf(name, "anon_inode:kvm-vcpu:%u", &id) == 1 && id < k->nr_vcpus &&
-		    sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, &start, &off) == 2 && !off)
-			k->run_hvas[id] = start;
+		if (sscanf(vma->name, "anon_inode:kvm-vcpu:%u", &id) == 1 && id < k->nr_vcpus &&
+		    !vma->file_off)
+			k->run_hvas[id] = vma->start;
 	}
-	if (f)
-		fclose(f);
+	return err;
 }
 
 /* vCPU ids may have gaps (sockets of 3 cores); vCPU N is the one with the N-th id. QEMU keeps the
@@ -220,31 +216,28 @@ struct hv_err *hv_kvm_make_shadow_file(struct hv_keeper *keeper, const struct hv
 	return make_file(keeper, name, sizeof(name), ret_fd);
 }
 
-/* Where the VMM has mapped the region's file from its first byte on; 0: nowhere. The file is
+/* Finds where the VMM has mapped the region's file from its first byte on; 0: nowhere. The file is
  * recognised by its inode. */
-static uint64_t find_mapping(const struct hv_kvm *k, uint64_t len_bytes)
+static struct hv_err *find_mapping(const struct hv_kvm *k, uint64_t len_bytes, uint64_t *ret)
 {
-	HV_AUTO_FREE char *line = NULL;
-	uint64_t start, end, off, inode, found = 0;
+	HV_AUTO_MAPS struct hv_maps maps = {0};
+	struct hv_err *err;
 	struct stat st;
 	char path[64];
-	size_t cap = 0;
-	FILE *f;
 
+	*ret = 0;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)k->pid, k->region_fd);
 	if (stat(path, &st) < 0)
-		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)k->pid);
-	f = fopen(path, "re");
-	while (f && !found && getline(&line, &cap, f) > 0)
-		if (strstr(line, "memfd:hvtrace-region-") &&
-		    sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %" SCNu64, &start,
-			   &end, &off, &inode) == 4 &&
-		    inode == st.st_ino && off == 0 && end - start == len_bytes)
-			found = start;
-	if (f)
-		fclose(f);
-	return found;
+		return NULL;
+	err = hv_maps_read(k->pid, &maps);
+	for (size_t i = 0; !err && i < maps.nr; i++) {
+		const struct hv_vma *vma = &maps.list[i];
+
+		if (!*ret && strstr(vma->name, "memfd:hvtrace-region-") &&
+		    vma->inode == st.st_ino && !vma->file_off && vma->end - vma->start == len_bytes)
+			*ret = vma->start;
+	}
+	return err;
 }
 
 static struct hv_call call_mmap(const struct hv_kvm *k, uint64_t hint, uint64_t len_bytes)
@@ -331,8 +324,10 @@ struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, ui
 	struct hv_call call = hv_kvm_ioctl(k->vm_fd, KVM_SET_USER_MEMORY_REGION, 0);
 	bool is_new = k->region_fd < 0;
 	struct hv_err *err = is_new ? make_region_file(k, keeper) : NULL;
-	uint64_t hva = err ? 0 : find_mapping(k, len_bytes);
+	uint64_t hva = 0;
 
+	if (!err)
+		err = find_mapping(k, len_bytes, &hva);
 	if (!err && !hva)
 		err = make_mapping(k, keeper, len_bytes, &hva);
 	if (err)
@@ -341,10 +336,10 @@ struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, ui
 	err = hv_keeper_calls(keeper, &call, 1, &slot, sizeof(slot));
 	if (err)
 		return err;
-	if (is_new && is_refusal(call.result)) {
+	if (is_refusal(call.result) && (is_new || call.result == -EFAULT)) {
 		err = unmake(k, keeper, hva, len_bytes);
 		return err ? err
-			   : hv_err_new(EEXIST,
+			   : hv_err_new(call.result == -EFAULT ? ERANGE : EEXIST,
 					"inject: KVM_SET_USER_MEMORY_REGION: slot %" PRIu32
 					", guest physical 0x%" PRIx64 ": %s",
 					slot.slot, k->region.gpa.v, strerror((int)-call.result));

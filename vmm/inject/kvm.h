@@ -37,14 +37,15 @@ struct hv_err *hv_kvm_failed(const struct hv_call *c, const char *what);
 /* registers.c: under a hold. RET has room for nr_vcpus. */
 struct hv_err *hv_kvm_registers(const struct hv_kvm *k, struct hv_keeper *keeper,
 				const struct hv_arch *arch, struct hv_vcpu_regs *ret) hv_must_use;
-/* Under a hold: how many bits a guest-physical address may have for both the guest and the host.
+/* Under a hold: how many bits a guest-physical address may have for both the guest and the host, at
+ * most.
  * ENOTSUP: this virtual machine is of a kind that injection does not support. */
 struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *keeper,
 				unsigned *ret) hv_must_use;
 
 /* Makes the region where K->region says, or completes what an earlier hvtrace began: steps that
  * were done already are skipped. *RET_HVA is its address in the VMM. EEXIST: the slot or the place
- * is in use, and nothing was changed. */
+ * is in use; ERANGE: the guest's addresses do not reach the place. Nothing was changed then. */
 struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t len_bytes,
 				  uint64_t *ret_hva) hv_must_use;
 /* Makes an empty file for the image of vmm/qemu/pin.h, unless there is one. */

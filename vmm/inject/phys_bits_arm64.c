@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How many bits guest-physical addresses have on arm64. The VMM chooses them when it makes the
- * virtual machine, and nobody tells later. Without a choice they are 40, where the host has so
- * many; QEMU chooses fewer only on a host that has fewer. If it is too many nevertheless, KVM
- * refuses the region's place, and a lower one is tried. */
+ * virtual machine, and nobody tells later. QEMU's machine virt chooses as many as its memory map
+ * needs, 32 at least (virt_kvm_type() in hw/arm/virt.c): mostly 40, since that map ends with a
+ * window for PCI of 512 GiB; fewer without it (highmem=off), more with much RAM or maxmem. A VMM
+ * that does not choose gets 40. So 40 are tried first, or those of the host if they are fewer. If
+ * it is too many, KVM refuses the region's place, and one of fewer bits is tried. */
 #include <fcntl.h>
 #include <linux/kvm.h>
 #include <sys/ioctl.h>

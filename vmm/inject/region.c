@@ -73,6 +73,26 @@ static uint64_t hotplug_end(const struct hv_inject *j)
 	return 4 * GIB + bytes;
 }
 
+/* Another slot does not help where the place is refused (ERANGE). */
+static struct hv_err *make_at(struct hv_inject *j, uint32_t nr_slots, struct hv_gpa gpa)
+{
+	struct hv_err *err = NULL;
+
+	for (unsigned i = 1; i <= SLOTS_TRIED && (!err || err->code == EEXIST); i++) {
+		j->kvm.region =
+			(struct hv_fd_link){.kind = HV_FD_REGION, .slot = nr_slots - i, .gpa = gpa};
+		hv_err_free(err);
+		err = hv_inject_stop(j);
+		if (!err)
+			err = hv_inject_go_on(j, hv_kvm_make_region(&j->kvm, j->keeper,
+								    HV_INJECT_REGION_BYTES,
+								    &j->region_hva));
+		if (!err)
+			return NULL;
+	}
+	return err;
+}
+
 static struct hv_err *make_new(struct hv_inject *j, const struct hv_taken_list *taken,
 			       unsigned bits)
 {
@@ -86,18 +106,10 @@ static struct hv_err *make_new(struct hv_inject *j, const struct hv_taken_list *
 
 		if (!hv_place_choose(taken, bits, floor, HV_INJECT_REGION_BYTES, &gpa))
 			continue;
-		for (unsigned i = 1; i <= SLOTS_TRIED; i++) {
-			j->kvm.region = (struct hv_fd_link){
-				.kind = HV_FD_REGION, .slot = nr_slots - i, .gpa = gpa};
-			hv_err_free(err);
-			err = hv_inject_stop(j);
-			if (!err)
-				err = hv_inject_go_on(j, hv_kvm_make_region(&j->kvm, j->keeper,
-									    HV_INJECT_REGION_BYTES,
-									    &j->region_hva));
-			if (!err || err->code != EEXIST)
-				return err;
-		}
+		hv_err_free(err);
+		err = make_at(j, nr_slots, gpa);
+		if (!err || (err->code != EEXIST && err->code != ERANGE))
+			return err;
 	}
 	return err;
 }
@@ -118,13 +130,19 @@ static struct hv_err *make_region(struct hv_inject *j)
 	return err;
 }
 
+/* An earlier hvtrace that was killed may have left a file for a place that KVM refuses. */
 static struct hv_err *find_again(struct hv_inject *j)
 {
 	struct hv_err *err = hv_inject_stop(j);
 
-	return err ? err
-		   : hv_inject_go_on(j, hv_kvm_make_region(&j->kvm, j->keeper,
-							   HV_INJECT_REGION_BYTES, &j->region_hva));
+	if (err)
+		return err;
+	err = hv_inject_go_on(
+		j, hv_kvm_make_region(&j->kvm, j->keeper, HV_INJECT_REGION_BYTES, &j->region_hva));
+	if (!err || err->code != ERANGE)
+		return err;
+	hv_err_free(err);
+	return make_region(j);
 }
 
 /* Reserves addresses that are aligned for huge pages, without memory. */

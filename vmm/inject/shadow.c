@@ -15,6 +15,7 @@
 #include <sys/vfs.h>
 
 #include "vmm/inject/state.h"
+#include "vmm/qemu/maps.h"
 
 #define PAGE	   4096ull
 #define WINDOW_MAX (1ull << 30)
@@ -171,40 +172,38 @@ static struct hv_err *make_window(struct hv_inject *j, struct hv_gpa gpa)
 
 /* Finds which copies are in place by the VMM's mappings. A copy that is not in place may be
  * written. */
-static void find_in_place(pid_t pid, struct hv_shadow *s)
+static struct hv_err *find_in_place(pid_t pid, struct hv_shadow *s)
 {
-	HV_AUTO_FREE char *line = NULL;
-	size_t cap = 0;
-	char path[64];
-	FILE *f;
+	HV_AUTO_MAPS struct hv_maps maps = {0};
+	struct hv_err *err = hv_maps_read(pid, &maps);
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return;
+	if (err)
+		return err;
 	for (uint64_t page = 0; page < s->len_bytes / PAGE; page++)
 		s->pages[page] = s->pages[page] == NONE ? NONE : PREPARED;
 	s->nr_in_place = 0;
-	while (getline(&line, &cap, f) > 0) {
-		struct hv_vma vma;
+	for (size_t i = 0; i < maps.nr; i++) {
+		const struct hv_vma *vma = &maps.list[i];
 
-		if (!strstr(line, "memfd:" HV_SHADOW_FILE) || !hv_vma_parse(line, &vma) ||
-		    vma.start - s->hva != vma.file_off || vma.end - s->hva > s->len_bytes)
+		if (!strstr(vma->name, "memfd:" HV_SHADOW_FILE) ||
+		    vma->start - s->hva != vma->file_off || vma->end - s->hva > s->len_bytes)
 			continue;
-		for (uint64_t off = vma.file_off; off < vma.end - s->hva; off += PAGE) {
+		for (uint64_t off = vma->file_off; off < vma->end - s->hva; off += PAGE) {
 			s->pages[off / PAGE] = IN_PLACE;
 			s->nr_in_place++;
 		}
 	}
-	fclose(f);
+	return NULL;
 }
 
 void hv_shadow_look_again(struct hv_inject *j, bool all_in_run)
 {
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
 	if (!j->shadow.in_doubt)
 		return;
-	find_in_place(j->m->process.pid, &j->shadow);
-	j->shadow.in_doubt = !all_in_run;
+	err = find_in_place(j->m->process.pid, &j->shadow);
+	j->shadow.in_doubt = err || !all_in_run;
 }
 
 /* Takes ERR, the error of a call after which it is not known which copies are in place. */
@@ -240,9 +239,7 @@ struct hv_err *hv_shadow_find(struct hv_inject *j)
 	if (s->fd < 0)
 		return NULL;
 	err = open_here(j, s);
-	if (!err)
-		find_in_place(pid, s);
-	return err;
+	return err ? err : find_in_place(pid, s);
 }
 
 /* ---- changes ---- */

@@ -81,27 +81,3 @@ bool hv_vcpu_text(const char *text, unsigned nr, char **ret)
 		abort();
 	return true;
 }
-
-bool hv_vma_parse(const char *line, struct hv_vma *ret)
-{
-	uint64_t start, end, off, inode;
-	unsigned major, minor;
-	char perms[5];
-
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &start, &end,
-		   perms, &off, &major, &minor, &inode) != 7 ||
-	    strlen(perms) != 4 || end <= start)
-		return false;
-	*ret = (struct hv_vma){
-		.start = start,
-		.end = end,
-		.file_off = off,
-		.dev = (uint64_t)major << 32 | minor,
-		.inode = inode,
-		.readable = perms[0] == 'r',
-		.writable = perms[1] == 'w',
-		.shared = perms[3] == 's',
-		.has_file = inode != 0,
-	};
-	return true;
-}

@@ -23,17 +23,3 @@ unsigned hv_vcpu_text_count(const char *text);
 /* Copies the part of the NR-th vCPU, without its heading, to *RET, which the caller frees. The
  * vCPUs' own numbers may have gaps, where one was unplugged. */
 bool hv_vcpu_text(const char *text, unsigned nr, char **ret);
-
-struct hv_vma {
-	uint64_t start;
-	uint64_t end;
-	uint64_t file_off;
-	uint64_t dev; /* a number for the file system */
-	uint64_t inode;
-	bool readable;
-	bool writable;
-	bool shared;
-	bool has_file;
-};
-/* Decodes a line of /proc/PID/maps (proc(5)). */
-bool hv_vma_parse(const char *line, struct hv_vma *ret);

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
-#include "vmm/qemu/monitor_text.h"
+#include "vmm/qemu/maps.h"
 #include "vmm/shared_memory.h"
 
 struct mapping {
@@ -51,41 +51,27 @@ void hv_process_memory_free(struct hv_process_memory *pm)
 	free(pm);
 }
 
-static struct hv_err *open_maps(const struct hv_process_memory *pm, FILE **ret)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pm->pid);
-	*ret = fopen(path, "re");
-	if (*ret)
-		return NULL;
-	return hv_err_new(errno, "%s: %s%s", path, strerror(errno),
-			  errno == EACCES ? " (no right to ptrace it: CAP_SYS_PTRACE)" : "");
-}
-
 static struct hv_err *find_vma(struct hv_process_memory *pm, uint64_t hva, struct hv_vma *ret)
 {
-	HV_AUTO_FREE char *line = NULL;
-	struct hv_vma vma;
-	size_t cap = 0;
-	bool found = false;
-	FILE *f = NULL;
-	struct hv_err *err = open_maps(pm, &f);
+	HV_AUTO_MAPS struct hv_maps maps = {0};
+	const struct hv_vma *vma = NULL;
+	struct hv_err *err = hv_maps_read(pm->pid, &maps);
 
 	if (err)
 		return err;
-	while (!found && getline(&line, &cap, f) > 0)
-		found = hv_vma_parse(line, &vma) && hva >= vma.start && hva < vma.end;
-	fclose(f);
-	if (!found)
+	for (size_t i = 0; !vma && i < maps.nr; i++)
+		if (hva >= maps.list[i].start && hva < maps.list[i].end)
+			vma = &maps.list[i];
+	if (!vma)
 		return hv_err_new(EFAULT, "process %d: nothing is mapped at 0x%" PRIx64,
 				  (int)pm->pid, hva);
-	if (!vma.readable || !vma.writable)
+	if (!vma->readable || !vma->writable)
 		return hv_err_new(EFAULT,
 				  "process %d: its memory at 0x%" PRIx64
 				  " is not mapped for reading and writing",
 				  (int)pm->pid, hva);
-	*ret = vma;
+	*ret = *vma;
+	ret->name = NULL;
 	return NULL;
 }
 
@@ -175,11 +161,8 @@ static bool is_of(const struct hv_vma *vma, const struct mapping *m)
  * its number. */
 struct hv_err *hv_process_memory_look_again(struct hv_process_memory *pm)
 {
-	HV_AUTO_FREE char *line = NULL;
-	struct hv_vma vma;
-	size_t cap = 0;
-	FILE *f = NULL;
-	struct hv_err *err = open_maps(pm, &f);
+	HV_AUTO_MAPS struct hv_maps maps = {0};
+	struct hv_err *err = hv_maps_read(pm->pid, &maps);
 
 	if (err)
 		return err;
@@ -187,14 +170,10 @@ struct hv_err *hv_process_memory_look_again(struct hv_process_memory *pm)
 		pm->mappings[i].is_gone = true;
 		pm->mappings[i].is_used = false;
 	}
-	while (getline(&line, &cap, f) > 0) {
-		if (!hv_vma_parse(line, &vma))
-			continue;
+	for (size_t at = 0; at < maps.nr; at++)
 		for (size_t i = 0; i < pm->nr_mappings; i++)
-			if (is_of(&vma, &pm->mappings[i]))
+			if (is_of(&maps.list[at], &pm->mappings[i]))
 				pm->mappings[i].is_gone = false;
-	}
-	fclose(f);
 	return NULL;
 }
 

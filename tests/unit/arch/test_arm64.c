@@ -238,15 +238,16 @@ START_TEST(the_register_of_per_cpu_offsets)
 }
 END_TEST
 
-/* Pages, bits and levels as arch/arm64/Kconfig has them (PGTABLE_LEVELS), and entries of the root:
- * 2^(bits - what the levels below translate). */
+/* Pages, bits and levels as arch/arm64/Kconfig has them (PGTABLE_LEVELS), entries of the root,
+ * which are 2^(bits - what the levels below translate), and VA_BITS_MIN of its asm/memory.h. */
 static const struct {
 	uint64_t page_bytes;
-	unsigned va_bits, levels, root_entries;
+	unsigned va_bits, levels, root_entries, va_bits_min;
 } kinds[] = {
-	{4096, 52, 5, 16},  {4096, 48, 4, 512},	  {4096, 39, 3, 512},	{16384, 52, 4, 32},
-	{16384, 48, 4, 2},  {16384, 47, 3, 2048}, {16384, 36, 2, 2048}, {65536, 52, 3, 1024},
-	{65536, 48, 3, 64}, {65536, 42, 2, 8192},
+	{4096, 52, 5, 16, 48},	  {4096, 48, 4, 512, 48},   {4096, 39, 3, 512, 39},
+	{16384, 52, 4, 32, 47},	  {16384, 48, 4, 2, 48},    {16384, 47, 3, 2048, 47},
+	{16384, 36, 2, 2048, 36}, {65536, 52, 3, 1024, 48}, {65536, 48, 3, 64, 48},
+	{65536, 42, 2, 8192, 42},
 };
 
 START_TEST(formats)
@@ -264,8 +265,7 @@ START_TEST(formats)
 			  0x10000 + (kinds[_i].root_entries - 1) * 8);
 	ck_assert_uint_eq(f->entry_at(hv_gpa(0x10000), 1, last).v,
 			  0x10000 + kinds[_i].page_bytes - 8);
-	ck_assert_uint_eq(f->image_window.start.v,
-			  0 - (1ull << ((kinds[_i].va_bits < 48 ? kinds[_i].va_bits : 48) - 1)));
+	ck_assert_uint_eq(f->image_window.start.v, 0 - (1ull << (kinds[_i].va_bits_min - 1)));
 }
 END_TEST
 

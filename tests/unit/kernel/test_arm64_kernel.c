@@ -360,12 +360,76 @@ START_TEST(nothing_above_an_image_that_was_not_moved)
 	ck_assert_uint_eq(reach.free_window.start.v, FK_BASE - (512 << 20));
 	ck_assert_uint_eq(reach.code_else.start.v, FK_BASE - (512 << 20));
 	ck_assert_uint_eq(reach.code_else.end.v, reach.code.start.v);
+	/* all that calls is in its text */
+	ck_assert_uint_eq(reach.code.start.v + (128 << 20), f.k.core.image.text.end.v);
 	fk_u64(&f, area_at, FK_BASE - (2ull << 30) + (FK_END - FK_BASE));
 	ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
 	ck_assert_uint_eq(reach.landings.start.v, moved.image_window.start.v);
 	fk_u64(&f, area_at, FK_BASE - (64 << 20));
 	ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
 	ck_assert_uint_eq(reach.landings.end.v, FK_BASE);
+}
+END_TEST
+
+#define MIB (1ull << 20)
+
+/* Since 6.10, without names of data: what the allocator of modules reads. */
+START_TEST(module_areas_by_the_allocators_pointer)
+{
+	const uint64_t all = FK_BASE - 512 * MIB, direct = FK_BASE - 100 * MIB;
+	static const struct {
+		uint64_t start, bytes, else_start, else_bytes;
+		bool fits;
+	} rows[] = {
+		{FK_BASE - 100 * MIB, 128 * MIB, FK_BASE - 512 * MIB, 2048 * MIB, true},
+		{FK_BASE - 512 * MIB, 2048 * MIB, 0, 0, true},
+		{FK_BASE - 100 * MIB, 128 * MIB, 0, 0, false}, /* no room further away */
+		{FK_BASE - 100 * MIB, 64 * MIB, FK_BASE - 512 * MIB, 2048 * MIB, false},
+		{FK_BASE - 512 * MIB + 8, 2048 * MIB, 0, 0, false}, /* no page */
+		{FK_BASE + MIB, 2048 * MIB, 0, 0, false},	    /* above the image */
+		{FK_BASE - 2048 * MIB, 2048 * MIB, 0, 0, false},    /* its end is too far */
+		{FK_BASE - 600 * MIB, 128 * MIB, FK_BASE - 512 * MIB, 2048 * MIB, false},
+	};
+	struct arm64_module_areas areas = {0};
+	uint64_t pointer, info;
+	struct hv_reach reach;
+
+	fk_deinit(&f);
+	fk_init(&f);
+	FK_STRUCT("execmem_info", 120,
+		  {"ranges", 8, 80,
+		   array(FK_STRUCT("execmem_range", 40, {"start", 0, 8}, {"end", 8, 8},
+				   {"fallback_start", 16, 8}, {"fallback_end", 24, 8}),
+			 2)});
+	mode_at = fk_alloc(&f, 8);
+	pointer = fk_alloc(&f, 8);
+	info = fk_alloc(&f, 120);
+	fk_symbol(&f, "__boot_cpu_mode", mode_at);
+	fk_symbol(&f, "execmem_info", pointer);
+	fk_done(&f);
+	fk_u32(&f, mode_at, ARM64_BOOTED_IN_EL1);
+	f.k.core.as.arch = &moved;
+	for (size_t i = 0; i < HV_ARRAY_LEN(rows); i++) {
+		fk_u64(&f, info + 8, rows[i].start);
+		fk_u64(&f, info + 16, rows[i].start + rows[i].bytes);
+		fk_u64(&f, info + 24, rows[i].else_start);
+		fk_u64(&f, info + 32, rows[i].else_start + rows[i].else_bytes);
+		fk_u64(&f, pointer, 0);
+		refuses("where its modules go");
+		fk_u64(&f, pointer, info);
+		ck_assert_msg(arm64_unnamed[2].is_at(&f.k.core, hv_gva(pointer)) == rows[i].fits,
+			      "row %zu", i);
+		if (!rows[i].fits) {
+			refuses("where its modules go");
+			continue;
+		}
+		ck_assert_ptr_null(arm64_find_module_areas(&f.k.core, &areas));
+		ck_assert_uint_eq(areas.all, all);
+		ck_assert_uint_eq(areas.direct, rows[i].else_start ? direct : 0);
+		ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
+		ck_assert_uint_eq(reach.module_areas[0].start.v, all);
+	}
+	ck_assert(!arm64_unnamed[2].is_at(&f.k.core, hv_gva(info)));
 }
 END_TEST
 
@@ -435,6 +499,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, reach_is_around_the_image);
 	tcase_add_test(tc, modules_by_the_older_name);
 	tcase_add_test(tc, nothing_above_an_image_that_was_not_moved);
+	tcase_add_test(tc, module_areas_by_the_allocators_pointer);
 	tcase_add_test(tc, reach_is_not_guessed);
 	tcase_add_test(tc, the_level_of_a_kernel);
 	tcase_add_test(tc, the_table_serves_every_format);

@@ -296,6 +296,31 @@ START_TEST(the_smallest_region_always_fits)
 }
 END_TEST
 
+/* With pages of 4 KiB, an image that is too short to have a leaf of 2 MiB: the region has such
+ * leaves nevertheless, with the attributes of the image's pages. */
+START_TEST(a_small_image_has_pages_only)
+{
+	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+
+	teardown();
+	am_init(&am, hv_arch_arm64.formats[1], 32 * MIB); /* 48 bits */
+	am_map(&am, 1, hv_gva(IMAGE), hv_gpa(AM_RAM_START), MIB / 4096, HV_ACCESS_READ_EXECUTE);
+	k.core.as = (struct hv_address_space){am.guest, am.format, am.root, 4};
+	k.core.image.all.end = hv_gva(IMAGE + MIB);
+	ck_assert_ptr_null(hv_mapping_plan(&k, &region, LEN, &plan));
+	ck_assert_uint_eq(plan.nr, LEN / (2 * MIB));
+	for (size_t i = 0; i < plan.nr; i++) {
+		struct hv_pt_entry entry;
+		uint64_t to;
+
+		memcpy(&to, plan.changes[i].to, sizeof(to));
+		entry = am.format->decode_entry(2, to);
+		ck_assert(entry.present && entry.leaf && entry.executable == !i);
+		ck_assert_uint_eq(entry.to.v, region.gpa.v + HV_REGION_STUBS_OFF + i * 2 * MIB);
+	}
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -309,6 +334,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, landings_have_pages_of_their_own);
 	tcase_add_test(tc, landings_that_are_left_in_part_are_found);
 	tcase_add_test(tc, landings_need_a_table);
+	tcase_add_test(tc, a_small_image_has_pages_only);
 }
 
 int main(void)

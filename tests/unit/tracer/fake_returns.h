@@ -22,9 +22,9 @@ struct fr {
 	struct hv_vcpu_regs regs[2];
 	unsigned nr_writes;
 	void (*when_written)(struct fr *r, struct hv_gpa at, uint64_t to); /* may be NULL */
-	void (*when_held)(struct fr *r);  /* may be NULL; each time registers are read */
-	void (*when_found)(struct fr *r); /* may be NULL; in the hold, when frames were read */
-	uint64_t task;			  /* one that sleeps, for frames */
+	void (*when_held)(struct fr *r); /* may be NULL; each time registers are read */
+	void (*when_read)(struct fr *r, struct hv_gpa at); /* may be NULL; when a word was read */
+	uint64_t task;					   /* one that sleeps, for frames */
 	size_t nr_text_writes;
 	size_t fail_after;	/* the text write of this number fails, unless 0 */
 	bool fails_on;		/* and all that come after it */
@@ -36,10 +36,14 @@ struct fr {
 static inline struct hv_err *fr_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
 {
 	struct fr *r = self;
+	struct hv_err *err;
 
 	r->nr_task_walks += len == sizeof(uint64_t) && r->t.init_task &&
 			    gpa.v == r->t.init_task + FT_TASKS - FK_BASE + FK_GPA;
-	return xm_read(&r->t.f.machine, gpa, buf, len);
+	err = xm_read(&r->t.f.machine, gpa, buf, len);
+	if (r->when_read && len == sizeof(uint64_t))
+		r->when_read(r, gpa);
+	return err;
 }
 
 static inline struct hv_err *fr_hold_begin(void *self, uint64_t max_ns)
@@ -62,10 +66,7 @@ static inline struct hv_err *fr_hold_registers(void *self, struct hv_vcpu_regs *
 
 static inline struct hv_err *fr_sleeps(void *self, bool *ret)
 {
-	struct fr *r = self;
-
-	if (r->when_found)
-		r->when_found(r);
+	(void)self;
 	*ret = false;
 	return NULL;
 }

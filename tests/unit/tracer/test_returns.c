@@ -222,12 +222,19 @@ START_TEST(a_vcpu_in_a_stub_is_waited_for)
 	open_frame(0);
 	r.regs[1].ip = hv_gva(FR_HANDLER + 8);
 	check_refused(EBUSY, "vCPU 1 is in a stub");
+	/* a hold in which it is in one ends before the tasks are read */
+	ck_assert_uint_eq(r.nr_task_walks, 0);
+	r.regs[1].ip = hv_gva(0x401000);
+	check_put_back(1);
+	ck_assert_uint_gt(r.nr_task_walks, 0);
 }
 END_TEST
 
-static void change_first(struct fr *fr)
+/* As soon as it was read. */
+static void change_first(struct fr *fr, struct hv_gpa at)
 {
-	fk_u64(&fr->t.f, fr_slot(fr, 0), FK_BASE + 0x123);
+	if (fr->t.f.machine.ram + at.v == fk_host(&fr->t.f, fr_slot(fr, 0)))
+		fk_u64(&fr->t.f, fr_slot(fr, 0), FK_BASE + 0x123);
 }
 
 /* Memory that something other than a vCPU writes to. What was written there meanwhile is not
@@ -238,7 +245,7 @@ START_TEST(a_slot_that_changes_in_the_hold_is_left_alone)
 
 	open_frame(0);
 	open_frame(1);
-	r.when_found = change_first;
+	r.when_read = change_first;
 	err = fr_put_back(&r);
 	ck_assert(err && err->code == EBUSY && strstr(err->message, "changed in a hold"));
 	hv_err_free(err);

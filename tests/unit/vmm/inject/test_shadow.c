@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 
 #include "tests/lib/run_suite.h"
+#include "tests/unit/vmm/inject/fake_keeper.h"
 #include "vmm/inject/state.h"
 
 #define PAGE	4096u
@@ -27,100 +28,34 @@ static const uint8_t call[LEN] = {0xe8, 0x11, 0x22, 0x33, 0x44};
 
 /* ---- a keeper ---- */
 
-enum loss { NOTHING, ANSWER, UNMADE, LATE };
-
-static struct keeper_of_ours {
-	enum loss loss; /* for the next calls that map */
-	struct hv_call late[HV_KEEPER_CALLS_MAX];
-	size_t nr_late;
-	bool is_dead;
-	bool not_in_run;
-} keeper;
-
-static void make(struct hv_call *c, void *data)
-{
-	uint64_t a[HV_CALL_ARGS];
-
-	for (unsigned i = 0; i < HV_CALL_ARGS; i++)
-		a[i] = c->args[i] + (c->data_args >> i & 1 ? (uint64_t)(uintptr_t)data : 0);
-	c->result = syscall(c->nr, a[0], a[1], a[2], a[3], a[4], a[5]);
-	c->result = c->result < 0 ? -errno : c->result;
-}
+static enum loss { NOTHING, ANSWER, UNMADE, LATE } loss_of_next; /* of calls that map */
+static struct hv_call late[HV_KEEPER_CALLS_MAX];
+static size_t nr_late;
 
 static void make_late(void)
 {
-	for (size_t i = 0; i < keeper.nr_late; i++)
-		make(&keeper.late[i], NULL);
-	keeper.nr_late = 0;
-}
-
-struct hv_err *hv_keeper_start(pid_t pid, const struct hv_call_code *code, struct hv_keeper **ret)
-{
-	(void)pid, (void)code;
-	keeper.is_dead = false;
-	*ret = (void *)&keeper;
-	return NULL;
-}
-
-void hv_keeper_free(struct hv_keeper *k)
-{
-	(void)k;
-}
-
-bool hv_keeper_is_alive(const struct hv_keeper *k)
-{
-	(void)k;
-	return !keeper.is_dead;
-}
-
-pid_t hv_keeper_pid(const struct hv_keeper *k)
-{
-	(void)k;
-	return 0;
-}
-
-struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr, uint64_t max_ns,
-			      uint64_t *ret_from_ns, bool *ret_all_in_run)
-{
-	(void)k, (void)tids, (void)nr, (void)max_ns;
-	*ret_from_ns = 1;
-	*ret_all_in_run = !keeper.not_in_run;
-	return NULL;
+	for (size_t i = 0; i < nr_late; i++)
+		make_call(&late[i], NULL);
+	nr_late = 0;
 }
 
 struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_t nr, void *data,
 			       size_t len_bytes)
 {
-	enum loss loss = calls[0].nr == SYS_mmap ? keeper.loss : NOTHING;
+	enum loss loss = calls[0].nr == SYS_mmap ? loss_of_next : NOTHING;
 
 	(void)k, (void)len_bytes;
 	if (loss == LATE) {
-		memcpy(keeper.late, calls, nr * sizeof(*calls));
-		keeper.nr_late = nr;
+		memcpy(late, calls, nr * sizeof(*calls));
+		nr_late = nr;
 	}
 	for (size_t i = 0; i < nr && (loss == NOTHING || loss == ANSWER); i++)
-		make(&calls[i], data);
+		make_call(&calls[i], data);
 	if (loss == NOTHING)
 		return NULL;
-	keeper.loss = NOTHING;
+	loss_of_next = NOTHING;
 	keeper.is_dead = true;
 	return hv_err_new(EPIPE, "keeper: it has died");
-}
-
-struct hv_err *hv_keeper_write(struct hv_keeper *k, const struct hv_held_writes *writes)
-{
-	(void)k;
-	for (size_t i = 0; i < writes->nr; i++)
-		memcpy((uint8_t *)(uintptr_t)writes->list[i].hva, writes->list[i].bytes,
-		       writes->list[i].len_bytes);
-	return NULL;
-}
-
-struct hv_err *hv_keeper_release(struct hv_keeper *k, uint64_t *ret_ns)
-{
-	(void)k;
-	*ret_ns = 1;
-	return keeper.is_dead ? hv_err_new(EPIPE, "keeper: it has died") : NULL;
 }
 
 /* ---- a machine ---- */
@@ -167,6 +102,8 @@ static void setup(void)
 	memcpy(vmm + (SITE - START), nop, LEN);
 	memcpy(vmm + (OTHER - START), nop, LEN);
 	keeper = (struct keeper_of_ours){0};
+	loss_of_next = NOTHING;
+	nr_late = 0;
 	machine = (struct hv_machine){
 		.monitor = hv_monitor_new(&ops, NULL), .nr_vcpus = 1, .region.fd = -1};
 	machine.process.pid = getpid();
@@ -302,7 +239,7 @@ START_TEST(answer_lost_and_made)
 {
 	if (!may_look)
 		return;
-	keeper.loss = ANSWER;
+	loss_of_next = ANSWER;
 	write_fails(call);
 	ck_assert(is_copy(SITE) && is_copy(OTHER));
 	expect_guest(call);
@@ -317,7 +254,7 @@ START_TEST(answer_lost_and_not_made)
 {
 	if (!may_look)
 		return;
-	keeper.loss = UNMADE;
+	loss_of_next = UNMADE;
 	write_fails(call);
 	ck_assert(!is_copy(SITE) && !is_copy(OTHER));
 	expect_guest(nop);
@@ -336,7 +273,7 @@ START_TEST(answer_lost_and_made_late)
 {
 	if (!may_look)
 		return;
-	keeper.loss = LATE;
+	loss_of_next = LATE;
 	write_fails(call);
 	ck_assert(!is_copy(SITE));
 	make_late();
@@ -353,7 +290,7 @@ START_TEST(nothing_is_put_back_in_doubt)
 {
 	if (!may_look)
 		return;
-	keeper.loss = LATE;
+	loss_of_next = LATE;
 	write_fails(call);
 	keeper.not_in_run = true;
 	put_back_fails(EBUSY);
@@ -372,7 +309,7 @@ START_TEST(answer_lost_of_the_way_back)
 		return;
 	ck_assert_ptr_null(write_sites(call));
 	ck_assert_ptr_null(write_sites(nop));
-	keeper.loss = ANSWER;
+	loss_of_next = ANSWER;
 	put_back_fails(EPIPE);
 	vmm[THE_OWN - START] = 0x77;
 	ck_assert_uint_eq(ram_at(THE_OWN), 0x77);

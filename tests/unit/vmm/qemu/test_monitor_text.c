@@ -69,26 +69,6 @@ START_TEST(vcpus_with_a_gap)
 }
 END_TEST
 
-START_TEST(maps)
-{
-	struct hv_vma vma;
-
-	ck_assert(hv_vma_parse("7ff5e3fff000-7ff603fff000 rw-s 00001000 00:01 1039    "
-			       "/memfd:memory-backend-memfd (deleted)\n",
-			       &vma));
-	ck_assert_uint_eq(vma.start, 0x7ff5e3fff000);
-	ck_assert_uint_eq(vma.end, 0x7ff603fff000);
-	ck_assert_uint_eq(vma.file_off, 0x1000);
-	ck_assert(vma.readable && vma.writable && vma.shared && vma.has_file);
-	ck_assert_uint_eq(vma.dev, 1);
-	ck_assert_uint_eq(vma.inode, 1039);
-	ck_assert(hv_vma_parse("7f3d2bc00000-7f3dabc00000 rw-p 00000000 00:00 0 \n", &vma));
-	ck_assert(!vma.shared && !vma.has_file);
-	ck_assert(!hv_vma_parse("7ff603fff000-7ff5e3fff000 rw-s 00000000 00:01 1039\n", &vma));
-	ck_assert(!hv_vma_parse("", &vma));
-}
-END_TEST
-
 START_TEST(pci)
 {
 	HV_AUTO_FREE char *text = captured("query-pci.json");
@@ -134,7 +114,6 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, gva2gpa);
 	tcase_add_test(tc, vcpus);
 	tcase_add_test(tc, vcpus_with_a_gap);
-	tcase_add_test(tc, maps);
 	tcase_add_test(tc, pci);
 	tcase_add_test(tc, pci_behind_bridge);
 }
