@@ -104,7 +104,7 @@ static struct hv_err *switch_on(struct client *c, const char *dir, const char *w
 
 static bool may_be_left_out(const struct hv_err *err)
 {
-	return err && (err->code == EBUSY || err->code == EOPNOTSUPP);
+	return err && (err->code == EBUSY || err->code == ENODEV || err->code == EOPNOTSUPP);
 }
 
 /* Whether ERR is about the event WORD. Else the guest could not be changed, for any event. */
