@@ -65,6 +65,13 @@ static const char *clock_name(enum hv_clock_kind kind)
 	return "unknown";
 }
 
+static const char *why_refused(const struct hv_site *site)
+{
+	if (site->busy)
+		return "the guest itself uses it";
+	return site->invalid ? "the guest's kernel has disabled it" : "it cannot be changed now";
+}
+
 /* The names of some of the refused sites. */
 static json_object *first_refused(struct service *s)
 {
@@ -72,8 +79,12 @@ static json_object *first_refused(struct service *s)
 	size_t nr = hv_session_refused(s->session, REFUSED_NAMED, sites);
 	json_object *names = json_object_new_array();
 
-	for (size_t i = 0; i < nr; i++)
-		json_object_array_add(names, json_object_new_string(sites[i]->name));
+	for (size_t i = 0; i < nr; i++) {
+		HV_AUTO_FREE char *name =
+			hv_format("%s (%s)", sites[i]->name, why_refused(sites[i]));
+
+		json_object_array_add(names, json_object_new_string(name));
+	}
 	return names;
 }
 

@@ -13,6 +13,7 @@ struct summary {
 	uint64_t nr_lost;
 	uint64_t nr_patched; /* sites of the session, while it recorded */
 	uint64_t nr_refused;
+	char *refused;	      /* the first of these, with the reason; owned, NULL: none */
 	char *not_traced;     /* functions, because of --max-overhead; owned, NULL: none */
 	unsigned counted;     /* summary_count() has counted */
 	unsigned has_section; /* the longest section or wait was kept, which took: */

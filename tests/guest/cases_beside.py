@@ -182,6 +182,18 @@ def orders_of_sharing_a_tracepoint(t):
     t.note(f"{nr} orders, 2 kills")
 
 
+def counts_the_rest(t):
+    """hvtrace hist of a function and of waits, which end with sched_switch, while the guest uses that."""
+    counting = t.hv.start("hist", t.name, "vfs_read", "sched:sched_waking", "irq:irq_handler_entry")
+    t.await_record(counting, "function_graph")
+    t.guest.run("cat /proc/uptime")
+    out, err = (data.decode(errors="replace") for data in t.end_recording(counting))
+    assert "sched:sched_waking is not counted: sched:sched_switch: the guest itself uses its tracepoint; try again when" in err, err
+    assert "vfs_read" in out and "irq:irq_handler_entry" in out and "sched_waking" not in out, out
+    t.hv.fails("hist", "--for", "1ms", t.name, "sched:sched_waking",
+               says=("sched:sched_switch: the guest itself uses its tracepoint; try again when",))
+
+
 @case()
 def what_the_guest_uses_is_left_out(t):
     """Of a whole system, hvtrace records what the guest does not use itself and names the rest; when the guest has left
@@ -199,6 +211,7 @@ def what_the_guest_uses_is_left_out(t):
         status, _, err = t.hv.run("record", "-e", "sched:sched_sw*", "--for", "1ms", t.name)
         assert status == 0 and "1 of 2 events cannot be recorded: sched:sched_switch: " in err, err
         t.hv.fails("record", "-e", "sched:sched_swi*", "--for", "1ms", t.name, says=("the guest itself uses its tracepoint",))
+        counts_the_rest(t)
         t.hv.fails("echo", t.name, "events/sched/sched_switch/enable", "1", says=("the guest itself uses its tracepoint",))
         traced.echo("events/sched/enable", "1")
         assert traced.text("events/sched/enable") == "X\n"
