@@ -65,13 +65,6 @@ static const char *clock_name(enum hv_clock_kind kind)
 	return "unknown";
 }
 
-static const char *why_refused(const struct hv_site *site)
-{
-	if (site->busy)
-		return "the guest itself uses it";
-	return site->invalid ? "the guest's kernel has disabled it" : "it cannot be changed now";
-}
-
 /* The names of some of the refused sites. */
 static json_object *first_refused(struct service *s)
 {
@@ -80,8 +73,8 @@ static json_object *first_refused(struct service *s)
 	json_object *names = json_object_new_array();
 
 	for (size_t i = 0; i < nr; i++) {
-		HV_AUTO_FREE char *name =
-			hv_format("%s (%s)", sites[i]->name, why_refused(sites[i]));
+		HV_AUTO_FREE char *name = hv_format("%s (%s)", sites[i]->name,
+						    hv_session_why_refused(s->session, sites[i]));
 
 		json_object_array_add(names, json_object_new_string(name));
 	}
