@@ -186,6 +186,8 @@ def counts_the_rest(t):
     """hvtrace hist of a function and of waits, which end with sched_switch, while the guest uses that."""
     counting = t.hv.start("hist", t.name, "vfs_read", "sched:sched_waking", "irq:irq_handler_entry")
     t.await_record(counting, "function_graph")
+    events = t.hv("cat", t.name, f"instances/record-{counting.pid}/set_event").split()
+    assert sorted(events) == ["irq:irq_handler_entry", "irq:irq_handler_exit"], events
     t.guest.run("cat /proc/uptime")
     out, err = (data.decode(errors="replace") for data in t.end_recording(counting))
     assert "sched:sched_waking is not counted: sched:sched_switch: the guest itself uses its tracepoint; try again when" in err, err
