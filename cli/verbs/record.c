@@ -84,6 +84,7 @@ static struct hv_err *put_settings(struct record *r)
 	struct hv_err *err = record_settings_put(&r->settings, &r->session.client, &notes);
 
 	r->summary.has_own = record_settings_have_events(&r->settings);
+	r->summary.has_names = r->settings.tracer && r->settings.filter.len_bytes;
 	if (err)
 		return in_domain_of(r, err);
 	note_lines(&notes);

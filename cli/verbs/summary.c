@@ -120,14 +120,20 @@ static void add_reason(const struct summary *s, const char *who, struct hv_text 
 		hv_text_printf(out, ": none of the functions was called%s", who);
 	else
 		hv_text_add(out, ": no function was patched");
+}
+
+static void add_refused(const struct summary *s, struct hv_text *out)
+{
 	if (s->nr_refused)
-		hv_text_printf(out, ", %" PRIu64 " refused", s->nr_refused);
+		hv_text_printf(out, ", %" PRIu64 " function%s refused", s->nr_refused,
+			       hv_plural(s->nr_refused));
 	if (s->refused)
 		hv_text_printf(out, ": %s", s->refused);
 }
 
 char *summary_line(const struct summary *s, const char *who)
 {
+	bool has_none = !s->nr_events && !s->nr_lost && !s->has_own && !s->has_section;
 	HV_AUTO_TEXT struct hv_text line = {0};
 
 	hv_text_printf(&line, "%" PRIu64 " event%s, %" PRIu64 " lost, held %.3f ms", s->nr_events,
@@ -136,8 +142,10 @@ char *summary_line(const struct summary *s, const char *who)
 		hv_text_printf(&line, ", the longest %s %" PRIu64 " us", s->longest, s->longest_us);
 	else if (s->has_section)
 		hv_text_printf(&line, ", no %s", s->longest);
-	if (!s->nr_events && !s->nr_lost && !s->has_own && !s->has_section)
+	if (has_none)
 		add_reason(s, who, &line);
+	if (has_none || s->has_names)
+		add_refused(s, &line);
 	if (s->not_traced)
 		hv_text_printf(&line, "; put back, to limit the overhead: %s", s->not_traced);
 	return hv_text_take(&line);

@@ -19,7 +19,8 @@ struct summary {
 	unsigned has_section; /* the longest section or wait was kept, which took: */
 	uint64_t longest_us;  /* 0: there was none */
 	const char *longest;  /* static: "section" or "wait" */
-	unsigned has_own;     /* events of the guest's own were on, which may not happen at all */
+	unsigned has_names; /* who records has named functions: those that were refused are, too */
+	unsigned has_own;   /* events of the guest's own were on, which may not happen at all */
 };
 
 void summary_deinit(struct summary *s);
