@@ -72,3 +72,16 @@ uint64_t session_stat_number(json_object *o, const char *path)
 
 	return m ? json_object_get_uint64(m) : 0;
 }
+
+void session_stat_refused(json_object *o, struct hv_text *ret)
+{
+	json_object *names = session_stat_member(o, "sites.refused_first");
+	size_t nr = names ? json_object_array_length(names) : 0;
+	uint64_t nr_refused = session_stat_number(o, "sites.refused");
+
+	for (size_t i = 0; i < nr; i++)
+		hv_text_printf(ret, "%s%s", i ? ", " : "",
+			       json_object_get_string(json_object_array_get_idx(names, i)));
+	if (nr && nr_refused > nr)
+		hv_text_printf(ret, " and %llu more", (unsigned long long)(nr_refused - nr));
+}

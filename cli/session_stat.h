@@ -22,5 +22,7 @@ void session_stat_put(json_object **o);
 json_object *session_stat_member(json_object *o, const char *path);
 /* Returns "?" if there is no such member. O owns the text. */
 const char *session_stat_string(json_object *o, const char *path);
+/* Adds the first of the functions that were refused, with the reason; nothing if none was. */
+void session_stat_refused(json_object *o, struct hv_text *ret);
 /* Returns 0 if there is no such member. */
 uint64_t session_stat_number(json_object *o, const char *path);

@@ -212,6 +212,23 @@ size_t hv_session_refused(const struct hv_session *s, size_t max, const struct h
 	return nr_found;
 }
 
+const char *hv_session_why_refused(const struct hv_session *s, const struct hv_site *site)
+{
+	const struct hv_address_space *as = &s->kernel->core.as;
+	HV_AUTO_ERR struct hv_err *gone = NULL;
+	uint8_t bytes[HV_SITE_LEN_MAX];
+	struct hv_gva target;
+
+	if (site->invalid)
+		return "the guest's kernel has disabled it";
+	gone = hv_read(as, site->ip, bytes, as->arch->site_len_bytes);
+	if (gone)
+		return "its code is gone";
+	if (site->busy || as->arch->classify_site(bytes, site->ip, &target) != HV_SITE_NOP)
+		return "the guest itself uses it";
+	return "it cannot be changed now";
+}
+
 size_t hv_session_held_modules(const struct hv_session *s, size_t max, const char **ret)
 {
 	return hv_module_claims_read(s->tracee, max, ret);

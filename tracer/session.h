@@ -132,6 +132,8 @@ uint64_t hv_session_long_holds(const struct hv_session *s, uint64_t *ret_last_ns
 /* Finds up to MAX of the sites that are counted as refused. RET has room for so many, which are
  * borrowed and valid until the next refresh. Returns how many it found. */
 size_t hv_session_refused(const struct hv_session *s, size_t max, const struct hv_site **ret);
+/* Why it is, by what is there in the guest now; static. */
+const char *hv_session_why_refused(const struct hv_session *s, const struct hv_site *site);
 /* Finds up to MAX of the modules that the guest cannot remove because of us (module_claims.h), as
  * they are now in the guest. RET has room for so many names, borrowed and valid until the next
  * refresh. Returns how many it found. */

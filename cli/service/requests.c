@@ -72,8 +72,12 @@ static json_object *first_refused(struct service *s)
 	size_t nr = hv_session_refused(s->session, REFUSED_NAMED, sites);
 	json_object *names = json_object_new_array();
 
-	for (size_t i = 0; i < nr; i++)
-		json_object_array_add(names, json_object_new_string(sites[i]->name));
+	for (size_t i = 0; i < nr; i++) {
+		HV_AUTO_FREE char *name = hv_format("%s (%s)", sites[i]->name,
+						    hv_session_why_refused(s->session, sites[i]));
+
+		json_object_array_add(names, json_object_new_string(name));
+	}
 	return names;
 }
 

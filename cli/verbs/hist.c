@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cli/verbs/verb.h"
+#include "cli/verbs/record.h"
 #include "export/event_pairs.h"
 
 /* Words of `hvtrace record` for a word of hist, and beside these. */
@@ -16,8 +16,9 @@
 struct words {
 	char **list; /* owned; the words are not */
 	int nr;
-	char **ends; /* owned, and so are they: events that end others */
+	char **ends; /* owned, and so are they: globs of events that end others */
 	size_t nr_ends;
+	struct hv_text pairs; /* lines: an event and the one that ends it */
 };
 
 static void words_deinit(struct words *w)
@@ -25,6 +26,7 @@ static void words_deinit(struct words *w)
 	for (size_t i = 0; i < w->nr_ends; i++)
 		free(w->ends[i]);
 	free(w->ends);
+	hv_text_deinit(&w->pairs);
 	free(w->list);
 }
 
@@ -48,6 +50,10 @@ static bool add_event(struct words *w, const char *event)
 
 	if (!hv_event_pair_end(system, name, &end))
 		return false;
+	if (!strpbrk(event, "*?[\\")) {
+		hv_text_printf(&w->pairs, "%s %s:%s\n", event, system, end.data);
+		return true;
+	}
 	add_option(w, "-e", event);
 	w->ends[w->nr_ends] = hv_format("%s:%s", system, end.data);
 	add_option(w, "-e", w->ends[w->nr_ends++]);
@@ -134,7 +140,7 @@ static int run(struct cli *cli, int argc, char **argv)
 		return exit_code;
 	optind = 0; /* getopt begins anew */
 	cli->nr_operands = 0;
-	return verb_record.run(cli, w.nr, w.list);
+	return record_pairs(cli, w.nr, w.list, w.pairs.data);
 }
 
 static const char help[] =

@@ -84,6 +84,7 @@ static struct hv_err *put_settings(struct record *r)
 	struct hv_err *err = record_settings_put(&r->settings, &r->session.client, &notes);
 
 	r->summary.has_own = record_settings_have_events(&r->settings);
+	r->summary.has_names = r->settings.tracer && r->settings.filter.len_bytes;
 	if (err)
 		return in_domain_of(r, err);
 	note_lines(&notes);
@@ -374,13 +375,16 @@ static int choose_format(const struct cli *cli, struct record *r)
 	return usage_error(cli, "%s", why.data);
 }
 
-/* FILE is where events go, as far as it is known before the options are. */
-static int record_into(struct cli *cli, int argc, char **argv, const struct record_file *file)
+/* FILE is where events go, as far as it is known before the options are. PAIRS as in
+ * record_pairs(); NULL: none. */
+static int record_into(struct cli *cli, int argc, char **argv, const struct record_file *file,
+		       const char *pairs)
 {
 	hv_cleanup(record_deinit) struct record r = {.session = OWN_SESSION_NONE, .file = *file};
 	struct hv_err *err;
 	int exit_code;
 
+	r.settings.pairs = pairs;
 	if (!parse(cli, argc, argv, &r, &exit_code))
 		return exit_code;
 	if (!r.settings.tracer && !record_settings_have_events(&r.settings))
@@ -414,7 +418,14 @@ static int run(struct cli *cli, int argc, char **argv)
 {
 	struct record_file file = RECORD_FILE_NONE;
 
-	return record_into(cli, argc, argv, &file);
+	return record_into(cli, argc, argv, &file, NULL);
+}
+
+int record_pairs(struct cli *cli, int argc, char **argv, const char *pairs)
+{
+	struct record_file file = RECORD_FILE_NONE;
+
+	return record_into(cli, argc, argv, &file, pairs);
 }
 
 int record_to(struct cli *cli, int argc, char **argv, const struct hv_stream_to *to,
@@ -426,7 +437,7 @@ int record_to(struct cli *cli, int argc, char **argv, const struct hv_stream_to 
 	file.path = to->where;
 	file.format = &hv_stream_format;
 	file.compression = compression;
-	return record_into(cli, argc, argv, &file);
+	return record_into(cli, argc, argv, &file, NULL);
 }
 
 static const char help[] =

@@ -38,6 +38,10 @@
 /* The word of a command line that stands for OPTION, one of these. NULL: it is none. */
 const char *record_word(int option);
 
+/* Runs the verb record with ARGV, and also records PAIRS: lines, each an event and the one that
+ * ends it. A pair that cannot be recorded now is named and left out if there is anything else. */
+int record_pairs(struct cli *cli, int argc, char **argv, const char *pairs);
+
 /* Runs the verb record with ARGV, but sends the events to TO instead of writing them. Messages are
  * those of CLI's verb. */
 int record_to(struct cli *cli, int argc, char **argv, const struct hv_stream_to *to,

@@ -21,19 +21,11 @@ struct stat_options {
 
 static void print_refused(json_object *o)
 {
-	json_object *names = session_stat_member(o, "sites.refused_first");
-	size_t nr = names ? json_object_array_length(names) : 0;
-	uint64_t nr_refused = session_stat_number(o, "sites.refused");
+	HV_AUTO_TEXT struct hv_text names = {0};
 
-	if (!nr)
-		return;
-	printf("refused     ");
-	for (size_t i = 0; i < nr; i++)
-		printf("%s %s", i ? "," : "",
-		       json_object_get_string(json_object_array_get_idx(names, i)));
-	if (nr_refused > nr)
-		printf(" and %llu more", (unsigned long long)(nr_refused - nr));
-	printf("\n");
+	session_stat_refused(o, &names);
+	if (names.len_bytes)
+		printf("refused      %s\n", names.data);
 }
 
 static void print_held_modules(json_object *o)

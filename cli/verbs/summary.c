@@ -12,6 +12,7 @@
 
 void summary_deinit(struct summary *s)
 {
+	free(s->refused);
 	free(s->not_traced);
 }
 
@@ -88,6 +89,7 @@ struct hv_err *summary_count(struct summary *s, struct client *c, const char *di
 {
 	HV_AUTO_FREE char *per_cpu = hv_format("%s/per_cpu", dir);
 	AUTO_SESSION_STAT json_object *o = NULL;
+	HV_AUTO_TEXT struct hv_text refused = {0};
 	HV_AUTO_FREE char *names = NULL;
 	struct wire_frame answer;
 	struct hv_err *err = session_stat_get(c, &o);
@@ -96,6 +98,9 @@ struct hv_err *summary_count(struct summary *s, struct client *c, const char *di
 		return err;
 	s->nr_patched = session_stat_number(o, "sites.patched");
 	s->nr_refused = session_stat_number(o, "sites.refused");
+	session_stat_refused(o, &refused);
+	free(s->refused);
+	s->refused = refused.len_bytes ? hv_text_take(&refused) : NULL;
 	if (session_stat_member(o, "budget.not_traced") &&
 	    *session_stat_string(o, "budget.not_traced") && !s->not_traced)
 		s->not_traced = hv_strdup(session_stat_string(o, "budget.not_traced"));
@@ -113,15 +118,22 @@ static void add_reason(const struct summary *s, const char *who, struct hv_text 
 {
 	if (s->nr_patched)
 		hv_text_printf(out, ": none of the functions was called%s", who);
-	else if (s->nr_refused)
-		hv_text_printf(out, ": no function was patched, %" PRIu64 " refused",
-			       s->nr_refused);
 	else
 		hv_text_add(out, ": no function was patched");
 }
 
+static void add_refused(const struct summary *s, struct hv_text *out)
+{
+	if (s->nr_refused)
+		hv_text_printf(out, ", %" PRIu64 " function%s refused", s->nr_refused,
+			       hv_plural(s->nr_refused));
+	if (s->refused)
+		hv_text_printf(out, ": %s", s->refused);
+}
+
 char *summary_line(const struct summary *s, const char *who)
 {
+	bool has_none = !s->nr_events && !s->nr_lost && !s->has_own && !s->has_section;
 	HV_AUTO_TEXT struct hv_text line = {0};
 
 	hv_text_printf(&line, "%" PRIu64 " event%s, %" PRIu64 " lost, held %.3f ms", s->nr_events,
@@ -130,8 +142,10 @@ char *summary_line(const struct summary *s, const char *who)
 		hv_text_printf(&line, ", the longest %s %" PRIu64 " us", s->longest, s->longest_us);
 	else if (s->has_section)
 		hv_text_printf(&line, ", no %s", s->longest);
-	if (!s->nr_events && !s->nr_lost && !s->has_own && !s->has_section)
+	if (has_none)
 		add_reason(s, who, &line);
+	if (has_none || s->has_names)
+		add_refused(s, &line);
 	if (s->not_traced)
 		hv_text_printf(&line, "; put back, to limit the overhead: %s", s->not_traced);
 	return hv_text_take(&line);

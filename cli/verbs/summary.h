@@ -13,12 +13,14 @@ struct summary {
 	uint64_t nr_lost;
 	uint64_t nr_patched; /* sites of the session, while it recorded */
 	uint64_t nr_refused;
+	char *refused;	      /* the first of these, with the reason; owned, NULL: none */
 	char *not_traced;     /* functions, because of --max-overhead; owned, NULL: none */
 	unsigned counted;     /* summary_count() has counted */
 	unsigned has_section; /* the longest section or wait was kept, which took: */
 	uint64_t longest_us;  /* 0: there was none */
 	const char *longest;  /* static: "section" or "wait" */
-	unsigned has_own;     /* events of the guest's own were on, which may not happen at all */
+	unsigned has_names; /* who records has named functions: those that were refused are, too */
+	unsigned has_own;   /* events of the guest's own were on, which may not happen at all */
 };
 
 void summary_deinit(struct summary *s);

@@ -45,13 +45,13 @@ static void read_eprobe(char *const *words, size_t nr, struct hv_span record, bo
 	size_t nr_steps = 0;
 	HV_AUTO_FREE char *filter = NULL;
 	HV_AUTO_TEXT struct hv_text text = {0};
-	struct hv_filter_fault fault;
+	struct hv_filter_fault of_filter;
 	struct hv_eprobe e;
 	struct hv_err *err = hv_event_types_catalogue(session->types, &kernel.scope.catalogue);
-	unsigned at;
+	struct hv_kprobe_fault fault;
 
 	if (!err)
-		err = hv_eprobe_parse(&kernel, words, nr, &e, &at, &fault, &filter);
+		err = hv_eprobe_parse(&kernel, words, nr, &e, &fault, &of_filter, &filter);
 	if (!err) {
 		hv_kprobe_text(&e.is, &text);
 		hv_kprobe_print_fmt(&e.is, &text);
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					  .has_casts = size && data[0] & 0x08};
 	struct hv_kprobe k;
 	struct hv_err *err;
-	unsigned at;
+	struct hv_kprobe_fault fault;
 	size_t nr = 2;
 
 	if (!session) {
@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_eprobe(words, nr, (struct hv_span){data, size}, kernel.has_btf_args);
 		return 0;
 	}
-	err = hv_kprobe_parse(&kernel, words, nr, &k, &at, &meant);
+	err = hv_kprobe_parse(&kernel, words, nr, &k, &fault, &meant);
 	if (!err)
 		use(&k);
 	hv_err_free(err);

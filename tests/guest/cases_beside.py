@@ -171,6 +171,20 @@ def orders_of_sharing_a_tracepoint(t):
     t.note(f"{nr} orders, 2 kills")
 
 
+def counts_the_rest(t):
+    """hvtrace hist of a function and of waits, which end with sched_switch, while the guest uses that."""
+    counting = t.hv.start("hist", t.name, "vfs_read", "sched:sched_waking", "irq:irq_handler_entry")
+    t.await_record(counting, "function_graph")
+    events = t.hv("cat", t.name, f"instances/record-{counting.pid}/set_event").split()
+    assert sorted(events) == ["irq:irq_handler_entry", "irq:irq_handler_exit"], events
+    t.guest.run("cat /proc/uptime")
+    out, err = (data.decode(errors="replace") for data in t.end_recording(counting))
+    assert "sched:sched_waking is not counted: sched:sched_switch: the guest itself uses its tracepoint, with 10 probes, for which there is no room; try again when" in err, err
+    assert "vfs_read" in out and "irq:irq_handler_entry" in out and "sched_waking" not in out, out
+    t.hv.fails("hist", "--for", "1ms", t.name, "sched:sched_waking",
+               says=("sched:sched_switch: the guest itself uses its tracepoint, with 10 probes",))
+
+
 @case()
 def tracepoints_that_the_guest_uses_are_joined(t):
     """The guest records the whole of a system itself when hvtrace comes: hvtrace gets all of its events, and the guest
@@ -199,3 +213,33 @@ def tracepoints_that_the_guest_uses_are_joined(t):
     said = t.guest.run(f"echo >{OWN}/trace; echo >{OWN}/instances/beside/trace; {MAKES}; cat {OWN}/trace {OWN}/instances/beside/trace | grep -c sched_switch:")
     assert int(said) > 1, "the guest goes on"
     remove_instance(t)
+
+
+@case()
+def what_cannot_be_joined_is_left_out(t):
+    """Of a whole system, hvtrace records all but an event that has more probes of the guest's than an array of ours has
+    room for, and names that one; when the guest has left it, all. The guest's own are recorded all the time."""
+    own = "for i in 1 2 3 4 5 6 7 8; do"
+    t.guest.run(f"echo 1 >{OWN}/events/sched/sched_switch/enable; {own} mkdir {OWN}/instances/$i; echo 1 >{OWN}/instances/$i/events/sched/sched_switch/enable; done")
+    with t.attach() as traced:
+        recording = t.hv.start("record", "-e", "sched", t.name)
+        t.await_event(recording, "sched_waking")
+        t.guest.run(MAKES)
+        out, err = (data.decode(errors="replace") for data in t.end_recording(recording))
+        said = [line for line in err.splitlines() if "cannot be recorded now" in line]
+        assert len(said) == 1 and all(words in said[0] for words in ("sched:sched_switch", "the guest itself uses its tracepoint, with 10 probes")), err
+        assert "sched_process_exec:" in out and "sched_switch:" not in out, out[-1000:]
+        status, _, err = t.hv.run("record", "-e", "sched:sched_sw*", "--for", "1ms", t.name)
+        assert status == 0 and "1 of 2 events cannot be recorded: sched:sched_switch: " in err, err
+        t.hv.fails("record", "-e", "sched:sched_swi*", "--for", "1ms", t.name, says=("the guest itself uses its tracepoint",))
+        counts_the_rest(t)
+        t.hv.fails("echo", t.name, "events/sched/sched_switch/enable", "1", says=("the guest itself uses its tracepoint",))
+        traced.echo("events/sched/enable", "1")
+        assert traced.text("events/sched/enable") == "X\n"
+        t.guest.run(f"{own} rmdir {OWN}/instances/$i; done")
+        traced.echo("events/sched/enable", "1")
+        assert traced.text("events/sched/enable") == "1\n"
+        t.guest.run(MAKES)
+        assert "sched_switch:" in traced.text("trace")
+    assert "sched_switch:" in t.guest.run(f"cat {OWN}/trace")
+    t.guest.run(f"echo 0 >{OWN}/events/sched/sched_switch/enable; echo >{OWN}/trace")

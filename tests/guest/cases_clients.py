@@ -261,7 +261,8 @@ def a_killed_service_leaves_no_mount(t):
 
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ALL_SELF_TESTS = os.environ.get("HVTRACE_TEST_SELFTESTS") == "all"
+SELF_TESTS = os.environ.get("HVTRACE_TEST_SELFTESTS", "").split()
+ALL_SELF_TESTS = SELF_TESTS == ["all"]
 
 
 def listed_self_tests():
@@ -282,9 +283,11 @@ def expected_self_tests(directory, listed):
     for top, _, files in sorted(os.walk(directory)):
         for name in sorted(os.path.relpath(os.path.join(top, file), directory) for file in files if file.endswith(".tc")):
             folder = name.split("/")[0] + "/"
-            if name in listed and (ALL_SELF_TESTS or not re.search("the host's|^long", listed[name][1])):
+            if SELF_TESTS and not ALL_SELF_TESTS and name not in SELF_TESTS:
+                continue
+            if name in listed and (SELF_TESTS or not re.search("the host's|^long", listed[name][1])):
                 expected[name] = listed[name]
-            elif ALL_SELF_TESTS and name not in listed and folder in listed:
+            elif SELF_TESTS and name not in listed and folder in listed:
                 expected[name] = listed[folder]
             elif name not in listed and folder not in listed:
                 unknown.append(name)

@@ -58,6 +58,8 @@ e:x sched.sched_switch a=$prev_pid:u8[3
 e:x sched.sched_switch a=$prev_pid:b0@1/32
 e:x sched.sched_switch a=+0$prev_pid
 e:x sched.sched_switch a=+x($prev_pid)
+e:x sched.sched_switch a=%ax
+e:x sched.sched_switch a=+8(%ax)
 e:x sched.sched_switch a=\x
 e:x sched.sched_switch a=\"x
 e:x sched.sched_switch if

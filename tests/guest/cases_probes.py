@@ -41,6 +41,17 @@ def probes_at_the_entries_of_functions(t):
         t.guest.run(f"cd {OWN}; echo '{mine}' >kprobe_events; echo >trace; echo 1 >events/kprobes/mine/enable")
         traced.echo("kprobe_events", mine)
         t.hv.fails("echo", t.name, "events/kprobes/mine/enable", "1", says=("kprobes:mine", "the guest itself uses its function"))
+        traced.echo("kprobe_events", "p:free vfs_read", append=True)
+        _, _, err = t.hv.run("record", "-e", "kprobes", "--for", "1ms", t.name)
+        assert "1 of 2 events cannot be recorded now (the guest itself uses its function): kprobes:mine" in err, err
+        _, _, err = t.hv.run("record", "-p", "function", "-l", "do_sys_openat2", "--for", "1ms", t.name)
+        assert "no function was patched, 1 function refused: do_sys_openat2 (the guest itself uses it)" in err, err
+        traced.echo("events/kprobes/enable", "1")
+        assert traced.text("set_event") == "kprobes:free\n"
+        t.guest.run(OPENS)
+        assert "free: (vfs_read+" in traced.text("trace")
+        traced.echo("events/kprobes/enable", "0")
+        traced.echo("kprobe_events", mine)
         own_format = t.guest.run(f"{OPENS}; cd {OWN}; echo 0 >events/kprobes/mine/enable; cat events/kprobes/mine/format")
         own_line, own = t.guest.run(f"cat {OWN}/kprobe_events"), probed(t.guest.run(f"cat {OWN}/trace"))
         assert WITHOUT_ID.sub("", traced.text("events/kprobes/mine/format")) == WITHOUT_ID.sub("", own_format)

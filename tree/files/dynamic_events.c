@@ -95,15 +95,15 @@ static struct hv_err *define_eprobe(struct hv_file *f, const char *line, size_t 
 {
 	hv_cleanup(hv_words_deinit) struct hv_words w = hv_words_split(line, len);
 	HV_AUTO_FREE char *filter = NULL;
-	struct hv_filter_fault fault;
-	unsigned at;
+	struct hv_filter_fault of_filter;
+	struct hv_kprobe_fault fault;
 	struct hv_err *err =
-		hv_eprobes_define(f->at.instance->all, w.list, w.nr, &at, &fault, &filter);
+		hv_eprobes_define(f->at.instance->all, w.list, w.nr, &fault, &of_filter, &filter);
 
 	if (filter)
-		hv_file_log_fault(f, "event filter parse error", fault.why ? fault.why : "Error",
-				  filter, fault.at);
-	return hv_words_tell(f, &w, err, at);
+		hv_file_log_fault(f, "event filter parse error",
+				  of_filter.why ? of_filter.why : "Error", filter, of_filter.at);
+	return hv_words_tell(f, &w, err, &fault);
 }
 
 static struct hv_err *obey_dynamic(struct hv_file *f, const char *line, size_t len)

@@ -5,6 +5,8 @@
 #include "base/err.h"
 #include "tree/files/file.h"
 
+struct hv_kprobe_fault;
+
 /* Obeys one command, of LEN bytes. */
 typedef struct hv_err *(*hv_command_obey)(struct hv_file *f, const char *line, size_t len);
 
@@ -21,10 +23,9 @@ struct hv_words {
 };
 struct hv_words hv_words_split(const char *line, size_t len);
 void hv_words_deinit(struct hv_words *w);
-/* Adds to error_log what ERR says about W, at the column AT (HV_KPROBE_NOWHERE: nothing). Returns
- * ERR. */
+/* Adds to error_log what ERR and FAULT say about W. Returns ERR. */
 struct hv_err *hv_words_tell(struct hv_file *f, const struct hv_words *w, struct hv_err *err,
-			     unsigned at) hv_must_use;
+			     const struct hv_kprobe_fault *fault) hv_must_use;
 
 /* A command of kprobe_events; of dynamic_events, if F is that, all but those that define synthetic
  * events and probes of events. */

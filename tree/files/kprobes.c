@@ -27,16 +27,19 @@ struct hv_words hv_words_split(const char *line, size_t len)
 }
 
 struct hv_err *hv_words_tell(struct hv_file *f, const struct hv_words *w, struct hv_err *err,
-			     unsigned at)
+			     const struct hv_kprobe_fault *fault)
 {
 	HV_AUTO_TEXT struct hv_text command = {0};
 
-	if (!err || at == HV_KPROBE_NOWHERE)
+	if (!err || fault->at == HV_KPROBE_NOWHERE)
 		return err;
 	hv_text_add(&command, "");
 	for (size_t i = 0; i < w->nr; i++)
 		hv_text_printf(&command, "%s%s", i ? " " : "", w->list[i]);
-	hv_file_log_fault(f, hv_kprobe_where(w->list[0]), err->message, command.data, at);
+	hv_file_log_fault(f, hv_kprobe_where(w->list[0]), err->message, command.data, fault->at);
+	if (fault->also)
+		hv_file_log_fault(f, hv_kprobe_where(w->list[0]), fault->also, command.data,
+				  fault->at);
 	return err;
 }
 
@@ -100,7 +103,7 @@ struct hv_err *hv_kprobe_command_obey(struct hv_file *f, const char *line, size_
 	hv_cleanup(hv_words_deinit) struct hv_words w = hv_words_split(line, len);
 	struct hv_instances *all = f->at.instance->all;
 	HV_AUTO_FREE char *meant = NULL;
-	unsigned at = HV_KPROBE_NOWHERE;
+	struct hv_kprobe_fault fault = {.at = HV_KPROBE_NOWHERE};
 	struct hv_err *err;
 
 	if (!w.nr)
@@ -108,8 +111,8 @@ struct hv_err *hv_kprobe_command_obey(struct hv_file *f, const char *line, size_
 	hv_instances_drain(all);
 	if (w.list[0][0] == '-' || (file_of(f) == HV_DYNAMIC_EVENTS && w.list[0][0] == '!'))
 		return remove_named(f, &w);
-	err = hv_kprobes_define(all, w.list, w.nr, file_of(f), &at, &meant);
-	return hv_words_tell(f, &w, err, at);
+	err = hv_kprobes_define(all, w.list, w.nr, file_of(f), &fault, &meant);
+	return hv_words_tell(f, &w, err, &fault);
 }
 
 static struct hv_err *open_events(struct hv_file *f)

@@ -104,13 +104,13 @@ static void make_type(struct hv_instances *all, struct hv_eprobe_event *e,
 }
 
 static struct hv_err *check(const struct hv_instances *all, const struct hv_catalogue *c,
-			    struct hv_eprobe *e, unsigned *ret_at)
+			    struct hv_eprobe *e, struct hv_kprobe_fault *ret_fault)
 {
-	*ret_at = 0;
+	ret_fault->at = 0;
 	if (hv_catalogue_find(c, e->is.group, e->is.name))
 		return hv_err_new(EEXIST,
 				  "Given group/event name is already used by another event");
-	*ret_at = HV_KPROBE_NOWHERE;
+	ret_fault->at = HV_KPROBE_NOWHERE;
 	if (all->eprobes.nr == HV_EPROBES_MAX)
 		return hv_err_new(ENOSPC, "there are %d probes of events already", HV_EPROBES_MAX);
 	if (!hv_made_events_free_id(c))
@@ -133,8 +133,8 @@ static bool is_deeper_syscall(const struct hv_instances *all, const struct hv_ca
 }
 
 struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, size_t nr,
-				 unsigned *ret_at, struct hv_filter_fault *ret_filter,
-				 char **ret_filter_text)
+				 struct hv_kprobe_fault *ret_fault,
+				 struct hv_filter_fault *ret_filter, char **ret_filter_text)
 {
 	hv_cleanup(free_event_at) struct hv_eprobe_event *e = hv_alloc(sizeof(*e));
 	const struct hv_kernel *k = all->session->kernel;
@@ -143,7 +143,7 @@ struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, s
 	struct hv_gva at;
 	struct hv_err *err;
 
-	*ret_at = HV_KPROBE_NOWHERE;
+	*ret_fault = (struct hv_kprobe_fault){.at = HV_KPROBE_NOWHERE};
 	*ret_filter = (struct hv_filter_fault){0};
 	*ret_filter_text = NULL;
 	if (!hv_kernel_symbol(k, "eprobe_dyn_event_create", &at))
@@ -155,9 +155,9 @@ struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, s
 	kernel.looks_early = hv_kernel_symbol(k, "traceprobe_finish_parse", &at);
 	kernel.btf = k->core.btf;
 	kernel.has_casts = hv_kprobes_have_casts(k);
-	err = hv_eprobe_parse(&kernel, words, nr, &e->is, ret_at, ret_filter, ret_filter_text);
+	err = hv_eprobe_parse(&kernel, words, nr, &e->is, ret_fault, ret_filter, ret_filter_text);
 	if (!err)
-		err = check(all, kernel.scope.catalogue, &e->is, ret_at);
+		err = check(all, kernel.scope.catalogue, &e->is, ret_fault);
 	if (err)
 		return err;
 	if (!all->syscalls && hv_syscalls_is(kernel.type))

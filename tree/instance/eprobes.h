@@ -32,11 +32,12 @@ struct hv_eprobes {
 /* Forgets all, whether or not they are used. */
 void hv_eprobes_deinit(struct hv_instances *all);
 
-/* Defines a probe by the NR words of a command. *RET_AT, *RET_FILTER and *RET_FILTER_TEXT as
+/* Defines a probe by the NR words of a command. *RET_FAULT, *RET_FILTER and *RET_FILTER_TEXT as
  * hv_eprobe_parse() sets them. EEXIST: there is an event of that name; EOPNOTSUPP: what the kernel
  * can and this cannot; EINVAL and others as the kernel's. */
 struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, size_t nr,
-				 unsigned *ret_at, struct hv_filter_fault *ret_filter,
+				 struct hv_kprobe_fault *ret_fault,
+				 struct hv_filter_fault *ret_filter,
 				 char **ret_filter_text) hv_must_use;
 /* Removes those of the name NAME, [GRP/]NAME, that have the event and the first arguments that the
  * NR_HEAD words say. Instances that have recorded one lose all their events. ENOENT: none; EBUSY:

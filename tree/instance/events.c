@@ -206,11 +206,13 @@ static struct hv_err *find_programs(const struct hv_instances *all, const struct
 	return err;
 }
 
-/* Who names several events gets those that can be recorded. */
-static void note_refused(struct hv_event_switch *change, const struct hv_event_type *type,
-			 struct hv_err *why, struct hv_err **first)
+/* Takes TYPE, which cannot be recorded, away from IN. Who names several events gets the others. */
+static void refuse(struct hv_instance *in, struct hv_event_switch *change,
+		   const struct hv_event_type *type, struct hv_err *why, struct hv_err **first)
 {
-	if (why->code == EOPNOTSUPP || (why->code == EBUSY && change->nr > 1))
+	hv_event_set_remove(&in->events, hv_event_ref_of(type));
+	if (why->code == EOPNOTSUPP ||
+	    ((why->code == EBUSY || why->code == ENODEV) && change->nr > 1))
 		hv_left_out_add(&change->left_out, type, why);
 	else
 		hv_err_keep_first(first, hv_err_in(why, "%s:%s", type->system, type->name));
@@ -259,7 +261,6 @@ static struct hv_err *take_refusals(struct hv_instance *in, const struct hv_cata
 				    struct hv_event_switch *change, const struct wanted *w)
 {
 	struct hv_err *first = NULL;
-	size_t nr_on = change->nr;
 
 	for (size_t i = 0; i < c->nr; i++) {
 		const struct hv_event_ref ref = hv_event_ref_of(&c->types[i]);
@@ -268,14 +269,9 @@ static struct hv_err *take_refusals(struct hv_instance *in, const struct hv_cata
 		if (needs_itself(in, ref) || hv_wakeups_need(in, &c->types[i]) ||
 		    hv_event_forks_need(in, &c->types[i]))
 			why = why_not(in->all, c, w, &c->types[i]);
-		if (!why)
-			continue;
-		hv_event_set_remove(&in->events, ref);
-		note_refused(change, &c->types[i], why, &first);
-		nr_on--;
+		if (why)
+			refuse(in, change, &c->types[i], why, &first);
 	}
-	if (!first && change->on && change->nr && !nr_on)
-		first = hv_left_out_take(&change->left_out);
 	return first;
 }
 
@@ -354,28 +350,27 @@ static struct hv_event_set changed(const struct hv_event_set *s, const struct hv
 	return events;
 }
 
-/* Takes the probes away from IN whose functions could not be changed. Returns whether there are
- * any. */
-static bool refuse_kprobes(struct hv_instance *in, const struct hv_event_switch *change,
-			   struct hv_err **first)
+/* Takes the probes away from IN whose functions could not be changed. Those that were on BEFORE
+ * stay, as when the guest takes a function later. Returns whether there are any. */
+static bool refuse_kprobes(struct hv_instance *in, const struct hv_event_set *before,
+			   struct hv_event_switch *change, struct hv_err **first)
 {
 	bool any = false;
 
 	for (size_t i = 0; change->on && i < change->nr; i++) {
 		const struct hv_event_type *type = change->types[i];
+		const struct hv_event_ref ref = hv_event_ref_of(type);
 		struct hv_err *why = NULL;
 
-		if (!hv_event_set_has(&in->events, hv_event_ref_of(type)))
+		if (!hv_event_set_has(&in->events, ref) || hv_event_set_has(before, ref))
 			continue;
 		if (hv_kprobes_is(type) || hv_synths_is(type) || hv_eprobes_is(type))
-			hv_event_set_add(&in->probed, hv_event_ref_of(type));
-		if (!hv_kprobes_is(type))
-			continue;
-		why = hv_kprobes_why_not(in->all, type);
+			hv_event_set_add(&in->probed, ref);
+		if (hv_kprobes_is(type))
+			why = hv_kprobes_why_not(in->all, type);
 		if (!why)
 			continue;
-		hv_event_set_remove(&in->events, hv_event_ref_of(type));
-		hv_err_keep_first(first, hv_err_in(why, "%s:%s", type->system, type->name));
+		refuse(in, change, type, why, first);
 		any = true;
 	}
 	return any;
@@ -407,6 +402,15 @@ static struct hv_err *release_tracepoints(struct hv_instance *in)
 	return err;
 }
 
+/* Who gets none of what he names is told why. */
+static struct hv_err *why_none(const struct hv_instance *in, struct hv_event_switch *change)
+{
+	for (size_t i = 0; i < change->nr; i++)
+		if (hv_event_set_has(&in->events, hv_event_ref_of(change->types[i])))
+			return NULL;
+	return change->on ? hv_left_out_take(&change->left_out) : NULL;
+}
+
 /* IN owns EVENTS afterwards. */
 static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 			  struct hv_event_switch *change)
@@ -423,9 +427,9 @@ static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 	err = publish(in, change, &refused);
 	if (!err)
 		err = retrace(in);
-	if (!err && refuse_kprobes(in, change, &refused))
+	if (!err && refuse_kprobes(in, &before, change, &refused))
 		err = retrace(in);
-	if (!err && refused)
+	if (!err && (refused || hv_left_out_any(&change->left_out)))
 		err = release_tracepoints(in);
 	if (!err)
 		refuse_hosts(in, &refused);
@@ -435,7 +439,7 @@ static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 		return err;
 	}
 	hv_event_set_deinit(&before);
-	return refused;
+	return refused ? refused : why_none(in, change);
 }
 
 /* The first event of a system call: learns how such events are made. */

@@ -28,8 +28,8 @@ struct hv_event_switch {
 
 /* Switches events of IN. If some can be switched on and others cannot, those that can are on. The
  * error is that of the first that cannot, as in the kernel (__ftrace_set_clr_event_nolock), but
- * left out are, unless there are no others, types that never can and, of several, those for which
- * the guest is in the way now (EBUSY). */
+ * left out are, unless there are no others, types that never can and, of several, those that cannot
+ * now: the guest is in the way (EBUSY), or has removed what a probe is for (ENODEV). */
 struct hv_err *hv_instance_switch_events(struct hv_instance *in,
 					 struct hv_event_switch *change) hv_must_use;
 /* Returns whether the guest records REF for IN: it is on, or a trigger needs it, or a probe of it

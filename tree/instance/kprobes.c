@@ -372,7 +372,8 @@ static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all,
 }
 
 struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t nr,
-				 enum hv_kprobe_file file, unsigned *ret_at, char **ret_meant)
+				 enum hv_kprobe_file file, struct hv_kprobe_fault *ret_fault,
+				 char **ret_meant)
 {
 	hv_cleanup(free_event_at) struct hv_kprobe_event *e = hv_alloc(sizeof(*e));
 	hv_cleanup(hv_module_btf_deinit) struct hv_module_btf modules = {all->session->kernel,
@@ -384,7 +385,7 @@ struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t 
 
 	*ret_meant = NULL;
 	if (!err)
-		err = hv_kprobe_parse(&kernel, words, nr, &e->is, ret_at, ret_meant);
+		err = hv_kprobe_parse(&kernel, words, nr, &e->is, ret_fault, ret_meant);
 	if (err)
 		return err;
 	if (e->is.is_return && !e->is.is_fprobe && !e->is.maxactive)
@@ -393,7 +394,7 @@ struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t 
 	if (!err)
 		err = add(all, hv_take(e), c);
 	if (err)
-		*ret_at = column_of(words, nr, command.at);
+		ret_fault->at = column_of(words, nr, command.at);
 	return err;
 }
 

@@ -25,6 +25,7 @@ struct hv_instance;
 struct hv_instances;
 struct hv_kernel;
 struct hv_kprobe_event;
+struct hv_kprobe_fault;
 struct hv_guest_marks;
 
 /* At most so many at a time. */
@@ -51,13 +52,13 @@ enum hv_kprobe_file {
 	HV_DYNAMIC_EVENTS,
 };
 
-/* Defines a probe by the NR words of a command of FILE. *RET_AT as hv_kprobe_parse() sets it. A
+/* Defines a probe by the NR words of a command of FILE. *RET_FAULT as hv_kprobe_parse() sets it. A
  * probe with the name and the arguments of others is one more place of their event, and on if that
  * is. EEXIST: there is another event of that name, or the same probe; ENOENT: no function of that
  * name; EOPNOTSUPP: what the kernel can and this cannot; EINVAL and others as the kernel's. WORDS
  * and *RET_MEANT as hv_kprobe_parse() changes and sets them. */
 struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t nr,
-				 enum hv_kprobe_file file, unsigned *ret_at,
+				 enum hv_kprobe_file file, struct hv_kprobe_fault *ret_fault,
 				 char **ret_meant) hv_must_use;
 /* Removes those of FILE and the name NAME, [GRP/]NAME, that have the function and the first
  * arguments that the NR_HEAD words say. With the last probe of an event, instances that have

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/left_out.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "kernel/events/catalogue.h"
-
-#define NAMES_MAX 8
 
 static void add_busy(struct hv_left_out *l, const struct hv_event_type *type, struct hv_err *why)
 {
-	if (l->nr_busy < NAMES_MAX)
-		hv_text_printf(&l->names, "%s%s:%s", l->nr_busy ? ", " : "", type->system,
-			       type->name);
+	if (l->nr_busy < HV_LEFT_OUT_NAMES)
+		l->busy[l->nr_busy] = (struct hv_left_out_event){
+			hv_format("%s:%s", type->system, type->name), why};
+	else
+		hv_err_free(why);
 	l->nr_busy++;
-	hv_err_keep_first(&l->busy, why);
 }
 
 void hv_left_out_add(struct hv_left_out *l, const struct hv_event_type *type, struct hv_err *why)
 {
-	if (why->code == EBUSY) {
+	if (why->code != EOPNOTSUPP) {
 		add_busy(l, type, why);
 		return;
 	}
@@ -26,16 +27,21 @@ void hv_left_out_add(struct hv_left_out *l, const struct hv_event_type *type, st
 	hv_err_keep_first(&l->never, hv_err_in(why, "%s:%s", type->system, type->name));
 }
 
+bool hv_left_out_any(const struct hv_left_out *l)
+{
+	return l->nr_never || l->nr_busy;
+}
+
 struct hv_err *hv_left_out_take(struct hv_left_out *l)
 {
-	struct hv_err *first = l->never;
+	struct hv_err *first;
 
-	l->never = NULL;
-	if (l->busy) {
-		hv_err_free(first);
-		l->names.data[strcspn(l->names.data, ",")] = '\0';
-		first = hv_err_in(l->busy, "%s", l->names.data);
-		l->busy = NULL;
+	if (l->nr_busy) {
+		first = hv_err_in(l->busy[0].why, "%s", l->busy[0].name);
+		l->busy[0].why = NULL;
+	} else {
+		first = l->never;
+		l->never = NULL;
 	}
 	hv_left_out_deinit(l);
 	return first;
@@ -49,22 +55,50 @@ struct hv_err *hv_left_out_never(const struct hv_left_out *l, size_t nr)
 			  nr, l->never->message);
 }
 
+static size_t nr_named(const struct hv_left_out *l)
+{
+	return l->nr_busy < HV_LEFT_OUT_NAMES ? l->nr_busy : HV_LEFT_OUT_NAMES;
+}
+
+static bool has_reason_of(const struct hv_left_out *l, size_t a, size_t b)
+{
+	return strcmp(l->busy[a].why->message, l->busy[b].why->message) == 0;
+}
+
+/* Adds the reason of the event FIRST, and the events from there on that have the same, unless an
+ * event before it has it. */
+static void add_reason(const struct hv_left_out *l, size_t first, struct hv_text *ret)
+{
+	for (size_t i = 0; i < first; i++)
+		if (has_reason_of(l, i, first))
+			return;
+	hv_text_printf(ret, "%s (%s): %s", first ? ";" : "", l->busy[first].why->message,
+		       l->busy[first].name);
+	for (size_t i = first + 1; i < nr_named(l); i++)
+		if (has_reason_of(l, i, first))
+			hv_text_printf(ret, ", %s", l->busy[i].name);
+}
+
 struct hv_err *hv_left_out_busy(const struct hv_left_out *l, size_t nr)
 {
-	HV_AUTO_FREE char *more = NULL;
+	HV_AUTO_TEXT struct hv_text why = {0};
 
-	if (!l->busy)
+	if (!l->nr_busy)
 		return NULL;
-	if (l->nr_busy > NAMES_MAX)
-		more = hv_format(" and %zu more", l->nr_busy - NAMES_MAX);
-	return hv_err_new(EBUSY, "%zu of %zu events cannot be recorded now (%s): %s%s", l->nr_busy,
-			  nr, l->busy->message, l->names.data, more ? more : "");
+	for (size_t i = 0; i < nr_named(l); i++)
+		add_reason(l, i, &why);
+	if (l->nr_busy > HV_LEFT_OUT_NAMES)
+		hv_text_printf(&why, "; and %zu more", l->nr_busy - HV_LEFT_OUT_NAMES);
+	return hv_err_new(EBUSY, "%zu of %zu events cannot be recorded now%s", l->nr_busy, nr,
+			  why.data);
 }
 
 void hv_left_out_deinit(struct hv_left_out *l)
 {
 	hv_err_free(l->never);
-	hv_err_free(l->busy);
-	hv_text_deinit(&l->names);
+	for (size_t i = 0; i < nr_named(l); i++) {
+		free(l->busy[i].name);
+		hv_err_free(l->busy[i].why);
+	}
 	*l = (struct hv_left_out){0};
 }

@@ -1,24 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Events that one write named beside others, and that it leaves off without failing: because this
- * guest's kernel has no way to record them, or because the guest itself is in the way now. */
+ * guest's kernel has no way to record them, or because they cannot be recorded now, as while the
+ * guest itself is in the way. */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/err.h"
-#include "base/text.h"
+
+#define HV_LEFT_OUT_NAMES 8
 
 struct hv_event_type;
+
+/* One that cannot be recorded now; both owned. */
+struct hv_left_out_event {
+	char *name;
+	struct hv_err *why;
+};
 
 /* Zero-initialised: none. */
 struct hv_left_out {
 	size_t nr_never;
 	struct hv_err *never; /* why the first of them cannot, with its name */
 	size_t nr_busy;
-	struct hv_err *busy;  /* why the first of them cannot, without its name */
-	struct hv_text names; /* of the first busy ones, in a row */
+	struct hv_left_out_event busy[HV_LEFT_OUT_NAMES]; /* the first of them */
 };
 
-/* WHY is EOPNOTSUPP or EBUSY, and is taken. */
+/* WHY, which is taken, is EOPNOTSUPP where TYPE never can be recorded. */
 void hv_left_out_add(struct hv_left_out *l, const struct hv_event_type *type, struct hv_err *why);
+bool hv_left_out_any(const struct hv_left_out *l);
 /* Why the first one cannot be recorded, with its name; L is empty then. NULL: there is none. */
 struct hv_err *hv_left_out_take(struct hv_left_out *l);
 /* What is to be said of a write that named NR events; one error for each of the two kinds, or

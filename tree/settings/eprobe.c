@@ -201,7 +201,7 @@ static struct hv_err *parse(struct hv_kprobe_parsing *p, struct hv_eprobe_kernel
 }
 
 struct hv_err *hv_eprobe_parse(struct hv_eprobe_kernel *kernel, char *const *words, size_t nr,
-			       struct hv_eprobe *ret, unsigned *ret_at,
+			       struct hv_eprobe *ret, struct hv_kprobe_fault *ret_fault,
 			       struct hv_filter_fault *ret_filter, char **ret_filter_text)
 {
 	struct hv_eprobe e = {0};
@@ -209,14 +209,14 @@ struct hv_err *hv_eprobe_parse(struct hv_eprobe_kernel *kernel, char *const *wor
 	struct hv_kprobe_parsing p = {.words = words,
 				      .nr = nr,
 				      .k = &e.is,
-				      .at = ret_at,
+				      .fault = ret_fault,
 				      .named = &named,
 				      .has_casts = kernel->has_casts,
 				      .btf = kernel->btf,
 				      .event = kernel};
 	struct hv_err *err;
 
-	*ret_at = HV_KPROBE_NOWHERE;
+	*ret_fault = (struct hv_kprobe_fault){.at = HV_KPROBE_NOWHERE};
 	*ret_filter = (struct hv_filter_fault){0};
 	*ret_filter_text = NULL;
 	if (nr < HEAD)

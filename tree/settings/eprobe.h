@@ -36,11 +36,11 @@ struct hv_eprobe_kernel {
 	bool is_recorded;		  /* likewise: by the guest, which can read memory then */
 };
 
-/* Parses the NR words of a command. On error *RET_AT is as hv_kprobe_parse() sets it, and
+/* Parses the NR words of a command. On error *RET_FAULT is as hv_kprobe_parse() sets it, and
  * *RET_FILTER, if its code is not 0, what is wrong with the filter, *RET_FILTER_TEXT, which the
  * caller frees. */
 struct hv_err *hv_eprobe_parse(struct hv_eprobe_kernel *kernel, char *const *words, size_t nr,
-			       struct hv_eprobe *ret, unsigned *ret_at,
+			       struct hv_eprobe *ret, struct hv_kprobe_fault *ret_fault,
 			       struct hv_filter_fault *ret_filter,
 			       char **ret_filter_text) hv_must_use;
 void hv_eprobe_deinit(struct hv_eprobe *e);

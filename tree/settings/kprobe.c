@@ -26,9 +26,9 @@ static const char *const reserved[] = {
 struct hv_err *hv_kprobe_refuse(const struct hv_kprobe_parsing *p, size_t off, int code,
 				const char *why)
 {
-	*p->at = p->word < p->nr ? (unsigned)off : 0;
+	p->fault->at = p->word < p->nr ? (unsigned)off : 0;
 	for (size_t i = 0; i < p->word && i < p->nr; i++)
-		*p->at += (unsigned)strlen(p->words[i]) + 1;
+		p->fault->at += (unsigned)strlen(p->words[i]) + 1;
 	return hv_err_new(code, "%s", why);
 }
 
@@ -377,7 +377,8 @@ static struct hv_err *parse(struct hv_kprobe_parsing *p)
 }
 
 struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char **words, size_t nr,
-			       struct hv_kprobe *ret, unsigned *ret_at, char **ret_meant)
+			       struct hv_kprobe *ret, struct hv_kprobe_fault *ret_fault,
+			       char **ret_meant)
 {
 	struct hv_kprobe k = {0};
 	struct hv_kprobe_named named = {0};
@@ -386,14 +387,14 @@ struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char **wor
 				      .words = words,
 				      .nr = nr,
 				      .k = &k,
-				      .at = ret_at,
+				      .fault = ret_fault,
 				      .replaced = words,
 				      .has_casts = kernel->has_casts,
 				      .meant = ret_meant,
 				      .named = &named};
 	struct hv_err *err;
 
-	*ret_at = HV_KPROBE_NOWHERE;
+	*ret_fault = (struct hv_kprobe_fault){.at = HV_KPROBE_NOWHERE};
 	*ret_meant = NULL;
 	err = parse(&p);
 	for (size_t i = 0; i < p.nr_args; i++)

@@ -109,9 +109,14 @@ struct hv_kprobe {
 	uint16_t serial;     /* whoever uses it sets it: the upper half of its results' tags */
 };
 
-/* Parses the NR words of a command. On error *RET_AT is the column, in the words with one blank
- * between them, to which the kernel points (HV_KPROBE_NOWHERE: it says nothing). */
 #define HV_KPROBE_NOWHERE (~0u)
+/* What is wrong with a command, as error_log of the kernel says it, besides the error. */
+struct hv_kprobe_fault {
+	/* The column, in the words with one blank between them; HV_KPROBE_NOWHERE: it says
+	 * nothing. */
+	unsigned at;
+	const char *also; /* what it says of the same place, too; NULL: nothing */
+};
 /* Who refuses WORD, the first one of a command, as error_log of the kernel names it. */
 const char *hv_kprobe_where(const char *word);
 /* What is known of the kernel. */
@@ -138,11 +143,12 @@ struct hv_kprobe_kernel {
 	bool keeps_args;   /* its probes of returns have the arguments of the call */
 	bool has_casts;	   /* its probes know typecasts, and a FETCH is at most eight deep */
 };
-/* A word with %pd or %pD is replaced in WORDS by what it means, as the kernel does, which then
- * shows that one. *RET_MEANT: the texts of such words, or NULL; the caller frees it, also on error.
+/* Parses the NR words of a command. *RET_FAULT is set on error only. A word with %pd or %pD is
+ * replaced in WORDS by what it means, as the kernel does, which then shows that one. *RET_MEANT:
+ * the texts of such words, or NULL; the caller frees it, also on error.
  */
 struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char **words, size_t nr,
-			       struct hv_kprobe *ret, unsigned *ret_at,
+			       struct hv_kprobe *ret, struct hv_kprobe_fault *ret_fault,
 			       char **ret_meant) hv_must_use;
 void hv_kprobe_deinit(struct hv_kprobe *k);
 

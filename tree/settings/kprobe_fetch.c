@@ -12,6 +12,7 @@
 #define ARRAY_MAX    64	  /* MAX_ARRAY_LEN */
 #define WORD	     8
 #define NESTED_MAX   8 /* TRACEPROBE_MAX_NESTED_LEVEL */
+#define NO_FETCH     "Invalid fetch argument"
 
 static const struct hv_kprobe_type types[] = {
 	{"string", 4, true, "\\\"%s\\\"", "__data_loc char[]"},
@@ -257,9 +258,12 @@ static struct hv_err *parse_register(const struct hv_kprobe_parsing *p, struct h
 				     const char *name, size_t off)
 {
 	/* The kernel gives registers to no probes of events, tracepoints and fprobes
-	 * (334e5519c375). */
-	if (p->event || p->k->is_fprobe)
+	 * (334e5519c375). Those without typecasts go on to say that there was nothing to fetch. */
+	if (p->event || p->k->is_fprobe) {
+		if (!p->has_casts)
+			p->fault->also = NO_FETCH;
 		return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
+	}
 	if (find_register(p, name, &arg->number))
 		return NULL;
 	if (p->arch->has_register(name))
@@ -413,9 +417,9 @@ struct hv_err *hv_kprobe_parse_inner(const struct hv_kprobe_parsing *p, struct h
 	case '(':
 		if (p->has_casts)
 			return hv_kprobe_parse_cast(p, arg, text, off, depth);
-		return hv_kprobe_wrong(p, off, "Invalid fetch argument");
+		return hv_kprobe_wrong(p, off, NO_FETCH);
 	default:
-		return hv_kprobe_wrong(p, off, "Invalid fetch argument");
+		return hv_kprobe_wrong(p, off, NO_FETCH);
 	}
 }
 

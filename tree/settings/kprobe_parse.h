@@ -26,7 +26,7 @@ struct hv_kprobe_parsing {
 	char **replaced;    /* the same, in which %pd and %pD are replaced; NULL: never */
 	size_t nr, word;    /* WORD: the one that is looked at */
 	struct hv_kprobe *k;
-	unsigned *at;
+	struct hv_kprobe_fault *fault;
 	char **args; /* owned, as its strings: the words behind the place, as they are obeyed */
 	size_t nr_args;
 	char **meant; /* owned by the caller: the texts by which words were replaced */

@@ -104,7 +104,7 @@ static struct hv_err *switch_on(struct client *c, const char *dir, const char *w
 
 static bool may_be_left_out(const struct hv_err *err)
 {
-	return err && (err->code == EBUSY || err->code == EOPNOTSUPP);
+	return err && (err->code == EBUSY || err->code == ENODEV || err->code == EOPNOTSUPP);
 }
 
 /* Whether ERR is about the event WORD. Else the guest could not be changed, for any event. */
@@ -157,6 +157,44 @@ struct hv_err *record_events_switch_on(struct client *c, const char *dir, const 
 		err = switch_on_each(c, dir, found, ret_notes);
 	}
 	return err && err->code != ECONNRESET ? client_error("set_event", err) : err;
+}
+
+/* The second event first: if that cannot be on, nothing is. */
+static struct hv_err *switch_pair_on(struct client *c, const char *dir, const char *pair)
+{
+	const char *end = strchr(pair, ' ') + 1;
+	HV_AUTO_FREE char *words = hv_format("%s %.*s", end, (int)(end - 1 - pair), pair);
+
+	return switch_on(c, dir, words);
+}
+
+struct hv_err *record_pairs_switch_on(struct client *c, const char *dir, const char *pairs,
+				      struct hv_err **ret_none, struct hv_text *ret_notes)
+{
+	HV_AUTO_FREE char *copy = hv_strdup(pairs);
+	HV_AUTO_ERR struct hv_err *first = NULL;
+	char *rest = copy;
+	size_t nr_on = 0;
+
+	*ret_none = NULL;
+	for (char *pair; (pair = strsep(&rest, "\n"));) {
+		struct hv_err *err = *pair ? switch_pair_on(c, dir, pair) : NULL;
+
+		nr_on += *pair && !err;
+		if (!err)
+			continue;
+		if (!may_be_left_out(err))
+			return err->code != ECONNRESET ? client_error("set_event", err) : err;
+		if (err->code == EBUSY)
+			err = hv_err_add(err, "; try again when the guest's own tracing (events, "
+					      "perf, bpftrace) has ended");
+		hv_text_printf(ret_notes, "%.*s is not counted: %s\n", (int)strcspn(pair, " "),
+			       pair, err->reason);
+		hv_err_keep_first(&first, err);
+	}
+	if (!nr_on && first)
+		*ret_none = client_error("set_event", hv_take(first));
+	return NULL;
 }
 
 /* -- filters ---------------------------------------------------------------------------------- */

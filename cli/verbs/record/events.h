@@ -20,6 +20,13 @@ struct hv_err *record_events_find(struct client *c, const char *events, struct h
 struct hv_err *record_events_switch_on(struct client *c, const char *dir, const char *found,
 				       struct hv_text *ret_notes) hv_must_use;
 
+/* Switches PAIRS on, lines of two events each, of which the second ends the first. RET_NOTES gets a
+ * line for each pair of which one never can be recorded, or not now. If that is so of all,
+ * *RET_NONE, which is NULL else, says why of the first. */
+struct hv_err *record_pairs_switch_on(struct client *c, const char *dir, const char *pairs,
+				      struct hv_err **ret_none,
+				      struct hv_text *ret_notes) hv_must_use;
+
 /* Zero-initialised is empty. */
 struct record_filters {
 	struct record_filter {

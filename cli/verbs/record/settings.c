@@ -88,6 +88,16 @@ static void follow_top(const struct record_settings *s, struct client *c)
 	}
 }
 
+/* Without any pair, whatever else is to be recorded is. */
+static struct hv_err *put_pairs(struct record_settings *s, struct client *c,
+				struct hv_text *ret_notes)
+{
+	HV_AUTO_ERR struct hv_err *none = NULL;
+	struct hv_err *err = record_pairs_switch_on(c, s->dir, s->pairs, &none, ret_notes);
+
+	return err || s->tracer ? err : hv_take(none);
+}
+
 static struct hv_err *put_events(struct record_settings *s, struct client *c,
 				 struct hv_text *ret_notes)
 {
@@ -112,6 +122,8 @@ static struct hv_err *put_events(struct record_settings *s, struct client *c,
 		hv_err_free(record_events_refused(c, s->dir, ret_notes));
 	if (!err && found.len_bytes)
 		err = record_events_switch_on(c, s->dir, found.data, ret_notes);
+	if (!err && s->pairs)
+		err = put_pairs(s, c, ret_notes);
 	return err;
 }
 

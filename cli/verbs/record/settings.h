@@ -23,6 +23,7 @@ struct record_settings {
 	struct hv_text probes; /* definitions, one a line */
 	struct hv_text probed; /* the events of those that were defined */
 	const char *event;     /* the last one that was added */
+	const char *pairs;     /* lines: an event and the one that ends it; NULL: none */
 	struct record_filters event_filters;
 	struct hv_text pids;
 	char *dir; /* owned; of its instance; NULL: nothing was set yet */
@@ -40,7 +41,7 @@ void record_settings_add_probe(struct record_settings *s, const char *line);
 /* Returns whether there are events or probes. */
 static inline bool record_settings_have_events(const struct record_settings *s)
 {
-	return s->events.len_bytes || s->probes.len_bytes;
+	return s->events.len_bytes || s->probes.len_bytes || s->pairs;
 }
 
 /* Makes the instance and sets everything but tracing_on, which is off. RET_NOTES gets a line for

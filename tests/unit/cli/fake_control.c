@@ -14,6 +14,7 @@
  *     section N  every directory keeps a section of N us
  *     load N     N parts per million of the guest's time are stubs; without vfs_read a quarter
  *     events N   N events are counted whenever somebody looks
+ *     wakeup N   sched:sched_wakeup cannot be switched on: errno N
  *     stacks     nothing can be profiled
  *     grow       the top's profile counts, too; that of an instance does as soon as it is on */
 #include <stdio.h>
@@ -56,6 +57,8 @@ void fake_tree_control(struct hv_tree *t, const char *text)
 		fake_session_of(t->session)->nr_events_more = n;
 	} else if (sscanf(text, "refuse %u", &n) == 1) {
 		fake_session_of(t->session)->nr_refused = n;
+	} else if (sscanf(text, "wakeup %u", &n) == 1) {
+		t->wakeup_errno = n;
 	} else if (strncmp(text, "hold", 4) == 0) {
 		fake_session_of(t->session)->holds_modules = true;
 	} else if (strncmp(text, "grow", 4) == 0) {

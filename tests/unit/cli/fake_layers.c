@@ -263,6 +263,11 @@ size_t hv_session_refused(const struct hv_session *s, size_t max, const struct h
 	return nr;
 }
 
+const char *hv_session_why_refused(const struct hv_session *s hv_unused, const struct hv_site *site)
+{
+	return site->busy ? "the guest itself uses it" : "it cannot be changed now";
+}
+
 size_t hv_session_held_modules(const struct hv_session *s, size_t max, const char **ret)
 {
 	static const char *const names[] = {"xfs", "nf_tables"};

@@ -445,6 +445,9 @@ static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t le
 				 "set_ftrace_filter");
 	if (f->name == FAKE_EVENTS && strncmp(buf, "host:kvm_", 9) == 0)
 		return hv_err_new(EOPNOTSUPP, "events of the host cannot be recorded: no KVM");
+	if (f->name == FAKE_EVENTS && f->tree->wakeup_errno &&
+	    strncmp(buf, "sched:sched_wakeup", word) == 0)
+		return hv_err_new((int)f->tree->wakeup_errno, "sched:sched_wakeup: not now");
 	if (word && !(f->name == FAKE_EVENTS && buf[0] == '!'))
 		hv_text_printf(&f->list, "%.*s\n", (int)word, buf);
 	*ret_len = word < len ? word + 1 : word;

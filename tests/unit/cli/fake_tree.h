@@ -59,6 +59,7 @@ struct hv_tree {
 	bool floods; /* one more dump follows those */
 	bool has_steal, has_switches;
 	bool has_stacks;
+	unsigned wakeup_errno; /* of who switches on sched:sched_wakeup; 0: nobody fails */
 };
 
 /* TEXT was written to the file "control". */
