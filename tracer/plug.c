@@ -378,6 +378,8 @@ static struct hv_err *add_off(const struct hv_tracee *t, const struct hv_tracepo
 	if (!err)
 		err = hv_plug_add_word(t, tp->funcs, state->funcs, 0, ret);
 	hv_plug_end_part(ret, 1);
+	if (!err)
+		err = hv_plug_no_probe_plan(t, tp, state, ret);
 	return err;
 }
 

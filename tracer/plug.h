@@ -27,7 +27,7 @@ struct hv_plug {
 	enum hv_array_use array_use;
 };
 
-#define HV_PLUG_NR_PARTS 3u
+#define HV_PLUG_NR_PARTS 4u
 
 struct hv_plug_changes {
 	struct hv_change *list; /* owned, part behind part; one part is made before the next */

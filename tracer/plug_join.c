@@ -255,3 +255,20 @@ struct hv_err *hv_plug_calls_plan(const struct hv_tracee *t, const struct hv_tra
 	hv_plug_end_part(ret, 1);
 	return err;
 }
+
+struct hv_err *hv_plug_no_probe_plan(const struct hv_tracee *t, const struct hv_tracepoint *tp,
+				     const struct hv_tracepoint_state *state,
+				     struct hv_plug_changes *ret)
+{
+	struct hv_err *err = NULL;
+
+	/* The calls come first, since the warden knows by them what the key may lead to. */
+	if (state->calls.nr)
+		err = add_calls(t, &state->calls, tp->iterator.v, ret);
+	hv_plug_end_part(ret, 2);
+	if (!err && state->calls.nr && state->static_call != tp->iterator.v)
+		err = hv_plug_add_word(t, state->static_call_at, state->static_call, tp->iterator.v,
+				       ret);
+	hv_plug_end_part(ret, 3);
+	return err;
+}

@@ -130,7 +130,8 @@ START_TEST(out_when_the_guest_went)
 	fp_apply(true, NR_CHANGES);
 	fp_guest_has(0);
 	ftp_lead(&tp, FTP_PROBE);
-	fp_apply(false, FP_NR_CHANGES + 1);
+	fp_apply(false, FP_NR_CHANGES + 1 + NR_CALLS + 1);
+	calls_lead_to(FTP_ITERATOR);
 	ck_assert_uint_eq(funcs(), 0);
 	ck_assert_uint_eq((uint32_t)fp_word_at(tp.type.tracepoint.key.v), 0);
 	for (unsigned i = 0; i < FTP_INIT; i++)
