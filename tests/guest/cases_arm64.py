@@ -27,11 +27,16 @@ NOT_MOVED_16K = Config("trixie:linux-image-arm64-16k", arch="arm64", cmdline="kp
 # Debian has no such kernels: scripts/kernel-build makes them. crc7 makes the kernel map something where modules go; it has
 # no function with a site, as nothing in lib/ has.
 SHADOW_STACKS = Config("built:arm64-scs", 1, arch="arm64", modules=("crc7",))
+# Its kernel has them only where the CPU does not sign.
+DYNAMIC_SHADOW = Config("built:arm64-scs-dynamic", 1, arch="arm64", cmdline="arm64.nopauth", modules=("crc7",))
+DYNAMIC_SIGNED = Config("built:arm64-scs-dynamic", 1, arch="arm64", modules=("crc7",))
 PAGES_64K = Config("built:arm64-64k", 1, arch="arm64", cmdline="kpti=1", modules=("crc7",))
 
 RAM_GPA = 0x40000000  # of the machine virt
 BL, BRANCH = 0x94000000, 0xFC000000
 TABLE = 0x0000FFFFFFFFF000  # of an entry: where it leads
+
+PACIASP, TO_SHADOW = 0xD503233F, 0xF800865E  # str x30, [x18], #8
 
 FIRST = "__arm64_sys_lseek"
 # Nothing that interrupts call: the depth of an interrupt has ended when its softirqs begin.
@@ -227,6 +232,24 @@ def arm64_shadow_call_stacks(t):
         on_virt.graph_agrees(test, FILTERS, FIRST)
         on_virt.ends_with_sleepers(test, Places(t, guest), compare)
         t.notes += test.notes
+
+
+@case(configs=None)
+def arm64_dynamic_shadow_call_stacks(t):
+    """A kernel that puts shadow call stacks in place of signatures on a CPU that does not sign: with them and without, the
+    same trees of calls as the guest's own, and tasks that sleep have their addresses back."""
+    for config, first, second in ((DYNAMIC_SHADOW, TO_SHADOW, PACIASP), (DYNAMIC_SIGNED, PACIASP, TO_SHADOW)):
+        with a_guest(t, config) as test:
+            guest = test.guest
+            enable_ivshmem(guest)
+            guest.run("insmod /modules/crc7.ko")
+            places = Places(t, guest)
+            text = words(places.text())
+            nr, other = text.count(first), text.count(second)
+            assert nr > 1000 and other < nr // 100, f"{nr} and {other} of {first:#x} and {second:#x}"
+            on_virt.graph_agrees(test, FILTERS, FIRST)
+            on_virt.ends_with_sleepers(test, places, compare)
+            t.notes += [f"{config.cmdline or 'signed'}: {nr} functions", *test.notes]
 
 
 @case(configs=None)
