@@ -142,6 +142,7 @@ def deepest_stack_agrees_with_own_stack_tracer(t):
         traced.echo("current_tracer", "nop")
         guest.run("workload syscalls 1 & sleep 1; kill -USR1 $!; wait", timeout=ftrace.LONG_SECONDS)
         assert traced.text("stack_max_size") == "0\n"
+        traced.echo("stack_tracer_enabled", "1")  # and it is on when the session ends
     t.note(f"{len(ours)} functions agree, {len(sizes)} of another size; the deepest of all has {of_all[0][0]} bytes")
 
 
