@@ -54,6 +54,7 @@ static void slots(void)
 		       "mode and graph_mode");
 	OFFSET(HV_CONTROL_LOOKS, hv_control, looks);
 	OFFSET(HV_CONTROL_SECTIONS, hv_control, sections);
+	OFFSET(HV_CONTROL_DEEPEST, hv_control, deepest);
 	OFFSET(HV_CONTROL_HIBERNATES, hv_control, hibernates);
 	OFFSET(HV_CONTROL_LEFT, hv_control, left);
 	OFFSET(HV_CONTROL_MISSED, hv_control, missed);

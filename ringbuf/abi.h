@@ -82,7 +82,10 @@ struct hv_control {
 	uint32_t hibernates; /* how often the guest has waited since it began to hibernate; 0: it
 			      * does not */
 	uint32_t sections;   /* HV_SECTIONS_* */
-	uint32_t unused[11];
+	uint32_t unused;
+	uint64_t deepest; /* bytes: calls with HV_SLOT_DEEPEST that are deeper are recorded. Two
+			   * vCPUs, or an interrupt, may make it less deep than what was recorded */
+	uint32_t unused_more[8];
 	struct hv_left left[HV_NR_SLOTS];
 	uint32_t missed[HV_NR_SLOTS]; /* calls whose returns a slot's probe did not get */
 };

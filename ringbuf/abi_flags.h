@@ -69,6 +69,9 @@
 #define HV_SLOT_PID_SETS      0x8000 /* 1 */
 /* Instead of HV_SLOT_REGS: sites call the entries for all registers. */
 #define HV_SLOT_ALL_REGS      0x10000
+/* Record the stack, also while recording is off, if the task's stack is deeper than it ever was
+ * (struct hv_control). */
+#define HV_SLOT_DEEPEST	      0x20000
 
 /* How long a guest that hibernates waits for the host: so many times so long. */
 #define HV_HIBERNATION_WAITS   1500

@@ -73,6 +73,8 @@
  *                         a detour. The recorded stack begins below the function's own part.
  *                         Alone: it is of an event. The site end is in a stub, the caller in the
  *                         event's probe
+ *                  61     with 56: the task's stack is deeper than it ever was. With 55, too:
+ *                         nobody else asked for the stack. Without 55: a command did
  *
  *  command          as function, but
  *            3     48-54  0
@@ -202,6 +204,7 @@
 #define HV_STACK_RECORDS_MAX  127 /* records of words in one stack, without the first */
 #define HV_STACK_SECTION_BIT  55  /* with the next: of a section's end; alone: of an event */
 #define HV_STACK_COMMAND_BIT  56
+#define HV_STACK_DEEPEST_BIT  61 /* with both, or with that of a command only: see above */
 #define HV_SECTION_ENDS_BIT   48
 
 /* A word of a stack, 48 bits: 0-30 the low bits of its value, 31 (HV_WORD_TEXT) whether that is an

@@ -30,6 +30,7 @@ _Static_assert(HV_SLOT_TELL_COUNTED == 1u << HV_ACTION_TELL_COUNTED, "the bits a
 _Static_assert(HV_SLOT_FETCH == 1u << HV_ACTION_FETCH, "the bits are alike");
 _Static_assert(HV_SLOT_REGS == 1u << HV_ACTION_REGS, "the bits are alike");
 _Static_assert(HV_SLOT_ALL_REGS == 1u << HV_ACTION_ALL_REGS, "the bits are alike");
+_Static_assert(HV_SLOT_DEEPEST == 1u << HV_ACTION_DEEPEST, "the bits are alike");
 _Static_assert(HV_SLOT_RETURN == 1u << HV_ACTION_RETURN, "the bits are alike");
 _Static_assert(HV_SLOT_RETURN_FETCH == 1u << HV_ACTION_RETURN_FETCH, "the bits are alike");
 _Static_assert(HV_SLOT_RETURN_ARGS == 1u << HV_ACTION_RETURN_ARGS, "the bits are alike");
@@ -97,6 +98,11 @@ struct hv_err *hv_actions_check_fetch(const struct hv_actions *a)
 		return hv_err_new(ENOSPC, "memory cannot be read for probes: the region has no room"
 					  " for drafts of events");
 	return NULL;
+}
+
+struct hv_err *hv_actions_check_deepest(const struct hv_actions *a)
+{
+	return hv_stubs_check_actions(a->tracee->kernel->core.as.arch, HV_SLOT_DEEPEST);
 }
 
 static int compare_ips(const void *pa, const void *pb)
@@ -427,6 +433,11 @@ bool hv_actions_follow_forks(const struct hv_actions *a, uint64_t ip)
 bool hv_actions_has(const struct hv_actions *a, uint64_t ip)
 {
 	return find(a, ip) != NULL;
+}
+
+void hv_actions_set_deepest(struct hv_actions *a, uint64_t bytes)
+{
+	__atomic_store_n(&hv_region_control(&a->tracee->region)->deepest, bytes, __ATOMIC_RELAXED);
 }
 
 bool hv_actions_goes_on(const struct hv_actions *a, struct hv_gva at, struct hv_gva *ret)

@@ -39,6 +39,9 @@ enum hv_action {
 				    the id HV_EVENT_ID_RETURN_ARGS */
 	HV_ACTION_ALL_REGS = 16, /* instead of HV_ACTION_REGS, of the id HV_EVENT_ID_PLACE: with
 				    those registers, too, that are free at a function's entry */
+	HV_ACTION_DEEPEST = 17,	 /* records the callers where the stack of a task is deeper than
+				    ever (hv_actions_set_deepest), whether or not recording is on;
+				    needs  hv_callers_prepare */
 	HV_NR_ACTIONS
 };
 struct hv_site_actions {
@@ -64,6 +67,9 @@ void hv_actions_free(struct hv_actions *a);
 /* Why HV_ACTION_FETCH and HV_ACTION_RETURN_FETCH are not possible, whatever the function.
  * EOPNOTSUPP, ENOSPC. */
 struct hv_err *hv_actions_check_fetch(const struct hv_actions *a) hv_must_use;
+
+/* Likewise HV_ACTION_DEEPEST. EOPNOTSUPP. */
+struct hv_err *hv_actions_check_deepest(const struct hv_actions *a) hv_must_use;
 
 /* Sets the actions of all functions; the next hv_site_stubs_set makes the guest do them. LIST is
  * copied, with its programs and places; it is ascending by ip without duplicates. A count that
@@ -99,6 +105,10 @@ void hv_actions_done(struct hv_actions *a);
 size_t hv_actions_nr_places(const struct hv_actions *a);
 struct hv_err *hv_actions_place(struct hv_actions *a, size_t index, struct hv_probe_place *ret,
 				unsigned *ret_slot) hv_must_use;
+
+/* From which depth of a task's stack on HV_ACTION_DEEPEST records, in bytes. The guest goes on from
+ * what it has recorded. */
+void hv_actions_set_deepest(struct hv_actions *a, uint64_t bytes);
 
 /* Finds where an entry at AT goes on to (0: nothing). False: there is no entry at AT. */
 bool hv_actions_goes_on(const struct hv_actions *a, struct hv_gva at, struct hv_gva *ret);

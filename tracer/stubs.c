@@ -284,6 +284,8 @@ struct hv_err *hv_stubs_check_actions(const struct hv_arch *arch, uint32_t does)
 		what = "commands, probes and pids that follow forks";
 	else if (!(arch->lacks_actions & does))
 		return NULL;
+	else if (arch->lacks_actions & does & HV_SLOT_DEEPEST)
+		what = "stack tracers";
 	else if (arch->lacks_actions & does & (HV_SLOT_STACK | HV_SLOT_STACK_COUNTED))
 		what = "stacks by commands";
 	return hv_err_new(EOPNOTSUPP, "%s of %s guests are not there yet", what, arch->name);

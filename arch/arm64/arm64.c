@@ -97,7 +97,8 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 	}
 
 #define NO_PROBES                                                                                  \
-	(HV_SLOT_REGS | HV_SLOT_ALL_REGS | HV_SLOT_FETCH | HV_SLOT_RETURN | HV_SLOT_RETURN_FETCH)
+	(HV_SLOT_REGS | HV_SLOT_ALL_REGS | HV_SLOT_DEEPEST | HV_SLOT_FETCH | HV_SLOT_RETURN |      \
+	 HV_SLOT_RETURN_FETCH)
 
 /* What is the same in all of them. */
 #define TABLE                                                                                      \

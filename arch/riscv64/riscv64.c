@@ -19,7 +19,8 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 	       "entries are equally long");
 
 #define NO_PROBES                                                                                  \
-	(HV_SLOT_REGS | HV_SLOT_ALL_REGS | HV_SLOT_FETCH | HV_SLOT_RETURN | HV_SLOT_RETURN_FETCH)
+	(HV_SLOT_REGS | HV_SLOT_ALL_REGS | HV_SLOT_DEEPEST | HV_SLOT_FETCH | HV_SLOT_RETURN |      \
+	 HV_SLOT_RETURN_FETCH)
 
 /* The image is in the last 2 GiB of the addresses, wherever in them it was moved to
  * (arch/riscv/include/asm/pgtable.h: KERNEL_LINK_ADDR). Modules are below it. The last page has

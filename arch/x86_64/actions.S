@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Actions: functions that switch recording on or off when they are called (traceon, traceoff), that
- * change the pid filter, or whose calls are recorded with a stack, with registers or for the host.
+ * change the pid filter, or whose calls are recorded with a stack, with registers or for the host,
+ * or where the stack is deeper than it ever was.
  * Included by stubs.S.
  *
  * The site of such a function calls one of HV_NR_SLOTS entries. An entry loads its number into
@@ -79,7 +80,7 @@ hv_stub_actions:
 	jnz	.Lact_task
 
 .Lact_go_on:
-	testl	$(RECORDED | HV_SLOT_REGS), HV_SLOT_DOES(%rax)
+	testl	$(RECORDED | HV_SLOT_REGS | HV_SLOT_DEEPEST), HV_SLOT_DOES(%rax)
 	jnz	.Lact_recorded
 .Lact_next:
 	movl	HV_SLOT_GOES_ON(%rax), %r10d
@@ -122,8 +123,10 @@ hv_stub_return_5: /* to the next stub, or into the function */
 	testl	$HV_SLOT_REGS, HV_SLOT_DOES(%rax)
 	jnz	.Lact_regs
 .Lact_regs_done:
-	testl	$RECORDED, HV_SLOT_DOES(%rax)
+	testl	$(RECORDED | HV_SLOT_DEEPEST), HV_SLOT_DOES(%rax)
 	jz	.Lact_next
+	testl	$RECORDED, HV_SLOT_DOES(%rax)
+	jz	.Lact_only_depth
 	movq	%rax, %r10
 	subq	$hole_params + HV_SLOTS_OFF, %r10
 	imull	$(1 << HV_LEFT_SHIFT) / HV_SLOT_LEN, %r10d, %r10d
@@ -147,6 +150,9 @@ hv_stub_return_5: /* to the next stub, or into the function */
 .Lact_record:
 	movl	%ecx, %r11d
 	popq	%rcx
+	testl	$HV_SLOT_DEEPEST, HV_SLOT_DOES(%rax)
+	jnz	.Lact_depth
+.Lact_depth_done:
 	movl	HV_SLOT_GOES_ON(%rax), %r10d
 	testl	%r10d, %r10d
 	jz	1f
@@ -161,3 +167,26 @@ hv_stub_return_5: /* to the next stub, or into the function */
 	jz	.Lact_leave
 	pushq	%r10
 	jmp	.Lact_leave
+
+/* How deep the stack is: from the slot of the site's end, which is the first that the kernel's own
+ * stack tracer shows, to the end of the task's stack. On another stack it is more than a stack has,
+ * or less than nothing. %r11d is the set of what this call has to do. What a call stores that began
+ * before a deeper one did makes the number less deep again: then more calls are recorded than need
+ * be, and the host chooses. */
+.Lact_only_depth:
+	xorl	%r11d, %r11d
+.Lact_depth:
+	movq	%gs:hole_current, %r10
+	movq	hole_task_stack(%r10), %r10
+	addq	$hole_stack_bytes, %r10
+	subq	%rsp, %r10
+	cmpq	hole_control + HV_CONTROL_DEEPEST, %r10
+	jbe	.Lact_depth_done
+	cmpq	$hole_stack_bytes, %r10
+	ja	.Lact_depth_done
+	movq	%r10, hole_control + HV_CONTROL_DEEPEST
+	orl	$FROM_DEEPEST, %r11d
+	btsl	$HV_SLOT_STACK_BIT, %r11d
+	jc	.Lact_depth_done
+	orl	$FROM_EVENT, %r11d
+	jmp	.Lact_depth_done

@@ -40,12 +40,13 @@
 #define SITE_END    (DOES + 16)
 #define CALLER	    (DOES + 24)
 
-/* Besides HV_SLOT_*, in the order of HV_STACK_SECTION_BIT and HV_STACK_COMMAND_BIT. A section has
- * both, an event the first. */
+/* Besides HV_SLOT_*, in the order of HV_STACK_SECTION_BIT, HV_STACK_COMMAND_BIT and, above,
+ * HV_STACK_DEEPEST_BIT. A section has the first two, an event the first. */
 #define FROM_SHIFT   16
 #define FROM_EVENT   0x10000
 #define FROM_SECTION 0x10000 /* together with FROM_COMMAND */
 #define FROM_COMMAND 0x20000
+#define FROM_DEEPEST 0x400000 /* with FROM_COMMAND. With FROM_EVENT, too: not of a command */
 #define TEXT_SHIFT   31 /* text is in the last 2 GiB */
 
 .macro push_all
@@ -140,9 +141,14 @@ hv_stub_function_stack:
 	load_vcpu
 	cmpl	$0, HV_STATE_MUTED(%r10)
 	je	.Lstack
+	testl	$FROM_DEEPEST, DOES(%rsp)
+	jnz	.Lstack_only_deepest
 	andl	$~HV_SLOT_STACK, DOES(%rsp)
 	testl	$HV_SLOT_TELL, DOES(%rsp)
 	jz	.Lstack_out
+	jmp	.Lstack
+.Lstack_only_deepest:
+	orl	$FROM_EVENT, DOES(%rsp)
 
 .Lstack:
 	load_vcpu
@@ -355,7 +361,7 @@ hv_stub_function_stack:
 	jnz	1f
 	xorl	$HIGH_KIND(HV_RECORD_STACK ^ HV_RECORD_COMMAND), %edx
 1:	movl	DOES(%rsp), %eax
-	andl	$(FROM_COMMAND | FROM_SECTION), %eax
+	andl	$(FROM_COMMAND | FROM_SECTION | FROM_DEEPEST), %eax
 	shll	$(HV_STACK_SECTION_BIT - 32 - FROM_SHIFT), %eax
 	orl	%eax, %edx
 	make_context_word

@@ -15,6 +15,8 @@
 
 #define DEBUG	 "/sys/kernel/debug"
 #define CPU	 "/sys/devices/system/cpu/"
+#define SYSCTL	 "/proc/sys/kernel/stack_tracer_enabled"
+#define SWITCH	 ENTER_TRACING "/stack_tracer_enabled"
 #define TEXT_MAX (256u << 20) /* of a file of the guest's /proc */
 #define FLAGS	 (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 
@@ -33,7 +35,7 @@ static const struct {
 	{"/proc/sys/kernel/kptr_restrict", NULL, "0\n"},
 	{"/proc/sys/kernel/ftrace_enabled", NULL, "1\n"},
 	{"/proc/sys/kernel/ftrace_dump_on_oops", NULL, "0\n"},
-	{"/proc/sys/kernel/stack_tracer_enabled", NULL, "0\n"},
+	{SYSCTL, NULL, "0\n"}, /* of a guest whose tree has no such file (place_switch) */
 };
 
 static struct hv_err *cannot(const char *what, const char *path)
@@ -202,6 +204,15 @@ static struct hv_err *place_tree(struct client *c, int outside_fd)
 	return err;
 }
 
+/* The switch of the guest's stack tracer, where programs look for that of their kernel. */
+static struct hv_err *place_switch(void)
+{
+	if (access(SYSCTL, F_OK) != 0 || access(SWITCH, F_OK) != 0)
+		return NULL;
+	return mount(SWITCH, SYSCTL, NULL, MS_BIND, NULL) == 0 ? NULL
+							       : cannot("bound over", SYSCTL);
+}
+
 static struct hv_err *make_place(struct client *c, const char *stage, int outside_fd)
 {
 	struct hv_err *err = NULL;
@@ -214,6 +225,8 @@ static struct hv_err *make_place(struct client *c, const char *stage, int outsid
 	umount2(stage, MNT_DETACH);
 	if (!err)
 		err = place_tree(c, outside_fd);
+	if (!err)
+		err = place_switch();
 	return err ? err : place_debug();
 }
 

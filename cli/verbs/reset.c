@@ -10,6 +10,8 @@ static const struct {
 } settings[] = {
 	{"current_tracer", "nop"},
 	{"function_profile_enabled", "0"},
+	{"stack_tracer_enabled", "0"},
+	{"stack_trace_filter", NULL},
 	{"set_ftrace_filter", NULL},
 	{"set_ftrace_notrace", NULL},
 	{"set_graph_function", NULL},
@@ -59,9 +61,9 @@ const struct verb verb_reset = {
 	.name = "reset",
 	.args = "DOMAIN",
 	.summary = "End tracing, and empty the filters and the buffer",
-	.help = "Sets the tracer to nop, ends the profile, empties the filters, the lists of "
-		"tasks\n"
-		"and the buffer, and sets max_graph_depth, tracing_thresh and tracing_on back.\n"
+	.help = "Sets the tracer to nop, ends the profile and the stack tracer, empties the\n"
+		"filters, the lists of tasks and the buffer, and sets max_graph_depth,\n"
+		"tracing_thresh and tracing_on back.\n"
 		"Directories of instances/, options and sizes stay.\n",
 	.run = run,
 };

@@ -320,6 +320,8 @@ bool golden_guest_line(struct golden_guest *g, const char *command, char *args)
 		do_event(g, (struct hv_event){.kind = HV_EVENT_STACK}, args);
 	else if (strcmp(command, "command") == 0)
 		do_event(g, (struct hv_event){.kind = HV_EVENT_STACK, .of_command = 1}, args);
+	else if (strcmp(command, "deepest") == 0)
+		do_event(g, (struct hv_event){.kind = HV_EVENT_STACK, .is_deepest = 1}, args);
 	else if (strcmp(command, "behind") == 0)
 		do_event(g, (struct hv_event){.kind = HV_EVENT_STACK, .of_event = 1}, args);
 	else if (strcmp(command, "guests") == 0)

@@ -4,6 +4,7 @@
 import re
 
 from lib import ftrace
+from lib.names import OWN
 from lib.suite import IN_TURN, NEWEST, STANDARD, case
 from lib.wait import until
 
@@ -90,6 +91,59 @@ def stacks_show_whom_a_graph_returns_to(t):
     with t.attach() as traced:
         ours, our_pid = ftrace.hvtrace_trace(traced, t.guest, ("syscalls", ROUNDS), filters, tracer="function_graph")
     t.note(f"{agree(own, own_pid, ours, our_pid)} stacks agree, in order")
+
+
+DEEPEST = re.compile(r"^ *(\d+)\) +(\d+) +(\d+)   (.+)$", re.M)
+SYSCTL = "/proc/sys/kernel/stack_tracer_enabled"
+
+
+def deepest(text):
+    """Returns [(depth, size, place)] of a stack_trace, whose numbers must agree with each other."""
+    found = [(int(depth), int(size), place) for _, depth, size, place in DEEPEST.findall(text)]
+    assert text.splitlines()[0] == f"        Depth    Size   Location    ({len(found)} entries)", text
+    assert [int(number) for number, _, _, _ in DEEPEST.findall(text)] == list(range(len(found))), text
+    for (depth, size, _), (below, _, _) in zip(found, [*found[1:], (0, 0, "")]):
+        assert depth - size == below, text
+    return found
+
+
+@case(configs=(*IN_TURN, NEWEST))
+def deepest_stack_agrees_with_own_stack_tracer(t):
+    """stack_trace of the same workload: the same calls at the same depths as the guest's own stack tracer says, but for
+    the part of the stack that the kernel makes larger at random in each system call. Then the deepest of all functions,
+    which is whole, also while function_graph has changed where functions return to. No byte is left changed."""
+    guest = t.guest
+    own = f"{OWN}/stack_trace"
+    guest.run(f"echo {ftrace.ROUND} >{own}_filter && echo 0 >{OWN}/stack_max_size")
+    guest.run_own(f"echo 1 >{SYSCTL}")
+    guest.run("workload syscalls 20 & sleep 1; kill -USR1 $!; wait", timeout=ftrace.LONG_SECONDS)
+    guest.run_own(f"echo 0 >{SYSCTL}")
+    theirs = deepest(guest.run(f"cat {own}; echo >{own}_filter"))
+    with t.attach() as traced:
+        assert "Stack tracer disabled" in traced.text("stack_trace")
+        traced.echo("stack_trace_filter", ftrace.ROUND)
+        traced.echo("stack_tracer_enabled", "1")
+        guest.run("workload syscalls 20 & sleep 1; kill -USR1 $!; wait", timeout=ftrace.LONG_SECONDS)
+        ours = until(lambda: deepest(traced.text("stack_trace")))
+        assert int(traced.text("stack_max_size")) == ours[0][0]
+        assert [place for _, _, place in ours] == [place for _, _, place in theirs], (ours, theirs)
+        # The guest's has a part of its own trampoline in the first one.
+        sizes = [(a, b) for a, b in zip(ours[1:], theirs[1:]) if a[1] != b[1]]
+        assert all(a[2].startswith("do_syscall_64") for a, _ in sizes), sizes
+        traced.echo("stack_trace_filter", "")
+        traced.echo("set_ftrace_filter", "vfs_*")
+        traced.echo("current_tracer", "function_graph")
+        guest.run("workload syscalls 20 & sleep 1; kill -USR1 $!; wait", timeout=ftrace.LONG_SECONDS)
+        traced.echo("stack_tracer_enabled", "0")
+        of_all = deepest(traced.text("stack_trace"))
+        assert ROOTS.fullmatch(of_all[-1][2].split("+")[0]), of_all
+        assert ours[0][0] < of_all[0][0] < 0x4000, of_all
+        traced.echo("stack_max_size", "0")
+        traced.echo("current_tracer", "nop")
+        guest.run("workload syscalls 1 & sleep 1; kill -USR1 $!; wait", timeout=ftrace.LONG_SECONDS)
+        assert traced.text("stack_max_size") == "0\n"
+        traced.echo("stack_tracer_enabled", "1")  # and it is on when the session ends
+    t.note(f"{len(ours)} functions agree, {len(sizes)} of another size; the deepest of all has {of_all[0][0]} bytes")
 
 
 @case(configs=(STANDARD[0],))

@@ -354,6 +354,9 @@ bool room_memory_is_right(struct room *r)
 	uint64_t stack_off = STACK_PTR - r->stack_used_max;
 
 	memcpy(r->expected + stack_off, memory + stack_off, r->stack_used_max);
+	/* Each value is right that a stack may have had: then the next one is recorded. */
+	((struct hv_control *)(r->expected + MACHINE_FREE_OFF + WORLD_CONTROL_OFF))->deepest =
+		world_control(&r->world)->deepest;
 	for (uint64_t off = 0; off < MACHINE_LEN; off++)
 		if (memory[off] != r->expected[off]) {
 			printf("memory at %#lx: ", (unsigned long)off);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "kernel/unwind.h"
 #include "tree/format/raw_page.h"
 
 struct hv_cursor {
@@ -259,6 +260,19 @@ static size_t take_away(struct hv_buffer *b, size_t from, size_t to, int only_cp
 void hv_cursor_callers(const struct hv_cursor *c hv_unused, struct hv_gva *list hv_unused,
 		       struct hv_event *e hv_unused)
 {
+}
+
+/* A caller at every other word, up to the end of a stack of 16 KiB. */
+void hv_cursor_words(const struct hv_cursor *c, struct hv_stack_words *ret)
+{
+	const struct hv_event *e = &c->buffer->events[c->at - 1];
+
+	*ret = (struct hv_stack_words){.sp = 0x14000 - 16 * (uint32_t)(e->nr_callers - 1)};
+	for (; ret->nr + 1 < e->nr_callers; ret->nr++) {
+		ret->list[ret->nr].at = ret->sp + 16 * (uint32_t)ret->nr;
+		ret->list[ret->nr].value = (uint32_t)e->callers[ret->nr + 1].v & 0x7fffffff;
+		ret->list[ret->nr].is_text = true;
+	}
 }
 
 /* Returns the index of the next event of CPU, or SIZE_MAX. */

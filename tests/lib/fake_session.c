@@ -26,6 +26,7 @@ struct hv_clocks {
 struct hv_actions {
 	struct hv_site_actions *list; /* owned */
 	size_t nr;
+	uint64_t deepest_bytes;
 };
 
 struct hv_graph_tracer {
@@ -86,6 +87,7 @@ struct hv_session *hv_fake_new(void)
 	f->stubs.kernel = &f->kernel;
 	f->stubs.actions = &f->actions;
 	f->kernel.core.as.arch = &fake_arch;
+	f->kernel.layout.stack_bytes = 0x4000;
 	f->session = (struct hv_session){
 		.kernel = &f->kernel,
 		.buffer = &f->buffer,
@@ -372,6 +374,16 @@ struct hv_err *hv_callers_check(const struct hv_callers *c hv_unused)
 struct hv_err *hv_callers_prepare(struct hv_callers *c hv_unused)
 {
 	return NULL;
+}
+
+struct hv_err *hv_actions_check_deepest(const struct hv_actions *a hv_unused)
+{
+	return NULL;
+}
+
+void hv_actions_set_deepest(struct hv_actions *a, uint64_t bytes)
+{
+	a->deepest_bytes = bytes;
 }
 
 uint64_t hv_actions_missed(const struct hv_actions *a hv_unused, uint64_t ip hv_unused)

@@ -49,6 +49,25 @@ static void below_a_graph(const struct world *w)
 	stack->frames[2].slot_gva -= 8;
 }
 
+/* A site of the stack tracer. */
+static void not_deeper(const struct world *w)
+{
+	world_call_action(w, HV_SLOT_DEEPEST);
+	world_control(w)->deepest = w->stack_bytes;
+}
+
+static void deeper(const struct world *w)
+{
+	world_call_action(w, HV_SLOT_DEEPEST);
+	world_control(w)->mode = HV_MODE_CPUS;
+}
+
+static void another_stack(const struct world *w)
+{
+	interrupt_stack(w);
+	world_call_action(w, HV_SLOT_DEEPEST);
+}
+
 const struct world_case world_stack_cases[] = {
 	{"record and stack", 0, 1, plain, WORLD_FUNCTION_STACK, .nr_stacks = 1},
 	{"record and stack, after another task's", 1, 1, other_task, WORLD_FUNCTION_STACK,
@@ -59,5 +78,8 @@ const struct world_case world_stack_cases[] = {
 	 .nr_stacks = 1, .hooked = 1},
 	{"record and stack, tracing off", 0, 0, off, WORLD_FUNCTION_STACK},
 	{"record and stack, by a command", 0, 1, commands, WORLD_FUNCTION, .nr_stacks = 1},
+	{"record, stack not deeper", 0, 1, not_deeper, WORLD_FUNCTION},
+	{"record, not on a task's stack", 0, 1, another_stack, WORLD_FUNCTION},
+	{"record and stack, deeper than ever", 0, 1, deeper, WORLD_FUNCTION, .nr_stacks = 1},
 };
 const unsigned world_nr_stack_cases = sizeof(world_stack_cases) / sizeof(*world_stack_cases);

@@ -44,6 +44,19 @@ def programs_see_the_guest(t):
 
 
 @case
+def programs_switch_the_stack_tracer(t):
+    """Where the kernel has the switch of its stack tracer, a program finds that of the guest's."""
+    sysctl = "/proc/sys/kernel/stack_tracer_enabled"
+    inside = f"echo 1 >{sysctl}; cat stack_tracer_enabled; echo 0 >stack_tracer_enabled; cat {sysctl}"
+    script = (
+        f"mount -t tmpfs none /proc/sys/kernel && echo host >{sysctl} && "
+        f"{' '.join(t.command)} sh fake -c '{inside}' && cat {sysctl}"
+    )
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, b"1\n0\nhost\n"), done
+
+
+@case
 def the_host_is_out_of_reach(t):
     """If the mount's process is dead, or the tree unmounted, the host's own tracing is still out of reach."""
     shell = subprocess.Popen([*t.command, "sh", "fake"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

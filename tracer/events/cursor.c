@@ -282,6 +282,12 @@ void hv_cursor_callers(const struct hv_cursor *c, struct hv_gva *list, struct hv
 	hv_decoder_callers(c->buffer->decoder, words.nr ? &words : NULL, list, e);
 }
 
+void hv_cursor_words(const struct hv_cursor *c, struct hv_stack_words *ret)
+{
+	hv_decode_words(&c->buffer->decoder->decode, c->records,
+			c->nr_records ? c->nr_records - 1 : 0, ret);
+}
+
 static enum hv_merge_until until_of(const struct hv_cursor *c)
 {
 	return c->mode == HV_CURSOR_DUMP ? HV_MERGE_FINAL : HV_MERGE_LIVE;

@@ -13,6 +13,7 @@
 struct hv_buffer;
 struct hv_cursor;
 struct hv_kept;
+struct hv_stack_words;
 
 enum hv_cursor_mode {
 	HV_CURSOR_FOLLOW,  /* goes on with what is recorded later */
@@ -60,6 +61,9 @@ const struct hv_record *hv_cursor_records(const struct hv_cursor *c, unsigned *r
 /* Finds the callers of the stack that a drain returned last, into LIST, which has room for
  * HV_CALLERS_MAX and which E, a copy of that event, then borrows. */
 void hv_cursor_callers(const struct hv_cursor *c, struct hv_gva *list, struct hv_event *e);
+
+/* Decodes the words of the stack that was returned last. */
+void hv_cursor_words(const struct hv_cursor *c, struct hv_stack_words *ret);
 
 struct hv_buffer_stat {
 	uint64_t entries;   /* events in the buffer; task records are not events */

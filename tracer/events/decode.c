@@ -93,10 +93,16 @@ void hv_decode_words(const struct hv_decode *d, const struct hv_record *words, u
 		}
 }
 
+static bool is_deepest(const struct hv_record *record)
+{
+	return hv_record_kind(record) == HV_RECORD_STACK &&
+	       record->word[3] >> HV_STACK_DEEPEST_BIT & 1;
+}
+
 static bool is_of_section(const struct hv_record *record)
 {
 	return hv_record_kind(record) == HV_RECORD_SECTION ||
-	       (hv_record_kind(record) == HV_RECORD_STACK &&
+	       (hv_record_kind(record) == HV_RECORD_STACK && !is_deepest(record) &&
 		record->word[3] >> HV_STACK_SECTION_BIT & 1 &&
 		record->word[3] >> HV_STACK_COMMAND_BIT & 1);
 }
@@ -371,7 +377,9 @@ static void decode_call_kind(const struct hv_decode *d, const struct hv_record *
 	case HV_RECORD_COMMAND:
 		ret->kind = hv_record_kind(record) == HV_RECORD_STACK ? HV_EVENT_STACK
 								      : HV_EVENT_COMMAND;
-		ret->of_command = record->word[3] >> HV_STACK_COMMAND_BIT & 1;
+		ret->is_deepest = is_deepest(record);
+		ret->of_command = record->word[3] >> HV_STACK_COMMAND_BIT & 1 &&
+				  !(ret->is_deepest && record->word[3] >> HV_STACK_SECTION_BIT & 1);
 		ret->of_event = is_of_event(record);
 		if (ret->of_event)
 			ret->ip = hv_gva(0);

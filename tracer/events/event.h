@@ -81,6 +81,9 @@ struct hv_event {
 	uint8_t has_retval;
 	uint64_t retval;    /* exit, with has_retval */
 	uint8_t of_command; /* stack: of a command, not of a tracer's option */
+	/* stack: the task's stack was deeper than ever. Only a drain returns it, and nobody else
+	 * wants it unless it is of_command, too */
+	uint8_t is_deepest;
 	/* function: not 0: it was not called, but switched preemption off or on there; ip is where,
 	 * parent_ip the function's caller (0: not known). Stack: of the end of a section */
 	uint8_t of_section; /* HV_SECTION_* */

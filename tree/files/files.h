@@ -104,6 +104,13 @@ extern const struct hv_node hv_profile_enabled_node;
 extern const struct hv_node hv_profile_node;
 extern const struct hv_entries hv_profile_entries;
 
+/* stack_trace.c, filter.c: whether the guest's stacks can be looked at */
+bool hv_place_has_stack_tracer(const struct hv_place *at);
+extern const struct hv_node hv_stack_filter_node;
+extern const struct hv_node hv_stack_max_node;
+extern const struct hv_node hv_stack_trace_node;
+extern const struct hv_node hv_stack_tracer_node;
+
 /* raw.c */
 extern const struct hv_node hv_raw_node;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The files that choose functions: set_ftrace_filter, set_ftrace_notrace, set_graph_function,
- * set_graph_notrace.
+ * set_graph_notrace, stack_trace_filter.
  * A writer edits a copy of the list, and closing the file publishes the copy. Truncation empties
  * only the copy, so that there is never a moment in which the list is empty and all functions are
  * traced. A reader sees the list as it was when the file was opened. Words that wait for modules,
@@ -211,7 +211,8 @@ static struct hv_err *close_filter(struct hv_file *f)
 		return NULL;
 	if (edit->token.len_bytes)
 		apply_last_token(f);
-	edit->list.awaits_modules = list_of(f) == HV_LIST_FILTER && waiting_of(f)->nr;
+	edit->list.awaits_modules =
+		(list_of(f) == HV_LIST_FILTER || list_of(f) == HV_LIST_STACK) && waiting_of(f)->nr;
 	return hv_instance_set_list(f->at.instance, list_of(f), &edit->list);
 }
 
@@ -255,5 +256,12 @@ const struct hv_node hv_graph_function_node = {
 const struct hv_node hv_graph_notrace_node = {
 	.help = "function_graph: trace neither these functions nor what they call: [!]GLOB",
 	.arg = HV_LIST_GRAPH_NOTRACE,
+	FILTER_OPERATIONS,
+};
+
+const struct hv_node hv_stack_filter_node = {
+	.help = "look at the stack when these functions are called: as set_ftrace_filter, but\n"
+		"without commands",
+	.arg = HV_LIST_STACK,
 	FILTER_OPERATIONS,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/commands.h"
 
+#include "kernel/kernel.h"
 #include "tracer/actions.h"
 #include "tree/instance/recording.h"
 #include "tree/instance/share.h"
@@ -97,6 +98,19 @@ static void add_kprobes(const struct hv_instance *in, struct hv_site_actions *li
 		};
 }
 
+/* Adds what looks at the stack in the functions of the stack tracer. */
+static void add_depths(const struct hv_instances *all, struct hv_site_actions *list, size_t *nr)
+{
+	const struct hv_sites *sites = &all->session->kernel->sites;
+
+	for (size_t i = 0; all->stack_tracer.is_on && i < sites->nr; i++)
+		if (!sites->list[i].invalid && hv_stack_tracer_has(all, sites->list[i].ip))
+			list[(*nr)++] = (struct hv_site_actions){
+				.ip = sites->list[i].ip.v,
+				.bits = 1u << HV_ACTION_DEEPEST,
+			};
+}
+
 /* The programs of the functions in a list of actions. */
 struct programs {
 	struct hv_fetch_step (*list)[HV_FETCH_STEPS_MAX];
@@ -162,6 +176,7 @@ static struct hv_err *tell(struct hv_instances *all)
 			nr += in->probes.sets[i].nr;
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
 		nr += all->kprobes.nr;
+	nr += all->stack_tracer.is_on ? all->session->kernel->sites.nr : 0;
 	list = hv_alloc(nr * sizeof(*list));
 	nr = 0;
 	for (struct hv_instance *in = &all->top; in; in = in->next)
@@ -169,6 +184,7 @@ static struct hv_err *tell(struct hv_instances *all)
 			add_set(&in->probes.sets[i], all->host_obeys, list, &nr);
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
 		add_kprobes(in, list, &nr);
+	add_depths(all, list, &nr);
 	nr = join(list, nr);
 	err = add_programs(all, &programs, list, nr);
 	return err ? err : hv_actions_set(all->session->actions, list, nr);

@@ -153,7 +153,8 @@ struct hv_instance *hv_instances_single(struct hv_instances *all)
 
 bool hv_instance_is_live(const struct hv_instance *in)
 {
-	return hv_instance_has_functions(in) || in->profiles;
+	return hv_instance_has_functions(in) || in->profiles ||
+	       (hv_instance_is_top(in) && in->all->stack_tracer.is_on);
 }
 
 bool hv_instances_profile(const struct hv_instances *all)
@@ -170,6 +171,7 @@ void hv_instances_drain(struct hv_instances *all)
 	if (all->drain)
 		hv_drain_run(all->drain);
 	all->knows_single = 0;
+	hv_stack_tracer_after_drain(all);
 }
 
 void hv_instance_tell(struct hv_instance *in, const struct hv_err *why)

@@ -20,6 +20,7 @@
 #include "tree/instance/open_calls.h"
 #include "tree/instance/pipes.h"
 #include "tree/instance/selection.h"
+#include "tree/instance/stack_tracer.h"
 #include "tree/instance/synths.h"
 #include "tree/settings/event_set.h"
 #include "tree/settings/options.h"
@@ -98,6 +99,7 @@ struct hv_instances {
 	struct hv_event_set stacked; /* recorded with their stacks (event_stacks.h) */
 	uint64_t nr_hists;	     /* hist triggers, ever */
 	struct hv_budget budget;
+	struct hv_stack_tracer stack_tracer;
 };
 
 /* At first there is only the top. SESSION is borrowed. */
@@ -149,8 +151,8 @@ static inline bool hv_instance_has_events(const struct hv_instance *in)
 struct hv_instance *hv_instances_single(struct hv_instances *all);
 /* Returns whether a profile is on in any instance. */
 bool hv_instances_profile(const struct hv_instances *all);
-/* Returns whether sites call a stub for IN: because it traces, or because its profile counts the
- * functions in its filter. */
+/* Returns whether sites call a stub for IN: because it traces, because its profile counts the
+ * functions in its filter, or because of the stack tracer. */
 bool hv_instance_is_live(const struct hv_instance *in);
 
 /* Passes what the guest has recorded until now to the instances, if they share its rings. An

@@ -9,12 +9,19 @@
 #include "tree/settings/pidlist.h"
 #include "tree/settings/tracer_names.h"
 
-/* set_ftrace_filter, set_ftrace_notrace, set_graph_function, set_graph_notrace. */
-enum hv_filter_list { HV_LIST_FILTER, HV_LIST_NOTRACE, HV_LIST_GRAPH, HV_LIST_GRAPH_NOTRACE };
-#define HV_NR_FILTER_LISTS 4
+/* set_ftrace_filter, set_ftrace_notrace, set_graph_function, set_graph_notrace, and of the top
+ * stack_trace_filter. */
+enum hv_filter_list {
+	HV_LIST_FILTER,
+	HV_LIST_NOTRACE,
+	HV_LIST_GRAPH,
+	HV_LIST_GRAPH_NOTRACE,
+	HV_LIST_STACK,
+	HV_NR_FILTER_LISTS
+};
 /* The first two lists also exist for tasks: set_ftrace_pid and set_ftrace_notrace_pid;
  * set_event_pid and set_event_notrace_pid. */
-#define HV_NR_PID_LISTS	   2
+#define HV_NR_PID_LISTS 2
 
 struct hv_selection {
 	enum hv_tracer tracer;

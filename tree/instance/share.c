@@ -234,7 +234,12 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 		hv_kprobes_note_lost(in->all, event);
 		hv_wakeups_lose(in, event->cpu);
 		hv_event_stacks_lose(in, event->cpu);
+		in->all->stack_tracer.has_lost = true;
 	}
+	if (event->is_deepest && hv_instance_is_top(in))
+		hv_stack_tracer_take(in->all, cursor, event);
+	if (event->is_deepest && !event->of_command)
+		return;
 	if (event->kind == HV_EVENT_GUESTS)
 		take_guests(in, cursor, event);
 	else if (event->kind == HV_EVENT_COMMAND)
@@ -362,7 +367,7 @@ static bool is_needed(struct hv_instances *all)
 {
 	const struct hv_instance *top = &all->top;
 
-	return any_has_made(all) || hv_instances_single(all) != top ||
+	return any_has_made(all) || all->stack_tracer.is_on || hv_instances_single(all) != top ||
 	       !hv_options_on(&top->options, HV_OPT_OVERWRITE) || all->host_obeys ||
 	       hv_probes_have(&top->probes, HV_PROBE_SNAPSHOT) ||
 	       hv_options_on(&top->options, HV_OPT_DISPLAY_GRAPH) || top->filters.nr_right ||

@@ -394,6 +394,70 @@ START_TEST(a_command)
 }
 END_TEST
 
+static unsigned bit_at(uint64_t position, unsigned bit)
+{
+	struct hv_record r = record_at(position);
+
+	return r.word[3] >> bit & 1;
+}
+
+/* A stack is recorded when it is deeper than the deepest, and on a task's stack, whether or not
+ * recording is on. */
+START_TEST(a_deeper_stack)
+{
+	/* From the slot of the site's end. */
+	const uint64_t depth = STACK_BYTES - 2000 * 8 + 16;
+	uint64_t *deepest = &world_control(world)->deepest;
+
+	stacks.task[2001] = TEXT(1);
+	command(HV_SLOT_DEEPEST, false);
+	call(3);
+	ck_assert_uint_eq(*deepest, depth);
+	ck_assert_uint_eq(bit_at(2, HV_STACK_DEEPEST_BIT), 1);
+	ck_assert_uint_eq(bit_at(2, HV_STACK_SECTION_BIT), 1);
+	ck_assert_uint_eq(bit_at(2, HV_STACK_COMMAND_BIT), 1);
+	call(0);
+	*deepest = depth - 8;
+	world_control(world)->mode = HV_MODE_OFF | HV_MODE_CPUS;
+	world_state(world, 0)->muted = 1;
+	call(3);
+	take();
+	ck_assert_uint_eq(words.nr, 1);
+	ck_assert_uint_eq(bit_at(2, HV_STACK_SECTION_BIT), 1);
+	ck_assert_uint_eq(*deepest, depth);
+	*deepest = UINT64_MAX;
+	call(0);
+}
+END_TEST
+
+/* The stack of a command, too. */
+START_TEST(a_deeper_stack_of_a_command)
+{
+	stacks.task[2001] = TEXT(1);
+	command(HV_SLOT_DEEPEST | HV_SLOT_STACK, true);
+	call(4);
+	ck_assert_uint_eq(bit_at(2, HV_STACK_DEEPEST_BIT), 1);
+	ck_assert_uint_eq(bit_at(2, HV_STACK_SECTION_BIT), 0);
+	ck_assert_uint_eq(bit_at(2, HV_STACK_COMMAND_BIT), 1);
+	call(4); /* not deeper */
+	ck_assert_uint_eq(bit_at(2, HV_STACK_DEEPEST_BIT), 0);
+	ck_assert_uint_eq(bit_at(2, HV_STACK_COMMAND_BIT), 1);
+	ck_assert_uint_eq(kind_at(3), HV_RECORD_FUNCTION);
+}
+END_TEST
+
+/* Above and below the task's stack. */
+START_TEST(deep_on_another_stack)
+{
+	command(HV_SLOT_DEEPEST, false);
+	call_on((uint64_t *)stacks.between + 200, world->host + SITE, 0);
+	ck_assert_uint_eq(world_head(world, 0), 0);
+	call_on((uint64_t *)stacks.before + 500, world->host + SITE, 0);
+	ck_assert_uint_eq(world_head(world, 0), 0);
+	ck_assert_uint_eq(world_control(world)->deepest, 0);
+}
+END_TEST
+
 START_TEST(counted_commands)
 {
 	command(HV_SLOT_STACK_COUNTED | HV_SLOT_TELL_COUNTED, true);
@@ -476,6 +540,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, through_a_graph_of_two_stacks);
 	tcase_add_test(tc, a_head_of_the_guest_stays_in_the_ring);
 	tcase_add_test(tc, a_command);
+	tcase_add_test(tc, a_deeper_stack);
+	tcase_add_test(tc, a_deeper_stack_of_a_command);
+	tcase_add_test(tc, deep_on_another_stack);
 	tcase_add_test(tc, counted_commands);
 	tcase_add_test(tc, commands_that_switch);
 }

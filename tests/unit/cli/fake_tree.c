@@ -25,6 +25,7 @@ static const char *const fake_names[FAKE_NR_FILES] = {
 	[FAKE_SYNTHS] = "synthetic_events",
 	[FAKE_TRACING_ON] = "tracing_on",
 	[FAKE_PROFILE] = "function_profile_enabled",
+	[FAKE_STACK_TRACER] = "stack_tracer_enabled",
 	[FAKE_TRACE_PIPE] = "trace_pipe",
 	[FAKE_STATS] = "stats",
 	[FAKE_TRACE] = "trace",
@@ -99,6 +100,7 @@ static void reset_dir(struct fake_dir *dir, const char *name)
 	strcpy(dir->values[FAKE_TRACE], "the longest section\n");
 	strcpy(dir->values[FAKE_MAX_LATENCY], "250\n");
 	strcpy(dir->values[FAKE_PROFILE], "0\n");
+	strcpy(dir->values[FAKE_STACK_TRACER], "0\n");
 }
 
 static struct fake_dir *find_dir(struct hv_tree *tree, const char *name)

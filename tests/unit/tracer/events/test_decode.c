@@ -423,6 +423,28 @@ START_TEST(ends_of_sections)
 }
 END_TEST
 
+/* The deepest stack is not of a section, and of a command only if one asked for it, too. */
+START_TEST(the_deepest_stack)
+{
+	const uint64_t command = UINT64_C(1) << HV_STACK_COMMAND_BIT;
+	const uint64_t deepest = UINT64_C(1) << HV_STACK_DEEPEST_BIT | command;
+	struct hv_record record = function;
+	struct hv_event event;
+
+	record.word[3] = KIND(HV_RECORD_STACK) | deepest | UINT64_C(1) << HV_STACK_SECTION_BIT;
+	hv_decode_event(&decode, &record, NULL, &event);
+	ck_assert_int_eq(event.kind, HV_EVENT_STACK);
+	ck_assert(event.is_deepest && !event.of_command && !event.of_section && !event.of_event);
+	ck_assert_uint_eq(event.ip.v, SITE);
+	record.word[3] = KIND(HV_RECORD_STACK) | deepest;
+	hv_decode_event(&decode, &record, NULL, &event);
+	ck_assert(event.is_deepest && event.of_command && !event.of_section && !event.of_event);
+	record.word[3] = KIND(HV_RECORD_STACK) | command;
+	hv_decode_event(&decode, &record, NULL, &event);
+	ck_assert(!event.is_deepest && event.of_command);
+}
+END_TEST
+
 /* Only the low bits of a stack address are recorded, so an address below the begin of the stack
  * means one a lap higher. A record with room left for words has zeros there. */
 START_TEST(words_of_a_stack_have_their_places)
@@ -545,6 +567,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, depths_end_at_15);
 	tcase_add_test(tc, kinds_are_known_or_not);
 	tcase_add_test(tc, ends_of_sections);
+	tcase_add_test(tc, the_deepest_stack);
 	tcase_add_test(tc, words_of_a_stack_have_their_places);
 	tcase_add_test(tc, a_task_record_has_pid_and_comm);
 	tcase_add_test(tc, any_bytes_decode);
