@@ -62,41 +62,64 @@ def stacks_in_histograms(t):
 
 
 SWITCH = "events/sched/sched_switch/trigger"
-RECIPE = (
+BLOCKED = (
     ("synthetic_events", "blocked pid_t pid; u64 delta; unsigned long[] stack; int prio"),
     (SWITCH, "hist:keys=prev_pid:ts=common_timestamp.usecs,st=common_stacktrace if prev_state == 1"),
     (SWITCH, "hist:keys=next_pid:delta=common_timestamp.usecs-$ts,s=$st:onmatch(sched.sched_switch).trace(blocked,next_pid,$delta,$s,next_prio)"),
     ("events/synthetic/blocked/trigger", "hist:keys=stack.stacktrace:vals=delta"),
     ("events/synthetic/blocked/enable", "1"),
 )
-BLOCKED = re.compile(r"blocked: (pid=\d+) delta=\d+ stack=STACK:\n((?:=> .*\n)+)( ?prio=\d+)", re.MULTILINE)
+# The stack of the idle task ends in code that the guest has freed.
+SWITCHED = (
+    ("synthetic_events", "switched pid_t pid; u64 delta; unsigned long[] stack; int prio"),
+    ("events/sched/sched_waking/trigger", "hist:keys=pid:ts=common_timestamp.usecs"),
+    (
+        SWITCH,
+        "hist:keys=next_pid:delta=common_timestamp.usecs-$ts,st=common_stacktrace"
+        ":onmatch(sched.sched_waking).trace(switched,next_pid,$delta,$st,next_prio) if prev_pid != 0",
+    ),
+    ("events/synthetic/switched/trigger", "hist:keys=stack.stacktrace:vals=delta"),
+    ("events/synthetic/switched/enable", "1"),
+)
+MADE = re.compile(r"-(\d+) .*(?:blocked|switched): (pid=\d+) delta=\d+ stack=STACK:\n((?:=> .*\n)+)( ?prio=\d+)", re.MULTILINE)
+
+
+def compare_made(t, recipe):
+    """Has both make synthetic events by RECIPE at the same time. All that the guest's own makes hvtrace makes, too."""
+    event = f"events/synthetic/{recipe[0][1].split()[0]}"
+    with t.attach() as traced:
+        for file, text in recipe:
+            t.hv("echo", "-a", t.name, file, text)
+        t.guest.run(f"cd {OWN}; echo 2000 >buffer_size_kb; echo >trace; " + "".join(f"echo '{text}' >>{file}; " for file, text in recipe))
+        clean = f"cd {OWN}; echo 0 >{event}/enable; " + "".join(f"echo '!{text}' >>{file}; " for file, text in reversed(recipe[:4]))
+        try:
+            t.guest.run(f"{WORK}; sleep 1; echo 0 >{OWN}/tracing_on")
+            own, ours = t.guest.run(f"cat {OWN}/trace", timeout=300), traced.text("trace", timeout=300)
+            texts = t.guest.run(f"cat {OWN}/{event}/format"), traced.text(f"{event}/format")
+            formats = [text.split("format:")[1] for text in texts]
+            assert formats[0] == formats[1], difference(*formats)
+            triggers = t.guest.run(f"cat {OWN}/{SWITCH}"), traced.text(SWITCH)
+            assert triggers[0] == triggers[1], difference(*triggers)
+            own, ours = MADE.findall(own), MADE.findall(ours)
+            lost = [made for made in own if made not in ours]
+            assert len(own) > 5 and not lost, f"{len(lost)} of {len(own)}, ours {len(ours)}:\n{lost[:2]}\n{ours[:4]}"
+            hist = traced.text(f"{event}/hist", timeout=300)
+            assert "{ stack.stacktrace" in hist and "schedule+0x" in hist, hist
+            t.note(f"{len(own)} events of the guest's own, {len({made[2] for made in own})} stacks")
+        finally:
+            t.guest.run(clean + "echo 1 >tracing_on; echo >trace; echo 1 >buffer_size_kb")
+            t.hv("exec", t.name, "sh", "-c", clean)
 
 
 @case(configs=ONE_VCPU[1:])
 def stacks_in_synthetic_events(t):
     """The recipe of the kernel's documentation for where tasks block: a variable keeps the stack of the task that sleeps, and
     a synthetic event has it when the task goes on. The guest's own and hvtrace's have the same stacks."""
-    with t.attach() as traced:
-        for file, text in RECIPE:
-            t.hv("echo", "-a", t.name, file, text)
-        t.guest.run(f"cd {OWN}; echo 2000 >buffer_size_kb; echo >trace; " + "".join(f"echo '{text}' >>{file}; " for file, text in RECIPE))
-        clean = f"cd {OWN}; echo 0 >events/synthetic/blocked/enable; " + "".join(
-            f"echo '!{text}' >>{file}; " for file, text in reversed(RECIPE[:4])
-        )
-        try:
-            t.guest.run(f"{WORK}; sleep 1; echo 0 >{OWN}/tracing_on")
-            own, ours = t.guest.run(f"cat {OWN}/trace", timeout=300), traced.text("trace", timeout=300)
-            texts = t.guest.run(f"cat {OWN}/events/synthetic/blocked/format"), traced.text("events/synthetic/blocked/format")
-            formats = [text.split("format:")[1] for text in texts]
-            assert formats[0] == formats[1], difference(*formats)
-            triggers = t.guest.run(f"cat {OWN}/{SWITCH}"), traced.text(SWITCH)
-            assert triggers[0] == triggers[1], difference(*triggers)
-            own, ours = BLOCKED.findall(own), BLOCKED.findall(ours)
-            lost = [made for made in own if made not in ours]
-            assert len(own) > 5 and not lost, f"{len(lost)} of {len(own)}, ours {len(ours)}:\n{lost[:2]}\n{ours[:4]}"
-            hist = traced.text("events/synthetic/blocked/hist", timeout=300)
-            assert "{ stack.stacktrace" in hist and "schedule+0x" in hist, hist
-            t.note(f"{len(own)} events of the guest's own")
-        finally:
-            t.guest.run(clean + "echo 1 >tracing_on; echo >trace; echo 1 >buffer_size_kb")
-            t.hv("exec", t.name, "sh", "-c", clean)
+    compare_made(t, BLOCKED)
+
+
+@case(configs=ONE_VCPU[1:])
+def synthetic_events_with_their_own_stack(t):
+    """A trigger keeps the stack of its own event and makes a synthetic event with it at once: who was switched out for a task that
+    had been woken, and where. The guest's own and hvtrace's have the same tasks and stacks."""
+    compare_made(t, SWITCHED)

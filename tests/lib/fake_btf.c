@@ -192,5 +192,7 @@ struct hv_btf *hv_fake_btf_with_casts(void)
 
 	type(STRUCT, "traceprobe_parse_context", 1, 0, 4);
 	member("depth", is.s32, 0);
+	type(STRUCT, "trace_user_buf_info", 1, 0, 8);
+	member("ref", is.s32, 0);
 	return finish(NULL);
 }

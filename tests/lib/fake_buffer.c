@@ -124,6 +124,17 @@ void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor hv_unused
 		fake_buffer_put(b, &kept);
 }
 
+void hv_buffer_put_late(struct hv_buffer *b, const struct hv_record *of hv_unused,
+			const struct hv_cursor *cursor, const struct hv_event *event)
+{
+	hv_buffer_put(b, cursor, event);
+}
+
+struct hv_record hv_cursor_last_record(const struct hv_cursor *c hv_unused)
+{
+	return (struct hv_record){0};
+}
+
 struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_cursor_mode mode)
 {
 	struct hv_cursor *c = hv_alloc(sizeof(*c));

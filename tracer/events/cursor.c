@@ -440,6 +440,14 @@ const struct hv_record *hv_cursor_records(const struct hv_cursor *c, unsigned *r
 	return c->nr_records ? c->records : &c->item.record;
 }
 
+struct hv_record hv_cursor_last_record(const struct hv_cursor *c)
+{
+	unsigned nr;
+	const struct hv_record *records = hv_cursor_records(c, &nr);
+
+	return records[nr - 1];
+}
+
 static void count(struct hv_buffer_stat *stat, uint64_t first_ns, uint64_t last_ns, size_t nr)
 {
 	if (!stat->entries)

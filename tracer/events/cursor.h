@@ -57,6 +57,8 @@ void hv_cursor_consume(struct hv_cursor *c);
  * HV_EVENT_RECORDS_MAX. */
 #define HV_EVENT_RECORDS_MAX (HV_PARTS_MAX + 1)
 const struct hv_record *hv_cursor_records(const struct hv_cursor *c, unsigned *ret_nr);
+/* The last one of them. */
+struct hv_record hv_cursor_last_record(const struct hv_cursor *c);
 
 /* Finds the callers of the stack that a drain returned last, into LIST, which has room for
  * HV_CALLERS_MAX and which E, a copy of that event, then borrows. */

@@ -156,32 +156,62 @@ void hv_buffer_put_host(struct hv_buffer *b, const struct hv_record *records, un
 	put_all(b, e->cpu, records, nr);
 }
 
-/* Puts the name first if it differs from that of the event before, then what was lost, then the
- * event itself. Puts all of them or none. */
-void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor, const struct hv_event *e)
+/* The records of an event, with those before it. */
+struct listed {
+	struct hv_record list[2 + HV_EVENT_RECORDS_MAX];
+	unsigned nr;
+	bool named;
+};
+
+/* Begins with the name, if it differs from that of the event before, and what was lost. */
+static void list_before(const struct hv_buffer *b, uint64_t tsc, const struct hv_event *e,
+			struct listed *ret)
+{
+	ret->nr = 0;
+	ret->named = is_named(&b->cpus[e->cpu], e);
+	if (e->lost_before)
+		ret->list[ret->nr++] = hv_encode_lost(tsc, e->lost_before);
+	if (!ret->named)
+		ret->list[ret->nr++] = hv_encode_task(tsc, e->pid, e->tgid, e->comm);
+}
+
+/* Puts all of them or none. */
+static void put_listed(struct hv_buffer *b, const struct hv_event *e, const struct listed *listed)
 {
 	struct hv_buffer_cpu *c = &b->cpus[e->cpu];
-	struct hv_record out[2 + HV_EVENT_RECORDS_MAX];
-	const struct hv_record *records;
-	unsigned nr = 0, nr_records;
-	bool named;
 
-	records = hv_cursor_records(cursor, &nr_records);
-	named = is_named(c, e);
-	if (e->lost_before)
-		out[nr++] = hv_encode_lost(hv_record_tsc(&records[0]), e->lost_before);
-	if (!named)
-		out[nr++] = hv_encode_task(hv_record_tsc(&records[0]), e->pid, e->tgid, e->comm);
-	nr += copy_records(cursor, e, out + nr);
-	if (b->when_full == HV_FULL_DROPS && !has_room(b, e->cpu, nr)) {
+	if (b->when_full == HV_FULL_DROPS && !has_room(b, e->cpu, listed->nr)) {
 		c->nr_dropped++;
 		return;
 	}
-	if (!named) {
+	if (!listed->named) {
 		c->named_pid = e->pid;
 		memcpy(c->named_comm, e->comm, HV_COMM_LEN);
 	}
-	put_all(b, e->cpu, out, nr);
+	put_all(b, e->cpu, listed->list, listed->nr);
+}
+
+void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor, const struct hv_event *e)
+{
+	struct listed listed;
+	unsigned nr;
+
+	list_before(b, hv_record_tsc(&hv_cursor_records(cursor, &nr)[0]), e, &listed);
+	listed.nr += copy_records(cursor, e, listed.list + listed.nr);
+	put_listed(b, e, &listed);
+}
+
+void hv_buffer_put_late(struct hv_buffer *b, const struct hv_record *of,
+			const struct hv_cursor *cursor, const struct hv_event *e)
+{
+	struct hv_record record = *of;
+	struct listed listed;
+	unsigned nr;
+
+	record.word[0] = hv_cursor_records(cursor, &nr)[0].word[0];
+	list_before(b, hv_record_tsc(&record), e, &listed);
+	listed.nr += hv_encode_entry(&record, e, listed.list + listed.nr);
+	put_listed(b, e, &listed);
 }
 
 /* What hv_buffer_put_briefs() puts, all of it at once at the end. */

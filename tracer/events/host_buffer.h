@@ -26,6 +26,10 @@ struct hv_err *hv_buffer_new(const struct hv_buffer *beside, const uint64_t *siz
  * (hv_buffer_when_full). */
 void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor,
 		   const struct hv_event *event);
+/* Puts EVENT, an HV_EVENT_GUESTS that the host has made of one whose last record is OF, at the time
+ * of the event that CURSOR returned last. */
+void hv_buffer_put_late(struct hv_buffer *b, const struct hv_record *of,
+			const struct hv_cursor *cursor, const struct hv_event *event);
 /* The first NR of what is shown in brief, at most HV_BRIEFS_MAX. */
 static inline uint64_t hv_briefs_first(size_t nr)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* trace_marker and trace_marker_raw add lines and bytes from the host to the guest's events. */
+#include "kernel/kernel.h"
 #include "tracer/events/marker.h"
 #include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
@@ -7,7 +8,8 @@
 #include "tree/instance/markers.h"
 #include "tree/instance/recording.h"
 
-#define RAW_LEN_MIN 4 /* the number at the beginning */
+#define RAW_ID_LEN  4
+#define RAW_OLD_MAX 3072 /* RAW_DATA_MAX_SIZE */
 
 static struct hv_err *refusal(const struct hv_instance *in)
 {
@@ -18,15 +20,16 @@ static struct hv_err *refusal(const struct hv_instance *in)
 	return NULL;
 }
 
-/* The longest text or bytes of KIND, which is as in the guest's kernel. */
-static size_t max_bytes(const struct hv_file *f, enum hv_event_kind kind)
+/* The longest text or bytes of KIND, which is as in the guest's kernel, if their record has
+ * MORE_BYTES behind them. */
+static size_t max_bytes(const struct hv_file *f, enum hv_event_kind kind, size_t more_bytes)
 {
 	struct hv_raw_layout layout;
 	size_t max;
 
 	hv_raw_layout_init(&layout, hv_place_catalogue(&f->at));
 	layout.data_bytes = hv_buffers_page_data(&f->at.instance->buffers);
-	max = hv_raw_text_max(&layout, kind);
+	max = hv_raw_text_max(&layout, kind) - more_bytes;
 	return max < HV_MARK_LEN_MAX ? max : HV_MARK_LEN_MAX;
 }
 
@@ -35,29 +38,44 @@ static size_t max_bytes(const struct hv_file *f, enum hv_event_kind kind)
 static struct hv_err *write_marker(struct hv_file *f, const char *buf, size_t len_bytes,
 				   size_t *ret_len)
 {
-	size_t max = max_bytes(f, HV_EVENT_PRINT);
+	size_t max = max_bytes(f, HV_EVENT_PRINT, 0);
 	size_t len = len_bytes < max ? len_bytes : max;
 	struct hv_err *err = refusal(f->at.instance);
 
 	if (err)
 		return err;
-	hv_instance_mark(f->at.instance, HV_EVENT_PRINT, buf, len);
+	hv_instance_mark(f->at.instance, buf, len);
 	*ret_len = len;
 	return NULL;
+}
+
+/* Likewise of bytes. Kernels without pages of other sizes have a limit of their own. */
+static size_t max_raw_bytes(const struct hv_file *f)
+{
+	const struct hv_instance *in = f->at.instance;
+	size_t more = hv_instance_raw_mark_len(in, HV_MARK_LEN_MAX) - HV_MARK_LEN_MAX;
+	size_t max = max_bytes(f, HV_EVENT_RAW_DATA, more);
+	struct hv_gva at;
+
+	if (max > RAW_OLD_MAX &&
+	    !hv_kernel_symbol(in->all->session->kernel, "ring_buffer_max_event_size", &at))
+		return RAW_OLD_MAX;
+	return max;
 }
 
 static struct hv_err *write_raw_marker(struct hv_file *f, const char *buf, size_t len_bytes,
 				       size_t *ret_len)
 {
-	size_t max = max_bytes(f, HV_EVENT_RAW_DATA);
-	struct hv_err *err = refusal(f->at.instance);
+	struct hv_instance *in = f->at.instance;
+	size_t max = max_raw_bytes(f);
+	struct hv_err *err = refusal(in);
 
-	if (!err && (len_bytes < RAW_LEN_MIN || len_bytes > max))
-		err = hv_err_new(EINVAL, "a raw marker has %u to %zu bytes, not %zu", RAW_LEN_MIN,
+	if (!err && (len_bytes < RAW_ID_LEN || len_bytes > max))
+		err = hv_err_new(EINVAL, "a raw marker has %u to %zu bytes, not %zu", RAW_ID_LEN,
 				 max, len_bytes);
 	if (err)
 		return err;
-	hv_instance_mark(f->at.instance, HV_EVENT_RAW_DATA, buf, len_bytes);
+	hv_instance_mark_raw(in, buf, len_bytes);
 	*ret_len = len_bytes;
 	return NULL;
 }

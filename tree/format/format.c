@@ -16,7 +16,6 @@
 #include "tree/format/symbol_texts.h"
 
 #define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
-#define RAW_DATA_MIN 14
 #define COMM_WIDTH   16
 #define PID_WIDTH    7
 #define TIME_MAX     (2 * HV_DIGITS_MAX)
@@ -277,11 +276,10 @@ static void add_print(struct hv_text *out, enum shape shape, const struct hv_eve
 		hv_text_add(out, "\n");
 }
 
-/* trace_raw_data. The kernel's record consists of units of four bytes and has room for
- * "<faulted>". */
+/* trace_raw_data. The kernel's record consists of units of four bytes. */
 static void add_raw_data(struct hv_text *out, enum shape shape, const struct hv_event *e)
 {
-	size_t len = e->text_len < RAW_DATA_MIN ? RAW_DATA_MIN : e->text_len;
+	size_t len = (e->text_len + 3) / 4 * 4;
 	uint32_t id = 0;
 
 	if (shape == SHAPE_BIN || shape == SHAPE_HEX) {
@@ -291,11 +289,9 @@ static void add_raw_data(struct hv_text *out, enum shape shape, const struct hv_
 	if (e->text && e->text_len >= sizeof(id))
 		memcpy(&id, e->text, sizeof(id));
 	hv_text_printf(out, "# %x buf:", id);
-	for (size_t i = 0; i < (len + 3) / 4 * 4; i++) {
-		bool known = e->text && sizeof(id) + i < e->text_len;
-
-		hv_text_printf(out, " %02x", known ? (unsigned char)e->text[sizeof(id) + i] : 0);
-	}
+	for (size_t i = sizeof(id); i < len; i++)
+		hv_text_printf(out, " %02x",
+			       e->text && i < e->text_len ? (unsigned char)e->text[i] : 0);
 	hv_text_add(out, "\n");
 }
 

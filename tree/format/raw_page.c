@@ -33,12 +33,11 @@ void hv_raw_page_init(struct hv_raw_page *p, const struct hv_raw_layout *layout,
 	*p = (struct hv_raw_page){.layout = layout, .bytes = bytes, .max_bytes = max_bytes};
 }
 
-/* A line may need a newline and a NUL. Of bytes the kernel counts the number that they begin with
- * twice. */
+/* A line may need a newline and a NUL. */
 size_t hv_raw_text_max(const struct hv_raw_layout *l, enum hv_event_kind kind)
 {
 	return l->data_bytes - LONG_HEAD_LEN - l->records[kind].len_bytes -
-	       (kind == HV_EVENT_PRINT ? 2 : 4);
+	       (kind == HV_EVENT_PRINT ? 2 : 0);
 }
 
 /* An entry of the guest's own that no page has room for, which no kernel writes, is cut. */

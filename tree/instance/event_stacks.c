@@ -6,6 +6,7 @@
 
 #include "base/guard.h"
 
+#include "tracer/events/cursor.h"
 #include "tree/instance/events.h"
 
 bool hv_instance_wants_stacks(const struct hv_instance *in, struct hv_event_ref ref)
@@ -80,7 +81,8 @@ void hv_event_stacks_want(struct hv_instance *in)
 }
 
 /* If there is no room, the oldest has waited too long: its stack was lost. */
-void hv_event_stacks_end(struct hv_instance *in, const struct hv_event *event)
+void hv_event_stacks_end(struct hv_instance *in, const struct hv_cursor *cursor,
+			 const struct hv_event *event)
 {
 	struct hv_stacks_due *due = &in->stacks_due[event->cpu];
 
@@ -91,6 +93,7 @@ void hv_event_stacks_end(struct hv_instance *in, const struct hv_event *event)
 		memmove(due->list, due->list + 1, --due->nr * sizeof(due->list[0]));
 	}
 	due->list[due->nr].pid = event->pid;
+	due->list[due->nr].record = hv_cursor_last_record(cursor);
 	due->list[due->nr].kept = in->kept;
 	due->list[due->nr++].nr = in->nr_stacks;
 	in->kept = NULL;
@@ -102,8 +105,8 @@ void hv_event_stacks_lose(struct hv_instance *in, unsigned cpu)
 }
 
 /* Those of other tasks have not got theirs, and will not any more. */
-unsigned hv_event_stacks_take(struct hv_instance *in, const struct hv_event *stack,
-			      struct hv_kept_event **ret_kept)
+bool hv_event_stacks_take(struct hv_instance *in, const struct hv_event *stack,
+			  struct hv_stack_due *ret)
 {
 	struct hv_stacks_due *due = &in->stacks_due[stack->cpu];
 	unsigned nr = due->nr;
@@ -111,10 +114,8 @@ unsigned hv_event_stacks_take(struct hv_instance *in, const struct hv_event *sta
 	while (nr && due->list[nr - 1].pid != stack->pid)
 		nr--;
 	forget_from(due, nr);
-	*ret_kept = NULL;
 	if (!due->nr)
-		return 0;
-	due->nr--;
-	*ret_kept = due->list[due->nr].kept;
-	return due->list[due->nr].nr;
+		return false;
+	*ret = due->list[--due->nr];
+	return true;
 }

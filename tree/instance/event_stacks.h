@@ -9,7 +9,7 @@
  *	          `---- interrupt ----'
  *
  * Histograms that have the stack of the event as a key or a variable count the event when the stack
- * comes.
+ * comes, and make synthetic events then.
  * Leaves to others: recording them (tracer/event_tracer.h), who the callers are
  * (tracer/events/callers.h). */
 #pragma once
@@ -17,9 +17,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ringbuf/abi.h"
 #include "tracer/events/event.h"
 #include "tree/settings/event_set.h"
 
+struct hv_cursor;
 struct hv_instance;
 struct hv_instances;
 
@@ -36,9 +38,10 @@ void hv_kept_events_free(struct hv_kept_event *kept);
 
 /* The events of one vCPU whose stacks have not come yet, the oldest first. */
 struct hv_stacks_due {
-	struct {
+	struct hv_stack_due {
 		uint32_t pid;
 		unsigned nr;		    /* how often the instance wants the stack */
+		struct hv_record record;    /* the last one of the event */
 		struct hv_kept_event *kept; /* owned; the oldest first */
 	} list[HV_STACKS_DUE_MAX];
 	unsigned nr;
@@ -47,20 +50,20 @@ struct hv_stacks_due {
 /* Returns whether IN wants stacks of the event REF. */
 bool hv_instance_wants_stacks(const struct hv_instance *in, struct hv_event_ref ref);
 
-/* To be called before and after IN takes EVENT, one of the guest's own that the guest has recorded.
- * In between hv_event_stacks_want() is called once for each stack that IN wants with it, and
- * hv_event_stacks_keep() for each EVENT, that one or what is made of it, that is to be counted with
- * its stack. */
+/* To be called before and after IN takes EVENT, one of the guest's own that the guest has recorded,
+ * which CURSOR returned last. In between hv_event_stacks_want() is called once for each stack that
+ * IN wants with it, and hv_event_stacks_keep() for each EVENT, that one or what is made of it, that
+ * is to be counted with its stack. */
 void hv_event_stacks_begin(struct hv_instance *in);
 void hv_event_stacks_want(struct hv_instance *in);
 void hv_event_stacks_keep(struct hv_instance *in, const struct hv_event *event);
-void hv_event_stacks_end(struct hv_instance *in, const struct hv_event *event);
+void hv_event_stacks_end(struct hv_instance *in, const struct hv_cursor *cursor,
+			 const struct hv_event *event);
 /* To be called for each event before which others of CPU were lost: the stacks that have not come
  * yet may be among them. */
 void hv_event_stacks_lose(struct hv_instance *in, unsigned cpu);
-/* STACK has come. Returns how often IN wants it. *RET_KEPT, which the caller frees: what was kept
- * until then. */
-unsigned hv_event_stacks_take(struct hv_instance *in, const struct hv_event *stack,
-			      struct hv_kept_event **ret_kept);
+/* STACK has come: that of *RET, whose kept events the caller frees. False: of none. */
+bool hv_event_stacks_take(struct hv_instance *in, const struct hv_event *stack,
+			  struct hv_stack_due *ret);
 /* Frees what IN has kept. */
 void hv_event_stacks_deinit(struct hv_instance *in);

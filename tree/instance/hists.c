@@ -277,8 +277,7 @@ static bool update(struct hv_instance *in, const struct hv_hist_of *of)
 	return true;
 }
 
-/* A stack comes behind its event, when it is too late to make a synthetic event of that; and only
- * the guest has one. */
+/* Only the guest has stacks. */
 static struct hv_err *check_stack(const struct hv_instance *in, const struct hv_catalogue *c,
 				  const struct hv_hist_of *of)
 {
@@ -295,11 +294,6 @@ static struct hv_err *check_stack(const struct hv_instance *in, const struct hv_
 	if (hv_event_type_is_marker(probed) || hv_kprobes_is(probed) || hv_synths_is(probed))
 		return hv_err_new(EOPNOTSUPP, "events of %s:%s have no stacks", type->system,
 				  type->name);
-	for (unsigned i = 0; i < of->spec.nr_actions; i++)
-		if (of->spec.actions[i]->deed == HV_HIST_TRACES)
-			return hv_err_new(EOPNOTSUPP,
-					  "what counts stacks of its own events makes no synthetic"
-					  " events: take the stack from a variable");
 	return hv_callers_prepare(in->all->session->callers);
 }
 
@@ -479,20 +473,20 @@ bool hv_hists_want_stacks(const struct hv_hists *s, struct hv_event_ref ref)
 	return false;
 }
 
-/* They make no synthetic events (check_stack()). */
 void hv_instance_count_with_stack(struct hv_instance *in, const struct hv_event *event,
-				  const struct hv_event *stack)
+				  const struct hv_event *stack, const struct hv_hist_output *out)
 {
-	const struct hv_hist_output none = {0};
 	uint64_t list[HV_HIST_STACK_MAX] = {0};
+	struct hv_event late = *event;
 
+	late.time_ns = stack->time_ns;
 	for (size_t i = 0; i < stack->nr_callers && i < HV_HIST_STACK_MAX; i++)
 		list[i] = stack->callers[i].v;
 	for (size_t i = 0; i < in->hists.nr; i++) {
 		struct hv_hist_of *of = &in->hists.list[i];
 
 		if (of->needs_stack && counts(in, of, event))
-			hv_hist_hit(in, of, event, time_of(in, &of->spec, event), list, &none);
+			hv_hist_hit(in, of, &late, time_of(in, &of->spec, event), list, out);
 	}
 }
 

@@ -73,10 +73,11 @@ void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *e
 				const struct hv_hist_output *out);
 
 /* Whether there are any of REF that have stacks. Of these the function above only keeps EVENT
- * (event_stacks.h); then comes STACK, with its callers: */
+ * (event_stacks.h); then comes STACK, with its callers. What is made of EVENT then has the time of
+ * STACK. */
 bool hv_hists_want_stacks(const struct hv_hists *s, struct hv_event_ref ref);
 void hv_instance_count_with_stack(struct hv_instance *in, const struct hv_event *event,
-				  const struct hv_event *stack);
+				  const struct hv_event *stack, const struct hv_hist_output *out);
 
 /* Adds the lines of those of REF. Returns how many there are. */
 size_t hv_hists_text(const struct hv_hists *s, struct hv_event_ref ref, struct hv_text *ret);

@@ -3,12 +3,17 @@
 
 #include <string.h>
 
+#include "base/guard.h"
+#include "kernel/btf.h"
 #include "kernel/events/catalogue.h"
 #include "kernel/kernel.h"
 #include "tracer/event_types.h"
 #include "tracer/events/marker.h"
 #include "tree/instance/events.h"
 #include "tree/instance/share.h"
+
+#define RAW_ID_LEN  4
+#define RAW_LEN_MIN (RAW_ID_LEN + sizeof("<faulted>") - 1)
 
 /* The type of markers, if IN has triggers of it; NULL: it has none. */
 static const struct hv_event_type *type_with_triggers(const struct hv_instance *in,
@@ -73,15 +78,35 @@ static void pull(struct hv_instance *in, const struct hv_catalogue *c,
 	hv_share_take_marker(in, &marker, at.tsc);
 }
 
-void hv_instance_mark(struct hv_instance *in, enum hv_event_kind kind, const char *bytes,
-		      size_t len_bytes)
+void hv_instance_mark(struct hv_instance *in, const char *line, size_t len_bytes)
 {
 	struct hv_buffer *b = hv_instance_buffer(in);
-	struct hv_mark_time at = hv_buffer_mark(b, kind, bytes, len_bytes);
+	struct hv_mark_time at = hv_buffer_mark(b, HV_EVENT_PRINT, line, len_bytes);
 	const struct hv_catalogue *c = NULL;
-	const struct hv_event_type *type =
-		kind == HV_EVENT_PRINT ? type_with_triggers(in, &c) : NULL;
+	const struct hv_event_type *type = type_with_triggers(in, &c);
 
 	if (type)
-		pull(in, c, type, bytes, len_bytes, at);
+		pull(in, c, type, line, len_bytes, at);
+}
+
+/* Since 6.18 the kernel reads the bytes into a buffer of the CPU before it reserves the record,
+ * which has the length of the bytes then. Before, the record has room for "<faulted>" behind the
+ * number, and the length of the number is counted twice (write_raw_marker_to_buffer). */
+size_t hv_instance_raw_mark_len(const struct hv_instance *in, size_t len_bytes)
+{
+	const struct hv_btf *btf = in->all->session->kernel->core.btf;
+	uint32_t unused;
+
+	if (btf && hv_btf_size(btf, "trace_user_buf_info", &unused))
+		return len_bytes;
+	return RAW_ID_LEN + (len_bytes < RAW_LEN_MIN ? RAW_LEN_MIN : len_bytes);
+}
+
+void hv_instance_mark_raw(struct hv_instance *in, const char *bytes, size_t len_bytes)
+{
+	size_t record_len = hv_instance_raw_mark_len(in, len_bytes);
+	HV_AUTO_FREE char *record = hv_alloc(record_len);
+
+	memcpy(record, bytes, len_bytes);
+	hv_buffer_mark(hv_instance_buffer(in), HV_EVENT_RAW_DATA, record, record_len);
 }

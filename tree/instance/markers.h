@@ -10,7 +10,11 @@
 
 struct hv_instance;
 
-/* Writes a line (HV_EVENT_PRINT) or bytes (HV_EVENT_RAW_DATA) of at most HV_MARK_LEN_MAX. What the
- * guest has recorded until now comes before it. */
-void hv_instance_mark(struct hv_instance *in, enum hv_event_kind kind, const char *bytes,
-		      size_t len_bytes);
+/* Writes a line of at most HV_MARK_LEN_MAX. What the guest has recorded until now comes before
+ * it. */
+void hv_instance_mark(struct hv_instance *in, const char *line, size_t len_bytes);
+/* Likewise bytes. Their record has the length that it has in the guest's kernel: behind them are
+ * zeros. */
+void hv_instance_mark_raw(struct hv_instance *in, const char *bytes, size_t len_bytes);
+/* How many bytes the record of LEN_BYTES has. */
+size_t hv_instance_raw_mark_len(const struct hv_instance *in, size_t len_bytes);

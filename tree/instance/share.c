@@ -79,6 +79,8 @@ struct taken {
 	struct hv_instance *in;
 	const struct hv_cursor *cursor; /* NULL: it is made of a marker, with its time stamp: */
 	uint64_t mark_tsc;
+	const struct hv_record *of; /* not NULL: it is made of the event with this record, whose
+				     * stack is the cursor's event */
 	const struct hv_event *event;
 	unsigned depth; /* of synthetic events that make others */
 };
@@ -87,7 +89,9 @@ static void take_one(const struct taken *taken);
 
 static void put(const struct taken *t)
 {
-	if (t->cursor)
+	if (t->of)
+		hv_buffer_put_late(t->in->buffers.host, t->of, t->cursor, t->event);
+	else if (t->cursor)
 		hv_buffer_put(t->in->buffers.host, t->cursor, t->event);
 	else
 		hv_buffer_put_made(t->in->buffers.host, t->mark_tsc, t->event);
@@ -114,8 +118,8 @@ static void take_made(void *ctx, const struct hv_event *event)
 	if (from->depth == SYNTH_DEPTH_MAX)
 		return;
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
-		const struct taken made = {in, from->cursor, from->mark_tsc, event,
-					   from->depth + 1};
+		const struct taken made = {in,	     from->cursor, from->mark_tsc,
+					   from->of, event,	   from->depth + 1};
 		unsigned nr_stacks = in->nr_stacks;
 
 		take_one(&made);
@@ -167,7 +171,7 @@ static void take_probed(struct hv_instance *in, const struct hv_cursor *cursor,
 		hv_kprobes_count(in->all, call);
 	for (size_t i = 0; i < in->all->kprobes.nr; i++)
 		if (hv_kprobes_event(in->all, i, call, &event, entry))
-			take_one(&(struct taken){in, cursor, 0, &event, 0});
+			take_one(&(struct taken){in, cursor, 0, NULL, &event, 0});
 }
 
 static void put_waking(void *ctx, const struct hv_event *event)
@@ -181,7 +185,7 @@ static void put_waking(void *ctx, const struct hv_event *event)
 static void follow_wakeups(struct hv_instance *in, const struct hv_cursor *cursor,
 			   const struct hv_event *event)
 {
-	struct taken taken = {in, cursor, 0, event, 0};
+	struct taken taken = {in, cursor, 0, NULL, event, 0};
 	const struct hv_wakeups_sink sink = {hv_records_on(in, event->cpu), put_waking, &taken};
 
 	hv_wakeups_follow(in, event, &sink);
@@ -200,12 +204,12 @@ static void take_guests(struct hv_instance *in, const struct hv_cursor *cursor,
 	}
 	hv_event_stacks_begin(in);
 	hv_event_forks_end_task(in, event);
-	take_one(&(struct taken){in, cursor, 0, event, 0});
+	take_one(&(struct taken){in, cursor, 0, NULL, event, 0});
 	hv_event_forks_add_child(in, event);
 	follow_wakeups(in, cursor, event);
 	if (hv_syscalls_event(in->all->syscalls, event, &call, entry))
-		take_one(&(struct taken){in, cursor, 0, &call, 0});
-	hv_event_stacks_end(in, event);
+		take_one(&(struct taken){in, cursor, 0, NULL, &call, 0});
+	hv_event_stacks_end(in, cursor, event);
 }
 
 static void take_event_stack(struct hv_instance *in, const struct hv_cursor *cursor,
@@ -213,15 +217,20 @@ static void take_event_stack(struct hv_instance *in, const struct hv_cursor *cur
 {
 	struct hv_gva list[HV_CALLERS_MAX];
 	struct hv_event found = *stack;
-	struct hv_kept_event *kept;
-	unsigned nr = hv_event_stacks_take(in, stack, &kept);
+	struct hv_stack_due due;
 
-	if (kept)
+	if (!hv_event_stacks_take(in, stack, &due))
+		return;
+	if (due.kept)
 		hv_cursor_callers(cursor, list, &found);
-	for (const struct hv_kept_event *k = kept; k; k = k->next)
-		hv_instance_count_with_stack(in, &k->event, &found);
-	hv_kept_events_free(kept);
-	while (nr--)
+	for (const struct hv_kept_event *k = due.kept; k; k = k->next) {
+		struct taken taken = {in, cursor, 0, &due.record, &k->event, 0};
+		const struct hv_hist_output out = {&taken, take_made};
+
+		hv_instance_count_with_stack(in, &k->event, &found, &out);
+	}
+	hv_kept_events_free(due.kept);
+	while (due.nr--)
 		hv_buffer_put(in->buffers.host, cursor, stack);
 }
 
@@ -265,7 +274,7 @@ static void take_nothing(void *ctx, enum hv_trigger_time time)
 
 void hv_share_take_marker(struct hv_instance *in, const struct hv_event *marker, uint64_t tsc)
 {
-	struct taken taken = {in, NULL, tsc, marker, 0};
+	struct taken taken = {in, NULL, tsc, NULL, marker, 0};
 	const struct hv_trigger_taker taker = {&taken, take_nothing, take_made};
 
 	hv_instance_pull_triggers(in, marker, &taker);

@@ -133,6 +133,10 @@ START_TEST(a_marker_is_cut_to_what_a_page_has_room_for)
 	ck_assert_uint_eq(n, 4054);
 	ck_assert_ptr_null(hv_file_close(f));
 	ck_assert_ptr_null(hv_tree_open(tree, "trace_marker_raw", O_WRONLY, &f));
+	err = hv_file_write(f, text, 3073, &n);
+	ck_assert(err && err->code == EINVAL);
+	hv_err_free(err);
+	hv_fake_site(session, 0x9000, "ring_buffer_max_event_size", NULL, 0);
 	ck_assert_ptr_null(hv_file_write(f, text, 4060, &n));
 	ck_assert_uint_eq(n, 4060);
 	err = hv_file_write(f, text, 4061, &n);

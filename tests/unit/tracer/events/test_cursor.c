@@ -166,6 +166,41 @@ START_TEST(an_event_of_the_guests_has_its_entry)
 }
 END_TEST
 
+/* What is made of an event when its stack comes has the context of the event, and the time of the
+ * stack. */
+START_TEST(an_event_is_made_late)
+{
+	static const uint8_t entry[40] = {[8] = 0x42, [39] = 0x17};
+	struct hv_cursor *late = hv_cursor_new(host, -1, HV_CURSOR_FOLLOW);
+	struct hv_event event, made;
+	struct hv_record of;
+
+	put_guests(START, 100, 64);
+	block.records[(published() - 1) % NR_SLOTS].word[2] ^= 3; /* migration-disable count */
+	expect(HV_EVENT_GUESTS, &event);
+	of = hv_cursor_last_record(cursor);
+	made = event;
+	made.id = ID + 1;
+	made.entry = (struct hv_span){entry, sizeof(entry)};
+	put(published(), HV_RECORD_STACK, 150, 0);
+	publish(published() + 1);
+	ck_assert_int_eq(hv_cursor_next(cursor, &event), HV_NEXT_EVENT);
+	hv_buffer_put_late(host, &of, cursor, &made);
+	ck_assert_int_eq(hv_cursor_next(late, &event), HV_NEXT_EVENT);
+	check_entry(&event, 100, 64);
+	ck_assert_int_eq(hv_cursor_next(late, &event), HV_NEXT_EVENT);
+	ck_assert_int_eq(event.kind, HV_EVENT_GUESTS);
+	ck_assert_uint_eq(event.id, ID + 1);
+	ck_assert_uint_eq(event.time_ns, 150);
+	ck_assert_uint_eq(event.pid, 4711);
+	ck_assert_uint_eq(event.migrate_depth, 3);
+	ck_assert_uint_eq(event.entry.len_bytes, sizeof(entry));
+	ck_assert_mem_eq(event.entry.data + HV_ENTRY_HEADER_LEN, entry + HV_ENTRY_HEADER_LEN,
+			 sizeof(entry) - HV_ENTRY_HEADER_LEN);
+	hv_cursor_free(late);
+}
+END_TEST
+
 /* In its own rings a guest has no events of the host, whatever it writes there. */
 START_TEST(an_event_of_the_hosts_by_the_guest_is_lost)
 {
@@ -321,6 +356,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_loss_separates_the_words_of_a_stack);
 	tcase_add_test(tc, an_address_is_one_of_kernel_text);
 	tcase_add_test(tc, an_event_of_the_guests_has_its_entry);
+	tcase_add_test(tc, an_event_is_made_late);
 	tcase_add_test(tc, an_event_of_the_hosts_by_the_guest_is_lost);
 	tcase_add_test(tc, an_event_keeps_its_entry_while_the_next_one_is_taken);
 	tcase_add_test(tc, an_event_without_all_its_data_is_lost);
