@@ -78,6 +78,7 @@ struct hv_plug_step {
 	struct hv_tracepoint_state state; /* owned, as the changes */
 	struct hv_plug_changes changes;
 	bool is_made;
+	bool is_passing; /* why_not is about a change that the guest was just making */
 	/* Owned. NULL: made, or planned. EBUSY: it can be tried again, from the plan on. */
 	struct hv_err *why_not;
 };

@@ -16,7 +16,8 @@ struct making_all {
  * tracepoint, which a plan finds. */
 static bool is_transient(const struct hv_plug_step *step)
 {
-	return step->why_not && step->why_not->code == EBUSY && (step->changes.nr || !step->plug);
+	return step->why_not && step->why_not->code == EBUSY &&
+	       (step->changes.nr || !step->plug || step->is_passing);
 }
 
 /* Plans those of STEPS that are to be tried, and carries them out in one hold. *RET_AGAIN: some are

@@ -17,18 +17,47 @@ void hv_plug_steps_deinit(struct hv_plug_step *steps, size_t nr)
 	}
 }
 
+static struct hv_err *check_locks(const struct hv_tracee *t,
+				  const struct hv_tracepoint_layout *layout)
+{
+	const char *lock;
+	struct hv_err *err = hv_tracepoints_locked(t->kernel, layout, &lock);
+
+	if (!err && lock)
+		err = hv_err_new(EBUSY, "the guest's kernel has %s locked", lock);
+	return err;
+}
+
+/* While the guest changes a tracepoint, its state may contradict itself. */
+static void look_at_locks(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+			  struct hv_plug_step *step)
+{
+	struct hv_err *err = check_locks(t, layout);
+
+	if (!err || err->code != EBUSY) {
+		hv_err_free(err);
+		return;
+	}
+	hv_err_free(step->why_not);
+	step->why_not = err;
+	step->is_passing = true;
+}
+
 void hv_plug_step_plan(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 		       struct hv_plug_step *step)
 {
 	struct hv_err *err;
 
 	hv_plug_steps_deinit(step, 1);
+	step->is_passing = false;
 	err = hv_tracepoint_state_read(t->kernel, layout, &step->tp, t->range, &step->state);
 	if (!err)
 		err = step->plug
 			      ? hv_plug_plan(t, layout, step->plug, &step->state, &step->changes)
 			      : hv_unplug_plan(t, layout, &step->tp, &step->state, &step->changes);
 	step->why_not = err;
+	if (err && (err->code == EBUSY || err->code == EINVAL))
+		look_at_locks(t, layout, step);
 }
 
 /* A part of the changes of all steps of a hold, which is written at once. */
@@ -45,16 +74,6 @@ struct making {
 	struct part parts[HV_PLUG_NR_PARTS],
 		back[HV_PLUG_NR_PARTS]; /* each has room for the changes of all */
 };
-
-static struct hv_err *check_locks(const struct making *m)
-{
-	const char *lock;
-	struct hv_err *err = hv_tracepoints_locked(m->tracee->kernel, m->layout, &lock);
-
-	if (!err && lock)
-		err = hv_err_new(EBUSY, "the guest's kernel has %s locked", lock);
-	return err;
-}
 
 /* Whether the changes of STEP are made in this hold. */
 static bool is_due(const struct hv_plug_step *step)
@@ -188,7 +207,7 @@ static struct hv_err *take_back(struct making *m, struct hv_hold *hold)
 static struct hv_err *make(struct hv_hold *hold, void *ctx)
 {
 	struct making *m = ctx;
-	struct hv_err *err = check_locks(m);
+	struct hv_err *err = check_locks(m->tracee, m->layout);
 
 	if (!err)
 		err = check_states(m);

@@ -222,6 +222,27 @@ START_TEST(an_array_that_somebody_wrote_into)
 }
 END_TEST
 
+/* What the guest is just changing may contradict itself, and will not soon. */
+START_TEST(what_is_being_changed_is_tried_again)
+{
+	struct hv_plug_step step = fp_step_of(true);
+
+	fp_guest_is_on(1);
+	fk_u64(f, tp.static_call, FTP_ITERATOR);
+	hv_plug_step_plan(&r.tracee, &layout, &step);
+	ck_assert(step.why_not && !step.is_passing);
+	fk_u64(f, tp.locks[0], 1);
+	hv_plug_step_plan(&r.tracee, &layout, &step);
+	ck_assert(step.why_not && step.why_not->code == EBUSY && step.is_passing);
+	ck_assert_ptr_nonnull(strstr(step.why_not->message, "tracepoints_mutex locked"));
+	fk_u64(f, tp.locks[0], 0);
+	fk_u64(f, tp.static_call, FTP_OTHER);
+	hv_plug_step_plan(&r.tracee, &layout, &step);
+	ck_assert(!step.why_not && !step.is_passing && step.changes.nr);
+	hv_plug_steps_deinit(&step, 1);
+}
+END_TEST
+
 /* A place that cannot be written makes all of it be taken back. */
 START_TEST(in_one_hold_or_not_at_all)
 {
@@ -282,6 +303,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, an_array_that_is_in_use_stays);
 	tcase_add_test(tc, what_cannot_be_joined);
 	tcase_add_test(tc, an_array_that_somebody_wrote_into);
+	tcase_add_test(tc, what_is_being_changed_is_tried_again);
 	tcase_add_test(tc, in_one_hold_or_not_at_all);
 	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * NR_CHANGES + 1);
 }
