@@ -69,15 +69,37 @@ void clients_drop_gone(struct service *s)
 			drop_peer(s, i);
 }
 
-/* Drops one client above the limit that does not wait for a detach. */
+/* Whether P has asked for something that it has no answer to yet. */
+static bool asks(const struct peer *p)
+{
+	struct pollfd fd = {p->fd, POLLIN, 0};
+
+	return !p->gone && (p->in.len_bytes || peer_has_output(p) || poll(&fd, 1, 0) > 0);
+}
+
+/* Drops a client above the limit that does not wait for a detach: of those that ask for nothing the
+ * one that came first, else the one that came first of all. */
 static void drop_an_extra_peer(struct service *s)
 {
+	size_t found = s->nr_peers;
+	bool found_asks = true;
+
 	for (size_t i = 0; i < s->nr_peers; i++) {
-		if (!s->peers[i]->is_extra || s->detach.peer == s->peers[i])
+		const struct peer *p = s->peers[i];
+		bool p_asks;
+
+		if (!p->is_extra || s->detach.peer == p)
 			continue;
-		drop_peer(s, i);
-		return;
+		p_asks = asks(p);
+		if (found < s->nr_peers &&
+		    (p_asks > found_asks ||
+		     (p_asks == found_asks && p->number > s->peers[found]->number)))
+			continue;
+		found = i;
+		found_asks = p_asks;
 	}
+	if (found < s->nr_peers)
+		drop_peer(s, found);
 }
 
 static void admit(struct service *s, struct peer *p)
@@ -94,6 +116,7 @@ static void admit(struct service *s, struct peer *p)
 	if (s->nr_peers == HV_ARRAY_LEN(s->peers))
 		drop_an_extra_peer(s);
 	p->is_extra = nr_regular_peers(s) >= SERVE_PEERS_MAX;
+	p->number = s->nr_admitted++;
 	s->peers[s->nr_peers++] = p;
 }
 

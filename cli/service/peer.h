@@ -55,6 +55,7 @@ struct peer {
 	char *mount_dir;	   /* owned; NULL, or the directory where it has mounted the tree */
 	bool owns_session;	   /* the session ends when this connection does */
 	bool only_watches;	   /* it is no reason for the session to stay (--idle) */
+	uint64_t number;	   /* in the order in which clients came */
 	bool is_extra;		   /* above the limit: it may detach; other requests get an error */
 	bool leaves;		   /* to be closed when its answers are sent */
 	bool gone;		   /* closed or broken: to be dropped */

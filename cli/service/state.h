@@ -62,6 +62,7 @@ struct service {
 
 	enum serve_state state;
 	struct peer *peers[SERVE_PEERS_MAX + SERVE_PEERS_EXTRA];
+	uint64_t nr_admitted;
 	size_t nr_peers;
 	struct serve_detach detach;
 	struct hv_err *end;  /* why the session ended, unless by a detach */
