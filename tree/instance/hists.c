@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernel/events/catalogue.h"
+#include "kernel/kernel.h"
 #include "tracer/event_types.h"
 #include "tracer/events/callers.h"
 #include "tree/instance/event_filters.h"
@@ -356,6 +357,17 @@ static struct hv_err *parse(struct hv_instance *in, const struct hv_catalogue *c
 	return hv_hist_links_error(ret_faults, text);
 }
 
+/* A buffer of the CPU has room for one stack. Kernels before 6.12 have none, and take as many. */
+unsigned hv_hists_stack_depth(const struct hv_kernel *k)
+{
+	uint32_t off, len_bytes, depth;
+
+	if (!k->core.btf || !hv_btf_member(k->core.btf, "hist_pad", "entries", &off, &len_bytes))
+		return HV_HIST_STACK_USUAL;
+	depth = len_bytes / sizeof(uint64_t);
+	return depth && depth <= HV_HIST_STACK_MAX ? depth : HV_HIST_STACK_USUAL;
+}
+
 struct hv_err *hv_instance_write_hist(struct hv_instance *in, const struct hv_event_type *type,
 				      const char *text, struct hv_hist_refusal *ret_why)
 {
@@ -364,6 +376,7 @@ struct hv_err *hv_instance_write_hist(struct hv_instance *in, const struct hv_ev
 	struct hv_err *err = hv_event_types_catalogue(in->all->session->types, &c);
 
 	*ret_why = (struct hv_hist_refusal){0};
+	in->hists.stack_depth = hv_hists_stack_depth(in->all->session->kernel);
 	if (!err)
 		err = hv_instance_need_trigger_type(in, c, type);
 	if (!err)
@@ -480,7 +493,7 @@ void hv_instance_count_with_stack(struct hv_instance *in, const struct hv_event 
 	struct hv_event late = *event;
 
 	late.time_ns = stack->time_ns;
-	for (size_t i = 0; i < stack->nr_callers && i < HV_HIST_STACK_MAX; i++)
+	for (size_t i = 0; i < stack->nr_callers && i < in->hists.stack_depth; i++)
 		list[i] = stack->callers[i].v;
 	for (size_t i = 0; i < in->hists.nr; i++) {
 		struct hv_hist_of *of = &in->hists.list[i];

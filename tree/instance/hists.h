@@ -34,6 +34,7 @@ struct hv_hists {
 		bool needs_stack; /* it counts events when their stacks come */
 	} * list;		  /* owned, the oldest first */
 	size_t nr;
+	unsigned stack_depth; /* hv_hists_stack_depth(), if there are any */
 };
 
 /* What was wrong with what was written; at most one of them has a code. */
@@ -46,6 +47,9 @@ struct hv_hist_refusal {
 #define HV_HISTS_BYTES_MAX (UINT64_C(256) << 20)
 
 void hv_hists_deinit(struct hv_hists *s);
+
+/* How many addresses of a stack the guest's kernel takes, at most HV_HIST_STACK_MAX. */
+unsigned hv_hists_stack_depth(const struct hv_kernel *k);
 
 /* Obeys TEXT, a hist trigger (hv_hist_spec_is) that was written to the file of events of TYPE:
  * adds, changes or removes one. On error nothing has changed; RET_WHY says more if the error is of

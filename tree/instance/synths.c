@@ -150,6 +150,7 @@ struct hv_err *hv_synths_define(struct hv_instances *all, const char *text,
 						     place_of(text, e->is.name)};
 	if (err)
 		return err;
+	e->is.stack_depth = hv_hists_stack_depth(all->session->kernel);
 	make_type(all, e, c);
 	s->has_pads = hv_kernel_symbol(all->session->kernel, "hist_pads", &pads);
 	s->list = hv_realloc_array(s->list, s->nr + 1, sizeof(struct hv_synth_event *));

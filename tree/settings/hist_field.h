@@ -15,7 +15,8 @@ struct hv_synth;
 
 #define HV_HIST_VARIABLES_MAX 16  /* of a trigger; and of its references (TRACING_MAP_VARS_MAX) */
 #define HV_HIST_TEXT_BYTES    256 /* of the text in a variable (STR_VAR_LEN_MAX) */
-#define HV_HIST_STACK_MAX     16  /* addresses of a stack (HIST_STACKTRACE_DEPTH) */
+#define HV_HIST_STACK_MAX     31  /* addresses of a stack, in any kernel (HIST_STACKTRACE_DEPTH) */
+#define HV_HIST_STACK_USUAL   16  /* before 7.2 */
 #define HV_HIST_STACK_BYTES   (8u * HV_HIST_STACK_MAX)
 
 enum hv_hist_kind {

@@ -285,7 +285,7 @@ static bool parse(struct parse *p, const char *text)
 
 bool hv_synth_parse(const char *text, struct hv_synth *ret, struct hv_synth_fault *ret_fault)
 {
-	struct hv_synth s = {0};
+	struct hv_synth s = {.stack_depth = HV_HIST_STACK_USUAL};
 	struct parse p = {.synth = &s};
 
 	text += strspn(text, SPACES);
@@ -354,18 +354,18 @@ static bool put_dynamic(const char *text, uint8_t *field, uint8_t *entry, uint32
 
 /* Likewise a stack, with the number of its addresses before it; the last of a full one has no room
  * (trace_stack). */
-static bool put_stack(const uint64_t *stack, uint8_t *field, uint8_t *entry, uint32_t *end,
-		      uint32_t max_bytes)
+static bool put_stack(const uint64_t *stack, unsigned depth, uint8_t *field, uint8_t *entry,
+		      uint32_t *end, uint32_t max_bytes)
 {
 	uint64_t words[HV_HIST_STACK_MAX] = {0};
 	uint32_t nr = 0, len, loc;
 
-	while (stack && nr < HV_HIST_STACK_MAX && stack[nr])
+	while (stack && nr < depth && stack[nr])
 		nr++;
 	words[0] = nr;
-	for (uint32_t i = 0; i < nr && i < HV_HIST_STACK_MAX - 1; i++)
+	for (uint32_t i = 0; i < nr && i < depth - 1; i++)
 		words[1 + i] = stack[i];
-	len = nr ? (nr < HV_HIST_STACK_MAX ? nr + 1 : nr) * WORD : 0;
+	len = nr ? (nr < depth ? nr + 1 : nr) * WORD : 0;
 	if (len > max_bytes - *end)
 		return false;
 	loc = len << 16 | *end;
@@ -388,7 +388,8 @@ uint32_t hv_synth_fill(const struct hv_synth *s, const struct hv_hist_value *val
 		uint8_t *field = entry + fields_off + f->off;
 
 		if (f->is_stack) {
-			if (!put_stack(values[i].stack, field, entry, &end, max_bytes))
+			if (!put_stack(values[i].stack, s->stack_depth, field, entry, &end,
+				       max_bytes))
 				return 0;
 		} else if (!f->is_text)
 			memcpy(field, &values[i].number, f->size_bytes);

@@ -38,6 +38,7 @@ struct hv_synth {
 	struct hv_synth_field fields[HV_SYNTH_FIELDS_MAX];
 	unsigned nr_fields;
 	uint32_t fields_bytes; /* of all fields, in an entry */
+	unsigned stack_depth;  /* words of a stack in an entry, at most HV_HIST_STACK_MAX */
 };
 
 /* What is wrong with a definition, as the kernel says it. */

@@ -121,6 +121,12 @@ START_TEST(stacks)
 
 	for (unsigned i = 0; i < HV_HIST_STACK_MAX; i++)
 		full[i] = 100 + i;
+	s.stack_depth = HV_HIST_STACK_MAX;
+	len = hv_synth_fill(&s, values, 8, entry, sizeof(entry));
+	ck_assert_uint_eq(len, 8 + 4 * 8 + 31 * 8 + 3 * 8);
+	memcpy(words, entry + 40, sizeof(words));
+	ck_assert(words[0] == 31 && words[1] == 100 && words[30] == 129);
+	s.stack_depth = HV_HIST_STACK_USUAL;
 	len = hv_synth_fill(&s, values, 8, entry, sizeof(entry));
 	ck_assert_uint_eq(len, 8 + 4 * 8 + 16 * 8 + 3 * 8);
 	memcpy(&loc, entry + 8, sizeof(loc));
