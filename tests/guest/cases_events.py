@@ -393,7 +393,7 @@ SWITCHES = (
 @case(configs=ONE_VCPU[-1:])
 def events_are_recorded_beside_the_guest(t):
     """A session records all events of several systems, while the guest switches the same ones on and off, and both
-    see the same switches of tasks. What the guest uses already is refused. After kill -9, recover takes everything
+    see the same switches of tasks. What the guest uses already is joined. After kill -9, recover takes everything
     out, also while the guest uses it; each time the guest's own events work as before and its text is as before."""
     names = ("sched:*", "kmem:*", "irq:*", "timer:*", "raw_syscalls:*")
     probe = Probe(t, *names)
@@ -401,7 +401,6 @@ def events_are_recorded_beside_the_guest(t):
     t.guest.run(TOGGLE)
     own = t.guest.run(SWITCHES)
     lines = probe.finish()
-    # When the guest leaves a tracepoint to us, its kernel makes the static call lead to our only probe.
     assert any("none of ours left" in line for line in lines), lines[-1]
     assert all(": static call at " in line for line in lines if " differences of the guest's own: " in line), lines[-1]
     counts = dict(line.split() for line in lines if re.fullmatch(r"[a-z_]+ \d+", line))
@@ -418,9 +417,7 @@ def events_are_recorded_beside_the_guest(t):
 
     enable("sched/sched_switch", 1)  # before us
     probe = Probe(t, *names)
-    # The guest records the names of tasks by probes on sched_switch, sched_wakeup and sched_wakeup_new.
-    assert len(probe.refused()) == 3, probe.refused()
-    assert all("sched:sched_" in line and "the guest itself uses its tracepoint" in line for line in probe.refused())
+    assert not probe.refused(), probe.refused()
     enable("sched/sched_switch", 0)
     enable("irq/irq_handler_entry", 1)  # beside us, while we are killed and taken out
     enable("sched/sched_waking", 1)
