@@ -35,7 +35,26 @@ static bool all_lead_to(const struct hv_call_sites *calls, uint64_t target)
 	return true;
 }
 
-/* Makes all calls lead to TARGET. */
+/* Whether each call can be made to lead to TARGET by one write, so that whoever is killed leaves
+ * the one or the other. The linker places some across two pages. */
+static bool can_lead(const struct hv_tracee *t, const struct hv_call_sites *calls, uint64_t target)
+{
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	uint64_t page = arch->entry_span(1);
+
+	for (size_t i = 0; i < calls->nr; i++) {
+		const struct hv_call_site *site = &calls->list[i];
+		uint8_t bytes[HV_SITE_LEN_MAX];
+
+		if (site->target.v != target &&
+		    (site->at.v % page + arch->site_len_bytes > page ||
+		     !arch->encode_jump(site->at, hv_gva(target), bytes)))
+			return false;
+	}
+	return true;
+}
+
+/* Makes all calls lead to TARGET, which they can. */
 static struct hv_err *add_calls(const struct hv_tracee *t, const struct hv_call_sites *calls,
 				uint64_t target, struct hv_plug_changes *ret)
 {
@@ -45,23 +64,21 @@ static struct hv_err *add_calls(const struct hv_tracee *t, const struct hv_call_
 	for (size_t i = 0; !err && i < calls->nr; i++) {
 		const struct hv_call_site *site = &calls->list[i];
 		uint8_t bytes[HV_SITE_LEN_MAX];
-		bool reaches = site->is_jump ? arch->encode_jump(site->at, hv_gva(target), bytes)
-					     : arch->encode_call(site->at, hv_gva(target), bytes);
 
 		if (site->target.v == target)
 			continue;
-		if (!reaches)
-			err = hv_err_new(EINVAL, "0x%llx is out of the reach of 0x%llx",
-					 (unsigned long long)target,
-					 (unsigned long long)site->at.v);
-		if (!err)
-			err = hv_plug_add(t, site->at, HV_CHANGE_STATIC_CALL, arch->site_len_bytes,
-					  site->bytes, bytes, ret);
+		if (site->is_jump)
+			arch->encode_jump(site->at, hv_gva(target), bytes);
+		else
+			arch->encode_call(site->at, hv_gva(target), bytes);
+		err = hv_plug_add(t, site->at, HV_CHANGE_STATIC_CALL, arch->site_len_bytes,
+				  site->bytes, bytes, ret);
 	}
 	return err;
 }
 
-static struct hv_err *check_on(const struct hv_plug *plug, const struct hv_tracepoint_state *state)
+static struct hv_err *check_on(const struct hv_tracee *t, const struct hv_plug *plug,
+			       const struct hv_tracepoint_state *state)
 {
 	const struct hv_tracepoint *tp = &plug->type->tracepoint;
 
@@ -83,6 +100,9 @@ static struct hv_err *check_on(const struct hv_plug *plug, const struct hv_trace
 	    (!state->calls.nr || !all_lead_to(&state->calls, state->static_call)))
 		return hv_err_new(EBUSY, "the guest itself uses its tracepoint, by calls of a form "
 					 "that is not known");
+	if (is_direct(state) && !can_lead(t, &state->calls, tp->iterator.v))
+		return hv_err_new(EBUSY, "the guest itself uses its tracepoint, by a call that is "
+					 "in two pages");
 	return NULL;
 }
 
@@ -138,7 +158,7 @@ struct hv_err *hv_plug_join_plan(const struct hv_tracee *t,
 {
 	const struct hv_tracepoint *tp = &plug->type->tracepoint;
 	bool is_redirected = state->static_call && is_direct(state);
-	struct hv_err *err = check_on(plug, state);
+	struct hv_err *err = check_on(t, plug, state);
 
 	if (!err)
 		err = make_array(t, layout, plug, state);
@@ -212,7 +232,8 @@ struct hv_err *hv_plug_leave_plan(const struct hv_tracee *t,
 		return err;
 	hv_plug_end_part(ret, 0);
 	target = own_target(tp, &own);
-	if (!state->static_call)
+	/* The iterator is right, too: a call that came with a module may not let it be changed. */
+	if (!state->static_call || !can_lead(t, &state->calls, target))
 		return NULL;
 	if (state->static_call != target)
 		err = hv_plug_add_word(t, state->static_call_at, state->static_call, target, ret);
@@ -245,7 +266,8 @@ struct hv_err *hv_plug_calls_plan(const struct hv_tracee *t, const struct hv_tra
 	uint64_t target = own_target(tp, state);
 	struct hv_err *err = NULL;
 
-	if (!state->static_call || !has_changed_any(t, &state->calls))
+	if (!state->static_call || !has_changed_any(t, &state->calls) ||
+	    !can_lead(t, &state->calls, target))
 		return NULL;
 	if (state->static_call != target)
 		err = hv_plug_add_word(t, state->static_call_at, state->static_call, target, ret);
@@ -260,13 +282,15 @@ struct hv_err *hv_plug_no_probe_plan(const struct hv_tracee *t, const struct hv_
 				     const struct hv_tracepoint_state *state,
 				     struct hv_plug_changes *ret)
 {
+	bool leads = state->calls.nr && all_lead_to(&state->calls, state->static_call) &&
+		     can_lead(t, &state->calls, tp->iterator.v);
 	struct hv_err *err = NULL;
 
 	/* The calls come first, since the warden knows by them what the key may lead to. */
-	if (state->calls.nr)
+	if (leads)
 		err = add_calls(t, &state->calls, tp->iterator.v, ret);
 	hv_plug_end_part(ret, 2);
-	if (!err && state->calls.nr && state->static_call != tp->iterator.v)
+	if (!err && leads && state->static_call != tp->iterator.v)
 		err = hv_plug_add_word(t, state->static_call_at, state->static_call, tp->iterator.v,
 				       ret);
 	hv_plug_end_part(ret, 3);

@@ -41,7 +41,9 @@ struct hv_err *hv_plug_calls_plan(const struct hv_tracee *t, const struct hv_tra
 				  const struct hv_tracepoint_state *state,
 				  struct hv_plug_changes *ret) hv_must_use;
 /* Adds to parts 2 and 3 the changes that make the static call of a tracepoint without probes lead
- * to the iterator, as the kernel does: the guest's probes may have come and gone beside ours. */
+ * to the iterator, as the kernel does: the guest's probes may have come and gone beside ours. If a
+ * call of it cannot be changed, or is of another form, it stays as it is: nothing is called by it.
+ */
 struct hv_err *hv_plug_no_probe_plan(const struct hv_tracee *t, const struct hv_tracepoint *tp,
 				     const struct hv_tracepoint_state *state,
 				     struct hv_plug_changes *ret) hv_must_use;

@@ -8,7 +8,7 @@
 #define PAGE_BYTES	4096
 #define WINDOWS_MAX	8	      /* the range, the landings, and gaps while slots are filled */
 #define KEY_REACH_BYTES (16ull << 20) /* from a static key to its jump's target */
-#define LED_MAX		64	      /* static calls whose keys are not written yet */
+#define LED_MAX		64	      /* static calls that are led elsewhere in one hold */
 
 /* A place that was written. */
 struct place {
@@ -292,16 +292,18 @@ static bool is_led(const struct hv_rules *r, const struct hv_hold_write *w, cons
 	return !is_mapped(r, from) && (int64_t)to.v < 0;
 }
 
-static bool is_of_led(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
+static bool is_known_led(const struct hv_rules *r, struct led led)
 {
-	uint64_t from = word(now, 8), to = word(w->bytes, 8);
-
-	if (w->is_text || w->len_bytes != 8)
-		return false;
 	for (size_t i = 0; i < r->nr_led && i < LED_MAX; i++)
-		if (r->led[i].from == from && r->led[i].to == to)
+		if (r->led[i].from == led.from && r->led[i].to == led.to)
 			return true;
 	return false;
+}
+
+static bool is_of_led(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
+{
+	return !w->is_text && w->len_bytes == 8 &&
+	       is_known_led(r, (struct led){word(now, 8), word(w->bytes, 8)});
 }
 
 static bool is_text_of_ours(const struct hv_rules *r, const struct hv_hold_write *w,
@@ -479,7 +481,7 @@ struct hv_err *hv_rules_check(struct hv_rules *r, const struct hv_hold_write *wr
 			continue;
 		if (is_mapping(r, &writes[i], now[i]) && word(writes[i].bytes, 8))
 			widen_window(r, &writes[i]);
-		if (is_led(r, &writes[i], now[i], &led))
+		if (is_led(r, &writes[i], now[i], &led) && !is_known_led(r, led))
 			r->led[r->nr_led++ % LED_MAX] = led;
 		if (is_to_note(r, &writes[i], now[i]))
 			note(r, &writes[i], now[i]);

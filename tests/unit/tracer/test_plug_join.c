@@ -243,6 +243,44 @@ START_TEST(what_is_being_changed_is_tried_again)
 }
 END_TEST
 
+/* Of an instruction in two pages, a kill might leave half. */
+static void split_a_call(uint64_t target)
+{
+	uint64_t at = FTP_CALLS + 0x1000 - 3;
+
+	fk_u32(f, tp.calls, (uint32_t)(at - tp.calls));
+	*(uint8_t *)fk_host(f, at) = 0xe8;
+	fk_u32(f, at + 1, (uint32_t)(target - at - 5));
+}
+
+START_TEST(a_call_in_two_pages_stays)
+{
+	fp_guest_is_on(1);
+	split_a_call(FTP_OTHER);
+	fp_fails(true, EBUSY, "by a call that is in two pages");
+	fp_guest_is_on(2);
+	split_a_call(FTP_ITERATOR);
+	fp_apply(true, 1);
+	fp_apply(false, 1);
+	fp_guest_is_on(1); /* it comes with a module while we are there */
+	fk_u32(f, tp.calls, (uint32_t)(FTP_CALL(1) - tp.calls));
+	fp_apply(true, NR_CHANGES);
+	split_a_call(FTP_ITERATOR);
+	fp_apply(false, 1);
+	ck_assert_uint_eq(funcs(), tp.array);
+	ck_assert_uint_eq(fp_word_at(tp.static_call), FTP_ITERATOR);
+	fp_apply(false, 0);
+	ck_assert_uint_eq(fp_find_and_take_out(), 0);
+	fp_guest_is_on(1); /* our probe is left alone, and called directly */
+	fp_guest_has(0);
+	ftp_lead(&tp, FTP_PROBE);
+	split_a_call(FTP_PROBE);
+	fp_apply(false, FP_NR_CHANGES + 1);
+	ck_assert_uint_eq(funcs(), 0);
+	ck_assert_uint_eq(fp_word_at(tp.static_call), FTP_PROBE);
+}
+END_TEST
+
 /* A place that cannot be written makes all of it be taken back. */
 START_TEST(in_one_hold_or_not_at_all)
 {
@@ -304,6 +342,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_cannot_be_joined);
 	tcase_add_test(tc, an_array_that_somebody_wrote_into);
 	tcase_add_test(tc, what_is_being_changed_is_tried_again);
+	tcase_add_test(tc, a_call_in_two_pages_stays);
 	tcase_add_test(tc, in_one_hold_or_not_at_all);
 	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * NR_CHANGES + 1);
 }

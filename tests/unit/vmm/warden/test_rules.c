@@ -355,6 +355,11 @@ START_TEST(static_calls_lead_elsewhere)
 	ck_assert(allows(data(WORD, 0, to, 8)));
 	ck_assert(allows(data(WORD, 0, from, 8)));
 	ck_assert(allows(call_of(SITE, from)));
+	/* A static call with many calls, before the word of another one is written. */
+	memcpy(small.ram + WORD, &from, 8);
+	for (unsigned i = 0; i < 100; i++)
+		ck_assert(allows(call_of(SITE, i % 2 ? from : other)));
+	ck_assert(allows(data(WORD, 0, to, 8)));
 	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x40)));
 	ck_assert(!allows(call_of(SITE, to))); /* as the guest had it, or not at all */
 	ck_assert(allows(call_of(SITE, from)));
