@@ -243,3 +243,32 @@ def what_cannot_be_joined_is_left_out(t):
         assert "sched_switch:" in traced.text("trace")
     assert "sched_switch:" in t.guest.run(f"cat {OWN}/trace")
     t.guest.run(f"echo 0 >{OWN}/events/sched/sched_switch/enable; echo >{OWN}/trace")
+
+
+@case(configs=ONE_VCPU)
+def all_events_that_the_guest_uses_are_joined(t):
+    """The guest records the events of all systems but sched, whose are shown by the cases above, when hvtrace switches
+    them all on, and switches them off and on again beside it. Both get them, and hvtrace leaves first."""
+
+    def switch(value):
+        t.guest.run_own(f"cd {OWN}; for e in $(ls -d events/*/enable | grep -v -e /sched/ -e /ftrace/); do echo {value} >$e; done")
+
+    switch(1)
+    with t.attach() as traced:
+        traced.echo("events/sched/enable", "0")
+        systems = [name for name in t.hv("ls", t.name, "events").split() if name not in ("enable", "ftrace", "sched") and not name.startswith("header_")]
+        for name in systems:
+            t.hv.run("echo", t.name, f"events/{name}/enable", "1")
+        events = traced.text("set_event").split()
+        assert len(events) > 300, events
+        left_out = [line for line in traced.text("error_log").splitlines() if "cannot be recorded now" in line]
+        switch(0)
+        t.guest.run(MAKES)
+        switch(1)
+        traced.echo("trace", "")
+        t.guest.run(MAKES)
+        assert "kmalloc:" in traced.text("trace")
+        t.note(f"{len(events)} events; {len(left_out)} times some were left out")
+    assert "kmalloc:" in t.guest.run_own(f"echo >{OWN}/trace; {MAKES}; head -n 5000 {OWN}/trace | grep kmalloc: | tail -n 3")
+    switch(0)
+    t.guest.run(f"echo >{OWN}/trace")
