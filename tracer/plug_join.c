@@ -163,6 +163,8 @@ struct hv_err *hv_plug_join_plan(const struct hv_tracee *t,
 	if (!err)
 		err = make_array(t, layout, plug, state);
 	if (!err && is_redirected)
+		err = hv_call_sites_check_modules(t->kernel, &layout->calls, tp);
+	if (!err && is_redirected)
 		err = add_calls(t, &state->calls, tp->iterator.v, ret);
 	hv_plug_end_part(ret, 0);
 	if (!err && is_redirected)

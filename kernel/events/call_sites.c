@@ -16,6 +16,9 @@
 #define SITE_INIT UINT64_C(2)
 #define SITE_KEY  (~UINT64_C(3))
 
+#define MODULE_COMING 1u /* MODULE_STATE_COMING */
+#define LINKS_MAX     4096u
+
 struct reading {
 	const struct hv_kernel *k;
 	const struct hv_call_layout *l;
@@ -41,6 +44,8 @@ struct hv_err *hv_call_layout_find(const struct hv_kernel *k, struct hv_call_lay
 					      {"static_call_tramp", 8, &l.trampoline}};
 	const struct hv_field key[] = {{"func", 8, &l.func}, {"mods", 8, &l.links}};
 	const struct hv_field site[] = {{"addr", 4, &l.site_code}, {"key", 4, &l.site_key}};
+	const struct hv_field link[] = {{"mod", 8, &l.link_module}};
+	const struct hv_field module[] = {{"state", 4, &l.module_state}};
 	struct hv_err *err =
 		hv_fields_find(&k->core, "tracepoint", tracepoint, HV_ARRAY_LEN(tracepoint));
 
@@ -50,6 +55,10 @@ struct hv_err *hv_call_layout_find(const struct hv_kernel *k, struct hv_call_lay
 		err = hv_fields_find(&k->core, "static_call_site", site, HV_ARRAY_LEN(site));
 	if (!err)
 		err = hv_site_table_find(&k->core, &names, &l.table);
+	if (!err && l.table.has_links)
+		err = hv_fields_find(&k->core, "static_call_mod", link, HV_ARRAY_LEN(link));
+	if (!err && l.table.has_links)
+		err = hv_fields_find(&k->core, "module", module, HV_ARRAY_LEN(module));
 	if (!err)
 		*ret = l;
 	return err;
@@ -139,6 +148,38 @@ struct hv_err *hv_call_sites_read(const struct hv_kernel *k, const struct hv_cal
 	}
 	*ret = r.sites;
 	return NULL;
+}
+
+/* Looks at the module of the link at *LINK, and goes on to the next one. */
+static struct hv_err *check_link(const struct hv_kernel *k, const struct hv_call_layout *l,
+				 uint64_t *link)
+{
+	const struct hv_address_space *as = &k->core.as;
+	uint32_t state = 0;
+	uint64_t module;
+	struct hv_err *err = hv_read_u64(as, hv_gva(*link + l->link_module), &module);
+
+	if (!err && module) /* 0: the kernel's own */
+		err = hv_read_u32(as, hv_gva(module + l->module_state), &state);
+	if (!err && state == MODULE_COMING)
+		err = hv_err_new(EBUSY, "a module with calls of it is being loaded");
+	return err ? err : hv_read_u64(as, hv_gva(*link + l->table.link_next), link);
+}
+
+struct hv_err *hv_call_sites_check_modules(const struct hv_kernel *k,
+					   const struct hv_call_layout *layout,
+					   const struct hv_tracepoint *tp)
+{
+	uint64_t key, link = 0;
+	struct hv_err *err = hv_read_u64(&k->core.as, hv_gva_add(tp->at, layout->key), &key);
+
+	if (!err)
+		err = hv_read_u64(&k->core.as, hv_gva(key + layout->links), &link);
+	if (!err && (link & KEY_DIRECT || !layout->table.has_links))
+		return NULL;
+	for (size_t i = 0; !err && link && i < LINKS_MAX; i++)
+		err = check_link(k, layout, &link);
+	return err;
 }
 
 void hv_call_sites_deinit(struct hv_call_sites *s)

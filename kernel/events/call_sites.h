@@ -16,6 +16,7 @@ struct hv_call_layout {
 	uint32_t key, trampoline; /* of struct tracepoint: of pointers */
 	uint32_t func, links;	  /* of struct static_call_key */
 	uint32_t site_code, site_key;
+	uint32_t link_module, module_state; /* of a link, and of struct module */
 };
 
 /* ENOENT: this kernel's static calls are of a form that is not known, or it has none. */
@@ -43,3 +44,9 @@ struct hv_err *hv_call_sites_read(const struct hv_kernel *k, const struct hv_cal
 				  const struct hv_tracepoint *tp,
 				  struct hv_call_sites *ret) hv_must_use;
 void hv_call_sites_deinit(struct hv_call_sites *s);
+
+/* EBUSY: a module with calls of the static call of TP is being loaded. Its init code, which is not
+ * looked at, may have some. */
+struct hv_err *hv_call_sites_check_modules(const struct hv_kernel *k,
+					   const struct hv_call_layout *layout,
+					   const struct hv_tracepoint *tp) hv_must_use;

@@ -243,6 +243,36 @@ START_TEST(what_is_being_changed_is_tried_again)
 }
 END_TEST
 
+/* Its init code may have calls, too, which are not looked at. */
+START_TEST(a_module_that_is_being_loaded)
+{
+	uint64_t links = fk_alloc(f, 64), module = fk_alloc(f, 16);
+	struct hv_call_layout *l = &layout.calls;
+
+	l->table.has_links = true;
+	l->table.link_next = 0;
+	l->link_module = 8;
+	l->table.link_entries = 16;
+	l->module_state = 4;
+	fk_u64(f, links, links + 24);
+	fk_u64(f, links + 8, module);
+	fk_u64(f, links + 40, tp.calls);
+	fk_u64(f, tp.static_call + 8, links);
+	fk_u32(f, module + 4, 1); /* MODULE_STATE_COMING */
+	fp_guest_is_on(1);
+	fp_fails(true, EBUSY, "is being loaded");
+	fp_guest_is_on(2);
+	fp_apply(true, 1); /* none is changed */
+	fp_apply(false, 1);
+	fk_u32(f, module + 4, 0);
+	fp_guest_is_on(1);
+	fp_apply(true, NR_CHANGES);
+	fk_u32(f, module + 4, 1);
+	fp_apply(false, NR_CHANGES);
+	guest_is_alone(1);
+}
+END_TEST
+
 /* Of an instruction in two pages, a kill might leave half. */
 static void split_a_call(uint64_t target)
 {
@@ -342,6 +372,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_cannot_be_joined);
 	tcase_add_test(tc, an_array_that_somebody_wrote_into);
 	tcase_add_test(tc, what_is_being_changed_is_tried_again);
+	tcase_add_test(tc, a_module_that_is_being_loaded);
 	tcase_add_test(tc, a_call_in_two_pages_stays);
 	tcase_add_test(tc, in_one_hold_or_not_at_all);
 	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * NR_CHANGES + 1);
