@@ -320,15 +320,20 @@ def kernel_self_tests(t):
         assert len({expected[name][0] for name in same}) == 1, f"tests with one description and different results: {same}: {said}"
     with tempfile.TemporaryDirectory() as logs, t.attach() as traced:
         files = " ".join(f"test.d/{name}" for name in expected)
-        # The switch of the stack tracer, which some hosts' kernels have not.
-        switch = f"[ -e {SYSCTL} ] || {{ mount -t tmpfs none /proc/sys/kernel && ln -s {OWN}/stack_tracer_enabled {SYSCTL}; }}"
+        # The switch of the stack tracer, which some hosts' kernels have not, beside the sysctls that are there.
+        switch = (
+            f"[ -e {SYSCTL} ] || {{ mkdir {logs}/kernel && mount --bind /proc/sys/kernel {logs}/kernel && mount -t tmpfs none /proc/sys/kernel && "
+            f"ln -s {logs}/kernel/* /proc/sys/kernel && ln -s {OWN}/stack_tracer_enabled {SYSCTL}; }}"
+        )
         script = f"{switch}; cd {tests} && exec ./ftracetest -l {logs} {files}"
         _, out, err = run_client(t, traced, "sh", "-c", script, work="cat /proc/uptime", timeout=1800 if ALL_SELF_TESTS else 900)
         results = re.findall(r"^\[\d+\] *(\(instance\) *)?(.*?)\t\[(\w+)\]", out, re.M)
-        wrong = []
+        wrong, by_chance = [], []
         for _, said, result in results:
             result, (wanted, why) = result.lower(), expected[names[said][0]]
-            if result != wanted:
+            if result == "pass" and wanted == "fail" and "the host's" in why:
+                by_chance.append(names[said][0])  # it took what the guest did for its own
+            elif result != wanted:
                 hint = ": update selftests.list" if result == "pass" else f" ({why})" if why else ""
                 wrong.append(f"{' or '.join(names[said])}: {result}, listed as {wanted}{hint}")
         assert not wrong, "\n       ".join(wrong + [err[-500:]])
@@ -336,5 +341,7 @@ def kernel_self_tests(t):
         traced.echo("current_tracer", "nop")
         count = collections.Counter(result.lower() for _, _, result in results)
         t.note(", ".join(f"{nr} {result}" for result, nr in sorted(count.items())))
+        if by_chance:
+            t.note("passed by what the guest did: " + ", ".join(sorted(set(by_chance))))
         if unknown:
             t.note("not in selftests.list: " + ", ".join(unknown))
