@@ -65,8 +65,8 @@ static inline void hv_retry_wait(const struct hv_retry *r)
 		poll(NULL, 0, left_ms);
 }
 
-/* While the guest's kernel changes something it has it locked for a moment. What such a moment is
- * in the way of is tried again so often, each time a little later, for some 40 ms. */
+/* While the guest's kernel changes something, it has it locked for a moment. What cannot be done
+ * meanwhile is tried again so often, 2 ms after the last try, so for some 40 ms. */
 #define HV_MOMENT_TRIES 20u
 
 static inline void hv_wait_a_moment(void)

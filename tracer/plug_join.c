@@ -35,19 +35,26 @@ static bool all_lead_to(const struct hv_call_sites *calls, uint64_t target)
 	return true;
 }
 
+/* Whether LEN_BYTES at AT can be changed by one write. */
+static bool is_in_one_page(const struct hv_tracee *t, struct hv_gva at, uint64_t len_bytes)
+{
+	uint64_t page = t->kernel->core.as.arch->entry_span(1);
+
+	return at.v % page + len_bytes <= page;
+}
+
 /* Whether each call can be made to lead to TARGET by one write, so that whoever is killed leaves
  * the one or the other. The linker places some across two pages. */
 static bool can_lead(const struct hv_tracee *t, const struct hv_call_sites *calls, uint64_t target)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
-	uint64_t page = arch->entry_span(1);
 
 	for (size_t i = 0; i < calls->nr; i++) {
 		const struct hv_call_site *site = &calls->list[i];
 		uint8_t bytes[HV_SITE_LEN_MAX];
 
 		if (site->target.v != target &&
-		    (site->at.v % page + arch->site_len_bytes > page ||
+		    (!is_in_one_page(t, site->at, arch->site_len_bytes) ||
 		     !arch->encode_jump(site->at, hv_gva(target), bytes)))
 			return false;
 	}
@@ -87,10 +94,17 @@ static struct hv_err *check_on(const struct hv_tracee *t, const struct hv_plug *
 	if (state->is_counted && state->nr_on != state->nr_others_on + 1)
 		return hv_err_new(EINVAL, "its tracepoint is on, and the kernel counts %u of %u",
 				  state->nr_on, state->nr_others_on + 1);
-	for (size_t i = 0; i < state->nr_places; i++)
-		if (!state->places[i].jumps)
+	for (size_t i = 0; i < state->nr_places; i++) {
+		const struct hv_key_place *place = &state->places[i];
+
+		if (!place->jumps)
 			return hv_err_new(EINVAL, "its static key is on, and 0x%llx does not jump",
-					  (unsigned long long)state->places[i].at.v);
+					  (unsigned long long)place->at.v);
+		/* If the guest leaves, it is ours to make it a nop. */
+		if (!is_in_one_page(t, place->at, place->len_bytes))
+			return hv_err_new(EOPNOTSUPP, "0x%llx is in two pages",
+					  (unsigned long long)place->at.v);
+	}
 	if (!state->static_call)
 		return NULL;
 	if (state->static_call != own_target(tp, state))

@@ -42,7 +42,7 @@ struct hv_err *hv_call_layout_find(const struct hv_kernel *k, struct hv_call_lay
 	struct hv_call_layout l = {0};
 	const struct hv_field tracepoint[] = {{"static_call_key", 8, &l.key},
 					      {"static_call_tramp", 8, &l.trampoline}};
-	const struct hv_field key[] = {{"func", 8, &l.func}, {"mods", 8, &l.links}};
+	const struct hv_field key[] = {{"mods", 8, &l.links}};
 	const struct hv_field site[] = {{"addr", 4, &l.site_code}, {"key", 4, &l.site_key}};
 	const struct hv_field link[] = {{"mod", 8, &l.link_module}};
 	const struct hv_field module[] = {{"state", 4, &l.module_state}};

@@ -14,7 +14,7 @@ struct hv_tracepoint;
 struct hv_call_layout {
 	struct hv_site_table table;
 	uint32_t key, trampoline; /* of struct tracepoint: of pointers */
-	uint32_t func, links;	  /* of struct static_call_key */
+	uint32_t links;		  /* of struct static_call_key */
 	uint32_t site_code, site_key;
 	uint32_t link_module, module_state; /* of a link, and of struct module */
 };

@@ -185,6 +185,14 @@ def counts_the_rest(t):
                says=("sched:sched_switch: the guest itself uses its tracepoint, with 10 probes",))
 
 
+def record_sched(t):
+    """Returns what `hvtrace record -e sched` prints and says while MAKES runs."""
+    recording = t.hv.start("record", "-e", "sched", t.name)
+    t.await_event(recording, "sched_waking")
+    t.guest.run(MAKES)
+    return (data.decode(errors="replace") for data in t.end_recording(recording))
+
+
 @case()
 def tracepoints_that_the_guest_uses_are_joined(t):
     """The guest records the whole of a system itself when hvtrace comes: hvtrace gets all of its events, and the guest
@@ -193,10 +201,7 @@ def tracepoints_that_the_guest_uses_are_joined(t):
     switch = f"{OWN}/events/sched/sched_switch/enable"
     t.guest.run(f"echo 1 >{OWN}/events/sched/enable")
     with t.attach() as traced:
-        recording = t.hv.start("record", "-e", "sched", t.name)
-        t.await_event(recording, "sched_waking")
-        t.guest.run(MAKES)
-        out, err = (data.decode(errors="replace") for data in t.end_recording(recording))
+        out, err = record_sched(t)
         assert "cannot be recorded now" not in err, err
         for event in ("sched_process_exec:", "sched_switch:", "sched_wakeup:"):
             assert event in out, f"no {event}: {out[-1000:]}"
@@ -222,10 +227,7 @@ def what_cannot_be_joined_is_left_out(t):
     own = "for i in 1 2 3 4 5 6 7 8; do"
     t.guest.run(f"echo 1 >{OWN}/events/sched/sched_switch/enable; {own} mkdir {OWN}/instances/$i; echo 1 >{OWN}/instances/$i/events/sched/sched_switch/enable; done")
     with t.attach() as traced:
-        recording = t.hv.start("record", "-e", "sched", t.name)
-        t.await_event(recording, "sched_waking")
-        t.guest.run(MAKES)
-        out, err = (data.decode(errors="replace") for data in t.end_recording(recording))
+        out, err = record_sched(t)
         said = [line for line in err.splitlines() if "cannot be recorded now" in line]
         assert len(said) == 1 and all(words in said[0] for words in ("sched:sched_switch", "the guest itself uses its tracepoint, with 10 probes")), err
         assert "sched_process_exec:" in out and "sched_switch:" not in out, out[-1000:]

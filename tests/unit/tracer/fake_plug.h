@@ -238,9 +238,8 @@ static inline void fp_is_as_before(void)
 	ck_assert_mem_eq(fk_host(f, FTP_CODE), before, sizeof(before));
 }
 
-/* Killed after N of the NR writes that plug it in, and then of those that take it out. The one who
- * recovers may be killed likewise. */
-static inline void fp_kill_after(unsigned n, unsigned nr)
+/* Killed after N of the NR writes that plug it in, and then of those that take it out. */
+static inline void fp_be_killed_after(unsigned n, unsigned nr)
 {
 	fp_make_guest_that_kills();
 	hv_plug_prepare(&r.tracee, &plug);
@@ -251,6 +250,11 @@ static inline void fp_kill_after(unsigned n, unsigned nr)
 		ck_assert_ptr_null(fp_make(true));
 		hv_err_free(fp_make(false));
 	}
+}
+
+/* The one who recovers may be killed likewise. */
+static inline void fp_recover_after(unsigned n)
+{
 	fp_take_over();
 	writes_left = n % 3;
 	if (n % 2)
@@ -258,6 +262,12 @@ static inline void fp_kill_after(unsigned n, unsigned nr)
 	fp_take_over();
 	writes_left = SIZE_MAX;
 	fp_find_and_take_out();
+}
+
+static inline void fp_kill_after(unsigned n, unsigned nr)
+{
+	fp_be_killed_after(n, nr);
+	fp_recover_after(n);
 	fp_is_as_before();
 	ck_assert_uint_eq(fp_find_and_take_out(), 0);
 }

@@ -273,6 +273,20 @@ START_TEST(a_module_that_is_being_loaded)
 }
 END_TEST
 
+/* When the guest had left, it could not be switched off. */
+START_TEST(a_place_in_two_pages)
+{
+	uint64_t at = FTP_CODE + 0x1000 - 3, target = FTP_PLACE(0) + FTP_TARGET;
+
+	fp_guest_is_on(2);
+	fk_u32(f, tp.table, (uint32_t)(at - tp.table));
+	*(uint8_t *)fk_host(f, at) = 0xe9;
+	fk_u32(f, at + 1, (uint32_t)(target - at - 5));
+	fp_fails(true, EOPNOTSUPP, "is in two pages");
+	ck_assert_uint_eq(funcs(), tp.array);
+}
+END_TEST
+
 /* Of an instruction in two pages, a kill might leave half. */
 static void split_a_call(uint64_t target)
 {
@@ -333,28 +347,12 @@ END_TEST
  * recovers is killed, too. */
 START_TEST(killed_between_any_two_writes)
 {
-	unsigned n = (unsigned)_i, nr = NR_CHANGES;
-
 	fp_guest_is_on(1);
-	fp_make_guest_that_kills();
-	hv_plug_prepare(&r.tracee, &plug);
-	writes_left = n;
-	if (n <= nr) {
-		hv_err_free(fp_make(true));
-	} else {
-		ck_assert_ptr_null(fp_make(true));
-		hv_err_free(fp_make(false));
-	}
+	fp_be_killed_after((unsigned)_i, NR_CHANGES);
 	/* The kernel may change the calls by this, or leave them. */
 	if (fp_word_at(tp.static_call) == FTP_ITERATOR)
 		calls_lead_to(FTP_ITERATOR);
-	fp_take_over();
-	writes_left = n % 3;
-	if (n % 2)
-		hv_err_free(fp_make(false));
-	fp_take_over();
-	writes_left = SIZE_MAX;
-	fp_find_and_take_out();
+	fp_recover_after((unsigned)_i);
 	guest_is_alone(1);
 	ck_assert_uint_eq(fp_find_and_take_out(), 0);
 }
@@ -373,6 +371,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, an_array_that_somebody_wrote_into);
 	tcase_add_test(tc, what_is_being_changed_is_tried_again);
 	tcase_add_test(tc, a_module_that_is_being_loaded);
+	tcase_add_test(tc, a_place_in_two_pages);
 	tcase_add_test(tc, a_call_in_two_pages_stays);
 	tcase_add_test(tc, in_one_hold_or_not_at_all);
 	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * NR_CHANGES + 1);
