@@ -16,14 +16,23 @@ struct hv_clock {
 	struct hv_clock_scale scales[HV_CLOCK_CPUS_MAX];
 };
 
+static struct hv_err *refresh_cpu(struct hv_clock *c, unsigned cpu)
+{
+	struct hv_clock_scale now = {0};
+	struct hv_err *err = c->source->read(c->source, &c->k->core, cpu, &now);
+
+	if (!err && now.mul)
+		c->scales[cpu] = now;
+	return err;
+}
+
 struct hv_err *hv_clock_refresh(struct hv_clock *c)
 {
-	const struct hv_kernel_core *core = &c->k->core;
 	struct hv_err *err = NULL;
 
 	for (unsigned cpu = 0; !err && c->source && cpu < c->nr_cpus; cpu++)
-		if (hv_cpu_in(core, "__cpu_possible_mask", cpu))
-			err = c->source->read(c->source, core, cpu, &c->scales[cpu]);
+		if (hv_cpu_in(&c->k->core, "__cpu_possible_mask", cpu))
+			err = refresh_cpu(c, cpu);
 	return hv_err_in(err, "clock");
 }
 
@@ -70,7 +79,7 @@ static const struct hv_clock_scale *scale_of(const struct hv_clock *c, unsigned 
 {
 	const struct hv_clock_scale *s = &c->scales[cpu < c->nr_cpus ? cpu : 0];
 
-	for (unsigned i = 0; !s->valid && i < c->nr_cpus; i++)
+	for (unsigned i = 0; !s->mul && i < c->nr_cpus; i++)
 		s = &c->scales[i];
 	return s;
 }
@@ -100,7 +109,7 @@ static const struct hv_clock_scale *any_scale(const struct hv_clock *c)
 {
 	const struct hv_clock_scale *s = &c->scales[0];
 
-	for (unsigned i = 1; !s->valid && i < c->nr_cpus; i++)
+	for (unsigned i = 1; !s->mul && i < c->nr_cpus; i++)
 		s = &c->scales[i];
 	return s;
 }

@@ -60,7 +60,6 @@ static struct hv_err *read_scale(const struct hv_clock_source *source,
 	if (err)
 		return err;
 	*ret = (struct hv_clock_scale){
-		.valid = true,
 		.base_tsc = hv_copy_u64(copy, c->epoch_cyc),
 		.base_ns = hv_copy_u64(copy, c->epoch_ns),
 		.mul = hv_copy_u32(copy, c->mult),

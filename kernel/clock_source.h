@@ -19,10 +19,9 @@ enum hv_clock_kind {
 /* ns = base_ns + ((tsc - base_tsc) << up >> down) * mul >> shift. All numbers come from the guest
  * and may be anything. */
 struct hv_clock_scale {
-	bool valid;
 	uint64_t base_tsc;
 	uint64_t base_ns;
-	uint32_t mul;
+	uint32_t mul; /* 0: there is no scale yet */
 	uint32_t shift;
 	uint8_t up;
 	uint8_t down;
@@ -40,7 +39,7 @@ struct hv_clock_source {
 	/* The offset; NULL if there is no NS_NAME. */
 	struct hv_err *(*read_offset)(const struct hv_clock_source *source,
 				      const struct hv_kernel_core *core, uint64_t *ret_ns);
-	/* The scale of CPU now. *RET is untouched when CPU has none yet. */
+	/* The scale of CPU now. *RET is untouched, or its mul is 0, when CPU has none yet. */
 	struct hv_err *(*read)(const struct hv_clock_source *source,
 			       const struct hv_kernel_core *core, unsigned cpu,
 			       struct hv_clock_scale *ret);

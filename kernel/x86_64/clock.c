@@ -88,7 +88,6 @@ static struct hv_err *read_cyc2ns(const struct hv_clock_source *source,
 		return err;
 	data = c->data[hv_copy_u32(copy, c->seq) & 1];
 	*ret = (struct hv_clock_scale){
-		.valid = true,
 		.base_ns = hv_copy_u64(copy, data + c->offset),
 		.mul = hv_copy_u32(copy, data + c->mul),
 		.shift = hv_copy_u32(copy, data + c->shift),
@@ -161,7 +160,6 @@ static struct hv_err *read_pvclock(const struct hv_clock_source *source,
 		return err;
 	hv_span_u8(copy, c->tsc_shift, &shift);
 	*ret = (struct hv_clock_scale){
-		.valid = true,
 		.base_tsc = hv_copy_u64(copy, c->tsc),
 		.base_ns = hv_copy_u64(copy, c->system_time) - offset_ns,
 		.mul = hv_copy_u32(copy, c->tsc_mul),

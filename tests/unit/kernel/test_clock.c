@@ -162,6 +162,23 @@ START_TEST(a_cpu_without_pvclock_uses_that_of_another)
 }
 END_TEST
 
+/* The kernel gives a CPU its pvclock some time before the CPU starts and the hypervisor writes. */
+START_TEST(a_pvclock_that_nobody_wrote_is_not_used)
+{
+	uint64_t at;
+
+	fk_u64(&t.f, t.clock_offset, 100);
+	pvclock(0, 1000, 5000, 0x80000000, 1);
+	at = pvclock(1, 0, 0, 0, 0);
+	open_clock(HV_CLOCK_PVCLOCK);
+	ck_assert_uint_eq(hv_clock_ns(c, 1, 1800), 5000 - 100 + 800);
+	fk_u64(&t.f, at + 16, 7000);
+	fk_u32(&t.f, at + 24, 0x80000000);
+	ck_assert_ptr_null(hv_clock_refresh(c));
+	ck_assert_uint_eq(hv_clock_ns(c, 1, 1800), 7000 - 100 + 900);
+}
+END_TEST
+
 START_TEST(any_pvclock_gives_some_number)
 {
 	uint64_t at = pvclock(0, ~0ull, ~0ull, 0xffffffff, -128);
@@ -262,6 +279,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, pvclock_scales_both_ways);
 	tcase_add_test(tc, a_record_older_than_the_parameters_goes_backwards);
 	tcase_add_test(tc, a_cpu_without_pvclock_uses_that_of_another);
+	tcase_add_test(tc, a_pvclock_that_nobody_wrote_is_not_used);
 	tcase_add_test(tc, any_pvclock_gives_some_number);
 	tcase_add_test(tc, the_time_of_day_by_the_copy_in_use);
 	tcase_add_test(tc, the_time_of_day_by_pvclock);
