@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is written to trace_marker_raw, compared with the guest's own."""
+"""What is written to trace_marker and trace_marker_raw, compared with the guest's own."""
 
 import re
 
@@ -36,10 +36,29 @@ def records(page):
     return found
 
 
+TEXTS = (1, 1000, 1024, 1025, 2000, 4030, 4070, 4095, 4096)
+TEXT = """
+cd {dir}; echo 0 >tracing_on; echo 100 >buffer_size_kb; echo >trace; echo 1 >tracing_on
+for n in {sizes}; do yes abcdefghijk | tr -d '\\n' | head -c $n | dd of=trace_marker bs=8192 iflag=fullblock conv=notrunc 2>/dev/null; done
+echo 0 >tracing_on; grep -o 'tracing_mark_write: .*' trace
+echo >trace; echo 1 >tracing_on; echo 1 >buffer_size_kb
+"""
+
+
 def known(sizes, all_bytes):
     """Of each record its length and what was written. What is behind that is what the page of the guest had before."""
     assert len(sizes) == len(all_bytes), f"{len(all_bytes)} records of {sizes}: {all_bytes}"
     return [(len(of_one), of_one[:n]) for n, of_one in zip(sizes, all_bytes, strict=True)]
+
+
+@case(configs=ONE_VCPU)
+def markers(t):
+    """A text that is longer than the guest's kernel takes becomes several lines, as in the guest."""
+    with t.attach():
+        command = TEXT.format(dir=OWN, sizes=" ".join(map(str, TEXTS)))
+        own, ours = ([len(line) for line in text.splitlines()] for text in (t.guest.run(command), t.hv("exec", t.name, "busybox", "sh", "-c", command)))
+        assert own == ours and len(own) >= len(TEXTS), f"{own} {ours}"
+        t.note(f"{own}")
 
 
 @case(configs=ONE_VCPU)

@@ -8,8 +8,9 @@
 #include "tree/instance/markers.h"
 #include "tree/instance/recording.h"
 
-#define RAW_ID_LEN  4
-#define RAW_OLD_MAX 3072 /* RAW_DATA_MAX_SIZE */
+#define RAW_ID_LEN   4
+#define TEXT_OLD_MAX 1024 /* TRACE_BUF_SIZE */
+#define RAW_OLD_MAX  3072 /* RAW_DATA_MAX_SIZE */
 
 static struct hv_err *refusal(const struct hv_instance *in)
 {
@@ -21,24 +22,29 @@ static struct hv_err *refusal(const struct hv_instance *in)
 }
 
 /* The longest text or bytes of KIND, which is as in the guest's kernel, if their record has
- * MORE_BYTES behind them. */
-static size_t max_bytes(const struct hv_file *f, enum hv_event_kind kind, size_t more_bytes)
+ * MORE_BYTES behind them. Kernels before 6.8, whose pages have one size, take OLD_MAX at most. */
+static size_t max_bytes(const struct hv_file *f, enum hv_event_kind kind, size_t more_bytes,
+			size_t old_max)
 {
+	const struct hv_kernel *k = f->at.instance->all->session->kernel;
 	struct hv_raw_layout layout;
+	struct hv_gva at;
 	size_t max;
 
 	hv_raw_layout_init(&layout, hv_place_catalogue(&f->at));
 	layout.data_bytes = hv_buffers_page_data(&f->at.instance->buffers);
 	max = hv_raw_text_max(&layout, kind) - more_bytes;
+	if (max > old_max && !hv_kernel_symbol(k, "ring_buffer_max_event_size", &at))
+		return old_max;
 	return max < HV_MARK_LEN_MAX ? max : HV_MARK_LEN_MAX;
 }
 
-/* As in the kernel, of a text that does not fit into a page of the buffer as much is written as
- * fits, and the writer goes on with the rest (tracing_mark_write). */
+/* As in the kernel, of a text that is too long as much is written as is taken, and the writer goes
+ * on with the rest (tracing_mark_write). */
 static struct hv_err *write_marker(struct hv_file *f, const char *buf, size_t len_bytes,
 				   size_t *ret_len)
 {
-	size_t max = max_bytes(f, HV_EVENT_PRINT, 0);
+	size_t max = max_bytes(f, HV_EVENT_PRINT, 0, TEXT_OLD_MAX);
 	size_t len = len_bytes < max ? len_bytes : max;
 	struct hv_err *err = refusal(f->at.instance);
 
@@ -49,25 +55,12 @@ static struct hv_err *write_marker(struct hv_file *f, const char *buf, size_t le
 	return NULL;
 }
 
-/* Likewise of bytes. Kernels without pages of other sizes have a limit of their own. */
-static size_t max_raw_bytes(const struct hv_file *f)
-{
-	const struct hv_instance *in = f->at.instance;
-	size_t more = hv_instance_raw_mark_len(in, HV_MARK_LEN_MAX) - HV_MARK_LEN_MAX;
-	size_t max = max_bytes(f, HV_EVENT_RAW_DATA, more);
-	struct hv_gva at;
-
-	if (max > RAW_OLD_MAX &&
-	    !hv_kernel_symbol(in->all->session->kernel, "ring_buffer_max_event_size", &at))
-		return RAW_OLD_MAX;
-	return max;
-}
-
 static struct hv_err *write_raw_marker(struct hv_file *f, const char *buf, size_t len_bytes,
 				       size_t *ret_len)
 {
 	struct hv_instance *in = f->at.instance;
-	size_t max = max_raw_bytes(f);
+	size_t more = hv_instance_raw_mark_len(in, HV_MARK_LEN_MAX) - HV_MARK_LEN_MAX;
+	size_t max = max_bytes(f, HV_EVENT_RAW_DATA, more, RAW_OLD_MAX);
 	struct hv_err *err = refusal(in);
 
 	if (!err && (len_bytes < RAW_ID_LEN || len_bytes > max))
