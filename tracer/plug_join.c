@@ -84,6 +84,33 @@ static struct hv_err *add_calls(const struct hv_tracee *t, const struct hv_call_
 	return err;
 }
 
+/* Whether the static call leads to the iterator for certain. With one probe it does if we have left
+ * it there, since a call cannot be changed. */
+static bool leads_to_iterator(const struct hv_tracepoint *tp,
+			      const struct hv_tracepoint_state *state)
+{
+	return state->static_call == tp->iterator.v &&
+	       (!is_direct(state) ||
+		(state->calls.nr && all_lead_to(&state->calls, tp->iterator.v)));
+}
+
+static struct hv_err *check_static_call(const struct hv_tracee *t, const struct hv_tracepoint *tp,
+					const struct hv_tracepoint_state *state)
+{
+	if (!state->static_call || leads_to_iterator(tp, state))
+		return NULL;
+	if (state->static_call != own_target(tp, state))
+		return hv_err_new(EBUSY, "its static call leads to 0x%llx",
+				  (unsigned long long)state->static_call);
+	if (!state->calls.nr || !all_lead_to(&state->calls, state->static_call))
+		return hv_err_new(EBUSY, "the guest itself uses its tracepoint, by calls of a form "
+					 "that is not known");
+	if (!can_lead(t, &state->calls, tp->iterator.v))
+		return hv_err_new(EBUSY, "the guest itself uses its tracepoint, by a call that is "
+					 "in two pages");
+	return NULL;
+}
+
 static struct hv_err *check_on(const struct hv_tracee *t, const struct hv_plug *plug,
 			       const struct hv_tracepoint_state *state)
 {
@@ -105,19 +132,7 @@ static struct hv_err *check_on(const struct hv_tracee *t, const struct hv_plug *
 			return hv_err_new(EOPNOTSUPP, "0x%llx is in two pages",
 					  (unsigned long long)place->at.v);
 	}
-	if (!state->static_call)
-		return NULL;
-	if (state->static_call != own_target(tp, state))
-		return hv_err_new(EBUSY, "its static call leads to 0x%llx",
-				  (unsigned long long)state->static_call);
-	if (is_direct(state) &&
-	    (!state->calls.nr || !all_lead_to(&state->calls, state->static_call)))
-		return hv_err_new(EBUSY, "the guest itself uses its tracepoint, by calls of a form "
-					 "that is not known");
-	if (is_direct(state) && !can_lead(t, &state->calls, tp->iterator.v))
-		return hv_err_new(EBUSY, "the guest itself uses its tracepoint, by a call that is "
-					 "in two pages");
-	return NULL;
+	return check_static_call(t, tp, state);
 }
 
 /* The probes of the guest's array that are not switched off. */
@@ -171,7 +186,7 @@ struct hv_err *hv_plug_join_plan(const struct hv_tracee *t,
 				 struct hv_plug_changes *ret)
 {
 	const struct hv_tracepoint *tp = &plug->type->tracepoint;
-	bool is_redirected = state->static_call && is_direct(state);
+	bool is_redirected = state->static_call && !leads_to_iterator(tp, state);
 	struct hv_err *err = check_on(t, plug, state);
 
 	if (!err)
@@ -232,6 +247,21 @@ static struct hv_err *read_own(const struct hv_tracee *t, const struct hv_tracep
 	return err;
 }
 
+/* Whether a call of CALLS is noted as changed by us. */
+static bool has_changed_any(const struct hv_tracee *t, const struct hv_call_sites *calls)
+{
+	for (size_t i = 0; i < calls->nr; i++) {
+		uint8_t before[8];
+		struct hv_mapping m;
+		HV_AUTO_ERR struct hv_err *err =
+			hv_walk(&t->kernel->core.as, calls->list[i].at, &m);
+
+		if (!err && m.present && hv_patcher_old_bytes(t->patcher, m.gpa, before))
+			return true;
+	}
+	return false;
+}
+
 struct hv_err *hv_plug_leave_plan(const struct hv_tracee *t,
 				  const struct hv_tracepoint_layout *layout,
 				  const struct hv_tracepoint *tp,
@@ -248,8 +278,10 @@ struct hv_err *hv_plug_leave_plan(const struct hv_tracee *t,
 		return err;
 	hv_plug_end_part(ret, 0);
 	target = own_target(tp, &own);
-	/* The iterator is right, too: a call that came with a module may not let it be changed. */
-	if (!state->static_call || !can_lead(t, &state->calls, target))
+	/* The iterator is right, too: a call that came with a module may not let it be changed, or
+	 * an earlier session left it there. */
+	if (!state->static_call || !has_changed_any(t, &state->calls) ||
+	    !can_lead(t, &state->calls, target))
 		return NULL;
 	if (state->static_call != target)
 		err = hv_plug_add_word(t, state->static_call_at, state->static_call, target, ret);
@@ -258,21 +290,6 @@ struct hv_err *hv_plug_leave_plan(const struct hv_tracee *t,
 		err = add_calls(t, &state->calls, target, ret);
 	hv_plug_end_part(ret, 2);
 	return err;
-}
-
-/* Whether a call of CALLS is noted as changed by us. */
-static bool has_changed_any(const struct hv_tracee *t, const struct hv_call_sites *calls)
-{
-	for (size_t i = 0; i < calls->nr; i++) {
-		uint8_t before[8];
-		struct hv_mapping m;
-		HV_AUTO_ERR struct hv_err *err =
-			hv_walk(&t->kernel->core.as, calls->list[i].at, &m);
-
-		if (!err && m.present && hv_patcher_old_bytes(t->patcher, m.gpa, before))
-			return true;
-	}
-	return false;
 }
 
 struct hv_err *hv_plug_calls_plan(const struct hv_tracee *t, const struct hv_tracepoint *tp,

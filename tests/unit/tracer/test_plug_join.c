@@ -315,6 +315,18 @@ START_TEST(a_call_in_two_pages_stays)
 	ck_assert_uint_eq(fp_word_at(tp.static_call), FTP_ITERATOR);
 	fp_apply(false, 0);
 	ck_assert_uint_eq(fp_find_and_take_out(), 0);
+	fp_apply(true, 1); /* the iterator is right for two, too */
+	fp_apply(false, 1);
+	fk_u32(f, tp.calls, (uint32_t)(FTP_CALL(1) - tp.calls)); /* the module goes */
+	fp_apply(true, 1);
+	fp_apply(false, NR_CHANGES);
+	guest_is_alone(1);
+	fp_guest_is_on(1); /* an earlier session has left it at the iterator */
+	ftp_lead(&tp, FTP_ITERATOR);
+	fp_apply(true, 1);
+	fp_apply(false, 1);
+	ck_assert_uint_eq(funcs(), tp.array);
+	calls_lead_to(FTP_ITERATOR);
 	fp_guest_is_on(1); /* our probe is left alone, and called directly */
 	fp_guest_has(0);
 	ftp_lead(&tp, FTP_PROBE);
