@@ -28,12 +28,30 @@ static struct hv_err *check_locks(const struct hv_tracee *t,
 	return err;
 }
 
-/* While the guest changes a tracepoint, its state may contradict itself. */
-static void look_at_locks(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
-			  struct hv_plug_step *step)
+/* EBUSY: the tracepoint is not as the state of STEP says. In a hold: not any more. */
+static struct hv_err *check_state(const struct hv_tracee *t,
+				  const struct hv_tracepoint_layout *layout,
+				  const struct hv_plug_step *step)
+{
+	bool is_same = true;
+	struct hv_err *err =
+		hv_tracepoint_state_is_same(t->kernel, layout, &step->tp, &step->state, &is_same);
+
+	if (!err && !is_same)
+		err = hv_err_new(EBUSY, "the guest changes its tracepoint");
+	return err;
+}
+
+/* While the guest changes a tracepoint, what is read of it may contradict itself. Then the guest
+ * still has it locked, or HAS_STATE and it is not as it was read. */
+static void look_whether_it_passes(const struct hv_tracee *t,
+				   const struct hv_tracepoint_layout *layout, bool has_state,
+				   struct hv_plug_step *step)
 {
 	struct hv_err *err = check_locks(t, layout);
 
+	if (!err && has_state)
+		err = check_state(t, layout, step);
 	if (!err || err->code != EBUSY) {
 		hv_err_free(err);
 		return;
@@ -47,17 +65,21 @@ void hv_plug_step_plan(const struct hv_tracee *t, const struct hv_tracepoint_lay
 		       struct hv_plug_step *step)
 {
 	struct hv_err *err;
+	bool has_state;
 
 	hv_plug_steps_deinit(step, 1);
 	step->is_passing = false;
 	err = hv_tracepoint_state_read(t->kernel, layout, &step->tp, t->range, &step->state);
+	has_state = !err;
 	if (!err)
 		err = step->plug
 			      ? hv_plug_plan(t, layout, step->plug, &step->state, &step->changes)
 			      : hv_unplug_plan(t, layout, &step->tp, &step->state, &step->changes);
 	step->why_not = err;
+	/* What is being read is changed: a breakpoint, an array that is exchanged. */
+	step->is_passing = err && err->code == EBUSY && !has_state;
 	if (err && (err->code == EBUSY || err->code == EINVAL))
-		look_at_locks(t, layout, step);
+		look_whether_it_passes(t, layout, has_state, step);
 }
 
 /* A part of the changes of all steps of a hold, which is written at once. */
@@ -88,13 +110,11 @@ static struct hv_err *check_states(const struct making *m)
 
 	for (size_t i = 0; !err && i < m->nr; i++) {
 		struct hv_plug_step *step = &m->steps[i];
-		bool is_same = true;
 
 		if (is_due(step))
-			err = hv_tracepoint_state_is_same(m->tracee->kernel, m->layout, &step->tp,
-							  &step->state, &is_same);
-		if (!err && !is_same)
-			step->why_not = hv_err_new(EBUSY, "the guest changes its tracepoint");
+			err = check_state(m->tracee, m->layout, step);
+		if (err && err->code == EBUSY)
+			step->why_not = hv_take(err);
 	}
 	return err;
 }

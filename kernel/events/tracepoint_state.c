@@ -11,6 +11,9 @@
 #define PROBES_MAX    1024u
 #define PROBE_MAX_LEN 64u
 
+/* How often the probes are read while the guest exchanges their array. */
+#define READS_MAX 8
+
 /* The locks that the kernel has while it adds or removes a probe or changes code. */
 static const char *const locks[HV_TRACEPOINT_LOCKS] = {
 	"tracepoints_mutex", "tracepoint_module_list_mutex", "jump_label_mutex",
@@ -137,6 +140,15 @@ struct hv_err *hv_tracepoint_layout_find(const struct hv_kernel *k,
 	return err;
 }
 
+/* Adds words on which the state depends. */
+static void add_words(struct hv_tracepoint_state *s, const struct hv_word *words, size_t nr)
+{
+	s->words = hv_realloc_array(s->words, s->nr_words + nr + 1, sizeof(*s->words));
+	if (nr)
+		memcpy(s->words + s->nr_words, words, nr * sizeof(*words));
+	s->nr_words += nr;
+}
+
 static void add_probe(struct hv_tracepoint_state *s, const struct hv_tracepoint_probe *probe)
 {
 	s->probes = hv_realloc_array(s->probes, s->nr_probes + 1, sizeof(*s->probes));
@@ -158,8 +170,10 @@ static struct hv_err *read_probes(const struct hv_kernel *k, const struct hv_tra
 		probe.func = hv_copy_u64(copy, l->func);
 		probe.data = hv_copy_u64(copy, l->data);
 		probe.priority = hv_copy_u32(copy, l->prio);
-		if (!probe.func)
+		if (!probe.func) {
+			add_words(s, &(struct hv_word){hv_gva(at + l->func), 0, UINT64_MAX}, 1);
 			break;
+		}
 		if (s->nr_probes == PROBES_MAX)
 			return hv_err_new(E2BIG, "no end after %u probes", PROBES_MAX);
 		add_probe(s, &probe);
@@ -188,15 +202,6 @@ static struct hv_err *read_place(const struct hv_kernel *k, const struct hv_jump
 				  (unsigned long long)place.at.v);
 	return hv_err_new(EINVAL, "0x%llx has neither a nop nor a jump",
 			  (unsigned long long)place.at.v);
-}
-
-/* Adds words on which the state depends. */
-static void add_words(struct hv_tracepoint_state *s, const struct hv_word *words, size_t nr)
-{
-	s->words = hv_realloc_array(s->words, s->nr_words + nr + 1, sizeof(*s->words));
-	if (nr)
-		memcpy(s->words + s->nr_words, words, nr * sizeof(*words));
-	s->nr_words += nr;
 }
 
 /* Adds the places of the static key at KEY. */
@@ -323,21 +328,45 @@ static struct hv_err *read_common(const struct hv_kernel *k, const struct hv_tra
 	return err;
 }
 
+/* Reads the probes into RET, which is empty. *RET_STAYED: the tracepoint has the array still that
+ * was read. Otherwise the guest may have freed it before. */
+static struct hv_err *read_array(const struct hv_kernel *k, const struct hv_tracepoint_layout *l,
+				 const struct hv_tracepoint *tp, struct hv_gva_range ours,
+				 struct hv_tracepoint_state *ret, bool *ret_stayed)
+{
+	uint64_t now;
+	struct hv_err *why = NULL, *err = hv_read_u64(&k->core.as, tp->funcs, &ret->funcs);
+
+	if (!err && !hv_gva_in(hv_gva(ret->funcs), ours))
+		why = read_probes(k, l, ret);
+	if (!err)
+		err = hv_read_u64(&k->core.as, tp->funcs, &now);
+	*ret_stayed = err || now == ret->funcs;
+	if (!err && *ret_stayed)
+		err = hv_take(why);
+	hv_err_free(why);
+	return err;
+}
+
 struct hv_err *hv_tracepoint_probes_read(const struct hv_kernel *k,
 					 const struct hv_tracepoint_layout *layout,
 					 const struct hv_tracepoint *tp, struct hv_gva_range ours,
 					 struct hv_tracepoint_state *ret)
 {
-	struct hv_tracepoint_state s = {0};
-	struct hv_err *err = hv_read_u64(&k->core.as, tp->funcs, &s.funcs);
+	for (unsigned i = 0; i < READS_MAX; i++) {
+		struct hv_tracepoint_state s = {0};
+		bool stayed;
+		struct hv_err *err = read_array(k, layout, tp, ours, &s, &stayed);
 
-	if (!err && !hv_gva_in(hv_gva(s.funcs), ours))
-		err = read_probes(k, layout, &s);
-	if (err)
+		if (!err && stayed) {
+			*ret = s;
+			return NULL;
+		}
 		hv_tracepoint_state_deinit(&s);
-	else
-		*ret = s;
-	return err;
+		if (err)
+			return err;
+	}
+	return hv_err_new(EBUSY, "the guest exchanges its probes");
 }
 
 struct hv_err *hv_tracepoint_probes_at(const struct hv_kernel *k,

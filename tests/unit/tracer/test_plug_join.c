@@ -222,6 +222,19 @@ START_TEST(an_array_that_somebody_wrote_into)
 }
 END_TEST
 
+static bool is_word_at(uint64_t gva, struct hv_gpa gpa)
+{
+	return gpa.v == gva - FK_BASE + FK_GPA;
+}
+
+static void the_guest_goes_on(struct fr *fr, struct hv_gpa gpa)
+{
+	if (!is_word_at(tp.static_call, gpa))
+		return;
+	fk_u64(f, tp.static_call, FTP_OTHER);
+	fr->when_read = NULL;
+}
+
 /* What the guest is just changing may contradict itself, and will not soon. */
 START_TEST(what_is_being_changed_is_tried_again)
 {
@@ -239,6 +252,57 @@ START_TEST(what_is_being_changed_is_tried_again)
 	fk_u64(f, tp.static_call, FTP_OTHER);
 	hv_plug_step_plan(&r.tracee, &layout, &step);
 	ck_assert(!step.why_not && !step.is_passing && step.changes.nr);
+	fk_u64(f, tp.static_call, FTP_ITERATOR);
+	r.when_read = the_guest_goes_on; /* and has nothing locked any more */
+	hv_plug_step_plan(&r.tracee, &layout, &step);
+	ck_assert(step.why_not && step.why_not->code == EBUSY && step.is_passing);
+	ck_assert_ptr_nonnull(strstr(step.why_not->message, "changes its tracepoint"));
+	hv_plug_step_plan(&r.tracee, &layout, &step);
+	ck_assert(!step.why_not && !step.is_passing && step.changes.nr);
+	hv_plug_steps_deinit(&step, 1);
+}
+END_TEST
+
+static uint64_t its_next_array;
+
+static void the_guest_exchanges_its_array(struct fr *fr, struct hv_gpa gpa)
+{
+	if (!is_word_at(tp.type.tracepoint.funcs.v, gpa))
+		return;
+	fk_u64(f, tp.type.tracepoint.funcs.v, its_next_array);
+	ftp_put_probe(&tp, tp.array, 0, 0x6b6b6b6b, 0x6b6b6b6b);
+	fr->when_read = NULL;
+}
+
+/* The one that was read first may be freed, and be anything. */
+START_TEST(an_array_that_is_exchanged_while_it_is_read)
+{
+	struct hv_tracepoint_state state;
+
+	fp_guest_is_on(1);
+	its_next_array = fk_alloc(f, 64);
+	ftp_put_probe(&tp, its_next_array, 0, FTP_OTHER + 3, 0x1003);
+	r.when_read = the_guest_exchanges_its_array;
+	ck_assert_ptr_null(hv_tracepoint_probes_read(&f->k, &layout, &tp.type.tracepoint,
+						     r.tracee.range, &state));
+	ck_assert_uint_eq(state.funcs, its_next_array);
+	ck_assert_uint_eq(state.nr_probes, 1);
+	ck_assert_uint_eq(state.probes[0].func, FTP_OTHER + 3);
+	hv_tracepoint_state_deinit(&state);
+}
+END_TEST
+
+/* The guest's next array may be where the one was that it freed, and begin like it. */
+START_TEST(a_probe_that_is_added_at_the_end)
+{
+	struct hv_plug_step step = fp_step_of(true);
+
+	fp_guest_is_on(2);
+	hv_plug_step_plan(&r.tracee, &layout, &step);
+	ck_assert(!step.why_not && step.changes.nr);
+	ftp_put_probe(&tp, tp.array, 2, FTP_OTHER + 2, 0x1002);
+	ck_assert_ptr_null(hv_plug_steps_make(&r.tracee, &layout, &step, 1));
+	ck_assert(!step.is_made && step.why_not && step.why_not->code == EBUSY);
 	hv_plug_steps_deinit(&step, 1);
 }
 END_TEST
@@ -382,6 +446,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_cannot_be_joined);
 	tcase_add_test(tc, an_array_that_somebody_wrote_into);
 	tcase_add_test(tc, what_is_being_changed_is_tried_again);
+	tcase_add_test(tc, an_array_that_is_exchanged_while_it_is_read);
+	tcase_add_test(tc, a_probe_that_is_added_at_the_end);
 	tcase_add_test(tc, a_module_that_is_being_loaded);
 	tcase_add_test(tc, a_place_in_two_pages);
 	tcase_add_test(tc, a_call_in_two_pages_stays);
