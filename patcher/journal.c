@@ -136,10 +136,11 @@ static void note_again(struct hv_journal *j, uint32_t index, const struct hv_cha
 {
 	struct hv_journal_entry *entry = &j->entries[index];
 
-	/* The memory is mapped elsewhere now, so it was freed meanwhile and has another module's
-	 * text: the old bytes are of no use any more, and undoing must go by the new address. */
+	/* The memory is mapped elsewhere now, so it was freed meanwhile and is another module's:
+	 * the old bytes are of no use any more, and undoing must go by the new address. */
 	if (entry->gva != change->gva.v) {
-		assert(entry->kind == change->kind);
+		j->nr_used[entry->kind]--;
+		j->nr_used[change->kind]++;
 		*entry = entry_of(change);
 		mirror_by(j, index, mirror);
 		return;

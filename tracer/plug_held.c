@@ -239,12 +239,31 @@ static struct hv_err *make(struct hv_hold *hold, void *ctx)
 	return err ? err : take_back(m, hold);
 }
 
-/* What was taken out stays as it is now: there is nothing to be undone, and its memory may become
- * anything. */
-static void forget(struct hv_patcher *p, const struct hv_plug_step *step)
+static void forget_at(const struct hv_tracee *t, struct hv_gva at)
 {
-	for (size_t i = 0; !step->plug && i < step->changes.nr; i++)
-		hv_patcher_forget_at(p, step->changes.list[i].gpa);
+	struct hv_mapping m;
+	HV_AUTO_ERR struct hv_err *err = hv_walk(&t->kernel->core.as, at, &m);
+
+	if (!err && m.present)
+		hv_patcher_forget_at(t->patcher, m.gpa);
+}
+
+/* What was taken out stays as it is now: there is nothing to be undone, and its memory may become
+ * anything. What the guest goes on using is its own, whoever switched it on. Only the nops that its
+ * places had may be needed again. */
+static void forget(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+		   const struct hv_plug_step *step)
+{
+	const struct hv_tracepoint_state *s = &step->state;
+
+	for (size_t i = 0; i < step->changes.nr; i++)
+		hv_patcher_forget_at(t->patcher, step->changes.list[i].gpa);
+	forget_at(t, step->tp.funcs);
+	forget_at(t, hv_gva_add(step->tp.key, layout->enabled));
+	if (s->static_call_at.v)
+		forget_at(t, s->static_call_at);
+	for (size_t i = 0; i < s->calls.nr; i++)
+		forget_at(t, s->calls.list[i].at);
 }
 
 static void note_made(const struct making *m)
@@ -254,7 +273,8 @@ static void note_made(const struct making *m)
 
 		if (step->why_not)
 			continue;
-		forget(m->tracee->patcher, step);
+		if (!step->plug)
+			forget(m->tracee, m->layout, step);
 		step->is_made = true;
 	}
 }

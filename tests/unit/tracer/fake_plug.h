@@ -120,13 +120,19 @@ static inline bool fp_jumps(unsigned n)
 	return ret;
 }
 
+static inline void fp_check_nothing_is_noted(void)
+{
+	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_KEY), 0);
+	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_PLUG), 0);
+	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_STATIC_CALL), 0);
+}
+
 static inline void fp_check_off(void)
 {
 	ck_assert_uint_eq(fp_word_at(tp.type.tracepoint.funcs.v), 0);
 	ck_assert_uint_eq(fp_word_at(tp.type.tracepoint.key.v), 0);
 	ck_assert_mem_eq(fk_host(f, FTP_CODE), before, sizeof(before));
-	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_KEY), 0);
-	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_PLUG), 0);
+	fp_check_nothing_is_noted();
 }
 
 /* The guest has copied the entry into an array of its own. */
