@@ -44,7 +44,6 @@ struct hv_err *hv_call_layout_find(const struct hv_kernel *k, struct hv_call_lay
 					      {"static_call_tramp", 8, &l.trampoline}};
 	const struct hv_field key[] = {{"mods", 8, &l.links}};
 	const struct hv_field site[] = {{"addr", 4, &l.site_code}, {"key", 4, &l.site_key}};
-	const struct hv_field link[] = {{"mod", 8, &l.link_module}};
 	const struct hv_field module[] = {{"state", 4, &l.module_state}};
 	struct hv_err *err =
 		hv_fields_find(&k->core, "tracepoint", tracepoint, HV_ARRAY_LEN(tracepoint));
@@ -55,8 +54,6 @@ struct hv_err *hv_call_layout_find(const struct hv_kernel *k, struct hv_call_lay
 		err = hv_fields_find(&k->core, "static_call_site", site, HV_ARRAY_LEN(site));
 	if (!err)
 		err = hv_site_table_find(&k->core, &names, &l.table);
-	if (!err && l.table.has_links)
-		err = hv_fields_find(&k->core, "static_call_mod", link, HV_ARRAY_LEN(link));
 	if (!err && l.table.has_links)
 		err = hv_fields_find(&k->core, "module", module, HV_ARRAY_LEN(module));
 	if (!err)
@@ -157,7 +154,7 @@ static struct hv_err *check_link(const struct hv_kernel *k, const struct hv_call
 	const struct hv_address_space *as = &k->core.as;
 	uint32_t state = 0;
 	uint64_t module;
-	struct hv_err *err = hv_read_u64(as, hv_gva(*link + l->link_module), &module);
+	struct hv_err *err = hv_read_u64(as, hv_gva(*link + l->table.link_module), &module);
 
 	if (!err && module) /* 0: the kernel's own */
 		err = hv_read_u32(as, hv_gva(module + l->module_state), &state);

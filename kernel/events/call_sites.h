@@ -16,7 +16,7 @@ struct hv_call_layout {
 	uint32_t key, trampoline; /* of struct tracepoint: of pointers */
 	uint32_t links;		  /* of struct static_call_key */
 	uint32_t site_code, site_key;
-	uint32_t link_module, module_state; /* of a link, and of struct module */
+	uint32_t module_state; /* of struct module */
 };
 
 /* ENOENT: this kernel's static calls are of a form that is not known, or it has none. */

@@ -16,6 +16,7 @@ static struct hv_err *find_links(const struct hv_kernel_core *core,
 	const struct hv_field link[] = {
 		{"next", 8, &t->link_next},
 		{names->link_entries, 8, &t->link_entries},
+		{"mod", 8, &t->link_module},
 	};
 	const struct hv_field module[] = {
 		{names->module_entries, 8, &t->module_entries},
@@ -78,23 +79,26 @@ static struct hv_err *read_entries(struct hv_site_tables *t, uint64_t at, uint64
 	return err;
 }
 
-/* Reads start and end of the table of the module at MODULE. */
-static struct hv_err *find_module_end(const struct hv_site_tables *t, uint64_t module,
-				      uint64_t *ret_start, uint64_t *ret_end)
+/* False: AT is not in the table of the module at MODULE, or there is no such module. */
+static bool find_module_end(const struct hv_site_tables *t, uint64_t module, uint64_t at,
+			    uint64_t *ret_end)
 {
 	const struct hv_address_space *as = &t->k->core.as;
+	uint64_t start = 0;
 	uint32_t nr = 0;
-	struct hv_err *err = hv_read_u64(as, hv_gva(module + t->table->module_entries), ret_start);
+	HV_AUTO_ERR struct hv_err *err =
+		hv_read_u64(as, hv_gva(module + t->table->module_entries), &start);
 
 	if (!err)
 		err = hv_read_u32(as, hv_gva(module + t->table->module_nr), &nr);
-	if (!err)
-		*ret_end = *ret_start + (uint64_t)nr * t->table->entry_len_bytes;
-	return err;
+	*ret_end = start + (uint64_t)nr * t->table->entry_len_bytes;
+	return !err && at >= start && at < *ret_end;
 }
 
-/* Finds the end of the table that AT is in. */
-static struct hv_err *find_end(const struct hv_site_tables *t, uint64_t at, uint64_t *ret_end)
+/* Finds the end of the table that AT is in. MODULE: whose it should be, which may have been loaded
+ * just now; 0: the kernel's, or that of the module that the key is of. */
+static struct hv_err *find_end(const struct hv_site_tables *t, uint64_t at, uint64_t module,
+			       uint64_t *ret_end)
 {
 	const struct hv_modules *modules = &t->k->modules;
 	struct hv_gva start, end;
@@ -106,26 +110,31 @@ static struct hv_err *find_end(const struct hv_site_tables *t, uint64_t at, uint
 		*ret_end = end.v;
 		return NULL;
 	}
-	for (size_t i = 0; !err && t->table->has_links && i < modules->nr; i++) {
-		err = find_module_end(t, modules->list[i].at.v, &start.v, ret_end);
-		if (!err && at >= start.v && at < *ret_end)
+	if (!err && module && find_module_end(t, module, at, ret_end))
+		return NULL;
+	for (size_t i = 0; !err && t->table->has_links && i < modules->nr; i++)
+		if (find_module_end(t, modules->list[i].at.v, at, ret_end))
 			return NULL;
-	}
 	if (!err)
 		err = hv_err_new(EINVAL, "0x%llx is in no table of %s", (unsigned long long)at,
 				 t->table->start);
 	return err;
 }
 
-struct hv_err *hv_site_tables_read(struct hv_site_tables *t, uint64_t entries)
+static struct hv_err *read_table(struct hv_site_tables *t, uint64_t entries, uint64_t module)
 {
 	uint64_t end = 0;
 	struct hv_err *err;
 
 	if (!entries)
 		return NULL;
-	err = find_end(t, entries, &end);
+	err = find_end(t, entries, module, &end);
 	return err ? err : read_entries(t, entries, end);
+}
+
+struct hv_err *hv_site_tables_read(struct hv_site_tables *t, uint64_t entries)
+{
+	return read_table(t, entries, 0);
 }
 
 struct hv_err *hv_site_tables_read_list(struct hv_site_tables *t, uint64_t link)
@@ -133,7 +142,7 @@ struct hv_err *hv_site_tables_read_list(struct hv_site_tables *t, uint64_t link)
 	struct hv_err *err = NULL;
 
 	for (size_t nr = 0; !err && link; nr++) {
-		uint64_t entries = 0, at = link;
+		uint64_t entries = 0, module = 0, at = link;
 
 		if (nr == TABLES_MAX)
 			return hv_err_new(E2BIG, "no end after %u tables", TABLES_MAX);
@@ -141,7 +150,10 @@ struct hv_err *hv_site_tables_read_list(struct hv_site_tables *t, uint64_t link)
 		if (!err)
 			err = hv_site_tables_word(t, hv_gva(at + t->table->link_next), &link);
 		if (!err)
-			err = hv_site_tables_read(t, entries);
+			err = hv_read_u64(&t->k->core.as, hv_gva(at + t->table->link_module),
+					  &module);
+		if (!err)
+			err = read_table(t, entries, module);
 	}
 	return err;
 }

@@ -26,7 +26,7 @@ struct hv_site_table {
 	const char *start, *stop; /* symbols */
 	uint32_t entry_len_bytes;
 	bool has_links; /* the following are known: this kernel has modules */
-	uint32_t link_next, link_entries;
+	uint32_t link_next, link_entries, link_module;
 	uint32_t module_entries, module_nr; /* of struct module */
 };
 

@@ -315,7 +315,7 @@ START_TEST(a_module_that_is_being_loaded)
 
 	l->table.has_links = true;
 	l->table.link_next = 0;
-	l->link_module = 8;
+	l->table.link_module = 8;
 	l->table.link_entries = 16;
 	l->module_state = 4;
 	fk_u64(f, links, links + 24);
