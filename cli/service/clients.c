@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/clients.h"
 
-#include <poll.h>
+#include <sys/socket.h>
 #include <string.h>
 
 #include "cli/service/doors.h"
@@ -69,12 +69,13 @@ void clients_drop_gone(struct service *s)
 			drop_peer(s, i);
 }
 
-/* Whether P has asked for something that it has no answer to yet. */
+/* Whether P has asked for something that it has no answer to yet. Who has hung up does not. */
 static bool asks(const struct peer *p)
 {
-	struct pollfd fd = {p->fd, POLLIN, 0};
+	char byte;
 
-	return !p->gone && (p->in.len_bytes || peer_has_output(p) || poll(&fd, 1, 0) > 0);
+	return !p->gone && (p->in.len_bytes || peer_has_output(p) ||
+			    recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0);
 }
 
 /* Drops a client above the limit that does not wait for a detach: of those that ask for nothing the

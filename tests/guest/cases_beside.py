@@ -181,6 +181,8 @@ def counts_the_rest(t):
     out, err = (data.decode(errors="replace") for data in t.end_recording(counting))
     assert "sched:sched_waking is not counted: sched:sched_switch: the guest itself uses its tracepoint, with 10 probes, for which there is no room; try again when" in err, err
     assert "vfs_read" in out and "irq:irq_handler_entry" in out and "sched_waking" not in out, out
+    status, _, err = t.hv.run("hist", "--for", "1ms", t.name, "irq:*_entry", "sched:sched_waking")
+    assert status == 0 and "sched:sched_waking is not counted: " in err, err
     t.hv.fails("hist", "--for", "1ms", t.name, "sched:sched_waking",
                says=("sched:sched_switch: the guest itself uses its tracepoint, with 10 probes",))
 
@@ -267,6 +269,8 @@ def all_events_that_the_guest_uses_are_joined(t):
             events = traced.text("set_event").split()
             assert len(events) > 300, events
             left_out = [line for line in traced.text("error_log").splitlines() if "cannot be recorded now" in line]
+            busy = [line for line in traced.text("error_log").splitlines() if "the guest itself uses" in line and "in two pages" not in line]
+            assert not busy, busy
             switch(0)
             t.guest.run(MAKES)
             switch(1)

@@ -94,8 +94,9 @@ static struct hv_err *put_pairs(struct record_settings *s, struct client *c,
 {
 	HV_AUTO_ERR struct hv_err *none = NULL;
 	struct hv_err *err = record_pairs_switch_on(c, s->dir, s->pairs, &none, ret_notes);
+	bool has_more = s->tracer || s->events.len_bytes || s->probes.len_bytes;
 
-	return err || s->tracer ? err : hv_take(none);
+	return err || has_more ? err : hv_take(none);
 }
 
 static struct hv_err *put_events(struct record_settings *s, struct client *c,
