@@ -107,8 +107,8 @@ static void sort_difference(const struct hv_tracee *t, const uint8_t *before, co
 		name_difference(t, hv_gva_add(text, off), &d->names);
 }
 
-/* A difference is ours if a site calls our range. All other differences are the guest's own (static
- * keys and calls). */
+/* A difference is ours if a site calls our range. All other differences are static keys and calls:
+ * those that the guest has switched, and of events that recover has taken out. */
 struct hv_err *hv_text_diff_report(const struct hv_tracee *t, struct hv_text *report)
 {
 	struct hv_gva_range text = t->kernel->text;
@@ -137,7 +137,7 @@ struct hv_err *hv_text_diff_report(const struct hv_tracee *t, struct hv_text *re
 				  hv_plural(d.nr_ours), d.nr_ours == 1 ? "s" : "");
 	hv_text_printf(report, "%zu bytes of kernel text compared, none of ours left", len);
 	if (d.nr)
-		hv_text_printf(report, "; %zu place%s changed by the guest itself: %s%s", d.nr,
+		hv_text_printf(report, "; %zu place%s changed meanwhile: %s%s", d.nr,
 			       hv_plural(d.nr), d.names.data ? d.names.data : "",
 			       d.nr > NAMED_MAX ? ", ..." : "");
 	hv_text_add(report, "\n");
