@@ -345,6 +345,13 @@ static bool counts(struct scan *s, struct stack *from, uint64_t word)
 	       (hv_gva_in(hv_gva(word), s->wanted->calling) || may_be_inside(s, from));
 }
 
+/* Whether WORD says that somebody is in a function that is looked for. */
+static bool is_in_function(struct scan *s, struct stack *from, uint64_t word)
+{
+	return !from->waiting && hv_scan_has_function(s->wanted, hv_gva(word)) &&
+	       counts(s, from, word);
+}
+
 static bool is_wanted(const struct scan *s, struct hv_gva at, uint64_t word)
 {
 	const struct hv_scan_for *wanted = s->wanted;
@@ -376,7 +383,7 @@ static void look_at(struct scan *s, struct stack *from, struct hv_gva at, uint64
 
 	if (hv_gva_in(hv_gva(code), s->preempting))
 		from->was_preempted = true;
-	if (is_wanted(s, at, code) && counts(s, from, code))
+	if ((is_wanted(s, at, code) && counts(s, from, code)) || is_in_function(s, from, code))
 		found(s, stack_name(from));
 	follow(s, from, word);
 }

@@ -67,9 +67,30 @@ struct hv_scan_for {
 	/* The part of the range that calls functions in which a task may sleep: each word of it
 	 * counts. */
 	struct hv_gva_range calling;
+	/* For HV_SCAN_RUNNING and HV_SCAN_USED: functions whose words count, too, sorted. What
+	 * calls them calls nothing that waits for an interrupt: a vCPU that does so is in none of
+	 * them. */
+	const struct hv_gva_range *functions;
+	size_t nr_functions;
 	/* The tasks, which were read in the same hold, borrowed. NULL: the scan reads them. */
 	const struct hv_tasks *tasks;
 };
+
+/* Whether AT is in one of the functions. */
+static inline bool hv_scan_has_function(const struct hv_scan_for *wanted, struct hv_gva at)
+{
+	size_t low = 0, high = wanted->nr_functions;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (wanted->functions[middle].start.v <= at.v)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && hv_gva_in(at, wanted->functions[low - 1]);
+}
 
 static inline bool hv_scan_wants(const struct hv_scan_for *wanted, struct hv_gva at)
 {

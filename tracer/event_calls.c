@@ -182,17 +182,27 @@ static struct hv_gva stub_at(const struct hv_event_calls *c, size_t off)
 	return hv_gva_add(c->tracee->range.start, HV_STUBS_CODE_OFF + off);
 }
 
+/* Whether CALL leads to a stub already: putting it back may have been refused. */
+static bool is_changed(const struct hv_event_calls *c, const struct hv_call *call)
+{
+	uint8_t unused[8];
+	struct hv_mapping m;
+	HV_AUTO_ERR struct hv_err *err = hv_walk(&c->tracee->kernel->core.as, call->at, &m);
+
+	return !err && m.present && hv_patcher_old_bytes(c->tracee->patcher, m.gpa, unused);
+}
+
 /* Until a release call leads to its stub, no tracepoint may have an array of ours: all of them are
  * changed, or none. */
 static struct hv_err *redirect_releases(struct hv_event_calls *c)
 {
 	const struct hv_stub_image *stubs = &c->tracee->kernel->core.as.arch->stubs;
 	const struct hv_release_calls *releases = &c->releases;
-	size_t nr = releases->calls.nr + releases->others.nr;
-	HV_AUTO_FREE struct hv_change *changes = hv_alloc((nr + 1) * sizeof(*changes));
+	size_t nr_calls = releases->calls.nr + releases->others.nr, nr = 0;
+	HV_AUTO_FREE struct hv_change *changes = hv_alloc((nr_calls + 1) * sizeof(*changes));
 	struct hv_err *err = NULL;
 
-	for (size_t i = 0; !err && i < nr; i++) {
+	for (size_t i = 0; !err && i < nr_calls; i++) {
 		bool is_other = i >= releases->calls.nr;
 		const struct hv_call *call =
 			is_other ? &releases->others.list[i - releases->calls.nr]
@@ -202,8 +212,11 @@ static struct hv_err *redirect_releases(struct hv_event_calls *c)
 					    : stubs->event_release_offs[releases->head_argument]);
 		bool is_planned = false;
 
-		err = hv_redirect_plan(c->tracee, call, stub, HV_CHANGE_EVENT_CALL, &changes[i],
+		if (is_changed(c, call))
+			continue;
+		err = hv_redirect_plan(c->tracee, call, stub, HV_CHANGE_EVENT_CALL, &changes[nr],
 				       &is_planned);
+		nr += is_planned;
 		if (!err && !is_planned)
 			err = hv_err_new(EBUSY,
 					 "the guest has changed the call at 0x%llx, which frees "
@@ -280,8 +293,8 @@ static struct hv_err *plan_probe(struct redirection *r, const struct hv_event_ty
 	return err;
 }
 
-/* Notes that the call at AT was not changed. */
-static void note_refused(struct hv_event_calls *c, struct hv_gva at)
+/* Notes that the call at AT is the kernel's own. */
+static void note_kernels(struct hv_event_calls *c, struct hv_gva at)
 {
 	for (size_t s = 0; s < c->nr_sets; s++)
 		for (size_t i = 0; i < c->sets[s].probes.nr; i++)
@@ -334,13 +347,13 @@ struct hv_err *hv_event_calls_redirect(struct hv_event_calls *c,
 		err = hv_patcher_apply(c->tracee->patcher, changes, r.nr);
 	for (size_t i = 0; i < r.nr; i++)
 		if (err || changes[i].refused)
-			note_refused(c, changes[i].gva);
+			note_kernels(c, changes[i].gva);
 	for (size_t i = 0; !err && i < nr; i++)
 		check_probe(c, types[i], &why_not[i]);
 	return err;
 }
 
-/* TEXT NULL: everywhere. */
+/* TEXT NULL: everywhere. If some are refused, the others are put back. */
 static struct hv_err *put_back_in(struct hv_event_calls *c, const struct hv_gva_range *text)
 {
 	HV_AUTO_FREE struct hv_change *undo = NULL;
@@ -353,6 +366,9 @@ static struct hv_err *put_back_in(struct hv_event_calls *c, const struct hv_gva_
 			undo[nr++] = undo[i];
 	err = nr ? hv_patcher_apply(c->tracee->patcher, undo, nr) : NULL;
 	for (size_t i = 0; !err && i < nr; i++)
+		if (!undo[i].refused)
+			note_kernels(c, undo[i].gva);
+	for (size_t i = 0; !err && i < nr; i++)
 		if (undo[i].refused)
 			err = hv_err_new(EBUSY,
 					 "0x%llx: the guest has a breakpoint or a probe of its own"
@@ -361,31 +377,15 @@ static struct hv_err *put_back_in(struct hv_event_calls *c, const struct hv_gva_
 	return err;
 }
 
-static void note_put_back(struct probe_set *set)
-{
-	memset(set->is_redirected, 0, set->probes.nr * sizeof(*set->is_redirected));
-}
-
 struct hv_err *hv_event_calls_put_back(struct hv_event_calls *c)
 {
-	struct hv_err *err = put_back_in(c, NULL);
-
-	if (err)
-		return err;
 	c->has_begun = false;
-	for (size_t i = 0; i < c->nr_sets; i++)
-		note_put_back(&c->sets[i]);
-	return NULL;
+	return put_back_in(c, NULL);
 }
 
 struct hv_err *hv_event_calls_put_back_of(struct hv_event_calls *c, const struct hv_module *module)
 {
-	struct hv_err *err = put_back_in(c, &module->text);
-
-	for (size_t i = 1; !err && i < c->nr_sets; i++)
-		if (is_of(&c->sets[i], module))
-			note_put_back(&c->sets[i]);
-	return err;
+	return put_back_in(c, &module->text);
 }
 
 bool hv_event_calls_are_there(const struct hv_event_calls *c)

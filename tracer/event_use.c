@@ -3,6 +3,7 @@
 
 #include "base/retry.h"
 #include "tracer/event_calls.h"
+#include "tracer/iterators.h"
 #include "tracer/plug.h"
 #include "tracer/tracee.h"
 
@@ -10,23 +11,35 @@ struct check {
 	struct hv_tracee *tracee;
 	enum hv_plug_sleepers sleepers;
 	const bool *which; /* by index; NULL: all */
+	const struct hv_iterators *iterators;
 };
 
 static struct hv_err *check_held(struct hv_hold *hold, void *ctx)
 {
 	const struct check *check = ctx;
 
-	return hv_plugs_check_unused(check->tracee, hold, check->sleepers, check->which);
+	return hv_plugs_check_unused(check->tracee, hold, check->sleepers, check->which,
+				     check->iterators);
 }
 
 struct hv_err *hv_event_use_check(struct hv_tracee *t, const struct hv_event_calls *calls,
 				  const bool *which)
 {
+	hv_cleanup(hv_iterators_deinit) struct hv_iterators iterators = {0};
 	struct check check = {.tracee = t, .which = which};
+	struct hv_err *err;
 
+	if (t->had_copies) {
+		hv_iterators_find(t->kernel, &iterators);
+		check.iterators = &iterators;
+	}
 	if (hv_event_calls_may_sleep(calls))
 		check.sleepers = HV_PLUG_SLEEPERS;
-	return hv_patcher_held(t->patcher, check_held, &check);
+	err = hv_patcher_held(t->patcher, check_held, &check);
+	/* As long as something is plugged in, more may have been left. */
+	if (!err && !which)
+		t->had_copies = false;
+	return err;
 }
 
 struct hv_err *hv_event_use_await_end(struct hv_tracee *t, const struct hv_event_calls *calls,

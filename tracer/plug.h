@@ -116,12 +116,16 @@ struct hv_err *hv_plugs_find(const struct hv_tracee *t, const struct hv_tracepoi
 struct hv_err *hv_plugs_know_place(const struct hv_tracee *t, const struct hv_journal_entry *e,
 				   bool *ret) hv_must_use;
 
+struct hv_iterators;
+
 /* In HOLD, after all plugs were taken out: nobody in the guest has the address of a file, an array
  * of probes or a draft in a register or on a stack any more, so no probe is on its way to our
  * stubs. WHICH, by index, HV_REGION_NR_EVENTS of them: only these plugs were taken out, and only
  * their files and arrays count; NULL: all were. SLEEPERS: whether a task can be switched out while
- * it calls probes. If not, what sleeping tasks have is left over from long ago. EBUSY: somebody
- * has, or what a vCPU is doing is not known; it can be tried again. */
+ * it calls probes. If not, what sleeping tasks have is left over from long ago. ITERATORS: nobody
+ * is in one of these either; NULL: nobody can have an array of the guest's with a probe of ours.
+ * EBUSY: somebody has or is, or what a vCPU is doing is not known; it can be tried again. */
 enum hv_plug_sleepers { HV_PLUG_NO_SLEEPERS, HV_PLUG_SLEEPERS };
 struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold,
-				     enum hv_plug_sleepers sleepers, const bool *which) hv_must_use;
+				     enum hv_plug_sleepers sleepers, const bool *which,
+				     const struct hv_iterators *iterators) hv_must_use;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernel/tasks.h"
+#include "tracer/iterators.h"
 #include "tracer/plug.h"
 #include "tracer/tracee.h"
 
@@ -266,6 +267,14 @@ static void forget(const struct hv_tracee *t, const struct hv_tracepoint_layout 
 		forget_at(t, s->calls.list[i].at);
 }
 
+/* An array of the guest's with a probe of ours may be a copy of an older one, which somebody may
+ * still be going through. */
+static void note_copies(struct hv_tracee *t, const struct hv_plug_step *step)
+{
+	if (!step->plug && step->changes.nr && !hv_gva_in(hv_gva(step->state.funcs), t->range))
+		t->had_copies = true;
+}
+
 static void note_made(const struct making *m)
 {
 	for (size_t i = 0; i < m->nr; i++) {
@@ -275,6 +284,7 @@ static void note_made(const struct making *m)
 			continue;
 		if (!step->plug)
 			forget(m->tracee, m->layout, step);
+		note_copies(m->tracee, step);
 		step->is_made = true;
 	}
 }
@@ -403,19 +413,23 @@ static bool is_other(void *ctx, struct hv_gva at, uint64_t word)
 	return !is_in(&l->memory, word);
 }
 
-static struct hv_err *check_registers(const struct plug_memory *m, const struct hv_vcpu_regs *regs,
-				      unsigned nr_vcpus)
+static struct hv_err *check_registers(const struct plug_memory *m, const struct hv_scan_for *wanted,
+				      const struct hv_vcpu_regs *regs, unsigned nr_vcpus)
 {
-	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
+	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++) {
 		for (unsigned i = 0; i < HV_VCPU_NR_GENERAL; i++)
 			if (is_in(m, regs[cpu].general[i]))
 				return hv_err_new(EBUSY,
 						  "vCPU %u has a plug's memory in a register", cpu);
+		if (hv_scan_has_function(wanted, regs[cpu].ip))
+			return hv_err_new(EBUSY, "vCPU %u calls the probes of a tracepoint", cpu);
+	}
 	return NULL;
 }
 
 struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold,
-				     enum hv_plug_sleepers sleepers, const bool *which)
+				     enum hv_plug_sleepers sleepers, const bool *which,
+				     const struct hv_iterators *iterators)
 {
 	struct looking looking = {t->kernel, memory_of(t, which)};
 	const struct hv_scan_for wanted = {
@@ -423,6 +437,8 @@ struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold,
 		.how = sleepers == HV_PLUG_SLEEPERS ? HV_SCAN_USED : HV_SCAN_RUNNING,
 		.is_known = is_other,
 		.is_user = is_user,
+		.functions = iterators ? iterators->list : NULL,
+		.nr_functions = iterators ? iterators->nr : 0,
 		.ctx = &looking,
 	};
 	unsigned nr_vcpus = hv_guest_info(t->guest)->nr_vcpus;
@@ -432,10 +448,11 @@ struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold,
 	struct hv_err *err = hv_hold_registers(hold, regs);
 
 	if (!err)
-		err = check_registers(&looking.memory, regs, nr_vcpus);
+		err = check_registers(&looking.memory, &wanted, regs, nr_vcpus);
 	if (!err)
 		err = hv_stacks_scan(t->kernel, &wanted, regs, nr_vcpus, &nr_found, &where);
 	if (!err && nr_found)
-		err = hv_err_new(EBUSY, "%s has a plug's memory on its stack", where);
+		err = hv_err_new(EBUSY, "%s has a plug's memory on its stack%s", where,
+				 iterators ? ", or calls the probes of a tracepoint" : "");
 	return err ? err : hv_hold_check(hold);
 }

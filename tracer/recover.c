@@ -116,6 +116,7 @@ static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_
 		err = hv_guest_pin(t->guest);
 	if (err)
 		return err;
+	t->had_copies = true; /* perhaps: whoever was killed may have taken them out */
 	hv_tracee_bind(t);
 	hv_patcher_adopt(t->patcher, entries, header->nr_entries);
 	return hv_session_restore(s, report);

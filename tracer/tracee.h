@@ -24,6 +24,9 @@ struct hv_tracee {
 	struct hv_gva_range landings;
 	struct hv_gva handler;	    /* what a graph puts in the place of return addresses */
 	struct hv_patcher *patcher; /* owned */
+	/* Since it was last seen that nobody uses what is ours, a probe of ours was taken out of an
+	 * array of the guest's. Somebody may be going through an older array that has it, too. */
+	bool had_copies;
 	/* What the stubs of events are linked with: 0 until the first event is recorded. */
 	struct hv_event_places event_places;
 	/* Borrowed, NULL while there are none: those of sections, those of places (detours.h). */

@@ -6,7 +6,8 @@ import os
 import signal
 import time
 
-from lib.suite import ONE_VCPU, case
+from cases_latency import PLANTED, load_planted, plant
+from lib.suite import IN_TURN, ONE_VCPU, case
 from lib.tool import children_of
 from lib.wait import HANG_SECONDS, until
 
@@ -282,3 +283,35 @@ def all_events_that_the_guest_uses_are_joined(t):
     finally:
         switch(0)
         t.guest.run(f"echo >{OWN}/trace; echo 1 >{OWN}/buffer_size_kb")
+
+
+SLOW = "timer/hrtimer_start"  # a probe of the module planted is as slow as it is asked to be
+
+
+@case(configs=IN_TURN[:1])
+def an_array_that_the_guest_has_replaced_is_waited_for(t):
+    """A vCPU is in a probe of the guest's for some seconds, and will call ours next, by an array that the guest has replaced
+    meanwhile. hvtrace leaves the new one at once, and what its probe needs when the vCPU has called it."""
+    load_planted(t)
+    make_instance(t)
+    try:
+        times = int(PLANTED * 3e6 / plant(t, "timer", cpu=1))
+        # What an instance's first event takes besides, it has then.
+        t.guest.run(f"for i in {OWN} {OWN}/instances/beside; do echo 1 >$i/events/sched/sched_process_exec/enable; done")
+        with t.attach() as traced:
+            traced.echo(f"events/{SLOW}/enable", "1")
+            t.guest.run(f"echo 1 >{OWN}/events/{SLOW}/enable")
+            # The vCPU takes no interrupts meanwhile: commands might have to wait for it.
+            replaces = f"sleep 1; echo 1 >{OWN}/instances/beside/events/{SLOW}/enable; cat /proc/uptime >/tmp/replaced"
+            t.guest.run(f"(sleep 0.5; taskset 2 planted timer {times} >/tmp/slow; cat /proc/uptime >>/tmp/slow) >/dev/null 2>&1 & taskset 1 sh -c '{replaces}' >/dev/null 2>&1 &")
+            time.sleep(1.5)
+            begun = time.monotonic()
+        took = time.monotonic() - begun
+        words = t.guest.run("until [ -s /tmp/replaced ] && grep -q [.] /tmp/slow; do sleep 0.1; done; cat /tmp/slow /tmp/replaced").split()
+        ns, slow, replaced = int(words[1]), float(words[2]), float(words[4])
+        t.note(f"the guest's probe took {ns / 1e9:.1f} s; the array was replaced {slow - replaced:.1f} s before its end; hvtrace left in {took:.1f} s")
+        assert took > 0.5, "it was not waited for, or there was nothing to wait for"
+    finally:
+        t.guest.run("rm -f /tmp/slow /tmp/replaced")
+        remove_instance(t)
+        t.guest.run("rmmod planted")

@@ -54,6 +54,29 @@ START_TEST(the_calls_stay_while_a_probe_may_need_them)
 }
 END_TEST
 
+/* A vCPU is in one of the calls, and the others are put back. Whatever is switched on next has all
+ * of them again. */
+START_TEST(calls_of_which_some_were_put_back)
+{
+	unsigned inside = (unsigned)_i;
+
+	set(NULL);
+	set_none();
+	r.regs[1].ip = hv_gva(calls[inside] + 1);
+	usleep(250000);
+	hv_event_tracer_tend(e);
+	for (unsigned i = 0; i < HV_ARRAY_LEN(calls); i++)
+		ck_assert(leads_to_us(calls[i]) == (i == inside));
+	r.regs[1].ip = hv_gva(0x401000);
+	set(NULL);
+	for (unsigned i = 0; i < HV_ARRAY_LEN(calls); i++)
+		ck_assert(leads_to_us(calls[i]));
+	set_none();
+	ck_assert_ptr_null(restore(NULL));
+	is_as_before();
+}
+END_TEST
+
 /* Since 7.0 probes are called under SRCU. */
 START_TEST(a_task_may_sleep_in_a_probe)
 {
@@ -117,6 +140,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_kernel_whose_probes_are_freed_in_another_way);
 	tcase_add_test(tc, the_calls_stay_while_a_probe_may_need_them);
+	tcase_add_loop_test(tc, calls_of_which_some_were_put_back, 0, 4);
 	tcase_add_test(tc, a_task_may_sleep_in_a_probe);
 	tcase_add_test(tc, a_tracepoint_whose_probes_may_sleep);
 	tcase_add_loop_test(tc, arrays_where_probes_may_sleep_are_freed_by_another_function, 0, 2);

@@ -3,6 +3,7 @@
  * Leaves to others: tracepoints that share something (test_plug_shared.c). */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_plug.h"
+#include "tracer/iterators.h"
 
 START_TEST(in_and_out)
 {
@@ -66,7 +67,9 @@ START_TEST(out_while_the_guest_is_in)
 	fp_apply(true, 2 + FTP_NR - 1);
 	fp_guest_has(2);
 	fk_u32(f, tp.type.tracepoint.key.v, 1);
+	ck_assert(!r.tracee.had_copies);
 	fp_apply(false, 1);
+	ck_assert(r.tracee.had_copies);
 	ck_assert_uint_eq(fp_word_at(tp.type.tracepoint.funcs.v), tp.array);
 	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_STUB);
 	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24 + 8),
@@ -250,11 +253,13 @@ START_TEST(only_a_nop_is_believed)
 }
 END_TEST
 
+static const struct hv_iterators *iterators;
+
 static struct hv_err *check_held(struct hv_hold *hold, void *ctx)
 {
 	const enum hv_plug_sleepers *sleepers = ctx;
 
-	return hv_plugs_check_unused(&r.tracee, hold, *sleepers, NULL);
+	return hv_plugs_check_unused(&r.tracee, hold, *sleepers, NULL, iterators);
 }
 
 static enum hv_plug_sleepers sleepers;
@@ -307,6 +312,46 @@ START_TEST(who_uses_a_plug_still)
 }
 END_TEST
 
+/* An array of the guest's with our probe was replaced before that was taken out. Somebody may be
+ * calling the probes of the old one, and has nothing of ours. */
+START_TEST(who_goes_through_an_older_array)
+{
+	const struct hv_gva_range functions[] = {
+		{hv_gva(FK_BASE + 0x700), hv_gva(FK_BASE + 0x740)},
+		{hv_gva(FK_BASE + 0x800), hv_gva(FK_BASE + 0x880)}};
+	const struct hv_iterators all = {(struct hv_gva_range *)functions, 2};
+	const char *found = "task 71 (cat) has a plug's memory on its stack, or calls the probes";
+
+	sleepers = HV_PLUG_NO_SLEEPERS;
+	fp_tear_down();
+	fr_init(&r);
+	r.tracee.plan.nr_cpus = 2;
+	r.regs[1].ip = functions[1].start;
+	check_unused(NULL);
+	iterators = &all;
+	check_unused("vCPU 1 calls the probes of a tracepoint");
+	r.regs[1].ip = functions[1].end;
+	check_unused(NULL);
+	r.regs[1].ip = hv_gva(FK_BASE + 0x10);
+	r.regs[1].sp = hv_gva(ft_stack(&r.t, r.task) + FR_SLEEP_FROM);
+	ft_current(&r.t, 1, r.task);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, functions[0].end.v - 1);
+	check_unused(found);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, functions[0].end.v);
+	check_unused(NULL);
+	ft_current(&r.t, 1, r.t.init_task);
+	r.regs[1].ip = hv_gva(0x401000);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, functions[0].start.v);
+	check_unused(NULL); /* it sleeps */
+	sleepers = HV_PLUG_SLEEPERS;
+	check_unused(found);
+	iterators = NULL;
+	check_unused(NULL);
+	fr_deinit(&r);
+	fp_set_up();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, fp_set_up, fp_tear_down);
@@ -318,6 +363,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, out_without_a_journal);
 	tcase_add_test(tc, what_is_in_use_or_contradicts_itself);
 	tcase_add_test(tc, in_one_hold_or_not_at_all);
+	tcase_add_test(tc, who_goes_through_an_older_array);
 	tcase_add_loop_test(tc, what_changed_since_the_plan_is_planned_again, 0, 4);
 	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * FP_NR_CHANGES + 2);
 	tcase_add_test(tc, what_is_ours_is_found);
