@@ -295,7 +295,7 @@ def an_array_that_the_guest_has_replaced_is_waited_for(t):
     load_planted(t)
     make_instance(t)
     try:
-        times = int(PLANTED * 3e6 / plant(t, "timer", cpu=1))
+        times = int(PLANTED * 2e6 / plant(t, "timer", cpu=1))
         # What an instance's first event takes besides, it has then.
         t.guest.run(f"for i in {OWN} {OWN}/instances/beside; do echo 1 >$i/events/sched/sched_process_exec/enable; done")
         with t.attach() as traced:
