@@ -54,6 +54,7 @@ struct stack {
 	unsigned cpu;
 	const char *name;		    /* of a CPU's stack */
 	bool in_use;			    /* its task is not asleep: every word counts */
+	unsigned vcpu;			    /* that is on it, or came from it; if in use */
 	bool was_preempted;		    /* the preempting function is on it */
 	const struct hv_vcpu_regs *waiting; /* of the vCPU on it, if that waits for an interrupt */
 	bool was_followed; /* the frames of a task that sleeps or waits were; they lead: */
@@ -72,7 +73,8 @@ struct scan {
 	struct stack *stacks;	  /* sorted by range.start; do not overlap unless the guest lies */
 	size_t nr;
 	size_t cap;
-	bool switching; /* a vCPU may be in the middle of a switch */
+	bool switching;	 /* a vCPU may be in the middle of a switch */
+	bool *is_inside; /* owned, by vCPU: it may be in a function that is looked for */
 	size_t nr_found;
 	char *where;
 };
@@ -90,6 +92,7 @@ static void scan_deinit(struct scan *s)
 	free(s->currents);
 	free(s->stacks);
 	free(s->where);
+	free(s->is_inside);
 	hv_orc_free(s->orc);
 }
 
@@ -345,11 +348,18 @@ static bool counts(struct scan *s, struct stack *from, uint64_t word)
 	       (hv_gva_in(hv_gva(word), s->wanted->calling) || may_be_inside(s, from));
 }
 
+/* Notes that a vCPU may be in a function that is looked for. Returns whether that counts. */
+static bool is_inside(struct scan *s, unsigned vcpu)
+{
+	s->is_inside[vcpu] = true;
+	return !s->wanted->have_left || !s->wanted->have_left[vcpu];
+}
+
 /* Whether WORD says that somebody is in a function that is looked for. */
 static bool is_in_function(struct scan *s, struct stack *from, uint64_t word)
 {
 	return !from->waiting && hv_scan_has_function(s->wanted, hv_gva(word)) &&
-	       counts(s, from, word);
+	       counts(s, from, word) && (!from->in_use || is_inside(s, from->vcpu));
 }
 
 static bool is_wanted(const struct scan *s, struct hv_gva at, uint64_t word)
@@ -372,6 +382,7 @@ static void follow(struct scan *s, struct stack *from, uint64_t word)
 		return;
 	s->switching |= to->kind == STACK_SLEEPING;
 	to->in_use = true;
+	to->vcpu = from->vcpu;
 	if (word < to->live_from)
 		to->live_from = word & ~7ull;
 }
@@ -472,10 +483,12 @@ static bool hides_return(const struct scan *s, struct hv_gva ip)
 }
 
 /* STACK is the one that the vCPU is on. */
-static void begin_at(struct scan *s, struct stack *stack, const struct hv_vcpu_regs *regs)
+static void begin_at(struct scan *s, struct stack *stack, const struct hv_vcpu_regs *regs,
+		     unsigned vcpu)
 {
 	live_from(stack, regs->sp.v);
 	stack->in_use = true;
+	stack->vcpu = vcpu;
 	if (stack->task && hv_sleeper_waits(s->k, regs))
 		stack->waiting = regs;
 	s->switching |= stack->kind == STACK_SLEEPING;
@@ -500,8 +513,13 @@ static void place_vcpu(struct scan *s, const struct hv_vcpu_regs *regs, unsigned
 
 		if (regs->ip.v < start)
 			return;
+		if (hv_scan_has_function(s->wanted, regs->ip) && is_inside(s, vcpu)) {
+			hv_text_printf(&text, "vCPU %u", vcpu);
+			found(s, hv_text_take(&text));
+		}
 		/* There, sp need not be a stack's. */
 		if (hides_return(s, regs->ip)) {
+			s->is_inside[vcpu] = true;
 			hv_text_printf(&text, "vCPU %u, which enters or leaves the kernel,", vcpu);
 			found(s, hv_text_take(&text));
 		}
@@ -509,10 +527,11 @@ static void place_vcpu(struct scan *s, const struct hv_vcpu_regs *regs, unsigned
 			return;
 		stack = stack_at(s, regs->sp.v);
 		if (stack) {
-			begin_at(s, stack, regs);
+			begin_at(s, stack, regs, vcpu);
 			return;
 		}
 	}
+	s->is_inside[vcpu] = true;
 	hv_text_printf(&text, "vCPU %u on an unknown stack (sp 0x%llx)", vcpu,
 		       (unsigned long long)regs->sp.v);
 	found(s, hv_text_take(&text));
@@ -564,10 +583,12 @@ struct hv_err *hv_stacks_scan(struct hv_kernel *k, const struct hv_scan_for *wan
 		s.preempting = find_preempting(k);
 		hv_err_free(hv_orc_new(k, &s.orc));
 	}
+	s.is_inside = hv_alloc((nr + 1) * sizeof(*s.is_inside));
 	err = scan(&s, regs, nr);
-
 	if (err)
 		return hv_err_in(err, "stacks");
+	for (unsigned i = 0; wanted->have_left && i < nr; i++)
+		wanted->have_left[i] |= !s.is_inside[i];
 	*ret_found = s.nr_found;
 	if (ret_where)
 		*ret_where = hv_take(s.where);

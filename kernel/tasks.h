@@ -72,6 +72,9 @@ struct hv_scan_for {
 	 * them. */
 	const struct hv_gva_range *functions;
 	size_t nr_functions;
+	/* By vCPU, borrowed: it was in none of the functions in an earlier scan, so that it does
+	 * not count any more. A scan adds those that are in none. NULL: all count. */
+	bool *have_left;
 	/* The tasks, which were read in the same hold, borrowed. NULL: the scan reads them. */
 	const struct hv_tasks *tasks;
 };

@@ -271,8 +271,11 @@ static void forget(const struct hv_tracee *t, const struct hv_tracepoint_layout 
  * still be going through. */
 static void note_copies(struct hv_tracee *t, const struct hv_plug_step *step)
 {
-	if (!step->plug && step->changes.nr && !hv_gva_in(hv_gva(step->state.funcs), t->range))
-		t->had_copies = true;
+	if (step->plug || !step->changes.nr || hv_gva_in(hv_gva(step->state.funcs), t->range))
+		return;
+	t->had_copies = true;
+	free(t->have_left);
+	t->have_left = NULL;
 }
 
 static void note_made(const struct making *m)
@@ -413,18 +416,28 @@ static bool is_other(void *ctx, struct hv_gva at, uint64_t word)
 	return !is_in(&l->memory, word);
 }
 
-static struct hv_err *check_registers(const struct plug_memory *m, const struct hv_scan_for *wanted,
-				      const struct hv_vcpu_regs *regs, unsigned nr_vcpus)
+static struct hv_err *check_registers(const struct plug_memory *m, const struct hv_vcpu_regs *regs,
+				      unsigned nr_vcpus)
 {
-	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++) {
+	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
 		for (unsigned i = 0; i < HV_VCPU_NR_GENERAL; i++)
 			if (is_in(m, regs[cpu].general[i]))
 				return hv_err_new(EBUSY,
 						  "vCPU %u has a plug's memory in a register", cpu);
-		if (hv_scan_has_function(wanted, regs[cpu].ip))
-			return hv_err_new(EBUSY, "vCPU %u calls the probes of a tracepoint", cpu);
-	}
 	return NULL;
+}
+
+/* While no task is switched out in them, it is enough that each vCPU has left the iterators once.
+ * With many vCPUs that trace much, all at once may never be outside. */
+static bool *copy_have_left(const struct hv_tracee *t, enum hv_plug_sleepers sleepers, unsigned nr)
+{
+	bool *ret;
+
+	if (!t->have_left || sleepers == HV_PLUG_SLEEPERS)
+		return NULL;
+	ret = hv_alloc(nr * sizeof(*ret));
+	memcpy(ret, t->have_left, nr * sizeof(*ret));
+	return ret;
 }
 
 struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold,
@@ -432,6 +445,8 @@ struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold,
 				     const struct hv_iterators *iterators)
 {
 	struct looking looking = {t->kernel, memory_of(t, which)};
+	unsigned nr_vcpus = hv_guest_info(t->guest)->nr_vcpus;
+	HV_AUTO_FREE bool *have_left = copy_have_left(t, sleepers, nr_vcpus);
 	const struct hv_scan_for wanted = {
 		.range = range_of(t, HV_REGION_FILES_OFF, hv_plan_end_off(&t->plan)),
 		.how = sleepers == HV_PLUG_SLEEPERS ? HV_SCAN_USED : HV_SCAN_RUNNING,
@@ -439,20 +454,24 @@ struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold,
 		.is_user = is_user,
 		.functions = iterators ? iterators->list : NULL,
 		.nr_functions = iterators ? iterators->nr : 0,
+		.have_left = have_left,
 		.ctx = &looking,
 	};
-	unsigned nr_vcpus = hv_guest_info(t->guest)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
 	HV_AUTO_FREE char *where = NULL;
 	size_t nr_found = 0;
 	struct hv_err *err = hv_hold_registers(hold, regs);
 
 	if (!err)
-		err = check_registers(&looking.memory, &wanted, regs, nr_vcpus);
-	if (!err)
 		err = hv_stacks_scan(t->kernel, &wanted, regs, nr_vcpus, &nr_found, &where);
+	if (!err)
+		err = hv_hold_check(hold);
+	if (!err && have_left)
+		memcpy(t->have_left, have_left, nr_vcpus * sizeof(*have_left));
+	if (!err)
+		err = check_registers(&looking.memory, regs, nr_vcpus);
 	if (!err && nr_found)
 		err = hv_err_new(EBUSY, "%s has a plug's memory on its stack%s", where,
 				 iterators ? ", or calls the probes of a tracepoint" : "");
-	return err ? err : hv_hold_check(hold);
+	return err;
 }

@@ -40,6 +40,7 @@ void hv_tracee_free(struct hv_tracee *t)
 	if (!t)
 		return;
 	hv_patcher_free(t->patcher);
+	free(t->have_left);
 	free(t);
 }
 

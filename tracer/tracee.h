@@ -27,6 +27,9 @@ struct hv_tracee {
 	/* Since it was last seen that nobody uses what is ours, a probe of ours was taken out of an
 	 * array of the guest's. Somebody may be going through an older array that has it, too. */
 	bool had_copies;
+	/* Owned, by vCPU: it has been seen in no function that goes through arrays since then.
+	 * NULL: none has. */
+	bool *have_left;
 	/* What the stubs of events are linked with: 0 until the first event is recorded. */
 	struct hv_event_places event_places;
 	/* Borrowed, NULL while there are none: those of sections, those of places (detours.h). */

@@ -321,6 +321,7 @@ START_TEST(who_goes_through_an_older_array)
 		{hv_gva(FK_BASE + 0x800), hv_gva(FK_BASE + 0x880)}};
 	const struct hv_iterators all = {(struct hv_gva_range *)functions, 2};
 	const char *found = "task 71 (cat) has a plug's memory on its stack, or calls the probes";
+	bool have_left[2] = {false};
 
 	sleepers = HV_PLUG_NO_SLEEPERS;
 	fp_tear_down();
@@ -329,7 +330,7 @@ START_TEST(who_goes_through_an_older_array)
 	r.regs[1].ip = functions[1].start;
 	check_unused(NULL);
 	iterators = &all;
-	check_unused("vCPU 1 calls the probes of a tracepoint");
+	check_unused("vCPU 1 has a plug's memory on its stack, or calls the probes");
 	r.regs[1].ip = functions[1].end;
 	check_unused(NULL);
 	r.regs[1].ip = hv_gva(FK_BASE + 0x10);
@@ -345,6 +346,21 @@ START_TEST(who_goes_through_an_older_array)
 	check_unused(NULL); /* it sleeps */
 	sleepers = HV_PLUG_SLEEPERS;
 	check_unused(found);
+	r.tracee.have_left = have_left;
+	check_unused(found);
+	ck_assert(!have_left[0] && !have_left[1]); /* a task may go on in one elsewhere */
+	sleepers = HV_PLUG_NO_SLEEPERS;
+	ft_current(&r.t, 1, r.task);
+	r.regs[1].ip = hv_gva(FK_BASE + 0x10);
+	check_unused(found);
+	ck_assert(have_left[0] && !have_left[1]);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, 0);
+	r.regs[0].ip = r.regs[1].ip = functions[1].start; /* the first has left once */
+	check_unused("vCPU 1 has");
+	r.regs[1].ip = hv_gva(FK_BASE + 0x10);
+	check_unused(NULL);
+	ck_assert(have_left[0] && have_left[1]);
+	r.tracee.have_left = NULL;
 	iterators = NULL;
 	check_unused(NULL);
 	fr_deinit(&r);

@@ -123,20 +123,25 @@ END_TEST
 START_TEST(a_marker_is_cut_to_what_a_page_has_room_for)
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;
+	static const size_t lens[] = {1024, 4054, 4060};
 	char text[6000], page[4096];
-	struct hv_file *f;
+	struct hv_file *f, *marker;
 	size_t n;
 
 	memset(text, 'x', sizeof(text));
 	ck_assert_ptr_null(hv_tree_open(tree, "trace_marker", O_WRONLY, &f));
 	ck_assert_ptr_null(hv_file_write(f, text, sizeof(text), &n));
-	ck_assert_uint_eq(n, 4054);
+	ck_assert_uint_eq(n, 1024);
 	ck_assert_ptr_null(hv_file_close(f));
 	ck_assert_ptr_null(hv_tree_open(tree, "trace_marker_raw", O_WRONLY, &f));
 	err = hv_file_write(f, text, 3073, &n);
 	ck_assert(err && err->code == EINVAL);
 	hv_err_free(err);
 	hv_fake_site(session, 0x9000, "ring_buffer_max_event_size", NULL, 0);
+	ck_assert_ptr_null(hv_tree_open(tree, "trace_marker", O_WRONLY, &marker));
+	ck_assert_ptr_null(hv_file_write(marker, text, sizeof(text), &n));
+	ck_assert_uint_eq(n, 4054);
+	ck_assert_ptr_null(hv_file_close(marker));
 	ck_assert_ptr_null(hv_file_write(f, text, 4060, &n));
 	ck_assert_uint_eq(n, 4060);
 	err = hv_file_write(f, text, 4061, &n);
@@ -145,14 +150,14 @@ START_TEST(a_marker_is_cut_to_what_a_page_has_room_for)
 	/* Each has a page of its own, with all of it. */
 	ck_assert_ptr_null(
 		hv_tree_open(tree, "per_cpu/cpu0/trace_pipe_raw", O_RDONLY | O_NONBLOCK, &f));
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < HV_ARRAY_LEN(lens); i++) {
 		size_t nr_x = 0;
 
 		ck_assert_ptr_null(hv_file_read(f, page, sizeof(page), &n));
 		ck_assert_uint_eq(n, sizeof(page));
 		for (size_t at = 0; at < n; at++)
 			nr_x += page[at] == 'x';
-		ck_assert_uint_eq(nr_x, i ? 4060 : 4054);
+		ck_assert_uint_eq(nr_x, lens[i]);
 	}
 	ck_assert_ptr_null(hv_file_close(f));
 }
