@@ -208,15 +208,6 @@ static void tend_later(struct hv_event_tracer *e)
 
 /* -- off --------------------------------------------------------------------------------------- */
 
-/* Takes the first error of STEPS. */
-static struct hv_err *first_error(struct hv_plug_step *steps, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++)
-		if (steps[i].why_not)
-			return hv_take(steps[i].why_not);
-	return NULL;
-}
-
 static struct hv_err *switch_off(struct hv_event_tracer *e)
 {
 	HV_AUTO_FREE struct hv_plug_step *steps = hv_alloc((e->nr + 1) * sizeof(*steps));
@@ -236,7 +227,7 @@ static struct hv_err *switch_off(struct hv_event_tracer *e)
 	for (size_t i = 0; !err && i < nr; i++)
 		events[i]->is_on = steps[i].why_not != NULL;
 	if (!err)
-		err = first_error(steps, nr);
+		err = hv_plug_steps_take_error(steps, nr);
 	hv_plug_steps_deinit(steps, nr);
 	tend_later(e);
 	return err;
@@ -556,24 +547,6 @@ void hv_event_tracer_tend(struct hv_event_tracer *e)
 	e->tend_ns = now + e->tend_delay_ns;
 }
 
-/* Takes out what is ours in any tracepoint. */
-static struct hv_err *take_out_all(struct hv_event_tracer *e, size_t *ret_nr)
-{
-	HV_AUTO_FREE struct hv_plug_step *steps = NULL;
-	struct hv_err *err = need_layout(e);
-	size_t nr = 0;
-
-	if (!err)
-		err = hv_plugs_find(e->tracee, &e->layout, &steps, &nr);
-	if (!err)
-		err = make_all(e, steps, nr);
-	if (!err)
-		err = first_error(steps, nr);
-	hv_plug_steps_deinit(steps, nr);
-	*ret_nr = nr;
-	return err;
-}
-
 struct hv_err *hv_event_tracer_restore(struct hv_event_tracer *e, struct hv_text *report)
 {
 	size_t nr = 0;
@@ -581,7 +554,9 @@ struct hv_err *hv_event_tracer_restore(struct hv_event_tracer *e, struct hv_text
 
 	if (!hv_event_calls_are_there(e->calls))
 		return hv_module_claims_take_out(e->tracee, NULL, NULL);
-	err = take_out_all(e, &nr);
+	err = need_layout(e);
+	if (!err)
+		err = hv_plugs_take_out(e->tracee, &e->layout, &nr);
 	if (nr)
 		hv_text_printf(report, "%zu event%s of the guest switched off\n", nr,
 			       hv_plural(nr));

@@ -106,10 +106,18 @@ struct hv_err *hv_plug_steps_make_all(struct hv_tracee *t,
 				      struct hv_plug_step *steps, size_t nr,
 				      bool *ret_syscalls) hv_must_use;
 
+/* Why the first one of STEPS that was not made was not; NULL: all were. The caller owns it. */
+struct hv_err *hv_plug_steps_take_error(struct hv_plug_step *steps, size_t nr) hv_must_use;
+
 /* Finds the tracepoints of the kernel and of its modules that have a probe of ours, whoever plugged
  * it in: *RET, owned by the caller, has *RET_NR steps that take them out, not planned yet. */
 struct hv_err *hv_plugs_find(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 			     struct hv_plug_step **ret, size_t *ret_nr) hv_must_use;
+/* Takes out what is found, until a second look finds nothing: the guest runs while it is looked
+ * for, and what was missed would go on calling what is not there any more. *RET_NR, also on error:
+ * tracepoints that were found. EBUSY: some were not taken out, or others come again and again. */
+struct hv_err *hv_plugs_take_out(struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+				 size_t *ret_nr) hv_must_use;
 /* *RET: E, an entry of an untrusted journal, says only what a place of a static key has while the
  * key is off, or that a static call called something. Neither is put back by entries: they tell
  * hv_unplug_plan() the bytes of the one, and that the other was changed. */

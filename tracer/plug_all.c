@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Makes any number of steps: many in one hold, and again while the guest is changing code. */
+#include <stdlib.h>
+
 #include "base/retry.h"
 #include "tracer/plug.h"
 #include "tracer/tracee.h"
 
 /* Tracepoints that are changed in one hold. */
 #define STEPS_OF_A_HOLD 24u
+
+/* How often it is looked for what is ours, if it goes on being found. */
+#define LOOKS_MAX 8u
 
 struct making_all {
 	struct hv_tracee *tracee;
@@ -101,4 +106,44 @@ struct hv_err *hv_plug_steps_make_all(struct hv_tracee *t,
 		err = make_hold(&m, steps + i, n);
 	}
 	return err;
+}
+
+struct hv_err *hv_plug_steps_take_error(struct hv_plug_step *steps, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (steps[i].why_not)
+			return hv_take(steps[i].why_not);
+	return NULL;
+}
+
+static struct hv_err *take_out_found(struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+				     size_t *ret_nr)
+{
+	HV_AUTO_FREE struct hv_plug_step *steps = NULL;
+	bool has_syscalls;
+	size_t nr = 0;
+	struct hv_err *err = hv_plugs_find(t, layout, &steps, &nr);
+
+	if (!err)
+		err = hv_plug_steps_make_all(t, layout, steps, nr, &has_syscalls);
+	if (!err)
+		err = hv_plug_steps_take_error(steps, nr);
+	hv_plug_steps_deinit(steps, nr);
+	*ret_nr = nr;
+	return err;
+}
+
+struct hv_err *hv_plugs_take_out(struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+				 size_t *ret_nr)
+{
+	size_t nr;
+	struct hv_err *err = take_out_found(t, layout, ret_nr);
+
+	for (unsigned i = 1; !err && i < LOOKS_MAX; i++) {
+		err = take_out_found(t, layout, &nr);
+		*ret_nr += nr;
+		if (!err && !nr)
+			return NULL;
+	}
+	return err ? err : hv_err_new(EBUSY, "events are switched on again and again");
 }

@@ -365,9 +365,34 @@ START_TEST(killed_between_any_two_writes)
 }
 END_TEST
 
+static uint64_t hidden;
+static unsigned nr_looks;
+
+static void show_again(struct fr *fr, struct hv_gpa gpa)
+{
+	if (gpa.v != tp.type.tracepoint.funcs.v - FK_BASE + FK_GPA || ++nr_looks < 2)
+		return;
+	fk_u64(f, tp.type.tracepoint.funcs.v, hidden);
+	fr->when_read = NULL;
+}
+
+/* The guest runs while it is looked for what is ours. */
+START_TEST(what_the_first_look_does_not_see)
+{
+	set(NULL);
+	hidden = funcs();
+	nr_looks = 0;
+	fk_u64(f, tp.type.tracepoint.funcs.v, 0);
+	r.when_read = show_again;
+	ck_assert_ptr_null(restore("1 event of the guest switched off"));
+	is_as_before();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, what_the_first_look_does_not_see);
 	tcase_add_test(tc, on_and_off);
 	tcase_add_test(tc, one_that_cannot_be_does_not_hinder_the_others);
 	tcase_add_test(tc, an_event_has_a_filter_while_it_is_wanted);
