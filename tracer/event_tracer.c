@@ -538,7 +538,9 @@ void hv_event_tracer_tend(struct hv_event_tracer *e)
 	struct hv_event_tracer_stat stat;
 	uint64_t now = hv_now_ns();
 
-	if ((!e->nr && !hv_event_calls_are_there(e->calls)) || now < e->tend_ns)
+	/* Of a session that is recovered it is not known what is plugged in, but by
+	 * hv_event_tracer_restore(). */
+	if (!e->nr || now < e->tend_ns)
 		return;
 	hv_err_free(see_to_tasks(e));
 	hv_event_tracer_stat(e, &stat);
@@ -552,7 +554,8 @@ struct hv_err *hv_event_tracer_restore(struct hv_event_tracer *e, struct hv_text
 	size_t nr = 0;
 	struct hv_err *err;
 
-	if (!hv_event_calls_are_there(e->calls))
+	if (!hv_event_calls_are_there(e->calls) &&
+	    !hv_patcher_nr_patched(e->tracee->patcher, HV_CHANGE_PLUG))
 		return hv_module_claims_take_out(e->tracee, NULL, NULL);
 	err = need_layout(e);
 	if (!err)

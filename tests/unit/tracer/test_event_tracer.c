@@ -365,6 +365,27 @@ START_TEST(killed_between_any_two_writes)
 }
 END_TEST
 
+/* Who takes over does not know what is plugged in, until all of that was taken out. */
+START_TEST(the_calls_stay_while_probes_of_a_dead_session_do)
+{
+	struct hv_err *err;
+
+	set(NULL);
+	take_over();
+	fk_u64(f, tp.locks[0], 1);
+	err = restore(NULL);
+	ck_assert(err && err->code == EBUSY);
+	hv_err_free(err);
+	hv_event_tracer_tend(e);
+	ck_assert(funcs() != 0);
+	for (size_t i = 0; i < HV_ARRAY_LEN(calls); i++)
+		ck_assert(leads_to_us(calls[i]));
+	fk_u64(f, tp.locks[0], 0);
+	ck_assert_ptr_null(restore("1 event of the guest switched off"));
+	is_as_before();
+}
+END_TEST
+
 static uint64_t hidden;
 static unsigned nr_looks;
 
@@ -393,6 +414,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, what_the_first_look_does_not_see);
+	tcase_add_test(tc, the_calls_stay_while_probes_of_a_dead_session_do);
 	tcase_add_test(tc, on_and_off);
 	tcase_add_test(tc, one_that_cannot_be_does_not_hinder_the_others);
 	tcase_add_test(tc, an_event_has_a_filter_while_it_is_wanted);
