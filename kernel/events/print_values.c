@@ -100,15 +100,28 @@ unsigned hv_print_value_hz(const struct hv_kernel *k)
 	return 0;
 }
 
+/* Whether the kernel shows pointers of events as they are, and has no option to hash them: Debian's
+ * 5.10 has the one (trace_event_format()) and not the other. */
+static bool has_plain_pointers(const struct hv_kernel *k)
+{
+	const struct hv_btf *btf = k->core.btf;
+	struct hv_gva at;
+	int64_t unused;
+
+	return hv_kernel_symbol(k, "trace_event_format", &at) &&
+	       hv_btf_enumerator(btf, "TRACE_ITER_MARKERS_BIT", &unused) &&
+	       !hv_btf_enumerator(btf, "TRACE_ITER_HASH_PTR_BIT", &unused);
+}
+
 /* A key of zeros is one that the kernel has not made yet. */
 void hv_print_hashing_read(const struct hv_kernel *k, struct hv_print_hashing *ret)
 {
 	struct hv_gva at;
 	uint8_t off = 0;
 
-	*ret = (struct hv_print_hashing){0};
+	*ret = (struct hv_print_hashing){.is_off = has_plain_pointers(k)};
 	if (hv_kernel_symbol(k, "no_hash_pointers", &at) && read_bytes(k, at, &off, sizeof(off)))
-		ret->is_off = off != 0;
+		ret->is_off |= off != 0;
 	ret->has_key = hv_kernel_symbol(k, "ptr_key", &at) &&
 		       read_bytes(k, at, ret->key, sizeof(ret->key)) &&
 		       (ret->key[0] || ret->key[1]);

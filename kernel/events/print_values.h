@@ -28,7 +28,7 @@ unsigned hv_print_value_hz(const struct hv_kernel *k);
 
 /* How the kernel shows pointers by %p. */
 struct hv_print_hashing {
-	bool is_off; /* as they are: no_hash_pointers */
+	bool is_off; /* as they are: no_hash_pointers, or the kernel's way (5.10) */
 	bool has_key;
 	uint64_t key[2]; /* of the hash. Secret within the guest */
 };

@@ -117,7 +117,7 @@ def events_agree_when_the_guest_came_first(t):
             traced.echo("tracing_on", "1")
             own = t.guest.run(f"cd {OWN}; echo >trace; echo 1 >tracing_on; {WORK}; echo 0 >tracing_on; cat trace", timeout=300)
             traced.echo("tracing_on", "0")
-            agree(events_of(own), events_of(traced.text("trace", timeout=300)))
+            agree(*alike(events_of(own), events_of(traced.text("trace", timeout=300))))
             t.note(f"{len(events_of(own))} events agree")
     finally:
         t.guest.run(f"cd {OWN}; for e in . instances/beside; do echo 0 >$e/events/enable; echo >$e/trace; done; echo 1 >tracing_on; rmdir instances/beside")
@@ -146,7 +146,7 @@ def events_agree_with_the_guests_own(t):
         )
         traced.echo("tracing_on", "0")
         ours = traced.text("trace", timeout=300)
-        agree(events_of(own), events_of(ours))
+        agree(*alike(events_of(own), events_of(ours)))
         assert any(key[3].startswith("page_fault_") for _, key in events_of(own))
         switches = [event for event in events_of(ours) if event[1][3].startswith("sched_switch: ")]
         its_own = events_of(traced.text("instances/a/trace"))
