@@ -124,6 +124,47 @@ def tracepoints(t, rng):
     return f"a kill in state {state}"
 
 
+CHURNED = ("sched/sched_switch", "sched/sched_waking", "kmem/kmalloc", "kmem/kfree", "exceptions/page_fault_user", "raw_syscalls/sys_enter",
+           "raw_syscalls/sys_exit", "sched/sched_process_exec", "timer/hrtimer_start", "syscalls/sys_enter_openat")  # fmt: skip
+CHURN = f"""cd {cases_beside.OWN}; mkdir -p instances/a instances/b; set -- {" ".join(CHURNED)}
+while [ ! -e /tmp/end ]; do
+    eval event=\\${{$((RANDOM % $# + 1))}}; case $((RANDOM % 3)) in 0) where=.;; 1) where=instances/a;; 2) where=instances/b;; esac
+    echo $((RANDOM % 2)) >$where/events/$event/enable; n=$((n + 1)); echo $n >/tmp/churned
+done"""
+END_CHURN = (
+    f"touch /tmp/end; while [ -d /proc/$(cat /tmp/churn.pid) ]; do sleep 0.1; done; {END_LOAD}; cd {cases_beside.OWN};"
+    " for i in . instances/a instances/b; do echo 0 >$i/events/enable; echo >$i/trace; done; rmdir instances/a instances/b"
+)
+
+
+@campaign
+def churn(t, rng):
+    """The guest switches its own events on and off in a loop while hvtrace records some of the same ones and switches them.
+    kill -9 of some of its processes; recover while the guest goes on."""
+    t.guest.run(LOAD)
+    t.guest.run(f"cat >/tmp/churn <<'END'\n{CHURN}\nEND\nsh /tmp/churn >/dev/null 2>&1 & echo $! >/tmp/churn.pid")
+    try:
+        t.hv("attach", t.name)
+        events = [event.replace("/", ":") for event in rng.sample(CHURNED, rng.choice((1, 4, len(CHURNED))))]
+        t.hv.run("echo", t.name, "set_event", *events)
+        running = t.hv.start("echo", t.name, "set_event", *[event.replace("/", ":") for event in rng.sample(CHURNED, 3)])
+        time.sleep(rng.uniform(0, 0.6))
+        there = victims(t)
+        for one in rng.choice(cases_beside.WHOM):
+            if one in there:
+                kill(there[one])
+        running.communicate(timeout=120)
+        settle(t)
+        assert until(lambda: not t.hv.processes(t.name)), t.hv.processes(t.name)
+    finally:
+        settle(t)
+        nr = int(t.guest.run(f"{END_CHURN}; cat /tmp/churned"))
+    assert nr > 5, f"the guest switched events {nr} times"
+
+
+MACHINES["churn"] = {"in_turn": True}
+
+
 # -- a hostile guest ---------------------------------------------------------------------------------------------------
 
 LIES = ("symbols", "types", "unwind_tables", "event_calls", "event_texts", "module", "slots")
