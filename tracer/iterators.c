@@ -9,25 +9,17 @@
 
 #define PREFIX "__traceiter_"
 
-/* Where the function of symbol INDEX ends: where the next one begins. */
-static struct hv_gva end_of(const struct hv_symbols *symbols, size_t index)
-{
-	struct hv_gva at = symbols->by_addr[index].addr;
-
-	while (++index < symbols->nr)
-		if (symbols->by_addr[index].addr.v != at.v)
-			return symbols->by_addr[index].addr;
-	return at;
-}
-
-static void add(const struct hv_symbols *symbols, struct hv_iterators *to, size_t *cap)
+static void add(const struct hv_kernel *k, const struct hv_symbols *symbols,
+		struct hv_iterators *to, size_t *cap)
 {
 	for (size_t i = 0; i < symbols->nr; i++) {
+		struct hv_gva at = symbols->by_addr[i].addr;
+
 		if (strncmp(symbols->by_addr[i].name, PREFIX, strlen(PREFIX)) != 0)
 			continue;
 		to->list = hv_grow(to->list, to->nr, cap, 64, sizeof(*to->list));
 		to->list[to->nr++] =
-			(struct hv_gva_range){symbols->by_addr[i].addr, end_of(symbols, i)};
+			(struct hv_gva_range){at, hv_gva_add(at, hv_kernel_symbol_size(k, at))};
 	}
 }
 
@@ -43,9 +35,9 @@ void hv_iterators_find(const struct hv_kernel *k, struct hv_iterators *ret)
 	struct hv_iterators found = {0};
 	size_t cap = 0;
 
-	add(&k->core.symbols, &found, &cap);
+	add(k, &k->core.symbols, &found, &cap);
 	for (size_t i = 0; i < k->modules.nr; i++)
-		add(&k->modules.list[i].symbols, &found, &cap);
+		add(k, &k->modules.list[i].symbols, &found, &cap);
 	if (found.nr)
 		qsort(found.list, found.nr, sizeof(*found.list), by_start);
 	*ret = found;

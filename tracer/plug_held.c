@@ -271,7 +271,7 @@ static void forget(const struct hv_tracee *t, const struct hv_tracepoint_layout 
  * still be going through. */
 static void note_copies(struct hv_tracee *t, const struct hv_plug_step *step)
 {
-	if (step->plug || !step->changes.nr || hv_gva_in(hv_gva(step->state.funcs), t->range))
+	if (step->plug || hv_gva_in(hv_gva(step->state.funcs), t->range))
 		return;
 	t->had_copies = true;
 	free(t->have_left);
@@ -287,7 +287,6 @@ static void note_made(const struct making *m)
 			continue;
 		if (!step->plug)
 			forget(m->tracee, m->layout, step);
-		note_copies(m->tracee, step);
 		step->is_made = true;
 	}
 }
@@ -333,6 +332,10 @@ struct hv_err *hv_plug_steps_make(struct hv_tracee *t, const struct hv_tracepoin
 	}
 	if (nr_changes)
 		err = prepare(&m);
+	/* If the hold ends by itself, it is not known what was written. */
+	for (size_t i = 0; i < nr; i++)
+		if (is_due(&steps[i]))
+			note_copies(t, &steps[i]);
 	if (!err && nr_changes)
 		err = hv_patcher_held(t->patcher, make, &m);
 	if (!err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/clients.h"
 
-#include <sys/socket.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "cli/service/doors.h"
 #include "cli/service/ending.h"

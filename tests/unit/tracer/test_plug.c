@@ -64,12 +64,22 @@ END_TEST
 
 START_TEST(out_while_the_guest_is_in)
 {
+	struct hv_plug_step step = fp_step_of(false);
+	struct hv_err *err;
+
 	fp_apply(true, 2 + FTP_NR - 1);
 	fp_guest_has(2);
 	fk_u32(f, tp.type.tracepoint.key.v, 1);
+	hv_plug_step_plan(&r.tracee, &layout, &step);
 	ck_assert(!r.tracee.had_copies);
+	fk_u64(f, tp.locks[0], 1);
+	err = hv_plug_steps_make(&r.tracee, &layout, &step, 1);
+	ck_assert(err && err->code == EBUSY);
+	hv_err_free(err);
+	hv_plug_steps_deinit(&step, 1);
+	ck_assert(r.tracee.had_copies); /* a hold that fails may have written */
+	fk_u64(f, tp.locks[0], 0);
 	fp_apply(false, 1);
-	ck_assert(r.tracee.had_copies);
 	ck_assert_uint_eq(fp_word_at(tp.type.tracepoint.funcs.v), tp.array);
 	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_STUB);
 	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24 + 8),
