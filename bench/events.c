@@ -44,7 +44,7 @@ static void must(struct hv_err *err)
 
 static void put(unsigned cpu, uint64_t word1, uint64_t word2, uint64_t word3)
 {
-	const struct hv_buffer_cpu *to = &session->buffer->cpus[cpu];
+	const struct hv_buffer_lane *to = &session->buffer->cpus[cpu];
 	const struct hv_record record = {{now_ticks += TICKS, word1, word2, word3}};
 
 	hv_ring_put((struct hv_state *)to->state, (struct hv_record *)to->records, to->nr_slots,

@@ -3,19 +3,34 @@
 #include <sys/mman.h>
 
 #include "base/guard.h"
+#include "ringbuf/writer.h"
 #include "tracer/events/buffer_state.h"
 #include "tracer/events/decoder.h"
 
-struct hv_buffer *hv_buffer_over(struct hv_decoder *d, unsigned nr_cpus)
+#define MARKS_BYTES (512u << 10)
+
+struct hv_buffer *hv_buffer_alloc(struct hv_decoder *d, unsigned nr_cpus)
 {
 	struct hv_buffer *b = hv_alloc(sizeof(*b));
 
 	*b = (struct hv_buffer){
 		.decoder = d,
 		.nr_cpus = nr_cpus,
-		.cpus = hv_alloc(nr_cpus * sizeof(struct hv_buffer_cpu)),
+		.lanes = hv_alloc((1 + nr_cpus) * sizeof(struct hv_buffer_lane)),
 		.nr_refs = 1,
 	};
+	b->cpus = b->lanes + hv_lane_of_cpu(0);
+	return b;
+}
+
+struct hv_buffer *hv_buffer_over(struct hv_decoder *d, unsigned nr_cpus)
+{
+	struct hv_buffer *b = hv_buffer_alloc(d, nr_cpus);
+	struct hv_state *state = hv_alloc(sizeof(*state) + MARKS_BYTES);
+
+	state->head = hv_ring_head_at(0, MARKS_BYTES / sizeof(struct hv_record));
+	hv_buffer_set_lane(b, 0, state, MARKS_BYTES, MARKS_BYTES);
+	b->marks = state;
 	return b;
 }
 
@@ -31,14 +46,15 @@ void hv_buffer_unref(struct hv_buffer *b)
 		return;
 	if (b->memory)
 		munmap(b->memory, b->memory_bytes);
-	free(b->cpus);
+	free(b->marks);
+	free(b->lanes);
 	free(b);
 }
 
-void hv_buffer_set_ring(struct hv_buffer *b, unsigned cpu, const struct hv_state *state,
+void hv_buffer_set_lane(struct hv_buffer *b, unsigned lane, const struct hv_state *state,
 			uint64_t ring_bytes, uint64_t size_bytes)
 {
-	b->cpus[cpu] = (struct hv_buffer_cpu){
+	b->lanes[lane] = (struct hv_buffer_lane){
 		.state = state,
 		.records = (const struct hv_record *)(state + 1),
 		.nr_slots = ring_bytes / sizeof(struct hv_record),
@@ -46,6 +62,12 @@ void hv_buffer_set_ring(struct hv_buffer *b, unsigned cpu, const struct hv_state
 		.nr_kept = size_bytes / sizeof(struct hv_record),
 		.mark = hv_merge_mark_at(0),
 	};
+}
+
+void hv_buffer_set_ring(struct hv_buffer *b, unsigned cpu, const struct hv_state *state,
+			uint64_t ring_bytes, uint64_t size_bytes)
+{
+	hv_buffer_set_lane(b, hv_lane_of_cpu(cpu), state, ring_bytes, size_bytes);
 }
 
 uint64_t hv_buffer_size(const struct hv_buffer *b, unsigned cpu)
@@ -63,30 +85,45 @@ void hv_buffer_when_full(struct hv_buffer *b, enum hv_when_full what)
 	b->when_full = what;
 }
 
-void hv_buffer_ring(const struct hv_buffer *b, unsigned cpu, struct hv_ring *ret)
+void hv_buffer_ring(const struct hv_buffer *b, unsigned lane, struct hv_ring *ret)
 {
-	const struct hv_buffer_cpu *c = &b->cpus[cpu];
+	const struct hv_buffer_lane *l = &b->lanes[lane];
 
-	hv_ring_init(ret, c->state, c->records, c->nr_slots);
-	ret->nr_kept = c->nr_kept;
+	hv_ring_init(ret, l->state, l->records, l->nr_slots);
+	ret->nr_kept = l->nr_kept;
+}
+
+static uint64_t head_of(const struct hv_buffer *b, unsigned lane)
+{
+	struct hv_ring ring;
+
+	hv_buffer_ring(b, lane, &ring);
+	return hv_ring_head(&ring);
 }
 
 uint64_t hv_buffer_head(const struct hv_buffer *b, unsigned cpu)
 {
-	struct hv_ring ring;
-
-	hv_buffer_ring(b, cpu, &ring);
-	return hv_ring_head(&ring);
+	return head_of(b, hv_lane_of_cpu(cpu));
 }
 
-uint64_t hv_buffer_overwritten(const struct hv_buffer *b, unsigned cpu)
+static uint64_t overwritten(const struct hv_buffer *b, unsigned lane)
 {
-	uint64_t head = hv_buffer_head(b, cpu);
-	uint64_t mark = b->cpus[cpu].mark.position, nr_kept = b->cpus[cpu].nr_kept;
+	uint64_t head = head_of(b, lane);
+	uint64_t mark = b->lanes[lane].mark.position, nr_kept = b->lanes[lane].nr_kept;
 
 	if (head < mark || head - mark <= nr_kept)
 		return 0;
 	return head - mark - nr_kept;
+}
+
+uint64_t hv_buffer_overwritten(const struct hv_buffer *b, unsigned cpu)
+{
+	struct hv_lanes lanes = hv_lanes_of(b, (int)cpu);
+	uint64_t nr = 0;
+
+	for (unsigned i = 0; i < lanes.nr; i++)
+		nr += overwritten(b, lanes.first + i);
+	return nr;
 }
 
 uint64_t hv_buffer_unread(const struct hv_buffer *b, unsigned cpu)
@@ -99,26 +136,34 @@ uint64_t hv_buffer_unread(const struct hv_buffer *b, unsigned cpu)
 	return (head - mark) * sizeof(struct hv_record);
 }
 
-static void clear_cpu(struct hv_buffer *b, unsigned cpu)
+void hv_buffer_put_records(struct hv_buffer *b, unsigned lane, const struct hv_record *records,
+			   size_t nr)
 {
-	struct hv_buffer_cpu *c = &b->cpus[cpu];
-	struct hv_ring ring;
+	const struct hv_buffer_lane *l = &b->lanes[lane];
 
-	hv_buffer_ring(b, cpu, &ring);
-	b->decoder->nr_lost += hv_buffer_overwritten(b, cpu);
-	c->mark = hv_merge_mark_at(hv_ring_head(&ring));
-	c->nr_clears++;
+	/* The members are const because a guest's rings are only read. The memory is ours. */
+	hv_ring_put_all((struct hv_state *)l->state, (struct hv_record *)l->records, l->nr_slots,
+			records, nr);
+}
+
+static void clear_lane(struct hv_buffer *b, unsigned lane)
+{
+	struct hv_buffer_lane *l = &b->lanes[lane];
+
+	b->decoder->nr_lost += overwritten(b, lane);
+	l->mark = hv_merge_mark_at(head_of(b, lane));
+	l->nr_clears++;
 	b->nr_clears++;
-	c->nr_lost = 0;
-	c->nr_read = 0;
-	c->nr_dropped = 0;
-	c->named_pid = 0;
+	l->nr_lost = 0;
+	l->nr_read = 0;
+	l->nr_dropped = 0;
+	l->named_pid = 0;
 }
 
 void hv_buffer_clear(struct hv_buffer *b, int only_cpu)
 {
-	if (only_cpu >= 0)
-		clear_cpu(b, (unsigned)only_cpu);
-	for (unsigned cpu = 0; only_cpu < 0 && cpu < b->nr_cpus; cpu++)
-		clear_cpu(b, cpu);
+	struct hv_lanes lanes = hv_lanes_of(b, only_cpu);
+
+	for (unsigned i = 0; i < lanes.nr; i++)
+		clear_lane(b, lanes.first + i);
 }

@@ -13,23 +13,22 @@ struct hv_cursor {
 	struct hv_buffer *buffer; /* the cursor has a reference to it */
 	struct hv_merge *merge;
 	enum hv_cursor_mode mode;
-	unsigned first_cpu; /* the first of the merged rings */
-	unsigned nr_cpus;
-	struct hv_buffer_cpu
-		*returned; /* owned, one for each vCPU: what was returned since the last consume */
+	struct hv_lanes lanes; /* that are merged, which calls their numbers vCPUs */
+	struct hv_buffer_lane
+		*returned; /* owned, one for each lane: what was returned since the last consume */
 	struct hv_parts
-		*parts; /* owned, one for each vCPU: parts of an event that is not returned yet */
+		*parts; /* owned, one for each lane: parts of an event that is not returned yet */
 	/* What events borrow; the one after an event has the other place. */
 	struct place {
 		struct hv_gva callers[HV_CALLERS_MAX];
 		uint8_t entry[HV_ENTRY_LEN_MAX];
 	} places[2];
 	unsigned place;		   /* of the last event */
-	unsigned run_cpu;	   /* of what hv_cursor_briefs() has shown */
+	unsigned run_lane;	   /* of what hv_cursor_briefs() has shown */
 	const struct hv_kept *run; /* the records of that, borrowed from the merge */
-	unsigned *nr_clears;	   /* owned, one for each vCPU: the buffer's when the merge began */
-	unsigned nr_all_clears;	   /* the same of all vCPUs */
-	struct hv_merge_mark *marks; /* owned, one for each vCPU, for hv_cursor_consume() */
+	unsigned *nr_clears;	   /* owned, one for each lane: the buffer's when the merge began */
+	unsigned nr_all_clears;	   /* the same of all lanes */
+	struct hv_merge_mark *marks; /* owned, one for each lane, for hv_cursor_consume() */
 	struct hv_merge_item item;   /* the last event */
 	struct hv_record records[HV_EVENT_RECORDS_MAX]; /* of the last event, if it has parts */
 	unsigned nr_records;
@@ -41,11 +40,12 @@ static enum hv_trace_clock clock_of(const struct hv_cursor *c)
 	return c->mode == HV_CURSOR_DRAIN ? HV_TRACE_CLOCK_GUEST : c->buffer->clock;
 }
 
-static void clock_ns(void *ctx, unsigned cpu, uint64_t *times, size_t nr)
+static void clock_ns(void *ctx, unsigned lane, uint64_t *times, size_t nr)
 {
 	const struct hv_cursor *c = ctx;
 
-	hv_clocks_events_ns(c->buffer->decoder->clocks, clock_of(c), cpu, times, nr);
+	hv_clocks_events_ns(c->buffer->decoder->clocks, clock_of(c), hv_cpu_of_lane(lane), times,
+			    nr);
 }
 
 /* Returns when the call began that ended with EXIT at TIME_NS. If the buffer shows the time stamp
@@ -63,20 +63,20 @@ static uint64_t call_ns(const struct hv_cursor *c, unsigned cpu, const struct hv
 		hv_clocks_event_ns(clocks, HV_TRACE_CLOCK_GUEST, cpu, call_tsc));
 }
 
-/* Begins at MARKS, one for each vCPU. */
+/* Begins at MARKS, one for each lane. */
 static void begin(struct hv_cursor *c, const struct hv_merge_mark *marks)
 {
-	HV_AUTO_FREE struct hv_ring *rings = hv_alloc(c->nr_cpus * sizeof(*rings));
+	HV_AUTO_FREE struct hv_ring *rings = hv_alloc(c->lanes.nr * sizeof(*rings));
 
-	for (unsigned i = 0; i < c->nr_cpus; i++) {
-		hv_buffer_ring(c->buffer, c->first_cpu + i, &rings[i]);
-		c->nr_clears[i] = c->buffer->cpus[c->first_cpu + i].nr_clears;
+	for (unsigned i = 0; i < c->lanes.nr; i++) {
+		hv_buffer_ring(c->buffer, c->lanes.first + i, &rings[i]);
+		c->nr_clears[i] = c->buffer->lanes[c->lanes.first + i].nr_clears;
 	}
 	c->nr_all_clears = c->buffer->nr_clears;
-	for (unsigned i = 0; i < c->nr_cpus; i++)
+	for (unsigned i = 0; i < c->lanes.nr; i++)
 		c->parts[i].nr = 0;
 	hv_merge_free(c->merge);
-	c->merge = hv_merge_new(rings, c->first_cpu, c->nr_cpus, marks,
+	c->merge = hv_merge_new(rings, c->lanes.first, c->lanes.nr, marks,
 				(struct hv_merge_clock){clock_ns, c});
 	if (c->mode == HV_CURSOR_DUMP || c->mode == HV_CURSOR_TAKE)
 		hv_merge_stop_here(c->merge);
@@ -84,29 +84,29 @@ static void begin(struct hv_cursor *c, const struct hv_merge_mark *marks)
 
 static bool is_cleared(const struct hv_cursor *c, unsigned i)
 {
-	return c->nr_clears[i] != c->buffer->cpus[c->first_cpu + i].nr_clears;
+	return c->nr_clears[i] != c->buffer->lanes[c->lanes.first + i].nr_clears;
 }
 
-/* Continues after the clear on vCPUs that were cleared, and at the present place on the others. */
+/* Continues after the clear on lanes that were cleared, and at the present place on the others. */
 static void follow_clears(struct hv_cursor *c)
 {
 	HV_AUTO_FREE struct hv_merge_mark *marks = NULL;
 	unsigned nr = 0;
 
 	c->nr_all_clears = c->buffer->nr_clears;
-	for (unsigned i = 0; c->mode == HV_CURSOR_DRAIN && i < c->nr_cpus; i++)
-		c->nr_clears[i] = c->buffer->cpus[c->first_cpu + i].nr_clears;
-	for (unsigned i = 0; i < c->nr_cpus; i++)
+	for (unsigned i = 0; c->mode == HV_CURSOR_DRAIN && i < c->lanes.nr; i++)
+		c->nr_clears[i] = c->buffer->lanes[c->lanes.first + i].nr_clears;
+	for (unsigned i = 0; i < c->lanes.nr; i++)
 		nr += is_cleared(c, i);
 	if (!nr)
 		return;
-	marks = hv_alloc(c->nr_cpus * sizeof(*marks));
+	marks = hv_alloc(c->lanes.nr * sizeof(*marks));
 	hv_merge_marks(c->merge, marks);
-	for (unsigned i = 0; i < c->nr_cpus; i++) {
+	for (unsigned i = 0; i < c->lanes.nr; i++) {
 		if (!is_cleared(c, i))
 			continue;
-		marks[i] = c->buffer->cpus[c->first_cpu + i].mark;
-		c->returned[i] = (struct hv_buffer_cpu){0};
+		marks[i] = c->buffer->lanes[c->lanes.first + i].mark;
+		c->returned[i] = (struct hv_buffer_lane){0};
 	}
 	begin(c, marks);
 }
@@ -117,16 +117,15 @@ struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_curso
 	struct hv_cursor *c = hv_alloc(sizeof(*c));
 
 	c->buffer = hv_buffer_ref(b);
-	c->first_cpu = only_cpu < 0 ? 0 : (unsigned)only_cpu;
-	c->nr_cpus = only_cpu < 0 ? b->nr_cpus : 1;
+	c->lanes = hv_lanes_of(b, only_cpu);
 	c->mode = mode;
-	c->nr_clears = hv_alloc(c->nr_cpus * sizeof(*c->nr_clears));
-	c->returned = hv_alloc(c->nr_cpus * sizeof(*c->returned));
-	marks = hv_alloc(c->nr_cpus * sizeof(*marks));
-	for (unsigned i = 0; i < c->nr_cpus; i++)
-		marks[i] = b->cpus[c->first_cpu + i].mark;
-	c->parts = hv_alloc(c->nr_cpus * sizeof(*c->parts));
-	c->marks = hv_alloc(c->nr_cpus * sizeof(*c->marks));
+	c->nr_clears = hv_alloc(c->lanes.nr * sizeof(*c->nr_clears));
+	c->returned = hv_alloc(c->lanes.nr * sizeof(*c->returned));
+	marks = hv_alloc(c->lanes.nr * sizeof(*marks));
+	for (unsigned i = 0; i < c->lanes.nr; i++)
+		marks[i] = b->lanes[c->lanes.first + i].mark;
+	c->parts = hv_alloc(c->lanes.nr * sizeof(*c->parts));
+	c->marks = hv_alloc(c->lanes.nr * sizeof(*c->marks));
 	begin(c, marks);
 	return c;
 }
@@ -144,9 +143,9 @@ void hv_cursor_free(struct hv_cursor *c)
 	free(c);
 }
 
-static struct hv_parts *parts_at(const struct hv_cursor *c, unsigned cpu)
+static struct hv_parts *parts_at(const struct hv_cursor *c, unsigned lane)
 {
-	return &c->parts[cpu - c->first_cpu];
+	return &c->parts[lane - c->lanes.first];
 }
 
 static void note_part(struct hv_cursor *c, const struct hv_merge_item *item)
@@ -169,7 +168,7 @@ static inline const struct hv_parts *parts_of(const struct hv_cursor *c,
 static void decode_call(const struct hv_cursor *c, const struct hv_merge_item *item,
 			struct hv_event *ret)
 {
-	ret->call_ns = call_ns(c, item->cpu, &item->record, item->time_ns);
+	ret->call_ns = call_ns(c, hv_cpu_of_lane(item->cpu), &item->record, item->time_ns);
 	if (ret->host_ns > ret->time_ns - ret->call_ns)
 		ret->host_ns = ret->time_ns - ret->call_ns;
 }
@@ -179,7 +178,7 @@ static inline void decode(struct hv_cursor *c, const struct hv_merge_item *item,
 			  const struct hv_parts *parts, struct hv_event *ret)
 {
 	hv_decoder_event(c->buffer->decoder, &item->record, parts, ret);
-	ret->cpu = item->cpu;
+	ret->cpu = hv_cpu_of_lane(item->cpu);
 	ret->time_ns = item->time_ns;
 	ret->lost_before = item->lost_before;
 	if (ret->kind == HV_EVENT_GRAPH_EXIT)
@@ -239,15 +238,21 @@ static inline bool needs_name(const struct hv_cursor *c, const struct hv_merge_i
 	       !is_hosts(item);
 }
 
-/* Whether the item, an event of the guest's own, has all that belongs to it. In its rings a guest
- * writes no events of the host. */
+/* Whether the item claims to be of the host, and is in a guest's ring. */
+static inline bool is_forged(const struct hv_cursor *c)
+{
+	bool claims = hv_record_kind(&c->item.record) == HV_RECORD_MARK || is_hosts(&c->item);
+
+	return claims && c->buffer->marks && c->item.cpu;
+}
+
+/* Whether the item, if it is an event of the guest's own, has all that belongs to it. */
 static bool has_all(const struct hv_cursor *c, const struct hv_parts *parts)
 {
 	const struct hv_record *record = &c->item.record;
 
-	if (is_hosts(&c->item) && !c->buffer->memory)
-		return false;
-	return hv_record_has_entry(record) && (parts || !hv_record_number(record));
+	return !is_guests(&c->item) ||
+	       (hv_record_has_entry(record) && (parts || !hv_record_number(record)));
 }
 
 /* Completes the event of the item, which is returned. False: it is of no use. */
@@ -255,9 +260,9 @@ static inline bool finish(struct hv_cursor *c, struct hv_event *ret)
 {
 	const struct hv_merge_item *item = &c->item;
 	const struct hv_parts *parts = parts_of(c, item);
-	struct hv_buffer_cpu *returned = &c->returned[item->cpu - c->first_cpu];
+	struct hv_buffer_lane *returned = &c->returned[item->cpu - c->lanes.first];
 
-	if (is_guests(item) && !has_all(c, parts)) {
+	if (is_forged(c) || !has_all(c, parts)) {
 		parts_at(c, item->cpu)->nr = 0;
 		hv_merge_lose(c->merge, item);
 		return false;
@@ -329,7 +334,7 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 }
 
 /* Makes times of the counter values when the calls began. */
-static void convert_calls(const struct hv_cursor *c, unsigned cpu, const struct hv_kept *kept,
+static void convert_calls(const struct hv_cursor *c, unsigned lane, const struct hv_kept *kept,
 			  struct hv_brief *briefs, size_t nr)
 {
 	uint64_t times[HV_BRIEFS_MAX];
@@ -340,14 +345,15 @@ static void convert_calls(const struct hv_cursor *c, unsigned cpu, const struct 
 			times[nr_times++] = briefs[i].call_ns;
 	if (!nr_times)
 		return;
-	clock_ns((void *)c, cpu, times, nr_times);
+	clock_ns((void *)c, lane, times, nr_times);
 	nr_times = 0;
 	for (size_t i = 0; i < nr; i++) {
 		if (briefs[i].kind != HV_EVENT_GRAPH_EXIT)
 			continue;
 		briefs[i].call_ns = times[nr_times++];
 		if (c->buffer->clock == HV_TRACE_CLOCK_TSC)
-			briefs[i].call_ns = call_ns(c, cpu, &kept[i].record, kept[i].time_ns);
+			briefs[i].call_ns =
+				call_ns(c, hv_cpu_of_lane(lane), &kept[i].record, kept[i].time_ns);
 	}
 }
 
@@ -359,9 +365,9 @@ static inline size_t find_run(struct hv_cursor *c, size_t max)
 
 	if (c->nr_all_clears != c->buffer->nr_clears)
 		return 0;
-	c->run =
-		hv_merge_run(c->merge, max < HV_BRIEFS_MAX ? max : HV_BRIEFS_MAX, &c->run_cpu, &nr);
-	return c->run && !parts_at(c, c->run_cpu)->nr ? nr : 0;
+	c->run = hv_merge_run(c->merge, max < HV_BRIEFS_MAX ? max : HV_BRIEFS_MAX, &c->run_lane,
+			      &nr);
+	return c->run && !parts_at(c, c->run_lane)->nr ? nr : 0;
 }
 
 size_t hv_cursor_briefs(struct hv_cursor *c, size_t max, unsigned kinds, struct hv_brief *ret)
@@ -374,13 +380,13 @@ size_t hv_cursor_briefs(struct hv_cursor *c, size_t max, unsigned kinds, struct 
 			      kinds, ret);
 	for (size_t i = 0; i < nr; i++)
 		ret[i].time_ns = c->run[i].time_ns;
-	convert_calls(c, c->run_cpu, c->run, ret, nr);
+	convert_calls(c, c->run_lane, c->run, ret, nr);
 	return nr;
 }
 
 const struct hv_kept *hv_cursor_brief_records(const struct hv_cursor *c, unsigned *ret_cpu)
 {
-	*ret_cpu = c->run_cpu;
+	*ret_cpu = hv_cpu_of_lane(c->run_lane);
 	return c->run;
 }
 
@@ -389,21 +395,34 @@ void hv_cursor_take_briefs(struct hv_cursor *c, size_t nr)
 	if (!nr)
 		return;
 	hv_merge_take_run(c->merge, nr);
-	c->returned[c->run_cpu - c->first_cpu].nr_read += nr;
+	c->returned[c->run_lane - c->lanes.first].nr_read += nr;
+}
+
+/* Whether a mark comes before an event of vCPU 0 at TIME_NS. */
+static bool mark_comes_first(struct hv_cursor *c, unsigned cpu, uint64_t time_ns)
+{
+	struct hv_merge_item mark;
+
+	return cpu == 0 && c->lanes.first == 0 &&
+	       hv_merge_peek(c->merge, 0, hv_last_tick_ns(), until_of(c), &mark) &&
+	       mark.time_ns < time_ns;
 }
 
 /* A record that precedes an exit is taken, to look at the exit itself. */
 bool hv_cursor_peek(struct hv_cursor *c, unsigned cpu, struct hv_event *ret)
 {
+	unsigned lane = hv_lane_of_cpu(cpu);
 	uint64_t now_ns = hv_last_tick_ns();
 	struct hv_merge_item item;
 
-	if (!hv_merge_peek(c->merge, cpu, now_ns, until_of(c), &item) || item.lost_before)
+	if (!hv_merge_peek(c->merge, lane, now_ns, until_of(c), &item) || item.lost_before)
+		return false;
+	if (mark_comes_first(c, cpu, item.time_ns))
 		return false;
 	if (hv_record_kind(&item.record) == HV_RECORD_MORE) {
 		note_part(c, &item);
-		hv_merge_skip(c->merge, cpu, now_ns, until_of(c));
-		if (!hv_merge_peek(c->merge, cpu, now_ns, until_of(c), &item) || item.lost_before)
+		hv_merge_skip(c->merge, lane, now_ns, until_of(c));
+		if (!hv_merge_peek(c->merge, lane, now_ns, until_of(c), &item) || item.lost_before)
 			return false;
 	}
 	if (!hv_record_is_event(&item.record))
@@ -414,23 +433,25 @@ bool hv_cursor_peek(struct hv_cursor *c, unsigned cpu, struct hv_event *ret)
 
 void hv_cursor_skip(struct hv_cursor *c, unsigned cpu)
 {
-	hv_merge_skip(c->merge, cpu, hv_last_tick_ns(), until_of(c));
-	c->returned[cpu - c->first_cpu].nr_read++;
+	unsigned lane = hv_lane_of_cpu(cpu);
+
+	hv_merge_skip(c->merge, lane, hv_last_tick_ns(), until_of(c));
+	c->returned[lane - c->lanes.first].nr_read++;
 }
 
 void hv_cursor_consume(struct hv_cursor *c)
 {
 	hv_merge_marks(c->merge, c->marks);
-	for (unsigned i = 0; i < c->nr_cpus; i++) {
-		struct hv_buffer_cpu *cpu = &c->buffer->cpus[c->first_cpu + i];
+	for (unsigned i = 0; i < c->lanes.nr; i++) {
+		struct hv_buffer_lane *lane = &c->buffer->lanes[c->lanes.first + i];
 
 		if (is_cleared(c, i))
 			continue;
-		cpu->mark = c->marks[i];
-		cpu->nr_lost += c->returned[i].nr_lost;
-		cpu->nr_read += c->returned[i].nr_read;
+		lane->mark = c->marks[i];
+		lane->nr_lost += c->returned[i].nr_lost;
+		lane->nr_read += c->returned[i].nr_read;
 		c->buffer->decoder->nr_lost += c->returned[i].nr_lost;
-		c->returned[i] = (struct hv_buffer_cpu){0};
+		c->returned[i] = (struct hv_buffer_lane){0};
 	}
 }
 
@@ -486,11 +507,11 @@ void hv_buffer_stat(struct hv_buffer *b, int only_cpu, size_t (*len_of)(const st
 		stat.bytes += len_of ? len_of(&event) : 0;
 	}
 	stat.overrun = hv_merge_lost(c->merge);
-	for (unsigned i = 0; i < c->nr_cpus; i++) {
-		stat.overrun +=
-			b->cpus[c->first_cpu + i].nr_lost + b->cpus[c->first_cpu + i].mark.lost;
-		stat.read += b->cpus[c->first_cpu + i].nr_read;
-		stat.dropped += b->cpus[c->first_cpu + i].nr_dropped;
+	for (unsigned i = 0; i < c->lanes.nr; i++) {
+		stat.overrun += b->lanes[c->lanes.first + i].nr_lost +
+				b->lanes[c->lanes.first + i].mark.lost;
+		stat.read += b->lanes[c->lanes.first + i].nr_read;
+		stat.dropped += b->lanes[c->lanes.first + i].nr_dropped;
 	}
 	hv_cursor_free(c);
 	*ret = stat;

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/guard.h"
-#include "ringbuf/writer.h"
 #include "tracer/events/buffer_state.h"
 #include "tracer/events/cursor.h"
 #include "tracer/events/decode.h"
@@ -73,7 +72,7 @@ struct hv_err *hv_buffer_new(const struct hv_buffer *beside, const uint64_t *siz
 
 	if (!memory)
 		return no_memory(sizes_bytes, nr_cpus);
-	b = hv_buffer_over(beside->decoder, nr_cpus);
+	b = hv_buffer_alloc(beside->decoder, nr_cpus);
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
 		uint64_t ring_bytes = ring_bytes_of(sizes_bytes[cpu]);
 		struct hv_state *state = (struct hv_state *)at;
@@ -90,11 +89,7 @@ struct hv_err *hv_buffer_new(const struct hv_buffer *beside, const uint64_t *siz
 
 static void put_all(struct hv_buffer *b, unsigned cpu, const struct hv_record *records, size_t nr)
 {
-	const struct hv_buffer_cpu *c = &b->cpus[cpu];
-
-	/* The members are const because the buffer only reads them; the memory is ours. */
-	hv_ring_put_all((struct hv_state *)c->state, (struct hv_record *)c->records, c->nr_slots,
-			records, nr);
+	hv_buffer_put_records(b, hv_lane_of_cpu(cpu), records, nr);
 }
 
 static void put(struct hv_buffer *b, unsigned cpu, const struct hv_record *record)
@@ -108,7 +103,7 @@ static bool has_room(const struct hv_buffer *b, unsigned cpu, uint64_t nr)
 }
 
 /* Idle tasks always have the same name, and an unknown name is not recorded. */
-static bool is_named(const struct hv_buffer_cpu *c, const struct hv_event *e)
+static bool is_named(const struct hv_buffer_lane *c, const struct hv_event *e)
 {
 	if (c->named_pid == e->pid && memcmp(c->named_comm, e->comm, HV_COMM_LEN) == 0)
 		return true;
@@ -178,7 +173,7 @@ static void list_before(const struct hv_buffer *b, uint64_t tsc, const struct hv
 /* Puts all of them or none. */
 static void put_listed(struct hv_buffer *b, const struct hv_event *e, const struct listed *listed)
 {
-	struct hv_buffer_cpu *c = &b->cpus[e->cpu];
+	struct hv_buffer_lane *c = &b->cpus[e->cpu];
 
 	if (b->when_full == HV_FULL_DROPS && !has_room(b, e->cpu, listed->nr)) {
 		c->nr_dropped++;
@@ -222,7 +217,7 @@ struct batch {
 	bool named;	      /* that name is the one that was put last, or needs not be put */
 };
 
-static void add_task(struct hv_buffer_cpu *c, uint64_t tsc, struct batch *batch)
+static void add_task(struct hv_buffer_lane *c, uint64_t tsc, struct batch *batch)
 {
 	const struct hv_event *task = &batch->task;
 
@@ -235,7 +230,7 @@ static void add_task(struct hv_buffer_cpu *c, uint64_t tsc, struct batch *batch)
 static inline void add_brief(struct hv_buffer *b, unsigned cpu, const struct hv_record *record,
 			     const struct hv_brief *brief, struct batch *batch)
 {
-	struct hv_buffer_cpu *c = &b->cpus[cpu];
+	struct hv_buffer_lane *c = &b->cpus[cpu];
 
 	if (batch->task.pid != brief->pid) {
 		batch->task.pid = brief->pid;
@@ -286,6 +281,7 @@ static size_t move_briefs(struct hv_cursor *c, struct hv_buffer *to)
 void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to)
 {
 	struct hv_cursor *c = hv_cursor_new(from, only_cpu, HV_CURSOR_TAKE);
+	struct hv_lanes lanes = hv_lanes_of(from, only_cpu);
 	struct hv_event event;
 
 	for (;;) {
@@ -295,19 +291,18 @@ void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to)
 			break;
 		hv_buffer_put(to, c, &event);
 	}
-	for (unsigned cpu = 0; cpu < from->nr_cpus; cpu++) {
-		if (only_cpu >= 0 && cpu != (unsigned)only_cpu)
-			continue;
-		to->cpus[cpu].nr_lost += from->cpus[cpu].nr_lost;
-		to->cpus[cpu].nr_dropped += from->cpus[cpu].nr_dropped;
-		to->cpus[cpu].nr_read += from->cpus[cpu].nr_read;
+	for (unsigned i = 0; i < lanes.nr; i++) {
+		const struct hv_buffer_lane *taken = &from->lanes[lanes.first + i];
+		struct hv_buffer_lane *added = &to->cpus[hv_cpu_of_lane(lanes.first + i)];
+
+		added->nr_lost += taken->nr_lost;
+		added->nr_dropped += taken->nr_dropped;
+		added->nr_read += taken->nr_read;
 	}
 	hv_cursor_consume(c);
-	for (unsigned cpu = 0; cpu < from->nr_cpus; cpu++) {
-		struct hv_buffer_cpu *taken = &from->cpus[cpu];
+	for (unsigned i = 0; i < lanes.nr; i++) {
+		struct hv_buffer_lane *taken = &from->lanes[lanes.first + i];
 
-		if (only_cpu >= 0 && cpu != (unsigned)only_cpu)
-			continue;
 		taken->nr_clears++;
 		from->nr_clears++;
 		taken->nr_lost = taken->nr_read = taken->nr_dropped = 0;

@@ -2,7 +2,6 @@
 #include "tracer/events/marker.h"
 
 #include "base/clock.h"
-#include "ringbuf/writer.h"
 #include "tracer/events/buffer_state.h"
 #include "tracer/events/decode.h"
 #include "tracer/events/decoder.h"
@@ -10,36 +9,39 @@
 
 #define CPU 0
 
-/* Finds the youngest record of a vCPU. False: there is none, or it is being written. */
-static bool youngest_of(struct hv_buffer *b, unsigned cpu, struct hv_record *ret)
+/* Finds the youngest record of a lane. False: there is none, or it is being written. */
+static bool youngest_of(struct hv_buffer *b, unsigned lane, struct hv_record *ret)
 {
 	struct hv_ring ring;
 	uint64_t lost;
 
-	hv_buffer_ring(b, cpu, &ring);
+	hv_buffer_ring(b, lane, &ring);
 	ring.position = hv_ring_head(&ring) - 1;
 	if (ring.position == UINT64_MAX)
 		return false;
 	return hv_ring_read(&ring, hv_now_ns(), ret, &lost) == HV_RING_RECORD;
 }
 
-/* Returns the time now, or that of the youngest record if this is later: the guest's clock may be
- * known only to a tick. */
+/* Returns the time now, or right after the youngest record if this is later: the guest's clock may
+ * be known only to a tick. */
 static uint64_t time_of_mark(struct hv_buffer *b)
 {
 	struct hv_clocks *clocks = b->decoder->clocks;
+	struct hv_lanes lanes = hv_lanes_of(b, -1);
 	struct hv_record record;
 	uint64_t time_ns = 0;
 
 	hv_clocks_now_ns(clocks, HV_TRACE_CLOCK_GUEST, &time_ns);
-	for (unsigned cpu = 0; cpu < b->nr_cpus; cpu++) {
+	for (unsigned i = 0; i < lanes.nr; i++) {
+		unsigned lane = lanes.first + i;
 		uint64_t ns;
 
-		if (!youngest_of(b, cpu, &record))
+		if (!youngest_of(b, lane, &record))
 			continue;
-		ns = hv_clocks_event_ns(clocks, HV_TRACE_CLOCK_GUEST, cpu, hv_record_tsc(&record));
-		if (ns > time_ns)
-			time_ns = ns;
+		ns = hv_clocks_event_ns(clocks, HV_TRACE_CLOCK_GUEST, hv_cpu_of_lane(lane),
+					hv_record_tsc(&record));
+		if (ns >= time_ns)
+			time_ns = ns + 1;
 	}
 	return time_ns;
 }
@@ -57,17 +59,13 @@ static uint64_t tsc_of_mark(struct hv_buffer *b)
 struct hv_mark_time hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind, const char *bytes,
 				   size_t len_bytes)
 {
-	const struct hv_buffer_cpu *c = &b->cpus[CPU];
 	uint64_t id = hv_marks_add(&b->decoder->marks, kind, bytes, len_bytes);
 	uint64_t tsc = tsc_of_mark(b);
 	struct hv_record record = {
 		.word = {tsc, id, 0, (uint64_t)HV_RECORD_MARK << HV_RECORD_KIND_SHIFT},
 	};
 
-	/* The members are const because the buffer only reads them. The guest or the host, which
-	 * fill the ring, may write. */
-	hv_ring_put((struct hv_state *)c->state, (struct hv_record *)c->records, c->nr_slots,
-		    &record);
+	hv_buffer_put_records(b, b->marks ? 0 : hv_lane_of_cpu(CPU), &record, 1);
 	return (struct hv_mark_time){
 		tsc,
 		hv_clocks_event_ns(b->decoder->clocks, HV_TRACE_CLOCK_GUEST, CPU, tsc),
