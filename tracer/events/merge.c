@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/guard.h"
 #include "tracer/events/lane.h"
 
@@ -26,6 +27,7 @@ struct hv_merge {
 	uint64_t done;
 	bool pressed; /* a lane is nearly full: blocked lanes are not waited for */
 	bool waived;  /* and a lane was blocked */
+	uint64_t read_ns; /* when a lane was read last, by hv_now_ns() */
 	size_t nr_lanes;
 	struct hv_lane *lanes;
 	struct turn *order; /* a heap of the lanes, the one with the oldest record first */
@@ -122,10 +124,18 @@ static void set_goal(const struct hv_merge *m, struct hv_lane *l)
 		l->goal = l->stop;
 }
 
+static void settle(const struct hv_merge *m)
+{
+	while (hv_now_ns() - m->read_ns < HV_MERGE_SETTLE_NS)
+		;
+}
+
 static void start_round(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until)
 {
 	struct hv_lane_reading reading = {&m->clock, ++m->round, now_ns, until};
 
+	if (hv_backlog_nr(&m->order[0].lane->kept))
+		settle(m);
 	m->done = m->round;
 	m->pressed = false;
 	m->waived = false;
@@ -135,6 +145,7 @@ static void start_round(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until
 		hv_lane_fill(&m->lanes[i], &reading);
 		m->pressed |= hv_lane_is_full(&m->lanes[i]);
 	}
+	m->read_ns = hv_now_ns();
 	for (size_t i = 0; i < m->nr_lanes; i++) {
 		uint64_t done = lane_done(m, &m->lanes[i], now_ns, until);
 
@@ -152,6 +163,7 @@ static void refill(struct hv_merge *m, struct hv_lane *l, uint64_t now_ns,
 	uint64_t done;
 
 	hv_lane_fill(l, &reading);
+	m->read_ns = hv_now_ns();
 	done = lane_done(m, l, now_ns, until);
 	if (done < m->done)
 		m->done = done;

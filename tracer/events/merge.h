@@ -8,6 +8,9 @@
  * *after* a record was read; the oldest record then is the oldest there is. The head of an idle
  * vCPU does not move, and delays nothing.
  *
+ * A CPU may keep a head that it has stored to itself for a moment, while its record already has a
+ * time. So the heads are read HV_MERGE_SETTLE_NS after the records that they are compared with.
+ *
  * Bounds: at most HV_MERGE_AHEAD records (and never more than a ring has) are kept for each vCPU;
  * an inversion over more records than that, less 64, is returned as it was written. A position that
  * is reserved but not yet written delays the others for at most HV_MERGE_WAIT_NS. If the clocks of
@@ -24,6 +27,8 @@
 
 #define HV_MERGE_AHEAD	 8192
 #define HV_MERGE_WAIT_NS 20000000
+/* Longer than what is in the store buffer of a CPU takes to arrive in memory. */
+#define HV_MERGE_SETTLE_NS 5000
 
 /* Makes times of NR counter values of CPU in TIMES (hv_clock_all_ns); at most HV_MERGE_RUN. ns
  * NULL: a time is the value itself. */
