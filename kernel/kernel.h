@@ -57,6 +57,11 @@ bool hv_kernel_in_lock_functions(const struct hv_kernel *k, struct hv_gva at);
  * not happen. */
 bool hv_kernel_is_preemptible(const struct hv_kernel *k);
 
+/* Whether a task may be preempted at any instruction of the kernel's, so that it goes on on another
+ * CPU. Reads the guest's memory: a kernel with PREEMPT_DYNAMIC may be told to begin with it or to
+ * stop. True also when that cannot be told. */
+bool hv_kernel_preempts(const struct hv_kernel *k);
+
 /* The code that a kernel frees when it has started; empty when that is not known. */
 struct hv_gva_range hv_kernel_init_text(const struct hv_kernel *k);
 

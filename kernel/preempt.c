@@ -59,6 +59,23 @@ bool hv_kernel_is_preemptible(const struct hv_kernel *k)
 	return k->banner && strstr(k->banner, " PREEMPT");
 }
 
+/* A task is preempted there when an interrupt returns. Where that can be switched, it is a static
+ * call (irqentry_exit_cond_resched, 40607ee97e4e, 5.12), whose function is NULL while it is off. */
+bool hv_kernel_preempts(const struct hv_kernel *k)
+{
+	struct hv_gva at;
+	uint64_t function;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (k->banner && !hv_kernel_is_preemptible(k) &&
+	    !hv_kernel_symbol(k, "preempt_schedule", &at))
+		return false;
+	if (!hv_kernel_symbol(k, "__SCK__irqentry_exit_cond_resched", &at))
+		return true;
+	err = hv_read_u64(&k->core.as, at, &function);
+	return err || function;
+}
+
 bool hv_kernel_in_lock_functions(const struct hv_kernel *k, struct hv_gva at)
 {
 	struct hv_gva_range text;

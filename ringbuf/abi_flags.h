@@ -24,6 +24,8 @@
 	7 /* a jump: a CPU's offset is in the register that a hypervisor has for it */
 #define HV_ALT_HOST_CLOCK                                                                          \
 	8 /* a jump: the kernel's clock is the counter that its guests do not see */
+#define HV_ALT_UNLOCKED                                                                            \
+	9 /* another prefix: no task goes to another CPU in the stubs (struct hv_tracee) */
 /* With the number: what is in the target takes the place of as many bytes. */
 #define HV_ALT_COPIED 0x100
 

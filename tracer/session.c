@@ -137,16 +137,21 @@ bool hv_session_delays_hibernation(const struct hv_session *s)
 	return hv_hibernation_waits(s->tracee);
 }
 
-/* Writes the stubs again when a kernel that was starting at attach has chosen how it returns. */
+/* Writes the stubs again when a kernel that was starting at attach has chosen how it returns, or
+ * one begins to preempt itself. */
 static void settle(struct hv_tracee *t)
 {
-	bool changed;
+	struct hv_gva before = t->kernel->return_thunk;
+	bool was_starting = t->kernel->is_starting, changed;
 	struct hv_err *err = hv_kernel_settle(t->kernel, &changed);
 
-	if (!err && changed)
+	if (!err && (changed || hv_stubs_lack_locks(t)))
 		err = hv_stubs_place(t);
-	/* Tried again with the next refresh. Until then a bare return works. */
-	t->kernel->is_starting |= err != NULL;
+	if (err) {
+		/* Tried again with the next refresh. Until then a bare return works. */
+		t->kernel->return_thunk = before;
+		t->kernel->is_starting = was_starting;
+	}
 	hv_err_free(err);
 }
 

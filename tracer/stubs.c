@@ -124,6 +124,16 @@ static void set_event_values(const struct hv_event_places *places, struct hv_stu
 	hole[HV_HOLE_task_status] = places->task_status;
 }
 
+static bool needs_locks(const struct hv_tracee *t)
+{
+	return t->plan.nr_cpus > 1 && hv_kernel_preempts(t->kernel);
+}
+
+bool hv_stubs_lack_locks(const struct hv_tracee *t)
+{
+	return !t->locks && needs_locks(t);
+}
+
 static void set_region_values(const struct hv_tracee *t, struct hv_stub_values *values)
 {
 	const struct hv_ring_plan *plan = &t->plan;
@@ -183,7 +193,7 @@ void hv_stubs_prepare_stacks(const struct hv_tracee *t)
 }
 
 /* Turns CODE, a copy of the assembled stubs, into the code for this guest. */
-static struct hv_err *link_stubs(const struct hv_tracee *t, uint8_t *code)
+static struct hv_err *link_stubs(const struct hv_tracee *t, bool locks, uint8_t *code)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
 	struct hv_stub_values values = {0};
@@ -192,6 +202,7 @@ static struct hv_err *link_stubs(const struct hv_tracee *t, uint8_t *code)
 	set_kernel_values(t->kernel, &values);
 	set_event_values(&t->event_places, &values);
 	set_region_values(t, &values);
+	values.alternatives |= locks ? 0 : 1u << HV_ALT_UNLOCKED;
 	misfit = arch->link(&arch->stubs, &values, code_of(t), code);
 	if (misfit)
 		return hv_err_new(ERANGE,
@@ -211,10 +222,11 @@ struct hv_err *hv_stubs_place(struct hv_tracee *t)
 	HV_AUTO_FREE struct hv_hold_write *writes =
 		hv_alloc((nr + hv_landings_max()) * sizeof(*writes));
 	struct hv_gpa gpa = hv_gpa_add(t->region.gpa, HV_REGION_STUBS_OFF + code_off(t));
+	bool locks = t->locks || needs_locks(t);
 	struct hv_err *err;
 
 	memcpy(code, stubs->code, stubs->len_bytes);
-	err = link_stubs(t, code);
+	err = link_stubs(t, locks, code);
 	if (!err)
 		err = hv_landings_plan(t, code_of(t), writes + nr, &nr_landings);
 	if (err)
@@ -225,7 +237,10 @@ struct hv_err *hv_stubs_place(struct hv_tracee *t)
 		writes[i].is_text = true;
 		memcpy(writes[i].bytes, code + i * HV_SITE_LEN_MAX, HV_SITE_LEN_MAX);
 	}
-	return hv_patcher_write(t->patcher, writes, nr + nr_landings);
+	err = hv_patcher_write(t->patcher, writes, nr + nr_landings);
+	if (!err)
+		t->locks = locks;
+	return err;
 }
 
 static const enum hv_call_trace traces[] = {

@@ -53,9 +53,12 @@ void hv_stubs_prepare(const struct hv_tracee *t);
 /* Initializes the return stacks, whose memory is an eighth of the region. Comes once, before a site
  * first calls a stub that adds frames. */
 void hv_stubs_prepare_stacks(const struct hv_tracee *t);
-/* Writes the stubs' code, which returns as the kernel does now. A vCPU may be executing it: only
- * the way out changes. ERANGE: a value of this kernel does not fit into the code. */
+/* Writes the stubs' code, which returns as the kernel does now, and locks what it adds if the
+ * kernel preempts itself now or did when it was written before. A vCPU may be executing it: only
+ * the way out and these locks change. ERANGE: a value of this kernel does not fit into the code. */
 struct hv_err *hv_stubs_place(struct hv_tracee *t) hv_must_use;
+/* Whether the kernel preempts itself now, and the code was not written for that. */
+bool hv_stubs_lack_locks(const struct hv_tracee *t);
 
 /* Returns the address that a site calls for STUB (enum hv_stub, with or without HV_STUB_PROFILED)
  * and ROLE, at least one of which is not none. */

@@ -24,6 +24,9 @@ struct hv_tracee {
 	struct hv_gva_range landings;
 	struct hv_gva handler;	    /* what a graph puts in the place of return addresses */
 	struct hv_patcher *patcher; /* owned */
+	/* The stubs lock what they add to memory of their vCPU: a task may go on on another vCPU in
+	 * between. They stay so, since a task may have been stopped there. */
+	bool locks;
 	/* Since it was last seen that nobody uses what is ours, a probe of ours was taken out of an
 	 * array of the guest's. Somebody may be going through an older array that has it, too. */
 	bool had_copies;

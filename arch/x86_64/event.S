@@ -114,7 +114,7 @@ hv_stub_return_13: /* to the probe, or to the kernel's function */
 .macro write_entry word
 	leal	1(%rdi), %r8d
 	shll	$HV_RECORD_SHIFT, %r8d
-	lock xaddq %r8, HV_STATE_HEAD(%rbx)
+	vcpu_locked xaddq %r8, HV_STATE_HEAD(%rbx)
 	read_tsc
 	movq	%rax, %r9
 	movl	%r8d, %r10d

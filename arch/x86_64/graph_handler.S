@@ -199,7 +199,7 @@ hv_graph_jump:
 .Lreturn_alone:
 	make_exit_words
 	movl	$HV_RECORD_LEN, %eax
-	lock xaddq %rax, HV_STATE_HEAD(%r10)
+	vcpu_locked xaddq %rax, HV_STATE_HEAD(%r10)
 	pushq	%r8
 	place_record %r8
 	store_exit_words
@@ -295,7 +295,7 @@ hv_graph_jump:
 .Lreturn_more:
 	make_exit_words
 	movl	$(2 * HV_RECORD_LEN), %eax
-	lock xaddq %rax, HV_STATE_HEAD(%r10)
+	vcpu_locked xaddq %rax, HV_STATE_HEAD(%r10)
 	pushq	%r8
 	pushq	%rdi
 	pushq	%r10

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The function profile: calls and their time are counted per vCPU and function in tables in the
  * region (struct hv_count, docs/profile.md), so that nothing is lost however many calls there are.
- * A task may be interrupted here and continue on another vCPU, so all additions are locked.
+ * A task may be interrupted here and continue on another vCPU, so all additions are interlocked
+ * (vcpu_locked).
  * Included by stubs.S; graph.S has pictures of the stack.
  *
  * Like the graph, the profile has a plain way. It is for a call that is only counted and for the
@@ -65,7 +66,7 @@ hv_stub_profile:
 	find_first_count %edx, .Lprofile_pop
 	addq	$NR_ONE, STACKS + HV_STACK_WORD(%rsi)
 .Lprofile_raised:
-	lock incq HV_COUNT_HITS(%r10,%rax)
+	vcpu_locked incq HV_COUNT_HITS(%r10,%rax)
 	leaq	STACKS + HV_STACK_FRAMES + NR_ONE(%rsi,%r11), %rsi
 	leaq	PLAIN_SLOT(%rsp), %rax
 	movq	%rax, HV_FRAME_SLOT(%rsi)
@@ -108,7 +109,7 @@ hv_stub_return_4:
 	jz	.Lprofile_off
 	movl	SITE_END(%rsp), %r11d
 	find_count .Lprofile_no_count
-	lock incq HV_COUNT_HITS(%rdi)
+	vcpu_locked incq HV_COUNT_HITS(%rdi)
 	jmp	.Lcall_counted
 .Lprofile_off:
 	andl	$~HV_FRAME_PROFILED, KIND(%rsp)
@@ -155,10 +156,10 @@ hv_stub_return_4:
 	read_tsc
 	subq	HV_FRAME_TSC(%r9), %rax
 	jb	.Lreturn_general
-	lock addq %rax, HV_COUNT_TICKS(%rdi)
+	vcpu_locked addq %rax, HV_COUNT_TICKS(%rdi)
 	mulq	%rax
-	lock addq %rax, HV_COUNT_SQUARES(%rdi)
-	lock adcq %rdx, HV_COUNT_SQUARES_H(%rdi)
+	vcpu_locked addq %rax, HV_COUNT_SQUARES(%rdi)
+	vcpu_locked adcq %rdx, HV_COUNT_SQUARES_H(%rdi)
 	movq	HV_FRAME_CALLER(%r9), %rcx
 	subq	$NR_ONE, STACKS + HV_STACK_WORD(%rsi)
 	jmp	.Lreturn
@@ -186,11 +187,11 @@ hv_stub_return_4:
 .Lprofile_ticks: /* %rdx the ticks */
 	movl	HV_FRAME_FUNCTION(%r9), %r11d
 	find_count .Lprofile_returned
-	lock addq %rdx, HV_COUNT_TICKS(%rdi)
+	vcpu_locked addq %rdx, HV_COUNT_TICKS(%rdi)
 	movq	%rdx, %rax
 	mulq	%rdx
-	lock addq %rax, HV_COUNT_SQUARES(%rdi)
-	lock adcq %rdx, HV_COUNT_SQUARES_H(%rdi)
+	vcpu_locked addq %rax, HV_COUNT_SQUARES(%rdi)
+	vcpu_locked adcq %rdx, HV_COUNT_SQUARES_H(%rdi)
 .Lprofile_returned:
 	movzwl	HV_FRAME_FLAGS(%r9), %eax
 	jmp	.Lreturn_profiled
@@ -207,7 +208,7 @@ hv_stub_return_4:
 	movl	HV_FRAME_FUNCTION(%r9), %r11d
 	find_count .Lprofile_host_none
 	popq	%rax
-	lock addl %eax, HV_COUNT_HOST(%rdi)
+	vcpu_locked addl %eax, HV_COUNT_HOST(%rdi)
 	jnc	.Lprofile_host_added
 	movl	$-1, HV_COUNT_HOST(%rdi)
 .Lprofile_host_added:

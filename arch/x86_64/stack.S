@@ -227,7 +227,7 @@ hv_stub_function_stack:
 	jz	1f
 	incl	%eax
 1:	shll	$HV_RECORD_SHIFT, %eax
-	lock xaddq %rax, HV_STATE_HEAD(%r10)
+	vcpu_locked xaddq %rax, HV_STATE_HEAD(%r10)
 	movq	%rax, POSITION(%rsp)
 	read_tsc
 	movq	%rax, TSC(%rsp)

@@ -107,6 +107,9 @@ hv_stub_return_0: /* arch->link fills these five bytes */
 	jmp	785b
 	.subsection 0
 
+.Lno_lock: /* the prefix for %ds, see vcpu_locked */
+	.byte	0x3e
+
 /* The mode is not 0. */
 .Lfunction_checks:
 	check_mode .Lfunction_checked, .Lfunction_out

@@ -67,6 +67,11 @@ void world_count_in_tasks_widely(const struct world *w)
 	world_count_widely(w);
 }
 
+void world_never_preempt(const struct world *w)
+{
+	w->values->alternatives |= 1u << HV_ALT_UNLOCKED;
+}
+
 static void thunk(const struct world *w)
 {
 	w->values->return_thunk = world_gva(w, WORLD_THUNK_OFF);
@@ -202,6 +207,7 @@ const struct world_case world_cases[] = {
 	{"record, kernel with a preempt count of 64 bits", 0, 1, world_count_widely},
 	{"record, kernel whose tasks count soft interrupts", 0, 1, world_count_in_tasks},
 	{"record, likewise with a preempt count of 64 bits", 0, 1, world_count_in_tasks_widely},
+	{"record, kernel that does not preempt itself", 0, 1, world_never_preempt},
 	{"only in sections: in one, record", 0, 1, in_section, WORLD_SECTION_FUNCTION},
 	{"only in sections: in one, record, after another task's", 1, 1, in_section_other_task,
 	 WORLD_SECTION_FUNCTION},

@@ -291,6 +291,8 @@ static inline unsigned world_case_bytes(const struct world_case *c)
 
 /* The kernel has a preempt count of 64 bits, counts soft interrupts in tasks, or both. */
 void world_count_widely(const struct world *w);
+/* No task goes to another vCPU in a stub. */
+void world_never_preempt(const struct world *w);
 void world_count_in_tasks(const struct world *w);
 void world_count_in_tasks_widely(const struct world *w);
 

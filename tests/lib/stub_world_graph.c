@@ -34,6 +34,12 @@ static void wide_count(const struct world *w)
 	world_count_widely(w);
 }
 
+static void never_preempts(const struct world *w)
+{
+	plain(w);
+	world_never_preempt(w);
+}
+
 static void task_softirqs(const struct world *w)
 {
 	plain(w);
@@ -100,6 +106,12 @@ static void thunk(const struct world *w)
 static void by_a_jump(const struct world *w)
 {
 	plain(w);
+	w->values->alternatives |= 1u << HV_ALT_JUMP;
+}
+
+static void never_preempts_jump(const struct world *w)
+{
+	never_preempts(w);
 	w->values->alternatives |= 1u << HV_ALT_JUMP;
 }
 
@@ -257,6 +269,12 @@ static void profile(const struct world *w)
 	profile_first(w);
 	know_function(w, WORLD_TRACED_OFF);
 	know_function(w, WORLD_TRACED_OTHER_OFF);
+}
+
+static void profile_never_preempts(const struct world *w)
+{
+	profile(w);
+	world_never_preempt(w);
 }
 
 static void profile_first_frame(const struct world *w)
@@ -428,11 +446,16 @@ const struct world_case world_graph_cases[] = {
 	 WORLD_GRAPH, 1, 1, 0},
 	{"call and return, likewise with a preempt count of 64 bits", 0, 0, task_softirqs_wide,
 	 WORLD_GRAPH, 1, 1, 0},
+	{"call and return, kernel that does not preempt itself", 0, 0, never_preempts, WORLD_GRAPH,
+	 1, 1, 0},
+	{"call and return, likewise by a jump", 0, 0, never_preempts_jump, WORLD_GRAPH, 1, 1, 0},
 	{"two calls, one by a jump from the other", 0, 0, tail_call, WORLD_GRAPH, 2, 2, 0},
 	{"a new task's first call", 0, 0, new_task, WORLD_NEW_TASK, 1, 1, 0},
 	{"a task leaves the CPU", 0, 0, plain, WORLD_LEAVES, 1, 1, 0, 0, 0, 1},
 	{"a task comes back", 0, 0, comes_back, WORLD_ARRIVES, 1, 1, 0, 0, 0, 1},
 	{"profile", 0, 0, profile, WORLD_PROFILE, 0, 0, 0, 0, 1, 0},
+	{"profile, kernel that does not preempt itself", 0, 0, profile_never_preempts,
+	 WORLD_PROFILE, 0, 0, 0, 0, 1, 0},
 	{"profile, first frame of a stack", 0, 0, profile_first_frame, WORLD_PROFILE, 0, 0, 0, 0, 1,
 	 0},
 	{"profile, of a function seen first", 0, 0, profile_first, WORLD_PROFILE, 0, 0, 0, 0, 1, 0},

@@ -25,8 +25,8 @@ struct hv_merge {
 	/* Records that were read in rounds before this one can be returned: since then every lane
 	 * was read up to where its head was after those records were complete. */
 	uint64_t done;
-	bool pressed; /* a lane is nearly full: blocked lanes are not waited for */
-	bool waived;  /* and a lane was blocked */
+	bool pressed;	  /* a lane is nearly full: blocked lanes are not waited for */
+	bool waived;	  /* and a lane was blocked */
 	uint64_t read_ns; /* when a lane was read last, by hv_now_ns() */
 	size_t nr_lanes;
 	struct hv_lane *lanes;

@@ -25,8 +25,8 @@
 #include "ringbuf/ring.h"
 #include "tracer/events/backlog.h"
 
-#define HV_MERGE_AHEAD	 8192
-#define HV_MERGE_WAIT_NS 20000000
+#define HV_MERGE_AHEAD	   8192
+#define HV_MERGE_WAIT_NS   20000000
 /* Longer than what is in the store buffer of a CPU takes to arrive in memory. */
 #define HV_MERGE_SETTLE_NS 5000
 

@@ -306,7 +306,8 @@ START_TEST(places_in_the_stubs)
 		bool is_copied = a->alternative & HV_ALT_COPIED;
 		uint32_t number = a->alternative & ~HV_ALT_COPIED;
 
-		ck_assert(number >= HV_ALT_NO_MIGRATE && number <= HV_ALT_TASK_SOFTIRQS);
+		ck_assert((number >= HV_ALT_NO_MIGRATE && number <= HV_ALT_TASK_SOFTIRQS) ||
+			  number == HV_ALT_UNLOCKED);
 		ck_assert_uint_le(is_copied ? a->target_off + a->len_bytes : 0, stubs->len_bytes);
 		ck_assert_uint_le(a->off + a->len_bytes, stubs->len_bytes);
 		ck_assert_uint_lt(a->target_off, stubs->len_bytes);
@@ -314,6 +315,34 @@ START_TEST(places_in_the_stubs)
 				  number == HV_ALT_NO_MIGRATE || number == HV_ALT_NO_STEAL);
 	}
 	free(marks);
+}
+END_TEST
+
+/* What differs are prefixes of instructions, each of which is listed. */
+START_TEST(stubs_without_locks)
+{
+	struct hv_stub_values values = {0};
+	uint8_t *locked = copy_of_stubs(), *unlocked = copy_of_stubs();
+	unsigned nr = 0;
+
+	ck_assert_pstr_eq(link_at(stubs, &values, AT, locked), NULL);
+	values.alternatives = 1u << HV_ALT_UNLOCKED;
+	ck_assert_pstr_eq(link_at(stubs, &values, AT, unlocked), NULL);
+	for (size_t i = 0; i < stubs->nr_alternatives; i++) {
+		const struct hv_stub_alternative *a = &stubs->alternatives[i];
+
+		if ((a->alternative & ~HV_ALT_COPIED) != HV_ALT_UNLOCKED)
+			continue;
+		ck_assert_uint_eq(a->len_bytes, 1);
+		ck_assert_uint_eq(locked[a->off], 0xf0);
+		ck_assert_uint_eq(unlocked[a->off], 0x3e);
+		unlocked[a->off] = 0xf0;
+		nr++;
+	}
+	ck_assert_uint_gt(nr, 0);
+	ck_assert_mem_eq(locked, unlocked, stubs->len_bytes);
+	free(locked);
+	free(unlocked);
 }
 END_TEST
 
@@ -340,6 +369,7 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, a_return, 0, HV_ARRAY_LEN(thunks));
 	tcase_add_loop_test(tc, every_value_of_the_stubs, 0, HV_HOLE_code);
 	tcase_add_test(tc, places_in_the_stubs);
+	tcase_add_test(tc, stubs_without_locks);
 	tcase_add_test(tc, every_return_of_the_stubs);
 }
 

@@ -80,6 +80,36 @@ static void check_nobodys(uint64_t at)
 	ck_assert(!hv_kernel_symbol_at(&kernel, hv_gva(at), &name, &module, &off));
 }
 
+/* BASE + 0x2f08 has an address, BASE + 0x2f10 has 0. */
+START_TEST(preempts_itself)
+{
+	static const struct {
+		const char *banner, *name;
+		uint64_t at;
+		bool preempts;
+	} cases[] = {
+		{"Linux version 5.10.0 #1 SMP Debian", "other", BASE, false},
+		{"Linux version 5.10.0 #1 SMP Debian", "preempt_schedule", BASE, true},
+		{"Linux version 5.10.0 #1 SMP PREEMPT Debian", "other", BASE, true},
+		{NULL, "other", BASE, true},
+		{"Linux version 6.1.0 #1 SMP PREEMPT_DYNAMIC Debian",
+		 "__SCK__irqentry_exit_cond_resched", BASE + 0x2f08, true},
+		{"Linux version 6.1.0 #1 SMP PREEMPT_DYNAMIC Debian",
+		 "__SCK__irqentry_exit_cond_resched", BASE + 0x2f10, false},
+		{"Linux version 6.1.0 #1 SMP PREEMPT_DYNAMIC Debian",
+		 "__SCK__irqentry_exit_cond_resched", BASE + 0x8000, true},
+	};
+	struct hv_symbol symbol = {{cases[_i].at}, cases[_i].name, 'D'};
+
+	free(kernel.core.symbols.by_name);
+	free(kernel.core.symbols.starts);
+	kernel.core.symbols = (struct hv_symbols){.by_addr = &symbol, .nr = 1};
+	hv_symbols_index(&kernel.core.symbols);
+	kernel.banner = (char *)cases[_i].banner;
+	ck_assert_int_eq(hv_kernel_preempts(&kernel), cases[_i].preempts);
+}
+END_TEST
+
 START_TEST(whose_address)
 {
 	check_at(BASE, "_text", NULL, 0);
@@ -223,6 +253,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, machines_without_linux);
 	tcase_add_test(tc, a_cpu_without_nx);
 	tcase_add_loop_test(tc, symbols_anywhere_in_the_image, 0, 3);
+	tcase_add_loop_test(tc, preempts_itself, 0, 7);
 }
 
 int main(void)
