@@ -72,8 +72,10 @@ size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv
 		if (!is_stub(stubs, &f)) {
 			if (nr == max)
 				break;
-			if (!hv_orc_is_text(orc, f.ip)) {
-				*ret_early = !hv_orc_is_init_text(orc, f.ip);
+			/* The first CPU's idle task was called by init code, of which the kernel
+			 * keeps names and ORC (__kernel_text_address). */
+			if (!hv_orc_is_text(orc, f.ip) && !hv_orc_is_init_text(orc, f.ip)) {
+				*ret_early = true;
 				return nr;
 			}
 			ret[nr++] = f.ip;

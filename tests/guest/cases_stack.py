@@ -13,10 +13,9 @@ ROUNDS = 20
 BEGIN = re.compile(r"^\s*.+-(\d+)\s+\[\d+\]\s+(\S{4,8})\s+\d+\.\d+: <stack trace>$")
 TRAMPOLINE = re.compile(r"\[FTRACE TRAMPOLINE\]|ftrace_call(er)?|0xf\w+")  # the guest's own
 # The last functions of complete stacks, called by user code or by nothing: an interrupt of user code, a system call,
-# the start of a thread or CPU (for the first CPU from rest_init on, since code before it was freed after boot).
+# the start of a thread or CPU.
 ROOTS = re.compile(
-    r"asm_\w+|entry_SYSCALL_64_after_hwframe|ret_from_fork\w*|(common|secondary)_startup_64\w*|"
-    r"(arch_call_)?rest_init|cpu_startup_entry|x86_64_start_\w+"
+    r"asm_\w+|entry_SYSCALL_64_after_hwframe|ret_from_fork\w*|(common|secondary)_startup_64\w*"
 )
 UNKNOWN = "[callers beyond are unknown]"
 
@@ -187,8 +186,7 @@ def events_with_stacks(text):
             found.append([match[1], match[3], None])
             last.setdefault(match[2], []).append(len(found) - 1)
         elif line.startswith(" => ") and not OF_PROBE.fullmatch(line[4:]):
-            if "rest_init" not in lines:
-                lines.append(line[4:])
+            lines.append(line[4:])
     return found
 
 
