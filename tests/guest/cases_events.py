@@ -170,9 +170,13 @@ def events_agree_with_the_guests_own(t):
 
 
 def alike(own, ours):
-    """Both without the column migrate-disable if the guest's kernel is older than that column."""
+    """OURS without what the flags of the guest's own trace do not have: a kernel that is older than the column
+    migrate-disable also does not tell when bottom halves are off."""
     width = len(own[0][1][2])
-    return own, [(when, (pid, cpu, flags[:width], text)) for when, (pid, cpu, flags, text) in ours]
+    if width == len(ours[0][1][2]):
+        return own, ours
+    told = str.maketrans("bD", ".d")
+    return own, [(when, (pid, cpu, flags[:1].translate(told) + flags[1:width], text)) for when, (pid, cpu, flags, text) in ours]
 
 
 # What an argument of a system call points to: a string, or bytes and what can be read of them.

@@ -3,7 +3,7 @@
 
 import collections
 
-from cases_events import WORK, agree, events_of
+from cases_events import WORK, agree, alike, events_of
 from lib.suite import ONE_VCPU, case
 from lib.wait import until
 
@@ -187,7 +187,7 @@ def filtered_in_the_guest(t, traced):
         written.append(t.hv.stat(t.name)["events"] - before)
         if filter != "0":
             ours = events_of(traced.text("trace", timeout=300))
-            agree(events_of(own), ours)
+            agree(*alike(events_of(own), ours))
             assert len(events_of(own)) >= 10 and all(text.startswith(("sys_enter: NR 79 ", "sys_enter: NR 80 ")) for _, (_, _, _, text) in ours), ours[:5]
     traced.echo(f"{file}/enable", "0")
     return written
@@ -220,7 +220,7 @@ def filtered_events_agree_with_the_guests_own(t):
         )
         traced.echo("tracing_on", "0")
         ours = traced.text("trace", timeout=300)
-        agree(events_of(own), events_of(ours))
+        agree(*alike(events_of(own), events_of(ours)))
         counts = collections.Counter(event[1][3].split(":")[0] for event in events_of(own))
         missing = {event.split("/")[1] for event in events} - set(counts)
         assert missing <= {"kfree", "workqueue_execute_start"}, f"nothing was recorded of {missing}"
