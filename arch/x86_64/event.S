@@ -9,11 +9,10 @@
  * by stubs.S.
  *
  * The entry is filled in a draft of this vCPU. An event that interrupts another one takes the next
- * draft. A bit in the draft says that it is taken. One instruction sets it, interlocked where a task
- * may go to another vCPU (vcpu_locked). Only who has taken the draft clears it, so the task may even
- * go there between the two calls. Commit puts the entry into the ring: records of data and the record
- * of the event, reserved together; or it does not, if the file has a filter which the entry does not
- * pass.
+ * draft. A bit in the draft says that it is taken. It is set by an interlocked instruction, and only
+ * who has taken the draft clears it, so a task may even go to another vCPU between the two calls.
+ * Commit puts the entry into the ring: records of data and the record of the event, reserved
+ * together; or it does not, if the file has a filter which the entry does not pass.
  *
  * All three stubs are called from C, as functions of the kernel: the arguments are in %rdi, %rsi,
  * %rdx, and %rax, %rcx, %rdx, %rsi, %rdi and %r8 to %r11 need not be kept. On the way out none of
@@ -41,7 +40,7 @@ hv_stub_event_reserve:
 	cmpq	$HV_ENTRY_LEN_MAX, %rdx
 	ja	.Levent_no_draft
 	.rept	HV_NR_DRAFTS
-	vcpu_locked btsl $HV_DRAFT_TAKEN_BIT, HV_DRAFT_EVENT(%rcx)
+	lock btsl $HV_DRAFT_TAKEN_BIT, HV_DRAFT_EVENT(%rcx)
 	jnc	.Levent_draft
 	addq	$HV_DRAFT_LEN, %rcx
 	.endr

@@ -53,7 +53,7 @@
 	shlq	$(HV_STEP_SHIFT + HV_FETCH_STEPS_SHIFT - HV_SLOT_SHIFT), %rax
 	mark_now %edx, %rcx, %ecx, .Lregs_no_draft
 	.rept	HV_NR_DRAFTS
-	vcpu_locked btsl $HV_DRAFT_TAKEN_BIT, HV_DRAFT_EVENT(%rcx)
+	lock btsl $HV_DRAFT_TAKEN_BIT, HV_DRAFT_EVENT(%rcx)
 	jnc	.Lfetch_draft
 	addq	$HV_DRAFT_LEN, %rcx
 	.endr

@@ -55,12 +55,6 @@ static void nothing_more(const struct world *w)
 	(void)w;
 }
 
-static void never_preempts(const struct world *w)
-{
-	nothing_more(w);
-	world_never_preempt(w);
-}
-
 static void other_task(const struct world *w)
 {
 	world_state(w, 0)->last_pid = 0;
@@ -141,8 +135,6 @@ const struct world_case world_event_cases[] = {
 	{"event of 68 bytes", 0, 0, nothing_more, EVENT, .nr_calls = 1, .nr_data = 3},
 	{"event of 68 bytes, after another task's", 1, 0, other_task, EVENT, .nr_calls = 1,
 	 .nr_data = 3},
-	{"event of 68 bytes, kernel that does not preempt itself", 0, 0, never_preempts, EVENT,
-	 .nr_calls = 1, .nr_data = 3},
 	{"event of 68 bytes, filter of one comparison", 0, 0, passes_one, EVENT, .nr_calls = 1,
 	 .nr_data = 3},
 	{"event of 68 bytes, filter of four", 0, 0, passes_four, EVENT, .nr_calls = 1,
