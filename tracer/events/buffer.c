@@ -6,8 +6,10 @@
 #include "ringbuf/writer.h"
 #include "tracer/events/buffer_state.h"
 #include "tracer/events/decoder.h"
+#include "tracer/events/marks.h"
 
-#define MARKS_BYTES (512u << 10)
+/* As many as there are texts for. Only what is used of it takes memory. */
+#define MARKS_BYTES (HV_MARKS_MAX * sizeof(struct hv_record))
 
 struct hv_buffer *hv_buffer_alloc(struct hv_decoder *d, unsigned nr_cpus)
 {
@@ -126,14 +128,29 @@ uint64_t hv_buffer_overwritten(const struct hv_buffer *b, unsigned cpu)
 	return nr;
 }
 
+static uint64_t unread(const struct hv_buffer *b, unsigned lane)
+{
+	uint64_t head = head_of(b, lane), mark = b->lanes[lane].mark.position;
+	uint64_t nr_kept = b->lanes[lane].nr_kept;
+
+	return head < mark || head - mark >= nr_kept ? nr_kept : head - mark;
+}
+
+/* Where a lane is full, the next record costs one. So the vCPU is as full as can be then, however
+ * much room its other lane has. */
 uint64_t hv_buffer_unread(const struct hv_buffer *b, unsigned cpu)
 {
-	uint64_t head = hv_buffer_head(b, cpu), mark = b->cpus[cpu].mark.position;
-	uint64_t nr_kept = b->cpus[cpu].nr_kept;
+	struct hv_lanes lanes = hv_lanes_of(b, (int)cpu);
+	uint64_t size_bytes = hv_buffer_size(b, cpu), bytes = 0;
 
-	if (head < mark || head - mark >= nr_kept)
-		return hv_buffer_size(b, cpu);
-	return (head - mark) * sizeof(struct hv_record);
+	for (unsigned i = 0; i < lanes.nr; i++) {
+		uint64_t nr = unread(b, lanes.first + i);
+
+		if (nr >= b->lanes[lanes.first + i].nr_kept)
+			return size_bytes;
+		bytes += nr * sizeof(struct hv_record);
+	}
+	return bytes < size_bytes ? bytes : size_bytes;
 }
 
 void hv_buffer_put_records(struct hv_buffer *b, unsigned lane, const struct hv_record *records,

@@ -5,6 +5,7 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/one_ring.h"
 #include "tracer/events/marker.h"
+#include "tracer/events/marks.h"
 
 static void record(uint64_t position, unsigned kind, uint64_t tsc)
 {
@@ -127,7 +128,7 @@ END_TEST
 START_TEST(too_many_marks)
 {
 	struct hv_buffer_stat stat;
-	unsigned nr = 20000;
+	unsigned nr = HV_MARKS_MAX + 1000;
 
 	record(START, HV_RECORD_FUNCTION, 1000);
 	for (unsigned i = 0; i < nr; i++)
@@ -136,6 +137,24 @@ START_TEST(too_many_marks)
 	ck_assert_uint_lt(stat.entries, nr);
 	ck_assert_uint_eq(stat.entries + stat.overrun, nr + 1);
 	ck_assert_uint_eq(stat.oldest_ns, 1000);
+}
+END_TEST
+
+/* A program that waits for vCPU 0 to be filled to a part gets marks, too. */
+START_TEST(marks_fill_vcpu_0)
+{
+	uint64_t size_bytes = hv_buffer_size(rings, 0);
+
+	ck_assert_uint_eq(hv_buffer_unread(rings, 0), 0);
+	record(START, HV_RECORD_FUNCTION, 1000);
+	mark("a");
+	mark("b");
+	ck_assert_uint_eq(hv_buffer_unread(rings, 0), 3 * sizeof(struct hv_record));
+	for (unsigned i = 0; i < HV_MARKS_MAX; i++)
+		mark("c");
+	ck_assert_uint_eq(hv_buffer_unread(rings, 0), size_bytes);
+	hv_buffer_clear(rings, 0);
+	ck_assert_uint_eq(hv_buffer_unread(rings, 0), 0);
 }
 END_TEST
 
@@ -148,6 +167,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_guest_writes_no_marks);
 	tcase_add_test(tc, marks_are_of_vcpu_0);
 	tcase_add_test(tc, too_many_marks);
+	tcase_add_test(tc, marks_fill_vcpu_0);
 }
 
 int main(void)
