@@ -25,10 +25,11 @@ void hv_orc_free(struct hv_orc *orc);
 /* Finds the rule at IP. False: there is none. A module's tables are read when one of its addresses
  * is first asked for, and kept until hv_orc_forget_modules(). */
 bool hv_orc_find(struct hv_orc *orc, struct hv_gva ip, struct hv_unwind_rule *ret);
-/* Whether IP can be a return address. It cannot be one in the image's data, or in code that was
- * freed after boot (__kernel_text_address). */
+/* Whether IP can be a return address of code that is there. It cannot be one in the image's data.
+ */
 bool hv_orc_is_text(const struct hv_orc *orc, struct hv_gva ip);
-/* Whether IP is in code that ran while the kernel started, and may be freed by now. */
+/* Whether IP is in code that ran while the kernel started, and may be freed by now. The kernel's
+ * own stacks have it nevertheless (__kernel_text_address). */
 bool hv_orc_is_init_text(const struct hv_orc *orc, struct hv_gva ip);
 /* Forgets the tables of modules. To be called when modules were read again. */
 void hv_orc_forget_modules(struct hv_orc *orc);

@@ -36,8 +36,7 @@ struct hv_unwind_stubs {
 /* Finds the callers, the function's own caller first (or words->ip), and returns their number. Each
  * is the address behind a call, or where an interrupt came. Stubs are passed over; STUBS may be
  * NULL when there are none. *RET_EARLY: there may be callers beyond the last one, which could not
- * be found; else the last one is where the kernel was entered, where a thread or CPU began, or what
- * the kernel's start-up code called before it was freed. */
+ * be found; else the last one is where the kernel was entered, or where a thread or CPU began. */
 size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv_stack_words *words,
 		 const struct hv_unwind_stubs *stubs, struct hv_gva *ret, size_t max,
 		 bool *ret_early);

@@ -123,7 +123,7 @@ def events_agree_when_the_guest_came_first(t):
         t.guest.run(f"cd {OWN}; for e in . instances/beside; do echo 0 >$e/events/enable; echo >$e/trace; done; echo 1 >tracing_on; rmdir instances/beside")
 
 
-@case(configs=ONE_VCPU)
+@case(configs=(*ONE_VCPU, OLDEST))
 def events_agree_with_the_guests_own(t):
     """The guest and hvtrace record the same events at the same time, beside each other: same tasks, CPUs, flags and
     texts. An instance has its own. What cannot be recorded is refused with the reason. record -e carries events into

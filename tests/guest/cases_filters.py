@@ -4,7 +4,7 @@
 import collections
 
 from cases_events import WORK, agree, alike, events_of
-from lib.suite import ONE_VCPU, case
+from lib.suite import OLDEST, ONE_VCPU, case
 from lib.wait import until
 
 OWN = "/sys/kernel/tracing"
@@ -193,7 +193,7 @@ def filtered_in_the_guest(t, traced):
     return written
 
 
-@case(configs=ONE_VCPU)
+@case(configs=(*ONE_VCPU, OLDEST))
 def filtered_events_agree_with_the_guests_own(t):
     """The guest and hvtrace record events with the same filters at the same time: the same events pass. An instance
     has filters of its own, and set_event_notrace_pid leaves out a task. So does record -f, which reads raw pages.

@@ -5,7 +5,7 @@ import re
 
 from lib import ftrace
 from lib.names import OWN
-from lib.suite import IN_TURN, NEWEST, STANDARD, case
+from lib.suite import IN_TURN, NEWEST, OLDEST, STANDARD, case
 from lib.wait import until
 
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", ftrace.ROUND)
@@ -190,7 +190,7 @@ def events_with_stacks(text):
     return found
 
 
-@case(configs=IN_TURN)
+@case(configs=(*IN_TURN, OLDEST))
 def stacks_of_events_agree(t):
     """The option stacktrace: behind each event is its stack, the one that the guest's own tracing of the same event at the
     same time shows. The trigger stacktrace records some only, and none when it is gone."""

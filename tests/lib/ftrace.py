@@ -7,7 +7,7 @@ import re
 LONG_SECONDS = 300  # for commands with all functions traced, or that use the guest's own ftrace
 
 LINE = re.compile(
-    r"^\s*(?P<comm>.+)-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\]\s+(?P<flags>\S{5,8})\s+"
+    r"^\s*(?P<comm>.+)-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\]\s+(?P<flags>\S{4,8})\s+"
     r"(?P<time>\d+\.\d{6}): (?P<function>\S+(?: \[\S+\])?) <-(?P<caller>\S+(?: \[\S+\])?)$"
 )
 LOST = re.compile(r"^CPU:(\d+) \[LOST (\d+ )?EVENTS\]$")
@@ -41,8 +41,9 @@ def parse(text, strict=True):
 
 
 def are_of_task(flags):
-    """Whether it is outside of interrupts (hard, soft, NMI). PREEMPT_RT before 6.12 has one flag more before this."""
-    return flags[2 if len(flags) == 5 else 3] == "."
+    """Whether it is outside of interrupts (hard, soft, NMI). PREEMPT_RT before 6.12 has one flag more before this, a
+    kernel before 5.12 one fewer behind it."""
+    return flags[2 if len(flags) <= 5 else 3] == "."
 
 
 def in_task(event):

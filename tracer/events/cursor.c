@@ -24,6 +24,7 @@ struct hv_cursor {
 		uint8_t entry[HV_ENTRY_LEN_MAX];
 	} places[2];
 	unsigned place;		   /* of the last event */
+	uint64_t no_marks;	   /* lane 0's head when no mark was left of it */
 	unsigned run_lane;	   /* of what hv_cursor_briefs() has shown */
 	const struct hv_kept *run; /* the records of that, borrowed from the merge */
 	unsigned *nr_clears;	   /* owned, one for each lane: the buffer's when the merge began */
@@ -73,6 +74,7 @@ static void begin(struct hv_cursor *c, const struct hv_merge_mark *marks)
 		c->nr_clears[i] = c->buffer->lanes[c->lanes.first + i].nr_clears;
 	}
 	c->nr_all_clears = c->buffer->nr_clears;
+	c->no_marks = UINT64_MAX;
 	for (unsigned i = 0; i < c->lanes.nr; i++)
 		c->parts[i].nr = 0;
 	hv_merge_free(c->merge);
@@ -398,14 +400,24 @@ void hv_cursor_take_briefs(struct hv_cursor *c, size_t nr)
 	c->returned[c->run_lane - c->lanes.first].nr_read += nr;
 }
 
-/* Whether a mark comes before an event of vCPU 0 at TIME_NS. */
+/* Whether a mark comes before an event of vCPU 0 at TIME_NS. Mostly there is none, and none is
+ * added before the next call. */
 static bool mark_comes_first(struct hv_cursor *c, unsigned cpu, uint64_t time_ns)
 {
 	struct hv_merge_item mark;
+	struct hv_ring marks;
+	uint64_t head;
 
-	return cpu == 0 && c->lanes.first == 0 &&
-	       hv_merge_peek(c->merge, 0, hv_last_tick_ns(), until_of(c), &mark) &&
-	       mark.time_ns < time_ns;
+	if (cpu || c->lanes.first)
+		return false;
+	hv_buffer_ring(c->buffer, 0, &marks);
+	head = hv_ring_head(&marks);
+	if (head == c->no_marks)
+		return false;
+	if (hv_merge_peek(c->merge, 0, hv_last_tick_ns(), until_of(c), &mark))
+		return mark.time_ns <= time_ns;
+	c->no_marks = head;
+	return false;
 }
 
 /* A record that precedes an exit is taken, to look at the exit itself. */

@@ -41,7 +41,7 @@ static uint64_t time_of_mark(struct hv_buffer *b)
 		ns = hv_clocks_event_ns(clocks, HV_TRACE_CLOCK_GUEST, hv_cpu_of_lane(lane),
 					hv_record_tsc(&record));
 		if (ns >= time_ns)
-			time_ns = ns + 1;
+			time_ns = ns < UINT64_MAX ? ns + 1 : ns;
 	}
 	return time_ns;
 }
