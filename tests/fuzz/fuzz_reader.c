@@ -31,8 +31,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* A fake of the host's clock, so that an input always has the same result. It goes on with each look
- * at it, since the merge waits for some microseconds. The fuzzer's own clock runs on. */
+/* A fake of the host's clock, so that an input always has the same result. It goes on with each
+ * look at it, since the merge waits for some microseconds. The fuzzer's own clock runs on. */
 #define LOOK_NS 1000
 static uint64_t fake_now_ns;
 
