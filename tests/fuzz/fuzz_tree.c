@@ -101,9 +101,9 @@ static const char *const paths[] = {
 
 static bool check(struct hv_err *err)
 {
-	static const int documented[] = {EINVAL, ERANGE, EPERM,	    EBUSY,   EAGAIN,
-					 EBADF,	 ENODEV, ENOENT,    EISDIR,  ENOTDIR,
-					 EEXIST, ENOMEM, EOVERFLOW, INJECTED};
+	static const int documented[] = {EINVAL, ERANGE, EPERM,	    EBUSY,	EAGAIN,
+					 EBADF,	 ENODEV, ENOENT,    EISDIR,	ENOTDIR,
+					 EEXIST, ENOMEM, EOVERFLOW, EOPNOTSUPP, INJECTED};
 	bool known = !err;
 
 	for (size_t i = 0; err && i < HV_ARRAY_LEN(documented); i++)
