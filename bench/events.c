@@ -14,7 +14,6 @@
 #include "bench/clock.h"
 #include "bench/image.h"
 #include "kernel/kernel.h"
-#include "ringbuf/writer.h"
 #include "tracer/events/buffer_state.h"
 #include "tracer/session.h"
 #include "tree/tree.h"
@@ -44,11 +43,9 @@ static void must(struct hv_err *err)
 
 static void put(unsigned cpu, uint64_t word1, uint64_t word2, uint64_t word3)
 {
-	const struct hv_buffer_lane *to = &session->buffer->cpus[cpu];
 	const struct hv_record record = {{now_ticks += TICKS, word1, word2, word3}};
 
-	hv_ring_put((struct hv_state *)to->state, (struct hv_record *)to->records, to->nr_slots,
-		    &record);
+	hv_buffer_put_records(session->buffer, hv_lane_of_cpu(cpu), &record, 1);
 }
 
 static uint64_t site_end(uint64_t n)

@@ -64,7 +64,7 @@ bool hv_kernel_is_preemptible(const struct hv_kernel *k)
 bool hv_kernel_preempts(const struct hv_kernel *k)
 {
 	struct hv_gva at;
-	uint64_t function;
+	uint64_t function = 0;
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
 	if (k->banner && !hv_kernel_is_preemptible(k) &&

@@ -16,13 +16,7 @@ static inline void put_at(struct hv_record *records, uint64_t nr_slots, uint64_t
 }
 
 void hv_ring_put(struct hv_state *state, struct hv_record *records, uint64_t nr_slots,
-		 const struct hv_record *record)
-{
-	hv_ring_put_all(state, records, nr_slots, record, 1);
-}
-
-void hv_ring_put_all(struct hv_state *state, struct hv_record *records, uint64_t nr_slots,
-		     const struct hv_record *list, size_t nr)
+		 const struct hv_record *list, size_t nr)
 {
 	uint64_t head = __atomic_fetch_add(&state->head, nr * sizeof(*list), __ATOMIC_ACQ_REL);
 	uint64_t position = head / sizeof(*list) - nr_slots;

@@ -159,8 +159,8 @@ void hv_buffer_put_records(struct hv_buffer *b, unsigned lane, const struct hv_r
 	const struct hv_buffer_lane *l = &b->lanes[lane];
 
 	/* The members are const because a guest's rings are only read. The memory is ours. */
-	hv_ring_put_all((struct hv_state *)l->state, (struct hv_record *)l->records, l->nr_slots,
-			records, nr);
+	hv_ring_put((struct hv_state *)l->state, (struct hv_record *)l->records, l->nr_slots,
+		    records, nr);
 }
 
 static void clear_lane(struct hv_buffer *b, unsigned lane)

@@ -275,8 +275,7 @@ START_TEST(the_older_end)
 }
 END_TEST
 
-/* The kernel keeps the rules and names of code that it has freed, but nothing is code of which it
- * does not say so. */
+/* The kernel's own stacks have it, too. What is neither code nor was any ends a stack. */
 START_TEST(code_that_was_freed)
 {
 	start(FO_SIGNAL);
@@ -298,6 +297,7 @@ START_TEST(code_that_was_freed)
 }
 END_TEST
 
+/* Code without a rule is assumed to have a frame pointer, as in the kernel. */
 START_TEST(unknown_code)
 {
 	start(FO_SIGNAL);

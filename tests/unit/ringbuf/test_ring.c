@@ -381,7 +381,7 @@ START_TEST(the_host_can_be_the_writer)
 	for (uint64_t i = 0; i < 5 * NR_SLOTS; i++) {
 		struct hv_record put = {{i, ~i, i << 32, i * 3}};
 
-		hv_ring_put(state, records, NR_SLOTS, &put);
+		hv_ring_put(state, records, NR_SLOTS, &put, 1);
 		ck_assert_uint_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_RECORD);
 		for (unsigned word = 0; word < 4; word++)
 			ck_assert_uint_eq(record.word[word], put.word[word] & ~HV_RECORD_ZEROS);

@@ -58,7 +58,7 @@ static void put(unsigned cpu, unsigned kind, unsigned function, unsigned nr)
 		.word = {1, function * 256, 0, (uint64_t)kind << HV_RECORD_KIND_SHIFT}};
 
 	for (unsigned i = 0; i < nr; i++)
-		hv_ring_put(&vcpus[cpu].state, vcpus[cpu].records, NR_SLOTS, &record);
+		hv_ring_put(&vcpus[cpu].state, vcpus[cpu].records, NR_SLOTS, &record, 1);
 }
 
 /* After a second. */

@@ -42,7 +42,7 @@ static void call(unsigned cpu, uint64_t nr)
 	struct hv_record record = {
 		{tsc_of(cpu, nr), 0, 0, (uint64_t)HV_RECORD_FUNCTION << HV_RECORD_KIND_SHIFT}};
 
-	hv_ring_put(&blocks[cpu].state, blocks[cpu].records, GUEST_SLOT, &record);
+	hv_ring_put(&blocks[cpu].state, blocks[cpu].records, GUEST_SLOT, &record, 1);
 }
 
 static struct hv_buffer *new_buffer(const uint64_t *sizes_bytes)

@@ -127,7 +127,7 @@ START_TEST(a_record_of_loss_is_told)
 
 	start(1, 16);
 	add(0, 10);
-	hv_ring_put(&states[0], records[0], nr_slots, &lost);
+	hv_ring_put(&states[0], records[0], nr_slots, &lost, 1);
 	add(0, 20);
 	expect(0, 10);
 	ck_assert_uint_eq(item.lost_before, 0);
@@ -143,7 +143,7 @@ START_TEST(a_loss_beyond_counting_is_the_greatest_number)
 
 	start(1, 16);
 	for (unsigned n = 0; n < 5; n++) /* a record has room for 62 bits of the number */
-		hv_ring_put(&states[0], records[0], nr_slots, &lost);
+		hv_ring_put(&states[0], records[0], nr_slots, &lost, 1);
 	add(0, 2);
 	expect(0, 2);
 	ck_assert_uint_eq(item.lost_before, UINT64_MAX);

@@ -21,7 +21,7 @@ static void put(unsigned cpu, uint64_t time)
 	struct hv_record record = {
 		{time, 0, 0, (uint64_t)HV_RECORD_FUNCTION << HV_RECORD_KIND_SHIFT}};
 
-	hv_ring_put(&states[cpu], records[cpu], NR_SLOTS, &record);
+	hv_ring_put(&states[cpu], records[cpu], NR_SLOTS, &record, 1);
 }
 
 /* Reader and writer each get a processor, if there are so many: else nothing arrives late. */
