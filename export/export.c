@@ -47,7 +47,8 @@ const struct hv_export_format *hv_export_of_path(const char *path, enum hv_compr
 		len -= strlen(ZSTD_SUFFIX);
 	}
 	for (size_t i = 0; i < hv_nr_export_formats; i++)
-		if (ends_with(path, len, hv_export_formats[i]->suffix))
+		if (ends_with(path, len, hv_export_formats[i]->suffix) ||
+		    ends_with(path, len, hv_export_formats[i]->other_suffix))
 			return hv_export_formats[i];
 	return NULL;
 }

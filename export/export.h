@@ -86,8 +86,9 @@ struct hv_export_config {
 };
 
 struct hv_export_format {
-	const char *name;   /* as a user writes it */
-	const char *suffix; /* of files, with the dot; NULL: none */
+	const char *name;	  /* as a user writes it */
+	const char *suffix;	  /* of files, with the dot; NULL: none */
+	const char *other_suffix; /* also accepted; NULL: none */
 	enum hv_export_input input;
 	unsigned needs_seek;	   /* FD must be a file in which one can seek */
 	unsigned has_date;	   /* can say what time of day it was */

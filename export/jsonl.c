@@ -293,6 +293,7 @@ static struct hv_err *jsonl_end(struct hv_export *x)
 const struct hv_export_format hv_export_jsonl = {
 	.name = "jsonl",
 	.suffix = ".jsonl",
+	.other_suffix = ".json",
 	.input = HV_EXPORT_PAGES,
 	.has_date = 1,
 	.open = jsonl_open,

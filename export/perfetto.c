@@ -568,6 +568,7 @@ static struct hv_err *perfetto_end(struct hv_export *x)
 const struct hv_export_format hv_export_perfetto = {
 	.name = "perfetto",
 	.suffix = ".pftrace",
+	.other_suffix = ".perfetto-trace",
 	.input = HV_EXPORT_PAGES,
 	.has_date = 1,
 	.open = perfetto_open,

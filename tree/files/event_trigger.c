@@ -88,7 +88,8 @@ static struct hv_err *write_trigger(struct hv_file *f, const char *buf, size_t l
 	return err;
 }
 
-/* Programs look here for what they can use. */
+/* Programs search README for the features of the kernel, so some phrases are the kernel's own:
+ * libtracefs needs "trace(<synthetic_event>,param list)" to use this form of the action. */
 static const char *more_of_keys(const struct hv_kernel *kernel)
 {
 	int64_t unused;
@@ -113,9 +114,9 @@ const struct hv_node hv_event_trigger_node = {
 		".execname\n"
 		".log2 .buckets=N .usecs .percent .graph;\n"
 		"handlers: onmatch(SYSTEM.EVENT), onmax(var), onchange(var); actions:\n"
-		"trace(<synthetic_event>,PARAM,...), <synthetic_event>(PARAM,...), "
+		"trace(<synthetic_event>,param list), <synthetic_event>(param list), "
 		"save(FIELD,...),\n"
-		"snapshot(); PARAM is $VAR, SYSTEM.EVENT.$VAR, FIELD or SYSTEM.EVENT.FIELD;\n"
+		"snapshot(); a param is $VAR, SYSTEM.EVENT.$VAR, FIELD or SYSTEM.EVENT.FIELD;\n"
 		"a '!' before it removes it",
 	.more_help = more_of_keys,
 	.state_bytes = sizeof(struct hv_event_ref),

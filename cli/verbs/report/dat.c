@@ -27,9 +27,13 @@ static void add_event(struct report *r, struct tep_handle *tep, struct tep_recor
 				 (long long)record->missed_events);
 	else if (record->missed_events)
 		trace_seq_printf(&r->text, "CPU:%d [LOST EVENTS]\n", record->cpu);
-	tep_print_event(tep, &r->text, record, "%16s-%-7d [%03d] %s %6.1000d: %s: %s\n",
+	tep_print_event(tep, &r->text, record, "%16s-%-7d [%03d] %s %6.1000d: %s: %s",
 			TEP_PRINT_COMM, TEP_PRINT_PID, TEP_PRINT_CPU, TEP_PRINT_LATENCY,
 			TEP_PRINT_TIME, TEP_PRINT_NAME, TEP_PRINT_INFO);
+	/* Marks and stacks end with a newline of their own, other texts do not. */
+	while (r->text.len && r->text.buffer[r->text.len - 1] == '\n')
+		r->text.len--;
+	trace_seq_putc(&r->text, '\n');
 }
 
 /* Names and texts are the guest's. No character is one that a terminal acts on. */
