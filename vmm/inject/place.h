@@ -17,14 +17,15 @@ struct hv_taken { /* [start, end) of guest-physical space */
 
 struct hv_taken_list {
 	struct hv_taken *list; /* owned */
-	size_t nr;
+	size_t nr, cap;
 };
 
 void hv_taken_add(struct hv_taken_list *t, uint64_t start, uint64_t end);
 void hv_taken_deinit(struct hv_taken_list *t);
+#define HV_TAKEN_MAX 65536
 /* Adds every range in the text of `info mtree`, of all address spaces and kinds, except those that
- * are as large as an address space. */
-void hv_taken_parse(struct hv_taken_list *t, const char *text);
+ * are as large as an address space. False: there are more than HV_TAKEN_MAX. */
+bool hv_taken_parse(struct hv_taken_list *t, const char *text);
 
 #define HV_PLACE_UNIT (2ull << 20)
 

@@ -49,9 +49,9 @@ static struct hv_err *load_taken(const struct hv_inject *j, struct hv_taken_list
 
 	if (err)
 		return err;
-	hv_taken_parse(t, text);
-	if (!t->nr)
-		return hv_err_new(EPROTO, "monitor: 'info mtree': no ranges");
+	if (!hv_taken_parse(t, text) || !t->nr)
+		return hv_err_new(EPROTO, "monitor: 'info mtree': %s ranges",
+				  t->nr ? "too many" : "no");
 	add_pci_window(j, "/machine/q35", t);
 	add_pci_window(j, "/machine/i440fx", t);
 	return NULL;

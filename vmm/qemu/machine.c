@@ -137,23 +137,35 @@ static struct hv_err *find_ip(struct hv_machine *m, struct hv_vcpu_regs *regs)
 	return err || found ? err : find_ip_of(m, regs, false, &found);
 }
 
+/* RET has room for nr_vcpus. *RET_NR: how many vCPUs TEXT has. */
+static struct hv_err *parse_registers(const struct hv_machine *m, const char *text,
+				      struct hv_vcpu_regs *ret, unsigned *ret_nr)
+{
+	struct hv_err *err = NULL;
+	char *part = NULL;
+	unsigned nr = 0;
+
+	for (; hv_vcpu_text_next(&text, &part); nr++) {
+		if (!err && nr < m->nr_vcpus && !m->arch->parse_registers(part, &ret[nr]))
+			err = hv_err_new(EPROTO,
+					 "monitor: 'info registers -a': vCPU %u is not understood",
+					 nr);
+		free(hv_take(part));
+	}
+	*ret_nr = nr;
+	return err;
+}
+
 struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
 {
 	HV_AUTO_FREE char *text = NULL;
+	unsigned nr = 0;
 	struct hv_err *err = hv_monitor_hmp(m->monitor, "info registers -a", &text);
 
-	if (!err && hv_vcpu_text_count(text) != m->nr_vcpus)
-		err = hv_err_new(EAGAIN, "the guest has %u vCPUs now, not %u",
-				 hv_vcpu_text_count(text), m->nr_vcpus);
-	for (unsigned i = 0; !err && i < m->nr_vcpus; i++) {
-		HV_AUTO_FREE char *part = NULL;
-
-		if (!hv_vcpu_text(text, i, &part) || !m->arch->parse_registers(part, &ret[i]))
-			err = hv_err_new(EPROTO,
-					 "monitor: 'info registers -a': vCPU %u is missing or not "
-					 "understood",
-					 i);
-	}
+	if (!err)
+		err = parse_registers(m, text, ret, &nr);
+	if (!err && nr != m->nr_vcpus)
+		err = hv_err_new(EAGAIN, "the guest has %u vCPUs now, not %u", nr, m->nr_vcpus);
 	return err || !m->arch->formats ? err : find_ip(m, ret);
 }
 

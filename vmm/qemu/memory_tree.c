@@ -6,23 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/guard.h"
+#include "base/grow.h"
+#include "vmm/qemu/text_line.h"
 
-#define DEPTH_MAX  8	/* aliases of aliases */
-#define RANGES_MAX 4096 /* regions; one that several aliases show counts for each */
+#define DEPTH_MAX      8    /* aliases of aliases */
+#define RANGES_MAX     4096 /* regions; one that several aliases show counts for each */
+#define LINES_MAX      65536
+#define REGIONS_MAX    1024
+#define VISITS_MAX     262144 /* of lines, for all aliases together */
+#define NAME_MAX_BYTES 255
 
 struct range {
 	uint64_t first;
 	uint64_t last;
-};
-
-struct walk {
-	const char *text;
-	struct range *seen; /* the part of the address space of every region */
-	size_t nr_seen;
-	struct range *ram; /* those of RAM */
-	size_t nr_ram;
-	struct hv_memory_tree *tree;
 };
 
 /* "    0000000000000000-00000000bfffffff (prio 0, i/o): alias ram-below-4g @pc.ram
@@ -32,21 +28,38 @@ struct line {
 	bool is_ram;
 	bool is_of_device;
 	bool is_alias;
+	bool is_end; /* no line of a tree: it ends the one before it */
 	struct range target;
-	const char *name; /* of an alias: the name of its target */
+	const char *name; /* in the text; of an alias: the name of its target */
 	size_t name_len;
 };
 
-static const char *line_end(const char *line)
-{
-	return line + strcspn(line, "\n\r");
-}
+/* A tree of its own, which aliases refer to. */
+struct region {
+	const char *name; /* in the text */
+	size_t name_len;
+	size_t first_line;
+};
 
-static const char *next_line(const char *line)
-{
-	line = line_end(line);
-	return line + strspn(line, "\r") + (line[strspn(line, "\r")] == '\n');
-}
+/* The text, of which each line was decoded once. */
+struct lines {
+	struct line *list; /* owned; those that are understood */
+	size_t nr, cap;
+	struct region *regions; /* owned */
+	size_t nr_regions, cap_regions;
+	size_t system;	 /* the first line of address space "memory"; SIZE_MAX: there is none */
+	bool is_in_head; /* the names of this address space come before its tree */
+};
+
+struct walk {
+	const struct lines *lines;
+	size_t nr_visits;
+	struct range *seen; /* the part of the address space of every region */
+	size_t nr_seen, cap_seen;
+	struct range *ram; /* those of RAM */
+	size_t nr_ram, cap_ram;
+	struct hv_memory_tree *tree;
+};
 
 static bool begins(const char *line, const char *word)
 {
@@ -57,7 +70,7 @@ static bool begins(const char *line, const char *word)
 static size_t name_len(const char *name)
 {
 	static const char *const after[] = {" owner:{", " parent:{", " [disabled]"};
-	size_t len = (size_t)(line_end(name) - name);
+	size_t len = strlen(name);
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(after); i++) {
 		const char *at = memmem(name, len, after[i], strlen(after[i]));
@@ -71,12 +84,14 @@ static size_t name_len(const char *name)
 /* "alias NAME @TARGET FIRST-LAST" */
 static bool parse_alias(struct line *l)
 {
-	const char *end = l->name + l->name_len;
 	const char *at = memmem(l->name, l->name_len, " @", 2);
-	const char *numbers = end - strlen(" 0000000000000000-0000000000000000");
+	size_t tail = strlen(" 0000000000000000-0000000000000000");
+	const char *numbers;
 
-	if (!at || numbers <= at + 2 ||
-	    sscanf(numbers, " %16" SCNx64 "-%16" SCNx64, &l->target.first, &l->target.last) != 2 ||
+	if (!at || l->name_len < (size_t)(at + 2 - l->name) + tail + 1)
+		return false;
+	numbers = l->name + l->name_len - tail;
+	if (sscanf(numbers, " %16" SCNx64 "-%16" SCNx64, &l->target.first, &l->target.last) != 2 ||
 	    l->target.last < l->target.first)
 		return false;
 	l->name = at + 2;
@@ -84,46 +99,102 @@ static bool parse_alias(struct line *l)
 	return true;
 }
 
-static bool parse_line(const char *text, struct line *ret)
+static bool parse_line(const struct hv_text_line *text, struct line *ret)
 {
 	struct line l = {0};
 	char type[16];
 	int prio, name_off = 0;
 
-	if (sscanf(text, " %16" SCNx64 "-%16" SCNx64 " (prio %d, %15[^)]): %n", &l.range.first,
-		   &l.range.last, &prio, type, &name_off) != 4 ||
-	    !name_off || text + name_off > line_end(text) || l.range.last < l.range.first)
+	if (sscanf(text->bytes, " %16" SCNx64 "-%16" SCNx64 " (prio %d, %15[^)]): %n",
+		   &l.range.first, &l.range.last, &prio, type, &name_off) != 4 ||
+	    !name_off || l.range.last < l.range.first)
 		return false;
-	l.name = text + name_off;
+	l.name = text->bytes + name_off;
 	l.name_len = name_len(l.name);
 	l.is_ram = !strcmp(type, "ram") || !strcmp(type, "nv-ram");
 	l.is_of_device = begins(l.name + l.name_len, " owner:{dev ");
 	l.is_alias = begins(l.name, "alias ");
 	if (l.is_alias && !parse_alias(&l))
 		return false;
+	if (l.name_len > NAME_MAX_BYTES)
+		return false;
+	l.name = text->at + (l.name - text->bytes);
 	*ret = l;
 	return true;
 }
 
-/* The first line of the region NAME, which an alias refers to; NULL: the text does not have it. */
-static const char *find_region(const char *text, const char *name, size_t len)
+static bool add_line(struct lines *lines, const struct line *l)
 {
-	static const char head[] = "memory-region: ";
-
-	for (const char *line = text; *line; line = next_line(line)) {
-		const char *at = line + sizeof(head) - 1;
-
-		if (begins(line, head) && (size_t)(line_end(line) - at) == len &&
-		    !memcmp(at, name, len))
-			return next_line(line);
-	}
-	return NULL;
+	if (lines->nr == LINES_MAX)
+		return false;
+	lines->list = hv_grow(lines->list, lines->nr, &lines->cap, 256, sizeof(*l));
+	lines->list[lines->nr++] = *l;
+	return true;
 }
 
-static void add(struct range **list, size_t *nr, struct range r)
+static bool add_region(struct lines *lines, const char *name, size_t len)
 {
-	*list = hv_realloc_array(*list, *nr + 1, sizeof(r));
-	(*list)[(*nr)++] = r;
+	if (lines->nr_regions == REGIONS_MAX)
+		return false;
+	lines->regions = hv_grow(lines->regions, lines->nr_regions, &lines->cap_regions, 64,
+				 sizeof(*lines->regions));
+	lines->regions[lines->nr_regions++] =
+		(struct region){.name = name, .name_len = len, .first_line = lines->nr};
+	return true;
+}
+
+/* A line that is not indented ends the tree before it, and may begin another one. False: there are
+ * too many. */
+static bool take_head(struct lines *lines, const struct hv_text_line *text)
+{
+	static const char region[] = "memory-region: ", space[] = "address-space: ";
+	static const struct line end = {.is_end = true};
+	bool is_space = begins(text->bytes, space);
+
+	if (lines->nr && !lines->list[lines->nr - 1].is_end && !add_line(lines, &end))
+		return false;
+	if (lines->system == SIZE_MAX && !strcmp(text->bytes, "address-space: memory"))
+		lines->is_in_head = true;
+	if (lines->is_in_head && !is_space) {
+		lines->is_in_head = false;
+		lines->system = lines->nr;
+	}
+	return !begins(text->bytes, region) || text->len_bytes - strlen(region) > NAME_MAX_BYTES ||
+	       add_region(lines, text->at + strlen(region), text->len_bytes - strlen(region));
+}
+
+/* False: the text has too many lines. */
+static bool take_lines(const char *text, struct lines *ret)
+{
+	struct hv_text_line line;
+	bool fits = true;
+
+	while (fits && hv_text_line_next(&text, &line)) {
+		struct line l;
+
+		if (*line.at != ' ') {
+			fits = take_head(ret, &line);
+			continue;
+		}
+		if (ret->is_in_head) {
+			ret->is_in_head = false;
+			ret->system = ret->nr;
+		}
+		if (parse_line(&line, &l))
+			fits = add_line(ret, &l);
+	}
+	return fits;
+}
+
+static const struct region *find_region(const struct lines *lines, const char *name, size_t len)
+{
+	for (size_t i = 0; i < lines->nr_regions; i++) {
+		const struct region *r = &lines->regions[i];
+
+		if (r->name_len == len && !memcmp(r->name, name, len))
+			return r;
+	}
+	return NULL;
 }
 
 static void add_name(struct hv_memory_tree *t, const struct line *l)
@@ -140,63 +211,54 @@ static void add_name(struct hv_memory_tree *t, const struct line *l)
 	t->names[t->nr_names++] = name;
 }
 
-static void show(struct walk *w, const char *line, struct range part, uint64_t at, unsigned depth);
+static void show(struct walk *w, size_t line, struct range part, uint64_t at, unsigned depth);
 
 /* Adds PART of what the alias L refers to, at address AT. */
 static void show_target(struct walk *w, const struct line *l, struct range part, uint64_t at,
 			unsigned depth)
 {
-	const char *region = find_region(w->text, l->name, l->name_len);
+	const struct region *region = find_region(w->lines, l->name, l->name_len);
 	uint64_t off = part.first - l->range.first, len = part.last - part.first;
-	struct line head;
+	const struct line *head;
 
-	if (!region || !parse_line(region, &head) || depth >= DEPTH_MAX)
+	if (!region || region->first_line >= w->lines->nr || depth >= DEPTH_MAX)
 		return;
-	part.first = head.range.first + l->target.first + off;
+	head = &w->lines->list[region->first_line];
+	part.first = head->range.first + l->target.first + off;
 	part.last = part.first + len;
-	if (part.last >= part.first)
-		show(w, region, part, at, depth + 1);
+	if (!head->is_end && part.last >= part.first)
+		show(w, region->first_line, part, at, depth + 1);
 }
 
 /* Adds the regions of the lines from LINE on, as far as they lie in PART, whose first byte is at
  * address AT. */
-static void show(struct walk *w, const char *line, struct range part, uint64_t at, unsigned depth)
+static void show(struct walk *w, size_t line, struct range part, uint64_t at, unsigned depth)
 {
-	for (; *line == ' ' && w->nr_seen < RANGES_MAX; line = next_line(line)) {
-		struct line l;
+	for (; line < w->lines->nr && w->nr_seen < RANGES_MAX && w->nr_visits < VISITS_MAX;
+	     line++) {
+		const struct line *l = &w->lines->list[line];
 		struct range r, shown;
 
-		if (!parse_line(line, &l))
-			continue;
-		r = (struct range){.first = l.range.first > part.first ? l.range.first : part.first,
-				   .last = l.range.last < part.last ? l.range.last : part.last};
+		if (l->is_end)
+			return;
+		w->nr_visits++;
+		r = (struct range){.first = l->range.first > part.first ? l->range.first
+									: part.first,
+				   .last = l->range.last < part.last ? l->range.last : part.last};
 		shown = (struct range){.first = at + (r.first - part.first),
 				       .last = at + (r.last - part.first)};
 		if (r.last < r.first || shown.last < shown.first)
 			continue;
-		add(&w->seen, &w->nr_seen, shown);
-		if (l.is_alias) {
-			show_target(w, &l, r, shown.first, depth);
-		} else if (l.is_ram && !l.is_of_device) {
-			add(&w->ram, &w->nr_ram, shown);
-			add_name(w->tree, &l);
+		w->seen = hv_grow(w->seen, w->nr_seen, &w->cap_seen, 64, sizeof(shown));
+		w->seen[w->nr_seen++] = shown;
+		if (l->is_alias) {
+			show_target(w, l, r, shown.first, depth);
+		} else if (l->is_ram && !l->is_of_device) {
+			w->ram = hv_grow(w->ram, w->nr_ram, &w->cap_ram, 64, sizeof(shown));
+			w->ram[w->nr_ram++] = shown;
+			add_name(w->tree, l);
 		}
 	}
-}
-
-/* Finds the tree of address space "memory". The names of all address spaces with the same tree come
- * before it. */
-static const char *find_system(const char *text)
-{
-	static const char head[] = "address-space: memory";
-
-	while (*text && (!begins(text, head) || text + sizeof(head) - 1 != line_end(text)))
-		text = next_line(text);
-	if (!*text)
-		return NULL;
-	while (begins(text, "address-space: "))
-		text = next_line(text);
-	return text;
 }
 
 static int compare(const void *a, const void *b)
@@ -216,7 +278,7 @@ static bool is_in(const struct walk *w, uint64_t first, uint64_t last)
 
 static void add_piece(struct hv_memory_tree *t, uint64_t start, uint64_t end)
 {
-	t->pieces = hv_realloc_array(t->pieces, t->nr_pieces + 1, sizeof(*t->pieces));
+	t->pieces = hv_grow(t->pieces, t->nr_pieces, &t->cap_pieces, 64, sizeof(*t->pieces));
 	t->pieces[t->nr_pieces++] =
 		(struct hv_tree_piece){.start = hv_gpa(start), .len_bytes = end - start};
 }
@@ -237,20 +299,30 @@ static void cut_up(struct walk *w)
 			add_piece(w->tree, cuts[i], cuts[i + 1]);
 }
 
+/* False: there is too much of it. */
+static bool walk(struct walk *w)
+{
+	bool fits;
+
+	show(w, w->lines->system, (struct range){.last = UINT64_MAX}, 0, 0);
+	fits = w->nr_seen < RANGES_MAX && w->nr_visits < VISITS_MAX;
+	if (fits)
+		cut_up(w);
+	free(w->seen);
+	free(w->ram);
+	return fits;
+}
+
 bool hv_memory_tree_parse(const char *text, struct hv_memory_tree *ret)
 {
 	struct hv_memory_tree tree = {0};
-	struct walk w = {.text = text, .tree = &tree};
-	const char *line = find_system(text);
+	struct lines lines = {.system = SIZE_MAX};
+	struct walk w = {.lines = &lines, .tree = &tree};
+	bool done = take_lines(text, &lines) && lines.system != SIZE_MAX && walk(&w);
 
-	if (!line)
-		return false;
-	show(&w, line, (struct range){.last = UINT64_MAX}, 0, 0);
-	if (w.nr_seen < RANGES_MAX)
-		cut_up(&w);
-	free(w.seen);
-	free(w.ram);
-	if (w.nr_seen == RANGES_MAX) {
+	free(lines.list);
+	free(lines.regions);
+	if (!done) {
 		hv_memory_tree_deinit(&tree);
 		return false;
 	}
@@ -274,7 +346,7 @@ void hv_memory_tree_cut(struct hv_memory_tree *t, struct hv_gpa start, uint64_t 
 	uint64_t end = start.v + len_bytes;
 
 	t->pieces = NULL;
-	t->nr_pieces = 0;
+	t->nr_pieces = t->cap_pieces = 0;
 	for (size_t i = 0; i < nr; i++) {
 		uint64_t first = old[i].start.v, last = first + old[i].len_bytes;
 

@@ -7,7 +7,7 @@
  * `info mtree -f` would show the visible regions directly. But it makes QEMU (7.2 and 10.0) keep a
  * reference to each flat view that several address spaces share, once for each of them, and then
  * memory and devices that are unplugged later are never freed. Pure: text in, values out. A line
- * that is not understood is skipped.
+ * that is not understood is skipped. The time is in proportion to the text, whatever a VMM writes.
  */
 #pragma once
 
@@ -24,13 +24,13 @@ struct hv_tree_piece {
 
 struct hv_memory_tree {
 	struct hv_tree_piece *pieces; /* ascending; all of a piece is RAM, or is hidden */
-	size_t nr_pieces;
+	size_t nr_pieces, cap_pieces;
 	char **names; /* of the blocks of RAM that belong to no device */
 	size_t nr_names;
 };
 
 /* TEXT is the output of `info mtree -o`. Takes address space "memory" and resolves aliases. False:
- * there is none, or it has too many regions (thousands). */
+ * there is none, or it has too many regions or lines (thousands). */
 bool hv_memory_tree_parse(const char *text, struct hv_memory_tree *ret);
 void hv_memory_tree_deinit(struct hv_memory_tree *t);
 /* Cuts [START, START + LEN) out of the pieces. */

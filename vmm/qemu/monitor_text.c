@@ -57,27 +57,19 @@ static const char *next_vcpu(const char *line)
 	return line;
 }
 
-unsigned hv_vcpu_text_count(const char *text)
+bool hv_vcpu_text_next(const char **at, char **ret)
 {
-	unsigned nr = 0;
+	const char *line = next_vcpu(*at), *start, *end;
+	size_t len;
 
-	for (const char *line = next_vcpu(text); *line; line = next_vcpu(next_line(line)))
-		nr++;
-	return nr;
-}
-
-bool hv_vcpu_text(const char *text, unsigned nr, char **ret)
-{
-	const char *line = next_vcpu(text), *start, *end;
-
-	for (; *line && nr; nr--)
-		line = next_vcpu(next_line(line));
 	if (!*line)
 		return false;
 	start = next_line(line);
 	end = next_vcpu(start);
-	*ret = strndup(start, (size_t)(end - start));
+	len = (size_t)(end - start);
+	*ret = strndup(start, len < HV_VCPU_TEXT_MAX_BYTES ? len : HV_VCPU_TEXT_MAX_BYTES);
 	if (!*ret)
 		abort();
+	*at = end;
 	return true;
 }

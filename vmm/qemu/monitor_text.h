@@ -18,8 +18,9 @@ bool hv_gpa2hva_parse(const char *text, uint64_t *ret_hva, char **ret_name);
 /* TEXT is the output of `gva2gpa ADDR`. False: the vCPU has nothing mapped there. */
 bool hv_gva2gpa_parse(const char *text, struct hv_gpa *ret);
 
-/* TEXT is the output of `info registers -a`. Returns the number of vCPUs in it. */
-unsigned hv_vcpu_text_count(const char *text);
-/* Copies the part of the NR-th vCPU, without its heading, to *RET, which the caller frees. The
- * vCPUs' own numbers may have gaps, where one was unplugged. */
-bool hv_vcpu_text(const char *text, unsigned nr, char **ret);
+/* *AT is in the output of `info registers -a`. Copies the part of the next vCPU, without its
+ * heading, to *RET, which the caller frees, and moves *AT to its end. The vCPUs' own numbers may
+ * have gaps, where one was unplugged. False: there is none. */
+bool hv_vcpu_text_next(const char **at, char **ret);
+/* A longer part is cut off. */
+#define HV_VCPU_TEXT_MAX_BYTES (256u << 10)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 #define DEPTH_MAX 32 /* bridges behind bridges */
 
 static struct json_object *member(struct json_object *o, const char *key)
@@ -33,7 +35,10 @@ static void add_bar(struct json_object *device, struct json_object *region, stru
 		 (unsigned)hv_json_int(device, "bus", 0) & 0xff,
 		 (unsigned)hv_json_int(device, "slot", 0) & 0xff,
 		 (unsigned)hv_json_int(device, "function", 0) & 0xff);
-	ret->bars = hv_realloc_array(ret->bars, ret->nr_bars + 1, sizeof(*ret->bars));
+	ret->too_many = ret->too_many || ret->nr_bars == HV_PCI_BARS_MAX;
+	if (ret->too_many)
+		return;
+	ret->bars = hv_grow(ret->bars, ret->nr_bars, &ret->cap_bars, 16, sizeof(*ret->bars));
 	ret->bars[ret->nr_bars++] = bar;
 }
 
@@ -71,7 +76,10 @@ struct hv_err *hv_pci_bars_load(struct hv_monitor *m, struct hv_pci_bars *ret)
 	if (err)
 		return err;
 	hv_pci_bars_parse(answer, ret);
-	return NULL;
+	if (!ret->too_many)
+		return NULL;
+	hv_pci_bars_deinit(ret);
+	return hv_err_new(EPROTO, "monitor: query-pci: more than %u BARs", HV_PCI_BARS_MAX);
 }
 
 void hv_pci_bars_deinit(struct hv_pci_bars *b)

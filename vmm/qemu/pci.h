@@ -7,6 +7,8 @@
 
 #define HV_PCI_NO_ADDRESS UINT64_MAX /* the guest has not placed it, or has switched it off */
 
+#define HV_PCI_BARS_MAX 4096
+
 struct hv_pci_bar {
 	unsigned vendor;
 	unsigned device;
@@ -19,8 +21,9 @@ struct hv_pci_bar {
 
 struct hv_pci_bars {
 	struct hv_pci_bar *bars;
-	size_t nr_bars;
-	bool has_bus; /* the guest has a PCI bus */
+	size_t nr_bars, cap_bars;
+	bool has_bus;  /* the guest has a PCI bus */
+	bool too_many; /* there are more than HV_PCI_BARS_MAX, which are left out */
 };
 
 /* Whether it is memory that has a guest-physical address now. */

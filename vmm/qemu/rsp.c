@@ -82,16 +82,19 @@ static enum hv_rsp_next take_packet(struct hv_rsp_reader *r)
 {
 	const char *start = r->in.data + r->taken_bytes + 1;
 	size_t room = r->in.len_bytes - r->taken_bytes - 1;
-	const char *hash = memchr(start, '#', room);
-	size_t len = hash ? (size_t)(hash - start) : 0;
+	const char *hash = memchr(start + r->scanned_bytes, '#', room - r->scanned_bytes);
+	size_t len = hash ? (size_t)(hash - start) : room;
 	int high, low;
 
+	r->scanned_bytes = len;
 	if (!hash && room > HV_RSP_PACKET_MAX_BYTES) {
 		r->taken_bytes = r->in.len_bytes;
+		r->scanned_bytes = 0;
 		return HV_RSP_BAD;
 	}
 	if (!hash || room - len < 3)
 		return HV_RSP_MORE;
+	r->scanned_bytes = 0;
 	r->taken_bytes += 1 + len + 3;
 	high = hex_digit(hash[1]);
 	low = hex_digit(hash[2]);

@@ -25,6 +25,7 @@ enum hv_rsp_next {
 struct hv_rsp_reader {
 	struct hv_text in;     /* received, not yet taken */
 	size_t taken_bytes;    /* of IN */
+	size_t scanned_bytes;  /* of the packet that comes next, which have no end in them */
 	uint64_t nr_acks;      /* how many were taken */
 	struct hv_text packet; /* the last packet's payload, expanded; valid until the next call */
 };

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/inject/place.h"
 #include "vmm/inject/shadow.h"
@@ -70,11 +71,33 @@ START_TEST(ranges_of_the_tree)
 		"  0000000000000000-fffffffffffffffe (prio 0, i/o): bus master container\n";
 	struct hv_taken_list taken = {0};
 
-	hv_taken_parse(&taken, text);
+	ck_assert(hv_taken_parse(&taken, text));
 	ck_assert_uint_eq(taken.nr, 3);
 	ck_assert_uint_eq(taken.list[2].start, 4 * GIB);
 	ck_assert_uint_eq(taken.list[2].end, 5 * GIB);
 	hv_taken_deinit(&taken);
+}
+END_TEST
+
+/* The text that a hostile VMM answers with is as long as the monitor permits. */
+START_TEST(very_many_ranges)
+{
+	static const char other[] = "what is that\n";
+	struct hv_taken_list taken = {0};
+	struct hv_gpa gpa = {0};
+	struct hv_text text = {0};
+
+	for (unsigned i = 0; i < HV_TAKEN_MAX; i++)
+		hv_text_printf(&text, "  %016llx-%016llx (prio 0, ram): r\n", 5 * GIB + i * 4096ull,
+			       5 * GIB + i * 4096ull);
+	while (text.len_bytes < 32u << 20)
+		hv_text_add_bytes(&text, other, strlen(other));
+	hv_text_add(&text, "");
+	ck_assert(hv_taken_parse(&taken, text.data));
+	ck_assert(hv_place_choose(&taken, 40, 0, LEN, &gpa));
+	ck_assert(!hv_taken_parse(&taken, text.data));
+	hv_taken_deinit(&taken);
+	hv_text_deinit(&text);
 }
 END_TEST
 
@@ -144,10 +167,12 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+	tcase_set_timeout(tc, 20);
 	tcase_add_test(tc, nothing_taken);
 	tcase_add_test(tc, around_what_is_taken);
 	tcase_add_test(tc, never_low);
 	tcase_add_test(tc, ranges_of_the_tree);
+	tcase_add_test(tc, very_many_ranges);
 	tcase_add_test(tc, sizes);
 	tcase_add_test(tc, links);
 	tcase_add_test(tc, shadow_names);

@@ -160,8 +160,90 @@ START_TEST(too_many_regions)
 }
 END_TEST
 
+/* The text that a hostile VMM answers with is as long as the monitor permits. */
+#define LONG_BYTES (32u << 20)
+
+static void add_until(struct hv_text *text, const char *line, size_t len_bytes)
+{
+	size_t line_bytes = strlen(line);
+
+	while (text->len_bytes + line_bytes <= len_bytes)
+		hv_text_add_bytes(text, line, line_bytes);
+}
+
+static void parse_long(struct hv_text *text)
+{
+	struct hv_memory_tree t = {0};
+
+	if (hv_memory_tree_parse(text->data, &t))
+		hv_memory_tree_deinit(&t);
+	hv_text_deinit(text);
+}
+
+/* Thousands of aliases show a region of lines that mean nothing, and that no limit counts. */
+START_TEST(long_region_shown_often)
+{
+	struct hv_text text = {0};
+
+	hv_text_add(&text, "address-space: memory\n" ALL);
+	for (unsigned i = 0; i < 4000; i++)
+		hv_text_add(&text,
+			    "    0000000000000000-000000000000ffff (prio 0, i/o): alias a @long"
+			    " 0000000000000000-000000000000ffff\n");
+	hv_text_add(&text, "\nmemory-region: long\n"
+			   "  0000000000000000-000000000000ffff (prio 0, i/o): long\n");
+	add_until(&text, "  x\n", LONG_BYTES);
+	parse_long(&text);
+}
+END_TEST
+
+/* Every line is a region, and is understood. */
+START_TEST(long_list)
+{
+	struct hv_text text = {0};
+
+	hv_text_add(&text, "address-space: memory\n" ALL "\nmemory-region: long\n");
+	add_until(&text, "  0000000000000000-000000000000ffff (prio 0, i/o): r\n", LONG_BYTES);
+	parse_long(&text);
+}
+END_TEST
+
+START_TEST(long_list_of_regions)
+{
+	struct hv_text text = {0};
+
+	hv_text_add(&text, "address-space: memory\n" ALL);
+	for (unsigned i = 0; i < 4000; i++)
+		hv_text_add(&text,
+			    "    0000000000000000-000000000000ffff (prio 0, i/o): alias a @none"
+			    " 0000000000000000-000000000000ffff\n");
+	add_until(&text, "memory-region: a\n", LONG_BYTES);
+	parse_long(&text);
+}
+END_TEST
+
+/* Names that differ in their last byte only. */
+START_TEST(long_names)
+{
+	struct hv_text text = {0}, name = {0};
+
+	add_until(&name, "n", 8000);
+	hv_text_add(&text, "address-space: memory\n" ALL);
+	for (unsigned i = 0; i < 4000; i++)
+		hv_text_printf(&text, "    %016x-%016x (prio 0, ram): %s%u\n", i * 4096,
+			       i * 4096 + 4095, name.data, i);
+	parse_long(&text);
+	hv_text_deinit(&name);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_set_timeout(tc, 20);
+	tcase_add_test(tc, long_region_shown_often);
+	tcase_add_test(tc, long_list);
+	tcase_add_test(tc, long_list_of_regions);
+	tcase_add_test(tc, long_names);
 	tcase_add_test(tc, q35_with_a_dimm);
 	tcase_add_test(tc, nodes_behind_aliases);
 	tcase_add_test(tc, aliases_are_moved);

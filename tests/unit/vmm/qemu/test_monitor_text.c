@@ -2,6 +2,7 @@
 /* Decodes what QEMU 7.2's monitor printed (fixtures/). */
 #include <check.h>
 
+#include "base/text.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/qemu/captured.h"
 #include "vmm/qemu/monitor_text.h"
@@ -40,12 +41,12 @@ START_TEST(vcpus)
 	HV_AUTO_FREE char *text = captured("registers-2cpu.txt");
 	HV_AUTO_FREE char *first = NULL;
 	HV_AUTO_FREE char *second = NULL;
+	const char *at = text;
 	char *none = NULL;
 
-	ck_assert(hv_vcpu_text(text, 0, &first));
-	ck_assert(hv_vcpu_text(text, 1, &second));
-	ck_assert(!hv_vcpu_text(text, 2, &none));
-	ck_assert_uint_eq(hv_vcpu_text_count(text), 2);
+	ck_assert(hv_vcpu_text_next(&at, &first));
+	ck_assert(hv_vcpu_text_next(&at, &second));
+	ck_assert(!hv_vcpu_text_next(&at, &none));
 	ck_assert_ptr_nonnull(strstr(first, "RSP=ffffffffb9203e98"));
 	ck_assert_ptr_null(strstr(first, "CPU#"));
 	ck_assert_ptr_nonnull(strstr(second, "CR3=0000000010ca0000"));
@@ -57,15 +58,53 @@ END_TEST
 START_TEST(vcpus_with_a_gap)
 {
 	static const char text[] = "\r\nCPU#0\r\nRAX=0\r\n\r\nCPU#2\r\nRAX=2\r\n";
+	HV_AUTO_FREE char *first = NULL;
 	HV_AUTO_FREE char *second = NULL;
+	const char *at = text;
 	char *none = NULL;
 
-	ck_assert_uint_eq(hv_vcpu_text_count(text), 2);
-	ck_assert(hv_vcpu_text(text, 1, &second));
+	ck_assert(hv_vcpu_text_next(&at, &first));
+	ck_assert(hv_vcpu_text_next(&at, &second));
 	ck_assert_str_eq(second, "RAX=2\r\n");
-	ck_assert(!hv_vcpu_text(text, 2, &none));
-	ck_assert_uint_eq(hv_vcpu_text_count(""), 0);
-	ck_assert(!hv_vcpu_text("", 0, &none));
+	ck_assert(!hv_vcpu_text_next(&at, &none));
+	at = "";
+	ck_assert(!hv_vcpu_text_next(&at, &none));
+}
+END_TEST
+
+/* A hostile VMM names as many vCPUs as its answer has room for. */
+START_TEST(very_many_vcpus)
+{
+	struct hv_text text = {0};
+	const char *at;
+	char *part = NULL;
+	unsigned nr = 0;
+
+	while (text.len_bytes < 8u << 20)
+		hv_text_add_bytes(&text, "CPU#0\n", 6);
+	hv_text_add(&text, "");
+	for (at = text.data; hv_vcpu_text_next(&at, &part); nr++)
+		free(hv_take(part));
+	ck_assert_uint_eq(nr, text.len_bytes / 6);
+	hv_text_deinit(&text);
+}
+END_TEST
+
+START_TEST(very_long_vcpu)
+{
+	struct hv_text text = {0};
+	HV_AUTO_FREE char *part = NULL;
+	const char *at;
+
+	hv_text_add(&text, "CPU#0\n");
+	while (text.len_bytes < 8u << 20)
+		hv_text_add_bytes(&text, "RAX=0 ", 6);
+	hv_text_add(&text, "");
+	at = text.data;
+	ck_assert(hv_vcpu_text_next(&at, &part));
+	ck_assert_uint_eq(strlen(part), HV_VCPU_TEXT_MAX_BYTES);
+	ck_assert_uint_eq(*at, '\0');
+	hv_text_deinit(&text);
 }
 END_TEST
 
@@ -108,14 +147,38 @@ START_TEST(pci_behind_bridge)
 }
 END_TEST
 
+START_TEST(too_much_pci)
+{
+	struct hv_text text = {0};
+	HV_AUTO_JSON struct json_object *list = NULL;
+	struct hv_pci_bars bars;
+
+	hv_text_add(&text, "[{\"devices\":[{\"regions\":[{}");
+	for (unsigned i = 0; i < HV_PCI_BARS_MAX; i++)
+		hv_text_add(&text, ",{}");
+	hv_text_add(&text, "]}]}]");
+	list = json_tokener_parse(text.data);
+	ck_assert_ptr_nonnull(list);
+	hv_pci_bars_parse(list, &bars);
+	ck_assert(bars.too_many);
+	ck_assert_uint_eq(bars.nr_bars, HV_PCI_BARS_MAX);
+	hv_pci_bars_deinit(&bars);
+	hv_text_deinit(&text);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_set_timeout(tc, 20);
 	tcase_add_test(tc, host_addresses);
 	tcase_add_test(tc, gva2gpa);
 	tcase_add_test(tc, vcpus);
 	tcase_add_test(tc, vcpus_with_a_gap);
+	tcase_add_test(tc, very_many_vcpus);
+	tcase_add_test(tc, very_long_vcpu);
 	tcase_add_test(tc, pci);
 	tcase_add_test(tc, pci_behind_bridge);
+	tcase_add_test(tc, too_much_pci);
 }
 
 int main(void)

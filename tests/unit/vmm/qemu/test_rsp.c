@@ -49,6 +49,24 @@ START_TEST(packets_in_pieces)
 }
 END_TEST
 
+/* A hostile VMM sends a byte at a time, and no end. */
+START_TEST(very_many_pieces)
+{
+	char byte = 'a';
+
+	feed("$");
+	for (unsigned i = 0; i < HV_RSP_PACKET_MAX_BYTES; i++) {
+		hv_rsp_feed(&reader, &byte, 1);
+		ck_assert_int_eq(hv_rsp_next(&reader), HV_RSP_MORE);
+	}
+	hv_rsp_feed(&reader, &byte, 1);
+	ck_assert_int_eq(hv_rsp_next(&reader), HV_RSP_BAD);
+	feed("$OK#9a");
+	ck_assert_int_eq(hv_rsp_next(&reader), HV_RSP_PACKET);
+	ck_assert_str_eq(reader.packet.data, "OK");
+}
+END_TEST
+
 START_TEST(expansion)
 {
 	HV_AUTO_TEXT struct hv_text t = {0};
@@ -98,6 +116,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, frames);
 	tcase_add_test(tc, packets_in_pieces);
+	tcase_add_test(tc, very_many_pieces);
 	tcase_add_test(tc, expansion);
 	tcase_add_test(tc, damage);
 	tcase_add_test(tc, endless);
