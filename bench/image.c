@@ -69,12 +69,14 @@ static struct hv_err *image_read(void *self, struct hv_gpa gpa, void *buf, size_
 	return NULL;
 }
 
-static struct hv_err *image_registers(void *self, struct hv_vcpu_regs *ret)
+static struct hv_err *image_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
 {
 	const struct image *i = self;
+	struct hv_err *err = hv_vcpus_check_room(i->nr_vcpus, nr);
 
-	memcpy(ret, i->vcpus, i->nr_vcpus * sizeof(*ret));
-	return NULL;
+	if (!err)
+		memcpy(ret, i->vcpus, nr * sizeof(*ret));
+	return err;
 }
 
 static struct hv_err *image_region(void *self, struct hv_region *ret)

@@ -16,11 +16,10 @@ static void symbols_deinit(struct hv_symbols *symbols)
 
 static struct hv_err *read_registers(struct hv_guest *g, struct hv_vcpu_regs **ret)
 {
-	struct hv_err *err;
+	unsigned nr = hv_guest_info(g)->nr_vcpus;
 
-	*ret = hv_alloc(hv_guest_info(g)->nr_vcpus * sizeof(**ret));
-	err = hv_guest_registers(g, *ret);
-	return err;
+	*ret = hv_alloc(nr * sizeof(**ret));
+	return hv_guest_registers(g, *ret, nr);
 }
 
 struct hv_err *hv_early_symbol(struct hv_guest *g, const char *name, struct hv_gva *ret)

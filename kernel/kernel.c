@@ -169,7 +169,7 @@ static struct hv_err *roots_are_gone(struct hv_guest *g, struct hv_vcpu_regs *re
 	struct hv_err *err;
 
 	memcpy(before, regs, nr * sizeof(*before));
-	err = hv_guest_registers(g, regs);
+	err = hv_guest_registers(g, regs, nr);
 	*ret = true;
 	for (unsigned i = 0; i < nr; i++)
 		*ret &= before[i].root != regs[i].root;
@@ -199,7 +199,7 @@ static struct hv_err *open_to(struct hv_guest *g, const struct hv_vmlinux_file *
 {
 	unsigned nr = hv_guest_info(g)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr * sizeof(*regs));
-	struct hv_err *err = hv_guest_registers(g, regs);
+	struct hv_err *err = hv_guest_registers(g, regs, nr);
 
 	for (unsigned tries = 1; !err; tries++) {
 		bool gone = false;

@@ -180,7 +180,7 @@ struct hv_err *hv_root_search(struct hv_guest *g, const struct hv_vcpu_regs *reg
 		if (!err)
 			nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
 		if (!err)
-			err = hv_guest_registers(g, now);
+			err = hv_guest_registers(g, now, nr);
 	}
 	if (err || found)
 		return err;

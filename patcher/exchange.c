@@ -42,7 +42,7 @@ static struct hv_err *refuse_under_vcpus(struct hv_patcher *p, struct hv_hold *h
 {
 	unsigned nr_vcpus = hv_guest_info(p->guest)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
-	struct hv_err *err = hv_hold_registers(hold, regs);
+	struct hv_err *err = hv_hold_registers(hold, regs, nr_vcpus);
 
 	for (size_t i = 0; !err && i < nr; i++)
 		for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)

@@ -99,7 +99,7 @@ static struct hv_err *refuse_under_vcpus(struct hv_patcher *p, struct hv_hold *h
 	unsigned nr_vcpus = hv_guest_info(p->guest)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
 	uint64_t start_ns = hv_hold_age_ns(hold);
-	struct hv_err *err = hv_hold_registers(hold, regs);
+	struct hv_err *err = hv_hold_registers(hold, regs, nr_vcpus);
 
 	p->registers_ns = hv_hold_age_ns(hold) - start_ns;
 	if (!err)

@@ -229,7 +229,7 @@ static struct hv_err *replace_parts(struct hv_hold *hold, void *ctx)
 	struct hv_tracee *t = p->tracee;
 	unsigned nr_vcpus = hv_guest_info(t->guest)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
-	struct hv_err *err = hv_hold_registers(hold, regs);
+	struct hv_err *err = hv_hold_registers(hold, regs, nr_vcpus);
 
 	p->is_used = false;
 	if (!err)

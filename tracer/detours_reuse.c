@@ -145,7 +145,7 @@ static struct hv_err *look(struct hv_hold *hold, void *ctx)
 	};
 	size_t nr_unknown = 0;
 	bool is_told = false;
-	struct hv_err *err = hv_hold_registers(hold, regs);
+	struct hv_err *err = hv_hold_registers(hold, regs, nr_vcpus);
 
 	for (unsigned cpu = 0; !err && cpu < nr_vcpus; cpu++)
 		note(l, regs[cpu].ip.v);

@@ -32,7 +32,7 @@ struct hv_err *hv_event_use_check(struct hv_tracee *t, const struct hv_event_cal
 	if (t->had_copies) {
 		hv_iterators_find(t->kernel, &iterators);
 		if (!t->have_left)
-			t->have_left = hv_alloc(hv_guest_info(t->guest)->nr_vcpus);
+			t->have_left = hv_alloc(HV_VCPUS_MAX * sizeof(*t->have_left));
 		check.iterators = &iterators;
 	}
 	if (hv_event_calls_may_sleep(calls))

@@ -463,7 +463,7 @@ struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold,
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
 	HV_AUTO_FREE char *where = NULL;
 	size_t nr_found = 0;
-	struct hv_err *err = hv_hold_registers(hold, regs);
+	struct hv_err *err = hv_hold_registers(hold, regs, nr_vcpus);
 
 	if (!err)
 		err = hv_stacks_scan(t->kernel, &wanted, regs, nr_vcpus, &nr_found, &where);

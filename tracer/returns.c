@@ -381,7 +381,7 @@ struct hv_err *hv_returns_put_back(struct hv_tracee *t, struct hv_hold *hold, si
 	unsigned nr_vcpus = hv_guest_info(t->guest)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
 	size_t nr = 0;
-	struct hv_err *err = hv_hold_registers(hold, regs);
+	struct hv_err *err = hv_hold_registers(hold, regs, nr_vcpus);
 
 	if (!err)
 		err = check_vcpus(&r, regs, nr_vcpus);
@@ -416,7 +416,7 @@ static struct hv_err *check_places(struct hv_hold *hold, void *ctx)
 	struct hv_tracee *t = ctx;
 	unsigned nr_vcpus = hv_guest_info(t->guest)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
-	struct hv_err *err = hv_hold_registers(hold, regs);
+	struct hv_err *err = hv_hold_registers(hold, regs, nr_vcpus);
 
 	if (!err)
 		err = hv_return_places_read(t, regs, nr_vcpus, &places);

@@ -162,7 +162,7 @@ static struct hv_err *look(struct hv_hold *hold, void *ctx)
 		.ctx = p};
 	unsigned nr_vcpus = hv_guest_info(p->tracee->guest)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
-	struct hv_err *err = hv_hold_registers(hold, regs);
+	struct hv_err *err = hv_hold_registers(hold, regs, nr_vcpus);
 
 	forget_last(p);
 	if (err)

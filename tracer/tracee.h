@@ -30,8 +30,8 @@ struct hv_tracee {
 	/* Since it was last seen that nobody uses what is ours, a probe of ours was taken out of an
 	 * array of the guest's. Somebody may be going through an older array that has it, too. */
 	bool had_copies;
-	/* Owned, by vCPU: it has been seen in no function that goes through arrays since then.
-	 * NULL: none has. */
+	/* Owned, HV_VCPUS_MAX of them, since vCPUs can be plugged: the vCPU has been seen in no
+	 * function that goes through arrays since then. NULL: none has. */
 	bool *have_left;
 	/* What the stubs of events are linked with: 0 until the first event is recorded. */
 	struct hv_event_places event_places;

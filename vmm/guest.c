@@ -25,6 +25,7 @@ struct hv_guest *hv_guest_new(const struct hv_guest_ops *ops, void *self,
 {
 	struct hv_guest *g = hv_alloc(sizeof(*g));
 
+	assert(info->nr_vcpus <= HV_VCPUS_MAX);
 	g->ops = ops;
 	g->self = self;
 	g->info = *info;
@@ -83,16 +84,42 @@ struct hv_err *hv_guest_ram_files(struct hv_guest *g, struct hv_ram_file *ret, s
 	return g->ops->ram_files ? g->ops->ram_files(g->self, ret, max, ret_nr) : NULL;
 }
 
-struct hv_err *hv_guest_count_vcpus(struct hv_guest *g)
+struct hv_err *hv_vcpus_check(uint64_t nr)
 {
-	return g->ops->count_vcpus ? g->ops->count_vcpus(g->self, &g->info.nr_vcpus) : NULL;
+	if (!nr)
+		return hv_err_new(EPROTO, "the VMM says that the guest has no vCPUs");
+	if (nr > HV_VCPUS_MAX)
+		return hv_err_new(E2BIG,
+				  "the VMM says that the guest has %llu vCPUs, and %u is the most",
+				  (unsigned long long)nr, HV_VCPUS_MAX);
+	return NULL;
 }
 
-struct hv_err *hv_guest_registers(struct hv_guest *g, struct hv_vcpu_regs *ret)
+struct hv_err *hv_vcpus_check_room(unsigned nr, size_t room)
+{
+	if (nr == room)
+		return NULL;
+	return hv_err_new(nr > room ? E2BIG : EAGAIN, "the guest has %u vCPUs now, not %zu", nr,
+			  room);
+}
+
+struct hv_err *hv_guest_count_vcpus(struct hv_guest *g)
+{
+	unsigned nr = 0;
+	struct hv_err *err = g->ops->count_vcpus ? g->ops->count_vcpus(g->self, &nr) : NULL;
+
+	if (!err && g->ops->count_vcpus)
+		err = hv_vcpus_check(nr);
+	if (!err && g->ops->count_vcpus)
+		g->info.nr_vcpus = nr;
+	return err;
+}
+
+struct hv_err *hv_guest_registers(struct hv_guest *g, struct hv_vcpu_regs *ret, size_t nr)
 {
 	if (!g->ops->registers)
 		return cannot(g, "read registers");
-	return g->ops->registers(g->self, ret);
+	return g->ops->registers(g->self, ret, nr);
 }
 
 struct hv_err *hv_guest_region(struct hv_guest *g, struct hv_region *ret)
@@ -258,13 +285,13 @@ struct hv_err *hv_hold_begin_anywhere(struct hv_guest *g, uint64_t max_ns, struc
 			  max_ns, ret);
 }
 
-struct hv_err *hv_hold_registers(struct hv_hold *h, struct hv_vcpu_regs *ret)
+struct hv_err *hv_hold_registers(struct hv_hold *h, struct hv_vcpu_regs *ret, size_t nr)
 {
 	struct hv_guest *g = h->guest;
 
 	if (!g->ops->hold_registers)
 		return cannot(g, "read registers");
-	return g->ops->hold_registers(g->self, ret);
+	return g->ops->hold_registers(g->self, ret, nr);
 }
 
 struct hv_err *hv_hold_write(struct hv_hold *h, const struct hv_hold_write *writes, size_t nr)

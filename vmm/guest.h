@@ -20,6 +20,9 @@
 #include "base/err.h"
 #include "base/text.h"
 
+/* No guest has more vCPUs. The number comes from a VMM, which may be its guest's. */
+#define HV_VCPUS_MAX 4096
+
 enum hv_accel { HV_ACCEL_TCG, HV_ACCEL_KVM };
 
 enum hv_via {
@@ -92,13 +95,14 @@ struct hv_err *hv_guest_ram_files(struct hv_guest *g, struct hv_ram_file *ret, s
 				  size_t *ret_nr) hv_must_use;
 
 /* Counts the vCPUs, which can be plugged and unplugged, into info.nr_vcpus. hv_hold_begin does the
- * same. */
+ * same. E2BIG: the VMM claims more than HV_VCPUS_MAX; info.nr_vcpus is as before. */
 struct hv_err *hv_guest_count_vcpus(struct hv_guest *g) hv_must_use;
 
-/* Registers of every vCPU, without stopping the guest: page-table root and trap table are reliable;
- * ip and sp of a running vCPU are those of some past moment. RET has room for info.nr_vcpus.
- * EAGAIN: the number of vCPUs is not the one that was counted. */
-struct hv_err *hv_guest_registers(struct hv_guest *g, struct hv_vcpu_regs *ret) hv_must_use;
+/* Fills RET with the registers of all NR vCPUs, without stopping the guest: page-table root and
+ * trap table are reliable; ip and sp of a running vCPU are those of some past moment. NR is
+ * info.nr_vcpus of a moment ago. E2BIG: the guest has more vCPUs than NR. EAGAIN: it has fewer. */
+struct hv_err *hv_guest_registers(struct hv_guest *g, struct hv_vcpu_regs *ret,
+				  size_t nr) hv_must_use;
 
 /* Maps the memory shared with the guest. When the guest is reached by the monitor, it is the memory
  * of an ivshmem device: ENODEV, with the exact XML to add, when there is no such device; other
@@ -201,9 +205,10 @@ struct hv_err *hv_hold_begin(struct hv_guest *g, uint64_t max_ns, struct hv_hold
 struct hv_err *hv_hold_begin_anywhere(struct hv_guest *g, uint64_t max_ns,
 				      struct hv_hold **ret) hv_must_use;
 
-/* The exact registers of every vCPU. RET has room for info.nr_vcpus, which the begin of the hold
- * has counted. trap_table is 0. */
-struct hv_err *hv_hold_registers(struct hv_hold *h, struct hv_vcpu_regs *ret) hv_must_use;
+/* Fills RET with the exact registers of all NR vCPUs. NR is info.nr_vcpus, which the begin of the
+ * hold has counted. trap_table is 0. E2BIG, EAGAIN: as hv_guest_registers(). */
+struct hv_err *hv_hold_registers(struct hv_hold *h, struct hv_vcpu_regs *ret,
+				 size_t nr) hv_must_use;
 
 struct hv_hold_write {
 	struct hv_gpa gpa;
@@ -260,7 +265,7 @@ struct hv_guest_ops {
 	struct hv_err *(*ram_files)(void *self, struct hv_ram_file *ret, size_t max,
 				    size_t *ret_nr);		  /* unset: there are none */
 	struct hv_err *(*count_vcpus)(void *self, unsigned *ret); /* unset: it never changes */
-	struct hv_err *(*registers)(void *self, struct hv_vcpu_regs *ret);
+	struct hv_err *(*registers)(void *self, struct hv_vcpu_regs *ret, size_t nr);
 	struct hv_err *(*region)(void *self, struct hv_region *ret);
 	struct hv_err *(*pin)(void *self); /* unset, with unpin: nobody can move it */
 	struct hv_err *(*unpin)(void *self);
@@ -285,7 +290,7 @@ struct hv_guest_ops {
 				       size_t nr); /* unset: nothing needs preparation */
 	struct hv_err *(*hold_begin)(void *self, uint64_t max_ns);
 	struct hv_err *(*hold_begin_anywhere)(void *self, uint64_t max_ns); /* unset: hold_begin */
-	struct hv_err *(*hold_registers)(void *self, struct hv_vcpu_regs *ret);
+	struct hv_err *(*hold_registers)(void *self, struct hv_vcpu_regs *ret, size_t nr);
 	struct hv_err *(*hold_write)(void *self, const struct hv_hold_write *writes, size_t nr);
 	struct hv_err *(*hold_flush_translations)(void *self, uint64_t off, uint64_t len_bytes);
 	struct hv_err *(*hold_end)(void *self);
@@ -296,6 +301,11 @@ struct hv_guest_ops {
 };
 /* For implementations: what hv_guest_new() was given. */
 void *hv_guest_self(const struct hv_guest *g);
-/* Copies INFO and its strings. ops->free frees SELF. */
+/* E2BIG: a VMM claims that its guest has NR vCPUs, more than HV_VCPUS_MAX. EPROTO: it has none. */
+struct hv_err *hv_vcpus_check(uint64_t nr) hv_must_use;
+/* E2BIG, EAGAIN: a guest with NR vCPUs has more, or fewer, than a caller has room for. */
+struct hv_err *hv_vcpus_check_room(unsigned nr, size_t room) hv_must_use;
+/* Copies INFO and its strings. ops->free frees SELF. The implementation has checked info.nr_vcpus
+ * (hv_vcpus_check). */
 struct hv_guest *hv_guest_new(const struct hv_guest_ops *ops, void *self,
 			      const struct hv_guest_info *info);

@@ -27,7 +27,7 @@ enum boot_state boot_look(struct hv_kernel *k)
 	struct hv_mapping text = {0};
 
 	if (!err)
-		err = hv_guest_registers(k->guest, regs);
+		err = hv_guest_registers(k->guest, regs, nr);
 	if (err) {
 		hv_err_free(err);
 		return BOOT_UNKNOWN;

@@ -28,7 +28,7 @@ static struct hv_err *print_registers(struct hv_guest *g)
 {
 	unsigned nr = hv_guest_info(g)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr * sizeof(*regs));
-	struct hv_err *err = hv_guest_registers(g, regs);
+	struct hv_err *err = hv_guest_registers(g, regs, nr);
 
 	for (unsigned i = 0; !err && i < nr; i++)
 		printf("vcpu %u ip 0x%" PRIx64 " sp 0x%" PRIx64 " root 0x%" PRIx64
@@ -63,6 +63,7 @@ static struct hv_err *holds(struct hv_guest *g, long nr, bool flush)
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
 	HV_AUTO_FREE uint64_t *held_ns = hv_alloc((size_t)nr * sizeof(*held_ns));
 	uint64_t begun_ns = hv_now_ns();
+	unsigned nr_vcpus = 0;
 	struct hv_err *err = hv_guest_prepare_hold(g);
 
 	for (long i = 0; !err && i < nr; i++) {
@@ -73,8 +74,9 @@ static struct hv_err *holds(struct hv_guest *g, long nr, bool flush)
 		err = hv_hold_begin(g, HV_NS_PER_S, &h);
 		if (err)
 			break;
-		regs = hv_realloc_array(regs, hv_guest_info(g)->nr_vcpus, sizeof(*regs));
-		err = hv_hold_registers(h, regs);
+		nr_vcpus = hv_guest_info(g)->nr_vcpus;
+		regs = hv_realloc_array(regs, nr_vcpus, sizeof(*regs));
+		err = hv_hold_registers(h, regs, nr_vcpus);
 		if (!err && flush)
 			err = hv_hold_flush_translations(h, 4 << 20, 1 << 20);
 		end = hv_hold_end(h, &ns);

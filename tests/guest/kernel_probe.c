@@ -109,7 +109,7 @@ static struct hv_err *print_timings(struct hv_guest *g)
 	struct hv_image image;
 	struct hv_symbols symbols;
 	double start = now_ms(), registers, found;
-	struct hv_err *err = hv_guest_registers(g, regs);
+	struct hv_err *err = hv_guest_registers(g, regs, nr);
 
 	registers = now_ms();
 	if (!err)
@@ -237,7 +237,7 @@ static struct hv_err *print_stacks(struct hv_kernel *k, const char *symbol)
 		return err;
 	nr = hv_guest_info(k->guest)->nr_vcpus;
 	regs = hv_alloc(nr * sizeof(*regs));
-	err = hv_hold_registers(hold, regs);
+	err = hv_hold_registers(hold, regs, nr);
 	start = now_ms();
 	if (!err)
 		err = hv_stacks_scan(
@@ -381,15 +381,15 @@ static bool is_named(const struct hv_symbols *names, const struct hv_symbol *s)
  * names that it has. */
 static struct hv_err *print_unnamed(struct hv_guest *g)
 {
-	HV_AUTO_FREE struct hv_vcpu_regs *regs =
-		hv_alloc(hv_guest_info(g)->nr_vcpus * sizeof(*regs));
+	unsigned nr = hv_guest_info(g)->nr_vcpus;
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr * sizeof(*regs));
 	struct hv_kernel_core core = {0};
 	struct hv_symbols names = {0};
 	struct hv_gva start, stop, at;
-	struct hv_err *err = hv_guest_registers(g, regs);
+	struct hv_err *err = hv_guest_registers(g, regs, nr);
 
 	if (!err)
-		err = hv_image_find(g, regs, hv_guest_info(g)->nr_vcpus, &core.as, &core.image);
+		err = hv_image_find(g, regs, nr, &core.as, &core.image);
 	if (!err)
 		err = hv_kallsyms_read(&core.image, &names);
 	if (!err)

@@ -47,11 +47,12 @@ static int do_info(struct hv_guest *g)
 
 static int do_regs(struct hv_guest *g)
 {
-	struct hv_vcpu_regs regs[64];
+	unsigned nr = hv_guest_info(g)->nr_vcpus;
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr * sizeof(*regs));
 
-	if (failed(hv_guest_registers(g, regs)))
+	if (failed(hv_guest_registers(g, regs, nr)))
 		return 1;
-	show_regs(regs, hv_guest_info(g)->nr_vcpus);
+	show_regs(regs, nr);
 	return 0;
 }
 
@@ -63,6 +64,17 @@ static int do_region(struct hv_guest *g)
 		return 1;
 	printf("region gpa 0x%" PRIx64 " %" PRIu64 " MiB at %p\n", r.gpa.v, r.len_bytes >> 20,
 	       (void *)r.host);
+	return 0;
+}
+
+static int show_held_regs(struct hv_guest *g, struct hv_hold *h)
+{
+	unsigned nr = hv_guest_info(g)->nr_vcpus;
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr * sizeof(*regs));
+
+	if (failed(hv_hold_registers(h, regs, nr)))
+		return 1;
+	show_regs(regs, nr);
 	return 0;
 }
 
@@ -84,7 +96,6 @@ static int do_hold(struct hv_guest *g, const char *verb, size_t nr)
 {
 	uint64_t max_ns = !strcmp(verb, "expire") ? 200 * HV_NS_PER_MS : 10 * HV_NS_PER_S;
 	HV_AUTO_FREE struct hv_hold_write *writes = pieces(g, nr);
-	struct hv_vcpu_regs regs[64];
 	struct hv_hold *h = NULL;
 	uint64_t held_ns = 0, start_ns;
 	int bad;
@@ -97,8 +108,8 @@ static int do_hold(struct hv_guest *g, const char *verb, size_t nr)
 	printf("%s: stopped after %" PRIu64 " us\n", verb, (hv_now_ns() - start_ns) / 1000);
 	start_ns = hv_now_ns();
 	bad = 0;
-	if (!strcmp(verb, "hregs") && !(bad = failed(hv_hold_registers(h, regs))))
-		show_regs(regs, hv_guest_info(g)->nr_vcpus);
+	if (!strcmp(verb, "hregs"))
+		bad = show_held_regs(g, h);
 	if (!strcmp(verb, "flush"))
 		bad = failed(hv_hold_flush_translations(h, 0, 1 << 20));
 	if (!strcmp(verb, "text"))

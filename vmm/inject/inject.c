@@ -181,28 +181,28 @@ static struct hv_err *inject_count_vcpus(void *self, unsigned *ret)
 	return NULL;
 }
 
-static struct hv_err *inject_hold_registers(void *self, struct hv_vcpu_regs *ret)
+static struct hv_err *inject_hold_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
 {
 	struct hv_inject *j = self;
+	struct hv_err *err = hv_vcpus_check_room(j->kvm.nr_vcpus, nr);
 
-	if (!j->has_regs) {
-		struct hv_err *err = hv_kvm_registers(&j->kvm, j->keeper, j->m->arch, j->regs);
-
-		if (err)
-			return err;
-		j->has_regs = true;
+	if (!err && !j->has_regs) {
+		err = hv_kvm_registers(&j->kvm, j->keeper, j->m->arch, j->regs);
+		j->has_regs = !err;
 	}
-	memcpy(ret, j->regs, j->kvm.nr_vcpus * sizeof(*ret));
-	return NULL;
+	if (!err)
+		memcpy(ret, j->regs, nr * sizeof(*ret));
+	return err;
 }
 
 /* Outside a hold QEMU is asked, which reads one vCPU after the other and does not stop the guest.
  */
-static struct hv_err *inject_registers(void *self, struct hv_vcpu_regs *ret)
+static struct hv_err *inject_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
 {
 	struct hv_inject *j = self;
 
-	return j->m->held ? inject_hold_registers(self, ret) : hv_machine_registers(j->m, ret);
+	return j->m->held ? inject_hold_registers(self, ret, nr)
+			  : hv_machine_registers(j->m, ret, nr);
 }
 
 #define PAGE_BYTES 4096

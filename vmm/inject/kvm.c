@@ -16,7 +16,6 @@
 
 #include "vmm/qemu/maps.h"
 
-#define VCPUS_MAX	 4096
 #define NR_SLOTS_DEFAULT 512
 
 /* Tells the pin's own file from the block node's, which has the same file open for reading
@@ -44,7 +43,7 @@ static void take_link(struct hv_kvm *k, int fd, const char *target, unsigned *nr
 	if (link.kind == HV_FD_VM) {
 		k->vm_fd = fd;
 		(*nr_vms)++;
-	} else if (link.kind == HV_FD_VCPU && link.vcpu < VCPUS_MAX) {
+	} else if (link.kind == HV_FD_VCPU && link.vcpu < HV_VCPUS_MAX) {
 		while (k->nr_vcpus <= link.vcpu) {
 			k->vcpu_fds = hv_realloc_array(k->vcpu_fds, k->nr_vcpus + 1, sizeof(int));
 			k->run_hvas = hv_realloc_array(k->run_hvas, k->nr_vcpus + 1,

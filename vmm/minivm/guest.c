@@ -41,9 +41,13 @@ static struct hv_err *make_shadow(struct hv_minivm *o, struct hv_gpa gpa, size_t
 }
 
 /* All vCPUs are stopped. */
-static struct hv_err *read_registers(struct hv_minivm *o, struct hv_vcpu_regs *ret)
+static struct hv_err *read_registers(struct hv_minivm *o, struct hv_vcpu_regs *ret, size_t nr)
 {
-	for (unsigned i = 0; i < o->nr_vcpus; i++) {
+	struct hv_err *err = hv_vcpus_check_room(o->nr_vcpus, nr);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < nr; i++) {
 		struct kvm_regs regs;
 		struct kvm_sregs sregs;
 
@@ -58,14 +62,14 @@ static struct hv_err *read_registers(struct hv_minivm *o, struct hv_vcpu_regs *r
 	return NULL;
 }
 
-static struct hv_err *registers(void *self, struct hv_vcpu_regs *ret)
+static struct hv_err *registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
 {
 	struct hv_minivm *o = self;
 	struct hv_err *err = hv_minivm_stop_vcpus(o);
 
 	if (err)
 		return err;
-	err = read_registers(o, ret);
+	err = read_registers(o, ret, nr);
 	hv_minivm_resume_vcpus(o);
 	return err;
 }
@@ -175,11 +179,11 @@ static struct hv_err *over(void)
 	return hv_err_new(ETIMEDOUT, "hold: it had ended by itself");
 }
 
-static struct hv_err *hold_registers(void *self, struct hv_vcpu_regs *ret)
+static struct hv_err *hold_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
 {
 	struct hv_minivm *o = self;
 
-	return o->is_held ? read_registers(o, ret) : over();
+	return o->is_held ? read_registers(o, ret, nr) : over();
 }
 
 static struct hv_err *write_one(struct hv_minivm *o, const struct hv_hold_write *w)

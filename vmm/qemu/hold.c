@@ -329,7 +329,7 @@ static struct hv_err *look_at_vcpus(struct hv_machine *m, unsigned *ret_vcpu)
 	told = hv_alloc(m->nr_vcpus * sizeof(*told));
 	*ret_vcpu = first_hidden(m, regs, HV_HIDDEN_YES);
 	if (*ret_vcpu == m->nr_vcpus && first_hidden(m, regs, HV_HIDDEN_MAYBE) < m->nr_vcpus) {
-		err = hv_machine_registers(m, told);
+		err = hv_machine_registers(m, told, m->nr_vcpus);
 		if (err)
 			return err;
 		*ret_vcpu = first_hidden(m, told, HV_HIDDEN_YES);

@@ -7,7 +7,6 @@
 #include "vmm/qemu/machine.h"
 
 #define ANSWER_MAX_BYTES 65536
-#define VCPUS_MAX	 4096
 
 #define DESCRIPTION	      "target.xml"
 #define DESCRIPTION_MAX_BYTES (1u << 20)
@@ -36,7 +35,7 @@ static bool add_threads(struct hv_machine *m, const char *list)
 		size_t len = strcspn(at, ",");
 		char *name;
 
-		if (!len || m->nr_threads == VCPUS_MAX)
+		if (!len || m->nr_threads == HV_VCPUS_MAX)
 			return false;
 		name = strndup(at, len);
 		if (!name)
@@ -428,12 +427,15 @@ struct hv_err *hv_machine_hold_look(struct hv_machine *m, struct hv_vcpu_regs **
 	return err;
 }
 
-struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
+struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_regs *ret, size_t nr)
 {
-	if (!m->held_regs)
+	struct hv_err *err = hv_vcpus_check_room(m->nr_vcpus, nr);
+
+	if (!err && !m->held_regs)
 		return read_registers(m, ret);
-	memcpy(ret, m->held_regs, m->nr_vcpus * sizeof(*ret));
-	return NULL;
+	if (!err)
+		memcpy(ret, m->held_regs, nr * sizeof(*ret));
+	return err;
 }
 
 /* ---- translations ---- */

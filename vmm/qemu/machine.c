@@ -107,13 +107,13 @@ static struct hv_err *machine_read(void *self, struct hv_gpa gpa, void *buf, siz
 
 /* Asks where the ip of one of the vCPUs in the kernel is, until one is known. A vCPU that has gone
  * to user mode meanwhile may have nothing mapped there. */
-static struct hv_err *find_ip_of(struct hv_machine *m, struct hv_vcpu_regs *regs,
+static struct hv_err *find_ip_of(struct hv_machine *m, struct hv_vcpu_regs *regs, unsigned nr,
 				 bool is_hypervisor, bool *ret_found)
 {
 	bool found = false;
 	struct hv_err *err = NULL;
 
-	for (unsigned i = 0; !err && !found && i < m->nr_vcpus; i++) {
+	for (unsigned i = 0; !err && !found && i < nr; i++) {
 		HV_AUTO_FREE char *line = NULL;
 		HV_AUTO_FREE char *text = NULL;
 
@@ -129,44 +129,44 @@ static struct hv_err *find_ip_of(struct hv_machine *m, struct hv_vcpu_regs *regs
 }
 
 /* What has no hypervisor's privileges may be a guest of what has. */
-static struct hv_err *find_ip(struct hv_machine *m, struct hv_vcpu_regs *regs)
+static struct hv_err *find_ip(struct hv_machine *m, struct hv_vcpu_regs *regs, unsigned nr)
 {
 	bool found;
-	struct hv_err *err = find_ip_of(m, regs, true, &found);
+	struct hv_err *err = find_ip_of(m, regs, nr, true, &found);
 
-	return err || found ? err : find_ip_of(m, regs, false, &found);
+	return err || found ? err : find_ip_of(m, regs, nr, false, &found);
 }
 
-/* RET has room for nr_vcpus. *RET_NR: how many vCPUs TEXT has. */
+/* RET has room for NR. *RET_FOUND: how many vCPUs TEXT has. */
 static struct hv_err *parse_registers(const struct hv_machine *m, const char *text,
-				      struct hv_vcpu_regs *ret, unsigned *ret_nr)
+				      struct hv_vcpu_regs *ret, size_t nr, unsigned *ret_found)
 {
 	struct hv_err *err = NULL;
 	char *part = NULL;
-	unsigned nr = 0;
+	unsigned found = 0;
 
-	for (; hv_vcpu_text_next(&text, &part); nr++) {
-		if (!err && nr < m->nr_vcpus && !m->arch->parse_registers(part, &ret[nr]))
+	for (; hv_vcpu_text_next(&text, &part); found++) {
+		if (!err && found < nr && !m->arch->parse_registers(part, &ret[found]))
 			err = hv_err_new(EPROTO,
 					 "monitor: 'info registers -a': vCPU %u is not understood",
-					 nr);
+					 found);
 		free(hv_take(part));
 	}
-	*ret_nr = nr;
+	*ret_found = found;
 	return err;
 }
 
-struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
+struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *ret, size_t nr)
 {
 	HV_AUTO_FREE char *text = NULL;
-	unsigned nr = 0;
+	unsigned found = 0;
 	struct hv_err *err = hv_monitor_hmp(m->monitor, "info registers -a", &text);
 
 	if (!err)
-		err = parse_registers(m, text, ret, &nr);
-	if (!err && nr != m->nr_vcpus)
-		err = hv_err_new(EAGAIN, "the guest has %u vCPUs now, not %u", nr, m->nr_vcpus);
-	return err || !m->arch->formats ? err : find_ip(m, ret);
+		err = parse_registers(m, text, ret, nr, &found);
+	if (!err)
+		err = hv_vcpus_check_room(found, nr);
+	return err || !m->arch->formats ? err : find_ip(m, ret, (unsigned)nr);
 }
 
 struct hv_err *hv_machine_count_vcpus(struct hv_machine *m, unsigned *ret)
@@ -175,8 +175,8 @@ struct hv_err *hv_machine_count_vcpus(struct hv_machine *m, unsigned *ret)
 	struct hv_err *err =
 		m->held ? NULL : hv_monitor_execute(m->monitor, "query-cpus-fast", NULL, &cpus);
 
-	if (!err && !m->held && !hv_json_len(cpus))
-		err = hv_err_new(EPROTO, "monitor: query-cpus-fast: no vCPUs");
+	if (!err && !m->held)
+		err = hv_err_in(hv_vcpus_check(hv_json_len(cpus)), "monitor: query-cpus-fast");
 	if (err)
 		return err;
 	if (!m->held)
@@ -190,9 +190,15 @@ struct hv_err *hv_machine_vcpu_threads(const struct hv_machine *m, pid_t **ret, 
 {
 	HV_AUTO_JSON struct json_object *cpus = NULL;
 	struct hv_err *err = hv_monitor_execute(m->monitor, "query-cpus-fast", NULL, &cpus);
-	unsigned nr = err ? 0 : (unsigned)hv_json_len(cpus);
-	HV_AUTO_FREE pid_t *tids = hv_alloc((nr + 1) * sizeof(*tids));
+	unsigned nr = 0;
+	HV_AUTO_FREE pid_t *tids = NULL;
 
+	if (!err)
+		err = hv_err_in(hv_vcpus_check(hv_json_len(cpus)), "monitor: query-cpus-fast");
+	if (err)
+		return err;
+	nr = (unsigned)hv_json_len(cpus);
+	tids = hv_alloc(nr * sizeof(*tids));
 	for (unsigned i = 0; !err && i < nr; i++) {
 		struct json_object *cpu = json_object_array_get_idx(cpus, i);
 		pid_t pid = 0;
@@ -236,9 +242,9 @@ static struct hv_err *machine_count_vcpus(void *self, unsigned *ret)
 	return hv_machine_count_vcpus(self, ret);
 }
 
-static struct hv_err *machine_registers(void *self, struct hv_vcpu_regs *ret)
+static struct hv_err *machine_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
 {
-	return hv_machine_registers(self, ret);
+	return hv_machine_registers(self, ret, nr);
 }
 
 static struct hv_err *machine_region(void *self, struct hv_region *ret)
@@ -286,9 +292,9 @@ static struct hv_err *machine_hold_begin_anywhere(void *self, uint64_t max_ns)
 	return hv_machine_hold_begin_anywhere(self, max_ns);
 }
 
-static struct hv_err *machine_hold_registers(void *self, struct hv_vcpu_regs *ret)
+static struct hv_err *machine_hold_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
 {
-	return hv_machine_hold_registers(self, ret);
+	return hv_machine_hold_registers(self, ret, nr);
 }
 
 static struct hv_err *machine_hold_write(void *self, const struct hv_hold_write *writes, size_t nr)
@@ -367,10 +373,12 @@ static struct hv_err *find_vcpus(struct hv_machine *m, pid_t *ret_pid)
 	struct hv_err *err = hv_monitor_execute(m->monitor, "query-cpus-fast", NULL, &cpus);
 	int64_t tid;
 
+	if (!err)
+		err = hv_err_in(hv_vcpus_check(hv_json_len(cpus)), "monitor: query-cpus-fast");
 	if (err)
 		return err;
 	m->nr_vcpus = (unsigned)hv_json_len(cpus);
-	tid = m->nr_vcpus ? hv_json_int(json_object_array_get_idx(cpus, 0), "thread-id", 0) : 0;
+	tid = hv_json_int(json_object_array_get_idx(cpus, 0), "thread-id", 0);
 	if (tid <= 0 || tid > INT32_MAX)
 		return hv_err_new(EPROTO, "monitor: query-cpus-fast: no vCPU with a thread");
 	return hv_process_of_thread((pid_t)tid, ret_pid);

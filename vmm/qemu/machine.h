@@ -85,8 +85,8 @@ struct hv_err *hv_machine_hold_look(struct hv_machine *m, struct hv_vcpu_regs **
 void hv_machine_forget_threads(struct hv_machine *m);
 /* Finds named_registers. ENOTSUP: the stub does not describe one that every CPU has. */
 struct hv_err *hv_machine_find_registers(struct hv_machine *m) hv_must_use;
-struct hv_err *hv_machine_hold_registers(struct hv_machine *m,
-					 struct hv_vcpu_regs *ret) hv_must_use;
+struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_regs *ret,
+					 size_t nr) hv_must_use;
 struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off,
 				     uint64_t len_bytes) hv_must_use;
 
@@ -101,7 +101,8 @@ struct hv_guest *hv_machine_guest(struct hv_machine *m) hv_must_use;
 /* Asks the monitor; under a hold gives the number of vCPUs that the hold found. */
 struct hv_err *hv_machine_count_vcpus(struct hv_machine *m, unsigned *ret) hv_must_use;
 /* Asks the human monitor; see hv_guest_registers(). */
-struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *ret) hv_must_use;
+struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *ret,
+				    size_t nr) hv_must_use;
 /* KVM only. */
 /* The threads of the vCPUs, in the order of their numbers, as the monitor says now. The caller
  * frees *RET. */

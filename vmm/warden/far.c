@@ -14,9 +14,7 @@
 #include "vmm/warden/wire.h"
 
 #define READ_BYTES_MAX	HV_MESSAGE_BYTES_MAX
-#define VCPUS_MAX	4096
-#define THREADS_MAX	(2 * VCPUS_MAX) /* of vCPUs, and the others of the VMM */
-#define REGISTERS_BYTES (VCPUS_MAX * sizeof(struct hv_vcpu_regs))
+#define THREADS_MAX	(2 * HV_VCPUS_MAX) /* of vCPUs, and the others of the VMM */
 #define FLUSH_BYTES_MAX (8u << 20)
 #define PAGE_BYTES	4096
 #define HOLD_MAX_NS	(10 * HV_NS_PER_S)
@@ -181,19 +179,15 @@ static struct hv_err *answer_count(struct hv_far *f, const struct hv_message *q 
 	return err;
 }
 
-/* There is room for more than the vCPUs that were counted, since some may be plugged meanwhile. */
-static struct hv_err *give_registers(struct hv_far *f, struct hv_err *err, struct hv_message *r)
-{
-	unsigned nr = hv_guest_info(f->guest)->nr_vcpus;
-
-	r->len_bytes = nr * sizeof(struct hv_vcpu_regs);
-	return err || nr <= VCPUS_MAX ? err : bad("the registers of too many vCPUs");
-}
+_Static_assert(HV_VCPUS_MAX * sizeof(struct hv_vcpu_regs) <= HV_MESSAGE_BYTES_MAX,
+	       "the registers of all vCPUs are one message");
 
 static struct hv_err *answer_registers(struct hv_far *f, const struct hv_message *q hv_unused,
 				       struct hv_message *r)
 {
-	return give_registers(f, hv_guest_registers(f->guest, room_for(r, REGISTERS_BYTES)), r);
+	unsigned nr = hv_guest_info(f->guest)->nr_vcpus;
+
+	return hv_guest_registers(f->guest, room_for(r, nr * sizeof(struct hv_vcpu_regs)), nr);
 }
 
 static struct hv_err *answer_region(struct hv_far *f, const struct hv_message *q hv_unused,
@@ -246,7 +240,7 @@ static struct hv_err *answer_let_run(struct hv_far *f, const struct hv_message *
 
 static struct hv_err *answer_tsc(struct hv_far *f, const struct hv_message *q, struct hv_message *r)
 {
-	if (q->args[0] >= VCPUS_MAX)
+	if (q->args[0] >= HV_VCPUS_MAX)
 		return bad("the clock of a vCPU that is not there");
 	return hv_guest_tsc(f->guest, (unsigned)q->args[0], room_for(r, sizeof(struct hv_tsc)));
 }
@@ -304,9 +298,11 @@ static struct hv_err *not_held(void)
 static struct hv_err *answer_hold_registers(struct hv_far *f, const struct hv_message *q hv_unused,
 					    struct hv_message *r)
 {
+	unsigned nr = hv_guest_info(f->guest)->nr_vcpus;
+
 	if (!f->hold)
 		return not_held();
-	return give_registers(f, hv_hold_registers(f->hold, room_for(r, REGISTERS_BYTES)), r);
+	return hv_hold_registers(f->hold, room_for(r, nr * sizeof(struct hv_vcpu_regs)), nr);
 }
 
 static struct hv_err *check_writes(const struct hv_hold_write *writes, size_t nr)
@@ -368,11 +364,11 @@ static struct hv_err *answer_host_formats(struct hv_far *f, const struct hv_mess
 					  struct hv_message *r)
 {
 	HV_AUTO_TEXT struct hv_text texts = {0};
-	HV_AUTO_FREE pid_t *tids = hv_alloc(VCPUS_MAX * sizeof(*tids));
+	HV_AUTO_FREE pid_t *tids = hv_alloc(HV_VCPUS_MAX * sizeof(*tids));
 	const char *tracefs;
 	size_t nr;
 	/* Without threads nothing could be recorded. */
-	struct hv_err *err = hv_guest_vcpu_threads(f->guest, tids, VCPUS_MAX, &nr);
+	struct hv_err *err = hv_guest_vcpu_threads(f->guest, tids, HV_VCPUS_MAX, &nr);
 
 	if (!err)
 		err = hv_host_tracefs(&tracefs);
@@ -398,7 +394,7 @@ static struct hv_err *answer_host_trace(struct hv_far *f, const struct hv_messag
 	if (!err && !q->args[0])
 		err = hv_host_trace_remove(tracefs, id);
 	else if (!err)
-		err = hv_guest_vcpu_threads(f->guest, tids, VCPUS_MAX, &nr);
+		err = hv_guest_vcpu_threads(f->guest, tids, HV_VCPUS_MAX, &nr);
 	r->args[0] = nr;
 	if (!err && q->args[0])
 		hv_host_trace_add_threads(hv_guest_info(f->guest)->pid, tids, THREADS_MAX, &nr);

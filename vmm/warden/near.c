@@ -113,15 +113,23 @@ static struct hv_err *near_count_vcpus(void *self, unsigned *ret)
 	struct hv_err *err = n->is_held ? NULL : ask_numbers(n, HV_ASK_COUNT, 0, 0, numbers);
 
 	if (!err)
+		err = hv_vcpus_check(numbers[0]);
+	if (!err)
 		*ret = n->nr_vcpus = (unsigned)numbers[0];
 	return err;
 }
 
-static struct hv_err *near_registers(void *self, struct hv_vcpu_regs *ret)
+static struct hv_err *ask_registers(struct near *n, uint32_t kind, struct hv_vcpu_regs *ret,
+				    size_t nr)
 {
-	struct near *n = self;
+	struct hv_err *err = hv_vcpus_check_room(n->nr_vcpus, nr);
 
-	return ask_bytes(n, HV_ASK_REGISTERS, 0, 0, ret, n->nr_vcpus * sizeof(*ret));
+	return err ? err : ask_bytes(n, kind, 0, 0, ret, nr * sizeof(*ret));
+}
+
+static struct hv_err *near_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
+{
+	return ask_registers(self, HV_ASK_REGISTERS, ret, nr);
 }
 
 static struct hv_err *map_region(struct near *n, struct hv_message *answer)
@@ -333,6 +341,17 @@ static struct hv_err *near_prepare_text(void *self, const struct hv_gpa *gpas, s
 	return send_list(self, HV_ASK_PREPARE_TEXT, gpas, nr, sizeof(*gpas));
 }
 
+static struct hv_err *near_hold_end(void *self)
+{
+	struct near *n = self;
+	uint64_t numbers[4] = {0};
+	struct hv_err *err = ask_numbers(n, HV_ASK_HOLD_END, 0, 0, numbers);
+
+	n->is_held = false;
+	n->held_ns = err ? hv_now_ns() - n->held_from_ns : numbers[0];
+	return err;
+}
+
 static struct hv_err *begin_hold(struct near *n, uint64_t max_ns, uint64_t anywhere)
 {
 	uint64_t numbers[4];
@@ -341,9 +360,13 @@ static struct hv_err *begin_hold(struct near *n, uint64_t max_ns, uint64_t anywh
 	if (err)
 		return err;
 	n->held_from_ns = numbers[0];
-	n->nr_vcpus = (unsigned)numbers[1];
 	n->is_held = true;
-	return NULL;
+	err = hv_vcpus_check(numbers[1]);
+	if (!err)
+		n->nr_vcpus = (unsigned)numbers[1];
+	else
+		hv_err_free(near_hold_end(n));
+	return err;
 }
 
 static struct hv_err *near_hold_begin(void *self, uint64_t max_ns)
@@ -356,11 +379,9 @@ static struct hv_err *near_hold_begin_anywhere(void *self, uint64_t max_ns)
 	return begin_hold(self, max_ns, 1);
 }
 
-static struct hv_err *near_hold_registers(void *self, struct hv_vcpu_regs *ret)
+static struct hv_err *near_hold_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
 {
-	struct near *n = self;
-
-	return ask_bytes(n, HV_ASK_HOLD_REGISTERS, 0, 0, ret, n->nr_vcpus * sizeof(*ret));
+	return ask_registers(self, HV_ASK_HOLD_REGISTERS, ret, nr);
 }
 
 static struct hv_err *near_hold_write(void *self, const struct hv_hold_write *writes, size_t nr)
@@ -371,17 +392,6 @@ static struct hv_err *near_hold_write(void *self, const struct hv_hold_write *wr
 static struct hv_err *near_hold_flush(void *self, uint64_t off, uint64_t len_bytes)
 {
 	return ask_numbers(self, HV_ASK_HOLD_FLUSH, off, len_bytes, NULL);
-}
-
-static struct hv_err *near_hold_end(void *self)
-{
-	struct near *n = self;
-	uint64_t numbers[4] = {0};
-	struct hv_err *err = ask_numbers(n, HV_ASK_HOLD_END, 0, 0, numbers);
-
-	n->is_held = false;
-	n->held_ns = err ? hv_now_ns() - n->held_from_ns : numbers[0];
-	return err;
 }
 
 static uint64_t near_held_ns(void *self)

@@ -96,7 +96,7 @@ struct hv_err *hv_guest_count_vcpus(struct hv_guest *g hv_unused)
 	return NULL;
 }
 
-struct hv_err *hv_guest_registers(struct hv_guest *g, struct hv_vcpu_regs *ret)
+struct hv_err *hv_guest_registers(struct hv_guest *g, struct hv_vcpu_regs *ret, size_t nr hv_unused)
 {
 	(void)g;
 	(void)ret;

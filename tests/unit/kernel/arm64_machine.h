@@ -38,11 +38,14 @@ static inline struct hv_err *am_read(void *self, struct hv_gpa gpa, void *buf, s
 	return NULL;
 }
 
-static inline struct hv_err *am_registers(void *self, struct hv_vcpu_regs *ret)
+/* All vCPUs are alike. */
+static inline struct hv_err *am_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
 {
 	struct am *m = self;
+	bool is_user = m->nr_looks++ < m->user_looks;
 
-	*ret = m->nr_looks++ < m->user_looks ? (struct hv_vcpu_regs){.ip = {0x401000}} : m->vcpu;
+	for (size_t i = 0; i < nr; i++)
+		ret[i] = is_user ? (struct hv_vcpu_regs){.ip = {0x401000}} : m->vcpu;
 	return NULL;
 }
 

@@ -104,11 +104,13 @@ END_TEST
 
 static struct hv_vcpu_regs told;
 
-static struct hv_err *tell_registers(void *self, struct hv_vcpu_regs *ret)
+static struct hv_err *tell_registers(void *self hv_unused, struct hv_vcpu_regs *ret, size_t nr)
 {
-	(void)self;
-	*ret = told;
-	return NULL;
+	struct hv_err *err = hv_vcpus_check_room(1, nr);
+
+	if (!err)
+		*ret = told;
+	return err;
 }
 
 /* A guest with one vCPU that is stopped in the fake kernel. */
@@ -119,10 +121,12 @@ static struct hv_guest *stopped(uint64_t ip, uint64_t sp)
 		.free = xm_free,
 		.registers = tell_registers,
 	};
+	struct hv_guest_info info = *hv_guest_info(f.machine.guest);
 
+	info.nr_vcpus = 1;
 	told = (struct hv_vcpu_regs){
 		.ip = hv_gva(ip), .sp = hv_gva(sp), .root = f.k.core.as.root.v, .levels = 4};
-	return hv_guest_new(&ops, &f.machine, hv_guest_info(f.machine.guest));
+	return hv_guest_new(&ops, &f.machine, &info);
 }
 
 START_TEST(where_a_function_will_return_to)

@@ -162,9 +162,12 @@ END_TEST
 
 static struct hv_vcpu_regs told;
 
-static struct hv_err *tell_registers(void *self, struct hv_vcpu_regs *ret)
+static struct hv_err *tell_registers(void *self hv_unused, struct hv_vcpu_regs *ret, size_t nr)
 {
-	(void)self;
+	struct hv_err *err = hv_vcpus_check_room(2, nr);
+
+	if (err)
+		return err;
 	ret[0] = told;
 	ret[1] = (struct hv_vcpu_regs){0};
 	return NULL;

@@ -90,14 +90,16 @@ static inline uint64_t held_ns(void *self)
 	return ((struct machine *)self)->held_ns;
 }
 
-static inline struct hv_err *hold_registers(void *self, struct hv_vcpu_regs *ret)
+static inline struct hv_err *hold_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
 {
 	struct machine *m = self;
 	struct timespec registers = {.tv_nsec = (long)(m->held_ns / 3 * 2)};
+	struct hv_err *err = hv_vcpus_check_room(1, nr);
 
 	nanosleep(&registers, NULL);
-	*ret = m->vcpu;
-	return NULL;
+	if (!err)
+		*ret = m->vcpu;
+	return err;
 }
 
 /* The journal in the region knows every write before it is made. */

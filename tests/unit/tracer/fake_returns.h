@@ -54,14 +54,16 @@ static inline struct hv_err *fr_hold_begin(void *self, uint64_t max_ns)
 	return NULL;
 }
 
-static inline struct hv_err *fr_hold_registers(void *self, struct hv_vcpu_regs *ret)
+static inline struct hv_err *fr_hold_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
 {
 	struct fr *r = self;
+	struct hv_err *err = hv_vcpus_check_room(HV_ARRAY_LEN(r->regs), nr);
 
 	if (r->when_held)
 		r->when_held(r);
-	memcpy(ret, r->regs, sizeof(r->regs));
-	return NULL;
+	if (!err)
+		memcpy(ret, r->regs, sizeof(r->regs));
+	return err;
 }
 
 static inline struct hv_err *fr_sleeps(void *self, bool *ret)

@@ -196,6 +196,25 @@ START_TEST(as_they_were)
 }
 END_TEST
 
+/* The caller's buffer is for the vCPUs of an earlier hold. */
+START_TEST(a_buffer_is_not_overrun)
+{
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(2 * sizeof(*regs));
+	HV_AUTO_ERR struct hv_err *more = NULL;
+	HV_AUTO_ERR struct hv_err *fewer = NULL;
+
+	stub.ids[2] = 3;
+	stub.nr = 3;
+	count(3);
+	more = hv_machine_hold_registers(&machine, regs, 2);
+	ck_assert(more && more->code == E2BIG);
+	stub.nr = 1;
+	count(1);
+	fewer = hv_machine_hold_registers(&machine, regs, 2);
+	ck_assert(fewer && fewer->code == EAGAIN);
+}
+END_TEST
+
 START_TEST(plugged)
 {
 	count(2);
@@ -269,7 +288,7 @@ START_TEST(the_root_has_a_name)
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	ck_assert_uint_eq(machine.named_registers[0], 159);
 	count(2);
-	err = hv_machine_hold_registers(&machine, regs);
+	err = hv_machine_hold_registers(&machine, regs, 2);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	ck_assert_uint_eq(regs[0].root, 0x4100a000);
 	ck_assert_uint_eq(regs[1].root, 0x4100a000);
@@ -290,14 +309,14 @@ START_TEST(the_root_of_a_hypervisor)
 	err = hv_machine_find_registers(&machine);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	count(2);
-	err = hv_machine_hold_registers(&machine, regs);
+	err = hv_machine_hold_registers(&machine, regs, 2);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	ck_assert_uint_eq(regs[0].root, 0x3a000041a92001);
 	ck_assert_uint_eq(regs[1].root, 0x3a000041a92001);
 	ck_assert_int_eq(regs[1].hidden, HV_HIDDEN_NO);
 	stub.hypervisor_bits = "0100008004000000"; /* its guest executes, in EL0 */
 	count(2);
-	err = hv_machine_hold_registers(&machine, regs);
+	err = hv_machine_hold_registers(&machine, regs, 2);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	ck_assert_int_eq(regs[0].hidden, HV_HIDDEN_YES);
 }
@@ -323,7 +342,7 @@ START_TEST(firmware_interrupts_a_vcpu)
 	ck_assert_uint_eq(machine.named_registers[0], 159);
 	ck_assert_uint_eq(machine.named_registers[1], 21);
 	count(2);
-	err = hv_machine_hold_registers(&machine, regs);
+	err = hv_machine_hold_registers(&machine, regs, 2);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	ck_assert_uint_eq(regs[0].root, 0x9000000000082341);
 	ck_assert_uint_eq(regs[0].levels, 4);
@@ -342,7 +361,7 @@ START_TEST(a_vcpu_that_was_never_started)
 	err = hv_machine_find_registers(&machine);
 	count(2);
 	if (!err)
-		err = hv_machine_hold_registers(&machine, regs);
+		err = hv_machine_hold_registers(&machine, regs, 2);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	ck_assert_uint_eq(regs[0].levels, 0);
 	ck_assert_int_eq(regs[0].hidden, HV_HIDDEN_NO);
@@ -384,6 +403,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, as_they_were);
+	tcase_add_test(tc, a_buffer_is_not_overrun);
 	tcase_add_test(tc, plugged);
 	tcase_add_test(tc, unplugged);
 	tcase_add_test(tc, first_is_selected_last);

@@ -180,7 +180,7 @@ START_TEST(the_monitor_is_not_asked_in_vain)
 	ck_assert_ptr_null(hv_machine_hold_begin(&machine, 1000000));
 	ck_assert_uint_eq(vmm.nr_told, 0);
 	/* The patcher reads the registers in each hold; they are read once. */
-	ck_assert_ptr_null(hv_machine_hold_registers(&machine, regs));
+	ck_assert_ptr_null(hv_machine_hold_registers(&machine, regs, 2));
 	ck_assert_uint_eq(regs[1].ip.v, 0xffffffff81000000);
 	ck_assert_uint_eq(vmm.nr_registers, 2);
 	ck_assert_ptr_null(hv_machine_hold_end(&machine));
@@ -268,7 +268,7 @@ START_TEST(machine_mode_does_not_always_matter)
 	of_riscv64(UINT32_MAX);
 	ck_assert_ptr_null(hv_machine_hold_begin_anywhere(&machine, 1000000));
 	ck_assert_uint_eq(vmm.nr_holds, 1);
-	ck_assert_ptr_null(hv_machine_hold_registers(&machine, regs));
+	ck_assert_ptr_null(hv_machine_hold_registers(&machine, regs, 2));
 	ck_assert_uint_eq(vmm.nr_exchanges, 2);
 	ck_assert_int_eq(regs[0].hidden, HV_HIDDEN_NO);
 	ck_assert_int_eq(regs[1].hidden, HV_HIDDEN_YES);

@@ -93,8 +93,12 @@ static struct hv_err *small_write(void *self, const struct hv_hold_write *writes
 	return NULL;
 }
 
-static struct hv_err *small_registers(void *self hv_unused, struct hv_vcpu_regs *ret)
+static struct hv_err *small_registers(void *self hv_unused, struct hv_vcpu_regs *ret, size_t nr)
 {
+	struct hv_err *err = hv_vcpus_check_room(2, nr);
+
+	if (err)
+		return err;
 	memset(ret, 0, 2 * sizeof(*ret));
 	ret[0].root = 11;
 	ret[1].root = 22;

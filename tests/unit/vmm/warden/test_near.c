@@ -11,7 +11,9 @@
 #include "vmm/warden/far.h"
 #include "vmm/warden/near.h"
 
-#define KEPT_AT (HV_REGION_KEPT_BYTES - 1)
+#define KEPT_AT	   (HV_REGION_KEPT_BYTES - 1)
+#define MANY_VCPUS 5000 /* more than a guest can have */
+#define FEW_VCPUS  2
 
 static struct small_guest small;
 static int ours;
@@ -73,6 +75,59 @@ static void serve_machine(int socket)
 	_exit(status != 0 || err->code != EPIPE);
 }
 
+/* A VMM that a guest has taken over: it says that it has 2 vCPUs, and then MANY_VCPUS. */
+static void lie(int socket)
+{
+	HV_AUTO_FREE uint8_t *many = hv_alloc(MANY_VCPUS * sizeof(struct hv_vcpu_regs));
+	struct hv_err *err = NULL;
+
+	while (!err) {
+		struct hv_warden_info info = {.nr_vcpus = FEW_VCPUS, .arch = "x86_64"};
+		struct hv_message answer = {.args = {MANY_VCPUS, MANY_VCPUS}, .bytes = many};
+		HV_AUTO_MESSAGE struct hv_message m = {0};
+
+		err = hv_channel_receive(socket, &m);
+		if (err)
+			break;
+		if (m.kind == HV_ASK_OPEN) {
+			answer.args[0] = answer.args[1] = 0;
+			memcpy(many, &info, sizeof(info));
+			answer.len_bytes = sizeof(info) + 3;
+		} else if (m.kind == HV_ASK_REGISTERS || m.kind == HV_ASK_HOLD_REGISTERS) {
+			answer.len_bytes = MANY_VCPUS * sizeof(struct hv_vcpu_regs);
+		}
+		err = hv_channel_answer(socket, NULL, &answer);
+	}
+	hv_err_free(err);
+	_exit(0);
+}
+
+/* The warden of the machine of such a VMM. */
+static void serve_liar(int socket)
+{
+	struct hv_guest *machine = NULL;
+	struct hv_err *err;
+	int ends[2];
+	pid_t vmm;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+		_exit(1);
+	vmm = fork();
+	if (vmm == 0) {
+		close(socket);
+		close(ends[0]);
+		lie(ends[1]);
+	}
+	close(ends[1]);
+	if (hv_near_machine(ends[0], &machine))
+		_exit(2);
+	err = answer_all(socket, machine);
+	hv_guest_free(machine);
+	close(ends[0]);
+	waitpid(vmm, NULL, 0);
+	_exit(err->code != EPIPE);
+}
+
 static void begin(void (*far_side_main)(int socket))
 {
 	int ends[2];
@@ -118,7 +173,7 @@ START_TEST(a_guest_is_what_it_is)
 	ck_assert_str_eq(info->transport, "a test");
 	ck_assert_str_eq(info->arch->name, "x86_64");
 	ck_assert(info->pid == 7 && info->nr_vcpus == 2 && info->injected);
-	ck_assert_ptr_null(hv_guest_registers(g, regs));
+	ck_assert_ptr_null(hv_guest_registers(g, regs, 2));
 	ck_assert(regs[0].root == 11 && regs[1].root == 22);
 	ck_assert_ptr_null(hv_guest_region(g, &region));
 	ck_assert(region.gpa.v == SMALL_REGION && region.len_bytes == 4u << 20);
@@ -361,6 +416,33 @@ START_TEST(a_machine_is_given_on)
 }
 END_TEST
 
+static void check_code(struct hv_err *err, int code)
+{
+	ck_assert_ptr_nonnull(err);
+	ck_assert_msg(err->code == code, "%s: %s", strerror(err->code), err->message);
+	hv_err_free(err);
+}
+
+/* Its answers would not fit where the warden has room for the registers of all vCPUs. */
+START_TEST(a_vmm_cannot_have_too_many_vcpus)
+{
+	struct hv_message open = {.kind = HV_ASK_OPEN}, count = {.kind = HV_ASK_COUNT};
+	struct hv_message hold = {.kind = HV_ASK_HOLD_BEGIN};
+	struct hv_message registers = {.kind = HV_ASK_REGISTERS};
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+
+	begin(serve_liar);
+	ck_assert_ptr_null(hv_channel_ask(ours, &open, &answer));
+	hv_message_deinit(&answer);
+	check_code(hv_channel_ask(ours, &count, &answer), E2BIG);
+	check_code(hv_channel_ask(ours, &registers, &answer), EAGAIN);
+	check_code(hv_channel_ask(ours, &hold, &answer), E2BIG);
+	registers.kind = HV_ASK_HOLD_REGISTERS;
+	check_code(hv_channel_ask(ours, &registers, &answer), EPROTO);
+	end(NULL);
+}
+END_TEST
+
 /* Events of the host are not had without the threads of all vCPUs. */
 START_TEST(all_vcpus_are_asked_for)
 {
@@ -405,6 +487,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, a_hold_is_for_what_needs_one);
 	tcase_add_test(tc, a_guest_is_stopped_at_an_instruction);
 	tcase_add_test(tc, a_machine_is_given_on);
+	tcase_add_test(tc, a_vmm_cannot_have_too_many_vcpus);
 	tcase_add_test(tc, all_vcpus_are_asked_for);
 	tcase_add_test(tc, messages_are_bounded);
 }
