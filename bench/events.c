@@ -123,7 +123,7 @@ static void write_file(const char *path, const char *text)
 	struct hv_file *file;
 	size_t taken;
 
-	must(hv_tree_open(tree, path, O_WRONLY | O_TRUNC, &file));
+	must(hv_tree_open(tree, &hv_root_rights, path, O_WRONLY | O_TRUNC, &file));
 	must(hv_file_write(file, text, strlen(text), &taken));
 	must(hv_file_close(file));
 }
@@ -181,13 +181,13 @@ static void measure(const struct way *w, size_t nr_rounds)
 
 	write_file("current_tracer", w->tracer);
 	if (strstr(w->path, "instances/a/")) {
-		must(hv_tree_mkdir(tree, "instances/a"));
+		must(hv_tree_mkdir(tree, &hv_root_rights, "instances/a"));
 		write_file("current_tracer", "nop");
 		write_file("instances/a/buffer_size_kb", "16384");
 		write_file("instances/a/current_tracer", w->tracer);
 	}
 	if (!is_dump)
-		must(hv_tree_open(tree, w->path, O_RDONLY, &file));
+		must(hv_tree_open(tree, &hv_root_rights, w->path, O_RDONLY, &file));
 	for (size_t r = 0; r < nr_rounds; r++) {
 		uint64_t start;
 
@@ -195,7 +195,7 @@ static void measure(const struct way *w, size_t nr_rounds)
 		nr = w->put(w->nr_cpus);
 		start = clock_read(CLOCK_THREAD_CPUTIME_ID);
 		if (is_dump)
-			must(hv_tree_open(tree, w->path, O_RDONLY, &file));
+			must(hv_tree_open(tree, &hv_root_rights, w->path, O_RDONLY, &file));
 		if (out >= 0)
 			lseek(out, 0, SEEK_SET); /* from the second round on, its pages are there */
 		nr_bytes = read_all(file, out);

@@ -80,6 +80,8 @@ static const struct hv_node instance_node; /* defined below: it has the root's c
 static const struct hv_node instances_node = {
 	.help = "mkdir makes a directory like the top one here, with its own tracer, filters\n"
 		"and buffer",
+	.reads = HV_RIGHT_READ,
+	.writes = HV_RIGHT_CONTROL,
 	.entries = &hv_instance_entries,
 	.entry = &instance_node,
 };

@@ -6,6 +6,7 @@
 
 #include "tracer/section_tracer.h"
 #include "tree/files/dump.h"
+#include "tree/instance/running.h"
 #include "tree/instance/sections.h"
 #include "tree/instance/share.h"
 #include "tree/instance/tasks.h"
@@ -110,7 +111,15 @@ static bool exists(struct hv_tree *tree, const char *path, const char *name)
 	return !err || strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const char *path)
+uint32_t hv_tree_lacked(struct hv_tree *tree)
+{
+	uint32_t lacks = tree->lacks;
+
+	tree->lacks = 0;
+	return lacks;
+}
+
+struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const struct hv_rights *rights, const char *path)
 {
 	HV_AUTO_FREE char *name = NULL;
 	struct hv_place dir;
@@ -123,10 +132,13 @@ struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const char *path)
 	if (!dir.node->entries || !dir.node->entries->make)
 		return hv_err_new(
 			EPERM, "'%s': directories can only be made directly in instances/", path);
-	return hv_err_in(dir.node->entries->make(&dir, name), "%s", path);
+	err = hv_place_check(&dir, rights, dir.node->writes);
+	if (!err)
+		err = dir.node->entries->make(&dir, name);
+	return hv_err_in(err, "%s", path);
 }
 
-struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const char *path)
+struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const struct hv_rights *rights, const char *path)
 {
 	HV_AUTO_FREE char *name = NULL;
 	struct hv_place dir, at;
@@ -140,7 +152,12 @@ struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const char *path)
 		return hv_err_new(ENOTDIR, "'%s' is not a directory", path);
 	if (at.node != dir.node->entry || !dir.node->entries->remove)
 		return hv_err_new(EPERM, "'%s' cannot be removed", path);
-	return hv_err_in(dir.node->entries->remove(&at), "%s", path);
+	err = hv_place_check(&dir, rights, dir.node->writes);
+	if (!err)
+		err = hv_place_check(&at, rights, hv_instance_end_need(at.instance));
+	if (!err)
+		err = dir.node->entries->remove(&at);
+	return hv_err_in(err, "%s", path);
 }
 
 void hv_tree_refresh(struct hv_tree *tree)
@@ -172,7 +189,31 @@ struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why)
 	return f;
 }
 
-struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, struct hv_file **ret)
+/* A reader of trace_pipe takes events away from all others and keeps the tracer from being changed,
+ * so such a file needs the right to write settings. */
+static struct hv_err *check_read(const struct hv_place *at, const struct hv_rights *rights)
+{
+	struct hv_err *err = hv_place_check(at, rights, at->node->reads);
+
+	if (err && at->tree->lacks == HV_RIGHT_CONTROL)
+		err = hv_err_add(err, "; reading %s takes events away from others: read trace",
+				 at->name);
+	return err;
+}
+
+static struct hv_err *check_open(const struct hv_place *at, const struct hv_rights *rights,
+				 int flags)
+{
+	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
+	struct hv_err *err = NULL;
+
+	if ((flags & O_ACCMODE) != O_WRONLY)
+		err = check_read(at, rights);
+	return !err && writes ? hv_place_check(at, rights, at->node->writes) : err;
+}
+
+struct hv_err *hv_tree_open(struct hv_tree *tree, const struct hv_rights *rights, const char *path,
+			    int flags, struct hv_file **ret)
 {
 	struct hv_place at;
 	struct hv_err *err;
@@ -184,7 +225,10 @@ struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, s
 		return err;
 	if (hv_node_is_dir(at.node))
 		return hv_err_in(hv_err_new(EISDIR, "is a directory"), "%s", path);
-	f = hv_file_new(&at, path, flags);
+	err = check_open(&at, rights, flags);
+	if (err)
+		return hv_err_in(err, "%s", path);
+	f = hv_file_new(&at, rights, path, flags);
 	if (at.node->open)
 		err = at.node->open(f);
 	if (err) {
@@ -260,6 +304,9 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 		return hv_err_in(hv_err_new(EBADF, "not open for writing"), "%s", file->path);
 	if (!file->at.node->write)
 		return hv_err_in(hv_err_new(EINVAL, "cannot be written"), "%s", file->path);
+	err = hv_file_check(file, file->at.node->writes);
+	if (err)
+		return hv_err_in(err, "%s", file->path);
 	file->has_logged = 0;
 	err = file->at.node->write(file, buf, len_bytes, ret_len);
 	if (err && !file->has_logged)
@@ -281,6 +328,13 @@ struct hv_err *hv_file_close(struct hv_file *file)
 {
 	struct hv_err *err = NULL;
 
+	if (hv_file_writes(file) && !file->at.tree->ending)
+		err = hv_file_check(file, file->at.node->writes);
+	if (err) {
+		err = hv_err_in(err, "%s", file->path);
+		hv_file_abandon(file);
+		return err;
+	}
 	if (file->at.node->close)
 		err = file->at.node->close(file);
 	err = hv_err_in(err, "%s", file->path);

@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
+#include "tree/settings/rights.h"
 
 struct hv_session;
 struct hv_tree;
@@ -83,18 +84,25 @@ struct hv_tree_stat {
  * ignored; "" is the top. ENOENT, ENOTDIR. */
 struct hv_err *hv_tree_stat(struct hv_tree *tree, const char *path,
 			    struct hv_tree_stat *ret) hv_must_use;
+/* A client lacks a right (rights.h): the function returns EACCES, and nothing changes. Returns the
+ * right that the last refused client lacked, and forgets it; 0: none was refused. */
+uint32_t hv_tree_lacked(struct hv_tree *tree);
+
 /* EEXIST, ENOENT, ENOTDIR. EPERM: directories can be made and removed only in instances/. EBUSY: a
  * file of the directory is open. */
-struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const char *path) hv_must_use;
-struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const char *path) hv_must_use;
+struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const struct hv_rights *rights,
+			     const char *path) hv_must_use;
+struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const struct hv_rights *rights,
+			     const char *path) hv_must_use;
 
 /* Adds the names in DIR, one a line. Names of directories end with '/'. ENOENT, ENOTDIR. */
 struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_text *ret) hv_must_use;
 
 /* FLAGS: O_RDONLY, O_WRONLY or O_RDWR, and O_TRUNC, O_NONBLOCK. EBUSY: PATH is a trace_pipe that
- * somebody has open. */
-struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags,
-			    struct hv_file **ret) hv_must_use;
+ * somebody has open. RIGHTS must outlive the file: each write and the close are checked against
+ * them again. */
+struct hv_err *hv_tree_open(struct hv_tree *tree, const struct hv_rights *rights, const char *path,
+			    int flags, struct hv_file **ret) hv_must_use;
 /* Reads the next bytes. *RET_LEN 0: the end of the file. */
 struct hv_err *hv_file_read(struct hv_file *file, void *buf, size_t len_bytes,
 			    size_t *ret_len) hv_must_use;
@@ -102,7 +110,7 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 			     size_t *ret_len) hv_must_use;
 /* Publishes what was written, and frees FILE in any case. An error means that the guest could not
  * be changed. An error in a last word that no white space follows goes to error_log only, as in
- * tracefs. */
+ * tracefs. EACCES: nothing was published, since the writer may not change FILE now. */
 struct hv_err *hv_file_close(struct hv_file *file) hv_must_use;
 /* Frees FILE without publishing: its writer has died, perhaps between two writes. Otherwise a
  * filter file that was truncated and not written yet would cause every function to be traced. */

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/access.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "cli/service/doors.h"
-#include "cli/service/files.h"
 #include "cli/service/reach.h"
 #include "cli/service/state.h"
-#include "tree/settings/token.h"
-#include "tree/settings/tracer_names.h"
 
 #define GROUPS_MAX	  65536 /* NGROUPS_MAX of the kernel */
 #define REFUSALS_A_SECOND 10	/* with an audit line of their own */
@@ -24,9 +20,10 @@ void access_deinit(struct access *a)
 
 /* Refusals. */
 
-/* One line for each, but nobody can fill the system's log with them. */
+/* One line for each, but nobody can fill the system's log with them. RIGHT: what lacked; NULL: it
+ * was no right. */
 static void audit_refusal(struct service *s, const struct audit_actor *who, const char *what,
-			  const char *why)
+			  const char *right, const char *why)
 {
 	struct access *a = &s->access;
 	uint64_t now = hv_now_ns();
@@ -43,6 +40,8 @@ static void audit_refusal(struct service *s, const struct audit_actor *who, cons
 	e = audit_begin(&s->audit, who, "refusal");
 	audit_text(&e, "request", what);
 	audit_text(&e, "reason", why);
+	if (right)
+		audit_text(&e, "right", right);
 	if (a->nr_not_audited)
 		audit_number(&e, "not_told_before", a->nr_not_audited);
 	a->nr_not_audited = 0;
@@ -77,6 +76,25 @@ static struct policy_rights rights_of(const struct service *s, const struct peer
 	return policy_rights(s->access.policy, &person, info->name, info->id);
 }
 
+/* The same as the tree checks it. */
+static struct hv_rights may_of(const struct service *s, struct peer *p)
+{
+	const struct policy_rights *rights = &p->rights;
+	struct hv_rights may = {.says = s->access.path};
+
+	free(p->name);
+	p->name = p->who.user[0] ? hv_format("user %s (uid %u)", p->who.user, (unsigned)p->cred.uid)
+				 : hv_format("this user (uid %u)", (unsigned)p->cred.uid);
+	may.who = p->name;
+	if (rights->reads)
+		may.may |= HV_RIGHT_READ;
+	if (rights->controls)
+		may.may |= HV_RIGHT_CONTROL | (rights->tracers & HV_RIGHT_TRACERS);
+	if (rights->controls && rights->tracers & POLICY_EVENTS)
+		may.may |= HV_RIGHT_EVENTS;
+	return may;
+}
+
 static bool is_root(const struct service *s, const struct peer *p)
 {
 	return p->cred.uid == 0 || p->cred.uid == s->owner;
@@ -100,17 +118,20 @@ bool access_admits(struct service *s, struct peer *p)
 {
 	access_refresh(s);
 	p->is_root = is_root(s, p);
+	p->may = hv_root_rights;
 	if (p->is_root)
 		return true;
 	p->rights = rights_of(s, p);
+	p->may = may_of(s, p);
 	p->files_max = ACCESS_FILES;
 	p->waits_max = ACCESS_FILES;
 	if (!p->rights.reads) {
-		audit_refusal(s, &p->who, "connect", "no rule allows it");
+		audit_refusal(s, &p->who, "connect", hv_right_name(HV_RIGHT_READ),
+			      "no rule allows it");
 		return false;
 	}
 	if (!has_place(s, p)) {
-		audit_refusal(s, &p->who, "connect", "too many connections");
+		audit_refusal(s, &p->who, "connect", NULL, "too many connections");
 		return false;
 	}
 	return true;
@@ -162,7 +183,7 @@ static void read_policy(struct service *s)
 	if (err && !(was_read && is_same_file(&before, &a->seen))) {
 		struct audit_actor self = audit_actor_self();
 
-		audit_refusal(s, &self, "policy", err->message);
+		audit_refusal(s, &self, "policy", NULL, err->message);
 	}
 	hv_err_free(err);
 }
@@ -184,7 +205,7 @@ static void drop_changed(struct service *s)
 		now = rights_of(s, p);
 		if (same_rights(&now, &p->rights))
 			continue;
-		audit_refusal(s, &p->who, "stay connected", "the rules have changed");
+		audit_refusal(s, &p->who, "stay connected", NULL, "the rules have changed");
 		p->gone = true;
 	}
 }
@@ -216,26 +237,21 @@ enum need {
 	NEEDS_ROOT,    /* what is not in the table, too */
 	NEEDS_NOTHING, /* it is about what this connection has */
 	NEEDS_READ,
-	NEEDS_FILE,    /* to read or to control the file of its path */
-	NEEDS_CONTROL, /* of the directory of its path */
-	NEEDS_HANDLE,  /* to control the file of its handle, if that is open for writing */
+	NEEDS_PLAIN, /* to read, and a path without empty names; the tree checks the rest */
 };
 
 static const enum need needs[] = {
-	[WIRE_LIST] = NEEDS_READ,	[WIRE_OPEN] = NEEDS_FILE,
-	[WIRE_READ] = NEEDS_NOTHING,	[WIRE_WRITE] = NEEDS_HANDLE,
-	[WIRE_CLOSE] = NEEDS_HANDLE,	[WIRE_STAT] = NEEDS_READ,
-	[WIRE_DETACH] = NEEDS_ROOT,	[WIRE_OWN] = NEEDS_ROOT,
-	[WIRE_READY] = NEEDS_NOTHING,	[WIRE_CANCEL] = NEEDS_NOTHING,
-	[WIRE_ABANDON] = NEEDS_NOTHING, [WIRE_PUBLISH] = NEEDS_HANDLE,
-	[WIRE_LOOK] = NEEDS_READ,	[WIRE_MKDIR] = NEEDS_CONTROL,
-	[WIRE_RMDIR] = NEEDS_CONTROL,	[WIRE_OPEN_PROC] = NEEDS_READ,
-	[WIRE_MOUNT] = NEEDS_ROOT,	[WIRE_BUDGET] = NEEDS_ROOT,
+	[WIRE_LIST] = NEEDS_READ,      [WIRE_OPEN] = NEEDS_PLAIN,      [WIRE_READ] = NEEDS_NOTHING,
+	[WIRE_WRITE] = NEEDS_READ,     [WIRE_CLOSE] = NEEDS_READ,      [WIRE_STAT] = NEEDS_READ,
+	[WIRE_DETACH] = NEEDS_ROOT,    [WIRE_OWN] = NEEDS_ROOT,	       [WIRE_READY] = NEEDS_NOTHING,
+	[WIRE_CANCEL] = NEEDS_NOTHING, [WIRE_ABANDON] = NEEDS_NOTHING, [WIRE_PUBLISH] = NEEDS_READ,
+	[WIRE_LOOK] = NEEDS_READ,      [WIRE_MKDIR] = NEEDS_PLAIN,     [WIRE_RMDIR] = NEEDS_PLAIN,
+	[WIRE_OPEN_PROC] = NEEDS_READ, [WIRE_MOUNT] = NEEDS_ROOT,      [WIRE_BUDGET] = NEEDS_ROOT,
 	[WIRE_WATCH] = NEEDS_READ,
 };
 
-/* The path as the tree understands it has no empty names. Another way to write it must not lead
- * around a check. */
+/* Lists of made directories and of readers compare paths as text, so there is one way to write
+ * each. */
 static bool is_plain(const char *path)
 {
 	size_t len = strlen(path);
@@ -243,151 +259,20 @@ static bool is_plain(const char *path)
 	return len && path[0] != '/' && path[len - 1] != '/' && !strstr(path, "//");
 }
 
-static const char *name_in(const char *path)
+static struct hv_err *forbidden(const struct peer *p, const char *what)
 {
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
+	return hv_err_new(EACCES, "%s may not %s: %s says who may", p->may.who, what, p->may.says);
 }
 
-/* Returns the path of current_tracer of the instance that PATH is in. */
-static char *tracer_file(const char *path)
-{
-	const char *in = "instances/";
-	size_t len = 0;
-
-	if (strncmp(path, in, strlen(in)) == 0)
-		len = strlen(in) + strcspn(path + strlen(in), "/");
-	return hv_format("%.*s%scurrent_tracer", (int)len, path, len ? "/" : "");
-}
-
-static struct hv_err *forbidden(const struct service *s, const struct peer *p, const char *what)
-{
-	return hv_err_new(EACCES, "%s%s%s (uid %u) may not %s: %s says who may",
-			  p->who.user[0] ? "user " : "", p->who.user,
-			  p->who.user[0] ? "" : "this user", (unsigned)p->cred.uid, what,
-			  s->access.path);
-}
-
-static struct hv_err *check_tracer(const struct service *s, const struct peer *p,
-				   enum hv_tracer tracer)
-{
-	HV_AUTO_FREE char *what = NULL;
-
-	if (p->rights.tracers & 1u << tracer)
-		return NULL;
-	what = hv_format("control the tracer %s", hv_tracer_name(tracer));
-	return forbidden(s, p, what);
-}
-
-/* What runs in the instance of PATH must be among what PEER may control, since any setting there
- * may change what it does. An instance that is not there yet has no tracer. */
-static struct hv_err *check_running(struct service *s, const struct peer *p, const char *path)
-{
-	HV_AUTO_FREE char *file = tracer_file(path);
-	enum hv_tracer tracer = HV_TRACER_NOP;
-	char name[128];
-	size_t len = 0;
-	struct hv_file *f;
-	struct hv_err *err = hv_tree_open(s->tree, file, O_RDONLY, &f);
-
-	if (!err) {
-		err = hv_file_read(f, name, sizeof(name) - 1, &len);
-		hv_file_abandon(f);
-	}
-	if (err && err->code == ENOENT) {
-		hv_err_free(err);
-		return NULL;
-	}
-	if (err)
-		return err;
-	name[len] = '\0';
-	name[strcspn(name, "\n")] = '\0';
-	err = hv_tracer_find(name, &tracer);
-	return err ? err : check_tracer(s, p, tracer);
-}
-
-/* Whether PATH switches something on beside the tracer. */
-static struct hv_err *check_kind(const struct service *s, const struct peer *p, const char *path)
-{
-	const char *rest = strncmp(path, "instances/", 10) == 0 ? strchr(path + 10, '/') : NULL;
-
-	rest = rest ? rest + 1 : path;
-	if (strcmp(rest, "function_profile_enabled") == 0)
-		return check_tracer(s, p, HV_TRACER_FUNCTION_GRAPH);
-	if ((strncmp(rest, "events/", 7) == 0 || strncmp(rest, "set_event", 9) == 0 ||
-	     strcmp(rest, "kprobe_events") == 0 || strcmp(rest, "dynamic_events") == 0 ||
-	     strcmp(rest, "synthetic_events") == 0) &&
-	    !(p->rights.tracers & POLICY_EVENTS))
-		return forbidden(s, p, "control events");
-	return NULL;
-}
-
-static struct hv_err *check_control(struct service *s, const struct peer *p, const char *path)
-{
-	struct hv_err *err;
-
-	if (!p->rights.controls)
-		return forbidden(s, p, "change settings");
-	err = check_kind(s, p, path);
-	return err ? err : check_running(s, p, path);
-}
-
-/* A reader of trace_pipe takes events away from all others and keeps the tracer from being changed,
- * so this is control. */
-static struct hv_err *check_file(struct service *s, const struct peer *p, const char *path,
-				 int flags)
-{
-	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
-	struct hv_tree_stat stat;
-	struct hv_err *err = hv_tree_stat(s->tree, path, &stat);
-
-	if (err)
-		return err;
-	if (!is_plain(path))
-		return hv_err_new(EACCES, "%s: the path has an empty name", path);
-	if (((flags & O_ACCMODE) != O_WRONLY && !(stat.mode & 0444)) ||
-	    (writes && !(stat.mode & 0222)))
-		return hv_err_new(EACCES, "%s: its mode is 0%o", path, stat.mode & 0777);
-	if (files_is_pipe(path) && !p->rights.controls)
-		return forbidden(s, p,
-				 "read trace_pipe, which takes events away from others; "
-				 "read trace, or control");
-	if (writes || files_is_pipe(path))
-		return check_control(s, p, path);
-	return NULL;
-}
-
-/* The tracer that a write chooses is checked beside the one that runs. */
-static struct hv_err *check_handle(struct service *s, struct peer *p,
-				   const struct wire_frame *frame)
-{
-	const struct peer_file *f = peer_file(p, frame->handle);
-	enum hv_tracer tracer = HV_TRACER_NOP;
-	HV_AUTO_FREE char *name = NULL;
-	struct hv_err *err;
-
-	if (!f || !f->file || (f->flags & O_ACCMODE) == O_RDONLY)
-		return NULL;
-	err = check_control(s, p, f->path);
-	if (err || frame->kind != WIRE_WRITE || strcmp(name_in(f->path), "current_tracer") != 0)
-		return err;
-	name = hv_name_written((const char *)frame->data.data, frame->data.len_bytes);
-	err = hv_tracer_find(name, &tracer);
-	return err ? err : check_tracer(s, p, tracer);
-}
-
-static struct hv_err *check_path(struct service *s, struct peer *p, const struct wire_frame *frame)
+static struct hv_err *check_path(const struct wire_frame *frame)
 {
 	HV_AUTO_FREE char *path = NULL;
 
 	if (!wire_string(frame->data, PATH_MAX, &path))
 		return hv_err_new(EINVAL, "the data is not a path");
-	if (frame->kind == WIRE_OPEN)
-		return check_file(s, p, path, (int)frame->arg);
 	if (!is_plain(path))
 		return hv_err_new(EACCES, "%s: the path has an empty name", path);
-	return check_control(s, p, path);
+	return NULL;
 }
 
 static const char *request_name(const struct wire_frame *frame)
@@ -412,7 +297,7 @@ static enum need need_of(const struct wire_frame *frame)
 	return frame->kind < HV_ARRAY_LEN(needs) ? needs[frame->kind] : NEEDS_ROOT;
 }
 
-static struct hv_err *check(struct service *s, struct peer *p, const struct wire_frame *frame)
+static struct hv_err *check(const struct peer *p, const struct wire_frame *frame)
 {
 	HV_AUTO_FREE char *what = NULL;
 
@@ -420,17 +305,29 @@ static struct hv_err *check(struct service *s, struct peer *p, const struct wire
 	case NEEDS_NOTHING:
 		return NULL;
 	case NEEDS_READ:
-		return p->rights.reads ? NULL : forbidden(s, p, "read");
-	case NEEDS_FILE:
-	case NEEDS_CONTROL:
-		return p->rights.reads ? check_path(s, p, frame) : forbidden(s, p, "read");
-	case NEEDS_HANDLE:
-		return check_handle(s, p, frame);
+		return p->rights.reads ? NULL : forbidden(p, "read");
+	case NEEDS_PLAIN:
+		return p->rights.reads ? check_path(frame) : forbidden(p, "read");
 	case NEEDS_ROOT:
 		break;
 	}
 	what = hv_format("%s, which is root's", request_name(frame));
-	return forbidden(s, p, what);
+	return forbidden(p, what);
+}
+
+/* The right that a request lacked which check() has refused. */
+static const char *lacked(const struct wire_frame *frame)
+{
+	switch (need_of(frame)) {
+	case NEEDS_ROOT:
+		return hv_right_name(HV_RIGHT_ROOT);
+	case NEEDS_READ:
+		return hv_right_name(HV_RIGHT_READ);
+	case NEEDS_PLAIN:
+	case NEEDS_NOTHING:
+		break;
+	}
+	return NULL;
 }
 
 struct hv_err *access_check(struct service *s, struct peer *p, const struct wire_frame *frame)
@@ -442,8 +339,17 @@ struct hv_err *access_check(struct service *s, struct peer *p, const struct wire
 	access_refresh(s);
 	if (p->gone)
 		return hv_err_new(EACCES, "the rules have changed: connect again");
-	err = check(s, p, frame);
+	err = check(p, frame);
 	if (err && err->code == EACCES)
-		audit_refusal(s, &p->who, request_name(frame), err->message);
+		audit_refusal(s, &p->who, request_name(frame), lacked(frame), err->message);
 	return err;
+}
+
+void access_refused(struct service *s, struct peer *p, const struct wire_frame *frame,
+		    const struct hv_err *err)
+{
+	uint32_t lacks = s->tree ? hv_tree_lacked(s->tree) : 0;
+
+	if (err && err->code == EACCES && lacks && !p->is_root)
+		audit_refusal(s, &p->who, request_name(frame), hv_right_name(lacks), err->message);
 }

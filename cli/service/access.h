@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who may do what with a session: the one place where a client and each of its requests are
- * checked, and where the socket is made reachable for those whom hvtrace.conf(5) allows. Root may
- * do everything, and nobody else anything without a rule. Leaves to others: what the rules say
- * (policy.h), doing requests (requests.h). */
+/* Who may do what with a session: the rights that hvtrace.conf(5) gives each client, the requests
+ * that need more than reading, and the socket, which those whom a rule names can reach. Root may do
+ * everything, and nobody else anything without a rule. Leaves to others: what the rules say
+ * (policy.h), which rights a file or a command needs (tree/settings/rights.h), doing requests
+ * (requests.h). */
 #pragma once
 
 #include <sys/stat.h>
@@ -45,3 +46,8 @@ bool access_admits(struct service *s, struct peer *p);
 /* EACCES: PEER may not do this request; the message says what is missing. A refusal is audited. */
 struct hv_err *access_check(struct service *s, struct peer *p,
 			    const struct wire_frame *frame) hv_must_use;
+
+/* PEER's request FRAME has come back with ERR, which may be NULL. Audits it if the tree refused it
+ * for want of a right. */
+void access_refused(struct service *s, struct peer *p, const struct wire_frame *frame,
+		    const struct hv_err *err);

@@ -104,7 +104,7 @@ struct hv_err *files_mkdir(struct service *s, struct peer *p, const struct wire_
 	struct hv_err *err = get_path(frame, &path);
 
 	if (!err)
-		err = hv_tree_mkdir(s->tree, path);
+		err = hv_tree_mkdir(s->tree, &p->may, path);
 	if (err)
 		return err;
 	if (frame->arg)
@@ -113,13 +113,14 @@ struct hv_err *files_mkdir(struct service *s, struct peer *p, const struct wire_
 	return NULL;
 }
 
-struct hv_err *files_remove_dir(struct service *s, const struct audit_actor *who, const char *path)
+struct hv_err *files_remove_dir(struct service *s, const struct audit_actor *who,
+				const struct hv_rights *may, const char *path)
 {
 	struct trail_step step;
 	struct hv_err *err;
 
 	step = trail_begin(s);
-	err = hv_tree_rmdir(s->tree, path);
+	err = hv_tree_rmdir(s->tree, may, path);
 	trail_change(s, who, path, &step, TRAIL_MAYBE);
 	return err;
 }
@@ -130,7 +131,7 @@ struct hv_err *files_rmdir(struct service *s, struct peer *p, const struct wire_
 	struct hv_err *err = get_path(frame, &path);
 
 	if (!err)
-		err = files_remove_dir(s, &p->who, path);
+		err = files_remove_dir(s, &p->who, &p->may, path);
 	if (err)
 		return err;
 	made_dirs_removed(&s->made, path);
@@ -167,7 +168,7 @@ struct hv_err *files_open(struct service *s, struct peer *p, const struct wire_f
 	if (err)
 		return err;
 	step = trail_begin(s);
-	err = hv_tree_open(s->tree, path, f.flags, &f.file);
+	err = hv_tree_open(s->tree, &p->may, path, f.flags, &f.file);
 	if (err)
 		return files_is_pipe(path) ? name_readers(s, err) : err;
 	trail_change(s, &p->who, path, &step, TRAIL_MAYBE);
@@ -226,7 +227,7 @@ static struct hv_err *read_on(struct peer_file *f, void *buf, size_t len_bytes, 
 
 /* Goes back to the beginning of the file. Like seq_file, it makes the text again. A file that is
  * also open for writing keeps what was written, and is read through another open file. */
-static struct hv_err *rewind_file(struct service *s, struct peer_file *f)
+static struct hv_err *rewind_file(struct service *s, const struct peer *p, struct peer_file *f)
 {
 	bool writes = (f->flags & O_ACCMODE) != O_RDONLY;
 	struct hv_file **reader = writes ? &f->again : &f->file;
@@ -236,7 +237,7 @@ static struct hv_err *rewind_file(struct service *s, struct peer_file *f)
 	f->pos = 0;
 	if (!f->file)
 		return NULL;
-	err = hv_tree_open(s->tree, f->path, O_RDONLY | (f->flags & O_NONBLOCK), &file);
+	err = hv_tree_open(s->tree, &p->may, f->path, O_RDONLY | (f->flags & O_NONBLOCK), &file);
 	if (err)
 		return err;
 	if (*reader)
@@ -245,14 +246,15 @@ static struct hv_err *rewind_file(struct service *s, struct peer_file *f)
 	return NULL;
 }
 
-static struct hv_err *seek_to(struct service *s, struct peer_file *f, uint64_t pos)
+static struct hv_err *seek_to(struct service *s, const struct peer *p, struct peer_file *f,
+			      uint64_t pos)
 {
 	char skipped[4096];
 	size_t len = 1;
 	struct hv_err *err = NULL;
 
 	if (pos < f->pos)
-		err = rewind_file(s, f);
+		err = rewind_file(s, p, f);
 	while (!err && len && f->pos < pos) {
 		uint64_t left = pos - f->pos;
 
@@ -315,7 +317,7 @@ struct hv_err *files_read(struct service *s, struct peer *p, const struct wire_f
 	uint64_t pos;
 
 	if (!err && hv_span_u64(frame->data, 0, &pos) && pos != f->pos)
-		err = seek_to(s, f, pos);
+		err = seek_to(s, p, f, pos);
 	if (!err)
 		err = read_some(p, frame->handle, frame->arg);
 	return wait_or(p, frame, err);
@@ -494,8 +496,8 @@ struct hv_err *files_publish(struct service *s, struct peer *p, const struct wir
 	if (f->again)
 		hv_file_abandon(hv_take(f->again));
 	f->pos = 0;
-	hv_err_keep_first(
-		&err, hv_tree_open(s->tree, f->path, (f->flags & ~O_TRUNC) | O_APPEND, &f->file));
+	hv_err_keep_first(&err, hv_tree_open(s->tree, &p->may, f->path,
+					     (f->flags & ~O_TRUNC) | O_APPEND, &f->file));
 	if (err)
 		return err;
 	answer_ok(p);

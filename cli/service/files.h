@@ -36,7 +36,7 @@ void files_end_waits(struct peer *p, const struct hv_err *why);
 void files_abandon_all(struct peer *p);
 /* Removes a directory of instances/ for WHO, and logs what that changed in the guest. */
 struct hv_err *files_remove_dir(struct service *s, const struct audit_actor *who,
-				const char *path) hv_must_use;
+				const struct hv_rights *may, const char *path) hv_must_use;
 
 /* Returns whether PATH, which may be NULL, names a file whose readers are counted: trace_pipe or
  * trace_pipe_raw. */

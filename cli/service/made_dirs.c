@@ -10,7 +10,8 @@
 void made_dirs_add(struct made_dirs *m, const char *path, const struct peer *peer)
 {
 	m->list = hv_realloc_array(m->list, m->nr + 1, sizeof(*m->list));
-	m->list[m->nr++] = (struct made_dir){hv_strdup(path), peer, peer->who};
+	m->list[m->nr++] = (struct made_dir){
+		hv_strdup(path), peer, peer->who, {peer->may.may, "its client", "hvtrace.conf"}};
 }
 
 static void drop(struct made_dirs *m, size_t index)
@@ -36,7 +37,7 @@ static void remove_dirs(struct service *s, bool first)
 
 		if (m->list[i].peer)
 			continue;
-		err = files_remove_dir(s, &m->list[i].who, m->list[i].path);
+		err = files_remove_dir(s, &m->list[i].who, &m->list[i].may, m->list[i].path);
 		if (err && first)
 			audit_log(&s->audit, "its client has gone: %s", err->message);
 		if (!err || err->code == ENOENT)

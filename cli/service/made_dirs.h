@@ -5,6 +5,7 @@
 #pragma once
 
 #include "cli/audit.h"
+#include "tree/settings/rights.h"
 
 struct peer;
 struct service;
@@ -13,6 +14,7 @@ struct made_dir {
 	char *path;		 /* owned */
 	const struct peer *peer; /* borrowed; NULL: it has gone, and the directory shall go */
 	struct audit_actor who;
+	struct hv_rights may; /* of PEER */
 };
 
 struct made_dirs {

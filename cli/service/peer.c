@@ -40,6 +40,7 @@ void peer_free(struct peer *p)
 	free(p->files);
 	free(p->waits);
 	free(p->mount_dir);
+	free(p->name);
 	free(p);
 }
 

@@ -41,7 +41,9 @@ struct peer {
 	struct audit_actor who;
 	bool is_root; /* may do everything; set by access_admits(), as are rights */
 	struct policy_rights rights;
-	size_t files_max; /* that may be open at a time */
+	struct hv_rights may; /* the same for the tree; files that are open borrow it */
+	char *name;	      /* owned; may.who, unless the client is root */
+	size_t files_max;     /* that may be open at a time */
 	size_t waits_max;
 	struct hv_text in;
 	struct hv_text out;

@@ -28,7 +28,7 @@ static char *read_small(struct service *s, const char *path)
 	struct hv_file *file;
 	char buf[128];
 	size_t len = 0;
-	struct hv_err *err = hv_tree_open(s->tree, path, O_RDONLY, &file);
+	struct hv_err *err = hv_tree_open(s->tree, &hv_root_rights, path, O_RDONLY, &file);
 
 	if (!err) {
 		err = hv_file_read(file, buf, sizeof(buf) - 1, &len);
@@ -387,6 +387,7 @@ static struct hv_err *do_request(struct service *s, struct peer *p, const struct
 	if (frame->kind == WIRE_WRITE || frame->kind == WIRE_CLOSE)
 		hv_session_set_stops(s->session, has_hung_up, p);
 	err = requests[frame->kind](s, p, frame);
+	access_refused(s, p, frame, err);
 	if (s->session)
 		hv_session_set_stops(s->session, NULL, NULL);
 	trail_holds(s, &p->who);

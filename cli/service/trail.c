@@ -26,7 +26,7 @@ static char *setting_beside(struct service *s, const char *path, const char *fil
 	char text[SETTING_LEN_MAX] = "";
 	struct hv_file *opened;
 	size_t len = 0;
-	struct hv_err *err = hv_tree_open(s->tree, beside, O_RDONLY, &opened);
+	struct hv_err *err = hv_tree_open(s->tree, &hv_root_rights, beside, O_RDONLY, &opened);
 
 	if (!err) {
 		err = hv_file_read(opened, text, sizeof(text) - 1, &len);

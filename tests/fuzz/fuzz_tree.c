@@ -166,7 +166,8 @@ static void do_open(struct hv_tree *tree, struct input *in, struct handle *h)
 	if (h->file)
 		return;
 	h->is_text = !strstr(path, "_raw");
-	check(hv_tree_open(tree, path, flags[next_byte(in) % HV_ARRAY_LEN(flags)], &h->file));
+	check(hv_tree_open(tree, &hv_root_rights, path, flags[next_byte(in) % HV_ARRAY_LEN(flags)],
+			   &h->file));
 	/* A marker is shown as it was written. */
 	asked_for_bytes |= strncmp(path, "trace_marker", 12) == 0;
 }
@@ -177,8 +178,8 @@ static void note_bin(struct hv_tree *tree)
 	char bin = '0';
 	size_t n;
 
-	if (hv_tree_open(tree, "options/bin", O_RDONLY, &f) || hv_file_read(f, &bin, 1, &n) ||
-	    hv_file_close(f))
+	if (hv_tree_open(tree, &hv_root_rights, "options/bin", O_RDONLY, &f) ||
+	    hv_file_read(f, &bin, 1, &n) || hv_file_close(f))
 		abort();
 	asked_for_bytes |= bin == '1';
 }
@@ -208,10 +209,10 @@ static void do_directory(struct hv_tree *tree, struct input *in)
 		check(hv_tree_stat(tree, path, &stat));
 		break;
 	case 1:
-		check(hv_tree_mkdir(tree, path));
+		check(hv_tree_mkdir(tree, &hv_root_rights, path));
 		break;
 	case 2:
-		check(hv_tree_rmdir(tree, path));
+		check(hv_tree_rmdir(tree, &hv_root_rights, path));
 		break;
 	default:
 		check(hv_tree_list(tree, path, &names));

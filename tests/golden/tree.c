@@ -11,6 +11,9 @@
  *   echo TEXT > FILE                 or >> FILE; printf, too
  *   open HANDLE MODE FILE            MODE: letters of r, w, t (truncate), n (non-blocking)
  *   read HANDLE LEN, hex HANDLE LEN, write HANDLE TEXT, ready HANDLE, close HANDLE
+ *   as RIGHT[,RIGHT]...              of the following lines: root, read, control, events, a tracer
+ *   rights                           which files each right opens, and for what
+ *   try TEXT >> FILE                 which rights may write it
  *   fail ERRNO                       the next change of the guest fails
  *   dump                             reads the dumps that wait to their end
  *   second                           does what is done each second
@@ -25,12 +28,17 @@
 #include "tests/golden/golden.h"
 #include "tests/golden/tree_guest.h"
 #include "tests/lib/script.h"
+#include "tree/files/node.h"
+#include "tree/lookup.h"
 #include "tree/tree.h"
 
 struct shell {
 	struct golden_guest guest;
 	struct hv_tree *tree;
 	struct hv_file *handles[10];
+	struct hv_rights given[16]; /* by each `as`; open files borrow them */
+	unsigned nr_given;
+	const struct hv_rights *rights;
 	FILE *out;
 };
 
@@ -77,7 +85,7 @@ static void do_cat(struct shell *sh, char *path)
 	size_t len;
 
 	unescape(path);
-	if (failed(sh, hv_tree_open(sh->tree, path, O_RDONLY, &f)))
+	if (failed(sh, hv_tree_open(sh->tree, sh->rights, path, O_RDONLY, &f)))
 		return;
 	while (!failed(sh, hv_file_read(f, buf, sizeof(buf), &len)) && len)
 		fwrite(buf, 1, len, sh->out);
@@ -101,7 +109,8 @@ static void do_redirect(struct shell *sh, char *args, const char *end)
 	len = unescape(args);
 	hv_text_add_bytes(&text, args, len);
 	hv_text_add(&text, end);
-	if (failed(sh, hv_tree_open(sh->tree, arrow + 2, O_WRONLY | (append ? 0 : O_TRUNC), &f)))
+	if (failed(sh, hv_tree_open(sh->tree, sh->rights, arrow + 2,
+				    O_WRONLY | (append ? 0 : O_TRUNC), &f)))
 		return;
 	while (done < text.len_bytes) {
 		if (failed(sh, hv_file_write(f, text.data + done, text.len_bytes - done, &used)))
@@ -119,7 +128,7 @@ static void do_open(struct shell *sh, char *args)
 
 	flags |= strchr(mode, 't') ? O_TRUNC : 0;
 	flags |= strchr(mode, 'n') ? O_NONBLOCK : 0;
-	failed(sh, hv_tree_open(sh->tree, args, flags, &sh->handles[handle]));
+	failed(sh, hv_tree_open(sh->tree, sh->rights, args, flags, &sh->handles[handle]));
 }
 
 /* Without the zeros at the end. */
@@ -185,6 +194,152 @@ static void do_dumps(struct shell *sh)
 	}
 }
 
+/* -- rights ------------------------------------------------------------------------------------ */
+
+static const char *const tried[] = {
+	"",
+	"read",
+	"read,control,nop",
+	"read,control,nop,events",
+	"read,control,nop,function",
+	"read,control,nop,function_graph",
+	"read,control,nop,irqsoff",
+	"read,control,nop,wakeup",
+	"read,control,nop,events,function,function_graph,preemptoff,irqsoff,preemptirqsoff,"
+	"wakeup,wakeup_rt,wakeup_dl",
+	"root",
+};
+
+static uint32_t right_named(const char *name)
+{
+	for (unsigned bit = 0; bit < 32; bit++)
+		if (strcmp(hv_right_name(1u << bit), name) == 0)
+			return 1u << bit;
+	abort();
+}
+
+static struct hv_rights rights_of(const char *names)
+{
+	struct hv_rights r = {.who = "the user", .says = "hvtrace.conf"};
+	HV_AUTO_FREE char *copy = hv_strdup(names);
+	char *rest = copy;
+
+	if (strcmp(names, "root") == 0)
+		return hv_root_rights;
+	for (char *name; (name = strsep(&rest, ","));)
+		if (*name)
+			r.may |= right_named(name);
+	return r;
+}
+
+static void do_as(struct shell *sh, const char *names)
+{
+	struct hv_rights *r = &sh->given[sh->nr_given++ % HV_ARRAY_LEN(sh->given)];
+
+	*r = rights_of(names);
+	sh->rights = r;
+}
+
+static void show_need(FILE *out, const char *verb, uint32_t need)
+{
+	fprintf(out, " %s:", verb);
+	if (!need)
+		fprintf(out, " root");
+	for (unsigned bit = 0; bit < 32; bit++)
+		if (need >> bit & 1)
+			fprintf(out, " %s", hv_right_name(1u << bit));
+}
+
+static bool may_open(struct shell *sh, const struct hv_rights *r, const char *path, int flags)
+{
+	struct hv_file *f = NULL;
+	struct hv_err *err = hv_tree_open(sh->tree, r, path, flags, &f);
+	bool may = !err || err->code != EACCES;
+
+	if (f)
+		hv_file_abandon(f);
+	hv_err_free(err);
+	return may;
+}
+
+/* What it declares, and what each of tried[] may do with it. */
+static void show_file(struct shell *sh, const char *path)
+{
+	struct hv_place at;
+
+	if (hv_lookup(sh->tree, path, &at))
+		abort();
+	fprintf(sh->out, "%-50s", path);
+	for (size_t i = 0; i < HV_ARRAY_LEN(tried); i++) {
+		struct hv_rights r = rights_of(tried[i]);
+
+		fprintf(sh->out, " %c%c", may_open(sh, &r, path, O_RDONLY) ? 'r' : '-',
+			may_open(sh, &r, path, O_WRONLY) ? 'w' : '-');
+		if (!may_open(sh, &r, path, O_RDONLY | O_TRUNC) !=
+		    !(may_open(sh, &r, path, O_RDONLY) && may_open(sh, &r, path, O_WRONLY)))
+			fprintf(sh->out, "!");
+	}
+	show_need(sh->out, "| read", at.node->reads);
+	show_need(sh->out, "| write", at.node->writes);
+	fprintf(sh->out, "\n");
+}
+
+/* All files of DIR and the directories below. */
+static void do_rights(struct shell *sh, const char *dir)
+{
+	HV_AUTO_TEXT struct hv_text names = {0};
+	char *rest = NULL;
+
+	if (failed(sh, hv_tree_list(sh->tree, dir, &names)))
+		return;
+	for (char *name = names.data ? strtok_r(names.data, "\n", &rest) : NULL; name;
+	     name = strtok_r(NULL, "\n", &rest)) {
+		HV_AUTO_FREE char *path = hv_format("%s%s", dir, name);
+
+		if (name[strlen(name) - 1] == '/')
+			do_rights(sh, path);
+		else
+			show_file(sh, path);
+	}
+}
+
+static bool may_write(struct shell *sh, const struct hv_rights *r, const char *path,
+		      const char *text, size_t len)
+{
+	struct hv_file *f = NULL;
+	struct hv_err *err = hv_tree_open(sh->tree, r, path, O_WRONLY, &f);
+	bool may = true;
+	size_t used;
+
+	for (size_t done = 0; !err && done < len; done += used)
+		err = hv_file_write(f, text + done, len - done, &used);
+	may = !err || err->code != EACCES;
+	hv_err_free(err);
+	err = f ? hv_file_close(f) : NULL;
+	may &= !err || err->code != EACCES;
+	hv_err_free(err);
+	return may;
+}
+
+/* ARGS: TEXT >> FILE. */
+static void do_try(struct shell *sh, char *args)
+{
+	char *arrow = strstr(args, " >> ");
+	size_t len;
+
+	*arrow = '\0';
+	len = unescape(args);
+	fprintf(sh->out, "=");
+	for (size_t i = 0; i < HV_ARRAY_LEN(tried); i++) {
+		struct hv_rights r = rights_of(tried[i]);
+		const char *last = strrchr(tried[i], ',');
+
+		if (may_write(sh, &r, arrow + 4, args, len))
+			fprintf(sh->out, " %s", i == 8 ? "all" : last ? last + 1 : tried[i]);
+	}
+	fprintf(sh->out, "\n");
+}
+
 static void do_line(struct shell *sh, char *line)
 {
 	HV_AUTO_FREE char *shown = hv_strdup(line);
@@ -202,9 +357,9 @@ static void do_line(struct shell *sh, char *line)
 	else if (strcmp(command, "stat") == 0)
 		do_stat(sh, line);
 	else if (strcmp(command, "mkdir") == 0)
-		failed(sh, hv_tree_mkdir(sh->tree, line));
+		failed(sh, hv_tree_mkdir(sh->tree, sh->rights, line));
 	else if (strcmp(command, "rmdir") == 0)
-		failed(sh, hv_tree_rmdir(sh->tree, line));
+		failed(sh, hv_tree_rmdir(sh->tree, sh->rights, line));
 	else if (strcmp(command, "cat") == 0)
 		do_cat(sh, line);
 	else if (strcmp(command, "echo") == 0)
@@ -213,6 +368,12 @@ static void do_line(struct shell *sh, char *line)
 		do_redirect(sh, line, "");
 	else if (strcmp(command, "open") == 0)
 		do_open(sh, line);
+	else if (strcmp(command, "as") == 0)
+		do_as(sh, line);
+	else if (strcmp(command, "rights") == 0)
+		do_rights(sh, line);
+	else if (strcmp(command, "try") == 0)
+		do_try(sh, line);
 	else if (strcmp(command, "guest") == 0)
 		golden_guest_show(&sh->guest, sh->out);
 	else if (strcmp(command, "dump") == 0)
@@ -233,7 +394,8 @@ static void do_line(struct shell *sh, char *line)
 
 static void run(FILE *in, FILE *out)
 {
-	struct shell sh = {.guest = {.session = hv_fake_new()}, .out = out};
+	struct shell sh = {
+		.guest = {.session = hv_fake_new()}, .out = out, .rights = &hv_root_rights};
 	char line[8192];
 
 	if (hv_tree_new(sh.guest.session, &sh.tree))

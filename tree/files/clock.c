@@ -80,12 +80,15 @@ static void show_timestamps(struct hv_file *f)
 }
 
 const struct hv_node hv_clock_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
 	.help = "the clock of the time stamps; a write clears the buffer",
 	.show = show_clock,
 	.write = write_clock,
 };
 
 const struct hv_node hv_timestamps_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "how times are stored in the pages of trace_pipe_raw",
 	.show = show_timestamps,
 };

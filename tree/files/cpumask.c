@@ -107,6 +107,8 @@ static struct hv_err *write_cpumask(struct hv_file *f, const char *buf, size_t l
 }
 
 const struct hv_node hv_cpumask_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
 	.help = "the vCPUs that are recorded, as a hexadecimal mask",
 	.show = show_cpumask,
 	.write = write_cpumask,

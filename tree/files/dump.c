@@ -96,7 +96,7 @@ struct hv_file *hv_dump_open(struct hv_tree *tree)
 
 	if (dump->state != HV_DUMP_WAITS)
 		return NULL;
-	f = hv_file_new(&at, dump->why, O_RDONLY);
+	f = hv_file_new(&at, &hv_root_rights, dump->why, O_RDONLY);
 	d = f->state;
 	d->lines.is_latency = dump->tracer != HV_TRACER_FUNCTION_GRAPH;
 	d->lines.reader = (struct hv_reader){

@@ -156,6 +156,8 @@ static const char *more_of_synthetic(const struct hv_kernel *kernel)
 }
 
 const struct hv_node hv_synthetic_events_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_EVENTS,
 	.help = "events that actions of hist triggers make: NAME TYPE FIELD[; TYPE FIELD]... "
 		"adds one,\n"
 		"!NAME removes it, truncating the file all; TYPE is u8 to u64, s8 to s64, char, "
@@ -191,6 +193,8 @@ static const char *more_of_dynamic(const struct hv_kernel *kernel)
 }
 
 const struct hv_node hv_dynamic_events_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_EVENTS,
 	.help = "the same as kprobe_events, and synthetic events:\n"
 		"  s:[synthetic/]<event> <type> <field>[; <type> <field>]...",
 	.more_help = more_of_dynamic,

@@ -15,6 +15,8 @@ static void show_errors(struct hv_file *f)
 }
 
 const struct hv_node hv_errors_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
 	.help = "the last writes that were refused, and why; truncating the file clears it",
 	.open = open_errors,
 	.show = show_errors,

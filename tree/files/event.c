@@ -65,6 +65,7 @@ static struct hv_err *fill_hist(struct hv_file *f)
 }
 
 const struct hv_node hv_event_format_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "the fields of the event, and how it is printed",
 	.state_bytes = sizeof(struct hv_event_ref),
 	.open = hv_event_ref_open,
@@ -72,6 +73,7 @@ const struct hv_node hv_event_format_node = {
 };
 
 const struct hv_node hv_event_id_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "the number of the event in trace_pipe_raw",
 	.state_bytes = sizeof(struct hv_event_ref),
 	.open = hv_event_ref_open,
@@ -79,6 +81,7 @@ const struct hv_node hv_event_id_node = {
 };
 
 const struct hv_node hv_event_hist_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "what the hist triggers of the event have counted",
 	.state_bytes = sizeof(struct hv_event_ref),
 	.open = hv_event_ref_open,

@@ -130,6 +130,8 @@ static struct hv_err *write_all(struct hv_file *f, const char *buf, size_t len_b
 }
 
 const struct hv_node hv_event_enable_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_EVENTS,
 	.help = "1 if the event is recorded, else 0; write 0 or 1",
 	.state_bytes = sizeof(struct hv_event_ref),
 	.open = hv_event_ref_open,
@@ -138,6 +140,8 @@ const struct hv_node hv_event_enable_node = {
 };
 
 const struct hv_node hv_event_system_enable_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_EVENTS,
 	.help = "1 or 0: all or none of these events are recorded, X: some; write 0 or 1",
 	.state_bytes = sizeof(struct hv_event_system_state),
 	.open = hv_event_system_open,
@@ -147,6 +151,8 @@ const struct hv_node hv_event_system_enable_node = {
 };
 
 const struct hv_node hv_events_enable_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_EVENTS,
 	.help = "as enable in the directories below, for all events",
 	.fill = fill_all,
 	.write = write_all,

@@ -126,6 +126,8 @@ static struct hv_err *write_system_filter(struct hv_file *f, const char *buf, si
 }
 
 const struct hv_node hv_event_filter_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_EVENTS,
 	.help = "which of these events are recorded, as in 'common_pid == 1 && comm ~ \"init*\"';\n"
 		"write 0 to record all",
 	.state_bytes = sizeof(struct hv_event_ref),
@@ -135,6 +137,8 @@ const struct hv_node hv_event_filter_node = {
 };
 
 const struct hv_node hv_event_system_filter_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_EVENTS,
 	.help = "a filter that is written here is written to each event below that has its fields",
 	.state_bytes = sizeof(struct hv_event_system_state),
 	.open = hv_event_system_open,

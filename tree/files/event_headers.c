@@ -74,16 +74,19 @@ static struct hv_err *fill_printk_formats(struct hv_file *f)
 }
 
 const struct hv_node hv_header_page_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "the fields at the head of each page of trace_pipe_raw",
 	.show = show_header_page,
 };
 
 const struct hv_node hv_header_event_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "the fields at the head of each event in trace_pipe_raw",
 	.show = show_header_event,
 };
 
 const struct hv_node hv_printk_formats_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "strings of the guest's kernel to which its events point, and where they are",
 	.fill = fill_printk_formats,
 };

@@ -42,6 +42,8 @@ static struct hv_err *write_pids(struct hv_file *f, const char *buf, size_t len_
 }
 
 const struct hv_node hv_event_pid_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_EVENTS,
 	.help = "record the guest's own events only of these tasks (thread ids); empty: of all",
 	.arg = HV_LIST_FILTER,
 	.open = open_pids,
@@ -50,6 +52,8 @@ const struct hv_node hv_event_pid_node = {
 };
 
 const struct hv_node hv_event_notrace_pid_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_EVENTS,
 	.help = "never record the guest's own events of these tasks (thread ids)",
 	.arg = HV_LIST_NOTRACE,
 	.open = open_pids,

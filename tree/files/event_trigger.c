@@ -100,6 +100,8 @@ static const char *more_of_keys(const struct hv_kernel *kernel)
 }
 
 const struct hv_node hv_event_trigger_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_EVENTS,
 	.help = "what each of these events does: traceon, traceoff, snapshot,\n"
 		"enable_event:SYSTEM:EVENT, disable_event:SYSTEM:EVENT, enable_hist:SYSTEM:EVENT,\n"
 		"disable_hist:SYSTEM:EVENT; then :COUNT, 'if FILTER';\n"

@@ -3,11 +3,15 @@
 
 #include <string.h>
 
-struct hv_file *hv_file_new(const struct hv_place *at, const char *path, int flags)
+#include "tree/instance/running.h"
+
+struct hv_file *hv_file_new(const struct hv_place *at, const struct hv_rights *rights,
+			    const char *path, int flags)
 {
 	struct hv_file *f = hv_alloc(sizeof(*f));
 
 	f->at = *at;
+	f->rights = rights;
 	f->path = hv_strdup(path + strspn(path, "/"));
 	f->flags = flags;
 	if (at->node->state_bytes)
@@ -27,6 +31,17 @@ void hv_file_free(struct hv_file *f)
 	free(f->state);
 	free(f->path);
 	free(f);
+}
+
+struct hv_err *hv_place_check(const struct hv_place *at, const struct hv_rights *rights,
+			      uint32_t need)
+{
+	uint32_t lacks = hv_rights_lack(rights, hv_instance_need(at->instance, need));
+
+	if (!lacks)
+		return NULL;
+	at->tree->lacks = lacks;
+	return hv_rights_refuse(rights, lacks);
 }
 
 struct hv_err *hv_file_take_anything(struct hv_file *f hv_unused, const char *buf hv_unused,

@@ -13,12 +13,14 @@ struct hv_tree {
 	const struct hv_node *root;
 	size_t nr_open;	 /* open files */
 	unsigned ending; /* files that are closed from now on publish nothing */
+	uint32_t lacks;	 /* the right that the last refused client lacked; 0: none was refused */
 };
 
 struct hv_file {
 	struct hv_place at;
-	char *path;	     /* owned; for messages */
-	int flags;	     /* of open(2) */
+	const struct hv_rights *rights; /* borrowed; of the client that opened it */
+	char *path;			/* owned; for messages */
+	int flags;			/* of open(2) */
 	void *state;	     /* owned; the state of the node's operations (state_bytes) */
 	struct hv_text text; /* what the node has made last */
 	size_t text_pos;     /* how much of TEXT was read */
@@ -28,9 +30,20 @@ struct hv_file {
 };
 
 /* Makes an open file; the caller calls the node's open(). PATH is copied. */
-struct hv_file *hv_file_new(const struct hv_place *at, const char *path, int flags) hv_must_use;
+struct hv_file *hv_file_new(const struct hv_place *at, const struct hv_rights *rights,
+			    const char *path, int flags) hv_must_use;
 /* Calls the node's release(), not its close(). */
 void hv_file_free(struct hv_file *f);
+
+/* EACCES: a client with RIGHTS may not do at AT what needs NEED (rights.h). */
+struct hv_err *hv_place_check(const struct hv_place *at, const struct hv_rights *rights,
+			      uint32_t need) hv_must_use;
+/* Like hv_place_check(), for the client that opened F. Files call it after they have parsed what
+ * the client wrote. */
+static inline hv_must_use struct hv_err *hv_file_check(const struct hv_file *f, uint32_t need)
+{
+	return hv_place_check(&f->at, f->rights, need);
+}
 
 static inline bool hv_file_writes(const struct hv_file *f)
 {

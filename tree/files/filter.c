@@ -133,10 +133,12 @@ static struct hv_err *apply_command(struct hv_file *f, const char *func, const c
 				    char *param)
 {
 	enum hv_probe_command command;
+	struct hv_err *err;
 
 	if (list_of(f) != HV_LIST_FILTER || !hv_probe_command_find(name, &command))
 		return hv_err_new(EINVAL, "there is no command '%s' in this file", name);
-	return hv_instance_set_command(f->at.instance, func, command, param);
+	err = hv_file_check(f, hv_probe_command_need(command));
+	return err ? err : hv_instance_set_command(f->at.instance, func, command, param);
 }
 
 /* Applies FUNC, FUNC:COMMAND, or FUNC:COMMAND:PARAM. */
@@ -190,9 +192,9 @@ static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t le
 	return err;
 }
 
-/* Applies the last word, which no white space follows. An error does not fail close(2): it goes to
- * error_log only. */
-static void apply_last_token(struct hv_file *f)
+/* Applies the last word, which no white space follows. An error does not fail close(2), but for a
+ * right that lacks: it goes to error_log only. */
+static struct hv_err *apply_last_token(struct hv_file *f)
 {
 	struct edit *edit = f->state;
 	HV_AUTO_FREE char *word = hv_strdup(edit->token.text);
@@ -200,17 +202,23 @@ static void apply_last_token(struct hv_file *f)
 
 	if (err)
 		hv_file_log_error(f, err, word, strlen(word));
+	if (err && err->code == EACCES)
+		return err;
 	hv_err_free(err);
+	return NULL;
 }
 
 static struct hv_err *close_filter(struct hv_file *f)
 {
 	struct edit *edit = f->state;
+	struct hv_err *err = NULL;
 
 	if (!hv_file_writes(f) || f->at.tree->ending)
 		return NULL;
 	if (edit->token.len_bytes)
-		apply_last_token(f);
+		err = apply_last_token(f);
+	if (err)
+		return err;
 	edit->list.awaits_modules =
 		(list_of(f) == HV_LIST_FILTER || list_of(f) == HV_LIST_STACK) && waiting_of(f)->nr;
 	return hv_instance_set_list(f->at.instance, list_of(f), &edit->list);
@@ -228,6 +236,8 @@ static void release_filter(struct hv_file *f)
 	.write = write_filter, .close = close_filter, .release = release_filter
 
 const struct hv_node hv_ftrace_filter_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING | HV_NEED_WRITTEN,
 	.help = "trace only these functions: [!]GLOB, INDEX, [!]GLOB:mod:[!]MODULE; empty: all\n"
 		"Commands act when a function is called, at most COUNT times:\n"
 		"[!]GLOB:traceon[:COUNT] and [!]GLOB:traceoff[:COUNT] switch recording,\n"
@@ -241,12 +251,16 @@ const struct hv_node hv_ftrace_filter_node = {
 };
 
 const struct hv_node hv_ftrace_notrace_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
 	.help = "never trace these functions; like set_ftrace_filter, but without commands",
 	.arg = HV_LIST_NOTRACE,
 	FILTER_OPERATIONS,
 };
 
 const struct hv_node hv_graph_function_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
 	.help = "function_graph: trace only these functions and what they call: [!]GLOB;\n"
 		"empty: all",
 	.arg = HV_LIST_GRAPH,
@@ -254,12 +268,16 @@ const struct hv_node hv_graph_function_node = {
 };
 
 const struct hv_node hv_graph_notrace_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
 	.help = "function_graph: trace neither these functions nor what they call: [!]GLOB",
 	.arg = HV_LIST_GRAPH_NOTRACE,
 	FILTER_OPERATIONS,
 };
 
 const struct hv_node hv_stack_filter_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING | HV_RIGHT_FUNCTIONS,
 	.help = "look at the stack when these functions are called: as set_ftrace_filter, but\n"
 		"without commands",
 	.arg = HV_LIST_STACK,

@@ -48,16 +48,19 @@ static void show_enabled(struct hv_file *f)
 }
 
 const struct hv_node hv_functions_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "the functions that can be traced, in the order of their indices, from 1",
 	.show = show_functions,
 };
 
 const struct hv_node hv_function_addrs_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "the same functions, each after its address",
 	.show = show_addresses,
 };
 
 const struct hv_node hv_enabled_functions_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "the functions that are traced now",
 	.show = show_enabled,
 };

@@ -73,12 +73,16 @@ static struct hv_err *write_thresh(struct hv_file *f, const char *buf, size_t le
 }
 
 const struct hv_node hv_graph_depth_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING | HV_NEED_ALL_RUNNING,
 	.help = "function_graph: how deep calls are traced; 0: no limit",
 	.show = show_depth,
 	.write = write_depth,
 };
 
 const struct hv_node hv_thresh_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING | HV_NEED_ALL_RUNNING,
 	.help = "function_graph: if not 0, record only returns, and only of calls that took more\n"
 		"than this many microseconds; irqsoff and the like: keep the last such section",
 	.show = show_thresh,

@@ -163,6 +163,8 @@ static const char *more_of_types(const struct hv_kernel *kernel)
 }
 
 const struct hv_node hv_kprobe_events_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_EVENTS,
 	.help = "Create/append/remove/show probes of functions, one in each line:\n"
 		"  p[:[<group>/][<event>]] <place> [<args>]\n"
 		"  r[maxactive][:[<group>/][<event>]] <place> [<args>]\n"
@@ -184,6 +186,7 @@ const struct hv_node hv_kprobe_events_node = {
 };
 
 const struct hv_node hv_kprobe_profile_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "how often each probe of kprobe_events was recorded, and missed",
 	.show = show_profile,
 };

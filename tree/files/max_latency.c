@@ -34,6 +34,8 @@ static struct hv_err *write_latency(struct hv_file *f, const char *buf, size_t l
 }
 
 const struct hv_node hv_max_latency_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
 	.help = "irqsoff, wakeup and the like: how many microseconds the longest section or wait "
 		"took;\n"
 		"only longer ones than the number that is written here are kept from then on",

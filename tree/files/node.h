@@ -5,9 +5,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "base/text.h"
+#include "tree/settings/rights.h"
 
 struct hv_file;
 struct hv_instance;
@@ -55,6 +57,10 @@ struct hv_node {
 	const char *(*more_help)(const struct hv_kernel *kernel);
 	unsigned mode; /* permissions; 0: the operations decide (hv_node_mode) */
 	unsigned arg;  /* distinguishes nodes that share operations */
+
+	/* The rights to open a file for reading, and to open it for writing, to write, and to
+	 * publish what was written; of a directory, to make and remove entries. 0: only root. */
+	uint32_t reads, writes;
 
 	/* For a file. f->state of an open file has STATE_BYTES, at first zeros. */
 	size_t state_bytes;

@@ -46,7 +46,9 @@ static struct hv_err *write_options(struct hv_file *f, const char *buf, size_t l
 	text[len_bytes] = '\0';
 	if (!hv_options_parse(&in->options, text, tracer, &option, &on))
 		return no_option(in, text, tracer);
-	err = hv_instance_set_option(in, option, on);
+	err = hv_file_check(f, HV_NEEDS_SETTING | hv_option_infos[option].need);
+	if (!err)
+		err = hv_instance_set_option(in, option, on);
 	if (!err)
 		*ret_len = len_bytes;
 	return err;
@@ -94,6 +96,8 @@ static struct hv_err *write_option(struct hv_file *f, const char *buf, size_t le
 
 	if (!err && value > 1)
 		err = hv_err_new(EINVAL, "an option is 0 or 1");
+	if (!err)
+		err = hv_file_check(f, HV_NEEDS_SETTING | hv_option_infos[f->at.entry].need);
 	if (!err && hv_options_on(&in->options, f->at.entry) != value)
 		err = hv_instance_set_option(in, f->at.entry, (unsigned)value);
 	if (!err)
@@ -102,12 +106,16 @@ static struct hv_err *write_option(struct hv_file *f, const char *buf, size_t le
 }
 
 const struct hv_node hv_options_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING | HV_NEED_WRITTEN,
 	.help = "options, one a line; write NAME or noNAME",
 	.show = show_options,
 	.write = write_options,
 };
 
 const struct hv_node hv_option_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING | HV_NEED_WRITTEN,
 	.help = "1 if the option is on, else 0; write 0 or 1",
 	.show = show_option,
 	.write = write_option,

@@ -27,6 +27,8 @@ static struct hv_err *write_percent(struct hv_file *f, const char *buf, size_t l
 }
 
 const struct hv_node hv_percent_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
 	.help = "how many percent of a vCPU's buffer must be full for poll(2) on its trace_pipe",
 	.show = show_percent,
 	.write = write_percent,

@@ -41,6 +41,8 @@ static struct hv_err *write_pids(struct hv_file *f, const char *buf, size_t len_
 }
 
 const struct hv_node hv_ftrace_pid_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
 	.help = "trace only these tasks (thread ids); empty: all",
 	.arg = HV_LIST_FILTER,
 	.open = open_pids,
@@ -49,6 +51,8 @@ const struct hv_node hv_ftrace_pid_node = {
 };
 
 const struct hv_node hv_ftrace_notrace_pid_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
 	.help = "never trace these tasks (thread ids)",
 	.arg = HV_LIST_NOTRACE,
 	.open = open_pids,

@@ -121,12 +121,15 @@ static void show_profile(struct hv_file *f)
 }
 
 const struct hv_node hv_profile_enabled_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING | HV_RIGHT_GRAPH,
 	.help = "1: count and time calls of the functions in set_ftrace_filter, in trace_stat/",
 	.show = show_enabled,
 	.write = write_enabled,
 };
 
 const struct hv_node hv_profile_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "how often each function was called on this vCPU, and how long the calls took",
 	.mode = 0640,
 	.show = show_profile,

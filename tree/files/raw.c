@@ -117,6 +117,7 @@ static void release_raw(struct hv_file *f)
 }
 
 const struct hv_node hv_raw_node = {
+	.reads = HV_RIGHT_READ | HV_NEEDS_SETTING,
 	.help = "the same events as trace_pipe, as binary pages of the kernel's ring buffer",
 	.state_bytes = sizeof(struct raw),
 	.open = open_raw,

@@ -63,6 +63,7 @@ static void show_readme(struct hv_file *f)
 }
 
 const struct hv_node hv_readme_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "this text",
 	.show = show_readme,
 };

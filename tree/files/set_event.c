@@ -110,11 +110,14 @@ static struct hv_err *write_set_event(struct hv_file *f, const char *buf, size_t
 }
 
 const struct hv_node hv_available_events_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "the guest's own events that its kernel can record",
 	.fill = fill_available,
 };
 
 const struct hv_node hv_set_event_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_EVENTS,
 	.help = "the guest's own events that are recorded: SYSTEM:EVENT, a SYSTEM or an EVENT; *\n"
 		"stands for all; !EVENT switches off, truncating the file all",
 	.open = open_set_event,

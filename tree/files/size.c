@@ -119,17 +119,22 @@ static struct hv_err *close_free_buffer(struct hv_file *f)
 }
 
 const struct hv_node hv_size_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
 	.help = "size of each vCPU's buffer in KiB, rounded up to whole pages; X: the sizes differ",
 	.show = show_size,
 	.write = write_size,
 };
 
 const struct hv_node hv_total_size_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "size of the buffers of all vCPUs together, in KiB",
 	.show = show_total,
 };
 
 const struct hv_node hv_subbuf_size_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
 	.help = "size of a page of trace_pipe_raw in KiB, rounded up to 4, 8, ... 512; a change\n"
 		"empties the buffer and the snapshot. An event is not longer than a page",
 	.show = show_subbuf,
@@ -137,6 +142,7 @@ const struct hv_node hv_subbuf_size_node = {
 };
 
 const struct hv_node hv_free_buffer_node = {
+	.writes = HV_NEEDS_SETTING,
 	.help = "closing this file makes the buffer as small as possible",
 	.mode = 0200,
 	.write = hv_file_take_anything,

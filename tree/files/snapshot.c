@@ -89,6 +89,8 @@ static void release_snapshot(struct hv_file *f)
 }
 
 const struct hv_node hv_snapshot_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
 	.help = "the contents of the buffer when 1 was written; 0 frees the snapshot, 2 empties it",
 	.state_bytes = sizeof(struct hv_listing),
 	.open = open_snapshot,

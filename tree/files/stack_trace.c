@@ -103,6 +103,8 @@ static struct hv_err *write_enabled(struct hv_file *f, const char *buf, size_t l
 }
 
 const struct hv_node hv_stack_max_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING | HV_RIGHT_FUNCTIONS,
 	.help = "the depth of the stack in stack_trace in bytes; only deeper ones than the number\n"
 		"that is written here are kept from then on",
 	.show = show_max,
@@ -110,11 +112,14 @@ const struct hv_node hv_stack_max_node = {
 };
 
 const struct hv_node hv_stack_trace_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "the deepest stack that a task has had while stack_tracer_enabled was 1",
 	.show = show_stack,
 };
 
 const struct hv_node hv_stack_tracer_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING | HV_RIGHT_FUNCTIONS,
 	.help = "1: keep the deepest stack of all tasks, in stack_trace. In the kernel this is "
 		"the\n"
 		"sysctl kernel.stack_tracer_enabled",

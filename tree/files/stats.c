@@ -41,6 +41,7 @@ static void show_stats(struct hv_file *f)
 }
 
 const struct hv_node hv_stats_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "how many events are in the buffer, were lost and were read",
 	.show = show_stats,
 };

@@ -59,17 +59,21 @@ static void show_tgids(struct hv_file *f)
 }
 
 const struct hv_node hv_comms_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "pids and names of tasks",
 	.show = show_comms,
 };
 
 const struct hv_node hv_comms_size_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
 	.help = "how many names are kept in saved_cmdlines",
 	.show = show_size,
 	.write = write_size,
 };
 
 const struct hv_node hv_tgids_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "pids and thread groups of tasks; empty until options/record-tgid is switched on",
 	.show = show_tgids,
 };

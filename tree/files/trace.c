@@ -80,6 +80,8 @@ static void release_trace(struct hv_file *f)
 }
 
 const struct hv_node hv_trace_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
 	.help = "the contents of the buffer; truncating the file clears the buffer",
 	.state_bytes = sizeof(struct trace),
 	.open = open_trace,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* available_tracers and current_tracer. */
 #include "tree/files/files.h"
+#include "tree/instance/running.h"
 #include "tree/instance/sections.h"
 #include "tree/instance/share.h"
 #include "tree/instance/trace.h"
@@ -54,6 +55,8 @@ static struct hv_err *write_tracer(struct hv_file *f, const char *buf, size_t le
 	struct hv_err *err = hv_tracer_find(name, &tracer);
 
 	if (!err)
+		err = hv_file_check(f, hv_instance_tracer_need(f->at.instance, tracer));
+	if (!err)
 		err = set_tracer(f->at.instance, tracer);
 	if (!err)
 		*ret_len = len_bytes;
@@ -61,11 +64,14 @@ static struct hv_err *write_tracer(struct hv_file *f, const char *buf, size_t le
 }
 
 const struct hv_node hv_tracers_node = {
+	.reads = HV_RIGHT_READ,
 	.help = "the names that current_tracer takes",
 	.show = show_tracers,
 };
 
 const struct hv_node hv_tracer_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING | HV_NEED_WRITTEN,
 	.help = "the name of the tracer in use; a change clears the buffer",
 	.show = show_tracer,
 	.write = write_tracer,

@@ -45,6 +45,8 @@ static struct hv_err *write_tracing_on(struct hv_file *f, const char *buf, size_
 }
 
 const struct hv_node hv_tracing_on_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
 	.help = "0 stops recording, 1 continues it",
 	.show = show_tracing_on,
 	.write = write_tracing_on,

@@ -4,6 +4,9 @@
 #include <ctype.h>
 #include <string.h>
 
+#define OF_FUNCTION .tracer = "function", .need = 1u << HV_TRACER_FUNCTION
+#define OF_GRAPH    .tracer = "function_graph", .need = HV_RIGHT_GRAPH
+
 const struct hv_option_info hv_option_infos[HV_NR_OPTIONS] = {
 	[HV_OPT_PRINT_PARENT] = {.name = "print-parent", .on = 1},
 	[HV_OPT_SYM_OFFSET] = {.name = "sym-offset"},
@@ -22,31 +25,28 @@ const struct hv_option_info hv_option_infos[HV_NR_OPTIONS] = {
 	[HV_OPT_DISABLE_ON_FREE] = {.name = "disable_on_free"},
 	[HV_OPT_IRQ_INFO] = {.name = "irq-info", .on = 1},
 	[HV_OPT_MARKERS] = {.name = "markers", .on = 1},
-	[HV_OPT_EVENT_FORK] = {.name = "event-fork", .is_zeroed = 1},
+	[HV_OPT_EVENT_FORK] = {.name = "event-fork", .need = HV_RIGHT_EVENTS, .is_zeroed = 1},
 	[HV_OPT_PAUSE_ON_TRACE] = {.name = "pause-on-trace"},
-	[HV_OPT_FUNCTION_TRACE] = {.name = "function-trace"},
-	[HV_OPT_FUNCTION_FORK] = {.name = "function-fork", .is_zeroed = 1},
-	[HV_OPT_DISPLAY_GRAPH] = {.name = "display-graph"},
-	[HV_OPT_STACKTRACE] = {.name = "stacktrace"},
-	[HV_OPT_FUNC_STACK_TRACE] = {.name = "func_stack_trace", .tracer = "function"},
-	[HV_OPT_FUNCGRAPH_OVERRUN] = {.name = "funcgraph-overrun", .tracer = "function_graph"},
-	[HV_OPT_FUNCGRAPH_CPU] = {.name = "funcgraph-cpu", .tracer = "function_graph", .on = 1},
-	[HV_OPT_FUNCGRAPH_OVERHEAD] = {.name = "funcgraph-overhead",
-				       .tracer = "function_graph",
-				       .on = 1},
-	[HV_OPT_FUNCGRAPH_PROC] = {.name = "funcgraph-proc", .tracer = "function_graph"},
-	[HV_OPT_FUNCGRAPH_DURATION] = {.name = "funcgraph-duration",
-				       .tracer = "function_graph",
-				       .on = 1},
-	[HV_OPT_FUNCGRAPH_ABSTIME] = {.name = "funcgraph-abstime", .tracer = "function_graph"},
-	[HV_OPT_FUNCGRAPH_IRQS] = {.name = "funcgraph-irqs", .tracer = "function_graph", .on = 1},
-	[HV_OPT_FUNCGRAPH_TAIL] = {.name = "funcgraph-tail", .tracer = "function_graph"},
-	[HV_OPT_FUNCGRAPH_RETVAL] = {.name = "funcgraph-retval", .tracer = "function_graph"},
-	[HV_OPT_FUNCGRAPH_RETVAL_HEX] = {.name = "funcgraph-retval-hex",
-					 .tracer = "function_graph"},
-	[HV_OPT_SLEEP_TIME] = {.name = "sleep-time", .tracer = "function_graph", .on = 1},
-	[HV_OPT_GRAPH_TIME] = {.name = "graph-time", .tracer = "function_graph", .on = 1},
-	[HV_OPT_FUNCGRAPH_HOST] = {.name = "funcgraph-host", .tracer = "function_graph"},
+	[HV_OPT_FUNCTION_TRACE] = {.name = "function-trace", .need = HV_RIGHT_FUNCTIONS},
+	[HV_OPT_FUNCTION_FORK] = {.name = "function-fork",
+				  .need = HV_RIGHT_FUNCTIONS,
+				  .is_zeroed = 1},
+	[HV_OPT_DISPLAY_GRAPH] = {.name = "display-graph", .need = HV_RIGHT_GRAPH},
+	[HV_OPT_STACKTRACE] = {.name = "stacktrace", .need = HV_RIGHT_EVENTS},
+	[HV_OPT_FUNC_STACK_TRACE] = {.name = "func_stack_trace", OF_FUNCTION},
+	[HV_OPT_FUNCGRAPH_OVERRUN] = {.name = "funcgraph-overrun", OF_GRAPH},
+	[HV_OPT_FUNCGRAPH_CPU] = {.name = "funcgraph-cpu", OF_GRAPH, .on = 1},
+	[HV_OPT_FUNCGRAPH_OVERHEAD] = {.name = "funcgraph-overhead", OF_GRAPH, .on = 1},
+	[HV_OPT_FUNCGRAPH_PROC] = {.name = "funcgraph-proc", OF_GRAPH},
+	[HV_OPT_FUNCGRAPH_DURATION] = {.name = "funcgraph-duration", OF_GRAPH, .on = 1},
+	[HV_OPT_FUNCGRAPH_ABSTIME] = {.name = "funcgraph-abstime", OF_GRAPH},
+	[HV_OPT_FUNCGRAPH_IRQS] = {.name = "funcgraph-irqs", OF_GRAPH, .on = 1},
+	[HV_OPT_FUNCGRAPH_TAIL] = {.name = "funcgraph-tail", OF_GRAPH},
+	[HV_OPT_FUNCGRAPH_RETVAL] = {.name = "funcgraph-retval", OF_GRAPH},
+	[HV_OPT_FUNCGRAPH_RETVAL_HEX] = {.name = "funcgraph-retval-hex", OF_GRAPH},
+	[HV_OPT_SLEEP_TIME] = {.name = "sleep-time", OF_GRAPH, .on = 1},
+	[HV_OPT_GRAPH_TIME] = {.name = "graph-time", OF_GRAPH, .on = 1},
+	[HV_OPT_FUNCGRAPH_HOST] = {.name = "funcgraph-host", OF_GRAPH},
 };
 
 _Static_assert(HV_NR_OPTIONS <= 64, "a bit for each option");

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
+#include "tree/settings/rights.h"
 
 /* In the order of trace_options: first the options of all tracers, then those of each tracer. */
 enum hv_option {
@@ -55,6 +56,7 @@ enum hv_option {
 struct hv_option_info {
 	const char *name;
 	const char *tracer;	/* the only tracer with this option; NULL: all tracers have it */
+	uint32_t need;		/* the rights that it needs beside those of its file */
 	unsigned on : 1;	/* its first value */
 	unsigned only_top : 1;	/* options/ of instances does not have it */
 	unsigned is_zeroed : 1; /* off in a new instance */

@@ -8,15 +8,21 @@
 #include "tree/settings/glob.h"
 #include "tree/settings/token.h"
 
-static const char *const names[HV_NR_PROBE_COMMANDS] = {
-	[HV_PROBE_TRACEON] = "traceon",
-	[HV_PROBE_TRACEOFF] = "traceoff",
-	[HV_PROBE_STACKTRACE] = "stacktrace",
-	[HV_PROBE_SNAPSHOT] = "snapshot",
-	[HV_PROBE_DUMP] = "dump",
-	[HV_PROBE_CPUDUMP] = "cpudump",
-	[HV_PROBE_ENABLE_EVENT] = "enable_event",
-	[HV_PROBE_DISABLE_EVENT] = "disable_event",
+/* A command changes the code of its function, whatever the tracer. */
+#define SWITCHES_EVENTS (HV_RIGHT_FUNCTIONS | HV_RIGHT_EVENTS)
+
+static const struct {
+	const char *name;
+	uint32_t need;
+} commands[HV_NR_PROBE_COMMANDS] = {
+	[HV_PROBE_TRACEON] = {"traceon", HV_RIGHT_FUNCTIONS},
+	[HV_PROBE_TRACEOFF] = {"traceoff", HV_RIGHT_FUNCTIONS},
+	[HV_PROBE_STACKTRACE] = {"stacktrace", HV_RIGHT_FUNCTIONS},
+	[HV_PROBE_SNAPSHOT] = {"snapshot", HV_RIGHT_FUNCTIONS},
+	[HV_PROBE_DUMP] = {"dump", HV_RIGHT_FUNCTIONS},
+	[HV_PROBE_CPUDUMP] = {"cpudump", HV_RIGHT_FUNCTIONS},
+	[HV_PROBE_ENABLE_EVENT] = {"enable_event", SWITCHES_EVENTS},
+	[HV_PROBE_DISABLE_EVENT] = {"disable_event", SWITCHES_EVENTS},
 };
 
 /* Returns whether COMMAND acts once, whatever its count (ftrace_trace_dump_callback,
@@ -65,15 +71,20 @@ bool hv_probe_command_has_event(enum hv_probe_command command)
 	return command == HV_PROBE_ENABLE_EVENT || command == HV_PROBE_DISABLE_EVENT;
 }
 
+uint32_t hv_probe_command_need(enum hv_probe_command command)
+{
+	return commands[command].need;
+}
+
 const char *hv_probe_command_name(enum hv_probe_command command)
 {
-	return names[command];
+	return commands[command].name;
 }
 
 bool hv_probe_command_find(const char *name, enum hv_probe_command *ret)
 {
 	for (unsigned i = 0; i < HV_NR_PROBE_COMMANDS; i++) {
-		if (strcmp(names[i], name) != 0)
+		if (strcmp(commands[i].name, name) != 0)
 			continue;
 		*ret = i;
 		return true;
@@ -191,7 +202,7 @@ static struct hv_err *take_away(struct hv_probes *p, const struct hv_sites *site
 	if (glob.negated)
 		return hv_err_new(EINVAL, "'!%s' has more than one '!'", func);
 	if (!set)
-		return hv_err_new(ENODEV, "no function has %s%s", names[command],
+		return hv_err_new(ENODEV, "no function has %s%s", commands[command].name,
 				  counted && !acts_once(command) ? " with a count" : "");
 	before = set->nr;
 	if (!all)
@@ -206,7 +217,7 @@ static struct hv_err *take_away(struct hv_probes *p, const struct hv_sites *site
 		hv_probes_drop(p, set);
 	if (kept == before)
 		return hv_err_new(EINVAL, "no function that matches '%s' has %s", func,
-				  names[command]);
+				  commands[command].name);
 	return NULL;
 }
 
@@ -226,7 +237,7 @@ static void add_line(struct hv_text *out, const struct hv_site *site,
 		     const struct hv_probes_shown *shown)
 {
 	hv_site_text(site, out);
-	hv_text_printf(out, ":%s:", names[set->command]);
+	hv_text_printf(out, ":%s:", commands[set->command].name);
 	if (hv_probe_command_has_event(set->command)) {
 		HV_AUTO_FREE char *event = shown->event(shown->ctx, probe->event);
 

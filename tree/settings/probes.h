@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "kernel/sites.h"
 #include "tree/settings/event_set.h"
+#include "tree/settings/rights.h"
 
 enum hv_probe_command {
 	HV_PROBE_TRACEON,
@@ -56,6 +57,8 @@ void hv_probes_drop(struct hv_probes *p, struct hv_probe_set *set);
 /* Returns whether COMMAND switches an event, which follows it: FUNC:COMMAND:SYSTEM:EVENT[:COUNT].
  */
 bool hv_probe_command_has_event(enum hv_probe_command command);
+/* The rights that COMMAND needs beside those of its file, to be added and to be removed. */
+uint32_t hv_probe_command_need(enum hv_probe_command command);
 const char *hv_probe_command_name(enum hv_probe_command command);
 bool hv_probe_command_find(const char *name, enum hv_probe_command *ret);
 

@@ -44,6 +44,7 @@ static const char *const fake_names[FAKE_NR_FILES] = {
 
 struct hv_file {
 	struct hv_tree *tree;
+	const struct hv_rights *rights;
 	struct fake_dir *dir;
 	size_t name;
 	size_t at;
@@ -274,12 +275,14 @@ static bool tells_host(struct hv_tree *tree, const char *path)
 	return dir && dir->values[FAKE_GRAPH_HOST][0] == '1';
 }
 
-static bool open_text(struct hv_tree *tree, const char *path, struct hv_file **ret)
+static bool open_text(struct hv_tree *tree, const struct hv_rights *rights, const char *path,
+		      struct hv_file **ret)
 {
 	struct hv_file *f = hv_alloc(sizeof(*f));
 
 	f->tree = tree;
 	f->dir = tree->dirs;
+	f->rights = rights;
 	f->name = FAKE_TEXT;
 	if (fake_raw_text(path, tells_host(tree, path) ? FAKE_RAW_STEAL : 0, &f->text) ||
 	    profile_text(tree, path, &f->text)) {
@@ -290,16 +293,88 @@ static bool open_text(struct hv_tree *tree, const char *path, struct hv_file **r
 	return false;
 }
 
-struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, struct hv_file **ret)
+/* What the nodes of the real tree declare, which tests/golden/tree/rights.in shows. */
+static uint32_t need_of(size_t name, bool writes)
+{
+	if (!writes)
+		return HV_RIGHT_READ |
+		       (name == FAKE_TRACE_PIPE || name == FAKE_RAW ? HV_NEEDS_SETTING : 0);
+	switch (name) {
+	case FAKE_PROBES:
+	case FAKE_SYNTHS:
+	case FAKE_EVENTS:
+	case FAKE_EVENT_PIDS:
+	case FAKE_EVENT_FILTER:
+		return HV_NEEDS_EVENTS;
+	case FAKE_PROFILE:
+		return HV_NEEDS_SETTING | HV_RIGHT_GRAPH;
+	default:
+		return HV_NEEDS_SETTING;
+	}
+}
+
+/* The tracer whose name is VALUE, as a right. */
+static uint32_t tracer_need(const char *value)
+{
+	HV_AUTO_FREE char *name = hv_format("%.*s", (int)strcspn(value, "\n"), value);
+	enum hv_tracer tracer = HV_TRACER_NOP;
+
+	hv_err_free(hv_tracer_find(name, &tracer));
+	return 1u << tracer;
+}
+
+static struct hv_err *check(struct hv_tree *tree, const struct fake_dir *dir,
+			    const struct hv_rights *rights, uint32_t need)
+{
+	uint32_t running = need & HV_NEED_RUNNING ? tracer_need(dir->values[FAKE_TRACER]) : 0;
+
+	uint32_t lacks = hv_rights_lack(rights, (need & ~HV_NEED_RUNNING) | running);
+
+	if (!lacks)
+		return NULL;
+	tree->lacks = lacks;
+	return hv_rights_refuse(rights, lacks);
+}
+
+uint32_t hv_tree_lacked(struct hv_tree *tree)
+{
+	uint32_t lacks = tree->lacks;
+
+	tree->lacks = 0;
+	return lacks;
+}
+
+static struct hv_err *check_open(struct hv_tree *tree, const struct fake_dir *dir, size_t name,
+				 const struct hv_rights *rights, int flags)
+{
+	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
+	struct hv_err *err = NULL;
+
+	if ((flags & O_ACCMODE) != O_WRONLY)
+		err = check(tree, dir, rights, need_of(name, false));
+	return !err && writes ? check(tree, dir, rights, need_of(name, true)) : err;
+}
+
+static struct hv_err *check_file(const struct hv_file *f, uint32_t need)
+{
+	return check(f->tree, f->dir, f->rights, need);
+}
+
+struct hv_err *hv_tree_open(struct hv_tree *tree, const struct hv_rights *rights, const char *path,
+			    int flags, struct hv_file **ret)
 {
 	struct fake_dir *dir;
+	struct hv_err *err;
 	struct hv_file *f;
 	size_t i;
 
-	if (open_text(tree, path, ret))
+	if (open_text(tree, rights, path, ret))
 		return NULL;
 	if (!find_file(tree, path, &dir, &i))
 		return hv_err_in(hv_err_new(ENOENT, "no such file"), "%s", path);
+	err = check_open(tree, dir, i, rights, flags);
+	if (err)
+		return err;
 	if (i == FAKE_TRACE_PIPE && dir->pipe_is_open)
 		return hv_err_in(hv_err_new(EBUSY, "somebody reads it"), "trace_pipe");
 	if (i == FAKE_TRACE_PIPE)
@@ -307,6 +382,7 @@ struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, s
 	f = hv_alloc(sizeof(*f));
 	f->tree = tree;
 	f->dir = dir;
+	f->rights = rights;
 	f->name = i;
 	f->flags = flags;
 	f->cpu = strstr(path, PER_CPU "/cpu1") != NULL;
@@ -339,9 +415,13 @@ struct hv_err *hv_tree_stat(struct hv_tree *tree, const char *path, struct hv_tr
 	return hv_err_in(hv_err_new(ENOENT, "no such file"), "%s", path);
 }
 
-struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const char *path)
+struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const struct hv_rights *rights, const char *path)
 {
+	struct hv_err *err = check(tree, tree->dirs, rights, HV_RIGHT_CONTROL);
 	struct fake_dir *dir = tree->dirs + 1;
+
+	if (err)
+		return err;
 
 	if (strncmp(path, "instances/", 10) != 0)
 		return hv_err_in(hv_err_new(EPERM, "no directories can be made here"), "%s", path);
@@ -364,9 +444,13 @@ static void count_patched(struct hv_tree *tree)
 			session->nr_patched = 2;
 }
 
-struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const char *path)
+struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const struct hv_rights *rights, const char *path)
 {
 	struct fake_dir *dir = find_dir(tree, path);
+	struct hv_err *err = dir ? check(tree, dir, rights, HV_NEEDS_SETTING) : NULL;
+
+	if (err)
+		return err;
 
 	if (!dir || dir == tree->dirs)
 		return hv_err_in(hv_err_new(EPERM, "is always there"), "%s", path);
@@ -475,11 +559,17 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 			     size_t *ret_len)
 {
 	char text[256] = "";
-	struct hv_err *err = NULL;
+	struct hv_err *err = check_file(file, need_of(file->name, true));
 
+	if (err)
+		return err;
 	if (len_bytes >= sizeof(text))
 		return hv_err_new(EINVAL, "%zu bytes are too many", len_bytes);
 	memcpy(text, buf, len_bytes);
+	if (file->name == FAKE_TRACER)
+		err = check_file(file, tracer_need(text));
+	if (err)
+		return err;
 	if (is_list(file))
 		return write_filter(file, text, len_bytes, ret_len);
 	if (file->name == FAKE_CONTROL)
@@ -533,10 +623,12 @@ void hv_file_abandon(struct hv_file *file)
 struct hv_err *hv_file_close(struct hv_file *file)
 {
 	bool has_none = file->flags & O_APPEND && !file->list.len_bytes;
+	bool writes = (file->flags & O_ACCMODE) != O_RDONLY;
+	struct hv_err *err = writes ? check_file(file, need_of(file->name, true)) : NULL;
 
-	if (is_list(file) && (file->flags & O_ACCMODE) != O_RDONLY && !has_none)
+	if (!err && is_list(file) && writes && !has_none)
 		snprintf(file->dir->values[file->name], sizeof(file->dir->values[0]), "%s",
 			 file->list.data ? file->list.data : "");
 	hv_file_abandon(file);
-	return NULL;
+	return err;
 }

@@ -51,6 +51,7 @@ struct hv_tree {
 	unsigned nr_dumps; /* asked for */
 	unsigned nr_dumped;
 	unsigned nr_lost;
+	uint32_t lacks; /* the right that the last refused client lacked */
 	unsigned load_ppm;
 	unsigned nr_load_looks; /* the text of the file "control" */
 	bool without_read;	/* vfs_read was put back */

@@ -52,7 +52,7 @@ static void slurp(const char *path, size_t len, struct hv_text *ret)
 	char buf[4096];
 	size_t n;
 
-	ck_assert_ptr_null(hv_tree_open(tree, path, O_RDONLY, &f));
+	ck_assert_ptr_null(hv_tree_open(tree, &hv_root_rights, path, O_RDONLY, &f));
 	do {
 		ck_assert_ptr_null(hv_file_read(f, buf, len, &n));
 		ck_assert_uint_le(n, len);
@@ -87,7 +87,7 @@ START_TEST(dump_is_bounded)
 	size_t n;
 
 	add_events(1000);
-	ck_assert_ptr_null(hv_tree_open(tree, "trace", O_RDONLY, &f));
+	ck_assert_ptr_null(hv_tree_open(tree, &hv_root_rights, "trace", O_RDONLY, &f));
 	do {
 		ck_assert_ptr_null(hv_file_read(f, buf, sizeof(buf), &n));
 		for (size_t i = 0; i < n; i++)
@@ -108,7 +108,7 @@ START_TEST(pipe_takes_what_is_asked)
 	size_t n;
 
 	add_events(1000);
-	ck_assert_ptr_null(hv_tree_open(tree, "trace_pipe", O_RDONLY, &f));
+	ck_assert_ptr_null(hv_tree_open(tree, &hv_root_rights, "trace_pipe", O_RDONLY, &f));
 	ck_assert_ptr_null(hv_file_read(f, buf, 100, &n));
 	ck_assert_uint_eq(n, 100);
 	hv_buffer_stat(session->buffer, -1, NULL, &stat);
@@ -129,16 +129,16 @@ START_TEST(a_marker_is_cut_to_what_a_page_has_room_for)
 	size_t n;
 
 	memset(text, 'x', sizeof(text));
-	ck_assert_ptr_null(hv_tree_open(tree, "trace_marker", O_WRONLY, &f));
+	ck_assert_ptr_null(hv_tree_open(tree, &hv_root_rights, "trace_marker", O_WRONLY, &f));
 	ck_assert_ptr_null(hv_file_write(f, text, sizeof(text), &n));
 	ck_assert_uint_eq(n, 1024);
 	ck_assert_ptr_null(hv_file_close(f));
-	ck_assert_ptr_null(hv_tree_open(tree, "trace_marker_raw", O_WRONLY, &f));
+	ck_assert_ptr_null(hv_tree_open(tree, &hv_root_rights, "trace_marker_raw", O_WRONLY, &f));
 	err = hv_file_write(f, text, 3073, &n);
 	ck_assert(err && err->code == EINVAL);
 	hv_err_free(err);
 	hv_fake_site(session, 0x9000, "ring_buffer_max_event_size", NULL, 0);
-	ck_assert_ptr_null(hv_tree_open(tree, "trace_marker", O_WRONLY, &marker));
+	ck_assert_ptr_null(hv_tree_open(tree, &hv_root_rights, "trace_marker", O_WRONLY, &marker));
 	ck_assert_ptr_null(hv_file_write(marker, text, sizeof(text), &n));
 	ck_assert_uint_eq(n, 4054);
 	ck_assert_ptr_null(hv_file_close(marker));
@@ -148,8 +148,8 @@ START_TEST(a_marker_is_cut_to_what_a_page_has_room_for)
 	ck_assert(err && err->code == EINVAL);
 	ck_assert_ptr_null(hv_file_close(f));
 	/* Each has a page of its own, with all of it. */
-	ck_assert_ptr_null(
-		hv_tree_open(tree, "per_cpu/cpu0/trace_pipe_raw", O_RDONLY | O_NONBLOCK, &f));
+	ck_assert_ptr_null(hv_tree_open(tree, &hv_root_rights, "per_cpu/cpu0/trace_pipe_raw",
+					O_RDONLY | O_NONBLOCK, &f));
 	for (unsigned i = 0; i < HV_ARRAY_LEN(lens); i++) {
 		size_t nr_x = 0;
 
@@ -169,15 +169,17 @@ START_TEST(an_ending_tree_publishes_nothing)
 	struct hv_file *f;
 	size_t n;
 
-	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	ck_assert_ptr_null(
+		hv_tree_open(tree, &hv_root_rights, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
 	ck_assert_ptr_null(hv_file_write(f, "function_7\n", 11, &n));
 	ck_assert_ptr_null(hv_file_close(f));
-	ck_assert_ptr_null(hv_tree_open(tree, "current_tracer", O_WRONLY, &f));
+	ck_assert_ptr_null(hv_tree_open(tree, &hv_root_rights, "current_tracer", O_WRONLY, &f));
 	ck_assert_ptr_null(hv_file_write(f, "function", 8, &n));
 	ck_assert_ptr_null(hv_file_close(f));
 	ck_assert(hv_site_stubs_now(session->stubs)[7] && !hv_site_stubs_now(session->stubs)[8]);
 
-	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	ck_assert_ptr_null(
+		hv_tree_open(tree, &hv_root_rights, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
 	hv_tree_end(tree);
 	ck_assert_ptr_null(hv_file_close(f));
 	ck_assert(!hv_site_stubs_now(session->stubs)[8]);
@@ -191,22 +193,26 @@ START_TEST(an_abandoned_file_publishes_nothing)
 	struct hv_file *f;
 	size_t n;
 
-	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	ck_assert_ptr_null(
+		hv_tree_open(tree, &hv_root_rights, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
 	ck_assert_ptr_null(hv_file_write(f, "function_7\n", 11, &n));
 	ck_assert_ptr_null(hv_file_close(f));
-	ck_assert_ptr_null(hv_tree_open(tree, "current_tracer", O_WRONLY, &f));
+	ck_assert_ptr_null(hv_tree_open(tree, &hv_root_rights, "current_tracer", O_WRONLY, &f));
 	ck_assert_ptr_null(hv_file_write(f, "function", 8, &n));
 	ck_assert_ptr_null(hv_file_close(f));
 
-	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	ck_assert_ptr_null(
+		hv_tree_open(tree, &hv_root_rights, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
 	hv_file_abandon(f);
 	ck_assert(patched[7] && !patched[8]);
-	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	ck_assert_ptr_null(
+		hv_tree_open(tree, &hv_root_rights, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
 	ck_assert_ptr_null(hv_file_write(f, "function_8 function_9", 21, &n));
 	hv_file_abandon(f);
 	ck_assert(patched[7] && !patched[8]);
 	/* The next writer's list is published. */
-	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_APPEND, &f));
+	ck_assert_ptr_null(
+		hv_tree_open(tree, &hv_root_rights, "set_ftrace_filter", O_WRONLY | O_APPEND, &f));
 	ck_assert_ptr_null(hv_file_write(f, "function_8\n", 11, &n));
 	ck_assert_ptr_null(hv_file_close(f));
 	ck_assert(patched[7] && patched[8]);
@@ -222,14 +228,16 @@ START_TEST(raw_readers_leave_the_rest)
 	size_t n;
 
 	add_events(300);
-	ck_assert_ptr_null(hv_tree_open(tree, "per_cpu/cpu0/trace_pipe_raw", O_RDONLY, &f));
+	ck_assert_ptr_null(
+		hv_tree_open(tree, &hv_root_rights, "per_cpu/cpu0/trace_pipe_raw", O_RDONLY, &f));
 	ck_assert_ptr_null(hv_file_read(f, buf, sizeof(buf), &n));
 	ck_assert_uint_eq(n, sizeof(buf));
 	ck_assert_ptr_null(hv_file_close(f));
 	hv_buffer_stat(session->buffer, 0, NULL, &stat);
 	ck_assert_uint_eq(stat.read, 4080 / 28);
 	ck_assert_uint_eq(stat.entries, 150 - 4080 / 28);
-	ck_assert_ptr_null(hv_tree_open(tree, "per_cpu/cpu0/trace_pipe_raw", O_RDONLY, &f));
+	ck_assert_ptr_null(
+		hv_tree_open(tree, &hv_root_rights, "per_cpu/cpu0/trace_pipe_raw", O_RDONLY, &f));
 	ck_assert_ptr_null(hv_file_read(f, buf, sizeof(buf), &n));
 	ck_assert_ptr_null(hv_file_close(f));
 	hv_buffer_stat(session->buffer, 0, NULL, &stat);
@@ -244,7 +252,7 @@ START_TEST(ready_keeps_what_it_found)
 	char buf[4096];
 	size_t n;
 
-	ck_assert_ptr_null(hv_tree_open(tree, "trace_pipe", O_RDONLY, &pipe));
+	ck_assert_ptr_null(hv_tree_open(tree, &hv_root_rights, "trace_pipe", O_RDONLY, &pipe));
 	err = hv_file_ready(pipe);
 	ck_assert_int_eq(err->code, EAGAIN);
 	hv_err_free(err);
@@ -269,13 +277,16 @@ START_TEST(a_filter_that_is_being_replaced_is_never_empty)
 	struct hv_file *f, *tracer;
 	size_t n;
 
-	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	ck_assert_ptr_null(
+		hv_tree_open(tree, &hv_root_rights, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
 	ck_assert_ptr_null(hv_file_write(f, "function_7\n", 11, &n));
 	ck_assert_ptr_null(hv_file_close(f));
-	ck_assert_ptr_null(hv_tree_open(tree, "current_tracer", O_WRONLY, &tracer));
+	ck_assert_ptr_null(
+		hv_tree_open(tree, &hv_root_rights, "current_tracer", O_WRONLY, &tracer));
 	ck_assert_ptr_null(hv_file_write(tracer, "function", 8, &n));
 	ck_assert_ptr_null(hv_file_close(tracer));
-	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	ck_assert_ptr_null(
+		hv_tree_open(tree, &hv_root_rights, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
 	ck_assert(patched[7] && !patched[8]);
 	ck_assert_ptr_null(hv_file_write(f, "function_8\n", 11, &n));
 	ck_assert(patched[7] && !patched[8]);
@@ -289,7 +300,7 @@ static void put(const char *path, const char *text)
 	struct hv_file *f;
 	size_t n;
 
-	ck_assert_ptr_null(hv_tree_open(tree, path, O_WRONLY, &f));
+	ck_assert_ptr_null(hv_tree_open(tree, &hv_root_rights, path, O_WRONLY, &f));
 	ck_assert_ptr_null(hv_file_write(f, text, strlen(text), &n));
 	ck_assert_ptr_null(hv_file_close(f));
 }

@@ -20,7 +20,7 @@ static void put(const char *path, const char *text)
 	struct hv_file *f;
 	size_t n;
 
-	ck_assert_ptr_null(hv_tree_open(tree, path, O_WRONLY | O_TRUNC, &f));
+	ck_assert_ptr_null(hv_tree_open(tree, &hv_root_rights, path, O_WRONLY | O_TRUNC, &f));
 	for (; *text; text += n)
 		ck_assert_ptr_null(hv_file_write(f, text, strlen(text), &n));
 	ck_assert_ptr_null(hv_file_close(f));
@@ -112,7 +112,7 @@ START_TEST(the_trace_says_what_is_missing)
 
 	hv_fake_load(80000, ips, costs, NR_SITES);
 	keep(50000);
-	ck_assert_ptr_null(hv_tree_open(tree, "trace", O_RDONLY, &f));
+	ck_assert_ptr_null(hv_tree_open(tree, &hv_root_rights, "trace", O_RDONLY, &f));
 	ck_assert_ptr_null(hv_file_read(f, buf, sizeof(buf) - 1, &n));
 	buf[n] = '\0';
 	ck_assert_ptr_nonnull(strstr(buf, "\n# not traced, to limit the overhead: function_0\n"));
@@ -140,14 +140,14 @@ END_TEST
 
 START_TEST(no_instance_gets_them)
 {
-	ck_assert_ptr_null(hv_tree_mkdir(tree, "instances/a"));
+	ck_assert_ptr_null(hv_tree_mkdir(tree, &hv_root_rights, "instances/a"));
 	put("instances/a/set_ftrace_filter", "function_0 ");
 	put("instances/a/current_tracer", "function\n");
 	hv_fake_load(80000, ips, costs, NR_SITES);
 	keep(50000);
 	are_aside("function_0");
 	ck_assert_uint_eq(nr_called(), NR_SITES - 1);
-	ck_assert_ptr_null(hv_tree_rmdir(tree, "instances/a"));
+	ck_assert_ptr_null(hv_tree_rmdir(tree, &hv_root_rights, "instances/a"));
 	are_aside("");
 }
 END_TEST
