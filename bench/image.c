@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -294,7 +295,7 @@ static struct hv_err *start_vmm(struct image *i)
 		return hv_err_new(EIO, "the process with the guest's memory did not start");
 	}
 	close(said[0]);
-	return hv_keeper_start(i->vmm, NULL, &i->keeper);
+	return hv_keeper_start(i->vmm, pidfd_open(i->vmm, 0), NULL, &i->keeper);
 }
 
 static struct hv_err *map_file(struct image *i, const char *path)

@@ -2,7 +2,11 @@
 #include "vmm/unix_socket.h"
 
 #include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 
@@ -51,4 +55,63 @@ struct hv_err *hv_unix_connect(const char *path, uint64_t deadline_ns, int *ret_
 	}
 	*ret_fd = hv_take_fd(&fd);
 	return NULL;
+}
+
+/* Linux has it since 6.5 (7b26952a91cf). */
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+/* The effective user of process PID, as its directory in /proc has it; false: it is not known. */
+static bool user_of(pid_t pid, uid_t *ret)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	if (stat(path, &st) < 0)
+		return false;
+	*ret = st.st_uid;
+	return true;
+}
+
+/* A kernel without SO_PEERPIDFD tells the id of a process that may have ended, and that another
+ * process may have by now. One with another user is not the peer; root may have become the VMM's
+ * user since (-runas). */
+static struct hv_err *open_peer(int fd, const char *path, const struct ucred *peer, int *ret)
+{
+	HV_AUTO_FD int pidfd = -1;
+	socklen_t len = sizeof(pidfd);
+	uid_t uid;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0) {
+		*ret = hv_take_fd(&pidfd);
+		return NULL;
+	}
+	pidfd = errno == ENOPROTOOPT ? pidfd_open(peer->pid, 0) : -1;
+	if (pidfd < 0)
+		return hv_err_new(ESRCH, "socket %s: process %d, which made it: %s", path,
+				  (int)peer->pid, strerror(errno));
+	if (!user_of(peer->pid, &uid) || (uid != peer->uid && peer->uid != 0))
+		return hv_err_new(ESRCH, "socket %s: process %d, which made it, has ended", path,
+				  (int)peer->pid);
+	*ret = hv_take_fd(&pidfd);
+	return NULL;
+}
+
+struct hv_err *hv_unix_peer(int fd, const char *path, pid_t expected, struct hv_unix_peer *ret)
+{
+	struct ucred peer = {0};
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+		return hv_err_new(errno, "socket %s: its peer: %s", path, strerror(errno));
+	if (peer.pid <= 0)
+		return hv_err_new(ESRCH, "socket %s: its process is in another pid namespace",
+				  path);
+	if (expected && peer.pid != expected)
+		return hv_err_new(ESRCH, "socket %s: it is process %d's, not process %d's", path,
+				  (int)peer.pid, (int)expected);
+	*ret = (struct hv_unix_peer){.pid = peer.pid, .pidfd = -1};
+	return open_peer(fd, path, &peer, &ret->pidfd);
 }

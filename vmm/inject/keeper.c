@@ -28,7 +28,7 @@ static void run(void *ctx)
 	keeper_run(task->vmm, task->code);
 }
 
-static const struct hv_helper_kind kind = {
+static const struct hv_helper_kind keeper_kind = {
 	.noun = "keeper",
 	.comm = "hvtrace-keep",
 	.socket_type = SOCK_SEQPACKET,
@@ -36,12 +36,17 @@ static const struct hv_helper_kind kind = {
 	.run = run,
 };
 
-struct hv_err *hv_keeper_start(pid_t pid, const struct hv_call_code *code, struct hv_keeper **ret)
+struct hv_err *hv_keeper_start(pid_t pid, int pidfd, const struct hv_call_code *code,
+			       struct hv_keeper **ret)
 {
+	static struct hv_helper_kind kind;
 	struct task task = {pid, code};
 	struct hv_helper process;
-	struct hv_err *err = hv_helper_start(&kind, &task, &process);
+	struct hv_err *err;
 
+	kind = keeper_kind;
+	kind.other_fd = pidfd;
+	err = hv_helper_start(&kind, &task, &process);
 	if (err)
 		return err;
 	*ret = hv_alloc(sizeof(**ret));

@@ -14,8 +14,8 @@
 
 struct hv_keeper;
 
-/* Starts the keeper for the VMM that is process PID. */
-struct hv_err *hv_keeper_start(pid_t pid, const struct hv_call_code *code,
+/* Starts the keeper for the VMM that is process PID, whose pidfd is PIDFD. */
+struct hv_err *hv_keeper_start(pid_t pid, int pidfd, const struct hv_call_code *code,
 			       struct hv_keeper **ret) hv_must_use;
 /* Ends the hold, if there is one, and the process. */
 void hv_keeper_free(struct hv_keeper *k);

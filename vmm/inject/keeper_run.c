@@ -75,10 +75,14 @@ static struct hv_err *hold(struct keeper *k, struct keeper_message *m)
 	if (k->held || !m->nr)
 		return hv_err_new(EBUSY, "hold: the threads are already held, or there are none");
 	hv_threads_init(&k->threads, m->tids, m->nr);
+	k->threads.pid = k->vmm;
+	k->threads.pidfd = HV_HELPER_OTHER;
+	k->expired = false;
+	err = hv_threads_seize(&k->threads);
 	k->since_ns = hv_now_ns();
 	k->deadline_ns = k->since_ns + STOP_NS;
-	k->expired = false;
-	err = hv_threads_stop(&k->threads, k->since_ns + STOP_NS);
+	if (!err)
+		err = hv_threads_stop(&k->threads, k->since_ns + STOP_NS);
 	m->all_in_run = !err && all_in_run(k);
 	if (!err && !m->all_in_run)
 		err = find_usable(k);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/inject/threads.h"
 
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "vmm/qemu/process.h"
 
 #define SPINS	   200
 #define PAUSE_US   20
@@ -131,18 +133,44 @@ static struct hv_err *seize(struct hv_thread *t)
 		return hv_err_new(errno, "thread %d: ptrace: %s", (int)t->tid, strerror(errno));
 	t->seized = true;
 	hv_inject_at("seized");
+	return NULL;
+}
+
+static struct hv_err *interrupt(struct hv_thread *t)
+{
 	if (ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) < 0)
 		return gone(t);
 	hv_inject_at("interrupted");
 	return NULL;
 }
 
-struct hv_err *hv_threads_stop(struct hv_threads *t, uint64_t deadline_ns)
+/* Process PID is the one of PIDFD while that one lives. */
+static struct hv_err *check_owner(const struct hv_threads *t)
+{
+	struct pollfd p = {.fd = t->pidfd, .events = POLLIN};
+
+	for (size_t i = 0; i < t->nr; i++)
+		if (!hv_process_has_thread(t->pid, t->list[i].tid))
+			return hv_err_new(ESRCH, "thread %d is not of process %d",
+					  (int)t->list[i].tid, (int)t->pid);
+	return poll(&p, 1, 0) == 0 ? NULL : hv_err_new(ESRCH, "process %d has ended", (int)t->pid);
+}
+
+struct hv_err *hv_threads_seize(struct hv_threads *t)
 {
 	struct hv_err *err = NULL;
 
 	for (size_t i = 0; !err && i < t->nr; i++)
 		err = seize(&t->list[i]);
+	return err || !t->pid ? err : check_owner(t);
+}
+
+struct hv_err *hv_threads_stop(struct hv_threads *t, uint64_t deadline_ns)
+{
+	struct hv_err *err = t->nr && t->list[0].seized ? NULL : hv_threads_seize(t);
+
+	for (size_t i = 0; !err && i < t->nr; i++)
+		err = interrupt(&t->list[i]);
 	for (size_t i = 0; !err && i < t->nr; i++)
 		err = await_interrupt(&t->list[i], deadline_ns);
 	if (err)

@@ -22,13 +22,19 @@ struct hv_thread {
 struct hv_threads {
 	struct hv_thread *list; /* owned */
 	size_t nr;
+	pid_t pid; /* the process that they must belong to; 0: any */
+	int pidfd; /* of it, borrowed; used if PID is not 0 */
 };
 
 void hv_threads_init(struct hv_threads *t, const pid_t *tids, size_t nr);
 void hv_threads_deinit(struct hv_threads *t);
 
-/* Seizes and stops all of them. On error none is stopped. ESRCH: one has ended. ETIMEDOUT: one did
- * not stop by DEADLINE. EPERM: no permission, or it has another ptracer. */
+/* Makes this thread the ptracer of all of them, which run on, and looks whether they are PID's: a
+ * thread that is traced keeps its id. ESRCH: one has ended, or is another process's. EPERM: no
+ * permission, or it has another ptracer. */
+struct hv_err *hv_threads_seize(struct hv_threads *t) hv_must_use;
+/* Stops all of them, and seizes them if they are not. On error none is stopped. ESRCH: one has
+ * ended. ETIMEDOUT: one did not stop by DEADLINE. */
 struct hv_err *hv_threads_stop(struct hv_threads *t, uint64_t deadline_ns) hv_must_use;
 /* Resumes a stopped thread for a short time and stops it again. */
 struct hv_err *hv_thread_again(struct hv_thread *t, uint64_t deadline_ns) hv_must_use;

@@ -79,7 +79,7 @@ static struct hv_err *call(struct hv_guardian *g, enum guardian_op op, uint64_t 
 	return NULL;
 }
 
-struct hv_err *hv_guardian_start(const char *socket_path, struct hv_guardian **ret)
+struct hv_err *hv_guardian_start(const char *socket_path, pid_t vmm, struct hv_guardian **ret)
 {
 	struct hv_guardian *g = hv_alloc(sizeof(*g));
 	HV_AUTO_PACKETS struct hv_packets path = {0};
@@ -89,7 +89,7 @@ struct hv_err *hv_guardian_start(const char *socket_path, struct hv_guardian **r
 	hv_packets_add(&path, socket_path);
 	err = hv_helper_start(&kind, NULL, &g->process);
 	if (!err)
-		err = call(g, GUARDIAN_OPEN, 0, &path, NULL, NULL);
+		err = call(g, GUARDIAN_OPEN, (uint64_t)vmm, &path, NULL, NULL);
 	if (err) {
 		hv_guardian_free(g);
 		return err;

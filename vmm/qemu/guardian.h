@@ -18,9 +18,11 @@
 
 struct hv_guardian;
 
-/* Connects to the gdb stub at SOCKET_PATH. That stops the guest for a moment; it runs again on
- * return. */
-struct hv_err *hv_guardian_start(const char *socket_path, struct hv_guardian **ret) hv_must_use;
+/* Connects to the gdb stub at SOCKET_PATH, which must be process VMM's. That stops the guest for a
+ * moment; it runs again on return. ESRCH: the socket is of another process, to which nothing was
+ * sent. */
+struct hv_err *hv_guardian_start(const char *socket_path, pid_t vmm,
+				 struct hv_guardian **ret) hv_must_use;
 /* Ends the hold, if there is one, and the process. A guardian that has asked for a stop which has
  * not come yet is left running; it resumes the guest when the stop comes. */
 void hv_guardian_free(struct hv_guardian *g);

@@ -112,12 +112,16 @@ static void watch_stub(struct guard *g)
 	hv_err_free(err);
 }
 
-static struct hv_err *do_open(struct guard *g, const char *path)
+static struct hv_err *do_open(struct guard *g, const char *path, pid_t vmm)
 {
 	struct hv_gdb_limit limit = {hv_now_ns() + STOP_NS, -1};
 	HV_AUTO_FD int fd = -1;
+	struct hv_unix_peer peer = HV_UNIX_PEER_NONE;
 	struct hv_err *err = hv_unix_connect(path, limit.deadline_ns, &fd);
 
+	if (!err)
+		err = hv_unix_peer(fd, path, vmm, &peer);
+	hv_close_at(&peer.pidfd);
 	if (!err)
 		err = hv_capabilities_keep(0);
 	if (!err)
@@ -270,7 +274,7 @@ static bool handle(struct guard *g, const struct guardian_request *request, char
 
 	switch (request->op) {
 	case GUARDIAN_OPEN:
-		err = do_open(g, bytes);
+		err = do_open(g, bytes, (pid_t)request->arg);
 		break;
 	case GUARDIAN_HOLD:
 		err = do_hold(g, request->arg);

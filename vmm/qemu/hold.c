@@ -29,34 +29,6 @@
 
 /* ---- the stub's socket ---- */
 
-/* Finds the directory of the monitor's socket under the VMM's own name for it. Under libvirt it is
- * the domain's private directory, in which the VMM's user and AppArmor allow it to bind a socket.
- * The caller frees *RET. */
-static struct hv_err *libvirt_dir(struct hv_machine *m, char **ret)
-{
-	HV_AUTO_JSON struct json_object *devices = NULL;
-	struct hv_err *err = hv_monitor_execute(m->monitor, "query-chardev", NULL, &devices);
-
-	for (size_t i = 0; !err && i < hv_json_len(devices); i++) {
-		struct json_object *device = json_object_array_get_idx(devices, i);
-		const char *label = hv_json_string(device, "label");
-		const char *filename = hv_json_string(device, "filename");
-		const char *path = filename ? strstr(filename, "unix:") : NULL;
-		HV_AUTO_FREE char *copy = NULL;
-
-		if (!label || strcmp(label, "charmonitor") || !path)
-			continue;
-		copy = strndup(path + 5, strcspn(path + 5, ","));
-		if (!copy)
-			abort();
-		*ret = hv_strdup(dirname(copy));
-		return NULL;
-	}
-	return err ? err
-		   : hv_err_new(ENOENT, "gdb stub: the monitor's socket is not among the VMM's "
-					"character devices");
-}
-
 /* The caller frees what it returns. */
 static char *dir_beside_qmp(const struct hv_machine *m)
 {
@@ -76,11 +48,23 @@ static struct hv_err *make_dir(struct hv_machine *m, char **ret)
 	return NULL;
 }
 
+/* Under libvirt it is the domain's private directory, in which the VMM's user and AppArmor allow it
+ * to bind a socket. */
+static struct hv_err *choose_dir(struct hv_machine *m, char **ret)
+{
+	if (m->qmp_dir)
+		return make_dir(m, ret);
+	if (!m->private_dir)
+		return hv_err_new(ENOENT, "gdb stub: the domain has no directory for its socket");
+	*ret = hv_strdup(m->private_dir);
+	return NULL;
+}
+
 static struct hv_err *choose_path(struct hv_machine *m)
 {
 	HV_AUTO_FREE char *dir = NULL;
 	HV_AUTO_FREE char *real = NULL;
-	struct hv_err *err = m->qmp_dir ? make_dir(m, &dir) : libvirt_dir(m, &dir);
+	struct hv_err *err = choose_dir(m, &dir);
 
 	if (err)
 		return err;
@@ -119,7 +103,7 @@ static struct hv_err *stub_on(struct hv_machine *m)
 {
 	HV_AUTO_TEXT struct hv_text line = {0};
 	HV_AUTO_FREE char *said = NULL;
-	HV_AUTO_FREE char *path = NULL;
+	bool is_on = false;
 	struct hv_err *err;
 
 	hv_text_add(&line, "gdbserver \"unix:");
@@ -127,8 +111,8 @@ static struct hv_err *stub_on(struct hv_machine *m)
 	hv_text_add(&line, ",server=on,wait=off\"");
 	err = hv_monitor_hmp(m->monitor, line.data, &said);
 	if (!err)
-		err = hv_machine_stub_state(m, &path);
-	if (!err && !path)
+		err = hv_machine_stub_state(m, &is_on);
+	if (!err && !is_on)
 		err = hv_err_new(EIO, "gdb stub: not started: %.*s", (int)strcspn(said, "\r\n"),
 				 said);
 	return err;
@@ -137,23 +121,34 @@ static struct hv_err *stub_on(struct hv_machine *m)
 static void remove_files(struct hv_machine *m)
 {
 	if (m->stub_path)
-		unlink(m->stub_path);
+		hv_stub_file_remove(m->stub_path, m->process.uid, m->process.gid);
 	if (m->stub_dir)
-		rmdir(m->stub_dir);
+		hv_stub_dir_remove(m->stub_dir, m->process.uid, m->process.gid);
 	free(hv_take(m->stub_path));
 	free(hv_take(m->stub_dir));
+}
+
+/* The socket is where this VMM's is, whatever the VMM says. */
+static void remove_socket(const struct hv_machine *m)
+{
+	HV_AUTO_FREE char *dir = m->qmp_dir ? dir_beside_qmp(m) : NULL;
+	const char *place = m->qmp_dir ? dir : m->private_dir;
+	HV_AUTO_FREE char *path = place ? hv_format("%s/%s", place, HV_STUB_SOCKET) : NULL;
+
+	if (path)
+		hv_stub_file_remove(path, m->process.uid, m->process.gid);
 }
 
 /* Removes a gdb stub that was left behind by an hvtrace that died. */
 static struct hv_err *clear_stale(struct hv_machine *m)
 {
-	HV_AUTO_FREE char *path = NULL;
-	struct hv_err *err = hv_machine_stub_state(m, &path);
+	bool is_left = false;
+	struct hv_err *err = hv_machine_stub_state(m, &is_left);
 
-	if (err || !path)
+	if (err || !is_left)
 		return err;
 	err = stub_off(m);
-	unlink(path);
+	remove_socket(m);
 	return err;
 }
 
@@ -242,7 +237,7 @@ static void remove_left(struct hv_machine *m)
 		return;
 	hv_err_free(clear_stale(m));
 	if (dir)
-		rmdir(dir);
+		hv_stub_dir_remove(dir, m->process.uid, m->process.gid);
 }
 
 /* A guest that is paused without a gdb stub of hvtrace was paused by somebody else, who will resume
@@ -251,7 +246,7 @@ struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_was_stopped)
 {
 	HV_AUTO_JSON struct json_object *status = NULL;
 	HV_AUTO_JSON struct json_object *done = NULL;
-	HV_AUTO_FREE char *path = NULL;
+	bool is_left = false;
 	struct hv_err *err = hv_monitor_execute(m->monitor, "query-status", NULL, &status);
 	const char *name = err ? NULL : hv_json_string(status, "status");
 
@@ -261,8 +256,8 @@ struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_was_stopped)
 		remove_left(m);
 		return NULL;
 	}
-	err = hv_machine_stub_state(m, &path);
-	if (err || !path)
+	err = hv_machine_stub_state(m, &is_left);
+	if (err || !is_left)
 		return err;
 	err = clear_stale(m);
 	if (!err)
@@ -288,10 +283,10 @@ struct hv_err *hv_machine_prepare_hold(struct hv_machine *m)
 		remove_files(m);
 		return err;
 	}
-	unlink(m->stub_path);
+	hv_stub_file_remove(m->stub_path, m->process.uid, m->process.gid);
 	err = stub_on(m);
 	if (!err)
-		err = hv_guardian_start(m->stub_path, &m->guardian);
+		err = hv_guardian_start(m->stub_path, m->process.pid, &m->guardian);
 	if (err) {
 		hv_err_free(stub_off(m));
 		remove_files(m);

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/pidfd.h>
 
 /* This library needs that of all other functions, so a look-up in it finds those, too. */
 #define LIBRARY "libvirt-qemu.so.0"
@@ -19,6 +20,7 @@
 /* What is used of it. */
 #define FUNCTIONS(F)                                                                               \
 	F(virConnectClose)                                                                         \
+	F(virConnectGetURI)                                                                        \
 	F(virConnectListAllDomains)                                                                \
 	F(virConnectOpen)                                                                          \
 	F(virDomainFree)                                                                           \
@@ -141,6 +143,38 @@ static virDomainPtr look_up(virConnectPtr conn, const char *spec)
 	return dom;
 }
 
+static struct hv_err *read_state(struct domain *d, const struct hv_libvirt_domain *of,
+				 struct hv_libvirt_state *ret)
+{
+	HV_AUTO_FREE char *uri = lib.virConnectGetURI(d->conn);
+	HV_AUTO_FREE char *dir = uri ? hv_libvirt_state_dir(uri) : NULL;
+
+	if (!dir)
+		return hv_err_new(ENOTSUP,
+				  "libvirt: the process of a domain of %s is not known (it can be "
+				  "named without libvirt: pid:N)",
+				  uri ? uri : "this connection");
+	return hv_libvirt_state_read(dir, of->name, of->uuid, ret);
+}
+
+/* The daemon names the process again after it was opened, so it had not ended before, and its id
+ * had not become another process's. */
+static struct hv_err *find_process(struct domain *d, struct hv_libvirt_domain *ret)
+{
+	HV_AUTO_LIBVIRT_STATE struct hv_libvirt_state again = {0};
+	struct hv_err *err = read_state(d, ret, &ret->state);
+
+	if (err)
+		return err;
+	ret->pidfd = pidfd_open(ret->state.pid, 0);
+	if (ret->pidfd < 0)
+		return hv_err_new(errno, "process %d: %s", (int)ret->state.pid, strerror(errno));
+	err = read_state(d, ret, &again);
+	if (!err && (again.pid != ret->state.pid || lib.virDomainIsActive(d->dom) != 1))
+		err = hv_err_new(EHOSTDOWN, "the domain has ended");
+	return err;
+}
+
 static struct hv_err *fill(struct domain *d, const char *spec, const char *uri,
 			   struct hv_libvirt_domain *ret)
 {
@@ -159,16 +193,20 @@ static struct hv_err *fill(struct domain *d, const char *spec, const char *uri,
 		return hv_err_new(EIO, "libvirt: UUID: %s", why());
 	ret->name = hv_strdup(lib.virDomainGetName(d->dom));
 	ret->uuid = hv_strdup(uuid);
-	return NULL;
+	return find_process(d, ret);
 }
 
 struct hv_err *hv_libvirt_open(const char *spec, const char *uri, struct hv_libvirt_domain *ret)
 {
 	struct domain *d = hv_alloc(sizeof(*d));
-	struct hv_libvirt_domain found = {0};
+	struct hv_libvirt_domain found = {.pidfd = -1};
 	struct hv_err *err = fill(d, spec, uri, &found);
 
 	if (err) {
+		free(found.name);
+		free(found.uuid);
+		hv_libvirt_state_deinit(&found.state);
+		hv_close_at(&found.pidfd);
 		domain_free(d);
 		return err;
 	}

@@ -4,12 +4,15 @@
 #pragma once
 
 #include "vmm/guest.h"
+#include "vmm/qemu/libvirt_state.h"
 #include "vmm/qemu/monitor.h"
 
 struct hv_libvirt_domain {	    /* the caller frees its members */
 	struct hv_monitor *monitor; /* owns the connection to libvirt */
 	char *name;
 	char *uuid;
+	struct hv_libvirt_state state;
+	int pidfd; /* of the process that STATE names, which is the domain's */
 };
 
 /* ENOENT: no such domain. ENOTCONN: no libvirt. EHOSTDOWN: the domain is shut off. */

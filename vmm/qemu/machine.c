@@ -35,6 +35,7 @@ void hv_machine_free(struct hv_machine *m)
 	free(m->id);
 	free(m->monitor_kind);
 	free(m->qmp_dir);
+	free(m->private_dir);
 	free(m);
 }
 
@@ -185,6 +186,13 @@ struct hv_err *hv_machine_count_vcpus(struct hv_machine *m, unsigned *ret)
 	return NULL;
 }
 
+static pid_t thread_of(struct json_object *cpu)
+{
+	int64_t tid = hv_json_int(cpu, "thread-id", 0);
+
+	return tid > 0 && tid <= INT32_MAX ? (pid_t)tid : 0;
+}
+
 /* Asks the monitor each time, since the threads of vCPUs come and go. */
 struct hv_err *hv_machine_vcpu_threads(const struct hv_machine *m, pid_t **ret, unsigned *ret_nr)
 {
@@ -201,11 +209,9 @@ struct hv_err *hv_machine_vcpu_threads(const struct hv_machine *m, pid_t **ret, 
 	tids = hv_alloc(nr * sizeof(*tids));
 	for (unsigned i = 0; !err && i < nr; i++) {
 		struct json_object *cpu = json_object_array_get_idx(cpus, i);
-		pid_t pid = 0;
 
-		tids[i] = (pid_t)hv_json_int(cpu, "thread-id", 0);
-		err = hv_process_of_thread(tids[i], &pid);
-		if (!err && pid != m->process.pid)
+		tids[i] = thread_of(cpu);
+		if (!hv_process_has_thread(m->process.pid, tids[i]))
 			err = hv_err_new(ESRCH, "vCPU %u is no thread of process %d", i,
 					 (int)m->process.pid);
 	}
@@ -366,44 +372,31 @@ static struct hv_machine *machine_new(struct hv_monitor *monitor, const char *ki
 	return m;
 }
 
-/* The VMM is the process that the vCPUs' threads belong to. QMP tells their thread ids. */
-static struct hv_err *find_vcpus(struct hv_machine *m, pid_t *ret_pid)
+/* The threads that the monitor names must be of the process that the host names: of any other
+ * process, nothing is read. */
+static struct hv_err *find_vcpus(struct hv_machine *m)
 {
-	HV_AUTO_JSON struct json_object *cpus = NULL;
-	struct hv_err *err = hv_monitor_execute(m->monitor, "query-cpus-fast", NULL, &cpus);
-	int64_t tid;
+	HV_AUTO_FREE pid_t *tids = NULL;
 
-	if (!err)
-		err = hv_err_in(hv_vcpus_check(hv_json_len(cpus)), "monitor: query-cpus-fast");
-	if (err)
-		return err;
-	m->nr_vcpus = (unsigned)hv_json_len(cpus);
-	tid = hv_json_int(json_object_array_get_idx(cpus, 0), "thread-id", 0);
-	if (tid <= 0 || tid > INT32_MAX)
-		return hv_err_new(EPROTO, "monitor: query-cpus-fast: no vCPU with a thread");
-	return hv_process_of_thread((pid_t)tid, ret_pid);
+	return hv_machine_vcpu_threads(m, &tids, &m->nr_vcpus);
 }
 
-/* EXPECTED: the VMM's process by another source; 0: there is none. */
-static struct hv_err *find_process(struct hv_machine *m, pid_t expected)
+static struct hv_err *has_ended(const struct hv_machine *m)
 {
-	pid_t pid = 0;
-	struct hv_err *err = find_vcpus(m, &pid);
+	struct pollfd p = {.fd = m->pidfd, .events = POLLIN};
 
-	if (err)
-		return hv_err_in(
-			err, "the VMM's process was not found (is it in another pid namespace?)");
-	if (expected && expected != pid)
-		return hv_err_new(
-			ESRCH,
-			"the monitor is process %d's, but the vCPUs are threads of process %d",
-			(int)expected, (int)pid);
-	m->pidfd = pidfd_open(pid, 0);
-	if (m->pidfd < 0)
-		return hv_err_new(errno, "process %d: %s", (int)pid, strerror(errno));
-	err = hv_process_open(pid, &m->process);
+	return poll(&p, 1, 0) == 0 ? NULL
+				   : hv_err_new(EHOSTDOWN, "the VMM, process %d, has ended",
+						(int)m->process.pid);
+}
+
+/* Opens process PID, which is the one of m->pidfd as long as that one has not ended. */
+static struct hv_err *open_process(struct hv_machine *m, pid_t pid)
+{
+	struct hv_err *err = hv_process_open(pid, &m->process);
+
 	m->memory = hv_process_memory_new(pid);
-	return err;
+	return err ? err : has_ended(m);
 }
 
 static struct hv_err *find_kind(struct hv_machine *m)
@@ -461,17 +454,25 @@ struct hv_guest *hv_machine_guest(struct hv_machine *m)
 	return hv_guest_new(&machine_ops, m, &info);
 }
 
-/* Takes M. */
-static struct hv_err *finish_open(struct hv_machine *m, pid_t expected, struct hv_machine **ret)
+/* PID and PIDFD, which it takes, are the VMM's process as the host knows it, not as the monitor
+ * says. Takes M. */
+static struct hv_err *finish_open(struct hv_machine *m, pid_t pid, int pidfd,
+				  struct hv_machine **ret)
 {
-	struct hv_err *err = find_process(m, expected);
+	struct hv_err *err;
 
+	m->pidfd = pidfd;
+	err = open_process(m, pid);
+	if (!err)
+		err = find_vcpus(m);
 	if (!err)
 		err = find_kind(m);
 	if (!err && hv_process_arg(&m->process, "-incoming", 0, NULL))
 		err = hv_machine_is_running(m);
 	if (!err)
 		err = load_ram(m);
+	if (!err)
+		err = has_ended(m);
 	if (err) {
 		hv_machine_free(m);
 		return err;
@@ -482,26 +483,36 @@ static struct hv_err *finish_open(struct hv_machine *m, pid_t expected, struct h
 	return NULL;
 }
 
-struct hv_err *hv_machine_open_qmp(const char *path, struct hv_machine **ret)
+/* NAME is the user's name for the guest. EXPECTED: the process that must have made the socket; 0:
+ * any one. */
+static struct hv_err *open_qmp(const char *name, const char *path, pid_t expected,
+			       struct hv_machine **ret)
 {
 	HV_AUTO_FREE char *copy = hv_strdup(path);
+	struct hv_unix_peer peer = HV_UNIX_PEER_NONE;
 	struct hv_monitor *monitor = NULL;
 	struct hv_machine *m;
-	pid_t peer = 0;
-	struct hv_err *err = hv_qmp_open(path, &monitor, &peer);
+	struct hv_err *err = hv_qmp_open(path, expected, &monitor, &peer);
 
 	if (err)
 		return err;
 	m = machine_new(monitor, "qmp");
-	m->name = hv_format("qmp:%s", path);
+	m->name = hv_strdup(name);
 	m->qmp_dir = hv_strdup(dirname(copy));
-	return finish_open(m, peer, ret);
+	return finish_open(m, peer.pid, peer.pidfd, ret);
+}
+
+struct hv_err *hv_machine_open_qmp(const char *path, struct hv_machine **ret)
+{
+	HV_AUTO_FREE char *name = hv_format("qmp:%s", path);
+
+	return open_qmp(name, path, 0, ret);
 }
 
 static struct hv_err *open_libvirt(const char *spec, const char *uri, pid_t expected,
 				   struct hv_machine **ret)
 {
-	struct hv_libvirt_domain d = {0};
+	struct hv_libvirt_domain d = {.pidfd = -1};
 	struct hv_machine *m;
 	struct hv_err *err = hv_libvirt_open(spec, uri, &d);
 
@@ -510,7 +521,13 @@ static struct hv_err *open_libvirt(const char *spec, const char *uri, pid_t expe
 	m = machine_new(hv_take(d.monitor), "libvirt");
 	m->name = hv_take(d.name);
 	m->id = hv_take(d.uuid);
-	return finish_open(m, expected, ret);
+	m->private_dir = hv_take(d.state.private_dir);
+	if (!expected || expected == d.state.pid)
+		return finish_open(m, d.state.pid, d.pidfd, ret);
+	err = hv_err_new(ESRCH, "its domain is process %d's", (int)d.state.pid);
+	close(d.pidfd);
+	hv_machine_free(m);
+	return err;
 }
 
 struct hv_err *hv_machine_open_libvirt(const char *spec, const char *uri, struct hv_machine **ret)
@@ -518,12 +535,14 @@ struct hv_err *hv_machine_open_libvirt(const char *spec, const char *uri, struct
 	return open_libvirt(spec, uri, 0, ret);
 }
 
-/* The monitor of a libvirt domain is in use by libvirt, so libvirt is tried first. */
+/* The monitor of a libvirt domain is in use by libvirt, so libvirt is tried first. The process can
+ * write what it likes into its arguments, so the domain, or the socket, must be this process's. */
 struct hv_err *hv_machine_open_pid(pid_t pid, const char *uri, struct hv_machine **ret)
 {
 	struct hv_process p = {0};
 	HV_AUTO_FREE char *name = NULL;
 	HV_AUTO_FREE char *path = NULL;
+	HV_AUTO_FREE char *own_name = hv_format("pid:%d", (int)pid);
 	const char *value = "", *uuid = NULL;
 	struct hv_err *err = hv_process_open(pid, &p);
 
@@ -543,7 +562,7 @@ struct hv_err *hv_machine_open_pid(pid_t pid, const char *uri, struct hv_machine
 	hv_process_close(&p);
 	if (path) {
 		hv_err_free(err);
-		return hv_machine_open_qmp(path, ret);
+		return open_qmp(own_name, path, pid, ret);
 	}
 	if (err)
 		return hv_err_in(err, "domain '%s'", name);

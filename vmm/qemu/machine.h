@@ -14,6 +14,7 @@ struct hv_machine {
 	char *id;
 	char *monitor_kind; /* "libvirt", "qmp" */
 	char *qmp_dir;	    /* directory of the QMP socket; NULL: libvirt has the monitor */
+	char *private_dir;  /* of the domain, by libvirt; NULL: libvirt does not have the monitor */
 	struct hv_monitor *monitor;
 	struct hv_process process;
 	struct hv_process_memory *memory;
@@ -60,9 +61,9 @@ struct hv_err *hv_machine_is_running(struct hv_machine *m) hv_must_use;
 /* Whether the guest is suspended (S3): every vCPU is stopped until something wakes the guest up,
  * which resets its devices. */
 struct hv_err *hv_machine_sleeps(struct hv_machine *m, bool *ret) hv_must_use;
-/* *RET_PATH (the caller frees; NULL: none) is the socket of hvtrace's gdb stub. EBUSY: the gdb stub
- * is somebody else's, or another hvtrace uses it. */
-struct hv_err *hv_machine_stub_state(struct hv_machine *m, char **ret_path) hv_must_use;
+/* Whether there is a gdb stub of hvtrace's, which no other hvtrace uses. EBUSY: the gdb stub is
+ * somebody else's, or another hvtrace uses it. */
+struct hv_err *hv_machine_stub_state(struct hv_machine *m, bool *ret) hv_must_use;
 
 /* ENOTSUP: a device of the host or another process accesses guest RAM without the VMM's mappings,
  * so it would not see a page that replaces one of the RAM's. */

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "vmm/unix_socket.h"
 
 struct hv_monitor;
 
@@ -44,9 +45,10 @@ struct hv_err *hv_monitor_hmp(struct hv_monitor *m, const char *line, char **ret
 struct hv_err *hv_monitor_hmp_on(struct hv_monitor *m, unsigned vcpu, const char *line,
 				 char **ret) hv_must_use;
 
-/* Connects to QMP on a unix socket. *RET_PEER is the process at the other end, or 0 when it is not
- * known. */
-struct hv_err *hv_qmp_open(const char *path, struct hv_monitor **ret, pid_t *ret_peer) hv_must_use;
+/* Connects to QMP on a unix socket. EXPECTED and RET_PEER: as of hv_unix_peer(), which looks at the
+ * process before a byte is sent or taken. */
+struct hv_err *hv_qmp_open(const char *path, pid_t expected, struct hv_monitor **ret,
+			   struct hv_unix_peer *ret_peer) hv_must_use;
 
 /* Members of an answer; NULL or FALLBACK when there is none of that type. */
 const char *hv_json_string(struct json_object *o, const char *key);

@@ -99,6 +99,14 @@ struct hv_err *hv_process_of_thread(pid_t tid, pid_t *ret)
 	return NULL;
 }
 
+bool hv_process_has_thread(pid_t pid, pid_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid, (int)tid);
+	return pid > 0 && tid > 0 && access(path, F_OK) == 0;
+}
+
 size_t hv_process_arg(const struct hv_process *p, const char *option, size_t from,
 		      const char **ret_value)
 {

@@ -22,6 +22,9 @@ void hv_process_close(struct hv_process *p);
 /* Finds the process that thread TID belongs to. */
 struct hv_err *hv_process_of_thread(pid_t tid, pid_t *ret) hv_must_use;
 
+/* Whether TID is a thread of process PID now. */
+bool hv_process_has_thread(pid_t pid, pid_t tid);
+
 /* Looks for argument OPTION ("-name", also found as "--name") from index FROM on. Returns the index
  * behind it; 0: not found. *RET_VALUE (may be NULL) is the argument that follows it, "" at the end.
  */

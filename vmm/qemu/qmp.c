@@ -168,33 +168,29 @@ static struct hv_err *greet(struct qmp *q)
 	return NULL;
 }
 
-static pid_t peer_of(int fd)
-{
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
-		return 0;
-	return peer.pid;
-}
-
-struct hv_err *hv_qmp_open(const char *path, struct hv_monitor **ret, pid_t *ret_peer)
+struct hv_err *hv_qmp_open(const char *path, pid_t expected, struct hv_monitor **ret,
+			   struct hv_unix_peer *ret_peer)
 {
 	struct qmp *q = hv_alloc(sizeof(*q));
 	HV_AUTO_MONITOR struct hv_monitor *m = hv_monitor_new(&qmp_ops, q);
 	HV_AUTO_JSON struct json_object *answer = NULL;
+	struct hv_unix_peer peer = HV_UNIX_PEER_NONE;
 	struct hv_err *err;
 
 	q->fd = -1;
 	q->path = hv_strdup(path);
 	err = hv_unix_connect(path, hv_now_ns() + GREETING_NS, &q->fd);
 	if (!err)
+		err = hv_unix_peer(q->fd, path, expected, &peer);
+	if (!err)
 		err = greet(q);
 	if (!err)
 		err = hv_monitor_execute(m, "qmp_capabilities", NULL, &answer);
-	if (err)
+	if (err) {
+		hv_close_at(&peer.pidfd);
 		return err;
-	*ret_peer = peer_of(q->fd);
+	}
+	*ret_peer = peer;
 	*ret = hv_take(m);
 	return NULL;
 }

@@ -106,12 +106,12 @@ static char *stub_path_of(const char *filename)
 	return path;
 }
 
-struct hv_err *hv_machine_stub_state(struct hv_machine *m, char **ret_path)
+struct hv_err *hv_machine_stub_state(struct hv_machine *m, bool *ret)
 {
 	HV_AUTO_JSON struct json_object *devices = NULL;
 	struct hv_err *err = hv_monitor_execute(m->monitor, "query-chardev", NULL, &devices);
 
-	*ret_path = NULL;
+	*ret = false;
 	for (size_t i = 0; !err && i < hv_json_len(devices); i++) {
 		struct json_object *device = json_object_array_get_idx(devices, i);
 		const char *label = hv_json_string(device, "label");
@@ -122,13 +122,12 @@ struct hv_err *hv_machine_stub_state(struct hv_machine *m, char **ret_path)
 		if (!label || strcmp(label, "gdb") || !filename)
 			continue;
 		path = stub_path_of(filename);
-		/* Root removes this file, so its name must be hvtrace's whatever the VMM says. */
 		last = path ? strrchr(path, '/') : NULL;
 		if (!last || strcmp(last + 1, HV_STUB_SOCKET) != 0)
 			return hv_err_new(EBUSY, "a debugger's gdb stub is on (%s)", filename);
 		if (strncmp(filename, "disconnected:", 13) && !m->guardian)
 			return hv_err_new(EBUSY, "another hvtrace uses the gdb stub (%s)", path);
-		*ret_path = hv_take(path);
+		*ret = true;
 	}
 	return err;
 }
@@ -164,7 +163,7 @@ struct hv_err *hv_machine_pages_are_its_own(struct hv_machine *m)
 
 struct hv_err *hv_machine_refusal(struct hv_machine *m)
 {
-	HV_AUTO_FREE char *stub = NULL;
+	bool has_stub;
 	struct hv_err *err = hv_machine_is_running(m);
 
 	if (!err)
@@ -172,7 +171,7 @@ struct hv_err *hv_machine_refusal(struct hv_machine *m)
 	if (!err)
 		err = check_confidential(m);
 	if (!err)
-		err = hv_machine_stub_state(m, &stub);
+		err = hv_machine_stub_state(m, &has_stub);
 	if (!err)
 		err = hv_machine_region_has_room(m);
 	return err;

@@ -2,8 +2,10 @@
 #include "vmm/qemu/stub_dir.h"
 
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,15 +21,101 @@ static bool is_fresh(const struct stat *st)
 	return st->st_uid == geteuid() && (st->st_mode & 07777) == 0700 && st->st_nlink <= 2;
 }
 
+/* Paths are walked, and files made and removed, as the user UID does it (setfsuid(2)). */
+struct as_user {
+	uid_t uid; /* before */
+	gid_t gid;
+};
+
+static struct as_user become(uid_t uid, gid_t gid)
+{
+	struct as_user was = {.gid = (gid_t)setfsgid(gid)};
+
+	was.uid = (uid_t)setfsuid(uid);
+	return was;
+}
+
+static void become_again(struct as_user *was)
+{
+	setfsuid(was->uid);
+	setfsgid(was->gid);
+}
+#define AS_USER hv_cleanup(become_again) hv_unused
+
+static bool make_as(const char *path, uid_t uid, gid_t gid)
+{
+	AS_USER struct as_user was = become(uid, gid);
+
+	return mkdir(path, 0700) == 0;
+}
+
+/* Whether nobody but root can make the path to the directory that PATH is in lead elsewhere. */
+static bool is_roots_place(const char *path)
+{
+	HV_AUTO_FREE char *copy = hv_strdup(path);
+	HV_AUTO_FREE char *real = realpath(dirname(copy), NULL);
+	struct stat st;
+
+	/* dirname(3) may have changed the copy, or returned a string of its own */
+	if (!real || strncmp(path, real, strlen(real)) != 0)
+		return false;
+	for (char *end = real + strlen(real);;) {
+		if (lstat(*real ? real : "/", &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != 0 ||
+		    (st.st_mode & 022))
+			return false;
+		if (end == real)
+			return true;
+		while (end > real && *end != '/')
+			end--;
+		*end = '\0';
+	}
+}
+
+enum maker { MADE_BY_NONE, MADE_BY_USER, MADE_BY_ROOT };
+
+static enum maker make(const char *path, uid_t uid, gid_t gid)
+{
+	if (make_as(path, uid, gid))
+		return MADE_BY_USER;
+	if (errno != EACCES)
+		return MADE_BY_NONE;
+	if (is_roots_place(path))
+		return mkdir(path, 0700) == 0 ? MADE_BY_ROOT : MADE_BY_NONE;
+	errno = EACCES;
+	return MADE_BY_NONE;
+}
+
+void hv_stub_dir_remove(const char *path, uid_t uid, gid_t gid)
+{
+	if (is_roots_place(path)) {
+		rmdir(path);
+		return;
+	}
+	AS_USER struct as_user was = become(uid, gid);
+
+	rmdir(path);
+}
+
+void hv_stub_file_remove(const char *path, uid_t uid, gid_t gid)
+{
+	AS_USER struct as_user was = become(uid, gid);
+
+	unlink(path);
+}
+
 struct hv_err *hv_stub_dir_make(const char *path, uid_t uid, gid_t gid)
 {
 	HV_AUTO_FD int fd = -1;
+	enum maker maker;
 	struct stat st;
-	bool is_made;
 
-	rmdir(path); /* of an hvtrace that was killed here */
-	is_made = mkdir(path, 0700) == 0;
-	if (!is_made && errno != EEXIST)
+	hv_stub_dir_remove(path, uid, gid); /* of an hvtrace that was killed here */
+	maker = make(path, uid, gid);
+	if (maker == MADE_BY_NONE && errno == EACCES)
+		return hv_err_new(EACCES,
+				  "gdb stub: directory %s: the VMM's user, %u, may not make it",
+				  path, (unsigned)uid);
+	if (maker == MADE_BY_NONE && errno != EEXIST)
 		return failed(path);
 	/* A name is not changed by its name: it may lead to another file by now. */
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -35,9 +123,9 @@ struct hv_err *hv_stub_dir_make(const char *path, uid_t uid, gid_t gid)
 		return hv_err_new(EEXIST, "gdb stub: %s is there, and is not a directory", path);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return failed(path);
-	if (st.st_uid == uid && st.st_gid == gid)
+	if (st.st_uid == uid)
 		return NULL;
-	if (!is_made || !is_fresh(&st))
+	if (maker != MADE_BY_ROOT || !is_fresh(&st))
 		return hv_err_new(EEXIST,
 				  "gdb stub: directory %s is there, and belongs to user %u, not to "
 				  "the VMM's, %u",

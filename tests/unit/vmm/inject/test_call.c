@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -321,6 +322,62 @@ START_TEST(a_vcpu_thread)
 }
 END_TEST
 
+/* A thread that the monitor names may be another process's. It runs on, and is not traced. */
+START_TEST(another_processes_thread)
+{
+	HV_AUTO_FD int pidfd = pidfd_open(getpid(), 0);
+	struct hv_threads threads;
+	struct hv_err *err;
+	int feed;
+	pid_t other = start_child(&feed);
+
+	if (!may_trace(other)) {
+		end_child(other, feed);
+		return;
+	}
+	hv_threads_init(&threads, &other, 1);
+	threads.pid = getpid();
+	threads.pidfd = pidfd;
+	err = hv_threads_stop(&threads, hv_now_ns() + ENOUGH_NS);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, ESRCH);
+	ck_assert(!threads.list[0].stopped);
+	hv_err_free(err);
+	hv_threads_deinit(&threads);
+	feed_and_check(feed, 3);
+	end_child(other, feed);
+}
+END_TEST
+
+/* The VMM has ended, and its id may be another process's by now. */
+START_TEST(a_process_that_has_ended)
+{
+	HV_AUTO_FD int pidfd = -1;
+	struct hv_threads threads;
+	struct hv_err *err;
+	int feed;
+	pid_t other = start_child(&feed);
+	pid_t ended = fork();
+
+	if (ended == 0)
+		_exit(0);
+	pidfd = pidfd_open(ended, 0);
+	waitpid(ended, NULL, 0);
+	if (may_trace(other)) {
+		hv_threads_init(&threads, &other, 1);
+		threads.pid = other;
+		threads.pidfd = pidfd;
+		err = hv_threads_seize(&threads);
+		ck_assert_ptr_nonnull(err);
+		ck_assert_int_eq(err->code, ESRCH);
+		hv_err_free(err);
+		hv_threads_deinit(&threads);
+		feed_and_check(feed, 3);
+	}
+	end_child(other, feed);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	if (vmm) {
@@ -333,6 +390,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_failing_call_is_the_last);
 	tcase_add_test(tc, an_address_in_the_data);
 	tcase_add_test(tc, death_at_every_step);
+	tcase_add_test(tc, another_processes_thread);
+	tcase_add_test(tc, a_process_that_has_ended);
 }
 
 int main(int argc, char **argv)

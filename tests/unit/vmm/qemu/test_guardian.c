@@ -35,7 +35,7 @@ struct machine {
 static struct machine *m;
 static char dir[32];
 static char path[sizeof(dir) + 8];
-static pid_t stub;
+static pid_t stub, vmm;
 
 static void say(int fd, const char *payload)
 {
@@ -120,6 +120,7 @@ static void setup(void)
 
 	m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	m->runs = 1;
+	vmm = getpid(); /* it listens */
 	strcpy(dir, "/tmp/hvtrace-guardian-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/s", dir);
@@ -193,7 +194,7 @@ START_TEST(hold_and_release)
 	struct hv_guardian *g = NULL;
 	uint64_t held_ns = 0;
 
-	ok(hv_guardian_start(path, &g));
+	ok(hv_guardian_start(path, vmm, &g));
 	ck_assert(comes(&m->runs));
 	ok(hv_guardian_hold(g, ENOUGH_NS, NULL));
 	ck_assert(!m->runs);
@@ -223,7 +224,7 @@ START_TEST(too_long)
 	struct hv_guardian *g = NULL;
 	uint64_t held_ns = 0;
 
-	ok(hv_guardian_start(path, &g));
+	ok(hv_guardian_start(path, vmm, &g));
 	ok(hv_guardian_hold(g, 50 * HV_NS_PER_MS, NULL));
 	usleep(60000);
 	ck_assert(comes(&m->runs));
@@ -250,7 +251,7 @@ START_TEST(asleep)
 	struct hv_guardian *g = NULL;
 	uint64_t held_ns = 0;
 
-	ok(hv_guardian_start(path, &g));
+	ok(hv_guardian_start(path, vmm, &g));
 	fall_asleep();
 	for (unsigned i = 1; i <= 2; i++) {
 		ok(hv_guardian_hold_asleep(g, ENOUGH_NS, NULL));
@@ -274,7 +275,7 @@ START_TEST(asleep_for_too_long)
 	struct hv_guardian *g = NULL;
 	uint64_t held_ns = 0;
 
-	ok(hv_guardian_start(path, &g));
+	ok(hv_guardian_start(path, vmm, &g));
 	fall_asleep();
 	ok(hv_guardian_hold_asleep(g, 50 * HV_NS_PER_MS, NULL));
 	usleep(100000);
@@ -294,7 +295,7 @@ START_TEST(wakes_up_when_held_asleep)
 	struct hv_guardian *g = NULL;
 	uint64_t held_ns = 0;
 
-	ok(hv_guardian_start(path, &g));
+	ok(hv_guardian_start(path, vmm, &g));
 	fall_asleep();
 	m->wakes_at = 5;
 	ok(hv_guardian_hold_asleep(g, 2 * HV_NS_PER_S, NULL));
@@ -316,7 +317,7 @@ START_TEST(falls_asleep_when_asked_to_stop)
 	struct hv_guardian *g = NULL;
 	uint64_t held_ns = 0;
 
-	ok(hv_guardian_start(path, &g));
+	ok(hv_guardian_start(path, vmm, &g));
 	fall_asleep();
 	fails(hv_guardian_hold(g, ENOUGH_NS, NULL), EBUSY);
 	ok(hv_guardian_hold_asleep(g, ENOUGH_NS, NULL));
@@ -337,7 +338,7 @@ START_TEST(over_in_the_middle)
 	struct hv_guardian *g = NULL;
 	uint64_t held_ns = 0;
 
-	ok(hv_guardian_start(path, &g));
+	ok(hv_guardian_start(path, vmm, &g));
 	m->delay_us = 100;
 	ok(hv_guardian_hold(g, 50 * HV_NS_PER_MS, NULL));
 	fails(hv_guardian_exchange(g, &p, &answers), ETIMEDOUT);
@@ -359,7 +360,7 @@ static pid_t service_that_holds(int *ret_guardian)
 	pid = fork();
 	if (!pid) {
 		struct hv_guardian *g = NULL;
-		struct hv_err *err = hv_guardian_start(path, &g);
+		struct hv_err *err = hv_guardian_start(path, vmm, &g);
 		int said;
 
 		if (!err)
@@ -401,7 +402,7 @@ START_TEST(guardian_killed)
 	struct hv_guardian *g = NULL;
 	uint64_t held_ns = 0;
 
-	ok(hv_guardian_start(path, &g));
+	ok(hv_guardian_start(path, vmm, &g));
 	ck_assert(hv_guardian_is_alive(g));
 	ok(hv_guardian_hold(g, ENOUGH_NS, NULL));
 	kill(hv_guardian_pid(g), SIGKILL);
@@ -418,7 +419,7 @@ START_TEST(stub_gone)
 	struct hv_err *err;
 	siginfo_t ended;
 
-	ok(hv_guardian_start(path, &g));
+	ok(hv_guardian_start(path, vmm, &g));
 	kill(stub, SIGKILL);
 	waitid(P_PID, (id_t)stub, &ended, WEXITED | WNOWAIT);
 	/* The guardian has noticed the stub's end, or notices it when it asks for a stop. */
@@ -435,7 +436,7 @@ START_TEST(no_stub)
 {
 	struct hv_guardian *g = NULL;
 
-	fails(hv_guardian_start("/nonexistent/s", &g), ENOENT);
+	fails(hv_guardian_start("/nonexistent/s", vmm, &g), ENOENT);
 	ck_assert_ptr_null(g);
 }
 END_TEST
@@ -445,7 +446,7 @@ START_TEST(late_stop)
 {
 	struct hv_guardian *g = NULL;
 
-	ok(hv_guardian_start(path, &g));
+	ok(hv_guardian_start(path, vmm, &g));
 	m->deaf = 1;
 	fails(hv_guardian_hold(g, ENOUGH_NS, NULL), EBUSY);
 	ck_assert_uint_eq(m->nr_stops, 0);
@@ -463,7 +464,7 @@ START_TEST(late_stop_alone)
 {
 	struct hv_guardian *g = NULL;
 
-	ok(hv_guardian_start(path, &g));
+	ok(hv_guardian_start(path, vmm, &g));
 	m->deaf = 1;
 	fails(hv_guardian_hold(g, ENOUGH_NS, NULL), EBUSY);
 	hv_guardian_free(g);
@@ -474,8 +475,19 @@ START_TEST(late_stop_alone)
 }
 END_TEST
 
+/* The VMM may have put another process's socket there. */
+START_TEST(another_processes_socket)
+{
+	struct hv_guardian *g = NULL;
+
+	fails(hv_guardian_start(path, 1, &g), ESRCH);
+	ck_assert_ptr_null(g);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, another_processes_socket);
 	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, hold_and_release);

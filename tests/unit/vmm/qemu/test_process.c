@@ -87,6 +87,10 @@ START_TEST(processes)
 	err = hv_process_of_thread(gettid(), &pid);
 	ck_assert(!err);
 	ck_assert_int_eq(pid, getpid());
+	ck_assert(hv_process_has_thread(getpid(), gettid()));
+	ck_assert(!hv_process_has_thread(getpid(), getppid()));
+	ck_assert(!hv_process_has_thread(getpid(), 0));
+	ck_assert(!hv_process_has_thread(0, gettid()));
 	err = hv_process_open(INT32_MAX, &p);
 	ck_assert_ptr_nonnull(err);
 	ck_assert_int_eq(err->code, ESRCH);

@@ -18,6 +18,7 @@
 static char dir[32];
 static char path[48];
 static pid_t peer;
+static pid_t expected;
 
 static void setup(void)
 {
@@ -60,18 +61,23 @@ static struct hv_err *open_with(const char *const *lines, struct hv_monitor **re
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
 	struct hv_err *err;
-	pid_t pid = 0;
+	struct hv_unix_peer its = HV_UNIX_PEER_NONE;
 
 	memcpy(address.sun_path, path, strlen(path));
 	ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
 	ck_assert_int_eq(listen(listener, 1), 0);
+	if (peer > 0) {
+		kill(peer, SIGKILL);
+		waitpid(peer, NULL, 0);
+	}
 	peer = fork();
 	if (!peer)
 		be_peer(listener, lines);
 	close(listener);
-	err = hv_qmp_open(path, ret, &pid);
+	err = hv_qmp_open(path, expected, ret, &its);
 	if (!err)
-		ck_assert_int_eq(pid, getpid()); /* the process that listened */
+		ck_assert_int_eq(its.pid, getpid()); /* the process that listened */
+	hv_close_at(&its.pidfd);
 	return err;
 }
 
@@ -145,14 +151,29 @@ START_TEST(no_socket)
 {
 	struct hv_monitor *m = NULL;
 	char much[200];
-	pid_t pid;
+	struct hv_unix_peer its;
 
-	fails(hv_qmp_open("/nonexistent/q", &m, &pid), ENOENT);
+	fails(hv_qmp_open("/nonexistent/q", 0, &m, &its), ENOENT);
 	memset(much, 'a', sizeof(much));
 	much[sizeof(much) - 1] = '\0';
-	fails(hv_qmp_open(much, &m, &pid), ENAMETOOLONG);
-	fails_with(hv_qmp_open("", &m, &pid), "no path is given");
-	fails_with(hv_qmp_open("/", &m, &pid), "nothing listens there");
+	fails(hv_qmp_open(much, 0, &m, &its), ENAMETOOLONG);
+	fails_with(hv_qmp_open("", 0, &m, &its), "no path is given");
+	fails_with(hv_qmp_open("/", 0, &m, &its), "nothing listens there");
+}
+END_TEST
+
+/* The socket is not of the process that it should be: not a byte is sent or taken. */
+START_TEST(another_process)
+{
+	static const char *const lines[] = {GREETING, DONE, NULL};
+	struct hv_monitor *m = NULL;
+
+	expected = 1;
+	fails(open_with(lines, &m), ESRCH);
+	expected = getpid();
+	unlink(path);
+	ck_assert_ptr_null(open_with(lines, &m));
+	hv_monitor_free(m);
 }
 END_TEST
 
@@ -164,6 +185,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, no_greeting);
 	tcase_add_test(tc, busy);
 	tcase_add_test(tc, no_socket);
+	tcase_add_test(tc, another_process);
 }
 
 int main(void)

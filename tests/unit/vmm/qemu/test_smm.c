@@ -58,7 +58,8 @@ void hv_guardian_free(struct hv_guardian *g hv_unused)
 {
 }
 
-struct hv_err *hv_guardian_start(const char *path hv_unused, struct hv_guardian **ret hv_unused)
+struct hv_err *hv_guardian_start(const char *path hv_unused, pid_t pid hv_unused,
+				 struct hv_guardian **ret hv_unused)
 {
 	return hv_err_new(ENOTSUP, "not here");
 }

@@ -21,6 +21,7 @@ static void setup(void)
 {
 	strcpy(place, "/tmp/stub_dir-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(place));
+	ck_assert_int_eq(chown(place, UID, GID), 0);
 	snprintf(path, sizeof(path), "%s/hvtrace-1", place);
 	snprintf(other, sizeof(other), "%s/other", place);
 }
@@ -94,10 +95,63 @@ START_TEST(a_directory_of_somebody_else)
 }
 END_TEST
 
+/* A VMM may lead the path elsewhere. Nothing appears where its user may not write. */
+START_TEST(a_place_of_roots)
+{
+	struct hv_err *err;
+
+	ck_assert_int_eq(chown(place, 0, 0), 0);
+	err = hv_stub_dir_make(path, UID, GID);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EACCES);
+	hv_err_free(err);
+	ck_assert_int_ne(access(path, F_OK), 0);
+}
+END_TEST
+
+START_TEST(a_link_to_a_place_of_roots)
+{
+	char led[96], real[96];
+	struct hv_err *err;
+
+	ck_assert_int_eq(mkdir(other, 0755), 0);
+	ck_assert_int_eq(symlink(other, path), 0);
+	snprintf(led, sizeof(led), "%s/hvtrace-2", path);
+	snprintf(real, sizeof(real), "%s/hvtrace-2", other);
+	err = hv_stub_dir_make(led, UID, GID);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EACCES);
+	hv_err_free(err);
+	ck_assert_int_ne(access(real, F_OK), 0);
+	/* nor is anything removed there */
+	ck_assert_int_eq(mkdir(real, 0700), 0);
+	hv_stub_dir_remove(led, UID, GID);
+	hv_stub_file_remove(led, UID, GID);
+	ck_assert_int_eq(access(real, F_OK), 0);
+	hv_stub_dir_remove(real, 0, 0);
+	ck_assert_int_ne(access(real, F_OK), 0);
+}
+END_TEST
+
+/* The administrator's QMP socket may be there, of a VMM that has given up root's rights. */
+START_TEST(a_place_that_only_root_can_change)
+{
+	HV_AUTO_FREE char *in_run = hv_format("/run/hvtrace-test-%d", (int)getpid());
+
+	ck_assert_ptr_null(hv_stub_dir_make(in_run, UID, GID));
+	ck_assert_uint_eq(owner(in_run), UID);
+	hv_stub_dir_remove(in_run, UID, GID);
+	ck_assert_int_ne(access(in_run, F_OK), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, made_and_taken_again);
+	tcase_add_test(tc, a_place_of_roots);
+	tcase_add_test(tc, a_link_to_a_place_of_roots);
+	tcase_add_test(tc, a_place_that_only_root_can_change);
 	tcase_add_test(tc, a_hard_link);
 	tcase_add_test(tc, a_symbolic_link);
 	tcase_add_test(tc, a_directory_of_somebody_else);
