@@ -4,14 +4,15 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <linux/sched.h>
 #include <pwd.h>
+#include <sched.h>
 #include <seccomp.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -26,6 +27,9 @@
 
 #define USER   "hvtrace"
 #define NOBODY 65534
+
+#define EMPTY_ROOT "/proc" /* a directory that is there, and is covered by an empty one */
+#define FILES	   "/files"
 
 static struct hv_err *failed(const char *what)
 {
@@ -59,9 +63,33 @@ static struct hv_err *read_as_owner(int fd)
 	return NULL;
 }
 
-static struct hv_err *leave_root_directory(int fd)
+/* A root that has the directory FD and nothing else. */
+static struct hv_err *enter_root_of(int fd)
 {
-	return fchdir(fd) == 0 && chroot(".") == 0 ? NULL : failed("chroot");
+	const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+
+	/* a namespace takes the working directory along, and no other file */
+	if (fchdir(fd) != 0 || unshare(CLONE_NEWNS) != 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("none", EMPTY_ROOT, "tmpfs", flags, "size=8k,nr_inodes=4,mode=0755") != 0 ||
+	    mkdir(EMPTY_ROOT FILES, 0755) != 0 ||
+	    mount(".", EMPTY_ROOT FILES, NULL, MS_BIND, NULL) != 0 ||
+	    mount(NULL, EMPTY_ROOT FILES, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, NULL) !=
+		    0 ||
+	    mount(NULL, EMPTY_ROOT, NULL, MS_REMOUNT | MS_RDONLY | flags, NULL) != 0 ||
+	    chdir(EMPTY_ROOT) != 0 || chroot(".") != 0)
+		return failed("a root of its own (the kernel has no Landlock)");
+	return NULL;
+}
+
+static long landlock_version(void)
+{
+	return syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
+}
+
+const char *hv_confined_path(const char *path)
+{
+	return geteuid() == 0 && landlock_version() <= 0 ? FILES : path;
 }
 
 /* In a user namespace that maps no other user, root is an ordinary user of the host (EINVAL). */
@@ -70,19 +98,21 @@ static struct hv_err *leave_user(const struct hv_confinement *c)
 	const struct passwd *user = getpwnam(USER);
 	uid_t uid = user ? user->pw_uid : NOBODY;
 	gid_t gid = user ? user->pw_gid : NOBODY;
-	struct hv_err *err = c->root_fd >= 0 ? leave_root_directory(c->root_fd) : NULL;
+	struct hv_err *err = NULL;
 
+	if (c->dir_fd >= 0 && landlock_version() <= 0)
+		err = enter_root_of(c->dir_fd);
 	if (err)
 		return err;
 	if (setresgid(gid, gid, gid) != 0)
 		return errno == EINVAL ? NULL : failed("group");
 	if (setgroups(0, NULL) != 0)
 		return failed("groups");
-	if (c->root_fd >= 0 && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0)
+	if (c->dir_fd >= 0 && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0)
 		return failed("user");
 	if (setresuid(uid, uid, uid) != 0)
 		return failed("user");
-	return c->root_fd >= 0 ? read_as_owner(c->root_fd) : NULL;
+	return c->dir_fd >= 0 ? read_as_owner(c->dir_fd) : NULL;
 }
 
 /* Landlock. Not all constants are in the headers of Debian 12. */
@@ -131,7 +161,7 @@ static bool allow_reading(int rules, const char *path, int fd)
 /* A kernel without Landlock refuses what a user without files and groups may not do. */
 static struct hv_err *leave_file_system(const struct hv_confinement *c)
 {
-	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
+	long abi = landlock_version();
 	struct ruleset all = all_of(abi < 0 ? 0 : abi);
 	HV_AUTO_FD int rules = -1;
 	bool ok = true;
@@ -143,8 +173,8 @@ static struct hv_err *leave_file_system(const struct hv_confinement *c)
 		return failed("Landlock");
 	for (size_t i = 0; i < HV_CONFINE_READABLE_MAX && c->readable[i] && ok; i++)
 		ok = allow_reading(rules, c->readable[i], -1);
-	if (ok && c->root_fd >= 0)
-		ok = allow_reading(rules, NULL, c->root_fd);
+	if (ok && c->dir_fd >= 0)
+		ok = allow_reading(rules, NULL, c->dir_fd);
 	if (ok && hv_sanitizer_readable)
 		ok = allow_reading(rules, hv_sanitizer_readable, -1);
 	if (!ok || syscall(SYS_landlock_restrict_self, rules, 0) != 0)
@@ -283,17 +313,25 @@ static struct hv_err *leave_system_calls(const struct hv_confinement *c)
 
 /* All of it. */
 
+/* LIMIT 0: it stays as it is. */
+static bool lower(int what, rlim_t limit)
+{
+	struct rlimit now;
+
+	if (!limit || (getrlimit(what, &now) == 0 && now.rlim_max <= limit))
+		return true;
+	return setrlimit(what, &(struct rlimit){limit, limit}) == 0;
+}
+
 static struct hv_err *limit(const struct hv_confinement *c)
 {
-	struct rlimit files = {c->nr_files, c->nr_files}, now;
-
 	if (setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}) != 0)
 		return failed("core dumps");
-	if (!c->nr_files || getrlimit(RLIMIT_NOFILE, &now) != 0)
-		return NULL;
-	if (now.rlim_max < files.rlim_max)
-		files = now;
-	return setrlimit(RLIMIT_NOFILE, &files) == 0 ? NULL : failed("number of files");
+	if (!lower(RLIMIT_NOFILE, c->nr_files))
+		return failed("number of files");
+	if (!hv_sanitizer_maps_code && !lower(RLIMIT_DATA, c->memory_bytes))
+		return failed("memory");
+	return NULL;
 }
 
 struct hv_err *hv_confine(const struct hv_confinement *c)
@@ -302,7 +340,8 @@ struct hv_err *hv_confine(const struct hv_confinement *c)
 
 	tzset(); /* it reads a file */
 	if (!err)
-		err = hv_capabilities_keep(HV_CAP(SETUID) | HV_CAP(SETGID) | HV_CAP(SYS_CHROOT));
+		err = hv_capabilities_keep(HV_CAP(SETUID) | HV_CAP(SETGID) | HV_CAP(SYS_CHROOT) |
+					   HV_CAP(SYS_ADMIN));
 	if (!err && geteuid() == 0)
 		err = leave_user(c);
 	if (!err)

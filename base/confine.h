@@ -25,15 +25,20 @@ enum hv_confine_may {
 struct hv_confinement {
 	unsigned may;				       /* of enum hv_confine_may */
 	const char *readable[HV_CONFINE_READABLE_MAX]; /* directories; NULL: no more */
-	/* A directory that becomes the process's root, and whose files it can read with the rights
-	 * of the directory's owner. Used with HV_MAY_READ; -1: there is none. */
-	int root_fd;
-	unsigned nr_files; /* that can be open at a time; 0: the limit stays as it is */
+	/* A directory whose files a process of root's reads with the rights of the directory's
+	 * owner, at the path that hv_confined_path() returns; -1: there is none. Used with
+	 * HV_MAY_READ. */
+	int dir_fd;
+	unsigned nr_files;   /* that can be open at a time; 0: the limit stays as it is */
+	size_t memory_bytes; /* of its own; 0: the limit stays as it is */
 };
 #define HV_CONFINEMENT_NONE                                                                        \
 	{                                                                                          \
-		.root_fd = -1                                                                      \
+		.dir_fd = -1                                                                       \
 	}
 
+/* Where a process finds the directory PATH, which is dir_fd, once it is confined: without Landlock,
+ * in a root of its own that has nothing else, which needs CAP_SYS_ADMIN. */
+const char *hv_confined_path(const char *path);
 /* The process has one thread. After an error it may have lost some of its rights, and must end. */
 struct hv_err *hv_confine(const struct hv_confinement *c) hv_must_use;

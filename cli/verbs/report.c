@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "cli/verbs/report/apart.h"
 #include "cli/verbs/report/ctf.h"
 #include "cli/verbs/report/dat.h"
 #include "cli/verbs/verb.h"
@@ -19,8 +20,8 @@
 /* A file that is shown as it is, after decompression. */
 struct plain {
 	const char *path;
-	int fd; /* owned */
-	ZSTD_DStream *stream;
+	int fd;		      /* borrowed */
+	ZSTD_DStream *stream; /* owned by struct report */
 	uint8_t in[64 << 10];
 	size_t in_bytes;
 	bool is_begun; /* the first byte of the text was looked at */
@@ -28,11 +29,11 @@ struct plain {
 	size_t frame_rest; /* 0: a frame is complete */
 };
 
-static void plain_deinit(struct plain *p)
+static bool is_dir(const struct plain *p)
 {
-	if (p->fd >= 0)
-		close(p->fd);
-	ZSTD_freeDStream(p->stream);
+	struct stat st;
+
+	return fstat(p->fd, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 static struct hv_err *fill(struct plain *p)
@@ -108,8 +109,14 @@ static struct hv_err *put_all(struct plain *p, bool is_zstd)
 
 struct report_options {
 	const char *const *paths;
+	int fds[FILES_MAX]; /* owned; of PATHS, at their beginnings */
 	size_t nr_paths;
 	enum report_as as;
+};
+
+struct report {
+	struct report_options options;
+	struct plain plain;
 };
 
 /* The version is text after the magic. libtracecmd knows two. */
@@ -120,7 +127,7 @@ static struct hv_err *show_dat(const struct plain *p, const struct report_option
 	HV_AUTO_TEXT struct hv_text shown = {0};
 
 	if (len == 1 && (*version == '6' || *version == '7'))
-		return report_dat(o->paths, o->nr_paths, o->as);
+		return report_dat(o->paths, o->fds, o->nr_paths, o->as);
 	hv_text_add_utf8(&shown, version, len < VERSION_MAX ? len : VERSION_MAX);
 	hv_text_add(&shown, "");
 	return hv_err_new(EINVAL, "%s: trace.dat of version '%s': only 6 and 7 can be shown",
@@ -128,10 +135,14 @@ static struct hv_err *show_dat(const struct plain *p, const struct report_option
 }
 
 /* A trace in CTF is a directory, and has a file of this name. */
-static struct hv_err *show_dir(const struct plain *p)
+static struct hv_err *check_dir(const struct plain *p, const struct report_options *o)
 {
-	if (faccessat(p->fd, "metadata", R_OK, 0) == 0)
-		return report_ctf(p->path);
+	if (o->as == REPORT_JSON)
+		return hv_err_new(ENOTSUP,
+				  "%s: --json is for trace.dat and for files in JSON lines",
+				  p->path);
+	if (faccessat(p->fd, "metadata", F_OK, AT_EACCESS) == 0)
+		return NULL;
 	return hv_err_new(EISDIR, "%s: a directory, but no trace in CTF", p->path);
 }
 
@@ -147,19 +158,10 @@ static struct hv_err *show_plain(struct plain *p, const struct report_options *o
 	return put_all(p, is_zstd);
 }
 
-static struct hv_err *show(struct plain *p, const struct report_options *o)
+static struct hv_err *show_file(struct plain *p, const struct report_options *o)
 {
-	struct hv_err *err;
-	struct stat st;
+	struct hv_err *err = fill(p);
 
-	if (fstat(p->fd, &st) == 0 && S_ISDIR(st.st_mode))
-		return o->as == REPORT_JSON
-			       ? hv_err_new(ENOTSUP,
-					    "%s: --json is for trace.dat and for files in JSON "
-					    "lines",
-					    p->path)
-			       : show_dir(p);
-	err = fill(p);
 	if (err)
 		return err;
 	if (begins_with(p, DAT_MAGIC, sizeof(DAT_MAGIC) - 1))
@@ -168,6 +170,64 @@ static struct hv_err *show(struct plain *p, const struct report_options *o)
 		return hv_err_new(EINVAL, "%s: no trace.dat: only those can be shown together",
 				  p->path);
 	return show_plain(p, o);
+}
+
+/* In a process without rights, as prepare(). */
+static struct hv_err *show(void *ctx, const char *dir, bool *ret_cannot_print)
+{
+	struct report *r = ctx;
+	struct hv_err *err = is_dir(&r->plain) ? report_ctf(r->plain.path, dir)
+					       : show_file(&r->plain, &r->options);
+
+	*ret_cannot_print = r->plain.cannot_print;
+	return err;
+}
+
+static void prepare(void *ctx)
+{
+	const struct report *r = ctx;
+
+	if (is_dir(&r->plain))
+		report_ctf_prepare();
+}
+
+static void report_deinit(struct report *r)
+{
+	for (size_t i = 0; i < r->options.nr_paths; i++)
+		hv_close_at(&r->options.fds[i]);
+	ZSTD_freeDStream(r->plain.stream);
+}
+
+static struct hv_err *open_all(struct report_options *o)
+{
+	for (size_t i = 0; i < o->nr_paths; i++)
+		o->fds[i] = -1;
+	for (size_t i = 0; i < o->nr_paths; i++) {
+		o->fds[i] = open(o->paths[i], O_RDONLY | O_CLOEXEC);
+		if (o->fds[i] < 0)
+			return hv_err_new(errno, "%s: %s", o->paths[i], strerror(errno));
+	}
+	return NULL;
+}
+
+/* *RET_CANNOT_PRINT: nobody reads what is shown. */
+static struct hv_err *report(struct report *r, bool *ret_cannot_print)
+{
+	struct report_apart apart = {.dir_fd = -1, .prepare = prepare, .show = show, .ctx = r};
+	struct hv_err *err = open_all(&r->options);
+
+	if (err)
+		return err;
+	apart.path = r->plain.path = r->options.paths[0];
+	r->plain.fd = r->options.fds[0];
+	r->plain.stream = ZSTD_createDStream();
+	if (!r->plain.stream)
+		abort();
+	if (is_dir(&r->plain)) {
+		err = check_dir(&r->plain, &r->options);
+		apart.dir_fd = r->plain.fd;
+	}
+	return err ? err : report_apart(&apart, ret_cannot_print);
 }
 
 static bool parse(struct cli *cli, int argc, char **argv, struct report_options *ret, int *ret_exit)
@@ -192,25 +252,17 @@ static bool parse(struct cli *cli, int argc, char **argv, struct report_options 
 
 static int run(struct cli *cli, int argc, char **argv)
 {
-	struct report_options o = {0};
-	struct plain p = {0};
+	hv_cleanup(report_deinit) struct report r = {0};
+	bool cannot_print = false;
 	struct hv_err *err;
 	int exit_code;
 
-	if (!parse(cli, argc, argv, &o, &exit_code))
+	if (!parse(cli, argc, argv, &r.options, &exit_code))
 		return exit_code;
-	p.path = o.paths[0];
-	p.fd = open(p.path, O_RDONLY | O_CLOEXEC);
-	if (p.fd < 0)
-		return fail(hv_err_new(errno, "%s: %s", p.path, strerror(errno)));
-	p.stream = ZSTD_createDStream();
-	if (!p.stream)
-		abort();
-	err = show(&p, &o);
-	plain_deinit(&p);
+	err = report(&r, &cannot_print);
 	if (err)
 		return fail(err);
-	return p.cannot_print ? EXIT_FAILED : EXIT_OK;
+	return cannot_print ? EXIT_FAILED : EXIT_OK;
 }
 
 static const char help[] =

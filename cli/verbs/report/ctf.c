@@ -241,6 +241,9 @@ static bt_graph_simple_sink_component_consume_func_status consume(bt_message_ite
 
 /* The graph: the source of files -> a muxer, which sorts by time -> this sink. */
 
+/* Of the process; NULL: they are not there. */
+static const bt_plugin *ctf, *utils;
+
 static const bt_plugin *plugin_of(const char *name)
 {
 	const bt_plugin *plugin = NULL;
@@ -251,8 +254,7 @@ static const bt_plugin *plugin_of(const char *name)
 	return plugin;
 }
 
-static const bt_component_source *add_source(bt_graph *graph, const bt_plugin *ctf,
-					     const char *path)
+static const bt_component_source *add_source(bt_graph *graph, const char *path)
 {
 	const bt_component_class_source *class =
 		bt_plugin_borrow_source_component_class_by_name_const(ctf, "fs");
@@ -288,12 +290,12 @@ static bool connect_all(bt_graph *graph, const bt_component_source *source,
 		       NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK;
 }
 
-static bool run(struct report *r, const bt_plugin *ctf, const bt_plugin *utils, const char *path)
+static bool run(struct report *r, const char *path)
 {
 	bt_graph *graph = bt_graph_create(0);
 	const bt_component_class_filter *class =
 		bt_plugin_borrow_filter_component_class_by_name_const(utils, "muxer");
-	const bt_component_source *source = graph ? add_source(graph, ctf, path) : NULL;
+	const bt_component_source *source = graph ? add_source(graph, path) : NULL;
 	const bt_component_filter *muxer;
 	const bt_component_sink *sink;
 	bt_graph_run_status status = BT_GRAPH_RUN_STATUS_ERROR;
@@ -313,9 +315,14 @@ static bool run(struct report *r, const bt_plugin *ctf, const bt_plugin *utils, 
 	return status == BT_GRAPH_RUN_STATUS_OK;
 }
 
-struct hv_err *report_ctf(const char *path)
+void report_ctf_prepare(void)
 {
-	const bt_plugin *ctf = plugin_of("ctf"), *utils = plugin_of("utils");
+	ctf = plugin_of("ctf");
+	utils = plugin_of("utils");
+}
+
+struct hv_err *report_ctf(const char *path, const char *dir)
+{
 	struct report r = {0};
 	struct hv_err *err = NULL;
 
@@ -323,11 +330,9 @@ struct hv_err *report_ctf(const char *path)
 		err = hv_err_new(ENOTSUP,
 				 "%s: a trace in CTF: libbabeltrace2's plugins are not there",
 				 path);
-	else if (!run(&r, ctf, utils, path) && !r.cannot_print)
+	else if (!run(&r, dir) && !r.cannot_print)
 		err = hv_err_new(EINVAL,
 				 "%s: not a whole trace in CTF that libbabeltrace2 can read", path);
-	bt_plugin_put_ref(ctf);
-	bt_plugin_put_ref(utils);
 	hv_text_deinit(&r.text);
 	return err;
 }

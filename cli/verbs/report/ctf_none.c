@@ -2,7 +2,11 @@
 /* hvtrace built without libbabeltrace2. */
 #include "cli/verbs/report/ctf.h"
 
-struct hv_err *report_ctf(const char *path)
+void report_ctf_prepare(void)
+{
+}
+
+struct hv_err *report_ctf(const char *path, const char *dir hv_unused)
 {
 	return hv_err_new(ENOTSUP,
 			  "%s: this hvtrace was built without libbabeltrace2, which reads CTF; use "

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/verbs/report/dat.h"
 
+#include <fcntl.h>
+#include <string.h>
 #include <traceevent/event-parse.h>
 #include <traceevent/trace-seq.h>
 #include <trace-cmd/trace-cmd.h>
+#include <unistd.h>
 
 #include "cli/verbs/report/dat_json.h"
 #include "cli/verbs/verb.h"
@@ -73,11 +76,16 @@ static int take_event(struct tracecmd_input *input, struct tep_record *record, i
 	return r->text.len < MUCH_BYTES ? 0 : put(r);
 }
 
-/* Opens PATHS. What was opened is the caller's to close, also on failure. */
-static struct hv_err *open_all(const char *const *paths, size_t nr, struct tracecmd_input **ret)
+/* Reads the heads of FDS. What was opened is the caller's to close, also on failure. */
+static struct hv_err *open_all(const char *const *paths, const int *fds, size_t nr,
+			       struct tracecmd_input **ret)
 {
 	for (size_t i = 0; i < nr; i++) {
-		ret[i] = tracecmd_open(paths[i], 0);
+		int fd = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+
+		if (fd < 0 || lseek(fd, 0, SEEK_SET) != 0)
+			return hv_err_new(errno, "%s: %s", paths[i], strerror(errno));
+		ret[i] = tracecmd_open_fd(fd, 0);
 		if (!ret[i])
 			return hv_err_new(EINVAL,
 					  "%s: not a trace.dat file that libtracecmd can read",
@@ -100,7 +108,7 @@ static struct hv_err *show_all(struct report *r, struct tracecmd_input **inputs,
 	return NULL;
 }
 
-struct hv_err *report_dat(const char *const *paths, size_t nr, enum report_as as)
+struct hv_err *report_dat(const char *const *paths, const int *fds, size_t nr, enum report_as as)
 {
 	HV_AUTO_FREE struct tracecmd_input **inputs =
 		hv_alloc(nr * sizeof(struct tracecmd_input *));
@@ -110,7 +118,7 @@ struct hv_err *report_dat(const char *const *paths, size_t nr, enum report_as as
 	tracecmd_set_loglevel(TEP_LOG_NONE);
 	tep_set_loglevel(TEP_LOG_NONE);
 	trace_seq_init(&r.text);
-	err = open_all(paths, nr, inputs);
+	err = open_all(paths, fds, nr, inputs);
 	if (!err)
 		err = show_all(&r, inputs, nr, paths[0]);
 	for (size_t i = 0; i < nr && inputs[i]; i++)

@@ -7,7 +7,9 @@
 
 enum report_as { REPORT_TEXT, REPORT_JSON };
 
-/* Prints a line for each event of the NR files PATHS, one or more, to stdout, in the order of their
- * times; of more than one, lines begin with the name of the file. Errors name the file. A reader of
- * stdout that has gone ends it without an error. */
-struct hv_err *report_dat(const char *const *paths, size_t nr, enum report_as as) hv_must_use;
+/* Prints a line for each event of the NR files FDS, one or more, to stdout, in the order of their
+ * times; of more than one, lines begin with the name of the file, of PATHS. Errors name the file. A
+ * reader of stdout that has gone ends it without an error. The plugins of libtraceevent, which read
+ * what guests write, too, are not loaded in a process that cannot open files. */
+struct hv_err *report_dat(const char *const *paths, const int *fds, size_t nr,
+			  enum report_as as) hv_must_use;

@@ -2,7 +2,7 @@
 /* hvtrace built without libtracecmd. */
 #include "cli/verbs/report/dat.h"
 
-struct hv_err *report_dat(const char *const *paths, size_t nr hv_unused,
+struct hv_err *report_dat(const char *const *paths, const int *fds hv_unused, size_t nr hv_unused,
 			  enum report_as as hv_unused)
 {
 	return hv_err_new(ENOTSUP,

@@ -355,36 +355,69 @@ START_TEST(reads_where_it_may)
 }
 END_TEST
 
-static bool reads_secret_in_its_root(void)
+static const char *where; /* the directory that it may read */
+
+static bool opens_there(const char *name, int flags)
 {
-	return opens("/secret", O_RDONLY);
+	HV_AUTO_FREE char *path = hv_format("%s/%s", where, name);
+
+	return opens(path, flags);
 }
 
-static bool writes_in_its_root(void)
+static bool finds_its_directory(void)
 {
-	return opens("/secret", O_WRONLY) || opens("/cron", O_WRONLY | O_CREAT);
+	where = hv_confined_path(dir);
+	return true;
 }
 
-static bool leaves_its_root(void)
+static bool reads_secret_in_its_directory(void)
 {
-	return opens("/../../../etc/passwd", O_RDONLY) || opens("/etc/passwd", O_RDONLY);
+	return opens_there("secret", O_RDONLY);
+}
+
+static bool writes_in_its_directory(void)
+{
+	return opens_there("secret", O_WRONLY) || opens_there("cron", O_WRONLY | O_CREAT);
+}
+
+static bool leaves_its_directory(void)
+{
+	return opens_there("../../../etc/passwd", O_RDONLY) ||
+	       opens_there("../etc/passwd", O_RDONLY) || opens("/etc/passwd", O_RDONLY);
 }
 
 /* The directory's files are its owner's; everything else is not there. */
-START_TEST(reads_its_root_as_the_owner)
+static void reads_its_directory(void)
 {
 	HV_AUTO_FD int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct hv_confinement c = {.may = HV_MAY_READ, .root_fd = fd};
+	struct hv_confinement c = {.may = HV_MAY_READ, .dir_fd = fd};
 
+	set_up();
+	before = finds_its_directory;
+	ck_assert_int_eq(chmod(dir, 0700), 0);
+	ck_assert_int_eq(run(reads_secret_in_its_directory, &c), SUCCEEDED);
+	ck_assert_int_eq(run(writes_in_its_directory, &c), FAILED);
+	ck_assert_int_eq(run(leaves_its_directory, &c), FAILED);
+	ck_assert_int_eq(run(becomes_root, &c), FAILED);
+	ck_assert_int_eq(run(reads_shadow, &c), FAILED);
+	ck_assert_int_eq(chmod(dir, 0755), 0);
+	before = NULL;
+}
+
+START_TEST(reads_its_directory_as_the_owner)
+{
+	if (geteuid() == 0)
+		reads_its_directory();
+}
+END_TEST
+
+START_TEST(reads_its_directory_as_the_owner_without_landlock)
+{
 	if (geteuid() != 0)
 		return;
-	set_up();
-	ck_assert_int_eq(chmod(dir, 0700), 0);
-	ck_assert_int_eq(run(reads_secret_in_its_root, &c), SUCCEEDED);
-	ck_assert_int_eq(run(writes_in_its_root, &c), FAILED);
-	ck_assert_int_eq(run(leaves_its_root, &c), FAILED);
-	ck_assert_int_eq(run(becomes_root, &c), FAILED);
-	ck_assert_int_eq(chmod(dir, 0755), 0);
+	hides_landlock = true;
+	reads_its_directory();
+	hides_landlock = false;
 }
 END_TEST
 
@@ -441,7 +474,7 @@ START_TEST(root_becomes_somebody_else)
 	before = opens_status;
 	ck_assert_int_eq(run(has_no_rights, NULL), FAILED);
 	ck_assert_int_eq(run(has_no_rights, &c), SUCCEEDED);
-	c.root_fd = fd;
+	c.dir_fd = fd;
 	ck_assert_int_eq(run(has_no_rights, &c), SUCCEEDED);
 	before = NULL;
 }
@@ -476,7 +509,7 @@ static bool types_into_the_terminal(void)
 
 START_TEST(does_not_type_into_its_terminal)
 {
-	struct hv_confinement c = {.may = ALL, .root_fd = -1};
+	struct hv_confinement c = {.may = ALL, .dir_fd = -1};
 
 	ck_assert_int_eq(run(types_into_the_terminal, NULL), SUCCEEDED);
 	ck_assert_int_eq(run(types_into_the_terminal, &c), FAILED);
@@ -489,7 +522,8 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, attacks_fail, 0, HV_ARRAY_LEN(attacks));
 	tcase_add_loop_test(tc, attacks_fail_without_landlock, 0, HV_ARRAY_LEN(attacks));
 	tcase_add_test(tc, reads_where_it_may);
-	tcase_add_test(tc, reads_its_root_as_the_owner);
+	tcase_add_test(tc, reads_its_directory_as_the_owner);
+	tcase_add_test(tc, reads_its_directory_as_the_owner_without_landlock);
 	tcase_add_test(tc, root_becomes_somebody_else);
 	tcase_add_test(tc, what_is_open_stays);
 	tcase_add_test(tc, does_not_type_into_its_terminal);

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the kernel says of a process that has called hv_confine()."""
+
+import os
+import time
+
+PATIENCE = 120
+ZERO = "0000000000000000"
+
+
+def status(pid):
+    """{key: value}"""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return {key: value.strip() for key, _, value in (line.partition(":") for line in file)}
+
+
+def children(pid):
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
+            found += map(int, file.read().split())
+    return found
+
+
+def until_confined(pid):
+    deadline = time.monotonic() + PATIENCE
+    while status(pid).get("Seccomp") != "2":
+        assert time.monotonic() < deadline, status(pid)
+        time.sleep(0.02)
+
+
+def check(pid, owner=False):
+    """It is confined, or will be. OWNER: it reads files as somebody else than the rest."""
+    until_confined(pid)
+    for task in os.listdir(f"/proc/{pid}/task"):
+        found = status(task)
+        if os.geteuid() == 0:
+            for key in ("Uid", "Gid"):
+                ids = found[key].split()
+                assert "0" not in (ids[:3] if owner else ids), (pid, key, found[key])
+            assert found["Groups"] == "", found["Groups"]
+        for key in ("CapPrm", "CapEff", "CapInh", "CapAmb"):
+            assert found[key] == ZERO, (key, found[key])
+        assert found["NoNewPrivs"] == "1" and found["Seccomp"] == "2", found
