@@ -10,7 +10,7 @@ function __hvtrace_operands
     set -l words (commandline -opc)
     set -l with_value -c -p -e -f -k -l -n -g -P -o -d --connect --filter --for --format --max-overhead \
         --via --patch --vmlinux --idle --agent --maps --threshold --functions --delay --iterations --sort --rows \
-        --to --key --dev --mtu --listen --allow --max-guests --max-size --max-rate --function
+        --to --key --dev --mtu --listen --allow --max-guests --max-size --max-total --max-memory --max-rate --function
     set -l before
     for word in $words[3..-1]
         # The value of an option is no operand.
@@ -88,6 +88,8 @@ complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l allow -x -d 'Tak
 complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l format -x -a 'trace.dat perfetto ctf jsonl' -d 'Format of files'
 complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l max-guests -x -d 'Streams at a time'
 complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l max-size -x -d 'Size of a file'
+complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l max-total -x -d 'Bytes of all files'
+complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l max-memory -x -d 'Memory of all streams'
 complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l max-rate -x -d 'Bytes a second of a stream'
 complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l idle -x -d 'A stream that is silent for so long has ended'
 complete -c hvtrace -n "__fish_seen_subcommand_from collect; and __hvtrace_nr_operands 0" -a '(__fish_complete_directories)'

@@ -62,6 +62,7 @@ static struct hv_stream_guest *add(struct hv_stream_collector *c, uint64_t sessi
 	if (!has_room(c))
 		return NULL;
 	g = hv_alloc(sizeof(*g));
+	c->store.budget = &c->budget;
 	hv_stream_guest_init(g, session, &c->store, from);
 	c->guests = hv_realloc_array(c->guests, c->nr_guests + 1, sizeof(struct hv_stream_guest *));
 	c->last = c->nr_guests;

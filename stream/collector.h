@@ -17,7 +17,8 @@ struct hv_stream_collector {
 	unsigned max_guests; /* streams at a time */
 	uint64_t idle_ns;    /* a stream of which nothing comes for so long has ended */
 
-	/* the following are zero at the beginning */
+	/* the following are zero at the beginning, but for limits */
+	struct hv_stream_budget budget;	 /* its limits are the caller's */
 	struct hv_stream_guest **guests; /* owned */
 	unsigned nr_guests, last;	 /* LAST: which had the last frame */
 	uint64_t refused[HV_STREAM_NR_VERDICTS];

@@ -12,6 +12,9 @@
 #define TURN_NS (HV_NS_PER_S / 10)
 #define SAVE_NS HV_NS_PER_S
 
+#define LOOK_BYTES  (64u << 10) /* of frames, after which the length of the file is read */
+#define TEXT_COPIES 4		/* of the head, while a file begins */
+
 void hv_stream_guest_init(struct hv_stream_guest *g, uint64_t session,
 			  const struct hv_stream_store *store, const struct hv_stream_address *from)
 {
@@ -43,6 +46,7 @@ static void release(struct hv_stream_guest *g)
 	free(g->lanes);
 	free(g->page);
 	free(g->path);
+	hv_stream_budget_charge(g->store->budget, &g->memory_bytes, 0);
 	g->lanes = NULL;
 	g->page = NULL;
 	g->path = NULL;
@@ -68,6 +72,80 @@ static void stop_writing(struct hv_stream_guest *g, struct hv_err *err)
 	g->phase = HV_STREAM_IS_FULL;
 	if (g->file)
 		hv_err_free(hv_export_end(g->file));
+}
+
+/* What a stream costs. */
+
+/* A format keeps a page of each vCPU and about as much as the head's text is long. */
+static uint64_t memory_of(const struct hv_stream_guest *g)
+{
+	const struct hv_export_head *head = &g->head.head;
+	uint64_t bytes = sizeof(*g) + g->window.held_bytes + g->early.cap_bytes +
+			 2 * g->head.text.cap_bytes + head->nr_events * sizeof(*g->head.events) +
+			 head->nr_cpus * (sizeof(*g->lanes) + head->page_bytes);
+
+	for (unsigned i = 0; i < HV_STREAM_NR_TABLES; i++)
+		bytes += hv_stream_table_memory(&g->tables[i]);
+	return bytes;
+}
+
+/* Ends a stream that needs NEEDS_BYTES and may not have them. */
+static void refuse(struct hv_stream_guest *g, uint64_t needs_bytes)
+{
+	const struct hv_stream_budget *b = g->store->budget;
+	HV_AUTO_FREE char *why = hv_format(
+		"it needs %llu KiB of memory; of %llu KiB for all streams, %llu are in "
+		"use, and a stream may have %llu",
+		(unsigned long long)needs_bytes >> 10, (unsigned long long)b->memory_max >> 10,
+		(unsigned long long)b->memory >> 10,
+		(unsigned long long)(b->memory_max / HV_STREAM_MEMORY_PART) >> 10);
+	struct hv_stream_held held;
+
+	while (hv_stream_window_flush(&g->window, &held))
+		free(held.bytes);
+	hv_stream_guest_end(g, why);
+}
+
+/* Charges what G has, and MORE_BYTES that it is about to take. False: G has ended instead. */
+static bool may_have(struct hv_stream_guest *g, uint64_t more_bytes)
+{
+	uint64_t bytes = memory_of(g) + more_bytes;
+
+	if (g->phase == HV_STREAM_ENDED)
+		return false;
+	if (hv_stream_budget_charge(g->store->budget, &g->memory_bytes, bytes))
+		return true;
+	refuse(g, bytes);
+	return false;
+}
+
+/* Charges a file that has BYTES. */
+static struct hv_err *charge_file(struct hv_stream_guest *g, uint64_t bytes)
+{
+	struct hv_stream_budget *b = g->store->budget;
+
+	if (hv_stream_budget_file(b, &g->file_bytes, bytes))
+		return NULL;
+	return hv_err_new(EFBIG,
+			  "%s/%s: the files of all streams have %llu bytes, and may have %llu",
+			  g->store->dir_path, g->path ? g->path : "", (unsigned long long)b->files,
+			  (unsigned long long)b->files_max);
+}
+
+/* Ends the file if it has grown too much. */
+static void look_at_file(struct hv_stream_guest *g)
+{
+	uint64_t bytes = hv_stream_guest_file_bytes(g);
+	struct hv_err *err = charge_file(g, bytes);
+
+	g->looked_bytes = g->sent_bytes;
+	if (!err && bytes > HV_STREAM_FILE_GROWTH_FREE + g->sent_bytes * HV_STREAM_FILE_GROWTH)
+		err = hv_err_new(EFBIG,
+				 "%s: has %llu bytes, more than %u times what its sender "
+				 "has sent",
+				 g->path, (unsigned long long)bytes, HV_STREAM_FILE_GROWTH);
+	if (err)
+		stop_writing(g, err);
 }
 
 /* Events. */
@@ -147,6 +225,9 @@ static bool keep_early(struct hv_stream_guest *g, struct hv_span body)
 
 	if (g->early.len_bytes + sizeof(len) + len > HV_STREAM_EARLY_BYTES)
 		return true;
+	if (g->early.len_bytes + sizeof(len) + len > g->early.cap_bytes &&
+	    !may_have(g, 2 * (g->early.cap_bytes + len)))
+		return true;
 	hv_text_add_bytes(&g->early, &len, sizeof(len));
 	hv_text_add_bytes(&g->early, body.data, len);
 	return true;
@@ -170,6 +251,7 @@ static void name_tasks(struct hv_stream_guest *g)
 	struct hv_err *err;
 
 	if (g->phase != HV_STREAM_WRITES || !g->tables[HV_STREAM_NAMES].is_whole ||
+	    !may_have(g, g->tables[HV_STREAM_NAMES].like.raw_bytes) ||
 	    !hv_stream_table_text(&g->tables[HV_STREAM_NAMES], &text))
 		return;
 	err = hv_export_name_tasks(g->file, (struct hv_export_text){text.data, text.len_bytes});
@@ -184,14 +266,20 @@ static bool begin_file(struct hv_stream_guest *g)
 	char from[HV_STREAM_ADDRESS_LEN];
 	struct hv_err *err;
 
+	if (!may_have(g, (uint64_t)TEXT_COPIES * g->tables[HV_STREAM_HEAD].like.raw_bytes))
+		return true;
 	if (!hv_stream_table_text(&g->tables[HV_STREAM_HEAD], &text) ||
 	    !hv_stream_head_decode(&text, &g->head))
 		return false;
 	hv_stream_table_deinit(&g->tables[HV_STREAM_HEAD]);
+	if (!may_have(g, (TEXT_COPIES - 2) * g->head.text.cap_bytes))
+		return true;
 	g->lanes = hv_alloc(g->head.head.nr_cpus * sizeof(*g->lanes));
 	g->page = hv_alloc(g->head.head.page_bytes);
 	g->phase = HV_STREAM_WRITES;
-	err = hv_stream_guest_open(g);
+	err = charge_file(g, 0);
+	if (!err)
+		err = hv_stream_guest_open(g);
 	if (err) {
 		stop_writing(g, err);
 		return true;
@@ -199,6 +287,7 @@ static bool begin_file(struct hv_stream_guest *g)
 	hv_stream_address_text(&g->from, from);
 	line = hv_format("%s: writes %s/%s", from, g->store->dir_path, g->path);
 	note(g, line);
+	look_at_file(g);
 	name_tasks(g);
 	take_early(g);
 	return true;
@@ -212,6 +301,8 @@ static bool take_part(struct hv_stream_guest *g, struct hv_span body)
 	if (!hv_stream_part_decode(body, &p) || p.table >= HV_STREAM_NR_TABLES)
 		return false;
 	if (p.table == HV_STREAM_HEAD && g->phase != HV_STREAM_WAITS)
+		return true;
+	if (!may_have(g, hv_stream_part_memory(&p)))
 		return true;
 	added = hv_stream_table_add(&g->tables[p.table], &p);
 	if (added != HV_STREAM_PART_LAST)
@@ -263,13 +354,15 @@ static bool take_body(struct hv_stream_guest *g, unsigned kind, struct hv_span b
 
 static bool take_packed(struct hv_stream_guest *g, const struct hv_stream_frame *f)
 {
-	uint8_t *raw = hv_alloc(f->raw_bytes);
-	size_t len = ZSTD_decompress(raw, f->raw_bytes, f->body.data, f->body.len_bytes);
-	bool ok = !ZSTD_isError(len) && len == f->raw_bytes &&
-		  take_body(g, f->kind, (struct hv_span){raw, len});
+	HV_AUTO_FREE uint8_t *raw = NULL;
+	size_t len;
 
-	free(raw);
-	return ok;
+	if (!hv_stream_may_grow(f->body.len_bytes, f->raw_bytes, HV_STREAM_FRAME_GROWTH_FREE))
+		return false;
+	raw = hv_alloc(f->raw_bytes);
+	len = ZSTD_decompress(raw, f->raw_bytes, f->body.data, f->body.len_bytes);
+	return !ZSTD_isError(len) && len == f->raw_bytes &&
+	       take_body(g, f->kind, (struct hv_span){raw, len});
 }
 
 static void take_in_order(struct hv_stream_guest *g, struct hv_span frame)
@@ -323,6 +416,7 @@ void hv_stream_guest_take(struct hv_stream_guest *g, struct hv_span frame, uint6
 		g->counts.limited++;
 		return;
 	}
+	g->sent_bytes += frame.len_bytes;
 	if (!g->window.has_begun)
 		g->joined_late = f.sequence >= HV_STREAM_FIRST;
 	while (g->phase != HV_STREAM_ENDED &&
@@ -333,8 +427,11 @@ void hv_stream_guest_take(struct hv_stream_guest *g, struct hv_span frame, uint6
 	order = hv_stream_window_add(&g->window, f.sequence, frame, now_ns);
 	if (order == HV_STREAM_IN_ORDER)
 		take_in_order(g, frame);
-	while (hv_stream_window_take(&g->window, now_ns, &held))
+	while (g->phase != HV_STREAM_ENDED && hv_stream_window_take(&g->window, now_ns, &held))
 		take_held(g, &held);
+	if (may_have(g, 0) && g->phase == HV_STREAM_WRITES &&
+	    g->sent_bytes - g->looked_bytes >= LOOK_BYTES)
+		look_at_file(g);
 }
 
 void hv_stream_guest_turn(struct hv_stream_guest *g, uint64_t now_ns)
@@ -347,6 +444,9 @@ void hv_stream_guest_turn(struct hv_stream_guest *g, uint64_t now_ns)
 	if (g->phase != HV_STREAM_WRITES || now_ns - g->turned_ns < TURN_NS)
 		return;
 	if (now_ns / SAVE_NS != g->turned_ns / SAVE_NS) {
+		look_at_file(g);
+		if (g->phase != HV_STREAM_WRITES)
+			return;
 		err = hv_stream_guest_check_room(g);
 		if (!err)
 			err = hv_stream_guest_save_counts(g, NULL);

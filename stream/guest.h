@@ -9,6 +9,7 @@
 
 #include "export/export.h"
 #include "stream/address.h"
+#include "stream/budget.h"
 #include "stream/head.h"
 #include "stream/table.h"
 #include "stream/window.h"
@@ -25,6 +26,7 @@ struct hv_stream_store {
 	unsigned max_files; /* that a stream may have open, if FORMAT is a directory */
 	uint64_t max_rate;  /* bytes of frames in a second, of each guest; 0: no limit */
 	void (*note)(const char *line);
+	struct hv_stream_budget *budget; /* borrowed; of all streams */
 };
 
 struct hv_stream_counts_of {
@@ -66,8 +68,11 @@ struct hv_stream_guest {
 	uint64_t written_bytes;
 	struct hv_stream_counts_of counts;
 	uint64_t came_ns, turned_ns;
-	uint64_t bucket_bytes, filled_ns; /* of the limit of the rate */
-	bool joined_late;		  /* it did not begin with the sender */
+	uint64_t bucket_bytes, filled_ns;  /* of the limit of the rate */
+	bool joined_late;		   /* it did not begin with the sender */
+	uint64_t memory_bytes, file_bytes; /* charged to the budget */
+	uint64_t sent_bytes;		   /* by its sender, in frames */
+	uint64_t looked_bytes;		   /* SENT_BYTES when the file's length was read last */
 };
 
 void hv_stream_guest_init(struct hv_stream_guest *g, uint64_t session,

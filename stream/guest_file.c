@@ -11,6 +11,7 @@
 #define DIR_MODE	 0700
 #define FILE_MODE	 0600
 #define NAME_MAX_BYTES	 64
+#define BLOCK_BYTES	 512 /* of st_blocks */
 #define NR_NAMES	 100
 #define SMALL_DISK_BYTES (64ull << 20)
 #define DISK_LOW_BYTES	 (16ull << 20)
@@ -147,6 +148,16 @@ struct hv_err *hv_stream_guest_open(struct hv_stream_guest *g)
 	if (!err)
 		err = open_new(g);
 	return err ? err : open_file(g);
+}
+
+/* Of a directory, the bytes of its events, since its files are many. */
+uint64_t hv_stream_guest_file_bytes(const struct hv_stream_guest *g)
+{
+	struct stat st;
+
+	if (g->store->format->is_dir || fstat(g->fd, &st) != 0)
+		return g->written_bytes;
+	return (uint64_t)st.st_blocks * BLOCK_BYTES;
 }
 
 static void add_string(struct hv_text *out, const char *key, const char *value)

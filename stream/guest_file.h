@@ -11,5 +11,7 @@ struct hv_err *hv_stream_guest_open(struct hv_stream_guest *g) hv_must_use;
 /* Writes NAME.json. WHY is NULL while the stream goes on. */
 struct hv_err *hv_stream_guest_save_counts(const struct hv_stream_guest *g,
 					   const char *why) hv_must_use;
+/* Returns the bytes that the file has on its disk. */
+uint64_t hv_stream_guest_file_bytes(const struct hv_stream_guest *g);
 /* ENOSPC: too little room is left for others on the file system. */
 struct hv_err *hv_stream_guest_check_room(const struct hv_stream_guest *g) hv_must_use;

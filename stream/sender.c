@@ -205,6 +205,8 @@ static bool put_packed(struct sender *s, unsigned cpu, struct hv_stream_split *s
 			s->page_bytes = s->page_bytes / 4 * 3;
 			return s->page_bytes >= PAGE_MIN || put_plain(s, cpu, split);
 		}
+		if (!hv_stream_may_grow(len, raw, HV_STREAM_FRAME_GROWTH_FREE))
+			return put_plain(s, cpu, split);
 		put(s, at, HV_STREAM_EVENTS, HV_STREAM_ZSTD, len, raw);
 		if (len < want / 2 && s->page_bytes < HV_STREAM_RAW_MAX / 4)
 			s->page_bytes += s->page_bytes / 8;

@@ -5,6 +5,20 @@
 
 #define LEVEL 3
 
+/* Adds a frame that decompression skips, so that RAW_BYTES is no more than a collector allows. */
+static void pad(struct hv_text *packed, size_t raw_bytes)
+{
+	size_t want = raw_bytes / HV_STREAM_GROWTH + 1;
+	uint32_t head[2] = {ZSTD_MAGIC_SKIPPABLE_START, 0};
+
+	if (hv_stream_may_grow(packed->len_bytes, raw_bytes, HV_STREAM_TABLE_GROWTH_FREE))
+		return;
+	if (want > packed->len_bytes + sizeof(head))
+		head[1] = (uint32_t)(want - packed->len_bytes - sizeof(head));
+	hv_text_add_bytes(packed, head, sizeof(head));
+	hv_text_add_fill(packed, '\0', head[1]);
+}
+
 struct hv_err *hv_stream_parts_set(struct hv_stream_parts *p, enum hv_stream_table_id id,
 				   struct hv_span text, uint16_t part_bytes)
 {
@@ -21,11 +35,12 @@ struct hv_err *hv_stream_parts_set(struct hv_stream_parts *p, enum hv_stream_tab
 				  text.len_bytes);
 	hv_text_clear(&p->packed);
 	hv_text_add_bytes(&p->packed, packed, len);
+	pad(&p->packed, text.len_bytes);
 	p->next = (struct hv_stream_part){
 		.table = (uint8_t)id,
 		.part_bytes = part_bytes,
 		.generation = p->next.generation + 1,
-		.total_bytes = (uint32_t)len,
+		.total_bytes = (uint32_t)p->packed.len_bytes,
 		.raw_bytes = (uint32_t)text.len_bytes,
 	};
 	p->nr_rounds = 0;
@@ -70,7 +85,19 @@ static bool is_like(const struct hv_stream_part *a, const struct hv_stream_part 
 	       a->total_bytes == b->total_bytes && a->raw_bytes == b->raw_bytes;
 }
 
-/* Memory is taken as the parts say, so a sender with the key can take HV_STREAM_TABLE_MAX. */
+size_t hv_stream_part_memory(const struct hv_stream_part *p)
+{
+	if (!p->part_bytes || p->total_bytes > HV_STREAM_TABLE_MAX)
+		return 0;
+	return p->total_bytes + p->total_bytes / p->part_bytes + 1;
+}
+
+size_t hv_stream_table_memory(const struct hv_stream_table *t)
+{
+	return t->packed ? hv_stream_part_memory(&t->like) : 0;
+}
+
+/* Memory is taken as the parts say; the caller has looked whether the stream may have it. */
 static void begin(struct hv_stream_table *t, const struct hv_stream_part *p)
 {
 	hv_stream_table_deinit(t);
@@ -85,8 +112,10 @@ static bool is_possible(const struct hv_stream_part *p)
 {
 	return p->part_bytes >= HV_STREAM_PART_MIN && p->total_bytes &&
 	       p->total_bytes <= HV_STREAM_TABLE_MAX && p->raw_bytes &&
-	       p->raw_bytes <= HV_STREAM_TABLE_RAW_MAX && p->off < p->total_bytes &&
-	       p->off % p->part_bytes == 0 && p->bytes.len_bytes == part_len(p);
+	       p->raw_bytes <= HV_STREAM_TABLE_RAW_MAX &&
+	       hv_stream_may_grow(p->total_bytes, p->raw_bytes, HV_STREAM_TABLE_GROWTH_FREE) &&
+	       p->off < p->total_bytes && p->off % p->part_bytes == 0 &&
+	       p->bytes.len_bytes == part_len(p);
 }
 
 enum hv_stream_added hv_stream_table_add(struct hv_stream_table *t, const struct hv_stream_part *p)

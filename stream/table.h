@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
+#include "stream/budget.h"
 #include "stream/frame.h"
 
 #define HV_STREAM_TABLE_MAX	(16u << 20) /* compressed */
@@ -42,6 +43,9 @@ enum hv_stream_added {
 };
 
 void hv_stream_table_deinit(struct hv_stream_table *t);
+/* Returns the bytes of memory that T has, and that a table of parts like P needs. */
+size_t hv_stream_table_memory(const struct hv_stream_table *t);
+size_t hv_stream_part_memory(const struct hv_stream_part *p);
 /* Adds a part. One of another generation begins a new table. */
 enum hv_stream_added hv_stream_table_add(struct hv_stream_table *t, const struct hv_stream_part *p);
 /* The text of a table that is whole. It ends in a NUL that its length does not count. False: it

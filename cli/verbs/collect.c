@@ -20,6 +20,7 @@
 #define TURN_MS	     50
 #define MAX_GUESTS   256
 #define GUESTS_MOST  65536
+#define MEMORY_MAX   (UINT64_C(4) << 30)
 #define IDLE_NS	     (60 * HV_NS_PER_S)
 #define DEVS_MAX     16
 #define OWN_FILES    512 /* sockets, connections, and files that are open for a moment */
@@ -109,6 +110,10 @@ static int take_option(const struct cli *cli, struct collect *c, int option)
 		return take_number(cli, optarg, &collector->max_guests);
 	else if (option == 's')
 		return take_size(cli, "--max-size", &collector->store.max_bytes);
+	else if (option == 't')
+		return take_size(cli, "--max-total", &collector->budget.files_max);
+	else if (option == 'm')
+		return take_size(cli, "--max-memory", &collector->budget.memory_max);
 	else if (option == 'r')
 		return take_size(cli, "--max-rate", &collector->store.max_rate);
 	else if (option == 'i' && !duration_parse(optarg, &collector->idle_ns))
@@ -127,6 +132,8 @@ static bool parse(struct cli *cli, int argc, char **argv, struct collect *c, int
 		{"compress", no_argument, NULL, 'C'},
 		{"max-guests", required_argument, NULL, 'g'},
 		{"max-size", required_argument, NULL, 's'},
+		{"max-total", required_argument, NULL, 't'},
+		{"max-memory", required_argument, NULL, 'm'},
 		{"max-rate", required_argument, NULL, 'r'},
 		{"idle", required_argument, NULL, 'i'},
 		{0},
@@ -271,7 +278,9 @@ static int run(struct cli *cli, int argc, char **argv)
 		.where = "[::]:" HV_STREAM_PORT,
 		.key_path = STREAM_KEY_PATH,
 		.dir_fd = -1,
-		.collector = {.max_guests = MAX_GUESTS, .idle_ns = IDLE_NS},
+		.collector = {.max_guests = MAX_GUESTS,
+			      .idle_ns = IDLE_NS,
+			      .budget.memory_max = MEMORY_MAX},
 	};
 	int exit_code;
 
@@ -301,6 +310,10 @@ static const char help[] =
 	"  --compress              compress files by zstd\n"
 	"  --max-guests=N          streams at a time (default: 256)\n"
 	"  --max-size=SIZE         bytes of events in a file: 512M, 2G\n"
+	"  --max-total=SIZE        bytes that the files of all streams may have on the disk\n"
+	"  --max-memory=SIZE       memory of all streams together (default: 4G); a stream may have "
+	"an\n"
+	"                          eighth of it\n"
 	"  --max-rate=SIZE         bytes that a stream may send in a second\n"
 	"  --idle=DURATION         a stream that is silent for so long has ended (default: 1m)\n";
 
@@ -309,7 +322,7 @@ const struct verb verb_collect = {
 	.args = "[--listen=ADDRESS[:PORT]] [--dev=DEVICE]... [--key=FILE] "
 		"[--allow=ADDRESS[/BITS]]... "
 		"[--format=FORMAT] [--compress] [--max-guests=N] [--max-size=SIZE] "
-		"[--max-rate=SIZE] [--idle=DURATION] DIR",
+		"[--max-total=SIZE] [--max-memory=SIZE] [--max-rate=SIZE] [--idle=DURATION] DIR",
 	.summary = "Take the events of many senders, and write them into files",
 	.help = help,
 	.run = run,
