@@ -16,6 +16,7 @@
 #include "cli/service/doors.h"
 #include "cli/service/dumps.h"
 #include "cli/service/home.h"
+#include "cli/service/log_budget.h"
 #include "cli/service/processes.h"
 #include "cli/service/recovery.h"
 #include "vmm/warden/channel.h"
@@ -23,8 +24,7 @@
 #include "vmm/warden/near.h"
 #include "vmm/warden/wire.h"
 
-#define REFUSALS_AUDITED 10  /* of a session */
-#define LINES_A_SECOND	 200 /* for the system's log */
+#define REFUSALS_AUDITED 10 /* of a session */
 #define KILLED_MS	 5000
 
 /* The capabilities of the warden, and of the processes that it starts. */
@@ -36,11 +36,9 @@
 struct warden {
 	struct service service; /* what of it the warden has: guest, directory, log, rules */
 	struct hv_far *far;
-	unsigned nr_refused; /* that were looked at */
-	uint64_t lines_ns; /* when the second began in which lines for the system's log are counted
-			    */
-	unsigned nr_lines;
-	bool is_over; /* the service has said how it ended */
+	unsigned nr_refused;	 /* that were looked at */
+	struct log_budget lines; /* of the service, for the system's log */
+	bool is_over;		 /* the service has said how it ended */
 };
 
 /* Each answers one question of doors.h. */
@@ -123,17 +121,34 @@ static struct hv_err *name_actor(struct warden *w hv_unused, const struct hv_mes
 	return NULL;
 }
 
+/* Once when lines begin to be dropped, and once how many were. */
+static void say_dropped(struct warden *w, const char *key, uint64_t number)
+{
+	struct audit_actor self = audit_actor_self();
+	struct audit_entry e = audit_begin(&w->service.audit, &self, "dropped");
+
+	audit_number(&e, key, number);
+	audit_end(&e);
+}
+
 static struct hv_err *write_syslog(struct warden *w, const struct hv_message *question,
 				   struct hv_message *answer hv_unused)
 {
-	uint64_t now = hv_now_ns();
+	const char *line = (const char *)question->bytes;
+	uint64_t nr_dropped = 0;
 
-	if (now - w->lines_ns >= HV_NS_PER_S) {
-		w->lines_ns = now;
-		w->nr_lines = 0;
+	switch (log_budget_take(&w->lines, question->len_bytes, hv_now_ns(), &nr_dropped)) {
+	case LOG_PASSES:
+		if (nr_dropped)
+			say_dropped(w, "lines", nr_dropped);
+		audit_forwarded(&w->service.audit, line);
+		break;
+	case LOG_DROPPED_FIRST:
+		say_dropped(w, "of_bytes_a_minute", LOG_BYTES_A_MINUTE);
+		break;
+	case LOG_DROPPED:
+		break;
 	}
-	if (w->nr_lines++ < LINES_A_SECOND)
-		audit_forwarded(&w->service.audit, (const char *)question->bytes);
 	return NULL;
 }
 
