@@ -2,28 +2,20 @@
 #include "base/err.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
 
-/* Of one byte, or of two: those from 0x80 to 0x9f in UTF-8. */
-static bool is_control(const unsigned char *c)
-{
-	return c[0] < 0x20 || c[0] == 0x7f || (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0);
-}
+#include "base/text.h"
 
 static char *format(const char *fmt, va_list args)
 {
-	char *text = hv_vformat(fmt, args);
+	HV_AUTO_FREE char *text = hv_vformat(fmt, args);
+	HV_AUTO_TEXT struct hv_text safe = {0};
 
-	for (unsigned char *c = (unsigned char *)text; *c; c++) {
-		if (!is_control(c))
-			continue;
-		if (*c == 0xc2)
-			*c++ = '?';
-		*c = '?';
-	}
-	return text;
+	hv_text_add_utf8(&safe, text, strlen(text));
+	return hv_text_take(&safe);
 }
 
 /* Takes MESSAGE. Its reason begins at REASON_OFF. */
@@ -44,6 +36,25 @@ struct hv_err *hv_err_new(int code, const char *fmt, ...)
 	va_start(args, fmt);
 	set_message(err, format(fmt, args), 0);
 	va_end(args);
+	return err;
+}
+
+int hv_err_code(uint64_t number)
+{
+	bool is_errno = number && number <= INT_MAX && strerrorname_np((int)number);
+
+	return is_errno ? (int)number : EPROTO;
+}
+
+struct hv_err *hv_err_received(const struct hv_err_sent *sent)
+{
+	int len = sent->len_bytes < INT_MAX ? (int)sent->len_bytes : INT_MAX;
+	struct hv_err *err = hv_err_new(hv_err_code(sent->code), "%.*s", len,
+					sent->text ? (const char *)sent->text : "");
+
+	err->facts = (unsigned)sent->facts & HV_ERR_FACTS;
+	if (sent->reason_off <= strlen(err->message))
+		err->reason = err->message + sent->reason_off;
 	return err;
 }
 

@@ -9,6 +9,8 @@
 #pragma once
 
 #include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/guard.h"
 
@@ -19,21 +21,35 @@ enum hv_err_fact {
 	HV_ERR_NEEDS_VMLINUX = 1 << 2,	/* the kernel's vmlinux would tell what is missing */
 	HV_ERR_NEEDS_MONITOR = 1 << 3,	/* injection is impossible; the monitor is another way */
 	HV_ERR_NEEDS_FORCE = 1 << 4,	/* possible, but the guest or the result may suffer */
+	HV_ERR_FACTS = (1 << 5) - 1,	/* all of them */
 };
 
 struct hv_err {
 	int code;	/* errno value; what a write(2) to a tracefs file returns */
 	unsigned facts; /* of enum hv_err_fact */
-	char *message;	/* owned, one line, safe to print: no control characters */
+	char *message;	/* owned, one line of UTF-8, safe to print: no control characters */
 	/* The part of MESSAGE after the context that hv_err_in added last; all of MESSAGE if none
 	 * was added. */
 	const char *reason;
 };
 
-/* Makes an error, never NULL. Control characters, which strings of the guest may contain, become
- * '?'. */
+/* Makes an error, never NULL. Control characters and what is not UTF-8, which strings of the guest
+ * may contain, become '?'. */
 struct hv_err *hv_err_new(int code, const char *fmt, ...) hv_printf(2, 3) hv_must_use;
 struct hv_err *hv_err_copy(const struct hv_err *err) hv_must_use;
+
+/* Returns NUMBER, which another process sent, if it is an errno value. EPROTO: it is none. */
+int hv_err_code(uint64_t number);
+
+/* An error as another process sent it: every part may be anything. */
+struct hv_err_sent {
+	uint64_t code;
+	uint64_t facts;
+	uint64_t reason_off; /* where the reason begins in the text */
+	const void *text;    /* LEN_BYTES, or up to a NUL within them */
+	size_t len_bytes;
+};
+struct hv_err *hv_err_received(const struct hv_err_sent *sent) hv_must_use;
 void hv_err_free(struct hv_err *err);
 
 /* The following take ERR. Where it is NULL they return NULL. */

@@ -170,6 +170,12 @@ static struct hv_err *failed(const struct client *c, int code)
 	return ended(c);
 }
 
+static struct hv_err *not_understood(const struct client *c)
+{
+	return hv_err_new(EPROTO, "domain '%s': the service's answer cannot be understood",
+			  c->spec);
+}
+
 static struct hv_err *send_all(struct client *c, const struct hv_text *out)
 {
 	size_t sent = 0;
@@ -198,9 +204,7 @@ static struct hv_err *receive(struct client *c, struct wire_frame *ret, size_t *
 		if (result == WIRE_FRAME)
 			return NULL;
 		if (result == WIRE_BAD)
-			return hv_err_new(EPROTO,
-					  "domain '%s': the service's answer cannot be understood",
-					  c->spec);
+			return not_understood(c);
 		n = recv(c->fd, buf, sizeof(buf), 0);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -230,13 +234,12 @@ static void consume(struct client *c, size_t used)
 
 static struct hv_err *error_of(const struct wire_frame *answer)
 {
-	int code = answer->arg && answer->arg <= INT_MAX ? (int)answer->arg : EIO;
-	struct hv_err *err = hv_err_new(code, "%.*s", (int)answer->data.len_bytes,
-					(const char *)answer->data.data);
-
-	if (answer->handle <= strlen(err->message))
-		err->reason = err->message + answer->handle;
-	return err;
+	return hv_err_received(&(struct hv_err_sent){
+		.code = answer->arg,
+		.reason_off = answer->handle,
+		.text = answer->data.data,
+		.len_bytes = answer->data.len_bytes,
+	});
 }
 
 struct hv_err *client_call(struct client *c, const struct wire_frame *request,
@@ -260,6 +263,8 @@ struct hv_err *client_call(struct client *c, const struct wire_frame *request,
 		return err;
 	if (answer.kind == WIRE_ERROR)
 		return error_of(&answer);
+	if (answer.kind != WIRE_OK)
+		return not_understood(c);
 	*ret = answer;
 	return NULL;
 }

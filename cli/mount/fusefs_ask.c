@@ -66,7 +66,7 @@ bool ask_failed(struct ask *a, const struct wire_frame *answer)
 {
 	if (answer->kind == WIRE_OK)
 		return false;
-	ask_fail(a, answer->arg ? (int)answer->arg : EIO);
+	ask_fail(a, hv_err_code(answer->arg));
 	return true;
 }
 

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -17,6 +16,7 @@
 
 #define FAILED	 (DIVIDED_FIRST - 1) /* code; the message */
 #define CHILD_NS (300 * HV_NS_PER_S)
+#define ANSWER_S 10 /* for a part of an answer */
 
 /* The child. */
 
@@ -65,6 +65,14 @@ static _Noreturn void run_child(int socket, const struct divided *d)
 
 /* This process. */
 
+/* A child that does not take an answer has been taken over. */
+static void limit_answers(int socket)
+{
+	struct timeval limit = {.tv_sec = ANSWER_S};
+
+	setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+}
+
 /* Answers what the child asks or says. *RET_OVER: it said its last. */
 static struct hv_err *answer(struct hv_far *far, int socket, const struct divided *d,
 			     const struct hv_message *m, bool *ret_over)
@@ -81,12 +89,14 @@ static struct hv_err *serve_child(struct hv_far *far, int socket, const struct d
 	struct hv_err *err = NULL;
 	bool is_over = false;
 
-	while (!err && poll(&(struct pollfd){socket, POLLIN, 0}, 1, hv_left_ms(deadline_ns)) > 0) {
+	limit_answers(socket);
+	while (!err) {
 		HV_AUTO_MESSAGE struct hv_message m = {0};
 
-		err = hv_channel_receive(socket, &m);
+		err = hv_channel_receive_by(socket, deadline_ns, &m);
 		if (!err && m.kind == FAILED)
-			return hv_err_new((int)m.args[0], "%s", (const char *)m.bytes);
+			return hv_err_received(&(struct hv_err_sent){
+				.code = m.args[0], .text = m.bytes, .len_bytes = m.len_bytes});
 		if (!err)
 			err = answer(far, socket, d, &m, &is_over);
 		if (is_over)

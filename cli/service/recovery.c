@@ -106,17 +106,18 @@ static struct hv_err *take_end(const struct hv_message *m, struct recovery *r)
 {
 	const char *report = (const char *)m->bytes;
 	size_t len = strlen(report);
-	struct hv_err *err;
 
 	hv_text_add_lines(&r->report, report);
 	r->found |= m->args[0] != 0;
 	if (!m->args[1])
 		return NULL;
-	err = hv_err_new((int)m->args[1], "%s", len < m->len_bytes ? report + len + 1 : "");
-	err->facts = (unsigned)m->args[2];
-	if (m->args[3] <= strlen(err->message))
-		err->reason = err->message + m->args[3];
-	return err;
+	return hv_err_received(&(struct hv_err_sent){
+		.code = m->args[1],
+		.facts = m->args[2],
+		.reason_off = m->args[3],
+		.text = report + len + 1,
+		.len_bytes = len < m->len_bytes ? m->len_bytes - len - 1 : 0,
+	});
 }
 
 static bool heard(const struct hv_message *m, void *ctx)

@@ -35,6 +35,15 @@ bool report_text(int fd, enum wire_kind kind, int code, const char *text)
 			  });
 }
 
+struct hv_err *report_error(const struct wire_frame *frame)
+{
+	return hv_err_received(&(struct hv_err_sent){
+		.code = frame->arg,
+		.text = frame->data.data,
+		.len_bytes = frame->data.len_bytes,
+	});
+}
+
 /* The first frame of what was received, which is consumed by drop_frame(). */
 static enum wire_result first_frame(const struct service_child *c, struct wire_frame *ret,
 				    size_t *ret_used)
@@ -82,8 +91,7 @@ struct hv_err *service_hear(struct service_child *c, char **ret_line, bool *ret_
 	if (err || result != WIRE_FRAME)
 		return err;
 	if (frame.kind != WIRE_OK && frame.kind != WIRE_NOTE)
-		return hv_err_new(frame.arg ? (int)frame.arg : EIO, "%.*s",
-				  (int)frame.data.len_bytes, (const char *)frame.data.data);
+		return report_error(&frame);
 	if (!wire_string(frame.data, WIRE_DATA_MAX, ret_line))
 		return bad_report();
 	*ret_attached = frame.kind == WIRE_OK;

@@ -12,6 +12,9 @@
 /* The service's side. CODE: the errno of a WIRE_ERROR. False: nobody hears any more. */
 bool report_text(int fd, enum wire_kind kind, int code, const char *text);
 
+/* The error that a FRAME of a service has. */
+struct hv_err *report_error(const struct wire_frame *frame) hv_must_use;
+
 /* The side of the process that forked it as its child. */
 struct service_child {
 	pid_t pid;

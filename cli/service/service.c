@@ -425,8 +425,7 @@ static struct hv_err *read_report(int fd, const struct service_config *config,
 			return wire_string(frame.data, WIRE_DATA_MAX, ret_line)
 				       ? NULL
 				       : hv_err_new(EPROTO, "service: bad report");
-		return hv_err_new(frame.arg ? (int)frame.arg : EIO, "%.*s",
-				  (int)frame.data.len_bytes, (const char *)frame.data.data);
+		return report_error(&frame);
 	}
 	return died(config);
 }

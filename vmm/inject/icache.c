@@ -151,10 +151,12 @@ static struct hv_err *find_parts(pid_t pid, const struct hv_icache_run *runs, si
 
 static struct hv_err *failed(const struct hv_icache_run *run, const char *what, int64_t result)
 {
-	return hv_err_new((int)-result,
+	int code = hv_err_code(-(uint64_t)result);
+
+	return hv_err_new(code,
 			  "text at 0x%" PRIx64 " in the VMM cannot be made coherent with"
 			  " instruction caches: %s: %s",
-			  run->start, what, strerror((int)-result));
+			  run->start, what, strerror(code));
 }
 
 /* Of a shared mapping the pages are taken out of the VMM's page tables; the file keeps them. That

@@ -92,8 +92,10 @@ static struct hv_err *ask(struct hv_keeper *k)
 					hv_now_ns() + HV_HELPER_ANSWER_NS);
 	if (err)
 		return err;
-	m->text[sizeof(m->text) - 1] = '\0';
-	return m->code ? hv_err_new(m->code, "%s", m->text) : NULL;
+	return m->code ? hv_err_received(&(struct hv_err_sent){.code = (uint64_t)m->code,
+							       .text = m->text,
+							       .len_bytes = sizeof(m->text)})
+		       : NULL;
 }
 
 struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr, uint64_t max_ns,

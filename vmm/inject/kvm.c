@@ -161,7 +161,9 @@ struct hv_call hv_kvm_ioctl(int fd, unsigned long request, uint64_t data_off)
 
 struct hv_err *hv_kvm_failed(const struct hv_call *c, const char *what)
 {
-	return hv_err_new((int)-c->result, "inject: %s: %s", what, strerror((int)-c->result));
+	int code = hv_err_code(-(uint64_t)c->result); /* of the VMM's own system call */
+
+	return hv_err_new(code, "inject: %s: %s", what, strerror(code));
 }
 
 /* ---- memory ---- */

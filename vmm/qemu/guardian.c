@@ -71,7 +71,8 @@ static struct hv_err *call(struct hv_guardian *g, enum guardian_op op, uint64_t 
 	if (ret)
 		*ret = reply;
 	if (reply.code)
-		return hv_err_new(reply.code, "%s", bytes);
+		return hv_err_received(&(struct hv_err_sent){
+			.code = (uint64_t)reply.code, .text = bytes, .len_bytes = reply.len_bytes});
 	if (answers) {
 		hv_text_add_bytes(&answers->bytes, bytes, reply.len_bytes);
 		answers->nr += reply.nr;

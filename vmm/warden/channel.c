@@ -2,9 +2,12 @@
 #include "vmm/warden/channel.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 /* Kinds of answers; questions have kinds from 2 on. */
 enum { ANSWER_OK = 0, ANSWER_ERROR = 1 };
@@ -115,8 +118,21 @@ static void take_files(struct msghdr *msg, struct hv_message *m)
 	}
 }
 
+/* DEADLINE_NS 0: it may take any time. */
+static struct hv_err *wait_for_bytes(int socket, uint64_t deadline_ns)
+{
+	struct pollfd fd = {socket, POLLIN, 0};
+	int n;
+
+	do
+		n = deadline_ns ? poll(&fd, 1, hv_left_ms(deadline_ns)) : 1;
+	while (n < 0 && errno == EINTR);
+	return n ? NULL : hv_err_new(ETIMEDOUT, "the other process takes too long");
+}
+
 /* Files come with the first byte. */
-static struct hv_err *receive_bytes(int socket, void *to, size_t len_bytes, struct hv_message *m)
+static struct hv_err *receive_bytes(int socket, void *to, size_t len_bytes, uint64_t deadline_ns,
+				    struct hv_message *m)
 {
 	char *at = to;
 
@@ -130,8 +146,12 @@ static struct hv_err *receive_bytes(int socket, void *to, size_t len_bytes, stru
 				     .msg_iovlen = 1,
 				     .msg_control = control.bytes,
 				     .msg_controllen = sizeof(control.bytes)};
-		ssize_t n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC);
+		struct hv_err *err = wait_for_bytes(socket, deadline_ns);
+		ssize_t n;
 
+		if (err)
+			return err;
+		n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -145,11 +165,16 @@ static struct hv_err *receive_bytes(int socket, void *to, size_t len_bytes, stru
 
 struct hv_err *hv_channel_receive(int socket, struct hv_message *ret)
 {
+	return hv_channel_receive_by(socket, 0, ret);
+}
+
+struct hv_err *hv_channel_receive_by(int socket, uint64_t deadline_ns, struct hv_message *ret)
+{
 	struct header head;
 	struct hv_err *err;
 
 	*ret = (struct hv_message){0};
-	err = receive_bytes(socket, &head, sizeof(head), ret);
+	err = receive_bytes(socket, &head, sizeof(head), deadline_ns, ret);
 	if (!err && (head.len_bytes > HV_MESSAGE_BYTES_MAX || head.nr_fds != ret->nr_fds))
 		err = hv_err_new(EPROTO, "a message of %llu bytes and %u files, of which %zu came",
 				 (unsigned long long)head.len_bytes, head.nr_fds, ret->nr_fds);
@@ -159,7 +184,7 @@ struct hv_err *hv_channel_receive(int socket, struct hv_message *ret)
 		ret->len_bytes = head.len_bytes;
 		/* a string in the bytes ends */
 		ret->bytes = hv_alloc(ret->len_bytes + 1);
-		err = receive_bytes(socket, ret->bytes, ret->len_bytes, ret);
+		err = receive_bytes(socket, ret->bytes, ret->len_bytes, deadline_ns, ret);
 	}
 	if (err) {
 		hv_message_deinit(ret);
@@ -172,12 +197,13 @@ struct hv_err *hv_channel_receive(int socket, struct hv_message *ret)
 /* The error in an answer. */
 static struct hv_err *error_of(const struct hv_message *m)
 {
-	struct hv_err *err = hv_err_new((int)m->args[0], "%s", (const char *)m->bytes);
-
-	err->facts = (unsigned)m->args[1];
-	if (m->args[2] <= strlen(err->message))
-		err->reason = err->message + m->args[2];
-	return err;
+	return hv_err_received(&(struct hv_err_sent){
+		.code = m->args[0],
+		.facts = m->args[1],
+		.reason_off = m->args[2],
+		.text = m->bytes,
+		.len_bytes = m->len_bytes,
+	});
 }
 
 struct hv_err *hv_channel_ask(int socket, const struct hv_message *question, struct hv_message *ret)

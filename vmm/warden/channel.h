@@ -34,6 +34,9 @@ struct hv_err *hv_channel_send(int socket, const struct hv_message *m) hv_must_u
 /* Waits for a message. EPIPE: the other side has gone. EPROTO: what came is no message. After an
  * error RET owns nothing. */
 struct hv_err *hv_channel_receive(int socket, struct hv_message *ret) hv_must_use;
+/* As hv_channel_receive(). ETIMEDOUT: not all of the message came by DEADLINE_NS. */
+struct hv_err *hv_channel_receive_by(int socket, uint64_t deadline_ns,
+				     struct hv_message *ret) hv_must_use;
 
 /* Sends QUESTION and waits for the answer. Returns also the error that the other side answered. */
 struct hv_err *hv_channel_ask(int socket, const struct hv_message *question,

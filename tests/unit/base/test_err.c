@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Errors: their messages, contexts and facts. */
 #include <check.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "tests/lib/run_suite.h"
@@ -17,7 +18,12 @@ START_TEST(messages_are_safe_to_print)
 	/* A terminal in UTF-8 acts on these, too. Letters stay. */
 	err = hv_err_in(err, "\xc2\x9b"
 			     "2J\xc3\xa4\xc2");
-	ck_assert_str_eq(err->message, "??2J\xc3\xa4\xc2: task x?y: no 'a?[2J?b?' (?)");
+	ck_assert_str_eq(err->message, "??2J\xc3\xa4?: task x?y: no 'a?[2J?b?' (?)");
+	/* Nor does one that takes bytes from 0x80 on as they are get any. */
+	err = hv_err_in(err, "\x9b"
+			     "2J\xff");
+	ck_assert_str_eq(err->reason, "??2J\xc3\xa4?: task x?y: no 'a?[2J?b?' (?)");
+	ck_assert(strncmp(err->message, "?2J?: ", 6) == 0);
 }
 END_TEST
 
@@ -53,6 +59,41 @@ START_TEST(facts_stay)
 }
 END_TEST
 
+START_TEST(codes_of_peers_are_errnos)
+{
+	static const uint64_t none[] = {0,	    41,		134,	       512,
+					4095,	    INT32_MAX,	1ull << 31,    UINT32_MAX,
+					1ull << 32, UINT64_MAX, -1ull - EINVAL};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(none); i++)
+		ck_assert_int_eq(hv_err_code(none[i]), EPROTO);
+	ck_assert_int_eq(hv_err_code(1), EPERM);
+	ck_assert_int_eq(hv_err_code(EINVAL), EINVAL);
+	ck_assert_int_eq(hv_err_code(EHWPOISON), EHWPOISON);
+}
+END_TEST
+
+START_TEST(errors_of_peers_are_errors)
+{
+	struct hv_err_sent sent = {
+		.code = 0, .facts = UINT64_MAX, .reason_off = UINT64_MAX, .text = "a\nb\x9bxyz", 5};
+	HV_AUTO_ERR struct hv_err *err = hv_err_received(&sent);
+
+	ck_assert_int_eq(err->code, EPROTO);
+	ck_assert_uint_eq(err->facts, HV_ERR_FACTS);
+	ck_assert_str_eq(err->message, "a?b?x");
+	ck_assert_ptr_eq(err->reason, err->message);
+	hv_err_free(err);
+	err = hv_err_received(&(struct hv_err_sent){
+		.code = EBUSY, .reason_off = 3, .text = "a: busy\0more", .len_bytes = 12});
+	ck_assert_int_eq(err->code, EBUSY);
+	ck_assert_str_eq(err->reason, "busy");
+	hv_err_free(err);
+	err = hv_err_received(&(struct hv_err_sent){.code = EBUSY});
+	ck_assert_str_eq(err->message, "");
+}
+END_TEST
+
 START_TEST(success_stays_success)
 {
 	ck_assert_ptr_null(hv_err_in(NULL, "domain '%s'", "web1"));
@@ -80,6 +121,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, messages_are_safe_to_print);
 	tcase_add_test(tc, reason_is_behind_the_last_context);
 	tcase_add_test(tc, facts_stay);
+	tcase_add_test(tc, codes_of_peers_are_errnos);
+	tcase_add_test(tc, errors_of_peers_are_errors);
 	tcase_add_test(tc, success_stays_success);
 	tcase_add_test(tc, the_first_is_kept);
 }

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/warden/small_guest.h"
 #include "vmm/warden/far.h"
@@ -473,6 +474,54 @@ START_TEST(messages_are_bounded)
 }
 END_TEST
 
+/* Sends an answer with the numbers of an error, and asks. */
+static struct hv_err *error_for(uint64_t code, uint64_t facts, uint64_t reason_off)
+{
+	const uint64_t answer[6] = {1, 4, code, facts, reason_off};
+	HV_AUTO_MESSAGE struct hv_message got = {0};
+	struct hv_err *err;
+	int ends[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	ck_assert_int_eq(send(ends[1], answer, sizeof(answer), 0), sizeof(answer));
+	ck_assert_int_eq(send(ends[1], "a\033b", 4, 0), 4);
+	err = hv_channel_ask(ends[0], &(struct hv_message){.kind = HV_ASK_OPEN}, &got);
+	close(ends[0]);
+	close(ends[1]);
+	return err;
+}
+
+START_TEST(any_number_is_an_error)
+{
+	static const uint64_t codes[] = {0,	     1ull << 32, 1ull << 31, UINT32_MAX,
+					 UINT64_MAX, 4096,	 134};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(codes); i++) {
+		HV_AUTO_ERR struct hv_err *err = error_for(codes[i], UINT64_MAX, UINT64_MAX);
+
+		ck_assert_int_eq(err->code, EPROTO);
+		ck_assert_uint_eq(err->facts, HV_ERR_FACTS);
+		ck_assert_str_eq(err->message, "a?b");
+		ck_assert_ptr_eq(err->reason, err->message);
+	}
+}
+END_TEST
+
+START_TEST(a_message_has_a_deadline)
+{
+	HV_AUTO_MESSAGE struct hv_message m = {0};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	int ends[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	ck_assert_int_eq(send(ends[0], "part", 4, 0), 4);
+	err = hv_channel_receive_by(ends[1], hv_now_ns() + 20 * HV_NS_PER_MS, &m);
+	ck_assert_int_eq(err->code, ETIMEDOUT);
+	close(ends[0]);
+	close(ends[1]);
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_test(tc, a_guest_is_what_it_is);
@@ -490,6 +539,8 @@ static void add(TCase *tc)
 	tcase_add_test(tc, a_vmm_cannot_have_too_many_vcpus);
 	tcase_add_test(tc, all_vcpus_are_asked_for);
 	tcase_add_test(tc, messages_are_bounded);
+	tcase_add_test(tc, any_number_is_an_error);
+	tcase_add_test(tc, a_message_has_a_deadline);
 }
 
 int main(void)
