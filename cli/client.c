@@ -19,6 +19,7 @@ void client_close(struct client *c)
 {
 	hv_close_at(&c->fd);
 	free(c->spec);
+	rundir_info_deinit(&c->info);
 	hv_text_deinit(&c->in);
 	*c = (struct client)CLIENT_NONE;
 }
@@ -95,15 +96,14 @@ static struct hv_err *not_allowed(const char *spec)
 			  spec);
 }
 
-struct hv_err *client_find(const char *run_dir, const char *spec, const char *libvirt_uri,
-			   bool *ret_found, struct client *ret, struct hv_err **ret_why)
+struct hv_err *client_look_up(const char *run_dir, const char *spec, const char *libvirt_uri,
+			      bool *ret_found, struct rundir_info *ret, struct hv_err **ret_why)
 {
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
 	HV_AUTO_FREE char *id = NULL;
 	bool asked = false;
 	bool found = false;
 	struct hv_err *err;
-	int fd = -1;
 	HV_AUTO_FREE char *given = spec_absolute(spec);
 
 	err = rundir_find(run_dir, given, libvirt_uri, &found, &info);
@@ -125,10 +125,25 @@ struct hv_err *client_find(const char *run_dir, const char *spec, const char *li
 		*ret_why = no_session(spec, found ? &info : NULL, id || !asked);
 		return NULL;
 	}
+	*ret = info;
+	info = (struct rundir_info){0};
+	return NULL;
+}
+
+struct hv_err *client_find(const char *run_dir, const char *spec, const char *libvirt_uri,
+			   bool *ret_found, struct client *ret, struct hv_err **ret_why)
+{
+	AUTO_RUNDIR_INFO struct rundir_info info = {0};
+	struct hv_err *err = client_look_up(run_dir, spec, libvirt_uri, ret_found, &info, ret_why);
+	int fd = -1;
+
+	if (err || !*ret_found)
+		return err;
 	err = connect_to(&info, &fd);
 	if (err)
 		return hv_err_in(err, "domain '%s'", spec);
-	*ret = (struct client){.fd = fd, .spec = hv_strdup(spec)};
+	*ret = (struct client){.fd = fd, .spec = hv_strdup(spec), .info = info};
+	info = (struct rundir_info){0};
 	return NULL;
 }
 

@@ -10,6 +10,10 @@
 struct client {
 	int fd;	    /* -1: not connected */
 	char *spec; /* owned; as the user named the domain */
+	/* What the warden wrote of the session. Whatever the service answers is text to show: names
+	 * of files, ids, and processes are taken from here. Empty if the connection was inherited.
+	 */
+	struct rundir_info info;
 	struct hv_text in;
 	/* Called with the text of every WIRE_NOTE; may be NULL. */
 	void (*on_note)(const char *line);
@@ -19,6 +23,11 @@ struct client {
 		.fd = -1                                                                           \
 	}
 
+/* Finds the session of SPEC, and asks its service nothing. *RET_FOUND false: no service runs. Then
+ * *RET_WHY says why, and what to do. The caller frees both. */
+struct hv_err *client_look_up(const char *run_dir, const char *spec, const char *libvirt_uri,
+			      bool *ret_found, struct rundir_info *ret,
+			      struct hv_err **ret_why) hv_must_use;
 /* *RET_FOUND false: no service runs for SPEC. Then *RET_WHY says why, and what to do; the caller
  * frees it with hv_err_free. */
 struct hv_err *client_find(const char *run_dir, const char *spec, const char *libvirt_uri,

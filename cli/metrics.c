@@ -62,7 +62,7 @@ static void ask(const struct metrics_config *config, const struct rundir_info *i
 	hv_err_free(err);
 	if (!d->stat)
 		return;
-	d->has_time = vcpu_time_read((pid_t)session_stat_number(d->stat, "vmm_pid"), &d->time);
+	d->has_time = vcpu_time_read(info->vmm_pid, &d->time);
 	if (config->waits)
 		d->has_waits = config->waits(config->ctx, d->id, &d->waits);
 }

@@ -10,11 +10,14 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "cli/rundir.h"
 
 #define SOURCE	 "tracefs"
 #define TYPE	 "fuse.hvtrace"
 #define FOLDER	 "tracing"
 #define DEV_FUSE "/dev/fuse"
+
+#define NOTES_BYTES_MAX (1u << 20)
 #define WITHOUT                                                                                    \
 	"shells, trace-cmd and `hvtrace exec` cannot see the tree; hvtrace ls, cat, echo and "     \
 	"record can"
@@ -22,7 +25,8 @@
 char *mountpoint_default(const char *run_dir, const char *name, const char *id)
 {
 	HV_AUTO_TEXT struct hv_text t = {0};
-	bool is_file_name = name[0] && name[0] != '.' && !strchr(name, '/');
+	bool is_file_name =
+		name[0] && name[0] != '.' && !strchr(name, '/') && strlen(name) <= NAME_MAX;
 
 	hv_text_printf(&t, "%s/%s/%s", run_dir, FOLDER, is_file_name ? name : id);
 	return hv_text_take(&t);
@@ -84,8 +88,16 @@ static void close_file(FILE **f)
 		fclose(*f);
 }
 
+#define DEVICE_LEN 24
+
+struct mount {
+	const char *dir;
+	char device[DEVICE_LEN]; /* MAJOR:MINOR */
+	bool is_ours;
+};
+
 /* Calls FN for every mount. A mount comes after those that it covers. */
-static void for_each_mount(void (*fn)(void *arg, const char *dir, bool is_ours), void *arg)
+static void for_each_mount(void (*fn)(void *arg, const struct mount *m), void *arg)
 {
 	hv_cleanup(close_file) FILE *f = fopen("/proc/self/mountinfo", "re");
 	HV_AUTO_FREE char *line = NULL;
@@ -94,33 +106,108 @@ static void for_each_mount(void (*fn)(void *arg, const char *dir, bool is_ours),
 	while (f && getline(&line, &cap, f) > 0) {
 		HV_AUTO_FREE char *dir = hv_alloc(strlen(line) + 1);
 		const char *type = strstr(line, " - ");
+		struct mount m = {.dir = dir};
 
-		if (!type || sscanf(line, "%*s %*s %*s %*s %s", dir) != 1)
+		if (!type || sscanf(line, "%*s %*s %23s %*s %s", m.device, dir) != 2)
 			continue;
 		unescape(dir);
-		fn(arg, dir, strncmp(type + 3, TYPE " ", strlen(TYPE " ")) == 0);
+		m.is_ours = strncmp(type + 3, TYPE " ", strlen(TYPE " ")) == 0;
+		fn(arg, &m);
 	}
 }
 
 struct look {
 	const char *dir;
 	enum mountpoint_state state;
+	char device[DEVICE_LEN];
 };
 
-static void look_at(void *arg, const char *dir, bool is_ours)
+static void look_at(void *arg, const struct mount *m)
 {
 	struct look *l = arg;
 
-	if (strcmp(dir, l->dir) == 0)
-		l->state = is_ours ? MOUNTPOINT_OURS : MOUNTPOINT_OTHER;
+	if (strcmp(m->dir, l->dir) != 0)
+		return;
+	l->state = m->is_ours ? MOUNTPOINT_OURS : MOUNTPOINT_OTHER;
+	memcpy(l->device, m->device, DEVICE_LEN);
+}
+
+static struct look look(const char *dir)
+{
+	struct look l = {.dir = dir};
+
+	for_each_mount(look_at, &l);
+	return l;
 }
 
 enum mountpoint_state mountpoint_look(const char *dir)
 {
-	struct look l = {dir, MOUNTPOINT_NONE};
+	return look(dir).state;
+}
 
-	for_each_mount(look_at, &l);
-	return l.state;
+/* A note is "DEVICE PATH", and a NUL. The kernel gives the number of a device again, but hardly to
+ * a mount of hvtrace at the same path. */
+struct hv_err *mountpoint_note(const char *session, const char *dir)
+{
+	HV_AUTO_FREE char *path = rundir_path(session, RUNDIR_MOUNTS);
+	HV_AUTO_FD int fd =
+		open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct look l = look(dir);
+	HV_AUTO_FREE char *note = hv_format("%s %s", l.device, dir);
+
+	if (fd < 0 || write(fd, note, strlen(note) + 1) != (ssize_t)strlen(note) + 1)
+		return hv_err_new(errno, "%s: cannot be written: %s", path, strerror(errno));
+	return NULL;
+}
+
+/* Adds the notes of SESSION, at most NOTES_BYTES_MAX. */
+static void read_notes(const char *session, struct hv_text *ret)
+{
+	HV_AUTO_FREE char *path = rundir_path(session, RUNDIR_MOUNTS);
+	HV_AUTO_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	char bytes[PATH_MAX];
+	ssize_t n;
+
+	while (fd >= 0 && ret->len_bytes < NOTES_BYTES_MAX &&
+	       (n = read(fd, bytes, sizeof(bytes))) > 0)
+		hv_text_add_bytes(ret, bytes, (size_t)n);
+}
+
+void mountpoint_for_each_noted(const char *session, void (*fn)(void *ctx, const char *dir),
+			       void *ctx)
+{
+	HV_AUTO_TEXT struct hv_text notes = {0};
+
+	read_notes(session, &notes);
+	for (size_t at = 0; at < notes.len_bytes; at += strlen(notes.data + at) + 1) {
+		const char *device = notes.data + at, *dir = strchr(device, ' ');
+		struct look l = look(dir ? dir + 1 : "");
+
+		if (l.state == MOUNTPOINT_OURS &&
+		    strncmp(device, l.device, strlen(l.device)) == 0 &&
+		    device + strlen(l.device) == dir)
+			fn(ctx, dir + 1);
+	}
+}
+
+struct search {
+	const char *dir;
+	bool found;
+};
+
+static void compare(void *ctx, const char *dir)
+{
+	struct search *s = ctx;
+
+	s->found |= strcmp(dir, s->dir) == 0;
+}
+
+bool mountpoint_is_noted(const char *session, const char *dir)
+{
+	struct search s = {.dir = dir};
+
+	mountpoint_for_each_noted(session, compare, &s);
+	return s.found;
 }
 
 struct hv_err *mountpoint_umount(const char *dir, enum mountpoint_how how)
@@ -150,15 +237,16 @@ struct dead {
 	size_t nr;
 };
 
-static void note_dead(void *arg, const char *dir, bool is_ours)
+static void note_dead(void *arg, const struct mount *m)
 {
 	struct dead *d = arg;
 	size_t len = strlen(d->folder);
 
-	if (!is_ours || strncmp(dir, d->folder, len) != 0 || dir[len] != '/' || !is_dead(dir))
+	if (!m->is_ours || strncmp(m->dir, d->folder, len) != 0 || m->dir[len] != '/' ||
+	    !is_dead(m->dir))
 		return;
 	d->dirs = hv_realloc_array(d->dirs, d->nr + 1, sizeof(*d->dirs));
-	d->dirs[d->nr++] = hv_strdup(dir);
+	d->dirs[d->nr++] = hv_strdup(m->dir);
 }
 
 void mountpoint_clear_dead(const char *run_dir)

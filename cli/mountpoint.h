@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Mounts and unmounts a guest's tree with the kernel's own system calls, without fusermount and
  * libfuse, and finds mounts in /proc/self/mountinfo. A mount of hvtrace has the source "tracefs"
- * and the type "fuse.hvtrace".
+ * and the type "fuse.hvtrace". Which session's tree is mounted where, whoever mounts it notes in
+ * the session's directory (rundir.h), as the path and the number of the file system's device.
  * Leaves to others: serving the tree (fusefs.h). */
 #pragma once
 
@@ -34,5 +35,12 @@ enum mountpoint_state mountpoint_look(const char *dir);
  * serves it. */
 enum mountpoint_how { MOUNTPOINT_NOW, MOUNTPOINT_LAZY };
 struct hv_err *mountpoint_umount(const char *dir, enum mountpoint_how how) hv_must_use;
+/* Notes in SESSION, a directory of rundir.h, that its tree is mounted at DIR. */
+struct hv_err *mountpoint_note(const char *session, const char *dir) hv_must_use;
+/* Returns whether the mount that is at DIR now was noted in SESSION. */
+bool mountpoint_is_noted(const char *session, const char *dir);
+/* Calls FN for each mount that was noted in SESSION and is there. */
+void mountpoint_for_each_noted(const char *session, void (*fn)(void *ctx, const char *dir),
+			       void *ctx);
 /* Unmounts all mounts of hvtrace below RUN_DIR that no process serves any more. */
 void mountpoint_clear_dead(const char *run_dir);

@@ -15,7 +15,10 @@
 #include "base/text.h"
 #include "vmm/kernel_thread.h"
 
-static const char *const rundir_files[] = {"sock", "pid", "log", "info.new", "info", "lock"};
+#define INFO_BYTES_MAX (64u << 10)
+
+static const char *const rundir_files[] = {"sock",     "pid",  "log", RUNDIR_MOUNTS,
+					   "info.new", "info", "lock"};
 
 char *rundir_path(const char *dir, const char *file)
 {
@@ -129,11 +132,35 @@ static bool put_info(const char *dir, json_object *o)
 	return rename(new, path) == 0;
 }
 
+static bool is_trusted(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && (st->st_uid == 0 || st->st_uid == geteuid()) &&
+	       !(st->st_mode & S_IWOTH) && st->st_size <= INFO_BYTES_MAX;
+}
+
+/* Reads the info of DIR. Only the warden, or who recovers, writes there: NULL if it is not as they
+ * write it. The caller owns it. */
+static json_object *read_object(const char *dir)
+{
+	HV_AUTO_FREE char *path = rundir_path(dir, "info");
+	HV_AUTO_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	char text[INFO_BYTES_MAX + 1];
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) != 0 || !is_trusted(&st))
+		return NULL;
+	n = read(fd, text, INFO_BYTES_MAX);
+	if (n < 0)
+		return NULL;
+	text[n] = '\0';
+	return json_tokener_parse(text);
+}
+
 /* REASON NULL: none is said. */
 static void leave(struct rundir *d, const char *reason)
 {
-	HV_AUTO_FREE char *path = rundir_path(d->path, "info");
-	json_object *o = json_object_from_file(path);
+	json_object *o = read_object(d->path);
 
 	if (o) {
 		if (reason)
@@ -254,13 +281,17 @@ struct hv_err *rundir_write_info(const struct rundir *d, const struct rundir_inf
 	return is_written ? NULL : hv_err_new(EIO, "%s/info: cannot be written", d->path);
 }
 
+/* NULL: there is no string KEY. */
 static char *dup_member(json_object *o, const char *key)
 {
+	const char *text;
 	json_object *member;
 
-	if (!json_object_object_get_ex(o, key, &member))
+	if (!json_object_object_get_ex(o, key, &member) ||
+	    !json_object_is_type(member, json_type_string))
 		return NULL;
-	return hv_strdup(json_object_get_string(member));
+	text = json_object_get_string(member);
+	return strlen(text) == (size_t)json_object_get_string_len(member) ? hv_strdup(text) : NULL;
 }
 
 static pid_t pid_member(json_object *o, const char *key)
@@ -293,9 +324,8 @@ static bool has_file(const char *dir, const char *file)
 
 static bool read_info(const char *dir, struct rundir_info *ret)
 {
-	HV_AUTO_FREE char *path = rundir_path(dir, "info");
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
-	json_object *o = access(path, R_OK) == 0 ? json_object_from_file(path) : NULL;
+	json_object *o = read_object(dir);
 
 	if (!o)
 		return false;
@@ -313,7 +343,7 @@ static bool read_info(const char *dir, struct rundir_info *ret)
 	info.live = lock_is_held(dir, info.service_pid);
 	info.listens = has_file(dir, "sock");
 	json_object_put(o);
-	if (!info.id || !info.name || !info.spec)
+	if (!info.id || !info.name || !info.spec || strcmp(info.id, strrchr(dir, '/') + 1) != 0)
 		return false;
 	*ret = info;
 	info = (struct rundir_info){0};

@@ -4,12 +4,17 @@
  *      RUN/ID/lock   locked (an open-file-description lock) while the service lives
  *      RUN/ID/sock   where it listens          RUN/ID/pid   its process id
  *      RUN/ID/info   whom it serves, as JSON   RUN/ID/log   what it did
+ *      RUN/ID/mounts where its tree is mounted (mountpoint.h)
  *      RUN/ID/dump   dumps.h; it stays when the others are removed, and the next service appends to
  * it
  *
  * The process that has the lock owns everything in the directory. A directory that nobody has
  * locked was left by a service that died or ended; it stays as long as changes of a session that
  * died may be in the guest.
+ *
+ * The warden and root's clients make all of these files. The service has no way to the directory;
+ * it can write the log, the dump and the socket only, which it was given. So clients take whom a
+ * session serves, and its processes, from the info, not from what the service says.
  * Leaves to others: what that means for a verb (domain_state.h), what is said over the socket
  * (wire.h), the lines of the log (audit.h). */
 #pragma once
@@ -20,7 +25,8 @@
 
 #include "base/err.h"
 
-#define RUNDIR_DUMP "dump"
+#define RUNDIR_DUMP   "dump"
+#define RUNDIR_MOUNTS "mounts"
 
 struct rundir {
 	char *path;  /* owned; NULL: no directory */

@@ -24,7 +24,11 @@ struct hv_err *session_stat_get(struct client *c, json_object **ret)
 	if (err)
 		return err;
 	*ret = json_tokener_parse(text);
-	return *ret ? NULL : hv_err_new(EPROTO, "stat: the service's answer is not JSON");
+	if (json_object_is_type(*ret, json_type_object))
+		return NULL;
+	json_object_put(*ret);
+	*ret = NULL;
+	return hv_err_new(EPROTO, "stat: the service's answer is not an object of JSON");
 }
 
 struct hv_err *session_watch(struct client *c)
@@ -73,15 +77,43 @@ uint64_t session_stat_number(json_object *o, const char *path)
 	return m ? json_object_get_uint64(m) : 0;
 }
 
+/* json-c takes nothing but arrays. */
+static json_object *array_at(json_object *o, const char *path)
+{
+	json_object *m = session_stat_member(o, path);
+
+	return json_object_is_type(m, json_type_array) ? m : NULL;
+}
+
+size_t session_stat_count(json_object *o, const char *path)
+{
+	json_object *list = array_at(o, path);
+
+	return list ? json_object_array_length(list) : 0;
+}
+
+json_object *session_stat_element(json_object *o, const char *path, size_t i)
+{
+	json_object *list = array_at(o, path);
+
+	return list ? json_object_array_get_idx(list, i) : NULL;
+}
+
+const char *session_stat_text_at(json_object *o, const char *path, size_t i)
+{
+	json_object *element = session_stat_element(o, path, i);
+
+	return element ? json_object_get_string(element) : "?";
+}
+
 void session_stat_refused(json_object *o, struct hv_text *ret)
 {
-	json_object *names = session_stat_member(o, "sites.refused_first");
-	size_t nr = names ? json_object_array_length(names) : 0;
+	const char *path = "sites.refused_first";
+	size_t nr = session_stat_count(o, path);
 	uint64_t nr_refused = session_stat_number(o, "sites.refused");
 
 	for (size_t i = 0; i < nr; i++)
-		hv_text_printf(ret, "%s%s", i ? ", " : "",
-			       json_object_get_string(json_object_array_get_idx(names, i)));
+		hv_text_printf(ret, "%s%s", i ? ", " : "", session_stat_text_at(o, path, i));
 	if (nr && nr_refused > nr)
 		hv_text_printf(ret, " and %llu more", (unsigned long long)(nr_refused - nr));
 }

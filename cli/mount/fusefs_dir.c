@@ -80,6 +80,32 @@ static char *path_in(const struct node *dir, const char *name)
 	return hv_text_take(&t);
 }
 
+#define TOP_MODE   (S_IFDIR | 0700)
+#define DIR_MODES  0755u
+#define FILE_MODES 0664u
+
+/* What a tree has: directories and regular files, neither of them with anything else that means
+ * something to the kernel. */
+static bool is_mode_of_tree(uint32_t mode)
+{
+	if (S_ISDIR(mode))
+		return !(mode & ~(S_IFDIR | DIR_MODES));
+	return S_ISREG(mode) && !(mode & ~(S_IFREG | FILE_MODES));
+}
+
+/* What a service says of a path, which may be anything. False: it is no error, and no mode. */
+static bool has_mode(struct ask *a, const struct wire_frame *answer, mode_t *ret)
+{
+	if (ask_failed(a, answer) || !a->req)
+		return false;
+	if (is_mode_of_tree(answer->arg)) {
+		*ret = answer->arg;
+		return true;
+	}
+	ask_fail(a, EIO);
+	return false;
+}
+
 /* The same for a path as long as it is there (FNV-1a). */
 static ino_t inode_number(const char *path)
 {
@@ -129,14 +155,15 @@ static void found(struct ask *a, const struct wire_frame *answer)
 {
 	struct fuse_entry_param e = {0};
 	struct node *n;
+	mode_t mode;
 
-	if (ask_failed(a, answer) || !a->req)
+	if (!has_mode(a, answer, &mode))
 		return;
 	n = node_get(a->fs, a->path);
 	e.ino = (uintptr_t)n;
 	e.entry_timeout = ttl_s(a->path);
 	e.attr_timeout = attr_ttl_s(a->path);
-	e.attr = stat_of(a->fs, a->path, answer->arg);
+	e.attr = stat_of(a->fs, a->path, mode);
 	if (fuse_reply_entry(a->req, &e) != 0)
 		node_put(a->fs, n, 1);
 	a->req = NULL;
@@ -166,19 +193,34 @@ void fusefs_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nr)
 static void has_attributes(struct ask *a, const struct wire_frame *answer)
 {
 	struct stat st;
+	mode_t mode;
 
-	if (ask_failed(a, answer) || !a->req)
+	if (!has_mode(a, answer, &mode))
 		return;
-	st = stat_of(a->fs, a->path, answer->arg);
+	st = stat_of(a->fs, a->path, mode);
 	fuse_reply_attr(a->req, &st, attr_ttl_s(a->path));
 	a->req = NULL;
+}
+
+/* The service is not asked for the top, so whoever looks at the mount, or mounts another one, does
+ * not wait for it. */
+static void top_attributes(const struct fusefs *fs, fuse_req_t req)
+{
+	struct stat st = stat_of(fs, "", TOP_MODE);
+
+	fuse_reply_attr(req, &st, attr_ttl_s(""));
 }
 
 void fusefs_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi hv_unused)
 {
 	struct fusefs *fs = fuse_req_userdata(req);
-	struct ask *a = ask_new(fs, req, has_attributes);
+	struct ask *a;
 
+	if (ino == FUSE_ROOT_ID) {
+		top_attributes(fs, req);
+		return;
+	}
+	a = ask_new(fs, req, has_attributes);
 	a->path = hv_strdup(node_of(fs, ino)->path);
 	ask_send_path(a, WIRE_LOOK, a->path, 0);
 }
@@ -278,35 +320,58 @@ static void add_entry(struct fusefs *fs, fuse_req_t req, const char *dir, const 
 	hv_text_add_bytes(ret, entry, len);
 }
 
+static bool is_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len && len <= NAME_MAX && !strchr(name, '/') && strcmp(name, ".") != 0 &&
+	       strcmp(name, "..") != 0;
+}
+
+/* Adds the entries of the names in LIST, each of which is on a line and ends with '/' if it is of a
+ * directory. False: one is not a name. */
+static bool add_entries(struct ask *a, char *list, struct hv_text *ret)
+{
+	for (char *name; (name = strsep(&list, "\n"));) {
+		size_t len = strlen(name);
+		bool is_dir = len && name[len - 1] == '/';
+
+		if (!list && !len)
+			break; /* behind the last line */
+		if (is_dir)
+			name[len - 1] = '\0';
+		if (!is_name(name))
+			return false;
+		add_entry(a->fs, a->req, a->path, name, is_dir ? S_IFDIR : S_IFREG, ret);
+	}
+	return true;
+}
+
+static void free_entries(struct hv_text *entries)
+{
+	hv_text_deinit(entries);
+	free(entries);
+}
+
 static void listed(struct ask *a, const struct wire_frame *answer)
 {
 	struct fuse_file_info fi = {.flags = a->flags};
+	HV_AUTO_FREE char *list = NULL;
 	struct hv_text *entries;
-	const char *at, *end;
 
 	if (ask_failed(a, answer) || !a->req)
 		return;
 	entries = hv_alloc(sizeof(*entries));
 	add_entry(a->fs, a->req, a->path, ".", S_IFDIR, entries);
 	add_entry(a->fs, a->req, a->path, "..", S_IFDIR, entries);
-	at = (const char *)answer->data.data;
-	end = at + answer->data.len_bytes;
-	while (at < end) {
-		const char *eol = memchr(at, '\n', (size_t)(end - at));
-		HV_AUTO_FREE char *name = strndup(at, (size_t)((eol ? eol : end) - at));
-		size_t len = strlen(name);
-		bool is_dir = len && name[len - 1] == '/';
-
-		if (is_dir)
-			name[len - 1] = '\0';
-		add_entry(a->fs, a->req, a->path, name, is_dir ? S_IFDIR : S_IFREG, entries);
-		at = eol ? eol + 1 : end;
+	if (!wire_string(answer->data, WIRE_DATA_MAX, &list) || !add_entries(a, list, entries)) {
+		free_entries(entries);
+		ask_fail(a, EIO);
+		return;
 	}
 	fi.fh = (uintptr_t)entries;
-	if (fuse_reply_open(a->req, &fi) != 0) {
-		hv_text_deinit(entries);
-		free(entries);
-	}
+	if (fuse_reply_open(a->req, &fi) != 0)
+		free_entries(entries);
 	a->req = NULL;
 }
 
@@ -333,10 +398,7 @@ void fusefs_readdir(fuse_req_t req, fuse_ino_t ino hv_unused, size_t size, off_t
 
 void fusefs_releasedir(fuse_req_t req, fuse_ino_t ino hv_unused, struct fuse_file_info *fi)
 {
-	struct hv_text *entries = (struct hv_text *)(uintptr_t)fi->fh;
-
-	hv_text_deinit(entries);
-	free(entries);
+	free_entries((struct hv_text *)(uintptr_t)fi->fh);
 	fuse_reply_err(req, 0);
 }
 

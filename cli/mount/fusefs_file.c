@@ -232,6 +232,10 @@ static void had_read(struct ask *a, const struct wire_frame *answer)
 	}
 	if (ask_failed(a, answer))
 		return;
+	if (answer->data.len_bytes > a->want_bytes) {
+		ask_fail(a, EIO); /* more than it was asked for: no honest service does that */
+		return;
+	}
 	f->pos += answer->data.len_bytes;
 	if (req)
 		fuse_reply_buf(req, (const char *)answer->data.data, answer->data.len_bytes);
@@ -266,6 +270,7 @@ static void read_at(struct file *f, fuse_req_t req, uint32_t want_bytes, uint64_
 {
 	struct ask *a = ask_file(f, req, had_read);
 
+	a->want_bytes = want_bytes;
 	/* With another read under way the place where it ends is not known. */
 	f->pos = off;
 	f->nr_reads++;
@@ -312,6 +317,10 @@ static void had_written(struct ask *a, const struct wire_frame *answer)
 	}
 	if (ask_failed(a, answer))
 		return;
+	if (answer->arg > a->want_bytes) {
+		ask_fail(a, EIO);
+		return;
+	}
 	if (a->req)
 		fuse_reply_write(a->req, answer->arg);
 	a->req = NULL;

@@ -85,22 +85,19 @@ static void send_out(struct link *l)
 	l->out_sent_bytes = 0;
 }
 
+/* At most one buffer, so that what is not decoded yet is never more than a frame and that. */
 static void receive(struct link *l)
 {
 	char buf[65536];
 	ssize_t n;
 
-	while (!l->gone) {
+	do
 		n = recv(l->fd, buf, sizeof(buf), 0);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			return;
-		if (n <= 0)
-			l->gone = true;
-		else
-			hv_text_add_bytes(&l->in, buf, (size_t)n);
-	}
+	while (n < 0 && errno == EINTR);
+	if (n > 0)
+		hv_text_add_bytes(&l->in, buf, (size_t)n);
+	else if (n == 0 || errno != EAGAIN)
+		l->gone = true;
 }
 
 static void answer(struct link *l, const struct wire_frame *frame)

@@ -2,7 +2,6 @@
 #include "cli/mount/mounter.h"
 
 #include <fcntl.h>
-#include <json-c/json.h>
 #include <limits.h>
 #include <linux/close_range.h>
 #include <sched.h>
@@ -111,6 +110,8 @@ static struct hv_err *start(struct client *c, const char *run_dir, const char *d
 	if (!err)
 		err = mountpoint_mount(dir, &fuse_fd);
 	if (!err)
+		err = mountpoint_note(c->info.path, dir);
+	if (!err)
 		err = fork_server(&(struct job){c->fd, fuse_fd, -1, run_dir, dir});
 	if (err) {
 		hv_err_free(mountpoint_umount(dir, MOUNTPOINT_LAZY));
@@ -130,25 +131,9 @@ static struct hv_err *start(struct client *c, const char *run_dir, const char *d
 	return NULL;
 }
 
-static struct hv_err *default_dir(struct client *c, const char *run_dir, char **ret)
+static struct hv_err *default_dir(const struct client *c, const char *run_dir, char **ret)
 {
-	HV_AUTO_FREE char *text = NULL;
-	struct wire_frame answer;
-	json_object *o = NULL, *name, *id;
-	struct hv_err *err = client_call(c, &(struct wire_frame){.kind = WIRE_STAT}, &answer);
-
-	if (err)
-		return err;
-	if (wire_string(answer.data, WIRE_DATA_MAX, &text))
-		o = json_tokener_parse(text);
-	if (!json_object_object_get_ex(o, "domain", &name) ||
-	    !json_object_object_get_ex(o, "id", &id)) {
-		json_object_put(o);
-		return hv_err_new(EPROTO, "stat: the service's answer is not JSON");
-	}
-	*ret = mountpoint_default(run_dir, json_object_get_string(name),
-				  json_object_get_string(id));
-	json_object_put(o);
+	*ret = mountpoint_default(run_dir, c->info.name, c->info.id);
 	return mountpoint_make(run_dir, *ret);
 }
 

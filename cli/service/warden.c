@@ -163,10 +163,15 @@ static struct hv_err *open_dump(struct warden *w, const struct hv_message *quest
 	return NULL;
 }
 
-static struct hv_err *unmount(struct warden *w hv_unused, const struct hv_message *question,
+/* Of this session, since the service could name another one's. */
+static struct hv_err *unmount(struct warden *w, const struct hv_message *question,
 			      struct hv_message *answer hv_unused)
 {
-	return mountpoint_umount((const char *)question->bytes, MOUNTPOINT_LAZY);
+	const char *dir = (const char *)question->bytes;
+
+	if (!w->service.dir.path || !mountpoint_is_noted(w->service.dir.path, dir))
+		return hv_err_new(EINVAL, "%s: this session's tree is not mounted there", dir);
+	return mountpoint_umount(dir, MOUNTPOINT_LAZY);
 }
 
 static struct hv_err *list_processes(struct warden *w, const struct hv_message *question hv_unused,

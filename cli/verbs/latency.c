@@ -388,26 +388,20 @@ static struct hv_err *measure(struct latency *r)
 }
 
 /* *RET_WHY, which the caller frees, says why the host cannot be seen. */
-static struct hv_err *begin_host(struct latency *r, char **ret_why)
+static void begin_host(struct latency *r, char **ret_why)
 {
-	AUTO_SESSION_STAT json_object *stat = NULL;
-	struct hv_err *err = session_stat_get(&r->session.client, &stat);
-
-	if (err)
-		return err;
-	r->vmm_pid = session_stat_number(stat, "vmm_pid");
+	r->vmm_pid = (uint64_t)r->session.client.info.vmm_pid;
 	latency_host_open(&r->host, r->vmm_pid, ret_why);
-	return NULL;
 }
 
 static struct hv_err *begin(struct latency *r)
 {
 	HV_AUTO_FREE char *no_host = NULL;
-	struct hv_err *err = begin_host(r, &no_host);
+	struct hv_err *err;
 
+	begin_host(r, &no_host);
 	/* The VMM's threads are open; what the guest writes is read without rights. */
-	if (!err)
-		err = unprivileged_become(UNPRIVILEGED);
+	err = unprivileged_become(UNPRIVILEGED);
 	if (!err)
 		err = put_settings(r);
 	if (!r->host_events.is_on)

@@ -30,28 +30,22 @@ static void print_refused(json_object *o)
 
 static void print_held_modules(json_object *o)
 {
-	json_object *names = session_stat_member(o, "held_modules");
-	size_t nr = names ? json_object_array_length(names) : 0;
+	size_t nr = session_stat_count(o, "held_modules");
 
 	if (!nr)
 		return;
 	printf("modules held");
 	for (size_t i = 0; i < nr; i++)
-		printf("%s %s", i ? "," : "",
-		       json_object_get_string(json_object_array_get_idx(names, i)));
+		printf("%s %s", i ? "," : "", session_stat_text_at(o, "held_modules", i));
 	printf("\n");
 }
 
 static void print_users(json_object *o)
 {
-	json_object *mounts = session_stat_member(o, "mounts");
-	json_object *readers = session_stat_member(o, "readers");
-
-	for (size_t i = 0; mounts && i < json_object_array_length(mounts); i++)
-		printf("mounted at   %s\n",
-		       json_object_get_string(json_object_array_get_idx(mounts, i)));
-	for (size_t i = 0; readers && i < json_object_array_length(readers); i++) {
-		json_object *reader = json_object_array_get_idx(readers, i);
+	for (size_t i = 0; i < session_stat_count(o, "mounts"); i++)
+		printf("mounted at   %s\n", session_stat_text_at(o, "mounts", i));
+	for (size_t i = 0; i < session_stat_count(o, "readers"); i++) {
+		json_object *reader = session_stat_element(o, "readers", i);
 
 		printf("reader       pid %llu, of %s\n", N(reader, "pid"),
 		       session_stat_string(reader, "file"));
@@ -60,10 +54,8 @@ static void print_users(json_object *o)
 
 static void print_processes(json_object *o)
 {
-	json_object *list = session_stat_member(o, "processes");
-
-	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
-		json_object *p = json_object_array_get_idx(list, i);
+	for (size_t i = 0; i < session_stat_count(o, "processes"); i++) {
+		json_object *p = session_stat_element(o, "processes", i);
 		bool filtered = strcmp(session_stat_string(p, "seccomp"), "true") == 0;
 
 		printf("process      pid %llu, %s: user %llu, capabilities: %s%s\n", N(p, "pid"),
@@ -75,11 +67,8 @@ static void print_processes(json_object *o)
 
 static void print_missing_tasks(json_object *o)
 {
-	json_object *lines = session_stat_member(o, "missing_tasks");
-
-	for (size_t i = 0; lines && i < json_object_array_length(lines); i++)
-		printf("no such task %s\n",
-		       json_object_get_string(json_object_array_get_idx(lines, i)));
+	for (size_t i = 0; i < session_stat_count(o, "missing_tasks"); i++)
+		printf("no such task %s\n", session_stat_text_at(o, "missing_tasks", i));
 }
 
 /* Of the tracers preemptoff, irqsoff and preemptirqsoff; --json has the places. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* hvtrace umount: unmounts a guest's tree everywhere, or at one directory. */
-#include <json-c/json.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,46 +21,38 @@ static struct hv_err *umount_dir(const char *dir, enum mountpoint_how how)
 	return mountpoint_umount(at, how);
 }
 
-/* DIRS are the mounts that the session knows of. A mount that was just unmounted is among them
- * until its process is seen to have ended. */
-static struct hv_err *umount_all(json_object *dirs, enum mountpoint_how how, size_t *ret_nr)
+struct umount_all {
+	enum mountpoint_how how;
+	size_t nr;
+	struct hv_err *err; /* owned; the first */
+};
+
+static void umount_one(void *ctx, const char *dir)
 {
-	struct hv_err *err = NULL;
-	size_t nr = dirs ? json_object_array_length(dirs) : 0;
+	struct umount_all *all = ctx;
 
-	*ret_nr = 0;
-	for (size_t i = 0; !err && i < nr; i++) {
-		const char *dir = json_object_get_string(json_object_array_get_idx(dirs, i));
-
-		if (mountpoint_look(dir) != MOUNTPOINT_OURS)
-			continue;
-		err = mountpoint_umount(dir, how);
-		++*ret_nr;
-	}
-	return err;
+	all->nr++;
+	if (!all->err)
+		all->err = mountpoint_umount(dir, all->how);
 }
 
+/* Where the tree is mounted, those say that mounted it, not the service. */
 static struct hv_err *umount_domain(const struct cli *cli, const char *spec,
 				    enum mountpoint_how how)
 {
-	AUTO_CLIENT struct client c = CLIENT_NONE;
-	HV_AUTO_FREE char *text = NULL;
-	struct wire_frame answer;
-	json_object *o, *dirs = NULL;
-	size_t nr;
-	struct hv_err *err = client_connect(cli->run_dir, spec, cli->libvirt_uri, &c);
+	AUTO_RUNDIR_INFO struct rundir_info info = {0};
+	struct umount_all all = {.how = how};
+	struct hv_err *why = NULL;
+	bool found = false;
+	struct hv_err *err =
+		client_look_up(cli->run_dir, spec, cli->libvirt_uri, &found, &info, &why);
 
-	if (!err)
-		err = client_call(&c, &(struct wire_frame){.kind = WIRE_STAT}, &answer);
-	if (err)
-		return err;
-	o = wire_string(answer.data, WIRE_DATA_MAX, &text) ? json_tokener_parse(text) : NULL;
-	json_object_object_get_ex(o, "mounts", &dirs);
-	err = umount_all(dirs, how, &nr);
-	if (!err && !nr)
-		err = hv_err_new(EINVAL, "domain '%s': its tree is not mounted", spec);
-	json_object_put(o);
-	return err;
+	if (err || !found)
+		return err ? err : why;
+	mountpoint_for_each_noted(info.path, umount_one, &all);
+	if (!all.nr)
+		return hv_err_new(EINVAL, "domain '%s': its tree is not mounted", spec);
+	return all.err;
 }
 
 static int run(struct cli *cli, int argc, char **argv)

@@ -131,16 +131,11 @@ static void choose_ids(struct hv_export_host *host)
 struct hv_err *record_host_open(struct record_host *h, struct client *c, const char *path,
 				const struct hv_export_head *head)
 {
-	AUTO_SESSION_STAT json_object *stat = NULL;
 	struct hv_err *err;
 
 	if (!is_wanted(head))
 		return NULL;
-	err = session_stat_get(c, &stat);
-	if (err)
-		return client_is_gone(err) ? err : hv_err_in(err, "domain '%s'", c->spec);
-	snprintf(h->vmm_tasks, sizeof(h->vmm_tasks), "/proc/%u/task",
-		 (unsigned)session_stat_number(stat, "vmm_pid"));
+	snprintf(h->vmm_tasks, sizeof(h->vmm_tasks), "/proc/%u/task", (unsigned)c->info.vmm_pid);
 	h->path = path_beside(path);
 	err = open_new(h);
 	if (err)

@@ -205,10 +205,10 @@ static struct hv_err *ask_whom(struct top_domain *d)
 
 	if (err)
 		return err;
-	hv_text_add_guest(&name, session_stat_string(o, "domain"), NAME_MAX_BYTES);
+	hv_text_add_guest(&name, client_of(d)->info.name, NAME_MAX_BYTES);
 	d->name = hv_text_take(&name);
 	d->nr_vcpus = session_stat_number(o, "vcpus");
-	d->vmm = (pid_t)session_stat_number(o, "vmm_pid");
+	d->vmm = client_of(d)->info.vmm_pid;
 	return NULL;
 }
 

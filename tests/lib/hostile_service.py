@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A service that a guest has taken over: it has the socket of a session, and answers whatever it wants. What the
+privileged side writes (info, pid, lock) is as the warden writes it."""
+
+import fcntl
+import json
+import os
+import socket
+import struct
+import threading
+import time
+
+VERSION, HEAD = 3, struct.Struct("<IHHIIII")  # of cli/wire.h, as are the kinds
+LIST, OPEN, READ, WRITE, CLOSE, STAT, DETACH, LOOK, OPEN_PROC, MOUNT, WATCH = 1, 2, 3, 4, 5, 6, 7, 13, 16, 17, 19
+OK, ERROR, NOTE = 0x80, 0x81, 0x82
+DIR, FILE = 0o040000, 0o100000
+F_OFD_SETLK = 37
+
+
+def frame(kind, data=b"", handle=0, arg=0, tag=0):
+    return HEAD.pack(HEAD.size + len(data), VERSION, kind, handle & 0xffffffff, arg & 0xffffffff, 0, tag) + data
+
+
+class Request:
+    def __init__(self, kind, handle, arg, wait_ms, tag, data):
+        self.kind, self.handle, self.arg, self.wait_ms, self.tag, self.data = kind, handle, arg, wait_ms, tag, data
+
+
+class HostileService:
+    """ANSWERS has a function for each kind of request that is not answered by an empty WIRE_OK. It is called with the
+    request and returns the bytes to send, or a list of them with pauses (numbers, seconds) between; None: nothing."""
+
+    def __init__(self, run_dir, session_id="session-id", name="victim", answers=None, vmm_pid=0, listens=True, accepts=True):
+        self.dir, self.name, self.id = f"{run_dir}/{session_id}", name, session_id
+        self.answers, self.ends, self.seen = answers or {}, threading.Event(), []
+        os.makedirs(self.dir, 0o700)
+        os.chmod(run_dir, 0o700)
+        self.write("info", json.dumps({"id": session_id, "name": name, "spec": name, "vmm_pid": vmm_pid, "vmm_start": 0, "service_pid": os.getpid()}))
+        self.write("pid", f"{os.getpid()}\n")
+        self.write("log", "")
+        self.lock = os.open(self.dir + "/lock", os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.fcntl(self.lock, F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(self.dir + "/sock")
+        if listens:
+            self.socket.listen(16)
+        if accepts:
+            threading.Thread(target=self.accept, daemon=True).start()
+
+    def write(self, name, text):
+        with open(f"{self.dir}/{name}", "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def accept(self):
+        while not self.ends.is_set():
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        data = b""
+        try:
+            while got := connection.recv(65536):
+                data += got
+                while len(data) >= 4 and len(data) >= (length := HEAD.unpack(data[:24])[0] if len(data) >= 24 else 1 << 30):
+                    _, _, kind, handle, arg, wait_ms, tag = HEAD.unpack(data[:24])
+                    self.answer(connection, Request(kind, handle, arg, wait_ms, tag, data[24:length]))
+                    data = data[length:]
+        except OSError:
+            pass
+
+    def answer(self, connection, request):
+        self.seen.append(request)
+        function = self.answers.get(request.kind)
+        answer = function(request) if function else frame(OK, tag=request.tag)
+        for part in answer if isinstance(answer, (list, tuple)) else [answer]:
+            if isinstance(part, (int, float)):
+                time.sleep(part)
+            elif part:
+                connection.sendall(part)
+
+    def end(self):
+        self.ends.set()
+        self.socket.close()
+        os.close(self.lock)
+
+
+def stat(**members):
+    """Answers WIRE_STAT by an honest session's counts, changed by MEMBERS."""
+    counts = {"domain": "victim", "id": "session-id", "kernel": "6.1.0", "transport": "fake", "service_pid": 1, "attached_ms": 5, "vmm_pid": 1,
+              "current_tracer": "nop", "tracing_on": True, "clock": "tsc", "sites": {"traceable": 1, "patched": 0, "refused": 0, "refused_first": []},
+              "events": 0, "lost": 0, "holds": {"count": 0, "total_ns": 0, "last_ns": 0, "max_ns": 0}, "memory": {"region_bytes": 0, "ring_bytes": 0},
+              "vcpus": 1, "mounts": [], "readers": [], "processes": [], "missing_tasks": [], "held_modules": []}
+    counts.update(members)
+    return lambda request: frame(OK, json.dumps(counts).encode(), tag=request.tag)
+
+
+def drip(data, pause=1.0):
+    """One byte at a time."""
+    return [part for i in range(len(data)) for part in (data[i:i + 1], pause)]
