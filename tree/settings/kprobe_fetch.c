@@ -472,6 +472,13 @@ static struct hv_err *check_type(const struct hv_kprobe_parsing *p, struct hv_kp
 	return NULL;
 }
 
+/* The kernel's limit would hide the upper half of the path of a cgroup (latency/limits.h). */
+static size_t arg_len_max(const struct hv_kprobe_parsing *p)
+{
+	return strcmp(p->k->group, HV_KPROBE_OWN_GROUP) == 0 ? 4 * HV_KPROBE_ARG_LEN_MAX
+							     : HV_KPROBE_ARG_LEN_MAX;
+}
+
 struct hv_err *hv_kprobe_parse_fetch(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *body, size_t off)
 {
@@ -481,7 +488,7 @@ struct hv_err *hv_kprobe_parse_fetch(const struct hv_kprobe_parsing *p, struct h
 	HV_AUTO_FREE char *fetch = NULL;
 	struct hv_err *err;
 
-	if (len > HV_KPROBE_ARG_LEN_MAX)
+	if (len > arg_len_max(p))
 		return hv_kprobe_wrong(p, off, "Argument expression is too long");
 	if (!len)
 		return hv_kprobe_wrong(p, off, "No argument expression");

@@ -7,6 +7,8 @@
 #include "tree/settings/kprobe.h"
 
 #define HV_KPROBE_ARG_LEN_MAX 63 /* MAX_ARGSTR_LEN */
+/* The group of the probes that hvtrace's own verbs define. */
+#define HV_KPROBE_OWN_GROUP   "hvtrace"
 
 /* What BTF says of the FETCH that is being parsed. */
 struct hv_kprobe_named {
