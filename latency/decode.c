@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "export/entry_value.h"
+#include "latency/limit_fields.h"
 
-enum { NUMBER, OTHER, OTHER_COMM, OTHER_PRIO, STATE, DEVICE, TEXT, ADDRESS };
+enum { NUMBER, OTHER, OTHER_COMM, OTHER_PRIO, STATE, DEVICE, TEXT, ADDRESS, PRIO };
 
 #define OTHER_CPU OTHER_PRIO /* of a waking, which needs no priority */
 #define IDS	  65536
@@ -24,7 +25,8 @@ const struct hv_wanted_event hv_wanted_events[] = {
 	  [OTHER_COMM] = "next_comm",
 	  [OTHER_PRIO] = "next_prio",
 	  [STATE] = "prev_state",
-	  [TEXT] = "prev_comm"},
+	  [TEXT] = "prev_comm",
+	  [PRIO] = "prev_prio"},
 	 "stacktrace if prev_pid != 0 && (prev_state == 0 || prev_state == 2 || prev_state > 255)"},
 	{"sched",
 	 "sched_waking",
@@ -55,6 +57,15 @@ const struct hv_wanted_event hv_wanted_events[] = {
 	{"vmscan", "mm_vmscan_memcg_reclaim_end", HV_MOMENT_RECLAIM_END, {0}},
 	{"compaction", "mm_compaction_begin", HV_MOMENT_COMPACT, {0}, "stacktrace"},
 	{"compaction", "mm_compaction_end", HV_MOMENT_COMPACT_END, {0}},
+	{"irq_vectors", "local_timer_entry", HV_MOMENT_TICK, {0}, "stacktrace if common_pid != 0"},
+	{HV_LIMIT_SYSTEM,
+	 HV_LIMIT_EVENT,
+	 HV_MOMENT_THROTTLE,
+	 {[NUMBER] = "tg", [OTHER_CPU] = "cpu", [ADDRESS] = "curr"}},
+	{HV_LIMIT_SYSTEM,
+	 HV_UNLIMIT_EVENT,
+	 HV_MOMENT_UNTHROTTLE,
+	 {[NUMBER] = "tg", [OTHER_CPU] = "cpu"}},
 	{HV_WANTED_HOST,
 	 "kvm_exit",
 	 HV_MOMENT_HOST_EXIT,
@@ -138,6 +149,8 @@ static void take(struct hv_moment *ret, unsigned field, const struct hv_entry_va
 		ret->device = (uint32_t)v->number;
 	else if (field == ADDRESS)
 		ret->address = v->number;
+	else if (field == PRIO)
+		ret->prio = (int)v->number;
 	else if (ret->kind == HV_MOMENT_SWITCH || ret->kind == HV_MOMENT_HOST_SWITCH)
 		take_text(ret->comm, v);
 	else

@@ -7,7 +7,7 @@
 #include "export/page_decode.h"
 #include "latency/event.h"
 
-#define HV_WANTED_FIELDS 8
+#define HV_WANTED_FIELDS 9
 #define HV_WANTED_HOST	 "host" /* the system of events of the host */
 
 struct hv_wanted_event {

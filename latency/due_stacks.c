@@ -28,6 +28,8 @@ bool hv_moment_has_stack(const struct hv_moment *m)
 	case HV_MOMENT_RECLAIM:
 	case HV_MOMENT_COMPACT:
 		return true;
+	case HV_MOMENT_TICK:
+		return m->pid;
 	default:
 		return false;
 	}

@@ -29,6 +29,11 @@ enum hv_moment_kind {
 	HV_MOMENT_RECLAIM_END,
 	HV_MOMENT_COMPACT, /* PID begins to move pages to get a large one */
 	HV_MOMENT_COMPACT_END,
+	HV_MOMENT_TICK, /* the timer interrupts PID */
+	/* The kernel takes the vCPU OTHER_CPU from the cgroup NUMBER, which has used up its limit;
+	 * ADDRESS 0: not because PID ran. */
+	HV_MOMENT_THROTTLE,
+	HV_MOMENT_UNTHROTTLE,
 	/* Of the host (docs/host.md): what its thread PID does, of which CPU is the vCPU. */
 	HV_MOMENT_HOST_EXIT,   /* the vCPU leaves the guest, at ADDRESS, for the reason NUMBER */
 	HV_MOMENT_HOST_ENTRY,  /* and goes on in it */
@@ -61,7 +66,8 @@ struct hv_moment {
 	char comm[HV_STALL_COMM_LEN];
 	uint32_t other;
 	char other_comm[HV_STALL_COMM_LEN];
-	int other_prio;	    /* switch: below 100 is a real-time priority, the smaller the higher */
+	int prio,
+		other_prio; /* switch: below 100 is a real-time priority, the smaller the higher */
 	unsigned other_cpu; /* waking: where it shall run */
 	uint64_t state;	    /* switch: in which PID leaves. Lock: flags. Exit: whose reasons */
 	uint64_t number;

@@ -5,8 +5,10 @@
  */
 #pragma once
 
-#include "latency/stall.h"
+#include "latency/limits.h"
 #include "latency/sched.h"
+#include "latency/stall.h"
+#include "latency/ticks.h"
 
 #define HV_FINDERS_CPUS_MAX 4096
 #define HV_IO_REQUESTS_MAX  1024 /* at one time; a power of two */
@@ -35,7 +37,9 @@ struct hv_finders {
 	struct hv_sched tasks;
 	struct hv_handler *irqs, *softirqs; /* owned, one a vCPU */
 	struct hv_request *requests;	    /* owned */
-	struct hv_stalls *stalls;	    /* borrowed */
+	struct hv_limits *limits;	    /* owned */
+	struct hv_ticks ticks;
+	struct hv_stalls *stalls; /* borrowed */
 };
 
 /* STALLS outlives F. */
@@ -57,6 +61,8 @@ void hv_finders_end(struct hv_finders *f, uint64_t now_ns);
 /* What they are made of; each adds to F's stalls. */
 void hv_runqueue_see(struct hv_finders *f, const struct hv_moment *m);
 void hv_runqueue_end(struct hv_finders *f, uint64_t now_ns);
+void hv_limited_see(struct hv_finders *f, const struct hv_moment *m);
+void hv_limited_end(struct hv_finders *f, uint64_t now_ns);
 void hv_blocked_see(struct hv_finders *f, const struct hv_moment *m);
 void hv_blocked_end(struct hv_finders *f, uint64_t now_ns);
 void hv_interrupts_see(struct hv_finders *f, const struct hv_moment *m);

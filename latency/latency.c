@@ -14,7 +14,8 @@
 #define HOST_SLACK_NS  (10 * HV_NS_PER_MS)
 #define EXACT_SLACK_NS HV_NS_PER_MS /* its own events place it: what vCPUs' clocks differ by */
 #define SLACK_NS       (50 * HV_NS_PER_MS)
-#define DRIFT_PART     50 /* and one part of so many of the time that has passed */
+#define ENTRY	       "asm_" /* how names of functions begin in which interrupts are entered */
+#define DRIFT_PART     50     /* and one part of so many of the time that has passed */
 
 struct hv_latency *hv_latency_of(struct hv_export *x)
 {
@@ -35,10 +36,19 @@ static void latency_free(struct hv_export *x)
 	hv_exit_names_free(l->exit_names);
 	hv_outages_deinit(&l->host);
 	hv_outages_deinit(&l->vmm);
+	hv_shares_deinit(&l->shares);
 	free(l->stacks);
 	free(l->outages);
 	free(l->sections);
 	free(l);
+}
+
+static uint64_t function_of(const void *data, uint64_t address)
+{
+	const struct hv_latency *l = data;
+	const struct hv_symbol *symbol = hv_page_decode_symbol(&l->decode, hv_gva(address - 1));
+
+	return symbol ? symbol->addr.v : address;
 }
 
 static struct hv_err *latency_open(const struct hv_export_config *config hv_unused,
@@ -50,7 +60,10 @@ static struct hv_err *latency_open(const struct hv_export_config *config hv_unus
 	hv_page_merge_init(&l->merge, head->nr_cpus, head->page_bytes);
 	hv_moments_init(&l->moments, &l->decode);
 	hv_finders_init(&l->finders, head->nr_cpus, 0, &l->stalls);
+	l->finders.ticks.function_of = function_of;
+	l->finders.ticks.data = l;
 	hv_due_stacks_init(&l->due_stacks, head->nr_cpus);
+	hv_limit_fields_init(&l->limit_fields, &l->decode.catalogue);
 	hv_outages_init(&l->host, head->nr_cpus);
 	hv_outages_init(&l->vmm, 1);
 	hv_vcpu_threads_init(&l->threads, head->nr_cpus, &l->host, &l->stalls);
@@ -80,6 +93,16 @@ void hv_latency_begin_seeing_host(struct hv_latency *l)
 void hv_latency_begin_host_events(struct hv_latency *l)
 {
 	l->has_host_events = l->sees_host = true;
+}
+
+void hv_latency_forget(struct hv_latency *l)
+{
+	for (unsigned cpu = 0; cpu < l->finders.tasks.nr_cpus; cpu++) {
+		hv_finders_lose(&l->finders, cpu);
+		hv_due_stacks_lose(&l->due_stacks, cpu);
+	}
+	hv_stalls_clear(&l->stalls);
+	l->forget_ns = l->read_ns;
 }
 
 void hv_latency_begin_stacks(struct hv_latency *l, enum hv_moment_kind kind)
@@ -292,6 +315,8 @@ static struct hv_err *latency_add(struct hv_export *x, unsigned cpu, struct hv_s
 			last_ns = e.time_ns;
 	if (last_ns)
 		note_clock(l, last_ns);
+	if (last_ns > l->read_ns)
+		l->read_ns = last_ns;
 	hv_page_merge_add(&l->merge, cpu, page);
 	if (!x->wants_names)
 		x->wants_names = hv_page_decode_lacks_names(&l->decode, page);
@@ -304,11 +329,21 @@ static struct hv_err *latency_name_tasks(struct hv_export *x, struct hv_export_t
 	return NULL;
 }
 
+static void see_limit(struct hv_latency *l, const struct hv_event *e, uint64_t key)
+{
+	struct hv_limit_group group;
+
+	if (hv_limit_fields_read(&l->limit_fields, e, key, &group))
+		hv_limits_set_group(l->finders.limits, &group);
+}
+
 static void see_moment(struct hv_latency *l, const struct hv_event *e, const struct hv_moment *m)
 {
 	uint64_t key = hv_exit_key(m->state, m->number);
 	HV_AUTO_TEXT struct hv_text name = {0};
 
+	if (m->kind == HV_MOMENT_THROTTLE)
+		see_limit(l, e, m->number);
 	if (!hv_moment_is_hosts(m->kind)) {
 		hv_vcpu_threads_see_guest(&l->threads, m);
 		hv_finders_see(&l->finders, m);
@@ -322,11 +357,26 @@ static void see_moment(struct hv_latency *l, const struct hv_event *e, const str
 	hv_vcpu_threads_see(&l->threads, m);
 }
 
+/* The frames of the interrupt end with the function in assembly that was entered; what follows was
+ * interrupted. Without such a function there is nothing. */
+static size_t behind_interrupt(const struct hv_latency *l, const struct hv_event *e)
+{
+	for (size_t i = 0; i < e->nr_callers; i++) {
+		const struct hv_symbol *symbol =
+			hv_page_decode_symbol(&l->decode, hv_gva(e->callers[i].v - 1));
+
+		if (symbol && strncmp(symbol->name, ENTRY, strlen(ENTRY)) == 0)
+			return i + 1;
+	}
+	return e->nr_callers;
+}
+
 /* It is that of an event, or of the end of a section. */
 static void see_stack(struct hv_latency *l, const struct hv_event *e)
 {
 	const struct hv_moment *m = hv_due_stacks_take(&l->due_stacks, e->cpu, e->pid, e->time_ns);
 	struct hv_stall_stack stack = {0};
+	size_t begin;
 
 	if (!m) {
 		struct hv_latency_stack *end = &l->stacks[e->cpu];
@@ -336,8 +386,12 @@ static void see_stack(struct hv_latency *l, const struct hv_event *e)
 			hv_sched_before(&l->finders.tasks, e->cpu, e->time_ns, end->before);
 		return;
 	}
-	for (size_t i = 0; i < e->nr_callers && i < HV_STALL_STACK; i++)
-		stack.callers[i] = e->callers[i].v;
+	begin = m->kind == HV_MOMENT_TICK ? behind_interrupt(l, e) : 0;
+	for (size_t i = begin; i < e->nr_callers && i - begin < HV_STALL_STACK; i++)
+		stack.callers[i - begin] = e->callers[i].v;
+	/* It is no return address, of which names are those of the byte before. */
+	if (m->kind == HV_MOMENT_TICK && stack.callers[0])
+		stack.callers[0]++;
 	hv_finders_stack(&l->finders, m, &stack);
 }
 
@@ -359,6 +413,8 @@ static void see(struct hv_latency *l, const struct hv_merged *m)
 		return;
 	l->nr_events++;
 	l->newest_ns = e.time_ns;
+	if (e.time_ns <= l->forget_ns)
+		return;
 	if (e.kind == HV_EVENT_STACK && e.cpu < l->finders.tasks.nr_cpus)
 		see_stack(l, &e);
 	else if (hv_moments_decode(&l->moments, &e, &moment))
@@ -462,6 +518,15 @@ static void name_stack(const struct hv_latency *l, struct hv_stall *s)
 	}
 }
 
+static void name_sample(const struct hv_latency *l, char *to, uint64_t address)
+{
+	const struct hv_symbol *symbol =
+		address ? hv_page_decode_symbol(&l->decode, hv_gva(address - 1)) : NULL;
+
+	if (symbol)
+		copy_name(to, symbol->name);
+}
+
 /* What the host took becomes a stall only in a verdict, of which there are several while somebody
  * waits for the first one. */
 static void find_before_outage(struct hv_latency *l, struct hv_stall *s)
@@ -490,6 +555,7 @@ void hv_latency_verdict(struct hv_latency *l, struct hv_verdict *ret)
 		&(struct hv_verdict_input){.stalls = &l->stalls,
 					   .host = &l->host,
 					   .vmm = &l->vmm,
+					   .shares = &l->shares,
 					   .view = hv_latency_view(l),
 					   .exits = &l->threads.exits,
 					   .threads = l->has_host_events ? &l->threads : NULL,
@@ -501,6 +567,9 @@ void hv_latency_verdict(struct hv_latency *l, struct hv_verdict *ret)
 		if (ret->list[i].longest.kind == HV_STALL_HOST)
 			find_before_outage(l, &ret->list[i].longest);
 		name_stack(l, &ret->list[i].longest);
+		name_sample(l, ret->list[i].longest.most_name, ret->list[i].longest.most);
+		name_sample(l, ret->list[i].longest.most_caller_name,
+			    ret->list[i].longest.most_caller);
 		name_stack(l, &ret->list[i].victim);
 	}
 }

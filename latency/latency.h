@@ -14,6 +14,7 @@
 #include "latency/due_stacks.h"
 #include "latency/exit_names.h"
 #include "latency/finders.h"
+#include "latency/limit_fields.h"
 #include "latency/outages.h"
 #include "latency/vcpu_threads.h"
 #include "latency/verdict.h"
@@ -52,9 +53,11 @@ struct hv_latency {
 	struct hv_moments moments;
 	struct hv_finders finders;
 	struct hv_due_stacks due_stacks;
+	struct hv_limit_fields limit_fields;
 	struct hv_stalls stalls;
 	struct hv_outages host;
-	struct hv_outages vmm; /* of one "vCPU": when a thread that does I/O waited for a CPU */
+	struct hv_shares shares; /* owned; of what was measured; empty while it is not known */
+	struct hv_outages vmm;	 /* of one "vCPU": when a thread that does I/O waited for a CPU */
 	struct hv_vcpu_threads threads;	     /* by the host's events */
 	struct hv_exit_names *exit_names;    /* owned */
 	struct hv_latency_stack *stacks;     /* owned, one a vCPU */
@@ -68,6 +71,8 @@ struct hv_latency {
 	bool clock_counts;   /* it goes by the guest's instructions */
 	uint64_t nr_events, nr_lost;
 	uint64_t newest_ns; /* of the events; 0: none yet */
+	uint64_t read_ns;   /* of the pages, which wait for those of other vCPUs */
+	uint64_t forget_ns; /* events until then count for nothing */
 	/* How far the clocks are apart: the least of all, and of each of the first and the last
 	 * seconds in which events came. */
 	int64_t least_ns;
@@ -93,6 +98,8 @@ void hv_latency_begin_host_events(struct hv_latency *l);
 /* The guest's clock goes by its instructions, whatever the first events look like. To be called
  * before the first page. */
 void hv_latency_begin_counted(struct hv_latency *l);
+/* Forgets the events that were read until now: not all kinds of them were recorded yet. */
+void hv_latency_forget(struct hv_latency *l);
 /* A stack is recorded with each event of KIND for which hv_moment_has_stack(); or with none any
  * more. */
 void hv_latency_begin_stacks(struct hv_latency *l, enum hv_moment_kind kind);

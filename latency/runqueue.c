@@ -13,6 +13,7 @@ static void add(struct hv_finders *f, const struct hv_sched_task *task, unsigned
 		.to_ns = now_ns,
 		.task = hv_stall_task(task->pid, task->comm),
 		.by_prio = -1,
+		.number = task->limit,
 		.stack = task->left_stack,
 	};
 	struct hv_slice most;
@@ -23,6 +24,11 @@ static void add(struct hv_finders *f, const struct hv_sched_task *task, unsigned
 			      &stall.by_ns)) {
 		stall.by = most.task;
 		stall.by_prio = most.prio;
+	}
+	if (task->limited_by) {
+		stall.kind = HV_STALL_LIMIT;
+		stall.flags = task->limited_by;
+		stall.number = 0;
 	}
 	hv_finders_add(f, &stall);
 }

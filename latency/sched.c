@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "latency/limits.h"
 
-#define PROBES	8  /* places that are looked at for a task */
-#define RUNNERS 32 /* different tasks that are told apart in a wait */
+#define RT_PRIO_END 100
+#define PROBES	    8  /* places that are looked at for a task */
+#define RUNNERS	    32 /* different tasks that are told apart in a wait */
 
 void hv_sched_init(struct hv_sched *t, unsigned nr_cpus)
 {
@@ -111,6 +113,15 @@ static bool is_runnable(uint64_t state)
 	return state == HV_LEFT_RUNNABLE || state >= HV_LEFT_PREEMPTED;
 }
 
+/* The scheduler never prefers a task of a lower class, or idling, to one that may run. */
+static uint64_t limited_by(const struct hv_moment *m)
+{
+	if (!is_runnable(m->state) || m->prio >= RT_PRIO_END ||
+	    (m->other && m->other_prio < RT_PRIO_END))
+		return 0;
+	return m->prio < 0 ? HV_LIMIT_DEADLINE : HV_LIMIT_REALTIME;
+}
+
 static void follow_switch(struct hv_sched *t, const struct hv_moment *m)
 {
 	struct hv_sched_cpu *c = &t->cpus[m->cpu];
@@ -123,6 +134,7 @@ static void follow_switch(struct hv_sched *t, const struct hv_moment *m)
 		set_state(task, is_runnable(m->state) ? HV_TASK_RUNNABLE : HV_TASK_SLEEPING,
 			  m->time_ns);
 		task->left_in = m->state;
+		task->limited_by = limited_by(m);
 		task->left_stack.callers[0] = 0;
 		task->cpu = m->cpu;
 	}
@@ -154,6 +166,7 @@ static void follow_waking(struct hv_sched *t, const struct hv_moment *m)
 	    (!there->has_current || there->current.pid == m->other))
 		return;
 	set_state(task, HV_TASK_RUNNABLE, m->time_ns);
+	task->limited_by = 0;
 	task->cpu = cpu;
 }
 

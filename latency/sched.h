@@ -29,6 +29,9 @@ struct hv_sched_task {
 	unsigned cpu;	   /* where it is, or shall run */
 	uint64_t since_ns; /* when STATE began */
 	uint64_t left_in;  /* sleeping: HV_LEFT_* */
+	/* Runnable: HV_LIMIT_* if the kernel took its vCPU for a task of a lower class. */
+	uint64_t limited_by;
+	uint64_t limit; /* the cgroup whose limit stopped it last; 0: none */
 	uint64_t seen_ns;
 	uint64_t on_cpu_ns; /* in all, up to SINCE_NS */
 	/* What it is in. 0: nothing. */

@@ -18,6 +18,7 @@ enum hv_stall_kind {
 	HV_STALL_SECTION, /* interrupts or preemption were off */
 	HV_STALL_IRQ,
 	HV_STALL_SOFTIRQ,
+	HV_STALL_LIMIT, /* the task, or its cgroup, has used up its CPU time (limits.h) */
 	HV_STALL_RECLAIM,
 	HV_STALL_IO_DEVICE, /* between the guest's driver and the device's answer */
 	HV_STALL_IO_QUEUE,  /* in the guest's own queue */
@@ -75,10 +76,13 @@ struct hv_stall {
 	int by_prio;	/* run queue: as in struct hv_moment */
 	uint64_t by_ns; /* run queue: for how long */
 	/* Interrupt, softirq, system call: its number. Lock: its address. Request: the sector.
-	 * Reclaim: 1 for compaction. Host: enum hv_outage_why. Exits: the key of their reason. */
+	 * Reclaim: 1 for compaction. Limit, and run queue of a task that one has stopped: the
+	 * cgroup; 0: none. Host: enum hv_outage_why. Exits: the key of their reason. */
 	uint64_t number;
 	uint32_t device; /* of a request: major << 20 | minor */
-	uint64_t flags;	 /* of a lock: HV_LOCK_*; of exits: HV_EXITS_*; of a series: HV_SERIES_* */
+	/* Of a lock: HV_LOCK_*; of exits: HV_EXITS_*; of a series: HV_SERIES_*; of a limit:
+	 * HV_LIMIT_* */
+	uint64_t flags;
 	uint64_t longest_ns; /* host: the longest piece; exits, reclaim, faults: the longest one */
 	uint64_t nr;	     /* of exits, reclaims, or faults */
 	/* System call: when it was on which vCPU. NR_PIECES 0: there were too many of them. */
@@ -87,6 +91,11 @@ struct hv_stall {
 	/* Where the task sleeps or waits, or gave up the vCPU that it waits for or kept; if that
 	 * was recorded. */
 	struct hv_stall_stack stack;
+	/* Samples in its interval (ticks.h), and those in the function that has most; where that
+	 * was, and from where it was called. */
+	unsigned nr_samples, nr_most;
+	uint64_t most, most_caller;
+	char most_name[HV_STALL_NAME_LEN], most_caller_name[HV_STALL_NAME_LEN];
 	struct hv_stall_before before[HV_STALL_BEFORE]; /* the last one first */
 	unsigned nr_before;
 	char name[HV_STALL_NAME_LEN]; /* of an interrupt, of a reason; where a section begins */

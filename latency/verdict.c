@@ -5,15 +5,15 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "latency/crowds.h"
+#include "latency/limits.h"
+#include "latency/reasons.h"
 #include "latency/vcpu_threads.h"
 
-#define NO_REASON SIZE_MAX
-#define HOST_MUCH 4 /* one part of so many of an interval is much of it */
-#define DEPTH_MAX 8 /* of reasons of reasons */
-
-#define DEV_MINOR_BITS 20 /* of the kernel's dev_t */
-#define MAJOR_LOOP     7
-#define MAJOR_NBD      43
+#define NO_REASON   SIZE_MAX
+#define HOST_MUCH   4 /* one part of so many of an interval is much of it */
+#define DEPTH_MAX   8 /* of reasons of reasons */
+#define RT_PRIO_END 100
 
 /* A stall that is looked at. */
 struct look {
@@ -21,7 +21,9 @@ struct look {
 	uint64_t host_ns;
 	uint64_t vmm_ns; /* of a request: a thread of the VMM waited for a CPU */
 	bool is_doubtful;
-	size_t reason; /* another look, or NO_REASON */
+	size_t reason;	/* another look, or NO_REASON */
+	uint32_t crowd; /* of a wait for a vCPU; 0: none */
+	bool has_victims;
 };
 
 struct looks {
@@ -41,120 +43,24 @@ static void add_look(struct looks *l, const struct hv_stall *stall, uint64_t hos
 
 /* -- reasons ---------------------------------------------------------------------------------- */
 
-static bool is_io(const struct hv_stall *s)
+/* Faults wait for several slow requests, and a task for several ends of its group's time, of which
+ * none alone fills half of the wait. */
+static bool adds_up(const struct hv_stall *by, const struct hv_stall *s)
 {
-	return s->kind == HV_STALL_IO_DEVICE || s->kind == HV_STALL_IO_QUEUE;
+	return (s->kind == HV_STALL_FAULTS && hv_stall_is_io(by)) ||
+	       (by->kind == HV_STALL_LIMIT && hv_stall_explains(by, s));
 }
 
-/* Whether the guest's own kernel is the device, or reaches it by network: loop and nbd, which have
- * had these numbers for ever (Documentation/admin-guide/devices.txt). */
-static bool is_guests_own(const struct hv_stall *s)
-{
-	unsigned major = s->device >> DEV_MINOR_BITS;
-
-	return is_io(s) && (major == MAJOR_LOOP || major == MAJOR_NBD);
-}
-
-static bool same_task(const struct hv_stall *a, const struct hv_stall *b)
-{
-	return a->task.pid && a->task.pid == b->task.pid;
-}
-
-static bool is_series(const struct hv_stall *s)
-{
-	return s->kind == HV_STALL_RECLAIM || s->kind == HV_STALL_FAULTS;
-}
-
-static bool explains_lock(const struct hv_stall *by, const struct hv_stall *lock)
-{
-	if (by->kind == HV_STALL_SECTION)
-		return (lock->flags & HV_LOCK_SPINS) && by->cpu != lock->cpu;
-	return is_io(by) && !(lock->flags & HV_LOCK_SPINS);
-}
-
-static bool explains_wait(const struct hv_stall *by, const struct hv_stall *wait)
-{
-	switch (by->kind) {
-	case HV_STALL_SECTION:
-	case HV_STALL_IRQ:
-	case HV_STALL_SOFTIRQ:
-		return by->cpu == wait->cpu;
-	case HV_STALL_EXITS:
-	case HV_STALL_RECLAIM:
-	case HV_STALL_SYSCALL:
-		return by->cpu == wait->cpu && by->task.pid == wait->by.pid;
-	default:
-		return false;
-	}
-}
-
-static bool explains_syscall(const struct hv_stall *by, const struct hv_stall *call)
-{
-	switch (by->kind) {
-	case HV_STALL_SECTION:
-	case HV_STALL_IRQ:
-	case HV_STALL_SOFTIRQ:
-		return by->cpu == call->cpu;
-	case HV_STALL_EXITS:
-		return by->cpu == call->cpu && same_task(by, call);
-	case HV_STALL_LOCK:
-		return same_task(by, call);
-	default:
-		return false;
-	}
-}
-
-/* Whether a stall like BY can be the reason of one like S, if their intervals say so. */
-static bool explains(const struct hv_stall *by, const struct hv_stall *s)
-{
-	switch (s->kind) {
-	case HV_STALL_LOCK:
-		return explains_lock(by, s);
-	case HV_STALL_SECTION:
-		return by->kind == HV_STALL_LOCK && by->cpu == s->cpu && same_task(by, s);
-	case HV_STALL_IRQ:
-		return by->kind == HV_STALL_SECTION && by->cpu == s->cpu;
-	case HV_STALL_SOFTIRQ:
-		return (by->kind == HV_STALL_SECTION || by->kind == HV_STALL_IRQ) &&
-		       by->cpu == s->cpu;
-	case HV_STALL_IO_DEVICE:
-	case HV_STALL_IO_QUEUE:
-		if (is_io(by))
-			return is_guests_own(s) && !is_guests_own(by);
-		return (by->kind == HV_STALL_SECTION || by->kind == HV_STALL_SOFTIRQ) &&
-		       by->cpu == s->cpu;
-	case HV_STALL_RUNQUEUE:
-		return explains_wait(by, s);
-	case HV_STALL_SYSCALL:
-		return explains_syscall(by, s);
-	case HV_STALL_FAULTS:
-		return is_io(by);
-	case HV_STALL_SLEEP:
-		return is_io(by) ||
-		       ((by->kind == HV_STALL_LOCK || is_series(by)) && same_task(by, s));
-	default:
-		return false;
-	}
-}
-
-/* For how long of the interval of S BY went on: of a series only what it took. */
-static uint64_t overlap_of(const struct hv_stall *by, const struct hv_stall *s)
-{
-	uint64_t overlap = hv_stall_overlap(by, s->from_ns, s->to_ns);
-
-	return is_series(by) && by->length_ns < overlap ? by->length_ns : overlap;
-}
-
-/* Faults that waited for several slow requests, of which none alone fills half of them: the one
- * that took most. */
-static size_t find_requests(const struct looks *l, size_t of)
+/* The one that took most of those that fill half of the stall together. */
+static size_t find_together(const struct looks *l, size_t of)
 {
 	const struct hv_stall *s = &l->list[of].stall;
 	uint64_t total = 0, most = 0;
 	size_t found = NO_REASON;
 
-	for (size_t i = 0; i < l->nr && s->kind == HV_STALL_FAULTS; i++) {
-		uint64_t overlap = is_io(&l->list[i].stall) ? overlap_of(&l->list[i].stall, s) : 0;
+	for (size_t i = 0; i < l->nr; i++) {
+		const struct hv_stall *by = &l->list[i].stall;
+		uint64_t overlap = adds_up(by, s) ? hv_stall_explained_ns(by, s) : 0;
 
 		total += overlap;
 		if (overlap > most) {
@@ -162,7 +68,7 @@ static size_t find_requests(const struct looks *l, size_t of)
 			found = i;
 		}
 	}
-	return total >= s->length_ns / 2 ? found : NO_REASON;
+	return total && total >= s->length_ns / 2 ? found : NO_REASON;
 }
 
 /* The deepest reason that fills at least half of the stall; of several, the one that fills most. */
@@ -174,9 +80,9 @@ static size_t find_reason(const struct looks *l, size_t of)
 
 	for (size_t i = 0; i < l->nr; i++) {
 		const struct hv_stall *by = &l->list[i].stall;
-		uint64_t overlap = overlap_of(by, s);
+		uint64_t overlap = hv_stall_explained_ns(by, s);
 
-		if (i == of || overlap < s->length_ns / 2 || !overlap || !explains(by, s))
+		if (i == of || overlap < s->length_ns / 2 || !overlap || !hv_stall_explains(by, s))
 			continue;
 		if (found == NO_REASON || by->kind < l->list[found].stall.kind ||
 		    (by->kind == l->list[found].stall.kind && overlap > most)) {
@@ -184,7 +90,7 @@ static size_t find_reason(const struct looks *l, size_t of)
 			most = overlap;
 		}
 	}
-	return found != NO_REASON ? found : find_requests(l, of);
+	return found != NO_REASON ? found : find_together(l, of);
 }
 
 static size_t root_of(const struct looks *l, size_t i)
@@ -252,7 +158,7 @@ static uint64_t taken_of(const struct hv_verdict_input *in, const struct hv_stal
 	/* The time of exits is without it. */
 	if (in->view != HV_HOST_SEEN || s->kind == HV_STALL_EXITS)
 		return 0;
-	if (is_io(s) || s->kind == HV_STALL_SLEEP)
+	if (hv_stall_is_io(s) || s->kind == HV_STALL_SLEEP)
 		return hv_outages_before(in->host, s->cpu, s->from_ns, s->to_ns);
 	if (s->nr_pieces)
 		return taken_of_pieces(in, s, slack_ns);
@@ -280,7 +186,7 @@ static uint64_t in_length(const struct hv_stall *s, uint64_t host_ns)
 	uint64_t passed_ns = passed_of(s);
 	uint64_t apart_ns = passed_ns > s->length_ns ? passed_ns - s->length_ns : 0;
 
-	if (s->kind != HV_STALL_SECTION && !is_series(s) && s->kind != HV_STALL_SYSCALL)
+	if (s->kind != HV_STALL_SECTION && !hv_stall_is_series(s) && s->kind != HV_STALL_SYSCALL)
 		return host_ns;
 	return host_ns > apart_ns ? host_ns - apart_ns : 0;
 }
@@ -300,7 +206,7 @@ static bool another_did_not_run(const struct hv_outages *host, unsigned cpu, uin
  * for the one that translates. */
 static bool may_wait_for_others(const struct hv_verdict_input *in, const struct hv_stall *s)
 {
-	if (in->view != HV_HOST_SEEN || is_io(s) || s->kind == HV_STALL_EXITS)
+	if (in->view != HV_HOST_SEEN || hv_stall_is_io(s) || s->kind == HV_STALL_EXITS)
 		return false;
 	for (unsigned i = 0; i < s->nr_pieces; i++)
 		if (another_did_not_run(in->host, s->pieces[i].cpu, s->pieces[i].from_ns,
@@ -348,12 +254,23 @@ static void look_at(struct looks *l, size_t nr_host, const struct hv_verdict_inp
 
 /* -- causes ----------------------------------------------------------------------------------- */
 
+/* Most of what the vCPU waited. */
+static bool is_hosts_limit(const struct hv_verdict_input *in, unsigned cpu)
+{
+	const struct hv_share *share =
+		in->shares && cpu < in->shares->nr ? &in->shares->list[cpu] : NULL;
+
+	return share && share->limited_ns && 2 * share->limited_ns >= share->waited_ns;
+}
+
 static enum hv_fault fault_of_host(const struct hv_verdict_input *in, const struct hv_stall *s)
 {
 	const struct hv_taker *taker = in->takers ? hv_takers_find(in->takers, &s->by) : NULL;
 
 	if (s->number == HV_OUTAGE_STOPPED)
 		return HV_FAULT_HOST;
+	if (is_hosts_limit(in, s->cpu))
+		return HV_FAULT_HOSTS_LIMIT;
 	return taker && taker->kind == HV_TAKER_VM ? HV_FAULT_OTHER_TENANT
 						   : HV_FAULT_HOSTS_SCHEDULER;
 }
@@ -376,7 +293,7 @@ static bool is_programs(const struct hv_stall *s)
 /* Loop and nbd devices are in the guest. */
 static enum hv_fault fault_of_device(const struct look *l)
 {
-	if (is_guests_own(&l->stall))
+	if (hv_stall_is_guests_own(&l->stall))
 		return HV_FAULT_UNKNOWN;
 	return 2 * l->vmm_ns >= l->stall.length_ns ? HV_FAULT_HOSTS_SCHEDULER : HV_FAULT_HOSTS_IO;
 }
@@ -393,6 +310,8 @@ static enum hv_fault fault_of(const struct hv_verdict_input *in, const struct lo
 		return fault_of_host(in, s);
 	case HV_STALL_EXITS:
 		return fault_of_exits(s);
+	case HV_STALL_LIMIT:
+		return HV_FAULT_TENANTS_LIMIT;
 	case HV_STALL_IO_DEVICE:
 		return fault_of_device(l);
 	case HV_STALL_RUNQUEUE:
@@ -407,25 +326,37 @@ static enum hv_fault fault_of(const struct hv_verdict_input *in, const struct lo
 	}
 }
 
-/* Whether the two are to be told as one. */
-static bool is_same(const struct hv_stall *a, const struct hv_stall *b)
+static bool is_same_wait(const struct hv_cause *c, const struct look *l)
 {
+	if (c->crowd || l->crowd)
+		return c->crowd == l->crowd;
+	return c->longest.by.pid == l->stall.by.pid;
+}
+
+/* Whether L is one more of the cause C. */
+static bool is_same(const struct hv_verdict_input *in, const struct hv_cause *c,
+		    const struct look *l)
+{
+	const struct hv_stall *a = &c->longest, *b = &l->stall;
+
 	if (a->kind != b->kind)
 		return false;
 	switch (a->kind) {
 	case HV_STALL_HOST:
-		return a->number == b->number && a->by.pid == b->by.pid;
+		return a->number == b->number && c->fault == fault_of_host(in, b);
+	case HV_STALL_LIMIT:
+		return a->number == b->number && a->flags == b->flags;
 	case HV_STALL_SECTION:
 		return strcmp(a->name, b->name) == 0 && strcmp(a->end, b->end) == 0;
 	case HV_STALL_IO_DEVICE:
 	case HV_STALL_IO_QUEUE:
 		return a->device == b->device;
 	case HV_STALL_RUNQUEUE:
-		return a->by.pid == b->by.pid;
+		return is_same_wait(c, l);
 	case HV_STALL_SYSCALL:
-		return a->number == b->number && same_task(a, b);
+		return a->number == b->number && hv_stall_same_task(a, b);
 	case HV_STALL_SLEEP:
-		return same_task(a, b);
+		return hv_stall_same_task(a, b);
 	default:
 		return a->number == b->number;
 	}
@@ -449,16 +380,22 @@ static struct hv_cause *cause_of(struct hv_verdict *v, const struct hv_verdict_i
 	struct hv_cause *c = v->list;
 
 	for (; c < v->list + v->nr; c++)
-		if (is_same(&c->longest, &l->stall))
+		if (is_same(in, c, l))
 			return c;
 	if (v->nr == HV_CAUSES_MAX) {
 		v->nr_left_out++;
 		return NULL;
 	}
 	v->nr++;
-	*c = (struct hv_cause){0};
+	*c = (struct hv_cause){.crowd = l->crowd};
 	take_longest(c, in, l);
 	return c;
+}
+
+static bool decides(const struct hv_verdict_input *in, const struct look *l)
+{
+	return l->stall.kind == HV_STALL_HOST && in->view != HV_HOST_APART &&
+	       hv_shares_deciding(in->shares, l->stall.cpu);
 }
 
 static void add_root(struct hv_verdict *v, const struct hv_verdict_input *in, const struct look *l)
@@ -468,6 +405,7 @@ static void add_root(struct hv_verdict *v, const struct hv_verdict_input *in, co
 	if (!c)
 		return;
 	c->nr++;
+	c->decides |= decides(in, l);
 	c->total_ns += l->stall.length_ns;
 	if (l->stall.length_ns > c->longest.length_ns)
 		take_longest(c, in, l);
@@ -503,6 +441,8 @@ static int worse_first(const void *a, const void *b)
 	bool x_sleeps = x->longest.kind == HV_STALL_SLEEP;
 	bool y_sleeps = y->longest.kind == HV_STALL_SLEEP;
 
+	if (x->decides != y->decides)
+		return x->decides ? -1 : 1;
 	if (x_sleeps != y_sleeps)
 		return x_sleeps ? 1 : -1;
 	if (x->longest.length_ns != y->longest.length_ns)
@@ -519,8 +459,9 @@ static void doubt_while_workers_search(struct looks *l)
 	for (size_t i = 0; i < l->nr; i++) {
 		const struct hv_stall *w = &l->list[i].stall;
 
-		for (size_t j = 0; j < l->nr && is_series(w) && w->flags & HV_SERIES_WORKERS; j++)
-			if (is_series(&l->list[j].stall) &&
+		for (size_t j = 0;
+		     j < l->nr && hv_stall_is_series(w) && w->flags & HV_SERIES_WORKERS; j++)
+			if (hv_stall_is_series(&l->list[j].stall) &&
 			    hv_stall_overlap(w, l->list[j].stall.from_ns, l->list[j].stall.to_ns))
 				l->list[j].is_doubtful = true;
 	}
@@ -537,35 +478,177 @@ static void blame_devices(struct hv_verdict *v)
 				v->list[i].fault = v->list[j].fault;
 }
 
-void hv_verdict_find(const struct hv_verdict_input *in, struct hv_verdict *ret)
+/* -- shares ------------------------------------------------------------------------------------ */
+
+/* What the shares alone tell: not when, but for how long. */
+static void add_share(struct looks *l, const struct hv_share *share)
+{
+	bool is_stopped = share->stopped_ns > share->waited_ns;
+
+	add_look(l,
+		 &(struct hv_stall){
+			 .kind = HV_STALL_HOST,
+			 .cpu = share->cpu,
+			 .length_ns = hv_share_taken_ns(share),
+			 .number = is_stopped ? HV_OUTAGE_STOPPED : HV_OUTAGE_WAITED,
+		 },
+		 0);
+}
+
+static size_t find_hosts(const struct looks *l, unsigned cpu)
+{
+	size_t found = NO_REASON;
+
+	for (size_t i = 0; i < l->nr; i++)
+		if (l->list[i].stall.kind == HV_STALL_HOST && l->list[i].stall.cpu == cpu &&
+		    (found == NO_REASON ||
+		     l->list[i].stall.length_ns > l->list[found].stall.length_ns))
+			found = i;
+	return found;
+}
+
+/* A guest whose clock counts instructions does not notice what the host withholds. */
+static void add_shares(struct looks *l, const struct hv_verdict_input *in)
+{
+	unsigned nr = in->shares && in->view != HV_HOST_APART ? in->shares->nr : 0;
+
+	for (unsigned cpu = 0; cpu < nr; cpu++) {
+		const struct hv_share *share = hv_shares_deciding(in->shares, cpu);
+
+		if (share && find_hosts(l, cpu) == NO_REASON)
+			add_share(l, share);
+		if (share && in->shares->is_together)
+			return;
+	}
+}
+
+/* A stall for which nothing else is at fault belongs to the host, if it withheld much of its vCPU,
+ * or of another one for which this one may have waited. */
+static void give_to_host(struct looks *l, const struct hv_verdict_input *in, size_t i)
+{
+	struct look *look = &l->list[i];
+	const struct hv_share *share = hv_shares_deciding(in->shares, look->stall.cpu);
+
+	if (in->view == HV_HOST_APART || look->stall.kind == HV_STALL_HOST ||
+	    look->reason != NO_REASON || fault_of(in, look) != HV_FAULT_UNKNOWN)
+		return;
+	if (!share && (look->is_doubtful || in->view == HV_HOST_UNSEEN))
+		share = hv_shares_worst(in->shares);
+	if (share)
+		look->reason = find_hosts(l, in->shares->is_together ? 0 : share->cpu);
+}
+
+/* -- crowds ------------------------------------------------------------------------------------ */
+
+/* A real-time task does not share its vCPU. */
+static bool is_shared(const struct look *l)
+{
+	const struct hv_stall *s = &l->stall;
+
+	return s->kind == HV_STALL_RUNQUEUE && l->reason == NO_REASON && s->task.pid && s->by.pid &&
+	       (s->by_prio < 0 || s->by_prio >= RT_PRIO_END);
+}
+
+static uint64_t count_cpus(const struct looks *l, uint32_t crowd)
+{
+	uint64_t nr = 0;
+
+	for (size_t i = 0; i < l->nr; i++) {
+		bool is_first = l->list[i].crowd == crowd;
+
+		for (size_t j = 0; is_first && j < i; j++)
+			is_first = l->list[j].crowd != crowd ||
+				   l->list[j].stall.cpu != l->list[i].stall.cpu;
+		nr += is_first;
+	}
+	return nr;
+}
+
+static void find_crowds(struct looks *l, struct hv_crowds *crowds)
+{
+	for (size_t i = 0; i < l->nr; i++)
+		if (is_shared(&l->list[i]))
+			hv_crowds_add(crowds, l->list[i].stall.task.pid, l->list[i].stall.by.pid);
+	hv_crowds_join(crowds);
+	for (size_t i = 0; i < l->nr; i++)
+		if (is_shared(&l->list[i]))
+			l->list[i].crowd = hv_crowds_of(crowds, l->list[i].stall.task.pid,
+							l->list[i].stall.by.pid);
+}
+
+static void count_crowds(struct hv_verdict *v, const struct looks *l,
+			 const struct hv_crowds *crowds)
+{
+	for (size_t i = 0; i < v->nr; i++) {
+		struct hv_cause *c = &v->list[i];
+
+		if (!c->crowd)
+			continue;
+		c->nr_crowd = hv_crowds_size(crowds, c->crowd);
+		c->nr_crowd_cpus = count_cpus(l, c->crowd);
+	}
+}
+
+/* -- all --------------------------------------------------------------------------------------- */
+
+static void find_looks(struct looks *l, const struct hv_verdict_input *in)
 {
 	hv_cleanup(hv_stalls_deinit) struct hv_stalls host = {0};
-	hv_cleanup(looks_deinit) struct looks l = {0};
 	unsigned nr_storms = in->exits ? in->exits->nr_cpus : 0;
+	unsigned nr_shares = in->shares ? in->shares->nr : 0;
 
-	*ret = (struct hv_verdict){0};
 	if (in->view == HV_HOST_SEEN)
 		hv_outages_stalls(in->host, in->threshold_ns, &host);
 	/* Each stall may add one of the host's. */
-	l.list = hv_realloc_array(NULL, host.nr + 2 * in->stalls->nr + nr_storms + 1,
-				  sizeof(*l.list));
+	l->list = hv_realloc_array(NULL, host.nr + 2 * in->stalls->nr + nr_storms + nr_shares + 1,
+				   sizeof(*l->list));
 	for (size_t i = 0; i < host.nr; i++)
-		add_look(&l, &host.list[i], 0);
+		add_look(l, &host.list[i], 0);
 	for (size_t i = 0; i < in->stalls->nr; i++)
-		look_at(&l, host.nr, in, &in->stalls->list[i]);
+		look_at(l, host.nr, in, &in->stalls->list[i]);
 	for (unsigned i = 0; i < nr_storms; i++)
 		if (hv_exits_storm(in->exits, i))
-			add_look(&l, hv_exits_storm(in->exits, i), 0);
+			add_look(l, hv_exits_storm(in->exits, i), 0);
+	add_shares(l, in);
+}
+
+static void find_reasons(struct looks *l, const struct hv_verdict_input *in)
+{
+	for (size_t i = 0; i < l->nr; i++)
+		if (l->list[i].stall.kind != HV_STALL_HOST && l->list[i].reason == NO_REASON)
+			l->list[i].reason = find_reason(l, i);
+	for (size_t i = 0; i < l->nr; i++)
+		give_to_host(l, in, i);
+	for (size_t i = 0; i < l->nr; i++)
+		if (l->list[i].reason != NO_REASON)
+			l->list[root_of(l, i)].has_victims = true;
+}
+
+/* A group that used up its time while none of its tasks wanted to run is no cause. */
+static bool is_root(const struct look *l)
+{
+	bool is_groups = l->stall.kind == HV_STALL_LIMIT && !l->stall.flags;
+
+	return l->reason == NO_REASON && (l->has_victims || !is_groups);
+}
+
+void hv_verdict_find(const struct hv_verdict_input *in, struct hv_verdict *ret)
+{
+	hv_cleanup(hv_crowds_deinit) struct hv_crowds crowds = {0};
+	hv_cleanup(looks_deinit) struct looks l = {0};
+
+	*ret = (struct hv_verdict){0};
+	find_looks(&l, in);
 	doubt_while_workers_search(&l);
+	find_reasons(&l, in);
+	find_crowds(&l, &crowds);
 	for (size_t i = 0; i < l.nr; i++)
-		if (l.list[i].stall.kind != HV_STALL_HOST && l.list[i].reason == NO_REASON)
-			l.list[i].reason = find_reason(&l, i);
-	for (size_t i = 0; i < l.nr; i++)
-		if (l.list[i].reason == NO_REASON)
+		if (is_root(&l.list[i]))
 			add_root(ret, in, &l.list[i]);
 	for (size_t i = 0; i < l.nr; i++)
 		if (l.list[i].reason != NO_REASON)
 			add_victim(ret, in, &l.list[root_of(&l, i)], &l.list[i]);
+	count_crowds(ret, &l, &crowds);
 	blame_devices(ret);
 	qsort(ret->list, ret->nr, sizeof(*ret->list), worse_first);
 }

@@ -136,6 +136,7 @@ complete -c hvtrace -n "__fish_seen_subcommand_from record stream collect" -l co
 complete -c hvtrace -n "__fish_seen_subcommand_from record stream" -l date -d 'Times of day'
 complete -c hvtrace -n "__fish_seen_subcommand_from latency" -l threshold -x -d 'What is shorter is not told'
 complete -c hvtrace -n "__fish_seen_subcommand_from latency" -s l -x -a '(__hvtrace_functions)' -d 'Also the longest calls of these functions'
+complete -c hvtrace -n "__fish_seen_subcommand_from latency" -s a -l all -d 'Print all causes and vCPUs'
 complete -c hvtrace -n "__fish_seen_subcommand_from latency" -s w -l watch -d 'Wait for the first stall'
 complete -c hvtrace -n "__fish_seen_subcommand_from run" -l kernel -r -F -d 'A bzImage or an ELF vmlinux'
 complete -c hvtrace -n "__fish_seen_subcommand_from run" -l initrd -r -F -d 'Its initial RAM disk'

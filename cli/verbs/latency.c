@@ -16,6 +16,8 @@
 #include "cli/verbs/latency/calls.h"
 #include "cli/verbs/latency/host.h"
 #include "cli/verbs/latency/host_events.h"
+#include "cli/verbs/latency/limits.h"
+#include "cli/verbs/latency/neighbours.h"
 #include "cli/verbs/latency/report.h"
 #include "cli/verbs/latency/sections.h"
 #include "cli/verbs/latency/stacks.h"
@@ -26,6 +28,7 @@
 #include "cli/verbs/verb.h"
 
 #define TURN_MS		 20
+#define SWITCH_TURNS	 10		     /* a busy guest always has more */
 #define DRAIN_MS	 300		     /* longer than a reader waits for records */
 #define DRAIN_MAX_NS	 (30 * HV_NS_PER_S)  /* whatever the session says to have still */
 #define ANSWER_S	 180		     /* in which the session answers, while signals wait */
@@ -36,11 +39,12 @@
 #define OVERHEAD_PPM	 20000 /* likewise */
 #define HOST_CLOCK	 "host-mono"
 #define COSTLY		 "raw_syscalls" /* what is given up, after the stacks */
+#define TICKS		 "irq_vectors"	/* likewise, before them */
 
 struct latency {
 	const char *spec;
 	uint64_t for_ns, threshold_ns, max_overhead_ppm;
-	bool is_json, watches;
+	bool is_json, watches, tells_all;
 
 	struct own_session session;
 	char *dir; /* owned; of its instance */
@@ -48,14 +52,16 @@ struct latency {
 	struct hv_latency *analysis; /* owned by FILE */
 	struct latency_sections sections;
 	struct latency_stacks stacks;
+	struct latency_limits limits;
 	struct latency_calls calls;
 	struct latency_host host;
+	struct latency_neighbours neighbours;
 	struct latency_host_events host_events;
 	int signals;	     /* fd */
 	struct hv_text gaps; /* what is not measured, a line each */
 	uint64_t vmm_pid, load_ppm;
 	uint64_t begin_ns, end_ns, looked_ns, found_ns;
-	bool clock_is_hosts, has_costly;
+	bool clock_is_hosts, has_costly, has_ticks;
 	int out_error; /* 0: standard output was written */
 };
 
@@ -65,6 +71,7 @@ static void latency_deinit(struct latency *r)
 	record_file_deinit(&r->file);
 	latency_calls_deinit(&r->calls);
 	latency_host_deinit(&r->host);
+	latency_neighbours_deinit(&r->neighbours);
 	hv_text_deinit(&r->gaps);
 	hv_close_at(&r->signals);
 	free(r->dir);
@@ -93,6 +100,13 @@ static void add_gap(struct latency *r, const char *what, const char *why)
 
 /* -- settings --------------------------------------------------------------------------------- */
 
+/* Why there are no probes of limits is a gap of its own. */
+static bool is_unlimited(const struct latency *r, const struct hv_wanted_event *w)
+{
+	return !r->limits.is_on &&
+	       (w->kind == HV_MOMENT_THROTTLE || w->kind == HV_MOMENT_UNTHROTTLE);
+}
+
 /* The wanted events that the guest has, as words of set_event. */
 static struct hv_err *find_events(struct latency *r, struct hv_text *words)
 {
@@ -106,7 +120,7 @@ static struct hv_err *find_events(struct latency *r, struct hv_text *words)
 		HV_AUTO_FREE char *name = hv_format("%s:%s", w->system, w->name);
 		HV_AUTO_FREE char *line = hv_format("%s\n", name);
 
-		if (hv_wanted_event_is_hosts(w))
+		if (hv_wanted_event_is_hosts(w) || is_unlimited(r, w))
 			continue;
 		if (strstr(available.data, line))
 			hv_text_printf(words, "%s%s", words->len_bytes ? " " : "", name);
@@ -178,6 +192,8 @@ static struct hv_err *put_events(struct latency *r)
 		err = put_each(r, words.data);
 	if (!err)
 		r->has_costly = strstr(words.data, COSTLY);
+	if (!err)
+		r->has_ticks = strstr(words.data, TICKS);
 	return err;
 }
 
@@ -209,7 +225,7 @@ static struct hv_err *put_settings(struct latency *r)
 {
 	HV_AUTO_FREE char *dir = hv_format("instances/latency-%d", (int)getpid());
 	HV_AUTO_FREE char *no_sections = NULL, *no_host_events = NULL, *no_stacks = NULL;
-	HV_AUTO_FREE char *no_host = NULL;
+	HV_AUTO_FREE char *no_host = NULL, *no_limits = NULL;
 	HV_AUTO_TEXT struct hv_text size = {0};
 	struct hv_err *err = client_mkdir(&r->session.client, dir, CLIENT_DIR_OURS);
 
@@ -228,6 +244,9 @@ static struct hv_err *put_settings(struct latency *r)
 	err = latency_sections_begin(&r->sections, &r->session.client, r->dir, r->threshold_ns,
 				     &no_sections);
 	add_gap(r, "interrupts or preemption off", no_sections);
+	if (!err)
+		err = latency_limits_begin(&r->limits, &r->session.client, &no_limits);
+	add_gap(r, "limits of CPU time of the guest's cgroups", no_limits);
 	if (!err)
 		err = put_events(r);
 	if (!err)
@@ -262,6 +281,16 @@ static void note_put_back(struct latency *r, json_object *stat)
 	add_gap(r, "calls of some functions, put back to limit the overhead", names);
 }
 
+static struct hv_err *give_up_limits(struct latency *r)
+{
+	if (!r->limits.is_on)
+		return NULL;
+	r->limits.is_on = false;
+	add_gap(r, "limits of CPU time of the guest's cgroups, from then on",
+		"tracing took more time than --max-overhead");
+	return set(r, "events/" HV_LIMIT_SYSTEM "/enable", "0");
+}
+
 /* Gives up what costs most if tracing takes more of the guest's time than it may. */
 static struct hv_err *look_at_load(struct latency *r)
 {
@@ -287,13 +316,19 @@ static struct hv_err *look_at_load(struct latency *r)
 			"tracing took more time than --max-overhead");
 		return latency_calls_give_up(&r->calls, &r->session.client);
 	}
+	if (r->has_ticks) {
+		r->has_ticks = false;
+		add_gap(r, "where system calls and sections spend their time, from then on",
+			"tracing took more time than --max-overhead");
+		return set(r, "events/" TICKS "/enable", "0");
+	}
 	if (r->stacks.kinds) {
 		add_gap(r, "where tasks sleep and wait, from then on",
 			"tracing took more time than --max-overhead");
 		return latency_stacks_end(&r->stacks, &r->session.client, r->dir, r->analysis);
 	}
 	if (!r->has_costly)
-		return NULL;
+		return give_up_limits(r);
 	r->has_costly = false;
 	hv_finders_miss_syscalls(&r->analysis->finders);
 	add_gap(r, "system calls and page faults from then on",
@@ -354,23 +389,36 @@ static bool is_found(struct latency *r)
 	return r->found_ns && hv_now_ns() - r->found_ns >= SETTLE_NS;
 }
 
+/* While the guest is switched on, event after event, it records some of them already. */
+static struct hv_err *switch_on(struct latency *r)
+{
+	struct hv_err *err = set(r, "tracing_on", "1");
+	bool more = true;
+
+	for (unsigned i = 0; !err && more && i < SWITCH_TURNS; i++)
+		err = record_file_take(&r->file, &r->session.client, 0, &more);
+	if (!err)
+		hv_latency_forget(r->analysis);
+	return err ? err : latency_calls_start(&r->calls, &r->session.client);
+}
+
 static struct hv_err *measure(struct latency *r)
 {
 	struct progress progress = {0};
 	bool more = true;
-	struct hv_err *err = set(r, "tracing_on", "1");
+	struct hv_err *err = switch_on(r);
 
-	if (!err)
-		err = latency_calls_start(&r->calls, &r->session.client);
 	r->begin_ns = hv_now_ns();
 	if (!err)
 		latency_host_begin(&r->host);
+	latency_neighbours_begin(&r->neighbours);
 	note(r->watches ? "waiting for a stall" : "measuring");
 	progress_begin(&progress, r->for_ns, r->watches ? "watching" : "measuring", r->spec);
 	while (!err && !has_ended(r) && !is_found(r))
 		err = turn(r, TURN_MS, &more);
 	progress_end(&progress);
 	latency_host_end(&r->host);
+	latency_neighbours_end(&r->neighbours, r->vmm_pid);
 	r->end_ns = hv_now_ns();
 	if (!err)
 		err = set(r, "tracing_on", "0");
@@ -392,6 +440,7 @@ static void begin_host(struct latency *r, char **ret_why)
 {
 	r->vmm_pid = (uint64_t)r->session.client.info.vmm_pid;
 	latency_host_open(&r->host, r->vmm_pid, ret_why);
+	r->neighbours.nr_cpus = latency_host_cpus(&r->host);
 }
 
 static struct hv_err *begin(struct latency *r)
@@ -435,6 +484,11 @@ static struct hv_err *trace(struct latency *r)
 	return err;
 }
 
+static const char *vcpus_cgroup(const struct latency_host *h)
+{
+	return h->nr_vcpus ? h->threads[0].cgroup : NULL;
+}
+
 static void print(struct latency *r)
 {
 	static const struct terminal_mark marks[] = {
@@ -454,10 +508,14 @@ static void print(struct latency *r)
 		.vmm_pid = r->vmm_pid,
 		.load_ppm = r->load_ppm,
 		.tells_before = r->watches,
+		.tells_all = r->tells_all,
+		.vmm_limit = vmm_limits_worst(&r->host.limits, vcpus_cgroup(&r->host)),
+		.neighbours = &r->neighbours,
 		.calls = r->calls.file.export,
 		.gaps = &r->gaps,
 	};
 
+	latency_host_shares(&r->host, report.nr_cpus, &r->analysis->shares);
 	hv_latency_verdict(r->analysis, verdict);
 	if (r->calls.file.export)
 		hv_calls_sort(hv_calls_of(r->calls.file.export));
@@ -496,6 +554,8 @@ static struct hv_err *latency(const struct cli *cli, struct latency *r)
 			  in_domain_of(r, latency_calls_close(&r->calls, &r->session.client)));
 	if (r->dir)
 		hv_err_keep_first(&err, in_domain_of(r, client_rmdir(&r->session.client, r->dir)));
+	hv_err_keep_first(&err,
+			  in_domain_of(r, latency_limits_end(&r->limits, &r->session.client)));
 	hv_err_keep_first(&err, own_session_end(&r->session));
 	return err;
 }
@@ -510,6 +570,8 @@ static bool take_option(struct cli *cli, struct latency *r, int option, int *ret
 		r->is_json = true;
 	else if (option == 'w')
 		r->watches = true;
+	else if (option == 'a')
+		r->tells_all = true;
 	else if (option == 'l')
 		latency_calls_want(&r->calls, optarg);
 	else if (option == 'T' && !duration_parse(optarg, &r->for_ns))
@@ -533,6 +595,7 @@ static int run(struct cli *cli, int argc, char **argv)
 		{"threshold", required_argument, NULL, 't'},
 		{"max-overhead", required_argument, NULL, 'O'},
 		{"watch", no_argument, NULL, 'w'},
+		{"all", no_argument, NULL, 'a'},
 		{"json", no_argument, NULL, 'j'},
 		{0},
 	};
@@ -546,7 +609,7 @@ static int run(struct cli *cli, int argc, char **argv)
 	};
 	int option, exit_code;
 
-	while ((option = verb_option(cli, argc, argv, "jwl:", longs, &exit_code)) != -1)
+	while ((option = verb_option(cli, argc, argv, "ajwl:", longs, &exit_code)) != -1)
 		if (option == VERB_OPTION_STOP || !take_option(cli, &r, option, &exit_code))
 			return exit_code;
 	if (!verb_operands(cli, argc, argv, 1, 1, &exit_code))
@@ -561,24 +624,26 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"Measures for DURATION, or until Ctrl-C, and prints what kept tasks of the guest waiting,\n"
-	"the worst first: the cause, how long and how often, the task, whose fault it is, and the\n"
-	"command that shows more. It sees interrupts and preemption off, waits for a vCPU, time\n"
-	"in which the host did not run a vCPU and who had its CPU, exits, block requests, system\n"
-	"calls, softirqs and interrupts, locks, reclaim and page faults. A domain without a\n"
-	"session is attached for as long; settings of other users stay as they are.\n\n"
+	"Measures for DURATION, or until Ctrl-C. The first line says why the guest is slow. Then\n"
+	"come the causes, the worst first: how long and how often, the task, whose fault it is,\n"
+	"and the command that shows more. Then comes what the host did with each vCPU. It sees\n"
+	"interrupts and preemption off, waits for a vCPU, limits of CPU time, time in which the\n"
+	"host did not run a vCPU and who had its CPU, exits, block requests, system calls,\n"
+	"softirqs and interrupts, locks, reclaim and page faults. A domain without a session is\n"
+	"attached for as long; settings of other users stay as they are.\n\n"
 	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h; 10s if not given\n"
 	"  --threshold=DURATION   what is shorter is not told; 10ms if not given\n"
+	"  -a, --all              print all causes and vCPUs, not only the worst 5 and 8\n"
 	"  -w, --watch            wait for the first stall, and end when it is told\n"
 	"  -l GLOB                also tell the longest call of each of these functions\n"
 	"  --max-overhead=PERCENT as for record; 2 if not given. Calls of functions are given up\n"
-	"                         first, then stacks and system calls\n"
+	"                         first, then samples, stacks, system calls and limits\n"
 	"  -j, --json             for programs\n";
 
 const struct verb verb_latency = {
 	.name = "latency",
 	.args = "[--for=DURATION] [--threshold=DURATION] [--watch] [-l GLOB]... "
-		"[--max-overhead=PERCENT] [--json] DOMAIN",
+		"[--max-overhead=PERCENT] [--all] [--json] DOMAIN",
 	.summary = "Say what keeps a guest's tasks waiting, and whose fault it is",
 	.help = help,
 	.run = run,

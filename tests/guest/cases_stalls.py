@@ -130,8 +130,28 @@ def latency_names_a_mutex(t):
 
 @case(configs=COUNTED[:1])
 def latency_names_a_slow_function(t):
-    """A function below a write to a file takes 200 ms, with nothing switched off: the tenant's kernel."""
-    names(t, STALLS["slow function"])
+    """A function below a write to a file takes 200 ms, with nothing switched off: the tenant's kernel. Samples of the
+    timer name the function that takes it, and its caller, which is the module's."""
+    one = names(t, STALLS["slow function"])
+    assert one["samples"]["taken"] > 20 and one["samples"]["in_function"] > one["samples"]["taken"] / 3, one
+    assert "read_clock" in [one["function"], *one["callers"]], one
+    t.note(f"{one['samples']['in_function']} of {one['samples']['taken']} samples in {' <- '.join([one['function'], *one['callers']])}")
+
+
+@case(configs=COUNTED)
+def latency_names_a_slow_console(t):
+    """A program has the kernel print its timers on the serial console, by one write: samples name the console's code, which
+    nothing else tells, since the task never gives up its vCPU."""
+    t.guest.run("echo 8 >/proc/sys/kernel/printk")
+    with t.attach() as traced:
+        plant = lambda: t.guest.run("for i in 1 2 3; do echo q >/proc/sysrq-trigger; done")  # noqa: E731
+        verdict = measure(t, traced, plant, "--for=10m", "--threshold=5ms", until_planted=True)
+    t.guest.run("echo 4 >/proc/sys/kernel/printk")
+    calls = [cause for cause in verdict if cause["cause"] in ("system-call", "irqs-off") and cause.get("samples")]
+    assert calls, verdict
+    for one in calls:
+        t.note(f"{one['text']}: {one['samples']} {' <- '.join([one['function'], *one['callers']])}")
+    assert [one for one in calls if re.search("console|printk|serial|uart", " ".join([one["function"], *one["callers"], one["samples"]["function"], one["samples"]["caller"]]))], calls
 
 
 @case(configs=COUNTED)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,6 +69,8 @@ static void close_thread(struct latency_thread *t)
 {
 	hv_close_at(&t->schedstat);
 	hv_close_at(&t->stat);
+	free(t->cgroup);
+	t->cgroup = NULL;
 }
 
 /* False: it is gone, or cannot be looked at. A kernel that keeps no account of waiting has no
@@ -97,7 +100,8 @@ static void enter_thread(struct latency_host *h, const struct latency_thread *t)
 	if (t->cpu == LATENCY_NO_CPU)
 		return;
 	h->threads[h->nr - 1] = h->threads[h->nr_vcpus];
-	h->threads[h->nr_vcpus++] = *t;
+	h->threads[h->nr_vcpus] = *t;
+	h->threads[h->nr_vcpus++].cgroup = vmm_limits_open(&h->limits, h->vmm_pid, t->task.pid);
 }
 
 static bool has_thread(const struct latency_host *h, const char *tid)
@@ -193,6 +197,7 @@ void latency_host_deinit(struct latency_host *h)
 {
 	end_sampler(h);
 	close_threads(h);
+	vmm_limits_deinit(&h->limits);
 	free(h->threads);
 	free(h->outages);
 }
@@ -294,6 +299,13 @@ static void keep_most(struct hv_outage *most, const struct hv_outage *o,
 	most->by = most->by_last = t->task;
 }
 
+static void begin_share(struct latency_thread *t)
+{
+	t->begin_ns = t->time_ns;
+	t->begin_on_cpu_ns = t->on_cpu_ns;
+	t->begin_waited_ns = t->waited_ns;
+}
+
 static void sample(struct latency_host *h)
 {
 	struct hv_outage most = {0};
@@ -308,6 +320,9 @@ static void sample(struct latency_host *h)
 			outage = h->has_ended ? waited_at_end(t, &now) : waited(t, &now);
 		if (t->has_sample && !h->has_ended)
 			stop = stopped(t, &now);
+		now.stopped_ns += stop.taken_ns;
+		if (!t->has_sample)
+			begin_share(&now);
 		if (t->cpu == LATENCY_NO_CPU) {
 			keep_most(&most, &outage, t);
 		} else {
@@ -389,6 +404,7 @@ void latency_host_begin(struct latency_host *h)
 	pthread_mutex_init(&h->sampling, NULL);
 	h->outages = hv_realloc_array(NULL, LATENCY_OUTAGES_MAX, sizeof(*h->outages));
 	h->begin_ns = hv_now_ns();
+	vmm_limits_begin(&h->limits);
 	sample(h);
 	h->has_sampler = pthread_create(&h->sampler, NULL, run_sampler, h) == 0;
 }
@@ -399,8 +415,67 @@ void latency_host_end(struct latency_host *h)
 		return;
 	pthread_mutex_lock(&h->sampling);
 	sample(h);
+	vmm_limits_end(&h->limits);
 	h->has_ended = true;
 	pthread_mutex_unlock(&h->sampling);
+}
+
+/* -- shares ------------------------------------------------------------------------------------ */
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* A wait that began before the window counts only as far as it has room in it. */
+static struct hv_share share_of(const struct latency_host *h, const struct latency_thread *t)
+{
+	const struct vmm_limit *limit = vmm_limits_worst(&h->limits, t->cgroup);
+	struct hv_share s = {.window_ns = t->time_ns - t->begin_ns};
+
+	s.ran_ns = lesser(less(t->on_cpu_ns, t->begin_on_cpu_ns), s.window_ns);
+	s.stopped_ns = lesser(t->stopped_ns, s.window_ns - s.ran_ns);
+	s.waited_ns = lesser(less(t->waited_ns, t->begin_waited_ns) + t->told_ns,
+			     s.window_ns - s.ran_ns - s.stopped_ns);
+	s.limited_ns = limit ? lesser(limit->throttled_ns, s.waited_ns) : 0;
+	return s;
+}
+
+static void fill_shares(const struct latency_host *h, unsigned nr_cpus, struct hv_shares *ret)
+{
+	ret->list = hv_alloc(nr_cpus * sizeof(*ret->list));
+	ret->nr = nr_cpus;
+	ret->is_together = h->threads[0].cpu == LATENCY_ALL_CPUS;
+	for (unsigned i = 0; i < h->nr_vcpus; i++) {
+		const struct latency_thread *t = &h->threads[i];
+
+		for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
+			if (t->cpu == cpu || t->cpu == LATENCY_ALL_CPUS)
+				ret->list[cpu] = share_of(h, t);
+	}
+	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
+		ret->list[cpu].cpu = cpu;
+}
+
+void latency_host_shares(struct latency_host *h, unsigned nr_cpus, struct hv_shares *ret)
+{
+	*ret = (struct hv_shares){0};
+	if (!h->has_sampler || !h->nr_vcpus || !nr_cpus)
+		return;
+	pthread_mutex_lock(&h->sampling);
+	fill_shares(h, nr_cpus, ret);
+	pthread_mutex_unlock(&h->sampling);
+}
+
+unsigned latency_host_cpus(const struct latency_host *h)
+{
+	cpu_set_t all, one;
+
+	CPU_ZERO(&all);
+	for (unsigned i = 0; i < h->nr_vcpus; i++)
+		if (sched_getaffinity((pid_t)h->threads[i].task.pid, sizeof(one), &one) == 0)
+			CPU_OR(&all, &all, &one);
+	return (unsigned)CPU_COUNT(&all);
 }
 
 static void give(struct hv_latency *l, const struct latency_outage *o)

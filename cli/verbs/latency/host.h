@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "cli/verbs/latency/vmm_limits.h"
 #include "latency/latency.h"
 
 struct latency_thread {
@@ -21,6 +22,9 @@ struct latency_thread {
 	uint64_t time_ns, on_cpu_ns, waited_ns, nr_slices;
 	char state;
 	uint64_t told_ns; /* of what it waited for beyond the end of measuring */
+	uint64_t begin_ns, begin_on_cpu_ns, begin_waited_ns; /* of its first sample */
+	uint64_t stopped_ns;				     /* since then */
+	char *cgroup; /* owned; of a vCPU's thread; NULL: not known */
 };
 #define LATENCY_ALL_CPUS UINT32_MAX
 #define LATENCY_NO_CPU	 (UINT32_MAX - 1)
@@ -51,6 +55,7 @@ struct latency_host {
 	bool ends;
 	struct latency_outage *outages; /* owned */
 	size_t nr_outages;
+	struct vmm_limits limits; /* of the vCPUs' threads */
 };
 
 /* Finds the threads of the VMM. *RET_WHY, which the caller frees, says why there are none, NULL
@@ -61,5 +66,10 @@ void latency_host_deinit(struct latency_host *h);
 void latency_host_begin(struct latency_host *h);
 /* What is from now on does not count: only waits that go on still are looked at until they end. */
 void latency_host_end(struct latency_host *h);
+/* What became of each of NR_CPUS vCPUs' time between latency_host_begin() and _end(). Empty if
+ * nothing is known. The caller frees it by hv_shares_deinit(). */
+void latency_host_shares(struct latency_host *h, unsigned nr_cpus, struct hv_shares *ret);
+/* On how many CPUs of the host the vCPUs' threads may run; 0: not known. */
+unsigned latency_host_cpus(const struct latency_host *h);
 /* Gives L the outages since the last call. */
 void latency_host_take(struct latency_host *h, struct hv_latency *l);

@@ -50,6 +50,18 @@ static void add_stack(json_object *o, const struct hv_stall *s)
 	json_object_object_add(o, "callers", list);
 }
 
+static void add_samples(json_object *o, const struct hv_stall *s)
+{
+	json_object *samples = json_object_new_object();
+
+	add_number(samples, "taken", s->nr_samples);
+	add_number(samples, "in_function", s->nr_most);
+	json_object_object_add(samples, "function", string(s->most_name, sizeof(s->most_name)));
+	json_object_object_add(samples, "caller",
+			       string(s->most_caller_name, sizeof(s->most_caller_name)));
+	json_object_object_add(o, "samples", samples);
+}
+
 static void add_text(json_object *o, const char *key, struct hv_text *text)
 {
 	hv_text_add(text, "");
@@ -111,6 +123,31 @@ static void add_victim(json_object *o, const struct hv_stall *s)
 	add_stack(victim, s);
 }
 
+static void add_limit(json_object *o, const struct latency_report *r, const struct hv_stall *s)
+{
+	const struct hv_limit_group *g = hv_limits_group(r->latency->finders.limits, s->number);
+	json_object *limit = json_object_new_object();
+
+	if (s->flags)
+		add_string(limit, "class", s->flags & HV_LIMIT_REALTIME ? "realtime" : "deadline");
+	else if (g)
+		json_object_object_add(limit, "cgroup", string(g->path, sizeof(g->path)));
+	if (!s->flags && g) {
+		add_number(limit, "quota_ns", g->quota_ns);
+		add_number(limit, "period_ns", g->period_ns);
+	}
+	json_object_object_add(o, "limit", limit);
+}
+
+static json_object *answer_of(const struct latency_report *r)
+{
+	HV_AUTO_TEXT struct hv_text words = {0};
+
+	latency_add_answer(&words, r);
+	words.data[words.len_bytes - 1] = '\0'; /* the end of the line */
+	return string(words.data, words.len_bytes - 1);
+}
+
 static json_object *cause_of(const struct latency_report *r, const struct hv_cause *c)
 {
 	HV_AUTO_TEXT struct hv_text words = {0}, command = {0};
@@ -141,11 +178,17 @@ static json_object *cause_of(const struct latency_report *r, const struct hv_cau
 		add_faults(o, s);
 	if (s->kind == HV_STALL_SYSCALL)
 		add_syscall(o, s);
+	if (s->kind == HV_STALL_LIMIT)
+		add_limit(o, r, s);
+	if (c->nr_crowd)
+		add_number(o, "crowd", c->nr_crowd);
 	if (s->kind == HV_STALL_IO_DEVICE)
 		add_number(o, "vmm_waited_ns", c->vmm_ns);
 	if (c->vmm_ns)
 		add_task(o, "vmm", &c->vmm);
 	add_stack(o, s);
+	if (s->nr_samples)
+		add_samples(o, s);
 	add_number(o, "victims", c->nr_victims);
 	if (c->victim.task.pid)
 		add_victim(o, &c->victim);
@@ -220,9 +263,12 @@ void latency_json(struct hv_text *out, const struct latency_report *r)
 	add_number(o, "events", r->latency->nr_events);
 	add_number(o, "lost", r->latency->nr_lost);
 	add_number(o, "load_ppm", r->load_ppm);
+	json_object_object_add(o, "answer", answer_of(r));
 	for (size_t i = 0; i < r->verdict->nr; i++)
 		json_object_array_add(list, cause_of(r, &r->verdict->list[i]));
 	json_object_object_add(o, "verdict", list);
+	if (r->latency->shares.nr)
+		json_object_object_add(o, "vcpus", latency_json_shares(r));
 	if (r->latency->has_host_events)
 		json_object_object_add(o, "host", latency_json_host(r->latency));
 	if (r->calls)

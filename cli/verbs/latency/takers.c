@@ -11,8 +11,7 @@
 
 #define VHOST "vhost-" /* threads of the kernel that work for a VMM, which they name */
 
-/* Programs that are nothing but VMMs on KVM. */
-static bool is_vmm(const char *program)
+bool latency_is_vmm(const char *program)
 {
 	static const char *const names[] = {"qemu-system-", "qemu-kvm", "kvm", "cloud-hypervisor",
 					    "firecracker",  "crosvm",	"lkvm"};
@@ -62,7 +61,7 @@ static void look(struct hv_taker *t, uint64_t vmm_pid)
 	if (!err && (uint64_t)pid == vmm_pid)
 		t->kind = HV_TAKER_OWN;
 	if (!err && t->kind != HV_TAKER_OWN)
-		t->kind = p.nr_args && is_vmm(p.args[0]) ? HV_TAKER_VM : HV_TAKER_HOST;
+		t->kind = p.nr_args && latency_is_vmm(p.args[0]) ? HV_TAKER_VM : HV_TAKER_HOST;
 	if (t->kind == HV_TAKER_VM)
 		take_domain(t, &p);
 	hv_process_close(&p);

@@ -29,6 +29,19 @@ static void add_where(struct hv_text *out, const struct hv_stall *s)
 	add_callers(out, s);
 }
 
+/* A system call's stack is that of its samples already. */
+static void add_samples(struct hv_text *out, const struct hv_stall *s)
+{
+	if (!s->nr_samples || !s->most_name[0])
+		return;
+	hv_text_printf(out, "\n   %u of %u samples in ", s->nr_most, s->nr_samples);
+	hv_text_add_guest(out, s->most_name, sizeof(s->most_name));
+	if (!s->most_caller_name[0] || s->kind == HV_STALL_SYSCALL)
+		return;
+	hv_text_add(out, " <- ");
+	hv_text_add_guest(out, s->most_caller_name, sizeof(s->most_caller_name));
+}
+
 /* Who was kept, and where. */
 static void add_who(struct hv_text *out, const struct hv_stall *s)
 {
@@ -140,6 +153,7 @@ static void add_one(struct hv_text *out, const struct latency_report *r, size_t 
 	if (c->is_doubtful)
 		hv_text_add(out, ", since the host did not run the vCPU at about that time");
 	add_where(out, &c->longest);
+	add_samples(out, &c->longest);
 	add_counts(out, c);
 	if (r->tells_before && !i)
 		add_before(out, &c->longest);
@@ -191,16 +205,19 @@ static void add_calls(struct hv_text *out, const struct latency_report *r)
 
 void latency_text(struct hv_text *out, const struct latency_report *r)
 {
-	for (size_t i = 0; i < r->verdict->nr; i++)
+	size_t shown =
+		r->tells_all || r->verdict->nr < LATENCY_CAUSES ? r->verdict->nr : LATENCY_CAUSES;
+
+	latency_add_answer(out, r);
+	for (size_t i = 0; i < shown; i++)
 		add_one(out, r, i);
-	if (!r->verdict->nr) {
-		hv_text_add(out, "nothing above ");
-		latency_add_time(out, r->threshold_ns);
-		hv_text_add(out, "\n");
-	}
+	if (shown < r->verdict->nr)
+		hv_text_printf(out, "%zu more cause%s: --all\n", r->verdict->nr - shown,
+			       hv_plural(r->verdict->nr - shown));
 	if (r->verdict->nr_left_out)
 		hv_text_printf(out, "%" PRIu64 " more stalls are not shown\n",
 			       r->verdict->nr_left_out);
+	latency_add_shares(out, r);
 	hv_text_printf(out, "measured %.1f s on %u vCPU%s: %" PRIu64 " events",
 		       (double)r->measured_ns / HV_NS_PER_S, r->nr_cpus, hv_plural(r->nr_cpus),
 		       r->latency->nr_events);

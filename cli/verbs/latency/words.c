@@ -9,6 +9,7 @@
 
 #define DEV_MINOR_BITS 20 /* of the kernel's dev_t */
 #define RT_PRIO_END    100
+#define NS_PER_US      1000
 
 static const char *const softirqs[] = {"HI",	   "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
 				       "IRQ_POLL", "TASKLET", "SCHED",	"HRTIMER", "RCU"};
@@ -22,7 +23,7 @@ const char *latency_word_kind(const struct hv_stall *s)
 		[HV_STALL_IO_DEVICE] = "block-device", [HV_STALL_IO_QUEUE] = "block-queue",
 		[HV_STALL_RUNQUEUE] = "run-queue",     [HV_STALL_SYSCALL] = "system-call",
 		[HV_STALL_SLEEP] = "uninterruptible",  [HV_STALL_EXITS] = "exits",
-		[HV_STALL_FAULTS] = "page-faults",
+		[HV_STALL_FAULTS] = "page-faults",     [HV_STALL_LIMIT] = "cpu-limit",
 	};
 
 	return words[s->kind];
@@ -34,6 +35,8 @@ const char *latency_word_fault(enum hv_fault fault)
 		[HV_FAULT_UNKNOWN] = "unknown",
 		[HV_FAULT_TENANTS_KERNEL] = "tenant-kernel",
 		[HV_FAULT_TENANTS_PROGRAM] = "tenant-program",
+		[HV_FAULT_TENANTS_LIMIT] = "tenant-limit",
+		[HV_FAULT_HOSTS_LIMIT] = "host-limit",
 		[HV_FAULT_HOSTS_SCHEDULER] = "host-scheduler",
 		[HV_FAULT_HOSTS_IO] = "host-io",
 		[HV_FAULT_OTHER_TENANT] = "other-tenant",
@@ -49,6 +52,8 @@ const char *latency_phrase_fault(enum hv_fault fault)
 		[HV_FAULT_UNKNOWN] = "not known",
 		[HV_FAULT_TENANTS_KERNEL] = "the tenant's kernel",
 		[HV_FAULT_TENANTS_PROGRAM] = "the tenant's program",
+		[HV_FAULT_TENANTS_LIMIT] = "the tenant's limit of CPU time",
+		[HV_FAULT_HOSTS_LIMIT] = "the host's limit of CPU time for this guest",
 		[HV_FAULT_HOSTS_SCHEDULER] = "the host's scheduler",
 		[HV_FAULT_HOSTS_IO] = "the host's I/O",
 		[HV_FAULT_OTHER_TENANT] = "another tenant",
@@ -128,8 +133,14 @@ static void add_lock(struct hv_text *out, const struct hv_latency *l, const stru
 		hv_text_printf(out, "at 0x%" PRIx64, s->number);
 }
 
-static void add_runqueue(struct hv_text *out, const struct hv_stall *s)
+static void add_runqueue(struct hv_text *out, const struct hv_cause *c)
 {
+	const struct hv_stall *s = &c->longest;
+
+	if (c->nr_crowd) {
+		hv_text_printf(out, "%" PRIu64 " tasks wait for each other's vCPU", c->nr_crowd);
+		return;
+	}
 	hv_text_add(out, "waiting for a vCPU that ");
 	if (!s->by.pid) {
 		hv_text_add(out, "nobody is known to have used");
@@ -139,6 +150,47 @@ static void add_runqueue(struct hv_text *out, const struct hv_stall *s)
 	hv_text_add(out, " used");
 	if (s->by_prio >= 0 && s->by_prio < RT_PRIO_END)
 		hv_text_printf(out, " with real-time priority %d", RT_PRIO_END - 1 - s->by_prio);
+}
+
+static void add_quota(struct hv_text *out, uint64_t quota_ns, uint64_t period_ns)
+{
+	if (!quota_ns || !period_ns)
+		return;
+	hv_text_add(out, " (");
+	latency_add_time(out, quota_ns);
+	hv_text_add(out, " of each ");
+	latency_add_time(out, period_ns);
+	hv_text_add(out, ")");
+}
+
+void latency_add_limit(struct hv_text *out, const struct hv_latency *l, const struct hv_stall *s)
+{
+	const struct hv_limit_group *g = hv_limits_group(l->finders.limits, s->number);
+
+	if (s->flags & HV_LIMIT_REALTIME) {
+		hv_text_add(out, "the limit of real-time tasks (sched_rt_runtime_us)");
+		return;
+	}
+	if (s->flags & HV_LIMIT_DEADLINE) {
+		hv_text_add(out, "the runtime of the SCHED_DEADLINE task");
+		return;
+	}
+	hv_text_add(out, "the CPU limit of cgroup ");
+	if (!g) {
+		hv_text_printf(out, "at 0x%" PRIx64, s->number);
+		return;
+	}
+	hv_text_add_guest(out, g->path, sizeof(g->path));
+	add_quota(out, g->quota_ns, g->period_ns);
+}
+
+void latency_add_vmm_limit(struct hv_text *out, const struct vmm_limit *limit)
+{
+	hv_text_add(out, "its cgroup ");
+	hv_text_add_lines(out, limit->path);
+	add_quota(out, limit->quota_us * NS_PER_US, limit->period_us * NS_PER_US);
+	hv_text_printf(out, " was at its limit in %" PRIu64 " period%s", limit->nr,
+		       hv_plural(limit->nr));
 }
 
 static void add_storm(struct hv_text *out, const struct hv_stall *s)
@@ -180,6 +232,9 @@ void latency_add_cause(struct hv_text *out, const struct hv_latency *l, const st
 	case HV_STALL_SOFTIRQ:
 		add_handler(out, s);
 		return;
+	case HV_STALL_LIMIT:
+		latency_add_limit(out, l, s);
+		return;
 	case HV_STALL_RECLAIM:
 		hv_text_add(out, s->number ? "moving memory to get a large page"
 					   : "looking for free memory");
@@ -194,7 +249,7 @@ void latency_add_cause(struct hv_text *out, const struct hv_latency *l, const st
 							      : ": the device did not answer");
 		return;
 	case HV_STALL_RUNQUEUE:
-		add_runqueue(out, s);
+		add_runqueue(out, c);
 		return;
 	case HV_STALL_SYSCALL:
 		hv_text_add(out, "system call ");
@@ -218,6 +273,7 @@ void latency_add_command(struct hv_text *out, const struct latency_report *r,
 		[HV_STALL_SECTION] = "-p preemptirqsoff",
 		[HV_STALL_IRQ] = "-e irq",
 		[HV_STALL_SOFTIRQ] = "-e irq",
+		[HV_STALL_LIMIT] = "-e sched:sched_switch",
 		[HV_STALL_RECLAIM] = "-e vmscan -e compaction",
 		[HV_STALL_FAULTS] = "-e vmscan -e block",
 		[HV_STALL_IO_DEVICE] = "-e block",

@@ -71,6 +71,14 @@ static const struct {
 	 "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"
 	 "\tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n"
 	 "\nprint fmt: \"\"\n"},
+	{"events/irq_vectors/local_timer_entry/format",
+	 "name: local_timer_entry\nID: 303\nformat:\n"
+	 "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	 "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	 "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	 "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+	 "\tfield:int vector;\toffset:8;\tsize:4;\tsigned:1;\n"
+	 "\nprint fmt: \"\"\n"},
 	{"events/host/sched_waking/format",
 	 "name: sched_waking\nID: 61440\nformat:\n"
 	 "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"

@@ -563,6 +563,8 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 
 	if (err)
 		return err;
+	if (file->name == FAKE_PROBES && memmem(buf, len_bytes, "throttle_cfs_rq", 15))
+		return hv_err_new(ENOENT, "Invalid probed address or symbol");
 	if (len_bytes >= sizeof(text))
 		return hv_err_new(EINVAL, "%zu bytes are too many", len_bytes);
 	memcpy(text, buf, len_bytes);

@@ -23,6 +23,7 @@ static inline struct hv_moment sw(unsigned cpu, uint64_t ms, uint32_t pid, uint6
 
 	m.state = state;
 	m.other = other;
+	m.prio = pid == 99 ? 49 : 120;
 	m.other_prio = other == 99 ? 49 : 120;
 	strcpy(m.other_comm, other ? "next" : "swapper");
 	strcpy(m.comm, "prev");
@@ -34,6 +35,27 @@ static inline struct hv_moment wake(unsigned cpu, uint64_t ms, uint32_t pid, uin
 	struct hv_moment m = at(HV_MOMENT_WAKING, cpu, ms, pid);
 
 	m.other = other;
+	m.other_cpu = cpu;
+	return m;
+}
+
+/* The group loses CPU, because PID of it ran if that is not 0. */
+static inline struct hv_moment throttle(unsigned cpu, uint64_t ms, uint32_t pid, uint64_t group)
+{
+	struct hv_moment m = at(HV_MOMENT_THROTTLE, cpu, ms, pid);
+
+	m.number = group;
+	m.other_cpu = cpu;
+	m.address = pid;
+	return m;
+}
+
+/* By an interrupt on vCPU 1, as the kernel mostly does. */
+static inline struct hv_moment unthrottle(unsigned cpu, uint64_t ms, uint64_t group)
+{
+	struct hv_moment m = at(HV_MOMENT_UNTHROTTLE, 1, ms, 0);
+
+	m.number = group;
 	m.other_cpu = cpu;
 	return m;
 }

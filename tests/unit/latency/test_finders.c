@@ -65,6 +65,128 @@ START_TEST(who_ran_most_is_named)
 }
 END_TEST
 
+/* The group 0x1000 may run for 10 ms of each 100 ms. */
+static void set_group(void)
+{
+	hv_limits_set_group(finders.limits, &(struct hv_limit_group){.key = 0x1000,
+								     .path = "/web",
+								     .quota_ns = 10 * MS,
+								     .period_ns = 100 * MS});
+}
+
+START_TEST(a_group_has_used_up_its_time)
+{
+	set_group();
+	SEE(sw(0, 1, 0, 0, 7), throttle(0, 10, 7, 0x1000), sw(0, 10, 7, 0, 0),
+	    unthrottle(0, 100, 0x1000), sw(0, 101, 0, 0, 7));
+	ck_assert_uint_eq(stalls.nr, 2);
+	ck_assert_int_eq(stalls.list[0].kind, HV_STALL_LIMIT);
+	ck_assert_uint_eq(stalls.list[0].from_ns, 10 * MS);
+	ck_assert_uint_eq(stalls.list[0].to_ns, 100 * MS);
+	ck_assert_uint_eq(stalls.list[0].number, 0x1000);
+	ck_assert_uint_eq(stalls.list[0].cpu, 0);
+	ck_assert_uint_eq(stalls.list[0].task.pid, 7);
+	ck_assert_int_eq(stalls.list[1].kind, HV_STALL_RUNQUEUE);
+	ck_assert_uint_eq(stalls.list[1].number, 0x1000);
+}
+END_TEST
+
+/* Two groups, and one of them on both vCPUs. */
+START_TEST(several_groups_have_used_up_their_time)
+{
+	SEE(sw(0, 1, 0, 0, 7), throttle(0, 10, 7, 0x1000), throttle(1, 20, 8, 0x1000),
+	    throttle(0, 30, 9, 0x2000), unthrottle(0, 60, 0x1000), unthrottle(1, 70, 0x1000),
+	    unthrottle(0, 80, 0x2000));
+	ck_assert_uint_eq(stalls.nr, 3);
+	ck_assert_uint_eq(stalls.list[0].length_ns, 50 * MS);
+	ck_assert_uint_eq(stalls.list[1].length_ns, 50 * MS);
+	ck_assert_uint_eq(stalls.list[1].cpu, 1);
+	ck_assert_uint_eq(stalls.list[2].length_ns, 50 * MS);
+	ck_assert_uint_eq(stalls.list[2].number, 0x2000);
+}
+END_TEST
+
+/* The kernel finds time after all, and the function that stops the group has no effect. */
+START_TEST(a_group_that_was_not_stopped)
+{
+	set_group();
+	SEE(sw(0, 1, 0, 0, 7), throttle(0, 10, 7, 0x1000), throttle(0, 80, 7, 0x1000),
+	    unthrottle(0, 100, 0x1000), throttle(0, 110, 7, 0x1000));
+	ck_assert_uint_eq(only(HV_STALL_LIMIT, 80, 100, 7)->number, 0x1000);
+	hv_finders_end(&finders, 400 * MS);
+	ck_assert_uint_eq(stalls.nr, 1);
+}
+END_TEST
+
+START_TEST(a_group_is_stopped_until_the_end)
+{
+	set_group();
+	SEE(sw(0, 1, 0, 0, 8), throttle(0, 10, 0, 0x1000));
+	hv_finders_end(&finders, 90 * MS);
+	only(HV_STALL_LIMIT, 10, 90, 0);
+}
+END_TEST
+
+/* It was stopped before anything was recorded. */
+START_TEST(a_group_is_stopped_since_the_beginning)
+{
+	SEE(sw(0, 1, 8, 0, 0), unthrottle(0, 70, 0x1000));
+	ck_assert_uint_eq(only(HV_STALL_LIMIT, 1, 70, 0)->number, 0x1000);
+}
+END_TEST
+
+START_TEST(limits_after_events_were_lost)
+{
+	SEE(sw(0, 1, 0, 0, 7), throttle(0, 10, 7, 0x1000));
+	hv_finders_lose(&finders, 1);
+	SEE(sw(1, 80, 0, 0, 8), unthrottle(0, 100, 0x1000));
+	only(HV_STALL_LIMIT, 80, 100, 0);
+}
+END_TEST
+
+START_TEST(the_tables_of_limits_are_bounded)
+{
+	SEE(sw(0, 1, 0, 0, 7));
+	for (uint64_t i = 0; i < 2 * HV_LIMIT_THROTTLED_MAX; i++) {
+		hv_limits_set_group(finders.limits, &(struct hv_limit_group){.key = i});
+		SEE(throttle(0, 10, 7, i));
+	}
+	ck_assert_uint_eq(finders.limits->nr_groups, HV_LIMIT_GROUPS_MAX);
+	ck_assert_uint_eq(finders.limits->nr_throttled, HV_LIMIT_THROTTLED_MAX);
+	ck_assert_ptr_null(hv_limits_group(finders.limits, HV_LIMIT_GROUPS_MAX));
+}
+END_TEST
+
+/* The scheduler prefers another class only if a limit says so. */
+START_TEST(a_realtime_task_has_used_up_its_time)
+{
+	const struct hv_stall *s;
+
+	SEE(sw(0, 1, 0, 0, 99), sw(0, 950, 99, 0, 7), sw(0, 1000, 7, 0, 99));
+	s = only(HV_STALL_LIMIT, 950, 1000, 99);
+	ck_assert_uint_eq(s->flags, HV_LIMIT_REALTIME);
+	ck_assert_uint_eq(s->by.pid, 7);
+}
+END_TEST
+
+START_TEST(a_deadline_task_has_used_up_its_time)
+{
+	struct hv_moment m = sw(0, 10, 6, 0, 0);
+
+	m.prio = -1;
+	SEE(sw(0, 1, 0, 0, 6), m, sw(0, 100, 0, 0, 6));
+	ck_assert_uint_eq(only(HV_STALL_LIMIT, 10, 100, 6)->flags, HV_LIMIT_DEADLINE);
+}
+END_TEST
+
+/* It sleeps, and what runs then has preemption off. */
+START_TEST(a_realtime_task_that_is_woken_is_not_limited)
+{
+	SEE(sw(0, 1, 0, 0, 99), sw(0, 5, 99, 1, 7), wake(0, 10, 7, 99), sw(0, 30, 7, 0, 99));
+	only(HV_STALL_RUNQUEUE, 10, 30, 99);
+}
+END_TEST
+
 /* Two tasks take turns on CPU, a millisecond each, for longer than anything is remembered. */
 static void go_on(unsigned cpu, uint64_t from_ms)
 {
@@ -522,6 +644,65 @@ START_TEST(tables_are_bounded)
 }
 END_TEST
 
+static uint64_t hundreds(const void *data hv_unused, uint64_t address)
+{
+	return address / 0x100;
+}
+
+static void tick(unsigned cpu, uint64_t ms, uint32_t pid, uint64_t address, uint64_t caller)
+{
+	const struct hv_moment m = at(HV_MOMENT_TICK, cpu, ms, pid);
+
+	SEE(m);
+	hv_finders_stack(&finders, &m, &(struct hv_stall_stack){{address, caller}});
+}
+
+/* Most samples of the call are in one function, at different places of it. */
+START_TEST(where_a_system_call_spends_its_time)
+{
+	const struct hv_stall *s;
+
+	finders.ticks.function_of = hundreds;
+	SEE(sw(0, 1, 0, 0, 7), sw(1, 1, 0, 0, 8));
+	tick(0, 2, 7, 0x401, 0x900);
+	tick(0, 3, 7, 0x402, 0x900);
+	SEE(numbered(HV_MOMENT_SYSCALL, 0, 4, 7, 5));
+	tick(0, 8, 7, 0x200, 0x910);
+	tick(1, 9, 8, 0x401, 0x900);
+	tick(0, 12, 7, 0x301, 0x920);
+	tick(0, 16, 7, 0x302, 0x930);
+	tick(0, 20, 7, 0x210, 0x910);
+	tick(0, 24, 7, 0x303, 0x940);
+	SEE(numbered(HV_MOMENT_SYSCALL_END, 0, 30, 7, 5));
+	s = only(HV_STALL_SYSCALL, 4, 30, 7);
+	ck_assert_uint_eq(s->nr_samples, 5);
+	ck_assert_uint_eq(s->nr_most, 3);
+	ck_assert_uint_eq(s->most, 0x303);
+	ck_assert_uint_eq(s->most_caller, 0x940);
+	ck_assert_uint_eq(s->stack.callers[0], 0x303);
+}
+END_TEST
+
+START_TEST(a_system_call_without_samples)
+{
+	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL, 0, 4, 7, 5),
+	    numbered(HV_MOMENT_SYSCALL_END, 0, 30, 7, 5));
+	ck_assert_uint_eq(only(HV_STALL_SYSCALL, 4, 30, 7)->nr_samples, 0);
+}
+END_TEST
+
+/* The last ones are kept. */
+START_TEST(samples_are_bounded)
+{
+	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL, 0, 4, 7, 5));
+	for (uint64_t i = 0; i < 3 * HV_TICKS_MAX; i++)
+		tick(0, 5 + i, 7, 0x1000 + i, 0);
+	SEE(numbered(HV_MOMENT_SYSCALL_END, 0, 5 + 3 * HV_TICKS_MAX, 7, 5));
+	ck_assert_uint_eq(stalls.list[0].nr_samples, HV_TICKS_MAX);
+	ck_assert_uint_eq(stalls.list[0].nr_most, 1);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
@@ -555,6 +736,19 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, where_a_system_call_kept_the_vcpu);
 	tcase_add_test(tc, stacks_are_of_the_last_event_of_their_task);
 	tcase_add_test(tc, tables_are_bounded);
+	tcase_add_test(tc, where_a_system_call_spends_its_time);
+	tcase_add_test(tc, a_system_call_without_samples);
+	tcase_add_test(tc, samples_are_bounded);
+	tcase_add_test(tc, a_group_has_used_up_its_time);
+	tcase_add_test(tc, several_groups_have_used_up_their_time);
+	tcase_add_test(tc, a_group_that_was_not_stopped);
+	tcase_add_test(tc, a_group_is_stopped_until_the_end);
+	tcase_add_test(tc, a_group_is_stopped_since_the_beginning);
+	tcase_add_test(tc, limits_after_events_were_lost);
+	tcase_add_test(tc, the_tables_of_limits_are_bounded);
+	tcase_add_test(tc, a_realtime_task_has_used_up_its_time);
+	tcase_add_test(tc, a_deadline_task_has_used_up_its_time);
+	tcase_add_test(tc, a_realtime_task_that_is_woken_is_not_limited);
 }
 
 int main(void)

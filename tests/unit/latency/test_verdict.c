@@ -4,6 +4,7 @@
 
 #include "tests/lib/run_suite.h"
 #include "tests/unit/latency/planted.h"
+#include "latency/limits.h"
 #include "latency/section_text.h"
 #include "latency/verdict.h"
 
@@ -11,11 +12,16 @@ static struct hv_stalls stalls;
 static struct hv_outages host, vmm;
 static struct hv_verdict verdict;
 static enum hv_host_view view;
+static struct hv_share vcpus[2];
+static struct hv_shares shares;
 
 static void begin(void)
 {
 	stalls = (struct hv_stalls){0};
 	view = HV_HOST_SEEN;
+	memset(vcpus, 0, sizeof(vcpus));
+	vcpus[1].cpu = 1;
+	shares = (struct hv_shares){.list = vcpus, .nr = 2};
 	hv_outages_init(&host, 2);
 	hv_outages_init(&vmm, 1);
 }
@@ -56,6 +62,7 @@ static void find(void)
 	hv_verdict_find(&(struct hv_verdict_input){.stalls = &stalls,
 						   .host = &host,
 						   .vmm = &vmm,
+						   .shares = &shares,
 						   .view = view,
 						   .threshold_ns = 10 * MS,
 						   .slack_ns = 20 * MS},
@@ -491,12 +498,210 @@ START_TEST(a_loop_device_does_not_wait_for_the_vmm)
 }
 END_TEST
 
+static void wait_for(unsigned cpu, uint64_t from, uint64_t to, uint32_t pid, uint32_t by)
+{
+	struct hv_stall *s = plant(HV_STALL_RUNQUEUE, cpu, from, to, pid);
+
+	s->by.pid = by;
+	s->by_prio = 120;
+}
+
+/* Each cause of its own would be one of 4 causes. */
+START_TEST(a_crowd_is_one_cause)
+{
+	wait_for(0, 100, 134, 1, 2);
+	wait_for(0, 134, 168, 2, 3);
+	wait_for(1, 100, 130, 3, 4);
+	wait_for(1, 130, 160, 4, 1);
+	find();
+	ck_assert_uint_eq(verdict.nr, 1);
+	is(0, HV_STALL_RUNQUEUE, HV_FAULT_TENANTS_PROGRAM, 34, 0);
+	ck_assert_uint_eq(verdict.list[0].nr, 4);
+	ck_assert_uint_eq(verdict.list[0].total_ns, 128 * MS);
+	ck_assert_uint_eq(verdict.list[0].nr_crowd, 4);
+	ck_assert_uint_eq(verdict.list[0].nr_crowd_cpus, 2);
+}
+END_TEST
+
+/* Two crowds, a task that keeps others waiting and does not wait, and a real-time task. */
+START_TEST(what_is_no_crowd)
+{
+	wait_for(0, 100, 134, 1, 2);
+	wait_for(0, 134, 168, 2, 1);
+	wait_for(1, 100, 133, 3, 4);
+	wait_for(1, 133, 160, 4, 3);
+	wait_for(0, 200, 232, 1, 9);
+	wait_for(0, 240, 271, 8, 7);
+	stalls.list[5].by_prio = 50;
+	wait_for(0, 280, 310, 7, 8);
+	stalls.list[6].by_prio = 50;
+	find();
+	ck_assert_uint_eq(verdict.nr, 5);
+	ck_assert_uint_eq(verdict.list[0].nr_crowd, 2);
+	ck_assert_uint_eq(verdict.list[1].nr_crowd, 2);
+	ck_assert_uint_eq(verdict.list[2].nr_crowd, 0);
+	ck_assert_uint_eq(verdict.list[2].longest.by.pid, 9);
+	ck_assert_uint_eq(verdict.list[3].nr_crowd, 0);
+}
+END_TEST
+
+static void limit(unsigned cpu, uint64_t from, uint64_t to, uint64_t group)
+{
+	plant(HV_STALL_LIMIT, cpu, from, to, 7)->number = group;
+}
+
+START_TEST(waits_of_a_limited_group_are_the_limits)
+{
+	limit(0, 100, 190, 0x1000);
+	plant(HV_STALL_RUNQUEUE, 0, 100, 191, 7)->number = 0x1000;
+	limit(0, 200, 290, 0x1000);
+	wait_for(0, 200, 291, 7, 8);
+	stalls.list[3].number = 0x1000;
+	wait_for(0, 200, 291, 6, 0);
+	find();
+	ck_assert_uint_eq(verdict.nr, 1);
+	is(0, HV_STALL_LIMIT, HV_FAULT_TENANTS_LIMIT, 90, 3);
+	ck_assert_uint_eq(verdict.list[0].nr, 2);
+}
+END_TEST
+
+/* It waited through two periods, of which neither is half of its wait. */
+START_TEST(a_wait_through_several_periods)
+{
+	limit(0, 100, 180, 0x1000);
+	limit(0, 200, 280, 0x1000);
+	limit(0, 300, 380, 0x1000);
+	plant(HV_STALL_RUNQUEUE, 0, 100, 381, 7)->number = 0x1000;
+	find();
+	is(0, HV_STALL_LIMIT, HV_FAULT_TENANTS_LIMIT, 80, 1);
+}
+END_TEST
+
+/* Another vCPU's, another group's while the vCPU was used, and a limit for which nobody waited. */
+START_TEST(waits_that_no_limit_explains)
+{
+	limit(1, 100, 190, 0x1000);
+	wait_for(0, 100, 190, 7, 0);
+	limit(0, 200, 290, 0x1000);
+	wait_for(0, 200, 291, 6, 8);
+	find();
+	ck_assert_uint_eq(verdict.nr, 2);
+	is(0, HV_STALL_RUNQUEUE, HV_FAULT_TENANTS_PROGRAM, 91, 0);
+	is(1, HV_STALL_RUNQUEUE, HV_FAULT_UNKNOWN, 90, 0);
+}
+END_TEST
+
+/* The host was not there for the whole time for which the group was to be stopped. */
+START_TEST(a_limit_while_the_host_does_not_run_the_vcpu)
+{
+	outage(0, 120, 180, 60, HV_OUTAGE_WAITED);
+	limit(0, 100, 190, 0x1000);
+	plant(HV_STALL_RUNQUEUE, 0, 100, 191, 7)->number = 0x1000;
+	find();
+	ck_assert_uint_eq(verdict.nr, 2);
+	is(0, HV_STALL_HOST, HV_FAULT_HOSTS_SCHEDULER, 60, 0);
+	is(1, HV_STALL_LIMIT, HV_FAULT_TENANTS_LIMIT, 30, 1);
+}
+END_TEST
+
+START_TEST(a_realtime_limit)
+{
+	plant(HV_STALL_LIMIT, 0, 950, 1000, 7)->flags = HV_LIMIT_REALTIME;
+	find();
+	is(0, HV_STALL_LIMIT, HV_FAULT_TENANTS_LIMIT, 50, 0);
+}
+END_TEST
+
+static void share(unsigned cpu, uint64_t ran, uint64_t waited, uint64_t limited)
+{
+	vcpus[cpu] = (struct hv_share){.cpu = cpu,
+				       .window_ns = 1000 * MS,
+				       .ran_ns = ran * MS,
+				       .waited_ns = waited * MS,
+				       .limited_ns = limited * MS};
+}
+
+/* Nothing is known of when the host did not run the vCPU, and nobody is blamed for what is late. */
+START_TEST(the_share_of_the_host_decides)
+{
+	view = HV_HOST_UNSEEN;
+	share(0, 300, 500, 0);
+	for (uint64_t i = 0; i < 20; i++) {
+		plant(HV_STALL_SYSCALL, 0, 100 * i, 100 * i + 90, 7)->number = i;
+		wait_for(1, 100 * i, 100 * i + 90, 7, 8 + i);
+	}
+	plant(HV_STALL_SECTION, 0, 100, 190, 7);
+	plant(HV_STALL_SLEEP, 0, 100, 190, 9);
+	find();
+	ck_assert_uint_eq(verdict.nr, 1);
+	is(0, HV_STALL_HOST, HV_FAULT_HOSTS_SCHEDULER, 500, 42);
+	ck_assert(verdict.list[0].decides);
+}
+END_TEST
+
+/* The tenant's own fault stays one, after the host. */
+START_TEST(the_share_of_the_host_hides_no_fault_of_the_tenant)
+{
+	share(0, 300, 500, 0);
+	outage(0, 100, 600, 500, HV_OUTAGE_WAITED);
+	plant(HV_STALL_SECTION, 0, 2000, 2600, 7);
+	find();
+	ck_assert_uint_eq(verdict.nr, 2);
+	is(0, HV_STALL_HOST, HV_FAULT_HOSTS_SCHEDULER, 500, 0);
+	is(1, HV_STALL_SECTION, HV_FAULT_TENANTS_KERNEL, 600, 0);
+}
+END_TEST
+
+START_TEST(a_small_share_of_the_host_decides_nothing)
+{
+	view = HV_HOST_UNSEEN;
+	share(0, 300, 199, 0);
+	plant(HV_STALL_SECTION, 0, 100, 190, 7);
+	find();
+	ck_assert_uint_eq(verdict.nr, 1);
+	is(0, HV_STALL_SECTION, HV_FAULT_UNKNOWN, 90, 0);
+}
+END_TEST
+
+/* A clock that counts instructions stands still meanwhile. */
+START_TEST(a_share_that_the_guest_does_not_notice)
+{
+	view = HV_HOST_APART;
+	share(0, 300, 500, 0);
+	plant(HV_STALL_SECTION, 0, 100, 190, 7);
+	find();
+	ck_assert_uint_eq(verdict.nr, 1);
+	is(0, HV_STALL_SECTION, HV_FAULT_TENANTS_KERNEL, 90, 0);
+}
+END_TEST
+
+START_TEST(a_limit_of_the_vmm)
+{
+	share(0, 300, 500, 400);
+	outage(0, 100, 190, 90, HV_OUTAGE_WAITED);
+	find();
+	is(0, HV_STALL_HOST, HV_FAULT_HOSTS_LIMIT, 90, 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, a_request_waits_for_a_thread_of_the_vmm);
 	tcase_add_test(tc, a_request_waits_for_the_storage);
 	tcase_add_test(tc, a_loop_device_does_not_wait_for_the_vmm);
+	tcase_add_test(tc, a_crowd_is_one_cause);
+	tcase_add_test(tc, what_is_no_crowd);
+	tcase_add_test(tc, waits_of_a_limited_group_are_the_limits);
+	tcase_add_test(tc, a_wait_through_several_periods);
+	tcase_add_test(tc, waits_that_no_limit_explains);
+	tcase_add_test(tc, a_limit_while_the_host_does_not_run_the_vcpu);
+	tcase_add_test(tc, a_realtime_limit);
+	tcase_add_test(tc, the_share_of_the_host_decides);
+	tcase_add_test(tc, the_share_of_the_host_hides_no_fault_of_the_tenant);
+	tcase_add_test(tc, a_small_share_of_the_host_decides_nothing);
+	tcase_add_test(tc, a_share_that_the_guest_does_not_notice);
+	tcase_add_test(tc, a_limit_of_the_vmm);
 	tcase_add_test(tc, nothing);
 	tcase_add_test(tc, a_section_makes_others_wait);
 	tcase_add_test(tc, a_section_that_was_somewhen_is_nobodys);

@@ -210,9 +210,73 @@ START_TEST(other_threads_of_the_vmm_wait)
 }
 END_TEST
 
+static void put_times(const struct latency_thread *t, unsigned ran_ms, unsigned waited_ms)
+{
+	HV_AUTO_FREE char *text = hv_format("%u000000 %u000000 9\n", ran_ms, waited_ms);
+
+	put(t->schedstat, text);
+}
+
+/* What a vCPU's thread did in the window, and no more than fits into it. */
+START_TEST(shares_of_a_window)
+{
+	struct hv_shares shares;
+	uint64_t begin_ns;
+
+	begin_with(0);
+	begin_ns = hv_now_ns();
+	latency_host_shares(&host, 2, &shares);
+	hv_shares_deinit(&shares);
+	while (hv_now_ns() < begin_ns + 200 * HV_NS_PER_MS)
+		usleep(1000);
+	put_times(&host.threads[0], 30, 90);
+	latency_host_end(&host);
+	latency_host_shares(&host, 2, &shares);
+	ck_assert_uint_eq(shares.nr, 2);
+	ck_assert_uint_ge(shares.list[0].window_ns, 200 * HV_NS_PER_MS);
+	ck_assert_uint_eq(shares.list[0].waited_ns, 90 * HV_NS_PER_MS);
+	ck_assert_uint_ge(shares.list[0].ran_ns, 29 * HV_NS_PER_MS);
+	ck_assert_uint_eq(shares.list[1].window_ns, 0);
+	hv_shares_deinit(&shares);
+	put_times(&host.threads[0], 30, 3600000);
+	do {
+		hv_shares_deinit(&shares);
+		usleep(1000);
+		latency_host_shares(&host, 2, &shares);
+	} while (shares.list[0].waited_ns == 90 * HV_NS_PER_MS);
+	ck_assert_uint_le(shares.list[0].waited_ns + shares.list[0].ran_ns,
+			  shares.list[0].window_ns);
+	hv_shares_deinit(&shares);
+	end_latency();
+}
+END_TEST
+
+/* It is stopped in all samples. */
+START_TEST(a_share_that_was_stopped)
+{
+	struct hv_shares shares;
+	uint64_t begin_ns;
+
+	begin_with(LATENCY_ALL_CPUS);
+	put(host.threads[0].stat, "77 (worker) T 1");
+	begin_ns = hv_now_ns();
+	while (hv_now_ns() < begin_ns + 200 * HV_NS_PER_MS)
+		usleep(1000);
+	latency_host_end(&host);
+	latency_host_shares(&host, 2, &shares);
+	ck_assert(shares.is_together);
+	ck_assert_uint_ge(shares.list[1].stopped_ns, 190 * HV_NS_PER_MS);
+	ck_assert(hv_share_decides(&shares.list[1]));
+	hv_shares_deinit(&shares);
+	end_latency();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
+	tcase_add_test(tc, shares_of_a_window);
+	tcase_add_test(tc, a_share_that_was_stopped);
 	tcase_add_test(tc, threads_have_names);
 	tcase_add_test(tc, a_thread_is_seen);
 	tcase_add_test(tc, what_cannot_be_read_is_not_seen);

@@ -220,9 +220,186 @@ START_TEST(no_events_of_the_host)
 }
 END_TEST
 
+/* -- the answer -------------------------------------------------------------------------------- */
+
+static struct hv_share vcpus[12];
+static struct vmm_limit vmm_limit = {
+	.path = (char *)"/vm\x1b", .nr = 58, .quota_us = 20000, .period_us = 100000};
+static struct latency_neighbours neighbours;
+static struct hv_limits limits;
+
+/* NR vCPUs, of which the first ones ran for RAN and waited for WAITED of 1000 ms. */
+static void share(unsigned nr, unsigned nr_waiting, uint64_t ran, uint64_t waited)
+{
+	for (unsigned i = 0; i < nr; i++)
+		vcpus[i] = (struct hv_share){.cpu = i, .window_ns = 1000 * MS, .ran_ns = 100 * MS};
+	for (unsigned i = 0; i < nr_waiting; i++) {
+		vcpus[i].ran_ns = ran * MS;
+		vcpus[i].waited_ns = waited * MS;
+	}
+	latency.shares = (struct hv_shares){.list = vcpus, .nr = nr};
+	neighbours = (struct latency_neighbours){.nr_cpus = 2};
+	report.neighbours = &neighbours;
+}
+
+static void answers(const char *words)
+{
+	hv_text_deinit(&out);
+	out = (struct hv_text){0};
+	latency_add_answer(&out, &report);
+	ck_assert_str_eq(out.data, words);
+}
+
+static void cause(enum hv_stall_kind kind, enum hv_fault fault, uint64_t ms)
+{
+	verdict.nr = 1;
+	verdict.list[0] = (struct hv_cause){
+		.fault = fault,
+		.longest = {.kind = kind,
+			    .length_ns = ms * MS,
+			    .task = hv_stall_task(9, "s\x1bh"),
+			    .by = hv_stall_task(8, "hog"),
+			    .by_prio = 120},
+		.nr = 1,
+		.total_ns = ms * MS,
+	};
+}
+
+START_TEST(nothing_is_slow)
+{
+	verdict.nr = 0;
+	answers("nothing above 10.0 ms\n");
+	share(2, 1, 300, 199);
+	answers("nothing above 10.0 ms\n");
+}
+END_TEST
+
+START_TEST(the_host_withholds_its_cpus)
+{
+	verdict.nr = 0;
+	share(2, 1, 310, 690);
+	answers("The host ran vCPU 0 for 31 % of the time it wanted.\n");
+	neighbours.busiest = hv_stall_task(5, "h\x1bog");
+	neighbours.busiest_ppm = 970000;
+	answers("The host ran vCPU 0 for 31 % of the time it wanted: h?og-5 of the host used 97 % "
+		"of a CPU.\n");
+	neighbours.nr_guests = 2;
+	answers("The host ran vCPU 0 for 31 % of the time it wanted: 3 guests share 2 CPUs.\n");
+	share(4, 3, 310, 690);
+	answers("The host ran vCPU 0 for 31 % of the time it wanted (and likewise 2 other "
+		"vCPUs).\n");
+}
+END_TEST
+
+START_TEST(the_host_limits_the_vmm)
+{
+	verdict.nr = 0;
+	share(2, 1, 310, 690);
+	vcpus[0].limited_ns = 600 * MS;
+	report.vmm_limit = &vmm_limit;
+	neighbours.nr_guests = 2;
+	answers("The host ran vCPU 0 for 31 % of the time it wanted: its cgroup /vm? (20.0 ms of "
+		"each 100 ms) was at its limit in 58 periods.\n");
+}
+END_TEST
+
+START_TEST(the_host_stops_the_guest)
+{
+	verdict.nr = 0;
+	share(2, 1, 100, 0);
+	vcpus[0].stopped_ns = 400 * MS;
+	answers("vCPU 0 was stopped on the host for 40 % of the time.\n");
+}
+END_TEST
+
+START_TEST(the_host_and_the_tenant)
+{
+	share(2, 1, 310, 690);
+	cause(HV_STALL_SYSCALL, HV_FAULT_UNKNOWN, 70);
+	answers("The host ran vCPU 0 for 31 % of the time it wanted.\n");
+	cause(HV_STALL_SECTION, HV_FAULT_TENANTS_KERNEL, 70);
+	answers("The host ran vCPU 0 for 31 % of the time it wanted. Besides: s?h-9: interrupts or "
+		"preemption off for 70.0 ms; fault: the tenant's kernel.\n");
+}
+END_TEST
+
+START_TEST(the_tenants_programs_compete)
+{
+	cause(HV_STALL_RUNQUEUE, HV_FAULT_TENANTS_PROGRAM, 50);
+	answers("s?h-9 waits 50.0 ms: waiting for a vCPU that hog-8 used; fault: the tenant's "
+		"program.\n");
+	verdict.list[0].nr_crowd = 8;
+	verdict.list[0].nr_crowd_cpus = 2;
+	verdict.list[0].nr = 100;
+	verdict.list[0].total_ns = 3400 * MS;
+	answers("8 programs of the tenant compete for 2 vCPUs; each waits 34.0 ms at a time; "
+		"fault: "
+		"the tenant's program.\n");
+}
+END_TEST
+
+START_TEST(a_cgroup_has_a_limit)
+{
+	latency.finders.limits = &limits;
+	hv_limits_set_group(&limits, &(struct hv_limit_group){.key = 0x1000,
+							      .path = "/we\x1b",
+							      .quota_ns = 10 * MS,
+							      .period_ns = 100 * MS});
+	cause(HV_STALL_LIMIT, HV_FAULT_TENANTS_LIMIT, 90);
+	verdict.list[0].longest.number = 0x1000;
+	verdict.list[0].nr = 98;
+	answers("s?h-9 waits 90.0 ms: the CPU limit of cgroup /we? (10.0 ms of each 100 ms), 98 "
+		"times; fault: the tenant's limit of CPU time.\n");
+	latency_json(&out, &report);
+	has("\"limit\":{\"cgroup\":\"\\/we?\",\"quota_ns\":10000000,\"period_ns\":100000000}");
+	verdict.list[0].longest.number = 0x2000;
+	answers("s?h-9 waits 90.0 ms: the CPU limit of cgroup at 0x2000, 98 times; fault: the "
+		"tenant's limit of CPU time.\n");
+	verdict.list[0].longest.flags = HV_LIMIT_REALTIME;
+	answers("s?h-9 waits 90.0 ms: the limit of real-time tasks (sched_rt_runtime_us), 98 "
+		"times; "
+		"fault: the tenant's limit of CPU time.\n");
+	latency_json(&out, &report);
+	has("\"limit\":{\"class\":\"realtime\"}");
+}
+END_TEST
+
+START_TEST(five_causes_and_eight_vcpus)
+{
+	verdict.nr = 7;
+	for (size_t i = 0; i < verdict.nr; i++)
+		verdict.list[i] = (struct hv_cause){
+			.longest = {.kind = HV_STALL_IRQ, .number = i, .length_ns = 40 * MS},
+			.nr = 1};
+	share(12, 1, 310, 100);
+	latency_text(&out, &report);
+	has("\n5. ");
+	has("\n2 more causes: --all\nvCPU 0: ran 31 %, waited for a CPU of the host 10 %, stopped "
+	    "0 %, halted 59 %\nvCPU 1: ran 10 %, waited for a CPU of the host 0 %, stopped 0 %, "
+	    "halted 90 %\n");
+	has("\n4 more vCPUs: --all\n");
+	ck_assert_ptr_null(strstr(out.data, "\n6. "));
+	report.tells_all = true;
+	latency_text(&out, &report);
+	has("\n7. ");
+	has("\nvCPU 11: ran 10 %");
+	latency_json(&out, &report);
+	has("\"vcpus\":[{\"cpu\":0,\"window_ns\":1000000000,\"ran_ns\":310000000,\"waited_ns\":"
+	    "100000000,\"limited_ns\":0,\"stopped_ns\":0,\"halted_ns\":590000000},");
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
+	tcase_add_test(tc, nothing_is_slow);
+	tcase_add_test(tc, the_host_withholds_its_cpus);
+	tcase_add_test(tc, the_host_limits_the_vmm);
+	tcase_add_test(tc, the_host_stops_the_guest);
+	tcase_add_test(tc, the_host_and_the_tenant);
+	tcase_add_test(tc, the_tenants_programs_compete);
+	tcase_add_test(tc, a_cgroup_has_a_limit);
+	tcase_add_test(tc, five_causes_and_eight_vcpus);
 	tcase_add_test(tc, another_tenant);
 	tcase_add_test(tc, its_own_vmm);
 	tcase_add_test(tc, nobody);
