@@ -21,6 +21,7 @@ const int hv_sanitizer_calls[] = {
 	SCMP_SYS(prlimit64),
 	SCMP_SYS(newfstatat),
 	SCMP_SYS(stat),
+	SCMP_SYS(getdents),
 };
 const size_t hv_nr_sanitizer_calls = sizeof(hv_sanitizer_calls) / sizeof(*hv_sanitizer_calls);
 const char *const hv_sanitizer_readable = "/";

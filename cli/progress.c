@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/progress.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -36,18 +39,18 @@ static void say(const char *text, uint64_t began_ns, uint64_t limit_ns)
 	put(line.data, line.len_bytes);
 }
 
-static void watch(const char *text, uint64_t limit_ns, const sigset_t *end)
+static void watch(const char *text, uint64_t limit_ns, int end)
 {
 	uint64_t began_ns = hv_now_ns(), next_ns = began_ns + HV_NS_PER_S;
+	struct pollfd ended = {end, POLLIN, 0};
 	bool has_said = false;
 
 	for (;;) {
-		int left_ms = hv_left_ms(next_ns);
-		struct timespec left = {left_ms / 1000, left_ms % 1000 * 1000000};
+		int ready = poll(&ended, 1, hv_left_ms(next_ns));
 
-		if (sigtimedwait(end, NULL, &left) > 0)
+		if (ready > 0)
 			break;
-		if (errno != EAGAIN)
+		if (ready < 0)
 			continue;
 		say(text, began_ns, limit_ns);
 		has_said = true;
@@ -59,7 +62,7 @@ static void watch(const char *text, uint64_t limit_ns, const sigset_t *end)
 
 /* It has no use for the files of its parent, with which it ends. The terminal's signals are for its
  * PARENT, which may have ended before it could be told so. */
-static void become(const char *text, uint64_t limit_ns, const sigset_t *end, pid_t parent)
+static void become(const char *text, uint64_t limit_ns, int end, pid_t parent)
 {
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
@@ -67,42 +70,47 @@ static void become(const char *text, uint64_t limit_ns, const sigset_t *end, pid
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
-	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
+	dup2(end, STDIN_FILENO);
 	close_range(STDERR_FILENO + 1, ~0u, 0);
-	watch(text, limit_ns, end);
+	watch(text, limit_ns, STDIN_FILENO);
 	_exit(0);
 }
 
-/* SIGTERM, which ends the process, is blocked from its beginning on. */
 void progress_begin(struct progress *p, uint64_t limit_ns, const char *what, const char *name)
 {
 	HV_AUTO_TEXT struct hv_text text = {0};
-	sigset_t end, before;
 	pid_t self = getpid();
+	int ends[2];
 
 	progress_end(p);
-	if (!terminal_of(STDERR_FILENO).has_cursor)
+	if (!terminal_of(STDERR_FILENO).has_cursor || pipe2(ends, O_CLOEXEC) != 0)
 		return;
 	hv_text_printf(&text, "%s ", what);
 	hv_text_add_utf8(&text, name, MESSAGE_MAX);
 	hv_text_add(&text, "");
-	sigemptyset(&end);
-	sigaddset(&end, SIGTERM);
-	sigprocmask(SIG_BLOCK, &end, &before);
+	p->end = ends[1];
 	p->pid = fork();
 	if (p->pid == 0)
-		become(text.data, limit_ns, &end, self);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	if (p->pid < 0)
-		p->pid = 0;
+		become(text.data, limit_ns, ends[0], self);
+	close(ends[0]);
+	if (p->pid > 0)
+		return;
+	p->pid = 0;
+	close(p->end);
 }
 
+/* Other processes may have been made meanwhile and have the pipe, too: a byte comes, where the end
+ * of the file might not. */
 void progress_end(struct progress *p)
 {
+	ssize_t n;
+
 	if (!p->pid)
 		return;
-	kill(p->pid, SIGTERM);
+	n = write(p->end, "", 1);
+	(void)n; /* it has ended */
+	close(p->end);
 	while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	p->pid = 0;

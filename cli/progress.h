@@ -11,6 +11,8 @@
 /* Zero-initialised there is none. */
 struct progress {
 	pid_t pid;
+	int end; /* owned; a byte here ends the process, which its parent may have no right to
+		    signal */
 };
 
 /* WHAT happens to NAME ("attaching", "web1"). LIMIT_NS: it takes so long; 0: nobody knows. */

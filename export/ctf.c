@@ -18,11 +18,11 @@
 #include "base/clock.h"
 #include "export/ctf_classes.h"
 #include "export/formats.h"
+#include "export/maker.h"
 #include "export/page_merge.h"
 #include "export/sink.h"
 
 #define METADATA     "metadata"
-#define FILE_MODE    0600
 #define PACKET_MAGIC UINT32_C(0xc1fc1fc1)
 #define PACKET_BYTES (48u << 10) /* a packet ends after so many */
 
@@ -230,7 +230,12 @@ static struct hv_err *end_packets(struct ctf *c)
 
 /* Files. */
 
-/* What openat(2) takes for the file NAME. The caller frees it. */
+static struct hv_maker maker_of(const struct hv_export_config *config)
+{
+	return config->maker ? *config->maker : hv_maker_of(&config->fd);
+}
+
+/* What the maker takes for the file NAME. The caller frees it. */
 static char *place_of(const struct hv_export_config *config, const char *name)
 {
 	return config->inside ? hv_format("%s/%s", config->inside, name) : hv_format("%s", name);
@@ -241,10 +246,11 @@ static struct hv_err *create(const struct hv_export_config *config, const char *
 {
 	HV_AUTO_FREE char *path = hv_format("%s/%s", config->path, name);
 	HV_AUTO_FREE char *place = place_of(config, name);
-	int fd = openat(config->fd, place, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
+	const struct hv_maker maker = maker_of(config);
+	int fd = -1, code = maker.make_file(maker.ctx, place, &fd);
 
-	if (fd < 0)
-		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+	if (code)
+		return hv_err_new(code, "%s: %s", path, strerror(code));
 	*ret = (struct hv_export_config){.path = hv_take(path), .fd = fd};
 	return NULL;
 }
@@ -306,15 +312,16 @@ static void ctf_free(struct hv_export *x)
 static void remove_files(const struct ctf *c, const struct hv_export_config *config)
 {
 	HV_AUTO_FREE char *metadata = place_of(config, METADATA);
+	const struct hv_maker maker = maker_of(config);
 
 	for (unsigned i = 0; i < c->nr_lanes; i++) {
 		HV_AUTO_FREE char *name = hv_format("vcpu%u", i);
 		HV_AUTO_FREE char *place = place_of(config, name);
 
-		unlinkat(config->fd, place, 0);
+		maker.remove_file(maker.ctx, place);
 	}
 	if (c->has_metadata)
-		unlinkat(config->fd, metadata, 0);
+		maker.remove_file(maker.ctx, metadata);
 }
 
 static struct hv_err *ctf_open(const struct hv_export_config *config,

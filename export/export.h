@@ -61,6 +61,7 @@ enum hv_export_input {
 
 enum hv_compression { HV_COMPRESSION_NONE, HV_COMPRESSION_ZSTD };
 
+struct hv_maker;     /* export/maker.h */
 struct hv_stream_to; /* stream/sender.h */
 
 /* A second file, which takes the events of the host. All is borrowed until both are closed. */
@@ -78,6 +79,9 @@ struct hv_export_config {
 	/* Of a format that is a directory: FD is one above it, and this is its name there. NULL: FD
 	 * is it. Borrowed. */
 	const char *inside;
+	/* Makes the files of a format that is a directory, below FD; borrowed. NULL: the format
+	 * does that itself. */
+	const struct hv_maker *maker;
 	enum hv_compression compression;
 	const struct hv_stream_to *to; /* of a stream, which has no FD; borrowed */
 	/* Of a format that HAS_HOST. NULL: events of the host stand among the guest's. Borrowed. */

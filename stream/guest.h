@@ -8,6 +8,7 @@
 #pragma once
 
 #include "export/export.h"
+#include "export/maker.h"
 #include "stream/address.h"
 #include "stream/budget.h"
 #include "stream/head.h"
@@ -18,7 +19,7 @@
 #define HV_STREAM_EARLY_BYTES (16u << 20) /* of events that come before the head */
 
 struct hv_stream_store {
-	int dir; /* an fd; borrowed */
+	struct hv_maker maker; /* of a directory that is called */
 	const char *dir_path;
 	const struct hv_export_format *format;
 	enum hv_compression compression;

@@ -8,8 +8,6 @@
 #include <sys/statvfs.h>
 #include <time.h>
 
-#define DIR_MODE	 0700
-#define FILE_MODE	 0600
 #define NAME_MAX_BYTES	 64
 #define BLOCK_BYTES	 512 /* of st_blocks */
 #define NR_NAMES	 100
@@ -33,9 +31,9 @@ static void add_name(struct hv_text *out, const char *name)
 	}
 }
 
-static struct hv_err *system_error(const struct hv_stream_guest *g, const char *name)
+static struct hv_err *system_error(const struct hv_stream_guest *g, const char *name, int code)
 {
-	return hv_err_new(errno, "%s/%s: %s", g->store->dir_path, name, strerror(errno));
+	return hv_err_new(code, "%s/%s: %s", g->store->dir_path, name, strerror(code));
 }
 
 static char *stem_of(const struct hv_stream_guest *g)
@@ -66,46 +64,31 @@ static char *numbered(const struct hv_stream_guest *g, const char *stem, unsigne
 	return hv_text_take(&name);
 }
 
-/* The name of a directory that a sender chose may be there as something else: a link is not
- * followed. */
+/* The name of a directory that a sender chose may be there as something else. */
 static struct hv_err *make_dir(const struct hv_stream_guest *g, const char *stem)
 {
 	HV_AUTO_FREE char *dir = hv_format("%.*s", (int)strcspn(stem, "/"), stem);
-	struct stat st;
+	const struct hv_maker *m = &g->store->maker;
+	HV_AUTO_FD int fd = -1;
+	int code = m->make_dir(m->ctx, dir, &fd);
 
-	if (mkdirat(g->store->dir, dir, DIR_MODE) != 0 && errno != EEXIST)
-		return system_error(g, dir);
-	if (fstatat(g->store->dir, dir, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return system_error(g, dir);
-	if (!S_ISDIR(st.st_mode))
-		return hv_err_new(ENOTDIR, "%s/%s: %s", g->store->dir_path, dir, strerror(ENOTDIR));
-	return NULL;
-}
-
-/* Makes what NAME is of: a file, or a directory. Returns its fd, or -1 with errno. */
-static int make_new(const struct hv_stream_guest *g, const char *name)
-{
-	int dir = g->store->dir;
-
-	if (!g->store->format->is_dir)
-		return openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
-	if (mkdirat(dir, name, DIR_MODE) != 0)
-		return -1;
-	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return code && code != EEXIST ? system_error(g, dir, code) : NULL;
 }
 
 static struct hv_err *open_new(struct hv_stream_guest *g)
 {
+	const struct hv_maker *m = &g->store->maker;
 	HV_AUTO_FREE char *stem = stem_of(g);
 	struct hv_err *err = make_dir(g, stem);
 
 	for (unsigned nr = 0; !err && g->fd < 0; nr++) {
 		HV_AUTO_FREE char *name = numbered(g, stem, nr);
+		int code = g->store->format->is_dir ? m->make_dir(m->ctx, name, &g->fd)
+						    : m->make_file(m->ctx, name, &g->fd);
 
-		g->fd = make_new(g, name);
-		if (g->fd < 0 && (errno != EEXIST || nr == NR_NAMES))
-			err = system_error(g, name);
-		if (g->fd >= 0)
+		if (code && (code != EEXIST || nr == NR_NAMES))
+			err = system_error(g, name, code);
+		if (!code)
 			g->path = hv_take(name);
 	}
 	return err;
@@ -126,14 +109,14 @@ static struct hv_err *check_files(const struct hv_stream_guest *g)
 			  from, g->store->format->name, nr, g->store->max_files);
 }
 
-/* A filter of system calls lets the collector make files below STORE->DIR only, and list none. */
 static struct hv_err *open_file(struct hv_stream_guest *g)
 {
 	bool is_dir = g->store->format->is_dir;
 	struct hv_export_config config = {
 		.path = g->path,
-		.fd = is_dir ? g->store->dir : g->fd,
+		.fd = g->fd,
 		.inside = is_dir ? g->path : NULL,
+		.maker = &g->store->maker,
 		.compression = g->store->compression,
 	};
 	struct hv_err *err = is_dir ? NULL : hv_export_check(g->store->format, &config);
@@ -203,16 +186,13 @@ static void make_json(const struct hv_stream_guest *g, const char *why, struct h
 struct hv_err *hv_stream_guest_save_counts(const struct hv_stream_guest *g, const char *why)
 {
 	HV_AUTO_FREE char *name = hv_format("%s.json", g->path);
-	HV_AUTO_FREE char *part = hv_format("%s.json.new", g->path);
+	const struct hv_maker *m = &g->store->maker;
 	HV_AUTO_TEXT struct hv_text json = {0};
-	HV_AUTO_FD int fd =
-		openat(g->store->dir, part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
+	int code;
 
 	make_json(g, why, &json);
-	if (fd < 0 || write(fd, json.data, json.len_bytes) != (ssize_t)json.len_bytes ||
-	    renameat(g->store->dir, part, g->store->dir, name) != 0)
-		return system_error(g, name);
-	return NULL;
+	code = m->put_file(m->ctx, name, json.data, json.len_bytes);
+	return code ? system_error(g, name, code) : NULL;
 }
 
 struct hv_err *hv_stream_guest_check_room(const struct hv_stream_guest *g)

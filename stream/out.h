@@ -36,7 +36,13 @@ struct hv_stream_target {
 	struct sockaddr_storage addr;
 	socklen_t addr_len;
 	unsigned mtu; /* bytes of a packet, with the headers of IP and UDP */
+	/* As hv_stream_dial(), for a process that can make no sockets. NULL: it can. */
+	int (*dial)(void *ctx);
+	void *dial_ctx;
 };
+
+/* Begins a connection by TCP. Returns its socket, which does not block, or -1 with errno. */
+int hv_stream_dial(const struct hv_stream_target *to);
 
 #define HV_STREAM_MTU	  1500u
 #define HV_STREAM_MTU_MIN 576u

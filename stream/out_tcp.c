@@ -41,13 +41,22 @@ static void broken(struct tcp *t, int code)
 	t->begin = t->end = 0;
 }
 
+int hv_stream_dial(const struct hv_stream_target *to)
+{
+	HV_AUTO_FD int fd =
+		socket(to->addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0 || (connect(fd, (const struct sockaddr *)&to->addr, to->addr_len) != 0 &&
+		       errno != EINPROGRESS))
+		return -1;
+	return hv_take_fd(&fd);
+}
+
 static void begin_connection(struct tcp *t)
 {
 	t->tried_ns = hv_now_ns();
-	t->fd = socket(t->to.addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (t->fd < 0 ||
-	    (connect(t->fd, (const struct sockaddr *)&t->to.addr, t->to.addr_len) != 0 &&
-	     errno != EINPROGRESS))
+	t->fd = t->to.dial ? t->to.dial(t->to.dial_ctx) : hv_stream_dial(&t->to);
+	if (t->fd < 0)
 		broken(t, errno);
 }
 

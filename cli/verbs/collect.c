@@ -8,12 +8,12 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
+#include "base/confine.h"
 #include "cli/duration.h"
+#include "cli/errand.h"
 #include "cli/hostport.h"
 #include "cli/size.h"
 #include "cli/stop_signals.h"
-#include "cli/unprivileged.h"
-#include "cli/verbs/collect/filter.h"
 #include "cli/verbs/record.h"
 #include "stream/xdp.h"
 
@@ -38,6 +38,7 @@ struct collect {
 	struct hv_stream_in *ins[INS_MAX];
 	unsigned nr_ins;
 	int dir_fd;
+	struct errand errand; /* makes the files */
 };
 
 static void collect_deinit(struct collect *c)
@@ -46,6 +47,7 @@ static void collect_deinit(struct collect *c)
 		hv_stream_in_free(c->ins[i]);
 	hv_stream_collector_deinit(&c->collector);
 	hv_close_at(&c->dir_fd);
+	errand_end(&c->errand);
 }
 
 static int choose_format(const struct cli *cli, struct collect *c, const char *name)
@@ -166,7 +168,6 @@ static struct hv_err *open_dir(struct collect *c)
 		return hv_err_new(errno, "%s: %s", c->dir, strerror(errno));
 	if (faccessat(c->dir_fd, ".", W_OK | X_OK, AT_EACCESS) != 0)
 		return hv_err_new(errno, "%s: %s", c->dir, strerror(errno));
-	c->collector.store.dir = c->dir_fd;
 	c->collector.store.dir_path = c->dir;
 	return NULL;
 }
@@ -227,6 +228,22 @@ static struct hv_err *share_files(struct hv_stream_collector *c, unsigned nr_dev
 	return NULL;
 }
 
+/* Frames are strangers'. What makes files has no capabilities, as DIR is the user's. */
+static struct hv_err *leave_rights(struct collect *c)
+{
+	struct hv_confinement confinement = HV_CONFINEMENT_NONE;
+	struct errand_config config = ERRAND_CONFIG_NONE;
+	struct hv_err *err;
+
+	config.dir_fd = c->dir_fd;
+	err = errand_begin(&c->errand, &config);
+	if (err)
+		return err;
+	c->collector.store.maker = c->errand.maker;
+	confinement.may = HV_MAY_LISTEN;
+	return hv_confine(&confinement);
+}
+
 static void take_until_signal(struct collect *c, int signals)
 {
 	struct pollfd fds[INS_MAX + 1] = {{signals, POLLIN, 0}};
@@ -261,9 +278,7 @@ static struct hv_err *collect(struct collect *c)
 	if (!err)
 		err = share_files(&c->collector, c->nr_devs);
 	if (!err)
-		err = unprivileged_become(UNPRIVILEGED);
-	if (!err)
-		err = collect_filter(c->dir_fd);
+		err = leave_rights(c);
 	if (err)
 		return err;
 	fprintf(stderr, "hvtrace: takes streams at %s, and writes to %s\n", c->where, c->dir);
@@ -278,6 +293,7 @@ static int run(struct cli *cli, int argc, char **argv)
 		.where = "[::]:" HV_STREAM_PORT,
 		.key_path = STREAM_KEY_PATH,
 		.dir_fd = -1,
+		.errand = ERRAND_NONE,
 		.collector = {.max_guests = MAX_GUESTS,
 			      .idle_ns = IDLE_NS,
 			      .budget.memory_max = MEMORY_MAX},

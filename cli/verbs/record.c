@@ -10,9 +10,9 @@
 #include "cli/duration.h"
 #include "cli/percent.h"
 #include "cli/progress.h"
-#include "cli/unprivileged.h"
 #include "cli/verbs/own_session.h"
 #include "cli/verbs/record.h"
+#include "cli/verbs/record/apart.h"
 #include "cli/verbs/record/command.h"
 #include "cli/verbs/record/file.h"
 #include "cli/verbs/record/probes.h"
@@ -42,6 +42,8 @@ struct record {
 	struct record_command command;
 
 	struct own_session session;
+	struct errand errand;
+	struct record_dial *dial; /* borrowed; NULL: no stream by TCP */
 	struct summary summary;
 	struct record_file file; /* without a path: events go to stdout as text */
 	uint32_t pipe;		 /* then: the handle of trace_pipe */
@@ -51,7 +53,9 @@ struct record {
 static void record_deinit(struct record *r)
 {
 	own_session_close(&r->session);
+	record_command_deinit(&r->command);
 	record_file_deinit(&r->file);
+	errand_end(&r->errand);
 	summary_deinit(&r->summary);
 	record_settings_deinit(&r->settings);
 }
@@ -216,9 +220,6 @@ static struct hv_err *trace(struct record *r)
 		err = set(r, "tracing_on", "1");
 	if (!err)
 		err = record_command_start(&r->command);
-	/* COMMAND has all rights; the events of the guest are read without. */
-	if (!err)
-		err = unprivileged_become(r->command.pid ? UNPRIVILEGED_MAY_KILL : UNPRIVILEGED);
 	if (!err)
 		err = stream(r);
 	if (!err)
@@ -226,7 +227,7 @@ static struct hv_err *trace(struct record *r)
 	if (!err)
 		err = in_domain_of(r,
 				   summary_count(&r->summary, &r->session.client, r->settings.dir));
-	record_command_stop(&r->command);
+	record_apart_stop_command(&r->errand, &r->command);
 	hv_err_keep_first(&err, close_events(r));
 	return err;
 }
@@ -249,6 +250,11 @@ static struct hv_err *record(const struct cli *cli, struct record *r)
 {
 	struct hv_err *err = own_session_open(cli, r->spec, &r->session);
 
+	/* COMMAND has all rights; what the service answers is read without. */
+	if (!err)
+		err = record_command_prepare(&r->command);
+	if (!err)
+		err = record_apart_begin(&r->errand, &r->file, &r->command, r->dial);
 	if (!err)
 		err = own_session_set_budget(&r->session, r->max_overhead_ppm);
 	if (!err)
@@ -375,12 +381,18 @@ static int choose_format(const struct cli *cli, struct record *r)
 	return usage_error(cli, "%s", why.data);
 }
 
-/* FILE is where events go, as far as it is known before the options are. PAIRS as in
- * record_pairs(); NULL: none. */
+/* FILE is where events go, as far as it is known before the options are. DIAL as in
+ * record_apart_begin(). PAIRS as in record_pairs(); NULL: none. */
 static int record_into(struct cli *cli, int argc, char **argv, const struct record_file *file,
-		       const char *pairs)
+		       struct record_dial *dial, const char *pairs)
 {
-	hv_cleanup(record_deinit) struct record r = {.session = OWN_SESSION_NONE, .file = *file};
+	hv_cleanup(record_deinit) struct record r = {
+		.session = OWN_SESSION_NONE,
+		.errand = ERRAND_NONE,
+		.command = RECORD_COMMAND_NONE,
+		.dial = dial,
+		.file = *file,
+	};
 	struct hv_err *err;
 	int exit_code;
 
@@ -418,18 +430,18 @@ static int run(struct cli *cli, int argc, char **argv)
 {
 	struct record_file file = RECORD_FILE_NONE;
 
-	return record_into(cli, argc, argv, &file, NULL);
+	return record_into(cli, argc, argv, &file, NULL, NULL);
 }
 
 int record_pairs(struct cli *cli, int argc, char **argv, const char *pairs)
 {
 	struct record_file file = RECORD_FILE_NONE;
 
-	return record_into(cli, argc, argv, &file, pairs);
+	return record_into(cli, argc, argv, &file, NULL, pairs);
 }
 
 int record_to(struct cli *cli, int argc, char **argv, const struct hv_stream_to *to,
-	      enum hv_compression compression)
+	      struct record_dial *dial, enum hv_compression compression)
 {
 	struct record_file file = RECORD_FILE_NONE;
 
@@ -437,7 +449,7 @@ int record_to(struct cli *cli, int argc, char **argv, const struct hv_stream_to 
 	file.path = to->where;
 	file.format = &hv_stream_format;
 	file.compression = compression;
-	return record_into(cli, argc, argv, &file, NULL);
+	return record_into(cli, argc, argv, &file, dial, NULL);
 }
 
 static const char help[] =

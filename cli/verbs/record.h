@@ -42,7 +42,9 @@ const char *record_word(int option);
  * ends it. A pair that cannot be recorded now is named and left out if there is anything else. */
 int record_pairs(struct cli *cli, int argc, char **argv, const char *pairs);
 
-/* Runs the verb record with ARGV, but sends the events to TO instead of writing them. Messages are
- * those of CLI's verb. */
+struct record_dial; /* record/apart.h */
+
+/* Runs the verb record with ARGV, but sends the events to TO instead of writing them. DIAL may be
+ * NULL, if no connection has to be made again. Messages are those of CLI's verb. */
 int record_to(struct cli *cli, int argc, char **argv, const struct hv_stream_to *to,
-	      enum hv_compression compression);
+	      struct record_dial *dial, enum hv_compression compression);

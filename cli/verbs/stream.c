@@ -5,6 +5,7 @@
 
 #include "cli/hostport.h"
 #include "cli/verbs/record.h"
+#include "cli/verbs/record/apart.h"
 #include "stream/xdp.h"
 
 #define HOST_NAME_MAX_BYTES 256
@@ -19,6 +20,8 @@ struct stream {
 	unsigned mtu;
 	bool is_tcp;
 	enum hv_compression compression;
+	struct hv_stream_target target;
+	struct record_dial dial;
 	char **words; /* owned; the command line of record */
 	int nr_words;
 };
@@ -117,20 +120,26 @@ static bool use_dev(const struct stream *s, const struct hv_stream_target *targe
 	return false;
 }
 
-static struct hv_err *open_way(const struct stream *s, const char *where,
-			       struct hv_stream_out **ret)
+static struct hv_err *open_way(struct stream *s, const char *where, struct hv_stream_out **ret)
 {
-	struct hv_stream_target target = {.where = where, .mtu = s->mtu};
+	struct hv_stream_target *target = &s->target;
 	struct hostport at;
 	struct hv_err *err = hostport_parse(s->where, HV_STREAM_PORT, HOSTPORT_NAME, &at);
 
 	if (err)
 		return hv_err_in(err, "--to");
-	target.addr = at.addr;
-	target.addr_len = at.len;
-	if (s->dev && use_dev(s, &target, ret))
+	*target = (struct hv_stream_target){
+		.where = where,
+		.addr = at.addr,
+		.addr_len = at.len,
+		.mtu = s->mtu,
+		.dial = record_dial,
+		.dial_ctx = &s->dial,
+	};
+	s->dial.target = target;
+	if (s->dev && use_dev(s, target, ret))
 		return NULL;
-	return s->is_tcp ? hv_stream_out_tcp(&target, ret) : hv_stream_out_udp(&target, ret);
+	return s->is_tcp ? hv_stream_out_tcp(target, ret) : hv_stream_out_udp(target, ret);
 }
 
 static int send_events(struct cli *cli, struct stream *s, const char *guest)
@@ -147,7 +156,8 @@ static int send_events(struct cli *cli, struct stream *s, const char *guest)
 		return fail(err);
 	optind = 0; /* getopt begins anew */
 	cli->nr_operands = 0;
-	exit_code = record_to(cli, s->nr_words, s->words, &to, s->compression);
+	exit_code = record_to(cli, s->nr_words, s->words, &to, s->is_tcp ? &s->dial : NULL,
+			      s->compression);
 	hv_stream_out_free(to.out);
 	return exit_code;
 }

@@ -120,15 +120,15 @@ static void remove_dir(void)
 	close(dir);
 }
 
-static int open_dir(void)
-{
-	static int fd = -1;
+static int fd = -1;
 
+static struct hv_maker open_dir(void)
+{
 	if (fd < 0 && mkdtemp(dir_path)) {
 		fd = open(dir_path, O_RDONLY | O_DIRECTORY);
 		atexit(remove_dir);
 	}
-	return fd;
+	return hv_maker_of(&fd);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -138,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint16_t len;
 
 	c.store = (struct hv_stream_store){
-		.dir = open_dir(), .dir_path = "fuzz", .format = &null_format};
+		.maker = open_dir(), .dir_path = "fuzz", .format = &null_format};
 	sequence = 0;
 	hv_stream_collector_take(&c, &from, in, 0);
 	take_head(&c);
@@ -152,6 +152,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	hv_stream_collector_end(&c);
 	hv_stream_collector_deinit(&c);
-	empty(c.store.dir);
+	empty(fd);
 	return 0;
 }

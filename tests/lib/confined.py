@@ -29,12 +29,12 @@ def until_confined(pid):
         time.sleep(0.02)
 
 
-def check(pid, owner=False):
-    """It is confined, or will be. OWNER: it reads files as somebody else than the rest."""
+def check(pid, user=0, owner=False):
+    """It is confined, or will be, having been started by USER. OWNER: it reads files as somebody else."""
     until_confined(pid)
     for task in os.listdir(f"/proc/{pid}/task"):
         found = status(task)
-        if os.geteuid() == 0:
+        if os.geteuid() == 0 and user == 0:
             for key in ("Uid", "Gid"):
                 ids = found[key].split()
                 assert "0" not in (ids[:3] if owner else ids), (pid, key, found[key])

@@ -11,12 +11,20 @@ struct record_command {
 	char **words; /* NULL: there is none */
 	pid_t pid;    /* 0: it is not running */
 	int status;   /* after its end */
+	int go;	      /* owned; a byte here starts it; -1: it has started, or there is none */
+	int failure;  /* owned; an errno comes from here if it cannot start */
 };
+#define RECORD_COMMAND_NONE                                                                        \
+	{                                                                                          \
+		.go = -1, .failure = -1                                                            \
+	}
 
-/* Does nothing if there is none. Its output goes to standard error. The error names it. */
+/* Makes its process, which waits, with all rights of the user. Does nothing if there is none. */
+struct hv_err *record_command_prepare(struct record_command *c) hv_must_use;
+/* The process becomes the command. Its output goes to standard error. The error names it. */
 struct hv_err *record_command_start(struct record_command *c) hv_must_use;
 bool record_command_has_ended(struct record_command *c);
-/* Asks it to end, and kills it if it still runs a little later. */
-void record_command_stop(struct record_command *c);
+/* A command that has not started does not start. */
+void record_command_deinit(struct record_command *c);
 /* ECHILD: it ended by a signal, or with a status that is not 0. */
 struct hv_err *record_command_result(const struct record_command *c) hv_must_use;

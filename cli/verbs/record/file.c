@@ -9,6 +9,8 @@
 #include <sys/statvfs.h>
 
 #include "base/clock.h"
+#include "cli/output.h"
+#include "cli/verbs/record/apart.h"
 
 #define NAMES		 "saved_cmdlines"
 #define NAMES_NS	 HV_NS_PER_S
@@ -16,7 +18,6 @@
 #define READS_MAX	 64		    /* of one vCPU before the next one's turn */
 #define REST_MS		 20		    /* a rest for quiet vCPUs, so that a read finds more */
 #define FEW_READS	 8		    /* of one vCPU in a turn, after which there is a rest */
-#define NEW_MODE	 0600
 #define NEW_DIR_MODE	 0700
 /* On a file system that has at least SMALL_DISK_BYTES in all, so many are left to others. */
 #define SMALL_DISK_BYTES (64ull << 20)
@@ -100,6 +101,7 @@ static struct hv_export_config config_of(const struct record_file *f)
 		.compression = f->compression,
 		.to = f->to,
 		.is_others = f->is_stdout,
+		.maker = f->errand && f->format->is_dir ? &f->errand->maker : NULL,
 		.host = f->host.path ? &f->host.host : NULL,
 	};
 }
@@ -117,14 +119,6 @@ static struct hv_err *open_dir(struct record_file *f)
 		       : NULL;
 }
 
-static void open_path(struct record_file *f)
-{
-	f->fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, NEW_MODE);
-	f->is_new = f->fd >= 0;
-	if (f->fd < 0 && errno == EEXIST)
-		f->fd = open(f->path, O_RDWR | O_CLOEXEC);
-}
-
 struct hv_err *record_file_open(struct record_file *f)
 {
 	struct hv_export_config config;
@@ -139,7 +133,7 @@ struct hv_err *record_file_open(struct record_file *f)
 	} else if (f->format->is_dir) {
 		err = open_dir(f);
 	} else {
-		open_path(f);
+		err = output_open(f->path, OUTPUT_FOLLOWS_LINKS, &f->fd, &f->is_new);
 	}
 	if (err || f->fd < 0)
 		return err ? err : system_error(f, errno);
@@ -217,10 +211,12 @@ struct hv_err *record_file_begin(struct record_file *f, struct client *c, const 
 	if (!err)
 		err = empty(f);
 	if (!err && f->format->has_host)
-		err = record_host_open(&f->host, c, f->path, &f->head.head);
+		err = record_host_open(&f->host, c, f->errand, f->path, &f->head.head);
 	config = config_of(f);
 	if (!err)
 		err = hv_export_open(f->format, &config, &f->head.head, &f->export);
+	if (!err && f->errand)
+		record_apart_keep(f->errand);
 	if (!err)
 		err = of_session(c, open_sources(f, c, dir));
 	return err;
@@ -315,7 +311,7 @@ void record_file_deinit(struct record_file *f)
 {
 	if (f->is_new && !f->export)
 		unlinkat(AT_FDCWD, f->path, f->format->is_dir ? AT_REMOVEDIR : 0);
-	record_host_deinit(&f->host, f->export != NULL);
+	record_host_deinit(&f->host);
 	hv_export_free(f->export);
 	record_head_deinit(&f->head);
 	hv_close_at(&f->fd);

@@ -20,7 +20,10 @@ struct record_file {
 	struct record_head head;
 	struct record_host host;  /* the second file, if there is one */
 	struct hv_export *export; /* NULL: not begun */
-	uint32_t *handles;	  /* owned; of the files that are read, one a vCPU or one in all */
+	/* Borrowed. What this process has no right to any more is done by it: needed by formats
+	 * that have a second file. NULL: there is none. */
+	struct errand *errand;
+	uint32_t *handles; /* owned; of the files that are read, one a vCPU or one in all */
 	unsigned nr_handles;
 	unsigned nr_reads; /* in the last turn */
 	uint64_t named_ns; /* when the names of tasks were written last */

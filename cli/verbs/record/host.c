@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "cli/session_stat.h"
+#include "cli/verbs/record/apart.h"
 
 #define SYSTEM	    "host"
 #define SUFFIX	    "-host"
 #define THREADS_MAX 65536
-#define MODE	    0600
 
 static bool is_wanted(const struct hv_export_head *head)
 {
@@ -23,26 +23,13 @@ static bool is_wanted(const struct hv_export_head *head)
 	return false;
 }
 
-/* "a/b.dat" becomes "a/b-host.dat". */
-static char *path_beside(const char *path)
+char *record_host_path(const char *path)
 {
 	const char *name = strrchr(path, '/'), *dot = strrchr(name ? name : path, '.');
 
 	if (!dot || dot == path || dot[-1] == '/')
 		return hv_format("%s" SUFFIX, path);
 	return hv_format("%.*s" SUFFIX "%s", (int)(dot - path), path, dot);
-}
-
-/* Nobody named this file, so no link is followed. */
-static struct hv_err *open_new(struct record_host *h)
-{
-	h->fd = open(h->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, MODE);
-	h->is_new = h->fd >= 0;
-	if (h->fd < 0 && errno == EEXIST)
-		h->fd = open(h->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	if (h->fd < 0 || ftruncate(h->fd, 0) != 0)
-		return hv_err_new(errno, "%s: %s", h->path, strerror(errno));
-	return NULL;
 }
 
 /* The first line of a file of /proc. Empty: it cannot be read. */
@@ -128,16 +115,16 @@ static void choose_ids(struct hv_export_host *host)
 	host->guest.trace_id = host->trace_id ^ 2;
 }
 
-struct hv_err *record_host_open(struct record_host *h, struct client *c, const char *path,
-				const struct hv_export_head *head)
+struct hv_err *record_host_open(struct record_host *h, struct client *c, struct errand *e,
+				const char *path, const struct hv_export_head *head)
 {
 	struct hv_err *err;
 
 	if (!is_wanted(head))
 		return NULL;
 	snprintf(h->vmm_tasks, sizeof(h->vmm_tasks), "/proc/%u/task", (unsigned)c->info.vmm_pid);
-	h->path = path_beside(path);
-	err = open_new(h);
+	h->path = record_host_path(path);
+	err = record_apart_host_file(e, h->path, &h->fd);
 	if (err)
 		return err;
 	h->kernel = first_line(AT_FDCWD, "/proc/version");
@@ -152,10 +139,8 @@ struct hv_err *record_host_open(struct record_host *h, struct client *c, const c
 	return NULL;
 }
 
-void record_host_deinit(struct record_host *h, unsigned keep)
+void record_host_deinit(struct record_host *h)
 {
-	if (h->is_new && !keep)
-		unlink(h->path);
 	hv_close_at(&h->fd);
 	free(h->path);
 	free(h->kernel);

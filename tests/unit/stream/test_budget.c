@@ -19,6 +19,7 @@
 
 static struct hv_stream_collector collector;
 static char dir[] = "/tmp/test_stream_budget-XXXXXX";
+static int dir_fd;
 static char notes[4096];
 static uint64_t now_ns, nr_sent_bytes;
 
@@ -34,8 +35,9 @@ static void begin(void)
 	collector = (struct hv_stream_collector){.max_guests = 64, .idle_ns = 1000 * HV_NS_PER_S};
 	collector.store = (struct hv_stream_store){
 		.dir_path = "dir", .format = hv_export_find("trace.dat"), .note = keep_note};
-	collector.store.dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ck_assert_int_ge(collector.store.dir, 0);
+	dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(dir_fd, 0);
+	collector.store.maker = hv_maker_of(&dir_fd);
 	notes[0] = '\0';
 	now_ns = nr_sent_bytes = 0;
 }
@@ -46,7 +48,7 @@ static void end(void)
 
 	hv_stream_collector_end(&collector);
 	hv_stream_collector_deinit(&collector);
-	close(collector.store.dir);
+	close(dir_fd);
 	ck_assert_int_eq(system(clean), 0);
 }
 

@@ -119,14 +119,17 @@ static void keep_note(const char *line)
 	strncpy(last_note, line, sizeof(last_note) - 1);
 }
 
+static int dir_fd;
+
 static void begin_collector(void)
 {
 	collector = (struct hv_stream_collector){.max_guests = 2, .idle_ns = HV_NS_PER_S};
 	collector.key.bytes[0] = 7;
 	collector.store =
 		(struct hv_stream_store){.dir_path = "dir", .format = &counting, .note = keep_note};
-	collector.store.dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ck_assert_int_ge(collector.store.dir, 0);
+	dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(dir_fd, 0);
+	collector.store.maker = hv_maker_of(&dir_fd);
 	from = hv_stream_address_v4(0x0100007f);
 	written = noted_lost = nr_ended = 0;
 	memset(names, 0, sizeof(names));
@@ -188,7 +191,7 @@ static void end_collector(void)
 {
 	hv_stream_collector_end(&collector);
 	hv_stream_collector_deinit(&collector);
-	close(collector.store.dir);
+	close(dir_fd);
 	free_frames();
 }
 

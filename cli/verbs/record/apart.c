@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/verbs/record/apart.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+
+#include "base/capabilities.h"
+#include "base/confine.h"
+#include "cli/output.h"
+
+#define STOP_MS 2000
+
+enum { STOP_COMMAND = ERRAND_OWN, HOST_FILE, KEEP, DIAL };
+
+/* -- the process with rights ------------------------------------------------------------------ */
+
+struct errands {
+	const char *path; /* NULL: nothing is written here */
+	bool is_dir, is_new;
+	char *host_path; /* NULL: there is no such file */
+	bool host_is_new, keeps;
+	const struct hv_stream_target *target; /* NULL: no stream by TCP */
+};
+
+static struct hv_err *stop_command(void)
+{
+	struct pollfd ended = {ERRAND_KEEP_FD, POLLIN, 0};
+
+	/* without a command it is no pidfd, and this fails */
+	if (pidfd_send_signal(ERRAND_KEEP_FD, SIGTERM, NULL, 0) == 0 &&
+	    poll(&ended, 1, STOP_MS) == 0)
+		pidfd_send_signal(ERRAND_KEEP_FD, SIGKILL, NULL, 0);
+	return NULL;
+}
+
+static struct hv_err *open_host_file(struct errands *a, struct hv_message *ret)
+{
+	HV_AUTO_FD int fd = -1;
+	bool is_new = false;
+	struct hv_err *err;
+
+	if (!a->host_path)
+		return hv_err_new(EPROTO, "%s", strerror(EPROTO));
+	err = output_open(a->host_path, OUTPUT_FOLLOWS_NONE, &fd, &is_new);
+	if (err)
+		return err;
+	a->host_is_new |= is_new;
+	if (ftruncate(fd, 0) != 0)
+		return hv_err_new(errno, "%s: %s", a->host_path, strerror(errno));
+	hv_message_add_fd(ret, fd);
+	return NULL;
+}
+
+static struct hv_err *dial(const struct errands *a, struct hv_message *ret)
+{
+	HV_AUTO_FD int fd = a->target ? hv_stream_dial(a->target) : -1;
+
+	if (fd < 0)
+		return hv_err_new(a->target ? errno : EPROTO, "%s", strerror(errno));
+	hv_message_add_fd(ret, fd);
+	return NULL;
+}
+
+static struct hv_err *run(void *ctx, const struct hv_message *what, struct hv_message *ret)
+{
+	struct errands *a = ctx;
+
+	switch (what->kind) {
+	case STOP_COMMAND:
+		return stop_command();
+	case HOST_FILE:
+		return open_host_file(a, ret);
+	case KEEP:
+		a->keeps = true;
+		return NULL;
+	case DIAL:
+		return dial(a, ret);
+	default:
+		return hv_err_new(EPROTO, "%s", strerror(EPROTO));
+	}
+}
+
+static void end(void *ctx)
+{
+	const struct errands *a = ctx;
+
+	if (a->keeps)
+		return;
+	if (a->is_new)
+		unlinkat(AT_FDCWD, a->path, a->is_dir ? AT_REMOVEDIR : 0);
+	if (a->host_is_new)
+		unlink(a->host_path);
+}
+
+/* -- the process without ---------------------------------------------------------------------- */
+
+static struct hv_err *begin_errands(struct errand *e, struct record_file *f,
+				    const struct record_command *c, const struct record_dial *dial)
+{
+	HV_AUTO_FD int command = c->pid ? pidfd_open(c->pid, 0) : -1;
+	bool is_file = f->path && !f->to && !f->is_stdout;
+	HV_AUTO_FREE char *host_path =
+		is_file && f->format->has_host ? record_host_path(f->path) : NULL;
+	struct errands errands = {
+		.path = is_file ? f->path : NULL,
+		.is_dir = is_file && f->format->is_dir,
+		.is_new = f->is_new,
+		.host_path = host_path,
+		.target = dial ? dial->target : NULL,
+	};
+	struct errand_config config = ERRAND_CONFIG_NONE;
+	struct hv_err *err;
+
+	config.dir_fd = errands.is_dir ? f->fd : -1;
+	config.keep_fd = command;
+	config.needs = HV_CAP(DAC_OVERRIDE) | HV_CAP(KILL);
+	config.run = run;
+	config.end = end;
+	config.ctx = &errands;
+	err = errand_begin(e, &config);
+	if (!err)
+		f->is_new = false; /* from now on the other process's */
+	return err;
+}
+
+struct hv_err *record_apart_begin(struct errand *e, struct record_file *f,
+				  const struct record_command *c, struct record_dial *dial)
+{
+	struct hv_confinement confinement = HV_CONFINEMENT_NONE;
+	struct hv_err *err = begin_errands(e, f, c, dial);
+
+	if (err)
+		return err;
+	f->errand = e;
+	if (dial)
+		dial->errand = e;
+	/* the process that shows progress */
+	confinement.may = HV_MAY_START;
+	if (f->path && f->format->has_host) {
+		/* names of the VMM's threads */
+		confinement.may |= HV_MAY_READ;
+		confinement.readable[0] = "/proc";
+	}
+	return hv_confine(&confinement);
+}
+
+void record_apart_stop_command(struct errand *e, struct record_command *c)
+{
+	if (!c->pid)
+		return;
+	errand_do(e, STOP_COMMAND, "", NULL);
+	while (waitpid(c->pid, &c->status, 0) < 0 && errno == EINTR)
+		;
+	c->pid = 0;
+	c->status = 0;
+}
+
+struct hv_err *record_apart_host_file(struct errand *e, const char *path, int *ret_fd)
+{
+	int code = errand_do(e, HOST_FILE, "", ret_fd);
+
+	return code ? hv_err_new(code, "%s: %s", path, strerror(code)) : NULL;
+}
+
+void record_apart_keep(struct errand *e)
+{
+	errand_do(e, KEEP, "", NULL);
+}
+
+int record_dial(void *ctx)
+{
+	const struct record_dial *d = ctx;
+	int fd = -1, code;
+
+	if (!d->errand)
+		return hv_stream_dial(d->target);
+	code = errand_do(d->errand, DIAL, "", &fd);
+	errno = code;
+	return fd;
+}
