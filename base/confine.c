@@ -323,15 +323,20 @@ static bool lower(int what, rlim_t limit)
 	return setrlimit(what, &(struct rlimit){limit, limit}) == 0;
 }
 
+struct hv_err *hv_limit_memory(size_t len_bytes)
+{
+	if (!hv_sanitizer_maps_code && !lower(RLIMIT_DATA, len_bytes))
+		return failed("memory");
+	return NULL;
+}
+
 static struct hv_err *limit(const struct hv_confinement *c)
 {
 	if (setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}) != 0)
 		return failed("core dumps");
 	if (!lower(RLIMIT_NOFILE, c->nr_files))
 		return failed("number of files");
-	if (!hv_sanitizer_maps_code && !lower(RLIMIT_DATA, c->memory_bytes))
-		return failed("memory");
-	return NULL;
+	return hv_limit_memory(c->memory_bytes);
 }
 
 struct hv_err *hv_confine(const struct hv_confinement *c)

@@ -42,3 +42,6 @@ struct hv_confinement {
 const char *hv_confined_path(const char *path);
 /* The process has one thread. After an error it may have lost some of its rights, and must end. */
 struct hv_err *hv_confine(const struct hv_confinement *c) hv_must_use;
+/* Limits what this process allocates to LEN_BYTES, for good; memory that it shares does not count.
+ * A lower limit stays. Sanitizers reserve more than any limit, so test builds have none. */
+struct hv_err *hv_limit_memory(size_t len_bytes) hv_must_use;

@@ -13,6 +13,7 @@
 #include "cli/service/doors.h"
 #include "cli/service/ending.h"
 #include "cli/service/files.h"
+#include "cli/service/memory.h"
 #include "cli/service/trail.h"
 #include "kernel/kernel.h"
 #include "tracer/events/clocks.h"
@@ -378,9 +379,28 @@ static bool has_hung_up(void *ctx)
 	return poll(&fd, 1, 0) > 0 && (fd.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
+/* Root's writes always pass, since they may be what frees memory. */
+static bool takes_memory(const struct peer *p, const struct wire_frame *frame)
+{
+	switch (frame->kind) {
+	case WIRE_OPEN:
+	case WIRE_OPEN_PROC:
+	case WIRE_PUBLISH:
+	case WIRE_WRITE:
+		return !p->is_root;
+	case WIRE_MKDIR:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static struct hv_err *do_request(struct service *s, struct peer *p, const struct wire_frame *frame)
 {
 	struct hv_err *err = access_check(s, p, frame);
+
+	if (!err && takes_memory(p, frame))
+		err = memory_check();
 
 	if (err)
 		return err;

@@ -22,6 +22,7 @@
 #include "cli/service/clients.h"
 #include "cli/service/ending.h"
 #include "cli/service/doors.h"
+#include "cli/service/memory.h"
 #include "cli/service/report.h"
 #include "cli/service/serve.h"
 #include "cli/service/trail.h"
@@ -126,6 +127,8 @@ static struct hv_err *divide(struct service *s)
 		err = hv_sandbox_keep(&s->warden.control);
 	if (!err)
 		err = hv_near_guest(s->warden.control, &s->guest);
+	if (!err)
+		err = memory_limit();
 	if (!err)
 		err = hv_sandbox_enter(s->warden.control, hv_near_windows(s->guest));
 	return err;

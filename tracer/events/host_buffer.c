@@ -13,14 +13,21 @@
 #include "tracer/events/host_event.h"
 
 #define RING_BYTES_MIN 8192
-#define MEMORY_SHARE   2 /* at most a half of the host's free memory */
+#define MEMORY_SHARE   2		   /* at most a half of the host's free memory */
+#define KEPT_BYTES     ((size_t)256 << 20) /* of the process's limit, for everything else */
 
+/* A mapping counts against the limit of the process when it is made. */
 static void *map(size_t len_bytes)
 {
-	void *memory = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE,
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	size_t whole_bytes = (len_bytes + page_bytes - 1) / page_bytes * page_bytes;
+	void *memory = mmap(NULL, whole_bytes + KEPT_BYTES, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	return memory == MAP_FAILED ? NULL : memory;
+	if (memory == MAP_FAILED)
+		return NULL;
+	munmap((char *)memory + whole_bytes, KEPT_BYTES);
+	return memory;
 }
 
 /* The ring is as long as the next power of two, since slots and laps are bits of a position
