@@ -253,19 +253,53 @@ static struct hv_err *make_text(struct hv_file *f)
 	return err;
 }
 
+static struct hv_span text_of(const struct hv_file *f)
+{
+	if (f->shared)
+		return (struct hv_span){(const uint8_t *)f->shared->data, f->shared->len_bytes};
+	return (struct hv_span){(const uint8_t *)f->text.data, f->text.len_bytes};
+}
+
+static void drop_text(struct hv_file *f)
+{
+	hv_shared_text_drop(f->shared);
+	f->shared = NULL;
+	hv_text_clear(&f->text);
+	f->text_pos = 0;
+}
+
+/* Many open files of one long text have it once. */
+static struct hv_err *share_text(struct hv_file *f)
+{
+	struct hv_shared_texts *all = &f->at.tree->texts;
+
+	if (f->text.len_bytes < HV_SHARED_TEXT_MIN)
+		return NULL;
+	f->shared = hv_shared_text_take(all, &f->text);
+	if (all->len_bytes <= HV_SHARED_ALL_MAX || f->rights->may & HV_RIGHT_ROOT)
+		return NULL;
+	drop_text(f);
+	return hv_err_new(ENOMEM, "the texts of open files have more than %u MiB: close some files",
+			  HV_SHARED_ALL_MAX >> 20);
+}
+
 /* Makes text for a read of LEN_BYTES, unless some of the last text is left. */
 static struct hv_err *need_text(struct hv_file *f, size_t len_bytes)
 {
+	struct hv_err *err;
+
 	if (!hv_file_reads(f))
 		return hv_err_in(hv_err_new(EBADF, "not open for reading"), "%s", f->path);
 	if (!f->at.node->show && !f->at.node->fill)
 		return hv_err_in(hv_err_new(EINVAL, "cannot be read"), "%s", f->path);
-	if (!len_bytes || f->text_pos < f->text.len_bytes)
+	if (!len_bytes || f->text_pos < text_of(f).len_bytes)
 		return NULL;
-	hv_text_clear(&f->text);
-	f->text_pos = 0;
+	drop_text(f);
 	f->asked_bytes = len_bytes;
-	return hv_err_in(make_text(f), "%s", f->path);
+	err = make_text(f);
+	if (!err)
+		err = share_text(f);
+	return hv_err_in(err, "%s", f->path);
 }
 
 struct hv_err *hv_file_ready(struct hv_file *file)
@@ -273,7 +307,8 @@ struct hv_err *hv_file_ready(struct hv_file *file)
 	struct hv_err *err = NULL;
 	bool always = false;
 
-	if (hv_file_reads(file) && file->at.node->ready && file->text_pos >= file->text.len_bytes)
+	if (hv_file_reads(file) && file->at.node->ready &&
+	    file->text_pos >= text_of(file).len_bytes)
 		err = file->at.node->ready(file, &always);
 	if (err || always)
 		return hv_err_in(err, "%s", file->path);
@@ -283,14 +318,15 @@ struct hv_err *hv_file_ready(struct hv_file *file)
 struct hv_err *hv_file_read(struct hv_file *file, void *buf, size_t len_bytes, size_t *ret_len)
 {
 	struct hv_err *err = need_text(file, len_bytes);
+	struct hv_span text = text_of(file);
 	size_t left;
 
 	if (err)
 		return err;
-	left = file->text.len_bytes - file->text_pos;
+	left = text.len_bytes - file->text_pos;
 	*ret_len = len_bytes < left ? len_bytes : left;
 	if (*ret_len)
-		memcpy(buf, file->text.data + file->text_pos, *ret_len);
+		memcpy(buf, text.data + file->text_pos, *ret_len);
 	file->text_pos += *ret_len;
 	return NULL;
 }

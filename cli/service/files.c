@@ -181,15 +181,21 @@ struct hv_err *files_open_proc(struct service *s, struct peer *p, const struct w
 {
 	struct peer_file f = {0};
 	HV_AUTO_FREE char *path = NULL;
+	HV_AUTO_TEXT struct hv_text text = {0};
 	uint32_t handle = 0;
 	struct hv_err *err = get_path(frame, &path);
 
 	if (!err)
 		err = free_slot(p, &handle);
 	if (!err)
-		err = proc_text(s->kernel, hv_guest_info(s->guest)->nr_vcpus, path, &f.text);
+		err = proc_text(s->kernel, hv_guest_info(s->guest)->nr_vcpus, path, &text);
 	if (err)
 		return err;
+	f.text = hv_shared_text_take(&s->texts, &text);
+	if (s->texts.len_bytes > HV_SHARED_ALL_MAX && !p->is_root) {
+		hv_shared_text_drop(f.text);
+		return hv_err_new(ENOMEM, "%s: clients have too many texts open: close some", path);
+	}
 	f.path = hv_take(path);
 	answer_handle(p, handle, &f);
 	return NULL;
@@ -214,11 +220,11 @@ static struct hv_err *read_on(struct peer_file *f, void *buf, size_t len_bytes, 
 	if (file) {
 		err = hv_file_read(file, buf, len_bytes, ret_len);
 	} else {
-		size_t left = f->text.len_bytes - (size_t)f->pos;
+		size_t left = f->text->len_bytes - (size_t)f->pos;
 
 		*ret_len = len_bytes < left ? len_bytes : left;
 		if (*ret_len)
-			memcpy(buf, f->text.data + f->pos, *ret_len);
+			memcpy(buf, f->text->data + f->pos, *ret_len);
 	}
 	if (!err)
 		f->pos += *ret_len;
@@ -440,7 +446,7 @@ static void slot_deinit(struct peer_file *f)
 {
 	if (f->again)
 		hv_file_abandon(f->again);
-	hv_text_deinit(&f->text);
+	hv_shared_text_drop(f->text);
 	free(f->path);
 	*f = (struct peer_file){0};
 }

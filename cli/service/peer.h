@@ -8,6 +8,7 @@
 
 #include <sys/socket.h>
 
+#include "base/shared_text.h"
 #include "cli/audit.h"
 #include "cli/service/policy.h"
 #include "cli/wire.h"
@@ -18,11 +19,11 @@
 
 struct peer_file {
 	char *path;	      /* owned; NULL: free slot */
-	struct hv_file *file; /* owned; NULL: TEXT is the whole file */
+	struct hv_file *file; /* owned; NULL: TEXT is the whole file, of the guest's /proc */
 	/* If FILE is open for writing, too, it cannot be read again from its beginning; this open
 	 * file of the same path is read instead. Owned, or NULL. */
 	struct hv_file *again;
-	struct hv_text text;
+	const struct hv_shared_text *text; /* owned, or NULL */
 	int flags;
 	uint64_t pos; /* of the next byte to read */
 };

@@ -53,6 +53,7 @@ struct service {
 	struct limits limits;
 	struct dumps dumps;
 	struct made_dirs made;
+	struct hv_shared_texts texts; /* of the guest's /proc that clients have open */
 	int listen_fd;
 	int signal_fd;
 	int vmlinux_fd; /* the user's file, open since before the rights were given up; -1: none */

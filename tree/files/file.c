@@ -28,6 +28,7 @@ void hv_file_free(struct hv_file *f)
 	f->at.tree->nr_open--;
 	f->at.instance->nr_open--;
 	hv_text_deinit(&f->text);
+	hv_shared_text_drop(f->shared);
 	free(f->state);
 	free(f->path);
 	free(f);

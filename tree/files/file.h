@@ -5,15 +5,17 @@
 
 #include <fcntl.h>
 
+#include "base/shared_text.h"
 #include "tree/files/node.h"
 #include "tree/instance/instance.h"
 
 struct hv_tree {
 	struct hv_instances instances;
 	const struct hv_node *root;
-	size_t nr_open;	 /* open files */
-	unsigned ending; /* files that are closed from now on publish nothing */
-	uint32_t lacks;	 /* the right that the last refused client lacked; 0: none was refused */
+	size_t nr_open;		      /* open files */
+	struct hv_shared_texts texts; /* long ones of open files */
+	unsigned ending;	      /* files that are closed from now on publish nothing */
+	uint32_t lacks; /* the right that the last refused client lacked; 0: none was refused */
 };
 
 struct hv_file {
@@ -23,8 +25,9 @@ struct hv_file {
 	int flags;			/* of open(2) */
 	void *state;	     /* owned; the state of the node's operations (state_bytes) */
 	struct hv_text text; /* what the node has made last */
-	size_t text_pos;     /* how much of TEXT was read */
-	unsigned nr_fills;   /* how often the node has made TEXT */
+	const struct hv_shared_text *shared; /* owned; instead of TEXT, if that is long; or NULL */
+	size_t text_pos;		     /* how much of TEXT was read */
+	unsigned nr_fills;		     /* how often the node has made TEXT */
 	size_t asked_bytes;  /* how much the read asked for, for which TEXT was made */
 	unsigned has_logged; /* the write that is refused has told error_log why itself */
 };

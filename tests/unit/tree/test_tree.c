@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "tests/lib/fake_session.h"
 #include "tests/lib/run_suite.h"
@@ -75,6 +76,43 @@ START_TEST(reads_of_any_length)
 		slurp(paths[i], 77, &odd);
 		ck_assert_str_eq(whole.data, bytes.data);
 		ck_assert_str_eq(whole.data, odd.data);
+	}
+}
+END_TEST
+
+static long most_kib(void)
+{
+	struct rusage usage;
+
+	ck_assert_int_eq(getrusage(RUSAGE_SELF, &usage), 0);
+	return usage.ru_maxrss;
+}
+
+#define OPEN_FILES 512
+
+/* Many clients with one long text open have it once, as it was when each of them read it first. */
+START_TEST(long_texts_are_shared)
+{
+	static struct hv_file *files[OPEN_FILES];
+	char name[32], first[2];
+	long before_kib;
+	size_t n;
+
+	for (unsigned i = 0; i < 20000; i++) {
+		snprintf(name, sizeof(name), "another_function_%u", i);
+		hv_fake_site(session, 0x100000 + i * 16, name, NULL, 0);
+	}
+	before_kib = most_kib();
+	for (unsigned i = 0; i < OPEN_FILES; i++) {
+		ck_assert_ptr_null(hv_tree_open(tree, &hv_root_rights, "available_filter_functions",
+						O_RDONLY, &files[i]));
+		ck_assert_ptr_null(hv_file_read(files[i], first, 1, &n));
+	}
+	ck_assert_int_lt(most_kib() - before_kib, 32 * 1024);
+	for (unsigned i = 0; i < OPEN_FILES; i++) {
+		ck_assert_ptr_null(hv_file_read(files[i], first, 2, &n));
+		ck_assert_mem_eq(first, "un", 2);
+		ck_assert_ptr_null(hv_file_close(files[i]));
 	}
 }
 END_TEST
@@ -357,6 +395,7 @@ static void add_tests(TCase *tc)
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, reads_of_any_length);
+	tcase_add_test(tc, long_texts_are_shared);
 	tcase_add_test(tc, dump_is_bounded);
 	tcase_add_test(tc, pipe_takes_what_is_asked);
 	tcase_add_test(tc, a_marker_is_cut_to_what_a_page_has_room_for);
