@@ -148,35 +148,52 @@ static size_t size_of(long abi)
 	return abi < 4 ? 8 : abi < 6 ? 16 : sizeof(struct ruleset);
 }
 
-static bool allow_reading(int rules, const char *path, int fd)
-{
-	HV_AUTO_FD int opened = path ? open(path, O_PATH | O_CLOEXEC) : -1;
-	struct path_rule rule = {ACCESS_READ_FILE | ACCESS_READ_DIR, path ? opened : fd};
+/* What it may read, opened while it still has its rights. */
+struct readable {
+	int fds[HV_CONFINE_READABLE_MAX + 1]; /* owned; -1: not there, so that it needs no rule */
+};
 
-	/* a directory that is not there needs no rule */
-	return rule.parent_fd < 0 ||
-	       syscall(SYS_landlock_add_rule, rules, RULE_PATH, &rule, 0) == 0;
+static void readable_close(struct readable *r)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(r->fds); i++)
+		hv_close_at(&r->fds[i]);
+}
+
+static void open_readable(const struct hv_confinement *c, struct readable *ret)
+{
+	const size_t last = HV_ARRAY_LEN(ret->fds) - 1;
+
+	for (size_t i = 0; i <= last; i++) {
+		const char *path = i < last ? c->readable[i] : hv_sanitizer_readable;
+
+		ret->fds[i] = path ? open(path, O_PATH | O_CLOEXEC) : -1;
+	}
+}
+
+static bool allow_reading(int rules, int fd)
+{
+	struct path_rule rule = {ACCESS_READ_FILE | ACCESS_READ_DIR, fd};
+
+	return fd < 0 || syscall(SYS_landlock_add_rule, rules, RULE_PATH, &rule, 0) == 0;
 }
 
 /* A kernel without Landlock refuses what a user without files and groups may not do. */
-static struct hv_err *leave_file_system(const struct hv_confinement *c)
+static struct hv_err *leave_file_system(const struct hv_confinement *c,
+					const struct readable *readable)
 {
 	long abi = landlock_version();
 	struct ruleset all = all_of(abi < 0 ? 0 : abi);
 	HV_AUTO_FD int rules = -1;
-	bool ok = true;
+	bool ok;
 
 	if (abi <= 0)
 		return NULL;
 	rules = (int)syscall(SYS_landlock_create_ruleset, &all, size_of(abi), 0);
 	if (rules < 0)
 		return failed("Landlock");
-	for (size_t i = 0; i < HV_CONFINE_READABLE_MAX && c->readable[i] && ok; i++)
-		ok = allow_reading(rules, c->readable[i], -1);
-	if (ok && c->dir_fd >= 0)
-		ok = allow_reading(rules, NULL, c->dir_fd);
-	if (ok && hv_sanitizer_readable)
-		ok = allow_reading(rules, hv_sanitizer_readable, -1);
+	ok = allow_reading(rules, c->dir_fd);
+	for (size_t i = 0; i < HV_ARRAY_LEN(readable->fds) && ok; i++)
+		ok = allow_reading(rules, readable->fds[i]);
 	if (!ok || syscall(SYS_landlock_restrict_self, rules, 0) != 0)
 		return failed("Landlock");
 	return NULL;
@@ -341,9 +358,11 @@ static struct hv_err *limit(const struct hv_confinement *c)
 
 struct hv_err *hv_confine(const struct hv_confinement *c)
 {
+	hv_cleanup(readable_close) struct readable readable;
 	struct hv_err *err = limit(c);
 
 	tzset(); /* it reads a file */
+	open_readable(c, &readable);
 	if (!err)
 		err = hv_capabilities_keep(HV_CAP(SETUID) | HV_CAP(SETGID) | HV_CAP(SYS_CHROOT) |
 					   HV_CAP(SYS_ADMIN));
@@ -354,6 +373,6 @@ struct hv_err *hv_confine(const struct hv_confinement *c)
 	if (!err && prctl(PR_SET_DUMPABLE, hv_sanitizer_traces_itself, 0, 0, 0) != 0)
 		err = failed("PR_SET_DUMPABLE");
 	if (!err)
-		err = leave_file_system(c);
+		err = leave_file_system(c, &readable);
 	return err ? err : leave_system_calls(c);
 }

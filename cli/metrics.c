@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "cli/domain_state.h"
 #include "cli/metrics_text.h"
 #include "cli/profile.h"
 #include "cli/session_stat.h"
+#include "cli/sessions.h"
 
 #define ANSWER_S 2
 
@@ -49,7 +49,7 @@ static void ask(const struct metrics_config *config, const struct rundir_info *i
 		struct metrics_domain *d)
 {
 	AUTO_CLIENT struct client c = CLIENT_NONE;
-	struct hv_err *err = client_connect(config->run_dir, info->id, info->uri, &c);
+	struct hv_err *err = sessions_connect(config->errand, info->id, &c);
 
 	if (!err)
 		err = client_limit(&c, ANSWER_S);
@@ -72,17 +72,16 @@ struct hv_err *metrics_add(const struct metrics_config *config, struct hv_text *
 	HV_AUTO_FREE struct metrics_domain *domains = NULL;
 	struct rundir_info *sessions = NULL;
 	size_t nr_sessions = 0, nr = 0;
-	struct hv_err *err = rundir_list(config->run_dir, &sessions, &nr_sessions);
+	struct hv_err *err = sessions_list(config->errand, &sessions, &nr_sessions);
 
 	if (err)
 		return err;
 	domains = hv_alloc((nr_sessions + 1) * sizeof(*domains));
-	for (size_t i = 0; i < nr_sessions; i++)
-		if (domain_state(&sessions[i]) == DOMAIN_ATTACHED) {
-			domains[nr].name = sessions[i].name;
-			domains[nr].id = sessions[i].id;
-			ask(config, &sessions[i], &domains[nr++]);
-		}
+	for (size_t i = 0; i < nr_sessions; i++) {
+		domains[nr].name = sessions[i].name;
+		domains[nr].id = sessions[i].id;
+		ask(config, &sessions[i], &domains[nr++]);
+	}
 	metrics_text_add(ret, config, domains, nr);
 	for (size_t i = 0; i < nr; i++)
 		session_stat_put(&domains[i].stat);

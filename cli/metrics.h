@@ -16,7 +16,7 @@ struct metrics_waits {
 };
 
 struct metrics_config {
-	const char *run_dir; /* borrowed, as the rest */
+	struct errand *errand; /* by which sessions are found; borrowed, as the rest */
 	/* Functions whose hits and time are read from trace_stat/, if the guest is profiled. */
 	const char *functions[METRICS_FUNCTIONS_MAX];
 	size_t nr_functions;

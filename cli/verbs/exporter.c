@@ -9,10 +9,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/confine.h"
 #include "cli/http.h"
+#include "cli/errand.h"
 #include "cli/metrics.h"
+#include "cli/sessions.h"
 #include "cli/stop_signals.h"
-#include "cli/unprivileged.h"
 #include "cli/percent.h"
 #include "cli/verbs/exporter/run_queues.h"
 #include "cli/verbs/verb.h"
@@ -25,8 +27,9 @@
 
 struct exporter {
 	struct metrics_config config;
-	const char *where;
+	const char *where, *run_dir;
 	struct run_queues_config run_queues;
+	struct errand errand;
 };
 
 static struct hv_err *listen_at(int fd, const struct sockaddr *addr, socklen_t len,
@@ -161,6 +164,41 @@ static struct hv_err *answer(struct exporter *e, int fd, int signals)
 	return err;
 }
 
+/* In the process of the errands. */
+static struct hv_err *run_errand(void *ctx, const struct hv_message *what, struct hv_message *ret)
+{
+	const struct exporter *e = ctx;
+
+	return sessions_run(e->run_dir, what, ret);
+}
+
+static void remove_socket(void *ctx)
+{
+	const struct exporter *e = ctx;
+
+	if (is_unix(e->where))
+		unlink(e->where + strlen(UNIX_PREFIX));
+}
+
+/* Before the threads that answer are made: they read what guests and strangers write. */
+static struct hv_err *leave_rights(struct exporter *e)
+{
+	struct errand_config config = ERRAND_CONFIG_NONE;
+	struct hv_confinement confinement = {
+		.may = HV_MAY_START | HV_MAY_READ | HV_MAY_LISTEN,
+		.readable = {"/proc"}, /* times of the VMMs' threads */
+		.dir_fd = -1,
+	};
+	struct hv_err *err;
+
+	config.run = run_errand;
+	config.end = remove_socket;
+	config.ctx = e;
+	err = errand_begin(&e->errand, &config);
+	e->config.errand = e->run_queues.errand = &e->errand;
+	return err ? err : hv_confine(&confinement);
+}
+
 static struct hv_err *serve(struct exporter *e)
 {
 	HV_AUTO_FD int signals = stop_signals_fd();
@@ -170,14 +208,11 @@ static struct hv_err *serve(struct exporter *e)
 	if (signals < 0)
 		return hv_err_new(errno, "signalfd: %s", strerror(errno));
 	err = is_unix(e->where) ? listen_unix(e->where, &fd) : listen_inet(e->where, &fd);
-	/* Before the threads that answer are made: they read what guests and strangers write. */
 	if (!err)
-		err = unprivileged_become(UNPRIVILEGED);
-	if (err)
-		return err;
-	err = answer(e, fd, signals);
-	if (!err && is_unix(e->where))
-		unlink(e->where + strlen(UNIX_PREFIX));
+		err = leave_rights(e);
+	if (!err)
+		err = answer(e, fd, signals);
+	errand_end(&e->errand);
 	return err;
 }
 
@@ -211,11 +246,10 @@ static int run(struct cli *cli, int argc, char **argv)
 					      {"steal", no_argument, NULL, 's'},
 					      {"max-overhead", required_argument, NULL, 'o'},
 					      {0}};
-	struct exporter e = {.config = {.run_dir = cli->run_dir}};
+	struct exporter e = {.run_dir = cli->run_dir, .errand = ERRAND_NONE};
 	int exit_code;
 	int option;
 
-	e.run_queues.run_dir = cli->run_dir;
 	e.run_queues.max_overhead_ppm = OVERHEAD_PPM;
 	while ((option = verb_option(cli, argc, argv, "", longs, &exit_code)) != -1)
 		if (option == VERB_OPTION_STOP || !take_option(cli, &e, option, &exit_code))

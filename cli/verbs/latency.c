@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/confine.h"
 #include "cli/client.h"
 #include "cli/duration.h"
 #include "cli/percent.h"
 #include "cli/progress.h"
 #include "cli/session_stat.h"
 #include "cli/stop_signals.h"
-#include "cli/unprivileged.h"
 #include "cli/verbs/latency/calls.h"
 #include "cli/verbs/latency/host.h"
 #include "cli/verbs/latency/host_events.h"
@@ -443,24 +443,30 @@ static void begin_host(struct latency *r, char **ret_why)
 	r->neighbours.nr_cpus = latency_host_cpus(&r->host);
 }
 
-static struct hv_err *begin(struct latency *r)
+static struct hv_err *leave_rights(void)
 {
-	HV_AUTO_FREE char *no_host = NULL;
-	struct hv_err *err;
+	struct hv_confinement c = {
+		.may = HV_MAY_START | HV_MAY_READ,
+		.readable = {"/proc"}, /* threads that come later, and who took a vCPU's CPU */
+		.dir_fd = -1,
+	};
 
-	begin_host(r, &no_host);
-	/* The VMM's threads are open; what the guest writes is read without rights. */
-	err = unprivileged_become(UNPRIVILEGED);
-	if (!err)
-		err = put_settings(r);
+	return hv_confine(&c);
+}
+
+/* NO_HOST: why the host cannot be seen; NULL: it can. */
+static struct hv_err *begin(struct latency *r, const char *no_host)
+{
+	struct hv_err *err = put_settings(r);
+
 	if (!r->host_events.is_on)
 		add_gap(r, "when the host did not run a vCPU", no_host);
 	return in_domain_of(r, err);
 }
 
-static struct hv_err *trace(struct latency *r)
+static struct hv_err *trace(struct latency *r, const char *no_host)
 {
-	struct hv_err *err = begin(r);
+	struct hv_err *err = begin(r, no_host);
 
 	if (!err)
 		err = record_file_begin(&r->file, &r->session.client, r->dir);
@@ -536,16 +542,22 @@ static void print(struct latency *r)
 
 static struct hv_err *latency(const struct cli *cli, struct latency *r)
 {
+	HV_AUTO_FREE char *no_host = NULL;
 	struct hv_err *err = own_session_open(cli, r->spec, &r->session);
 
+	if (err)
+		return err;
+	r->signals = stop_signals_fd();
+	begin_host(r, &no_host);
+	/* The VMM's threads are open; what the service says is read without rights. */
+	err = leave_rights();
 	if (!err)
 		err = own_session_set_budget(&r->session, r->max_overhead_ppm);
 	if (err)
 		return err;
-	r->signals = stop_signals_fd();
 	err = client_limit(&r->session.client, ANSWER_S);
 	if (!err)
-		err = trace(r);
+		err = trace(r, no_host);
 	if (!err)
 		print(r);
 	if (client_is_gone(err))

@@ -5,9 +5,9 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/confine.h"
 #include "cli/agent.h"
 #include "cli/session_stat.h"
-#include "cli/unprivileged.h"
 #include "cli/verbs/stat_agent.h"
 #include "cli/verbs/verb.h"
 
@@ -167,11 +167,12 @@ static struct hv_err *show(struct client *c, const struct agent_round *agents,
 /* What a guest says is read without rights. */
 static struct hv_err *hear_agent(const char *where, struct agent_round *ret)
 {
+	const struct hv_confinement confinement = HV_CONFINEMENT_NONE;
 	HV_AUTO_FD int fd = -1;
 	struct hv_err *err = agent_connect(where, &fd);
 
 	if (!err)
-		err = unprivileged_become(UNPRIVILEGED);
+		err = hv_confine(&confinement);
 	if (!err)
 		err = agent_read(fd, where, ret);
 	return err ? hv_err_in(err, "--agent") : NULL;

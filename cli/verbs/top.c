@@ -9,8 +9,9 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/confine.h"
 #include "cli/duration.h"
-#include "cli/unprivileged.h"
+#include "cli/kvm_exits.h"
 #include "cli/verbs/top/screen.h"
 #include "cli/verbs/top/text.h"
 #include "cli/verbs/verb.h"
@@ -240,22 +241,34 @@ static struct hv_err *why_all_ended(const struct top *t)
 	return hv_err_new(ECONNRESET, "all %zu domains have ended", t->view.nr_domains);
 }
 
+/* What the services say is read without rights. */
+static struct hv_err *leave_rights(void)
+{
+	struct hv_confinement c = {
+		.may = HV_MAY_START | HV_MAY_READ,
+		.readable = {"/proc", KVM_DEBUGFS}, /* times of the VMMs' threads, exits */
+		.dir_fd = -1,
+	};
+
+	return hv_confine(&c);
+}
+
 static struct hv_err *top(const struct cli *cli, struct top *t, char **specs)
 {
 	struct hv_err *err = open_all(cli, t, specs);
 
-	/* What the guests write is read without rights. */
+	/* it reads what the terminal can do */
+	if (!err && !caught_signal && !t->json)
+		top_screen_open(&t->screen);
 	if (!err)
-		err = unprivileged_become(UNPRIVILEGED);
+		err = leave_rights();
 	if (!err)
 		err = begin_all(t);
-	if (!err && !caught_signal) {
-		if (!t->json)
-			top_screen_open(&t->screen);
+	if (!err && !caught_signal)
 		watch(t);
-		top_screen_close(hv_take(t->screen));
+	top_screen_close(hv_take(t->screen));
+	if (!err && !caught_signal)
 		err = why_all_ended(t);
-	}
 	hv_err_keep_first(&err, close_all(t));
 	return err;
 }

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/domain_state.h"
 #include "cli/session_stat.h"
+#include "cli/sessions.h"
 #include "cli/verbs/record/file.h"
 #include "latency/wait_export.h"
 
@@ -29,8 +29,8 @@
 
 struct run_queue {
 	struct run_queues *all;
-	char *id, *uri; /* owned */
-	unsigned nr;	/* in the name of its instance */
+	char *id;    /* owned */
+	unsigned nr; /* in the name of its instance */
 	pthread_t thread;
 	pid_t service_pid;
 	atomic_bool is_over;   /* the session has gone */
@@ -182,7 +182,7 @@ static struct hv_err *put_settings(struct measuring *m)
 static struct hv_err *begin(struct measuring *m)
 {
 	const struct run_queue *q = m->q;
-	struct hv_err *err = client_connect(q->all->config.run_dir, q->id, q->uri, &m->client);
+	struct hv_err *err = sessions_connect(q->all->config.errand, q->id, &m->client);
 
 	if (!err)
 		err = client_limit(&m->client, ANSWER_S);
@@ -311,7 +311,6 @@ static void run_queue_free(struct run_queue *q)
 	pthread_mutex_destroy(&q->lock);
 	free(q->said);
 	free(q->id);
-	free(q->uri);
 	free(q);
 }
 
@@ -358,7 +357,7 @@ static bool is_there(const struct run_queue *q, const struct rundir_info *sessio
 {
 	for (size_t i = 0; i < nr; i++)
 		if (sessions[i].service_pid == q->service_pid && strcmp(sessions[i].id, q->id) == 0)
-			return domain_state(&sessions[i]) == DOMAIN_ATTACHED;
+			return true;
 	return false;
 }
 
@@ -370,12 +369,10 @@ static void begin_with(struct run_queues *all, const struct rundir_info *info)
 	q->nr = ++all->nr_made;
 	q->service_pid = info->service_pid;
 	q->id = hv_strdup(info->id);
-	q->uri = info->uri ? hv_strdup(info->uri) : NULL;
 	pthread_mutex_init(&q->lock, NULL);
 	if (pthread_create(&q->thread, NULL, run_queue_main, q) != 0) {
 		pthread_mutex_destroy(&q->lock);
 		free(q->id);
-		free(q->uri);
 		free(q);
 		return;
 	}
@@ -390,11 +387,11 @@ void run_queues_follow(struct run_queues *all)
 	size_t nr = 0;
 
 	forget_ended(all);
-	hv_err_free(rundir_list(all->config.run_dir, &sessions, &nr));
+	hv_err_free(sessions_list(all->config.errand, &sessions, &nr));
 	for (size_t i = 0; i < all->nr; i++)
 		all->list[i]->is_over = !is_there(all->list[i], sessions, nr);
 	for (size_t i = 0; i < nr && all->nr < RUN_QUEUES_MAX; i++)
-		if (domain_state(&sessions[i]) == DOMAIN_ATTACHED && !is_known(all, sessions[i].id))
+		if (!is_known(all, sessions[i].id))
 			begin_with(all, &sessions[i]);
 	rundir_list_free(sessions, nr);
 }

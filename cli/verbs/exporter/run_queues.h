@@ -13,7 +13,7 @@
 struct run_queues;
 
 struct run_queues_config {
-	const char *run_dir; /* borrowed */
+	struct errand *errand; /* by which sessions are found; borrowed */
 	bool has_guest, has_host;
 	uint64_t max_overhead_ppm; /* 0: no limit */
 };
