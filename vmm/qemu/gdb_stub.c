@@ -12,6 +12,11 @@
 #define WINDOW_PACKETS 512
 #define CHUNK_BYTES    16384
 
+/* Limits for what a VMM may send: in the answers to one exchange, and while the guest runs (a stop
+ * reply has some 20 bytes, and there is one each time that somebody else stops the guest). */
+#define ANSWERS_MAX_BYTES (8u << 20)
+#define IDLE_MAX_BYTES	  (1u << 20)
+
 void hv_packets_add(struct hv_packets *p, const char *payload)
 {
 	hv_text_add_bytes(&p->bytes, payload, strlen(payload) + 1);
@@ -24,6 +29,23 @@ void hv_packets_deinit(struct hv_packets *p)
 	p->nr = 0;
 }
 
+static struct hv_err *too_late(void)
+{
+	return hv_err_new(ECANCELED, "gdb stub: no answer in time");
+}
+
+/* Whether the deadline has come, and the socket was looked at after it: what came in time is taken,
+ * but a VMM that sends without end is not listened to for longer. */
+static bool is_over(struct hv_gdb_stub *s, struct hv_gdb_limit limit)
+{
+	if (hv_now_ns() < limit.deadline_ns)
+		return false;
+	if (s->looked_ns == limit.deadline_ns)
+		return true;
+	s->looked_ns = limit.deadline_ns;
+	return false;
+}
+
 /* *RET: the events of the stub's socket. ECANCELED: the limit was reached. */
 static struct hv_err *wait_for(struct hv_gdb_stub *s, short events, struct hv_gdb_limit limit,
 			       short *ret)
@@ -33,13 +55,15 @@ static struct hv_err *wait_for(struct hv_gdb_stub *s, short events, struct hv_gd
 		{.fd = limit.hangup_fd, .events = POLLRDHUP},
 	};
 
+	if (is_over(s, limit))
+		return too_late();
 	for (;;) {
 		int nr = poll(p, 2, hv_left_ms(limit.deadline_ns));
 
 		if (nr < 0 && errno != EINTR)
 			return hv_err_new(errno, "gdb stub: %s", strerror(errno));
 		if (nr == 0 || (nr > 0 && p[1].revents))
-			return hv_err_new(ECANCELED, "gdb stub: no answer in time");
+			return too_late();
 		if (nr < 0)
 			continue;
 		*ret = p[0].revents;
@@ -47,7 +71,8 @@ static struct hv_err *wait_for(struct hv_gdb_stub *s, short events, struct hv_gd
 	}
 }
 
-static struct hv_err *receive(struct hv_gdb_stub *s)
+/* *RET_NR: how many bytes came. */
+static struct hv_err *receive_some(struct hv_gdb_stub *s, size_t *ret_nr)
 {
 	char buf[65536];
 	ssize_t nr = recv(s->fd, buf, sizeof(buf), MSG_DONTWAIT);
@@ -58,7 +83,15 @@ static struct hv_err *receive(struct hv_gdb_stub *s)
 		return hv_err_new(errno, "gdb stub: %s", strerror(errno));
 	if (nr > 0)
 		hv_rsp_feed(&s->in, buf, (size_t)nr);
+	*ret_nr = nr > 0 ? (size_t)nr : 0;
 	return NULL;
+}
+
+static struct hv_err *receive(struct hv_gdb_stub *s)
+{
+	size_t nr;
+
+	return receive_some(s, &nr);
 }
 
 static struct hv_err *send_all(struct hv_gdb_stub *s, const char *bytes, size_t len,
@@ -118,14 +151,17 @@ struct hv_err *hv_gdb_stub_interrupt(struct hv_gdb_stub *s, struct hv_gdb_limit 
 
 	if (!err)
 		err = send_all(s, "\x03", 1, limit);
-	if (!err)
-		err = next_packet(s, true, limit);
-	return err;
+	return err ? err : hv_gdb_stub_await_stop(s, limit);
 }
 
+/* The stub answers in order, so what it had not answered before it does not answer any more. */
 struct hv_err *hv_gdb_stub_await_stop(struct hv_gdb_stub *s, struct hv_gdb_limit limit)
 {
-	return next_packet(s, true, limit);
+	struct hv_err *err = next_packet(s, true, limit);
+
+	if (!err)
+		s->nr_late = s->idle_bytes = 0;
+	return err;
 }
 
 /* What is left to send of an exchange: packets that are not framed yet, and bytes of OUT. */
@@ -167,8 +203,15 @@ static struct hv_err *take_answers(struct hv_gdb_stub *s, struct hv_packets *ans
 			s->was_stopped = true;
 			continue;
 		}
+		if (s->nr_late) {
+			s->nr_late--;
+			continue;
+		}
 		if (!s->nr_unanswered)
 			return hv_err_new(EPROTO, "gdb stub: more answers than packets");
+		if (answers->bytes.len_bytes > ANSWERS_MAX_BYTES)
+			return hv_err_new(EPROTO, "gdb stub: answers of more than %u bytes",
+					  ANSWERS_MAX_BYTES);
 		s->nr_unanswered--;
 		hv_packets_add(answers, s->in.packet.data);
 	}
@@ -261,7 +304,9 @@ struct hv_err *hv_gdb_stub_continue(struct hv_gdb_stub *s, struct hv_gdb_limit l
 			s->nr_unanswered--;
 	}
 	hv_err_free(err); /* the guest is resumed even if an answer does not come */
+	s->nr_late += s->nr_unanswered;
 	s->nr_unanswered = 0;
+	s->idle_bytes = 0;
 	err = send_all(s, "$c#63", 5, limit);
 	if (err)
 		return err;
@@ -271,13 +316,22 @@ struct hv_err *hv_gdb_stub_continue(struct hv_gdb_stub *s, struct hv_gdb_limit l
 
 struct hv_err *hv_gdb_stub_drain(struct hv_gdb_stub *s)
 {
+	struct hv_gdb_limit limit = {hv_now_ns() + HV_NS_PER_S, -1};
 	enum hv_rsp_next next = HV_RSP_PACKET;
-	struct hv_err *err = receive(s);
+	size_t nr = 0;
+	struct hv_err *err = receive_some(s, &nr);
 
-	while (!err && (next = hv_rsp_next(&s->in)) != HV_RSP_MORE)
-		if (next == HV_RSP_PACKET && is_stop_reply(s->in.packet.data))
-			err = send_all(s, "+", 1,
-				       (struct hv_gdb_limit){hv_now_ns() + HV_NS_PER_S, -1});
+	s->idle_bytes += nr;
+	if (!err && s->idle_bytes > IDLE_MAX_BYTES)
+		err = hv_err_new(EPROTO, "gdb stub: it sends without end while the guest runs");
+	while (!err && (next = hv_rsp_next(&s->in)) != HV_RSP_MORE) {
+		bool is_packet = next == HV_RSP_PACKET;
+
+		if (is_packet && is_stop_reply(s->in.packet.data))
+			err = send_all(s, "+", 1, limit);
+		else if (is_packet && s->nr_late)
+			s->nr_late--;
+	}
 	return err;
 }
 

@@ -26,6 +26,9 @@ struct hv_gdb_stub {
 	int fd;
 	struct hv_rsp_reader in;
 	size_t nr_unanswered; /* packets that were sent and not answered yet */
+	size_t nr_late;	      /* earlier ones, whose answers nobody waits for any more */
+	size_t idle_bytes;    /* that came since the guest was resumed */
+	uint64_t looked_ns;   /* the last deadline after which the socket was looked at */
 	uint64_t nr_sent;     /* packets */
 	bool was_stopped;     /* a stop reply came in an exchange: the guest was running */
 };
@@ -60,13 +63,14 @@ struct hv_err *hv_gdb_stub_exchange(struct hv_gdb_stub *s, const struct hv_packe
  * stub would not see the next interrupt otherwise. To be called once for an answer. */
 struct hv_err *hv_gdb_stub_acknowledge(struct hv_gdb_stub *s,
 				       struct hv_gdb_limit limit) hv_must_use;
-/* Resumes the guest and drops outstanding answers. On return the stub has read the packet;
- * ECANCELED: it was sent, but not read within LIMIT. */
+/* Resumes the guest and drops outstanding answers, also those that come later. On return the stub
+ * has read the packet; ECANCELED: it was sent, but not read within LIMIT. */
 struct hv_err *hv_gdb_stub_continue(struct hv_gdb_stub *s, struct hv_gdb_limit limit) hv_must_use;
 /* Waits until the stub has read all that was sent: QEMU drops what it has not read when the socket
  * is closed (chardev/char-socket.c tcp_chr_hup). */
 struct hv_err *hv_gdb_stub_await_taken(struct hv_gdb_stub *s,
 				       struct hv_gdb_limit limit) hv_must_use;
 /* Reads what the stub has sent while the guest runs. ECONNRESET: the VMM has closed the connection.
- */
+ * EPROTO: it sends more than a guest that somebody else stops can cause. ECANCELED: it does not
+ * read. */
 struct hv_err *hv_gdb_stub_drain(struct hv_gdb_stub *s) hv_must_use;
