@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Machines of all kinds, bad input, and deaths of processes at any moment."""
 
+import contextlib
 import dataclasses
 import os
 import random
@@ -384,19 +385,15 @@ def ready(serial):
         return b"ready" in file.read()
 
 
-@case(configs=None)
-def full_shared_memory(t):
-    """The region's file system is full: one line of error, no SIGBUS, the guest runs on. The region is on a tmpfs of
-    its own, and the guest is named by `qmp:PATH`."""
+@contextlib.contextmanager
+def own_qemu(place, region):
+    """A guest without libvirt, whose files begin with PLACE and whose region is the file REGION. Yields its process."""
     from lib.domain import script  # pylint: disable=import-outside-toplevel
 
     kernel_dir = script("kernel", "bookworm")
     initrd = script("initramfs", kernel_dir)
     boot = os.path.join(kernel_dir, "boot")
     kernel = os.path.join(boot, next(f for f in os.listdir(boot) if f.startswith("vmlinuz")))
-    place = f"/run/hvtrace-test/full-{os.getpid()}"
-    os.makedirs(place)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place], check=True)
     qemu = None
     try:
         qemu = subprocess.Popen(
@@ -404,22 +401,65 @@ def full_shared_memory(t):
              "-nodefaults", "-no-user-config", "-kernel", kernel, "-initrd", initrd,
              "-append", "console=ttyS0 quiet", "-serial", f"file:{place}.console", "-serial", f"file:{place}.ready",
              "-object", "memory-backend-memfd,id=ram,size=512M,share=on", "-machine", "memory-backend=ram",
-             "-object", f"memory-backend-file,id=shm,mem-path={place}/region,size=64M,share=on",
+             "-object", f"memory-backend-file,id=shm,mem-path={region},size=64M,share=on",
              "-device", "ivshmem-plain,memdev=shm", "-qmp", f"unix:{place}.qmp,server=on,wait=off"],
             stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         assert until(lambda: ready(f"{place}.ready"), seconds=BOOT_SECONDS), "no guest"
-        t.hv.fails("attach", f"qmp:{place}.qmp", says=["free", "64 MiB"])
-        assert qemu.poll() is None, "QEMU died"
+        yield qemu
     finally:
         if qemu:
             qemu.kill()
             qemu.wait()
-        subprocess.run(["umount", place], check=True)
-        os.rmdir(place)
         for end in ("console", "ready", "qmp"):
             if os.path.exists(f"{place}.{end}"):
                 os.unlink(f"{place}.{end}")
+
+
+@case(configs=None)
+def full_shared_memory(t):
+    """The region's file system is full: one line of error, no SIGBUS, the guest runs on. The region is on a tmpfs of
+    its own, and the guest is named by `qmp:PATH`."""
+    place = f"/run/hvtrace-test/full-{os.getpid()}"
+    os.makedirs(place)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place], check=True)
+    try:
+        with own_qemu(place, f"{place}/region") as qemu:
+            t.hv.fails("attach", f"qmp:{place}.qmp", says=["free", "64 MiB"])
+            assert qemu.poll() is None, "QEMU died"
+    finally:
+        subprocess.run(["umount", place], check=True)
+        os.rmdir(place)
+
+
+@case(configs=None)
+def changes_work_after_the_vmm_was_stopped(t):
+    """A VMM that is stopped until changes fail answers their commands when it runs again. These answers are not taken
+    for those of later commands: each later change works. A region whose file has more than the region is refused."""
+    place = f"/run/hvtrace-test/stopped-{os.getpid()}"
+    os.makedirs(os.path.dirname(place), exist_ok=True)
+    name = f"qmp:{place}.qmp"
+    try:
+        with own_qemu(place, f"{place}.region") as qemu:
+            t.hv("attach", name)
+            t.hv("echo", name, "set_ftrace_filter", "vfs_read")
+            t.hv("echo", name, "current_tracer", "function")
+            os.kill(qemu.pid, signal.SIGSTOP)
+            try:
+                t.hv.fails("echo", name, "current_tracer", "nop", timeout=10 * HANG_SECONDS)
+            finally:
+                os.kill(qemu.pid, signal.SIGCONT)
+            for tracer in ("nop", "function") * 4:
+                t.hv("echo", name, "current_tracer", tracer)
+                assert t.hv("cat", name, "current_tracer") == f"{tracer}\n"
+            assert "none of ours left" in t.hv("detach", name)
+            # The service would get the rest of the file, too, which may be another guest's.
+            os.truncate(f"{place}.region", 128 << 20)
+            t.hv.fails("attach", name, says=["ivshmem", "file", "besides"])
+            assert qemu.poll() is None, "QEMU died"
+    finally:
+        if os.path.exists(f"{place}.region"):
+            os.unlink(f"{place}.region")
 
 
 @case(configs=STANDARD[:1])

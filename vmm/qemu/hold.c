@@ -172,6 +172,9 @@ static struct hv_err *begin(struct hv_machine *m, uint64_t max_ns)
 	struct hv_err *err = hv_machine_is_running(m);
 	bool asleep = false;
 
+	/* A monitor that does not answer is not asked again. */
+	if (err && err->code != EBUSY)
+		return err;
 	if (err) {
 		struct hv_err *unknown = hv_machine_sleeps(m, &asleep);
 

@@ -13,8 +13,9 @@ struct hv_monitor;
 
 struct hv_monitor_ops {
 	void (*free)(void *self);
-	/* REQUEST is a JSON object on one line. *RET is the answer, with "return" or "error"; the
-	 * caller frees it. */
+	/* REQUEST is a JSON object on one line, with members and without an id. *RET is the answer,
+	 * with "return" or "error"; the caller frees it. ETIMEDOUT: no answer came in time. An
+	 * answer that comes later is dropped; the command may have an effect all the same. */
 	struct hv_err *(*transact)(void *self, const char *request, char **ret);
 };
 
@@ -45,6 +46,8 @@ struct hv_err *hv_monitor_hmp(struct hv_monitor *m, const char *line, char **ret
 struct hv_err *hv_monitor_hmp_on(struct hv_monitor *m, unsigned vcpu, const char *line,
 				 char **ret) hv_must_use;
 
+/* How long a command waits for its answer. Tests change it. */
+extern uint64_t hv_qmp_timeout_ns;
 /* Connects to QMP on a unix socket. EXPECTED and RET_PEER: as of hv_unix_peer(), which looks at the
  * process before a byte is sent or taken. */
 struct hv_err *hv_qmp_open(const char *path, pid_t expected, struct hv_monitor **ret,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* QMP on a unix socket: greeting, capabilities, then one command and its answer at a time; events
- * are skipped. Every line is a JSON object and ends in LF (QEMU docs/interop/qmp-spec.txt). */
+ * are skipped. Every line is a JSON object and ends in LF (QEMU docs/interop/qmp-spec.txt).
+ *
+ * A VMM that was stopped answers commands that were given up long ago. So each command has an id,
+ * which its answer repeats, and answers with another id are dropped. */
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
@@ -11,15 +14,23 @@
 #include "vmm/qemu/monitor.h"
 #include "vmm/unix_socket.h"
 
-#define TIMEOUT_NS     (20 * HV_NS_PER_S)
 #define GREETING_NS    (3 * HV_NS_PER_S)
 #define LINE_MAX_BYTES (32u << 20)
+
+uint64_t hv_qmp_timeout_ns = 20 * HV_NS_PER_S;
 
 struct qmp {
 	int fd;
 	char *path;
-	struct hv_text in;    /* received, not yet taken */
-	size_t scanned_bytes; /* of IN, which have no newline */
+	uint64_t id; /* of the last command */
+	/* Commands from the first byte that was not sent on: a command that was given up is sent
+	 * to its end before the next one. */
+	struct hv_text out;
+	struct hv_text in;    /* received */
+	size_t taken_bytes;   /* of IN */
+	size_t scanned_bytes; /* of IN, behind TAKEN_BYTES, which have no newline */
+	uint64_t deadline_ns; /* of the command, or of the greeting */
+	bool is_late;	      /* DEADLINE_NS had come when something was last received */
 };
 
 static void qmp_free(void *self)
@@ -28,113 +39,148 @@ static void qmp_free(void *self)
 
 	hv_close_at(&q->fd);
 	hv_text_deinit(&q->in);
+	hv_text_deinit(&q->out);
 	free(q->path);
 	free(q);
 }
 
-static struct hv_err *wait_for(struct qmp *q, short events, uint64_t deadline_ns)
+static struct hv_err *no_answer(const struct qmp *q)
+{
+	return hv_err_new(ETIMEDOUT, "%s: no answer", q->path);
+}
+
+static void begin(struct qmp *q, uint64_t limit_ns)
+{
+	q->deadline_ns = hv_now_ns() + limit_ns;
+	q->is_late = false;
+}
+
+/* Once after the deadline it looks at what came in time, if this process did not run meanwhile: not
+ * more often, since a VMM may send without end. */
+static struct hv_err *wait_for(struct qmp *q, short events)
 {
 	struct pollfd p = {.fd = q->fd, .events = events};
 
+	if (q->is_late)
+		return no_answer(q);
 	for (;;) {
-		int nr = poll(&p, 1, hv_left_ms(deadline_ns));
+		int nr;
 
+		q->is_late = hv_now_ns() >= q->deadline_ns;
+		nr = poll(&p, 1, hv_left_ms(q->deadline_ns));
 		if (nr > 0)
 			return NULL;
 		if (nr < 0 && errno != EINTR)
 			return hv_err_new(errno, "%s: %s", q->path, strerror(errno));
-		if (nr == 0)
-			return hv_err_new(ETIMEDOUT, "%s: no answer", q->path);
+		if (nr == 0 || q->is_late)
+			return no_answer(q);
 	}
 }
 
-static struct hv_err *send_line(struct qmp *q, const char *line, uint64_t deadline_ns)
+static void drop_first(struct hv_text *t, size_t nr)
 {
-	size_t len = strlen(line), sent = 0;
+	memmove(t->data, t->data + nr, t->len_bytes - nr);
+	t->len_bytes -= nr;
+}
 
-	while (sent < len) {
-		ssize_t nr = send(q->fd, line + sent, len - sent, MSG_NOSIGNAL);
-		struct hv_err *err;
+static struct hv_err *send_all(struct qmp *q)
+{
+	struct hv_err *err = NULL;
+	size_t sent = 0;
 
-		if (nr >= 0) {
+	while (!err && sent < q->out.len_bytes) {
+		ssize_t nr = send(q->fd, q->out.data + sent, q->out.len_bytes - sent, MSG_NOSIGNAL);
+
+		if (nr >= 0)
 			sent += (size_t)nr;
-			continue;
-		}
-		if (errno != EAGAIN && errno != EINTR)
-			return hv_err_new(errno, "%s: %s", q->path, strerror(errno));
-		err = wait_for(q, POLLOUT, deadline_ns);
-		if (err)
-			return err;
+		else if (errno != EAGAIN && errno != EINTR)
+			err = hv_err_new(errno, "%s: %s", q->path, strerror(errno));
+		else
+			err = wait_for(q, POLLOUT);
 	}
-	return NULL;
+	drop_first(&q->out, sent);
+	return err;
 }
 
 static bool take_line(struct qmp *q, char **ret)
 {
-	char *end = q->in.data ? memchr(q->in.data + q->scanned_bytes, '\n',
-					q->in.len_bytes - q->scanned_bytes)
-			       : NULL;
+	size_t from = q->taken_bytes + q->scanned_bytes;
+	char *end = from < q->in.len_bytes ? memchr(q->in.data + from, '\n', q->in.len_bytes - from)
+					   : NULL;
 	size_t len;
 
-	q->scanned_bytes = q->in.len_bytes;
+	q->scanned_bytes = q->in.len_bytes - q->taken_bytes;
 	if (!end)
 		return false;
-	len = (size_t)(end - q->in.data);
-	*ret = strndup(q->in.data, len);
+	len = (size_t)(end - q->in.data) - q->taken_bytes;
+	*ret = strndup(q->in.data + q->taken_bytes, len);
 	if (!*ret)
 		abort();
-	memmove(q->in.data, end + 1, q->in.len_bytes - len - 1);
-	q->in.len_bytes -= len + 1;
+	q->taken_bytes += len + 1;
 	q->scanned_bytes = 0;
 	return true;
 }
 
-static struct hv_err *read_line(struct qmp *q, uint64_t deadline_ns, char **ret)
+static struct hv_err *receive(struct qmp *q)
 {
 	char buf[65536];
+	ssize_t nr = recv(q->fd, buf, sizeof(buf), 0);
 
+	if (nr == 0)
+		return hv_err_new(ECONNRESET, "%s: the monitor closed the connection", q->path);
+	if (nr < 0 && errno != EAGAIN && errno != EINTR)
+		return hv_err_new(errno, "%s: %s", q->path, strerror(errno));
+	if (nr > 0 && q->taken_bytes) {
+		drop_first(&q->in, q->taken_bytes);
+		q->taken_bytes = 0;
+	}
+	if (nr > 0)
+		hv_text_add_bytes(&q->in, buf, (size_t)nr);
+	if (q->in.len_bytes > LINE_MAX_BYTES)
+		return hv_err_new(EMSGSIZE, "%s: an answer is longer than %u bytes", q->path,
+				  LINE_MAX_BYTES);
+	return NULL;
+}
+
+static struct hv_err *read_line(struct qmp *q, char **ret)
+{
 	while (!take_line(q, ret)) {
-		struct hv_err *err = wait_for(q, POLLIN, deadline_ns);
-		ssize_t nr;
+		struct hv_err *err = wait_for(q, POLLIN);
 
+		if (!err)
+			err = receive(q);
 		if (err)
 			return err;
-		nr = recv(q->fd, buf, sizeof(buf), 0);
-		if (nr == 0)
-			return hv_err_new(ECONNRESET, "%s: the monitor closed the connection",
-					  q->path);
-		if (nr < 0 && errno != EAGAIN && errno != EINTR)
-			return hv_err_new(errno, "%s: %s", q->path, strerror(errno));
-		if (nr > 0)
-			hv_text_add_bytes(&q->in, buf, (size_t)nr);
-		if (q->in.len_bytes > LINE_MAX_BYTES)
-			return hv_err_new(EMSGSIZE, "%s: an answer is longer than %u bytes",
-					  q->path, LINE_MAX_BYTES);
 	}
 	return NULL;
 }
 
-static bool has_member(const char *line, const char *a, const char *b)
+static bool has(struct json_object *o, const char *key)
+{
+	return json_object_is_type(o, json_type_object) && json_object_object_get_ex(o, key, NULL);
+}
+
+/* Whether LINE is the answer to the last command. */
+static bool is_answer(const struct qmp *q, const char *line)
 {
 	HV_AUTO_JSON struct json_object *o = json_tokener_parse(line);
 
-	return json_object_is_type(o, json_type_object) &&
-	       (json_object_object_get_ex(o, a, NULL) || json_object_object_get_ex(o, b, NULL));
+	return (has(o, "return") || has(o, "error")) && hv_json_int(o, "id", 0) == (int64_t)q->id;
 }
 
 static struct hv_err *qmp_transact(void *self, const char *request, char **ret)
 {
 	struct qmp *q = self;
-	uint64_t deadline_ns = hv_now_ns() + TIMEOUT_NS;
 	HV_AUTO_FREE char *line = NULL;
-	struct hv_err *err = send_line(q, request, deadline_ns);
+	struct hv_err *err;
 
-	if (!err)
-		err = send_line(q, "\n", deadline_ns);
+	begin(q, hv_qmp_timeout_ns);
+	hv_text_printf(&q->out, "{\"id\":%" PRIu64 ",%s\n", ++q->id, request + 1);
+	err = send_all(q);
 	while (!err) {
 		free(hv_take(line));
-		err = read_line(q, deadline_ns, &line);
-		if (!err && has_member(line, "return", "error")) {
+		err = read_line(q, &line);
+		if (!err && is_answer(q, line)) {
 			*ret = hv_take(line);
 			return NULL;
 		}
@@ -150,9 +196,12 @@ static const struct hv_monitor_ops qmp_ops = {
 /* QEMU serves one client of a QMP socket at a time; others get no greeting until it leaves. */
 static struct hv_err *greet(struct qmp *q)
 {
+	HV_AUTO_JSON struct json_object *greeting = NULL;
 	HV_AUTO_FREE char *line = NULL;
-	struct hv_err *err = read_line(q, hv_now_ns() + GREETING_NS, &line);
+	struct hv_err *err;
 
+	begin(q, GREETING_NS);
+	err = read_line(q, &line);
 	if (err && err->code == ETIMEDOUT) {
 		hv_err_free(err);
 		return hv_err_new(EBUSY,
@@ -163,7 +212,8 @@ static struct hv_err *greet(struct qmp *q)
 	}
 	if (err)
 		return err;
-	if (!has_member(line, "QMP", "QMP"))
+	greeting = json_tokener_parse(line);
+	if (!has(greeting, "QMP"))
 		return hv_err_new(EPROTO, "%s: this is not a QMP socket", q->path);
 	return NULL;
 }

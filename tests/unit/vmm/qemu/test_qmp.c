@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The QMP client with peers that answer well, badly or not at all. */
 #include <check.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
+#include "base/text.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/qemu/monitor.h"
 
 #define GREETING "{\"QMP\": {\"version\": {}, \"capabilities\": []}}\r\n"
-#define DONE	 "{\"return\": {}}\r\n"
+#define ID	 "\"id\": @" /* the peer puts the command's id in place of the @ */
+#define DONE	 "{\"return\": {}, " ID "}\r\n"
+#define SHORT_NS (HV_NS_PER_S / 5)
 
 static char dir[32];
 static char path[48];
@@ -37,26 +43,110 @@ static void teardown(void)
 	rmdir(dir);
 }
 
-/* Sends the first of LINES at once and one more for each request, then closes the connection. */
-static _Noreturn void be_peer(int listener, const char *const *lines)
+static void say(int fd, const char *text, uint64_t id)
 {
-	char buf[4096];
-	int fd;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	fd = accept(listener, NULL, NULL);
-	for (; *lines; lines++) {
-		if (write(fd, *lines, strlen(*lines)) < 0)
+	for (; *text; text++)
+		if (*text != '@' ? write(fd, text, 1) != 1 : dprintf(fd, "%" PRIu64, id) < 0)
 			_exit(0);
-		do
-			if (read(fd, buf, 1) != 1)
-				_exit(0);
-		while (buf[0] != '\n');
+}
+
+/* Reads a command and returns its id. */
+static uint64_t hear(int fd)
+{
+	static char line[4 << 20];
+	const char *id;
+	size_t len = 0;
+
+	do
+		if (len == sizeof(line) - 1 || read(fd, line + len, 1) != 1)
+			_exit(0);
+	while (line[len++] != '\n');
+	line[len] = '\0';
+	/* a command that was cut would be in front of the next one */
+	if (line[0] != '{' || strstr(line + 1, "\"execute\"") != strstr(line, "\"execute\""))
+		_exit(1);
+	id = strstr(line, "\"id\":");
+	return id ? strtoull(id + 5, NULL, 10) : 0;
+}
+
+static const char *const *said;
+
+/* Sends the first of SAID at once and one more for each request, then closes the connection. */
+static void answer_lines(int fd)
+{
+	uint64_t id = 0;
+
+	for (; *said; said++) {
+		say(fd, *said, id);
+		id = hear(fd);
 	}
+}
+
+/* Answers the third command when the fourth has come, as a VMM that was stopped meanwhile. */
+static void answer_late(int fd)
+{
+	uint64_t late, id;
+
+	say(fd, GREETING, 0);
+	say(fd, DONE, hear(fd));
+	say(fd, "{\"return\": {\"status\": \"paused\"}, " ID "}\r\n", hear(fd));
+	late = hear(fd);
+	id = hear(fd);
+	say(fd, "{\"return\": {\"status\": \"paused\"}, " ID "}\r\n", late);
+	say(fd, "{\"return\": {\"status\": \"running\"}, " ID "}\r\n", id);
+	hear(fd);
+}
+
+/* Sends TEXT again and again, as fast as it is taken. */
+static void flood(int fd, const char *text)
+{
+	HV_AUTO_TEXT struct hv_text much = {0};
+
+	say(fd, GREETING, 0);
+	say(fd, DONE, hear(fd));
+	hear(fd);
+	while (much.len_bytes < 65536)
+		hv_text_add(&much, text);
+	for (;;)
+		if (write(fd, much.data, much.len_bytes) < 0)
+			_exit(0);
+}
+
+static void answer_without_end(int fd)
+{
+	flood(fd, "{\"event\": \"STOP\"}\r\n");
+}
+
+static void answer_with_empty_lines(int fd)
+{
+	flood(fd, "\n");
+}
+
+/* Reads nothing more until PEER gets a signal, which is when the client has given up. */
+static void read_late(int fd)
+{
+	sigset_t usr1;
+	int sig;
+
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &usr1, NULL);
+	say(fd, GREETING, 0);
+	say(fd, DONE, hear(fd));
+	sigwait(&usr1, &sig);
+	say(fd, "{\"return\": 1, " ID "}\r\n", hear(fd));
+	say(fd, "{\"return\": \"whole\", " ID "}\r\n", hear(fd));
+	hear(fd);
+}
+
+static _Noreturn void be_peer(int listener, void (*run)(int fd))
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	run(accept(listener, NULL, NULL));
 	_exit(0);
 }
 
-static struct hv_err *open_with(const char *const *lines, struct hv_monitor **ret)
+static struct hv_err *open_to(void (*run)(int fd), struct hv_monitor **ret)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -72,13 +162,19 @@ static struct hv_err *open_with(const char *const *lines, struct hv_monitor **re
 	}
 	peer = fork();
 	if (!peer)
-		be_peer(listener, lines);
+		be_peer(listener, run);
 	close(listener);
 	err = hv_qmp_open(path, expected, ret, &its);
 	if (!err)
 		ck_assert_int_eq(its.pid, getpid()); /* the process that listened */
 	hv_close_at(&its.pidfd);
 	return err;
+}
+
+static struct hv_err *open_with(const char *const *to_say, struct hv_monitor **ret)
+{
+	said = to_say;
+	return open_to(answer_lines, ret);
 }
 
 static void fails_with(struct hv_err *err, const char *words)
@@ -100,11 +196,11 @@ START_TEST(answers)
 	static const char *const lines[] = {
 		GREETING,
 		"{\"event\": \"STOP\"}\r\n" DONE,
-		"{\"event\": \"RESUME\"}\r\n{\"return\": {\"arch\": \"x86_64\"}}\r\n",
-		"{\"return\": \"a\\r\\nb\"}\r\n",
-		"{\"error\": {\"class\": \"CommandNotFound\", \"desc\": \"none\"}}\r\n",
-		"{\"error\": {\"class\": \"GenericError\", \"desc\": \"no \\u001b!\"}}\r\n",
-		"{\"return\": 1}\r\n",
+		"{\"event\": \"RESUME\"}\r\n{\"return\": {\"arch\": \"x86_64\"}, " ID "}\r\n",
+		"{\"return\": \"a\\r\\nb\", " ID "}\r\n",
+		"{\"error\": {\"class\": \"CommandNotFound\", \"desc\": \"none\"}, " ID "}\r\n",
+		"{\"error\": {\"class\": \"GenericError\", \"desc\": \"no \\u001b!\"}, " ID "}\r\n",
+		"{\"return\": 1, " ID "}\r\n",
 		NULL};
 	HV_AUTO_MONITOR struct hv_monitor *m = NULL;
 	HV_AUTO_JSON struct json_object *target = NULL;
@@ -125,6 +221,59 @@ START_TEST(answers)
 	fails(hv_monitor_hmp(m, "x", &text), EPROTO);
 	fails(hv_monitor_execute(m, "x", NULL, &none), ECONNRESET);
 	ck_assert_ptr_null(none);
+}
+END_TEST
+
+static void check_status(struct hv_monitor *m, const char *status)
+{
+	HV_AUTO_JSON struct json_object *answer = NULL;
+	struct hv_err *err = hv_monitor_execute(m, "query-status", NULL, &answer);
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert_str_eq(hv_json_string(answer, "status"), status);
+}
+
+/* An answer that comes when its command was given up is not the next command's. */
+START_TEST(a_late_answer)
+{
+	HV_AUTO_MONITOR struct hv_monitor *m = NULL;
+	struct json_object *none = NULL;
+
+	ck_assert(!open_to(answer_late, &m));
+	check_status(m, "paused");
+	hv_qmp_timeout_ns = SHORT_NS;
+	fails(hv_monitor_execute(m, "query-status", NULL, &none), ETIMEDOUT);
+	hv_qmp_timeout_ns = 20 * HV_NS_PER_S;
+	check_status(m, "running");
+}
+END_TEST
+
+START_TEST(a_peer_that_talks_without_end)
+{
+	HV_AUTO_MONITOR struct hv_monitor *m = NULL;
+	struct json_object *none = NULL;
+
+	ck_assert(!open_to(_i ? answer_with_empty_lines : answer_without_end, &m));
+	hv_qmp_timeout_ns = SHORT_NS;
+	fails(hv_monitor_execute(m, "query-status", NULL, &none), ETIMEDOUT);
+}
+END_TEST
+
+/* What is left of a command that was given up is sent before the next one. */
+START_TEST(a_peer_that_reads_late)
+{
+	HV_AUTO_MONITOR struct hv_monitor *m = NULL;
+	HV_AUTO_FREE char *line = hv_alloc(2 << 20);
+	HV_AUTO_FREE char *text = NULL;
+
+	memset(line, 'a', (2 << 20) - 1);
+	ck_assert(!open_to(read_late, &m));
+	hv_qmp_timeout_ns = SHORT_NS;
+	fails(hv_monitor_hmp(m, line, &text), ETIMEDOUT);
+	hv_qmp_timeout_ns = 20 * HV_NS_PER_S;
+	kill(peer, SIGUSR1);
+	ck_assert_ptr_null(hv_monitor_hmp(m, "info x", &text));
+	ck_assert_str_eq(text, "whole");
 }
 END_TEST
 
@@ -182,6 +331,9 @@ static void add_tests(TCase *tc)
 	tcase_set_timeout(tc, 20);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, answers);
+	tcase_add_test(tc, a_late_answer);
+	tcase_add_loop_test(tc, a_peer_that_talks_without_end, 0, 2);
+	tcase_add_test(tc, a_peer_that_reads_late);
 	tcase_add_test(tc, no_greeting);
 	tcase_add_test(tc, busy);
 	tcase_add_test(tc, no_socket);
