@@ -240,7 +240,7 @@ static struct hv_err *open_guest(struct warden *w, const struct hv_message *ques
 	if (question->kind != HV_ASK_OPEN)
 		return hv_err_new(ENODEV, "the guest is not open");
 	if (config->machine)
-		err = hv_near_machine(HV_HELPER_OTHER, &guest);
+		err = hv_near_machine(HV_HELPER_OTHER, config->spec, &guest);
 	else
 		err = hv_guest_open(config->spec, config->libvirt_uri, config->via, &guest);
 	if (!err && config->shadow && !config->machine)

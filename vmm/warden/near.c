@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -38,10 +39,7 @@ static void near_free(void *self)
 {
 	struct near *n = self;
 
-	if (n->region.host) {
-		hv_shared_remove(n->region.host, n->region.len_bytes);
-		munmap(n->region.host, n->region.len_bytes);
-	}
+	hv_shared_unmap(n->region.host, n->region.len_bytes);
 	hv_kept_close(&n->kept);
 	hv_windows_close(&n->windows);
 	hv_close_at(&n->exit_fd);
@@ -138,25 +136,20 @@ static struct hv_err *map_region(struct near *n, struct hv_message *answer)
 			      .len_bytes = answer->args[1],
 			      .fd = -1,
 			      .file_off = answer->args[2]};
-	void *host = MAP_FAILED;
 	struct hv_err *err;
 
 	if (answer->nr_fds != 2)
 		return hv_err_new(EPROTO, "the region: %zu files came", answer->nr_fds);
 	err = hv_kept_map(hv_take_fd(&answer->fds[1]), &n->kept);
 	if (!err)
-		host = mmap(NULL, r.len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, answer->fds[0],
-			    (off_t)r.file_off);
-	if (!err && host == MAP_FAILED)
-		err = hv_err_new(errno, "mapping the region: %s", strerror(errno));
+		err = hv_shared_map(answer->fds[0], r.file_off, r.len_bytes, PROT_READ | PROT_WRITE,
+				    NULL, &r.host);
 	if (err) {
 		hv_kept_close(&n->kept);
-		return err;
+		return hv_err_in(err, "mapping the region");
 	}
 	/* a helper, which may outlive us, does not need it */
-	madvise(host, r.len_bytes, MADV_DONTFORK);
-	hv_shared_add(host, r.len_bytes, answer->fds[0]);
-	r.host = host;
+	madvise(r.host, r.len_bytes, MADV_DONTFORK);
 	r.kept = n->kept.host;
 	if (n->keeps_files)
 		r.fd = n->region_fd = hv_take_fd(&answer->fds[0]);
@@ -482,70 +475,96 @@ static void take_file(struct hv_message *answer, uint64_t is_there, size_t *at, 
 	*ret = is_there && *at < answer->nr_fds ? hv_take_fd(&answer->fds[(*at)++]) : -1;
 }
 
-static struct hv_guest *guest_of(int socket, const struct hv_guest_ops *ops,
-				 struct hv_message *answer)
+/* What the other end says of the guest. EPROTO, E2BIG: it cannot be. */
+static struct hv_err *info_of(const struct hv_message *answer, struct hv_guest_info *ret)
 {
-	struct near *n = hv_alloc(sizeof(*n));
 	struct hv_warden_info numbers;
 	const char *at = (char *)answer->bytes + sizeof(numbers);
 	const char *end = (char *)answer->bytes + answer->len_bytes;
-	struct hv_guest_info info;
-	size_t file = 0;
+	const struct hv_arch *arch;
 
+	if (answer->len_bytes <= sizeof(numbers))
+		return hv_err_new(EPROTO, "the process that reaches the guest says too little");
 	memcpy(&numbers, answer->bytes, sizeof(numbers));
-	info = (struct hv_guest_info){
+	numbers.arch[sizeof(numbers.arch) - 1] = '\0';
+	arch = hv_arch_find(numbers.arch);
+	if (!arch || (numbers.accel != HV_ACCEL_TCG && numbers.accel != HV_ACCEL_KVM))
+		return hv_err_new(EPROTO, "the process that reaches the guest says that it is one "
+					  "of no known kind");
+	*ret = (struct hv_guest_info){
 		.pid = numbers.pid,
 		.accel = (enum hv_accel)numbers.accel,
 		.nr_vcpus = numbers.nr_vcpus,
-		.arch = hv_arch_find(numbers.arch),
+		.arch = arch,
 		.ram_bytes = numbers.ram_bytes,
 		.region_to_make_bytes = numbers.region_to_make_bytes,
 		.injected = numbers.injected != 0,
 		.has_ivshmem = numbers.has_ivshmem != 0,
 	};
-	info.name = next_string(&at, end);
-	info.id = next_string(&at, end);
-	info.transport = next_string(&at, end);
+	ret->name = next_string(&at, end);
+	ret->id = next_string(&at, end);
+	ret->transport = next_string(&at, end);
+	return hv_vcpus_check(numbers.nr_vcpus);
+}
+
+static struct hv_guest *guest_of(int socket, const struct hv_guest_ops *ops,
+				 const struct hv_guest_info *info, struct hv_message *answer)
+{
+	struct near *n = hv_alloc(sizeof(*n));
+	size_t file = 0;
+
 	n->socket = socket;
-	n->pid = numbers.pid;
+	n->pid = info->pid;
 	n->kept = HV_KEPT_NONE;
 	n->region_fd = -1;
 	n->keeps_files = ops->ram_files != NULL;
-	n->nr_vcpus = numbers.nr_vcpus;
+	n->nr_vcpus = info->nr_vcpus;
 	n->windows = HV_WINDOWS_NONE;
 	open_windows(n);
 	take_file(answer, answer->args[0], &file, &n->exit_fd);
 	take_file(answer, answer->args[1], &file, &n->stop_fd);
-	return hv_guest_new(ops, n, &info);
+	return hv_guest_new(ops, n, info);
 }
 
-static struct hv_err *open_guest(int socket, const struct hv_guest_ops *ops, struct hv_guest **ret)
+static struct hv_err *ask_who(int socket, struct hv_message *answer, struct hv_guest_info *ret)
 {
 	struct hv_message question = {.kind = HV_ASK_OPEN};
-	HV_AUTO_MESSAGE struct hv_message answer = {0};
-	struct hv_err *err = hv_channel_ask(socket, &question, &answer);
+	struct hv_err *err = hv_channel_ask(socket, &question, answer);
 
-	if (err)
-		return err;
-	if (answer.len_bytes <= sizeof(struct hv_warden_info))
-		return hv_err_new(EPROTO, "the process that reaches the guest says too little");
-	*ret = guest_of(socket, ops, &answer);
-	return NULL;
+	return err ? err : info_of(answer, ret);
 }
 
 struct hv_err *hv_near_guest(int socket, struct hv_guest **ret)
 {
-	return open_guest(socket, &near_ops, ret);
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+	struct hv_guest_info info = {0};
+	struct hv_err *err = ask_who(socket, &answer, &info);
+
+	if (!err)
+		*ret = guest_of(socket, &near_ops, &info, &answer);
+	return err;
 }
 
-struct hv_err *hv_near_machine(int socket, struct hv_guest **ret)
+struct hv_err *hv_near_machine(int socket, const char *name, struct hv_guest **ret)
 {
 	static struct hv_guest_ops ops;
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+	struct hv_guest_info info = {0};
+	struct ucred vmm = {0};
+	socklen_t len = sizeof(vmm);
+	struct hv_err *err = ask_who(socket, &answer, &info);
 
+	if (!err && getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &vmm, &len) != 0)
+		err = hv_err_new(errno, "the VMM's socket: %s", strerror(errno));
+	if (err)
+		return err;
 	ops = near_ops;
 	ops.ram_files = near_ram_files;
 	ops.tsc = machine_tsc;
-	return open_guest(socket, &ops, ret);
+	info.name = info.id = name;
+	info.pid = vmm.pid;
+	*ret = guest_of(socket, &ops, &info, &answer);
+	return NULL;
 }
 
 const struct hv_windows *hv_near_windows(const struct hv_guest *g)

@@ -206,7 +206,7 @@ struct hv_err *hv_near_guest(int socket, struct hv_guest **ret)
 	return err ? err : hv_guest_open((char *)answer.bytes, NULL, HV_VIA_AUTO, ret);
 }
 
-struct hv_err *hv_near_machine(int socket, struct hv_guest **ret)
+struct hv_err *hv_near_machine(int socket, const char *name hv_unused, struct hv_guest **ret)
 {
 	return hv_near_guest(socket, ret);
 }

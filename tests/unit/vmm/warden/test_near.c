@@ -67,7 +67,7 @@ static void serve_machine(int socket)
 		serve(ends[1]);
 	}
 	close(ends[1]);
-	if (hv_near_machine(ends[0], &machine))
+	if (hv_near_machine(ends[0], "small", &machine))
 		_exit(2);
 	err = answer_all(socket, machine);
 	hv_guest_free(machine);
@@ -76,14 +76,17 @@ static void serve_machine(int socket)
 	_exit(status != 0 || err->code != EPIPE);
 }
 
-/* A VMM that a guest has taken over: it says that it has 2 vCPUs, and then MANY_VCPUS. */
+static const char *claimed_arch = "x86_64";
+
+/* A VMM that a guest has taken over: it says that it is another domain and another process, and
+ * that it has 2 vCPUs, and then MANY_VCPUS. */
 static void lie(int socket)
 {
 	HV_AUTO_FREE uint8_t *many = hv_alloc(MANY_VCPUS * sizeof(struct hv_vcpu_regs));
 	struct hv_err *err = NULL;
 
 	while (!err) {
-		struct hv_warden_info info = {.nr_vcpus = FEW_VCPUS, .arch = "x86_64"};
+		struct hv_warden_info info = {.pid = 1, .nr_vcpus = FEW_VCPUS};
 		struct hv_message answer = {.args = {MANY_VCPUS, MANY_VCPUS}, .bytes = many};
 		HV_AUTO_MESSAGE struct hv_message m = {0};
 
@@ -92,8 +95,11 @@ static void lie(int socket)
 			break;
 		if (m.kind == HV_ASK_OPEN) {
 			answer.args[0] = answer.args[1] = 0;
+			/* without its NUL if it is long */
+			memcpy(info.arch, claimed_arch, strnlen(claimed_arch, sizeof(info.arch)));
 			memcpy(many, &info, sizeof(info));
-			answer.len_bytes = sizeof(info) + 3;
+			memcpy(many + sizeof(info), "web1\0web1\0\0", 11);
+			answer.len_bytes = sizeof(info) + 11;
 		} else if (m.kind == HV_ASK_REGISTERS || m.kind == HV_ASK_HOLD_REGISTERS) {
 			answer.len_bytes = MANY_VCPUS * sizeof(struct hv_vcpu_regs);
 		}
@@ -120,12 +126,16 @@ static void serve_liar(int socket)
 		lie(ends[1]);
 	}
 	close(ends[1]);
-	if (hv_near_machine(ends[0], &machine))
-		_exit(2);
-	err = answer_all(socket, machine);
+	err = hv_near_machine(ends[0], "mine", &machine);
+	if (err)
+		err = hv_channel_answer(socket, err, &(struct hv_message){0});
+	if (!err && machine)
+		err = answer_all(socket, machine);
 	hv_guest_free(machine);
 	close(ends[0]);
 	waitpid(vmm, NULL, 0);
+	if (!err)
+		_exit(0);
 	_exit(err->code != EPIPE);
 }
 
@@ -444,6 +454,32 @@ START_TEST(a_vmm_cannot_have_too_many_vcpus)
 }
 END_TEST
 
+/* What it says of itself is not believed: the id is a path in the run directory. */
+START_TEST(a_vmm_does_not_choose_who_it_is)
+{
+	struct hv_guest *g = NULL;
+
+	begin(serve_liar);
+	ck_assert_ptr_null(hv_near_guest(ours, &g));
+	ck_assert_str_eq(hv_guest_info(g)->name, "mine");
+	ck_assert_str_eq(hv_guest_info(g)->id, "mine");
+	ck_assert_int_eq(hv_guest_info(g)->pid, far_side); /* which has made the VMM's socket */
+	end(g);
+}
+END_TEST
+
+START_TEST(a_vmm_has_a_known_architecture)
+{
+	static const char *const names[] = {"", "vax", "x86_64x86_64x86_64"};
+	struct hv_guest *g = NULL;
+
+	claimed_arch = names[_i];
+	begin(serve_liar);
+	check_code(hv_near_guest(ours, &g), EPROTO);
+	end(NULL);
+}
+END_TEST
+
 /* Events of the host are not had without the threads of all vCPUs. */
 START_TEST(all_vcpus_are_asked_for)
 {
@@ -537,6 +573,8 @@ static void add(TCase *tc)
 	tcase_add_test(tc, a_guest_is_stopped_at_an_instruction);
 	tcase_add_test(tc, a_machine_is_given_on);
 	tcase_add_test(tc, a_vmm_cannot_have_too_many_vcpus);
+	tcase_add_test(tc, a_vmm_does_not_choose_who_it_is);
+	tcase_add_loop_test(tc, a_vmm_has_a_known_architecture, 0, 3);
 	tcase_add_test(tc, all_vcpus_are_asked_for);
 	tcase_add_test(tc, messages_are_bounded);
 	tcase_add_test(tc, any_number_is_an_error);
