@@ -76,27 +76,42 @@ static uint64_t page_bytes_of(int fd)
 	return PAGE_BYTES;
 }
 
-void hv_shared_add(const uint8_t *start, uint64_t len_bytes, int fd)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, install);
-	for (size_t i = 0; i < RANGES_MAX; i++) {
-		if (ranges[i].start)
-			continue;
-		ranges[i].len_bytes = len_bytes;
-		ranges[i].page_bytes = page_bytes_of(fd);
-		ranges[i].lost = NULL;
-		__atomic_store_n(&ranges[i].start, start, __ATOMIC_RELEASE);
-		return;
-	}
-}
-
-void hv_shared_remove(const uint8_t *start, uint64_t len_bytes)
+static struct range *find_unused(void)
 {
 	for (size_t i = 0; i < RANGES_MAX; i++)
+		if (!ranges[i].start)
+			return &ranges[i];
+	return NULL;
+}
+
+struct hv_err *hv_shared_map(int fd, uint64_t off, uint64_t len_bytes, int prot, void *room,
+			     uint8_t **ret)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct range *r = find_unused();
+	void *start;
+
+	pthread_once(&once, install);
+	if (!r)
+		return hv_err_new(ENOSPC, "more than %u mappings of memory of others", RANGES_MAX);
+	start = mmap(room, len_bytes, prot, MAP_SHARED | (room ? MAP_FIXED : 0), fd, (off_t)off);
+	if (start == MAP_FAILED)
+		return hv_err_new(errno, "mmap: %s", strerror(errno));
+	r->len_bytes = len_bytes;
+	r->page_bytes = page_bytes_of(fd);
+	r->lost = NULL;
+	__atomic_store_n(&r->start, start, __ATOMIC_RELEASE);
+	*ret = start;
+	return NULL;
+}
+
+void hv_shared_unmap(const uint8_t *start, uint64_t len_bytes)
+{
+	for (size_t i = 0; start && i < RANGES_MAX; i++)
 		if (ranges[i].start == start && ranges[i].len_bytes == len_bytes)
 			__atomic_store_n(&ranges[i].start, NULL, __ATOMIC_RELEASE);
+	if (start)
+		munmap((void *)(uintptr_t)start, len_bytes);
 }
 
 bool hv_shared_is_lost(const uint8_t *start, uint64_t len_bytes)

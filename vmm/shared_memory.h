@@ -4,7 +4,7 @@
  * the page is broken (memory failure). That must not end this process.
  *
  * hv_shared_read() returns an error in this case, and leaves the mapping as it is. On any other
- * access of memory that was added here, the page is replaced by a page of zeros, and
+ * access of memory that was mapped here, the page is replaced by a page of zeros, and
  * hv_shared_is_lost() returns true from then on. A SIGBUS for other memory ends the process as
  * usual. Leaves to others: what to do without the memory. Any thread may call hv_shared_read();
  * only one thread may call the other functions. */
@@ -16,12 +16,14 @@
 
 #include "base/err.h"
 
-/* Adds a mapping of FD, which consists of whole pages. Those of hugetlbfs are huge, and such a page
- * is replaced as a whole. */
-void hv_shared_add(const uint8_t *start, uint64_t len_bytes, int fd);
-/* Removes a mapping; to be called before it is unmapped. A mapping that was not added is ignored.
+/* Maps LEN_BYTES of FD at OFF, shared, with PROT of mmap(2), at ROOM, which is reserved and
+ * replaced; NULL: anywhere. The caller unmaps *RET. Pages of hugetlbfs are huge, and such a page is
+ * replaced as a whole. ENOSPC: too many mappings are there already; any other error is mmap(2)'s.
  */
-void hv_shared_remove(const uint8_t *start, uint64_t len_bytes);
+struct hv_err *hv_shared_map(int fd, uint64_t off, uint64_t len_bytes, int prot, void *room,
+			     uint8_t **ret) hv_must_use;
+/* NULL is ignored. */
+void hv_shared_unmap(const uint8_t *start, uint64_t len_bytes);
 /* Whether pages of [START, START + LEN) were replaced. */
 bool hv_shared_is_lost(const uint8_t *start, uint64_t len_bytes);
 

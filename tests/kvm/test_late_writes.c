@@ -110,7 +110,7 @@ static struct hv_machine *make_machine(int is_mapped)
 	m->id = hv_strdup("test");
 	m->process.pid = vmm;
 	m->pidfd = pidfd_open(vmm, 0);
-	m->memory = hv_process_memory_new(vmm);
+	m->memory = hv_process_memory_new(vmm, m->pidfd);
 	m->accel = HV_ACCEL_KVM;
 	m->arch = &hv_arch_x86_64;
 	m->nr_vcpus = 1;

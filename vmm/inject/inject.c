@@ -39,7 +39,7 @@ static struct hv_err *know_vcpus(struct hv_inject *j, pid_t **tids, unsigned nr)
 				 j->kvm.nr_vcpus, nr);
 	if (err)
 		return err;
-	hv_sync_init(&j->sync, &j->kvm);
+	hv_sync_init(&j->sync, &j->kvm, j->m->pidfd);
 	j->regs = hv_alloc(nr * sizeof(*j->regs));
 	j->tids = hv_take(*tids);
 	return NULL;
@@ -60,7 +60,9 @@ static struct hv_err *hold_once(struct hv_inject *j, unsigned nr, uint64_t max_n
 
 	hv_sync_ask(&j->sync);
 	err = hv_keeper_hold(j->keeper, j->tids, nr, max_ns, &j->held_from_ns, ret_all_in_run);
-	j->has_regs = hv_sync_take(&j->sync, j->m->arch, *ret_all_in_run, j->regs);
+	if (err)
+		hv_sync_cancel(&j->sync);
+	j->has_regs = !err && hv_sync_take(&j->sync, j->m->arch, *ret_all_in_run, j->regs);
 	return err;
 }
 

@@ -6,12 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
-#include <sys/stat.h>
 
 #include "vmm/inject/state.h"
 #include "vmm/shared_memory.h"
 #include "vmm/qemu/pin.h"
+#include "vmm/qemu/vmm_file.h"
 
 #define SLOTS_TRIED 4
 #define BITS_MIN    36
@@ -165,24 +164,21 @@ static uint8_t *reserve_aligned(uint64_t len_bytes)
 
 static struct hv_err *map_region(struct hv_inject *j)
 {
-	HV_AUTO_FD int fd = pidfd_getfd(j->m->pidfd, j->kvm.region_fd, 0);
-	struct stat st;
-	uint8_t *room;
-	void *host;
+	struct hv_vmm_file file = HV_VMM_FILE_NONE;
+	struct hv_err *err = hv_vmm_file_take(j->m->pidfd, j->kvm.region_fd, &file);
+	HV_AUTO_FD int fd = file.fd;
+	uint8_t *room, *host = NULL;
 
-	if (fd < 0)
-		return hv_err_new(errno, "inject: pidfd_getfd: %s", strerror(errno));
-	if (fstat(fd, &st) < 0 || st.st_size != (off_t)HV_INJECT_REGION_BYTES)
-		return hv_err_new(EPROTO, "inject: the region found has %lld bytes",
-				  (long long)st.st_size);
+	if (!err && file.len_bytes != HV_INJECT_REGION_BYTES)
+		err = hv_err_new(EPROTO, "it has %" PRIu64 " bytes", file.len_bytes);
+	if (err)
+		return hv_err_in(err, "inject: the region");
 	room = reserve_aligned(HV_INJECT_REGION_BYTES);
-	host = mmap(room, HV_INJECT_REGION_BYTES, PROT_READ | PROT_WRITE,
-		    MAP_SHARED | (room ? MAP_FIXED : 0), fd, 0);
-	if (host == MAP_FAILED)
-		return hv_err_new(errno, "inject: mapping the region: %s", strerror(errno));
-	/* Nobody can truncate it any more. EPERM: an earlier hvtrace made it without this. */
+	err = hv_shared_map(fd, 0, HV_INJECT_REGION_BYTES, PROT_READ | PROT_WRITE, room, &host);
+	if (err)
+		return hv_err_in(err, "inject: mapping the region");
+	/* Nobody can truncate it any more, unless the VMM has forbidden seals before (EPERM). */
 	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
-	hv_shared_add(host, HV_INJECT_REGION_BYTES, fd);
 	/* the keeper, which may outlive us for a moment, does not need it */
 	madvise(host, HV_INJECT_REGION_BYTES, MADV_DONTFORK);
 	j->m->region = (struct hv_region){
@@ -208,8 +204,7 @@ void hv_inject_drop_region(struct hv_inject *j)
 {
 	if (!j->m->region.host)
 		return;
-	hv_shared_remove(j->m->region.host, j->m->region.len_bytes);
-	munmap(j->m->region.host, j->m->region.len_bytes);
+	hv_shared_unmap(j->m->region.host, j->m->region.len_bytes);
 	hv_close_at(&j->m->region.fd);
 	j->m->region = (struct hv_region){.fd = -1};
 }
@@ -240,14 +235,18 @@ static bool is_pin_file(int fd)
 
 static struct hv_err *fill_pin_file(const struct hv_inject *j)
 {
-	HV_AUTO_FD int fd = pidfd_getfd(j->m->pidfd, j->kvm.pin_fd, 0);
+	struct hv_vmm_file file = HV_VMM_FILE_NONE;
+	struct hv_err *err = hv_vmm_file_take(j->m->pidfd, j->kvm.pin_fd, &file);
+	HV_AUTO_FD int fd = file.fd;
 	uint8_t image[HV_PIN_IMAGE_BYTES];
 
+	if (err)
+		return hv_err_in(err, "inject: the pin");
 	hv_pin_image(image);
-	if (fd >= 0 && !is_pin_file(fd))
+	if (!is_pin_file(fd))
 		return hv_err_new(EBADF, "inject: file %d of the VMM is not the pin's",
 				  j->kvm.pin_fd);
-	if (fd < 0 || pwrite(fd, image, sizeof(image), 0) != (ssize_t)sizeof(image))
+	if (pwrite(fd, image, sizeof(image), 0) != (ssize_t)sizeof(image))
 		return hv_err_new(errno, "inject: file %d of the VMM: %s", j->kvm.pin_fd,
 				  strerror(errno));
 	return NULL;

@@ -9,13 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
 #include "vmm/inject/state.h"
 #include "vmm/qemu/maps.h"
+#include "vmm/qemu/vmm_file.h"
+#include "vmm/shared_memory.h"
 
 #define PAGE	   4096ull
 #define WINDOW_MAX (1ull << 30)
@@ -34,8 +35,7 @@ void hv_shadow_init(struct hv_shadow *s)
 
 void hv_shadow_deinit(struct hv_shadow *s)
 {
-	if (s->host)
-		munmap(s->host, s->len_bytes);
+	hv_shared_unmap(s->host, s->len_bytes);
 	hv_close_at(&s->ram_here);
 	free(s->pages);
 	hv_shadow_init(s);
@@ -52,47 +52,44 @@ uint8_t *hv_shadow_at(const struct hv_shadow *s, struct hv_gpa gpa)
 
 /* ---- the files ---- */
 
+/* Whether S is a window of whole pages in RAM. What it was made with is in the name of the VMM's
+ * file, so the VMM could change it. */
+static bool is_window(const struct hv_inject *j, const struct hv_shadow *s)
+{
+	uint64_t hva = 0, len_bytes = 0;
+
+	return (s->start.v | s->len_bytes | s->hva | s->ram_off) % PAGE == 0 && s->len_bytes &&
+	       s->len_bytes <= WINDOW_MAX && s->ram_off <= INT64_MAX - WINDOW_MAX &&
+	       hv_ram_find(&j->m->ram, s->start, &hva, &len_bytes) && hva == s->hva &&
+	       len_bytes >= s->len_bytes;
+}
+
 static struct hv_err *open_here(struct hv_inject *j, struct hv_shadow *s)
 {
-	HV_AUTO_FD int fd = pidfd_getfd(j->m->pidfd, s->fd, 0);
-	void *host;
+	struct hv_vmm_file file = HV_VMM_FILE_NONE, ram = HV_VMM_FILE_NONE;
+	struct hv_err *err = hv_vmm_file_take(j->m->pidfd, s->fd, &file);
+	HV_AUTO_FD int fd = file.fd;
 
-	s->ram_here = pidfd_getfd(j->m->pidfd, s->ram_fd, 0);
-	if (fd < 0 || s->ram_here < 0)
-		return hv_err_new(errno, "shadow: pidfd_getfd: %s", strerror(errno));
+	if (!err)
+		err = hv_vmm_file_take(j->m->pidfd, s->ram_fd, &ram);
+	s->ram_here = ram.fd;
+	if (err)
+		return hv_err_in(err, "shadow");
+	if (!is_window(j, s))
+		return hv_err_new(EPROTO,
+				  "shadow: the window of %" PRIu64
+				  " bytes at guest physical 0x%" PRIx64
+				  " is not one of whole pages of RAM",
+				  s->len_bytes, s->start.v);
 	if (ftruncate(fd, (off_t)s->len_bytes) < 0)
 		return hv_err_new(errno, "shadow: sizing its file: %s", strerror(errno));
 	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW); /* as the region's (region.c) */
-	host = mmap(NULL, s->len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-	if (host == MAP_FAILED)
-		return hv_err_new(errno, "shadow: mapping its file: %s", strerror(errno));
-	madvise(host, s->len_bytes, MADV_DONTFORK);
-	s->host = host;
+	err = hv_shared_map(fd, 0, s->len_bytes, PROT_READ | PROT_WRITE, NULL, &s->host);
+	if (err)
+		return hv_err_in(err, "shadow");
+	madvise(s->host, s->len_bytes, MADV_DONTFORK);
 	s->pages = hv_alloc(s->len_bytes / PAGE);
 	return NULL;
-}
-
-/* The VMM's descriptor of the file with this inode that is open for reading and writing; -1: none.
- */
-static int find_file(pid_t pid, dev_t dev, ino_t ino)
-{
-	struct dirent *entry;
-	char path[96];
-	int found = -1;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-	dir = opendir(path);
-	while (dir && found < 0 && (entry = readdir(dir))) {
-		struct stat st;
-
-		if (fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && st.st_dev == dev &&
-		    st.st_ino == ino && hv_vmm_can_write(pid, atoi(entry->d_name)))
-			found = atoi(entry->d_name);
-	}
-	if (dir)
-		closedir(dir);
-	return found;
 }
 
 static const struct hv_ram_range *range_of(const struct hv_inject *j, struct hv_gpa gpa)
@@ -111,16 +108,14 @@ static bool can_shadow(struct hv_inject *j, const struct hv_ram_range *r, struct
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;
 	struct statfs fs;
-	struct stat st;
 
 	if (!r || !r->host)
 		return false;
 	err = hv_process_memory_piece(j->m->memory, r->hva, 1, ret);
-	if (err || ret->fd < 0 || fstatfs(ret->fd, &fs) < 0 || fstat(ret->fd, &st) < 0 ||
-	    fs.f_type == HUGETLBFS_MAGIC)
+	if (err || ret->fd < 0 || fstatfs(ret->fd, &fs) < 0 || fs.f_type == HUGETLBFS_MAGIC)
 		return false;
-	*ret_fd = find_file(j->m->process.pid, st.st_dev, st.st_ino);
-	return *ret_fd >= 0;
+	*ret_fd = ret->vmm_fd;
+	return true;
 }
 
 struct hv_err *hv_shadow_want(struct hv_inject *j)
@@ -157,8 +152,12 @@ static struct hv_err *make_window(struct hv_inject *j, struct hv_gpa gpa)
 	end = start + WINDOW_MAX;
 	start = start < r->start.v ? r->start.v : start;
 	end = end > r->start.v + r->len_bytes ? r->start.v + r->len_bytes : end;
+	start = (start + PAGE - 1) & ~(PAGE - 1);
+	end &= ~(PAGE - 1);
+	if (start >= end)
+		return NULL;
 	s->start = hv_gpa(start);
-	s->len_bytes = (end - start) & ~(PAGE - 1);
+	s->len_bytes = end - start;
 	s->hva = r->hva + (start - r->start.v);
 	s->ram_fd = ram_fd;
 	s->ram_off = piece.file_off + (start - r->start.v);

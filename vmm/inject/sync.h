@@ -11,6 +11,7 @@
 
 struct hv_sync {
 	pid_t pid;
+	int fd;		     /* the VMM's memory, for reading and writing; if PAGE_HVAS is there */
 	uint64_t *page_hvas; /* by vCPU, owned; NULL: this KVM does not support it */
 	unsigned nr_vcpus;
 };
@@ -20,13 +21,15 @@ struct hv_sync {
  * go on, are not known. */
 bool hv_sync_is_in_smm(const struct hv_kvm *k, unsigned *ret);
 
-/* On a KVM without sync regs, hv_sync_take() always returns false. */
-void hv_sync_init(struct hv_sync *s, const struct hv_kvm *k);
+/* PIDFD is K->pid's. On a KVM without sync regs, hv_sync_take() always returns false. */
+void hv_sync_init(struct hv_sync *s, const struct hv_kvm *k, int pidfd);
 void hv_sync_deinit(struct hv_sync *s);
 
 /* Asks for the registers; to be called right before the stop. */
 void hv_sync_ask(const struct hv_sync *s);
-/* Stops asking, and reads the registers; to be called after each stop. ALL_IN_RUN: every vCPU
+/* Stops asking, when the stop has failed. */
+void hv_sync_cancel(const struct hv_sync *s);
+/* Stops asking, and reads the registers; to be called under each hold. ALL_IN_RUN: every vCPU
  * thread is in KVM_RUN. True: RET has every vCPU's registers. */
 bool hv_sync_take(const struct hv_sync *s, const struct hv_arch *arch, bool all_in_run,
 		  struct hv_vcpu_regs *ret);

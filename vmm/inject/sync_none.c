@@ -2,7 +2,7 @@
 /* For hosts whose KVM does not store registers in a vCPU's page. */
 #include "vmm/inject/sync.h"
 
-void hv_sync_init(struct hv_sync *s, const struct hv_kvm *k)
+void hv_sync_init(struct hv_sync *s, const struct hv_kvm *k, int pidfd hv_unused)
 {
 	*s = (struct hv_sync){.pid = k->pid};
 }
@@ -13,6 +13,11 @@ void hv_sync_deinit(struct hv_sync *s)
 }
 
 void hv_sync_ask(const struct hv_sync *s)
+{
+	(void)s;
+}
+
+void hv_sync_cancel(const struct hv_sync *s)
 {
 	(void)s;
 }

@@ -6,10 +6,13 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
+#include <unistd.h>
+
+#include "vmm/qemu/process_memory.h"
 
 #define WANTED	      (KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS)
 #define RIP_UNWRITTEN 0x6576617274766800ull /* not canonical: no vCPU has this address in rip */
-#define BATCH	      512		    /* of pages; two pieces of each fit into IOV_MAX */
+#define BATCH	      512		    /* of pages, at most IOV_MAX */
 #define RIP_OFF	      (offsetof(struct kvm_run, s) + offsetof(struct kvm_regs, rip))
 #define VALID_OFF     offsetof(struct kvm_run, kvm_valid_regs)
 #define REGS_OFF      offsetof(struct kvm_run, s)
@@ -24,10 +27,13 @@ static bool kvm_does_it(void)
 	return classes > 0 && (classes & WANTED) == WANTED;
 }
 
-void hv_sync_init(struct hv_sync *s, const struct hv_kvm *k)
+void hv_sync_init(struct hv_sync *s, const struct hv_kvm *k, int pidfd)
 {
-	*s = (struct hv_sync){.pid = k->pid, .nr_vcpus = k->nr_vcpus};
+	*s = (struct hv_sync){.pid = k->pid, .nr_vcpus = k->nr_vcpus, .fd = -1};
 	if (!k->nr_vcpus || !kvm_does_it())
+		return;
+	s->fd = hv_process_memory_open(k->pid, pidfd, O_RDWR);
+	if (s->fd < 0)
 		return;
 	s->page_hvas = hv_alloc(k->nr_vcpus * sizeof(*s->page_hvas));
 	memcpy(s->page_hvas, k->run_hvas, k->nr_vcpus * sizeof(*s->page_hvas));
@@ -35,62 +41,60 @@ void hv_sync_init(struct hv_sync *s, const struct hv_kvm *k)
 
 void hv_sync_deinit(struct hv_sync *s)
 {
+	if (s->page_hvas)
+		hv_close_at(&s->fd);
 	free(s->page_hvas);
 	*s = (struct hv_sync){0};
 }
 
-static bool write_pages(const struct hv_sync *s, const struct iovec *ours, unsigned nr_pieces,
-			const uint64_t *offs)
+/* By the file of the VMM's memory: if the VMM has ended, another process may have its id. */
+static bool write_each(const struct hv_sync *s, uint64_t off, uint64_t value)
 {
-	for (unsigned first = 0; first < s->nr_vcpus; first += BATCH) {
-		unsigned nr = s->nr_vcpus - first < BATCH ? s->nr_vcpus - first : BATCH;
-		struct iovec from[2 * BATCH], to[2 * BATCH];
-		size_t len = 0;
+	bool all = true;
 
-		for (unsigned i = 0; i < nr * nr_pieces; i++) {
-			unsigned piece = i % nr_pieces;
-
-			from[i] = ours[piece];
-			to[i] = (struct iovec){
-				(void *)(uintptr_t)(s->page_hvas[first + i / nr_pieces] +
-						    offs[piece]),
-				ours[piece].iov_len};
-			len += ours[piece].iov_len;
-		}
-		if (process_vm_writev(s->pid, from, nr * nr_pieces, to, nr * nr_pieces, 0) !=
-		    (ssize_t)len)
-			return false;
-	}
-	return true;
+	for (unsigned i = 0; all && i < s->nr_vcpus; i++)
+		all = pwrite(s->fd, &value, sizeof(value), (off_t)(s->page_hvas[i] + off)) ==
+		      (ssize_t)sizeof(value);
+	return all;
 }
 
 /* The address in rip tells later whether KVM has written the registers. */
 void hv_sync_ask(const struct hv_sync *s)
 {
-	uint64_t rip = RIP_UNWRITTEN, valid = WANTED;
-	const struct iovec ours[] = {{&rip, sizeof(rip)}, {&valid, sizeof(valid)}};
-	const uint64_t offs[] = {RIP_OFF, VALID_OFF};
-
-	if (s->page_hvas)
-		(void)write_pages(s, ours, 2, offs);
+	if (s->page_hvas && write_each(s, RIP_OFF, RIP_UNWRITTEN))
+		(void)write_each(s, VALID_OFF, WANTED);
 }
 
+void hv_sync_cancel(const struct hv_sync *s)
+{
+	if (s->page_hvas)
+		(void)write_each(s, VALID_OFF, 0);
+}
+
+/* The keeper traces threads of the VMM, so its id is not another process's, and one system call for
+ * all takes less of the hold. */
 static void ask_no_more(const struct hv_sync *s)
 {
-	uint64_t valid = 0;
-	const struct iovec ours = {&valid, sizeof(valid)};
-	const uint64_t off = VALID_OFF;
+	uint64_t zeros[BATCH] = {0};
 
-	(void)write_pages(s, &ours, 1, &off);
+	for (unsigned first = 0; first < s->nr_vcpus; first += BATCH) {
+		unsigned nr = s->nr_vcpus - first < BATCH ? s->nr_vcpus - first : BATCH;
+		struct iovec ours = {zeros, nr * sizeof(zeros[0])}, theirs[BATCH];
+
+		for (unsigned i = 0; i < nr; i++)
+			theirs[i] = (struct iovec){
+				(void *)(uintptr_t)(s->page_hvas[first + i] + VALID_OFF),
+				sizeof(zeros[0])};
+		if (process_vm_writev(s->pid, &ours, 1, theirs, nr, 0) < 0)
+			return;
+	}
 }
 
 static bool read_one(const struct hv_sync *s, unsigned vcpu, struct kvm_sync_regs *ret)
 {
 	size_t len = offsetof(struct kvm_sync_regs, events);
-	struct iovec ours = {ret, len};
-	struct iovec theirs = {(void *)(uintptr_t)(s->page_hvas[vcpu] + REGS_OFF), len};
 
-	return process_vm_readv(s->pid, &ours, 1, &theirs, 1, 0) == (ssize_t)len &&
+	return pread(s->fd, ret, len, (off_t)(s->page_hvas[vcpu] + REGS_OFF)) == (ssize_t)len &&
 	       ret->regs.rip != RIP_UNWRITTEN;
 }
 

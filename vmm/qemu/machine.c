@@ -28,7 +28,6 @@ void hv_machine_free(struct hv_machine *m)
 	hv_process_memory_free(m->memory);
 	hv_process_close(&m->process);
 	hv_monitor_free(m->monitor);
-	hv_close_at(&m->memory_fd);
 	hv_close_at(&m->pidfd);
 	free(m->held_regs);
 	free(m->name);
@@ -73,25 +72,10 @@ struct hv_err *hv_machine_read(struct hv_machine *m, struct hv_gpa gpa, void *bu
 	return hv_ram_read(&m->ram, gpa, buf, len);
 }
 
-/* The VMM lived when its memory was opened, so it was its memory. */
-static void open_memory(struct hv_machine *m)
-{
-	HV_AUTO_FREE char *path = hv_format("/proc/%d/mem", (int)m->process.pid);
-
-	if (m->memory_fd < 0)
-		m->memory_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (poll(&(struct pollfd){m->pidfd, POLLIN, 0}, 1, 0) == 0)
-		return;
-	hv_close_at(&m->memory_fd);
-	m->memory_fd = -1;
-}
-
 struct hv_err *hv_machine_ram_files(struct hv_machine *m, enum hv_ram_by by,
 				    struct hv_ram_file *ret, size_t max, size_t *ret_nr)
 {
-	if (by == HV_RAM_BY_MEMORY || m->ram.mapped_bytes < m->ram.len_bytes)
-		open_memory(m);
-	*ret_nr = hv_ram_files(&m->ram, m->memory_fd, by, ret, max);
+	*ret_nr = hv_ram_files(&m->ram, by, ret, max);
 	return NULL;
 }
 
@@ -368,7 +352,6 @@ static struct hv_machine *machine_new(struct hv_monitor *monitor, const char *ki
 	m->monitor_kind = hv_strdup(kind);
 	m->pidfd = -1;
 	m->region.fd = -1;
-	m->memory_fd = -1;
 	return m;
 }
 
@@ -395,7 +378,7 @@ static struct hv_err *open_process(struct hv_machine *m, pid_t pid)
 {
 	struct hv_err *err = hv_process_open(pid, &m->process);
 
-	m->memory = hv_process_memory_new(pid);
+	m->memory = hv_process_memory_new(pid, m->pidfd);
 	return err ? err : has_ended(m);
 }
 

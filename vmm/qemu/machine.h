@@ -18,7 +18,6 @@ struct hv_machine {
 	struct hv_monitor *monitor;
 	struct hv_process process;
 	struct hv_process_memory *memory;
-	int memory_fd; /* the same as a file, for reading; -1: it is not open */
 	int pidfd;
 	enum hv_accel accel;
 	const struct hv_arch *arch;

@@ -5,16 +5,18 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <poll.h>
 #include <sys/mman.h>
-#include <sys/uio.h>
+#include <unistd.h>
 
 #include "vmm/qemu/maps.h"
+#include "vmm/qemu/vmm_file.h"
 #include "vmm/shared_memory.h"
 
 struct mapping {
 	struct hv_vma vma;
 	uint8_t *host;
-	int fd;
+	struct hv_vmm_file file;
 	bool is_gone;
 	bool is_used; /* a piece was asked for since the last look */
 	bool is_kept;
@@ -22,23 +24,59 @@ struct mapping {
 
 struct hv_process_memory {
 	pid_t pid;
+	int pidfd; /* borrowed */
+	int fd;	   /* of its memory; -1: it cannot be read */
+	/* What was mapped at the last look; empty: it must be looked at each time. */
+	struct hv_maps maps;
 	struct mapping *mappings;
 	size_t nr_mappings;
 };
 
-struct hv_process_memory *hv_process_memory_new(pid_t pid)
+/* What was read of /proc/PID before is the VMM's, since a process that has not ended keeps its id.
+ */
+static struct hv_err *has_not_ended(pid_t pid, int pidfd)
+{
+	if (poll(&(struct pollfd){pidfd, POLLIN, 0}, 1, 0) == 0)
+		return NULL;
+	return hv_err_new(ESRCH, "process %d: it has ended", (int)pid);
+}
+
+int hv_process_memory_open(pid_t pid, int pidfd, int flags)
+{
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	HV_AUTO_FD int fd = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	fd = open(path, flags | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	err = has_not_ended(pid, pidfd);
+	if (!err)
+		return hv_take_fd(&fd);
+	errno = err->code;
+	return -1;
+}
+
+struct hv_process_memory *hv_process_memory_new(pid_t pid, int pidfd)
 {
 	struct hv_process_memory *pm = hv_alloc(sizeof(*pm));
 
 	pm->pid = pid;
+	pm->pidfd = pidfd;
+	pm->fd = hv_process_memory_open(pid, pidfd, O_RDONLY);
 	return pm;
 }
 
-static void unmap(const struct mapping *m)
+int hv_process_memory_fd(const struct hv_process_memory *pm)
 {
-	hv_shared_remove(m->host, m->vma.end - m->vma.start);
-	munmap(m->host, m->vma.end - m->vma.start);
-	close(m->fd);
+	return pm->fd;
+}
+
+static void unmap(struct mapping *m)
+{
+	hv_shared_unmap(m->host, m->vma.end - m->vma.start);
+	hv_close_at(&m->file.fd);
 }
 
 void hv_process_memory_free(struct hv_process_memory *pm)
@@ -48,20 +86,52 @@ void hv_process_memory_free(struct hv_process_memory *pm)
 	for (size_t i = 0; i < pm->nr_mappings; i++)
 		unmap(&pm->mappings[i]);
 	free(pm->mappings);
+	hv_maps_deinit(&pm->maps);
+	hv_close_at(&pm->fd);
 	free(pm);
+}
+
+static struct hv_err *read_maps(const struct hv_process_memory *pm, struct hv_maps *ret)
+{
+	struct hv_maps maps = {0};
+	struct hv_err *err = hv_maps_read(pm->pid, &maps);
+
+	if (!err)
+		err = has_not_ended(pm->pid, pm->pidfd);
+	if (err)
+		hv_maps_deinit(&maps);
+	else
+		*ret = maps;
+	return err;
+}
+
+static const struct hv_vma *vma_at(const struct hv_maps *maps, uint64_t hva)
+{
+	size_t low = 0, high = maps->nr;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		const struct hv_vma *vma = &maps->list[mid];
+
+		if (hva < vma->start)
+			high = mid;
+		else if (hva >= vma->end)
+			low = mid + 1;
+		else
+			return vma;
+	}
+	return NULL;
 }
 
 static struct hv_err *find_vma(struct hv_process_memory *pm, uint64_t hva, struct hv_vma *ret)
 {
-	HV_AUTO_MAPS struct hv_maps maps = {0};
-	const struct hv_vma *vma = NULL;
-	struct hv_err *err = hv_maps_read(pm->pid, &maps);
+	HV_AUTO_MAPS struct hv_maps now = {0};
+	const struct hv_vma *vma;
+	struct hv_err *err = pm->maps.nr ? NULL : read_maps(pm, &now);
 
 	if (err)
 		return err;
-	for (size_t i = 0; !vma && i < maps.nr; i++)
-		if (hva >= maps.list[i].start && hva < maps.list[i].end)
-			vma = &maps.list[i];
+	vma = vma_at(pm->maps.nr ? &pm->maps : &now, hva);
 	if (!vma)
 		return hv_err_new(EFAULT, "process %d: nothing is mapped at 0x%" PRIx64,
 				  (int)pm->pid, hva);
@@ -75,30 +145,24 @@ static struct hv_err *find_vma(struct hv_process_memory *pm, uint64_t hva, struc
 	return NULL;
 }
 
-/* Maps the file of a shared mapping. It is opened by the link of the mapping in /proc, which works
- * for deleted files and memfds, too, and never finds another file of the same name. False: it
- * cannot be mapped. */
+/* Maps the file of a shared mapping, by the VMM's own descriptor of it. False: it cannot be mapped,
+ * and is read as other memory. */
 static bool map_shared(struct hv_process_memory *pm, const struct hv_vma *vma, struct mapping *ret)
 {
-	HV_AUTO_FD int fd = -1;
-	char path[96];
-	void *host;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	struct mapping m = {.vma = *vma, .file = HV_VMM_FILE_NONE, .is_used = true};
 
-	if (!vma->shared || !vma->has_file)
+	if (!vma->shared || !vma->has_file || !hv_vmm_file_of(pm->pid, pm->pidfd, vma, &m.file))
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pm->pid,
-		 vma->start, vma->end);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
+	err = hv_shared_map(m.file.fd, vma->file_off, vma->end - vma->start, PROT_READ | PROT_WRITE,
+			    NULL, &m.host);
+	if (err) {
+		hv_close_at(&m.file.fd);
 		return false;
-	host = mmap(NULL, vma->end - vma->start, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		    (off_t)vma->file_off);
-	if (host == MAP_FAILED)
-		return false;
+	}
 	/* a helper, which may outlive us, does not need it */
-	madvise(host, vma->end - vma->start, MADV_DONTFORK);
-	hv_shared_add(host, vma->end - vma->start, fd);
-	*ret = (struct mapping){.vma = *vma, .host = host, .fd = hv_take_fd(&fd), .is_used = true};
+	madvise(m.host, vma->end - vma->start, MADV_DONTFORK);
+	*ret = m;
 	return true;
 }
 
@@ -111,7 +175,8 @@ static struct hv_piece piece_of(const struct mapping *m, uint64_t hva, uint64_t 
 		.hva = hva,
 		.len_bytes = len_bytes < room ? len_bytes : room,
 		.host = m->host + off,
-		.fd = m->fd,
+		.fd = m->file.fd,
+		.vmm_fd = m->file.vmm_fd,
 		.file_off = m->vma.file_off + off,
 	};
 }
@@ -145,6 +210,7 @@ struct hv_err *hv_process_memory_piece(struct hv_process_memory *pm, uint64_t hv
 		.hva = hva,
 		.len_bytes = len_bytes < vma.end - hva ? len_bytes : vma.end - hva,
 		.fd = -1,
+		.vmm_fd = -1,
 	};
 	return NULL;
 }
@@ -161,11 +227,13 @@ static bool is_of(const struct hv_vma *vma, const struct mapping *m)
  * its number. */
 struct hv_err *hv_process_memory_look_again(struct hv_process_memory *pm)
 {
-	HV_AUTO_MAPS struct hv_maps maps = {0};
-	struct hv_err *err = hv_maps_read(pm->pid, &maps);
+	struct hv_maps maps = {0};
+	struct hv_err *err = read_maps(pm, &maps);
 
 	if (err)
 		return err;
+	hv_maps_deinit(&pm->maps);
+	pm->maps = maps;
 	for (size_t i = 0; i < pm->nr_mappings; i++) {
 		pm->mappings[i].is_gone = true;
 		pm->mappings[i].is_used = false;
@@ -182,7 +250,7 @@ void hv_process_memory_drop_unused(struct hv_process_memory *pm)
 	size_t nr = 0;
 
 	for (size_t i = 0; i < pm->nr_mappings; i++) {
-		const struct mapping *m = &pm->mappings[i];
+		struct mapping *m = &pm->mappings[i];
 
 		if (m->is_used || m->is_kept)
 			pm->mappings[nr++] = *m;
@@ -190,6 +258,11 @@ void hv_process_memory_drop_unused(struct hv_process_memory *pm)
 			unmap(m);
 	}
 	pm->nr_mappings = nr;
+}
+
+void hv_process_memory_end_look(struct hv_process_memory *pm)
+{
+	hv_maps_deinit(&pm->maps);
 }
 
 void hv_process_memory_keep(struct hv_process_memory *pm, const struct hv_piece *p)
@@ -203,24 +276,21 @@ void hv_process_memory_keep(struct hv_process_memory *pm, const struct hv_piece 
 	}
 }
 
-static struct hv_err *copied(const struct hv_process_memory *pm, ssize_t done, uint64_t hva,
-			     size_t len_bytes, const char *verb)
-{
-	if (done == (ssize_t)len_bytes)
-		return NULL;
-	if (done < 0 && errno != EFAULT)
-		return hv_err_new(errno, "process %d: %s %zu bytes at 0x%" PRIx64 ": %s",
-				  (int)pm->pid, verb, len_bytes, hva, strerror(errno));
-	return hv_err_new(EFAULT, "process %d: %s %zu bytes at 0x%" PRIx64 ": only %zd",
-			  (int)pm->pid, verb, len_bytes, hva, done < 0 ? 0 : done);
-}
-
 struct hv_err *hv_process_memory_read(struct hv_process_memory *pm, uint64_t hva, void *buf,
 				      size_t len_bytes)
 {
-	struct iovec ours = {buf, len_bytes};
-	struct iovec theirs = {(void *)(uintptr_t)hva, len_bytes};
+	size_t done = 0;
+	ssize_t nr = 1;
 
-	return copied(pm, process_vm_readv(pm->pid, &ours, 1, &theirs, 1, 0), hva, len_bytes,
-		      "reading");
+	while (done < len_bytes && nr > 0) {
+		nr = pread(pm->fd, (char *)buf + done, len_bytes - done, (off_t)(hva + done));
+		done += nr > 0 ? (size_t)nr : 0;
+	}
+	if (done == len_bytes)
+		return NULL;
+	if (nr < 0 && errno != EIO)
+		return hv_err_new(errno, "process %d: reading %zu bytes at 0x%" PRIx64 ": %s",
+				  (int)pm->pid, len_bytes, hva, strerror(errno));
+	return hv_err_new(EFAULT, "process %d: reading %zu bytes at 0x%" PRIx64 ": only %zu",
+			  (int)pm->pid, len_bytes, hva, done);
 }

@@ -4,10 +4,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "vmm/qemu/memory_tree.h"
 #include "vmm/qemu/pci.h"
 #include "vmm/shared_memory.h"
+
+/* What may be hidden of a file of RAM: the memory behind the VGA window, and the memory of system
+ * management mode, of which q35 machines have 16 MiB, or what an option says. */
+#define HIDDEN_MAX_BYTES (64ull << 20)
 
 static struct hv_err *gpa2hva(struct hv_monitor *m, struct hv_gpa gpa, uint64_t *ret_hva,
 			      char **ret_name)
@@ -52,6 +57,8 @@ static struct hv_err *add_range(struct hv_ram *ram, const struct hv_tree_piece *
 			.len_bytes = piece.len_bytes,
 			.hva = piece.hva,
 			.host = piece.host,
+			.fd = piece.fd,
+			.file_off = piece.file_off,
 		};
 		ram->len_bytes += piece.len_bytes;
 		ram->mapped_bytes += piece.host ? piece.len_bytes : 0;
@@ -168,6 +175,7 @@ struct hv_err *hv_ram_load(struct hv_monitor *m, struct hv_process_memory *proce
 	struct hv_ram found = {.process = process};
 	struct hv_err *err = load(m, &found);
 
+	hv_process_memory_end_look(process);
 	if (err) {
 		hv_ram_deinit(&found);
 		return err;
@@ -255,23 +263,34 @@ struct hv_err *hv_ram_read(const struct hv_ram *ram, struct hv_gpa gpa, void *bu
 	return NULL;
 }
 
-/* False: it is not in one piece of a file. */
-static bool file_of(const struct hv_ram *ram, const struct hv_ram_range *r, int memory_fd,
-		    enum hv_ram_by by, struct hv_ram_file *ret)
+/* A file is given as a whole. It may have other memory than this guest's RAM: other guests' RAM, if
+ * several share a file. What firmware hides of its own RAM is little (SMRAM). */
+static bool is_its_own(const struct hv_ram *ram, int fd)
 {
-	HV_AUTO_ERR struct hv_err *err = NULL;
-	struct hv_piece piece;
+	uint64_t len_bytes = 0;
+	struct stat st;
 
-	*ret = (struct hv_ram_file){r->start, r->len_bytes, r->hva, memory_fd, true};
-	if (by == HV_RAM_BY_MEMORY || !r->host)
-		return memory_fd >= 0;
-	err = hv_process_memory_piece(ram->process, r->hva, r->len_bytes, &piece);
-	if (err || piece.fd < 0 || piece.len_bytes != r->len_bytes)
-		return false;
-	ret->fd = piece.fd;
-	ret->off = piece.file_off;
-	ret->is_memory = false;
-	return true;
+	for (size_t i = 0; i < ram->nr_ranges; i++)
+		if (ram->ranges[i].host && ram->ranges[i].fd == fd)
+			len_bytes += ram->ranges[i].len_bytes;
+	return fstat(fd, &st) == 0 && (uint64_t)st.st_size <= len_bytes + HIDDEN_MAX_BYTES;
+}
+
+/* The file that R was last looked for in. */
+struct last_file {
+	int fd;
+	bool is_its_own;
+};
+
+static struct hv_ram_file file_of(const struct hv_ram *ram, const struct hv_ram_range *r,
+				  enum hv_ram_by by, struct last_file *last)
+{
+	if (by == HV_RAM_BY_FILES && r->host && r->fd != last->fd)
+		*last = (struct last_file){r->fd, is_its_own(ram, r->fd)};
+	if (by == HV_RAM_BY_FILES && r->host && last->is_its_own)
+		return (struct hv_ram_file){r->start, r->len_bytes, r->file_off, r->fd, false};
+	return (struct hv_ram_file){r->start, r->len_bytes, r->hva,
+				    hv_process_memory_fd(ram->process), true};
 }
 
 /* Whether B follows A, in the guest and in what is read. */
@@ -282,15 +301,16 @@ static bool continues(const struct hv_ram_file *a, const struct hv_ram_file *b)
 }
 
 /* A range that a VMM maps in pieces is one in its memory. */
-size_t hv_ram_files(const struct hv_ram *ram, int memory_fd, enum hv_ram_by by,
-		    struct hv_ram_file *ret, size_t max)
+size_t hv_ram_files(const struct hv_ram *ram, enum hv_ram_by by, struct hv_ram_file *ret,
+		    size_t max)
 {
+	struct last_file last = {.fd = -1};
 	size_t nr = 0;
 
 	for (size_t i = 0; !ram->can_go && i < ram->nr_ranges; i++) {
-		struct hv_ram_file file;
+		struct hv_ram_file file = file_of(ram, &ram->ranges[i], by, &last);
 
-		if (!file_of(ram, &ram->ranges[i], memory_fd, by, &file))
+		if (file.fd < 0)
 			continue;
 		if (nr && continues(&ret[nr - 1], &file))
 			ret[nr - 1].len_bytes += file.len_bytes;

@@ -14,6 +14,8 @@ struct hv_ram_range {
 	uint64_t len_bytes;
 	uint64_t hva;  /* in the VMM */
 	uint8_t *host; /* NULL: not mapped here, copied by PROCESS */
+	int fd;	       /* of the file, if it is mapped here; PROCESS's */
+	uint64_t file_off;
 };
 
 struct hv_ram {
@@ -37,13 +39,13 @@ struct hv_err *hv_ram_read(const struct hv_ram *ram, struct hv_gpa gpa, void *bu
 bool hv_ram_find(const struct hv_ram *ram, struct hv_gpa gpa, uint64_t *ret_hva,
 		 uint64_t *ret_len_bytes);
 enum hv_ram_by {
-	HV_RAM_BY_FILES,  /* where RAM is a file, by that, else by the VMM's memory */
+	HV_RAM_BY_FILES,  /* where RAM is a file that has nothing else, by that, else by the VMM's
+			     memory */
 	HV_RAM_BY_MEMORY, /* all of it by the VMM's memory */
 };
-/* Of its ranges (vmm/guest.h). MEMORY_FD: the VMM's memory; -1: what would be given by that is left
- * out. None if RAM can go. */
-size_t hv_ram_files(const struct hv_ram *ram, int memory_fd, enum hv_ram_by by,
-		    struct hv_ram_file *ret, size_t max);
+/* Of its ranges (vmm/guest.h). None if RAM can go. */
+size_t hv_ram_files(const struct hv_ram *ram, enum hv_ram_by by, struct hv_ram_file *ret,
+		    size_t max);
 bool hv_ram_covers(const struct hv_ram *ram, struct hv_gpa gpa, uint64_t len_bytes);
 
 /* The address in the VMM of a guest-physical address. EFAULT: there is no RAM. */

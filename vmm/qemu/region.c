@@ -75,6 +75,21 @@ static struct hv_err *check_bar(const struct hv_pci_bar *b)
 	return NULL;
 }
 
+/* The service gets the file as a whole, for writing. */
+static struct hv_err *check_file(const struct hv_piece *piece, const struct hv_pci_bar *b)
+{
+	struct stat st;
+
+	if (fstat(piece->fd, &st) < 0)
+		return hv_err_new(errno, "its file: %s", strerror(errno));
+	if (piece->file_off || (uint64_t)st.st_size != b->len_bytes)
+		return hv_err_new(ENXIO,
+				  "its file has %" PRIu64 " bytes besides its own: give it a file "
+				  "of its own",
+				  (uint64_t)st.st_size - b->len_bytes);
+	return NULL;
+}
+
 static struct hv_err *map_bar(struct hv_machine *m, const struct hv_pci_bar *b)
 {
 	struct hv_piece piece;
@@ -95,6 +110,9 @@ static struct hv_err *map_bar(struct hv_machine *m, const struct hv_pci_bar *b)
 				  "ivshmem device %s: the VMM's memory for it is not one shared "
 				  "mapping (share=on)",
 				  b->where);
+	err = check_file(&piece, b);
+	if (err)
+		return hv_err_in(err, "ivshmem device %s", b->where);
 	hv_process_memory_keep(m->memory, &piece);
 	m->region = (struct hv_region){
 		.gpa = b->start,

@@ -398,6 +398,9 @@ static struct hv_err *answer_host_trace(struct hv_far *f, const struct hv_messag
 	r->args[0] = nr;
 	if (!err && q->args[0])
 		hv_host_trace_add_threads(hv_guest_info(f->guest)->pid, tids, THREADS_MAX, &nr);
+	/* Another process may have its id. */
+	if (!err && hv_guest_has_ended(f->guest))
+		err = hv_err_new(ESRCH, "the VMM has ended");
 	if (!err && q->args[0])
 		err = hv_host_trace_switch(tracefs, id, (uint32_t)q->args[0], tids, nr);
 	r->len_bytes = nr * sizeof(*tids);

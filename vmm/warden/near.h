@@ -11,9 +11,9 @@
  * that of hv_guest_open() in the warden. */
 struct hv_err *hv_near_guest(int socket, struct hv_guest **ret) hv_must_use;
 /* The same for the warden of a machine of our own (minivm/minivm.h), whose VMM is at the other end
- * and has made the socket: a guest whose files can be given on to another near side. What the host's
- * kernel says of the VMM's vCPUs is read here, since the VMM has no rights to. NAME is its name and
- * its id. EPROTO: what the VMM says of itself cannot be. */
+ * and has made the socket: a guest whose files can be given on to another near side. What the
+ * host's kernel says of the VMM's vCPUs is read here, since the VMM has no rights to. NAME is its
+ * name and its id. EPROTO: what the VMM says of itself cannot be. */
 struct hv_err *hv_near_machine(int socket, const char *name, struct hv_guest **ret) hv_must_use;
 /* Where the near side reads the RAM of G, which hv_near_guest() made. */
 const struct hv_windows *hv_near_windows(const struct hv_guest *g);

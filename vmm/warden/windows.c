@@ -10,13 +10,12 @@
 
 static bool map(struct hv_window *w, int fd)
 {
-	void *host = mmap(NULL, w->len_bytes, PROT_READ, MAP_SHARED, fd, (off_t)w->off);
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	uint8_t *host = NULL;
 
-	if (host == MAP_FAILED)
-		return false;
-	hv_shared_add(host, w->len_bytes, fd);
+	err = hv_shared_map(fd, w->off, w->len_bytes, PROT_READ, NULL, &host);
 	w->host = host;
-	return true;
+	return !err;
 }
 
 void hv_windows_open(struct hv_windows *w, struct hv_message *answer)
@@ -43,14 +42,8 @@ void hv_windows_open(struct hv_windows *w, struct hv_message *answer)
 
 void hv_windows_close(struct hv_windows *w)
 {
-	for (size_t i = 0; i < w->nr; i++) {
-		const struct hv_window *window = &w->list[i];
-
-		if (!window->host)
-			continue;
-		hv_shared_remove(window->host, window->len_bytes);
-		munmap((void *)(uintptr_t)window->host, window->len_bytes);
-	}
+	for (size_t i = 0; i < w->nr; i++)
+		hv_shared_unmap(w->list[i].host, w->list[i].len_bytes);
 	hv_close_at(&w->memory_fd);
 	*w = HV_WINDOWS_NONE;
 }

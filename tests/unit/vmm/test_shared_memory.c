@@ -23,16 +23,13 @@ static void setup(void)
 {
 	fd = memfd_create("shared", MFD_CLOEXEC);
 	ck_assert_int_eq(ftruncate(fd, LEN), 0);
-	memory = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ck_assert_ptr_ne(memory, MAP_FAILED);
+	ck_assert_ptr_null(hv_shared_map(fd, 0, LEN, PROT_READ | PROT_WRITE, NULL, &memory));
 	memset(memory, 0x11, LEN);
-	hv_shared_add(memory, LEN, fd);
 }
 
 static void teardown(void)
 {
-	hv_shared_remove(memory, LEN);
-	munmap(memory, LEN);
+	hv_shared_unmap(memory, LEN);
 	close(fd);
 }
 
@@ -91,15 +88,17 @@ END_TEST
 START_TEST(huge_pages_are_replaced_as_a_whole)
 {
 	int huge_fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB | MFD_HUGE_2MB);
-	volatile uint8_t *huge = MAP_FAILED;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	volatile uint8_t *huge;
+	uint8_t *host = NULL;
 
 	if (huge_fd >= 0 && ftruncate(huge_fd, 2 * HUGE_PAGE) == 0)
-		huge = mmap(NULL, 2 * HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, huge_fd, 0);
-	if (huge == MAP_FAILED) {
+		err = hv_shared_map(huge_fd, 0, 2 * HUGE_PAGE, PROT_READ | PROT_WRITE, NULL, &host);
+	if (!host) {
 		fprintf(stderr, "skipped: no huge pages are free\n");
 		return;
 	}
-	hv_shared_add((uint8_t *)huge, 2 * HUGE_PAGE, huge_fd);
+	huge = host;
 	huge[0] = 0x11;
 	huge[HUGE_PAGE + 5 * PAGE] = 0x22;
 	ck_assert_int_eq(ftruncate(huge_fd, HUGE_PAGE), 0);
@@ -107,16 +106,36 @@ START_TEST(huge_pages_are_replaced_as_a_whole)
 	ck_assert_uint_eq(huge[0], 0x11);
 	ck_assert(hv_shared_is_lost((uint8_t *)huge + HUGE_PAGE, HUGE_PAGE));
 	ck_assert(!hv_shared_is_lost((uint8_t *)huge, HUGE_PAGE));
-	hv_shared_remove((uint8_t *)huge, 2 * HUGE_PAGE);
+	hv_shared_unmap(host, 2 * HUGE_PAGE);
 	close(huge_fd);
+}
+END_TEST
+
+/* What cannot be guarded is not mapped: a VMM chooses how many mappings its RAM has. */
+START_TEST(no_mapping_is_without_guard)
+{
+	uint8_t *at = NULL;
+	unsigned nr = 0;
+	struct hv_err *err = NULL;
+
+	for (; !err; nr++)
+		err = hv_shared_map(fd, 0, PAGE, PROT_READ, NULL, &at);
+	ck_assert_int_eq(err->code, ENOSPC);
+	hv_err_free(err);
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	ck_assert_uint_eq(*(volatile uint8_t *)at, 0);
+	hv_shared_unmap(at, PAGE);
+	ck_assert_ptr_null(hv_shared_map(fd, 0, PAGE, PROT_READ, NULL, &at));
 }
 END_TEST
 
 START_TEST(a_fault_in_other_memory_ends_the_process)
 {
-	hv_shared_remove(memory, LEN);
+	volatile uint8_t *other = mmap(NULL, LEN, PROT_READ, MAP_SHARED, fd, 0);
+
+	ck_assert(other != MAP_FAILED);
 	ck_assert_int_eq(ftruncate(fd, 0), 0);
-	*(volatile uint8_t *)memory;
+	*other;
 }
 END_TEST
 
@@ -125,6 +144,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, copies_fail);
 	tcase_add_test(tc, other_accesses_find_zeros);
+	tcase_add_test(tc, no_mapping_is_without_guard);
 	tcase_add_test(tc, huge_pages_are_replaced_as_a_whole);
 	tcase_add_test_raise_signal(tc, a_fault_in_other_memory_ends_the_process, SIGBUS);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copies of text pages. This process is the VMM. A fake keeper makes its calls. It can lose their
- * answers, or make the calls late, as happens when a keeper is killed. Needs permission to open
- * /proc/PID/map_files, and is skipped without it. */
+ * answers, or make the calls late, as happens when a keeper is killed. Needs permission to take the
+ * descriptors of a process (pidfd_getfd), and is skipped without it. */
 #include <check.h>
 #include <fcntl.h>
 #include <linux/kvm.h>
@@ -108,7 +108,7 @@ static void setup(void)
 		.monitor = hv_monitor_new(&ops, NULL), .nr_vcpus = 1, .region.fd = -1};
 	machine.process.pid = getpid();
 	machine.pidfd = pidfd_open(getpid(), 0);
-	machine.memory = hv_process_memory_new(getpid());
+	machine.memory = hv_process_memory_new(getpid(), machine.pidfd);
 	hv_err_free(hv_process_memory_piece(machine.memory, (uint64_t)(uintptr_t)vmm, RAM, &piece));
 	may_look = piece.host;
 	range = (struct hv_ram_range){.start = hv_gpa(START),
@@ -128,7 +128,7 @@ static void setup(void)
 	if (may_look)
 		ck_assert_ptr_null(hv_shadow_want(&inject));
 	else
-		printf("skipped: no right to look through /proc/PID/map_files\n");
+		printf("skipped: no right to take descriptors of a process\n");
 }
 
 static void teardown(void)
@@ -318,6 +318,66 @@ START_TEST(answer_lost_of_the_way_back)
 }
 END_TEST
 
+/* The file of a window with these numbers in its name, which the VMM has made. */
+static int make_window_file(struct hv_shadow s)
+{
+	char name[HV_SHADOW_NAME_LEN];
+
+	hv_shadow_name(&s, name);
+	return memfd_create(name, MFD_ALLOW_SEALING);
+}
+
+static struct hv_shadow window_of(uint64_t off, uint64_t len_bytes)
+{
+	return (struct hv_shadow){.start = hv_gpa(START + off),
+				  .len_bytes = len_bytes,
+				  .hva = (uint64_t)(uintptr_t)vmm + off,
+				  .ram_fd = ram_fd,
+				  .ram_off = off};
+}
+
+/* A copy of a page would end behind the mapping of such a window. */
+START_TEST(a_window_is_of_whole_pages_of_ram)
+{
+	const struct hv_shadow bad[] = {
+		window_of(16, PAGE),
+		window_of(0, PAGE + 16),
+		window_of(0, 0),
+		window_of(PAGE, RAM),
+		window_of(RAM, PAGE),
+		window_of(0, 1ull << 62),
+		window_of(UINT64_MAX - PAGE + 1, PAGE),
+	};
+
+	for (size_t i = 0; may_look && i < HV_ARRAY_LEN(bad); i++) {
+		int fd = make_window_file(bad[i]);
+		struct hv_err *err = hv_shadow_find(&inject);
+
+		ck_assert_msg(err && err->code == EPROTO, "%zu: %s", i, err ? err->message : "");
+		hv_err_free(err);
+		hv_shadow_deinit(&inject.shadow);
+		close(fd);
+	}
+}
+END_TEST
+
+/* The VMM has forbidden to forbid that. */
+START_TEST(a_truncated_window_does_not_kill)
+{
+	int fd = make_window_file(window_of(0, RAM));
+	const struct hv_gpa gpa = hv_gpa(SITE);
+
+	if (!may_look)
+		return;
+	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL), 0);
+	ck_assert_ptr_null(hv_shadow_find(&inject));
+	inject.shadow.wanted = true;
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	ck_assert_ptr_null(hv_shadow_prepare(&inject, &gpa, 1));
+	ck_assert_ptr_null(write_sites(call));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -327,6 +387,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, answer_lost_and_made_late);
 	tcase_add_test(tc, nothing_is_put_back_in_doubt);
 	tcase_add_test(tc, answer_lost_of_the_way_back);
+	tcase_add_test(tc, a_window_is_of_whole_pages_of_ram);
+	tcase_add_test(tc, a_truncated_window_does_not_kill);
 }
 
 int main(void)

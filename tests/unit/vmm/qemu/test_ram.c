@@ -3,11 +3,16 @@
  * and its monitor reports this. Reads and writes must use the memory that the guest has at that
  * time. */
 #include <check.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -99,10 +104,10 @@ static void free_nothing(void *self)
 
 static const struct hv_monitor_ops ops = {.free = free_nothing, .transact = transact};
 
-/* AT may be NULL: anywhere. Only the mapping keeps the file. */
+/* AT may be NULL: anywhere. The file stays open, as QEMU keeps those of its memory. */
 static uint8_t *map_file(const char *name, uint8_t *at, uint8_t fill)
 {
-	HV_AUTO_FD int fd = memfd_create(name, 0);
+	int fd = memfd_create(name, 0);
 	uint8_t *host;
 
 	ck_assert_int_eq(ftruncate(fd, (off_t)SIZE), 0);
@@ -130,7 +135,7 @@ static bool may_look(void)
 {
 	if (machine.ram.ranges[0].host)
 		return true;
-	printf("skipped: no right to look through /proc/PID/map_files\n");
+	printf("skipped: no right to take descriptors of a process\n");
 	return false;
 }
 
@@ -153,7 +158,8 @@ static void setup(void)
 	has_no_such_command = has_pci = false;
 	window = NULL;
 	machine = (struct hv_machine){.monitor = hv_monitor_new(&ops, NULL), .region.fd = -1};
-	machine.memory = hv_process_memory_new(getpid());
+	machine.pidfd = pidfd_open(getpid(), 0);
+	machine.memory = hv_process_memory_new(getpid(), machine.pidfd);
 	ck_assert_ptr_null(hv_ram_load(machine.monitor, machine.memory, &machine.ram));
 	machine.ram_loaded_ns = hv_now_ns();
 	ck_assert_uint_eq(machine.ram.nr_ranges, 2);
@@ -164,6 +170,7 @@ static void teardown(void)
 {
 	hv_ram_deinit(&machine.ram);
 	hv_process_memory_free(machine.memory);
+	close(machine.pidfd);
 	hv_monitor_free(machine.monitor);
 	munmap(base.host, SIZE);
 	if (dimm.is_plugged)
@@ -386,22 +393,103 @@ END_TEST
 /* A VMM whose pages were replaced maps its RAM in many pieces. */
 START_TEST(pieces_are_one_in_the_memory_of_the_vmm)
 {
-	struct hv_ram_range ranges[] = {{hv_gpa(0), 0x3000, 0x7000, NULL},
-					{hv_gpa(0x3000), 0x1000, 0xa000, NULL},
-					{hv_gpa(0x4000), 0x1000, 0xc000, NULL},
-					{hv_gpa(0x6000), 0x1000, 0xd000, NULL}};
-	struct hv_ram ram = {.ranges = ranges, .nr_ranges = 4};
+	struct hv_ram_range ranges[] = {{hv_gpa(0), 0x3000, 0x7000, NULL, -1, 0},
+					{hv_gpa(0x3000), 0x1000, 0xa000, NULL, -1, 0},
+					{hv_gpa(0x4000), 0x1000, 0xc000, NULL, -1, 0},
+					{hv_gpa(0x6000), 0x1000, 0xd000, NULL, -1, 0}};
+	struct hv_ram ram = {.process = machine.memory, .ranges = ranges, .nr_ranges = 4};
 	struct hv_ram_file files[3];
 
-	ck_assert_uint_eq(hv_ram_files(&ram, 9, HV_RAM_BY_MEMORY, files, 3), 3);
+	ck_assert_uint_eq(hv_ram_files(&ram, HV_RAM_BY_MEMORY, files, 3), 3);
 	ck_assert_uint_eq(files[0].len_bytes, 0x4000);
 	ck_assert_uint_eq(files[0].off, 0x7000);
 	ck_assert_uint_eq(files[1].start.v, 0x4000);
 	ck_assert_uint_eq(files[2].start.v, 0x6000);
-	ck_assert(files[2].is_memory && files[2].fd == 9);
-	ck_assert_uint_eq(hv_ram_files(&ram, 9, HV_RAM_BY_MEMORY, files, 1), 1);
+	ck_assert(files[2].is_memory && files[2].fd == hv_process_memory_fd(machine.memory));
+	ck_assert_uint_eq(hv_ram_files(&ram, HV_RAM_BY_MEMORY, files, 1), 1);
 	ck_assert_uint_eq(files[0].len_bytes, 0x4000);
-	ck_assert_uint_eq(hv_ram_files(&ram, -1, HV_RAM_BY_MEMORY, files, 3), 0);
+}
+END_TEST
+
+/* The rest of a file is another guest's. */
+START_TEST(a_file_that_guests_share_is_not_given)
+{
+	struct hv_ram_file files[3];
+	int fd = machine.ram.ranges[0].fd;
+
+	ck_assert(machine.ram.ranges[0].host);
+	machine.ram.can_go = false;
+	ck_assert_uint_eq(hv_ram_files(&machine.ram, HV_RAM_BY_FILES, files, 3), 2);
+	ck_assert(!files[0].is_memory && files[0].fd == fd);
+	ck_assert_int_eq(ftruncate(fd, SIZE + (65 << 20)), 0);
+	ck_assert_uint_eq(hv_ram_files(&machine.ram, HV_RAM_BY_FILES, files, 3), 2);
+	ck_assert(files[0].is_memory && files[0].fd == hv_process_memory_fd(machine.memory));
+	ck_assert_uint_eq(files[0].off, machine.ram.ranges[0].hva);
+	ck_assert(!files[1].is_memory);
+}
+END_TEST
+
+/* The VMM maps a file that it may only read. Root could write it. */
+START_TEST(a_file_that_the_vmm_may_not_write_is_not_mapped)
+{
+	static const char path[] = "/proc/self/fd/%d";
+	int fd = memfd_create("roots", 0), readable;
+	HV_AUTO_FREE char *name = hv_format(path, fd);
+	struct hv_piece piece;
+	uint8_t *host;
+
+	ck_assert_int_eq(ftruncate(fd, SIZE), 0);
+	host = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(host, MAP_FAILED);
+	readable = open(name, O_RDONLY);
+	ck_assert_int_ge(readable, 0);
+	close(fd); /* its mapping is left */
+	ck_assert_ptr_null(
+		hv_process_memory_piece(machine.memory, (uint64_t)(uintptr_t)host, SIZE, &piece));
+	ck_assert_ptr_null(piece.host);
+	ck_assert_int_eq(piece.fd, -1);
+	munmap(host, SIZE);
+	close(readable);
+}
+END_TEST
+
+/* Another process may have its id. */
+START_TEST(a_process_that_has_ended_is_not_read)
+{
+	static uint8_t byte = 7;
+	uint64_t hva = (uint64_t)(uintptr_t)&byte;
+	struct hv_process_memory *memory;
+	struct hv_piece piece;
+	struct hv_err *err;
+	uint8_t now = 0;
+	int pidfd;
+	pid_t pid = fork();
+
+	if (!pid)
+		for (;;)
+			pause();
+	pidfd = pidfd_open(pid, 0);
+	/* as if this process had got the id of that one */
+	memory = hv_process_memory_new(getpid(), pidfd);
+	ck_assert_ptr_null(hv_process_memory_read(memory, hva, &now, 1));
+	ck_assert_uint_eq(now, 7);
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(poll(&(struct pollfd){pidfd, POLLIN, 0}, 1, -1), 1);
+	err = hv_process_memory_piece(memory, hva, 1, &piece);
+	ck_assert(err && err->code == ESRCH);
+	hv_err_free(err);
+	err = hv_process_memory_look_again(memory);
+	ck_assert(err && err->code == ESRCH);
+	hv_err_free(err);
+	hv_process_memory_free(memory);
+	memory = hv_process_memory_new(getpid(), pidfd);
+	ck_assert_int_eq(hv_process_memory_fd(memory), -1);
+	err = hv_process_memory_read(memory, hva, &now, 1);
+	ck_assert_ptr_nonnull(err);
+	hv_err_free(err);
+	hv_process_memory_free(memory);
+	waitpid(pid, NULL, 0);
+	close(pidfd);
 }
 END_TEST
 
@@ -419,6 +507,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_hides_ram_is_left_out);
 	tcase_add_test(tc, no_place_for_a_region);
 	tcase_add_test(tc, pieces_are_one_in_the_memory_of_the_vmm);
+	tcase_add_test(tc, a_file_that_guests_share_is_not_given);
+	tcase_add_test(tc, a_file_that_the_vmm_may_not_write_is_not_mapped);
+	tcase_add_test(tc, a_process_that_has_ended_is_not_read);
 	tcase_add_test(tc, what_is_kept_stays_mapped);
 }
 
