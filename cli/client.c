@@ -3,11 +3,13 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "cli/domain_state.h"
 #include "cli/spec.h"
 #include "vmm/guest.h"
@@ -24,7 +26,29 @@ void client_close(struct client *c)
 	*c = (struct client)CLIENT_NONE;
 }
 
-static struct hv_err *connect_to(const struct rundir_info *info, int *ret)
+static uint64_t limit_of(const struct client *c)
+{
+	return hv_now_ns() + (c->limit_s ? c->limit_s : CLIENT_ANSWER_S) * HV_NS_PER_S;
+}
+
+/* 0 is none. */
+static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
+{
+	if (!a_ns || !b_ns)
+		return a_ns ? a_ns : b_ns;
+	return a_ns < b_ns ? a_ns : b_ns;
+}
+
+/* A service that accepts nothing would keep connect(2) waiting once its queue is full. */
+static void limit_connect(int fd, uint64_t deadline_ns)
+{
+	int left_ms = hv_left_ms(deadline_ns);
+	struct timeval limit = {left_ms / 1000, left_ms % 1000 * 1000 + 1};
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+}
+
+static struct hv_err *connect_to(const struct rundir_info *info, uint64_t deadline_ns, int *ret)
 {
 	HV_AUTO_FREE char *path = rundir_path(info->path, "sock");
 	HV_AUTO_FD int fd = -1;
@@ -33,6 +57,7 @@ static struct hv_err *connect_to(const struct rundir_info *info, int *ret)
 
 	if (err)
 		return err;
+	limit_connect(fd, deadline_ns);
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0)
 		return hv_err_new(errno, "service (pid %d) does not answer: %s",
 				  (int)info->service_pid, strerror(errno));
@@ -139,10 +164,12 @@ struct hv_err *client_find(const char *run_dir, const char *spec, const char *li
 
 	if (err || !*ret_found)
 		return err;
-	err = connect_to(&info, &fd);
+	err = connect_to(&info, earlier(limit_of(ret), ret->until_ns), &fd);
 	if (err)
 		return hv_err_in(err, "domain '%s'", spec);
-	*ret = (struct client){.fd = fd, .spec = hv_strdup(spec), .info = info};
+	ret->fd = fd;
+	ret->spec = hv_strdup(spec);
+	ret->info = info;
 	info = (struct rundir_info){0};
 	return NULL;
 }
@@ -167,22 +194,33 @@ static struct hv_err *ended(const struct client *c)
 	return hv_err_new(ECONNRESET, "domain '%s': the session has ended", c->spec);
 }
 
-struct hv_err *client_limit(struct client *c, unsigned limit_s)
+void client_limit(struct client *c, unsigned limit_s)
 {
-	struct timeval limit = {.tv_sec = limit_s};
-
-	if (setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) != 0 ||
-	    setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0)
-		return hv_err_new(errno, "domain '%s': setsockopt: %s", c->spec, strerror(errno));
-	return NULL;
+	c->limit_s = limit_s;
 }
 
-/* After a call of the socket that failed. */
-static struct hv_err *failed(const struct client *c, int code)
+void client_within(struct client *c, unsigned limit_s)
 {
-	if (code == EAGAIN)
-		return hv_err_new(ESHUTDOWN, "domain '%s': the session does not answer", c->spec);
-	return ended(c);
+	c->until_ns = limit_s ? hv_now_ns() + limit_s * HV_NS_PER_S : 0;
+}
+
+/* The deadline has passed. */
+static struct hv_err *late(struct client *c)
+{
+	shutdown(c->fd, SHUT_RDWR);
+	return hv_err_new(ESHUTDOWN, "domain '%s': the session does not answer", c->spec);
+}
+
+/* Waits for EVENTS until DEADLINE_NS; 0: for ever. */
+static struct hv_err *wait_for(struct client *c, short events, uint64_t deadline_ns)
+{
+	struct pollfd fd = {c->fd, events, 0};
+
+	do
+		if (deadline_ns && hv_now_ns() >= deadline_ns)
+			return late(c); /* also if something comes all the time */
+	while (poll(&fd, 1, deadline_ns ? hv_left_ms(deadline_ns) : -1) <= 0);
+	return NULL;
 }
 
 static struct hv_err *not_understood(const struct client *c)
@@ -191,40 +229,52 @@ static struct hv_err *not_understood(const struct client *c)
 			  c->spec);
 }
 
-static struct hv_err *send_all(struct client *c, const struct hv_text *out)
+static struct hv_err *send_all(struct client *c, const struct hv_text *out, uint64_t deadline_ns)
 {
 	size_t sent = 0;
 
 	while (sent < out->len_bytes) {
-		ssize_t n = send(c->fd, out->data + sent, out->len_bytes - sent, MSG_NOSIGNAL);
+		ssize_t n = send(c->fd, out->data + sent, out->len_bytes - sent,
+				 MSG_NOSIGNAL | MSG_DONTWAIT);
+		struct hv_err *err = NULL;
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return failed(c, errno);
-		sent += (size_t)n;
+		if (n < 0 && errno == EAGAIN)
+			err = wait_for(c, POLLOUT, deadline_ns);
+		else if (n < 0 && errno != EINTR)
+			err = ended(c);
+		if (err)
+			return err;
+		sent += n > 0 ? (size_t)n : 0;
 	}
 	return NULL;
 }
 
-static struct hv_err *receive(struct client *c, struct wire_frame *ret, size_t *ret_used)
+/* DEADLINE_NS 0: there is one only when a frame has begun. */
+static struct hv_err *receive(struct client *c, uint64_t deadline_ns, struct wire_frame *ret,
+			      size_t *ret_used)
 {
 	char buf[65536];
 
 	for (;;) {
 		enum wire_result result = wire_decode(
 			(struct hv_span){(uint8_t *)c->in.data, c->in.len_bytes}, ret, ret_used);
+		struct hv_err *err = NULL;
 		ssize_t n;
 
 		if (result == WIRE_FRAME)
 			return NULL;
 		if (result == WIRE_BAD)
 			return not_understood(c);
-		n = recv(c->fd, buf, sizeof(buf), 0);
-		if (n < 0 && errno == EINTR)
+		if (!deadline_ns && c->in.len_bytes)
+			deadline_ns = limit_of(c);
+		err = wait_for(c, POLLIN, deadline_ns);
+		if (err)
+			return err;
+		n = recv(c->fd, buf, sizeof(buf), MSG_DONTWAIT);
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (n <= 0)
-			return failed(c, n ? errno : 0);
+			return ended(c);
 		hv_text_add_bytes(&c->in, buf, (size_t)n);
 	}
 }
@@ -257,20 +307,30 @@ static struct hv_err *error_of(const struct wire_frame *answer)
 	});
 }
 
+/* 0: it waits for ever. */
+static uint64_t answered_by(const struct wire_frame *request, uint64_t deadline_ns)
+{
+	if (request->wait_ms == WIRE_WAIT_FOREVER)
+		return 0;
+	return deadline_ns + request->wait_ms * HV_NS_PER_MS;
+}
+
 struct hv_err *client_call(struct client *c, const struct wire_frame *request,
 			   struct wire_frame *ret)
 {
 	HV_AUTO_TEXT struct hv_text out = {0};
 	struct wire_frame answer = {0};
+	uint64_t deadline_ns = earlier(limit_of(c), c->until_ns);
 	struct hv_err *err;
 	size_t used;
 
 	hv_text_clear(&c->in);
 	wire_encode(&out, request);
-	err = send_all(c, &out);
+	err = send_all(c, &out, deadline_ns);
 	if (err)
 		return err;
-	while (!(err = receive(c, &answer, &used)) && answer.kind == WIRE_NOTE) {
+	deadline_ns = earlier(answered_by(request, deadline_ns), c->until_ns);
+	while (!(err = receive(c, deadline_ns, &answer, &used)) && answer.kind == WIRE_NOTE) {
 		show_note(c, &answer);
 		consume(c, used);
 	}

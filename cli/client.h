@@ -15,9 +15,13 @@ struct client {
 	 */
 	struct rundir_info info;
 	struct hv_text in;
+	/* How long a request and its answer may take; 0: CLIENT_ANSWER_S. */
+	unsigned limit_s;
+	uint64_t until_ns; /* when all requests must be answered; 0: there is no such limit */
 	/* Called with the text of every WIRE_NOTE; may be NULL. */
 	void (*on_note)(const char *line);
 };
+#define CLIENT_ANSWER_S 600 /* a service may wait for a hold, or for a machine that is busy */
 #define CLIENT_NONE                                                                                \
 	{                                                                                          \
 		.fd = -1                                                                           \
@@ -28,7 +32,8 @@ struct client {
 struct hv_err *client_look_up(const char *run_dir, const char *spec, const char *libvirt_uri,
 			      bool *ret_found, struct rundir_info *ret,
 			      struct hv_err **ret_why) hv_must_use;
-/* *RET_FOUND false: no service runs for SPEC. Then *RET_WHY says why, and what to do; the caller
+/* RET is CLIENT_NONE, or has limits besides. *RET_FOUND false: no service runs for SPEC. Then
+ * *RET_WHY says why, and what to do; the caller
  * frees it with hv_err_free. */
 struct hv_err *client_find(const char *run_dir, const char *spec, const char *libvirt_uri,
 			   bool *ret_found, struct client *ret,
@@ -37,9 +42,15 @@ struct hv_err *client_find(const char *run_dir, const char *spec, const char *li
 struct hv_err *client_connect(const char *run_dir, const char *spec, const char *libvirt_uri,
 			      struct client *ret) hv_must_use;
 void client_close(struct client *c);
-/* From now on a call fails with ESHUTDOWN if the service takes or sends nothing for LIMIT_S
- * seconds. No other call is possible after that. 0: it may take any time, as at first. */
-struct hv_err *client_limit(struct client *c, unsigned limit_s) hv_must_use;
+/* Every call has a deadline: LIMIT_S seconds after its begin the request was taken and the answer,
+ * with all notes before it, was received; 0: CLIENT_ANSWER_S, as at first. A read that waits gets
+ * as much more time as it may wait. One that waits for ever has that time from the first byte of
+ * the answer on. After the deadline the call fails with ESHUTDOWN, and so do all others: nothing
+ * that comes later can be taken for the answer to another request. */
+void client_limit(struct client *c, unsigned limit_s);
+/* From now on all calls together end within LIMIT_S seconds, also to connect C, which was not
+ * connected before; 0: no longer. */
+void client_within(struct client *c, unsigned limit_s);
 /* Whether ERR, which may be NULL, says that the session has ended or does not answer, so that no
  * other call is possible. After an ETIMEDOUT of the service (a hold that ended) it goes on. */
 bool client_is_gone(const struct hv_err *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/metrics.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "cli/metrics_text.h"
@@ -8,7 +9,8 @@
 #include "cli/session_stat.h"
 #include "cli/sessions.h"
 
-#define ANSWER_S 2
+#define ANSWER_S  2
+#define AT_A_TIME 64 /* sessions */
 
 struct counting {
 	const struct metrics_config *config;
@@ -51,25 +53,56 @@ static void ask(const struct metrics_config *config, const struct rundir_info *i
 	AUTO_CLIENT struct client c = CLIENT_NONE;
 	struct hv_err *err = sessions_connect(config->errand, info->id, &c);
 
-	if (!err)
-		err = client_limit(&c, ANSWER_S);
+	client_within(&c, ANSWER_S);
 	if (!err)
 		err = session_watch(&c);
 	if (!err)
 		err = session_stat_get(&c, &d->stat);
+	client_within(&c, ANSWER_S);
 	if (!err && config->nr_functions)
 		err = read_profile(config, &c, d);
 	hv_err_free(err);
-	if (!d->stat)
-		return;
-	d->has_time = vcpu_time_read(info->vmm_pid, &d->time);
-	if (config->waits)
-		d->has_waits = config->waits(config->ctx, d->id, &d->waits);
+	if (d->stat)
+		d->has_time = vcpu_time_read(info->vmm_pid, &d->time);
+}
+
+/* A session that is asked beside the others, so that none waits for another one. */
+struct asked {
+	const struct metrics_config *config;
+	const struct rundir_info *info;
+	struct metrics_domain *domain;
+	pthread_t thread;
+	bool has_thread;
+};
+
+static void *ask_main(void *arg)
+{
+	struct asked *a = arg;
+
+	ask(a->config, a->info, a->domain);
+	return NULL;
+}
+
+static void ask_all(struct asked *list, size_t nr)
+{
+	for (size_t begin = 0, end; begin < nr; begin = end) {
+		end = begin + AT_A_TIME < nr ? begin + AT_A_TIME : nr;
+		for (size_t i = begin; i < end; i++) {
+			list[i].has_thread =
+				pthread_create(&list[i].thread, NULL, ask_main, &list[i]) == 0;
+			if (!list[i].has_thread)
+				ask_main(&list[i]);
+		}
+		for (size_t i = begin; i < end; i++)
+			if (list[i].has_thread)
+				pthread_join(list[i].thread, NULL);
+	}
 }
 
 struct hv_err *metrics_add(const struct metrics_config *config, struct hv_text *ret)
 {
 	HV_AUTO_FREE struct metrics_domain *domains = NULL;
+	HV_AUTO_FREE struct asked *asked = NULL;
 	struct rundir_info *sessions = NULL;
 	size_t nr_sessions = 0, nr = 0;
 	struct hv_err *err = sessions_list(config->errand, &sessions, &nr_sessions);
@@ -77,11 +110,18 @@ struct hv_err *metrics_add(const struct metrics_config *config, struct hv_text *
 	if (err)
 		return err;
 	domains = hv_alloc((nr_sessions + 1) * sizeof(*domains));
-	for (size_t i = 0; i < nr_sessions; i++) {
-		domains[nr].name = sessions[i].name;
-		domains[nr].id = sessions[i].id;
-		ask(config, &sessions[i], &domains[nr++]);
+	asked = hv_alloc((nr_sessions + 1) * sizeof(*asked));
+	for (; nr < nr_sessions; nr++) {
+		domains[nr].name = sessions[nr].name;
+		domains[nr].id = sessions[nr].id;
+		asked[nr] = (struct asked){
+			.config = config, .info = &sessions[nr], .domain = &domains[nr]};
 	}
+	ask_all(asked, nr);
+	for (size_t i = 0; i < nr; i++)
+		if (domains[i].stat && config->waits)
+			domains[i].has_waits =
+				config->waits(config->ctx, domains[i].id, &domains[i].waits);
 	metrics_text_add(ret, config, domains, nr);
 	for (size_t i = 0; i < nr; i++)
 		session_stat_put(&domains[i].stat);

@@ -27,6 +27,7 @@ struct metrics_config {
 	bool has_runqueue, has_steal; /* which of them */
 };
 
-/* Asks one session after the other. One that does not answer within two seconds is told as down.
+/* Asks the sessions beside each other, by threads. One that does not answer within two seconds is
+ * reported as down; functions that take two more are left out.
  * Errors: the run directory cannot be read. */
 struct hv_err *metrics_add(const struct metrics_config *config, struct hv_text *ret) hv_must_use;

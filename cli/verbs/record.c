@@ -21,8 +21,9 @@
 #include "cli/verbs/summary.h"
 #include "cli/verbs/verb.h"
 
-#define TURN_MS	 100 /* how often it looks for signals, the time, and the command's end */
-#define DRAIN_MS 300 /* longer than a reader waits for records that are being written */
+#define TURN_MS	    100 /* how often it looks for signals, the time, and the command's end */
+#define REST_MAX_NS (600 * HV_NS_PER_S)
+#define DRAIN_MS    300 /* longer than a reader waits for records that are being written */
 
 /* The only variable that a signal handler writes. */
 static volatile sig_atomic_t caught_signal;
@@ -165,6 +166,21 @@ static bool is_quiet(const struct record *r)
 	       !(f->is_stdout && f->format->suffix && isatty(STDOUT_FILENO));
 }
 
+/* Takes what was recorded before tracing ended. A session that was taken over sends for ever. */
+static struct hv_err *take_rest(struct record *r)
+{
+	uint64_t until_ns = hv_now_ns() + REST_MAX_NS;
+	struct hv_err *err = NULL;
+	bool more = true;
+
+	while (!err && more && !r->out_error && hv_now_ns() < until_ns)
+		err = stream_once(r, DRAIN_MS, &more);
+	if (!err && more && !r->out_error)
+		err = in_domain_of(r, hv_err_new(ETIMEDOUT, "the session does not end to send "
+							    "events, although tracing has ended"));
+	return err;
+}
+
 static struct hv_err *stream(struct record *r)
 {
 	uint64_t until = hv_now_ns() + r->for_ns;
@@ -184,9 +200,8 @@ static struct hv_err *stream(struct record *r)
 	progress_end(&progress);
 	if (!err)
 		err = set(r, "tracing_on", "0");
-	more = true;
-	while (!err && more && !r->out_error)
-		err = stream_once(r, DRAIN_MS, &more);
+	if (!err)
+		err = take_rest(r);
 	hv_err_keep_first(&err, no_room);
 	return err;
 }
@@ -275,7 +290,9 @@ static struct hv_err *record(const struct cli *cli, struct record *r)
 
 static void catch_signals(void)
 {
-	struct sigaction action = {.sa_handler = on_signal};
+	/* The same signal a second time ends the process at once: a session may not answer. What
+	 * this process has set ends with its connection. */
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);

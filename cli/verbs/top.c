@@ -275,7 +275,9 @@ static struct hv_err *top(const struct cli *cli, struct top *t, char **specs)
 
 static void catch_signals(void)
 {
-	struct sigaction action = {.sa_handler = on_signal};
+	/* The same signal a second time ends the process at once: a session may not answer. What
+	 * this process has set ends with its connection. */
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);

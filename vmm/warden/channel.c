@@ -122,12 +122,14 @@ static void take_files(struct msghdr *msg, struct hv_message *m)
 static struct hv_err *wait_for_bytes(int socket, uint64_t deadline_ns)
 {
 	struct pollfd fd = {socket, POLLIN, 0};
-	int n;
 
+	if (!deadline_ns)
+		return NULL;
 	do
-		n = deadline_ns ? poll(&fd, 1, hv_left_ms(deadline_ns)) : 1;
-	while (n < 0 && errno == EINTR);
-	return n ? NULL : hv_err_new(ETIMEDOUT, "the other process takes too long");
+		if (hv_now_ns() >= deadline_ns)
+			return hv_err_new(ETIMEDOUT, "the other process takes too long");
+	while (poll(&fd, 1, hv_left_ms(deadline_ns)) <= 0);
+	return NULL;
 }
 
 /* Files come with the first byte. */
