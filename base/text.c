@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/digits.h"
+#include "base/utf8.h"
 
 static void grow(struct hv_text *t, size_t need)
 {
@@ -140,44 +141,6 @@ void hv_text_add_guest(struct hv_text *t, const char *name, size_t max_bytes)
 	end_at(t, at + len);
 }
 
-/* Of how many bytes a character that begins with C is. 0: none begins so. */
-static size_t utf8_len(unsigned char c)
-{
-	if (c < 0x80)
-		return 1;
-	if (c >= 0xc2 && c < 0xe0)
-		return 2;
-	if (c >= 0xe0 && c < 0xf0)
-		return 3;
-	return c >= 0xf0 && c < 0xf5 ? 4 : 0;
-}
-
-/* How many of the LEFT bytes at AT are a character that is no control character. 0: they are none.
- */
-static size_t utf8_safe(const unsigned char *at, size_t left)
-{
-	/* The second byte of a character whose first one is this must be in these bounds: no
-	 * surrogates, nothing above U+10FFFF, none with more bytes than it needs. */
-	static const struct {
-		unsigned char first, from, to;
-	} bounds[] = {{0xc2, 0xa0, 0xbf},
-		      {0xe0, 0xa0, 0xbf},
-		      {0xed, 0x80, 0x9f},
-		      {0xf0, 0x90, 0xbf},
-		      {0xf4, 0x80, 0x8f}};
-	size_t len = utf8_len(at[0]);
-
-	if (!len || len > left || at[0] < 0x20 || at[0] == 0x7f)
-		return 0;
-	for (size_t i = 1; i < len; i++)
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	for (size_t i = 0; i < HV_ARRAY_LEN(bounds); i++)
-		if (at[0] == bounds[i].first && (at[1] < bounds[i].from || at[1] > bounds[i].to))
-			return 0;
-	return len;
-}
-
 /* How many of the LEFT bytes at AT are ASCII characters that can be seen, or blanks. */
 static size_t ascii_len(const char *at, size_t left)
 {
@@ -196,7 +159,7 @@ void hv_text_add_utf8(struct hv_text *t, const char *name, size_t max_bytes)
 		size_t safe_len = ascii_len(name + i, len - i);
 
 		if (!safe_len)
-			safe_len = utf8_safe((const unsigned char *)name + i, len - i);
+			safe_len = hv_utf8_safe(name + i, len - i);
 
 		if (safe_len)
 			hv_text_add_bytes(t, name + i, safe_len);

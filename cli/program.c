@@ -7,6 +7,7 @@
 
 #include "base/nearest.h"
 #include "cli/commit.h"
+#include "cli/terminal.h"
 #include "cli/verbs/verb.h"
 
 static const struct verb *const verbs[] = {
@@ -139,6 +140,7 @@ int program_run(const struct cli *defaults, int argc, char **argv)
 	int exit_code;
 
 	fill_standard_files();
+	terminal_filter_output();
 	exit_code = run_verb(&cli, argc, argv);
 
 	if ((fflush(stdout) != 0 || ferror(stdout)) && exit_code == EXIT_OK) {

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/terminal.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/utf8.h"
 
 #define WIDTH_MIN 40 /* narrower ones fold by themselves */
 
@@ -15,11 +21,153 @@ struct terminal terminal_of(int fd)
 
 	if (!isatty(fd))
 		return t;
+	t.is_terminal = 1;
 	if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= WIDTH_MIN)
 		t.width = size.ws_col;
 	t.has_cursor = name && *name && strcmp(name, "dumb") != 0;
 	t.has_color = t.has_cursor && !(no_color && *no_color);
 	return t;
+}
+
+#define CHARACTER_BYTES_MAX 4
+#define NR_OUTPUTS	    2
+
+/* Standard output and standard error. */
+struct output {
+	bool is_filtered;
+	pthread_mutex_t lock;
+	/* The beginning of a character, whose rest comes with the next bytes. */
+	char begun[CHARACTER_BYTES_MAX];
+	size_t nr_begun;
+};
+
+static struct output outputs[NR_OUTPUTS] = {{.lock = PTHREAD_MUTEX_INITIALIZER},
+					    {.lock = PTHREAD_MUTEX_INITIALIZER}};
+
+static size_t plain_len(const char *at, size_t left)
+{
+	size_t len = 0;
+
+	while (len < left &&
+	       ((at[len] >= ' ' && at[len] <= '~') || at[len] == '\n' || at[len] == '\t'))
+		len++;
+	return len;
+}
+
+/* Returns how many of BYTES at their end are the beginning of a character; they are not added. */
+static size_t add_filtered(struct hv_text *out, const char *bytes, size_t len_bytes)
+{
+	for (size_t i = 0; i < len_bytes;) {
+		size_t left = len_bytes - i, len = plain_len(bytes + i, left);
+
+		if (!len)
+			len = hv_utf8_safe(bytes + i, left);
+		if (len)
+			hv_text_add_bytes(out, bytes + i, len);
+		else if (hv_utf8_is_begin(bytes + i, left))
+			return left;
+		else
+			hv_text_add_char(out, '?');
+		i += len ? len : 1;
+	}
+	return 0;
+}
+
+void terminal_add_text(struct hv_text *out, const char *bytes, size_t len_bytes)
+{
+	size_t rest;
+
+	hv_text_add(out, "");
+	rest = add_filtered(out, bytes, len_bytes);
+	hv_text_add_fill(out, '?', rest);
+}
+
+static int write_all(int fd, const char *at, size_t len_bytes)
+{
+	while (len_bytes) {
+		ssize_t n = write(fd, at, len_bytes);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno;
+		at += n;
+		len_bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+static int put_filtered(struct output *o, int fd, const char *bytes, size_t len_bytes)
+{
+	HV_AUTO_TEXT struct hv_text all = {0}, out = {0};
+	size_t rest;
+	int code;
+
+	pthread_mutex_lock(&o->lock);
+	hv_text_add_bytes(&all, o->begun, o->nr_begun);
+	hv_text_add_bytes(&all, bytes, len_bytes);
+	rest = add_filtered(&out, all.data, all.len_bytes);
+	memcpy(o->begun, all.data + all.len_bytes - rest, rest);
+	o->nr_begun = rest;
+	code = write_all(fd, out.data, out.len_bytes);
+	pthread_mutex_unlock(&o->lock);
+	return code;
+}
+
+int terminal_put(int fd, const void *bytes, size_t len_bytes)
+{
+	struct output *o = &outputs[fd - STDOUT_FILENO];
+
+	return o->is_filtered ? put_filtered(o, fd, bytes, len_bytes)
+			      : write_all(fd, bytes, len_bytes);
+}
+
+int terminal_put_own(int fd, const char *text)
+{
+	return write_all(fd, text, strlen(text));
+}
+
+ssize_t terminal_write(int fd, const void *bytes, size_t len_bytes)
+{
+	HV_AUTO_TEXT struct hv_text out = {0};
+	int code;
+
+	terminal_add_text(&out, bytes, len_bytes);
+	code = write_all(fd, out.data, out.len_bytes);
+	errno = code;
+	return code ? -1 : (ssize_t)len_bytes;
+}
+
+static ssize_t put_of_stdio(void *cookie, const char *bytes, size_t len_bytes)
+{
+	struct output *o = cookie;
+	int code =
+		put_filtered(o, o == &outputs[0] ? STDOUT_FILENO : STDERR_FILENO, bytes, len_bytes);
+
+	errno = code;
+	return code ? 0 : (ssize_t)len_bytes;
+}
+
+/* Libraries print by these streams, too. */
+static FILE *filtered_stream(int fd, FILE *stream, int buffering)
+{
+	struct output *o = &outputs[fd - STDOUT_FILENO];
+	FILE *filtered;
+
+	if (!isatty(fd))
+		return stream;
+	filtered = fopencookie(o, "w", (cookie_io_functions_t){.write = put_of_stdio});
+	if (!filtered)
+		abort();
+	setvbuf(filtered, NULL, buffering, BUFSIZ);
+	o->is_filtered = true;
+	return filtered;
+}
+
+void terminal_filter_output(void)
+{
+	stdout = filtered_stream(STDOUT_FILENO, stdout, _IOLBF);
+	stderr = filtered_stream(STDERR_FILENO, stderr, _IONBF);
 }
 
 /* In columns, where each character of UTF-8 is one. */
@@ -94,16 +242,21 @@ void terminal_add(struct hv_text *out, const struct terminal *t, const char *lin
 					     [TERMINAL_YELLOW] = "\033[33m"};
 
 	for (size_t len; *lines; lines += len + (lines[len] == '\n')) {
-		HV_AUTO_TEXT struct hv_text folded = {0};
+		HV_AUTO_TEXT struct hv_text line = {0}, folded = {0};
 		const struct terminal_mark *mark;
 		unsigned keep;
 
 		len = strcspn(lines, "\n");
 		mark = mark_of(lines, len, marks, nr_marks);
-		if (mark && mark->is_whole)
-			hv_text_add_bytes(&folded, lines, len);
+		hv_text_add(&line, "");
+		if (t->is_terminal)
+			terminal_add_text(&line, lines, len);
 		else
-			add_folded(&folded, t, lines, len, indent);
+			hv_text_add_bytes(&line, lines, len);
+		if (mark && mark->is_whole)
+			hv_text_add_bytes(&folded, line.data, line.len_bytes);
+		else
+			add_folded(&folded, t, line.data, line.len_bytes, indent);
 		mark = t->has_color && mark && mark->color ? mark : NULL;
 		hv_text_add(&folded, "");
 		keep = mark && mark->keep < folded.len_bytes ? mark->keep : 0;

@@ -83,6 +83,8 @@ struct hv_export_config {
 	 * does that itself. */
 	const struct hv_maker *maker;
 	enum hv_compression compression;
+	/* Writes all to FD in place of write(2), or fails; NULL: write(2). */
+	ssize_t (*write)(int fd, const void *bytes, size_t len_bytes);
 	const struct hv_stream_to *to; /* of a stream, which has no FD; borrowed */
 	/* Of a format that HAS_HOST. NULL: events of the host stand among the guest's. Borrowed. */
 	const struct hv_export_host *host;

@@ -33,8 +33,11 @@ static struct hv_err *failed(struct hv_sink *s, int code)
 
 static struct hv_err *write_all(struct hv_sink *s, const char *bytes, size_t len_bytes)
 {
+	ssize_t (*put)(int fd, const void *bytes, size_t len) =
+		s->config.write ? s->config.write : write;
+
 	for (size_t done = 0; done < len_bytes;) {
-		ssize_t n = write(s->config.fd, bytes + done, len_bytes - done);
+		ssize_t n = put(s->config.fd, bytes + done, len_bytes - done);
 
 		if (n < 0 && errno == EINTR)
 			continue;

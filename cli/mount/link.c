@@ -31,6 +31,7 @@ struct link *link_new(int fd)
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	l->fd = fd;
 	l->next_tag = 1;
+	hv_text_add(&l->in, ""); /* it is decoded before anything has come, too */
 	return l;
 }
 

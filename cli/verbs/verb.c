@@ -38,24 +38,34 @@ int usage_tracer(const struct cli *cli, const char *name)
 	return EXIT_USAGE;
 }
 
+/* Says why standard output cannot be written, unless CODE is 0 or EPIPE. Returns CODE. */
+static int cannot_put(int code)
+{
+	if (code && code != EPIPE)
+		fprintf(stderr, "hvtrace: standard output: %s\n", strerror(code));
+	return code;
+}
+
 int put_lines(const char *lines, unsigned indent, const struct terminal_mark *marks,
 	      size_t nr_marks)
 {
 	const struct terminal t = terminal_of(STDOUT_FILENO);
 	HV_AUTO_TEXT struct hv_text out = {0};
 
+	hv_text_add(&out, "");
 	terminal_add(&out, &t, lines, indent, marks, nr_marks);
 	fflush(stdout);
-	return put_out(out.data, out.len_bytes);
+	return cannot_put(terminal_put_own(STDOUT_FILENO, out.data));
 }
 
 int fail(struct hv_err *err)
 {
-	bool has_color = terminal_of(STDERR_FILENO).has_color;
-
 	fflush(stdout);
-	fprintf(stderr, "%shvtrace:%s %s\n", has_color ? "\033[31m" : "", has_color ? "\033[m" : "",
-		err->message);
+	if (terminal_of(STDERR_FILENO).has_color)
+		terminal_put_own(STDERR_FILENO, "\033[31mhvtrace:\033[m");
+	else
+		fprintf(stderr, "hvtrace:");
+	fprintf(stderr, " %s\n", err->message);
 	hv_err_free(err);
 	return EXIT_FAILED;
 }
@@ -103,22 +113,7 @@ bool have_root(const struct cli *cli)
 
 int put_out(const void *bytes, size_t len_bytes)
 {
-	const char *at = bytes;
-
-	while (len_bytes) {
-		ssize_t n = write(STDOUT_FILENO, at, len_bytes);
-		int code = errno;
-
-		if (n < 0 && code == EINTR)
-			continue;
-		if (n < 0 && code != EPIPE)
-			fprintf(stderr, "hvtrace: standard output: %s\n", strerror(code));
-		if (n < 0)
-			return code;
-		at += n;
-		len_bytes -= (size_t)n;
-	}
-	return 0;
+	return cannot_put(terminal_put(STDOUT_FILENO, bytes, len_bytes));
 }
 
 static void print_help(const struct verb *verb)

@@ -27,7 +27,7 @@ class Request:
 
 
 class HostileService:
-    """ANSWERS has a function for each kind of request that is not answered by an empty WIRE_OK. It is called with the
+    """ANSWERS has a function for each kind of request that is not answered by an empty WIRE_OK; None: for all others. It is called with the
     request and returns the bytes to send, or a list of them with pauses (numbers, seconds) between; None: nothing."""
 
     def __init__(self, run_dir, session_id="session-id", name="victim", answers=None, vmm_pid=0, listens=True, accepts=True):
@@ -73,7 +73,7 @@ class HostileService:
 
     def answer(self, connection, request):
         self.seen.append(request)
-        function = self.answers.get(request.kind)
+        function = self.answers.get(request.kind, self.answers.get(None))
         answer = function(request) if function else frame(OK, tag=request.tag)
         for part in answer if isinstance(answer, (list, tuple)) else [answer]:
             if isinstance(part, (int, float)):

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "cli/output.h"
 #include "cli/verbs/record/apart.h"
+#include "cli/terminal.h"
 
 #define NAMES		 "saved_cmdlines"
 #define NAMES_NS	 HV_NS_PER_S
@@ -102,6 +103,7 @@ static struct hv_export_config config_of(const struct record_file *f)
 		.to = f->to,
 		.is_others = f->is_stdout,
 		.maker = f->errand && f->format->is_dir ? &f->errand->maker : NULL,
+		.write = f->fd >= 0 && isatty(f->fd) ? terminal_write : NULL,
 		.host = f->host.path ? &f->host.host : NULL,
 	};
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/client.h"
+#include "cli/terminal.h"
 
 #define TURN_MS	 100 /* how often the thread looks whether the machine has ended */
 #define DRAIN_MS 300 /* longer than a reader waits for records that are being written */
@@ -17,6 +18,7 @@ struct run_trace {
 	struct run_trace_config config;
 	struct client client;
 	int output_fd;
+	ssize_t (*put)(int fd, const void *bytes, size_t len_bytes); /* into output_fd */
 	pthread_t thread;
 	unsigned has_thread;
 	struct hv_err *error;
@@ -53,7 +55,7 @@ static struct hv_err *set_tracer(struct run_trace *t)
 static struct hv_err *write_out(struct run_trace *t, struct hv_span data)
 {
 	for (size_t done = 0; done < data.len_bytes;) {
-		ssize_t n = write(t->output_fd, data.data + done, data.len_bytes - done);
+		ssize_t n = t->put(t->output_fd, data.data + done, data.len_bytes - done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -152,6 +154,7 @@ struct hv_err *run_trace_new(struct hv_minivm *o, const struct run_trace_config 
 		free(t);
 		return hv_err_new(errno, "%s: %s", config->output_path, strerror(errno));
 	}
+	t->put = t->output_fd >= 0 && isatty(t->output_fd) ? terminal_write : write;
 	/* A write to a pipe without a reader fails at once. A reader may be slow. */
 	if (t->output_fd >= 0)
 		fcntl(t->output_fd, F_SETFL, fcntl(t->output_fd, F_GETFL) & ~O_NONBLOCK);

@@ -2,6 +2,7 @@
 #include "cli/verbs/top/screen.h"
 
 #include <curses.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <term.h>
 #include <unistd.h>
 
+#include "cli/terminal.h"
 #include "cli/verbs/terminal_guard.h"
 
 #define LINE_MAX_BYTES 1024
@@ -16,6 +18,7 @@
 
 struct top_screen {
 	SCREEN *screen;
+	FILE *out; /* owned; what ncurses writes is not text to filter */
 	struct terminal_guard *guard;
 };
 
@@ -57,6 +60,22 @@ static void prepare(void)
 	curs_set(0);
 }
 
+static FILE *open_output(void)
+{
+	HV_AUTO_FD int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (out)
+		fd = -1;
+	return out;
+}
+
+static void close_output(struct top_screen *s)
+{
+	if (s->out)
+		fclose(s->out);
+}
+
 bool top_screen_open(struct top_screen **ret)
 {
 	struct top_screen *s;
@@ -64,9 +83,11 @@ bool top_screen_open(struct top_screen **ret)
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return false;
 	s = hv_alloc(sizeof(*s));
-	s->screen = start_guard(s) ? newterm(NULL, stdout, stdin) : NULL;
+	s->out = open_output();
+	s->screen = s->out && start_guard(s) ? newterm(NULL, s->out, stdin) : NULL;
 	if (!s->screen) {
 		terminal_guard_stop(s->guard);
+		close_output(s);
 		free(s);
 		return false;
 	}
@@ -82,6 +103,7 @@ void top_screen_close(struct top_screen *s)
 	endwin();
 	delscreen(s->screen);
 	terminal_guard_stop(s->guard);
+	close_output(s);
 	free(s);
 }
 
@@ -102,8 +124,11 @@ static void show_line(int y, const char *line, size_t len, bool is_head)
 
 void top_screen_show(struct top_screen *s, const char *title, const struct hv_text *text)
 {
-	const char *at = text->data ? text->data : "";
+	HV_AUTO_TEXT struct hv_text shown = {0};
+	const char *at;
 
+	terminal_add_text(&shown, text->data ? text->data : "", text->len_bytes);
+	at = shown.data;
 	erase();
 	show_line(0, title, strlen(title), false);
 	for (unsigned y = 1; y <= top_screen_lines(s) && *at; y++) {
