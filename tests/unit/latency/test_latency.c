@@ -279,6 +279,102 @@ START_TEST(what_ran_before_an_outage_stays_known)
 }
 END_TEST
 
+/* -- cgroups ----------------------------------------------------------------------------------- */
+
+#define ENTRY_BYTES 8192
+#define NAMES_AT    64
+
+static const char throttle_format[] =
+	"name: throttle\nID: 65534\nformat:\n"
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+	"\tfield:u64 quota;\toffset:8;\tsize:8;\tsigned:0;\n"
+	"\tfield:u64 period;\toffset:16;\tsize:8;\tsigned:0;\n"
+	"\tfield:__data_loc char[] n0;\toffset:24;\tsize:4;\tsigned:1;\n"
+	"\tfield:__data_loc char[] n1;\toffset:28;\tsize:4;\tsigned:1;\n"
+	"\tfield:__data_loc char[] n2;\toffset:32;\tsize:4;\tsigned:1;\n"
+	"\tfield:__data_loc char[] n3;\toffset:36;\tsize:4;\tsigned:1;\n"
+	"\tfield:__data_loc char[] n4;\toffset:40;\tsize:4;\tsigned:1;\n"
+	"\tfield:__data_loc char[] n5;\toffset:44;\tsize:4;\tsigned:1;\n"
+	"\tfield:__data_loc char[] n6;\toffset:48;\tsize:4;\tsigned:1;\n"
+	"\tfield:__data_loc char[] n7;\toffset:52;\tsize:4;\tsigned:1;\n"
+	"\nprint fmt: \"\"\n";
+
+/* What the event of a group says that is called NAMES, and is in the others. */
+static bool read_group(const char *const *names, size_t nr, size_t len_bytes,
+		       struct hv_limit_group *ret)
+{
+	const struct hv_export_event event = {(char *)"hvtrace",
+					      {throttle_format, sizeof(throttle_format) - 1}};
+	const struct hv_export_head head = {.events = &event, .nr_events = 1};
+	HV_AUTO_FREE uint8_t *entry = hv_alloc(ENTRY_BYTES);
+	struct hv_page_decode d;
+	struct hv_limit_fields fields;
+	struct hv_event e = {.entry = {entry, len_bytes}};
+	uint32_t at = NAMES_AT;
+	bool ok;
+
+	memcpy(entry + 8, &(uint64_t){10 * MS}, sizeof(uint64_t));
+	memcpy(entry + 16, &(uint64_t){100 * MS}, sizeof(uint64_t));
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t bytes = (uint32_t)strlen(names[i]) + 1;
+		uint32_t loc = bytes << 16 | at;
+
+		memcpy(entry + 24 + 4 * i, &loc, sizeof(loc));
+		memcpy(entry + at, names[i], bytes);
+		at += bytes;
+	}
+	hv_page_decode_init(&d, &head);
+	hv_limit_fields_init(&fields, &d.catalogue);
+	ok = hv_limit_fields_read(&fields, &e, 0x1000, ret);
+	hv_page_decode_deinit(&d);
+	return ok;
+}
+
+static void path_is(const char *const *names, size_t nr, const char *path)
+{
+	struct hv_limit_group group;
+
+	ck_assert(read_group(names, nr, ENTRY_BYTES, &group));
+	ck_assert_str_eq(group.path, path);
+	ck_assert_uint_eq(group.key, 0x1000);
+	ck_assert_uint_eq(group.quota_ns, 10 * MS);
+	ck_assert_uint_eq(group.period_ns, 100 * MS);
+}
+
+START_TEST(cgroups_have_paths)
+{
+	static const char *const whole[] = {"web",     "app.slice", "",	       "(fault)",
+					    "(fault)", "(fault)",   "(fault)", "(fault)"};
+	static const char *const v1[] = {"web", "/", "(fault)", "(fault)"};
+	static const char *const deep[] = {"h", "g", "f", "e", "d", "c", "b", "a"};
+	static const char *const root[] = {"", "(fault)"};
+
+	path_is(whole, HV_ARRAY_LEN(whole), "/app.slice/web");
+	path_is(v1, HV_ARRAY_LEN(v1), "/web");
+	path_is(deep, HV_ARRAY_LEN(deep), ".../a/b/c/d/e/f/g/h");
+	path_is(root, HV_ARRAY_LEN(root), "/");
+}
+END_TEST
+
+/* Names that are as long as they can be, and entries that end too early. */
+START_TEST(cgroups_of_a_hostile_guest)
+{
+	static char name[301];
+	const char *const names[] = {name, name, name, name, name, name, name, name};
+	struct hv_limit_group group;
+
+	memset(name, 'x', sizeof(name) - 1);
+	ck_assert(read_group(names, HV_ARRAY_LEN(names), ENTRY_BYTES, &group));
+	ck_assert_uint_eq(strlen(group.path), HV_LIMIT_PATH_LEN - 1);
+	ck_assert_str_eq(group.path + HV_LIMIT_PATH_LEN - 4, "xxx");
+	ck_assert(strncmp(group.path, "...x", 4) == 0);
+	for (size_t len = 0; len < ENTRY_BYTES; len += 3)
+		(void)read_group(names, HV_ARRAY_LEN(names), len, &group);
+	ck_assert(!read_group(names, HV_ARRAY_LEN(names), 20, &group));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, stacks_have_names);
@@ -289,6 +385,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, no_task_has_the_largest_pid);
 	tcase_add_test(tc, names_are_bounded);
 	tcase_add_test(tc, what_is_years_ahead_keeps_nothing_waiting);
+	tcase_add_test(tc, cgroups_have_paths);
+	tcase_add_test(tc, cgroups_of_a_hostile_guest);
 	tcase_add_test(tc, a_clock_that_jumps_is_not_the_hosts);
 	tcase_add_test(tc, a_clock_that_counts_instructions_is_never_the_hosts);
 }
