@@ -139,22 +139,6 @@ def latency_names_a_slow_function(t):
 
 
 @case(configs=COUNTED)
-def latency_names_a_slow_console(t):
-    """A program has the kernel print its timers on the serial console, by one write: samples name the console's code, which
-    nothing else tells, since the task never gives up its vCPU."""
-    t.guest.run("echo 8 >/proc/sys/kernel/printk")
-    with t.attach() as traced:
-        plant = lambda: t.guest.run("for i in 1 2 3; do echo q >/proc/sysrq-trigger; done")  # noqa: E731
-        verdict = measure(t, traced, plant, "--for=10m", "--threshold=5ms", until_planted=True)
-    t.guest.run("echo 4 >/proc/sys/kernel/printk")
-    calls = [cause for cause in verdict if cause["cause"] in ("system-call", "irqs-off") and cause.get("samples")]
-    assert calls, verdict
-    for one in calls:
-        t.note(f"{one['text']}: {one['samples']} {' <- '.join([one['function'], *one['callers']])}")
-    assert [one for one in calls if re.search("console|printk|serial|uart", " ".join([one["function"], *one["callers"], one["samples"]["function"], one["samples"]["caller"]]))], calls
-
-
-@case(configs=COUNTED)
 def latency_names_who_starves_others(t):
     """A real-time task keeps another one from its vCPU for 300 ms: the tenant's program."""
     with t.attach() as traced:

@@ -32,6 +32,8 @@ static void add_where(struct hv_text *out, const struct hv_stall *s)
 /* A system call's stack is that of its samples already. */
 static void add_samples(struct hv_text *out, const struct hv_stall *s)
 {
+	if (s->kind == HV_STALL_SYSCALL && !s->nr_samples && !s->end[0])
+		hv_text_add(out, "\n   where is not known: no sample of the timer was taken");
 	if (!s->nr_samples || !s->most_name[0])
 		return;
 	hv_text_printf(out, "\n   %u of %u samples in ", s->nr_most, s->nr_samples);

@@ -200,12 +200,36 @@ START_TEST(system_calls_have_names)
 		.longest = {.kind = HV_STALL_SYSCALL, .length_ns = 40 * MS, .number = 87}, .nr = 1};
 	latency_text(&out, &report);
 	has("1. system call unlink kept the vCPU: 40.0 ms");
+	has("\n   where is not known: no sample of the timer was taken\n");
 	verdict.list[0].longest.number = 99999;
 	latency_json(&out, &report);
 	has("\"number\":99999,\"system_call\":\"99999\"");
 	verdict.list[0].longest.number = UINT64_MAX;
 	latency_text(&out, &report);
 	has("system call 18446744073709551615 kept");
+}
+END_TEST
+
+START_TEST(where_a_system_call_was_most)
+{
+	verdict.list[0] = (struct hv_cause){.longest = {.kind = HV_STALL_SYSCALL,
+							.length_ns = 40 * MS,
+							.number = 1,
+							.nr_samples = 17,
+							.nr_most = 12,
+							.most_name = "io_serial\x1bin",
+							.most_caller_name = "console",
+							.end = "io_serial\x1bin",
+							.callers = {"console"}},
+					    .nr = 1};
+	latency_text(&out, &report);
+	has("\n   in io_serial?in <- console\n   12 of 17 samples in io_serial?in\n   once\n");
+	verdict.list[0].longest.kind = HV_STALL_SECTION;
+	latency_text(&out, &report);
+	has("\n   12 of 17 samples in io_serial?in <- console\n");
+	latency_json(&out, &report);
+	has("\"samples\":{\"taken\":17,\"in_function\":12,\"function\":\"io_serial?in\",\"caller\":"
+	    "\"console\"}");
 }
 END_TEST
 
@@ -408,6 +432,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, where_a_victim_was);
 	tcase_add_test(tc, where_a_task_waits);
 	tcase_add_test(tc, system_calls_have_names);
+	tcase_add_test(tc, where_a_system_call_was_most);
 	tcase_add_test(tc, no_events_of_the_host);
 }
 
