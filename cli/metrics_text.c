@@ -47,18 +47,19 @@ static const struct metric metrics[] = {
 	 "budget.taken_ns", 1e-9},
 };
 
-/* A label's value: what the format needs is escaped, other control characters become '?'. */
+/* A label's value: what the format needs is escaped; control characters and what is not UTF-8,
+ * which no reader would take, become '?'. */
 static void add_label(struct hv_text *t, const char *name, const char *value)
 {
-	hv_text_printf(t, "%s=\"", name);
-	for (size_t i = 0; value[i] && i < LABEL_LEN_MAX; i++) {
-		char c = value[i];
+	HV_AUTO_TEXT struct hv_text safe = {0};
 
-		if (c == '"' || c == '\\')
-			hv_text_add_bytes(t, "\\", 1);
-		if ((unsigned char)c < ' ' || c == 0x7f)
-			c = '?';
-		hv_text_add_bytes(t, &c, 1);
+	hv_text_add(&safe, "");
+	hv_text_add_utf8(&safe, value, LABEL_LEN_MAX);
+	hv_text_printf(t, "%s=\"", name);
+	for (const char *c = safe.data; *c; c++) {
+		if (*c == '"' || *c == '\\')
+			hv_text_add_char(t, '\\');
+		hv_text_add_char(t, *c);
 	}
 	hv_text_add(t, "\"");
 }

@@ -140,6 +140,10 @@ START_TEST(names_are_made_harmless)
 	domain.name = "a\"b\\c\nd";
 	make();
 	ck_assert_ptr_nonnull(strstr(text.data, "hvtrace_up{domain=\"a\\\"b\\\\c?d\",id=\"1\"} 1"));
+	/* What is not UTF-8 would cost Prometheus the whole page. */
+	domain.name = "\xc3\xa4\xff\xc2\x9b\xc3";
+	make();
+	ck_assert_ptr_nonnull(strstr(text.data, "hvtrace_up{domain=\"\xc3\xa4????\",id=\"1\"} 1"));
 }
 END_TEST
 
