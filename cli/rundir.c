@@ -15,7 +15,8 @@
 #include "base/text.h"
 #include "vmm/kernel_thread.h"
 
-#define INFO_BYTES_MAX (64u << 10)
+#define INFO_BYTES_MAX	 (64u << 10)
+#define REASON_BYTES_MAX 1024 /* of the service, which may have been taken over */
 
 static const char *const rundir_files[] = {"sock",     "pid",  "log", RUNDIR_MOUNTS,
 					   "info.new", "info", "lock"};
@@ -126,7 +127,9 @@ static bool put_info(const char *dir, json_object *o)
 {
 	HV_AUTO_FREE char *path = rundir_path(dir, "info"), *new = rundir_path(dir, "info.new");
 
-	if (json_object_to_file(new, o) != 0)
+	/* read_object() takes no more */
+	if (strlen(json_object_to_json_string(o)) > INFO_BYTES_MAX ||
+	    json_object_to_file(new, o) != 0)
 		return false;
 	copy_access(path, new);
 	return rename(new, path) == 0;
@@ -161,10 +164,11 @@ static json_object *read_object(const char *dir)
 static void leave(struct rundir *d, const char *reason)
 {
 	json_object *o = read_object(d->path);
+	int len = reason ? (int)strnlen(reason, REASON_BYTES_MAX) : 0;
 
 	if (o) {
 		if (reason)
-			json_object_object_add(o, "ended", json_object_new_string(reason));
+			json_object_object_add(o, "ended", json_object_new_string_len(reason, len));
 		json_object_object_add(o, "left", json_object_new_boolean(d->has_left));
 		json_object_object_del(o, "recovers");
 		put_info(d->path, o);

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What clients believe of a session's directory, and that it can always be read again. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/rundir.h"
+#include "tests/lib/run_suite.h"
+
+static char run_dir[] = "/tmp/hvtrace-rundir-XXXXXX";
+static struct rundir dir;
+
+static void begin(void)
+{
+	ck_assert_ptr_nonnull(mkdtemp(run_dir));
+	ck_assert_ptr_null(rundir_take(run_dir, "1-2", &dir));
+}
+
+static void end(void)
+{
+	HV_AUTO_FREE char *command = hv_format("rm -rf %s", run_dir);
+
+	rundir_forget(&dir);
+	ck_assert_int_eq(system(command), 0);
+	memset(strrchr(run_dir, '-') + 1, 'X', 6);
+}
+
+static struct hv_err *write_info(const char *id, const char *name)
+{
+	struct rundir_info info = {.id = (char *)id, .name = (char *)name, .spec = (char *)"web1"};
+
+	return rundir_write_info(&dir, &info);
+}
+
+static bool is_found(struct rundir_info *ret)
+{
+	bool found = false;
+
+	ck_assert_ptr_null(rundir_find(run_dir, "web1", NULL, &found, ret));
+	return found;
+}
+
+START_TEST(only_a_file_of_its_own_is_an_info)
+{
+	HV_AUTO_FREE char *path = rundir_path(dir.path, "info"), *other = rundir_path(run_dir, "x");
+	AUTO_RUNDIR_INFO struct rundir_info info = {0};
+
+	ck_assert_ptr_null(write_info("1-2", "web1"));
+	ck_assert(is_found(&info));
+	ck_assert_str_eq(info.id, "1-2");
+	rundir_info_deinit(&info);
+	ck_assert_int_eq(chmod(path, 0602), 0);
+	ck_assert(!is_found(&info));
+	ck_assert_int_eq(chmod(path, 0600), 0);
+	ck_assert_int_eq(rename(path, other), 0);
+	ck_assert_int_eq(symlink(other, path), 0);
+	ck_assert(!is_found(&info));
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	ck_assert(!is_found(&info));
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_ptr_null(write_info("../1-2", "web1"));
+	ck_assert(!is_found(&info));
+}
+END_TEST
+
+START_TEST(what_could_not_be_read_is_not_written)
+{
+	AUTO_RUNDIR_INFO struct rundir_info info = {0};
+	HV_AUTO_TEXT struct hv_text name = {0};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	hv_text_add_fill(&name, 'x', 1 << 20);
+	ck_assert_ptr_null(write_info("1-2", "web1"));
+	err = write_info("1-2", name.data);
+	ck_assert_ptr_nonnull(err);
+	ck_assert(is_found(&info));
+}
+END_TEST
+
+/* A service says why it ends, and may have been taken over. */
+START_TEST(a_reason_of_any_length_hides_nothing)
+{
+	AUTO_RUNDIR_INFO struct rundir_info info = {0};
+	HV_AUTO_TEXT struct hv_text reason = {0};
+
+	hv_text_add_fill(&reason, '"', 1 << 20);
+	ck_assert_ptr_null(write_info("1-2", "web1"));
+	dir.has_left = true;
+	rundir_leave(&dir, reason.data);
+	ck_assert(is_found(&info));
+	ck_assert(info.has_left && info.ended && info.ended[0] == '"');
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, begin, end);
+	tcase_add_test(tc, only_a_file_of_its_own_is_an_info);
+	tcase_add_test(tc, what_could_not_be_read_is_not_written);
+	tcase_add_test(tc, a_reason_of_any_length_hides_nothing);
+}
+
+int main(void)
+{
+	return run_suite("rundir", add_tests);
+}
