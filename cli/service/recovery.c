@@ -8,6 +8,9 @@
 #include "kernel/kernel.h"
 #include "tracer/session.h"
 
+#define LINES_MAX      64 /* for the user and the log; more come from a child that was taken over */
+#define LINE_BYTES_MAX 1024
+
 /* What the child says beside its questions about the guest. */
 enum {
 	RECOVERY_WAITS = DIVIDED_FIRST, /* a line */
@@ -98,6 +101,7 @@ static void work(struct hv_guest *guest, int socket, void *ctx hv_unused)
 struct listener {
 	struct recovery *r;
 	struct hv_err *err; /* of the child */
+	unsigned nr_lines;  /* that it had said */
 	void (*say)(void *ctx, const char *line);
 	void *ctx;
 };
@@ -129,8 +133,11 @@ static bool heard(const struct hv_message *m, void *ctx)
 		l->err = take_end(m, l->r);
 		return true;
 	}
-	hv_text_add_lines(&line, (const char *)m->bytes);
-	if (l->say && line.data)
+	if (l->nr_lines++ >= LINES_MAX)
+		return false;
+	hv_text_add_utf8(&line, (const char *)m->bytes, LINE_BYTES_MAX);
+	hv_text_add(&line, "");
+	if (l->say)
 		l->say(l->ctx, line.data);
 	return false;
 }
