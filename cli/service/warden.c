@@ -36,7 +36,8 @@
 struct warden {
 	struct service service; /* what of it the warden has: guest, directory, log, rules */
 	struct hv_far *far;
-	unsigned nr_refused;	 /* that were looked at */
+	unsigned nr_refused;	 /* writes that were looked at */
+	unsigned nr_audited;	 /* refusals that the audit log has */
 	struct log_budget lines; /* of the service, for the system's log */
 	bool is_over;		 /* the service has said how it ended */
 };
@@ -163,15 +164,32 @@ static struct hv_err *open_dump(struct warden *w, const struct hv_message *quest
 	return NULL;
 }
 
-/* Of this session, since the service could name another one's. */
+/* A service that asks for what is refused has a mistake, or is the guest's. */
+static void audit_refusal(struct warden *w, const char *request, const char *reason)
+{
+	struct audit_actor who = audit_actor_self();
+	struct audit_entry e;
+
+	if (w->nr_audited++ >= REFUSALS_AUDITED)
+		return;
+	e = audit_begin(&w->service.audit, &who, "refusal");
+	audit_text(&e, "request", request);
+	audit_text(&e, "reason", reason);
+	audit_end(&e);
+}
+
+/* Of this session, since the service could name another one's. One that its own process has
+ * unmounted before is no reason for an audit line. */
 static struct hv_err *unmount(struct warden *w, const struct hv_message *question,
 			      struct hv_message *answer hv_unused)
 {
 	const char *dir = (const char *)question->bytes;
 
-	if (!w->service.dir.path || !mountpoint_is_noted(w->service.dir.path, dir))
-		return hv_err_new(EINVAL, "%s: this session's tree is not mounted there", dir);
-	return mountpoint_umount(dir, MOUNTPOINT_LAZY);
+	if (w->service.dir.path && mountpoint_is_noted(w->service.dir.path, dir))
+		return mountpoint_umount(dir, MOUNTPOINT_LAZY);
+	if (mountpoint_look(dir) != MOUNTPOINT_NONE)
+		audit_refusal(w, "umount", "this session's tree is not mounted there");
+	return hv_err_new(EINVAL, "%s: this session's tree is not mounted there", dir);
 }
 
 static struct hv_err *list_processes(struct warden *w, const struct hv_message *question hv_unused,
@@ -254,21 +272,13 @@ static struct hv_err *open_guest(struct warden *w, const struct hv_message *ques
 	return NULL;
 }
 
-/* A service that asks for what is against the rules has a mistake, or is the guest's. */
-static void audit_refusals(struct warden *w)
+static void audit_refused_writes(struct warden *w)
 {
-	struct audit_actor who = audit_actor_self();
-	struct audit_entry e;
+	unsigned nr = w->far ? hv_far_nr_refused(w->far) : w->nr_refused;
 
-	if (!w->far || w->nr_refused == hv_far_nr_refused(w->far))
-		return;
-	w->nr_refused = hv_far_nr_refused(w->far);
-	if (w->nr_refused > REFUSALS_AUDITED)
-		return;
-	e = audit_begin(&w->service.audit, &who, "refusal");
-	audit_text(&e, "request", "write");
-	audit_text(&e, "reason", "it is against the warden's rules");
-	audit_end(&e);
+	if (nr != w->nr_refused)
+		audit_refusal(w, "write", "it is against the warden's rules");
+	w->nr_refused = nr;
 }
 
 static struct hv_err *answer(struct warden *w, const struct hv_message *question)
@@ -280,7 +290,7 @@ static struct hv_err *answer(struct warden *w, const struct hv_message *question
 	if (question->kind >= DOOR_FIRST && question->kind < DOOR_END)
 		return open_door(w, question);
 	err = hv_far_answer(w->far, HV_HELPER_CONTROL, question);
-	audit_refusals(w);
+	audit_refused_writes(w);
 	return err;
 }
 
