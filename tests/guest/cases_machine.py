@@ -16,8 +16,15 @@ from lib.daemons import virsh
 from lib.domain import BOOT_SECONDS, Config
 from lib.memory import Memory
 from lib.suite import IN_TURN, KERNELS, OLDEST, STANDARD, Skip, case, left_behind, private_dir
-from lib.tool import child_of
+from lib.tool import child_of, children_of
 from lib.wait import HANG_SECONDS, until
+
+
+
+def comm_of(pid):
+    with open(f"/proc/{pid}/comm", encoding="ascii") as file:
+        return file.read().strip()
+
 
 BOTH = (STANDARD[0], STANDARD[2])
 KINDS = (
@@ -129,6 +136,29 @@ def killed_service_is_recovered(t):
         assert until(lambda: t.guest.state() == "running"), f"turn {turn}: the guest stays {t.guest.state()}"
         assert t.guest.run("echo alive").strip() == "alive"
         t.recover()
+
+
+@case(configs=BOTH[:1])
+def a_paused_guest_stays_paused(t):
+    """An administrator pauses the guest. Neither changes that fail, the end of the session's guardian, the warden's
+    recovery nor `recover` resumes it, and all is put back afterwards."""
+    t.hv("attach", t.name)
+    t.hv("echo", t.name, "set_ftrace_filter", "vfs_read")
+    t.hv("echo", t.name, "current_tracer", "function")
+    virsh("suspend", t.name)
+    try:
+        t.hv.fails("echo", t.name, "current_tracer", "nop", says=["not running"])
+        (guardian,) = [pid for pid in children_of(child_of(t.hv.service_of(t.name))) if comm_of(pid) == "hvtrace-guard"]
+        os.kill(guardian, signal.SIGKILL)
+        t.hv.fails("echo", t.name, "current_tracer", "nop", says=["not running"])
+        assert t.guest.state() == "paused", t.guest.state()
+        t.hv.kill_session(t.name)
+        t.hv.run("recover", t.name)
+        assert t.guest.state() == "paused", t.guest.state()
+    finally:
+        virsh("resume", t.name)
+    t.hv.run("recover", t.name)
+    assert t.guest.run("echo alive").strip() == "alive"
 
 
 WARDEN_CAPABILITIES = ("chown dac_override dac_read_search fowner kill setgid setuid sys_chroot sys_ptrace "

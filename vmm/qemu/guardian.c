@@ -99,6 +99,19 @@ struct hv_err *hv_guardian_start(const char *socket_path, pid_t vmm, struct hv_g
 	return NULL;
 }
 
+enum hv_guardian_state hv_guardian_state(struct hv_guardian *g)
+{
+	struct guardian_reply reply = {0};
+	HV_AUTO_ERR struct hv_err *err = call(g, GUARDIAN_STATE, 0, NULL, NULL, &reply);
+
+	return err ? HV_GUARDIAN_UNREACHED : (enum hv_guardian_state)reply.state;
+}
+
+void hv_guardian_forget_stop(struct hv_guardian *g)
+{
+	hv_err_free(call(g, GUARDIAN_FORGET, 0, NULL, NULL, NULL));
+}
+
 static struct hv_err *hold(struct hv_guardian *g, enum guardian_op op, uint64_t max_ns,
 			   uint64_t *ret_from_ns)
 {

@@ -29,6 +29,18 @@ void hv_guardian_free(struct hv_guardian *g);
 bool hv_guardian_is_alive(const struct hv_guardian *g);
 pid_t hv_guardian_pid(const struct hv_guardian *g);
 
+enum hv_guardian_state {
+	HV_GUARDIAN_UNREACHED, /* not connected to the stub, or no longer; or it has died */
+	HV_GUARDIAN_RUNS,      /* the guest runs, as far as the guardian is concerned */
+	HV_GUARDIAN_STOPPING,  /* asked for a stop that has not come; resumes the guest when it does
+				*/
+	HV_GUARDIAN_HOLDS,
+};
+enum hv_guardian_state hv_guardian_state(struct hv_guardian *g);
+/* The stop that it has asked for will not come, since the guest was stopped by somebody else
+ * before. The next stop that comes is not its own. */
+void hv_guardian_forget_stop(struct hv_guardian *g);
+
 /* Stops the guest. *RET_FROM_NS (may be NULL): when MAX_NS began to count (hv_now_ns). */
 struct hv_err *hv_guardian_hold(struct hv_guardian *g, uint64_t max_ns,
 				uint64_t *ret_from_ns) hv_must_use;

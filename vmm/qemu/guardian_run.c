@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "vmm/helper.h"
 #include "vmm/qemu/gdb_stub.h"
+#include "vmm/qemu/guardian.h"
 #include "vmm/qemu/guardian_wire.h"
 #include "vmm/unix_socket.h"
 
@@ -20,15 +21,8 @@
 #define LAST_NS	 (60 * HV_NS_PER_S) /* after the service's end, for a stop that has not come yet */
 #define GRACE_NS HV_NS_PER_S
 
-enum machine {
-	MACHINE_UNREACHED, /* not connected to the stub, or no longer */
-	MACHINE_RUNS,
-	MACHINE_STOPPING, /* was asked to stop and has not; is resumed when it does */
-	MACHINE_HELD,
-};
-
 struct guard {
-	enum machine machine;
+	enum hv_guardian_state machine;
 	struct hv_gdb_stub stub;
 	uint64_t since_ns;    /* when the hold began */
 	uint64_t deadline_ns; /* of the hold */
@@ -41,7 +35,7 @@ struct guard {
 static void stub_lost(struct guard *g)
 {
 	hv_gdb_stub_close(&g->stub);
-	g->machine = MACHINE_UNREACHED;
+	g->machine = HV_GUARDIAN_UNREACHED;
 }
 
 /* Ends a hold. A guest that sleeps is left asleep. One that woke up, and that a packet of ours has
@@ -64,7 +58,7 @@ static struct hv_err *resume(struct guard *g, struct hv_gdb_limit limit)
 		return err;
 	}
 	hv_err_free(err); /* a busy VMM has not read the packet yet, but will */
-	g->machine = MACHINE_RUNS;
+	g->machine = HV_GUARDIAN_RUNS;
 	return NULL;
 }
 
@@ -102,7 +96,7 @@ static void watch_stub(struct guard *g)
 {
 	struct hv_err *err;
 
-	if (g->machine == MACHINE_STOPPING) {
+	if (g->machine == HV_GUARDIAN_STOPPING) {
 		watch_stopping(g);
 		return;
 	}
@@ -128,34 +122,40 @@ static struct hv_err *do_open(struct guard *g, const char *path, pid_t vmm)
 		err = hv_gdb_stub_open(hv_take_fd(&fd), limit, &g->stub);
 	if (err)
 		return err;
-	g->machine = MACHINE_HELD;
+	g->machine = HV_GUARDIAN_HOLDS;
 	g->since_ns = hv_now_ns();
 	return resume(g, limit);
 }
 
 static struct hv_err *check_may_hold(const struct guard *g)
 {
-	if (g->machine == MACHINE_RUNS)
+	if (g->machine == HV_GUARDIAN_RUNS)
 		return NULL;
 	return hv_err_new(EBUSY, "guardian: the gdb stub is %s",
-			  g->machine == MACHINE_UNREACHED ? "lost" : "busy");
+			  g->machine == HV_GUARDIAN_UNREACHED ? "lost" : "busy");
 }
 
 static void held(struct guard *g, uint64_t max_ns)
 {
-	g->machine = MACHINE_HELD;
+	g->machine = HV_GUARDIAN_HOLDS;
 	g->since_ns = hv_now_ns();
 	g->deadline_ns = max_ns < UINT64_MAX - g->since_ns ? g->since_ns + max_ns : UINT64_MAX;
 	g->expired = false;
+}
+
+/* The stop that was asked for will not come. */
+static void forget_stop(struct guard *g)
+{
+	if (g->machine == HV_GUARDIAN_STOPPING)
+		g->machine = HV_GUARDIAN_RUNS;
 }
 
 static struct hv_err *do_hold_asleep(struct guard *g, uint64_t max_ns)
 {
 	struct hv_err *err;
 
-	/* The guest fell asleep before it could stop; the stop will not come. */
-	if (g->machine == MACHINE_STOPPING)
-		g->machine = MACHINE_RUNS;
+	/* The guest fell asleep before it could stop. */
+	forget_stop(g);
 	err = check_may_hold(g);
 	if (!err)
 		err = hv_gdb_stub_drain(&g->stub);
@@ -177,7 +177,7 @@ static struct hv_err *do_hold(struct guard *g, uint64_t max_ns)
 	err = hv_gdb_stub_interrupt(&g->stub, limit);
 	if (err && err->code == ECANCELED) {
 		hv_err_free(err);
-		g->machine = MACHINE_STOPPING;
+		g->machine = HV_GUARDIAN_STOPPING;
 		return hv_err_new(EBUSY, "guardian: the guest did not stop within %" PRIu64 " s",
 				  STOP_NS / HV_NS_PER_S);
 	}
@@ -205,7 +205,7 @@ static struct hv_err *do_exchange(struct guard *g, const struct hv_packets *pack
 
 	if (g->expired)
 		return over(g);
-	if (g->machine != MACHINE_HELD)
+	if (g->machine != HV_GUARDIAN_HOLDS)
 		return hv_err_new(EPIPE, "guardian: the guest is not held");
 	err = hv_gdb_stub_exchange(&g->stub, packets, limit, answers);
 	if (!err && g->asleep && packets->nr && !g->stub.was_stopped)
@@ -222,14 +222,15 @@ static struct hv_err *do_release(struct guard *g)
 {
 	if (g->expired)
 		return over(g);
-	if (g->machine != MACHINE_HELD)
+	if (g->machine != HV_GUARDIAN_HOLDS)
 		return hv_err_new(EPIPE, "guardian: the guest is not held");
 	return resume(g, (struct hv_gdb_limit){hv_now_ns() + GRACE_NS, -1});
 }
 
 static bool send_all(struct guard *g, const void *bytes, size_t len)
 {
-	uint64_t deadline_ns = g->machine == MACHINE_HELD ? g->deadline_ns : hv_now_ns() + REPLY_NS;
+	uint64_t deadline_ns =
+		g->machine == HV_GUARDIAN_HOLDS ? g->deadline_ns : hv_now_ns() + REPLY_NS;
 	const char *at = bytes;
 
 	while (len) {
@@ -255,6 +256,7 @@ static bool answer(struct guard *g, struct hv_err *err, const struct hv_packets 
 		.nr = err ? 1 : (uint32_t)answers->nr,
 		.len_bytes = err ? (uint32_t)strlen(err->message) + 1
 				 : (uint32_t)answers->bytes.len_bytes,
+		.state = g->machine,
 		.since_ns = g->since_ns,
 		.held_ns = g->held_ns,
 	};
@@ -287,6 +289,13 @@ static bool handle(struct guard *g, const struct guardian_request *request, char
 		break;
 	case GUARDIAN_RELEASE:
 		err = do_release(g);
+		break;
+	case GUARDIAN_STATE:
+		err = NULL;
+		break;
+	case GUARDIAN_FORGET:
+		forget_stop(g);
+		err = NULL;
 		break;
 	default:
 		err = hv_err_new(EPROTO, "guardian: request %u is not known", request->op);
@@ -323,10 +332,10 @@ static bool read_control(struct guard *g)
 
 static struct hv_helper_wake wait_for(const struct guard *g)
 {
-	bool watch = g->machine == MACHINE_RUNS || g->machine == MACHINE_STOPPING;
+	bool watch = g->machine == HV_GUARDIAN_RUNS || g->machine == HV_GUARDIAN_STOPPING;
 
 	return hv_helper_wait(watch ? g->stub.fd : -1,
-			      g->machine == MACHINE_HELD ? g->deadline_ns : UINT64_MAX);
+			      g->machine == HV_GUARDIAN_HOLDS ? g->deadline_ns : UINT64_MAX);
 }
 
 /* The service has ended: resumes the guest if it is stopped. */
@@ -334,15 +343,15 @@ static void last_act(struct guard *g)
 {
 	uint64_t deadline_ns = hv_now_ns() + LAST_NS;
 
-	while (g->machine == MACHINE_STOPPING && hv_now_ns() < deadline_ns) {
+	while (g->machine == HV_GUARDIAN_STOPPING && hv_now_ns() < deadline_ns) {
 		struct pollfd p = {.fd = g->stub.fd, .events = POLLIN};
 
 		if (poll(&p, 1, hv_left_ms(deadline_ns)) > 0)
 			watch_stopping(g);
 	}
-	if (g->machine == MACHINE_HELD)
+	if (g->machine == HV_GUARDIAN_HOLDS)
 		force_release(g);
-	if (g->machine == MACHINE_RUNS)
+	if (g->machine == HV_GUARDIAN_RUNS)
 		hv_err_free(
 			hv_gdb_stub_await_taken(&g->stub, (struct hv_gdb_limit){deadline_ns, -1}));
 }
@@ -354,13 +363,13 @@ void guardian_run(void)
 	for (;;) {
 		struct hv_helper_wake wake = wait_for(&g);
 
-		if (g.machine == MACHINE_HELD && hv_now_ns() >= g.deadline_ns) {
+		if (g.machine == HV_GUARDIAN_HOLDS && hv_now_ns() >= g.deadline_ns) {
 			force_release(&g);
 			g.expired = true;
 		}
 		if (wake.is_alone || (wake.is_asked && !read_control(&g)))
 			break;
-		if (wake.has_other && g.stub.fd >= 0 && g.machine != MACHINE_HELD)
+		if (wake.has_other && g.stub.fd >= 0 && g.machine != HV_GUARDIAN_HOLDS)
 			watch_stub(&g);
 	}
 	last_act(&g);

@@ -13,6 +13,8 @@ enum guardian_op {
 	GUARDIAN_HOLD_ASLEEP, /* likewise */
 	GUARDIAN_EXCHANGE,
 	GUARDIAN_RELEASE,
+	GUARDIAN_STATE,	 /* does nothing */
+	GUARDIAN_FORGET, /* the stop that was asked for */
 };
 
 struct guardian_request {
@@ -27,7 +29,7 @@ struct guardian_reply {
 	int32_t code; /* errno value, and the string is the error's message; 0: success */
 	uint32_t nr;
 	uint32_t len_bytes;
-	uint32_t unused;
+	uint32_t state;	   /* enum hv_guardian_state */
 	uint64_t since_ns; /* when the last hold began */
 	uint64_t held_ns;  /* of the last hold that ended */
 };

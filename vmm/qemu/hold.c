@@ -19,6 +19,7 @@
 #define BATCH_PACKETS  8192
 #define HIDDEN_TRIES   100
 #define HIDDEN_WAIT_MS 1
+#define SETTLE_MS      300
 #define RUN_MAX_BYTES  1024 /* QEMU 7.2 accepts packets of up to 4096 characters */
 /* Sites that are at most so far apart share a packet. Measured with the 34,948 sites of a
  * Debian 6.1 kernel under QEMU 7.2: a packet costs QEMU 4.5 us (two writes to its socket), a byte
@@ -152,19 +153,68 @@ static struct hv_err *clear_stale(struct hv_machine *m)
 	return err;
 }
 
-/* Resumes a guest that a hold stopped and that the guardian failed to resume. */
+/* *RET: the guest is paused, and not by somebody else as far as that is known. */
+static struct hv_err *is_stopped(struct hv_machine *m, bool *ret)
+{
+	HV_AUTO_JSON struct json_object *answer = NULL;
+	struct hv_err *err = hv_monitor_execute(m->monitor, "query-status", NULL, &answer);
+	const char *status = err ? NULL : hv_json_string(answer, "status");
+
+	*ret = status && !strcmp(status, "paused") && !hv_monitor_is_paused_by_other(m->monitor);
+	return err;
+}
+
+/* Resumes a guest that a hold stopped and that the guardian failed to resume. If the monitor does
+ * not answer, nothing is sent: it would be done later, when somebody else may have paused the
+ * guest. */
 static void continue_by_monitor(struct hv_machine *m)
 {
-	HV_AUTO_JSON struct json_object *status = NULL;
 	HV_AUTO_JSON struct json_object *done = NULL;
-	struct hv_err *err = hv_monitor_execute(m->monitor, "query-status", NULL, &status);
-	const char *name = err ? NULL : hv_json_string(status, "status");
+	bool stopped = false;
+	struct hv_err *err = is_stopped(m, &stopped);
 
-	if (err || !name || !strcmp(name, "paused")) {
-		hv_err_free(err);
+	if (!err && stopped)
 		err = hv_monitor_execute(m->monitor, "cont", NULL, &done);
-	}
+	m->may_be_stopped = m->may_be_stopped && err;
 	hv_err_free(err);
+}
+
+/* After an interrupt that did not stop the guest in time. QEMU ignores the interrupt if somebody
+ * else has paused the guest before it comes; otherwise the guest stops, and the guardian resumes
+ * it. So if the guest is paused and stays so, the guardian need not wait for the stop: it would
+ * take the next pause for it, and resume the guest. */
+static void settle_stop(struct hv_machine *m)
+{
+	HV_AUTO_ERR struct hv_err *running = hv_machine_is_running(m);
+	HV_AUTO_ERR struct hv_err *still = NULL;
+
+	if (!running || running->code != EBUSY)
+		return;
+	poll(NULL, 0, SETTLE_MS);
+	if (hv_guardian_state(m->guardian) != HV_GUARDIAN_STOPPING)
+		return;
+	still = hv_machine_is_running(m);
+	if (still && still->code == EBUSY)
+		hv_guardian_forget_stop(m->guardian);
+}
+
+/* Takes ERR, the error of a hold that did not begin. */
+static struct hv_err *not_begun(struct hv_machine *m, struct hv_err *err)
+{
+	enum hv_guardian_state state;
+
+	m->may_be_stopped = true;
+	if (err->code != EBUSY) {
+		continue_by_monitor(m);
+		return err;
+	}
+	settle_stop(m);
+	state = hv_guardian_state(m->guardian);
+	m->may_be_stopped = state != HV_GUARDIAN_RUNS;
+	/* A guardian that has lost the stub is replaced at the next hold. */
+	if (state == HV_GUARDIAN_UNREACHED)
+		hv_guardian_free(hv_take(m->guardian));
+	return err;
 }
 
 static struct hv_err *begin(struct hv_machine *m, uint64_t max_ns)
@@ -187,10 +237,9 @@ static struct hv_err *begin(struct hv_machine *m, uint64_t max_ns)
 	err = asleep ? hv_guardian_hold_asleep(m->guardian, max_ns, &m->held_from_ns)
 		     : hv_guardian_hold(m->guardian, max_ns, &m->held_from_ns);
 	if (err)
-		m->may_be_stopped = true;
-	if (err && err->code != EBUSY)
-		continue_by_monitor(m);
-	return hv_err_in(err, "hold");
+		return hv_err_in(not_begun(m, err), "hold");
+	m->may_be_stopped = false;
+	return NULL;
 }
 
 /* Asks for the register description once: QEMU answers p and P only to clients that have asked for
@@ -220,13 +269,15 @@ static struct hv_err *ask_once(struct hv_machine *m)
 
 void hv_machine_drop_hold(struct hv_machine *m)
 {
+	/* The guardian may have resumed it since. */
+	if (m->may_be_stopped && m->guardian && hv_guardian_is_alive(m->guardian))
+		m->may_be_stopped = hv_guardian_state(m->guardian) != HV_GUARDIAN_RUNS;
 	if (m->guardian) {
 		hv_guardian_free(hv_take(m->guardian));
 		hv_err_free(stub_off(m));
 	}
 	if (m->may_be_stopped)
 		continue_by_monitor(m);
-	m->may_be_stopped = false;
 	remove_files(m);
 	hv_machine_forget_threads(m);
 }
@@ -243,8 +294,8 @@ static void remove_left(struct hv_machine *m)
 		hv_stub_dir_remove(dir, m->process.uid, m->process.gid);
 }
 
-/* A guest that is paused without a gdb stub of hvtrace was paused by somebody else, who will resume
- * it. */
+/* A guest that is paused without a gdb stub of hvtrace, or by what libvirt was asked for, was
+ * paused by somebody else, who will resume it. */
 struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_was_stopped)
 {
 	HV_AUTO_JSON struct json_object *status = NULL;
@@ -263,10 +314,10 @@ struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_was_stopped)
 	if (err || !is_left)
 		return err;
 	err = clear_stale(m);
-	if (!err)
-		err = hv_monitor_execute(m->monitor, "cont", NULL, &done);
-	if (!err)
-		*ret_was_stopped = true;
+	if (err || hv_monitor_is_paused_by_other(m->monitor))
+		return err;
+	err = hv_monitor_execute(m->monitor, "cont", NULL, &done);
+	*ret_was_stopped = !err;
 	return err;
 }
 

@@ -126,9 +126,20 @@ static struct hv_err *domain_transact(void *self, const char *request, char **re
 	return NULL;
 }
 
+/* Of a stop that libvirt was not asked for, as of the gdb stub's, it does not know the reason. */
+static bool domain_is_paused_by_other(void *self)
+{
+	struct domain *d = self;
+	int state = VIR_DOMAIN_NOSTATE, reason = VIR_DOMAIN_PAUSED_UNKNOWN;
+
+	return lib.virDomainGetState(d->dom, &state, &reason, 0) == 0 &&
+	       state == VIR_DOMAIN_PAUSED && reason != VIR_DOMAIN_PAUSED_UNKNOWN;
+}
+
 static const struct hv_monitor_ops domain_ops = {
 	.free = domain_free,
 	.transact = domain_transact,
+	.is_paused_by_other = domain_is_paused_by_other,
 };
 
 /* A name is preferred to a UUID, and a UUID to an id. */

@@ -39,7 +39,7 @@ struct hv_machine {
 	uint64_t held_ns;      /* of the last hold */
 	uint64_t held_from_ns; /* the time of the last hold counts from here */
 	bool prepared;	       /* a guardian was started once; one that was killed is replaced */
-	bool may_be_stopped;   /* a hold failed to begin or end: the guest may be stopped */
+	bool may_be_stopped;   /* by a hold that failed to begin or end */
 };
 
 /* region.c */

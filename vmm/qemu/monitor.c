@@ -25,6 +25,11 @@ void hv_monitor_free(struct hv_monitor *m)
 	free(m);
 }
 
+bool hv_monitor_is_paused_by_other(struct hv_monitor *m)
+{
+	return m->ops->is_paused_by_other && m->ops->is_paused_by_other(m->self);
+}
+
 const char *hv_json_string(struct json_object *o, const char *key)
 {
 	struct json_object *member = NULL;

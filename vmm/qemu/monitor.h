@@ -17,6 +17,8 @@ struct hv_monitor_ops {
 	 * with "return" or "error"; the caller frees it. ETIMEDOUT: no answer came in time. An
 	 * answer that comes later is dropped; the command may have an effect all the same. */
 	struct hv_err *(*transact)(void *self, const char *request, char **ret);
+	/* unset: it is not known */
+	bool (*is_paused_by_other)(void *self);
 };
 
 struct hv_monitor *hv_monitor_new(const struct hv_monitor_ops *ops, void *self);
@@ -45,6 +47,11 @@ struct hv_err *hv_monitor_hmp(struct hv_monitor *m, const char *line, char **ret
 /* Likewise, a line about VCPU: its index in query-cpus-fast. */
 struct hv_err *hv_monitor_hmp_on(struct hv_monitor *m, unsigned vcpu, const char *line,
 				 char **ret) hv_must_use;
+
+/* Whether somebody else than hvtrace has paused the guest, as far as it is known: QEMU's status of
+ * a guest that the gdb stub has stopped is "paused", too, without a reason. libvirt knows who has
+ * asked it to. */
+bool hv_monitor_is_paused_by_other(struct hv_monitor *m);
 
 /* How long a command waits for its answer. Tests change it. */
 extern uint64_t hv_qmp_timeout_ns;

@@ -308,6 +308,25 @@ START_TEST(wakes_up_when_held_asleep)
 }
 END_TEST
 
+/* Somebody else has paused the guest, so the interrupt does nothing. The guardian does not take the
+ * next pause for its own. */
+START_TEST(paused_when_asked_to_stop)
+{
+	struct hv_guardian *g = NULL;
+
+	ok(hv_guardian_start(path, vmm, &g));
+	ck_assert_int_eq(hv_guardian_state(g), HV_GUARDIAN_RUNS);
+	fall_asleep(); /* as far as the stub shows */
+	fails(hv_guardian_hold(g, ENOUGH_NS, NULL), EBUSY);
+	ck_assert_int_eq(hv_guardian_state(g), HV_GUARDIAN_STOPPING);
+	hv_guardian_forget_stop(g);
+	ck_assert_int_eq(hv_guardian_state(g), HV_GUARDIAN_RUNS);
+	m->runs = 1;
+	is_as_good_as_new(g);
+	hv_guardian_free(g);
+}
+END_TEST
+
 /* The requested stop never comes. The guardian does not wait for it, and the guest can be held
  * asleep. */
 START_TEST(falls_asleep_when_asked_to_stop)
@@ -495,6 +514,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, asleep);
 	tcase_add_test(tc, asleep_for_too_long);
 	tcase_add_test(tc, wakes_up_when_held_asleep);
+	tcase_add_test(tc, paused_when_asked_to_stop);
 	tcase_add_test(tc, falls_asleep_when_asked_to_stop);
 	tcase_add_test(tc, over_in_the_middle);
 	tcase_add_test(tc, service_killed);
