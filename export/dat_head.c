@@ -6,6 +6,9 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "export/format_fields.h"
+#include "tree/format/raw_page.h"
+
 #define MAGIC		 "\x17\x08\x44tracing7"
 #define LONG_BYTES	 8
 #define SECTION_LEN	 16
@@ -132,8 +135,13 @@ static void add_formats(struct hv_text *out, const struct hv_export_head *head, 
 
 	add_u32(out, (uint32_t)nr);
 	for (size_t i = from; i < from + nr; i++) {
-		add_u64(out, head->events[i].format.len_bytes);
-		add_text(out, head->events[i].format);
+		HV_AUTO_TEXT struct hv_text format = {0};
+
+		hv_format_fields_add(&format, head->events[i].format,
+				     head->page_bytes - HV_RAW_HEAD_LEN);
+		hv_text_add(&format, "");
+		add_u64(out, format.len_bytes);
+		hv_text_add_bytes(out, format.data, format.len_bytes);
 	}
 }
 

@@ -16,6 +16,11 @@
 
 struct hv_kernel;
 
+/* Bytes of the data of a page of the guest's ring buffer, in which a whole record must fit. */
+#define HV_EVENT_RECORD_MAX 4080u
+
+/* All of a field is within the first HV_EVENT_RECORD_MAX bytes of a record. One that is not, which
+ * no kernel defines, is left out: libraries that read trace.dat believe what a format says. */
 struct hv_event_field {
 	const char *name;
 	const char *type;	  /* as in C; with the number of elements of an array: "char[16]" */

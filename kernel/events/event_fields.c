@@ -25,15 +25,23 @@ static void free_building_at(struct building *b)
 	free(b->list);
 }
 
+static bool fits_record(const struct hv_event_field *field)
+{
+	return field->off <= HV_EVENT_RECORD_MAX &&
+	       field->size_bytes <= HV_EVENT_RECORD_MAX - field->off;
+}
+
 static struct hv_err *add(struct hv_event_reader *r, struct building *b,
 			  const struct hv_event_field *field)
 {
 	if (b->nr == HV_EVENT_FIELDS_MAX || r->nr_fields == HV_ALL_FIELDS_MAX)
 		return hv_err_new(E2BIG, "no end after %zu fields, %zu in all", b->nr,
 				  r->nr_fields);
+	r->nr_fields++;
+	if (!fits_record(field))
+		return NULL;
 	b->list = hv_grow(b->list, b->nr, &b->cap, 16, sizeof(*b->list));
 	b->list[b->nr++] = *field;
-	r->nr_fields++;
 	return NULL;
 }
 

@@ -38,12 +38,19 @@ static size_t length(const char *s)
 	return s ? strlen(s) : 0;
 }
 
+static size_t look_at_field(const struct hv_event_field *f)
+{
+	if ((uint64_t)f->off + f->size_bytes > HV_EVENT_RECORD_MAX)
+		abort();
+	return length(f->name) + length(f->type);
+}
+
 static size_t look_at_fields(const struct hv_event_fields *fields)
 {
 	size_t sum = 0;
 
 	for (size_t i = 0; i < fields->nr; i++)
-		sum += length(fields->list[i].name) + length(fields->list[i].type);
+		sum += look_at_field(&fields->list[i]);
 	return sum;
 }
 

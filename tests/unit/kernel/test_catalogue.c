@@ -88,6 +88,30 @@ START_TEST(reads_an_event)
 }
 END_TEST
 
+/* Libraries that read trace.dat believe a format. */
+START_TEST(leaves_out_fields_that_no_record_contains)
+{
+	uint64_t class = fe_class(&e, "sched", FE_REG);
+	const struct hv_event_type *type;
+
+	fe_field(&e, class + FE_CLASS_FIELDS, "int", "inside", 8, 4);
+	fe_field(&e, class + FE_CLASS_FIELDS, "char", "last", HV_EVENT_RECORD_MAX - 1, 1);
+	fe_field(&e, class + FE_CLASS_FIELDS, "char", "outside", HV_EVENT_RECORD_MAX, 1);
+	fe_field(&e, class + FE_CLASS_FIELDS, "char[64]", "long", HV_EVENT_RECORD_MAX - 8, 64);
+	fe_field(&e, class + FE_CLASS_FIELDS, "char[8]", "around", UINT32_MAX - 3, 8);
+	fe_field(&e, class + FE_CLASS_FIELDS, "char", "huge", 8, UINT32_MAX);
+	fe_field(&e, e.common, "int", "common_outside", 5000, 4);
+	fe_tracepoint(&e, fe_event(&e, class, "sched_switch", 314));
+	read_it();
+	type = find("sched", "sched_switch");
+	ck_assert_uint_eq(type->fields.nr, 2);
+	ck_assert(hv_event_type_field(&c, type, "inside"));
+	ck_assert(hv_event_type_field(&c, type, "last"));
+	ck_assert_uint_eq(c.common.nr, 2);
+	ck_assert_ptr_null(hv_event_type_field(&c, type, "common_outside"));
+}
+END_TEST
+
 static bool is_there(const struct hv_event_type *type)
 {
 	bool ret = false;
@@ -435,6 +459,7 @@ static void add(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, reads_an_event);
+	tcase_add_test(tc, leaves_out_fields_that_no_record_contains);
 	tcase_add_test(tc, sees_whether_it_is_there);
 	tcase_add_test(tc, reads_a_system_call);
 	tcase_add_test(tc, reads_what_a_system_call_points_to);
