@@ -5,7 +5,8 @@ import collections
 import re
 
 from lib.names import Names
-from lib.suite import NEWEST, ONE_VCPU, case
+from lib.suite import NEWEST, OLDEST, ONE_VCPU, case
+from lib.wait import until
 
 OWN = "/sys/kernel/tracing"
 
@@ -398,3 +399,100 @@ def probes_of_tracepoints(t):
     said = t.recover()
     assert "1 event of the guest switched off" in said, said
     t.guest.run(f"{WORK}; grep -q sched_process_exec: {OWN}/trace; echo 0 >{event}; {WORK}; echo >{OWN}/trace")
+
+
+def offset_of(t, function):
+    """The distance of FUNCTION from _text."""
+    at = dict(line.split()[::2] for line in t.guest.run(f"grep -E ' (_text|{function})$' /proc/kallsyms | sed 's/\\(.*\\) . \\(.*\\)/\\2 . \\1/'").splitlines())
+    return int(at[function], 16) - int(at["_text"], 16)
+
+
+def twice(t):
+    """The name of two functions that can be traced."""
+    names = "sed 's/ .*//' available_filter_functions | grep -v '[.]' | sort | uniq -d"
+    return t.guest.run(f"cd {OWN}; {names} | grep -x -e bad_inode_permission -e 't_next' -e 's_next' -e 'c_stop' -e 'show' -e m_next -e name_show | head -n 1; true").strip()
+
+
+# {N}: from _text to vfs_open; {TWO}: the name of two functions; {LONG}: 60 characters
+PLACES = """
+r:p/x _text+{N}
+r:p/x _text+{N} $retval
+r _text+{N}
+p _text+{N}
+p vfs_open+4
+p:p/x _text+{N}
+p:x _text+{N}%return
+r:x _text+{M}
+r:x vfs_open+4
+r:x vfs_open+1
+r:x vfs_open+0
+p:x vfs_open+4%return
+p:x not_loaded:some_function
+r:x not_loaded:some_function $retval
+p:x not_loaded:some_function+4
+p:x no_such_function
+p:x no_such_function+4
+r:x no_such_function
+p:x {TWO}
+r:x {TWO}
+p:x {TWO}+4
+p:x vfs_open {ARGS128}
+p:x vfs_open {ARGS129}
+p:x vfs_open {ARGS130}
+"""
+# Kernels up to 5.10 take names of 64 characters, and neither hyphens, dots nor groups alone.
+NAMES_OF_EVENTS = """
+p:my-group/x vfs_open
+p:my-group/my-x vfs_open
+p:-my/x vfs_open
+p:9my/x vfs_open
+p:my.x vfs_open
+p:x/ vfs_open
+p:{LONG}123 vfs_open
+p:{LONG}1234 vfs_open
+p:{LONG}12345 vfs_open
+p:{LONG}123/x vfs_open
+p:{LONG}1234/x vfs_open
+p:p/{LONG}1234 vfs_open
+"""
+
+
+@case(configs=(*ONE_VCPU, OLDEST, NEWEST))
+def places_and_names_of_probes(t):
+    """Places by offsets, long and unusual names, modules that are not loaded, names of several functions, too many
+    arguments: definitions, right and wrong, are as the guest's own."""
+    with t.attach():
+        n = offset_of(t, "vfs_open")
+        args = {f"ARGS{nr}": " ".join(f"a{i}=%ax:u8" for i in range(nr)) for nr in (128, 129, 130)}
+        definitions = PLACES.format(N=n, M=n + 1, TWO=twice(t), LONG="n" * 60, **args)
+        if "[<event>]" in t.guest.run(f"cat {OWN}/README"):
+            definitions += NAMES_OF_EVENTS.format(LONG="n" * 60)
+        pairs = try_both(t, definitions)
+        # Some kernels refuse too many arguments and do not log it.
+        logged = "\ntrace_kprobe: error: Too many arguments"
+        pairs = [(a, b if logged in a else b.split(logged)[0]) for a, b in pairs]
+        differences = [f"own:\n{a}\nhvtrace:\n{b}" for a, b in pairs if a != b]
+        assert not differences, f"{len(differences)} of {len(pairs)} definitions differ:\n" + "\n".join(differences)
+        t.note(f"{len(pairs)} definitions")
+
+
+@case(configs=(*ONE_VCPU, OLDEST))
+def probes_wait_for_their_module(t):
+    """Probes of functions in a module that is not loaded record once it is. One of a function that it does not have never
+    does, and is in nobody's way."""
+    with t.attach() as traced:
+        definitions = ("p:first dummy:dummy_get_stats64 %di", "r:second dummy:dummy_get_stats64", "p:third dummy:none")
+        for line in definitions:
+            traced.echo("dynamic_events", line, append=True)
+        traced.echo("events/kprobes/enable", "1")
+        t.guest.run("insmod /modules/dummy.ko")
+        try:
+            assert until(lambda: re.search(r"^r\d+:kprobes/second", traced.text("dynamic_events"), re.M))
+            t.guest.run(READ_STATS)
+            traced.echo("events/kprobes/enable", "0")
+            text = traced.text("trace", timeout=300)
+            counts = [len(re.findall(rf": {name}: ", text)) for name in ("first", "second", "third")]
+            assert counts == [5, 5, 0], (counts, text[-2000:])
+            traced.echo("dynamic_events", "")
+        finally:
+            t.guest.run("rmmod dummy")

@@ -134,6 +134,18 @@ static bool is_traced(const struct hv_session *s, struct hv_gva site)
 	return false;
 }
 
+/* Whether a probe of the event with ID records once its module is loaded. */
+static bool waits(const struct hv_instances *all, uint32_t id)
+{
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		const struct hv_kprobe_event *e = all->kprobes.list[i];
+
+		if (e->family->type.id == id && !e->site.v && strchr(e->is.function, ':'))
+			return true;
+	}
+	return false;
+}
+
 struct hv_err *hv_kprobes_why_not(const struct hv_instances *all, const struct hv_event_type *type)
 {
 	struct hv_kprobe_site site;
@@ -146,8 +158,9 @@ struct hv_err *hv_kprobes_why_not(const struct hv_instances *all, const struct h
 						 " guest, or by a tracer of latencies");
 		else if (!site.place && !is_traced(all->session, site.at))
 			return hv_err_new(EBUSY, "the guest itself uses its function");
-	return any ? NULL
-		   : hv_err_new(ENODEV, "the guest's module that had its function was removed");
+	return any || waits(all, type->id)
+		       ? NULL
+		       : hv_err_new(ENODEV, "the guest's module that had its function was removed");
 }
 
 static bool is_return(const struct hv_event *event)

@@ -22,7 +22,7 @@ struct hv_kprobe_family {
 
 struct hv_kprobe_event {
 	struct hv_kprobe is;
-	struct hv_gva site;	     /* 0: the module that had it is gone */
+	struct hv_gva site;	     /* 0: its module is not loaded */
 	struct hv_probe_place place; /* of a probe inside a function, at SITE */
 	/* How its tracepoint calls its function; it borrows the strings of IS, and MODULE. */
 	struct hv_event_type tracepoint;
@@ -40,6 +40,11 @@ struct hv_err *hv_kprobe_find_memory(const struct hv_session *s, struct hv_kprob
 /* Finds the tracepoint of E in the catalogue C. ENOENT: there is none of the name. */
 struct hv_err *hv_kprobe_event_find_tracepoint(const struct hv_catalogue *c,
 					       struct hv_kprobe_event *e) hv_must_use;
+/* Whether the function of E is in a module that is not loaded: E records once it is. */
+bool hv_kprobe_event_waits(const struct hv_session *s, const struct hv_kprobe_event *e);
+/* From now on E is at SITE; 0: nowhere. */
+void hv_kprobe_event_set_site(const struct hv_instances *all, struct hv_kprobe_event *e,
+			      struct hv_gva site);
 /* *RET: where E is, of which IS is known; sets PLACE. Errors are those of the definition. */
 struct hv_err *hv_kprobe_event_find(const struct hv_session *s, struct hv_kprobe_event *e,
 				    struct hv_gva *ret) hv_must_use;

@@ -8,19 +8,8 @@
 #include "tracer/places.h"
 #include "tracer/session.h"
 #include "tree/instance/kprobe_event.h"
+#include "tree/instance/module_btf.h"
 #include "tree/instance/trace.h"
-
-/* SYMBOL may be MODULE:FUNCTION. */
-static bool is_symbol(const struct hv_site *site, const char *symbol)
-{
-	const char *colon = strchr(symbol, ':');
-	size_t len = colon ? (size_t)(colon - symbol) : 0;
-
-	if (!colon)
-		return strcmp(site->name, symbol) == 0;
-	return site->module && strncmp(site->module, symbol, len) == 0 && !site->module[len] &&
-	       strcmp(site->name, colon + 1) == 0;
-}
 
 struct hv_err *hv_kprobe_event_find_tracepoint(const struct hv_catalogue *c,
 					       struct hv_kprobe_event *e)
@@ -55,27 +44,60 @@ static bool is_same_module(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+/* Several functions have the name of a probe. Kernels that do not count them take the first one;
+ * those that look for the function before the arguments have another errno
+ * (validate_probe_symbol()). */
+static struct hv_err *choose_first(const struct hv_kernel *k, const char *symbol,
+				   const struct hv_site **site)
+{
+	struct hv_gva at, start = {0};
+	const char *name, *module;
+	uint64_t off;
+
+	if (hv_kernel_symbol(k, "validate_probe_symbol", &at))
+		return hv_err_new(EINVAL, "The symbol is not unique");
+	if (hv_kernel_symbol(k, "count_symbols", &at) ||
+	    hv_kernel_symbol(k, "number_of_same_symbols", &at) ||
+	    !hv_kernel_symbol(k, symbol, &start))
+		return hv_err_new(EADDRNOTAVAIL, "The symbol is not unique");
+	for (size_t i = 0; i < k->sites.nr; i++) {
+		*site = &k->sites.list[i];
+		if (!(*site)->invalid && hv_site_is_named(*site, symbol) &&
+		    hv_kernel_symbol_at(k, (*site)->ip, &name, &module, &off) &&
+		    (*site)->ip.v - off == start.v)
+			return NULL;
+	}
+	return hv_err_new(EOPNOTSUPP, "the first of several functions '%s' cannot be traced",
+			  symbol);
+}
+
 /* What a tracepoint calls must not go without it: it is of MODULE, as the tracepoint is. */
 static struct hv_err *find_site(const struct hv_kernel *k, const struct hv_kprobe *is,
 				const char *tracepoint_module, struct hv_gva *ret)
 {
 	const char *symbol = is->function;
 	const struct hv_site *found = NULL;
-	bool is_elsewhere = false;
+	bool is_elsewhere = false, is_ambiguous = false;
 	struct hv_gva at;
 
 	for (size_t i = 0; i < k->sites.nr; i++) {
 		const struct hv_site *site = &k->sites.list[i];
 
-		if (site->invalid || !is_symbol(site, symbol))
+		if (site->invalid || !hv_site_is_named(site, symbol) ||
+		    (is->entry.v && is->entry.v != site->ip.v))
 			continue;
 		if (is->is_tracepoint && !is_same_module(site->module, tracepoint_module)) {
 			is_elsewhere = true;
 			continue;
 		}
-		if (found)
-			return hv_err_new(EADDRNOTAVAIL, "The symbol is not unique");
+		is_ambiguous = is_ambiguous || found;
 		found = site;
+	}
+	if (is_ambiguous) {
+		struct hv_err *err = choose_first(k, symbol, &found);
+
+		if (err)
+			return err;
 	}
 	if (!found && is_elsewhere)
 		return hv_err_new(EOPNOTSUPP, "%s is of another module than its tracepoint",
@@ -88,6 +110,28 @@ static struct hv_err *find_site(const struct hv_kernel *k, const struct hv_kprob
 		return hv_err_new(ENOENT, "Invalid probed address or symbol");
 	*ret = found->ip;
 	return NULL;
+}
+
+/* The offset of a probe led to the patch site of its function, which was not known before the
+ * function's module was loaded. All its arguments need the registers of a place. */
+static void make_entry(struct hv_kprobe *k)
+{
+	k->is_inside = false;
+	k->needs_all_regs = true;
+}
+
+/* A return probe with an offset in a module that was not loaded: the offset must lead to the entry.
+ */
+static struct hv_err *check_return(const struct hv_kernel *k, const struct hv_kprobe *is,
+				   struct hv_gva site)
+{
+	const char *name, *module;
+	uint64_t off = 0;
+
+	if (!is->is_return || !is->off || is->entry.v || !strchr(is->function, ':') ||
+	    (hv_kernel_symbol_at(k, site, &name, &module, &off) && off == is->off))
+		return NULL;
+	return hv_err_new(EINVAL, "Retprobe address must be an function entry");
 }
 
 /* A place inside a function: so far behind its start, or an address. */
@@ -106,6 +150,11 @@ static struct hv_err *find_place(const struct hv_session *s, struct hv_kprobe_ev
 		hv_kernel_symbol_at(s->kernel, site, &name, &module, &off);
 		at = hv_gva(site.v - off + e->is.off);
 	}
+	if (*e->is.function && at.v == site.v) {
+		make_entry(&e->is);
+		*ret = at;
+		return NULL;
+	}
 	err = hv_places_find(s->places, at, &e->place);
 	if (!err)
 		*ret = at;
@@ -115,8 +164,53 @@ static struct hv_err *find_place(const struct hv_session *s, struct hv_kprobe_ev
 struct hv_err *hv_kprobe_event_find(const struct hv_session *s, struct hv_kprobe_event *e,
 				    struct hv_gva *ret)
 {
-	return e->is.is_inside ? find_place(s, e, ret)
-			       : find_site(s->kernel, &e->is, e->module, ret);
+	struct hv_gva site = {0};
+	struct hv_err *err;
+
+	if (e->is.is_inside)
+		return find_place(s, e, ret);
+	err = find_site(s->kernel, &e->is, e->module, &site);
+	if (!err)
+		err = check_return(s->kernel, &e->is, site);
+	if (!err)
+		*ret = site;
+	return err;
+}
+
+bool hv_kprobe_event_waits(const struct hv_session *s, const struct hv_kprobe_event *e)
+{
+	const struct hv_modules *modules = &s->kernel->modules;
+	const char *colon = strchr(e->is.function, ':');
+	size_t len = colon ? (size_t)(colon - e->is.function) : 0;
+
+	for (size_t i = 0; colon && i < modules->nr; i++)
+		if (strlen(modules->list[i].name) == len &&
+		    strncmp(modules->list[i].name, e->is.function, len) == 0)
+			return false;
+	return colon;
+}
+
+/* The number that the kernel chooses when it registers a return probe without one
+ * (register_kretprobe()). It was as small as the number of CPUs in kernels without preemption, up
+ * to 6.0. */
+static unsigned default_maxactive(const struct hv_instances *all)
+{
+	unsigned nr = all->nr_cpus * 2;
+	struct hv_gva at;
+
+	if (!hv_kernel_symbol(all->session->kernel, "arch_rethook_trampoline", &at) &&
+	    !hv_kernel_symbol(all->session->kernel, "preempt_schedule", &at))
+		return all->nr_cpus;
+	return nr > 10 ? nr : 10;
+}
+
+void hv_kprobe_event_set_site(const struct hv_instances *all, struct hv_kprobe_event *e,
+			      struct hv_gva site)
+{
+	e->site = site;
+	e->tracepoint.probe = site;
+	if (site.v && e->is.is_return && !e->is.is_fprobe && !e->is.maxactive)
+		e->is.maxactive = default_maxactive(all);
 }
 
 static bool is_there(const struct hv_sites *sites, const struct hv_kprobe_event *e)
@@ -125,7 +219,7 @@ static bool is_there(const struct hv_sites *sites, const struct hv_kprobe_event 
 
 	for (size_t i = 0; i < sites->nr; i++)
 		if (sites->list[i].ip.v == ip.v && !sites->list[i].invalid &&
-		    (!*e->is.function || is_symbol(&sites->list[i], e->is.function)))
+		    (!*e->is.function || hv_site_is_named(&sites->list[i], e->is.function)))
 			return true;
 	return false;
 }
@@ -140,14 +234,12 @@ static void find_again(struct hv_instances *all, struct hv_kprobe_event *e, stru
 		err = hv_kprobe_event_find_tracepoint(c, e);
 	if (!err)
 		err = hv_kprobe_event_find(all->session, e, ret);
-	if (!err)
-		e->tracepoint.probe = *ret;
 	hv_err_free(err);
 }
 
-/* A probe of MODULE:FUNCTION goes on when the module comes again (trace_kprobe_module_callback()),
- * and so does one of a tracepoint (__tprobe_event_module_cb()); the kernel never finds another one
- * again. */
+/* A probe of MODULE:FUNCTION records whenever the module is loaded
+ * (trace_kprobe_module_callback()), and so does one of a tracepoint (__tprobe_event_module_cb()).
+ * The kernel never finds another one again. */
 unsigned hv_kprobes_renew(struct hv_instances *all)
 {
 	const struct hv_kernel *kernel = all->session->kernel;
@@ -164,7 +256,7 @@ unsigned hv_kprobes_renew(struct hv_instances *all)
 		else if (strchr(e->is.function, ':'))
 			hv_err_free(hv_kprobe_event_find(all->session, e, &site));
 		changed |= site.v != e->site.v || before.v != e->tracepoint.call.v;
-		e->site = site;
+		hv_kprobe_event_set_site(all, e, site);
 	}
 	return changed;
 }

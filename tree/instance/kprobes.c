@@ -241,9 +241,10 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 		err = check_name(all, *ret, &e->is, command);
 	if (!err)
 		err = hv_kprobe_event_find_tracepoint(*ret, e);
-	if (!err)
+	if (!err && !hv_kprobe_event_waits(all->session, e))
 		err = hv_kprobe_event_find(all->session, e, &e->site);
-	e->tracepoint.probe = e->site;
+	if (!err)
+		hv_kprobe_event_set_site(all, e, e->site);
 	if (!err && e->is.is_tracepoint)
 		err = hv_event_tracer_check(all->session->events, &e->tracepoint);
 	if (!err)
@@ -306,19 +307,6 @@ static struct hv_err *add(struct hv_instances *all, struct hv_kprobe_event *e,
 	return err;
 }
 
-/* What the kernel makes of a number that was not said when it registers a return probe
- * (register_kretprobe()). It was so few in kernels that are not preempted, up to 6.0. */
-static unsigned default_maxactive(const struct hv_instances *all)
-{
-	unsigned nr = all->nr_cpus * 2;
-	struct hv_gva at;
-
-	if (!hv_kernel_symbol(all->session->kernel, "arch_rethook_trampoline", &at) &&
-	    !hv_kernel_symbol(all->session->kernel, "preempt_schedule", &at))
-		return all->nr_cpus;
-	return nr > 10 ? nr : 10;
-}
-
 /* kprobe_events has no fprobes, and a kernel may have none either. */
 static struct hv_err *check_letter(const struct hv_instances *all, const char *word,
 				   enum hv_kprobe_file file)
@@ -361,6 +349,7 @@ static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all,
 		.has_casts = hv_kprobes_have_casts(k),
 		.module_btf = hv_module_btf_find,
 		.has_function = asks_first ? hv_module_btf_has_function : NULL,
+		.drops_args = !asks_first,
 		.entry_at = hv_module_btf_entry_at,
 		.entry_behind = hv_module_btf_entry_behind,
 		/* Fprobes that are made of the function graph need none. */
@@ -388,8 +377,6 @@ struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t 
 		err = hv_kprobe_parse(&kernel, words, nr, &e->is, ret_fault, ret_meant);
 	if (err)
 		return err;
-	if (e->is.is_return && !e->is.is_fprobe && !e->is.maxactive)
-		e->is.maxactive = default_maxactive(all);
 	err = prepare(all, e, &command, &c);
 	if (!err)
 		err = add(all, hv_take(e), c);

@@ -29,7 +29,7 @@ struct hv_kprobe_fault;
 struct hv_guest_marks;
 
 /* At most so many at a time. */
-#define HV_KPROBES_MAX 256
+#define HV_KPROBES_MAX 1024
 
 struct hv_kprobes {
 	struct hv_kprobe_event **list; /* owned, as what it points to; the oldest first */

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel/kernel.h"
+#include "tree/settings/kprobe.h"
 
 struct hv_module_btf {
 	const struct hv_kernel *kernel; /* borrowed */
@@ -15,8 +16,10 @@ struct hv_module_btf {
 const struct hv_btf *hv_module_btf_find(void *m, const char *function);
 /* As its has_function. */
 bool hv_module_btf_has_function(void *m, const char *function);
-/* As its entry_at. Borrowed from the kernel. */
-const char *hv_module_btf_entry_at(void *m, uint64_t address);
-/* As its entry_behind. Borrowed from the kernel. */
-const char *hv_module_btf_entry_behind(void *m, const char *function, uint64_t off);
+/* As its entry_at and entry_behind. */
+bool hv_module_btf_entry_at(void *m, uint64_t address, struct hv_kprobe_entry *ret);
+bool hv_module_btf_entry_behind(void *m, const char *function, uint64_t off,
+				struct hv_kprobe_entry *ret);
+/* Whether SITE is that of FUNCTION, which may be MODULE:FUNCTION. */
+bool hv_site_is_named(const struct hv_site *site, const char *function);
 void hv_module_btf_deinit(struct hv_module_btf *m);

@@ -52,6 +52,17 @@ bool hv_kprobe_is_good(const char *name, size_t len)
 	return true;
 }
 
+/* is_good_system_name() */
+static bool is_good_group(const char *name, size_t len)
+{
+	if (!len || isdigit((unsigned char)name[0]))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)name[i]) && name[i] != '_' && name[i] != '-')
+			return false;
+	return true;
+}
+
 bool hv_kprobe_number(const char *text, size_t len, uint64_t *ret)
 {
 	char digits[HV_KPROBE_ARG_LEN_MAX + 1], *end;
@@ -114,14 +125,16 @@ struct hv_err *hv_kprobe_parse_args(struct hv_kprobe_parsing *p)
 {
 	struct hv_kprobe *k = p->k;
 	struct hv_err *err = NULL;
-	size_t len_bytes = 0;
+	size_t len_bytes = 0, nr = p->nr_args;
 
-	if (p->nr_args > HV_KPROBE_ARGS_MAX) {
-		p->word = 2 + HV_KPROBE_ARGS_MAX;
+	if (nr > HV_KPROBE_ARGS_MAX && !p->kernel->drops_args) {
+		p->word = 2;
 		return hv_kprobe_refuse(p, 0, E2BIG, "Too many arguments are specified");
 	}
-	k->args = hv_alloc((p->nr_args + 1) * sizeof(*k->args));
-	for (p->word = 2; !err && k->nr_args < p->nr_args; p->word++) {
+	if (nr > HV_KPROBE_ARGS_MAX)
+		nr = HV_KPROBE_ARGS_MAX;
+	k->args = hv_alloc((nr + 1) * sizeof(*k->args));
+	for (p->word = 2; !err && k->nr_args < nr; p->word++) {
 		const char *word = p->args[k->nr_args];
 		struct hv_kprobe_arg *arg = &k->args[k->nr_args++];
 
@@ -193,33 +206,47 @@ static struct hv_err *parse_tracepoint(struct hv_kprobe_parsing *p)
 static struct hv_err *take_address(const struct hv_kprobe_parsing *p, uint64_t address)
 {
 	const struct hv_kprobe_kernel *kernel = p->kernel;
-	const char *function =
-		kernel->entry_at ? kernel->entry_at(kernel->module_data, address) : NULL;
+	struct hv_kprobe_entry entry = {"", {0}};
+	bool is_entry = kernel->entry_at && kernel->entry_at(kernel->module_data, address, &entry);
 
-	if (!function && p->k->is_return)
+	if (!is_entry && p->k->is_return)
 		return hv_kprobe_wrong(p, 0, "Retprobe address must be an function entry");
 	p->k->symbol = hv_format("0x%" PRIx64, address);
-	p->k->function = hv_strdup(function ? function : "");
-	p->k->is_inside = !function;
+	p->k->function = hv_strdup(entry.function);
+	p->k->is_inside = !is_entry;
 	p->k->off = address;
+	p->k->entry = entry.site;
 	return NULL;
 }
 
-/* OFF, not 0, behind FUNCTION may be the entry of another function. */
-static void take_offset(const struct hv_kprobe_parsing *p, uint64_t off)
+/* Whether SYMBOL, MODULE:FUNCTION or FUNCTION, names FUNCTION. */
+static bool is_of(const char *symbol, const char *function)
+{
+	const char *colon = strchr(symbol, ':');
+
+	return strcmp(colon ? colon + 1 : symbol, function) == 0;
+}
+
+/* OFF, not 0, may lead to an entry: that of another function, or the patch site of FUNCTION after
+ * its first instruction. What is in a module that is not loaded is not known yet. */
+static struct hv_err *take_offset(const struct hv_kprobe_parsing *p, uint64_t off)
 {
 	const struct hv_kprobe_kernel *kernel = p->kernel;
-	const char *other = kernel->entry_behind
-				    ? kernel->entry_behind(kernel->module_data, p->k->function, off)
-				    : NULL;
+	struct hv_kprobe_entry entry = {NULL, {0}};
+	bool is_entry = kernel->entry_behind &&
+			kernel->entry_behind(kernel->module_data, p->k->function, off, &entry);
 
+	if (!is_entry && p->k->is_return && !strchr(p->k->function, ':'))
+		return hv_kprobe_wrong(p, 0, "Retprobe address must be an function entry");
 	p->k->symbol = hv_format("%s+%" PRIu64, p->k->function, off);
-	p->k->is_inside = !other;
+	p->k->is_inside = !is_entry && !p->k->is_return;
 	p->k->off = off;
-	if (!other)
-		return;
+	if (!is_entry || is_of(p->k->function, entry.function))
+		return NULL;
 	free(p->k->function);
-	p->k->function = hv_strdup(other);
+	p->k->function = hv_strdup(entry.function);
+	p->k->entry = entry.site;
+	return NULL;
 }
 
 /* SYMBOL[+OFFS][%return] */
@@ -246,16 +273,13 @@ static struct hv_err *parse_function(struct hv_kprobe_parsing *p)
 	    (*sign == '-' || !hv_kprobe_number(sign + 1, (size_t)(word + len - sign) - 1, &off) ||
 	     off > INT64_MAX))
 		return hv_kprobe_wrong(p, 0, "Invalid probed address or symbol");
-	if (sign && off && p->k->is_return)
-		return hv_kprobe_wrong(p, 0, "Retprobe address must be an function entry");
 	p->k->function = hv_format("%.*s", (int)(sign ? (size_t)(sign - word) : len), word);
 	if (p->kernel->has_function && !strchr(p->k->function, ':') &&
 	    !p->kernel->has_function(p->kernel->module_data, p->k->function))
 		return hv_kprobe_wrong(p, 0, "Invalid probed address or symbol");
 	if (sign && off)
-		take_offset(p, off);
-	else
-		p->k->symbol = hv_strdup(p->k->function);
+		return take_offset(p, off);
+	p->k->symbol = hv_strdup(p->k->function);
 	return NULL;
 }
 
@@ -294,7 +318,7 @@ struct hv_err *hv_kprobe_parse_name(const struct hv_kprobe_parsing *p, const cha
 			return hv_kprobe_wrong(p, off, "Group name is not specified");
 		if (len >= HV_KPROBE_NAME_MAX)
 			return hv_kprobe_wrong(p, off, "Group name is too long");
-		if (!hv_kprobe_is_good(text, len))
+		if (!is_good_group(text, len))
 			return hv_kprobe_wrong(
 				p, off, "Group name must follow the same rules as C identifiers");
 		free(*group);
@@ -305,7 +329,7 @@ struct hv_err *hv_kprobe_parse_name(const struct hv_kprobe_parsing *p, const cha
 	len = strlen(text);
 	if (!len)
 		return slash ? NULL : hv_kprobe_wrong(p, off, "Event name is not specified");
-	if (len > HV_KPROBE_NAME_MAX)
+	if (len >= HV_KPROBE_NAME_MAX)
 		return hv_kprobe_wrong(p, off, "Event name is too long");
 	if (!hv_kprobe_is_good(text, len))
 		return hv_kprobe_wrong(p, off,

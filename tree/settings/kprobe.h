@@ -39,7 +39,7 @@
 #include "tree/settings/field_form.h"
 
 #define HV_KPROBE_ARGS_MAX 128	/* MAX_TRACE_ARGS */
-#define HV_KPROBE_NAME_MAX 64	/* MAX_EVENT_NAME_LEN */
+#define HV_KPROBE_NAME_MAX 64	/* MAX_EVENT_NAME_LEN, with the 0 at the end */
 #define HV_KPROBE_SIZE_MAX 2048 /* bytes of all arguments of a record */
 
 #define HV_KPROBE_DEREFS_MAX 14 /* of an argument */
@@ -95,6 +95,9 @@ struct hv_kprobe {
 	 * that is empty, at this address. SYMBOL has the offset in it. */
 	bool is_inside;
 	uint64_t off;
+	/* The patch site of FUNCTION, if an address or an offset led to it: other functions may
+	 * have the same name. 0: FUNCTION alone names it. */
+	struct hv_gva entry;
 	bool is_return;
 	bool needs_all_regs; /* at an entry: of a place's registers, HV_EVENT_ID_PLACE */
 	bool needs_args;     /* IS_RETURN: an argument of the call is fetched, when it returns */
@@ -119,6 +122,12 @@ struct hv_kprobe_fault {
 };
 /* Who refuses WORD, the first one of a command, as error_log of the kernel names it. */
 const char *hv_kprobe_where(const char *word);
+/* A function whose entry an address or an offset leads to. */
+struct hv_kprobe_entry {
+	const char *function; /* borrowed from the kernel */
+	struct hv_gva site;   /* its patch site */
+};
+
 /* What is known of the kernel. */
 struct hv_kprobe_kernel {
 	const struct hv_arch *arch;
@@ -133,12 +142,15 @@ struct hv_kprobe_kernel {
 	/* Whether there is a FUNCTION. NULL: the kernel's kprobes ask this only after all
 	 * arguments; a probe of none is not refused here. */
 	bool (*has_function)(void *module_data, const char *function);
-	/* The name of the function whose entry is at ADDRESS; NULL: none is. */
-	const char *(*entry_at)(void *module_data, uint64_t address);
-	/* Likewise so far behind the start of FUNCTION, at that of another one. */
-	const char *(*entry_behind)(void *module_data, const char *function, uint64_t off);
+	/* Finds the function whose entry is at ADDRESS: its first instruction, or its patch site
+	 * after that. False: ADDRESS is no entry. NULL: no entry is found. */
+	bool (*entry_at)(void *module_data, uint64_t address, struct hv_kprobe_entry *ret);
+	/* The same for the address OFF bytes after the start of FUNCTION. */
+	bool (*entry_behind)(void *module_data, const char *function, uint64_t off,
+			     struct hv_kprobe_entry *ret);
 	void *module_data;
 	bool no_maxactive; /* its fprobes have none */
+	bool drops_args;   /* it ignores arguments after HV_KPROBE_ARGS_MAX; else it refuses them */
 	bool has_dentries; /* its probes know %pd and %pD */
 	bool keeps_args;   /* its probes of returns have the arguments of the call */
 	bool has_casts;	   /* its probes know typecasts, and a FETCH is at most eight deep */
