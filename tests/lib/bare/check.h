@@ -48,11 +48,13 @@ static inline Suite *suite_create(const char *name)
 		ck_assert_msg(bare_a op bare_b, "%s is %" format ", not " #op " %" format, #a,     \
 			      bare_a, bare_b);                                                     \
 	} while (0)
-#define ck_assert_int_eq(a, b)	bare_compare(intmax_t, PRIdMAX, a, ==, b)
-#define ck_assert_int_ge(a, b)	bare_compare(intmax_t, PRIdMAX, a, >=, b)
-#define ck_assert_int_gt(a, b)	bare_compare(intmax_t, PRIdMAX, a, >, b)
-#define ck_assert_int_lt(a, b)	bare_compare(intmax_t, PRIdMAX, a, <, b)
-#define ck_assert_uint_eq(a, b) bare_compare(uintmax_t, PRIuMAX, a, ==, b)
+#define ck_assert_int_eq(a, b)	 bare_compare(intmax_t, PRIdMAX, a, ==, b)
+#define ck_assert_int_ge(a, b)	 bare_compare(intmax_t, PRIdMAX, a, >=, b)
+#define ck_assert_int_gt(a, b)	 bare_compare(intmax_t, PRIdMAX, a, >, b)
+#define ck_assert_int_lt(a, b)	 bare_compare(intmax_t, PRIdMAX, a, <, b)
+#define ck_assert_uint_eq(a, b)	 bare_compare(uintmax_t, PRIuMAX, a, ==, b)
+#define ck_assert_ptr_null(p)	 ck_assert_msg((p) == NULL, "%s is not NULL", #p)
+#define ck_assert_ptr_nonnull(p) ck_assert_msg((p) != NULL, "%s is NULL", #p)
 
 #define tcase_add_test(tc, test)                                                                   \
 	(test(), printf("%s: %s\n", (tc)->name, #test), fflush(stdout), (void)0)
