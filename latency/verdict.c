@@ -294,7 +294,7 @@ static void add_shares(struct looks *l, const struct hv_verdict_input *in)
 }
 
 /* A stall for which nothing else is at fault belongs to the host, if it withheld much of its vCPU,
- * or of another one for which this one may have waited. */
+ * or of another one for which this one may have waited, and no less than the stall's length. */
 static void give_to_host(struct looks *l, const struct hv_verdict_input *in, size_t i)
 {
 	struct look *look = &l->list[i];
@@ -305,7 +305,7 @@ static void give_to_host(struct looks *l, const struct hv_verdict_input *in, siz
 		return;
 	if (!share && (look->is_doubtful || in->view == HV_HOST_UNSEEN))
 		share = hv_shares_worst(in->shares);
-	if (share)
+	if (share && look->stall.length_ns <= hv_share_taken_ns(share))
 		look->reason = find_hosts(l, in->shares->is_together ? 0 : share->cpu);
 }
 

@@ -652,6 +652,20 @@ START_TEST(the_share_of_the_host_hides_no_fault_of_the_tenant)
 }
 END_TEST
 
+/* The host did not withhold so much in all. */
+START_TEST(a_stall_that_is_longer_than_the_hosts_share)
+{
+	view = HV_HOST_UNSEEN;
+	share(0, 300, 500, 0);
+	plant(HV_STALL_SECTION, 0, 2000, 2501, 7);
+	plant(HV_STALL_SECTION, 0, 3000, 3499, 8)->name[0] = 'x';
+	find();
+	ck_assert_uint_eq(verdict.nr, 2);
+	is(0, HV_STALL_HOST, HV_FAULT_HOSTS_SCHEDULER, 500, 1);
+	is(1, HV_STALL_SECTION, HV_FAULT_UNKNOWN, 501, 0);
+}
+END_TEST
+
 START_TEST(a_small_share_of_the_host_decides_nothing)
 {
 	view = HV_HOST_UNSEEN;
@@ -699,6 +713,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_realtime_limit);
 	tcase_add_test(tc, the_share_of_the_host_decides);
 	tcase_add_test(tc, the_share_of_the_host_hides_no_fault_of_the_tenant);
+	tcase_add_test(tc, a_stall_that_is_longer_than_the_hosts_share);
 	tcase_add_test(tc, a_small_share_of_the_host_decides_nothing);
 	tcase_add_test(tc, a_share_that_the_guest_does_not_notice);
 	tcase_add_test(tc, a_limit_of_the_vmm);
