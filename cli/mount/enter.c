@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "cli/mount/fusefs.h"
+#include "cli/mount/mount_guard.h"
 #include "cli/mount/mounter.h"
 #include "cli/mountpoint.h"
 
@@ -94,12 +95,13 @@ static struct hv_err *overlay(struct client *c, const char *stage, size_t index)
 	return err;
 }
 
-/* The last mount of the host's tracefs or debugfs, TYPE NULL: of either, but for the one at KEPT.
+/* The last mount of the host's tracefs or debugfs that is not below STAGE; TYPE NULL: of either.
  * False: there is none. */
-static bool last_mount(const char *type, const char *kept, char *ret, size_t len_bytes)
+static bool last_mount(const char *type, const char *stage, char *ret, size_t len_bytes)
 {
 	char dir[PATH_MAX], its_type[32];
 	FILE *f = fopen("/proc/self/mounts", "re");
+	size_t stage_len = strlen(stage);
 	bool found = false;
 
 	while (f && fscanf(f, "%*s %4095s %31s %*[^\n]", dir, its_type) == 2) {
@@ -107,7 +109,7 @@ static bool last_mount(const char *type, const char *kept, char *ret, size_t len
 			type ? strcmp(its_type, type) == 0
 			     : strcmp(its_type, "tracefs") == 0 || strcmp(its_type, "debugfs") == 0;
 
-		if (fits && strcmp(dir, kept) != 0)
+		if (fits && (strncmp(dir, stage, stage_len) != 0 || dir[stage_len] != '/'))
 			found = (size_t)snprintf(ret, len_bytes, "%s", dir) < len_bytes;
 	}
 	if (f)
@@ -115,33 +117,44 @@ static bool last_mount(const char *type, const char *kept, char *ret, size_t len
 	return found;
 }
 
-static struct hv_err *drop_host_tracing(const char *kept)
+static struct hv_err *drop_host_tracing(const char *stage)
 {
 	char dir[PATH_MAX];
 
-	while (last_mount(NULL, kept, dir, sizeof(dir)))
+	while (last_mount(NULL, stage, dir, sizeof(dir)))
 		if (umount2(dir, MNT_DETACH | UMOUNT_NOFOLLOW) != 0)
 			return cannot("unmounted", dir);
 	return NULL;
 }
 
-/* Programs look for a mount of the type tracefs and go to its directory, where the guest's tree is
- * mounted over it. What is below is a folder of the host's with nothing to switch, read-only. A
- * kernel without tracefs has none: such programs then do not find the tree.
- * The host's tracefs is one for all: mounting it once more could change its options, so that is
+/* Programs search /proc/mounts for a file system of this type and go to its directory, where the
+ * guest's tree is mounted over it. */
+struct stand_in {
+	const char *type;
+	const char *dir;	 /* where it is found */
+	const char *harmless[2]; /* directories of the host's that have nothing to switch */
+	const char *name;	 /* in the stage */
+};
+static const struct stand_in stand_ins[] = {
+	{"tracefs", ENTER_TRACING, {"events/ftrace", "options"}, "tracefs"},
+	{"debugfs", DEBUG, {"extfrag", "bdi"}, "debugfs"},
+};
+
+/* Binds a harmless directory of the host's over AT, read-only. A kernel without the file system has
+ * none: such programs then do not find the tree.
+ * The host's instance is one for all: mounting it once more could change its options, so that is
  * only done where it is not mounted at all. */
-static void bind_stand_in(const char *at)
+static void bind_stand_in(const struct stand_in *s, const char *stage, const char *at)
 {
-	static const char *const harmless[] = {"events/ftrace", "options"};
 	char from[PATH_MAX];
 
-	if (!last_mount("tracefs", at, from, sizeof(from))) {
-		strcpy(from, ENTER_TRACING);
-		if (mount("tracefs", from, "tracefs", FLAGS, NULL) != 0)
+	if (!last_mount(s->type, stage, from, sizeof(from))) {
+		strcpy(from, s->dir);
+		if (mount(s->type, from, s->type, FLAGS, NULL) != 0)
 			return;
 	}
-	for (size_t i = 0; i < HV_ARRAY_LEN(harmless); i++) {
-		HV_AUTO_FREE char *dir = rundir_path(from, harmless[i]);
+	for (size_t i = 0; i < HV_ARRAY_LEN(s->harmless); i++) {
+		HV_AUTO_FREE char *dir = rundir_path(from, s->harmless[i]);
 
 		if (mount(dir, at, NULL, MS_BIND, NULL) != 0)
 			continue;
@@ -152,17 +165,23 @@ static void bind_stand_in(const char *at)
 
 static struct hv_err *replace_host_tracing(const char *stage)
 {
-	HV_AUTO_FREE char *under = rundir_path(stage, "under");
 	struct hv_err *err;
 
-	if (mkdir(under, 0700) != 0)
-		return cannot("made", under);
-	bind_stand_in(under);
-	err = drop_host_tracing(under);
-	if (err)
-		return err;
-	mount(under, ENTER_TRACING, NULL, MS_MOVE, NULL); /* nothing, where it could not be bound */
-	return NULL;
+	for (size_t i = 0; i < HV_ARRAY_LEN(stand_ins); i++) {
+		HV_AUTO_FREE char *at = rundir_path(stage, stand_ins[i].name);
+
+		if (mkdir(at, 0700) != 0)
+			return cannot("made", at);
+		bind_stand_in(&stand_ins[i], stage, at);
+	}
+	err = drop_host_tracing(stage);
+	for (size_t i = 0; !err && i < HV_ARRAY_LEN(stand_ins); i++) {
+		HV_AUTO_FREE char *at = rundir_path(stage, stand_ins[i].name);
+
+		/* Does nothing where none could be bound. */
+		mount(at, stand_ins[i].dir, NULL, MS_MOVE, NULL);
+	}
+	return err;
 }
 
 static struct hv_err *place_debug(void)
@@ -227,7 +246,9 @@ static struct hv_err *make_place(struct client *c, const char *stage, int outsid
 		err = place_tree(c, outside_fd);
 	if (!err)
 		err = place_switch();
-	return err ? err : place_debug();
+	if (!err)
+		err = place_debug();
+	return err ? err : mount_guard_start(ENTER_TRACING, DEBUG);
 }
 
 struct hv_err *enter_guest(const char *run_dir, const char *spec, const char *libvirt_uri)

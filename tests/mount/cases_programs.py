@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """exec and sh: programs that see the tree in place of the host's tracefs."""
 
+import errno
 import os
 import re
 import signal
 import subprocess
+import sys
 
-from tree import PATIENCE, case, cmdline, comm
+from tree import PATIENCE, case, cmdline, comm, until
 
 with open("/proc/sys/kernel/kptr_restrict", encoding="utf-8") as setting:
     KPTR = setting.read()
@@ -43,6 +45,41 @@ def programs_see_the_guest(t):
         assert file.read() != "2\n" or KPTR == "2\n"
 
 
+# A program that mounts by itself; its output is what the mount shows.
+MOUNTS = "mkdir -p {dir}; mount -t {type} none {dir} && cat {file}; umount -R {dir}; rmdir {dir}"
+OLD_CALL = (
+    "import ctypes, os, sys; libc = ctypes.CDLL(None, use_errno=True); "
+    "sys.exit(libc.mount(b'none', sys.argv[2].encode(), sys.argv[1].encode(), 0, None) and ctypes.get_errno())"
+)
+NEW_CALL = "import ctypes, sys; libc = ctypes.CDLL(None, use_errno=True); sys.exit(libc.syscall(430, b'tracefs', 0) < 0 and ctypes.get_errno())"
+
+
+@case
+def programs_that_mount_see_the_guest(t):
+    """mount(2) of tracefs and debugfs shows the guest's tree, also in a namespace, by a relative path and in a
+    session within another; fsopen(2) of them is refused. Other mounts are the kernel's. What a program may not mount stays
+    refused."""
+    t.hv("echo", "fake", "current_tracer", "function")  # which the host's is not
+    t.hv("echo", "fake", "tracing_on", "0")
+    for kind, file in (("tracefs", "current_tracer"), ("debugfs", "tracing/current_tracer")):
+        text = t.hv("exec", "fake", "sh", "-c", MOUNTS.format(dir="/tmp/hvtrace-mounts", type=kind, file=f"/tmp/hvtrace-mounts/{file}"))
+        assert text == "function\n", (kind, text)
+    relative = MOUNTS.format(dir="below", type="tracefs", file="below/tracing_on")
+    assert t.hv("exec", "fake", "sh", "-c", f"cd /tmp; {relative}") == "0\n"
+    assert t.hv("exec", "fake", "unshare", "-m", "sh", "-c", f"cd /tmp; {relative}") == "0\n"
+    assert t.hv("exec", "fake", *t.command, "exec", "fake", "sh", "-c", f"cd /tmp; {relative}") == "0\n"
+    assert t.hv("exec", "fake", "sh", "-c", MOUNTS.format(dir="/tmp/below", type="tmpfs", file="/proc/self/comm")) == "cat\n"
+    t.hv("exec", "fake", sys.executable, "-c", NEW_CALL, status=errno.EPERM)
+    os.makedirs("/tmp/hvtrace-mounts", exist_ok=True)
+    t.hv("exec", "fake", "setpriv", "--reuid=65534", "--clear-groups", sys.executable, "-c", OLD_CALL, "tracefs", "/tmp/hvtrace-mounts", status=errno.EPERM)
+    t.hv("exec", "fake", "unshare", "-U", "-r", "-m", sys.executable, "-c", OLD_CALL, "tracefs", "/tmp/hvtrace-mounts", status=errno.EPERM)
+    os.rmdir("/tmp/hvtrace-mounts")
+    t.hv("exec", "fake", sys.executable, "-c", OLD_CALL, "tracefs", "/tmp/no/such", status=errno.ENOENT)
+    if HOST_HAS_TRACEFS:  # rasdaemon and LTP look for debugfs
+        assert "1\n" == t.hv("exec", "fake", "grep", "-c", " /sys/kernel/debug debugfs ro,", "/proc/mounts")
+    until(lambda: not [pid for pid in os.listdir("/proc") if comm(pid) == "hvtrace:guard" and t.run_dir in cmdline(pid)])
+
+
 @case
 def programs_switch_the_stack_tracer(t):
     """Where the kernel has the switch of its stack tracer, a program finds that of the guest's."""
@@ -71,7 +108,7 @@ def the_host_is_out_of_reach(t):
     shell.stdin.write("cd /; cat /sys/kernel/tracing/tracing_on 2>&1; cat /sys/kernel/debug/tracing/tracing_on 2>&1\n"
                       "umount -l /sys/kernel/tracing; ls /sys/kernel/tracing | grep -c current_tracer\n"
                       "echo 0 2>&1 >/sys/kernel/tracing/tracing_on || echo refused; umount -l /sys/kernel/debug;"
-                      " ls /sys/kernel/debug | wc -l\n")
+                      " ls /sys/kernel/debug | grep -c tracing\n")
     text = shell.communicate(timeout=PATIENCE)[0]
     assert len(re.findall("not connected|connection abort", text)) == 2, text
     assert re.search(r"^0$", text, re.M) and "refused" in text, text
