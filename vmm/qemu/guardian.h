@@ -37,8 +37,8 @@ enum hv_guardian_state {
 	HV_GUARDIAN_HOLDS,
 };
 enum hv_guardian_state hv_guardian_state(struct hv_guardian *g);
-/* The stop that it has asked for will not come, since the guest was stopped by somebody else
- * before. The next stop that comes is not its own. */
+/* The stop that it has asked for will not come if it has not come yet, since the guest was stopped
+ * by somebody else before. The next stop that comes is not its own. */
 void hv_guardian_forget_stop(struct hv_guardian *g);
 
 /* Stops the guest. *RET_FROM_NS (may be NULL): when MAX_NS began to count (hv_now_ns). */

@@ -143,9 +143,18 @@ static void held(struct guard *g, uint64_t max_ns)
 	g->expired = false;
 }
 
-/* The stop that was asked for will not come. */
+/* QEMU sends the stop reply before its monitor says that the guest is paused, so what the service
+ * knows of a stop may be waiting here. */
+static void look_for_stop(struct guard *g)
+{
+	if (g->machine == HV_GUARDIAN_STOPPING)
+		watch_stopping(g);
+}
+
+/* The stop that was asked for will not come, if it has not. */
 static void forget_stop(struct guard *g)
 {
+	look_for_stop(g);
 	if (g->machine == HV_GUARDIAN_STOPPING)
 		g->machine = HV_GUARDIAN_RUNS;
 }
@@ -291,6 +300,7 @@ static bool handle(struct guard *g, const struct guardian_request *request, char
 		err = do_release(g);
 		break;
 	case GUARDIAN_STATE:
+		look_for_stop(g);
 		err = NULL;
 		break;
 	case GUARDIAN_FORGET:

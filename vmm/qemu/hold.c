@@ -19,7 +19,6 @@
 #define BATCH_PACKETS  8192
 #define HIDDEN_TRIES   100
 #define HIDDEN_WAIT_MS 1
-#define SETTLE_MS      300
 #define RUN_MAX_BYTES  1024 /* QEMU 7.2 accepts packets of up to 4096 characters */
 /* Sites that are at most so far apart share a packet. Measured with the 34,948 sites of a
  * Debian 6.1 kernel under QEMU 7.2: a packet costs QEMU 4.5 us (two writes to its socket), a byte
@@ -190,7 +189,6 @@ static void settle_stop(struct hv_machine *m)
 
 	if (!running || running->code != EBUSY)
 		return;
-	poll(NULL, 0, SETTLE_MS);
 	if (hv_guardian_state(m->guardian) != HV_GUARDIAN_STOPPING)
 		return;
 	still = hv_machine_is_running(m);

@@ -327,6 +327,37 @@ START_TEST(paused_when_asked_to_stop)
 }
 END_TEST
 
+/* The stop has come, but the guardian did not run. It has not been forgotten: nobody else would
+ * resume the guest. */
+START_TEST(a_stop_that_has_come_is_not_forgotten)
+{
+	struct hv_guardian *g = NULL;
+	pid_t pid;
+
+	ok(hv_guardian_start(path, vmm, &g));
+	ck_assert(comes(&m->runs));
+	m->deaf = 1;
+	fails(hv_guardian_hold(g, ENOUGH_NS, NULL), EBUSY);
+	kill(hv_guardian_pid(g), SIGSTOP);
+	ck_assert_int_eq(waitpid(hv_guardian_pid(g), NULL, WUNTRACED), hv_guardian_pid(g));
+	m->deaf = 0;
+	ck_assert(comes(&m->nr_stops));
+	usleep(50000); /* its reply is sent */
+	pid = fork();
+	if (!pid) {
+		usleep(100000); /* the request is sent */
+		kill(hv_guardian_pid(g), SIGCONT);
+		_exit(0);
+	}
+	hv_guardian_forget_stop(g);
+	waitpid(pid, NULL, 0);
+	ck_assert(comes(&m->runs));
+	ck_assert_int_eq(hv_guardian_state(g), HV_GUARDIAN_RUNS);
+	is_as_good_as_new(g);
+	hv_guardian_free(g);
+}
+END_TEST
+
 /* The requested stop never comes. The guardian does not wait for it, and the guest can be held
  * asleep. */
 START_TEST(falls_asleep_when_asked_to_stop)
@@ -515,6 +546,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, asleep_for_too_long);
 	tcase_add_test(tc, wakes_up_when_held_asleep);
 	tcase_add_test(tc, paused_when_asked_to_stop);
+	tcase_add_test(tc, a_stop_that_has_come_is_not_forgotten);
 	tcase_add_test(tc, falls_asleep_when_asked_to_stop);
 	tcase_add_test(tc, over_in_the_middle);
 	tcase_add_test(tc, service_killed);
