@@ -8,7 +8,7 @@ import time
 
 from cases_latency import PLANTED, load_planted, plant
 from lib.suite import IN_TURN, ONE_VCPU, case
-from lib.tool import children_of
+from lib.tool import children_of, is_parser
 from lib.wait import HANG_SECONDS, until
 
 OWN = "/sys/kernel/tracing"
@@ -106,7 +106,8 @@ def victims(t):
             continue  # it begins or ends just now
         for kind, parent in (("warden", "service"), ("holder", "warden")):
             for pid in children_of(found.get(parent, 0)):
-                found[kind] = pid
+                if not is_parser(pid):
+                    found[kind] = pid
     return found
 
 

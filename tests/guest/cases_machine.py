@@ -16,7 +16,7 @@ from lib.daemons import virsh
 from lib.domain import BOOT_SECONDS, Config
 from lib.memory import Memory
 from lib.suite import IN_TURN, KERNELS, OLDEST, STANDARD, Skip, case, left_behind, private_dir
-from lib.tool import child_of, children_of
+from lib.tool import PARSER, child_of, children_of, parser_of
 from lib.wait import HANG_SECONDS, until
 
 
@@ -176,7 +176,7 @@ def a_service_that_dies_is_put_back(t):
             status = dict(line.split(":\t", 1) for line in file.read().splitlines())
         assert status["Uid"].split()[0] != "0" and int(status["CapPrm"], 16) == 0 and status["Seccomp"] == "2", status
         rights = {process["name"]: process["capabilities"] for process in t.hv.stat(t.name)["processes"]}
-        assert rights["hvtrace-guard"] == "none", rights
+        assert rights["hvtrace-guard"] == "none" and rights[PARSER] == "none", rights
         assert rights["hvtrace:warden"].split() == WARDEN_CAPABILITIES, rights
         switch = t.hv.start("echo", t.name, "current_tracer", "function")
         time.sleep(delay)
@@ -279,6 +279,17 @@ def killed_guardian_is_replaced(t):
         os.kill(child_of(child_of(t.hv.service_of(t.name))), signal.SIGKILL)
         t.hv.fails("recover", t.name, says=["already attached"])
         traced.echo("set_ftrace_filter", "do_*")
+        assert t.guest.state() == "running", t.guest.state()
+
+
+@case(configs=BOTH[:1])
+def killed_parser_is_replaced(t):
+    """kill -9 of the process that reads what the VMM says: the next question starts another one."""
+    with t.attach() as traced:
+        for filters in ("vfs_*", "do_*"):
+            os.kill(parser_of(child_of(t.hv.service_of(t.name))), signal.SIGKILL)
+            traced.echo("set_ftrace_filter", filters)
+            traced.echo("current_tracer", "function")
         assert t.guest.state() == "running", t.guest.state()
 
 

@@ -104,7 +104,7 @@ static struct hv_machine *make_machine(int is_mapped)
 	struct hv_ram_range *range = hv_alloc(sizeof(*range));
 	struct hv_piece piece = {0};
 
-	m->monitor = hv_monitor_new(&ops, NULL);
+	m->monitor = hv_parser_relay(hv_monitor_new(&ops, NULL));
 	m->monitor_kind = hv_strdup("test");
 	m->name = hv_strdup("test");
 	m->id = hv_strdup("test");

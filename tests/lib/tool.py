@@ -13,7 +13,8 @@ RUN_DIR = "/run/hvtrace"
 
 
 def children_of(pid):
-    """The processes that PID has started and that live: the warden of a service, the guardian or keeper of a warden."""
+    """The processes that PID has started and that live: the warden of a service; the parser of a warden, and its guardian
+    or keeper."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
             return [int(word) for word in file.read().split()]
@@ -21,8 +22,24 @@ def children_of(pid):
         return []
 
 
+PARSER = "hvtrace:parser"
+
+
+def is_parser(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="ascii") as file:
+            return file.read().strip() == PARSER
+    except OSError:
+        return False
+
+
 def child_of(pid):
-    return children_of(pid)[0]
+    """The warden of a service, the guardian or keeper of a warden."""
+    return [child for child in children_of(pid) if not is_parser(child)][0]
+
+
+def parser_of(warden):
+    return [child for child in children_of(warden) if is_parser(child)][0]
 
 
 class ToolFailed(Exception):

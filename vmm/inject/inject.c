@@ -319,7 +319,7 @@ static struct hv_err *inject_unpin(void *self)
 	struct hv_inject *j = self;
 	struct hv_err *err = hv_shadow_put_back(j);
 
-	return err ? err : hv_pin_clear(j->m->monitor);
+	return err ? err : hv_parser_pin_clear(j->m->monitor);
 }
 
 static int inject_exit_fd(void *self)

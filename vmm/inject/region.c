@@ -9,6 +9,7 @@
 
 #include "vmm/inject/state.h"
 #include "vmm/shared_memory.h"
+#include "vmm/qemu/free_place.h"
 #include "vmm/qemu/pin.h"
 #include "vmm/qemu/vmm_file.h"
 
@@ -18,43 +19,6 @@
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* Linux 6.1, 7d8faaf15545 */
 #endif
-
-/* Adds the window for PCI that the firmware tells the guest of. QEMU has it as properties. */
-static void add_pci_window(const struct hv_inject *j, const char *bridge, struct hv_taken_list *t)
-{
-	static const char *const names[] = {"pci-hole64-start", "pci-hole64-end"};
-	uint64_t ends[2] = {0};
-
-	for (unsigned i = 0; i < 2; i++) {
-		HV_AUTO_JSON struct json_object *answer = NULL;
-		struct json_object *args = json_object_new_object();
-		struct hv_err *err;
-
-		json_object_object_add(args, "path", json_object_new_string(bridge));
-		json_object_object_add(args, "property", json_object_new_string(names[i]));
-		err = hv_monitor_execute(j->m->monitor, "qom-get", args, &answer);
-		if (!err)
-			ends[i] = json_object_get_uint64(answer);
-		hv_err_free(err);
-	}
-	if (ends[0] && ends[1] > ends[0])
-		hv_taken_add(t, ends[0], ends[1]);
-}
-
-static struct hv_err *load_taken(const struct hv_inject *j, struct hv_taken_list *t)
-{
-	HV_AUTO_FREE char *text = NULL;
-	struct hv_err *err = hv_monitor_hmp(j->m->monitor, "info mtree", &text);
-
-	if (err)
-		return err;
-	if (!hv_taken_parse(t, text) || !t->nr)
-		return hv_err_new(EPROTO, "monitor: 'info mtree': %s ranges",
-				  t->nr ? "too many" : "no");
-	add_pci_window(j, "/machine/q35", t);
-	add_pci_window(j, "/machine/i440fx", t);
-	return NULL;
-}
 
 /* The end of what memory hotplug may use. Each DIMM is aligned to 1 GiB (hw/i386/pc.c). */
 static uint64_t hotplug_end(const struct hv_inject *j)
@@ -92,21 +56,49 @@ static struct hv_err *make_at(struct hv_inject *j, uint32_t nr_slots, struct hv_
 	return err;
 }
 
-static struct hv_err *make_new(struct hv_inject *j, const struct hv_taken_list *taken,
-			       unsigned bits)
+/* The VMM says what is free. It can harm its guest only, but what hvtrace reads as RAM stays RAM.
+ */
+static struct hv_err *check_place(const struct hv_inject *j, struct hv_gpa gpa, unsigned bits,
+				  uint64_t floor)
+{
+	const struct hv_ram *ram = &j->m->ram;
+	uint64_t end = gpa.v + HV_INJECT_REGION_BYTES;
+	bool is_free = gpa.v >= floor && end > gpa.v && bits < 64 && end <= 1ull << bits &&
+		       gpa.v % HV_PLACE_UNIT == 0;
+
+	for (size_t i = 0; is_free && i < ram->nr_ranges; i++)
+		is_free = ram->ranges[i].start.v >= end ||
+			  ram->ranges[i].start.v + ram->ranges[i].len_bytes <= gpa.v;
+	return is_free ? NULL
+		       : hv_err_new(EPROTO,
+				    "inject: the VMM says that guest physical 0x%" PRIx64
+				    " is free, which is not so",
+				    gpa.v);
+}
+
+static struct hv_err *find_place(struct hv_inject *j, unsigned bits, struct hv_gpa *ret)
+{
+	uint64_t floor = hotplug_end(j);
+	struct hv_err *err =
+		hv_parser_place(j->m->monitor, bits, floor, HV_INJECT_REGION_BYTES, ret);
+
+	return err ? err : check_place(j, *ret, bits, floor);
+}
+
+static struct hv_err *make_new(struct hv_inject *j, unsigned bits)
 {
 	uint32_t nr_slots = hv_kvm_nr_slots();
-	uint64_t floor = hotplug_end(j);
-	struct hv_err *err = hv_err_new(ENOSPC, "inject: no free guest-physical addresses "
-						"above the guest's RAM for the region");
+	struct hv_err *err = hv_err_new(ENOSPC, "inject: no guest-physical addresses");
 
 	for (; bits >= BITS_MIN; bits--) {
-		struct hv_gpa gpa;
+		struct hv_gpa gpa = {0};
 
-		if (!hv_place_choose(taken, bits, floor, HV_INJECT_REGION_BYTES, &gpa))
-			continue;
 		hv_err_free(err);
-		err = make_at(j, nr_slots, gpa);
+		err = find_place(j, bits, &gpa);
+		if (err && err->code == ENOSPC)
+			continue;
+		if (!err)
+			err = make_at(j, nr_slots, gpa);
 		if (!err || (err->code != EEXIST && err->code != ERANGE))
 			return err;
 	}
@@ -115,18 +107,12 @@ static struct hv_err *make_new(struct hv_inject *j, const struct hv_taken_list *
 
 static struct hv_err *make_region(struct hv_inject *j)
 {
-	struct hv_taken_list taken = {0};
 	unsigned bits = 0;
-	struct hv_err *err = load_taken(j, &taken);
+	struct hv_err *err = hv_inject_stop(j);
 
 	if (!err)
-		err = hv_inject_stop(j);
-	if (!err)
 		err = hv_inject_go_on(j, hv_kvm_phys_bits(&j->kvm, j->keeper, &bits));
-	if (!err)
-		err = make_new(j, &taken, bits);
-	hv_taken_deinit(&taken);
-	return err;
+	return err ? err : make_new(j, bits);
 }
 
 /* An earlier hvtrace that was killed may have left a file for a place that KVM refuses. */
@@ -256,7 +242,7 @@ static struct hv_err *fill_pin_file(const struct hv_inject *j)
 struct hv_err *hv_inject_pin(struct hv_inject *j)
 {
 	bool is_set = false;
-	struct hv_err *err = hv_pin_is_set(j->m->monitor, &is_set);
+	struct hv_err *err = hv_parser_pin_is_set(j->m->monitor, &is_set);
 	char path[40];
 
 	if (!err && is_set)
@@ -270,6 +256,6 @@ struct hv_err *hv_inject_pin(struct hv_inject *j)
 		err = fill_pin_file(j);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", j->kvm.pin_fd);
 	if (!err)
-		err = hv_pin_set(j->m->monitor, path);
+		err = hv_parser_pin_set(j->m->monitor, path);
 	return hv_err_in(err, "the domain cannot be kept from being migrated while it is traced");
 }

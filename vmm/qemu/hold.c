@@ -79,42 +79,23 @@ static struct hv_err *choose_path(struct hv_machine *m)
 	return NULL;
 }
 
-/* Adds PATH as a part of a quoted word of an HMP line (monitor/hmp.c get_str), in which a comma of
- * an option's value is written twice (util/qemu-option.c). */
-static void add_hmp_path(struct hv_text *line, const char *path)
-{
-	for (; *path; path++) {
-		if (*path == '"' || *path == '\\')
-			hv_text_add(line, "\\");
-		if (*path == ',')
-			hv_text_add(line, ",");
-		hv_text_add_bytes(line, path, 1);
-	}
-}
-
 static struct hv_err *stub_off(struct hv_machine *m)
 {
-	HV_AUTO_FREE char *said = NULL;
+	char said[HV_VMM_TEXT_BYTES];
 
-	return hv_monitor_hmp(m->monitor, "gdbserver none", &said);
+	return hv_parser_gdbserver(m->monitor, "", said);
 }
 
 static struct hv_err *stub_on(struct hv_machine *m)
 {
-	HV_AUTO_TEXT struct hv_text line = {0};
-	HV_AUTO_FREE char *said = NULL;
+	char said[HV_VMM_TEXT_BYTES];
 	bool is_on = false;
-	struct hv_err *err;
+	struct hv_err *err = hv_parser_gdbserver(m->monitor, m->stub_path, said);
 
-	hv_text_add(&line, "gdbserver \"unix:");
-	add_hmp_path(&line, m->stub_path);
-	hv_text_add(&line, ",server=on,wait=off\"");
-	err = hv_monitor_hmp(m->monitor, line.data, &said);
 	if (!err)
 		err = hv_machine_stub_state(m, &is_on);
 	if (!err && !is_on)
-		err = hv_err_new(EIO, "gdb stub: not started: %.*s", (int)strcspn(said, "\r\n"),
-				 said);
+		err = hv_err_new(EIO, "gdb stub: not started: %s", said);
 	return err;
 }
 
@@ -155,11 +136,10 @@ static struct hv_err *clear_stale(struct hv_machine *m)
 /* *RET: the guest is paused, and not by somebody else as far as that is known. */
 static struct hv_err *is_stopped(struct hv_machine *m, bool *ret)
 {
-	HV_AUTO_JSON struct json_object *answer = NULL;
-	struct hv_err *err = hv_monitor_execute(m->monitor, "query-status", NULL, &answer);
-	const char *status = err ? NULL : hv_json_string(answer, "status");
+	struct hv_vmm_status status = {0};
+	struct hv_err *err = hv_parser_status(m->monitor, &status);
 
-	*ret = status && !strcmp(status, "paused") && !hv_monitor_is_paused_by_other(m->monitor);
+	*ret = !err && status.is_paused && !hv_parser_is_paused_by_other(m->monitor);
 	return err;
 }
 
@@ -168,12 +148,11 @@ static struct hv_err *is_stopped(struct hv_machine *m, bool *ret)
  * guest. */
 static void continue_by_monitor(struct hv_machine *m)
 {
-	HV_AUTO_JSON struct json_object *done = NULL;
 	bool stopped = false;
 	struct hv_err *err = is_stopped(m, &stopped);
 
 	if (!err && stopped)
-		err = hv_monitor_execute(m->monitor, "cont", NULL, &done);
+		err = hv_parser_cont(m->monitor);
 	m->may_be_stopped = m->may_be_stopped && err;
 	hv_err_free(err);
 }
@@ -296,15 +275,13 @@ static void remove_left(struct hv_machine *m)
  * paused by somebody else, who will resume it. */
 struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_was_stopped)
 {
-	HV_AUTO_JSON struct json_object *status = NULL;
-	HV_AUTO_JSON struct json_object *done = NULL;
+	struct hv_vmm_status status = {0};
 	bool is_left = false;
-	struct hv_err *err = hv_monitor_execute(m->monitor, "query-status", NULL, &status);
-	const char *name = err ? NULL : hv_json_string(status, "status");
+	struct hv_err *err = hv_parser_status(m->monitor, &status);
 
 	if (err)
 		return err;
-	if (!name || strcmp(name, "paused")) {
+	if (!status.is_paused) {
 		remove_left(m);
 		return NULL;
 	}
@@ -312,9 +289,9 @@ struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_was_stopped)
 	if (err || !is_left)
 		return err;
 	err = clear_stale(m);
-	if (err || hv_monitor_is_paused_by_other(m->monitor))
+	if (err || hv_parser_is_paused_by_other(m->monitor))
 		return err;
-	err = hv_monitor_execute(m->monitor, "cont", NULL, &done);
+	err = hv_parser_cont(m->monitor);
 	*ret_was_stopped = !err;
 	return err;
 }

@@ -27,7 +27,7 @@ void hv_machine_free(struct hv_machine *m)
 	hv_ram_deinit(&m->ram);
 	hv_process_memory_free(m->memory);
 	hv_process_close(&m->process);
-	hv_monitor_free(m->monitor);
+	hv_parser_free(m->monitor);
 	hv_close_at(&m->pidfd);
 	free(m->held_regs);
 	free(m->name);
@@ -90,115 +90,31 @@ static struct hv_err *machine_read(void *self, struct hv_gpa gpa, void *buf, siz
 	return hv_machine_read(self, gpa, buf, len);
 }
 
-/* Asks where the ip of one of the vCPUs in the kernel is, until one is known. A vCPU that has gone
- * to user mode meanwhile may have nothing mapped there. */
-static struct hv_err *find_ip_of(struct hv_machine *m, struct hv_vcpu_regs *regs, unsigned nr,
-				 bool is_hypervisor, bool *ret_found)
-{
-	bool found = false;
-	struct hv_err *err = NULL;
-
-	for (unsigned i = 0; !err && !found && i < nr; i++) {
-		HV_AUTO_FREE char *line = NULL;
-		HV_AUTO_FREE char *text = NULL;
-
-		if (regs[i].is_hypervisor != is_hypervisor ||
-		    regs[i].ip.v < m->arch->kernel_start(m->arch->format_levels).v)
-			continue;
-		line = hv_format("gva2gpa 0x%" PRIx64, regs[i].ip.v);
-		err = hv_monitor_hmp_on(m->monitor, i, line, &text);
-		found = !err && hv_gva2gpa_parse(text, &regs[i].ip_gpa);
-	}
-	*ret_found = found;
-	return err;
-}
-
-/* What has no hypervisor's privileges may be a guest of what has. */
-static struct hv_err *find_ip(struct hv_machine *m, struct hv_vcpu_regs *regs, unsigned nr)
-{
-	bool found;
-	struct hv_err *err = find_ip_of(m, regs, nr, true, &found);
-
-	return err || found ? err : find_ip_of(m, regs, nr, false, &found);
-}
-
-/* RET has room for NR. *RET_FOUND: how many vCPUs TEXT has. */
-static struct hv_err *parse_registers(const struct hv_machine *m, const char *text,
-				      struct hv_vcpu_regs *ret, size_t nr, unsigned *ret_found)
-{
-	struct hv_err *err = NULL;
-	char *part = NULL;
-	unsigned found = 0;
-
-	for (; hv_vcpu_text_next(&text, &part); found++) {
-		if (!err && found < nr && !m->arch->parse_registers(part, &ret[found]))
-			err = hv_err_new(EPROTO,
-					 "monitor: 'info registers -a': vCPU %u is not understood",
-					 found);
-		free(hv_take(part));
-	}
-	*ret_found = found;
-	return err;
-}
-
 struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *ret, size_t nr)
 {
-	HV_AUTO_FREE char *text = NULL;
-	unsigned found = 0;
-	struct hv_err *err = hv_monitor_hmp(m->monitor, "info registers -a", &text);
-
-	if (!err)
-		err = parse_registers(m, text, ret, nr, &found);
-	if (!err)
-		err = hv_vcpus_check_room(found, nr);
-	return err || !m->arch->formats ? err : find_ip(m, ret, (unsigned)nr);
+	return hv_parser_registers(m->monitor, m->arch, ret, nr);
 }
 
 struct hv_err *hv_machine_count_vcpus(struct hv_machine *m, unsigned *ret)
 {
-	HV_AUTO_JSON struct json_object *cpus = NULL;
-	struct hv_err *err =
-		m->held ? NULL : hv_monitor_execute(m->monitor, "query-cpus-fast", NULL, &cpus);
+	struct hv_err *err = m->held ? NULL : hv_parser_threads(m->monitor, NULL, 0, &m->nr_vcpus);
 
-	if (!err && !m->held)
-		err = hv_err_in(hv_vcpus_check(hv_json_len(cpus)), "monitor: query-cpus-fast");
-	if (err)
-		return err;
-	if (!m->held)
-		m->nr_vcpus = (unsigned)hv_json_len(cpus);
-	*ret = m->nr_vcpus;
-	return NULL;
-}
-
-static pid_t thread_of(struct json_object *cpu)
-{
-	int64_t tid = hv_json_int(cpu, "thread-id", 0);
-
-	return tid > 0 && tid <= INT32_MAX ? (pid_t)tid : 0;
+	if (!err)
+		*ret = m->nr_vcpus;
+	return err;
 }
 
 /* Asks the monitor each time, since the threads of vCPUs come and go. */
 struct hv_err *hv_machine_vcpu_threads(const struct hv_machine *m, pid_t **ret, unsigned *ret_nr)
 {
-	HV_AUTO_JSON struct json_object *cpus = NULL;
-	struct hv_err *err = hv_monitor_execute(m->monitor, "query-cpus-fast", NULL, &cpus);
+	HV_AUTO_FREE pid_t *tids = hv_alloc(HV_VCPUS_MAX * sizeof(*tids));
 	unsigned nr = 0;
-	HV_AUTO_FREE pid_t *tids = NULL;
+	struct hv_err *err = hv_parser_threads(m->monitor, tids, HV_VCPUS_MAX, &nr);
 
-	if (!err)
-		err = hv_err_in(hv_vcpus_check(hv_json_len(cpus)), "monitor: query-cpus-fast");
-	if (err)
-		return err;
-	nr = (unsigned)hv_json_len(cpus);
-	tids = hv_alloc(nr * sizeof(*tids));
-	for (unsigned i = 0; !err && i < nr; i++) {
-		struct json_object *cpu = json_object_array_get_idx(cpus, i);
-
-		tids[i] = thread_of(cpu);
+	for (unsigned i = 0; !err && i < nr; i++)
 		if (!hv_process_has_thread(m->process.pid, tids[i]))
 			err = hv_err_new(ESRCH, "vCPU %u is no thread of process %d", i,
 					 (int)m->process.pid);
-	}
 	if (err)
 		return err;
 	*ret = hv_take(tids);
@@ -344,7 +260,7 @@ struct hv_err *hv_machine_tsc(const struct hv_machine *m, unsigned vcpu, struct 
 	return hv_kvm_tsc(HV_KVM_DEBUGFS, m->process.pid, vcpu, ret);
 }
 
-static struct hv_machine *machine_new(struct hv_monitor *monitor, const char *kind)
+static struct hv_machine *machine_new(struct hv_parser *monitor, const char *kind)
 {
 	struct hv_machine *m = hv_alloc(sizeof(*m));
 
@@ -384,21 +300,16 @@ static struct hv_err *open_process(struct hv_machine *m, pid_t pid)
 
 static struct hv_err *find_kind(struct hv_machine *m)
 {
-	HV_AUTO_JSON struct json_object *target = NULL;
-	HV_AUTO_JSON struct json_object *kvm = NULL;
-	struct hv_err *err = hv_monitor_execute(m->monitor, "query-target", NULL, &target);
-	const char *name;
+	struct hv_vmm_kind kind = {0};
+	struct hv_err *err = hv_parser_kind(m->monitor, &kind);
 
-	if (!err)
-		err = hv_monitor_execute(m->monitor, "query-kvm", NULL, &kvm);
 	if (err)
 		return err;
-	m->accel = hv_json_true(kvm, "enabled") ? HV_ACCEL_KVM : HV_ACCEL_TCG;
-	name = hv_json_string(target, "arch");
-	m->arch = name ? hv_arch_find(name) : NULL;
+	m->accel = kind.has_kvm ? HV_ACCEL_KVM : HV_ACCEL_TCG;
+	m->arch = hv_arch_find(kind.arch);
 	if (!m->arch)
 		return hv_err_new(ENOTSUP, "the guest's architecture %s is not supported",
-				  name ? name : "(unknown)");
+				  kind.arch[0] ? kind.arch : "(unknown)");
 	return NULL;
 }
 
@@ -473,9 +384,9 @@ static struct hv_err *open_qmp(const char *name, const char *path, pid_t expecte
 {
 	HV_AUTO_FREE char *copy = hv_strdup(path);
 	struct hv_unix_peer peer = HV_UNIX_PEER_NONE;
-	struct hv_monitor *monitor = NULL;
+	struct hv_parser *monitor = NULL;
 	struct hv_machine *m;
-	struct hv_err *err = hv_qmp_open(path, expected, &monitor, &peer);
+	struct hv_err *err = hv_parser_qmp(path, expected, &monitor, &peer);
 
 	if (err)
 		return err;
@@ -501,7 +412,7 @@ static struct hv_err *open_libvirt(const char *spec, const char *uri, pid_t expe
 
 	if (err)
 		return err;
-	m = machine_new(hv_take(d.monitor), "libvirt");
+	m = machine_new(hv_parser_relay(hv_take(d.monitor)), "libvirt");
 	m->name = hv_take(d.name);
 	m->id = hv_take(d.uuid);
 	m->private_dir = hv_take(d.state.private_dir);

@@ -5,7 +5,7 @@
 
 #include "vmm/qemu/guardian.h"
 #include "vmm/guest.h"
-#include "vmm/qemu/monitor.h"
+#include "vmm/qemu/parser.h"
 #include "vmm/qemu/process.h"
 #include "vmm/qemu/ram.h"
 
@@ -15,7 +15,7 @@ struct hv_machine {
 	char *monitor_kind; /* "libvirt", "qmp" */
 	char *qmp_dir;	    /* directory of the QMP socket; NULL: libvirt has the monitor */
 	char *private_dir;  /* of the domain, by libvirt; NULL: libvirt does not have the monitor */
-	struct hv_monitor *monitor;
+	struct hv_parser *monitor; /* reads what it says */
 	struct hv_process process;
 	struct hv_process_memory *memory;
 	int pidfd;
@@ -69,7 +69,6 @@ struct hv_err *hv_machine_stub_state(struct hv_machine *m, bool *ret) hv_must_us
 struct hv_err *hv_machine_pages_are_its_own(struct hv_machine *m) hv_must_use;
 
 /* hold.c */
-#define HV_STUB_SOCKET "hvtrace-gdb.sock"
 struct hv_err *hv_machine_prepare_hold(struct hv_machine *m) hv_must_use;
 struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns) hv_must_use;
 struct hv_err *hv_machine_hold_begin_anywhere(struct hv_machine *m, uint64_t max_ns) hv_must_use;

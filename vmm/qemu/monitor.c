@@ -30,6 +30,11 @@ bool hv_monitor_is_paused_by_other(struct hv_monitor *m)
 	return m->ops->is_paused_by_other && m->ops->is_paused_by_other(m->self);
 }
 
+struct hv_err *hv_monitor_transact(struct hv_monitor *m, const char *request, char **ret)
+{
+	return m->ops->transact(m->self, request, ret);
+}
+
 const char *hv_json_string(struct json_object *o, const char *key)
 {
 	struct json_object *member = NULL;

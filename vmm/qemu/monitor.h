@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The monitor of a VMM: QEMU's QMP and its human monitor, reached by a QMP socket or by libvirt.
- * One command at a time, each with an answer. Leaves to others: what the answers mean. */
+ * One command at a time, each with an answer. Only a process without rights reads answers
+ * (parser.h); others pass them on. Leaves to others: what the answers mean. */
 #pragma once
 
 #include <json-c/json.h>
@@ -23,6 +24,9 @@ struct hv_monitor_ops {
 
 struct hv_monitor *hv_monitor_new(const struct hv_monitor_ops *ops, void *self);
 void hv_monitor_free(struct hv_monitor *m);
+/* ops->transact: the answer is not read. */
+struct hv_err *hv_monitor_transact(struct hv_monitor *m, const char *request,
+				   char **ret) hv_must_use;
 
 static inline void hv_monitor_free_at(struct hv_monitor **m)
 {
@@ -55,10 +59,12 @@ bool hv_monitor_is_paused_by_other(struct hv_monitor *m);
 
 /* How long a command waits for its answer. Tests change it. */
 extern uint64_t hv_qmp_timeout_ns;
-/* Connects to QMP on a unix socket. EXPECTED and RET_PEER: as of hv_unix_peer(), which looks at the
- * process before a byte is sent or taken. */
-struct hv_err *hv_qmp_open(const char *path, pid_t expected, struct hv_monitor **ret,
-			   struct hv_unix_peer *ret_peer) hv_must_use;
+/* Connects to a unix socket. EXPECTED and RET_PEER: as of hv_unix_peer(). Not a byte is sent or
+ * taken. */
+struct hv_err *hv_qmp_connect(const char *path, pid_t expected, int *ret_fd,
+			      struct hv_unix_peer *ret_peer) hv_must_use;
+/* Takes FD, such a connection, and begins QMP on it. PATH is for messages. */
+struct hv_err *hv_qmp_open(int fd, const char *path, struct hv_monitor **ret) hv_must_use;
 
 /* Members of an answer; NULL or FALLBACK when there is none of that type. */
 const char *hv_json_string(struct json_object *o, const char *key);

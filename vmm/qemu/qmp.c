@@ -218,29 +218,32 @@ static struct hv_err *greet(struct qmp *q)
 	return NULL;
 }
 
-struct hv_err *hv_qmp_open(const char *path, pid_t expected, struct hv_monitor **ret,
-			   struct hv_unix_peer *ret_peer)
+struct hv_err *hv_qmp_connect(const char *path, pid_t expected, int *ret_fd,
+			      struct hv_unix_peer *ret_peer)
+{
+	HV_AUTO_FD int fd = -1;
+	struct hv_err *err = hv_unix_connect(path, hv_now_ns() + GREETING_NS, &fd);
+
+	if (!err)
+		err = hv_unix_peer(fd, path, expected, ret_peer);
+	if (!err)
+		*ret_fd = hv_take_fd(&fd);
+	return err;
+}
+
+struct hv_err *hv_qmp_open(int fd, const char *path, struct hv_monitor **ret)
 {
 	struct qmp *q = hv_alloc(sizeof(*q));
 	HV_AUTO_MONITOR struct hv_monitor *m = hv_monitor_new(&qmp_ops, q);
 	HV_AUTO_JSON struct json_object *answer = NULL;
-	struct hv_unix_peer peer = HV_UNIX_PEER_NONE;
 	struct hv_err *err;
 
-	q->fd = -1;
+	q->fd = fd;
 	q->path = hv_strdup(path);
-	err = hv_unix_connect(path, hv_now_ns() + GREETING_NS, &q->fd);
-	if (!err)
-		err = hv_unix_peer(q->fd, path, expected, &peer);
-	if (!err)
-		err = greet(q);
+	err = greet(q);
 	if (!err)
 		err = hv_monitor_execute(m, "qmp_capabilities", NULL, &answer);
-	if (err) {
-		hv_close_at(&peer.pidfd);
-		return err;
-	}
-	*ret_peer = peer;
-	*ret = hv_take(m);
-	return NULL;
+	if (!err)
+		*ret = hv_take(m);
+	return err;
 }

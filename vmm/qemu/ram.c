@@ -6,48 +6,23 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "vmm/qemu/memory_tree.h"
-#include "vmm/qemu/pci.h"
 #include "vmm/shared_memory.h"
 
 /* What may be hidden of a file of RAM: the memory behind the VGA window, and the memory of system
  * management mode, of which q35 machines have 16 MiB, or what an option says. */
 #define HIDDEN_MAX_BYTES (64ull << 20)
 
-static struct hv_err *gpa2hva(struct hv_monitor *m, struct hv_gpa gpa, uint64_t *ret_hva,
-			      char **ret_name)
-{
-	HV_AUTO_FREE char *text = NULL;
-	struct hv_err *err;
-	char line[40];
-
-	snprintf(line, sizeof(line), "gpa2hva 0x%" PRIx64, gpa.v);
-	err = hv_monitor_hmp(m, line, &text);
-	if (err)
-		return err;
-	if (!hv_gpa2hva_parse(text, ret_hva, ret_name))
-		return hv_err_new(EFAULT, "monitor: '%s': %.*s", line, (int)strcspn(text, "\r\n"),
-				  text);
-	return NULL;
-}
-
-struct hv_err *hv_gpa2hva(struct hv_monitor *m, struct hv_gpa gpa, uint64_t *ret_hva)
-{
-	HV_AUTO_FREE char *name = NULL;
-
-	return gpa2hva(m, gpa, ret_hva, &name);
-}
-
 /* Adds a range of one RAM block. Its addresses in the VMM are consecutive, but several mappings may
  * make it up. */
-static struct hv_err *add_range(struct hv_ram *ram, const struct hv_tree_piece *r, uint64_t hva)
+static struct hv_err *add_range(struct hv_ram *ram, const struct hv_vmm_range *r)
 {
 	struct hv_err *err = NULL;
 
 	for (uint64_t off = 0; !err && off < r->len_bytes;) {
 		struct hv_piece piece;
 
-		err = hv_process_memory_piece(ram->process, hva + off, r->len_bytes - off, &piece);
+		err = hv_process_memory_piece(ram->process, r->hva + off, r->len_bytes - off,
+					      &piece);
 		if (err)
 			break;
 		ram->ranges =
@@ -67,113 +42,27 @@ static struct hv_err *add_range(struct hv_ram *ram, const struct hv_tree_piece *
 	return hv_err_in(err, "ram at guest physical 0x%" PRIx64, r->start.v);
 }
 
-/* BARs that are backed by a memory object (ivshmem) are RAM in the tree, so BARs are cut out of it.
- */
-static struct hv_err *load_tree(struct hv_monitor *m, struct hv_memory_tree *ret)
+/* What the VMM says of its RAM is looked for in what it has mapped. */
+static struct hv_err *load(struct hv_parser *p, struct hv_ram *found)
 {
-	HV_AUTO_FREE char *text = NULL;
-	struct hv_pci_bars bars = {0};
-	struct hv_err *err = hv_monitor_hmp(m, "info mtree -o", &text);
+	HV_AUTO_FREE struct hv_vmm_range *ranges = hv_alloc(HV_VMM_RANGES_MAX * sizeof(*ranges));
+	size_t nr = 0;
+	struct hv_err *err = hv_parser_ram(p, ranges, &nr, &found->can_go);
 
-	if (err)
-		return err;
-	err = hv_pci_bars_load(m, &bars);
-	if (err)
-		return err;
-	if (!hv_memory_tree_parse(text, ret)) {
-		hv_pci_bars_deinit(&bars);
-		return hv_err_new(EPROTO, "monitor: 'info mtree -o': no address space \"memory\", "
-					  "or one of too many regions");
-	}
-	for (size_t i = 0; i < bars.nr_bars; i++)
-		if (hv_pci_bar_is_on(&bars.bars[i]))
-			hv_memory_tree_cut(ret, bars.bars[i].start, bars.bars[i].len_bytes);
-	hv_pci_bars_deinit(&bars);
-	return NULL;
-}
-
-/* Whether there is RAM at P. Something else may hide it there, and it may be gone by now. */
-static struct hv_err *is_ram(struct hv_monitor *m, const struct hv_memory_tree *tree,
-			     const struct hv_tree_piece *p, bool *ret, uint64_t *ret_hva)
-{
-	HV_AUTO_FREE char *name = NULL;
-	struct hv_err *err = gpa2hva(m, p->start, ret_hva, &name);
-
-	if (err && err->code != EFAULT)
-		return err;
-	*ret = !err && hv_memory_tree_has(tree, name);
-	hv_err_free(err);
-	return NULL;
-}
-
-/* Pieces that follow each other in the guest and in the VMM become one range. */
-static struct hv_err *add_ranges(struct hv_monitor *m, const struct hv_memory_tree *tree,
-				 struct hv_ram *ram)
-{
-	struct hv_tree_piece run = {0};
-	struct hv_err *err = NULL;
-	uint64_t run_hva = 0;
-
-	for (size_t i = 0; !err && i < tree->nr_pieces; i++) {
-		const struct hv_tree_piece *p = &tree->pieces[i];
-		bool has_ram = false;
-		uint64_t hva = 0;
-
-		err = is_ram(m, tree, p, &has_ram, &hva);
-		if (err || !has_ram)
-			continue;
-		if (run.len_bytes && p->start.v - run.start.v == run.len_bytes &&
-		    hva - run_hva == run.len_bytes) {
-			run.len_bytes += p->len_bytes;
-			continue;
-		}
-		err = add_range(ram, &run, run_hva);
-		run = *p;
-		run_hva = hva;
-	}
-	return err ? err : add_range(ram, &run, run_hva);
-}
-
-/* Memory devices are DIMMs, NVDIMMs, virtio-mem and the like. */
-static struct hv_err *has_memory_devices(struct hv_monitor *m, bool *ret)
-{
-	HV_AUTO_JSON struct json_object *devices = NULL;
-	struct hv_err *err = hv_monitor_execute(m, "query-memory-devices", NULL, &devices);
-
-	if (err && err->code == ENOTSUP) { /* this VMM has no memory devices */
-		hv_err_free(err);
-		*ret = false;
-		return NULL;
-	}
-	if (!err)
-		*ret = hv_json_len(devices) != 0;
-	return err;
-}
-
-static struct hv_err *load(struct hv_monitor *m, struct hv_ram *found)
-{
-	struct hv_memory_tree tree = {0};
-	struct hv_err *err = load_tree(m, &tree);
-
-	/* The devices are asked for after the tree: gpa2hva finds nothing for one that was removed
-	 * in between. */
-	if (!err)
-		err = has_memory_devices(m, &found->can_go);
 	if (!err)
 		err = hv_process_memory_look_again(found->process);
-	if (!err)
-		err = add_ranges(m, &tree, found);
-	hv_memory_tree_deinit(&tree);
+	for (size_t i = 0; !err && i < nr; i++)
+		err = add_range(found, &ranges[i]);
 	if (!err && !found->nr_ranges)
 		err = hv_err_new(EFAULT, "the machine has no RAM that can be read");
 	return err;
 }
 
-struct hv_err *hv_ram_load(struct hv_monitor *m, struct hv_process_memory *process,
+struct hv_err *hv_ram_load(struct hv_parser *p, struct hv_process_memory *process,
 			   struct hv_ram *ram)
 {
 	struct hv_ram found = {.process = process};
-	struct hv_err *err = load(m, &found);
+	struct hv_err *err = load(p, &found);
 
 	hv_process_memory_end_look(process);
 	if (err) {

@@ -5,8 +5,7 @@
 #pragma once
 
 #include "vmm/guest.h"
-#include "vmm/qemu/monitor.h"
-#include "vmm/qemu/monitor_text.h"
+#include "vmm/qemu/parser.h"
 #include "vmm/qemu/process_memory.h"
 
 struct hv_ram_range {
@@ -28,7 +27,7 @@ struct hv_ram {
 };
 
 /* Asks the VMM again, and unmaps what is no longer RAM. On error RAM is unchanged. */
-struct hv_err *hv_ram_load(struct hv_monitor *m, struct hv_process_memory *process,
+struct hv_err *hv_ram_load(struct hv_parser *p, struct hv_process_memory *process,
 			   struct hv_ram *ram) hv_must_use;
 void hv_ram_deinit(struct hv_ram *ram);
 
@@ -47,6 +46,3 @@ enum hv_ram_by {
 size_t hv_ram_files(const struct hv_ram *ram, enum hv_ram_by by, struct hv_ram_file *ret,
 		    size_t max);
 bool hv_ram_covers(const struct hv_ram *ram, struct hv_gpa gpa, uint64_t len_bytes);
-
-/* The address in the VMM of a guest-physical address. EFAULT: there is no RAM. */
-struct hv_err *hv_gpa2hva(struct hv_monitor *m, struct hv_gpa gpa, uint64_t *ret_hva) hv_must_use;

@@ -7,47 +7,33 @@
 
 struct hv_err *hv_machine_is_running(struct hv_machine *m)
 {
-	HV_AUTO_JSON struct json_object *answer = NULL;
-	struct hv_err *err = hv_monitor_execute(m->monitor, "query-status", NULL, &answer);
-	const char *status;
+	struct hv_vmm_status status = {0};
+	struct hv_err *err = hv_parser_status(m->monitor, &status);
 
-	if (err)
+	if (err || status.is_running)
 		return err;
-	if (hv_json_true(answer, "running"))
-		return NULL;
-	status = hv_json_string(answer, "status");
-	return hv_err_new(EBUSY, "the guest is not running (%s)", status ? status : "unknown");
+	return hv_err_new(EBUSY, "the guest is not running (%s)",
+			  status.word[0] ? status.word : "unknown");
 }
 
 struct hv_err *hv_machine_sleeps(struct hv_machine *m, bool *ret)
 {
-	HV_AUTO_JSON struct json_object *answer = NULL;
-	struct hv_err *err = hv_monitor_execute(m->monitor, "query-status", NULL, &answer);
-	const char *status;
+	struct hv_vmm_status status = {0};
+	struct hv_err *err = hv_parser_status(m->monitor, &status);
 
-	if (err)
-		return err;
-	status = hv_json_string(answer, "status");
-	*ret = status && !strcmp(status, "suspended");
-	return NULL;
+	if (!err)
+		*ret = status.is_suspended;
+	return err;
 }
 
 static struct hv_err *check_migration(struct hv_machine *m)
 {
-	static const char *const at_rest[] = {"none", "completed", "failed", "cancelled"};
-	HV_AUTO_JSON struct json_object *answer = NULL;
-	struct hv_err *err = hv_monitor_execute(m->monitor, "query-migrate", NULL, &answer);
-	const char *status;
+	struct hv_vmm_migration migration = {0};
+	struct hv_err *err = hv_parser_migration(m->monitor, &migration);
 
-	if (err)
+	if (err || !migration.is_under_way)
 		return err;
-	status = hv_json_string(answer, "status");
-	for (size_t i = 0; status && i < HV_ARRAY_LEN(at_rest); i++)
-		if (!strcmp(status, at_rest[i]))
-			return NULL;
-	if (!status)
-		return NULL;
-	return hv_err_new(EBUSY, "a migration is under way (%s)", status);
+	return hv_err_new(EBUSY, "a migration is under way (%s)", migration.word);
 }
 
 static struct hv_err *confidential(const char *what)
@@ -74,14 +60,15 @@ static char *confidential_object(const struct hv_machine *m, const char *option)
  * machine. Memory that only the guest can access is a file of its own kind (guest_memfd). */
 static struct hv_err *check_confidential(struct hv_machine *m)
 {
-	HV_AUTO_JSON struct json_object *sev = NULL;
 	HV_AUTO_FREE char *by_machine = confidential_object(m, "-machine");
 	HV_AUTO_FREE char *by_m = confidential_object(m, "-M");
-	struct hv_err *err = hv_monitor_execute(m->monitor, "query-sev", NULL, &sev);
+	bool has_sev = false;
+	struct hv_err *err = hv_parser_has_sev(m->monitor, &has_sev);
 
-	if (!err && hv_json_true(sev, "enabled"))
+	if (err)
+		return err;
+	if (has_sev)
 		return confidential("SEV");
-	hv_err_free(err); /* this QEMU does not have the query */
 	if (by_machine || by_m)
 		return confidential(by_machine ? by_machine : by_m);
 	if (hv_process_has_file(&m->process, "kvm-gmem"))
@@ -89,76 +76,38 @@ static struct hv_err *check_confidential(struct hv_machine *m)
 	return NULL;
 }
 
-/* "unix:PATH,server=on", "disconnected:unix:PATH,server=on" */
-static char *stub_path_of(const char *filename)
-{
-	const char *at = strstr(filename, "unix:");
-	const char *end;
-	char *path;
-
-	if (!at)
-		return NULL;
-	at += 5;
-	end = strstr(at, ",server");
-	path = end ? strndup(at, (size_t)(end - at)) : strdup(at);
-	if (!path)
-		abort();
-	return path;
-}
-
 struct hv_err *hv_machine_stub_state(struct hv_machine *m, bool *ret)
 {
-	HV_AUTO_JSON struct json_object *devices = NULL;
-	struct hv_err *err = hv_monitor_execute(m->monitor, "query-chardev", NULL, &devices);
+	struct hv_vmm_stub stub = {0};
+	struct hv_err *err = hv_parser_stub(m->monitor, &stub);
 
 	*ret = false;
-	for (size_t i = 0; !err && i < hv_json_len(devices); i++) {
-		struct json_object *device = json_object_array_get_idx(devices, i);
-		const char *label = hv_json_string(device, "label");
-		const char *filename = hv_json_string(device, "filename");
-		HV_AUTO_FREE char *path = NULL;
-		const char *last;
-
-		if (!label || strcmp(label, "gdb") || !filename)
-			continue;
-		path = stub_path_of(filename);
-		last = path ? strrchr(path, '/') : NULL;
-		if (!last || strcmp(last + 1, HV_STUB_SOCKET) != 0)
-			return hv_err_new(EBUSY, "a debugger's gdb stub is on (%s)", filename);
-		if (strncmp(filename, "disconnected:", 13) && !m->guardian)
-			return hv_err_new(EBUSY, "another hvtrace uses the gdb stub (%s)", path);
-		*ret = true;
-	}
-	return err;
+	if (err)
+		return err;
+	if (stub.state == HV_STUB_ANOTHER)
+		return hv_err_new(EBUSY, "a debugger's gdb stub is on (%s)", stub.where);
+	if (stub.state == HV_STUB_IN_USE && !m->guardian)
+		return hv_err_new(EBUSY, "another hvtrace uses the gdb stub (%s)", stub.where);
+	*ret = stub.state != HV_STUB_NONE;
+	return NULL;
 }
 
-/* The human monitor lists all devices, also those that were plugged later. VFIO and vDPA pin every
- * page of RAM for DMA, and a vhost-user backend has mapped the RAM's files itself. */
 struct hv_err *hv_machine_pages_are_its_own(struct hv_machine *m)
 {
-	static const struct {
-		const char *line;
-		const char *word;
-		const char *device;
-	} known[] = {{"info qtree", "dev: vfio-", "VFIO"},
-		     {"info qtree", "dev: vhost-user-", "vhost-user"},
-		     {"info qtree", "dev: vhost-vdpa-", "vDPA"},
-		     {"info network", "type=vhost-user", "vhost-user"},
-		     {"info network", "type=vhost-vdpa", "vDPA"}};
-	struct hv_err *err = NULL;
+	static const char *const names[HV_NR_VMM_DEVICES] = {
+		[HV_VMM_VFIO] = "VFIO",
+		[HV_VMM_VHOST_USER] = "vhost-user",
+		[HV_VMM_VDPA] = "vDPA",
+	};
+	enum hv_vmm_device device = HV_VMM_NO_DEVICE;
+	struct hv_err *err = hv_parser_devices(m->monitor, &device);
 
-	for (size_t i = 0; !err && i < HV_ARRAY_LEN(known); i++) {
-		HV_AUTO_FREE char *text = NULL;
-
-		err = hv_monitor_hmp(m->monitor, known[i].line, &text);
-		if (!err && strstr(text, known[i].word))
-			err = hv_err_new(
-				ENOTSUP,
-				"the guest has a %s device, which accesses its RAM without "
-				"the VMM's mappings",
-				known[i].device);
-	}
-	return err;
+	if (err || device == HV_VMM_NO_DEVICE)
+		return err;
+	return hv_err_new(ENOTSUP,
+			  "the guest has a %s device, which accesses its RAM without the VMM's "
+			  "mappings",
+			  names[device]);
 }
 
 struct hv_err *hv_machine_refusal(struct hv_machine *m)

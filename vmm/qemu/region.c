@@ -9,18 +9,14 @@
 #include <sys/statvfs.h>
 
 #include "vmm/qemu/machine.h"
-#include "vmm/qemu/pci.h"
 
-#define IVSHMEM_VENDOR	 0x1af4
-#define IVSHMEM_DEVICE	 0x1110
-#define IVSHMEM_BAR	 2
 #define REGION_MIN_BYTES (16ull << 20)
 
 #define COSTS "the device blocks migration and saving the domain while it is there"
 
-static struct hv_err *no_device(const struct hv_machine *m, const struct hv_pci_bars *bars)
+static struct hv_err *no_device(const struct hv_machine *m, const struct hv_vmm_ivshmem *found)
 {
-	if (!bars->has_bus)
+	if (!found->has_bus)
 		return hv_err_new(ENODEV, "no ivshmem device, and no PCI bus to put one on "
 					  "(a microvm machine has one with pcie=on)");
 	if (m->qmp_dir)
@@ -35,89 +31,70 @@ static struct hv_err *no_device(const struct hv_machine *m, const struct hv_pci_
 			  m->name);
 }
 
-/* Finds the ivshmem device. With several devices it is not known which of them may be used. */
-static struct hv_err *pick(struct hv_machine *m, const struct hv_pci_bars *bars,
-			   const struct hv_pci_bar **ret)
+/* With several devices it is not known which of them may be used. */
+static struct hv_err *check_device(const struct hv_machine *m, const struct hv_vmm_ivshmem *d)
 {
-	const struct hv_pci_bar *found = NULL;
-	unsigned nr = 0;
-
-	for (size_t i = 0; i < bars->nr_bars; i++) {
-		const struct hv_pci_bar *b = &bars->bars[i];
-
-		if (b->vendor != IVSHMEM_VENDOR || b->device != IVSHMEM_DEVICE ||
-		    b->bar != IVSHMEM_BAR || !b->is_memory)
-			continue;
-		found = b;
-		nr++;
-	}
-	if (!nr)
-		return no_device(m, bars);
-	if (nr > 1)
+	if (!d->nr)
+		return no_device(m, d);
+	if (d->nr > 1)
 		return hv_err_new(
 			ENOTUNIQ,
-			"%u ivshmem devices: it is not known which of them is for tracing", nr);
-	*ret = found;
-	return NULL;
-}
-
-static struct hv_err *check_bar(const struct hv_pci_bar *b)
-{
-	if (!hv_pci_bar_is_on(b))
+			"%u ivshmem devices: it is not known which of them is for tracing", d->nr);
+	if (!d->is_on)
 		return hv_err_new(ENXIO,
 				  "ivshmem device %s: the guest has switched its memory off or not "
 				  "given it an address yet",
-				  b->where);
-	if (b->len_bytes < REGION_MIN_BYTES)
+				  d->where);
+	if (d->len_bytes < REGION_MIN_BYTES)
 		return hv_err_new(ENOSPC,
 				  "ivshmem device %s: %" PRIu64 " MiB, at least %llu needed",
-				  b->where, b->len_bytes >> 20, REGION_MIN_BYTES >> 20);
+				  d->where, d->len_bytes >> 20, REGION_MIN_BYTES >> 20);
 	return NULL;
 }
 
 /* The service gets the file as a whole, for writing. */
-static struct hv_err *check_file(const struct hv_piece *piece, const struct hv_pci_bar *b)
+static struct hv_err *check_file(const struct hv_piece *piece, const struct hv_vmm_ivshmem *d)
 {
 	struct stat st;
 
 	if (fstat(piece->fd, &st) < 0)
 		return hv_err_new(errno, "its file: %s", strerror(errno));
-	if (piece->file_off || (uint64_t)st.st_size != b->len_bytes)
+	if (piece->file_off || (uint64_t)st.st_size != d->len_bytes)
 		return hv_err_new(ENXIO,
 				  "its file has %" PRIu64 " bytes besides its own: give it a file "
 				  "of its own",
-				  (uint64_t)st.st_size - b->len_bytes);
+				  (uint64_t)st.st_size - d->len_bytes);
 	return NULL;
 }
 
-static struct hv_err *map_bar(struct hv_machine *m, const struct hv_pci_bar *b)
+static struct hv_err *map_bar(struct hv_machine *m, const struct hv_vmm_ivshmem *d)
 {
 	struct hv_piece piece;
 	uint64_t hva = 0;
-	struct hv_err *err = hv_gpa2hva(m->monitor, b->start, &hva);
+	struct hv_err *err = hv_parser_hva(m->monitor, d->start, &hva);
 
 	if (err && err->code == EFAULT) {
 		hv_err_free(err);
 		return hv_err_new(ENXIO, "ivshmem device %s: the guest has switched its memory off",
-				  b->where);
+				  d->where);
 	}
 	if (!err)
-		err = hv_process_memory_piece(m->memory, hva, b->len_bytes, &piece);
+		err = hv_process_memory_piece(m->memory, hva, d->len_bytes, &piece);
 	if (err)
-		return hv_err_in(err, "ivshmem device %s", b->where);
-	if (!piece.host || piece.len_bytes != b->len_bytes)
+		return hv_err_in(err, "ivshmem device %s", d->where);
+	if (!piece.host || piece.len_bytes != d->len_bytes)
 		return hv_err_new(ENXIO,
 				  "ivshmem device %s: the VMM's memory for it is not one shared "
 				  "mapping (share=on)",
-				  b->where);
-	err = check_file(&piece, b);
+				  d->where);
+	err = check_file(&piece, d);
 	if (err)
-		return hv_err_in(err, "ivshmem device %s", b->where);
+		return hv_err_in(err, "ivshmem device %s", d->where);
 	hv_process_memory_keep(m->memory, &piece);
 	m->region = (struct hv_region){
-		.gpa = b->start,
+		.gpa = d->start,
 		.host = piece.host,
-		.len_bytes = b->len_bytes,
+		.len_bytes = d->len_bytes,
 		.fd = piece.fd,
 		.file_off = piece.file_off,
 	};
@@ -127,17 +104,13 @@ static struct hv_err *map_bar(struct hv_machine *m, const struct hv_pci_bar *b)
 /* The VMM is asked each time, since the guest can move the BAR. */
 struct hv_err *hv_machine_region(struct hv_machine *m, struct hv_region *ret)
 {
-	const struct hv_pci_bar *bar = NULL;
-	struct hv_pci_bars bars = {0};
-	struct hv_err *err = hv_pci_bars_load(m->monitor, &bars);
+	struct hv_vmm_ivshmem device = {0};
+	struct hv_err *err = hv_parser_ivshmem(m->monitor, &device);
 
 	if (!err)
-		err = pick(m, &bars, &bar);
+		err = check_device(m, &device);
 	if (!err)
-		err = check_bar(bar);
-	if (!err)
-		err = map_bar(m, bar);
-	hv_pci_bars_deinit(&bars);
+		err = map_bar(m, &device);
 	if (err)
 		return err;
 	*ret = m->region;

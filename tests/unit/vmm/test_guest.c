@@ -120,7 +120,7 @@ START_TEST(a_monitor_is_bounded)
 {
 	struct hv_machine m = {.arch = hv_arch_find("x86_64"),
 			       .nr_vcpus = 2,
-			       .monitor = hv_monitor_new(&monitor_ops, NULL)};
+			       .monitor = hv_parser_relay(hv_monitor_new(&monitor_ops, NULL))};
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(2 * sizeof(*regs));
 	HV_AUTO_FREE pid_t *tids = NULL;
 	unsigned nr = 0;
@@ -135,7 +135,7 @@ START_TEST(a_monitor_is_bounded)
 	check_code(hv_machine_count_vcpus(&m, &nr), E2BIG);
 	check_code(hv_machine_vcpu_threads(&m, &tids, &nr), E2BIG);
 	ck_assert_uint_eq(m.nr_vcpus, 2);
-	hv_monitor_free(m.monitor);
+	hv_parser_free(m.monitor);
 }
 END_TEST
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/inject/place.h"
+#include "vmm/qemu/free_place.h"
 #include "vmm/inject/shadow.h"
 
 #define GIB (1ull << 30)

@@ -95,8 +95,9 @@ static void setup(void)
 	keeper = (struct keeper_of_ours){0};
 	kvm = (__typeof__(kvm)){.phys_bits = MOST_BITS};
 	nr_closed = 0;
-	machine = (struct hv_machine){
-		.monitor = hv_monitor_new(&ops, NULL), .nr_vcpus = 1, .region.fd = -1};
+	machine = (struct hv_machine){.monitor = hv_parser_relay(hv_monitor_new(&ops, NULL)),
+				      .nr_vcpus = 1,
+				      .region.fd = -1};
 	machine.process.pid = getpid();
 	machine.pidfd = pidfd_open(getpid(), 0);
 	tid = getpid();
@@ -120,7 +121,7 @@ static void teardown(void)
 	if (inject.kvm.region_fd >= 0)
 		close(inject.kvm.region_fd);
 	hv_shadow_deinit(&inject.shadow);
-	hv_monitor_free(machine.monitor);
+	hv_parser_free(machine.monitor);
 	close(machine.pidfd);
 }
 

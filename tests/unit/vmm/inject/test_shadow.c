@@ -104,8 +104,9 @@ static void setup(void)
 	keeper = (struct keeper_of_ours){0};
 	loss_of_next = NOTHING;
 	nr_late = 0;
-	machine = (struct hv_machine){
-		.monitor = hv_monitor_new(&ops, NULL), .nr_vcpus = 1, .region.fd = -1};
+	machine = (struct hv_machine){.monitor = hv_parser_relay(hv_monitor_new(&ops, NULL)),
+				      .nr_vcpus = 1,
+				      .region.fd = -1};
 	machine.process.pid = getpid();
 	machine.pidfd = pidfd_open(getpid(), 0);
 	machine.memory = hv_process_memory_new(getpid(), machine.pidfd);
@@ -137,7 +138,7 @@ static void teardown(void)
 
 	hv_shadow_deinit(&inject.shadow);
 	hv_process_memory_free(machine.memory);
-	hv_monitor_free(machine.monitor);
+	hv_parser_free(machine.monitor);
 	munmap(vmm, RAM);
 	close(machine.pidfd);
 	close(ram_fd);

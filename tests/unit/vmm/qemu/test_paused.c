@@ -155,13 +155,13 @@ static void setup(void)
 		.nr_vcpus = 2,
 		.prepared = true,
 		.guardian = (void *)&vmm,
-		.monitor = hv_monitor_new(&ops, NULL),
+		.monitor = hv_parser_relay(hv_monitor_new(&ops, NULL)),
 	};
 }
 
 static void teardown(void)
 {
-	hv_monitor_free(machine.monitor);
+	hv_parser_free(machine.monitor);
 }
 
 static void hold_fails(struct hv_err *(*how)(void), int code)

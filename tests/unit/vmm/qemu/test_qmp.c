@@ -152,6 +152,7 @@ static struct hv_err *open_to(void (*run)(int fd), struct hv_monitor **ret)
 	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
 	struct hv_err *err;
 	struct hv_unix_peer its = HV_UNIX_PEER_NONE;
+	int fd = -1;
 
 	memcpy(address.sun_path, path, strlen(path));
 	ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
@@ -164,7 +165,9 @@ static struct hv_err *open_to(void (*run)(int fd), struct hv_monitor **ret)
 	if (!peer)
 		be_peer(listener, run);
 	close(listener);
-	err = hv_qmp_open(path, expected, ret, &its);
+	err = hv_qmp_connect(path, expected, &fd, &its);
+	if (!err)
+		err = hv_qmp_open(fd, path, ret);
 	if (!err)
 		ck_assert_int_eq(its.pid, getpid()); /* the process that listened */
 	hv_close_at(&its.pidfd);
@@ -298,16 +301,16 @@ END_TEST
 
 START_TEST(no_socket)
 {
-	struct hv_monitor *m = NULL;
 	char much[200];
 	struct hv_unix_peer its;
+	int fd;
 
-	fails(hv_qmp_open("/nonexistent/q", 0, &m, &its), ENOENT);
+	fails(hv_qmp_connect("/nonexistent/q", 0, &fd, &its), ENOENT);
 	memset(much, 'a', sizeof(much));
 	much[sizeof(much) - 1] = '\0';
-	fails(hv_qmp_open(much, 0, &m, &its), ENAMETOOLONG);
-	fails_with(hv_qmp_open("", 0, &m, &its), "no path is given");
-	fails_with(hv_qmp_open("/", 0, &m, &its), "nothing listens there");
+	fails(hv_qmp_connect(much, 0, &fd, &its), ENAMETOOLONG);
+	fails_with(hv_qmp_connect("", 0, &fd, &its), "no path is given");
+	fails_with(hv_qmp_connect("/", 0, &fd, &its), "nothing listens there");
 }
 END_TEST
 

@@ -157,7 +157,8 @@ static void setup(void)
 	nr_views = nr_asked = 0;
 	has_no_such_command = has_pci = false;
 	window = NULL;
-	machine = (struct hv_machine){.monitor = hv_monitor_new(&ops, NULL), .region.fd = -1};
+	machine = (struct hv_machine){.monitor = hv_parser_relay(hv_monitor_new(&ops, NULL)),
+				      .region.fd = -1};
 	machine.pidfd = pidfd_open(getpid(), 0);
 	machine.memory = hv_process_memory_new(getpid(), machine.pidfd);
 	ck_assert_ptr_null(hv_ram_load(machine.monitor, machine.memory, &machine.ram));
@@ -171,7 +172,7 @@ static void teardown(void)
 	hv_ram_deinit(&machine.ram);
 	hv_process_memory_free(machine.memory);
 	close(machine.pidfd);
-	hv_monitor_free(machine.monitor);
+	hv_parser_free(machine.monitor);
 	munmap(base.host, SIZE);
 	if (dimm.is_plugged)
 		munmap(dimm.host, SIZE);

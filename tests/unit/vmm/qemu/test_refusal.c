@@ -49,7 +49,7 @@ static const struct hv_monitor_ops vmm_ops = {.free = vmm_free, .transact = vmm_
 /* ARGS ends with NULL. SAYS NULL: not refused. */
 static void expect(struct vmm *v, const char *const *args, const char *says)
 {
-	HV_AUTO_MONITOR struct hv_monitor *monitor = hv_monitor_new(&vmm_ops, v);
+	HV_AUTO_PARSER struct hv_parser *monitor = hv_parser_relay(hv_monitor_new(&vmm_ops, v));
 	struct hv_machine m = {.monitor = monitor, .region.fd = -1};
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
@@ -147,7 +147,8 @@ START_TEST(pages_that_others_reach)
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(machines); i++) {
 		struct vmm v = machines[i].vmm;
-		HV_AUTO_MONITOR struct hv_monitor *monitor = hv_monitor_new(&vmm_ops, &v);
+		HV_AUTO_PARSER struct hv_parser *monitor =
+			hv_parser_relay(hv_monitor_new(&vmm_ops, &v));
 		struct hv_machine m = {.monitor = monitor, .region.fd = -1};
 		HV_AUTO_ERR struct hv_err *err = NULL;
 

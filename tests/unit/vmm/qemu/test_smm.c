@@ -170,7 +170,7 @@ static void setup(void)
 		.nr_vcpus = 2,
 		.prepared = true,
 		.guardian = (struct hv_guardian *)&vmm,
-		.monitor = hv_monitor_new(&ops, NULL),
+		.monitor = hv_parser_relay(hv_monitor_new(&ops, NULL)),
 		.region.fd = -1,
 	};
 }
@@ -178,7 +178,7 @@ static void setup(void)
 static void teardown(void)
 {
 	hv_machine_forget_threads(&machine);
-	hv_monitor_free(machine.monitor);
+	hv_parser_free(machine.monitor);
 	free(machine.held_regs);
 }
 
