@@ -1,63 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Page-table walks and reads by guest-virtual address. Each entry is read once, in one piece, and a
- * walk takes as many steps as there are levels. If the guest changes its tables meanwhile, the
- * result may be out of date, but it is always well-formed. */
+/* Reads by guest-virtual address. */
 #include "kernel/address_space.h"
 
-#include <assert.h>
-#include <string.h>
-
-#define LEVELS_MAX 5
-
-static struct hv_err *read_entry(const struct hv_address_space *as, struct hv_gpa at,
-				 unsigned level, struct hv_gva gva, uint64_t *ret)
+static struct hv_err *read_entry(void *ctx, struct hv_gpa at, uint64_t *ret)
 {
-	return hv_err_in(hv_guest_read(as->guest, at, ret, sizeof(*ret)),
-			 "page table of level %u for 0x%llx", level, (unsigned long long)gva.v);
+	return hv_guest_read(ctx, at, ret, sizeof(*ret));
 }
 
-/* SLOT_LEVEL: where a table is not followed. 0: all are. */
 static struct hv_err *walk(const struct hv_address_space *as, struct hv_gva gva,
 			   unsigned slot_level, struct hv_mapping *ret)
 {
-	struct hv_mapping m = {.writable = true, .executable = true};
-	struct hv_gpa table = as->root;
+	const struct hv_page_tables tables = {as->arch, as->root, as->levels};
 
-	assert(as->levels > 0 && as->levels <= LEVELS_MAX);
-	for (unsigned level = as->levels; level > 0; level--) {
-		uint64_t span = as->arch->entry_span(level);
-		uint64_t within = gva.v & (span - 1);
-		struct hv_pt_entry e;
-		struct hv_err *err;
-
-		m.level = level;
-		m.entry_gpa = as->arch->entry_at(table, level, gva);
-		m.len_bytes = span - within;
-		err = read_entry(as, m.entry_gpa, level, gva, &m.entry);
-		if (err)
-			return err;
-		e = as->arch->decode_entry(level, m.entry);
-		/* The CPU does not follow a table where only a leaf can be. */
-		if (!e.present || (level == 1 && !e.leaf)) {
-			m.writable = m.executable = false;
-			break;
-		}
-		m.writable = m.writable && e.writable;
-		m.executable = m.executable && e.executable;
-		if (e.leaf) {
-			m.present = true;
-			m.gpa = hv_gpa_add(e.to, within);
-			break;
-		}
-		table = e.to;
-		if (level == slot_level) {
-			m.present = true;
-			m.gpa = table;
-			break;
-		}
-	}
-	*ret = m;
-	return NULL;
+	return hv_page_walk(&tables, gva, slot_level, read_entry, as->guest, ret);
 }
 
 struct hv_err *hv_walk(const struct hv_address_space *as, struct hv_gva gva, struct hv_mapping *ret)

@@ -5,24 +5,13 @@
 #pragma once
 
 #include "vmm/guest.h"
+#include "vmm/page_walk.h"
 
 struct hv_address_space {
 	struct hv_guest *guest; /* borrowed */
 	const struct hv_arch *arch;
 	struct hv_gpa root; /* of the kernel's own tables */
 	unsigned levels;
-};
-
-/* A translation, valid for [gva, gva + len_bytes). */
-struct hv_mapping {
-	struct hv_gpa gpa;
-	uint64_t len_bytes; /* from the address asked for to the end of its page, or of the hole */
-	unsigned level;	    /* of the leaf or of the entry that is not present */
-	struct hv_gpa entry_gpa;
-	uint64_t entry;
-	bool present;
-	bool writable;
-	bool executable;
 };
 
 /* An address that is not mapped is no error: ret->present is false then. Fails when a table is

@@ -30,12 +30,11 @@
 #include "base/err.h"
 #include "ringbuf/abi.h"
 #include "vmm/guest.h"
+#include "vmm/region_journal.h"
 
 #define HV_REGION_LEN_MIN (16ULL << 20)
 #define HV_REGION_UNIT	  (2ULL << 20) /* mapped in leaves of this size, or in so many pages */
 
-#define HV_REGION_JOURNAL_OFF  0x1000ULL
-#define HV_REGION_TABLES_OFF   0x3c0000ULL
 #define HV_REGION_STUBS_OFF    0x400000ULL
 #define HV_REGION_DETOURS_OFF  0x410000ULL
 #define HV_REGION_STUBS_END    0x500000ULL
@@ -109,22 +108,6 @@ enum hv_change_kind {
 };
 #define HV_NR_CHANGE_KINDS 32
 
-enum hv_journal_state {
-	HV_JOURNAL_FREE = 0,
-	HV_JOURNAL_USED = 1, /* the change may have been written */
-};
-
-struct hv_journal_entry {
-	uint64_t gpa;
-	uint64_t gva;
-	uint32_t state; /* written last when used, first when freed */
-	uint16_t kind;
-	uint16_t len_bytes;
-	uint8_t old_bytes[8];
-	uint8_t new_bytes[8];
-};
-_Static_assert(sizeof(struct hv_journal_entry) == 40, "journal entry");
-
 struct hv_region_header {
 	char magic[8];	  /* HV_REGION_MAGIC while something of ours may be in the guest */
 	uint32_t version; /* HV_REGION_VERSION */
@@ -147,8 +130,6 @@ struct hv_region_header {
 
 #define HV_REGION_MAGIC	  "hvtrace"
 #define HV_REGION_VERSION 12
-#define HV_JOURNAL_CAP                                                                             \
-	((HV_REGION_TABLES_OFF - HV_REGION_JOURNAL_OFF) / sizeof(struct hv_journal_entry))
 
 /* The region's first HV_REGION_KEPT_BYTES as they are read: out of the guest's reach, if they are
  * anywhere. The guest may write into the region at any moment. */

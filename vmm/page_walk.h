@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One walk through page tables of a guest, whoever reads them. The tables are hostile: a walk takes
+ * as many steps as there are levels, and reads each entry once, in one piece. If the guest changes
+ * its tables during a walk, the result may be out of date, but it is always well-formed.
+ * Leaves to others: entry formats (arch/), which tables are the kernel's. */
+#pragma once
+
+#include "arch/arch.h"
+#include "base/err.h"
+
+#define HV_PAGE_LEVELS_MAX 5
+
+struct hv_page_tables {
+	const struct hv_arch *arch;
+	struct hv_gpa root;
+	unsigned levels; /* 1 to HV_PAGE_LEVELS_MAX */
+};
+
+/* A translation, valid for [gva, gva + len_bytes). */
+struct hv_mapping {
+	struct hv_gpa gpa;
+	uint64_t len_bytes; /* from the address asked for to the end of its page, or of the hole */
+	unsigned level;	    /* of the leaf or of the entry that is not present */
+	struct hv_gpa entry_gpa;
+	uint64_t entry;
+	bool present;
+	bool writable;
+	bool executable;
+};
+
+/* Reads the entry at AT. */
+typedef struct hv_err *(*hv_read_entry_fn)(void *ctx, struct hv_gpa at, uint64_t *ret);
+
+/* Walks from T's root to GVA. At SLOT_LEVEL a table is not followed: then ret->present is true and
+ * ret->gpa is the table's; 0: all tables are followed. An address that is not mapped is no error.
+ * Fails with what READ fails with. */
+struct hv_err *hv_page_walk(const struct hv_page_tables *t, struct hv_gva gva, unsigned slot_level,
+			    hv_read_entry_fn read, void *ctx, struct hv_mapping *ret) hv_must_use;
