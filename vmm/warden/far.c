@@ -23,6 +23,9 @@ struct hv_far {
 	struct hv_guest *guest; /* borrowed */
 	struct hv_hold *hold;	/* NULL: none */
 	struct hv_rules *rules;
+	/* Of the hold, once they have been read: nothing changes them meanwhile. Owned. */
+	struct hv_vcpu_regs *held_regs;
+	unsigned nr_held_regs;
 	unsigned nr_refused;
 	bool has_given_ram; /* to this near side, which could use the files of a second time freely
 			     */
@@ -44,11 +47,23 @@ struct hv_far *hv_far_new(struct hv_guest *g, enum hv_adopts adopts)
 	return f;
 }
 
+static struct hv_hold *take_hold(struct hv_far *f)
+{
+	struct hv_hold *hold = f->hold;
+
+	free(f->held_regs);
+	f->held_regs = NULL;
+	f->nr_held_regs = 0;
+	f->hold = NULL;
+	return hold;
+}
+
 void hv_far_renew(struct hv_far *f)
 {
-	if (f->hold)
-		hv_err_free(hv_hold_end(f->hold, NULL));
-	f->hold = NULL;
+	struct hv_hold *hold = take_hold(f);
+
+	if (hold)
+		hv_err_free(hv_hold_end(hold, NULL));
 	f->has_given_ram = false;
 }
 
@@ -186,8 +201,12 @@ static struct hv_err *answer_registers(struct hv_far *f, const struct hv_message
 				       struct hv_message *r)
 {
 	unsigned nr = hv_guest_info(f->guest)->nr_vcpus;
+	struct hv_vcpu_regs *regs = room_for(r, nr * sizeof(*regs));
+	struct hv_err *err = hv_guest_registers(f->guest, regs, nr);
 
-	return hv_guest_registers(f->guest, room_for(r, nr * sizeof(struct hv_vcpu_regs)), nr);
+	if (!err)
+		hv_rules_see(f->rules, regs, nr);
+	return err;
 }
 
 static struct hv_err *answer_region(struct hv_far *f, const struct hv_message *q hv_unused,
@@ -267,7 +286,8 @@ static struct hv_err *answer_prepare_text(struct hv_far *f, const struct hv_mess
 	size_t nr = q->len_bytes / sizeof(struct hv_gpa);
 	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(q->len_bytes + 1);
 
-	memcpy(gpas, q->bytes, nr * sizeof(*gpas));
+	if (nr)
+		memcpy(gpas, q->bytes, nr * sizeof(*gpas));
 	for (size_t i = 1; i < nr; i++)
 		if (gpas[i].v < gpas[i - 1].v)
 			return bad("text that is not in order");
@@ -281,6 +301,7 @@ static struct hv_err *answer_hold_begin(struct hv_far *f, const struct hv_messag
 
 	if (f->hold || q->args[0] > HOLD_MAX_NS)
 		return bad("a second hold, or too long a one");
+	hv_rules_prepare(f->rules);
 	err = q->args[1] ? hv_hold_begin_anywhere(f->guest, q->args[0], &f->hold)
 			 : hv_hold_begin(f->guest, q->args[0], &f->hold);
 	if (err)
@@ -295,14 +316,34 @@ static struct hv_err *not_held(void)
 	return bad("what needs a hold, without one");
 }
 
+static struct hv_err *read_held_registers(struct hv_far *f)
+{
+	unsigned nr = hv_guest_info(f->guest)->nr_vcpus;
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
+	struct hv_err *err;
+
+	if (f->held_regs)
+		return NULL;
+	regs = hv_alloc((nr + 1) * sizeof(*regs));
+	err = hv_hold_registers(f->hold, regs, nr);
+	if (err)
+		return err;
+	f->held_regs = hv_take(regs);
+	f->nr_held_regs = nr;
+	return NULL;
+}
+
 static struct hv_err *answer_hold_registers(struct hv_far *f, const struct hv_message *q hv_unused,
 					    struct hv_message *r)
 {
-	unsigned nr = hv_guest_info(f->guest)->nr_vcpus;
+	size_t len_bytes;
+	struct hv_err *err = f->hold ? read_held_registers(f) : not_held();
 
-	if (!f->hold)
-		return not_held();
-	return hv_hold_registers(f->hold, room_for(r, nr * sizeof(struct hv_vcpu_regs)), nr);
+	if (err)
+		return err;
+	len_bytes = f->nr_held_regs * sizeof(*f->held_regs);
+	memcpy(room_for(r, len_bytes), f->held_regs, len_bytes);
+	return NULL;
 }
 
 static struct hv_err *check_writes(const struct hv_hold_write *writes, size_t nr)
@@ -330,11 +371,14 @@ static struct hv_err *answer_hold_write(struct hv_far *f, const struct hv_messag
 
 	if (!f->hold)
 		return not_held();
-	memcpy(writes, q->bytes, nr * sizeof(*writes));
+	if (nr)
+		memcpy(writes, q->bytes, nr * sizeof(*writes));
 	err = check_writes(writes, nr);
+	if (!err && hv_rules_need_registers(f->rules, writes, nr))
+		err = read_held_registers(f);
 	if (!err)
-		err = hv_rules_check(f->rules, writes, nr);
-	f->nr_refused += err != NULL;
+		err = hv_rules_check(f->rules, f->held_regs, f->nr_held_regs, writes, nr);
+	f->nr_refused += err && err->code != EBUSY;
 	return err ? err : hv_hold_write(f->hold, writes, nr);
 }
 
@@ -354,9 +398,8 @@ static struct hv_err *answer_hold_flush(struct hv_far *f, const struct hv_messag
 static struct hv_err *answer_hold_end(struct hv_far *f, const struct hv_message *q hv_unused,
 				      struct hv_message *r)
 {
-	struct hv_hold *hold = f->hold;
+	struct hv_hold *hold = take_hold(f);
 
-	f->hold = NULL;
 	return hold ? hv_hold_end(hold, &r->args[0]) : not_held();
 }
 

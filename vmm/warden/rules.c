@@ -4,42 +4,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define PLACES_MAX	(1u << 19) /* several times what the journal has room for */
-#define PAGE_BYTES	4096
-#define WINDOWS_MAX	8	      /* the range, the landings, and gaps while slots are filled */
-#define KEY_REACH_BYTES (16ull << 20) /* from a static key to its jump's target */
-#define LED_MAX		64	      /* static calls that are led elsewhere in one hold */
+#include "vmm/region_journal.h"
+#include "vmm/warden/rules_state.h"
 
-/* A place that was written. */
-struct place {
-	struct hv_gpa gpa;
-	uint32_t len_bytes;		 /* 0: an unused slot */
-	bool had_pointer;		 /* to us, at some time */
-	uint8_t before[HV_SITE_LEN_MAX]; /* what the guest had there */
-	uint8_t after[HV_SITE_LEN_MAX];	 /* what was written last */
-};
-
-/* A static call that was led from one function to another. */
-struct led {
-	uint64_t from, to;
-};
-
-struct hv_rules {
-	struct hv_guest *guest;	 /* borrowed */
-	struct led led[LED_MAX]; /* the last ones */
-	size_t nr_led;
-	enum hv_adopts adopts;
-	struct hv_region region;
-	struct hv_gva_range windows[WINDOWS_MAX]; /* what the leaves map; disjoint */
-	size_t nr_windows;
-	struct place *places; /* owned, open-addressed by gpa */
-	size_t nr_places;
-	size_t nr_slots; /* a power of two, or 0 */
-	/* The page that was read last. */
-	struct hv_gpa page;
-	bool has_page;
-	uint8_t bytes[PAGE_BYTES];
-};
+#define PAGE_BYTES HV_RULES_PAGE_BYTES
+#define PROOFS_MAX 8
 
 struct hv_rules *hv_rules_new(struct hv_guest *g, enum hv_adopts adopts)
 {
@@ -47,6 +16,7 @@ struct hv_rules *hv_rules_new(struct hv_guest *g, enum hv_adopts adopts)
 
 	r->guest = g;
 	r->adopts = adopts;
+	r->tables = hv_tables_new(g);
 	return r;
 }
 
@@ -54,16 +24,65 @@ void hv_rules_free(struct hv_rules *r)
 {
 	if (!r)
 		return;
-	free(r->places);
+	hv_noted_deinit(&r->places);
+	hv_noted_deinit(&r->counts);
+	hv_noted_deinit(&r->bits);
+	hv_leaves_deinit(&r->leaves);
+	hv_tables_free(r->tables);
 	free(r);
+}
+
+/* The guest may write into the journal at any moment, so each entry is copied once. Of several for
+ * a place the first one counts. */
+static void adopt(struct hv_rules *r)
+{
+	const struct hv_journal_entry *journal =
+		(const struct hv_journal_entry *)(r->region.host + HV_REGION_JOURNAL_OFF);
+
+	for (size_t i = 0; i < HV_JOURNAL_CAP; i++) {
+		struct hv_journal_entry e = journal[i];
+		struct hv_noted_place *p;
+
+		if (e.state != HV_JOURNAL_USED || !e.len_bytes || e.len_bytes > HV_SITE_LEN_MAX ||
+		    hv_noted_find(&r->places, hv_gpa(e.gpa)))
+			continue;
+		p = hv_noted_add(&r->places, hv_gpa(e.gpa), e.len_bytes);
+		p->gva = hv_gva(e.gva);
+		p->is_journalled = true;
+		memcpy(p->before, e.old_bytes, sizeof(p->before));
+	}
 }
 
 void hv_rules_set_region(struct hv_rules *r, const struct hv_region *region)
 {
 	r->region = *region;
+	if (r->adopts == HV_ADOPTS_EARLIER && !r->has_adopted && region->host &&
+	    region->len_bytes >= HV_REGION_KEPT_BYTES)
+		adopt(r);
+	r->has_adopted = true;
 }
 
-static uint64_t word(const uint8_t *bytes, uint32_t len_bytes)
+static bool is_of_us(void *ctx, struct hv_gva at)
+{
+	return hv_leaves_at(&((const struct hv_rules *)ctx)->leaves, at);
+}
+
+void hv_rules_see(struct hv_rules *r, const struct hv_vcpu_regs *regs, unsigned nr)
+{
+	hv_tables_see(r->tables, regs, nr, is_of_us, r);
+}
+
+static bool is_patched(const struct hv_noted_place *p)
+{
+	return p->had_pointer || p->is_journalled || memcmp(p->before, p->after, p->len_bytes) != 0;
+}
+
+void hv_rules_prepare(struct hv_rules *r)
+{
+	hv_noted_tidy(&r->places, is_patched);
+}
+
+uint64_t hv_rules_word(const uint8_t *bytes, uint32_t len_bytes)
 {
 	uint64_t value = 0;
 
@@ -71,128 +90,29 @@ static uint64_t word(const uint8_t *bytes, uint32_t len_bytes)
 	return value;
 }
 
-/* The places. */
-
-static struct place *slot_of(const struct hv_rules *r, struct hv_gpa gpa)
+struct hv_err *hv_rules_read(struct hv_rules *r, struct hv_gpa gpa, uint32_t len_bytes,
+			     uint8_t *ret)
 {
-	size_t at = (size_t)(gpa.v * 0x9e3779b97f4a7c15u >> 20) & (r->nr_slots - 1);
-
-	while (r->places[at].len_bytes && r->places[at].gpa.v != gpa.v)
-		at = (at + 1) & (r->nr_slots - 1);
-	return &r->places[at];
-}
-
-static const struct place *find(const struct hv_rules *r, struct hv_gpa gpa)
-{
-	const struct place *p = r->nr_slots ? slot_of(r, gpa) : NULL;
-
-	return p && p->len_bytes ? p : NULL;
-}
-
-static void grow(struct hv_rules *r)
-{
-	struct hv_rules old = *r;
-
-	r->nr_slots = old.nr_slots ? 2 * old.nr_slots : 1024;
-	r->places = hv_alloc(r->nr_slots * sizeof(*r->places));
-	for (size_t i = 0; i < old.nr_slots; i++)
-		if (old.places[i].len_bytes)
-			*slot_of(r, old.places[i].gpa) = old.places[i];
-	free(old.places);
-}
-
-/* What is there now. Many writes are in one page. */
-static struct hv_err *read_now(struct hv_rules *r, const struct hv_hold_write *w, uint8_t *ret)
-{
-	struct hv_gpa page = hv_gpa(w->gpa.v & ~(uint64_t)(PAGE_BYTES - 1));
-	uint64_t off = w->gpa.v - page.v;
+	struct hv_gpa page = hv_gpa(gpa.v & ~(uint64_t)(PAGE_BYTES - 1));
+	uint64_t off = gpa.v - page.v;
 	struct hv_err *err = NULL;
 
-	if (off + w->len_bytes > PAGE_BYTES)
-		return hv_guest_read(r->guest, w->gpa, ret, w->len_bytes);
+	if (off + len_bytes > PAGE_BYTES)
+		return hv_guest_read(r->guest, gpa, ret, len_bytes);
 	if (!r->has_page || r->page.v != page.v)
 		err = hv_guest_read(r->guest, page, r->bytes, PAGE_BYTES);
 	r->has_page = !err;
 	r->page = page;
 	if (!err)
-		memcpy(ret, r->bytes + off, w->len_bytes);
+		memcpy(ret, r->bytes + off, len_bytes);
 	return err;
 }
 
-/* The rules. Each says whether W, where the guest has NOW, is such a write. */
-
-static bool is_in_region(const struct hv_rules *r, struct hv_gpa gpa, uint64_t len_bytes)
+bool hv_rules_is_in_region(const struct hv_rules *r, struct hv_gpa gpa, uint64_t len_bytes)
 {
 	uint64_t off = gpa.v - r->region.gpa.v;
 
 	return off < r->region.len_bytes && len_bytes <= r->region.len_bytes - off;
-}
-
-/* Whether the leaves map AT. */
-static bool is_mapped(const struct hv_rules *r, struct hv_gva at)
-{
-	for (size_t i = 0; i < r->nr_windows; i++)
-		if (hv_gva_in(at, r->windows[i]))
-			return true;
-	return false;
-}
-
-static bool puts_back(const struct hv_rules *r, const struct hv_hold_write *w)
-{
-	const struct place *p = find(r, w->gpa);
-
-	return p && p->len_bytes == w->len_bytes && memcmp(p->before, w->bytes, w->len_bytes) == 0;
-}
-
-static const struct hv_arch *arch_of(const struct hv_rules *r)
-{
-	return hv_guest_info(r->guest)->arch;
-}
-
-/* Whether ENTRY is a leaf of ARCH's slots that leads to the region. */
-static bool is_leaf(const struct hv_rules *r, const struct hv_arch *arch, uint64_t entry)
-{
-	struct hv_pt_entry e = arch->decode_entry(arch->map_level, entry);
-
-	return e.present && e.leaf && !(e.writable && e.executable) &&
-	       is_in_region(r, e.to, arch->entry_span(arch->map_level));
-}
-
-/* The entry of a page has the form of one that leads to a table. It is a page's if it is as FORMAT
- * makes those. */
-static bool is_page(const struct hv_rules *r, const struct hv_arch *format, uint64_t entry)
-{
-	struct hv_pt_entry e = format->decode_entry(1, entry);
-	enum hv_access access = e.executable ? HV_ACCESS_READ_EXECUTE : HV_ACCESS_READ_WRITE;
-
-	return format->map_level == 1 && is_leaf(r, format, entry) &&
-	       format->make_leaf(1, entry, e.to, access) == entry;
-}
-
-/* Whether ENTRY leads to a table in the region. What such a table has in it is as free as the code
- * in the region is. */
-static bool is_table(const struct hv_rules *r, const struct hv_arch *format, uint64_t entry)
-{
-	struct hv_pt_entry e = format->decode_entry(format->map_level, entry);
-
-	return format->make_table && e.present && !e.leaf &&
-	       is_in_region(r, e.to, format->entry_span(1)) &&
-	       format->make_table(entry, e.to) == entry;
-}
-
-/* How much of the guest's addresses ENTRY maps, if it maps the region; else 0. Which format the
- * guest has is not known here. */
-static uint64_t mapped_bytes(const struct hv_rules *r, uint64_t entry)
-{
-	const struct hv_arch *arch = arch_of(r);
-	const struct hv_arch *const *f = arch->formats;
-
-	if (is_leaf(r, arch, entry))
-		return arch->entry_span(arch->map_level);
-	for (; f && *f; f++)
-		if (is_page(r, *f, entry) || is_table(r, *f, entry))
-			return (*f)->entry_span((*f)->map_level);
-	return 0;
 }
 
 /* Where leaves may be. Where that depends on the image's place, only the service knows it. */
@@ -201,290 +121,417 @@ static struct hv_gva_range window_of(const struct hv_arch *arch)
 	return arch->free_window.end.v ? arch->free_window : arch->image_window;
 }
 
-/* A leaf or a table in an unused slot, or its removal. */
-static bool is_mapping(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
+/* Whether AT is mapped to the region by what an earlier session wrote. Tables in the region are not
+ * read: the service can write them. */
+static bool is_mapped_earlier(struct hv_rules *r, struct hv_gva at, struct hv_leaf *ret)
 {
-	const struct hv_arch *arch = arch_of(r);
-	uint64_t from = word(now, 8), to = word(w->bytes, 8);
-	uint64_t largest = arch->entry_span(arch->map_level), span;
+	const struct hv_arch *arch = hv_tables_arch(r->tables);
+	struct hv_mapping m;
 
-	if (w->len_bytes != 8 || w->is_text)
+	if (r->adopts != HV_ADOPTS_EARLIER || !hv_gva_in(at, window_of(arch)) ||
+	    !(arch->make_table ? hv_tables_slot(r->tables, at, &m)
+			       : hv_tables_walk(r->tables, at, &m)) ||
+	    !m.present || !hv_rules_is_in_region(r, m.gpa, 1))
+		return false;
+	*ret = (struct hv_leaf){.executable = arch->make_table || m.executable,
+				.writable = arch->make_table || m.writable};
+	return true;
+}
+
+static bool leaf_of(struct hv_rules *r, struct hv_gva at, struct hv_leaf *ret)
+{
+	const struct hv_leaf *found = hv_leaves_at(&r->leaves, at);
+
+	if (found)
+		*ret = *found;
+	return found || is_mapped_earlier(r, at, ret);
+}
+
+bool hv_rules_is_ours(struct hv_rules *r, struct hv_gva at)
+{
+	struct hv_leaf leaf;
+
+	return leaf_of(r, at, &leaf);
+}
+
+bool hv_rules_is_our_code(struct hv_rules *r, struct hv_gva at)
+{
+	struct hv_leaf leaf;
+
+	return leaf_of(r, at, &leaf) && leaf.executable;
+}
+
+bool hv_rules_is_our_data(struct hv_rules *r, struct hv_gva at)
+{
+	struct hv_leaf leaf;
+
+	return leaf_of(r, at, &leaf) && leaf.writable;
+}
+
+bool hv_rules_is_kernel_code(struct hv_rules *r, struct hv_gva at)
+{
+	struct hv_mapping m;
+
+	return !hv_rules_is_ours(r, at) && hv_tables_walk(r->tables, at, &m) && m.executable &&
+	       !hv_rules_is_in_region(r, m.gpa, 1);
+}
+
+bool hv_rules_is_tied(struct hv_rules *r, const struct hv_hold_write *w)
+{
+	struct hv_mapping m;
+
+	if (!hv_tables_walk(r->tables, w->gva, &m) || m.gpa.v != w->gpa.v ||
+	    m.len_bytes < w->len_bytes)
+		return false;
+	return w->is_text ? m.executable : m.writable;
+}
+
+/* Entries of page tables. */
+
+/* Whether ENTRY maps the region, and what: as a leaf of ARCH's slots or, where these would be too
+ * large, by a table in the region. What such a table has in it is as free as the code in the region
+ * is. The entry of a page has the form of one that leads to a table, so it has to be as ARCH makes
+ * it. */
+static bool maps_region(const struct hv_rules *r, struct hv_gva at, uint64_t entry,
+			struct hv_leaf *ret)
+{
+	const struct hv_arch *arch = hv_tables_arch(r->tables);
+	struct hv_pt_entry e = arch->decode_entry(arch->map_level, entry);
+	enum hv_access access = e.executable ? HV_ACCESS_READ_EXECUTE : HV_ACCESS_READ_WRITE;
+	uint64_t span = arch->entry_span(arch->map_level);
+	bool is_table =
+		e.present && !e.leaf && arch->make_table && arch->make_table(entry, e.to) == entry;
+	bool is_leaf = e.present && e.leaf && !(e.writable && e.executable);
+
+	if (is_leaf && arch->formats == NULL && arch->map_level == 1)
+		is_leaf = arch->make_leaf(1, entry, e.to, access) == entry;
+	*ret = (struct hv_leaf){.gva = at,
+				.len_bytes = span - at.v % span,
+				.to = e.to,
+				.executable = is_table || e.executable,
+				.writable = is_table || e.writable};
+	return (is_table && hv_rules_is_in_region(r, e.to, arch->entry_span(1))) ||
+	       (is_leaf && hv_rules_is_in_region(r, e.to, span));
+}
+
+/* A leaf begins where its slot does; a table may have leaves from the middle of its slot on, of the
+ * unit that the region is mapped by. */
+static bool begins_well(const struct hv_rules *r, struct hv_gva at)
+{
+	const struct hv_arch *arch = hv_tables_arch(r->tables),
+			     *usual = hv_guest_info(r->guest)->arch;
+	uint64_t span = arch->entry_span(arch->map_level);
+	uint64_t unit = usual->entry_span(usual->map_level);
+
+	return at.v % (span < unit ? span : unit) == 0;
+}
+
+static bool is_slot(struct hv_rules *r, const struct hv_looked *l)
+{
+	const struct hv_hold_write *w = l->w;
+	uint64_t from = hv_rules_word(l->now, w->len_bytes);
+	uint64_t to = hv_rules_word(w->bytes, w->len_bytes);
+	struct hv_leaf leaf;
+	struct hv_mapping m;
+
+	if (w->len_bytes != sizeof(to) || w->is_text || !hv_tables_slot(r->tables, w->gva, &m) ||
+	    m.entry_gpa.v != w->gpa.v)
 		return false;
 	if (to == 0)
-		return mapped_bytes(r, from) != 0;
-	span = mapped_bytes(r, to);
-	return span && (from == 0 || mapped_bytes(r, from)) &&
-	       w->gva.v % (span < largest ? span : largest) == 0 &&
-	       hv_gva_in(w->gva, window_of(arch));
+		return maps_region(r, w->gva, from, &leaf);
+	return maps_region(r, w->gva, to, &leaf) && begins_well(r, w->gva) &&
+	       (from == 0 || maps_region(r, w->gva, from, &leaf)) &&
+	       hv_gva_in(w->gva, window_of(hv_tables_arch(r->tables)));
 }
 
-/* A call of or a jump into what the leaves map, or a free site that has its address (riscv64). */
-static bool leads_to_us(const struct hv_rules *r, const uint8_t *code,
-			const struct hv_hold_write *w)
+static void note_slot(struct hv_rules *r, const struct hv_looked *l)
 {
-	const struct hv_arch *arch = arch_of(r);
-	struct hv_gva target = {0};
-	enum hv_site_kind kind;
+	struct hv_leaf leaf;
 
-	if (w->len_bytes < arch->site_len_bytes)
-		return false;
-	kind = arch->classify_site(code, w->gva, &target);
-	/* What follows a jump is not executed. */
-	if (kind != HV_SITE_JUMP && w->len_bytes > arch->site_len_bytes)
-		return false;
-	if (kind != HV_SITE_JUMP && kind != HV_SITE_CALL && kind != HV_SITE_NOP)
-		return false;
-	return is_mapped(r, target);
+	hv_tables_keep_format(r->tables);
+	if (maps_region(r, l->w->gva, hv_rules_word(l->w->bytes, l->w->len_bytes), &leaf))
+		hv_leaves_add(&r->leaves, &leaf);
+	else
+		hv_leaves_remove(&r->leaves, l->w->gva);
 }
 
-/* Whether CODE is a jump of a static key, as long as the write. */
-static bool is_key_jump(const struct hv_rules *r, const uint8_t *code,
-			const struct hv_hold_write *w)
+/* What was there before. */
+
+/* Whether the guest has something of ours where W goes. */
+static bool is_ours(struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
 {
-	const struct hv_arch *arch = arch_of(r);
-	uint8_t jump[HV_SITE_LEN_MAX];
-	struct hv_gva target;
-
-	if (w->len_bytes == arch->site_len_bytes)
-		return arch->classify_site(code, w->gva, &target) == HV_SITE_JUMP &&
-		       target.v - w->gva.v + KEY_REACH_BYTES < 2 * KEY_REACH_BYTES;
-	for (int distance = -256; distance <= 256; distance++)
-		if (arch->encode_jump_site(w->gva, hv_gva(w->gva.v + (uint64_t)(int64_t)distance),
-					   w->len_bytes, jump) &&
-		    memcmp(jump, code, w->len_bytes) == 0)
-			return true;
-	return false;
-}
-
-static bool is_key_nop(const struct hv_rules *r, const uint8_t *code, const struct hv_hold_write *w)
-{
-	uint8_t padded[2 * HV_SITE_LEN_MAX] = {0};
-	bool jumps;
-
-	memcpy(padded, code, w->len_bytes);
-	return arch_of(r)->classify_jump_site(padded, w->gva, hv_gva(0), &jumps) == w->len_bytes &&
-	       !jumps;
-}
-
-static bool is_key(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
-{
-	return (is_key_nop(r, now, w) && is_key_jump(r, w->bytes, w)) ||
-	       (is_key_jump(r, now, w) && is_key_nop(r, w->bytes, w));
-}
-
-/* A call or jump in the kernel's own code that leads elsewhere than it does NOW, by the same
- * instruction: those reach nothing but the kernel and its modules. */
-static bool is_led(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now,
-		   struct led *ret)
-{
-	const struct hv_arch *arch = arch_of(r);
-	struct hv_gva from = {0}, to = {0};
-	enum hv_site_kind kind;
-
-	if (!w->is_text || w->len_bytes != arch->site_len_bytes || !arch->classify_jump_site)
-		return false;
-	kind = arch->classify_site(now, w->gva, &from);
-	*ret = (struct led){from.v, to.v};
-	if ((kind != HV_SITE_CALL && kind != HV_SITE_JUMP) ||
-	    arch->classify_site(w->bytes, w->gva, &to) != kind)
-		return false;
-	ret->to = to.v;
-	return !is_mapped(r, from) && (int64_t)to.v < 0;
-}
-
-static bool is_known_led(const struct hv_rules *r, struct led led)
-{
-	for (size_t i = 0; i < r->nr_led && i < LED_MAX; i++)
-		if (r->led[i].from == led.from && r->led[i].to == led.to)
-			return true;
-	return false;
-}
-
-static bool is_of_led(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
-{
-	return !w->is_text && w->len_bytes == 8 &&
-	       is_known_led(r, (struct led){word(now, 8), word(w->bytes, 8)});
-}
-
-static bool is_text_of_ours(const struct hv_rules *r, const struct hv_hold_write *w,
-			    const uint8_t *now)
-{
-	struct led led;
-
-	if (!w->is_text || (w->gva.v ^ w->gpa.v) % PAGE_BYTES)
-		return false;
-	return leads_to_us(r, w->bytes, w) || is_key(r, w, now) || is_led(r, w, now, &led);
-}
-
-/* Whether VALUE, perhaps signed, is an address of what the leaves map. Which format the guest has
- * is not known here, and the signature is where no format has bits of such an address. */
-static bool is_address_of_us(const struct hv_rules *r, uint64_t value)
-{
-	const struct hv_arch *arch = arch_of(r);
-
-	if (is_mapped(r, hv_gva(value)))
-		return true;
-	for (size_t i = 0; arch->formats && arch->formats[i]; i++)
-		if (arch->formats[i]->strip_signature &&
-		    is_mapped(r, hv_gva(arch->formats[i]->strip_signature(value))))
-			return true;
-	return false;
-}
-
-static bool points_to_us(const struct hv_rules *r, uint64_t gpa)
-{
-	uint8_t bytes[8];
-	struct hv_err *err = hv_guest_read(r->guest, hv_gpa(gpa), bytes, 8);
-
-	hv_err_free(err);
-	return !err && is_mapped(r, hv_gva(word(bytes, 8)));
-}
-
-/* A pointer to us, or what comes instead of one: where one is or was, or beside one, as the
- * function of a probe is beside its data. */
-static bool is_pointer(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
-{
-	const struct place *p = find(r, w->gpa);
-
-	if (w->is_text || w->len_bytes != 8)
-		return false;
-	return is_mapped(r, hv_gva(word(w->bytes, 8))) || is_address_of_us(r, word(now, 8)) ||
-	       (p && p->had_pointer) || points_to_us(r, w->gpa.v + 8) ||
-	       points_to_us(r, w->gpa.v - 8);
-}
-
-static bool is_count_or_flag(const struct hv_hold_write *w, const uint8_t *now)
-{
-	uint64_t from = word(now, w->len_bytes), to = word(w->bytes, w->len_bytes);
-	uint64_t bits = from ^ to;
-
 	if (w->is_text)
+		return hv_rules_leads_to_us(r, now, w);
+	return w->len_bytes == sizeof(uint64_t) &&
+	       hv_rules_is_our_word(r, hv_rules_word(now, w->len_bytes));
+}
+
+/* Whether P has what was written there last, or would have been replaced by it: a write that was
+ * asked for may not have been made. */
+static bool is_as_left(const struct hv_noted_place *p, const uint8_t *now)
+{
+	return memcmp(now, p->after, p->len_bytes) == 0 || memcmp(now, p->was, p->len_bytes) == 0;
+}
+
+/* What the guest has there must still be what was written, or lead to us: else it is the guest's
+ * own. The journal of an earlier session counts for text only: what else that session wrote is told
+ * by itself. */
+static bool puts_back(struct hv_rules *r, const struct hv_looked *l)
+{
+	const struct hv_hold_write *w = l->w;
+	const struct hv_noted_place *p = l->place;
+
+	if (!p || p->len_bytes != w->len_bytes || p->gva.v != w->gva.v ||
+	    memcmp(p->before, w->bytes, w->len_bytes) != 0)
 		return false;
-	if (w->len_bytes == 1)
-		return (bits & (bits - 1)) == 0;
-	return w->len_bytes == 4 && (from + 1 == to || to + 1 == from || from == to);
+	if (p->is_journalled)
+		return w->is_text && is_ours(r, w, l->now);
+	return is_as_left(p, l->now) || is_ours(r, w, l->now);
 }
 
-/* What an earlier session wrote, by the journal that it left. */
-static bool is_adopted(const struct hv_rules *r, const struct hv_hold_write *w)
+/* Whether P, which W overlaps, is patched. Then W would change a part of it, and what was there
+ * before would be lost. */
+static struct hv_err *check_other(struct hv_rules *r, const struct hv_noted_place *p)
 {
-	return r->adopts == HV_ADOPTS_EARLIER &&
-	       (!w->is_text || (w->gva.v ^ w->gpa.v) % PAGE_BYTES == 0);
+	uint8_t now[HV_SITE_LEN_MAX];
+	struct hv_err *err = p->is_journalled ? NULL : hv_rules_read(r, p->gpa, p->len_bytes, now);
+
+	if (err || p->is_journalled || !is_as_left(p, now) ||
+	    memcmp(now, p->before, p->len_bytes) == 0)
+		return err;
+	return hv_err_new(EPERM, "a part of what is patched at 0x%" PRIx64 " would be changed",
+			  p->gpa.v);
 }
 
-static bool is_allowed(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
+/* Finds what is noted of L's place. */
+static struct hv_err *find_place(struct hv_rules *r, struct hv_looked *l)
 {
-	return puts_back(r, w) || memcmp(now, w->bytes, w->len_bytes) == 0 ||
-	       is_mapping(r, w, now) || is_text_of_ours(r, w, now) || is_pointer(r, w, now) ||
-	       is_of_led(r, w, now) || is_count_or_flag(w, now) || is_adopted(r, w);
+	struct hv_noted_place *p;
+	struct hv_err *err = NULL;
+	uint64_t next = 0;
+
+	while (!err && (p = hv_noted_overlapping(&r->places, l->w->gpa, l->w->len_bytes, &next))) {
+		if (p->gpa.v == l->w->gpa.v)
+			l->place = p;
+		if (p->gpa.v != l->w->gpa.v || p->len_bytes != l->w->len_bytes)
+			err = check_other(r, p);
+	}
+	return err;
+}
+
+static enum hv_write_kind kind_of(struct hv_rules *r, const struct hv_looked *l)
+{
+	if (is_slot(r, l))
+		return HV_WRITE_SLOT;
+	if (!hv_rules_is_tied(r, l->w))
+		return HV_WRITE_REFUSED;
+	if (puts_back(r, l))
+		return HV_WRITE_BACK;
+	return l->w->is_text ? hv_rules_text(r, l) : hv_rules_data(r, l);
 }
 
 static struct hv_err *refused(const struct hv_hold_write *w)
 {
 	return hv_err_new(EPERM,
-			  "a write of %u bytes of %s at guest physical 0x%" PRIx64
-			  " is against the rules",
-			  w->len_bytes, w->is_text ? "text" : "data", w->gpa.v);
+			  "a write of %u bytes of %s at guest physical 0x%" PRIx64 " (0x%" PRIx64
+			  ") is against the rules",
+			  w->len_bytes, w->is_text ? "text" : "data", w->gpa.v, w->gva.v);
 }
 
-static bool touch(struct hv_gva_range a, struct hv_gva_range b)
+/* Reads what the guest has where L's write goes. */
+static struct hv_err *read_now(struct hv_rules *r, struct hv_looked *l)
 {
-	return a.start.v <= b.end.v && b.start.v <= a.end.v;
-}
+	struct hv_err *err = NULL;
 
-/* What the leaves and tables map from now on. The kernel's own addresses between two parts of it
- * are not ours. If there is no room for another part, nothing may lead there. */
-static void widen_window(struct hv_rules *r, const struct hv_hold_write *w)
-{
-	uint64_t span = mapped_bytes(r, word(w->bytes, 8));
-	struct hv_gva_range part = {w->gva, hv_gva((w->gva.v / span + 1) * span)};
-	size_t nr = 0;
-
-	for (size_t i = 0; i < r->nr_windows; i++) {
-		struct hv_gva_range other = r->windows[i];
-
-		if (!touch(part, other)) {
-			r->windows[nr++] = other;
-			continue;
-		}
-		if (other.start.v < part.start.v)
-			part.start = other.start;
-		if (other.end.v > part.end.v)
-			part.end = other.end;
+	if (hv_rules_is_in_region(r, l->w->gpa, l->w->len_bytes)) {
+		l->kind = HV_WRITE_OF_REGION;
+		return NULL;
 	}
-	r->nr_windows = nr;
-	if (nr < WINDOWS_MAX)
-		r->windows[r->nr_windows++] = part;
+	err = hv_rules_read(r, l->w->gpa, l->w->len_bytes, l->now);
+	if (!err && memcmp(l->now, l->w->bytes, l->w->len_bytes) == 0)
+		l->kind = HV_WRITE_SAME;
+	return err;
 }
 
-static struct hv_err *check_one(struct hv_rules *r, const struct hv_hold_write *w, uint8_t *now)
+static bool changes_nothing(const struct hv_looked *l)
 {
-	struct hv_err *err = read_now(r, w, now);
-
-	if (err)
-		return err;
-	return is_allowed(r, w, now) ? NULL : refused(w);
+	return l->kind == HV_WRITE_OF_REGION || l->kind == HV_WRITE_SAME;
 }
 
-/* Whether the guest has something of ours where W goes. */
-static bool is_ours(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
+static struct hv_err *judge(struct hv_rules *r, struct hv_looked *l)
 {
-	if (w->is_text)
-		return leads_to_us(r, now, w);
-	return w->len_bytes == 8 &&
-	       (is_address_of_us(r, word(now, 8)) || mapped_bytes(r, word(now, 8)));
+	struct hv_err *err;
+
+	if (changes_nothing(l))
+		return NULL;
+	err = find_place(r, l);
+	if (!err)
+		l->kind = kind_of(r, l);
+	return err || l->kind != HV_WRITE_REFUSED ? err : refused(l->w);
 }
 
-/* What is there and is not ours, is the guest's own: it may have changed since. A write that was
- * asked for may not have been made, so what was written last does not tell it alone. */
-static void note(struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
+/* What is there and is not ours, is the guest's own: it may have changed since. */
+static void note_bytes(struct hv_rules *r, const struct hv_looked *l)
 {
-	struct place *p;
+	const struct hv_hold_write *w = l->w;
+	struct hv_noted_place *p = l->place;
+	bool keeps = p && p->len_bytes == w->len_bytes && p->gva.v == w->gva.v &&
+		     (p->is_journalled || is_as_left(p, l->now) || is_ours(r, w, l->now));
 
-	if (2 * (r->nr_places + 1) > r->nr_slots)
-		grow(r);
-	p = slot_of(r, w->gpa);
-	r->nr_places += p->len_bytes == 0;
-	if (p->len_bytes != w->len_bytes ||
-	    (memcmp(now, p->after, w->len_bytes) != 0 && !is_ours(r, w, now)))
-		memcpy(p->before, now, w->len_bytes);
-	p->gpa = w->gpa;
-	p->len_bytes = w->len_bytes;
-	p->had_pointer |=
-		!w->is_text && w->len_bytes == 8 && is_mapped(r, hv_gva(word(w->bytes, 8)));
+	if (!p)
+		p = hv_noted_add(&r->places, w->gpa, w->len_bytes);
+
+	if (!keeps)
+		*p = (struct hv_noted_place){.gpa = w->gpa,
+					     .gva = w->gva,
+					     .len_bytes = (uint8_t)w->len_bytes,
+					     .had_pointer = p->had_pointer};
+	if (!keeps)
+		memcpy(p->before, l->now, w->len_bytes);
+	if (l->kind == HV_WRITE_POINTER)
+		p->had_pointer = true;
+	memcpy(p->was, l->now, w->len_bytes);
 	memcpy(p->after, w->bytes, w->len_bytes);
 }
 
-/* Counts and flags need no memory: their way back is allowed as the way there. */
-static bool is_to_note(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
+static void note_led(struct hv_rules *r, struct hv_led led)
 {
-	if (find(r, w->gpa))
-		return true;
-	return memcmp(now, w->bytes, w->len_bytes) != 0 && !is_count_or_flag(w, now);
+	for (size_t i = 0; i < r->nr_led && i < HV_RULES_LED_MAX; i++)
+		if (r->led[i].from == led.from && r->led[i].to == led.to)
+			return;
+	r->led[r->nr_led++ % HV_RULES_LED_MAX] = led;
 }
 
-struct hv_err *hv_rules_check(struct hv_rules *r, const struct hv_hold_write *writes, size_t nr)
+static void note(struct hv_rules *r, const struct hv_looked *l)
 {
-	HV_AUTO_FREE uint8_t(*now)[HV_SITE_LEN_MAX] = hv_alloc((nr + 1) * sizeof(*now));
-	struct hv_err *err = NULL;
-
-	r->has_page = false;
-	for (size_t i = 0; !err && i < nr; i++)
-		if (!is_in_region(r, writes[i].gpa, writes[i].len_bytes))
-			err = check_one(r, &writes[i], now[i]);
-	if (!err && r->nr_places + nr > PLACES_MAX)
-		err = hv_err_new(EPERM, "too many places are written");
-	for (size_t i = 0; !err && i < nr; i++) {
-		struct led led;
-
-		if (is_in_region(r, writes[i].gpa, writes[i].len_bytes))
-			continue;
-		if (is_mapping(r, &writes[i], now[i]) && word(writes[i].bytes, 8))
-			widen_window(r, &writes[i]);
-		if (is_led(r, &writes[i], now[i], &led) && !is_known_led(r, led))
-			r->led[r->nr_led++ % LED_MAX] = led;
-		if (is_to_note(r, &writes[i], now[i]))
-			note(r, &writes[i], now[i]);
+	switch (l->kind) {
+	case HV_WRITE_SLOT:
+		note_slot(r, l);
+		break;
+	case HV_WRITE_COUNT:
+		hv_rules_note_count(r, l);
+		break;
+	case HV_WRITE_BIT:
+		hv_rules_note_bit(r, l);
+		break;
+	case HV_WRITE_LED:
+		note_led(r, hv_rules_led(r, l));
+		note_bytes(r, l);
+		break;
+	case HV_WRITE_NO_PROBE:
+		r->no_probe = hv_rules_word(l->w->bytes, l->w->len_bytes);
+		note_bytes(r, l);
+		break;
+	case HV_WRITE_BACK:
+	case HV_WRITE_LEADS:
+	case HV_WRITE_KEY:
+	case HV_WRITE_LED_WORD:
+	case HV_WRITE_POINTER:
+		note_bytes(r, l);
+		break;
+	case HV_WRITE_SAME: /* a place keeps what was there before */
+	case HV_WRITE_RETURN:
+	case HV_WRITE_OF_REGION:
+	case HV_WRITE_REFUSED:
+		break;
 	}
+}
+
+/* Lists. */
+
+static bool is_about_slots(const struct hv_looked *looked, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!changes_nothing(&looked[i]) &&
+		    (looked[i].w->is_text || looked[i].w->len_bytes != sizeof(uint64_t)))
+			return false;
+	return true;
+}
+
+static bool change_nothing(const struct hv_looked *looked, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!changes_nothing(&looked[i]))
+			return false;
+	return true;
+}
+
+/* Some leaves prove a root; others may not have been written after all. While the region is being
+ * mapped, that may be true of all. */
+static struct hv_err *find_tables(struct hv_rules *r, const struct hv_vcpu_regs *regs,
+				  unsigned nr_vcpus, const struct hv_looked *looked, size_t nr)
+{
+	struct hv_table_proof proofs[PROOFS_MAX];
+	size_t nr_proofs = r->leaves.nr < PROOFS_MAX ? r->leaves.nr : PROOFS_MAX;
+
+	for (size_t i = 0; i < nr_proofs; i++) {
+		const struct hv_leaf *leaf = &r->leaves.list[i * r->leaves.nr / nr_proofs];
+
+		proofs[i] = (struct hv_table_proof){leaf->gva, leaf->to};
+	}
+	hv_tables_begin(r->tables, regs, nr_vcpus, proofs, nr_proofs);
+	if (!hv_tables_are_known(r->tables) && nr_proofs && is_about_slots(looked, nr))
+		hv_tables_begin(r->tables, regs, nr_vcpus, NULL, 0);
+	if (hv_tables_are_known(r->tables))
+		return NULL;
+	return hv_err_new(EBUSY, "no vCPU has page tables now that are the kernel's for certain");
+}
+
+static struct hv_err *check_order(const struct hv_rules *r, const struct hv_hold_write *writes,
+				  size_t nr)
+{
+	for (size_t i = 1; i < nr; i++)
+		if (writes[i].gpa.v - writes[i - 1].gpa.v < writes[i - 1].len_bytes &&
+		    !hv_rules_is_in_region(r, writes[i].gpa, writes[i].len_bytes))
+			return hv_err_new(EPERM, "two writes overlap at guest physical 0x%" PRIx64,
+					  writes[i].gpa.v);
+	return NULL;
+}
+
+static struct hv_err *check_room(const struct hv_rules *r, size_t nr)
+{
+	if (r->places.nr + nr <= HV_NOTED_MAX && r->counts.nr + nr <= HV_NOTED_MAX)
+		return NULL;
+	return hv_err_new(EPERM, "too many places are written");
+}
+
+bool hv_rules_need_registers(const struct hv_rules *r, const struct hv_hold_write *writes,
+			     size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!hv_rules_is_in_region(r, writes[i].gpa, writes[i].len_bytes))
+			return true;
+	return false;
+}
+
+static struct hv_err *judge_all(struct hv_rules *r, const struct hv_vcpu_regs *regs,
+				unsigned nr_vcpus, struct hv_looked *looked, size_t nr)
+{
+	struct hv_err *err = find_tables(r, regs, nr_vcpus, looked, nr);
+
+	for (size_t i = 0; !err && i < nr; i++)
+		err = judge(r, &looked[i]);
+	for (size_t i = 0; !err && i < nr; i++)
+		note(r, &looked[i]);
 	return err;
+}
+
+struct hv_err *hv_rules_check(struct hv_rules *r, const struct hv_vcpu_regs *regs,
+			      unsigned nr_vcpus, const struct hv_hold_write *writes, size_t nr)
+{
+	HV_AUTO_FREE struct hv_looked *looked = hv_alloc((nr + 1) * sizeof(*looked));
+	struct hv_err *err = check_order(r, writes, nr);
+
+	hv_rules_see(r, regs, nr_vcpus);
+	r->has_page = false;
+	for (size_t i = 0; !err && i < nr; i++) {
+		looked[i].w = &writes[i];
+		err = read_now(r, &looked[i]);
+	}
+	if (err || change_nothing(looked, nr))
+		return err;
+	err = check_room(r, nr);
+	if (!err)
+		hv_noted_reserve(&r->places, nr);
+	return err ? err : judge_all(r, regs, nr_vcpus, looked, nr);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A guest of 1 MiB of RAM and a region of 4 MiB, in this process. A write outside of a hold is an
- * error. */
+ * error. Its kernel's page tables map all of its RAM from SMALL_TEXT on (of other architectures,
+ * from small.text on): code, data, and at last what only the kernel's data is. */
 #pragma once
 
 #include <string.h>
@@ -15,13 +16,20 @@
 #define SMALL_REGION 0x100000000ull
 #define SMALL_TEXT   0xffffffff81000000ull /* where the kernel has the page at 0 */
 #define SMALL_WINDOW 0xffffffff90000000ull /* where it could have the region */
+#define SMALL_CODE   0x8000u		   /* the end of its code; data follows */
+#define SMALL_TABLES 0x80000u		   /* of the kernel */
 
 struct small_guest {
-	uint8_t *ram; /* of FD */
+	uint8_t *ram;		    /* of FD */
+	const struct hv_arch *arch; /* with the format that its tables have */
+	uint64_t text;		    /* the address of its RAM */
+	uint64_t tables_end;
+	struct hv_vcpu_regs regs[2];
 	struct hv_region region;
 	int fd;
 	bool held;
 	unsigned nr_writes;
+	unsigned fails_after; /* so many writes of a list, its hold ends; 0: never */
 	int stop_fd;
 	struct hv_gva stop; /* 0: none */
 };
@@ -82,6 +90,8 @@ static struct hv_err *small_write(void *self, const struct hv_hold_write *writes
 	for (size_t i = 0; i < nr; i++) {
 		uint64_t off = writes[i].gpa.v - s->region.gpa.v;
 
+		if (s->fails_after && i + 1 == s->fails_after)
+			return hv_err_new(ETIMEDOUT, "the hold has ended");
 		if (writes[i].gpa.v < SMALL_RAM - writes[i].len_bytes)
 			memcpy(s->ram + writes[i].gpa.v, writes[i].bytes, writes[i].len_bytes);
 		else if (off < s->region.len_bytes - writes[i].len_bytes)
@@ -93,16 +103,102 @@ static struct hv_err *small_write(void *self, const struct hv_hold_write *writes
 	return NULL;
 }
 
-static struct hv_err *small_registers(void *self hv_unused, struct hv_vcpu_regs *ret, size_t nr)
+static struct hv_err *small_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
 {
 	struct hv_err *err = hv_vcpus_check_room(2, nr);
 
-	if (err)
-		return err;
-	memset(ret, 0, 2 * sizeof(*ret));
-	ret[0].root = 11;
-	ret[1].root = 22;
-	return NULL;
+	if (!err)
+		memcpy(ret, ((struct small_guest *)self)->regs, 2 * sizeof(*ret));
+	return err;
+}
+
+/* Entries as the architectures have them: one that leads to a table, and a leaf to copy from. */
+static inline uint64_t small_table(const struct small_guest *s, uint64_t to)
+{
+	if (hv_arch_is(s->arch, &hv_arch_riscv64))
+		return to >> 2 | 1;
+	return hv_arch_is(s->arch, &hv_arch_x86_64) ? to | 0x63 : to | 3;
+}
+
+static inline uint64_t small_leaf(const struct small_guest *s, unsigned level, uint64_t to,
+				  enum hv_access access)
+{
+	uint64_t neighbour = 0x701;
+
+	if (hv_arch_is(s->arch, &hv_arch_riscv64))
+		neighbour = 0xe3;
+	if (hv_arch_is(s->arch, &hv_arch_x86_64))
+		neighbour = level > 1 ? 0xe1 : 0x61;
+	return s->arch->make_leaf(level, neighbour, hv_gpa(to), access);
+}
+
+/* The slot of GVA at LEVEL, in the tables from ROOT on, which are made as far as they are not
+ * there. */
+static inline uint64_t small_slot(struct small_guest *s, unsigned levels, uint64_t root,
+				  unsigned level, uint64_t gva)
+{
+	uint64_t at = s->arch->entry_at(hv_gpa(root), levels, hv_gva(gva)).v;
+
+	for (unsigned l = levels; l > level; l--) {
+		uint64_t entry, len = s->arch->entry_span(1);
+
+		memcpy(&entry, s->ram + at, 8);
+		if (!entry) {
+			if (s->tables_end + len > SMALL_RAM)
+				abort();
+			entry = small_table(s, s->tables_end);
+			memcpy(s->ram + at, &entry, 8);
+			s->tables_end += len;
+		}
+		at = s->arch->entry_at(s->arch->decode_entry(l, entry).to, l - 1, hv_gva(gva)).v;
+	}
+	return at;
+}
+
+static inline unsigned small_levels(const struct small_guest *s)
+{
+	return s->arch->format_levels ? s->arch->format_levels : 4;
+}
+
+static inline uint64_t small_slot_of(struct small_guest *s, uint64_t gva)
+{
+	return small_slot(s, small_levels(s), SMALL_TABLES, s->arch->map_level, gva);
+}
+
+/* Maps RAM for the tables from ROOT on. */
+static inline void small_map(struct small_guest *s, uint64_t root)
+{
+	for (uint64_t at = 0; at < SMALL_RAM; at += s->arch->entry_span(1)) {
+		uint64_t slot = small_slot(s, small_levels(s), root, 1, s->text + at);
+		uint64_t leaf = small_leaf(
+			s, 1, at, at < SMALL_CODE ? HV_ACCESS_READ_EXECUTE : HV_ACCESS_READ_WRITE);
+
+		memcpy(s->ram + slot, &leaf, 8);
+	}
+}
+
+/* Makes the tables in the format ARCH, for a kernel that begins at TEXT, and vCPUs that use them:
+ * one in the kernel and one in user mode. */
+static inline void small_make_tables(struct small_guest *s, const struct hv_arch *arch,
+				     uint64_t text)
+{
+	uint64_t root = SMALL_TABLES;
+
+	s->arch = arch;
+	s->text = text;
+	memset(s->ram + SMALL_TABLES, 0, SMALL_RAM - SMALL_TABLES - arch->entry_span(1));
+	s->tables_end = SMALL_TABLES + arch->entry_span(1);
+	small_map(s, SMALL_TABLES);
+	if (hv_arch_is(arch, &hv_arch_riscv64))
+		root = SMALL_TABLES >> 12 | 9ull << 60; /* Sv48 */
+	for (unsigned i = 0; i < 2; i++)
+		s->regs[i] = (struct hv_vcpu_regs){.root = root, .levels = small_levels(s)};
+	s->regs[0].ip = hv_gva(text + 0x1100);
+	s->regs[0].ip_gpa = hv_gpa(arch->format_levels ? 0x1100 : 0);
+	s->regs[1].ip = hv_gva(0x1234);
+	/* what x86-64 has in a root beside the address */
+	s->regs[0].root |= hv_arch_is(arch, &hv_arch_x86_64) ? 11 : 0;
+	s->regs[1].root |= hv_arch_is(arch, &hv_arch_x86_64) ? 22 : 0;
 }
 
 /* It has two vCPUs, but no threads. */
@@ -187,6 +283,8 @@ static inline struct hv_guest *small_guest_open_as(struct small_guest *s,
 	s->ram = mmap(NULL, SMALL_RAM, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
 	s->region.host = mmap(NULL, s->region.len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd,
 			      SMALL_RAM);
+	if (hv_arch_is(arch, &hv_arch_x86_64))
+		small_make_tables(s, arch, SMALL_TEXT);
 	return hv_guest_new(&ops, s, &info);
 }
 

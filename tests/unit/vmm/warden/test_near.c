@@ -185,7 +185,7 @@ START_TEST(a_guest_is_what_it_is)
 	ck_assert_str_eq(info->arch->name, "x86_64");
 	ck_assert(info->pid == 7 && info->nr_vcpus == 2 && info->injected);
 	ck_assert_ptr_null(hv_guest_registers(g, regs, 2));
-	ck_assert(regs[0].root == 11 && regs[1].root == 22);
+	ck_assert(regs[0].root == (SMALL_TABLES | 11) && regs[1].root == (SMALL_TABLES | 22));
 	ck_assert_ptr_null(hv_guest_region(g, &region));
 	ck_assert(region.gpa.v == SMALL_REGION && region.len_bytes == 4u << 20);
 	region.host[5] = 1; /* it can be written to */

@@ -1,107 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which writes the warden makes for a service that may be the guest's. */
+/* Which writes the privileged process makes for a service that may be a program of the guest's.
+ * What attacks is in test_rules_attacks.c. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
-#include "tests/unit/vmm/warden/small_guest.h"
-#include "vmm/warden/rules.h"
+#include "tests/unit/vmm/warden/small_rules.h"
 
-#define LEAF(gpa) ((gpa) | 0xe3) /* present, writable, huge; executable if nothing forbids it */
-#define NX	  (1ull << 63)
-#define SITE	  0x1010u
-#define SLOT	  0x8000u
-#define WORD	  0x9000u
+/* Of arm64: where its image and the region are. */
+#define ARM64_TEXT   0xffffa435c6000000u
+#define ARM64_WINDOW 0xffffa435c8000000u
+enum { PAGES_4K_48 = 1, PAGES_16K_48 = 4, PAGES_64K_48 = 8 }; /* its formats */
 
-/* Of riscv64: a leaf of 2 MiB, readable, writable, accessed and dirty. */
+/* Of riscv64 */
 #define RISCV64_TEXT   0xffffffff80000000u
 #define RISCV64_WINDOW 0xffffffff40000000u
-#define RISCV64_LEAF   (SMALL_REGION >> 2 | 0xe7)
-
-static struct small_guest small;
-static struct hv_guest *guest;
-static struct hv_rules *rules;
-
-static const uint8_t nop[5] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
-
-static void begin(enum hv_adopts adopts)
-{
-	guest = small_guest_open(&small);
-	rules = hv_rules_new(guest, adopts);
-	hv_rules_set_region(rules, &small.region);
-	memcpy(small.ram + SITE, nop, sizeof(nop));
-}
-
-static void end(void)
-{
-	hv_rules_free(rules);
-	hv_guest_free(guest);
-}
-
-static struct hv_hold_write text(uint64_t gpa, const uint8_t *code, uint32_t len)
-{
-	struct hv_hold_write w = {.gpa = hv_gpa(gpa),
-				  .gva = hv_gva(SMALL_TEXT + gpa),
-				  .len_bytes = len,
-				  .is_text = true};
-
-	memcpy(w.bytes, code, len);
-	return w;
-}
-
-static struct hv_hold_write call_of(uint64_t gpa, uint64_t target)
-{
-	uint8_t code[5];
-
-	ck_assert(hv_guest_info(guest)->arch->encode_call(hv_gva(SMALL_TEXT + gpa), hv_gva(target),
-							  code));
-	return text(gpa, code, sizeof(code));
-}
-
-static struct hv_hold_write data(uint64_t gpa, uint64_t gva, uint64_t value, uint32_t len)
-{
-	struct hv_hold_write w = {.gpa = hv_gpa(gpa), .gva = hv_gva(gva), .len_bytes = len};
-
-	memcpy(w.bytes, &value, len);
-	return w;
-}
-
-static bool allows(struct hv_hold_write w)
-{
-	HV_AUTO_ERR struct hv_err *err = hv_rules_check(rules, &w, 1);
-
-	if (err)
-		ck_assert_int_eq(err->code, EPERM);
-	else if (w.gpa.v < SMALL_RAM)
-		memcpy(small.ram + w.gpa.v, w.bytes, w.len_bytes);
-	return !err;
-}
-
-static void map_window(void)
-{
-	ck_assert(allows(data(SLOT, SMALL_WINDOW, LEAF(SMALL_REGION) | NX, 8)));
-}
 
 START_TEST(anything_is_allowed_in_the_region)
 {
 	begin(HV_ADOPTS_NOTHING);
-	ck_assert(allows(data(SMALL_REGION + 8, 0, 0x1234, 8)));
-	ck_assert(allows(data(SMALL_REGION + small.region.len_bytes - 8, 0, 1, 8)));
+	ck_assert(allows(data(SMALL_REGION + 8, 0x1234, 8)));
+	ck_assert(allows(data(SMALL_REGION + small.region.len_bytes - 8, 1, 8)));
 	end();
 }
 END_TEST
 
 START_TEST(slots_get_leaves_of_the_region_only)
 {
+	uint64_t window = SMALL_WINDOW, slot, own = 1;
+
 	begin(HV_ADOPTS_NOTHING);
-	ck_assert(!allows(data(SLOT, SMALL_WINDOW, LEAF(0x200000) | NX, 8)));
-	ck_assert(!allows(data(SLOT, SMALL_WINDOW, LEAF(SMALL_REGION), 8))); /* W and X */
-	ck_assert(!allows(data(SLOT, 0xffff888000000000, LEAF(SMALL_REGION) | NX, 8))); /* where */
-	ck_assert(!allows(data(SLOT, SMALL_WINDOW, LEAF(SMALL_REGION + (4u << 20)) | NX, 8)));
-	small.ram[SLOT] = 1; /* a slot that is used */
-	ck_assert(!allows(data(SLOT, SMALL_WINDOW, LEAF(SMALL_REGION) | NX, 8)));
-	small.ram[SLOT] = 0;
+	slot = small_slot_of(&small, window);
+	ck_assert(!allows(entry(window, leaf_of(0x200000, HV_ACCESS_READ_WRITE))));
+	ck_assert(!allows(entry(window, leaf_of(SMALL_REGION, HV_ACCESS_READ_WRITE) & ~NX)));
+	ck_assert(!allows(entry(window, leaf_of(SMALL_REGION + (4u << 20), HV_ACCESS_READ))));
+	ck_assert(!allows(entry(window + 0x1000, leaf_of(SMALL_REGION, HV_ACCESS_READ))));
+	/* all of the kernel's own memory is elsewhere */
+	ck_assert(!allows(entry(0xffff888000000000, leaf_of(SMALL_REGION, HV_ACCESS_READ))));
+	memcpy(small.ram + slot, &own, 8); /* a slot that is used */
+	ck_assert(!allows(entry(window, leaf_of(SMALL_REGION, HV_ACCESS_READ))));
+	memset(small.ram + slot, 0, 8);
 	map_window();
-	ck_assert(allows(data(SLOT, SMALL_WINDOW, 0, 8)));
+	ck_assert(allows(entry(window, 0)));
 	end();
 }
 END_TEST
@@ -109,53 +48,36 @@ END_TEST
 /* Where the place of the image is not always the same: by arm64's tables. */
 START_TEST(slots_of_an_image_that_can_be_anywhere)
 {
-	const uint64_t leaf = SMALL_REGION | 0x0060000000000701; /* XN for both, writable */
-	const uint64_t at = 0xffffa435c8000000;
+	uint64_t leaf;
 
-	guest = small_guest_open_as(&small, &hv_arch_arm64);
-	rules = hv_rules_new(guest, HV_ADOPTS_NOTHING);
-	hv_rules_set_region(rules, &small.region);
-	ck_assert(!allows(data(SLOT, 0xffff080000000000, leaf, 8))); /* where all memory is */
-	ck_assert(!allows(data(SLOT, at, leaf & ~(3ull << 53), 8))); /* W and X */
-	ck_assert(!allows(data(SLOT, at + 0x1000, leaf, 8)));
-	ck_assert(!allows(data(SLOT, at, leaf + (4u << 20), 8)));
-	ck_assert(allows(data(SLOT, at, leaf, 8)));
-	ck_assert(allows(data(SLOT, at, 0, 8)));
+	begin_as(&hv_arch_arm64, PAGES_4K_48, ARM64_TEXT, ARM64_WINDOW);
+	leaf = leaf_of(SMALL_REGION, HV_ACCESS_READ_WRITE);
+	ck_assert(!allows(entry(0xffff080000000000, leaf)));	       /* where all memory is */
+	ck_assert(!allows(entry(ARM64_WINDOW, leaf & ~(3ull << 53)))); /* W and X */
+	ck_assert(!allows(entry(ARM64_WINDOW + 0x1000, leaf)));
+	ck_assert(!allows(entry(ARM64_WINDOW, leaf + (4u << 20))));
+	ck_assert(allows(entry(ARM64_WINDOW, leaf)));
+	ck_assert(allows(entry(ARM64_WINDOW, 0)));
 	end();
 }
 END_TEST
-
-static uint32_t bl_to(uint64_t at, uint64_t target)
-{
-	uint32_t code;
-
-	ck_assert(hv_arch_arm64.encode_call(hv_gva(at), hv_gva(target), (uint8_t *)&code));
-	return code;
-}
 
 /* With pages of 16 KiB the region is mapped by a table of pages, in the region. */
 START_TEST(slots_get_tables_in_the_region)
 {
 	const uint64_t table = (SMALL_REGION + 0x3c0000) | 0x1000000000000003;
-	const uint64_t at = 0xffffa435c8600000, image = 0xffffa435c6000000;
-	uint32_t call = bl_to(image + SITE, at + (20u << 20));
-	struct hv_hold_write site = text(SITE, (const uint8_t *)&call, 4);
+	const uint64_t at = ARM64_WINDOW + 0x600000;
 
-	guest = small_guest_open_as(&small, &hv_arch_arm64);
-	rules = hv_rules_new(guest, HV_ADOPTS_NOTHING);
-	hv_rules_set_region(rules, &small.region);
-	site.gva = hv_gva(image + SITE);
+	begin_as(&hv_arch_arm64, PAGES_16K_48, ARM64_TEXT, ARM64_WINDOW);
 	memcpy(small.ram + SITE, "\x1f\x20\x03\xd5", 4);
-	ck_assert(!allows(site));
-	ck_assert(!allows(data(SLOT, 0xffff080000000000, table, 8)));
-	ck_assert(!allows(data(SLOT, at, table + (1u << 20), 8))); /* behind the region */
-	ck_assert(!allows(data(SLOT, at, 0x40203003, 8)));	   /* in RAM */
-	ck_assert(allows(data(SLOT, at, table, 8)));
-	ck_assert(allows(site)); /* it calls into the same 32 MiB */
-	call = bl_to(image + SITE, at + (30u << 20));
-	memcpy(site.bytes, &call, 4);
-	ck_assert(!allows(site));
-	ck_assert(allows(data(SLOT, at, 0, 8)));
+	ck_assert(!allows(call_of(SITE, at + (20u << 20))));
+	ck_assert(!allows(entry(0xffff080000000000, table)));
+	ck_assert(!allows(entry(at, table + (1u << 20)))); /* after the region */
+	ck_assert(!allows(entry(at, 0x40203003)));	   /* in RAM */
+	ck_assert(allows(entry(at, table)));
+	ck_assert(allows(call_of(SITE, at + (20u << 20)))); /* in the same 32 MiB */
+	ck_assert(!allows(call_of(SITE, at + (30u << 20))));
+	ck_assert(allows(entry(at, 0)));
 	end();
 }
 END_TEST
@@ -165,30 +87,23 @@ END_TEST
 START_TEST(slots_get_pages_of_the_region)
 {
 	const uint64_t page = SMALL_REGION | 0x0040000000000783; /* UXN, AF, not writable */
-	const uint64_t at = 0xffffa435c8630000, image = 0xffffa435c6000000;
-	uint32_t call = bl_to(image + SITE, at + 0xf000);
-	struct hv_hold_write site = text(SITE, (const uint8_t *)&call, 4);
+	const uint64_t at = ARM64_WINDOW + 0x630000;
 
-	guest = small_guest_open_as(&small, &hv_arch_arm64);
-	rules = hv_rules_new(guest, HV_ADOPTS_NOTHING);
-	hv_rules_set_region(rules, &small.region);
-	site.gva = hv_gva(image + SITE);
+	begin_as(&hv_arch_arm64, PAGES_64K_48, ARM64_TEXT, ARM64_WINDOW);
 	memcpy(small.ram + SITE, "\x1f\x20\x03\xd5", 4);
-	ck_assert(!allows(site));
-	ck_assert(!allows(data(SLOT, 0xffff080000000000, page, 8)));
-	ck_assert(!allows(data(SLOT, at + 0x8000, page, 8)));
-	ck_assert(!allows(data(SLOT, at, page + (4u << 20), 8)));    /* behind the region */
-	ck_assert(!allows(data(SLOT, at, page & ~(0x80ull), 8)));    /* W and X */
-	ck_assert(!allows(data(SLOT, at, page & ~(1ull << 54), 8))); /* X for user mode */
-	ck_assert(!allows(data(SLOT, at, page | 1ull << 52, 8)));    /* one of many */
-	ck_assert(allows(data(SLOT, at, page, 8)));
-	ck_assert(allows(site));
-	call = bl_to(image + SITE, at + 0x10000);
-	memcpy(site.bytes, &call, 4);
-	ck_assert(!allows(site)); /* what is behind the page is not ours */
-	ck_assert(allows(data(SLOT + 8, at + 0x10000, page + 0x10000, 8)));
-	ck_assert(allows(site));
-	ck_assert(allows(data(SLOT, at, 0, 8)));
+	ck_assert(!allows(call_of(SITE, at + 0xf000)));
+	ck_assert(!allows(entry(0xffff080000000000, page)));
+	ck_assert(!allows(entry(at + 0x8000, page)));
+	ck_assert(!allows(entry(at, page + (4u << 20))));    /* after the region */
+	ck_assert(!allows(entry(at, page & ~(0x80ull))));    /* W and X */
+	ck_assert(!allows(entry(at, page & ~(1ull << 54)))); /* X for user mode */
+	ck_assert(!allows(entry(at, page | 1ull << 52)));    /* one of many */
+	ck_assert(allows(entry(at, page)));
+	ck_assert(allows(call_of(SITE, at + 0xf000)));
+	ck_assert(!allows(call_of(SITE, at + 0x10000))); /* after the page */
+	ck_assert(allows(entry(at + 0x10000, page + 0x10000)));
+	ck_assert(allows(call_of(SITE, at + 0x10000)));
+	ck_assert(allows(entry(at, 0)));
 	end();
 }
 END_TEST
@@ -196,23 +111,19 @@ END_TEST
 START_TEST(no_tables_where_leaves_will_do)
 {
 	begin(HV_ADOPTS_NOTHING);
-	ck_assert(!allows(data(SLOT, SMALL_WINDOW, (SMALL_REGION + 0x3c0000) | 0x63, 8)));
+	ck_assert(!allows(entry(SMALL_WINDOW, (SMALL_REGION + 0x3c0000) | 0x63)));
 	end();
 }
 END_TEST
 
 START_TEST(text_leads_to_us_or_is_put_back)
 {
-	struct hv_hold_write elsewhere;
-
 	begin(HV_ADOPTS_NOTHING);
 	ck_assert(!allows(call_of(SITE, SMALL_WINDOW + 0x1000))); /* nothing is mapped there yet */
 	map_window();
-	ck_assert(!allows(call_of(SITE, SMALL_WINDOW + (4u << 20))));
+	ck_assert(!allows(call_of(SITE, SMALL_WINDOW + (8u << 20))));
+	ck_assert(!allows(call_of(SITE, DATA_WINDOW))); /* it cannot be executed */
 	ck_assert(!allows(call_of(SITE, SMALL_TEXT + 0x5000)));
-	elsewhere = call_of(SITE, SMALL_WINDOW + 0x1000);
-	elsewhere.gva.v += 8; /* it would lead elsewhere than it seems */
-	ck_assert(!allows(elsewhere));
 	ck_assert(!allows(text(SITE, (const uint8_t *)"\x90\x90\x90\x90\x90", 5)));
 	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000)));
 	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x2000)));
@@ -222,25 +133,45 @@ START_TEST(text_leads_to_us_or_is_put_back)
 }
 END_TEST
 
+/* Instructions of seven bytes: a jump, and what belongs to it. */
+START_TEST(longer_instructions_become_a_jump)
+{
+	static const uint8_t insn[7] = {0x65, 0xff, 0x05, 1, 2, 3, 4};
+	uint8_t jump[HV_DETOUR_PATCH_MAX];
+	size_t len;
+
+	begin(HV_ADOPTS_NOTHING);
+	map_window();
+	memcpy(small.ram + SITE, insn, sizeof(insn));
+	len = small.arch->encode_detour_jump(sizeof(insn), hv_gva(SMALL_TEXT + SITE),
+					     hv_gva(SMALL_WINDOW + 0x1000), jump);
+	ck_assert(allows(text(SITE, jump, (uint32_t)len)));
+	ck_assert(allows(text(SITE, insn, (uint32_t)len)));
+	end();
+}
+END_TEST
+
 /* The kernel's own addresses between two parts that are mapped are not ours. Parts may come in any
- * order, and become one. */
+ * order. */
 START_TEST(what_is_between_is_not_ours)
 {
 	static const uint64_t slots[] = {0, 3, 1, 2};
-	const uint64_t mib2 = 2u << 20;
+	const uint64_t mib2 = 2u << 20, leaf = SMALL_REGION | 0xe1;
 
 	begin(HV_ADOPTS_NOTHING);
 	for (unsigned i = 0; i < 4; i++) {
 		uint64_t at = SMALL_WINDOW + slots[i] * mib2;
 
 		ck_assert(!allows(call_of(SITE, at + 0x1000)));
-		ck_assert(allows(data(SLOT + slots[i] * 8, at, LEAF(SMALL_REGION) | NX, 8)));
+		ck_assert(allows(entry(at, leaf)));
 		ck_assert(allows(call_of(SITE, at + 0x1000)));
 	}
-	ck_assert(allows(data(SLOT + 80, SMALL_WINDOW + 10 * mib2, LEAF(SMALL_REGION) | NX, 8)));
+	ck_assert(allows(entry(SMALL_WINDOW + 10 * mib2, leaf)));
 	for (unsigned i = 0; i < 12; i++)
 		ck_assert(allows(call_of(SITE, SMALL_WINDOW + i * mib2 + 0x1000)) ==
 			  (i < 4 || i == 10));
+	ck_assert(allows(entry(SMALL_WINDOW + mib2, 0)));
+	ck_assert(!allows(call_of(SITE, SMALL_WINDOW + mib2 + 0x1000)));
 	end();
 }
 END_TEST
@@ -251,24 +182,17 @@ START_TEST(a_first_instruction_leads_to_us)
 	static const uint8_t free_site[8] = {0x13, 0, 0, 0, 0x13, 0, 0, 0};
 	struct hv_hold_write ours, elsewhere;
 
-	guest = small_guest_open_as(&small, &hv_arch_riscv64);
-	rules = hv_rules_new(guest, HV_ADOPTS_NOTHING);
-	hv_rules_set_region(rules, &small.region);
+	begin_as(&hv_arch_riscv64, -1, RISCV64_TEXT, RISCV64_WINDOW);
 	memcpy(small.ram + SITE, free_site, sizeof(free_site));
-	ours = text(SITE, free_site, 8);
-	ours.gva.v = RISCV64_TEXT + SITE;
-	elsewhere = ours;
-	ck_assert(allows(data(SLOT, RISCV64_WINDOW, RISCV64_LEAF, 8)));
-	hv_arch_riscv64.encode_call(ours.gva, hv_gva(RISCV64_WINDOW + 0x1678), ours.bytes);
-	hv_arch_riscv64.encode_call(ours.gva, hv_gva(RISCV64_WINDOW - 0x1000), elsewhere.bytes);
+	ck_assert(allows(entry(RISCV64_WINDOW, leaf_of(SMALL_REGION, HV_ACCESS_READ_EXECUTE))));
+	ours = call_of(SITE, RISCV64_WINDOW + 0x1678);
+	elsewhere = call_of(SITE, RISCV64_WINDOW - 0x1000);
 	memcpy(ours.bytes + 4, free_site + 4, 4);
 	memcpy(elsewhere.bytes + 4, free_site + 4, 4);
 	ck_assert(!allows(elsewhere));
 	ck_assert(allows(ours));
-	hv_arch_riscv64.encode_call(ours.gva, hv_gva(RISCV64_WINDOW + 0x1678), ours.bytes);
-	ck_assert(allows(ours));
-	memcpy(ours.bytes, free_site, sizeof(free_site));
-	ck_assert(allows(ours));
+	ck_assert(allows(call_of(SITE, RISCV64_WINDOW + 0x1678)));
+	ck_assert(allows(text(SITE, free_site, 8)));
 	end();
 }
 END_TEST
@@ -282,6 +206,7 @@ START_TEST(what_the_guest_wrote_since_is_what_is_put_back)
 	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000)));
 	ck_assert(allows(text(SITE, nop, 5)));
 	memcpy(small.ram + SITE, other, 5);
+	ck_assert(!allows(text(SITE, nop, 5)));
 	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000)));
 	ck_assert(!allows(text(SITE, nop, 5)));
 	ck_assert(allows(text(SITE, other, 5)));
@@ -292,23 +217,28 @@ END_TEST
 /* As when the guardian is killed in the middle of a list. */
 START_TEST(a_write_that_was_not_made_is_tried_again)
 {
-	struct hv_hold_write call, back, unmap;
-	uint64_t leaf = LEAF(SMALL_REGION) | NX;
+	struct hv_hold_write call, back;
+	uint64_t slot, leaf;
 
 	begin(HV_ADOPTS_NOTHING);
+	slot = small_slot_of(&small, SMALL_WINDOW);
+	for (unsigned i = 0; i < 3; i++) {
+		map_window();
+		memset(small.ram + slot, 0, 16); /* it was not made */
+	}
 	map_window();
+	memcpy(&leaf, small.ram + slot, 8);
 	call = call_of(SITE, SMALL_WINDOW + 0x1000);
 	back = text(SITE, nop, 5);
 	ck_assert(allows(call));
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert(allows(back));
-		memcpy(small.ram + SITE, call.bytes, 5); /* it was not made */
+		memcpy(small.ram + SITE, call.bytes, 5);
 	}
 	ck_assert(allows(back));
-	unmap = data(SLOT, SMALL_WINDOW, 0, 8);
-	ck_assert(allows(unmap));
-	memcpy(small.ram + SLOT, &leaf, 8);
-	ck_assert(allows(unmap));
+	ck_assert(allows(entry(SMALL_WINDOW, 0)));
+	memcpy(small.ram + slot, &leaf, 8);
+	ck_assert(allows(entry(SMALL_WINDOW, 0)));
 	end();
 }
 END_TEST
@@ -316,20 +246,16 @@ END_TEST
 START_TEST(keys_jump_or_do_not)
 {
 	static const uint8_t near_jump[2] = {0xeb, 0x10}, short_nop[2] = {0x66, 0x90};
-	uint8_t jump[5];
+	const uint32_t second = SITE + 0x40;
 
 	begin(HV_ADOPTS_NOTHING);
-	ck_assert(hv_guest_info(guest)->arch->encode_jump(hv_gva(SMALL_TEXT + SITE),
-							  hv_gva(SMALL_TEXT + SITE + 0x300), jump));
-	ck_assert(allows(text(SITE, jump, 5)));
+	ck_assert(allows(jump_of(SITE, SMALL_TEXT + SITE + 0x300)));
 	ck_assert(allows(text(SITE, nop, 5)));
-	ck_assert(hv_guest_info(guest)->arch->encode_jump(
-		hv_gva(SMALL_TEXT + SITE), hv_gva(SMALL_TEXT + SITE + 0x3000000), jump));
-	ck_assert(!allows(text(SITE, jump, 5)));
-	memcpy(small.ram + WORD, short_nop, 2);
-	ck_assert(allows(text(WORD, near_jump, 2)));
-	ck_assert(allows(text(WORD, short_nop, 2)));
-	ck_assert(!allows(text(WORD, (const uint8_t *)"\x0f\x0b", 2)));
+	ck_assert(!allows(jump_of(SITE, SMALL_TEXT + SITE + 0x3000000)));
+	memcpy(small.ram + second, short_nop, 2);
+	ck_assert(allows(text(second, near_jump, 2)));
+	ck_assert(allows(text(second, short_nop, 2)));
+	ck_assert(!allows(text(second, (const uint8_t *)"\x0f\x0b", 2)));
 	end();
 }
 END_TEST
@@ -338,28 +264,26 @@ END_TEST
  */
 START_TEST(static_calls_lead_elsewhere)
 {
-	const uint64_t from = SMALL_TEXT + 0x300, to = SMALL_TEXT + 0x40000, other = to + 16;
-	uint8_t jump[5];
+	const uint64_t from = SMALL_TEXT + 0x300, to = SMALL_TEXT + 0x4000, other = to + 16;
 
 	begin(HV_ADOPTS_NOTHING);
 	map_window();
-	ck_assert(hv_guest_info(guest)->arch->encode_jump(hv_gva(SMALL_TEXT + SITE), hv_gva(to),
-							  jump));
 	ck_assert(!allows(call_of(SITE, to))); /* there is a nop */
 	memcpy(small.ram + SITE, call_of(SITE, from).bytes, 5);
 	memcpy(small.ram + WORD, &from, 8);
-	ck_assert(!allows(data(WORD, 0, to, 8)));
-	ck_assert(!allows(text(SITE, jump, 5)));
+	ck_assert(!allows(data(WORD, to, 8)));
+	ck_assert(!allows(jump_of(SITE, to)));
 	ck_assert(allows(call_of(SITE, to)));
-	ck_assert(!allows(data(WORD, 0, other, 8)));
-	ck_assert(allows(data(WORD, 0, to, 8)));
-	ck_assert(allows(data(WORD, 0, from, 8)));
+	ck_assert(!allows(data(WORD, other, 8)));
+	ck_assert(allows(data(WORD, to, 8)));
+	ck_assert(allows(data(WORD, from, 8)));
+	memcpy(small.ram + WORD, &to, 8); /* that was not made */
+	ck_assert(allows(data(WORD, from, 8)));
 	ck_assert(allows(call_of(SITE, from)));
 	/* A static call with many calls, before the word of another one is written. */
-	memcpy(small.ram + WORD, &from, 8);
 	for (unsigned i = 0; i < 100; i++)
 		ck_assert(allows(call_of(SITE, i % 2 ? from : other)));
-	ck_assert(allows(data(WORD, 0, to, 8)));
+	ck_assert(allows(data(WORD, to, 8)));
 	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x40)));
 	ck_assert(!allows(call_of(SITE, to))); /* as the guest had it, or not at all */
 	ck_assert(allows(call_of(SITE, from)));
@@ -367,46 +291,96 @@ START_TEST(static_calls_lead_elsewhere)
 }
 END_TEST
 
-START_TEST(pointers_counts_and_flags)
+/* The arrays of a tracepoint: none, the guest's, ours. */
+START_TEST(a_tracepoint_has_an_array_of_ours)
 {
+	const uint64_t own = SMALL_TEXT + 0xa000;
+
 	begin(HV_ADOPTS_NOTHING);
 	map_window();
-	ck_assert(!allows(data(WORD, 0, 0xffffffff81234567, 8)));
-	ck_assert(allows(data(WORD, 0, SMALL_WINDOW + 0x40, 8)));
-	ck_assert(
-		allows(data(WORD, 0, 0xffffffff81234567, 8))); /* the guest's own may be another */
-	ck_assert(allows(data(WORD, 0, 0, 8)));		       /* where a pointer was */
-	memset(small.ram + WORD + 0x100, 0x11, 40);
-	ck_assert(!allows(data(WORD + 0x100, 0, 0xffffffff81234567, 8)));
-	ck_assert(allows(data(WORD + 0x108, 0, SMALL_WINDOW + 0x80, 8)));
-	ck_assert(allows(data(WORD + 0x100, 0, 0xffffffff81234567, 8))); /* beside one */
-	ck_assert(!allows(data(WORD + 0x118, 0, 0xffffffff81234567, 8)));
-	ck_assert(allows(data(WORD + 8, 0, 1, 4)));
-	ck_assert(!allows(data(WORD + 8, 0, 3, 4)));
-	ck_assert(allows(data(WORD + 8, 0, 0, 4)));
-	ck_assert(allows(data(WORD + 16, 0, 0x10, 1)));
-	ck_assert(!allows(data(WORD + 16, 0, 0x61, 1)));
-	ck_assert(!allows(data(WORD + 24, 0, 7, 2)));
+	ck_assert(allows(data(WORD, DATA_WINDOW + 0x40, 8)));
+	ck_assert(allows(data(WORD, 0, 8)));
+	memcpy(small.ram + WORD, &own, 8);
+	ck_assert(allows(data(WORD, DATA_WINDOW + 0x80, 8)));
+	ck_assert(allows(data(WORD, own, 8)));
+	ck_assert(allows(data(WORD, DATA_WINDOW + 0x80, 8)));
+	memcpy(small.ram + WORD, &own, 8); /* the guest has put its copy there, with our probe */
+	ck_assert(allows(data(WORD, 0, 8)));
 	end();
 }
 END_TEST
 
-/* As arm64's pointer authentication signs a return address. What a guest of this architecture has
- * in such a place may be put back, but nobody writes a signed pointer to us. */
-START_TEST(a_signed_pointer_goes_but_never_comes)
+/* The probe of ours in an array of the guest's becomes one that does nothing. */
+START_TEST(a_probe_does_nothing_any_more)
 {
-	const struct hv_arch *formats[] = {hv_arch_arm64.formats[1], NULL};
-	const uint64_t pointer = (SMALL_WINDOW + 0x40) ^ 0x2a15000000000000;
-	struct hv_arch arch = hv_arch_x86_64;
+	const uint64_t own = SMALL_TEXT + 0x400, nothing = SMALL_TEXT + 0x500;
+	uint64_t ours = SMALL_WINDOW + 0x180000;
 
-	arch.formats = formats;
-	guest = small_guest_open_as(&small, &arch);
-	rules = hv_rules_new(guest, HV_ADOPTS_NOTHING);
-	hv_rules_set_region(rules, &small.region);
+	begin(HV_ADOPTS_NOTHING);
 	map_window();
-	ck_assert(!allows(data(WORD, 0, pointer, 8)));
-	memcpy(small.ram + WORD, &pointer, sizeof(pointer));
-	ck_assert(allows(data(WORD, 0, 0xff8fffff81234567, 8)));
+	memcpy(small.ram + WORD, &own, 8);
+	ck_assert(!allows(data(WORD, nothing, 8)));
+	memcpy(small.ram + WORD + 8, &ours, 8);
+	ck_assert(!allows(data(WORD, SMALL_TEXT + 0xa000, 8))); /* that is no code */
+	ck_assert(allows(data(WORD, nothing, 8)));
+	ck_assert(allows(data(WORD, own, 8))); /* it is taken back */
+	ck_assert(!allows(data(WORD, SMALL_TEXT + 0x600, 8)));
+	ck_assert(allows(data(WORD, nothing, 8)));
+	end();
+}
+END_TEST
+
+START_TEST(a_function_returns_to_the_kernel_again)
+{
+	uint64_t handler = SMALL_WINDOW + 0x2000;
+
+	begin(HV_ADOPTS_NOTHING);
+	map_window();
+	memcpy(small.ram + WORD, &handler, 8);
+	ck_assert(!allows(data(WORD, 0xffff888000000000 + 0xa000, 8)));
+	ck_assert(!allows(data(WORD, 0x401000, 8)));
+	ck_assert(!allows(data(WORD, SMALL_WINDOW + 0x3000, 8)));
+	ck_assert(allows(data(WORD, SMALL_TEXT + 0x700, 8)));
+	ck_assert(!allows(data(WORD, SMALL_TEXT + 0x800, 8)));
+	end();
+}
+END_TEST
+
+/* As arm64's pointer authentication signs a return address. */
+START_TEST(a_signed_return_address_is_put_back)
+{
+	const uint64_t signature = 0x002a000000000000;
+	uint64_t handler = (ARM64_WINDOW + 0x40) ^ signature;
+
+	begin_as(&hv_arch_arm64, PAGES_4K_48, ARM64_TEXT, ARM64_WINDOW);
+	ck_assert(allows(entry(ARM64_WINDOW, leaf_of(SMALL_REGION, HV_ACCESS_READ_EXECUTE))));
+	ck_assert(!allows(data(WORD, handler, 8)));
+	memcpy(small.ram + WORD, &handler, sizeof(handler));
+	ck_assert(!allows(data(WORD, 0xffff080000000700 ^ signature, 8)));
+	ck_assert(allows(data(WORD, (ARM64_TEXT + 0x700) ^ signature, 8)));
+	end();
+}
+END_TEST
+
+START_TEST(counts_and_bits)
+{
+	begin(HV_ADOPTS_NOTHING);
+	ck_assert(allows(data(WORD + 8, 1, 4)));
+	ck_assert(!allows(data(WORD + 8, 3, 4)));
+	small.ram[WORD + 8] = 7; /* the guest counts, too */
+	ck_assert(allows(data(WORD + 8, 6, 4)));
+	small.ram[WORD + 8] = 7; /* that was not made */
+	ck_assert(allows(data(WORD + 8, 6, 4)));
+	/* Two tracepoints may have a count in common. */
+	ck_assert(allows(data(WORD + 8, 7, 4)));
+	ck_assert(allows(data(WORD + 8, 8, 4)));
+	ck_assert(allows(data(WORD + 8, 7, 4)));
+	ck_assert(allows(data(WORD + 8, 6, 4)));
+	ck_assert(allows(data(WORD + 16, 0x10, 1)));
+	small.ram[WORD + 16] = 0x53;
+	ck_assert(allows(data(WORD + 16, 0x43, 1)));
+	ck_assert(!allows(data(WORD + 16, 0x60, 1)));
+	ck_assert(!allows(data(WORD + 24, 7, 2)));
 	end();
 }
 END_TEST
@@ -419,23 +393,76 @@ START_TEST(a_list_is_allowed_as_a_whole)
 	begin(HV_ADOPTS_NOTHING);
 	map_window();
 	list[0] = call_of(SITE, SMALL_WINDOW + 0x1000);
-	list[1] = data(WORD, 0, 0xffffffff81234567, 8);
-	err = hv_rules_check(rules, list, 2);
+	list[1] = data(WORD, 0xffffffff81234567, 8);
+	err = hv_rules_check(rules, small.regs, 2, list, 2);
 	ck_assert_ptr_nonnull(err);
 	/* nothing was noted: what is there now is still taken for the guest's own */
-	memset(small.ram + SITE, 0x90, 5);
+	memcpy(small.ram + SITE, "\xe8\1\2\3\4", 5);
 	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000)));
 	ck_assert(!allows(text(SITE, nop, 5)));
 	end();
 }
 END_TEST
 
-START_TEST(an_earlier_session_is_put_back_on_request)
+/* By the journal that an earlier session left in the region, and what leads to the region still. */
+START_TEST(an_earlier_session_is_put_back_by_its_journal)
 {
+	uint64_t leaf, slot;
+
 	begin(HV_ADOPTS_EARLIER);
-	memcpy(small.ram + SITE, "\xe8\x00\x00\x00\x0f", 5);
+	slot = small_slot_of(&small, SMALL_WINDOW);
+	leaf = leaf_of(SMALL_REGION, HV_ACCESS_READ_EXECUTE);
+	memcpy(small.ram + slot, &leaf, 8);
+	leaf = leaf_of(SMALL_REGION + (2u << 20), HV_ACCESS_READ_WRITE);
+	memcpy(small.ram + small_slot_of(&small, DATA_WINDOW), &leaf, 8);
+	memcpy(small.ram + SITE, call_of(SITE, SMALL_WINDOW + 0x1000).bytes, 5);
+	leaf = DATA_WINDOW + 0x40;
+	memcpy(small.ram + WORD, &leaf, 8);
+	small.ram[WORD + 8] = 1;
+	journal(0, SITE, nop, 5);
+	hv_rules_set_region(rules, &small.region);
+	journal(1, SITE + 0x40, nop, 5); /* too late */
 	ck_assert(allows(text(SITE, nop, 5)));
-	ck_assert(allows(data(WORD, 0, 0xffffffff81234567, 8)));
+	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000))); /* all is undone */
+	ck_assert(allows(text(SITE, nop, 5)));
+	ck_assert(allows(data(WORD, SMALL_TEXT + 0xa000, 8)));
+	ck_assert(allows(data(WORD + 8, 0, 4)));
+	memcpy(small.ram + SITE + 0x40, call_of(SITE + 0x40, SMALL_WINDOW + 0x1000).bytes, 5);
+	ck_assert(!allows(text(SITE + 0x40, nop, 5)));
+	ck_assert(allows(entry(SMALL_WINDOW, 0)));
+	ck_assert(allows(entry(DATA_WINDOW, 0)));
+	end();
+}
+END_TEST
+
+/* The tables of user mode do not lead to the kernel with KPTI, but another vCPU's do, and those
+ * beside them. */
+START_TEST(any_vcpu_tells_the_kernels_tables)
+{
+	begin(HV_ADOPTS_NOTHING);
+	map_window();
+	small.regs[0].root = 0x70000; /* nothing is there */
+	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000)));
+	small.regs[1].root = SMALL_TABLES | 1u << 12 | 0x800;
+	memset(small.ram + SMALL_TABLES + 0x1000, 0, 8 * 256); /* as user mode has it */
+	ck_assert(allows(text(SITE, nop, 5)));
+	small.regs[1].levels = 0;
+	ck_assert(!allows(call_of(SITE, SMALL_WINDOW + 0x1000)));
+	end();
+}
+END_TEST
+
+/* With KPTI, while all vCPUs compute in user mode: the kernel's root is derived. */
+START_TEST(no_vcpu_was_seen_in_the_kernel)
+{
+	const uint64_t user = 0xa0000 | 1u << 12;
+
+	begin(HV_ADOPTS_NOTHING);
+	memcpy(small.ram + 0xa0000, small.ram + SMALL_TABLES, 0x1000);
+	small.regs[0].ip = hv_gva(0x1234);
+	small.regs[0].root = small.regs[1].root = user;
+	map_window();
+	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000)));
 	end();
 }
 END_TEST
@@ -449,16 +476,22 @@ static void add(TCase *tc)
 	tcase_add_test(tc, slots_get_pages_of_the_region);
 	tcase_add_test(tc, no_tables_where_leaves_will_do);
 	tcase_add_test(tc, text_leads_to_us_or_is_put_back);
+	tcase_add_test(tc, longer_instructions_become_a_jump);
 	tcase_add_test(tc, what_is_between_is_not_ours);
 	tcase_add_test(tc, a_first_instruction_leads_to_us);
 	tcase_add_test(tc, what_the_guest_wrote_since_is_what_is_put_back);
 	tcase_add_test(tc, a_write_that_was_not_made_is_tried_again);
 	tcase_add_test(tc, keys_jump_or_do_not);
 	tcase_add_test(tc, static_calls_lead_elsewhere);
-	tcase_add_test(tc, pointers_counts_and_flags);
-	tcase_add_test(tc, a_signed_pointer_goes_but_never_comes);
+	tcase_add_test(tc, a_tracepoint_has_an_array_of_ours);
+	tcase_add_test(tc, a_probe_does_nothing_any_more);
+	tcase_add_test(tc, a_function_returns_to_the_kernel_again);
+	tcase_add_test(tc, a_signed_return_address_is_put_back);
+	tcase_add_test(tc, counts_and_bits);
 	tcase_add_test(tc, a_list_is_allowed_as_a_whole);
-	tcase_add_test(tc, an_earlier_session_is_put_back_on_request);
+	tcase_add_test(tc, an_earlier_session_is_put_back_by_its_journal);
+	tcase_add_test(tc, any_vcpu_tells_the_kernels_tables);
+	tcase_add_test(tc, no_vcpu_was_seen_in_the_kernel);
 }
 
 int main(void)

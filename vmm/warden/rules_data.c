@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <string.h>
+
+#include "vmm/warden/rules_state.h"
+
+/* Two tracepoints have a count in common at most (struct hv_common_key, struct hv_syscall_work). */
+#define MOVED_MAX      2
+#define COUNT_MAX      4096 /* of users of a tracepoint */
+#define CACHE_LINE_LEN 64
+
+static uint64_t now_of(const struct hv_looked *l)
+{
+	return hv_rules_word(l->now, l->w->len_bytes);
+}
+
+static uint64_t then_of(const struct hv_looked *l)
+{
+	return hv_rules_word(l->w->bytes, l->w->len_bytes);
+}
+
+static uint64_t without_signature(const struct hv_rules *r, uint64_t word)
+{
+	const struct hv_arch *arch = hv_tables_arch(r->tables);
+
+	return arch->strip_signature ? arch->strip_signature(word) : word;
+}
+
+bool hv_rules_is_our_word(struct hv_rules *r, uint64_t word)
+{
+	return hv_rules_is_ours(r, hv_gva(word)) ||
+	       hv_rules_is_ours(r, hv_gva(without_signature(r, word)));
+}
+
+static bool is_our_code(struct hv_rules *r, uint64_t word)
+{
+	return hv_rules_is_our_code(r, hv_gva(word)) ||
+	       hv_rules_is_our_code(r, hv_gva(without_signature(r, word)));
+}
+
+static bool is_kernel_code(struct hv_rules *r, uint64_t word)
+{
+	return hv_rules_is_kernel_code(r, hv_gva(word)) ||
+	       hv_rules_is_kernel_code(r, hv_gva(without_signature(r, word)));
+}
+
+/* Whether WORD is an address of the kernel's own data, as an array of probes is. */
+static bool is_kernel_data(struct hv_rules *r, uint64_t word)
+{
+	struct hv_mapping m;
+
+	return hv_tables_walk(r->tables, hv_gva(word), &m) && m.writable &&
+	       !hv_rules_is_in_region(r, m.gpa, 1);
+}
+
+/* The word that says which probes a tracepoint has. It leads to an array: the guest's, ours, which
+ * is in the region's data, or none. Which of its arrays the guest has there, is the guest's own
+ * matter. Recovery does not know what ours replaced but by what the region says. */
+static bool is_pointer(struct hv_rules *r, const struct hv_looked *l)
+{
+	const struct hv_noted_place *p = l->place;
+	uint64_t now = now_of(l), then = then_of(l);
+	bool is_ours = hv_rules_is_our_data(r, hv_gva(now));
+
+	if (then % sizeof(then))
+		return false;
+	if (hv_rules_is_our_data(r, hv_gva(then)))
+		return now == 0 || is_ours || is_kernel_data(r, now);
+	if (then == 0)
+		return is_ours || (p && p->had_pointer && is_kernel_data(r, now));
+	return is_ours && r->adopts == HV_ADOPTS_EARLIER && is_kernel_data(r, then);
+}
+
+static bool is_beside_us(struct hv_rules *r, struct hv_gpa gpa)
+{
+	uint8_t bytes[sizeof(uint64_t)];
+	HV_AUTO_ERR struct hv_err *err = hv_rules_read(r, gpa, sizeof(bytes), bytes);
+
+	return !err && hv_rules_is_ours(r, hv_gva(hv_rules_word(bytes, sizeof(bytes))));
+}
+
+/* A probe of ours in an array of the guest's, whose data is beside it, becomes one that does
+ * nothing: always by the same function of the kernel's. */
+static bool is_no_probe(struct hv_rules *r, const struct hv_looked *l)
+{
+	uint64_t then = then_of(l);
+
+	return (r->no_probe ? then == r->no_probe : is_kernel_code(r, then)) &&
+	       is_kernel_code(r, now_of(l)) &&
+	       (is_beside_us(r, hv_gpa_add(l->w->gpa, sizeof(then))) ||
+		is_beside_us(r, hv_gpa(l->w->gpa.v - sizeof(then))));
+}
+
+/* Whether WORD is where a function of the kernel may have been called: the first task was called by
+ * code that is freed after boot, which is no code any more. */
+static bool is_caller(struct hv_rules *r, uint64_t word)
+{
+	struct hv_gva at = hv_gva(without_signature(r, word));
+
+	return is_kernel_code(r, word) ||
+	       (hv_gva_in(at, hv_tables_arch(r->tables)->image_window) && !hv_rules_is_ours(r, at));
+}
+
+/* No write of this side puts an address of the region's code into data: the guest has saved it. */
+static bool is_return(struct hv_rules *r, const struct hv_looked *l)
+{
+	return is_our_code(r, now_of(l)) && is_caller(r, then_of(l));
+}
+
+static bool is_led_word(const struct hv_rules *r, const struct hv_looked *l)
+{
+	for (size_t i = 0; i < r->nr_led && i < HV_RULES_LED_MAX; i++)
+		if (r->led[i].from == now_of(l) && r->led[i].to == then_of(l))
+			return true;
+	return false;
+}
+
+static enum hv_write_kind word_kind(struct hv_rules *r, const struct hv_looked *l)
+{
+	if (l->w->gpa.v % sizeof(uint64_t))
+		return HV_WRITE_REFUSED;
+	if (is_pointer(r, l))
+		return HV_WRITE_POINTER;
+	if (is_led_word(r, l))
+		return HV_WRITE_LED_WORD;
+	if (is_return(r, l))
+		return HV_WRITE_RETURN;
+	return is_no_probe(r, l) ? HV_WRITE_NO_PROBE : HV_WRITE_REFUSED;
+}
+
+/* How far the count has been moved after L. A write that was asked for last may not have been made.
+ */
+static int moved_after(const struct hv_rules *r, const struct hv_looked *l)
+{
+	const struct hv_noted_place *p = hv_noted_find(&r->counts, l->w->gpa);
+	int by = now_of(l) < then_of(l) ? 1 : -1;
+
+	if (!p)
+		return by;
+	if (memcmp(l->now, p->before, sizeof(uint32_t)) == 0 &&
+	    memcmp(l->w->bytes, p->after, sizeof(uint32_t)) == 0)
+		return p->moved;
+	return p->moved + by;
+}
+
+/* An earlier session has moved it up. */
+static bool is_count(const struct hv_rules *r, const struct hv_looked *l)
+{
+	uint64_t now = now_of(l), then = then_of(l);
+	int moved = moved_after(r, l), least = r->adopts == HV_ADOPTS_EARLIER ? -MOVED_MAX : 0;
+
+	return l->w->gpa.v % sizeof(uint32_t) == 0 && (now + 1 == then || then + 1 == now) &&
+	       now <= COUNT_MAX && then <= COUNT_MAX && moved >= least && moved <= MOVED_MAX;
+}
+
+void hv_rules_note_count(struct hv_rules *r, const struct hv_looked *l)
+{
+	int moved = moved_after(r, l);
+	struct hv_noted_place *p = hv_noted_add(&r->counts, l->w->gpa, l->w->len_bytes);
+
+	p->moved = (int8_t)moved;
+	memcpy(p->before, l->now, sizeof(uint32_t));
+	memcpy(p->after, l->w->bytes, sizeof(uint32_t));
+}
+
+static struct hv_bit_kind bit_kind(const struct hv_looked *l)
+{
+	return (struct hv_bit_kind){l->w->gva.v % CACHE_LINE_LEN, l->now[0] ^ l->w->bytes[0]};
+}
+
+static bool is_known_bit(const struct hv_rules *r, struct hv_bit_kind kind)
+{
+	for (unsigned i = 0; i < r->nr_bit_kinds; i++)
+		if (r->bit_kinds[i].at == kind.at && r->bit_kinds[i].bit == kind.bit)
+			return true;
+	return false;
+}
+
+static bool is_bit(const struct hv_rules *r, const struct hv_looked *l)
+{
+	const struct hv_noted_place *p = hv_noted_find(&r->bits, l->w->gpa);
+	struct hv_bit_kind kind = bit_kind(l);
+
+	return !(kind.bit & (kind.bit - 1)) && (!p || p->bit == kind.bit) &&
+	       (is_known_bit(r, kind) || r->nr_bit_kinds < HV_RULES_BITS_MAX);
+}
+
+/* Memory of tasks becomes another's, so if there are very many places, none is remembered: the
+ * kinds still are. */
+void hv_rules_note_bit(struct hv_rules *r, const struct hv_looked *l)
+{
+	struct hv_bit_kind kind = bit_kind(l);
+
+	if (r->bits.nr == HV_NOTED_MAX)
+		hv_noted_deinit(&r->bits);
+	hv_noted_add(&r->bits, l->w->gpa, 1)->bit = kind.bit;
+	if (!is_known_bit(r, kind))
+		r->bit_kinds[r->nr_bit_kinds++] = kind;
+}
+
+enum hv_write_kind hv_rules_data(struct hv_rules *r, const struct hv_looked *l)
+{
+	switch (l->w->len_bytes) {
+	case 1:
+		return is_bit(r, l) ? HV_WRITE_BIT : HV_WRITE_REFUSED;
+	case sizeof(uint32_t):
+		return is_count(r, l) ? HV_WRITE_COUNT : HV_WRITE_REFUSED;
+	case sizeof(uint64_t):
+		return word_kind(r, l);
+	default:
+		return HV_WRITE_REFUSED;
+	}
+}
