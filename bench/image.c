@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "vmm/inject/keeper.h"
+#include "vmm/warden/rules.h"
 
 #define LOADS_MAX   16
 #define VCPUS_MAX   256
@@ -41,6 +42,7 @@ struct image {
 	struct hv_gpa region_gpa;
 	pid_t vmm;		  /* -1 or 0: not started */
 	struct hv_keeper *keeper; /* owned; NULL: this process writes */
+	struct hv_rules *rules;	  /* owned; of the process that writes for a service */
 };
 
 /* NULL: not all of it is RAM. */
@@ -72,7 +74,7 @@ static struct hv_err *image_read(void *self, struct hv_gpa gpa, void *buf, size_
 
 static struct hv_err *image_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
 {
-	const struct image *i = self;
+	struct image *i = self;
 	struct hv_err *err = hv_vcpus_check_room(i->nr_vcpus, nr);
 
 	if (!err)
@@ -85,12 +87,23 @@ static struct hv_err *image_region(void *self, struct hv_region *ret)
 	struct image *i = self;
 
 	*ret = (struct hv_region){i->region_gpa, i->region, i->region_bytes};
+	hv_rules_set_region(i->rules, ret);
 	return NULL;
 }
 
 static struct hv_err *image_prepare_hold(void *self)
 {
 	(void)self;
+	return NULL;
+}
+
+static struct hv_err *image_prepare_text(void *self, const struct hv_gpa *gpas, size_t nr)
+{
+	struct image *i = self;
+
+	(void)gpas;
+	(void)nr;
+	hv_rules_prepare(i->rules);
 	return NULL;
 }
 
@@ -110,7 +123,10 @@ static struct hv_err *image_hold_write(void *self, const struct hv_hold_write *w
 {
 	HV_AUTO_HELD_WRITES struct hv_held_writes all = {0};
 	struct image *i = self;
+	struct hv_err *err = hv_rules_check(i->rules, i->vcpus, i->nr_vcpus, writes, nr);
 
+	if (err)
+		return err;
 	for (size_t n = 0; n < nr; n++) {
 		uint8_t *to = at(i, writes[n].gpa, writes[n].len_bytes);
 
@@ -147,6 +163,7 @@ static void image_free(void *self)
 	struct image *i = self;
 
 	hv_keeper_free(i->keeper);
+	hv_rules_free(i->rules);
 	if (i->vmm > 0) {
 		kill(i->vmm, SIGKILL);
 		waitpid(i->vmm, NULL, 0);
@@ -164,6 +181,7 @@ static const struct hv_guest_ops image_ops = {
 	.registers = image_registers,
 	.region = image_region,
 	.prepare_hold = image_prepare_hold,
+	.prepare_text = image_prepare_text,
 	.hold_begin = image_hold_begin,
 	.hold_registers = image_registers,
 	.hold_write = image_hold_write,
@@ -349,6 +367,7 @@ static struct hv_err *open_by(const struct way *way, const char *path, uint64_t 
 		info.ram_bytes += i->loads[n].p_filesz;
 	info.nr_vcpus = i->nr_vcpus;
 	*ret = hv_guest_new(&image_ops, i, &info);
+	i->rules = hv_rules_new(*ret, HV_ADOPTS_NOTHING);
 	return NULL;
 }
 

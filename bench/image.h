@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A guest made of a file: memory and registers as `virsh dump --memory-only` writes them
  * (bench/image makes such a file). Nothing runs in it. Its memory is shared with a process that
- * is the VMM: a hold stops that process, and a keeper (vmm/inject/keeper.h) writes into it.
+ * is the VMM: a hold stops that process, and a keeper (vmm/inject/keeper.h) writes into it. Each
+ * list of writes obeys the rules of the privileged process (vmm/warden/rules.h).
  * The region is at an address above all RAM.
  * Leaves to others: what is done with the guest. */
 #pragma once
