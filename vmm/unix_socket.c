@@ -33,17 +33,12 @@ struct hv_err *hv_unix_socket(const char *path, int flags, struct sockaddr_un *r
 	return NULL;
 }
 
-struct hv_err *hv_unix_connect(const char *path, uint64_t deadline_ns, int *ret_fd)
+struct hv_err *hv_unix_connect_socket(int fd, const struct sockaddr_un *address, const char *path,
+				      uint64_t deadline_ns)
 {
-	struct sockaddr_un address;
-	HV_AUTO_FD int fd = -1;
-	struct hv_err *err = hv_unix_socket(path, SOCK_NONBLOCK, &address, &fd);
-
-	if (err)
-		return err;
 	/* connect(2) to a full backlog fails with EAGAIN at once, and nothing can be polled for
 	 * (unix(7)). */
-	while (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+	while (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0) {
 		if (errno == ECONNREFUSED)
 			return hv_err_new(errno, "socket %s: nothing listens there", path);
 		if (errno != EAGAIN && errno != EINTR)
@@ -53,8 +48,20 @@ struct hv_err *hv_unix_connect(const char *path, uint64_t deadline_ns, int *ret_
 					  path);
 		poll(NULL, 0, 10);
 	}
-	*ret_fd = hv_take_fd(&fd);
 	return NULL;
+}
+
+struct hv_err *hv_unix_connect(const char *path, uint64_t deadline_ns, int *ret_fd)
+{
+	struct sockaddr_un address;
+	HV_AUTO_FD int fd = -1;
+	struct hv_err *err = hv_unix_socket(path, SOCK_NONBLOCK, &address, &fd);
+
+	if (!err)
+		err = hv_unix_connect_socket(fd, &address, path, deadline_ns);
+	if (!err)
+		*ret_fd = hv_take_fd(&fd);
+	return err;
 }
 
 /* Linux has it since 6.5 (7b26952a91cf). */

@@ -29,5 +29,8 @@ struct hv_unix_peer {
  */
 struct hv_err *hv_unix_peer(int fd, const char *path, pid_t expected,
 			    struct hv_unix_peer *ret) hv_must_use;
+/* As hv_unix_connect(), of the socket FD, which hv_unix_socket() made with ADDRESS. */
+struct hv_err *hv_unix_connect_socket(int fd, const struct sockaddr_un *address, const char *path,
+				      uint64_t deadline_ns) hv_must_use;
 /* Whether PATH fits into an address. */
 int hv_unix_path_fits(const char *path);

@@ -4,8 +4,12 @@
 #include <sys/socket.h>
 
 #include "base/capabilities.h"
+#include "base/clock.h"
 #include "vmm/helper.h"
 #include "vmm/qemu/guardian_wire.h"
+#include "vmm/unix_socket.h"
+
+#define CONNECT_NS (3 * HV_NS_PER_S)
 
 struct hv_guardian {
 	struct hv_helper process;
@@ -26,11 +30,11 @@ static void run(void *ctx hv_unused)
 	guardian_run();
 }
 
-static const struct hv_helper_kind kind = {
+static const struct hv_helper_kind guardian_kind = {
 	.noun = "guardian",
 	.comm = "hvtrace-guard",
 	.socket_type = SOCK_STREAM,
-	.needs = HV_CAP(DAC_OVERRIDE), /* for the socket, which is the VMM's user's; until then */
+	.needs = HV_CAP(SETUID) | HV_CAP(SETGID), /* to become another user */
 	.run = run,
 };
 
@@ -80,17 +84,50 @@ static struct hv_err *call(struct hv_guardian *g, enum guardian_op op, uint64_t 
 	return NULL;
 }
 
+/* Connects the socket that the guardian has, too. If it is of another process, nothing is sent
+ * there: not by the guardian either. */
+static struct hv_err *connect_stub(int fd, const struct sockaddr_un *address, const char *path,
+				   pid_t vmm)
+{
+	struct hv_unix_peer peer = HV_UNIX_PEER_NONE;
+	struct hv_err *err = hv_unix_connect_socket(fd, address, path, hv_now_ns() + CONNECT_NS);
+
+	if (err)
+		return err;
+	err = hv_unix_peer(fd, path, vmm, &peer);
+	if (err)
+		shutdown(fd, SHUT_RDWR);
+	hv_close_at(&peer.pidfd);
+	return err;
+}
+
+/* The guardian has given up its rights before the guest is stopped. If this process dies while it
+ * connects, the guardian resumes the guest. */
+static struct hv_err *start(struct hv_guardian *g, const char *path, pid_t vmm)
+{
+	static struct hv_helper_kind kind;
+	struct sockaddr_un address;
+	HV_AUTO_FD int fd = -1;
+	struct hv_err *err = hv_unix_socket(path, SOCK_NONBLOCK, &address, &fd);
+
+	kind = guardian_kind;
+	kind.other_fd = fd;
+	if (!err)
+		err = hv_helper_start(&kind, NULL, &g->process);
+	if (!err)
+		err = call(g, GUARDIAN_READY, 0, NULL, NULL, NULL);
+	if (!err)
+		err = connect_stub(fd, &address, path, vmm);
+	return err ? err : call(g, GUARDIAN_OPEN, 0, NULL, NULL, NULL);
+}
+
 struct hv_err *hv_guardian_start(const char *socket_path, pid_t vmm, struct hv_guardian **ret)
 {
 	struct hv_guardian *g = hv_alloc(sizeof(*g));
-	HV_AUTO_PACKETS struct hv_packets path = {0};
 	struct hv_err *err;
 
 	g->process = HV_HELPER_NONE;
-	hv_packets_add(&path, socket_path);
-	err = hv_helper_start(&kind, NULL, &g->process);
-	if (!err)
-		err = call(g, GUARDIAN_OPEN, (uint64_t)vmm, &path, NULL, NULL);
+	err = start(g, socket_path, vmm);
 	if (err) {
 		hv_guardian_free(g);
 		return err;

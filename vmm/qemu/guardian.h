@@ -3,11 +3,12 @@
  *
  *   service --socketpair--> guardian --unix socket--> gdb stub
  *
- * It stops the guest (hold), passes packets on, and resumes the guest (release). It resumes the
- * guest by itself when the service has died, when the hold has lasted MAX_NS, and before it ends.
- * When the guardian dies during a hold, the service resumes the guest by the monitor. When both are
- * killed during a hold, the guest stays stopped until hv_guest_let_run(). Leaves to others: what
- * packets say, starting and removing the gdb stub. */
+ * It has given up every right but its two sockets, since it reads what the VMM sends. The service
+ * connects the socket that both have. It stops the guest (hold), passes packets on, and resumes the
+ * guest (release). It resumes the guest by itself when the service has died, when the hold has
+ * lasted MAX_NS, and before it ends. When the guardian dies during a hold, the service resumes the
+ * guest by the monitor. When both are killed during a hold, the guest stays stopped until
+ * hv_guest_let_run(). Leaves to others: what packets say, starting and removing the gdb stub. */
 #pragma once
 
 #include <stdint.h>

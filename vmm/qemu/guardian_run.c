@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/capabilities.h"
+#include "base/confine.h"
 #include "base/clock.h"
 #include "vmm/helper.h"
 #include "vmm/qemu/gdb_stub.h"
@@ -29,6 +29,7 @@ struct guard {
 	uint64_t held_ns;     /* of the last hold */
 	bool expired;	      /* the last hold ended by itself */
 	bool asleep;	      /* the held guest sleeps: its vCPUs were stopped before */
+	bool was_opened;      /* the stub was, or was tried to be */
 	struct hv_text inbox;
 };
 
@@ -106,20 +107,12 @@ static void watch_stub(struct guard *g)
 	hv_err_free(err);
 }
 
-static struct hv_err *do_open(struct guard *g, const char *path, pid_t vmm)
+/* The service has connected the socket. */
+static struct hv_err *do_open(struct guard *g)
 {
 	struct hv_gdb_limit limit = {hv_now_ns() + STOP_NS, -1};
-	HV_AUTO_FD int fd = -1;
-	struct hv_unix_peer peer = HV_UNIX_PEER_NONE;
-	struct hv_err *err = hv_unix_connect(path, limit.deadline_ns, &fd);
+	struct hv_err *err = hv_gdb_stub_open(HV_HELPER_OTHER, limit, &g->stub);
 
-	if (!err)
-		err = hv_unix_peer(fd, path, vmm, &peer);
-	hv_close_at(&peer.pidfd);
-	if (!err)
-		err = hv_capabilities_keep(0);
-	if (!err)
-		err = hv_gdb_stub_open(hv_take_fd(&fd), limit, &g->stub);
 	if (err)
 		return err;
 	g->machine = HV_GUARDIAN_HOLDS;
@@ -284,8 +277,12 @@ static bool handle(struct guard *g, const struct guardian_request *request, char
 	struct hv_err *err;
 
 	switch (request->op) {
+	case GUARDIAN_READY:
+		err = NULL;
+		break;
 	case GUARDIAN_OPEN:
-		err = do_open(g, bytes, (pid_t)request->arg);
+		g->was_opened = true;
+		err = do_open(g);
 		break;
 	case GUARDIAN_HOLD:
 		err = do_hold(g, request->arg);
@@ -352,7 +349,12 @@ static struct hv_helper_wake wait_for(const struct guard *g)
 static void last_act(struct guard *g)
 {
 	uint64_t deadline_ns = hv_now_ns() + LAST_NS;
+	struct sockaddr_un peer;
+	socklen_t len = sizeof(peer);
 
+	/* The service has ended between connecting, which stopped the guest, and the request. */
+	if (!g->was_opened && getpeername(HV_HELPER_OTHER, (struct sockaddr *)&peer, &len) == 0)
+		hv_err_free(do_open(g));
 	while (g->machine == HV_GUARDIAN_STOPPING && hv_now_ns() < deadline_ns) {
 		struct pollfd p = {.fd = g->stub.fd, .events = POLLIN};
 
@@ -368,7 +370,12 @@ static void last_act(struct guard *g)
 
 void guardian_run(void)
 {
+	const struct hv_confinement none = HV_CONFINEMENT_NONE;
+	HV_AUTO_ERR struct hv_err *err = hv_confine(&none);
 	struct guard g = {.stub = {.fd = -1}};
+
+	if (err)
+		_exit(1);
 
 	for (;;) {
 		struct hv_helper_wake wake = wait_for(&g);

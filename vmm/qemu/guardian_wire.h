@@ -8,7 +8,8 @@
 #define GUARDIAN_BYTES_MAX (8u << 20)
 
 enum guardian_op {
-	GUARDIAN_OPEN,	      /* string: the path of the gdb stub's socket; arg: the VMM's pid */
+	GUARDIAN_READY,	      /* answered when the guardian has given up its rights */
+	GUARDIAN_OPEN,	      /* the socket is connected */
 	GUARDIAN_HOLD,	      /* arg: max_ns */
 	GUARDIAN_HOLD_ASLEEP, /* likewise */
 	GUARDIAN_EXCHANGE,

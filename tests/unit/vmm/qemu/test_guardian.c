@@ -29,6 +29,7 @@ struct machine {
 	_Atomic unsigned delay_us; /* of each packet */
 	_Atomic int deaf;	   /* does not stop when asked */
 	_Atomic unsigned wakes_at; /* the guest wakes up at that packet from now; 0: never */
+	_Atomic int to_kill;	   /* a process that ends when the stub is connected; 0: none */
 	_Atomic int unheard;	   /* an answer is not acknowledged, so an interrupt is not seen */
 };
 
@@ -108,6 +109,8 @@ static _Noreturn void be_stub(int listener)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	fd = accept(listener, NULL, NULL);
 	m->runs = 0;
+	if (m->to_kill)
+		kill(m->to_kill, SIGKILL);
 	while (read(fd, &c, 1) == 1)
 		take_byte(fd, c, &packet, &state);
 	_exit(0);
@@ -447,6 +450,23 @@ START_TEST(service_killed)
 }
 END_TEST
 
+/* The stub stops the guest when the service connects, and the service dies at this moment. */
+START_TEST(service_killed_while_it_connects)
+{
+	pid_t service = fork();
+
+	if (!service) {
+		struct hv_guardian *g = NULL;
+
+		m->to_kill = getpid();
+		hv_err_free(hv_guardian_start(path, vmm, &g));
+		pause();
+	}
+	waitpid(service, NULL, 0);
+	ck_assert(comes(&m->runs));
+}
+END_TEST
+
 START_TEST(guardian_killed)
 {
 	struct hv_guardian *g = NULL;
@@ -525,6 +545,31 @@ START_TEST(late_stop_alone)
 }
 END_TEST
 
+START_TEST(no_rights)
+{
+	struct hv_guardian *g = NULL;
+	char file[64], line[256];
+	unsigned uid = 0, seccomp = 0;
+	unsigned long long caps = 1;
+	FILE *f;
+
+	ok(hv_guardian_start(path, vmm, &g));
+	snprintf(file, sizeof(file), "/proc/%d/status", (int)hv_guardian_pid(g));
+	f = fopen(file, "re");
+	ck_assert_ptr_nonnull(f);
+	while (fgets(line, sizeof(line), f)) {
+		sscanf(line, "Uid:\t%u", &uid);
+		sscanf(line, "CapPrm:\t%llx", &caps);
+		sscanf(line, "Seccomp:\t%u", &seccomp);
+	}
+	fclose(f);
+	ck_assert_uint_ne(uid, 0);
+	ck_assert_uint_eq(caps, 0);
+	ck_assert_uint_eq(seccomp, 2);
+	hv_guardian_free(g);
+}
+END_TEST
+
 /* The VMM may have put another process's socket there. */
 START_TEST(another_processes_socket)
 {
@@ -537,6 +582,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, no_rights);
 	tcase_add_test(tc, another_processes_socket);
 	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -550,6 +596,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, falls_asleep_when_asked_to_stop);
 	tcase_add_test(tc, over_in_the_middle);
 	tcase_add_test(tc, service_killed);
+	tcase_add_test(tc, service_killed_while_it_connects);
 	tcase_add_test(tc, guardian_killed);
 	tcase_add_test(tc, stub_gone);
 	tcase_add_test(tc, no_stub);
