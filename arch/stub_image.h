@@ -73,6 +73,7 @@
 	X(fbuffer_event)       /* event */                                                         \
 	X(fbuffer_entry)       /* entry */                                                         \
 	X(task_status)	       /* in struct task_struct: of its thread_info, a u32 */              \
+	X(renamed)	       /* the address of perf_event_comm(); or 0 */                        \
 	X(text_base)	       /* hv_reach.text_base, for stubs that have to subtract it */        \
 	/* bits of the preempt count */                                                            \
 	X(hardirq_bits) /* hard interrupts */                                                      \
@@ -82,6 +83,7 @@
 	/* numbers */                                                                              \
 	X(event_files_len)  /* bytes */                                                            \
 	X(event_probes_len) /* bytes */                                                            \
+	X(nr_cpus)	    /* in the table "vcpus", at least one */                               \
 	X(nr_drafts)	    /* of all CPUs */                                                      \
 	X(ring_mask)	    /* hv_ring_mask() of all rings */                                      \
 	X(key_shift)	    /* hv_key_shift() of all rings */                                      \
@@ -243,6 +245,9 @@ struct hv_stub_image {
 	/* What the kernel calls instead of a function of its own on its way to hibernate: waits,
 	 * then makes the call anew, and in the end fails in that function's place. 0: none. */
 	size_t hibernation_off;
+	/* What the kernel calls instead of perf_event_comm() after it has written a task's name. 0:
+	 * none. */
+	size_t rename_off;
 	const uint32_t *return_offs; /* the slots each stub leaves by */
 	size_t nr_returns;
 };

@@ -5,7 +5,8 @@ bool hv_change_is_text(enum hv_change_kind kind)
 {
 	return kind == HV_CHANGE_TEXT || kind == HV_CHANGE_YIELD || kind == HV_CHANGE_HIBERNATION ||
 	       kind == HV_CHANGE_DETOUR || kind == HV_CHANGE_PLACE || kind == HV_CHANGE_KEY ||
-	       kind == HV_CHANGE_EVENT_CALL || kind == HV_CHANGE_STATIC_CALL;
+	       kind == HV_CHANGE_EVENT_CALL || kind == HV_CHANGE_STATIC_CALL ||
+	       kind == HV_CHANGE_RENAME;
 }
 
 bool hv_change_is_of_site(const struct hv_arch *arch, const struct hv_change *change)

@@ -46,8 +46,9 @@ void hv_patcher_free(struct hv_patcher *p);
  * when the vCPUs may be running a guest of the guest, whose tables they have at that moment. */
 void hv_patcher_bind(struct hv_patcher *p, struct hv_gva gva, struct hv_gpa gpa);
 
-/* From now on a change of HV_CHANGE_DETOUR or HV_CHANGE_PLACE is refused where one of the guest's
- * own kprobes has a copy of what is replaced, or, when it is put back, of what is ours. */
+/* From now on a change of HV_CHANGE_DETOUR, HV_CHANGE_PLACE or HV_CHANGE_RENAME is refused where
+ * one of the guest's own kprobes has a copy of what is replaced, or, when it is put back, of what
+ * is ours. */
 void hv_patcher_heed_kprobes(struct hv_patcher *p, const struct hv_own_probes_layout *layout);
 
 /* Takes over what an earlier patcher left patched, from REGION's journal. ENTRIES: a checked copy

@@ -12,7 +12,8 @@
 
 static bool is_of_interest(const struct hv_change *change)
 {
-	return change->kind == HV_CHANGE_DETOUR || change->kind == HV_CHANGE_PLACE;
+	return change->kind == HV_CHANGE_DETOUR || change->kind == HV_CHANGE_PLACE ||
+	       change->kind == HV_CHANGE_RENAME;
 }
 
 static bool any_of_interest(const struct hv_change *changes, size_t nr)

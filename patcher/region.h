@@ -105,6 +105,8 @@ enum hv_change_kind {
 	/* A call of the static call of a tracepoint: of one function of the kernel <-> of another
 	 */
 	HV_CHANGE_STATIC_CALL = 23,
+	HV_CHANGE_RENAME =
+		24, /* a call where a task gets another name: of the kernel's <-> of ours */
 };
 #define HV_NR_CHANGE_KINDS 32
 
@@ -129,7 +131,7 @@ struct hv_region_header {
 #define HV_REGION_RELEASE_LEN 32
 
 #define HV_REGION_MAGIC	  "hvtrace"
-#define HV_REGION_VERSION 12
+#define HV_REGION_VERSION 13
 
 /* The region's first HV_REGION_KEPT_BYTES as they are read: out of the guest's reach, if they are
  * anywhere. The guest may write into the region at any moment. */

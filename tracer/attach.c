@@ -7,6 +7,7 @@
 #include "tracer/hibernation.h"
 #include "tracer/init_code.h"
 #include "tracer/region_use.h"
+#include "tracer/renames.h"
 #include "tracer/session.h"
 #include "tracer/site_stubs.h"
 #include "tracer/stubs.h"
@@ -93,11 +94,16 @@ static struct hv_err *enter(struct hv_tracee *t, struct hv_mapping_plan *plan)
 }
 
 /* The last step, and the first after which the guest may be in a stub. */
-static struct hv_err *guard_hibernation(struct hv_session *s)
+static struct hv_err *change_calls(struct hv_session *s)
 {
 	struct hv_err *err = hv_hibernation_begin(s->tracee);
 	HV_AUTO_TEXT struct hv_text report = {0};
-	HV_AUTO_ERR struct hv_err *failed = err ? hv_session_restore(s, &report) : NULL;
+	HV_AUTO_ERR struct hv_err *failed = NULL;
+
+	if (!err)
+		err = hv_renames_begin(s->tracee);
+	if (err)
+		failed = hv_session_restore(s, &report);
 
 	if (failed)
 		return hv_err_mark(hv_err_in(err, "could not be undone (%s)", failed->message),
@@ -131,7 +137,7 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 	if (!err)
 		err = enter(s->tracee, &plan);
 	if (!err)
-		err = guard_hibernation(s);
+		err = change_calls(s);
 	if (err)
 		return err;
 	/* Modules that came or went since the kernel was read. What sites call is looked at anyway.

@@ -11,6 +11,7 @@
 #include "tracer/events/buffer_state.h"
 #include "tracer/hibernation.h"
 #include "tracer/region_use.h"
+#include "tracer/renames.h"
 #include "tracer/returns.h"
 #include "tracer/scope.h"
 #include "tracer/session.h"
@@ -112,6 +113,8 @@ struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report)
 		err = hv_site_stubs_restore(s->stubs, report);
 	if (!err)
 		err = hv_event_tracer_restore(s->events, report);
+	if (!err)
+		err = hv_renames_end(t);
 	/* Before the stubs are unmapped: find sites that were not restored, and the places of
 	 * modules. */
 	hv_session_refresh(s);

@@ -10,6 +10,7 @@
 #include "tracer/hibernation.h"
 #include "tracer/plug.h"
 #include "tracer/region_use.h"
+#include "tracer/renames.h"
 #include "tracer/session.h"
 #include "tracer/tracee.h"
 #include "tracer/yield.h"
@@ -66,6 +67,8 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 			err = hv_detours_are_ours(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_HIBERNATION)
 			err = hv_hibernation_is_ours(s->tracee, &entries[i], &ours);
+		else if (entries[i].kind == HV_CHANGE_RENAME)
+			err = hv_renames_are_ours(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_EVENT_CALL)
 			err = hv_event_calls_are_ours(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_KEY ||

@@ -85,7 +85,7 @@ void hv_section_log_calls(const struct hv_section_ring *r, const struct hv_secti
 			continue;
 		}
 		if (hv_record_kind(&record) == HV_RECORD_TASK)
-			hv_decoder_note_task(r->decoder, &record);
+			hv_decoder_note_old_task(r->decoder, &record);
 		if (!hv_record_is_event(&record))
 			continue;
 		decode(r, &record, &event);

@@ -18,6 +18,7 @@
 #include "tracer/init_code.h"
 #include "tracer/module_claims.h"
 #include "tracer/places.h"
+#include "tracer/renames.h"
 #include "tracer/scope.h"
 #include "tracer/section_tracer.h"
 #include "tracer/site_stubs.h"
@@ -232,6 +233,16 @@ const char *hv_session_why_refused(const struct hv_session *s, const struct hv_s
 	if (site->busy || as->arch->classify_site(bytes, site->ip, &target) != HV_SITE_NOP)
 		return "the guest itself uses it";
 	return "it cannot be changed now";
+}
+
+const char *hv_session_why_names_stay(const struct hv_session *s)
+{
+	if (hv_renames_are_followed(s->tracee))
+		return NULL;
+	if (!s->kernel->core.as.arch->stubs.rename_off)
+		return "renames are not followed there yet in guests of this architecture";
+	return "the call where the kernel gives a task its name was not found, or the guest uses "
+	       "it";
 }
 
 size_t hv_session_held_modules(const struct hv_session *s, size_t max, const char **ret)

@@ -134,6 +134,9 @@ uint64_t hv_session_long_holds(const struct hv_session *s, uint64_t *ret_last_ns
 size_t hv_session_refused(const struct hv_session *s, size_t max, const struct hv_site **ret);
 /* Why it is, by what is there in the guest now; static. */
 const char *hv_session_why_refused(const struct hv_session *s, const struct hv_site *site);
+/* Why the records of a task keep the name that it had before an exec or a rename, as it is now in
+ * the guest; static. NULL: they do not. */
+const char *hv_session_why_names_stay(const struct hv_session *s);
 /* Finds up to MAX of the modules that the guest cannot remove because of us (module_claims.h), as
  * they are now in the guest. RET has room for so many names, borrowed and valid until the next
  * refresh. Returns how many it found. */

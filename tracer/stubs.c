@@ -8,6 +8,7 @@
 #include "kernel/readers.h"
 #include "ringbuf/ring.h"
 #include "tracer/landings.h"
+#include "tracer/renames.h"
 #include "tracer/tracee.h"
 
 /* Returns where the guest sees what is at OFF of the region. */
@@ -98,6 +99,7 @@ static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *
 	hole[HV_HOLE_copy_user] = hv_reader(k, HV_READER_COPY_USER).v;
 	hole[HV_HOLE_string_kernel] = hv_reader(k, HV_READER_STRING_KERNEL).v;
 	hole[HV_HOLE_string_user] = hv_reader(k, HV_READER_STRING_USER).v;
+	hole[HV_HOLE_renamed] = hv_renames_callee(k).v;
 	set_entry_values(k, hole);
 	values->alternatives |= l->has_steal_time ? 0 : 1u << HV_ALT_NO_STEAL;
 	values->alternatives |= l->has_migrate ? 0 : 1u << HV_ALT_NO_MIGRATE;
@@ -153,6 +155,7 @@ static void set_region_values(const struct hv_tracee *t, struct hv_stub_values *
 	hole[HV_HOLE_event_probes] = gva_of(t, HV_REGION_PROBES_OFF);
 	hole[HV_HOLE_event_probes_len] = HV_REGION_STACKS_OFF - HV_REGION_PROBES_OFF;
 	hole[HV_HOLE_drafts] = gva_of(t, plan->drafts_off ? plan->drafts_off : HV_REGION_STUBS_OFF);
+	hole[HV_HOLE_nr_cpus] = plan->nr_cpus;
 	hole[HV_HOLE_nr_drafts] = plan->drafts_off ? plan->nr_cpus * HV_NR_DRAFTS : 0;
 	hole[HV_HOLE_ring_mask] = hv_ring_mask(plan->nr_slots);
 	hole[HV_HOLE_key_shift] = hv_key_shift(plan->nr_slots);
@@ -366,11 +369,19 @@ struct hv_gva hv_stubs_yield(const struct hv_tracee *t, size_t nr)
 	return hv_gva_add(code_of(t), stubs->yields_off + nr * stubs->yield_len_bytes);
 }
 
+static struct hv_gva stub_at(const struct hv_tracee *t, size_t off)
+{
+	return off ? hv_gva_add(code_of(t), off) : hv_gva(0);
+}
+
 struct hv_gva hv_stubs_hibernation(const struct hv_tracee *t)
 {
-	size_t off = t->kernel->core.as.arch->stubs.hibernation_off;
+	return stub_at(t, t->kernel->core.as.arch->stubs.hibernation_off);
+}
 
-	return off ? hv_gva_add(code_of(t), off) : hv_gva(0);
+struct hv_gva hv_stubs_rename(const struct hv_tracee *t)
+{
+	return stub_at(t, t->kernel->core.as.arch->stubs.rename_off);
 }
 
 struct hv_gva hv_stubs_handler(const struct hv_tracee *t)

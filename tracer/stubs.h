@@ -80,5 +80,7 @@ uint32_t hv_stubs_kind(unsigned stub, enum hv_call_role role);
 struct hv_gva hv_stubs_yield(const struct hv_tracee *t, size_t nr);
 /* Returns what the kernel calls on its way to hibernate; 0: the architecture has none. */
 struct hv_gva hv_stubs_hibernation(const struct hv_tracee *t);
+/* Likewise after it has written a task's name (renames.h). */
+struct hv_gva hv_stubs_rename(const struct hv_tracee *t);
 /* Returns the handler, to which traced functions of a graph return. */
 struct hv_gva hv_stubs_handler(const struct hv_tracee *t);

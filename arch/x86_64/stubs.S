@@ -15,8 +15,8 @@
  *
  * The other files: graph.S records a call, graph_handler.S its return. profile.S counts calls and
  * their time. calls.S has the entries of graph and profile. stack.S records stacks. actions.S
- * switches recording and tells the host about calls. yield.S, event.S, hibernation.S and sections.S
- * are not called from sites.
+ * switches recording and tells the host about calls. yield.S, event.S, hibernation.S, rename.S and
+ * sections.S are not called from sites.
  */
 #include "arch/x86_64/stub_macros.inc"
 
@@ -134,5 +134,6 @@ hv_stub_return_0: /* arch->link fills these five bytes */
 #include "arch/x86_64/sections.S"
 #include "arch/x86_64/event.S"
 #include "arch/x86_64/hibernation.S"
+#include "arch/x86_64/rename.S"
 
 	.section .note.GNU-stack, "", @progbits

@@ -24,7 +24,8 @@ static const uint32_t return_offs[] = {
 	hv_stub_return_4_off,  hv_stub_return_5_off,  hv_stub_return_6_off,  hv_stub_return_7_off,
 	hv_stub_return_8_off,  hv_stub_return_9_off,  hv_stub_return_10_off, hv_stub_return_11_off,
 	hv_stub_return_12_off, hv_stub_return_13_off, hv_stub_return_14_off, hv_stub_return_15_off,
-	hv_stub_return_18_off, hv_stub_return_19_off, hv_stub_return_20_off, hv_stub_return_21_off};
+	hv_stub_return_18_off, hv_stub_return_19_off, hv_stub_return_20_off, hv_stub_return_21_off,
+	hv_stub_return_22_off};
 
 #define PROBED_LEN_BYTES 10
 _Static_assert(PROBED_LEN_BYTES *HV_NR_SLOTS == hv_stub_probed_end_off - hv_stub_probed_off,
@@ -129,6 +130,7 @@ const struct hv_arch hv_arch_x86_64 = {
 			.idle_ends_off = hv_stub_idle_ends_off,
 			.place_off = hv_stub_place_off,
 			.hibernation_off = hv_stub_hibernation_off,
+			.rename_off = hv_stub_rename_off,
 			.return_offs = return_offs,
 			.nr_returns = HV_ARRAY_LEN(return_offs),
 		},

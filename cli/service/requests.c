@@ -216,6 +216,15 @@ static void add_held_modules(struct service *s, json_object *o)
 	json_object_object_add(o, "held_modules", list);
 }
 
+/* Only if they stay. */
+static void add_names(struct service *s, json_object *o)
+{
+	const char *why = hv_session_why_names_stay(s->session);
+
+	if (why)
+		add_string(o, "names_stay", why);
+}
+
 /* Only if there is a limit, or somebody wants to know. */
 static void add_budget(struct service *s, json_object *o)
 {
@@ -275,6 +284,7 @@ static void do_stat(struct service *s, struct peer *p)
 	add_number(o, "clients", s->nr_peers - 1);
 	add_missing_tasks(s, o);
 	add_held_modules(s, o);
+	add_names(s, o);
 	add_mounts(s, o);
 	add_readers(s, o);
 	json_object_object_add(o, "processes", doors_processes(s));

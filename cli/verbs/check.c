@@ -21,6 +21,7 @@
 #include "tracer/section_tracer.h"
 #include "tracer/session.h"
 #include "tracer/hibernation.h"
+#include "tracer/renames.h"
 #include "tracer/stubs.h"
 #include "tracer/yield.h"
 
@@ -345,17 +346,27 @@ static void check_sections(struct findings *f, const struct hv_kernel *k, bool i
 	}
 }
 
-/* Adds a row only when the guest must not hibernate while it is attached. */
-static void check_hibernation(struct findings *f, const struct hv_kernel *k, bool is_patched)
+/* Adds a row only for what the guest's kernel cannot be made to do by changing its calls. */
+static void check_calls(struct findings *f, const struct hv_kernel *k, bool is_patched)
 {
-	HV_AUTO_TEXT struct hv_text reason = {0};
-	HV_AUTO_ERR struct hv_err *err = is_patched ? NULL : hv_hibernation_look(k, &reason);
+	static const struct {
+		const char *name;
+		struct hv_err *(*look)(const struct hv_kernel *k, struct hv_text *ret_reason);
+		const char *words;
+	} calls[] = {
+		{"hibernation", hv_hibernation_look, "the guest must not hibernate while attached"},
+		{"task_names", hv_renames_look, "events keep the name before an exec or rename"},
+	};
 
-	if (err)
-		hv_text_add(&reason, err->message);
-	if (reason.len_bytes)
-		add(f, "hibernation", NULL, "the guest must not hibernate while attached: %s",
-		    reason.data);
+	for (size_t i = 0; i < HV_ARRAY_LEN(calls) && !is_patched; i++) {
+		HV_AUTO_TEXT struct hv_text reason = {0};
+		HV_AUTO_ERR struct hv_err *err = calls[i].look(k, &reason);
+
+		if (err)
+			hv_text_add(&reason, err->message);
+		if (reason.len_bytes)
+			add(f, calls[i].name, NULL, "%s: %s", calls[i].words, reason.data);
+	}
 }
 
 /* Corrects KNOWN by what is in the guest's memory, as attach will find it. K NULL: its kernel is
@@ -446,7 +457,7 @@ static void check_kernel(struct findings *f, struct hv_guest *guest, struct know
 		block(f, err);
 	is_patched = known->state != DOMAIN_FREE && known->state != DOMAIN_GONE;
 	check_guest_ftrace(f, k, is_patched);
-	check_hibernation(f, k, is_patched);
+	check_calls(f, k, is_patched);
 	check_sections(f, k, is_patched);
 	check_clock(f, k);
 }

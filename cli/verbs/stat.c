@@ -96,6 +96,13 @@ static void print_time(json_object *o)
 				(uint64_t)now.tv_sec * HV_NS_PER_S + (uint64_t)now.tv_nsec, "\n");
 }
 
+static void print_names(json_object *o)
+{
+	if (session_stat_member(o, "names_stay"))
+		printf("task names   are those before an exec or a rename: %s\n",
+		       session_stat_string(o, "names_stay"));
+}
+
 static void print_table(json_object *o)
 {
 	printf("domain       %s (%s)\n", session_stat_string(o, "domain"),
@@ -138,6 +145,7 @@ static void print_table(json_object *o)
 	       hv_plural(N(o, "vcpus")));
 	print_missing_tasks(o);
 	print_held_modules(o);
+	print_names(o);
 	print_users(o);
 	print_processes(o);
 }

@@ -9,6 +9,8 @@
  *	workload getppid N	N system calls that do nothing
  *	workload calls N	N rounds of system calls that fail, are of 32-bit programs, are
  *				restarted, and never return
+ *	workload names N	N times getpgid under each name that its two threads have in turn:
+ *				as started, by prctl, by a write to /proc, by exec
  *	workload starve MS	a real-time task keeps another one from its CPU (taskset); at once
  *	workload urgent MS	sleeps often for a moment, with nice -10; at once
  *	workload realtime MS	likewise with SCHED_FIFO
@@ -496,6 +498,69 @@ static void tell_time(long times)
 	}
 }
 
+static void ask_for_group(long times)
+{
+	for (long i = 0; i < times; i++)
+		syscall(SYS_getpgid, 0);
+}
+
+static int other_tid;
+
+/* Waits for a byte before each of its two names. */
+static void *be_renamed(void *arg)
+{
+	char byte;
+
+	other_tid = (int)syscall(SYS_gettid);
+	for (int name = 0; name < 2; name++) {
+		must(read(ping[0], &byte, 1) == 1, "read ping");
+		ask_for_group(*(long *)arg);
+		must(write(pong[1], &byte, 1) == 1, "write pong");
+	}
+	return NULL;
+}
+
+static void let_other_go(void)
+{
+	char byte = 1;
+
+	must(write(ping[1], &byte, 1) == 1, "write ping");
+	must(read(pong[0], &byte, 1) == 1, "read pong");
+}
+
+static void rename_other(const char *name)
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", other_tid);
+	file = fopen(path, "w");
+	must(file && fputs(name, file) >= 0 && fclose(file) == 0, path);
+}
+
+static void names(long times)
+{
+	static const char path[] = DIR_NAME "/by-other-name";
+	pthread_t other;
+	char number[32];
+
+	unlink(path);
+	must(symlink("/proc/self/exe", path) == 0, path);
+	must(pipe(ping) == 0 && pipe(pong) == 0, "pipe");
+	must(pthread_create(&other, NULL, be_renamed, &times) == 0, "pthread_create");
+	wait_for_go();
+	ask_for_group(times);
+	let_other_go();
+	must(prctl(PR_SET_NAME, "second") == 0, "prctl");
+	ask_for_group(times);
+	rename_other("renamed");
+	let_other_go();
+	pthread_join(other, NULL);
+	snprintf(number, sizeof(number), "%ld", times);
+	execl(path, path, "again", number, (char *)NULL);
+	must(0, path);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -518,7 +583,9 @@ int main(int argc, char **argv)
 		     {"urgent", be_urgent},
 		     {"realtime", be_realtime},
 		     {"deadline", have_deadline},
-		     {"today", tell_time}};
+		     {"today", tell_time},
+		     {"names", names},
+		     {"again", ask_for_group}};
 	sigset_t go;
 
 	sigemptyset(&go);
@@ -543,6 +610,6 @@ int main(int argc, char **argv)
 	fprintf(stderr,
 		"usage: workload "
 		"syscalls|threads|forkstorm|spin|getppid|calls|exec|pipe|file|starve|urgent|"
-		"realtime|deadline|today NUMBER\n");
+		"realtime|deadline|today|names NUMBER\n");
 	return 2;
 }

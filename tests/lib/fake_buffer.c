@@ -339,6 +339,11 @@ void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to)
 	from->overrun = from->read = 0;
 }
 
+/* The events have their names. */
+void hv_buffer_note_names(struct hv_buffer *b hv_unused)
+{
+}
+
 void hv_buffer_clear(struct hv_buffer *b, int only_cpu)
 {
 	take_away(b, 0, b->nr_events, only_cpu);

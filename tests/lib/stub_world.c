@@ -377,6 +377,7 @@ static struct hv_stub_values values_of(const struct world *w)
 				[HV_HOLE_event_probes] = world_gva(w, WORLD_PROBES_OFF).v,
 				[HV_HOLE_event_probes_len] = WORLD_PROBES_BYTES,
 				[HV_HOLE_drafts] = world_gva(w, WORLD_DRAFTS_OFF).v,
+				[HV_HOLE_nr_cpus] = WORLD_NR_CPUS,
 				[HV_HOLE_nr_drafts] = WORLD_NR_CPUS * HV_NR_DRAFTS,
 				[HV_HOLE_programs] = world_gva(w, WORLD_PROGRAM_OFF).v -
 						     WORLD_FETCH_SLOT * HV_FETCH_STEPS_MAX *
@@ -397,6 +398,7 @@ static struct hv_stub_values values_of(const struct world *w)
 				[HV_HOLE_fbuffer_event] = offsetof(struct world_buffer, event),
 				[HV_HOLE_fbuffer_entry] = offsetof(struct world_buffer, entry),
 				[HV_HOLE_task_status] = offsetof(struct world_task, status),
+				[HV_HOLE_renamed] = world_gva(w, WORLD_KERNEL_OFF + 0x40).v,
 				[HV_HOLE_ring_mask] = hv_ring_mask(w->nr_slots),
 				[HV_HOLE_key_shift] = hv_key_shift(w->nr_slots),
 				[HV_HOLE_key_step] = hv_ring_key_step(w->nr_slots),

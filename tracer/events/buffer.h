@@ -35,6 +35,10 @@ void hv_buffer_use_clock(struct hv_buffer *b, enum hv_trace_clock clock);
 enum hv_when_full { HV_FULL_OVERWRITES, HV_FULL_DROPS };
 void hv_buffer_when_full(struct hv_buffer *b, enum hv_when_full what);
 
+/* Notes the names that the tasks in the rings of B had last. Looks at every record, which takes a
+ * few ns each. Does nothing for a buffer in host memory, whose names are known. */
+void hv_buffer_note_names(struct hv_buffer *b);
+
 /* Clears the buffer of one vCPU, or of all (-1), also for open cursors. Cleared events do not count
  * as lost, and the counts begin again. */
 void hv_buffer_clear(struct hv_buffer *b, int only_cpu);

@@ -15,6 +15,7 @@ struct entry {
 	uint32_t next; /* in the bucket; 0: none */
 	uint32_t younger;
 	uint32_t older;
+	uint64_t tsc; /* of hv_comms_set_newest() */
 	char comm[HV_COMM_LEN];
 };
 
@@ -123,6 +124,17 @@ void hv_comms_set(struct hv_comms *c, uint32_t pid, uint32_t tgid, const char *c
 	c->entries[at].tgid = tgid;
 	memcpy(c->entries[at].comm, comm, HV_COMM_LEN - 1);
 	c->entries[at].comm[HV_COMM_LEN - 1] = '\0';
+}
+
+void hv_comms_set_newest(struct hv_comms *c, uint64_t tsc, uint32_t pid, uint32_t tgid,
+			 const char *comm)
+{
+	uint32_t at = find(c, pid);
+
+	if (at && c->entries[at].tsc > tsc)
+		return;
+	hv_comms_set(c, pid, tgid, comm);
+	c->entries[find(c, pid)].tsc = tsc;
 }
 
 const char *hv_comms_find(const struct hv_comms *c, uint32_t pid)

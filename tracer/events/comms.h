@@ -23,6 +23,9 @@ struct hv_comms *hv_comms_resized(const struct hv_comms *c, size_t nr_max);
 
 /* COMM has HV_COMM_LEN bytes, is copied, and its last byte is taken as NUL. TGID 0: unknown. */
 void hv_comms_set(struct hv_comms *c, uint32_t pid, uint32_t tgid, const char *comm);
+/* Likewise, unless the table has a name of a later TSC. All of its entries are set by this. */
+void hv_comms_set_newest(struct hv_comms *c, uint64_t tsc, uint32_t pid, uint32_t tgid,
+			 const char *comm);
 
 /* Returns HV_COMM_LEN bytes, NUL-terminated, valid until the next set; NULL: unknown. */
 const char *hv_comms_find(const struct hv_comms *c, uint32_t pid);

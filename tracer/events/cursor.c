@@ -307,6 +307,18 @@ static inline bool next_item(struct hv_cursor *c)
 	       hv_merge_next(c->merge, hv_last_tick_ns(), until_of(c), &c->item);
 }
 
+/* Names go forward only: a drain has noted those of a buffer in host memory, and whoever dumps the
+ * guest's rings looks for the last ones first (hv_buffer_note_names). */
+static void note_task(struct hv_cursor *c)
+{
+	struct hv_decoder *decoder = c->buffer->decoder;
+
+	if (c->buffer->memory || c->mode == HV_CURSOR_DUMP)
+		hv_decoder_note_old_task(decoder, &c->item.record);
+	else
+		hv_decoder_note_task(decoder, &c->item.record);
+}
+
 enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 {
 	if (c->nr_all_clears != c->buffer->nr_clears)
@@ -319,7 +331,7 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 		}
 		switch (hv_record_kind(&c->item.record)) {
 		case HV_RECORD_TASK:
-			hv_decoder_note_task(c->buffer->decoder, &c->item.record);
+			note_task(c);
 			break;
 		case HV_RECORD_COMMAND:
 			/* Only a drain returns commands. */

@@ -47,6 +47,16 @@ void hv_decoder_mark(const struct hv_decoder *d, const struct hv_record *record,
 	ret->text_len = mark->len_bytes;
 }
 
+void hv_decoder_note_old_task(struct hv_decoder *d, const struct hv_record *record)
+{
+	char comm[HV_COMM_LEN];
+	uint32_t pid;
+
+	hv_decode_task(record, &pid, comm);
+	if (!hv_names_has(d->names, pid))
+		hv_names_add(d->names, pid, hv_record_tgid(record), comm);
+}
+
 void hv_decoder_note_task(struct hv_decoder *d, const struct hv_record *record)
 {
 	char comm[HV_COMM_LEN];

@@ -50,8 +50,10 @@ static inline void hv_decoder_event(const struct hv_decoder *d, const struct hv_
 	else
 		hv_decode_event(&d->decode, record, parts ? parts->list : NULL, ret);
 }
-/* Notes the name of a task from RECORD, an HV_RECORD_TASK. */
+/* Notes the name of a task from RECORD, an HV_RECORD_TASK that is newer than all that was noted. */
 void hv_decoder_note_task(struct hv_decoder *d, const struct hv_record *record);
+/* Likewise from one that may be older: a name that is known stays. */
+void hv_decoder_note_old_task(struct hv_decoder *d, const struct hv_record *record);
 /* Fills in the name and the thread group of EVENT's task. */
 void hv_decoder_name_task(struct hv_decoder *d, struct hv_event *event);
 /* Finds the callers of EVENT, a stack, into LIST, which has room for HV_CALLERS_MAX. WORDS are

@@ -99,6 +99,11 @@ const char *hv_names_find(struct hv_names *n, uint32_t pid)
 	return find_in_tasks(n, pid);
 }
 
+bool hv_names_has(const struct hv_names *n, uint32_t pid)
+{
+	return hv_comms_find(n->recorded, pid) != NULL;
+}
+
 uint32_t hv_names_tgid(const struct hv_names *n, uint32_t pid)
 {
 	return hv_comms_tgid(n->recorded, pid);

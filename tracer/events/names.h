@@ -27,6 +27,8 @@ void hv_names_follow(struct hv_names *n, unsigned on);
 const char *hv_names_find(struct hv_names *n, uint32_t pid);
 /* Changes when a name or a thread group that was returned may be another one now. */
 uint64_t hv_names_version(const struct hv_names *n);
+/* Whether there is a recorded name of a task. */
+bool hv_names_has(const struct hv_names *n, uint32_t pid);
 /* Returns the recorded thread group of a task; 0: unknown. */
 uint32_t hv_names_tgid(const struct hv_names *n, uint32_t pid);
 /* Finds the INDEXth recorded name, in an order without meaning. False: there are no more. */

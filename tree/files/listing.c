@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/files/listing.h"
 
+#include "tracer/events/buffer.h"
 #include "tracer/section.h"
 #include "tree/format/format.h"
 
@@ -8,6 +9,7 @@
 
 void hv_listing_begin(struct hv_listing *l, const struct hv_place *at, struct hv_buffer *buffer)
 {
+	hv_buffer_note_names(buffer);
 	hv_reader_begin(&l->lines.reader, at, buffer, HV_CURSOR_DUMP);
 }
 

@@ -2,9 +2,11 @@
 /* saved_cmdlines, saved_cmdlines_size and saved_tgids: what is known about tasks. */
 #include <inttypes.h>
 
+#include "tracer/events/buffer.h"
 #include "tracer/events/comms.h"
 #include "tracer/events/names.h"
 #include "tree/files/files.h"
+#include "tree/instance/share.h"
 #include "tree/settings/token.h"
 
 #define COMM_LEN_MAX 16
@@ -14,6 +16,7 @@ static void show_comms(struct hv_file *f)
 	const char *comm;
 	uint32_t pid;
 
+	hv_buffer_note_names(hv_instance_buffer(f->at.instance));
 	for (size_t i = 0; hv_names_at(hv_file_session(f)->names, i, &pid, &comm); i++) {
 		hv_text_printf(&f->text, "%u ", pid);
 		hv_text_add_guest(&f->text, comm, COMM_LEN_MAX);

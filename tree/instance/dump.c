@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/dump.h"
 
+#include "tracer/events/buffer.h"
+
 #define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
 
 /* Returns "FUNC:dump on CPU 1 by task PID". */
@@ -27,6 +29,7 @@ void hv_dump_begin(struct hv_dump *dump, const struct hv_sites *sites, struct hv
 
 	if (dump->state != HV_DUMP_NONE)
 		return;
+	hv_buffer_note_names(buffer);
 	*dump = (struct hv_dump){
 		.state = HV_DUMP_WAITS,
 		.cpu = cpu,

@@ -14,6 +14,7 @@
 #include "tracer/events/clocks.h"
 #include "tracer/graph_tracer.h"
 #include "tracer/hibernation.h"
+#include "tracer/renames.h"
 #include "tracer/section_tracer.h"
 #include "tracer/stubs.h"
 #include "tracer/yield.h"
@@ -268,6 +269,11 @@ const char *hv_session_why_refused(const struct hv_session *s hv_unused, const s
 	return site->busy ? "the guest itself uses it" : "it cannot be changed now";
 }
 
+const char *hv_session_why_names_stay(const struct hv_session *s hv_unused)
+{
+	return NULL;
+}
+
 size_t hv_session_held_modules(const struct hv_session *s, size_t max, const char **ret)
 {
 	static const char *const names[] = {"xfs", "nf_tables"};
@@ -355,6 +361,14 @@ bool hv_early_is_up(const struct hv_kernel_core *core)
 
 struct hv_err *hv_hibernation_look(const struct hv_kernel *k hv_unused,
 				   struct hv_text *ret_reason hv_unused)
+{
+	return NULL;
+}
+
+/* tracer/renames.h */
+
+struct hv_err *hv_renames_look(const struct hv_kernel *k hv_unused,
+			       struct hv_text *ret_reason hv_unused)
 {
 	return NULL;
 }

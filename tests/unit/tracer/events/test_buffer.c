@@ -103,6 +103,69 @@ static uint64_t overrun_of(struct hv_buffer *b, int cpu)
 	return stat.overrun;
 }
 
+static void put_name(struct hv_buffer *b, unsigned cpu, uint64_t tsc, const char *name)
+{
+	struct hv_record records[2] = {hv_encode_task(tsc, 7, 7, name),
+				       {{tsc + 1, 0, UINT64_C(7) << HV_CALL_PID_SHIFT,
+					 (uint64_t)HV_RECORD_FUNCTION << HV_RECORD_KIND_SHIFT}}};
+
+	if (b)
+		hv_buffer_put_records(b, hv_lane_of_cpu(cpu), records, 2);
+	else
+		hv_ring_put(&blocks[cpu].state, blocks[cpu].records, GUEST_SLOT, records, 2);
+}
+
+static void expect_name(const char *name)
+{
+	ck_assert_str_eq(hv_names_find(decoder->names, 7), name);
+}
+
+/* Whoever dumps a buffer finds names in it that tasks had once. A drain whose filters ask for names
+ * must not. */
+static void dump(struct hv_buffer *b, enum hv_cursor_mode mode, const char *name)
+{
+	struct hv_cursor *c = hv_cursor_new(b, -1, mode);
+	struct hv_event event;
+	unsigned nr = 0;
+
+	while (hv_cursor_next(c, &event) == HV_NEXT_EVENT) {
+		if (event.pid != 7)
+			continue;
+		nr++;
+		ck_assert_str_eq(event.comm, name);
+		expect_name(name);
+	}
+	ck_assert_uint_ge(nr, 2);
+	hv_cursor_free(c);
+}
+
+START_TEST(the_last_name_of_a_task_is_found_whichever_vcpu_it_was_on)
+{
+	const uint64_t later = 10 * NR_CALLS;
+	char names[3][HV_COMM_LEN] = {"init", "sh", "cat"};
+
+	put_name(NULL, 0, later, names[0]);
+	put_name(NULL, 2, later + 20, names[2]);
+	put_name(NULL, 1, later + 10, names[1]);
+	hv_buffer_note_names(guests);
+	expect_name("cat");
+	dump(guests, HV_CURSOR_DUMP, "cat");
+}
+END_TEST
+
+START_TEST(a_reader_of_host_memory_takes_no_name_back)
+{
+	char now[HV_COMM_LEN] = "cat", once[HV_COMM_LEN] = "sh";
+
+	hv_names_add(decoder->names, 7, 7, now);
+	put_name(host, 0, 1, once);
+	put_name(host, 0, 3, once);
+	hv_buffer_note_names(host);
+	dump(host, HV_CURSOR_DUMP, "cat");
+	dump(host, HV_CURSOR_FOLLOW, "cat");
+}
+END_TEST
+
 START_TEST(each_keeps_as_much_as_its_size)
 {
 	hv_buffer_move(guests, -1, host);
@@ -202,6 +265,8 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, the_last_name_of_a_task_is_found_whichever_vcpu_it_was_on);
+	tcase_add_test(tc, a_reader_of_host_memory_takes_no_name_back);
 	tcase_add_test(tc, each_keeps_as_much_as_its_size);
 	tcase_add_test(tc, a_full_one_drops_and_the_others_do_not);
 	tcase_add_test(tc, another_size_of_one_leaves_the_others);

@@ -168,9 +168,26 @@ START_TEST(all_can_be_listed)
 }
 END_TEST
 
+START_TEST(the_name_of_the_latest_time_counts)
+{
+	static const char sh[HV_COMM_LEN] = "sh", cat[HV_COMM_LEN] = "cat";
+
+	comms = hv_comms_new(1);
+	hv_comms_set_newest(comms, 20, 7, 7, cat);
+	hv_comms_set_newest(comms, 10, 7, 7, sh);
+	ck_assert_str_eq(hv_comms_find(comms, 7), "cat");
+	hv_comms_set_newest(comms, 30, 7, 7, sh);
+	ck_assert_str_eq(hv_comms_find(comms, 7), "sh");
+	hv_comms_set_newest(comms, 5, 8, 8, cat); /* takes the place of the other */
+	hv_comms_set_newest(comms, 6, 8, 8, sh);
+	ck_assert_str_eq(hv_comms_find(comms, 8), "sh");
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, NULL, teardown);
+	tcase_add_test(tc, the_name_of_the_latest_time_counts);
 	tcase_add_test(tc, unknown_is_null);
 	tcase_add_test(tc, the_last_name_told_counts);
 	tcase_add_test(tc, a_name_without_end_is_cut);
