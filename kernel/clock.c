@@ -7,13 +7,13 @@
 #include "kernel/fields.h"
 #include "kernel/kernel.h"
 #include "kernel/kernel_arch.h"
-#include "kernel/wall_clock.h"
 
 struct hv_clock {
 	struct hv_kernel *k; /* borrowed */
 	unsigned nr_cpus;
 	struct hv_clock_source *source; /* owned; NULL: HV_CLOCK_RAW */
 	struct hv_clock_scale scales[HV_CLOCK_CPUS_MAX];
+	struct hv_timekeeper_layout keeper;
 };
 
 static struct hv_err *refresh_cpu(struct hv_clock *c, unsigned cpu)
@@ -42,6 +42,7 @@ struct hv_err *hv_clock_new(struct hv_kernel *k, struct hv_clock **ret)
 	struct hv_err *err;
 
 	c->k = k;
+	hv_err_free(hv_timekeeper_find(&k->core, &c->keeper));
 	c->nr_cpus = k->layout.nr_cpus < HV_CLOCK_CPUS_MAX ? k->layout.nr_cpus : HV_CLOCK_CPUS_MAX;
 	err = hv_err_in(hv_kernel_arch_of(&k->core)->find_clock(&k->core, &c->source), "clock");
 	if (!err)
@@ -137,43 +138,134 @@ uint64_t hv_clock_ticks(const struct hv_clock *c, uint64_t ns)
 	return low;
 }
 
-/* The time on the clock when its guest's clocksource showed the cycles of M. */
-static struct hv_err *clock_at(const struct hv_clock *c, const struct hv_wall_moment *m,
-			       uint64_t *ret_ns)
+/* Whether the cycles of the clocksource NAME are the counter, or ns of this clock. */
+static struct hv_err *find_cycles(const struct hv_clock *c, const char *name, struct hv_cycles *ret)
 {
 	const struct hv_clock_source *source = c->source;
-	uint64_t offset_ns;
-	struct hv_err *err;
+	struct hv_cycles found = {.are_ns = false};
+	struct hv_err *err = NULL;
 
-	if (strcmp(m->clocksource, source->counter_name) == 0) {
-		*ret_ns = hv_clock_ns(c, 0, m->cycles);
-		return NULL;
-	}
-	if (!source->ns_name || strcmp(m->clocksource, source->ns_name) != 0)
-		return hv_err_new(ENOENT, "time of day: it is kept by another counter");
-	err = source->read_offset(source, &c->k->core, &offset_ns);
+	if (!source)
+		return hv_err_new(ENOENT, "the guest's clock is not known");
+	found.are_ns = source->ns_name && strcmp(name, source->ns_name) == 0;
+	if (!found.are_ns && strcmp(name, source->counter_name) != 0)
+		return hv_err_new(ENOENT, "the guest keeps the time by another counter than its "
+					  "trace clock");
+	if (found.are_ns)
+		err = source->read_offset(source, &c->k->core, &found.offset_ns);
 	if (!err)
-		*ret_ns = m->cycles - offset_ns;
+		*ret = found;
+	return err;
+}
+
+struct hv_err *hv_clock_read_keeper(const struct hv_clock *c, struct hv_timekeeper_moment *ret,
+				    struct hv_cycles *ret_cycles)
+{
+	struct hv_timekeeper_moment m;
+	struct hv_err *err = NULL;
+
+	if (!c->keeper.fast.v)
+		err = hv_err_new(ENOENT, "the guest's timekeeper is not as known");
+	if (!err)
+		err = hv_timekeeper_read(&c->k->core, &c->keeper, &m);
+	if (!err)
+		err = find_cycles(c, m.clocksource, ret_cycles);
+	if (err)
+		return err;
+	*ret = m;
+	return NULL;
+}
+
+uint64_t hv_clock_cycles(const struct hv_clock *c, const struct hv_cycles *what, unsigned cpu,
+			 uint64_t tsc)
+{
+	return what->are_ns ? hv_clock_ns(c, cpu, tsc) + what->offset_ns : tsc;
+}
+
+static bool read_symbol(const struct hv_kernel_core *core, const char *name, uint64_t *ret)
+{
+	struct hv_gva at;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (!hv_core_symbol(core, name, &at))
+		return false;
+	err = hv_read_u64(&core->as, at, ret);
+	return !err;
+}
+
+/* The ticks of a kernel whose sched_clock() is not stable, by CPU (struct sched_clock_data,
+ * kernel/sched/clock.c). */
+static struct hv_err *read_ticks(const struct hv_clock *c, struct hv_clock_global *ret)
+{
+	const struct hv_kernel_core *core = &c->k->core;
+	uint32_t raw, gtod;
+	const struct hv_field fields[] = {{"tick_raw", 8, &raw}, {"tick_gtod", 8, &gtod}};
+	struct hv_gva data, at;
+	struct hv_err *err = hv_fields_find(core, "sched_clock_data", fields, HV_ARRAY_LEN(fields));
+
+	if (!err && !hv_core_symbol(core, "sched_clock_data", &data))
+		err = hv_err_new(ENOENT, "kernel without the symbol sched_clock_data");
+	for (unsigned cpu = 0; !err && cpu < c->nr_cpus; cpu++) {
+		uint64_t tick = 0, global = 0;
+
+		if (!hv_cpu_in(core, "__cpu_online_mask", cpu))
+			continue;
+		err = hv_core_percpu(core, data.v, cpu, &at);
+		if (!err)
+			err = hv_read_u64(&core->as, hv_gva_add(at, raw), &tick);
+		if (!err)
+			err = hv_read_u64(&core->as, hv_gva_add(at, gtod), &global);
+		if (err || tick <= ret->tick_ns)
+			continue;
+		ret->tick_ns = tick;
+		ret->global_ns = global;
+	}
+	return err;
+}
+
+struct hv_err *hv_clock_read_global(const struct hv_clock *c, struct hv_clock_global *ret)
+{
+	const struct hv_kernel_core *core = &c->k->core;
+	struct hv_clock_global found = {.is_stable = true};
+	struct hv_gva key;
+	uint32_t enabled = 1;
+	uint64_t offset = 0;
+	struct hv_err *err = NULL;
+
+	if (!c->source)
+		return hv_err_new(ENOENT, "the guest's clock is not known");
+	if (hv_core_symbol(core, "__sched_clock_stable", &key))
+		err = hv_read_u32(&core->as, key, &enabled); /* atomic_t enabled is first */
+	if (err)
+		return err;
+	found.is_stable = enabled != 0;
+	if (found.is_stable) {
+		read_symbol(core, "__sched_clock_offset", &found.offset_ns);
+	} else {
+		err = read_ticks(c, &found);
+		if (!err && !found.tick_ns)
+			err = hv_err_new(ENOENT, "the guest's clock has not ticked yet");
+		read_symbol(core, "__gtod_offset", &offset);
+		found.global_ns += offset;
+	}
+	if (!err)
+		*ret = found;
 	return err;
 }
 
 bool hv_clock_epoch_ns(const struct hv_clock *c, uint64_t *ret)
 {
-	struct hv_wall_moment m;
-	uint64_t ns = 0;
-	struct hv_err *err;
+	struct hv_timekeeper_moment m;
+	struct hv_cycles cycles;
+	uint64_t ns;
+	HV_AUTO_ERR struct hv_err *err = hv_clock_read_keeper(c, &m, &cycles);
 
-	if (!c->source)
+	if (err)
 		return false;
-	err = hv_wall_clock_read(&c->k->core, &m);
-	if (!err)
-		err = clock_at(c, &m, &ns);
-	if (!err && m.realtime_ns > ns && m.realtime_ns - ns <= INT64_MAX)
-		*ret = m.realtime_ns - ns;
-	else if (!err)
-		err = hv_err_new(ERANGE, "time of day: before 1970, or after 2262");
-	if (!err)
-		return true;
-	hv_err_free(err);
-	return false;
+	ns = cycles.are_ns ? m.cycles - cycles.offset_ns : hv_clock_ns(c, 0, m.cycles);
+	/* Not before 1970, nor after 2262. */
+	if (m.realtime_ns <= ns || m.realtime_ns - ns > INT64_MAX)
+		return false;
+	*ret = m.realtime_ns - ns;
+	return true;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernel/clock_source.h"
+#include "kernel/timekeeper.h"
 
 struct hv_kernel;
 
@@ -22,6 +23,33 @@ struct hv_err *hv_clock_refresh(struct hv_clock *c) hv_must_use;
  * is not known, since the guest keeps the time by another counter, or in a way that is not known.
  */
 bool hv_clock_epoch_ns(const struct hv_clock *c, uint64_t *ret);
+
+/* What the cycles of the guest's clocksource are: the counter, or this clock's ns less an offset.
+ */
+struct hv_cycles {
+	bool are_ns;
+	uint64_t offset_ns;
+};
+/* Reads the guest's timekeeper as it is now. ENOENT, with the reason: the guest keeps the time by
+ * another counter than its trace clock, or in a way that is not known. */
+struct hv_err *hv_clock_read_keeper(const struct hv_clock *c, struct hv_timekeeper_moment *ret,
+				    struct hv_cycles *ret_cycles) hv_must_use;
+/* How the guest's trace clock "global" (sched_clock_cpu()) follows from this clock. */
+struct hv_clock_global {
+	bool is_stable;	    /* it is this clock and an offset */
+	uint64_t offset_ns; /* that offset */
+	/* Otherwise it follows the guest's timekeeper at each tick: at the newest one this clock
+	 * showed TICK_NS, and that one GLOBAL_NS. A tick that was being written may be wrong. */
+	uint64_t tick_ns, global_ns;
+};
+/* ENOENT: it is not known. */
+struct hv_err *hv_clock_read_global(const struct hv_clock *c,
+				    struct hv_clock_global *ret) hv_must_use;
+
+/* The cycles of a tsc value that CPU read. */
+uint64_t hv_clock_cycles(const struct hv_clock *c, const struct hv_cycles *what, unsigned cpu,
+			 uint64_t tsc);
+
 /* The ns (HV_CLOCK_RAW: tsc units) of a tsc value that CPU read. */
 uint64_t hv_clock_ns(const struct hv_clock *c, unsigned cpu, uint64_t tsc);
 /* The same of NR values in TIMES, which become ns. */

@@ -17,11 +17,11 @@
  *	workload deadline MS	likewise with SCHED_DEADLINE
  *	workload exits MS	CPUID, which KVM emulates (x86-64); at once
  *	workload today N	N times the time, unshare(0), the time, printed; at once
- *	workload pressure MIB	touches so much memory, each page once
- *	workload thrash MIB	touches so much memory, and once more behind SIGUSR1
- *	workload exec N		N times fork, exec, wait
- *	workload switch N	N times a byte to another process and back
- *	workload pipe N		N times a write to a pipe and a read from it
+ *	workload clocks N	N times CLOCK_MONOTONIC, CLOCK_BOOTTIME and CLOCK_TAI in ns,
+ *unshare(0), and the three again, printed workload pressure MIB	touches so much memory, each
+ *page once workload thrash MIB	touches so much memory, and once more behind SIGUSR1 workload exec N
+ *N times fork, exec, wait workload switch N	N times a byte to another process and back workload
+ *pipe N		N times a write to a pipe and a read from it
  *	workload file N		N times open, read, close
  *				these and getppid print "ns X" for one of the N (bench/guest)
  *
@@ -498,6 +498,25 @@ static void tell_time(long times)
 	}
 }
 
+static void tell_clocks(long times)
+{
+	static const clockid_t clocks[] = {CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_TAI};
+	struct timespec told[6];
+
+	wait_for_go();
+	for (long i = 0; i < times; i++) {
+		for (int c = 0; c < 3; c++)
+			clock_gettime(clocks[c], &told[c]);
+		must(syscall(SYS_unshare, 0) == 0, "unshare");
+		for (int c = 0; c < 3; c++)
+			clock_gettime(clocks[c], &told[3 + c]);
+		for (int c = 0; c < 6; c++)
+			printf("%lld%c", told[c].tv_sec * 1000000000LL + told[c].tv_nsec,
+			       c < 5 ? ' ' : '\n');
+		usleep(i % 16 * 1000);
+	}
+}
+
 static void ask_for_group(long times)
 {
 	for (long i = 0; i < times; i++)
@@ -584,6 +603,7 @@ int main(int argc, char **argv)
 		     {"realtime", be_realtime},
 		     {"deadline", have_deadline},
 		     {"today", tell_time},
+		     {"clocks", tell_clocks},
 		     {"names", names},
 		     {"again", ask_for_group}};
 	sigset_t go;
@@ -610,6 +630,6 @@ int main(int argc, char **argv)
 	fprintf(stderr,
 		"usage: workload "
 		"syscalls|threads|forkstorm|spin|getppid|calls|exec|pipe|file|starve|urgent|"
-		"realtime|deadline|today|names NUMBER\n");
+		"realtime|deadline|today|clocks|names NUMBER\n");
 	return 2;
 }

@@ -499,6 +499,20 @@ enum hv_clock_kind hv_clocks_guest_kind(const struct hv_clocks *c)
 	return c->guest;
 }
 
+const char *hv_clocks_why_not(const struct hv_clocks *c, enum hv_trace_clock clock)
+{
+	if (clock == HV_TRACE_CLOCK_GUEST)
+		return c->guest == HV_CLOCK_RAW ? "the guest's clock is not known" : NULL;
+	if (clock == HV_TRACE_CLOCK_HOST)
+		return c->has_host ? NULL : "it is not known how the guest's counter goes";
+	return clock == HV_TRACE_CLOCK_TSC ? NULL : "the fake has none";
+}
+
+enum hv_trace_clock hv_clocks_default(const struct hv_clocks *c hv_unused)
+{
+	return HV_TRACE_CLOCK_GUEST;
+}
+
 bool hv_clocks_has_host(const struct hv_clocks *c)
 {
 	return c->has_host;

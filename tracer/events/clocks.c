@@ -6,6 +6,7 @@
 #include "kernel/now.h"
 #include "patcher/patcher.h"
 #include "tracer/events/host_clock.h"
+#include "tracer/events/timekeeping.h"
 
 #define SEARCH_MAX 63
 
@@ -15,7 +16,63 @@ struct hv_clocks {
 	struct hv_now now;		  /* used if there is no host clock */
 	const struct hv_hold_stat *holds; /* borrowed */
 	uint64_t nr_holds;		  /* holds that NOW knows of */
+	struct hv_timekeeping keeper;	  /* of the guest; its cycles are: */
+	struct hv_cycles cycles;
+	bool has_keeper; /* it could be read last */
+	/* The clock "global". If it is not stable: its moments, whose cycles are ns of GUEST. */
+	struct hv_clock_global global;
+	struct hv_timekeeping ticks;
+	bool has_global;
+	int64_t doubtful_ns; /* how far a tick that was not believed is from this clock; 0: none */
 };
+
+#define DOUBT_NS 500000 /* less than a tick */
+
+/* By how much B is ahead of its clock, less by how much A is. */
+static int64_t lead_grows(const struct hv_timekeeper_moment *a,
+			  const struct hv_timekeeper_moment *b)
+{
+	return (int64_t)((b->base_ns - b->cycles) - (a->base_ns - a->cycles));
+}
+
+static bool is_small(int64_t ns)
+{
+	return ns > -DOUBT_NS && ns < DOUBT_NS;
+}
+
+/* While the guest writes a tick, one of its two times is that of the tick before. Then the clocks
+ * are further apart by a tick. If the next sample says the same, there was another reason. */
+static void add_tick(struct hv_clocks *c)
+{
+	const struct hv_timekeeper_moment m = {
+		.cycles = c->global.tick_ns, .base_ns = c->global.global_ns, .mult = 1};
+	int64_t off = c->ticks.nr ? lead_grows(&c->ticks.list[c->ticks.nr - 1], &m) : 0;
+	bool is_again =
+		c->doubtful_ns && is_small((int64_t)((uint64_t)off - (uint64_t)c->doubtful_ns));
+
+	c->doubtful_ns = is_small(off) || is_again ? 0 : off;
+	if (!c->doubtful_ns)
+		hv_timekeeping_add(&c->ticks, &m);
+}
+
+static void sample_keepers(struct hv_clocks *c)
+{
+	struct hv_timekeeper_moment m;
+	struct hv_cycles cycles;
+	HV_AUTO_ERR struct hv_err *err = hv_clock_read_keeper(c->guest, &m, &cycles);
+	HV_AUTO_ERR struct hv_err *no_global = hv_clock_read_global(c->guest, &c->global);
+
+	c->has_keeper = !err;
+	c->has_global = !no_global;
+	if (!err && (cycles.are_ns != c->cycles.are_ns || cycles.offset_ns != c->cycles.offset_ns))
+		hv_timekeeping_deinit(&c->keeper);
+	if (!err) {
+		c->cycles = cycles;
+		hv_timekeeping_add(&c->keeper, &m);
+	}
+	if (!no_global && !c->global.is_stable)
+		add_tick(c);
+}
 
 struct hv_clocks *hv_clocks_new(struct hv_clock *guest, struct hv_host_clock *host,
 				struct hv_kernel *k, const struct hv_hold_stat *holds)
@@ -26,6 +83,7 @@ struct hv_clocks *hv_clocks_new(struct hv_clock *guest, struct hv_host_clock *ho
 	c->host = host;
 	hv_now_init(&c->now, k);
 	c->holds = holds;
+	sample_keepers(c);
 	return c;
 }
 
@@ -35,6 +93,8 @@ void hv_clocks_free(struct hv_clocks *c)
 		return;
 	hv_clock_free(c->guest);
 	hv_host_clock_free(c->host);
+	hv_timekeeping_deinit(&c->keeper);
+	hv_timekeeping_deinit(&c->ticks);
 	free(c);
 }
 
@@ -57,6 +117,58 @@ bool hv_clocks_has_host(const struct hv_clocks *c)
 	return c->host != NULL;
 }
 
+const char *hv_clocks_why_not(const struct hv_clocks *c, enum hv_trace_clock clock)
+{
+	switch (clock) {
+	case HV_TRACE_CLOCK_GUEST:
+		return hv_clock_kind(c->guest) == HV_CLOCK_RAW ? "the guest's clock is not known"
+							       : NULL;
+	case HV_TRACE_CLOCK_HOST:
+		return c->host ? NULL
+			       : "it is not known how the guest's counter follows the host's";
+	case HV_TRACE_CLOCK_MONO:
+	case HV_TRACE_CLOCK_BOOT:
+	case HV_TRACE_CLOCK_TAI:
+		return c->has_keeper ? NULL
+				     : "the guest keeps the time by another counter than its trace"
+				       " clock, or in a way that is not known";
+	case HV_TRACE_CLOCK_GLOBAL:
+		return c->has_global ? NULL : "the guest's clock is not known";
+	default:
+		return NULL;
+	}
+}
+
+enum hv_trace_clock hv_clocks_default(const struct hv_clocks *c)
+{
+	return c->has_global && !c->global.is_stable ? HV_TRACE_CLOCK_GLOBAL : HV_TRACE_CLOCK_GUEST;
+}
+
+/* If the guest's timekeeper cannot be read any more, it was when the clock was chosen. */
+static uint64_t keeper_ns(const struct hv_clocks *c, enum hv_trace_clock clock, unsigned cpu,
+			  uint64_t tsc)
+{
+	const struct hv_timekeeper_moment *of;
+	uint64_t ns;
+
+	if (!c->keeper.nr)
+		return hv_clock_ns(c->guest, cpu, tsc);
+	ns = hv_timekeeping_ns(&c->keeper, hv_clock_cycles(c->guest, &c->cycles, cpu, tsc), &of);
+	if (clock == HV_TRACE_CLOCK_BOOT)
+		return ns + of->boot_ns;
+	return clock == HV_TRACE_CLOCK_TAI ? ns + of->tai_ns : ns;
+}
+
+static uint64_t global_ns(const struct hv_clocks *c, unsigned cpu, uint64_t tsc)
+{
+	const struct hv_timekeeper_moment *of;
+	uint64_t ns = hv_clock_ns(c->guest, cpu, tsc);
+
+	if (c->global.is_stable)
+		return ns + c->global.offset_ns;
+	return c->ticks.nr ? hv_timekeeping_ns(&c->ticks, ns, &of) : ns;
+}
+
 uint64_t hv_clocks_event_ns(const struct hv_clocks *c, enum hv_trace_clock clock, unsigned cpu,
 			    uint64_t tsc)
 {
@@ -64,6 +176,10 @@ uint64_t hv_clocks_event_ns(const struct hv_clocks *c, enum hv_trace_clock clock
 		return tsc;
 	if (clock == HV_TRACE_CLOCK_HOST)
 		return hv_host_clock_ns(c->host, cpu, tsc);
+	if (clock == HV_TRACE_CLOCK_GLOBAL)
+		return global_ns(c, cpu, tsc);
+	if (clock != HV_TRACE_CLOCK_GUEST)
+		return keeper_ns(c, clock, cpu, tsc);
 	return hv_clock_ns(c->guest, cpu, tsc);
 }
 
@@ -105,6 +221,7 @@ uint64_t hv_clocks_tsc_at(const struct hv_clocks *c, unsigned cpu, uint64_t time
 
 void hv_clocks_sample(struct hv_clocks *c)
 {
+	sample_keepers(c);
 	if (c->host)
 		return;
 	if (c->holds->nr != c->nr_holds)
@@ -143,6 +260,8 @@ bool hv_clocks_now_ns(struct hv_clocks *c, enum hv_trace_clock clock, uint64_t *
 	hv_clocks_sample(c);
 	if (!hv_now_at(&c->now, hv_now_ns(), &ns))
 		return false;
-	*ret = clock == HV_TRACE_CLOCK_TSC ? hv_clocks_tsc_at(c, 0, ns) : ns;
+	*ret = ns;
+	if (clock != HV_TRACE_CLOCK_GUEST)
+		*ret = hv_clocks_event_ns(c, clock, 0, hv_clocks_tsc_at(c, 0, ns));
 	return true;
 }

@@ -20,6 +20,12 @@ enum hv_trace_clock {
 	HV_TRACE_CLOCK_GUEST, /* the guest's own trace clock */
 	HV_TRACE_CLOCK_TSC,   /* its time stamp counter */
 	HV_TRACE_CLOCK_HOST,  /* the host's CLOCK_MONOTONIC; needs hv_clocks_has_host */
+	/* Need hv_clocks_why_not() to be NULL: */
+	HV_TRACE_CLOCK_MONO,   /* the guest's CLOCK_MONOTONIC, as its trace clock "mono" shows it */
+	HV_TRACE_CLOCK_BOOT,   /* likewise CLOCK_BOOTTIME */
+	HV_TRACE_CLOCK_TAI,    /* likewise CLOCK_TAI */
+	HV_TRACE_CLOCK_GLOBAL, /* the guest's trace clock "global", of all its CPUs together */
+	HV_NR_TRACE_CLOCKS
 };
 
 /* Takes GUEST and HOST, which is NULL if it is not known how the guest's counter follows the
@@ -33,6 +39,11 @@ void hv_clocks_refresh(struct hv_clocks *c);
 
 enum hv_clock_kind hv_clocks_guest_kind(const struct hv_clocks *c);
 bool hv_clocks_has_host(const struct hv_clocks *c);
+/* Why there is no CLOCK; static. NULL: there is one. */
+const char *hv_clocks_why_not(const struct hv_clocks *c, enum hv_trace_clock clock);
+/* The clock that the guest's own tracing has at first: HV_TRACE_CLOCK_GUEST, or, where its clock is
+ * not stable and known, HV_TRACE_CLOCK_GLOBAL. */
+enum hv_trace_clock hv_clocks_default(const struct hv_clocks *c);
 
 /* Returns the time on CLOCK at which CPU's counter was TSC. */
 uint64_t hv_clocks_event_ns(const struct hv_clocks *c, enum hv_trace_clock clock, unsigned cpu,
@@ -56,6 +67,6 @@ bool hv_clocks_now_tsc(const struct hv_clocks *c, unsigned cpu, uint64_t *ret);
 /* Returns the value of CPU's time stamp counter when the host's was HOST_TICKS. Needs
  * hv_clocks_has_host. */
 uint64_t hv_clocks_tsc_of_host(const struct hv_clocks *c, unsigned cpu, uint64_t host_ticks);
-/* Samples the guest's clock, to make hv_clocks_now_ns more exact. Cheap; called every 100 ms or
- * so. */
+/* Samples the guest's clock, to make hv_clocks_now_ns more exact, and its timekeeper. Cheap; called
+ * every 100 ms or so. */
 void hv_clocks_sample(struct hv_clocks *c);

@@ -13,15 +13,15 @@ static const char *const names[] = {
 	[HV_TRACE_CLOCK_GUEST] = "local",
 	[HV_TRACE_CLOCK_TSC] = NULL, /* the architecture has a name for it */
 	[HV_TRACE_CLOCK_HOST] = "host-mono",
+	[HV_TRACE_CLOCK_MONO] = "mono",
+	[HV_TRACE_CLOCK_BOOT] = "boot",
+	[HV_TRACE_CLOCK_TAI] = "tai",
+	[HV_TRACE_CLOCK_GLOBAL] = "global",
 };
 
-/* The guest's own clock exists if hvtrace can compute it, and the host's if hvtrace knows how the
- * guest's counter relates to it. */
 static bool has_clock(struct hv_session *s, enum hv_trace_clock clock)
 {
-	if (clock == HV_TRACE_CLOCK_GUEST)
-		return hv_clocks_guest_kind(s->clocks) != HV_CLOCK_RAW;
-	return clock != HV_TRACE_CLOCK_HOST || hv_clocks_has_host(s->clocks);
+	return !hv_clocks_why_not(s->clocks, clock);
 }
 
 static const char *name_of(struct hv_session *s, enum hv_trace_clock clock)
@@ -63,9 +63,12 @@ static struct hv_err *write_clock(struct hv_file *f, const char *buf, size_t len
 				  CLOCK_NAME_MAX - 1, len_bytes);
 	name = hv_name_written(buf, len_bytes);
 	for (size_t i = 0; i < HV_ARRAY_LEN(names); i++) {
-		if (strcmp(name, name_of(hv_file_session(f), i)) != 0 ||
-		    !has_clock(hv_file_session(f), i))
+		const char *why_not = hv_clocks_why_not(hv_file_session(f)->clocks, i);
+
+		if (strcmp(name, name_of(hv_file_session(f), i)) != 0)
 			continue;
+		if (why_not)
+			return hv_err_new(EINVAL, "there is no clock '%s': %s", name, why_not);
 		hv_instance_use_clock(f->at.instance, i);
 		*ret_len = len_bytes;
 		return NULL;

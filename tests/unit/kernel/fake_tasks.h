@@ -33,7 +33,8 @@
 
 #define FT_RQ_CLOCK 16u /* of struct rq */
 
-#define FT_TK_BASE_BYTES 56u /* struct tk_read_base */
+#define FT_TK_BASE_BYTES 56u			       /* struct tk_read_base */
+#define FT_TK_CORE_BYTES (8u + FT_TK_BASE_BYTES + 16u) /* a seqcount, struct timekeeper */
 #define FT_TK_BYTES	 (8 + 2 * FT_TK_BASE_BYTES)
 
 #define FT_AREA_ESTACKS 0x2000u /* of struct cpu_entry_area */
@@ -51,6 +52,8 @@ enum {
 	FT_IRQ_SCS
 };
 
+#define FT_TICKS (FK_PERCPU(FT_RQ) + 0x800) /* struct sched_clock_data */
+
 #define FT_PREEMPTING (FK_BASE + 0x500)
 #define FT_TRAMPOLINE (FK_BASE + 0x600) /* the guest's own, 0x80 bytes */
 
@@ -62,6 +65,8 @@ struct ft {
 	uint64_t estacks[FK_NR_CPUS]; /* struct cea_exception_stacks */
 	uint64_t use_tsc, pv_sched_clock, clock_offset, sched_offset, klp;
 	uint64_t tk_fast;
+	uint64_t tk_core;
+	uint64_t clock_stable;
 };
 
 static inline void ft_percpu(struct ft *t, unsigned var, unsigned cpu, uint64_t v)
@@ -116,9 +121,12 @@ static inline void ft_types(void)
 	FK_STRUCT("tk_fast", FT_TK_BYTES, {"seq", 0, 4},
 		  {"base", 8, 0,
 		   array(FK_STRUCT("tk_read_base", FT_TK_BASE_BYTES, {"clock", 0, 8},
-				   {"cycle_last", 16, 8}, {"shift", 28, 4}, {"xtime_nsec", 32, 8},
-				   {"base_real", 48, 8}),
+				   {"cycle_last", 16, 8}, {"mult", 24, 4}, {"shift", 28, 4},
+				   {"xtime_nsec", 32, 8}, {"base", 40, 8}, {"base_real", 48, 8}),
 			 2)});
+	FK_STRUCT("timekeeper", FT_TK_CORE_BYTES - 8, {"tkr_mono", 0, FT_TK_BASE_BYTES},
+		  {"offs_boot", FT_TK_BASE_BYTES, 8}, {"offs_tai", FT_TK_BASE_BYTES + 8, 8});
+	FK_STRUCT("sched_clock_data", 24, {"tick_raw", 0, 8}, {"tick_gtod", 8, 8});
 	FK_STRUCT("pvclock_vcpu_time_info", 32, {"version", 0, 4}, {"tsc_timestamp", 8, 8},
 		  {"system_time", 16, 8}, {"tsc_to_system_mul", 24, 4}, {"tsc_shift", 28, 1});
 }
@@ -224,6 +232,9 @@ static inline void ft_symbols(struct ft *t, uint64_t init_stack)
 	fk_symbol(f, "__end_init_task", init_stack + FT_STACK);
 	fk_symbol(f, "__use_tsc", t->use_tsc);
 	fk_symbol(f, "tk_fast_mono", t->tk_fast);
+	fk_symbol(f, "tk_core", t->tk_core);
+	fk_symbol(f, "__sched_clock_stable", t->clock_stable);
+	fk_symbol(f, "sched_clock_data", FT_TICKS);
 	fk_symbol(f, "__SCK__pv_sched_clock", t->pv_sched_clock);
 	fk_symbol(f, "kvm_sched_clock_offset", t->clock_offset);
 	fk_symbol(f, "klp_transition_patch", t->klp);
@@ -249,6 +260,9 @@ static inline void ft_init_with(struct ft *t, void (*declare)(struct fk *f))
 	t->clock_offset = fk_alloc(&t->f, 8);
 	t->klp = fk_alloc(&t->f, 8);
 	t->tk_fast = fk_alloc(&t->f, FT_TK_BYTES);
+	t->tk_core = fk_alloc(&t->f, FT_TK_CORE_BYTES);
+	t->clock_stable = fk_alloc(&t->f, 16);
+	fk_u32(&t->f, t->clock_stable, 1);
 	t->sched_offset = fk_alloc(&t->f, 8);
 	for (unsigned cpu = 0; cpu < FK_NR_CPUS; cpu++) {
 		t->irq_stacks[cpu] = fk_alloc(&t->f, FT_IRQ);

@@ -245,6 +245,49 @@ START_TEST(the_time_of_day_by_pvclock)
 }
 END_TEST
 
+/* The timekeeper proper is behind a seqcount whose length nothing tells: by its clocksource. */
+START_TEST(the_timekeepers_clocks_are_read)
+{
+	struct hv_timekeeper_moment m;
+	struct hv_cycles cycles;
+	uint64_t fast = t.tk_fast + 8, core = t.tk_core + 8, clock;
+
+	cyc2ns(0, 0, 1 << 10, 10, 1000);
+	timekeeper(0, "tsc", 7000, 90000000);
+	memcpy(&clock, fk_host(&t.f, fast), sizeof(clock));
+	fk_u32(&t.f, fast + 24, 512); /* two cycles are a ns */
+	fk_u32(&t.f, fast + 28, 10);
+	fk_u64(&t.f, fast + 32, 3 << 10);
+	fk_u64(&t.f, fast + 40, 4000);
+	fk_u64(&t.f, core, clock);
+	fk_u64(&t.f, core + FT_TK_BASE_BYTES, 100);
+	fk_u64(&t.f, core + FT_TK_BASE_BYTES + 8, 37);
+	open_clock(HV_CLOCK_TSC);
+	ck_assert_ptr_null(hv_clock_read_keeper(c, &m, &cycles));
+	ck_assert(!cycles.are_ns);
+	ck_assert_uint_eq(hv_clock_cycles(c, &cycles, 0, 1234), 1234);
+	ck_assert_uint_eq(m.cycles, 7000);
+	ck_assert_uint_eq(hv_moment_mono_ns(&m, 0), 4003);
+	ck_assert_uint_eq(hv_moment_mono_ns(&m, 2000), 5003);
+	ck_assert_uint_eq(m.boot_ns, 100);
+	ck_assert_uint_eq(m.tai_ns, 37);
+}
+END_TEST
+
+START_TEST(a_timekeeper_by_pvclock_has_its_ns_as_cycles)
+{
+	struct hv_timekeeper_moment m;
+	struct hv_cycles cycles;
+
+	fk_u64(&t.f, t.clock_offset, 100);
+	pvclock(0, 1000, 5000, 0x80000000, 1);
+	open_clock(HV_CLOCK_PVCLOCK);
+	timekeeper(0, "kvm-clock", 6000, 90000000);
+	ck_assert_ptr_null(hv_clock_read_keeper(c, &m, &cycles));
+	ck_assert_uint_eq(hv_clock_cycles(c, &cycles, 0, 2000), 6000);
+}
+END_TEST
+
 START_TEST(no_time_of_day_is_guessed)
 {
 	uint64_t ns = 4;
@@ -283,6 +326,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, any_pvclock_gives_some_number);
 	tcase_add_test(tc, the_time_of_day_by_the_copy_in_use);
 	tcase_add_test(tc, the_time_of_day_by_pvclock);
+	tcase_add_test(tc, the_timekeepers_clocks_are_read);
+	tcase_add_test(tc, a_timekeeper_by_pvclock_has_its_ns_as_cycles);
 	tcase_add_test(tc, no_time_of_day_is_guessed);
 }
 

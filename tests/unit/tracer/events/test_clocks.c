@@ -86,6 +86,88 @@ START_TEST(now_is_what_the_run_queues_say)
 }
 END_TEST
 
+/* 4000 ns at 8000 ticks, and two ticks are a ns from then on. */
+static void keep_time(const char *clocksource)
+{
+	uint64_t fast = t.tk_fast + 8, core = t.tk_core + 8;
+	uint64_t clock = fk_alloc(&t.f, 24), name = fk_alloc(&t.f, 16);
+
+	fk_str(&t.f, name, clocksource);
+	fk_u64(&t.f, clock + 16, name);
+	for (unsigned i = 0; i < 2; i++, fast += FT_TK_BASE_BYTES) {
+		fk_u64(&t.f, fast, clock);
+		fk_u64(&t.f, fast + 16, 8000);
+		fk_u32(&t.f, fast + 24, 512);
+		fk_u32(&t.f, fast + 28, 10);
+		fk_u64(&t.f, fast + 40, 4000);
+	}
+	fk_u64(&t.f, core, clock);
+	fk_u64(&t.f, core + FT_TK_BASE_BYTES, 100);
+	fk_u64(&t.f, core + FT_TK_BASE_BYTES + 8, 37);
+}
+
+static uint64_t at(enum hv_trace_clock clock, uint64_t tsc)
+{
+	ck_assert_ptr_null(hv_clocks_why_not(clocks, clock));
+	return hv_clocks_event_ns(clocks, clock, 0, tsc);
+}
+
+START_TEST(the_timekeepers_clocks_are_computed)
+{
+	keep_time("tsc");
+	open_clocks(1000);
+	ck_assert_uint_eq(at(HV_TRACE_CLOCK_MONO, 10000), 5000);
+	ck_assert_uint_eq(at(HV_TRACE_CLOCK_BOOT, 10000), 5100);
+	ck_assert_uint_eq(at(HV_TRACE_CLOCK_TAI, 10000), 5037);
+	fk_u64(&t.f, t.sched_offset, 11);
+	hv_clocks_sample(clocks);
+	ck_assert_uint_eq(at(HV_TRACE_CLOCK_GLOBAL, 10000), 1000 + 5000 + 11);
+	ck_assert_int_eq(hv_clocks_default(clocks), HV_TRACE_CLOCK_GUEST);
+}
+END_TEST
+
+START_TEST(a_guest_that_keeps_time_by_another_counter_has_no_mono)
+{
+	keep_time("acpi_pm");
+	open_clocks(1000);
+	ck_assert_ptr_nonnull(strstr(hv_clocks_why_not(clocks, HV_TRACE_CLOCK_MONO), "counter"));
+	ck_assert_ptr_nonnull(hv_clocks_why_not(clocks, HV_TRACE_CLOCK_BOOT));
+	ck_assert_ptr_null(hv_clocks_why_not(clocks, HV_TRACE_CLOCK_GLOBAL));
+}
+END_TEST
+
+/* CPU's sched_clock() was RAW_NS, and the timekeeper's time GTOD_NS. */
+static void tick(unsigned cpu, uint64_t raw_ns, uint64_t gtod_ns)
+{
+	fk_u64(&t.f, t.f.areas[cpu] + FT_TICKS, raw_ns);
+	fk_u64(&t.f, t.f.areas[cpu] + FT_TICKS + 8, gtod_ns);
+	hv_clocks_sample(clocks);
+}
+
+/* The guest's clock is behind by 4 ms. The last sample is taken while a tick is written. */
+START_TEST(a_clock_that_is_not_stable_follows_the_ticks)
+{
+	const uint64_t ms = 1000000;
+
+	fk_u32(&t.f, t.clock_stable, 0);
+	open_clocks(0);
+	ck_assert_ptr_nonnull(hv_clocks_why_not(clocks, HV_TRACE_CLOCK_GLOBAL));
+	tick(0, 100 * ms, 104 * ms);
+	ck_assert_int_eq(hv_clocks_default(clocks), HV_TRACE_CLOCK_GLOBAL);
+	ck_assert_uint_eq(at(HV_TRACE_CLOCK_GLOBAL, 2 * 101 * ms), 105 * ms);
+	tick(1, 200 * ms, 204 * ms + 2000); /* a clock that is faster by 20 ppm */
+	ck_assert_uint_eq(at(HV_TRACE_CLOCK_GLOBAL, 2 * 150 * ms), 154 * ms + 1000);
+	tick(1, 204 * ms, 212 * ms);
+	ck_assert_uint_eq(at(HV_TRACE_CLOCK_GLOBAL, 2 * 206 * ms), 210 * ms + 2000);
+	tick(1, 304 * ms, 312 * ms); /* it is again */
+	ck_assert_uint_eq(at(HV_TRACE_CLOCK_GLOBAL, 2 * 306 * ms), 314 * ms);
+	tick(1, 404 * ms, UINT64_MAX / 2); /* the guest may say anything */
+	tick(1, 1, UINT64_MAX);
+	tick(1, UINT64_MAX, 1);
+	at(HV_TRACE_CLOCK_GLOBAL, 2 * 306 * ms);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -93,6 +175,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, the_first_tick_of_a_time_is_found);
 	tcase_add_test(tc, a_clock_that_began_late_is_searched_from_before_0);
 	tcase_add_test(tc, now_is_what_the_run_queues_say);
+	tcase_add_test(tc, the_timekeepers_clocks_are_computed);
+	tcase_add_test(tc, a_guest_that_keeps_time_by_another_counter_has_no_mono);
+	tcase_add_test(tc, a_clock_that_is_not_stable_follows_the_ticks);
 }
 
 int main(void)
