@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cli/verbs/latency/report.h"
 
+#define WAITING	    "waiting " /* begins some causes */
 #define PERCENT	    100
 #define PPM_PERCENT 10000
 #define HOG_PPM	    200000 /* of a CPU: a program that used less is not named */
@@ -109,17 +110,21 @@ static void add_crowd(struct hv_text *out, const struct hv_cause *c)
 	hv_text_add(out, " at a time");
 }
 
-/* "sh-412 waits 300 ms: " and the cause. */
+/* "sh-412 waits 300 ms for a vCPU that greedy-413 used". */
 static void add_waiting(struct hv_text *out, const struct latency_report *r,
 			const struct hv_cause *c)
 {
 	const struct hv_stall *s = c->nr_victims && c->victim.task.pid ? &c->victim : &c->longest;
+	HV_AUTO_TEXT struct hv_text cause = {0};
 
 	latency_add_task(out, &s->task);
 	hv_text_add(out, s->kind == HV_STALL_SLEEP ? " sleeps " : " waits ");
 	latency_add_time(out, s->length_ns);
-	hv_text_add(out, ": ");
-	latency_add_cause(out, r->latency, c);
+	latency_add_cause(&cause, r->latency, c);
+	if (strncmp(cause.data, WAITING, strlen(WAITING)) == 0)
+		hv_text_printf(out, " %s", cause.data + strlen(WAITING));
+	else
+		hv_text_printf(out, ": %s", cause.data);
 }
 
 /* "The device ... : 251 ms": what takes long by itself. */

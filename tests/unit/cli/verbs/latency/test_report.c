@@ -350,7 +350,7 @@ END_TEST
 START_TEST(the_tenants_programs_compete)
 {
 	cause(HV_STALL_RUNQUEUE, HV_FAULT_TENANTS_PROGRAM, 50);
-	answers("s?h-9 waits 50.0 ms: waiting for a vCPU that hog-8 used; fault: the tenant's "
+	answers("s?h-9 waits 50.0 ms for a vCPU that hog-8 used; fault: the tenant's "
 		"program.\n");
 	verdict.list[0].nr_crowd = 8;
 	verdict.list[0].nr_crowd_cpus = 2;
