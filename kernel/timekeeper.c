@@ -50,7 +50,7 @@ static void find_offsets(const struct hv_kernel_core *core, struct hv_timekeeper
 	uint32_t tkr, boot, tai;
 	const struct hv_field fields[] = {
 		{"tkr_mono", 8, &tkr}, {"offs_boot", 8, &boot}, {"offs_tai", 8, &tai}};
-	struct hv_gva at;
+	struct hv_gva at = {0};
 	struct hv_err *err = hv_fields_find(core, "timekeeper", fields, HV_ARRAY_LEN(fields));
 
 	if (!err)
