@@ -17,7 +17,6 @@ struct hv_noted_place {
 	uint8_t len_bytes;		 /* 0: an unused entry of the table */
 	bool had_pointer;		 /* a pointer to the region was written here */
 	bool is_journalled;		 /* an earlier session's journal claims BEFORE */
-	int8_t moved;			 /* of a count: how far we have moved it */
 	uint8_t bit;			 /* the only bit of the byte that may change */
 	uint8_t before[HV_SITE_LEN_MAX]; /* what the guest had there */
 	uint8_t after[HV_SITE_LEN_MAX];	 /* what was written last, unless it was not made */

@@ -11,8 +11,8 @@
  * - text becomes a call of or a jump into the region, a static key's nop or jump, or a call of
  *   other code of the kernel's own in place of such a call;
  * - data becomes a pointer into the region's data, what such a pointer replaced, the address of
- *   the kernel's own code where a return address or a probe of ours was, a count that was moved by
- *   as many as has tracepoints, or a byte with one bit changed, always the same bit;
+ *   the kernel's own code where a return address or a probe of ours was, a count of users of a
+ *   tracepoint, moved by two at most, or a byte with one bit changed, always the same bit;
  * - what was there before may be put back, as this side has read it itself. What an earlier session
  *   replaced may be put back only where that session's journal says so and the guest leads to the
  *   region.

@@ -127,39 +127,38 @@ static enum hv_write_kind word_kind(struct hv_rules *r, const struct hv_looked *
 	return is_no_probe(r, l) ? HV_WRITE_NO_PROBE : HV_WRITE_REFUSED;
 }
 
-/* How far the count has been moved after L. A write that was asked for last may not have been made.
- */
-static int moved_after(const struct hv_rules *r, const struct hv_looked *l)
+/* The count from which L moves: what the guest had there when this side first moved it, or what the
+ * guest has made of it since. The guest's kernel takes over a count that we moved, and leaves its
+ * own to us. A write that was asked for last may not have been made. */
+static uint32_t base_of(const struct hv_rules *r, const struct hv_looked *l)
 {
 	const struct hv_noted_place *p = hv_noted_find(&r->counts, l->w->gpa);
-	int by = now_of(l) < then_of(l) ? 1 : -1;
+	uint32_t base;
 
-	if (!p)
-		return by;
-	if (memcmp(l->now, p->before, sizeof(uint32_t)) == 0 &&
-	    memcmp(l->w->bytes, p->after, sizeof(uint32_t)) == 0)
-		return p->moved;
-	return p->moved + by;
+	if (!p || (memcmp(l->now, p->after, sizeof(base)) != 0 &&
+		   memcmp(l->now, p->was, sizeof(base)) != 0))
+		return (uint32_t)now_of(l);
+	memcpy(&base, p->before, sizeof(base));
+	return base;
 }
 
-/* An earlier session has moved it up. */
 static bool is_count(const struct hv_rules *r, const struct hv_looked *l)
 {
-	uint64_t now = now_of(l), then = then_of(l);
-	int moved = moved_after(r, l), least = r->adopts == HV_ADOPTS_EARLIER ? -MOVED_MAX : 0;
+	uint64_t now = now_of(l), then = then_of(l), base = base_of(r, l);
 
 	return l->w->gpa.v % sizeof(uint32_t) == 0 && (now + 1 == then || then + 1 == now) &&
-	       now <= COUNT_MAX && then <= COUNT_MAX && moved >= least && moved <= MOVED_MAX;
+	       now <= COUNT_MAX && then <= COUNT_MAX && then <= base + MOVED_MAX &&
+	       base <= then + MOVED_MAX;
 }
 
 void hv_rules_note_count(struct hv_rules *r, const struct hv_looked *l)
 {
-	int moved = moved_after(r, l);
+	uint32_t base = base_of(r, l);
 	struct hv_noted_place *p = hv_noted_add(&r->counts, l->w->gpa, l->w->len_bytes);
 
-	p->moved = (int8_t)moved;
-	memcpy(p->before, l->now, sizeof(uint32_t));
-	memcpy(p->after, l->w->bytes, sizeof(uint32_t));
+	memcpy(p->before, &base, sizeof(base));
+	memcpy(p->was, l->now, sizeof(base));
+	memcpy(p->after, l->w->bytes, sizeof(base));
 }
 
 static struct hv_bit_kind bit_kind(const struct hv_looked *l)

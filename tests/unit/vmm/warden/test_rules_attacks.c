@@ -195,8 +195,31 @@ START_TEST(a_count_does_not_walk)
 	/* nor by its neighbours */
 	put(WORD, 0);
 	ck_assert(!allows(data(WORD + 1, 1, 4)));
+	/* nor down */
 	put(WORD + 64, 5);
-	ck_assert(!allows(data(WORD + 64, 4, 4))); /* it was not moved up */
+	for (unsigned i = 0; i < 200; i++)
+		allows(data(WORD + 64, word_at(WORD + 64) - 1, 4));
+	ck_assert_uint_ge(word_at(WORD + 64), 3);
+	end();
+}
+END_TEST
+
+/* The guest's kernel takes over a tracepoint that we have switched on, and leaves its own to us. */
+START_TEST(a_count_changes_hands)
+{
+	begin(HV_ADOPTS_NOTHING);
+	for (unsigned i = 0; i < 10; i++) {
+		put(WORD, 0);
+		ck_assert(allows(data(WORD, 1, 4))); /* on; the guest switches it off later */
+	}
+	for (unsigned i = 0; i < 10; i++) {
+		put(WORD, 1);
+		ck_assert(allows(data(WORD, 0, 4))); /* the guest has switched it on, and left */
+	}
+	for (unsigned users = 3; users < 30; users += 3) {
+		put(WORD, users);
+		ck_assert(allows(data(WORD, users + 1, 4)));
+	}
 	end();
 }
 END_TEST
@@ -337,6 +360,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, a_list_does_not_overlap_itself);
 	tcase_add_test(tc, jumps_and_calls_do_not_lead_to_data);
 	tcase_add_test(tc, a_count_does_not_walk);
+	tcase_add_test(tc, a_count_changes_hands);
 	tcase_add_test(tc, a_word_does_not_get_any_value);
 	tcase_add_test(tc, old_bytes_do_not_go_over_the_guests_own);
 	tcase_add_test(tc, recovery_does_not_write_anywhere);
