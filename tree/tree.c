@@ -23,8 +23,6 @@ struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
 
 	hv_session_stat(session, &stat);
 	hv_instances_init(&t->instances, session, stat.nr_cpus);
-	if (hv_clocks_default(session->clocks) != t->instances.top.buffers.clock)
-		hv_instance_use_clock(&t->instances.top, hv_clocks_default(session->clocks));
 	t->root = &hv_root_node;
 	hv_scope_set_recording(session->scope, 1);
 	*ret = t;

@@ -73,7 +73,8 @@ def clients_do_not_use_up_memory(t):
         for wire in wires:
             assert [wire.ask(OPEN_PROC, b"kallsyms")[0] for _ in range(64)] == [0] * 64
         grown = own_mib(service) - before
-        assert grown < 100, f"512 open files of kallsyms take {grown} MiB"
+        # Each of them having its own copy takes some 2,000 MiB; the quarantine of a sanitizer a tenth of that.
+        assert grown < 512, f"512 open files of kallsyms take {grown} MiB"
         for wire in wires:
             wire.socket.close()
         made = fill(t, traced)

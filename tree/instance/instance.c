@@ -41,6 +41,7 @@ static void init(struct hv_instance *in, struct hv_instances *all)
 	in->stacks_due = hv_alloc(all->nr_cpus * sizeof(*in->stacks_due));
 	hv_selection_init(&in->selection, all->nr_cpus);
 	hv_buffers_init(&in->buffers, all->session, all->nr_cpus);
+	hv_buffers_use_clock(&in->buffers, hv_clocks_default(all->session->clocks));
 	hv_pipes_init(&in->pipes, all->nr_cpus);
 }
 

@@ -25,8 +25,7 @@ void hv_inject_at(const char *where)
 
 void hv_threads_init(struct hv_threads *t, const pid_t *tids, size_t nr)
 {
-	t->list = hv_alloc(nr * sizeof(*t->list));
-	t->nr = nr;
+	*t = (struct hv_threads){.list = hv_alloc(nr * sizeof(*t->list)), .nr = nr, .pidfd = -1};
 	for (size_t i = 0; i < nr; i++)
 		t->list[i].tid = tids[i];
 }

@@ -26,6 +26,7 @@ struct hv_threads {
 	int pidfd; /* of it, borrowed; used if PID is not 0 */
 };
 
+/* They may belong to any process, until PID and PIDFD are set. */
 void hv_threads_init(struct hv_threads *t, const pid_t *tids, size_t nr);
 void hv_threads_deinit(struct hv_threads *t);
 
