@@ -155,6 +155,7 @@ struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, s
 	kernel.looks_early = hv_kernel_symbol(k, "traceprobe_finish_parse", &at);
 	kernel.btf = k->core.btf;
 	kernel.has_casts = hv_kprobes_have_casts(k);
+	kernel.drops_args = !hv_kprobes_ask_first(k);
 	err = hv_eprobe_parse(&kernel, words, nr, &e->is, ret_fault, ret_filter, ret_filter_text);
 	if (!err)
 		err = check(all, kernel.scope.catalogue, &e->is, ret_fault);

@@ -71,6 +71,7 @@ void hv_instances_init(struct hv_instances *all, struct hv_session *session, uns
 	*all = (struct hv_instances){.session = session, .nr_cpus = nr_cpus};
 	all->event_texts = hv_event_texts_new(session->kernel, session->types);
 	init(&all->top, all);
+	hv_buffer_use_clock(session->buffer, all->top.buffers.clock);
 }
 
 void hv_instances_deinit(struct hv_instances *all)

@@ -330,16 +330,21 @@ bool hv_kprobes_have_casts(const struct hv_kernel *k)
 	       hv_btf_member(k->core.btf, "traceprobe_parse_context", "depth", &unused, NULL);
 }
 
+bool hv_kprobes_ask_first(const struct hv_kernel *k)
+{
+	struct hv_gva at;
+
+	return hv_kernel_symbol(k, "validate_probe_symbol", &at);
+}
+
 static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all,
 					 struct hv_module_btf *modules)
 {
 	const struct hv_kernel *k = all->session->kernel;
-	bool asks_first;
+	bool asks_first = hv_kprobes_ask_first(k);
 	uint32_t unused;
 	struct hv_gva at;
 
-	/* Kernels look for the symbol before the arguments since they count symbols of a name. */
-	asks_first = hv_kernel_symbol(k, "validate_probe_symbol", &at);
 	return (struct hv_kprobe_kernel){
 		.arch = k->core.as.arch,
 		.btf = k->core.btf,

@@ -41,10 +41,11 @@ struct hv_kprobes {
 /* Forgets all, whether or not they are on. */
 void hv_kprobes_deinit(struct hv_instances *all);
 
-/* IS_DYNAMIC: of all probes, as in dynamic_events; else of those of kprobe_events. */
-
 /* Whether the guest's own probes know typecasts: their parser keeps a stack of what is in what. */
 bool hv_kprobes_have_casts(const struct hv_kernel *k);
+/* Whether the guest's own probes look for their function before they parse arguments, as kernels do
+ * that count the functions of a name. Such kernels also refuse too many arguments. */
+bool hv_kprobes_ask_first(const struct hv_kernel *k);
 
 /* A file that defines and shows probes. */
 enum hv_kprobe_file {

@@ -212,6 +212,7 @@ struct hv_err *hv_eprobe_parse(struct hv_eprobe_kernel *kernel, char *const *wor
 				      .fault = ret_fault,
 				      .named = &named,
 				      .has_casts = kernel->has_casts,
+				      .drops_args = kernel->drops_args,
 				      .btf = kernel->btf,
 				      .event = kernel};
 	struct hv_err *err;

@@ -32,6 +32,7 @@ struct hv_eprobe_kernel {
 	bool looks_early;
 	const struct hv_btf *btf;	  /* NULL: it has none */
 	bool has_casts;			  /* its probes know typecasts, and fields without a $ */
+	bool drops_args;		  /* as in struct hv_kprobe_kernel */
 	const struct hv_event_type *type; /* set by hv_eprobe_parse(): of the event */
 	bool is_recorded;		  /* likewise: by the guest, which can read memory then */
 };

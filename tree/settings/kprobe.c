@@ -127,7 +127,7 @@ struct hv_err *hv_kprobe_parse_args(struct hv_kprobe_parsing *p)
 	struct hv_err *err = NULL;
 	size_t len_bytes = 0, nr = p->nr_args;
 
-	if (nr > HV_KPROBE_ARGS_MAX && !p->kernel->drops_args) {
+	if (nr > HV_KPROBE_ARGS_MAX && !p->drops_args) {
 		p->word = 2;
 		return hv_kprobe_refuse(p, 0, E2BIG, "Too many arguments are specified");
 	}
@@ -414,6 +414,7 @@ struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char **wor
 				      .fault = ret_fault,
 				      .replaced = words,
 				      .has_casts = kernel->has_casts,
+				      .drops_args = kernel->drops_args,
 				      .meant = ret_meant,
 				      .named = &named};
 	struct hv_err *err;

@@ -40,6 +40,7 @@ struct hv_kprobe_parsing {
 	bool has_btf_args; /* as the kernel, but for MODULE:FUNCTION, of which its probes know no
 			    * names */
 	bool has_casts;
+	bool drops_args; /* more than HV_KPROBE_ARGS_MAX are ignored, not refused */
 	struct hv_kprobe_named *named;
 	const struct hv_eprobe_kernel *event; /* that is probed; NULL: a function is */
 };
