@@ -4,9 +4,10 @@
 #include "vmm/warden/rules_state.h"
 
 /* Two tracepoints have a count in common at most (struct hv_common_key, struct hv_syscall_work). */
-#define MOVED_MAX      2
-#define COUNT_MAX      4096 /* of users of a tracepoint */
-#define CACHE_LINE_LEN 64
+#define MOVED_MAX	2
+#define COUNT_MAX	4096 /* of users of a tracepoint */
+#define CACHE_LINE_LEN	64
+#define ARRAY_WORDS_MAX 96 /* of 32 probes */
 
 static uint64_t now_of(const struct hv_looked *l)
 {
@@ -52,6 +53,36 @@ static bool is_kernel_data(struct hv_rules *r, uint64_t word)
 	       !hv_rules_is_in_region(r, m.gpa, 1);
 }
 
+/* Whether the array of a tracepoint's probes at ARRAY has a word that leads into the region, as the
+ * data of a probe of ours does. */
+static bool has_probe_of_ours(struct hv_rules *r, uint64_t array)
+{
+	for (unsigned i = 0; i < ARRAY_WORDS_MAX; i++) {
+		uint8_t bytes[sizeof(uint64_t)];
+		struct hv_mapping m;
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		if (!hv_tables_walk(r->tables, hv_gva(array + i * sizeof(bytes)), &m))
+			return false;
+		err = hv_rules_read(r, m.gpa, sizeof(bytes), bytes);
+		if (err)
+			return false;
+		if (hv_rules_is_our_word(r, hv_rules_word(bytes, sizeof(bytes))))
+			return true;
+	}
+	return false;
+}
+
+/* Whether an earlier session found no probes where L's write goes, and one of its own is left in
+ * the array that the guest has made there since. */
+static bool is_left_by_earlier(struct hv_rules *r, const struct hv_looked *l)
+{
+	const struct hv_noted_place *p = l->place;
+
+	return p && p->is_journalled && p->len_bytes == sizeof(uint64_t) &&
+	       hv_rules_word(p->before, sizeof(uint64_t)) == 0 && has_probe_of_ours(r, now_of(l));
+}
+
 /* The word that says which probes a tracepoint has. It leads to an array: the guest's, ours, which
  * is in the region's data, or none. Which of its arrays the guest has there, is the guest's own
  * matter. Recovery does not know what ours replaced but by what the region says. */
@@ -66,7 +97,8 @@ static bool is_pointer(struct hv_rules *r, const struct hv_looked *l)
 	if (hv_rules_is_our_data(r, hv_gva(then)))
 		return now == 0 || is_ours || is_kernel_data(r, now);
 	if (then == 0)
-		return is_ours || (p && p->had_pointer && is_kernel_data(r, now));
+		return is_ours || (is_kernel_data(r, now) &&
+				   ((p && p->had_pointer) || is_left_by_earlier(r, l)));
 	return is_ours && r->adopts == HV_ADOPTS_EARLIER && is_kernel_data(r, then);
 }
 

@@ -435,6 +435,32 @@ START_TEST(an_earlier_session_is_put_back_by_its_journal)
 }
 END_TEST
 
+/* The guest put a probe of its own beside that of an earlier session, into an array of its own, and
+ * took it away again. */
+START_TEST(recovery_empties_a_tracepoint_that_has_only_our_probe)
+{
+	const uint64_t array = WORD + 0x100, none = 0, left = SMALL_TEXT + array;
+	uint64_t word;
+
+	begin(HV_ADOPTS_EARLIER);
+	word = leaf_of(SMALL_REGION, HV_ACCESS_READ_EXECUTE);
+	memcpy(small.ram + small_slot_of(&small, SMALL_WINDOW), &word, 8);
+	word = leaf_of(SMALL_REGION + (2u << 20), HV_ACCESS_READ_WRITE);
+	memcpy(small.ram + small_slot_of(&small, DATA_WINDOW), &word, 8);
+	memcpy(small.ram + WORD, &left, 8);
+	memcpy(small.ram + WORD + 0x40, &left, 8);
+	journal(0, WORD, (const uint8_t *)&none, 8);
+	hv_rules_set_region(rules, &small.region);
+	ck_assert(!allows(data(WORD, 0, 8))); /* no probe of ours is in the array */
+	word = DATA_WINDOW + 0x40;
+	memcpy(small.ram + array + 8, &word, 8);
+	hv_rules_see(rules, small.regs, 2);	     /* of another hold: memory is read again */
+	ck_assert(!allows(data(WORD + 0x40, 0, 8))); /* the journal does not know it */
+	ck_assert(allows(data(WORD, 0, 8)));
+	end();
+}
+END_TEST
+
 /* The tables of user mode do not lead to the kernel with KPTI, but another vCPU's do, and those
  * beside them. */
 START_TEST(any_vcpu_tells_the_kernels_tables)
@@ -490,6 +516,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, counts_and_bits);
 	tcase_add_test(tc, a_list_is_allowed_as_a_whole);
 	tcase_add_test(tc, an_earlier_session_is_put_back_by_its_journal);
+	tcase_add_test(tc, recovery_empties_a_tracepoint_that_has_only_our_probe);
 	tcase_add_test(tc, any_vcpu_tells_the_kernels_tables);
 	tcase_add_test(tc, no_vcpu_was_seen_in_the_kernel);
 }
