@@ -217,6 +217,9 @@ struct hv_arch {
 	/* Tables that may map the kernel, best first (x86: the root as it is, and with
 	 * KPTI's user bit cleared). Returns their number, at most 2. */
 	unsigned (*roots)(const struct hv_vcpu_regs *regs, struct hv_gpa ret[2]);
+	/* How many entries the kernel's half of the root has at most while user mode runs with
+	 * KPTI. The kernel's own root has more. */
+	unsigned users_entries_max;
 	/* Level LEVELS is the root's, level 1 has the smallest pages. */
 	struct hv_gpa (*entry_at)(struct hv_gpa table, unsigned level, struct hv_gva gva);
 	struct hv_pt_entry (*decode_entry)(unsigned level, uint64_t entry);

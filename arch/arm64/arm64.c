@@ -87,6 +87,7 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 		.entry_span = NAME##_entry_span,                                                   \
 		.entry_at = NAME##_entry_at,                                                       \
 		.roots = NAME##_roots,                                                             \
+		.users_entries_max = 1, /* the trampoline */                                       \
 		.decode_entry = NAME##_decode_entry,                                               \
 		.make_leaf = NAME##_make_leaf,                                                     \
 		.leaf_of_page = true,                                                              \

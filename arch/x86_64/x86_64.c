@@ -54,6 +54,8 @@ const struct hv_arch hv_arch_x86_64 = {
 	.text_base = {0xffffffff00000000},
 	.kernel_start = x86_64_kernel_start,
 	.roots = x86_64_roots,
+	/* entry code, the area of the CPUs, LDTs, stacks of ESPFIX */
+	.users_entries_max = 5,
 	.entry_at = x86_64_entry_at,
 	.decode_entry = x86_64_decode_entry,
 	.entry_span = x86_64_entry_span,

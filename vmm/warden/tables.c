@@ -3,13 +3,10 @@
 
 #include <string.h>
 
-#define ANCHORS		 8
-#define ROOTS_MAX	 4
-#define TRIES_MAX	 64 /* roots of one begin: other vCPUs have the same kernel */
-#define ENTRIES		 256
-/* Of the kernel's half that the root of user mode has with KPTI (x86-64: entry code, the area of
- * the CPUs, LDTs, stacks of ESPFIX). The kernel's own has more. */
-#define USER_ENTRIES_MAX 5
+#define ANCHORS	  8
+#define ROOTS_MAX 4
+#define TRIES_MAX 64 /* roots of one begin: other vCPUs have the same kernel */
+#define ENTRIES	  256
 
 /* Where a vCPU was seen in the kernel. */
 struct anchor {
@@ -139,21 +136,21 @@ static bool is_proved(struct hv_tables *t, const struct hv_page_tables *tables,
 	return !nr_proofs && (leads_to_kernel(t, tables) || (!t->nr_anchors && t->has_format));
 }
 
-/* Whether the root that DERIVED is derived from may be that of user mode. */
-static bool may_be_users(struct hv_tables *t, const struct hv_page_tables *derived,
-			 struct hv_gpa from)
+/* Whether ROOT may be that of user mode with KPTI. A vCPU may be held in the few instructions of
+ * the kernel that run with it. */
+static bool may_be_users(struct hv_tables *t, const struct hv_arch *arch, unsigned levels,
+			 struct hv_gpa root)
 {
-	const struct hv_arch *arch = derived->arch;
-	unsigned levels = derived->levels, nr = 0;
-	uint64_t at = arch->entry_at(from, levels, arch->kernel_start(levels)).v;
-	uint64_t last = arch->entry_at(from, levels, hv_gva(UINT64_MAX)).v, entry;
+	uint64_t at = arch->entry_at(root, levels, arch->kernel_start(levels)).v;
+	uint64_t last = arch->entry_at(root, levels, hv_gva(UINT64_MAX)).v, entry;
+	unsigned nr = 0;
 
-	for (; at <= last && nr <= USER_ENTRIES_MAX; at += sizeof(entry)) {
+	for (; at <= last && nr <= arch->users_entries_max; at += sizeof(entry)) {
 		HV_AUTO_ERR struct hv_err *err = read_entry(t, hv_gpa(at), &entry);
 
 		nr += !err && arch->decode_entry(levels, entry).present;
 	}
-	return nr <= USER_ENTRIES_MAX;
+	return nr <= arch->users_entries_max;
 }
 
 struct beginning {
@@ -190,8 +187,9 @@ static void find_roots(struct hv_tables *t, const struct hv_arch *arch, unsigned
 		    was_tried(tried, nr_tried, roots[which]))
 			continue;
 		tried[nr_tried++] = tables.root = roots[which];
+		/* What user mode's root is derived from is the kernel's, and nothing else is. */
 		if (is_proved(t, &tables, b->proofs, b->nr_proofs) &&
-		    (!which || b->nr_proofs || t->nr_anchors || may_be_users(t, &tables, roots[0])))
+		    (b->nr_proofs || may_be_users(t, arch, levels, roots[0]) == which))
 			t->roots[t->nr_roots++] = tables;
 	}
 }

@@ -177,6 +177,25 @@ static inline void small_map(struct small_guest *s, uint64_t root)
 	}
 }
 
+/* The kernel has more in its half of the root than user mode has there with KPTI. */
+static inline void small_fill_root(struct small_guest *s)
+{
+	unsigned levels = small_levels(s);
+	uint64_t at =
+		s->arch->entry_at(hv_gpa(SMALL_TABLES), levels, s->arch->kernel_start(levels)).v;
+	uint64_t last = s->arch->entry_at(hv_gpa(SMALL_TABLES), levels, hv_gva(UINT64_MAX)).v;
+	uint64_t empty = small_table(s, s->tables_end), entry;
+
+	s->tables_end += s->arch->entry_span(1);
+	for (unsigned nr = 0; at <= last && nr <= s->arch->users_entries_max; at += 8) {
+		memcpy(&entry, s->ram + at, 8);
+		if (entry)
+			continue;
+		memcpy(s->ram + at, &empty, 8);
+		nr++;
+	}
+}
+
 /* Makes the tables in the format ARCH, for a kernel that begins at TEXT, and vCPUs that use them:
  * one in the kernel and one in user mode. */
 static inline void small_make_tables(struct small_guest *s, const struct hv_arch *arch,
@@ -189,6 +208,7 @@ static inline void small_make_tables(struct small_guest *s, const struct hv_arch
 	memset(s->ram + SMALL_TABLES, 0, SMALL_RAM - SMALL_TABLES - arch->entry_span(1));
 	s->tables_end = SMALL_TABLES + arch->entry_span(1);
 	small_map(s, SMALL_TABLES);
+	small_fill_root(s);
 	if (hv_arch_is(arch, &hv_arch_riscv64))
 		root = SMALL_TABLES >> 12 | 9ull << 60; /* Sv48 */
 	for (unsigned i = 0; i < 2; i++)

@@ -493,6 +493,30 @@ START_TEST(no_vcpu_was_seen_in_the_kernel)
 }
 END_TEST
 
+/* With KPTI, a vCPU is held in the trampoline, which the tables of user mode and the kernel's have:
+ * those of user mode are not taken for the kernel's. */
+START_TEST(the_only_vcpu_is_in_the_trampoline)
+{
+	const uint64_t trampoline = 0xffffffffff5d0000, users = SMALL_TABLES - 0x8000, at = 0x4c80;
+	uint64_t leaf;
+
+	guest = small_guest_open_as(&small, &hv_arch_arm64);
+	small_make_tables(&small, hv_arch_arm64.formats[PAGES_16K_48], ARM64_TEXT);
+	small_slot_of(&small, ARM64_WINDOW);
+	leaf = small_leaf(&small, 1, at, HV_ACCESS_READ_EXECUTE);
+	memcpy(small.ram + small_slot(&small, 4, SMALL_TABLES, 1, trampoline), &leaf, 8);
+	memcpy(small.ram + small_slot(&small, 4, users, 1, trampoline), &leaf, 8);
+	rules = hv_rules_new(guest, HV_ADOPTS_NOTHING);
+	hv_rules_set_region(rules, &small.region);
+	small.regs[0].ip = hv_gva(trampoline + at % 0x4000);
+	small.regs[0].ip_gpa = hv_gpa(at);
+	small.regs[0].root = small.regs[1].root = users;
+	ck_assert(allows(
+		entry(ARM64_WINDOW + 0x600000, (SMALL_REGION + 0x3c0000) | 0x1000000000000003)));
+	end();
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_test(tc, anything_is_allowed_in_the_region);
@@ -519,6 +543,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, recovery_empties_a_tracepoint_that_has_only_our_probe);
 	tcase_add_test(tc, any_vcpu_tells_the_kernels_tables);
 	tcase_add_test(tc, no_vcpu_was_seen_in_the_kernel);
+	tcase_add_test(tc, the_only_vcpu_is_in_the_trampoline);
 }
 
 int main(void)
