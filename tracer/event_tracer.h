@@ -5,8 +5,8 @@
  *
  * A session has one, as it has one ring. An event is on in the guest while any instance wants it:
  * callers give the union of what all instances want, and give each instance its own events when
- * they read (as with functions: site_stubs.h, tree/instance/share.h). An event that is on is a
- * record HV_RECORD_EVENT with the id of its type, behind its HV_RECORD_DATA.
+ * they read (as with functions: site_stubs.h, tree/instance/demux/demux.h). An event that is on is
+ * a record HV_RECORD_EVENT with the id of its type, behind its HV_RECORD_DATA.
  *
  * Mode, pids and muted vCPUs (scope.h) hold for events, too.
  * Leaves to others: which events there are (event_types.h), records and their text, filters and

@@ -4,7 +4,7 @@
  * tracing and wait here, in the order of the guest's clock, for the drain to take them to their
  * place between the guest's own. While none is on, nothing of the host records and nothing is read.
  * Leaves to others: what records them (vmm/hosttrace/), which instance wants them
- * (tree/instance/host_events.h), the place (tree/instance/drain.h). One thread. */
+ * (tree/instance/events/host_events.h), the place (tree/instance/core/drain.h). One thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * has may change at any time, also while vCPUs obey the one before: that stays as it is until its
  * place has been free for the longest time of all. So nothing is stopped for it, and each event
  * that is recorded meanwhile has the results of the one or of the other. Leaves to others: what is
- * read (tree/settings/kprobe.h), which probes there are (tree/instance/eprobes.h), files of events
- * (plug.h). One thread. */
+ * read (tree/settings/kprobe.h), which probes there are (tree/instance/dynamic/eprobes.h), files of
+ * events (plug.h). One thread. */
 #pragma once
 
 #include <stddef.h>

@@ -6,11 +6,11 @@
 
 #include "tracer/section_tracer.h"
 #include "tree/files/dump.h"
-#include "tree/instance/running.h"
-#include "tree/instance/sections.h"
-#include "tree/instance/share.h"
+#include "tree/instance/core/running.h"
+#include "tree/instance/latency/sections.h"
+#include "tree/instance/demux/demux.h"
 #include "tree/instance/tasks.h"
-#include "tree/instance/upkeep.h"
+#include "tree/instance/housekeeping.h"
 #include "tree/lookup.h"
 #include "tree/nodes.h"
 
@@ -47,7 +47,7 @@ void hv_tree_drain(struct hv_tree *tree)
 
 bool hv_tree_drains(const struct hv_tree *tree)
 {
-	return hv_share_is(&tree->instances) || hv_sections_need_looks(&tree->instances);
+	return hv_demux_is_on(&tree->instances) || hv_sections_need_looks(&tree->instances);
 }
 
 struct hv_err *hv_tree_keep_budget(struct hv_tree *tree, uint64_t limit_ppm, uint64_t now_ns,

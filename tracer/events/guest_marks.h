@@ -2,7 +2,7 @@
 /* The marks of programs in the guest: texts in the arguments of system calls, which they make by
  * guest-agent/hvtrace-mark.h. Puts the parts of a long text together, for each thread. A program
  * can write anything into its marks; what is no mark, or lacks a part, is none.
- * Leaves to others: how the calls are recorded (tree/instance/kprobes.h). Pure. */
+ * Leaves to others: how the calls are recorded (tree/instance/dynamic/kprobes.h). Pure. */
 #pragma once
 
 #include <stddef.h>

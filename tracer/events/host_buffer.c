@@ -129,8 +129,8 @@ static void set_depth(struct hv_record *record, uint16_t depth)
 }
 
 /* Copies the records of E, which the cursor has returned, to RET. Their depth and, of an event of
- * the guest's own, their type and entry may be others (tree/instance/share.h). Returns how many
- * there are. */
+ * the guest's own, their type and entry may be others (tree/instance/demux/demux.h). Returns how
+ * many there are. */
 static unsigned copy_records(const struct hv_cursor *cursor, const struct hv_event *e,
 			     struct hv_record *ret)
 {

@@ -4,7 +4,7 @@
 
 #include "kernel/kernel.h"
 #include "tree/files/files.h"
-#include "tree/instance/share.h"
+#include "tree/instance/demux/demux.h"
 #include "tree/settings/token.h"
 
 #define CLOCK_NAME_MAX 64

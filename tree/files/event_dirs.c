@@ -6,7 +6,7 @@
 #include "tracer/event_types.h"
 #include "tree/files/files.h"
 #include "tree/format/tracer_types.h"
-#include "tree/instance/host_events.h"
+#include "tree/instance/events/host_events.h"
 
 const struct hv_catalogue *hv_place_catalogue(const struct hv_place *at)
 {
@@ -98,15 +98,15 @@ void hv_event_switch_add(struct hv_event_switch *change, const struct hv_event_t
 void hv_event_switch_deinit(struct hv_event_switch *change)
 {
 	free(change->types);
-	hv_left_out_deinit(&change->left_out);
+	hv_skipped_deinit(&change->left_out);
 }
 
 struct hv_err *hv_event_switch_for(struct hv_file *f, struct hv_event_switch *change,
 				   const char *buf, size_t len_bytes)
 {
 	struct hv_err *err = hv_instance_switch_events(f->at.instance, change);
-	HV_AUTO_ERR struct hv_err *never = hv_left_out_never(&change->left_out, change->nr);
-	HV_AUTO_ERR struct hv_err *busy = hv_left_out_busy(&change->left_out, change->nr);
+	HV_AUTO_ERR struct hv_err *never = hv_skipped_never(&change->left_out, change->nr);
+	HV_AUTO_ERR struct hv_err *busy = hv_skipped_busy(&change->left_out, change->nr);
 
 	if (never)
 		hv_file_log_error(f, never, buf, len_bytes);

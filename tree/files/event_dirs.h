@@ -6,7 +6,7 @@
 #include "kernel/events/catalogue.h"
 #include "tree/files/file.h"
 #include "tree/format/raw_layout.h"
-#include "tree/instance/events.h"
+#include "tree/instance/events/events.h"
 
 /* The guest's catalogue, or that of the tracers alone if it cannot be read. Borrowed until the next
  * hv_tree_refresh(). */

@@ -6,7 +6,7 @@
 #include "tracer/event_types.h"
 #include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
-#include "tree/instance/event_filters.h"
+#include "tree/instance/events/event_filters.h"
 
 /* What was written, up to a NUL, without white space at its end (memdup_user_nul, strstrip). The
  * caller frees it. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tree/instance/running.h"
+#include "tree/instance/core/running.h"
 
 struct hv_file *hv_file_new(const struct hv_place *at, const struct hv_rights *rights,
 			    const char *path, int flags)

@@ -7,7 +7,7 @@
 
 #include "base/shared_text.h"
 #include "tree/files/node.h"
-#include "tree/instance/instance.h"
+#include "tree/instance/core/instance.h"
 
 struct hv_tree {
 	struct hv_instances instances;

@@ -11,7 +11,7 @@
 #include "kernel/kernel.h"
 #include "tree/files/files.h"
 #include "tree/instance/commands.h"
-#include "tree/instance/event_commands.h"
+#include "tree/instance/events/event_commands.h"
 #include "tree/instance/trace.h"
 #include "tree/settings/token.h"
 

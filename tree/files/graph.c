@@ -5,7 +5,7 @@
 #include "kernel/kernel.h"
 #include "tracer/stubs.h"
 #include "tree/files/files.h"
-#include "tree/instance/sections.h"
+#include "tree/instance/latency/sections.h"
 #include "tree/instance/sites.h"
 #include "tree/settings/token.h"
 

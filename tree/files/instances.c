@@ -4,7 +4,7 @@
 
 #include "tracer/events/host_buffer.h"
 #include "tree/files/files.h"
-#include "tree/instance/share.h"
+#include "tree/instance/demux/demux.h"
 #include "tree/instance/trace.h"
 
 #define SIZE_DEFAULT (354u * 4080) /* trace_buf_size in whole pages of the kernel's buffer */
@@ -47,7 +47,7 @@ static struct hv_err *make_instance(const struct hv_place *dir, const char *name
 	struct hv_err *err = new_buffer(all, &host);
 
 	if (!err)
-		hv_share_add(hv_instances_add(all, name, host));
+		hv_demux_add(hv_instances_add(all, name, host));
 	return err;
 }
 
@@ -62,7 +62,7 @@ static struct hv_err *remove_instance(const struct hv_place *at)
 	err = hv_instance_stop(in);
 	if (err)
 		return err;
-	hv_share_remove(in);
+	hv_demux_remove(in);
 	hv_instances_remove(in);
 	return NULL;
 }

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "tree/files/files.h"
-#include "tree/instance/sections.h"
+#include "tree/instance/latency/sections.h"
 #include "tree/settings/token.h"
 
 #define NS_PER_US 1000

@@ -3,8 +3,8 @@
 #include "tree/files/files.h"
 #include "tree/files/lines.h"
 #include "tree/format/format.h"
-#include "tree/instance/recording.h"
-#include "tree/instance/share.h"
+#include "tree/instance/core/recording.h"
+#include "tree/instance/demux/demux.h"
 
 #define TEXT_LEN_BYTES 8156 /* how much text is made at a time: the kernel's trace_seq */
 

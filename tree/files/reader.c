@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/files/reader.h"
 
-#include "tree/instance/recording.h"
-#include "tree/instance/share.h"
+#include "tree/instance/core/recording.h"
+#include "tree/instance/demux/demux.h"
 
 #define KERNEL_SIZE_BYTES (1408 << 10) /* buffer_size_kb of a kernel */
 

@@ -7,7 +7,7 @@
 #include "tree/format/latency.h"
 #include "tree/format/section_graph.h"
 #include "tree/format/symbol_texts.h"
-#include "tree/instance/sections.h"
+#include "tree/instance/latency/sections.h"
 
 #define TEXT_LEN_BYTES 65536 /* how much text is made at a time */
 

@@ -7,7 +7,7 @@
 #include "tracer/session.h"
 #include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
-#include "tree/instance/host_events.h"
+#include "tree/instance/events/host_events.h"
 #include "tree/settings/event_word.h"
 #include "tree/settings/token.h"
 

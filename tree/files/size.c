@@ -4,8 +4,8 @@
 #include <inttypes.h>
 
 #include "tree/files/files.h"
-#include "tree/instance/recording.h"
-#include "tree/instance/share.h"
+#include "tree/instance/core/recording.h"
+#include "tree/instance/demux/demux.h"
 #include "tree/settings/token.h"
 
 static bool sizes_differ(const struct hv_buffers *b)

@@ -3,8 +3,8 @@
  */
 #include "tree/files/files.h"
 #include "tree/files/listing.h"
-#include "tree/instance/sections.h"
-#include "tree/instance/share.h"
+#include "tree/instance/latency/sections.h"
+#include "tree/instance/demux/demux.h"
 #include "tree/settings/token.h"
 
 static struct hv_err *open_snapshot(struct hv_file *f)

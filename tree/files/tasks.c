@@ -6,7 +6,7 @@
 #include "tracer/events/comms.h"
 #include "tracer/events/names.h"
 #include "tree/files/files.h"
-#include "tree/instance/share.h"
+#include "tree/instance/demux/demux.h"
 #include "tree/settings/token.h"
 
 #define COMM_LEN_MAX 16

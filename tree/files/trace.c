@@ -3,9 +3,9 @@
 #include "tree/files/files.h"
 #include "tree/files/listing.h"
 #include "tree/files/section_listing.h"
-#include "tree/instance/recording.h"
-#include "tree/instance/sections.h"
-#include "tree/instance/share.h"
+#include "tree/instance/core/recording.h"
+#include "tree/instance/latency/sections.h"
+#include "tree/instance/demux/demux.h"
 
 struct trace {
 	struct hv_listing listing;

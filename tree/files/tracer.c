@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* available_tracers and current_tracer. */
 #include "tree/files/files.h"
-#include "tree/instance/running.h"
-#include "tree/instance/sections.h"
-#include "tree/instance/share.h"
+#include "tree/instance/core/running.h"
+#include "tree/instance/latency/sections.h"
+#include "tree/instance/demux/demux.h"
 #include "tree/instance/trace.h"
 #include "tree/settings/token.h"
 

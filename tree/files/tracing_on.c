@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* tracing_on: whether the instance records. */
 #include "tree/files/files.h"
-#include "tree/instance/recording.h"
-#include "tree/instance/share.h"
+#include "tree/instance/core/recording.h"
+#include "tree/instance/demux/demux.h"
 #include "tree/instance/trace.h"
 #include "tree/settings/token.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The text of a histogram, as the kernel shows it in the files trigger and hist
  * (event_hist_trigger_print, hist_trigger_entry_print).
- * Leaves to others: which entries there are, and their order (tree/instance/hist_table.h). */
+ * Leaves to others: which entries there are, and their order (tree/instance/hist/hist_table.h). */
 #pragma once
 
 #include "base/text.h"

@@ -3,8 +3,8 @@
 
 #include "kernel/kernel.h"
 #include "tracer/actions.h"
-#include "tree/instance/recording.h"
-#include "tree/instance/share.h"
+#include "tree/instance/core/recording.h"
+#include "tree/instance/demux/demux.h"
 
 /* The guest's action for each command, without a count and with a count. */
 static const enum hv_action actions[HV_NR_PROBE_COMMANDS][2] = {

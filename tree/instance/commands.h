@@ -5,13 +5,13 @@
  *   the guest   obeys them at the call itself, as long as only the top has commands and no other
  *               instance traces
  *   the host    obeys them otherwise, when the drain comes to the record that says that the
- * function was called (obey.h)
+ * function was called (run_commands.h)
  *
  * The host always obeys commands that do something with a buffer.
  * Leaves to others: which functions have which commands (trace.h). */
 #pragma once
 
-#include "tree/instance/instance.h"
+#include "tree/instance/core/instance.h"
 
 /* Tells the session which actions calls of functions have, according to the settings of the
  * instances. The next hv_sites_publish() changes the guest's sites. ENOMEM. */

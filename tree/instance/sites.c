@@ -5,11 +5,11 @@
 #include "tracer/graph_tracer.h"
 #include "tracer/site_stubs.h"
 #include "tracer/stubs.h"
-#include "tree/instance/recording.h"
+#include "tree/instance/core/recording.h"
 
 /* Returns the stub that SITE has to call for IN. set_graph_notrace overrides set_graph_function
  * (trace_graph_entry). For several instances the guest records every call, and the host finds out
- * which are in a subtree (share.h). */
+ * which are in a subtree (demux.h). */
 static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
 {
 	const struct hv_filter *graph_lists = in->selection.lists;

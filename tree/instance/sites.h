@@ -6,7 +6,7 @@
  * Leaves to others: the order in which the session learns of changes (trace.h). */
 #pragma once
 
-#include "tree/instance/instance.h"
+#include "tree/instance/core/instance.h"
 
 /* Tells the session what each site has to call according to the settings of the instances, and
  * everything that hv_sites_publish_graph() tells. On error the sites are as before. */

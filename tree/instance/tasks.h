@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which tasks and vCPUs the guest records. While one instance traces, the guest leaves out what
  * that instance leaves out. While several trace, the guest records all, and each instance leaves
- * out the events that it does not want (share.h). */
+ * out the events that it does not want (demux.h). */
 #pragma once
 
-#include "tree/instance/instance.h"
+#include "tree/instance/core/instance.h"
 
 /* Tells the session which pids and vCPUs are recorded, and whether forks are followed, according to
  * the settings of the instances. EBUSY: several instances trace, and one has the option

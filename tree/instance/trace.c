@@ -8,12 +8,12 @@
 #include "tracer/events/callers.h"
 #include "tracer/events/names.h"
 #include "tree/instance/commands.h"
-#include "tree/instance/event_commands.h"
-#include "tree/instance/event_forks.h"
-#include "tree/instance/events.h"
-#include "tree/instance/recording.h"
-#include "tree/instance/sections.h"
-#include "tree/instance/share.h"
+#include "tree/instance/events/event_commands.h"
+#include "tree/instance/events/event_forks.h"
+#include "tree/instance/events/events.h"
+#include "tree/instance/core/recording.h"
+#include "tree/instance/latency/sections.h"
+#include "tree/instance/demux/demux.h"
 #include "tree/instance/sites.h"
 #include "tree/instance/tasks.h"
 
@@ -73,16 +73,16 @@ static struct hv_err *publish(struct hv_instance *in, bool *ret_sites)
 	enum hv_forks forks = all->forks;
 	struct hv_err *err = hv_commands_publish(all);
 
-	if (!err && hv_share_is(all) && traces)
+	if (!err && hv_demux_is_on(all) && traces)
 		err = hv_tasks_publish(all);
 	if (!err)
 		err = hv_sites_publish(in);
 	*ret_sites = !err;
-	if (!err && hv_share_is(all) && !traces)
+	if (!err && hv_demux_is_on(all) && !traces)
 		err = hv_tasks_publish(all);
 	if (!err && !traces && all->forks != forks)
 		err = hv_sites_publish(in);
-	if (!err && hv_share_is(all))
+	if (!err && hv_demux_is_on(all))
 		hv_recording_publish(all);
 	return err;
 }
@@ -95,7 +95,7 @@ static void take_back(struct hv_instance *in, bool sites)
 	if (sites)
 		hv_err_free(hv_sites_publish(in));
 	hv_sites_publish_graph(in);
-	if (hv_share_is(in->all))
+	if (hv_demux_is_on(in->all))
 		hv_err_free(hv_tasks_publish(in->all));
 	hv_err_free(hv_commands_publish(in->all));
 }
@@ -116,7 +116,7 @@ static struct hv_err *change(struct hv_instance *in, enum hv_tracer tracer, stru
 	err = publish(in, &sites_changed);
 	if (!err) {
 		if (tracer != HV_TRACER_FUNCTION_GRAPH)
-			hv_share_end_graph(in);
+			hv_demux_end_graph(in);
 		return NULL;
 	}
 	in->selection.tracer = before;

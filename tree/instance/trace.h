@@ -5,7 +5,7 @@
  * Leaves to others: how the session is told (sites.h, tasks.h, commands.h, recording.h). */
 #pragma once
 
-#include "tree/instance/instance.h"
+#include "tree/instance/core/instance.h"
 
 /* EBUSY: another instance traces function_graph with the other sleep-time, or one of the two
  * records stacks (func_stack_trace) of a function that is in the other's function_graph. */
@@ -34,7 +34,7 @@ struct hv_err *hv_instance_set_profile(struct hv_instance *in, unsigned on) hv_m
  * is set. */
 struct hv_err *hv_instance_before_recording(struct hv_instance *in) hv_must_use;
 
-/* From now on the host gives each instance what it wants (share.h), if it does not do so yet.
+/* From now on the host gives each instance what it wants (demux.h), if it does not do so yet.
  * Callers do this before a change after which another instance than the top traces. ENOMEM. */
 struct hv_err *hv_instances_begin_sharing(struct hv_instances *all) hv_must_use;
 

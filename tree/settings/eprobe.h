@@ -12,7 +12,7 @@
  * guest's memory when it recorded that: the results of a program, as for probes of functions. What
  * only the kernel can have is refused by name: the address of a text in the record. Words and
  *errors are those of the kernel (kernel/trace/trace_eprobe.c). Leaves to others: which events there
- *are, what becomes of one (tree/instance/eprobes.h). Pure. */
+ *are, what becomes of one (tree/instance/dynamic/eprobes.h). Pure. */
 #pragma once
 
 #include "tree/settings/event_filter.h"

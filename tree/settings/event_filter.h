@@ -2,7 +2,7 @@
 /* Filters of events, as the kernel reads them (trace_events_filter.c): predicates that are combined
  * by &&, ||, ! and parentheses.
  * Leaves to others: predicates (event_predicate.h), which event has which filter
- * (tree/instance/event_filters.h). */
+ * (tree/instance/events/event_filters.h). */
 #pragma once
 
 #include "tree/settings/event_predicate.h"

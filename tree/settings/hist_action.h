@@ -10,7 +10,7 @@
  *
  * The kernel reads the words first, and looks for what they name when the trigger is added; so an
  * action that removes a trigger only has to have the same words. Leaves to others: doing it
- * (tree/instance/hist_acts.h). Pure. */
+ * (tree/instance/hist/hist_actions.h). Pure. */
 #pragma once
 
 #include "tree/settings/hist_spec.h"

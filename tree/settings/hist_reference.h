@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* References to variables of hist triggers, $NAME or SYSTEM.EVENT.$NAME: of the trigger itself, or
  * of another one of the instance, which has the value under the same key (find_event_var,
- * create_var_ref and their like). Leaves to others: values (tree/instance/hist_table.h). Pure. */
+ * create_var_ref and their like). Leaves to others: values (tree/instance/hist/hist_table.h). Pure.
+ */
 #pragma once
 
 #include "tree/settings/hist_spec.h"

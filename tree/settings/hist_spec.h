@@ -7,7 +7,7 @@
  *	    [:pause|:cont|:clear][:HANDLER.ACTION]... [if FILTER]
  *
  * Leaves to others: fields (hist_field.h), actions (hist_action.h), the filter (event_filter.h),
- * what is counted (tree/instance/hist_table.h), texts (tree/format/hist_text.h). Pure. */
+ * what is counted (tree/instance/hist/hist_table.h), texts (tree/format/hist_text.h). Pure. */
 #pragma once
 
 #include "tree/settings/hist_field.h"

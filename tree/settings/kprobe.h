@@ -26,7 +26,7 @@
  *(struct hv_fetch_step). How many calls may be open at a time, MAXACTIVE, is not limited. Words and
  *errors are those of the kernel (kernel/trace/trace_probe.c, trace_kprobe.c, trace_fprobe.c); what
  *only the kernel would accept is EOPNOTSUPP. Leaves to others: probes of events (eprobe.h), which
- *functions there are, the event (tree/instance/kprobes.h). Pure. */
+ *functions there are, the event (tree/instance/dynamic/kprobes.h). Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 /* Rights of a client of the tree. Each node, each command of a function and each option declares
  * the rights that it needs; the tree checks them after it has parsed what the client wrote.
  * Leaves to others: which client has which rights (cli/service/policy.h), which rights the running
- * tracer of an instance needs (tree/instance/running.h). Pure. */
+ * tracer of an instance needs (tree/instance/core/running.h). Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -9,7 +9,7 @@
  *		a FIELD of type char may be an array, FIELD[N] or FIELD[]; one of type long,
  *FIELD[], is a stack
  *
- * Leaves to others: which events there are (tree/instance/synths.h), their text
+ * Leaves to others: which events there are (tree/instance/dynamic/synths.h), their text
  * (tree/format/synth_text.h). Pure. */
 #pragma once
 

@@ -15,7 +15,7 @@ enum hv_tracer {
 	HV_TRACER_PREEMPTOFF,
 	HV_TRACER_IRQSOFF,
 	HV_TRACER_PREEMPTIRQSOFF,
-	/* Of wakeups (tree/instance/wakeups.h): */
+	/* Of wakeups (tree/instance/latency/wakeups.h): */
 	HV_TRACER_WAKEUP,
 	HV_TRACER_WAKEUP_RT,
 	HV_TRACER_WAKEUP_DL,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One trigger of an event as it is written and shown: COMMAND[:COUNT] [if FILTER], or
  * enable_event:SYSTEM:EVENT[:COUNT] [if FILTER] (trace_events_trigger.c).
- * Leaves to others: what triggers do (tree/instance/triggers.h), filters (event_filter.h). Pure. */
+ * Leaves to others: what triggers do (tree/instance/events/triggers.h), filters (event_filter.h).
+ * Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Events of the host come to their places between the guest's, and calls come in brief where all
+ * sinks take them so. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/lib/fake_host.h"
+#include "tests/lib/fake_session.h"
+#include "tests/lib/run_suite.h"
+#include "tree/instance/core/drain.h"
+
+static struct hv_session *session;
+static struct hv_drain *drain;
+static char passed[256]; /* "g1000 h2000 ": the guest's and the host's, with their times */
+
+static void note(char whose, const struct hv_event *event)
+{
+	size_t len = strlen(passed);
+
+	snprintf(passed + len, sizeof(passed) - len, "%c%llu ", whose,
+		 (unsigned long long)event->time_ns);
+}
+
+static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const struct hv_event *event)
+{
+	(void)sink;
+	(void)cursor;
+	note('g', event);
+}
+
+static void take_host(struct hv_sink *sink, const struct hv_host_item *item)
+{
+	(void)sink;
+	note('h', &item->event);
+}
+
+static unsigned brief_kinds(const struct hv_sink *sink)
+{
+	(void)sink;
+	return HV_BRIEF_KIND(HV_EVENT_FUNCTION);
+}
+
+static void take_briefs(struct hv_sink *sink, const struct hv_cursor *cursor,
+			const struct hv_brief *briefs, size_t nr)
+{
+	(void)sink;
+	(void)cursor;
+	for (size_t i = 0; i < nr; i++)
+		note('b', &(struct hv_event){.time_ns = briefs[i].time_ns});
+}
+
+static struct hv_sink sink = {.take = take, .take_host = take_host};
+static struct hv_sink brief_sink = {.take = take,
+				    .brief_kinds = brief_kinds,
+				    .take_briefs = take_briefs,
+				    .take_host = take_host};
+
+static void setup(void)
+{
+	session = hv_fake_new();
+	drain = hv_drain_new(session);
+	hv_drain_add(drain, &sink);
+}
+
+static void teardown(void)
+{
+	hv_drain_free(drain);
+	hv_fake_free(session);
+}
+
+static void guest_event(uint64_t time_ns)
+{
+	hv_fake_event(session, &(struct hv_event){.kind = HV_EVENT_FUNCTION, .time_ns = time_ns});
+}
+
+START_TEST(between_the_guests)
+{
+	hv_fake_host_event(500, HV_HOST_ID_FIRST);
+	hv_fake_host_event(2000, HV_HOST_ID_FIRST);
+	hv_fake_host_event(2500, HV_HOST_ID_FIRST);
+	guest_event(1000);
+	guest_event(2100);
+	guest_event(3000);
+	hv_drain_run(drain);
+	ck_assert_str_eq(passed, "h500 g1000 h2000 g2100 h2500 g3000 ");
+}
+END_TEST
+
+/* A vCPU may still be writing a record of that time. */
+START_TEST(the_newest_wait)
+{
+	hv_fake_host_event(2000, HV_HOST_ID_FIRST);
+	hv_fake_host_event(5000, HV_HOST_ID_FIRST);
+	hv_fake_host_settled(4000);
+	guest_event(1000);
+	hv_drain_run(drain);
+	ck_assert_str_eq(passed, "g1000 h2000 ");
+	guest_event(4500);
+	guest_event(6000);
+	hv_drain_run(drain);
+	ck_assert_str_eq(passed, "g1000 h2000 g4500 h5000 g6000 ");
+}
+END_TEST
+
+START_TEST(alone_when_they_are_settled)
+{
+	hv_fake_host_event(2000, HV_HOST_ID_FIRST);
+	hv_fake_host_settled(2001);
+	hv_drain_run(drain);
+	ck_assert_str_eq(passed, "h2000 ");
+}
+END_TEST
+
+static void graph_event(uint64_t time_ns)
+{
+	hv_fake_event(session,
+		      &(struct hv_event){.kind = HV_EVENT_GRAPH_ENTRY, .time_ns = time_ns});
+}
+
+/* Of the kinds that are asked for, in their order among the others. */
+START_TEST(in_brief_if_asked_for)
+{
+	hv_drain_remove(drain, &sink);
+	hv_drain_add(drain, &brief_sink);
+	guest_event(1000);
+	guest_event(2000);
+	graph_event(3000);
+	guest_event(4000);
+	hv_drain_run(drain);
+	ck_assert_str_eq(passed, "b1000 b2000 g3000 b4000 ");
+}
+END_TEST
+
+START_TEST(in_brief_for_all_or_none)
+{
+	hv_drain_add(drain, &brief_sink);
+	guest_event(1000);
+	hv_drain_run(drain);
+	ck_assert_str_eq(passed, "g1000 g1000 ");
+}
+END_TEST
+
+START_TEST(not_in_brief_between_the_hosts)
+{
+	hv_drain_remove(drain, &sink);
+	hv_drain_add(drain, &brief_sink);
+	hv_fake_host_event(1500, HV_HOST_ID_FIRST);
+	guest_event(1000);
+	guest_event(2000);
+	hv_drain_run(drain);
+	ck_assert_str_eq(passed, "g1000 h1500 g2000 ");
+}
+END_TEST
+
+static void add(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, between_the_guests);
+	tcase_add_test(tc, the_newest_wait);
+	tcase_add_test(tc, alone_when_they_are_settled);
+	tcase_add_test(tc, in_brief_if_asked_for);
+	tcase_add_test(tc, in_brief_for_all_or_none);
+	tcase_add_test(tc, not_in_brief_between_the_hosts);
+}
+
+int main(void)
+{
+	return run_suite_in(CK_FORK, "drain", add);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The open calls of one instance, among calls that it does not want, and when returns are lost. */
+#include <check.h>
+
+#include "tests/lib/run_suite.h"
+#include "tree/instance/demux/open_calls.h"
+
+#define SWITCH UINT64_C(0x9000)
+#define NONE   -1
+
+static struct hv_open_calls *calls;
+
+static void set_up(void)
+{
+	calls = hv_open_calls_new((struct hv_gva_range){{SWITCH}, {SWITCH + 0x100}});
+}
+
+static void tear_down(void)
+{
+	hv_open_calls_free(calls);
+}
+
+static struct hv_event event(unsigned cpu, uint32_t pid, uint64_t ip, unsigned depth)
+{
+	return (struct hv_event){.cpu = cpu, .pid = pid, .ip = {ip}, .depth = (uint16_t)depth};
+}
+
+/* Returns the depth that the open call around E has in the instance. */
+static int around(const struct hv_event *e)
+{
+	const struct hv_open_call *call = hv_open_calls_around(calls, e);
+
+	return call ? call->depth : NONE;
+}
+
+/* Returns the same, of a call that the instance does not want. */
+static int others(unsigned cpu, uint32_t pid, uint64_t ip, unsigned depth)
+{
+	struct hv_event e = event(cpu, pid, ip, depth);
+
+	return around(&e);
+}
+
+/* Likewise, of a call that it wants, which PARENT makes. */
+static int own_of(unsigned cpu, uint32_t pid, uint64_t ip, unsigned depth, uint64_t parent)
+{
+	struct hv_event e = event(cpu, pid, ip, depth);
+	int found;
+
+	e.parent_ip = hv_gva(parent);
+	found = around(&e);
+	hv_open_calls_add(calls, &e, (struct hv_open_call){.depth = (uint16_t)(found + 1)});
+	return found;
+}
+
+static int own(unsigned cpu, uint32_t pid, uint64_t ip, unsigned depth)
+{
+	return own_of(cpu, pid, ip, depth, 0x100);
+}
+
+/* Returns the depth in the instance of the call that ends; NONE: it is not the instance's. */
+static int ends(unsigned cpu, uint32_t pid, uint64_t ip, unsigned depth)
+{
+	struct hv_event e = event(cpu, pid, ip, depth);
+	struct hv_open_call call;
+
+	return hv_open_calls_end(calls, &e, &call) ? call.depth : NONE;
+}
+
+START_TEST(depths_are_of_own_calls)
+{
+	ck_assert_int_eq(others(0, 7, 0x1000, 0), NONE);
+	ck_assert_int_eq(own(0, 7, 0x2000, 1), NONE);
+	ck_assert_int_eq(others(0, 7, 0x3000, 2), 0);
+	ck_assert_int_eq(own(1, 7, 0x4000, 3), 0);
+	ck_assert_int_eq(others(1, 7, 0x4000, 4), 1);
+	ck_assert_int_eq(ends(1, 7, 0x4000, 4), NONE);
+	ck_assert_int_eq(ends(1, 7, 0x4000, 3), 1);
+	ck_assert_int_eq(ends(1, 7, 0x3000, 2), NONE);
+	ck_assert_int_eq(ends(0, 7, 0x2000, 1), 0);
+	ck_assert_int_eq(ends(0, 7, 0x1000, 0), NONE);
+}
+END_TEST
+
+/* Idle tasks have the same pid, but each is of one vCPU. */
+START_TEST(tasks_do_not_meet)
+{
+	ck_assert_int_eq(own(0, 7, 0x1000, 0), NONE);
+	ck_assert_int_eq(own(0, 8, 0x1000, 0), NONE);
+	ck_assert_int_eq(own(0, 0, 0x1000, 0), NONE);
+	ck_assert_int_eq(own(1, 0, 0x2000, 0), NONE);
+	ck_assert_int_eq(own(0, 0, 0x3000, 1), 0);
+	ck_assert_int_eq(own(0, 4103, 0x3000, 1), NONE);
+	ck_assert_int_eq(ends(1, 0, 0x2000, 0), 0);
+	ck_assert_int_eq(ends(0, 0, 0x3000, 1), 1);
+	ck_assert_int_eq(ends(0, 8, 0x1000, 0), 0);
+	ck_assert_int_eq(ends(1, 7, 0x1000, 0), 0);
+	ck_assert_int_eq(ends(0, 4103, 0x3000, 1), 0);
+}
+END_TEST
+
+START_TEST(lost_returns_end_with_the_next_call)
+{
+	own(0, 7, 0x1000, 0);
+	own(0, 7, 0x2000, 1);
+	own(0, 7, 0x3000, 2);
+	ck_assert_int_eq(others(0, 7, 0x4000, 1), 0);
+	ck_assert_int_eq(ends(0, 7, 0x2000, 1), NONE);
+	own(0, 7, 0x3000, 2);
+	own(0, 7, 0x4000, 3);
+	ck_assert_int_eq(ends(0, 7, 0x1000, 0), 0);
+	ck_assert_int_eq(own(0, 7, 0x5000, 1), NONE);
+	/* a call whose entry was lost */
+	ck_assert_int_eq(ends(0, 7, 0x6000, 1), NONE);
+	ck_assert_int_eq(ends(0, 7, 0x5000, 1), NONE);
+}
+END_TEST
+
+/* Until __switch_to is done, what it calls has the pid of the task that leaves, and the depth of
+ * the stack of the task that comes. */
+START_TEST(a_switch_is_on_another_stack)
+{
+	own(0, 7, 0x1000, 0);
+	own(0, 7, 0x2000, 1);
+	own(0, 7, 0x3000, 2);
+	ck_assert_int_eq(own_of(0, 7, 0x4000, 1, SWITCH + 0x20), NONE);
+	ck_assert_int_eq(own(0, 7, 0x5000, 2), 0);
+	ck_assert_int_eq(ends(0, 7, 0x5000, 2), 1);
+	ck_assert_int_eq(ends(0, 7, 0x4000, 1), 0);
+	ck_assert_int_eq(own(0, 8, 0x6000, 1), NONE);
+	ck_assert_int_eq(ends(1, 7, 0x3000, 2), 2);
+	/* its return is lost */
+	own_of(1, 7, 0x4000, 5, SWITCH + 0x20);
+	own(1, 8, 0x4000, 2);
+	ck_assert_int_eq(ends(1, 7, 0x2000, 1), 1);
+	ck_assert_int_eq(ends(0, 7, 0x1000, 0), 0);
+}
+END_TEST
+
+/* More than are kept: all are forgotten. */
+START_TEST(a_guest_that_claims_any_number_of_tasks)
+{
+	for (uint32_t pid = 1; pid < 3u << 18; pid++)
+		own(0, pid, 0x1000, 0);
+	ck_assert_int_eq(ends(0, (3u << 18) - 1, 0x1000, 0), 0);
+	ck_assert_int_eq(ends(0, 1, 0x1000, 0), NONE);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, depths_are_of_own_calls);
+	tcase_add_test(tc, tasks_do_not_meet);
+	tcase_add_test(tc, lost_returns_end_with_the_next_call);
+	tcase_add_test(tc, a_switch_is_on_another_stack);
+	tcase_add_test(tc, a_guest_that_claims_any_number_of_tasks);
+}
+
+int main(void)
+{
+	return run_suite("open_calls", add_tests);
+}

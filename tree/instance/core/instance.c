@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/instance/core/instance.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/kernel.h"
+#include "tracer/event_calls.h"
+#include "tracer/events/callers.h"
+#include "tree/format/event_texts.h"
+#include "tree/instance/dynamic/syscalls.h"
+
+#define FILL_PERCENT_DEFAULT 50
+
+/* Returns the options that this guest cannot have, a bit for each. The stacks that stacktrace shows
+ * are those of events. */
+static uint64_t absent_options(struct hv_session *s)
+{
+	HV_AUTO_ERR struct hv_err *err = hv_callers_check(s->callers);
+	HV_AUTO_ERR struct hv_err *no_events = hv_event_calls_refusal(s->kernel->core.as.arch);
+	uint64_t absent = 0;
+
+	if (err)
+		absent |= UINT64_C(1) << HV_OPT_FUNC_STACK_TRACE;
+	if (err || no_events)
+		absent |= UINT64_C(1) << HV_OPT_STACKTRACE;
+	return absent;
+}
+
+static void init(struct hv_instance *in, struct hv_instances *all)
+{
+	*in = (struct hv_instance){
+		.all = all,
+		.recording = 1,
+		.options = hv_options_default(),
+		.fill_percent = FILL_PERCENT_DEFAULT,
+	};
+	in->options.absent = absent_options(all->session);
+	in->in_section = hv_alloc(all->nr_cpus);
+	in->stacks_due = hv_alloc(all->nr_cpus * sizeof(*in->stacks_due));
+	hv_selection_init(&in->selection, all->nr_cpus);
+	hv_buffers_init(&in->buffers, all->session, all->nr_cpus);
+	hv_buffers_use_clock(&in->buffers, hv_clocks_default(all->session->clocks));
+	hv_pipes_init(&in->pipes, all->nr_cpus);
+}
+
+static void deinit(struct hv_instance *in)
+{
+	assert(in->nr_open == 0);
+	hv_selection_deinit(&in->selection);
+	hv_event_set_deinit(&in->events);
+	hv_event_set_deinit(&in->probed);
+	hv_event_filters_deinit(&in->filters);
+	hv_triggers_deinit(&in->triggers);
+	hv_hists_deinit(&in->hists);
+	hv_probes_deinit(&in->probes);
+	hv_buffers_deinit(&in->buffers);
+	hv_open_calls_free(in->open_calls);
+	hv_wakeups_deinit(in);
+	hv_error_log_clear(&in->errors);
+	hv_pipes_deinit(&in->pipes);
+	free(in->in_section);
+	hv_event_stacks_deinit(in);
+	free(in->stacks_due);
+	free(in->name);
+}
+
+void hv_instances_init(struct hv_instances *all, struct hv_session *session, unsigned nr_cpus)
+{
+	*all = (struct hv_instances){.session = session, .nr_cpus = nr_cpus};
+	all->event_texts = hv_event_texts_new(session->kernel, session->types);
+	init(&all->top, all);
+	hv_buffer_use_clock(session->buffer, all->top.buffers.clock);
+}
+
+void hv_instances_deinit(struct hv_instances *all)
+{
+	hv_dump_end(&all->dump);
+	hv_event_set_deinit(&all->stacked);
+	hv_drain_free(all->drain);
+	hv_budget_deinit(&all->budget);
+	while (all->top.next)
+		hv_instances_remove(all->top.next);
+	deinit(&all->top);
+	hv_event_texts_free(all->event_texts);
+	hv_syscalls_free(all->syscalls);
+	hv_kprobes_deinit(all);
+	hv_eprobes_deinit(all);
+	hv_synths_deinit(all);
+}
+
+struct hv_instance *hv_instances_add(struct hv_instances *all, const char *name,
+				     struct hv_buffer *host)
+{
+	struct hv_instance **at = &all->top.next;
+	struct hv_instance *in = hv_alloc(sizeof(*in));
+	bool overwrites;
+
+	while (*at && strcmp((*at)->name, name) < 0)
+		at = &(*at)->next;
+	init(in, all);
+	in->name = hv_strdup(name);
+	in->options = hv_options_inherited(&all->top.options);
+	overwrites = hv_options_on(&in->options, HV_OPT_OVERWRITE);
+	hv_buffers_when_full(&in->buffers, overwrites ? HV_FULL_OVERWRITES : HV_FULL_DROPS);
+	hv_buffers_set_host(&in->buffers, host);
+	in->next = *at;
+	*at = in;
+	return in;
+}
+
+void hv_instances_remove(struct hv_instance *in)
+{
+	struct hv_instance **at = &in->all->top.next;
+
+	while (*at != in)
+		at = &(*at)->next;
+	*at = in->next;
+	deinit(in);
+	free(in);
+}
+
+/* The guest has one list of tasks for functions and events. */
+static bool needs_lists_of_tasks(const struct hv_instance *in)
+{
+	const struct hv_selection *sel = &in->selection;
+	bool limits = false;
+
+	for (unsigned i = 0; i < HV_NR_PID_LISTS; i++)
+		limits |= sel->pids[i].nr || hv_pidlist_limits(&sel->event_pids[i]);
+	return hv_instance_has_events(in) && limits;
+}
+
+bool hv_instance_has_functions(const struct hv_instance *in)
+{
+	return hv_tracer_has_functions(in->selection.tracer) ||
+	       (hv_tracer_keeps_worst(in->selection.tracer) &&
+		hv_options_on(&in->options, HV_OPT_FUNCTION_TRACE));
+}
+
+struct hv_instance *hv_instances_single(struct hv_instances *all)
+{
+	struct hv_instance *found = NULL;
+
+	for (struct hv_instance *in = &all->top; in; in = in->next) {
+		if (!hv_instance_has_functions(in) && !hv_instance_has_events(in))
+			continue;
+		if (found || needs_lists_of_tasks(in))
+			return NULL;
+		found = in;
+	}
+	return found ? found : &all->top;
+}
+
+bool hv_instance_is_live(const struct hv_instance *in)
+{
+	return hv_instance_has_functions(in) || in->profiles ||
+	       (hv_instance_is_top(in) && in->all->stack_tracer.is_on);
+}
+
+bool hv_instances_profile(const struct hv_instances *all)
+{
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		if (in->profiles)
+			return true;
+	return false;
+}
+
+void hv_instances_drain(struct hv_instances *all)
+{
+	all->knows_single = 0;
+	if (all->drain)
+		hv_drain_run(all->drain);
+	all->knows_single = 0;
+	hv_stack_tracer_after_drain(all);
+}
+
+void hv_instance_tell(struct hv_instance *in, const struct hv_err *why)
+{
+	const char *tracer = hv_tracer_name(in->selection.tracer);
+	uint64_t ns = 0;
+
+	hv_clocks_now_ns(in->all->session->clocks, in->buffers.clock, &ns);
+	hv_error_log_add(&in->errors, ns, "current_tracer", why->message, tracer, strlen(tracer));
+}

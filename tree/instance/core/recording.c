@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/instance/core/recording.h"
+
+/* Whether the guest's switch is to be the tracing_on of the top. Whether it is now says
+ * `switch_shared`, which hv_recording_publish() changes. */
+static bool follows_guest(struct hv_instances *all)
+{
+	return !all->host_obeys && hv_instances_single(all) == &all->top;
+}
+
+unsigned hv_instance_tracing_on(const struct hv_instance *in)
+{
+	if (hv_instance_is_top(in) && !in->all->switch_shared)
+		return hv_scope_recording(in->all->session->scope);
+	return in->recording;
+}
+
+bool hv_instance_records(const struct hv_instance *in)
+{
+	return !in->nr_pauses && hv_instance_tracing_on(in);
+}
+
+static bool has_left(const struct hv_probe_set *set)
+{
+	for (size_t i = 0; i < set->nr; i++)
+		if (!set->counted || set->list[i].count > 0)
+			return true;
+	return false;
+}
+
+/* Returns whether the guest must record for the sake of commands and triggers that the host obeys:
+ * one may switch recording on, or record stacks, and triggers act and count in any case, also in a
+ * pause. */
+static bool commands_need_recording(const struct hv_instance *in)
+{
+	bool on = hv_instance_has_triggers(in);
+
+	for (size_t i = 0; in->all->host_obeys && i < in->probes.nr; i++) {
+		const struct hv_probe_set *set = &in->probes.sets[i];
+
+		on |= set->command == HV_PROBE_TRACEON && has_left(set);
+		on |= set->command == HV_PROBE_STACKTRACE && in->recording;
+	}
+	return on;
+}
+
+/* Returns whether the guest must record when its switch is not the top's tracing_on. */
+static unsigned any_records(struct hv_instances *all)
+{
+	const struct hv_instance *single = hv_instances_single(all);
+	unsigned on = 0;
+
+	for (const struct hv_instance *in = &all->top; in; in = in->next) {
+		bool traces =
+			in == single || in->selection.tracer != HV_TRACER_NOP || in->events.nr;
+
+		on |= (traces && in->recording && !in->nr_pauses) || commands_need_recording(in);
+	}
+	return on;
+}
+
+/* While the guest's switch is the top's tracing_on, commands in the guest may set it at any time:
+ * it is read, and not written. The bits change in the order in which no call is recorded between.
+ */
+void hv_recording_publish(struct hv_instances *all)
+{
+	struct hv_scope *scope = all->session->scope;
+	unsigned shared = !follows_guest(all);
+
+	if (!all->switch_shared)
+		all->top.recording = hv_scope_recording(scope);
+	if (!shared && all->top.nr_pauses)
+		hv_scope_set_paused(scope, 1);
+	if (shared)
+		hv_scope_set_recording(scope, any_records(all));
+	else if (all->switch_shared)
+		hv_scope_set_recording(scope, all->top.recording);
+	if (shared || !all->top.nr_pauses)
+		hv_scope_set_paused(scope, 0);
+	all->switch_shared = shared;
+}
+
+void hv_instance_switch_recording(struct hv_instance *in, unsigned on)
+{
+	in->recording = on;
+	if (hv_instance_is_top(in) && !in->all->switch_shared)
+		hv_scope_set_recording(in->all->session->scope, on);
+	hv_recording_publish(in->all);
+}
+
+void hv_instance_set_recording(struct hv_instance *in, unsigned on)
+{
+	hv_instances_drain(in->all);
+	hv_instance_switch_recording(in, on);
+}
+
+void hv_instance_pause(struct hv_instance *in)
+{
+	hv_instances_drain(in->all);
+	in->nr_pauses++;
+	hv_recording_publish(in->all);
+}
+
+void hv_instance_go_on(struct hv_instance *in)
+{
+	hv_instances_drain(in->all);
+	in->nr_pauses--;
+	hv_recording_publish(in->all);
+}

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/instance/demux/demux.h"
+
+#include <string.h>
+
+#include "kernel/unwind.h"
+#include "tracer/events/cursor.h"
+#include "tracer/events/host_buffer.h"
+#include "tracer/events/marker.h"
+#include "tracer/host_tracer.h"
+#include "tree/instance/events/event_forks.h"
+#include "tree/instance/events/events.h"
+#include "tree/instance/events/host_events.h"
+#include "tree/instance/demux/run_commands.h"
+#include "tree/instance/latency/sections.h"
+#include "tree/instance/dynamic/syscalls.h"
+#include "tree/instance/demux/match.h"
+
+#define SYNTH_DEPTH_MAX 4
+
+void hv_demux_end_graph(struct hv_instance *in)
+{
+	hv_open_calls_free(in->open_calls);
+	in->open_calls = NULL;
+}
+
+/* -- sinks ------------------------------------------------------------------------------------- */
+
+/* Takes an event of a tracer of sections. The guest may have recorded functions outside of sections
+ * for others. */
+static void take_in_section(struct hv_instance *in, const struct hv_cursor *cursor,
+			    const struct hv_event *event)
+{
+	uint8_t *inside = &in->in_section[event->cpu];
+
+	if (event->of_section && event->kind == HV_EVENT_FUNCTION)
+		*inside = event->of_section == HV_SECTION_BEGINS;
+	else if (!event->of_section && (!*inside || !hv_sections_show(in, event)))
+		return;
+	if (event->of_section ? hv_records_on(in, event->cpu) : hv_wants(in, event))
+		hv_buffer_put(in->buffers.host, cursor, event);
+}
+
+/* Takes an event of a tracer of wakeups: calls where the task that is followed will run. */
+static void take_in_wait(struct hv_instance *in, const struct hv_cursor *cursor,
+			 const struct hv_event *event)
+{
+	if (event->kind == HV_EVENT_FUNCTION && hv_instance_has_functions(in) &&
+	    hv_wakeups_follow_on(in, event->cpu) && hv_would_record(in, event))
+		hv_buffer_put(in->buffers.host, cursor, event);
+}
+
+/* Takes an event of a tracer. */
+static void take_traced(struct hv_instance *in, const struct hv_cursor *cursor,
+			const struct hv_event *event)
+{
+	uint16_t depth = event->depth;
+	struct hv_event own;
+
+	if (hv_tracer_has_wakeups(in->selection.tracer)) {
+		take_in_wait(in, cursor, event);
+		return;
+	}
+	if (!hv_wants_traced(in, event, &depth))
+		return;
+	own = *event;
+	own.depth = depth;
+	hv_buffer_put(in->buffers.host, cursor, &own);
+}
+
+/* A stack of a command, not of a section. */
+static bool is_command(const struct hv_event *event)
+{
+	return event->of_command && !event->of_section;
+}
+
+/* An event of the guest's own, or one that is made of such, which is taken, or not. */
+struct taken {
+	struct hv_instance *in;
+	const struct hv_cursor *cursor; /* NULL: it is made of a marker, with its time stamp: */
+	uint64_t mark_tsc;
+	const struct hv_record *of; /* not NULL: it is made of the event with this record, whose
+				     * stack is the cursor's event */
+	const struct hv_event *event;
+	unsigned depth; /* of synthetic events that make others */
+};
+
+static void take_one(const struct taken *taken);
+
+static void put(const struct taken *t)
+{
+	if (t->of)
+		hv_buffer_put_late(t->in->buffers.host, t->of, t->cursor, t->event);
+	else if (t->cursor)
+		hv_buffer_put(t->in->buffers.host, t->cursor, t->event);
+	else
+		hv_buffer_put_made(t->in->buffers.host, t->mark_tsc, t->event);
+}
+
+static void take_if_wanted(void *ctx, enum hv_trigger_time time)
+{
+	const struct taken *t = ctx;
+
+	if (time != HV_TRIGGER_IN_TIME || !hv_wants_guests(t->in, t->event))
+		return;
+	put(t);
+	if (hv_options_on(&t->in->options, HV_OPT_STACKTRACE))
+		hv_event_stacks_want(t->in);
+}
+
+/* An action of a hist trigger has made EVENT, for all instances (trace_synth). It has no stack: the
+ * one to come is that of the event of which it was made. */
+static void take_made(void *ctx, const struct hv_event *event)
+{
+	const struct taken *from = ctx;
+	struct hv_instances *all = from->in->all;
+
+	if (from->depth == SYNTH_DEPTH_MAX)
+		return;
+	for (struct hv_instance *in = &all->top; in; in = in->next) {
+		const struct taken made = {in,	     from->cursor, from->mark_tsc,
+					   from->of, event,	   from->depth + 1};
+		unsigned nr_stacks = in->nr_stacks;
+
+		take_one(&made);
+		in->nr_stacks = nr_stacks;
+	}
+}
+
+/* The events of the probes of TAKEN, an event. */
+static void take_eprobes(const struct taken *taken)
+{
+	uint8_t entry[HV_ENTRY_LEN_MAX];
+	struct taken made = *taken;
+	struct hv_event event;
+
+	for (size_t i = 0; i < taken->in->all->eprobes.nr; i++) {
+		if (!hv_eprobes_event(taken->in, i, taken->event, &event, entry))
+			continue;
+		made.event = &event;
+		take_one(&made);
+	}
+}
+
+/* The kernel makes the events of probes when it has reserved the record of the event, unless that
+ * has a filter: then the record is made elsewhere first. */
+static void take_one(const struct taken *taken)
+{
+	bool has_filter = hv_instance_has_event_filter(taken->in, taken->event->id);
+	struct taken own = *taken;
+	const struct hv_trigger_taker taker = {&own, take_if_wanted, take_made};
+
+	if (has_filter)
+		take_eprobes(taken);
+	if (hv_instance_has_triggers(own.in))
+		hv_instance_pull_triggers(own.in, own.event, &taker);
+	else
+		take_if_wanted(&own, HV_TRIGGER_IN_TIME);
+	if (!has_filter)
+		take_eprobes(taken);
+}
+
+/* Takes the call of a function that has probes: as the event of each of them. */
+static void take_probed(struct hv_instance *in, const struct hv_cursor *cursor,
+			const struct hv_event *call)
+{
+	uint8_t entry[HV_ENTRY_LEN_MAX];
+	struct hv_event event;
+
+	if (hv_instance_is_top(in))
+		hv_kprobes_count(in->all, call);
+	for (size_t i = 0; i < in->all->kprobes.nr; i++)
+		if (hv_kprobes_event(in->all, i, call, &event, entry))
+			take_one(&(struct taken){in, cursor, 0, NULL, &event, 0});
+}
+
+static void put_waking(void *ctx, const struct hv_event *event)
+{
+	const struct taken *t = ctx;
+
+	hv_buffer_put(t->in->buffers.host, t->cursor, event);
+}
+
+/* Lets a tracer of wakeups see EVENT, behind what is recorded of it. */
+static void follow_wakeups(struct hv_instance *in, const struct hv_cursor *cursor,
+			   const struct hv_event *event)
+{
+	struct taken taken = {in, cursor, 0, NULL, event, 0};
+	const struct hv_wakeups_sink sink = {hv_records_on(in, event->cpu), put_waking, &taken};
+
+	hv_wakeups_follow(in, event, &sink);
+}
+
+/* Takes one of the guest's own events: as it is, and as the event of a system call. */
+static void take_guests(struct hv_instance *in, const struct hv_cursor *cursor,
+			const struct hv_event *event)
+{
+	uint8_t entry[HV_SYSCALL_ENTRY_MAX];
+	struct hv_event call;
+
+	if (hv_kprobes_is_call(event)) {
+		take_probed(in, cursor, event);
+		return;
+	}
+	hv_event_stacks_begin(in);
+	hv_event_forks_end_task(in, event);
+	take_one(&(struct taken){in, cursor, 0, NULL, event, 0});
+	hv_event_forks_add_child(in, event);
+	follow_wakeups(in, cursor, event);
+	if (hv_syscalls_event(in->all->syscalls, event, &call, entry))
+		take_one(&(struct taken){in, cursor, 0, NULL, &call, 0});
+	hv_event_stacks_end(in, cursor, event);
+}
+
+static void take_event_stack(struct hv_instance *in, const struct hv_cursor *cursor,
+			     const struct hv_event *stack)
+{
+	struct hv_gva list[HV_CALLERS_MAX];
+	struct hv_event found = *stack;
+	struct hv_stack_due due;
+
+	if (!hv_event_stacks_take(in, stack, &due))
+		return;
+	if (due.kept)
+		hv_cursor_callers(cursor, list, &found);
+	for (const struct hv_kept_event *k = due.kept; k; k = k->next) {
+		struct taken taken = {in, cursor, 0, &due.record, &k->event, 0};
+		const struct hv_hist_output out = {&taken, take_made};
+
+		hv_instance_count_with_stack(in, &k->event, &found, &out);
+	}
+	hv_kept_events_free(due.kept);
+	while (due.nr--)
+		hv_buffer_put(in->buffers.host, cursor, stack);
+}
+
+static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const struct hv_event *event)
+{
+	struct hv_instance *in = sink->ctx;
+
+	hv_instances_know_single(in->all, event->kind);
+	if (event->lost_before) {
+		hv_kprobes_note_lost(in->all, event);
+		hv_wakeups_lose(in, event->cpu);
+		hv_event_stacks_lose(in, event->cpu);
+		in->all->stack_tracer.has_lost = true;
+	}
+	if (event->is_deepest && hv_instance_is_top(in))
+		hv_stack_tracer_take(in->all, cursor, event);
+	if (event->is_deepest && !event->of_command)
+		return;
+	if (event->kind == HV_EVENT_GUESTS)
+		take_guests(in, cursor, event);
+	else if (event->kind == HV_EVENT_COMMAND)
+		hv_run_commands(in, event);
+	else if (event->of_event)
+		take_event_stack(in, cursor, event);
+	else if (hv_tracer_has_sections(in->selection.tracer) && !is_command(event))
+		take_in_section(in, cursor, event);
+	else if (event->of_section)
+		return;
+	else if (!event->of_command)
+		take_traced(in, cursor, event);
+	else if (hv_wants_command_stack(in, event))
+		hv_buffer_put(in->buffers.host, cursor, event);
+}
+
+/* The marker itself is in the buffer already. */
+static void take_nothing(void *ctx, enum hv_trigger_time time)
+{
+	(void)ctx;
+	(void)time;
+}
+
+void hv_demux_take_marker(struct hv_instance *in, const struct hv_event *marker, uint64_t tsc)
+{
+	struct taken taken = {in, NULL, tsc, NULL, marker, 0};
+	const struct hv_trigger_taker taker = {&taken, take_nothing, take_made};
+
+	hv_instance_pull_triggers(in, marker, &taker);
+}
+
+/* Tracers of sections and of wakeups look at each event. */
+static unsigned brief_kinds(const struct hv_sink *sink)
+{
+	const struct hv_instance *in = sink->ctx;
+	enum hv_tracer tracer = in->selection.tracer;
+
+	return hv_tracer_has_sections(tracer) || hv_tracer_has_wakeups(tracer) ? 0 : HV_BRIEF_ALL;
+}
+
+/* The depths in BRIEFS are the guest's; the instance may have others. */
+static void take_some(struct hv_instance *in, const struct hv_cursor *cursor,
+		      const struct hv_brief *briefs, size_t nr)
+{
+	struct hv_brief own[HV_BRIEFS_MAX];
+	uint64_t which;
+	unsigned cpu;
+
+	(void)hv_cursor_brief_records(cursor, &cpu);
+	memcpy(own, briefs, nr * sizeof(*own));
+	which = hv_wants_briefs(in, cpu, own, nr);
+	if (which)
+		hv_buffer_put_briefs(in->buffers.host, cursor, own, which);
+}
+
+static void take_briefs(struct hv_sink *sink, const struct hv_cursor *cursor,
+			const struct hv_brief *briefs, size_t nr)
+{
+	struct hv_instance *in = sink->ctx;
+	enum hv_brief_wants wants;
+
+	hv_instances_know_single(in->all, HV_EVENT_FUNCTION);
+	wants = hv_wants_of_briefs(in);
+	if (wants == HV_WANTS_ALL)
+		hv_buffer_put_briefs(in->buffers.host, cursor, briefs, hv_briefs_first(nr));
+	else if (wants == HV_WANTS_SOME)
+		take_some(in, cursor, briefs, nr);
+}
+
+static void take_host(struct hv_sink *sink, const struct hv_host_item *item)
+{
+	struct hv_instance *in = sink->ctx;
+
+	if (hv_host_events_wants(in, &item->event))
+		hv_buffer_put_host(in->buffers.host, item->records, item->nr_records, &item->event);
+}
+
+void hv_demux_add(struct hv_instance *in)
+{
+	in->sink = (struct hv_sink){.ctx = in,
+				    .take = take,
+				    .brief_kinds = brief_kinds,
+				    .take_briefs = take_briefs,
+				    .take_host = take_host};
+	if (in->all->drain)
+		hv_drain_add(in->all->drain, &in->sink);
+}
+
+void hv_demux_remove(struct hv_instance *in)
+{
+	if (in->all->drain)
+		hv_drain_remove(in->all->drain, &in->sink);
+}
+
+/* Begins to share the guest's rings. The top's buffer must be in host memory. */
+static void begin(struct hv_instances *all)
+{
+	all->drain = hv_drain_new(all->session);
+	for (struct hv_instance *in = &all->top; in; in = in->next)
+		hv_demux_add(in);
+}
+
+static bool has_first_sizes(const struct hv_instance *top)
+{
+	const struct hv_buffer *guests = top->all->session->buffer;
+
+	for (unsigned cpu = 0; cpu < top->all->nr_cpus; cpu++)
+		if (hv_buffers_size(&top->buffers, cpu) != hv_buffer_size(guests, cpu))
+			return false;
+	return true;
+}
+
+/* Whether an instance has events on that the host makes. */
+static bool any_has_made(const struct hv_instances *all)
+{
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		if (hv_syscalls_any(all->syscalls, &in->events) ||
+		    hv_kprobes_any(all, &in->events) || hv_synths_any(all, &in->events) ||
+		    hv_eprobes_any(all, &in->events) || hv_host_events_any(&in->events))
+			return true;
+	return false;
+}
+
+static bool is_needed(struct hv_instances *all)
+{
+	const struct hv_instance *top = &all->top;
+
+	return any_has_made(all) || all->stack_tracer.is_on || hv_instances_single(all) != top ||
+	       !hv_options_on(&top->options, HV_OPT_OVERWRITE) || all->host_obeys ||
+	       hv_probes_have(&top->probes, HV_PROBE_SNAPSHOT) ||
+	       hv_options_on(&top->options, HV_OPT_DISPLAY_GRAPH) || top->filters.nr_right ||
+	       !has_first_sizes(top);
+}
+
+static void end_if_not_needed(struct hv_instances *all)
+{
+	if (!hv_demux_is_on(all) || is_needed(all))
+		return;
+	hv_drain_free(all->drain);
+	all->drain = NULL;
+	hv_demux_end_graph(&all->top);
+	hv_buffer_clear(all->session->buffer, HV_ALL_CPUS);
+	hv_buffer_unref(all->top.buffers.host);
+	all->top.buffers.host = NULL;
+}
+
+struct hv_buffer *hv_instance_buffer(struct hv_instance *in)
+{
+	hv_instances_drain(in->all);
+	return hv_buffers_live(&in->buffers);
+}
+
+struct hv_err *hv_instance_need_host(struct hv_instance *in)
+{
+	HV_AUTO_FREE uint64_t *sizes_bytes = hv_buffers_sizes(&in->buffers);
+	struct hv_err *err;
+
+	if (in->buffers.host)
+		return NULL;
+	err = hv_buffers_resize_live(&in->buffers, sizes_bytes);
+	if (!err)
+		begin(in->all);
+	return err;
+}
+
+struct hv_err *hv_instance_resize(struct hv_instance *in, int cpu, uint64_t size_bytes)
+{
+	HV_AUTO_FREE uint64_t *sizes_bytes = hv_buffers_sizes(&in->buffers);
+	bool is_other = false, was_guests = !in->buffers.host;
+	struct hv_err *err;
+
+	for (unsigned i = 0; i < in->all->nr_cpus; i++) {
+		if (cpu >= 0 && i != (unsigned)cpu)
+			continue;
+		is_other |= sizes_bytes[i] != size_bytes;
+		sizes_bytes[i] = size_bytes;
+	}
+	if (!is_other)
+		return NULL;
+	hv_instances_drain(in->all);
+	err = hv_buffers_resize(&in->buffers, sizes_bytes);
+	if (!err && was_guests)
+		begin(in->all);
+	return err;
+}
+
+struct hv_err *hv_instance_take_snapshot(struct hv_instance *in, int cpu)
+{
+	hv_instances_drain(in->all);
+	return hv_buffers_take_snapshot(&in->buffers, cpu);
+}
+
+void hv_instance_clear(struct hv_instance *in, int cpu)
+{
+	uint64_t *start_ns = &in->buffers.start_ns;
+
+	hv_buffer_clear(hv_instance_buffer(in), cpu);
+	if (cpu >= 0)
+		return;
+	if (!hv_clocks_now_ns(in->all->session->clocks, in->buffers.clock, start_ns))
+		*start_ns = 0;
+	if (hv_instance_is_top(in))
+		end_if_not_needed(in->all);
+}
+
+struct hv_err *hv_instance_use_pages(struct hv_instance *in, uint32_t page_bytes)
+{
+	struct hv_buffers *b = &in->buffers;
+	uint64_t min_bytes = HV_PAGES_MIN * (uint64_t)(page_bytes - HV_PAGE_HEAD_BYTES);
+	struct hv_err *err = NULL;
+
+	if (page_bytes == b->page_bytes)
+		return NULL;
+	for (unsigned cpu = 0; !err && cpu < b->nr_cpus; cpu++)
+		if (hv_buffers_size(b, cpu) < min_bytes)
+			err = hv_instance_resize(in, (int)cpu, min_bytes);
+	if (err)
+		return err;
+	b->page_bytes = page_bytes;
+	if (b->snapshot)
+		hv_buffer_clear(b->snapshot, HV_ALL_CPUS);
+	hv_instance_clear(in, HV_ALL_CPUS);
+	return NULL;
+}
+
+void hv_instance_use_clock(struct hv_instance *in, enum hv_trace_clock clock)
+{
+	if (hv_instance_is_top(in))
+		hv_buffer_use_clock(in->all->session->buffer, clock);
+	hv_buffers_use_clock(&in->buffers, clock);
+	hv_instance_clear(in, HV_ALL_CPUS);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/instance/demux/match.h"
+
+#include "kernel/kernel.h"
+#include "tracer/session.h"
+#include "tree/instance/events/events.h"
+
+bool hv_records_on(const struct hv_instance *in, unsigned cpu)
+{
+	return in->recording && !in->nr_pauses && !in->selection.muted[cpu];
+}
+
+bool hv_instance_is_single(const struct hv_instance *in)
+{
+	struct hv_instances *all = in->all;
+
+	return (all->knows_single ? all->single_now : hv_instances_single(all)) == in;
+}
+
+void hv_instances_know_single(struct hv_instances *all, enum hv_event_kind kind)
+{
+	if (kind > HV_EVENT_GRAPH_EXIT) {
+		all->knows_single = 0;
+		return;
+	}
+	if (!all->knows_single)
+		all->single_now = hv_instances_single(all);
+	all->knows_single = 1;
+}
+
+bool hv_would_record(const struct hv_instance *in, const struct hv_event *event)
+{
+	const struct hv_selection *sel = &in->selection;
+
+	return hv_records_on(in, event->cpu) && hv_selection_has_function(sel, event->ip) &&
+	       hv_selection_has_task(sel, event->pid);
+}
+
+/* Whether IN, beside others that trace, wants EVENT. */
+static bool wants_of_several(const struct hv_instance *in, const struct hv_event *event)
+{
+	bool stacks = hv_options_on(&in->options, HV_OPT_FUNC_STACK_TRACE);
+
+	return (event->kind != HV_EVENT_STACK || stacks) && hv_would_record(in, event);
+}
+
+/* Whether IN, which traces alone, wants what comes. */
+static bool wants_alone(const struct hv_instance *in)
+{
+	return !in->all->host_obeys || (in->recording && !in->nr_pauses);
+}
+
+bool hv_wants(const struct hv_instance *in, const struct hv_event *event)
+{
+	return hv_instance_is_single(in) ? wants_alone(in) : wants_of_several(in, event);
+}
+
+bool hv_wants_guests(const struct hv_instance *in, const struct hv_event *event)
+{
+	if (!hv_event_set_has_id(&in->events, event->id))
+		return false;
+	if (hv_instance_is_single(in)
+		    ? in->all->host_obeys && (!in->recording || in->nr_pauses)
+		    : !hv_records_on(in, event->cpu) || !hv_instance_has_event_task(in, event))
+		return false;
+	return hv_instance_filters_pass(in, event);
+}
+
+/* -- calls of function_graph ------------------------------------------------------------------- */
+
+/* Returns whether the options of IN, whose open call AROUND is around ENTRY (NULL: none is), leave
+ * out CALL. The stubs do the same for an instance that traces alone (arch/x86_64/graph.S). */
+static bool is_left_out(const struct hv_instance *in, const struct hv_open_call *around,
+			const struct hv_event *entry, const struct hv_open_call *call)
+{
+	bool subtree = in->selection.lists[HV_LIST_GRAPH].nr;
+	bool irqs = hv_options_on(&in->options, HV_OPT_FUNCGRAPH_IRQS);
+	bool was_inside = around && around->inside;
+	uint32_t max_depth = in->all->max_graph_depth;
+
+	if (!irqs && (entry->flags & HV_TRACE_HARDIRQ) && !was_inside && !(subtree && call->inside))
+		return true;
+	if (subtree && !call->inside && !call->muted)
+		return true;
+	return max_depth && call->depth >= max_depth;
+}
+
+/* Returns whether IN wants ENTRY, and then sets the DEPTH that it has there. */
+static bool takes_entry(struct hv_instance *in, const struct hv_event *entry, uint16_t *depth)
+{
+	const struct hv_filter *lists = in->selection.lists;
+	const struct hv_open_call *around = hv_open_calls_around(in->open_calls, entry);
+	struct hv_open_call call = {
+		.muted = hv_filter_has(&lists[HV_LIST_GRAPH_NOTRACE], entry->ip),
+		.depth = around ? around->depth + 1 : 0,
+	};
+
+	call.inside = (around && around->inside) ||
+		      (!call.muted && hv_filter_has(&lists[HV_LIST_GRAPH], entry->ip));
+	if (hv_instance_is_single(in)) {
+		call.depth = entry->depth;
+	} else if ((around && around->muted) || !hv_would_record(in, entry) ||
+		   is_left_out(in, around, entry, &call)) {
+		return false;
+	}
+	hv_open_calls_add(in->open_calls, entry, call);
+	*depth = call.depth;
+	return !call.muted && !in->all->thresh_ns;
+}
+
+/* A return belongs to the instances to which the call belonged. An instance that traces alone may
+ * have begun the call before its calls came through here. */
+static bool takes_exit(struct hv_instance *in, const struct hv_event *exit, uint16_t *depth)
+{
+	bool without_host = hv_options_on(&in->options, HV_OPT_FUNCGRAPH_HOST);
+	uint64_t ns = exit->time_ns - exit->call_ns - (without_host ? exit->host_ns : 0);
+	struct hv_open_call call;
+	bool found = hv_open_calls_end(in->open_calls, exit, &call);
+
+	if (hv_instance_is_single(in))
+		return found || hv_selection_has_function(&in->selection, exit->ip);
+	if (!found || call.muted || !hv_records_on(in, exit->cpu) || ns < in->all->thresh_ns)
+		return false;
+	*depth = call.depth;
+	return true;
+}
+
+static struct hv_open_calls *new_open_calls(const struct hv_kernel *k)
+{
+	struct hv_gva_range switches = {0};
+
+	if (hv_kernel_symbol(k, "__switch_to", &switches.start))
+		switches.end = hv_gva_add(switches.start, hv_kernel_symbol_size(k, switches.start));
+	return hv_open_calls_new(switches);
+}
+
+/* Whether IN, which traces function_graph, wants EVENT, and then sets its DEPTH. */
+static bool wants_call(struct hv_instance *in, const struct hv_event *event, uint16_t *depth)
+{
+	if (!in->open_calls)
+		in->open_calls = new_open_calls(in->all->session->kernel);
+	if (event->kind == HV_EVENT_GRAPH_ENTRY)
+		return takes_entry(in, event, depth) &&
+		       (!hv_instance_is_single(in) || hv_wants(in, event));
+	return takes_exit(in, event, depth) && (!hv_instance_is_single(in) || hv_wants(in, event));
+}
+
+bool hv_wants_traced(struct hv_instance *in, const struct hv_event *event, uint16_t *depth)
+{
+	bool is_call = event->kind == HV_EVENT_GRAPH_ENTRY || event->kind == HV_EVENT_GRAPH_EXIT;
+	bool is_graph = in->selection.tracer == HV_TRACER_FUNCTION_GRAPH;
+
+	if (!hv_tracer_has_functions(in->selection.tracer) ||
+	    (is_call != is_graph && !hv_instance_is_single(in)))
+		return false;
+	return is_call && is_graph ? wants_call(in, event, depth) : hv_wants(in, event);
+}
+
+enum hv_brief_wants hv_wants_of_briefs(const struct hv_instance *in)
+{
+	if (!hv_tracer_has_functions(in->selection.tracer))
+		return HV_WANTS_NONE;
+	if (in->selection.tracer == HV_TRACER_FUNCTION_GRAPH || !hv_instance_is_single(in))
+		return HV_WANTS_SOME;
+	return wants_alone(in) ? HV_WANTS_ALL : HV_WANTS_NONE;
+}
+
+uint64_t hv_wants_briefs(struct hv_instance *in, unsigned cpu, struct hv_brief *briefs, size_t nr)
+{
+	struct hv_event event = {.cpu = cpu};
+	uint64_t which = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		event.kind = briefs[i].kind;
+		event.time_ns = briefs[i].time_ns;
+		event.pid = briefs[i].pid;
+		event.flags = briefs[i].flags;
+		event.ip = briefs[i].ip;
+		event.parent_ip = briefs[i].parent_ip;
+		event.depth = briefs[i].depth;
+		event.call_ns = briefs[i].call_ns;
+		if (hv_wants_traced(in, &event, &briefs[i].depth))
+			which |= UINT64_C(1) << i;
+	}
+	return which;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the guest records for probes, and the events that are made of it. */
+#include <string.h>
+
+#include "kernel/kernel.h"
+#include "tracer/events/guest_marks.h"
+#include "tracer/places.h"
+#include "tracer/site_stubs.h"
+#include "tree/instance/events/events.h"
+#include "tree/instance/dynamic/kprobe_event.h"
+
+#define WORD 8u
+
+bool hv_kprobes_is(const struct hv_event_type *type)
+{
+	return type->reg_kind == HV_EVENT_REG_KPROBE;
+}
+
+bool hv_kprobes_any(const struct hv_instances *all, const struct hv_event_set *set)
+{
+	for (size_t i = 0; i < all->kprobes.nr; i++)
+		if (hv_event_set_has_id(set, all->kprobes.list[i]->family->type.id))
+			return true;
+	return false;
+}
+
+unsigned hv_kprobes_end_returns(struct hv_instance *in)
+{
+	const struct hv_kprobes *k = &in->all->kprobes;
+	unsigned any = 0;
+
+	for (size_t i = 0; i < k->nr; i++) {
+		struct hv_event_ref ref = hv_event_ref_of(&k->list[i]->family->type);
+
+		if (!k->list[i]->is.is_return || !hv_instance_needs_event(in, ref))
+			continue;
+		hv_event_set_remove(&in->events, ref);
+		hv_instance_forget_triggers(in, ref);
+		any = 1;
+	}
+	return any;
+}
+
+static struct hv_kprobe_site site_of(const struct hv_kprobe_event *e)
+{
+	return (struct hv_kprobe_site){e->site, e->is.is_return, e->is.needs_all_regs,
+				       e->is.needs_args, e->is.is_inside ? &e->place : NULL};
+}
+
+/* The function of the next probe of the event ID, from *INDEX on, which is moved behind it. */
+static bool next_site(const struct hv_instances *all, uint32_t id, size_t *index,
+		      struct hv_kprobe_site *ret)
+{
+	for (; *index < all->kprobes.nr; (*index)++) {
+		const struct hv_kprobe_event *e = all->kprobes.list[*index];
+
+		if (e->family->type.id != id || !e->site.v)
+			continue;
+		*ret = site_of(e);
+		(*index)++;
+		return true;
+	}
+	return false;
+}
+
+bool hv_kprobes_needed_site(const struct hv_instance *in, size_t *index, struct hv_kprobe_site *ret)
+{
+	const struct hv_kprobes *k = &in->all->kprobes;
+
+	while (*index < k->nr) {
+		const struct hv_kprobe_event *e = k->list[(*index)++];
+
+		if (!e->site.v || !hv_instance_needs_event(in, hv_event_ref_of(&e->family->type)))
+			continue;
+		*ret = site_of(e);
+		return true;
+	}
+	return false;
+}
+
+const struct hv_event_type *hv_kprobes_tracepoint(const struct hv_instances *all, uint32_t id,
+						  size_t *index)
+{
+	for (; *index < all->kprobes.nr; (*index)++) {
+		const struct hv_kprobe_event *e = all->kprobes.list[*index];
+
+		if (e->family->type.id != id || !e->is.is_tracepoint || !e->site.v)
+			continue;
+		(*index)++;
+		return &e->tracepoint;
+	}
+	return NULL;
+}
+
+bool hv_kprobes_have_tracepoints(const struct hv_instances *all)
+{
+	for (size_t i = 0; i < all->kprobes.nr; i++)
+		if (all->kprobes.list[i]->is.is_tracepoint)
+			return true;
+	return false;
+}
+
+/* The part for the return is last, and is ended by a step. */
+struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva site,
+				  bool is_return, struct hv_fetch_step *ret, size_t *nr)
+{
+	size_t before = *nr;
+
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		const struct hv_kprobe_event *e = all->kprobes.list[i];
+
+		if (e->site.v != site.v || e->is.is_return != is_return ||
+		    !hv_kprobe_event_is_on(all, e))
+			continue;
+		if (!hv_kprobe_program(&e->is, NULL, ret, nr) ||
+		    (is_return && *nr > before && *nr == HV_FETCH_STEPS_MAX))
+			return hv_err_new(ENOSPC,
+					  "the probes of %s read too much memory: they need more"
+					  " than %d steps",
+					  e->is.symbol, HV_FETCH_STEPS_MAX);
+	}
+	return NULL;
+}
+
+/* Whether a stub is called at SITE. */
+static bool is_traced(const struct hv_session *s, struct hv_gva site)
+{
+	const struct hv_sites *sites = &s->kernel->sites;
+	const uint8_t *now = hv_site_stubs_now(s->stubs);
+
+	for (size_t i = 0; i < sites->nr; i++)
+		if (sites->list[i].ip.v == site.v)
+			return now[i] && now[i] != HV_STUB_LATER;
+	return false;
+}
+
+/* Whether a probe of the event with ID records once its module is loaded. */
+static bool waits(const struct hv_instances *all, uint32_t id)
+{
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		const struct hv_kprobe_event *e = all->kprobes.list[i];
+
+		if (e->family->type.id == id && !e->site.v && strchr(e->is.function, ':'))
+			return true;
+	}
+	return false;
+}
+
+struct hv_err *hv_kprobes_why_not(const struct hv_instances *all, const struct hv_event_type *type)
+{
+	struct hv_kprobe_site site;
+	size_t index = 0;
+	bool any = false;
+
+	for (; next_site(all, type->id, &index, &site); any = true)
+		if (site.place && !hv_places_has(all->session->places, site.at))
+			return hv_err_new(EBUSY, "the instructions at its place are in use: by the"
+						 " guest, or by a tracer of latencies");
+		else if (!site.place && !is_traced(all->session, site.at))
+			return hv_err_new(EBUSY, "the guest itself uses its function");
+	return any || waits(all, type->id)
+		       ? NULL
+		       : hv_err_new(ENODEV, "the guest's module that had its function was removed");
+}
+
+static bool is_return(const struct hv_event *event)
+{
+	return event->id == HV_EVENT_ID_RETURN || event->id == HV_EVENT_ID_RETURN_ARGS;
+}
+
+bool hv_kprobes_is_call(const struct hv_event *event)
+{
+	return event->id == HV_EVENT_ID_REGS || is_return(event) || event->id == HV_EVENT_ID_PLACE;
+}
+
+/* How many words the entry of CALL begins with. */
+static size_t nr_words(const struct hv_event *call)
+{
+	switch (call->id) {
+	case HV_EVENT_ID_PLACE:
+		return HV_PLACE_WORDS;
+	case HV_EVENT_ID_RETURN_ARGS:
+		return HV_RETURN_ARGS + HV_NR_RETURN_ARGS;
+	default:
+		return HV_REGS_WORDS;
+	}
+}
+
+/* What was recorded of CALL, as its entry says. */
+static bool read_call(const struct hv_event *call, struct hv_kprobe_call *ret)
+{
+	size_t nr = nr_words(call);
+	size_t words_end = HV_ENTRY_HEADER_LEN + nr * WORD;
+
+	memset(ret->words, 0, sizeof(ret->words));
+	if (!hv_kprobes_is_call(call) ||
+	    !hv_span_copy(call->entry, HV_ENTRY_HEADER_LEN, ret->words, nr * WORD))
+		return false;
+	ret->results =
+		(struct hv_span){call->entry.data + words_end, call->entry.len_bytes - words_end};
+	ret->comm = call->comm;
+	ret->mark = NULL;
+	return true;
+}
+
+/* Whether a tracepoint has made the call for us: with the pointer that we gave it. The guest's own
+ * probe of a tracepoint has none. */
+static bool is_by_us(const struct hv_instances *all, const uint64_t *words)
+{
+	const struct hv_arch *arch = all->session->kernel->core.as.arch;
+	struct hv_arch_register first;
+
+	return arch->find_register(arch->argument_registers[0], &first) && words[first.word];
+}
+
+/* The guest can write any number in place of the site. A call that was open when the first probe
+ * with its arguments came has not kept them, and the kernel records no return of it for that probe.
+ */
+static bool is_of(const struct hv_instances *all, const struct hv_kprobe_event *e,
+		  const struct hv_event *call, const uint64_t *words)
+{
+	return e->site.v && e->site.v == words[HV_REGS_SITE] &&
+	       (!e->is.is_tracepoint || is_by_us(all, words)) &&
+	       e->is.is_return == is_return(call) &&
+	       (!e->is.needs_args || call->id == HV_EVENT_ID_RETURN_ARGS) &&
+	       (!(e->is.is_inside || e->is.needs_all_regs) || call->id == HV_EVENT_ID_PLACE);
+}
+
+/* The mark that the call E, with WORDS, ends; NULL: none. */
+static const char *mark_of(const struct hv_instances *all, const struct hv_event *e,
+			   const uint64_t *words)
+{
+	const struct hv_arch *arch = all->session->kernel->core.as.arch;
+	struct hv_mark_call call = {.time_ns = e->time_ns, .cpu = e->cpu, .pid = e->pid};
+	struct hv_arch_register from;
+
+	for (size_t i = 0; i < HV_MARK_ARGS; i++) {
+		const char *name = arch->argument_registers[i];
+
+		if (!name || !arch->find_register(name, &from))
+			return NULL;
+		call.args[i] = words[from.word];
+	}
+	return hv_guest_marks_read(all->kprobes.marks, &call);
+}
+
+bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct hv_event *call,
+		      struct hv_event *ret, uint8_t *entry)
+{
+	const struct hv_kprobe_event *e = all->kprobes.list[index];
+	uint16_t id = (uint16_t)e->family->type.id;
+	struct hv_kprobe_call recorded;
+	uint64_t site = e->site.v;
+	uint32_t len;
+
+	if (!read_call(call, &recorded) || !is_of(all, e, call, recorded.words))
+		return false;
+	memset(entry, 0, e->family->args_off);
+	if (hv_kprobe_has_mark(&e->is))
+		recorded.mark = mark_of(all, call, recorded.words);
+	len = hv_kprobe_fill(&e->is, &recorded, e->family->args_off, entry, HV_ENTRY_LEN_MAX);
+	if (!len)
+		return false;
+	memcpy(entry, call->entry.data, HV_ENTRY_HEADER_LEN);
+	memcpy(entry, &id, sizeof(id));
+	if (e->is.is_return)
+		memcpy(entry + e->family->args_off - WORD, &recorded.words[HV_REGS_CALLER], WORD);
+	memcpy(entry + e->family->type.fields.list[0].off, &site, sizeof(site));
+	*ret = *call;
+	ret->id = id;
+	ret->entry = (struct hv_span){entry, len};
+	return true;
+}
+
+void hv_kprobes_note_lost(struct hv_instances *all, const struct hv_event *event)
+{
+	if (all->kprobes.marks)
+		hv_guest_marks_note_lost(all->kprobes.marks, event->time_ns, event->cpu);
+}
+
+void hv_kprobes_count(struct hv_instances *all, const struct hv_event *call)
+{
+	struct hv_kprobe_call recorded;
+
+	if (!read_call(call, &recorded))
+		return;
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		struct hv_kprobe_event *e = all->kprobes.list[i];
+
+		e->nr_hits += is_of(all, e, call, recorded.words) && hv_kprobe_event_is_on(all, e);
+	}
+}

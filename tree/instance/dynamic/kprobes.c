@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which probes there are. */
+#include "tree/instance/dynamic/kprobes.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/kernel.h"
+#include "tracer/actions.h"
+#include "tracer/event_tracer.h"
+#include "tracer/event_types.h"
+#include "tracer/events/guest_marks.h"
+#include "tree/instance/events/events.h"
+#include "tree/instance/dynamic/kprobe_event.h"
+#include "tree/instance/dynamic/event_ids.h"
+#include "tree/instance/dynamic/module_btf.h"
+#include "tree/instance/demux/demux.h"
+#include "tree/instance/trace.h"
+
+#define WORD 8u
+
+#define NAME_IS_USED "Given group/event name is already used by another event"
+
+static void free_family(struct hv_kprobe_family *f)
+{
+	for (size_t i = 0; i < f->type.fields.nr; i++) {
+		free((char *)f->type.fields.list[i].name);
+		free((char *)f->type.fields.list[i].type);
+	}
+	free(f->type.fields.list);
+	hv_text_deinit(&f->print_fmt);
+	free(f->group);
+	free(f->name);
+	free(f);
+}
+
+static void free_event(struct hv_kprobe_event *e)
+{
+	if (e->family && !--e->family->nr_probes)
+		free_family(e->family);
+	hv_kprobe_deinit(&e->is);
+	free(e->module);
+	free(e);
+}
+
+static void free_event_at(struct hv_kprobe_event **e)
+{
+	if (*e)
+		free_event(*e);
+}
+
+/* Removes the one at INDEX. */
+static void forget(struct hv_instances *all, size_t index)
+{
+	struct hv_kprobes *k = &all->kprobes;
+	struct hv_kprobe_event *e = k->list[index];
+
+	if (e->family->nr_probes == 1)
+		hv_event_types_remove(all->session->types, e->family->type.id);
+	k->nr--;
+	memmove(k->list + index, k->list + index + 1, (k->nr - index) * sizeof(*k->list));
+	free_event(e);
+}
+
+/* Removes the one at INDEX, and its event if it was the last one of that. */
+static void remove_at(struct hv_instances *all, size_t index)
+{
+	const struct hv_kprobe_family *f = all->kprobes.list[index]->family;
+
+	if (f->nr_probes == 1)
+		hv_event_ids_release(all, &f->type);
+	forget(all, index);
+}
+
+void hv_kprobes_deinit(struct hv_instances *all)
+{
+	while (all->kprobes.nr)
+		forget(all, all->kprobes.nr - 1);
+	free(all->kprobes.list);
+	hv_guest_marks_free(all->kprobes.marks);
+	all->kprobes.list = NULL;
+	all->kprobes.marks = NULL;
+}
+
+/* -- definitions ------------------------------------------------------------------------------- */
+
+/* The fields as the kernel defines them (kprobe_event_define_fields()). */
+static void make_fields(struct hv_kprobe_family *f, const struct hv_kprobe *k,
+			const struct hv_catalogue *c)
+{
+	static const char *const places[][2] = {{"__probe_ip"}, {"__probe_func", "__probe_ret_ip"}};
+	size_t nr_places = k->is_return ? 2 : 1;
+	struct hv_event_field *field;
+
+	f->args_off = (c->header_len_bytes + WORD - 1) / WORD * WORD;
+	f->type.fields.list = hv_alloc((k->nr_args + nr_places) * sizeof(*field));
+	field = f->type.fields.list;
+	for (size_t i = 0; i < nr_places; i++, f->args_off += WORD)
+		*field++ = (struct hv_event_field){.name = hv_strdup(places[k->is_return][i]),
+						   .type = hv_strdup("unsigned long"),
+						   .off = f->args_off,
+						   .size_bytes = WORD};
+	for (size_t i = 0; i < k->nr_args; i++, field++) {
+		const struct hv_kprobe_arg *arg = &k->args[i];
+		const struct hv_kprobe_field is = hv_kprobe_field_of(arg);
+
+		*field = (struct hv_event_field){.name = hv_strdup(arg->name),
+						 .type = hv_strdup(is.type),
+						 .off = f->args_off + arg->off,
+						 .size_bytes = is.size_bytes,
+						 .is_signed = is.is_signed};
+	}
+	f->type.fields.nr = k->nr_args + nr_places;
+}
+
+static struct hv_kprobe_family *make_family(struct hv_instances *all, const struct hv_kprobe *k,
+					    const struct hv_catalogue *c)
+{
+	struct hv_kprobe_family *f = hv_alloc(sizeof(*f));
+
+	hv_kprobe_print_fmt(k, &f->print_fmt);
+	f->group = hv_strdup(k->group);
+	f->name = hv_strdup(k->name);
+	f->type = (struct hv_event_type){
+		.system = f->group,
+		.name = f->name,
+		.print_fmt = f->print_fmt.data,
+		.id = hv_event_ids_find_free(c),
+		.is_available = true,
+		.has_fields = true,
+		.reg_kind = HV_EVENT_REG_KPROBE,
+		/* No address of the guest's: it tells apart types that have an id in turn. */
+		.call = hv_gva(all->kprobes.nr_made),
+	};
+	make_fields(f, k, c);
+	return f;
+}
+
+/* -- where an error is ----------------------------------------------------------------------- */
+
+/* The column of word NR of a command, or behind its last one. */
+static unsigned column_of(char *const *words, size_t nr_words, size_t nr)
+{
+	unsigned at = 0;
+
+	for (size_t i = 0; i < nr && i < nr_words; i++)
+		at += (unsigned)strlen(words[i]) + 1;
+	return at;
+}
+
+/* A command, and the word of it to which an error points. */
+struct command {
+	char *const *words;
+	size_t nr;
+	size_t at;
+};
+
+static struct hv_err *wrong(struct command *c, size_t word, int code, const char *why)
+{
+	c->at = word;
+	return hv_err_new(code, "%s", why);
+}
+
+/* Whether K can be one more probe of the event of F (append_trace_kprobe()). */
+static struct hv_err *check_family(const struct hv_instances *all, const struct hv_kprobe_family *f,
+				   const struct hv_kprobe *k, struct command *c)
+{
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		const struct hv_kprobe_event *other = all->kprobes.list[i];
+		size_t arg;
+
+		if (other->family != f)
+			continue;
+		if (other->is.is_fprobe != k->is_fprobe)
+			return wrong(c, 0, EEXIST, NAME_IS_USED);
+		if (other->is.is_return != k->is_return ||
+		    other->is.is_tracepoint != k->is_tracepoint)
+			return wrong(c, 0, EEXIST, "Probe type is different from existing probe");
+		arg = hv_kprobe_different_arg(k, &other->is);
+		if (arg)
+			return wrong(c, arg + 1, EEXIST,
+				     "Argument type or name is different from existing probe");
+		if (k->is_tracepoint && hv_kprobe_event_is_on(all, other))
+			return wrong(
+				c, 0, EBUSY,
+				"the event is on: another tracepoint is added while it is off");
+		if (hv_kprobe_is_same(k, &other->is))
+			return wrong(c, 0, EEXIST, "There is already the exact same probe event");
+	}
+	return NULL;
+}
+
+static struct hv_kprobe_family *find_family(const struct hv_instances *all,
+					    const struct hv_kprobe *k)
+{
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		struct hv_kprobe_family *f = all->kprobes.list[i]->family;
+
+		if (strcmp(f->group, k->group) == 0 && strcmp(f->name, k->name) == 0)
+			return f;
+	}
+	return NULL;
+}
+
+static struct hv_err *check_name(const struct hv_instances *all, const struct hv_catalogue *c,
+				 const struct hv_kprobe *k, struct command *command)
+{
+	const struct hv_kprobe_family *f = find_family(all, k);
+
+	if (f)
+		return check_family(all, f, k, command);
+	if (hv_catalogue_find(c, k->group, k->name))
+		return wrong(command, 0, EEXIST, NAME_IS_USED);
+	return NULL;
+}
+
+struct hv_err *hv_kprobe_find_memory(const struct hv_session *s, struct hv_kprobe *k)
+{
+	for (size_t i = 0; i < k->nr_args; i++) {
+		struct hv_kprobe_arg *arg = &k->args[i];
+		struct hv_gva at;
+
+		if (arg->symbol && !hv_kernel_symbol(s->kernel, arg->symbol, &at))
+			return hv_err_new(ENOENT, "Invalid probed address or symbol");
+		if (arg->symbol)
+			arg->number.addend = (int64_t)(at.v + (uint64_t)arg->number.addend);
+	}
+	return k->nr_results ? hv_actions_check_fetch(s->actions) : NULL;
+}
+
+/* The kernel registers a probe after it has parsed all of it, and then points at the symbol, unless
+ * there is an event of that name. */
+static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *e,
+			      struct command *command, const struct hv_catalogue **ret)
+{
+	struct hv_err *err = hv_event_types_catalogue(all->session->types, ret);
+
+	command->at = 1;
+	if (!err)
+		err = check_name(all, *ret, &e->is, command);
+	if (!err)
+		err = hv_kprobe_event_find_tracepoint(*ret, e);
+	if (!err && !hv_kprobe_event_waits(all->session, e))
+		err = hv_kprobe_event_find(all->session, e, &e->site);
+	if (!err)
+		hv_kprobe_event_set_site(all, e, e->site);
+	if (!err && e->is.is_tracepoint)
+		err = hv_event_tracer_check(all->session->events, &e->tracepoint);
+	if (!err)
+		err = hv_kprobe_find_memory(all->session, &e->is);
+	if (!err && all->kprobes.nr == HV_KPROBES_MAX)
+		err = hv_err_new(ENOSPC, "there are %d probes already", HV_KPROBES_MAX);
+	if (!err && !hv_event_ids_find_free(*ret))
+		err = hv_err_new(ENOSPC, "the guest's events have all ids");
+	return err;
+}
+
+/* Traces again whoever has the event of F on. */
+static struct hv_err *retrace(struct hv_instances *all, const struct hv_kprobe_family *f)
+{
+	size_t index = 0;
+	bool has_tracepoints = hv_kprobes_tracepoint(all, f->type.id, &index);
+	struct hv_err *err = NULL;
+
+	for (struct hv_instance *in = &all->top; !err && in; in = in->next) {
+		if (!hv_instance_needs_event(in, hv_event_ref_of(&f->type)))
+			continue;
+		if (has_tracepoints)
+			err = hv_instance_publish_events(in);
+		if (!err)
+			err = hv_instance_retrace(in);
+	}
+	return err;
+}
+
+/* Adds E. If its event is there already, and on, the probe is on at once. */
+static struct hv_err *add(struct hv_instances *all, struct hv_kprobe_event *e,
+			  const struct hv_catalogue *c)
+{
+	struct hv_kprobes *k = &all->kprobes;
+	bool is_first;
+	struct hv_err *err;
+
+	e->is.serial = (uint16_t)++k->nr_made;
+	e->family = find_family(all, &e->is);
+	is_first = !e->family;
+	if (is_first)
+		e->family = make_family(all, &e->is, c);
+	e->family->nr_probes++;
+	e->missed_before = hv_actions_missed(all->session->actions, e->site.v);
+	k->list = hv_realloc_array(k->list, k->nr + 1, sizeof(struct hv_kprobe_event *));
+	k->list[k->nr++] = e;
+	if (hv_kprobe_has_mark(&e->is) && !k->marks)
+		k->marks = hv_guest_marks_new();
+	if (is_first) {
+		hv_event_types_add(all->session->types, &e->family->type);
+		return NULL;
+	}
+	err = retrace(all, e->family);
+	if (err) {
+		struct hv_kprobe_family *f = e->family;
+
+		forget(all, k->nr - 1);
+		hv_err_free(retrace(all, f));
+	}
+	return err;
+}
+
+/* kprobe_events has no fprobes, and a kernel may have none either. */
+static struct hv_err *check_letter(const struct hv_instances *all, const char *word,
+				   enum hv_kprobe_file file)
+{
+	struct hv_gva at;
+
+	if ((*word != 'f' && *word != 't') ||
+	    (file == HV_DYNAMIC_EVENTS &&
+	     hv_kernel_symbol(all->session->kernel, "trace_fprobe_create", &at)))
+		return NULL;
+	return hv_err_new(EINVAL, "'%s' defines no probe: %s", word,
+			  file == HV_DYNAMIC_EVENTS ? "this kernel has no events of fprobes"
+						    : "fprobes are in dynamic_events");
+}
+
+bool hv_kprobes_have_casts(const struct hv_kernel *k)
+{
+	uint32_t unused;
+
+	return k->core.btf &&
+	       hv_btf_member(k->core.btf, "traceprobe_parse_context", "depth", &unused, NULL);
+}
+
+bool hv_kprobes_ask_first(const struct hv_kernel *k)
+{
+	struct hv_gva at;
+
+	return hv_kernel_symbol(k, "validate_probe_symbol", &at);
+}
+
+static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all,
+					 struct hv_module_btf *modules)
+{
+	const struct hv_kernel *k = all->session->kernel;
+	bool asks_first = hv_kprobes_ask_first(k);
+	uint32_t unused;
+	struct hv_gva at;
+
+	return (struct hv_kprobe_kernel){
+		.arch = k->core.as.arch,
+		.btf = k->core.btf,
+		.has_btf_args = k->core.btf && hv_kernel_symbol(k, "btf_find_func_proto", &at),
+		.has_dentries = hv_kernel_symbol(k, "traceprobe_expand_dentry_args", &at),
+		.keeps_args = hv_kernel_symbol(k, "traceprobe_get_entry_data_size", &at),
+		.has_casts = hv_kprobes_have_casts(k),
+		.module_btf = hv_module_btf_find,
+		.has_function = asks_first ? hv_module_btf_has_function : NULL,
+		.drops_args = !asks_first,
+		.entry_at = hv_module_btf_entry_at,
+		.entry_behind = hv_module_btf_entry_behind,
+		/* Fprobes that are made of the function graph need none. */
+		.no_maxactive =
+			k->core.btf && hv_btf_size(k->core.btf, "fprobe", &unused) &&
+			!hv_btf_member(k->core.btf, "fprobe", "nr_maxactive", &unused, NULL),
+		.module_data = modules,
+	};
+}
+
+struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t nr,
+				 enum hv_kprobe_file file, struct hv_kprobe_fault *ret_fault,
+				 char **ret_meant)
+{
+	hv_cleanup(free_event_at) struct hv_kprobe_event *e = hv_alloc(sizeof(*e));
+	hv_cleanup(hv_module_btf_deinit) struct hv_module_btf modules = {all->session->kernel,
+									 NULL};
+	const struct hv_kprobe_kernel kernel = kernel_of(all, &modules);
+	struct command command = {words, nr, 1};
+	const struct hv_catalogue *c;
+	struct hv_err *err = check_letter(all, words[0], file);
+
+	*ret_meant = NULL;
+	if (!err)
+		err = hv_kprobe_parse(&kernel, words, nr, &e->is, ret_fault, ret_meant);
+	if (err)
+		return err;
+	err = prepare(all, e, &command, &c);
+	if (!err)
+		err = add(all, hv_take(e), c);
+	if (err)
+		ret_fault->at = column_of(words, nr, command.at);
+	return err;
+}
+
+bool hv_kprobe_event_is_on(const struct hv_instances *all, const struct hv_kprobe_event *e)
+{
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		if (hv_instance_needs_event(in, hv_event_ref_of(&e->family->type)))
+			return true;
+	return false;
+}
+
+/* Whether a file shows K: dynamic_events all, kprobe_events its own. */
+static bool is_shown(const struct hv_kprobe *k, enum hv_kprobe_file file)
+{
+	return file == HV_DYNAMIC_EVENTS || !k->is_fprobe;
+}
+
+static struct hv_err *is_busy(const struct hv_instances *all, const struct hv_kprobe_event *e)
+{
+	return hv_kprobe_event_is_on(all, e)
+		       ? hv_err_new(EBUSY, "the event %s:%s is on", e->is.group, e->is.name)
+		       : NULL;
+}
+
+/* An event that is on keeps its last probe. */
+static struct hv_err *remove_one(struct hv_instances *all, size_t index)
+{
+	struct hv_kprobe_event *e = all->kprobes.list[index];
+	struct hv_kprobe_family *f = e->family;
+
+	if (f->nr_probes == 1) {
+		struct hv_err *err = is_busy(all, e);
+
+		if (!err)
+			remove_at(all, index);
+		return err;
+	}
+	remove_at(all, index);
+	return retrace(all, f);
+}
+
+struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *name, char *const *head,
+				 size_t nr_head, enum hv_kprobe_file file)
+{
+	struct hv_err *err = NULL;
+	size_t nr_found = 0;
+
+	for (size_t i = 0; !err && i < all->kprobes.nr;) {
+		const struct hv_kprobe *k = &all->kprobes.list[i]->is;
+
+		if (!is_shown(k, file) || !hv_kprobe_is_named(k, name) ||
+		    !hv_kprobe_has_head(k, head, nr_head)) {
+			i++;
+			continue;
+		}
+		nr_found++;
+		err = remove_one(all, i);
+	}
+	if (!nr_found)
+		return hv_err_new(ENOENT, "there is no event '%s'%s%s", name, nr_head ? " of " : "",
+				  nr_head ? head[0] : "");
+	return err;
+}
+
+struct hv_err *hv_kprobes_clear(struct hv_instances *all, enum hv_kprobe_file file)
+{
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		const struct hv_kprobe_event *e = all->kprobes.list[i];
+		struct hv_err *err = is_shown(&e->is, file) ? is_busy(all, e) : NULL;
+
+		if (err)
+			return err;
+	}
+	for (size_t i = all->kprobes.nr; i-- > 0;)
+		if (is_shown(&all->kprobes.list[i]->is, file))
+			remove_at(all, i);
+	return NULL;
+}
+
+void hv_kprobes_text(const struct hv_instances *all, enum hv_kprobe_file file, struct hv_text *ret)
+{
+	for (size_t i = 0; i < all->kprobes.nr; i++)
+		if (is_shown(&all->kprobes.list[i]->is, file))
+			hv_kprobe_text(&all->kprobes.list[i]->is, ret);
+}
+
+static uint64_t missed(const struct hv_instances *all, const struct hv_kprobe_event *e)
+{
+	uint64_t nr;
+
+	if (!e->is.is_return || !e->site.v)
+		return 0;
+	nr = hv_actions_missed(all->session->actions, e->site.v);
+	return nr > e->missed_before ? nr - e->missed_before : 0;
+}
+
+void hv_kprobes_profile(const struct hv_instances *all, struct hv_text *ret)
+{
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		const struct hv_kprobe_event *e = all->kprobes.list[i];
+
+		if (!e->is.is_fprobe)
+			hv_text_printf(ret, "  %-44s %15" PRIu64 " %15" PRIu64 "\n", e->is.name,
+				       e->nr_hits, missed(all, e));
+	}
+}

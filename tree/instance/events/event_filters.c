@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/instance/events/event_filters.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/events/catalogue.h"
+#include "tracer/event_types.h"
+#include "tree/instance/events/events.h"
+#include "tree/instance/demux/demux.h"
+#include "tree/instance/events/stub_filters.h"
+
+static void forget(struct hv_event_filter_of *of)
+{
+	free(of->text);
+	hv_event_filter_free(of->filter);
+}
+
+void hv_event_filters_deinit(struct hv_event_filters *s)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		forget(&s->list[i]);
+	free(s->list);
+	*s = (struct hv_event_filters){0};
+}
+
+/* Returns where the first one is whose id is not below ID. */
+static size_t place_of(const struct hv_event_filters *s, uint32_t id)
+{
+	size_t low = 0, high = s->nr;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (s->list[middle].ref.id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static const struct hv_event_filter_of *find(const struct hv_event_filters *s, uint32_t id)
+{
+	size_t at = place_of(s, id);
+
+	return at < s->nr && s->list[at].ref.id == id ? &s->list[at] : NULL;
+}
+
+const char *hv_event_filters_text(const struct hv_event_filters *s, struct hv_event_ref ref)
+{
+	const struct hv_event_filter_of *of = find(s, ref.id);
+
+	return of && of->ref.call == ref.call ? of->text : NULL;
+}
+
+const struct hv_event_filter *hv_event_filters_of(const struct hv_event_filters *s,
+						  struct hv_event_ref ref)
+{
+	const struct hv_event_filter_of *of = find(s, ref.id);
+
+	return of && of->ref.call == ref.call ? of->filter : NULL;
+}
+
+static void remove_at(struct hv_event_filters *s, size_t at)
+{
+	s->nr_right -= s->list[at].filter != NULL;
+	forget(&s->list[at]);
+	s->nr--;
+	memmove(s->list + at, s->list + at + 1, (s->nr - at) * sizeof(*s->list));
+}
+
+/* S owns TEXT and FILTER. */
+static void put(struct hv_event_filters *s, struct hv_event_ref ref, char *text,
+		struct hv_event_filter *filter)
+{
+	size_t at = place_of(s, ref.id);
+
+	if (find(s, ref.id))
+		remove_at(s, at);
+	s->list = hv_realloc_array(s->list, s->nr + 1, sizeof(*s->list));
+	memmove(s->list + at + 1, s->list + at, (s->nr - at) * sizeof(*s->list));
+	s->list[at] = (struct hv_event_filter_of){ref, text, filter};
+	s->nr++;
+	s->nr_right += filter != NULL;
+}
+
+/* append_filter_err() */
+static char *text_of_fault(const char *filter, const struct hv_filter_fault *fault)
+{
+	HV_AUTO_TEXT struct hv_text text = {0};
+	size_t at = strlen(filter);
+
+	hv_text_printf(&text, "%s\n", filter);
+	if (!fault->why) {
+		hv_text_add(&text, "Error: (0)\n");
+		return hv_text_take(&text);
+	}
+	if (at > fault->at)
+		at = fault->at;
+	hv_text_add_fill(&text, ' ', at);
+	hv_text_printf(&text, "^\nparse_error: %s\n", fault->why);
+	return hv_text_take(&text);
+}
+
+static struct hv_err *refuse(struct hv_instance *in, const struct hv_event_type *type,
+			     const char *filter, const struct hv_filter_fault *fault)
+{
+	put(&in->filters, hv_event_ref_of(type), text_of_fault(filter, fault), NULL);
+	hv_stub_filter_publish(in->all, type);
+	if (!fault->why)
+		return hv_err_new(fault->code, "a comparison is missing in '%s'", filter);
+	return hv_err_new(fault->code, "%s at character %zu of '%s'", fault->why, fault->at,
+			  filter);
+}
+
+/* Buffers with what was recorded before the change keep it. */
+struct hv_err *hv_instance_set_event_filter(struct hv_instance *in,
+					    const struct hv_event_type *type, const char *filter,
+					    const char *why, struct hv_filter_fault *ret_fault)
+{
+	struct hv_filter_scope scope = {
+		.kernel = in->all->session->kernel,
+		.type = type,
+		.nr_cpus = in->all->nr_cpus,
+	};
+	struct hv_err *err = hv_event_types_catalogue(in->all->session->types, &scope.catalogue);
+	struct hv_event_filter *parsed;
+
+	*ret_fault = (struct hv_filter_fault){0};
+	if (err)
+		return err;
+	hv_instances_drain(in->all);
+	parsed = hv_event_filter_parse(&scope, filter, ret_fault);
+	if (!parsed && why)
+		*ret_fault = (struct hv_filter_fault){ret_fault->code, why, 0};
+	if (!parsed)
+		return refuse(in, type, filter, ret_fault);
+	err = hv_instance_is_top(in) ? hv_instance_need_host(in) : NULL;
+	if (err) {
+		hv_event_filter_free(parsed);
+		return err;
+	}
+	put(&in->filters, hv_event_ref_of(type), hv_strdup(filter), parsed);
+	hv_stub_filter_publish(in->all, type);
+	return NULL;
+}
+
+void hv_instance_remove_event_filter(struct hv_instance *in, const struct hv_event_type *type)
+{
+	const struct hv_event_filter_of *of = find(&in->filters, type->id);
+
+	if (!of || of->ref.call != type->call.v)
+		return;
+	hv_instances_drain(in->all);
+	remove_at(&in->filters, (size_t)(of - in->filters.list));
+	hv_stub_filter_publish(in->all, type);
+}
+
+void hv_event_filters_forget(struct hv_event_filters *s, const struct hv_catalogue *c)
+{
+	for (size_t i = s->nr; i-- > 0;) {
+		const struct hv_event_type *type = hv_catalogue_by_id(c, s->list[i].ref.id);
+
+		if (!type || type->call.v != s->list[i].ref.call)
+			remove_at(s, i);
+	}
+}
+
+bool hv_instance_record_passes(const struct hv_instance *in, const struct hv_event_filter *filter,
+			       const struct hv_event *event)
+{
+	char idle[sizeof(event->comm)] = "";
+	struct hv_filter_record record = {
+		.entry = event->entry,
+		.cpu = event->cpu,
+		.comm = event->comm,
+		.kernel = in->all->session->kernel,
+	};
+
+	if (!event->pid) {
+		/* It has a name, which no trace shows (idle_init). */
+		snprintf(idle, sizeof(idle), "swapper/%u", event->cpu);
+		record.comm = idle;
+	}
+	return hv_event_filter_passes(filter, &record);
+}
+
+bool hv_instance_has_event_filter(const struct hv_instance *in, uint32_t id)
+{
+	const struct hv_event_filter_of *of = find(&in->filters, id);
+
+	return of && of->filter;
+}
+
+bool hv_instance_filters_pass(const struct hv_instance *in, const struct hv_event *event)
+{
+	const struct hv_event_filter_of *of =
+		in->filters.nr_right ? find(&in->filters, event->id) : NULL;
+
+	return !of || !of->filter || hv_instance_record_passes(in, of->filter, event);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/instance/events/host_events.h"
+
+#include "kernel/events/catalogue.h"
+#include "tracer/host_tracer.h"
+#include "tree/instance/core/recording.h"
+
+bool hv_host_events_is(const struct hv_event_type *type)
+{
+	return type->reg_kind == HV_EVENT_REG_HOST;
+}
+
+static uint32_t mask_of(const struct hv_event_set *set)
+{
+	uint32_t mask = 0;
+
+	for (size_t i = 0; i < set->nr; i++)
+		if (hv_host_event_is(set->list[i].id))
+			mask |= hv_host_event_bit(set->list[i].id);
+	return mask;
+}
+
+bool hv_host_events_any(const struct hv_event_set *set)
+{
+	return mask_of(set) != 0;
+}
+
+struct hv_err *hv_host_events_publish(struct hv_instances *all)
+{
+	uint32_t mask = 0;
+
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		mask |= mask_of(&in->events);
+	return hv_host_tracer_set(all->session->host, mask);
+}
+
+bool hv_host_events_take_away(struct hv_instance *in)
+{
+	bool any = false;
+
+	for (size_t i = in->events.nr; i-- > 0;) {
+		if (!hv_host_event_is(in->events.list[i].id))
+			continue;
+		hv_event_set_remove(&in->events, in->events.list[i]);
+		any = true;
+	}
+	return any;
+}
+
+bool hv_host_events_wants(const struct hv_instance *in, const struct hv_event *event)
+{
+	return hv_event_set_has_id(&in->events, event->id) && hv_instance_records(in) &&
+	       !in->selection.muted[event->cpu] && hv_instance_filters_pass(in, event);
+}

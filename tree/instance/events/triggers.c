@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/instance/events/triggers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/events/catalogue.h"
+#include "tracer/event_types.h"
+#include "tracer/events/callers.h"
+#include "tree/instance/events/event_commands.h"
+#include "tree/instance/events/event_filters.h"
+#include "tree/instance/events/events.h"
+#include "tree/instance/hist/hists.h"
+#include "tree/instance/events/host_events.h"
+#include "tree/instance/core/recording.h"
+#include "tree/instance/demux/demux.h"
+#include "tree/instance/dynamic/syscalls.h"
+#include "tree/instance/trace.h"
+
+static void forget(struct hv_trigger_of *of)
+{
+	hv_trigger_deinit(&of->trigger);
+	hv_event_filter_free(of->filter);
+}
+
+void hv_triggers_deinit(struct hv_triggers *s)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		forget(&s->list[i]);
+	free(s->list);
+	*s = (struct hv_triggers){0};
+}
+
+bool hv_instance_triggers_need(const struct hv_instance *in, struct hv_event_ref ref)
+{
+	const struct hv_triggers *s = &in->triggers;
+
+	if (hv_hists_need(&in->hists, ref) || hv_event_commands_need(in, ref))
+		return true;
+	for (size_t i = 0; i < s->nr; i++)
+		if (hv_event_ref_is_same(s->list[i].ref, ref) ||
+		    hv_event_ref_is_same(s->list[i].target, ref))
+			return true;
+	return false;
+}
+
+bool hv_triggers_have(const struct hv_triggers *s, enum hv_trigger_command command)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->list[i].trigger.command == command)
+			return true;
+	return false;
+}
+
+/* -- changes ---------------------------------------------------------------------------------- */
+
+/* Puts OF, whose contents S then owns, at AT. */
+static void insert(struct hv_triggers *s, size_t at, struct hv_trigger_of of)
+{
+	s->list = hv_realloc_array(s->list, s->nr + 1, sizeof(*s->list));
+	memmove(s->list + at + 1, s->list + at, (s->nr - at) * sizeof(*s->list));
+	s->list[at] = of;
+	s->nr++;
+}
+
+/* The caller owns the contents of what was at AT. */
+static struct hv_trigger_of take_out(struct hv_triggers *s, size_t at)
+{
+	struct hv_trigger_of of = s->list[at];
+
+	s->nr--;
+	memmove(s->list + at, s->list + at + 1, (s->nr - at) * sizeof(*s->list));
+	return of;
+}
+
+/* Returns where the trigger is that is like OF; s->nr: there is none. */
+static size_t find_like(const struct hv_triggers *s, const struct hv_trigger_of *of)
+{
+	size_t at = 0;
+
+	while (at < s->nr && !(hv_event_ref_is_same(s->list[at].ref, of->ref) &&
+			       hv_trigger_is_like(&s->list[at].trigger, &of->trigger)))
+		at++;
+	return at;
+}
+
+/* Finds the event that the trigger switches (find_event_file). */
+static struct hv_err *find_target(const struct hv_catalogue *c, struct hv_trigger_of *of)
+{
+	const struct hv_trigger *t = &of->trigger;
+	const struct hv_event_type *type;
+
+	if (!hv_trigger_has_target(t))
+		return NULL;
+	type = hv_catalogue_find(c, t->system, t->event);
+	if (!type || !type->is_available)
+		return hv_err_new(EINVAL, "the guest has no event %s:%s", t->system, t->event);
+	of->target = hv_event_ref_of(type);
+	return NULL;
+}
+
+static struct hv_err *parse_filter(const struct hv_instance *in, const struct hv_event_type *type,
+				   const struct hv_catalogue *c, struct hv_trigger_of *of,
+				   struct hv_filter_fault *ret_fault)
+{
+	const struct hv_filter_scope scope = {in->all->session->kernel, c, type, in->all->nr_cpus};
+
+	if (!of->trigger.filter)
+		return NULL;
+	of->filter = hv_event_filter_parse(&scope, of->trigger.filter, ret_fault);
+	if (of->filter)
+		return NULL;
+	return hv_err_new(ret_fault->code, "%s at character %zu of '%s'",
+			  ret_fault->why ? ret_fault->why : "a comparison is missing",
+			  ret_fault->at, of->trigger.filter);
+}
+
+/* The host decides what the instance gets (demux.h). */
+struct hv_err *hv_instance_prepare_triggers(struct hv_instance *in)
+{
+	return hv_instances_begin_sharing(in->all);
+}
+
+/* Makes what OF needs before it can act. */
+static struct hv_err *prepare(struct hv_instance *in, const struct hv_trigger_of *of)
+{
+	struct hv_err *err = hv_instance_prepare_triggers(in);
+
+	if (!err && of->trigger.command == HV_TRIGGER_STACKTRACE)
+		err = hv_callers_prepare(in->all->session->callers);
+	if (!err && of->trigger.command == HV_TRIGGER_SNAPSHOT)
+		err = hv_buffers_need_snapshot(&in->buffers);
+	return err;
+}
+
+/* Afterwards the session also knows who obeys commands (commands.h). */
+struct hv_err *hv_instance_publish_triggers(struct hv_instance *in)
+{
+	struct hv_err *err = hv_instance_publish_events(in);
+
+	return err ? err : hv_instance_retrace(in);
+}
+
+struct hv_err *hv_instance_check_trigger(const struct hv_instance *in, struct hv_event_ref ref)
+{
+	const struct hv_event_type *type;
+	const struct hv_catalogue *c;
+	struct hv_err *err = hv_event_types_catalogue(in->all->session->types, &c);
+
+	if (err)
+		return err;
+	type = hv_catalogue_by_id(c, ref.id);
+	if (!type || type->call.v != ref.call || !hv_kprobes_is(type))
+		return NULL;
+	err = hv_kprobes_why_not(in->all, type);
+	return err ? hv_err_in(err, "%s:%s", type->system, type->name) : NULL;
+}
+
+/* IN owns the contents of OF if this succeeds. */
+static struct hv_err *add(struct hv_instance *in, struct hv_trigger_of *of)
+{
+	struct hv_triggers *s = &in->triggers;
+	struct hv_err *err;
+
+	if (find_like(s, of) < s->nr)
+		return hv_err_new(EEXIST, "the event has such a trigger");
+	err = prepare(in, of);
+	if (err)
+		return err;
+	insert(s, 0, *of);
+	err = hv_instance_publish_triggers(in);
+	if (!err)
+		err = hv_instance_check_trigger(in, of->ref);
+	if (!err && of->target.call)
+		err = hv_instance_check_trigger(in, of->target);
+	if (err) {
+		take_out(s, 0);
+		hv_err_free(hv_instance_publish_triggers(in));
+	}
+	return err;
+}
+
+static struct hv_err *remove_at(struct hv_instance *in, size_t at)
+{
+	struct hv_trigger_of of = take_out(&in->triggers, at);
+	struct hv_err *err = hv_instance_publish_triggers(in);
+
+	if (err)
+		insert(&in->triggers, at, of);
+	else
+		forget(&of);
+	return err;
+}
+
+/* Events that the host makes of others: what it needs for the system calls' (syscalls.h). */
+struct hv_err *hv_instance_need_trigger_type(struct hv_instance *in, const struct hv_catalogue *c,
+					     const struct hv_event_type *type)
+{
+	if (hv_host_events_is(type))
+		return hv_err_new(EOPNOTSUPP, "an event of the host has no triggers");
+	if (!in->all->syscalls && hv_syscalls_is(type))
+		in->all->syscalls = hv_syscalls_new(c);
+	return NULL;
+}
+
+static struct hv_err *need(struct hv_instance *in, const struct hv_catalogue *c,
+			   const struct hv_trigger_of *of, const struct hv_event_type *type)
+{
+	const struct hv_event_type *target =
+		of->target.id ? hv_catalogue_by_id(c, of->target.id) : NULL;
+	struct hv_err *err = hv_instance_need_trigger_type(in, c, type);
+
+	if (!err && of->trigger.command == HV_TRIGGER_STACKTRACE && hv_event_type_is_marker(type))
+		err = hv_err_new(EOPNOTSUPP, "markers come from the host, and have no stacks");
+	return err || !target ? err : hv_instance_need_trigger_type(in, c, target);
+}
+
+/* As in the kernel, to remove what is not there succeeds. */
+static struct hv_err *obey(struct hv_instance *in, const struct hv_event_type *type,
+			   struct hv_trigger_of *of, struct hv_filter_fault *ret_fault)
+{
+	const struct hv_catalogue *c;
+	struct hv_err *err = hv_event_types_catalogue(in->all->session->types, &c);
+	size_t at;
+
+	if (!err)
+		err = find_target(c, of);
+	if (!err)
+		err = need(in, c, of, type);
+	if (!err && !of->trigger.removes)
+		err = parse_filter(in, type, c, of, ret_fault);
+	if (err)
+		return err;
+	hv_instances_drain(in->all);
+	if (!of->trigger.removes)
+		return add(in, of);
+	at = find_like(&in->triggers, of);
+	err = at < in->triggers.nr ? remove_at(in, at) : NULL;
+	if (!err)
+		forget(of);
+	return err;
+}
+
+struct hv_err *hv_instance_write_trigger(struct hv_instance *in, const struct hv_event_type *type,
+					 const char *text, struct hv_filter_fault *ret_fault)
+{
+	struct hv_trigger_of of = {.ref = hv_event_ref_of(type)};
+	struct hv_err *err = hv_trigger_parse(text, &of.trigger);
+
+	*ret_fault = (struct hv_filter_fault){0};
+	if (err)
+		return err;
+	err = obey(in, type, &of, ret_fault);
+	if (err)
+		forget(&of);
+	return err;
+}
+
+void hv_instance_triggers_text(struct hv_instance *in, const struct hv_event_type *type,
+			       struct hv_text *ret)
+{
+	const struct hv_triggers *s = &in->triggers;
+	size_t nr = 0;
+
+	hv_instances_drain(in->all);
+	for (size_t i = 0; i < s->nr; i++) {
+		if (!hv_event_ref_is_same(s->list[i].ref, hv_event_ref_of(type)))
+			continue;
+		hv_trigger_text(&s->list[i].trigger, ret);
+		nr++;
+	}
+	nr += hv_hists_text(&in->hists, hv_event_ref_of(type), ret);
+	if (nr)
+		return;
+	hv_text_add(ret, "# Available triggers:\n#");
+	hv_trigger_names(ret);
+	hv_text_add(ret, " hist\n");
+}
+
+struct hv_err *hv_instance_truncate_triggers(struct hv_instance *in,
+					     const struct hv_event_type *type)
+{
+	struct hv_event_ref ref = hv_event_ref_of(type);
+	struct hv_err *err = NULL;
+
+	hv_instances_drain(in->all);
+	for (size_t i = in->triggers.nr; !err && i-- > 0;)
+		if (hv_event_ref_is_same(in->triggers.list[i].ref, ref) &&
+		    hv_trigger_switches_hists(&in->triggers.list[i].trigger))
+			err = remove_at(in, i);
+	return err ? err : hv_instance_end_hists(in, &ref);
+}
+
+struct hv_err *hv_instance_end_triggers(struct hv_instance *in)
+{
+	struct hv_err *err = NULL;
+
+	hv_instances_drain(in->all);
+	while (!err && in->triggers.nr)
+		err = remove_at(in, in->triggers.nr - 1);
+	return err ? err : hv_instance_end_hists(in, NULL);
+}
+
+static bool is_gone(struct hv_event_ref ref, const struct hv_catalogue *c)
+{
+	const struct hv_event_type *type = hv_catalogue_by_id(c, ref.id);
+
+	return !type || type->call.v != ref.call;
+}
+
+void hv_triggers_forget(struct hv_triggers *s, const struct hv_catalogue *c)
+{
+	for (size_t i = s->nr; i-- > 0;) {
+		struct hv_trigger_of of = s->list[i];
+
+		if (!is_gone(of.ref, c) && !(of.target.call && is_gone(of.target, c)))
+			continue;
+		take_out(s, i);
+		forget(&of);
+	}
+}
+
+void hv_instance_forget_triggers(struct hv_instance *in, struct hv_event_ref ref)
+{
+	struct hv_triggers *s = &in->triggers;
+
+	for (size_t i = s->nr; i-- > 0;) {
+		struct hv_trigger_of of = s->list[i];
+
+		if (!hv_event_ref_is_same(of.ref, ref) && !hv_event_ref_is_same(of.target, ref))
+			continue;
+		take_out(s, i);
+		forget(&of);
+	}
+	hv_hists_forget_of(&in->hists, ref);
+}
+
+/* -- acting ----------------------------------------------------------------------------------- */
+
+static bool is_on(const struct hv_instance *in, struct hv_event_ref ref)
+{
+	return hv_event_set_has(&in->events, ref);
+}
+
+/* Returns whether OF would change anything. If it would not, it does not count. */
+static bool would_change(const struct hv_instance *in, const struct hv_trigger_of *of)
+{
+	switch (of->trigger.command) {
+	case HV_TRIGGER_TRACEON:
+		return !in->recording;
+	case HV_TRIGGER_TRACEOFF:
+		return in->recording;
+	case HV_TRIGGER_ENABLE_EVENT:
+		return !is_on(in, of->target);
+	case HV_TRIGGER_DISABLE_EVENT:
+		return is_on(in, of->target);
+	default:
+		return true;
+	}
+}
+
+void hv_instance_switch_event(struct hv_instance *in, struct hv_event_ref ref, bool on)
+{
+	if (!on) {
+		hv_event_set_remove(&in->events, ref);
+		return;
+	}
+	hv_event_set_add(&in->events, ref);
+	hv_event_set_add(&in->probed, ref);
+}
+
+static void act(struct hv_instance *in, struct hv_trigger_of *of, unsigned cpu)
+{
+	if (!of->trigger.count || !would_change(in, of))
+		return;
+	if (of->trigger.count != -1)
+		of->trigger.count--;
+	switch (of->trigger.command) {
+	case HV_TRIGGER_TRACEON:
+	case HV_TRIGGER_TRACEOFF:
+		hv_instance_switch_recording(in, of->trigger.command == HV_TRIGGER_TRACEON);
+		return;
+	case HV_TRIGGER_SNAPSHOT:
+		hv_buffers_swap_snapshot(&in->buffers);
+		return;
+	case HV_TRIGGER_STACKTRACE:
+		if (in->recording && !in->nr_pauses && !in->selection.muted[cpu])
+			hv_event_stacks_want(in);
+		return;
+	case HV_TRIGGER_ENABLE_EVENT:
+	case HV_TRIGGER_DISABLE_EVENT:
+		hv_instance_switch_event(in, of->target,
+					 of->trigger.command == HV_TRIGGER_ENABLE_EVENT);
+		return;
+	case HV_TRIGGER_ENABLE_HIST:
+	case HV_TRIGGER_DISABLE_HIST:
+		hv_hists_pause(&in->hists, of->target,
+			       of->trigger.command == HV_TRIGGER_DISABLE_HIST);
+		return;
+	}
+}
+
+/* Those that act after the event (EVENT_CMD_FL_POST_TRIGGER). */
+static bool is_post(enum hv_trigger_command command)
+{
+	return command == HV_TRIGGER_TRACEOFF || command == HV_TRIGGER_STACKTRACE;
+}
+
+/* If the kernel has to look at a record before it knows whether a trigger acts, or if one of them
+ * acts after the event, or is a hist trigger, it reserves the record first (update_cond_flag): then
+ * a snapshot has it, and traceon comes too late for it, unless the record is made elsewhere because
+ * a filter of the event is looked at, too (trace_event_buffer_lock_reserve). The record of a marker
+ * is always reserved first (tracing_mark_write). */
+static bool reserves_first(const struct hv_instance *in, uint32_t id)
+{
+	const struct hv_triggers *s = &in->triggers;
+
+	if (hv_hists_have(&in->hists, id))
+		return true;
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->list[i].ref.id == id &&
+		    (s->list[i].filter || is_post(s->list[i].trigger.command)))
+			return true;
+	return false;
+}
+
+/* Pulls those that act after the event, or the others. */
+static void pull(struct hv_instance *in, const struct hv_event *event, bool snapshots_are_after,
+		 bool after)
+{
+	for (size_t i = 0; i < in->triggers.nr; i++) {
+		struct hv_trigger_of *of = &in->triggers.list[i];
+		enum hv_trigger_command command = of->trigger.command;
+		bool is_after =
+			is_post(command) || (command == HV_TRIGGER_SNAPSHOT && snapshots_are_after);
+
+		if (of->ref.id == event->id && is_after == after &&
+		    (!of->filter || hv_instance_record_passes(in, of->filter, event)))
+			act(in, of, event->cpu);
+	}
+}
+
+void hv_instance_pull_triggers(struct hv_instance *in, const struct hv_event *event,
+			       const struct hv_trigger_taker *taker)
+{
+	const struct hv_hist_output made = {taker->ctx, taker->take_made};
+	bool first = event->kind == HV_EVENT_PRINT || reserves_first(in, event->id);
+	bool late = first && !in->recording && !hv_instance_has_event_filter(in, event->id);
+
+	pull(in, event, first, false);
+	taker->take(taker->ctx, late ? HV_TRIGGER_LATE : HV_TRIGGER_IN_TIME);
+	hv_instance_count_in_hists(in, event, &made);
+	pull(in, event, first, true);
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/instance/hist/hist_table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracer/events/comms.h"
+#include "tree/instance/hist/hist_sort.h"
+
+#define STEPS_MAX  256
+#define FIRST_ROOM 128
+#define WORD	   sizeof(uint64_t)
+#define COMM_BYTES ((size_t)HV_COMM_LEN)
+#define MULTIPLIER UINT64_C(0x9e3779b97f4a7c15)
+
+/* An entry is its sums, the name of its task, its key, and, if the table has variables, a word that
+ * says which of them are set, their numbers, and their texts. */
+struct hv_hist_table {
+	unsigned nr_refs;
+	uint32_t size;	   /* of entries; a power of two */
+	size_t sums_bytes; /* of an entry */
+	size_t key_bytes;  /* likewise */
+	unsigned nr_variables;
+	unsigned nr_texts;
+	uint8_t text_of[HV_HIST_VARIABLES_MAX]; /* index of its text, and one more; 0: a number */
+	bool is_stack[HV_HIST_VARIABLES_MAX];	/* it is a stack, in the place of a text */
+	uint8_t *entries;			/* owned */
+	uint32_t nr, room;			/* of entries, used and allocated */
+	uint32_t *places; /* owned; 2 * size of them: index of an entry, and one more */
+	uint64_t hits, drops;
+};
+
+static size_t variables_bytes(unsigned nr, unsigned nr_texts)
+{
+	return nr ? (1 + (size_t)nr) * WORD + (size_t)nr_texts * HV_HIST_TEXT_BYTES : 0;
+}
+
+static size_t entry_bytes(const struct hv_hist_table *t)
+{
+	return t->sums_bytes + COMM_BYTES + t->key_bytes +
+	       variables_bytes(t->nr_variables, t->nr_texts);
+}
+
+static uint8_t *entry_at(const struct hv_hist_table *t, uint32_t index)
+{
+	return t->entries + index * entry_bytes(t);
+}
+
+static uint8_t *key_of(const struct hv_hist_table *t, uint8_t *entry)
+{
+	return entry + t->sums_bytes + COMM_BYTES;
+}
+
+/* A stack has the place of a text. */
+static bool is_text(const struct hv_hist_variable *v)
+{
+	return v->field && (v->field->is_text || v->field->is_stack);
+}
+
+static unsigned nr_texts_of(const struct hv_hist_spec *s)
+{
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < s->nr_variables; i++)
+		nr += is_text(&s->variables[i]);
+	return nr;
+}
+
+uint64_t hv_hist_table_bytes(const struct hv_hist_spec *s)
+{
+	uint64_t one = s->nr_values * WORD + COMM_BYTES + s->key_bytes +
+		       variables_bytes(s->nr_variables, nr_texts_of(s)) + 2 * sizeof(uint32_t);
+
+	return s->size * one;
+}
+
+struct hv_hist_table *hv_hist_table_new(const struct hv_hist_spec *s)
+{
+	struct hv_hist_table *t = hv_alloc(sizeof(*t));
+
+	t->nr_refs = 1;
+	t->size = s->size;
+	t->sums_bytes = s->nr_values * WORD;
+	t->key_bytes = s->key_bytes;
+	t->nr_variables = s->nr_variables;
+	for (unsigned i = 0; i < s->nr_variables; i++)
+		if (is_text(&s->variables[i]))
+			t->text_of[i] = (uint8_t)++t->nr_texts;
+	for (unsigned i = 0; i < s->nr_variables; i++)
+		t->is_stack[i] = s->variables[i].field && s->variables[i].field->is_stack;
+	t->places = hv_alloc(2 * (size_t)t->size * sizeof(*t->places));
+	return t;
+}
+
+struct hv_hist_table *hv_hist_table_ref(struct hv_hist_table *t)
+{
+	t->nr_refs++;
+	return t;
+}
+
+void hv_hist_table_unref(struct hv_hist_table *t)
+{
+	if (!t || --t->nr_refs)
+		return;
+	free(t->entries);
+	free(t->places);
+	free(t);
+}
+
+void hv_hist_table_clear(struct hv_hist_table *t)
+{
+	memset(t->places, 0, 2 * (size_t)t->size * sizeof(*t->places));
+	t->nr = 0;
+	t->hits = 0;
+	t->drops = 0;
+}
+
+/* -- variables --------------------------------------------------------------------------------- */
+
+/* The word that says which variables are set; their numbers follow it. */
+static uint64_t *variables_of(const struct hv_hist_table *t, uint32_t at)
+{
+	/* All parts of an entry are multiples of words. */
+	return (uint64_t *)(void *)(key_of(t, entry_at(t, at)) + t->key_bytes);
+}
+
+static char *text_at(const struct hv_hist_table *t, uint32_t at, unsigned variable)
+{
+	char *texts = (char *)(variables_of(t, at) + 1 + t->nr_variables);
+
+	return texts + (size_t)(t->text_of[variable] - 1) * HV_HIST_TEXT_BYTES;
+}
+
+uint64_t hv_hist_table_number(const struct hv_hist_table *t, uint32_t at, unsigned variable)
+{
+	return variables_of(t, at)[1 + variable];
+}
+
+void hv_hist_table_set_number(struct hv_hist_table *t, uint32_t at, unsigned variable,
+			      uint64_t number)
+{
+	uint64_t *variables = variables_of(t, at);
+
+	variables[0] |= UINT64_C(1) << variable;
+	variables[1 + variable] = number;
+}
+
+/* A text is cut off where that of the field ends, and always has a NUL (strscpy). */
+static void set_text(struct hv_hist_table *t, uint32_t at, unsigned variable,
+		     const struct hv_hist_field *f, struct hv_span text)
+{
+	size_t max = f->size_bytes < HV_HIST_TEXT_BYTES ? f->size_bytes : HV_HIST_TEXT_BYTES;
+	size_t len = text.len_bytes ? strnlen((const char *)text.data, text.len_bytes) : 0;
+	char *to = text_at(t, at, variable);
+
+	len = len < max ? len : max ? max - 1 : 0;
+	memset(to, 0, HV_HIST_TEXT_BYTES);
+	if (len)
+		memcpy(to, text.data, len);
+}
+
+static void set_variables(struct hv_hist_table *t, const struct hv_hist_spec *s, uint32_t at,
+			  enum hv_hist_variable_role role, const struct hv_hist_record *record)
+{
+	struct hv_hist_record own = *record;
+
+	own.first_comm = hv_hist_table_comm(t, at);
+	for (unsigned i = 0; i < s->nr_variables; i++) {
+		const struct hv_hist_field *f = s->variables[i].field;
+
+		if (s->variables[i].role != role || !f)
+			continue;
+		hv_hist_table_set_number(t, at, i, hv_hist_field_value(f, &own));
+		if (f->is_text)
+			set_text(t, at, i, f, hv_hist_field_text(f, &own));
+		if (f->is_stack) {
+			uint64_t stack[HV_HIST_STACK_MAX];
+
+			hv_hist_field_stack(f, &own, stack);
+			memcpy(text_at(t, at, i), stack, sizeof(stack));
+		}
+	}
+}
+
+void hv_hist_table_save(struct hv_hist_table *t, const struct hv_hist_spec *s, uint32_t at,
+			const struct hv_hist_record *record)
+{
+	set_variables(t, s, at, HV_HIST_SAVED, record);
+}
+
+const char *hv_hist_table_comm(const struct hv_hist_table *t, uint32_t at)
+{
+	return (const char *)entry_at(t, at) + t->sums_bytes;
+}
+
+bool hv_hist_table_read(struct hv_hist_table *t, uint32_t at, unsigned variable,
+			enum hv_hist_reading how, char *text, struct hv_hist_value *ret)
+{
+	uint64_t *variables = variables_of(t, at), bit = UINT64_C(1) << variable;
+
+	if (!(variables[0] & bit))
+		return false;
+	if (how == HV_HIST_READ_ONCE)
+		variables[0] &= ~bit;
+	*ret = (struct hv_hist_value){.number = variables[1 + variable]};
+	if (t->text_of[variable]) {
+		memcpy(text, text_at(t, at, variable), HV_HIST_TEXT_BYTES);
+		if (t->is_stack[variable])
+			ret->stack = (const uint64_t *)(const void *)text;
+		else
+			ret->text = text;
+	}
+	return true;
+}
+
+/* -- counting ---------------------------------------------------------------------------------- */
+
+static uint32_t place_of(const struct hv_hist_table *t, const uint8_t *key)
+{
+	uint64_t hash = 0, word;
+
+	for (size_t at = 0; at < t->key_bytes; at += WORD) {
+		memcpy(&word, key + at, WORD);
+		hash = (hash ^ word) * MULTIPLIER;
+		hash ^= hash >> 32;
+	}
+	return (uint32_t)hash & (2 * t->size - 1);
+}
+
+static void append(struct hv_hist_table *t, const uint8_t *key, const char *comm)
+{
+	uint8_t *entry;
+
+	if (t->nr == t->room) {
+		t->room = t->room ? 2 * t->room : FIRST_ROOM;
+		t->entries = hv_realloc_array(t->entries, t->room, entry_bytes(t));
+	}
+	entry = entry_at(t, t->nr++);
+	memset(entry, 0, entry_bytes(t));
+	memcpy(entry + t->sums_bytes, comm, COMM_BYTES);
+	memcpy(key_of(t, entry), key, t->key_bytes);
+}
+
+/* Where the entry of KEY is. If there is none, *RET_FREE is the place for one, or NULL. */
+static uint32_t find(const struct hv_hist_table *t, const uint8_t *key, uint32_t **ret_free)
+{
+	uint32_t place = place_of(t, key);
+
+	*ret_free = NULL;
+	for (unsigned steps = 0; steps < STEPS_MAX; steps++) {
+		uint32_t *at = &t->places[(place + steps) & (2 * t->size - 1)];
+
+		if (!*at) {
+			*ret_free = at;
+			return HV_HIST_NOWHERE;
+		}
+		if (memcmp(key_of(t, entry_at(t, *at - 1)), key, t->key_bytes) == 0)
+			return *at - 1;
+	}
+	return HV_HIST_NOWHERE;
+}
+
+static uint32_t find_or_append(struct hv_hist_table *t, const uint8_t *key, const char *comm)
+{
+	uint32_t *place, at = find(t, key, &place);
+
+	if (at != HV_HIST_NOWHERE || !place || t->nr == t->size)
+		return at;
+	append(t, key, comm);
+	*place = t->nr;
+	return t->nr - 1;
+}
+
+uint32_t hv_hist_table_find(const struct hv_hist_table *t, const uint8_t *key, uint32_t key_bytes)
+{
+	uint32_t *unused;
+
+	return key_bytes < t->key_bytes ? HV_HIST_NOWHERE : find(t, key, &unused);
+}
+
+static void add_sums(uint8_t *entry, const struct hv_hist_spec *s,
+		     const struct hv_hist_record *record)
+{
+	for (unsigned i = 0; i < s->nr_values; i++) {
+		uint64_t sum;
+
+		memcpy(&sum, entry + i * WORD, WORD);
+		sum += hv_hist_field_value(s->values[i], record);
+		memcpy(entry + i * WORD, &sum, WORD);
+	}
+}
+
+uint32_t hv_hist_table_add(struct hv_hist_table *t, const struct hv_hist_spec *s,
+			   const uint8_t *key, const struct hv_hist_record *record,
+			   const char *comm)
+{
+	uint32_t at = find_or_append(t, key, comm);
+
+	if (at == HV_HIST_NOWHERE) {
+		t->drops++;
+		return at;
+	}
+	t->hits++;
+	add_sums(entry_at(t, at), s, record);
+	set_variables(t, s, at, HV_HIST_DEFINED, record);
+	set_variables(t, s, at, HV_HIST_PARAMETER, record);
+	return at;
+}
+
+/* -- showing ----------------------------------------------------------------------------------- */
+
+static void entries_of(const struct hv_hist_table *t, struct hv_hist_entry *ret)
+{
+	for (uint32_t i = 0; i < t->nr; i++) {
+		uint8_t *entry = entry_at(t, i);
+
+		/* All parts of an entry are multiples of words. */
+		ret[i] = (struct hv_hist_entry){
+			.key = key_of(t, entry),
+			.comm = (const char *)entry + t->sums_bytes,
+			.sums = (const uint64_t *)(const void *)entry,
+			.variables = t->nr_variables ? variables_of(t, i) + 1 : NULL,
+		};
+		if (t->nr_texts)
+			ret[i].texts = (const char *)(ret[i].variables + t->nr_variables);
+	}
+}
+
+static void sum_up(const struct hv_hist_entry *entries, uint32_t nr, unsigned nr_values,
+		   struct hv_hist_names *names)
+{
+	for (unsigned v = 0; v < nr_values; v++) {
+		names->max[v] = 0;
+		names->total[v] = 0;
+		for (uint32_t i = 0; i < nr; i++) {
+			names->total[v] += entries[i].sums[v];
+			if (names->max[v] < entries[i].sums[v])
+				names->max[v] = entries[i].sums[v];
+		}
+	}
+}
+
+void hv_hist_table_text(const struct hv_hist_table *t, const struct hv_hist_spec *s,
+			const struct hv_hist_shot *shot, struct hv_hist_names *names,
+			struct hv_text *ret)
+{
+	HV_AUTO_FREE struct hv_hist_entry *entries = hv_alloc((t->nr + 1) * sizeof(*entries));
+
+	entries_of(t, entries);
+	sum_up(entries, t->nr, s->nr_values, names);
+	hv_hist_names_find_syscalls(names);
+	hv_hist_sort(s, entries, t->nr);
+	for (uint32_t i = 0; i < t->nr; i++)
+		hv_hist_text_entry(s, names, &entries[i], ret);
+	if (shot)
+		hv_hist_text_shot(s, names, shot, ret);
+	hv_text_printf(ret,
+		       "\nTotals:\n    Hits: %" PRIu64 "\n    Entries: %" PRIu32
+		       "\n    Dropped: %" PRIu64 "\n",
+		       t->hits, t->nr, t->drops);
+}

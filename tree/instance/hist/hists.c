@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/instance/hist/hists.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/events/catalogue.h"
+#include "kernel/kernel.h"
+#include "tracer/event_types.h"
+#include "tracer/events/callers.h"
+#include "tree/instance/events/event_filters.h"
+#include "tree/instance/events/events.h"
+#include "tree/instance/hist/hist_links.h"
+#include "tree/instance/core/instance.h"
+#include "tree/instance/demux/demux.h"
+#include "tree/settings/hist_action.h"
+
+#define NAMED_MISMATCH                                                                             \
+	"Named hist trigger doesn't match existing named trigger (includes variables)"
+
+static void forget(struct hv_hist_of *of)
+{
+	hv_hist_spec_deinit(&of->spec);
+	hv_event_filter_free(of->filter);
+	hv_hist_table_unref(of->table);
+	for (unsigned i = 0; i < HV_HIST_VARIABLES_MAX; i++)
+		hv_hist_table_unref(of->refs[i]);
+	free(of->taken);
+	free(of->added);
+}
+
+void hv_hists_deinit(struct hv_hists *s)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		forget(&s->list[i]);
+	free(s->list);
+	*s = (struct hv_hists){0};
+}
+
+static bool is_same(struct hv_event_ref a, struct hv_event_ref b)
+{
+	return a.call == b.call && a.id == b.id;
+}
+
+bool hv_hists_need(const struct hv_hists *s, struct hv_event_ref ref)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		if (is_same(s->list[i].ref, ref))
+			return true;
+	return false;
+}
+
+bool hv_hists_have(const struct hv_hists *s, uint32_t id)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->list[i].ref.id == id)
+			return true;
+	return false;
+}
+
+void hv_hists_pause(struct hv_hists *s, struct hv_event_ref ref, unsigned paused)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		if (is_same(s->list[i].ref, ref))
+			s->list[i].is_paused = paused;
+}
+
+/* -- finding others ---------------------------------------------------------------------------- */
+
+/* The first one called NAME, which may be NULL, in any instance; NULL: there is none. */
+static const struct hv_hist_of *find_named(const struct hv_instances *all, const char *name)
+{
+	for (const struct hv_instance *in = &all->top; name && in; in = in->next)
+		for (size_t i = 0; i < in->hists.nr; i++) {
+			const struct hv_hist_of *of = &in->hists.list[i];
+
+			if (of->spec.name && strcmp(of->spec.name, name) == 0)
+				return of;
+		}
+	return NULL;
+}
+
+/* Whether OF is the trigger that SPEC writes again. NAMED is one of the name of SPEC
+ * (hist_trigger_match). */
+static bool is_again(const struct hv_hist_of *of, const struct hv_hist_spec *spec,
+		     const struct hv_hist_of *named)
+{
+	const char *name = of->spec.name;
+
+	if (named ? !name || strcmp(name, named->spec.name) != 0 : name != NULL)
+		return false;
+	return hv_hist_spec_is_like(&of->spec, spec) &&
+	       hv_hist_spec_has_filter(spec, of->spec.filter);
+}
+
+/* Returns where the trigger of REF is that SPEC writes again; nr: there is none. */
+static size_t find_again(const struct hv_instance *in, struct hv_event_ref ref,
+			 const struct hv_hist_spec *spec)
+{
+	const struct hv_hist_of *named = find_named(in->all, spec->name);
+	size_t at = 0;
+
+	while (at < in->hists.nr && !(is_same(in->hists.list[at].ref, ref) &&
+				      is_again(&in->hists.list[at], spec, named)))
+		at++;
+	return at;
+}
+
+/* -- changes ----------------------------------------------------------------------------------- */
+
+/* A fault of the trigger as a whole, or of the WORD that the kernel marks. */
+static struct hv_err *refuse(struct hv_hist_refusal *refusal, int code, const char *why,
+			     const char *text, const char *word)
+{
+	HV_AUTO_FREE char *command = hv_hist_spec_command(text);
+	const char *at = strstr(command, word);
+
+	refusal->hist = (struct hv_hist_faults){
+		.code = code,
+		.list = {{why, at ? (size_t)(at - command) : 0}},
+		.nr = 1,
+	};
+	return hv_err_new(code, "%s", why);
+}
+
+static uint64_t bytes_of_all(const struct hv_instances *all)
+{
+	uint64_t bytes = 0;
+
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		for (size_t i = 0; i < in->hists.nr; i++)
+			bytes += hv_hist_table_bytes(&in->hists.list[i].spec);
+	return bytes;
+}
+
+/* Gives OF its histogram, which may be that of another trigger, and then has the size of that. */
+static struct hv_err *take_table(const struct hv_instance *in, struct hv_hist_of *of)
+{
+	const struct hv_hist_of *named = find_named(in->all, of->spec.name);
+	uint64_t left = HV_HISTS_BYTES_MAX - bytes_of_all(in->all);
+
+	if (named)
+		of->spec.size = named->spec.size;
+	if (hv_hist_table_bytes(&of->spec) > left)
+		return hv_err_new(ENOMEM,
+				  "a histogram of %" PRIu32 " entries may need %" PRIu64
+				  " bytes, and all of the session have %" PRIu64 " left",
+				  of->spec.size, hv_hist_table_bytes(&of->spec), left);
+	of->table = named ? hv_hist_table_ref(named->table) : hv_hist_table_new(&of->spec);
+	return NULL;
+}
+
+static struct hv_err *parse_filter(const struct hv_instance *in, const struct hv_catalogue *c,
+				   const struct hv_event_type *type, struct hv_hist_of *of,
+				   struct hv_filter_fault *ret_fault)
+{
+	const struct hv_filter_scope scope = {in->all->session->kernel, c, type, in->all->nr_cpus};
+
+	if (!of->spec.filter)
+		return NULL;
+	of->filter = hv_event_filter_parse(&scope, of->spec.filter, ret_fault);
+	if (of->filter)
+		return NULL;
+	return hv_err_new(ret_fault->code, "%s at character %zu of '%s'",
+			  ret_fault->why ? ret_fault->why : "a comparison is missing",
+			  ret_fault->at, of->spec.filter);
+}
+
+static struct hv_err *remove_at(struct hv_instance *in, size_t at);
+
+/* Puts OF, whose contents S then owns, at AT. */
+static void insert(struct hv_hists *s, size_t at, const struct hv_hist_of *of)
+{
+	s->list = hv_realloc_array(s->list, s->nr + 1, sizeof(*s->list));
+	memmove(s->list + at + 1, s->list + at, (s->nr - at) * sizeof(*s->list));
+	s->list[at] = *of;
+	s->nr++;
+}
+
+/* The caller owns the contents of what was at AT. */
+static struct hv_hist_of take_out(struct hv_hists *s, size_t at)
+{
+	struct hv_hist_of of = s->list[at];
+
+	s->nr--;
+	memmove(s->list + at, s->list + at + 1, (s->nr - at) * sizeof(*s->list));
+	return of;
+}
+
+/* Removes what was added for the actions of a trigger, unless others use it, too. */
+static struct hv_err *remove_added(struct hv_instance *in, const struct hv_hist_of *of)
+{
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && i < of->nr_added; i++) {
+		size_t at = hv_hist_links_find(&in->hists, of->added[i]);
+
+		if (at < in->hists.nr && !hv_hist_links_has(&in->hists, &in->hists.list[at]))
+			err = remove_at(in, at);
+	}
+	return err;
+}
+
+/* What is removed with it was added for no actions, and has none. */
+static struct hv_err *remove_at(struct hv_instance *in, size_t at)
+{
+	struct hv_hist_of of = take_out(&in->hists, at);
+	struct hv_err *err = hv_instance_publish_triggers(in);
+
+	if (err) {
+		insert(&in->hists, at, &of);
+		return err;
+	}
+	err = remove_added(in, &of);
+	forget(&of);
+	return err;
+}
+
+/* IN owns the contents of OF if this succeeds. */
+static struct hv_err *add(struct hv_instance *in, struct hv_hist_of *of)
+{
+	struct hv_err *err = take_table(in, of);
+
+	if (!err)
+		err = hv_instance_prepare_triggers(in);
+	if (err)
+		return err;
+	insert(&in->hists, in->hists.nr, of);
+	err = hv_instance_publish_triggers(in);
+	if (!err)
+		err = hv_instance_check_trigger(in, of->ref);
+	if (err) {
+		take_out(&in->hists, in->hists.nr - 1);
+		hv_err_free(hv_instance_publish_triggers(in));
+	} else if (of->spec.has_time) {
+		hv_instance_use_clock(in, HV_TRACE_CLOCK_GUEST);
+	}
+	return err;
+}
+
+/* Why OF cannot be added (hist_register_trigger). */
+static struct hv_err *check_new(const struct hv_instance *in, const struct hv_hist_of *of,
+				const char *text, struct hv_hist_refusal *refusal)
+{
+	const struct hv_hist_spec *spec = &of->spec;
+	const struct hv_hist_of *named = find_named(in->all, spec->name);
+
+	if (named && !hv_hist_spec_is_like(&named->spec, spec))
+		return refuse(refusal, EINVAL, NAMED_MISMATCH, text, spec->name);
+	if ((!spec->name || named) && find_again(in, of->ref, spec) < in->hists.nr)
+		return refuse(refusal, EEXIST, "Hist trigger already exists", text, "");
+	if (spec->continues || spec->clears)
+		return refuse(refusal, ENOENT, "Can't clear or continue a nonexistent hist trigger",
+			      text, "");
+	if (spec->has_time && strcmp(spec->clock, "global") != 0 &&
+	    strcmp(spec->clock, "local") != 0)
+		return refuse(refusal, EINVAL, "Couldn't set trace_clock", text, spec->clock);
+	return NULL;
+}
+
+/* Pauses, continues or clears the trigger that OF writes again. False: there is none
+ * (existing_hist_update_only). */
+static bool update(struct hv_instance *in, const struct hv_hist_of *of)
+{
+	const struct hv_hist_spec *spec = &of->spec;
+	bool updates = spec->pauses || spec->continues || spec->clears;
+	size_t at = updates ? find_again(in, of->ref, spec) : in->hists.nr;
+	struct hv_hist_of *old;
+
+	if (at == in->hists.nr || (spec->name && !find_named(in->all, spec->name)))
+		return false;
+	old = &in->hists.list[at];
+	if (spec->pauses || spec->continues)
+		old->is_paused = spec->pauses;
+	else
+		hv_hist_table_clear(old->table);
+	return true;
+}
+
+/* Only the guest has stacks. */
+static struct hv_err *check_stack(const struct hv_instance *in, const struct hv_catalogue *c,
+				  const struct hv_hist_of *of)
+{
+	const struct hv_event_type *type = hv_catalogue_by_id(c, of->ref.id);
+	const struct hv_event_type *probed = type ? hv_eprobes_probed(in->all, c, type) : NULL;
+
+	for (unsigned i = 0; i < of->spec.nr_variables; i++)
+		if (of->spec.variables[i].role == HV_HIST_SAVED &&
+		    of->spec.variables[i].field->is_stack)
+			return hv_err_new(EOPNOTSUPP, "stacks cannot be saved");
+	if (!of->needs_stack || !type)
+		return NULL;
+	probed = probed ? probed : type;
+	if (hv_event_type_is_marker(probed) || hv_kprobes_is(probed) || hv_synths_is(probed))
+		return hv_err_new(EOPNOTSUPP, "events of %s:%s have no stacks", type->system,
+				  type->name);
+	return hv_callers_prepare(in->all->session->callers);
+}
+
+/* The layout of the table of a named trigger is that of the first one. */
+static struct hv_err *link_new(struct hv_instance *in, const struct hv_catalogue *c,
+			       struct hv_hist_of *of, const char *text,
+			       struct hv_hist_refusal *refusal)
+{
+	const struct hv_hist_of *named;
+	struct hv_err *err = hv_hist_links_make(in, c, of, text, &refusal->hist);
+
+	of->needs_stack = hv_hist_spec_needs_stack(&of->spec);
+	if (!err)
+		err = check_stack(in, c, of);
+	named = find_named(in->all, of->spec.name);
+	if (err || !named || hv_hist_links_are_like(of, named))
+		return err;
+	return refuse(refusal, EINVAL, NAMED_MISMATCH, text, of->spec.name);
+}
+
+/* Empties OF if IN has taken its contents. To remove what is not there succeeds. */
+static struct hv_err *obey(struct hv_instance *in, const struct hv_catalogue *c,
+			   struct hv_hist_of *of, const char *text, struct hv_hist_refusal *refusal)
+{
+	struct hv_err *err;
+	size_t at;
+
+	hv_instances_drain(in->all);
+	if (of->spec.removes) {
+		at = find_again(in, of->ref, &of->spec);
+		if (at < in->hists.nr && hv_hist_links_has(&in->hists, &in->hists.list[at]))
+			return hv_err_new(EBUSY, "other triggers refer to its variables");
+		return at < in->hists.nr ? remove_at(in, at) : NULL;
+	}
+	if (update(in, of))
+		return NULL;
+	err = check_new(in, of, text, refusal);
+	if (err)
+		return err;
+	of->is_paused = of->spec.pauses;
+	err = link_new(in, c, of, text, refusal);
+	if (!err)
+		err = add(in, of);
+	if (err)
+		hv_err_free(remove_added(in, of));
+	else
+		*of = (struct hv_hist_of){0};
+	return err;
+}
+
+static struct hv_err *parse(struct hv_instance *in, const struct hv_catalogue *c,
+			    const struct hv_event_type *type, const char *text,
+			    struct hv_hist_of *of, struct hv_hist_faults *ret_faults)
+{
+	struct hv_hist_links links = {in, c, of};
+	const struct hv_hist_scope scope = hv_hist_links_scope(&links, type);
+
+	if (hv_hist_spec_parse(&scope, text, &of->spec, ret_faults))
+		return NULL;
+	return hv_hist_links_error(ret_faults, text);
+}
+
+/* A buffer of the CPU has room for one stack. Kernels before 6.12 have none, and take as many. */
+unsigned hv_hists_stack_depth(const struct hv_kernel *k)
+{
+	uint32_t off, len_bytes, depth;
+
+	if (!k->core.btf || !hv_btf_member(k->core.btf, "hist_pad", "entries", &off, &len_bytes))
+		return HV_HIST_STACK_USUAL;
+	depth = len_bytes / sizeof(uint64_t);
+	return depth && depth <= HV_HIST_STACK_MAX ? depth : HV_HIST_STACK_USUAL;
+}
+
+struct hv_err *hv_instance_write_hist(struct hv_instance *in, const struct hv_event_type *type,
+				      const char *text, struct hv_hist_refusal *ret_why)
+{
+	struct hv_hist_of of = {.serial = ++in->all->nr_hists, .ref = hv_event_ref_of(type)};
+	const struct hv_catalogue *c;
+	struct hv_err *err = hv_event_types_catalogue(in->all->session->types, &c);
+
+	*ret_why = (struct hv_hist_refusal){0};
+	in->hists.stack_depth = hv_hists_stack_depth(in->all->session->kernel);
+	if (!err)
+		err = hv_instance_need_trigger_type(in, c, type);
+	if (!err)
+		err = parse(in, c, type, text, &of, &ret_why->hist);
+	if (!err)
+		err = parse_filter(in, c, type, &of, &ret_why->filter);
+	if (!err)
+		err = obey(in, c, &of, text, ret_why);
+	forget(&of);
+	return err;
+}
+
+/* The newest one of REF, or of all; nr: there is none. */
+static size_t find_newest(const struct hv_hists *s, const struct hv_event_ref *ref)
+{
+	for (size_t i = s->nr; i-- > 0;)
+		if (!ref || is_same(s->list[i].ref, *ref))
+			return i;
+	return s->nr;
+}
+
+/* hist_unreg_all() */
+struct hv_err *hv_instance_end_hists(struct hv_instance *in, const struct hv_event_ref *ref)
+{
+	struct hv_hists *s = &in->hists;
+	struct hv_err *err = NULL;
+	size_t at;
+
+	hv_instances_drain(in->all);
+	for (size_t i = 0; ref && i < s->nr; i++)
+		if (is_same(s->list[i].ref, *ref) && hv_hist_links_has(s, &s->list[i]))
+			return NULL;
+	while (!err && (at = find_newest(s, ref)) < s->nr)
+		err = remove_at(in, at);
+	return err;
+}
+
+void hv_hists_forget(struct hv_hists *s, const struct hv_catalogue *c)
+{
+	for (size_t i = s->nr; i-- > 0;) {
+		const struct hv_event_type *type = hv_catalogue_by_id(c, s->list[i].ref.id);
+		struct hv_hist_of of;
+
+		if (type && type->call.v == s->list[i].ref.call)
+			continue;
+		of = take_out(s, i);
+		forget(&of);
+	}
+}
+
+void hv_hists_forget_of(struct hv_hists *s, struct hv_event_ref ref)
+{
+	for (size_t i = s->nr; i-- > 0;) {
+		struct hv_hist_of of;
+
+		if (!is_same(s->list[i].ref, ref))
+			continue;
+		of = take_out(s, i);
+		forget(&of);
+	}
+}
+
+/* -- counting and showing ---------------------------------------------------------------------- */
+
+/* hist_field_timestamp(): a counter has no microseconds. */
+static uint64_t time_of(const struct hv_instance *in, const struct hv_hist_spec *spec,
+			const struct hv_event *event)
+{
+	if (!spec->has_usecs || hv_buffers_clock_kind(&in->buffers) == HV_CLOCK_RAW)
+		return event->time_ns;
+	return (event->time_ns + 500) / 1000;
+}
+
+static bool counts(const struct hv_instance *in, const struct hv_hist_of *of,
+		   const struct hv_event *event)
+{
+	return of->ref.id == event->id && !of->is_paused &&
+	       (!of->filter || hv_instance_record_passes(in, of->filter, event));
+}
+
+void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *event,
+				const struct hv_hist_output *out)
+{
+	bool waits = false;
+
+	if (event->kind == HV_EVENT_GUESTS && !hv_instance_has_event_task(in, event))
+		return;
+	for (size_t i = 0; i < in->hists.nr; i++) {
+		struct hv_hist_of *of = &in->hists.list[i];
+
+		if (!counts(in, of, event))
+			continue;
+		if (of->needs_stack)
+			waits = true;
+		else
+			hv_hist_hit(in, of, event, time_of(in, &of->spec, event), NULL, out);
+	}
+	if (waits)
+		hv_event_stacks_keep(in, event);
+}
+
+bool hv_hists_want_stacks(const struct hv_hists *s, struct hv_event_ref ref)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->list[i].needs_stack && is_same(s->list[i].ref, ref))
+			return true;
+	return false;
+}
+
+void hv_instance_count_with_stack(struct hv_instance *in, const struct hv_event *event,
+				  const struct hv_event *stack, const struct hv_hist_output *out)
+{
+	uint64_t list[HV_HIST_STACK_MAX] = {0};
+	struct hv_event late = *event;
+
+	late.time_ns = stack->time_ns;
+	for (size_t i = 0; i < stack->nr_callers && i < in->hists.stack_depth; i++)
+		list[i] = stack->callers[i].v;
+	for (size_t i = 0; i < in->hists.nr; i++) {
+		struct hv_hist_of *of = &in->hists.list[i];
+
+		if (of->needs_stack && counts(in, of, event))
+			hv_hist_hit(in, of, &late, time_of(in, &of->spec, event), list, out);
+	}
+}
+
+static void spec_text(const struct hv_hist_of *of, struct hv_text *ret)
+{
+	hv_hist_text_spec(&of->spec, of->is_paused ? HV_HIST_IS_PAUSED : HV_HIST_IS_ACTIVE, ret);
+}
+
+/* What it has taken a snapshot of; NULL: of nothing. */
+static const struct hv_hist_shot *shot_of(const struct hv_hist_of *of, struct hv_hist_shot *ret)
+{
+	const struct hv_hist_taken *taken = of->taken;
+
+	if (!taken || !taken->action)
+		return NULL;
+	*ret = (struct hv_hist_shot){
+		.action = taken->action,
+		.value = taken->value,
+		.entry = {.key = taken->key, .comm = taken->comm},
+	};
+	return ret;
+}
+
+size_t hv_hists_text(const struct hv_hists *s, struct hv_event_ref ref, struct hv_text *ret)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < s->nr; i++) {
+		if (!is_same(s->list[i].ref, ref))
+			continue;
+		spec_text(&s->list[i], ret);
+		nr++;
+	}
+	return nr;
+}
+
+void hv_instance_hists_text(struct hv_instance *in, struct hv_event_ref ref,
+			    const struct hv_catalogue *c, struct hv_text *ret)
+{
+	struct hv_hist_names names = {.kernel = in->all->session->kernel, .catalogue = c};
+	size_t nr = 0;
+
+	hv_instances_drain(in->all);
+	for (size_t i = 0; i < in->hists.nr; i++) {
+		struct hv_hist_shot shot;
+		const struct hv_hist_of *of = &in->hists.list[i];
+
+		if (!is_same(of->ref, ref))
+			continue;
+		hv_text_add(ret, nr++ ? "\n\n" : "");
+		hv_text_add(ret, "# event histogram\n#\n# trigger info: ");
+		spec_text(of, ret);
+		hv_text_add(ret, "#\n\n");
+		hv_hist_table_text(of->table, &of->spec, shot_of(of, &shot), &names, ret);
+	}
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/instance/latency/sections.h"
+
+#include <string.h>
+
+#include "tracer/section_tracer.h"
+
+/* Options that are on while a latency is traced (__irqsoff_tracer_init). */
+static const enum hv_option switched_on[] = {HV_OPT_OVERWRITE, HV_OPT_LATENCY_FORMAT,
+					     HV_OPT_PAUSE_ON_TRACE};
+
+/* What the tracers measure. */
+static const enum hv_section_kind kinds[] = {
+	[HV_TRACER_PREEMPTOFF] = HV_SECTION_PREEMPT,
+	[HV_TRACER_IRQSOFF] = HV_SECTION_IRQ,
+	[HV_TRACER_PREEMPTIRQSOFF] = HV_SECTION_EITHER,
+};
+
+bool hv_sections_exist(const struct hv_instance *in, enum hv_tracer tracer)
+{
+	return hv_section_tracer_exists(in->all->session->sections, kinds[tracer]);
+}
+
+bool hv_sections_are_on(const struct hv_instance *in)
+{
+	return hv_tracer_has_sections(in->selection.tracer);
+}
+
+static void switch_options(struct hv_instance *in)
+{
+	in->options_before = in->options;
+	for (size_t i = 0; i < HV_ARRAY_LEN(switched_on); i++)
+		hv_options_set(&in->options, switched_on[i], 1);
+}
+
+static void switch_options_back(struct hv_instance *in)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(switched_on); i++)
+		hv_options_set(&in->options, switched_on[i],
+			       hv_options_on(&in->options_before, switched_on[i]));
+}
+
+/* There is one such tracer for all instances (irqsoff_busy). */
+static struct hv_err *check_others(const struct hv_instance *in)
+{
+	for (const struct hv_instance *i = &in->all->top; i; i = i->next)
+		if (i != in && hv_sections_are_on(i))
+			return hv_err_new(EBUSY, "%s%s traces %s: one instance at a time",
+					  i->name ? "instances/" : "the top",
+					  i->name ? i->name : "",
+					  hv_tracer_name(i->selection.tracer));
+	return NULL;
+}
+
+/* Other instances may record calls in the other way, and without the limit. */
+bool hv_sections_show(const struct hv_instance *in, const struct hv_event *call)
+{
+	uint32_t max_depth = in->all->max_graph_depth;
+
+	if (!hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH))
+		return call->kind == HV_EVENT_FUNCTION;
+	return call->kind != HV_EVENT_FUNCTION && (!max_depth || call->depth < max_depth);
+}
+
+static bool wants(void *ctx, const struct hv_event *call)
+{
+	const struct hv_instance *in = ctx;
+
+	return hv_sections_show(in, call) && !in->selection.muted[call->cpu] &&
+	       hv_selection_has_function(&in->selection, call->ip) &&
+	       hv_selection_has_task(&in->selection, call->pid);
+}
+
+void hv_sections_use_functions(struct hv_instance *in)
+{
+	const struct hv_section_calls calls = {
+		.logs = hv_options_on(&in->options, HV_OPT_FUNCTION_TRACE),
+		.wants = wants,
+		.ctx = in,
+	};
+
+	if (hv_sections_are_on(in))
+		hv_section_tracer_log(in->all->session->sections, &calls);
+}
+
+struct hv_err *hv_sections_begin(struct hv_instance *in, enum hv_tracer tracer)
+{
+	struct hv_section_tracer *sections = in->all->session->sections;
+	struct hv_err *err = check_others(in);
+
+	if (err)
+		return err;
+	hv_section_tracer_begin_at(sections, 0, in->all->thresh_ns);
+	err = hv_section_tracer_start(sections, kinds[tracer]);
+	if (err)
+		return err;
+	switch_options(in);
+	memset(in->in_section, 0, in->all->nr_cpus);
+	in->selection.tracer = tracer;
+	hv_sections_use_functions(in);
+	return NULL;
+}
+
+/* What could not be put back does nothing but what the guest's own instruction would. It is tried
+ * again with the next start, or at detach. */
+struct hv_err *hv_sections_end(struct hv_instance *in)
+{
+	struct hv_section_tracer *tracer = in->all->session->sections;
+	struct hv_err *err = hv_section_tracer_stop(tracer);
+
+	if (err && err->code == EBUSY) {
+		hv_err_free(err);
+		err = NULL;
+	}
+	if (err)
+		return err;
+	in->max_latency_ns = hv_section_tracer_longest_ns(tracer);
+	hv_section_tracer_log(tracer, &(struct hv_section_calls){.logs = false});
+	switch_options_back(in);
+	in->selection.tracer = HV_TRACER_NOP;
+	return NULL;
+}
+
+uint64_t hv_sections_longest_ns(struct hv_instance *in)
+{
+	return hv_sections_are_on(in) ? hv_section_tracer_longest_ns(in->all->session->sections)
+				      : in->max_latency_ns;
+}
+
+void hv_sections_begin_at(struct hv_instance *in, uint64_t ns)
+{
+	in->max_latency_ns = ns;
+	if (hv_sections_are_on(in))
+		hv_section_tracer_begin_at(in->all->session->sections, ns, in->all->thresh_ns);
+}
+
+void hv_sections_look(struct hv_instances *all)
+{
+	for (struct hv_instance *in = &all->top; in; in = in->next)
+		if (hv_sections_are_on(in))
+			hv_section_tracer_look(all->session->sections);
+}
+
+void hv_sections_renew(struct hv_instances *all)
+{
+	for (struct hv_instance *in = &all->top; in; in = in->next) {
+		struct hv_err *err = NULL;
+
+		if (hv_sections_are_on(in))
+			err = hv_section_tracer_renew(all->session->sections);
+		if (err) {
+			hv_instance_tell(in, err);
+			hv_err_free(hv_sections_end(in));
+		}
+		hv_err_free(err);
+	}
+}
+
+void hv_sections_use_thresh(struct hv_instances *all)
+{
+	for (struct hv_instance *in = &all->top; in; in = in->next)
+		if (hv_sections_are_on(in))
+			hv_sections_begin_at(in, hv_sections_longest_ns(in));
+}
+
+bool hv_sections_need_looks(const struct hv_instances *all)
+{
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		if (hv_sections_are_on(in))
+			return hv_instance_has_functions(in);
+	return false;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/instance/latency/stack_tracer.h"
+
+#include "kernel/kernel.h"
+#include "kernel/unwind.h"
+#include "tracer/actions.h"
+#include "tracer/events/callers.h"
+#include "tracer/events/cursor.h"
+#include "tree/instance/commands.h"
+#include "tree/instance/core/instance.h"
+#include "tree/instance/demux/demux.h"
+#include "tree/instance/trace.h"
+
+#define SLOT_BYTES 8 /* of a return address */
+
+struct hv_err *hv_stack_tracer_check(const struct hv_instances *all)
+{
+	struct hv_err *err = hv_actions_check_deepest(all->session->actions);
+
+	return err ? err : hv_callers_check(all->session->callers);
+}
+
+bool hv_stack_tracer_has(const struct hv_instances *all, struct hv_gva ip)
+{
+	const struct hv_filter *list = &all->top.selection.lists[HV_LIST_STACK];
+
+	return hv_filter_is_all(list) || hv_filter_has(list, ip);
+}
+
+struct hv_err *hv_stack_tracer_switch(struct hv_instances *all, bool on)
+{
+	struct hv_stack_tracer *s = &all->stack_tracer;
+	struct hv_err *err = NULL;
+
+	if (on == s->is_on)
+		return NULL;
+	if (on)
+		err = hv_callers_prepare(all->session->callers);
+	if (!err && on)
+		err = hv_instance_need_host(&all->top);
+	if (err)
+		return err;
+	hv_instances_drain(all);
+	hv_actions_set_deepest(all->session->actions, s->max_bytes);
+	s->is_on = on;
+	err = hv_instance_retrace(&all->top);
+	if (!err)
+		return NULL;
+	s->is_on = !on;
+	hv_err_free(hv_commands_publish(all));
+	return err;
+}
+
+void hv_stack_tracer_set_max(struct hv_instances *all, uint64_t bytes)
+{
+	hv_instances_drain(all);
+	all->stack_tracer.max_bytes = bytes;
+	hv_actions_set_deepest(all->session->actions, bytes);
+}
+
+/* Finds where each of the callers is on the stack, in their order, as check_stack() does: an
+ * address that is not found is left out. WORDS begin at the caller's return address.
+ */
+static void place_callers(struct hv_stack_tracer *s, const struct hv_event *e,
+			  const struct hv_stack_words *words, uint32_t end)
+{
+	size_t at = 0;
+
+	for (size_t i = 1; i < e->nr_callers && s->nr < HV_DEEPEST_MAX; i++) {
+		uint32_t low = (uint32_t)(e->callers[i].v - words->text_base.v) & 0x7fffffff;
+		size_t w = at;
+
+		while (w < words->nr && !(words->list[w].is_text && words->list[w].value == low))
+			w++;
+		if (w == words->nr)
+			continue;
+		s->list[s->nr++] = (struct hv_deepest){e->callers[i], end - words->list[w].at};
+		at = w + 1;
+	}
+}
+
+/* Task stacks are aligned to their size, which the kernel's own stack tracer relies on, too. */
+void hv_stack_tracer_take(struct hv_instances *all, const struct hv_cursor *cursor,
+			  const struct hv_event *event)
+{
+	struct hv_stack_tracer *s = &all->stack_tracer;
+	uint32_t stack_bytes = all->session->kernel->layout.stack_bytes;
+	struct hv_gva list[HV_CALLERS_MAX];
+	struct hv_stack_words words;
+	struct hv_event e = *event;
+	uint32_t place, depth;
+
+	hv_cursor_words(cursor, &words);
+	place = words.sp - SLOT_BYTES;
+	depth = stack_bytes - (place & (stack_bytes - 1));
+	if (!s->is_on || depth <= s->max_bytes)
+		return;
+	hv_cursor_callers(cursor, list, &e);
+	s->max_bytes = depth;
+	s->nr = 0;
+	if (e.nr_callers)
+		s->list[s->nr++] = (struct hv_deepest){e.callers[0], depth};
+	place_callers(s, &e, &words, place + depth);
+}
+
+void hv_stack_tracer_after_drain(struct hv_instances *all)
+{
+	struct hv_stack_tracer *s = &all->stack_tracer;
+
+	if (s->is_on && s->has_lost)
+		hv_actions_set_deepest(all->session->actions, s->max_bytes);
+	s->has_lost = false;
+}
