@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "vmm/operations.h"
 
 struct hv_guest {
 	const struct hv_guest_ops *ops;
@@ -129,16 +130,6 @@ struct hv_err *hv_guest_region(struct hv_guest *g, struct hv_region *ret)
 	return g->ops->region(g->self, ret);
 }
 
-struct hv_err *hv_guest_pin(struct hv_guest *g)
-{
-	return g->ops->pin ? g->ops->pin(g->self) : NULL;
-}
-
-struct hv_err *hv_guest_unpin(struct hv_guest *g)
-{
-	return g->ops->unpin ? g->ops->unpin(g->self) : NULL;
-}
-
 struct hv_err *hv_guest_want_shadow(struct hv_guest *g)
 {
 	return g->ops->want_shadow ? g->ops->want_shadow(g->self)
@@ -148,17 +139,6 @@ struct hv_err *hv_guest_want_shadow(struct hv_guest *g)
 struct hv_err *hv_guest_prepare_text(struct hv_guest *g, const struct hv_gpa *gpas, size_t nr)
 {
 	return g->ops->prepare_text ? g->ops->prepare_text(g->self, gpas, nr) : NULL;
-}
-
-struct hv_err *hv_guest_refusal(struct hv_guest *g)
-{
-	return g->ops->refusal ? g->ops->refusal(g->self) : NULL;
-}
-
-struct hv_err *hv_guest_let_run(struct hv_guest *g, bool *ret_was_stopped)
-{
-	*ret_was_stopped = false;
-	return g->ops->let_run ? g->ops->let_run(g->self, ret_was_stopped) : NULL;
 }
 
 struct hv_err *hv_guest_tsc(struct hv_guest *g, unsigned vcpu, struct hv_tsc *ret)
@@ -193,12 +173,6 @@ struct hv_err *hv_guest_host_pipes(struct hv_guest *g, unsigned first, int *ret_
 		       : cannot(g, "record events of the host");
 }
 
-struct hv_err *hv_guest_sleeps(struct hv_guest *g, bool *ret)
-{
-	*ret = false;
-	return g->ops->sleeps ? g->ops->sleeps(g->self, ret) : NULL;
-}
-
 int hv_guest_exit_fd(const struct hv_guest *g)
 {
 	return g->ops->exit_fd ? g->ops->exit_fd(g->self) : -1;
@@ -211,21 +185,9 @@ bool hv_guest_has_ended(const struct hv_guest *g)
 	return fd.fd >= 0 && poll(&fd, 1, 0) > 0;
 }
 
-struct hv_err *hv_guest_stop_at(struct hv_guest *g, struct hv_gva at)
-{
-	return g->ops->stop_at ? g->ops->stop_at(g->self, at)
-			       : cannot(g, "stop the guest at an instruction");
-}
-
 int hv_guest_stop_fd(const struct hv_guest *g)
 {
 	return g->ops->stop_fd ? g->ops->stop_fd(g->self) : -1;
-}
-
-struct hv_err *hv_guest_is_at_stop(struct hv_guest *g, bool *ret)
-{
-	*ret = false;
-	return g->ops->is_at_stop ? g->ops->is_at_stop(g->self, ret) : NULL;
 }
 
 void hv_guest_end_stop(struct hv_guest *g)
@@ -234,16 +196,24 @@ void hv_guest_end_stop(struct hv_guest *g)
 		g->ops->end_stop(g->self);
 }
 
-struct hv_err *hv_guest_run_to(struct hv_guest *g, struct hv_gva at)
-{
-	return g->ops->run_to ? g->ops->run_to(g->self, at)
-			      : cannot(g, "run the guest up to an instruction");
-}
-
-struct hv_err *hv_guest_prepare_hold(struct hv_guest *g)
-{
-	return g->ops->prepare_hold ? g->ops->prepare_hold(g->self) : NULL;
-}
+/* Operations that need nothing but the call of the implementation. */
+#define CALL(id, op, ...)                                                                          \
+	struct hv_err *hv_guest_##op(struct hv_guest *g)                                           \
+	{                                                                                          \
+		return g->ops->op ? g->ops->op(g->self) : NULL;                                    \
+	}
+#define FLAG(id, op, ...)                                                                          \
+	struct hv_err *hv_guest_##op(struct hv_guest *g, bool *ret)                                \
+	{                                                                                          \
+		*ret = false;                                                                      \
+		return g->ops->op ? g->ops->op(g->self, ret) : NULL;                               \
+	}
+#define AT(id, op, when, what)                                                                     \
+	struct hv_err *hv_guest_##op(struct hv_guest *g, struct hv_gva at)                         \
+	{                                                                                          \
+		return g->ops->op ? g->ops->op(g->self, at) : cannot(g, what);                     \
+	}
+HV_GUEST_OPERATIONS(CALL, FLAG, AT, HV_NO_OPERATION, HV_NO_OPERATION, HV_NO_OPERATION)
 
 static struct hv_err *begin_hold(struct hv_guest *g,
 				 struct hv_err *(*begin)(void *self, uint64_t max_ns),

@@ -33,9 +33,14 @@ struct hv_far {
 	struct hv_kept kept;
 };
 
-/* Answers question Q in R. */
-typedef struct hv_err *(*answer_fn)(struct hv_far *f, const struct hv_message *q,
-				    struct hv_message *r);
+/* When a question is answered. */
+enum when { ALWAYS, HELD, FREE };
+
+struct answer {
+	enum when when;
+	/* Answers question Q in R. */
+	struct hv_err *(*fn)(struct hv_far *f, const struct hv_message *q, struct hv_message *r);
+};
 
 struct hv_far *hv_far_new(struct hv_guest *g, enum hv_adopts adopts)
 {
@@ -157,8 +162,8 @@ static uint32_t add_file(struct hv_message *r, const struct hv_ram_file *f)
 }
 
 /* The VMM's memory is given once. */
-static struct hv_err *answer_ram(struct hv_far *f, const struct hv_message *q hv_unused,
-				 struct hv_message *r)
+static struct hv_err *answer_ram_files(struct hv_far *f, const struct hv_message *q hv_unused,
+				       struct hv_message *r)
 {
 	struct hv_ram_file files[HV_WARDEN_RAM_MAX];
 	struct hv_warden_ram *list;
@@ -185,8 +190,8 @@ static struct hv_err *answer_ram(struct hv_far *f, const struct hv_message *q hv
 	return NULL;
 }
 
-static struct hv_err *answer_count(struct hv_far *f, const struct hv_message *q hv_unused,
-				   struct hv_message *r)
+static struct hv_err *answer_count_vcpus(struct hv_far *f, const struct hv_message *q hv_unused,
+					 struct hv_message *r)
 {
 	struct hv_err *err = hv_guest_count_vcpus(f->guest);
 
@@ -229,34 +234,6 @@ static struct hv_err *answer_region(struct hv_far *f, const struct hv_message *q
 	return NULL;
 }
 
-static struct hv_err *answer_pin(struct hv_far *f, const struct hv_message *q hv_unused,
-				 struct hv_message *r hv_unused)
-{
-	return hv_guest_pin(f->guest);
-}
-
-static struct hv_err *answer_unpin(struct hv_far *f, const struct hv_message *q hv_unused,
-				   struct hv_message *r hv_unused)
-{
-	return hv_guest_unpin(f->guest);
-}
-
-static struct hv_err *answer_refusal(struct hv_far *f, const struct hv_message *q hv_unused,
-				     struct hv_message *r hv_unused)
-{
-	return hv_guest_refusal(f->guest);
-}
-
-static struct hv_err *answer_let_run(struct hv_far *f, const struct hv_message *q hv_unused,
-				     struct hv_message *r)
-{
-	bool was_stopped = false;
-	struct hv_err *err = hv_guest_let_run(f->guest, &was_stopped);
-
-	r->args[0] = was_stopped;
-	return err;
-}
-
 static struct hv_err *answer_tsc(struct hv_far *f, const struct hv_message *q, struct hv_message *r)
 {
 	if (q->args[0] >= HV_VCPUS_MAX)
@@ -264,30 +241,8 @@ static struct hv_err *answer_tsc(struct hv_far *f, const struct hv_message *q, s
 	return hv_guest_tsc(f->guest, (unsigned)q->args[0], room_for(r, sizeof(struct hv_tsc)));
 }
 
-static struct hv_err *answer_sleeps(struct hv_far *f, const struct hv_message *q hv_unused,
-				    struct hv_message *r)
+static struct hv_err *take_prepare_text(struct hv_far *f, const struct hv_gpa *gpas, size_t nr)
 {
-	bool sleeps = false;
-	struct hv_err *err = hv_guest_sleeps(f->guest, &sleeps);
-
-	r->args[0] = sleeps;
-	return err;
-}
-
-static struct hv_err *answer_prepare_hold(struct hv_far *f, const struct hv_message *q hv_unused,
-					  struct hv_message *r hv_unused)
-{
-	return hv_guest_prepare_hold(f->guest);
-}
-
-static struct hv_err *answer_prepare_text(struct hv_far *f, const struct hv_message *q,
-					  struct hv_message *r hv_unused)
-{
-	size_t nr = q->len_bytes / sizeof(struct hv_gpa);
-	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(q->len_bytes + 1);
-
-	if (nr)
-		memcpy(gpas, q->bytes, nr * sizeof(*gpas));
 	for (size_t i = 1; i < nr; i++)
 		if (gpas[i].v < gpas[i - 1].v)
 			return bad("text that is not in order");
@@ -311,11 +266,6 @@ static struct hv_err *answer_hold_begin(struct hv_far *f, const struct hv_messag
 	return NULL;
 }
 
-static struct hv_err *not_held(void)
-{
-	return bad("what needs a hold, without one");
-}
-
 static struct hv_err *read_held_registers(struct hv_far *f)
 {
 	unsigned nr = hv_guest_info(f->guest)->nr_vcpus;
@@ -337,7 +287,7 @@ static struct hv_err *answer_hold_registers(struct hv_far *f, const struct hv_me
 					    struct hv_message *r)
 {
 	size_t len_bytes;
-	struct hv_err *err = f->hold ? read_held_registers(f) : not_held();
+	struct hv_err *err = read_held_registers(f);
 
 	if (err)
 		return err;
@@ -362,18 +312,11 @@ static struct hv_err *check_writes(const struct hv_hold_write *writes, size_t nr
 	return NULL;
 }
 
-static struct hv_err *answer_hold_write(struct hv_far *f, const struct hv_message *q,
-					struct hv_message *r hv_unused)
+static struct hv_err *take_hold_write(struct hv_far *f, const struct hv_hold_write *writes,
+				      size_t nr)
 {
-	size_t nr = q->len_bytes / sizeof(struct hv_hold_write);
-	HV_AUTO_FREE struct hv_hold_write *writes = hv_alloc(q->len_bytes + 1);
-	struct hv_err *err;
+	struct hv_err *err = check_writes(writes, nr);
 
-	if (!f->hold)
-		return not_held();
-	if (nr)
-		memcpy(writes, q->bytes, nr * sizeof(*writes));
-	err = check_writes(writes, nr);
 	if (!err && hv_rules_need_registers(f->rules, writes, nr))
 		err = read_held_registers(f);
 	if (!err)
@@ -382,13 +325,11 @@ static struct hv_err *answer_hold_write(struct hv_far *f, const struct hv_messag
 	return err ? err : hv_hold_write(f->hold, writes, nr);
 }
 
-static struct hv_err *answer_hold_flush(struct hv_far *f, const struct hv_message *q,
-					struct hv_message *r hv_unused)
+static struct hv_err *answer_hold_flush_translations(struct hv_far *f, const struct hv_message *q,
+						     struct hv_message *r hv_unused)
 {
 	uint64_t off = q->args[0], len_bytes = q->args[1];
 
-	if (!f->hold)
-		return not_held();
 	if (off > f->region.len_bytes || len_bytes > f->region.len_bytes - off ||
 	    len_bytes > FLUSH_BYTES_MAX || (off | len_bytes) % PAGE_BYTES)
 		return bad("a flush of what is not the region");
@@ -398,9 +339,7 @@ static struct hv_err *answer_hold_flush(struct hv_far *f, const struct hv_messag
 static struct hv_err *answer_hold_end(struct hv_far *f, const struct hv_message *q hv_unused,
 				      struct hv_message *r)
 {
-	struct hv_hold *hold = take_hold(f);
-
-	return hold ? hv_hold_end(hold, &r->args[0]) : not_held();
+	return hv_hold_end(take_hold(f), &r->args[0]);
 }
 
 static struct hv_err *answer_host_formats(struct hv_far *f, const struct hv_message *q hv_unused,
@@ -466,32 +405,6 @@ static struct hv_err *answer_host_pipes(struct hv_far *f, const struct hv_messag
 	return err;
 }
 
-/* Where the guest is stopped, bytes are replaced until then. */
-static struct hv_err *check_stop(const struct hv_far *f, const struct hv_message *q)
-{
-	if (hv_gva_in(hv_gva(q->args[0]), hv_guest_info(f->guest)->arch->image_window))
-		return NULL;
-	return bad("a stop where no kernel's image is");
-}
-
-static struct hv_err *answer_stop_at(struct hv_far *f, const struct hv_message *q,
-				     struct hv_message *r hv_unused)
-{
-	struct hv_err *err = check_stop(f, q);
-
-	return err ? err : hv_guest_stop_at(f->guest, hv_gva(q->args[0]));
-}
-
-static struct hv_err *answer_is_at_stop(struct hv_far *f, const struct hv_message *q hv_unused,
-					struct hv_message *r)
-{
-	bool is_at_stop = false;
-	struct hv_err *err = hv_guest_is_at_stop(f->guest, &is_at_stop);
-
-	r->args[0] = is_at_stop;
-	return err;
-}
-
 static struct hv_err *answer_end_stop(struct hv_far *f, const struct hv_message *q hv_unused,
 				      struct hv_message *r hv_unused)
 {
@@ -499,63 +412,85 @@ static struct hv_err *answer_end_stop(struct hv_far *f, const struct hv_message 
 	return NULL;
 }
 
-static struct hv_err *answer_run_to(struct hv_far *f, const struct hv_message *q,
-				    struct hv_message *r hv_unused)
-{
-	struct hv_err *err = check_stop(f, q);
+/* Answers that need nothing but the function of vmm/guest.h. */
 
-	return err ? err : hv_guest_run_to(f->guest, hv_gva(q->args[0]));
+typedef struct hv_err *(*flag_fn)(struct hv_guest *g, bool *ret);
+
+static struct hv_err *answer_flag(struct hv_far *f, flag_fn flag, struct hv_message *r)
+{
+	bool is_set = false;
+	struct hv_err *err = flag(f->guest, &is_set);
+
+	r->args[0] = is_set;
+	return err;
 }
 
-static const answer_fn answers[HV_NR_QUESTIONS] = {
-	[HV_ASK_OPEN] = answer_open,
-	[HV_ASK_READ] = answer_read,
-	[HV_ASK_RAM] = answer_ram,
-	[HV_ASK_COUNT] = answer_count,
-	[HV_ASK_REGISTERS] = answer_registers,
-	[HV_ASK_REGION] = answer_region,
-	[HV_ASK_PIN] = answer_pin,
-	[HV_ASK_UNPIN] = answer_unpin,
-	[HV_ASK_REFUSAL] = answer_refusal,
-	[HV_ASK_LET_RUN] = answer_let_run,
-	[HV_ASK_TSC] = answer_tsc,
-	[HV_ASK_SLEEPS] = answer_sleeps,
-	[HV_ASK_PREPARE_HOLD] = answer_prepare_hold,
-	[HV_ASK_PREPARE_TEXT] = answer_prepare_text,
-	[HV_ASK_HOLD_BEGIN] = answer_hold_begin,
-	[HV_ASK_HOLD_REGISTERS] = answer_hold_registers,
-	[HV_ASK_HOLD_WRITE] = answer_hold_write,
-	[HV_ASK_HOLD_FLUSH] = answer_hold_flush,
-	[HV_ASK_HOLD_END] = answer_hold_end,
-	[HV_ASK_HOST_FORMATS] = answer_host_formats,
-	[HV_ASK_HOST_TRACE] = answer_host_trace,
-	[HV_ASK_HOST_PIPES] = answer_host_pipes,
-	[HV_ASK_STOP_AT] = answer_stop_at,
-	[HV_ASK_IS_AT_STOP] = answer_is_at_stop,
-	[HV_ASK_END_STOP] = answer_end_stop,
-	[HV_ASK_RUN_TO] = answer_run_to,
+typedef struct hv_err *(*at_fn)(struct hv_guest *g, struct hv_gva at);
+
+/* The bytes there may be replaced. */
+static struct hv_err *answer_at(struct hv_far *f, at_fn fn, const struct hv_message *q)
+{
+	struct hv_gva at = hv_gva(q->args[0]);
+
+	if (!hv_gva_in(at, hv_guest_info(f->guest)->arch->image_window))
+		return bad("a stop where no kernel's image is");
+	return fn(f->guest, at);
+}
+
+/* The whole elements of SIZE bytes that came in Q. The caller frees them. */
+static void *list_of(const struct hv_message *q, size_t size, size_t *ret_nr)
+{
+	size_t nr = q->len_bytes / size;
+	void *list = hv_alloc(q->len_bytes + 1);
+
+	if (nr)
+		memcpy(list, q->bytes, nr * size);
+	*ret_nr = nr;
+	return list;
+}
+
+#define CALL(id, op, ...)                                                                          \
+	static struct hv_err *answer_##op(struct hv_far *f, const struct hv_message *q hv_unused,  \
+					  struct hv_message *r hv_unused)                          \
+	{                                                                                          \
+		return hv_guest_##op(f->guest);                                                    \
+	}
+#define FLAG(id, op, ...)                                                                          \
+	static struct hv_err *answer_##op(struct hv_far *f, const struct hv_message *q hv_unused,  \
+					  struct hv_message *r)                                    \
+	{                                                                                          \
+		return answer_flag(f, hv_guest_##op, r);                                           \
+	}
+#define AT(id, op, ...)                                                                            \
+	static struct hv_err *answer_##op(struct hv_far *f, const struct hv_message *q,            \
+					  struct hv_message *r hv_unused)                          \
+	{                                                                                          \
+		return answer_at(f, hv_guest_##op, q);                                             \
+	}
+#define LIST(id, op, when, type)                                                                   \
+	static struct hv_err *answer_##op(struct hv_far *f, const struct hv_message *q,            \
+					  struct hv_message *r hv_unused)                          \
+	{                                                                                          \
+		size_t nr;                                                                         \
+		HV_AUTO_FREE type *list = list_of(q, sizeof(*list), &nr);                          \
+                                                                                                   \
+		return take_##op(f, list, nr);                                                     \
+	}
+HV_GUEST_OPERATIONS(CALL, FLAG, AT, LIST, HV_NO_OPERATION, HV_NO_OPERATION)
+
+static const struct answer answers[HV_NR_QUESTIONS] = {
+#define ANSWER(id, op, when, ...) [HV_ASK_##id] = {when, answer_##op},
+	HV_GUEST_OPERATIONS(ANSWER, ANSWER, ANSWER, ANSWER, ANSWER, ANSWER)
+#undef ANSWER
 };
 
-/* What changes how the guest is reached is not for the time of a hold. */
-static bool is_for_held(uint32_t question)
+static struct hv_err *check_when(const struct hv_far *f, enum when when)
 {
-	switch (question) {
-	case HV_ASK_REGION:
-	case HV_ASK_PIN:
-	case HV_ASK_UNPIN:
-	case HV_ASK_REFUSAL:
-	case HV_ASK_LET_RUN:
-	case HV_ASK_PREPARE_HOLD:
-	case HV_ASK_PREPARE_TEXT:
-	case HV_ASK_HOST_TRACE:
-	case HV_ASK_STOP_AT:
-	case HV_ASK_IS_AT_STOP:
-	case HV_ASK_END_STOP:
-	case HV_ASK_RUN_TO:
-		return false;
-	default:
-		return true;
-	}
+	if (when == HELD && !f->hold)
+		return bad("what needs a hold, without one");
+	if (when == FREE && f->hold)
+		return bad("what is not for a hold, in one");
+	return NULL;
 }
 
 struct hv_err *hv_far_answer(struct hv_far *f, int socket, const struct hv_message *question)
@@ -563,9 +498,10 @@ struct hv_err *hv_far_answer(struct hv_far *f, int socket, const struct hv_messa
 	HV_AUTO_MESSAGE struct hv_message r = {0};
 	struct hv_err *err;
 
-	if (question->kind >= HV_NR_QUESTIONS || !answers[question->kind])
+	if (question->kind >= HV_NR_QUESTIONS || !answers[question->kind].fn)
 		return hv_err_new(ENOSYS, "question %u is not known", question->kind);
-	err = f->hold && !is_for_held(question->kind) ? bad("what is not for a hold, in one")
-						      : answers[question->kind](f, question, &r);
+	err = check_when(f, answers[question->kind].when);
+	if (!err)
+		err = answers[question->kind].fn(f, question, &r);
 	return hv_channel_answer(socket, err, &r);
 }

@@ -173,21 +173,6 @@ static struct hv_err *near_region(void *self, struct hv_region *ret)
 	return NULL;
 }
 
-static struct hv_err *near_pin(void *self)
-{
-	return ask_numbers(self, HV_ASK_PIN, 0, 0, NULL);
-}
-
-static struct hv_err *near_unpin(void *self)
-{
-	return ask_numbers(self, HV_ASK_UNPIN, 0, 0, NULL);
-}
-
-static struct hv_err *near_refusal(void *self)
-{
-	return ask_numbers(self, HV_ASK_REFUSAL, 0, 0, NULL);
-}
-
 static struct hv_err *ask_bool(struct near *n, uint32_t kind, bool *ret)
 {
 	uint64_t numbers[4] = {0};
@@ -195,11 +180,6 @@ static struct hv_err *ask_bool(struct near *n, uint32_t kind, bool *ret)
 
 	*ret = numbers[0] != 0;
 	return err;
-}
-
-static struct hv_err *near_let_run(void *self, bool *ret_was_stopped)
-{
-	return ask_bool(self, HV_ASK_LET_RUN, ret_was_stopped);
 }
 
 static struct hv_err *near_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
@@ -249,11 +229,6 @@ static struct hv_err *near_host_pipes(void *self, unsigned first, int *ret_fds, 
 	return NULL;
 }
 
-static struct hv_err *near_sleeps(void *self, bool *ret)
-{
-	return ask_bool(self, HV_ASK_SLEEPS, ret);
-}
-
 static struct hv_err *near_ram_files(void *self, struct hv_ram_file *ret, size_t max,
 				     size_t *ret_nr)
 {
@@ -269,19 +244,9 @@ static struct hv_err *machine_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
 	return hv_kvm_tsc(HV_KVM_DEBUGFS, ((struct near *)self)->pid, vcpu, ret);
 }
 
-static struct hv_err *near_stop_at(void *self, struct hv_gva at)
-{
-	return ask_numbers(self, HV_ASK_STOP_AT, at.v, 0, NULL);
-}
-
 static int near_stop_fd(void *self)
 {
 	return ((struct near *)self)->stop_fd;
-}
-
-static struct hv_err *near_is_at_stop(void *self, bool *ret)
-{
-	return ask_bool(self, HV_ASK_IS_AT_STOP, ret);
 }
 
 static void near_end_stop(void *self)
@@ -292,19 +257,9 @@ static void near_end_stop(void *self)
 		hv_err_free(ask_numbers(n, HV_ASK_END_STOP, 0, 0, NULL));
 }
 
-static struct hv_err *near_run_to(void *self, struct hv_gva at)
-{
-	return ask_numbers(self, HV_ASK_RUN_TO, at.v, 0, NULL);
-}
-
 static int near_exit_fd(void *self)
 {
 	return ((struct near *)self)->exit_fd;
-}
-
-static struct hv_err *near_prepare_hold(void *self)
-{
-	return ask_numbers(self, HV_ASK_PREPARE_HOLD, 0, 0, NULL);
 }
 
 /* Sends an array of NR elements of SIZE bytes, in as many messages as it takes. */
@@ -329,10 +284,28 @@ static struct hv_err *send_list(struct near *n, uint32_t kind, const void *list,
 	return NULL;
 }
 
-static struct hv_err *near_prepare_text(void *self, const struct hv_gpa *gpas, size_t nr)
-{
-	return send_list(self, HV_ASK_PREPARE_TEXT, gpas, nr, sizeof(*gpas));
-}
+/* Operations that need nothing but their question. */
+#define CALL(id, op, ...)                                                                          \
+	static struct hv_err *near_##op(void *self)                                                \
+	{                                                                                          \
+		return ask_numbers(self, HV_ASK_##id, 0, 0, NULL);                                 \
+	}
+#define FLAG(id, op, ...)                                                                          \
+	static struct hv_err *near_##op(void *self, bool *ret)                                     \
+	{                                                                                          \
+		return ask_bool(self, HV_ASK_##id, ret);                                           \
+	}
+#define AT(id, op, ...)                                                                            \
+	static struct hv_err *near_##op(void *self, struct hv_gva at)                              \
+	{                                                                                          \
+		return ask_numbers(self, HV_ASK_##id, at.v, 0, NULL);                              \
+	}
+#define LIST(id, op, when, type)                                                                   \
+	static struct hv_err *near_##op(void *self, const type *list, size_t nr)                   \
+	{                                                                                          \
+		return send_list(self, HV_ASK_##id, list, nr, sizeof(*list));                      \
+	}
+HV_GUEST_OPERATIONS(CALL, FLAG, AT, LIST, HV_NO_OPERATION, HV_NO_OPERATION)
 
 static struct hv_err *near_hold_end(void *self)
 {
@@ -377,12 +350,7 @@ static struct hv_err *near_hold_registers(void *self, struct hv_vcpu_regs *ret, 
 	return ask_registers(self, HV_ASK_HOLD_REGISTERS, ret, nr);
 }
 
-static struct hv_err *near_hold_write(void *self, const struct hv_hold_write *writes, size_t nr)
-{
-	return send_list(self, HV_ASK_HOLD_WRITE, writes, nr, sizeof(*writes));
-}
-
-static struct hv_err *near_hold_flush(void *self, uint64_t off, uint64_t len_bytes)
+static struct hv_err *near_hold_flush_translations(void *self, uint64_t off, uint64_t len_bytes)
 {
 	return ask_numbers(self, HV_ASK_HOLD_FLUSH, off, len_bytes, NULL);
 }
@@ -399,35 +367,14 @@ static uint64_t near_held_from_ns(void *self)
 
 static const struct hv_guest_ops near_ops = {
 	.free = near_free,
-	.read = near_read,
-	.count_vcpus = near_count_vcpus,
-	.registers = near_registers,
-	.region = near_region,
-	.pin = near_pin,
-	.unpin = near_unpin,
-	.refusal = near_refusal,
-	.let_run = near_let_run,
-	.tsc = near_tsc,
-	.host_formats = near_host_formats,
-	.host_trace = near_host_trace,
-	.host_pipes = near_host_pipes,
-	.sleeps = near_sleeps,
 	.exit_fd = near_exit_fd,
-	.stop_at = near_stop_at,
 	.stop_fd = near_stop_fd,
-	.is_at_stop = near_is_at_stop,
-	.end_stop = near_end_stop,
-	.run_to = near_run_to,
-	.prepare_hold = near_prepare_hold,
-	.prepare_text = near_prepare_text,
-	.hold_begin = near_hold_begin,
 	.hold_begin_anywhere = near_hold_begin_anywhere,
-	.hold_registers = near_hold_registers,
-	.hold_write = near_hold_write,
-	.hold_flush_translations = near_hold_flush,
-	.hold_end = near_hold_end,
 	.held_ns = near_held_ns,
 	.held_from_ns = near_held_from_ns,
+#define ASKED(id, op, ...) .op = near_##op,
+	HV_GUEST_OPERATIONS(ASKED, ASKED, ASKED, ASKED, ASKED, HV_NO_OPERATION)
+#undef ASKED
 };
 
 /* The next of the strings in [*AT, END). */

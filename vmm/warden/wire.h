@@ -1,42 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the near side, which parses what the guest wrote, asks the far side, which reaches the guest
- * (near.h, far.h). Each question stands for the function of vmm/guest.h that it is named after;
- * numbers are in the args of the message in the order that is given here, structures in its bytes.
+ * (near.h, far.h). Each question stands for an operation of vmm/operations.h. Numbers are in the
+ * args of the message, structures in its bytes:
+ *
+ *   CALL  nothing
+ *   FLAG  -> bool
+ *   AT    gva
+ *   LIST  array of its type, in as many messages as it takes
+ *
+ *   OPEN            -> whether there is a file for the VMM's end, and one for its stop at an
+ *                   instruction; struct hv_warden_info, three strings; these files
+ *   READ            gpa, length -> bytes
+ *   RAM             -> array of struct hv_warden_ram; their files
+ *   COUNT           -> number of vCPUs
+ *   REGISTERS, HOLD_REGISTERS  -> struct hv_vcpu_regs for each vCPU
+ *   REGION          -> gpa, length, offset in the file; the file, and that of kept.h
+ *   TSC             vCPU -> struct hv_tsc
+ *   HOLD_BEGIN      max_ns, 1: anywhere -> when it began, number of vCPUs
+ *   HOLD_FLUSH      offset, length
+ *   HOLD_END        -> how long it was held
+ *   HOST_FORMATS    -> texts, each with a NUL
+ *   HOST_TRACE      mask of hv_host_event_names -> how many are vCPUs; array of pid_t
+ *   HOST_PIPES      first CPU -> the next one, or 0; files
+ *   END_STOP        nothing
+ *
  * Both sides are the same program: the processes of a session are forks of one. */
 #pragma once
 
 #include <stdint.h>
 
+#include "vmm/operations.h"
+
+/* clang-format off */
 enum hv_warden_question {
-	HV_ASK_OPEN = 2, /* -> whether there is a file for the VMM's end, and one for its stop at an
-			    instruction; struct hv_warden_info, three strings; these files */
-	HV_ASK_READ,	 /* gpa, length -> bytes */
-	HV_ASK_RAM,	 /* -> array of struct hv_warden_ram; their files */
-	HV_ASK_COUNT,	 /* -> number of vCPUs */
-	HV_ASK_REGISTERS, /* -> struct hv_vcpu_regs for each vCPU */
-	HV_ASK_REGION,	  /* -> gpa, length, offset in the file; the file, and that of kept.h */
-	HV_ASK_PIN,
-	HV_ASK_UNPIN,
-	HV_ASK_REFUSAL,
-	HV_ASK_LET_RUN, /* -> whether it was stopped */
-	HV_ASK_TSC,	/* vCPU -> struct hv_tsc */
-	HV_ASK_SLEEPS,	/* -> bool */
-	HV_ASK_PREPARE_HOLD,
-	HV_ASK_PREPARE_TEXT,   /* array of addresses */
-	HV_ASK_HOLD_BEGIN,     /* max_ns, 1: anywhere -> when it began, number of vCPUs */
-	HV_ASK_HOLD_REGISTERS, /* -> struct hv_vcpu_regs for each vCPU */
-	HV_ASK_HOLD_WRITE,     /* array of struct hv_hold_write */
-	HV_ASK_HOLD_FLUSH,     /* offset, length */
-	HV_ASK_HOLD_END,       /* -> how long it was held */
-	HV_ASK_HOST_FORMATS,   /* -> texts, each with a NUL */
-	HV_ASK_HOST_TRACE, /* mask of hv_host_event_names -> how many are vCPUs; array of pid_t */
-	HV_ASK_HOST_PIPES, /* first CPU -> the next one, or 0; files */
-	HV_ASK_STOP_AT,	   /* gva */
-	HV_ASK_IS_AT_STOP, /* -> bool */
-	HV_ASK_END_STOP,
-	HV_ASK_RUN_TO, /* gva */
+	HV_WARDEN_ANSWERS = 1, /* the last number of a kind of answer (channel.c) */
+#define QUESTION(id, ...) HV_ASK_##id,
+	HV_GUEST_OPERATIONS(QUESTION, QUESTION, QUESTION, QUESTION, QUESTION, QUESTION)
+#undef QUESTION
 	HV_NR_QUESTIONS,
 };
+/* clang-format on */
 
 /* A struct hv_ram_file; FILE is its number among the files of the answer. */
 struct hv_warden_ram {
