@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/uio.h>
 
 #include "vmm/qemu/maps.h"
@@ -111,6 +112,72 @@ static void make_pointers(const struct hv_call *calls, size_t nr, uint64_t data_
 	}
 }
 
+/* Lets the thread run to the end of a system call. */
+static struct hv_err *await_end(struct hv_thread *t, uint64_t deadline_ns,
+				struct __ptrace_syscall_info *ret)
+{
+	do {
+		struct hv_err *err = hv_thread_await_syscall(t, deadline_ns);
+
+		if (err)
+			return err;
+		*ret = (struct __ptrace_syscall_info){0};
+		if (ptrace(PTRACE_GET_SYSCALL_INFO, t->tid, (void *)sizeof(*ret), ret) < 0)
+			return hv_err_new(errno, "thread %d: %s", (int)t->tid, strerror(errno));
+	} while (ret->op != PTRACE_SYSCALL_INFO_EXIT);
+	return NULL;
+}
+
+/* Makes one call; the thread is stopped at its end. */
+static struct hv_err *make_call(struct hv_thread *t, const struct hv_call_code *code,
+				const struct hv_call_image *image, uint64_t data_at,
+				struct hv_call *call, uint64_t deadline_ns)
+{
+	uint64_t args[HV_CALL_ARGS];
+	struct __ptrace_syscall_info info;
+	struct hv_call_at end = {0};
+	struct hv_err *err;
+
+	for (unsigned i = 0; i < HV_CALL_ARGS; i++)
+		args[i] = call->args[i] + (call->data_args >> i & 1 ? data_at : 0);
+	hv_inject_at("set");
+	err = hv_call_set(t, code, image, call->nr, args, &end);
+	if (err)
+		return err;
+	hv_inject_at("call");
+	do {
+		err = await_end(t, deadline_ns, &info);
+		if (err)
+			return err;
+		/* a call of a signal handler has another stack or instruction pointer */
+	} while (info.stack_pointer != end.sp || info.instruction_pointer != end.ip);
+	call->result = info.exit.rval;
+	return NULL;
+}
+
+/* Lets the thread return through `ret` and rt_sigreturn to where it was, and stops it there. */
+static struct hv_err *come_back(struct hv_thread *t, const struct hv_call_image *image,
+				uint64_t deadline_ns)
+{
+	struct hv_call_at from = hv_call_from(image), now = {0};
+	struct __ptrace_syscall_info info;
+	bool is_same = false;
+
+	do {
+		struct hv_err *err = await_end(t, deadline_ns, &info);
+
+		if (err)
+			return err;
+		if (!hv_call_look(t, image, &now, &is_same))
+			return hv_err_new(errno, "thread %d: %s", (int)t->tid, strerror(errno));
+	} while (now.sp != from.sp);
+	t->at_rest = true;
+	if (!is_same)
+		return hv_err_new(EPROTO, "thread %d: returned to 0x%" PRIx64 ", not 0x%" PRIx64,
+				  (int)t->tid, now.ip, from.ip);
+	return hv_call_settle(t, deadline_ns);
+}
+
 struct hv_err *hv_call_run(pid_t pid, struct hv_thread *t, const struct hv_call_code *code,
 			   struct hv_call *calls, size_t nr, void *data, size_t len_bytes,
 			   uint64_t deadline_ns)
@@ -127,13 +194,13 @@ struct hv_err *hv_call_run(pid_t pid, struct hv_thread *t, const struct hv_call_
 	for (size_t i = 0; i < nr; i++)
 		calls[i].result = -ECANCELED;
 	for (size_t i = 0; !err && !failed && i < nr; i++) {
-		err = hv_call_make(t, code, image, &calls[i], deadline_ns);
+		err = make_call(t, code, image, data_at, &calls[i], deadline_ns);
 		failed = calls[i].result < 0 && calls[i].result > -4096;
 	}
 	if (!err && len_bytes && !hv_call_read(pid, data_at, data, len_bytes))
 		err = hv_err_new(EFAULT, "process %d: its stack at 0x%" PRIx64 " cannot be read",
 				 (int)pid, data_at);
 	if (!err && nr)
-		err = hv_call_come_back(t, image, deadline_ns);
+		err = come_back(t, image, deadline_ns);
 	return err;
 }

@@ -21,8 +21,6 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 
-#include "base/clock.h"
-
 /* Sets of registers (include/uapi/linux/elf.h: NT_ARM_ZA, NT_ARM_POE, NT_ARM_GCS) that are newer
  * than some C libraries. */
 #define SET_ZA	0x40c
@@ -245,38 +243,23 @@ struct hv_err *hv_call_image_put(pid_t pid, const struct hv_call_image *image, c
 
 /* ---- the calls ---- */
 
-struct hv_err *hv_call_make(struct hv_thread *t, const struct hv_call_code *code,
-			    const struct hv_call_image *image, struct hv_call *call,
-			    uint64_t deadline_ns)
+struct hv_err *hv_call_set(const struct hv_thread *t, const struct hv_call_code *code,
+			   const struct hv_call_image *image, long nr,
+			   const uint64_t args[HV_CALL_ARGS], struct hv_call_at *ret_end)
 {
 	struct user_regs_struct r = image->regs;
 
 	for (unsigned i = 0; i < HV_CALL_ARGS; i++)
-		r.regs[i] = call->args[i] + (call->data_args >> i & 1 ? image->data_at : 0);
-	r.regs[X_NUMBER] = (uint64_t)call->nr;
+		r.regs[i] = args[i];
+	r.regs[X_NUMBER] = (uint64_t)nr;
 	r.regs[X_LINK] = code->sigreturn;
 	r.pc = code->syscall_ret;
 	r.sp = image->frame_at;
 	r.pstate &= ~PSTATE_BTYPE;
-	hv_inject_at("set");
 	if (!set_regs(t, &r))
 		return hv_err_new(errno, "thread %d: registers: %s", (int)t->tid, strerror(errno));
-	hv_inject_at("call");
-	for (;;) {
-		struct __ptrace_syscall_info info = {0};
-		struct hv_err *err = hv_thread_await_syscall(t, deadline_ns);
-
-		if (err)
-			return err;
-		if (ptrace(PTRACE_GET_SYSCALL_INFO, t->tid, (void *)sizeof(info), &info) < 0)
-			return hv_err_new(errno, "thread %d: %s", (int)t->tid, strerror(errno));
-		/* a call of a signal handler has another stack or instruction pointer */
-		if (info.op != PTRACE_SYSCALL_INFO_EXIT || info.stack_pointer != r.sp ||
-		    info.instruction_pointer != r.pc + INSN_BYTES)
-			continue;
-		call->result = info.exit.rval;
-		return NULL;
-	}
+	*ret_end = (struct hv_call_at){r.pc + INSN_BYTES, r.sp};
+	return NULL;
 }
 
 static bool same_regs(const struct user_regs_struct *a, const struct user_regs_struct *b)
@@ -288,27 +271,25 @@ static bool same_regs(const struct user_regs_struct *a, const struct user_regs_s
 	return same;
 }
 
-/* Lets the thread return through `ret` and rt_sigreturn to where it was. There it is stopped once
- * more, so that it has all its registers. */
-struct hv_err *hv_call_come_back(struct hv_thread *t, const struct hv_call_image *image,
-				 uint64_t deadline_ns)
+struct hv_call_at hv_call_from(const struct hv_call_image *image)
 {
-	for (;;) {
-		struct __ptrace_syscall_info info = {0};
-		struct user_regs_struct now;
-		struct hv_err *err = hv_thread_await_syscall(t, deadline_ns);
+	return (struct hv_call_at){image->regs.pc, image->regs.sp};
+}
 
-		if (err)
-			return err;
-		if (ptrace(PTRACE_GET_SYSCALL_INFO, t->tid, (void *)sizeof(info), &info) < 0 ||
-		    !get_regs(t, &now))
-			return hv_err_new(errno, "thread %d: %s", (int)t->tid, strerror(errno));
-		if (info.op != PTRACE_SYSCALL_INFO_EXIT || now.sp != image->regs.sp)
-			continue;
-		if (!same_regs(&now, &image->regs))
-			return hv_err_new(EPROTO,
-					  "thread %d: returned to 0x%" PRIx64 ", not 0x%" PRIx64,
-					  (int)t->tid, (uint64_t)now.pc, (uint64_t)image->regs.pc);
-		return hv_thread_settle(t, deadline_ns);
-	}
+bool hv_call_look(const struct hv_thread *t, const struct hv_call_image *image,
+		  struct hv_call_at *ret, bool *ret_same)
+{
+	struct user_regs_struct now;
+
+	if (!get_regs(t, &now))
+		return false;
+	*ret = (struct hv_call_at){now.pc, now.sp};
+	*ret_same = same_regs(&now, &image->regs);
+	return true;
+}
+
+/* It is stopped once more, so that it has all its registers. */
+struct hv_err *hv_call_settle(struct hv_thread *t, uint64_t deadline_ns)
+{
+	return hv_thread_settle(t, deadline_ns);
 }

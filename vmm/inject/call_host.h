@@ -29,10 +29,22 @@ struct hv_err *hv_call_image_make(const struct hv_thread *t, const struct hv_cal
 /* Writes the frame and LEN bytes of DATA, before any register is changed. */
 struct hv_err *hv_call_image_put(pid_t pid, const struct hv_call_image *image, const void *data,
 				 size_t len_bytes) hv_must_use;
-/* Makes one call; the thread is stopped at its end. */
-struct hv_err *hv_call_make(struct hv_thread *t, const struct hv_call_code *code,
-			    const struct hv_call_image *image, struct hv_call *call,
-			    uint64_t deadline_ns) hv_must_use;
-/* Lets the thread return through the frame to where it was, and stops it there. */
-struct hv_err *hv_call_come_back(struct hv_thread *t, const struct hv_call_image *image,
-				 uint64_t deadline_ns) hv_must_use;
+/* Where a thread is. */
+struct hv_call_at {
+	uint64_t ip, sp;
+};
+/* Gives the thread the registers that make system call NR when it runs. *RET_END: where it is at
+ * the end of the call. */
+struct hv_err *hv_call_set(const struct hv_thread *t, const struct hv_call_code *code,
+			   const struct hv_call_image *image, long nr,
+			   const uint64_t args[HV_CALL_ARGS],
+			   struct hv_call_at *ret_end) hv_must_use;
+/* Where the thread was before the calls. */
+struct hv_call_at hv_call_from(const struct hv_call_image *image);
+/* Reads where the thread is now, and whether it has the registers that it had before the calls.
+ * False: they cannot be read. */
+bool hv_call_look(const struct hv_thread *t, const struct hv_call_image *image,
+		  struct hv_call_at *ret, bool *ret_same);
+/* Makes all registers of a thread known that is back where it was, and stopped at the end of its
+ * rt_sigreturn. */
+struct hv_err *hv_call_settle(struct hv_thread *t, uint64_t deadline_ns) hv_must_use;

@@ -15,11 +15,10 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 
-#include "base/clock.h"
-
 #define RED_ZONE	 128
 #define USER_CS		 0x33
 #define EFLAGS_TF_DF	 0x500u
+#define SYSCALL_BYTES	 2
 #define XSTATE_MAX_BYTES 16384
 #define XSTATE_MIN_BYTES 576 /* legacy area and header */
 #define XSTATE_SW_OFF	 464 /* struct _fpx_sw_bytes */
@@ -110,7 +109,7 @@ static void restart(const struct hv_thread *t, struct user_regs_struct *r)
 	    (result != -ERESTARTSYS && result != -ERESTARTNOINTR && result != -ERESTARTNOHAND))
 		return;
 	r->rax = r->orig_rax;
-	r->rip -= 2;
+	r->rip -= SYSCALL_BYTES;
 }
 
 /* The length of the state in the standard format. A feature that is not in the mask gets its
@@ -229,41 +228,23 @@ struct hv_err *hv_call_image_put(pid_t pid, const struct hv_call_image *image, c
 
 /* ---- the calls ---- */
 
-struct hv_err *hv_call_make(struct hv_thread *t, const struct hv_call_code *code,
-			    const struct hv_call_image *image, struct hv_call *call,
-			    uint64_t deadline_ns)
+struct hv_err *hv_call_set(const struct hv_thread *t, const struct hv_call_code *code,
+			   const struct hv_call_image *image, long nr,
+			   const uint64_t args[HV_CALL_ARGS], struct hv_call_at *ret_end)
 {
 	struct user_regs_struct r = image->regs;
-	uint64_t args[HV_CALL_ARGS];
 
-	for (unsigned i = 0; i < HV_CALL_ARGS; i++)
-		args[i] = call->args[i] + (call->data_args >> i & 1 ? image->data_at : 0);
 	r.rip = code->syscall_ret;
 	r.rsp = image->frame_at;
 	r.eflags &= ~(unsigned long long)EFLAGS_TF_DF;
-	r.rax = (unsigned long long)call->nr;
+	r.rax = (unsigned long long)nr;
 	r.orig_rax = (unsigned long long)-1; /* there is no call that could be restarted */
 	r.rdi = args[0], r.rsi = args[1], r.rdx = args[2];
 	r.r10 = args[3], r.r8 = args[4], r.r9 = args[5];
-	hv_inject_at("set");
 	if (ptrace(PTRACE_SETREGS, t->tid, NULL, &r) < 0)
 		return hv_err_new(errno, "thread %d: registers: %s", (int)t->tid, strerror(errno));
-	hv_inject_at("call");
-	for (;;) {
-		struct __ptrace_syscall_info info = {0};
-		struct hv_err *err = hv_thread_await_syscall(t, deadline_ns);
-
-		if (err)
-			return err;
-		if (ptrace(PTRACE_GET_SYSCALL_INFO, t->tid, (void *)sizeof(info), &info) < 0)
-			return hv_err_new(errno, "thread %d: %s", (int)t->tid, strerror(errno));
-		/* a call of a signal handler has another stack or instruction pointer */
-		if (info.op != PTRACE_SYSCALL_INFO_EXIT || info.stack_pointer != r.rsp ||
-		    info.instruction_pointer != r.rip + 2)
-			continue;
-		call->result = info.exit.rval;
-		return NULL;
-	}
+	*ret_end = (struct hv_call_at){r.rip + SYSCALL_BYTES, r.rsp};
+	return NULL;
 }
 
 static bool same_regs(const struct user_regs_struct *a, const struct user_regs_struct *b)
@@ -274,26 +255,25 @@ static bool same_regs(const struct user_regs_struct *a, const struct user_regs_s
 	       a->fs_base == b->fs_base && a->gs_base == b->gs_base;
 }
 
-/* Lets the thread return through `ret` and rt_sigreturn to where it was. */
-struct hv_err *hv_call_come_back(struct hv_thread *t, const struct hv_call_image *image,
-				 uint64_t deadline_ns)
+struct hv_call_at hv_call_from(const struct hv_call_image *image)
 {
-	for (;;) {
-		struct __ptrace_syscall_info info = {0};
-		struct user_regs_struct now;
-		struct hv_err *err = hv_thread_await_syscall(t, deadline_ns);
+	return (struct hv_call_at){image->regs.rip, image->regs.rsp};
+}
 
-		if (err)
-			return err;
-		if (ptrace(PTRACE_GET_SYSCALL_INFO, t->tid, (void *)sizeof(info), &info) < 0 ||
-		    !get_regs(t, &now))
-			return hv_err_new(errno, "thread %d: %s", (int)t->tid, strerror(errno));
-		if (info.op != PTRACE_SYSCALL_INFO_EXIT || now.rsp != image->regs.rsp)
-			continue;
-		t->at_rest = true;
-		if (!same_regs(&now, &image->regs))
-			return hv_err_new(EPROTO, "thread %d: returned to 0x%llx, not 0x%llx",
-					  (int)t->tid, now.rip, image->regs.rip);
-		return NULL;
-	}
+bool hv_call_look(const struct hv_thread *t, const struct hv_call_image *image,
+		  struct hv_call_at *ret, bool *ret_same)
+{
+	struct user_regs_struct now;
+
+	if (!get_regs(t, &now))
+		return false;
+	*ret = (struct hv_call_at){now.rip, now.rsp};
+	*ret_same = same_regs(&now, &image->regs);
+	return true;
+}
+
+/* At the end of rt_sigreturn it has all of them. */
+struct hv_err *hv_call_settle(struct hv_thread *t hv_unused, uint64_t deadline_ns hv_unused)
+{
+	return NULL;
 }
