@@ -3,8 +3,7 @@
  * guest's devices, or a session that was taken over by the guest, make this process do then cannot
  * reach the host. It keeps what it has open: KVM's files, the machine's memory, the terminal, the
  * sockets to its session, the file of the trace.
- * The user is the one of vmm/warden/sandbox.h.
- * Leaves to others: what must be opened before. */
+ * Leaves to others: what every sandbox refuses (vmm/rights.h), what must be opened before. */
 #pragma once
 
 #include "base/err.h"

@@ -2,121 +2,23 @@
 #include "vmm/warden/sandbox.h"
 
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <pwd.h>
-#include <sched.h>
-#include <seccomp.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#define USER	       "hvtrace"
+#include "base/guard.h"
+#include "vmm/rights.h"
+
 #define FILE_BYTES_MAX (128ull << 20) /* its log and its dumps cannot fill a file system */
-#define NOBODY	       65534
-#define EMPTY_ROOT     "/proc" /* a directory that is there, and is covered by an empty one */
 
 static struct hv_err *failed(const char *what)
 {
-	return hv_err_new(errno, "giving up rights: %s: %s", what, strerror(errno));
-}
-
-/* In a mount namespace of its own, the root is an empty directory that nobody can write to. */
-static struct hv_err *leave_file_system(void)
-{
-	if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP) !=
-	    0)
-		return failed("namespaces");
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount("none", EMPTY_ROOT, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-		  "size=4k,nr_inodes=2,mode=0555") != 0 ||
-	    mount(NULL, EMPTY_ROOT, NULL, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
-		  NULL) != 0)
-		return failed("an empty file system");
-	if (chdir(EMPTY_ROOT) != 0)
-		return failed("an empty file system");
-	/* The old root goes from this namespace: its mounts must not stay mounted for our sake. A
-	 * host that runs from its initramfs cannot leave that root (EINVAL). */
-	if (syscall(SYS_pivot_root, ".", ".") == 0) {
-		if (umount2(".", MNT_DETACH) != 0)
-			return failed("the old root");
-	} else if (errno != EINVAL || chroot(".") != 0) {
-		return failed("pivot_root");
-	}
-	if (chdir("/") != 0)
-		return failed("an empty file system");
-	return NULL;
-}
-
-static struct hv_err *leave_user(uid_t uid, gid_t gid)
-{
-	for (unsigned long cap = 0; cap <= CAP_LAST_CAP; cap++)
-		prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
-	/* the effective and permitted ones go with the user */
-	if (setgroups(0, NULL) != 0 || setresgid(gid, gid, gid) != 0 ||
-	    setresuid(uid, uid, uid) != 0)
-		return failed("user");
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-		return failed("no_new_privs");
-	return NULL;
-}
-
-/* What is allowed whatever the arguments. None of these names a file, another process or a
- * network address, or makes memory executable. */
-/* clang-format off */
-static const int harmless[] = {
-	/* files that it has */
-	SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(pwrite64), SCMP_SYS(lseek),
-	SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(fstatfs), SCMP_SYS(close),
-	SCMP_SYS(close_range), SCMP_SYS(poll), SCMP_SYS(ppoll),
-	/* sockets that it has */
-	SCMP_SYS(accept4), SCMP_SYS(recvfrom), SCMP_SYS(sendto), SCMP_SYS(shutdown),
-	SCMP_SYS(getsockopt),
-	/* memory */
-	SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise),
-	/* time */
-	SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep),
-	SCMP_SYS(gettimeofday),
-	/* itself */
-	SCMP_SYS(futex), SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(getpid),
-	SCMP_SYS(gettid), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid),
-	SCMP_SYS(getegid), SCMP_SYS(getrandom), SCMP_SYS(sysinfo), SCMP_SYS(uname),
-	SCMP_SYS(wait4), SCMP_SYS(pidfd_open), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
-	SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack), SCMP_SYS(restart_syscall), SCMP_SYS(exit),
-	SCMP_SYS(exit_group),
-};
-/* clang-format on */
-
-static int allow(scmp_filter_ctx f, int call, struct scmp_arg_cmp only_if)
-{
-	return seccomp_rule_add_array(f, SCMP_ACT_ALLOW, call, 1, &only_if);
-}
-
-/* What is allowed with some arguments. */
-static int allow_some(scmp_filter_ctx f, int warden)
-{
-	int bad = 0;
-
-	bad |= allow(f, SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-	bad |= allow(f, SCMP_SYS(mprotect), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-	bad |= allow(f, SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFL));
-	bad |= allow(f, SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_SETFL));
-	bad |= allow(f, SCMP_SYS(read), SCMP_A0(SCMP_CMP_LT, HV_WINDOW_FD_MIN));
-	bad |= allow(f, SCMP_SYS(readv), SCMP_A0(SCMP_CMP_LT, HV_WINDOW_FD_MIN));
-	bad |= allow(f, SCMP_SYS(sendmsg), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)warden));
-	bad |= allow(f, SCMP_SYS(recvmsg), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)warden));
-	bad |= allow(f, SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
-	/* abort(3) */
-	bad |= allow(f, SCMP_SYS(tgkill), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
-	return bad;
+	return hv_rights_failed(what, errno);
 }
 
 /* Of the VMM's memory only the windows can be read. libseccomp is not used for this: for a range
@@ -200,16 +102,22 @@ static struct hv_err *leave_other_memory(const struct hv_windows *w)
 
 static struct hv_err *leave_system_calls(int warden)
 {
-	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	int bad = f ? allow_some(f, warden) : -ENOMEM;
+	static const int calls[] = {
+		SCMP_SYS(fstatfs),    SCMP_SYS(close_range), SCMP_SYS(accept4),
+		SCMP_SYS(getsockopt), SCMP_SYS(pidfd_open),
+	};
+	const struct hv_syscall_if some[] = {
+		{SCMP_SYS(read), SCMP_A0(SCMP_CMP_LT, HV_WINDOW_FD_MIN)},
+		{SCMP_SYS(readv), SCMP_A0(SCMP_CMP_LT, HV_WINDOW_FD_MIN)},
+	};
 
-	for (size_t i = 0; !bad && i < HV_ARRAY_LEN(harmless); i++)
-		bad = seccomp_rule_add(f, SCMP_ACT_ALLOW, harmless[i], 0);
-	if (!bad)
-		bad = seccomp_load(f);
-	seccomp_release(f);
-	errno = -bad;
-	return bad ? failed("a filter of system calls") : NULL;
+	return hv_rights_leave_calls(warden, &(struct hv_syscalls){
+						     .calls = calls,
+						     .nr_calls = HV_ARRAY_LEN(calls),
+						     .some = some,
+						     .nr_some = HV_ARRAY_LEN(some),
+						     .most_frequent = -1,
+					     });
 }
 
 struct hv_err *hv_sandbox_keep(int *warden)
@@ -223,17 +131,6 @@ struct hv_err *hv_sandbox_keep(int *warden)
 	return NULL;
 }
 
-struct hv_err *hv_sandbox_leave_root(void)
-{
-	const struct passwd *user;
-	struct hv_err *err;
-
-	tzset(); /* it reads a file */
-	user = getpwnam(USER);
-	err = leave_file_system();
-	return err ? err : leave_user(user ? user->pw_uid : NOBODY, user ? user->pw_gid : NOBODY);
-}
-
 struct hv_err *hv_sandbox_enter(int warden, const struct hv_windows *windows)
 {
 	struct hv_err *err;
@@ -244,7 +141,7 @@ struct hv_err *hv_sandbox_enter(int warden, const struct hv_windows *windows)
 		return failed("number of files");
 	if (setrlimit(RLIMIT_FSIZE, &(struct rlimit){FILE_BYTES_MAX, FILE_BYTES_MAX}) != 0)
 		return failed("size of files");
-	err = hv_sandbox_leave_root();
+	err = hv_rights_leave_root();
 	if (!err)
 		err = leave_other_memory(windows);
 	return err ? err : leave_system_calls(warden);
