@@ -10,6 +10,7 @@
 #define HV_STREAM_HASH_LEN     16
 #define HV_STREAM_KEY_FILE_MIN 16 /* bytes */
 #define HV_STREAM_KEY_FILE_MAX 4096
+#define HV_STREAM_KEY_PATH     "/etc/hvtrace/stream.key" /* if the user names no other */
 
 struct hv_stream_key {
 	uint8_t bytes[32];

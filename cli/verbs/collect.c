@@ -14,7 +14,7 @@
 #include "cli/hostport.h"
 #include "cli/size.h"
 #include "cli/stop_signals.h"
-#include "cli/verbs/record.h"
+#include "cli/verbs/verb.h"
 #include "stream/xdp.h"
 
 #define TURN_MS	     50
@@ -291,7 +291,7 @@ static int run(struct cli *cli, int argc, char **argv)
 {
 	hv_cleanup(collect_deinit) struct collect c = {
 		.where = "[::]:" HV_STREAM_PORT,
-		.key_path = STREAM_KEY_PATH,
+		.key_path = HV_STREAM_KEY_PATH,
 		.dir_fd = -1,
 		.errand = ERRAND_NONE,
 		.collector = {.max_guests = MAX_GUESTS,

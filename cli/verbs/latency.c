@@ -23,7 +23,7 @@
 #include "cli/verbs/latency/stacks.h"
 #include "cli/verbs/latency/takers.h"
 #include "cli/verbs/record/events.h"
-#include "cli/verbs/record/file.h"
+#include "cli/verbs/record/recording.h"
 #include "cli/verbs/own_session.h"
 #include "cli/verbs/verb.h"
 
@@ -42,14 +42,13 @@
 #define TICKS		 "irq_vectors"	/* likewise, before them */
 
 struct latency {
-	const char *spec;
-	uint64_t for_ns, threshold_ns, max_overhead_ppm;
-	bool is_json, watches, tells_all;
+	struct record_request request;
+	uint64_t threshold_ns;
+	bool watches, tells_all;
 
 	struct own_session session;
-	char *dir; /* owned; of its instance */
-	struct record_file file;
-	struct hv_latency *analysis; /* owned by FILE */
+	struct recording recording;
+	struct hv_latency *analysis; /* owned by the recording's file */
 	struct latency_sections sections;
 	struct latency_stacks stacks;
 	struct latency_limits limits;
@@ -68,25 +67,17 @@ struct latency {
 static void latency_deinit(struct latency *r)
 {
 	own_session_close(&r->session);
-	record_file_deinit(&r->file);
+	recording_deinit(&r->recording);
 	latency_calls_deinit(&r->calls);
 	latency_host_deinit(&r->host);
 	latency_neighbours_deinit(&r->neighbours);
 	hv_text_deinit(&r->gaps);
 	hv_close_at(&r->signals);
-	free(r->dir);
 }
 
 static struct hv_err *in_domain_of(const struct latency *r, struct hv_err *err)
 {
-	return err && !client_is_gone(err) ? hv_err_in(err, "domain '%s'", r->spec) : err;
-}
-
-static struct hv_err *set(struct latency *r, const char *file, const char *text)
-{
-	HV_AUTO_FREE char *path = hv_format("%s/%s", r->dir, file);
-
-	return client_echo(&r->session.client, path, text);
+	return err && !client_is_gone(err) ? hv_err_in(err, "domain '%s'", r->request.spec) : err;
 }
 
 static void add_gap(struct latency *r, const char *what, const char *why)
@@ -138,7 +129,7 @@ static void tell_refused(struct latency *r)
 	HV_AUTO_TEXT struct hv_text refused = {0};
 	char *rest;
 
-	hv_err_free(record_events_refused(&r->session.client, r->dir, &refused));
+	hv_err_free(record_events_refused(&r->session.client, r->recording.dir, &refused));
 	hv_text_add(&refused, "");
 	rest = refused.data;
 	for (char *line; (line = strsep(&rest, "\n"));)
@@ -158,13 +149,13 @@ static const char *without_name(const char *why, const char *event)
 /* All events of WORDS at once, or, if one of them cannot be had, each for itself. */
 static struct hv_err *put_each(struct latency *r, const char *words)
 {
-	HV_AUTO_FREE char *path = hv_format("%s/set_event", r->dir);
+	HV_AUTO_FREE char *path = hv_format("%s/set_event", r->recording.dir);
 	HV_AUTO_FREE char *copy = hv_strdup(words);
 	char *rest = copy;
 	struct hv_err *err;
 
-	hv_err_free(set(r, "error_log", NULL));
-	err = set(r, "set_event", words);
+	hv_err_free(recording_set(&r->recording, "error_log", NULL));
+	err = recording_set(&r->recording, "set_event", words);
 	if (!err)
 		tell_refused(r);
 	if (!err || client_is_gone(err))
@@ -202,7 +193,7 @@ static const char *clock_of(const struct latency *r)
 	return r->clock_is_hosts ? HOST_CLOCK : "local";
 }
 
-static struct hv_err *choose_clock(struct latency *r)
+static struct hv_err *find_clock(struct latency *r)
 {
 	HV_AUTO_TEXT struct hv_text clocks = {0};
 	struct hv_err *err = client_get(&r->session.client, "trace_clock", &clocks);
@@ -211,38 +202,25 @@ static struct hv_err *choose_clock(struct latency *r)
 		return err;
 	hv_text_add(&clocks, "");
 	r->clock_is_hosts = strstr(clocks.data, HOST_CLOCK);
-	return set(r, "trace_clock", clock_of(r));
-}
-
-static void find_size(struct latency *r, struct hv_text *size)
-{
-	hv_err_free(client_get(&r->session.client, "buffer_size_kb", size));
-	hv_text_add(size, "");
-	size->data[strcspn(size->data, " \n")] = '\0';
+	r->request.clock = clock_of(r);
+	return NULL;
 }
 
 static struct hv_err *put_settings(struct latency *r)
 {
-	HV_AUTO_FREE char *dir = hv_format("instances/latency-%d", (int)getpid());
+	HV_AUTO_FREE char *instance = hv_format("latency-%d", (int)getpid());
 	HV_AUTO_FREE char *no_sections = NULL, *no_host_events = NULL, *no_stacks = NULL;
 	HV_AUTO_FREE char *no_host = NULL, *no_limits = NULL;
-	HV_AUTO_TEXT struct hv_text size = {0};
-	struct hv_err *err = client_mkdir(&r->session.client, dir, CLIENT_DIR_OURS);
+	struct hv_err *err = find_clock(r);
 
+	r->request.instance = instance;
+	if (!err)
+		err = recording_begin(&r->recording, &r->session.client, &r->request);
+	r->request.instance = NULL;
 	if (err)
 		return err;
-	r->dir = hv_take(dir);
-	err = set(r, "tracing_on", "0");
-	if (err)
-		return err;
-	find_size(r, &size);
-	if (size.data[0])
-		hv_err_free(set(r, "buffer_size_kb", size.data));
-	err = choose_clock(r);
-	if (err)
-		return err;
-	err = latency_sections_begin(&r->sections, &r->session.client, r->dir, r->threshold_ns,
-				     &no_sections);
+	err = latency_sections_begin(&r->sections, &r->session.client, r->recording.dir,
+				     r->threshold_ns, &no_sections);
 	add_gap(r, "interrupts or preemption off", no_sections);
 	if (!err)
 		err = latency_limits_begin(&r->limits, &r->session.client, &no_limits);
@@ -250,15 +228,15 @@ static struct hv_err *put_settings(struct latency *r)
 	if (!err)
 		err = put_events(r);
 	if (!err)
-		err = latency_stacks_begin(&r->stacks, &r->session.client, r->dir, &no_stacks);
+		err = latency_stacks_begin(&r->stacks, &r->session.client, r->recording.dir,
+					   &no_stacks);
 	add_gap(r, "where tasks sleep and wait", no_stacks);
 	if (!err)
-		err = latency_host_events_begin(&r->host_events, &r->session.client, r->dir,
-						&no_host_events);
+		err = latency_host_events_begin(&r->host_events, &r->session.client,
+						r->recording.dir, &no_host_events);
 	add_gap(r, "exits, and who had the CPU of a vCPU", no_host_events);
 	if (!err)
-		err = latency_calls_begin(&r->calls, &r->session.client, clock_of(r), size.data,
-					  &no_host);
+		err = latency_calls_begin(&r->calls, &r->session.client, clock_of(r), &no_host);
 	add_gap(r, "how much of a call the host took", no_host);
 	return err;
 }
@@ -288,7 +266,7 @@ static struct hv_err *give_up_limits(struct latency *r)
 	r->limits.is_on = false;
 	add_gap(r, "limits of CPU time of the guest's cgroups, from then on",
 		"tracing took more time than --max-overhead");
-	return set(r, "events/" HV_LIMIT_SYSTEM "/enable", "0");
+	return recording_set(&r->recording, "events/" HV_LIMIT_SYSTEM "/enable", "0");
 }
 
 /* Gives up what costs most if tracing takes more of the guest's time than it may. */
@@ -307,25 +285,26 @@ static struct hv_err *look_at_load(struct latency *r)
 	load_ppm = session_stat_number(stat, "budget.load_ppm");
 	if (load_ppm > r->load_ppm)
 		r->load_ppm = load_ppm;
-	if (r->calls.dir)
+	if (r->calls.recording.dir)
 		note_put_back(r, stat);
-	if (load_ppm <= r->max_overhead_ppm)
+	if (load_ppm <= r->request.max_overhead_ppm)
 		return NULL;
 	if (r->calls.is_on) {
 		add_gap(r, "calls of functions from then on",
 			"tracing took more time than --max-overhead");
-		return latency_calls_give_up(&r->calls, &r->session.client);
+		return latency_calls_give_up(&r->calls);
 	}
 	if (r->has_ticks) {
 		r->has_ticks = false;
 		add_gap(r, "where system calls and sections spend their time, from then on",
 			"tracing took more time than --max-overhead");
-		return set(r, "events/" TICKS "/enable", "0");
+		return recording_set(&r->recording, "events/" TICKS "/enable", "0");
 	}
 	if (r->stacks.kinds) {
 		add_gap(r, "where tasks sleep and wait, from then on",
 			"tracing took more time than --max-overhead");
-		return latency_stacks_end(&r->stacks, &r->session.client, r->dir, r->analysis);
+		return latency_stacks_end(&r->stacks, &r->session.client, r->recording.dir,
+					  r->analysis);
 	}
 	if (!r->has_costly)
 		return give_up_limits(r);
@@ -333,7 +312,7 @@ static struct hv_err *look_at_load(struct latency *r)
 	hv_finders_miss_syscalls(&r->analysis->finders);
 	add_gap(r, "system calls and page faults from then on",
 		"tracing took more time than --max-overhead");
-	return set(r, "events/" COSTLY "/enable", "0");
+	return recording_set(&r->recording, "events/" COSTLY "/enable", "0");
 }
 
 static struct hv_err *look_at_host(struct latency *r)
@@ -342,8 +321,8 @@ static struct hv_err *look_at_host(struct latency *r)
 	struct hv_err *err;
 
 	latency_takers_look(&r->analysis->threads.takers, r->vmm_pid);
-	err = latency_host_events_look(&r->host_events, &r->session.client, r->dir, r->analysis,
-				       r->max_overhead_ppm, &gave_up);
+	err = latency_host_events_look(&r->host_events, &r->session.client, r->recording.dir,
+				       r->analysis, r->request.max_overhead_ppm, &gave_up);
 	if (gave_up)
 		add_gap(r, "exits from then on",
 			"recording them took more time than --max-overhead");
@@ -352,13 +331,14 @@ static struct hv_err *look_at_host(struct latency *r)
 
 static struct hv_err *turn(struct latency *r, uint32_t wait_ms, bool *ret_more)
 {
-	struct hv_err *err = record_file_take(&r->file, &r->session.client, wait_ms, ret_more);
+	struct hv_err *err = recording_take(&r->recording, wait_ms, ret_more);
 
 	latency_host_take(&r->host, r->analysis);
 	if (!err)
-		err = latency_calls_take(&r->calls, &r->session.client, ret_more);
+		err = latency_calls_take(&r->calls, ret_more);
 	if (!err)
-		err = latency_sections_take(&r->sections, &r->session.client, r->dir, r->analysis);
+		err = latency_sections_take(&r->sections, &r->session.client, r->recording.dir,
+					    r->analysis);
 	if (!err)
 		err = look_at_host(r);
 	return err ? err : look_at_load(r);
@@ -368,7 +348,8 @@ static bool has_ended(const struct latency *r)
 {
 	struct pollfd signals = {.fd = r->signals, .events = POLLIN};
 
-	return poll(&signals, 1, 0) > 0 || (r->for_ns && hv_now_ns() >= r->begin_ns + r->for_ns);
+	return poll(&signals, 1, 0) > 0 ||
+	       (r->request.for_ns && hv_now_ns() >= r->begin_ns + r->request.for_ns);
 }
 
 /* For --watch: whether there is a stall, which has had the time to show what it causes. */
@@ -392,14 +373,14 @@ static bool is_found(struct latency *r)
 /* While the guest is switched on, event after event, it records some of them already. */
 static struct hv_err *switch_on(struct latency *r)
 {
-	struct hv_err *err = set(r, "tracing_on", "1");
+	struct hv_err *err = recording_start(&r->recording);
 	bool more = true;
 
 	for (unsigned i = 0; !err && more && i < SWITCH_TURNS; i++)
-		err = record_file_take(&r->file, &r->session.client, 0, &more);
+		err = recording_take(&r->recording, 0, &more);
 	if (!err)
 		hv_latency_forget(r->analysis);
-	return err ? err : latency_calls_start(&r->calls, &r->session.client);
+	return err ? err : latency_calls_start(&r->calls);
 }
 
 static struct hv_err *measure(struct latency *r)
@@ -413,7 +394,8 @@ static struct hv_err *measure(struct latency *r)
 		latency_host_begin(&r->host);
 	latency_neighbours_begin(&r->neighbours);
 	note(r->watches ? "waiting for a stall" : "measuring");
-	progress_begin(&progress, r->for_ns, r->watches ? "watching" : "measuring", r->spec);
+	progress_begin(&progress, r->request.for_ns, r->watches ? "watching" : "measuring",
+		       r->request.spec);
 	while (!err && !has_ended(r) && !is_found(r))
 		err = turn(r, TURN_MS, &more);
 	progress_end(&progress);
@@ -421,13 +403,13 @@ static struct hv_err *measure(struct latency *r)
 	latency_neighbours_end(&r->neighbours, r->vmm_pid);
 	r->end_ns = hv_now_ns();
 	if (!err)
-		err = set(r, "tracing_on", "0");
+		err = recording_stop(&r->recording);
 	if (!err)
-		err = latency_calls_stop(&r->calls, &r->session.client);
+		err = latency_calls_stop(&r->calls);
 	for (more = true; !err && more && hv_now_ns() < r->end_ns + DRAIN_MAX_NS;)
 		err = turn(r, DRAIN_MS, &more);
 	if (!err)
-		err = record_file_end(&r->file);
+		err = record_file_end(&r->recording.file);
 	if (!err)
 		err = latency_calls_end(&r->calls);
 	if (!err)
@@ -469,10 +451,10 @@ static struct hv_err *trace(struct latency *r, const char *no_host)
 	struct hv_err *err = begin(r, no_host);
 
 	if (!err)
-		err = record_file_begin(&r->file, &r->session.client, r->dir);
+		err = recording_open(&r->recording);
 	if (err)
 		return err;
-	r->analysis = hv_latency_of(r->file.export);
+	r->analysis = hv_latency_of(r->recording.file.export);
 	hv_latency_begin(r->analysis, r->threshold_ns);
 	if (r->clock_is_hosts)
 		hv_latency_begin_on_hosts_clock(r->analysis);
@@ -486,7 +468,7 @@ static struct hv_err *trace(struct latency *r, const char *no_host)
 	err = in_domain_of(r, measure(r));
 	if (client_is_gone(err))
 		return err;
-	hv_err_keep_first(&err, record_file_close(&r->file, &r->session.client));
+	hv_err_keep_first(&err, recording_close(&r->recording));
 	return err;
 }
 
@@ -505,45 +487,45 @@ static void print(struct latency *r)
 	struct hv_verdict *verdict = hv_alloc(sizeof(*verdict));
 	HV_AUTO_TEXT struct hv_text out = {0};
 	struct latency_report report = {
-		.domain = r->spec,
+		.domain = r->request.spec,
 		.latency = r->analysis,
 		.verdict = verdict,
 		.measured_ns = r->end_ns - r->begin_ns,
 		.threshold_ns = r->threshold_ns,
-		.nr_cpus = r->file.head.head.nr_cpus,
+		.nr_cpus = r->recording.file.head.head.nr_cpus,
 		.vmm_pid = r->vmm_pid,
 		.load_ppm = r->load_ppm,
 		.tells_before = r->watches,
 		.tells_all = r->tells_all,
 		.vmm_limit = vmm_limits_worst(&r->host.limits, vcpus_cgroup(&r->host)),
 		.neighbours = &r->neighbours,
-		.calls = r->calls.file.export,
+		.calls = r->calls.recording.file.export,
 		.gaps = &r->gaps,
 	};
 
 	latency_host_shares(&r->host, report.nr_cpus, &r->analysis->shares);
 	hv_latency_verdict(r->analysis, verdict);
-	if (r->calls.file.export)
-		hv_calls_sort(hv_calls_of(r->calls.file.export));
+	if (r->calls.recording.file.export)
+		hv_calls_sort(hv_calls_of(r->calls.recording.file.export));
 	if (hv_latency_clock_is_apart(r->analysis))
 		add_gap(r, "when the host did not run a vCPU",
 			"the guest's clock does not go with the host's");
 	else if (sees_host(r) && !hv_latency_knows_clock(r->analysis))
 		add_gap(r, "when the host did not run a vCPU",
 			"there were too few events to know the guest's clock");
-	if (r->is_json)
+	if (r->request.is_json)
 		latency_json(&out, &report);
 	else
 		latency_text(&out, &report);
-	r->out_error = r->is_json ? put_out(out.data, out.len_bytes)
-				  : put_lines(out.data, 3, marks, HV_ARRAY_LEN(marks));
+	r->out_error = r->request.is_json ? put_out(out.data, out.len_bytes)
+					  : put_lines(out.data, 3, marks, HV_ARRAY_LEN(marks));
 	free(verdict);
 }
 
 static struct hv_err *latency(const struct cli *cli, struct latency *r)
 {
 	HV_AUTO_FREE char *no_host = NULL;
-	struct hv_err *err = own_session_open(cli, r->spec, &r->session);
+	struct hv_err *err = own_session_open(cli, r->request.spec, &r->session);
 
 	if (err)
 		return err;
@@ -552,7 +534,7 @@ static struct hv_err *latency(const struct cli *cli, struct latency *r)
 	/* The VMM's threads are open; what the service says is read without rights. */
 	err = leave_rights();
 	if (!err)
-		err = own_session_set_budget(&r->session, r->max_overhead_ppm);
+		err = own_session_set_budget(&r->session, r->request.max_overhead_ppm);
 	if (err)
 		return err;
 	client_limit(&r->session.client, ANSWER_S);
@@ -561,10 +543,8 @@ static struct hv_err *latency(const struct cli *cli, struct latency *r)
 		print(r);
 	if (client_is_gone(err))
 		return err; /* the service removes the instance with the connection */
-	hv_err_keep_first(&err,
-			  in_domain_of(r, latency_calls_close(&r->calls, &r->session.client)));
-	if (r->dir)
-		hv_err_keep_first(&err, in_domain_of(r, client_rmdir(&r->session.client, r->dir)));
+	hv_err_keep_first(&err, in_domain_of(r, latency_calls_close(&r->calls)));
+	hv_err_keep_first(&err, in_domain_of(r, recording_remove(&r->recording)));
 	hv_err_keep_first(&err,
 			  in_domain_of(r, latency_limits_end(&r->limits, &r->session.client)));
 	hv_err_keep_first(&err, own_session_end(&r->session));
@@ -578,14 +558,14 @@ static bool take_option(struct cli *cli, struct latency *r, int option, int *ret
 {
 	*ret_exit = EXIT_OK;
 	if (option == 'j')
-		r->is_json = true;
+		r->request.is_json = true;
 	else if (option == 'w')
 		r->watches = true;
 	else if (option == 'a')
 		r->tells_all = true;
 	else if (option == 'l')
 		latency_calls_want(&r->calls, optarg);
-	else if (option == 'T' && !duration_parse(optarg, &r->for_ns))
+	else if (option == 'T' && !duration_parse(optarg, &r->request.for_ns))
 		*ret_exit = usage_error(cli, "--for: '%s' is not " DURATION_WANTED, optarg);
 	else if (option == 't' && !duration_parse(optarg, &r->threshold_ns))
 		*ret_exit = usage_error(cli, "--threshold: '%s' is not " DURATION_WANTED, optarg);
@@ -594,7 +574,7 @@ static bool take_option(struct cli *cli, struct latency *r, int option, int *ret
 					"--threshold: '%s' is shorter than what can be told apart: "
 					"give 100us or more",
 					optarg);
-	else if (option == 'O' && !percent_parse(optarg, &r->max_overhead_ppm))
+	else if (option == 'O' && !percent_parse(optarg, &r->request.max_overhead_ppm))
 		*ret_exit = usage_error(cli, "--max-overhead: '%s' is not " PERCENT_WANTED, optarg);
 	return *ret_exit == EXIT_OK;
 }
@@ -612,10 +592,10 @@ static int run(struct cli *cli, int argc, char **argv)
 	};
 	hv_cleanup(latency_deinit) struct latency r = {
 		.session = OWN_SESSION_NONE,
-		.file = RECORD_FILE_NONE,
+		.recording = RECORDING_NONE,
 		.calls = LATENCY_CALLS_NONE,
 		.threshold_ns = THRESHOLD_NS,
-		.max_overhead_ppm = OVERHEAD_PPM,
+		.request.max_overhead_ppm = OVERHEAD_PPM,
 		.signals = -1,
 	};
 	int option, exit_code;
@@ -625,11 +605,12 @@ static int run(struct cli *cli, int argc, char **argv)
 			return exit_code;
 	if (!verb_operands(cli, argc, argv, 1, 1, &exit_code))
 		return exit_code;
-	r.spec = argv[optind];
-	if (!r.for_ns && !r.watches)
-		r.for_ns = FOR_NS;
-	r.file.path = "latency";
-	r.file.format = &hv_latency_format;
+	r.request.spec = argv[optind];
+	if (!r.request.for_ns && !r.watches)
+		r.request.for_ns = FOR_NS;
+	r.request.target.path = "latency";
+	r.request.target.format = &hv_latency_format;
+	recording_init(&r.recording, &r.request.target);
 	exit_code = fail_if(latency(cli, &r));
 	return r.out_error ? EXIT_FAILED : exit_code;
 }

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "cli/hostport.h"
-#include "cli/verbs/record.h"
 #include "cli/verbs/record/apart.h"
+#include "cli/verbs/record/request.h"
+#include "cli/verbs/verb.h"
+#include "stream/sender.h"
 #include "stream/xdp.h"
 
 #define HOST_NAME_MAX_BYTES 256
@@ -19,17 +21,10 @@ struct stream {
 	const char *dev; /* NULL: sockets */
 	unsigned mtu;
 	bool is_tcp;
-	enum hv_compression compression;
 	struct hv_stream_target target;
 	struct record_dial dial;
-	char **words; /* owned; the command line of record */
-	int nr_words;
+	struct record_request request;
 };
-
-static void add(struct stream *s, const char *word)
-{
-	s->words[s->nr_words++] = (char *)word;
-}
 
 static bool parse_mtu(const char *text, unsigned *ret)
 {
@@ -46,27 +41,22 @@ static bool parse_mtu(const char *text, unsigned *ret)
 /* False: return *RET_EXIT. */
 static bool take_option(struct cli *cli, struct stream *s, int option, int *ret_exit)
 {
-	const char *word = record_word(option);
-
 	*ret_exit = EXIT_OK;
-	if (word) {
-		add(s, word);
-		if (optarg)
-			add(s, optarg);
-	} else if (option == OPT_TO) {
+	if (option == OPT_TO)
 		s->where = optarg;
-	} else if (option == OPT_TCP) {
+	else if (option == OPT_TCP)
 		s->is_tcp = true;
-	} else if (option == OPT_KEY) {
+	else if (option == OPT_KEY)
 		s->key_path = optarg;
-	} else if (option == OPT_DEV) {
+	else if (option == OPT_DEV)
 		s->dev = optarg;
-	} else if (option == OPT_COMPRESS) {
-		s->compression = HV_COMPRESSION_ZSTD;
-	} else if (option == OPT_MTU && !parse_mtu(optarg, &s->mtu)) {
+	else if (option == OPT_COMPRESS)
+		s->request.target.compression = HV_COMPRESSION_ZSTD;
+	else if (option != OPT_MTU)
+		return record_request_take_option(cli, &s->request, option, ret_exit);
+	else if (!parse_mtu(optarg, &s->mtu))
 		*ret_exit = usage_error(cli, "--mtu: '%s' is not a number from %u to %u", optarg,
 					HV_STREAM_MTU_MIN, HV_STREAM_MTU_MAX);
-	}
 	return *ret_exit == EXIT_OK;
 }
 
@@ -82,28 +72,20 @@ static bool parse(struct cli *cli, int argc, char **argv, struct stream *s, int 
 		{"compress", no_argument, NULL, OPT_COMPRESS},
 		{0},
 	};
-	int option, nr_operands;
+	int option;
 
-	add(s, argv[0]);
 	while ((option = verb_option(cli, argc, argv, RECORD_LETTERS, longs, ret_exit)) != -1)
 		if (option == VERB_OPTION_STOP || !take_option(cli, s, option, ret_exit))
 			return false;
-	nr_operands = cli->nr_operands;
-	for (int i = optind; i < argc; i++) {
-		if (i == optind + nr_operands)
-			add(s, "--");
-		add(s, argv[i]);
-	}
-	s->words[s->nr_words] = NULL;
 	if (s->dev && s->is_tcp) {
 		*ret_exit = usage_error(cli, "give either --dev or --tcp");
 		return false;
 	}
-	if (nr_operands && s->where)
-		return true;
-	*ret_exit = nr_operands ? usage_error(cli, "--to=HOST[:PORT] is needed")
-				: usage_error(cli, "missing operands: wanted: DOMAIN");
-	return false;
+	if (cli->nr_operands && !s->where) {
+		*ret_exit = usage_error(cli, "--to=HOST[:PORT] is needed");
+		return false;
+	}
+	return record_request_take_operands(cli, argc, argv, &s->request, ret_exit);
 }
 
 /* False: the user was told why this is impossible. */
@@ -142,10 +124,12 @@ static struct hv_err *open_way(struct stream *s, const char *where, struct hv_st
 	return s->is_tcp ? hv_stream_out_tcp(target, ret) : hv_stream_out_udp(target, ret);
 }
 
-static int send_events(struct cli *cli, struct stream *s, const char *guest)
+static int send_events(struct cli *cli, struct stream *s)
 {
 	char host[HOST_NAME_MAX_BYTES] = "";
-	struct hv_stream_to to = {.where = s->where, .guest = guest, .host = host, .note = note};
+	struct hv_stream_to to = {
+		.where = s->where, .guest = s->request.spec, .host = host, .note = note};
+	struct record_target *target = &s->request.target;
 	struct hv_err *err = hv_stream_key_read(s->key_path, &to.key);
 	int exit_code;
 
@@ -154,24 +138,30 @@ static int send_events(struct cli *cli, struct stream *s, const char *guest)
 		err = open_way(s, s->where, &to.out);
 	if (err)
 		return fail(err);
-	optind = 0; /* getopt begins anew */
-	cli->nr_operands = 0;
-	exit_code = record_to(cli, s->nr_words, s->words, &to, s->is_tcp ? &s->dial : NULL,
-			      s->compression);
+	target->to = &to;
+	target->path = to.where;
+	target->format = &hv_stream_format;
+	target->dial = s->is_tcp ? &s->dial : NULL;
+	exit_code = record_run(cli, &s->request);
 	hv_stream_out_free(to.out);
 	return exit_code;
 }
 
+static void stream_deinit(struct stream *s)
+{
+	record_request_deinit(&s->request);
+}
+
 static int run(struct cli *cli, int argc, char **argv)
 {
-	/* record has an option of two words for each of ours, and "--" */
-	HV_AUTO_FREE char **words = hv_alloc((2 * (size_t)argc + 2) * sizeof(*words));
-	struct stream s = {.key_path = STREAM_KEY_PATH, .mtu = HV_STREAM_MTU, .words = words};
+	hv_cleanup(stream_deinit) struct stream s = {
+		.key_path = HV_STREAM_KEY_PATH,
+		.mtu = HV_STREAM_MTU,
+		.request.clock = RECORD_CLOCK_OF_TOP,
+	};
 	int exit_code;
 
-	if (!parse(cli, argc, argv, &s, &exit_code))
-		return exit_code;
-	return send_events(cli, &s, argv[optind]);
+	return parse(cli, argc, argv, &s, &exit_code) ? send_events(cli, &s) : exit_code;
 }
 
 static const char help[] =

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "cli/session_stat.h"
 #include "cli/sessions.h"
-#include "cli/verbs/record/file.h"
+#include "cli/verbs/record/recording.h"
 #include "latency/wait_export.h"
 
 #define TURN_MS	    100
@@ -54,8 +54,7 @@ struct run_queues {
 struct measuring {
 	struct run_queue *q;
 	struct client client;
-	struct record_file file;
-	char *dir; /* owned */
+	struct recording recording;
 	bool has_host;
 	uint64_t looked_ns;
 };
@@ -75,8 +74,8 @@ static void publish(const struct measuring *m, bool is_on)
 	struct run_queue *q = m->q;
 
 	pthread_mutex_lock(&q->lock);
-	if (m->file.export)
-		q->waits.times = *hv_wait_export_times(m->file.export);
+	if (recording_is_open(&m->recording))
+		q->waits.times = *hv_wait_export_times(m->recording.file.export);
 	q->waits.has_tasks = is_on && q->all->config.has_guest;
 	q->waits.has_vcpus = is_on && m->has_host;
 	pthread_mutex_unlock(&q->lock);
@@ -98,11 +97,12 @@ static void say(struct run_queue *q, const char *what, const char *reason)
 	fprintf(stderr, "hvtrace: %s%s is not measured: %s\n", domain, what, why.data);
 }
 
-static struct hv_err *set(struct measuring *m, const char *file, int flags, const char *text)
+/* FLAGS beside O_WRONLY. */
+static struct hv_err *put_words(struct measuring *m, int flags, const char *words)
 {
-	HV_AUTO_FREE char *path = hv_format("%s/%s", m->dir, file);
+	HV_AUTO_FREE char *path = hv_format("%s/set_event", m->recording.dir);
 
-	return client_put(&m->client, path, O_WRONLY | flags, text);
+	return client_put(&m->client, path, O_WRONLY | flags, words);
 }
 
 /* Those of the events that the guest has, as words of set_event. */
@@ -126,7 +126,7 @@ static struct hv_err *find_events(struct measuring *m, struct hv_text *ret)
 /* Events that can never be recorded are left out by the service. */
 static struct hv_err *check_events(struct measuring *m)
 {
-	HV_AUTO_FREE char *path = hv_format("%s/set_event", m->dir);
+	HV_AUTO_FREE char *path = hv_format("%s/set_event", m->recording.dir);
 	HV_AUTO_TEXT struct hv_text text = {0};
 	struct hv_err *err = client_get(&m->client, path, &text);
 
@@ -142,14 +142,14 @@ static struct hv_err *put_events(struct measuring *m)
 	struct hv_err *err = find_events(m, &words);
 
 	if (!err)
-		err = set(m, "set_event", O_TRUNC, words.data);
+		err = put_words(m, O_TRUNC, words.data);
 	return err ? err : check_events(m);
 }
 
 /* Where the host's events cannot be had, the guest's are measured all the same. */
 static struct hv_err *put_host_events(struct measuring *m)
 {
-	struct hv_err *err = set(m, "set_event", O_APPEND, HOST_EVENTS "\n");
+	struct hv_err *err = put_words(m, O_APPEND, HOST_EVENTS "\n");
 
 	m->has_host = !err;
 	if (!err || client_is_gone(err) || !m->q->all->config.has_guest)
@@ -162,16 +162,12 @@ static struct hv_err *put_host_events(struct measuring *m)
 static struct hv_err *put_settings(struct measuring *m)
 {
 	const struct run_queues_config *config = &m->q->all->config;
-	HV_AUTO_FREE char *dir = hv_format("instances/exporter-%d-%u", (int)getpid(), m->q->nr);
-	struct hv_err *err = client_mkdir(&m->client, dir, CLIENT_DIR_OURS);
+	HV_AUTO_FREE char *instance = hv_format("exporter-%d-%u", (int)getpid(), m->q->nr);
+	const struct record_request q = {.instance = instance, .buffer_kb = BUFFER_KB};
+	struct hv_err *err = recording_begin(&m->recording, &m->client, &q);
 
 	if (err)
 		return err;
-	m->dir = hv_take(dir);
-	err = set(m, "tracing_on", 0, "0\n");
-	if (err)
-		return err;
-	hv_err_free(set(m, "buffer_size_kb", 0, BUFFER_KB "\n"));
 	if (config->has_guest)
 		err = put_events(m);
 	if (!err && config->has_host)
@@ -190,11 +186,11 @@ static struct hv_err *begin(struct measuring *m)
 	if (!err)
 		err = put_settings(m);
 	if (!err)
-		err = record_file_begin(&m->file, &m->client, m->dir);
+		err = recording_open(&m->recording);
 	if (err)
 		return err;
-	*hv_wait_export_times(m->file.export) = q->waits.times;
-	return set(m, "tracing_on", 0, "1\n");
+	*hv_wait_export_times(m->recording.file.export) = q->waits.times;
+	return recording_start(&m->recording);
 }
 
 static struct hv_err *look_at_load(struct measuring *m)
@@ -224,8 +220,8 @@ static struct hv_err *take(struct measuring *m)
 	bool more = true;
 
 	for (unsigned i = 0; !err && more && i < TAKES_MAX; i++) {
-		err = record_file_take(&m->file, &m->client, 0, &more);
-		more = more && m->file.nr_reads >= MANY_READS;
+		err = recording_take(&m->recording, 0, &more);
+		more = more && m->recording.file.nr_reads >= MANY_READS;
 	}
 	return err;
 }
@@ -246,27 +242,29 @@ static struct hv_err *measure(struct measuring *m)
 
 static void end(struct measuring *m, bool is_gone)
 {
-	if (m->file.export)
-		hv_err_free(record_file_end(&m->file));
+	if (recording_is_open(&m->recording))
+		hv_err_free(record_file_end(&m->recording.file));
 	publish(m, false);
-	if (!is_gone && m->file.export)
-		hv_err_free(record_file_close(&m->file, &m->client));
-	if (!is_gone && m->dir)
-		hv_err_free(client_rmdir(&m->client, m->dir));
-	record_file_deinit(&m->file);
+	if (!is_gone) {
+		hv_err_free(recording_close(&m->recording));
+		hv_err_free(recording_remove(&m->recording));
+	}
+	recording_deinit(&m->recording);
 	client_close(&m->client);
-	free(m->dir);
 }
 
 /* Returns whether the session is still there, and then *RET_WHY nothing is measured. */
 static bool try(struct run_queue *q, struct hv_err **ret_why)
 {
-	struct measuring m = {.q = q, .client = CLIENT_NONE, .file = RECORD_FILE_NONE};
+	static const struct record_target target = {
+		.path = "run queues",
+		.format = &hv_wait_format,
+	};
+	struct measuring m = {.q = q, .client = CLIENT_NONE};
 	struct hv_err *err;
 	bool is_gone;
 
-	m.file.path = "run queues";
-	m.file.format = &hv_wait_format;
+	recording_init(&m.recording, &target);
 	err = measure(&m);
 	is_gone = client_is_gone(err) || m.client.fd < 0;
 	end(&m, is_gone);

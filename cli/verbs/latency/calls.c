@@ -14,9 +14,8 @@
 
 void latency_calls_deinit(struct latency_calls *l)
 {
-	record_file_deinit(&l->file);
+	recording_deinit(&l->recording);
 	hv_text_deinit(&l->filter);
-	free(l->dir);
 }
 
 void latency_calls_want(struct latency_calls *l, const char *glob)
@@ -24,107 +23,97 @@ void latency_calls_want(struct latency_calls *l, const char *glob)
 	hv_text_printf(&l->filter, "%s%s", l->filter.len_bytes ? " " : "", glob);
 }
 
-static struct hv_err *set(struct latency_calls *l, struct client *c, const char *file,
-			  const char *text)
-{
-	HV_AUTO_FREE char *path = hv_format("%s/%s", l->dir, file);
-
-	return client_echo(c, path, text);
-}
-
 /* Calls are recorded also without what the host took of them: the guest has no steal time unless
  * KVM tells it, and functions in which tasks leave the CPU may be in the guest's own hands. */
-static struct hv_err *start_graph(struct latency_calls *l, struct client *c, char **ret_no_host)
+static struct hv_err *start_graph(const struct recording *r, char **ret_no_host)
 {
-	struct hv_err *err = set(l, c, HOST_TIME, "1");
+	struct hv_err *err = recording_set(r, HOST_TIME, "1");
 
 	if (!err)
-		err = set(l, c, TRACER, GRAPH);
+		err = recording_set(r, TRACER, GRAPH);
 	if (!err || client_is_gone(err))
 		return err;
 	*ret_no_host = hv_strdup(err->reason);
 	hv_err_free(err);
-	err = set(l, c, HOST_TIME, "0");
-	return err ? err : set(l, c, TRACER, GRAPH);
+	err = recording_set(r, HOST_TIME, "0");
+	return err ? err : recording_set(r, TRACER, GRAPH);
 }
 
 struct hv_err *latency_calls_begin(struct latency_calls *l, struct client *c, const char *clock,
-				   const char *size_kb, char **ret_no_host)
+				   char **ret_no_host)
 {
-	HV_AUTO_FREE char *dir = hv_format("instances/latency-%d-calls", (int)getpid());
+	HV_AUTO_FREE char *instance = hv_format("latency-%d-calls", (int)getpid());
+	const struct record_request q = {
+		.instance = instance,
+		.clock = clock,
+		.target = {.path = "calls", .format = &hv_calls_format},
+	};
 	struct hv_err *err;
 
 	if (!l->filter.len_bytes)
 		return NULL;
-	err = client_mkdir(c, dir, CLIENT_DIR_OURS);
-	if (err)
-		return err;
-	l->dir = hv_take(dir);
-	err = set(l, c, "tracing_on", "0");
-	if (!err && size_kb[0])
-		hv_err_free(set(l, c, "buffer_size_kb", size_kb));
+	recording_init(&l->recording, &q.target);
+	err = recording_begin(&l->recording, c, &q);
 	if (!err)
-		err = set(l, c, "trace_clock", clock);
-	if (!err)
-		err = set(l, c, "set_ftrace_filter", l->filter.data);
-	return err ? err : start_graph(l, c, ret_no_host);
+		err = recording_set(&l->recording, "set_ftrace_filter", l->filter.data);
+	return err ? err : start_graph(&l->recording, ret_no_host);
 }
 
-struct hv_err *latency_calls_start(struct latency_calls *l, struct client *c)
+struct hv_err *latency_calls_start(struct latency_calls *l)
 {
 	struct hv_err *err;
 
-	if (!l->dir)
+	if (!l->recording.dir)
 		return NULL;
-	l->file.path = "calls";
-	l->file.format = &hv_calls_format;
-	err = record_file_begin(&l->file, c, l->dir);
+	err = recording_open(&l->recording);
 	if (err)
 		return err;
 	l->is_on = true;
-	return set(l, c, "tracing_on", "1");
+	return recording_start(&l->recording);
 }
 
-struct hv_err *latency_calls_take(struct latency_calls *l, struct client *c, bool *ret_more)
+struct hv_err *latency_calls_take(struct latency_calls *l, bool *ret_more)
 {
 	bool more = false;
-	struct hv_err *err = l->file.export ? record_file_take(&l->file, c, 0, &more) : NULL;
+	struct hv_err *err = NULL;
 
+	if (recording_is_open(&l->recording))
+		err = recording_take(&l->recording, 0, &more);
 	*ret_more |= more;
 	return err;
 }
 
-struct hv_err *latency_calls_stop(struct latency_calls *l, struct client *c)
+struct hv_err *latency_calls_stop(struct latency_calls *l)
 {
-	struct hv_err *err = l->is_on ? set(l, c, "tracing_on", "0") : NULL;
+	struct hv_err *err = l->is_on ? recording_stop(&l->recording) : NULL;
 
 	l->is_on = false;
 	return err;
 }
 
 /* Without a tracer the buffer is empty. */
-struct hv_err *latency_calls_give_up(struct latency_calls *l, struct client *c)
+struct hv_err *latency_calls_give_up(struct latency_calls *l)
 {
 	bool more = true;
-	struct hv_err *err = latency_calls_stop(l, c);
+	struct hv_err *err = latency_calls_stop(l);
 
 	for (unsigned i = 0; !err && more && i < TURNS_MAX; i++) {
 		more = false;
-		err = latency_calls_take(l, c, &more);
+		err = latency_calls_take(l, &more);
 	}
-	return err ? err : set(l, c, TRACER, "nop");
+	return err ? err : recording_set(&l->recording, TRACER, "nop");
 }
 
 struct hv_err *latency_calls_end(struct latency_calls *l)
 {
-	return l->file.export ? record_file_end(&l->file) : NULL;
+	return record_file_end(&l->recording.file);
 }
 
-struct hv_err *latency_calls_close(struct latency_calls *l, struct client *c)
+struct hv_err *latency_calls_close(struct latency_calls *l)
 {
-	struct hv_err *err = l->file.export ? record_file_close(&l->file, c) : NULL;
+	struct hv_err *err = recording_close(&l->recording);
 
-	if (l->dir && !client_is_gone(err))
-		hv_err_keep_first(&err, client_rmdir(c, l->dir));
+	if (!client_is_gone(err))
+		hv_err_keep_first(&err, recording_remove(&l->recording));
 	return err;
 }

@@ -99,18 +99,18 @@ static void end(void *ctx)
 /* -- the process without ---------------------------------------------------------------------- */
 
 static struct hv_err *begin_errands(struct errand *e, struct record_file *f,
-				    const struct record_command *c, const struct record_dial *dial)
+				    const struct record_command *c)
 {
 	HV_AUTO_FD int command = c->pid ? pidfd_open(c->pid, 0) : -1;
-	bool is_file = f->path && !f->to && !f->is_stdout;
+	bool is_file = f->target.path && !f->target.to && !f->is_stdout;
 	HV_AUTO_FREE char *host_path =
-		is_file && f->format->has_host ? record_host_path(f->path) : NULL;
+		is_file && f->target.format->has_host ? record_host_path(f->target.path) : NULL;
 	struct errands errands = {
-		.path = is_file ? f->path : NULL,
-		.is_dir = is_file && f->format->is_dir,
+		.path = is_file ? f->target.path : NULL,
+		.is_dir = is_file && f->target.format->is_dir,
 		.is_new = f->is_new,
 		.host_path = host_path,
-		.target = dial ? dial->target : NULL,
+		.target = f->target.dial ? f->target.dial->target : NULL,
 	};
 	struct errand_config config = ERRAND_CONFIG_NONE;
 	struct hv_err *err;
@@ -128,19 +128,19 @@ static struct hv_err *begin_errands(struct errand *e, struct record_file *f,
 }
 
 struct hv_err *record_apart_begin(struct errand *e, struct record_file *f,
-				  const struct record_command *c, struct record_dial *dial)
+				  const struct record_command *c)
 {
 	struct hv_confinement confinement = HV_CONFINEMENT_NONE;
-	struct hv_err *err = begin_errands(e, f, c, dial);
+	struct hv_err *err = begin_errands(e, f, c);
 
 	if (err)
 		return err;
 	f->errand = e;
-	if (dial)
-		dial->errand = e;
+	if (f->target.dial)
+		f->target.dial->errand = e;
 	/* the process that shows progress */
 	confinement.may = HV_MAY_START;
-	if (f->path && f->format->has_host) {
+	if (f->target.path && f->target.format->has_host) {
 		/* names of the VMM's threads */
 		confinement.may |= HV_MAY_READ;
 		confinement.readable[0] = "/proc";

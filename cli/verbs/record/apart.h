@@ -20,10 +20,9 @@ struct record_dial {
 int record_dial(void *ctx);
 
 /* The calling process gives up its rights. F is open, and C, which was prepared, has not started.
- * DIAL may be NULL. E must stay until errand_end(). */
+ * E must stay until errand_end(). */
 struct hv_err *record_apart_begin(struct errand *e, struct record_file *f,
-				  const struct record_command *c,
-				  struct record_dial *dial) hv_must_use;
+				  const struct record_command *c) hv_must_use;
 /* Has the command ended. */
 void record_apart_stop_command(struct errand *e, struct record_command *c);
 /* Opens the file of the host's events, beside the one of record_apart_begin(), empty. */

@@ -31,7 +31,7 @@ static struct hv_err *of_session(const struct client *c, struct hv_err *err)
 
 static struct hv_err *system_error(const struct record_file *f, int code)
 {
-	return hv_err_new(code, "%s: %s", f->path, strerror(code));
+	return hv_err_new(code, "%s: %s", f->target.path, strerror(code));
 }
 
 static void add_names(struct hv_text *out)
@@ -57,7 +57,7 @@ static void refuse(const struct record_file *f, const char *name, struct hv_text
 	hv_text_printf(why,
 		       "-o: '%s' does not say the format: choose one by --format, or end the name "
 		       "in ",
-		       f->path);
+		       f->target.path);
 	add_suffixes(why);
 }
 
@@ -66,43 +66,44 @@ bool record_file_choose(struct record_file *f, const char *name, struct hv_text 
 	const struct hv_export_format *of_path;
 	enum hv_compression compression;
 
-	of_path = hv_export_of_path(f->path, &compression);
-	f->format = name ? hv_export_find(name) : of_path;
-	if (!f->format)
+	of_path = hv_export_of_path(f->target.path, &compression);
+	f->target.format = name ? hv_export_find(name) : of_path;
+	if (!f->target.format)
 		refuse(f, name, why);
-	else if (f->format->is_dir && (compression || f->compression))
+	else if (f->target.format->is_dir && (compression || f->target.compression))
 		hv_text_printf(why,
 			       "-o: '%s': %s is a directory, which cannot be compressed: leave out "
 			       "--compress and .zst",
-			       f->path, f->format->name);
-	else if (f->format->needs_seek && compression != HV_COMPRESSION_NONE)
+			       f->target.path, f->target.format->name);
+	else if (f->target.format->needs_seek && compression != HV_COMPRESSION_NONE)
 		hv_text_printf(why,
 			       "-o: '%s': %s is compressed within: use --compress, and a name "
 			       "that ends in %s",
-			       f->path, f->format->name, f->format->suffix);
-	else if (f->format->needs_seek && strcmp(f->path, "-") == 0)
+			       f->target.path, f->target.format->name, f->target.format->suffix);
+	else if (f->target.format->needs_seek && strcmp(f->target.path, "-") == 0)
 		hv_text_printf(why, "-o -: %s is written at several places, so it needs a file",
-			       f->format->name);
-	else if (f->format->is_dir && strcmp(f->path, "-") == 0)
-		hv_text_printf(why, "-o -: %s is a directory, so it needs a name", f->format->name);
-	else if (f->has_date && !f->format->has_date)
+			       f->target.format->name);
+	else if (f->target.format->is_dir && strcmp(f->target.path, "-") == 0)
+		hv_text_printf(why, "-o -: %s is a directory, so it needs a name",
+			       f->target.format->name);
+	else if (f->target.has_date && !f->target.format->has_date)
 		hv_text_printf(why,
 			       "--date: %s has no room for the time of day: choose another format",
-			       f->format->name);
+			       f->target.format->name);
 	if (compression != HV_COMPRESSION_NONE)
-		f->compression = compression;
+		f->target.compression = compression;
 	return !why->len_bytes;
 }
 
 static struct hv_export_config config_of(const struct record_file *f)
 {
 	return (struct hv_export_config){
-		.path = f->path,
+		.path = f->target.path,
 		.fd = f->fd,
-		.compression = f->compression,
-		.to = f->to,
+		.compression = f->target.compression,
+		.to = f->target.to,
 		.is_others = f->is_stdout,
-		.maker = f->errand && f->format->is_dir ? &f->errand->maker : NULL,
+		.maker = f->errand && f->target.format->is_dir ? &f->errand->maker : NULL,
 		.write = f->fd >= 0 && isatty(f->fd) ? terminal_write : NULL,
 		.host = f->host.path ? &f->host.host : NULL,
 	};
@@ -110,14 +111,14 @@ static struct hv_export_config config_of(const struct record_file *f)
 
 static struct hv_err *open_dir(struct record_file *f)
 {
-	f->is_new = mkdir(f->path, NEW_DIR_MODE) == 0;
+	f->is_new = mkdir(f->target.path, NEW_DIR_MODE) == 0;
 	if (f->is_new || errno == EEXIST)
-		f->fd = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		f->fd = open(f->target.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return f->fd < 0 && errno == ENOTDIR
 		       ? hv_err_new(ENOTDIR,
 				    "%s: a %s trace is a directory, and this is none: give a new "
 				    "name",
-				    f->path, f->format->name)
+				    f->target.path, f->target.format->name)
 		       : NULL;
 }
 
@@ -126,21 +127,21 @@ struct hv_err *record_file_open(struct record_file *f)
 	struct hv_export_config config;
 	struct hv_err *err = NULL;
 
-	if (f->to)
+	if (f->target.to)
 		return NULL;
-	if (strcmp(f->path, "-") == 0) {
-		f->path = "standard output";
+	if (strcmp(f->target.path, "-") == 0) {
+		f->target.path = "standard output";
 		f->is_stdout = true;
 		f->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-	} else if (f->format->is_dir) {
+	} else if (f->target.format->is_dir) {
 		err = open_dir(f);
 	} else {
-		err = output_open(f->path, OUTPUT_FOLLOWS_LINKS, &f->fd, &f->is_new);
+		err = output_open(f->target.path, OUTPUT_FOLLOWS_LINKS, &f->fd, &f->is_new);
 	}
 	if (err || f->fd < 0)
 		return err ? err : system_error(f, errno);
 	config = config_of(f);
-	return hv_export_check(f->format, &config);
+	return hv_export_check(f->target.format, &config);
 }
 
 static struct hv_err *empty(const struct record_file *f)
@@ -170,7 +171,7 @@ static struct hv_err *open_sources(struct record_file *f, struct client *c, cons
 	HV_AUTO_FREE char *pipe = hv_format("%s/trace_pipe", dir);
 	struct hv_err *err = NULL;
 
-	if (f->format->input == HV_EXPORT_TEXT)
+	if (f->target.format->input == HV_EXPORT_TEXT)
 		return open_source(f, c, pipe);
 	for (unsigned cpu = 0; cpu < f->head.head.nr_cpus && !err; cpu++) {
 		HV_AUTO_FREE char *raw = hv_format("%s/per_cpu/cpu%u/trace_pipe_raw", dir, cpu);
@@ -186,7 +187,7 @@ static struct hv_err *write_names(struct record_file *f, struct client *c)
 	struct hv_err *err;
 
 	f->named_ns = hv_now_ns();
-	if (!f->format->name_tasks)
+	if (!f->target.format->name_tasks)
 		return NULL;
 	err = client_get(c, NAMES, &names);
 	if (err)
@@ -204,19 +205,20 @@ static struct hv_err *write_names(struct record_file *f, struct client *c)
 struct hv_err *record_file_begin(struct record_file *f, struct client *c, const char *dir)
 {
 	struct hv_export_config config;
-	struct hv_err *err = f->format->needs_no_symbols ? record_head_read_events(&f->head, c, dir)
-							 : record_head_read(&f->head, c, dir);
+	struct hv_err *err = f->target.format->needs_no_symbols
+				     ? record_head_read_events(&f->head, c, dir)
+				     : record_head_read(&f->head, c, dir);
 
 	err = of_session(c, err);
-	if (!err && f->has_date)
+	if (!err && f->target.has_date)
 		err = of_session(c, record_head_read_date(&f->head, c));
 	if (!err)
 		err = empty(f);
-	if (!err && f->format->has_host)
-		err = record_host_open(&f->host, c, f->errand, f->path, &f->head.head);
+	if (!err && f->target.format->has_host)
+		err = record_host_open(&f->host, c, f->errand, f->target.path, &f->head.head);
 	config = config_of(f);
 	if (!err)
-		err = hv_export_open(f->format, &config, &f->head.head, &f->export);
+		err = hv_export_open(f->target.format, &config, &f->head.head, &f->export);
 	if (!err && f->errand)
 		record_apart_keep(f->errand);
 	if (!err)
@@ -291,7 +293,7 @@ struct hv_err *record_file_check_room(const struct record_file *f)
 	return hv_err_new(ENOSPC,
 			  "%s: recording ended, since its file system has only %llu MiB left; what "
 			  "was recorded is in the file",
-			  f->path, (unsigned long long)(left_bytes >> 20));
+			  f->target.path, (unsigned long long)(left_bytes >> 20));
 }
 
 struct hv_err *record_file_close(struct record_file *f, struct client *c)
@@ -312,7 +314,7 @@ struct hv_err *record_file_end(struct record_file *f)
 void record_file_deinit(struct record_file *f)
 {
 	if (f->is_new && !f->export)
-		unlinkat(AT_FDCWD, f->path, f->format->is_dir ? AT_REMOVEDIR : 0);
+		unlinkat(AT_FDCWD, f->target.path, f->target.format->is_dir ? AT_REMOVEDIR : 0);
 	record_host_deinit(&f->host);
 	hv_export_free(f->export);
 	record_head_deinit(&f->head);

@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The file of `hvtrace record -o FILE`: takes events from an instance of a session and writes them
  * in one of the formats of export/export.h.
- * Leaves to others: what the instance records, and until when (record.c). */
+ * Leaves to others: what the instance records, and until when (recording.h). */
 #pragma once
 
 #include "cli/client.h"
 #include "cli/verbs/record/head.h"
 #include "cli/verbs/record/host.h"
 
-struct record_file {
-	const char *path; /* borrowed; "-": standard output. NULL: there is no file */
+struct record_dial; /* record/apart.h */
+
+/* Where events go. Everything is borrowed. */
+struct record_target {
+	const char *path; /* "-": standard output. NULL: there is no file */
 	const struct hv_export_format *format;
 	enum hv_compression compression;
-	const struct hv_stream_to *to; /* borrowed; NULL: a file. PATH and FORMAT are then set */
-	int fd;			       /* -1: not open */
+	const struct hv_stream_to *to; /* NULL: a file. PATH and FORMAT are then set */
+	struct record_dial *dial;      /* NULL: TO never connects again */
 	bool has_date;		       /* times of day are wanted */
+};
+
+struct record_file {
+	struct record_target target;
+	int fd; /* -1: not open */
 	bool is_stdout;
 	bool is_new; /* did not exist before; removed again if nothing is recorded */
 	struct record_head head;

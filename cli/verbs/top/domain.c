@@ -251,7 +251,7 @@ struct hv_err *top_domain_close(struct top_domain *d)
 	if (d->ended || client_of(d)->fd < 0)
 		return NULL;
 	client_limit(client_of(d), 0);
-	err = top_waits_end(&d->waits, client_of(d), NULL);
+	err = top_waits_end(&d->waits, NULL);
 	if (!err)
 		err = end_profile(d);
 	hv_err_keep_first(&err, own_session_end(&d->session));
@@ -268,14 +268,13 @@ static void count(void *ctx, const char *name, uint64_t hits, double time_us)
 static struct hv_err *look_at_waits(struct top_domain *d)
 {
 	struct top_look *l = &d->now;
-	struct hv_err *err = top_waits_take(&d->waits, client_of(d));
+	struct hv_err *err = top_waits_take(&d->waits);
 
 	if (err)
 		return err;
 	l->has_waits = top_waits_get(&d->waits, &l->waits);
 	if (l->has_waits && l->load_ppm > WAITS_PPM)
-		err = top_waits_end(&d->waits, client_of(d),
-				    "tracing took more than 2 % of a vCPU's time");
+		err = top_waits_end(&d->waits, "tracing took more than 2 % of a vCPU's time");
 	return err;
 }
 
@@ -324,14 +323,14 @@ static void end(struct top_domain *d, struct hv_err *err)
 struct hv_err *top_domain_begin_waits(struct top_domain *d)
 {
 	static unsigned nr;
-	HV_AUTO_FREE char *dir = hv_format("instances/top-waits-%d-%u", (int)getpid(), ++nr);
+	HV_AUTO_FREE char *instance = hv_format("top-waits-%d-%u", (int)getpid(), ++nr);
 
-	return in_domain_of(d, top_waits_begin(&d->waits, client_of(d), dir));
+	return in_domain_of(d, top_waits_begin(&d->waits, client_of(d), instance));
 }
 
 void top_domain_turn(struct top_domain *d)
 {
-	struct hv_err *err = d->ended ? NULL : top_waits_take(&d->waits, client_of(d));
+	struct hv_err *err = d->ended ? NULL : top_waits_take(&d->waits);
 
 	if (err)
 		end(d, err);

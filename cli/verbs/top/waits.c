@@ -16,17 +16,8 @@
 
 void top_waits_deinit(struct top_waits *w)
 {
-	record_file_deinit(&w->file);
-	free(w->dir);
+	recording_deinit(&w->recording);
 	free(w->why);
-}
-
-static struct hv_err *set(struct top_waits *w, struct client *c, const char *file, int flags,
-			  const char *text)
-{
-	HV_AUTO_FREE char *path = hv_format("%s/%s", w->dir, file);
-
-	return client_put(c, path, O_WRONLY | flags, text);
 }
 
 /* A kernel without the last event does not tell of the first waits of new tasks. */
@@ -44,12 +35,12 @@ static struct hv_err *find_events(struct client *c, struct hv_text *ret)
 /* An event that can never be recorded is left out by the service. */
 static struct hv_err *put_events(struct top_waits *w, struct client *c)
 {
-	HV_AUTO_FREE char *path = hv_format("%s/set_event", w->dir);
+	HV_AUTO_FREE char *path = hv_format("%s/set_event", w->recording.dir);
 	HV_AUTO_TEXT struct hv_text words = {0}, text = {0};
 	struct hv_err *err = find_events(c, &words);
 
 	if (!err)
-		err = set(w, c, "set_event", O_TRUNC, words.data);
+		err = client_put(c, path, O_WRONLY | O_TRUNC, words.data);
 	if (!err)
 		err = client_get(c, path, &text);
 	if (err)
@@ -61,70 +52,72 @@ static struct hv_err *put_events(struct top_waits *w, struct client *c)
 	return NULL;
 }
 
-static struct hv_err *begin(struct top_waits *w, struct client *c, const char *dir)
+static struct hv_err *begin(struct top_waits *w, struct client *c, const char *instance)
 {
-	struct hv_err *err = client_mkdir(c, dir, CLIENT_DIR_OURS);
+	const struct record_request q = {
+		.instance = instance,
+		.buffer_kb = BUFFER_KB,
+		.target = {.path = "run queue", .format = &hv_wait_format},
+	};
+	struct hv_err *err;
 
-	if (err)
-		return err;
-	w->dir = hv_strdup(dir);
-	w->file.path = "run queue";
-	w->file.format = &hv_wait_format;
-	err = set(w, c, "tracing_on", 0, "0\n");
-	if (err)
-		return err;
-	hv_err_free(set(w, c, "buffer_size_kb", 0, BUFFER_KB "\n"));
-	err = put_events(w, c);
+	recording_init(&w->recording, &q.target);
+	err = recording_begin(&w->recording, c, &q);
+
 	if (!err)
-		err = record_file_begin(&w->file, c, w->dir);
-	return err ? err : set(w, c, "tracing_on", 0, "1\n");
+		err = put_events(w, c);
+	if (!err)
+		err = recording_open(&w->recording);
+	return err ? err : recording_start(&w->recording);
 }
 
-struct hv_err *top_waits_begin(struct top_waits *w, struct client *c, const char *dir)
+struct hv_err *top_waits_begin(struct top_waits *w, struct client *c, const char *instance)
 {
-	struct hv_err *err = begin(w, c, dir), *end_err;
+	struct hv_err *err = begin(w, c, instance), *end_err;
 
 	if (!err || client_is_gone(err))
 		return err;
-	end_err = top_waits_end(w, c, err->reason);
+	end_err = top_waits_end(w, err->reason);
 	hv_err_free(err);
 	return end_err;
 }
 
-struct hv_err *top_waits_take(struct top_waits *w, struct client *c)
+struct hv_err *top_waits_take(struct top_waits *w)
 {
+	struct recording *r = &w->recording;
 	struct hv_err *err = NULL;
-	bool more = w->dir;
+	bool more = r->dir;
 
 	for (unsigned i = 0; !err && more && i < TAKES_MAX; i++) {
-		err = record_file_take(&w->file, c, 0, &more);
-		more = more && w->file.nr_reads >= MANY_READS;
+		err = recording_take(r, 0, &more);
+		more = more && r->file.nr_reads >= MANY_READS;
 	}
 	return err;
 }
 
 bool top_waits_get(const struct top_waits *w, struct hv_wait_times *ret)
 {
-	if (!w->dir || !w->file.export)
+	const struct recording *r = &w->recording;
+
+	if (!r->dir || !recording_is_open(r))
 		return false;
-	*ret = hv_wait_export_times(w->file.export)->tasks;
+	*ret = hv_wait_export_times(r->file.export)->tasks;
 	return true;
 }
 
-struct hv_err *top_waits_end(struct top_waits *w, struct client *c, const char *why)
+struct hv_err *top_waits_end(struct top_waits *w, const char *why)
 {
+	struct recording *r = &w->recording;
 	struct hv_err *err = NULL;
 
 	if (why) {
 		free(w->why);
 		w->why = hv_strdup(why);
 	}
-	if (w->file.export)
-		err = record_file_close(&w->file, c);
-	if (w->dir)
-		hv_err_keep_first(&err, client_rmdir(c, w->dir));
-	free(hv_take(w->dir));
-	record_file_deinit(&w->file);
-	w->file = (struct record_file)RECORD_FILE_NONE;
+	if (r->dir)
+		err = recording_close(r);
+	hv_err_keep_first(&err, recording_remove(r));
+	recording_deinit(r);
+	*r = (struct recording)RECORDING_NONE;
 	return err;
 }

@@ -5,25 +5,26 @@
 #pragma once
 
 #include "cli/client.h"
-#include "cli/verbs/record/file.h"
+#include "cli/verbs/record/recording.h"
 #include "latency/wait_times.h"
 
 struct top_waits {
-	struct record_file file;
-	char *dir; /* owned; of its instance; NULL: nothing is measured */
-	char *why; /* owned; why nothing is measured although it was wanted */
+	struct recording recording; /* has no instance if nothing is measured */
+	char *why;		    /* owned; why nothing is measured although it was wanted */
 };
 #define TOP_WAITS_NONE                                                                             \
 	{                                                                                          \
-		.file = RECORD_FILE_NONE                                                           \
+		.recording = RECORDING_NONE                                                        \
 	}
 void top_waits_deinit(struct top_waits *w);
 
-/* DIR is to be its instance. If the waits cannot be measured, WHY says so, and that is no error. */
-struct hv_err *top_waits_begin(struct top_waits *w, struct client *c, const char *dir) hv_must_use;
+/* INSTANCE is the name of its instance. If the waits cannot be measured, WHY says so, and that is
+ * no error. */
+struct hv_err *top_waits_begin(struct top_waits *w, struct client *c,
+			       const char *instance) hv_must_use;
 /* Takes what there is, if it is measured. To be called some times a second. */
-struct hv_err *top_waits_take(struct top_waits *w, struct client *c) hv_must_use;
+struct hv_err *top_waits_take(struct top_waits *w) hv_must_use;
 /* False: they are not measured. */
 bool top_waits_get(const struct top_waits *w, struct hv_wait_times *ret);
 /* Ends measuring; WHY, which is copied, says why, if it goes on otherwise. */
-struct hv_err *top_waits_end(struct top_waits *w, struct client *c, const char *why) hv_must_use;
+struct hv_err *top_waits_end(struct top_waits *w, const char *why) hv_must_use;

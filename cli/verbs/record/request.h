@@ -1,14 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What other verbs do by recording. Leaves to others: their own options. */
+/* What is to be recorded of a domain, for how long, and where to. Verbs that record fill in a
+ * request. record, stream and hist give it to record_run(), which does everything. latency, top and
+ * exporter decide themselves when to stop, and call the steps of recording.h.
+ * Leaves to others: the options of each verb. */
 #pragma once
 
-#include "cli/verbs/verb.h"
-#include "stream/sender.h"
+#include "cli/verbs/record/file.h"
+#include "cli/verbs/record/settings.h"
 
-#define STREAM_KEY_PATH "/etc/hvtrace/stream.key"
+struct cli; /* cli/verbs/verb.h */
 
-/* The options that say what is recorded, and for how long: letters as for getopt, long options, and
- * their help. */
+/* Zero-initialised is empty. Strings are borrowed. */
+struct record_request {
+	const char *spec; /* the domain */
+
+	struct record_settings settings; /* owned */
+	const char *instance;  /* the name of the instance that records; NULL: record-PID */
+	const char *buffer_kb; /* of a vCPU. NULL: that of the top, if the host has memory */
+	const char *clock;     /* as in trace_clock. NULL: the clock of a new instance */
+
+	uint64_t for_ns;	   /* 0: until COMMAND ends, or a signal comes */
+	char **command;		   /* NULL: none */
+	uint64_t max_overhead_ppm; /* 0: no limit */
+
+	struct record_target target;
+	const char *format; /* the name of a format for TARGET. NULL: by the name of the file */
+	bool is_json;	    /* the last line is an object on standard output */
+};
+/* For `clock`: the clock of the top, if the instance can have it. */
+#define RECORD_CLOCK_OF_TOP "top"
+
+void record_request_deinit(struct record_request *q);
+
+/* The options of a request: letters as for getopt, long options, and their help. */
 #define RECORD_LETTERS "p:e:f:k:l:n:g:P:j"
 #define RECORD_LONGS                                                                               \
 	{"filter", required_argument, NULL, 'f'}, {"marks", no_argument, NULL, 'M'},               \
@@ -35,16 +59,15 @@
 	"event\n"                                                                                  \
 	"                         hvtrace:mark\n"
 
-/* The word of a command line that stands for OPTION, one of these. NULL: it is none. */
-const char *record_word(int option);
+/* Takes OPTION, one of these, into Q. False: return *RET_EXIT. */
+bool record_request_take_option(struct cli *cli, struct record_request *q, int option,
+				int *ret_exit);
+/* Takes DOMAIN and COMMAND, which are the operands that verb_option() left. False: return
+ * *RET_EXIT. */
+bool record_request_take_operands(struct cli *cli, int argc, char **argv, struct record_request *q,
+				  int *ret_exit);
 
-/* Runs the verb record with ARGV, and also records PAIRS: lines, each an event and the one that
- * ends it. A pair that cannot be recorded now is named and left out if there is anything else. */
-int record_pairs(struct cli *cli, int argc, char **argv, const char *pairs);
-
-struct record_dial; /* record/apart.h */
-
-/* Runs the verb record with ARGV, but sends the events to TO instead of writing them. DIAL may be
- * NULL, if no connection has to be made again. Messages are those of CLI's verb. */
-int record_to(struct cli *cli, int argc, char **argv, const struct hv_stream_to *to,
-	      struct record_dial *dial, enum hv_compression compression);
+/* Records what Q asks for. Attaches first and detaches at the end if the domain has no session.
+ * Prints messages as CLI's verb. Returns its exit code; if a signal ended recording, the process
+ * ends with that signal instead. */
+int record_run(struct cli *cli, const struct record_request *q);
