@@ -6,9 +6,8 @@
 
 #include "cli/client.h"
 #include "cli/domain_state.h"
-#include "cli/duration.h"
+#include "cli/quantity.h"
 #include "cli/mount/mounter.h"
-#include "cli/percent.h"
 #include "cli/progress.h"
 #include "cli/service/service.h"
 #include "cli/session_stat.h"

@@ -15,7 +15,7 @@
 #include "cli/metrics.h"
 #include "cli/sessions.h"
 #include "cli/stop_signals.h"
-#include "cli/percent.h"
+#include "cli/quantity.h"
 #include "cli/verbs/exporter/run_queues.h"
 #include "cli/verbs/verb.h"
 #include "vmm/unix_socket.h"

@@ -17,7 +17,7 @@
 #include "cli/verbs/run/trace.h"
 #include "cli/explain.h"
 #include "cli/rundir.h"
-#include "cli/size.h"
+#include "cli/quantity.h"
 #include "cli/verbs/verb.h"
 
 #define APPEND_DEFAULT "console=ttyS0 reboot=k panic=-1"

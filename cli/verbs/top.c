@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/confine.h"
-#include "cli/duration.h"
+#include "cli/quantity.h"
 #include "cli/kvm_exits.h"
 #include "cli/verbs/top/screen.h"
 #include "cli/verbs/top/text.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/verbs/record/request.h"
 
-#include "cli/duration.h"
-#include "cli/percent.h"
+#include "cli/quantity.h"
 #include "cli/verbs/record/probes.h"
 #include "cli/verbs/verb.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <check.h>
 
-#include "cli/duration.h"
+#include "cli/quantity.h"
 #include "tests/lib/run_suite.h"
 
 static const struct {

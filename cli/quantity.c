@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/quantity.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Reads a number in thousandths, so that "0.25" keeps its meaning; drops digits after the third.
+ * Moves *AT to the first character after the number. False: there is no number, or it has more than
+ * twelve digits before the point. */
+static bool parse_decimal(const char **at, uint64_t *ret_thousandths)
+{
+	const char *p = *at;
+	uint64_t n = 0;
+	unsigned digits = 0;
+	uint64_t scale = 1000;
+
+	for (; is_digit(*p); p++, digits++) {
+		if (digits == 12)
+			return false;
+		n = n * 10 + (uint64_t)(*p - '0');
+	}
+	n *= 1000;
+	if (*p == '.') {
+		for (p++; is_digit(*p); p++, digits++) {
+			scale /= 10;
+			n += scale * (uint64_t)(*p - '0');
+		}
+	}
+	if (!digits)
+		return false;
+	*at = p;
+	*ret_thousandths = n;
+	return true;
+}
+
+bool percent_parse(const char *text, uint64_t *ret_ppm)
+{
+	uint64_t thousandths;
+
+	if (!parse_decimal(&text, &thousandths) ||
+	    (strcmp(text, "") != 0 && strcmp(text, "%") != 0))
+		return false;
+	if (thousandths == 0 || thousandths > 100000)
+		return false;
+	*ret_ppm = thousandths * 10;
+	return true;
+}
+
+static bool unit_shift(const char *unit, unsigned *ret)
+{
+	static const struct {
+		const char *name;
+		unsigned shift;
+	} units[] = {{"", 20}, {"k", 10}, {"m", 20}, {"g", 30}, {"t", 40}};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		size_t len = strlen(units[i].name);
+
+		/* "G", "GiB" */
+		if (strncasecmp(unit, units[i].name, len) != 0)
+			continue;
+		if (unit[len] && (!len || strcasecmp(unit + len, "ib") != 0))
+			continue;
+		*ret = units[i].shift;
+		return true;
+	}
+	return false;
+}
+
+bool size_parse(const char *text, uint64_t *ret_bytes)
+{
+	unsigned __int128 bytes;
+	uint64_t thousandths;
+	unsigned shift;
+
+	if (!parse_decimal(&text, &thousandths) || !unit_shift(text, &shift))
+		return false;
+	bytes = ((unsigned __int128)thousandths << shift) / 1000;
+	if (bytes >> 63)
+		return false;
+	*ret_bytes = (uint64_t)bytes & ~UINT64_C(0xfff);
+	return true;
+}
+
+static bool unit_ns(const char *unit, uint64_t *ret)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {
+		{"", HV_NS_PER_S},	   {"s", HV_NS_PER_S},
+		{"ms", 1000000},	   {"us", 1000},
+		{"m", 60 * HV_NS_PER_S},   {"min", 60 * HV_NS_PER_S},
+		{"h", 3600 * HV_NS_PER_S},
+	};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(unit, units[i].name) == 0) {
+			*ret = units[i].ns;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool duration_parse(const char *text, uint64_t *ret_ns)
+{
+	uint64_t thousandths;
+	uint64_t unit;
+	uint64_t ns;
+
+	if (!parse_decimal(&text, &thousandths) || !unit_ns(text, &unit))
+		return false;
+	if (__builtin_mul_overflow(thousandths, unit / 1000, &ns))
+		return false;
+	if (ns == 0 || ns > DURATION_MAX_NS)
+		return false;
+	*ret_ns = ns;
+	return true;
+}
