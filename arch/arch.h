@@ -199,8 +199,8 @@ struct hv_arch {
 	/* Where a kernel image can be, and every address a call from it can reach */
 	struct hv_gva_range image_window;
 	/* Where hvtrace may have filled in unused page-table slots, and the part of it where it
-	 * does (docs/region.md). Where text_base is 0, what holds the former in every kernel
-	 * (struct hv_reach); empty: the image window does. */
+	 * does (docs/internals/ring.md). Where text_base is 0, what holds the former in every
+	 * kernel (struct hv_reach); empty: the image window does. */
 	struct hv_gva_range free_window;
 	struct hv_gva_range chosen_window;
 

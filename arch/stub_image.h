@@ -11,10 +11,10 @@
 #include "base/addr.h"
 #include "ringbuf/abi.h"
 
-/* The values that link writes into the stubs' code; hole_NAME in the assembly (docs/stubs.md). None
- * of them changes while a session lasts. A value for an alternative that is not chosen may be 0.
- * The stubs do not check the number of the CPU: the table "vcpus" has an entry for every number
- * that the kernel may use. */
+/* The values that link writes into the stubs' code; hole_NAME in the assembly
+ * (docs/internals/stubs.md). None of them changes while a session lasts. A value for an alternative
+ * that is not chosen may be 0. The stubs do not check the number of the CPU: the table "vcpus" has
+ * an entry for every number that the kernel may use. */
 #define HV_HOLES(X)                                                                                \
 	/* displacements from the per-CPU base, or of a kernel that keeps these in the task        \
 	 * (hv_layout.in_task) the first and third: offsets there */                               \

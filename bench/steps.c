@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Counts the instructions of each path through a stub by single stepping. The numbers are exact,
- * and the same on every machine. Prints the table of docs/performance.md.
+ * and the same on every machine. Prints the table of bench/results/instructions.md.
  *
  *       bench/steps             exit status 77: this machine cannot (no ptrace, not x86-64) */
 #include <signal.h>

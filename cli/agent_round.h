@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the agent in a guest says (docs/agent.md): lines, which become a round. The guest can say
- * anything, or nothing: lines, and how many there are of each kind, are bounded, numbers are
+/* What the agent in a guest says (docs/users/agent.md): lines, which become a round. The guest can
+ * say anything, or nothing: lines, and how many there are of each kind, are bounded, numbers are
  * checked, and names have no control characters. Leaves to others: where the bytes come from, and
  * how many may come (agent.h). Pure. */
 #pragma once

@@ -8,7 +8,8 @@
  *   vcpu0    | packet header, its context, event, event, ... | packet ...
  *   vcpu1    | ...
  *
- * Leaves to others: what events are made of (ctf_classes.h). docs/files.md says what is in a trace.
+ * Leaves to others: what events are made of (ctf_classes.h). docs/users/files.md says what is in a
+ * trace.
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* JSON lines: one event an object, in the order of their times. docs/files.md has the schema. */
+/* JSON lines: one event an object, in the order of their times (docs/users/files.md). */
 #include <inttypes.h>
 #include <stdio.h>
 

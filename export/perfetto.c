@@ -3,8 +3,9 @@
  * (protos/perfetto/trace). Each task has a track with slices for the calls of function_graph and
  * instants for other events. Each vCPU has a track that shows which task it ran. Counters say how
  * many vCPUs run a task, and how many events were lost. Threads of the host have tracks of their
- * own. Names of functions are written once, with the first event that has them. docs/files.md says
- * what is in the file; tests/files/perfetto.proto has the part of the schema that is used here. */
+ * own. Names of functions are written once, with the first event that has them. docs/users/files.md
+ * says what is in the file; tests/files/perfetto.proto has the part of the schema that is used
+ * here. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A round of what the agent tells: lines, which docs/agent.md describes. Leaves to others: the way
- * to the host (serve.h, vsock.h). */
+/* A round of what the agent tells: lines, which docs/users/agent.md describes. Leaves to others:
+ * the way to the host (serve.h, vsock.h). */
 #pragma once
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * struct hv_arch (arch/arch.h) describes the CPU and is pure; the functions here look up symbols
  * and read the guest's memory, which is hostile and changes while it is read.
  * Each table and its functions are in kernel/NAME/. The other files of kernel/ serve every
- * architecture, with the exceptions that docs/new-arch.md lists. */
+ * architecture, with the exceptions that docs/internals/new-arch.md lists. */
 #pragma once
 
 #include "kernel/clock_source.h"

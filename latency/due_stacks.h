@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which stack is of which event. A stack comes behind its event, on the same vCPU, and of the same
  * task; between the two, an interrupt may record events with stacks of their own. Stacks of ends of
- * sections (docs/irqsoff.md) come among them, and are of no event.
+ * sections (docs/users/latency-tracers.md) come among them, and are of no event.
  * Leaves to others: what the stacks say. Pure. */
 #pragma once
 

@@ -34,7 +34,7 @@ enum hv_moment_kind {
 	 * ADDRESS 0: not because PID ran. */
 	HV_MOMENT_THROTTLE,
 	HV_MOMENT_UNTHROTTLE,
-	/* Of the host (docs/host.md): what its thread PID does, of which CPU is the vCPU. */
+	/* Of the host (docs/users/events.md): what thread PID does; CPU is the vCPU. */
 	HV_MOMENT_HOST_EXIT,   /* the vCPU leaves the guest, at ADDRESS, for the reason NUMBER */
 	HV_MOMENT_HOST_ENTRY,  /* and goes on in it */
 	HV_MOMENT_HOST_SWITCH, /* the host's CPU goes from PID to OTHER */

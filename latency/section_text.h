@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The longest section with interrupts or preemption off, from the text that `trace` has of it
- * (docs/irqsoff.md). Names in it are the guest's. Pure. */
+ * (docs/users/latency-tracers.md). Names in it are the guest's. Pure. */
 #pragma once
 
 #include "latency/stall.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The host's threads that run the vCPUs, by the host's own events (docs/host.md): when a thread
- * wanted to run and did not, and who had the CPU; how late it ran after it was woken; its exits.
- * Unlike samples of schedstat, these are exact, and on the clock of the guest's events. A thread is
- * known to be a vCPU's by its exits.
- * Leaves to others: what is a stall (outages.h, exits.h), what threads are (takers.h). Pure. */
+/* The host's threads that run the vCPUs, by the host's own events (docs/users/events.md): when a
+ * thread wanted to run and did not, and who had the CPU; how late it ran after it was woken; its
+ * exits. Unlike samples of schedstat, these are exact, and on the clock of the guest's events. A
+ * thread is known to be a vCPU's by its exits. Leaves to others: what is a stall (outages.h,
+ * exits.h), what threads are (takers.h). Pure. */
 #pragma once
 
 #include "latency/exits.h"

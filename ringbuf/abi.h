@@ -290,7 +290,7 @@ static inline uint32_t hv_count_home(uint32_t function_low, unsigned homes_shift
 	return hv_home(function_low, homes_shift);
 }
 
-/* The offsets in the comments and in docs/region.md, and no padding. */
+/* The offsets in the comments and in docs/internals/ring.md, and no padding. */
 _Static_assert(sizeof(struct hv_params) == 0x38, "params");
 _Static_assert(sizeof(struct hv_params) <= HV_KINDS_OFF &&
 		       HV_KINDS_OFF + HV_NR_SLOTS * sizeof(uint32_t) <= HV_SLOTS_OFF,

@@ -11,7 +11,7 @@
 #define HV_STUBS_LEN_MAX  0xf000 /* of the code */
 
 /* Numbers of alternatives: what arch->link puts in place of some instructions of the stubs
- * (docs/stubs.md). */
+ * (docs/internals/stubs.md). */
 #define HV_ALT_NO_MIGRATE 1 /* a nop: the kernel does not count what disables migration */
 #define HV_ALT_LAZY	  2 /* a jump: the kernel counts lazy preemption */
 #define HV_ALT_JUMP	  3 /* a jump: the return handler may jump to the caller's address */

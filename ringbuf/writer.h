@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Puts records into a ring in host memory, by the rules of a stub (docs/ring.md). Leaves to others:
- * what a record says (abi.h), when. */
+/* Puts records into a ring in host memory, by the rules of a stub (docs/internals/ring.md). Leaves
+ * to others: what a record says (abi.h), when. */
 #pragma once
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The frames of a stream (docs/stream.md): what a sender and a collector agree on. All numbers are
- * little endian.
+/* The frames of a stream (docs/operators/stream.md): what a sender and a collector agree on. All
+ * numbers are little endian.
  *
  *   0   "HVTS"
  *   4   u8 version, u8 kind, u8 flags, u8 0

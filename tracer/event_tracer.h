@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The event tracer: which of the guest's trace events are recorded into the session's ring, and
  * everything in the guest that this takes: plugs (plug.h), redirected calls (redirect.h), and the
- * waiting until nobody uses what was taken out (docs/events.md).
+ * waiting until nobody uses what was taken out (docs/users/events.md).
  *
  * A session has one, as it has one ring. An event is on in the guest while any instance wants it:
  * callers give the union of what all instances want, and give each instance its own events when

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Events of the host's kernel that concern the threads of the guest's VMM (docs/host.md): their
- * types are in the catalogue as events/host/, and while some are on, they are read from the host's
- * tracing and wait here, in the order of the guest's clock, for the drain to take them to their
- * place between the guest's own. While none is on, nothing of the host records and nothing is read.
- * Leaves to others: what records them (vmm/hosttrace/), which instance wants them
+/* Events of the host's kernel that concern the threads of the guest's VMM (docs/users/events.md):
+ * their types are in the catalogue as events/host/, and while some are on, they are read from the
+ * host's tracing and wait here, in the order of the guest's clock, for the drain to take them to
+ * their place between the guest's own. While none is on, nothing of the host records and nothing is
+ * read. Leaves to others: what records them (vmm/hosttrace/), which instance wants them
  * (tree/instance/events/host_events.h), the place (tree/instance/core/drain.h). One thread. */
 #pragma once
 

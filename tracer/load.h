@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How much of its vCPUs' time a guest spends in stubs, and in which functions, as its rings tell:
  * records times what one costs. What a record costs is measured on this host when the load is made
- * (docs/performance.md says how); under TCG a record costs the guest more. Calls that record
- * nothing (of other tasks, below a threshold, of a profile) are not seen. The guest can write into
- * its rings what it likes: it can make a load look large or small. Leaves to others: what is done
- * about it (tree/instance/budget.h). One thread. */
+ * (docs/operators/performance.md says how); under TCG a record costs the guest more. Calls that
+ * record nothing (of other tasks, below a threshold, of a profile) are not seen. The guest can
+ * write into its rings what it likes: it can make a load look large or small. Leaves to others:
+ * what is done about it (tree/instance/budget.h). One thread. */
 #pragma once
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The open frames of a graph: return addresses on the guest's stacks that are our handler's. The
- * originals are in the region's return stacks (docs/graph.md). The region is hostile: a frame is
- * used only if the word at its slot is our handler's address, and the original is an address of
+ * originals are in the region's return stacks (docs/users/graph.md). The region is hostile: a frame
+ * is used only if the word at its slot is our handler's address, and the original is an address of
  * kernel code outside of our range.
  * Leaves to others: when to put addresses back (graph_tracer.h, detach.c), taking holds
  * (patcher/). */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The tracers preemptoff, irqsoff and preemptirqsoff in the guest: measure the sections in which
- * preemption is off, or interrupts, or one of them, and keep the longest one (docs/irqsoff.md).
- * Nothing is measured before every instruction that could be covered is, since a section whose end
- * is not seen would seem to last until the next end. Leaves to others: the text of a section
- * (tree/). One thread. */
+ * preemption is off, or interrupts, or one of them, and keep the longest one
+ * (docs/users/latency-tracers.md). Nothing is measured before every instruction that could be
+ * covered is, since a section whose end is not seen would seem to last until the next end. Leaves
+ * to others: the text of a section (tree/). One thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
  * one calls it. A kernel before 6.16 has two nops at a free site. Who was interrupted between them
  * would go on at the call with any address. So the first instruction is written at every site, and
  * the second one only after a hold has shown that nobody stands before it: whoever comes to it
- * later has our address. docs/new-arch.md has the argument.
+ * later has our address. docs/internals/new-arch.md has the argument.
  * Where the kernel itself keeps a first instruction at free sites, and where a call is one
  * instruction, there is nothing to do.
  * Leaves to others: which sites call what (site_stubs.h), writing (patcher/). One thread. */

@@ -118,8 +118,8 @@ struct hv_err *hv_guest_pin(struct hv_guest *g) hv_must_use;
 struct hv_err *hv_guest_unpin(struct hv_guest *g) hv_must_use;
 
 /* From now on text is patched in copies of its pages, which replace the pages, where the guest's
- * RAM allows that (docs/inject.md); elsewhere it is patched in place. ENOTSUP: no part of the RAM
- * allows it. */
+ * RAM allows that (docs/internals/inject.md); elsewhere it is patched in place. ENOTSUP: no part of
+ * the RAM allows it. */
 struct hv_err *hv_guest_want_shadow(struct hv_guest *g) hv_must_use;
 
 /* Why this guest cannot be traced now: powered off, paused, a migration under way, a confidential

@@ -2,7 +2,7 @@
 /* The graph: the stub of a call makes the function return to the return handler (graph_handler.S)
  * and keeps the caller's address in a frame. The function has not signed its return address yet; it
  * signs the handler's. The frames of one kernel stack are in one return stack in the region
- * (return_stacks.inc, docs/graph.md). Included by stubs.S.
+ * (return_stacks.inc, docs/users/graph.md). Included by stubs.S.
  *
  * There are two ways to do it. The plain way is written out in a straight line. It is for a graph
  * without options (hv_graph_is_plain() in ringbuf/abi.h), on a kernel stack whose return stack is

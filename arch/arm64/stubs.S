@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The code that the guest runs, for arm64, and the stub of the function tracer. docs/stubs.md says
+/* The code that the guest runs, for arm64, and the stub of the function tracer. docs/internals/stubs.md says
  * how the files are written and how they become code.
  *
  * A site is the second instruction of `mov x9, x30; bl stub` at a function's entry, before the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stacks: records the callers of a function (docs/stack.md). Included by stubs.S.
+/* Stacks: records the callers of a function (docs/users/latency-tracers.md). Included by stubs.S.
  *
  * Every function of the kernel keeps a frame record, which is below its frame pointer:
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The graph: the stub of a call replaces the return address by that of the return handler
  * (graph_handler.S), and keeps the original in a frame. The frames of one kernel stack are in one
- * return stack in the region (return_stacks.inc, docs/graph.md). Included by stubs.S.
+ * return stack in the region (return_stacks.inc, docs/users/graph.md). Included by stubs.S.
  *
  * There are two ways to do it. The plain way is written out in a straight line. It is for a graph
  * without options (hv_graph_is_plain() in ringbuf/abi.h), on a kernel stack whose return stack is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The function profile: calls and their time are counted per vCPU and function in tables in the
- * region (struct hv_count, docs/profile.md), so that nothing is lost however many calls there are.
+ * region (struct hv_count, docs/users/graph.md), so that nothing is lost however many calls there are.
  * A task may be interrupted here and continue on another vCPU, so all additions are interlocked
  * (vcpu_locked).
  * Included by stubs.S; graph.S has pictures of the stack.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Return probes: a function whose slot has HV_SLOT_RETURN gets a frame, as that of a graph
- * (docs/graph.md), and its return is recorded with the registers that it returns with. Included by
+ * (docs/users/graph.md), and its return is recorded with the registers that it returns with. Included by
  * event.S.
  *
  * The slot of such a function goes on to its entry here. An entry adds the number of the slot to the

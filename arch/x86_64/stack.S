@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stacks: records the words of the kernel stack that the host needs to unwind it (docs/stack.md).
+/* Stacks: records the words of the kernel stack that the host needs to unwind it (docs/users/latency-tracers.md).
  * Included by stubs.S.
  *
  * The stub looks at the words from the caller's return address to the end of the stack. If that is

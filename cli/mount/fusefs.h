@@ -4,7 +4,7 @@
  * cannot end, whatever the service does. Where libfuse was not there at build time, fusefs_none.c
  * is in its place.
  *
- * What differs from tracefs and cannot be otherwise: docs/tracefs.md.
+ * What differs from tracefs and cannot be otherwise: docs/users/tracefs.md.
  * Leaves to others: mounting (mountpoint.h), becoming the process (mounter.h), what files say. */
 #pragma once
 

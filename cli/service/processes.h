@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The processes of a session and their rights, as the kernel tells them: the service and its
- * helpers, or, for a machine of our own, its VMM, which has started the service. docs/security.md
- * says why they have them. */
+ * helpers, or, for a machine of our own, its VMM, which has started the service.
+ * docs/operators/security.md says why they have them. */
 #pragma once
 
 #include <json-c/json.h>

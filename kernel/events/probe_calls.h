@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The calls in the kernel's code through which an event is recorded from outside (docs/events.md):
+/* The calls in the kernel's code through which an event is recorded from outside
+ * (docs/users/events.md):
  *
  * - An event's probe calls trace_event_buffer_reserve() for room, fills the room, and calls
  *   trace_event_buffer_commit(). Part of the probe may be in functions of similar names, which the

@@ -20,7 +20,7 @@ TOKENS = b"".join(bytes((ord("0") + i, 0)) for i in range(10))  # of kallsyms: e
 NAMES_BYTES = 3 << 19  # at least so much of what is before the tokens belongs to kallsyms, too
 SYMBOLS = ("__start_BTF", "__stop_BTF", "__start_orc_unwind", "__stop_orc_unwind", "__start_orc_unwind_ip", "__stop_orc_unwind_ip",
            "__start_rodata", "__end_rodata", "ftrace_events", "modules", "level2_fixmap_pgt")  # fmt: skip
-SLOTS = range(256, 504)  # of level2_fixmap_pgt: where the region may be (docs/region.md)
+SLOTS = range(256, 504)  # of level2_fixmap_pgt: where the region may be (docs/internals/ring.md)
 STATES_OFF, MAP_OFF, JOURNAL_END = 0x500000, 0x400000, 0x400000
 RECORD = 32
 STATE = 320  # bytes of a state, which its ring follows
@@ -188,7 +188,7 @@ class Ringing:
 
     @staticmethod
     def key(position, ring):
-        """Of the record at POSITION, in bytes as a head counts them (docs/ring.md)."""
+        """Of the record at POSITION, in bytes as a head counts them (docs/internals/ring.md)."""
         return (position << 63 - ring.length.bit_length()) % (1 << 64)
 
     def _record(self, ring, position):

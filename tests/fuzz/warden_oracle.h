@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Judges the memory of the guest of fuzz_warden: each byte is as the guest had it, or what the
- * rules say (docs/security.md, "The rules"). Knows where the guest has code, tables and data, and
- * shares no code with the rules. */
+ * rules say (docs/operators/security.md, "The rules"). Knows where the guest has code, tables and
+ * data, and shares no code with the rules. */
 #pragma once
 
 #include <stdlib.h>

@@ -83,7 +83,7 @@ def graph_beside_others(t):
         traced.echo("current_tracer", "function")
         ours, text = our_trees(t, traced, FILTERS, where="instances/this/")
         traced.echo("tracing_on", "0")
-        # Functions to which others jumped have no caller (docs/tracefs.md).
+        # Functions to which others jumped have no caller (docs/users/tracefs.md).
         lines = [line for line in traced.text("trace").splitlines() if line.startswith("#") or "<-" in line]
         top, lost = ftrace.parse("\n".join(lines))
         pid = int(re.search(r"-(\d+) *\|", text)[1])

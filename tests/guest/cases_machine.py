@@ -34,7 +34,7 @@ KINDS = (
     Config("trixie", cmdline="pti=on"),
     Config("bookworm", shared_ram=False, vcpus=4),
 )
-# A kernel that freezes its tasks patches itself (static keys): docs/testing.md says why vCPUs run in turn then.
+# A kernel that freezes its tasks patches itself (static keys): docs/internals/testing.md says why vCPUs run in turn then.
 HIBERNATING = tuple(dataclasses.replace(config, disk_mib=1024, cmdline="resume=/dev/nvme0n1") for config in IN_TURN)
 
 

@@ -353,7 +353,7 @@ class Domain:
     def run_own(self, command, timeout=channel.RUN_SECONDS):
         """run() for commands that switch the guest's own tracers or probes, with which the guest patches itself."""
         c = self.config
-        assert c.in_turn or c.vcpus == 1 or self.lab.kvm(self), f"{c} may stand still when it patches itself: docs/testing.md"
+        assert c.in_turn or c.vcpus == 1 or self.lab.kvm(self), f"{c} may stand still when it patches itself: docs/internals/testing.md"
         return self.run(command, timeout)
 
     def run_bytes(self, command, timeout=channel.RUN_SECONDS):

@@ -15,7 +15,7 @@ TRACING = "/sys/kernel/tracing"
 ENTER_SECONDS = 0.3
 SHOWN_PLACES = 8
 ENTERING = ("__svm_vcpu_run", "__vmx_vcpu_run")  # functions of KVM's modules
-HOST_IN_GUEST = "(its host's {}: the emulator under this host has put the host's registers into the guest, docs/nested.md)"
+HOST_IN_GUEST = "(its host's {}: the emulator under this host has put the host's registers into the guest, docs/internals/testing.md)"
 SHOWN = ("exits", "io_exits", "mmio_exits", "irq_exits", "halt_exits", "signal_exits", "tlb_flush", "pf_taken")
 
 

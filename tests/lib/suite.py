@@ -60,7 +60,7 @@ if len(KERNELS) == 1:
     KERNELS *= 2  # each configuration of a case is used once all the same
 STANDARD = [Config(kernel, vcpus) for kernel in KERNELS for vcpus in (2, 1)]
 ONE_VCPU = tuple(config for config in STANDARD if config.vcpus == 1)
-# For cases in which the guest patches itself; with one vCPU when it patches all functions: docs/testing.md says why.
+# For cases in which the guest patches itself; with one vCPU when it patches all functions: docs/internals/testing.md says why.
 IN_TURN = tuple(dataclasses.replace(config, in_turn=True) for config in STANDARD if config.vcpus > 1)
 # Kernels that differ from those above in the register numbers of ORC entries and in how interrupt stacks are found.
 NEWEST = Config("sid", 2, in_turn=True)
@@ -320,7 +320,7 @@ class Runner:
                 self.run_case(case_, None, case_.name)
 
     def _start(self, guest):
-        """Boots a guest. It is up when it has answered a command: in the nested lab some never do (docs/nested.md)."""
+        """Boots a guest. It is up when it has answered a command: in the nested lab some never do (docs/internals/testing.md)."""
         guest.start()
         guest.run("[ -d /proc/1 ]")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Events of the host among the guest's (docs/host.md): their order, and that nothing records when the session has
+"""Events of the host among the guest's (docs/users/events.md): their order, and that nothing records when the session has
 ended, however it ended."""
 
 import collections

@@ -171,7 +171,7 @@ def own_shadow_text(t):
     """--patch=shadow: only copies are changed. The pages of the RAM stay as they were, and are mapped again later."""
     with OwnMachine(t.hv, "bookworm", "--smp", "2", "--patch", "shadow") as m:
         m.wait_attached()
-        # The targets of the kernel's calls that wait before it hibernates, of which there are two (docs/machine.md).
+        # The targets of the kernel's calls that wait before it hibernates, of which there are two (docs/operators/machine.md).
         before = changed_bytes(m.process.pid)
         assert len(before) <= 2 and sum(before) <= 8, f"bytes that differ before anything is traced: {before}"
         events = count_calls(t, m)
@@ -216,7 +216,7 @@ def own_vmlinux(t):
 
 def by_time(events):
     """Returns the events ordered by time, and notes how many came late. Those of each vCPU come in order, but a vCPU
-    that the host does not schedule in the middle of a record delays the others only for 20 ms (docs/ring.md, Order)."""
+    that the host does not schedule in the middle of a record delays the others only for 20 ms (docs/internals/ring.md, Order)."""
     last, newest, late = {}, events[0].time, []
     for e in events:
         assert e.time >= last.get(e.cpu, e.time), f"goes back on its own vCPU, from {last[e.cpu]}: {e}"

@@ -2,8 +2,8 @@
 /* The insides of a buffer, for the files of this room that read or fill one.
  *
  * Each ring is a lane. Lane 0 has the marks of the host, which writes nothing into the rings of a
- * guest (docs/ring.md); the others are the rings of the vCPUs. A buffer in host memory has no lane
- * 0: marks go into its ring of vCPU 0, whose events they are in both. */
+ * guest (docs/internals/ring.md); the others are the rings of the vCPUs. A buffer in host memory
+ * has no lane 0: marks go into its ring of vCPU 0, whose events they are in both. */
 #pragma once
 
 #include "ringbuf/ring.h"

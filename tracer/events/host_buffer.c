@@ -31,7 +31,7 @@ static void *map(size_t len_bytes)
 }
 
 /* The ring is as long as the next power of two, since slots and laps are bits of a position
- * (docs/ring.md). Its oldest part does not count. */
+ * (docs/internals/ring.md). Its oldest part does not count. */
 static uint64_t ring_bytes_of(uint64_t size_bytes)
 {
 	uint64_t bytes = RING_BYTES_MIN;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A KVM guest that is reached by injection (docs/inject.md): threads of the VMM are stopped for a
- * hold and made to execute system calls, which make the region and read registers. Guest RAM is
- * reached as in the monitor way. Internal to vmm/. */
+/* A KVM guest that is reached by injection (docs/internals/inject.md): threads of the VMM are
+ * stopped for a hold and made to execute system calls, which make the region and read registers.
+ * Guest RAM is reached as in the monitor way. Internal to vmm/. */
 #pragma once
 
 #include "vmm/qemu/machine.h"

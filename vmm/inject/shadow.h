@@ -10,7 +10,8 @@
  *
  * A later hvtrace learns all about the window from the name of the shadow file, and which pages are
  * in place from the VMM's mappings. The RAM must be a shared file of small pages: 4 KiB of a huge
- * page cannot be replaced, and private memory could not be mapped again as it was (docs/inject.md).
+ * page cannot be replaced, and private memory could not be mapped again as it was
+ * (docs/internals/inject.md).
  * Leaves to others: whether text is patched in this way, other writes. */
 #pragma once
 

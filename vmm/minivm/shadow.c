@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Patches text of a machine of our own by replacing its pages: copies of the pages are mapped over
  * the RAM here. KVM is told that the old mapping is gone, and maps the copy when the guest accesses
- * it. The file of the RAM keeps the old contents. docs/inject.md describes the same for other
- * guests. */
+ * it. The file of the RAM keeps the old contents. docs/internals/inject.md describes the same for
+ * other guests. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

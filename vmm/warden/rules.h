@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The rules for writes into a guest: which of them the privileged process makes for a service that
- * may have been taken over by a program in the guest. docs/security.md has the table: kind of
- * write, what proves it, what is remembered. Inside the region anything is allowed, since the
- * service has it mapped. Outside of it
+ * may have been taken over by a program in the guest. docs/operators/security.md has the table:
+ * kind of write, what proves it, what is remembered. Inside the region anything is allowed, since
+ * the service has it mapped. Outside of it
  *
  * - the guest's page tables, which this side walks itself, must lead from the address that is
  *   claimed to the memory that is written: to code for text, to memory that can be written for

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The host's own events of the guest's vCPUs (docs/host.md), as `hvtrace latency` switches them on
- * in its instance, and its exits off again when recording them costs too much.
- * Leaves to others: what they say (latency/vcpu_threads.h). */
+/* The host's own events of the guest's vCPUs (docs/users/events.md), as `hvtrace latency` switches
+ * them on in its instance, and its exits off again when recording them costs too much. Leaves to
+ * others: what they say (latency/vcpu_threads.h). */
 #pragma once
 
 #include "cli/client.h"

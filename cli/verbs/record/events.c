@@ -26,7 +26,7 @@ static bool is_glob(const char *word)
 }
 
 /* NAME is SYSTEM:EVENT; a glob without a colon is of either. Only who names the host means its
- * events (docs/host.md). */
+ * events (docs/users/events.md). */
 static bool matches(const char *glob, const char *name)
 {
 	const char *event = strchr(name, ':');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `hvtrace record` with a tracer that keeps the longest section (docs/irqsoff.md) or the longest
- * wait of a woken task (docs/wakeup.md): at the end it prints that section, beside the events.
+/* `hvtrace record` with a tracer that keeps the longest section or the longest wait of a woken
+ * task (docs/users/latency-tracers.md): at the end it prints that section, beside the events.
  * Leaves to others: the events (record.c, file.h).
  */
 #pragma once

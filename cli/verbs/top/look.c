@@ -6,7 +6,7 @@
 #include "base/clock.h"
 
 #define NS_PER_US 1e3
-#define CALL_NS	  26 /* of a profiled call and its return; docs/performance.md, bench/stub */
+#define CALL_NS	  26 /* of a profiled call and its return; bench/results/stubs.md */
 
 /* A count that is less than before began anew. */
 static uint64_t grown(uint64_t before, uint64_t now)

@@ -12,7 +12,7 @@
  *
  * The text is the kernel's own or none: if an entry's text depends on something that is not known
  * here (a function of the kernel, the value of a macro), evaluation reports this, and the caller
- * shows the fields (fields.h). docs/print-fmt.md says what is not known.
+ * shows the fields (fields.h). docs/users/events.md says what is not known.
  *
  * Leaves to others: entries of system calls (tree/format/syscall.h) and of probes, which the kernel
  * prints without their print_fmt; what is in a line before the text (tree/format/format.h). */

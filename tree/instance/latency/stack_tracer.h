@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The stack tracer (kernel/trace/trace_stack.c): the deepest stack that a task has had in a call of
  * a function that it looks at. There is one for all instances.
- * Leaves to others: how the guest compares and records (arch/, docs/stack.md), the files
- * (files/stack_trace.c). */
+ * Leaves to others: how the guest compares and records (arch/, docs/users/latency-tracers.md), the
+ * files (files/stack_trace.c). */
 #pragma once
 
 #include "base/addr.h"
