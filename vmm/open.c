@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "vmm/inject/inject.h"
-#include "vmm/qemu/machine.h"
+#include "vmm/qemu/injected.h"
 
 /* False: TEXT is no process id. */
 static bool parse_pid(const char *text, pid_t *ret)
@@ -41,14 +41,15 @@ static struct hv_err *open_machine(const char *spec, const char *libvirt_uri,
 /* Takes M. */
 static struct hv_err *choose_way(struct hv_machine *m, enum hv_via via, struct hv_guest **ret)
 {
+	struct hv_vmm vmm = hv_machine_vmm(m);
 	struct hv_err *err;
 
 	if (via == HV_VIA_MONITOR || (via == HV_VIA_AUTO && m->accel != HV_ACCEL_KVM) ||
-	    (via == HV_VIA_LEFT && !hv_inject_has_region(m))) {
+	    (via == HV_VIA_LEFT && !hv_inject_has_region(&vmm))) {
 		*ret = hv_machine_guest(m);
 		return NULL;
 	}
-	err = hv_inject_guest(m, ret);
+	err = hv_inject_guest(&vmm, ret);
 	if (err)
 		hv_machine_free(m);
 	return via == HV_VIA_AUTO ? hv_inject_not_possible(err) : err;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/shared_memory.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
 #include <linux/magic.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -8,6 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
+
+#include "vmm/guest.h"
 
 #define PAGE_BYTES 4096
 #define RANGES_MAX 1024
@@ -140,4 +144,25 @@ struct hv_err *hv_shared_read(void *to, const uint8_t *from, size_t len_bytes)
 		return NULL;
 	return hv_err_new(EFAULT, "its memory here is gone (SIGBUS: a truncated or full file, or a "
 				  "broken page)");
+}
+
+/* Removing a page from the file unmaps it in the VMM. Then KVM drops its second-stage mapping of
+ * the page and, if it had one, flushes all translations of every vCPU (kvm_unmap_gfn_range,
+ * kvm_flush_remote_tlbs). So one page that the guest has accessed is enough. To remove all of a 64
+ * MiB region, of which every page had been written, took more than 2 s under nested KVM. */
+struct hv_err *hv_region_drop_pages(const struct hv_region *r, uint64_t off, uint64_t len_bytes)
+{
+	HV_AUTO_FREE uint8_t *contents = NULL;
+
+	if (!r->host)
+		return hv_err_new(ENODEV, "not mapped");
+	if (off > r->len_bytes || len_bytes > r->len_bytes - off)
+		return hv_err_new(EINVAL, "0x%" PRIx64 " is not in it", off);
+	contents = hv_alloc(len_bytes);
+	memcpy(contents, r->host + off, len_bytes);
+	if (fallocate(r->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(r->file_off + off),
+		      (off_t)len_bytes) < 0)
+		return hv_err_new(errno, "unmapping at 0x%" PRIx64 ": %s", off, strerror(errno));
+	memcpy(r->host + off, contents, len_bytes);
+	return NULL;
 }

@@ -29,3 +29,9 @@ bool hv_shared_is_lost(const uint8_t *start, uint64_t len_bytes);
 
 /* Copies LEN_BYTES. EFAULT: some of them could not be read; TO may have been written to then. */
 struct hv_err *hv_shared_read(void *to, const uint8_t *from, size_t len_bytes) hv_must_use;
+
+struct hv_region;
+/* Takes the memory of pages of R away from the VMM and gives it back with its contents, so that KVM
+ * flushes every vCPU's translations. ENODEV: R is not mapped. */
+struct hv_err *hv_region_drop_pages(const struct hv_region *r, uint64_t off,
+				    uint64_t len_bytes) hv_must_use;

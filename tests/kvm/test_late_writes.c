@@ -16,6 +16,7 @@
 #include "tests/kvm/machine.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/inject/inject.h"
+#include "vmm/qemu/injected.h"
 
 #define HOLD_NS	    (300 * HV_NS_PER_MS)
 #define COUNT_OFF   MACHINE_FREE_OFF
@@ -154,7 +155,8 @@ static int hold_and_write(int is_mapped, int stops)
 {
 	HV_AUTO_GUEST struct hv_guest *g = NULL;
 	struct hv_hold *hold = NULL;
-	struct hv_err *err = hv_inject_guest(make_machine(is_mapped), &g);
+	struct hv_vmm its_vmm = hv_machine_vmm(make_machine(is_mapped));
+	struct hv_err *err = hv_inject_guest(&its_vmm, &g);
 	int word, site, end;
 
 	if (!err)

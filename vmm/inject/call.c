@@ -8,7 +8,7 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 
-#include "vmm/qemu/maps.h"
+#include "vmm/process/maps.h"
 
 #define CODE_MAX_BYTES (64u << 20)
 #define CHUNK_BYTES    (1u << 20)

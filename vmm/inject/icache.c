@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "vmm/qemu/maps.h"
+#include "vmm/process/maps.h"
 
 #define TRIES 8
 

@@ -10,7 +10,8 @@
 #include "base/clock.h"
 #include "vmm/inject/icache.h"
 #include "vmm/inject/state.h"
-#include "vmm/qemu/pin.h"
+#include "vmm/kvm_tsc.h"
+#include "vmm/shared_memory.h"
 
 #define BRIEF_NS    (2 * HV_NS_PER_S) /* limit of a hold for one request */
 #define SMM_TRIES   100
@@ -39,7 +40,7 @@ static struct hv_err *know_vcpus(struct hv_inject *j, pid_t **tids, unsigned nr)
 				 j->kvm.nr_vcpus, nr);
 	if (err)
 		return err;
-	hv_sync_init(&j->sync, &j->kvm, j->m->pidfd);
+	hv_sync_init(&j->sync, &j->kvm, j->vmm.pidfd);
 	j->regs = hv_alloc(nr * sizeof(*j->regs));
 	j->tids = hv_take(*tids);
 	return NULL;
@@ -50,7 +51,7 @@ static struct hv_err *need_keeper(struct hv_inject *j)
 	if (j->keeper && hv_keeper_is_alive(j->keeper))
 		return NULL;
 	hv_keeper_free(hv_take(j->keeper));
-	return hv_keeper_start(j->m->process.pid, j->m->pidfd, &j->code, &j->keeper);
+	return hv_keeper_start(j->vmm.process->pid, j->vmm.pidfd, &j->code, &j->keeper);
 }
 
 static struct hv_err *hold_once(struct hv_inject *j, unsigned nr, uint64_t max_ns,
@@ -62,7 +63,7 @@ static struct hv_err *hold_once(struct hv_inject *j, unsigned nr, uint64_t max_n
 	err = hv_keeper_hold(j->keeper, j->tids, nr, max_ns, &j->held_from_ns, ret_all_in_run);
 	if (err)
 		hv_sync_cancel(&j->sync);
-	j->has_regs = !err && hv_sync_take(&j->sync, j->m->arch, *ret_all_in_run, j->regs);
+	j->has_regs = !err && hv_sync_take(&j->sync, j->vmm.arch, *ret_all_in_run, j->regs);
 	return err;
 }
 
@@ -89,18 +90,18 @@ static struct hv_err *hold(struct hv_inject *j, unsigned nr, uint64_t max_ns, bo
 
 static struct hv_err *stop(struct hv_inject *j, uint64_t max_ns)
 {
-	HV_AUTO_FREE pid_t *tids = NULL;
-	unsigned nr = 0;
-	struct hv_err *err = hv_machine_vcpu_threads(j->m, &tids, &nr);
+	HV_AUTO_FREE pid_t *tids = hv_alloc(HV_VCPUS_MAX * sizeof(*tids));
+	size_t nr = 0;
+	struct hv_err *err = j->vmm.ops->vcpu_threads(j->vmm.self, tids, HV_VCPUS_MAX, &nr);
 	bool all_in_run = false;
 
-	if (!err && !are_known(j, tids, nr))
-		err = know_vcpus(j, &tids, nr);
+	if (!err && !are_known(j, tids, (unsigned)nr))
+		err = know_vcpus(j, &tids, (unsigned)nr);
 	if (!err)
 		err = need_keeper(j);
 	if (err)
 		return err;
-	err = hold(j, nr, max_ns, &all_in_run);
+	err = hold(j, (unsigned)nr, max_ns, &all_in_run);
 	if (!err)
 		hv_shadow_look_again(j, all_in_run);
 	return err;
@@ -124,7 +125,7 @@ struct hv_err *hv_inject_go_on(struct hv_inject *j, struct hv_err *err)
 static struct hv_err *inject_prepare_hold(void *self)
 {
 	struct hv_inject *j = self;
-	struct hv_err *err = hv_machine_is_running(j->m);
+	struct hv_err *err = j->vmm.ops->is_running(j->vmm.self);
 
 	if (!err)
 		err = hv_inject_check_debugger(j);
@@ -136,13 +137,17 @@ static struct hv_err *inject_prepare_hold(void *self)
 static struct hv_err *inject_hold_begin(void *self, uint64_t max_ns)
 {
 	struct hv_inject *j = self;
-	struct hv_err *err = hv_machine_is_running(j->m);
+	struct hv_err *err = j->vmm.ops->is_running(j->vmm.self);
 
 	if (!err)
-		err = hv_machine_look_at_ram(j->m);
+		err = j->vmm.ops->look_at_ram(j->vmm.self);
 	if (!err)
 		err = stop(j, max_ns);
-	j->m->held = !err;
+	j->is_held = !err;
+	if (!err)
+		j->vmm.ops->held(j->vmm.self);
+	else
+		j->vmm.ops->released(j->vmm.self);
 	return err;
 }
 
@@ -151,7 +156,8 @@ static struct hv_err *inject_hold_end(void *self)
 	struct hv_inject *j = self;
 	struct hv_err *err = hv_keeper_release(j->keeper, &j->held_ns);
 
-	j->m->held = false;
+	j->is_held = false;
+	j->vmm.ops->released(j->vmm.self);
 	if (err && err->code == EPIPE) {
 		hv_err_free(err);
 		return hv_err_new(
@@ -177,8 +183,8 @@ static struct hv_err *inject_count_vcpus(void *self, unsigned *ret)
 {
 	struct hv_inject *j = self;
 
-	if (!j->m->held)
-		return hv_machine_count_vcpus(j->m, ret);
+	if (!j->is_held)
+		return j->vmm.ops->count_vcpus(j->vmm.self, ret);
 	*ret = j->kvm.nr_vcpus;
 	return NULL;
 }
@@ -189,7 +195,7 @@ static struct hv_err *inject_hold_registers(void *self, struct hv_vcpu_regs *ret
 	struct hv_err *err = hv_vcpus_check_room(j->kvm.nr_vcpus, nr);
 
 	if (!err && !j->has_regs) {
-		err = hv_kvm_registers(&j->kvm, j->keeper, j->m->arch, j->regs);
+		err = hv_kvm_registers(&j->kvm, j->keeper, j->vmm.arch, j->regs);
 		j->has_regs = !err;
 	}
 	if (!err)
@@ -203,8 +209,8 @@ static struct hv_err *inject_registers(void *self, struct hv_vcpu_regs *ret, siz
 {
 	struct hv_inject *j = self;
 
-	return j->m->held ? inject_hold_registers(self, ret, nr)
-			  : hv_machine_registers(j->m, ret, nr);
+	return j->is_held ? inject_hold_registers(self, ret, nr)
+			  : j->vmm.ops->registers(j->vmm.self, ret, nr);
 }
 
 #define PAGE_BYTES 4096
@@ -231,7 +237,7 @@ static struct hv_err *inject_read(void *self, struct hv_gpa gpa, void *buf, size
 		if (shadow)
 			memcpy(to, shadow, piece);
 		else
-			err = hv_machine_read(j->m, gpa, to, piece);
+			err = j->vmm.ops->read(j->vmm.self, gpa, to, piece);
 	}
 	return err;
 }
@@ -260,7 +266,7 @@ static struct hv_err *inject_hold_write(void *self, const struct hv_hold_write *
 			in_place.list[n].is_text = writes[i].is_text;
 	}
 	if (!err)
-		err = hv_icache_prepare(j->m->process.pid, j->keeper, &in_place);
+		err = hv_icache_prepare(j->vmm.process->pid, j->keeper, &in_place);
 	if (!err)
 		err = hv_keeper_write(j->keeper, &in_place);
 	return hv_shadow_put_in_place(j, err);
@@ -273,7 +279,7 @@ static struct hv_err *inject_hold_flush(void *self, uint64_t off, uint64_t len_b
 	struct hv_inject *j = self;
 	struct hv_err *err;
 
-	if (!j->m->region.host)
+	if (!j->region.host)
 		return hv_err_new(ENODEV, "region: not mapped");
 	err = hv_kvm_unmap(j->keeper, j->region_hva + off, len_bytes);
 	if (!err || err->code != EINVAL)
@@ -281,7 +287,7 @@ static struct hv_err *inject_hold_flush(void *self, uint64_t off, uint64_t len_b
 	/* This VMM has locked its memory: its pages are unmapped only when they are removed from
 	 * the file. */
 	hv_err_free(err);
-	return hv_machine_remap_region(j->m, off, len_bytes);
+	return hv_err_in(hv_region_drop_pages(&j->region, off, len_bytes), "region");
 }
 
 /* ---- the guest ---- */
@@ -289,7 +295,7 @@ static struct hv_err *inject_hold_flush(void *self, uint64_t off, uint64_t len_b
 static struct hv_err *inject_refusal(void *self)
 {
 	struct hv_inject *j = self;
-	struct hv_err *err = hv_machine_refusal(j->m);
+	struct hv_err *err = j->vmm.ops->refusal(j->vmm.self);
 
 	if (!err)
 		err = hv_inject_check_rights(j);
@@ -305,7 +311,7 @@ static struct hv_err *inject_region(void *self, struct hv_region *ret)
 
 	if (err)
 		return err;
-	*ret = j->m->region;
+	*ret = j->region;
 	return NULL;
 }
 
@@ -319,22 +325,24 @@ static struct hv_err *inject_unpin(void *self)
 	struct hv_inject *j = self;
 	struct hv_err *err = hv_shadow_put_back(j);
 
-	return err ? err : hv_parser_pin_clear(j->m->monitor);
+	return err ? err : j->vmm.ops->pin_clear(j->vmm.self);
 }
 
 static int inject_exit_fd(void *self)
 {
-	return ((struct hv_inject *)self)->m->pidfd;
+	return ((struct hv_inject *)self)->vmm.pidfd;
 }
 
 static struct hv_err *inject_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
 {
-	return hv_machine_tsc(((struct hv_inject *)self)->m, vcpu, ret);
+	return hv_kvm_tsc(HV_KVM_DEBUGFS, ((struct hv_inject *)self)->vmm.process->pid, vcpu, ret);
 }
 
 static struct hv_err *inject_vcpu_threads(void *self, pid_t *ret, size_t max, size_t *ret_nr)
 {
-	return hv_machine_first_threads(((struct hv_inject *)self)->m, ret, max, ret_nr);
+	const struct hv_inject *j = self;
+
+	return j->vmm.ops->vcpu_threads(j->vmm.self, ret, max, ret_nr);
 }
 
 static void inject_free(void *self)
@@ -348,7 +356,7 @@ static void inject_free(void *self)
 	free(j->tids);
 	hv_kvm_deinit(&j->kvm);
 	hv_inject_drop_region(j);
-	hv_machine_free(j->m);
+	j->vmm.ops->free(j->vmm.self);
 	free(j);
 }
 
@@ -359,8 +367,9 @@ static struct hv_err *inject_ram_files(void *self, struct hv_ram_file *ret, size
 	const struct hv_inject *j = self;
 	bool has_shadow = j->shadow.wanted || j->shadow.fd >= 0;
 
-	return hv_machine_ram_files(j->m, has_shadow ? HV_RAM_BY_MEMORY : HV_RAM_BY_FILES, ret, max,
-				    ret_nr);
+	*ret_nr =
+		hv_ram_files(j->vmm.ram, has_shadow ? HV_RAM_BY_MEMORY : HV_RAM_BY_FILES, ret, max);
+	return NULL;
 }
 
 static const struct hv_guest_ops inject_ops = {
@@ -388,20 +397,20 @@ static const struct hv_guest_ops inject_ops = {
 	.held_from_ns = inject_held_from_ns,
 };
 
-bool hv_inject_has_region(const struct hv_machine *m)
+bool hv_inject_has_region(const struct hv_vmm *vmm)
 {
-	return hv_process_has_file(&m->process, "memfd:hvtrace-region-");
+	return hv_process_has_file(vmm->process, "memfd:hvtrace-region-");
 }
 
-static struct hv_err *look(struct hv_inject *j, struct hv_machine *m)
+static struct hv_err *look(struct hv_inject *j, const struct hv_vmm *vmm)
 {
 	struct hv_err *err;
 
-	if (m->accel != HV_ACCEL_KVM)
+	if (vmm->accel != HV_ACCEL_KVM)
 		return hv_err_new(ENOTSUP, "injection needs KVM, and the guest runs under TCG");
-	if (!m->arch->decode_kvm_registers)
-		return hv_err_new(ENOTSUP, "injection does not support %s guests", m->arch->name);
-	if (hv_process_arg(&m->process, "-only-migratable", 0, NULL))
+	if (!vmm->arch->decode_kvm_registers)
+		return hv_err_new(ENOTSUP, "injection does not support %s guests", vmm->arch->name);
+	if (vmm->stays_migratable)
 		return hv_err_new(
 			ENOTSUP,
 			"the guest must stay migratable (-only-migratable), which it is not "
@@ -410,60 +419,50 @@ static struct hv_err *look(struct hv_inject *j, struct hv_machine *m)
 	if (!err)
 		err = hv_inject_check_filters(j);
 	if (!err)
-		err = hv_call_code_find(m->process.pid, &j->code);
+		err = hv_call_code_find(vmm->process->pid, &j->code);
 	if (!err)
-		err = hv_kvm_find(m->process.pid, &j->kvm);
-	if (!err && j->kvm.nr_vcpus != m->nr_vcpus)
+		err = hv_kvm_find(vmm->process->pid, &j->kvm);
+	if (!err && j->kvm.nr_vcpus != vmm->nr_vcpus)
 		err = hv_err_new(EBUSY, "%u vCPUs by KVM's files, %u by the monitor",
-				 j->kvm.nr_vcpus, m->nr_vcpus);
+				 j->kvm.nr_vcpus, vmm->nr_vcpus);
 	return err;
-}
-
-/* Whether the monitor way would find a region. What it found is forgotten again, since injection
- * has a region of its own. */
-static bool has_ivshmem(struct hv_machine *m)
-{
-	struct hv_region region;
-	HV_AUTO_ERR struct hv_err *err = hv_machine_region(m, &region);
-
-	m->region = (struct hv_region){.fd = -1};
-	return !err;
 }
 
 static struct hv_guest *make_guest(struct hv_inject *j)
 {
 	HV_AUTO_TEXT struct hv_text t = {0};
-	struct hv_machine *m = j->m;
+	const struct hv_vmm *vmm = &j->vmm;
 	struct hv_guest_info info = {
-		.name = m->name,
-		.id = m->id,
-		.pid = m->process.pid,
-		.accel = m->accel,
-		.nr_vcpus = m->nr_vcpus,
-		.arch = m->arch,
-		.ram_bytes = m->ram.len_bytes,
+		.name = vmm->name,
+		.id = vmm->id,
+		.pid = vmm->process->pid,
+		.accel = vmm->accel,
+		.nr_vcpus = vmm->nr_vcpus,
+		.arch = vmm->arch,
+		.ram_bytes = vmm->ram->len_bytes,
 		.injected = true,
-		.has_ivshmem = has_ivshmem(m),
+		.has_ivshmem = vmm->ops->has_region(vmm->self),
 		.region_to_make_bytes = j->kvm.region_fd < 0 ? HV_INJECT_REGION_BYTES : 0,
 	};
 
-	hv_text_printf(&t, "injected calls (%s), RAM %s", m->monitor_kind,
-		       m->ram.mapped_bytes == m->ram.len_bytes ? "mapped"
-		       : m->ram.mapped_bytes		       ? "partly mapped"
-							       : "copied");
+	hv_text_printf(&t, "injected calls (%s), RAM %s", vmm->monitor,
+		       vmm->ram->mapped_bytes == vmm->ram->len_bytes ? "mapped"
+		       : vmm->ram->mapped_bytes			     ? "partly mapped"
+								     : "copied");
 	info.transport = t.data;
 	return hv_guest_new(&inject_ops, j, &info);
 }
 
-struct hv_err *hv_inject_guest(struct hv_machine *m, struct hv_guest **ret)
+struct hv_err *hv_inject_guest(const struct hv_vmm *vmm, struct hv_guest **ret)
 {
 	struct hv_inject *j = hv_alloc(sizeof(*j));
 	struct hv_err *err;
 
 	j->kvm.vm_fd = j->kvm.region_fd = j->kvm.pin_fd = -1;
-	j->m = m;
+	j->vmm = *vmm;
+	j->region.fd = -1;
 	hv_shadow_init(&j->shadow);
-	err = look(j, m);
+	err = look(j, vmm);
 	if (!err)
 		err = hv_shadow_find(j);
 	if (err) {

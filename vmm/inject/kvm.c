@@ -14,12 +14,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "vmm/qemu/maps.h"
+#include "vmm/process/maps.h"
 
 #define NR_SLOTS_DEFAULT 512
 
 /* Tells the pin's own file from the block node's, which has the same file open for reading
- * (vmm/qemu/pin.h). */
+ * (vmm.h). */
 bool hv_vmm_can_write(pid_t pid, int fd)
 {
 	unsigned flags = 0;

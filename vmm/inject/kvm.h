@@ -19,7 +19,7 @@ struct hv_kvm {
 	unsigned nr_vcpus;
 	int region_fd; /* made by us or by an earlier hvtrace; -1: none */
 	struct hv_fd_link region;
-	int pin_fd; /* has the image of vmm/qemu/pin.h; -1: none */
+	int pin_fd; /* has the image of the pin (vmm.h); -1: none */
 };
 
 /* Finds them in /proc/PID/fd and maps, without the vCPUs that the VMM has unplugged. ENOTUNIQ,
@@ -48,7 +48,7 @@ struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *keeper
  * is in use; ERANGE: the guest's addresses do not reach the place. Nothing was changed then. */
 struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t len_bytes,
 				  uint64_t *ret_hva) hv_must_use;
-/* Makes an empty file for the image of vmm/qemu/pin.h, unless there is one. */
+/* Makes an empty file for the image of the pin (vmm.h), unless there is one. */
 struct hv_err *hv_kvm_make_pin_file(struct hv_kvm *k, struct hv_keeper *keeper) hv_must_use;
 struct hv_shadow;
 /* Makes an empty file with the name of S. *RET_FD is the VMM's descriptor. */

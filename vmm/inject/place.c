@@ -11,28 +11,6 @@
 
 #define REGION_WORD "memfd:hvtrace-region-"
 
-bool hv_size_parse(const char *text, uint64_t *ret)
-{
-	static const char units[] = "bkmgtpe";
-	char *end;
-	uint64_t number = strtoull(text, &end, 0);
-	unsigned shift = 20;
-
-	if (end == text)
-		return false;
-	if (*end) {
-		const char *unit = strchr(units, *end | 0x20);
-
-		if (!unit)
-			return false;
-		shift = 10 * (unsigned)(unit - units);
-	}
-	if (number > UINT64_MAX >> shift)
-		return false;
-	*ret = number << shift;
-	return true;
-}
-
 struct hv_fd_link hv_fd_link_parse(const char *target)
 {
 	struct hv_fd_link link = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Decodes what /proc says about the VMM's KVM files, and the names of the files that hvtrace has it
- * make. Pure: text and numbers in, values out. Leaves to others: the place of the region
- * (vmm/qemu/free_place.h). */
+ * make. Pure: text and numbers in, values out. Leaves to others: the place of the region (vmm.h).
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -9,10 +9,6 @@
 #include <stdint.h>
 
 #include "base/addr.h"
-
-/* Decodes a size as QEMU's options have it ("4G", "524288k"; MiB without a unit). False: TEXT is
- * not a size. */
-bool hv_size_parse(const char *text, uint64_t *ret);
 
 /* What the link of a file descriptor in /proc says. */
 enum hv_fd_kind { HV_FD_OTHER, HV_FD_VM, HV_FD_VCPU, HV_FD_REGION, HV_FD_PIN };
@@ -25,7 +21,7 @@ struct hv_fd_link {
 struct hv_fd_link hv_fd_link_parse(const char *target);
 /* The name of the region's memfd, from which a later hvtrace learns where the region is. */
 #define HV_REGION_NAME_LEN 64
-#define HV_PIN_FILE	   "hvtrace-pin" /* the name of the memfd with the image of vmm/qemu/pin.h */
+#define HV_PIN_FILE	   "hvtrace-pin" /* the name of the memfd with the image of the pin */
 void hv_region_name(uint32_t slot, struct hv_gpa gpa, char ret[HV_REGION_NAME_LEN]);
 
 /* The name of the shadow file (shadow.h), which has everything about its window in it. */

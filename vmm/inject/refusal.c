@@ -34,14 +34,12 @@ static long status_of(pid_t pid, const char *tid, const char *key)
 
 static struct hv_err *check_filter(const struct hv_inject *j, const char *tid)
 {
-	const char *sandbox = "";
-	pid_t pid = j->m->process.pid;
+	pid_t pid = j->vmm.process->pid;
 
 	if (!status_of(pid, tid, "Seccomp:"))
 		return NULL;
-	/* QEMU's sandbox is one filter. Older kernels do not tell how many there are. */
-	hv_process_arg(&j->m->process, "-sandbox", 0, &sandbox);
-	if (!strncmp(sandbox, "on", 2) && status_of(pid, tid, "Seccomp_filters:") <= 1)
+	/* Older kernels do not tell how many there are. */
+	if (j->vmm.has_own_filter && status_of(pid, tid, "Seccomp_filters:") <= 1)
 		return NULL;
 	return hv_err_new(EPERM, "the VMM has a seccomp filter that is not QEMU's own sandbox: "
 				 "injected calls may kill it");
@@ -75,7 +73,7 @@ static struct hv_err *check_shadow_stack(const struct hv_inject *j, const char *
 	char path[64];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/status", (int)j->m->process.pid, tid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/status", (int)j->vmm.process->pid, tid);
 	f = fopen(path, "re");
 	while (f && !has && getline(&line, &cap, f) > 0)
 		has = hv_status_line_has_shadow_stack(line);
@@ -90,7 +88,7 @@ static struct hv_err *check_shadow_stack(const struct hv_inject *j, const char *
 
 static struct hv_err *check_debugger(const struct hv_inject *j, const char *tid)
 {
-	long tracer = status_of(j->m->process.pid, tid, "TracerPid:");
+	long tracer = status_of(j->vmm.process->pid, tid, "TracerPid:");
 
 	if (!tracer || (j->keeper && tracer == hv_keeper_pid(j->keeper)))
 		return NULL;
@@ -107,7 +105,7 @@ static struct hv_err *check_threads(const struct hv_inject *j, thread_check chec
 	char path[64];
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)j->m->process.pid);
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)j->vmm.process->pid);
 	dir = opendir(path);
 	if (!dir)
 		return hv_err_new(errno, "%s: %s", path, strerror(errno));
@@ -121,7 +119,7 @@ static struct hv_err *check_threads(const struct hv_inject *j, thread_check chec
 /* Opening a process's memory needs the same permissions as attaching to it (Yama's included). */
 struct hv_err *hv_inject_check_rights(const struct hv_inject *j)
 {
-	pid_t pid = j->m->process.pid;
+	pid_t pid = j->vmm.process->pid;
 	HV_AUTO_FD int fd = -1;
 	char path[64];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The region of a guest that is reached by injection: choosing its place, having the VMM make it,
- * finding it again. Also the pin's file, which keeps the domain from being migrated. */
+/* The region of a guest that is reached by injection: having the VMM make it, finding it again.
+ * Also the pin's file, which keeps the domain from being migrated. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,33 +8,14 @@
 #include <sys/mman.h>
 
 #include "vmm/inject/state.h"
+#include "vmm/process/vmm_file.h"
 #include "vmm/shared_memory.h"
-#include "vmm/qemu/free_place.h"
-#include "vmm/qemu/pin.h"
-#include "vmm/qemu/vmm_file.h"
 
 #define SLOTS_TRIED 4
 #define BITS_MIN    36
-#define GIB	    (1ull << 30)
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* Linux 6.1, 7d8faaf15545 */
 #endif
-
-/* The end of what memory hotplug may use. Each DIMM is aligned to 1 GiB (hw/i386/pc.c). */
-static uint64_t hotplug_end(const struct hv_inject *j)
-{
-	const char *value = "";
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; (i = hv_process_arg(&j->m->process, "-m", i, &value));) {
-		HV_AUTO_FREE char *max = hv_option_value(value, "maxmem", NULL);
-		HV_AUTO_FREE char *slots = hv_option_value(value, "slots", NULL);
-
-		if (max && hv_size_parse(max, &bytes))
-			bytes += (slots ? strtoul(slots, NULL, 10) + 2 : 258) * GIB;
-	}
-	return 4 * GIB + bytes;
-}
 
 /* Another slot does not help where the place is refused (ERANGE). */
 static struct hv_err *make_at(struct hv_inject *j, uint32_t nr_slots, struct hv_gpa gpa)
@@ -56,35 +37,6 @@ static struct hv_err *make_at(struct hv_inject *j, uint32_t nr_slots, struct hv_
 	return err;
 }
 
-/* The VMM says what is free. It can harm its guest only, but what hvtrace reads as RAM stays RAM.
- */
-static struct hv_err *check_place(const struct hv_inject *j, struct hv_gpa gpa, unsigned bits,
-				  uint64_t floor)
-{
-	const struct hv_ram *ram = &j->m->ram;
-	uint64_t end = gpa.v + HV_INJECT_REGION_BYTES;
-	bool is_free = gpa.v >= floor && end > gpa.v && bits < 64 && end <= 1ull << bits &&
-		       gpa.v % HV_PLACE_UNIT == 0;
-
-	for (size_t i = 0; is_free && i < ram->nr_ranges; i++)
-		is_free = ram->ranges[i].start.v >= end ||
-			  ram->ranges[i].start.v + ram->ranges[i].len_bytes <= gpa.v;
-	return is_free ? NULL
-		       : hv_err_new(EPROTO,
-				    "inject: the VMM says that guest physical 0x%" PRIx64
-				    " is free, which is not so",
-				    gpa.v);
-}
-
-static struct hv_err *find_place(struct hv_inject *j, unsigned bits, struct hv_gpa *ret)
-{
-	uint64_t floor = hotplug_end(j);
-	struct hv_err *err =
-		hv_parser_place(j->m->monitor, bits, floor, HV_INJECT_REGION_BYTES, ret);
-
-	return err ? err : check_place(j, *ret, bits, floor);
-}
-
 static struct hv_err *make_new(struct hv_inject *j, unsigned bits)
 {
 	uint32_t nr_slots = hv_kvm_nr_slots();
@@ -94,7 +46,7 @@ static struct hv_err *make_new(struct hv_inject *j, unsigned bits)
 		struct hv_gpa gpa = {0};
 
 		hv_err_free(err);
-		err = find_place(j, bits, &gpa);
+		err = j->vmm.ops->find_place(j->vmm.self, bits, HV_INJECT_REGION_BYTES, &gpa);
 		if (err && err->code == ENOSPC)
 			continue;
 		if (!err)
@@ -151,7 +103,7 @@ static uint8_t *reserve_aligned(uint64_t len_bytes)
 static struct hv_err *map_region(struct hv_inject *j)
 {
 	struct hv_vmm_file file = HV_VMM_FILE_NONE;
-	struct hv_err *err = hv_vmm_file_take(j->m->pidfd, j->kvm.region_fd, &file);
+	struct hv_err *err = hv_vmm_file_take(j->vmm.pidfd, j->kvm.region_fd, &file);
 	HV_AUTO_FD int fd = file.fd;
 	uint8_t *room, *host = NULL;
 
@@ -167,7 +119,7 @@ static struct hv_err *map_region(struct hv_inject *j)
 	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
 	/* the keeper, which may outlive us for a moment, does not need it */
 	madvise(host, HV_INJECT_REGION_BYTES, MADV_DONTFORK);
-	j->m->region = (struct hv_region){
+	j->region = (struct hv_region){
 		.gpa = j->kvm.region.gpa,
 		.host = host,
 		.len_bytes = HV_INJECT_REGION_BYTES,
@@ -180,7 +132,7 @@ struct hv_err *hv_inject_region(struct hv_inject *j)
 {
 	struct hv_err *err;
 
-	if (j->m->region.host)
+	if (j->region.host)
 		return NULL;
 	err = j->kvm.region_fd >= 0 ? find_again(j) : make_region(j);
 	return err ? err : map_region(j);
@@ -188,16 +140,16 @@ struct hv_err *hv_inject_region(struct hv_inject *j)
 
 void hv_inject_drop_region(struct hv_inject *j)
 {
-	if (!j->m->region.host)
+	if (!j->region.host)
 		return;
-	hv_shared_unmap(j->m->region.host, j->m->region.len_bytes);
-	hv_close_at(&j->m->region.fd);
-	j->m->region = (struct hv_region){.fd = -1};
+	hv_shared_unmap(j->region.host, j->region.len_bytes);
+	hv_close_at(&j->region.fd);
+	j->region = (struct hv_region){.fd = -1};
 }
 
 void hv_inject_want_huge(const struct hv_inject *j)
 {
-	const volatile uint8_t *host = j->m->region.host;
+	const volatile uint8_t *host = j->region.host;
 
 	/* Huge pages are not made of what is empty; a read allocates a page. */
 	for (uint64_t at = 0; host && at < HV_INJECT_REGION_BYTES; at += HV_REGION_ALIGN)
@@ -222,17 +174,18 @@ static bool is_pin_file(int fd)
 static struct hv_err *fill_pin_file(const struct hv_inject *j)
 {
 	struct hv_vmm_file file = HV_VMM_FILE_NONE;
-	struct hv_err *err = hv_vmm_file_take(j->m->pidfd, j->kvm.pin_fd, &file);
+	struct hv_err *err = hv_vmm_file_take(j->vmm.pidfd, j->kvm.pin_fd, &file);
 	HV_AUTO_FD int fd = file.fd;
-	uint8_t image[HV_PIN_IMAGE_BYTES];
+	uint8_t image[HV_VMM_PIN_BYTES_MAX];
+	size_t len_bytes;
 
 	if (err)
 		return hv_err_in(err, "inject: the pin");
-	hv_pin_image(image);
+	len_bytes = j->vmm.ops->pin_image(image);
 	if (!is_pin_file(fd))
 		return hv_err_new(EBADF, "inject: file %d of the VMM is not the pin's",
 				  j->kvm.pin_fd);
-	if (pwrite(fd, image, sizeof(image), 0) != (ssize_t)sizeof(image))
+	if (pwrite(fd, image, len_bytes, 0) != (ssize_t)len_bytes)
 		return hv_err_new(errno, "inject: file %d of the VMM: %s", j->kvm.pin_fd,
 				  strerror(errno));
 	return NULL;
@@ -242,7 +195,7 @@ static struct hv_err *fill_pin_file(const struct hv_inject *j)
 struct hv_err *hv_inject_pin(struct hv_inject *j)
 {
 	bool is_set = false;
-	struct hv_err *err = hv_parser_pin_is_set(j->m->monitor, &is_set);
+	struct hv_err *err = j->vmm.ops->pin_is_set(j->vmm.self, &is_set);
 	char path[40];
 
 	if (!err && is_set)
@@ -256,6 +209,6 @@ struct hv_err *hv_inject_pin(struct hv_inject *j)
 		err = fill_pin_file(j);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", j->kvm.pin_fd);
 	if (!err)
-		err = hv_parser_pin_set(j->m->monitor, path);
+		err = j->vmm.ops->pin_set(j->vmm.self, path);
 	return hv_err_in(err, "the domain cannot be kept from being migrated while it is traced");
 }

@@ -14,8 +14,8 @@
 #include <sys/vfs.h>
 
 #include "vmm/inject/state.h"
-#include "vmm/qemu/maps.h"
-#include "vmm/qemu/vmm_file.h"
+#include "vmm/process/maps.h"
+#include "vmm/process/vmm_file.h"
 #include "vmm/shared_memory.h"
 
 #define PAGE	   4096ull
@@ -60,18 +60,18 @@ static bool is_window(const struct hv_inject *j, const struct hv_shadow *s)
 
 	return (s->start.v | s->len_bytes | s->hva | s->ram_off) % PAGE == 0 && s->len_bytes &&
 	       s->len_bytes <= WINDOW_MAX && s->ram_off <= INT64_MAX - WINDOW_MAX &&
-	       hv_ram_find(&j->m->ram, s->start, &hva, &len_bytes) && hva == s->hva &&
+	       hv_ram_find(j->vmm.ram, s->start, &hva, &len_bytes) && hva == s->hva &&
 	       len_bytes >= s->len_bytes;
 }
 
 static struct hv_err *open_here(struct hv_inject *j, struct hv_shadow *s)
 {
 	struct hv_vmm_file file = HV_VMM_FILE_NONE, ram = HV_VMM_FILE_NONE;
-	struct hv_err *err = hv_vmm_file_take(j->m->pidfd, s->fd, &file);
+	struct hv_err *err = hv_vmm_file_take(j->vmm.pidfd, s->fd, &file);
 	HV_AUTO_FD int fd = file.fd;
 
 	if (!err)
-		err = hv_vmm_file_take(j->m->pidfd, s->ram_fd, &ram);
+		err = hv_vmm_file_take(j->vmm.pidfd, s->ram_fd, &ram);
 	s->ram_here = ram.fd;
 	if (err)
 		return hv_err_in(err, "shadow");
@@ -94,7 +94,7 @@ static struct hv_err *open_here(struct hv_inject *j, struct hv_shadow *s)
 
 static const struct hv_ram_range *range_of(const struct hv_inject *j, struct hv_gpa gpa)
 {
-	const struct hv_ram *ram = &j->m->ram;
+	const struct hv_ram *ram = j->vmm.ram;
 
 	for (size_t i = 0; i < ram->nr_ranges; i++)
 		if (gpa.v - ram->ranges[i].start.v < ram->ranges[i].len_bytes)
@@ -111,7 +111,7 @@ static bool can_shadow(struct hv_inject *j, const struct hv_ram_range *r, struct
 
 	if (!r || !r->host)
 		return false;
-	err = hv_process_memory_piece(j->m->memory, r->hva, 1, ret);
+	err = hv_process_memory_piece(j->vmm.memory, r->hva, 1, ret);
 	if (err || ret->fd < 0 || fstatfs(ret->fd, &fs) < 0 || fs.f_type == HUGETLBFS_MAGIC)
 		return false;
 	*ret_fd = ret->vmm_fd;
@@ -120,14 +120,14 @@ static bool can_shadow(struct hv_inject *j, const struct hv_ram_range *r, struct
 
 struct hv_err *hv_shadow_want(struct hv_inject *j)
 {
-	struct hv_err *err = hv_machine_pages_are_its_own(j->m);
+	struct hv_err *err = j->vmm.ops->pages_are_its_own(j->vmm.self);
 	struct hv_piece piece;
 	int fd;
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < j->m->ram.nr_ranges; i++)
-		if (can_shadow(j, &j->m->ram.ranges[i], &piece, &fd)) {
+	for (size_t i = 0; i < j->vmm.ram->nr_ranges; i++)
+		if (can_shadow(j, &j->vmm.ram->ranges[i], &piece, &fd)) {
 			j->shadow.wanted = true;
 			return NULL;
 		}
@@ -201,7 +201,7 @@ void hv_shadow_look_again(struct hv_inject *j, bool all_in_run)
 
 	if (!j->shadow.in_doubt)
 		return;
-	err = find_in_place(j->m->process.pid, &j->shadow);
+	err = find_in_place(j->vmm.process->pid, &j->shadow);
 	j->shadow.in_doubt = err || !all_in_run;
 }
 
@@ -218,7 +218,7 @@ static struct hv_err *doubt(struct hv_inject *j, struct hv_err *err)
 struct hv_err *hv_shadow_find(struct hv_inject *j)
 {
 	struct hv_shadow *s = &j->shadow;
-	pid_t pid = j->m->process.pid;
+	pid_t pid = j->vmm.process->pid;
 	char path[64], target[PATH_MAX];
 	struct dirent *entry;
 	struct hv_err *err;
@@ -257,7 +257,7 @@ struct hv_err *hv_shadow_prepare(struct hv_inject *j, const struct hv_gpa *gpas,
 
 		if (gpas[i].v < s->start.v || off >= s->len_bytes || s->pages[off / PAGE] != NONE)
 			continue;
-		err = hv_machine_read(j->m, hv_gpa_add(s->start, off), s->host + off, PAGE);
+		err = j->vmm.ops->read(j->vmm.self, hv_gpa_add(s->start, off), s->host + off, PAGE);
 		s->pages[off / PAGE] = err ? NONE : PREPARED;
 	}
 	return err;
@@ -268,7 +268,7 @@ static struct hv_err *freshen(struct hv_inject *j, uint64_t off)
 {
 	struct hv_shadow *s = &j->shadow;
 	uint8_t now[PAGE];
-	struct hv_err *err = hv_machine_read(j->m, hv_gpa_add(s->start, off), now, PAGE);
+	struct hv_err *err = j->vmm.ops->read(j->vmm.self, hv_gpa_add(s->start, off), now, PAGE);
 
 	if (err)
 		return err;
@@ -281,12 +281,12 @@ static struct hv_err *freshen(struct hv_inject *j, uint64_t off)
 static struct hv_err *add_in_place(struct hv_inject *j, struct hv_gpa gpa, const uint8_t *bytes,
 				   size_t len, struct hv_held_writes *in_place)
 {
-	const struct hv_region *region = &j->m->region;
+	const struct hv_region *region = &j->region;
 	uint64_t off = gpa.v - region->gpa.v, hva = 0, room = 0;
 
 	if (region->host && off < region->len_bytes && len <= region->len_bytes - off)
 		hva = j->region_hva + off;
-	else if (!hv_ram_find(&j->m->ram, gpa, &hva, &room) || room < len)
+	else if (!hv_ram_find(j->vmm.ram, gpa, &hva, &room) || room < len)
 		return hv_err_new(EFAULT, "no RAM at guest physical 0x%" PRIx64 " (%zu bytes)",
 				  gpa.v, len);
 	hv_held_writes_add(in_place, hva, bytes, len);
@@ -403,7 +403,7 @@ static void load_setting(const struct hv_inject *j, struct setting *ret)
 	char path[64];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/smaps", (int)j->m->process.pid);
+	snprintf(path, sizeof(path), "/proc/%d/smaps", (int)j->vmm.process->pid);
 	f = fopen(path, "re");
 	while (f && !found && getline(&line, &cap, f) > 0) {
 		struct hv_vma vma;

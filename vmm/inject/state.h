@@ -4,12 +4,14 @@
 
 #include "vmm/inject/shadow.h"
 #include "vmm/inject/sync.h"
-#include "vmm/qemu/machine.h"
+#include "vmm/inject/vmm.h"
 
 #define HV_INJECT_REGION_BYTES (64ull << 20)
 
 struct hv_inject {
-	struct hv_machine *m; /* its region is the injected one, not an ivshmem device's */
+	struct hv_vmm vmm;
+	struct hv_region region; /* host NULL: not mapped yet */
+	bool is_held;
 	struct hv_call_code code;
 	struct hv_kvm kvm;
 	struct hv_keeper *keeper;
@@ -36,12 +38,12 @@ struct hv_err *hv_inject_check_debugger(const struct hv_inject *j) hv_must_use;
 struct hv_err *hv_inject_stop(struct hv_inject *j) hv_must_use;
 struct hv_err *hv_inject_go_on(struct hv_inject *j, struct hv_err *err) hv_must_use;
 
-/* region.c: makes or finds the region, once, and maps it as J->m->region. */
+/* region.c: makes or finds the region, once, and maps it as J->region. */
 struct hv_err *hv_inject_region(struct hv_inject *j) hv_must_use;
 void hv_inject_drop_region(struct hv_inject *j);
 /* Makes the region's memory huge pages where the kernel does that on request (madvise(2),
  * MADV_COLLAPSE): the guest's first access to each page is an exit, and 2 MiB pages need fewer of
  * them than pages of 4 KiB. The contents of the region stay. */
 void hv_inject_want_huge(const struct hv_inject *j);
-/* Pins the domain (vmm/qemu/pin.h). */
+/* Keeps the guest from being migrated (hv_guest_pin()). */
 struct hv_err *hv_inject_pin(struct hv_inject *j) hv_must_use;

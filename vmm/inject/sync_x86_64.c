@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "vmm/qemu/process_memory.h"
+#include "vmm/process/process_memory.h"
 
 #define WANTED	      (KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS)
 #define RIP_UNWRITTEN 0x6576617274766800ull /* not canonical: no vCPU has this address in rip */

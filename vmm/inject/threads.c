@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "vmm/qemu/process.h"
+#include "vmm/process/process.h"
 
 #define SPINS	   200
 #define PAUSE_US   20

@@ -12,6 +12,8 @@
 #include "base/text.h"
 #include "base/clock.h"
 #include "vmm/qemu/libvirt.h"
+#include "vmm/qemu/options.h"
+#include "vmm/qemu/ram_load.h"
 
 /* How often the monitor is asked for the RAM again because of an address that is not known (the
  * guest chooses addresses) or of memory devices that may be gone. */
@@ -72,17 +74,13 @@ struct hv_err *hv_machine_read(struct hv_machine *m, struct hv_gpa gpa, void *bu
 	return hv_ram_read(&m->ram, gpa, buf, len);
 }
 
-struct hv_err *hv_machine_ram_files(struct hv_machine *m, enum hv_ram_by by,
-				    struct hv_ram_file *ret, size_t max, size_t *ret_nr)
-{
-	*ret_nr = hv_ram_files(&m->ram, by, ret, max);
-	return NULL;
-}
-
 static struct hv_err *machine_ram_files(void *self, struct hv_ram_file *ret, size_t max,
 					size_t *ret_nr)
 {
-	return hv_machine_ram_files(self, HV_RAM_BY_FILES, ret, max, ret_nr);
+	const struct hv_machine *m = self;
+
+	*ret_nr = hv_ram_files(&m->ram, HV_RAM_BY_FILES, ret, max);
+	return NULL;
 }
 
 static struct hv_err *machine_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
@@ -105,7 +103,7 @@ struct hv_err *hv_machine_count_vcpus(struct hv_machine *m, unsigned *ret)
 }
 
 /* Asks the monitor each time, since the threads of vCPUs come and go. */
-struct hv_err *hv_machine_vcpu_threads(const struct hv_machine *m, pid_t **ret, unsigned *ret_nr)
+static struct hv_err *vcpu_threads(const struct hv_machine *m, pid_t **ret, unsigned *ret_nr)
 {
 	HV_AUTO_FREE pid_t *tids = hv_alloc(HV_VCPUS_MAX * sizeof(*tids));
 	unsigned nr = 0;
@@ -127,7 +125,7 @@ struct hv_err *hv_machine_first_threads(const struct hv_machine *m, pid_t *ret, 
 {
 	HV_AUTO_FREE pid_t *tids = NULL;
 	unsigned nr = 0;
-	struct hv_err *err = hv_machine_vcpu_threads(m, &tids, &nr);
+	struct hv_err *err = vcpu_threads(m, &tids, &nr);
 
 	if (!err && nr > max)
 		err = hv_err_new(E2BIG, "the guest has %u vCPUs, and %zu is the most", nr, max);
@@ -170,7 +168,12 @@ static struct hv_err *machine_let_run(void *self, bool *ret_was_stopped)
 
 static struct hv_err *machine_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
 {
-	return hv_machine_tsc(self, vcpu, ret);
+	const struct hv_machine *m = self;
+
+	if (m->accel != HV_ACCEL_KVM)
+		return hv_err_new(ENOTSUP, "%s: the offset of its clock is known under KVM only",
+				  m->name);
+	return hv_kvm_tsc(HV_KVM_DEBUGFS, m->process.pid, vcpu, ret);
 }
 
 static struct hv_err *machine_sleeps(void *self, bool *ret)
@@ -252,14 +255,6 @@ static const struct hv_guest_ops machine_ops = {
 	.held_from_ns = machine_held_from_ns,
 };
 
-struct hv_err *hv_machine_tsc(const struct hv_machine *m, unsigned vcpu, struct hv_tsc *ret)
-{
-	if (m->accel != HV_ACCEL_KVM)
-		return hv_err_new(ENOTSUP, "%s: the offset of its clock is known under KVM only",
-				  m->name);
-	return hv_kvm_tsc(HV_KVM_DEBUGFS, m->process.pid, vcpu, ret);
-}
-
 static struct hv_machine *machine_new(struct hv_parser *monitor, const char *kind)
 {
 	struct hv_machine *m = hv_alloc(sizeof(*m));
@@ -277,7 +272,7 @@ static struct hv_err *find_vcpus(struct hv_machine *m)
 {
 	HV_AUTO_FREE pid_t *tids = NULL;
 
-	return hv_machine_vcpu_threads(m, &tids, &m->nr_vcpus);
+	return vcpu_threads(m, &tids, &m->nr_vcpus);
 }
 
 static struct hv_err *has_ended(const struct hv_machine *m)

@@ -5,9 +5,9 @@
 
 #include "vmm/qemu/guardian.h"
 #include "vmm/guest.h"
+#include "vmm/process/process.h"
+#include "vmm/process/ram.h"
 #include "vmm/qemu/parser.h"
-#include "vmm/qemu/process.h"
-#include "vmm/qemu/ram.h"
 
 struct hv_machine {
 	char *name;
@@ -102,22 +102,13 @@ struct hv_err *hv_machine_count_vcpus(struct hv_machine *m, unsigned *ret) hv_mu
 /* Asks the human monitor; see hv_guest_registers(). */
 struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *ret,
 				    size_t nr) hv_must_use;
-/* KVM only. */
-/* The threads of the vCPUs, in the order of their numbers, as the monitor says now. The caller
- * frees *RET. */
-struct hv_err *hv_machine_vcpu_threads(const struct hv_machine *m, pid_t **ret,
-				       unsigned *ret_nr) hv_must_use;
-/* The same into RET. E2BIG: there are more than MAX. */
+/* The threads of the vCPUs, in the order of their numbers, as the monitor says now. E2BIG: there
+ * are more than MAX. */
 struct hv_err *hv_machine_first_threads(const struct hv_machine *m, pid_t *ret, size_t max,
 					size_t *ret_nr) hv_must_use;
-struct hv_err *hv_machine_tsc(const struct hv_machine *m, unsigned vcpu,
-			      struct hv_tsc *ret) hv_must_use;
 /* Loads the RAM again before a hold if some of it can go, so that writes under the hold go to RAM
  * that the guest has. It cannot change during the hold: memory devices come and go only when a vCPU
  * acts. */
 struct hv_err *hv_machine_look_at_ram(struct hv_machine *m) hv_must_use;
-struct hv_err *hv_machine_ram_files(struct hv_machine *m, enum hv_ram_by by,
-				    struct hv_ram_file *ret, size_t max,
-				    size_t *ret_nr) hv_must_use;
 struct hv_err *hv_machine_read(struct hv_machine *m, struct hv_gpa gpa, void *buf,
 			       size_t len) hv_must_use;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "vmm/qemu/machine.h"
+#include "vmm/qemu/options.h"
 
 struct hv_err *hv_machine_is_running(struct hv_machine *m)
 {

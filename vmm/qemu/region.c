@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 
 #include "vmm/qemu/machine.h"
+#include "vmm/shared_memory.h"
 
 #define REGION_MIN_BYTES (16ull << 20)
 
@@ -158,23 +159,7 @@ struct hv_err *hv_machine_reserve_region(struct hv_machine *m)
 	return NULL;
 }
 
-/* Removing a page from the file unmaps it in the VMM. Then KVM drops its second-stage mapping of
- * the page and, if it had one, flushes all translations of every vCPU (kvm_unmap_gfn_range,
- * kvm_flush_remote_tlbs). So one page that the guest has accessed is enough. To remove all of a 64
- * MiB region, of which every page had been written, took more than 2 s under nested KVM. */
 struct hv_err *hv_machine_remap_region(struct hv_machine *m, uint64_t off, uint64_t len_bytes)
 {
-	HV_AUTO_FREE uint8_t *copy = hv_alloc(len_bytes);
-
-	if (!m->region.host)
-		return hv_err_new(ENODEV, "ivshmem memory: not mapped");
-	if (off > m->region.len_bytes || len_bytes > m->region.len_bytes - off)
-		return hv_err_new(EINVAL, "ivshmem memory: 0x%" PRIx64 " is not in it", off);
-	memcpy(copy, m->region.host + off, len_bytes);
-	if (fallocate(m->region.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-		      (off_t)(m->region.file_off + off), (off_t)len_bytes) < 0)
-		return hv_err_new(errno, "ivshmem memory: unmapping at 0x%" PRIx64 ": %s", off,
-				  strerror(errno));
-	memcpy(m->region.host + off, copy, len_bytes);
-	return NULL;
+	return hv_err_in(hv_region_drop_pages(&m->region, off, len_bytes), "ivshmem memory");
 }

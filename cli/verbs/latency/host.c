@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "vmm/qemu/process.h"
+#include "vmm/process/process.h"
 
 #define THREADS_MAX HV_OUTAGE_CPUS_MAX
 #define TEXT_LEN    512

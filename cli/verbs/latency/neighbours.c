@@ -14,7 +14,7 @@
 #include "base/grow.h"
 #include "base/text.h"
 #include "cli/verbs/latency/takers.h"
-#include "vmm/qemu/process.h"
+#include "vmm/process/process.h"
 
 #define PROCESSES_MAX 16384
 #define TEXT_LEN      1024

@@ -7,7 +7,8 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "vmm/kernel_thread.h"
-#include "vmm/qemu/process.h"
+#include "vmm/process/process.h"
+#include "vmm/qemu/options.h"
 
 #define VHOST "vhost-" /* threads of the kernel that work for a VMM, which they name */
 

@@ -122,8 +122,9 @@ START_TEST(a_monitor_is_bounded)
 			       .nr_vcpus = 2,
 			       .monitor = hv_parser_relay(hv_monitor_new(&monitor_ops, NULL))};
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(2 * sizeof(*regs));
-	HV_AUTO_FREE pid_t *tids = NULL;
+	HV_AUTO_FREE pid_t *tids = hv_alloc(HV_VCPUS_MAX * sizeof(*tids));
 	unsigned nr = 0;
+	size_t nr_tids = 0;
 
 	nr_claimed = 2;
 	check_none(hv_machine_registers(&m, regs, 2));
@@ -133,7 +134,7 @@ START_TEST(a_monitor_is_bounded)
 	check_code(hv_machine_registers(&m, regs, 2), EAGAIN);
 	nr_claimed = HV_VCPUS_MAX + 1;
 	check_code(hv_machine_count_vcpus(&m, &nr), E2BIG);
-	check_code(hv_machine_vcpu_threads(&m, &tids, &nr), E2BIG);
+	check_code(hv_machine_first_threads(&m, tids, HV_VCPUS_MAX, &nr_tids), E2BIG);
 	ck_assert_uint_eq(m.nr_vcpus, 2);
 	hv_parser_free(m.monitor);
 }

@@ -102,22 +102,6 @@ START_TEST(very_many_ranges)
 }
 END_TEST
 
-START_TEST(sizes)
-{
-	uint64_t bytes = 0;
-
-	ck_assert(hv_size_parse("4194304k", &bytes));
-	ck_assert_uint_eq(bytes, 4 * GIB);
-	ck_assert(hv_size_parse("2G", &bytes));
-	ck_assert_uint_eq(bytes, 2 * GIB);
-	ck_assert(hv_size_parse("512", &bytes));
-	ck_assert_uint_eq(bytes, GIB / 2);
-	ck_assert(!hv_size_parse("G", &bytes));
-	ck_assert(!hv_size_parse("4x", &bytes));
-	ck_assert(!hv_size_parse("99999999999T", &bytes));
-}
-END_TEST
-
 START_TEST(links)
 {
 	char name[HV_REGION_NAME_LEN], target[HV_REGION_NAME_LEN + 32];
@@ -174,7 +158,6 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, never_low);
 	tcase_add_test(tc, ranges_of_the_tree);
 	tcase_add_test(tc, very_many_ranges);
-	tcase_add_test(tc, sizes);
 	tcase_add_test(tc, links);
 	tcase_add_test(tc, shadow_names);
 }

@@ -11,6 +11,7 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/inject/fake_keeper.h"
 #include "vmm/inject/state.h"
+#include "vmm/qemu/injected.h"
 
 #define MOST_BITS 40
 
@@ -103,7 +104,8 @@ static void setup(void)
 	tid = getpid();
 	run_hva = (uint64_t)(uintptr_t)&run;
 	inject = (struct hv_inject){
-		.m = &machine,
+		.vmm = hv_machine_vmm(&machine),
+		.region.fd = -1,
 		.tids = &tid,
 		.kvm = {.pid = getpid(),
 			.vm_fd = 1000,
@@ -130,8 +132,8 @@ START_TEST(at_once)
 	ck_assert_ptr_null(hv_inject_region(&inject));
 	ck_assert_uint_eq(kvm.nr_asked, 1);
 	ck_assert_uint_eq(kvm.made.slot, hv_kvm_nr_slots() - 1);
-	ck_assert_uint_eq(kvm.made.guest_phys_addr, machine.region.gpa.v);
-	ck_assert_uint_ge(machine.region.gpa.v, 1ull << (MOST_BITS - 1));
+	ck_assert_uint_eq(kvm.made.guest_phys_addr, inject.region.gpa.v);
+	ck_assert_uint_ge(inject.region.gpa.v, 1ull << (MOST_BITS - 1));
 	ck_assert_uint_eq(nr_closed, 0);
 }
 END_TEST
@@ -182,8 +184,8 @@ START_TEST(what_a_kill_has_left)
 	inject.kvm.region_fd = memfd_create("hvtrace-region-left", MFD_ALLOW_SEALING);
 	ck_assert_ptr_null(hv_inject_region(&inject));
 	ck_assert_uint_eq(kvm.nr_asked, 1 + MOST_BITS - 37 + 1);
-	ck_assert_uint_eq(kvm.made.guest_phys_addr, machine.region.gpa.v);
-	ck_assert_uint_lt(machine.region.gpa.v, 1ull << 37);
+	ck_assert_uint_eq(kvm.made.guest_phys_addr, inject.region.gpa.v);
+	ck_assert_uint_lt(inject.region.gpa.v, 1ull << 37);
 }
 END_TEST
 

@@ -14,6 +14,7 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/inject/fake_keeper.h"
 #include "vmm/inject/state.h"
+#include "vmm/qemu/injected.h"
 
 #define PAGE	4096u
 #define RAM	(64 * PAGE)
@@ -121,7 +122,8 @@ static void setup(void)
 	tid = getpid();
 	run_hva = (uint64_t)(uintptr_t)&run;
 	inject = (struct hv_inject){
-		.m = &machine,
+		.vmm = hv_machine_vmm(&machine),
+		.region.fd = -1,
 		.tids = &tid,
 		.kvm = {.pid = getpid(), .nr_vcpus = 1, .run_hvas = &run_hva},
 	};

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/qemu/machine.h"
+#include "vmm/qemu/ram_load.h"
 
 #define BASE_GPA   0x0ull
 #define WINDOW_GPA 0x4000ull

@@ -7,6 +7,8 @@
 
 #include "tests/lib/run_suite.h"
 #include "vmm/inject/state.h"
+#include "vmm/qemu/machine.h"
+#include "vmm/qemu/monitor.h"
 
 struct vmm {
 	const char *status;

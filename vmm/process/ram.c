@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/qemu/ram.h"
+#include "vmm/process/ram.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,23 +12,20 @@
  * management mode, of which q35 machines have 16 MiB, or what an option says. */
 #define HIDDEN_MAX_BYTES (64ull << 20)
 
-/* Adds a range of one RAM block. Its addresses in the VMM are consecutive, but several mappings may
- * make it up. */
-static struct hv_err *add_range(struct hv_ram *ram, const struct hv_vmm_range *r)
+struct hv_err *hv_ram_add(struct hv_ram *ram, struct hv_gpa start, uint64_t len_bytes, uint64_t hva)
 {
 	struct hv_err *err = NULL;
 
-	for (uint64_t off = 0; !err && off < r->len_bytes;) {
+	for (uint64_t off = 0; !err && off < len_bytes;) {
 		struct hv_piece piece;
 
-		err = hv_process_memory_piece(ram->process, r->hva + off, r->len_bytes - off,
-					      &piece);
+		err = hv_process_memory_piece(ram->process, hva + off, len_bytes - off, &piece);
 		if (err)
 			break;
 		ram->ranges =
 			hv_realloc_array(ram->ranges, ram->nr_ranges + 1, sizeof(*ram->ranges));
 		ram->ranges[ram->nr_ranges++] = (struct hv_ram_range){
-			.start = hv_gpa_add(r->start, off),
+			.start = hv_gpa_add(start, off),
 			.len_bytes = piece.len_bytes,
 			.hva = piece.hva,
 			.host = piece.host,
@@ -39,40 +36,7 @@ static struct hv_err *add_range(struct hv_ram *ram, const struct hv_vmm_range *r
 		ram->mapped_bytes += piece.host ? piece.len_bytes : 0;
 		off += piece.len_bytes;
 	}
-	return hv_err_in(err, "ram at guest physical 0x%" PRIx64, r->start.v);
-}
-
-/* What the VMM says of its RAM is looked for in what it has mapped. */
-static struct hv_err *load(struct hv_parser *p, struct hv_ram *found)
-{
-	HV_AUTO_FREE struct hv_vmm_range *ranges = hv_alloc(HV_VMM_RANGES_MAX * sizeof(*ranges));
-	size_t nr = 0;
-	struct hv_err *err = hv_parser_ram(p, ranges, &nr, &found->can_go);
-
-	if (!err)
-		err = hv_process_memory_look_again(found->process);
-	for (size_t i = 0; !err && i < nr; i++)
-		err = add_range(found, &ranges[i]);
-	if (!err && !found->nr_ranges)
-		err = hv_err_new(EFAULT, "the machine has no RAM that can be read");
-	return err;
-}
-
-struct hv_err *hv_ram_load(struct hv_parser *p, struct hv_process_memory *process,
-			   struct hv_ram *ram)
-{
-	struct hv_ram found = {.process = process};
-	struct hv_err *err = load(p, &found);
-
-	hv_process_memory_end_look(process);
-	if (err) {
-		hv_ram_deinit(&found);
-		return err;
-	}
-	hv_ram_deinit(ram);
-	*ram = found;
-	hv_process_memory_drop_unused(process);
-	return NULL;
+	return hv_err_in(err, "ram at guest physical 0x%" PRIx64, start.v);
 }
 
 void hv_ram_deinit(struct hv_ram *ram)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/qemu/maps.h"
+#include "vmm/process/maps.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finding the monitor in QEMU's command line in /proc, and whether a process exists. */
+/* Finding the monitor in QEMU's command line, and sizes. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/lib/run_suite.h"
-#include "vmm/qemu/process.h"
+#include "vmm/qemu/options.h"
+
+#define GIB (1ull << 30)
 
 static struct hv_process with(char **args)
 {
@@ -73,28 +75,19 @@ START_TEST(no_qmp)
 }
 END_TEST
 
-START_TEST(processes)
+START_TEST(sizes)
 {
-	struct hv_process p = {0};
-	struct hv_err *err = hv_process_open(getpid(), &p);
-	pid_t pid = 0;
+	uint64_t bytes = 0;
 
-	ck_assert(!err);
-	ck_assert_uint_eq(p.uid, geteuid());
-	ck_assert_uint_ge(p.nr_args, 1);
-	ck_assert(!hv_process_has_file(&p, "kvm-gmem"));
-	hv_process_close(&p);
-	err = hv_process_of_thread(gettid(), &pid);
-	ck_assert(!err);
-	ck_assert_int_eq(pid, getpid());
-	ck_assert(hv_process_has_thread(getpid(), gettid()));
-	ck_assert(!hv_process_has_thread(getpid(), getppid()));
-	ck_assert(!hv_process_has_thread(getpid(), 0));
-	ck_assert(!hv_process_has_thread(0, gettid()));
-	err = hv_process_open(INT32_MAX, &p);
-	ck_assert_ptr_nonnull(err);
-	ck_assert_int_eq(err->code, ESRCH);
-	hv_err_free(err);
+	ck_assert(hv_size_parse("4194304k", &bytes));
+	ck_assert_uint_eq(bytes, 4 * GIB);
+	ck_assert(hv_size_parse("2G", &bytes));
+	ck_assert_uint_eq(bytes, 2 * GIB);
+	ck_assert(hv_size_parse("512", &bytes));
+	ck_assert_uint_eq(bytes, GIB / 2);
+	ck_assert(!hv_size_parse("G", &bytes));
+	ck_assert(!hv_size_parse("4x", &bytes));
+	ck_assert(!hv_size_parse("99999999999T", &bytes));
 }
 END_TEST
 
@@ -104,10 +97,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, qmp_by_short_option);
 	tcase_add_test(tc, qmp_by_mon);
 	tcase_add_test(tc, no_qmp);
-	tcase_add_test(tc, processes);
+	tcase_add_test(tc, sizes);
 }
 
 int main(void)
 {
-	return run_suite("process", add_tests);
+	return run_suite("options", add_tests);
 }

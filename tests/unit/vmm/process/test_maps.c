@@ -7,7 +7,7 @@
 
 #include "base/guard.h"
 #include "tests/lib/run_suite.h"
-#include "vmm/qemu/maps.h"
+#include "vmm/process/maps.h"
 
 START_TEST(lines)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/qemu/vmm_file.h"
+#include "vmm/process/vmm_file.h"
 
 #include <dirent.h>
 #include <fcntl.h>

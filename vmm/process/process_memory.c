@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/qemu/process_memory.h"
+#include "vmm/process/process_memory.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "vmm/qemu/maps.h"
-#include "vmm/qemu/vmm_file.h"
+#include "vmm/process/maps.h"
+#include "vmm/process/vmm_file.h"
 #include "vmm/shared_memory.h"
 
 struct mapping {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Guest RAM: the ranges of guest-physical addresses that QEMU gives the vCPUs as memory, and how
- * each is read. Leaves to others: the memory of devices (region.c), what the RAM
- * contains. */
+/* Guest RAM in the memory of a VMM's process: the ranges of guest-physical addresses that the VMM
+ * gives the vCPUs as memory, and how each is read. Leaves to others: which ranges there are, the
+ * memory of devices, what the RAM contains. */
 #pragma once
 
 #include "vmm/guest.h"
-#include "vmm/qemu/parser.h"
-#include "vmm/qemu/process_memory.h"
+#include "vmm/process/process_memory.h"
 
 struct hv_ram_range {
 	struct hv_gpa start;
@@ -26,9 +25,10 @@ struct hv_ram {
 	bool can_go; /* part of it belongs to memory devices, which can be unplugged */
 };
 
-/* Asks the VMM again, and unmaps what is no longer RAM. On error RAM is unchanged. */
-struct hv_err *hv_ram_load(struct hv_parser *p, struct hv_process_memory *process,
-			   struct hv_ram *ram) hv_must_use;
+/* Adds the range [START, START + LEN), which is at HVA in the VMM. Its addresses in the VMM are
+ * consecutive, but several mappings may make it up. */
+struct hv_err *hv_ram_add(struct hv_ram *ram, struct hv_gpa start, uint64_t len_bytes,
+			  uint64_t hva) hv_must_use;
 void hv_ram_deinit(struct hv_ram *ram);
 
 /* EFAULT: part of [GPA, GPA + LEN) is not RAM. */

@@ -31,13 +31,5 @@ bool hv_process_has_thread(pid_t pid, pid_t tid);
 size_t hv_process_arg(const struct hv_process *p, const char *option, size_t from,
 		      const char **ret_value);
 
-/* The value of KEY in a QEMU option "type,key=value,..", where ",," is a comma. The caller frees
- * it; NULL: none. IMPLIED (may be NULL) is the key of a first part without "=". */
-char *hv_option_value(const char *option, const char *key, const char *implied);
-
 /* Whether the link of an open file of the process contains TARGET_PART ("kvm-gmem"). */
 bool hv_process_has_file(const struct hv_process *p, const char *target_part);
-
-/* The path of the QMP socket in the arguments, on which the process listens. The caller frees it;
- * NULL: none. A relative path is made absolute by the process's working directory. */
-char *hv_process_qmp_path(const struct hv_process *p);

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "vmm/qemu/maps.h"
+#include "vmm/process/maps.h"
 
 struct hv_vmm_file {
 	int fd;	    /* here; the caller closes it */
