@@ -24,7 +24,7 @@ enum door {
 	DOOR_END,	/* of the enum */
 };
 
-/* home.h: home_open, home_listen, home_keep. */
+/* The session's place in the run directory (warden.h): makes it, listens there, makes it again. */
 struct hv_err *doors_home(struct service *s) hv_must_use;
 struct hv_err *doors_listen(struct service *s) hv_must_use;
 void doors_keep_home(struct service *s);
@@ -39,5 +39,5 @@ struct audit_actor doors_actor(struct service *s, uid_t uid, pid_t pid);
 int doors_open_dump(struct service *s);
 /* Unmounts a mount of hvtrace, lazily. */
 void doors_umount(struct service *s, const char *dir);
-/* The processes of the session (processes.h). */
+/* The processes of the session and their rights. */
 struct json_object *doors_processes(struct service *s);

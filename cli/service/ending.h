@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The end of a session: by a detach, which is tried again until it succeeds or its time is over, or
  * because the guest or its boot has ended.
- * Leaves to others: who asks for a detach (requests.h, clients.h), noticing that the guest has
+ * Leaves to others: who asks for a detach (requests.h, serve.h), noticing that the guest has
  * ended (watch.h). */
 #pragma once
 

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/files.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "cli/service/proc.h"
 #include "cli/service/trail.h"
+#include "kernel/kernel.h"
 
-#define OPEN_FLAGS (O_ACCMODE | O_TRUNC | O_APPEND | O_NONBLOCK)
+#define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
+#define OPEN_FLAGS   (O_ACCMODE | O_TRUNC | O_APPEND | O_NONBLOCK)
 
 /* Logs pids that no task of the guest has. A program that writes its own pid means a task of the
  * host, and finds nothing in the trace. */
@@ -98,6 +101,27 @@ struct hv_err *files_look(struct service *s, struct peer *p, const struct wire_f
 	return NULL;
 }
 
+/* PATH, which is copied, was made for PEER. */
+static void made_dirs_add(struct made_dirs *m, const char *path, const struct peer *peer)
+{
+	m->list = hv_realloc_array(m->list, m->nr + 1, sizeof(*m->list));
+	m->list[m->nr++] = (struct made_dir){
+		hv_strdup(path), peer, peer->who, {peer->may.may, "its client", "hvtrace.conf"}};
+}
+
+static void drop(struct made_dirs *m, size_t index)
+{
+	free(m->list[index].path);
+	m->list[index] = m->list[--m->nr];
+}
+
+static void made_dirs_removed(struct made_dirs *m, const char *path)
+{
+	for (size_t i = m->nr; i-- > 0;)
+		if (strcmp(m->list[i].path, path) == 0)
+			drop(m, i);
+}
+
 struct hv_err *files_mkdir(struct service *s, struct peer *p, const struct wire_frame *frame)
 {
 	HV_AUTO_FREE char *path = NULL;
@@ -113,8 +137,9 @@ struct hv_err *files_mkdir(struct service *s, struct peer *p, const struct wire_
 	return NULL;
 }
 
-struct hv_err *files_remove_dir(struct service *s, const struct audit_actor *who,
-				const struct hv_rights *may, const char *path)
+/* Removes a directory of instances/ for WHO, and logs what that changed in the guest. */
+static struct hv_err *remove_dir(struct service *s, const struct audit_actor *who,
+				 const struct hv_rights *may, const char *path)
 {
 	struct trail_step step;
 	struct hv_err *err;
@@ -131,11 +156,70 @@ struct hv_err *files_rmdir(struct service *s, struct peer *p, const struct wire_
 	struct hv_err *err = get_path(frame, &path);
 
 	if (!err)
-		err = files_remove_dir(s, &p->who, &p->may, path);
+		err = remove_dir(s, &p->who, &p->may, path);
 	if (err)
 		return err;
 	made_dirs_removed(&s->made, path);
 	answer_ok(p);
+	return NULL;
+}
+
+static void add_symbols(const struct hv_symbols *s, const char *module, struct hv_text *ret)
+{
+	for (size_t i = 0; i < s->nr; i++) {
+		const struct hv_symbol *symbol = &s->by_addr[i];
+
+		hv_text_printf(ret, "%016llx %c ", (unsigned long long)symbol->addr.v,
+			       symbol->type > ' ' && symbol->type < 0x7f ? symbol->type : '?');
+		hv_text_add_guest(ret, symbol->name, NAME_LEN_MAX);
+		if (module) {
+			hv_text_add(ret, "\t[");
+			hv_text_add_guest(ret, module, NAME_LEN_MAX);
+			hv_text_add(ret, "]");
+		}
+		hv_text_add(ret, "\n");
+	}
+}
+
+static void add_kallsyms(const struct hv_kernel *k, struct hv_text *ret)
+{
+	add_symbols(&k->core.symbols, NULL, ret);
+	for (size_t i = 0; i < k->modules.nr; i++)
+		add_symbols(&k->modules.list[i].symbols, k->modules.list[i].name, ret);
+}
+
+/* The sizes of their data, and by whom they are used, are not read: the line is that of a
+ * kernel that cannot unload modules. */
+static void add_modules(const struct hv_kernel *k, struct hv_text *ret)
+{
+	for (size_t i = 0; i < k->modules.nr; i++) {
+		const struct hv_module *m = &k->modules.list[i];
+
+		hv_text_add_guest(ret, m->name, sizeof(m->name));
+		hv_text_printf(ret, " %llu - - Live 0x%016llx\n",
+			       (unsigned long long)(m->text.end.v - m->text.start.v),
+			       (unsigned long long)m->text.start.v);
+	}
+}
+
+/* Text of the guest's /proc and /sys, made from its kernel, for programs that read them
+ * besides tracefs. Names are made safe for a terminal. NAME: "kallsyms", "version",
+ * "modules", or "cpus" (the list of /sys/devices/system/cpu). ENOENT. */
+static struct hv_err *proc_text(const struct hv_kernel *k, unsigned nr_cpus, const char *name,
+				struct hv_text *ret)
+{
+	if (strcmp(name, "kallsyms") == 0)
+		add_kallsyms(k, ret);
+	else if (strcmp(name, "version") == 0)
+		hv_text_printf(ret, "%s\n", k->banner);
+	else if (strcmp(name, "modules") == 0)
+		add_modules(k, ret);
+	else if (strcmp(name, "cpus") == 0 && nr_cpus > 1)
+		hv_text_printf(ret, "0-%u\n", nr_cpus - 1);
+	else if (strcmp(name, "cpus") == 0)
+		hv_text_add(ret, "0\n");
+	else
+		return hv_err_new(ENOENT, "/proc/%s of the guest is not known", name);
 	return NULL;
 }
 
@@ -536,4 +620,51 @@ void files_abandon_all(struct peer *p)
 	for (size_t i = 0; i < p->nr_files; i++)
 		if (p->files[i].path)
 			abandon_file(&p->files[i]);
+}
+
+/* -- directories that go with their client ---------------------------------------------------- */
+
+/* An error that lasts is logged once, when the client goes. */
+static void remove_orphans(struct service *s, bool first)
+{
+	struct made_dirs *m = &s->made;
+
+	for (size_t i = m->nr; i-- > 0;) {
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		if (m->list[i].peer)
+			continue;
+		err = remove_dir(s, &m->list[i].who, &m->list[i].may, m->list[i].path);
+		if (err && first)
+			audit_log(&s->audit, "its client has gone: %s", err->message);
+		if (!err || err->code == ENOENT)
+			drop(m, i);
+	}
+}
+
+void made_dirs_orphan(struct service *s, const struct peer *peer)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < s->made.nr; i++) {
+		if (s->made.list[i].peer != peer)
+			continue;
+		s->made.list[i].peer = NULL;
+		any = true;
+	}
+	if (any)
+		remove_orphans(s, true);
+}
+
+void made_dirs_retry(struct service *s)
+{
+	remove_orphans(s, false);
+}
+
+void made_dirs_forget(struct made_dirs *m)
+{
+	while (m->nr)
+		drop(m, 0);
+	free(m->list);
+	*m = (struct made_dirs){0};
 }

@@ -3,7 +3,7 @@
  * that the client has open. At most one frame is received, the rest stays in the socket, and no
  * request is handled while an answer has not been sent completely. So neither buffer grows beyond
  * one frame.
- * Leaves to others: what a request does (requests.h), when to handle one (clients.h). */
+ * Leaves to others: what a request does (requests.h), when to handle one (serve.h). */
 #pragma once
 
 #include <sys/socket.h>

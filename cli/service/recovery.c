@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/retry.h"
-#include "cli/service/divided.h"
+#include "cli/service/unprivileged.h"
 #include "kernel/kernel.h"
 #include "tracer/session.h"
 
@@ -13,7 +13,7 @@
 
 /* What the child says beside its questions about the guest. */
 enum {
-	RECOVERY_WAITS = DIVIDED_FIRST, /* a line */
+	RECOVERY_WAITS = UNPRIVILEGED_FIRST, /* a line */
 	RECOVERY_ENDS, /* whether changes were found, error's code, facts, where its reason is;
 			  the report and the error's message, each with its NUL */
 };
@@ -146,8 +146,8 @@ struct hv_err *recovery_run(struct hv_guest *guest, struct hv_far *known, struct
 			    void (*say)(void *ctx, const char *line), void *ctx)
 {
 	struct listener l = {.r = r, .say = say, .ctx = ctx};
-	const struct divided d = {"hvtrace:recover", HV_ADOPTS_EARLIER, work, heard, &l};
-	struct hv_err *err = divided_run(guest, known, &d);
+	const struct unprivileged d = {"hvtrace:recover", HV_ADOPTS_EARLIER, work, heard, &l};
+	struct hv_err *err = unprivileged_run(guest, known, &d);
 
 	return err ? err : l.err;
 }

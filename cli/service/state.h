@@ -2,7 +2,7 @@
 /* The state of the service of one guest: what it owns, its clients, and how far its end has come.
  * One thread.
  * Leaves to others: attaching (service.h), the loop (serve.h), its end (ending.h), its clients
- * (clients.h). */
+ * (serve.h). */
 #pragma once
 
 #include "base/retry.h"
@@ -12,7 +12,6 @@
 #include "cli/service/config.h"
 #include "cli/service/dumps.h"
 #include "cli/service/limits.h"
-#include "cli/service/made_dirs.h"
 #include "cli/service/peer.h"
 #include "tracer/session.h"
 #include "vmm/helper.h"
@@ -24,6 +23,20 @@ enum serve_state {
 	SERVE_RUNS,
 	SERVE_DETACHING, /* no tree, no files; hv_session_detach is tried until it succeeds */
 	SERVE_DONE,
+};
+
+/* A directory of instances/ that a client made for itself. It goes when the client's connection
+ * ends, however that happens, and its settings with it. */
+struct made_dir {
+	char *path;		 /* owned */
+	const struct peer *peer; /* borrowed; NULL: it has gone, and the directory shall go */
+	struct audit_actor who;
+	struct hv_rights may; /* of PEER */
+};
+
+struct made_dirs {
+	struct made_dir *list; /* owned */
+	size_t nr;
 };
 
 struct serve_detach {

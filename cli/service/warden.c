@@ -1,24 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/warden.h"
 
+#include <inttypes.h>
 #include <json-c/json.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <syslog.h>
+#include <unistd.h>
 
 #include "base/capabilities.h"
 #include "base/clock.h"
+#include "base/text.h"
+#include "cli/domain_state.h"
 #include "cli/mountpoint.h"
 #include "cli/service/access.h"
 #include "cli/service/doors.h"
 #include "cli/service/dumps.h"
-#include "cli/service/home.h"
 #include "cli/service/log_budget.h"
-#include "cli/service/processes.h"
 #include "cli/service/recovery.h"
+#include "cli/service/state.h"
+#include "vmm/hosttrace/instance.h"
+#include "vmm/unix_socket.h"
 #include "vmm/warden/channel.h"
 #include "vmm/warden/far.h"
 #include "vmm/warden/near.h"
@@ -41,6 +49,270 @@ struct warden {
 	struct log_budget lines; /* of the service, for the system's log */
 	bool is_over;		 /* the service has said how it ended */
 };
+
+/* -- the run directory ------------------------------------------------------------------------ */
+
+/* What is made again together. */
+struct home {
+	struct rundir dir;
+	struct audit audit;
+	int listen_fd;
+};
+
+static void home_deinit(struct home *h)
+{
+	hv_close_at(&h->listen_fd);
+	audit_close(&h->audit);
+	rundir_remove(&h->dir);
+}
+
+static struct hv_err *listen_at(const struct rundir *dir, int *ret)
+{
+	HV_AUTO_FREE char *path = rundir_path(dir->path, "sock");
+	HV_AUTO_FD int fd = -1;
+	struct sockaddr_un addr;
+	struct hv_err *err = hv_unix_socket(path, SOCK_NONBLOCK, &addr, &fd);
+
+	if (err)
+		return err;
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 || listen(fd, 16) != 0)
+		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+	*ret = hv_take_fd(&fd);
+	return NULL;
+}
+
+static struct hv_err *write_pid(const struct rundir *dir, pid_t pid)
+{
+	HV_AUTO_FREE char *path = rundir_path(dir->path, "pid");
+	FILE *f = fopen(path, "we");
+
+	if (!f)
+		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+	fprintf(f, "%d\n", (int)pid);
+	if (fclose(f) != 0)
+		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+	return NULL;
+}
+
+/* Its strings are borrowed. */
+static struct rundir_info info_of(const struct service *s)
+{
+	const struct hv_guest_info *guest = hv_guest_info(s->guest);
+
+	return (struct rundir_info){
+		.id = (char *)guest->id,
+		.name = (char *)guest->name,
+		.spec = (char *)s->config->spec,
+		.uri = (char *)s->config->libvirt_uri,
+		.vmm_pid = guest->pid,
+		.service_pid = s->pid,
+	};
+}
+
+/* The caller owns what was made so far, on errors, too. */
+static struct hv_err *make(const struct service *s, struct rundir *dir, struct audit *audit)
+{
+	const struct service_config *config = s->config;
+	const struct hv_guest_info *guest = hv_guest_info(s->guest);
+	struct rundir_info info = info_of(s);
+	HV_AUTO_FREE char *log = NULL;
+	struct hv_err *err = domain_state_take(config->run_dir, guest->id, config->spec, dir);
+
+	if (err)
+		return err;
+	log = rundir_path(dir->path, "log");
+	err = audit_open(log, config->sink, guest->name, guest->id, audit);
+	if (!err)
+		err = rundir_write_info(dir, &info);
+	if (!err)
+		err = write_pid(dir, s->pid);
+	return err;
+}
+
+/* Makes all but the socket. EBUSY: another service has the directory. */
+static struct hv_err *home_open(struct service *s)
+{
+	struct hv_err *err = make(s, &s->dir, &s->audit);
+
+	if (!err)
+		hv_host_trace_clean(hv_guest_info(s->guest)->id);
+	return err;
+}
+
+static struct hv_err *home_listen(struct service *s)
+{
+	return listen_at(&s->dir, &s->listen_fd);
+}
+
+/* Called about once a second: makes again what was removed. What fails is tried at the next call.
+ */
+static bool home_keep(struct service *s)
+{
+	struct home h = {RUNDIR_NONE, AUDIT_NONE, -1};
+	struct hv_err *err;
+
+	audit_trim(&s->audit);
+	if (rundir_is_ours(&s->dir))
+		return false;
+	err = make(s, &h.dir, &h.audit);
+	if (!err)
+		err = listen_at(&h.dir, &h.listen_fd);
+	if (err) {
+		hv_err_free(err);
+		home_deinit(&h);
+		return false;
+	}
+	audit_log(&h.audit, "the directory of this session had been removed");
+	close(s->listen_fd);
+	audit_close(&s->audit);
+	rundir_forget(&s->dir);
+	s->dir = h.dir;
+	s->audit = h.audit;
+	s->listen_fd = h.listen_fd;
+	s->access.was_read = false;
+	return true;
+}
+
+/* Says there that this process, PID, recovers, and removes the socket. */
+static void home_recovers(struct service *s, pid_t pid)
+{
+	struct rundir_info info = info_of(s);
+	HV_AUTO_FREE char *sock = rundir_path(s->dir.path, "sock");
+
+	info.service_pid = pid;
+	info.recovers = true;
+	hv_err_free(rundir_write_info(&s->dir, &info));
+	unlink(sock);
+}
+
+/* Removes the directory, or leaves it with REASON (NULL: none) for those who ask later. */
+static void home_leave(struct service *s, const char *reason)
+{
+	/* The guest may have been closed before, and then the directory has its id. */
+	const char *name = s->dir.path ? strrchr(s->dir.path, '/') : NULL;
+
+	if (name && rundir_is_ours(&s->dir))
+		hv_host_trace_clean(name + 1);
+	if (reason)
+		rundir_leave(&s->dir, reason);
+	else
+		rundir_remove(&s->dir);
+}
+
+/* -- processes of the session ----------------------------------------------------------------- */
+
+struct rights {
+	char name[17];
+	unsigned uid;
+	uint64_t permitted;
+	uint64_t bounding; /* what a process of root's can have */
+	unsigned seccomp;
+	unsigned no_new_privs;
+};
+
+static bool read_rights(pid_t pid, struct rights *ret)
+{
+	HV_AUTO_FREE char *path = hv_format("/proc/%d/status", (int)pid);
+	FILE *f = fopen(path, "re");
+	char line[256];
+
+	*ret = (struct rights){0};
+	while (f && fgets(line, sizeof(line), f)) {
+		sscanf(line, "Name:\t%16[^\n]", ret->name);
+		sscanf(line, "Uid:\t%*u %u", &ret->uid);
+		sscanf(line, "CapPrm:\t%" SCNx64, &ret->permitted);
+		sscanf(line, "CapBnd:\t%" SCNx64, &ret->bounding);
+		sscanf(line, "Seccomp:\t%u", &ret->seccomp);
+		sscanf(line, "NoNewPrivs:\t%u", &ret->no_new_privs);
+	}
+	if (f)
+		fclose(f);
+	return f && ret->name[0];
+}
+
+/* Those that processes of a session keep; of others the number is enough. */
+static void add_capability(struct hv_text *out, unsigned cap)
+{
+	static const char *const names[] = {
+		[CAP_CHOWN] = "chown",
+		[CAP_DAC_OVERRIDE] = "dac_override",
+		[CAP_DAC_READ_SEARCH] = "dac_read_search",
+		[CAP_FOWNER] = "fowner",
+		[CAP_KILL] = "kill",
+		[CAP_SETGID] = "setgid",
+		[CAP_SETUID] = "setuid",
+		[CAP_SYS_CHROOT] = "sys_chroot",
+		[CAP_SYS_PTRACE] = "sys_ptrace",
+		[CAP_SYS_ADMIN] = "sys_admin",
+	};
+
+	if (cap < HV_ARRAY_LEN(names) && names[cap])
+		hv_text_add(out, names[cap]);
+	else
+		hv_text_printf(out, "%u", cap);
+}
+
+static json_object *capabilities(const struct rights *r)
+{
+	HV_AUTO_TEXT struct hv_text names = {0};
+
+	if (!r->permitted)
+		return json_object_new_string("none");
+	if (r->permitted == r->bounding)
+		return json_object_new_string("all");
+	for (unsigned cap = 0; cap < 64; cap++) {
+		if (!(r->permitted >> cap & 1))
+			continue;
+		hv_text_add(&names, names.len_bytes ? " " : "");
+		add_capability(&names, cap);
+	}
+	return json_object_new_string(names.data);
+}
+
+static void add_process(json_object *list, pid_t pid)
+{
+	HV_AUTO_TEXT struct hv_text name = {0};
+	json_object *o;
+	struct rights r;
+
+	if (!read_rights(pid, &r))
+		return;
+	o = json_object_new_object();
+	hv_text_add_guest(&name, r.name, sizeof(r.name));
+	json_object_object_add(o, "pid", json_object_new_int(pid));
+	json_object_object_add(o, "name", json_object_new_string(name.data));
+	json_object_object_add(o, "uid", json_object_new_int64(r.uid));
+	json_object_object_add(o, "capabilities", capabilities(&r));
+	json_object_object_add(o, "seccomp", json_object_new_boolean(r.seccomp != 0));
+	json_object_object_add(o, "no_new_privs", json_object_new_boolean(r.no_new_privs != 0));
+	json_object_array_add(list, o);
+}
+
+/* PID and those that it started, who are helpers. */
+static void add_tree(json_object *list, pid_t pid)
+{
+	HV_AUTO_FREE char *path = hv_format("/proc/%d/task/%d/children", (int)pid, (int)pid);
+	FILE *f = fopen(path, "re");
+	int child;
+
+	add_process(list, pid);
+	while (f && fscanf(f, "%d", &child) == 1)
+		add_tree(list, child);
+	if (f)
+		fclose(f);
+}
+
+/* Returns an array of objects: pid, name, uid, capabilities ("all", "none" or a mask), seccomp
+ * (there is a filter) and no_new_privs. The caller owns it. */
+static json_object *processes_list(pid_t first)
+{
+	json_object *list = json_object_new_array();
+
+	add_tree(list, first);
+	return list;
+}
+
+/* -- doors ------------------------------------------------------------------------------------ */
 
 /* Each answers one question of doors.h. */
 typedef struct hv_err *(*door_fn)(struct warden *w, const struct hv_message *question,

@@ -4,7 +4,9 @@
  * rights up. It opens the guest, stops it and writes into it as the service asks (vmm/warden/far.h)
  * and opens the doors to the host (doors.h). When the service dies without a word, it has another
  * process without rights put back what is patched.
- * Leaves to others: everything that needs no rights. */
+ * It has the session's place in the run directory: lock, log and socket. If the directory is
+ * removed, it makes it again; otherwise no client could reach the session. Leaves to others:
+ * everything that needs no rights, the files of the directory (rundir.h). */
 #pragma once
 
 #include "cli/service/config.h"

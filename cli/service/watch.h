@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Looks at the guest from time to time while it runs: whether it is alive, asleep, and still in the
- * boot to which the session attached; updates what follows the guest. Leaves to others: ending the
- * session (ending.h). */
+ * boot to which the session attached; updates what follows the guest.
+ * Leaves to others: ending the session (ending.h). */
 #pragma once
 
 #include "cli/service/state.h"

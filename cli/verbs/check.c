@@ -8,7 +8,7 @@
 #include "cli/domain_state.h"
 #include "cli/explain.h"
 #include "cli/progress.h"
-#include "cli/service/divided.h"
+#include "cli/service/unprivileged.h"
 #include "cli/service/service.h"
 #include "cli/spec.h"
 #include "cli/verbs/verb.h"
@@ -477,7 +477,7 @@ static void render(struct findings *f, bool json, struct hv_text *ret)
 			       f->nr_blockers ? "no" : "yes");
 }
 
-/* The look into the guest, in a process without rights (divided.h). */
+/* The look into the guest, in a process without rights (unprivileged.h). */
 struct look {
 	const char *spec;
 	bool json;
@@ -491,7 +491,7 @@ static void look(struct hv_guest *guest, int socket, void *ctx)
 	const struct look *l = ctx;
 	hv_cleanup(findings_deinit) struct findings f = {0};
 	HV_AUTO_TEXT struct hv_text text = {0};
-	struct hv_message m = {.kind = DIVIDED_FIRST};
+	struct hv_message m = {.kind = UNPRIVILEGED_FIRST};
 
 	findings_init(&f, l->spec);
 	check_machine(&f, guest, l->known);
@@ -563,7 +563,7 @@ static int check(const struct cli *cli, const char *spec, bool json)
 	HV_AUTO_GUEST struct hv_guest *guest = NULL;
 	hv_cleanup(known_deinit) struct known known = {0};
 	struct look l = {.spec = spec, .json = json, .known = &known};
-	const struct divided d = {"hvtrace:check", HV_ADOPTS_NOTHING, look, hear_findings, &l};
+	const struct unprivileged d = {"hvtrace:check", HV_ADOPTS_NOTHING, look, hear_findings, &l};
 	struct progress progress = {0};
 	struct hv_err *err;
 	int out_error;
@@ -573,7 +573,7 @@ static int check(const struct cli *cli, const char *spec, bool json)
 	err = explain_busy(cli, spec, err);
 	if (!err) {
 		known_init(&known, cli, hv_guest_info(guest)->id);
-		err = divided_run(guest, NULL, &d);
+		err = unprivileged_run(guest, NULL, &d);
 	}
 	progress_end(&progress);
 	if (err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/service/divided.h"
+#include "cli/service/unprivileged.h"
 
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -14,7 +14,7 @@
 #include "vmm/warden/near.h"
 #include "vmm/warden/sandbox.h"
 
-#define FAILED	 (DIVIDED_FIRST - 1) /* code; the message */
+#define FAILED	 (UNPRIVILEGED_FIRST - 1) /* code; the message */
 #define CHILD_NS (300 * HV_NS_PER_S)
 #define ANSWER_S 10 /* for a part of an answer */
 
@@ -46,7 +46,7 @@ static void say_failed(int socket, struct hv_err *err)
 	hv_err_free(err);
 }
 
-static _Noreturn void run_child(int socket, const struct divided *d)
+static _Noreturn void run_child(int socket, const struct unprivileged *d)
 {
 	struct hv_guest *guest = NULL;
 	struct hv_err *err;
@@ -74,7 +74,7 @@ static void limit_answers(int socket)
 }
 
 /* Answers what the child asks or says. *RET_OVER: it said its last. */
-static struct hv_err *answer(struct hv_far *far, int socket, const struct divided *d,
+static struct hv_err *answer(struct hv_far *far, int socket, const struct unprivileged *d,
 			     const struct hv_message *m, bool *ret_over)
 {
 	if (m->kind < FAILED)
@@ -83,7 +83,7 @@ static struct hv_err *answer(struct hv_far *far, int socket, const struct divide
 	return *ret_over ? NULL : hv_channel_answer(socket, NULL, &(struct hv_message){0});
 }
 
-static struct hv_err *serve_child(struct hv_far *far, int socket, const struct divided *d)
+static struct hv_err *serve_child(struct hv_far *far, int socket, const struct unprivileged *d)
 {
 	uint64_t deadline_ns = hv_now_ns() + CHILD_NS;
 	struct hv_err *err = NULL;
@@ -106,7 +106,8 @@ static struct hv_err *serve_child(struct hv_far *far, int socket, const struct d
 	return hv_err_new(ECHILD, "the process that looks into the guest has died");
 }
 
-struct hv_err *divided_run(struct hv_guest *guest, struct hv_far *far, const struct divided *d)
+struct hv_err *unprivileged_run(struct hv_guest *guest, struct hv_far *far,
+				const struct unprivileged *d)
 {
 	struct hv_far *used = far ? far : hv_far_new(guest, d->adopts);
 	HV_AUTO_FD int ours = -1;

@@ -11,11 +11,11 @@
 #include "vmm/warden/channel.h"
 #include "vmm/warden/rules.h"
 
-#define DIVIDED_FIRST 512 /* the kinds of the child's messages */
+#define UNPRIVILEGED_FIRST 512 /* the kinds of the child's messages */
 
 struct hv_far;
 
-struct divided {
+struct unprivileged {
 	const char *comm;      /* of the child */
 	enum hv_adopts adopts; /* as for hv_far_new() */
 	/* In the child. It sends messages at SOCKET, the last one without waiting for an answer. */
@@ -26,5 +26,5 @@ struct divided {
 };
 
 /* FAR: of the guest; NULL: one is made. ECHILD: the child died, or took too long. */
-struct hv_err *divided_run(struct hv_guest *guest, struct hv_far *far,
-			   const struct divided *d) hv_must_use;
+struct hv_err *unprivileged_run(struct hv_guest *guest, struct hv_far *far,
+				const struct unprivileged *d) hv_must_use;
