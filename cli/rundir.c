@@ -112,7 +112,7 @@ bool rundir_is_ours(const struct rundir *d)
 	return lock && is_same_file(d->lock_fd, lock);
 }
 
-/* Who else may read FROM may read TO (service/reach.h). */
+/* Who else may read FROM may read TO (service/access.h). */
 static void copy_access(const char *from, const char *to)
 {
 	char acl[XATTR_SIZE_MAX];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/access.h"
 
+#include <acl/libacl.h>
 #include <limits.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "cli/service/doors.h"
-#include "cli/service/reach.h"
 #include "cli/service/state.h"
 
 #define GROUPS_MAX	  65536 /* NGROUPS_MAX of the kernel */
@@ -210,6 +210,95 @@ static void drop_changed(struct service *s)
 	}
 }
 
+/* -- the socket ------------------------------------------------------------------------------- */
+
+enum { RIGHT_EXECUTE = ACL_EXECUTE, RIGHT_WRITE = ACL_WRITE, RIGHT_READ = ACL_READ };
+
+static void free_acl(acl_t *acl)
+{
+	acl_free(*acl);
+}
+
+/* ID: of ACL_USER and ACL_GROUP; NULL for other tags. Errors are those of acl_create_entry(3). */
+static int add_entry(acl_t *acl, acl_tag_t tag, unsigned perm, const uint32_t *id)
+{
+	acl_permset_t perms;
+	acl_entry_t entry;
+
+	if (acl_create_entry(acl, &entry) != 0 || acl_set_tag_type(entry, tag) != 0 ||
+	    (id && acl_set_qualifier(entry, id) != 0) || acl_get_permset(entry, &perms) != 0)
+		return -1;
+	return acl_add_perm(perms, perm);
+}
+
+/* Whether an earlier rule names the same one. */
+static bool is_named_before(const struct policy *p, size_t index, const char *name, const char *id)
+{
+	for (size_t i = 0; i < index; i++)
+		if (p->rules[i].who == p->rules[index].who &&
+		    p->rules[i].id == p->rules[index].id &&
+		    (!name || policy_rule_covers(&p->rules[i], name, id)))
+			return true;
+	return false;
+}
+
+/* NAME NULL: all that are in rules, for whatever domain. */
+static int add_named(acl_t *acl, const struct policy *p, enum policy_who who, unsigned perm,
+		     const char *name, const char *id)
+{
+	for (size_t i = 0; p && i < p->nr; i++) {
+		const struct policy_rule *rule = &p->rules[i];
+
+		if (rule->who != who || (name && !policy_rule_covers(rule, name, id)) ||
+		    is_named_before(p, i, name, id))
+			continue;
+		if (add_entry(acl, who == POLICY_USER ? ACL_USER : ACL_GROUP, perm, &rule->id) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* OWNER: root's rights; PERM: those of who is named. */
+static int set_acl(const char *path, const struct policy *p, unsigned owner, unsigned perm,
+		   const char *name, const char *id)
+{
+	hv_cleanup(free_acl) acl_t acl = acl_from_mode(owner << 6);
+	int nr_own = acl ? acl_entries(acl) : -1;
+
+	if (nr_own < 0 || add_named(&acl, p, POLICY_USER, perm, name, id) != 0 ||
+	    add_named(&acl, p, POLICY_GROUP, perm, name, id) != 0)
+		return -1;
+	if (acl_entries(acl) > nr_own && add_entry(&acl, ACL_MASK, perm, NULL) != 0)
+		return -1;
+	if (acl_set_file(path, ACL_TYPE_ACCESS, acl) == 0)
+		return 0;
+	/* nobody is named: the mode is enough */
+	return errno == ENOTSUP && acl_entries(acl) == nr_own ? chmod(path, owner << 6) : -1;
+}
+
+/* Makes the session's socket reachable for those whom the policy names, by access control lists
+ * (acl(5)): to list the run directory, to pass the session's directory, to read its info, and to
+ * connect to its socket; not its log, lock and dump. Everything else stays root's. This only keeps
+ * strangers away; access_check() decides what they may do. A file system without access control
+ * lists leaves everything to root, which is logged. */
+static void allow_socket(struct service *s)
+{
+	const struct policy *p = s->access.policy;
+	const struct hv_guest_info *guest = hv_guest_info(s->guest);
+	HV_AUTO_FREE char *sock = rundir_path(s->dir.path, "sock");
+	HV_AUTO_FREE char *info = rundir_path(s->dir.path, "info");
+	const unsigned all = RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE;
+	const unsigned file = RIGHT_READ | RIGHT_WRITE;
+
+	if (set_acl(sock, p, file, file, guest->name, guest->id) == 0 &&
+	    set_acl(info, p, file, RIGHT_READ, guest->name, guest->id) == 0 &&
+	    set_acl(s->dir.path, p, all, RIGHT_EXECUTE, guest->name, guest->id) == 0 &&
+	    set_acl(s->config->run_dir, p, all, RIGHT_READ | RIGHT_EXECUTE, NULL, NULL) == 0)
+		return;
+	audit_log(&s->audit, "%s: access for others than root cannot be set: %s", s->dir.path,
+		  strerror(errno));
+}
+
 void access_look(struct service *s)
 {
 	struct access *a = &s->access;
@@ -217,7 +306,7 @@ void access_look(struct service *s)
 	if (!a->path || !has_changed(a))
 		return;
 	read_policy(s);
-	reach_allow(s);
+	allow_socket(s);
 }
 
 void access_refresh(struct service *s)
