@@ -7,16 +7,16 @@
 #include <unistd.h>
 
 #define SEGMENTS_MAX 128
-#define NOTES_BYTES  8192 /* of a segment that are looked at */
+#define NOTES_BYTES  8192 /* read at most this much of a note segment */
 #define OWNER	     "GNU"
 
-/* What is needed of a program header, of either width. */
+/* The fields of a 32-bit or 64-bit program header that this file needs. */
 struct segment {
 	uint32_t type;
 	uint64_t offset, len_bytes, align_bytes;
 };
 
-/* Of the table of program headers. */
+/* The location of the program header table. */
 struct table {
 	int is_64;
 	uint64_t offset;
@@ -81,12 +81,12 @@ static size_t aligned(size_t at, size_t align)
 	return (at + align - 1) / align * align;
 }
 
-/* A note is its header, its owner's name and its contents, each of which begins at a multiple of
- * ALIGN. */
+/* Returns the length of the build id in NOTES, or 0. A note consists of a header, the owner's name
+ * and the contents; each of the three starts at a multiple of ALIGN. */
 static unsigned find_note(const unsigned char *notes, size_t len, size_t align,
 			  unsigned char id[BUILD_ID_MAX])
 {
-	Elf64_Nhdr n; /* the same in files of 32 bits */
+	Elf64_Nhdr n; /* 32-bit files use the same layout */
 
 	for (size_t at = 0; at < len && len - at >= sizeof(n);) {
 		size_t name = at + sizeof(n), desc;

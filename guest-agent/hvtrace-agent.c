@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace-agent: what a guest may tell hvtrace by itself. Nothing in hvtrace needs it. It is static
- * and asks for no rights, so that it runs in any container. */
+/* hvtrace-agent runs in the guest and reports to hvtrace on the host. It is optional. It is linked
+ * statically and needs no privileges to make marks, so that it runs in any container. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,15 +15,16 @@ static const char usage[] =
 	"       hvtrace-agent serve [--once] PORT\n"
 	"       hvtrace-agent --help | --version\n"
 	"\n"
-	"mark writes TEXT into the trace that hvtrace takes of this machine from outside, at the\n"
-	"time of the call; with '-' each line of the standard input, when it has been read.\n"
-	"While nobody traces, a mark costs one system call and does nothing.\n"
-	"serve tells the host of which cgroup each process is, what it has mapped, and the time:\n"
-	"by PORT, as /dev/virtio-ports/hvtrace.agent, once or every two seconds; or, with\n"
-	"vsock:PORT, whenever the host connects to that port of vsock. vsock:CID:PORT takes\n"
-	"connections from CID in place of the host.\n";
+	"mark adds TEXT to the trace that hvtrace on the host takes of this machine. With '-',\n"
+	"it adds each line of standard input as soon as it is read. Without a trace, a mark\n"
+	"costs one system call.\n"
+	"serve reports to the host the cgroup and the mappings of each process, and the time.\n"
+	"PORT is a virtio-serial port such as /dev/virtio-ports/hvtrace.agent, which receives\n"
+	"a report every two seconds, or only one with --once. With vsock:PORT, each client\n"
+	"that connects to this vsock port from the host receives a report; with\n"
+	"vsock:CID:PORT, each client from machine CID.\n";
 
-/* Marks the NR words with a blank between them. What is longer than a mark is cut off. */
+/* Marks the NR words, joined by spaces. Text beyond MARK_MAX bytes is cut off. */
 static void mark_words(char *const *words, int nr)
 {
 	char text[MARK_MAX + 1] = "";

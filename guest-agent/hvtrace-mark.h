@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Marks of a program in the trace of the machine that it runs on:
+/* Lets a program mark a moment in the trace of the virtual machine it runs on:
  *
  *	hvtrace_mark("checkout begin");
  *
- * A mark is a prctl(2) with an option that no kernel knows. It fails with EINVAL, and does nothing
- * else; that is all a mark costs while nobody traces. hvtrace, outside of the machine, traces the
- * function security_task_prctl, and finds the text in the arguments of the call:
+ * A mark is a prctl(2) call with an option that no kernel implements. The call fails with EINVAL
+ * and has no other effect. hvtrace, on the host, traces the function security_task_prctl and takes
+ * the text from the arguments of the call:
  *
- *	option		bits 31 to 16: HVTRACE_MARK_MAGIC; below: HVTRACE_MARK_FIRST, _LAST,
- *			_HALVES, the number of the part, and how many bytes of text it has
- *	arg2 to arg5	the text, in the order of memory
+ *	option		bits 31 to 16: HVTRACE_MARK_MAGIC; bits 15 to 0: HVTRACE_MARK_FIRST, _LAST,
+ *			_HALVES, the index of this part, and its number of text bytes
+ *	arg2 to arg5	the text, in memory order
  *
- * A program of 64 bits has 32 bytes of text in a call, one of 32 bits has 16 (HVTRACE_MARK_HALVES).
- * A longer text is made of parts, which one thread sends one after the other. No library is needed,
- * and no right, device or file. errno is kept. */
+ * A call carries 32 bytes of text from a 64-bit program and 16 bytes from a 32-bit program
+ * (HVTRACE_MARK_HALVES). A longer text is split into parts, which one thread sends in sequence.
+ *
+ * This header needs no library, privilege, device or file, and it preserves errno. */
 #ifndef HVTRACE_MARK_H
 #define HVTRACE_MARK_H
 
@@ -31,7 +32,8 @@
 #define HVTRACE_MARK_LEN_MASK	0x3fu
 #define HVTRACE_MARK_WORDS	4u
 
-/* Marks the first LEN bytes of TEXT. What does not fit into HVTRACE_MARK_PARTS calls is cut off. */
+/* Marks the first LEN bytes of TEXT. Text that does not fit into HVTRACE_MARK_PARTS calls is cut
+ * off. */
 static inline void hvtrace_mark_bytes(const char *text, size_t len)
 {
 	const size_t room = HVTRACE_MARK_WORDS * sizeof(unsigned long);

@@ -11,23 +11,24 @@
 #include "guest-agent/round.h"
 
 #define FILES_MAX 4096
-#define SLOTS	  8192 /* more than files, so that a place is found soon */
+#define SLOTS	  8192 /* twice FILES_MAX, to keep probe sequences short */
 #define MAPS_MAX  65536
-#define PATH_MOST 512 /* bytes; a file of a longer one is not told */
+#define PATH_MOST 512 /* bytes; files with a longer path are skipped */
 #define VDSO	  "[vdso]"
 
-/* Device and inode alone are not enough: subvolumes of a file system may share them. */
+/* A mapped file. Device and inode do not identify a file because subvolumes of a file system can
+ * share them, so the path is compared, too. */
 struct maps_file {
 	unsigned major, minor;
 	unsigned long inode;
-	char *path; /* owned; NULL: the slot is free */
+	char *path; /* owned; NULL if this table entry is free */
 	unsigned number;
 };
 
 /* A line of /proc/PID/maps. */
 struct mapping {
 	unsigned long start, end, offset;
-	struct maps_file file; /* its path is of the line */
+	struct maps_file file; /* its path points into the line */
 };
 
 void maps_deinit(struct maps *m)
@@ -60,7 +61,7 @@ static int is_same(const struct maps_file *a, const struct maps_file *b)
 	       strcmp(a->path, b->path) == 0;
 }
 
-/* Returns the slot of FILE, which is free if FILE is new. */
+/* Returns the table entry of FILE, or the free entry where FILE belongs. */
 static struct maps_file *slot_of(struct maps *m, const struct maps_file *file)
 {
 	unsigned long at = file->inode * 31 + file->minor;
@@ -70,8 +71,9 @@ static struct maps_file *slot_of(struct maps *m, const struct maps_file *file)
 	return &m->files[at % SLOTS];
 }
 
-/* By map_files it is the file that is mapped, whatever has its path now, and in whatever namespace
- * that is. It may be a device, which is not opened. */
+/* Opens the mapped file. The link in map_files leads to that file even if its path now names
+ * another file or belongs to another mount namespace. Devices are not opened: opening one can have
+ * side effects. */
 static int open_mapped(const char *pid, const struct mapping *map)
 {
 	char name[96];
@@ -102,7 +104,8 @@ static void put_build_id(FILE *port, const char *pid, const struct mapping *map)
 		close(fd);
 }
 
-/* Returns the number of MAP's file, which is told if it is new. 0: there is no room for another. */
+/* Returns the number of the file that MAP maps, and reports the file if it is new. Returns 0 if the
+ * file table is full or memory is short. */
 static unsigned number_of(struct maps *m, FILE *port, const char *pid, const struct mapping *map)
 {
 	struct maps_file *slot;

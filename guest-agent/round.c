@@ -15,8 +15,9 @@
 #define NS_PER_S       UINT64_C(1000000000)
 #define TRIES	       8
 
-/* A line of /proc/PID/cgroup is "NUMBER:CONTROLLERS:PATH". The unified hierarchy has the number 0;
- * where it is not used, systemd's own has what says most. */
+/* Returns the cgroup path in a line "NUMBER:CONTROLLERS:PATH" of /proc/PID/cgroup, or NULL. Uses
+ * the unified hierarchy, which has number 0, and systemd's named hierarchy on a system with cgroup
+ * v1. */
 static const char *path_in(char *line)
 {
 	char *controllers = strchr(line, ':'), *path;
@@ -39,7 +40,7 @@ void round_put_escaped(FILE *port, const char *text)
 			fprintf(port, "%%%02X", (unsigned char)*text);
 }
 
-/* A process that has ended meanwhile is left out. */
+/* Writes the cgroup of process PID, or nothing if the process has exited. */
 static void put_task(FILE *port, const char *pid)
 {
 	char name[64], line[LINE_MAX_BYTES];
@@ -67,7 +68,7 @@ static uint64_t now_ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-/* The clocks at one moment: of several tries the one that took the least time. */
+/* Reads all clocks as close together as possible: takes the fastest of several tries. */
 static void put_clock(FILE *port)
 {
 	uint64_t real_ns = 0, mono_ns = 0, ticks = 0, least_ns = UINT64_MAX;
@@ -104,7 +105,8 @@ int round_put(FILE *port)
 	if (maps.is_cut)
 		fputs("cut\n", port);
 	maps_deinit(&maps);
-	/* What is before may wait long for somebody who reads it. The clock must not. */
+	/* The lines above can wait in a buffer until the host reads them. Take the clock only after
+	 * they have been read, so that it is not stale. */
 	errno = 0;
 	if (fflush(port) == 0 && !ferror(port)) {
 		put_clock(port);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A round of what the agent tells: lines, which docs/users/agent.md describes. Leaves to others:
- * the way to the host (serve.h, vsock.h). */
+/* Writes a report of hvtrace-agent. docs/users/agent.md describes its lines. serve.h and vsock.h
+ * transport it to the host. */
 #pragma once
 
 #include <stdio.h>
 
-/* Writes a round to PORT. Returns 0, or errno of the write that failed. */
+/* Writes one report to PORT. Returns 0, or the errno of the failed write. */
 int round_put(FILE *port);
 
-/* Blanks, '%' and what cannot be seen are written as %XX. */
+/* Writes TEXT with spaces, '%' and non-printable bytes as %XX. */
 void round_put_escaped(FILE *port, const char *text);

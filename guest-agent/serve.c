@@ -20,7 +20,8 @@ static int fail(const char *port, int error)
 	return 1;
 }
 
-/* Does not create PORT: without the device, /dev would get a file that grows for ever. */
+/* Does not create PORT: if the device is missing, a regular file in /dev would grow without
+ * limit. */
 static FILE *open_port(const char *port)
 {
 	int fd = open(port, O_WRONLY | O_CLOEXEC | O_NOCTTY);
@@ -44,7 +45,7 @@ static int serve_port(const char *port, int is_once)
 	return error ? fail(port, error) : 0;
 }
 
-/* Who connects and goes, or does not read, has no round, and the next one is served. */
+/* A client that disconnects or stops reading loses its report; the next client is served. */
 static int serve_vsock(const char *port, unsigned from, unsigned number, int is_once)
 {
 	int listener = vsock_listen(number);
@@ -65,7 +66,7 @@ int serve(const char *port, int is_once)
 {
 	unsigned from, number;
 
-	signal(SIGPIPE, SIG_IGN); /* a write returns EPIPE */
+	signal(SIGPIPE, SIG_IGN); /* writes return EPIPE instead */
 	if (strncmp(port, VSOCK, strlen(VSOCK)) != 0)
 		return serve_port(port, is_once);
 	if (vsock_parse(port, &from, &number))

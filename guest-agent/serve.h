@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tells the host what cannot be learned from outside: of which cgroup, and so of which container,
- * each process is, what it has mapped, and what time it is. docs/users/agent.md has the lines.
- * Leaves to others: what is told (round.h), marks (hvtrace-mark.h). */
+/* Implements `hvtrace-agent serve`: reports to the host the cgroup and the mappings of each process
+ * and the guest's time, which the host cannot learn from outside. docs/users/agent.md describes the
+ * format. Marks (hvtrace-mark.h) are independent of it. */
 #pragma once
 
-/* Writes a round to PORT, a port that the machine has for that, and another one every few seconds
- * until writing fails or, if IS_ONCE, after the first. Or PORT is "vsock:PORT" or "vsock:CID:PORT":
- * whoever connects there from the host, or from CID, is told a round. Returns the exit status. */
+/* Sends reports to PORT until writing fails.
+ *
+ * A virtio-serial port receives one report every two seconds, or only one if IS_ONCE. With
+ * "vsock:PORT" or "vsock:CID:PORT", serve() listens on that vsock port and sends one report to each
+ * client that connects from the host or from CID; IS_ONCE ends after the first client.
+ *
+ * Returns the exit status of the program. */
 int serve(const char *port, int is_once);

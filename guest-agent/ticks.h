@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The counter of this machine's CPU, which a program can read and the host knows, too. */
+/* The CPU counter that both guest programs and the host can read. It relates guest time to host
+ * time. */
 #pragma once
 
 #include <stdint.h>

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* After sys/socket.h, which it needs. */
+/* This header needs sys/socket.h first. */
 #include <linux/vm_sockets.h>
 
 #define WAITING_MAX 4
