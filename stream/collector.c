@@ -41,7 +41,7 @@ static struct hv_stream_guest *find(struct hv_stream_collector *c, uint64_t sess
 	return NULL;
 }
 
-/* Makes room by forgetting a stream that has ended. */
+/* Returns whether another stream fits, if necessary by dropping a stream that has ended. */
 static bool has_room(struct hv_stream_collector *c)
 {
 	if (c->nr_guests < c->max_guests)
@@ -113,17 +113,17 @@ static void note_refused(struct hv_stream_collector *c)
 
 	if (nr == c->noted || !c->store.note)
 		return;
-	hv_text_printf(&line, "%llu frame%s refused up to now", (unsigned long long)nr,
+	hv_text_printf(&line, "%llu frame%s refused in total", (unsigned long long)nr,
 		       hv_plural(nr));
 	for (unsigned v = 0; v < HV_STREAM_NR_VERDICTS; v++)
 		if (c->refused[v])
 			hv_text_printf(&line, ", %llu: %s", (unsigned long long)c->refused[v],
 				       hv_stream_verdict_name(v));
 	if (c->nr_strangers)
-		hv_text_printf(&line, ", %llu: of addresses that are not allowed",
+		hv_text_printf(&line, ", %llu: from addresses that are not allowed",
 			       (unsigned long long)c->nr_strangers);
 	if (c->nr_too_many)
-		hv_text_printf(&line, ", %llu: of more than %u guests at a time",
+		hv_text_printf(&line, ", %llu: over the limit of %u guests",
 			       (unsigned long long)c->nr_too_many, c->max_guests);
 	c->noted = nr;
 	c->store.note(line.data);
@@ -140,7 +140,7 @@ void hv_stream_collector_turn(struct hv_stream_collector *c, uint64_t now_ns)
 		hv_stream_guest_end(g, "silence");
 		remove_at(c, i);
 	}
-	/* the first refusal is told at once */
+	/* Note the first refusal immediately, later ones at intervals. */
 	if (!c->noted || now_ns - c->noted_ns >= NOTE_NS) {
 		note_refused(c);
 		c->noted_ns = now_ns;

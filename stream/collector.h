@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The streams of a collector: finds whose a frame is, and refuses those of strangers. Leaves to
- * others: how frames come (cli/verbs/collect.c), what becomes of them (guest.h).
+/* Dispatches the frames that a collector receives to their streams, and refuses unauthorized
+ * frames. The in_*.c files receive frames; guest.h processes the frames of a stream.
  *
  * One thread. */
 #pragma once
@@ -13,28 +13,29 @@ struct hv_stream_collector {
 	struct hv_stream_store store;
 	struct hv_stream_key key;
 	struct hv_stream_network allow[HV_STREAM_ALLOW_MAX];
-	unsigned nr_allow;   /* 0: everybody with the key */
-	unsigned max_guests; /* streams at a time */
-	uint64_t idle_ns;    /* a stream of which nothing comes for so long has ended */
+	unsigned nr_allow;   /* 0: any sender with the key */
+	unsigned max_guests; /* concurrent streams */
+	uint64_t idle_ns;    /* a stream ends if no frame arrives for this long */
 
-	/* the following are zero at the beginning, but for limits */
-	struct hv_stream_budget budget;	 /* its limits are the caller's */
+	/* The fields below start zeroed, except the limits in `budget`. */
+	struct hv_stream_budget budget;	 /* the caller sets its limits */
 	struct hv_stream_guest **guests; /* owned */
-	unsigned nr_guests, last;	 /* LAST: which had the last frame */
+	unsigned nr_guests, last; /* `last`: index of the stream that received the previous frame */
 	uint64_t refused[HV_STREAM_NR_VERDICTS];
-	uint64_t nr_strangers;	  /* frames of addresses that are not allowed */
-	uint64_t nr_too_many;	  /* frames of streams beyond MAX_GUESTS */
-	uint64_t noted_ns, noted; /* refusals up to the last note */
+	uint64_t nr_strangers;	  /* frames from addresses outside `allow` */
+	uint64_t nr_too_many;	  /* frames of streams beyond max_guests */
+	uint64_t noted_ns, noted; /* time and total of the last refusal note */
 };
 
 void hv_stream_collector_deinit(struct hv_stream_collector *c);
 
 bool hv_stream_collector_allows(const struct hv_stream_collector *c,
 				const struct hv_stream_address *from);
-/* Takes what came from FROM as one frame. False: it is refused, and counted. */
+/* Takes one frame received from FROM. Returns false if the frame is refused; refusals are
+ * counted. */
 bool hv_stream_collector_take(struct hv_stream_collector *c, const struct hv_stream_address *from,
 			      struct hv_span frame, uint64_t now_ns);
-/* Called often, at least ten times a second. */
+/* Call at least ten times a second. */
 void hv_stream_collector_turn(struct hv_stream_collector *c, uint64_t now_ns);
-/* Completes all files. */
+/* Ends all streams and completes their files. */
 void hv_stream_collector_end(struct hv_stream_collector *c);

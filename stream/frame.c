@@ -4,7 +4,7 @@
 #define MAGIC	"HVTS"
 #define VERSION 1
 
-enum { /* offsets in a frame */
+enum { /* byte offsets */
        AT_VERSION = 4,
        AT_KIND = 5,
        AT_FLAGS = 6,
@@ -18,11 +18,11 @@ const char *hv_stream_verdict_name(enum hv_stream_verdict v)
 {
 	static const char *const names[HV_STREAM_NR_VERDICTS] = {
 		[HV_STREAM_GOOD] = "good",
-		[HV_STREAM_NOT_OURS] = "no frame of a stream",
-		[HV_STREAM_OTHER_VERSION] = "another version",
+		[HV_STREAM_NOT_OURS] = "not a stream frame",
+		[HV_STREAM_OTHER_VERSION] = "unsupported version",
 		[HV_STREAM_BAD_LENGTH] = "wrong length",
 		[HV_STREAM_BAD_HASH] = "wrong key",
-		[HV_STREAM_BAD_BODY] = "wrong contents",
+		[HV_STREAM_BAD_BODY] = "invalid contents",
 	};
 
 	return names[v];

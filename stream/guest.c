@@ -12,8 +12,8 @@
 #define TURN_NS (HV_NS_PER_S / 10)
 #define SAVE_NS HV_NS_PER_S
 
-#define LOOK_BYTES  (64u << 10) /* of frames, after which the length of the file is read */
-#define TEXT_COPIES 4		/* of the head, while a file begins */
+#define LOOK_BYTES  (64u << 10) /* frame bytes between two size checks of the file */
+#define TEXT_COPIES 4		/* copies of the head text that exist while a file is opened */
 
 void hv_stream_guest_init(struct hv_stream_guest *g, uint64_t session,
 			  const struct hv_stream_store *store, const struct hv_stream_address *from)
@@ -27,7 +27,7 @@ void hv_stream_guest_init(struct hv_stream_guest *g, uint64_t session,
 	};
 }
 
-/* Frees all that is only needed while frames are taken. What was counted stays. */
+/* Frees everything except the counters. */
 static void release(struct hv_stream_guest *g)
 {
 	uint64_t nr_lost = g->window.nr_lost, nr_repeated = g->window.nr_repeated;
@@ -63,10 +63,10 @@ static void note(const struct hv_stream_guest *g, const char *line)
 		g->store->note(line);
 }
 
-/* Takes ERR. From now on events are only counted. */
+/* Takes ownership of ERR. Events that follow are only counted. */
 static void stop_writing(struct hv_stream_guest *g, struct hv_err *err)
 {
-	err = hv_err_add(err, "; what came before is in the file, and what comes is not written");
+	err = hv_err_add(err, "; earlier events are in the file; later ones are dropped");
 	note(g, err->message);
 	hv_err_free(err);
 	g->phase = HV_STREAM_IS_FULL;
@@ -74,9 +74,9 @@ static void stop_writing(struct hv_stream_guest *g, struct hv_err *err)
 		hv_err_free(hv_export_end(g->file));
 }
 
-/* What a stream costs. */
+/* Resource limits. */
 
-/* A format keeps a page of each vCPU and about as much as the head's text is long. */
+/* An export format buffers a page per vCPU and roughly the text of the head. */
 static uint64_t memory_of(const struct hv_stream_guest *g)
 {
 	const struct hv_export_head *head = &g->head.head;
@@ -89,13 +89,13 @@ static uint64_t memory_of(const struct hv_stream_guest *g)
 	return bytes;
 }
 
-/* Ends a stream that needs NEEDS_BYTES and may not have them. */
+/* Ends a stream that needs NEEDS_BYTES and is over its budget. */
 static void refuse(struct hv_stream_guest *g, uint64_t needs_bytes)
 {
 	const struct hv_stream_budget *b = g->store->budget;
 	HV_AUTO_FREE char *why = hv_format(
-		"it needs %llu KiB of memory; of %llu KiB for all streams, %llu are in "
-		"use, and a stream may have %llu",
+		"needs %llu KiB of memory; all streams may use %llu KiB and use %llu now, "
+		"a single stream may use %llu",
 		(unsigned long long)needs_bytes >> 10, (unsigned long long)b->memory_max >> 10,
 		(unsigned long long)b->memory >> 10,
 		(unsigned long long)(b->memory_max / HV_STREAM_MEMORY_PART) >> 10);
@@ -106,7 +106,8 @@ static void refuse(struct hv_stream_guest *g, uint64_t needs_bytes)
 	hv_stream_guest_end(g, why);
 }
 
-/* Charges what G has, and MORE_BYTES that it is about to take. False: G has ended instead. */
+/* Charges the memory of G and MORE_BYTES that it will allocate. Returns false if this exceeds the
+ * budget, after ending G. */
 static bool may_have(struct hv_stream_guest *g, uint64_t more_bytes)
 {
 	uint64_t bytes = memory_of(g) + more_bytes;
@@ -119,7 +120,6 @@ static bool may_have(struct hv_stream_guest *g, uint64_t more_bytes)
 	return false;
 }
 
-/* Charges a file that has BYTES. */
 static struct hv_err *charge_file(struct hv_stream_guest *g, uint64_t bytes)
 {
 	struct hv_stream_budget *b = g->store->budget;
@@ -127,12 +127,12 @@ static struct hv_err *charge_file(struct hv_stream_guest *g, uint64_t bytes)
 	if (hv_stream_budget_file(b, &g->file_bytes, bytes))
 		return NULL;
 	return hv_err_new(EFBIG,
-			  "%s/%s: the files of all streams have %llu bytes, and may have %llu",
+			  "%s/%s: the files of all streams have %llu bytes; the limit is %llu",
 			  g->store->dir_path, g->path ? g->path : "", (unsigned long long)b->files,
 			  (unsigned long long)b->files_max);
 }
 
-/* Ends the file if it has grown too much. */
+/* Checks the size of the file, and stops writing if it has grown too much. */
 static void look_at_file(struct hv_stream_guest *g)
 {
 	uint64_t bytes = hv_stream_guest_file_bytes(g);
@@ -141,14 +141,12 @@ static void look_at_file(struct hv_stream_guest *g)
 	g->looked_bytes = g->sent_bytes;
 	if (!err && bytes > HV_STREAM_FILE_GROWTH_FREE + g->sent_bytes * HV_STREAM_FILE_GROWTH)
 		err = hv_err_new(EFBIG,
-				 "%s: has %llu bytes, more than %u times what its sender "
-				 "has sent",
+				 "%s: has %llu bytes, more than %u times the data "
+				 "received from its sender",
 				 g->path, (unsigned long long)bytes, HV_STREAM_FILE_GROWTH);
 	if (err)
 		stop_writing(g, err);
 }
-
-/* Events. */
 
 static uint64_t count_events(struct hv_span page)
 {
@@ -163,7 +161,7 @@ static uint64_t count_events(struct hv_span page)
 	return r.at == r.end ? nr : 0;
 }
 
-/* Where a vCPU's numbers of events jump, events are missing. */
+/* A gap in the event numbers of a vCPU means lost events. */
 static void see_gap(struct hv_stream_guest *g, struct hv_stream_lane *l, uint64_t nr_before)
 {
 	uint64_t gap = nr_before - l->next;
@@ -192,7 +190,7 @@ static void write_page(struct hv_stream_guest *g, struct hv_stream_lane *l,
 	err = hv_export_add(g->file, e->cpu, (struct hv_span){g->page, page_bytes});
 	g->written_bytes += len;
 	if (!err && g->store->max_bytes && g->written_bytes > g->store->max_bytes)
-		err = hv_err_new(EFBIG, "%s: a file may have %llu bytes of events", g->path,
+		err = hv_err_new(EFBIG, "%s: reached the limit of %llu bytes of events", g->path,
 				 (unsigned long long)g->store->max_bytes);
 	l->lost = 0;
 	g->counts.events += e->nr;
@@ -218,7 +216,7 @@ static bool take_events(struct hv_stream_guest *g, struct hv_span body)
 	return true;
 }
 
-/* The numbers of events that are dropped here will be missing later, and are counted then. */
+/* Events dropped here leave a gap in the numbers, which is counted later. */
 static bool keep_early(struct hv_stream_guest *g, struct hv_span body)
 {
 	uint32_t len = (uint32_t)body.len_bytes;
@@ -242,8 +240,6 @@ static void take_early(struct hv_stream_guest *g)
 		g->counts.bad += !take_events(g, (struct hv_span){in.data + at + sizeof(len), len});
 	hv_text_deinit(&g->early);
 }
-
-/* Tables. */
 
 static void name_tasks(struct hv_stream_guest *g)
 {
@@ -285,7 +281,7 @@ static bool begin_file(struct hv_stream_guest *g)
 		return true;
 	}
 	hv_stream_address_text(&g->from, from);
-	line = hv_format("%s: writes %s/%s", from, g->store->dir_path, g->path);
+	line = hv_format("%s: writing to %s/%s", from, g->store->dir_path, g->path);
 	note(g, line);
 	look_at_file(g);
 	name_tasks(g);
@@ -317,7 +313,7 @@ static bool take_part(struct hv_stream_guest *g, struct hv_span body)
 	return false;
 }
 
-/* What a vCPU sent and did not come up to now does not come any more. */
+/* Frames are in order here, so events sent before this frame and not received yet are lost. */
 static bool take_counts(struct hv_stream_guest *g, struct hv_span body)
 {
 	struct hv_stream_counts c;
@@ -339,8 +335,6 @@ static bool take_counts(struct hv_stream_guest *g, struct hv_span body)
 	return true;
 }
 
-/* Frames. */
-
 static bool take_body(struct hv_stream_guest *g, unsigned kind, struct hv_span body)
 {
 	if (kind == HV_STREAM_TABLE)
@@ -349,7 +343,7 @@ static bool take_body(struct hv_stream_guest *g, unsigned kind, struct hv_span b
 		return g->phase == HV_STREAM_WAITS ? keep_early(g, body) : take_events(g, body);
 	if (kind == HV_STREAM_COUNTS || kind == HV_STREAM_END)
 		return take_counts(g, body);
-	return true; /* of a newer sender */
+	return true; /* from a newer sender */
 }
 
 static bool take_packed(struct hv_stream_guest *g, const struct hv_stream_frame *f)
@@ -383,7 +377,7 @@ static void take_held(struct hv_stream_guest *g, struct hv_stream_held *held)
 	free(held->bytes);
 }
 
-/* A bucket that holds a second's bytes. */
+/* Token bucket that holds the bytes of one second. */
 static bool is_within_rate(struct hv_stream_guest *g, size_t len_bytes, uint64_t now_ns)
 {
 	uint64_t rate = g->store->max_rate, passed_ns = now_ns - g->filled_ns;
@@ -464,17 +458,17 @@ static void note_end(const struct hv_stream_guest *g, const char *why)
 	const struct hv_stream_counts_of *c = &g->counts;
 	unsigned long long lost = c->lost, before = c->before, unwritten = c->unwritten;
 
-	hv_text_printf(&line, "%s/%s: %s: %llu event%s, %llu lost on the way", g->store->dir_path,
+	hv_text_printf(&line, "%s/%s: %s: %llu event%s, %llu lost in transit", g->store->dir_path,
 		       g->path, why, (unsigned long long)c->events, hv_plural(c->events), lost);
 	if (before)
 		hv_text_printf(&line, ", %llu sent before the collector began", before);
 	if (unwritten)
 		hv_text_printf(&line, ", %llu not written", unwritten);
 	if (c->limited)
-		hv_text_printf(&line, ", %llu frame%s beyond the limit of the rate",
+		hv_text_printf(&line, ", %llu frame%s over the rate limit",
 			       (unsigned long long)c->limited, hv_plural(c->limited));
 	if (c->bad)
-		hv_text_printf(&line, ", %llu frame%s with wrong contents",
+		hv_text_printf(&line, ", %llu frame%s with invalid contents",
 			       (unsigned long long)c->bad, hv_plural(c->bad));
 	note(g, line.data);
 }
@@ -485,8 +479,8 @@ static void note_headless(const struct hv_stream_guest *g, const char *why)
 	char from[HV_STREAM_ADDRESS_LEN];
 
 	hv_stream_address_text(&g->from, from);
-	line = hv_format("%s: %s: a stream whose symbols and formats did not all come was not "
-			 "written",
+	line = hv_format("%s: %s: no file written: the symbols and formats of this stream are "
+			 "incomplete",
 			 from, why);
 	note(g, line);
 }

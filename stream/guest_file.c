@@ -9,13 +9,13 @@
 #include <time.h>
 
 #define NAME_MAX_BYTES	 64
-#define BLOCK_BYTES	 512 /* of st_blocks */
+#define BLOCK_BYTES	 512 /* unit of st_blocks */
 #define NR_NAMES	 100
 #define SMALL_DISK_BYTES (64ull << 20)
 #define DISK_LOW_BYTES	 (16ull << 20)
 
-/* Adds a name that a sender chose: letters, digits, '-' and '_', and dots that are not the first.
- */
+/* Appends a name chosen by the sender. Keeps letters, digits, '-', '_' and non-leading dots, and
+ * replaces other bytes with '_'. */
 static void add_name(struct hv_text *out, const char *name)
 {
 	static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -64,7 +64,8 @@ static char *numbered(const struct hv_stream_guest *g, const char *stem, unsigne
 	return hv_text_take(&name);
 }
 
-/* The name of a directory that a sender chose may be there as something else. */
+/* Creates the directory of G. EEXIST is no error: if the existing entry is not a directory,
+ * creating a file in it fails later. */
 static struct hv_err *make_dir(const struct hv_stream_guest *g, const char *stem)
 {
 	HV_AUTO_FREE char *dir = hv_format("%.*s", (int)strcspn(stem, "/"), stem);
@@ -94,7 +95,8 @@ static struct hv_err *open_new(struct hv_stream_guest *g)
 	return err;
 }
 
-/* A sender says how many vCPUs there are, and may not take the files of all others. */
+/* The sender chooses the number of vCPUs; one stream must not use up the file descriptors of
+ * others. */
 static struct hv_err *check_files(const struct hv_stream_guest *g)
 {
 	unsigned nr = g->head.head.nr_cpus;
@@ -104,8 +106,7 @@ static struct hv_err *check_files(const struct hv_stream_guest *g)
 		return NULL;
 	hv_stream_address_text(&g->from, from);
 	return hv_err_new(EMFILE,
-			  "%s: %s has a file for each of %u vCPUs, and a stream may have %u "
-			  "open at a time",
+			  "%s: %s needs %u open files, one per vCPU; the limit for a stream is %u",
 			  from, g->store->format->name, nr, g->store->max_files);
 }
 
@@ -133,7 +134,7 @@ struct hv_err *hv_stream_guest_open(struct hv_stream_guest *g)
 	return err ? err : open_file(g);
 }
 
-/* Of a directory, the bytes of its events, since its files are many. */
+/* A directory format has many files: count the event bytes instead of disk blocks. */
 uint64_t hv_stream_guest_file_bytes(const struct hv_stream_guest *g)
 {
 	struct stat st;
@@ -205,6 +206,6 @@ struct hv_err *hv_stream_guest_check_room(const struct hv_stream_guest *g)
 	left_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
 	if ((uint64_t)fs.f_blocks * fs.f_frsize < SMALL_DISK_BYTES || left_bytes >= DISK_LOW_BYTES)
 		return NULL;
-	return hv_err_new(ENOSPC, "%s: its file system has only %llu MiB left", g->path,
+	return hv_err_new(ENOSPC, "%s: only %llu MiB left on its file system", g->path,
 			  (unsigned long long)(left_bytes >> 20));
 }

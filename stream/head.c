@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#define RECORD_LEN 8 /* before the bytes */
+#define RECORD_LEN 8 /* length before the bytes */
 
 enum kind {
-	NUMBERS = 1, /* u32 number of vCPUs, u32 bytes of a page */
+	NUMBERS = 1, /* u32 number of vCPUs, u32 page size in bytes */
 	GUEST = 2,
 	HOST = 3,
 	CLOCK = 4,
@@ -17,8 +17,8 @@ enum kind {
 	HEADER_EVENT = 9,
 	KALLSYMS = 10,
 	PRINTK_FORMATS = 11,
-	EVENT = 12, /* the system's name, a newline, the format */
-	DATE = 13,  /* u64 ns since 1970 when the clock was 0; only if times of day are wanted */
+	EVENT = 12, /* name of the event system, newline, format */
+	DATE = 13,  /* u64 wall clock time of trace clock 0, ns since the epoch; optional */
 	NR_KINDS
 };
 
@@ -74,10 +74,9 @@ void hv_stream_head_encode(const struct hv_export_head *head, const char *guest,
 		add_event(ret, &head->events[i]);
 }
 
-/* What is read. */
 struct reading {
 	struct hv_stream_head *h;
-	unsigned seen; /* a bit for each kind */
+	unsigned seen; /* bit mask of kinds */
 };
 
 static bool read_numbers(struct hv_export_head *head, struct hv_span s)
@@ -100,7 +99,7 @@ static bool read_date(struct hv_export_head *head, struct hv_span s)
 	return head->has_date;
 }
 
-/* The newline after the name becomes its NUL. */
+/* Replaces the newline after the system name with a NUL. */
 static bool read_event(struct hv_stream_head *h, char *text, size_t len_bytes)
 {
 	char *end = memchr(text, '\n', len_bytes);
@@ -142,7 +141,7 @@ static const char **string_of(struct hv_stream_head *h, enum kind kind)
 	return kind == PROGRAM ? &h->head.program : NULL;
 }
 
-/* BYTES end in a NUL, which LEN_BYTES does not count. */
+/* A NUL follows the LEN_BYTES of BYTES. */
 static bool read_record(struct reading *r, unsigned kind, char *bytes, size_t len_bytes)
 {
 	struct hv_export_text *text;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is known before the first event (struct hv_export_head), and whose events they are, as one
- * text that is sent as the table HV_STREAM_HEAD: a sequence of u16 kind, u16 0, u32 length, bytes,
- * NUL. Kinds that a reader does not know are left out. Leaves to others: sending it (sender.h),
- * putting its parts together (table.h). Pure. */
+/* The head of a stream: the metadata needed to decode its events (struct hv_export_head), and the
+ * names of guest and host. It is encoded as a sequence of records: u16 kind, u16 0, u32 length,
+ * bytes, NUL. Readers skip unknown kinds.
+ *
+ * sender.h sends it as the table HV_STREAM_HEAD; table.h reassembles it. Pure. */
 #pragma once
 
 #include "base/text.h"
@@ -10,19 +11,20 @@
 
 #define HV_STREAM_CPUS_MAX	 4096
 #define HV_STREAM_PAGE_BYTES_MAX (64u << 10)
-#define HV_STREAM_EVENTS_MAX	 16384 /* formats */
+#define HV_STREAM_EVENTS_MAX	 16384 /* event formats */
 
 struct hv_stream_head {
-	struct hv_export_head head;	/* borrows the members below */
-	const char *guest;		/* as its sender calls it */
-	const char *host;		/* on which the sender runs */
+	struct hv_export_head head;	/* borrows from the fields below */
+	const char *guest;		/* name of the guest given by its sender */
+	const char *host;		/* name of the sender's host */
 	struct hv_text text;		/* owned */
 	struct hv_export_event *events; /* owned */
 };
 
-/* Makes the text. */
+/* Appends the encoded head to RET. */
 void hv_stream_head_encode(const struct hv_export_head *head, const char *guest, const char *host,
 			   struct hv_text *ret);
-/* Takes TEXT. False: it cannot be understood, and RET is as it was. */
+/* Takes ownership of TEXT, also on failure. Returns false and leaves RET unchanged if TEXT is
+ * invalid. */
 bool hv_stream_head_decode(struct hv_text *text, struct hv_stream_head *ret);
 void hv_stream_head_deinit(struct hv_stream_head *h);

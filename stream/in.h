@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The ways by which frames come to a collector. Leaves to others: what is in frames, and which are
- * refused (collector.h).
+/* Receives frames for a collector over UDP, TCP or AF_XDP (xdp.h). collector.h checks and
+ * dispatches them.
  *
  * One thread. */
 #pragma once
@@ -10,7 +10,7 @@
 #include "stream/collector.h"
 
 struct hv_stream_in {
-	int fd; /* poll(2) it for reading */
+	int fd; /* poll(2) for POLLIN */
 	void (*take)(struct hv_stream_in *in, struct hv_stream_collector *c, uint64_t now_ns);
 	void (*free)(struct hv_stream_in *in);
 };
@@ -26,12 +26,12 @@ struct hv_stream_at {
 
 struct hv_err *hv_stream_in_udp(const struct hv_stream_at *at,
 				struct hv_stream_in **ret) hv_must_use;
-/* At most HV_STREAM_CONNECTIONS_MAX connections. One ends with the first frame that is refused, and
- * when no frame comes for HV_STREAM_QUIET_NS. */
+/* Accepts up to HV_STREAM_CONNECTIONS_MAX connections. Closes a connection when it sends a frame
+ * that is refused, or no frame for HV_STREAM_QUIET_NS. */
 struct hv_err *hv_stream_in_tcp(const struct hv_stream_at *at,
 				struct hv_stream_in **ret) hv_must_use;
 
-/* Gives C what there is, if it is not very much; waits for nothing. */
+/* Passes available frames to C, up to a limit. Does not block. */
 void hv_stream_in_take(struct hv_stream_in *in, struct hv_stream_collector *c, uint64_t now_ns);
-/* IN may be NULL. */
+/* IN can be NULL. */
 void hv_stream_in_free(struct hv_stream_in *in);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Frames one after the other in connections of TCP. */
+/* Receives frames over TCP connections. */
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -10,7 +10,7 @@
 #define BACKLOG	   16
 
 struct connection {
-	int fd; /* -1: there is none */
+	int fd; /* -1 if unused */
 	struct hv_stream_address from;
 	uint64_t came_ns;
 	uint8_t *bytes; /* owned; ROOM_BYTES */
@@ -18,7 +18,7 @@ struct connection {
 };
 
 struct tcp {
-	struct hv_stream_in base; /* its fd is one of epoll(7) */
+	struct hv_stream_in base; /* its fd is an epoll instance */
 	int listen_fd;
 	struct connection connections[HV_STREAM_CONNECTIONS_MAX];
 };
@@ -65,7 +65,7 @@ static void accept_one(struct tcp *t, struct hv_stream_collector *collector, uin
 	close(fd);
 }
 
-/* Returns whether what C began with was understood. */
+/* Passes complete frames to the collector. Returns false if the data is invalid or refused. */
 static bool take_frames(struct connection *c, struct hv_stream_collector *collector,
 			uint64_t now_ns)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Frames as datagrams of UDP, many with one system call. */
+/* Receives frames as UDP datagrams, in batches. */
 #include <string.h>
 
 #include "stream/in.h"
 
 #define BATCH	     64
 #define ROUNDS_MAX   16
-#define SLOT_BYTES   (HV_STREAM_FRAME_MAX + 1u) /* a longer datagram is seen as such */
+#define SLOT_BYTES   (HV_STREAM_FRAME_MAX + 1u) /* to detect longer datagrams */
 #define RCVBUF_BYTES (32 << 20)
 
 struct udp {
@@ -51,7 +51,7 @@ static void udp_free(struct hv_stream_in *in)
 	free(u);
 }
 
-/* Root's buffer may be longer than others'. */
+/* With CAP_NET_ADMIN, the buffer can exceed the system limit. */
 static void enlarge(int fd)
 {
 	int size = RCVBUF_BYTES;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Frames by an XDP program and AF_XDP sockets. The program is attached by a link, which the kernel
- * removes with this process, however that ends. */
+/* Receives frames with an XDP program and AF_XDP sockets. A BPF link attaches the program, so the
+ * kernel detaches it when this process exits for any reason. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/ethtool.h>
@@ -19,12 +19,12 @@
 #define BATCH	   64
 #define ROUNDS_MAX 32
 
-/* redirect.bpf.c as an object file (scripts/embed). */
+/* The compiled redirect.bpf.c, embedded by scripts/embed. */
 extern const uint8_t hv_redirect_object[];
 extern const size_t hv_redirect_object_bytes;
 
 struct xdp {
-	struct hv_stream_in base; /* its fd is one of epoll(7) */
+	struct hv_stream_in base; /* its fd is an epoll instance */
 	struct bpf_object *object;
 	struct bpf_link *link;
 	struct hv_xsk queues[QUEUES_MAX];
@@ -55,7 +55,7 @@ static void take_queue(struct hv_xsk *x, struct hv_stream_collector *c, uint64_t
 
 	for (unsigned round = 0; round < ROUNDS_MAX && nr; round++) {
 		nr = xsk_ring_cons__peek(&x->rx, BATCH, &rx);
-		/* the ring has room for all chunks */
+		/* This always succeeds: the fill ring has room for all chunks. */
 		if (nr && xsk_ring_prod__reserve(&x->fill, nr, &fill) == nr)
 			take_batch(x, c, rx, fill, nr, now_ns);
 	}
@@ -83,7 +83,7 @@ static void xdp_free(struct hv_stream_in *in)
 	free(x);
 }
 
-/* A device that does not tell has one. */
+/* Returns 1 for a device that does not report its queues. */
 static unsigned count_queues(const char *dev)
 {
 	struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
@@ -114,7 +114,7 @@ static struct hv_redirect_for redirect_for(const struct hv_stream_at *at)
 	return r;
 }
 
-/* libbpf says more on standard error than a user wants to know. */
+/* Silences libbpf, which writes details to standard error. */
 static int say_nothing(enum libbpf_print_level level hv_unused, const char *format hv_unused,
 		       va_list args hv_unused)
 {
@@ -132,7 +132,7 @@ static struct hv_err *load(struct xdp *x, const struct hv_stream_at *at)
 		return hv_err_new(errno, "XDP program: %s", strerror(errno));
 	data = bpf_object__find_map_by_name(x->object, ".rodata");
 	if (!data || bpf_map__set_initial_value(data, &r, sizeof(r)) != 0)
-		return hv_err_new(EINVAL, "XDP program: it has no place for the port");
+		return hv_err_new(EINVAL, "XDP program: no variable for the port");
 	if (bpf_object__load(x->object) != 0)
 		return hv_err_new(errno, "XDP program: %s", strerror(errno));
 	return NULL;
@@ -156,7 +156,7 @@ static struct hv_err *open_queue(struct xdp *x, const char *dev, uint32_t i)
 	return NULL;
 }
 
-/* The program comes last, so that packets are redirected when there are sockets. */
+/* Call this last, so that sockets exist when packets are redirected. */
 static struct hv_err *attach(struct xdp *x, const char *dev)
 {
 	struct bpf_program *program = bpf_object__find_program_by_name(x->object, "redirect");
@@ -175,7 +175,7 @@ struct hv_err *hv_stream_in_xdp(const char *dev, const struct hv_stream_at *at,
 	unsigned nr_queues;
 
 	if (strlen(dev) >= IFNAMSIZ || !if_nametoindex(dev))
-		return hv_err_new(ENODEV, "there is no network device of that name");
+		return hv_err_new(ENODEV, "no such network device");
 	x = hv_alloc(sizeof(*x));
 	x->base = (struct hv_stream_in){.take = xdp_take, .free = xdp_free};
 	x->base.fd = epoll_create1(EPOLL_CLOEXEC);

@@ -12,10 +12,10 @@ static struct hv_err *check(const char *path, int fd)
 	if (fstat(fd, &st) != 0)
 		return hv_err_new(errno, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return hv_err_new(EINVAL, "%s: a key file is a regular file", path);
+		return hv_err_new(EINVAL, "%s: the key file is not a regular file", path);
 	if (st.st_mode & S_IRWXO)
 		return hv_err_new(EPERM,
-				  "%s: a key file must not be open to everybody (mode %03o): use "
+				  "%s: the key file is accessible to other users (mode %03o): use "
 				  "mode 600",
 				  path, (unsigned)st.st_mode & 0777);
 	return NULL;
@@ -34,12 +34,12 @@ struct hv_err *hv_stream_key_read(const char *path, struct hv_stream_key *ret)
 	if (err)
 		return err;
 	if (sodium_init() < 0)
-		return hv_err_new(EIO, "libsodium cannot be used");
+		return hv_err_new(EIO, "cannot initialize libsodium");
 	n = read(fd, bytes, sizeof(bytes));
 	if (n < 0)
 		return hv_err_new(errno, "%s: %s", path, strerror(errno));
 	if (n < HV_STREAM_KEY_FILE_MIN || n > HV_STREAM_KEY_FILE_MAX)
-		return hv_err_new(EINVAL, "%s: a key file has %d to %d bytes", path,
+		return hv_err_new(EINVAL, "%s: a key file must have %d to %d bytes", path,
 				  HV_STREAM_KEY_FILE_MIN, HV_STREAM_KEY_FILE_MAX);
 	crypto_generichash(ret->bytes, sizeof(ret->bytes), bytes, (size_t)n, NULL, 0);
 	sodium_memzero(bytes, sizeof(bytes));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace built without libsodium: there is no key, so nothing is sent or taken. */
+/* Replaces key.c in a build without libsodium. No key can be read, so no frame is sent or
+ * accepted. */
 #include "stream/key.h"
 
 struct hv_err *hv_stream_key_read(const char *path, struct hv_stream_key *ret hv_unused)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Frames one after the other in a TCP connection. What the collector does not take waits in memory;
- * when there is no more room, frames are dropped. */
+/* Sends frames over a TCP connection. Frames queue in memory while the collector is slow and are
+ * dropped when the queue is full. */
 #include <poll.h>
 #include <string.h>
 
@@ -9,8 +9,8 @@
 
 #define SLOT_BYTES    HV_STREAM_FRAME_MAX
 #define PENDING_BYTES (4u << 20)
-#define MUCH_BYTES    (1u << 20) /* then a flush waits */
-#define PART_BYTES    8192u	 /* of a frame of a table */
+#define MUCH_BYTES    (1u << 20) /* queue length above which a flush waits */
+#define PART_BYTES    8192u	 /* frame length for parts of a table */
 #define WAIT_MS	      50
 #define RETRY_NS      HV_NS_PER_S
 #define DRAIN_NS      (3 * HV_NS_PER_S)
@@ -18,10 +18,11 @@
 struct tcp {
 	struct hv_stream_out base;
 	struct hv_stream_target to;
-	int fd; /* -1: there is no connection */
+	int fd; /* -1 if not connected */
 	bool is_connected;
 	uint64_t tried_ns;
-	uint8_t *pending; /* owned; PENDING_BYTES, the frame that passed them, and a room */
+	/* owned; room for PENDING_BYTES, one frame beyond it, and the next buffer */
+	uint8_t *pending;
 	size_t begin, end;
 };
 
@@ -30,7 +31,7 @@ static struct tcp *tcp_of(struct hv_stream_out *out)
 	return (struct tcp *)out;
 }
 
-/* What was not sent is dropped, since the collector may have seen half a frame of it. */
+/* Discards the queue: after a partial frame, a new connection has to start with a whole one. */
 static void broken(struct tcp *t, int code)
 {
 	t->base.code = code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Frames as datagrams of UDP, many with one system call. */
+/* Sends frames as UDP datagrams, in batches. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -7,14 +7,14 @@
 
 #define BATCH	     64
 #define SLOT_BYTES   (HV_STREAM_MTU_MAX + 1000u)
-#define HEADERS_LEN  48 /* of IPv6 and UDP */
+#define HEADERS_LEN  48 /* IPv6 and UDP headers */
 #define SNDBUF_BYTES (4 << 20)
 #define GOOD_NS	     (3 * HV_NS_PER_S)
 
 struct udp {
 	struct hv_stream_out base;
 	int fd;
-	uint64_t failed_ns; /* the last time that a frame could not be sent */
+	uint64_t failed_ns; /* time of the last failure */
 	unsigned nr;
 	struct mmsghdr messages[BATCH];
 	struct iovec parts[BATCH];
@@ -31,15 +31,16 @@ static uint8_t *slot(struct udp *u, unsigned i)
 	return u->slots + (size_t)i * SLOT_BYTES;
 }
 
-/* After an error, a frame that is sent says little, since the next error comes later. */
+/* Clears the error only after some time: errors arrive asynchronously, so a single frame that is
+ * sent does not prove that the collector is reachable. */
 static void see_success(struct udp *u)
 {
 	if (u->base.code && hv_now_ns() - u->failed_ns >= GOOD_NS)
 		u->base.code = 0;
 }
 
-/* A collector that is not there is told by an error of the next frame (ECONNREFUSED), which was not
- * sent because of that. Such a frame is tried once more. */
+/* If no collector listens, the kernel reports ECONNREFUSED for an earlier frame when the next one
+ * is sent, without sending it. So each frame is tried twice. */
 static void udp_flush(struct hv_stream_out *out)
 {
 	struct udp *u = udp_of(out);

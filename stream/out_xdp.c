@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Frames as packets of an AF_XDP socket. A frame is made in the memory from which the device sends
- * it. The kernel's table of neighbours says to which address of Ethernet. */
+/* Sends frames as packets of an AF_XDP socket. Frames are built in the packet memory. The Ethernet
+ * address of the collector comes from the kernel's ARP table. */
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <poll.h>
@@ -12,14 +12,14 @@
 #include "stream/xdp.h"
 #include "stream/xsk.h"
 
-#define FRAME_OFF  64 /* in a chunk; the headers end there */
+#define FRAME_OFF  64 /* offset of a frame in its chunk; the headers end there */
 #define KICKS_MAX  256
 #define BATCH	   32
 #define ROOM_MS	   100
 #define ARP_TRIES  50
 #define ARP_MS	   20
 #define ARP_NS	   HV_NS_PER_S
-#define DISCARD	   9 /* a port; a datagram makes the kernel ask for the neighbour */
+#define DISCARD	   9 /* port for the datagram that makes the kernel resolve the neighbour */
 #define IP_UDP_LEN 28
 
 struct xdp {
@@ -27,10 +27,10 @@ struct xdp {
 	struct hv_xsk xsk;
 	struct hv_stream_route route;
 	char dev[IFNAMSIZ];
-	int fd;				/* a socket of UDP; for ioctls, and it has the port */
-	uint32_t chunks[HV_XSK_CHUNKS]; /* that are free */
+	int fd;				/* UDP socket for ioctls; reserves the source port */
+	uint32_t chunks[HV_XSK_CHUNKS]; /* free chunks */
 	uint32_t nr_free;
-	uint32_t nr_sent; /* that the kernel has not given back */
+	uint32_t nr_sent; /* chunks that the kernel has not returned */
 	uint64_t asked_ns;
 };
 
@@ -56,7 +56,7 @@ static bool has_unsent(struct xdp *x)
 	return xsk_prod_nb_free(&x->xsk.tx, HV_XSK_RING_LEN) < HV_XSK_RING_LEN;
 }
 
-/* Without zero copy the kernel sends a few packets with each call. */
+/* In copy mode, the kernel sends only a few packets per call. */
 static void kick(struct xdp *x)
 {
 	for (unsigned i = 0; i < KICKS_MAX && has_unsent(x); i++) {
@@ -99,7 +99,7 @@ static uint8_t *xdp_room(struct hv_stream_out *out)
 	struct xdp *x = xdp_of(out);
 	struct pollfd p = {hv_xsk_fd(&x->xsk), POLLOUT, 0};
 
-	/* one chunk stays free: it is the room of a frame that is dropped */
+	/* Keep one chunk free: it is the buffer for frames that are dropped. */
 	if (x->nr_free <= 1)
 		kick(x);
 	if (x->nr_free <= 1 && poll(&p, 1, ROOM_MS) > 0)
@@ -107,7 +107,7 @@ static uint8_t *xdp_room(struct hv_stream_out *out)
 	return x->xsk.area + (size_t)x->chunks[x->nr_free - 1] * HV_XSK_CHUNK_BYTES + FRAME_OFF;
 }
 
-/* Returns whether there is a place in the ring. */
+/* Reserves an entry in the TX ring. Returns false if there is none, or only one free chunk. */
 static bool reserve(struct xdp *x, uint32_t *ret_at)
 {
 	if (x->nr_free <= 1)
@@ -118,7 +118,7 @@ static bool reserve(struct xdp *x, uint32_t *ret_at)
 	return xsk_ring_prod__reserve(&x->xsk.tx, 1, ret_at) == 1;
 }
 
-/* kick() gives chunks back behind that of the room, which is taken by its number. */
+/* Remembers the index of the current chunk because kick() appends returned chunks to the list. */
 static void xdp_put(struct hv_stream_out *out, size_t len_bytes)
 {
 	struct xdp *x = xdp_of(out);
@@ -182,14 +182,14 @@ static uint32_t v4_of(const struct ifreq *r)
 	return ((const struct sockaddr_in *)&r->ifr_addr)->sin_addr.s_addr;
 }
 
-/* The addresses of DEV; an error if TO is not on its link. */
+/* Reads the addresses and the MTU of the device. Fails if the collector is on another network. */
 static struct hv_err *find_link(struct xdp *x)
 {
 	struct ifreq mac = {0}, own = {0}, mask = {0}, mtu = {0};
 	struct hv_err *err = ask(x, SIOCGIFHWADDR, &mac);
 
 	if (!err && mac.ifr_hwaddr.sa_family != ARPHRD_ETHER)
-		return hv_err_new(ENOTSUP, "it is not a device of Ethernet");
+		return hv_err_new(ENOTSUP, "not an Ethernet device");
 	if (!err)
 		err = ask(x, SIOCGIFADDR, &own);
 	if (!err)
@@ -199,7 +199,8 @@ static struct hv_err *find_link(struct xdp *x)
 	if (err)
 		return err;
 	if ((v4_of(&own) ^ x->route.to) & v4_of(&mask) || v4_of(&own) == x->route.to)
-		return hv_err_new(ENETUNREACH, "the collector is not on its link");
+		return hv_err_new(ENETUNREACH,
+				  "the collector is not on the network of this device");
 	if (x->base.want_bytes + IP_UDP_LEN > (size_t)mtu.ifr_mtu)
 		x->base.want_bytes = x->base.max_bytes = (size_t)mtu.ifr_mtu - IP_UDP_LEN;
 	memcpy(x->route.from_mac, mac.ifr_hwaddr.sa_data, HV_STREAM_MAC_LEN);
@@ -207,7 +208,8 @@ static struct hv_err *find_link(struct xdp *x)
 	return NULL;
 }
 
-/* A datagram to another port makes the kernel ask for the neighbour. */
+/* Resolves the Ethernet address of the collector: a datagram to the discard port makes the kernel
+ * send ARP. */
 static struct hv_err *find_neighbour(struct xdp *x)
 {
 	struct sockaddr_in discard = {.sin_family = AF_INET, .sin_port = htons(DISCARD)};
@@ -219,10 +221,10 @@ static struct hv_err *find_neighbour(struct xdp *x)
 			return NULL;
 		poll(NULL, 0, ARP_MS);
 	}
-	return hv_err_new(EHOSTUNREACH, "the collector's address of Ethernet is not known");
+	return hv_err_new(EHOSTUNREACH, "the collector does not reply to ARP");
 }
 
-/* The socket of UDP keeps the port from others. */
+/* Reserves a source port by keeping a UDP socket bound to it. */
 static struct hv_err *find_port(struct xdp *x)
 {
 	struct sockaddr_in own = {.sin_family = AF_INET};
@@ -242,9 +244,9 @@ static struct hv_err *open_all(struct xdp *x, const char *dev, const struct hv_s
 	struct hv_err *err;
 
 	if (strlen(dev) >= IFNAMSIZ || !if_nametoindex(dev))
-		return hv_err_new(ENODEV, "there is no network device of that name");
+		return hv_err_new(ENODEV, "no such network device");
 	if (to->addr.ss_family != AF_INET)
-		return hv_err_new(ENOTSUP, "the collector has no address of IPv4");
+		return hv_err_new(ENOTSUP, "the collector has no IPv4 address");
 	memcpy(x->dev, dev, strlen(dev));
 	x->route.to = in->sin_addr.s_addr;
 	x->route.to_port = in->sin_port;

@@ -12,7 +12,7 @@
 #define TYPE_V6	      0x86dd
 #define TTL	      64
 #define DONT_FRAGMENT 0x4000
-#define FRAGMENT_BITS 0x3fff /* more fragments, and the offset */
+#define FRAGMENT_BITS 0x3fff /* the MF flag and the fragment offset */
 
 static bool read_u16(struct hv_span s, size_t off, uint16_t *ret)
 {
@@ -24,7 +24,7 @@ static bool read_u16(struct hv_span s, size_t off, uint16_t *ret)
 	return true;
 }
 
-/* The datagram at OFF, which its length may not exceed. What follows it is padding. */
+/* Reads the datagram at OFF. Bytes beyond its length are padding. */
 static bool read_udp(struct hv_span packet, size_t off, struct hv_span *ret)
 {
 	uint16_t len;
@@ -80,7 +80,7 @@ static void put_u16(uint8_t *at, uint16_t host_order)
 	memcpy(at, &value, sizeof(value));
 }
 
-/* Of the header of IP: the complement of the sum of its words. */
+/* Returns the IPv4 header checksum. */
 static uint16_t checksum(const uint8_t *at)
 {
 	uint32_t sum = 0;
@@ -92,7 +92,7 @@ static uint16_t checksum(const uint8_t *at)
 	return (uint16_t)~sum;
 }
 
-/* There is no checksum of UDP, which IPv4 allows: frames have a hash. */
+/* Omits the UDP checksum, which is optional in IPv4, because frames carry a hash. */
 void hv_stream_packet_write(uint8_t at[HV_STREAM_V4_HEADERS_LEN],
 			    const struct hv_stream_route *route, size_t len_bytes)
 {

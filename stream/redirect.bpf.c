@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The XDP program of a collector: hands datagrams of UDP to our port to the AF_XDP socket of the
- * queue on which they came, and everything else to the kernel as before: other traffic, fragments,
- * packets with options or a VLAN, queues without a socket. */
+/* The XDP program of a collector. It redirects UDP datagrams for the collector's port to the AF_XDP
+ * socket of the queue they arrived on. Everything else passes to the kernel: other traffic,
+ * fragments, packets with IP options or VLAN tags, and packets on queues without a socket. */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -15,7 +15,7 @@
 #include "redirect.h"
 
 #define QUEUES_MAX    64
-#define FRAGMENT_BITS 0x3fff /* more fragments, and the offset */
+#define FRAGMENT_BITS 0x3fff /* the MF flag and the fragment offset */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);

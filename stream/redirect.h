@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the XDP program of a collector is told before it is loaded. Numbers are in network order. */
+/* Parameters of the collector's XDP program, set before it is loaded. Network byte order. */
 #pragma once
 
 struct hv_redirect_for {
 	unsigned short port;
-	unsigned char family; /* 4, 6; 0: any address */
+	unsigned char family; /* 4 or 6; 0: any address */
 	unsigned char unused;
-	unsigned char address[16]; /* of this host */
+	unsigned char address[16]; /* local address to match */
 };

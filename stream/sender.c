@@ -11,14 +11,14 @@
 #include "stream/table.h"
 
 #define COUNTS_NS	HV_NS_PER_S
-#define NAMES_NS	(5 * HV_NS_PER_S)  /* names that did not change are sent again */
-#define ROUND_NS	(10 * HV_NS_PER_S) /* all parts of the head are sent again */
-#define QUICK_ROUND_NS	HV_NS_PER_S	   /* the same, at the beginning */
+#define NAMES_NS	(5 * HV_NS_PER_S)  /* interval for resending unchanged names */
+#define ROUND_NS	(10 * HV_NS_PER_S) /* time to resend all parts of the head */
+#define QUICK_ROUND_NS	HV_NS_PER_S	   /* the same for the first NR_QUICK_ROUNDS */
 #define NR_QUICK_ROUNDS 3
-#define PACE_PARTS	32 /* are sent at once; a millisecond later the next */
+#define PACE_PARTS	32 /* parts sent before a pause of 1 ms */
 #define NR_ENDS		3
 #define LEVEL		1
-#define PAGE_MIN	256 /* of a page that is compressed */
+#define PAGE_MIN	256 /* minimum size of a page to compress */
 #define BAD_NOTE_NS	HV_NS_PER_S
 
 struct sender {
@@ -27,16 +27,16 @@ struct sender {
 	struct hv_stream_out *out;
 	enum hv_compression compression;
 	uint64_t session;
-	uint64_t sequence; /* of the next frame */
+	uint64_t sequence; /* number of the next frame */
 	unsigned nr_cpus;
-	uint64_t *sent; /* owned; events of each vCPU */
+	uint64_t *sent; /* owned; number of events per vCPU */
 	struct hv_stream_parts head;
 	struct hv_stream_parts names;
 	struct hv_text names_text;
 	uint64_t began_ns, names_ns, counted_ns, noted_ns;
-	uint64_t nr_parts; /* of the head that were sent since BEGAN_NS */
-	size_t page_bytes; /* that fit into a frame when they are compressed, as it seems */
-	uint8_t *page;	   /* owned; before compression */
+	uint64_t nr_parts; /* parts of the head sent since began_ns */
+	size_t page_bytes; /* estimate of the page size that fits into a frame after compression */
+	uint8_t *page;	   /* owned; page before compression */
 	ZSTD_CCtx *zstd;   /* owned */
 	int noted_code;
 };
@@ -59,7 +59,7 @@ static void sender_free(struct hv_export *x)
 	free(s);
 }
 
-/* Sends the frame whose body is at BODY, which body_room() returned. */
+/* Completes and sends the frame with the body at BODY, which body_room() returned. */
 static void put(struct sender *s, uint8_t *body, enum hv_stream_kind kind, unsigned flags,
 		size_t len_bytes, size_t raw_bytes)
 {
@@ -91,7 +91,7 @@ static void put_part(struct sender *s, struct hv_stream_parts *parts)
 	put(s, at, HV_STREAM_TABLE, 0, len, len);
 }
 
-/* Sends all parts once, with rests, so that a socket's buffer does not overflow. */
+/* Sends all parts once, with pauses so that the socket buffer does not overflow. */
 static void put_round(struct sender *s, struct hv_stream_parts *parts)
 {
 	unsigned round = parts->nr_rounds;
@@ -150,8 +150,6 @@ static struct hv_err *sender_open(const struct hv_export_config *config,
 	return NULL;
 }
 
-/* Events. */
-
 static void put_events_head(struct sender *s, uint8_t *at, unsigned cpu,
 			    const struct hv_stream_piece *piece)
 {
@@ -165,7 +163,7 @@ static void count(struct sender *s, unsigned cpu, const struct hv_stream_piece *
 	s->sent[cpu] += piece->nr_skipped + piece->nr;
 }
 
-/* False: there are no more events. */
+/* Sends the next events uncompressed. Returns false if there are no more. */
 static bool put_plain(struct sender *s, unsigned cpu, struct hv_stream_split *split)
 {
 	size_t less = HV_STREAM_FRAME_LEN + HV_STREAM_EVENTS_LEN;
@@ -183,7 +181,8 @@ static bool put_plain(struct sender *s, unsigned cpu, struct hv_stream_split *sp
 	return piece.nr;
 }
 
-/* Compresses as many events as seem to fit into a frame. If they do not, fewer are tried. */
+/* Sends the next events compressed. Adapts page_bytes so that a page fills a frame. Returns false
+ * if there are no more. */
 static bool put_packed(struct sender *s, unsigned cpu, struct hv_stream_split *split)
 {
 	size_t want = s->out->want_bytes - HV_STREAM_FRAME_LEN;
@@ -201,7 +200,7 @@ static bool put_packed(struct sender *s, unsigned cpu, struct hv_stream_split *s
 		raw = HV_STREAM_EVENTS_LEN + piece.len_bytes;
 		put_events_head(s, s->page, cpu, &piece);
 		len = ZSTD_compressCCtx(s->zstd, at, want, s->page, raw, LEVEL);
-		if (ZSTD_isError(len)) { /* it is longer than WANT */
+		if (ZSTD_isError(len)) { /* exceeds `want` */
 			s->page_bytes = s->page_bytes / 4 * 3;
 			return s->page_bytes >= PAGE_MIN || put_plain(s, cpu, split);
 		}
@@ -229,7 +228,7 @@ static struct hv_err *sender_add(struct hv_export *x, unsigned cpu, struct hv_sp
 	return NULL;
 }
 
-/* What is sent again. */
+/* Data that is sent repeatedly. */
 
 static struct hv_err *sender_name_tasks(struct hv_export *x, struct hv_export_text names)
 {
@@ -267,12 +266,12 @@ static void put_counts(struct sender *s, enum hv_stream_kind kind)
 		hv_stream_counts_encode(at, &c);
 		memcpy(at + HV_STREAM_COUNTS_LEN, s->sent + cpu, c.nr * sizeof(uint64_t));
 		cpu += c.nr;
-		/* only the last frame ends the stream */
+		/* HV_STREAM_END is only for the last frame. */
 		put(s, at, cpu < s->nr_cpus ? HV_STREAM_COUNTS : kind, 0, len, len);
 	}
 }
 
-/* The parts of the head that are due by now. */
+/* Sends the parts of the head that are due, spreading them over the interval. */
 static void put_due_parts(struct sender *s, uint64_t now)
 {
 	uint64_t round_ns = s->head.nr_rounds < NR_QUICK_ROUNDS ? QUICK_ROUND_NS : ROUND_NS;
@@ -298,10 +297,10 @@ static void note_code(struct sender *s, uint64_t now)
 	s->noted_ns = now;
 	s->noted_code = s->out->code;
 	if (s->out->code)
-		line = hv_format("%s: events do not arrive, and go on being sent: %s", s->to->where,
+		line = hv_format("%s: cannot deliver events, still trying: %s", s->to->where,
 				 strerror(s->out->code));
 	else
-		line = hv_format("%s: events can be sent again", s->to->where);
+		line = hv_format("%s: sending events works again", s->to->where);
 	s->to->note(line);
 }
 
@@ -324,7 +323,7 @@ static struct hv_err *sender_turn(struct hv_export *x)
 	return NULL;
 }
 
-/* The end is said more than once, since a frame may be lost. */
+/* Repeats the end because a frame can be lost. */
 static struct hv_err *sender_end(struct hv_export *x)
 {
 	struct sender *s = sender_of(x);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A format of export/ that is no file: a stream of frames to a collector. What a collector needs to
- * understand events is sent before them and again and again, so that a collector that begins later
- * understands them, too. Leaves to others: how frames leave the host (out.h), reading the tree.
+/* The "stream" format of export/: sends events to a collector instead of writing a file. The
+ * metadata that a collector needs is sent first and repeated, so that a collector can join later.
  *
- * One thread. */
+ * out.h transports the frames. One thread. */
 #pragma once
 
 #include "export/export.h"
@@ -12,12 +11,11 @@
 struct hv_stream_to {
 	struct hv_stream_out *out; /* borrowed */
 	struct hv_stream_key key;
-	const char *where; /* HOST:PORT */
-	const char *guest; /* what it is called */
-	const char *host;  /* the name of this host */
-	void (*note)(
-		const char *line); /* tells the user that frames cannot be sent, or can again */
+	const char *where;		/* HOST:PORT */
+	const char *guest;		/* name of the guest */
+	const char *host;		/* name of this host */
+	void (*note)(const char *line); /* reports a send error, and when sending works again */
 };
 
-/* Its config has TO. */
+/* Its config must set `to`. */
 extern const struct hv_export_format hv_stream_format;

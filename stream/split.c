@@ -14,7 +14,7 @@ bool hv_stream_split_begin(struct hv_stream_split *s, struct hv_span page)
 	return hv_raw_events_begin(&s->events, page) && s->events.end > HEAD_LEN;
 }
 
-/* The number of lost events stands behind the events. */
+/* Writes the header, and the number of lost events after the LEN bytes of events. */
 static size_t put_head(uint8_t *to, const struct hv_raw_events *from, size_t len)
 {
 	uint64_t commit = len;

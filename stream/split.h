@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Splits a page of trace_pipe_raw into shorter pages that can each be read without the others.
- * The page may have any contents: what follows an event that cannot be read is left out. Leaves to
- * others: reading events (export/raw_events.h). Pure. */
+/* Splits a page of trace_pipe_raw into shorter pages that can be decoded independently. The page is
+ * untrusted: splitting stops at the first event that cannot be decoded. export/raw_events.h decodes
+ * events. Pure. */
 #pragma once
 
 #include "export/raw_events.h"
 
 struct hv_stream_split {
-	struct hv_raw_events events; /* up to the last event that was taken */
+	struct hv_raw_events events; /* positioned after the last event taken */
 };
 
-/* False: PAGE has no events. S borrows it. */
+/* Returns false if PAGE contains no events. S borrows PAGE. */
 bool hv_stream_split_begin(struct hv_stream_split *s, struct hv_span page);
 struct hv_stream_piece {
 	size_t len_bytes;
-	uint32_t nr;	     /* events in it; 0: there are no more that can be read */
-	uint32_t nr_skipped; /* events before it that are longer than the room */
+	uint32_t nr;	     /* events in the new page; 0: no more events */
+	uint32_t nr_skipped; /* events dropped before it because they exceed max_bytes */
 };
 
-/* Writes the next events as a page to TO, of at most WANT_BYTES, or, if the next one alone is
- * longer, MAX_BYTES. Both are at least 64. */
+/* Writes the next events to TO as a page of at most WANT_BYTES, or of at most MAX_BYTES if the
+ * first event alone exceeds WANT_BYTES. Both must be at least 64. */
 struct hv_stream_piece hv_stream_split_next(struct hv_stream_split *s, uint8_t *to,
 					    size_t want_bytes, size_t max_bytes);
-/* Notes in PAGE, which has LEN_BYTES of CAP_BYTES, that NR events were lost before it, beside those
- * that it says itself. */
+/* Adds NR to the number of events lost before PAGE. PAGE has LEN_BYTES of data in a buffer of
+ * CAP_BYTES. */
 void hv_stream_note_lost(uint8_t *page, size_t len_bytes, size_t cap_bytes, uint64_t nr);

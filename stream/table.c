@@ -5,7 +5,7 @@
 
 #define LEVEL 3
 
-/* Adds a frame that decompression skips, so that RAW_BYTES is no more than a collector allows. */
+/* Appends a skippable zstd frame if the text compresses better than a collector accepts. */
 static void pad(struct hv_text *packed, size_t raw_bytes)
 {
 	size_t want = raw_bytes / HV_STREAM_GROWTH + 1;
@@ -97,7 +97,7 @@ size_t hv_stream_table_memory(const struct hv_stream_table *t)
 	return t->packed ? hv_stream_part_memory(&t->like) : 0;
 }
 
-/* Memory is taken as the parts say; the caller has looked whether the stream may have it. */
+/* Allocates the sizes that the part claims; the caller has checked the budget. */
 static void begin(struct hv_stream_table *t, const struct hv_stream_part *p)
 {
 	hv_stream_table_deinit(t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A table of a stream: at the sender, a text that is compressed and sent in parts in turn; at the
- * collector, the parts that came, in whatever order. Leaves to others: what is in a table (head.h).
- * Pure. */
+/* Transfers a table in parts. The sender compresses a text and sends its parts in rotation; the
+ * collector reassembles parts that arrive in any order. head.h defines the contents of the head
+ * table. Pure. */
 #pragma once
 
 #include "base/err.h"
@@ -9,45 +9,46 @@
 #include "stream/budget.h"
 #include "stream/frame.h"
 
-#define HV_STREAM_TABLE_MAX	(16u << 20) /* compressed */
+#define HV_STREAM_TABLE_MAX	(16u << 20) /* compressed length */
 #define HV_STREAM_TABLE_RAW_MAX (64u << 20)
 #define HV_STREAM_PART_MIN	256u
 
-/* At the sender. */
+/* Sender. */
 struct hv_stream_parts {
 	struct hv_text packed; /* owned, compressed */
 	struct hv_stream_part next;
-	unsigned nr_rounds; /* how often all parts were sent */
+	unsigned nr_rounds; /* number of times that all parts were sent */
 };
 
-/* Makes TEXT the table, in a new generation, in parts of PART_BYTES. EFBIG: it is too long. */
+/* Compresses TEXT as a new generation of the table, in parts of PART_BYTES. Fails with EFBIG if
+ * TEXT is too long. */
 struct hv_err *hv_stream_parts_set(struct hv_stream_parts *p, enum hv_stream_table_id id,
 				   struct hv_span text, uint16_t part_bytes) hv_must_use;
 void hv_stream_parts_deinit(struct hv_stream_parts *p);
-/* Returns the part that is sent next, which borrows P. There is a table. */
+/* Returns the next part to send, which borrows P. The table must be set. */
 struct hv_stream_part hv_stream_parts_next(struct hv_stream_parts *p);
 
-/* At the collector. A table of zeros is empty. */
+/* Collector. An empty table is all zeros. */
 struct hv_stream_table {
-	struct hv_stream_part like; /* what all of its parts say */
+	struct hv_stream_part like; /* header fields shared by all parts */
 	uint8_t *packed;	    /* owned */
-	uint8_t *has;		    /* owned; a byte for each part */
+	uint8_t *has;		    /* owned; one flag per part */
 	size_t nr_missing;
 	bool is_whole;
 };
 
 enum hv_stream_added {
 	HV_STREAM_PART_TAKEN,
-	HV_STREAM_PART_WRONG, /* it does not fit the other parts, or is too long */
-	HV_STREAM_PART_LAST,  /* now the table is whole */
+	HV_STREAM_PART_WRONG, /* contradicts earlier parts, or exceeds a limit */
+	HV_STREAM_PART_LAST,  /* completes the table */
 };
 
 void hv_stream_table_deinit(struct hv_stream_table *t);
-/* Returns the bytes of memory that T has, and that a table of parts like P needs. */
+/* Return the memory that T uses, and the memory that the table of part P needs. */
 size_t hv_stream_table_memory(const struct hv_stream_table *t);
 size_t hv_stream_part_memory(const struct hv_stream_part *p);
-/* Adds a part. One of another generation begins a new table. */
+/* Adds a part. A part with another generation starts a new table. */
 enum hv_stream_added hv_stream_table_add(struct hv_stream_table *t, const struct hv_stream_part *p);
-/* The text of a table that is whole. It ends in a NUL that its length does not count. False: it
- * cannot be decompressed. */
+/* Decompresses a complete table into RET, followed by a NUL that the length excludes. Returns false
+ * if decompression fails. */
 bool hv_stream_table_text(const struct hv_stream_table *t, struct hv_text *ret);

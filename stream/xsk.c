@@ -26,7 +26,7 @@ static struct hv_err *make_memory(struct hv_xsk *x)
 	return NULL;
 }
 
-/* All chunks are the kernel's at first. */
+/* Gives all chunks to the kernel for reception. */
 static void fill_all(struct hv_xsk *x)
 {
 	uint32_t at;
@@ -38,7 +38,7 @@ static void fill_all(struct hv_xsk *x)
 	xsk_ring_prod__submit(&x->fill, HV_XSK_CHUNKS);
 }
 
-/* The kernel chooses whether packets are copied, by what the device's driver can do. */
+/* The kernel selects zero-copy or copy mode depending on the driver. */
 struct hv_err *hv_xsk_open(struct hv_xsk *x, const char *dev, unsigned queue, enum hv_xsk_use use)
 {
 	const struct xsk_socket_config config = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One AF_XDP socket with memory of its own: chunks, and the four rings that say whose each is.
- * Leaves to others: what is in packets. */
+/* An AF_XDP socket and its own packet memory. The memory consists of chunks; four rings pass their
+ * ownership between kernel and process. */
 #pragma once
 
 #include <xdp/xsk.h>
@@ -23,9 +23,9 @@ struct hv_xsk {
 
 enum hv_xsk_use { HV_XSK_TAKES, HV_XSK_SENDS };
 
-/* At a queue of the device DEV. */
+/* Opens a socket on QUEUE of device DEV. */
 struct hv_err *hv_xsk_open(struct hv_xsk *x, const char *dev, unsigned queue,
 			   enum hv_xsk_use use) hv_must_use;
-/* X of zeros is not open. */
+/* A zeroed X counts as closed. */
 void hv_xsk_close(struct hv_xsk *x);
 int hv_xsk_fd(const struct hv_xsk *x);

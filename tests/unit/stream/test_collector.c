@@ -213,7 +213,7 @@ START_TEST(everything_arrives)
 	ck_assert_uint_eq(nr_ended, 1);
 	ck_assert_str_eq(names, "61 cat\n");
 	ck_assert_ptr_nonnull(strstr(last_note, "dir/_._g@h/"));
-	ck_assert_ptr_nonnull(strstr(last_note, ": end: 800 events, 0 lost on the way"));
+	ck_assert_ptr_nonnull(strstr(last_note, ": end: 800 events, 0 lost in transit"));
 	end_collector();
 }
 END_TEST
@@ -249,7 +249,7 @@ START_TEST(losses_are_counted)
 	}
 	ck_assert_uint_gt(nr_dropped, 10);
 	ck_assert_uint_lt(written, PAGES * NR_EVENTS);
-	ck_assert_ptr_nonnull(strstr(last_note, "lost on the way"));
+	ck_assert_ptr_nonnull(strstr(last_note, "lost in transit"));
 	ck_assert_uint_eq(strtoul(strstr(last_note, ": end: ") + strlen(": end: "), NULL, 10),
 			  written);
 	ck_assert_uint_eq(strtoul(strstr(last_note, "events, ") + strlen("events, "), NULL, 10),
@@ -285,7 +285,7 @@ START_TEST(late_collector)
 	ck_assert_uint_gt(written, 0);
 	hv_stream_collector_end(&collector);
 	ck_assert_ptr_nonnull(strstr(last_note, "sent before the collector began"));
-	ck_assert_ptr_nonnull(strstr(last_note, " 0 lost on the way"));
+	ck_assert_ptr_nonnull(strstr(last_note, " 0 lost in transit"));
 	end_collector();
 }
 END_TEST
@@ -303,7 +303,7 @@ START_TEST(strangers_are_refused)
 	ck_assert(!send_frame(0, 0));
 	hv_stream_collector_turn(&collector, 1);
 	ck_assert_str_eq(last_note,
-			 "2 frames refused up to now, 1: wrong key, 1: of addresses that "
+			 "2 frames refused in total, 1: wrong key, 1: from addresses that "
 			 "are not allowed");
 	end_collector();
 }
@@ -332,7 +332,7 @@ START_TEST(limits)
 	for (unsigned i = 0; i < kept.nr; i++)
 		send_frame(i, i * HV_NS_PER_S / 4);
 	hv_stream_collector_end(&collector);
-	ck_assert_ptr_nonnull(strstr(last_note, "beyond the limit of the rate"));
+	ck_assert_ptr_nonnull(strstr(last_note, "over the rate limit"));
 	end_collector();
 
 	begin_collector();
@@ -341,7 +341,7 @@ START_TEST(limits)
 	for (unsigned i = 0; i < kept.nr; i++)
 		send_frame(i, i);
 	ck_assert_uint_lt(written, 200);
-	ck_assert_ptr_nonnull(strstr(last_note, " not written"));
+	ck_assert_ptr_nonnull(strstr(last_note, "later ones are dropped"));
 	end_collector();
 }
 END_TEST
