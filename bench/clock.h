@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Time and medians for the benches. */
+/* Clock and median for the benchmarks. */
 #pragma once
 
 #include <stdint.h>
@@ -21,7 +21,7 @@ static inline int compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns the median of VALUES, which it sorts. NR is at least 1. */
+/* Sorts VALUES and returns their median. NR is at least 1. */
 static inline double median(double *values, size_t nr)
 {
 	qsort(values, nr, sizeof(*values), compare_doubles);

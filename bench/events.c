@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an event costs the host from the guest's ring to the reader of a file: text and raw pages of
- * a session with a guest that is made of a file (image.h). The rings are filled as the stubs fill
- * them, with calls of the guest's own functions; then a reader takes everything. Prints medians of
- * ROUNDS, of the thread's processor time.
+/* Measures the host's cost per event from the guest's ring to the reader of a tracefs file, for
+ * text and raw pages. The session uses a guest made from a file (image.h). The benchmark fills the
+ * rings like the stubs do, with calls of the guest's own functions, and then reads everything.
+ * Prints medians of ROUNDS, in processor time of the thread.
  *
- *	bench/events IMAGE [ROUNDS [TEXT]]	default 9; only ways whose names have TEXT */
+ *	bench/events IMAGE [ROUNDS [TEXT]]	default 9; TEXT selects subjects by name */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,11 +20,11 @@
 
 #define REGION_BYTES (UINT64_C(64) << 20)
 #define NR_CPUS	     2
-#define NR_FUNCTIONS 1009 /* that take turns */
+#define NR_FUNCTIONS 1009 /* functions called in turn */
 #define NR_CALLS     100000
 #define READ_BYTES   65536
 #define PID_FIRST    1000
-#define TASK_RECORDS 512 /* so many records of a vCPU are of one task */
+#define TASK_RECORDS 512 /* records before the vCPU switches to another task */
 #define TICKS	     100 /* between two records */
 
 static struct hv_session *session;
@@ -39,7 +39,7 @@ static void must(struct hv_err *err)
 	exit(1);
 }
 
-/* -- the guest's part ------------------------------------------------------------------------ */
+/* Guest side. */
 
 static void put(unsigned cpu, uint64_t word1, uint64_t word2, uint64_t word3)
 {
@@ -90,7 +90,7 @@ static uint64_t put_functions(unsigned nr_cpus)
 	return NR_CALLS * nr_cpus;
 }
 
-/* Half of the calls make one call themselves, which is shown in one line with its return. */
+/* Every second call makes a call, which is shown in one line with its return. */
 static uint64_t put_graph(unsigned nr_cpus)
 {
 	for (uint64_t n = 0; n < NR_CALLS / 4; n++)
@@ -116,7 +116,7 @@ static uint64_t put_graph(unsigned nr_cpus)
 	return NR_CALLS / 4 * 4 * nr_cpus;
 }
 
-/* -- the reader's ---------------------------------------------------------------------------- */
+/* Reader side. */
 
 static void write_file(const char *path, const char *text)
 {
@@ -128,8 +128,8 @@ static void write_file(const char *path, const char *text)
 	must(hv_file_close(file));
 }
 
-/* Reads what is there, and writes it to OUT unless that is negative. Returns the number of bytes.
- */
+/* Reads available data, and writes it to OUT unless OUT is negative. Returns the number of
+ * bytes. */
 static uint64_t read_all(struct hv_file *file, int out)
 {
 	static char buf[READ_BYTES];
@@ -154,7 +154,7 @@ struct way {
 	const char *path;
 	unsigned nr_cpus;
 	uint64_t (*put)(unsigned nr_cpus);
-	unsigned to_file; /* not 0: into a file in memory */
+	unsigned to_file; /* nonzero: write to a memory file */
 };
 
 static const struct way ways[] = {
@@ -197,7 +197,7 @@ static void measure(const struct way *w, size_t nr_rounds)
 		if (is_dump)
 			must(hv_tree_open(tree, &hv_root_rights, w->path, O_RDONLY, &file));
 		if (out >= 0)
-			lseek(out, 0, SEEK_SET); /* from the second round on, its pages are there */
+			lseek(out, 0, SEEK_SET); /* from the second round on, its pages exist */
 		nr_bytes = read_all(file, out);
 		ns[r] = (double)(clock_read(CLOCK_THREAD_CPUTIME_ID) - start) / (double)nr;
 		if (is_dump)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Measures what an event costs the formats of export/: full pages of two vCPUs, as trace_pipe_raw
- * has them, written into a file in the directory where it runs.
+/* Measures the cost per event of the formats in export/. Writes full trace_pipe_raw pages of two
+ * vCPUs into a file in the current directory.
  *
  *       bench/export [ROUNDS]     default 5 */
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include "tree/format/raw_page.h"
 
 #define NR_CPUS	 2
-#define NR_PAGES 8000 /* of each vCPU */
-#define TURN	 64   /* pages of each between two turns */
+#define NR_PAGES 8000 /* per vCPU */
+#define TURN	 64   /* pages per vCPU between two turns */
 #define NR_FUNCS 500
 #define BASE	 UINT64_C(0xffffffff81000000)
 #define PATH	 "bench-export"
@@ -73,7 +73,7 @@ static uint64_t write_pages(struct hv_export *x)
 	return nr;
 }
 
-/* The cost of making the pages, which is no part of the result. */
+/* Measures the cost of making the pages, which is subtracted. */
 static double time_pages(void)
 {
 	uint64_t begin = clock_read(CLOCK_PROCESS_CPUTIME_ID), times[NR_CPUS] = {1000, 1250},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What attach and patching cost the host, and for how long patching stops the guest: on a guest
- * made of a file (image.h), so nothing is emulated. A hold stops a process that has the memory
- * mapped, and the helper of a hold writes into that process, as in a real guest under KVM. Prints
- * medians of ROUNDS. Needs permission to trace that process.
+/* Measures what attaching and patching cost the host, and how long patching pauses the guest. The
+ * guest is made from a file (image.h), so nothing is emulated. As with a real KVM guest, a pause
+ * stops a process that has the memory mapped, and the helper of the pause writes to that process.
+ * Prints medians of ROUNDS. Needs permission to ptrace that process.
  *
  *	bench/hold IMAGE [ROUNDS]	default 9 */
 #include <malloc.h>
@@ -26,7 +26,7 @@ static const size_t numbers_of_sites[] = {1, 100, 1000, 10000, SIZE_MAX};
 enum column {
 	SET_MS,
 	UNSET_MS,
-	NR_HOLDS, /* of setting, as the next two */
+	NR_HOLDS, /* pauses while setting; also the next two */
 	HELD_MS,
 	LONGEST_MS,
 	NR_COLUMNS
@@ -40,8 +40,8 @@ struct result {
 
 static struct result results[NR_NUMBERS];
 
-/* Places of sections are replaced in other holds: the guest's kprobes are read in each, and its
- * stacks in those for instructions that have nops. */
+/* Sites of sections are patched in separate pauses. Each pause reads the guest's kprobes; pauses
+ * for instructions that contain nops also read its stacks. */
 static const char *const section_tracers[] = {
 	[HV_SECTION_PREEMPT] = "preemptoff",
 	[HV_SECTION_IRQ] = "irqsoff",
@@ -60,7 +60,7 @@ static void must(struct hv_err *err)
 	exit(1);
 }
 
-/* Of the processor: nothing here waits for anybody. */
+/* Processor time: nothing here waits. */
 static uint64_t now_ns(void)
 {
 	return clock_read(CLOCK_PROCESS_CPUTIME_ID);
@@ -78,7 +78,7 @@ static double heap_now_mib(void)
 	return (double)(info.uordblks + info.hblkhd) / (1 << 20);
 }
 
-/* WANTED: the first NR sites that can be traced. */
+/* Sets WANTED to the first NR sites that can be traced. */
 static void choose(const struct hv_sites *sites, size_t nr, uint8_t *wanted, struct result *r)
 {
 	uint64_t page = 0;
@@ -185,7 +185,7 @@ static void measure_round(const char *path, size_t round)
 	start_ns = now_ns();
 	must(hv_kernel_open(guest, NULL, &kernel));
 	open_ms[round] = ms_since(start_ns);
-	/* A session for each number: its longest hold is of that number. */
+	/* Each number has its own session, so that the session's longest pause belongs to it. */
 	for (size_t number = 0; number < NR_NUMBERS; number++)
 		measure_session(guest, kernel, number, round, heap_before_mib);
 	for (size_t kind = 0; kind < NR_SECTION_TRACERS; kind++)

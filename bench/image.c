@@ -21,7 +21,8 @@
 #define REGION_STEP (UINT64_C(1) << 30)
 #define CR4_LA57    (UINT64_C(1) << 12)
 
-/* struct QEMUCPUState of QEMU's target/i386/arch_dump.c, a note of the file for each vCPU. */
+/* struct QEMUCPUState in QEMU's target/i386/arch_dump.c. The core file has such a note for each
+ * vCPU. */
 #define NOTE_NAME	"QEMU"
 #define NOTE_VCPU_BYTES 440
 #define NOTE_RSP	56
@@ -40,12 +41,12 @@ struct image {
 	uint8_t *region;
 	uint64_t region_bytes;
 	struct hv_gpa region_gpa;
-	pid_t vmm;		  /* -1 or 0: not started */
-	struct hv_keeper *keeper; /* owned; NULL: this process writes */
-	struct hv_rules *rules;	  /* owned; of the process that writes for a service */
+	pid_t vmm;		  /* -1 or 0 if not started */
+	struct hv_keeper *keeper; /* owned; NULL if this process writes */
+	struct hv_rules *rules;	  /* owned; rules of the process that writes for a service */
 };
 
-/* NULL: not all of it is RAM. */
+/* Returns NULL if not all of it is RAM. */
 static uint8_t *at(struct image *i, struct hv_gpa gpa, uint64_t len_bytes)
 {
 	if (gpa.v - i->region_gpa.v < i->region_bytes)
@@ -118,7 +119,7 @@ static struct hv_err *image_hold_begin(void *self, uint64_t max_ns)
 	return hv_keeper_hold(i->keeper, &i->vmm, 1, max_ns, &from_ns, &all_in_run);
 }
 
-/* The memory has the same addresses in the VMM. */
+/* The VMM maps the memory at the same address as this process. */
 static struct hv_err *image_hold_write(void *self, const struct hv_hold_write *writes, size_t nr)
 {
 	HV_AUTO_HELD_WRITES struct hv_held_writes all = {0};
@@ -238,8 +239,8 @@ static void read_notes(struct image *i, const Elf64_Phdr *notes)
 	}
 }
 
-/* Into memory of its own, so that a write later takes no page fault, as in the memory of a guest
- * that is mapped. */
+/* Reads into private memory, so that later writes do not fault pages, like in the mapped memory of
+ * a real guest. */
 static struct hv_err *read_file(struct image *i, const char *path)
 {
 	struct stat st;
@@ -289,7 +290,7 @@ static struct hv_err *read_headers(struct image *i, const char *path)
 	return NULL;
 }
 
-/* The VMM: a process that has mapped all of the memory and waits. */
+/* Starts the VMM, a process that maps all memory and waits. */
 static struct hv_err *start_vmm(struct image *i)
 {
 	char ready;
@@ -338,7 +339,7 @@ static struct hv_err *no_vmm(struct image *i)
 	return NULL;
 }
 
-/* How a guest is made of a file. */
+/* Options for making a guest from a file. */
 struct way {
 	struct hv_err *(*take_file)(struct image *i, const char *path);
 	struct hv_err *(*start_vmm)(struct image *i);

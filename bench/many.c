@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the guests of one host cost together: NR services, each a process of its own as the real
- * ones are, with a session on a guest that is made of a file (image.h), all idle. Prints for each
- * service the processor time until it is attached, and its memory: what is its own, what it shares
- * with the others, and what the kernel counts as its part (PSS). The guest's RAM and the
- * region are left out.
+/* Measures the combined cost of many idle guests on a host. Starts NR services, each in its own
+ * process like real ones, with a session on a guest made from a file (image.h). Prints per service
+ * the processor time until attached and the memory: private, shared with the other services, and
+ * proportional share (PSS). The guest's RAM and the region are excluded.
  *
  *	bench/many IMAGE [NR]	default 8 */
 #include <signal.h>
@@ -36,7 +35,7 @@ static void must(struct hv_err *err)
 	exit(1);
 }
 
-/* Adds up the fields NAME of all mappings but those of IMAGE and of the region. */
+/* Adds up the field NAME of all mappings except those of IMAGE and the region. */
 static double mapped_mib(const char *name, const char *image)
 {
 	FILE *f = fopen("/proc/self/smaps", "r");
@@ -56,7 +55,7 @@ static double mapped_mib(const char *name, const char *image)
 	return (double)total_kb / 1024;
 }
 
-/* Attaches, tells, and waits until the last one has told. */
+/* Attaches, reports to the parent, and waits until all services have reported. */
 static void serve(const char *path, int tell, int start)
 {
 	struct hv_session *session;
@@ -78,7 +77,7 @@ static void serve(const char *path, int tell, int start)
 	r.shared_mib = mapped_mib("Rss", path) - r.own_mib;
 	if (write(tell, &r, sizeof(r)) != sizeof(r))
 		exit(1);
-	pause(); /* the others measure what they share with this one */
+	pause(); /* the others measure what they share with this process */
 }
 
 int main(int argc, char **argv)

@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STACK_BYTES (8u << 20) /* the aligned stack on which calls are made */
-/* Where the world is: the stubs' code has addresses in 32 bits. */
+#define STACK_BYTES (8u << 20) /* aligned stack for the calls */
+/* Address of the world: the stub code contains 32-bit addresses. */
 #define PLACE	    ((void *)0x40000000)
 
 struct world *native_new(uint64_t nr_slots, const char **ret_lack)
@@ -85,7 +85,7 @@ __asm__(".text\n"
 	"	ret\n"
 	"native_beside_end:\n");
 
-/* Puts a function at OFF that returns to the code from CODE to END instead of its caller. */
+/* Puts a function at OFF that changes its return address to the code from CODE to END. */
 static void make_replaced(const struct world *w, uint64_t off, const uint8_t *code,
 			  const uint8_t *end)
 {
@@ -129,8 +129,8 @@ void *native_place(const struct world *w, const uint8_t *code, const uint8_t *en
 	return memcpy(w->host + NATIVE_PLACED_OFF, code, len_bytes);
 }
 
-/* %rdi: the function, %rsi: number of calls, %rdx: the word to clear. A stub of a graph changes the
- * registers that a function may change; other stubs change only %r10, %r11 and the flags. */
+/* %rdi: the function, %rsi: number of calls, %rdx: the word to clear. A graph stub clobbers the
+ * registers that a function may clobber; other stubs clobber only %r10, %r11 and the flags. */
 void native_loop(void *function, uint64_t nr, uint32_t *each);
 __asm__(".text\n"
 	".balign 64\n"

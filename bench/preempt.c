@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Prints how much of a guest's kernel the tracers of sections cover, from a file with the guest's
- * RAM (image.h), and the places that they do not cover.
+/* Prints how much of a guest's kernel the section tracers cover, and the instructions they do not
+ * cover. Reads the guest's RAM from a file (image.h).
  *
  *	bench/preempt IMAGE */
 #include <stdio.h>

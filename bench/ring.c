@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Measures what an event costs the host: the reader of a ring, and the merge of the rings of all
- * vCPUs. First with full rings that nobody writes, in which the vCPUs take turns after each record
- * or after some, then with producers that write as fast as they can.
+/* Measures the host's cost per event of reading a ring, and of merging the rings of all vCPUs:
+ * first with full rings and no writers, where the vCPUs alternate after every record or after
+ * several, then with producers that write at full speed.
  *
  *       bench/ring [ROUNDS]     default 21 */
 #include <pthread.h>
@@ -14,7 +14,7 @@
 
 #define NR_SLOTS (UINT64_C(1) << 19) /* 16 MiB */
 #define NR_RINGS 8
-#define NR_RACE	 2 /* producers, at most */
+#define NR_RACE	 2 /* maximum number of producers */
 #define RACE_NS	 UINT64_C(1000000000)
 
 static struct hv_state states[NR_RINGS];
@@ -22,7 +22,7 @@ static struct hv_record *records[NR_RINGS];
 static struct hv_ring rings[NR_RINGS];
 static atomic_bool stop;
 
-/* As the stub does it, but for what it looks up. */
+/* Like the stub, but without the lookups. */
 static void write_record(unsigned ring, uint64_t tsc)
 {
 	uint64_t head =
@@ -46,8 +46,7 @@ static void start_again(void)
 	}
 }
 
-/* Fills the rings with records of which each vCPU in turn has RUN one after the other, a divisor of
- * NR_SLOTS. */
+/* Fills the rings. Each vCPU in turn has RUN consecutive records; RUN divides NR_SLOTS. */
 static void fill(unsigned nr_rings, unsigned run)
 {
 	uint64_t tsc = 1000;
@@ -71,7 +70,7 @@ static uint64_t read_full(unsigned nr_rings)
 	return nr;
 }
 
-/* As a cursor takes it. */
+/* Same as a cursor does it. */
 static bool take(struct hv_merge *m, uint64_t now_ns, struct hv_merge_item *ret)
 {
 	return hv_merge_take(m, ret) || hv_merge_next(m, now_ns, HV_MERGE_LIVE, ret);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a section costs: detours and stubs of the tracers preemptoff and irqsoff, the very bytes,
- * called in this process, beside the same without detours and two bare rdtsc. `cli` and `sti`
- *cannot be executed here; they cost the same with and without a tracer. Prints medians.
+/* Measures the cost of a section for the tracers preemptoff and irqsoff. Calls the real detours and
+ * stubs in this process, and for comparison the same code without detours and two bare rdtsc. `cli`
+ * and `sti` are left out because they are privileged; their cost does not depend on the tracer.
+ * Prints medians.
  *
  *	bench/sections [ROUNDS [CALLS]] */
 #include <stdio.h>
@@ -25,7 +26,7 @@ static const char *const names[NR_SUBJECTS] = {
 	[EITHER] = "preemptirqsoff: preemption off and on",
 };
 
-/* Code that is being written into a world. */
+/* A code writer for the world. */
 struct code {
 	const struct world *w;
 	uint64_t off;
@@ -38,7 +39,7 @@ static void put(struct code *c, const void *bytes, size_t len)
 	c->off += len;
 }
 
-/* An instruction of LEN bytes that leads to a detour of KIND with the stub at STUB_OFF. */
+/* Adds an instruction of LEN bytes that leads to a detour of KIND, with the stub at STUB_OFF. */
 static void put_detour(struct code *c, enum hv_detour_kind kind, const uint8_t *insn, size_t len,
 		       size_t stub_off)
 {
@@ -62,7 +63,7 @@ static void put_detour(struct code *c, enum hv_detour_kind kind, const uint8_t *
 	put(c, patch, len);
 }
 
-/* incl or decl of the count, absolute. */
+/* Adds incl or decl of the preempt count, with an absolute address. */
 static void put_count(struct code *c, bool ends, bool detour)
 {
 	const uint8_t insn[8] = {0x65, 0xff, ends ? 0x0c : 0x04, 0x25, COUNT_OFF};
@@ -75,7 +76,7 @@ static void put_count(struct code *c, bool ends, bool detour)
 		put(c, insn, sizeof(insn));
 }
 
-/* What a detour of cli or sti does, but for that. */
+/* Adds what a detour of cli or sti does, without the privileged instruction. */
 static void put_irqs(struct code *c, size_t stub_off)
 {
 	static const uint8_t test[] = {0x9c, 0xf6, 0x44, 0x24, 0x01, 0x02,
@@ -86,7 +87,7 @@ static void put_irqs(struct code *c, size_t stub_off)
 	put_detour(c, HV_DETOUR_CALL_BEGINS, nop, sizeof(nop), stub_off);
 }
 
-/* Writes the function of SUBJECT into the world. Returns its offset. */
+/* Writes the function for SUBJECT into the world. Returns its offset. */
 static uint64_t make(const struct world *w, unsigned subject)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Counts the instructions of each path through a stub by single stepping. The numbers are exact,
- * and the same on every machine. Prints the table of bench/results/instructions.md.
+/* Counts the instructions of each path through a stub by single-stepping. The counts are exact and
+ * the same on every machine. Prints the table of bench/results/instructions.md.
  *
- *       bench/steps             exit status 77: this machine cannot (no ptrace, not x86-64) */
+ *       bench/steps             exit status 77: not supported here (no ptrace, not x86-64) */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include "bench/native.h"
 
 #define EXIT_SKIPPED  77
-#define STEPS_MAX     100000 /* including libc's part before and after */
-#define STACK_WORDS   96     /* a system call's, a few functions deep */
+#define STEPS_MAX     100000 /* including libc code before and after */
+#define STACK_WORDS   96     /* typical for a system call, a few functions deep */
 /* Records of the stack, including the first and the last one */
 #define STACK_RECORDS (2 + (STACK_WORDS / 3 + 2) / 3)
 
@@ -31,9 +31,10 @@ static void child(const struct world *w)
 	_exit(0);
 }
 
-/* Makes the stack that a stub records: STACK_WORDS above the caller's return address, every third
- * one an address of kernel text, the first of these our handler's if the case is hooked. When the
- * stub is entered, the return address of the site is at SP. The child does not return there. */
+/* Builds the stack for a stub to record: STACK_WORDS above the caller's return address, every third
+ * of them a kernel text address. In a hooked case, the first of these is the address of the return
+ * handler. When the stub is entered, SP points to the return address of the site. The child does
+ * not return there. */
 static void make_stack(const struct world *w, const struct world_case *c, pid_t pid, uint64_t sp)
 {
 	uint64_t first = sp + 16, end = first + 8 * STACK_WORDS;
@@ -53,7 +54,7 @@ static void make_stack(const struct world *w, const struct world_case *c, pid_t 
 		ptrace(PTRACE_POKEDATA, pid, &stack->frames[i].slot_gva, first);
 }
 
-/* Steps until the call returns, and counts the instructions in the stubs' code. -1: this failed. */
+/* Steps until the call returns, and counts the instructions in stub code. Returns -1 on failure. */
 static int step_through(const struct world *w, const struct world_case *c, pid_t pid)
 {
 	uint64_t code = world_gva(w, WORLD_CODE_OFF).v;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sends events to a collector as fast as is asked for, and says how many it sent and what that took
- * of a CPU. The collector says how many came.
+/* Sends events to a collector at the requested rate, and prints the number sent and the processor
+ * time used. The collector prints the number received.
  *
  *       bench/stream KEY ADDRESS WAY RATE SECONDS [zstd]
  *
- * WAY: udp, tcp, or a network device for AF_XDP. RATE: events a second; 0: as many as can be. */
+ * WAY: udp, tcp, or a network device for AF_XDP. RATE: events per second; 0: unlimited. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "tree/format/raw_page.h"
 
 #define NR_CPUS	 4
-#define PAGES	 16 /* between two looks at the clock */
+#define PAGES	 16 /* between two checks of the clock */
 #define BASE	 UINT64_C(0xffffffff81000000)
 #define NR_FUNCS 500
 #define STEP_NS	 200
@@ -63,7 +63,7 @@ static struct hv_err *open_way(const char *way, const char *address, struct hv_s
 	return hv_stream_out_xdp(way, &to, ret);
 }
 
-/* The page again and again, each time later. */
+/* Sends the same page repeatedly with increasing times. */
 static struct hv_err *send_pages(struct hv_export *x, double rate, double seconds, uint64_t *ret_nr)
 {
 	uint64_t begin = hv_now_ns(), nr = 0, time_ns = 1000;

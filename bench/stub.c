@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a stub costs: the very bytes, called in this process, beside a function that is not traced,
- * a call of nothing and a call of a bare rdtsc. The subjects take turns in short rounds, so that
- * what else the machine does meets all of them; ratios are of the same round. Prints medians.
+/* Measures the cost of a stub. Calls the real stub code in this process, and for comparison an
+ * untraced function, an empty function and a bare rdtsc. The subjects alternate in short rounds, so
+ * that other activity on the machine affects all of them; ratios are computed within a round.
+ * Prints medians.
  *
  *	bench/stub [ROUNDS [CALLS [KIB]]]
  *
- * The default is 301 rounds of 20000 calls of each subject, and a ring of 16384 KiB, as in a region
- * of 64 MiB with two vCPUs. KIB is a power of two. */
+ * Default: 301 rounds of 20000 calls per subject, and a ring of 16384 KiB, as in a 64 MiB region
+ * with two vCPUs. KIB is a power of two. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,7 +30,7 @@ static const struct {
 };
 enum { UNTRACED, EMPTY, RDTSC };
 
-/* Returns the case of subject S; for a reference, the first case. */
+/* Returns the case of subject S, or the first case for a reference. */
 static const struct world_case *case_of(unsigned s)
 {
 	if (s < NR_REFERENCES)
@@ -38,7 +39,7 @@ static const struct world_case *case_of(unsigned s)
 	return s < world_nr_cases ? &world_cases[s] : &world_graph_cases[s - world_nr_cases];
 }
 
-/* Returns the time in ns of one call of subject S: a reference, or a traced function in one of the
+/* Returns the time in ns of one call of subject S, a reference or a traced function in one of the
  * cases. */
 static double time_subject(const struct world *w, unsigned s, uint64_t nr_calls)
 {
