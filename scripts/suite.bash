@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
-# Functions for scripts that source this file: apt for a Debian suite. The machine's own suite comes
-# from the machine's own sources. Any other comes through a configuration in the cache, and the
-# machine's configuration stays as it is.
+# Functions to download packages of a Debian suite with apt, for scripts that source this file. This
+# machine's suite uses the system's apt configuration. Other suites use a private configuration in the
+# cache, so that the system's configuration is not changed.
 #   HVTRACE_CACHE     the cache (default ~/.cache/hvtrace)
-#   HVTRACE_MIRROR    the mirror of other suites (default http://deb.debian.org/debian)
+#   HVTRACE_MIRROR    the mirror for other suites (default http://deb.debian.org/debian)
 
 cache=${HVTRACE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hvtrace}
 own_suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 
-# suite_lock: takes a lock until suite_unlock or the end of this process, so that two runs do not unpack
-# into one folder.
+# suite_lock: locks the cache until suite_unlock or the end of this process, so that only one process
+# unpacks into it.
 suite_lock() {
 	mkdir -p "$cache/apt"
 	exec 9>"$cache/apt/lock"
@@ -18,8 +18,8 @@ suite_lock() {
 }
 suite_unlock() { exec 9>&-; }
 
-# suite_open SUITE [ARCHITECTURE]: sets the options of apt for SUITE; the functions below use them.
-# Packages of another architecture than the machine's come through a configuration in the cache, too.
+# suite_open SUITE [ARCHITECTURE]: sets the apt options for SUITE, which the functions below use. Other
+# architectures also use a private configuration.
 suite_open() {
 	local architecture=${2:-amd64} keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 	local private=$cache/apt/$1
@@ -38,7 +38,7 @@ suite_open() {
 		-o "APT::Architectures::=$architecture")
 }
 
-# suite_update: fetches the package lists of the suite.
+# suite_update: downloads the package lists of the suite.
 suite_update() {
 	say "apt-get update"
 	apt-get "${apt[@]}" update >&2
