@@ -150,14 +150,19 @@ def limited_vmm(t, quota_us):
 
 @case(configs=PAIR[1:2], alone=True)
 def latency_names_a_limit_of_the_vmm(t):
-    """The VMM may run for 15 of each 100 ms: the host's limit, by the shares alone, and not the tenant."""
+    """The VMM may run for 15 of each 100 ms: the host's limit, by the shares alone, and not the tenant. On a host so
+    busy that the VMM does not get that much, the host's scheduler is named."""
     with t.attach() as traced, busy_guest(t), limited_vmm(t, 15000) as path:
         found = measure_for(t, traced, "--for=8s", "--threshold=50ms")
         one = found["verdict"][0]
-        assert (one["cause"], one["fault"]) == ("vcpu-not-run", "host-limit"), found["verdict"]
-        blames_host_only(found["verdict"])
-        assert "The host ran vCPU" in found["answer"] and f"its cgroup {path} (15.0 ms of each 100 ms)" in found["answer"], found
         worst = max(found["vcpus"], key=lambda vcpu: vcpu["waited_ns"])
+        is_busy = 2 * worst["limited_ns"] < worst["waited_ns"]
+        assert (one["cause"], one["fault"]) == ("vcpu-not-run", "host-scheduler" if is_busy else "host-limit"), found
+        blames_host_only(found["verdict"])
+        assert "The host ran vCPU" in found["answer"], found
+        if is_busy:
+            raise Skip(f"the host is too busy: {found['vcpus']}")
+        assert f"its cgroup {path} (15.0 ms of each 100 ms)" in found["answer"], found
         assert worst["limited_ns"] > worst["window_ns"] / 5, found["vcpus"]
 
 
