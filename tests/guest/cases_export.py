@@ -23,7 +23,7 @@ def between(events, begin, end):
 @case(configs=STANDARD[:1])
 def ctf_and_json_lines_agree(t):
     """Two who record the same at a time, functions, events and marks, one in CTF and one in JSON lines: what both have seen
-    is the same, field by field."""
+    is the same, field by field, and every event has the name of its task, also the first ones of tasks that have ended."""
     if not shutil.which("babeltrace2"):
         raise Skip("needs babeltrace2")
     made = f"/tmp/{t.name}.ctf"
@@ -34,7 +34,7 @@ def ctf_and_json_lines_agree(t):
             both = [t.hv.start(*words, "-o", path, f"--format={name}", t.name) for path, name in (("-", "jsonl"), (made, "ctf"))]
             for recording in both:
                 t.await_record(recording, "function")
-            t.guest.run("for i in 1 2 3; do hvtrace-agent mark round $i; busybox ls -l /proc/self >/dev/null; done")
+            t.guest.run("for i in 1 2 3; do hvtrace-agent mark round $i; busybox ls -l /proc/self >/dev/null; done; for i in $(seq 300); do busybox true; done")
             for recording in both:
                 recording.terminate()
             lines = [json.loads(line) for line in both[0].communicate(timeout=HANG_SECONDS)[0].splitlines()][1:]
@@ -44,6 +44,8 @@ def ctf_and_json_lines_agree(t):
     finally:
         if os.path.isdir(made):
             shutil.rmtree(made)
+    unnamed = [one for one in lines + events if one["comm"] == "<...>"]
+    assert not unnamed, (len(unnamed), unnamed[:3])
     begin = max(min(one["time"] for one in some) for some in (lines, events))
     end = min(max(one["time"] for one in some) for some in (lines, events))
     lines, events = between(lines, begin, end), between(events, begin, end)

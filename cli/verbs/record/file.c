@@ -15,7 +15,7 @@
 
 #define NAMES		 "saved_cmdlines"
 #define NAMES_NS	 HV_NS_PER_S
-#define WANTED_NS	 (HV_NS_PER_S / 20) /* when a name is not known */
+#define WANTED_NS	 (HV_NS_PER_S / 20) /* when a name is not known and events come */
 #define READS_MAX	 64		    /* of one vCPU before the next one's turn */
 #define REST_MS		 20		    /* a rest for quiet vCPUs, so that a read finds more */
 #define FEW_READS	 8		    /* of one vCPU in a turn, after which there is a rest */
@@ -249,17 +249,27 @@ static struct hv_err *take_from(struct record_file *f, struct client *c, unsigne
 	return err;
 }
 
+/* Names that the format wants are read as soon as there is nothing else to read. */
+static bool names_are_due(const struct record_file *f, bool has_more)
+{
+	uint64_t age_ns = hv_now_ns() - f->named_ns;
+
+	if (f->export->wants_names)
+		return !has_more || age_ns >= WANTED_NS;
+	return age_ns >= NAMES_NS;
+}
+
+/* Events wait for the names of their tasks: for WANTED_NS at most, since write_names() asks once,
+ * and then the format wants no names until more events are added. */
 static struct hv_err *take_turn(struct record_file *f, struct client *c, bool *ret_more)
 {
 	struct hv_err *err = NULL;
-	uint64_t now;
 
 	for (unsigned i = 0; i < f->nr_handles && !err; i++)
 		err = take_from(f, c, i, ret_more);
-	now = hv_now_ns();
-	if (!err && now - f->named_ns >= (f->export->wants_names ? WANTED_NS : NAMES_NS))
+	if (!err && names_are_due(f, *ret_more))
 		err = write_names(f, c);
-	return err ? err : hv_export_turn(f->export);
+	return err || f->export->wants_names ? err : hv_export_turn(f->export);
 }
 
 struct hv_err *record_file_take(struct record_file *f, struct client *c, uint32_t wait_ms,

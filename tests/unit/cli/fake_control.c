@@ -69,6 +69,8 @@ void fake_tree_control(struct hv_tree *t, const char *text)
 		t->raw_kinds |= FAKE_RAW_CALLS;
 	} else if (strncmp(text, "host", 4) == 0) {
 		t->raw_kinds |= FAKE_RAW_HOST;
+	} else if (strncmp(text, "tasks", 5) == 0) {
+		t->raw_kinds |= FAKE_RAW_TASKS;
 	} else if (strncmp(text, "steal", 5) == 0) {
 		t->has_steal = true;
 	} else if (strncmp(text, "switches", 8) == 0) {

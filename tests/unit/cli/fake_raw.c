@@ -171,7 +171,7 @@ static struct hv_event event_at(unsigned cpu, unsigned i, unsigned kinds, uint32
 		.kind = HV_EVENT_FUNCTION,
 		.cpu = cpu,
 		.time_ns = time_ns,
-		.pid = 61 + i / 2 % 2,
+		.pid = kinds & FAKE_RAW_TASKS ? FAKE_RAW_FIRST + i : 61 + i / 2 % 2,
 		.flags = HV_TRACE_IRQS_OFF,
 	};
 

@@ -275,6 +275,15 @@ static bool tells_host(struct hv_tree *tree, const char *path)
 	return dir && dir->values[FAKE_GRAPH_HOST][0] == '1';
 }
 
+/* The new tasks whose events were read have names. */
+static void add_new_tasks(const struct hv_tree *tree, const char *path, struct hv_text *ret)
+{
+	if (!(tree->raw_kinds & FAKE_RAW_TASKS) || strcmp(path, "saved_cmdlines") != 0)
+		return;
+	for (unsigned i = 0; i < tree->nr_raw_taken[0]; i++)
+		hv_text_printf(ret, "%u new\n", FAKE_RAW_FIRST + i);
+}
+
 static bool open_text(struct hv_tree *tree, const struct hv_rights *rights, const char *path,
 		      struct hv_file **ret)
 {
@@ -286,6 +295,7 @@ static bool open_text(struct hv_tree *tree, const struct hv_rights *rights, cons
 	f->name = FAKE_TEXT;
 	if (fake_raw_text(path, tells_host(tree, path) ? FAKE_RAW_STEAL : 0, &f->text) ||
 	    profile_text(tree, path, &f->text)) {
+		add_new_tasks(tree, path, &f->text);
 		*ret = f;
 		return true;
 	}
@@ -483,8 +493,15 @@ static struct hv_err *read_raw(struct hv_file *f, void *buf, size_t len, size_t 
 
 	if (f->dir->values[FAKE_GRAPH_HOST][0] == '1')
 		kinds |= FAKE_RAW_STEAL;
+	/* a page now and then */
+	if (kinds & FAKE_RAW_TASKS && f->tree->nr_raw_polls[f->cpu]++ % 2 == 0)
+		return hv_err_new(EAGAIN, "trace_pipe_raw: nothing yet");
 	if (len >= FAKE_PAGE_BYTES)
-		nr = fake_raw_page(f->cpu, *taken, f->tree->nr_raw, kinds, buf);
+		nr = fake_raw_page(f->cpu, *taken,
+				   kinds & FAKE_RAW_TASKS && *taken < f->tree->nr_raw
+					   ? *taken + 1
+					   : f->tree->nr_raw,
+				   kinds, buf);
 	if (!nr)
 		return hv_err_new(EAGAIN, "trace_pipe_raw: nothing yet");
 	*taken += nr;

@@ -58,7 +58,8 @@ struct hv_tree {
 	unsigned nr_raw;	/* events of each vCPU */
 	unsigned raw_kinds;	/* FAKE_RAW_CALLS, FAKE_RAW_HOST */
 	unsigned nr_raw_taken[FAKE_RAW_CPUS];
-	bool floods; /* one more dump follows those */
+	unsigned nr_raw_polls[FAKE_RAW_CPUS]; /* with FAKE_RAW_TASKS */
+	bool floods;			      /* one more dump follows those */
 	bool has_steal, has_switches;
 	bool has_stacks;
 	unsigned wakeup_errno; /* of who switches on sched:sched_wakeup; 0: nobody fails */

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Each event is the first one of a new task, whose name is known after the event was read. Every
+# event has the name.
+hvtrace attach fake
+hvtrace echo fake control tasks
+hvtrace echo fake control 'raw 8'
+hvtrace record fake -p function --for=500ms -o - --format=jsonl
+hvtrace detach fake
