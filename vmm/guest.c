@@ -21,12 +21,28 @@ struct hv_hold {
 	uint64_t max_ns;
 };
 
+static bool all_or_none(unsigned nr_set, unsigned nr)
+{
+	return !nr_set || nr_set == nr;
+}
+
+static void check_ops(const struct hv_guest_ops *o)
+{
+	assert(o->free && o->read && o->registers && o->region && o->hold_begin &&
+	       o->hold_registers && o->hold_write && o->hold_flush_translations && o->hold_end);
+	assert(all_or_none(!!o->pin + !!o->unpin, 2));
+	assert(all_or_none(!!o->host_formats + !!o->host_trace + !!o->host_pipes, 3));
+	assert(all_or_none(
+		!!o->stop_at + !!o->stop_fd + !!o->is_at_stop + !!o->end_stop + !!o->run_to, 5));
+}
+
 struct hv_guest *hv_guest_new(const struct hv_guest_ops *ops, void *self,
 			      const struct hv_guest_info *info)
 {
 	struct hv_guest *g = hv_alloc(sizeof(*g));
 
 	assert(info->nr_vcpus <= HV_VCPUS_MAX);
+	check_ops(ops);
 	g->ops = ops;
 	g->self = self;
 	g->info = *info;
@@ -42,8 +58,7 @@ void hv_guest_free(struct hv_guest *g)
 		return;
 	if (g->hold)
 		hv_err_free(hv_hold_end(g->hold, NULL));
-	if (g->ops->free)
-		g->ops->free(g->self);
+	g->ops->free(g->self);
 	free((char *)g->info.name);
 	free((char *)g->info.id);
 	free((char *)g->info.transport);
@@ -73,8 +88,6 @@ static struct hv_err *cannot(const struct hv_guest *g, const char *what)
 
 struct hv_err *hv_guest_read(struct hv_guest *g, struct hv_gpa gpa, void *buf, size_t len_bytes)
 {
-	if (!g->ops->read)
-		return cannot(g, "read memory");
 	return g->ops->read(g->self, gpa, buf, len_bytes);
 }
 
@@ -118,15 +131,11 @@ struct hv_err *hv_guest_count_vcpus(struct hv_guest *g)
 
 struct hv_err *hv_guest_registers(struct hv_guest *g, struct hv_vcpu_regs *ret, size_t nr)
 {
-	if (!g->ops->registers)
-		return cannot(g, "read registers");
 	return g->ops->registers(g->self, ret, nr);
 }
 
 struct hv_err *hv_guest_region(struct hv_guest *g, struct hv_region *ret)
 {
-	if (!g->ops->region)
-		return cannot(g, "share memory with the guest");
 	return g->ops->region(g->self, ret);
 }
 
@@ -222,8 +231,6 @@ static struct hv_err *begin_hold(struct hv_guest *g,
 	uint64_t asked_ns = hv_now_ns();
 	struct hv_err *err;
 
-	if (!begin)
-		return cannot(g, "hold the guest");
 	if (g->hold)
 		return about(g, hv_err_new(EBUSY, "the guest is already held"));
 	err = begin(g->self, max_ns);
@@ -259,8 +266,6 @@ struct hv_err *hv_hold_registers(struct hv_hold *h, struct hv_vcpu_regs *ret, si
 {
 	struct hv_guest *g = h->guest;
 
-	if (!g->ops->hold_registers)
-		return cannot(g, "read registers");
 	return g->ops->hold_registers(g->self, ret, nr);
 }
 
@@ -268,8 +273,6 @@ struct hv_err *hv_hold_write(struct hv_hold *h, const struct hv_hold_write *writ
 {
 	struct hv_guest *g = h->guest;
 
-	if (!g->ops->hold_write)
-		return cannot(g, "write memory");
 	for (size_t i = 0; i < nr; i++)
 		assert(writes[i].len_bytes <= HV_SITE_LEN_MAX);
 	return nr ? g->ops->hold_write(g->self, writes, nr) : NULL;
@@ -279,8 +282,6 @@ struct hv_err *hv_hold_flush_translations(struct hv_hold *h, uint64_t off, uint6
 {
 	struct hv_guest *g = h->guest;
 
-	if (!g->ops->hold_flush_translations)
-		return cannot(g, "flush translations");
 	return g->ops->hold_flush_translations(g->self, off, len_bytes);
 }
 
@@ -303,7 +304,7 @@ struct hv_err *hv_hold_check(const struct hv_hold *h)
 struct hv_err *hv_hold_end(struct hv_hold *h, uint64_t *ret_ns)
 {
 	struct hv_guest *g = h->guest;
-	struct hv_err *err = g->ops->hold_end ? g->ops->hold_end(g->self) : NULL;
+	struct hv_err *err = g->ops->hold_end(g->self);
 
 	if (ret_ns)
 		*ret_ns = g->ops->held_ns ? g->ops->held_ns(g->self) : hv_hold_age_ns(h);

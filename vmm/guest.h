@@ -25,25 +25,18 @@
 
 enum hv_accel { HV_ACCEL_TCG, HV_ACCEL_KVM };
 
-enum hv_via {
-	HV_VIA_AUTO, /* injection under KVM, the monitor under TCG */
-	HV_VIA_INJECT,
-	HV_VIA_MONITOR,
-	HV_VIA_LEFT, /* injection if the VMM has a region that hvtrace made, else the monitor */
-};
-
 struct hv_guest_info {
-	const char *name; /* for messages: the domain's name, or "qmp:PATH", "pid:N" */
-	const char *id;	  /* for file names, unique on this host: libvirt's UUID or "pid-N" */
+	const char *name; /* for messages: what the user calls it */
+	const char *id;	  /* for file names, unique on this host */
 	pid_t pid;	  /* of the VMM */
 	enum hv_accel accel;
 	unsigned nr_vcpus; /* when they were last counted (hv_guest_count_vcpus) */
 	const struct hv_arch *arch;
 	uint64_t ram_bytes;
 	uint64_t region_to_make_bytes; /* what hv_guest_region will make; 0: there is a region */
-	const char *transport; /* a phrase: "monitor (libvirt), RAM mapped, ivshmem 64 MiB" */
+	const char *transport;	       /* a phrase: "injected calls (libvirt), RAM mapped" */
 	bool injected;
-	bool has_ivshmem; /* reached by injection; the monitor way would find a region, too */
+	bool has_other_region; /* the way without injection (open.h) would find a region, too */
 };
 
 /* Memory shared with the guest: the bytes that the guest has at GPA are at HOST here. */
@@ -61,11 +54,6 @@ struct hv_region {
 
 struct hv_guest;
 
-/* SPEC is a libvirt domain's name, id or UUID, "qmp:PATH" or "pid:N". LIBVIRT_URI may be NULL
- * (libvirt's default, which is qemu:///system for root). Opening only reads; the guest is not
- * stopped. Errors are marked HV_ERR_NAMES_DOMAIN. */
-struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_via via,
-			     struct hv_guest **ret) hv_must_use;
 void hv_guest_free(struct hv_guest *g);
 
 static inline void hv_guest_free_at(struct hv_guest **g)
@@ -104,10 +92,8 @@ struct hv_err *hv_guest_count_vcpus(struct hv_guest *g) hv_must_use;
 struct hv_err *hv_guest_registers(struct hv_guest *g, struct hv_vcpu_regs *ret,
 				  size_t nr) hv_must_use;
 
-/* Maps the memory shared with the guest. When the guest is reached by the monitor, it is the memory
- * of an ivshmem device: ENODEV, with the exact XML to add, when there is no such device; other
- * errors say what is wrong with the device (switched off by the guest, too small, not shared). When
- * the guest is reached by injection, the VMM is made to create the memory, once in its life. */
+/* Maps the memory shared with the guest, which may be made by this call. ENODEV, and what the
+ * machine needs: it has none, and none can be made. */
 struct hv_err *hv_guest_region(struct hv_guest *g, struct hv_region *ret) hv_must_use;
 
 /* Keeps the domain from being migrated, saved or snapshot until it is unpinned: what is patched in
@@ -123,12 +109,12 @@ struct hv_err *hv_guest_unpin(struct hv_guest *g) hv_must_use;
 struct hv_err *hv_guest_want_shadow(struct hv_guest *g) hv_must_use;
 
 /* Why this guest cannot be traced now: powered off, paused, a migration under way, a confidential
- * guest, a debugger on the gdb stub. NULL: it can. */
+ * guest, a debugger. NULL: it can. */
 struct hv_err *hv_guest_refusal(struct hv_guest *g) hv_must_use;
 
-/* Resumes a guest that is stopped because hvtrace and its guardian were killed together during a
- * hold. Such a guest is paused, and hvtrace's gdb stub is there without a client. Of a guest in any
- * other state only such a stub is removed. */
+/* Resumes a guest that is stopped because all processes of hvtrace were killed together during a
+ * hold, and removes from the VMM what holds need. A guest that anything else has stopped stays
+ * stopped. */
 struct hv_err *hv_guest_let_run(struct hv_guest *g, bool *ret_was_stopped) hv_must_use;
 
 /* How a vCPU's time stamp counter follows the host's: (host * ratio >> frac_bits) + offset, modulo
@@ -191,8 +177,8 @@ struct hv_err *hv_guest_run_to(struct hv_guest *g, struct hv_gva at) hv_must_use
  * only write under it. */
 struct hv_hold;
 
-/* Starts what a hold needs (gdb stub, guardian) and leaves the guest running. To be called once
- * before the first hold. EBUSY: a debugger uses the gdb stub. */
+/* Starts what a hold needs and leaves the guest running. To be called once before the first hold.
+ * EBUSY: a debugger uses it. */
 struct hv_err *hv_guest_prepare_hold(struct hv_guest *g) hv_must_use;
 /* Announces that text at GPAS (ascending) is written under the next hold, so that all that can be
  * done before it is done now. */
@@ -242,62 +228,57 @@ struct hv_err *hv_hold_check(const struct hv_hold *h) hv_must_use;
  * ETIMEDOUT: the hold had already ended by itself, after everything that was written. */
 struct hv_err *hv_hold_end(struct hv_hold *h, uint64_t *ret_ns) hv_must_use;
 
-/* One domain of `hvtrace list`. */
-struct hv_domain {
-	char *name;
-	char *uuid;
-	int id;		   /* -1 when it is shut off */
-	char *state;	   /* "running", "paused", "shut off" */
-	char *reason;	   /* why it cannot be traced; NULL: it can, as far as that is known without
-			      reading its memory */
-	bool lacks_device; /* then the error of hv_guest_region() says what to add */
-};
-struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret,
-			      size_t *ret_nr) hv_must_use;
-void hv_domain_list_free(struct hv_domain *domains, size_t nr);
-
 /* How a guest is reached, for implementations and for tests that use memory of their own. Every
- * member does what the function of its name does; a member that is not set is ENOTSUP, where no
- * other default is noted. */
+ * member does what the function of its name does. */
 struct hv_guest_ops {
+	/* Every implementation has these. */
 	void (*free)(void *self);
 	struct hv_err *(*read)(void *self, struct hv_gpa gpa, void *buf, size_t len);
+	struct hv_err *(*registers)(void *self, struct hv_vcpu_regs *ret, size_t nr);
+	struct hv_err *(*region)(void *self, struct hv_region *ret);
+	struct hv_err *(*hold_begin)(void *self, uint64_t max_ns);
+	struct hv_err *(*hold_registers)(void *self, struct hv_vcpu_regs *ret, size_t nr);
+	struct hv_err *(*hold_write)(void *self, const struct hv_hold_write *writes, size_t nr);
+	struct hv_err *(*hold_flush_translations)(void *self, uint64_t off, uint64_t len_bytes);
+	struct hv_err *(*hold_end)(void *self);
+
+	/* The others are optional. Where nothing else is noted, the function is ENOTSUP without. */
 	struct hv_err *(*ram_files)(void *self, struct hv_ram_file *ret, size_t max,
 				    size_t *ret_nr);		  /* unset: there are none */
 	struct hv_err *(*count_vcpus)(void *self, unsigned *ret); /* unset: it never changes */
-	struct hv_err *(*registers)(void *self, struct hv_vcpu_regs *ret, size_t nr);
-	struct hv_err *(*region)(void *self, struct hv_region *ret);
-	struct hv_err *(*pin)(void *self); /* unset, with unpin: nobody can move it */
-	struct hv_err *(*unpin)(void *self);
-	struct hv_err *(*refusal)(void *self);
-	struct hv_err *(*let_run)(void *self, bool *ret_was_stopped);
+	struct hv_err *(*refusal)(void *self); /* unset: it can always be traced */
+	struct hv_err *(*let_run)(void *self,
+				  bool *ret_was_stopped); /* unset: no hold outlives hvtrace */
 	struct hv_err *(*tsc)(void *self, unsigned vcpu, struct hv_tsc *ret);
 	struct hv_err *(*vcpu_threads)(void *self, pid_t *ret, size_t max, size_t *ret_nr);
+	struct hv_err *(*sleeps)(void *self, bool *ret); /* unset: the region outlives a sleep */
+	int (*exit_fd)(void *self); /* unset: -1, its end cannot be waited for */
+	struct hv_err *(*want_shadow)(void *self);
+	struct hv_err *(*prepare_hold)(void *self); /* unset: nothing needs it */
+	struct hv_err *(*prepare_text)(void *self, const struct hv_gpa *gpas,
+				       size_t nr); /* unset: nothing needs it */
+	struct hv_err *(*hold_begin_anywhere)(void *self, uint64_t max_ns); /* unset: hold_begin */
+	uint64_t (*held_ns)(void *self); /* of the last hold; unset: guest.c measures it */
+	/* The time (hv_now_ns) from which MAX_NS of the last hold counts; unset: it counts from
+	 * when the hold was asked for, or later. */
+	uint64_t (*held_from_ns)(void *self);
+
+	/* Both or none; unset: nobody can move the guest. */
+	struct hv_err *(*pin)(void *self);
+	struct hv_err *(*unpin)(void *self);
+
+	/* All or none: events of the host. */
 	struct hv_err *(*host_formats)(void *self, struct hv_text *ret);
 	struct hv_err *(*host_trace)(void *self, uint32_t mask, struct hv_host_threads *ret);
 	struct hv_err *(*host_pipes)(void *self, unsigned first, int *ret_fds, size_t max,
 				     size_t *ret_nr, unsigned *ret_next);
-	struct hv_err *(*sleeps)(void *self, bool *ret); /* unset: the region outlives a sleep */
-	int (*exit_fd)(void *self);
+
+	/* All or none: stops at an instruction. */
 	struct hv_err *(*stop_at)(void *self, struct hv_gva at);
 	int (*stop_fd)(void *self);
 	struct hv_err *(*is_at_stop)(void *self, bool *ret);
 	void (*end_stop)(void *self);
 	struct hv_err *(*run_to)(void *self, struct hv_gva at);
-	struct hv_err *(*want_shadow)(void *self);
-	struct hv_err *(*prepare_hold)(void *self);
-	struct hv_err *(*prepare_text)(void *self, const struct hv_gpa *gpas,
-				       size_t nr); /* unset: nothing needs preparation */
-	struct hv_err *(*hold_begin)(void *self, uint64_t max_ns);
-	struct hv_err *(*hold_begin_anywhere)(void *self, uint64_t max_ns); /* unset: hold_begin */
-	struct hv_err *(*hold_registers)(void *self, struct hv_vcpu_regs *ret, size_t nr);
-	struct hv_err *(*hold_write)(void *self, const struct hv_hold_write *writes, size_t nr);
-	struct hv_err *(*hold_flush_translations)(void *self, uint64_t off, uint64_t len_bytes);
-	struct hv_err *(*hold_end)(void *self);
-	uint64_t (*held_ns)(void *self); /* of the last hold; unset: guest.c measures it */
-	/* The time (hv_now_ns) from which MAX_NS of the last hold counts; unset: it counts from
-	 * when the hold was asked for, or later. */
-	uint64_t (*held_from_ns)(void *self);
 };
 /* For implementations: what hv_guest_new() was given. */
 void *hv_guest_self(const struct hv_guest *g);
@@ -305,7 +286,7 @@ void *hv_guest_self(const struct hv_guest *g);
 struct hv_err *hv_vcpus_check(uint64_t nr) hv_must_use;
 /* E2BIG, EAGAIN: a guest with NR vCPUs has more, or fewer, than a caller has room for. */
 struct hv_err *hv_vcpus_check_room(unsigned nr, size_t room) hv_must_use;
-/* Copies INFO and its strings. ops->free frees SELF. The implementation has checked info.nr_vcpus
- * (hv_vcpus_check). */
+/* Copies INFO and its strings. ops->free frees SELF. OPS has all that every implementation has. The
+ * implementation has checked info.nr_vcpus (hv_vcpus_check). */
 struct hv_guest *hv_guest_new(const struct hv_guest_ops *ops, void *self,
 			      const struct hv_guest_info *info);

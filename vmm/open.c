@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Opens a guest by the name that the user gives it, and chooses how it is reached. */
+#include "vmm/open.h"
+
 #include <string.h>
 
 #include "vmm/inject/inject.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/audit.h"
-#include "vmm/guest.h"
+#include "vmm/open.h"
 
 /* Of the service of a machine of our own: the process that starts the service runs the machine, and
  * is the far side of the guest (vmm/warden/far.h). The service takes the files. */

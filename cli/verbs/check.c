@@ -24,6 +24,7 @@
 #include "tracer/renames.h"
 #include "tracer/stubs.h"
 #include "tracer/yield.h"
+#include "vmm/open.h"
 
 #define VMCOREINFO_MAX_BYTES 4096
 #define VALUE_COLUMN	     13

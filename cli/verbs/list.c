@@ -9,6 +9,7 @@
 #include "cli/domain_state.h"
 #include "cli/verbs/verb.h"
 #include "vmm/guest.h"
+#include "vmm/qemu/domains.h"
 
 #define NAME_WIDTH_MIN	  24
 #define STATE_COLUMNS	  19 /* behind the name: the id, the state */

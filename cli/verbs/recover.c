@@ -15,6 +15,7 @@
 #include "cli/verbs/put_report.h"
 #include "cli/verbs/verb.h"
 #include "vmm/hosttrace/instance.h"
+#include "vmm/open.h"
 
 #define WAIT_NS (60 * HV_NS_PER_S)
 #define WAIT_MS 50
@@ -139,7 +140,7 @@ static struct hv_err *recover_by(const struct cli *cli, const char *spec, enum h
 		err->facts &= ~(unsigned)HV_ERR_NEEDS_RECOVERY;
 	dir.has_left = err && (dir.has_left || r->done.found) && !hv_guest_has_ended(guest);
 	audit_recover(cli, guest, r, err);
-	r->has_other = hv_guest_info(guest)->has_ivshmem;
+	r->has_other = hv_guest_info(guest)->has_other_region;
 	return err;
 }
 

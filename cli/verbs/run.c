@@ -19,6 +19,7 @@
 #include "cli/rundir.h"
 #include "cli/quantity.h"
 #include "cli/verbs/verb.h"
+#include "vmm/qemu/domains.h"
 
 #define APPEND_DEFAULT "console=ttyS0 reboot=k panic=-1"
 #define MEMORY_DEFAULT (UINT64_C(512) << 20)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "vmm/guest.h"
+#include "vmm/open.h"
 #include "vmm/inject/threads.h"
 
 static pid_t started_by;

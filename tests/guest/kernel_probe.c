@@ -22,6 +22,7 @@
 #include "kernel/vmlinux.h"
 #include "kernel/tasks.h"
 #include "kernel/unnamed.h"
+#include "vmm/open.h"
 
 static double now_ms(void)
 {

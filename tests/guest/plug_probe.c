@@ -21,6 +21,7 @@
 #include "tracer/event_types.h"
 #include "tracer/session.h"
 #include "tracer/tracee.h"
+#include "vmm/open.h"
 
 #define EVENTS_MAX 4096
 #define TRIES	   1500 /* of 0.1 s each: more is a hang */

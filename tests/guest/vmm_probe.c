@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "vmm/guest.h"
+#include "vmm/open.h"
+#include "vmm/qemu/domains.h"
 
 static int failed(struct hv_err *err)
 {

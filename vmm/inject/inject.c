@@ -441,7 +441,7 @@ static struct hv_guest *make_guest(struct hv_inject *j)
 		.arch = vmm->arch,
 		.ram_bytes = vmm->ram->len_bytes,
 		.injected = true,
-		.has_ivshmem = vmm->ops->has_region(vmm->self),
+		.has_other_region = vmm->ops->has_region(vmm->self),
 		.region_to_make_bytes = j->kvm.region_fd < 0 ? HV_INJECT_REGION_BYTES : 0,
 	};
 

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/pidfd.h>
 
+#include "vmm/qemu/domains.h"
+
 /* This library needs that of all other functions, so a look-up in it finds those, too. */
 #define LIBRARY "libvirt-qemu.so.0"
 

@@ -113,7 +113,7 @@ static struct hv_err *answer_open(struct hv_far *f, const struct hv_message *q h
 		.accel = info->accel,
 		.nr_vcpus = info->nr_vcpus,
 		.injected = info->injected,
-		.has_ivshmem = info->has_ivshmem,
+		.has_other_region = info->has_other_region,
 		.ram_bytes = info->ram_bytes,
 		.region_to_make_bytes = info->region_to_make_bytes,
 	};

@@ -57,7 +57,7 @@ struct hv_warden_info {
 	uint32_t accel;
 	uint32_t nr_vcpus;
 	uint32_t injected;
-	uint32_t has_ivshmem;
+	uint32_t has_other_region;
 	uint64_t ram_bytes;
 	uint64_t region_to_make_bytes;
 	char arch[16];

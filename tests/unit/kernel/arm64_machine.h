@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "tests/lib/part_guest.h"
 #include "vmm/guest.h"
 
 #define AM_RAM_START 0x40000000ull
@@ -94,7 +95,7 @@ static inline void am_map(struct am *m, unsigned level, struct hv_gva gva, struc
 /* Tables begin at TABLES_OFF of RAM. */
 static inline void am_init(struct am *m, const struct hv_arch *format, uint64_t tables_off)
 {
-	static const struct hv_guest_ops ops = {
+	static struct hv_guest_ops ops = {
 		.read = am_read, .registers = am_registers, .free = am_free};
 	const struct hv_guest_info info = {
 		.name = "test",
@@ -108,7 +109,7 @@ static inline void am_init(struct am *m, const struct hv_arch *format, uint64_t 
 	*m = (struct am){.ram = hv_alloc(AM_RAM_BYTES),
 			 .next_table = AM_RAM_START + tables_off,
 			 .format = format};
-	m->guest = hv_guest_new(&ops, m, &info);
+	m->guest = part_guest_new(&ops, m, &info);
 	m->root = am_table(m);
 }
 

@@ -3,6 +3,7 @@
 #include <check.h>
 
 #include "kernel/early.h"
+#include "tests/lib/part_guest.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_kernel.h"
 
@@ -116,7 +117,7 @@ static struct hv_err *tell_registers(void *self hv_unused, struct hv_vcpu_regs *
 /* A guest with one vCPU that is stopped in the fake kernel. */
 static struct hv_guest *stopped(uint64_t ip, uint64_t sp)
 {
-	static const struct hv_guest_ops ops = {
+	static struct hv_guest_ops ops = {
 		.read = xm_read,
 		.free = xm_free,
 		.registers = tell_registers,
@@ -126,7 +127,7 @@ static struct hv_guest *stopped(uint64_t ip, uint64_t sp)
 	info.nr_vcpus = 1;
 	told = (struct hv_vcpu_regs){
 		.ip = hv_gva(ip), .sp = hv_gva(sp), .root = f.k.core.as.root.v, .levels = 4};
-	return hv_guest_new(&ops, &f.machine, &info);
+	return part_guest_new(&ops, &f.machine, &info);
 }
 
 START_TEST(where_a_function_will_return_to)

@@ -4,6 +4,7 @@
 
 #include "kernel/kernel.h"
 #include "kernel/vmlinux.h"
+#include "tests/lib/part_guest.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/kallsyms_image.h"
 #include "tests/unit/kernel/x86_machine.h"
@@ -175,13 +176,13 @@ static struct hv_err *tell_registers(void *self hv_unused, struct hv_vcpu_regs *
 
 static void check_open_refused(const char *vmlinux, const char *message)
 {
-	static const struct hv_guest_ops ops = {
+	static struct hv_guest_ops ops = {
 		.read = xm_read,
 		.free = xm_free,
 		.registers = tell_registers,
 	};
 	HV_AUTO_GUEST struct hv_guest *g =
-		hv_guest_new(&ops, &machine, hv_guest_info(machine.guest));
+		part_guest_new(&ops, &machine, hv_guest_info(machine.guest));
 	struct hv_kernel *k = NULL;
 	HV_AUTO_ERR struct hv_err *err =
 		hv_kernel_open(g, vmlinux ? &(struct hv_vmlinux_file){vmlinux, -1} : NULL, &k);

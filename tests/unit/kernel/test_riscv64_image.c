@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernel/image.h"
+#include "tests/lib/part_guest.h"
 #include "tests/lib/run_suite.h"
 
 #define RAM_START  0x80000000ull
@@ -40,7 +41,7 @@ static void free_nothing(void *self)
 
 static void setup(void)
 {
-	static const struct hv_guest_ops ops = {.read = read_ram, .free = free_nothing};
+	static struct hv_guest_ops ops = {.read = read_ram, .free = free_nothing};
 	const struct hv_guest_info info = {
 		.name = "test",
 		.id = "test",
@@ -52,7 +53,7 @@ static void setup(void)
 
 	ram = hv_alloc(RAM_BYTES);
 	next_table = RAM_START + TABLES_OFF;
-	guest = hv_guest_new(&ops, NULL, &info);
+	guest = part_guest_new(&ops, NULL, &info);
 }
 
 static void teardown(void)

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "tests/lib/part_guest.h"
 #include "vmm/guest.h"
 
 #define XM_RAM_BYTES (32u << 20)
@@ -37,7 +38,7 @@ static inline void xm_free(void *self)
 
 static inline void xm_init(struct xm *m)
 {
-	static const struct hv_guest_ops ops = {.read = xm_read, .free = xm_free};
+	static struct hv_guest_ops ops = {.read = xm_read, .free = xm_free};
 	const struct hv_guest_info info = {
 		.name = "test",
 		.id = "test",
@@ -48,7 +49,7 @@ static inline void xm_init(struct xm *m)
 	};
 
 	*m = (struct xm){.ram = hv_alloc(XM_RAM_BYTES), .next_table = XM_RAM_BYTES};
-	m->guest = hv_guest_new(&ops, m, &info);
+	m->guest = part_guest_new(&ops, m, &info);
 }
 
 static inline void xm_deinit(struct xm *m)

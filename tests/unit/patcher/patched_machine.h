@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "patcher/patcher.h"
+#include "tests/lib/part_guest.h"
 
 #define MEM_LEN	   (1U << 20)
 #define TEXT_GPA   0x10000ULL
@@ -132,7 +133,7 @@ static inline struct hv_err *hold_write(void *self, const struct hv_hold_write *
 	return NULL;
 }
 
-static const struct hv_guest_ops ops = {
+static struct hv_guest_ops ops = {
 	.read = mem_read,
 	.hold_begin = hold_begin,
 	.hold_begin_anywhere = hold_begin_anywhere,
@@ -172,7 +173,7 @@ static inline void set_up(void)
 
 	region_memory = calloc(1, HV_REGION_LEN_MIN);
 	region = (struct hv_region){{0x80000000}, region_memory, HV_REGION_LEN_MIN};
-	guest = hv_guest_new(&ops, &machine, &info);
+	guest = part_guest_new(&ops, &machine, &info);
 	as = (struct hv_address_space){guest, &hv_arch_x86_64, {ROOT_GPA}, 4};
 	patcher = hv_patcher_new(&as, (struct hv_gva_range){{TEXT_GVA}, {TEXT_GVA + TEXT_LEN}},
 				 &region);

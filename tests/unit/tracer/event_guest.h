@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "tests/lib/part_guest.h"
 #include "tests/unit/kernel/fake_tracepoint.h"
 #include "tests/unit/tracer/fake_returns.h"
 #include "tracer/event_calls.h"
@@ -133,14 +134,14 @@ static inline void make_module(void)
 
 static inline void make_guest(void)
 {
-	static const struct hv_guest_ops ops = {.read = fr_read,
-						.hold_begin = fr_hold_begin,
-						.hold_registers = fr_hold_registers,
-						.hold_write = write_until_killed};
+	static struct hv_guest_ops ops = {.read = fr_read,
+					  .hold_begin = fr_hold_begin,
+					  .hold_registers = fr_hold_registers,
+					  .hold_write = write_until_killed};
 	struct hv_tracee *t = &r.tracee;
 
 	hv_guest_free(r.guest);
-	r.guest = hv_guest_new(&ops, &r, hv_guest_info(f->machine.guest));
+	r.guest = part_guest_new(&ops, &r, hv_guest_info(f->machine.guest));
 	f->k.guest = f->k.core.as.guest = t->guest = r.guest;
 	t->region.gpa = hv_gpa(REGION);
 	hv_patcher_free(t->patcher);

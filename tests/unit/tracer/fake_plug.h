@@ -3,6 +3,7 @@
  * out of, and processes that are killed while they do that. What is in it is the running test's. */
 #pragma once
 
+#include "tests/lib/part_guest.h"
 #include "tests/unit/kernel/fake_tracepoint.h"
 #include "tests/unit/tracer/fake_returns.h"
 #include "tracer/plug.h"
@@ -22,10 +23,10 @@ static uint8_t before[FTP_NR * 0x100];
 
 static inline void fp_set_up(void)
 {
-	static const struct hv_guest_ops ops = {.read = fr_read,
-						.hold_begin = fr_hold_begin,
-						.hold_registers = fr_hold_registers,
-						.hold_write = fr_hold_write};
+	static struct hv_guest_ops ops = {.read = fr_read,
+					  .hold_begin = fr_hold_begin,
+					  .hold_registers = fr_hold_registers,
+					  .hold_write = fr_hold_write};
 	struct hv_tracee *t = &r.tracee;
 
 	r = (struct fr){0};
@@ -33,7 +34,7 @@ static inline void fp_set_up(void)
 	ftp_declare(&tp, f);
 	fk_done(f);
 	ftp_make(&tp);
-	r.guest = hv_guest_new(&ops, &r, hv_guest_info(f->machine.guest));
+	r.guest = part_guest_new(&ops, &r, hv_guest_info(f->machine.guest));
 	f->k.guest = f->k.core.as.guest = r.guest;
 	t->guest = r.guest;
 	t->kernel = &f->k;
@@ -225,13 +226,13 @@ static inline size_t fp_find_and_take_out(void)
 
 static inline void fp_make_guest_that_kills(void)
 {
-	static const struct hv_guest_ops ops = {.read = fr_read,
-						.hold_begin = fr_hold_begin,
-						.hold_registers = fr_hold_registers,
-						.hold_write = fp_write_until_killed};
+	static struct hv_guest_ops ops = {.read = fr_read,
+					  .hold_begin = fr_hold_begin,
+					  .hold_registers = fr_hold_registers,
+					  .hold_write = fp_write_until_killed};
 
 	hv_guest_free(r.guest);
-	r.guest = hv_guest_new(&ops, &r, hv_guest_info(f->machine.guest));
+	r.guest = part_guest_new(&ops, &r, hv_guest_info(f->machine.guest));
 	f->k.guest = f->k.core.as.guest = r.tracee.guest = r.guest;
 	hv_patcher_free(r.tracee.patcher);
 	r.tracee.patcher = hv_patcher_new(&f->k.core.as, f->k.core.image.all, &r.tracee.region);

@@ -3,6 +3,7 @@
  * the fuzzer of return stacks. */
 #pragma once
 
+#include "tests/lib/part_guest.h"
 #include "tests/unit/kernel/fake_tasks.h"
 #include "tracer/graph_tracer.h"
 #include "tracer/returns.h"
@@ -123,17 +124,17 @@ static inline struct hv_err *fr_hold_write(void *self, const struct hv_hold_writ
 
 static inline void fr_init_with(struct fr *r, void (*declare)(struct fk *f))
 {
-	static const struct hv_guest_ops ops = {.read = fr_read,
-						.hold_begin = fr_hold_begin,
-						.hold_registers = fr_hold_registers,
-						.sleeps = fr_sleeps,
-						.hold_write = fr_hold_write,
-						.hold_end = fr_hold_end};
+	static struct hv_guest_ops ops = {.read = fr_read,
+					  .hold_begin = fr_hold_begin,
+					  .hold_registers = fr_hold_registers,
+					  .sleeps = fr_sleeps,
+					  .hold_write = fr_hold_write,
+					  .hold_end = fr_hold_end};
 	struct hv_tracee *t = &r->tracee;
 
 	*r = (struct fr){0};
 	ft_init_with(&r->t, declare);
-	r->guest = hv_guest_new(&ops, r, hv_guest_info(r->t.f.machine.guest));
+	r->guest = part_guest_new(&ops, r, hv_guest_info(r->t.f.machine.guest));
 	r->t.f.k.guest = r->t.f.k.core.as.guest = r->guest;
 	t->guest = r->guest;
 	t->kernel = &r->t.f.k;

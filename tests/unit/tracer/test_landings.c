@@ -7,6 +7,7 @@
 
 #include "arch/arm64/arm64.h"
 #include "arch/riscv64/riscv64.h"
+#include "tests/lib/part_guest.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_returns.h"
 #include "tracer/landings.h"
@@ -42,18 +43,18 @@ static struct hv_err *keep(void *self, const struct hv_hold_write *writes, size_
 
 static void set_up_at(unsigned entry_off)
 {
-	static const struct hv_guest_ops ops = {.read = fr_read,
-						.hold_begin = fr_hold_begin,
-						.hold_registers = fr_hold_registers,
-						.sleeps = fr_sleeps,
-						.hold_write = keep};
+	static struct hv_guest_ops ops = {.read = fr_read,
+					  .hold_begin = fr_hold_begin,
+					  .hold_registers = fr_hold_registers,
+					  .sleeps = fr_sleeps,
+					  .hold_write = keep};
 	struct hv_tracee *t = &r.tracee;
 
 	fr_init(&r);
 	memset(code, 0, sizeof(code));
 	nr_writes = 0;
 	last_gpa = 0;
-	guest = hv_guest_new(&ops, &r, hv_guest_info(r.t.f.machine.guest));
+	guest = part_guest_new(&ops, &r, hv_guest_info(r.t.f.machine.guest));
 	r.t.f.k.core.as.guest = t->guest = guest;
 	hv_patcher_free(t->patcher);
 	t->patcher = hv_patcher_new(&r.t.f.k.core.as, r.t.f.k.core.image.all, &t->region);

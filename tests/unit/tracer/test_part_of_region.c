@@ -4,6 +4,7 @@
  * the pin, which is refused. */
 #include <check.h>
 
+#include "tests/lib/part_guest.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_returns.h"
 #include "tracer/region_use.h"
@@ -53,13 +54,13 @@ static struct hv_err *refuse_pin(void *self)
 
 static void setup(void)
 {
-	static const struct hv_guest_ops ops = {
+	static struct hv_guest_ops ops = {
 		.read = fr_read, .region = give_region, .pin = refuse_pin};
 
 	fr_init(&r);
 	region = (struct hv_region){
 		.host = hv_alloc(REGION_BYTES), .len_bytes = REGION_BYTES, .gpa = {REGION_GPA}};
-	guest = hv_guest_new(&ops, &r, hv_guest_info(r.t.f.machine.guest));
+	guest = part_guest_new(&ops, &r, hv_guest_info(r.t.f.machine.guest));
 	r.t.f.k.guest = r.t.f.k.core.as.guest = guest;
 	for (uint64_t at = WINDOW; at < WINDOW_END; at += ROOM_BYTES)
 		xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 2, hv_gva(at), hv_gpa(0), 1, XM_X);

@@ -5,6 +5,7 @@
 #include <check.h>
 
 #include "arch/riscv64/riscv64.h"
+#include "tests/lib/part_guest.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_traced.h"
 #include "tracer/site_pairs.h"
@@ -87,16 +88,16 @@ static void make_arch(void)
 
 static void setup(void)
 {
-	static const struct hv_guest_ops ops = {.read = fr_read,
-						.hold_begin = fr_hold_begin,
-						.hold_registers = fr_hold_registers,
-						.sleeps = fr_sleeps,
-						.hold_write = write_site};
+	static struct hv_guest_ops ops = {.read = fr_read,
+					  .hold_begin = fr_hold_begin,
+					  .hold_registers = fr_hold_registers,
+					  .sleeps = fr_sleeps,
+					  .hold_write = write_site};
 	struct hv_tracee *t = &r.tracee;
 
 	fr_init_with(&r, declare);
 	make_arch();
-	guest = hv_guest_new(&ops, &r, hv_guest_info(r.t.f.machine.guest));
+	guest = part_guest_new(&ops, &r, hv_guest_info(r.t.f.machine.guest));
 	r.t.f.k.core.as.guest = t->guest = guest;
 	hv_patcher_free(t->patcher);
 	t->patcher = hv_patcher_new(&r.t.f.k.core.as, r.t.f.k.core.image.all, &t->region);

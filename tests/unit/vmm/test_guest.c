@@ -4,6 +4,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "tests/lib/part_guest.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/qemu/machine.h"
 
@@ -55,7 +56,7 @@ static void free_nothing(void *self hv_unused)
 
 static const struct hv_monitor_ops monitor_ops = {.free = free_nothing, .transact = transact};
 
-static const struct hv_guest_ops ops = {
+static struct hv_guest_ops ops = {
 	.count_vcpus = count,
 	.registers = registers,
 	.hold_registers = registers,
@@ -67,7 +68,7 @@ static struct hv_guest *open_guest(void)
 	const struct hv_guest_info info = {.name = "g", .id = "g", .nr_vcpus = 2};
 
 	nr_claimed = 2;
-	return hv_guest_new(&ops, NULL, &info);
+	return part_guest_new(&ops, NULL, &info);
 }
 
 static void check_code(struct hv_err *err, int code)

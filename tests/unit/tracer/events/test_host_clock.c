@@ -4,6 +4,7 @@
 #include <check.h>
 #include <time.h>
 
+#include "tests/lib/part_guest.h"
 #include "tests/lib/run_suite.h"
 #include "tracer/events/host_clock.h"
 
@@ -24,7 +25,7 @@ static struct hv_err *read_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
 	return NULL;
 }
 
-static const struct hv_guest_ops ops = {.tsc = read_tsc};
+static struct hv_guest_ops ops = {.tsc = read_tsc};
 static const struct hv_guest_info info = {.name = "fake", .id = "fake", .nr_vcpus = 2};
 
 static uint64_t ticks_at(uint64_t ns)
@@ -49,7 +50,7 @@ static uint64_t now_ticks(void)
 
 static void begin(void)
 {
-	struct hv_guest *g = hv_guest_new(&ops, NULL, &info);
+	struct hv_guest *g = part_guest_new(&ops, NULL, &info);
 
 	guest = g;
 	c = hv_host_clock_new(g);

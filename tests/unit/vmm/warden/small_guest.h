@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "tests/lib/part_guest.h"
 #include "vmm/guest.h"
 
 #define SMALL_RAM    (1u << 20)
@@ -264,7 +265,7 @@ static struct hv_err *small_run_to(void *self hv_unused, struct hv_gva at)
 static inline struct hv_guest *small_guest_open_as(struct small_guest *s,
 						   const struct hv_arch *arch)
 {
-	static const struct hv_guest_ops ops = {
+	static struct hv_guest_ops ops = {
 		.read = small_read,
 		.ram_files = small_ram_files,
 		.registers = small_registers,
@@ -305,7 +306,7 @@ static inline struct hv_guest *small_guest_open_as(struct small_guest *s,
 			      SMALL_RAM);
 	if (hv_arch_is(arch, &hv_arch_x86_64))
 		small_make_tables(s, arch, SMALL_TEXT);
-	return hv_guest_new(&ops, s, &info);
+	return part_guest_new(&ops, s, &info);
 }
 
 static inline struct hv_guest *small_guest_open(struct small_guest *s)
