@@ -19,6 +19,8 @@
 #define SLICE_MS 500
 #define LATE_NS	 (HV_NS_PER_S / 2)
 
+uint64_t hv_helper_answer_ns = 20 * HV_NS_PER_S;
+
 /* In the child. */
 static _Noreturn void become(const struct hv_helper_kind *kind, int control, int service, void *ctx)
 {
@@ -104,29 +106,12 @@ static struct hv_err *lost(const struct hv_helper *h)
 	return hv_err_new(EPIPE, "%s: it has ended", h->kind->noun);
 }
 
-struct hv_err *hv_helper_send(const struct hv_helper *h, const void *bytes, size_t len_bytes)
+/* Waits until the connection is ready for EVENTS, or DEADLINE_NS. A machine that is paused, or too
+ * busy to run this process, does not run the helper either: such time is added to the deadline.
+ * Returns as poll(2). */
+static int wait_for(const struct hv_helper *h, short events, uint64_t *deadline_ns)
 {
-	const char *at = bytes;
-
-	while (len_bytes) {
-		ssize_t nr = send(h->control, at, len_bytes, MSG_NOSIGNAL);
-
-		if (nr < 0 && errno == EINTR)
-			continue;
-		if (nr <= 0)
-			return lost(h);
-		at += nr;
-		len_bytes -= (size_t)nr;
-	}
-	return NULL;
-}
-
-/* Waits until there is something to receive, or DEADLINE_NS. A machine that is paused, or too busy
- * to run this process, does not run the helper either: such time is added to the deadline. Returns
- * as poll(2). */
-static int wait_for_answer(const struct hv_helper *h, uint64_t *deadline_ns)
-{
-	struct pollfd p = {.fd = h->control, .events = POLLIN};
+	struct pollfd p = {.fd = h->control, .events = events};
 
 	for (;;) {
 		uint64_t from_ns = hv_now_ns(), late_ns;
@@ -144,21 +129,46 @@ static int wait_for_answer(const struct hv_helper *h, uint64_t *deadline_ns)
 	}
 }
 
+static struct hv_err *given_up(const struct hv_helper *h, const char *why)
+{
+	shutdown(h->control, SHUT_RDWR);
+	return hv_err_new(ETIME, "%s: %s", h->kind->noun, why);
+}
+
+struct hv_err *hv_helper_send(const struct hv_helper *h, const void *bytes, size_t len_bytes)
+{
+	uint64_t deadline_ns = hv_now_ns() + hv_helper_answer_ns;
+	const char *at = bytes;
+
+	while (len_bytes) {
+		ssize_t nr = send(h->control, at, len_bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (nr > 0) {
+			at += nr;
+			len_bytes -= (size_t)nr;
+			continue;
+		}
+		if (nr == 0 || (errno != EAGAIN && errno != EINTR))
+			return lost(h);
+		if (wait_for(h, POLLOUT, &deadline_ns) == 0)
+			return given_up(h, "it does not read");
+	}
+	return NULL;
+}
+
 struct hv_err *hv_helper_receive(const struct hv_helper *h, void *bytes, size_t len_bytes,
 				 uint64_t deadline_ns)
 {
 	char *at = bytes;
 
 	while (len_bytes) {
-		int ready = wait_for_answer(h, &deadline_ns);
+		int ready = wait_for(h, POLLIN, &deadline_ns);
 		ssize_t nr;
 
 		if (ready < 0 && errno == EINTR)
 			continue;
-		if (ready <= 0) {
-			shutdown(h->control, SHUT_RDWR);
-			return hv_err_new(ETIME, "%s: no answer", h->kind->noun);
-		}
+		if (ready <= 0)
+			return given_up(h, "no answer");
 		nr = recv(h->control, at, len_bytes, 0);
 		if (nr < 0 && errno == EINTR)
 			continue;

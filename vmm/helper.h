@@ -18,9 +18,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-/* How long the service waits for an answer. A helper limits the time of what it does; this limit is
- * for one that does not answer at all. */
-#define HV_HELPER_ANSWER_NS (20 * HV_NS_PER_S)
+/* How long the service waits for an answer, and for a request to be read. A helper limits the time
+ * of what it does; this limit is for one that does neither. Tests change it. */
+extern uint64_t hv_helper_answer_ns;
 
 struct hv_helper_kind {
 	const char *noun;	/* for messages */
@@ -50,7 +50,8 @@ void hv_helper_end(struct hv_helper *h);
 /* Also false after an answer did not come: such a helper gets no more requests. */
 bool hv_helper_is_alive(const struct hv_helper *h);
 
-/* Sends all of BYTES. EPIPE: the helper has ended. */
+/* Sends all of BYTES. EPIPE: the helper has ended. ETIME: it does not read; the connection is shut
+ * down, as after an error of hv_helper_receive(). */
 struct hv_err *hv_helper_send(const struct hv_helper *h, const void *bytes,
 			      size_t len_bytes) hv_must_use;
 /* Receives LEN_BYTES of an answer. EPIPE: the helper has ended. ETIME: the answer did not come by

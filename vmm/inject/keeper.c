@@ -89,7 +89,7 @@ static struct hv_err *ask(struct hv_keeper *k)
 
 	if (!err)
 		err = hv_helper_receive(&k->process, m, keeper_answer_bytes(m),
-					hv_now_ns() + HV_HELPER_ANSWER_NS);
+					hv_now_ns() + hv_helper_answer_ns);
 	if (err)
 		return err;
 	return m->code ? hv_err_received(&(struct hv_err_sent){.code = (uint64_t)m->code,

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/qemu/guardian.h"
 
+#include <signal.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/capabilities.h"
 #include "base/clock.h"
+#include "vmm/guest.h"
 #include "vmm/helper.h"
 #include "vmm/qemu/guardian_wire.h"
 #include "vmm/unix_socket.h"
+#include "vmm/vcpu_regs.h"
 
 #define CONNECT_NS (3 * HV_NS_PER_S)
 
 struct hv_guardian {
 	struct hv_helper process;
+	uint64_t held_from_ns; /* when the last hold began */
 };
 
 pid_t hv_guardian_pid(const struct hv_guardian *g)
@@ -38,50 +43,77 @@ static const struct hv_helper_kind guardian_kind = {
 	.run = run,
 };
 
-static struct hv_err *receive_reply(struct hv_guardian *g, struct guardian_reply *ret,
-				    char **ret_bytes)
+/* Of a reply that cannot be: the guardian was taken over. The guest is resumed as after the end of
+ * any guardian. */
+static struct hv_err *out_of_form(struct hv_guardian *g, const char *what)
 {
-	uint64_t deadline_ns = hv_now_ns() + HV_HELPER_ANSWER_NS;
-	struct hv_err *err = hv_helper_receive(&g->process, ret, sizeof(*ret), deadline_ns);
-
-	if (err)
-		return err;
-	if (ret->len_bytes > GUARDIAN_BYTES_MAX)
-		return hv_err_new(EPROTO, "guardian: %u bytes of answers", ret->len_bytes);
-	*ret_bytes = hv_alloc((size_t)ret->len_bytes + 1);
-	return hv_helper_receive(&g->process, *ret_bytes, ret->len_bytes, deadline_ns);
+	if (g->process.pid > 0)
+		kill(g->process.pid, SIGKILL);
+	shutdown(g->process.control, SHUT_RDWR);
+	return hv_err_new(EPROTO, "guardian: %s", what);
 }
 
-static struct hv_err *call(struct hv_guardian *g, enum guardian_op op, uint64_t arg,
-			   const struct hv_packets *strings, struct hv_packets *answers,
-			   struct guardian_reply *ret)
-{
-	struct guardian_request request = {
-		.op = op,
-		.nr = strings ? (uint32_t)strings->nr : 0,
-		.len_bytes = strings ? (uint32_t)strings->bytes.len_bytes : 0,
-		.arg = arg,
-	};
-	HV_AUTO_FREE char *bytes = NULL;
+/* What is asked, and the bytes of the reply. */
+struct asked {
+	enum guardian_op op;
+	uint64_t arg;
+	const struct hv_packets *strings; /* NULL: none */
+	size_t room_bytes;		  /* that the reply may have */
 	struct guardian_reply reply;
-	struct hv_err *err = hv_helper_send(&g->process, &request, sizeof(request));
+	char *bytes; /* LEN_BYTES of the reply; owned */
+};
 
-	if (!err && strings)
-		err = hv_helper_send(&g->process, strings->bytes.data, strings->bytes.len_bytes);
-	if (!err)
-		err = receive_reply(g, &reply, &bytes);
+static void asked_deinit(struct asked *a)
+{
+	free(a->bytes);
+}
+#define AUTO_ASKED hv_cleanup(asked_deinit)
+
+static struct hv_err *receive_reply(struct hv_guardian *g, struct asked *a)
+{
+	uint64_t deadline_ns = hv_now_ns() + hv_helper_answer_ns;
+	struct guardian_reply *r = &a->reply;
+	struct hv_err *err = hv_helper_receive(&g->process, r, sizeof(*r), deadline_ns);
+
 	if (err)
 		return err;
-	if (ret)
-		*ret = reply;
-	if (reply.code)
-		return hv_err_received(&(struct hv_err_sent){
-			.code = (uint64_t)reply.code, .text = bytes, .len_bytes = reply.len_bytes});
-	if (answers) {
-		hv_text_add_bytes(&answers->bytes, bytes, reply.len_bytes);
-		answers->nr += reply.nr;
-	}
-	return NULL;
+	if (r->len_bytes > (r->code ? GUARDIAN_MESSAGE_MAX_BYTES : a->room_bytes))
+		return out_of_form(g, "an answer that is too long");
+	if (r->state >= HV_NR_GUARDIAN_STATES)
+		return out_of_form(g, "a state that there is not");
+	a->bytes = hv_alloc((size_t)r->len_bytes + 1);
+	return hv_helper_receive(&g->process, a->bytes, r->len_bytes, deadline_ns);
+}
+
+static struct hv_err *call(struct hv_guardian *g, struct asked *a)
+{
+	struct guardian_request request = {
+		.op = a->op,
+		.nr = a->strings ? (uint32_t)a->strings->nr : 0,
+		.len_bytes = a->strings ? (uint32_t)a->strings->bytes.len_bytes : 0,
+		.arg = a->arg,
+	};
+	struct hv_err *err = hv_helper_send(&g->process, &request, sizeof(request));
+
+	if (!err && a->strings)
+		err = hv_helper_send(&g->process, a->strings->bytes.data,
+				     a->strings->bytes.len_bytes);
+	if (!err)
+		err = receive_reply(g, a);
+	if (err || !a->reply.code)
+		return err;
+	return hv_err_received(&(struct hv_err_sent){.code = (uint64_t)a->reply.code,
+						     .text = a->bytes,
+						     .len_bytes = a->reply.len_bytes});
+}
+
+/* A request without a value, and without one in the reply. */
+static struct hv_err *order(struct hv_guardian *g, enum guardian_op op,
+			    const struct hv_packets *strings)
+{
+	AUTO_ASKED struct asked a = {.op = op, .strings = strings};
+
+	return call(g, &a);
 }
 
 /* Connects the socket that the guardian has, too. If it is of another process, nothing is sent
@@ -115,10 +147,10 @@ static struct hv_err *start(struct hv_guardian *g, const char *path, pid_t vmm)
 	if (!err)
 		err = hv_helper_start(&kind, NULL, &g->process);
 	if (!err)
-		err = call(g, GUARDIAN_READY, 0, NULL, NULL, NULL);
+		err = order(g, GUARDIAN_READY, NULL);
 	if (!err)
 		err = connect_stub(fd, &address, path, vmm);
-	return err ? err : call(g, GUARDIAN_OPEN, 0, NULL, NULL, NULL);
+	return err ? err : order(g, GUARDIAN_OPEN, NULL);
 }
 
 struct hv_err *hv_guardian_start(const char *socket_path, pid_t vmm, struct hv_guardian **ret)
@@ -138,26 +170,32 @@ struct hv_err *hv_guardian_start(const char *socket_path, pid_t vmm, struct hv_g
 
 enum hv_guardian_state hv_guardian_state(struct hv_guardian *g)
 {
-	struct guardian_reply reply = {0};
-	HV_AUTO_ERR struct hv_err *err = call(g, GUARDIAN_STATE, 0, NULL, NULL, &reply);
+	AUTO_ASKED struct asked a = {.op = GUARDIAN_STATE};
+	HV_AUTO_ERR struct hv_err *err = call(g, &a);
 
-	return err ? HV_GUARDIAN_UNREACHED : (enum hv_guardian_state)reply.state;
+	return err ? HV_GUARDIAN_UNREACHED : (enum hv_guardian_state)a.reply.state;
 }
 
 void hv_guardian_forget_stop(struct hv_guardian *g)
 {
-	hv_err_free(call(g, GUARDIAN_FORGET, 0, NULL, NULL, NULL));
+	hv_err_free(order(g, GUARDIAN_FORGET, NULL));
 }
 
 static struct hv_err *hold(struct hv_guardian *g, enum guardian_op op, uint64_t max_ns,
 			   uint64_t *ret_from_ns)
 {
-	struct guardian_reply reply = {0};
-	struct hv_err *err = call(g, op, max_ns, NULL, NULL, &reply);
+	AUTO_ASKED struct asked a = {.op = op, .arg = max_ns};
+	uint64_t asked_ns = hv_now_ns();
+	struct hv_err *err = call(g, &a);
 
-	if (!err && ret_from_ns)
-		*ret_from_ns = reply.since_ns;
-	return err;
+	if (err)
+		return err;
+	if (a.reply.since_ns < asked_ns || a.reply.since_ns > hv_now_ns())
+		return out_of_form(g, "a hold that began when none was asked for");
+	g->held_from_ns = a.reply.since_ns;
+	if (ret_from_ns)
+		*ret_from_ns = a.reply.since_ns;
+	return NULL;
 }
 
 struct hv_err *hv_guardian_hold(struct hv_guardian *g, uint64_t max_ns, uint64_t *ret_from_ns)
@@ -171,19 +209,55 @@ struct hv_err *hv_guardian_hold_asleep(struct hv_guardian *g, uint64_t max_ns,
 	return hold(g, GUARDIAN_HOLD_ASLEEP, max_ns, ret_from_ns);
 }
 
-struct hv_err *hv_guardian_exchange(struct hv_guardian *g, const struct hv_packets *packets,
-				    struct hv_packets *answers)
+struct hv_err *hv_guardian_describe(struct hv_guardian *g, const struct hv_arch *arch)
 {
-	return call(g, GUARDIAN_EXCHANGE, 0, packets, answers, NULL);
+	HV_AUTO_PACKETS struct hv_packets name = {0};
+
+	hv_packets_add(&name, arch->name);
+	return order(g, GUARDIAN_DESCRIBE, &name);
+}
+
+struct hv_err *hv_guardian_look(struct hv_guardian *g, unsigned expected, struct hv_vcpu_regs **ret,
+				unsigned *ret_nr)
+{
+	AUTO_ASKED struct asked a = {
+		.op = GUARDIAN_LOOK,
+		.arg = expected,
+		.room_bytes = HV_VCPUS_MAX * sizeof(**ret),
+	};
+	struct hv_err *err = call(g, &a);
+	size_t nr = a.reply.len_bytes / sizeof(**ret);
+
+	if (err)
+		return err;
+	if (!nr || a.reply.len_bytes % sizeof(**ret) || !hv_vcpu_regs_are_sane(a.bytes, nr))
+		return out_of_form(g, "registers that no vCPUs have");
+	*ret = (void *)hv_take(a.bytes);
+	*ret_nr = (unsigned)nr;
+	return NULL;
+}
+
+struct hv_err *hv_guardian_flush(struct hv_guardian *g)
+{
+	return order(g, GUARDIAN_FLUSH, NULL);
+}
+
+struct hv_err *hv_guardian_obey(struct hv_guardian *g, const struct hv_packets *packets)
+{
+	return order(g, GUARDIAN_OBEY, packets);
 }
 
 struct hv_err *hv_guardian_release(struct hv_guardian *g, uint64_t *ret_ns)
 {
-	struct guardian_reply reply = {0};
-	struct hv_err *err = call(g, GUARDIAN_RELEASE, 0, NULL, NULL, &reply);
+	AUTO_ASKED struct asked a = {.op = GUARDIAN_RELEASE};
+	struct hv_err *err = call(g, &a);
 
-	if (reply.held_ns)
-		*ret_ns = reply.held_ns;
+	if (a.reply.held_ns > hv_now_ns() - g->held_from_ns) {
+		hv_err_free(err);
+		return out_of_form(g, "a hold that lasted longer than it can have");
+	}
+	if (a.reply.held_ns)
+		*ret_ns = a.reply.held_ns;
 	return err;
 }
 

@@ -14,6 +14,7 @@
 #include "vmm/qemu/gdb_stub.h"
 #include "vmm/qemu/guardian.h"
 #include "vmm/qemu/guardian_wire.h"
+#include "vmm/qemu/stub_vcpus.h"
 #include "vmm/unix_socket.h"
 
 #define STOP_NS	 (3 * HV_NS_PER_S)  /* the VMM stops every vCPU and drains its I/O in this time */
@@ -24,6 +25,7 @@
 struct guard {
 	enum hv_guardian_state machine;
 	struct hv_gdb_stub stub;
+	struct hv_stub_vcpus vcpus;
 	uint64_t since_ns;    /* when the hold began */
 	uint64_t deadline_ns; /* of the hold */
 	uint64_t held_ns;     /* of the last hold */
@@ -199,9 +201,10 @@ static struct hv_err *over(const struct guard *g)
 			  g->held_ns / HV_NS_PER_MS);
 }
 
-static struct hv_err *do_exchange(struct guard *g, const struct hv_packets *packets,
-				  struct hv_packets *answers)
+static struct hv_err *exchange(void *ctx, const struct hv_packets *packets,
+			       struct hv_packets *answers)
 {
+	struct guard *g = ctx;
 	struct hv_gdb_limit limit = {g->deadline_ns, HV_HELPER_CONTROL};
 	struct hv_err *err;
 
@@ -218,6 +221,47 @@ static struct hv_err *do_exchange(struct guard *g, const struct hv_packets *pack
 	force_release(g);
 	g->expired = true;
 	return over(g);
+}
+
+static struct hv_err *do_describe(struct guard *g, const char *name)
+{
+	const struct hv_arch *arch = hv_arch_find(name);
+
+	return arch ? hv_stub_vcpus_describe(&g->vcpus, arch)
+		    : hv_err_new(ENOTSUP, "the architecture %s is not supported", name);
+}
+
+static struct hv_err *check_described(const struct guard *g)
+{
+	return g->vcpus.arch ? NULL : hv_err_new(EINVAL, "guardian: the registers are not known");
+}
+
+static struct hv_err *do_look(struct guard *g, uint64_t expected, struct hv_text *out)
+{
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
+	unsigned nr = 0;
+	struct hv_err *err = check_described(g);
+
+	if (!err)
+		err = hv_stub_vcpus_look(&g->vcpus, (unsigned)expected, &regs, &nr);
+	if (!err)
+		hv_text_add_bytes(out, regs, nr * sizeof(*regs));
+	return err;
+}
+
+static struct hv_err *do_flush(struct guard *g)
+{
+	struct hv_err *err = check_described(g);
+
+	return err ? err : hv_stub_vcpus_flush(&g->vcpus);
+}
+
+static struct hv_err *do_obey(struct guard *g, const struct hv_packets *packets)
+{
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	struct hv_err *err = exchange(g, packets, &answers);
+
+	return err ? err : hv_packets_all_ok(packets, &answers);
 }
 
 static struct hv_err *do_release(struct guard *g)
@@ -251,19 +295,18 @@ static bool send_all(struct guard *g, const void *bytes, size_t len)
 }
 
 /* False: the service does not read it. */
-static bool answer(struct guard *g, struct hv_err *err, const struct hv_packets *answers)
+static bool answer(struct guard *g, struct hv_err *err, const struct hv_text *out)
 {
 	struct guardian_reply reply = {
 		.code = err ? err->code : 0,
-		.nr = err ? 1 : (uint32_t)answers->nr,
-		.len_bytes = err ? (uint32_t)strlen(err->message) + 1
-				 : (uint32_t)answers->bytes.len_bytes,
+		.len_bytes = err ? (uint32_t)strnlen(err->message, GUARDIAN_MESSAGE_MAX_BYTES)
+				 : (uint32_t)out->len_bytes,
 		.state = g->machine,
 		.since_ns = g->since_ns,
 		.held_ns = g->held_ns,
 	};
 	bool sent = send_all(g, &reply, sizeof(reply)) &&
-		    send_all(g, err ? err->message : answers->bytes.data, reply.len_bytes);
+		    send_all(g, err ? err->message : out->data, reply.len_bytes);
 
 	hv_err_free(err);
 	return sent;
@@ -273,7 +316,7 @@ static bool handle(struct guard *g, const struct guardian_request *request, char
 {
 	struct hv_packets packets = {.bytes = {.data = bytes, .len_bytes = request->len_bytes},
 				     .nr = request->nr};
-	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	HV_AUTO_TEXT struct hv_text out = {0};
 	struct hv_err *err;
 
 	switch (request->op) {
@@ -290,8 +333,17 @@ static bool handle(struct guard *g, const struct guardian_request *request, char
 	case GUARDIAN_HOLD_ASLEEP:
 		err = do_hold_asleep(g, request->arg);
 		break;
-	case GUARDIAN_EXCHANGE:
-		err = do_exchange(g, &packets, &answers);
+	case GUARDIAN_DESCRIBE:
+		err = do_describe(g, bytes);
+		break;
+	case GUARDIAN_LOOK:
+		err = do_look(g, request->arg, &out);
+		break;
+	case GUARDIAN_FLUSH:
+		err = do_flush(g);
+		break;
+	case GUARDIAN_OBEY:
+		err = do_obey(g, &packets);
 		break;
 	case GUARDIAN_RELEASE:
 		err = do_release(g);
@@ -307,7 +359,7 @@ static bool handle(struct guard *g, const struct guardian_request *request, char
 	default:
 		err = hv_err_new(EPROTO, "guardian: request %u is not known", request->op);
 	}
-	return answer(g, err, &answers);
+	return answer(g, err, &out);
 }
 
 /* False: the service has closed the connection. */
@@ -376,7 +428,7 @@ void guardian_run(void)
 
 	if (err)
 		_exit(1);
-
+	g.vcpus = (struct hv_stub_vcpus){.exchange = exchange, .ctx = &g};
 	for (;;) {
 		struct hv_helper_wake wake = wait_for(&g);
 

@@ -219,21 +219,14 @@ static struct hv_err *begin(struct hv_machine *m, uint64_t max_ns)
 	return NULL;
 }
 
-/* Asks for the register description once: QEMU answers p and P only to clients that have asked for
- * it. */
-static struct hv_err *ask_once(struct hv_machine *m)
+static struct hv_err *describe_once(struct hv_machine *m)
 {
-	HV_AUTO_PACKETS struct hv_packets packets = {0};
-	HV_AUTO_PACKETS struct hv_packets answers = {0};
 	struct hv_err *err = begin(m, FIRST_HOLD_NS);
 	struct hv_err *end;
 
 	if (err)
 		return err;
-	hv_packets_add(&packets, "qXfer:features:read:target.xml:0,ffb");
-	err = hv_guardian_exchange(m->guardian, &packets, &answers);
-	if (!err)
-		err = hv_machine_find_registers(m);
+	err = hv_guardian_describe(m->guardian, m->arch);
 	end = hv_machine_hold_end(m);
 	if (err) {
 		hv_err_free(end);
@@ -256,7 +249,6 @@ void hv_machine_drop_hold(struct hv_machine *m)
 	if (m->may_be_stopped)
 		continue_by_monitor(m);
 	remove_files(m);
-	hv_machine_forget_threads(m);
 }
 
 /* Of a guest that runs. What cannot be removed is somebody else's, who is not asked. */
@@ -322,7 +314,7 @@ struct hv_err *hv_machine_prepare_hold(struct hv_machine *m)
 		continue_by_monitor(m);
 		return err;
 	}
-	err = ask_once(m);
+	err = describe_once(m);
 	if (err)
 		hv_machine_drop_hold(m);
 	m->prepared = m->prepared || !err;
@@ -346,7 +338,7 @@ static struct hv_err *look_at_vcpus(struct hv_machine *m, unsigned *ret_vcpu)
 {
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
 	HV_AUTO_FREE struct hv_vcpu_regs *told = NULL;
-	struct hv_err *err = hv_machine_hold_look(m, &regs);
+	struct hv_err *err = hv_guardian_look(m->guardian, m->nr_vcpus, &regs, &m->nr_vcpus);
 
 	if (err)
 		return err;
@@ -444,6 +436,25 @@ struct hv_err *hv_machine_hold_end(struct hv_machine *m)
 	return hv_err_in(err, "hold");
 }
 
+/* ---- vCPUs ---- */
+
+struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_regs *ret, size_t nr)
+{
+	struct hv_err *err = hv_vcpus_check_room(m->nr_vcpus, nr);
+
+	if (!err && !m->held_regs)
+		err = hv_err_new(EINVAL, "registers: the guest is not held");
+	if (!err)
+		memcpy(ret, m->held_regs, nr * sizeof(*ret));
+	return err;
+}
+
+struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off, uint64_t len_bytes)
+{
+	return m->accel == HV_ACCEL_KVM ? hv_machine_remap_region(m, off, len_bytes)
+					: hv_guardian_flush(m->guardian);
+}
+
 /* ---- writes ---- */
 
 /* How many of WRITES, from the first on, go into one packet. The bytes between two neighbours are
@@ -509,7 +520,6 @@ static struct hv_err *write_batch(struct hv_machine *m, const struct hv_hold_wri
 				  size_t nr)
 {
 	HV_AUTO_PACKETS struct hv_packets packets = {0};
-	HV_AUTO_PACKETS struct hv_packets answers = {0};
 	struct hv_err *err = NULL;
 
 	hv_packets_add(&packets, "Qqemu.PhyMemMode:1");
@@ -518,9 +528,7 @@ static struct hv_err *write_batch(struct hv_machine *m, const struct hv_hold_wri
 		err = add_run(m, &packets, writes + i, run);
 	}
 	hv_packets_add(&packets, "Qqemu.PhyMemMode:0");
-	if (!err)
-		err = hv_guardian_exchange(m->guardian, &packets, &answers);
-	return err ? err : hv_packets_all_ok(&packets, &answers);
+	return err ? err : hv_guardian_obey(m->guardian, &packets);
 }
 
 /* Data go the same way as text: a packet is answered only while the guest is stopped, and the

@@ -32,14 +32,10 @@ struct hv_machine {
 	char *stub_path; /* the stub's socket */
 	bool held;	 /* the guest is held now, by the guardian or by injection */
 	struct hv_vcpu_regs *held_regs; /* of the hold by the guardian; owned, NULL: none is read */
-	/* See gdb_named of struct hv_arch; of its own numbers; 0: this CPU lacks it. */
-	unsigned named_registers[HV_GDB_NAMED_MAX];
-	char **threads; /* the gdb stub's name of each vCPU at the last hold */
-	unsigned nr_threads;
-	uint64_t held_ns;      /* of the last hold */
-	uint64_t held_from_ns; /* the time of the last hold counts from here */
-	bool prepared;	       /* a guardian was started once; one that was killed is replaced */
-	bool may_be_stopped;   /* by a hold that failed to begin or end */
+	uint64_t held_ns;		/* of the last hold */
+	uint64_t held_from_ns;		/* the time of the last hold counts from here */
+	bool prepared;	     /* a guardian was started once; one that was killed is replaced */
+	bool may_be_stopped; /* by a hold that failed to begin or end */
 };
 
 /* region.c */
@@ -72,22 +68,16 @@ struct hv_err *hv_machine_pages_are_its_own(struct hv_machine *m) hv_must_use;
 struct hv_err *hv_machine_prepare_hold(struct hv_machine *m) hv_must_use;
 struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns) hv_must_use;
 struct hv_err *hv_machine_hold_begin_anywhere(struct hv_machine *m, uint64_t max_ns) hv_must_use;
+/* Copies what the begin of the hold has read. */
+struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_regs *ret,
+					 size_t nr) hv_must_use;
+struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off,
+				     uint64_t len_bytes) hv_must_use;
 struct hv_err *hv_machine_hold_write(struct hv_machine *m, const struct hv_hold_write *writes,
 				     size_t nr) hv_must_use;
 struct hv_err *hv_machine_hold_end(struct hv_machine *m) hv_must_use;
 void hv_machine_drop_hold(struct hv_machine *m);
 struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_was_stopped) hv_must_use;
-
-/* hold_vcpus.c; all are called under a hold. */
-/* Counts the vCPUs, and reads their registers. The caller frees *RET. */
-struct hv_err *hv_machine_hold_look(struct hv_machine *m, struct hv_vcpu_regs **ret) hv_must_use;
-void hv_machine_forget_threads(struct hv_machine *m);
-/* Finds named_registers. ENOTSUP: the stub does not describe one that every CPU has. */
-struct hv_err *hv_machine_find_registers(struct hv_machine *m) hv_must_use;
-struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_regs *ret,
-					 size_t nr) hv_must_use;
-struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off,
-				     uint64_t len_bytes) hv_must_use;
 
 /* machine.c */
 struct hv_err *hv_machine_open_qmp(const char *path, struct hv_machine **ret) hv_must_use;

@@ -12,6 +12,7 @@
 #include "vmm/guest.h"
 #include "vmm/helper.h"
 #include "vmm/qemu/parser_wire.h"
+#include "vmm/vcpu_regs.h"
 
 /* A VMM is given 20 s for a command (qmp.c), and some questions take several. */
 #define QUESTION_NS (120 * HV_NS_PER_S)
@@ -410,6 +411,8 @@ struct hv_err *hv_parser_registers(struct hv_parser *p, const struct hv_arch *ar
 
 	if (!err && a.got_bytes != a.room_bytes)
 		err = dropped(p, "registers of too few vCPUs");
+	if (!err && !hv_vcpu_regs_are_sane(got, nr))
+		err = dropped(p, "registers that no vCPUs have");
 	if (!err)
 		memcpy(ret, got, a.room_bytes);
 	return err;

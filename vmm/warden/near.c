@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "vmm/kvm_tsc.h"
 #include "vmm/shared_memory.h"
+#include "vmm/vcpu_regs.h"
 #include "vmm/warden/channel.h"
 #include "vmm/warden/kept.h"
 #include "vmm/warden/wire.h"
@@ -122,7 +123,11 @@ static struct hv_err *ask_registers(struct near *n, uint32_t kind, struct hv_vcp
 {
 	struct hv_err *err = hv_vcpus_check_room(n->nr_vcpus, nr);
 
-	return err ? err : ask_bytes(n, kind, 0, 0, ret, nr * sizeof(*ret));
+	if (!err)
+		err = ask_bytes(n, kind, 0, 0, ret, nr * sizeof(*ret));
+	if (!err && !hv_vcpu_regs_are_sane(ret, nr))
+		err = hv_err_new(EPROTO, "registers that no vCPUs have");
+	return err;
 }
 
 static struct hv_err *near_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)

@@ -60,7 +60,7 @@ static void ask(const struct hv_helper *h, unsigned nr)
 
 	ck_assert_ptr_null(hv_helper_send(h, &nr, sizeof(nr)));
 	ck_assert_ptr_null(
-		hv_helper_receive(h, &answer, sizeof(answer), hv_now_ns() + HV_HELPER_ANSWER_NS));
+		hv_helper_receive(h, &answer, sizeof(answer), hv_now_ns() + hv_helper_answer_ns));
 	ck_assert_uint_eq(answer, nr + 1);
 }
 
@@ -190,7 +190,7 @@ START_TEST(wakes_at_its_deadline)
 	char told = 0;
 
 	ck_assert_ptr_null(hv_helper_start(&teller, &deadline_ns, &h));
-	ck_assert_ptr_null(hv_helper_receive(&h, &told, 1, hv_now_ns() + HV_HELPER_ANSWER_NS));
+	ck_assert_ptr_null(hv_helper_receive(&h, &told, 1, hv_now_ns() + hv_helper_answer_ns));
 	ck_assert_int_eq(told, 't');
 	ck_assert_uint_ge(hv_now_ns(), deadline_ns);
 	hv_helper_end(&h);
@@ -255,7 +255,7 @@ static struct capabilities capabilities_of(uint64_t needs)
 
 	ck_assert_ptr_null(hv_helper_start(&kind, NULL, &h));
 	ck_assert_ptr_null(
-		hv_helper_receive(&h, &has, sizeof(has), hv_now_ns() + HV_HELPER_ANSWER_NS));
+		hv_helper_receive(&h, &has, sizeof(has), hv_now_ns() + hv_helper_answer_ns));
 	hv_helper_end(&h);
 	return has;
 }

@@ -72,11 +72,32 @@ struct hv_err *hv_guardian_start(const char *path hv_unused, pid_t pid hv_unused
 	return hv_err_new(ENOTSUP, "not here");
 }
 
-struct hv_err *hv_guardian_exchange(struct hv_guardian *g hv_unused,
-				    const struct hv_packets *packets hv_unused,
-				    struct hv_packets *answers hv_unused)
+static struct hv_err *has_ended(void)
 {
 	return hv_err_new(EPIPE, "guardian: it has ended");
+}
+
+struct hv_err *hv_guardian_describe(struct hv_guardian *g hv_unused,
+				    const struct hv_arch *arch hv_unused)
+{
+	return has_ended();
+}
+
+struct hv_err *hv_guardian_look(struct hv_guardian *g hv_unused, unsigned expected hv_unused,
+				struct hv_vcpu_regs **ret hv_unused, unsigned *ret_nr hv_unused)
+{
+	return has_ended();
+}
+
+struct hv_err *hv_guardian_flush(struct hv_guardian *g hv_unused)
+{
+	return has_ended();
+}
+
+struct hv_err *hv_guardian_obey(struct hv_guardian *g hv_unused,
+				const struct hv_packets *packets hv_unused)
+{
+	return has_ended();
 }
 
 /* The monitor. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A vCPU in system management mode when a hold by the monitor begins: a fake guardian holds, its
- * gdb stub shows a vCPU in the lower half of the addresses, and the monitor tells the mode.
+/* A vCPU in system management mode when a hold by the monitor begins: a fake guardian holds,
+ * and finds a vCPU in the lower half of the addresses, and the monitor tells the mode.
  * Likewise riscv64's machine mode, which the gdb stub tells. */
 #include <check.h>
 #include <stdio.h>
@@ -14,11 +14,10 @@ static struct {
 	bool in_lower_half; /* the second vCPU is, and has the kernel's privileges */
 	unsigned nr_in_smm; /* holds that find it in the mode */
 	unsigned nr_holds;
-	unsigned nr_exchanges;
-	unsigned nr_registers; /* how often the gdb stub was asked for them */
-	unsigned nr_told;      /* how often the monitor was */
-	unsigned listed;
-	unsigned selected;
+	unsigned nr_looks; /* how often the gdb stub was asked for the registers */
+	unsigned nr_told;  /* how often the monitor was */
+	unsigned nr_vcpus;
+	unsigned nr_flushes;
 	bool misses; /* the monitor does not say what it is asked */
 } vmm;
 
@@ -73,56 +72,52 @@ struct hv_err *hv_guardian_start(const char *path hv_unused, pid_t pid hv_unused
 	return hv_err_new(ENOTSUP, "not here");
 }
 
-#define SATP 0x9f
-#define PRIV 0x15
-
-/* rip and cs of the g packet; all else is 0. */
-static void add_registers(struct hv_packets *answers)
+struct hv_err *hv_guardian_describe(struct hv_guardian *g hv_unused,
+				    const struct hv_arch *arch hv_unused)
 {
-	uint8_t g[268] = {0};
-	uint64_t rip = 0xffffffff81000000;
-	HV_AUTO_TEXT struct hv_text hex = {0};
-
-	if (vmm.selected == 2 && vmm.in_lower_half)
-		rip = 0x8000;
-	memcpy(g + 128, &rip, sizeof(rip));
-	for (size_t i = 0; i < sizeof(g); i++)
-		hv_text_printf(&hex, "%02x", g[i]);
-	hv_packets_add(answers, hex.data);
-	vmm.nr_registers++;
+	return hv_err_new(ENOTSUP, "not here");
 }
 
-static void answer(const char *packet, struct hv_packets *answers)
+static struct hv_vcpu_regs registers_of(unsigned vcpu)
 {
-	char text[32] = "OK";
+	struct hv_vcpu_regs regs = {.ip = {0xffffffff81000000}};
 
-	if (!strcmp(packet, "qfThreadInfo"))
-		vmm.listed = 0;
-	if (strstr(packet, "ThreadInfo")) {
-		vmm.listed++;
-		snprintf(text, sizeof(text), vmm.listed <= 2 ? "m%02x" : "l", vmm.listed);
+	if (vcpu == 1 && vmm.in_lower_half) {
+		regs.ip.v = 0x8000;
+		regs.hidden = HV_HIDDEN_MAYBE;
 	}
-	if (!strcmp(packet, "p9f"))
-		snprintf(text, sizeof(text), "4123080000000090");
-	if (!strcmp(packet, "p15"))
-		snprintf(text, sizeof(text), "0%u00000000000000",
-			 vmm.selected == 2 && vmm.nr_holds <= vmm.nr_in_smm ? 3 : 1);
-	if (sscanf(packet, "Hg%x", &vmm.selected) != 1 && !strcmp(packet, "g"))
-		add_registers(answers);
-	else
-		hv_packets_add(answers, text);
+	if (vcpu == 1 && machine.arch->hidden_keeps_root && vmm.nr_holds <= vmm.nr_in_smm) {
+		regs.root = 0x9000000000082341;
+		regs.hidden = HV_HIDDEN_YES;
+	}
+	return regs;
 }
 
-struct hv_err *hv_guardian_exchange(struct hv_guardian *g hv_unused,
-				    const struct hv_packets *packets, struct hv_packets *answers)
+struct hv_err *hv_guardian_look(struct hv_guardian *g hv_unused, unsigned expected hv_unused,
+				struct hv_vcpu_regs **ret, unsigned *ret_nr)
 {
-	const char *packet = packets->bytes.data;
+	struct hv_vcpu_regs *regs = hv_alloc(vmm.nr_vcpus * sizeof(*regs));
 
 	ck_assert(vmm.held);
-	vmm.nr_exchanges++;
-	for (size_t i = 0; i < packets->nr; i++, packet += strlen(packet) + 1)
-		answer(packet, answers);
+	vmm.nr_looks++;
+	for (unsigned i = 0; i < vmm.nr_vcpus; i++)
+		regs[i] = registers_of(i);
+	*ret = regs;
+	*ret_nr = vmm.nr_vcpus;
 	return NULL;
+}
+
+struct hv_err *hv_guardian_flush(struct hv_guardian *g hv_unused)
+{
+	ck_assert(vmm.held);
+	vmm.nr_flushes++;
+	return NULL;
+}
+
+struct hv_err *hv_guardian_obey(struct hv_guardian *g hv_unused,
+				const struct hv_packets *packets hv_unused)
+{
+	return hv_err_new(ENOTSUP, "not here");
 }
 
 /* The monitor. */
@@ -164,6 +159,7 @@ static const struct hv_monitor_ops ops = {.free = free_nothing, .transact = tran
 static void setup(void)
 {
 	memset(&vmm, 0, sizeof(vmm));
+	vmm.nr_vcpus = 2;
 	machine = (struct hv_machine){
 		.arch = hv_arch_find("x86_64"),
 		.accel = HV_ACCEL_TCG,
@@ -177,7 +173,6 @@ static void setup(void)
 
 static void teardown(void)
 {
-	hv_machine_forget_threads(&machine);
 	hv_parser_free(machine.monitor);
 	free(machine.held_regs);
 }
@@ -192,7 +187,7 @@ START_TEST(the_monitor_is_not_asked_in_vain)
 	/* The patcher reads the registers in each hold; they are read once. */
 	ck_assert_ptr_null(hv_machine_hold_registers(&machine, regs, 2));
 	ck_assert_uint_eq(regs[1].ip.v, 0xffffffff81000000);
-	ck_assert_uint_eq(vmm.nr_registers, 2);
+	ck_assert_uint_eq(vmm.nr_looks, 1);
 	ck_assert_ptr_null(hv_machine_hold_end(&machine));
 	ck_assert_ptr_null(machine.held_regs);
 }
@@ -250,8 +245,6 @@ END_TEST
 static void of_riscv64(unsigned nr_in_firmware)
 {
 	machine.arch = hv_arch_find("riscv64");
-	machine.named_registers[0] = SATP;
-	machine.named_registers[1] = PRIV;
 	vmm.nr_in_smm = nr_in_firmware;
 }
 
@@ -270,7 +263,6 @@ START_TEST(machine_mode_is_waited_for)
 }
 END_TEST
 
-/* The vCPUs are listed in one exchange, and asked in another. */
 START_TEST(machine_mode_does_not_always_matter)
 {
 	struct hv_vcpu_regs regs[2];
@@ -279,7 +271,7 @@ START_TEST(machine_mode_does_not_always_matter)
 	ck_assert_ptr_null(hv_machine_hold_begin_anywhere(&machine, 1000000));
 	ck_assert_uint_eq(vmm.nr_holds, 1);
 	ck_assert_ptr_null(hv_machine_hold_registers(&machine, regs, 2));
-	ck_assert_uint_eq(vmm.nr_exchanges, 2);
+	ck_assert_uint_eq(vmm.nr_looks, 1);
 	ck_assert_int_eq(regs[0].hidden, HV_HIDDEN_NO);
 	ck_assert_int_eq(regs[1].hidden, HV_HIDDEN_YES);
 	ck_assert_uint_eq(regs[1].root, 0x9000000000082341);
@@ -298,6 +290,38 @@ START_TEST(system_management_mode_always_does)
 }
 END_TEST
 
+/* The caller's buffer is for the vCPUs of an earlier hold. */
+START_TEST(a_buffer_is_not_overrun)
+{
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(2 * sizeof(*regs));
+	HV_AUTO_ERR struct hv_err *more = NULL;
+	HV_AUTO_ERR struct hv_err *fewer = NULL;
+	HV_AUTO_ERR struct hv_err *not_held = NULL;
+
+	vmm.nr_vcpus = 3;
+	ck_assert_ptr_null(hv_machine_hold_begin(&machine, 1000000));
+	more = hv_machine_hold_registers(&machine, regs, 2);
+	ck_assert(more && more->code == E2BIG);
+	ck_assert_ptr_null(hv_machine_hold_end(&machine));
+	vmm.nr_vcpus = 1;
+	ck_assert_ptr_null(hv_machine_hold_begin(&machine, 1000000));
+	fewer = hv_machine_hold_registers(&machine, regs, 2);
+	ck_assert(fewer && fewer->code == EAGAIN);
+	ck_assert_ptr_null(hv_machine_hold_end(&machine));
+	not_held = hv_machine_hold_registers(&machine, regs, 1);
+	ck_assert(not_held && not_held->code == EINVAL);
+}
+END_TEST
+
+START_TEST(translations_are_flushed_by_the_guardian)
+{
+	ck_assert_ptr_null(hv_machine_hold_begin(&machine, 1000000));
+	ck_assert_ptr_null(hv_machine_hold_flush(&machine, 0, 0x1000));
+	ck_assert_uint_eq(vmm.nr_flushes, 1);
+	ck_assert_ptr_null(hv_machine_hold_end(&machine));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -309,6 +333,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, machine_mode_is_waited_for);
 	tcase_add_test(tc, machine_mode_does_not_always_matter);
 	tcase_add_test(tc, system_management_mode_always_does);
+	tcase_add_test(tc, a_buffer_is_not_overrun);
+	tcase_add_test(tc, translations_are_flushed_by_the_guardian);
 }
 
 int main(void)

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Drives the privileged side with a hostile guardian (vmm/qemu/guardian.c). The input is a request
+ * and the bytes that the guardian sends after it. This file replaces guardian_run(), which runs in
+ * a process without dropping its rights. Each request must return, with the guarantees of
+ * guardian.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "base/clock.h"
+#include "vmm/guest.h"
+#include "vmm/helper.h"
+#include "vmm/qemu/guardian.h"
+#include "vmm/qemu/guardian_wire.h"
+#include "vmm/vcpu_regs.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const uint8_t *input;
+static size_t input_bytes;
+static uint32_t to; /* enum guardian_op */
+
+static void check(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void reply_to(const struct guardian_request *request)
+{
+	struct guardian_reply good = {.state = HV_GUARDIAN_RUNS, .since_ns = hv_now_ns()};
+
+	if (request->op == to) {
+		send(HV_HELPER_CONTROL, input, input_bytes, MSG_NOSIGNAL);
+		_exit(0);
+	}
+	send(HV_HELPER_CONTROL, &good, sizeof(good), MSG_NOSIGNAL);
+}
+
+_Noreturn void guardian_run(void)
+{
+	struct guardian_request request;
+	char bytes[4096];
+
+	while (recv(HV_HELPER_CONTROL, &request, sizeof(request), MSG_WAITALL) == sizeof(request)) {
+		if (request.len_bytes)
+			recv(HV_HELPER_CONTROL, bytes, request.len_bytes, MSG_WAITALL);
+		reply_to(&request);
+	}
+	_exit(0);
+}
+
+/* Path of the gdb stub's socket. This process listens there and sends nothing. */
+static char path[64];
+
+static void remove_path(void)
+{
+	unlink(path);
+}
+
+static int listener(void)
+{
+	static int fd = -1;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "/tmp/hvtrace-fuzz-guardian-%d", (int)getpid());
+	memcpy(address.sun_path, path, strlen(path));
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	check(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 1) == 0);
+	atexit(remove_path);
+	return fd;
+}
+
+static struct hv_err *hold(struct hv_guardian *g)
+{
+	uint64_t before_ns = hv_now_ns(), from_ns = 0;
+	struct hv_err *err = hv_guardian_hold(g, HV_NS_PER_S, &from_ns);
+
+	check(err || (from_ns >= before_ns && from_ns <= hv_now_ns()));
+	return err;
+}
+
+static struct hv_err *look(struct hv_guardian *g)
+{
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
+	unsigned nr = 0;
+	struct hv_err *err = hv_guardian_look(g, 2, &regs, &nr);
+
+	check(err ? !regs : regs && !hv_vcpus_check(nr) && hv_vcpu_regs_are_sane(regs, nr));
+	return err;
+}
+
+static struct hv_err *release(struct hv_guardian *g, uint64_t begun_ns)
+{
+	uint64_t held_ns = 0;
+	struct hv_err *err = hv_guardian_release(g, &held_ns);
+
+	check(held_ns <= hv_now_ns() - begun_ns);
+	return err;
+}
+
+static struct hv_err *obey(struct hv_guardian *g)
+{
+	HV_AUTO_PACKETS struct hv_packets packets = {0};
+
+	hv_packets_add(&packets, "M0,1:90");
+	return hv_guardian_obey(g, &packets);
+}
+
+static struct hv_err *ask(struct hv_guardian *g, uint64_t begun_ns)
+{
+	switch (to) {
+	case GUARDIAN_DESCRIBE:
+		return hv_guardian_describe(g, hv_arch_find("x86_64"));
+	case GUARDIAN_LOOK:
+		return look(g);
+	case GUARDIAN_FLUSH:
+		return hv_guardian_flush(g);
+	case GUARDIAN_OBEY:
+		return obey(g);
+	case GUARDIAN_RELEASE:
+		return release(g, begun_ns);
+	default:
+		check(hv_guardian_state(g) < HV_NR_GUARDIAN_STATES);
+		return NULL;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const enum guardian_op ops[] = {GUARDIAN_LOOK,  GUARDIAN_LOOK,	GUARDIAN_DESCRIBE,
+					       GUARDIAN_HOLD,  GUARDIAN_FLUSH,	GUARDIAN_OBEY,
+					       GUARDIAN_STATE, GUARDIAN_RELEASE};
+	int fd = listener();
+	struct hv_guardian *g = NULL;
+	uint64_t begun_ns = hv_now_ns();
+	struct hv_err *err;
+
+	if (size < 1)
+		return 0;
+	to = ops[data[0] % HV_ARRAY_LEN(ops)];
+	input = data + 1;
+	input_bytes = size - 1;
+	check(!hv_guardian_start(path, getpid(), &g));
+	close(accept(fd, NULL, NULL));
+	err = hold(g);
+	if (!err)
+		err = ask(g, begun_ns);
+	check(!err || (err->code > 0 && !strchr(err->message, '\n')));
+	hv_err_free(err);
+	hv_guardian_free(g);
+	return 0;
+}

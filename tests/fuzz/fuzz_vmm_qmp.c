@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Drives the QMP client of the parser's process with a hostile monitor (vmm/qemu/qmp.c): greeting,
+ * lines, and ids. The input is the text that the monitor sends before each command. A command times
+ * out if its answer is not there. Each returned answer must be complete and must have the id of its
+ * command. Each command must be sent exactly once. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "tests/fuzz/input.h"
+#include "vmm/qemu/monitor.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *const words[] = {
+	"",
+	"{\"QMP\": {\"version\": {}, \"capabilities\": []}}\n",
+	"{\"return\": {}, \"id\": ",
+	"{\"error\": {\"class\": \"GenericError\", \"desc\": \"no\"}, \"id\": ",
+	"{\"event\": \"STOP\", \"id\": ",
+	"{\"return\": {\"status\": \"running\"}",
+	"}\n",
+	"\"id\": ",
+	"1",
+	"2",
+	"3",
+	"4",
+	", ",
+	"null",
+	"18446744073709551618",
+	"\n",
+};
+
+static void check(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void send_words(struct input *in, int fd)
+{
+	HV_AUTO_FREE char *text = next_words(in, words, HV_ARRAY_LEN(words));
+
+	check(send(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)strlen(text));
+}
+
+/* ANSWER is to command NR. */
+static void check_answer(const char *answer, uint64_t nr)
+{
+	HV_AUTO_JSON struct json_object *o = json_tokener_parse(answer);
+
+	check(!strchr(answer, '\n'));
+	check(json_object_is_type(o, json_type_object));
+	check(json_object_object_get_ex(o, "return", NULL) ||
+	      json_object_object_get_ex(o, "error", NULL));
+	check(hv_json_int(o, "id", 0) == (int64_t)nr);
+}
+
+/* FD must have received NR complete commands with ascending ids. */
+static void check_commands(int fd, uint64_t nr)
+{
+	HV_AUTO_TEXT struct hv_text all = {0};
+	uint64_t seen = 0;
+	char buf[65536];
+	ssize_t len;
+
+	while ((len = recv(fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0)
+		hv_text_add_bytes(&all, buf, (size_t)len);
+	for (char *at = all.data, *end; at && (end = strchr(at, '\n')); at = end + 1) {
+		HV_AUTO_JSON struct json_object *o = NULL;
+
+		*end = '\0';
+		o = json_tokener_parse(at);
+		check(hv_json_int(o, "id", 0) == (int64_t)++seen);
+		check(json_object_object_get_ex(o, "execute", NULL));
+	}
+	check(seen == nr);
+}
+
+/* Returns how many commands were sent. */
+static uint64_t transact(struct hv_monitor *m, struct input *in, int fd)
+{
+	uint64_t nr = 1; /* qmp_capabilities */
+
+	while (in->at < in->end) {
+		HV_AUTO_FREE char *answer = NULL;
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		send_words(in, fd);
+		err = hv_monitor_transact(m, "{\"execute\": \"query-status\"}", &answer);
+		nr++;
+		check(!err == !!answer);
+		if (answer)
+			check_answer(answer, nr);
+		if (err && err->code != ETIMEDOUT)
+			break;
+	}
+	return nr;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char greeting[] = "{\"QMP\": {}}\n{\"return\": {}, \"id\": 1}\n";
+	struct input in = {data, data + size};
+	HV_AUTO_MONITOR struct hv_monitor *m = NULL;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	bool is_good = next_byte(&in) & 1;
+	int ends[2];
+
+	check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
+	hv_qmp_timeout_ns = 0;
+	if (is_good)
+		check(send(ends[1], greeting, sizeof(greeting) - 1, 0) > 0);
+	else
+		send_words(&in, ends[1]);
+	if (!is_good) /* do not wait 3 s for a greeting */
+		shutdown(ends[1], SHUT_WR);
+	err = hv_qmp_open(ends[0], "here", &m);
+	check(!is_good || !err);
+	if (is_good)
+		check_commands(ends[1], transact(m, &in, ends[1]));
+	close(ends[1]);
+	return 0;
+}
