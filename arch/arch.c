@@ -3,13 +3,6 @@
 
 #include <string.h>
 
-const char *const hv_hole_names[HV_NR_HOLES] = {
-#define NAME(name) [HV_HOLE_##name] = #name,
-	HV_HOLES(NAME)
-#undef NAME
-		[HV_HOLE_code] = "code",
-};
-
 const struct hv_arch *hv_arch_find(const char *name)
 {
 	static const struct hv_arch *const all[] = {&hv_arch_x86_64, &hv_arch_arm64,

@@ -3,7 +3,7 @@
  * find the file that a process mapped.
  *
  * Any user of the guest can map a crafted file, so every read is bounded. The caller chooses the
- * files (maps.h). */
+ * files (round.h). */
 #pragma once
 
 #define BUILD_ID_MAX 32 /* bytes; longer build ids are ignored */

@@ -7,6 +7,3 @@
 
 /* Writes one report to PORT. Returns 0, or the errno of the failed write. */
 int round_put(FILE *port);
-
-/* Writes TEXT with spaces, '%' and non-printable bytes as %XX. */
-void round_put_escaped(FILE *port, const char *text);

@@ -35,6 +35,8 @@ struct hv_err *hv_core_open(struct hv_guest *g, const struct hv_vcpu_regs *regs,
 			    struct hv_vmlinux *v, const char *path, struct hv_kernel_core *ret,
 			    struct hv_identity *ret_id) hv_must_use;
 void hv_core_deinit(struct hv_kernel_core *core);
+/* Frees CORE->orc, as hv_core_deinit() does. */
+void hv_orc_found_free(struct hv_orc_found *f);
 /* ENOTSUP if the vCPUs that translate addresses execute every page: what the region is mapped by
  * has a bit that is reserved there. A kernel that has just begun looks the same. */
 struct hv_err *hv_core_check_nx(const struct hv_vcpu_regs *regs, unsigned nr) hv_must_use;

@@ -4,15 +4,13 @@
 
 #include "kernel/fields.h"
 #include "kernel/preempt_count.h"
+#include "kernel/stack_bytes.h"
 #include "kernel/kernel_arch.h"
 
 /* CONFIG_MAXSMP; no kernel can be built for more. */
 #define NR_CPUS_MAX 8192
 
-#define COMM_BYTES	   16
-#define STACK_BYTES_MAX	   (256u << 10)
-#define STACK_FALLBACK	   (16u << 10)
-#define MAPPED_STACK_TASKS 16
+#define COMM_BYTES 16
 
 static struct hv_err *read_task(const struct hv_kernel_core *core, struct hv_layout *ret)
 {
@@ -124,90 +122,6 @@ static struct hv_err *read_nr_cpus(const struct hv_kernel_core *core, unsigned *
 	return NULL;
 }
 
-static bool is_stack_len(uint64_t len)
-{
-	return len >= 4096 && len <= STACK_BYTES_MAX && !(len & (len - 1));
-}
-
-/* The boot CPU's idle stack has that size. */
-static bool read_idle_stack(const struct hv_kernel_core *core, uint32_t *ret)
-{
-	static const char *const bounds[][2] = {
-		{"__start_init_stack", "__end_init_stack"}, /* 6.10, 8f69cba096b5 */
-		{"__start_init_task", "__end_init_task"},
-	};
-	struct hv_gva start, end;
-
-	for (size_t i = 0; i < HV_ARRAY_LEN(bounds); i++) {
-		if (!hv_core_symbol(core, bounds[i][0], &start) ||
-		    !hv_core_symbol(core, bounds[i][1], &end) || !is_stack_len(end.v - start.v))
-			continue;
-		*ret = (uint32_t)(end.v - start.v);
-		return true;
-	}
-	return false;
-}
-
-/* The first tasks behind init_task, of which one's stack is mapped (VMAP_STACK): the description of
- * the mapping counts its pages. */
-static bool read_mapped_stack(const struct hv_kernel_core *core, uint32_t *ret)
-{
-	uint32_t tasks, stack, area, addr, nr_pages;
-	const struct hv_field task[] = {
-		{"tasks.next", 8, &tasks}, {"stack", 8, &stack}, {"stack_vm_area", 8, &area}};
-	const struct hv_field mapping[] = {{"addr", 8, &addr}, {"nr_pages", 4, &nr_pages}};
-	struct hv_gva init_task, at;
-	HV_AUTO_ERR struct hv_err *err =
-		hv_fields_find(core, "task_struct", task, HV_ARRAY_LEN(task));
-
-	if (!err)
-		err = hv_fields_find(core, "vm_struct", mapping, HV_ARRAY_LEN(mapping));
-	if (err || !hv_core_symbol(core, "init_task", &init_task))
-		return false;
-	at = init_task;
-	for (unsigned i = 0; !err && i < MAPPED_STACK_TASKS; i++) {
-		uint64_t next = 0, base = 0, of = 0, mapped = 0;
-		uint32_t nr = 0;
-
-		err = hv_read_u64(&core->as, hv_gva_add(at, tasks), &next);
-		at = hv_gva(next - tasks);
-		if (!err)
-			err = hv_read_u64(&core->as, hv_gva_add(at, stack), &base);
-		if (!err)
-			err = hv_read_u64(&core->as, hv_gva_add(at, area), &of);
-		if (err || !of)
-			continue;
-		err = hv_read_u64(&core->as, hv_gva(of + addr), &mapped);
-		if (!err)
-			err = hv_read_u32(&core->as, hv_gva(of + nr_pages), &nr);
-		if (err || mapped != base || !is_stack_len(nr * core->as.arch->entry_span(1)))
-			continue;
-		*ret = (uint32_t)(nr * core->as.arch->entry_span(1));
-		return true;
-	}
-	return false;
-}
-
-uint32_t hv_layout_stack_bytes(const struct hv_kernel_core *core)
-{
-	uint32_t len;
-
-	if (read_idle_stack(core, &len) || (core->btf && read_mapped_stack(core, &len)))
-		return len;
-	return STACK_FALLBACK;
-}
-
-/* Where names of data are missing, the length is known or the kernel is refused. */
-static struct hv_err *read_stack_bytes(const struct hv_kernel_core *core, uint32_t *ret)
-{
-	struct hv_gva at;
-
-	if (read_idle_stack(core, ret) || read_mapped_stack(core, ret))
-		return NULL;
-	*ret = STACK_FALLBACK;
-	return core->unnamed.nr ? hv_core_need(core, "__start_init_task", &at) : NULL;
-}
-
 struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layout *ret)
 {
 	const struct hv_kernel_arch *arch = hv_kernel_arch_of(core);
@@ -225,7 +139,7 @@ struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layou
 	if (!err)
 		err = read_nr_cpus(core, &layout.nr_cpus);
 	if (!err)
-		err = read_stack_bytes(core, &layout.stack_bytes);
+		err = hv_stack_bytes_read(core, &layout.stack_bytes);
 	if (err)
 		return err;
 	layout.in_task = percpu.in_task;

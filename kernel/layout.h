@@ -55,8 +55,5 @@ struct hv_layout {
 				      there is none, and hv_kernel_need_irq_stack() tells why */
 };
 
-/* THREAD_SIZE, a constant of the kernel's build. */
-uint32_t hv_layout_stack_bytes(const struct hv_kernel_core *core);
-
 /* Fails with ENOENT; the message names what the kernel lacks. */
 struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layout *ret) hv_must_use;

@@ -380,13 +380,6 @@ struct hv_err *hv_orc_form_check(const struct hv_kernel_core *core)
 	return find_tables(core, &form, &table);
 }
 
-void hv_orc_found_free(struct hv_orc_found *f)
-{
-	if (f)
-		hv_err_free(f->none);
-	free(f);
-}
-
 struct hv_err *hv_orc_form_of(const struct hv_kernel_core *core, const struct hv_orc_form **ret)
 {
 	struct hv_orc_found *found = core->orc;

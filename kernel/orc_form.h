@@ -51,7 +51,6 @@ struct hv_orc_found {
 	struct hv_orc_form form;
 	struct hv_err *none; /* owned; not NULL: why there is no form */
 };
-void hv_orc_found_free(struct hv_orc_found *f);
 
 /* Finds the form when it is first asked for, and keeps it in CORE. Borrowed. That takes tens of ms
  * and needs nothing but the copy of the image. Fails as hv_orc_form_find(). */

@@ -3,7 +3,7 @@
  * goes to the interrupt stack or to user mode (arch/arm64/kernel/entry.S). Meanwhile a vCPU has it
  * in a register, from which it is found whose stack the vCPU is on. Before Linux 6.3 it is not
  * noted on the way to the interrupt stack: of the task below, what is noted may be old there, and
- * where that does not fit the task's frames, nothing is put back (tracer/shadow_returns.c). */
+ * where that does not fit the task's frames, nothing is put back (tracer/return_places.c). */
 #include "kernel/shadow_stacks.h"
 
 #include "base/grow.h"

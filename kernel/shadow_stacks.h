@@ -3,7 +3,7 @@
  * nothing else, and returns to what is there (CONFIG_SHADOW_CALL_STACK; include/linux/scs.h). Each
  * task has one, and so has the interrupt stack of each CPU. The guest is hostile: lengths are
  * bounded, and a stack that is too long is an error, as are two for one kernel stack. Leaves to
- * others: which address belongs to which call (tracer/shadow_returns.h). */
+ * others: which address belongs to which call (tracer/return_places.h). */
 #pragma once
 
 #include "kernel/kernel.h"

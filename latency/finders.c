@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/guard.h"
 
 void hv_finders_init(struct hv_finders *f, unsigned nr_cpus, uint64_t threshold_ns,
@@ -51,24 +52,6 @@ void hv_finders_add(struct hv_finders *f, struct hv_stall *stall)
 	hv_stalls_add(f->stalls, stall);
 }
 
-void hv_finders_see(struct hv_finders *f, const struct hv_moment *m)
-{
-	if (m->cpu >= f->tasks.nr_cpus)
-		return;
-	if (m->kind == HV_MOMENT_SWITCH)
-		f->sees_switches = true;
-	if (f->sees_switches) {
-		hv_limited_see(f, m);
-		hv_runqueue_see(f, m);
-		hv_blocked_see(f, m);
-	}
-	hv_interrupts_see(f, m);
-	hv_waits_see(f, m);
-	hv_block_io_see(f, m);
-	if (f->sees_switches)
-		hv_sched_follow(&f->tasks, m);
-}
-
 /* A stack that comes when its task does something else already is of no use. */
 void hv_finders_stack(struct hv_finders *f, const struct hv_moment *m,
 		      const struct hv_stall_stack *stack)
@@ -109,13 +92,613 @@ void hv_finders_lose(struct hv_finders *f, unsigned cpu)
 	memset(f->requests, 0, HV_IO_REQUESTS_MAX * sizeof(*f->requests));
 }
 
+/* -- waits for a vCPU -------------------------------------------------------------------------- */
+
+/* Run-queue latency: from when a task is woken, or loses the vCPU while it could go on, until it
+ * runs, and who ran meanwhile. */
+
+static void add_runnable(struct hv_finders *f, const struct hv_sched_task *task, unsigned cpu,
+			 uint64_t now_ns)
+{
+	struct hv_stall stall = {
+		.kind = HV_STALL_RUNQUEUE,
+		.cpu = cpu,
+		.from_ns = task->since_ns,
+		.to_ns = now_ns,
+		.task = hv_stall_task(task->pid, task->comm),
+		.by_prio = -1,
+		.number = task->limit,
+		.stack = task->left_stack,
+	};
+	struct hv_slice most;
+
+	if (now_ns < task->since_ns + f->threshold_ns)
+		return;
+	if (hv_sched_ran_most(&f->tasks, cpu, task->pid, stall.from_ns, now_ns, &most,
+			      &stall.by_ns)) {
+		stall.by = most.task;
+		stall.by_prio = most.prio;
+	}
+	if (task->limited_by) {
+		stall.kind = HV_STALL_LIMIT;
+		stall.flags = task->limited_by;
+		stall.number = 0;
+	}
+	hv_finders_add(f, &stall);
+}
+
+static void see_runqueue(struct hv_finders *f, const struct hv_moment *m)
+{
+	const struct hv_sched_task *task;
+
+	if (m->kind != HV_MOMENT_SWITCH || !m->other)
+		return;
+	task = hv_sched_find(&f->tasks, m->other);
+	if (task && task->state == HV_TASK_RUNNABLE)
+		add_runnable(f, task, m->cpu, m->time_ns);
+}
+
+static void end_runqueue(struct hv_finders *f, uint64_t now_ns)
+{
+	for (size_t i = 0; i < HV_TASKS_MAX; i++) {
+		const struct hv_sched_task *task = &f->tasks.list[i];
+
+		if (task->is_used && task->state == HV_TASK_RUNNABLE)
+			add_runnable(f, task, task->cpu, now_ns);
+	}
+}
+
+/* -- limits of CPU time ------------------------------------------------------------------------ */
+
+/* The times for which a cgroup had used up its limit of CPU time on a vCPU. Whether a task waited
+ * because of that is seen in the verdict. */
+
+/* The group's task that ran out of time is in the group, and waits. */
+static void note_task(struct hv_finders *f, const struct hv_moment *m)
+{
+	struct hv_sched_task *task =
+		m->pid && m->address ? hv_sched_get(&f->tasks, m->pid, m->comm, m->time_ns) : NULL;
+
+	if (task)
+		task->limit = m->number;
+}
+
+static void see_limited(struct hv_finders *f, const struct hv_moment *m)
+{
+	struct hv_stall stall;
+
+	if (!f->limits->since_ns)
+		f->limits->since_ns = m->time_ns;
+	if (m->kind == HV_MOMENT_THROTTLE) {
+		hv_limits_throttle(f->limits, m);
+		note_task(f, m);
+	} else if (m->kind == HV_MOMENT_UNTHROTTLE && hv_limits_unthrottle(f->limits, m, &stall)) {
+		hv_finders_add(f, &stall);
+	}
+}
+
+static void end_limited(struct hv_finders *f, uint64_t now_ns)
+{
+	struct hv_stall stall;
+
+	for (size_t i = 0; i < f->limits->nr_throttled; i++)
+		if (hv_limits_open(f->limits, i, now_ns, &stall))
+			hv_finders_add(f, &stall);
+}
+
+/* -- sleeps, system calls ---------------------------------------------------------------------- */
+
+/* What a task does not do by design: sleep so that no signal wakes it, and keep a vCPU busy in one
+ * system call. A system call's time is divided: only what it was on the vCPU counts here. What it
+ * waited for the vCPU is in the run queue's latency, what it looked for memory is a stall of its
+ * own (below), and a sleep that a signal ends is what the program asked for. */
+
+static void add_sleep(struct hv_finders *f, const struct hv_sched_task *task, uint64_t now_ns)
+{
+	if (task->state != HV_TASK_SLEEPING || task->left_in != HV_LEFT_UNINTERRUPTIBLE)
+		return;
+	hv_finders_add(f, &(struct hv_stall){
+				  .kind = HV_STALL_SLEEP,
+				  .cpu = task->cpu,
+				  .from_ns = task->since_ns,
+				  .to_ns = now_ns,
+				  .task = hv_stall_task(task->pid, task->comm),
+				  .stack = task->left_stack,
+			  });
+}
+
+/* The last piece lasts until now, if the task still runs. */
+static void take_pieces(const struct hv_sched_task *task, uint64_t now_ns, struct hv_stall *ret)
+{
+	bool runs = task->state == HV_TASK_RUNNING;
+	uint64_t from_ns = task->since_ns > task->syscall_ns ? task->since_ns : task->syscall_ns;
+
+	if (task->nr_ran + runs > HV_STALL_PIECES)
+		return;
+	memcpy(ret->pieces, task->ran, sizeof(ret->pieces));
+	ret->nr_pieces = task->nr_ran;
+	if (runs)
+		ret->pieces[ret->nr_pieces++] = (struct hv_stall_piece){task->cpu, from_ns, now_ns};
+}
+
+static void add_syscall(struct hv_finders *f, const struct hv_sched_task *task, uint64_t now_ns)
+{
+	uint64_t on_cpu = hv_sched_on_cpu(task, now_ns);
+	uint64_t before =
+		task->syscall_on_cpu_ns + task->searching_on_cpu_ns - task->syscall_searching_ns;
+
+	struct hv_stall stall = {
+		.kind = HV_STALL_SYSCALL,
+		.cpu = task->cpu,
+		.from_ns = task->syscall_ns,
+		.to_ns = now_ns,
+		.number = task->syscall,
+		.task = hv_stall_task(task->pid, task->comm),
+		.stack = task->syscall_stack,
+	};
+
+	if (!task->syscall_ns || on_cpu < before + f->threshold_ns)
+		return;
+	stall.length_ns = on_cpu - before;
+	take_pieces(task, now_ns, &stall);
+	hv_finders_add(f, &stall);
+}
+
+static void enter_syscall(struct hv_finders *f, const struct hv_moment *m)
+{
+	struct hv_sched_task *task = hv_sched_get(&f->tasks, m->pid, m->comm, m->time_ns);
+
+	if (task->state == HV_TASK_UNKNOWN) {
+		task->state = HV_TASK_RUNNING;
+		task->since_ns = m->time_ns;
+		task->cpu = m->cpu;
+	}
+	task->syscall_ns = m->time_ns;
+	task->syscall = m->number;
+	task->is_in_program = false;
+	task->nr_ran = 0;
+	task->syscall_stack.callers[0] = 0;
+	task->syscall_on_cpu_ns = hv_sched_on_cpu(task, m->time_ns);
+	task->syscall_searching_ns = task->searching_on_cpu_ns;
+}
+
+static void leave_syscall(struct hv_finders *f, const struct hv_moment *m)
+{
+	struct hv_sched_task *task = hv_sched_find(&f->tasks, m->pid);
+
+	if (!task)
+		return;
+	add_syscall(f, task, m->time_ns);
+	task->syscall_ns = 0;
+	task->is_in_program = true;
+}
+
+static void see_blocked(struct hv_finders *f, const struct hv_moment *m)
+{
+	const struct hv_sched_task *task;
+
+	if (m->kind == HV_MOMENT_SYSCALL && m->pid)
+		enter_syscall(f, m);
+	else if (m->kind == HV_MOMENT_SYSCALL_END && m->pid)
+		leave_syscall(f, m);
+	else if (m->kind == HV_MOMENT_WAKING) {
+		task = hv_sched_find(&f->tasks, m->other);
+		if (task)
+			add_sleep(f, task, m->time_ns);
+	}
+}
+
+static void end_blocked(struct hv_finders *f, uint64_t now_ns)
+{
+	for (size_t i = 0; i < HV_TASKS_MAX; i++) {
+		const struct hv_sched_task *task = &f->tasks.list[i];
+
+		if (!task->is_used)
+			continue;
+		add_sleep(f, task, now_ns);
+		if (task->state == HV_TASK_RUNNING)
+			add_syscall(f, task, now_ns);
+	}
+}
+
+/* -- interrupts -------------------------------------------------------------------------------- */
+
+/* How long handlers of interrupts and softirqs keep a vCPU. A softirq is interrupted by interrupts;
+ * what these take is theirs, too: the verdict tells them apart. */
+
+static void begin_handler(struct hv_handler *h, const struct hv_moment *m)
+{
+	*h = (struct hv_handler){.from_ns = m->time_ns, .number = m->number};
+	memcpy(h->name, m->text, sizeof(h->name));
+}
+
+static void end_handler(struct hv_finders *f, enum hv_stall_kind kind, struct hv_handler *h,
+			const struct hv_moment *m)
+{
+	struct hv_stall stall = {
+		.kind = kind,
+		.cpu = m->cpu,
+		.from_ns = h->from_ns,
+		.to_ns = m->time_ns,
+		.number = h->number,
+		.task = hv_stall_task(m->pid, m->comm),
+	};
+
+	memcpy(stall.name, h->name, sizeof(h->name));
+	if (h->from_ns && h->number == m->number)
+		hv_finders_add(f, &stall);
+	h->from_ns = 0;
+}
+
+static void see_interrupts(struct hv_finders *f, const struct hv_moment *m)
+{
+	if (m->kind == HV_MOMENT_IRQ)
+		begin_handler(&f->irqs[m->cpu], m);
+	else if (m->kind == HV_MOMENT_IRQ_END)
+		end_handler(f, HV_STALL_IRQ, &f->irqs[m->cpu], m);
+	else if (m->kind == HV_MOMENT_SOFTIRQ)
+		begin_handler(&f->softirqs[m->cpu], m);
+	else if (m->kind == HV_MOMENT_SOFTIRQ_END)
+		end_handler(f, HV_STALL_SOFTIRQ, &f->softirqs[m->cpu], m);
+}
+
+/* -- locks, memory ----------------------------------------------------------------------------- */
+
+/* What a task waits for inside the kernel, between two events of its own: a lock that others have,
+ * memory that it has to look for itself, a large page that must be made by moving others, memory
+ * that a page fault reads from swap or a file.
+ *
+ * The kernel's events of page faults cannot be had. But a program that is in no system call, and
+ * sleeps so that no signal wakes it, is in a page fault: the kernel does nothing else for it then.
+ *
+ * A task that needs more memory than there is looks for it again and again, for some pages each
+ * time, and nothing but their number makes that long. So such waits are told as one *series*, as
+ * long as they take a fifth of the task's time. */
+
+#define SERIES_PART 5		      /* one part of so many of the time */
+#define LONG_NS	    (5 * HV_NS_PER_S) /* who waits for a stall does not wait for its end */
+
+#define WORKER "kworker/" /* begins the names of the kernel's workers */
+
+enum wait { WAIT_LOCK, WAIT_RECLAIM, WAIT_COMPACT, WAIT_FAULT, NR_WAITS };
+
+static uint64_t *begin_of(struct hv_sched_task *task, enum wait wait)
+{
+	if (wait == WAIT_LOCK)
+		return &task->lock_ns;
+	if (wait == WAIT_FAULT)
+		return &task->fault_ns;
+	return wait == WAIT_RECLAIM ? &task->reclaim_ns : &task->compact_ns;
+}
+
+static struct hv_series *series_of(struct hv_sched_task *task, enum wait wait)
+{
+	if (wait == WAIT_FAULT)
+		return &task->faults;
+	return wait == WAIT_RECLAIM ? &task->reclaims : &task->compacts;
+}
+
+static void add_lock(struct hv_finders *f, const struct hv_sched_task *task, unsigned cpu,
+		     uint64_t now_ns)
+{
+	hv_finders_add(f, &(struct hv_stall){
+				  .kind = HV_STALL_LOCK,
+				  .cpu = cpu,
+				  .from_ns = task->lock_ns,
+				  .to_ns = now_ns,
+				  .number = task->lock,
+				  .flags = task->lock_flags,
+				  .task = hv_stall_task(task->pid, task->comm),
+				  .stack = task->lock_stack,
+			  });
+}
+
+static uint64_t flags_of(const struct hv_finders *f, const struct hv_sched_task *task,
+			 const struct hv_series *s)
+{
+	uint64_t flags = f->searched_ns >= s->from_ns ? HV_SERIES_PRESSED : 0;
+
+	if (strncmp(task->comm, WORKER, strlen(WORKER)) == 0)
+		flags |= HV_SERIES_WORKERS;
+	return flags;
+}
+
+/* Adds the series of TASK, which ends with that. */
+static void add_series(struct hv_finders *f, struct hv_sched_task *task, enum wait wait)
+{
+	struct hv_series *s = series_of(task, wait);
+
+	if (s->nr)
+		hv_finders_add(
+			f, &(struct hv_stall){
+				   .kind = wait == WAIT_FAULT ? HV_STALL_FAULTS : HV_STALL_RECLAIM,
+				   .cpu = task->cpu,
+				   .from_ns = s->from_ns,
+				   .to_ns = s->to_ns,
+				   .length_ns = s->taken_ns,
+				   .longest_ns = s->longest_ns,
+				   .nr = s->nr,
+				   .number = wait == WAIT_COMPACT,
+				   .flags = flags_of(f, task, s),
+				   .task = hv_stall_task(task->pid, task->comm),
+				   .stack = s->stack,
+			   });
+	*s = (struct hv_series){0};
+}
+
+static bool goes_on(const struct hv_series *s, uint64_t now_ns)
+{
+	return s->nr && now_ns - s->from_ns <= SERIES_PART * s->taken_ns;
+}
+
+static void end_wait(struct hv_finders *f, struct hv_sched_task *task, enum wait wait, unsigned cpu,
+		     uint64_t now_ns)
+{
+	uint64_t *begin = begin_of(task, wait);
+	struct hv_series *s = series_of(task, wait);
+	uint64_t ns = now_ns - *begin, on_cpu = hv_sched_on_cpu(task, now_ns);
+
+	if (*begin && wait == WAIT_LOCK) {
+		add_lock(f, task, cpu, now_ns);
+	} else if (*begin && now_ns >= *begin) {
+		if (!s->nr++)
+			s->from_ns = *begin;
+		s->to_ns = now_ns;
+		s->taken_ns += ns;
+		if (wait != WAIT_FAULT)
+			f->searched_ns = now_ns;
+		if (wait != WAIT_FAULT && on_cpu > task->search_on_cpu_ns)
+			task->searching_on_cpu_ns += on_cpu - task->search_on_cpu_ns;
+		if (ns > s->longest_ns) {
+			s->longest_ns = ns;
+			s->stack = wait == WAIT_FAULT ? task->left_stack : task->search_stack;
+		}
+	}
+	*begin = 0;
+}
+
+/* A lock that is tried again and again has several begins, of which the first counts. But a task
+ * that spins for a mutex first, and then sleeps, says so by another begin (__mutex_lock). */
+static void begin_wait(struct hv_finders *f, const struct hv_moment *m, enum wait wait)
+{
+	struct hv_sched_task *task = hv_sched_get(&f->tasks, m->pid, m->comm, m->time_ns);
+
+	if (wait == WAIT_LOCK) {
+		bool is_same = task->lock_ns && task->lock == m->number;
+
+		task->lock = m->number;
+		task->lock_flags = m->state;
+		if (is_same)
+			return;
+	} else if (!goes_on(series_of(task, wait), m->time_ns)) {
+		add_series(f, task, wait);
+	}
+	*begin_of(task, wait) = m->time_ns;
+	if (wait != WAIT_FAULT)
+		(wait == WAIT_LOCK ? &task->lock_stack : &task->search_stack)->callers[0] = 0;
+	task->search_on_cpu_ns = hv_sched_on_cpu(task, m->time_ns);
+}
+
+/* A task leaves its vCPU: a series that does not go on, or whose task ends, is over. */
+static void leave_wait(struct hv_finders *f, const struct hv_moment *m)
+{
+	struct hv_sched_task *task = hv_sched_find(&f->tasks, m->pid);
+
+	for (enum wait wait = WAIT_RECLAIM; task && wait < NR_WAITS; wait++)
+		if (!*begin_of(task, wait) &&
+		    ((m->state & HV_LEFT_ENDED) || !goes_on(series_of(task, wait), m->time_ns)))
+			add_series(f, task, wait);
+}
+
+/* A task sleeps that a signal does not wake. */
+static bool is_in_fault(const struct hv_finders *f, const struct hv_moment *m)
+{
+	const struct hv_sched_task *task = hv_sched_find(&f->tasks, m->pid);
+
+	return task && task->is_in_program && !f->misses_syscalls &&
+	       m->state == HV_LEFT_UNINTERRUPTIBLE && !task->lock_ns && !task->reclaim_ns &&
+	       !task->compact_ns;
+}
+
+static bool is_long(const struct hv_finders *f, const struct hv_series *s, uint64_t now_ns)
+{
+	return s->nr && s->taken_ns >= f->threshold_ns && now_ns - s->from_ns >= LONG_NS;
+}
+
+bool hv_finders_have_long_series(const struct hv_finders *f, uint64_t now_ns)
+{
+	for (size_t i = 0; i < HV_TASKS_MAX; i++) {
+		const struct hv_sched_task *task = &f->tasks.list[i];
+
+		if (task->is_used &&
+		    (is_long(f, &task->reclaims, now_ns) || is_long(f, &task->compacts, now_ns) ||
+		     is_long(f, &task->faults, now_ns)))
+			return true;
+	}
+	return false;
+}
+
+static void see_waits(struct hv_finders *f, const struct hv_moment *m)
+{
+	static const struct {
+		enum hv_moment_kind begin, end;
+	} moments[WAIT_FAULT] = {
+		[WAIT_LOCK] = {HV_MOMENT_LOCK, HV_MOMENT_LOCK_END},
+		[WAIT_RECLAIM] = {HV_MOMENT_RECLAIM, HV_MOMENT_RECLAIM_END},
+		[WAIT_COMPACT] = {HV_MOMENT_COMPACT, HV_MOMENT_COMPACT_END},
+	};
+	struct hv_sched_task *task;
+
+	if (m->kind == HV_MOMENT_SWITCH) {
+		leave_wait(f, m);
+		if (is_in_fault(f, m))
+			begin_wait(f, m, WAIT_FAULT);
+	} else if (m->kind == HV_MOMENT_WAKING) {
+		task = hv_sched_find(&f->tasks, m->other);
+		if (task)
+			end_wait(f, task, WAIT_FAULT, m->cpu, m->time_ns);
+	}
+	for (enum wait wait = 0; m->pid && wait < WAIT_FAULT; wait++) {
+		if (m->kind == moments[wait].begin)
+			begin_wait(f, m, wait);
+		if (m->kind != moments[wait].end)
+			continue;
+		task = hv_sched_find(&f->tasks, m->pid);
+		if (task)
+			end_wait(f, task, wait, m->cpu, m->time_ns);
+	}
+}
+
+static void end_waits(struct hv_finders *f, uint64_t now_ns)
+{
+	for (size_t i = 0; i < HV_TASKS_MAX; i++) {
+		struct hv_sched_task *task = &f->tasks.list[i];
+
+		for (enum wait wait = 0; task->is_used && wait < NR_WAITS; wait++) {
+			end_wait(f, task, wait, task->cpu, now_ns);
+			if (wait != WAIT_LOCK)
+				add_series(f, task, wait);
+		}
+	}
+}
+
+/* -- block devices ----------------------------------------------------------------------------- */
+
+/* Requests to block devices: how long each is in the guest's queue, and how long the device takes.
+ * The device is the host's: its image, its storage, its limits. */
+
+#define PROBES	  8
+#define NO_SECTOR UINT64_MAX
+
+/* A request without a sector, as a flush or a command, is issued at 0, but completed at -1
+ * (blk_rq_trace_sector(), blk_rq_pos()). */
+static uint64_t sector_of(const struct hv_moment *m)
+{
+	return m->number == NO_SECTOR ? 0 : m->number;
+}
+
+static size_t place_of(uint32_t device, uint64_t sector, unsigned i)
+{
+	uint64_t hash = (sector ^ (uint64_t)device << 40) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return ((hash >> 32) + i) & (HV_IO_REQUESTS_MAX - 1);
+}
+
+static struct hv_request *find_request(struct hv_finders *f, const struct hv_moment *m)
+{
+	for (unsigned i = 0; i < PROBES; i++) {
+		struct hv_request *r = &f->requests[place_of(m->device, sector_of(m), i)];
+
+		if (r->is_used && r->device == m->device && r->sector == sector_of(m))
+			return r;
+	}
+	return NULL;
+}
+
+/* A request for which there is no room takes the place of another one. */
+static struct hv_request *make_request(struct hv_finders *f, const struct hv_moment *m)
+{
+	struct hv_request *r = find_request(f, m);
+
+	for (unsigned i = 0; !r && i < PROBES; i++)
+		if (!f->requests[place_of(m->device, sector_of(m), i)].is_used)
+			r = &f->requests[place_of(m->device, sector_of(m), i)];
+	if (!r)
+		r = &f->requests[place_of(m->device, sector_of(m), 0)];
+	*r = (struct hv_request){
+		.is_used = true,
+		.device = m->device,
+		.sector = sector_of(m),
+		.task = hv_stall_task(m->pid, m->comm),
+	};
+	memcpy(r->what, m->text, sizeof(r->what));
+	return r;
+}
+
+static void add_request(struct hv_finders *f, const struct hv_request *r, enum hv_stall_kind kind,
+			unsigned cpu, uint64_t from_ns, uint64_t to_ns)
+{
+	struct hv_stall stall = {
+		.kind = kind,
+		.cpu = cpu,
+		.from_ns = from_ns,
+		.to_ns = to_ns,
+		.number = r->sector,
+		.device = r->device,
+		.task = r->task,
+	};
+
+	memcpy(stall.name, r->what, sizeof(r->what));
+	if (from_ns)
+		hv_finders_add(f, &stall);
+}
+
+static void issue_request(struct hv_finders *f, const struct hv_moment *m)
+{
+	struct hv_request *r = find_request(f, m);
+
+	if (!r || r->issued_ns)
+		r = make_request(f, m);
+	add_request(f, r, HV_STALL_IO_QUEUE, m->cpu, r->queued_ns, m->time_ns);
+	r->issued_ns = m->time_ns;
+}
+
+static void see_block_io(struct hv_finders *f, const struct hv_moment *m)
+{
+	struct hv_request *r;
+
+	if (m->kind == HV_MOMENT_IO_QUEUED) {
+		make_request(f, m)->queued_ns = m->time_ns;
+	} else if (m->kind == HV_MOMENT_IO_ISSUED) {
+		issue_request(f, m);
+	} else if (m->kind == HV_MOMENT_IO_DONE) {
+		r = find_request(f, m);
+		if (!r)
+			return;
+		add_request(f, r, HV_STALL_IO_DEVICE, m->cpu, r->issued_ns, m->time_ns);
+		r->is_used = false;
+	}
+}
+
+static void end_block_io(struct hv_finders *f, uint64_t now_ns)
+{
+	for (size_t i = 0; i < HV_IO_REQUESTS_MAX; i++) {
+		const struct hv_request *r = &f->requests[i];
+
+		if (!r->is_used)
+			continue;
+		add_request(f, r, r->issued_ns ? HV_STALL_IO_DEVICE : HV_STALL_IO_QUEUE, 0,
+			    r->issued_ns ? r->issued_ns : r->queued_ns, now_ns);
+	}
+}
+
+/* -- all of them ------------------------------------------------------------------------------- */
+
+void hv_finders_see(struct hv_finders *f, const struct hv_moment *m)
+{
+	if (m->cpu >= f->tasks.nr_cpus)
+		return;
+	if (m->kind == HV_MOMENT_SWITCH)
+		f->sees_switches = true;
+	if (f->sees_switches) {
+		see_limited(f, m);
+		see_runqueue(f, m);
+		see_blocked(f, m);
+	}
+	see_interrupts(f, m);
+	see_waits(f, m);
+	see_block_io(f, m);
+	if (f->sees_switches)
+		hv_sched_follow(&f->tasks, m);
+}
+
 void hv_finders_end(struct hv_finders *f, uint64_t now_ns)
 {
 	if (f->sees_switches) {
-		hv_limited_end(f, now_ns);
-		hv_runqueue_end(f, now_ns);
-		hv_blocked_end(f, now_ns);
+		end_limited(f, now_ns);
+		end_runqueue(f, now_ns);
+		end_blocked(f, now_ns);
 	}
-	hv_waits_end(f, now_ns);
-	hv_block_io_end(f, now_ns);
+	end_waits(f, now_ns);
+	end_block_io(f, now_ns);
 }

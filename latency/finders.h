@@ -58,21 +58,9 @@ void hv_finders_lose(struct hv_finders *f, unsigned cpu);
 /* Adds what is a stall by NOW_NS and goes on still. */
 void hv_finders_end(struct hv_finders *f, uint64_t now_ns);
 
-/* What they are made of; each adds to F's stalls. */
-void hv_runqueue_see(struct hv_finders *f, const struct hv_moment *m);
-void hv_runqueue_end(struct hv_finders *f, uint64_t now_ns);
-void hv_limited_see(struct hv_finders *f, const struct hv_moment *m);
-void hv_limited_end(struct hv_finders *f, uint64_t now_ns);
-void hv_blocked_see(struct hv_finders *f, const struct hv_moment *m);
-void hv_blocked_end(struct hv_finders *f, uint64_t now_ns);
-void hv_interrupts_see(struct hv_finders *f, const struct hv_moment *m);
-void hv_waits_see(struct hv_finders *f, const struct hv_moment *m);
-void hv_waits_end(struct hv_finders *f, uint64_t now_ns);
 /* Whether a task looks or waits for memory again and again for so long already that it is to be
  * told although it goes on. */
-bool hv_waits_have_long_series(const struct hv_finders *f, uint64_t now_ns);
-void hv_block_io_see(struct hv_finders *f, const struct hv_moment *m);
-void hv_block_io_end(struct hv_finders *f, uint64_t now_ns);
+bool hv_finders_have_long_series(const struct hv_finders *f, uint64_t now_ns);
 /* Adds STALL, whose interval is set, if it is long enough. LENGTH_NS 0: the whole interval. What
  * ran before it is added, too, if it is not there and the interval is exact. */
 void hv_finders_add(struct hv_finders *f, struct hv_stall *stall);

@@ -3,7 +3,7 @@
  * waits, and for how long each task ran, waited and slept in all. The tables are bounded: of too
  * many tasks, the one that was seen least recently in its place is forgotten, and of what ran on a
  * vCPU only the last slices are known.
- * Leaves to others: what is a stall (runqueue.h, blocked.h). Pure. */
+ * Leaves to others: what is a stall (finders.h). Pure. */
 #pragma once
 
 #include "latency/stall.h"

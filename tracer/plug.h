@@ -49,7 +49,7 @@ enum hv_plug_stacks { HV_PLUG_NO_STACKS, HV_PLUG_STACKS };
 void hv_plug_set_stacks(const struct hv_tracee *t, unsigned index, enum hv_plug_stacks stacks);
 
 /* Makes the array in the region, and the changes that plug it in. If the guest has probes there,
- * the array has them, too (plug_join.c). EBUSY: the guest uses the tracepoint in a way that cannot
+ * the array has them, too. EBUSY: the guest uses the tracepoint in a way that cannot
  * be joined, or may still be using an array of the plug that has other probes; EINVAL: array, count
  * and places contradict each other. */
 struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,

@@ -6,24 +6,24 @@
 #include "tracer/tracee.h"
 
 /* __set_task_comm() (fs/exec.c) is the only function that gives a task that runs another name. It
- * writes the name, and then calls CALLEE with the task, since 2.6.31 (8d1b2d9361b4); without
- * CONFIG_PERF_EVENTS there is no such function. */
-#define CALLEE "perf_event_comm"
-
-/* Functions that call it: the compiler may put a copy of __set_task_comm() into its callers. */
+ * writes the name, and then calls HV_RENAMES_CALLEE with the task, since 2.6.31 (8d1b2d9361b4);
+ * without CONFIG_PERF_EVENTS there is no such function.
+ *
+ * Functions that call it: the compiler may put a copy of __set_task_comm() into its callers. */
 static const char *const callers[] = {"__set_task_comm", "begin_new_exec"};
 
-struct hv_gva hv_renames_callee(const struct hv_kernel *k)
+/* 0: the kernel has none. */
+static struct hv_gva callee_of(const struct hv_kernel *k)
 {
 	struct hv_gva ret = {0};
 
-	hv_kernel_symbol(k, CALLEE, &ret);
+	hv_kernel_symbol(k, HV_RENAMES_CALLEE, &ret);
 	return ret;
 }
 
 static struct hv_err *find_calls(const struct hv_kernel *k, struct hv_calls *ret)
 {
-	struct hv_gva callee = hv_renames_callee(k);
+	struct hv_gva callee = callee_of(k);
 	struct hv_err *err = NULL;
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(callers) && callee.v && !err; i++)
@@ -45,11 +45,12 @@ struct hv_err *hv_renames_look(const struct hv_kernel *k, struct hv_text *ret_re
 	if (err)
 		return err;
 	if (!calls.nr)
-		hv_text_add(ret_reason, "the kernel's call of " CALLEE " was not found");
+		hv_text_add(ret_reason, "the kernel's call of " HV_RENAMES_CALLEE " was not found");
 	for (size_t i = 0; i < calls.nr; i++)
 		if (hv_site_crosses_pages(arch, calls.list[i].at.v))
 			hv_text_printf(ret_reason,
-				       "its call of " CALLEE " at 0x%llx is in two pages",
+				       "its call of " HV_RENAMES_CALLEE
+				       " at 0x%llx is in two pages",
 				       (unsigned long long)calls.list[i].at.v);
 	return NULL;
 }
@@ -120,18 +121,18 @@ struct hv_err *hv_renames_end(const struct hv_tracee *t)
 	err = nr ? hv_patcher_apply(t->patcher, undo, nr) : NULL;
 	for (size_t i = 0; i < nr && !err; i++)
 		if (undo[i].refused)
-			err = hv_err_new(
-				EBUSY,
-				"0x%llx: the guest has a kprobe of its own on its call of " CALLEE
-				", which hvtrace has changed; retry after it is"
-				" removed",
-				(unsigned long long)undo[i].gva.v);
+			err = hv_err_new(EBUSY,
+					 "0x%llx: the guest has a kprobe of its own on its call "
+					 "of " HV_RENAMES_CALLEE
+					 ", which hvtrace has changed; retry after it is"
+					 " removed",
+					 (unsigned long long)undo[i].gva.v);
 	return err;
 }
 
 struct hv_err *hv_renames_are_ours(const struct hv_tracee *t, struct hv_journal_entry *e, bool *ret)
 {
-	struct hv_gva callee = hv_renames_callee(t->kernel);
+	struct hv_gva callee = callee_of(t->kernel);
 
 	*ret = false;
 	return callee.v ? hv_redirect_is_ours(t, hv_gva_alone(callee), e, ret) : NULL;

@@ -16,8 +16,8 @@ struct hv_journal_entry;
 struct hv_kernel;
 struct hv_tracee;
 
-/* Returns the function that the stub goes on to: 0: the kernel has none. */
-struct hv_gva hv_renames_callee(const struct hv_kernel *k);
+/* The function that the stub goes on to; some kernels have none. */
+#define HV_RENAMES_CALLEE "perf_event_comm"
 
 /* Adds to RET_REASON why the records of a task keep the name that it had; adds nothing if they do
  * not. If a session's changes are in the guest, it finds a reason. */

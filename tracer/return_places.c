@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/return_places.h"
 
-#include "tracer/shadow_returns.h"
+#include "base/grow.h"
 #include "tracer/tracee.h"
 
 static int by_place(const void *a, const void *b)
@@ -53,6 +53,34 @@ void hv_return_places_deinit(struct hv_return_places *p)
 	hv_shadow_stacks_deinit(&p->shadow);
 }
 
+static uint64_t address_of(const struct hv_return_places *p, uint64_t word)
+{
+	const struct hv_arch *arch = p->tracee->kernel->core.as.arch;
+
+	return arch->strip_signature ? arch->strip_signature(word) : word;
+}
+
+/* Whether the addresses on the shadow call stacks are those of frame records, for the most part. */
+static bool shadow_agrees(const struct hv_return_places *p)
+{
+	const struct hv_frame_records *r = &p->records;
+	size_t nr = 0, nr_same = 0;
+
+	for (size_t s = 0; s < p->shadow.nr; s++) {
+		const struct hv_shadow_stack *stack = &p->shadow.list[s];
+		size_t left = stack->nr;
+
+		for (size_t i = hv_records_from(r, stack->stack.start);
+		     left && i < r->nr && hv_gva_in(r->list[i].at, stack->stack); i++)
+			left -= r->list[i].word == stack->words[left - 1] ||
+				address_of(p, r->list[i].word) ==
+					address_of(p, stack->words[left - 1]);
+		nr += stack->nr;
+		nr_same += stack->nr - left;
+	}
+	return 2 * nr_same >= nr;
+}
+
 struct hv_err *hv_return_places_check(const struct hv_return_places *p)
 {
 	if (!p->in_records)
@@ -60,7 +88,7 @@ struct hv_err *hv_return_places_check(const struct hv_return_places *p)
 	if (p->shadow.state == HV_SHADOW_UNKNOWN)
 		return hv_err_new(EOPNOTSUPP, "the kernel keeps return addresses in shadow call"
 					      " stacks, where they cannot be put back yet");
-	if (p->shadow.state == HV_SHADOW_KNOWN && !hv_shadow_returns_agree(p))
+	if (p->shadow.state == HV_SHADOW_KNOWN && !shadow_agrees(p))
 		return hv_err_new(EOPNOTSUPP, "the kernel's shadow call stacks have other return"
 					      " addresses than its frames");
 	if (p->signing.state == HV_SIGNING_UNKNOWN)
@@ -130,5 +158,133 @@ struct hv_err *hv_return_places_word(const struct hv_return_places *p,
 		return hv_err_new(EBUSY, "how the return address at 0x%llx is signed is not known",
 				  (unsigned long long)place->at.v);
 	*ret = address;
+	return NULL;
+}
+
+/* -- shadow call stacks ------------------------------------------------------------------------ */
+
+/* The words of a shadow call stack are some of those in the frame records of the same calls, in the
+ * same order: exceptions, and code in assembly, make records only. So both are gone through from
+ * the innermost call outwards, and a record whose address is not the next one of the shadow call
+ * stack is passed by. Every address of ours must find its counterpart: then there are as many on
+ * the one side as on the other, and their order leaves no choice. And where one of them is put
+ * back, every word must have its record: a word that stands for another than its own call leaves
+ * one over. */
+
+struct pairing {
+	const struct hv_return_places *places; /* borrowed */
+	const struct hv_hooked *list;	       /* borrowed; sorted by place */
+	size_t nr;
+	struct hv_hooked *found; /* owned */
+	size_t nr_found;
+	size_t cap;
+};
+
+/* Whether WORD of a shadow call stack is of the same call as RECORD, whose frame is CALL's. Of a
+ * call of ours, either of the two may be put back already. */
+static bool is_same(const struct pairing *p, const struct hv_frame_record *record,
+		    const struct hv_hooked *call, uint64_t word)
+{
+	uint64_t address = address_of(p->places, word);
+
+	if (address == address_of(p->places, record->word))
+		return true;
+	return call && (address == call->caller || address == p->places->tracee->handler.v);
+}
+
+/* AT: on a shadow call stack. */
+static struct hv_err *note(struct pairing *p, const struct hv_hooked *call, struct hv_gva at)
+{
+	struct hv_hooked found = {.slot = call->slot, .caller = call->caller};
+
+	if (!hv_return_places_at(p->places, at, &found.place) ||
+	    found.place.address != p->places->tracee->handler.v)
+		return hv_err_new(EBUSY, "the shadow call stack at 0x%llx changes",
+				  (unsigned long long)at.v);
+	found.place.task = call->place.task;
+	p->found = hv_grow(p->found, p->nr_found, &p->cap, 64, sizeof(*p->found));
+	p->found[p->nr_found++] = found;
+	return NULL;
+}
+
+/* What is left of STACK, whose outermost LEFT words have no record, must not be ours. */
+static struct hv_err *check_rest(const struct pairing *p, const struct hv_shadow_stack *stack,
+				 size_t left)
+{
+	const struct hv_tracee *t = p->places->tracee;
+
+	for (size_t i = 0; i < left; i++) {
+		struct hv_gva address = hv_gva(address_of(p->places, stack->words[i]));
+
+		if (hv_tracee_has(t, address) || hv_gva_in(address, t->landings))
+			return hv_err_new(EBUSY,
+					  "the return address at 0x%llx, on a shadow call stack,"
+					  " is of no known call",
+					  (unsigned long long)stack->start.v + i * 8);
+	}
+	return NULL;
+}
+
+/* What is left of STACK behind its last record, where WAS_FOUND calls of ours were found before. */
+static struct hv_err *check_left(const struct pairing *p, const struct hv_shadow_stack *stack,
+				 size_t left, size_t was_found)
+{
+	struct hv_err *err = check_rest(p, stack, left);
+
+	if (!err && left && p->nr_found > was_found)
+		err = hv_err_new(EBUSY,
+				 "the return address at 0x%llx, on a shadow call stack, is in no"
+				 " frame record",
+				 (unsigned long long)stack->start.v + (left - 1) * 8);
+	return err;
+}
+
+static struct hv_err *pair(struct pairing *p, const struct hv_shadow_stack *stack)
+{
+	size_t was_found = p->nr_found;
+	const struct hv_frame_records *r = &p->places->records;
+	uint64_t handler = p->places->tracee->handler.v;
+	size_t left = stack->nr;
+	struct hv_err *err = NULL;
+
+	for (size_t i = hv_records_from(r, stack->stack.start);
+	     !err && i < r->nr && hv_gva_in(r->list[i].at, stack->stack); i++) {
+		const struct hv_frame_record *record = &r->list[i];
+		const struct hv_hooked *call = hv_hooked_at(p->list, p->nr, record->at);
+
+		if (left && is_same(p, record, call, stack->words[left - 1])) {
+			left--;
+			if (address_of(p->places, stack->words[left]) == handler)
+				err = call ? note(p, call, hv_gva_add(stack->start, left * 8))
+					   : check_rest(p, stack, left + 1);
+		} else if (call || address_of(p->places, record->word) == handler) {
+			err = hv_err_new(EBUSY,
+					 "the return address at 0x%llx is not on the shadow call"
+					 " stack",
+					 (unsigned long long)record->at.v);
+		}
+	}
+	return err ? err : check_left(p, stack, left, was_found);
+}
+
+struct hv_err *hv_return_places_find_shadow(const struct hv_return_places *p,
+					    const struct hv_hooked *list, size_t nr,
+					    struct hv_hooked **ret, size_t *ret_nr)
+{
+	struct pairing pairing = {.places = p, .list = list, .nr = nr};
+	struct hv_err *err = NULL;
+
+	if (p->shadow.state == HV_SHADOW_UNKNOWN && nr)
+		return hv_err_new(EBUSY, "where the shadow call stacks are is not known");
+	if (p->shadow.state == HV_SHADOW_KNOWN && p->shadow.is_between)
+		return hv_err_new(EBUSY, "vCPU %u is on no shadow call stack", p->shadow.vcpu);
+	for (size_t i = 0; !err && p->shadow.state == HV_SHADOW_KNOWN && i < p->shadow.nr; i++)
+		err = pair(&pairing, &p->shadow.list[i]);
+	if (err) {
+		free(pairing.found);
+		return err;
+	}
+	*ret = pairing.found;
+	*ret_nr = pairing.nr_found;
 	return NULL;
 }

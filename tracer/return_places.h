@@ -2,9 +2,13 @@
 /* Where the return address of an open call is, by the slot that its frame has, and what it looks
  * like there. On x86-64 it is in the slot. On arm64 the slot is the stack pointer with which the
  * function was entered; the address is in the function's frame record below, and it may be signed.
- * With shadow call stacks it is on one of those, too (shadow_returns.h).
+ * With shadow call stacks a function saves what it is to return to in its frame record and on the
+ * shadow call stack, and returns to the latter. So both must be put back. The two stacks have the
+ * calls in the same order, by which the addresses are told apart.
  * Leaves to others: which calls are open, and what is written (returns.h). */
 #pragma once
+
+#include <stddef.h>
 
 #include "kernel/shadow_stacks.h"
 #include "kernel/signing.h"
@@ -60,3 +64,12 @@ bool hv_return_places_find(const struct hv_return_places *p, struct hv_gva slot,
 struct hv_err *hv_return_places_word(const struct hv_return_places *p,
 				     const struct hv_return_place *place, struct hv_gva slot,
 				     uint64_t address, uint64_t *ret) hv_must_use;
+
+/* Finds the addresses on shadow call stacks that are our handler's. LIST: the NR calls that have a
+ * frame of ours, sorted by place, with their callers; the address in a record is our handler's, or
+ * the caller's if a detach was interrupted. *RET: *RET_NR calls, with places on shadow call stacks;
+ * the caller frees it with free(). EBUSY: an address of ours, there or in a record, belongs to no
+ * known call, as while a function makes or leaves its frame. */
+struct hv_err *hv_return_places_find_shadow(const struct hv_return_places *p,
+					    const struct hv_hooked *list, size_t nr,
+					    struct hv_hooked **ret, size_t *ret_nr) hv_must_use;

@@ -5,7 +5,7 @@
 
 #include "base/grow.h"
 #include "kernel/tasks.h"
-#include "tracer/shadow_returns.h"
+#include "tracer/return_places.h"
 #include "tracer/tracee.h"
 #include "tracer/trampolines.h"
 
@@ -315,7 +315,7 @@ static struct hv_err *add_shadows(struct returns *r)
 {
 	HV_AUTO_FREE struct hv_hooked *found = NULL;
 	size_t nr = 0;
-	struct hv_err *err = hv_shadow_returns_find(&r->places, r->list, r->nr, &found, &nr);
+	struct hv_err *err = hv_return_places_find_shadow(&r->places, r->list, r->nr, &found, &nr);
 
 	for (size_t i = 0; !err && i < nr; i++)
 		add(r, &found[i]);

@@ -64,7 +64,9 @@ static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *
 	const struct hv_layout *l = &k->layout;
 	struct hv_gva_range skip = k->core.as.arch->exception_stacks;
 	uint64_t *hole = values->hole;
+	struct hv_gva renamed = {0};
 
+	hv_kernel_symbol(k, HV_RENAMES_CALLEE, &renamed);
 	hole[HV_HOLE_cpu_number] = l->cpu_number_percpu;
 	hole[HV_HOLE_current] = l->current_percpu;
 	hole[HV_HOLE_preempt_count] = l->preempt_count_percpu;
@@ -99,7 +101,7 @@ static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *
 	hole[HV_HOLE_copy_user] = hv_reader(k, HV_READER_COPY_USER).v;
 	hole[HV_HOLE_string_kernel] = hv_reader(k, HV_READER_STRING_KERNEL).v;
 	hole[HV_HOLE_string_user] = hv_reader(k, HV_READER_STRING_USER).v;
-	hole[HV_HOLE_renamed] = hv_renames_callee(k).v;
+	hole[HV_HOLE_renamed] = renamed.v;
 	set_entry_values(k, hole);
 	values->alternatives |= l->has_steal_time ? 0 : 1u << HV_ALT_NO_STEAL;
 	values->alternatives |= l->has_migrate ? 0 : 1u << HV_ALT_NO_MIGRATE;

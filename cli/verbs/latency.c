@@ -88,7 +88,7 @@ static void add_gap(struct latency *r, const char *what, const char *why)
 	hv_text_add(&r->gaps, "\n");
 }
 
-/* -- settings --------------------------------------------------------------------------------- */
+/* -- settings ---------------------------------------------------------------------------------- */
 
 /* Why there are no probes of limits is a gap of its own. */
 static bool is_unlimited(const struct latency *r, const struct hv_wanted_event *w)
@@ -240,7 +240,7 @@ static struct hv_err *put_settings(struct latency *r)
 	return err;
 }
 
-/* -- measuring -------------------------------------------------------------------------------- */
+/* -- measuring --------------------------------------------------------------------------------- */
 
 static bool sees_host(const struct latency *r)
 {
@@ -362,7 +362,7 @@ static bool is_found(struct latency *r)
 		verdict = hv_alloc(sizeof(*verdict));
 		hv_latency_verdict(r->analysis, verdict);
 		if (verdict->nr ||
-		    hv_waits_have_long_series(&r->analysis->finders, r->analysis->newest_ns))
+		    hv_finders_have_long_series(&r->analysis->finders, r->analysis->newest_ns))
 			r->found_ns = hv_now_ns();
 		free(verdict);
 	}
@@ -550,7 +550,7 @@ static struct hv_err *latency(const struct cli *cli, struct latency *r)
 	return err;
 }
 
-/* -- options ---------------------------------------------------------------------------------- */
+/* -- options ----------------------------------------------------------------------------------- */
 
 /* False: return *RET_EXIT. */
 static bool take_option(struct cli *cli, struct latency *r, int option, int *ret_exit)

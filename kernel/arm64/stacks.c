@@ -3,11 +3,11 @@
  * (include/asm/memory.h). */
 #include "kernel/arm64/arm64.h"
 #include "kernel/irq_stacks.h"
-#include "kernel/layout.h"
+#include "kernel/stack_bytes.h"
 
 struct hv_err *arm64_find_irq_stack(const struct hv_kernel_core *core, uint64_t *ret)
 {
-	return hv_irq_stacks_find(core, hv_layout_stack_bytes(core), ret);
+	return hv_irq_stacks_find(core, hv_stack_bytes(core), ret);
 }
 
 /* Exceptions are on the stack that they interrupt, but for one: the kernel does not go on after a
@@ -21,5 +21,5 @@ struct hv_err *arm64_check_exception_stacks(const struct hv_kernel_core *core)
 struct hv_err *arm64_read_stacks(const struct hv_kernel_core *core, unsigned cpu,
 				 struct hv_cpu_stack *ret, size_t *ret_nr)
 {
-	return hv_irq_stacks_read(core, cpu, hv_layout_stack_bytes(core), ret, ret_nr);
+	return hv_irq_stacks_read(core, cpu, hv_stack_bytes(core), ret, ret_nr);
 }

@@ -2,7 +2,7 @@
 /* The table of riscv64 kernels. */
 #include "kernel/clock_data.h"
 #include "kernel/irq_stacks.h"
-#include "kernel/layout.h"
+#include "kernel/stack_bytes.h"
 #include "kernel/riscv64/riscv64.h"
 #include "kernel/thread_info.h"
 
@@ -14,7 +14,7 @@ static struct hv_err *find_percpu(const struct hv_kernel_core *core, struct hv_p
 
 static struct hv_err *find_irq_stack(const struct hv_kernel_core *core, uint64_t *ret)
 {
-	return hv_irq_stacks_find(core, hv_layout_stack_bytes(core), ret);
+	return hv_irq_stacks_find(core, hv_stack_bytes(core), ret);
 }
 
 /* Exceptions are on the stack that they interrupt, but for one: the kernel does not go on after a
@@ -29,7 +29,7 @@ static struct hv_err *check_exception_stacks(const struct hv_kernel_core *core)
 static struct hv_err *read_stacks(const struct hv_kernel_core *core, unsigned cpu,
 				  struct hv_cpu_stack *ret, size_t *ret_nr)
 {
-	return hv_irq_stacks_read(core, cpu, hv_layout_stack_bytes(core), ret, ret_nr);
+	return hv_irq_stacks_read(core, cpu, hv_stack_bytes(core), ret, ret_nr);
 }
 
 /* User mode has the kernel's tables, too. */

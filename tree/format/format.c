@@ -40,30 +40,25 @@ static void add_columns(struct hv_text *out, bool tgid)
 		       tgid ? "     |    " : "");
 }
 
-static bool is_on(const struct hv_style *style, enum hv_option option)
-{
-	return hv_options_on(style->options, option);
-}
-
 /* trace_default_header. The latency format has no header for an empty buffer. */
 void hv_format_header(struct hv_text *out, const struct hv_style *style,
 		      const struct hv_header *header)
 {
-	bool tgid = is_on(style, HV_OPT_RECORD_TGID);
+	bool tgid = hv_style_is_on(style, HV_OPT_RECORD_TGID);
 
 	hv_text_printf(out, "# tracer: %s\n#\n", header->tracer);
-	if (!is_on(style, HV_OPT_CONTEXT_INFO))
+	if (!hv_style_is_on(style, HV_OPT_CONTEXT_INFO))
 		return;
 	if (style->latency && header->entries) {
 		hv_latency_header(out, style, header);
 		hv_latency_columns(out, style);
 	}
-	if (style->latency || is_on(style, HV_OPT_VERBOSE))
+	if (style->latency || hv_style_is_on(style, HV_OPT_VERBOSE))
 		return;
 	hv_text_printf(out,
 		       "# entries-in-buffer/entries-written: %" PRIu64 "/%" PRIu64 "   #P:%u\n#\n",
 		       header->entries, header->written, header->nr_cpus);
-	if (is_on(style, HV_OPT_IRQ_INFO))
+	if (hv_style_is_on(style, HV_OPT_IRQ_INFO))
 		add_irq_columns(out, style->kernel->layout.has_lazy, tgid);
 	else
 		add_columns(out, tgid);
@@ -144,7 +139,7 @@ static void add_text_context(struct hv_text *out, const struct hv_style *style,
 	size_t start = out->len_bytes;
 
 	add_comm(out, e->comm);
-	if (is_on(style, HV_OPT_RECORD_TGID)) {
+	if (hv_style_is_on(style, HV_OPT_RECORD_TGID)) {
 		hv_text_add_bytes(out, text, (size_t)(at - text));
 		at = text;
 		if (e->tgid)
@@ -154,43 +149,11 @@ static void add_text_context(struct hv_text *out, const struct hv_style *style,
 	}
 	at = put_cpu(at, e->cpu);
 	hv_text_add_bytes(out, text, (size_t)(at - text));
-	if (is_on(style, HV_OPT_IRQ_INFO))
+	if (hv_style_is_on(style, HV_OPT_IRQ_INFO))
 		hv_flags_letters(out, style, e);
-	if (style->line_texts && !is_on(style, HV_OPT_RECORD_TGID))
+	if (style->line_texts && !hv_style_is_on(style, HV_OPT_RECORD_TGID))
 		hv_line_texts_keep_context(style->line_texts, out, start, e);
 	add_time(out, style->clock, e->time_ns);
-}
-
-/* The module is shown only with the offset (sprint_symbol(), trace_seq_print_sym()). */
-void hv_format_address(struct hv_text *out, const struct hv_style *style, struct hv_gva addr)
-{
-	bool is_plain = !is_on(style, HV_OPT_SYM_OFFSET) && !is_on(style, HV_OPT_SYM_ADDR);
-	struct hv_symbol_texts *texts = is_plain ? style->symbols : NULL;
-	size_t start = out->len_bytes;
-	struct hv_shown_symbol symbol;
-
-	if (!addr.v) {
-		hv_text_add(out, "0");
-		return;
-	}
-	if (hv_symbol_texts_add(texts, out, addr, HV_SYMBOL_PLAIN))
-		return;
-	if (!hv_format_symbol(style, addr, &symbol)) {
-		hv_text_printf(out, "0x%08" PRIx64, addr.v);
-	} else {
-		hv_text_add_guest(out, symbol.name, NAME_LEN_MAX);
-		if (is_on(style, HV_OPT_SYM_OFFSET))
-			hv_text_printf(out, "+0x%" PRIx64 "/0x%" PRIx64, symbol.off,
-				       symbol.len_bytes);
-		if (is_on(style, HV_OPT_SYM_OFFSET) && symbol.module) {
-			hv_text_add(out, " [");
-			hv_text_add_guest(out, symbol.module, NAME_LEN_MAX);
-			hv_text_add(out, "]");
-		}
-	}
-	if (is_on(style, HV_OPT_SYM_ADDR))
-		hv_text_printf(out, " <%016" PRIx64 ">", addr.v);
-	hv_symbol_texts_keep(texts, out, start, addr, HV_SYMBOL_PLAIN);
 }
 
 /* The four ways to show an event. If options ask for several, the first of these wins. */
@@ -198,11 +161,11 @@ enum shape { SHAPE_BIN, SHAPE_HEX, SHAPE_RAW, SHAPE_TEXT };
 
 static enum shape shape_of(const struct hv_style *style)
 {
-	if (is_on(style, HV_OPT_BIN))
+	if (hv_style_is_on(style, HV_OPT_BIN))
 		return SHAPE_BIN;
-	if (is_on(style, HV_OPT_HEX))
+	if (hv_style_is_on(style, HV_OPT_HEX))
 		return SHAPE_HEX;
-	return is_on(style, HV_OPT_RAW) ? SHAPE_RAW : SHAPE_TEXT;
+	return hv_style_is_on(style, HV_OPT_RAW) ? SHAPE_RAW : SHAPE_TEXT;
 }
 
 /* print_bin_fmt, print_hex_fmt, print_raw_fmt, print_trace_fmt */
@@ -250,7 +213,7 @@ static void add_function(struct hv_text *out, const struct hv_style *style, enum
 		break;
 	}
 	hv_format_address(out, style, e->ip);
-	if (is_on(style, HV_OPT_PRINT_PARENT) && e->parent_ip.v) {
+	if (hv_style_is_on(style, HV_OPT_PRINT_PARENT) && e->parent_ip.v) {
 		hv_text_add_bytes(out, " <-", 3);
 		hv_format_address(out, style, e->parent_ip);
 	}
@@ -415,7 +378,7 @@ void hv_format_event(struct hv_text *out, const struct hv_style *style,
 
 	if (add_usual(out, style, event))
 		return;
-	if (is_on(style, HV_OPT_CONTEXT_INFO))
+	if (hv_style_is_on(style, HV_OPT_CONTEXT_INFO))
 		add_context(out, style, shape, event);
 	switch (event->kind) {
 	case HV_EVENT_PRINT:

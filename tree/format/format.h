@@ -12,8 +12,6 @@
 /* Adds the header, from "# tracer: NAME" to the titles of the columns that the options select. */
 void hv_format_header(struct hv_text *out, const struct hv_style *style,
 		      const struct hv_header *header);
-/* Adds ADDR as a symbol, or as the options say. */
-void hv_format_address(struct hv_text *out, const struct hv_style *style, struct hv_gva addr);
 /* Adds one line. With the option bin it adds bytes that are not text. */
 void hv_format_event(struct hv_text *out, const struct hv_style *style,
 		     const struct hv_event *event);

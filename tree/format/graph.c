@@ -76,11 +76,6 @@ static struct lane *lane_of(struct hv_graph *g, unsigned cpu)
 	return &g->lanes[cpu];
 }
 
-static bool is_on(const struct hv_style *style, enum hv_option option)
-{
-	return hv_options_on(style->options, option);
-}
-
 static struct hv_gva *open_call(struct lane *l, unsigned depth)
 {
 	if (depth >= l->nr_open_calls) {
@@ -91,7 +86,7 @@ static struct hv_gva *open_call(struct lane *l, unsigned depth)
 	return &l->open_calls[depth];
 }
 
-/* -- columns ------------------------------------------------------------------------------- */
+/* -- columns ----------------------------------------------------------------------------------- */
 
 /* No option, but graph_start_ns of the style. */
 #define TIME_SINCE HV_NR_OPTIONS
@@ -120,13 +115,13 @@ static void add_flags_legend(struct hv_text *out, const struct hv_style *style)
 	};
 	int width = 0;
 
-	if (is_on(style, HV_OPT_FUNCGRAPH_ABSTIME))
+	if (hv_style_is_on(style, HV_OPT_FUNCGRAPH_ABSTIME))
 		width += 16;
 	if (style->graph_start_ns)
 		width += 16;
-	if (is_on(style, HV_OPT_FUNCGRAPH_CPU))
+	if (hv_style_is_on(style, HV_OPT_FUNCGRAPH_CPU))
 		width += 4;
-	if (is_on(style, HV_OPT_FUNCGRAPH_PROC))
+	if (hv_style_is_on(style, HV_OPT_FUNCGRAPH_PROC))
 		width += 17;
 	for (size_t i = 0; i < HV_ARRAY_LEN(lines); i++)
 		hv_text_printf(out, "#%*s%s\n", width, "", lines[i]);
@@ -134,16 +129,16 @@ static void add_flags_legend(struct hv_text *out, const struct hv_style *style)
 
 static bool has_column(const struct hv_style *style, unsigned option)
 {
-	return option == TIME_SINCE ? style->graph_start_ns != 0 : is_on(style, option);
+	return option == TIME_SINCE ? style->graph_start_ns != 0 : hv_style_is_on(style, option);
 }
 
 void hv_graph_header(struct hv_text *out, const struct hv_style *style,
 		     const struct hv_header *header)
 {
 	hv_text_printf(out, "# tracer: %s\n#\n", header->tracer);
-	if (!is_on(style, HV_OPT_CONTEXT_INFO))
+	if (!hv_style_is_on(style, HV_OPT_CONTEXT_INFO))
 		return;
-	if (is_on(style, HV_OPT_LATENCY_FORMAT)) {
+	if (hv_style_is_on(style, HV_OPT_LATENCY_FORMAT)) {
 		if (!header->entries)
 			return;
 		hv_latency_header(out, style, header);
@@ -194,20 +189,20 @@ static void add_context(const struct hv_graph *g, struct hv_text *out, const str
 	uint64_t usecs = e->time_ns / 1000, start_ns = style->graph_start_ns;
 	uint64_t since_ns = e->time_ns > start_ns ? e->time_ns - start_ns : 0;
 
-	if (!is_on(style, HV_OPT_CONTEXT_INFO))
+	if (!hv_style_is_on(style, HV_OPT_CONTEXT_INFO))
 		return;
-	if (is_on(style, HV_OPT_FUNCGRAPH_ABSTIME))
+	if (hv_style_is_on(style, HV_OPT_FUNCGRAPH_ABSTIME))
 		hv_text_printf(out, "%5" PRIu64 ".%06" PRIu64 " |  ", usecs / 1000000,
 			       usecs % 1000000);
 	if (style->graph_start_ns)
 		hv_text_printf(out, "%9" PRIu64 " us |  ", since_ns / 1000);
-	if (is_on(style, HV_OPT_FUNCGRAPH_CPU))
+	if (hv_style_is_on(style, HV_OPT_FUNCGRAPH_CPU))
 		add_cpu(g, out, e->cpu);
-	if (is_on(style, HV_OPT_FUNCGRAPH_PROC)) {
+	if (hv_style_is_on(style, HV_OPT_FUNCGRAPH_PROC)) {
 		add_proc(out, e->comm, e->pid);
 		hv_text_add(out, " | ");
 	}
-	if (is_on(style, HV_OPT_LATENCY_FORMAT)) {
+	if (hv_style_is_on(style, HV_OPT_LATENCY_FORMAT)) {
 		hv_text_add(out, " ");
 		hv_flags_letters(out, style, e);
 		hv_text_add(out, " | ");
@@ -216,7 +211,8 @@ static void add_context(const struct hv_graph *g, struct hv_text *out, const str
 
 static bool has_duration(const struct hv_style *style)
 {
-	return is_on(style, HV_OPT_CONTEXT_INFO) && is_on(style, HV_OPT_FUNCGRAPH_DURATION);
+	return hv_style_is_on(style, HV_OPT_CONTEXT_INFO) &&
+	       hv_style_is_on(style, HV_OPT_FUNCGRAPH_DURATION);
 }
 
 void hv_graph_duration(struct hv_text *out, uint64_t ns)
@@ -240,7 +236,8 @@ static void add_duration(struct hv_text *out, const struct hv_style *style, uint
 {
 	if (!has_duration(style))
 		return;
-	hv_text_add_char(out, is_on(style, HV_OPT_FUNCGRAPH_OVERHEAD) ? hv_latency_mark(ns) : ' ');
+	hv_text_add_char(out, hv_style_is_on(style, HV_OPT_FUNCGRAPH_OVERHEAD) ? hv_latency_mark(ns)
+									       : ' ');
 	hv_text_add_char(out, ' ');
 	hv_graph_duration(out, ns);
 	hv_text_add_bytes(out, "|  ", 3);
@@ -252,7 +249,7 @@ static void add_no_duration(struct hv_text *out, const struct hv_style *style)
 		hv_text_add(out, DURATION_NOTHING);
 }
 
-/* -- around the line ------------------------------------------------------------------------ */
+/* -- around the line --------------------------------------------------------------------------- */
 
 /* Announces the task of E if the CPU's last line was of another task. */
 static void add_switch(const struct hv_graph *g, struct hv_text *out, struct lane *l,
@@ -288,7 +285,7 @@ static void add_arrow(const struct hv_graph *g, struct hv_text *out, const struc
 static bool hides_entry(const struct hv_graph *g, const struct hv_style *style, struct lane *l,
 			const struct hv_event *e)
 {
-	if (is_on(style, HV_OPT_FUNCGRAPH_IRQS))
+	if (hv_style_is_on(style, HV_OPT_FUNCGRAPH_IRQS))
 		return false;
 	if (l->irq_depth == NOT_IN_IRQ && hv_gva_in(e->ip, g->irqentry))
 		l->irq_depth = e->depth;
@@ -300,14 +297,14 @@ static bool hides_entry(const struct hv_graph *g, const struct hv_style *style, 
  * be lost. */
 static bool hides_exit(const struct hv_style *style, struct lane *l, const struct hv_event *e)
 {
-	if (is_on(style, HV_OPT_FUNCGRAPH_IRQS) || l->irq_depth == NOT_IN_IRQ)
+	if (hv_style_is_on(style, HV_OPT_FUNCGRAPH_IRQS) || l->irq_depth == NOT_IN_IRQ)
 		return false;
 	if (e->depth <= l->irq_depth)
 		l->irq_depth = NOT_IN_IRQ;
 	return true;
 }
 
-/* -- calls ---------------------------------------------------------------------------------- */
+/* -- calls ------------------------------------------------------------------------------------- */
 
 /* Adds a function like %ps: with its module and without an offset. */
 static void add_function(struct hv_text *out, const struct hv_style *style, struct hv_gva ip)
@@ -335,7 +332,7 @@ static void add_retval(struct hv_text *out, const struct hv_style *style, uint64
 {
 	int64_t value = retval >> 32 ? (int64_t)retval : (int64_t)(int32_t)(uint32_t)retval;
 
-	if (value < 0 && value >= -ERRNO_MAX && !is_on(style, HV_OPT_FUNCGRAPH_RETVAL_HEX))
+	if (value < 0 && value >= -ERRNO_MAX && !hv_style_is_on(style, HV_OPT_FUNCGRAPH_RETVAL_HEX))
 		hv_text_printf(out, " = %" PRId64, value);
 	else
 		hv_text_printf(out, " = 0x%" PRIx64, retval);
@@ -343,14 +340,14 @@ static void add_retval(struct hv_text *out, const struct hv_style *style, uint64
 
 static bool shows_retval(const struct hv_style *style, const struct hv_event *exit)
 {
-	return exit->has_retval && is_on(style, HV_OPT_FUNCGRAPH_RETVAL);
+	return exit->has_retval && hv_style_is_on(style, HV_OPT_FUNCGRAPH_RETVAL);
 }
 
 /* Adds for how long of the call the host did not run the vCPU, if that is not nothing. */
 static void add_host_time(struct hv_text *out, const struct hv_style *style,
 			  const struct hv_event *exit)
 {
-	if (exit->host_ns >= HOST_SHOWN_NS && is_on(style, HV_OPT_FUNCGRAPH_HOST))
+	if (exit->host_ns >= HOST_SHOWN_NS && hv_style_is_on(style, HV_OPT_FUNCGRAPH_HOST))
 		hv_text_printf(out, " /* host: %" PRIu64 ".%" PRIu64 " us */", exit->host_ns / 1000,
 			       exit->host_ns % 1000 / 100);
 }
@@ -424,7 +421,7 @@ static void add_exit(struct hv_graph *g, struct hv_text *out, const struct hv_st
 	add_duration(out, style, duration_ns(e));
 	add_blanks(out, e->depth * INDENT);
 	hv_text_add(out, "}");
-	if (!seen || is_on(style, HV_OPT_FUNCGRAPH_TAIL) || shows_retval(style, e)) {
+	if (!seen || hv_style_is_on(style, HV_OPT_FUNCGRAPH_TAIL) || shows_retval(style, e)) {
 		hv_text_add(out, " /* ");
 		add_function(out, style, e->ip);
 		if (shows_retval(style, e))
@@ -433,7 +430,7 @@ static void add_exit(struct hv_graph *g, struct hv_text *out, const struct hv_st
 	}
 	add_host_time(out, style, e);
 	hv_text_add(out, "\n");
-	if (is_on(style, HV_OPT_FUNCGRAPH_OVERRUN))
+	if (hv_style_is_on(style, HV_OPT_FUNCGRAPH_OVERRUN))
 		hv_text_printf(out, " (Overruns: %" PRIu32 ")\n", e->overrun);
 	add_arrow(g, out, style, e, "<==========");
 }

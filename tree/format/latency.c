@@ -6,7 +6,7 @@
 #include "kernel/kernel.h"
 #include "tracer/section.h"
 #include "tree/format/flags.h"
-#include "tree/format/format.h"
+#include "tree/format/symbol.h"
 
 #define NAME_LEN_MAX   512
 #define COMM_SHOWN     8

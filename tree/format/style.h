@@ -37,3 +37,8 @@ struct hv_header {
 	const struct hv_section *section; /* of a latency tracer; NULL: of no other tracer. A wait
 					   * has no ends: their ip is 0 */
 };
+
+static inline bool hv_style_is_on(const struct hv_style *style, enum hv_option option)
+{
+	return hv_options_on(style->options, option);
+}

@@ -15,3 +15,5 @@ struct hv_shown_symbol {
 /* False: the address has none. */
 bool hv_format_symbol(const struct hv_style *style, struct hv_gva addr,
 		      struct hv_shown_symbol *ret);
+/* Adds ADDR as a symbol, or as the options say. */
+void hv_format_address(struct hv_text *out, const struct hv_style *style, struct hv_gva addr);

@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "tree/settings/hist_action.h"
-#include "tree/settings/hist_reference.h"
 #include "tree/settings/synth.h"
 
 #define NAME_PREFIX "synthetic_"

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "tree/settings/hist_action.h"
-#include "tree/settings/hist_reference.h"
 #include "tree/settings/token.h"
 
 #define SPACES		   " \t\n\v\f\r"

@@ -23,35 +23,6 @@ static const char *const reserved[] = {
 	"common_tgid", "__probe_ip",   "__probe_ret_ip",       "__probe_func",
 };
 
-struct hv_err *hv_kprobe_refuse(const struct hv_kprobe_parsing *p, size_t off, int code,
-				const char *why)
-{
-	p->fault->at = p->word < p->nr ? (unsigned)off : 0;
-	for (size_t i = 0; i < p->word && i < p->nr; i++)
-		p->fault->at += (unsigned)strlen(p->words[i]) + 1;
-	return hv_err_new(code, "%s", why);
-}
-
-struct hv_err *hv_kprobe_wrong(const struct hv_kprobe_parsing *p, size_t off, const char *why)
-{
-	return hv_kprobe_refuse(p, off, EINVAL, why);
-}
-
-struct hv_err *hv_kprobe_not_there(const struct hv_kprobe_parsing *p, size_t off, const char *what)
-{
-	return hv_kprobe_refuse(p, off, EOPNOTSUPP, what);
-}
-
-bool hv_kprobe_is_good(const char *name, size_t len)
-{
-	if (!len || !(isalpha((unsigned char)name[0]) || name[0] == '_'))
-		return false;
-	for (size_t i = 1; i < len; i++)
-		if (!isalnum((unsigned char)name[i]) && name[i] != '_')
-			return false;
-	return true;
-}
-
 /* is_good_system_name() */
 static bool is_good_group(const char *name, size_t len)
 {
@@ -61,19 +32,6 @@ static bool is_good_group(const char *name, size_t len)
 		if (!isalnum((unsigned char)name[i]) && name[i] != '_' && name[i] != '-')
 			return false;
 	return true;
-}
-
-bool hv_kprobe_number(const char *text, size_t len, uint64_t *ret)
-{
-	char digits[HV_KPROBE_ARG_LEN_MAX + 1], *end;
-
-	if (!len || len >= sizeof(digits) || !isdigit((unsigned char)text[0]))
-		return false;
-	memcpy(digits, text, len);
-	digits[len] = '\0';
-	errno = 0;
-	*ret = strtoull(digits, &end, 0);
-	return !*end && !errno;
 }
 
 /* -- arguments --------------------------------------------------------------------------------- */
@@ -511,4 +469,54 @@ struct hv_kprobe_field hv_kprobe_field_of(const struct hv_kprobe_arg *arg)
 	return (struct hv_kprobe_field){arg->field,
 					arg->type->size_bytes * (arg->count ? arg->count : 1),
 					arg->type->is_signed};
+}
+
+/* -- which probes are alike, and which ones a command names ------------------------------------ */
+
+/* trace_probe_compare_arg_type() */
+size_t hv_kprobe_different_arg(const struct hv_kprobe *a, const struct hv_kprobe *b)
+{
+	if (a->nr_args != b->nr_args)
+		return (a->nr_args < b->nr_args ? a->nr_args : b->nr_args) + 1;
+	for (size_t i = 0; i < a->nr_args; i++)
+		if (a->args[i].type != b->args[i].type || a->args[i].count != b->args[i].count ||
+		    strcmp(a->args[i].name, b->args[i].name) != 0)
+			return i + 1;
+	return 0;
+}
+
+/* trace_kprobe_has_same_kprobe() */
+bool hv_kprobe_is_same(const struct hv_kprobe *a, const struct hv_kprobe *b)
+{
+	for (size_t i = 0; i < a->nr_args; i++)
+		if (strcmp(a->args[i].fetch, b->args[i].fetch) != 0)
+			return false;
+	return strcmp(a->symbol, b->symbol) == 0;
+}
+
+bool hv_kprobe_is_named(const struct hv_kprobe *k, const char *name)
+{
+	size_t len = strcspn(name, "/");
+
+	if (!name[len])
+		return strcmp(k->name, name) == 0;
+	return strncmp(k->group, name, len) == 0 && !k->group[len] &&
+	       (!name[len + 1] || strcmp(k->name, name + len + 1) == 0);
+}
+
+/* trace_kprobe_match() */
+bool hv_kprobe_has_head(const struct hv_kprobe *k, char *const *words, size_t nr)
+{
+	if (nr && strcmp(words[0], k->symbol) != 0)
+		return false;
+	if (nr > k->nr_args + 1)
+		return false;
+	for (size_t i = 1; i < nr; i++) {
+		HV_AUTO_FREE char *arg =
+			hv_format("%s=%s", k->args[i - 1].name, k->args[i - 1].fetch);
+
+		if (strcmp(arg, words[i]) != 0)
+			return false;
+	}
+	return true;
 }

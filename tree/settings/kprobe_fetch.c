@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Arguments of probes: FETCH[:TYPE], as parse_probe_arg() of the kernel takes them. */
+/* Arguments of probes: FETCH[:TYPE], as parse_probe_arg() of the kernel takes them, and typecasts.
+ */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/guard.h"
 #include "tracer/events/guest_marks.h"
+#include "tree/settings/eprobe.h"
 #include "tree/settings/kprobe_parse.h"
 
-#define STACK_NR_MAX 2048 /* PARAM_MAX_STACK */
-#define ARRAY_MAX    64	  /* MAX_ARRAY_LEN */
-#define WORD	     8
-#define NESTED_MAX   8 /* TRACEPROBE_MAX_NESTED_LEVEL */
+#define ARRAY_MAX    64 /* MAX_ARRAY_LEN */
+#define NESTED_MAX   8	/* TRACEPROBE_MAX_NESTED_LEVEL */
 #define NO_FETCH     "Invalid fetch argument"
+#define NO_BTF	     "BTF is not available or not supported"
+#define NOT_CLOSED   "Dereference brace is not closed"
+#define NEEDS_MEMBER "Typecast requires a field access"
 
 static const struct hv_kprobe_type types[] = {
 	{"string", 4, true, "\\\"%s\\\"", "__data_loc char[]"},
@@ -119,17 +122,6 @@ static struct hv_err *parse_type(const struct hv_kprobe_parsing *p, struct hv_kp
 	return NULL;
 }
 
-/* Word NR of the stack. The first one is recorded with the registers. */
-static void fetch_stack(struct hv_kprobe_arg *arg, uint64_t nr)
-{
-	if (!nr) {
-		arg->number = (struct hv_arch_register){HV_REGS_STACK_WORD, 0};
-		return;
-	}
-	arg->number = (struct hv_arch_register){HV_REGS_STACK, 0};
-	arg->derefs[arg->nr_derefs++] = (struct hv_kprobe_deref){.off = (int64_t)nr * WORD};
-}
-
 static struct hv_err *parse_argument_number(const struct hv_kprobe_parsing *p,
 					    struct hv_kprobe_arg *arg, const char *text, size_t off)
 {
@@ -138,46 +130,6 @@ static struct hv_err *parse_argument_number(const struct hv_kprobe_parsing *p,
 	if (!hv_kprobe_number(text, strlen(text), &nr))
 		return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
 	return hv_kprobe_take_argument(p, arg, nr, off);
-}
-
-/* What a stub has kept of a call until it returns. */
-static struct hv_err *take_kept_argument(const struct hv_kprobe_parsing *p,
-					 struct hv_kprobe_arg *arg, uint64_t nr, size_t off)
-{
-	if (nr > HV_NR_RETURN_ARGS)
-		return hv_kprobe_not_there(p, off,
-					   "only the first six arguments are kept until a"
-					   " function returns");
-	arg->number = (struct hv_arch_register){HV_RETURN_ARGS + (unsigned)nr - 1, 0};
-	p->k->needs_args = true;
-	return NULL;
-}
-
-struct hv_err *hv_kprobe_take_argument(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
-				       uint64_t nr, size_t off)
-{
-	uint64_t in_registers = 0;
-
-	if (p->k->is_return && !p->kernel->keeps_args)
-		return hv_kprobe_not_there(p, off,
-					   "what a function was called with is not known when it"
-					   " returns");
-	if (p->k->is_inside)
-		return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
-	if (!nr || nr > STACK_NR_MAX)
-		return hv_kprobe_wrong(p, off, "Invalid argument number");
-	if (p->k->is_return)
-		return take_kept_argument(p, arg, nr, off);
-	nr += p->k->is_tracepoint; /* the first one is the pointer */
-	while (in_registers < HV_ARCH_ARGS_MAX && p->arch->argument_registers[in_registers])
-		in_registers++;
-	if (nr > in_registers) {
-		fetch_stack(arg, nr - in_registers);
-		return NULL;
-	}
-	if (!p->arch->find_register(p->arch->argument_registers[nr - 1], &arg->number))
-		return hv_kprobe_wrong(p, off, "Invalid argument number");
-	return NULL;
 }
 
 static struct hv_err *parse_stack(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
@@ -190,9 +142,9 @@ static struct hv_err *parse_stack(const struct hv_kprobe_parsing *p, struct hv_k
 		return NULL;
 	if (!hv_kprobe_number(text, strlen(text), &nr))
 		return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
-	if (nr > STACK_NR_MAX)
+	if (nr > HV_KPROBE_STACK_MAX)
 		return hv_kprobe_wrong(p, off, "Invalid stack number");
-	fetch_stack(arg, nr);
+	hv_kprobe_take_stack(arg, nr);
 	return NULL;
 }
 
@@ -212,12 +164,60 @@ static struct hv_err *parse_retval(const struct hv_kprobe_parsing *p, struct hv_
 	return NULL;
 }
 
+/* -- fields of the event that is probed -------------------------------------------------------- */
+
+/* Makes ARG the field NAME. False: there is none. */
+static bool find_field(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+		       const char *name)
+{
+	const struct hv_event_fields *fields = &p->event->type->fields;
+
+	arg->source = HV_KPROBE_FIELD;
+	for (size_t i = 0; i < fields->nr; i++) {
+		const struct hv_event_field *f = &fields->list[i];
+
+		if (strcmp(f->name, name) != 0)
+			continue;
+		arg->event_field = (struct hv_kprobe_event_field){
+			f->off, f->size_bytes, f->is_signed, hv_field_form_of(f->type)};
+		return true;
+	}
+	return false;
+}
+
+/* parse_trace_event_arg(). Kernels that look late find $comm late, too, where it is the same. */
+static struct hv_err *take_field(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				 const char *name, size_t off)
+{
+	if (find_field(p, arg, name))
+		return NULL;
+	if (strcmp(name, "comm") == 0 || strcmp(name, "COMM") == 0) {
+		arg->source = HV_KPROBE_COMM;
+		return NULL;
+	}
+	return p->event->looks_early ? hv_kprobe_wrong(p, off, "Invalid $-variable specified")
+				     : NULL;
+}
+
+static struct hv_err *take_field_by_name(const struct hv_kprobe_parsing *p,
+					 struct hv_kprobe_arg *arg, const char *text, size_t off)
+{
+	if (p->has_casts && find_field(p, arg, text))
+		return NULL;
+	return hv_kprobe_wrong(p, off,
+			       p->has_casts	       ? "This event field is not found."
+			       : p->event->looks_early ? "BTF is not available or not supported"
+						       : "Invalid fetch argument");
+}
+
+/* -- what a FETCH begins with ------------------------------------------------------------------ */
+
 /* TEXT is behind the $. */
 static struct hv_err *parse_variable(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *text, size_t off)
 {
 	if (p->event)
-		return hv_eprobe_take_field(p, arg, text, off);
+		return take_field(p, arg, text, off);
 	if (strncmp(text, "retval", strlen("retval")) == 0)
 		return parse_retval(p, arg, text, off);
 	if (strcmp(text, "mark") == 0) {
@@ -309,17 +309,6 @@ static bool signed_number(const char *text, size_t len, int64_t *ret)
 	return true;
 }
 
-struct hv_err *hv_kprobe_add_deref(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
-				   struct hv_kprobe_deref deref, size_t off)
-{
-	/* The kernel keeps a symbol in a place of its own. */
-	if (arg->nr_derefs + (arg->symbol != NULL) >= HV_KPROBE_DEREFS_MAX)
-		return hv_kprobe_wrong(p, off, "Dereference is too much nested");
-	arg->derefs[arg->nr_derefs++] = deref;
-	arg->is_memory = true;
-	return NULL;
-}
-
 /* TEXT is behind the @. */
 static struct hv_err *parse_address(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				    const char *text, size_t off)
@@ -344,12 +333,16 @@ static struct hv_err *parse_address(const struct hv_kprobe_parsing *p, struct hv
 	return hv_kprobe_add_deref(p, arg, (struct hv_kprobe_deref){0}, off);
 }
 
-struct hv_err *hv_kprobe_check_depth(const struct hv_kprobe_parsing *p, size_t off, unsigned depth)
+static struct hv_err *check_depth(const struct hv_kprobe_parsing *p, size_t off, unsigned depth)
 {
 	if (p->has_casts && depth >= NESTED_MAX)
 		return hv_kprobe_refuse(p, off, E2BIG, "Too many nested typecasts/dereferences");
 	return NULL;
 }
+
+/* Parses TEXT, without a type, which is in DEPTH others. */
+static struct hv_err *parse_inner(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				  const char *text, size_t off, unsigned depth);
 
 /* +OFFSET(FETCH), -OFFSET(FETCH), and with a u behind the sign. The kernel does not count the u
  * when it says where the FETCH is. */
@@ -359,7 +352,7 @@ static struct hv_err *parse_deref(const struct hv_kprobe_parsing *p, struct hv_k
 	struct hv_kprobe_deref deref = {.is_user = text[1] == 'u'};
 	const char *digits = text + 1 + deref.is_user, *open = strchr(digits, '('), *close;
 	HV_AUTO_FREE char *inner = NULL;
-	struct hv_err *err = hv_kprobe_check_depth(p, off, depth);
+	struct hv_err *err = check_depth(p, off, depth);
 
 	if (err)
 		return err;
@@ -376,7 +369,7 @@ static struct hv_err *parse_deref(const struct hv_kprobe_parsing *p, struct hv_k
 	if (depth == HV_KPROBE_DEREFS_MAX)
 		return hv_kprobe_wrong(p, off, "Dereference is too much nested");
 	inner = hv_format("%.*s", (int)(close - open - 1), open + 1);
-	err = hv_kprobe_parse_inner(p, arg, inner, off, depth + 1);
+	err = parse_inner(p, arg, inner, off, depth + 1);
 	if (!err && arg->source != HV_KPROBE_NUMBER && arg->source != HV_KPROBE_FIELD)
 		err = hv_kprobe_wrong(p, off, "$comm can not be dereferenced");
 	p->named->is_known = false;
@@ -391,14 +384,144 @@ static struct hv_err *parse_name(const struct hv_kprobe_parsing *p, struct hv_kp
 			     strncmp(text, "this_cpu_read(", strlen("this_cpu_read(")) == 0))
 		return hv_kprobe_not_there(p, off, "variables of a CPU are not there yet");
 	if (p->event)
-		return hv_eprobe_take_name(p, arg, text, off);
+		return take_field_by_name(p, arg, text, off);
 	if (p->k->is_inside)
 		return hv_kprobe_wrong(p, off, "BTF is not available or not supported");
 	return hv_kprobe_parse_named(p, arg, text, off);
 }
 
-struct hv_err *hv_kprobe_parse_inner(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
-				     const char *text, size_t off, unsigned depth)
+/* -- typecasts ---------------------------------------------------------------------------------
+ * (STRUCT[,MEMBER])FETCH->MEMBER...: FETCH is the address of a STRUCT, or of MEMBER of one. Words
+ * and errors are those of kernels whose parser keeps a stack of what is in what
+ * (traceprobe_parse_context.depth). */
+
+/* What is behind the type: the FETCH, and the members. */
+struct cast {
+	const char *fetch, *fetch_end;
+	const char *members;
+};
+
+/* The parenthesis that closes the one at OPEN; NULL: none does. */
+static const char *closing(const char *open)
+{
+	unsigned depth = 0;
+
+	for (const char *at = open; *at; at++) {
+		depth += *at == '(';
+		if (*at == ')' && --depth == 0)
+			return at;
+	}
+	return NULL;
+}
+
+static bool has_offset(const char *symbol)
+{
+	const char *sign = strpbrk(symbol, "+-");
+
+	return sign && isdigit((unsigned char)sign[1]);
+}
+
+/* Divides TEXT, at OFF of the word. */
+static struct hv_err *divide(const struct hv_kprobe_parsing *p, const char *text, size_t off,
+			     struct cast *ret)
+{
+	const char *open = strchr(text, '('), *arrow;
+	size_t wrong_off = off + strlen(text);
+
+	*ret = (struct cast){.fetch = text};
+	if (*text == '(') {
+		ret->fetch++;
+		ret->fetch_end = closing(text);
+		if (!ret->fetch_end)
+			return hv_kprobe_wrong(p, off, NOT_CLOSED);
+		arrow = ret->fetch_end + 1;
+		wrong_off = off + (size_t)(arrow - text);
+	} else if (*text == '+' || *text == '-') {
+		if (!open)
+			return hv_kprobe_wrong(p, off, "Dereference needs a brace");
+		if (!closing(open))
+			return hv_kprobe_wrong(p, wrong_off, NOT_CLOSED);
+		arrow = ret->fetch_end = closing(open) + 1;
+		wrong_off = off + (size_t)(arrow - text);
+	} else {
+		if (*text == '@' && has_offset(text))
+			return hv_kprobe_wrong(p, off,
+					       "@SYM+/-OFFSET with typecast needs parentheses");
+		arrow = ret->fetch_end = text + strcspn(text, "-");
+	}
+	if (strncmp(arrow, "->", 2) != 0)
+		return hv_kprobe_wrong(p, wrong_off, NEEDS_MEMBER);
+	ret->members = arrow + 2;
+	return NULL;
+}
+
+/* Finds STRUCT[,MEMBER], at OFF of the word. *RET_BEFORE: the bytes of the struct before MEMBER. */
+static struct hv_err *find_struct(const struct hv_kprobe_parsing *p, const char *text, size_t off,
+				  struct hv_btf_value *ret, uint64_t *ret_before)
+{
+	size_t len = strcspn(text, ",");
+	HV_AUTO_FREE char *name = hv_format("%.*s", (int)len, text);
+	const char *member = text[len] ? text + len + 1 : NULL;
+	struct hv_btf_value at;
+	struct hv_err *err;
+	uint64_t bits = 0;
+
+	if (!hv_btf_struct(p->btf, name, ret))
+		return hv_kprobe_wrong(p, off, "This is not a pointer to union/structure.");
+	*ret_before = 0;
+	if (!member)
+		return NULL;
+	off += len + 1;
+	at = *ret;
+	err = hv_kprobe_follow_dots(p, &at, &member, &off, &bits);
+	if (err)
+		return err;
+	if (bits % 8)
+		return hv_kprobe_wrong(p, off, "Typecast field option is not byte-aligned");
+	if (member)
+		return hv_kprobe_wrong(p, off - 2,
+				       "Typecast field option does not support -> operator");
+	*ret_before = bits / 8;
+	return NULL;
+}
+
+static struct hv_err *parse_cast(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				 const char *text, size_t off, unsigned depth)
+{
+	const char *end = strchr(text, ')');
+	HV_AUTO_FREE char *type = NULL;
+	HV_AUTO_FREE char *fetch = NULL;
+	struct hv_btf_value compound;
+	uint64_t before = 0;
+	struct hv_err *err;
+	struct cast c;
+
+	if (!p->btf || p->k->is_inside)
+		return hv_kprobe_not_there(p, off, NO_BTF);
+	err = check_depth(p, off, depth);
+	if (!err && !end)
+		err = hv_kprobe_wrong(p, off + strlen(text), NOT_CLOSED);
+	if (!err)
+		err = divide(p, end + 1, off + (size_t)(end + 1 - text), &c);
+	if (err)
+		return err;
+	type = hv_format("%.*s", (int)(end - text - 1), text + 1);
+	fetch = hv_format("%.*s", (int)(c.fetch_end - c.fetch), c.fetch);
+	err = parse_inner(p, arg, fetch, off + (size_t)(c.fetch - text), depth + 1);
+	if (!err && arg->source != HV_KPROBE_NUMBER && arg->source != HV_KPROBE_FIELD)
+		err = hv_kprobe_wrong(p, off + (size_t)(c.fetch - text),
+				      "$comm can not be dereferenced");
+	if (!err)
+		err = find_struct(p, type, off + 1, &compound, &before);
+	return err ? err
+		   : hv_kprobe_follow_cast(p, arg, &compound, before, c.members,
+					   off + (size_t)(c.members - text));
+}
+
+/* -- a FETCH and its type ---------------------------------------------------------------------- */
+
+static struct hv_err *parse_inner(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				  const char *text, size_t off, unsigned depth)
 {
 	if (isalpha((unsigned char)*text) || *text == '_')
 		return parse_name(p, arg, text, off);
@@ -416,7 +539,7 @@ struct hv_err *hv_kprobe_parse_inner(const struct hv_kprobe_parsing *p, struct h
 		return parse_deref(p, arg, text, off, depth);
 	case '(':
 		if (p->has_casts)
-			return hv_kprobe_parse_cast(p, arg, text, off, depth);
+			return parse_cast(p, arg, text, off, depth);
 		return hv_kprobe_wrong(p, off, NO_FETCH);
 	default:
 		return hv_kprobe_wrong(p, off, NO_FETCH);
@@ -472,6 +595,75 @@ static struct hv_err *check_type(const struct hv_kprobe_parsing *p, struct hv_kp
 	return NULL;
 }
 
+static bool is_text_field(const struct hv_kprobe_arg *arg)
+{
+	enum hv_field_form form = arg->event_field.form;
+
+	return arg->source == HV_KPROBE_FIELD &&
+	       (form == HV_FIELD_ARRAY || form == HV_FIELD_DYNAMIC || form == HV_FIELD_RELATIVE);
+}
+
+/* What is read at a text's own address is the text. */
+static void drop_empty_deref(struct hv_kprobe_arg *arg)
+{
+	if (!is_text_field(arg) || arg->nr_derefs != 1 || arg->derefs[0].off ||
+	    arg->derefs[0].is_user)
+		return;
+	arg->nr_derefs = 0;
+	arg->is_memory = false;
+}
+
+static bool is_text(const struct hv_kprobe_arg *arg)
+{
+	return is_text_field(arg) || arg->source == HV_KPROBE_COMM ||
+	       arg->source == HV_KPROBE_STRING;
+}
+
+/* What the guest does not record, and the host cannot have. NULL: it can have ARG. */
+static const char *why_not_there(const struct hv_kprobe_parsing *p, const struct hv_kprobe_arg *arg)
+{
+	bool is_string = hv_kprobe_is_string(arg);
+
+	if (is_text(arg) && arg->nr_derefs)
+		return "the address of a text in the record is not known";
+	if (is_text(arg) && !is_string)
+		return "the address of a text is not known: its type must be string";
+	if (is_text(arg))
+		return *arg->type->name == 'u' || arg->count
+			       ? "the text is one, and in no user's memory"
+			       : NULL;
+	if (is_string && arg->count && !arg->is_memory)
+		return "an array of strings needs the address of the first";
+	if ((arg->nr_derefs || is_string) && !p->event->is_recorded)
+		return "the host makes this event: no memory is read for it";
+	return NULL;
+}
+
+static struct hv_err *check_event_type(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				       size_t off)
+{
+	bool reads_user = arg->nr_derefs && arg->derefs[arg->nr_derefs - 1].is_user;
+	const char *why_not;
+
+	if (!arg->type)
+		arg->type = hv_kprobe_plain_type();
+	if (!hv_kprobe_is_string(arg) && arg->count && (!arg->is_memory || reads_user))
+		return hv_kprobe_wrong(p, off, "String accepts only memory argument");
+	if (arg->source == HV_KPROBE_FIELD && !arg->event_field.size_bytes)
+		return hv_kprobe_refuse(p, 0, ENOENT, "Attached event does not have this field");
+	if (hv_kprobe_is_string(arg))
+		drop_empty_deref(arg);
+	why_not = why_not_there(p, arg);
+	if (why_not)
+		return hv_kprobe_not_there(p, off, why_not);
+	if (!hv_kprobe_is_string(arg) || is_text(arg))
+		return NULL;
+	/* A number is the address itself, and so is an element of an array. */
+	if (!arg->is_memory || arg->count)
+		return hv_kprobe_add_deref(p, arg, (struct hv_kprobe_deref){0}, off);
+	return NULL;
+}
+
 /* The kernel's limit would hide the upper half of the path of a cgroup (latency/limits.h). */
 static size_t arg_len_max(const struct hv_kprobe_parsing *p)
 {
@@ -500,12 +692,11 @@ struct hv_err *hv_kprobe_parse_fetch(const struct hv_kprobe_parsing *p, struct h
 	*p->named = (struct hv_kprobe_named){0};
 	err = colon ? parse_type(p, arg, colon + 1, type_off) : NULL;
 	if (!err)
-		err = hv_kprobe_parse_inner(p, arg, fetch, off, 0);
+		err = parse_inner(p, arg, fetch, off, 0);
 	if (!err)
 		err = use_names(p, arg, colon ? colon + 1 : NULL, off);
 	if (!err)
-		err = p->event ? hv_eprobe_check_type(p, arg, type_off)
-			       : check_type(p, arg, type_off);
+		err = p->event ? check_event_type(p, arg, type_off) : check_type(p, arg, type_off);
 	if (!err && !colon)
 		err = hv_kprobe_named_bits(p, arg, off);
 	if (err)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A definition of a probe that is being parsed: what the parts of its parser share (kprobe.c,
- * kprobe_fetch.c, kprobe_btf.c). Pure. */
+ * kprobe_fetch.c, kprobe_btf.c, eprobe.c). Pure. */
 #pragma once
 
 #include "kernel/btf_func.h"
 #include "tree/settings/kprobe.h"
 
-#define HV_KPROBE_ARG_LEN_MAX 63 /* MAX_ARGSTR_LEN */
+#define HV_KPROBE_ARG_LEN_MAX 63   /* MAX_ARGSTR_LEN */
+#define HV_KPROBE_STACK_MAX   2048 /* PARAM_MAX_STACK */
 /* The group of the probes that hvtrace's own verbs define. */
 #define HV_KPROBE_OWN_GROUP   "hvtrace"
 
@@ -70,16 +71,6 @@ struct hv_err *hv_kprobe_parse_name(const struct hv_kprobe_parsing *p, const cha
 /* Parses p->args. */
 struct hv_err *hv_kprobe_parse_args(struct hv_kprobe_parsing *p) hv_must_use;
 
-/* Of a probe of an event (eprobe.c), at OFF of the word: makes ARG its field NAME; the same of a
- * name without a $, which kernels without typecasts refuse; sees what the type of ARG needs of its
- * FETCH. */
-struct hv_err *hv_eprobe_take_field(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
-				    const char *name, size_t off) hv_must_use;
-struct hv_err *hv_eprobe_take_name(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
-				   const char *text, size_t off) hv_must_use;
-struct hv_err *hv_eprobe_check_type(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
-				    size_t off) hv_must_use;
-
 /* is_good_name() */
 bool hv_kprobe_is_good(const char *name, size_t len);
 /* kstrtoul(), without a sign. False: TEXT, of LEN bytes, is something else. */
@@ -88,15 +79,8 @@ bool hv_kprobe_number(const char *text, size_t len, uint64_t *ret);
 /* Parses BODY, an argument without its name, at OFF of the word. */
 struct hv_err *hv_kprobe_parse_fetch(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *body, size_t off) hv_must_use;
-/* Likewise TEXT, without a type, which is in DEPTH others. */
-struct hv_err *hv_kprobe_parse_inner(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
-				     const char *text, size_t off, unsigned depth) hv_must_use;
-/* Refuses what has another FETCH in it, and is in DEPTH others, if that is too deep. */
-struct hv_err *hv_kprobe_check_depth(const struct hv_kprobe_parsing *p, size_t off,
-				     unsigned depth) hv_must_use;
-/* Parses TEXT, a typecast, which is in DEPTH others (kprobe_cast.c). */
-struct hv_err *hv_kprobe_parse_cast(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
-				    const char *text, size_t off, unsigned depth) hv_must_use;
+/* Makes ARG word NR of the stack. The first one is recorded with the registers. */
+void hv_kprobe_take_stack(struct hv_kprobe_arg *arg, uint64_t nr);
 /* Makes ARG the function's argument NR, from 1 on. OFF: of what asks for it, in the word. */
 struct hv_err *hv_kprobe_take_argument(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				       uint64_t nr, size_t off) hv_must_use;

@@ -6,28 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/uio.h>
 
 #include "vmm/process/maps.h"
 
 #define CODE_MAX_BYTES (64u << 20)
 #define CHUNK_BYTES    (1u << 20)
-
-bool hv_call_read(pid_t pid, uint64_t at, void *to, size_t len_bytes)
-{
-	struct iovec ours = {to, len_bytes};
-	struct iovec theirs = {(void *)(uintptr_t)at, len_bytes};
-
-	return process_vm_readv(pid, &ours, 1, &theirs, 1, 0) == (ssize_t)len_bytes;
-}
-
-bool hv_call_write(pid_t pid, uint64_t at, const void *from, size_t len_bytes)
-{
-	struct iovec ours = {(void *)(uintptr_t)from, len_bytes};
-	struct iovec theirs = {(void *)(uintptr_t)at, len_bytes};
-
-	return process_vm_writev(pid, &ours, 1, &theirs, 1, 0) == (ssize_t)len_bytes;
-}
 
 static void look_for(const struct hv_call_pattern *pattern, const uint8_t *bytes, size_t len,
 		     uint64_t at, uint64_t *ret)
@@ -54,7 +37,7 @@ static void scan(pid_t pid, uint64_t start, uint64_t end, struct hv_call_code *c
 	while (start < end && !(code->syscall_ret && code->sigreturn)) {
 		size_t len = end - start < CHUNK_BYTES ? (size_t)(end - start) : CHUNK_BYTES;
 
-		if (!hv_call_read(pid, start, bytes, len))
+		if (!hv_thread_read(pid, start, bytes, len))
 			return;
 		look_for(&hv_call_syscall_ret, bytes, len, start, &code->syscall_ret);
 		look_for(&hv_call_sigreturn, bytes, len, start, &code->sigreturn);
@@ -197,7 +180,7 @@ struct hv_err *hv_call_run(pid_t pid, struct hv_thread *t, const struct hv_call_
 		err = make_call(t, code, image, data_at, &calls[i], deadline_ns);
 		failed = calls[i].result < 0 && calls[i].result > -4096;
 	}
-	if (!err && len_bytes && !hv_call_read(pid, data_at, data, len_bytes))
+	if (!err && len_bytes && !hv_thread_read(pid, data_at, data, len_bytes))
 		err = hv_err_new(EFAULT, "process %d: its stack at 0x%" PRIx64 " cannot be read",
 				 (int)pid, data_at);
 	if (!err && nr)

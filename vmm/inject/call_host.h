@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What call.c has from the file of the host's architecture, call_ARCH.c, and that from it. */
+/* What call.c has from the file of the host's architecture, call_ARCH.c. */
 #pragma once
 
 #include "vmm/inject/call.h"
@@ -14,10 +14,6 @@ struct hv_call_pattern {
  * signal's handler. */
 extern const struct hv_call_pattern hv_call_syscall_ret;
 extern const struct hv_call_pattern hv_call_sigreturn;
-
-/* False: not all of it can be read or written. */
-bool hv_call_read(pid_t pid, uint64_t at, void *to, size_t len_bytes);
-bool hv_call_write(pid_t pid, uint64_t at, const void *from, size_t len_bytes);
 
 /* What is written to a thread's stack for calls, and the registers that it returns to. */
 struct hv_call_image;

@@ -216,9 +216,9 @@ struct hv_err *hv_call_image_make(const struct hv_thread *t, const struct hv_cal
 struct hv_err *hv_call_image_put(pid_t pid, const struct hv_call_image *image, const void *data,
 				 size_t len)
 {
-	if ((len && !hv_call_write(pid, image->data_at, data, len)) ||
-	    !hv_call_write(pid, image->fp_at, image->fp, image->fp_len_bytes) ||
-	    !hv_call_write(pid, image->frame_at, &image->frame, sizeof(image->frame)))
+	if ((len && !hv_thread_write(pid, image->data_at, data, len)) ||
+	    !hv_thread_write(pid, image->fp_at, image->fp, image->fp_len_bytes) ||
+	    !hv_thread_write(pid, image->frame_at, &image->frame, sizeof(image->frame)))
 		return hv_err_new(EFAULT,
 				  "process %d: its stack at 0x%" PRIx64 " cannot be written",
 				  (int)pid, image->frame_at);

@@ -2,125 +2,16 @@
 #include "vmm/inject/inject.h"
 
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "base/clock.h"
 #include "vmm/inject/icache.h"
 #include "vmm/inject/state.h"
 #include "vmm/kvm_tsc.h"
 #include "vmm/shared_memory.h"
 
-#define BRIEF_NS    (2 * HV_NS_PER_S) /* limit of a hold for one request */
-#define SMM_TRIES   100
-#define SMM_WAIT_MS 1
-
 /* ---- holds ---- */
-
-/* Each vCPU has a thread of its own, which ends when the vCPU is unplugged. */
-static bool are_known(const struct hv_inject *j, const pid_t *tids, unsigned nr)
-{
-	return j->tids && nr == j->kvm.nr_vcpus && !memcmp(tids, j->tids, nr * sizeof(*tids));
-}
-
-/* Takes TIDS on success. What was known before is freed first: in the VMM, the page of a vCPU that
- * is gone may be other memory now. */
-static struct hv_err *know_vcpus(struct hv_inject *j, pid_t **tids, unsigned nr)
-{
-	struct hv_err *err;
-
-	hv_sync_deinit(&j->sync);
-	free(hv_take(j->regs));
-	free(hv_take(j->tids));
-	err = hv_kvm_find_vcpus(&j->kvm);
-	if (!err && j->kvm.nr_vcpus != nr)
-		err = hv_err_new(EBUSY, "%u vCPUs by KVM's files, %u by the monitor",
-				 j->kvm.nr_vcpus, nr);
-	if (err)
-		return err;
-	hv_sync_init(&j->sync, &j->kvm, j->vmm.pidfd);
-	j->regs = hv_alloc(nr * sizeof(*j->regs));
-	j->tids = hv_take(*tids);
-	return NULL;
-}
-
-static struct hv_err *need_keeper(struct hv_inject *j)
-{
-	if (j->keeper && hv_keeper_is_alive(j->keeper))
-		return NULL;
-	hv_keeper_free(hv_take(j->keeper));
-	return hv_keeper_start(j->vmm.process->pid, j->vmm.pidfd, &j->code, &j->keeper);
-}
-
-static struct hv_err *hold_once(struct hv_inject *j, unsigned nr, uint64_t max_ns,
-				bool *ret_all_in_run)
-{
-	struct hv_err *err;
-
-	hv_sync_ask(&j->sync);
-	err = hv_keeper_hold(j->keeper, j->tids, nr, max_ns, &j->held_from_ns, ret_all_in_run);
-	if (err)
-		hv_sync_cancel(&j->sync);
-	j->has_regs = !err && hv_sync_take(&j->sync, j->vmm.arch, *ret_all_in_run, j->regs);
-	return err;
-}
-
-/* Where a vCPU in system management mode will go on in the kernel is not known, and it may be in a
- * stub. The firmware leaves that mode after some microseconds. */
-static struct hv_err *hold(struct hv_inject *j, unsigned nr, uint64_t max_ns, bool *ret_all_in_run)
-{
-	unsigned vcpu = 0;
-
-	for (unsigned tries = 0; tries < SMM_TRIES; tries++) {
-		struct hv_err *err = hold_once(j, nr, max_ns, ret_all_in_run);
-
-		if (err || !hv_sync_is_in_smm(&j->kvm, &vcpu))
-			return err;
-		err = hv_keeper_release(j->keeper, &j->held_ns);
-		if (err)
-			return err;
-		poll(NULL, 0, SMM_WAIT_MS);
-	}
-	j->has_regs = false;
-	return hv_err_new(EBUSY, "vCPU %u is in system management mode each time it is stopped",
-			  vcpu);
-}
-
-static struct hv_err *stop(struct hv_inject *j, uint64_t max_ns)
-{
-	HV_AUTO_FREE pid_t *tids = hv_alloc(HV_VCPUS_MAX * sizeof(*tids));
-	size_t nr = 0;
-	struct hv_err *err = j->vmm.ops->vcpu_threads(j->vmm.self, tids, HV_VCPUS_MAX, &nr);
-	bool all_in_run = false;
-
-	if (!err && !are_known(j, tids, (unsigned)nr))
-		err = know_vcpus(j, &tids, (unsigned)nr);
-	if (!err)
-		err = need_keeper(j);
-	if (err)
-		return err;
-	err = hold(j, (unsigned)nr, max_ns, &all_in_run);
-	if (!err)
-		hv_shadow_look_again(j, all_in_run);
-	return err;
-}
-
-struct hv_err *hv_inject_stop(struct hv_inject *j)
-{
-	return stop(j, BRIEF_NS);
-}
-
-struct hv_err *hv_inject_go_on(struct hv_inject *j, struct hv_err *err)
-{
-	struct hv_err *end = hv_keeper_release(j->keeper, &j->held_ns);
-
-	if (!err)
-		return end;
-	hv_err_free(end);
-	return err;
-}
 
 static struct hv_err *inject_prepare_hold(void *self)
 {
@@ -131,7 +22,7 @@ static struct hv_err *inject_prepare_hold(void *self)
 		err = hv_inject_check_debugger(j);
 	if (!err)
 		hv_inject_want_huge(j);
-	return err ? err : need_keeper(j);
+	return err ? err : hv_inject_need_keeper(j);
 }
 
 static struct hv_err *inject_hold_begin(void *self, uint64_t max_ns)
@@ -142,7 +33,7 @@ static struct hv_err *inject_hold_begin(void *self, uint64_t max_ns)
 	if (!err)
 		err = j->vmm.ops->look_at_ram(j->vmm.self);
 	if (!err)
-		err = stop(j, max_ns);
+		err = hv_inject_hold(j, max_ns);
 	j->is_held = !err;
 	if (!err)
 		j->vmm.ops->held(j->vmm.self);

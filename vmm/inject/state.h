@@ -33,8 +33,11 @@ struct hv_err *hv_inject_check_filters(const struct hv_inject *j) hv_must_use;
 bool hv_status_line_has_shadow_stack(const char *line);
 struct hv_err *hv_inject_check_debugger(const struct hv_inject *j) hv_must_use;
 
-/* inject.c: a hold for one request, and its end. GO_ON takes ERR and returns it, or its own error.
- */
+/* hold.c: starts the keeper that holds, unless there is one. */
+struct hv_err *hv_inject_need_keeper(struct hv_inject *j) hv_must_use;
+/* Begins a hold of at most MAX_NS. */
+struct hv_err *hv_inject_hold(struct hv_inject *j, uint64_t max_ns) hv_must_use;
+/* A hold for one request, and its end. GO_ON takes ERR and returns it, or its own error. */
 struct hv_err *hv_inject_stop(struct hv_inject *j) hv_must_use;
 struct hv_err *hv_inject_go_on(struct hv_inject *j, struct hv_err *err) hv_must_use;
 

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -213,4 +214,20 @@ void hv_threads_release(struct hv_threads *t)
 		at->stopped = at->at_rest = false;
 		hv_inject_at("released");
 	}
+}
+
+bool hv_thread_read(pid_t pid, uint64_t at, void *to, size_t len_bytes)
+{
+	struct iovec ours = {to, len_bytes};
+	struct iovec theirs = {(void *)(uintptr_t)at, len_bytes};
+
+	return process_vm_readv(pid, &ours, 1, &theirs, 1, 0) == (ssize_t)len_bytes;
+}
+
+bool hv_thread_write(pid_t pid, uint64_t at, const void *from, size_t len_bytes)
+{
+	struct iovec ours = {(void *)(uintptr_t)from, len_bytes};
+	struct iovec theirs = {(void *)(uintptr_t)at, len_bytes};
+
+	return process_vm_writev(pid, &ours, 1, &theirs, 1, 0) == (ssize_t)len_bytes;
 }

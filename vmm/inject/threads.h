@@ -54,3 +54,7 @@ struct hv_err *hv_thread_settle(struct hv_thread *t, uint64_t deadline_ns) hv_mu
 /* For tests: called before and after each step; WHERE names the step. May be NULL. */
 extern void (*hv_inject_step)(const char *where);
 void hv_inject_at(const char *where);
+
+/* The memory of the process of a thread. False: not all of it can be read or written. */
+bool hv_thread_read(pid_t pid, uint64_t at, void *to, size_t len_bytes);
+bool hv_thread_write(pid_t pid, uint64_t at, const void *from, size_t len_bytes);

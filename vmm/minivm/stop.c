@@ -5,45 +5,6 @@
 #include "vmm/minivm/cpu.h"
 #include "vmm/minivm/machine.h"
 
-/* What WATCH waits for has happened: stops all vCPUs. Under the lock. */
-static void reached(struct hv_minivm_vcpu *v)
-{
-	struct hv_minivm *o = v->vm;
-
-	o->reached_by = v;
-	o->watch = HV_MINIVM_WATCH_NOTHING;
-	o->nr_stops++;
-	hv_minivm_kick_all(o);
-	pthread_cond_broadcast(&o->changed);
-	/* It fails if others have closed or filled it, and then whoever polls it is woken already.
-	 */
-	if (o->has_stop && send(o->stop_fds[0], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		return;
-}
-
-bool hv_minivm_at_break(struct hv_minivm_vcpu *v)
-{
-	struct hv_minivm *o = v->vm;
-	bool is_break;
-
-	pthread_mutex_lock(&o->lock);
-	is_break = o->watch == HV_MINIVM_WATCH_BREAK && hv_minivm_cpu_is_at(v->fd, &o->at);
-	if (is_break)
-		reached(v);
-	pthread_mutex_unlock(&o->lock);
-	return is_break;
-}
-
-void hv_minivm_at_base(struct hv_minivm_vcpu *v)
-{
-	struct hv_minivm *o = v->vm;
-
-	pthread_mutex_lock(&o->lock);
-	if (o->watch == HV_MINIVM_WATCH_BASE)
-		reached(v);
-	pthread_mutex_unlock(&o->lock);
-}
-
 /* Under the lock: waits until the point is reached and all vCPUs are stopped. ECANCELED: the
  * machine ended before. */
 static struct hv_err *wait_reached(struct hv_minivm *o)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -116,13 +117,52 @@ static bool may_run(struct hv_minivm_vcpu *v)
 	return !ended;
 }
 
+/* What WATCH waits for has happened: stops all vCPUs. Under the lock. */
+static void reached(struct hv_minivm_vcpu *v)
+{
+	struct hv_minivm *o = v->vm;
+
+	o->reached_by = v;
+	o->watch = HV_MINIVM_WATCH_NOTHING;
+	o->nr_stops++;
+	hv_minivm_kick_all(o);
+	pthread_cond_broadcast(&o->changed);
+	/* It fails if others have closed or filled it, and then whoever polls it is woken already.
+	 */
+	if (o->has_stop && send(o->stop_fds[0], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return;
+}
+
+static bool is_at_break(struct hv_minivm_vcpu *v)
+{
+	struct hv_minivm *o = v->vm;
+	bool is_break;
+
+	pthread_mutex_lock(&o->lock);
+	is_break = o->watch == HV_MINIVM_WATCH_BREAK && hv_minivm_cpu_is_at(v->fd, &o->at);
+	if (is_break)
+		reached(v);
+	pthread_mutex_unlock(&o->lock);
+	return is_break;
+}
+
+static void note_base(struct hv_minivm_vcpu *v)
+{
+	struct hv_minivm *o = v->vm;
+
+	pthread_mutex_lock(&o->lock);
+	if (o->watch == HV_MINIVM_WATCH_BASE)
+		reached(v);
+	pthread_mutex_unlock(&o->lock);
+}
+
 static void handle_port(struct hv_minivm_vcpu *v)
 {
 	struct kvm_run *run = v->run;
 	uint8_t *data = (uint8_t *)run + run->io.data_offset;
 	bool ends = false;
 
-	if (run->io.port == HV_MINIVM_BREAK_PORT && hv_minivm_at_break(v))
+	if (run->io.port == HV_MINIVM_BREAK_PORT && is_at_break(v))
 		return;
 	for (uint32_t i = 0; i < run->io.count && !ends; i++)
 		hv_minivm_port(v->vm, run->io.port, run->io.size, data + i * run->io.size,
@@ -137,7 +177,7 @@ static struct hv_err *handle_base(struct hv_minivm_vcpu *v)
 	struct hv_err *err = hv_minivm_cpu_base_exit(v->fd, v->run, &in_kernel);
 
 	if (!err && in_kernel)
-		hv_minivm_at_base(v);
+		note_base(v);
 	return err;
 }
 

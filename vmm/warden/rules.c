@@ -7,7 +7,6 @@
 #include "vmm/region_journal.h"
 #include "vmm/warden/rules_state.h"
 
-#define PAGE_BYTES HV_RULES_PAGE_BYTES
 #define PROOFS_MAX 8
 
 struct hv_rules *hv_rules_new(struct hv_guest *g, enum hv_adopts adopts)
@@ -82,101 +81,8 @@ void hv_rules_prepare(struct hv_rules *r)
 	hv_noted_tidy(&r->places, is_patched);
 }
 
-uint64_t hv_rules_word(const uint8_t *bytes, uint32_t len_bytes)
-{
-	uint64_t value = 0;
-
-	memcpy(&value, bytes, len_bytes);
-	return value;
-}
-
-struct hv_err *hv_rules_read(struct hv_rules *r, struct hv_gpa gpa, uint32_t len_bytes,
-			     uint8_t *ret)
-{
-	struct hv_gpa page = hv_gpa(gpa.v & ~(uint64_t)(PAGE_BYTES - 1));
-	uint64_t off = gpa.v - page.v;
-	struct hv_err *err = NULL;
-
-	if (off + len_bytes > PAGE_BYTES)
-		return hv_guest_read(r->guest, gpa, ret, len_bytes);
-	if (!r->has_page || r->page.v != page.v)
-		err = hv_guest_read(r->guest, page, r->bytes, PAGE_BYTES);
-	r->has_page = !err;
-	r->page = page;
-	if (!err)
-		memcpy(ret, r->bytes + off, len_bytes);
-	return err;
-}
-
-bool hv_rules_is_in_region(const struct hv_rules *r, struct hv_gpa gpa, uint64_t len_bytes)
-{
-	uint64_t off = gpa.v - r->region.gpa.v;
-
-	return off < r->region.len_bytes && len_bytes <= r->region.len_bytes - off;
-}
-
-/* Where leaves may be. Where that depends on the image's place, only the service knows it. */
-static struct hv_gva_range window_of(const struct hv_arch *arch)
-{
-	return arch->free_window.end.v ? arch->free_window : arch->image_window;
-}
-
-/* Whether AT is mapped to the region by what an earlier session wrote. Tables in the region are not
- * read: the service can write them. */
-static bool is_mapped_earlier(struct hv_rules *r, struct hv_gva at, struct hv_leaf *ret)
-{
-	const struct hv_arch *arch = hv_tables_arch(r->tables);
-	struct hv_mapping m;
-
-	if (r->adopts != HV_ADOPTS_EARLIER || !hv_gva_in(at, window_of(arch)) ||
-	    !(arch->make_table ? hv_tables_slot(r->tables, at, &m)
-			       : hv_tables_walk(r->tables, at, &m)) ||
-	    !m.present || !hv_rules_is_in_region(r, m.gpa, 1))
-		return false;
-	*ret = (struct hv_leaf){.executable = arch->make_table || m.executable,
-				.writable = arch->make_table || m.writable};
-	return true;
-}
-
-static bool leaf_of(struct hv_rules *r, struct hv_gva at, struct hv_leaf *ret)
-{
-	const struct hv_leaf *found = hv_leaves_at(&r->leaves, at);
-
-	if (found)
-		*ret = *found;
-	return found || is_mapped_earlier(r, at, ret);
-}
-
-bool hv_rules_is_ours(struct hv_rules *r, struct hv_gva at)
-{
-	struct hv_leaf leaf;
-
-	return leaf_of(r, at, &leaf);
-}
-
-bool hv_rules_is_our_code(struct hv_rules *r, struct hv_gva at)
-{
-	struct hv_leaf leaf;
-
-	return leaf_of(r, at, &leaf) && leaf.executable;
-}
-
-bool hv_rules_is_our_data(struct hv_rules *r, struct hv_gva at)
-{
-	struct hv_leaf leaf;
-
-	return leaf_of(r, at, &leaf) && leaf.writable;
-}
-
-bool hv_rules_is_kernel_code(struct hv_rules *r, struct hv_gva at)
-{
-	struct hv_mapping m;
-
-	return !hv_rules_is_ours(r, at) && hv_tables_walk(r->tables, at, &m) && m.executable &&
-	       !hv_rules_is_in_region(r, m.gpa, 1);
-}
-
-bool hv_rules_is_tied(struct hv_rules *r, const struct hv_hold_write *w)
+/* Whether the guest's tables lead from the address of W to its memory, as text or as data. */
+static bool is_tied(struct hv_rules *r, const struct hv_hold_write *w)
 {
 	struct hv_mapping m;
 
@@ -241,7 +147,7 @@ static bool is_slot(struct hv_rules *r, const struct hv_looked *l)
 		return maps_region(r, w->gva, from, &leaf);
 	return maps_region(r, w->gva, to, &leaf) && begins_well(r, w->gva) &&
 	       (from == 0 || maps_region(r, w->gva, from, &leaf)) &&
-	       hv_gva_in(w->gva, window_of(hv_tables_arch(r->tables)));
+	       hv_gva_in(w->gva, hv_rules_window(hv_tables_arch(r->tables)));
 }
 
 static void note_slot(struct hv_rules *r, const struct hv_looked *l)
@@ -323,7 +229,7 @@ static enum hv_write_kind kind_of(struct hv_rules *r, const struct hv_looked *l)
 {
 	if (is_slot(r, l))
 		return HV_WRITE_SLOT;
-	if (!hv_rules_is_tied(r, l->w))
+	if (!is_tied(r, l->w))
 		return HV_WRITE_REFUSED;
 	if (puts_back(r, l))
 		return HV_WRITE_BACK;

@@ -73,14 +73,14 @@ struct hv_rules {
 
 uint64_t hv_rules_word(const uint8_t *bytes, uint32_t len_bytes);
 bool hv_rules_is_in_region(const struct hv_rules *r, struct hv_gpa gpa, uint64_t len_bytes);
+/* Where leaves may be. Where that depends on the image's place, only the service knows it. */
+struct hv_gva_range hv_rules_window(const struct hv_arch *arch);
 /* Whether AT is an address of the region; its code: one that may be executed. */
 bool hv_rules_is_ours(struct hv_rules *r, struct hv_gva at);
 bool hv_rules_is_our_code(struct hv_rules *r, struct hv_gva at);
 bool hv_rules_is_our_data(struct hv_rules *r, struct hv_gva at);
 /* Whether AT is an address of code of the kernel's own. */
 bool hv_rules_is_kernel_code(struct hv_rules *r, struct hv_gva at);
-/* Whether the guest's tables lead from the address of W to its memory, as text or as data. */
-bool hv_rules_is_tied(struct hv_rules *r, const struct hv_hold_write *w);
 /* Reads what is at GPA now. Many places are in one page. */
 struct hv_err *hv_rules_read(struct hv_rules *r, struct hv_gpa gpa, uint32_t len_bytes,
 			     uint8_t *ret) hv_must_use;

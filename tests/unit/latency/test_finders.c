@@ -363,12 +363,12 @@ START_TEST(searches_that_do_not_end)
 {
 	for (uint64_t ms = 1; ms < 6000; ms += 5) {
 		search(&ms, 1);
-		ck_assert_int_eq(hv_waits_have_long_series(&finders, (ms + 2) * MS),
+		ck_assert_int_eq(hv_finders_have_long_series(&finders, (ms + 2) * MS),
 				 ms + 2 >= 5001);
 	}
 	ck_assert_uint_eq(stalls.nr, 0);
 	SEE(at(HV_MOMENT_RECLAIM, 0, 20000, 7));
-	ck_assert(!hv_waits_have_long_series(&finders, 20000 * MS));
+	ck_assert(!hv_finders_have_long_series(&finders, 20000 * MS));
 	ck_assert_uint_eq(only(HV_STALL_RECLAIM, 1, 5998, 7)->length_ns, 2400 * MS);
 }
 END_TEST

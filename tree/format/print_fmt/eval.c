@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/format/print_fmt/eval.h"
 
+#include <string.h>
+
 #include "tree/format/print_fmt/lexer.h"
+#include "tree/format/print_fmt/pointer.h"
+
+/* Evaluates nodes that write into the scratch text, and HV_FN_BSWAP. */
+static bool eval_helper(struct hv_print_eval *e, const struct hv_print_node *n,
+			struct hv_print_value *ret);
+/* Adds NR pieces to OUT, which may have grown when the result is false. */
+static bool eval_pieces(struct hv_print_eval *e, uint32_t first, uint32_t nr,
+			struct hv_print_out *out);
 
 const char *hv_print_eval_string(const struct hv_print_eval *e, uint32_t at)
 {
@@ -208,7 +218,376 @@ bool hv_print_eval_node(struct hv_print_eval *e, uint32_t at, struct hv_print_va
 	case HV_OP_SYMBOL:
 	case HV_OP_PRINTF:
 	case HV_OP_CALL:
-		return hv_print_eval_helper(e, n, ret);
+		return eval_helper(e, n, ret);
 	}
 	return false;
+}
+
+/* -- the kernel's helpers ---------------------------------------------------------------------- */
+
+/* The kernel's helpers (kernel/trace/trace_output.c). Each writes a text with a NUL behind it and
+ * returns a pointer to the text. */
+
+static struct hv_print_value scratch_end(const struct hv_print_eval *e)
+{
+	return (struct hv_print_value){
+		.bits = (uint64_t)(e->scratch.at - e->scratch.start),
+		.type = hv_print_pointer_to_numbers(hv_print_signed(1)),
+		.space = HV_SPACE_SCRATCH,
+	};
+}
+
+/* Writes NAME, behind the text that separates names if it is not the first. NULL: only that text.
+ */
+static void put_flag(struct hv_print_eval *e, const struct hv_print_node *n, bool is_first,
+		     const char *name)
+{
+	if (!is_first)
+		hv_print_text(&e->scratch, hv_print_eval_string(e, n->d));
+	if (name)
+		hv_print_text(&e->scratch, name);
+}
+
+static bool eval_flags(struct hv_print_eval *e, const struct hv_print_node *n,
+		       struct hv_print_value *ret)
+{
+	bool is_first = true;
+	struct hv_print_value v;
+	uint64_t flags;
+
+	if (!hv_print_eval_node(e, n->a, &v) || v.space != HV_SPACE_GUEST)
+		return false;
+	*ret = scratch_end(e);
+	flags = v.bits;
+	for (uint32_t i = 0; i < n->c && flags; i++) {
+		const struct hv_print_pair *pair = &e->fmt->pairs[n->b + i];
+
+		if (pair->unknown)
+			return false;
+		if ((flags & pair->value) != pair->value)
+			continue;
+		flags &= ~pair->value;
+		put_flag(e, n, is_first, hv_print_eval_string(e, pair->name));
+		is_first = false;
+	}
+	if (flags) {
+		put_flag(e, n, is_first, NULL);
+		hv_print_hex(&e->scratch, flags);
+	}
+	hv_print_char(&e->scratch, '\0');
+	return true;
+}
+
+static bool eval_symbol(struct hv_print_eval *e, const struct hv_print_node *n,
+			struct hv_print_value *ret)
+{
+	struct hv_print_value v;
+	const char *name = "";
+
+	if (!hv_print_eval_node(e, n->a, &v) || v.space != HV_SPACE_GUEST)
+		return false;
+	*ret = scratch_end(e);
+	for (uint32_t i = 0; i < n->c; i++) {
+		const struct hv_print_pair *pair = &e->fmt->pairs[n->b + i];
+
+		if (pair->unknown)
+			return false;
+		if (pair->value != v.bits)
+			continue;
+		name = hv_print_eval_string(e, pair->name);
+		break;
+	}
+	if (*name)
+		hv_print_text(&e->scratch, name);
+	else
+		hv_print_hex(&e->scratch, v.bits);
+	hv_print_char(&e->scratch, '\0');
+	return true;
+}
+
+/* trace_seq_printf(): its arguments are evaluated before it writes, and may write, too. */
+static bool eval_printf(struct hv_print_eval *e, const struct hv_print_node *n,
+			struct hv_print_value *ret)
+{
+	char text[HV_PRINT_TEXT_MAX];
+	struct hv_print_out out = {.start = text, .at = text, .end = text + sizeof(text)};
+
+	if (!eval_pieces(e, n->a, n->b, &out))
+		return false;
+	hv_print_bytes(&e->scratch, text, (size_t)(out.at - text));
+	*ret = hv_print_number_value(0, n->type);
+	return true;
+}
+
+static bool put_hex(struct hv_print_eval *e, struct hv_span bytes, int64_t len_bytes,
+		    bool is_joined)
+{
+	if (len_bytes > 0 && (uint64_t)len_bytes > bytes.len_bytes)
+		return false;
+	for (int64_t i = 0; i < len_bytes && !e->scratch.full; i++) {
+		if (i && !is_joined)
+			hv_print_char(&e->scratch, ' ');
+		hv_print_hex_byte(&e->scratch, bytes.data[i]);
+	}
+	return true;
+}
+
+static bool put_array(struct hv_print_eval *e, struct hv_span bytes, uint64_t nr, uint64_t el_bytes)
+{
+	struct hv_print_value v;
+
+	if (el_bytes != 1 && el_bytes != 2 && el_bytes != 4 && el_bytes != 8)
+		return false;
+	if (nr > bytes.len_bytes / el_bytes)
+		return false;
+	hv_print_char(&e->scratch, '{');
+	for (uint64_t i = 0; i < nr && !e->scratch.full; i++) {
+		struct hv_span el = {bytes.data + i * el_bytes, el_bytes};
+
+		if (!hv_print_eval_read(el, hv_print_unsigned((unsigned)el_bytes), &v))
+			return false;
+		if (i)
+			hv_print_char(&e->scratch, ',');
+		hv_print_hex(&e->scratch, v.bits);
+	}
+	hv_print_char(&e->scratch, '}');
+	return true;
+}
+
+static bool put_bitmask(struct hv_print_eval *e, struct hv_span bytes, uint64_t len_bytes)
+{
+	if (len_bytes > bytes.len_bytes)
+		return false;
+	if (e->env->bitmask_list)
+		hv_print_bitmap_list(&e->scratch, bytes.data, 8 * (unsigned)len_bytes);
+	else
+		hv_print_bitmap(&e->scratch, bytes.data, 8 * (unsigned)len_bytes);
+	return true;
+}
+
+static bool put_disk(struct hv_print_eval *e, struct hv_span bytes)
+{
+	size_t len = strnlen((const char *)bytes.data, bytes.len_bytes);
+
+	if (!len)
+		return true;
+	hv_print_text(&e->scratch, "disk=");
+	hv_print_bytes(&e->scratch, (const char *)bytes.data, len);
+	hv_print_text(&e->scratch, ", ");
+	return true;
+}
+
+/* A is a pointer; B and C are numbers. */
+static bool put_text(struct hv_print_eval *e, enum hv_print_function function,
+		     const struct hv_print_value args[3])
+{
+	struct hv_span bytes;
+
+	if (!hv_print_eval_bytes(e, args[0], &bytes) || args[1].space != HV_SPACE_GUEST ||
+	    args[2].space != HV_SPACE_GUEST)
+		return false;
+	switch (function) {
+	case HV_FN_BITMASK:
+		return put_bitmask(e, bytes, args[1].bits);
+	case HV_FN_HEX:
+	case HV_FN_HEX_STR:
+		return put_hex(e, bytes, (int32_t)args[1].bits, function == HV_FN_HEX_STR);
+	case HV_FN_ARRAY:
+		return put_array(e, bytes, args[1].bits, args[2].bits);
+	case HV_FN_DISK:
+		return put_disk(e, bytes);
+	default:
+		return false;
+	}
+}
+
+static struct hv_print_value swapped(struct hv_print_value v, struct hv_print_type type)
+{
+	return hv_print_number_value(__builtin_bswap64(v.bits) >> (64 - 8 * type.size_bytes), type);
+}
+
+static bool eval_call(struct hv_print_eval *e, const struct hv_print_node *n,
+		      struct hv_print_value *ret)
+{
+	enum hv_print_function function = (enum hv_print_function)n->function;
+	struct hv_print_value args[3];
+
+	if (function == HV_FN_SCRATCH) {
+		*ret = scratch_end(e);
+		return true;
+	}
+	if (!hv_print_eval_node(e, n->a, &args[0]) || !hv_print_eval_node(e, n->b, &args[1]) ||
+	    !hv_print_eval_node(e, n->c, &args[2]))
+		return false;
+	if (function == HV_FN_BSWAP) {
+		*ret = swapped(args[0], n->type);
+		return args[0].space == HV_SPACE_GUEST;
+	}
+	*ret = scratch_end(e);
+	if (!put_text(e, function, args))
+		return false;
+	hv_print_char(&e->scratch, '\0');
+	return true;
+}
+
+static bool eval_helper(struct hv_print_eval *e, const struct hv_print_node *n,
+			struct hv_print_value *ret)
+{
+	switch ((enum hv_print_op)n->op) {
+	case HV_OP_FLAGS:
+		return eval_flags(e, n, ret);
+	case HV_OP_SYMBOL:
+		return eval_symbol(e, n, ret);
+	case HV_OP_PRINTF:
+		return eval_printf(e, n, ret);
+	default:
+		return eval_call(e, n, ret);
+	}
+}
+
+/* -- the pieces of a print_fmt ----------------------------------------------------------------- */
+
+/* Prints the pieces of a print_fmt: text, and conversions of the values of expressions. */
+
+static bool print_guest_string(const struct hv_print_eval *e, const struct hv_print_spec *spec,
+			       struct hv_gva addr, struct hv_print_out *out)
+{
+	const struct hv_print_resolver *r = e->env->resolver;
+	char text[HV_PRINT_STRING_MAX];
+
+	if (hv_print_bad_pointer(addr)) {
+		hv_print_error(out, spec, hv_print_bad_pointer(addr));
+		return true;
+	}
+	if (!r->string || !r->string(r->of, addr, text, sizeof(text)))
+		return false;
+	hv_print_string(out, spec, text, strnlen(text, sizeof(text)));
+	return true;
+}
+
+static bool print_string(const struct hv_print_eval *e, const struct hv_print_spec *spec,
+			 struct hv_print_value v, struct hv_print_out *out)
+{
+	struct hv_span bytes;
+
+	if (v.space == HV_SPACE_GUEST)
+		return print_guest_string(e, spec, hv_gva(v.bits), out);
+	if (!hv_print_eval_bytes(e, v, &bytes))
+		return false;
+	hv_print_string(out, spec, (const char *)bytes.data,
+			strnlen((const char *)bytes.data, bytes.len_bytes));
+	return true;
+}
+
+static bool print_pointer(const struct hv_print_eval *e, const struct hv_print_spec *spec,
+			  struct hv_print_value v, struct hv_print_out *out)
+{
+	struct hv_print_pointer pointer = {.addr = hv_gva(v.bits)};
+	struct hv_span bytes;
+
+	if (v.space != HV_SPACE_GUEST) {
+		if (!hv_print_eval_bytes(e, v, &bytes))
+			return false;
+		pointer.bytes = bytes.data;
+		pointer.len_bytes = bytes.len_bytes;
+	}
+	return hv_print_pointer(out, spec, pointer, e->env);
+}
+
+static bool number_of(struct hv_print_eval *e, uint32_t node, uint64_t *ret)
+{
+	struct hv_print_value v;
+
+	if (!hv_print_eval_node(e, node, &v) || v.space != HV_SPACE_GUEST)
+		return false;
+	*ret = v.bits;
+	return true;
+}
+
+static bool apply_arguments(struct hv_print_eval *e, const struct hv_print_piece *piece,
+			    struct hv_print_spec *spec)
+{
+	uint64_t number;
+
+	if (spec->width_is_arg) {
+		if (!number_of(e, piece->width, &number))
+			return false;
+		hv_print_spec_set_width(spec, (int32_t)number);
+	}
+	if (spec->precision_is_arg) {
+		if (!number_of(e, piece->precision, &number))
+			return false;
+		hv_print_spec_set_precision(spec, (int32_t)number);
+	}
+	return true;
+}
+
+static bool print_value(const struct hv_print_eval *e, const struct hv_print_spec *spec,
+			struct hv_print_value v, struct hv_print_out *out)
+{
+	if (spec->conv == 's')
+		return print_string(e, spec, v, out);
+	if (spec->conv == 'p')
+		return print_pointer(e, spec, v, out);
+	if (v.space != HV_SPACE_GUEST)
+		return false;
+	if (spec->conv == 'c')
+		hv_print_letter(out, spec, (char)v.bits);
+	else
+		hv_print_number(out, spec, v.bits);
+	return true;
+}
+
+static bool print_piece(struct hv_print_eval *e, const struct hv_print_piece *piece,
+			struct hv_print_out *out)
+{
+	struct hv_print_spec spec = piece->spec;
+	struct hv_print_value v;
+
+	hv_print_bytes(out, hv_print_eval_string(e, piece->text), piece->text_len_bytes);
+	if (!spec.conv)
+		return true;
+	if (!apply_arguments(e, piece, &spec))
+		return false;
+	if (spec.conv == '%') {
+		hv_print_char(out, '%');
+		return true;
+	}
+	return hv_print_eval_node(e, piece->arg, &v) && print_value(e, &spec, v, out);
+}
+
+static bool eval_pieces(struct hv_print_eval *e, uint32_t first, uint32_t nr,
+			struct hv_print_out *out)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (!print_piece(e, &e->fmt->pieces[first + i], out))
+			return false;
+	return true;
+}
+
+/* Replaces control characters other than newline and tab. */
+static void make_harmless(char *text, size_t len_bytes)
+{
+	for (char *at = text; at < text + len_bytes; at++) {
+		unsigned char c = (unsigned char)*at;
+
+		if ((c < ' ' && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0))
+			*at = '?';
+	}
+}
+
+bool hv_print_fmt_eval(const struct hv_print_fmt *fmt, struct hv_span entry,
+		       const struct hv_print_env *env, struct hv_text *out)
+{
+	char text[HV_PRINT_TEXT_MAX], scratch[HV_PRINT_TEXT_MAX];
+	struct hv_print_out whole = {.start = text, .at = text, .end = text + sizeof(text)};
+	struct hv_print_eval e = {.fmt = fmt, .entry = entry, .env = env};
+
+	e.scratch = (struct hv_print_out){
+		.start = scratch, .at = scratch, .end = scratch + sizeof(scratch)};
+	if (!eval_pieces(&e, fmt->first_piece, fmt->nr_text_pieces, &whole))
+		return false;
+	make_harmless(text, (size_t)(whole.at - text));
+	hv_text_add_bytes(out, text, (size_t)(whole.at - text));
+	return true;
 }

@@ -30,11 +30,3 @@ bool hv_print_eval_bytes(const struct hv_print_eval *e, struct hv_print_value v,
 bool hv_print_eval_read(struct hv_span bytes, struct hv_print_type type,
 			struct hv_print_value *ret);
 const char *hv_print_eval_string(const struct hv_print_eval *e, uint32_t at);
-
-/* helper.c: evaluates nodes that write into the scratch text, and HV_FN_BSWAP. */
-bool hv_print_eval_helper(struct hv_print_eval *e, const struct hv_print_node *n,
-			  struct hv_print_value *ret);
-
-/* print.c: adds NR pieces to OUT, which may have grown when the result is false. */
-bool hv_print_eval_pieces(struct hv_print_eval *e, uint32_t first, uint32_t nr,
-			  struct hv_print_out *out);

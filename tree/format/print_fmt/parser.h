@@ -55,10 +55,6 @@ uint32_t hv_print_parse_expression(struct hv_print_parser *p);
 /* Reads a string, or several that C joins. False: the next token is not a string. */
 bool hv_print_parse_string(struct hv_print_parser *p, uint32_t *ret);
 
-/* conversion.c: reads a format and its arguments. Returns the index of the first piece.
- * *RET_DEEPEST: the argument with the greatest depth. */
-uint32_t hv_print_parse_format(struct hv_print_parser *p, uint32_t *ret_nr, uint32_t *ret_deepest);
-
 /* type.c */
 
 /* Reads the name of a type and the stars that follow it. False: no type begins with the next token.
@@ -73,10 +69,6 @@ const struct hv_print_field *hv_print_find_field(const struct hv_print_parser *p
 
 /* call.c: NAME was read, and "(" is next. Returns the node of the call. */
 uint32_t hv_print_parse_call(struct hv_print_parser *p, struct hv_print_token name);
-
-/* statement.c: "(" was read, and "{" is next. Reads up to the ")" that ends the statements. */
-uint32_t hv_print_parse_statements(struct hv_print_parser *p);
-const struct hv_print_local *hv_print_find_local(const struct hv_print_parser *p,
-						 const struct hv_print_token *name);
-/* Builds LOCAL.MEMBER. The member is the next token. */
-uint32_t hv_print_parse_local_member(struct hv_print_parser *p, const struct hv_print_local *local);
+/* Reads a format and its arguments. Returns the index of the first piece.
+ * *RET_DEEPEST: the argument with the greatest depth. */
+uint32_t hv_print_parse_format(struct hv_print_parser *p, uint32_t *ret_nr, uint32_t *ret_deepest);

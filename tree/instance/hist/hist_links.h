@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What hist triggers have to do with each other: those that refer to variables of others keep these
- * in place, and their histograms too. Leaves to others: the words (tree/settings/hist_reference.h,
+ * in place, and their histograms too. Leaves to others: the words (tree/settings/hist_field.h,
  * hist_action.h), which triggers there are (hists.h). */
 #pragma once
 
