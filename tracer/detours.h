@@ -3,7 +3,7 @@
  * such code instead (arch/detour.h). A detour that was made stays, since a task may have been
  * interrupted in it. So an instruction that is replaced again gets the same one. Only when there is
  * no room for another detour of a place, those give theirs up to which nothing leads any more and
- * in which nobody is (detours_reuse.c). Leaves to others: which instructions (section_tracer.h),
+ * in which nobody is (detours_code.h). Leaves to others: which instructions (section_tracer.h),
  * when the code is unmapped (detach.c). One thread. */
 #pragma once
 

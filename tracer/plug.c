@@ -1,9 +1,91 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tracer/plug.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracer/plug_plan.h"
+#include "kernel/fields.h"
 #include "tracer/tracee.h"
+
+/* -- arrays ------------------------------------------------------------------------------------ */
+
+static uint64_t array_off(unsigned index)
+{
+	return HV_REGION_PROBES_OFF + (uint64_t)index * HV_REGION_ARRAY_BYTES;
+}
+
+/* Whether an array of ours has room for NR_PROBES. Behind the last probe is one that is 0. */
+static bool array_has_room(const struct hv_tracepoint_layout *layout, size_t nr_probes)
+{
+	return nr_probes <= HV_PLUG_PROBES_MAX && layout->probes >= sizeof(uint64_t) &&
+	       layout->probes + (nr_probes + 1) * layout->probe_len_bytes <= HV_REGION_ARRAY_BYTES;
+}
+
+uint64_t hv_plug_array_funcs(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+			     unsigned index)
+{
+	return t->range.start.v + array_off(index) - HV_REGION_STUBS_OFF + layout->probes;
+}
+
+/* Makes array INDEX as A, which it has room for. EBUSY: the guest may be using it, and it is
+ * another one. */
+static struct hv_err *put_array(const struct hv_tracee *t,
+				const struct hv_tracepoint_layout *layout, unsigned index,
+				const struct hv_plug_array *a, enum hv_array_use use)
+{
+	uint8_t bytes[HV_REGION_ARRAY_BYTES] = {0}, *to = t->region.host + array_off(index);
+	uint64_t head = a->stands_for ? a->stands_for - layout->probes : 0;
+
+	memcpy(bytes, &head, sizeof(head));
+	for (size_t i = 0; i < a->nr; i++) {
+		uint8_t *probe = bytes + layout->probes + i * layout->probe_len_bytes;
+
+		memcpy(probe + layout->func, &a->probes[i].func, sizeof(uint64_t));
+		memcpy(probe + layout->data, &a->probes[i].data, sizeof(uint64_t));
+		memcpy(probe + layout->prio, &a->probes[i].priority, sizeof(uint32_t));
+	}
+	if (memcmp(to, bytes, sizeof(bytes)) == 0)
+		return NULL;
+	if (use == HV_ARRAY_MAY_BE_USED)
+		return hv_err_new(EBUSY, "the guest may be calling its probes of before");
+	memcpy(to, bytes, sizeof(bytes));
+	return NULL;
+}
+
+struct hv_err *hv_plug_array_read(const struct hv_tracee *t,
+				  const struct hv_tracepoint_layout *layout, uint64_t funcs,
+				  struct hv_plug_array *ret)
+{
+	uint64_t off = funcs - hv_plug_array_funcs(t, layout, 0);
+	uint8_t bytes[HV_REGION_ARRAY_BYTES];
+	struct hv_span copy = {bytes, sizeof(bytes)};
+	struct hv_plug_array a = {0};
+	uint64_t head;
+
+	if (off % HV_REGION_ARRAY_BYTES || off / HV_REGION_ARRAY_BYTES >= HV_REGION_NR_EVENTS)
+		return hv_err_new(EINVAL, "0x%llx is no array of probes",
+				  (unsigned long long)funcs);
+	memcpy(bytes, t->region.host + array_off((unsigned)(off / HV_REGION_ARRAY_BYTES)),
+	       sizeof(bytes));
+	head = hv_copy_u64(copy, 0);
+	a.stands_for = head ? head + layout->probes : 0;
+	while (array_has_room(layout, a.nr + 1)) {
+		size_t at = layout->probes + a.nr * layout->probe_len_bytes;
+		struct hv_tracepoint_probe *probe = &a.probes[a.nr];
+
+		probe->at = hv_gva(funcs + a.nr * layout->probe_len_bytes);
+		probe->func = hv_copy_u64(copy, at + layout->func);
+		probe->data = hv_copy_u64(copy, at + layout->data);
+		probe->priority = hv_copy_u32(copy, at + layout->prio);
+		if (!probe->func)
+			break;
+		a.nr++;
+	}
+	*ret = a;
+	return NULL;
+}
+
+/* -- changes ----------------------------------------------------------------------------------- */
 
 void hv_plug_changes_deinit(struct hv_plug_changes *c)
 {
@@ -21,12 +103,14 @@ static uint64_t file_off(const struct hv_plug *plug)
 	return HV_REGION_FILES_OFF + plug->index * sizeof(struct hv_event_file);
 }
 
-uint64_t hv_plug_file(const struct hv_tracee *t, const struct hv_plug *plug)
+/* The address of the file of PLUG, in the guest. */
+static uint64_t file_of(const struct hv_tracee *t, const struct hv_plug *plug)
 {
 	return in_region(t, file_off(plug)).v;
 }
 
-bool hv_plug_is_file(const struct hv_tracee *t, uint64_t address)
+/* Whether a file of ours is at ADDRESS. */
+static bool is_our_file(const struct hv_tracee *t, uint64_t address)
 {
 	struct hv_gva_range files = {in_region(t, HV_REGION_FILES_OFF),
 				     in_region(t, HV_REGION_FILES_END)};
@@ -39,7 +123,7 @@ static bool has_room(const struct hv_tracepoint_layout *l)
 {
 	size_t members = offsetof(struct hv_event_file, members);
 
-	return hv_plug_array_has_room(l, 1) && l->file_flags >= members &&
+	return array_has_room(l, 1) && l->file_flags >= members &&
 	       l->file_flags + sizeof(uint64_t) <= sizeof(struct hv_event_file);
 }
 
@@ -112,9 +196,11 @@ void hv_plug_set_stacks(const struct hv_tracee *t, unsigned index, enum hv_plug_
 			 __ATOMIC_RELAXED);
 }
 
-struct hv_err *hv_plug_add(const struct hv_tracee *t, struct hv_gva at, enum hv_change_kind kind,
-			   uint32_t len_bytes, const void *from, const void *to,
-			   struct hv_plug_changes *ret)
+/* Adds the change of LEN_BYTES at AT to RET, which has room for it. EOPNOTSUPP: it is in two pages,
+ * or not mapped. */
+static struct hv_err *add_change(const struct hv_tracee *t, struct hv_gva at,
+				 enum hv_change_kind kind, uint32_t len_bytes, const void *from,
+				 const void *to, struct hv_plug_changes *ret)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
 	struct hv_change *change = &ret->list[ret->nr];
@@ -133,16 +219,17 @@ struct hv_err *hv_plug_add(const struct hv_tracee *t, struct hv_gva at, enum hv_
 	return NULL;
 }
 
-void hv_plug_end_part(struct hv_plug_changes *c, unsigned part)
+/* What is added from now on is of the part behind PART. */
+static void end_part(struct hv_plug_changes *c, unsigned part)
 {
 	for (; part < HV_PLUG_NR_PARTS; part++)
 		c->ends[part] = c->nr;
 }
 
-struct hv_err *hv_plug_add_word(const struct hv_tracee *t, struct hv_gva at, uint64_t from,
-				uint64_t to, struct hv_plug_changes *ret)
+static struct hv_err *add_word(const struct hv_tracee *t, struct hv_gva at, uint64_t from,
+			       uint64_t to, struct hv_plug_changes *ret)
 {
-	return hv_plug_add(t, at, HV_CHANGE_PLUG, sizeof(from), &from, &to, ret);
+	return add_change(t, at, HV_CHANGE_PLUG, sizeof(from), &from, &to, ret);
 }
 
 /* The count of the static key of TP. */
@@ -150,8 +237,8 @@ static struct hv_err *add_count(const struct hv_tracee *t, const struct hv_trace
 				const struct hv_tracepoint *tp, uint32_t from, uint32_t to,
 				struct hv_plug_changes *ret)
 {
-	return hv_plug_add(t, hv_gva_add(tp->key, l->enabled), HV_CHANGE_PLUG, sizeof(from), &from,
-			   &to, ret);
+	return add_change(t, hv_gva_add(tp->key, l->enabled), HV_CHANGE_PLUG, sizeof(from), &from,
+			  &to, ret);
 }
 
 /* The count of the tracepoints that are on, of system calls or with a key in common, if the state's
@@ -164,10 +251,11 @@ static struct hv_err *add_counted(const struct hv_tracee *t,
 
 	if (!state->is_counted || state->nr_on == to)
 		return NULL;
-	return hv_plug_add(t, state->count_at, HV_CHANGE_PLUG, sizeof(to), &state->nr_on, &to, ret);
+	return add_change(t, state->count_at, HV_CHANGE_PLUG, sizeof(to), &state->nr_on, &to, ret);
 }
 
-void hv_plug_make_room(const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)
+/* Makes room in RET for all changes of a tracepoint. */
+static void make_room(const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)
 {
 	ret->list = hv_alloc((4 + state->nr_probes + state->nr_places + state->calls.nr) *
 			     sizeof(*ret->list));
@@ -217,8 +305,8 @@ static struct hv_err *add_jumps(const struct hv_tracee *t, const struct hv_trace
 			err = hv_err_new(EINVAL, "the target of 0x%llx is out of its reach",
 					 (unsigned long long)place->at.v);
 		if (!err)
-			err = hv_plug_add(t, place->at, HV_CHANGE_KEY, place->len_bytes,
-					  place->bytes, jump, ret);
+			err = add_change(t, place->at, HV_CHANGE_KEY, place->len_bytes,
+					 place->bytes, jump, ret);
 	}
 	return err;
 }
@@ -231,204 +319,25 @@ static struct hv_err *add_on(const struct hv_tracee *t, const struct hv_tracepoi
 	const struct hv_tracepoint *tp = &plug->type->tracepoint;
 	const struct hv_plug_array array = {
 		.probes = {{.func = plug->type->probe.v,
-			    .data = hv_plug_file(t, plug),
+			    .data = file_of(t, plug),
 			    .priority = HV_PLUG_PRIORITY}},
 		.nr = 1,
 	};
 	struct hv_err *err = check_off(plug, state);
 
 	if (!err)
-		err = hv_plug_array_put(t, layout, plug->index, &array, plug->array_use);
+		err = put_array(t, layout, plug->index, &array, plug->array_use);
 	if (!err)
-		err = hv_plug_add_word(t, tp->funcs, 0, hv_plug_array_funcs(t, layout, plug->index),
-				       ret);
-	hv_plug_end_part(ret, 0);
+		err = add_word(t, tp->funcs, 0, hv_plug_array_funcs(t, layout, plug->index), ret);
+	end_part(ret, 0);
 	if (!err)
 		err = add_count(t, layout, tp, 0, 1, ret);
 	if (!err)
 		err = add_counted(t, state, 1, ret);
 	if (!err)
 		err = add_jumps(t, state, ret);
-	hv_plug_end_part(ret, 1);
+	end_part(ret, 1);
 	return err;
-}
-
-/* Whether one of the guest's arrays has a probe of ours that is not switched off. */
-static bool has_ours(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
-		     const struct hv_tracepoint_state *state)
-{
-	for (size_t i = 0; i < state->nr_probes; i++)
-		if (state->probes[i].func != l->stub.v && hv_plug_is_file(t, state->probes[i].data))
-			return true;
-	return false;
-}
-
-struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
-			    const struct hv_plug *plug, const struct hv_tracepoint_state *state,
-			    struct hv_plug_changes *ret)
-{
-	hv_cleanup(hv_plug_changes_deinit) struct hv_plug_changes changes = {0};
-	struct hv_err *err = hv_plug_check(t->kernel, layout, plug->type);
-
-	if (!err && (hv_gva_in(hv_gva(state->funcs), t->range) || has_ours(t, layout, state)))
-		err = hv_err_new(EBUSY, "its tracepoint has a probe of hvtrace already, by another "
-					"event");
-	if (err)
-		return err;
-	hv_plug_make_room(state, &changes);
-	err = state->funcs ? hv_plug_join_plan(t, layout, plug, state, &changes)
-			   : add_on(t, layout, plug, state, &changes);
-	if (err)
-		return err;
-	*ret = changes;
-	changes = (struct hv_plug_changes){0};
-	return NULL;
-}
-
-/* Takes our entries out of an array that has others: the kernel's own way when it has no memory for
- * another array (func_remove()). */
-static struct hv_err *add_stub_functions(const struct hv_tracee *t,
-					 const struct hv_tracepoint_layout *l,
-					 const struct hv_tracepoint_state *state,
-					 struct hv_plug_changes *ret)
-{
-	struct hv_err *err = NULL;
-
-	for (size_t i = 0; !err && i < state->nr_probes; i++) {
-		const struct hv_tracepoint_probe *probe = &state->probes[i];
-
-		if (hv_plug_is_file(t, probe->data) && probe->func != l->stub.v)
-			err = hv_plug_add_word(t, hv_gva_add(probe->at, l->func), probe->func,
-					       l->stub.v, ret);
-	}
-	return err;
-}
-
-/* Finds the bytes that PLACE had before we changed it. */
-static bool find_before(const struct hv_tracee *t, const struct hv_key_place *place, uint8_t ret[8])
-{
-	struct hv_mapping m;
-	HV_AUTO_ERR struct hv_err *err = hv_walk(&t->kernel->core.as, place->at, &m);
-
-	return !err && m.present && hv_patcher_old_bytes(t->patcher, m.gpa, ret);
-}
-
-/* Finds the nop for PLACE. It may have come with a module while we were plugged in: then it gets
- * what others of its length had. The guest may have switched the key on itself, and gone after we
- * had joined it, so that nothing was replaced there: then it gets what the kernel would write. */
-static struct hv_err *find_nop(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
-			       const struct hv_tracepoint_state *state,
-			       const struct hv_key_place *place, uint8_t ret[8])
-{
-	struct hv_err *err;
-
-	if (find_before(t, place, ret))
-		return NULL;
-	for (size_t i = 0; i < state->nr_places; i++) {
-		const struct hv_key_place *other = &state->places[i];
-
-		if (other->len_bytes == place->len_bytes && find_before(t, other, ret))
-			return NULL;
-	}
-	err = hv_jump_nop_find(t->kernel, &l->jumps, place->len_bytes, ret);
-	return err ? hv_err_in(err, "what 0x%llx had before is not known",
-			       (unsigned long long)place->at.v)
-		   : NULL;
-}
-
-static struct hv_err *add_nops(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
-			       const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)
-{
-	struct hv_err *err = NULL;
-
-	for (size_t i = 0; !err && i < state->nr_places; i++) {
-		const struct hv_key_place *place = &state->places[i];
-		uint8_t nop[8];
-
-		if (!place->jumps || jumps_when_off(state, i))
-			continue;
-		err = find_nop(t, l, state, place, nop);
-		if (!err)
-			err = hv_plug_add(t, place->at, HV_CHANGE_KEY, place->len_bytes,
-					  place->bytes, nop, ret);
-	}
-	return err;
-}
-
-/* Switches a tracepoint off that only we use. An array of the guest's stays where it is, and a vCPU
- * may be reading it: it must not find our probe there any more. */
-static struct hv_err *add_off(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
-			      const struct hv_tracepoint *tp,
-			      const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)
-{
-	struct hv_err *err;
-
-	if (state->enabled > 1)
-		return hv_err_new(EINVAL, "its tracepoint has a probe of ours, and its key says %u",
-				  state->enabled);
-	err = add_nops(t, l, state, ret);
-	if (!err && state->enabled)
-		err = add_count(t, l, tp, 1, 0, ret);
-	if (!err)
-		err = add_counted(t, state, 0, ret);
-	if (!err)
-		err = add_stub_functions(t, l, state, ret);
-	hv_plug_end_part(ret, 0);
-	if (!err)
-		err = hv_plug_add_word(t, tp->funcs, state->funcs, 0, ret);
-	hv_plug_end_part(ret, 1);
-	if (!err)
-		err = hv_plug_no_probe_plan(t, tp, state, ret);
-	return err;
-}
-
-/* Whether the tracepoint has an array of ours, *RET, with probes of the guest's. */
-static bool has_joined(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
-		       const struct hv_tracepoint_state *state, struct hv_plug_array *ret)
-{
-	struct hv_err *err;
-
-	if (!hv_gva_in(hv_gva(state->funcs), t->range))
-		return false;
-	err = hv_plug_array_read(t, l, state->funcs, ret);
-	hv_err_free(err);
-	for (size_t i = 0; !err && i < ret->nr; i++)
-		if (ret->probes[i].func != l->stub.v && !hv_plug_is_file(t, ret->probes[i].data))
-			return true;
-	return false;
-}
-
-struct hv_err *hv_unplug_plan(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
-			      const struct hv_tracepoint *tp,
-			      const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)
-{
-	hv_cleanup(hv_plug_changes_deinit) struct hv_plug_changes changes = {0};
-	size_t nr_ours = hv_gva_in(hv_gva(state->funcs), t->range), nr_others = 0;
-	struct hv_plug_array array;
-	struct hv_err *err = NULL;
-
-	for (size_t i = 0; i < state->nr_probes; i++) {
-		bool is_gone = state->probes[i].func == layout->stub.v;
-
-		nr_ours += !is_gone && hv_plug_is_file(t, state->probes[i].data);
-		nr_others += !is_gone && !hv_plug_is_file(t, state->probes[i].data);
-	}
-	hv_plug_make_room(state, &changes);
-	if (has_joined(t, layout, state, &array)) {
-		err = hv_plug_leave_plan(t, layout, tp, state, &array, &changes);
-	} else if (nr_ours && nr_others) {
-		err = add_stub_functions(t, layout, state, &changes);
-		hv_plug_end_part(&changes, 0);
-	} else if (nr_ours) {
-		err = add_off(t, layout, tp, state, &changes);
-	} else if (nr_others) {
-		err = hv_plug_calls_plan(t, tp, state, &changes);
-	}
-	if (err)
-		return err;
-	*ret = changes;
-	changes = (struct hv_plug_changes){0};
-	return NULL;
 }
 
 /* -- joining ----------------------------------------------------------------------------------- */
@@ -498,8 +407,8 @@ static struct hv_err *add_calls(const struct hv_tracee *t, const struct hv_call_
 			arch->encode_jump(site->at, hv_gva(target), bytes);
 		else
 			arch->encode_call(site->at, hv_gva(target), bytes);
-		err = hv_plug_add(t, site->at, HV_CHANGE_STATIC_CALL, arch->site_len_bytes,
-				  site->bytes, bytes, ret);
+		err = add_change(t, site->at, HV_CHANGE_STATIC_CALL, arch->site_len_bytes,
+				 site->bytes, bytes, ret);
 	}
 	return err;
 }
@@ -571,7 +480,7 @@ static void add_ours(const struct hv_tracee *t, const struct hv_plug *plug,
 		     struct hv_plug_array *ret)
 {
 	struct hv_tracepoint_probe probe = {.func = plug->type->probe.v,
-					    .data = hv_plug_file(t, plug),
+					    .data = file_of(t, plug),
 					    .priority = HV_PLUG_PRIORITY};
 
 	for (size_t i = 0; i < ret->nr; i++)
@@ -587,7 +496,7 @@ static struct hv_err *make_array(const struct hv_tracee *t,
 {
 	struct hv_plug_array array = {.stands_for = state->funcs};
 
-	if (!hv_plug_array_has_room(layout, state->nr_probes + 1))
+	if (!array_has_room(layout, state->nr_probes + 1))
 		return hv_err_new(EBUSY,
 				  "the guest itself uses its tracepoint, with %zu probes, for "
 				  "which there is no room",
@@ -596,14 +505,14 @@ static struct hv_err *make_array(const struct hv_tracee *t,
 	if (!array.nr)
 		return hv_err_new(EBUSY, "the guest itself uses its tracepoint");
 	add_ours(t, plug, &array);
-	return hv_plug_array_put(t, layout, plug->index, &array, plug->array_use);
+	return put_array(t, layout, plug->index, &array, plug->array_use);
 }
 
-struct hv_err *hv_plug_join_plan(const struct hv_tracee *t,
-				 const struct hv_tracepoint_layout *layout,
-				 const struct hv_plug *plug,
-				 const struct hv_tracepoint_state *state,
-				 struct hv_plug_changes *ret)
+/* The changes by which PLUG joins the guest's probes. The array is made. */
+static struct hv_err *plan_join(const struct hv_tracee *t,
+				const struct hv_tracepoint_layout *layout,
+				const struct hv_plug *plug, const struct hv_tracepoint_state *state,
+				struct hv_plug_changes *ret)
 {
 	const struct hv_tracepoint *tp = &plug->type->tracepoint;
 	bool is_redirected = state->static_call && !leads_to_iterator(tp, state);
@@ -615,15 +524,14 @@ struct hv_err *hv_plug_join_plan(const struct hv_tracee *t,
 		err = hv_call_sites_check_modules(t->kernel, &layout->calls, tp);
 	if (!err && is_redirected)
 		err = add_calls(t, &state->calls, tp->iterator.v, ret);
-	hv_plug_end_part(ret, 0);
+	end_part(ret, 0);
 	if (!err && is_redirected)
-		err = hv_plug_add_word(t, state->static_call_at, state->static_call, tp->iterator.v,
-				       ret);
-	hv_plug_end_part(ret, 1);
+		err = add_word(t, state->static_call_at, state->static_call, tp->iterator.v, ret);
+	end_part(ret, 1);
 	if (!err)
-		err = hv_plug_add_word(t, tp->funcs, state->funcs,
-				       hv_plug_array_funcs(t, layout, plug->index), ret);
-	hv_plug_end_part(ret, 2);
+		err = add_word(t, tp->funcs, state->funcs,
+			       hv_plug_array_funcs(t, layout, plug->index), ret);
+	end_part(ret, 2);
 	return err;
 }
 
@@ -634,7 +542,7 @@ static bool has_same(const struct hv_tracee *t, const struct hv_tracepoint_layou
 	size_t n = 0;
 
 	for (size_t i = 0; i < array->nr; i++) {
-		if (hv_plug_is_file(t, array->probes[i].data) || array->probes[i].func == l->stub.v)
+		if (is_our_file(t, array->probes[i].data) || array->probes[i].func == l->stub.v)
 			continue;
 		while (n < own->nr_probes && own->probes[n].func == l->stub.v)
 			n++;
@@ -682,21 +590,22 @@ static bool has_changed_any(const struct hv_tracee *t, const struct hv_call_site
 	return false;
 }
 
-struct hv_err *hv_plug_leave_plan(const struct hv_tracee *t,
-				  const struct hv_tracepoint_layout *layout,
-				  const struct hv_tracepoint *tp,
-				  const struct hv_tracepoint_state *state,
-				  const struct hv_plug_array *array, struct hv_plug_changes *ret)
+/* The changes by which the guest's probes are alone again, while ARRAY, which is ours, has them. */
+static struct hv_err *plan_leave(const struct hv_tracee *t,
+				 const struct hv_tracepoint_layout *layout,
+				 const struct hv_tracepoint *tp,
+				 const struct hv_tracepoint_state *state,
+				 const struct hv_plug_array *array, struct hv_plug_changes *ret)
 {
 	hv_cleanup(hv_tracepoint_state_deinit) struct hv_tracepoint_state own = {0};
 	struct hv_err *err = read_own(t, layout, array, &own);
 	uint64_t target = 0;
 
 	if (!err)
-		err = hv_plug_add_word(t, tp->funcs, state->funcs, own.funcs, ret);
+		err = add_word(t, tp->funcs, state->funcs, own.funcs, ret);
 	if (err)
 		return err;
-	hv_plug_end_part(ret, 0);
+	end_part(ret, 0);
 	target = own_target(tp, &own);
 	/* The iterator is right, too: a call that came with a module may not let it be changed, or
 	 * an earlier session left it there. */
@@ -704,17 +613,19 @@ struct hv_err *hv_plug_leave_plan(const struct hv_tracee *t,
 	    !can_lead(t, &state->calls, target))
 		return NULL;
 	if (state->static_call != target)
-		err = hv_plug_add_word(t, state->static_call_at, state->static_call, target, ret);
-	hv_plug_end_part(ret, 1);
+		err = add_word(t, state->static_call_at, state->static_call, target, ret);
+	end_part(ret, 1);
 	if (!err)
 		err = add_calls(t, &state->calls, target, ret);
-	hv_plug_end_part(ret, 2);
+	end_part(ret, 2);
 	return err;
 }
 
-struct hv_err *hv_plug_calls_plan(const struct hv_tracee *t, const struct hv_tracepoint *tp,
-				  const struct hv_tracepoint_state *state,
-				  struct hv_plug_changes *ret)
+/* The changes that make the static call of a tracepoint with probes of the guest's alone what it is
+ * without us, if we have changed calls of it. */
+static struct hv_err *plan_calls(const struct hv_tracee *t, const struct hv_tracepoint *tp,
+				 const struct hv_tracepoint_state *state,
+				 struct hv_plug_changes *ret)
 {
 	uint64_t target = own_target(tp, state);
 	struct hv_err *err = NULL;
@@ -723,17 +634,21 @@ struct hv_err *hv_plug_calls_plan(const struct hv_tracee *t, const struct hv_tra
 	    !can_lead(t, &state->calls, target))
 		return NULL;
 	if (state->static_call != target)
-		err = hv_plug_add_word(t, state->static_call_at, state->static_call, target, ret);
-	hv_plug_end_part(ret, 0);
+		err = add_word(t, state->static_call_at, state->static_call, target, ret);
+	end_part(ret, 0);
 	if (!err)
 		err = add_calls(t, &state->calls, target, ret);
-	hv_plug_end_part(ret, 1);
+	end_part(ret, 1);
 	return err;
 }
 
-struct hv_err *hv_plug_no_probe_plan(const struct hv_tracee *t, const struct hv_tracepoint *tp,
-				     const struct hv_tracepoint_state *state,
-				     struct hv_plug_changes *ret)
+/* Adds to parts 2 and 3 the changes that make the static call of a tracepoint without probes lead
+ * to the iterator, as the kernel does: the guest's probes may have come and gone beside ours. If a
+ * call of it cannot be changed, or is of another form, it stays as it is: nothing is called by it.
+ */
+static struct hv_err *plan_no_probe(const struct hv_tracee *t, const struct hv_tracepoint *tp,
+				    const struct hv_tracepoint_state *state,
+				    struct hv_plug_changes *ret)
 {
 	bool leads = state->calls.nr && all_lead_to(&state->calls, state->static_call) &&
 		     can_lead(t, &state->calls, tp->iterator.v);
@@ -742,10 +657,189 @@ struct hv_err *hv_plug_no_probe_plan(const struct hv_tracee *t, const struct hv_
 	/* The calls come first, since the warden knows by them what the key may lead to. */
 	if (leads)
 		err = add_calls(t, &state->calls, tp->iterator.v, ret);
-	hv_plug_end_part(ret, 2);
+	end_part(ret, 2);
 	if (!err && leads && state->static_call != tp->iterator.v)
-		err = hv_plug_add_word(t, state->static_call_at, state->static_call, tp->iterator.v,
-				       ret);
-	hv_plug_end_part(ret, 3);
+		err = add_word(t, state->static_call_at, state->static_call, tp->iterator.v, ret);
+	end_part(ret, 3);
 	return err;
+}
+
+/* -- plans ------------------------------------------------------------------------------------- */
+
+/* Whether one of the guest's arrays has a probe of ours that is not switched off. */
+static bool has_ours(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
+		     const struct hv_tracepoint_state *state)
+{
+	for (size_t i = 0; i < state->nr_probes; i++)
+		if (state->probes[i].func != l->stub.v && is_our_file(t, state->probes[i].data))
+			return true;
+	return false;
+}
+
+struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+			    const struct hv_plug *plug, const struct hv_tracepoint_state *state,
+			    struct hv_plug_changes *ret)
+{
+	hv_cleanup(hv_plug_changes_deinit) struct hv_plug_changes changes = {0};
+	struct hv_err *err = hv_plug_check(t->kernel, layout, plug->type);
+
+	if (!err && (hv_gva_in(hv_gva(state->funcs), t->range) || has_ours(t, layout, state)))
+		err = hv_err_new(EBUSY, "its tracepoint has a probe of hvtrace already, by another "
+					"event");
+	if (err)
+		return err;
+	make_room(state, &changes);
+	err = state->funcs ? plan_join(t, layout, plug, state, &changes)
+			   : add_on(t, layout, plug, state, &changes);
+	if (err)
+		return err;
+	*ret = changes;
+	changes = (struct hv_plug_changes){0};
+	return NULL;
+}
+
+/* Takes our entries out of an array that has others: the kernel's own way when it has no memory for
+ * another array (func_remove()). */
+static struct hv_err *add_stub_functions(const struct hv_tracee *t,
+					 const struct hv_tracepoint_layout *l,
+					 const struct hv_tracepoint_state *state,
+					 struct hv_plug_changes *ret)
+{
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && i < state->nr_probes; i++) {
+		const struct hv_tracepoint_probe *probe = &state->probes[i];
+
+		if (is_our_file(t, probe->data) && probe->func != l->stub.v)
+			err = add_word(t, hv_gva_add(probe->at, l->func), probe->func, l->stub.v,
+				       ret);
+	}
+	return err;
+}
+
+/* Finds the bytes that PLACE had before we changed it. */
+static bool find_before(const struct hv_tracee *t, const struct hv_key_place *place, uint8_t ret[8])
+{
+	struct hv_mapping m;
+	HV_AUTO_ERR struct hv_err *err = hv_walk(&t->kernel->core.as, place->at, &m);
+
+	return !err && m.present && hv_patcher_old_bytes(t->patcher, m.gpa, ret);
+}
+
+/* Finds the nop for PLACE. It may have come with a module while we were plugged in: then it gets
+ * what others of its length had. The guest may have switched the key on itself, and gone after we
+ * had joined it, so that nothing was replaced there: then it gets what the kernel would write. */
+static struct hv_err *find_nop(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
+			       const struct hv_tracepoint_state *state,
+			       const struct hv_key_place *place, uint8_t ret[8])
+{
+	struct hv_err *err;
+
+	if (find_before(t, place, ret))
+		return NULL;
+	for (size_t i = 0; i < state->nr_places; i++) {
+		const struct hv_key_place *other = &state->places[i];
+
+		if (other->len_bytes == place->len_bytes && find_before(t, other, ret))
+			return NULL;
+	}
+	err = hv_jump_nop_find(t->kernel, &l->jumps, place->len_bytes, ret);
+	return err ? hv_err_in(err, "what 0x%llx had before is not known",
+			       (unsigned long long)place->at.v)
+		   : NULL;
+}
+
+static struct hv_err *add_nops(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
+			       const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)
+{
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && i < state->nr_places; i++) {
+		const struct hv_key_place *place = &state->places[i];
+		uint8_t nop[8];
+
+		if (!place->jumps || jumps_when_off(state, i))
+			continue;
+		err = find_nop(t, l, state, place, nop);
+		if (!err)
+			err = add_change(t, place->at, HV_CHANGE_KEY, place->len_bytes,
+					 place->bytes, nop, ret);
+	}
+	return err;
+}
+
+/* Switches a tracepoint off that only we use. An array of the guest's stays where it is, and a vCPU
+ * may be reading it: it must not find our probe there any more. */
+static struct hv_err *add_off(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
+			      const struct hv_tracepoint *tp,
+			      const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)
+{
+	struct hv_err *err;
+
+	if (state->enabled > 1)
+		return hv_err_new(EINVAL, "its tracepoint has a probe of ours, and its key says %u",
+				  state->enabled);
+	err = add_nops(t, l, state, ret);
+	if (!err && state->enabled)
+		err = add_count(t, l, tp, 1, 0, ret);
+	if (!err)
+		err = add_counted(t, state, 0, ret);
+	if (!err)
+		err = add_stub_functions(t, l, state, ret);
+	end_part(ret, 0);
+	if (!err)
+		err = add_word(t, tp->funcs, state->funcs, 0, ret);
+	end_part(ret, 1);
+	if (!err)
+		err = plan_no_probe(t, tp, state, ret);
+	return err;
+}
+
+/* Whether the tracepoint has an array of ours, *RET, with probes of the guest's. */
+static bool has_joined(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
+		       const struct hv_tracepoint_state *state, struct hv_plug_array *ret)
+{
+	struct hv_err *err;
+
+	if (!hv_gva_in(hv_gva(state->funcs), t->range))
+		return false;
+	err = hv_plug_array_read(t, l, state->funcs, ret);
+	hv_err_free(err);
+	for (size_t i = 0; !err && i < ret->nr; i++)
+		if (ret->probes[i].func != l->stub.v && !is_our_file(t, ret->probes[i].data))
+			return true;
+	return false;
+}
+
+struct hv_err *hv_unplug_plan(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+			      const struct hv_tracepoint *tp,
+			      const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)
+{
+	hv_cleanup(hv_plug_changes_deinit) struct hv_plug_changes changes = {0};
+	size_t nr_ours = hv_gva_in(hv_gva(state->funcs), t->range), nr_others = 0;
+	struct hv_plug_array array;
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; i < state->nr_probes; i++) {
+		bool is_gone = state->probes[i].func == layout->stub.v;
+
+		nr_ours += !is_gone && is_our_file(t, state->probes[i].data);
+		nr_others += !is_gone && !is_our_file(t, state->probes[i].data);
+	}
+	make_room(state, &changes);
+	if (has_joined(t, layout, state, &array)) {
+		err = plan_leave(t, layout, tp, state, &array, &changes);
+	} else if (nr_ours && nr_others) {
+		err = add_stub_functions(t, layout, state, &changes);
+		end_part(&changes, 0);
+	} else if (nr_ours) {
+		err = add_off(t, layout, tp, state, &changes);
+	} else if (nr_others) {
+		err = plan_calls(t, tp, state, &changes);
+	}
+	if (err)
+		return err;
+	*ret = changes;
+	changes = (struct hv_plug_changes){0};
+	return NULL;
 }

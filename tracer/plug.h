@@ -14,11 +14,35 @@
 
 #include "kernel/events/tracepoint_state.h"
 #include "patcher/patcher.h"
-#include "tracer/plug_array.h"
+#include "patcher/region.h"
 
 struct hv_tracee;
 
 #define HV_PLUG_PRIORITY 10u /* TRACEPOINT_DEFAULT_PRIO */
+
+/* The arrays of probes in the region, which tracepoints of the guest get in place of their own: the
+ * guest's probes, in their order, and behind them one of ours. The guest's kernel frees an array by
+ * the struct rcu_head that it begins with. An array of ours has there instead where that of the
+ * array is that it stands for: the stub of the release passes this on (arch/x86_64/event.S). What
+ * the guest can reach is hostile: it is copied once, and bounded. */
+#define HV_PLUG_PROBES_MAX 10u
+
+struct hv_plug_array {
+	uint64_t stands_for; /* of what array: its first probe; 0: of none */
+	struct hv_tracepoint_probe probes[HV_PLUG_PROBES_MAX];
+	size_t nr;
+};
+
+/* The address of the first probe of array INDEX. */
+uint64_t hv_plug_array_funcs(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+			     unsigned index);
+
+enum hv_array_use { HV_ARRAY_UNUSED, HV_ARRAY_MAY_BE_USED };
+
+/* FUNCS: the address of the first probe of an array of ours. EINVAL: it is none. */
+struct hv_err *hv_plug_array_read(const struct hv_tracee *t,
+				  const struct hv_tracepoint_layout *layout, uint64_t funcs,
+				  struct hv_plug_array *ret) hv_must_use;
 
 /* The event of a plug. Its file and its array of probes are those of that number in the region. */
 struct hv_plug {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/retry.h"
 #include "kernel/tasks.h"
 #include "tracer/iterators.h"
 #include "tracer/plug.h"
@@ -477,4 +478,271 @@ struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold,
 		err = hv_err_new(EBUSY, "%s has a plug's memory on its stack%s", where,
 				 iterators ? ", or calls the probes of a tracepoint" : "");
 	return err;
+}
+
+/* -- many steps -------------------------------------------------------------------------------- */
+
+/* Makes any number of steps: many in one hold, and again while the guest is changing code. */
+
+/* Tracepoints that are changed in one hold. */
+#define STEPS_OF_A_HOLD 24u
+
+/* How often it is looked for what is ours, if it goes on being found. */
+#define LOOKS_MAX 8u
+
+struct making_all {
+	struct hv_tracee *tracee;
+	const struct hv_tracepoint_layout *layout;
+};
+
+/* Whether STEP may succeed when it is tried again: what it met was no lasting state of its
+ * tracepoint, which a plan finds. */
+static bool is_transient(const struct hv_plug_step *step)
+{
+	return step->why_not && step->why_not->code == EBUSY &&
+	       (step->changes.nr || !step->plug || step->is_passing);
+}
+
+/* Plans those of STEPS that are to be tried, and carries them out in one hold. *RET_AGAIN: some are
+ * to be tried again. */
+static struct hv_err *try_hold(const struct making_all *m, struct hv_plug_step *steps, size_t nr,
+			       bool *ret_again)
+{
+	struct hv_err *err;
+
+	for (size_t i = 0; i < nr; i++)
+		if (!steps[i].is_made && (!steps[i].why_not || is_transient(&steps[i])))
+			hv_plug_step_plan(m->tracee, m->layout, &steps[i]);
+	err = hv_plug_steps_make(m->tracee, m->layout, steps, nr);
+	*ret_again = err && err->code == EBUSY;
+	for (size_t i = 0; !err && i < nr; i++)
+		*ret_again |= is_transient(&steps[i]);
+	return err;
+}
+
+/* Carries out NR steps, in one hold if the guest is not changing code just then. Afterwards each
+ * has been made, or says why not. */
+static struct hv_err *make_hold(const struct making_all *m, struct hv_plug_step *steps, size_t nr)
+{
+	bool again = false;
+	struct hv_err *err = try_hold(m, steps, nr, &again);
+
+	for (unsigned i = 0; i < HV_MOMENT_TRIES && again; i++) {
+		hv_wait_a_moment();
+		hv_err_free(err);
+		err = try_hold(m, steps, nr, &again);
+	}
+	/* While the guest has something locked, nothing is made. */
+	if (!err || err->code != EBUSY)
+		return err;
+	for (size_t i = 0; i < nr; i++)
+		if (!steps[i].is_made && !steps[i].why_not)
+			steps[i].why_not = hv_err_copy(err);
+	hv_err_free(err);
+	return NULL;
+}
+
+static bool is_of_syscalls(const struct making_all *m, const struct hv_plug_step *step)
+{
+	const struct hv_syscall_work *w = &m->layout->syscalls;
+
+	return m->layout->has_syscalls &&
+	       (step->tp.at.v == w->tracepoints[0].v || step->tp.at.v == w->tracepoints[1].v);
+}
+
+static bool has_common_key(const struct making_all *m, const struct hv_plug_step *step)
+{
+	const struct hv_common_key *c = &m->layout->common;
+
+	return m->layout->has_common &&
+	       (step->tp.at.v == c->tracepoints[0].v || step->tp.at.v == c->tracepoints[1].v);
+}
+
+/* How many of STEPS, from the first on, share a hold. Tracepoints that have a word in common with
+ * others are alone. */
+static size_t share_hold(const struct making_all *m, const struct hv_plug_step *steps, size_t nr)
+{
+	size_t n = 0;
+
+	while (n < nr && n < STEPS_OF_A_HOLD && !is_of_syscalls(m, &steps[n]) &&
+	       !has_common_key(m, &steps[n]))
+		n++;
+	return n ? n : 1;
+}
+
+struct hv_err *hv_plug_steps_make_all(struct hv_tracee *t,
+				      const struct hv_tracepoint_layout *layout,
+				      struct hv_plug_step *steps, size_t nr, bool *ret_syscalls)
+{
+	const struct making_all m = {t, layout};
+	struct hv_err *err = NULL;
+
+	*ret_syscalls = false;
+	for (size_t i = 0, n; !err && i < nr; i += n) {
+		n = share_hold(&m, steps + i, nr - i);
+		*ret_syscalls |= is_of_syscalls(&m, &steps[i]);
+		err = make_hold(&m, steps + i, n);
+	}
+	return err;
+}
+
+struct hv_err *hv_plug_steps_take_error(struct hv_plug_step *steps, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (steps[i].why_not)
+			return hv_take(steps[i].why_not);
+	return NULL;
+}
+
+static struct hv_err *take_out_found(struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+				     size_t *ret_nr)
+{
+	HV_AUTO_FREE struct hv_plug_step *steps = NULL;
+	bool has_syscalls;
+	size_t nr = 0;
+	struct hv_err *err = hv_plugs_find(t, layout, &steps, &nr);
+
+	if (!err)
+		err = hv_plug_steps_make_all(t, layout, steps, nr, &has_syscalls);
+	if (!err)
+		err = hv_plug_steps_take_error(steps, nr);
+	hv_plug_steps_deinit(steps, nr);
+	*ret_nr = nr;
+	return err;
+}
+
+struct hv_err *hv_plugs_take_out(struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+				 size_t *ret_nr)
+{
+	size_t nr;
+	struct hv_err *err = take_out_found(t, layout, ret_nr);
+
+	for (unsigned i = 1; !err && i < LOOKS_MAX; i++) {
+		err = take_out_found(t, layout, &nr);
+		*ret_nr += nr;
+		if (!err && !nr)
+			return NULL;
+	}
+	return err ? err : hv_err_new(EBUSY, "events are switched on again and again");
+}
+
+/* -- finding ----------------------------------------------------------------------------------- */
+
+/* Finds what is ours in tracepoints, without anything that a session knows. */
+
+/* The symbols of tracepoints. Others begin like this, too, and are shorter. */
+#define PREFIX "__tracepoint_"
+
+/* Whether calls of the static call of TP, which has probes of the guest's alone, are as we left
+ * them: whoever joins or leaves may be killed in between. */
+static bool has_our_calls(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+			  const struct hv_tracepoint *tp)
+{
+	hv_cleanup(hv_plug_changes_deinit) struct hv_plug_changes changes = {0};
+	hv_cleanup(hv_tracepoint_state_deinit) struct hv_tracepoint_state state = {0};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (!hv_patcher_nr_patched(t->patcher, HV_CHANGE_STATIC_CALL))
+		return false;
+	err = hv_tracepoint_state_read(t->kernel, layout, tp, t->range, &state);
+	if (!err)
+		err = hv_unplug_plan(t, layout, tp, &state, &changes);
+	return !err && changes.nr;
+}
+
+/* Whether TP has a probe of ours. What cannot be read calls no probe. */
+static bool has_ours(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+		     const struct hv_tracepoint *tp)
+{
+	hv_cleanup(hv_tracepoint_state_deinit) struct hv_tracepoint_state state = {0};
+	HV_AUTO_ERR struct hv_err *err =
+		hv_tracepoint_probes_read(t->kernel, layout, tp, t->range, &state);
+	bool ret = !err && hv_gva_in(hv_gva(state.funcs), t->range);
+
+	for (size_t i = 0; !err && i < state.nr_probes; i++)
+		ret |= state.probes[i].func != layout->stub.v &&
+		       hv_gva_in(hv_gva(state.probes[i].data), t->range);
+	return ret || (!err && state.nr_probes && has_our_calls(t, layout, tp));
+}
+
+static bool is_tracepoint(const struct hv_tracepoint_layout *layout,
+			  const struct hv_symbols *symbols, size_t index)
+{
+	const struct hv_symbol *symbol = &symbols->by_addr[index];
+
+	if (strncmp(symbol->name, PREFIX, strlen(PREFIX)) != 0)
+		return false;
+	while (++index < symbols->nr)
+		if (symbols->by_addr[index].addr.v != symbol->addr.v)
+			return symbols->by_addr[index].addr.v - symbol->addr.v >= layout->len_bytes;
+	return true;
+}
+
+struct found {
+	struct hv_plug_step *steps; /* owned */
+	size_t nr;
+};
+
+static struct hv_err *find_in(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+			      const struct hv_symbols *symbols, struct found *ret)
+{
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && i < symbols->nr; i++) {
+		struct hv_tracepoint tp;
+
+		if (!is_tracepoint(layout, symbols, i))
+			continue;
+		err = hv_tracepoint_at(t->kernel, layout, symbols->by_addr[i].addr, &tp);
+		if (err || !has_ours(t, layout, &tp))
+			continue;
+		ret->steps = hv_realloc_array(ret->steps, ret->nr + 1, sizeof(*ret->steps));
+		ret->steps[ret->nr++] = (struct hv_plug_step){.tp = tp};
+	}
+	return err;
+}
+
+struct hv_err *hv_plugs_find(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+			     struct hv_plug_step **ret, size_t *ret_nr)
+{
+	const struct hv_modules *modules = &t->kernel->modules;
+	struct found found = {0};
+	struct hv_err *err = find_in(t, layout, &t->kernel->core.symbols, &found);
+
+	/* What cannot be read of a module has gone with it. */
+	for (size_t i = 0; !err && i < modules->nr; i++)
+		hv_err_free(find_in(t, layout, &modules->list[i].symbols, &found));
+	if (err) {
+		free(found.steps);
+		return err;
+	}
+	*ret = found.steps;
+	*ret_nr = found.nr;
+	return NULL;
+}
+
+struct hv_err *hv_plugs_know_place(const struct hv_tracee *t, const struct hv_journal_entry *e,
+				   bool *ret)
+{
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	uint8_t bytes[HV_SITE_LEN_MAX] = {0};
+	struct hv_gva at = hv_gva(e->gva), target;
+	struct hv_mapping m;
+	bool jumps = true;
+	struct hv_err *err = hv_walk(&t->kernel->core.as, at, &m);
+
+	*ret = false;
+	if (err || !m.present || m.gpa.v != e->gpa)
+		return err;
+	memcpy(bytes, e->old_bytes, sizeof(e->old_bytes));
+	if (e->kind == HV_CHANGE_STATIC_CALL) {
+		enum hv_site_kind kind = arch->classify_site(bytes, at, &target);
+
+		*ret = e->len_bytes == arch->site_len_bytes &&
+		       (kind == HV_SITE_CALL || kind == HV_SITE_JUMP);
+		return NULL;
+	}
+	*ret = arch->classify_jump_site(bytes, at, at, &jumps) == e->len_bytes && e->len_bytes &&
+	       !jumps;
+	return NULL;
 }
