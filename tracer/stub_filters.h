@@ -6,7 +6,7 @@
  *
  * What is left out nobody gets. So a program lets pass what anybody wants, and those who filter
  * look at what has passed all the same: an event may always have none, and then costs more.
- * Leaves to others: what is wanted (tree/instance/events/stub_filters.h), how a filter becomes a
+ * Leaves to others: what is wanted (tree/instance/publish.h), how a filter becomes a
  * program (tree/settings/filter_program.h), files of events (plug.h). One thread. */
 #pragma once
 

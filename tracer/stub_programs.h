@@ -27,7 +27,7 @@ struct hv_stub_programs {
 	unsigned next;			     /* it was used longest ago, if it is free */
 };
 
-/* The file INDEX has PROGRAM from now on (NULL: none), and then no filter (stub_filters.h). What it
+/* The file INDEX has PROGRAM from now on (NULL: none), and then no filter (publish.h). What it
  * has already is left as it is. If all places are used, it has none. */
 void hv_stub_programs_set(struct hv_stub_programs *s, const struct hv_region *r, unsigned index,
 			  const struct hv_stub_program *program);

@@ -6,9 +6,11 @@
 
 #include "tracer/section_tracer.h"
 #include "tree/files/dump.h"
+#include "tree/instance/budget.h"
 #include "tree/instance/core/running.h"
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/demux/demux.h"
+#include "tree/instance/parts.h"
 #include "tree/instance/tasks.h"
 #include "tree/instance/housekeeping.h"
 #include "tree/lookup.h"
@@ -22,7 +24,7 @@ struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
 	struct hv_session_stat stat;
 
 	hv_session_stat(session, &stat);
-	hv_instances_init(&t->instances, session, stat.nr_cpus);
+	hv_instances_init(&t->instances, session, stat.nr_cpus, &hv_publisher);
 	t->root = &hv_root_node;
 	hv_scope_set_recording(session->scope, 1);
 	*ret = t;
@@ -47,7 +49,7 @@ void hv_tree_drain(struct hv_tree *tree)
 
 bool hv_tree_drains(const struct hv_tree *tree)
 {
-	return hv_demux_is_on(&tree->instances) || hv_sections_need_looks(&tree->instances);
+	return hv_instances_share(&tree->instances) || hv_sections_need_looks(&tree->instances);
 }
 
 struct hv_err *hv_tree_keep_budget(struct hv_tree *tree, uint64_t limit_ppm, uint64_t now_ns,
@@ -59,12 +61,12 @@ struct hv_err *hv_tree_keep_budget(struct hv_tree *tree, uint64_t limit_ppm, uin
 uint64_t hv_tree_load(const struct hv_tree *tree, struct hv_text *ret_names)
 {
 	hv_budget_names(&tree->instances, ret_names);
-	return tree->instances.budget.load_ppm;
+	return tree->instances.budget->load_ppm;
 }
 
 uint64_t hv_tree_taken_ns(const struct hv_tree *tree)
 {
-	return tree->instances.budget.taken_ns;
+	return tree->instances.budget->taken_ns;
 }
 
 void hv_tree_end(struct hv_tree *tree)

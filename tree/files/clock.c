@@ -4,6 +4,7 @@
 
 #include "kernel/kernel.h"
 #include "tree/files/files.h"
+#include "tree/instance/core/sharing.h"
 #include "tree/instance/demux/demux.h"
 #include "tree/settings/token.h"
 

@@ -8,6 +8,9 @@
 #include "kernel/events/print_values.h"
 #include "kernel/kernel.h"
 #include "tree/files/files.h"
+#include "tree/instance/dynamic/eprobes.h"
+#include "tree/instance/dynamic/kprobes.h"
+#include "tree/instance/dynamic/synths.h"
 #include "tree/settings/kprobe.h"
 
 #define WHERE  "synthetic_events" /* as error_log of the kernel names who has refused it */

@@ -7,6 +7,7 @@
 #include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
 #include "tree/format/event_format.h"
+#include "tree/instance/hist/hists.h"
 
 /* Whether TYPE is a return of function_graph, whose records have FIELD, too. */
 static bool has_host(const struct hv_file *f, const struct hv_event_type *type,

@@ -37,7 +37,7 @@ static struct hv_err *fill_event(struct hv_file *f)
 		return err;
 	hv_instances_drain(in->all);
 	hv_text_printf(&f->text, "%d%s\n", hv_event_set_has(&in->events, *ref),
-		       hv_instance_triggers_need(in, *ref) || hv_eprobes_need(in, *ref) ? "*" : "");
+		       hv_instance_acts_on(in, *ref) || hv_instance_probes(in, *ref) ? "*" : "");
 	return NULL;
 }
 

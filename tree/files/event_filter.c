@@ -48,7 +48,7 @@ static struct hv_err *set(struct hv_file *f, const struct hv_event_type *type, c
 
 static void show_filter(struct hv_file *f)
 {
-	const char *text = hv_event_filters_text(&f->at.instance->filters,
+	const char *text = hv_event_filters_text(f->at.instance->filters,
 						 *(const struct hv_event_ref *)f->state);
 
 	hv_text_printf(&f->text, "%s\n", text ? text : "none");

@@ -7,6 +7,7 @@
 #include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
 #include "tree/instance/events/triggers.h"
+#include "tree/instance/hist/hists.h"
 #include "tree/settings/token.h"
 
 #define TRIGGER_MAX 4095 /* PAGE_SIZE - 1 */

@@ -47,7 +47,7 @@ static struct hv_err *make_instance(const struct hv_place *dir, const char *name
 	struct hv_err *err = new_buffer(all, &host);
 
 	if (!err)
-		hv_demux_add(hv_instances_add(all, name, host));
+		hv_instances_add(all, name, host);
 	return err;
 }
 
@@ -62,7 +62,6 @@ static struct hv_err *remove_instance(const struct hv_place *at)
 	err = hv_instance_stop(in);
 	if (err)
 		return err;
-	hv_demux_remove(in);
 	hv_instances_remove(in);
 	return NULL;
 }

@@ -4,6 +4,8 @@
 #include "tracer/events/buffer.h"
 #include "tracer/section.h"
 #include "tree/format/format.h"
+#include "tree/instance/budget.h"
+#include "tree/instance/latency/wakeups.h"
 
 #define TEXT_LEN_BYTES 65536 /* how much text is made at a time */
 

@@ -5,6 +5,7 @@
 
 #include "tree/files/files.h"
 #include "tree/instance/latency/sections.h"
+#include "tree/instance/latency/wakeups.h"
 #include "tree/settings/token.h"
 
 #define NS_PER_US 1000

@@ -5,6 +5,7 @@
 #include "tree/files/files.h"
 #include "tree/files/reader.h"
 #include "tree/format/raw_page.h"
+#include "tree/instance/core/sharing.h"
 #include "tree/instance/demux/demux.h"
 
 /* In so many bytes every event fits, except a marker, a stack, and an event of the guest's own. */

@@ -5,6 +5,7 @@
 
 #include "tree/files/files.h"
 #include "tree/instance/core/recording.h"
+#include "tree/instance/core/sharing.h"
 #include "tree/instance/demux/demux.h"
 #include "tree/settings/token.h"
 

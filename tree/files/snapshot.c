@@ -3,6 +3,7 @@
  */
 #include "tree/files/files.h"
 #include "tree/files/listing.h"
+#include "tree/instance/core/sharing.h"
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/demux/demux.h"
 #include "tree/settings/token.h"

@@ -6,6 +6,7 @@
 
 #include "kernel/kernel.h"
 #include "tree/files/files.h"
+#include "tree/instance/latency/stack_tracer.h"
 #include "tree/settings/token.h"
 
 bool hv_place_has_stack_tracer(const struct hv_place *at)
@@ -39,7 +40,7 @@ static void add_symbol(struct hv_file *f, struct hv_gva addr)
 static void show_stack(struct hv_file *f)
 {
 	struct hv_instances *all = f->at.instance->all;
-	const struct hv_stack_tracer *s = &all->stack_tracer;
+	const struct hv_stack_tracer *s = all->stack_tracer;
 
 	hv_instances_drain(all);
 	hv_text_printf(&f->text,
@@ -68,7 +69,7 @@ static void show_max(struct hv_file *f)
 	struct hv_instances *all = f->at.instance->all;
 
 	hv_instances_drain(all);
-	hv_text_printf(&f->text, "%" PRIu64 "\n", all->stack_tracer.max_bytes);
+	hv_text_printf(&f->text, "%" PRIu64 "\n", all->stack_tracer->max_bytes);
 }
 
 static struct hv_err *write_max(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -86,7 +87,7 @@ static struct hv_err *write_max(struct hv_file *f, const char *buf, size_t len_b
 
 static void show_enabled(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%d\n", f->at.instance->all->stack_tracer.is_on);
+	hv_text_printf(&f->text, "%d\n", f->at.instance->all->stack_tracer->is_on);
 }
 
 static struct hv_err *write_enabled(struct hv_file *f, const char *buf, size_t len_bytes,

@@ -6,6 +6,7 @@
 #include "tracer/events/comms.h"
 #include "tracer/events/names.h"
 #include "tree/files/files.h"
+#include "tree/instance/core/sharing.h"
 #include "tree/instance/demux/demux.h"
 #include "tree/settings/token.h"
 

@@ -4,8 +4,10 @@
 #include "tree/files/listing.h"
 #include "tree/files/section_listing.h"
 #include "tree/instance/core/recording.h"
+#include "tree/instance/core/sharing.h"
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/demux/demux.h"
+#include "tree/instance/latency/wakeups.h"
 
 struct trace {
 	struct hv_listing listing;

@@ -2,8 +2,10 @@
 /* available_tracers and current_tracer. */
 #include "tree/files/files.h"
 #include "tree/instance/core/running.h"
+#include "tree/instance/core/sharing.h"
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/demux/demux.h"
+#include "tree/instance/latency/wakeups.h"
 #include "tree/instance/trace.h"
 #include "tree/settings/token.h"
 

@@ -2,7 +2,9 @@
 /* tracing_on: whether the instance records. */
 #include "tree/files/files.h"
 #include "tree/instance/core/recording.h"
+#include "tree/instance/core/sharing.h"
 #include "tree/instance/demux/demux.h"
+#include "tree/instance/latency/wakeups.h"
 #include "tree/instance/trace.h"
 #include "tree/settings/token.h"
 

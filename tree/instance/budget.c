@@ -5,13 +5,21 @@
 
 #include "kernel/kernel.h"
 #include "tracer/load.h"
-#include "tree/instance/trace.h"
+#include "tree/instance/core/instance.h"
 
-void hv_budget_deinit(struct hv_budget *b)
+static void init_all(struct hv_instances *all)
 {
-	hv_load_free(b->load);
-	hv_filter_deinit(&b->aside);
+	all->budget = hv_alloc(sizeof(*all->budget));
 }
+
+static void deinit_all(struct hv_instances *all)
+{
+	hv_load_free(all->budget->load);
+	hv_filter_deinit(&all->budget->aside);
+	free(all->budget);
+}
+
+const struct hv_part hv_budget_part = {.init_all = init_all, .deinit_all = deinit_all};
 
 void hv_budget_forget(struct hv_budget *b)
 {
@@ -70,7 +78,7 @@ static void choose(struct hv_budget *b, const struct hv_sites *sites,
 struct hv_err *hv_budget_keep(struct hv_instances *all, uint64_t limit_ppm, uint64_t now_ns,
 			      size_t *ret_nr)
 {
-	struct hv_budget *b = &all->budget;
+	struct hv_budget *b = all->budget;
 	HV_AUTO_LOAD_VIEW struct hv_load_view view = {0};
 	struct hv_filter before;
 	struct hv_err *err;
@@ -98,7 +106,7 @@ struct hv_err *hv_budget_keep(struct hv_instances *all, uint64_t limit_ppm, uint
 
 void hv_budget_names(const struct hv_instances *all, struct hv_text *ret)
 {
-	const struct hv_budget *b = &all->budget;
+	const struct hv_budget *b = all->budget;
 	HV_AUTO_TEXT struct hv_text names = {0};
 
 	for (size_t i = 0; i < b->aside.nr && i < HV_BUDGET_NAMED; i++)

@@ -9,6 +9,9 @@
 
 struct hv_instances;
 struct hv_load;
+struct hv_part;
+
+extern const struct hv_part hv_budget_part;
 
 #define HV_BUDGET_NAMED 8
 
@@ -20,8 +23,6 @@ struct hv_budget {
 	uint64_t
 		named[HV_BUDGET_NAMED]; /* the first of them, in the order in which they were put */
 };
-
-void hv_budget_deinit(struct hv_budget *b);
 
 /* Measures since the last call, and puts functions aside if LIMIT_PPM is exceeded: so many that
  * what is left should be four fifths of it. *RET_NR is how many. The caller does this every few

@@ -4,7 +4,9 @@
 #include "kernel/kernel.h"
 #include "tracer/actions.h"
 #include "tree/instance/core/recording.h"
-#include "tree/instance/demux/demux.h"
+#include "tree/instance/core/sharing.h"
+#include "tree/instance/dynamic/kprobes.h"
+#include "tree/instance/latency/stack_tracer.h"
 
 /* The guest's action for each command, without a count and with a count. */
 static const enum hv_action actions[HV_NR_PROBE_COMMANDS][2] = {
@@ -103,7 +105,7 @@ static void add_depths(const struct hv_instances *all, struct hv_site_actions *l
 {
 	const struct hv_sites *sites = &all->session->kernel->sites;
 
-	for (size_t i = 0; all->stack_tracer.is_on && i < sites->nr; i++)
+	for (size_t i = 0; all->stack_tracer->is_on && i < sites->nr; i++)
 		if (!sites->list[i].invalid && hv_stack_tracer_has(all, sites->list[i].ip))
 			list[(*nr)++] = (struct hv_site_actions){
 				.ip = sites->list[i].ip.v,
@@ -151,7 +153,7 @@ static struct hv_err *add_programs(const struct hv_instances *all, struct progra
 {
 	struct hv_err *err = NULL;
 
-	programs->list = hv_alloc((all->kprobes.nr + 1) * sizeof(*programs->list));
+	programs->list = hv_alloc((all->kprobes->nr + 1) * sizeof(*programs->list));
 	for (size_t i = 0; !err && i < nr; i++) {
 		struct hv_fetch_step *steps = programs->list[programs->nr];
 
@@ -175,8 +177,8 @@ static struct hv_err *tell(struct hv_instances *all)
 		for (size_t i = 0; i < in->probes.nr; i++)
 			nr += in->probes.sets[i].nr;
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		nr += all->kprobes.nr;
-	nr += all->stack_tracer.is_on ? all->session->kernel->sites.nr : 0;
+		nr += all->kprobes->nr;
+	nr += all->stack_tracer->is_on ? all->session->kernel->sites.nr : 0;
 	list = hv_alloc(nr * sizeof(*list));
 	nr = 0;
 	for (struct hv_instance *in = &all->top; in; in = in->next)

@@ -4,6 +4,7 @@
 #include "kernel/kernel.h"
 #include "tracer/call_counts.h"
 #include "tracer/graph_tracer.h"
+#include "tree/instance/dynamic/kprobes.h"
 #include "tree/instance/events/events.h"
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/trace.h"

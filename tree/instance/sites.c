@@ -5,7 +5,9 @@
 #include "tracer/graph_tracer.h"
 #include "tracer/site_stubs.h"
 #include "tracer/stubs.h"
+#include "tree/instance/budget.h"
 #include "tree/instance/core/recording.h"
+#include "tree/instance/events/triggers.h"
 
 /* Returns the stub that SITE has to call for IN. set_graph_notrace overrides set_graph_function
  * (trace_graph_entry). For several instances the guest records every call, and the host finds out
@@ -50,7 +52,7 @@ static bool needs_sites(const struct hv_instance *in)
 {
 	return in->begins || hv_instance_tracing_on(in) ||
 	       hv_probes_have(&in->probes, HV_PROBE_TRACEON) ||
-	       hv_triggers_have(&in->triggers, HV_TRIGGER_TRACEON);
+	       hv_triggers_have(in->triggers, HV_TRIGGER_TRACEON);
 }
 
 /* Returns the stub that records what A and B record. check_stacks() has seen that there is one. */
@@ -69,7 +71,7 @@ static uint8_t wanted_stub(const struct hv_instances *all, const struct hv_site 
 {
 	uint8_t most = HV_STUB_NONE, later = HV_STUB_NONE;
 
-	if (hv_filter_has(&all->budget.aside, site->ip))
+	if (hv_filter_has(&all->budget->aside, site->ip))
 		return HV_STUB_NONE;
 	for (const struct hv_instance *in = &all->top; in; in = in->next) {
 		uint8_t stub = stub_of(in, site);

@@ -7,13 +7,17 @@
 #include "tracer/call_counts.h"
 #include "tracer/events/callers.h"
 #include "tracer/events/names.h"
+#include "tree/instance/budget.h"
 #include "tree/instance/commands.h"
+#include "tree/instance/core/sharing.h"
 #include "tree/instance/events/event_commands.h"
-#include "tree/instance/events/event_forks.h"
+#include "tree/instance/events/event_pids.h"
 #include "tree/instance/events/events.h"
 #include "tree/instance/core/recording.h"
+#include "tree/instance/events/triggers.h"
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/demux/demux.h"
+#include "tree/instance/latency/wakeups.h"
 #include "tree/instance/sites.h"
 #include "tree/instance/tasks.h"
 
@@ -42,12 +46,6 @@ static struct hv_err *check_sleep_time(const struct hv_instance *in, enum hv_tra
 	return NULL;
 }
 
-struct hv_err *hv_instances_begin_sharing(struct hv_instances *all)
-{
-	all->top.recording = hv_instance_tracing_on(&all->top);
-	return hv_instance_need_host(&all->top);
-}
-
 /* Prepares a change after which IN traces TRACER. Learns what the guest has changed by itself, and
  * drains, so that events until now are judged by the settings until now. */
 static struct hv_err *prepare(struct hv_instance *in, enum hv_tracer tracer)
@@ -73,16 +71,16 @@ static struct hv_err *publish(struct hv_instance *in, bool *ret_sites)
 	enum hv_forks forks = all->forks;
 	struct hv_err *err = hv_commands_publish(all);
 
-	if (!err && hv_demux_is_on(all) && traces)
+	if (!err && hv_instances_share(all) && traces)
 		err = hv_tasks_publish(all);
 	if (!err)
 		err = hv_sites_publish(in);
 	*ret_sites = !err;
-	if (!err && hv_demux_is_on(all) && !traces)
+	if (!err && hv_instances_share(all) && !traces)
 		err = hv_tasks_publish(all);
 	if (!err && !traces && all->forks != forks)
 		err = hv_sites_publish(in);
-	if (!err && hv_demux_is_on(all))
+	if (!err && hv_instances_share(all))
 		hv_recording_publish(all);
 	return err;
 }
@@ -95,7 +93,7 @@ static void take_back(struct hv_instance *in, bool sites)
 	if (sites)
 		hv_err_free(hv_sites_publish(in));
 	hv_sites_publish_graph(in);
-	if (hv_demux_is_on(in->all))
+	if (hv_instances_share(in->all))
 		hv_err_free(hv_tasks_publish(in->all));
 	hv_err_free(hv_commands_publish(in->all));
 }
@@ -169,7 +167,7 @@ struct hv_err *hv_instance_set_tracer(struct hv_instance *in, enum hv_tracer tra
 	struct hv_err *err = NULL;
 
 	if (!is_same)
-		hv_budget_forget(&in->all->budget);
+		hv_budget_forget(in->all->budget);
 	if (!is_same)
 		err = end_worst(in);
 	if (!err)
@@ -181,7 +179,7 @@ struct hv_err *hv_instance_set_tracer(struct hv_instance *in, enum hv_tracer tra
 	return err ? err : change(in, tracer, in->probes);
 }
 
-struct hv_err *hv_instance_retrace(struct hv_instance *in)
+struct hv_err *hv_trace_again(struct hv_instance *in)
 {
 	return hv_instance_set_tracer(in, in->selection.tracer);
 }
@@ -212,7 +210,7 @@ struct hv_err *hv_instance_stop(struct hv_instance *in)
 		err = hv_instance_set_profile(in, 0);
 	if (err || (in->selection.tracer == HV_TRACER_NOP && !in->probes.nr))
 		return err;
-	hv_budget_forget(&in->all->budget);
+	hv_budget_forget(in->all->budget);
 	err = end_worst(in);
 	if (!err)
 		err = prepare(in, HV_TRACER_NOP);
@@ -271,7 +269,7 @@ struct hv_err *hv_instance_set_list(struct hv_instance *in, enum hv_filter_list 
 
 	if (err)
 		return err;
-	hv_budget_forget(&in->all->budget);
+	hv_budget_forget(in->all->budget);
 	*now = *list;
 	if (is_live)
 		err = publish(in, &sites_changed);

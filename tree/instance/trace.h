@@ -34,13 +34,9 @@ struct hv_err *hv_instance_set_profile(struct hv_instance *in, unsigned on) hv_m
  * is set. */
 struct hv_err *hv_instance_before_recording(struct hv_instance *in) hv_must_use;
 
-/* From now on the host gives each instance what it wants (demux.h), if it does not do so yet.
- * Callers do this before a change after which another instance than the top traces. ENOMEM. */
-struct hv_err *hv_instances_begin_sharing(struct hv_instances *all) hv_must_use;
-
 /* Sets the tracer to nop, switches the profile and all events off, and removes all commands of
  * functions. */
 struct hv_err *hv_instance_stop(struct hv_instance *in) hv_must_use;
-/* Tells the session again what the instances want. For changes of something else on which sites
- * depend: the guest's modules, or counts of commands. */
-struct hv_err *hv_instance_retrace(struct hv_instance *in) hv_must_use;
+
+/* As hv_instance_retrace(). */
+struct hv_err *hv_trace_again(struct hv_instance *in) hv_must_use;

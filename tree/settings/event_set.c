@@ -5,6 +5,12 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "kernel/events/catalogue.h"
+
+struct hv_event_ref hv_event_ref_of(const struct hv_event_type *type)
+{
+	return (struct hv_event_ref){type->call.v, type->id};
+}
 
 void hv_event_set_deinit(struct hv_event_set *s)
 {

@@ -9,11 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct hv_event_type;
+
 struct hv_event_ref {
 	uint64_t call; /* address of its struct trace_event_call */
 	uint32_t id;
 };
 
+struct hv_event_ref hv_event_ref_of(const struct hv_event_type *type);
 static inline bool hv_event_ref_is_same(struct hv_event_ref a, struct hv_event_ref b)
 {
 	return a.call == b.call && a.id == b.id;

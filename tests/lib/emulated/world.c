@@ -342,8 +342,7 @@ void emu_come_back(struct emu_world *w, const struct emu_moment *moment)
 	       sizeof(moment->memory) - EMU_VCPUS_OFF);
 }
 
-/* -- cases -------------------------------------------------------------------------------------
- */
+/* -- cases ------------------------------------------------------------------------------------- */
 
 static void plain(struct emu_world *w)
 {

@@ -22,8 +22,7 @@ static const char *link_at(const struct hv_stub_image *image, const struct hv_st
 	return hv_arch_x86_64.link(image, values, hv_gva(at), code);
 }
 
-/* -- values --------------------------------------------------------------------------------------
- */
+/* -- values ------------------------------------------------------------------------------------ */
 
 static const struct {
 	enum hv_hole_form form;
@@ -104,8 +103,7 @@ START_TEST(an_address_in_the_code)
 }
 END_TEST
 
-/* -- alternatives --------------------------------------------------------------------------------
- */
+/* -- alternatives ------------------------------------------------------------------------------ */
 
 static void put_alternative(const struct hv_stub_alternative *alternative, unsigned chosen,
 			    uint8_t *code)
@@ -204,8 +202,7 @@ START_TEST(an_alternative_that_is_copied)
 }
 END_TEST
 
-/* -- returns -------------------------------------------------------------------------------------
- */
+/* -- returns ----------------------------------------------------------------------------------- */
 
 static const struct {
 	uint64_t thunk;
@@ -242,8 +239,7 @@ START_TEST(a_return)
 }
 END_TEST
 
-/* -- the stubs' image ----------------------------------------------------------------------------
- */
+/* -- the stubs' image -------------------------------------------------------------------------- */
 
 static uint8_t *copy_of_stubs(void)
 {

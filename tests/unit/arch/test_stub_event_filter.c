@@ -317,8 +317,7 @@ START_TEST(filters_of_several)
 }
 END_TEST
 
-/* -- what else ----------------------------------------------------------------------------------
- */
+/* -- what else --------------------------------------------------------------------------------- */
 
 /* No record of the task, no stack, nothing that is counted. */
 START_TEST(nothing_is_written_of_what_is_left_out)

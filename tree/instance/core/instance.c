@@ -9,7 +9,7 @@
 #include "tracer/event_calls.h"
 #include "tracer/events/callers.h"
 #include "tree/format/event_texts.h"
-#include "tree/instance/dynamic/syscalls.h"
+#include "tree/instance/parts.h"
 
 #define FILL_PERCENT_DEFAULT 50
 
@@ -28,6 +28,10 @@ static uint64_t absent_options(struct hv_session *s)
 	return absent;
 }
 
+/* P, from all->publisher->parts on, is each part of ALL. */
+#define FOR_EACH_PART(p, all)                                                                      \
+	for (const struct hv_part *const *p = (all)->publisher->parts; *p; p++)
+
 static void init(struct hv_instance *in, struct hv_instances *all)
 {
 	*in = (struct hv_instance){
@@ -37,39 +41,40 @@ static void init(struct hv_instance *in, struct hv_instances *all)
 		.fill_percent = FILL_PERCENT_DEFAULT,
 	};
 	in->options.absent = absent_options(all->session);
-	in->in_section = hv_alloc(all->nr_cpus);
-	in->stacks_due = hv_alloc(all->nr_cpus * sizeof(*in->stacks_due));
 	hv_selection_init(&in->selection, all->nr_cpus);
 	hv_buffers_init(&in->buffers, all->session, all->nr_cpus);
 	hv_buffers_use_clock(&in->buffers, hv_clocks_default(all->session->clocks));
 	hv_pipes_init(&in->pipes, all->nr_cpus);
+	FOR_EACH_PART(p, all)
+	if ((*p)->init)
+		(*p)->init(in);
 }
 
 static void deinit(struct hv_instance *in)
 {
 	assert(in->nr_open == 0);
+	FOR_EACH_PART(p, in->all)
+	if ((*p)->deinit)
+		(*p)->deinit(in);
 	hv_selection_deinit(&in->selection);
 	hv_event_set_deinit(&in->events);
 	hv_event_set_deinit(&in->probed);
-	hv_event_filters_deinit(&in->filters);
-	hv_triggers_deinit(&in->triggers);
-	hv_hists_deinit(&in->hists);
 	hv_probes_deinit(&in->probes);
 	hv_buffers_deinit(&in->buffers);
-	hv_open_calls_free(in->open_calls);
-	hv_wakeups_deinit(in);
 	hv_error_log_clear(&in->errors);
 	hv_pipes_deinit(&in->pipes);
-	free(in->in_section);
-	hv_event_stacks_deinit(in);
-	free(in->stacks_due);
 	free(in->name);
 }
 
-void hv_instances_init(struct hv_instances *all, struct hv_session *session, unsigned nr_cpus)
+void hv_instances_init(struct hv_instances *all, struct hv_session *session, unsigned nr_cpus,
+		       const struct hv_publisher *publisher)
 {
-	*all = (struct hv_instances){.session = session, .nr_cpus = nr_cpus};
+	*all = (struct hv_instances){
+		.session = session, .publisher = publisher, .nr_cpus = nr_cpus};
 	all->event_texts = hv_event_texts_new(session->kernel, session->types);
+	FOR_EACH_PART(p, all)
+	if ((*p)->init_all)
+		(*p)->init_all(all);
 	init(&all->top, all);
 	hv_buffer_use_clock(session->buffer, all->top.buffers.clock);
 }
@@ -79,15 +84,14 @@ void hv_instances_deinit(struct hv_instances *all)
 	hv_dump_end(&all->dump);
 	hv_event_set_deinit(&all->stacked);
 	hv_drain_free(all->drain);
-	hv_budget_deinit(&all->budget);
+	all->drain = NULL;
 	while (all->top.next)
 		hv_instances_remove(all->top.next);
 	deinit(&all->top);
 	hv_event_texts_free(all->event_texts);
-	hv_syscalls_free(all->syscalls);
-	hv_kprobes_deinit(all);
-	hv_eprobes_deinit(all);
-	hv_synths_deinit(all);
+	FOR_EACH_PART(p, all)
+	if ((*p)->deinit_all)
+		(*p)->deinit_all(all);
 }
 
 struct hv_instance *hv_instances_add(struct hv_instances *all, const char *name,
@@ -107,6 +111,8 @@ struct hv_instance *hv_instances_add(struct hv_instances *all, const char *name,
 	hv_buffers_set_host(&in->buffers, host);
 	in->next = *at;
 	*at = in;
+	if (all->drain)
+		hv_drain_add(all->drain, &in->sink);
 	return in;
 }
 
@@ -114,6 +120,8 @@ void hv_instances_remove(struct hv_instance *in)
 {
 	struct hv_instance **at = &in->all->top.next;
 
+	if (in->all->drain)
+		hv_drain_remove(in->all->drain, &in->sink);
 	while (*at != in)
 		at = &(*at)->next;
 	*at = in->next;
@@ -155,8 +163,12 @@ struct hv_instance *hv_instances_single(struct hv_instances *all)
 
 bool hv_instance_is_live(const struct hv_instance *in)
 {
-	return hv_instance_has_functions(in) || in->profiles ||
-	       (hv_instance_is_top(in) && in->all->stack_tracer.is_on);
+	if (hv_instance_has_functions(in) || in->profiles)
+		return true;
+	FOR_EACH_PART(p, in->all)
+	if ((*p)->calls_stubs && (*p)->calls_stubs(in))
+		return true;
+	return false;
 }
 
 bool hv_instances_profile(const struct hv_instances *all)
@@ -173,7 +185,9 @@ void hv_instances_drain(struct hv_instances *all)
 	if (all->drain)
 		hv_drain_run(all->drain);
 	all->knows_single = 0;
-	hv_stack_tracer_after_drain(all);
+	FOR_EACH_PART(p, all)
+	if ((*p)->drained)
+		(*p)->drained(all);
 }
 
 void hv_instance_tell(struct hv_instance *in, const struct hv_err *why)
@@ -183,4 +197,139 @@ void hv_instance_tell(struct hv_instance *in, const struct hv_err *why)
 
 	hv_clocks_now_ns(in->all->session->clocks, in->buffers.clock, &ns);
 	hv_error_log_add(&in->errors, ns, "current_tracer", why->message, tracer, strlen(tracer));
+}
+
+/* -- what the parts need ----------------------------------------------------------------------- */
+
+bool hv_instance_has_triggers(const struct hv_instance *in)
+{
+	FOR_EACH_PART(p, in->all)
+	if ((*p)->acts && (*p)->acts(in))
+		return true;
+	return false;
+}
+
+bool hv_instance_acts_on(const struct hv_instance *in, struct hv_event_ref ref)
+{
+	FOR_EACH_PART(p, in->all)
+	if ((*p)->acts_on && (*p)->acts_on(in, ref))
+		return true;
+	return false;
+}
+
+bool hv_instance_probes(const struct hv_instance *in, struct hv_event_ref ref)
+{
+	FOR_EACH_PART(p, in->all)
+	if ((*p)->probes && (*p)->probes(in, ref))
+		return true;
+	return false;
+}
+
+bool hv_instance_follows(const struct hv_instance *in, const struct hv_event_type *type)
+{
+	FOR_EACH_PART(p, in->all)
+	if ((*p)->follows && (*p)->follows(in, type))
+		return true;
+	return false;
+}
+
+bool hv_instance_needs_event(const struct hv_instance *in, struct hv_event_ref ref)
+{
+	return hv_event_set_has(&in->events, ref) || hv_instance_acts_on(in, ref) ||
+	       hv_instance_probes(in, ref);
+}
+
+bool hv_instances_want_event(const struct hv_instances *all, const struct hv_event_type *type)
+{
+	const struct hv_event_ref ref = hv_event_ref_of(type);
+
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		if (hv_instance_needs_event(in, ref) || hv_instance_follows(in, type))
+			return true;
+	return false;
+}
+
+bool hv_instance_wants_stacks(const struct hv_instance *in, struct hv_event_ref ref)
+{
+	if (hv_options_on(&in->options, HV_OPT_STACKTRACE) && hv_instance_needs_event(in, ref))
+		return true;
+	FOR_EACH_PART(p, in->all)
+	if ((*p)->wants_stacks && (*p)->wants_stacks(in, ref))
+		return true;
+	return false;
+}
+
+bool hv_instances_make_any(const struct hv_instances *all, const struct hv_event_set *set)
+{
+	FOR_EACH_PART(p, all)
+	if ((*p)->makes_any && (*p)->makes_any(all, set))
+		return true;
+	return false;
+}
+
+bool hv_instances_take_rings(const struct hv_instances *all)
+{
+	FOR_EACH_PART(p, all)
+	if ((*p)->takes_rings && (*p)->takes_rings(all))
+		return true;
+	return false;
+}
+
+/* -- telling the parts ------------------------------------------------------------------------- */
+
+void hv_instance_lose(struct hv_instance *in, const struct hv_event *event)
+{
+	FOR_EACH_PART(p, in->all)
+	if ((*p)->lose)
+		(*p)->lose(in, event);
+}
+
+void hv_instance_return_rings(struct hv_instance *in)
+{
+	FOR_EACH_PART(p, in->all)
+	if ((*p)->returns_rings)
+		(*p)->returns_rings(in);
+}
+
+void hv_instance_forget_gone(struct hv_instance *in, const struct hv_catalogue *c)
+{
+	FOR_EACH_PART(p, in->all)
+	if ((*p)->forget_gone)
+		(*p)->forget_gone(in, c);
+}
+
+void hv_instance_forget_event(struct hv_instance *in, struct hv_event_ref ref)
+{
+	FOR_EACH_PART(p, in->all)
+	if ((*p)->forget)
+		(*p)->forget(in, ref);
+}
+
+/* -- telling the session ----------------------------------------------------------------------- */
+
+struct hv_err *hv_instance_retrace(struct hv_instance *in)
+{
+	return in->all->publisher->retrace(in);
+}
+
+struct hv_err *hv_instance_publish_events(struct hv_instance *in)
+{
+	return in->all->publisher->events(in);
+}
+
+struct hv_err *hv_instance_publish_triggers(struct hv_instance *in)
+{
+	struct hv_err *err = hv_instance_publish_events(in);
+
+	return err ? err : hv_instance_retrace(in);
+}
+
+void hv_instances_publish_filter(const struct hv_instances *all, const struct hv_event_type *type)
+{
+	all->publisher->filter(all, type);
+}
+
+struct hv_err *hv_instances_publish_commands(struct hv_instances *all)
+{
+	return all->publisher->commands(all);
 }

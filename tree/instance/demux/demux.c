@@ -8,13 +8,21 @@
 #include "tracer/events/host_buffer.h"
 #include "tracer/events/marker.h"
 #include "tracer/host_tracer.h"
-#include "tree/instance/events/event_forks.h"
-#include "tree/instance/events/events.h"
+#include "tree/instance/demux/open_calls.h"
+#include "tree/instance/dynamic/eprobes.h"
+#include "tree/instance/dynamic/kprobes.h"
+#include "tree/instance/events/event_filters.h"
+#include "tree/instance/events/event_pids.h"
+#include "tree/instance/events/event_stacks.h"
 #include "tree/instance/events/host_events.h"
 #include "tree/instance/demux/run_commands.h"
+#include "tree/instance/events/triggers.h"
+#include "tree/instance/hist/hists.h"
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/dynamic/syscalls.h"
 #include "tree/instance/demux/match.h"
+#include "tree/instance/latency/stack_tracer.h"
+#include "tree/instance/latency/wakeups.h"
 
 #define SYNTH_DEPTH_MAX 4
 
@@ -120,10 +128,10 @@ static void take_made(void *ctx, const struct hv_event *event)
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
 		const struct taken made = {in,	     from->cursor, from->mark_tsc,
 					   from->of, event,	   from->depth + 1};
-		unsigned nr_stacks = in->nr_stacks;
+		unsigned nr_stacks = in->stacks->nr_wanted;
 
 		take_one(&made);
-		in->nr_stacks = nr_stacks;
+		in->stacks->nr_wanted = nr_stacks;
 	}
 }
 
@@ -134,7 +142,7 @@ static void take_eprobes(const struct taken *taken)
 	struct taken made = *taken;
 	struct hv_event event;
 
-	for (size_t i = 0; i < taken->in->all->eprobes.nr; i++) {
+	for (size_t i = 0; i < taken->in->all->eprobes->nr; i++) {
 		if (!hv_eprobes_event(taken->in, i, taken->event, &event, entry))
 			continue;
 		made.event = &event;
@@ -169,7 +177,7 @@ static void take_probed(struct hv_instance *in, const struct hv_cursor *cursor,
 
 	if (hv_instance_is_top(in))
 		hv_kprobes_count(in->all, call);
-	for (size_t i = 0; i < in->all->kprobes.nr; i++)
+	for (size_t i = 0; i < in->all->kprobes->nr; i++)
 		if (hv_kprobes_event(in->all, i, call, &event, entry))
 			take_one(&(struct taken){in, cursor, 0, NULL, &event, 0});
 }
@@ -239,12 +247,8 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 	struct hv_instance *in = sink->ctx;
 
 	hv_instances_know_single(in->all, event->kind);
-	if (event->lost_before) {
-		hv_kprobes_note_lost(in->all, event);
-		hv_wakeups_lose(in, event->cpu);
-		hv_event_stacks_lose(in, event->cpu);
-		in->all->stack_tracer.has_lost = true;
-	}
+	if (event->lost_before)
+		hv_instance_lose(in, event);
 	if (event->is_deepest && hv_instance_is_top(in))
 		hv_stack_tracer_take(in->all, cursor, event);
 	if (event->is_deepest && !event->of_command)
@@ -326,158 +330,24 @@ static void take_host(struct hv_sink *sink, const struct hv_host_item *item)
 		hv_buffer_put_host(in->buffers.host, item->records, item->nr_records, &item->event);
 }
 
-void hv_demux_add(struct hv_instance *in)
+static void init(struct hv_instance *in)
 {
+	in->in_section = hv_alloc(in->all->nr_cpus);
 	in->sink = (struct hv_sink){.ctx = in,
 				    .take = take,
 				    .brief_kinds = brief_kinds,
 				    .take_briefs = take_briefs,
 				    .take_host = take_host};
-	if (in->all->drain)
-		hv_drain_add(in->all->drain, &in->sink);
 }
 
-void hv_demux_remove(struct hv_instance *in)
+static void deinit(struct hv_instance *in)
 {
-	if (in->all->drain)
-		hv_drain_remove(in->all->drain, &in->sink);
+	hv_open_calls_free(in->open_calls);
+	free(in->in_section);
 }
 
-/* Begins to share the guest's rings. The top's buffer must be in host memory. */
-static void begin(struct hv_instances *all)
-{
-	all->drain = hv_drain_new(all->session);
-	for (struct hv_instance *in = &all->top; in; in = in->next)
-		hv_demux_add(in);
-}
-
-static bool has_first_sizes(const struct hv_instance *top)
-{
-	const struct hv_buffer *guests = top->all->session->buffer;
-
-	for (unsigned cpu = 0; cpu < top->all->nr_cpus; cpu++)
-		if (hv_buffers_size(&top->buffers, cpu) != hv_buffer_size(guests, cpu))
-			return false;
-	return true;
-}
-
-/* Whether an instance has events on that the host makes. */
-static bool any_has_made(const struct hv_instances *all)
-{
-	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		if (hv_syscalls_any(all->syscalls, &in->events) ||
-		    hv_kprobes_any(all, &in->events) || hv_synths_any(all, &in->events) ||
-		    hv_eprobes_any(all, &in->events) || hv_host_events_any(&in->events))
-			return true;
-	return false;
-}
-
-static bool is_needed(struct hv_instances *all)
-{
-	const struct hv_instance *top = &all->top;
-
-	return any_has_made(all) || all->stack_tracer.is_on || hv_instances_single(all) != top ||
-	       !hv_options_on(&top->options, HV_OPT_OVERWRITE) || all->host_obeys ||
-	       hv_probes_have(&top->probes, HV_PROBE_SNAPSHOT) ||
-	       hv_options_on(&top->options, HV_OPT_DISPLAY_GRAPH) || top->filters.nr_right ||
-	       !has_first_sizes(top);
-}
-
-static void end_if_not_needed(struct hv_instances *all)
-{
-	if (!hv_demux_is_on(all) || is_needed(all))
-		return;
-	hv_drain_free(all->drain);
-	all->drain = NULL;
-	hv_demux_end_graph(&all->top);
-	hv_buffer_clear(all->session->buffer, HV_ALL_CPUS);
-	hv_buffer_unref(all->top.buffers.host);
-	all->top.buffers.host = NULL;
-}
-
-struct hv_buffer *hv_instance_buffer(struct hv_instance *in)
-{
-	hv_instances_drain(in->all);
-	return hv_buffers_live(&in->buffers);
-}
-
-struct hv_err *hv_instance_need_host(struct hv_instance *in)
-{
-	HV_AUTO_FREE uint64_t *sizes_bytes = hv_buffers_sizes(&in->buffers);
-	struct hv_err *err;
-
-	if (in->buffers.host)
-		return NULL;
-	err = hv_buffers_resize_live(&in->buffers, sizes_bytes);
-	if (!err)
-		begin(in->all);
-	return err;
-}
-
-struct hv_err *hv_instance_resize(struct hv_instance *in, int cpu, uint64_t size_bytes)
-{
-	HV_AUTO_FREE uint64_t *sizes_bytes = hv_buffers_sizes(&in->buffers);
-	bool is_other = false, was_guests = !in->buffers.host;
-	struct hv_err *err;
-
-	for (unsigned i = 0; i < in->all->nr_cpus; i++) {
-		if (cpu >= 0 && i != (unsigned)cpu)
-			continue;
-		is_other |= sizes_bytes[i] != size_bytes;
-		sizes_bytes[i] = size_bytes;
-	}
-	if (!is_other)
-		return NULL;
-	hv_instances_drain(in->all);
-	err = hv_buffers_resize(&in->buffers, sizes_bytes);
-	if (!err && was_guests)
-		begin(in->all);
-	return err;
-}
-
-struct hv_err *hv_instance_take_snapshot(struct hv_instance *in, int cpu)
-{
-	hv_instances_drain(in->all);
-	return hv_buffers_take_snapshot(&in->buffers, cpu);
-}
-
-void hv_instance_clear(struct hv_instance *in, int cpu)
-{
-	uint64_t *start_ns = &in->buffers.start_ns;
-
-	hv_buffer_clear(hv_instance_buffer(in), cpu);
-	if (cpu >= 0)
-		return;
-	if (!hv_clocks_now_ns(in->all->session->clocks, in->buffers.clock, start_ns))
-		*start_ns = 0;
-	if (hv_instance_is_top(in))
-		end_if_not_needed(in->all);
-}
-
-struct hv_err *hv_instance_use_pages(struct hv_instance *in, uint32_t page_bytes)
-{
-	struct hv_buffers *b = &in->buffers;
-	uint64_t min_bytes = HV_PAGES_MIN * (uint64_t)(page_bytes - HV_PAGE_HEAD_BYTES);
-	struct hv_err *err = NULL;
-
-	if (page_bytes == b->page_bytes)
-		return NULL;
-	for (unsigned cpu = 0; !err && cpu < b->nr_cpus; cpu++)
-		if (hv_buffers_size(b, cpu) < min_bytes)
-			err = hv_instance_resize(in, (int)cpu, min_bytes);
-	if (err)
-		return err;
-	b->page_bytes = page_bytes;
-	if (b->snapshot)
-		hv_buffer_clear(b->snapshot, HV_ALL_CPUS);
-	hv_instance_clear(in, HV_ALL_CPUS);
-	return NULL;
-}
-
-void hv_instance_use_clock(struct hv_instance *in, enum hv_trace_clock clock)
-{
-	if (hv_instance_is_top(in))
-		hv_buffer_use_clock(in->all->session->buffer, clock);
-	hv_buffers_use_clock(&in->buffers, clock);
-	hv_instance_clear(in, HV_ALL_CPUS);
-}
+const struct hv_part hv_demux_part = {
+	.init = init,
+	.deinit = deinit,
+	.returns_rings = hv_demux_end_graph,
+};

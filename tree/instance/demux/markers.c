@@ -9,8 +9,10 @@
 #include "kernel/kernel.h"
 #include "tracer/event_types.h"
 #include "tracer/events/marker.h"
-#include "tree/instance/events/events.h"
+#include "tree/instance/core/sharing.h"
 #include "tree/instance/demux/demux.h"
+#include "tree/instance/events/triggers.h"
+#include "tree/instance/hist/hists.h"
 
 #define RAW_ID_LEN  4
 #define RAW_LEN_MIN (RAW_ID_LEN + sizeof("<faulted>") - 1)
@@ -22,11 +24,11 @@ static const struct hv_event_type *type_with_triggers(const struct hv_instance *
 	const struct hv_event_type *type;
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	if (!hv_demux_is_on(in->all) || (!in->triggers.nr && !in->hists.nr))
+	if (!hv_instances_share(in->all) || (!in->triggers->nr && !in->hists->nr))
 		return NULL;
 	err = hv_event_types_catalogue(in->all->session->types, ret_c);
 	type = err ? NULL : hv_catalogue_find(*ret_c, "ftrace", "print");
-	return type && hv_instance_triggers_need(in, hv_event_ref_of(type)) ? type : NULL;
+	return type && hv_instance_acts_on(in, hv_event_ref_of(type)) ? type : NULL;
 }
 
 /* Makes the entry as it is while the kernel looks at triggers: the text ends in a NUL, and has no

@@ -3,7 +3,9 @@
 
 #include "kernel/kernel.h"
 #include "tracer/session.h"
-#include "tree/instance/events/events.h"
+#include "tree/instance/demux/open_calls.h"
+#include "tree/instance/events/event_filters.h"
+#include "tree/instance/events/event_pids.h"
 
 bool hv_records_on(const struct hv_instance *in, unsigned cpu)
 {

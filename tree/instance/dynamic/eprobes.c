@@ -8,12 +8,10 @@
 #include "kernel/kernel.h"
 #include "ringbuf/record_bits.h"
 #include "tracer/event_types.h"
+#include "tree/instance/core/instance.h"
 #include "tree/instance/events/event_filters.h"
-#include "tree/instance/events/event_stacks.h"
-#include "tree/instance/events/events.h"
 #include "tree/instance/dynamic/kprobe_event.h"
-#include "tree/instance/dynamic/event_ids.h"
-#include "tree/instance/demux/demux.h"
+#include "tree/instance/dynamic/host_made.h"
 #include "tree/instance/dynamic/syscalls.h"
 
 #define WORD	   8u
@@ -44,7 +42,7 @@ static void free_event_at(struct hv_eprobe_event **e)
 /* Removes the one at INDEX. */
 static void forget(struct hv_instances *all, size_t index)
 {
-	struct hv_eprobes *s = &all->eprobes;
+	struct hv_eprobes *s = all->eprobes;
 	struct hv_eprobe_event *e = s->list[index];
 
 	hv_event_types_remove(all->session->types, e->type.id);
@@ -54,12 +52,17 @@ static void forget(struct hv_instances *all, size_t index)
 	free_event(e);
 }
 
-void hv_eprobes_deinit(struct hv_instances *all)
+static void init_all(struct hv_instances *all)
 {
-	while (all->eprobes.nr)
-		forget(all, all->eprobes.nr - 1);
-	free(all->eprobes.list);
-	all->eprobes.list = NULL;
+	all->eprobes = hv_alloc(sizeof(*all->eprobes));
+}
+
+static void deinit_all(struct hv_instances *all)
+{
+	while (all->eprobes->nr)
+		forget(all, all->eprobes->nr - 1);
+	free(all->eprobes->list);
+	free(all->eprobes);
 }
 
 /* -- definitions ------------------------------------------------------------------------------- */
@@ -92,12 +95,12 @@ static void make_type(struct hv_instances *all, struct hv_eprobe_event *e,
 		.system = e->is.is.group,
 		.name = e->is.is.name,
 		.print_fmt = e->print_fmt.data,
-		.id = hv_event_ids_find_free(c),
+		.id = hv_host_made_free_id(c),
 		.is_available = true,
 		.has_fields = true,
 		.reg_kind = HV_EVENT_REG_EPROBE,
 		/* It tells apart types that have an id in turn. */
-		.call = hv_gva(FIRST_CALL + ++all->eprobes.nr_made),
+		.call = hv_gva(FIRST_CALL + ++all->eprobes->nr_made),
 		.probed = e->is.is.symbol,
 	};
 	make_fields(e, c);
@@ -111,9 +114,9 @@ static struct hv_err *check(const struct hv_instances *all, const struct hv_cata
 		return hv_err_new(EEXIST,
 				  "Given group/event name is already used by another event");
 	ret_fault->at = HV_KPROBE_NOWHERE;
-	if (all->eprobes.nr == HV_EPROBES_MAX)
+	if (all->eprobes->nr == HV_EPROBES_MAX)
 		return hv_err_new(ENOSPC, "there are %d probes of events already", HV_EPROBES_MAX);
-	if (!hv_event_ids_find_free(c))
+	if (!hv_host_made_free_id(c))
 		return hv_err_new(ENOSPC, "the guest's events have all ids");
 	return hv_kprobe_find_memory(all->session, &e->is);
 }
@@ -139,7 +142,7 @@ struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, s
 	hv_cleanup(free_event_at) struct hv_eprobe_event *e = hv_alloc(sizeof(*e));
 	const struct hv_kernel *k = all->session->kernel;
 	struct hv_eprobe_kernel kernel = {.scope = {.kernel = k, .nr_cpus = all->nr_cpus}};
-	struct hv_eprobes *s = &all->eprobes;
+	struct hv_eprobes *s = all->eprobes;
 	struct hv_gva at;
 	struct hv_err *err;
 
@@ -161,8 +164,7 @@ struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, s
 		err = check(all, kernel.scope.catalogue, &e->is, ret_fault);
 	if (err)
 		return err;
-	if (!all->syscalls && hv_syscalls_is(kernel.type))
-		all->syscalls = hv_syscalls_new(kernel.scope.catalogue);
+	hv_syscalls_need(all, kernel.scope.catalogue, kernel.type);
 	e->is_deeper = is_deeper_syscall(all, kernel.scope.catalogue, kernel.type);
 	make_type(all, e, kernel.scope.catalogue);
 	e->is.is.serial = (uint16_t)s->nr_made;
@@ -186,7 +188,7 @@ static struct hv_err *is_busy(const struct hv_instances *all, const struct hv_ep
 
 static void remove_at(struct hv_instances *all, size_t index)
 {
-	hv_event_ids_release(all, &all->eprobes.list[index]->type);
+	hv_host_made_remove(all, &all->eprobes->list[index]->type);
 	forget(all, index);
 }
 
@@ -196,8 +198,8 @@ struct hv_err *hv_eprobes_remove(struct hv_instances *all, const char *name, cha
 	struct hv_err *err = NULL;
 	size_t nr_found = 0;
 
-	for (size_t i = 0; !err && i < all->eprobes.nr;) {
-		const struct hv_eprobe_event *e = all->eprobes.list[i];
+	for (size_t i = 0; !err && i < all->eprobes->nr;) {
+		const struct hv_eprobe_event *e = all->eprobes->list[i];
 
 		if (!hv_kprobe_is_named(&e->is.is, name) ||
 		    !hv_eprobe_has_head(&e->is, head, nr_head)) {
@@ -216,21 +218,21 @@ struct hv_err *hv_eprobes_remove(struct hv_instances *all, const char *name, cha
 
 struct hv_err *hv_eprobes_clear(struct hv_instances *all)
 {
-	for (size_t i = 0; i < all->eprobes.nr; i++) {
-		struct hv_err *err = is_busy(all, all->eprobes.list[i]);
+	for (size_t i = 0; i < all->eprobes->nr; i++) {
+		struct hv_err *err = is_busy(all, all->eprobes->list[i]);
 
 		if (err)
 			return err;
 	}
-	while (all->eprobes.nr)
-		remove_at(all, all->eprobes.nr - 1);
+	while (all->eprobes->nr)
+		remove_at(all, all->eprobes->nr - 1);
 	return NULL;
 }
 
 void hv_eprobes_text(const struct hv_instances *all, struct hv_text *ret)
 {
-	for (size_t i = 0; i < all->eprobes.nr; i++)
-		hv_kprobe_text(&all->eprobes.list[i]->is.is, ret);
+	for (size_t i = 0; i < all->eprobes->nr; i++)
+		hv_kprobe_text(&all->eprobes->list[i]->is.is, ret);
 }
 
 /* -- who needs what ---------------------------------------------------------------------------- */
@@ -240,18 +242,18 @@ bool hv_eprobes_is(const struct hv_event_type *type)
 	return type->reg_kind == HV_EVENT_REG_EPROBE;
 }
 
-bool hv_eprobes_any(const struct hv_instances *all, const struct hv_event_set *set)
+static bool makes_any(const struct hv_instances *all, const struct hv_event_set *set)
 {
-	for (size_t i = 0; i < all->eprobes.nr; i++)
-		if (hv_event_set_has_id(set, all->eprobes.list[i]->type.id))
+	for (size_t i = 0; i < all->eprobes->nr; i++)
+		if (hv_event_set_has_id(set, all->eprobes->list[i]->type.id))
 			return true;
 	return false;
 }
 
 /* No probe is of a probe, so this ends. */
-bool hv_eprobes_need(const struct hv_instance *in, struct hv_event_ref ref)
+static bool probes(const struct hv_instance *in, struct hv_event_ref ref)
 {
-	const struct hv_eprobes *s = &in->all->eprobes;
+	const struct hv_eprobes *s = in->all->eprobes;
 
 	for (size_t i = 0; i < s->nr; i++)
 		if (hv_event_ref_is_same(s->list[i]->is.of, ref) &&
@@ -260,9 +262,9 @@ bool hv_eprobes_need(const struct hv_instance *in, struct hv_event_ref ref)
 	return false;
 }
 
-bool hv_eprobes_want_stacks(const struct hv_instance *in, struct hv_event_ref ref)
+static bool wants_stacks(const struct hv_instance *in, struct hv_event_ref ref)
 {
-	const struct hv_eprobes *s = &in->all->eprobes;
+	const struct hv_eprobes *s = in->all->eprobes;
 
 	for (size_t i = 0; i < s->nr; i++)
 		if (hv_event_ref_is_same(s->list[i]->is.of, ref) &&
@@ -273,8 +275,8 @@ bool hv_eprobes_want_stacks(const struct hv_instance *in, struct hv_event_ref re
 
 bool hv_eprobes_have(const struct hv_instances *all, struct hv_event_ref ref)
 {
-	for (size_t i = 0; i < all->eprobes.nr; i++)
-		if (hv_event_ref_is_same(all->eprobes.list[i]->is.of, ref))
+	for (size_t i = 0; i < all->eprobes->nr; i++)
+		if (hv_event_ref_is_same(all->eprobes->list[i]->is.of, ref))
 			return true;
 	return false;
 }
@@ -283,11 +285,11 @@ const struct hv_event_type *hv_eprobes_probed(const struct hv_instances *all,
 					      const struct hv_catalogue *c,
 					      const struct hv_event_type *type)
 {
-	for (size_t i = 0; hv_eprobes_is(type) && i < all->eprobes.nr; i++) {
-		const struct hv_event_ref of = all->eprobes.list[i]->is.of;
+	for (size_t i = 0; hv_eprobes_is(type) && i < all->eprobes->nr; i++) {
+		const struct hv_event_ref of = all->eprobes->list[i]->is.of;
 		const struct hv_event_type *probed;
 
-		if (all->eprobes.list[i]->type.id != type->id)
+		if (all->eprobes->list[i]->type.id != type->id)
 			continue;
 		probed = hv_catalogue_by_id(c, of.id);
 		return probed && probed->call.v == of.call ? probed : NULL;
@@ -297,8 +299,8 @@ const struct hv_event_type *hv_eprobes_probed(const struct hv_instances *all,
 
 void hv_eprobes_forget(struct hv_instances *all, const struct hv_catalogue *c)
 {
-	for (size_t i = 0; i < all->eprobes.nr; i++) {
-		struct hv_eprobe_event *e = all->eprobes.list[i];
+	for (size_t i = 0; i < all->eprobes->nr; i++) {
+		struct hv_eprobe_event *e = all->eprobes->list[i];
 
 		if (!hv_eprobes_probed(all, c, &e->type))
 			e->is.of = (struct hv_event_ref){0};
@@ -337,8 +339,8 @@ struct hv_err *hv_eprobes_program(const struct hv_instances *all, const struct h
 {
 	struct hv_kprobe_carrier carrier;
 
-	for (size_t i = 0; i < all->eprobes.nr; i++) {
-		const struct hv_eprobe_event *e = all->eprobes.list[i];
+	for (size_t i = 0; i < all->eprobes->nr; i++) {
+		const struct hv_eprobe_event *e = all->eprobes->list[i];
 
 		if (!e->is.is.nr_results || !is_needed(all, e) ||
 		    !is_carried(all, c, e, type, &carrier))
@@ -368,7 +370,7 @@ static uint8_t deeper_than(const struct hv_eprobe_event *e, const struct hv_even
 bool hv_eprobes_event(const struct hv_instance *in, size_t index, const struct hv_event *event,
 		      struct hv_event *ret, uint8_t *entry)
 {
-	const struct hv_eprobe_event *e = in->all->eprobes.list[index];
+	const struct hv_eprobe_event *e = in->all->eprobes->list[index];
 	const struct hv_kprobe_call recorded = {.comm = event->comm,
 						.event = event->entry,
 						.results = {event->results, event->results_len}};
@@ -399,3 +401,11 @@ bool hv_eprobes_event(const struct hv_instance *in, size_t index, const struct h
 	ret->entry = (struct hv_span){entry, len};
 	return len != 0;
 }
+
+const struct hv_part hv_eprobes_part = {
+	.init_all = init_all,
+	.deinit_all = deinit_all,
+	.probes = probes,
+	.wants_stacks = wants_stacks,
+	.makes_any = makes_any,
+};

@@ -19,6 +19,7 @@
 struct hv_eprobe_event;
 struct hv_instance;
 struct hv_instances;
+struct hv_part;
 
 /* At most so many at a time. */
 #define HV_EPROBES_MAX 256
@@ -29,8 +30,7 @@ struct hv_eprobes {
 	uint64_t nr_made; /* ever */
 };
 
-/* Forgets all, whether or not they are used. */
-void hv_eprobes_deinit(struct hv_instances *all);
+extern const struct hv_part hv_eprobes_part;
 
 /* Defines a probe by the NR words of a command. *RET_FAULT, *RET_FILTER and *RET_FILTER_TEXT as
  * hv_eprobe_parse() sets them. EEXIST: there is an event of that name; EOPNOTSUPP: what the kernel
@@ -51,12 +51,6 @@ void hv_eprobes_text(const struct hv_instances *all, struct hv_text *ret);
 
 /* Whether TYPE is that of a probe of an event. */
 bool hv_eprobes_is(const struct hv_event_type *type);
-/* Whether SET has one. */
-bool hv_eprobes_any(const struct hv_instances *all, const struct hv_event_set *set);
-/* Whether IN must see REF since a probe of it is on, or has triggers. */
-bool hv_eprobes_need(const struct hv_instance *in, struct hv_event_ref ref);
-/* Whether IN wants the stacks of REF for a probe of it. */
-bool hv_eprobes_want_stacks(const struct hv_instance *in, struct hv_event_ref ref);
 /* Whether there is a probe of REF. */
 bool hv_eprobes_have(const struct hv_instances *all, struct hv_event_ref ref);
 /* The type of C that TYPE probes. NULL: TYPE is no probe of an event, or C has it no more. */

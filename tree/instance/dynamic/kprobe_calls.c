@@ -3,10 +3,11 @@
 #include <string.h>
 
 #include "kernel/kernel.h"
+#include "tracer/event_types.h"
 #include "tracer/events/guest_marks.h"
 #include "tracer/places.h"
 #include "tracer/site_stubs.h"
-#include "tree/instance/events/events.h"
+#include "tree/instance/core/instance.h"
 #include "tree/instance/dynamic/kprobe_event.h"
 
 #define WORD 8u
@@ -16,17 +17,17 @@ bool hv_kprobes_is(const struct hv_event_type *type)
 	return type->reg_kind == HV_EVENT_REG_KPROBE;
 }
 
-bool hv_kprobes_any(const struct hv_instances *all, const struct hv_event_set *set)
+bool hv_kprobe_event_is_on(const struct hv_instances *all, const struct hv_kprobe_event *e)
 {
-	for (size_t i = 0; i < all->kprobes.nr; i++)
-		if (hv_event_set_has_id(set, all->kprobes.list[i]->family->type.id))
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		if (hv_instance_needs_event(in, hv_event_ref_of(&e->family->type)))
 			return true;
 	return false;
 }
 
 unsigned hv_kprobes_end_returns(struct hv_instance *in)
 {
-	const struct hv_kprobes *k = &in->all->kprobes;
+	const struct hv_kprobes *k = in->all->kprobes;
 	unsigned any = 0;
 
 	for (size_t i = 0; i < k->nr; i++) {
@@ -35,7 +36,7 @@ unsigned hv_kprobes_end_returns(struct hv_instance *in)
 		if (!k->list[i]->is.is_return || !hv_instance_needs_event(in, ref))
 			continue;
 		hv_event_set_remove(&in->events, ref);
-		hv_instance_forget_triggers(in, ref);
+		hv_instance_forget_event(in, ref);
 		any = 1;
 	}
 	return any;
@@ -51,8 +52,8 @@ static struct hv_kprobe_site site_of(const struct hv_kprobe_event *e)
 static bool next_site(const struct hv_instances *all, uint32_t id, size_t *index,
 		      struct hv_kprobe_site *ret)
 {
-	for (; *index < all->kprobes.nr; (*index)++) {
-		const struct hv_kprobe_event *e = all->kprobes.list[*index];
+	for (; *index < all->kprobes->nr; (*index)++) {
+		const struct hv_kprobe_event *e = all->kprobes->list[*index];
 
 		if (e->family->type.id != id || !e->site.v)
 			continue;
@@ -65,7 +66,7 @@ static bool next_site(const struct hv_instances *all, uint32_t id, size_t *index
 
 bool hv_kprobes_needed_site(const struct hv_instance *in, size_t *index, struct hv_kprobe_site *ret)
 {
-	const struct hv_kprobes *k = &in->all->kprobes;
+	const struct hv_kprobes *k = in->all->kprobes;
 
 	while (*index < k->nr) {
 		const struct hv_kprobe_event *e = k->list[(*index)++];
@@ -81,8 +82,8 @@ bool hv_kprobes_needed_site(const struct hv_instance *in, size_t *index, struct 
 const struct hv_event_type *hv_kprobes_tracepoint(const struct hv_instances *all, uint32_t id,
 						  size_t *index)
 {
-	for (; *index < all->kprobes.nr; (*index)++) {
-		const struct hv_kprobe_event *e = all->kprobes.list[*index];
+	for (; *index < all->kprobes->nr; (*index)++) {
+		const struct hv_kprobe_event *e = all->kprobes->list[*index];
 
 		if (e->family->type.id != id || !e->is.is_tracepoint || !e->site.v)
 			continue;
@@ -94,8 +95,8 @@ const struct hv_event_type *hv_kprobes_tracepoint(const struct hv_instances *all
 
 bool hv_kprobes_have_tracepoints(const struct hv_instances *all)
 {
-	for (size_t i = 0; i < all->kprobes.nr; i++)
-		if (all->kprobes.list[i]->is.is_tracepoint)
+	for (size_t i = 0; i < all->kprobes->nr; i++)
+		if (all->kprobes->list[i]->is.is_tracepoint)
 			return true;
 	return false;
 }
@@ -106,8 +107,8 @@ struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva 
 {
 	size_t before = *nr;
 
-	for (size_t i = 0; i < all->kprobes.nr; i++) {
-		const struct hv_kprobe_event *e = all->kprobes.list[i];
+	for (size_t i = 0; i < all->kprobes->nr; i++) {
+		const struct hv_kprobe_event *e = all->kprobes->list[i];
 
 		if (e->site.v != site.v || e->is.is_return != is_return ||
 		    !hv_kprobe_event_is_on(all, e))
@@ -137,8 +138,8 @@ static bool is_traced(const struct hv_session *s, struct hv_gva site)
 /* Whether a probe of the event with ID records once its module is loaded. */
 static bool waits(const struct hv_instances *all, uint32_t id)
 {
-	for (size_t i = 0; i < all->kprobes.nr; i++) {
-		const struct hv_kprobe_event *e = all->kprobes.list[i];
+	for (size_t i = 0; i < all->kprobes->nr; i++) {
+		const struct hv_kprobe_event *e = all->kprobes->list[i];
 
 		if (e->family->type.id == id && !e->site.v && strchr(e->is.function, ':'))
 			return true;
@@ -161,6 +162,21 @@ struct hv_err *hv_kprobes_why_not(const struct hv_instances *all, const struct h
 	return any || waits(all, type->id)
 		       ? NULL
 		       : hv_err_new(ENODEV, "the guest's module that had its function was removed");
+}
+
+struct hv_err *hv_kprobes_check(const struct hv_instances *all, struct hv_event_ref ref)
+{
+	const struct hv_event_type *type;
+	const struct hv_catalogue *c;
+	struct hv_err *err = hv_event_types_catalogue(all->session->types, &c);
+
+	if (err)
+		return err;
+	type = hv_catalogue_by_id(c, ref.id);
+	if (!type || type->call.v != ref.call || !hv_kprobes_is(type))
+		return NULL;
+	err = hv_kprobes_why_not(all, type);
+	return err ? hv_err_in(err, "%s:%s", type->system, type->name) : NULL;
 }
 
 static bool is_return(const struct hv_event *event)
@@ -241,13 +257,13 @@ static const char *mark_of(const struct hv_instances *all, const struct hv_event
 			return NULL;
 		call.args[i] = words[from.word];
 	}
-	return hv_guest_marks_read(all->kprobes.marks, &call);
+	return hv_guest_marks_read(all->kprobes->marks, &call);
 }
 
 bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct hv_event *call,
 		      struct hv_event *ret, uint8_t *entry)
 {
-	const struct hv_kprobe_event *e = all->kprobes.list[index];
+	const struct hv_kprobe_event *e = all->kprobes->list[index];
 	uint16_t id = (uint16_t)e->family->type.id;
 	struct hv_kprobe_call recorded;
 	uint64_t site = e->site.v;
@@ -272,20 +288,14 @@ bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct
 	return true;
 }
 
-void hv_kprobes_note_lost(struct hv_instances *all, const struct hv_event *event)
-{
-	if (all->kprobes.marks)
-		hv_guest_marks_note_lost(all->kprobes.marks, event->time_ns, event->cpu);
-}
-
 void hv_kprobes_count(struct hv_instances *all, const struct hv_event *call)
 {
 	struct hv_kprobe_call recorded;
 
 	if (!read_call(call, &recorded))
 		return;
-	for (size_t i = 0; i < all->kprobes.nr; i++) {
-		struct hv_kprobe_event *e = all->kprobes.list[i];
+	for (size_t i = 0; i < all->kprobes->nr; i++) {
+		struct hv_kprobe_event *e = all->kprobes->list[i];
 
 		e->nr_hits += is_of(all, e, call, recorded.words) && hv_kprobe_event_is_on(all, e);
 	}

@@ -7,9 +7,9 @@
 #include "tracer/event_types.h"
 #include "tracer/places.h"
 #include "tracer/session.h"
+#include "tree/instance/core/instance.h"
 #include "tree/instance/dynamic/kprobe_event.h"
 #include "tree/instance/dynamic/module_btf.h"
-#include "tree/instance/trace.h"
 
 struct hv_err *hv_kprobe_event_find_tracepoint(const struct hv_catalogue *c,
 					       struct hv_kprobe_event *e)
@@ -245,8 +245,8 @@ unsigned hv_kprobes_renew(struct hv_instances *all)
 	const struct hv_kernel *kernel = all->session->kernel;
 	unsigned changed = 0;
 
-	for (size_t i = 0; i < all->kprobes.nr; i++) {
-		struct hv_kprobe_event *e = all->kprobes.list[i];
+	for (size_t i = 0; i < all->kprobes->nr; i++) {
+		struct hv_kprobe_event *e = all->kprobes->list[i];
 		struct hv_gva before = e->tracepoint.call, site = {0};
 
 		if (!e->module && e->site.v && is_there(&kernel->sites, e))

@@ -11,12 +11,10 @@
 #include "tracer/event_tracer.h"
 #include "tracer/event_types.h"
 #include "tracer/events/guest_marks.h"
-#include "tree/instance/events/events.h"
+#include "tree/instance/core/instance.h"
 #include "tree/instance/dynamic/kprobe_event.h"
-#include "tree/instance/dynamic/event_ids.h"
+#include "tree/instance/dynamic/host_made.h"
 #include "tree/instance/dynamic/module_btf.h"
-#include "tree/instance/demux/demux.h"
-#include "tree/instance/trace.h"
 
 #define WORD 8u
 
@@ -53,7 +51,7 @@ static void free_event_at(struct hv_kprobe_event **e)
 /* Removes the one at INDEX. */
 static void forget(struct hv_instances *all, size_t index)
 {
-	struct hv_kprobes *k = &all->kprobes;
+	struct hv_kprobes *k = all->kprobes;
 	struct hv_kprobe_event *e = k->list[index];
 
 	if (e->family->nr_probes == 1)
@@ -66,21 +64,25 @@ static void forget(struct hv_instances *all, size_t index)
 /* Removes the one at INDEX, and its event if it was the last one of that. */
 static void remove_at(struct hv_instances *all, size_t index)
 {
-	const struct hv_kprobe_family *f = all->kprobes.list[index]->family;
+	const struct hv_kprobe_family *f = all->kprobes->list[index]->family;
 
 	if (f->nr_probes == 1)
-		hv_event_ids_release(all, &f->type);
+		hv_host_made_remove(all, &f->type);
 	forget(all, index);
 }
 
-void hv_kprobes_deinit(struct hv_instances *all)
+static void init_all(struct hv_instances *all)
 {
-	while (all->kprobes.nr)
-		forget(all, all->kprobes.nr - 1);
-	free(all->kprobes.list);
-	hv_guest_marks_free(all->kprobes.marks);
-	all->kprobes.list = NULL;
-	all->kprobes.marks = NULL;
+	all->kprobes = hv_alloc(sizeof(*all->kprobes));
+}
+
+static void deinit_all(struct hv_instances *all)
+{
+	while (all->kprobes->nr)
+		forget(all, all->kprobes->nr - 1);
+	free(all->kprobes->list);
+	hv_guest_marks_free(all->kprobes->marks);
+	free(all->kprobes);
 }
 
 /* -- definitions ------------------------------------------------------------------------------- */
@@ -126,12 +128,12 @@ static struct hv_kprobe_family *make_family(struct hv_instances *all, const stru
 		.system = f->group,
 		.name = f->name,
 		.print_fmt = f->print_fmt.data,
-		.id = hv_event_ids_find_free(c),
+		.id = hv_host_made_free_id(c),
 		.is_available = true,
 		.has_fields = true,
 		.reg_kind = HV_EVENT_REG_KPROBE,
 		/* No address of the guest's: it tells apart types that have an id in turn. */
-		.call = hv_gva(all->kprobes.nr_made),
+		.call = hv_gva(all->kprobes->nr_made),
 	};
 	make_fields(f, k, c);
 	return f;
@@ -166,8 +168,8 @@ static struct hv_err *wrong(struct command *c, size_t word, int code, const char
 static struct hv_err *check_family(const struct hv_instances *all, const struct hv_kprobe_family *f,
 				   const struct hv_kprobe *k, struct command *c)
 {
-	for (size_t i = 0; i < all->kprobes.nr; i++) {
-		const struct hv_kprobe_event *other = all->kprobes.list[i];
+	for (size_t i = 0; i < all->kprobes->nr; i++) {
+		const struct hv_kprobe_event *other = all->kprobes->list[i];
 		size_t arg;
 
 		if (other->family != f)
@@ -194,8 +196,8 @@ static struct hv_err *check_family(const struct hv_instances *all, const struct 
 static struct hv_kprobe_family *find_family(const struct hv_instances *all,
 					    const struct hv_kprobe *k)
 {
-	for (size_t i = 0; i < all->kprobes.nr; i++) {
-		struct hv_kprobe_family *f = all->kprobes.list[i]->family;
+	for (size_t i = 0; i < all->kprobes->nr; i++) {
+		struct hv_kprobe_family *f = all->kprobes->list[i]->family;
 
 		if (strcmp(f->group, k->group) == 0 && strcmp(f->name, k->name) == 0)
 			return f;
@@ -249,9 +251,9 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 		err = hv_event_tracer_check(all->session->events, &e->tracepoint);
 	if (!err)
 		err = hv_kprobe_find_memory(all->session, &e->is);
-	if (!err && all->kprobes.nr == HV_KPROBES_MAX)
+	if (!err && all->kprobes->nr == HV_KPROBES_MAX)
 		err = hv_err_new(ENOSPC, "there are %d probes already", HV_KPROBES_MAX);
-	if (!err && !hv_event_ids_find_free(*ret))
+	if (!err && !hv_host_made_free_id(*ret))
 		err = hv_err_new(ENOSPC, "the guest's events have all ids");
 	return err;
 }
@@ -278,7 +280,7 @@ static struct hv_err *retrace(struct hv_instances *all, const struct hv_kprobe_f
 static struct hv_err *add(struct hv_instances *all, struct hv_kprobe_event *e,
 			  const struct hv_catalogue *c)
 {
-	struct hv_kprobes *k = &all->kprobes;
+	struct hv_kprobes *k = all->kprobes;
 	bool is_first;
 	struct hv_err *err;
 
@@ -390,14 +392,6 @@ struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t 
 	return err;
 }
 
-bool hv_kprobe_event_is_on(const struct hv_instances *all, const struct hv_kprobe_event *e)
-{
-	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		if (hv_instance_needs_event(in, hv_event_ref_of(&e->family->type)))
-			return true;
-	return false;
-}
-
 /* Whether a file shows K: dynamic_events all, kprobe_events its own. */
 static bool is_shown(const struct hv_kprobe *k, enum hv_kprobe_file file)
 {
@@ -414,7 +408,7 @@ static struct hv_err *is_busy(const struct hv_instances *all, const struct hv_kp
 /* An event that is on keeps its last probe. */
 static struct hv_err *remove_one(struct hv_instances *all, size_t index)
 {
-	struct hv_kprobe_event *e = all->kprobes.list[index];
+	struct hv_kprobe_event *e = all->kprobes->list[index];
 	struct hv_kprobe_family *f = e->family;
 
 	if (f->nr_probes == 1) {
@@ -434,8 +428,8 @@ struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *name, cha
 	struct hv_err *err = NULL;
 	size_t nr_found = 0;
 
-	for (size_t i = 0; !err && i < all->kprobes.nr;) {
-		const struct hv_kprobe *k = &all->kprobes.list[i]->is;
+	for (size_t i = 0; !err && i < all->kprobes->nr;) {
+		const struct hv_kprobe *k = &all->kprobes->list[i]->is;
 
 		if (!is_shown(k, file) || !hv_kprobe_is_named(k, name) ||
 		    !hv_kprobe_has_head(k, head, nr_head)) {
@@ -453,24 +447,24 @@ struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *name, cha
 
 struct hv_err *hv_kprobes_clear(struct hv_instances *all, enum hv_kprobe_file file)
 {
-	for (size_t i = 0; i < all->kprobes.nr; i++) {
-		const struct hv_kprobe_event *e = all->kprobes.list[i];
+	for (size_t i = 0; i < all->kprobes->nr; i++) {
+		const struct hv_kprobe_event *e = all->kprobes->list[i];
 		struct hv_err *err = is_shown(&e->is, file) ? is_busy(all, e) : NULL;
 
 		if (err)
 			return err;
 	}
-	for (size_t i = all->kprobes.nr; i-- > 0;)
-		if (is_shown(&all->kprobes.list[i]->is, file))
+	for (size_t i = all->kprobes->nr; i-- > 0;)
+		if (is_shown(&all->kprobes->list[i]->is, file))
 			remove_at(all, i);
 	return NULL;
 }
 
 void hv_kprobes_text(const struct hv_instances *all, enum hv_kprobe_file file, struct hv_text *ret)
 {
-	for (size_t i = 0; i < all->kprobes.nr; i++)
-		if (is_shown(&all->kprobes.list[i]->is, file))
-			hv_kprobe_text(&all->kprobes.list[i]->is, ret);
+	for (size_t i = 0; i < all->kprobes->nr; i++)
+		if (is_shown(&all->kprobes->list[i]->is, file))
+			hv_kprobe_text(&all->kprobes->list[i]->is, ret);
 }
 
 static uint64_t missed(const struct hv_instances *all, const struct hv_kprobe_event *e)
@@ -485,11 +479,34 @@ static uint64_t missed(const struct hv_instances *all, const struct hv_kprobe_ev
 
 void hv_kprobes_profile(const struct hv_instances *all, struct hv_text *ret)
 {
-	for (size_t i = 0; i < all->kprobes.nr; i++) {
-		const struct hv_kprobe_event *e = all->kprobes.list[i];
+	for (size_t i = 0; i < all->kprobes->nr; i++) {
+		const struct hv_kprobe_event *e = all->kprobes->list[i];
 
 		if (!e->is.is_fprobe)
 			hv_text_printf(ret, "  %-44s %15" PRIu64 " %15" PRIu64 "\n", e->is.name,
 				       e->nr_hits, missed(all, e));
 	}
 }
+
+static bool makes_any(const struct hv_instances *all, const struct hv_event_set *set)
+{
+	for (size_t i = 0; i < all->kprobes->nr; i++)
+		if (hv_event_set_has_id(set, all->kprobes->list[i]->family->type.id))
+			return true;
+	return false;
+}
+
+static void lose(struct hv_instance *in, const struct hv_event *event)
+{
+	const struct hv_instances *all = in->all;
+
+	if (all->kprobes->marks)
+		hv_guest_marks_note_lost(all->kprobes->marks, event->time_ns, event->cpu);
+}
+
+const struct hv_part hv_kprobes_part = {
+	.init_all = init_all,
+	.deinit_all = deinit_all,
+	.makes_any = makes_any,
+	.lose = lose,
+};

@@ -24,6 +24,7 @@ struct hv_probe_place;
 struct hv_instance;
 struct hv_instances;
 struct hv_kernel;
+struct hv_part;
 struct hv_kprobe_event;
 struct hv_kprobe_fault;
 struct hv_guest_marks;
@@ -38,8 +39,7 @@ struct hv_kprobes {
 	struct hv_guest_marks *marks; /* owned; NULL: nobody has asked for one */
 };
 
-/* Forgets all, whether or not they are on. */
-void hv_kprobes_deinit(struct hv_instances *all);
+extern const struct hv_part hv_kprobes_part;
 
 /* Whether the guest's own probes know typecasts: their parser keeps a stack of what is in what. */
 bool hv_kprobes_have_casts(const struct hv_kernel *k);
@@ -85,8 +85,6 @@ void hv_kprobes_profile(const struct hv_instances *all, struct hv_text *ret);
 
 /* Whether TYPE is that of a probe. */
 bool hv_kprobes_is(const struct hv_event_type *type);
-/* Whether SET has a probe. */
-bool hv_kprobes_any(const struct hv_instances *all, const struct hv_event_set *set);
 /* Where a probe is. */
 struct hv_kprobe_site {
 	struct hv_gva at;
@@ -115,13 +113,15 @@ struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva 
 struct hv_err *hv_kprobes_why_not(const struct hv_instances *all,
 				  const struct hv_event_type *type) hv_must_use;
 
+/* Afterwards: why REF is not recorded, if it is that of a probe. NULL: it is, or it is no probe. */
+struct hv_err *hv_kprobes_check(const struct hv_instances *all,
+				struct hv_event_ref ref) hv_must_use;
+
 /* Whether EVENT is a call, or a return, that was recorded for probes. */
 bool hv_kprobes_is_call(const struct hv_event *event);
 /* Of CALL, such an event, makes the event *RET of the INDEXth probe; its entry is in ENTRY, of
  * HV_ENTRY_LEN_MAX bytes. False: the probe is another function's. */
 bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct hv_event *call,
 		      struct hv_event *ret, uint8_t *entry);
-/* To be called for each event before which others were lost. */
-void hv_kprobes_note_lost(struct hv_instances *all, const struct hv_event *event);
 /* Counts CALL, such an event, as a hit of each of its probes that any instance has on. */
 void hv_kprobes_count(struct hv_instances *all, const struct hv_event *call);

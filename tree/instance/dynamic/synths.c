@@ -8,9 +8,10 @@
 #include "kernel/function_code.h"
 #include "kernel/kernel.h"
 #include "tracer/event_types.h"
-#include "tree/instance/events/events.h"
-#include "tree/instance/dynamic/event_ids.h"
-#include "tree/instance/demux/demux.h"
+#include "tree/instance/core/instance.h"
+#include "tree/instance/dynamic/eprobes.h"
+#include "tree/instance/dynamic/host_made.h"
+#include "tree/instance/hist/hists.h"
 #include "tree/settings/hist_action.h"
 
 #define WORD	   8u
@@ -43,7 +44,7 @@ static void free_event_at(struct hv_synth_event **e)
 /* Removes the one at INDEX. */
 static void forget(struct hv_instances *all, size_t index)
 {
-	struct hv_synths *s = &all->synths;
+	struct hv_synths *s = all->synths;
 	struct hv_synth_event *e = s->list[index];
 
 	hv_event_types_remove(all->session->types, e->type.id);
@@ -53,12 +54,17 @@ static void forget(struct hv_instances *all, size_t index)
 	free_event(e);
 }
 
-void hv_synths_deinit(struct hv_instances *all)
+static void init_all(struct hv_instances *all)
 {
-	while (all->synths.nr)
-		forget(all, all->synths.nr - 1);
-	free(all->synths.list);
-	all->synths.list = NULL;
+	all->synths = hv_alloc(sizeof(*all->synths));
+}
+
+static void deinit_all(struct hv_instances *all)
+{
+	while (all->synths->nr)
+		forget(all, all->synths->nr - 1);
+	free(all->synths->list);
+	free(all->synths);
 }
 
 /* -- definitions ------------------------------------------------------------------------------- */
@@ -99,12 +105,12 @@ static void make_type(struct hv_instances *all, struct hv_synth_event *e,
 		.system = HV_SYNTH_SYSTEM,
 		.name = e->is.name,
 		.print_fmt = e->print_fmt.data,
-		.id = hv_event_ids_find_free(c),
+		.id = hv_host_made_free_id(c),
 		.is_available = true,
 		.has_fields = true,
 		.reg_kind = HV_EVENT_REG_SYNTH,
 		/* It tells apart types that have an id in turn. */
-		.call = hv_gva(FIRST_CALL + ++all->synths.nr_made),
+		.call = hv_gva(FIRST_CALL + ++all->synths->nr_made),
 	};
 	make_fields(e, c);
 }
@@ -114,9 +120,9 @@ static struct hv_err *check(const struct hv_instances *all, const struct hv_cata
 {
 	if (hv_catalogue_find(c, HV_SYNTH_SYSTEM, synth->name))
 		return hv_err_new(EEXIST, "Event already exists");
-	if (all->synths.nr == HV_SYNTHS_MAX)
+	if (all->synths->nr == HV_SYNTHS_MAX)
 		return hv_err_new(ENOSPC, "there are %d synthetic events already", HV_SYNTHS_MAX);
-	if (!hv_event_ids_find_free(c))
+	if (!hv_host_made_free_id(c))
 		return hv_err_new(ENOSPC, "the guest's events have all ids");
 	return NULL;
 }
@@ -133,7 +139,7 @@ struct hv_err *hv_synths_define(struct hv_instances *all, const char *text,
 				struct hv_synth_fault *ret_fault)
 {
 	hv_cleanup(free_event_at) struct hv_synth_event *e = hv_alloc(sizeof(*e));
-	struct hv_synths *s = &all->synths;
+	struct hv_synths *s = all->synths;
 	struct hv_gva pads;
 	const struct hv_catalogue *c;
 	struct hv_err *err = hv_event_types_catalogue(all->session->types, &c);
@@ -150,7 +156,7 @@ struct hv_err *hv_synths_define(struct hv_instances *all, const char *text,
 						     place_of(text, e->is.name)};
 	if (err)
 		return err;
-	e->is.stack_depth = hv_hists_stack_depth(all->session->kernel);
+	e->is.stack_depth = hv_hist_stack_depth(all->session->kernel);
 	make_type(all, e, c);
 	s->has_pads = hv_kernel_symbol(all->session->kernel, "hist_pads", &pads);
 	s->list = hv_realloc_array(s->list, s->nr + 1, sizeof(struct hv_synth_event *));
@@ -177,8 +183,8 @@ static bool is_used(const struct hv_instances *all, const struct hv_synth_event 
 	for (const struct hv_instance *in = &all->top; in; in = in->next) {
 		if (hv_instance_needs_event(in, ref) || hv_eprobes_have(all, ref))
 			return true;
-		for (size_t i = 0; i < in->hists.nr; i++)
-			if (makes(&in->hists.list[i].spec, &e->is))
+		for (size_t i = 0; i < in->hists->nr; i++)
+			if (makes(&in->hists->list[i].spec, &e->is))
 				return true;
 	}
 	return false;
@@ -187,7 +193,7 @@ static bool is_used(const struct hv_instances *all, const struct hv_synth_event 
 /* NAME NULL: all. */
 static struct hv_err *remove_named(struct hv_instances *all, const char *name)
 {
-	struct hv_synths *s = &all->synths;
+	struct hv_synths *s = all->synths;
 	size_t nr = 0;
 
 	for (size_t i = 0; i < s->nr; i++) {
@@ -203,7 +209,7 @@ static struct hv_err *remove_named(struct hv_instances *all, const char *name)
 	for (size_t i = s->nr; i-- > 0;) {
 		if (name && strcmp(s->list[i]->is.name, name) != 0)
 			continue;
-		hv_event_ids_release(all, &s->list[i]->type);
+		hv_host_made_remove(all, &s->list[i]->type);
 		forget(all, i);
 	}
 	return NULL;
@@ -221,10 +227,10 @@ struct hv_err *hv_synths_clear(struct hv_instances *all)
 
 void hv_synths_text(const struct hv_instances *all, enum hv_synths_file file, struct hv_text *ret)
 {
-	for (size_t i = 0; i < all->synths.nr; i++) {
+	for (size_t i = 0; i < all->synths->nr; i++) {
 		if (file == HV_SYNTHS_DYNAMIC_EVENTS)
 			hv_text_add(ret, "s:" HV_SYNTH_SYSTEM "/");
-		hv_synth_text(&all->synths.list[i]->is, ret);
+		hv_synth_text(&all->synths->list[i]->is, ret);
 	}
 }
 
@@ -235,19 +241,19 @@ bool hv_synths_is(const struct hv_event_type *type)
 	return type->reg_kind == HV_EVENT_REG_SYNTH;
 }
 
-bool hv_synths_any(const struct hv_instances *all, const struct hv_event_set *set)
+static bool makes_any(const struct hv_instances *all, const struct hv_event_set *set)
 {
-	for (size_t i = 0; i < all->synths.nr; i++)
-		if (hv_event_set_has_id(set, all->synths.list[i]->type.id))
+	for (size_t i = 0; i < all->synths->nr; i++)
+		if (hv_event_set_has_id(set, all->synths->list[i]->type.id))
 			return true;
 	return false;
 }
 
 const struct hv_synth *hv_synths_find(const struct hv_instances *all, const char *name)
 {
-	for (size_t i = 0; i < all->synths.nr; i++)
-		if (strcmp(all->synths.list[i]->is.name, name) == 0)
-			return &all->synths.list[i]->is;
+	for (size_t i = 0; i < all->synths->nr; i++)
+		if (strcmp(all->synths->list[i]->is.name, name) == 0)
+			return &all->synths->list[i]->is;
 	return NULL;
 }
 
@@ -256,7 +262,7 @@ const struct hv_synth *hv_synths_find(const struct hv_instances *all, const char
  * (get_hist_pad). */
 static uint8_t deeper_than(const struct hv_instances *all, const struct hv_event *event)
 {
-	unsigned more = DEEPER + all->synths.has_pads;
+	unsigned more = DEEPER + all->synths->has_pads;
 	bool is_inside = !event->deeper && event->kind == HV_EVENT_GUESTS;
 	unsigned deeper = is_inside ? more - 1 : event->deeper + more;
 
@@ -271,9 +277,9 @@ bool hv_synths_event(const struct hv_instances *all, const struct hv_synth *synt
 	uint16_t id;
 	uint32_t len;
 
-	for (size_t i = 0; i < all->synths.nr; i++)
-		if (&all->synths.list[i]->is == synth)
-			e = all->synths.list[i];
+	for (size_t i = 0; i < all->synths->nr; i++)
+		if (&all->synths->list[i]->is == synth)
+			e = all->synths->list[i];
 	if (!e || event->entry.len_bytes < HV_ENTRY_HEADER_LEN)
 		return false;
 	id = (uint16_t)e->type.id;
@@ -290,3 +296,9 @@ bool hv_synths_event(const struct hv_instances *all, const struct hv_synth *synt
 	ret->entry = (struct hv_span){entry, len};
 	return len != 0;
 }
+
+const struct hv_part hv_synths_part = {
+	.init_all = init_all,
+	.deinit_all = deinit_all,
+	.makes_any = makes_any,
+};

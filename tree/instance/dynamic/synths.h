@@ -17,6 +17,7 @@
 
 struct hv_event_type;
 struct hv_instances;
+struct hv_part;
 struct hv_synth_event;
 
 /* At most so many at a time. */
@@ -29,8 +30,7 @@ struct hv_synths {
 	bool has_pads;	  /* the kernel's hist triggers use memory of the CPU */
 };
 
-/* Forgets all, whether or not they are used. */
-void hv_synths_deinit(struct hv_instances *all);
+extern const struct hv_part hv_synths_part;
 
 /* Defines an event by TEXT. EEXIST: there is an event of that name; others as the kernel's.
  * RET_FAULT->code is 0 if the error is none of what was written. */
@@ -48,8 +48,6 @@ void hv_synths_text(const struct hv_instances *all, enum hv_synths_file file, st
 
 /* Whether TYPE is that of a synthetic event. */
 bool hv_synths_is(const struct hv_event_type *type);
-/* Whether SET has one. */
-bool hv_synths_any(const struct hv_instances *all, const struct hv_event_set *set);
 /* The one called NAME. NULL: there is none. Borrowed until it is removed. */
 const struct hv_synth *hv_synths_find(const struct hv_instances *all, const char *name);
 

@@ -5,7 +5,6 @@
 
 #include "base/guard.h"
 #include "kernel/events/catalogue.h"
-#include "tree/instance/events/events.h"
 #include "tree/instance/core/instance.h"
 #include "tree/instance/dynamic/syscalls.h"
 

@@ -6,6 +6,7 @@
 
 #include "base/guard.h"
 #include "kernel/events/catalogue.h"
+#include "tree/instance/core/instance.h"
 #include "tree/instance/dynamic/syscall_reads.h"
 
 #define WORD  8u /* bytes of an argument, and of a result */
@@ -138,7 +139,7 @@ static void learn(struct hv_syscalls *s, const struct hv_event_type *type)
 	s->carriers[kind].list[nr] = made;
 }
 
-struct hv_syscalls *hv_syscalls_new(const struct hv_catalogue *c)
+static struct hv_syscalls *new_syscalls(const struct hv_catalogue *c)
 {
 	struct hv_syscalls *s = hv_alloc(sizeof(*s));
 
@@ -151,9 +152,16 @@ struct hv_syscalls *hv_syscalls_new(const struct hv_catalogue *c)
 	return s;
 }
 
-void hv_syscalls_free(struct hv_syscalls *s)
+void hv_syscalls_need(struct hv_instances *all, const struct hv_catalogue *c,
+		      const struct hv_event_type *type)
 {
-	free(s);
+	if (!all->syscalls && hv_syscalls_is(type))
+		all->syscalls = new_syscalls(c);
+}
+
+static void deinit_all(struct hv_instances *all)
+{
+	free(all->syscalls);
 }
 
 bool hv_syscalls_carries_memory(const struct hv_syscalls *s, const struct hv_event_type *type)
@@ -199,8 +207,10 @@ static bool is_made(const struct hv_syscalls *s, uint32_t id)
 	return id / 8 < sizeof(s->is_made) && s->is_made[id / 8] >> id % 8 & 1;
 }
 
-bool hv_syscalls_any(const struct hv_syscalls *s, const struct hv_event_set *set)
+static bool makes_any(const struct hv_instances *all, const struct hv_event_set *set)
 {
+	const struct hv_syscalls *s = all->syscalls;
+
 	for (size_t i = 0; s && i < set->nr; i++)
 		if (is_made(s, set->list[i].id))
 			return true;
@@ -249,3 +259,8 @@ bool hv_syscalls_event(const struct hv_syscalls *s, const struct hv_event *raw,
 	ret->entry = (struct hv_span){entry, len};
 	return len != 0;
 }
+
+const struct hv_part hv_syscalls_part = {
+	.deinit_all = deinit_all,
+	.makes_any = makes_any,
+};

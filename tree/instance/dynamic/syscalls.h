@@ -29,6 +29,8 @@
 
 struct hv_catalogue;
 struct hv_event_type;
+struct hv_instances;
+struct hv_part;
 struct hv_syscalls;
 
 /* Numbers of system calls are below this. */
@@ -38,9 +40,12 @@ struct hv_syscalls;
  * all entries have, and what each argument points to. */
 #define HV_SYSCALL_ENTRY_MAX 1152
 
-/* From the guest's catalogue C, of which nothing is borrowed. */
-struct hv_syscalls *hv_syscalls_new(const struct hv_catalogue *c);
-void hv_syscalls_free(struct hv_syscalls *s);
+extern const struct hv_part hv_syscalls_part;
+
+/* Learns from the guest's catalogue C, of which nothing is borrowed, how such events are made, if
+ * TYPE is one and they are not known yet. */
+void hv_syscalls_need(struct hv_instances *all, const struct hv_catalogue *c,
+		      const struct hv_event_type *type);
 
 /* Whether TYPE is an event of one system call. */
 bool hv_syscalls_is(const struct hv_event_type *type);
@@ -60,9 +65,6 @@ struct hv_err *hv_syscalls_carrier(const struct hv_syscalls *s, const struct hv_
 /* How the carrier of TYPE, which has one, has its fields. */
 struct hv_kprobe_carrier hv_syscalls_in_carrier(const struct hv_syscalls *s,
 						const struct hv_event_type *type);
-
-/* Whether SET has an event of one system call. S may be NULL: none is known yet. */
-bool hv_syscalls_any(const struct hv_syscalls *s, const struct hv_event_set *set);
 
 /* Makes of RAW, one of the guest's own events, the event *RET of its system call, whose entry is in
  * ENTRY, of HV_SYSCALL_ENTRY_MAX bytes; what all entries begin with is that of RAW, with the id of

@@ -5,7 +5,10 @@
 
 #include "kernel/events/catalogue.h"
 #include "tracer/event_types.h"
-#include "tree/instance/events/events.h"
+#include "tree/instance/core/sharing.h"
+#include "tree/instance/dynamic/eprobes.h"
+#include "tree/instance/dynamic/host_made.h"
+#include "tree/instance/dynamic/kprobes.h"
 #include "tree/instance/events/triggers.h"
 
 struct hv_err *hv_event_command_prepare(struct hv_instance *in, char *param,
@@ -29,11 +32,11 @@ struct hv_err *hv_event_command_prepare(struct hv_instance *in, char *param,
 		return hv_err_new(EOPNOTSUPP, "a function does not switch a probe of the session");
 	*ret = hv_event_ref_of(type);
 	*ret_count = param;
-	err = hv_instance_need_trigger_type(in, c, type);
-	return err ? err : hv_instance_prepare_triggers(in);
+	err = hv_host_made_need(in, c, type);
+	return err ? err : hv_instances_begin_sharing(in->all);
 }
 
-bool hv_event_commands_need(const struct hv_instance *in, struct hv_event_ref ref)
+static bool acts_on(const struct hv_instance *in, struct hv_event_ref ref)
 {
 	for (size_t i = 0; i < in->probes.nr; i++) {
 		const struct hv_probe_set *set = &in->probes.sets[i];
@@ -64,7 +67,7 @@ char *hv_event_command_target(const struct hv_instance *in, struct hv_event_ref 
 	return type ? hv_format("%s:%s", type->system, type->name) : NULL;
 }
 
-void hv_event_commands_forget(struct hv_instance *in, const struct hv_catalogue *c)
+static void forget_gone(struct hv_instance *in, const struct hv_catalogue *c)
 {
 	for (size_t i = in->probes.nr; i-- > 0;) {
 		struct hv_probe_set *set = &in->probes.sets[i];
@@ -90,3 +93,8 @@ bool hv_event_command_obey(struct hv_instance *in, enum hv_probe_command command
 	hv_instance_switch_event(in, probe->event, on);
 	return true;
 }
+
+const struct hv_part hv_event_commands_part = {
+	.acts_on = acts_on,
+	.forget_gone = forget_gone,
+};

@@ -8,7 +8,7 @@
 
 #include "tree/instance/core/instance.h"
 
-struct hv_catalogue;
+extern const struct hv_part hv_event_commands_part;
 
 /* Finds the event in PARAM, "SYSTEM:EVENT[:COUNT]", and makes what commands for it need.
  * *RET_COUNT is what follows the colon behind the event; NULL: there is none. EINVAL: PARAM names
@@ -17,13 +17,9 @@ struct hv_err *hv_event_command_prepare(struct hv_instance *in, char *param,
 					struct hv_event_ref *ret,
 					const char **ret_count) hv_must_use;
 
-/* Returns whether a command of IN may switch REF. */
-bool hv_event_commands_need(const struct hv_instance *in, struct hv_event_ref ref);
 /* Returns the name of REF, "SYSTEM:EVENT"; NULL: the guest does not have it any more. The caller
  * frees it. */
 char *hv_event_command_target(const struct hv_instance *in, struct hv_event_ref ref);
-/* Removes commands for events that C, as it is now, does not have. */
-void hv_event_commands_forget(struct hv_instance *in, const struct hv_catalogue *c);
 
 /* Switches the event of PROBE, if that changes anything. Returns whether it did. */
 bool hv_event_command_obey(struct hv_instance *in, enum hv_probe_command command,

@@ -7,9 +7,7 @@
 
 #include "kernel/events/catalogue.h"
 #include "tracer/event_types.h"
-#include "tree/instance/events/events.h"
-#include "tree/instance/demux/demux.h"
-#include "tree/instance/events/stub_filters.h"
+#include "tree/instance/core/sharing.h"
 
 static void forget(struct hv_event_filter_of *of)
 {
@@ -17,12 +15,19 @@ static void forget(struct hv_event_filter_of *of)
 	hv_event_filter_free(of->filter);
 }
 
-void hv_event_filters_deinit(struct hv_event_filters *s)
+static void init(struct hv_instance *in)
 {
+	in->filters = hv_alloc(sizeof(*in->filters));
+}
+
+static void deinit(struct hv_instance *in)
+{
+	struct hv_event_filters *s = in->filters;
+
 	for (size_t i = 0; i < s->nr; i++)
 		forget(&s->list[i]);
 	free(s->list);
-	*s = (struct hv_event_filters){0};
+	free(s);
 }
 
 /* Returns where the first one is whose id is not below ID. */
@@ -107,8 +112,8 @@ static char *text_of_fault(const char *filter, const struct hv_filter_fault *fau
 static struct hv_err *refuse(struct hv_instance *in, const struct hv_event_type *type,
 			     const char *filter, const struct hv_filter_fault *fault)
 {
-	put(&in->filters, hv_event_ref_of(type), text_of_fault(filter, fault), NULL);
-	hv_stub_filter_publish(in->all, type);
+	put(in->filters, hv_event_ref_of(type), text_of_fault(filter, fault), NULL);
+	hv_instances_publish_filter(in->all, type);
 	if (!fault->why)
 		return hv_err_new(fault->code, "a comparison is missing in '%s'", filter);
 	return hv_err_new(fault->code, "%s at character %zu of '%s'", fault->why, fault->at,
@@ -142,24 +147,32 @@ struct hv_err *hv_instance_set_event_filter(struct hv_instance *in,
 		hv_event_filter_free(parsed);
 		return err;
 	}
-	put(&in->filters, hv_event_ref_of(type), hv_strdup(filter), parsed);
-	hv_stub_filter_publish(in->all, type);
+	put(in->filters, hv_event_ref_of(type), hv_strdup(filter), parsed);
+	hv_instances_publish_filter(in->all, type);
 	return NULL;
 }
 
 void hv_instance_remove_event_filter(struct hv_instance *in, const struct hv_event_type *type)
 {
-	const struct hv_event_filter_of *of = find(&in->filters, type->id);
+	const struct hv_event_filter_of *of = find(in->filters, type->id);
 
 	if (!of || of->ref.call != type->call.v)
 		return;
 	hv_instances_drain(in->all);
-	remove_at(&in->filters, (size_t)(of - in->filters.list));
-	hv_stub_filter_publish(in->all, type);
+	remove_at(in->filters, (size_t)(of - in->filters->list));
+	hv_instances_publish_filter(in->all, type);
 }
 
-void hv_event_filters_forget(struct hv_event_filters *s, const struct hv_catalogue *c)
+/* While the top has a filter, its buffer is in host memory. */
+static bool takes_rings(const struct hv_instances *all)
 {
+	return all->top.filters->nr_right;
+}
+
+static void forget_gone(struct hv_instance *in, const struct hv_catalogue *c)
+{
+	struct hv_event_filters *s = in->filters;
+
 	for (size_t i = s->nr; i-- > 0;) {
 		const struct hv_event_type *type = hv_catalogue_by_id(c, s->list[i].ref.id);
 
@@ -189,7 +202,7 @@ bool hv_instance_record_passes(const struct hv_instance *in, const struct hv_eve
 
 bool hv_instance_has_event_filter(const struct hv_instance *in, uint32_t id)
 {
-	const struct hv_event_filter_of *of = find(&in->filters, id);
+	const struct hv_event_filter_of *of = find(in->filters, id);
 
 	return of && of->filter;
 }
@@ -197,7 +210,14 @@ bool hv_instance_has_event_filter(const struct hv_instance *in, uint32_t id)
 bool hv_instance_filters_pass(const struct hv_instance *in, const struct hv_event *event)
 {
 	const struct hv_event_filter_of *of =
-		in->filters.nr_right ? find(&in->filters, event->id) : NULL;
+		in->filters->nr_right ? find(in->filters, event->id) : NULL;
 
 	return !of || !of->filter || hv_instance_record_passes(in, of->filter, event);
 }
+
+const struct hv_part hv_event_filters_part = {
+	.init = init,
+	.deinit = deinit,
+	.takes_rings = takes_rings,
+	.forget_gone = forget_gone,
+};

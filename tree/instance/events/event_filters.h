@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The filters that an instance has for the guest's own events. The host decides by them when it
  * takes events out of the guest's rings, so while the top has one, its buffer is in host memory
- * (demux.h). The guest leaves out some of those before (stub_filters.h). A filter is kept whether
+ * (demux.h). The guest leaves out some of those before (publish.h). A filter is kept whether
  * or not its event is on. Leaves to others: what a filter means (tree/settings/event_filter.h), the
  * files (tree/files/event_filter.c). */
 #pragma once
@@ -13,8 +13,10 @@
 
 struct hv_catalogue;
 struct hv_instance;
+struct hv_part;
 
-/* Zero-initialised is empty. */
+extern const struct hv_part hv_event_filters_part;
+
 struct hv_event_filters {
 	struct hv_event_filter_of {
 		struct hv_event_ref ref;
@@ -25,7 +27,6 @@ struct hv_event_filters {
 	size_t nr_right; /* how many have a filter that is right */
 };
 
-void hv_event_filters_deinit(struct hv_event_filters *s);
 /* NULL: the event has none. Borrowed until the next change. */
 const char *hv_event_filters_text(const struct hv_event_filters *s, struct hv_event_ref ref);
 
@@ -43,8 +44,6 @@ struct hv_err *hv_instance_set_event_filter(struct hv_instance *in,
 					    const char *why,
 					    struct hv_filter_fault *ret_fault) hv_must_use;
 void hv_instance_remove_event_filter(struct hv_instance *in, const struct hv_event_type *type);
-/* Forgets the filters of types that C, as it is now, does not have. */
-void hv_event_filters_forget(struct hv_event_filters *s, const struct hv_catalogue *c);
 
 /* Returns whether FILTER lets EVENT, an HV_EVENT_GUESTS of IN's, pass. */
 bool hv_instance_record_passes(const struct hv_instance *in, const struct hv_event_filter *filter,

@@ -7,20 +7,7 @@
 #include "base/guard.h"
 
 #include "tracer/events/cursor.h"
-#include "tree/instance/events/events.h"
-
-bool hv_instance_wants_stacks(const struct hv_instance *in, struct hv_event_ref ref)
-{
-	const struct hv_triggers *s = &in->triggers;
-
-	if (hv_options_on(&in->options, HV_OPT_STACKTRACE) && hv_instance_needs_event(in, ref))
-		return true;
-	for (size_t i = 0; i < s->nr; i++)
-		if (s->list[i].trigger.command == HV_TRIGGER_STACKTRACE &&
-		    s->list[i].ref.call == ref.call && s->list[i].ref.id == ref.id)
-			return true;
-	return hv_hists_want_stacks(&in->hists, ref);
-}
+#include "tree/instance/core/instance.h"
 
 void hv_kept_events_free(struct hv_kept_event *kept)
 {
@@ -41,24 +28,31 @@ static void forget_from(struct hv_stacks_due *due, unsigned first)
 		due->nr = first;
 }
 
-void hv_event_stacks_deinit(struct hv_instance *in)
+static void init(struct hv_instance *in)
+{
+	in->stacks = hv_alloc(sizeof(*in->stacks));
+	in->stacks->due = hv_alloc(in->all->nr_cpus * sizeof(*in->stacks->due));
+}
+
+static void deinit(struct hv_instance *in)
 {
 	for (unsigned cpu = 0; cpu < in->all->nr_cpus; cpu++)
-		forget_from(&in->stacks_due[cpu], 0);
-	hv_kept_events_free(in->kept);
-	in->kept = NULL;
+		forget_from(&in->stacks->due[cpu], 0);
+	hv_kept_events_free(in->stacks->kept);
+	free(in->stacks->due);
+	free(in->stacks);
 }
 
 void hv_event_stacks_begin(struct hv_instance *in)
 {
-	in->nr_stacks = 0;
-	hv_kept_events_free(in->kept);
-	in->kept = NULL;
+	in->stacks->nr_wanted = 0;
+	hv_kept_events_free(in->stacks->kept);
+	in->stacks->kept = NULL;
 }
 
 void hv_event_stacks_keep(struct hv_instance *in, const struct hv_event *event)
 {
-	struct hv_kept_event **at = &in->kept, *kept;
+	struct hv_kept_event **at = &in->stacks->kept, *kept;
 
 	kept = hv_alloc(sizeof(*kept) + event->entry.len_bytes);
 	kept->event = *event;
@@ -77,14 +71,14 @@ void hv_event_stacks_keep(struct hv_instance *in, const struct hv_event *event)
 
 void hv_event_stacks_want(struct hv_instance *in)
 {
-	in->nr_stacks++;
+	in->stacks->nr_wanted++;
 }
 
 /* If there is no room, the oldest has waited too long: its stack was lost. */
 void hv_event_stacks_end(struct hv_instance *in, const struct hv_cursor *cursor,
 			 const struct hv_event *event)
 {
-	struct hv_stacks_due *due = &in->stacks_due[event->cpu];
+	struct hv_stacks_due *due = &in->stacks->due[event->cpu];
 
 	if (!hv_event_set_has_id(&in->all->stacked, event->id))
 		return;
@@ -94,21 +88,22 @@ void hv_event_stacks_end(struct hv_instance *in, const struct hv_cursor *cursor,
 	}
 	due->list[due->nr].pid = event->pid;
 	due->list[due->nr].record = hv_cursor_last_record(cursor);
-	due->list[due->nr].kept = in->kept;
-	due->list[due->nr++].nr = in->nr_stacks;
-	in->kept = NULL;
+	due->list[due->nr].kept = in->stacks->kept;
+	due->list[due->nr++].nr = in->stacks->nr_wanted;
+	in->stacks->kept = NULL;
 }
 
-void hv_event_stacks_lose(struct hv_instance *in, unsigned cpu)
+/* The stacks that have not come yet may be among what was lost. */
+static void lose(struct hv_instance *in, const struct hv_event *event)
 {
-	forget_from(&in->stacks_due[cpu], 0);
+	forget_from(&in->stacks->due[event->cpu], 0);
 }
 
 /* Those of other tasks have not got theirs, and will not any more. */
 bool hv_event_stacks_take(struct hv_instance *in, const struct hv_event *stack,
 			  struct hv_stack_due *ret)
 {
-	struct hv_stacks_due *due = &in->stacks_due[stack->cpu];
+	struct hv_stacks_due *due = &in->stacks->due[stack->cpu];
 	unsigned nr = due->nr;
 
 	while (nr && due->list[nr - 1].pid != stack->pid)
@@ -119,3 +114,9 @@ bool hv_event_stacks_take(struct hv_instance *in, const struct hv_event *stack,
 	*ret = due->list[--due->nr];
 	return true;
 }
+
+const struct hv_part hv_event_stacks_part = {
+	.init = init,
+	.deinit = deinit,
+	.lose = lose,
+};

@@ -24,6 +24,9 @@
 struct hv_cursor;
 struct hv_instance;
 struct hv_instances;
+struct hv_part;
+
+extern const struct hv_part hv_event_stacks_part;
 
 /* So many interrupts one in the other, and NMIs, do not happen. */
 #define HV_STACKS_DUE_MAX 8
@@ -36,6 +39,14 @@ struct hv_kept_event {
 };
 void hv_kept_events_free(struct hv_kept_event *kept);
 
+/* What an instance has to do with stacks. */
+struct hv_stacks_due;
+struct hv_event_stacks {
+	unsigned nr_wanted;	    /* of the event that is being taken */
+	struct hv_kept_event *kept; /* owned: likewise what waits for its stack */
+	struct hv_stacks_due *due;  /* owned, one per vCPU */
+};
+
 /* The events of one vCPU whose stacks have not come yet, the oldest first. */
 struct hv_stacks_due {
 	struct hv_stack_due {
@@ -47,9 +58,6 @@ struct hv_stacks_due {
 	unsigned nr;
 };
 
-/* Returns whether IN wants stacks of the event REF. */
-bool hv_instance_wants_stacks(const struct hv_instance *in, struct hv_event_ref ref);
-
 /* To be called before and after IN takes EVENT, one of the guest's own that the guest has recorded,
  * which CURSOR returned last. In between hv_event_stacks_want() is called once for each stack that
  * IN wants with it, and hv_event_stacks_keep() for each EVENT, that one or what is made of it, that
@@ -59,11 +67,6 @@ void hv_event_stacks_want(struct hv_instance *in);
 void hv_event_stacks_keep(struct hv_instance *in, const struct hv_event *event);
 void hv_event_stacks_end(struct hv_instance *in, const struct hv_cursor *cursor,
 			 const struct hv_event *event);
-/* To be called for each event before which others of CPU were lost: the stacks that have not come
- * yet may be among them. */
-void hv_event_stacks_lose(struct hv_instance *in, unsigned cpu);
 /* STACK has come: that of *RET, whose kept events the caller frees. False: of none. */
 bool hv_event_stacks_take(struct hv_instance *in, const struct hv_event *stack,
 			  struct hv_stack_due *ret);
-/* Frees what IN has kept. */
-void hv_event_stacks_deinit(struct hv_instance *in);

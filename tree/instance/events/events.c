@@ -1,28 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/events/events.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "kernel/events/catalogue.h"
-#include "tracer/actions.h"
-#include "tracer/event_tracer.h"
 #include "tracer/event_types.h"
 #include "tracer/host_tracer.h"
-#include "tree/instance/events/event_commands.h"
-#include "tree/instance/events/event_forks.h"
-#include "tree/instance/events/host_events.h"
-#include "tree/instance/demux/demux.h"
-#include "tree/instance/events/stub_filters.h"
-#include "tree/instance/dynamic/syscall_reads.h"
+#include "tree/instance/core/sharing.h"
+#include "tree/instance/dynamic/eprobes.h"
+#include "tree/instance/dynamic/kprobes.h"
+#include "tree/instance/dynamic/synths.h"
 #include "tree/instance/dynamic/syscalls.h"
+#include "tree/instance/events/event_filters.h"
+#include "tree/instance/events/host_events.h"
 #include "tree/instance/tasks.h"
-#include "tree/instance/trace.h"
-
-struct hv_event_ref hv_event_ref_of(const struct hv_event_type *type)
-{
-	return (struct hv_event_ref){type->call.v, type->id};
-}
 
 /* NULL: it cannot be read now. */
 static const struct hv_catalogue *catalogue_of(const struct hv_instances *all)
@@ -31,273 +20,6 @@ static const struct hv_catalogue *catalogue_of(const struct hv_instances *all)
 
 	hv_err_free(hv_event_types_catalogue(all->session->types, &c));
 	return c;
-}
-
-/* -- telling the session ---------------------------------------------------------------------- */
-
-static bool needs_itself(const struct hv_instance *in, struct hv_event_ref ref)
-{
-	return hv_event_set_has(&in->events, ref) || hv_instance_triggers_need(in, ref);
-}
-
-bool hv_instance_needs_event(const struct hv_instance *in, struct hv_event_ref ref)
-{
-	return needs_itself(in, ref) || hv_eprobes_need(in, ref);
-}
-
-bool hv_instances_want_event(const struct hv_instances *all, const struct hv_event_type *type)
-{
-	const struct hv_event_ref ref = hv_event_ref_of(type);
-
-	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		if (hv_instance_needs_event(in, ref) || hv_wakeups_need(in, type) ||
-		    hv_event_forks_need(in, type))
-			return true;
-	return false;
-}
-
-/* What the guest records for the instances. */
-struct wanted {
-	struct hv_event_want *list; /* owned */
-	size_t nr;
-	struct hv_stub_filter *filters;	  /* owned; what LIST refers to */
-	struct hv_stub_program *programs; /* likewise */
-};
-
-static void wanted_deinit(struct wanted *w)
-{
-	hv_event_wants_deinit(w->list, w->nr);
-	free(w->list);
-	free(w->filters);
-	free(w->programs);
-}
-
-/* Probes of one tracepoint have a type each. */
-static bool is_same(const struct hv_event_type *a, const struct hv_event_type *b)
-{
-	return a == b || (a->reg_kind == HV_EVENT_REG_PROBESTUB && b->reg_kind == a->reg_kind &&
-			  a->call.v == b->call.v);
-}
-
-static struct hv_event_want *find_want(const struct wanted *w, const struct hv_event_type *type)
-{
-	for (size_t i = 0; i < w->nr; i++)
-		if (is_same(w->list[i].type, type))
-			return &w->list[i];
-	return NULL;
-}
-
-/* *RET: the type that is on in the guest for the sake of TYPE. */
-static struct hv_err *find_recorded(const struct hv_instances *all, const struct hv_catalogue *c,
-				    const struct hv_event_type *type,
-				    const struct hv_event_type **ret)
-{
-	struct hv_err *err = NULL;
-
-	*ret = type;
-	if (!hv_syscalls_is(type))
-		return NULL;
-	if (hv_syscalls_has_memory(type))
-		err = hv_actions_check_fetch(all->session->actions);
-	return err ? err : hv_syscalls_carrier(all->syscalls, c, type, ret);
-}
-
-/* Events that nothing in the guest is switched on for as an event. */
-static bool is_made(const struct hv_event_type *type)
-{
-	return hv_event_type_is_marker(type) || hv_kprobes_is(type) || hv_host_events_is(type) ||
-	       hv_synths_is(type) || hv_eprobes_is(type);
-}
-
-static bool any_wants_stacks(const struct hv_instances *all, const struct hv_event_type *type)
-{
-	const struct hv_event_ref ref = hv_event_ref_of(type);
-
-	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		if (hv_instance_wants_stacks(in, ref) || hv_eprobes_want_stacks(in, ref))
-			return true;
-	return false;
-}
-
-/* Notes which types are recorded with their stacks. */
-static void note_stacks(struct hv_instances *all, const struct wanted *w)
-{
-	hv_event_set_deinit(&all->stacked);
-	all->stacked = (struct hv_event_set){0};
-	for (size_t i = 0; i < w->nr; i++)
-		if (w->list[i].has_stacks)
-			hv_event_set_add(&all->stacked, hv_event_ref_of(w->list[i].type));
-}
-
-/* Adds the tracepoints that have to call functions for TYPE, that of a probe. */
-static void collect_tracepoints(const struct hv_instances *all, const struct hv_event_type *type,
-				struct wanted *ret)
-{
-	const struct hv_event_type *tracepoint;
-	size_t index = 0;
-
-	while ((tracepoint = hv_kprobes_tracepoint(all, type->id, &index)))
-		if (!find_want(ret, tracepoint))
-			ret->list[ret->nr++].type = tracepoint;
-}
-
-/* RET has room for all types of C, and all probes. */
-static void collect(const struct hv_instances *all, const struct hv_catalogue *c,
-		    struct wanted *ret)
-{
-	for (size_t i = 0; i < c->nr; i++) {
-		HV_AUTO_ERR struct hv_err *err = NULL;
-		const struct hv_event_type *type;
-		struct hv_event_want *want;
-
-		if (hv_kprobes_is(&c->types[i]) && hv_instances_want_event(all, &c->types[i]))
-			collect_tracepoints(all, &c->types[i], ret);
-		if (is_made(&c->types[i]) || !hv_instances_want_event(all, &c->types[i]))
-			continue;
-		err = find_recorded(all, c, &c->types[i], &type);
-		if (err)
-			continue;
-		want = find_want(ret, type);
-		if (!want) {
-			want = &ret->list[ret->nr++];
-			want->type = type;
-		}
-		want->has_stacks |= any_wants_stacks(all, &c->types[i]);
-	}
-}
-
-/* Finds what the guest may leave out of the events of W. */
-static void find_filters(const struct hv_instances *all, struct wanted *w)
-{
-	size_t nr = 0;
-
-	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		nr += in->filters.nr_right;
-	w->filters = hv_alloc((nr + 1) * sizeof(*w->filters));
-	for (size_t i = nr = 0; i < w->nr; i++)
-		if (hv_stub_filter_find(all, w->list[i].type, &w->filters[nr]))
-			w->list[i].filter = &w->filters[nr++];
-}
-
-/* Finds what the guest reads of memory for the events of W. */
-static struct hv_err *find_programs(const struct hv_instances *all, const struct hv_catalogue *c,
-				    struct wanted *w)
-{
-	struct hv_err *err = NULL;
-	size_t nr = 0;
-
-	if (!all->eprobes.nr && !all->syscalls)
-		return NULL;
-	w->programs = hv_alloc((all->eprobes.nr + 2) * sizeof(*w->programs));
-	for (size_t i = 0; !err && i < w->nr; i++) {
-		struct hv_stub_program *program = &w->programs[nr];
-
-		err = hv_eprobes_program(all, c, w->list[i].type, program);
-		if (!err)
-			err = hv_syscall_reads_add(all, c, w->list[i].type, program);
-		if (program->nr) {
-			w->list[i].program = program;
-			nr++;
-		}
-	}
-	if (!err && nr > HV_STUB_PROGRAMS_MAX)
-		err = hv_err_new(ENOSPC, "probes read memory for more than %zu events",
-				 (size_t)HV_STUB_PROGRAMS_MAX);
-	return err;
-}
-
-/* Takes TYPE, which cannot be recorded, away from IN. Who names several events gets the others. */
-static void refuse(struct hv_instance *in, struct hv_event_switch *change,
-		   const struct hv_event_type *type, struct hv_err *why, struct hv_err **first)
-{
-	hv_event_set_remove(&in->events, hv_event_ref_of(type));
-	if (why->code == EOPNOTSUPP ||
-	    ((why->code == EBUSY || why->code == ENODEV) && change->nr > 1))
-		hv_skipped_add(&change->left_out, type, why);
-	else
-		hv_err_keep_first(first, hv_err_in(why, "%s:%s", type->system, type->name));
-}
-
-/* Why a tracepoint does not call a function for TYPE, that of a probe. NULL: all do. */
-static struct hv_err *why_not_called(const struct hv_instances *all, const struct wanted *w,
-				     const struct hv_event_type *type)
-{
-	const struct hv_event_type *tracepoint;
-	size_t index = 0;
-
-	while ((tracepoint = hv_kprobes_tracepoint(all, type->id, &index))) {
-		const struct hv_event_want *want = find_want(w, tracepoint);
-
-		if (want && want->why_not)
-			return hv_err_copy(want->why_not);
-	}
-	return NULL;
-}
-
-/* Why TYPE is not recorded. NULL: it is. */
-static struct hv_err *why_not(const struct hv_instances *all, const struct hv_catalogue *c,
-			      const struct wanted *w, const struct hv_event_type *type)
-{
-	const struct hv_event_type *recorded;
-	const struct hv_event_want *want = NULL;
-	struct hv_err *err;
-
-	if (hv_kprobes_is(type))
-		return why_not_called(all, w, type);
-	if (hv_eprobes_is(type)) {
-		type = hv_eprobes_probed(all, c, type);
-		if (!type)
-			return hv_err_new(ENODEV, "the event that it probes is gone");
-	}
-	err = find_recorded(all, c, type, &recorded);
-	if (!err)
-		want = find_want(w, recorded);
-	return want && want->why_not ? hv_err_copy(want->why_not) : err;
-}
-
-/* Takes what could not be switched on away from IN, which has just asked for it: what others have
- * is on already. */
-static struct hv_err *take_refusals(struct hv_instance *in, const struct hv_catalogue *c,
-				    struct hv_event_switch *change, const struct wanted *w)
-{
-	struct hv_err *first = NULL;
-
-	for (size_t i = 0; i < c->nr; i++) {
-		const struct hv_event_ref ref = hv_event_ref_of(&c->types[i]);
-		struct hv_err *why = NULL;
-
-		if (needs_itself(in, ref) || hv_wakeups_need(in, &c->types[i]) ||
-		    hv_event_forks_need(in, &c->types[i]))
-			why = why_not(in->all, c, w, &c->types[i]);
-		if (why)
-			refuse(in, change, &c->types[i], why, &first);
-	}
-	return first;
-}
-
-/* Tells the session what all instances want. */
-static struct hv_err *publish(struct hv_instance *in, struct hv_event_switch *change,
-			      struct hv_err **ret_refused)
-{
-	struct hv_session *s = in->all->session;
-	const struct hv_catalogue *c;
-	struct hv_err *err = hv_event_types_catalogue(s->types, &c);
-	hv_cleanup(wanted_deinit) struct wanted wanted = {0};
-
-	if (err)
-		return err;
-	wanted.list = hv_alloc((c->nr + in->all->kprobes.nr + 1) * sizeof(*wanted.list));
-	collect(in->all, c, &wanted);
-	find_filters(in->all, &wanted);
-	err = find_programs(in->all, c, &wanted);
-	if (err)
-		return err;
-	err = hv_event_tracer_set(s->events, wanted.list, wanted.nr);
-	if (err)
-		return err;
-	note_stacks(in->all, &wanted);
-	*ret_refused = take_refusals(in, c, change, &wanted);
-	return NULL;
 }
 
 /* Sharing begins before the change if it is needed after it (trace.h). */
@@ -309,9 +31,7 @@ static struct hv_err *prepare(struct hv_instance *in, struct hv_event_set *event
 	hv_tasks_learn(in);
 	in->events = *events;
 	shares = hv_instances_single(in->all) != &in->all->top ||
-		 hv_syscalls_any(in->all->syscalls, events) || hv_kprobes_any(in->all, events) ||
-		 hv_synths_any(in->all, events) || hv_eprobes_any(in->all, events) ||
-		 hv_host_events_any(events);
+		 hv_instances_make_any(in->all, events);
 	in->events = before;
 	hv_instances_drain(in->all);
 	return shares ? hv_instances_begin_sharing(in->all) : NULL;
@@ -320,7 +40,7 @@ static struct hv_err *prepare(struct hv_instance *in, struct hv_event_set *event
 /* Sites and tasks depend on whether one instance traces or several. */
 static struct hv_err *retrace(struct hv_instance *in)
 {
-	return hv_demux_is_on(in->all) ? hv_instance_retrace(in) : NULL;
+	return hv_instances_share(in->all) ? hv_instance_retrace(in) : NULL;
 }
 
 static void take_back(struct hv_instance *in, struct hv_event_set *before)
@@ -330,7 +50,7 @@ static void take_back(struct hv_instance *in, struct hv_event_set *before)
 
 	hv_event_set_deinit(&in->events);
 	in->events = *before;
-	hv_err_free(publish(in, &unused, &refused));
+	hv_err_free(hv_publish_switch(in, &unused, &refused));
 	hv_err_free(refused);
 	hv_skipped_deinit(&unused.left_out);
 	hv_err_free(retrace(in));
@@ -370,7 +90,7 @@ static bool refuse_kprobes(struct hv_instance *in, const struct hv_event_set *be
 			why = hv_kprobes_why_not(in->all, type);
 		if (!why)
 			continue;
-		refuse(in, change, type, why, first);
+		hv_event_switch_refuse(in, change, type, why, first);
 		any = true;
 	}
 	return any;
@@ -396,7 +116,7 @@ static struct hv_err *release_tracepoints(struct hv_instance *in)
 
 	if (!hv_kprobes_have_tracepoints(in->all))
 		return NULL;
-	err = publish(in, &unused, &refused);
+	err = hv_publish_switch(in, &unused, &refused);
 	hv_err_free(refused);
 	hv_skipped_deinit(&unused.left_out);
 	return err;
@@ -424,7 +144,7 @@ static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 		return err;
 	}
 	in->events = *events;
-	err = publish(in, change, &refused);
+	err = hv_publish_switch(in, change, &refused);
 	if (!err)
 		err = retrace(in);
 	if (!err && refuse_kprobes(in, &before, change, &refused))
@@ -453,7 +173,7 @@ static struct hv_err *need_syscalls(struct hv_instances *all, const struct hv_ev
 			continue;
 		err = hv_event_types_catalogue(all->session->types, &c);
 		if (!err)
-			all->syscalls = hv_syscalls_new(c);
+			hv_syscalls_need(all, c, change->types[i]);
 	}
 	return err;
 }
@@ -472,19 +192,6 @@ struct hv_err *hv_instance_switch_events(struct hv_instance *in, struct hv_event
 	return set(in, &events, change);
 }
 
-/* An event that is refused stays in what all instances want, and is refused again with the next
- * change; the caller takes its trigger back. */
-struct hv_err *hv_instance_publish_events(struct hv_instance *in)
-{
-	struct hv_event_switch change = {.on = 1};
-	struct hv_err *refused = NULL, *err = publish(in, &change, &refused);
-
-	if (!err && !refused)
-		refused = hv_skipped_take(&change.left_out);
-	hv_skipped_deinit(&change.left_out);
-	return err ? err : refused;
-}
-
 struct hv_err *hv_instance_end_events(struct hv_instance *in)
 {
 	struct hv_event_set none = {0};
@@ -493,40 +200,13 @@ struct hv_err *hv_instance_end_events(struct hv_instance *in)
 	return in->events.nr ? set(in, &none, &change) : NULL;
 }
 
-struct hv_err *hv_instance_set_event_pids(struct hv_instance *in, enum hv_filter_list which,
-					  struct hv_pidlist *list)
-{
-	struct hv_pidlist *now = &in->selection.event_pids[which], before;
-	bool followed = hv_instance_follows_forks(in);
-	struct hv_err *err = NULL;
-
-	hv_instances_drain(in->all);
-	before = *now;
-	*now = *list;
-	if (hv_instances_single(in->all) != &in->all->top)
-		err = hv_instances_begin_sharing(in->all);
-	if (!err && followed != hv_instance_follows_forks(in))
-		err = hv_event_forks_publish(in);
-	else if (!err && hv_instance_has_events(in))
-		err = retrace(in);
-	if (err) {
-		*now = before;
-		if (followed != hv_instance_follows_forks(in))
-			hv_err_free(hv_event_forks_publish(in));
-		return err;
-	}
-	hv_pidlist_deinit(&before);
-	*list = (struct hv_pidlist){0};
-	return NULL;
-}
-
 void hv_instances_forget_events(struct hv_instances *all)
 {
-	if (all->eprobes.nr && catalogue_of(all))
+	if (all->eprobes->nr && catalogue_of(all))
 		hv_eprobes_forget(all, catalogue_of(all));
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
 		const struct hv_catalogue *c =
-			in->filters.nr || hv_instance_has_events(in) ? catalogue_of(all) : NULL;
+			in->filters->nr || hv_instance_has_events(in) ? catalogue_of(all) : NULL;
 		struct hv_event_set events = {0};
 
 		if (!c)
@@ -540,57 +220,6 @@ void hv_instances_forget_events(struct hv_instances *all)
 		}
 		hv_event_set_deinit(&in->events);
 		in->events = events;
-		hv_event_filters_forget(&in->filters, c);
-		hv_triggers_forget(&in->triggers, c);
-		hv_event_commands_forget(in, c);
-		hv_hists_forget(&in->hists, c);
+		hv_instance_forget_gone(in, c);
 	}
-}
-
-/* -- tasks ------------------------------------------------------------------------------------ */
-
-/* Events of one task that concern another: the field with its pid (trace_event_ignore_this_pid,
- * event_filter_pid_sched_switch_probe_pre). */
-static const struct {
-	const char *name;
-	const char *field;
-} of_two[] = {
-	{"sched_switch", "next_pid"},
-	{"sched_wakeup", "pid"},
-	{"sched_wakeup_new", "pid"},
-	{"sched_waking", "pid"},
-};
-
-static bool find_other(const struct hv_instance *in, const struct hv_event *e, uint32_t *ret)
-{
-	const struct hv_event_field *field = NULL;
-	const struct hv_catalogue *c = catalogue_of(in->all);
-	const struct hv_event_type *type = c ? hv_catalogue_by_id(c, e->id) : NULL;
-
-	if (!type || strcmp(type->system, "sched") != 0)
-		return false;
-	for (size_t i = 0; i < HV_ARRAY_LEN(of_two); i++)
-		if (strcmp(type->name, of_two[i].name) == 0)
-			field = hv_event_type_field(c, type, of_two[i].field);
-	return field && field->size_bytes == sizeof(*ret) && hv_span_u32(e->entry, field->off, ret);
-}
-
-static bool has_task(const struct hv_instance *in, uint32_t pid)
-{
-	const struct hv_pidlist *lists = in->selection.event_pids;
-
-	return (!hv_pidlist_limits(&lists[HV_LIST_FILTER]) ||
-		hv_pidlist_has(&lists[HV_LIST_FILTER], pid)) &&
-	       !hv_pidlist_has(&lists[HV_LIST_NOTRACE], pid);
-}
-
-bool hv_instance_has_event_task(const struct hv_instance *in, const struct hv_event *event)
-{
-	const struct hv_pidlist *lists = in->selection.event_pids;
-	uint32_t other;
-
-	if ((!hv_pidlist_limits(&lists[HV_LIST_FILTER]) && !lists[HV_LIST_NOTRACE].nr) ||
-	    has_task(in, event->pid))
-		return true;
-	return find_other(in, event, &other) && has_task(in, other);
 }

@@ -4,6 +4,7 @@
 #include "kernel/events/catalogue.h"
 #include "tracer/host_tracer.h"
 #include "tree/instance/core/recording.h"
+#include "tree/instance/events/event_filters.h"
 
 bool hv_host_events_is(const struct hv_event_type *type)
 {
@@ -20,8 +21,9 @@ static uint32_t mask_of(const struct hv_event_set *set)
 	return mask;
 }
 
-bool hv_host_events_any(const struct hv_event_set *set)
+static bool makes_any(const struct hv_instances *all, const struct hv_event_set *set)
 {
+	(void)all;
 	return mask_of(set) != 0;
 }
 
@@ -52,3 +54,5 @@ bool hv_host_events_wants(const struct hv_instance *in, const struct hv_event *e
 	return hv_event_set_has_id(&in->events, event->id) && hv_instance_records(in) &&
 	       !in->selection.muted[event->cpu] && hv_instance_filters_pass(in, event);
 }
+
+const struct hv_part hv_host_events_part = {.makes_any = makes_any};

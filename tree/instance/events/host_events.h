@@ -6,11 +6,11 @@
 
 #include "tree/instance/core/instance.h"
 
+extern const struct hv_part hv_host_events_part;
+
 struct hv_event_type;
 
 bool hv_host_events_is(const struct hv_event_type *type);
-/* Whether SET has events of the host. */
-bool hv_host_events_any(const struct hv_event_set *set);
 /* Tells the session which of them all instances want. On errors none is recorded. */
 struct hv_err *hv_host_events_publish(struct hv_instances *all) hv_must_use;
 /* Takes all of them away from IN. Returns whether it had any. */

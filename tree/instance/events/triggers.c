@@ -7,15 +7,13 @@
 #include "kernel/events/catalogue.h"
 #include "tracer/event_types.h"
 #include "tracer/events/callers.h"
-#include "tree/instance/events/event_commands.h"
+#include "tree/instance/core/sharing.h"
+#include "tree/instance/dynamic/host_made.h"
+#include "tree/instance/dynamic/kprobes.h"
 #include "tree/instance/events/event_filters.h"
-#include "tree/instance/events/events.h"
+#include "tree/instance/events/event_stacks.h"
 #include "tree/instance/hist/hists.h"
-#include "tree/instance/events/host_events.h"
 #include "tree/instance/core/recording.h"
-#include "tree/instance/demux/demux.h"
-#include "tree/instance/dynamic/syscalls.h"
-#include "tree/instance/trace.h"
 
 static void forget(struct hv_trigger_of *of)
 {
@@ -23,23 +21,44 @@ static void forget(struct hv_trigger_of *of)
 	hv_event_filter_free(of->filter);
 }
 
-void hv_triggers_deinit(struct hv_triggers *s)
+static void init(struct hv_instance *in)
 {
+	in->triggers = hv_alloc(sizeof(*in->triggers));
+}
+
+static void deinit(struct hv_instance *in)
+{
+	struct hv_triggers *s = in->triggers;
+
 	for (size_t i = 0; i < s->nr; i++)
 		forget(&s->list[i]);
 	free(s->list);
-	*s = (struct hv_triggers){0};
+	free(s);
 }
 
-bool hv_instance_triggers_need(const struct hv_instance *in, struct hv_event_ref ref)
+static bool acts(const struct hv_instance *in)
 {
-	const struct hv_triggers *s = &in->triggers;
+	return in->triggers->nr;
+}
 
-	if (hv_hists_need(&in->hists, ref) || hv_event_commands_need(in, ref))
-		return true;
+static bool acts_on(const struct hv_instance *in, struct hv_event_ref ref)
+{
+	const struct hv_triggers *s = in->triggers;
+
 	for (size_t i = 0; i < s->nr; i++)
 		if (hv_event_ref_is_same(s->list[i].ref, ref) ||
 		    hv_event_ref_is_same(s->list[i].target, ref))
+			return true;
+	return false;
+}
+
+static bool wants_stacks(const struct hv_instance *in, struct hv_event_ref ref)
+{
+	const struct hv_triggers *s = in->triggers;
+
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->list[i].trigger.command == HV_TRIGGER_STACKTRACE &&
+		    hv_event_ref_is_same(s->list[i].ref, ref))
 			return true;
 	return false;
 }
@@ -115,16 +134,10 @@ static struct hv_err *parse_filter(const struct hv_instance *in, const struct hv
 			  ret_fault->at, of->trigger.filter);
 }
 
-/* The host decides what the instance gets (demux.h). */
-struct hv_err *hv_instance_prepare_triggers(struct hv_instance *in)
-{
-	return hv_instances_begin_sharing(in->all);
-}
-
 /* Makes what OF needs before it can act. */
 static struct hv_err *prepare(struct hv_instance *in, const struct hv_trigger_of *of)
 {
-	struct hv_err *err = hv_instance_prepare_triggers(in);
+	struct hv_err *err = hv_instances_begin_sharing(in->all);
 
 	if (!err && of->trigger.command == HV_TRIGGER_STACKTRACE)
 		err = hv_callers_prepare(in->all->session->callers);
@@ -133,33 +146,10 @@ static struct hv_err *prepare(struct hv_instance *in, const struct hv_trigger_of
 	return err;
 }
 
-/* Afterwards the session also knows who obeys commands (commands.h). */
-struct hv_err *hv_instance_publish_triggers(struct hv_instance *in)
-{
-	struct hv_err *err = hv_instance_publish_events(in);
-
-	return err ? err : hv_instance_retrace(in);
-}
-
-struct hv_err *hv_instance_check_trigger(const struct hv_instance *in, struct hv_event_ref ref)
-{
-	const struct hv_event_type *type;
-	const struct hv_catalogue *c;
-	struct hv_err *err = hv_event_types_catalogue(in->all->session->types, &c);
-
-	if (err)
-		return err;
-	type = hv_catalogue_by_id(c, ref.id);
-	if (!type || type->call.v != ref.call || !hv_kprobes_is(type))
-		return NULL;
-	err = hv_kprobes_why_not(in->all, type);
-	return err ? hv_err_in(err, "%s:%s", type->system, type->name) : NULL;
-}
-
 /* IN owns the contents of OF if this succeeds. */
 static struct hv_err *add(struct hv_instance *in, struct hv_trigger_of *of)
 {
-	struct hv_triggers *s = &in->triggers;
+	struct hv_triggers *s = in->triggers;
 	struct hv_err *err;
 
 	if (find_like(s, of) < s->nr)
@@ -170,9 +160,9 @@ static struct hv_err *add(struct hv_instance *in, struct hv_trigger_of *of)
 	insert(s, 0, *of);
 	err = hv_instance_publish_triggers(in);
 	if (!err)
-		err = hv_instance_check_trigger(in, of->ref);
+		err = hv_kprobes_check(in->all, of->ref);
 	if (!err && of->target.call)
-		err = hv_instance_check_trigger(in, of->target);
+		err = hv_kprobes_check(in->all, of->target);
 	if (err) {
 		take_out(s, 0);
 		hv_err_free(hv_instance_publish_triggers(in));
@@ -182,25 +172,14 @@ static struct hv_err *add(struct hv_instance *in, struct hv_trigger_of *of)
 
 static struct hv_err *remove_at(struct hv_instance *in, size_t at)
 {
-	struct hv_trigger_of of = take_out(&in->triggers, at);
+	struct hv_trigger_of of = take_out(in->triggers, at);
 	struct hv_err *err = hv_instance_publish_triggers(in);
 
 	if (err)
-		insert(&in->triggers, at, of);
+		insert(in->triggers, at, of);
 	else
 		forget(&of);
 	return err;
-}
-
-/* Events that the host makes of others: what it needs for the system calls' (syscalls.h). */
-struct hv_err *hv_instance_need_trigger_type(struct hv_instance *in, const struct hv_catalogue *c,
-					     const struct hv_event_type *type)
-{
-	if (hv_host_events_is(type))
-		return hv_err_new(EOPNOTSUPP, "an event of the host has no triggers");
-	if (!in->all->syscalls && hv_syscalls_is(type))
-		in->all->syscalls = hv_syscalls_new(c);
-	return NULL;
 }
 
 static struct hv_err *need(struct hv_instance *in, const struct hv_catalogue *c,
@@ -208,11 +187,11 @@ static struct hv_err *need(struct hv_instance *in, const struct hv_catalogue *c,
 {
 	const struct hv_event_type *target =
 		of->target.id ? hv_catalogue_by_id(c, of->target.id) : NULL;
-	struct hv_err *err = hv_instance_need_trigger_type(in, c, type);
+	struct hv_err *err = hv_host_made_need(in, c, type);
 
 	if (!err && of->trigger.command == HV_TRIGGER_STACKTRACE && hv_event_type_is_marker(type))
 		err = hv_err_new(EOPNOTSUPP, "markers come from the host, and have no stacks");
-	return err || !target ? err : hv_instance_need_trigger_type(in, c, target);
+	return err || !target ? err : hv_host_made_need(in, c, target);
 }
 
 /* As in the kernel, to remove what is not there succeeds. */
@@ -234,8 +213,8 @@ static struct hv_err *obey(struct hv_instance *in, const struct hv_event_type *t
 	hv_instances_drain(in->all);
 	if (!of->trigger.removes)
 		return add(in, of);
-	at = find_like(&in->triggers, of);
-	err = at < in->triggers.nr ? remove_at(in, at) : NULL;
+	at = find_like(in->triggers, of);
+	err = at < in->triggers->nr ? remove_at(in, at) : NULL;
 	if (!err)
 		forget(of);
 	return err;
@@ -259,7 +238,7 @@ struct hv_err *hv_instance_write_trigger(struct hv_instance *in, const struct hv
 void hv_instance_triggers_text(struct hv_instance *in, const struct hv_event_type *type,
 			       struct hv_text *ret)
 {
-	const struct hv_triggers *s = &in->triggers;
+	const struct hv_triggers *s = in->triggers;
 	size_t nr = 0;
 
 	hv_instances_drain(in->all);
@@ -269,7 +248,7 @@ void hv_instance_triggers_text(struct hv_instance *in, const struct hv_event_typ
 		hv_trigger_text(&s->list[i].trigger, ret);
 		nr++;
 	}
-	nr += hv_hists_text(&in->hists, hv_event_ref_of(type), ret);
+	nr += hv_hists_text(in->hists, hv_event_ref_of(type), ret);
 	if (nr)
 		return;
 	hv_text_add(ret, "# Available triggers:\n#");
@@ -284,9 +263,9 @@ struct hv_err *hv_instance_truncate_triggers(struct hv_instance *in,
 	struct hv_err *err = NULL;
 
 	hv_instances_drain(in->all);
-	for (size_t i = in->triggers.nr; !err && i-- > 0;)
-		if (hv_event_ref_is_same(in->triggers.list[i].ref, ref) &&
-		    hv_trigger_switches_hists(&in->triggers.list[i].trigger))
+	for (size_t i = in->triggers->nr; !err && i-- > 0;)
+		if (hv_event_ref_is_same(in->triggers->list[i].ref, ref) &&
+		    hv_trigger_switches_hists(&in->triggers->list[i].trigger))
 			err = remove_at(in, i);
 	return err ? err : hv_instance_end_hists(in, &ref);
 }
@@ -296,8 +275,8 @@ struct hv_err *hv_instance_end_triggers(struct hv_instance *in)
 	struct hv_err *err = NULL;
 
 	hv_instances_drain(in->all);
-	while (!err && in->triggers.nr)
-		err = remove_at(in, in->triggers.nr - 1);
+	while (!err && in->triggers->nr)
+		err = remove_at(in, in->triggers->nr - 1);
 	return err ? err : hv_instance_end_hists(in, NULL);
 }
 
@@ -308,8 +287,10 @@ static bool is_gone(struct hv_event_ref ref, const struct hv_catalogue *c)
 	return !type || type->call.v != ref.call;
 }
 
-void hv_triggers_forget(struct hv_triggers *s, const struct hv_catalogue *c)
+static void forget_gone(struct hv_instance *in, const struct hv_catalogue *c)
 {
+	struct hv_triggers *s = in->triggers;
+
 	for (size_t i = s->nr; i-- > 0;) {
 		struct hv_trigger_of of = s->list[i];
 
@@ -320,9 +301,9 @@ void hv_triggers_forget(struct hv_triggers *s, const struct hv_catalogue *c)
 	}
 }
 
-void hv_instance_forget_triggers(struct hv_instance *in, struct hv_event_ref ref)
+static void forget_of(struct hv_instance *in, struct hv_event_ref ref)
 {
-	struct hv_triggers *s = &in->triggers;
+	struct hv_triggers *s = in->triggers;
 
 	for (size_t i = s->nr; i-- > 0;) {
 		struct hv_trigger_of of = s->list[i];
@@ -332,7 +313,6 @@ void hv_instance_forget_triggers(struct hv_instance *in, struct hv_event_ref ref
 		take_out(s, i);
 		forget(&of);
 	}
-	hv_hists_forget_of(&in->hists, ref);
 }
 
 /* -- acting ----------------------------------------------------------------------------------- */
@@ -394,7 +374,7 @@ static void act(struct hv_instance *in, struct hv_trigger_of *of, unsigned cpu)
 		return;
 	case HV_TRIGGER_ENABLE_HIST:
 	case HV_TRIGGER_DISABLE_HIST:
-		hv_hists_pause(&in->hists, of->target,
+		hv_hists_pause(in->hists, of->target,
 			       of->trigger.command == HV_TRIGGER_DISABLE_HIST);
 		return;
 	}
@@ -413,9 +393,9 @@ static bool is_post(enum hv_trigger_command command)
  * is always reserved first (tracing_mark_write). */
 static bool reserves_first(const struct hv_instance *in, uint32_t id)
 {
-	const struct hv_triggers *s = &in->triggers;
+	const struct hv_triggers *s = in->triggers;
 
-	if (hv_hists_have(&in->hists, id))
+	if (hv_hists_have(in->hists, id))
 		return true;
 	for (size_t i = 0; i < s->nr; i++)
 		if (s->list[i].ref.id == id &&
@@ -428,8 +408,8 @@ static bool reserves_first(const struct hv_instance *in, uint32_t id)
 static void pull(struct hv_instance *in, const struct hv_event *event, bool snapshots_are_after,
 		 bool after)
 {
-	for (size_t i = 0; i < in->triggers.nr; i++) {
-		struct hv_trigger_of *of = &in->triggers.list[i];
+	for (size_t i = 0; i < in->triggers->nr; i++) {
+		struct hv_trigger_of *of = &in->triggers->list[i];
 		enum hv_trigger_command command = of->trigger.command;
 		bool is_after =
 			is_post(command) || (command == HV_TRIGGER_SNAPSHOT && snapshots_are_after);
@@ -452,3 +432,13 @@ void hv_instance_pull_triggers(struct hv_instance *in, const struct hv_event *ev
 	hv_instance_count_in_hists(in, event, &made);
 	pull(in, event, first, true);
 }
+
+const struct hv_part hv_triggers_part = {
+	.init = init,
+	.deinit = deinit,
+	.acts = acts,
+	.acts_on = acts_on,
+	.wants_stacks = wants_stacks,
+	.forget_gone = forget_gone,
+	.forget = forget_of,
+};

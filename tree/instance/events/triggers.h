@@ -15,8 +15,11 @@
 
 struct hv_catalogue;
 struct hv_instance;
+struct hv_part;
+struct hv_text;
 
-/* Zero-initialised is empty. */
+extern const struct hv_part hv_triggers_part;
+
 struct hv_triggers {
 	struct hv_trigger_of {
 		struct hv_event_ref ref;
@@ -27,23 +30,12 @@ struct hv_triggers {
 	size_t nr;
 };
 
-void hv_triggers_deinit(struct hv_triggers *s);
-
 /* Obeys TEXT, which was written to the file of events of TYPE: adds a trigger, or removes one.
  * EINVAL, EEXIST; RET_FAULT->code is not 0 if its filter is wrong. Other errors are of the event,
  * which cannot be recorded, or of memory. On error nothing has changed. */
 struct hv_err *hv_instance_write_trigger(struct hv_instance *in, const struct hv_event_type *type,
 					 const char *text,
 					 struct hv_filter_fault *ret_fault) hv_must_use;
-/* What hist triggers need, too. The first makes what an event of TYPE, one of C, needs; the second
- * what a trigger needs before it can act; the third tells the session of a change. */
-struct hv_err *hv_instance_need_trigger_type(struct hv_instance *in, const struct hv_catalogue *c,
-					     const struct hv_event_type *type) hv_must_use;
-struct hv_err *hv_instance_prepare_triggers(struct hv_instance *in) hv_must_use;
-struct hv_err *hv_instance_publish_triggers(struct hv_instance *in) hv_must_use;
-/* Afterwards: why REF, that of a probe, is not recorded. NULL: it is, or it is no probe. */
-struct hv_err *hv_instance_check_trigger(const struct hv_instance *in,
-					 struct hv_event_ref ref) hv_must_use;
 /* Removes what the kernel removes when the file is truncated: triggers of histograms. */
 struct hv_err *hv_instance_truncate_triggers(struct hv_instance *in,
 					     const struct hv_event_type *type) hv_must_use;
@@ -52,15 +44,6 @@ void hv_instance_triggers_text(struct hv_instance *in, const struct hv_event_typ
 			       struct hv_text *ret);
 /* Removes all. */
 struct hv_err *hv_instance_end_triggers(struct hv_instance *in) hv_must_use;
-/* Forgets the triggers of types that C, as it is now, does not have. */
-void hv_triggers_forget(struct hv_triggers *s, const struct hv_catalogue *c);
-
-/* Forgets the triggers of REF, and those that switch it. IN must be traced again. */
-void hv_instance_forget_triggers(struct hv_instance *in, struct hv_event_ref ref);
-
-/* Returns whether the guest must record REF for the sake of triggers, or of commands of functions
- * (EVENT_FILE_FL_SOFT_MODE). */
-bool hv_instance_triggers_need(const struct hv_instance *in, struct hv_event_ref ref);
 /* Switches such an event: its records go into the buffer from now on, or do not. */
 void hv_instance_switch_event(struct hv_instance *in, struct hv_event_ref ref, bool on);
 bool hv_triggers_have(const struct hv_triggers *s, enum hv_trigger_command command);

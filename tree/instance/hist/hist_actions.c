@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "tree/instance/dynamic/synths.h"
 #include "tree/instance/hist/hists.h"
 #include "tree/instance/core/instance.h"
 #include "tree/settings/hist_action.h"

@@ -3,6 +3,7 @@
 
 #include "kernel/events/print_values.h"
 #include "tree/instance/core/instance.h"
+#include "tree/instance/dynamic/synths.h"
 #include "tree/settings/hist_action.h"
 
 /* -- what can be referred to ------------------------------------------------------------------- */
@@ -11,7 +12,7 @@ static bool next_other(void *of, size_t index, struct hv_hist_other *ret)
 {
 	static const struct hv_event_type gone = {.system = "", .name = ""};
 	const struct hv_hist_links *links = of;
-	const struct hv_hists *s = &links->in->hists;
+	const struct hv_hists *s = links->in->hists;
 
 	if (index >= s->nr)
 		return false;
@@ -35,10 +36,10 @@ static const struct hv_synth *find_synth(void *of, const char *name)
 static int add_other(void *of, const struct hv_event_type *type, const char *text)
 {
 	const struct hv_hist_links *links = of;
-	struct hv_hists *s = &links->in->hists;
+	struct hv_hists *s = links->in->hists;
 	struct hv_hist_of *to = links->of;
 	struct hv_hist_refusal unused;
-	HV_AUTO_ERR struct hv_err *err = hv_instance_write_hist(links->in, type, text, &unused);
+	HV_AUTO_ERR struct hv_err *err = links->write(links->in, type, text, &unused);
 
 	if (err)
 		return err->code;
@@ -94,8 +95,8 @@ static struct hv_err *prepare_snapshots(struct hv_instance *in, struct hv_hist_o
 {
 	if (!takes_snapshots(&of->spec))
 		return NULL;
-	for (size_t i = 0; i < in->hists.nr; i++)
-		if (in->hists.list[i].taken)
+	for (size_t i = 0; i < in->hists->nr; i++)
+		if (in->hists->list[i].taken)
 			return hv_err_new(EBUSY, "another hist trigger takes snapshots");
 	of->taken = hv_alloc(sizeof(*of->taken));
 	return hv_buffers_need_snapshot(&in->buffers);
@@ -115,20 +116,20 @@ static struct hv_err *take_tables(const struct hv_hists *s, struct hv_hist_of *o
 	return NULL;
 }
 
-struct hv_err *hv_hist_links_make(struct hv_instance *in, const struct hv_catalogue *c,
-				  struct hv_hist_of *of, const char *text,
+struct hv_err *hv_hist_links_make(struct hv_hist_links *links, const char *text,
 				  struct hv_hist_faults *ret_faults)
 {
-	struct hv_hist_links links = {in, c, of};
-	const struct hv_event_type *type = hv_catalogue_by_id(c, of->ref.id);
-	const struct hv_hist_scope scope = hv_hist_links_scope(&links, type);
+	struct hv_instance *in = links->in;
+	struct hv_hist_of *of = links->of;
+	const struct hv_event_type *type = hv_catalogue_by_id(links->catalogue, of->ref.id);
+	const struct hv_hist_scope scope = hv_hist_links_scope(links, type);
 	struct hv_err *err;
 
 	if (!type)
 		return hv_err_new(ENODEV, "the guest has no such event any more");
 	if (!hv_hist_spec_link(&scope, text, &of->spec, ret_faults))
 		return hv_hist_links_error(ret_faults, text);
-	err = take_tables(&in->hists, of);
+	err = take_tables(in->hists, of);
 	return err ? err : prepare_snapshots(in, of);
 }
 

@@ -12,6 +12,9 @@ struct hv_hist_links {
 	struct hv_instance *in;
 	const struct hv_catalogue *catalogue;
 	struct hv_hist_of *of; /* the trigger */
+	/* hv_instance_write_hist(), which adds another one. */
+	struct hv_err *(*write)(struct hv_instance *in, const struct hv_event_type *type,
+				const char *text, struct hv_hist_refusal *ret_why);
 };
 
 /* LINKS is borrowed, also by the result. */
@@ -21,11 +24,10 @@ struct hv_hist_scope hv_hist_links_scope(struct hv_hist_links *links,
 struct hv_err *hv_hist_links_error(const struct hv_hist_faults *faults,
 				   const char *text) hv_must_use;
 
-/* Finds what the actions of OF, which has the words of TEXT, name, and the histograms to which it
- * refers. May add other triggers, OF->added; the caller removes them if OF is not added. EINVAL,
- * EEXIST, ENOMEM, EBUSY. */
-struct hv_err *hv_hist_links_make(struct hv_instance *in, const struct hv_catalogue *c,
-				  struct hv_hist_of *of, const char *text,
+/* Finds what the actions of LINKS->of, which has the words of TEXT, name, and the histograms to
+ * which it refers. May add other triggers, its `added`; the caller removes them if it is not added.
+ * EINVAL, EEXIST, ENOMEM, EBUSY. */
+struct hv_err *hv_hist_links_make(struct hv_hist_links *links, const char *text,
 				  struct hv_hist_faults *ret_faults) hv_must_use;
 /* Whether the entries of both have the same variables. */
 bool hv_hist_links_are_like(const struct hv_hist_of *a, const struct hv_hist_of *b);

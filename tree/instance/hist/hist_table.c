@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/kernel.h"
 #include "tracer/events/comms.h"
 #include "tree/instance/hist/hist_sort.h"
 
@@ -359,4 +360,15 @@ void hv_hist_table_text(const struct hv_hist_table *t, const struct hv_hist_spec
 		       "\nTotals:\n    Hits: %" PRIu64 "\n    Entries: %" PRIu32
 		       "\n    Dropped: %" PRIu64 "\n",
 		       t->hits, t->nr, t->drops);
+}
+
+/* A buffer of the CPU has room for one stack. Kernels before 6.12 have none, and take as many. */
+unsigned hv_hist_stack_depth(const struct hv_kernel *k)
+{
+	uint32_t off, len_bytes, depth;
+
+	if (!k->core.btf || !hv_btf_member(k->core.btf, "hist_pad", "entries", &off, &len_bytes))
+		return HV_HIST_STACK_USUAL;
+	depth = len_bytes / sizeof(uint64_t);
+	return depth && depth <= HV_HIST_STACK_MAX ? depth : HV_HIST_STACK_USUAL;
 }

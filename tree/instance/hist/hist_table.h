@@ -54,3 +54,6 @@ void hv_hist_table_set_number(struct hv_hist_table *t, uint32_t at, unsigned var
 void hv_hist_table_text(const struct hv_hist_table *t, const struct hv_hist_spec *s,
 			const struct hv_hist_shot *shot, struct hv_hist_names *names,
 			struct hv_text *ret);
+
+/* How many addresses of a stack the guest's kernel takes, at most HV_HIST_STACK_MAX. */
+unsigned hv_hist_stack_depth(const struct hv_kernel *k);

@@ -9,11 +9,16 @@
 #include "kernel/kernel.h"
 #include "tracer/event_types.h"
 #include "tracer/events/callers.h"
+#include "tree/instance/core/sharing.h"
+#include "tree/instance/dynamic/eprobes.h"
+#include "tree/instance/dynamic/host_made.h"
+#include "tree/instance/dynamic/kprobes.h"
+#include "tree/instance/dynamic/synths.h"
 #include "tree/instance/events/event_filters.h"
-#include "tree/instance/events/events.h"
+#include "tree/instance/events/event_pids.h"
+#include "tree/instance/events/event_stacks.h"
 #include "tree/instance/hist/hist_links.h"
 #include "tree/instance/core/instance.h"
-#include "tree/instance/demux/demux.h"
 #include "tree/settings/hist_action.h"
 
 #define NAMED_MISMATCH                                                                             \
@@ -30,12 +35,24 @@ static void forget(struct hv_hist_of *of)
 	free(of->added);
 }
 
-void hv_hists_deinit(struct hv_hists *s)
+static void init(struct hv_instance *in)
 {
+	in->hists = hv_alloc(sizeof(*in->hists));
+}
+
+static void deinit(struct hv_instance *in)
+{
+	struct hv_hists *s = in->hists;
+
 	for (size_t i = 0; i < s->nr; i++)
 		forget(&s->list[i]);
 	free(s->list);
-	*s = (struct hv_hists){0};
+	free(s);
+}
+
+static bool acts(const struct hv_instance *in)
+{
+	return in->hists->nr;
 }
 
 static bool is_same(struct hv_event_ref a, struct hv_event_ref b)
@@ -43,8 +60,10 @@ static bool is_same(struct hv_event_ref a, struct hv_event_ref b)
 	return a.call == b.call && a.id == b.id;
 }
 
-bool hv_hists_need(const struct hv_hists *s, struct hv_event_ref ref)
+static bool acts_on(const struct hv_instance *in, struct hv_event_ref ref)
 {
+	const struct hv_hists *s = in->hists;
+
 	for (size_t i = 0; i < s->nr; i++)
 		if (is_same(s->list[i].ref, ref))
 			return true;
@@ -72,8 +91,8 @@ void hv_hists_pause(struct hv_hists *s, struct hv_event_ref ref, unsigned paused
 static const struct hv_hist_of *find_named(const struct hv_instances *all, const char *name)
 {
 	for (const struct hv_instance *in = &all->top; name && in; in = in->next)
-		for (size_t i = 0; i < in->hists.nr; i++) {
-			const struct hv_hist_of *of = &in->hists.list[i];
+		for (size_t i = 0; i < in->hists->nr; i++) {
+			const struct hv_hist_of *of = &in->hists->list[i];
 
 			if (of->spec.name && strcmp(of->spec.name, name) == 0)
 				return of;
@@ -101,8 +120,8 @@ static size_t find_again(const struct hv_instance *in, struct hv_event_ref ref,
 	const struct hv_hist_of *named = find_named(in->all, spec->name);
 	size_t at = 0;
 
-	while (at < in->hists.nr && !(is_same(in->hists.list[at].ref, ref) &&
-				      is_again(&in->hists.list[at], spec, named)))
+	while (at < in->hists->nr && !(is_same(in->hists->list[at].ref, ref) &&
+				       is_again(&in->hists->list[at], spec, named)))
 		at++;
 	return at;
 }
@@ -129,8 +148,8 @@ static uint64_t bytes_of_all(const struct hv_instances *all)
 	uint64_t bytes = 0;
 
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		for (size_t i = 0; i < in->hists.nr; i++)
-			bytes += hv_hist_table_bytes(&in->hists.list[i].spec);
+		for (size_t i = 0; i < in->hists->nr; i++)
+			bytes += hv_hist_table_bytes(&in->hists->list[i].spec);
 	return bytes;
 }
 
@@ -194,9 +213,9 @@ static struct hv_err *remove_added(struct hv_instance *in, const struct hv_hist_
 	struct hv_err *err = NULL;
 
 	for (size_t i = 0; !err && i < of->nr_added; i++) {
-		size_t at = hv_hist_links_find(&in->hists, of->added[i]);
+		size_t at = hv_hist_links_find(in->hists, of->added[i]);
 
-		if (at < in->hists.nr && !hv_hist_links_has(&in->hists, &in->hists.list[at]))
+		if (at < in->hists->nr && !hv_hist_links_has(in->hists, &in->hists->list[at]))
 			err = remove_at(in, at);
 	}
 	return err;
@@ -205,11 +224,11 @@ static struct hv_err *remove_added(struct hv_instance *in, const struct hv_hist_
 /* What is removed with it was added for no actions, and has none. */
 static struct hv_err *remove_at(struct hv_instance *in, size_t at)
 {
-	struct hv_hist_of of = take_out(&in->hists, at);
+	struct hv_hist_of of = take_out(in->hists, at);
 	struct hv_err *err = hv_instance_publish_triggers(in);
 
 	if (err) {
-		insert(&in->hists, at, &of);
+		insert(in->hists, at, &of);
 		return err;
 	}
 	err = remove_added(in, &of);
@@ -223,15 +242,15 @@ static struct hv_err *add(struct hv_instance *in, struct hv_hist_of *of)
 	struct hv_err *err = take_table(in, of);
 
 	if (!err)
-		err = hv_instance_prepare_triggers(in);
+		err = hv_instances_begin_sharing(in->all);
 	if (err)
 		return err;
-	insert(&in->hists, in->hists.nr, of);
+	insert(in->hists, in->hists->nr, of);
 	err = hv_instance_publish_triggers(in);
 	if (!err)
-		err = hv_instance_check_trigger(in, of->ref);
+		err = hv_kprobes_check(in->all, of->ref);
 	if (err) {
-		take_out(&in->hists, in->hists.nr - 1);
+		take_out(in->hists, in->hists->nr - 1);
 		hv_err_free(hv_instance_publish_triggers(in));
 	} else if (of->spec.has_time) {
 		hv_instance_use_clock(in, HV_TRACE_CLOCK_GUEST);
@@ -248,7 +267,7 @@ static struct hv_err *check_new(const struct hv_instance *in, const struct hv_hi
 
 	if (named && !hv_hist_spec_is_like(&named->spec, spec))
 		return refuse(refusal, EINVAL, NAMED_MISMATCH, text, spec->name);
-	if ((!spec->name || named) && find_again(in, of->ref, spec) < in->hists.nr)
+	if ((!spec->name || named) && find_again(in, of->ref, spec) < in->hists->nr)
 		return refuse(refusal, EEXIST, "Hist trigger already exists", text, "");
 	if (spec->continues || spec->clears)
 		return refuse(refusal, ENOENT, "Can't clear or continue a nonexistent hist trigger",
@@ -265,12 +284,12 @@ static bool update(struct hv_instance *in, const struct hv_hist_of *of)
 {
 	const struct hv_hist_spec *spec = &of->spec;
 	bool updates = spec->pauses || spec->continues || spec->clears;
-	size_t at = updates ? find_again(in, of->ref, spec) : in->hists.nr;
+	size_t at = updates ? find_again(in, of->ref, spec) : in->hists->nr;
 	struct hv_hist_of *old;
 
-	if (at == in->hists.nr || (spec->name && !find_named(in->all, spec->name)))
+	if (at == in->hists->nr || (spec->name && !find_named(in->all, spec->name)))
 		return false;
-	old = &in->hists.list[at];
+	old = &in->hists->list[at];
 	if (spec->pauses || spec->continues)
 		old->is_paused = spec->pauses;
 	else
@@ -303,8 +322,9 @@ static struct hv_err *link_new(struct hv_instance *in, const struct hv_catalogue
 			       struct hv_hist_of *of, const char *text,
 			       struct hv_hist_refusal *refusal)
 {
+	struct hv_hist_links links = {in, c, of, hv_instance_write_hist};
 	const struct hv_hist_of *named;
-	struct hv_err *err = hv_hist_links_make(in, c, of, text, &refusal->hist);
+	struct hv_err *err = hv_hist_links_make(&links, text, &refusal->hist);
 
 	of->needs_stack = hv_hist_spec_needs_stack(&of->spec);
 	if (!err)
@@ -325,9 +345,9 @@ static struct hv_err *obey(struct hv_instance *in, const struct hv_catalogue *c,
 	hv_instances_drain(in->all);
 	if (of->spec.removes) {
 		at = find_again(in, of->ref, &of->spec);
-		if (at < in->hists.nr && hv_hist_links_has(&in->hists, &in->hists.list[at]))
+		if (at < in->hists->nr && hv_hist_links_has(in->hists, &in->hists->list[at]))
 			return hv_err_new(EBUSY, "other triggers refer to its variables");
-		return at < in->hists.nr ? remove_at(in, at) : NULL;
+		return at < in->hists->nr ? remove_at(in, at) : NULL;
 	}
 	if (update(in, of))
 		return NULL;
@@ -349,23 +369,12 @@ static struct hv_err *parse(struct hv_instance *in, const struct hv_catalogue *c
 			    const struct hv_event_type *type, const char *text,
 			    struct hv_hist_of *of, struct hv_hist_faults *ret_faults)
 {
-	struct hv_hist_links links = {in, c, of};
+	struct hv_hist_links links = {in, c, of, hv_instance_write_hist};
 	const struct hv_hist_scope scope = hv_hist_links_scope(&links, type);
 
 	if (hv_hist_spec_parse(&scope, text, &of->spec, ret_faults))
 		return NULL;
 	return hv_hist_links_error(ret_faults, text);
-}
-
-/* A buffer of the CPU has room for one stack. Kernels before 6.12 have none, and take as many. */
-unsigned hv_hists_stack_depth(const struct hv_kernel *k)
-{
-	uint32_t off, len_bytes, depth;
-
-	if (!k->core.btf || !hv_btf_member(k->core.btf, "hist_pad", "entries", &off, &len_bytes))
-		return HV_HIST_STACK_USUAL;
-	depth = len_bytes / sizeof(uint64_t);
-	return depth && depth <= HV_HIST_STACK_MAX ? depth : HV_HIST_STACK_USUAL;
 }
 
 struct hv_err *hv_instance_write_hist(struct hv_instance *in, const struct hv_event_type *type,
@@ -376,9 +385,9 @@ struct hv_err *hv_instance_write_hist(struct hv_instance *in, const struct hv_ev
 	struct hv_err *err = hv_event_types_catalogue(in->all->session->types, &c);
 
 	*ret_why = (struct hv_hist_refusal){0};
-	in->hists.stack_depth = hv_hists_stack_depth(in->all->session->kernel);
+	in->hists->stack_depth = hv_hist_stack_depth(in->all->session->kernel);
 	if (!err)
-		err = hv_instance_need_trigger_type(in, c, type);
+		err = hv_host_made_need(in, c, type);
 	if (!err)
 		err = parse(in, c, type, text, &of, &ret_why->hist);
 	if (!err)
@@ -401,7 +410,7 @@ static size_t find_newest(const struct hv_hists *s, const struct hv_event_ref *r
 /* hist_unreg_all() */
 struct hv_err *hv_instance_end_hists(struct hv_instance *in, const struct hv_event_ref *ref)
 {
-	struct hv_hists *s = &in->hists;
+	struct hv_hists *s = in->hists;
 	struct hv_err *err = NULL;
 	size_t at;
 
@@ -414,8 +423,10 @@ struct hv_err *hv_instance_end_hists(struct hv_instance *in, const struct hv_eve
 	return err;
 }
 
-void hv_hists_forget(struct hv_hists *s, const struct hv_catalogue *c)
+static void forget_gone(struct hv_instance *in, const struct hv_catalogue *c)
 {
+	struct hv_hists *s = in->hists;
+
 	for (size_t i = s->nr; i-- > 0;) {
 		const struct hv_event_type *type = hv_catalogue_by_id(c, s->list[i].ref.id);
 		struct hv_hist_of of;
@@ -427,8 +438,10 @@ void hv_hists_forget(struct hv_hists *s, const struct hv_catalogue *c)
 	}
 }
 
-void hv_hists_forget_of(struct hv_hists *s, struct hv_event_ref ref)
+static void forget_of(struct hv_instance *in, struct hv_event_ref ref)
 {
+	struct hv_hists *s = in->hists;
+
 	for (size_t i = s->nr; i-- > 0;) {
 		struct hv_hist_of of;
 
@@ -464,8 +477,8 @@ void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *e
 
 	if (event->kind == HV_EVENT_GUESTS && !hv_instance_has_event_task(in, event))
 		return;
-	for (size_t i = 0; i < in->hists.nr; i++) {
-		struct hv_hist_of *of = &in->hists.list[i];
+	for (size_t i = 0; i < in->hists->nr; i++) {
+		struct hv_hist_of *of = &in->hists->list[i];
 
 		if (!counts(in, of, event))
 			continue;
@@ -478,8 +491,10 @@ void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *e
 		hv_event_stacks_keep(in, event);
 }
 
-bool hv_hists_want_stacks(const struct hv_hists *s, struct hv_event_ref ref)
+static bool wants_stacks(const struct hv_instance *in, struct hv_event_ref ref)
 {
+	const struct hv_hists *s = in->hists;
+
 	for (size_t i = 0; i < s->nr; i++)
 		if (s->list[i].needs_stack && is_same(s->list[i].ref, ref))
 			return true;
@@ -493,10 +508,10 @@ void hv_instance_count_with_stack(struct hv_instance *in, const struct hv_event 
 	struct hv_event late = *event;
 
 	late.time_ns = stack->time_ns;
-	for (size_t i = 0; i < stack->nr_callers && i < in->hists.stack_depth; i++)
+	for (size_t i = 0; i < stack->nr_callers && i < in->hists->stack_depth; i++)
 		list[i] = stack->callers[i].v;
-	for (size_t i = 0; i < in->hists.nr; i++) {
-		struct hv_hist_of *of = &in->hists.list[i];
+	for (size_t i = 0; i < in->hists->nr; i++) {
+		struct hv_hist_of *of = &in->hists->list[i];
 
 		if (of->needs_stack && counts(in, of, event))
 			hv_hist_hit(in, of, &late, time_of(in, &of->spec, event), list, out);
@@ -543,9 +558,9 @@ void hv_instance_hists_text(struct hv_instance *in, struct hv_event_ref ref,
 	size_t nr = 0;
 
 	hv_instances_drain(in->all);
-	for (size_t i = 0; i < in->hists.nr; i++) {
+	for (size_t i = 0; i < in->hists->nr; i++) {
 		struct hv_hist_shot shot;
-		const struct hv_hist_of *of = &in->hists.list[i];
+		const struct hv_hist_of *of = &in->hists->list[i];
 
 		if (!is_same(of->ref, ref))
 			continue;
@@ -556,3 +571,13 @@ void hv_instance_hists_text(struct hv_instance *in, struct hv_event_ref ref,
 		hv_hist_table_text(of->table, &of->spec, shot_of(of, &shot), &names, ret);
 	}
 }
+
+const struct hv_part hv_hists_part = {
+	.init = init,
+	.deinit = deinit,
+	.acts = acts,
+	.acts_on = acts_on,
+	.wants_stacks = wants_stacks,
+	.forget_gone = forget_gone,
+	.forget = forget_of,
+};

@@ -15,8 +15,10 @@
 #include "tree/settings/hist_spec.h"
 
 struct hv_instance;
+struct hv_part;
 
-/* Zero-initialised is empty. */
+extern const struct hv_part hv_hists_part;
+
 struct hv_hists {
 	struct hv_hist_of {
 		uint64_t serial; /* of all that ever were; not 0 */
@@ -34,7 +36,7 @@ struct hv_hists {
 		bool needs_stack; /* it counts events when their stacks come */
 	} * list;		  /* owned, the oldest first */
 	size_t nr;
-	unsigned stack_depth; /* hv_hists_stack_depth(), if there are any */
+	unsigned stack_depth; /* hv_hist_stack_depth(), if there are any */
 };
 
 /* What was wrong with what was written; at most one of them has a code. */
@@ -46,11 +48,6 @@ struct hv_hist_refusal {
 /* All histograms of all instances have at most so many bytes. */
 #define HV_HISTS_BYTES_MAX (UINT64_C(256) << 20)
 
-void hv_hists_deinit(struct hv_hists *s);
-
-/* How many addresses of a stack the guest's kernel takes, at most HV_HIST_STACK_MAX. */
-unsigned hv_hists_stack_depth(const struct hv_kernel *k);
-
 /* Obeys TEXT, a hist trigger (hv_hist_spec_is) that was written to the file of events of TYPE:
  * adds, changes or removes one. On error nothing has changed; RET_WHY says more if the error is of
  * what was written. EINVAL, EEXIST, ENOENT, EDOM, ENOMEM, EOPNOTSUPP; EBUSY: another trigger refers
@@ -61,13 +58,8 @@ struct hv_err *hv_instance_write_hist(struct hv_instance *in, const struct hv_ev
 /* Removes those of REF, unless others refer to variables of one of them; NULL: all. */
 struct hv_err *hv_instance_end_hists(struct hv_instance *in,
 				     const struct hv_event_ref *ref) hv_must_use;
-/* Forgets those of types that C, as it is now, does not have. */
-void hv_hists_forget(struct hv_hists *s, const struct hv_catalogue *c);
-/* Likewise those of REF. */
-void hv_hists_forget_of(struct hv_hists *s, struct hv_event_ref ref);
 
-/* Whether there are any of REF, and of the type ID. */
-bool hv_hists_need(const struct hv_hists *s, struct hv_event_ref ref);
+/* Whether there are any of the type ID. */
 bool hv_hists_have(const struct hv_hists *s, uint32_t id);
 /* Pauses those of REF, or lets them go on. */
 void hv_hists_pause(struct hv_hists *s, struct hv_event_ref ref, unsigned paused);
@@ -76,10 +68,9 @@ void hv_hists_pause(struct hv_hists *s, struct hv_event_ref ref, unsigned paused
 void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *event,
 				const struct hv_hist_output *out);
 
-/* Whether there are any of REF that have stacks. Of these the function above only keeps EVENT
- * (event_stacks.h); then comes STACK, with its callers. What is made of EVENT then has the time of
+/* Of those that have stacks the function above only keeps EVENT (event_stacks.h); then comes STACK,
+ * with its callers. What is made of EVENT then has the time of
  * STACK. */
-bool hv_hists_want_stacks(const struct hv_hists *s, struct hv_event_ref ref);
 void hv_instance_count_with_stack(struct hv_instance *in, const struct hv_event *event,
 				  const struct hv_event *stack, const struct hv_hist_output *out);
 

@@ -6,10 +6,8 @@
 #include "tracer/actions.h"
 #include "tracer/events/callers.h"
 #include "tracer/events/cursor.h"
-#include "tree/instance/commands.h"
 #include "tree/instance/core/instance.h"
-#include "tree/instance/demux/demux.h"
-#include "tree/instance/trace.h"
+#include "tree/instance/core/sharing.h"
 
 #define SLOT_BYTES 8 /* of a return address */
 
@@ -29,7 +27,7 @@ bool hv_stack_tracer_has(const struct hv_instances *all, struct hv_gva ip)
 
 struct hv_err *hv_stack_tracer_switch(struct hv_instances *all, bool on)
 {
-	struct hv_stack_tracer *s = &all->stack_tracer;
+	struct hv_stack_tracer *s = all->stack_tracer;
 	struct hv_err *err = NULL;
 
 	if (on == s->is_on)
@@ -47,14 +45,14 @@ struct hv_err *hv_stack_tracer_switch(struct hv_instances *all, bool on)
 	if (!err)
 		return NULL;
 	s->is_on = !on;
-	hv_err_free(hv_commands_publish(all));
+	hv_err_free(hv_instances_publish_commands(all));
 	return err;
 }
 
 void hv_stack_tracer_set_max(struct hv_instances *all, uint64_t bytes)
 {
 	hv_instances_drain(all);
-	all->stack_tracer.max_bytes = bytes;
+	all->stack_tracer->max_bytes = bytes;
 	hv_actions_set_deepest(all->session->actions, bytes);
 }
 
@@ -83,7 +81,7 @@ static void place_callers(struct hv_stack_tracer *s, const struct hv_event *e,
 void hv_stack_tracer_take(struct hv_instances *all, const struct hv_cursor *cursor,
 			  const struct hv_event *event)
 {
-	struct hv_stack_tracer *s = &all->stack_tracer;
+	struct hv_stack_tracer *s = all->stack_tracer;
 	uint32_t stack_bytes = all->session->kernel->layout.stack_bytes;
 	struct hv_gva list[HV_CALLERS_MAX];
 	struct hv_stack_words words;
@@ -103,11 +101,47 @@ void hv_stack_tracer_take(struct hv_instances *all, const struct hv_cursor *curs
 	place_callers(s, &e, &words, place + depth);
 }
 
-void hv_stack_tracer_after_drain(struct hv_instances *all)
+/* Lets the guest record again what may have been lost. */
+static void drained(struct hv_instances *all)
 {
-	struct hv_stack_tracer *s = &all->stack_tracer;
+	struct hv_stack_tracer *s = all->stack_tracer;
 
 	if (s->is_on && s->has_lost)
 		hv_actions_set_deepest(all->session->actions, s->max_bytes);
 	s->has_lost = false;
 }
+
+static void init_all(struct hv_instances *all)
+{
+	all->stack_tracer = hv_alloc(sizeof(*all->stack_tracer));
+}
+
+static void deinit_all(struct hv_instances *all)
+{
+	free(all->stack_tracer);
+}
+
+static bool calls_stubs(const struct hv_instance *in)
+{
+	return hv_instance_is_top(in) && in->all->stack_tracer->is_on;
+}
+
+static bool takes_rings(const struct hv_instances *all)
+{
+	return all->stack_tracer->is_on;
+}
+
+static void lose(struct hv_instance *in, const struct hv_event *event)
+{
+	(void)event;
+	in->all->stack_tracer->has_lost = true;
+}
+
+const struct hv_part hv_stack_tracer_part = {
+	.init_all = init_all,
+	.deinit_all = deinit_all,
+	.calls_stubs = calls_stubs,
+	.takes_rings = takes_rings,
+	.lose = lose,
+	.drained = drained,
+};

@@ -11,6 +11,9 @@
 struct hv_cursor;
 struct hv_event;
 struct hv_instances;
+struct hv_part;
+
+extern const struct hv_part hv_stack_tracer_part;
 
 #define HV_DEEPEST_MAX 128 /* functions of a stack that are kept */
 
@@ -38,5 +41,3 @@ bool hv_stack_tracer_has(const struct hv_instances *all, struct hv_gva ip);
 /* Takes EVENT, which is_deepest, and which CURSOR, a drain's, has returned. */
 void hv_stack_tracer_take(struct hv_instances *all, const struct hv_cursor *cursor,
 			  const struct hv_event *event);
-/* To be called when events were taken: lets the guest record again what may have been lost. */
-void hv_stack_tracer_after_drain(struct hv_instances *all);

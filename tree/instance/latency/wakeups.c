@@ -15,9 +15,7 @@
 #include "tracer/events/cursor.h"
 #include "tracer/events/names.h"
 #include "tracer/section.h"
-#include "tree/instance/events/events.h"
-#include "tree/instance/demux/demux.h"
-#include "tree/instance/events/triggers.h"
+#include "tree/instance/core/sharing.h"
 
 #define PRIO_OF_RT	100 /* tasks below it are realtime */
 #define PRIO_OF_IDLE	120
@@ -212,7 +210,7 @@ bool hv_wakeups_exist(const struct hv_instance *in)
 	return !err;
 }
 
-bool hv_wakeups_need(const struct hv_instance *in, const struct hv_event_type *type)
+static bool follows(const struct hv_instance *in, const struct hv_event_type *type)
 {
 	for (unsigned i = 0; in->wakeups && i < NR_EVENTS; i++)
 		if (in->wakeups->events[i].id == type->id)
@@ -295,7 +293,7 @@ struct hv_err *hv_wakeups_begin(struct hv_instance *in, enum hv_tracer tracer)
 	if (!err)
 		err = learn(in, w);
 	if (!err)
-		err = hv_instance_prepare_triggers(in);
+		err = hv_instances_begin_sharing(in->all);
 	if (!err)
 		err = hv_buffers_need_snapshot(&in->buffers);
 	if (err) {
@@ -335,12 +333,6 @@ struct hv_err *hv_wakeups_end(struct hv_instance *in)
 	return err;
 }
 
-void hv_wakeups_deinit(struct hv_instance *in)
-{
-	free_wakeups(in->wakeups);
-	in->wakeups = NULL;
-}
-
 /* -- following --------------------------------------------------------------------------------- */
 
 static void stop_following(struct hv_wakeups *w)
@@ -354,11 +346,11 @@ void hv_wakeups_restart(struct hv_instance *in)
 		stop_following(in->wakeups);
 }
 
-void hv_wakeups_lose(struct hv_instance *in, unsigned cpu)
+static void lose(struct hv_instance *in, const struct hv_event *event)
 {
 	if (!in->wakeups)
 		return;
-	in->wakeups->cpus[cpu].is_known = false;
+	in->wakeups->cpus[event->cpu].is_known = false;
 	stop_following(in->wakeups);
 }
 
@@ -598,3 +590,17 @@ uint64_t hv_wakeups_start_ns(const struct hv_instance *in)
 	hv_cursor_free(c);
 	return start_ns;
 }
+
+/* -- the part ---------------------------------------------------------------------------------- */
+
+static void deinit(struct hv_instance *in)
+{
+	free_wakeups(in->wakeups);
+}
+
+const struct hv_part hv_wakeups_part = {
+	.deinit = deinit,
+	.acts = hv_wakeups_are_on,
+	.follows = follows,
+	.lose = lose,
+};

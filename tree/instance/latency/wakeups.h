@@ -24,15 +24,16 @@
 struct hv_catalogue;
 struct hv_event_type;
 struct hv_instance;
+struct hv_part;
 struct hv_section;
 struct hv_wakeups;
+
+extern const struct hv_part hv_wakeups_part;
 
 /* Returns whether this guest can have the tracers. */
 bool hv_wakeups_exist(const struct hv_instance *in);
 /* Returns whether IN has one of them. */
 bool hv_wakeups_are_on(const struct hv_instance *in);
-/* Returns whether IN has one for which the guest records events of TYPE. */
-bool hv_wakeups_need(const struct hv_instance *in, const struct hv_event_type *type);
 
 /* Begins with TRACER: sets options as the kernel's tracer does, and forgets what was measured
  * before. IN's tracer must be nop. EBUSY: another instance has such a tracer, or the guest itself
@@ -41,8 +42,6 @@ struct hv_err *hv_wakeups_begin(struct hv_instance *in, enum hv_tracer tracer) h
 /* Ends it, sets the options back, and forgets the worst wait but for its time. The tracer is nop
  * then. On errors it goes on. */
 struct hv_err *hv_wakeups_end(struct hv_instance *in) hv_must_use;
-/* Frees what belongs to IN, without telling anybody. */
-void hv_wakeups_deinit(struct hv_instance *in);
 
 /* Recording has been switched on: what was followed before does not count (wakeup_tracer_start). */
 void hv_wakeups_restart(struct hv_instance *in);
@@ -57,8 +56,6 @@ struct hv_wakeups_sink {
 };
 void hv_wakeups_follow(struct hv_instance *in, const struct hv_event *event,
 		       const struct hv_wakeups_sink *sink);
-/* To be called for each event before which others of CPU were lost. */
-void hv_wakeups_lose(struct hv_instance *in, unsigned cpu);
 /* Returns whether a task is followed that will run on CPU: then calls of functions there are part
  * of the wait. */
 bool hv_wakeups_follow_on(const struct hv_instance *in, unsigned cpu);

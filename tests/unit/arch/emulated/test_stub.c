@@ -280,8 +280,7 @@ START_TEST(heads_of_the_guest_stay_in_the_ring)
 }
 END_TEST
 
-/* -- before each instruction -------------------------------------------------------------------
- */
+/* -- before each instruction ------------------------------------------------------------------- */
 
 static emu_disturbance *const disturbances[] = {emu_interrupt, emu_switch_tasks, emu_migrate};
 

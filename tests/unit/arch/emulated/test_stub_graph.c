@@ -129,8 +129,7 @@ static unsigned hits_of(uint64_t off)
 	return hits;
 }
 
-/* -- one call ----------------------------------------------------------------------------------
- */
+/* -- one call ---------------------------------------------------------------------------------- */
 
 static struct emu_regs before;
 static uint8_t memory_before[EMU_LEN];
@@ -228,8 +227,7 @@ START_TEST(arguments_arrive)
 }
 END_TEST
 
-/* -- before each instruction -------------------------------------------------------------------
- */
+/* -- before each instruction ------------------------------------------------------------------- */
 
 static const struct {
 	emu_disturbance *happens;
@@ -333,8 +331,7 @@ START_TEST(overruns_of_interrupts_are_kept)
 }
 END_TEST
 
-/* -- stacks ------------------------------------------------------------------------------------
- */
+/* -- stacks ------------------------------------------------------------------------------------ */
 
 static void run_to_the_body(void)
 {

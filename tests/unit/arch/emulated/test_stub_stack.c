@@ -44,8 +44,7 @@ START_TEST(more_callers_than_room)
 }
 END_TEST
 
-/* -- below a graph -----------------------------------------------------------------------------
- */
+/* -- below a graph ----------------------------------------------------------------------------- */
 
 static uint64_t handler(void)
 {
@@ -171,8 +170,7 @@ START_TEST(through_a_graph_of_two_stacks)
 }
 END_TEST
 
-/* -- commands ----------------------------------------------------------------------------------
- */
+/* -- commands ---------------------------------------------------------------------------------- */
 
 static void command(uint32_t does, bool records)
 {
@@ -259,8 +257,7 @@ START_TEST(heads_of_the_guest_stay_in_the_ring)
 }
 END_TEST
 
-/* -- before each instruction -------------------------------------------------------------------
- */
+/* -- before each instruction ------------------------------------------------------------------- */
 
 static emu_disturbance *const disturbances[] = {emu_interrupt, emu_switch_tasks, emu_migrate};
 #define NR_DISTURBANCES HV_ARRAY_LEN(disturbances)

@@ -107,8 +107,7 @@ START_TEST(an_address_is_one_of_kernel_text)
 }
 END_TEST
 
-/* -- the guest's own events ---------------------------------------------------------------------
- */
+/* -- the guest's own events -------------------------------------------------------------------- */
 
 #define ID 314
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tree/instance/dynamic/event_ids.h"
+#include "tree/instance/dynamic/host_made.h"
 
 #include "kernel/events/catalogue.h"
 #include "ringbuf/record_bits.h"
+#include "tree/instance/core/sharing.h"
+#include "tree/instance/dynamic/syscalls.h"
 #include "tree/instance/events/event_filters.h"
-#include "tree/instance/events/events.h"
-#include "tree/instance/demux/demux.h"
+#include "tree/instance/events/host_events.h"
 
-uint32_t hv_event_ids_find_free(const struct hv_catalogue *c)
+uint32_t hv_host_made_free_id(const struct hv_catalogue *c)
 {
 	uint32_t id = HV_EVENT_ID_RETURN - 1;
 
@@ -31,11 +32,20 @@ static void clear(struct hv_instance *in)
 	in->probed = probed;
 }
 
-void hv_event_ids_release(struct hv_instances *all, const struct hv_event_type *type)
+void hv_host_made_remove(struct hv_instances *all, const struct hv_event_type *type)
 {
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
 		hv_instance_remove_event_filter(in, type);
 		if (hv_event_set_has(&in->probed, hv_event_ref_of(type)))
 			clear(in);
 	}
+}
+
+struct hv_err *hv_host_made_need(struct hv_instance *in, const struct hv_catalogue *c,
+				 const struct hv_event_type *type)
+{
+	if (hv_host_events_is(type))
+		return hv_err_new(EOPNOTSUPP, "an event of the host has no triggers");
+	hv_syscalls_need(in->all, c, type);
+	return NULL;
 }

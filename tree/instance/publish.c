@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/instance/publish.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/events/catalogue.h"
+#include "tracer/actions.h"
+#include "tracer/event_tracer.h"
+#include "tracer/event_types.h"
+#include "tree/instance/dynamic/eprobes.h"
+#include "tree/instance/dynamic/kprobes.h"
+#include "tree/instance/dynamic/synths.h"
+#include "tree/instance/dynamic/syscall_reads.h"
+#include "tree/instance/dynamic/syscalls.h"
+#include "tree/instance/events/event_filters.h"
+#include "tree/instance/events/host_events.h"
+
+#define RAW_SYSCALLS "raw_syscalls"
+
+/* What the guest records for the instances. */
+struct wanted {
+	struct hv_event_want *list; /* owned */
+	size_t nr;
+	struct hv_stub_filter *filters;	  /* owned; what LIST refers to */
+	struct hv_stub_program *programs; /* likewise */
+};
+
+static void wanted_deinit(struct wanted *w)
+{
+	hv_event_wants_deinit(w->list, w->nr);
+	free(w->list);
+	free(w->filters);
+	free(w->programs);
+}
+
+/* Probes of one tracepoint have a type each. */
+static bool is_same(const struct hv_event_type *a, const struct hv_event_type *b)
+{
+	return a == b || (a->reg_kind == HV_EVENT_REG_PROBESTUB && b->reg_kind == a->reg_kind &&
+			  a->call.v == b->call.v);
+}
+
+static struct hv_event_want *find_want(const struct wanted *w, const struct hv_event_type *type)
+{
+	for (size_t i = 0; i < w->nr; i++)
+		if (is_same(w->list[i].type, type))
+			return &w->list[i];
+	return NULL;
+}
+
+/* *RET: the type that is on in the guest for the sake of TYPE. */
+static struct hv_err *find_recorded(const struct hv_instances *all, const struct hv_catalogue *c,
+				    const struct hv_event_type *type,
+				    const struct hv_event_type **ret)
+{
+	struct hv_err *err = NULL;
+
+	*ret = type;
+	if (!hv_syscalls_is(type))
+		return NULL;
+	if (hv_syscalls_has_memory(type))
+		err = hv_actions_check_fetch(all->session->actions);
+	return err ? err : hv_syscalls_carrier(all->syscalls, c, type, ret);
+}
+
+/* Events that nothing in the guest is switched on for as an event. */
+static bool is_made(const struct hv_event_type *type)
+{
+	return hv_event_type_is_marker(type) || hv_kprobes_is(type) || hv_host_events_is(type) ||
+	       hv_synths_is(type) || hv_eprobes_is(type);
+}
+
+static bool any_wants_stacks(const struct hv_instances *all, const struct hv_event_type *type)
+{
+	const struct hv_event_ref ref = hv_event_ref_of(type);
+
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		if (hv_instance_wants_stacks(in, ref))
+			return true;
+	return false;
+}
+
+/* Notes which types are recorded with their stacks. */
+static void note_stacks(struct hv_instances *all, const struct wanted *w)
+{
+	hv_event_set_deinit(&all->stacked);
+	all->stacked = (struct hv_event_set){0};
+	for (size_t i = 0; i < w->nr; i++)
+		if (w->list[i].has_stacks)
+			hv_event_set_add(&all->stacked, hv_event_ref_of(w->list[i].type));
+}
+
+/* Adds the tracepoints that have to call functions for TYPE, that of a probe. */
+static void collect_tracepoints(const struct hv_instances *all, const struct hv_event_type *type,
+				struct wanted *ret)
+{
+	const struct hv_event_type *tracepoint;
+	size_t index = 0;
+
+	while ((tracepoint = hv_kprobes_tracepoint(all, type->id, &index)))
+		if (!find_want(ret, tracepoint))
+			ret->list[ret->nr++].type = tracepoint;
+}
+
+/* RET has room for all types of C, and all probes. */
+static void collect(const struct hv_instances *all, const struct hv_catalogue *c,
+		    struct wanted *ret)
+{
+	for (size_t i = 0; i < c->nr; i++) {
+		HV_AUTO_ERR struct hv_err *err = NULL;
+		const struct hv_event_type *type;
+		struct hv_event_want *want;
+
+		if (hv_kprobes_is(&c->types[i]) && hv_instances_want_event(all, &c->types[i]))
+			collect_tracepoints(all, &c->types[i], ret);
+		if (is_made(&c->types[i]) || !hv_instances_want_event(all, &c->types[i]))
+			continue;
+		err = find_recorded(all, c, &c->types[i], &type);
+		if (err)
+			continue;
+		want = find_want(ret, type);
+		if (!want) {
+			want = &ret->list[ret->nr++];
+			want->type = type;
+		}
+		want->has_stacks |= any_wants_stacks(all, &c->types[i]);
+	}
+}
+
+/* -- what the guest leaves out ----------------------------------------------------------------- */
+
+/* Whether anybody wants system calls, which are made of both raw events. */
+static bool makes_syscalls(const struct hv_instances *all, const struct hv_event_type *type)
+{
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	const struct hv_catalogue *c;
+
+	if (!all->syscalls || strcmp(type->system, RAW_SYSCALLS) != 0)
+		return false;
+	err = hv_event_types_catalogue(all->session->types, &c);
+	for (size_t i = 0; !err && i < c->nr; i++)
+		if (hv_syscalls_is(&c->types[i]) && hv_instances_want_event(all, &c->types[i]))
+			return true;
+	return err != NULL;
+}
+
+/* Whether IN needs events of TYPE that its filter does not let pass, or others than of the file. */
+static bool needs_others(const struct hv_instance *in, const struct hv_event_type *type)
+{
+	const struct hv_event_ref ref = hv_event_ref_of(type);
+
+	return hv_instance_acts_on(in, ref) || hv_instance_probes(in, ref) ||
+	       hv_instance_follows(in, type);
+}
+
+static bool find_filter(const struct hv_instances *all, const struct hv_event_type *type,
+			struct hv_stub_filter *ret)
+{
+	struct hv_stub_filter program, sum = {0};
+
+	for (const struct hv_instance *in = &all->top; in; in = in->next) {
+		const struct hv_event_filter *filter;
+
+		if (needs_others(in, type))
+			return false;
+		if (!hv_event_set_has(&in->events, hv_event_ref_of(type)))
+			continue;
+		filter = hv_event_filters_of(in->filters, hv_event_ref_of(type));
+		if (!filter || !hv_event_filter_program(filter, &program))
+			return false;
+		if (!sum.nr)
+			sum = program;
+		else if (!hv_stub_filter_or(&sum, &program))
+			return false;
+	}
+	if (!sum.nr || makes_syscalls(all, type))
+		return false;
+	*ret = sum;
+	return true;
+}
+
+void hv_publish_filter(const struct hv_instances *all, const struct hv_event_type *type)
+{
+	struct hv_stub_filter filter;
+	bool may = find_filter(all, type, &filter);
+
+	hv_event_tracer_set_filter(all->session->events, type, may ? &filter : NULL);
+}
+
+/* Finds what the guest may leave out of the events of W. */
+static void find_filters(const struct hv_instances *all, struct wanted *w)
+{
+	size_t nr = 0;
+
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		nr += in->filters->nr_right;
+	w->filters = hv_alloc((nr + 1) * sizeof(*w->filters));
+	for (size_t i = nr = 0; i < w->nr; i++)
+		if (find_filter(all, w->list[i].type, &w->filters[nr]))
+			w->list[i].filter = &w->filters[nr++];
+}
+
+/* Finds what the guest reads of memory for the events of W. */
+static struct hv_err *find_programs(const struct hv_instances *all, const struct hv_catalogue *c,
+				    struct wanted *w)
+{
+	struct hv_err *err = NULL;
+	size_t nr = 0;
+
+	if (!all->eprobes->nr && !all->syscalls)
+		return NULL;
+	w->programs = hv_alloc((all->eprobes->nr + 2) * sizeof(*w->programs));
+	for (size_t i = 0; !err && i < w->nr; i++) {
+		struct hv_stub_program *program = &w->programs[nr];
+
+		err = hv_eprobes_program(all, c, w->list[i].type, program);
+		if (!err)
+			err = hv_syscall_reads_add(all, c, w->list[i].type, program);
+		if (program->nr) {
+			w->list[i].program = program;
+			nr++;
+		}
+	}
+	if (!err && nr > HV_STUB_PROGRAMS_MAX)
+		err = hv_err_new(ENOSPC, "probes read memory for more than %zu events",
+				 (size_t)HV_STUB_PROGRAMS_MAX);
+	return err;
+}
+
+void hv_event_switch_refuse(struct hv_instance *in, struct hv_event_switch *change,
+			    const struct hv_event_type *type, struct hv_err *why,
+			    struct hv_err **first)
+{
+	hv_event_set_remove(&in->events, hv_event_ref_of(type));
+	if (why->code == EOPNOTSUPP ||
+	    ((why->code == EBUSY || why->code == ENODEV) && change->nr > 1))
+		hv_skipped_add(&change->left_out, type, why);
+	else
+		hv_err_keep_first(first, hv_err_in(why, "%s:%s", type->system, type->name));
+}
+
+/* Why a tracepoint does not call a function for TYPE, that of a probe. NULL: all do. */
+static struct hv_err *why_not_called(const struct hv_instances *all, const struct wanted *w,
+				     const struct hv_event_type *type)
+{
+	const struct hv_event_type *tracepoint;
+	size_t index = 0;
+
+	while ((tracepoint = hv_kprobes_tracepoint(all, type->id, &index))) {
+		const struct hv_event_want *want = find_want(w, tracepoint);
+
+		if (want && want->why_not)
+			return hv_err_copy(want->why_not);
+	}
+	return NULL;
+}
+
+/* Why TYPE is not recorded. NULL: it is. */
+static struct hv_err *why_not(const struct hv_instances *all, const struct hv_catalogue *c,
+			      const struct wanted *w, const struct hv_event_type *type)
+{
+	const struct hv_event_type *recorded;
+	const struct hv_event_want *want = NULL;
+	struct hv_err *err;
+
+	if (hv_kprobes_is(type))
+		return why_not_called(all, w, type);
+	if (hv_eprobes_is(type)) {
+		type = hv_eprobes_probed(all, c, type);
+		if (!type)
+			return hv_err_new(ENODEV, "the event that it probes is gone");
+	}
+	err = find_recorded(all, c, type, &recorded);
+	if (!err)
+		want = find_want(w, recorded);
+	return want && want->why_not ? hv_err_copy(want->why_not) : err;
+}
+
+/* Takes what could not be switched on away from IN, which has just asked for it: what others have
+ * is on already. */
+static struct hv_err *take_refusals(struct hv_instance *in, const struct hv_catalogue *c,
+				    struct hv_event_switch *change, const struct wanted *w)
+{
+	struct hv_err *first = NULL;
+
+	for (size_t i = 0; i < c->nr; i++) {
+		const struct hv_event_ref ref = hv_event_ref_of(&c->types[i]);
+		struct hv_err *why = NULL;
+
+		if (hv_event_set_has(&in->events, ref) || hv_instance_acts_on(in, ref) ||
+		    hv_instance_follows(in, &c->types[i]))
+			why = why_not(in->all, c, w, &c->types[i]);
+		if (why)
+			hv_event_switch_refuse(in, change, &c->types[i], why, &first);
+	}
+	return first;
+}
+
+struct hv_err *hv_publish_switch(struct hv_instance *in, struct hv_event_switch *change,
+				 struct hv_err **ret_refused)
+{
+	struct hv_session *s = in->all->session;
+	const struct hv_catalogue *c;
+	struct hv_err *err = hv_event_types_catalogue(s->types, &c);
+	hv_cleanup(wanted_deinit) struct wanted wanted = {0};
+
+	if (err)
+		return err;
+	wanted.list = hv_alloc((c->nr + in->all->kprobes->nr + 1) * sizeof(*wanted.list));
+	collect(in->all, c, &wanted);
+	find_filters(in->all, &wanted);
+	err = find_programs(in->all, c, &wanted);
+	if (err)
+		return err;
+	err = hv_event_tracer_set(s->events, wanted.list, wanted.nr);
+	if (err)
+		return err;
+	note_stacks(in->all, &wanted);
+	*ret_refused = take_refusals(in, c, change, &wanted);
+	return NULL;
+}
+
+/* An event that is refused stays in what all instances want, and is refused again with the next
+ * change; the caller takes its trigger back. */
+struct hv_err *hv_publish_events(struct hv_instance *in)
+{
+	struct hv_event_switch change = {.on = 1};
+	struct hv_err *refused = NULL, *err = hv_publish_switch(in, &change, &refused);
+
+	if (!err && !refused)
+		refused = hv_skipped_take(&change.left_out);
+	hv_skipped_deinit(&change.left_out);
+	return err ? err : refused;
+}
