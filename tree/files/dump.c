@@ -98,7 +98,7 @@ struct hv_file *hv_dump_open(struct hv_tree *tree)
 		return NULL;
 	f = hv_file_new(&at, &hv_root_rights, dump->why, O_RDONLY);
 	d = f->state;
-	d->lines.is_latency = dump->tracer != HV_TRACER_FUNCTION_GRAPH;
+	d->lines.is_latency = !dump->tracer->is_graph;
 	d->lines.reader = (struct hv_reader){
 		.instance = at.instance,
 		.cpu = at.cpu,

@@ -10,7 +10,7 @@
 /* Whether calls in sections, and their ends, are shown as a graph. */
 static bool shows_sections(const struct hv_instance *in)
 {
-	return hv_tracer_has_sections(in->selection.tracer) &&
+	return in->selection.tracer->measures == HV_MEASURES_SECTIONS &&
 	       hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH);
 }
 
@@ -55,8 +55,7 @@ struct hv_style hv_lines_style(struct hv_lines *l)
 bool hv_lines_take(struct hv_lines *l, struct hv_event *ret)
 {
 	struct hv_reader *r = &l->reader;
-	enum hv_tracer tracer = r->instance->selection.tracer;
-	bool is_graph = tracer == HV_TRACER_FUNCTION_GRAPH || shows_sections(r->instance);
+	bool is_graph = r->instance->selection.tracer->is_graph || shows_sections(r->instance);
 	bool looks_ahead = l->is_latency && !is_graph;
 
 	if (!r->has_kept && hv_cursor_next(r->cursor, ret) != HV_NEXT_EVENT)
@@ -94,7 +93,7 @@ void hv_lines_add(struct hv_lines *l, struct hv_text *out, const struct hv_style
 		  const struct hv_event *e)
 {
 	const struct hv_instance *in = l->reader.instance;
-	bool is_graph = in->selection.tracer == HV_TRACER_FUNCTION_GRAPH || shows_sections(in);
+	bool is_graph = in->selection.tracer->is_graph || shows_sections(in);
 	bool is_end = e->kind == HV_EVENT_FUNCTION && e->of_section && shows_sections(in);
 	bool is_call = e->kind == HV_EVENT_GRAPH_ENTRY || e->kind == HV_EVENT_GRAPH_EXIT;
 	bool is_comment = e->kind == HV_EVENT_PRINT || e->kind == HV_EVENT_RAW_DATA ||

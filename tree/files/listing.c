@@ -59,7 +59,7 @@ static void count_worst(const struct hv_listing *l, struct hv_header *ret)
 static void add_header(struct hv_listing *l, struct hv_text *out, const struct hv_style *style)
 {
 	const struct hv_reader *r = &l->lines.reader;
-	enum hv_tracer tracer = r->instance->selection.tracer;
+	const struct hv_tracer_ops *tracer = r->instance->selection.tracer;
 	struct hv_session_stat stat;
 	struct hv_buffer_stat buffer;
 	struct hv_header header;
@@ -67,14 +67,14 @@ static void add_header(struct hv_listing *l, struct hv_text *out, const struct h
 	hv_session_stat(r->instance->all->session, &stat);
 	hv_buffer_stat(r->buffer, r->cpu, NULL, &buffer);
 	header = (struct hv_header){
-		.tracer = hv_tracer_name(tracer),
+		.tracer = tracer->name,
 		.entries = buffer.entries,
 		.written = buffer.entries + buffer.overrun,
 		.nr_cpus = stat.nr_cpus,
 	};
 	if (l->worst)
 		count_worst(l, &header);
-	if (tracer == HV_TRACER_FUNCTION_GRAPH) {
+	if (tracer->is_graph) {
 		hv_graph_header(out, style, &header);
 	} else {
 		l->has_overrun = buffer.overrun > 0;

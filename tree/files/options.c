@@ -13,7 +13,7 @@ static void show_options(struct hv_file *f)
 {
 	const struct hv_instance *in = f->at.instance;
 
-	hv_options_text(&in->options, hv_tracer_name(in->selection.tracer), &f->text);
+	hv_options_text(&in->options, in->selection.tracer->name, &f->text);
 }
 
 static struct hv_err *no_option(const struct hv_instance *in, const char *text, const char *tracer)
@@ -33,7 +33,7 @@ static struct hv_err *write_options(struct hv_file *f, const char *buf, size_t l
 				    size_t *ret_len)
 {
 	struct hv_instance *in = f->at.instance;
-	const char *tracer = hv_tracer_name(in->selection.tracer);
+	const char *tracer = in->selection.tracer->name;
 	char text[TEXT_MAX];
 	enum hv_option option;
 	struct hv_err *err;

@@ -63,7 +63,7 @@ static void add_header(const struct hv_section *s, const struct hv_style *style,
 	const struct hv_instance *in = f->at.instance;
 	const uint64_t nr = 2 + s->nr_calls + (s->nr_callers != 0);
 	const struct hv_header header = {
-		.tracer = hv_tracer_name(in->selection.tracer),
+		.tracer = in->selection.tracer->name,
 		.entries = nr,
 		.written = nr + s->nr_lost,
 		.nr_cpus = in->all->nr_cpus,
@@ -135,8 +135,7 @@ void hv_section_listing_fill(struct hv_section_listing *l, struct hv_file *f)
 
 	if (!l->section) {
 		if (!f->nr_fills)
-			hv_text_printf(&f->text, "# tracer: %s\n#\n",
-				       hv_tracer_name(in->selection.tracer));
+			hv_text_printf(&f->text, "# tracer: %s\n#\n", in->selection.tracer->name);
 		return;
 	}
 	if (!l->symbols)

@@ -12,9 +12,9 @@ static struct hv_err *open_snapshot(struct hv_file *f)
 {
 	struct hv_instance *in = f->at.instance;
 
-	if (hv_tracer_keeps_worst(in->selection.tracer))
+	if (in->selection.tracer->measures)
 		return hv_err_new(EBUSY, "%s keeps its longest %s in the snapshot",
-				  hv_tracer_name(in->selection.tracer),
+				  in->selection.tracer->name,
 				  hv_sections_are_on(in) ? "section" : "wait");
 	/* A command of a function may have asked for a snapshot. */
 	hv_instances_drain(in->all);
@@ -30,8 +30,7 @@ static void add_help(struct hv_file *f)
 	bool all = f->at.cpu < 0;
 
 	hv_text_printf(&f->text, "# tracer: %s\n#\n#\n# * Snapshot is %s *\n#\n",
-		       hv_tracer_name(in->selection.tracer),
-		       in->buffers.snapshot ? "allocated" : "freed");
+		       in->selection.tracer->name, in->buffers.snapshot ? "allocated" : "freed");
 	hv_text_add(&f->text, "# Snapshot commands:\n");
 	if (all)
 		hv_text_add(&f->text, "# echo 0 > snapshot : Clears and frees snapshot buffer\n");

@@ -3,35 +3,27 @@
 #include "tree/files/files.h"
 #include "tree/instance/core/running.h"
 #include "tree/instance/core/sharing.h"
-#include "tree/instance/latency/sections.h"
 #include "tree/instance/demux/demux.h"
-#include "tree/instance/latency/wakeups.h"
 #include "tree/instance/trace.h"
+#include "tree/instance/tracers.h"
 #include "tree/settings/token.h"
 
 #define NAME_MAX 100 /* MAX_TRACER_SIZE */
 
 static void show_tracers(struct hv_file *f)
 {
-	unsigned without = hv_place_has_graph(&f->at) ? 0 : 1u << HV_TRACER_FUNCTION_GRAPH;
-
-	for (enum hv_tracer t = HV_TRACER_PREEMPTOFF; t <= HV_TRACER_PREEMPTIRQSOFF; t++)
-		without |= hv_sections_exist(f->at.instance, t) ? 0 : 1u << t;
-	if (!hv_wakeups_exist(f->at.instance))
-		without |= 1u << HV_TRACER_WAKEUP | 1u << HV_TRACER_WAKEUP_RT |
-			   1u << HV_TRACER_WAKEUP_DL;
-	hv_tracers_text(&f->text, " ", without);
+	hv_tracers_text(&f->text, " ", hv_tracers_missing(f->at.instance));
 	hv_text_add(&f->text, "\n");
 }
 
 static void show_tracer(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%s\n", hv_tracer_name(f->at.instance->selection.tracer));
+	hv_text_printf(&f->text, "%s\n", f->at.instance->selection.tracer->name);
 }
 
 /* Ends the old tracer, empties the buffer, and begins with the new tracer, like tracing_set_tracer.
  * If the new tracer cannot begin, the tracer is nop. */
-static struct hv_err *set_tracer(struct hv_instance *in, enum hv_tracer tracer)
+static struct hv_err *set_tracer(struct hv_instance *in, const struct hv_tracer_ops *tracer)
 {
 	struct hv_err *err;
 
@@ -39,13 +31,13 @@ static struct hv_err *set_tracer(struct hv_instance *in, enum hv_tracer tracer)
 		return NULL;
 	if (in->pipes.nr || in->pipes.nr_raw)
 		return hv_err_new(EBUSY, "trace_pipe is open");
-	if (in->selection.tracer != HV_TRACER_NOP) {
-		err = hv_instance_set_tracer(in, HV_TRACER_NOP);
+	if (in->selection.tracer != &hv_tracer_nop) {
+		err = hv_instance_set_tracer(in, &hv_tracer_nop);
 		if (err)
 			return err;
 	}
 	hv_instance_clear(in, HV_ALL_CPUS);
-	return tracer == HV_TRACER_NOP ? NULL : hv_instance_set_tracer(in, tracer);
+	return tracer == &hv_tracer_nop ? NULL : hv_instance_set_tracer(in, tracer);
 }
 
 static struct hv_err *write_tracer(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -57,9 +49,10 @@ static struct hv_err *write_tracer(struct hv_file *f, const char *buf, size_t le
 	struct hv_err *err = hv_tracer_find(name, &tracer);
 
 	if (!err)
-		err = hv_file_check(f, hv_instance_tracer_need(f->at.instance, tracer));
+		err = hv_file_check(f,
+				    hv_instance_tracer_need(f->at.instance, hv_tracer_ops(tracer)));
 	if (!err)
-		err = set_tracer(f->at.instance, tracer);
+		err = set_tracer(f->at.instance, hv_tracer_ops(tracer));
 	if (!err)
 		*ret_len = len_bytes;
 	return err;

@@ -15,7 +15,7 @@ static void show_tracing_on(struct hv_file *f)
 	hv_text_printf(&f->text, "%u\n", hv_instance_tracing_on(f->at.instance));
 }
 
-/* Switching recording on starts the function tracer, and that empties the buffer. */
+/* Switching recording on starts the tracer, and that of functions empties the buffer. */
 static struct hv_err *set_recording(struct hv_instance *in, unsigned on)
 {
 	struct hv_err *err;
@@ -25,7 +25,7 @@ static struct hv_err *set_recording(struct hv_instance *in, unsigned on)
 	err = on ? hv_instance_before_recording(in) : NULL;
 	if (err)
 		return err;
-	if (on && in->selection.tracer == HV_TRACER_FUNCTION)
+	if (on && in->selection.tracer->starts_empty)
 		hv_instance_clear(in, HV_ALL_CPUS);
 	hv_instance_set_recording(in, on);
 	if (on)

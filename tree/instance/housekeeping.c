@@ -143,8 +143,8 @@ struct hv_err *hv_instances_step_aside(struct hv_instances *all)
 		retrace(&all->top);
 	}
 	for (struct hv_instance *in = &all->top; in; in = in->next)
-		if (in->selection.tracer == HV_TRACER_FUNCTION_GRAPH)
-			hv_err_free(hv_instance_set_tracer(in, HV_TRACER_NOP));
+		if (in->selection.tracer->is_graph)
+			hv_err_free(hv_instance_set_tracer(in, &hv_tracer_nop));
 	hv_graph_tracer_put_back(all->session->graph);
 	return why;
 }

@@ -17,16 +17,30 @@
 #include "tree/instance/events/host_events.h"
 #include "tree/instance/events/triggers.h"
 #include "tree/instance/hist/hists.h"
+#include "tree/instance/latency/sections.h"
 #include "tree/instance/latency/stack_tracer.h"
 #include "tree/instance/latency/wakeups.h"
 #include "tree/instance/publish.h"
 #include "tree/instance/trace.h"
 
 static const struct hv_part *const parts[] = {
-	&hv_budget_part,	 &hv_demux_part,    &hv_event_filters_part, &hv_triggers_part,
-	&hv_event_commands_part, &hv_hists_part,    &hv_event_pids_part,    &hv_event_stacks_part,
-	&hv_host_events_part,	 &hv_syscalls_part, &hv_kprobes_part,	    &hv_eprobes_part,
-	&hv_synths_part,	 &hv_wakeups_part,  &hv_stack_tracer_part,  NULL,
+	&hv_budget_part,
+	&hv_demux_part,
+	&hv_event_filters_part,
+	&hv_triggers_part,
+	&hv_event_commands_part,
+	&hv_hists_part,
+	&hv_event_pids_part,
+	&hv_event_stacks_part,
+	&hv_host_events_part,
+	&hv_syscalls_part,
+	&hv_kprobes_part,
+	&hv_eprobes_part,
+	&hv_synths_part,
+	&hv_sections_part,
+	&hv_wakeups_part,
+	&hv_stack_tracer_part,
+	NULL,
 };
 
 const struct hv_publisher hv_publisher = {

@@ -8,33 +8,15 @@
 #include "tree/instance/budget.h"
 #include "tree/instance/core/recording.h"
 #include "tree/instance/events/triggers.h"
+#include "tree/instance/latency/sections.h"
 
-/* Returns the stub that SITE has to call for IN. set_graph_notrace overrides set_graph_function
- * (trace_graph_entry). For several instances the guest records every call, and the host finds out
- * which are in a subtree (demux.h). */
+/* Returns the stub that SITE has to call for IN. */
 static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
 {
-	const struct hv_filter *graph_lists = in->selection.lists;
-	bool stacks = hv_options_on(&in->options, HV_OPT_FUNC_STACK_TRACE);
-	enum hv_tracer tracer = in->selection.tracer;
-
 	if (!hv_instance_has_functions(in) || site->invalid ||
 	    !hv_selection_has_function(&in->selection, site->ip))
 		return HV_STUB_NONE;
-	if (hv_tracer_has_sections(tracer))
-		return hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH) ? HV_STUB_SECTION_GRAPH
-									 : HV_STUB_SECTION_FUNCTION;
-	if (hv_tracer_has_wakeups(tracer))
-		return HV_STUB_FUNCTION;
-	if (tracer == HV_TRACER_FUNCTION)
-		return stacks ? HV_STUB_FUNCTION_STACK : HV_STUB_FUNCTION;
-	if (!hv_instances_single(in->all))
-		return HV_STUB_GRAPH;
-	if (hv_filter_has(&graph_lists[HV_LIST_GRAPH_NOTRACE], site->ip))
-		return HV_STUB_GRAPH_NOTRACE;
-	if (hv_filter_has(&graph_lists[HV_LIST_GRAPH], site->ip))
-		return HV_STUB_GRAPH_ROOT;
-	return HV_STUB_GRAPH;
+	return in->selection.tracer->stub_of(in, site);
 }
 
 /* A profile counts the functions in the filter of its instance, whatever is traced (fprofiler_ops).
@@ -89,9 +71,8 @@ static uint8_t wanted_stub(const struct hv_instances *all, const struct hv_site 
 /* Whether calls of IN are a graph. */
 static bool has_graph(const struct hv_instance *in)
 {
-	return in->selection.tracer == HV_TRACER_FUNCTION_GRAPH ||
-	       (hv_tracer_has_sections(in->selection.tracer) &&
-		hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH));
+	return in->selection.tracer->is_graph ||
+	       (hv_sections_are_on(in) && hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH));
 }
 
 /* Refuses the stack of a function that BESIDE has in its graph. */
@@ -110,8 +91,7 @@ static struct hv_err *check_stacks_beside(const struct hv_instance *in,
 				"func_stack_trace of %s%s: %s of %s%s has"
 				" the same function %s",
 				in->name ? "instances/" : "", in->name ? in->name : "the top",
-				hv_tracer_name(beside->selection.tracer),
-				beside->name ? "instances/" : "",
+				beside->selection.tracer->name, beside->name ? "instances/" : "",
 				beside->name ? beside->name : "the top", sites->list[i].name);
 	return NULL;
 }
@@ -122,7 +102,7 @@ static struct hv_err *check_stacks(struct hv_instances *all)
 	struct hv_err *err = NULL;
 
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
-		if (in->selection.tracer != HV_TRACER_FUNCTION ||
+		if (in->selection.tracer->id != HV_TRACER_FUNCTION ||
 		    !hv_options_on(&in->options, HV_OPT_FUNC_STACK_TRACE))
 			continue;
 		for (struct hv_instance *i = &all->top; !err && i; i = i->next)
@@ -171,7 +151,7 @@ static const struct hv_instance *graph_instance(const struct hv_instance *in)
 	const struct hv_instance *found = in;
 
 	for (const struct hv_instance *i = &in->all->top; i; i = i->next) {
-		if (i->selection.tracer == HV_TRACER_FUNCTION_GRAPH)
+		if (i->selection.tracer->is_graph)
 			return i;
 		if (has_graph(i))
 			found = i;
@@ -183,7 +163,7 @@ static const struct hv_instance *graph_instance(const struct hv_instance *in)
 static void add_limits(const struct hv_instance *in, struct hv_graph_options *graph)
 {
 	graph->max_depth = in->all->max_graph_depth;
-	if (hv_tracer_has_sections(in->selection.tracer))
+	if (hv_sections_are_on(in))
 		return; /* tracing_thresh is for the sections themselves */
 	graph->thresh_ns = in->all->thresh_ns;
 	if (in->selection.lists[HV_LIST_GRAPH].nr)
@@ -204,7 +184,7 @@ void hv_sites_publish_graph(struct hv_instance *in)
 	if (hv_instances_single(all))
 		add_limits(traces, &graph);
 	for (const struct hv_instance *i = &all->top; i; i = i->next) {
-		if (i->selection.tracer != HV_TRACER_FUNCTION_GRAPH)
+		if (!i->selection.tracer->is_graph)
 			continue;
 		if (hv_options_on(&i->options, HV_OPT_FUNCGRAPH_RETVAL))
 			graph.flags |= HV_GRAPH_RETVAL;

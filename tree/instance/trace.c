@@ -23,37 +23,14 @@
 
 /* -- telling the session ---------------------------------------------------------------------- */
 
-static const char *name_of(const struct hv_instance *in)
-{
-	return in->name ? in->name : "the top";
-}
-
-/* The guest measures the time of a call in one way for all instances. */
-static struct hv_err *check_sleep_time(const struct hv_instance *in, enum hv_tracer tracer)
-{
-	bool sleep = hv_options_on(&in->options, HV_OPT_SLEEP_TIME);
-
-	if (tracer != HV_TRACER_FUNCTION_GRAPH)
-		return NULL;
-	for (const struct hv_instance *i = &in->all->top; i; i = i->next)
-		if (i != in && i->selection.tracer == HV_TRACER_FUNCTION_GRAPH &&
-		    hv_options_on(&i->options, HV_OPT_SLEEP_TIME) != sleep)
-			return hv_err_new(EBUSY,
-					  "function_graph of %s%s has %ssleep-time: it is the same"
-					  " for all instances that trace function_graph",
-					  i->name ? "instances/" : "", name_of(i),
-					  sleep ? "no" : "");
-	return NULL;
-}
-
 /* Prepares a change after which IN traces TRACER. Learns what the guest has changed by itself, and
  * drains, so that events until now are judged by the settings until now. */
-static struct hv_err *prepare(struct hv_instance *in, enum hv_tracer tracer)
+static struct hv_err *prepare(struct hv_instance *in, const struct hv_tracer_ops *tracer)
 {
-	struct hv_err *err = check_sleep_time(in, tracer);
+	struct hv_err *err = tracer->check ? tracer->check(in) : NULL;
 
 	hv_tasks_learn(in);
-	if (!err && !hv_instance_is_top(in) && tracer != HV_TRACER_NOP)
+	if (!err && !hv_instance_is_top(in) && tracer != &hv_tracer_nop)
 		err = hv_instances_begin_sharing(in->all);
 	if (!err)
 		hv_instances_drain(in->all);
@@ -67,7 +44,7 @@ static struct hv_err *prepare(struct hv_instance *in, enum hv_tracer tracer)
 static struct hv_err *publish(struct hv_instance *in, bool *ret_sites)
 {
 	struct hv_instances *all = in->all;
-	bool traces = in->selection.tracer != HV_TRACER_NOP;
+	bool traces = in->selection.tracer != &hv_tracer_nop;
 	enum hv_forks forks = all->forks;
 	struct hv_err *err = hv_commands_publish(all);
 
@@ -102,10 +79,11 @@ static void take_back(struct hv_instance *in, bool sites)
 
 /* Sets the tracer and the commands of IN, after prepare(). On success IN owns PROBES, and the
  * caller owns the commands that IN had before. */
-static struct hv_err *change(struct hv_instance *in, enum hv_tracer tracer, struct hv_probes probes)
+static struct hv_err *change(struct hv_instance *in, const struct hv_tracer_ops *tracer,
+			     struct hv_probes probes)
 {
 	const struct hv_probes probes_before = in->probes;
-	enum hv_tracer before = in->selection.tracer;
+	const struct hv_tracer_ops *before = in->selection.tracer;
 	struct hv_err *err;
 	bool sites_changed = false;
 
@@ -113,7 +91,7 @@ static struct hv_err *change(struct hv_instance *in, enum hv_tracer tracer, stru
 	in->probes = probes;
 	err = publish(in, &sites_changed);
 	if (!err) {
-		if (tracer != HV_TRACER_FUNCTION_GRAPH)
+		if (!tracer->is_graph)
 			hv_demux_end_graph(in);
 		return NULL;
 	}
@@ -125,7 +103,7 @@ static struct hv_err *change(struct hv_instance *in, enum hv_tracer tracer, stru
 
 /* Sets the commands of IN, and what the guest records for those that switch events. Ownership as
  * with change(). */
-static struct hv_err *change_commands(struct hv_instance *in, enum hv_tracer tracer,
+static struct hv_err *change_commands(struct hv_instance *in, const struct hv_tracer_ops *tracer,
 				      struct hv_probes probes)
 {
 	const struct hv_probes before = in->probes;
@@ -141,41 +119,19 @@ static struct hv_err *change_commands(struct hv_instance *in, enum hv_tracer tra
 	return err;
 }
 
-static struct hv_err *begin_sections(struct hv_instance *in, enum hv_tracer tracer)
-{
-	struct hv_err *err = hv_sections_begin(in, tracer);
-
-	if (err || !hv_instance_has_functions(in))
-		return err;
-	err = change(in, in->selection.tracer, in->probes);
-	if (err)
-		hv_err_free(hv_sections_end(in));
-	return err;
-}
-
-/* Ends a tracer that keeps the worst latency, if IN has one. */
-static struct hv_err *end_worst(struct hv_instance *in)
-{
-	if (hv_sections_are_on(in))
-		return hv_sections_end(in);
-	return hv_wakeups_are_on(in) ? hv_wakeups_end(in) : NULL;
-}
-
-struct hv_err *hv_instance_set_tracer(struct hv_instance *in, enum hv_tracer tracer)
+struct hv_err *hv_instance_set_tracer(struct hv_instance *in, const struct hv_tracer_ops *tracer)
 {
 	bool is_same = tracer == in->selection.tracer;
 	struct hv_err *err = NULL;
 
 	if (!is_same)
 		hv_budget_forget(in->all->budget);
-	if (!is_same)
-		err = end_worst(in);
+	if (!is_same && in->selection.tracer->end)
+		err = in->selection.tracer->end(in);
 	if (!err)
 		err = prepare(in, tracer);
-	if (!err && hv_tracer_has_sections(tracer) && !is_same)
-		return begin_sections(in, tracer);
-	if (!err && hv_tracer_has_wakeups(tracer) && !is_same)
-		return hv_wakeups_begin(in, tracer);
+	if (!err && tracer->begin && !is_same)
+		return tracer->begin(in, tracer);
 	return err ? err : change(in, tracer, in->probes);
 }
 
@@ -208,14 +164,15 @@ struct hv_err *hv_instance_stop(struct hv_instance *in)
 		err = hv_instance_end_events(in);
 	if (!err && in->profiles)
 		err = hv_instance_set_profile(in, 0);
-	if (err || (in->selection.tracer == HV_TRACER_NOP && !in->probes.nr))
+	if (err || (in->selection.tracer == &hv_tracer_nop && !in->probes.nr))
 		return err;
 	hv_budget_forget(in->all->budget);
-	err = end_worst(in);
+	if (in->selection.tracer->end)
+		err = in->selection.tracer->end(in);
 	if (!err)
-		err = prepare(in, HV_TRACER_NOP);
+		err = prepare(in, &hv_tracer_nop);
 	if (!err)
-		err = change_commands(in, HV_TRACER_NOP, (struct hv_probes){0});
+		err = change_commands(in, &hv_tracer_nop, (struct hv_probes){0});
 	if (!err)
 		hv_probes_deinit(&before);
 	return err;
@@ -393,7 +350,7 @@ static bool changes_sites(const struct hv_instance *in, enum hv_option option)
 	if (option == HV_OPT_FUNCTION_TRACE || option == HV_OPT_DISPLAY_GRAPH)
 		return hv_sections_are_on(in);
 	if (option == HV_OPT_FUNC_STACK_TRACE)
-		return in->selection.tracer == HV_TRACER_FUNCTION;
+		return in->selection.tracer->id == HV_TRACER_FUNCTION;
 	return (option == HV_OPT_SLEEP_TIME || option == HV_OPT_FUNCGRAPH_HOST) &&
 	       hv_instance_is_live(in);
 }

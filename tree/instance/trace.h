@@ -9,7 +9,8 @@
 
 /* EBUSY: another instance traces function_graph with the other sleep-time, or one of the two
  * records stacks (func_stack_trace) of a function that is in the other's function_graph. */
-struct hv_err *hv_instance_set_tracer(struct hv_instance *in, enum hv_tracer tracer) hv_must_use;
+struct hv_err *hv_instance_set_tracer(struct hv_instance *in,
+				      const struct hv_tracer_ops *tracer) hv_must_use;
 /* On success IN owns the contents of LIST, and LIST is empty. */
 struct hv_err *hv_instance_set_list(struct hv_instance *in, enum hv_filter_list which,
 				    struct hv_filter *list) hv_must_use;

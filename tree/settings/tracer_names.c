@@ -8,17 +8,20 @@
 static const struct {
 	const char *name;
 	enum hv_tracer tracer;
+	enum hv_tracer_measures measures;
 } tracers[] = {
-	{"function_graph", HV_TRACER_FUNCTION_GRAPH},
-	{"wakeup_dl", HV_TRACER_WAKEUP_DL},
-	{"wakeup_rt", HV_TRACER_WAKEUP_RT},
-	{"wakeup", HV_TRACER_WAKEUP},
-	{"preemptirqsoff", HV_TRACER_PREEMPTIRQSOFF},
-	{"preemptoff", HV_TRACER_PREEMPTOFF},
-	{"irqsoff", HV_TRACER_IRQSOFF},
-	{"function", HV_TRACER_FUNCTION},
-	{"nop", HV_TRACER_NOP},
+#define X(name_, id_, bit_, measures_) {#name_, HV_TRACER_##id_, HV_MEASURES_##measures_},
+	HV_TRACERS(X)
+#undef X
 };
+
+enum hv_tracer_measures hv_tracer_measures(enum hv_tracer tracer)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(tracers); i++)
+		if (tracers[i].tracer == tracer)
+			return tracers[i].measures;
+	return HV_MEASURES_NOTHING;
+}
 
 const char *hv_tracer_name(enum hv_tracer tracer)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tracers, which are the same for every guest, and their names in current_tracer. */
+/* The tracers, which are the same for every guest, and their names in current_tracer.
+ * Leaves to others: what a tracer does (tree/instance/core/tracer.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -7,44 +8,40 @@
 #include "base/err.h"
 #include "base/text.h"
 
+/* All tracers, in the order of available_tracers: the name, which is also that of its table
+ * hv_tracer_NAME; its enumerator; the bit of its right (rights.h); what it measures. A new tracer
+ * is one line here and the file that has its table. */
+#define HV_TRACERS(X)                                                                              \
+	X(function_graph, FUNCTION_GRAPH, 2, NOTHING)                                              \
+	X(wakeup_dl, WAKEUP_DL, 8, WAITS)                                                          \
+	X(wakeup_rt, WAKEUP_RT, 7, WAITS)                                                          \
+	X(wakeup, WAKEUP, 6, WAITS)                                                                \
+	X(preemptirqsoff, PREEMPTIRQSOFF, 5, SECTIONS)                                             \
+	X(preemptoff, PREEMPTOFF, 3, SECTIONS)                                                     \
+	X(irqsoff, IRQSOFF, 4, SECTIONS)                                                           \
+	X(function, FUNCTION, 1, NOTHING)                                                          \
+	X(nop, NOP, 0, NOTHING)
+
 enum hv_tracer {
-	HV_TRACER_NOP,
-	HV_TRACER_FUNCTION,
-	HV_TRACER_FUNCTION_GRAPH,
-	/* Of sections (tracer/section_tracer.h): */
-	HV_TRACER_PREEMPTOFF,
-	HV_TRACER_IRQSOFF,
-	HV_TRACER_PREEMPTIRQSOFF,
-	/* Of wakeups (tree/instance/latency/wakeups.h): */
-	HV_TRACER_WAKEUP,
-	HV_TRACER_WAKEUP_RT,
-	HV_TRACER_WAKEUP_DL,
+#define X(name_, id_, bit_, measures_) HV_TRACER_##id_ = (bit_),
+	HV_TRACERS(X)
+#undef X
 };
 
-/* Returns whether TRACER records calls of functions. */
-static inline bool hv_tracer_has_functions(enum hv_tracer tracer)
-{
-	return tracer == HV_TRACER_FUNCTION || tracer == HV_TRACER_FUNCTION_GRAPH;
-}
+/* Of what a tracer keeps the worst: `trace` is that, and tracing_max_latency its time. */
+enum hv_tracer_measures {
+	HV_MEASURES_NOTHING,
+	HV_MEASURES_SECTIONS, /* in which interrupts or preemption are off */
+	HV_MEASURES_WAITS,    /* of woken tasks for a CPU */
+};
 
-/* Returns whether TRACER measures sections. */
-static inline bool hv_tracer_has_sections(enum hv_tracer tracer)
-{
-	return tracer >= HV_TRACER_PREEMPTOFF && tracer <= HV_TRACER_PREEMPTIRQSOFF;
-}
+enum {
+#define X(name_, id_, bit_, measures_) HV_TRACER_MEASURES_##id_ = HV_MEASURES_##measures_,
+	HV_TRACERS(X)
+#undef X
+};
 
-/* Returns whether TRACER measures how long woken tasks wait for a CPU. */
-static inline bool hv_tracer_has_wakeups(enum hv_tracer tracer)
-{
-	return tracer >= HV_TRACER_WAKEUP;
-}
-
-/* Returns whether `trace` of TRACER is the worst latency, and tracing_max_latency its time. */
-static inline bool hv_tracer_keeps_worst(enum hv_tracer tracer)
-{
-	return hv_tracer_has_sections(tracer) || hv_tracer_has_wakeups(tracer);
-}
-
+enum hv_tracer_measures hv_tracer_measures(enum hv_tracer tracer);
 const char *hv_tracer_name(enum hv_tracer tracer);
 /* EINVAL: no tracer is called NAME. */
 struct hv_err *hv_tracer_find(const char *name, enum hv_tracer *ret) hv_must_use;

@@ -16,7 +16,7 @@ bool record_section_has(const char *tracer)
 
 	if (tracer)
 		hv_err_free(hv_tracer_find(tracer, &found));
-	return hv_tracer_keeps_worst(found);
+	return hv_tracer_measures(found) != HV_MEASURES_NOTHING;
 }
 
 const char *record_section_noun(const char *tracer)
@@ -24,7 +24,7 @@ const char *record_section_noun(const char *tracer)
 	enum hv_tracer found = HV_TRACER_NOP;
 
 	hv_err_free(hv_tracer_find(tracer, &found));
-	return hv_tracer_has_wakeups(found) ? "wait" : "section";
+	return hv_tracer_measures(found) == HV_MEASURES_WAITS ? "wait" : "section";
 }
 
 /* As put_out. What cannot be written to standard error is lost, as other lines there are. */

@@ -22,7 +22,7 @@ static char *reason(const struct hv_sites *sites, enum hv_probe_command command,
 }
 
 void hv_dump_begin(struct hv_dump *dump, const struct hv_sites *sites, struct hv_buffer *buffer,
-		   enum hv_tracer tracer, enum hv_probe_command command,
+		   const struct hv_tracer_ops *tracer, enum hv_probe_command command,
 		   const struct hv_event *event)
 {
 	int cpu = command == HV_PROBE_DUMP ? -1 : (int)event->cpu;

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "tracer/events/cursor.h"
+#include "tree/instance/core/tracer.h"
 #include "tree/settings/probes.h"
-#include "tree/settings/tracer_names.h"
 
 enum hv_dump_state {
 	HV_DUMP_NONE,
@@ -18,8 +18,8 @@ enum hv_dump_state {
 /* Zero-initialised: there is no dump. */
 struct hv_dump {
 	enum hv_dump_state state;
-	int cpu;	       /* the vCPU that called; -1: all vCPUs */
-	enum hv_tracer tracer; /* of the top, at the call */
+	int cpu;			    /* the vCPU that called; -1: all vCPUs */
+	const struct hv_tracer_ops *tracer; /* of the top, at the call */
 	char *why; /* owned; the function, the command, the vCPU and the task; safe to print */
 	struct hv_buffer *buffer; /* the buffer that CURSOR reads */
 	struct hv_cursor *cursor; /* owned; NULL: the reader owns it */
@@ -28,7 +28,7 @@ struct hv_dump {
 /* Begins a dump unless there is one. EVENT is the call, and SITES contains its function's name.
  * BUFFER and TRACER are those of the top. */
 void hv_dump_begin(struct hv_dump *dump, const struct hv_sites *sites, struct hv_buffer *buffer,
-		   enum hv_tracer tracer, enum hv_probe_command command,
+		   const struct hv_tracer_ops *tracer, enum hv_probe_command command,
 		   const struct hv_event *event);
 /* Ends the dump, also when nobody has read it. */
 void hv_dump_end(struct hv_dump *dump);

@@ -142,8 +142,8 @@ static bool needs_lists_of_tasks(const struct hv_instance *in)
 
 bool hv_instance_has_functions(const struct hv_instance *in)
 {
-	return hv_tracer_has_functions(in->selection.tracer) ||
-	       (hv_tracer_keeps_worst(in->selection.tracer) &&
+	return in->selection.tracer->records_calls ||
+	       (in->selection.tracer->measures &&
 		hv_options_on(&in->options, HV_OPT_FUNCTION_TRACE));
 }
 
@@ -192,7 +192,7 @@ void hv_instances_drain(struct hv_instances *all)
 
 void hv_instance_tell(struct hv_instance *in, const struct hv_err *why)
 {
-	const char *tracer = hv_tracer_name(in->selection.tracer);
+	const char *tracer = in->selection.tracer->name;
 	uint64_t ns = 0;
 
 	hv_clocks_now_ns(in->all->session->clocks, in->buffers.clock, &ns);

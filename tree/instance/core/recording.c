@@ -52,7 +52,7 @@ static unsigned any_records(struct hv_instances *all)
 
 	for (const struct hv_instance *in = &all->top; in; in = in->next) {
 		bool traces =
-			in == single || in->selection.tracer != HV_TRACER_NOP || in->events.nr;
+			in == single || in->selection.tracer != &hv_tracer_nop || in->events.nr;
 
 		on |= (traces && in->recording && !in->nr_pauses) || commands_need_recording(in);
 	}

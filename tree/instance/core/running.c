@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/core/running.h"
 
-uint32_t hv_instance_tracer_need(const struct hv_instance *in, enum hv_tracer tracer)
+uint32_t hv_instance_tracer_need(const struct hv_instance *in, const struct hv_tracer_ops *tracer)
 {
-	uint32_t need = 1u << tracer;
+	uint32_t need = 1u << tracer->id;
 
-	if (!hv_tracer_keeps_worst(tracer) || !hv_options_on(&in->options, HV_OPT_FUNCTION_TRACE))
+	if (!tracer->measures || !hv_options_on(&in->options, HV_OPT_FUNCTION_TRACE))
 		return need;
-	if (hv_tracer_has_sections(tracer) && hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH))
+	if (tracer->measures == HV_MEASURES_SECTIONS &&
+	    hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH))
 		return need | HV_RIGHT_GRAPH;
 	return need | HV_RIGHT_FUNCTIONS;
 }

@@ -8,7 +8,7 @@
 
 /* Returns the rights for TRACER in IN: its own, and those for the functions that it traces because
  * of the options of IN. */
-uint32_t hv_instance_tracer_need(const struct hv_instance *in, enum hv_tracer tracer);
+uint32_t hv_instance_tracer_need(const struct hv_instance *in, const struct hv_tracer_ops *tracer);
 /* Returns the rights for all that ends when IN is removed. */
 uint32_t hv_instance_end_need(const struct hv_instance *in);
 /* Replaces HV_NEED_RUNNING and HV_NEED_ALL_RUNNING in NEED by rights for the tracer and the profile

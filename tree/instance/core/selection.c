@@ -5,7 +5,7 @@
 
 void hv_selection_init(struct hv_selection *sel, unsigned nr_cpus)
 {
-	*sel = (struct hv_selection){.tracer = HV_TRACER_NOP, .muted = hv_alloc(nr_cpus)};
+	*sel = (struct hv_selection){.tracer = &hv_tracer_nop, .muted = hv_alloc(nr_cpus)};
 }
 
 void hv_selection_deinit(struct hv_selection *sel)

@@ -4,10 +4,10 @@
  * and the files that show and set them (tree/files/). Pure. */
 #pragma once
 
+#include "tree/instance/core/tracer.h"
 #include "tree/settings/filter.h"
 #include "tree/settings/modcache.h"
 #include "tree/settings/pidlist.h"
-#include "tree/settings/tracer_names.h"
 
 /* set_ftrace_filter, set_ftrace_notrace, set_graph_function, set_graph_notrace, and of the top
  * stack_trace_filter. */
@@ -24,7 +24,7 @@ enum hv_filter_list {
 #define HV_NR_PID_LISTS 2
 
 struct hv_selection {
-	enum hv_tracer tracer;
+	const struct hv_tracer_ops *tracer; /* never NULL */
 	struct hv_filter lists[HV_NR_FILTER_LISTS];
 	struct hv_modcache waiting[HV_NR_FILTER_LISTS]; /* words of LISTS that wait for modules */
 	struct hv_pidlist pids[HV_NR_PID_LISTS];

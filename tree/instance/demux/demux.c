@@ -18,7 +18,6 @@
 #include "tree/instance/demux/run_commands.h"
 #include "tree/instance/events/triggers.h"
 #include "tree/instance/hist/hists.h"
-#include "tree/instance/latency/sections.h"
 #include "tree/instance/dynamic/syscalls.h"
 #include "tree/instance/demux/match.h"
 #include "tree/instance/latency/stack_tracer.h"
@@ -34,46 +33,11 @@ void hv_demux_end_graph(struct hv_instance *in)
 
 /* -- sinks ------------------------------------------------------------------------------------- */
 
-/* Takes an event of a tracer of sections. The guest may have recorded functions outside of sections
- * for others. */
-static void take_in_section(struct hv_instance *in, const struct hv_cursor *cursor,
-			    const struct hv_event *event)
-{
-	uint8_t *inside = &in->in_section[event->cpu];
-
-	if (event->of_section && event->kind == HV_EVENT_FUNCTION)
-		*inside = event->of_section == HV_SECTION_BEGINS;
-	else if (!event->of_section && (!*inside || !hv_sections_show(in, event)))
-		return;
-	if (event->of_section ? hv_records_on(in, event->cpu) : hv_wants(in, event))
-		hv_buffer_put(in->buffers.host, cursor, event);
-}
-
-/* Takes an event of a tracer of wakeups: calls where the task that is followed will run. */
-static void take_in_wait(struct hv_instance *in, const struct hv_cursor *cursor,
-			 const struct hv_event *event)
-{
-	if (event->kind == HV_EVENT_FUNCTION && hv_instance_has_functions(in) &&
-	    hv_wakeups_follow_on(in, event->cpu) && hv_would_record(in, event))
-		hv_buffer_put(in->buffers.host, cursor, event);
-}
-
-/* Takes an event of a tracer. */
 static void take_traced(struct hv_instance *in, const struct hv_cursor *cursor,
 			const struct hv_event *event)
 {
-	uint16_t depth = event->depth;
-	struct hv_event own;
-
-	if (hv_tracer_has_wakeups(in->selection.tracer)) {
-		take_in_wait(in, cursor, event);
-		return;
-	}
-	if (!hv_wants_traced(in, event, &depth))
-		return;
-	own = *event;
-	own.depth = depth;
-	hv_buffer_put(in->buffers.host, cursor, &own);
+	if (in->selection.tracer->take)
+		in->selection.tracer->take(in, cursor, event);
 }
 
 /* A stack of a command, not of a section. */
@@ -245,6 +209,7 @@ static void take_event_stack(struct hv_instance *in, const struct hv_cursor *cur
 static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const struct hv_event *event)
 {
 	struct hv_instance *in = sink->ctx;
+	const struct hv_tracer_ops *tracer = in->selection.tracer;
 
 	hv_instances_know_single(in->all, event->kind);
 	if (event->lost_before)
@@ -259,8 +224,8 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 		hv_run_commands(in, event);
 	else if (event->of_event)
 		take_event_stack(in, cursor, event);
-	else if (hv_tracer_has_sections(in->selection.tracer) && !is_command(event))
-		take_in_section(in, cursor, event);
+	else if (tracer->takes_sections && !is_command(event))
+		tracer->take(in, cursor, event);
 	else if (event->of_section)
 		return;
 	else if (!event->of_command)
@@ -284,13 +249,11 @@ void hv_demux_take_marker(struct hv_instance *in, const struct hv_event *marker,
 	hv_instance_pull_triggers(in, marker, &taker);
 }
 
-/* Tracers of sections and of wakeups look at each event. */
 static unsigned brief_kinds(const struct hv_sink *sink)
 {
 	const struct hv_instance *in = sink->ctx;
-	enum hv_tracer tracer = in->selection.tracer;
 
-	return hv_tracer_has_sections(tracer) || hv_tracer_has_wakeups(tracer) ? 0 : HV_BRIEF_ALL;
+	return in->selection.tracer->takes_each ? 0 : HV_BRIEF_ALL;
 }
 
 /* The depths in BRIEFS are the guest's; the instance may have others. */
@@ -332,7 +295,6 @@ static void take_host(struct hv_sink *sink, const struct hv_host_item *item)
 
 static void init(struct hv_instance *in)
 {
-	in->in_section = hv_alloc(in->all->nr_cpus);
 	in->sink = (struct hv_sink){.ctx = in,
 				    .take = take,
 				    .brief_kinds = brief_kinds,
@@ -343,7 +305,6 @@ static void init(struct hv_instance *in)
 static void deinit(struct hv_instance *in)
 {
 	hv_open_calls_free(in->open_calls);
-	free(in->in_section);
 }
 
 const struct hv_part hv_demux_part = {

@@ -150,9 +150,9 @@ static bool wants_call(struct hv_instance *in, const struct hv_event *event, uin
 bool hv_wants_traced(struct hv_instance *in, const struct hv_event *event, uint16_t *depth)
 {
 	bool is_call = event->kind == HV_EVENT_GRAPH_ENTRY || event->kind == HV_EVENT_GRAPH_EXIT;
-	bool is_graph = in->selection.tracer == HV_TRACER_FUNCTION_GRAPH;
+	bool is_graph = in->selection.tracer->is_graph;
 
-	if (!hv_tracer_has_functions(in->selection.tracer) ||
+	if (!in->selection.tracer->records_calls ||
 	    (is_call != is_graph && !hv_instance_is_single(in)))
 		return false;
 	return is_call && is_graph ? wants_call(in, event, depth) : hv_wants(in, event);
@@ -160,9 +160,9 @@ bool hv_wants_traced(struct hv_instance *in, const struct hv_event *event, uint1
 
 enum hv_brief_wants hv_wants_of_briefs(const struct hv_instance *in)
 {
-	if (!hv_tracer_has_functions(in->selection.tracer))
+	if (!in->selection.tracer->records_calls)
 		return HV_WANTS_NONE;
-	if (in->selection.tracer == HV_TRACER_FUNCTION_GRAPH || !hv_instance_is_single(in))
+	if (in->selection.tracer->is_graph || !hv_instance_is_single(in))
 		return HV_WANTS_SOME;
 	return wants_alone(in) ? HV_WANTS_ALL : HV_WANTS_NONE;
 }

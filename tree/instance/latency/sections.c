@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/latency/sections.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "tracer/events/host_buffer.h"
 #include "tracer/section_tracer.h"
+#include "tracer/stubs.h"
+#include "tree/instance/demux/match.h"
 
 /* Options that are on while a latency is traced (__irqsoff_tracer_init). */
 static const enum hv_option switched_on[] = {HV_OPT_OVERWRITE, HV_OPT_LATENCY_FORMAT,
@@ -16,14 +20,9 @@ static const enum hv_section_kind kinds[] = {
 	[HV_TRACER_PREEMPTIRQSOFF] = HV_SECTION_EITHER,
 };
 
-bool hv_sections_exist(const struct hv_instance *in, enum hv_tracer tracer)
-{
-	return hv_section_tracer_exists(in->all->session->sections, kinds[tracer]);
-}
-
 bool hv_sections_are_on(const struct hv_instance *in)
 {
-	return hv_tracer_has_sections(in->selection.tracer);
+	return in->selection.tracer->measures == HV_MEASURES_SECTIONS;
 }
 
 static void switch_options(struct hv_instance *in)
@@ -47,8 +46,7 @@ static struct hv_err *check_others(const struct hv_instance *in)
 		if (i != in && hv_sections_are_on(i))
 			return hv_err_new(EBUSY, "%s%s traces %s: one instance at a time",
 					  i->name ? "instances/" : "the top",
-					  i->name ? i->name : "",
-					  hv_tracer_name(i->selection.tracer));
+					  i->name ? i->name : "", i->selection.tracer->name);
 	return NULL;
 }
 
@@ -83,27 +81,9 @@ void hv_sections_use_functions(struct hv_instance *in)
 		hv_section_tracer_log(in->all->session->sections, &calls);
 }
 
-struct hv_err *hv_sections_begin(struct hv_instance *in, enum hv_tracer tracer)
-{
-	struct hv_section_tracer *sections = in->all->session->sections;
-	struct hv_err *err = check_others(in);
-
-	if (err)
-		return err;
-	hv_section_tracer_begin_at(sections, 0, in->all->thresh_ns);
-	err = hv_section_tracer_start(sections, kinds[tracer]);
-	if (err)
-		return err;
-	switch_options(in);
-	memset(in->in_section, 0, in->all->nr_cpus);
-	in->selection.tracer = tracer;
-	hv_sections_use_functions(in);
-	return NULL;
-}
-
 /* What could not be put back does nothing but what the guest's own instruction would. It is tried
  * again with the next start, or at detach. */
-struct hv_err *hv_sections_end(struct hv_instance *in)
+static struct hv_err *end(struct hv_instance *in)
 {
 	struct hv_section_tracer *tracer = in->all->session->sections;
 	struct hv_err *err = hv_section_tracer_stop(tracer);
@@ -117,8 +97,31 @@ struct hv_err *hv_sections_end(struct hv_instance *in)
 	in->max_latency_ns = hv_section_tracer_longest_ns(tracer);
 	hv_section_tracer_log(tracer, &(struct hv_section_calls){.logs = false});
 	switch_options_back(in);
-	in->selection.tracer = HV_TRACER_NOP;
+	in->selection.tracer = &hv_tracer_nop;
 	return NULL;
+}
+
+static struct hv_err *begin(struct hv_instance *in, const struct hv_tracer_ops *tracer)
+{
+	struct hv_section_tracer *sections = in->all->session->sections;
+	struct hv_err *err = check_others(in);
+
+	if (err)
+		return err;
+	hv_section_tracer_begin_at(sections, 0, in->all->thresh_ns);
+	err = hv_section_tracer_start(sections, kinds[tracer->id]);
+	if (err)
+		return err;
+	switch_options(in);
+	memset(in->in_section, 0, in->all->nr_cpus);
+	in->selection.tracer = tracer;
+	hv_sections_use_functions(in);
+	if (!hv_instance_has_functions(in))
+		return NULL;
+	err = hv_instance_retrace(in);
+	if (err)
+		hv_err_free(end(in));
+	return err;
 }
 
 uint64_t hv_sections_longest_ns(struct hv_instance *in)
@@ -150,7 +153,7 @@ void hv_sections_renew(struct hv_instances *all)
 			err = hv_section_tracer_renew(all->session->sections);
 		if (err) {
 			hv_instance_tell(in, err);
-			hv_err_free(hv_sections_end(in));
+			hv_err_free(end(in));
 		}
 		hv_err_free(err);
 	}
@@ -170,3 +173,53 @@ bool hv_sections_need_looks(const struct hv_instances *all)
 			return hv_instance_has_functions(in);
 	return false;
 }
+
+/* -- the tracers ------------------------------------------------------------------------------- */
+
+static bool exists(const struct hv_instance *in, const struct hv_tracer_ops *ops)
+{
+	return hv_section_tracer_exists(in->all->session->sections, kinds[ops->id]);
+}
+
+static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
+{
+	(void)site;
+	return hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH) ? HV_STUB_SECTION_GRAPH
+								 : HV_STUB_SECTION_FUNCTION;
+}
+
+/* The guest may have recorded functions outside of sections for others. */
+static void take(struct hv_instance *in, const struct hv_cursor *cursor,
+		 const struct hv_event *event)
+{
+	uint8_t *inside = &in->in_section[event->cpu];
+
+	if (event->of_section && event->kind == HV_EVENT_FUNCTION)
+		*inside = event->of_section == HV_SECTION_BEGINS;
+	else if (!event->of_section && (!*inside || !hv_sections_show(in, event)))
+		return;
+	if (event->of_section ? hv_records_on(in, event->cpu) : hv_wants(in, event))
+		hv_buffer_put(in->buffers.host, cursor, event);
+}
+
+#define OF_SECTIONS                                                                                \
+	.exists = exists, .begin = begin, .end = end, .stub_of = stub_of, .take = take,            \
+	.takes_sections = 1, .takes_each = 1
+
+const struct hv_tracer_ops hv_tracer_preemptoff = {HV_TRACER_IS(preemptoff, PREEMPTOFF),
+						   OF_SECTIONS};
+const struct hv_tracer_ops hv_tracer_irqsoff = {HV_TRACER_IS(irqsoff, IRQSOFF), OF_SECTIONS};
+const struct hv_tracer_ops hv_tracer_preemptirqsoff = {HV_TRACER_IS(preemptirqsoff, PREEMPTIRQSOFF),
+						       OF_SECTIONS};
+
+static void init(struct hv_instance *in)
+{
+	in->in_section = hv_alloc(in->all->nr_cpus);
+}
+
+static void deinit(struct hv_instance *in)
+{
+	free(in->in_section);
+}
+
+const struct hv_part hv_sections_part = {.init = init, .deinit = deinit};

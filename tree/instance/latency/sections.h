@@ -7,17 +7,17 @@
 
 #include "tree/instance/core/instance.h"
 
-/* Returns whether IN can have TRACER, which measures sections. */
-bool hv_sections_exist(const struct hv_instance *in, enum hv_tracer tracer);
 /* Returns whether IN has such a tracer. */
 bool hv_sections_are_on(const struct hv_instance *in);
 
-/* Begins with TRACER: sets options as the kernel's tracer does, and forgets what was measured
- * before. IN's tracer must be nop. EBUSY: another instance has such a tracer. EOPNOTSUPP: see
+extern const struct hv_part hv_sections_part;
+
+/* They set options as the kernel's tracers do, and back at the end, and forget what was measured
+ * before. Begin: EBUSY: another instance has such a tracer; EOPNOTSUPP: see
  * hv_section_tracer_start(). */
-struct hv_err *hv_sections_begin(struct hv_instance *in, enum hv_tracer tracer) hv_must_use;
-/* Ends it, and sets the options back. The tracer is nop then. */
-struct hv_err *hv_sections_end(struct hv_instance *in) hv_must_use;
+extern const struct hv_tracer_ops hv_tracer_preemptoff;
+extern const struct hv_tracer_ops hv_tracer_irqsoff;
+extern const struct hv_tracer_ops hv_tracer_preemptirqsoff;
 
 /* Returns whether IN shows a record of this kind and depth among the calls of a section: calls of
  * functions, or with display-graph calls and returns. */

@@ -13,9 +13,12 @@
 #include "tracer/event_tracer.h"
 #include "tracer/event_types.h"
 #include "tracer/events/cursor.h"
+#include "tracer/events/host_buffer.h"
 #include "tracer/events/names.h"
 #include "tracer/section.h"
+#include "tracer/stubs.h"
 #include "tree/instance/core/sharing.h"
+#include "tree/instance/demux/match.h"
 
 #define PRIO_OF_RT	100 /* tasks below it are realtime */
 #define PRIO_OF_IDLE	120
@@ -98,7 +101,7 @@ struct current {
 };
 
 struct hv_wakeups {
-	enum hv_tracer tracer;
+	const struct hv_tracer_ops *tracer;
 	struct {
 		uint32_t id;
 		uint32_t offs[NR_FIELDS];
@@ -195,13 +198,14 @@ static struct hv_err *learn(const struct hv_instance *in, struct hv_wakeups *w)
 	return err;
 }
 
-bool hv_wakeups_exist(const struct hv_instance *in)
+static bool exists(const struct hv_instance *in, const struct hv_tracer_ops *ops)
 {
 	struct hv_session *s = in->all->session;
 	struct hv_wakeups unused = {0};
 	const struct hv_catalogue *c;
 	HV_AUTO_ERR struct hv_err *err = learn(in, &unused);
 
+	(void)ops;
 	if (!err)
 		err = hv_event_types_catalogue(s->types, &c);
 	for (unsigned i = 0; !err && i < NR_EVENTS; i++)
@@ -227,8 +231,7 @@ static struct hv_err *check_others(const struct hv_instance *in)
 		if (i != in && hv_wakeups_are_on(i))
 			return hv_err_new(EBUSY, "%s%s traces %s: one instance at a time",
 					  i->name ? "instances/" : "the top",
-					  i->name ? i->name : "",
-					  hv_tracer_name(i->selection.tracer));
+					  i->name ? i->name : "", i->selection.tracer->name);
 	return NULL;
 }
 
@@ -276,13 +279,13 @@ static void leave(struct hv_instance *in)
 {
 	free_wakeups(in->wakeups);
 	in->wakeups = NULL;
-	in->selection.tracer = HV_TRACER_NOP;
+	in->selection.tracer = &hv_tracer_nop;
 	hv_buffers_keep_snapshot(&in->buffers, HV_SNAPSHOT_FREE);
 	hv_buffers_free_snapshot(&in->buffers);
 	switch_options_back(in);
 }
 
-struct hv_err *hv_wakeups_begin(struct hv_instance *in, enum hv_tracer tracer)
+static struct hv_err *begin(struct hv_instance *in, const struct hv_tracer_ops *tracer)
 {
 	struct hv_wakeups *w = hv_alloc(sizeof(*w));
 	uint64_t max_before_ns = in->max_latency_ns;
@@ -298,7 +301,7 @@ struct hv_err *hv_wakeups_begin(struct hv_instance *in, enum hv_tracer tracer)
 		err = hv_buffers_need_snapshot(&in->buffers);
 	if (err) {
 		free_wakeups(w);
-		return hv_err_in(err, "%s", hv_tracer_name(tracer));
+		return hv_err_in(err, "%s", tracer->name);
 	}
 	hv_buffer_clear(in->buffers.snapshot, HV_ALL_CPUS);
 	hv_buffers_keep_snapshot(&in->buffers, HV_SNAPSHOT_KEPT);
@@ -314,17 +317,17 @@ struct hv_err *hv_wakeups_begin(struct hv_instance *in, enum hv_tracer tracer)
 	leave(in);
 	hv_err_free(hv_instance_publish_triggers(in));
 	in->max_latency_ns = max_before_ns;
-	return hv_err_in(err, "%s", hv_tracer_name(tracer));
+	return hv_err_in(err, "%s", tracer->name);
 }
 
-struct hv_err *hv_wakeups_end(struct hv_instance *in)
+static struct hv_err *end(struct hv_instance *in)
 {
 	struct hv_wakeups *w = in->wakeups;
 	struct hv_err *err;
 
 	hv_instances_drain(in->all);
 	in->wakeups = NULL;
-	in->selection.tracer = HV_TRACER_NOP;
+	in->selection.tracer = &hv_tracer_nop;
 	err = hv_instance_publish_triggers(in);
 	in->wakeups = w;
 	in->selection.tracer = w->tracer;
@@ -352,11 +355,6 @@ static void lose(struct hv_instance *in, const struct hv_event *event)
 		return;
 	in->wakeups->cpus[event->cpu].is_known = false;
 	stop_following(in->wakeups);
-}
-
-bool hv_wakeups_follow_on(const struct hv_instance *in, unsigned cpu)
-{
-	return in->wakeups && in->wakeups->follows && in->wakeups->runs_on == cpu;
 }
 
 /* False: EVENT is shorter than its format. */
@@ -410,11 +408,11 @@ static void put_made(const struct hv_wakeups *w, enum made made, const struct hv
 }
 
 /* Whether the tracer is for tasks of PRIO. */
-static bool is_for(enum hv_tracer tracer, int32_t prio)
+static bool is_for(const struct hv_tracer_ops *tracer, int32_t prio)
 {
-	if (tracer == HV_TRACER_WAKEUP_DL)
+	if (tracer == &hv_tracer_wakeup_dl)
 		return prio < 0;
-	return tracer == HV_TRACER_WAKEUP || prio < PRIO_OF_RT;
+	return tracer == &hv_tracer_wakeup || prio < PRIO_OF_RT;
 }
 
 /* The priority of the task that EVENT's vCPU executes, which is the one of EVENT. False: it is not
@@ -590,6 +588,38 @@ uint64_t hv_wakeups_start_ns(const struct hv_instance *in)
 	hv_cursor_free(c);
 	return start_ns;
 }
+
+/* -- the tracers ------------------------------------------------------------------------------- */
+
+static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
+{
+	(void)in;
+	(void)site;
+	return HV_STUB_FUNCTION;
+}
+
+/* Whether a task is followed that will run on CPU: then calls of functions there are part of the
+ * wait. */
+static bool follows_on(const struct hv_instance *in, unsigned cpu)
+{
+	return in->wakeups && in->wakeups->follows && in->wakeups->runs_on == cpu;
+}
+
+static void take(struct hv_instance *in, const struct hv_cursor *cursor,
+		 const struct hv_event *event)
+{
+	if (event->kind == HV_EVENT_FUNCTION && hv_instance_has_functions(in) &&
+	    follows_on(in, event->cpu) && hv_would_record(in, event))
+		hv_buffer_put(in->buffers.host, cursor, event);
+}
+
+#define OF_WAKEUPS                                                                                 \
+	.exists = exists, .begin = begin, .end = end, .stub_of = stub_of, .take = take,            \
+	.takes_each = 1
+
+const struct hv_tracer_ops hv_tracer_wakeup = {HV_TRACER_IS(wakeup, WAKEUP), OF_WAKEUPS};
+const struct hv_tracer_ops hv_tracer_wakeup_rt = {HV_TRACER_IS(wakeup_rt, WAKEUP_RT), OF_WAKEUPS};
+const struct hv_tracer_ops hv_tracer_wakeup_dl = {HV_TRACER_IS(wakeup_dl, WAKEUP_DL), OF_WAKEUPS};
 
 /* -- the part ---------------------------------------------------------------------------------- */
 

@@ -19,7 +19,7 @@
 
 #include "base/err.h"
 #include "tracer/events/event.h"
-#include "tree/settings/tracer_names.h"
+#include "tree/instance/core/tracer.h"
 
 struct hv_catalogue;
 struct hv_event_type;
@@ -30,18 +30,16 @@ struct hv_wakeups;
 
 extern const struct hv_part hv_wakeups_part;
 
-/* Returns whether this guest can have the tracers. */
-bool hv_wakeups_exist(const struct hv_instance *in);
+/* They set options as the kernel's tracers do, and back at the end, and forget the worst wait but
+ * for its time. Begin: EBUSY: another instance has such a tracer, or the guest itself uses one of
+ * the events; EOPNOTSUPP: this kernel's events cannot be recorded; ENOMEM. End: on errors it goes
+ * on. */
+extern const struct hv_tracer_ops hv_tracer_wakeup;
+extern const struct hv_tracer_ops hv_tracer_wakeup_rt;
+extern const struct hv_tracer_ops hv_tracer_wakeup_dl;
+
 /* Returns whether IN has one of them. */
 bool hv_wakeups_are_on(const struct hv_instance *in);
-
-/* Begins with TRACER: sets options as the kernel's tracer does, and forgets what was measured
- * before. IN's tracer must be nop. EBUSY: another instance has such a tracer, or the guest itself
- * uses one of the events; EOPNOTSUPP: this kernel's events cannot be recorded; ENOMEM. */
-struct hv_err *hv_wakeups_begin(struct hv_instance *in, enum hv_tracer tracer) hv_must_use;
-/* Ends it, sets the options back, and forgets the worst wait but for its time. The tracer is nop
- * then. On errors it goes on. */
-struct hv_err *hv_wakeups_end(struct hv_instance *in) hv_must_use;
 
 /* Recording has been switched on: what was followed before does not count (wakeup_tracer_start). */
 void hv_wakeups_restart(struct hv_instance *in);
@@ -56,9 +54,6 @@ struct hv_wakeups_sink {
 };
 void hv_wakeups_follow(struct hv_instance *in, const struct hv_event *event,
 		       const struct hv_wakeups_sink *sink);
-/* Returns whether a task is followed that will run on CPU: then calls of functions there are part
- * of the wait. */
-bool hv_wakeups_follow_on(const struct hv_instance *in, unsigned cpu);
 
 /* The worst wait that the snapshot has: its length, vCPU and task, without ends; the caller has a
  * reference then. NULL: there is none. */

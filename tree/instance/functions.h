@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The tracers function and function_graph.
+ * Leaves to others: which calls an instance wants (demux/match.h). */
+#pragma once
+
+#include "tree/instance/core/tracer.h"
+
+extern const struct hv_tracer_ops hv_tracer_function;
+extern const struct hv_tracer_ops hv_tracer_function_graph;
