@@ -9,7 +9,6 @@
 #include "tree/instance/budget.h"
 #include "tree/instance/core/running.h"
 #include "tree/instance/latency/sections.h"
-#include "tree/instance/demux/demux.h"
 #include "tree/instance/parts.h"
 #include "tree/instance/tasks.h"
 #include "tree/instance/housekeeping.h"

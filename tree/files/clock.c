@@ -5,7 +5,6 @@
 #include "kernel/kernel.h"
 #include "tree/files/files.h"
 #include "tree/instance/core/sharing.h"
-#include "tree/instance/demux/demux.h"
 #include "tree/settings/token.h"
 
 #define CLOCK_NAME_MAX 64

@@ -2,7 +2,6 @@
 /* set_event_pid and set_event_notrace_pid: the tasks whose events are recorded. */
 #include "tree/files/files.h"
 #include "tree/instance/events/event_pids.h"
-#include "tree/instance/events/events.h"
 
 static struct hv_pidlist *list_of(struct hv_file *f)
 {

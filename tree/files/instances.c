@@ -4,7 +4,6 @@
 
 #include "tracer/events/host_buffer.h"
 #include "tree/files/files.h"
-#include "tree/instance/demux/demux.h"
 #include "tree/instance/trace.h"
 
 #define SIZE_DEFAULT (354u * 4080) /* trace_buf_size in whole pages of the kernel's buffer */

@@ -5,7 +5,6 @@
 #include "tree/format/format.h"
 #include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"
-#include "tree/instance/demux/demux.h"
 
 #define TEXT_LEN_BYTES 8156 /* how much text is made at a time: the kernel's trace_seq */
 

@@ -6,7 +6,6 @@
 #include "tree/files/reader.h"
 #include "tree/format/raw_page.h"
 #include "tree/instance/core/sharing.h"
-#include "tree/instance/demux/demux.h"
 
 /* In so many bytes every event fits, except a marker, a stack, and an event of the guest's own. */
 #define ROOM_FOR_MOST (HV_RAW_FIXED_MAX + 32)

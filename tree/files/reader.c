@@ -3,7 +3,6 @@
 
 #include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"
-#include "tree/instance/demux/demux.h"
 
 #define KERNEL_SIZE_BYTES (1408 << 10) /* buffer_size_kb of a kernel */
 

@@ -6,7 +6,6 @@
 #include "tree/files/files.h"
 #include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"
-#include "tree/instance/demux/demux.h"
 #include "tree/settings/token.h"
 
 static bool sizes_differ(const struct hv_buffers *b)

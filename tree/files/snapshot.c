@@ -5,7 +5,6 @@
 #include "tree/files/listing.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/latency/sections.h"
-#include "tree/instance/demux/demux.h"
 #include "tree/settings/token.h"
 
 static struct hv_err *open_snapshot(struct hv_file *f)

@@ -5,7 +5,6 @@
 #include "tree/files/files.h"
 #include "tree/format/raw_page.h"
 #include "tree/instance/core/sharing.h"
-#include "tree/instance/demux/demux.h"
 
 static void add_time(struct hv_file *f, const char *label, uint64_t time)
 {

@@ -7,7 +7,6 @@
 #include "tracer/events/names.h"
 #include "tree/files/files.h"
 #include "tree/instance/core/sharing.h"
-#include "tree/instance/demux/demux.h"
 #include "tree/settings/token.h"
 
 #define COMM_LEN_MAX 16

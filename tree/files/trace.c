@@ -6,7 +6,6 @@
 #include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/latency/sections.h"
-#include "tree/instance/demux/demux.h"
 #include "tree/instance/latency/wakeups.h"
 
 struct trace {

@@ -3,7 +3,6 @@
 #include "tree/files/files.h"
 #include "tree/instance/core/running.h"
 #include "tree/instance/core/sharing.h"
-#include "tree/instance/demux/demux.h"
 #include "tree/instance/trace.h"
 #include "tree/instance/tracers.h"
 #include "tree/settings/token.h"
