@@ -52,10 +52,16 @@ static struct hv_err *refuse_pin(void *self)
 	return hv_err_new(EPERM, "no pin");
 }
 
+static struct hv_err *never_unpinned(void *self)
+{
+	(void)self;
+	abort();
+}
+
 static void setup(void)
 {
 	static struct hv_guest_ops ops = {
-		.read = fr_read, .region = give_region, .pin = refuse_pin};
+		.read = fr_read, .region = give_region, .pin = refuse_pin, .unpin = never_unpinned};
 
 	fr_init(&r);
 	region = (struct hv_region){
