@@ -14,7 +14,6 @@
 #include "export/formats.h"
 #include "export/page_decode.h"
 #include "export/page_merge.h"
-#include "export/protobuf.h"
 #include "export/sink.h"
 #include "tracer/events/host_event.h"
 
@@ -71,6 +70,46 @@ enum event_type { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER = 4 };
 #define TRACK_LOST  (TRACK_BUSY + 1)
 #define TRACK_HOST  (UINT64_C(5) << 32) /* of a thread of the host: and 1, and its id */
 #define NO_TASK	    UINT32_MAX
+
+/* -- messages of protobuf --------------------------------------------------------------------- */
+
+/* Only what this format needs: a library would allocate a structure for each of the messages, of
+ * which an event has three. */
+
+enum { WIRE_VARINT = 0, WIRE_LENGTH = 2 };
+
+/* Seven bits a byte, the lowest first; bit 7 says that more bytes follow. */
+static void add_varint(struct hv_text *out, uint64_t value)
+{
+	uint8_t bytes[10];
+	size_t nr = 0;
+
+	for (; value >> 7; value >>= 7)
+		bytes[nr++] = (uint8_t)(value | 0x80);
+	bytes[nr++] = (uint8_t)value;
+	hv_text_add_bytes(out, bytes, nr);
+}
+
+/* A field of an integer or an enum. */
+static void add_number(struct hv_text *out, unsigned field, uint64_t value)
+{
+	add_varint(out, field << 3 | WIRE_VARINT);
+	add_varint(out, value);
+}
+
+static void add_string(struct hv_text *out, unsigned field, const char *s, size_t len_bytes)
+{
+	add_varint(out, field << 3 | WIRE_LENGTH);
+	add_varint(out, len_bytes);
+	hv_text_add_bytes(out, len_bytes ? s : "", len_bytes);
+}
+
+static void add_message(struct hv_text *out, unsigned field, const struct hv_text *message)
+{
+	add_string(out, field, message->data, message->len_bytes);
+}
+
+/* -- the trace -------------------------------------------------------------------------------- */
 
 /* What has been written: a function's name, or a task's track. */
 struct known {
@@ -142,8 +181,8 @@ static uint64_t know(struct known_set *s, uint64_t key, bool *ret_new)
 /* Ends the packet that was made. */
 static struct hv_err *put_packet(struct perfetto *p)
 {
-	hv_protobuf_number(&p->packet, PACKET_SEQUENCE_ID, SEQUENCE_ID);
-	hv_protobuf_message(&p->sink.pending, TRACE_PACKET, &p->packet);
+	add_number(&p->packet, PACKET_SEQUENCE_ID, SEQUENCE_ID);
+	add_message(&p->sink.pending, TRACE_PACKET, &p->packet);
 	hv_text_clear(&p->packet);
 	return hv_sink_mark(&p->sink);
 }
@@ -153,11 +192,11 @@ static struct hv_err *put_track(struct perfetto *p, uint64_t uuid, uint64_t pare
 				const char *name)
 {
 	hv_text_clear(&p->part);
-	hv_protobuf_number(&p->part, TRACK_UUID, uuid);
+	add_number(&p->part, TRACK_UUID, uuid);
 	if (parent)
-		hv_protobuf_number(&p->part, TRACK_PARENT_UUID, parent);
-	hv_protobuf_string(&p->part, TRACK_NAME, name, strlen(name));
-	hv_protobuf_message(&p->packet, PACKET_TRACK_DESCRIPTOR, &p->part);
+		add_number(&p->part, TRACK_PARENT_UUID, parent);
+	add_string(&p->part, TRACK_NAME, name, strlen(name));
+	add_message(&p->packet, PACKET_TRACK_DESCRIPTOR, &p->part);
 	return put_packet(p);
 }
 
@@ -167,13 +206,13 @@ static struct hv_err *put_task_track(struct perfetto *p, uint64_t uuid, const st
 
 	hv_text_add_utf8(&name, e->comm, sizeof(e->comm));
 	hv_text_clear(&p->inner);
-	hv_protobuf_number(&p->inner, THREAD_PID, e->pid);
-	hv_protobuf_number(&p->inner, THREAD_TID, e->pid);
-	hv_protobuf_string(&p->inner, THREAD_NAME, name.data, name.len_bytes);
+	add_number(&p->inner, THREAD_PID, e->pid);
+	add_number(&p->inner, THREAD_TID, e->pid);
+	add_string(&p->inner, THREAD_NAME, name.data, name.len_bytes);
 	hv_text_clear(&p->part);
-	hv_protobuf_number(&p->part, TRACK_UUID, uuid);
-	hv_protobuf_message(&p->part, TRACK_THREAD, &p->inner);
-	hv_protobuf_message(&p->packet, PACKET_TRACK_DESCRIPTOR, &p->part);
+	add_number(&p->part, TRACK_UUID, uuid);
+	add_message(&p->part, TRACK_THREAD, &p->inner);
+	add_message(&p->packet, PACKET_TRACK_DESCRIPTOR, &p->part);
 	return put_packet(p);
 }
 
@@ -197,15 +236,15 @@ static struct hv_err *find_track(struct perfetto *p, const struct hv_event *e, u
 static void begin_event(struct perfetto *p, enum event_type type, uint64_t track)
 {
 	hv_text_clear(&p->part);
-	hv_protobuf_number(&p->part, EVENT_TYPE, type);
-	hv_protobuf_number(&p->part, EVENT_TRACK_UUID, track);
+	add_number(&p->part, EVENT_TYPE, type);
+	add_number(&p->part, EVENT_TRACK_UUID, track);
 }
 
 static struct hv_err *end_event(struct perfetto *p, uint64_t time_ns)
 {
-	hv_protobuf_number(&p->packet, PACKET_TIMESTAMP, time_ns);
-	hv_protobuf_message(&p->packet, PACKET_TRACK_EVENT, &p->part);
-	hv_protobuf_number(&p->packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
+	add_number(&p->packet, PACKET_TIMESTAMP, time_ns);
+	add_message(&p->packet, PACKET_TRACK_EVENT, &p->part);
+	add_number(&p->packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
 	return put_packet(p);
 }
 
@@ -213,7 +252,7 @@ static struct hv_err *put_named(struct perfetto *p, enum event_type type, uint64
 				uint64_t time_ns, const char *name, size_t len_bytes)
 {
 	begin_event(p, type, track);
-	hv_protobuf_string(&p->part, EVENT_NAME, name, len_bytes);
+	add_string(&p->part, EVENT_NAME, name, len_bytes);
 	return end_event(p, time_ns);
 }
 
@@ -221,12 +260,12 @@ static struct hv_err *put_named(struct perfetto *p, enum event_type type, uint64
 static struct hv_err *put_counter_track(struct perfetto *p, uint64_t uuid, const char *name)
 {
 	hv_text_clear(&p->inner);
-	hv_protobuf_number(&p->inner, COUNTER_UNIT, UNIT_COUNT);
+	add_number(&p->inner, COUNTER_UNIT, UNIT_COUNT);
 	hv_text_clear(&p->part);
-	hv_protobuf_number(&p->part, TRACK_UUID, uuid);
-	hv_protobuf_string(&p->part, TRACK_NAME, name, strlen(name));
-	hv_protobuf_message(&p->part, TRACK_COUNTER, &p->inner);
-	hv_protobuf_message(&p->packet, PACKET_TRACK_DESCRIPTOR, &p->part);
+	add_number(&p->part, TRACK_UUID, uuid);
+	add_string(&p->part, TRACK_NAME, name, strlen(name));
+	add_message(&p->part, TRACK_COUNTER, &p->inner);
+	add_message(&p->packet, PACKET_TRACK_DESCRIPTOR, &p->part);
 	return put_packet(p);
 }
 
@@ -234,7 +273,7 @@ static struct hv_err *put_counter(struct perfetto *p, uint64_t track, uint64_t t
 				  uint64_t value)
 {
 	begin_event(p, COUNTER, track);
-	hv_protobuf_number(&p->part, EVENT_COUNTER_VALUE, value);
+	add_number(&p->part, EVENT_COUNTER_VALUE, value);
 	return end_event(p, time_ns);
 }
 
@@ -246,18 +285,18 @@ static void add_function(struct perfetto *p, struct hv_gva ip)
 	bool is_new;
 	uint64_t iid = know(&p->names, symbol ? symbol->addr.v | 1 : ip.v | 1, &is_new);
 
-	hv_protobuf_number(&p->part, EVENT_NAME_IID, iid);
+	add_number(&p->part, EVENT_NAME_IID, iid);
 	if (!is_new)
 		return;
 	if (symbol)
 		hv_text_add_utf8(&name, symbol->name, HV_SYMBOL_NAME_MAX);
 	else
 		hv_text_printf(&name, "0x%" PRIx64, ip.v);
-	hv_protobuf_number(&entry, EVENT_NAME_ENTRY_IID, iid);
-	hv_protobuf_string(&entry, EVENT_NAME_ENTRY_NAME, name.data, name.len_bytes);
+	add_number(&entry, EVENT_NAME_ENTRY_IID, iid);
+	add_string(&entry, EVENT_NAME_ENTRY_NAME, name.data, name.len_bytes);
 	hv_text_clear(&p->inner);
-	hv_protobuf_message(&p->inner, INTERNED_EVENT_NAMES, &entry);
-	hv_protobuf_message(&p->packet, PACKET_INTERNED_DATA, &p->inner);
+	add_message(&p->inner, INTERNED_EVENT_NAMES, &entry);
+	add_message(&p->packet, PACKET_INTERNED_DATA, &p->inner);
 }
 
 static struct hv_err *put_function(struct perfetto *p, enum event_type type, uint64_t track,
@@ -437,9 +476,9 @@ static struct hv_err *write_events(struct perfetto *p)
 static void add_clock(struct perfetto *p, enum clock id, uint64_t time_ns)
 {
 	hv_text_clear(&p->inner);
-	hv_protobuf_number(&p->inner, CLOCK_ID, id);
-	hv_protobuf_number(&p->inner, CLOCK_TIMESTAMP, time_ns);
-	hv_protobuf_message(&p->part, CLOCKS_CLOCK, &p->inner);
+	add_number(&p->inner, CLOCK_ID, id);
+	add_number(&p->inner, CLOCK_TIMESTAMP, time_ns);
+	add_message(&p->part, CLOCKS_CLOCK, &p->inner);
 }
 
 /* What time of day it was when the clock was 0. */
@@ -450,7 +489,7 @@ static struct hv_err *put_date(struct perfetto *p, const struct hv_export_head *
 	hv_text_clear(&p->part);
 	add_clock(p, CLOCK_OF_PACKETS, 0);
 	add_clock(p, CLOCK_REAL, head->clock_epoch_ns);
-	hv_protobuf_message(&p->packet, PACKET_CLOCKS, &p->part);
+	add_message(&p->packet, PACKET_CLOCKS, &p->part);
 	return put_packet(p);
 }
 
@@ -458,7 +497,7 @@ static struct hv_err *put_head(struct perfetto *p, const struct hv_export_head *
 {
 	struct hv_err *err;
 
-	hv_protobuf_number(&p->packet, PACKET_SEQUENCE_FLAGS, STATE_CLEARED);
+	add_number(&p->packet, PACKET_SEQUENCE_FLAGS, STATE_CLEARED);
 	err = put_packet(p);
 	if (!err)
 		err = put_date(p, head);
