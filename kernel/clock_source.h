@@ -16,6 +16,19 @@ enum hv_clock_kind {
 	HV_CLOCK_HOST,	  /* not the guest's clock: the host's was chosen instead, in ns */
 };
 
+/* The kind in words, for users and programs. */
+static inline const char *hv_clock_kind_name(enum hv_clock_kind kind)
+{
+	static const char *const names[] = {
+		[HV_CLOCK_TSC] = "tsc",
+		[HV_CLOCK_PVCLOCK] = "pvclock",
+		[HV_CLOCK_RAW] = "raw tsc",
+		[HV_CLOCK_HOST] = "host",
+	};
+
+	return names[kind];
+}
+
 /* ns = base_ns + ((tsc - base_tsc) << up >> down) * mul >> shift. All numbers come from the guest
  * and may be anything. */
 struct hv_clock_scale {

@@ -51,21 +51,6 @@ static void add_number(json_object *o, const char *key, uint64_t value)
 	json_object_object_add(o, key, json_object_new_uint64(value));
 }
 
-static const char *clock_name(enum hv_clock_kind kind)
-{
-	switch (kind) {
-	case HV_CLOCK_TSC:
-		return "tsc";
-	case HV_CLOCK_PVCLOCK:
-		return "pvclock";
-	case HV_CLOCK_RAW:
-		return "raw tsc";
-	case HV_CLOCK_HOST:
-		return "host";
-	}
-	return "unknown";
-}
-
 /* The names of some of the refused sites. */
 static json_object *first_refused(struct service *s)
 {
@@ -274,7 +259,7 @@ static void do_stat(struct service *s, struct peer *p)
 	add_number(o, "attached_ms", (hv_now_ns() - s->attached_ns) / 1000000);
 	add_string(o, "kernel", s->kernel->release);
 	add_string(o, "transport", info->transport);
-	add_string(o, "clock", clock_name(hv_clocks_guest_kind(s->session->clocks)));
+	add_string(o, "clock", hv_clock_kind_name(hv_clocks_guest_kind(s->session->clocks)));
 	add_time(s, o);
 	add_string(o, "current_tracer", tracer);
 	json_object_object_add(o, "tracing_on", json_object_new_boolean(strcmp(on, "1") == 0));

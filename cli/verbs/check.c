@@ -215,11 +215,6 @@ static void check_sites(struct findings *f, const struct hv_kernel *k)
 
 static void check_clock(struct findings *f, struct hv_kernel *k)
 {
-	static const char *const kinds[] = {
-		[HV_CLOCK_TSC] = "tsc",
-		[HV_CLOCK_PVCLOCK] = "pvclock",
-		[HV_CLOCK_RAW] = "raw tsc",
-	};
 	struct hv_clock *clock;
 	struct hv_err *err = hv_clock_new(k, &clock);
 
@@ -227,7 +222,7 @@ static void check_clock(struct findings *f, struct hv_kernel *k)
 		block(f, hv_err_in(err, "clock"));
 		return;
 	}
-	add(f, "clock", NULL, "%s", kinds[hv_clock_kind(clock)]);
+	add(f, "clock", NULL, "%s", hv_clock_kind_name(hv_clock_kind(clock)));
 	hv_clock_free(clock);
 }
 
