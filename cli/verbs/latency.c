@@ -21,7 +21,7 @@
 #include "cli/verbs/latency/sections.h"
 #include "cli/verbs/latency/stacks.h"
 #include "cli/verbs/latency/takers.h"
-#include "cli/verbs/record/events.h"
+#include "cli/verbs/record/settings.h"
 #include "cli/verbs/record/recording.h"
 #include "cli/verbs/own_session.h"
 #include "cli/verbs/verb.h"

@@ -2,7 +2,7 @@
 #include "cli/verbs/record/request.h"
 
 #include "cli/quantity.h"
-#include "cli/verbs/record/probes.h"
+#include "cli/verbs/record/settings.h"
 #include "cli/verbs/verb.h"
 
 void record_request_deinit(struct record_request *q)

@@ -1,17 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a request asks to record: tracer, functions, events, probes, tasks; and how an instance gets
- * these settings.
- * Leaves to others: the options (request.h), the instance (recording.h), where events go
- * (file.h). */
+/* What a request asks to record: tracer, functions, events with filters, probes, tasks; and how an
+ * instance gets these settings: globs become words of set_event, probes are defined in
+ * kprobe_events, and a note says what cannot be recorded. If record is killed, its probes stay
+ * defined; nothing is recorded then. Leaves to others: the options (request.h), the instance
+ * (recording.h), where events go (file.h), the grammar of set_event (tree/settings/event_word.h)
+ * and of probes (tree/settings/kprobe.h). */
 #pragma once
 
 #include <stdbool.h>
 
 #include "base/err.h"
 #include "base/text.h"
-#include "cli/verbs/record/events.h"
 
 struct recording;
+struct client;
+
+/* Zero-initialised is empty. */
+struct record_filters {
+	struct record_filter {
+		const char *event; /* as given; borrowed */
+		char *filter;	   /* owned */
+	} * list;		   /* owned */
+	size_t nr;
+};
 
 /* Zero-initialised is empty. Strings that are not texts are borrowed. */
 struct record_settings {
@@ -49,3 +60,19 @@ static inline bool record_settings_have_events(const struct record_settings *s)
 struct hv_err *record_settings_put(const struct record_settings *s, const struct recording *r,
 				   struct hv_text *ret_probed,
 				   struct hv_text *ret_notes) hv_must_use;
+
+/* Adds FILTER for EVENT, which is SYSTEM:EVENT, SYSTEM or EVENT, with shell globs. Two filters of
+ * the EVENT that was added last must both be true. */
+void record_filters_add(struct record_filters *s, const char *event, const char *filter);
+
+/* Adds to RET a line for each entry of DIR/error_log: what was left out. */
+struct hv_err *record_events_refused(struct client *c, const char *dir,
+				     struct hv_text *ret) hv_must_use;
+
+/* The probe of marks (tracer/events/guest_marks.h). All who record marks share it: the first
+ * defines it, and the last removes it. */
+#define RECORD_PROBES_MARK "p:hvtrace/mark security_task_prctl text=$mark"
+
+/* Removes the probes of EVENTS, as record_settings_put() has named them. Nothing may record them
+ * any more. */
+struct hv_err *record_probes_remove(struct client *c, const char *events) hv_must_use;

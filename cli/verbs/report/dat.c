@@ -2,14 +2,253 @@
 #include "cli/verbs/report/dat.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
-#include <traceevent/event-parse.h>
-#include <traceevent/trace-seq.h>
 #include <trace-cmd/trace-cmd.h>
+#include <traceevent/trace-seq.h>
 #include <unistd.h>
 
-#include "cli/verbs/report/dat_json.h"
+#include "base/bytes.h"
 #include "cli/verbs/verb.h"
+#include "export/json_string.h"
+
+/* -- an event as a line of JSON --------------------------------------------------------------- */
+
+#define TRACERS	    "ftrace"
+#define CALLERS_MAX 128
+
+static void add_name(struct hv_text *out, const char *name)
+{
+	hv_json_add_string(out, name, strlen(name));
+}
+
+static void add_hex(struct hv_text *out, const uint8_t *bytes, size_t len)
+{
+	hv_text_add_char(out, '"');
+	for (size_t i = 0; i < len; i++)
+		hv_text_printf(out, "%02x", bytes[i]);
+	hv_text_add_char(out, '"');
+}
+
+/* JSON's numbers have 53 bits. */
+static void add_number(struct hv_text *out, unsigned long long value, bool is_signed)
+{
+	uint64_t size = is_signed && (long long)value < 0 ? -value : value;
+
+	if (size >> 53)
+		hv_text_printf(out, "\"0x%llx\"", value);
+	else
+		hv_text_printf(out, is_signed ? "%lld" : "%llu", value);
+}
+
+/* Where the bytes of F are in RECORD. False: they are not all within it. */
+static bool find(const struct tep_format_field *f, const struct tep_record *record,
+		 struct hv_span *ret)
+{
+	size_t size = record->size > 0 ? (size_t)record->size : 0;
+	struct hv_span all = {record->data, size};
+	size_t off = (size_t)f->offset, len = (size_t)f->size;
+	uint32_t where;
+
+	if (f->offset < 0 || f->size < 0)
+		return false;
+	if (f->flags & TEP_FIELD_IS_DYNAMIC) {
+		if (!hv_span_u32(all, off, &where))
+			return false;
+		off = where & 0xffff;
+		len = where >> 16;
+		if (f->flags & TEP_FIELD_IS_RELATIVE)
+			off += (size_t)f->offset + (size_t)f->size;
+	} else if (!len && (f->flags & TEP_FIELD_IS_ARRAY) && off <= size) {
+		len = size - off; /* the rest of the event */
+	}
+	if (off > size || len > size - off)
+		return false;
+	*ret = (struct hv_span){all.data + off, len};
+	return true;
+}
+
+static bool number_of(struct tep_event *event, const struct tep_record *record, const char *name,
+		      unsigned long long *ret)
+{
+	struct tep_format_field *f = tep_find_field(event, name);
+	struct hv_span bytes;
+
+	return f && find(f, record, &bytes) && !tep_read_number_field(f, record->data, ret);
+}
+
+static void add_value(struct hv_text *out, struct tep_format_field *f,
+		      const struct tep_record *record, struct hv_span bytes)
+{
+	unsigned long long value;
+
+	if (f->flags & TEP_FIELD_IS_STRING)
+		hv_json_add_string(out, (const char *)bytes.data,
+				   strnlen((const char *)bytes.data, bytes.len_bytes));
+	else if (f->flags & TEP_FIELD_IS_ARRAY || tep_read_number_field(f, record->data, &value))
+		add_hex(out, bytes.data, bytes.len_bytes);
+	else if (f->flags & TEP_FIELD_IS_POINTER)
+		hv_text_printf(out, "\"0x%llx\"", value);
+	else
+		add_number(out, value, f->flags & TEP_FIELD_IS_SIGNED);
+}
+
+static void add_fields(struct hv_text *out, struct tep_event *event,
+		       const struct tep_record *record)
+{
+	const char *between = "";
+
+	hv_text_add(out, ",\"fields\":{");
+	for (struct tep_format_field *f = event->format.fields; f; f = f->next) {
+		struct hv_span bytes;
+
+		if (!find(f, record, &bytes))
+			continue;
+		hv_text_add(out, between);
+		between = ",";
+		add_name(out, f->name);
+		hv_text_add_char(out, ':');
+		add_value(out, f, record, bytes);
+	}
+	hv_text_add(out, "}");
+}
+
+static void add_function(struct hv_text *out, struct tep_handle *tep, unsigned long long addr)
+{
+	const char *name = addr ? tep_find_function(tep, addr) : NULL;
+
+	if (name)
+		add_name(out, name);
+	else
+		hv_text_printf(out, "\"0x%llx\"", addr);
+}
+
+/* A member of an event of a tracer, from the field NAME. Numbers that are not there are 0. */
+static void add_member(struct hv_text *out, struct tep_event *event,
+		       const struct tep_record *record, const char *key, const char *name)
+{
+	unsigned long long value = 0;
+
+	number_of(event, record, name, &value);
+	hv_text_printf(out, ",\"%s\":", key);
+	if (strcmp(key, "depth") == 0)
+		add_number(out, value, false);
+	else
+		add_function(out, event->tep, value);
+}
+
+static void add_exit(struct hv_text *out, struct tep_event *event, const struct tep_record *record)
+{
+	unsigned long long call = 0, ret = 0, value;
+
+	add_member(out, event, record, "function", "func");
+	add_member(out, event, record, "depth", "depth");
+	number_of(event, record, "calltime", &call);
+	number_of(event, record, "rettime", &ret);
+	hv_text_add(out, ",\"duration\":");
+	add_number(out, ret > call ? ret - call : 0, false);
+	if (number_of(event, record, "retval", &value))
+		hv_text_printf(out, ",\"retval\":\"0x%llx\"", value);
+}
+
+static void add_stack(struct hv_text *out, struct tep_event *event, const struct tep_record *record)
+{
+	struct tep_format_field *f = tep_find_field(event, "caller");
+	unsigned long long max = CALLERS_MAX;
+	struct hv_span bytes = {NULL, 0};
+	uint64_t addr;
+
+	if (f && f->offset >= 0 && f->offset <= record->size)
+		bytes = (struct hv_span){(const uint8_t *)record->data + f->offset,
+					 (size_t)(record->size - f->offset)};
+	number_of(event, record, "size", &max);
+	hv_text_add(out, ",\"callers\":[");
+	for (size_t i = 0; i < max && i < CALLERS_MAX && hv_span_u64(bytes, 8 * i, &addr); i++) {
+		hv_text_add(out, i ? "," : "");
+		add_function(out, event->tep, addr);
+	}
+	hv_text_add(out, "]");
+}
+
+/* What stands at the end of print and raw_data. The number of raw_data is part of what was written.
+ */
+static void add_rest(struct hv_text *out, struct tep_event *event, const struct tep_record *record,
+		     const char *key)
+{
+	bool is_raw = strcmp(key, "bytes") == 0;
+	struct tep_format_field *f = tep_find_field(event, is_raw ? "id" : "buf");
+	struct hv_span bytes = {(const uint8_t *)"", 0};
+	size_t len;
+
+	if (f && f->offset >= 0 && f->offset <= record->size)
+		bytes = (struct hv_span){(const uint8_t *)record->data + f->offset,
+					 (size_t)(record->size - f->offset)};
+	hv_text_printf(out, ",\"%s\":", key);
+	if (is_raw) {
+		add_hex(out, bytes.data, bytes.len_bytes);
+		return;
+	}
+	len = strnlen((const char *)bytes.data, bytes.len_bytes);
+	if (len && bytes.data[len - 1] == '\n')
+		len--;
+	hv_json_add_string(out, (const char *)bytes.data, len);
+}
+
+/* False: EVENT is not one of a tracer with members of its own. */
+static bool add_tracers(struct hv_text *out, struct tep_event *event,
+			const struct tep_record *record)
+{
+	if (strcmp(event->name, "function") == 0) {
+		add_member(out, event, record, "function", "ip");
+		add_member(out, event, record, "parent", "parent_ip");
+	} else if (strcmp(event->name, "funcgraph_entry") == 0) {
+		add_member(out, event, record, "function", "func");
+		add_member(out, event, record, "depth", "depth");
+	} else if (strcmp(event->name, "funcgraph_exit") == 0) {
+		add_exit(out, event, record);
+	} else if (strcmp(event->name, "kernel_stack") == 0) {
+		add_stack(out, event, record);
+	} else if (strcmp(event->name, "print") == 0) {
+		add_rest(out, event, record, "text");
+	} else if (strcmp(event->name, "raw_data") == 0) {
+		add_rest(out, event, record, "bytes");
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void add_lost(struct hv_text *out, const struct tep_record *record)
+{
+	if (!record->missed_events)
+		return;
+	hv_text_printf(out, "{\"event\":\"lost\",\"cpu\":%d", record->cpu);
+	if (record->missed_events > 0)
+		hv_text_printf(out, ",\"events\":%lld", (long long)record->missed_events);
+	hv_text_add(out, "}\n");
+}
+
+/* Adds the line of RECORD, after one of events that were lost before it. */
+static void report_dat_json(struct tep_handle *tep, struct tep_record *record, struct hv_text *out)
+{
+	struct tep_event *event = tep_find_event_by_record(tep, record);
+	int pid = tep_data_pid(tep, record);
+	const char *comm = tep_data_comm_from_pid(tep, pid);
+
+	add_lost(out, record);
+	if (!event)
+		return;
+	hv_text_add(out, "{\"event\":");
+	add_name(out, event->name);
+	hv_text_printf(out, ",\"time\":%llu,\"cpu\":%d,\"pid\":%d,\"comm\":", record->ts,
+		       record->cpu, pid);
+	add_name(out, comm ? comm : "<...>");
+	if (strcmp(event->system, TRACERS) != 0 || !add_tracers(out, event, record))
+		add_fields(out, event, record);
+	hv_text_add(out, "}\n");
+}
+
+/* -- the file --------------------------------------------------------------------------------- */
 
 #define MUCH_BYTES (32 << 10)
 
