@@ -51,7 +51,7 @@ static void print_help(void)
 	       "The options of a verb may be anywhere after it; those of exec and sh are "
 	       "before\nDOMAIN, those of echo before TEXT.\n\n"
 	       "DOMAIN is a libvirt domain's name, id or UUID; qmp:PATH, a QEMU's QMP socket; or\n"
-	       "pid:N, a QEMU process.\n"
+	       "pid:N, a QEMU process, also in a container.\n"
 	       "Exit status: 0 ok, 1 failed, 2 usage.\n");
 }
 

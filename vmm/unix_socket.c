@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "vmm/root_path.h"
 
 int hv_unix_path_fits(const char *path)
 {
@@ -54,9 +55,17 @@ struct hv_err *hv_unix_connect_socket(int fd, const struct sockaddr_un *address,
 struct hv_err *hv_unix_connect(const char *path, uint64_t deadline_ns, int *ret_fd)
 {
 	struct sockaddr_un address;
+	HV_AUTO_FREE char *opened = NULL;
+	HV_AUTO_FD int file = -1;
 	HV_AUTO_FD int fd = -1;
-	struct hv_err *err = hv_unix_socket(path, SOCK_NONBLOCK, &address, &fd);
+	struct hv_err *err = NULL;
 
+	if (hv_root_path_rest(path, NULL)) {
+		err = hv_root_path_open(path, &file);
+		opened = hv_format("/proc/self/fd/%d", file);
+	}
+	if (!err)
+		err = hv_unix_socket(opened ? opened : path, SOCK_NONBLOCK, &address, &fd);
 	if (!err)
 		err = hv_unix_connect_socket(fd, &address, path, deadline_ns);
 	if (!err)
@@ -114,7 +123,9 @@ struct hv_err *hv_unix_peer(int fd, const char *path, pid_t expected, struct hv_
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
 		return hv_err_new(errno, "socket %s: its peer: %s", path, strerror(errno));
 	if (peer.pid <= 0)
-		return hv_err_new(ESRCH, "socket %s: its process is in another pid namespace",
+		return hv_err_new(ESRCH,
+				  "socket %s: its process is in a pid namespace that has no ids "
+				  "here: run hvtrace in the pid namespace of the host",
 				  path);
 	if (expected && peer.pid != expected)
 		return hv_err_new(ESRCH, "socket %s: it is process %d's, not process %d's", path,

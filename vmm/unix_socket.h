@@ -14,8 +14,9 @@
  * address. EINVAL: it is empty. */
 struct hv_err *hv_unix_socket(const char *path, int flags, struct sockaddr_un *ret_address,
 			      int *ret_fd) hv_must_use;
-/* Connects to PATH. *RET_FD is non-blocking and close-on-exec; the caller closes it. ETIMEDOUT: it
- * was not accepted by DEADLINE_NS. */
+/* Connects to PATH, which may be one in the mount namespace of another process (root_path.h).
+ * *RET_FD is non-blocking and close-on-exec; the caller closes it. ETIMEDOUT: it was not accepted
+ * by DEADLINE_NS. */
 struct hv_err *hv_unix_connect(const char *path, uint64_t deadline_ns, int *ret_fd) hv_must_use;
 /* The process at the other end of a connection: the one that called listen(2), as the kernel knows
  * it. */

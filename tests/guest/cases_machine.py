@@ -427,8 +427,9 @@ def ready(serial):
 
 
 @contextlib.contextmanager
-def own_qemu(place, region):
-    """A guest without libvirt, whose files begin with PLACE and whose region is the file REGION. Yields its process."""
+def own_qemu(place, region, before=(), qmp=None):
+    """A guest without libvirt, whose files begin with PLACE and whose region is the file REGION. Yields its process, or that
+    of BEFORE, words of a command that runs QEMU. QMP is its socket; default: PLACE.qmp."""
     from lib.domain import script  # pylint: disable=import-outside-toplevel
 
     kernel_dir = script("kernel", "bookworm")
@@ -438,12 +439,12 @@ def own_qemu(place, region):
     qemu = None
     try:
         qemu = subprocess.Popen(
-            ["qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-m", "512", "-display", "none",
+            [*before, "qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-m", "512", "-display", "none",
              "-nodefaults", "-no-user-config", "-kernel", kernel, "-initrd", initrd,
              "-append", "console=ttyS0 quiet", "-serial", f"file:{place}.console", "-serial", f"file:{place}.ready",
              "-object", "memory-backend-memfd,id=ram,size=512M,share=on", "-machine", "memory-backend=ram",
              "-object", f"memory-backend-file,id=shm,mem-path={region},size=64M,share=on",
-             "-device", "ivshmem-plain,memdev=shm", "-qmp", f"unix:{place}.qmp,server=on,wait=off"],
+             "-device", "ivshmem-plain,memdev=shm", "-qmp", f"unix:{qmp or place + '.qmp'},server=on,wait=off"],
             stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         assert until(lambda: ready(f"{place}.ready"), seconds=BOOT_SECONDS), "no guest"
@@ -507,6 +508,52 @@ def changes_work_after_the_vmm_was_stopped(t):
     finally:
         if os.path.exists(f"{place}.region"):
             os.unlink(f"{place}.region")
+
+
+@contextlib.contextmanager
+def qemu_elsewhere(place, mount):
+    """A QEMU in a pid, a mount and a network namespace of its own, in which MOUNT has been done. Its socket is qmp in the
+    directory PLACE.private, which is empty here. Yields its pid."""
+    private, shared = f"{place}.private", f"{place}.shared"
+    os.makedirs(private)
+    os.makedirs(shared)
+    words = ("unshare", "--pid", "--fork", "--kill-child", "--mount", "--net", "sh", "-ec", f'{mount}; shift 2; exec "$@"', "sh")
+    try:
+        with own_qemu(place, f"{place}.region", (*words, private, shared), f"{private}/qmp") as unshare:
+            (pid,) = children_of(unshare.pid)
+            assert not os.listdir(private) and os.listdir(f"/proc/{pid}/root{private}") == ["qmp"]
+            yield pid
+            assert os.listdir(f"/proc/{pid}/root{private}") == ["qmp"] and not os.listdir(private)
+            assert unshare.poll() is None, "QEMU died"
+    finally:
+        for path in (f"{place}.region", f"{shared}/qmp"):
+            if os.path.exists(path):
+                os.unlink(path)
+        os.rmdir(private)
+        os.rmdir(shared)
+
+
+@case(configs=None)
+def a_qemu_in_other_namespaces(t):
+    """A QEMU in namespaces of its own, whose QMP socket is on a tmpfs that only it has, is traced as pid:N. Where its socket
+    can be reached, but its directory has another name for the QEMU, it is refused, and nothing is made there."""
+    place = f"/run/hvtrace-test/namespaces-{os.getpid()}"
+    with qemu_elsewhere(place, 'mount -t tmpfs -o mode=755 tmpfs "$1"') as pid:
+        name = f"pid:{pid}"
+        t.hv.fails("attach", f"qmp:{place}.private/qmp", says=["No such file"])
+        t.hv("attach", name)
+        t.hv("echo", name, "set_ftrace_filter", "vfs_read", "tick_*", "hrtimer_interrupt")
+        t.hv("echo", name, "current_tracer", "function")
+        assert until(lambda: "<-" in t.hv("cat", name, "trace")), "no events"
+        assert "none of ours left" in t.hv("detach", name)
+        inside = f"qmp:/proc/{pid}/root{place}.private/qmp"
+        t.hv("attach", inside)
+        assert "none of ours left" in t.hv("detach", inside)
+    with qemu_elsewhere(place, 'mount --bind "$2" "$1"; mount -t tmpfs tmpfs "$2"') as pid:
+        t.hv.fails("attach", f"qmp:{place}.shared/qmp", says=["mount namespace", f"pid:{pid}"])
+        assert os.listdir(f"{place}.shared") == ["qmp"] and not os.listdir(f"/proc/{pid}/root{place}.shared")
+        t.hv("attach", f"pid:{pid}")
+        assert "none of ours left" in t.hv("detach", f"pid:{pid}")
 
 
 @case(configs=STANDARD[:1])

@@ -10,6 +10,8 @@
 #include "base/text.h"
 
 #define CMDLINE_MAX_BYTES (4u << 20)
+#define PID_NS_MAX	  33 /* nested namespaces: MAX_PID_NS_LEVEL of the kernel, and the first */
+#define THREADS_MAX	  65536 /* of a VMM */
 
 static struct hv_err *read_proc(pid_t pid, const char *file, struct hv_text *ret)
 {
@@ -105,6 +107,94 @@ bool hv_process_has_thread(pid_t pid, pid_t tid)
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid, (int)tid);
 	return pid > 0 && tid > 0 && access(path, F_OK) == 0;
+}
+
+/* The id of a thread in its own pid namespace: the last number of NSpid, which has one for each
+ * namespace from this one on (proc(5)). 0: it is not known. */
+static pid_t own_id(const char *status, unsigned *ret_nr)
+{
+	unsigned long id = 0, next;
+
+	for (*ret_nr = 0; *ret_nr < PID_NS_MAX; (*ret_nr)++) {
+		if (!status_number(status, "\nNSpid:", *ret_nr, &next))
+			break;
+		id = next;
+	}
+	return (pid_t)id;
+}
+
+/* Whether process PID has other ids in its own pid namespace than here. */
+static bool has_own_ids(pid_t pid)
+{
+	HV_AUTO_TEXT struct hv_text status = {0};
+	HV_AUTO_ERR struct hv_err *err = read_proc(pid, "status", &status);
+	unsigned nr = 0;
+
+	if (!err)
+		own_id(status.data, &nr);
+	return nr > 1;
+}
+
+struct thread_ids {
+	pid_t here;
+	pid_t own;
+};
+
+/* The caller frees *RET. */
+static size_t list_threads(pid_t pid, struct thread_ids **ret)
+{
+	HV_AUTO_FREE char *path = hv_format("/proc/%d/task", (int)pid);
+	struct thread_ids *list = NULL;
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	unsigned nr_ids;
+	size_t nr = 0;
+
+	while (dir && nr < THREADS_MAX && (entry = readdir(dir))) {
+		HV_AUTO_TEXT struct hv_text status = {0};
+		HV_AUTO_FREE char *file = hv_format("task/%.20s/status", entry->d_name);
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		err = read_proc(pid, file, &status);
+		if (err)
+			continue; /* it has ended */
+		list = hv_realloc_array(list, nr + 1, sizeof(*list));
+		list[nr++] = (struct thread_ids){atoi(entry->d_name), own_id(status.data, &nr_ids)};
+	}
+	if (dir)
+		closedir(dir);
+	*ret = list;
+	return nr;
+}
+
+static bool find_id(const struct thread_ids *list, size_t nr, pid_t *id)
+{
+	for (size_t i = 0; *id > 0 && i < nr; i++) {
+		if (list[i].own != *id)
+			continue;
+		*id = list[i].here;
+		return true;
+	}
+	return false;
+}
+
+unsigned hv_process_find_threads(pid_t pid, pid_t *ids, unsigned nr)
+{
+	HV_AUTO_FREE struct thread_ids *list = NULL;
+	size_t nr_threads;
+	unsigned i = 0;
+
+	if (!has_own_ids(pid)) {
+		while (i < nr && hv_process_has_thread(pid, ids[i]))
+			i++;
+		return i;
+	}
+	nr_threads = list_threads(pid, &list);
+	while (i < nr && find_id(list, nr_threads, &ids[i]))
+		i++;
+	return i;
 }
 
 size_t hv_process_arg(const struct hv_process *p, const char *option, size_t from,

@@ -25,6 +25,10 @@ struct hv_err *hv_process_of_thread(pid_t tid, pid_t *ret) hv_must_use;
 /* Whether TID is a thread of process PID now. */
 bool hv_process_has_thread(pid_t pid, pid_t tid);
 
+/* Replaces IDS of threads of process PID, which its own pid namespace has, by their ids here.
+ * Returns the index of the first one that is no thread of the process; NR: all are. */
+unsigned hv_process_find_threads(pid_t pid, pid_t *ids, unsigned nr);
+
 /* Looks for argument OPTION ("-name", also found as "--name") from index FROM on. Returns the index
  * behind it; 0: not found. *RET_VALUE (may be NULL) is the argument that follows it, "" at the end.
  */

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "vmm/qemu/machine.h"
 #include "vmm/qemu/stub_dir.h"
+#include "vmm/root_path.h"
 #include "vmm/unix_socket.h"
 
 #define FIRST_HOLD_NS  (2 * HV_NS_PER_S)
@@ -48,12 +49,30 @@ static struct hv_err *make_dir(struct hv_machine *m, char **ret)
 	return NULL;
 }
 
+/* The VMM is told the directory's path. */
+static struct hv_err *check_place(const struct hv_machine *m)
+{
+	pid_t pid = m->process.pid;
+	HV_AUTO_FREE char *real = m->vmm_dir ? NULL : realpath(m->qmp_dir, NULL);
+
+	if (!real || !hv_root_is_elsewhere(pid) || hv_root_path_is_same(pid, real))
+		return NULL;
+	return hv_err_new(EXDEV,
+			  "gdb stub: process %d is in another mount namespace, in which %s is "
+			  "another directory or none: name the guest pid:%d, or "
+			  "qmp:/proc/%d/root/PATH with the socket's path there",
+			  (int)pid, real, (int)pid, (int)pid);
+}
+
 /* Under libvirt it is the domain's private directory, in which the VMM's user and AppArmor allow it
  * to bind a socket. */
 static struct hv_err *choose_dir(struct hv_machine *m, char **ret)
 {
-	if (m->qmp_dir)
-		return make_dir(m, ret);
+	if (m->qmp_dir) {
+		struct hv_err *err = check_place(m);
+
+		return err ? err : make_dir(m, ret);
+	}
 	if (!m->private_dir)
 		return hv_err_new(ENOENT, "gdb stub: the domain has no directory for its socket");
 	*ret = hv_strdup(m->private_dir);
@@ -68,14 +87,18 @@ static struct hv_err *choose_path(struct hv_machine *m)
 
 	if (err)
 		return err;
-	real = realpath(dir, NULL);
+	real = m->vmm_dir ? hv_strdup(dir) : realpath(dir, NULL);
 	if (!real)
 		return hv_err_new(errno, "gdb stub: directory %s: %s", dir, strerror(errno));
 	free(m->stub_path);
+	free(m->stub_vmm_path);
 	m->stub_path = hv_format("%s/%s", real, HV_STUB_SOCKET);
-	if (!hv_unix_path_fits(m->stub_path))
+	m->stub_vmm_path = m->vmm_dir ? hv_format("%s/hvtrace-%d/%s", m->vmm_dir,
+						  (int)m->process.pid, HV_STUB_SOCKET)
+				      : hv_strdup(m->stub_path);
+	if (!hv_unix_path_fits(m->stub_path) || !hv_unix_path_fits(m->stub_vmm_path))
 		return hv_err_new(ENAMETOOLONG, "gdb stub: socket path %s is too long",
-				  m->stub_path);
+				  m->stub_vmm_path);
 	return NULL;
 }
 
@@ -90,7 +113,7 @@ static struct hv_err *stub_on(struct hv_machine *m)
 {
 	char said[HV_VMM_TEXT_BYTES];
 	bool is_on = false;
-	struct hv_err *err = hv_parser_gdbserver(m->monitor, m->stub_path, said);
+	struct hv_err *err = hv_parser_gdbserver(m->monitor, m->stub_vmm_path, said);
 
 	if (!err)
 		err = hv_machine_stub_state(m, &is_on);
@@ -106,6 +129,7 @@ static void remove_files(struct hv_machine *m)
 	if (m->stub_dir)
 		hv_stub_dir_remove(m->stub_dir, m->process.uid, m->process.gid);
 	free(hv_take(m->stub_path));
+	free(hv_take(m->stub_vmm_path));
 	free(hv_take(m->stub_dir));
 }
 
@@ -288,6 +312,24 @@ struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_was_stopped)
 	return err;
 }
 
+static struct hv_err *start_guardian(struct hv_machine *m)
+{
+	HV_AUTO_FREE char *name = NULL;
+	HV_AUTO_FREE char *opened = NULL;
+	HV_AUTO_FD int fd = -1;
+	struct hv_err *err;
+
+	if (!m->vmm_dir)
+		return hv_guardian_start(m->stub_path, m->process.pid, &m->guardian);
+	name = hv_format("hvtrace-%d/%s", (int)m->process.pid, HV_STUB_SOCKET);
+	err = hv_root_path_open_at(m->qmp_dir_fd, name, m->stub_vmm_path, &fd);
+	opened = hv_format("/proc/self/fd/%d", fd);
+	if (!err)
+		err = hv_guardian_start(opened, m->process.pid, &m->guardian);
+	return hv_err_in(err, "gdb stub, in the mount namespace of process %d",
+			 (int)m->process.pid);
+}
+
 struct hv_err *hv_machine_prepare_hold(struct hv_machine *m)
 {
 	struct hv_err *err = hv_machine_is_running(m);
@@ -307,7 +349,7 @@ struct hv_err *hv_machine_prepare_hold(struct hv_machine *m)
 	hv_stub_file_remove(m->stub_path, m->process.uid, m->process.gid);
 	err = stub_on(m);
 	if (!err)
-		err = hv_guardian_start(m->stub_path, m->process.pid, &m->guardian);
+		err = start_guardian(m);
 	if (err) {
 		hv_err_free(stub_off(m));
 		remove_files(m);

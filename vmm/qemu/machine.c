@@ -14,6 +14,7 @@
 #include "vmm/qemu/libvirt.h"
 #include "vmm/qemu/options.h"
 #include "vmm/qemu/ram_load.h"
+#include "vmm/root_path.h"
 
 /* How often the monitor is asked for the RAM again because of an address that is not known (the
  * guest chooses addresses) or of memory devices that may be gone. */
@@ -36,6 +37,8 @@ void hv_machine_free(struct hv_machine *m)
 	free(m->id);
 	free(m->monitor_kind);
 	free(m->qmp_dir);
+	free(m->vmm_dir);
+	hv_close_at(&m->qmp_dir_fd);
 	free(m->private_dir);
 	free(m);
 }
@@ -109,12 +112,14 @@ static struct hv_err *vcpu_threads(const struct hv_machine *m, pid_t **ret, unsi
 	unsigned nr = 0;
 	struct hv_err *err = hv_parser_threads(m->monitor, tids, HV_VCPUS_MAX, &nr);
 
-	for (unsigned i = 0; !err && i < nr; i++)
-		if (!hv_process_has_thread(m->process.pid, tids[i]))
-			err = hv_err_new(ESRCH, "vCPU %u is no thread of process %d", i,
-					 (int)m->process.pid);
+	unsigned found;
+
 	if (err)
 		return err;
+	found = hv_process_find_threads(m->process.pid, tids, nr);
+	if (found < nr)
+		return hv_err_new(ESRCH, "vCPU %u is no thread of process %d", found,
+				  (int)m->process.pid);
 	*ret = hv_take(tids);
 	*ret_nr = nr;
 	return NULL;
@@ -262,6 +267,7 @@ static struct hv_machine *machine_new(struct hv_parser *monitor, const char *kin
 	m->monitor = monitor;
 	m->monitor_kind = hv_strdup(kind);
 	m->pidfd = -1;
+	m->qmp_dir_fd = -1;
 	m->region.fd = -1;
 	return m;
 }
@@ -372,12 +378,27 @@ static struct hv_err *finish_open(struct hv_machine *m, pid_t pid, int pidfd,
 	return NULL;
 }
 
+/* The directory of the QMP socket PATH. In another mount namespace it is kept open, so that the VMM
+ * cannot make its path lead elsewhere. */
+static struct hv_err *find_dir(struct hv_machine *m, const char *path)
+{
+	HV_AUTO_FREE char *copy = hv_strdup(path);
+	const char *dir = dirname(copy);
+	const char *rest = hv_root_path_rest(dir, NULL);
+	struct hv_err *err = rest ? hv_root_path_open(dir, &m->qmp_dir_fd) : NULL;
+
+	if (err)
+		return err;
+	m->qmp_dir = rest ? hv_format("/proc/self/fd/%d", m->qmp_dir_fd) : hv_strdup(dir);
+	m->vmm_dir = rest ? hv_strdup(rest) : NULL;
+	return NULL;
+}
+
 /* NAME is the user's name for the guest. EXPECTED: the process that must have made the socket; 0:
  * any one. */
 static struct hv_err *open_qmp(const char *name, const char *path, pid_t expected,
 			       struct hv_machine **ret)
 {
-	HV_AUTO_FREE char *copy = hv_strdup(path);
 	struct hv_unix_peer peer = HV_UNIX_PEER_NONE;
 	struct hv_parser *monitor = NULL;
 	struct hv_machine *m;
@@ -387,15 +408,22 @@ static struct hv_err *open_qmp(const char *name, const char *path, pid_t expecte
 		return err;
 	m = machine_new(monitor, "qmp");
 	m->name = hv_strdup(name);
-	m->qmp_dir = hv_strdup(dirname(copy));
+	err = find_dir(m, path);
+	if (err) {
+		hv_close_at(&peer.pidfd);
+		hv_machine_free(m);
+		return err;
+	}
 	return finish_open(m, peer.pid, peer.pidfd, ret);
 }
 
 struct hv_err *hv_machine_open_qmp(const char *path, struct hv_machine **ret)
 {
 	HV_AUTO_FREE char *name = hv_format("qmp:%s", path);
+	pid_t expected = 0;
 
-	return open_qmp(name, path, 0, ret);
+	hv_root_path_rest(path, &expected);
+	return open_qmp(name, path, expected, ret);
 }
 
 static struct hv_err *open_libvirt(const char *spec, const char *uri, pid_t expected,
@@ -422,6 +450,45 @@ static struct hv_err *open_libvirt(const char *spec, const char *uri, pid_t expe
 struct hv_err *hv_machine_open_libvirt(const char *spec, const char *uri, struct hv_machine **ret)
 {
 	return open_libvirt(spec, uri, 0, ret);
+}
+
+/* PATH is what process PID calls its socket. Takes PATH, and returns the path that this process
+ * must use; the caller frees it. */
+static char *socket_from_here(pid_t pid, char *path)
+{
+	HV_AUTO_FREE char *given = path;
+	HV_AUTO_FREE char *cwd = hv_format("/proc/%d/cwd/", (int)pid);
+	bool is_elsewhere = hv_root_is_elsewhere(pid);
+	bool is_here;
+
+	if (!strncmp(path, cwd, strlen(cwd)))
+		is_here = !is_elsewhere;
+	else /* another process's root is not the VMM's to name */
+		is_here = strncmp(path, "/proc/", 6) != 0 &&
+			  (!is_elsewhere || hv_root_path_is_same(pid, path));
+	return is_here ? hv_take(given) : hv_root_path_of(pid, path);
+}
+
+/* Takes ERR, of the libvirt of this host, or NULL. */
+static struct hv_err *no_monitor(pid_t pid, const char *name, struct hv_err *err)
+{
+	if (hv_root_is_elsewhere(pid)) {
+		hv_err_free(err);
+		return hv_err_new(
+			ENOTCONN,
+			"process %d is in another mount namespace and has no QMP socket of its "
+			"own, and a libvirt, a TCP port or an abstract socket in its mount or "
+			"network namespace is not used: start QEMU with -qmp unix:PATH,server=on,"
+			"wait=off (a path in its namespace)",
+			(int)pid);
+	}
+	if (err)
+		return hv_err_in(err, "domain '%s'", name);
+	return hv_err_new(
+		ENOTCONN,
+		"process %d: no monitor found: it is not a libvirt domain and has neither -qmp "
+		"unix:PATH nor -mon mode=control with -chardev socket,path=PATH",
+		(int)pid);
 }
 
 /* The monitor of a libvirt domain is in use by libvirt, so libvirt is tried first. The process can
@@ -451,13 +518,8 @@ struct hv_err *hv_machine_open_pid(pid_t pid, const char *uri, struct hv_machine
 	hv_process_close(&p);
 	if (path) {
 		hv_err_free(err);
+		path = socket_from_here(pid, path);
 		return open_qmp(own_name, path, pid, ret);
 	}
-	if (err)
-		return hv_err_in(err, "domain '%s'", name);
-	return hv_err_new(
-		ENOTCONN,
-		"process %d: no monitor found: it is not a libvirt domain and has neither -qmp "
-		"unix:PATH nor -mon mode=control with -chardev socket,path=PATH",
-		(int)pid);
+	return no_monitor(pid, name, err);
 }

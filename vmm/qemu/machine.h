@@ -14,6 +14,8 @@ struct hv_machine {
 	char *id;
 	char *monitor_kind; /* "libvirt", "qmp" */
 	char *qmp_dir;	    /* directory of the QMP socket; NULL: libvirt has the monitor */
+	int qmp_dir_fd;	    /* QMP_DIR leads to it if that is in another mount namespace; else -1 */
+	char *vmm_dir;	    /* what the VMM calls that directory; NULL: as this process does */
 	char *private_dir;  /* of the domain, by libvirt; NULL: libvirt does not have the monitor */
 	struct hv_parser *monitor; /* reads what it says */
 	struct hv_process process;
@@ -30,7 +32,8 @@ struct hv_machine {
 	struct hv_guardian *guardian;
 	char *stub_dir;	 /* a directory of ours, to be removed; NULL: the domain's own is used */
 	char *stub_path; /* the stub's socket */
-	bool held;	 /* the guest is held now, by the guardian or by injection */
+	char *stub_vmm_path;		/* what the VMM calls it */
+	bool held;			/* the guest is held now, by the guardian or by injection */
 	struct hv_vcpu_regs *held_regs; /* of the hold by the guardian; owned, NULL: none is read */
 	uint64_t held_ns;		/* of the last hold */
 	uint64_t held_from_ns;		/* the time of the last hold counts from here */

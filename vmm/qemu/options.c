@@ -91,9 +91,11 @@ static char *chardev_path(const struct hv_process *p, const char *id)
 
 	for (size_t i = 0; (i = hv_process_arg(p, "-chardev", i, &value));) {
 		HV_AUTO_FREE char *its_id = hv_option_value(value, "id", NULL);
+		HV_AUTO_FREE char *abstract = hv_option_value(value, "abstract", NULL);
 		char *path = hv_option_value(value, "path", NULL);
 
-		if (path && its_id && !strcmp(its_id, id))
+		if (path && (!abstract || !strcmp(abstract, "off")) && its_id &&
+		    !strcmp(its_id, id))
 			return absolute(p, path);
 		free(path);
 	}

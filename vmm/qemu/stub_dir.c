@@ -56,6 +56,9 @@ static bool is_roots_place(const char *path)
 	HV_AUTO_FREE char *real = realpath(dirname(copy), NULL);
 	struct stat st;
 
+	/* what a descriptor leads to has no path that is walked here */
+	if (!strncmp(path, "/proc/", 6))
+		return false;
 	/* dirname(3) may have changed the copy, or returned a string of its own */
 	if (!real || strncmp(path, real, strlen(real)) != 0)
 		return false;
@@ -99,8 +102,17 @@ void hv_stub_dir_remove(const char *path, uid_t uid, gid_t gid)
 void hv_stub_file_remove(const char *path, uid_t uid, gid_t gid)
 {
 	AS_USER struct as_user was = become(uid, gid);
+	HV_AUTO_FREE char *dir = hv_strdup(path);
+	char *name = strrchr(dir, '/');
+	HV_AUTO_FD int fd = -1;
 
-	unlink(path);
+	if (!name)
+		return;
+	*name++ = '\0';
+	/* The VMM may have made a link of the directory. */
+	fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0)
+		unlinkat(fd, name, 0);
 }
 
 struct hv_err *hv_stub_dir_make(const char *path, uid_t uid, gid_t gid)

@@ -72,6 +72,13 @@ START_TEST(no_qmp)
 			   "-mon", "chardev=charmonitor,id=monitor,mode=control", "-qmp", NULL});
 
 	expect(hv_process_qmp_path(&p), NULL);
+	/* not a file: only processes in the same network namespace can connect */
+	p = with((char *[]){"qemu", "-chardev", "socket,path=x,abstract=on,id=m", "-mon",
+			    "m,mode=control", NULL});
+	expect(hv_process_qmp_path(&p), NULL);
+	p = with((char *[]){"qemu", "-chardev", "socket,path=/x,abstract=off,id=m", "-mon",
+			    "m,mode=control", NULL});
+	expect(hv_process_qmp_path(&p), "/x");
 }
 END_TEST
 
