@@ -7,7 +7,7 @@
 #include "patcher/probed.h"
 #include "patcher/state.h"
 
-/* What will be at CHANGE when UNDO is put back. */
+/* Overlays on BYTES the bytes that UNDO will restore in CHANGE. */
 static void put_own(const struct hv_change *undo, size_t nr_undo, const struct hv_change *change,
 		    uint8_t *bytes)
 {
@@ -59,7 +59,7 @@ static bool any_refused(const struct hv_change *changes, size_t nr)
 	return false;
 }
 
-/* Whether all can be done, as nothing changes in a hold. */
+/* Checks everything before the first write. The guest is paused, so the results stay valid. */
 static struct hv_err *look_first(struct hv_patcher *p, struct hv_hold *hold, struct hv_change *undo,
 				 size_t nr_undo, struct hv_change *changes, size_t nr,
 				 bool *ret_refused)
@@ -91,7 +91,7 @@ struct hv_err *hv_patcher_exchange_held(struct hv_patcher *p, struct hv_hold *ho
 	if (!err && !any_refused(undo, nr_undo))
 		err = hv_patcher_apply_held(p, hold, changes, nr);
 	if (!err && (any_refused(undo, nr_undo) || any_refused(changes, nr)))
-		err = hv_err_new(EBUSY, "0x%llx: the instructions are not what they were",
+		err = hv_err_new(EBUSY, "0x%llx: the guest modified these instructions",
 				 (unsigned long long)changes[0].gva.v);
 	return err;
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Changes of instructions that take the place of others which they overlap. A change is never
- * written over another one: what is there is put back first, in the same hold.
- * Leaves to others: which (tracer/detours.h). */
+/* Replaces patched instructions by a different set of patches that overlaps them. A patch is never
+ * written over another one: the original bytes are restored first, in the same pause.
+ *
+ * tracer/detours.h chooses the changes. */
 #pragma once
 
 #include "patcher/patcher.h"
 
-/* For use inside hv_patcher_held(), as hv_patcher_apply_held(). Puts back UNDO, of
- * hv_patcher_undo_plan(), and then makes CHANGES, whose FROM is what is there without UNDO.
- * *RET_REFUSED: the guest's bytes are others, or its kprobes forbid one, or a vCPU is inside one;
- * then nothing was changed. On errors UNDO may be put back. EALREADY: nothing was changed. */
+/* Restores UNDO, from hv_patcher_undo_plan(), and then applies CHANGES, whose FROM must be the
+ * bytes after the restore. Use it inside hv_patcher_held(), like hv_patcher_apply_held().
+ *
+ * *RET_REFUSED is set, and nothing is changed, if the guest's bytes differ, its kprobes forbid a
+ * change, or a vCPU is inside one. EALREADY means that nothing was changed. After other errors,
+ * UNDO may have been restored. */
 struct hv_err *hv_patcher_exchange_held(struct hv_patcher *p, struct hv_hold *hold,
 					struct hv_change *undo, size_t nr_undo,
 					struct hv_change *changes, size_t nr,

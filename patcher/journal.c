@@ -33,7 +33,7 @@ void hv_journal_deinit(struct hv_journal *j)
 	*j = (struct hv_journal){0};
 }
 
-/* The slot of GPA's entry, or NULL. */
+/* Returns the hash table entry of GPA, or NULL. */
 static uint32_t *find_slot(const struct hv_journal *j, struct hv_gpa gpa)
 {
 	for (size_t i = 0, at = home(gpa); i < j->nr_slots; i++, at = (at + 1) % j->nr_slots) {
@@ -63,8 +63,8 @@ const struct hv_journal_entry *hv_journal_find(const struct hv_journal *j, struc
 	return slot ? &j->entries[*slot - 1] : NULL;
 }
 
-/* Calls WRITE for each place that has a copy of the journal: the one that the guest cannot reach,
- * if there is one, and the region. */
+/* Calls WRITE for each shared copy of the journal: the one outside the guest's reach, if any, and
+ * the region. */
 static void mirror_by(struct hv_journal *j, uint32_t index,
 		      void (*write)(const struct hv_journal *j, uint32_t index, uint8_t *start))
 {
@@ -78,7 +78,7 @@ static struct hv_journal_entry *entry_at(uint8_t *start, uint32_t index)
 	return (struct hv_journal_entry *)(start + HV_REGION_JOURNAL_OFF) + index;
 }
 
-/* Writes an entry into a copy, where it is never USED while only a part of it is written. */
+/* Writes an entry to a copy. The entry is never marked USED while it is incomplete. */
 static void mirror(const struct hv_journal *j, uint32_t index, uint8_t *start)
 {
 	struct hv_journal_entry *to = entry_at(start, index);
@@ -92,8 +92,8 @@ static void mirror(const struct hv_journal *j, uint32_t index, uint8_t *start)
 			 __ATOMIC_RELEASE);
 }
 
-/* Likewise for an entry that stays USED: the process that comes after us must find it at any
- * moment, with the old or the new bytes, and relies on what is in the guest (tracer/recover.c). */
+/* Updates the new bytes of an entry that stays USED. Recovery can read it at any moment and must
+ * find the old or the new bytes; it then checks what the guest has (tracer/recover.c). */
 static void mirror_new_bytes(const struct hv_journal *j, uint32_t index, uint8_t *start)
 {
 	struct hv_journal_entry *to = entry_at(start, index);
@@ -103,7 +103,7 @@ static void mirror_new_bytes(const struct hv_journal *j, uint32_t index, uint8_t
 	__atomic_store_n((uint64_t *)to->new_bytes, bytes, __ATOMIC_RELEASE);
 }
 
-/* An index that no entry uses; false when there is none. */
+/* Allocates an entry. Returns false if the journal is full. */
 static bool take_index(struct hv_journal *j, uint32_t *ret)
 {
 	if (j->nr_free > 0) {
@@ -116,7 +116,6 @@ static bool take_index(struct hv_journal *j, uint32_t *ret)
 	return true;
 }
 
-/* The entry for CHANGE. */
 static struct hv_journal_entry entry_of(const struct hv_change *change)
 {
 	struct hv_journal_entry entry = {
@@ -136,8 +135,8 @@ static void note_again(struct hv_journal *j, uint32_t index, const struct hv_cha
 {
 	struct hv_journal_entry *entry = &j->entries[index];
 
-	/* The memory is mapped elsewhere now, so it was freed meanwhile and is another module's:
-	 * the old bytes are of no use any more, and undoing must go by the new address. */
+	/* The address has changed, so the memory was freed and now belongs to another module. The
+	 * old bytes are obsolete, and undoing must use the new address. */
 	if (entry->gva != change->gva.v) {
 		j->nr_used[entry->kind]--;
 		j->nr_used[change->kind]++;
@@ -145,7 +144,7 @@ static void note_again(struct hv_journal *j, uint32_t index, const struct hv_cha
 		mirror_by(j, index, mirror);
 		return;
 	}
-	/* A change back to the old bytes needs no note: the entry can undo both. */
+	/* A change back to the old bytes is covered by the existing entry. */
 	if (memcmp(entry->old_bytes, change->to, change->len_bytes) == 0 ||
 	    memcmp(entry->new_bytes, change->to, change->len_bytes) == 0)
 		return;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The journal: which bytes of the guest are patched, found by address. Undoing relies on the copy
- * in private memory. Two more are for the process that comes after us when we are killed: where
- * there is a warden, one that is out of the guest's reach (vmm/warden/kept.h), and one in the
- * region (region.h), where the guest's root can write. */
+/* The journal of patched bytes in the guest, looked up by guest-physical address.
+ *
+ * This process undoes changes from its private copy. The journal is also written to the region
+ * (region.h), and in a session with a privileged process to memory outside the guest's reach
+ * (vmm/warden/kept.h). They serve recovery after this process is killed. Root in the guest can
+ * write to the copy in the region. */
 #pragma once
 
 #include "patcher/patcher.h"
@@ -10,8 +12,8 @@
 struct hv_journal {
 	struct hv_region *region;	  /* borrowed */
 	struct hv_journal_entry *entries; /* owned */
-	uint32_t nr_entries;		  /* used or freed */
-	uint32_t *slots; /* owned: open-addressed by gpa, entry index + 1, 0 is empty */
+	uint32_t nr_entries;		  /* used and free entries */
+	uint32_t *slots; /* owned; hash table by gpa: entry index + 1, 0 if empty */
 	size_t nr_slots;
 	uint32_t *free_list; /* owned */
 	size_t nr_free;
@@ -21,12 +23,13 @@ struct hv_journal {
 void hv_journal_init(struct hv_journal *j, struct hv_region *region);
 void hv_journal_deinit(struct hv_journal *j);
 
-/* Notes that CHANGE may be written from now on: in a new entry, with FROM as the old bytes, or as
- * the new bytes of the entry for this address. Fails with ENOSPC when the journal is full. */
+/* Records CHANGE before it is written: adds an entry with FROM as the old bytes, or updates the new
+ * bytes of the existing entry for this address. Fails with ENOSPC if the journal is full. */
 struct hv_err *hv_journal_note(struct hv_journal *j, const struct hv_change *change) hv_must_use;
-/* Removes the entry of GPA, which has its old bytes again. */
+/* Removes the entry of GPA after its old bytes were restored. */
 void hv_journal_forget(struct hv_journal *j, struct hv_gpa gpa);
-/* Takes over ENTRIES, which are in the region already, in the same order. */
+/* Takes over the journal of an earlier session. ENTRIES are those in the region, in the same
+ * order. */
 void hv_journal_adopt(struct hv_journal *j, const struct hv_journal_entry *entries, uint32_t nr);
-/* NULL: there is no entry. */
+/* Returns NULL if there is no entry. */
 const struct hv_journal_entry *hv_journal_find(const struct hv_journal *j, struct hv_gpa gpa);

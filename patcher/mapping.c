@@ -4,11 +4,10 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* What stays empty on both sides of the image, so that a stray access past its end still faults.
- */
+/* Kept unmapped on both sides of the image, so that an access just outside it still faults. */
 #define GUARD_BYTES HV_REGION_UNIT
 
-/* What is unused at the start of an area and stays the kernel's, for modules */
+/* Unused space at the start of a module area that is left to the kernel. */
 #define MODULE_BYTES (64ULL << 20)
 
 static enum hv_access access_of(uint64_t region_off)
@@ -21,7 +20,7 @@ struct hv_err *hv_mapping_refusal(const struct hv_kernel_core *core)
 	return core->no_reach ? hv_err_copy(core->no_reach) : NULL;
 }
 
-/* What one entry that is filled maps of a unit: all of it, or a page. */
+/* Returns the bytes of a unit that one entry maps: the whole unit or a page. */
 static uint64_t piece_bytes(const struct hv_arch *arch)
 {
 	uint64_t span = arch->entry_span(arch->map_level);
@@ -29,10 +28,11 @@ static uint64_t piece_bytes(const struct hv_arch *arch)
 	return span < HV_REGION_UNIT ? span : HV_REGION_UNIT;
 }
 
-/* Entries of the image at the levels of ours: caching and encryption bits are copied from them. */
+/* Entries of the kernel image at the same levels as ours. Our entries copy their caching and
+ * encryption bits. */
 struct neighbours {
 	uint64_t leaf;
-	uint64_t table; /* the entry that leads to the leaf's table */
+	uint64_t table; /* the entry that points to the leaf's table */
 };
 
 static struct hv_err *find_neighbours_at(struct hv_kernel *k, unsigned level,
@@ -59,7 +59,7 @@ static struct hv_err *find_neighbours_at(struct hv_kernel *k, unsigned level,
 			  (unsigned long long)(arch->entry_span(level) >> 10));
 }
 
-/* A small image may have no part that is long enough for a leaf as ours. */
+/* Falls back to page entries, because a small image can be too short for a leaf of our size. */
 static struct hv_err *find_neighbours(struct hv_kernel *k, struct neighbours *ret)
 {
 	const struct hv_arch *arch = k->core.as.arch;
@@ -72,23 +72,23 @@ static struct hv_err *find_neighbours(struct hv_kernel *k, struct neighbours *re
 	return find_neighbours_at(k, 1, ret);
 }
 
-/* Where an entry of ours goes. */
+/* A page table entry to fill. */
 struct slot {
 	struct hv_gva gva;
 	struct hv_gpa entry_gpa;
 };
 
-/* Where slots are looked for. */
+/* Parameters of the search for unused entries. */
 struct search {
 	struct hv_kernel *k;
 	struct hv_reach reach;
-	struct hv_gva_range modules[HV_MODULE_AREAS]; /* room that stays the kernel's */
-	struct hv_gva_range taken;		      /* by the region */
-	bool is_far;				      /* the image cannot call what begins there */
+	struct hv_gva_range modules[HV_MODULE_AREAS]; /* left to the kernel for modules */
+	struct hv_gva_range taken;		      /* used by the region itself */
+	bool is_far; /* the search is beyond the image's call range */
 };
 
-/* The part of AREA from its start that has MODULE_BYTES of unused slots. A slot that the kernel may
- * use in part is not ours: it would look for its own pages in our table. */
+/* Returns in *RET the start of AREA up to MODULE_BYTES of unused entries. Entries that the kernel
+ * may use partially are not counted: the kernel would look for its pages in our table. */
 static struct hv_err *keep_room(struct hv_kernel *k, struct hv_gva_range area,
 				struct hv_gva_range *ret)
 {
@@ -120,7 +120,7 @@ static struct hv_err *begin_search(struct hv_kernel *k, struct search *ret)
 	return err;
 }
 
-/* Of the unit at GVA, and of what else is in its slot. */
+/* Returns whether the entries of the unit at GVA overlap a range that is reserved. */
 static bool is_kept(const struct search *s, struct hv_gva gva)
 {
 	const struct hv_arch *arch = s->k->core.as.arch;
@@ -136,8 +136,8 @@ static bool is_kept(const struct search *s, struct hv_gva gva)
 	return end > s->reach.kept.start.v && start < s->reach.kept.end.v;
 }
 
-/* *RET: the slot of the piece at GVA is unused, so its entry is 0 (not just not present) and its
- * table exists. */
+/* Sets *RET to whether the entry for GVA is unused: its table exists and its value is 0, not merely
+ * not present. */
 static struct hv_err *is_empty(const struct search *s, struct hv_gva gva, struct slot *ret_slot,
 			       bool *ret)
 {
@@ -153,7 +153,8 @@ static struct hv_err *is_empty(const struct search *s, struct hv_gva gva, struct
 	return NULL;
 }
 
-/* *RET: the unit at GVA may be ours, and all its pieces are unused. */
+/* Sets *RET to whether the region can use the unit at GVA: it is not reserved and its entries are
+ * unused. */
 static struct hv_err *is_free(const struct search *s, struct hv_gva gva, bool *ret)
 {
 	struct hv_gva_range image = s->k->core.image.all;
@@ -175,8 +176,8 @@ static struct hv_err *is_free(const struct search *s, struct hv_gva gva, bool *r
 	return err;
 }
 
-/* Walks through the runs of NR free units, which may overlap, up to number WANTED. *RET_NR: how
- * many there are up to there, *RET: the start of the last. */
+/* Visits runs of NR consecutive free units, which can overlap, up to index WANTED. Sets *RET to the
+ * start of the last run visited and *RET_NR to the number visited. */
 static struct hv_err *walk_runs(const struct search *s, size_t nr, size_t wanted,
 				struct hv_gva *ret, size_t *ret_nr)
 {
@@ -201,8 +202,8 @@ static struct hv_err *walk_runs(const struct search *s, size_t nr, size_t wanted
 	return NULL;
 }
 
-/* A run of NR free units, chosen at random: whoever wants to misuse the stubs or the writable pages
- * behind them does not know where they are. */
+/* Selects a random run of NR free units, so that an attacker cannot predict the address of stubs
+ * and writable pages. */
 static struct hv_err *find_run(struct search *s, size_t nr, struct hv_gva *ret)
 {
 	uint64_t random = 0;
@@ -215,17 +216,18 @@ static struct hv_err *find_run(struct search *s, size_t nr, struct hv_gva *ret)
 		err = walk_runs(s, nr, SIZE_MAX, ret, &nr_runs);
 	}
 	if (!err && !nr_runs)
-		err = hv_err_new(ENOSPC,
-				 "kernel page tables: no unused slots for %llu MiB in a row below "
-				 "0x%llx",
-				 (unsigned long long)(nr * HV_REGION_UNIT >> 20),
-				 (unsigned long long)s->reach.free_window.end.v);
+		err = hv_err_new(
+			ENOSPC,
+			"kernel page tables: no unused entries for a contiguous %llu MiB below "
+			"0x%llx",
+			(unsigned long long)(nr * HV_REGION_UNIT >> 20),
+			(unsigned long long)s->reach.free_window.end.v);
 	if (!err && getrandom(&random, sizeof(random), 0) != sizeof(random))
 		err = hv_err_new(EIO, "getrandom: no random numbers");
 	return err ? err : walk_runs(s, nr, random % nr_runs, ret, &nr_runs);
 }
 
-/* The slots of NR pieces from START on, which are unused. */
+/* Gets the entries of the NR pieces from START, and checks again that they are unused. */
 static struct hv_err *find_slots(const struct search *s, struct hv_gva start, size_t nr,
 				 struct slot *ret)
 {
@@ -238,12 +240,13 @@ static struct hv_err *find_slots(const struct search *s, struct hv_gva start, si
 		if (err)
 			return err;
 		if (!is_unused)
-			return hv_err_new(EBUSY, "kernel page tables: they change");
+			return hv_err_new(EBUSY,
+					  "kernel page tables: modified during the search; retry");
 	}
 	return NULL;
 }
 
-/* How many slots RANGE is in. */
+/* Returns the number of entries that RANGE spans. */
 static size_t count_slots(const struct hv_arch *arch, struct hv_gva_range range)
 {
 	uint64_t span = arch->entry_span(arch->map_level);
@@ -251,7 +254,7 @@ static size_t count_slots(const struct hv_arch *arch, struct hv_gva_range range)
 	return (range.end.v - 1) / span - range.start.v / span + 1;
 }
 
-/* Where the slot of AT leads, which is in RANGE. */
+/* Returns the address that the entry for AT must contain. AT is in RANGE. */
 static struct hv_gpa slot_leads_to(const struct hv_arch *arch, const struct hv_region *region,
 				   struct hv_gva_range range, struct hv_gva at)
 {
@@ -264,8 +267,8 @@ static struct hv_gpa slot_leads_to(const struct hv_arch *arch, const struct hv_r
 	return hv_gpa_add(region->gpa, off);
 }
 
-/* Where the slot of the piece leads that is OFF bytes into the landings of a region that is mapped
- * to RANGE: their table comes behind those of the range. */
+/* Returns the address that the entry for offset OFF of the landings must contain. The table for the
+ * landings follows the tables for RANGE. */
 static struct hv_gpa landings_lead_to(const struct hv_arch *arch, const struct hv_region *region,
 				      struct hv_gva_range range, uint64_t off)
 {
@@ -280,8 +283,8 @@ static bool has_landings(const struct hv_mapping_plan *plan)
 	return plan->landings.start.v != plan->landings.end.v;
 }
 
-/* Puts the leaf of AT into TABLE, one of PLAN's. START: where the region's part begins that AT is
- * in. */
+/* Writes the leaf for AT into TABLE, one of the plan's tables. START is the address of the mapping
+ * that contains AT. */
 static void fill_table(const struct hv_arch *arch, const struct hv_region *region,
 		       uint64_t neighbour, struct hv_mapping_plan *plan, struct hv_gpa table,
 		       struct hv_gva at, struct hv_gva start)
@@ -303,7 +306,7 @@ static struct hv_err *make_tables(const struct hv_arch *arch, const struct hv_re
 
 	if (len_bytes > HV_REGION_TABLES_BYTES)
 		return hv_err_new(ENOSPC,
-				  "region: %llu MiB are too much for %s guests with pages of %llu "
+				  "region: %llu MiB is too large for %s guests with pages of %llu "
 				  "KiB",
 				  (unsigned long long)(region->len_bytes >> 20), arch->name,
 				  (unsigned long long)(page_bytes >> 10));
@@ -320,7 +323,7 @@ static struct hv_err *make_tables(const struct hv_arch *arch, const struct hv_re
 	return NULL;
 }
 
-/* The entry of a slot that leads to TO. */
+/* Returns an entry that points to TO. */
 static uint64_t make_entry(const struct hv_arch *arch, const struct hv_region *region,
 			   const struct neighbours *n, struct hv_gpa to)
 {
@@ -342,7 +345,7 @@ static void add_change(const struct slot *slot, uint64_t entry, struct hv_mappin
 	memcpy(change->to, &entry, sizeof(entry));
 }
 
-/* SLOTS: of each of NR pieces of the range, then those of the landings. */
+/* SLOTS contains the NR entries of the range, followed by those of the landings. */
 static void make_changes(const struct hv_arch *arch, const struct hv_region *region,
 			 const struct neighbours *n, const struct slot *slots, size_t nr,
 			 struct hv_mapping_plan *plan)
@@ -371,8 +374,8 @@ static struct hv_gva_range both(struct hv_gva_range a, struct hv_gva_range b)
 	return (struct hv_gva_range){start, start.v < end.v ? end : start};
 }
 
-/* RET: the slots of all pieces of the landings of a region that is mapped to RANGE. Without them,
- * functions of modules that are out of reach are refused. It fails if the image needs them, too. */
+/* Finds entries for the landings of a region mapped at RANGE. If there are none, functions of
+ * distant modules cannot be traced; this is an error only if the image needs landings, too. */
 static struct hv_err *find_landings(struct search *s, struct hv_gva_range range, struct slot *ret,
 				    struct hv_gva_range *ret_landings)
 {
@@ -395,13 +398,16 @@ static struct hv_err *find_landings(struct search *s, struct hv_gva_range range,
 		return NULL;
 	}
 	if (err && is_needed)
-		err = hv_err_in(err, "landings, which all functions would have to call");
+		err = hv_err_in(
+			err,
+			"landings, which are needed to reach the region from the kernel image");
 	if (!err)
 		*ret_landings = (struct hv_gva_range){start, hv_gva_add(start, HV_REGION_UNIT)};
 	return err;
 }
 
-/* Landings that the image does not need are no reason to refuse a region. */
+/* Returns whether the region has room for the table of the landings. If not, they are left out
+ * unless the image needs them. */
 static bool has_table_for_landings(const struct hv_arch *arch, struct hv_gva_range range)
 {
 	return (count_slots(arch, range) + 1) * arch->entry_span(1) <= HV_REGION_TABLES_BYTES;
@@ -456,7 +462,7 @@ void hv_mapping_plan_deinit(struct hv_mapping_plan *plan)
 	*plan = (struct hv_mapping_plan){0};
 }
 
-/* *RET: the guest's page tables lead from AT, an address in RANGE, to the region. */
+/* Sets *RET to whether the entry for AT, an address in RANGE, points to the region. */
 static struct hv_err *leads_to_us(const struct hv_kernel *k, const struct hv_region *region,
 				  struct hv_gva_range range, struct hv_gva at, bool *ret)
 {
@@ -502,8 +508,8 @@ struct hv_err *hv_mapping_any_present(const struct hv_kernel *k, const struct hv
 	return NULL;
 }
 
-/* *RET: the guest's page tables lead from the piece of the landings that is OFF bytes into them to
- * the region, to *RET_TO. */
+/* Sets *RET to whether the entry at offset OFF of the landings points to the region, and *RET_TO to
+ * the address it should contain. */
 static struct hv_err *landing_leads_to_us(const struct hv_kernel *k, const struct hv_region *region,
 					  struct hv_gva_range range, struct hv_gva_range landings,
 					  uint64_t off, struct hv_gpa *ret_to, bool *ret)

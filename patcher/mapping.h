@@ -1,57 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the region goes in the guest kernel's address space: finds unused page-table slots within
- * reach of a call from kernel text, and makes what they are filled with. That is a leaf of
- * HV_REGION_UNIT; where the kernel's leaves of that level are larger (arch->make_table), it is a
- * table of the kernel's pages, which is in the region, where the guest does not map it. Where even
- * what such a table maps is too large (map_level is 1), it is pages in tables that the kernel has
- * for its image.
- * Leaves to others: writing them (patcher.h). */
+/* Plans the mapping of the region into the guest kernel's address space. Finds unused page table
+ * entries within call distance of kernel text and computes their new values. patcher.h writes them.
+ *
+ * Depending on the kernel, an entry maps:
+ *
+ *   - a block of HV_REGION_UNIT;
+ *   - a page table in the region, in a part that the guest cannot access, if the kernel's blocks at
+ *     that level are larger (arch->make_table);
+ *   - single pages, in the kernel's own page tables, if even a page table maps too much (map_level
+ *     is 1). */
 #pragma once
 
 #include "kernel/kernel.h"
 #include "patcher/patcher.h"
 
 struct hv_mapping_plan {
-	struct hv_gva_range range; /* guest virtual, of the region from HV_REGION_STUBS_OFF on */
-	/* Of the first unit of that a second time, in reach of modules that are out of the range's
-	 * (struct hv_reach). Empty: there are none, or no slot near them is unused. */
+	/* guest virtual addresses of the region, starting with HV_REGION_STUBS_OFF */
+	struct hv_gva_range range;
+	/* Second mapping of the first unit, for veneers ("landings") within reach of modules that
+	 * cannot reach `range` (struct hv_reach). Empty if no module needs it or no entries near
+	 * the modules are unused. */
 	struct hv_gva_range landings;
-	struct hv_change *changes; /* owned; of slots */
+	struct hv_change *changes; /* owned; page table entries */
 	size_t nr;
-	uint64_t *tables; /* owned; what must be at HV_REGION_TABLES_OFF before slots are filled */
+	uint64_t *tables; /* owned; must be at HV_REGION_TABLES_OFF before `changes` are applied */
 	size_t tables_bytes;
 };
 
-/* Why the region cannot be mapped into such a kernel: nothing tells what its text reaches. NULL: it
- * can be tried. */
+/* Returns the error that prevents mapping the region into this kernel, or NULL. It is impossible if
+ * the range that kernel text can reach is unknown. */
 struct hv_err *hv_mapping_refusal(const struct hv_kernel_core *core) hv_must_use;
 
-/* Plans to map LEN_BYTES of REGION from HV_REGION_STUBS_OFF on, at a place that is chosen at
- * random. Fails with ENOSPC when there are not enough unused slots in a row. */
+/* Plans to map LEN_BYTES of REGION, starting with HV_REGION_STUBS_OFF, at a random address. Fails
+ * with ENOSPC if there are not enough consecutive unused entries. */
 struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *region,
 			       uint64_t len_bytes, struct hv_mapping_plan *ret) hv_must_use;
-/* Writes the tables of PLAN into the region, and into what is kept of it. */
+/* Writes the page tables of PLAN to the region and to its copy outside the guest's reach. */
 void hv_mapping_place_tables(const struct hv_mapping_plan *plan, const struct hv_region *region);
 void hv_mapping_plan_deinit(struct hv_mapping_plan *plan);
 
-/* *RET: the guest's page tables lead from all of RANGE to the region. It is false when they do not
- * do so any more, and when they lead outside of its RAM. */
+/* Sets *RET to whether the guest's page tables map all of RANGE to the region. It is false if an
+ * entry points elsewhere, also if it points outside the guest's RAM. */
 struct hv_err *hv_mapping_is_present(const struct hv_kernel *k, const struct hv_region *region,
 				     struct hv_gva_range range, bool *ret) hv_must_use;
 
-/* The same of LANDINGS, which is not empty, of a region that is mapped to RANGE. */
+/* Like hv_mapping_is_present(), for non-empty LANDINGS of a region that is mapped at RANGE. */
 struct hv_err *hv_mapping_has_landings(const struct hv_kernel *k, const struct hv_region *region,
 				       struct hv_gva_range range, struct hv_gva_range landings,
 				       bool *ret) hv_must_use;
 
-/* *RET: some slot of RANGE leads into the region, wherever. Fails when one leads outside of the
- * guest's RAM. */
+/* Sets *RET to whether any entry of RANGE points into the region, at any offset. Fails if an entry
+ * points outside the guest's RAM. */
 struct hv_err *hv_mapping_any_present(const struct hv_kernel *k, const struct hv_region *region,
 				      struct hv_gva_range range, bool *ret) hv_must_use;
 
-/* The first address of RANGE, or else of LANDINGS, that leads to the region as it should; after a
- * kill it may not be RANGE's start. That is returned if there is none. *RET: where its slot should
- * lead, as hv_walk_slot() tells it. */
+/* Returns the first address of RANGE, or else of LANDINGS, that is mapped to the region correctly,
+ * or the start of RANGE if there is none. An interrupted attach or detach may have left only some
+ * entries. *RET is the address that the entry should contain, as hv_walk_slot() returns it. */
 struct hv_gva hv_mapping_first(const struct hv_kernel *k, const struct hv_region *region,
 			       struct hv_gva_range range, struct hv_gva_range landings,
 			       struct hv_gpa *ret);

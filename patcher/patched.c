@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is patched, by the journal: the functions of patcher.h that write nothing into the guest. */
+/* The functions of patcher.h that only use the journal and do not write to the guest. */
 #include <assert.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ size_t hv_patcher_undo_plan(const struct hv_patcher *p, enum hv_change_kind kind
 	return nr;
 }
 
-/* What cannot be read now may be there still. */
+/* Returns false if the text cannot be read, because it may still be there. */
 static bool is_gone(struct hv_patcher *p, const struct hv_journal_entry *entry)
 {
 	uint8_t now[8];

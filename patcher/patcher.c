@@ -7,8 +7,7 @@
 #include "patcher/change.h"
 #include "patcher/probed.h"
 
-/* A hold ends by itself after HOLD_MAX_NS. The number of changes in a hold is chosen so that it
- * takes about HOLD_AIM_NS. */
+/* A pause ends after HOLD_MAX_NS at the latest. Batches are sized to take about HOLD_AIM_NS. */
 #define HOLD_MAX_NS    (2000ULL * 1000 * 1000)
 #define HOLD_AIM_NS    (600ULL * 1000)
 #define BATCH_MIN      64
@@ -66,8 +65,8 @@ static int by_gpa(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Whether the guest may be running guests of its own, whose registers the vCPUs have meanwhile:
- * every vCPU has paging on, and the kernel's own tables are as they were. */
+/* Returns whether the vCPUs may be executing nested guests, whose registers they then hold: paging
+ * is on in every vCPU, and the guest kernel's page tables are unchanged. */
 static bool may_run_guests(const struct hv_patcher *p, const struct hv_vcpu_regs *regs,
 			   unsigned nr_vcpus)
 {
@@ -86,8 +85,8 @@ static struct hv_err *check_boot(const struct hv_patcher *p, const struct hv_vcp
 			return NULL;
 	if (may_run_guests(p, regs, nr_vcpus))
 		return hv_err_new(EBUSY,
-				  "no vCPU runs the guest's own kernel now: they run guests of its "
-				  "own, or it was rebooted; try again");
+				  "no vCPU is executing the guest's own kernel: they may be "
+				  "executing nested guests, or the guest was rebooted; retry");
 	return hv_err_new(ECONNRESET,
 			  "the guest was rebooted: no vCPU's page tables lead to 0x%llx",
 			  (unsigned long long)p->bound_gva.v);
@@ -113,7 +112,8 @@ static struct hv_err *refuse_under_vcpus(struct hv_patcher *p, struct hv_hold *h
 	return NULL;
 }
 
-/* Refuses text that the guest can free and that is not mapped where the plan says any more. */
+/* Refuses CHANGE if the guest can free its text and the text is no longer mapped at the planned
+ * address. */
 static struct hv_err *refuse_moved(struct hv_patcher *p, struct hv_change *change)
 {
 	struct hv_mapping m;
@@ -137,8 +137,8 @@ static struct hv_err *refuse_changed(struct hv_patcher *p, struct hv_change *cha
 			err = hv_guest_read(p->guest, changes[i].gpa, now, changes[i].len_bytes);
 		if (err)
 			return err;
-		/* Bytes that are TO already are as they should be: an undo meets changes that a
-		 * failed call did not make. */
+		/* Bytes equal to `to` are accepted: undo also covers changes that a failed call did
+		 * not make. */
 		if (memcmp(now, changes[i].from, changes[i].len_bytes) != 0 &&
 		    memcmp(now, changes[i].to, changes[i].len_bytes) != 0 &&
 		    !hv_change_is_half_gone(p->as->arch, &changes[i], now))
@@ -189,16 +189,16 @@ static struct hv_err *read_back(struct hv_patcher *p, const struct hv_change *ch
 		if (err)
 			return err;
 		if (memcmp(now, changes[i].to, changes[i].len_bytes) != 0)
-			return hv_err_new(EIO, "0x%llx: %u bytes written do not read back",
-					  (unsigned long long)changes[i].gva.v,
-					  changes[i].len_bytes);
+			return hv_err_new(
+				EIO, "0x%llx: %u bytes read back differ from those written",
+				(unsigned long long)changes[i].gva.v, changes[i].len_bytes);
 	}
 	return NULL;
 }
 
-/* Notes which bytes are there, because the next undo must expect them. After an error, the site of
- * an entry that went from one change to another may have either's bytes. What cannot be read stays
- * as it is noted. */
+/* Updates the journal to the bytes that are present, because the next undo has to expect them.
+ * After an error, a site that was moved from one stub to another can have either's bytes. Entries
+ * that cannot be read are left unchanged. */
 static void note_present(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -215,16 +215,14 @@ static void note_present(struct hv_patcher *p, const struct hv_change *changes, 
 	}
 }
 
-/* Updates the journal after the bytes were written: it keeps what is patched and forgets what has
- * its old bytes. */
+/* Updates the journal after a write: keeps what is patched and removes what was restored. */
 static void settle(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
 		const struct hv_journal_entry *entry = hv_journal_find(&p->journal, changes[i].gpa);
 		const uint8_t *present = changes[i].refused ? changes[i].from : changes[i].to;
 
-		/* A change back that was refused stays in the journal, because its old bytes are
-		 * not back. */
+		/* If an undo was refused, its old bytes are not back, so its entry stays. */
 		if (entry && memcmp(entry->old_bytes, present, changes[i].len_bytes) == 0)
 			hv_journal_forget(&p->journal, changes[i].gpa);
 		else if (changes[i].refused)
@@ -339,7 +337,7 @@ struct batch {
 	struct hv_patcher *patcher;
 	struct hv_change *changes;
 	size_t nr;
-	bool has_begun; /* in a hold: some may have been made */
+	bool has_begun; /* in a pause; some changes may be made */
 };
 
 static struct hv_err *change_batch(struct hv_hold *hold, void *ctx)
@@ -350,7 +348,8 @@ static struct hv_err *change_batch(struct hv_hold *hold, void *ctx)
 	return change_held(b->patcher, hold, b->changes, b->nr);
 }
 
-/* Whether a vCPU can be inside one of the changes, wherever a hidden one goes on. */
+/* Returns whether a vCPU may be inside a change. If not, the changes are safe even for vCPUs whose
+ * kernel instruction pointer is unknown. */
 static bool may_have_inside(const struct hv_patcher *p, const struct batch *b)
 {
 	for (size_t i = 0; i < b->nr; i++)
@@ -359,7 +358,7 @@ static bool may_have_inside(const struct hv_patcher *p, const struct batch *b)
 	return false;
 }
 
-/* In a hold of its own, or in a later one while the guest changes its kprobes. */
+/* Applies B in a pause. Retries while the guest registers or removes kprobes. */
 static struct hv_err *change_soon(struct hv_patcher *p, struct batch *b)
 {
 	begin_fn begin = may_have_inside(p, b) ? hv_hold_begin : hv_hold_begin_anywhere;
@@ -381,8 +380,8 @@ static void reverse(struct hv_change *c)
 	memcpy(c->to, back, sizeof(back));
 }
 
-/* Reverses changes that were made, and notes them again: settle() has forgotten those that put old
- * bytes back. */
+/* Reverses changes that were made, and records them again because settle() removed those that
+ * restored old bytes. */
 static struct hv_err *reverse_made(struct hv_patcher *p, struct hv_change *changes, size_t nr)
 {
 	struct hv_err *err = NULL;
@@ -395,14 +394,14 @@ static struct hv_err *reverse_made(struct hv_patcher *p, struct hv_change *chang
 	return err;
 }
 
-/* For the next try of NR changes that were too many for a hold. */
+/* Halves the batch after NR changes took too long. */
 static void shrink_batch(struct hv_patcher *p, size_t nr)
 {
 	p->batch = nr / 2 > BATCH_MIN ? nr / 2 : BATCH_MIN;
 }
 
-/* Undoes CHANGES. The first NR_MADE were made, those up to NR_BEGUN may have been made, the others
- * are only noted. Each goes back from TO to FROM, whichever of them its bytes are now. */
+/* Undoes CHANGES: the first NR_MADE were made, those up to NR_BEGUN may have been made, the others
+ * were only recorded. Each ends with its FROM bytes. */
 static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size_t nr_made,
 			   size_t nr_begun, size_t nr, struct hv_err *why)
 {
@@ -438,11 +437,11 @@ static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size
 	return hv_err_mark(why, HV_ERR_NEEDS_RECOVERY);
 }
 
-/* Chooses the size of the next batch so that it takes about HOLD_AIM_NS, as far as the last one can
- * tell: on a busy host it may have waited for a CPU, so the size changes twofold at most. To stop
- * the vCPUs, to read their registers and to resume them costs the same whatever is changed (15 ms
- * by the gdb stub of a nested QEMU). Where that is more than the aim, smaller batches would only
- * stop the guest for longer in all. */
+/* Adapts the batch size so that a pause takes about HOLD_AIM_NS. The last pause may have waited for
+ * a CPU on a busy host, so the size changes at most by a factor of two.
+ *
+ * Stopping and resuming the vCPUs has a fixed cost (15 ms with the gdb stub of a nested QEMU). If
+ * that exceeds the aim, smaller batches would only increase the total time paused. */
 static void adapt_batch(struct hv_patcher *p, size_t nr)
 {
 	uint64_t work_ns = p->work_ns ? p->work_ns : 1;
@@ -469,8 +468,8 @@ static int by_address(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Memory that the guest can free is not prepared: it may be used next by something that does not
- * reach it through the guest's CPUs. */
+/* Skips memory that the guest can free: it may next be used for DMA or other accesses that do not
+ * go through the guest's CPUs. */
 struct hv_err *hv_patcher_prepare(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
 {
 	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc((nr + 1) * sizeof(*gpas));
@@ -501,9 +500,9 @@ void hv_patcher_set_patience(struct hv_patcher *p, uint64_t patience_ns)
 	p->patience_ns = patience_ns;
 }
 
-/* Waits, if ERR says that the hold of B ended by itself and there is time for another try. The
- * changes have the bytes of FROM or of TO meanwhile, and whichever it is, the next try makes them.
- * One that was refused, by the caller or by a try, stays refused. False: *ERR ends the call. */
+/* If the pause of B timed out and time is left, waits and returns true for another try. Each change
+ * then has its FROM or its TO bytes, and the next try accepts both. Refused changes stay
+ * refused. */
 static bool waits_for_hold(struct hv_patcher *p, struct hv_retry *retry, struct batch *b,
 			   struct hv_err **err)
 {
@@ -532,9 +531,9 @@ static size_t count_refused(const struct hv_change *changes, size_t nr)
 	return nr_refused;
 }
 
-/* Makes B, of whose changes an earlier try may have written the first NR_TRIED. EBUSY: the guest
- * has changed one of these since. It may have kept what we wrote, so the journal must not forget
- * it, as it forgets what is refused otherwise. */
+/* Applies B. An earlier try may have written its first NR_TRIED changes. Fails with EBUSY if the
+ * guest modified one of these since: our bytes may be part of the result, so it cannot be treated
+ * as refused, which would remove it from the journal. */
 static struct hv_err *apply_batch(struct hv_patcher *p, struct batch *b, size_t nr_tried)
 {
 	size_t nr_refused = count_refused(b->changes, nr_tried);
@@ -547,15 +546,14 @@ static struct hv_err *apply_batch(struct hv_patcher *p, struct batch *b, size_t 
 	if (!err)
 		err = change_soon(p, b);
 	if (!err && count_refused(b->changes, nr_tried) != nr_refused)
-		err = hv_err_new(EBUSY, "the guest has changed what a hold had written that ended"
-					" by itself");
+		err = hv_err_new(EBUSY, "the guest overwrote a change whose pause had timed out");
 	return err;
 }
 
 struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes, size_t nr)
 {
 	struct hv_retry retry = hv_retry_begin(p->patience_ns);
-	size_t done = 0, begun = 0, noted = 0; /* begun, noted: by some try */
+	size_t done = 0, begun = 0, noted = 0; /* by any try */
 
 	qsort(changes, nr, sizeof(*changes), by_gpa);
 	while (done < nr) {

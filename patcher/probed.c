@@ -6,7 +6,7 @@
 
 #include "patcher/journal.h"
 
-/* How long to wait for the guest: 10 s, and the holds. */
+/* Wait up to 10 s, plus the pauses. */
 #define WAIT_NS	  (20L * 1000 * 1000)
 #define WAITS_MAX 500
 
@@ -39,7 +39,8 @@ static struct hv_gva_range range_of(const struct hv_journal *j, const struct hv_
 				     hv_gva_add(change->gva, change->len_bytes)};
 }
 
-/* A list that cannot be read must not keep what is ours in the guest. */
+/* Ignores ERR if all changes restore bytes. An unreadable kprobe list must not keep our changes in
+ * the guest. */
 static struct hv_err *forgive(struct hv_err *err, const struct hv_journal *j,
 			      const struct hv_change *changes, size_t nr)
 {
@@ -63,7 +64,7 @@ struct hv_err *hv_probed_refuse(const struct hv_address_space *as,
 	if (err)
 		return forgive(err, j, changes, nr);
 	if (probes.are_locked)
-		err = hv_err_new(EALREADY, "the guest registers or removes kprobes just now");
+		err = hv_err_new(EALREADY, "the guest is registering or removing kprobes; retry");
 	for (size_t i = 0; !err && i < nr; i++)
 		if (is_of_interest(&changes[i]) &&
 		    hv_own_probes_any(&probes, range_of(j, &changes[i])))

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Return stacks have at most one of so many equal parts of the region, counts at most one of: */
+/* Limits as fractions of the region: return stacks 1/5, counts 1/8. */
 #define STACKS_SHARE 5
 #define COUNTS_SHARE 8
 
@@ -26,8 +26,8 @@ static struct hv_err *check_region(const struct hv_region *r, unsigned nr_cpus)
 	return NULL;
 }
 
-/* How many places of ITEM_BYTES there are in ROOM_BYTES when they are a power of two of homes,
- * whose log2 is *RET_SHIFT, and NR_PROBES - 1 more. 0: there is no room for two homes. */
+/* Returns the size of the largest hash table in ROOM_BYTES: 2^*RET_SHIFT home buckets plus
+ * NR_PROBES - 1 entries of ITEM_BYTES. Returns 0 if there is no room for two home buckets. */
 static unsigned places_in(uint64_t room_bytes, size_t item_bytes, unsigned nr_probes,
 			  unsigned *ret_shift)
 {
@@ -41,7 +41,7 @@ static unsigned places_in(uint64_t room_bytes, size_t item_bytes, unsigned nr_pr
 	return (1u << *ret_shift) + nr_probes - 1;
 }
 
-/* A part that ends at OFF; the next one begins on a page of its own. */
+/* Rounds up to a page boundary. */
 static uint64_t next_page(uint64_t off)
 {
 	return (off + 0xfff) & ~0xfffULL;
@@ -79,7 +79,8 @@ struct hv_err *hv_region_plan_rings(const struct hv_region *r, unsigned nr_cpus,
 
 struct hv_err *hv_region_clear(struct hv_region *r)
 {
-	/* Pages of a shared file or memfd are given back. Other memory (a device's) is zeroed. */
+	/* This frees the pages of a shared file or memfd. Other memory, such as a device's, is
+	 * zeroed. */
 	if (madvise(r->host, r->len_bytes, MADV_REMOVE) < 0)
 		memset(r->host, 0, r->len_bytes);
 	if (r->kept && madvise(r->kept, HV_REGION_KEPT_BYTES, MADV_REMOVE) < 0)

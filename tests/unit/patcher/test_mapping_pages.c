@@ -188,7 +188,7 @@ START_TEST(no_table_is_added)
 	HV_AUTO_ERR struct hv_err *large = hv_mapping_plan(&k, &region, 200 * MIB, &plan);
 
 	ck_assert(large && large->code == ENOSPC);
-	ck_assert(strstr(large->message, "no unused slots for 200 MiB in a row"));
+	ck_assert(strstr(large->message, "no unused entries for a contiguous 200 MiB"));
 }
 END_TEST
 
