@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-/* A reader that has fallen a lap behind also skips this much of the next lap, so that the writers
- * do not overtake it again at once. */
+/* After it was overtaken, a reader skips this many extra records, so that writers do not overtake
+ * it again immediately. */
 #define MARGIN_MAX 1024
 
 void hv_ring_init(struct hv_ring *ring, const struct hv_state *state,
@@ -24,8 +24,8 @@ static bool runs_backwards(uint64_t ahead)
 	return ahead >> 63;
 }
 
-/* Copies the record in SLOT. True: every word was written with KEY, as far as its top bits tell.
- * Acquire: the head that is read next is not older than any of the words. */
+/* Copies the record in SLOT. Returns true if every word was written with KEY, judging by its top
+ * bits. The acquire ordering ensures that a head read later is not older than the words. */
 static inline bool copy_slot(const struct hv_record *slot, uint64_t key, struct hv_record *ret)
 {
 	uint64_t wrong = 0;
@@ -45,7 +45,7 @@ static const struct hv_record *slot_of(const struct hv_ring *ring, uint64_t posi
 	return &ring->records[position & (ring->nr_slots - 1)];
 }
 
-/* Copies the record at POSITION. True: it was written for that position. */
+/* Copies the record at POSITION. Returns false if it was not written for that position. */
 static bool copy_record(const struct hv_ring *ring, uint64_t position, struct hv_record *ret)
 {
 	return copy_slot(slot_of(ring, position), hv_record_key(position, ring->nr_slots), ret);
@@ -60,14 +60,14 @@ static enum hv_ring_result pass(struct hv_ring *ring, uint64_t nr, uint64_t *ret
 	return HV_RING_LOST;
 }
 
-/* HEAD is further from the position than the records that count. */
+/* Skips records that were overwritten: HEAD is more than nr_kept ahead. */
 static enum hv_ring_result catch_up(struct hv_ring *ring, uint64_t head, uint64_t *ret_lost)
 {
 	uint64_t margin = ring->nr_kept / 8;
 
 	if (runs_backwards(head - ring->position)) {
-		/* The guest lies, and nobody knows how many records are missing. One lost record
-		 * counts for them. */
+		/* The guest wrote an invalid head. The number of missing records is unknown, so
+		 * count one. */
 		ring->position = head - 1;
 		return pass(ring, 1, ret_lost);
 	}
@@ -76,8 +76,8 @@ static enum hv_ring_result catch_up(struct hv_ring *ring, uint64_t head, uint64_
 	return pass(ring, head - ring->nr_kept + margin - ring->position, ret_lost);
 }
 
-/* The position is reserved and not written. If this lasts for too long, passes it, and with it
- * every unwritten position after it that was reserved as long ago. */
+/* The next position is reserved but not written. After HV_RING_STALL_NS, skips it and the unwritten
+ * positions after it that were reserved by then. */
 static enum hv_ring_result wait_or_pass(struct hv_ring *ring, uint64_t head, uint64_t now_ns,
 					uint64_t *ret_lost)
 {
@@ -108,8 +108,8 @@ enum hv_ring_result hv_ring_read(struct hv_ring *ring, uint64_t now_ns, struct h
 		return catch_up(ring, head, ret_lost);
 	if (!copy_record(ring, ring->position, ret))
 		return wait_or_pass(ring, head, now_ns, ret_lost);
-	/* The lap number in a key repeats: only the head tells that nobody has begun to write this
-	 * slot again. */
+	/* Lap numbers in keys wrap around. Check the head again to detect that the slot is being
+	 * overwritten. */
 	head = hv_ring_head(ring);
 	if (head - ring->position > ring->nr_kept)
 		return catch_up(ring, head, ret_lost);
@@ -117,8 +117,8 @@ enum hv_ring_result hv_ring_read(struct hv_ring *ring, uint64_t now_ns, struct h
 	return HV_RING_RECORD;
 }
 
-/* Returns how many records, at most MAX, there are from the position up to AHEAD of it without
- * going round. */
+/* Returns the number of consecutive records to read: at most MAX, AHEAD, and up to the end of the
+ * ring. */
 static size_t run_max(const struct hv_ring *ring, uint64_t ahead, size_t max)
 {
 	uint64_t to_end = ring->nr_slots - (ring->position & (ring->nr_slots - 1));
@@ -143,7 +143,7 @@ size_t hv_ring_read_run(struct hv_ring *ring, size_t max, struct hv_record *ret,
 		ret = (struct hv_record *)((char *)ret + stride_bytes);
 		key += step;
 	}
-	/* The slot that was read first is the first that is written again. */
+	/* The first slot read is the first to be overwritten, so checking it covers all. */
 	if (hv_ring_head(ring) - ring->position > ring->nr_kept)
 		return 0;
 	ring->position += (size_t)(slot - first);

@@ -3,7 +3,7 @@
 
 #include "ringbuf/ring.h"
 
-/* Puts RECORD at POSITION, which is reserved. */
+/* Writes RECORD to POSITION, which the caller has reserved. */
 static inline void put_at(struct hv_record *records, uint64_t nr_slots, uint64_t position,
 			  const struct hv_record *record)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Puts records into a ring in host memory, by the rules of a stub (docs/internals/ring.md). Leaves
- * to others: what a record says (abi.h), when. */
+/* Writes records to a ring in host memory with the protocol of the stubs (docs/internals/ring.md).
+ * abi.h describes the contents. */
 #pragma once
 
 #include <stddef.h>
 
 #include "ringbuf/abi.h"
 
-/* Puts NR records, at most NR_SLOTS, which is a power of two. They are reserved at once. They are
- * without a key; the bits of HV_RECORD_ZEROS are cleared. */
+/* Reserves and writes NR records. NR must not exceed NR_SLOTS, a power of two. The function adds
+ * the key and clears HV_RECORD_ZEROS. */
 void hv_ring_put(struct hv_state *state, struct hv_record *records, uint64_t nr_slots,
 		 const struct hv_record *list, size_t nr);
