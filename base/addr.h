@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Guest addresses, as types of their own that the compiler does not let anybody mix up. A host
- * address is a pointer. A plain integer is no address. Unit: bytes. */
+/* Distinct types for guest virtual and guest physical addresses, so that the compiler detects
+ * mix-ups. Host addresses are pointers; plain integers are never addresses. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct hv_gva { /* guest virtual, of the guest kernel's address space */
+struct hv_gva { /* guest virtual address in the guest kernel's address space */
 	uint64_t v;
 };
 
-struct hv_gpa { /* guest physical */
+struct hv_gpa { /* guest physical address */
 	uint64_t v;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Bounded little-endian reads from a copy of guest bytes. A read outside the span returns false and
- * leaves the result untouched. That is an expected outcome, since the bytes may be hostile. */
+/* Bounded little-endian reads from a private copy of guest bytes. Reading outside the span returns
+ * false and leaves the result untouched; callers must expect this because guests are untrusted. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The host's monotonic clock. Holds and timeouts are measured with it. Unit: ns. */
+/* The host's monotonic clock in ns, used for pauses and timeouts. */
 #pragma once
 
 #include <stdint.h>
@@ -16,7 +16,8 @@ static inline uint64_t hv_now_ns(void)
 	return (uint64_t)ts.tv_sec * HV_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-/* The same as it was at the host's last tick, 1 to 10 ms ago, for what is asked for each event. */
+/* Like hv_now_ns(), but cheaper: returns the time of the host's last tick, 1 to 10 ms ago. For use
+ * once per event. */
 static inline uint64_t hv_last_tick_ns(void)
 {
 	struct timespec ts;
@@ -25,8 +26,8 @@ static inline uint64_t hv_last_tick_ns(void)
 	return (uint64_t)ts.tv_sec * HV_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-/* The milliseconds until DEADLINE_NS, for poll(2). They are rounded up, so that a wait never ends
- * just before its deadline. 0: the deadline has passed. */
+/* Returns the milliseconds until DEADLINE_NS for poll(2), or 0 if it has passed. Rounds up, so that
+ * a wait does not end just before the deadline. */
 static inline int hv_left_ms(uint64_t deadline_ns)
 {
 	uint64_t now_ns = hv_now_ns();

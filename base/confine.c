@@ -28,17 +28,17 @@
 #define USER   "hvtrace"
 #define NOBODY 65534
 
-#define EMPTY_ROOT "/proc" /* a directory that is there, and is covered by an empty one */
+#define EMPTY_ROOT "/proc" /* an existing directory, hidden by the empty one mounted there */
 #define FILES	   "/files"
 
 static struct hv_err *failed(const char *what)
 {
-	return hv_err_new(errno, "giving up rights: %s: %s", what, strerror(errno));
+	return hv_err_new(errno, "cannot drop privileges: %s: %s", what, strerror(errno));
 }
 
-/* The user. */
+/* User and root directory. */
 
-/* Makes the capabilities that a change of the file system's user needs effective again. */
+/* Makes the capabilities needed to change the file system user effective again. */
 static bool raise_capabilities(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -51,24 +51,24 @@ static bool raise_capabilities(void)
 	return syscall(SYS_capset, &header, caps) == 0;
 }
 
-/* Reads files as the owner of the directory FD, and is somebody else in every other respect. */
+/* Accesses files as the owner of the directory FD, while the process keeps its other user ids. */
 static struct hv_err *read_as_owner(int fd)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) != 0 || !raise_capabilities())
-		return failed("the owner of the files");
+		return failed("user for file access");
 	setfsgid(st.st_gid);
 	setfsuid(st.st_uid);
 	return NULL;
 }
 
-/* A root that has the directory FD and nothing else. */
+/* Enters a new root directory that contains only FD. */
 static struct hv_err *enter_root_of(int fd)
 {
 	const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
 
-	/* a namespace takes the working directory along, and no other file */
+	/* Use the working directory: unshare() moves it to the new namespace, unlike open files. */
 	if (fchdir(fd) != 0 || unshare(CLONE_NEWNS) != 0 ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
 	    mount("none", EMPTY_ROOT, "tmpfs", flags, "size=8k,nr_inodes=4,mode=0755") != 0 ||
@@ -78,7 +78,7 @@ static struct hv_err *enter_root_of(int fd)
 		    0 ||
 	    mount(NULL, EMPTY_ROOT, NULL, MS_REMOUNT | MS_RDONLY | flags, NULL) != 0 ||
 	    chdir(EMPTY_ROOT) != 0 || chroot(".") != 0)
-		return failed("a root of its own (the kernel has no Landlock)");
+		return failed("new root directory (the kernel has no Landlock)");
 	return NULL;
 }
 
@@ -92,7 +92,8 @@ const char *hv_confined_path(const char *path)
 	return geteuid() == 0 && landlock_version() <= 0 ? FILES : path;
 }
 
-/* In a user namespace that maps no other user, root is an ordinary user of the host (EINVAL). */
+/* EINVAL: in a user namespace that maps no other user, root is already an ordinary user of the
+ * host. */
 static struct hv_err *leave_user(const struct hv_confinement *c)
 {
 	const struct passwd *user = getpwnam(USER);
@@ -115,7 +116,7 @@ static struct hv_err *leave_user(const struct hv_confinement *c)
 	return c->dir_fd >= 0 ? read_as_owner(c->dir_fd) : NULL;
 }
 
-/* Landlock. Not all constants are in the headers of Debian 12. */
+/* Landlock. The headers of Debian 12 lack some of these constants. */
 
 #define ACCESS_READ_FILE (1ull << 2)
 #define ACCESS_READ_DIR	 (1ull << 3)
@@ -130,7 +131,8 @@ struct path_rule {
 	int32_t parent_fd;
 } __attribute__((packed));
 
-/* What a kernel of version ABI can refuse (Documentation/userspace-api/landlock.rst). */
+/* Returns all accesses that a kernel of version ABI can restrict
+ * (Documentation/userspace-api/landlock.rst). */
 static struct ruleset all_of(long abi)
 {
 	static const unsigned nr_fs[] = {0, 13, 14, 15, 15, 16};
@@ -138,7 +140,7 @@ static struct ruleset all_of(long abi)
 
 	return (struct ruleset){
 		.access_fs = (1ull << nr_fs[abi < last ? abi : last]) - 1,
-		.access_net = abi >= 4 ? 3 : 0, /* bind and connect by TCP */
+		.access_net = abi >= 4 ? 3 : 0, /* TCP bind and connect */
 		.scoped = abi >= 6 ? 3 : 0,	/* abstract sockets, signals */
 	};
 }
@@ -148,9 +150,9 @@ static size_t size_of(long abi)
 	return abi < 4 ? 8 : abi < 6 ? 16 : sizeof(struct ruleset);
 }
 
-/* What it may read, opened while it still has its rights. */
+/* Readable directories, opened before the process gives up its rights. */
 struct readable {
-	int fds[HV_CONFINE_READABLE_MAX + 1]; /* owned; -1: not there, so that it needs no rule */
+	int fds[HV_CONFINE_READABLE_MAX + 1]; /* owned; -1 if missing, needs no rule */
 };
 
 static void readable_close(struct readable *r)
@@ -177,7 +179,7 @@ static bool allow_reading(int rules, int fd)
 	return fd < 0 || syscall(SYS_landlock_add_rule, rules, RULE_PATH, &rule, 0) == 0;
 }
 
-/* A kernel without Landlock refuses what a user without files and groups may not do. */
+/* Without Landlock in the kernel, file permissions limit the unprivileged user. */
 static struct hv_err *leave_file_system(const struct hv_confinement *c,
 					const struct readable *readable)
 {
@@ -201,11 +203,11 @@ static struct hv_err *leave_file_system(const struct hv_confinement *c,
 
 /* System calls. */
 
-/* What is allowed whatever the arguments. None of these opens a file, reaches another process or a
- * network address, or makes memory executable. */
+/* Allowed with any arguments. None of these opens a file, reaches another process or a network
+ * address, or makes memory executable. */
 /* clang-format off */
 static const int harmless[] = {
-	/* files that it has */
+	/* open files */
 	SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pread64),
 	SCMP_SYS(pwrite64), SCMP_SYS(lseek), SCMP_SYS(ftruncate), SCMP_SYS(fallocate),
 	SCMP_SYS(copy_file_range), SCMP_SYS(fsync), SCMP_SYS(fdatasync), SCMP_SYS(fstat),
@@ -213,7 +215,7 @@ static const int harmless[] = {
 	SCMP_SYS(pipe2), SCMP_SYS(eventfd2), SCMP_SYS(getdents64), SCMP_SYS(fadvise64),
 	SCMP_SYS(ppoll), SCMP_SYS(pselect6), SCMP_SYS(epoll_create1), SCMP_SYS(epoll_pwait),
 	SCMP_SYS(epoll_ctl),
-	/* sockets that it has */
+	/* open sockets */
 	SCMP_SYS(recvfrom), SCMP_SYS(recvmsg), SCMP_SYS(recvmmsg), SCMP_SYS(sendmsg),
 	SCMP_SYS(sendmmsg), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(shutdown),
 	SCMP_SYS(getsockname), SCMP_SYS(getpeername),
@@ -222,7 +224,7 @@ static const int harmless[] = {
 	/* time */
 	SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres), SCMP_SYS(clock_nanosleep),
 	SCMP_SYS(nanosleep), SCMP_SYS(gettimeofday),
-	/* itself, and its children */
+	/* this process and its children */
 	SCMP_SYS(futex), SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(getpid),
 	SCMP_SYS(getppid), SCMP_SYS(gettid), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid),
 	SCMP_SYS(getegid), SCMP_SYS(getrandom), SCMP_SYS(sysinfo), SCMP_SYS(uname),
@@ -230,11 +232,11 @@ static const int harmless[] = {
 	SCMP_SYS(rt_sigtimedwait), SCMP_SYS(rt_sigpending), SCMP_SYS(sigaltstack),
 	SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(restart_syscall), SCMP_SYS(exit),
 	SCMP_SYS(exit_group),
-	/* of x86-64 only; elsewhere libseccomp leaves them out */
+	/* x86-64 only; libseccomp ignores them on other architectures */
 	SCMP_SYS(poll), SCMP_SYS(select), SCMP_SYS(dup2), SCMP_SYS(epoll_wait), SCMP_SYS(pipe),
 };
 
-/* Of a terminal. TIOCSTI, which would type commands into root's shell, is not among them. */
+/* Terminal requests. TIOCSTI is excluded because it could type commands into root's shell. */
 static const scmp_datum_t terminal_requests[] = {
 	TCGETS, TCSETS, TCSETSW, TCSETSF, TIOCGWINSZ, TCFLSH, FIONREAD,
 };
@@ -276,10 +278,10 @@ static int allow_some(scmp_filter_ctx f)
 		bad |= allow_if(f, SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, files[i]));
 	for (size_t i = 0; i < HV_ARRAY_LEN(terminal_requests); i++)
 		bad |= allow_if(f, SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, terminal_requests[i]));
-	/* fstat(3) */
+	/* fstat(3) uses it */
 	bad |= allow_if(f, SCMP_SYS(newfstatat),
 			SCMP_A3(SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, AT_EMPTY_PATH));
-	/* without an address: of a socket that is connected */
+	/* without an address: only on connected sockets */
 	bad |= allow_if(f, SCMP_SYS(sendto), SCMP_A4(SCMP_CMP_EQ, 0));
 	bad |= allow_if(f, SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
 	bad |= allow_if(f, SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_PDEATHSIG));
@@ -288,8 +290,8 @@ static int allow_some(scmp_filter_ctx f)
 	return bad;
 }
 
-/* The flags of clone3(2) are in memory, which a filter cannot see: without it, libc uses clone(2).
- */
+/* Fails with ENOSYS, so that libc falls back to clone(2): a filter cannot check the flags of
+ * clone3(2), which are in memory. */
 static int allow_starting(scmp_filter_ctx f)
 {
 	int bad = allow_if(f, SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, NEW_NAMESPACES, 0));
@@ -325,12 +327,12 @@ static struct hv_err *leave_system_calls(const struct hv_confinement *c)
 		bad = seccomp_load(f);
 	seccomp_release(f);
 	errno = -bad;
-	return bad ? failed("a filter of system calls") : NULL;
+	return bad ? failed("system call filter") : NULL;
 }
 
-/* All of it. */
+/* Limits, and the sequence of all steps. */
 
-/* LIMIT 0: it stays as it is. */
+/* A LIMIT of 0 changes nothing. */
 static bool lower(int what, rlim_t limit)
 {
 	struct rlimit now;
@@ -361,7 +363,7 @@ struct hv_err *hv_confine(const struct hv_confinement *c)
 	hv_cleanup(readable_close) struct readable readable;
 	struct hv_err *err = limit(c);
 
-	tzset(); /* it reads a file */
+	tzset(); /* reads a file, so call it now */
 	open_readable(c, &readable);
 	if (!err)
 		err = hv_capabilities_keep(HV_CAP(SETUID) | HV_CAP(SETGID) | HV_CAP(SYS_CHROOT) |

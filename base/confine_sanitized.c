@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* At the end the leak sanitizer looks at all threads from a process of its own. A report reads the
- * program and its libraries. */
+/* The leak sanitizer inspects all threads from a separate process at exit, and sanitizer reports
+ * read the program and its libraries. */
 #include "base/confine_sanitizers.h"
 
 #include <seccomp.h>

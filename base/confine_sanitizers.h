@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the sanitizers of a test build need of a confined process (base/confine.h). Private to it.
- * confine_plain.c is for programs without sanitizers, which need nothing. */
+/* Exceptions to base/confine.h that sanitizers need in test builds. Private to it. confine_plain.c
+ * defines them for builds without sanitizers. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,6 +8,6 @@
 
 extern const int hv_sanitizer_calls[];
 extern const size_t hv_nr_sanitizer_calls;
-extern const char *const hv_sanitizer_readable; /* a directory; NULL: none */
+extern const char *const hv_sanitizer_readable; /* a directory, or NULL */
 extern const bool hv_sanitizer_maps_code;
 extern const unsigned long hv_sanitizer_traces_itself;

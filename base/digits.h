@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes decimal numbers into memory that has room for them, for lines that are made for each
- * event. No NUL is written. */
+/* Fast decimal formatting for lines that are rendered per event. The caller provides the space; no
+ * NUL is written. */
 #pragma once
 
 #include <stdint.h>
 #include <string.h>
 
-#define HV_DIGITS_MAX 20 /* of a uint64_t */
+#define HV_DIGITS_MAX 20 /* for a uint64_t */
 
-/* Writes VALUE, which has at most NR digits, with zeros in front. Returns the end. */
+/* Writes VALUE, which must have at most NR digits, padded with zeros to NR. Returns the end. */
 static inline char *hv_put_digits(char *at, uint64_t value, unsigned nr)
 {
 	for (unsigned i = nr; i-- > 0; value /= 10)
@@ -16,7 +16,7 @@ static inline char *hv_put_digits(char *at, uint64_t value, unsigned nr)
 	return at + nr;
 }
 
-/* Writes VALUE, of at least WIDTH characters with blanks in front. Returns the end. */
+/* Writes VALUE, padded with spaces to at least WIDTH characters. Returns the end. */
 static inline char *hv_put_number(char *at, uint64_t value, unsigned width)
 {
 	unsigned nr = 1;

@@ -18,7 +18,7 @@ static char *format(const char *fmt, va_list args)
 	return hv_text_take(&safe);
 }
 
-/* Takes MESSAGE. Its reason begins at REASON_OFF. */
+/* Takes ownership of MESSAGE. The reason starts at REASON_OFF. */
 static void set_message(struct hv_err *err, char *message, size_t reason_off)
 {
 	free(err->message);

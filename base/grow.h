@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lists that grow by one element after the other. */
+/* Arrays that grow by appending. */
 #pragma once
 
 #include "base/guard.h"
 
-/* Makes room in LIST for one more than NR elements of SIZE bytes each, of which *CAP fit. The first
- * time there is room for FIRST, then for twice as many each time. Returns the list, which may have
- * moved. */
+/* Ensures that LIST has room for NR + 1 elements of SIZE bytes. *CAP is its capacity; it starts
+ * with FIRST and doubles when needed. Returns LIST, which may have moved. */
 static inline void *hv_grow(void *list, size_t nr, size_t *cap, size_t first, size_t size)
 {
 	if (nr < *cap)

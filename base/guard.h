@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ownership that ends with a scope. A local variable that owns something has one of these cleanup
- * attributes; hv_take and hv_take_fd pass the ownership on. Also what allocates memory. */
+/* Cleanup attributes for local variables that own a resource, transfer of ownership (hv_take,
+ * hv_take_fd), and memory allocation. */
 #pragma once
 
 #include <stdarg.h>
@@ -19,7 +19,7 @@ static inline void hv_free_at(void *at)
 	free(*(void **)at);
 }
 
-/* A variable for an fd is -1 while it owns none. */
+/* An fd variable is -1 if it owns nothing. */
 static inline void hv_close_at(int *fd)
 {
 	if (*fd >= 0)
@@ -45,16 +45,17 @@ static inline void *hv_take_ptr_at(void *at)
 	return taken;
 }
 
-/* Passes the pointer on: the local becomes NULL, and its cleanup then does nothing. */
+/* Transfers ownership: returns the pointer and sets the local to NULL, so that its cleanup does
+ * nothing. */
 #define hv_take(p) ((__typeof__(p))hv_take_ptr_at(&(p)))
 
-/* These end the program when there is no memory: hvtrace needs only a few MiB, and a hold also ends
- * when the process that took it dies (vmm/qemu/guardian.h). */
+/* Allocation failure terminates the program. This is acceptable because hvtrace needs only a few
+ * MiB, and because a pause ends when its process dies (vmm/qemu/guardian.h). */
 void *hv_alloc(size_t len_bytes) hv_must_use __attribute__((malloc, alloc_size(1)));
 void *hv_realloc_array(void *p, size_t nr, size_t size) hv_must_use;
-/* Gets the memory of the whole pages among the LEN_BYTES at BYTES, which will all be written, from
- * the host at once: that takes half as long as a fault for each. Where the host cannot do that
- * (before 5.14), it changes nothing. */
+/* Allocates all whole pages in the LEN_BYTES at BYTES in one call, which takes half the time of
+ * faulting in each page. Use it for memory that will be written completely. Has no effect before
+ * Linux 5.14. */
 void hv_populate(void *bytes, size_t len_bytes);
 char *hv_strdup(const char *s) hv_must_use;
 char *hv_format(const char *fmt, ...) hv_must_use hv_printf(1, 2);

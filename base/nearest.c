@@ -8,8 +8,8 @@
 
 #define WORD_LEN_MIN   3
 #define WORD_LEN_MAX   63
-#define LEN_PER_CHANGE 3 /* of three characters one may be wrong, */
-#define CHANGES_MAX    3 /* but not more than this of a word */
+#define LEN_PER_CHANGE 3 /* one typo per three characters */
+#define CHANGES_MAX    3 /* maximum number of typos in a word */
 
 struct hv_nearest hv_nearest_to(const char *word)
 {
@@ -27,7 +27,7 @@ static unsigned least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* The distance of optimal string alignment, in three rows of its table. */
+/* Computes the optimal string alignment distance with three rows of its table. */
 static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	unsigned rows[3][WORD_LEN_MAX + CHANGES_MAX + 2] = {{0}};

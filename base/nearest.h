@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds the name that somebody may have meant who wrote another word: the one that the fewest
- * changes make of it. A change is a character more, less or another, or two that are exchanged.
- * Leaves to others: which names there are. Pure. */
+/* Finds the name closest to a misspelled word, for "did you mean" hints. The distance is the number
+ * of inserted, deleted, replaced and swapped adjacent characters. The caller supplies the names.
+ * Pure. */
 #pragma once
 
 struct hv_nearest {
 	const char *word;
-	const char *found; /* borrowed; NULL: no name is near enough */
-	unsigned distance; /* changes; names with as many or more are not near enough */
+	const char *found; /* borrowed; NULL if no name is close enough */
+	unsigned distance; /* of `found`; a better match must have fewer edits */
 };
 
-/* WORD is borrowed. To none that has a wildcard, or fewer than three characters, is a name near. */
+/* Borrows WORD. Words with wildcards or fewer than three characters match no name. */
 struct hv_nearest hv_nearest_to(const char *word);
-/* Compares NAME, which is borrowed. Of two that are equally near the first one is found. If
- * NAME is the word itself, it is no typo, and none is found. */
+/* Compares NAME, which is borrowed. The first of several equally close names wins. A name equal to
+ * the word is not a typo, so nothing is found then. */
 void hv_nearest_try(struct hv_nearest *n, const char *name);
-/* Returns "; did you mean NAME?", or "" if there is none. The caller frees it. */
+/* Returns "; did you mean NAME?", or "" if nothing was found. The caller frees it. */
 char *hv_nearest_question(const struct hv_nearest *n);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Trying again, for a bounded time, what fails for a reason that passes: a guest that still needs a
- * stub, or a hold that a busy host let run out. Each try holds the guest, so the tries are few, and
- * come later and later.
- * Leaves to others: what is tried, and which reasons pass for it. */
+/* Retries an operation for a bounded time with growing delays. Used for temporary failures: the
+ * guest is still executing a stub, or a pause timed out on a busy host. Each try pauses the guest,
+ * so tries are few. */
 #pragma once
 
 #include <errno.h>
@@ -14,18 +13,18 @@
 #include "base/err.h"
 
 #define HV_RETRY_FOR_NS	  (10 * HV_NS_PER_S)
-#define HV_RETRY_FIRST_NS (50 * HV_NS_PER_MS)	/* between the first two tries */
-#define HV_RETRY_LAST_NS  (1600 * HV_NS_PER_MS) /* at most */
+#define HV_RETRY_FIRST_NS (50 * HV_NS_PER_MS)	/* delay before the second try */
+#define HV_RETRY_LAST_NS  (1600 * HV_NS_PER_MS) /* maximum delay */
 
 struct hv_retry {
 	uint64_t began_ns;
-	uint64_t until_ns; /* no try begins later, unless a delay ends later */
+	uint64_t until_ns; /* no try starts later, except after a delay in progress */
 	uint64_t delay_ns;
-	uint64_t next_ns; /* when the next try is due */
+	uint64_t next_ns; /* time of the next try */
 	unsigned nr_failed;
 };
 
-/* The first try is due now; after FOR_NS there is no other. */
+/* Starts with a try now. There are no tries after FOR_NS. */
 static inline struct hv_retry hv_retry_begin(uint64_t for_ns)
 {
 	uint64_t now_ns = hv_now_ns();
@@ -36,13 +35,13 @@ static inline struct hv_retry hv_retry_begin(uint64_t for_ns)
 				 .next_ns = now_ns};
 }
 
-/* ERR is not NULL. */
+/* ERR must not be NULL. */
 static inline bool hv_retry_may_succeed(const struct hv_err *err)
 {
 	return err->code == EBUSY || err->code == ETIMEDOUT;
 }
 
-/* After a try that failed for a reason that may pass. False: it was the last one. */
+/* Call it after a temporary failure. Returns false if there are no more tries. */
 static inline bool hv_retry_again(struct hv_retry *r)
 {
 	uint64_t now_ns = hv_now_ns();
@@ -56,7 +55,6 @@ static inline bool hv_retry_again(struct hv_retry *r)
 	return true;
 }
 
-/* Waits until the next try is due. */
 static inline void hv_retry_wait(const struct hv_retry *r)
 {
 	int left_ms;
@@ -65,8 +63,8 @@ static inline void hv_retry_wait(const struct hv_retry *r)
 		poll(NULL, 0, left_ms);
 }
 
-/* While the guest's kernel changes something, it has it locked for a moment. What cannot be done
- * meanwhile is tried again so often, 2 ms after the last try, so for some 40 ms. */
+/* Limit for retries every 2 ms, about 40 ms in total, while the guest kernel holds a lock for a
+ * short update. */
 #define HV_MOMENT_TRIES 20u
 
 static inline void hv_wait_a_moment(void)

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a, by words. Texts of equal hashes are compared, so a guest that finds two costs us time
- * only. */
+/* FNV-1a over words. Texts with equal hashes are compared, so a guest that constructs collisions
+ * only costs time. */
 static uint64_t hash_of(const char *data, size_t len_bytes)
 {
 	uint64_t hash = 0xcbf29ce484222325, word;
@@ -27,7 +27,7 @@ static bool is_like(const struct hv_shared_text *s, uint64_t hash, const struct 
 	       memcmp(s->data, text->data, s->len_bytes) == 0;
 }
 
-/* Takes the bytes of TEXT, which has room for more. */
+/* Takes the bytes of TEXT, which has spare capacity. */
 static char *shrunk(struct hv_text *text)
 {
 	size_t len_bytes = text->len_bytes;

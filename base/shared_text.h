@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Long texts that many open files have: equal texts are one, which is freed with its last owner.
- * Equality is that of all bytes, so a text that was made again after a change is another one.
- * One thread. */
+/* Shares equal long texts among many open files. A text is freed with its last owner. Texts are
+ * compared by content. One thread. */
 #pragma once
 
 #include <stdint.h>
 
 #include "base/text.h"
 
-#define HV_SHARED_TEXT_MIN (16u << 10)	/* shorter ones are not worth it */
-#define HV_SHARED_ALL_MAX  (128u << 20) /* for clients who are not root */
+#define HV_SHARED_TEXT_MIN (16u << 10)	/* shorter texts are not shared */
+#define HV_SHARED_ALL_MAX  (128u << 20) /* limit for clients other than root */
 
 struct hv_shared_texts;
 
@@ -22,14 +21,14 @@ struct hv_shared_text {
 	unsigned nr_owners;
 };
 
-/* Of zeros at first. */
+/* Starts zeroed. */
 struct hv_shared_texts {
 	struct hv_shared_text *first; /* owned */
-	size_t len_bytes;	      /* of all */
+	size_t len_bytes;	      /* of all shared texts */
 };
 
-/* Empties TEXT, and returns the shared text with its bytes. The caller owns it as others do:
+/* Empties TEXT and returns a shared text with its contents. Release it with
  * hv_shared_text_drop(). */
 const struct hv_shared_text *hv_shared_text_take(struct hv_shared_texts *all, struct hv_text *text);
-/* TEXT may be NULL. */
+/* TEXT can be NULL. */
 void hv_shared_text_drop(const struct hv_shared_text *text);

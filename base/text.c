@@ -15,7 +15,7 @@ static void grow(struct hv_text *t, size_t need)
 	t->data = hv_realloc_array(t->data, t->cap_bytes, 1);
 }
 
-/* Makes room for MORE_BYTES and a NUL. Returns where the first goes. */
+/* Ensures room for MORE_BYTES and a NUL. Returns the end of the text. */
 static inline char *reserve(struct hv_text *t, size_t more_bytes)
 {
 	size_t need = t->len_bytes + more_bytes + 1;
@@ -25,7 +25,7 @@ static inline char *reserve(struct hv_text *t, size_t more_bytes)
 	return t->data + t->len_bytes;
 }
 
-/* The text ends at END now. */
+/* Sets the end of the text to END. */
 static inline void end_at(struct hv_text *t, char *end)
 {
 	*end = '\0';
@@ -109,7 +109,7 @@ void hv_text_add_number(struct hv_text *t, uint64_t value, unsigned width)
 	end_at(t, hv_put_number(reserve(t, width + HV_DIGITS_MAX), value, width));
 }
 
-/* Eight characters at once: none is below a blank, DEL, or not ASCII. */
+/* Tests eight characters at a time: all must be printable ASCII. */
 static inline bool are_safe(uint64_t eight)
 {
 	const uint64_t each = UINT64_C(0x0101010101010101), high = each << 7;
@@ -141,7 +141,8 @@ void hv_text_add_guest(struct hv_text *t, const char *name, size_t max_bytes)
 	end_at(t, at + len);
 }
 
-/* How many of the LEFT bytes at AT are ASCII characters that can be seen, or blanks. */
+/* Returns the number of printable ASCII characters and spaces at the start of the LEFT bytes at
+ * AT. */
 static size_t ascii_len(const char *at, size_t left)
 {
 	size_t len = 0;
@@ -169,8 +170,8 @@ void hv_text_add_utf8(struct hv_text *t, const char *name, size_t max_bytes)
 	}
 }
 
-/* How many bytes the control character at AT has: those from 0x80 to 0x9f are two in UTF-8. 0: it
- * is none. */
+/* Returns the length of the control character at AT, or 0 if it is another character. 0x80 to 0x9f
+ * take two bytes in UTF-8. */
 static unsigned control_bytes(const char *at)
 {
 	unsigned char c = (unsigned char)at[0], next = (unsigned char)at[1];

@@ -3,7 +3,7 @@
 
 #include "base/guard.h"
 
-/* Of how many bytes a character that begins with C is. 0: none begins so. */
+/* Returns the length of a character with the first byte C, or 0 if C is invalid. */
 static size_t utf8_len(unsigned char c)
 {
 	if (c < 0x80)
@@ -17,8 +17,8 @@ static size_t utf8_len(unsigned char c)
 
 size_t hv_utf8_safe(const char *bytes, size_t left)
 {
-	/* The second byte of a character whose first one is this must be in these bounds: no
-	 * surrogates, nothing above U+10FFFF, none with more bytes than it needs. */
+	/* Bounds of the second byte by first byte. They exclude surrogates, code points above
+	 * U+10FFFF, and overlong encodings. */
 	static const struct {
 		unsigned char first, from, to;
 	} bounds[] = {{0xc2, 0xa0, 0xbf},

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Characters of UTF-8 in bytes that anybody may have written. */
+/* Validates UTF-8 in untrusted bytes. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns how many of the LEFT bytes at AT, at least one, are a character that is no control
- * character, those from U+0080 to U+009F included. 0: they are none. */
+/* Returns the length of the character at AT. Returns 0 if it is invalid or a control character
+ * (including U+0080 to U+009F). LEFT, the number of bytes available, is at least 1. */
 size_t hv_utf8_safe(const char *at, size_t left);
-/* Returns whether the LEFT bytes at AT are the beginning of a character, and not all of it. */
+/* Returns whether the LEFT bytes at AT are an incomplete but so far valid character. */
 bool hv_utf8_is_begin(const char *at, size_t left);
