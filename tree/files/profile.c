@@ -64,7 +64,7 @@ static int compare_times(const void *pa, const void *pb)
 	return (a->site > b->site) - (a->site < b->site);
 }
 
-/* What the host took has a column of ours, behind those of the kernel. */
+/* Time lost to the host has its own column, after the columns of the kernel. */
 static bool shows_host(const struct hv_file *f)
 {
 	return hv_options_on(&f->at.instance->all->top.options, HV_OPT_FUNCGRAPH_HOST);

@@ -7,8 +7,7 @@
 #include "base/text.h"
 #include "tracer/events/event.h"
 
-/* No part is longer. Each is put with so many bytes, of which those behind its end have no meaning.
- */
+/* The longest part. Every part is copied with this length; bytes after its end are ignored. */
 #define HV_LINE_PART_MAX 56
 
 struct hv_line_texts;

@@ -8,10 +8,10 @@
 
 #include "tree/instance/core/instance.h"
 
-/* Tells the session what each site has to call according to the settings of the instances, and
- * everything that hv_sites_publish_graph() tells. On error the sites are as before. */
+/* Passes the trampoline of each site, as the settings of all instances require, to the session, and
+ * does the work of hv_sites_publish_graph(). On error the sites keep their previous state. */
 struct hv_err *hv_sites_publish(struct hv_instance *in) hv_must_use;
-/* Tells the session which calls of function_graph are recorded from now on, and what is recorded of
- * them. This depends on max_graph_depth, tracing_thresh, and the options of the instance that
- * traces function_graph, or of IN if none does. */
+/* Selects the calls that function_graph records from now on, and their contents. This depends on
+ * max_graph_depth, tracing_thresh, and the options of the instance that traces function_graph, or
+ * of IN if none does. */
 void hv_sites_publish_graph(struct hv_instance *in);

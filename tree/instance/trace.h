@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Changes of what an instance traces. The guest records what any instance wants, so after each
- * change this tells the session what all of them want. On error the guest and the instance are as
- * before.
+/* Changes the functions and events that an instance traces. The guest records the union over all
+ * instances, so each change passes a new union to the session. On error the guest and the instance
+ * keep their previous state.
  * Leaves to others: how the session is told (sites.h, tasks.h, commands.h, recording.h). */
 #pragma once
 

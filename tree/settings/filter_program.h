@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Filters of events as programs that the guest's stub obeys (tracer/stub_filters.h). A filter has
  * one if it only compares numbers of the entry, at most HV_FILTER_STEPS_MAX times; all others are
- * the host's. The program says of each entry that has all fields of its type what the filter says
- * (hv_event_filter_passes).
- * Leaves to others: the order in which a filter compares (event_filter.h). */
+ * the host's. The program and the filter (hv_event_filter_passes) agree on every entry that has all
+ * fields of its type. Leaves to others: the order in which a filter compares (event_filter.h). */
 #pragma once
 
 #include "tracer/stub_filters.h"

@@ -271,8 +271,8 @@ struct hv_err *hv_kprobe_follow_dots(const struct hv_kprobe_parsing *p, struct h
 	return NULL;
 }
 
-/* Reads the members *NAME[.MEMBER]... of *V, of which ARG is the address of what is so many bytes
- * behind its start. *NAME and *OFF as above. */
+/* Reads the members *NAME[.MEMBER]... of *V. ARG is the address BEFORE_BYTES after the start of *V.
+ * *NAME and *OFF as above. */
 static struct hv_err *read_members(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				   struct hv_btf_value *v, uint64_t before_bytes, const char **name,
 				   size_t *off)

@@ -392,8 +392,7 @@ static struct hv_err *parse_name(const struct hv_kprobe_parsing *p, struct hv_kp
 
 /* -- typecasts ---------------------------------------------------------------------------------
  * (STRUCT[,MEMBER])FETCH->MEMBER...: FETCH is the address of a STRUCT, or of MEMBER of one. Words
- * and errors are those of kernels whose parser keeps a stack of what is in what
- * (traceprobe_parse_context.depth). */
+ * and errors follow kernels whose parser counts nesting (traceprobe_parse_context.depth). */
 
 /* What is behind the type: the FETCH, and the members. */
 struct cast {

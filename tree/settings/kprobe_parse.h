@@ -63,9 +63,8 @@ struct hv_err *hv_kprobe_wrong(const struct hv_kprobe_parsing *p, size_t off,
 struct hv_err *hv_kprobe_not_there(const struct hv_kprobe_parsing *p, size_t off,
 				   const char *what) hv_must_use;
 
-/* Parses TEXT, [GROUP/]NAME, at OFF of the present word (traceprobe_parse_event_name()). What it
- * does not have, and what it has behind an error, stays as it was in *GROUP and *NAME, which are
- * owned. */
+/* Parses TEXT, [GROUP/]NAME, at OFF of the present word (traceprobe_parse_event_name()). A part
+ * that is missing, or that follows an error, leaves *GROUP or *NAME, which are owned, unchanged. */
 struct hv_err *hv_kprobe_parse_name(const struct hv_kprobe_parsing *p, const char *text, size_t off,
 				    char **group, char **name) hv_must_use;
 /* Parses p->args. */
@@ -105,8 +104,8 @@ struct hv_err *hv_kprobe_parse_named(const struct hv_kprobe_parsing *p, struct h
 struct hv_err *hv_kprobe_follow_dots(const struct hv_kprobe_parsing *p, struct hv_btf_value *v,
 				     const char **name, size_t *off,
 				     uint64_t *ret_bits) hv_must_use;
-/* Follows NAME, MEMBER[.MEMBER]...[->MEMBER...], from COMPOUND on, of which ARG is the address of
- * what is so many bytes behind its start. */
+/* Follows NAME, MEMBER[.MEMBER]...[->MEMBER...], from COMPOUND on. ARG is the address BEFORE_BYTES
+ * after the start of COMPOUND. */
 struct hv_err *hv_kprobe_follow_cast(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const struct hv_btf_value *compound, uint64_t before_bytes,
 				     const char *name, size_t off) hv_must_use;

@@ -36,8 +36,8 @@ struct hv_syscalls;
 /* Numbers of system calls are below this. */
 #define HV_SYSCALL_NR_MAX 1024
 
-/* The longest entry of an event of a system call: the kernel's number and arguments, behind what
- * all entries have, and what each argument points to. */
+/* The longest entry of a system call event: the common fields, the system call number, the
+ * arguments, and the memory that the arguments point to. */
 #define HV_SYSCALL_ENTRY_MAX 1152
 
 extern const struct hv_part hv_syscalls_part;

@@ -34,11 +34,10 @@ const char *hv_event_filters_text(const struct hv_event_filters *s, struct hv_ev
 const struct hv_event_filter *hv_event_filters_of(const struct hv_event_filters *s,
 						  struct hv_event_ref ref);
 
-/* From now on IN has FILTER for events of TYPE, instead of the one before. If FILTER is wrong the
- * error is that of the kernel, *RET_FAULT says more, and TYPE has no filter, but what is wrong as
- * the text of its file, as in the kernel (apply_event_filter); WHY, if it is not NULL, is what it
- * says instead of the fault. If it fails for another reason, RET_FAULT->code is 0, and nothing has
- * changed. */
+/* Replaces the filter of IN for events of TYPE by FILTER. If FILTER is invalid, returns the
+ * kernel's error, sets *RET_FAULT, and removes the filter; the file then shows FILTER and the
+ * fault, or WHY if it is not NULL, as in the kernel (apply_event_filter). On any other error
+ * RET_FAULT->code is 0 and nothing changes. */
 struct hv_err *hv_instance_set_event_filter(struct hv_instance *in,
 					    const struct hv_event_type *type, const char *filter,
 					    const char *why,

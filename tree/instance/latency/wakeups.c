@@ -86,7 +86,7 @@ static const struct {
 	[MADE_NEXT_STATE] = {"next_state", 1},
 };
 
-/* What an event says, or a record of ours. */
+/* The contents of an event or of an hvtrace record. */
 struct moment {
 	uint32_t pid, cpu, prev_pid;
 	int32_t prio, prev_prio;
@@ -464,7 +464,8 @@ static void use_line(struct hv_wakeups *w)
 	w->worst->rt_priority = w->line.rt_priority;
 }
 
-/* Says of the worst wait's task what the guest's memory says. It may have ended. */
+/* Reads the name and priority of the task that waited longest from guest memory. The task may have
+ * exited. */
 static void find_line(struct hv_instance *in)
 {
 	struct hv_wakeups *w = in->wakeups;
