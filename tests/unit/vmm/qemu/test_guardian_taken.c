@@ -2,6 +2,7 @@
 /* A hostile guardian: this file replaces guardian_run(), and sends malformed replies and impossible
  * values. Each request must fail with one error and end the process. */
 #include <check.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -43,14 +44,22 @@ static void reply_to(const struct guardian_request *request)
 	send(HV_HELPER_CONTROL, does.bytes, does.nr_bytes, MSG_NOSIGNAL);
 }
 
+static _Noreturn void wait_until_abandoned(void)
+{
+	struct pollfd hangup = {.fd = HV_HELPER_CONTROL};
+
+	poll(&hangup, 1, -1);
+	_exit(0);
+}
+
 _Noreturn void guardian_run(void)
 {
 	struct guardian_request request;
 	char bytes[4096];
 
 	while (recv(HV_HELPER_CONTROL, &request, sizeof(request), MSG_WAITALL) == sizeof(request)) {
-		while (does.does_not_read && request.op == does.to)
-			pause();
+		if (does.does_not_read && request.op == does.to)
+			wait_until_abandoned();
 		if (request.len_bytes)
 			recv(HV_HELPER_CONTROL, bytes, request.len_bytes, MSG_WAITALL);
 		reply_to(&request);
