@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Detours in a guest: instructions that are replaced by a jump to code of ours, and calls that call
- * such code instead (arch/detour.h). A detour that was made stays, since a task may have been
- * interrupted in it. So an instruction that is replaced again gets the same one. Only when there is
- * no room for another detour of a place, those give theirs up to which nothing leads any more and
- * in which nobody is (detours_code.h). Leaves to others: which instructions (section_tracer.h),
- * when the code is unmapped (detach.c). One thread. */
+/* Detours in a guest: jumps in the guest's code to code in the region that executes the replaced
+ * instructions, and calls retargeted to such code (arch/detour.h).
+ *
+ * A detour stays in the region because a task may have been interrupted in it; if the same
+ * instruction is replaced again, its old detour is used again. Only when there is no room for
+ * another detour of a place are unused ones freed: no jump leads to them and no task is in them
+ * (detours_code.h).
+ *
+ * section_tracer.h and places.h choose the instructions; detach.c unmaps the code. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,69 +23,72 @@ struct hv_probe_place;
 struct hv_journal_entry;
 struct hv_tracee;
 
-/* What is to be replaced, and what its detour does. */
+/* An instruction to replace, and what its detour does. */
 struct hv_detour_want {
 	enum hv_detour_kind kind;
 	struct hv_gva at;
-	size_t len_bytes; /* of the instruction */
+	size_t len_bytes; /* length of the instruction */
 	uint8_t insn[HV_DETOUR_INSN_MAX];
-	struct hv_gva calls; /* of a call, jump or branch: its target */
-	/* Of HV_DETOUR_ENDS and HV_DETOUR_IRQS_ON: what it ends may have begun where it is not
-	 * seen. */
+	struct hv_gva calls; /* target of a call, jump or branch */
+	/* For HV_DETOUR_ENDS and HV_DETOUR_IRQS_ON: the section may have begun where hvtrace does
+	 * not see it. */
 	bool misses_beginning;
 	bool has_caller; /* see struct hv_detour */
 	uint32_t caller_off;
-	struct hv_count_insn count; /* of an instruction that counts */
-	/* Of HV_DETOUR_PLACE: */
-	unsigned nr_insns; /* how many INSN has */
+	struct hv_count_insn count; /* for an instruction that counts */
+	/* For HV_DETOUR_PLACE: */
+	unsigned nr_insns; /* number of instructions in INSN */
 	struct hv_detour_probe probes[HV_DETOUR_PROBES_MAX];
 	unsigned nr_probes;
-	bool leads_already; /* there, to another detour; otherwise it is refused */
-	bool is_refused;    /* hv_detours_patch() sets it */
+	bool leads_already; /* if AT already leads to another detour, replace that; otherwise refuse
+			     */
+	bool is_refused;    /* set by hv_detours_patch() */
 };
 
-/* Borrows T. KIND: HV_CHANGE_DETOUR, or HV_CHANGE_PLACE, of HV_DETOUR_PLACE only. Each has a part
- * of the region, so there is one of a kind. */
+/* Borrows T. KIND is HV_CHANGE_DETOUR, or HV_CHANGE_PLACE, which only takes HV_DETOUR_PLACE. Each
+ * kind has its own part of the region, so create one object per kind. */
 struct hv_detours *hv_detours_new(struct hv_tracee *t, enum hv_change_kind kind);
 void hv_detours_free(struct hv_detours *d);
 
-/* Makes detours and replaces the instructions. *RET_REFUSED is how many were not replaced: the
- * guest changed them, or there is no room. An instruction is replaced together with the nops behind
- * it, and several are, in a hold in which no task was interrupted between them; EBUSY: one is,
- * whenever that is tried. A place that leads to another detour leads to the new one afterwards. On
- * errors nothing that WANTS has is replaced any more; but if a detour could not be written, nothing
- * was changed. */
+/* Creates detours and replaces the instructions. *RET_REFUSED is the number of instructions that
+ * were not replaced because the guest changed them or there is no room.
+ *
+ * An instruction is replaced together with the nops after it. Several instructions are replaced
+ * together in a hold in which no task is between them; EBUSY: a task was between them at each
+ * attempt. A place that leads to another detour then leads to the new one. On errors nothing in
+ * WANTS is replaced any longer; but if a detour could not be written, nothing was changed. */
 struct hv_err *hv_detours_patch(struct hv_detours *d, struct hv_detour_want *wants, size_t nr,
 				size_t *ret_refused) hv_must_use;
-/* Replaces the instructions of WANTS, which are HV_DETOUR_PLACE and do not overlap, and puts back
- * first what leads to detours at GONE, where WANTS may overlap it: in one hold, so that nobody
- * executes what belongs to neither. All of it is done, or nothing: then *RET_REFUSED is true, as
- * when some task always is between the instructions. On errors nothing that WANTS or GONE has is
- * replaced any more; but if a detour could not be written, nothing was changed. */
+/* Replaces the instructions of WANTS, which are HV_DETOUR_PLACE and do not overlap, and restores
+ * those at GONE, which WANTS may overlap, in one hold, so that no task executes a mixture of both.
+ * Makes all changes or none: *RET_REFUSED is true if none, also when a task was between the
+ * instructions at each attempt. On errors nothing in WANTS or GONE is replaced any longer; but if a
+ * detour could not be written, nothing was changed. */
 struct hv_err *hv_detours_exchange(struct hv_detours *d, struct hv_detour_want *wants, size_t nr,
 				   const struct hv_gva *gone, size_t nr_gone,
 				   bool *ret_refused) hv_must_use;
-/* Whether detours of places are free is looked for, in a hold, when there is no room for another
- * one. If none is, that is so until this is called: before the changes of places that belong
- * together. */
+/* When there is no room for another detour of a place, hvtrace searches for free ones in a hold. If
+ * it finds none, it does not search again until this is called. Call it before each set of changes
+ * to places. */
 void hv_detours_look_again(struct hv_detours *d);
-/* Finds the place in the guest of the detour that has PLACE, the low half of an address. */
+/* Finds the guest address of the detour whose place is PLACE, the low half of an address. */
 bool hv_detours_find(const struct hv_detours *d, uint32_t place, struct hv_gva *ret);
 
-/* Where the guest sees the first detour of KIND. */
+/* Returns the guest address of the first detour of KIND. */
 struct hv_gva hv_detours_start(const struct hv_tracee *t, enum hv_change_kind kind);
 
-/* Puts every instruction of KIND back, also those of a session that recover undoes; of those that
- * KEEPS, which may be NULL, says are to stay, none. *RET_NR is how many were put back. EBUSY: the
- * guest has bytes of its own at one (a breakpoint), which may lead to a detour still. Then the
- * others are put back, and this can be tried again. */
+/* Restores every instruction of KIND, including those of a dead session, except those for which
+ * KEEPS returns true (NULL: no exceptions). *RET_NR is the number restored. EBUSY: the guest
+ * changed the bytes of one (a breakpoint), which may still lead to a detour. The others are
+ * restored; retry later. */
 typedef bool (*hv_keeps_fn)(void *ctx, struct hv_gva at);
 struct hv_err *hv_detours_put_back(struct hv_tracee *t, enum hv_change_kind kind, hv_keeps_fn keeps,
 				   void *ctx, size_t *ret_nr) hv_must_use;
-/* *RET: E, an entry of an untrusted journal, is such a place: it leads to our range now, and the
- * journal would restore an instruction that counts preemption or switches interrupts, a call of the
- * idle loop, or a jump or call from or into the kernel's entry code; of HV_CHANGE_PLACE, the very
- * instructions that the detour executes. Changes E as hv_tracee_is_patched() does. */
+/* *RET: E, an entry of an untrusted journal, is a detour of ours: the place leads into our range
+ * now, and the journal would restore an instruction that counts preemption or switches interrupts,
+ * a call of the idle loop, or a jump or call from or into the kernel's entry code. For
+ * HV_CHANGE_PLACE, the journal must restore exactly the instructions that the detour executes.
+ * Changes E as hv_tracee_is_patched() does. */
 struct hv_err *hv_detours_are_ours(const struct hv_tracee *t, struct hv_journal_entry *e,
 				   bool *ret) hv_must_use;
 

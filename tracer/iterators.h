@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guest's functions that call all probes of a tracepoint, one after the other, by an array
- * (__traceiter_*). Whoever is in one may still be going through an array that the guest has
- * replaced since, until its RCU frees that. Leaves to others: who is in one (kernel/tasks.h). */
+/* The guest's functions that call all probes of a tracepoint in order from an array
+ * (__traceiter_*). A task inside one may still use an array that the guest has replaced, until the
+ * guest's RCU frees it.
+ *
+ * kernel/tasks.h finds these tasks. */
 #pragma once
 
 #include <stddef.h>
@@ -15,6 +17,6 @@ struct hv_iterators {
 	size_t nr;
 };
 
-/* Those of the kernel and of its modules. */
+/* Finds the iterators of the kernel and its modules. */
 void hv_iterators_find(const struct hv_kernel *k, struct hv_iterators *ret);
 void hv_iterators_deinit(struct hv_iterators *i);

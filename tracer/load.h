@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How much of its vCPUs' time a guest spends in stubs, and in which functions, as its rings tell:
- * records times what one costs. What a record costs is measured on this host when the load is made
- * (docs/operators/performance.md says how); under TCG a record costs the guest more. Calls that
- * record nothing (of other tasks, below a threshold, of a profile) are not seen. The guest can
- * write into its rings what it likes: it can make a load look large or small. Leaves to others:
- * what is done about it (tree/instance/budget.h). One thread. */
+/* Estimates how much of its vCPUs' time a guest spends in stubs, and in which functions: the number
+ * of records times the cost of one, which is measured on this host at creation
+ * (docs/operators/performance.md). A record costs more under TCG. Calls without records (other
+ * tasks, below a threshold, profile) are not included. The rings are untrusted: a guest can make
+ * its load look large or small.
+ *
+ * tree/instance/budget.h limits the load. One thread. */
 #pragma once
 
 #include <stddef.h>
@@ -16,20 +17,20 @@
 struct hv_load;
 struct hv_session;
 
-/* Borrows S, which outlives it. */
+/* Borrows S, which must outlive it. */
 struct hv_load *hv_load_new(const struct hv_session *s);
 void hv_load_free(struct hv_load *l);
 
 struct hv_load_function {
 	struct hv_gva ip;
-	uint64_t cost; /* in an unit of its own */
+	uint64_t cost; /* in an arbitrary unit */
 };
 
 struct hv_load_view {
-	uint64_t ppm;	   /* of the time of the vCPU with the largest load, parts per million */
-	unsigned cpu;	   /* that vCPU */
-	uint64_t taken_ns; /* of its time since the last call */
-	/* What the newest records of this vCPU are of, the costliest function first. Owned. */
+	uint64_t ppm;	   /* load of the most loaded vCPU, in parts per million of its time */
+	unsigned cpu;	   /* the most loaded vCPU */
+	uint64_t taken_ns; /* time of that vCPU since the last call, spent in stubs */
+	/* The functions of this vCPU's newest records, the costliest first. Owned. */
 	struct hv_load_function *functions;
 	size_t nr;
 	uint64_t cost; /* of all these records, in the same unit */
@@ -37,6 +38,6 @@ struct hv_load_view {
 void hv_load_view_deinit(struct hv_load_view *view);
 #define HV_AUTO_LOAD_VIEW hv_cleanup(hv_load_view_deinit)
 
-/* Looks at what was recorded since the last call, which was a while ago; the first call only
- * begins. NOW_NS is monotonic. */
+/* Evaluates the records since the last call, which should be a while ago; the first call only
+ * starts the measurement. NOW_NS is monotonic. */
 void hv_load_look(struct hv_load *l, uint64_t now_ns, struct hv_load_view *ret);

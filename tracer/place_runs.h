@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Runs of places inside functions: probes at instructions so near each other that one jump replaces
- * all of them. The detour of a *run* tells the stub before each instruction that has a probe. A run
- * is what moves for the place that it begins with, its *head*, so it is as possible as that place
- * is, whatever probes are in it; and no two runs overlap.
- * Leaves to others: making the guest's text so (places.h). Pure. */
+/* Runs: probes inside functions at instructions so close together that one jump replaces all of
+ * them. The detour of a run calls the stub before each instruction with a probe. A run replaces
+ * exactly the instructions that its first place, the *head*, would replace alone, so it is possible
+ * if that place is. Runs do not overlap.
+ *
+ * places.h changes the guest's text. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +12,7 @@
 
 #include "kernel/probe_place.h"
 
-/* A place that is to be recorded. */
+/* A place to record. */
 struct hv_place_want {
 	struct hv_probe_place place;
 	unsigned slot;
@@ -20,21 +21,21 @@ struct hv_place_want {
 
 struct hv_place_run {
 	struct hv_probe_place head;
-	struct hv_detour_probe probes[HV_DETOUR_PROBES_MAX]; /* ascending */
+	struct hv_detour_probe probes[HV_DETOUR_PROBES_MAX]; /* sorted */
 	unsigned nr_probes;				     /* not 0 */
 };
 
-/* Whether anything that moves for A moves for B, too. */
+/* Returns whether A and B replace a common byte. */
 bool hv_place_runs_meet(const struct hv_place_run *a, const struct hv_place_run *b);
-/* Whether all that A records is recorded by B, which has the same head. */
+/* Returns whether B records everything that A records. Both have the same head. */
 bool hv_place_run_has(const struct hv_place_run *b, const struct hv_place_run *a);
-/* Whether RUN records what is at AT, by SLOT. */
+/* Returns whether RUN records the place AT in SLOT. */
 bool hv_place_run_records(const struct hv_place_run *run, struct hv_gva at, unsigned slot);
 
-/* Puts WANTS, which are ascending, into runs. Those that the guest has NOW stay as they begin, also
- * if their head is not wanted any more: nobody has to be out of what moves for another one then.
- * But a place before a run begins another one, and what it leaves of the run is in a third one. RET
- * has room for NR; they are ascending. Returns how many there are. A place that is in the middle of
- * an instruction of a run is refused. */
+/* Groups WANTS, which are ascending, into runs. Keeps the heads of the runs in NOW, which the guest
+ * has, even if a head itself is no longer wanted: then no task has to leave the replaced
+ * instructions. A place before such a run starts a new run, and the places that it leaves uncovered
+ * get a third one. RET has room for NR runs, in ascending order. Returns the number of runs.
+ * Refuses a place in the middle of an instruction of a run. */
 size_t hv_place_runs_plan(struct hv_place_want *wants, size_t nr, const struct hv_place_run *now,
 			  size_t nr_now, struct hv_place_run *ret);

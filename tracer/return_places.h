@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the return address of an open call is, by the slot that its frame has, and what it looks
- * like there. On x86-64 it is in the slot. On arm64 the slot is the stack pointer with which the
- * function was entered; the address is in the function's frame record below, and it may be signed.
- * With shadow call stacks a function saves what it is to return to in its frame record and on the
- * shadow call stack, and returns to the latter. So both must be put back. The two stacks have the
- * calls in the same order, by which the addresses are told apart.
- * Leaves to others: which calls are open, and what is written (returns.h). */
+/* Finds the return address of an open call from the slot in its frame, and how it is stored. On
+ * x86-64 it is in the slot. On arm64 the slot is the stack pointer at function entry; the address
+ * is in the function's frame record below, and may be signed. With shadow call stacks, a function
+ * saves its return address in its frame record and on the shadow call stack, and returns to the
+ * latter, so both must be restored. The two stacks contain the calls in the same order; this
+ * identifies the addresses that belong together.
+ *
+ * returns.h finds the open calls and writes the addresses. */
 #pragma once
 
 #include <stddef.h>
@@ -17,7 +18,7 @@ struct hv_tracee;
 
 struct hv_return_places {
 	const struct hv_tracee *tracee; /* borrowed */
-	struct hv_tasks tasks;		/* of the hold */
+	struct hv_tasks tasks;		/* in the hold */
 	bool in_records;
 	struct hv_frame_records records;
 	struct hv_signing signing;
@@ -27,49 +28,49 @@ struct hv_return_places {
 struct hv_return_place {
 	struct hv_gva at;
 	struct hv_gpa gpa;
-	uint64_t word;	    /* what is there */
-	uint64_t address;   /* the address of code that it is, if it is one */
-	struct hv_gva task; /* the one that returns; 0: not known, or not needed */
+	uint64_t word;	    /* the word at AT */
+	uint64_t address;   /* the code address in WORD, if it is one */
+	struct hv_gva task; /* the task that returns; 0: unknown or not needed */
 };
 
-/* A call whose return address was replaced by our handler's. */
+/* A call whose return address was replaced by our handler. */
 struct hv_hooked {
 	struct hv_gva slot;
 	struct hv_return_place place;
-	uint64_t caller; /* the address that was there; our handler's: not known yet */
+	uint64_t caller; /* the original address; our handler: not known yet */
 };
 
-/* By place. */
+/* Sorts by place. */
 void hv_hooked_sort(struct hv_hooked *list, size_t nr);
-/* The call of a sorted LIST whose return address is at AT. NULL: there is none. */
+/* Returns the call in a sorted LIST whose return address is at AT, or NULL. */
 const struct hv_hooked *hv_hooked_at(const struct hv_hooked *list, size_t nr, struct hv_gva at);
 
-/* In a hold. REGS: the registers of all NR_VCPUS. RET is untouched on failure. */
+/* Call this in a hold. REGS are the registers of all NR_VCPUS. RET is unchanged on failure. */
 struct hv_err *hv_return_places_read(const struct hv_tracee *t, const struct hv_vcpu_regs *regs,
 				     unsigned nr_vcpus, struct hv_return_places *ret) hv_must_use;
 void hv_return_places_deinit(struct hv_return_places *p);
 
-/* EOPNOTSUPP with the reason: return addresses of this kernel could not be put back. */
+/* EOPNOTSUPP with the reason: return addresses of this kernel cannot be restored. */
 struct hv_err *hv_return_places_check(const struct hv_return_places *p) hv_must_use;
 
-/* The word at AT. False: AT cannot be on a stack, because it is not mapped (any more) or has no RAM
+/* Reads the word at AT. Returns false if AT cannot be on a stack: it is not mapped, or not to RAM
  * (mapped again after its task died). */
 bool hv_return_places_at(const struct hv_return_places *p, struct hv_gva at,
 			 struct hv_return_place *ret);
-/* False: nothing returns by SLOT. */
+/* Returns false if no call returns through SLOT. */
 bool hv_return_places_find(const struct hv_return_places *p, struct hv_gva slot,
 			   struct hv_return_place *ret);
-/* The word that would be at PLACE if the call returned to ADDRESS. The word that is there proves
- * how it has to be made: it must be what is made of PLACE's own address. EBUSY: it is not. */
+/* Computes the word to store at PLACE so that the call returns to ADDRESS. The present word
+ * verifies the encoding: it must be the encoding of PLACE's own address. EBUSY: it is not. */
 struct hv_err *hv_return_places_word(const struct hv_return_places *p,
 				     const struct hv_return_place *place, struct hv_gva slot,
 				     uint64_t address, uint64_t *ret) hv_must_use;
 
-/* Finds the addresses on shadow call stacks that are our handler's. LIST: the NR calls that have a
- * frame of ours, sorted by place, with their callers; the address in a record is our handler's, or
- * the caller's if a detach was interrupted. *RET: *RET_NR calls, with places on shadow call stacks;
- * the caller frees it with free(). EBUSY: an address of ours, there or in a record, belongs to no
- * known call, as while a function makes or leaves its frame. */
+/* Finds our handler's addresses on shadow call stacks. LIST has the NR calls with a frame of ours,
+ * sorted by place, with their callers; the address in a frame record is our handler's, or the
+ * caller's if a detach was interrupted. *RET has *RET_NR calls with places on shadow call stacks;
+ * the caller frees it with free(). EBUSY: an address of ours, there or in a frame record, belongs
+ * to no known call, for example while a function creates or leaves its frame. */
 struct hv_err *hv_return_places_find_shadow(const struct hv_return_places *p,
 					    const struct hv_hooked *list, size_t nr,
 					    struct hv_hooked **ret, size_t *ret_nr) hv_must_use;

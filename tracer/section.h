@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A section that was kept: when, where and of which task, the functions that were called in it, and
- * the stack at its end. Counted by references, since the file that shows it may be read while a
- * worse one is found.
- * Leaves to others: where it comes from (section_tracer.h), its text (tree/format/). */
+/* A saved section: its time, place and task, the functions called in it, and the stack at its end.
+ * Reference-counted, because a reader may use it while a worse one is found.
+ *
+ * section_tracer.h finds sections; tree/format/ formats them. */
 #pragma once
 
 #include <stddef.h>
@@ -11,38 +11,38 @@
 
 #include "tracer/events/event.h"
 
-/* The name of an address in a module, as it was when the section was taken: section_names.h. */
+/* The name of an address in a module at the time of the section (section_names.h). */
 struct hv_section_name {
 	struct hv_gva at;
-	char *name;   /* owned; hostile; NULL: it had none */
-	char *module; /* owned; likewise */
-	uint64_t off; /* from the symbol */
+	char *name;   /* owned; untrusted; NULL: no name */
+	char *module; /* owned; untrusted; NULL: no name */
+	uint64_t off; /* offset in the symbol */
 	uint64_t len_bytes;
 };
 
 struct hv_section {
 	unsigned nr_refs;
 	unsigned cpu;
-	uint64_t ns;	    /* without: */
-	uint64_t stolen_ns; /* in which the host did not run the vCPU, as it told the guest; 0 if it
-			     * does not tell (struct kvm_steal_time) */
-	/* Its ends are as a function's call: ip is in the function that switched preemption off or
-	 * on, parent_ip in its caller (0: not known). */
+	uint64_t ns;	    /* duration without stolen_ns */
+	uint64_t stolen_ns; /* time in which the host did not run the vCPU, as reported to the
+			       guest; 0 if not reported (struct kvm_steal_time) */
+	/* The ends are like calls: ip is in the function that switched preemption off or on,
+	 * parent_ip in its caller (0: unknown). */
 	struct hv_event from, to;
-	/* Of the task that it ended in: */
+	/* The task at the end of the section: */
 	uint32_t uid;
 	int32_t nice;
 	uint32_t policy;
 	uint32_t rt_priority;
-	/* The calls that were recorded in it, in the order of the ring. Owned. */
+	/* The calls recorded in it, in ring order. Owned. */
 	struct hv_event *calls;
 	size_t nr_calls;
-	uint64_t nr_lost; /* calls before the end that were overwritten */
-	/* The callers of the function that switched preemption on, the innermost first. Owned. */
+	uint64_t nr_lost; /* overwritten calls */
+	/* Callers of the function that switched preemption on, innermost first. Owned. */
 	struct hv_gva *callers;
-	size_t nr_callers; /* 0: it is not known */
+	size_t nr_callers; /* 0: unknown */
 	uint8_t callers_end_early;
-	struct hv_section_name *names; /* owned; in the order of addresses */
+	struct hv_section_name *names; /* owned; sorted by address */
 	size_t nr_names;
 };
 
@@ -54,7 +54,7 @@ static inline int hv_section_by_address(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* NULL: the name of AT was not kept. */
+/* Returns NULL if the name of AT was not saved. */
 static inline const struct hv_section_name *hv_section_name_at(const struct hv_section *s,
 							       struct hv_gva at)
 {
@@ -72,7 +72,7 @@ static inline struct hv_section *hv_section_ref(struct hv_section *s)
 	return s;
 }
 
-/* NULL is fine. */
+/* Accepts NULL. */
 static inline void hv_section_unref(struct hv_section *s)
 {
 	if (!s || --s->nr_refs)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which modules there were when the places of sections were replaced. Tells whether something is to
- * be replaced anew: a module that has come needs that, one that has gone does not, and then the
- * sections that are open go on. Leaves to others: to replace (detours.h). */
+/* The modules that existed when the instructions for sections were replaced. Decides whether
+ * instructions must be replaced again: a new module needs this, a removed one does not, and open
+ * sections then continue.
+ *
+ * detours.h replaces instructions. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,20 +14,20 @@
 struct hv_tracee;
 
 struct hv_section_module {
-	struct hv_gva at; /* its struct module */
+	struct hv_gva at; /* address of its struct module */
 	struct hv_gva_range text;
-	size_t nr_replaced; /* places in it */
+	size_t nr_replaced; /* number of replaced instructions in it */
 };
 
-/* Initialized with zeros. */
+/* Zero-initialised: empty. */
 struct hv_section_modules {
 	struct hv_section_module *list; /* owned, sorted by text.start */
 	size_t nr;
 };
 void hv_section_modules_deinit(struct hv_section_modules *m);
 
-/* Notes the modules of T's kernel, and what is replaced in them now. */
+/* Notes the modules of T's kernel and the present number of replaced instructions in them. */
 void hv_section_modules_note(struct hv_section_modules *m, const struct hv_tracee *t);
-/* Whether T's kernel has a module that was not noted, or in which less is replaced than was: it
- * has come to where another one was. */
+/* Returns whether T's kernel has a module that was not noted, or one with fewer replaced
+ * instructions than noted, which is a new module at an old address. */
 bool hv_section_modules_have_come(const struct hv_section_modules *m, const struct hv_tracee *t);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tracers preemptoff, irqsoff and preemptirqsoff in the guest: measure the sections in which
- * preemption is off, or interrupts, or one of them, and keep the longest one
- * (docs/users/latency-tracers.md). Nothing is measured before every instruction that could be
- * covered is, since a section whose end is not seen would seem to last until the next end. Leaves
- * to others: the text of a section (tree/). One thread. */
+/* The tracers preemptoff, irqsoff and preemptirqsoff: measure sections with preemption off,
+ * interrupts off, or either, and keep the longest one (docs/users/latency-tracers.md). Measurement
+ * starts only after all coverable instructions are replaced, because a section without a visible
+ * end would seem to last until the next one ends.
+ *
+ * tree/ formats sections. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,41 +20,42 @@ struct hv_decoder;
 struct hv_section_tracer;
 struct hv_tracee;
 
-/* Borrows T; CLOCK, the guest's; and DECODER, which finds places of detours from now on. */
+/* Borrows all arguments. CLOCK is the guest's clock. DECODER finds the places of detours from now
+ * on. */
 struct hv_section_tracer *hv_section_tracer_new(struct hv_tracee *t, const struct hv_clock *clock,
 						struct hv_decoder *decoder);
 void hv_section_tracer_free(struct hv_section_tracer *s);
 
-/* False: sections of KIND cannot be measured in this kernel. */
+/* Returns whether sections of KIND can be measured in this kernel. */
 bool hv_section_tracer_exists(const struct hv_section_tracer *s, enum hv_section_kind kind);
 
-/* From now on sections are measured also if not enough is covered, or not all ways into the
- * kernel. */
+/* Measures sections from now on even if coverage is too low, or some kernel entries are not
+ * covered. */
 void hv_section_tracer_force(struct hv_section_tracer *s);
 
-/* Changes the guest and begins to measure. EOPNOTSUPP with the reason: this kernel does not count
- * preemption, has no room where it switches interrupts, or not enough of it is covered. EBUSY: a
- * way into the kernel could not be changed now. On errors nothing is measured. */
+/* Changes the guest and starts measuring. EOPNOTSUPP with the reason: this kernel does not count
+ * preemption, has no room where it switches interrupts, or coverage is too low. EBUSY: a kernel
+ * entry could not be changed now. On errors nothing is measured. */
 struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s,
 				       enum hv_section_kind kind) hv_must_use;
-/* To be called when the kernel's modules were read again: if one has come, stops and starts again,
- * so that its places are covered, too. What is open then is not measured. If modules have only
- * gone, it is. On errors nothing is measured any more. */
+/* Call this after the kernel's modules were reread. If a module was loaded, stops and restarts so
+ * that its instructions are covered, and sections open at that time are not measured. If modules
+ * were only removed, open sections continue. On errors nothing is measured any longer. */
 struct hv_err *hv_section_tracer_renew(struct hv_section_tracer *s) hv_must_use;
-/* Ends to measure, and puts the guest's instructions back. EBUSY: some could not be put back
- * (detours.h); they do nothing but what the kernel's own would do. */
+/* Stops measuring and restores the guest's instructions. EBUSY: some could not be restored
+ * (detours.h); they still do what the kernel's own instructions would do. */
 struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s) hv_must_use;
 
-/* Sections that take longer than NS are kept from now on, and each makes NS its own time. Those
- * kept before do not count any more. With THRESH_NS, which is not 0, those are kept that take at
- * least so long, the last one of all. */
+/* Keeps sections longer than NS from now on; each kept section raises NS to its own duration.
+ * Discards earlier sections. If THRESH_NS is not 0, keeps the latest section that takes at least
+ * THRESH_NS instead. */
 void hv_section_tracer_begin_at(struct hv_section_tracer *s, uint64_t ns, uint64_t thresh_ns);
-/* The time of the section that is kept, or the NS above when there is none. */
+/* Returns the duration of the kept section, or NS above if there is none. */
 uint64_t hv_section_tracer_longest_ns(struct hv_section_tracer *s);
 
-/* Whether the calls of functions between a section's ends are to be shown, and which. The guest
- * records them when sites call HV_STUB_SECTION_FUNCTION. WANTS says which calls count (NULL: all),
- * since sites may also call other stubs. LOGS: the ends of all sections are recorded, too. */
+/* Which calls between a section's ends to show. The guest records calls at sites with
+ * HV_STUB_SECTION_FUNCTION. WANTS filters them (NULL: all), because sites may also call other
+ * stubs. LOGS: also records the ends of all sections. */
 struct hv_section_calls {
 	bool logs;
 	bool (*wants)(void *ctx, const struct hv_event *call);
@@ -61,26 +63,25 @@ struct hv_section_calls {
 };
 void hv_section_tracer_log(struct hv_section_tracer *s, const struct hv_section_calls *calls);
 
-/* Looks whether a section was kept since the last look, and if so takes its calls and its stack out
- * of the ring, before others overwrite them. The functions above and below do this, too. */
+/* Checks whether a section was kept since the last check. If so, copies its calls and its stack
+ * from the ring before they are overwritten. The functions above and below do this too. */
 void hv_section_tracer_look(struct hv_section_tracer *s);
-/* Returns the section that is kept, of which the caller has a reference then; NULL: there is none.
- */
+/* Returns the kept section with a reference for the caller, or NULL. */
 struct hv_section *hv_section_tracer_kept(struct hv_section_tracer *s);
 
-/* Of the last start. */
+/* Statistics of the last start. */
 struct hv_section_coverage {
 	size_t nr_covered;
-	size_t nr_retargeted; /* of these: calls and jumps; the others are relocated */
-	size_t nr_left;	      /* not covered: preempt_sites.h and irq_sites.h have the reasons */
+	size_t nr_retargeted; /* calls and jumps among the covered ones; the others are relocated */
+	size_t nr_left;	      /* not covered; preempt_sites.h and irq_sites.h list the reasons */
 	size_t nr_refused;    /* could not be replaced */
-	uint64_t nr_no_begin; /* sections that ended, and whose beginning was not seen */
-	uint64_t nr_no_end;   /* likewise the other way round: another one began */
-	uint64_t nr_stolen;   /* longer than the longest only by stolen time */
+	uint64_t nr_no_begin; /* sections whose beginning was not seen */
+	uint64_t nr_no_end;   /* sections whose end was not seen before the next one began */
+	uint64_t nr_stolen;   /* longer than the longest only because of stolen time */
 };
 void hv_section_tracer_coverage(const struct hv_section_tracer *s, struct hv_section_coverage *ret);
 
-/* The first MAX places that are not covered, since the last start. Returns how many there are in
+/* Finds the first MAX instructions that were not covered at the last start. Returns how many are in
  * RET. */
 size_t hv_section_tracer_left(const struct hv_section_tracer *s, size_t max,
 			      struct hv_section_left *ret);

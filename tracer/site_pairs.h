@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sites whose call is a pair of instructions (riscv64): the first one loads an address, the second
- * one calls it. A kernel before 6.16 has two nops at a free site. Who was interrupted between them
- * would go on at the call with any address. So the first instruction is written at every site, and
- * the second one only after a hold has shown that nobody stands before it: whoever comes to it
- * later has our address. docs/internals/new-arch.md has the argument.
- * Where the kernel itself keeps a first instruction at free sites, and where a call is one
- * instruction, there is nothing to do.
- * Leaves to others: which sites call what (site_stubs.h), writing (patcher/). One thread. */
+/* Sites whose call is a pair of instructions (riscv64): the first loads an address, the second
+ * calls it.
+ *
+ * A free site in kernels before 6.16 is two nops. A task interrupted between the two instructions
+ * would execute the call with a stale address. So the first instruction is written at every site,
+ * and the second one only after a hold has shown that no task stops between them: any task that
+ * arrives later has our address. docs/internals/new-arch.md has the argument.
+ *
+ * Nothing is necessary if the kernel itself keeps a first instruction at free sites, or if a call
+ * is one instruction.
+ *
+ * site_stubs.h chooses the sites; patcher/ writes. One thread. */
 #pragma once
 
 #include <stddef.h>
@@ -17,19 +21,19 @@ struct hv_change;
 struct hv_tracee;
 
 struct hv_site_pairs {
-	struct hv_change *list; /* owned: the first instructions that were written */
+	struct hv_change *list; /* owned; the first instructions that were written */
 	size_t nr;
 };
 
-/* Writes the first instructions of those of CHANGES that make a free site a call. CHANGES are
- * sorted by physical address, and go on from what the guest has then. A change is refused if a task
- * stays where it must not be, or the guest has changed the site. EBUSY: a vCPU hides all the time
- * what it has interrupted. On errors every byte is as before, and *RET is untouched. The caller
- * frees what *RET has. */
+/* Writes the first instructions of those CHANGES that make a free site a call. CHANGES are sorted
+ * by physical address; afterwards they start from the bytes in the guest. Refuses a change if a
+ * task stays between the instructions or the guest has changed the site. EBUSY: a vCPU always hides
+ * the code that it interrupted. On errors every byte is as before, and *RET is unchanged. The
+ * caller frees what *RET has. */
 struct hv_err *hv_site_pairs_begin(struct hv_tracee *t, struct hv_change *changes, size_t nr,
 				   struct hv_site_pairs *ret) hv_must_use;
-/* Takes the first instructions back after WHY, for which no second one is there. Takes WHY, which
- * is an error, and returns it, with HV_ERR_NEEDS_RECOVERY if that failed. */
+/* Undoes the first instructions whose second one was not written, after the error WHY. Takes
+ * ownership of WHY and returns it, with HV_ERR_NEEDS_RECOVERY if that failed. */
 struct hv_err *hv_site_pairs_undo(struct hv_tracee *t, struct hv_site_pairs *pairs,
 				  struct hv_err *why) hv_must_use;
 void hv_site_pairs_deinit(struct hv_site_pairs *pairs);

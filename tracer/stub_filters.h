@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Programs of filters, by which the stub of commit leaves out events before they are in the ring
- * (struct hv_filter_step in ringbuf/abi.h). Which program an event has may change at any time, also
- * while vCPUs obey the one before: a stub leaves an event out only if the file of the event says
- * afterwards what it said before. So nothing is stopped for it.
+/* Filter programs with which the commit stub discards events before they reach the ring (struct
+ * hv_filter_step in ringbuf/abi.h).
  *
- * What is left out nobody gets. So a program lets pass what anybody wants, and those who filter
- * look at what has passed all the same: an event may always have none, and then costs more.
- * Leaves to others: what is wanted (tree/instance/publish.h), how a filter becomes a
- * program (tree/settings/filter_program.h), files of events (plug.h). One thread. */
+ * An event's program can change at any time, even while vCPUs execute the old one: a stub discards
+ * an event only if the word in the event's file is unchanged afterwards. So nothing needs to stop
+ * for a change.
+ *
+ * Discarded events reach no consumer. So a program passes events that any consumer wants, and the
+ * consumers' own filters still check the events that pass. An event without a program works too,
+ * but costs more.
+ *
+ * tree/instance/publish.h chooses the filters, tree/settings/filter_program.h compiles them, plug.h
+ * owns the files. One thread. */
 #pragma once
 
 #include "patcher/region.h"
 
-/* A program. NR 0: none. What is behind its steps is 0. */
+/* A program. NR 0: none. Steps after the last one are 0. */
 struct hv_stub_filter {
 	struct hv_filter_step steps[HV_FILTER_STEPS_MAX];
 	unsigned nr;
 };
 
-/* Which programs of the region are used. Zero-initialised: none is, and no file has one. */
+/* Use of the programs in the region. Zero-initialised: none is used. */
 struct hv_stub_filters {
-	uint64_t nr_changes;		       /* of all files together */
-	uint16_t owners[HV_REGION_NR_FILTERS]; /* 1 more than the index of the file; 0: free */
+	uint64_t nr_changes;		       /* of all files */
+	uint16_t owners[HV_REGION_NR_FILTERS]; /* index of the file + 1; 0: free */
 };
 
-/* The file INDEX has FILTER from now on (NULL: none). If all programs are used, it has none. What
- * it has already is left as it is. */
+/* Gives the file INDEX the program FILTER (NULL: none). If all programs are used, the file has
+ * none. Does nothing if the file already has it. */
 void hv_stub_filters_set(struct hv_stub_filters *s, const struct hv_region *r, unsigned index,
 			 const struct hv_stub_filter *filter);

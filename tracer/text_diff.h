@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Compares the kernel's text with the copy that was made when the kernel was opened. This proves
- * that no call of ours is left, and shows what the guest itself has changed. */
+/* Compares the kernel's text with the copy made when the kernel was opened. This proves that no
+ * call to a stub is left, and shows the guest's own changes. */
 #pragma once
 
 #include "base/err.h"
@@ -8,6 +8,6 @@
 
 struct hv_tracee;
 
-/* REPORT gets one line, which names the first differences that are the guest's own. EIO: sites
- * still call a stub, or there is no copy. */
+/* Adds one line to REPORT that names the first differences made by the guest. EIO: sites still call
+ * a stub, or there is no copy. */
 struct hv_err *hv_text_diff_report(const struct hv_tracee *t, struct hv_text *report) hv_must_use;

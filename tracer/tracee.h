@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guest that is traced and what is shared with it: its kernel, the region, where the guest sees
- * the region, and the patcher that changes the guest.
- * Leaves to others: what is in the region (stubs.h, region_use.h and the parts of a session), when
- * it is mapped (session.h). One thread. */
+/* The traced guest and what is shared with it: its kernel, the region and its guest addresses, and
+ * the patcher that changes the guest.
+ *
+ * stubs.h, region_use.h and the parts of a session define the region's contents; session.h maps it.
+ * One thread. */
 #pragma once
 
 #include "kernel/events/event_places.h"
@@ -16,77 +17,81 @@ struct hv_tracee {
 	struct hv_kernel *kernel; /* borrowed */
 	struct hv_region region;
 	struct hv_ring_plan plan;
-	/* Where the guest sees the region, from HV_REGION_STUBS_OFF on. The range and HANDLER are 0
-	 * until attach has chosen them, or recover has found them. */
+	/* Where the guest sees the region, from HV_REGION_STUBS_OFF on. RANGE and HANDLER are 0
+	 * until attach has chosen them or recover has found them. */
 	struct hv_gva_range range;
-	/* Where it sees the first HV_REGION_UNIT of that a second time, for landings (landings.h).
-	 * Empty: it does not. */
+	/* Second mapping of the first HV_REGION_UNIT of that, for landings (landings.h). Empty:
+	 * none. */
 	struct hv_gva_range landings;
-	struct hv_gva handler;	    /* what a graph puts in the place of return addresses */
+	struct hv_gva handler;	    /* replaces return addresses in a graph */
 	struct hv_patcher *patcher; /* owned */
-	/* The stubs lock what they add to memory of their vCPU: a task may go on on another vCPU in
-	 * between. They stay so, since a task may have been stopped there. */
+	/* The stubs add to memory of their vCPU with locked instructions, because a task can
+	 * migrate to another vCPU in between. This is never reset, since a task may have been
+	 * stopped there. */
 	bool locks;
-	/* Since it was last seen that nobody uses what is ours, a probe of ours was taken out of an
-	 * array of the guest's. Somebody may be going through an older array that has it, too. */
+	/* Our probe was removed from an array of the guest since the last check that found no
+	 * users. A task may still be using an older array that contains it. */
 	bool had_copies;
-	/* Owned, HV_VCPUS_MAX of them, since vCPUs can be plugged: the vCPU has been seen in no
-	 * function that goes through arrays since then. NULL: none has. */
+	/* Owned, HV_VCPUS_MAX entries because vCPUs can be hotplugged: whether the vCPU was seen
+	 * outside all functions that use arrays since then. NULL: none was. */
 	bool *have_left;
-	/* What the stubs of events are linked with: 0 until the first event is recorded. */
+	/* Link values of the event stubs; 0 until the first event is recorded. */
 	struct hv_event_places event_places;
-	/* Borrowed, NULL while there are none: those of sections, those of places (detours.h). */
+	/* Borrowed, NULL if unused: the detours of sections and of places (detours.h). */
 	struct hv_detours *detours[2];
 };
 
-/* GUEST and KERNEL are borrowed and outlive it. Nothing is in the guest yet. ENOSPC, EINVAL: the
- * region is too small for so many vCPUs. */
+/* Borrows GUEST and KERNEL, which must outlive it. Does not change the guest. ENOSPC, EINVAL: the
+ * region is too small for this number of vCPUs. */
 struct hv_err *hv_tracee_new(struct hv_guest *guest, struct hv_kernel *kernel,
 			     struct hv_tracee **ret) hv_must_use;
 void hv_tracee_free(struct hv_tracee *t);
 
-/* Plans with half as much of the region as before: no room was found for all of it. ENOSPC, EINVAL:
- * that is too small for so many vCPUs, and the plan stays. */
+/* Halves the part of the region that the plan uses, because the guest has no room for it. ENOSPC,
+ * EINVAL: that is too small for this number of vCPUs, and the plan is unchanged. */
 struct hv_err *hv_tracee_use_half(struct hv_tracee *t) hv_must_use;
-/* How much of the guest's addresses the planned parts need, from HV_REGION_STUBS_OFF on. */
+/* Returns how much address space of the guest the planned parts need, from HV_REGION_STUBS_OFF
+ * on. */
 uint64_t hv_tracee_map_bytes(const struct hv_tracee *t);
-/* Plans as the session did that mapped LEN_BYTES. If no plan needs so much, it stays as it is. */
+/* Uses the plan of the session that mapped LEN_BYTES. If no plan has this length, the plan is
+ * unchanged. */
 void hv_tracee_plan_as(struct hv_tracee *t, uint64_t len_bytes);
 
-/* Called when the page-table slots of the range are filled, and when some may have been emptied:
- * from now on nothing is written into another boot of the guest. */
+/* Call this when the page-table slots of the range are filled, and when some may have been emptied.
+ * From then on nothing is written to another boot of the guest. */
 void hv_tracee_bind(struct hv_tracee *t);
-/* *RET: the guest's page tables lead from the range and the landings to the region. After a reboot,
- * for example, they do not. */
+/* *RET: the guest's page tables map the range and the landings to the region. This is false after a
+ * reboot, for example. */
 struct hv_err *hv_tracee_is_mapped(const struct hv_tracee *t, bool *ret) hv_must_use;
-/* Whether they do so from some slot: others may have been emptied in a hold that ended too soon. */
+/* Returns whether any slot does so. The others may have been emptied in a hold that ended too
+ * early. */
 bool hv_tracee_is_partly_mapped(const struct hv_tracee *t);
 
-/* Returns the state of CPU, which is below the plan's nr_cpus. The ring follows it. */
+/* Returns the state of CPU, which must be below the plan's nr_cpus. The ring follows it. */
 static inline struct hv_state *hv_tracee_state(const struct hv_tracee *t, unsigned cpu)
 {
 	return hv_region_state(&t->region, &t->plan, cpu);
 }
 
-/* Returns whether the guest sees something of the region at AT. */
+/* Returns whether AT is in a mapping of the region. */
 static inline bool hv_tracee_has(const struct hv_tracee *t, struct hv_gva at)
 {
 	return hv_gva_in(at, t->range) || hv_gva_in(at, t->landings);
 }
 
-/* Returns whether BYTES, as many as a site has, would be a call into the region at the address
- * AT. */
+/* Returns whether BYTES, which have the length of a site, would be a call into the region at the
+ * address AT. */
 bool hv_tracee_is_call(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes);
-/* The same, or it is a free site whose first instruction still has an address of ours: the guest's
- * own ftrace has made it free (riscv64). */
+/* Like hv_tracee_is_call(), but also returns true for a free site whose first instruction still
+ * loads an address of ours, because the guest's own ftrace freed it (riscv64). */
 bool hv_tracee_is_left(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes);
-/* NOW is what the guest has where E is, an entry of an untrusted journal. If the guest has a
- * breakpoint there, as a kprobe of its own, NOW gets the first byte that E says was there. What
- * comes out still has to be looked at. */
+/* NOW has the guest's bytes at E, an entry of an untrusted journal. If the guest has a breakpoint
+ * there, such as its own kprobe, the first byte of NOW is replaced by the one that E recorded. The
+ * result must still be checked. */
 void hv_tracee_look_under_breakpoint(const struct hv_tracee *t, const struct hv_journal_entry *e,
 				     uint8_t *now);
-/* *RET: a site of ours is where E says, an entry of an untrusted journal: its bytes call into the
- * region. It may call another stub than E says, since the dead service may have been replacing one
- * stub by another. The site's bytes become E's new ones. */
+/* *RET: E, an entry of an untrusted journal, describes a site of ours: its bytes call into the
+ * region. It may call another stub than E records, since the dead service may have been replacing
+ * one stub by another. The site's bytes become E's new ones. */
 struct hv_err *hv_tracee_is_patched(const struct hv_tracee *t, struct hv_journal_entry *e,
 				    bool *ret) hv_must_use;

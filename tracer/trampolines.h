@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guest's own return trampolines: the addresses that its return probes and its own
- * function_graph put on stacks in place of return addresses, which they keep elsewhere. If a
- * trampoline came after our frame (a traced function jumped to a probed one), it keeps our
- * handler's address where nobody sees it. */
+/* The guest's own return trampolines: addresses that its return probes and its function_graph put
+ * on stacks in place of return addresses, which they store elsewhere. If a trampoline was installed
+ * after our frame (a traced function jumped to a probed one), its stored return address is our
+ * handler, which cannot be found. */
 #pragma once
 
 #include "kernel/kernel.h"
@@ -19,8 +19,8 @@ struct hv_trampolines {
 
 void hv_trampolines_find(const struct hv_kernel *k, struct hv_trampolines *ret);
 
-/* Returns the trampoline to which a function with return address ADDRESS returns; NULL: none. */
+/* Returns the trampoline to which a function with return address ADDRESS returns, or NULL. */
 const struct hv_trampoline *hv_trampolines_entry(const struct hv_trampolines *t, uint64_t address);
-/* Returns the trampoline whose code ADDRESS is in, except its first byte: code that returns there
- * is just being given the original address. NULL: none. */
+/* Returns the trampoline whose code contains ADDRESS, except at its first byte: code that returns
+ * there is just looking up the original address. NULL: none. */
 const struct hv_trampoline *hv_trampolines_inside(const struct hv_trampolines *t, uint64_t address);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Records of one ring that were read and not yet returned, the oldest first. Most come in order and
- * need no sorting; the others go through a heap, so that no order that a guest chooses is slow.
- * Leaves to others: how many there may be, which of them may be returned (merge.h). */
+/* Records of one ring that were read and not yet returned, oldest first. Most arrive in order and
+ * need no sorting. The others go through a heap, so that a guest cannot choose an order that is
+ * slow.
+ *
+ * merge.h bounds their number and decides which of them may be returned. */
 #pragma once
 
 #include <stddef.h>
@@ -13,20 +15,20 @@ struct hv_kept {
 	struct hv_record record;
 	uint64_t position;
 	uint64_t time_ns;
-	uint64_t round; /* the round of the merge in which it was read */
-	uint64_t run;	/* the run of the lane: see struct hv_merge_item */
+	uint64_t round; /* number of the merge round that read it */
+	uint64_t run;	/* see struct hv_merge_item */
 };
 
 /* A zero-initialised backlog is empty and valid. */
 struct hv_backlog {
-	struct hv_kept *run;	/* owned; number N of them is at N % RUN_CAP */
-	size_t run_first;	/* in order from this number */
-	size_t run_end;		/* to before this one */
+	struct hv_kept *run;	/* owned; record N is at N % RUN_CAP */
+	size_t run_first;	/* the first record, in order */
+	size_t run_end;		/* one past the last record */
 	size_t run_cap;		/* a power of two, or 0 */
-	uint64_t run_end_ns;	/* the time of the last record that was added to the run */
-	uint64_t next_position; /* after the last record that was added */
+	uint64_t run_end_ns;	/* time of the last record added to the run */
+	uint64_t next_position; /* one past the position of the last record added */
 	unsigned goes_back;	/* not 0: positions went back since the backlog was empty */
-	struct hv_kept *heap;	/* owned; records that came after a younger one */
+	struct hv_kept *heap;	/* owned; records that arrived after a younger record */
 	size_t nr_heap;
 	size_t heap_cap;
 };
@@ -43,14 +45,14 @@ static inline struct hv_kept *hv_backlog_run_at(const struct hv_backlog *b, size
 	return &b->run[number & (b->run_cap - 1)];
 }
 
-/* Parts of the functions below, for records that do not come in order. */
+/* Slow paths of the functions below, for records that are out of order. */
 void hv_backlog_grow(struct hv_backlog *b);
 void hv_backlog_heap_add(struct hv_backlog *b, const struct hv_kept *kept);
 const struct hv_kept *hv_backlog_first_of_both(const struct hv_backlog *b);
 void hv_backlog_drop_first_of_both(struct hv_backlog *b);
 
-/* Returns room for at least one more record, and for how many. The caller fills it with records
- * from POSITION on and adds them one after the other, or leaves them. */
+/* Returns room for *RET_NR records, at least one. The caller reads records from POSITION on into it
+ * and adds them one by one, or skips them. */
 static inline struct hv_kept *hv_backlog_room(struct hv_backlog *b, uint64_t position,
 					      size_t *ret_nr)
 {
@@ -67,7 +69,7 @@ static inline struct hv_kept *hv_backlog_room(struct hv_backlog *b, uint64_t pos
 	return hv_backlog_run_at(b, b->run_end);
 }
 
-/* Adds KEPT, which is in the room. Records are sorted by time, then by position. Positions ascend,
+/* Adds KEPT, which is in the room. Records are sorted by time, then by position. Positions ascend
  * unless the guest moves its head back. */
 static inline void hv_backlog_add(struct hv_backlog *b, const struct hv_kept *kept)
 {
@@ -78,13 +80,13 @@ static inline void hv_backlog_add(struct hv_backlog *b, const struct hv_kept *ke
 		hv_backlog_heap_add(b, kept);
 		return;
 	}
-	if (kept != end) /* one before it in the room was left, or is in the heap */
+	if (kept != end) /* an earlier record in the room was skipped, or is in the heap */
 		*end = *kept;
 	b->run_end_ns = kept->time_ns;
 	b->run_end++;
 }
 
-/* Returns the oldest record; NULL: there is none. Valid until the next room, add or drop. */
+/* Returns the oldest record, or NULL. Valid until the next room, add or drop. */
 static inline const struct hv_kept *hv_backlog_first(const struct hv_backlog *b)
 {
 	if (b->nr_heap)
@@ -92,8 +94,8 @@ static inline const struct hv_kept *hv_backlog_first(const struct hv_backlog *b)
 	return b->run_first < b->run_end ? hv_backlog_run_at(b, b->run_first) : NULL;
 }
 
-/* Returns the first record of the run, and how many from there on lie side by side. They are in
- * order, but those of the heap are not among them. */
+/* Returns the first record of the run and how many consecutive ones follow in memory. They are in
+ * order; records in the heap are not included. */
 static inline const struct hv_kept *hv_backlog_beside(const struct hv_backlog *b, size_t *ret_nr)
 {
 	size_t nr = b->run_end - b->run_first, to_end;
@@ -106,7 +108,7 @@ static inline const struct hv_kept *hv_backlog_beside(const struct hv_backlog *b
 	return hv_backlog_run_at(b, b->run_first);
 }
 
-/* Drops the oldest record. There must be one. */
+/* Drops the oldest record, which must exist. */
 static inline void hv_backlog_drop_first(struct hv_backlog *b)
 {
 	if (b->nr_heap)
@@ -115,5 +117,5 @@ static inline void hv_backlog_drop_first(struct hv_backlog *b)
 		b->run_first++;
 }
 
-/* Returns the lowest position of all records if it is below POSITION, and POSITION otherwise. */
+/* Returns POSITION or the lowest position of any record, whichever is lower. */
 uint64_t hv_backlog_lowest(const struct hv_backlog *b, uint64_t position);

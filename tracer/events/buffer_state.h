@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The insides of a buffer, for the files of this room that read or fill one.
+/* The implementation of a buffer, for the files of this folder that read or fill one.
  *
- * Each ring is a lane. Lane 0 has the marks of the host, which writes nothing into the rings of a
- * guest (docs/internals/ring.md); the others are the rings of the vCPUs. A buffer in host memory
- * has no lane 0: marks go into its ring of vCPU 0, whose events they are in both. */
+ * Each ring is a lane. Lane 0 contains the host's markers, because the host never writes to a
+ * guest's rings (docs/internals/ring.md); the other lanes are the rings of the vCPUs. A buffer in
+ * host memory has no lane 0: markers go into the ring of vCPU 0, to which they belong in both
+ * cases. */
 #pragma once
 
 #include "ringbuf/ring.h"
@@ -15,11 +16,11 @@ struct hv_buffer {
 	struct hv_decoder *decoder; /* borrowed */
 	unsigned nr_cpus;
 	struct hv_buffer_lane *lanes; /* owned, 1 + nr_cpus */
-	struct hv_buffer_lane *cpus;  /* those of the vCPUs */
+	struct hv_buffer_lane *cpus;  /* the lanes of the vCPUs */
 	unsigned nr_refs;
-	unsigned nr_clears; /* of all lanes; changes when one of theirs does */
-	void *marks;	    /* owned: lane 0's ring; NULL: the lane is empty */
-	void *memory;	    /* owned: the vCPUs' rings in host memory; NULL: they are the guest's */
+	unsigned nr_clears; /* incremented when any lane is cleared */
+	void *marks;	    /* owned; ring of lane 0; NULL: the lane is empty */
+	void *memory;	    /* owned; rings in host memory; NULL: the guest's rings */
 	size_t memory_bytes;
 	enum hv_when_full when_full;
 	enum hv_trace_clock clock;
@@ -27,16 +28,16 @@ struct hv_buffer {
 
 struct hv_buffer_lane {
 	const struct hv_state *state;	 /* borrowed */
-	const struct hv_record *records; /* borrowed, NR_SLOTS of them after the state */
+	const struct hv_record *records; /* borrowed; NR_SLOTS records after the state */
 	uint64_t nr_slots;
-	uint64_t size_bytes;	   /* of the newest records, which count */
-	uint64_t nr_kept;	   /* the same in records */
-	struct hv_merge_mark mark; /* how much is consumed */
-	unsigned nr_clears;	   /* open cursors notice a change */
-	uint64_t nr_lost;    /* records that consuming cursors found lost since the last clear */
-	uint64_t nr_read;    /* records consumed since then */
-	uint64_t nr_dropped; /* events dropped since then */
-	uint32_t named_pid;  /* the task of the last task record that was put, and its name */
+	uint64_t size_bytes;	   /* only the newest SIZE_BYTES count */
+	uint64_t nr_kept;	   /* SIZE_BYTES as a number of records */
+	struct hv_merge_mark mark; /* how far the lane is consumed */
+	unsigned nr_clears;	   /* incremented at each clear, for open cursors */
+	uint64_t nr_lost;	   /* lost since the last clear, as found by consuming cursors */
+	uint64_t nr_read;	   /* records consumed since the last clear */
+	uint64_t nr_dropped;	   /* events dropped since the last clear */
+	uint32_t named_pid;	   /* task of the last task record written, and its name */
 	char named_comm[HV_COMM_LEN];
 };
 
@@ -45,13 +46,13 @@ static inline unsigned hv_lane_of_cpu(unsigned cpu)
 	return 1 + cpu;
 }
 
-/* The vCPU that a lane's events are of. */
+/* Returns the vCPU that the events of a lane belong to. */
 static inline unsigned hv_cpu_of_lane(unsigned lane)
 {
 	return lane ? lane - 1 : 0;
 }
 
-/* Lanes that are side by side: those of one vCPU, or of all (-1). */
+/* Consecutive lanes: those of one vCPU, or of all (-1). */
 struct hv_lanes {
 	unsigned first, nr;
 };
@@ -66,14 +67,14 @@ static inline struct hv_lanes hv_lanes_of(const struct hv_buffer *b, int only_cp
 	return (struct hv_lanes){first, nr};
 }
 
-/* Makes a reader of a lane's ring that begins at its first position. */
+/* Creates a reader of a lane's ring, starting at position 0. */
 void hv_buffer_ring(const struct hv_buffer *b, unsigned lane, struct hv_ring *ret);
 
-/* Makes a buffer without any rings. */
+/* Creates a buffer without rings. */
 struct hv_buffer *hv_buffer_alloc(struct hv_decoder *d, unsigned nr_cpus);
-/* As hv_buffer_set_ring. */
+/* Like hv_buffer_set_ring. */
 void hv_buffer_set_lane(struct hv_buffer *b, unsigned lane, const struct hv_state *state,
 			uint64_t ring_bytes, uint64_t size_bytes);
-/* Puts NR records into the ring of a lane that only the host fills. */
+/* Writes NR records to the ring of a lane that only the host fills. */
 void hv_buffer_put_records(struct hv_buffer *b, unsigned lane, const struct hv_record *records,
 			   size_t nr);

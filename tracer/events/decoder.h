@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What all buffers of a guest need to make events from records: facts about the guest's kernel,
- * clocks, names of tasks, texts of markers, callers.
- * Leaves to others: decoding one record (decode.h), which records belong together (parts.h), order
- * and loss (cursor.h). One thread. */
+/* What all buffers of a guest share to decode records into events: properties of the guest's
+ * kernel, clocks, task names, marker texts, callers.
+ *
+ * decode.h decodes one record, parts.h groups records, cursor.h orders them and detects losses. One
+ * thread. */
 #pragma once
 
 #include "tracer/events/callers.h"
@@ -15,33 +16,33 @@
 #define HV_NR_NAMED 16 /* a power of two */
 
 struct hv_decoder {
-	const struct hv_kernel *kernel; /* borrowed, as are these: */
+	const struct hv_kernel *kernel; /* borrowed, like the next three */
 	struct hv_clocks *clocks;
 	struct hv_names *names;
 	struct hv_callers *callers;
 	struct hv_decode decode;
 	struct hv_marks marks; /* owned */
-	uint64_t nr_lost;      /* lost records of all buffers */
-	/* The tasks of the last events, by the low bits of their pids. */
+	uint64_t nr_lost;      /* lost records in all buffers */
+	/* Names of the latest tasks, indexed by the low bits of their pids. */
 	struct hv_named_task {
 		uint32_t pid; /* 0: none */
 		uint32_t tgid;
-		uint64_t version; /* hv_names_version() then */
+		uint64_t version; /* hv_names_version() when this was looked up */
 		char comm[HV_COMM_LEN];
 	} named[HV_NR_NAMED];
 };
 
-/* Borrows its arguments, which outlive it. The addresses of the stubs in ->decode are 0. */
+/* Borrows its arguments, which must outlive it. The stub addresses in ->decode are 0. */
 struct hv_decoder *hv_decoder_new(const struct hv_kernel *k, struct hv_clocks *clocks,
 				  struct hv_names *names, struct hv_callers *callers);
 void hv_decoder_free(struct hv_decoder *d);
 
-/* A part of the function below, for a record of the host's. */
+/* Part of hv_decoder_event(), for a record of the host. */
 void hv_decoder_mark(const struct hv_decoder *d, const struct hv_record *record,
 		     struct hv_event *ret);
 
-/* Decodes RECORD, which is an event, and PARTS, which belong to it (NULL: none, or some are
- * missing). The caller fills in cpu, times, loss, callers and the task's name. */
+/* Decodes RECORD, an event, and its PARTS (NULL: none, or some are missing). The caller sets cpu,
+ * times, loss, callers and the task's name. */
 static inline void hv_decoder_event(const struct hv_decoder *d, const struct hv_record *record,
 				    const struct hv_parts *parts, struct hv_event *ret)
 {
@@ -50,13 +51,13 @@ static inline void hv_decoder_event(const struct hv_decoder *d, const struct hv_
 	else
 		hv_decode_event(&d->decode, record, parts ? parts->list : NULL, ret);
 }
-/* Notes the name of a task from RECORD, an HV_RECORD_TASK that is newer than all that was noted. */
+/* Notes a task's name from RECORD, an HV_RECORD_TASK that is newer than all noted before. */
 void hv_decoder_note_task(struct hv_decoder *d, const struct hv_record *record);
-/* Likewise from one that may be older: a name that is known stays. */
+/* Like hv_decoder_note_task(), for a record that may be older: does not replace a known name. */
 void hv_decoder_note_old_task(struct hv_decoder *d, const struct hv_record *record);
-/* Fills in the name and the thread group of EVENT's task. */
+/* Sets the name and the thread group of EVENT's task. */
 void hv_decoder_name_task(struct hv_decoder *d, struct hv_event *event);
-/* Finds the callers of EVENT, a stack, into LIST, which has room for HV_CALLERS_MAX. WORDS are
- * those of the event; without them (NULL) the only caller is the event's. */
+/* Finds the callers of EVENT, a stack. LIST has room for HV_CALLERS_MAX. WORDS are the event's
+ * stack words; if NULL, the only caller is the event's parent. */
 void hv_decoder_callers(struct hv_decoder *d, const struct hv_parts *words, struct hv_gva *list,
 			struct hv_event *event);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where records of a ring are missing, and how many, until the record behind them is returned. If
- * there are too many such places at once, numbers are added up: they are told early, but never
+/* Records where a ring has missing records, and how many, until the record after them is returned.
+ * If there are too many gaps, their numbers are added up: losses are then reported early but never
  * forgotten.
- * Leaves to others: finding out what is missing (ringbuf/ring.h), when a record is returned
- * (merge.h). */
+ *
+ * ringbuf/ring.h detects losses; merge.h returns records. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,9 +18,9 @@ struct hv_gap {
 	uint64_t lost;
 };
 
-/* A zero-initialised one is empty. */
+/* Zero-initialised: no gaps. */
 struct hv_gaps {
-	struct hv_gap list[HV_GAPS_MAX]; /* by position */
+	struct hv_gap list[HV_GAPS_MAX]; /* sorted by position */
 	unsigned nr;
 };
 
@@ -29,7 +29,7 @@ static inline uint64_t hv_add_lost(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-/* Notes that LOST records are missing before POSITION, which no gap is behind. */
+/* Notes that LOST records are missing before POSITION, which must not be before any other gap. */
 static inline void hv_gaps_add(struct hv_gaps *g, uint64_t position, uint64_t lost)
 {
 	struct hv_gap *last = &g->list[HV_GAPS_MAX - 1];
@@ -40,7 +40,7 @@ static inline void hv_gaps_add(struct hv_gaps *g, uint64_t position, uint64_t lo
 		g->list[g->nr++] = (struct hv_gap){position, lost};
 }
 
-/* The same, before all other gaps. */
+/* Like hv_gaps_add(), but before all other gaps. */
 static inline void hv_gaps_add_first(struct hv_gaps *g, uint64_t position, uint64_t lost)
 {
 	if (g->nr == HV_GAPS_MAX) {
@@ -52,13 +52,13 @@ static inline void hv_gaps_add_first(struct hv_gaps *g, uint64_t position, uint6
 	g->nr++;
 }
 
-/* Whether records are missing before the one at POSITION. */
+/* Returns whether records are missing before the one at POSITION. */
 static inline bool hv_gaps_any(const struct hv_gaps *g, uint64_t position)
 {
 	return g->nr && (int64_t)(position - g->list[0].position) >= 0;
 }
 
-/* Returns how many records are missing before the one at POSITION; only once. */
+/* Returns the number of records missing before the one at POSITION, and forgets them. */
 static inline uint64_t hv_gaps_tell(struct hv_gaps *g, uint64_t position)
 {
 	uint64_t lost = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The format of an event of the host, from the text that its kernel has in tracefs.
- * Leaves to others: entries (host_page.h), which events there are (vmm/hosttrace/names.h). Pure. */
+/* Parses the format of a host event from its text in the host's tracefs.
+ *
+ * host_page.h reads entries; vmm/hosttrace/names.h lists the events. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,14 +9,14 @@
 #include "kernel/events/catalogue.h"
 
 struct hv_host_format {
-	uint32_t id;		       /* the host's, common_type of its entries */
-	struct hv_event_fields fields; /* without the common ones; owned */
-	const char *print_fmt;	       /* in TEXT */
+	uint32_t id;		       /* id on the host: common_type of its entries */
+	struct hv_event_fields fields; /* owned; without the common fields */
+	const char *print_fmt;	       /* points into TEXT */
 	char *text;		       /* owned; names and types point into it */
 };
 
-/* False: TEXT is no format, or entries begin otherwise than the guest's do. */
+/* Returns false if TEXT is not a format, or if the common fields differ from the guest's. */
 bool hv_host_format_parse(const char *text, struct hv_host_format *ret);
 void hv_host_format_deinit(struct hv_host_format *f);
-/* Returns where the number NAME of 4 bytes is in entries; 0: there is none. */
+/* Returns the offset in entries of the 4-byte number NAME; 0: no such field. */
 uint32_t hv_host_format_u32(const struct hv_host_format *f, const char *name);

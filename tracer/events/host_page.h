@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads a page of a ring buffer of the host's tracing, as trace_pipe_raw gives it: entries and
- * their times. The page is the host kernel's; nevertheless every length is checked, and what does
- * not fit ends the page. Only with the header that 64-bit kernels have (events/header_page: 16
- * bytes). Leaves to others: what an entry means (host_format.h). Pure. */
+/* Reads entries and their times from a page of a ring buffer of the host's tracing, as returned by
+ * trace_pipe_raw. The page comes from the host's kernel; still, every length is checked, and an
+ * invalid one ends the page. Supports only the header of 64-bit kernels (events/header_page: 16
+ * bytes).
+ *
+ * host_format.h interprets entries. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,13 +13,14 @@
 #include "base/bytes.h"
 
 struct hv_host_page {
-	struct hv_span data; /* borrowed: the page up to its last entry */
+	struct hv_span data; /* borrowed; the page up to the end of its last entry */
 	size_t at;
-	uint64_t ticks;	  /* of the entry that was read last, or of the page */
-	uint64_t nr_lost; /* entries that are missing before the page; at least 1 if any are */
+	uint64_t ticks;	  /* time of the last entry read, or of the page */
+	uint64_t nr_lost; /* entries lost before the page; at least 1 if any were */
 };
 
-/* False: it is no page. */
+/* Returns false if BYTES is not a page. */
 bool hv_host_page_begin(struct hv_span bytes, struct hv_host_page *ret);
-/* RET_ENTRY is in the page, and P->ticks is its time. False: there is none any more. */
+/* Returns the next entry, which points into the page; P->ticks is its time. Returns false at the
+ * end. */
 bool hv_host_page_next(struct hv_host_page *p, struct hv_span *ret_entry);

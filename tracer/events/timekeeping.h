@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guest's CLOCK_MONOTONIC, CLOCK_BOOTTIME and CLOCK_TAI at the time of an event: moments of its
- * timekeeper, read now and then, and what its kernel computes between them. At a moment the result
- * is exact. After the newest one, and before the first one, it is computed as the kernel does from
- * that moment on. Between two, what NTP has changed there is spread over the time between.
+/* The guest's CLOCK_MONOTONIC, CLOCK_BOOTTIME and CLOCK_TAI at the time of an event, computed from
+ * snapshots ("moments") of its timekeeper in the same way as its kernel does. The result is exact
+ * at a moment. After the newest and before the oldest moment, it is extrapolated from that one.
+ * Between two moments, NTP adjustments are spread evenly.
  *
- * When more than HV_MOMENTS_MAX were kept, every other one of the older half is forgotten.
- * Leaves to others: reading the moments (kernel/clock.h), when (clocks.h). One thread. */
+ * When more than HV_MOMENTS_MAX are kept, every other one of the older half is dropped.
+ *
+ * kernel/clock.h reads the moments; clocks.h decides when. One thread. */
 #pragma once
 
 #include "kernel/timekeeper.h"
@@ -13,18 +14,17 @@
 #define HV_MOMENTS_MAX 4096u
 
 struct hv_timekeeping {
-	struct hv_timekeeper_moment *list; /* owned; ascending by cycles */
+	struct hv_timekeeper_moment *list; /* owned; sorted by cycles */
 	size_t nr;
 };
 
-/* Adds M, or puts it in the place of the newest one if that has the same cycles. If its cycles are
- * lower, the counter began again, and M is the only one. */
+/* Adds M. Replaces the newest moment if that has the same cycles. If the cycles of M are lower, the
+ * counter restarted, and all other moments are dropped. */
 void hv_timekeeping_add(struct hv_timekeeping *t, const struct hv_timekeeper_moment *m);
-/* Forgets all moments. */
+/* Drops all moments. */
 void hv_timekeeping_deinit(struct hv_timekeeping *t);
 
-/* Returns CLOCK_MONOTONIC when the clocksource showed CYCLES. *RET_OF: the moment whose offsets of
- * the other clocks were right then; borrowed, valid until the next change. There must be a
- * moment. */
+/* Returns CLOCK_MONOTONIC when the clocksource was at CYCLES. *RET_OF is the moment whose clock
+ * offsets applied then; borrowed until the next change. There must be at least one moment. */
 uint64_t hv_timekeeping_ns(const struct hv_timekeeping *t, uint64_t cycles,
 			   const struct hv_timekeeper_moment **ret_of);
