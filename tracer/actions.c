@@ -14,7 +14,7 @@
 	(1u << HV_ACTION_ON_COUNTED | 1u << HV_ACTION_OFF_COUNTED |                                \
 	 1u << HV_ACTION_STACK_COUNTED | 1u << HV_ACTION_TELL_COUNTED)
 
-/* What is of one function only. */
+/* These actions need a slot per function. */
 #define OWN_SLOT (COUNTED | 1u << HV_ACTION_FETCH | 1u << HV_ACTION_RETURN)
 
 #define PROGRAMS (1u << HV_ACTION_FETCH | 1u << HV_ACTION_RETURN_FETCH)
@@ -35,7 +35,7 @@ _Static_assert(HV_SLOT_RETURN == 1u << HV_ACTION_RETURN, "the bits are alike");
 _Static_assert(HV_SLOT_RETURN_FETCH == 1u << HV_ACTION_RETURN_FETCH, "the bits are alike");
 _Static_assert(HV_SLOT_RETURN_ARGS == 1u << HV_ACTION_RETURN_ARGS, "the bits are alike");
 
-/* Calls that got no frame for HV_ACTION_RETURN. */
+/* Number of calls that got no frame for HV_ACTION_RETURN. */
 struct missed {
 	uint64_t ip;
 	uint64_t nr;
@@ -44,18 +44,18 @@ struct missed {
 struct hv_actions {
 	struct hv_tracee *tracee;     /* borrowed */
 	const struct hv_scope *scope; /* borrowed */
-	struct hv_site_actions *list; /* owned, as their programs; ascending by ip */
+	struct hv_site_actions *list; /* owned, including the programs; ascending by ip */
 	size_t nr;
 	struct slot {
-		uint64_t ip; /* 0: for all functions with these actions */
+		uint64_t ip; /* 0: shared by all functions with these actions */
 		unsigned bits;
-		uint32_t does;	     /* as in the slot itself */
-		uint32_t goes_on;    /* the offset of the stub that comes next; 0: none */
+		uint32_t does;	     /* as in the shared slot */
+		uint32_t goes_on;    /* offset of the stub that follows; 0: none */
 		unsigned in_use : 1; /* sites call its entry */
 		unsigned wanted : 1; /* sites are being changed to call its entry */
 	} slots[HV_NR_SLOTS];
-	unsigned next_slot;    /* where to look for a free slot first */
-	struct missed *missed; /* owned; in slots that are not in use any more */
+	unsigned next_slot;    /* where the search for a free slot starts */
+	struct missed *missed; /* owned; counts from slots that are no longer in use */
 	size_t nr_missed;
 };
 
@@ -176,7 +176,7 @@ static int32_t clamped(int64_t left)
 	return left < 0 ? -1 : (int32_t)left;
 }
 
-/* Returns the slot that counts ACTION for IP now; HV_NR_SLOTS: none. */
+/* Returns the slot that counts ACTION for IP, or HV_NR_SLOTS. */
 static unsigned slot_in_use(const struct hv_actions *a, uint64_t ip, enum hv_action action)
 {
 	for (unsigned i = 0; i < HV_NR_SLOTS; i++)
@@ -194,7 +194,7 @@ int64_t hv_actions_left(const struct hv_actions *a, uint64_t ip, enum hv_action 
 	if (slot == HV_NR_SLOTS)
 		return not_set;
 	left = __atomic_load_n(left_of(a, slot, action), __ATOMIC_RELAXED);
-	/* A count that does not fit into the slot stays outside until it does. */
+	/* A count that does not fit into the slot is kept on the host until it does. */
 	return left == INT32_MAX || left < 0 ? not_set : left;
 }
 
@@ -215,7 +215,7 @@ static void start_count(struct hv_actions *a, unsigned slot, const struct hv_sit
 	__atomic_store_n(left_of(a, slot, action), left, __ATOMIC_RELAXED);
 }
 
-/* What follows the last step is 0, and so it ends the program. */
+/* Steps after the last one are 0, which ends the program. */
 static void place_program(struct hv_fetch_step *at, const struct hv_site_actions *site)
 {
 	memset(at, 0, HV_FETCH_STEPS_MAX * sizeof(*at));
@@ -238,9 +238,9 @@ static uint32_t offset_of(const struct hv_actions *a, struct hv_gva stub)
 	return stub.v ? (uint32_t)(stub.v - a->tracee->range.start.v) : 0;
 }
 
-/* No site calls the slot yet. A task that was switched out in the slot of another function may
- * still go through it, and a call of another function may still return by it: it finds any program
- * safe, and its results do not have the tags of the new one. */
+/* No site calls the slot yet. But a task that was switched out in the slot's code for another
+ * function may still execute it, and a call of another function may still return through it. Any
+ * program is safe for such a task, and its results do not have the tags of the new program. */
 static void fill_slot(struct hv_actions *a, unsigned slot, const struct hv_site_actions *site,
 		      uint32_t goes_on, uint32_t kind)
 {
@@ -265,7 +265,7 @@ static void fill_slot(struct hv_actions *a, unsigned slot, const struct hv_site_
 	__atomic_store_n(&shared->does, does_of(site), __ATOMIC_RELEASE);
 }
 
-/* Whether the program of SLOT is that of SITE, as the guest sees it. */
+/* Returns whether SLOT in the region already has the program of SITE. */
 static bool has_program(const struct hv_actions *a, unsigned slot,
 			const struct hv_site_actions *site)
 {
@@ -290,8 +290,8 @@ static bool serves(const struct hv_actions *a, unsigned slot, const struct hv_si
 	return !(site->bits & PROGRAMS) || has_program(a, slot, site);
 }
 
-/* Finds the slot that has been free for the longest time: calls that are open may still return by
- * the others. HV_NR_SLOTS: none is free. */
+/* Finds the slot that has been free for the longest time, because open calls may still return
+ * through the others. Returns HV_NR_SLOTS if none is free. */
 static unsigned free_slot(struct hv_actions *a)
 {
 	for (unsigned i = 0; i < HV_NR_SLOTS; i++) {
@@ -305,7 +305,7 @@ static unsigned free_slot(struct hv_actions *a)
 	return HV_NR_SLOTS;
 }
 
-/* *RET: a slot that does what SITE says, and goes on to the stub at OFF. */
+/* Finds a slot with the actions of SITE that continues at the stub at OFF. */
 static struct hv_err *choose_slot(struct hv_actions *a, const struct hv_site_actions *site,
 				  uint32_t off, uint32_t kind, unsigned *ret)
 {
@@ -371,7 +371,7 @@ struct hv_err *hv_actions_place(struct hv_actions *a, size_t index, struct hv_pr
 	return choose_slot(a, &a->list[at], 0, 0, ret_slot);
 }
 
-/* Keeps what the slot has counted, which is not in use any more. */
+/* Saves the count of a slot that is no longer in use. */
 static void keep_missed(struct hv_actions *a, unsigned slot)
 {
 	uint32_t nr = __atomic_load_n(missed_in(a, slot), __ATOMIC_RELAXED);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Actions: what the guest does at a call of a function besides recording it, and the slots of the
- * stubs that implement this (ringbuf/abi.h).
+/* Actions: the guest's additional work at a call of a function besides recording it, and the slots
+ * of the stubs that implement this (ringbuf/abi.h).
  *
  * tree/ chooses the actions; site_stubs.h changes the sites. One thread. */
 #pragma once

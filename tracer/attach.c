@@ -26,7 +26,7 @@ static struct hv_err *map_region(struct hv_tracee *t, struct hv_mapping_plan *pl
 	return err;
 }
 
-/* Undoes the changes of page-table slots after an error of attach. */
+/* Undoes the page-table changes after an error of attach. */
 static struct hv_err *unmap_after(struct hv_tracee *t, struct hv_err *err)
 {
 	HV_AUTO_FREE struct hv_change *undo = NULL;
@@ -41,7 +41,8 @@ static struct hv_err *unmap_after(struct hv_tracee *t, struct hv_err *err)
 	return err;
 }
 
-/* Empties the region, unless it has changes of a dead service, which the user has to recover. */
+/* Clears the region, unless it contains changes of a dead service, which the user must recover
+ * first. */
 static struct hv_err *claim_region(struct hv_tracee *t, bool *ret_stale)
 {
 	struct hv_region_header header;
@@ -60,7 +61,7 @@ static struct hv_err *claim_region(struct hv_tracee *t, bool *ret_stale)
 	return err ? err : hv_region_clear(&t->region);
 }
 
-/* Where there is no room for all of the region, rings are shorter. */
+/* If the guest has no room for all of the region, shortens the rings. */
 static struct hv_err *plan_mapping(struct hv_tracee *t, struct hv_mapping_plan *ret)
 {
 	struct hv_err *err = hv_mapping_plan(t->kernel, &t->region, hv_tracee_map_bytes(t), ret);
@@ -93,7 +94,7 @@ static struct hv_err *enter(struct hv_tracee *t, struct hv_mapping_plan *plan)
 	return NULL;
 }
 
-/* The last step, and the first after which the guest may be in a stub. */
+/* The last step. From here on the guest may be in a stub. */
 static struct hv_err *change_calls(struct hv_session *s)
 {
 	struct hv_err *err = hv_hibernation_begin(s->tracee);
@@ -140,8 +141,8 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 		err = change_calls(s);
 	if (err)
 		return err;
-	/* Modules that came or went since the kernel was read. What sites call is looked at anyway.
-	 */
+	/* Modules may have been loaded or removed since the kernel was read. In either case, note
+	 * the stubs that sites call. */
 	if (!kernel->is_starting)
 		s->modules_signature = kernel->modules_signature;
 	if (!hv_session_refresh(s))

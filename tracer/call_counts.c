@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guest can write anything into its tables of counts. */
+/* The tables of counts are untrusted. */
 #include "tracer/call_counts.h"
 
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 #include "tracer/tracee.h"
 
 #define TWO_TO_64  18446744073709551616.0L
-#define SPAN_TICKS (UINT64_C(1) << 30) /* enough for the rate of a clock of whole ns */
+#define SPAN_TICKS (UINT64_C(1) << 30) /* enough to compute a clock's rate in whole ns */
 
 struct hv_call_counts {
-	struct hv_tracee *tracee; /* borrowed, as are these: */
+	struct hv_tracee *tracee; /* borrowed, like the next two */
 	const struct hv_clock *clock;
 	struct hv_graph_tracer *graph;
 };
@@ -68,7 +68,7 @@ static uint64_t spread(const struct hv_count *c, long double ns_per_tick)
 	return whole((squares - sum * sum / n) / (n - 1) * ns_per_tick * ns_per_tick / 1000);
 }
 
-/* NULL: the function was not called. */
+/* Returns NULL if the function was not called. */
 static const struct hv_count *find(const struct hv_tracee *t, const struct hv_count *table,
 				   struct hv_gva site)
 {

@@ -21,10 +21,10 @@
 
 struct unmapping {
 	struct hv_tracee *tracee;
-	struct hv_change *changes; /* owned: first the slots, then the calls */
+	struct hv_change *changes; /* owned; the slots first, then the calls */
 	size_t nr;
 	size_t nr_slots;
-	size_t nr_returns; /* return addresses that were put back */
+	size_t nr_returns; /* number of return addresses restored */
 };
 
 static void unmapping_deinit(struct unmapping *u)
@@ -32,8 +32,9 @@ static void unmapping_deinit(struct unmapping *u)
 	free(u->changes);
 }
 
-/* The slots, and with them the calls by which the kernel waits before it hibernates: the guest must
- * neither go on with slots of ours, nor call what is not mapped. */
+/* Plans to clear the slots and to restore the calls that make the kernel wait before it hibernates.
+ * Both happen in one hold: the guest must neither hibernate with our slots nor call unmapped
+ * code. */
 static void plan_unmapping(struct unmapping *u)
 {
 	HV_AUTO_FREE struct hv_change *calls = NULL;
@@ -45,7 +46,8 @@ static void plan_unmapping(struct unmapping *u)
 	memcpy(u->changes + u->nr_slots, calls, nr_calls * sizeof(*calls));
 }
 
-/* A call that the guest has overwritten since it was planned would be refused alone. */
+/* The patcher would refuse only the call that the guest has overwritten since the plan, so check
+ * all of them first. */
 static struct hv_err *check_calls(const struct unmapping *u)
 {
 	for (size_t i = u->nr_slots; i < u->nr; i++) {
@@ -63,9 +65,8 @@ static struct hv_err *check_calls(const struct unmapping *u)
 	return NULL;
 }
 
-/* This flushes the stubs' pages, and with them everything that is mapped by the emptied slots. The
- * memory of the rings is given back after the hold (hv_region_clear), before anybody else can get
- * it. */
+/* This flushes the stubs' pages, and with them all mappings of the cleared slots. The rings' memory
+ * is released after the hold (hv_region_clear), before anything else can use it. */
 static struct hv_err *unmap(struct hv_hold *hold, void *ctx)
 {
 	struct unmapping *u = ctx;
@@ -81,9 +82,9 @@ static struct hv_err *unmap(struct hv_hold *hold, void *ctx)
 	return err;
 }
 
-/* Where a stub was called, a task may sleep in it. Then its stack is read under the hold, and to
- * find out how would make that hold long. If the guest hides that stubs were called, it makes its
- * own hold longer. */
+/* If a stub was called, a task may sleep in it, and its stack is read in the hold. Loading the
+ * unwind tables there would make the hold long. If the guest hides that stubs were called, it only
+ * makes its own hold longer. */
 static void prepare_stacks(const struct hv_session *s)
 {
 	bool were_called = !s->buffer || hv_returns_open(s->tracee);
@@ -115,7 +116,7 @@ struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report)
 		err = hv_event_tracer_restore(s->events, report);
 	if (!err)
 		err = hv_renames_end(t);
-	/* Before the stubs are unmapped: find sites that were not restored, and the places of
+	/* Before the stubs are unmapped, find sites that were not restored, including sites in
 	 * modules. */
 	hv_session_refresh(s);
 	if (!err)

@@ -12,14 +12,14 @@
 #include "tracer/detours_code.h"
 #include "tracer/tracee.h"
 
-#define CHUNK	      128 /* changes that are made in one hold */
-#define TRIES_MAX     100 /* holds, to replace instructions that no task is inside of */
-#define EXCHANGES_MAX 10  /* likewise, if what is there can stay */
-#define WAIT_NS	      (5L * 1000 * 1000) /* for which the guest runs between two of them */
+#define CHUNK	      128 /* changes per hold */
+#define TRIES_MAX     100 /* holds to wait until no task is inside the replaced instructions */
+#define EXCHANGES_MAX 10  /* like TRIES_MAX, if the present detours can stay */
+#define WAIT_NS	      (5L * 1000 * 1000) /* how long the guest runs between two of these holds */
 
 const char *const hv_idle_functions[2] = {"tick_nohz_idle_enter", "tick_nohz_idle_exit"};
 
-/* The number in the region of the first detour of KIND. */
+/* The region's number of the first detour of KIND. */
 static size_t first_of(enum hv_change_kind kind)
 {
 	return kind == HV_CHANGE_PLACE ? HV_REGION_NR_DETOURS - HV_REGION_NR_PLACES : 0;
@@ -63,8 +63,8 @@ bool hv_detours_find(const struct hv_detours *d, uint32_t place, struct hv_gva *
 	return true;
 }
 
-/* Whether what is replaced is an instruction and the nops behind it, or several instructions. A
- * task may have been interrupted between them, and would go on inside the jump. */
+/* Returns whether several instructions are replaced: an instruction and the nops after it, or more.
+ * A task interrupted between them would continue inside the jump. */
 static bool has_parts(const struct hv_detour_want *want)
 {
 	return want->kind == HV_DETOUR_IRQS_OFF || want->kind == HV_DETOUR_IRQS_ON ||
@@ -73,7 +73,7 @@ static bool has_parts(const struct hv_detour_want *want)
 
 /* -- the guest's text -------------------------------------------------------------------------- */
 
-/* A place may lead to another detour, for other probes: then it is what is replaced. */
+/* If the place leads to another detour, for other probes, replaces the jump to that. */
 static bool take_present(const struct hv_tracee *t, struct hv_change *change)
 {
 	uint8_t old[8], now[HV_DETOUR_PATCH_MAX];
@@ -92,8 +92,8 @@ static bool take_present(const struct hv_tracee *t, struct hv_change *change)
 	return true;
 }
 
-/* False: it is not mapped, or the detour is out of reach, or it does not lead to one as WANT says.
- */
+/* Returns false if AT is not mapped, if the detour is out of reach, or if AT does not lead to a
+ * detour as WANT requires. */
 static bool plan(const struct hv_detours *d, const struct hv_detour_want *want, size_t number,
 		 struct hv_change *ret)
 {
@@ -118,19 +118,19 @@ static bool plan(const struct hv_detours *d, const struct hv_detour_want *want, 
 	return len && m.len_bytes >= len;
 }
 
-/* Changes of instructions with their nops, which are made in one hold. */
+/* Changes of several instructions, made in one hold. */
 struct parts {
 	struct hv_tracee *tracee;
 	struct hv_change *changes; /* sorted by physical address */
 	size_t nr;
-	/* They overlap what was made before, which is put back first: all of it or nothing. */
+	/* They overlap earlier changes, UNDO, which are undone first. Makes all changes or none. */
 	bool is_exchange;
 	struct hv_change *undo;
 	size_t nr_undo;
 	bool is_refused;  /* nothing was changed */
-	uint64_t *inside; /* sorted: every address of an instruction behind the first one's */
+	uint64_t *inside; /* sorted; the address of each instruction after the first */
 	size_t nr_inside;
-	bool is_used; /* some task would go on inside one */
+	bool is_used; /* a task would continue inside a change */
 };
 
 static int by_value(const void *a, const void *b)
@@ -140,7 +140,7 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* For hv_stacks_scan(): whether WORD does not count. */
+/* For hv_stacks_scan(): returns whether to ignore WORD. */
 static bool is_outside(void *ctx, struct hv_gva at, uint64_t word)
 {
 	const struct parts *p = ctx;
@@ -149,7 +149,7 @@ static bool is_outside(void *ctx, struct hv_gva at, uint64_t word)
 	return !bsearch(&word, p->inside, p->nr_inside, sizeof(word), by_value);
 }
 
-/* Whether WORD is in a detour of D that goes on inside. */
+/* Returns whether WORD is in a detour of D that continues inside a change. */
 static bool is_in_one(const struct parts *p, const struct hv_detours *d, uint64_t word)
 {
 	uint64_t back, nr;
@@ -165,8 +165,8 @@ static bool is_in_one(const struct parts *p, const struct hv_detours *d, uint64_
 	return bsearch(&back, p->inside, p->nr_inside, sizeof(back), by_value);
 }
 
-/* For hv_stacks_scan(): whether WORD does not count, as it is in no detour that goes on inside.
- * There may be some of what overlapped what is replaced now, and was put back. */
+/* For hv_stacks_scan(): returns whether to ignore WORD because it is in no detour that continues
+ * inside a change. Overlapping detours whose places were restored can be such detours. */
 static bool goes_on_outside(void *ctx, struct hv_gva at, uint64_t word)
 {
 	const struct parts *p = ctx;
@@ -188,7 +188,7 @@ static bool any_goes_on_inside(const struct parts *p)
 	return false;
 }
 
-/* Adds how many words on stacks and how many vCPUs are where WANTED tells. */
+/* Adds the words on stacks and the vCPUs that WANTED matches. */
 static struct hv_err *look_for(struct parts *p, const struct hv_scan_for *wanted,
 			       const struct hv_vcpu_regs *regs)
 {
@@ -203,8 +203,8 @@ static struct hv_err *look_for(struct parts *p, const struct hv_scan_for *wanted
 	return err;
 }
 
-/* Whether some task would go on inside what is replaced: it was interrupted there, or has to come
- * back there from a detour. */
+/* Checks whether a task would continue inside the replaced instructions: it was interrupted there,
+ * or will return there from a detour. */
 static struct hv_err *look_inside(struct parts *p, const struct hv_vcpu_regs *regs)
 {
 	const struct hv_arch *arch = p->tracee->kernel->core.as.arch;
@@ -278,7 +278,7 @@ static int by_gpa(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Changes, and whether they are to stay while all others are put back. */
+/* The changes to undo, while all others stay. */
 struct others {
 	const struct hv_change *changes;
 	size_t nr;
@@ -294,7 +294,7 @@ static bool is_of_others(void *ctx, struct hv_gva at)
 	return true;
 }
 
-/* Makes the first NR_WHOLE changes, then those of instructions with others behind them. */
+/* Makes the first NR_WHOLE changes, then the changes of several instructions. */
 static struct hv_err *apply(const struct hv_detours *d, struct hv_change *changes, size_t nr_whole,
 			    size_t nr)
 {
@@ -319,7 +319,7 @@ static struct hv_err *apply(const struct hv_detours *d, struct hv_change *change
 	return err;
 }
 
-/* Adds the changes of those of WANTS that have parts, or of the others. */
+/* Plans the WANTS that replace several instructions (PARTS), or the others. */
 static size_t plan_all(const struct hv_detours *d, struct hv_detour_want *wants, size_t nr,
 		       const size_t *numbers, unsigned parts, struct hv_change *ret)
 {
@@ -341,7 +341,7 @@ static int by_gva(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Notes in WANTS which of the changes were refused. Returns the number of wants that were. */
+/* Marks refused changes in WANTS. Returns the number of refused wants. */
 static size_t note_refused(struct hv_detour_want *wants, size_t nr, struct hv_change *changes,
 			   size_t nr_changes)
 {
@@ -359,9 +359,8 @@ static size_t note_refused(struct hv_detour_want *wants, size_t nr, struct hv_ch
 	return nr_refused;
 }
 
-/* Chooses the detours of WANTS, and writes the new ones. When there can be no hold now, or it is
- * too short to tell which others are free, those for which there is no room are refused, as when
- * none is. */
+/* Chooses the detours of WANTS and writes new ones. If a hold is impossible now, or too short to
+ * find free detours, wants without room are refused, as when none is free. */
 static struct hv_err *make_room_and_write(struct hv_detours *d, const struct hv_detour_want *wants,
 					  size_t nr, size_t *numbers)
 {
@@ -401,7 +400,7 @@ struct hv_err *hv_detours_patch(struct hv_detours *d, struct hv_detour_want *wan
 	return NULL;
 }
 
-/* The changes that put back what is at GONE. */
+/* Plans to restore the instructions at GONE. */
 static size_t plan_gone(const struct hv_detours *d, const struct hv_gva *gone, size_t nr_gone,
 			struct hv_change **ret)
 {
@@ -416,7 +415,7 @@ static size_t plan_gone(const struct hv_detours *d, const struct hv_gva *gone, s
 	return nr;
 }
 
-/* On errors all of both are put back. */
+/* Undoes both on errors. */
 static struct hv_err *exchange(struct parts *p, enum hv_change_kind kind)
 {
 	struct others others = {p->changes, p->nr}, gone = {p->undo, p->nr_undo};
@@ -489,10 +488,10 @@ struct hv_err *hv_detours_put_back(struct hv_tracee *t, enum hv_change_kind kind
 
 /* -- journals ---------------------------------------------------------------------------------- */
 
-/* Which entries of an untrusted journal are instructions that lead to detours. */
+/* Checks which entries of an untrusted journal are instructions that lead to detours. */
 
-/* Whether BYTES are a jump or a call from or into the kernel's entry code, or an unused alternative
- * in it. */
+/* Returns whether BYTES are a jump or a call from or into the kernel's entry code, or an unused
+ * alternative in it. */
 static bool is_of_entry(const struct hv_tracee *t, struct hv_gva at, struct hv_span bytes)
 {
 	const struct hv_kernel_core *core = &t->kernel->core;
@@ -512,8 +511,8 @@ static bool is_of_entry(const struct hv_tracee *t, struct hv_gva at, struct hv_s
 	return way.kind != HV_WAY_BACK_NONE && way.off == 0 && hv_gva_in(way.target, entry);
 }
 
-/* Whether BYTES, the whole instruction, count preemption, switch interrupts, call one of the
- * functions around the idle loop, or enter or leave the kernel. */
+/* Returns whether BYTES, a whole instruction, count preemption, switch interrupts, call a function
+ * around the idle loop, or enter or leave the kernel. */
 static bool is_expected(const struct hv_tracee *t, struct hv_gva at, struct hv_span bytes)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
@@ -534,8 +533,8 @@ static bool is_expected(const struct hv_tracee *t, struct hv_gva at, struct hv_s
 	return false;
 }
 
-/* Whether TARGET is a detour of places from AT on, where the guest had the instructions at the
- * start of WAS: it executes just these. */
+/* Returns whether TARGET is the detour of a place at AT and executes exactly the guest's original
+ * instructions at the start of WAS. */
 static bool executes(const struct hv_tracee *t, struct hv_gva at, struct hv_gva target,
 		     struct hv_span was)
 {

@@ -23,7 +23,7 @@ struct hv_probe_place;
 struct hv_journal_entry;
 struct hv_tracee;
 
-/* An instruction to replace, and what its detour does. */
+/* An instruction to replace, and the function of its detour. */
 struct hv_detour_want {
 	enum hv_detour_kind kind;
 	struct hv_gva at;
@@ -40,8 +40,7 @@ struct hv_detour_want {
 	unsigned nr_insns; /* number of instructions in INSN */
 	struct hv_detour_probe probes[HV_DETOUR_PROBES_MAX];
 	unsigned nr_probes;
-	bool leads_already; /* if AT already leads to another detour, replace that; otherwise refuse
-			     */
+	bool leads_already; /* if AT leads to another detour, replace that; otherwise refuse */
 	bool is_refused;    /* set by hv_detours_patch() */
 };
 
@@ -77,16 +76,16 @@ bool hv_detours_find(const struct hv_detours *d, uint32_t place, struct hv_gva *
 /* Returns the guest address of the first detour of KIND. */
 struct hv_gva hv_detours_start(const struct hv_tracee *t, enum hv_change_kind kind);
 
-/* Restores every instruction of KIND, including those of a dead session, except those for which
- * KEEPS returns true (NULL: no exceptions). *RET_NR is the number restored. EBUSY: the guest
+/* Restores every instruction of KIND, including instructions that a dead session replaced, except
+ * where KEEPS returns true (NULL: no exceptions). *RET_NR is the number restored. EBUSY: the guest
  * changed the bytes of one (a breakpoint), which may still lead to a detour. The others are
  * restored; retry later. */
 typedef bool (*hv_keeps_fn)(void *ctx, struct hv_gva at);
 struct hv_err *hv_detours_put_back(struct hv_tracee *t, enum hv_change_kind kind, hv_keeps_fn keeps,
 				   void *ctx, size_t *ret_nr) hv_must_use;
-/* *RET: E, an entry of an untrusted journal, is a detour of ours: the place leads into our range
- * now, and the journal would restore an instruction that counts preemption or switches interrupts,
- * a call of the idle loop, or a jump or call from or into the kernel's entry code. For
+/* *RET: E, an entry of an untrusted journal, describes one of our detours: the place leads into our
+ * range now, and the journal would restore an instruction that counts preemption or switches
+ * interrupts, a call of the idle loop, or a jump or call from or into the kernel's entry code. For
  * HV_CHANGE_PLACE, the journal must restore exactly the instructions that the detour executes.
  * Changes E as hv_tracee_is_patched() does. */
 struct hv_err *hv_detours_are_ours(const struct hv_tracee *t, struct hv_journal_entry *e,

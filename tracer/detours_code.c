@@ -8,7 +8,7 @@
 #include "kernel/tasks.h"
 #include "patcher/probed.h"
 
-#define CHUNK 128 /* blocks that are written in one hold */
+#define CHUNK 128 /* blocks written in one hold */
 
 /* -- their code -------------------------------------------------------------------------------- */
 
@@ -39,7 +39,8 @@ static size_t stub_off(const struct hv_stub_image *stubs, const struct hv_detour
 	return 0;
 }
 
-/* A call or a jump goes on at its target, everything else behind itself. */
+/* After a call or jump, execution continues at the target; after any other instruction, at the next
+ * one. */
 static struct hv_gva goes_on(const struct hv_tracee *t, const struct hv_detour_want *want)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
@@ -52,7 +53,7 @@ static struct hv_gva goes_on(const struct hv_tracee *t, const struct hv_detour_w
 	return hv_gva_add(want->at, want->len_bytes);
 }
 
-/* NR: of the first block, in the region. */
+/* NR is the region's number of the first block. */
 static size_t make(const struct hv_tracee *t, const struct hv_detour_want *want, size_t nr,
 		   uint8_t *code)
 {
@@ -92,7 +93,7 @@ static void plan_code(struct hv_gpa at, const uint8_t *code, struct hv_hold_writ
 	}
 }
 
-/* Writes the NR blocks of these NUMBERS. */
+/* Writes the blocks in NUMBERS. */
 static struct hv_err *write_chunk(struct hv_detours *d, const size_t *numbers, size_t nr)
 {
 	HV_AUTO_FREE struct hv_hold_write *writes = hv_alloc(nr * WRITES * sizeof(*writes));
@@ -133,7 +134,7 @@ struct hv_err *hv_detours_write(struct hv_detours *d)
 	return err || !nr ? err : write_chunk(d, numbers, nr);
 }
 
-/* -- which instruction has which detour -------------------------------------------------------- */
+/* -- choosing detours -------------------------------------------------------------------------- */
 
 static int by_address(const void *a, const void *b)
 {
@@ -152,8 +153,8 @@ struct place *hv_detours_places(const struct hv_detours *d)
 	return places;
 }
 
-/* Whether the detour for WAS is right for WANT, at the same address: a module that was unloaded may
- * have left its place to another one. */
+/* Returns whether the detour WAS is suitable for WANT at the same address. It may belong to an
+ * unloaded module, at whose address there is a new one. */
 static bool is_same(const struct hv_detour_want *was, const struct hv_detour_want *want)
 {
 	return was->kind == want->kind && was->len_bytes == want->len_bytes &&
@@ -164,7 +165,8 @@ static bool is_same(const struct hv_detour_want *was, const struct hv_detour_wan
 	       memcmp(was->insn, want->insn, want->len_bytes) == 0;
 }
 
-/* The detour of PLACES that is right for WANT; NULL: none is. An address may have several. */
+/* Returns the detour in PLACES that is suitable for WANT, or NULL. An address can have several
+ * detours. */
 static const struct place *find_same(const struct hv_detours *d, const struct place *places,
 				     size_t nr, const struct hv_detour_want *want)
 {
@@ -180,7 +182,7 @@ static const struct place *find_same(const struct hv_detours *d, const struct pl
 	return NULL;
 }
 
-/* Where NR blocks in a row are free; SIZE_MAX: nowhere. */
+/* Returns the first of NR consecutive free blocks, or SIZE_MAX. */
 static size_t find_free(const struct hv_detours *d, size_t nr)
 {
 	size_t nr_found = 0;
@@ -193,8 +195,8 @@ static size_t find_free(const struct hv_detours *d, size_t nr)
 	return SIZE_MAX;
 }
 
-/* Adds a detour. Returns its number; SIZE_MAX: it cannot be made, or there is no room, which
- * *NR_WITHOUT then counts. */
+/* Adds a detour and returns its number. Returns SIZE_MAX if it cannot be built, or if there is no
+ * room, which *NR_WITHOUT counts. */
 static size_t add_detour(struct hv_detours *d, const struct hv_detour_want *want,
 			 size_t *nr_without)
 {
@@ -231,24 +233,30 @@ size_t hv_detours_choose(struct hv_detours *d, const struct hv_detour_want *want
 	return nr_without;
 }
 
-/* -- which are free ---------------------------------------------------------------------------- */
+/* -- freeing detours --------------------------------------------------------------------------- */
 
-/* Which blocks of detours of places may have other code: those to which nothing in the guest leads,
- * and in which no task is or will return. Nothing leads to a detour when its place was put back, or
- * leads to another one. Whoever was in it then may still be: it was interrupted, or has called the
- * stub, which may sleep where it reads memory. All of them have an address of the block on a stack
- * or are the vCPU's own. A kprobe of the guest's own may have copied the jump of a place, so while
- * one is there, its detours stay, and as long as somebody has an address in the place: who is in
- * the handler of a breakpoint goes on to the copy, also when the kprobe is gone. (A kernel
- * before 5.13 may be stepping through the copy then, and have no such address: a kprobe that goes
- * in the same moment in which the table is full is not seen there.) Once nobody is in a block,
- * nobody comes into it, so no hold is needed from this look on until its code is written. */
+/* Finds the blocks of place detours that can be overwritten: no jump in the guest leads to them,
+ * and no task is in them or will return to them.
+ *
+ * No jump leads to a detour after its place was restored or leads to another detour. A task may
+ * still be inside because it was interrupted there, or because it called the stub, which can sleep
+ * when it reads memory. Such a task has an address of the block on its stack or in the registers of
+ * its vCPU.
+ *
+ * A kprobe of the guest may have copied the jump of a place. So the detours of a place stay while
+ * it has a kprobe, and while any task has an address in the place: a task in a breakpoint handler
+ * continues at the copy even after the kprobe is gone. (A kernel before 5.13 may be single-stepping
+ * the copy, without such an address. A kprobe removed at the very moment when the table is full is
+ * missed there.)
+ *
+ * A block without tasks gets no new ones. So no hold is needed from this check until the block's
+ * code is written. */
 
 struct looking {
 	const struct hv_detours *detours;
 	struct place *places; /* owned; sorted by address */
-	bool *in_use;	      /* owned; of each block */
-	bool is_clear;	      /* false: it cannot be told who is where */
+	bool *in_use;	      /* owned; one per block */
+	bool is_clear;	      /* false: the position of a task is unknown */
 };
 
 static void looking_deinit(struct looking *l)
@@ -257,7 +265,7 @@ static void looking_deinit(struct looking *l)
 	free(l->in_use);
 }
 
-/* The index of the first place behind ADDRESS. */
+/* Returns the index of the first place after ADDRESS. */
 static size_t first_behind(const struct looking *l, uint64_t address)
 {
 	size_t low = 0, high = l->detours->nr;
@@ -285,10 +293,10 @@ static void note_in_place(struct looking *l, uint64_t address)
 	}
 }
 
-/* From the first place to the last one. */
+/* Returns the range from the first place to the last one. */
 static struct hv_gva_range places_of(const struct looking *l)
 {
-	size_t nr = l->detours->nr, first = first_behind(l, 0); /* free blocks have none */
+	size_t nr = l->detours->nr, first = first_behind(l, 0); /* free blocks have no place */
 
 	if (first == nr)
 		return (struct hv_gva_range){0};
@@ -306,7 +314,7 @@ static void note(struct looking *l, uint64_t address)
 	note_in_place(l, address);
 }
 
-/* For hv_stacks_scan(): every word is known afterwards. */
+/* For hv_stacks_scan(): notes WORD and ignores it. */
 static bool note_word(void *ctx, struct hv_gva at, uint64_t word)
 {
 	(void)at;
@@ -314,8 +322,7 @@ static bool note_word(void *ctx, struct hv_gva at, uint64_t word)
 	return true;
 }
 
-/* What the guest has at a place now may be a breakpoint of its own: what was written counts, too.
- */
+/* The guest may have a breakpoint at a place now, so the bytes that were written count too. */
 static struct hv_err *note_jumps(struct looking *l)
 {
 	const struct hv_tracee *t = l->detours->tracee;
@@ -337,7 +344,7 @@ static struct hv_err *note_jumps(struct looking *l)
 	return err;
 }
 
-/* *RET false: kprobes come or go just now. */
+/* *RET is false if kprobes are being added or removed. */
 static struct hv_err *note_probed(struct looking *l, bool *ret)
 {
 	const struct hv_detours *d = l->detours;
@@ -389,8 +396,8 @@ static struct hv_err *look(struct hv_hold *hold, void *ctx)
 	return NULL;
 }
 
-/* Frees the detour that begins at block NR, if none of its blocks is in use. Returns how many
- * blocks became free. */
+/* Frees the detour that starts at block NR if none of its blocks is in use. Returns how many blocks
+ * became free. */
 static size_t free_detour(struct hv_detours *d, const struct looking *l, size_t nr)
 {
 	size_t end = nr + d->list[nr].nr;

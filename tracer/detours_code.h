@@ -20,8 +20,7 @@ struct hv_detours {
 	size_t first, max;  /* block numbers in the region */
 	struct block *list; /* owned; indexed by block number */
 	size_t nr;
-	bool none_free; /* the last search found no free block; valid until hv_detours_look_again()
-			 */
+	bool none_free; /* the last search found none; until hv_detours_look_again() */
 };
 
 /* A block and its place in the guest. */
@@ -53,5 +52,5 @@ size_t hv_detours_choose(struct hv_detours *d, const struct hv_detour_want *want
  * Checks all stacks in a hold. Invalidates chosen detours that nothing leads to yet. Does nothing
  * if the last search freed none (none_free). Fails only if the hold fails. */
 struct hv_err *hv_detours_free_unused(struct hv_detours *d) hv_must_use;
-/* Writes the code of all detours that have none yet. */
+/* Writes the code of all new detours. */
 struct hv_err *hv_detours_write(struct hv_detours *d) hv_must_use;

@@ -10,20 +10,20 @@
 #include "tracer/stubs.h"
 #include "tracer/tracee.h"
 
-/* The calls of the probes of the core kernel, or of a module. */
+/* The calls in the probes of the core kernel or of a module. */
 struct probe_set {
-	struct hv_module module; /* without symbols; its address is 0: the core kernel */
+	struct hv_module module; /* without symbols; address 0: the core kernel */
 	struct hv_probe_calls probes;
-	bool *is_redirected; /* owned; of each of probes */
+	bool *is_redirected; /* owned; one per probe call */
 };
 
 struct hv_event_calls {
 	struct hv_tracee *tracee; /* borrowed */
-	bool is_read;		  /* the following, or err */
+	bool is_read;		  /* the following members are valid, or err is */
 	struct hv_err *err;	  /* owned */
 	struct hv_event_places places;
 	struct hv_release_calls releases;
-	struct probe_set *sets; /* owned; the first one is the core kernel's */
+	struct probe_set *sets; /* owned; the first one belongs to the core kernel */
 	size_t nr_sets;
 	bool has_begun;
 };
@@ -111,7 +111,7 @@ static bool is_of(const struct probe_set *set, const struct hv_module *module)
 	       strcmp(set->module.name, module->name) == 0;
 }
 
-/* Finds the set that TYPE's probe is in, and reads it if that is the first time. */
+/* Finds the set that contains the probe of TYPE, and reads it the first time. */
 static struct hv_err *set_of(struct hv_event_calls *c, const struct hv_event_type *type,
 			     struct probe_set **ret)
 {
@@ -134,8 +134,8 @@ static struct hv_err *set_of(struct hv_event_calls *c, const struct hv_event_typ
 	return err;
 }
 
-/* The calls in the probe of TYPE by which it records: one that does nothing has none. They are
- * *RET_NR of *RET, from *RET_FIRST on. */
+/* Finds the calls in the probe of TYPE that record: *RET_NR calls of *RET, starting at *RET_FIRST.
+ * A probe that does nothing makes no such calls. */
 static struct hv_err *calls_of(struct hv_event_calls *c, const struct hv_event_type *type,
 			       struct probe_set **ret, size_t *ret_first, size_t *ret_nr)
 {
@@ -182,7 +182,8 @@ static struct hv_gva stub_at(const struct hv_event_calls *c, size_t off)
 	return hv_gva_add(c->tracee->range.start, HV_STUBS_CODE_OFF + off);
 }
 
-/* Whether CALL leads to a stub already: putting it back may have been refused. */
+/* Returns whether CALL already leads to a stub, because an earlier attempt to restore it was
+ * refused. */
 static bool is_changed(const struct hv_event_calls *c, const struct hv_call *call)
 {
 	uint8_t unused[8];
@@ -192,8 +193,8 @@ static bool is_changed(const struct hv_event_calls *c, const struct hv_call *cal
 	return !err && m.present && hv_patcher_old_bytes(c->tracee->patcher, m.gpa, unused);
 }
 
-/* Until a release call leads to its stub, no tracepoint may have an array of ours: all of them are
- * changed, or none. */
+/* No tracepoint may have one of our arrays before all release calls lead to their stubs. So either
+ * all of them are changed, or none. */
 static struct hv_err *redirect_releases(struct hv_event_calls *c)
 {
 	const struct hv_stub_image *stubs = &c->tracee->kernel->core.as.arch->stubs;
@@ -293,7 +294,7 @@ static struct hv_err *plan_probe(struct redirection *r, const struct hv_event_ty
 	return err;
 }
 
-/* Notes that the call at AT is the kernel's own. */
+/* Notes that the call at AT was restored. */
 static void note_kernels(struct hv_event_calls *c, struct hv_gva at)
 {
 	for (size_t s = 0; s < c->nr_sets; s++)
@@ -316,7 +317,7 @@ static void check_probe(struct hv_event_calls *c, const struct hv_event_type *ty
 					      (unsigned long long)set->probes.list[i].call.at.v);
 }
 
-/* How many calls there may be to change. */
+/* Returns the maximum number of calls to change. */
 static size_t nr_calls(struct hv_event_calls *c, const struct hv_event_type *const *types,
 		       size_t nr)
 {
@@ -325,7 +326,7 @@ static size_t nr_calls(struct hv_event_calls *c, const struct hv_event_type *con
 	for (size_t i = 0; i < nr; i++) {
 		struct probe_set *set;
 
-		hv_err_free(set_of(c, types[i], &set)); /* whoever plans it says why not */
+		hv_err_free(set_of(c, types[i], &set)); /* planning reports the error */
 	}
 	for (size_t i = 0; i < c->nr_sets; i++)
 		ret += c->sets[i].probes.nr;
@@ -353,7 +354,7 @@ struct hv_err *hv_event_calls_redirect(struct hv_event_calls *c,
 	return err;
 }
 
-/* TEXT NULL: everywhere. If some are refused, the others are put back. */
+/* Restores the calls in TEXT (NULL: everywhere). If some are refused, the others are restored. */
 static struct hv_err *put_back_in(struct hv_event_calls *c, const struct hv_gva_range *text)
 {
 	HV_AUTO_FREE struct hv_change *undo = NULL;
@@ -393,7 +394,7 @@ bool hv_event_calls_are_there(const struct hv_event_calls *c)
 	return hv_patcher_nr_patched(c->tracee->patcher, HV_CHANGE_EVENT_CALL) != 0;
 }
 
-/* By which arrays are freed in whose probes a task may sleep. */
+/* Functions that free arrays whose probes may sleep. */
 static const char *const sleeping[] = {"call_srcu", "call_rcu_tasks_trace"};
 
 bool hv_event_calls_may_sleep(const struct hv_event_calls *c)

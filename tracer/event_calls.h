@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Redirected calls that lead to the event stubs while events are recorded: the calls with which
- * probes reserve and commit an entry, and those with which tracepoints free a probe array. A probe
- * whose event file is not ours still reaches the kernel's functions through the stubs.
+/* Redirected calls that lead to the event stubs while events are recorded: probes call them to
+ * reserve and commit an entry, and tracepoint code calls them to free a probe array. A probe whose
+ * event file belongs to the guest still reaches the kernel's functions through the stubs.
  *
  * kernel/events/probe_calls.h finds the calls; plug.h changes tracepoints; event_tracer.h decides
  * when the calls are no longer needed. One thread. */
@@ -30,7 +30,7 @@ void hv_event_calls_free(struct hv_event_calls *c);
  * first call of this or of hv_event_calls_begin() reads the kernel's code. */
 struct hv_err *hv_event_calls_check(struct hv_event_calls *c,
 				    const struct hv_event_type *type) hv_must_use;
-/* Forgets the calls found in MODULE, none of which may be changed: a different module may have been
+/* Forgets the calls found in MODULE, which must be unchanged: a different module may have been
  * loaded at its address. */
 void hv_event_calls_look_again(struct hv_event_calls *c, const struct hv_module *module);
 /* Links the stubs and redirects the calls that free probe arrays, unless that was done already.

@@ -8,8 +8,8 @@
 #include "tracer/module_claims.h"
 #include "tracer/tracee.h"
 
-/* How often, and after how long, it is tried again to claim a module: one that is in use looks for
- * a moment like one that goes when the guest tries to remove it. */
+/* Number of attempts to claim a module, and the time between them. When the guest tries to remove a
+ * module that is in use, the module briefly looks as if it were being removed. */
 #define TRIES	 20u
 #define AGAIN_NS 2000000l
 

@@ -14,23 +14,23 @@
 #include "tracer/syscall_tasks.h"
 #include "tracer/tracee.h"
 
-/* How often tasks are looked at after system calls were switched: the second time for those that
- * were just being made. */
+/* How often tasks are checked after system calls were switched. The second check finds tasks that
+ * were being created. */
 #define LOOKS 2u
 
-/* How long after the last event was switched off it is looked whether anybody uses it still, which
- * takes a hold; then again, each time after twice as long. */
+/* After the last event was switched off, a hold checks for remaining users after this time, and
+ * then again with the interval doubled each time. */
 #define TEND_FIRST_NS 200000000ull
 #define TEND_LAST_NS  (60 * HV_NS_PER_S)
 
-/* An event that was recorded. Its index is that of its plug. It keeps this place in the region
- * until nobody uses it, since a probe may have the address of its file or of its array. That is
- * looked at for all events together, or for those of a module. */
+/* An event that was recorded; it has the same index as its plug. It keeps its memory in the region
+ * until no probe uses the address of its file or its array. This is checked for all events
+ * together, or for the events of a module. */
 struct event {
-	struct hv_event_type type; /* its names are owned; without fields and texts */
+	struct hv_event_type type; /* the names are owned; without fields and texts */
 	bool is_on;
 	bool is_wanted; /* only during hv_event_tracer_set() */
-	bool is_free;	/* nobody uses its place any more */
+	bool is_free;	/* its memory in the region is unused */
 	bool was_on;	/* the guest may be using its array */
 };
 
@@ -42,8 +42,8 @@ struct hv_event_tracer {
 	struct event *events;
 	size_t nr;
 	struct hv_event_words words;
-	uint64_t tend_ns, tend_delay_ns; /* when to tend next; how long after that again */
-	unsigned nr_looks;		 /* how often tasks are to be looked at (see_to_tasks) */
+	uint64_t tend_ns, tend_delay_ns; /* time of the next check, and the interval after that */
+	unsigned nr_looks;		 /* remaining checks of tasks (see_to_tasks) */
 };
 
 struct hv_event_tracer *hv_event_tracer_new(struct hv_tracee *t)
@@ -88,7 +88,7 @@ void hv_event_wants_deinit(struct hv_event_want *wants, size_t nr)
 	}
 }
 
-/* -- which events there are -------------------------------------------------------------------- */
+/* -- lookup ------------------------------------------------------------------------------------ */
 
 static struct event *find(const struct hv_event_tracer *e, const struct hv_event_type *type)
 {
@@ -108,7 +108,7 @@ static unsigned index_of(const struct hv_event_tracer *e, const struct event *ev
 	return (unsigned)(event - e->events);
 }
 
-/* The index of the first one. */
+/* Returns the index of the first free entry. */
 static size_t free_place(const struct hv_event_tracer *e)
 {
 	size_t i = 0;
@@ -188,7 +188,7 @@ static struct hv_err *make_all(struct hv_event_tracer *e, struct hv_plug_step *s
 	return err;
 }
 
-/* Sees to the tasks after system calls were switched on or off, if that is still to be done. */
+/* Updates the tasks after system calls were switched on or off, if that is still necessary. */
 static struct hv_err *see_to_tasks(struct hv_event_tracer *e)
 {
 	struct hv_err *err;
@@ -235,7 +235,7 @@ static struct hv_err *switch_off(struct hv_event_tracer *e)
 
 /* -- on ---------------------------------------------------------------------------------------- */
 
-/* An event on its way to be recorded. */
+/* An event to be switched on. */
 struct coming {
 	struct event *event;
 	struct hv_event_want *want;
@@ -252,7 +252,8 @@ static struct hv_err *place_for(struct hv_event_tracer *e, const struct hv_event
 	return err;
 }
 
-/* Claims the modules of those in LIST. Returns how many are left: the others say why not. */
+/* Claims the modules of the events in LIST. Sets why_not of those that fail, and returns how many
+ * are left. */
 static size_t claim_modules(struct hv_event_tracer *e, struct coming *list, size_t nr)
 {
 	size_t nr_left = 0;
@@ -266,7 +267,7 @@ static size_t claim_modules(struct hv_event_tracer *e, struct coming *list, size
 	return nr_left;
 }
 
-/* Makes the probes call the stubs. Those that do not say why. */
+/* Makes the probes call the stubs. Sets why_not of those that fail. */
 static struct hv_err *redirect(struct hv_event_tracer *e, struct coming *list, size_t nr)
 {
 	HV_AUTO_FREE const struct hv_event_type **types = hv_alloc((nr + 1) * sizeof(*types));
@@ -282,8 +283,8 @@ static struct hv_err *redirect(struct hv_event_tracer *e, struct coming *list, s
 	return err;
 }
 
-/* Makes STEPS of plugs. An event that was on before needs another array if the guest's own probes
- * came or went since: then it is seen first that nobody in the guest uses the one that it had. */
+/* Makes STEPS of plugs. An event that was on before needs a new array if the guest's own probes
+ * changed since then. In this case first waits until the guest no longer uses the old array. */
 static struct hv_err *make_plugs(struct hv_event_tracer *e, struct hv_plug_step *steps,
 				 struct hv_plug *plugs, size_t nr)
 {
@@ -301,7 +302,7 @@ static struct hv_err *make_plugs(struct hv_event_tracer *e, struct hv_plug_step 
 		return err;
 	err = hv_event_use_await_end(e->tracee, e->calls, which);
 	if (err && err->code == EBUSY) {
-		hv_err_free(err); /* each says why not already */
+		hv_err_free(err); /* each step already has its why_not */
 		return NULL;
 	}
 	for (size_t i = 0; !err && i < nr; i++) {
@@ -314,7 +315,7 @@ static struct hv_err *make_plugs(struct hv_event_tracer *e, struct hv_plug_step 
 	return err ? err : make_all(e, steps, nr);
 }
 
-/* Plugs in those that have no error yet. */
+/* Plugs in the events without an error. */
 static struct hv_err *plug_in(struct hv_event_tracer *e, struct coming *list, size_t nr)
 {
 	HV_AUTO_FREE struct hv_plug_step *steps = hv_alloc((nr + 1) * sizeof(*steps));
@@ -341,7 +342,7 @@ static struct hv_err *plug_in(struct hv_event_tracer *e, struct coming *list, si
 		if (list[i].want->why_not)
 			continue;
 		list[i].want->why_not = hv_take(steps[nr_done++].why_not);
-		/* After an error nobody knows how far it went. */
+		/* After an error it is unknown which steps were made. */
 		list[i].event->is_on = err || !list[i].want->why_not;
 		list[i].event->was_on |= list[i].event->is_on;
 	}
@@ -349,7 +350,7 @@ static struct hv_err *plug_in(struct hv_event_tracer *e, struct coming *list, si
 	return err;
 }
 
-/* The events of WANTS that are not on and may be. Returns their number. */
+/* Finds the events of WANTS that are off and possible. Returns their number. */
 static size_t choose(struct hv_event_tracer *e, struct hv_event_want *wants, size_t nr,
 		     struct coming *ret)
 {
@@ -392,7 +393,7 @@ static void set_stacks(struct hv_event_tracer *e, const struct hv_event_want *wa
 	}
 }
 
-/* Filters and programs are of what was wanted before. */
+/* Removes filters and programs of the previous set. */
 static void clear_words(struct hv_event_tracer *e)
 {
 	for (size_t i = 0; i < e->nr; i++)
@@ -442,8 +443,8 @@ static struct hv_err *switch_on(struct hv_event_tracer *e, struct hv_event_want 
 		err = plug_in(e, list, nr_coming);
 	if (!err)
 		return NULL;
-	/* Some may be plugged in. They are taken out now, or stay known until they can be: until
-	 * then the calls that they need must not be put back. */
+	/* Some may be plugged in. They are removed now, or remembered until they can be: the calls
+	 * that they need must not be restored before that. */
 	for (size_t i = 0; i < nr_coming; i++)
 		list[i].event->is_wanted = false;
 	hv_err_free(switch_off(e));
@@ -468,13 +469,13 @@ struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_wa
 	err = see_to_tasks(e);
 	if (!err || err->code != EBUSY)
 		return err;
-	hv_err_free(err); /* hv_event_tracer_tend() goes on with the tasks */
+	hv_err_free(err); /* hv_event_tracer_tend() continues with the tasks */
 	return NULL;
 }
 
 /* -- afterwards -------------------------------------------------------------------------------- */
 
-/* Whether an event of MODULE is on. */
+/* Returns whether an event of MODULE is on. */
 static bool has_any_on(void *ctx, const struct hv_module *module)
 {
 	const struct hv_event_tracer *e = ctx;
@@ -486,7 +487,7 @@ static bool has_any_on(void *ctx, const struct hv_module *module)
 	return false;
 }
 
-/* Lets modules go of which no event is on, while others are. */
+/* Releases modules without active events while other events are on. */
 static struct hv_err *give_back_modules(struct hv_event_tracer *e)
 {
 	HV_AUTO_FREE bool *which = hv_alloc(HV_REGION_NR_EVENTS * sizeof(*which));
@@ -516,7 +517,7 @@ static struct hv_err *give_back_modules(struct hv_event_tracer *e)
 	return err;
 }
 
-/* When nothing is plugged in: puts the calls back as soon as nobody is on the way to a stub. */
+/* Once nothing is plugged in and no task is on its way to a stub, restores the calls. */
 static struct hv_err *give_back(struct hv_event_tracer *e)
 {
 	struct hv_err *err = NULL;
@@ -538,8 +539,7 @@ void hv_event_tracer_tend(struct hv_event_tracer *e)
 	struct hv_event_tracer_stat stat;
 	uint64_t now = hv_now_ns();
 
-	/* Of a session that is recovered it is not known what is plugged in, but by
-	 * hv_event_tracer_restore(). */
+	/* In a session that is being recovered, only hv_event_tracer_restore() can find plugs. */
 	if (!e->nr || now < e->tend_ns)
 		return;
 	hv_err_free(see_to_tasks(e));
@@ -567,7 +567,7 @@ struct hv_err *hv_event_tracer_restore(struct hv_event_tracer *e, struct hv_text
 		return err;
 	for (size_t i = 0; i < e->nr; i++)
 		e->events[i].is_on = false;
-	e->nr_looks = 1; /* whoever switched system calls off */
+	e->nr_looks = 1; /* check the tasks even if an earlier process switched system calls off */
 	err = see_to_tasks(e);
 	return err ? err : give_back(e);
 }

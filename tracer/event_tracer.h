@@ -4,10 +4,9 @@
  * the wait until removed parts are no longer used (docs/users/events.md).
  *
  * A session has one event tracer because it has one ring. An event is on in the guest while any
- * instance wants it. The caller passes the union of what all instances want, and separates the
- * events by instance when it reads them (as with functions: site_stubs.h,
- * tree/instance/demux/demux.h). A recorded event is an HV_RECORD_EVENT with the id of its type,
- * after its HV_RECORD_DATA.
+ * instance wants it. The caller passes the union of all instances' events, and separates the events
+ * by instance when it reads them (as with functions: site_stubs.h, tree/instance/demux/demux.h). A
+ * recorded event is an HV_RECORD_EVENT with the id of its type, after its HV_RECORD_DATA.
  *
  * Mode, pids and muted vCPUs (scope.h) apply to events too. event_types.h lists the events.
  * Formatting, filters and triggers are implemented elsewhere. One thread. */
@@ -31,7 +30,6 @@ struct hv_event_tracer *hv_event_tracer_new(struct hv_tracee *t);
 /* Frees only host memory. */
 void hv_event_tracer_free(struct hv_event_tracer *e);
 
-/* An event to record. */
 struct hv_event_want {
 	const struct hv_event_type *type; /* from the catalogue; borrowed during the call */
 	/* Also records a stack with each event, as an HV_EVENT_STACK with of_event, unless the vCPU
@@ -91,8 +89,8 @@ struct hv_event_tracer_stat {
 };
 void hv_event_tracer_stat(const struct hv_event_tracer *e, struct hv_event_tracer_stat *ret);
 
-/* Releases memory that switched-off events no longer use. Cheap if there is none. Called by
- * hv_session_refresh(). */
+/* Releases memory that switched-off events no longer use. Cheap if nothing is left to release.
+ * Called by hv_session_refresh(). */
 void hv_event_tracer_tend(struct hv_event_tracer *e);
 
 /* For detach and recover: switches off every event that is on in the guest and restores all calls.

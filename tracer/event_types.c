@@ -8,8 +8,8 @@
 struct hv_event_types {
 	const struct hv_kernel *kernel;
 	struct hv_catalogue catalogue;
-	struct hv_err *err;	     /* owned; why the catalogue could not be read */
-	bool is_read;		     /* the catalogue, or err, is what the last read gave */
+	struct hv_err *err;	     /* owned; the error of the last read */
+	bool is_read;		     /* the catalogue or err is valid */
 	struct hv_event_type *added; /* owned */
 	size_t nr_added;
 	uint64_t version;
@@ -41,7 +41,7 @@ void hv_event_types_free(struct hv_event_types *t)
 	free(t);
 }
 
-/* Sorts once: the guest can have very many types. */
+/* Sorts once, because the guest can have very many types. */
 static void add_all(struct hv_event_types *t, const struct hv_event_type *types, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)

@@ -23,8 +23,9 @@ void hv_event_types_free(struct hv_event_types *t);
  * until hv_event_types_forget(). */
 struct hv_err *hv_event_types_catalogue(struct hv_event_types *t,
 					const struct hv_catalogue **ret) hv_must_use;
-/* Adds TYPE to the catalogue, which must have been read, and to later ones. Borrows what TYPE
- * points to until it is removed. Invalidates catalogues returned before and pointers to types. */
+/* Adds TYPE to the catalogue, which must have been read, and to later ones. Borrows everything that
+ * TYPE points to until it is removed. Invalidates catalogues returned before and pointers to
+ * types. */
 void hv_event_types_add(struct hv_event_types *t, const struct hv_event_type *type);
 /* Removes an added type. Invalidates the same pointers as hv_event_types_add(). */
 void hv_event_types_remove(struct hv_event_types *t, uint32_t id);

@@ -38,7 +38,7 @@ struct hv_err *hv_event_use_check(struct hv_tracee *t, const struct hv_event_cal
 	if (hv_event_calls_may_sleep(calls))
 		check.sleepers = HV_PLUG_SLEEPERS;
 	err = hv_patcher_held(t->patcher, check_held, &check);
-	/* As long as something is plugged in, more may have been left. */
+	/* While anything is plugged in, there may be more copies. */
 	if (!err && !which)
 		t->had_copies = false;
 	return err;

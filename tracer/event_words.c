@@ -19,7 +19,7 @@ void hv_event_words_clear(struct hv_event_words *w, const struct hv_region *r, u
 	hv_event_words_set_filter(w, r, index, NULL);
 }
 
-/* A word of the file has the filter or the program. */
+/* A file has one word, for a filter or a program. */
 void hv_event_words_set(struct hv_event_words *w, const struct hv_region *r,
 			const struct hv_event_word *list, size_t nr)
 {

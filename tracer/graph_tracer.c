@@ -14,7 +14,7 @@ struct hv_graph_tracer {
 	struct hv_tracee *tracee;     /* borrowed */
 	const struct hv_clock *clock; /* borrowed */
 	struct hv_graph_options options;
-	bool frames_on;	 /* sites may call stubs that raise frames */
+	bool frames_on;	 /* sites may call stubs that add frames */
 	bool has_stacks; /* return stacks are prepared */
 	bool records;	 /* returns are recorded */
 	bool counts;	 /* calls are counted */
@@ -34,8 +34,8 @@ void hv_graph_tracer_free(struct hv_graph_tracer *g)
 	free(g);
 }
 
-/* While a livepatch is in transition, the kernel waits for stacks that it can read to the end. Our
- * stacks end at the handler (kernel/livepatch/transition.c). */
+/* While a livepatch is in transition, the kernel waits until it can read all stacks to the end. Our
+ * handler ends the stacks that it is on (kernel/livepatch/transition.c). */
 static struct hv_err *check_livepatch(const struct hv_kernel *k)
 {
 	struct hv_gva at;
@@ -43,7 +43,7 @@ static struct hv_err *check_livepatch(const struct hv_kernel *k)
 	struct hv_err *err;
 
 	if (!hv_kernel_symbol(k, "klp_transition_patch", &at))
-		/* A kernel without names of its data may have it nevertheless. */
+		/* A kernel without symbols of data may still have it. */
 		return hv_kernel_symbol(k, "klp_enable_patch", &at)
 			       ? hv_core_need(&k->core, "klp_transition_patch", &at)
 			       : NULL;
@@ -70,8 +70,8 @@ static struct hv_err *put_back(struct hv_hold *hold, void *ctx)
 	return hv_returns_put_back(ctx, hold, &unused);
 }
 
-/* Frames that stay are correct: their calls return through the handler. Until then, the stacks show
- * calls as a little too deep, and return stacks of dead tasks stay in use. */
+/* Frames that remain are correct: their calls return through the handler. Until then, the depths of
+ * calls on these stacks are slightly too high, and return stacks of dead tasks stay in use. */
 static void put_back_if_quiet(struct hv_graph_tracer *g)
 {
 	if (hv_returns_open(g->tracee))
@@ -100,9 +100,9 @@ void hv_graph_tracer_sweep(struct hv_graph_tracer *g)
 		hv_sweep(g->tracee);
 }
 
-/* The stubs take the plain way when PARAMS allow it. A stub first looks which way it has to take,
- * and then at the params. The general way is always correct, so it is chosen before the params
- * change, and the plain one after. */
+/* Makes the stubs take the plain way when PARAMS allow it. A stub reads first which way to take,
+ * and then the params. The general way is always correct, so it is selected before the params
+ * change, and the plain way after. */
 static void choose_ways(struct hv_graph_tracer *g)
 {
 	struct hv_params *params = hv_region_params(&g->tracee->region);
@@ -152,7 +152,7 @@ struct hv_err *hv_graph_tracer_start(struct hv_graph_tracer *g)
 		err = hv_returns_check(g->tracee);
 	if (err)
 		return err;
-	hv_orc_prepare(g->tracee->kernel); /* for the holds in which stacks are read */
+	hv_orc_prepare(g->tracee->kernel); /* for holds that read stacks */
 	if (!g->has_stacks)
 		hv_stubs_prepare_stacks(g->tracee);
 	g->has_stacks = true;
@@ -181,7 +181,7 @@ void hv_graph_tracer_count(struct hv_graph_tracer *g, unsigned on)
 	set_flags(g);
 }
 
-/* What was noted when a task left the CPU, before it was asked for anew, must not be used. */
+/* Values noted before the option was enabled must not be used when the task returns to the CPU. */
 static void forget_leaving(struct hv_graph_tracer *g)
 {
 	for (unsigned i = 0; i < g->tracee->plan.nr_stacks; i++) {
@@ -203,8 +203,7 @@ void hv_graph_tracer_set_options(struct hv_graph_tracer *g, const struct hv_grap
 }
 
 /* __schedule, which cannot be traced, calls rcu_note_context_switch on the stack of the task that
- * leaves the CPU, and finish_task_switch on the stack of the task that comes
- * (kernel/sched/core.c). */
+ * leaves the CPU, and finish_task_switch on the stack of the next task (kernel/sched/core.c). */
 struct hv_err *hv_graph_tracer_find_roles(const struct hv_graph_tracer *g,
 					  struct hv_graph_roles *ret)
 {

@@ -28,8 +28,7 @@ struct hv_graph_options {
 			   effect with the next hv_site_stubs_set. HV_GRAPH_HOST needs a kernel with
 			   hv_kernel_need_steal_time() */
 	unsigned max_depth; /* maximum depth of recorded calls on a stack; 0: no limit */
-	uint64_t thresh_ns; /* if not 0, records only returns of calls that took at least this long
-			     */
+	uint64_t thresh_ns; /* if not 0, records only returns of calls of at least this duration */
 };
 void hv_graph_tracer_set_options(struct hv_graph_tracer *g, const struct hv_graph_options *options);
 

@@ -7,22 +7,22 @@
 #include "tracer/stubs.h"
 #include "tracer/tracee.h"
 
-/* hibernation_snapshot() (kernel/power/hibernate.c) is the only way to an image, also for the
- * user's own writers (/dev/snapshot). It calls PREALLOCATE before it freezes kernel threads and
- * devices, since 2.6.31 (64a473cb721d). User tasks are frozen then. */
+/* hibernation_snapshot() (kernel/power/hibernate.c) is the only function that creates an image,
+ * also for user-space writers (/dev/snapshot). It calls PREALLOCATE after freezing user tasks and
+ * before freezing kernel threads and devices, since 2.6.31 (64a473cb721d). */
 #define CALLERS	    "hibernat"
 #define PREALLOCATE "hibernate_preallocate_memory"
 #define SLEEP	    "msleep"
 /* Set from before user tasks are frozen until they are thawed, since 3.2 (a0acae0e886d). */
 #define FREEZING    "pm_freezing"
 
-/* False: the kernel cannot hibernate. */
+/* Returns false if the kernel cannot hibernate. */
 static bool find_callee(const struct hv_kernel *k, struct hv_gva *ret)
 {
 	return hv_kernel_symbol(k, PREALLOCATE, ret);
 }
 
-/* The stub returns to what follows the call, so a jump is no such place. */
+/* The stub returns to the instruction after the call, so a jump is unsuitable. */
 static struct hv_err *find_calls(const struct hv_kernel *k, struct hv_gva callee,
 				 struct hv_calls *ret)
 {
@@ -80,7 +80,8 @@ static struct hv_err *apply(const struct hv_tracee *t, const struct hv_calls *ca
 	return err || !nr ? err : hv_patcher_apply(t->patcher, changes, nr);
 }
 
-/* Tasks that are frozen after the calls were changed meet our stub before an image is made. */
+/* If tasks are frozen after the calls were changed, the kernel reaches our stub before it creates
+ * an image. */
 static struct hv_err *check_not_frozen(const struct hv_kernel *k)
 {
 	struct hv_gva at;
@@ -118,7 +119,7 @@ bool hv_hibernation_waits(const struct hv_tracee *t)
 	return __atomic_load_n(&hv_region_control(&t->region)->hibernates, __ATOMIC_RELAXED) != 0;
 }
 
-/* What cannot be read now may be ours still. */
+/* If the bytes cannot be read now, the call may still be ours. */
 static bool is_taken(const struct hv_tracee *t, const struct hv_change *change)
 {
 	uint8_t now[HV_SITE_LEN_MAX];

@@ -18,22 +18,21 @@
 #include "vmm/host_time.h"
 #include "vmm/hosttrace/names.h"
 
-#define PAGE_BYTES  65536 /* the longest that hosts' kernels have */
+#define PAGE_BYTES  65536 /* largest page size of host kernels */
 #define PIPES_MAX   512
 #define THREADS_MAX 8192
-#define WAITING_MAX 262144 /* more than the buffers of a few busy CPUs have */
+#define WAITING_MAX 262144 /* more than the buffers of a few busy CPUs hold */
 
 _Static_assert(HV_NR_HOST_EVENTS <= HV_HOST_ID_END - HV_HOST_ID_FIRST, "each event has an id");
 
-/* A type of event. */
 struct kind {
-	struct hv_host_format format; /* id 0: the host does not have it */
-	uint32_t prev_pid, next_pid;  /* where the threads that it concerns are in an entry; 0: */
-	uint32_t pid;		      /* it concerns the thread in which it happened */
+	struct hv_host_format format; /* id 0: the host lacks it */
+	uint32_t prev_pid, next_pid;  /* offsets of the threads in an entry; 0: see `pid` */
+	uint32_t pid; /* offset of the thread concerned; 0: the one in which it happened */
 };
 
 struct waiting {
-	uint64_t time_ns, tsc, nr_lost, number; /* NUMBER: in the order of reading */
+	uint64_t time_ns, tsc, nr_lost, number; /* NUMBER: order of reading */
 	unsigned cpu;
 	uint16_t id, len_bytes;
 	uint8_t entry[HV_HOST_ENTRY_MAX];
@@ -49,11 +48,11 @@ struct hv_host_tracer {
 	int pipes[PIPES_MAX];
 	size_t nr_pipes;
 	struct hv_host_threads threads; /* the list is owned */
-	struct waiting *list;		/* owned; from FIRST on sorted by time */
+	struct waiting *list;		/* owned; sorted by time from FIRST on */
 	size_t first, nr, nr_room;
 	uint64_t nr_read;
-	uint64_t read_ns; /* on the guest's clock: what happened before is in LIST */
-	uint64_t nr_lost; /* that no event has told yet */
+	uint64_t read_ns; /* on the guest's clock: LIST has all events before this time */
+	uint64_t nr_lost; /* not yet reported with an event */
 	uint8_t *page;	  /* owned */
 };
 
@@ -145,7 +144,7 @@ static struct hv_err *open_pipes(struct hv_host_tracer *t)
 	return err;
 }
 
-/* Also when the process that records has gone with everything. */
+/* Also works if the recording process no longer exists. */
 static void end(struct hv_host_tracer *t)
 {
 	struct hv_host_threads none = {0};
@@ -200,8 +199,8 @@ bool hv_host_tracer_has_any(const struct hv_host_tracer *t)
 
 /* -- reading ----------------------------------------------------------------------------------- */
 
-/* Returns the vCPU on which events of thread TID stand: its own, or the first one for the other
- * threads of the VMM; nr_cpus: it is none of these. */
+/* Returns the vCPU to which events of thread TID belong: its own, or 0 for other threads of the
+ * VMM. Returns nr_cpus for any other thread. */
 static unsigned cpu_of(const struct hv_host_tracer *t, uint32_t tid)
 {
 	for (unsigned i = 0; i < t->threads.nr; i++)
@@ -234,8 +233,8 @@ static void keep(struct hv_host_tracer *t, unsigned cpu, size_t kind, struct hv_
 	memcpy(w->entry, entry.data, entry.len_bytes);
 }
 
-/* Keeps ENTRY for the vCPU of the thread whose number is at OFF in it, unless that is BUT. Returns
- * the vCPU. */
+/* Queues ENTRY for the vCPU of the thread whose id is at OFF in it, unless that vCPU is BUT.
+ * Returns the vCPU. */
 static unsigned keep_of(struct hv_host_tracer *t, uint32_t off, unsigned but, size_t kind,
 			struct hv_span entry, uint64_t ticks)
 {
@@ -250,7 +249,7 @@ static unsigned keep_of(struct hv_host_tracer *t, uint32_t off, unsigned but, si
 	return cpu;
 }
 
-/* Keeps ENTRY for each vCPU that it concerns: a switch from one to another is an event of both. */
+/* Queues ENTRY for each vCPU that it concerns: a switch between two vCPUs is an event of both. */
 static void take_entry(struct hv_host_tracer *t, struct hv_span entry, uint64_t ticks)
 {
 	const struct kind *k = t->kinds;
@@ -296,7 +295,8 @@ static int by_time(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* The guest's clock may differ a little between vCPUs: takes the one that is behind. */
+/* Returns the lowest time of all vCPUs, because the guest's clock may differ slightly between
+ * them. */
 static uint64_t guest_ns(const struct hv_host_tracer *t, uint64_t host_ticks)
 {
 	uint64_t least = UINT64_MAX;
@@ -311,8 +311,8 @@ static uint64_t guest_ns(const struct hv_host_tracer *t, uint64_t host_ticks)
 	return least;
 }
 
-/* Before a vCPU runs on after an exit, the host has recorded it. So whatever the guest has recorded
- * before this is called, all that the host did before that is read now. */
+/* The host records an exit before the vCPU resumes. So this reads everything that the host did
+ * before the guest's present records. */
 static void read_pipes(struct hv_host_tracer *t)
 {
 	size_t before;

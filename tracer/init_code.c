@@ -4,10 +4,10 @@
 
 #include "tracer/tracee.h"
 
-/* The kernel's first task calls this function once, when no init code runs any more. kernel/trace
- * is built without sites. */
+/* The kernel's first task calls this function once, when init code is no longer executed.
+ * kernel/trace is built without sites. */
 #define LAST_FUNCTION	    "ftrace_free_init_mem"
-#define LAST_FUNCTION_BYTES 16 /* no site may be in them: they are replaced */
+#define LAST_FUNCTION_BYTES 16 /* must contain no site, because these bytes are replaced */
 
 static bool has_site(const struct hv_kernel *k, struct hv_gva_range text)
 {
@@ -39,7 +39,7 @@ struct hv_err *hv_init_code_begin(struct hv_guest *guest, struct hv_kernel *kern
 	return err;
 }
 
-/* If a byte cannot be put back, it stays: the kernel is about to overwrite it. */
+/* Ignores bytes that cannot be restored: the kernel is about to overwrite them. */
 static void put_back(struct hv_tracee *t, struct hv_gva_range text)
 {
 	HV_AUTO_FREE struct hv_change *plan = NULL;

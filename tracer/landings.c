@@ -5,16 +5,16 @@
 
 #include "tracer/tracee.h"
 
-/* The stubs from the Nth landing on: */
+/* Index of the first landing of each kind of stub. */
 enum { LANDING_FUNCTION, LANDING_STACK, LANDING_GRAPH, LANDING_PROFILE, LANDING_CALLS };
 #define LANDING_ACTIONS (LANDING_CALLS + HV_NR_CALL_ENTRIES)
 #define NR_LANDINGS	(LANDING_ACTIONS + HV_NR_SLOTS)
 
-#define JUMP_LEN       4u /* of a landing at its place of a page */
+#define JUMP_LEN       4u /* of a landing at a fixed offset in a page */
 #define WRITES_PER_ONE (HV_LANDING_LEN / HV_SITE_LEN_MAX)
 _Static_assert(WRITES_PER_ONE *HV_SITE_LEN_MAX == HV_LANDING_LEN, "whole writes");
 
-/* The offset from the start of the range. */
+/* Offsets from the start of the range. */
 #define FIRST_OFF (HV_REGION_DETOURS_OFF - HV_REGION_STUBS_OFF)
 #define END_OFF	  (HV_REGION_STUBS_END - HV_REGION_STUBS_OFF)
 _Static_assert(NR_LANDINGS *HV_LANDING_LEN <= END_OFF - FIRST_OFF, "there is room for landings");
@@ -24,7 +24,7 @@ static const struct hv_stub_image *stubs_of(const struct hv_tracee *t)
 	return &t->kernel->core.as.arch->stubs;
 }
 
-/* Whether *RET is the offset of the stub of landing N: some stubs are not there. */
+/* Finds the stub of landing N. Returns false if the architecture lacks that stub. */
 static bool stub_of_landing(const struct hv_stub_image *stubs, size_t n, size_t *ret)
 {
 	switch (n) {
@@ -68,7 +68,8 @@ static size_t landing_of_stub(const struct hv_stub_image *stubs, size_t off)
 	return LANDING_ACTIONS + (off - stubs->actions_off) / stubs->action_len_bytes;
 }
 
-/* Landings at their place of a page. The offset of number N from the start of the range. */
+/* For landings at a fixed offset in a page: returns the offset of landing N from the start of the
+ * range. */
 static uint64_t place_off(const struct hv_tracee *t, size_t n)
 {
 	struct hv_reach reach = hv_reach_of(&t->kernel->core);
@@ -91,7 +92,7 @@ static bool plan_jump(const struct hv_tracee *t, size_t n, struct hv_gva stub,
 							 JUMP_LEN, w->bytes);
 }
 
-/* Landings at the second place. */
+/* For landings in the second mapping. */
 static bool has_second_place(const struct hv_tracee *t)
 {
 	return t->kernel->core.as.arch->encode_landing && t->landings.start.v != t->landings.end.v;

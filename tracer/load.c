@@ -11,30 +11,30 @@
 #include "tracer/tracee.h"
 #include "vmm/host_time.h"
 
-#define SAMPLE 8192 /* records of a vCPU that are looked at */
+#define SAMPLE 8192 /* maximum number of records evaluated per vCPU */
 
-/* An addition with lock and a reading of the host's counter, where they cannot be measured. */
+/* Duration of a locked addition and a counter read, if it cannot be measured. */
 #define TICKS_PS_DEFAULT 10000
 #define TRIES		 16
 #define READS		 256
 
-/* What a record costs the guest, in 1/1000 of what each record does, which are such an addition and
- * a reading: on some CPUs the addition takes no time beside the reading, on others as much again.
- * The differences to a function that is not traced, of bench/stub, divided by the number of
+/* Cost of a record to the guest, in 1/1000 of such an addition and counter read, which each record
+ * contains. On some CPUs the addition takes no time in addition to the read, on others as long
+ * again. The values are bench/stub's differences to an untraced function, divided by the number of
  * records. */
-#define COST_FUNCTION 790  /* 7.5 ns of 9.5 */
-#define COST_CALL     1540 /* a call and its return are two: 29.2 ns of 9.5 */
-#define COST_OTHER    1030 /* the record of a task, of a part of a stack: 9.8 ns of 9.5 */
+#define COST_FUNCTION 790  /* 7.5 ns / 9.5 ns */
+#define COST_CALL     1540 /* a call and its return are two records: 29.2 ns / 9.5 ns */
+#define COST_OTHER    1030 /* record of a task or of a part of a stack: 9.8 ns / 9.5 ns */
 
 struct hv_load {
 	const struct hv_session *session;
 	uint64_t ticks_ps;
-	uint64_t looked_ns; /* 0: not yet */
-	uint64_t *heads;    /* of each vCPU then; owned */
+	uint64_t looked_ns; /* time of the last call; 0: none */
+	uint64_t *heads;    /* owned; heads of the vCPUs at that time */
 	struct hv_record *sample;
 };
 
-/* The quickest of some tries: others are disturbed. */
+/* Returns the fastest of several attempts, because others are disturbed. */
 static uint64_t measure_ticks_ps(void)
 {
 	uint64_t best = UINT64_MAX, ticks, head = 0;
@@ -93,7 +93,7 @@ static unsigned cost_of(const struct hv_record *record)
 	}
 }
 
-/* Copies the newest records of CPU, at most NR of them. Returns how many there are. */
+/* Copies the newest records of CPU, at most NR. Returns their number. */
 static size_t take_sample(struct hv_load *l, unsigned cpu, uint64_t nr)
 {
 	const struct hv_tracee *t = l->session->tracee;
@@ -144,7 +144,7 @@ static int compare_costs(const void *a, const void *b)
 	return (fa->cost < fb->cost) - (fa->cost > fb->cost);
 }
 
-/* Makes one of those that are of the same function. */
+/* Merges the entries of the same function. */
 static size_t join(struct hv_load_function *list, size_t nr)
 {
 	size_t nr_joined = 0;
@@ -178,12 +178,12 @@ static void find_functions(const struct hv_load *l, size_t nr, struct hv_load_vi
 	ret->nr = join(list, nr_found);
 }
 
-/* Parts per million that NR records were of WINDOW_NS. */
+/* Returns how much of WINDOW_NS the NR records took, in parts per million. */
 static uint64_t load_ppm(const struct hv_load *l, uint64_t nr, uint64_t window_ns, size_t nr_sample)
 {
 	uint64_t cost = nr_sample ? sample_cost(l, nr_sample) / nr_sample : 0;
 
-	/* No vCPU makes more than a record a nanosecond, whatever its ring says. */
+	/* No vCPU writes more than one record per nanosecond, whatever its ring claims. */
 	if (nr > window_ns)
 		nr = window_ns;
 	return (uint64_t)((unsigned __int128)nr * cost * l->ticks_ps / window_ns);

@@ -7,11 +7,11 @@ struct claiming {
 	struct hv_tracee *tracee;
 	const struct hv_module *module;
 	const struct hv_module_use *use;
-	bool claims; /* false: takes the claim out */
+	bool claims; /* false: releases the claim */
 	bool has_changed;
 };
 
-/* The change from COUNT, which was read in this hold: the bit of its byte in memory. */
+/* Changes one bit of COUNT, which was read in this hold. */
 static struct hv_err *change_count(const struct claiming *p, struct hv_hold *hold, uint32_t count)
 {
 	struct hv_tracee *t = p->tracee;
@@ -28,7 +28,7 @@ static struct hv_err *change_count(const struct claiming *p, struct hv_hold *hol
 	change.from[0] = (uint8_t)(count >> 8 * HV_MODULE_CLAIM_BYTE);
 	change.to[0] = change.from[0] ^ (uint8_t)(HV_MODULE_CLAIM >> 8 * HV_MODULE_CLAIM_BYTE);
 	err = hv_patcher_apply_held(t->patcher, hold, &change, 1);
-	/* The guest goes on counting. Nobody undoes it by the journal. */
+	/* The guest continues to change the count, so the journal must not restore it. */
 	hv_patcher_forget_at(t->patcher, m.gpa);
 	return err;
 }
@@ -47,7 +47,7 @@ static struct hv_err *claim_held(struct hv_hold *hold, void *ctx)
 		return err;
 	if (p->claims == !!(count & HV_MODULE_CLAIM))
 		return NULL;
-	/* One whose claim is to be taken out is going only if it was removed by force. */
+	/* If the module of an existing claim is being removed, it was removed by force. */
 	if (!is_live || !count)
 		return hv_err_new(EBUSY, "the guest is loading or removing it");
 	p->has_changed = true;
@@ -73,7 +73,7 @@ struct hv_err *hv_module_claim(struct hv_tracee *t, const struct hv_module *modu
 	return err;
 }
 
-/* What cannot be read is not claimed: it has gone since the list was read. */
+/* A module that cannot be read was removed since the list was read, so it is not claimed. */
 static bool is_claimed(const struct hv_tracee *t, const struct hv_module_use *use,
 		       const struct hv_module *module)
 {
@@ -103,7 +103,7 @@ struct hv_err *hv_module_claims_take_out(struct hv_tracee *t,
 {
 	const struct hv_modules *modules = &t->kernel->modules;
 	struct hv_module_use use = {0};
-	/* Then nothing was claimed either. */
+	/* In this case no module was claimed either. */
 	HV_AUTO_ERR struct hv_err *unknown = hv_module_use_find(&t->kernel->core, &use);
 	struct hv_err *err = NULL;
 

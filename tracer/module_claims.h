@@ -27,7 +27,7 @@ struct hv_err *hv_module_claim(struct hv_tracee *t, const struct hv_module *modu
  * names, borrowed from the tracee's list of modules. Returns the number found. */
 size_t hv_module_claims_read(const struct hv_tracee *t, size_t max, const char **ret);
 
-/* Releases the claims on all modules, including those of other processes, except where KEEPS(CTX)
+/* Releases the claims on all modules, including claims of other processes, except where KEEPS(CTX)
  * returns true. KEEPS NULL: no exceptions. */
 struct hv_err *hv_module_claims_take_out(struct hv_tracee *t,
 					 bool (*keeps)(void *ctx, const struct hv_module *module),

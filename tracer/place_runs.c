@@ -28,7 +28,7 @@ bool hv_place_run_has(const struct hv_place_run *b, const struct hv_place_run *a
 	return true;
 }
 
-/* Whether an instruction that moves for HEAD begins at AT. */
+/* Returns whether an instruction that HEAD replaces begins at AT. */
 static bool begins_in(const struct hv_probe_place *head, struct hv_gva at)
 {
 	uint64_t off = at.v - head->at.v;
@@ -36,7 +36,7 @@ static bool begins_in(const struct hv_probe_place *head, struct hv_gva at)
 	return off < head->len_bytes && off < HV_DETOUR_INSN_MAX && head->begins >> off & 1;
 }
 
-/* What the run with PLACE begins with; no run is before START any more. */
+/* Returns the head of the run with PLACE. No run begins before START. */
 static const struct hv_probe_place *find_head(const struct hv_probe_place *place, uint64_t start,
 					      const struct hv_place_run *now, size_t nr_now)
 {
@@ -60,7 +60,7 @@ static bool add(struct hv_place_run *run, const struct hv_place_want *want)
 size_t hv_place_runs_plan(struct hv_place_want *wants, size_t nr, const struct hv_place_run *now,
 			  size_t nr_now, struct hv_place_run *ret)
 {
-	uint64_t end = 0; /* of the last run */
+	uint64_t end = 0; /* end of the last run */
 	size_t nr_runs = 0;
 
 	for (size_t i = 0; i < nr; i++) {

@@ -12,7 +12,6 @@
 
 #include "kernel/probe_place.h"
 
-/* A place to record. */
 struct hv_place_want {
 	struct hv_probe_place place;
 	unsigned slot;

@@ -13,9 +13,9 @@ struct hv_places {
 	struct hv_tracee *tracee;     /* borrowed */
 	struct hv_actions *actions;   /* borrowed */
 	struct hv_detours *detours;   /* owned */
-	struct hv_place_want *wanted; /* owned, ascending: what leads to detours, or is refused */
+	struct hv_place_want *wanted; /* owned, ascending; leading to detours, or refused */
 	size_t nr;
-	struct hv_place_run *runs; /* owned, ascending: what the guest has now */
+	struct hv_place_run *runs; /* owned, ascending: present runs in the guest */
 	size_t nr_runs;
 };
 
@@ -39,9 +39,9 @@ void hv_places_free(struct hv_places *p)
 	free(p);
 }
 
-/* -- what is possible -------------------------------------------------------------------------- */
+/* -- possible places --------------------------------------------------------------------------- */
 
-/* Adds what the text had where changes of KIND are. */
+/* Adds the original bytes where there are changes of KIND. */
 static size_t add_own(const struct hv_tracee *t, enum hv_change_kind kind,
 		      struct hv_own_bytes **list, size_t nr)
 {
@@ -58,7 +58,7 @@ static size_t add_own(const struct hv_tracee *t, enum hv_change_kind kind,
 	return nr;
 }
 
-/* What is replaced of an instruction may be less than all of it. */
+/* A change may be shorter than the instruction that it replaces. */
 static bool overlaps(const struct hv_own_bytes *own, const struct hv_probe_place *place)
 {
 	return own->at.v < place->at.v + place->len_bytes &&
@@ -75,7 +75,7 @@ struct hv_err *hv_places_find(const struct hv_places *p, struct hv_gva at,
 	return hv_probe_place_read(p->tracee->kernel, at, own, nr, ret);
 }
 
-/* Two jumps must not be written over one another, even if the bytes would allow it. */
+/* Two jumps must not overlap, even if their bytes would allow it. */
 static bool is_free(const struct hv_places *p, const struct hv_probe_place *place)
 {
 	HV_AUTO_FREE struct hv_own_bytes *own = NULL;
@@ -87,7 +87,7 @@ static bool is_free(const struct hv_places *p, const struct hv_probe_place *plac
 	return true;
 }
 
-/* -- what the guest has ------------------------------------------------------------------------ */
+/* -- present runs ------------------------------------------------------------------------------ */
 
 static bool is_in(const struct hv_change *undo, size_t nr, struct hv_gva at)
 {
@@ -97,7 +97,7 @@ static bool is_in(const struct hv_change *undo, size_t nr, struct hv_gva at)
 	return false;
 }
 
-/* Forgets runs that were put back, or whose module has gone. */
+/* Forgets runs that were restored, or whose module was removed. */
 static void forget_gone(struct hv_places *p)
 {
 	HV_AUTO_FREE struct hv_change *undo = NULL;
@@ -127,7 +127,7 @@ static int by_head(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* RUN has come to the guest, perhaps instead of another one with its head. */
+/* Notes that the guest has RUN now, possibly instead of another run with the same head. */
 static void note(struct hv_places *p, const struct hv_place_run *run)
 {
 	struct hv_place_run *before = (struct hv_place_run *)find_run(p, run->head.at);
@@ -157,7 +157,7 @@ static struct hv_detour_want want_of(const struct hv_places *p, const struct hv_
 	return want;
 }
 
-/* Makes RUN, where the guest has no other run, or one with the same head. */
+/* Makes RUN where the guest has no run, or one with the same head. */
 static struct hv_err *patch(struct hv_places *p, const struct hv_place_run *run)
 {
 	struct hv_detour_want want = want_of(p, run);
@@ -169,7 +169,7 @@ static struct hv_err *patch(struct hv_places *p, const struct hv_place_run *run)
 	return err;
 }
 
-/* Makes RUNS, where the guest has others at GONE. */
+/* Makes RUNS where the guest has other runs, at GONE. */
 static struct hv_err *exchange(struct hv_places *p, const struct hv_place_run *runs, size_t nr,
 			       const struct hv_gva *gone, size_t nr_gone)
 {
@@ -188,7 +188,7 @@ static struct hv_err *exchange(struct hv_places *p, const struct hv_place_run *r
 	return NULL;
 }
 
-/* -- what is wanted ---------------------------------------------------------------------------- */
+/* -- wanted runs ------------------------------------------------------------------------------- */
 
 static struct hv_err *find_wanted(struct hv_places *p)
 {
@@ -209,8 +209,8 @@ static struct hv_err *find_wanted(struct hv_places *p)
 	return NULL;
 }
 
-/* Finds which runs of the guest have to make room for the first of NEXT, and how many of these have
- * to come together, since they need the room of the same run. */
+/* Finds the runs of the guest that overlap the first of NEXT, and how many of NEXT must be made
+ * together because they overlap the same run. */
 static size_t find_gone(const struct hv_places *p, const struct hv_place_run *next, size_t nr_next,
 			struct hv_gva *gone, size_t *ret_nr)
 {
@@ -233,7 +233,7 @@ static size_t find_gone(const struct hv_places *p, const struct hv_place_run *ne
 	return nr;
 }
 
-/* Makes the first of NEXT and those that have to come with it. */
+/* Makes the first of NEXT and those that must be made with it. */
 static struct hv_err *make(struct hv_places *p, const struct hv_place_run *next, size_t nr_next,
 			   size_t *ret_nr)
 {
@@ -248,7 +248,7 @@ static struct hv_err *make(struct hv_places *p, const struct hv_place_run *next,
 	return now && hv_place_run_has(now, &next[0]) ? NULL : patch(p, &next[0]);
 }
 
-/* Places are few: each run is made by itself, so that one which cannot be does not matter to the
+/* There are few places, so each run is made separately. A run that fails does not affect the
  * others. */
 struct hv_err *hv_places_begin(struct hv_places *p)
 {
@@ -282,7 +282,7 @@ static bool is_wanted(const struct hv_places *p, const struct hv_place_run *run,
 	return false;
 }
 
-/* What of RUN is wanted. */
+/* Returns RUN with only the probes that are still wanted. */
 static struct hv_place_run wanted_of(const struct hv_places *p, const struct hv_place_run *run)
 {
 	struct hv_place_run less = {.head = run->head};

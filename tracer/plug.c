@@ -14,7 +14,7 @@ static uint64_t array_off(unsigned index)
 	return HV_REGION_PROBES_OFF + (uint64_t)index * HV_REGION_ARRAY_BYTES;
 }
 
-/* Whether an array of ours has room for NR_PROBES. Behind the last probe is one that is 0. */
+/* Returns whether our arrays have room for NR_PROBES, followed by one that is 0. */
 static bool array_has_room(const struct hv_tracepoint_layout *layout, size_t nr_probes)
 {
 	return nr_probes <= HV_PLUG_PROBES_MAX && layout->probes >= sizeof(uint64_t) &&
@@ -27,8 +27,8 @@ uint64_t hv_plug_array_funcs(const struct hv_tracee *t, const struct hv_tracepoi
 	return t->range.start.v + array_off(index) - HV_REGION_STUBS_OFF + layout->probes;
 }
 
-/* Makes array INDEX as A, which it has room for. EBUSY: the guest may be using it, and it is
- * another one. */
+/* Writes A to array INDEX, which has room for it. EBUSY: the guest may be using the array with
+ * other contents. */
 static struct hv_err *put_array(const struct hv_tracee *t,
 				const struct hv_tracepoint_layout *layout, unsigned index,
 				const struct hv_plug_array *a, enum hv_array_use use)
@@ -103,13 +103,12 @@ static uint64_t file_off(const struct hv_plug *plug)
 	return HV_REGION_FILES_OFF + plug->index * sizeof(struct hv_event_file);
 }
 
-/* The address of the file of PLUG, in the guest. */
+/* Returns the guest address of the file of PLUG. */
 static uint64_t file_of(const struct hv_tracee *t, const struct hv_plug *plug)
 {
 	return in_region(t, file_off(plug)).v;
 }
 
-/* Whether a file of ours is at ADDRESS. */
 static bool is_our_file(const struct hv_tracee *t, uint64_t address)
 {
 	struct hv_gva_range files = {in_region(t, HV_REGION_FILES_OFF),
@@ -118,7 +117,7 @@ static bool is_our_file(const struct hv_tracee *t, uint64_t address)
 	return hv_gva_in(hv_gva(address), files);
 }
 
-/* Whether a file and an array of ours have room for what the kernel looks at. */
+/* Returns whether our files and arrays are large enough for the kernel's accesses. */
 static bool has_room(const struct hv_tracepoint_layout *l)
 {
 	size_t members = offsetof(struct hv_event_file, members);
@@ -142,7 +141,7 @@ static bool has_common_key(const struct hv_tracepoint_layout *l, const struct hv
 	return ret && tp->reg.v == l->common.reg.v && tp->unreg.v == l->common.unreg.v;
 }
 
-/* Whether all that the kernel does when it switches TP on is known. */
+/* Returns whether hvtrace knows everything that the kernel does when it switches TP on. */
 static bool is_plain(const struct hv_tracepoint_layout *l, const struct hv_tracepoint *tp)
 {
 	return (!tp->reg.v && !tp->unreg.v) || is_of_syscalls(l, tp) || has_common_key(l, tp);
@@ -196,8 +195,8 @@ void hv_plug_set_stacks(const struct hv_tracee *t, unsigned index, enum hv_plug_
 			 __ATOMIC_RELAXED);
 }
 
-/* Adds the change of LEN_BYTES at AT to RET, which has room for it. EOPNOTSUPP: it is in two pages,
- * or not mapped. */
+/* Adds a change of LEN_BYTES at AT to RET, which has room for it. EOPNOTSUPP: the bytes cross a
+ * page or are not mapped. */
 static struct hv_err *add_change(const struct hv_tracee *t, struct hv_gva at,
 				 enum hv_change_kind kind, uint32_t len_bytes, const void *from,
 				 const void *to, struct hv_plug_changes *ret)
@@ -219,7 +218,7 @@ static struct hv_err *add_change(const struct hv_tracee *t, struct hv_gva at,
 	return NULL;
 }
 
-/* What is added from now on is of the part behind PART. */
+/* Ends PART; later changes belong to the next part. */
 static void end_part(struct hv_plug_changes *c, unsigned part)
 {
 	for (; part < HV_PLUG_NR_PARTS; part++)
@@ -241,8 +240,8 @@ static struct hv_err *add_count(const struct hv_tracee *t, const struct hv_trace
 			  &to, ret);
 }
 
-/* The count of the tracepoints that are on, of system calls or with a key in common, if the state's
- * is one of them and will be on or off. */
+/* Changes the number of active tracepoints, for system calls or a shared key, if this tracepoint is
+ * counted and will change its state. */
 static struct hv_err *add_counted(const struct hv_tracee *t,
 				  const struct hv_tracepoint_state *state, uint32_t is_on,
 				  struct hv_plug_changes *ret)
@@ -254,7 +253,6 @@ static struct hv_err *add_counted(const struct hv_tracee *t,
 	return add_change(t, state->count_at, HV_CHANGE_PLUG, sizeof(to), &state->nr_on, &to, ret);
 }
 
-/* Makes room in RET for all changes of a tracepoint. */
 static void make_room(const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)
 {
 	ret->list = hv_alloc((4 + state->nr_probes + state->nr_places + state->calls.nr) *
@@ -262,7 +260,7 @@ static void make_room(const struct hv_tracepoint_state *state, struct hv_plug_ch
 	ret->nr = 0;
 }
 
-/* Whether place INDEX jumps while the tracepoint itself is off. */
+/* Returns whether place INDEX jumps even while the tracepoint itself is off. */
 static bool jumps_when_off(const struct hv_tracepoint_state *state, size_t index)
 {
 	return index >= state->nr_own_places && state->nr_others_on;
@@ -311,7 +309,7 @@ static struct hv_err *add_jumps(const struct hv_tracee *t, const struct hv_trace
 	return err;
 }
 
-/* Plugs it into a tracepoint that has no probe. */
+/* Plugs into a tracepoint without probes. */
 static struct hv_err *add_on(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 			     const struct hv_plug *plug, const struct hv_tracepoint_state *state,
 			     struct hv_plug_changes *ret)
@@ -340,22 +338,21 @@ static struct hv_err *add_on(const struct hv_tracee *t, const struct hv_tracepoi
 	return err;
 }
 
-/* -- joining ----------------------------------------------------------------------------------- */
+/* -- sharing with the guest -------------------------------------------------------------------- */
 
-/* Whether the kernel makes the static call lead to the first probe. It does so for an array of one,
- * also if that one is its function that does nothing. */
+/* Returns whether the kernel makes the static call lead to the first probe. It does so for an array
+ * of one, even if that probe is its function that does nothing. */
 static bool is_direct(const struct hv_tracepoint_state *state)
 {
 	return state->nr_probes == 1;
 }
 
-/* Where the static call leads without us. */
+/* Returns the target of the static call without our changes. */
 static uint64_t own_target(const struct hv_tracepoint *tp, const struct hv_tracepoint_state *state)
 {
 	return is_direct(state) ? state->probes[0].func : tp->iterator.v;
 }
 
-/* Whether all calls lead to TARGET. */
 static bool all_lead_to(const struct hv_call_sites *calls, uint64_t target)
 {
 	for (size_t i = 0; i < calls->nr; i++)
@@ -364,7 +361,7 @@ static bool all_lead_to(const struct hv_call_sites *calls, uint64_t target)
 	return true;
 }
 
-/* Whether LEN_BYTES at AT can be changed by one write. */
+/* Returns whether one write can change LEN_BYTES at AT. */
 static bool is_in_one_page(const struct hv_tracee *t, struct hv_gva at, uint64_t len_bytes)
 {
 	uint64_t page = t->kernel->core.as.arch->entry_span(1);
@@ -372,8 +369,8 @@ static bool is_in_one_page(const struct hv_tracee *t, struct hv_gva at, uint64_t
 	return at.v % page + len_bytes <= page;
 }
 
-/* Whether each call can be made to lead to TARGET by one write, so that whoever is killed leaves
- * the one or the other. The linker places some across two pages. */
+/* Returns whether each call can be changed to TARGET with one write, so that a process that is
+ * killed leaves either the old or the new target. The linker places some calls across two pages. */
 static bool can_lead(const struct hv_tracee *t, const struct hv_call_sites *calls, uint64_t target)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
@@ -390,7 +387,7 @@ static bool can_lead(const struct hv_tracee *t, const struct hv_call_sites *call
 	return true;
 }
 
-/* Makes all calls lead to TARGET, which they can. */
+/* Makes all calls lead to TARGET, which must be possible. */
 static struct hv_err *add_calls(const struct hv_tracee *t, const struct hv_call_sites *calls,
 				uint64_t target, struct hv_plug_changes *ret)
 {
@@ -413,8 +410,8 @@ static struct hv_err *add_calls(const struct hv_tracee *t, const struct hv_call_
 	return err;
 }
 
-/* Whether the static call leads to the iterator for certain. With one probe it does if we have left
- * it there, since a call cannot be changed. */
+/* Returns whether the static call certainly leads to the iterator. With one probe it does so if we
+ * left it there because a call could not be changed. */
 static bool leads_to_iterator(const struct hv_tracepoint *tp,
 			      const struct hv_tracepoint_state *state)
 {
@@ -456,7 +453,7 @@ static struct hv_err *check_on(const struct hv_tracee *t, const struct hv_plug *
 		if (!place->jumps)
 			return hv_err_new(EINVAL, "its static key is on, and 0x%llx does not jump",
 					  (unsigned long long)place->at.v);
-		/* If the guest leaves, it is ours to make it a nop. */
+		/* If the guest removes its probes, hvtrace must change this place to a nop. */
 		if (!is_in_one_page(t, place->at, place->len_bytes))
 			return hv_err_new(EOPNOTSUPP, "0x%llx is in two pages",
 					  (unsigned long long)place->at.v);
@@ -464,7 +461,7 @@ static struct hv_err *check_on(const struct hv_tracee *t, const struct hv_plug *
 	return check_static_call(t, tp, state);
 }
 
-/* The probes of the guest's array that are not switched off. */
+/* Copies the probes of the guest's array that are not switched off. */
 static void take_live(const struct hv_tracepoint_layout *l, const struct hv_tracepoint_state *state,
 		      struct hv_plug_array *ret)
 {
@@ -473,9 +470,9 @@ static void take_live(const struct hv_tracepoint_layout *l, const struct hv_trac
 			ret->probes[ret->nr++] = state->probes[i];
 }
 
-/* Ours is the last one and has the lowest priority, so that the copy that the kernel makes of the
- * array has all of them in their order. It is never the first one, whose data a vCPU may have
- * loaded already. */
+/* Our probe is last and has the lowest priority, so that a copy of the array made by the kernel has
+ * the same order. It is never the first one, because a vCPU may already have loaded that one's
+ * data. */
 static void add_ours(const struct hv_tracee *t, const struct hv_plug *plug,
 		     struct hv_plug_array *ret)
 {
@@ -508,7 +505,7 @@ static struct hv_err *make_array(const struct hv_tracee *t,
 	return put_array(t, layout, plug->index, &array, plug->array_use);
 }
 
-/* The changes by which PLUG joins the guest's probes. The array is made. */
+/* Plans the changes that add PLUG to the guest's probes. The array is already built. */
 static struct hv_err *plan_join(const struct hv_tracee *t,
 				const struct hv_tracepoint_layout *layout,
 				const struct hv_plug *plug, const struct hv_tracepoint_state *state,
@@ -535,7 +532,7 @@ static struct hv_err *plan_join(const struct hv_tracee *t,
 	return err;
 }
 
-/* Whether the guest's array still has the probes of ARRAY that are not ours. */
+/* Returns whether the guest's array still has those probes of ARRAY that are not ours. */
 static bool has_same(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
 		     const struct hv_tracepoint_state *own, const struct hv_plug_array *array)
 {
@@ -556,8 +553,8 @@ static bool has_same(const struct hv_tracee *t, const struct hv_tracepoint_layou
 	return n == own->nr_probes;
 }
 
-/* Reads the guest's array that ARRAY stands for. It is the guest's memory as long as the guest has
- * not put another array in the place of ours. */
+/* Reads the guest's array that ARRAY replaces. The guest does not free it as long as our array is
+ * in its place. */
 static struct hv_err *read_own(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 			       const struct hv_plug_array *array, struct hv_tracepoint_state *ret)
 {
@@ -575,7 +572,7 @@ static struct hv_err *read_own(const struct hv_tracee *t, const struct hv_tracep
 	return err;
 }
 
-/* Whether a call of CALLS is noted as changed by us. */
+/* Returns whether the patcher recorded a change of any call in CALLS. */
 static bool has_changed_any(const struct hv_tracee *t, const struct hv_call_sites *calls)
 {
 	for (size_t i = 0; i < calls->nr; i++) {
@@ -590,7 +587,7 @@ static bool has_changed_any(const struct hv_tracee *t, const struct hv_call_site
 	return false;
 }
 
-/* The changes by which the guest's probes are alone again, while ARRAY, which is ours, has them. */
+/* Plans the changes that leave only the guest's probes, which are in ARRAY, our array. */
 static struct hv_err *plan_leave(const struct hv_tracee *t,
 				 const struct hv_tracepoint_layout *layout,
 				 const struct hv_tracepoint *tp,
@@ -607,8 +604,8 @@ static struct hv_err *plan_leave(const struct hv_tracee *t,
 		return err;
 	end_part(ret, 0);
 	target = own_target(tp, &own);
-	/* The iterator is right, too: a call that came with a module may not let it be changed, or
-	 * an earlier session left it there. */
+	/* The iterator is also a correct target: a call in a new module may be unchangeable, or an
+	 * earlier session left it there. */
 	if (!state->static_call || !has_changed_any(t, &state->calls) ||
 	    !can_lead(t, &state->calls, target))
 		return NULL;
@@ -621,8 +618,8 @@ static struct hv_err *plan_leave(const struct hv_tracee *t,
 	return err;
 }
 
-/* The changes that make the static call of a tracepoint with probes of the guest's alone what it is
- * without us, if we have changed calls of it. */
+/* Plans the changes that restore the static call of a tracepoint that has only guest probes, if we
+ * changed any of its calls. */
 static struct hv_err *plan_calls(const struct hv_tracee *t, const struct hv_tracepoint *tp,
 				 const struct hv_tracepoint_state *state,
 				 struct hv_plug_changes *ret)
@@ -643,9 +640,9 @@ static struct hv_err *plan_calls(const struct hv_tracee *t, const struct hv_trac
 }
 
 /* Adds to parts 2 and 3 the changes that make the static call of a tracepoint without probes lead
- * to the iterator, as the kernel does: the guest's probes may have come and gone beside ours. If a
- * call of it cannot be changed, or is of another form, it stays as it is: nothing is called by it.
- */
+ * to the iterator, as the kernel does, because the guest may have added and removed probes beside
+ * ours. If one of the calls cannot be changed, or has another form, all stay unchanged: nothing is
+ * called through them. */
 static struct hv_err *plan_no_probe(const struct hv_tracee *t, const struct hv_tracepoint *tp,
 				    const struct hv_tracepoint_state *state,
 				    struct hv_plug_changes *ret)
@@ -654,7 +651,8 @@ static struct hv_err *plan_no_probe(const struct hv_tracee *t, const struct hv_t
 		     can_lead(t, &state->calls, tp->iterator.v);
 	struct hv_err *err = NULL;
 
-	/* The calls come first, since the warden knows by them what the key may lead to. */
+	/* The calls are first, because the warden derives from them which targets the key may
+	 * have. */
 	if (leads)
 		err = add_calls(t, &state->calls, tp->iterator.v, ret);
 	end_part(ret, 2);
@@ -666,7 +664,7 @@ static struct hv_err *plan_no_probe(const struct hv_tracee *t, const struct hv_t
 
 /* -- plans ------------------------------------------------------------------------------------- */
 
-/* Whether one of the guest's arrays has a probe of ours that is not switched off. */
+/* Returns whether an array of the guest has one of our probes that is not switched off. */
 static bool has_ours(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
 		     const struct hv_tracepoint_state *state)
 {
@@ -698,8 +696,8 @@ struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoin
 	return NULL;
 }
 
-/* Takes our entries out of an array that has others: the kernel's own way when it has no memory for
- * another array (func_remove()). */
+/* Removes our entries from an array that has others, in the way that the kernel uses when it cannot
+ * allocate a new array (func_remove()). */
 static struct hv_err *add_stub_functions(const struct hv_tracee *t,
 					 const struct hv_tracepoint_layout *l,
 					 const struct hv_tracepoint_state *state,
@@ -717,7 +715,7 @@ static struct hv_err *add_stub_functions(const struct hv_tracee *t,
 	return err;
 }
 
-/* Finds the bytes that PLACE had before we changed it. */
+/* Finds the bytes that PLACE had before our change. */
 static bool find_before(const struct hv_tracee *t, const struct hv_key_place *place, uint8_t ret[8])
 {
 	struct hv_mapping m;
@@ -726,9 +724,10 @@ static bool find_before(const struct hv_tracee *t, const struct hv_key_place *pl
 	return !err && m.present && hv_patcher_old_bytes(t->patcher, m.gpa, ret);
 }
 
-/* Finds the nop for PLACE. It may have come with a module while we were plugged in: then it gets
- * what others of its length had. The guest may have switched the key on itself, and gone after we
- * had joined it, so that nothing was replaced there: then it gets what the kernel would write. */
+/* Finds the nop for PLACE. If the place came with a module while we were plugged in, it gets the
+ * bytes of other places of its length. If the guest switched the key on itself, and removed its
+ * probes after we joined, nothing was replaced there; the place gets the bytes that the kernel
+ * would write. */
 static struct hv_err *find_nop(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
 			       const struct hv_tracepoint_state *state,
 			       const struct hv_key_place *place, uint8_t ret[8])
@@ -768,8 +767,8 @@ static struct hv_err *add_nops(const struct hv_tracee *t, const struct hv_tracep
 	return err;
 }
 
-/* Switches a tracepoint off that only we use. An array of the guest's stays where it is, and a vCPU
- * may be reading it: it must not find our probe there any more. */
+/* Switches off a tracepoint that only hvtrace uses. An array of the guest stays in place, and a
+ * vCPU may be reading it, so our probe must be removed from it. */
 static struct hv_err *add_off(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
 			      const struct hv_tracepoint *tp,
 			      const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)
@@ -795,7 +794,7 @@ static struct hv_err *add_off(const struct hv_tracee *t, const struct hv_tracepo
 	return err;
 }
 
-/* Whether the tracepoint has an array of ours, *RET, with probes of the guest's. */
+/* Returns whether the tracepoint has one of our arrays, *RET, with guest probes. */
 static bool has_joined(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
 		       const struct hv_tracepoint_state *state, struct hv_plug_array *ret)
 {

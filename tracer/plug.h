@@ -8,8 +8,8 @@
  * change runs into a BUG.
  *
  * If the guest already has probes on the tracepoint, hvtrace installs an array that contains them
- * too. When the guest adds or removes a probe, its kernel copies our entry into a new array of its
- * own, and both still receive the events. From then on hvtrace owns only that entry.
+ * too. When the guest adds or removes a probe, its kernel copies our entry into a new guest array,
+ * and both still receive the events. From then on hvtrace owns only that entry.
  *
  * event_calls.h redirects the calls of probes; event_tracer.h decides which events are on. */
 #pragma once
@@ -32,7 +32,7 @@ struct hv_tracee;
 #define HV_PLUG_PROBES_MAX 10u
 
 struct hv_plug_array {
-	uint64_t stands_for; /* address of the first probe of the guest's original array; 0: none */
+	uint64_t stands_for; /* address of the first probe of the guest's own array; 0: none */
 	struct hv_tracepoint_probe probes[HV_PLUG_PROBES_MAX];
 	size_t nr;
 };
@@ -87,14 +87,15 @@ struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoin
 			    struct hv_plug_changes *ret) hv_must_use;
 
 /* Plans the changes that remove all our probes from TP. STATE must have been read with the tracee's
- * range as ours. A probe is ours if its array is ours, or if its data is a file of the region. The
- * plan is empty if TP has none. A process that was killed may have left only part of a plug.
+ * range as ours. A probe belongs to hvtrace if its array is in the region, or if its data is a file
+ * of the region. The plan is empty without such probes. A process that was killed may have left
+ * only part of a plug.
  *
- * An array of ours that has guest probes is replaced by the guest's own array. In an array of the
- * guest, our probe becomes the kernel's function that does nothing. If no guest probe remains, the
- * tracepoint is switched off. Places of its static key get the bytes that the patcher noted; places
- * in modules loaded later get the bytes of the other places. The array is changed last, so it is
- * ours as long as anything else of the tracepoint is. If the guest added and removed probes, the
+ * A region array that contains guest probes is replaced by the guest's own array. In an array of
+ * the guest, our probe becomes the kernel's function that does nothing. If no guest probe remains,
+ * the tracepoint is switched off. Places of its static key get the bytes that the patcher noted;
+ * places in modules loaded later get the bytes of the other places. The array is changed last, so
+ * it still identifies a tracepoint with other changes. If the guest added and removed probes, the
  * array is one of the guest's and is never freed.
  *
  * EINVAL: array and count contradict each other. EUCLEAN: the original bytes of a place are
@@ -143,7 +144,7 @@ struct hv_err *hv_plug_steps_make_all(struct hv_tracee *t,
 /* Returns the error of the first step that was not made, or NULL. The caller owns it. */
 struct hv_err *hv_plug_steps_take_error(struct hv_plug_step *steps, size_t nr) hv_must_use;
 
-/* Finds all tracepoints of the kernel and its modules that have a probe of ours, including those
+/* Finds all tracepoints of the kernel and its modules that have one of our probes, including probes
  * that another process of hvtrace plugged in. *RET, owned by the caller, has *RET_NR steps that
  * remove them; they are not planned yet. */
 struct hv_err *hv_plugs_find(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
@@ -168,7 +169,7 @@ struct hv_iterators;
  * WHICH: HV_REGION_NR_EVENTS flags that select the plugs to check, by index; NULL: all. SLEEPERS:
  * whether a task can be switched out while it calls probes; if not, addresses on the stacks of
  * sleeping tasks are stale and ignored. ITERATORS: additionally checks that no task executes one of
- * these functions; NULL if no array of the guest can contain a probe of ours.
+ * these functions; NULL if no array of the guest can contain our probes.
  *
  * EBUSY: an address or a task was found, or the state of a vCPU is unknown; retry later. */
 enum hv_plug_sleepers { HV_PLUG_NO_SLEEPERS, HV_PLUG_SLEEPERS };

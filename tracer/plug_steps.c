@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Carries out the plans of plug.h: all changes of one in one hold. */
+/* Carries out the plans of plug.h: all changes of a plan in one hold. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static struct hv_err *check_locks(const struct hv_tracee *t,
 	return err;
 }
 
-/* EBUSY: the tracepoint is not as the state of STEP says. In a hold: not any more. */
+/* EBUSY: the tracepoint differs from the state of STEP. In a hold: it changed since. */
 static struct hv_err *check_state(const struct hv_tracee *t,
 				  const struct hv_tracepoint_layout *layout,
 				  const struct hv_plug_step *step)
@@ -44,8 +44,8 @@ static struct hv_err *check_state(const struct hv_tracee *t,
 	return err;
 }
 
-/* While the guest changes a tracepoint, what is read of it may contradict itself. Then the guest
- * still has it locked, or HAS_STATE and it is not as it was read. */
+/* While the guest changes a tracepoint, its state may be inconsistent. In this case the guest still
+ * holds a lock, or (with HAS_STATE) the tracepoint has changed since it was read. */
 static void look_whether_it_passes(const struct hv_tracee *t,
 				   const struct hv_tracepoint_layout *layout, bool has_state,
 				   struct hv_plug_step *step)
@@ -78,13 +78,13 @@ void hv_plug_step_plan(const struct hv_tracee *t, const struct hv_tracepoint_lay
 			      ? hv_plug_plan(t, layout, step->plug, &step->state, &step->changes)
 			      : hv_unplug_plan(t, layout, &step->tp, &step->state, &step->changes);
 	step->why_not = err;
-	/* What is being read is changed: a breakpoint, an array that is exchanged. */
+	/* It is being changed during the read, for example a breakpoint or an array. */
 	step->is_passing = err && err->code == EBUSY && !has_state;
 	if (err && (err->code == EBUSY || err->code == EINVAL))
 		look_whether_it_passes(t, layout, has_state, step);
 }
 
-/* A part of the changes of all steps of a hold, which is written at once. */
+/* A part of the changes of all steps in a hold, written together. */
 struct part {
 	struct hv_change *list; /* owned */
 	size_t nr;
@@ -96,16 +96,16 @@ struct making {
 	struct hv_plug_step *steps;
 	size_t nr;
 	struct part parts[HV_PLUG_NR_PARTS],
-		back[HV_PLUG_NR_PARTS]; /* each has room for the changes of all */
+		back[HV_PLUG_NR_PARTS]; /* each has room for the changes of all steps */
 };
 
-/* Whether the changes of STEP are made in this hold. */
+/* Returns whether the changes of STEP are made in this hold. */
 static bool is_due(const struct hv_plug_step *step)
 {
 	return !step->why_not && !step->is_made && step->changes.nr;
 }
 
-/* Leaves out the steps whose tracepoints are not as they were planned for. */
+/* Skips steps whose tracepoints changed since the plan. */
 static struct hv_err *check_states(const struct making *m)
 {
 	struct hv_err *err = NULL;
@@ -138,7 +138,7 @@ static size_t len_of(const struct hv_plug_changes *c, unsigned part)
 	return c->ends[part] - start_of(c, part);
 }
 
-/* Puts the changes of all steps that are due into the parts. */
+/* Collects the changes of all due steps by part. */
 static void gather(struct making *m)
 {
 	for (unsigned p = 0; p < HV_PLUG_NR_PARTS; p++)
@@ -166,7 +166,7 @@ static struct hv_gva find_refused(const struct hv_change *list, size_t nr)
 	return hv_gva(0);
 }
 
-/* Adds to TO the reverse of the changes in LIST that were made. */
+/* Adds the reverse of the changes in LIST that were made to TO. */
 static void reverse(const struct hv_change *list, size_t nr, struct part *to)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -181,8 +181,7 @@ static void reverse(const struct hv_change *list, size_t nr, struct part *to)
 	}
 }
 
-/* Plans to take back what was made of the steps of which a part was refused: the last part first.
- */
+/* Plans to undo steps that were partly refused, the last part first. */
 static void plan_back(struct making *m)
 {
 	size_t at[HV_PLUG_NR_PARTS] = {0};
@@ -250,9 +249,9 @@ static void forget_at(const struct hv_tracee *t, struct hv_gva at)
 		hv_patcher_forget_at(t->patcher, m.gpa);
 }
 
-/* What was taken out stays as it is now: there is nothing to be undone, and its memory may become
- * anything. What the guest goes on using is its own, whoever switched it on. Only the nops that its
- * places had may be needed again. */
+/* After an unplug there is nothing to undo, and the memory may be reused for anything. The guest
+ * owns everything that it continues to use, even if hvtrace switched it on. Only the original nops
+ * of its places may be needed again. */
 static void forget(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 		   const struct hv_plug_step *step)
 {
@@ -268,8 +267,8 @@ static void forget(const struct hv_tracee *t, const struct hv_tracepoint_layout 
 		forget_at(t, s->calls.list[i].at);
 }
 
-/* An array of the guest's with a probe of ours may be a copy of an older one, which somebody may
- * still be going through. */
+/* If an array of the guest has one of our probes, it may be a copy of an older one that a task may
+ * still be using. */
 static void note_copies(struct hv_tracee *t, const struct hv_plug_step *step)
 {
 	if (step->plug || hv_gva_in(hv_gva(step->state.funcs), t->range))
@@ -333,7 +332,7 @@ struct hv_err *hv_plug_steps_make(struct hv_tracee *t, const struct hv_tracepoin
 	}
 	if (nr_changes)
 		err = prepare(&m);
-	/* If the hold ends by itself, it is not known what was written. */
+	/* If the hold times out, the written changes are unknown. */
 	for (size_t i = 0; i < nr; i++)
 		if (is_due(&steps[i]))
 			note_copies(t, &steps[i]);
@@ -344,7 +343,7 @@ struct hv_err *hv_plug_steps_make(struct hv_tracee *t, const struct hv_tracepoin
 	return err;
 }
 
-/* -- who uses what was taken out --------------------------------------------------------------- */
+/* -- users of removed plugs -------------------------------------------------------------------- */
 
 static struct hv_gva_range range_of(const struct hv_tracee *t, uint64_t start_off, uint64_t end_off)
 {
@@ -356,7 +355,7 @@ static struct hv_gva_range range_of(const struct hv_tracee *t, uint64_t start_of
 /* The memory of plugs: files, arrays and drafts. */
 struct plug_memory {
 	struct hv_gva_range ranges[3];
-	const bool *which; /* of the first two; NULL: all */
+	const bool *which; /* for the first two ranges; NULL: all */
 };
 
 static struct plug_memory memory_of(const struct hv_tracee *t, const bool *which)
@@ -385,8 +384,8 @@ static bool is_in(const struct plug_memory *m, uint64_t word)
 	return false;
 }
 
-/* What calls probes and what they are, with all that has an address of ours in a register or a
- * frame meanwhile. Probes of perf and BPF are called by __traceiter_* then. */
+/* Functions that call probes, and probes themselves. All of them have one of our addresses in a
+ * register or a frame during the call. Probes of perf and BPF are then called by __traceiter_*. */
 static const char *const users[] = {"__traceiter_", "trace_event_raw_event_",
 				    "do_trace_event_raw_event_", "__probestub_",
 				    "trace_event_buffer_"};
@@ -402,7 +401,7 @@ static bool is_user(void *ctx, struct hv_gva at)
 	const char *name, *module;
 	uint64_t off;
 
-	/* Of what is unknown nothing is known. */
+	/* An unknown function may be one of them. */
 	if (!hv_kernel_symbol_at(l->kernel, at, &name, &module, &off))
 		return true;
 	for (size_t i = 0; i < HV_ARRAY_LEN(users); i++)
@@ -411,7 +410,8 @@ static bool is_user(void *ctx, struct hv_gva at)
 	return false;
 }
 
-/* Of the words on a stack that lead into our range, those of other memory do not count. */
+/* For words on a stack that lead into our range: returns whether to ignore WORD because it is not
+ * in the memory of plugs. */
 static bool is_other(void *ctx, struct hv_gva at, uint64_t word)
 {
 	const struct looking *l = ctx;
@@ -431,8 +431,8 @@ static struct hv_err *check_registers(const struct plug_memory *m, const struct 
 	return NULL;
 }
 
-/* While no task is switched out in them, it is enough that each vCPU has left the iterators once.
- * With many vCPUs that trace much, all at once may never be outside. */
+/* If no task can be switched out in the iterators, it is enough that each vCPU was seen outside
+ * them once. With many vCPUs that trace a lot, they may never all be outside at the same time. */
 static bool *copy_have_left(const struct hv_tracee *t, enum hv_plug_sleepers sleepers, unsigned nr)
 {
 	bool *ret;
@@ -482,12 +482,12 @@ struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold,
 
 /* -- many steps -------------------------------------------------------------------------------- */
 
-/* Makes any number of steps: many in one hold, and again while the guest is changing code. */
+/* Makes any number of steps: many per hold, and again while the guest is changing code. */
 
-/* Tracepoints that are changed in one hold. */
+/* Tracepoints changed in one hold. */
 #define STEPS_OF_A_HOLD 24u
 
-/* How often it is looked for what is ours, if it goes on being found. */
+/* Maximum number of searches for our probes while some are still found. */
 #define LOOKS_MAX 8u
 
 struct making_all {
@@ -495,16 +495,16 @@ struct making_all {
 	const struct hv_tracepoint_layout *layout;
 };
 
-/* Whether STEP may succeed when it is tried again: what it met was no lasting state of its
- * tracepoint, which a plan finds. */
+/* Returns whether a retry of STEP may succeed, because it failed for a reason other than a lasting
+ * state of its tracepoint, which planning detects. */
 static bool is_transient(const struct hv_plug_step *step)
 {
 	return step->why_not && step->why_not->code == EBUSY &&
 	       (step->changes.nr || !step->plug || step->is_passing);
 }
 
-/* Plans those of STEPS that are to be tried, and carries them out in one hold. *RET_AGAIN: some are
- * to be tried again. */
+/* Plans those STEPS that are still to be made, and carries them out in one hold. *RET_AGAIN: retry
+ * some of them. */
 static struct hv_err *try_hold(const struct making_all *m, struct hv_plug_step *steps, size_t nr,
 			       bool *ret_again)
 {
@@ -520,8 +520,8 @@ static struct hv_err *try_hold(const struct making_all *m, struct hv_plug_step *
 	return err;
 }
 
-/* Carries out NR steps, in one hold if the guest is not changing code just then. Afterwards each
- * has been made, or says why not. */
+/* Carries out NR steps, in one hold unless the guest is changing code at that time. Afterwards each
+ * step is made or has a why_not. */
 static struct hv_err *make_hold(const struct making_all *m, struct hv_plug_step *steps, size_t nr)
 {
 	bool again = false;
@@ -532,7 +532,7 @@ static struct hv_err *make_hold(const struct making_all *m, struct hv_plug_step 
 		hv_err_free(err);
 		err = try_hold(m, steps, nr, &again);
 	}
-	/* While the guest has something locked, nothing is made. */
+	/* While the guest holds a lock, no step is made. */
 	if (!err || err->code != EBUSY)
 		return err;
 	for (size_t i = 0; i < nr; i++)
@@ -558,7 +558,7 @@ static bool has_common_key(const struct making_all *m, const struct hv_plug_step
 	       (step->tp.at.v == c->tracepoints[0].v || step->tp.at.v == c->tracepoints[1].v);
 }
 
-/* How many of STEPS, from the first on, share a hold. Tracepoints that have a word in common with
+/* Returns how many of STEPS, from the first on, share a hold. Tracepoints that share a word with
  * others are alone. */
 static size_t share_hold(const struct making_all *m, const struct hv_plug_step *steps, size_t nr)
 {
@@ -628,13 +628,13 @@ struct hv_err *hv_plugs_take_out(struct hv_tracee *t, const struct hv_tracepoint
 
 /* -- finding ----------------------------------------------------------------------------------- */
 
-/* Finds what is ours in tracepoints, without anything that a session knows. */
+/* Finds our changes in tracepoints without information from a session. */
 
-/* The symbols of tracepoints. Others begin like this, too, and are shorter. */
+/* Prefix of tracepoint symbols. Other, shorter symbols also begin with it. */
 #define PREFIX "__tracepoint_"
 
-/* Whether calls of the static call of TP, which has probes of the guest's alone, are as we left
- * them: whoever joins or leaves may be killed in between. */
+/* Returns whether a static call of TP, which has only guest probes, still has our target, because a
+ * process was killed while it joined or left. */
 static bool has_our_calls(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 			  const struct hv_tracepoint *tp)
 {
@@ -650,7 +650,7 @@ static bool has_our_calls(const struct hv_tracee *t, const struct hv_tracepoint_
 	return !err && changes.nr;
 }
 
-/* Whether TP has a probe of ours. What cannot be read calls no probe. */
+/* Returns whether TP has one of our probes. If TP cannot be read, it calls no probe. */
 static bool has_ours(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 		     const struct hv_tracepoint *tp)
 {
@@ -709,7 +709,7 @@ struct hv_err *hv_plugs_find(const struct hv_tracee *t, const struct hv_tracepoi
 	struct found found = {0};
 	struct hv_err *err = find_in(t, layout, &t->kernel->core.symbols, &found);
 
-	/* What cannot be read of a module has gone with it. */
+	/* If a module cannot be read, it was removed. */
 	for (size_t i = 0; !err && i < modules->nr; i++)
 		hv_err_free(find_in(t, layout, &modules->list[i].symbols, &found));
 	if (err) {

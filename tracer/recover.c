@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Recovers from a service that died: finds whose journal is in the region, and undoes its changes.
- * The journal is hostile (the guest's root can write it). So an entry is used only if what it would
- * undo is clearly ours: a site that calls our mapping, or a slot that maps our region. */
+/* Recovers from a service that died: finds its journal in the region and undoes its changes. The
+ * journal is untrusted, because the guest's root can write it. So an entry is used only if the
+ * change that it would undo is clearly ours: a site that calls our mapping, or a slot that maps our
+ * region. */
 #include <string.h>
 
 #include "tracer/detach.h"
@@ -15,7 +16,7 @@
 #include "tracer/tracee.h"
 #include "tracer/yield.h"
 
-/* Returns whether E is a site of ours: its bytes call our mapping, and the journal would make it a
+/* Returns whether E is a patched site: its bytes call our mapping, and the journal would restore a
  * nop. */
 static struct hv_err *site_is_ours(const struct hv_tracee *t, struct hv_journal_entry *e, bool *ret)
 {
@@ -48,8 +49,8 @@ static struct hv_err *slot_is_ours(const struct hv_tracee *t, const struct hv_jo
 	return NULL;
 }
 
-/* Frees all entries of a copy of the journal that are not ours. Those of tracepoints' words are not
- * needed: what is ours there is found in the guest. */
+/* Frees all entries in a copy of the journal that are not ours. Entries for words of tracepoints
+ * are not needed, because our changes there are found in the guest. */
 static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entry *entries,
 				    uint32_t nr)
 {
@@ -84,7 +85,7 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 	return NULL;
 }
 
-/* Events have changes in modules. A guest whose list of them cannot be read must not prevent the
+/* Events change modules. If the guest's list of modules cannot be read, this must not prevent the
  * rest. */
 static void read_modules(struct hv_kernel *k)
 {
@@ -119,7 +120,7 @@ static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_
 		err = hv_guest_pin(t->guest);
 	if (err)
 		return err;
-	t->had_copies = true; /* perhaps: whoever was killed may have taken them out */
+	t->had_copies = true; /* the dead process may have removed probes from guest arrays */
 	hv_tracee_bind(t);
 	hv_patcher_adopt(t->patcher, entries, header->nr_entries);
 	return hv_session_restore(s, report);

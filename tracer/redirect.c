@@ -5,7 +5,7 @@
 
 #include "tracer/tracee.h"
 
-/* Whether BYTES at CALL's address are CALL, leading to TO. */
+/* Returns whether BYTES at CALL's address are the same instruction as CALL and lead to TO. */
 static bool leads_to(const struct hv_arch *arch, const struct hv_call *call, struct hv_gva to,
 		     const uint8_t *bytes)
 {
@@ -44,7 +44,7 @@ struct hv_err *hv_redirect_plan(const struct hv_tracee *t, const struct hv_call 
 	return NULL;
 }
 
-/* Reads what is at the address of E. False: it is not mapped where E says. */
+/* Reads the bytes at the address of E. *RET_MAPPED is false if E's mapping is wrong. */
 static struct hv_err *read_now(const struct hv_tracee *t, const struct hv_journal_entry *e,
 			       uint8_t ret[HV_SITE_LEN_MAX], bool *ret_mapped)
 {

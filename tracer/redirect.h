@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Redirects direct calls and jumps in the kernel's code, other than sites, to a stub, and
- * recognises them afterwards. The stub does what the caller expects of the original function.
+ * recognises them afterwards. The stub acts like the original function for its caller.
  *
  * kernel/calls.h finds calls, yield.h and others decide when to change them, patcher/ writes. One
  * thread. */

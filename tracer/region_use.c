@@ -35,12 +35,13 @@ void hv_region_write_header(const struct hv_tracee *t)
 	write_header(t, t->region.host);
 }
 
-/* The header says where our mapping was. The guest's page tables say whether it is still there. */
+/* The header contains the address of our mapping; the guest's page tables show whether it still
+ * exists. */
 static bool header_is_sane(const struct hv_tracee *t, const struct hv_region_header *h)
 {
 	const uint64_t unit = HV_REGION_UNIT;
 	struct hv_reach reach = hv_reach_of(&t->kernel->core);
-	struct hv_gva_range window = reach.free_window; /* empty where nothing can be traced */
+	struct hv_gva_range window = reach.free_window; /* empty if nothing can be traced */
 
 	if (h->landings_gva &&
 	    (h->landings_gva % unit != 0 || !hv_gva_in(hv_gva(h->landings_gva), reach.landings)))
@@ -59,7 +60,7 @@ static bool same_boot(const struct hv_kernel *k, const struct hv_region_header *
 	       memcmp(h->build_id, k->build_id, k->build_id_len_bytes) == 0;
 }
 
-/* Whether a slot of RANGE leads into the region. If one does, our stubs may be mapped. */
+/* Returns whether a slot of RANGE leads into the region. If so, our stubs may be mapped. */
 static struct hv_err *any_slot_present(const struct hv_tracee *t, struct hv_gva_range range,
 				       bool *ret)
 {
@@ -78,7 +79,7 @@ struct hv_gva_range hv_region_landings(const struct hv_region_header *h)
 	return (struct hv_gva_range){start, hv_gva_add(start, start.v ? HV_REGION_UNIT : 0)};
 }
 
-/* The same wherever a slot of ours may be. */
+/* Like any_slot_present(), for all addresses at which our slots can be. */
 static struct hv_err *any_slot_left(const struct hv_tracee *t, bool *ret)
 {
 	struct hv_reach reach = hv_reach_of(&t->kernel->core);
@@ -99,7 +100,7 @@ struct hv_err *hv_region_check_not_mapped(const struct hv_tracee *t)
 	return err;
 }
 
-/* RET: the release that made the region, hostile bytes made harmless. */
+/* RET is the release that created the region, with invalid characters replaced. */
 static void read_release(const struct hv_region *region, char ret[HV_REGION_RELEASE_LEN])
 {
 	memcpy(ret, hv_region_release(region), HV_REGION_RELEASE_LEN);
@@ -109,7 +110,7 @@ static void read_release(const struct hv_region *region, char ret[HV_REGION_RELE
 			*c = '?';
 }
 
-/* Another release wrote the header, in another form, and perhaps other stubs. */
+/* Another release wrote the header, in a different format and possibly with different stubs. */
 static struct hv_err *other_release(const struct hv_tracee *t, uint32_t version,
 				    enum hv_region_use *ret_use)
 {

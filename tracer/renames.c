@@ -5,14 +5,13 @@
 #include "tracer/stubs.h"
 #include "tracer/tracee.h"
 
-/* __set_task_comm() (fs/exec.c) is the only function that gives a task that runs another name. It
- * writes the name, and then calls HV_RENAMES_CALLEE with the task, since 2.6.31 (8d1b2d9361b4);
- * without CONFIG_PERF_EVENTS there is no such function.
- *
- * Functions that call it: the compiler may put a copy of __set_task_comm() into its callers. */
+/* __set_task_comm() (fs/exec.c) is the only function that renames a running task. It writes the
+ * name, and then calls HV_RENAMES_CALLEE with the task, since 2.6.31 (8d1b2d9361b4). Without
+ * CONFIG_PERF_EVENTS there is no such function. The compiler may inline __set_task_comm() into its
+ * callers, so these call it too. */
 static const char *const callers[] = {"__set_task_comm", "begin_new_exec"};
 
-/* 0: the kernel has none. */
+/* Returns 0 if the kernel lacks it. */
 static struct hv_gva callee_of(const struct hv_kernel *k)
 {
 	struct hv_gva ret = {0};
@@ -88,7 +87,8 @@ bool hv_renames_are_followed(const struct hv_tracee *t)
 	return hv_patcher_nr_patched(t->patcher, HV_CHANGE_RENAME) != 0;
 }
 
-/* Whether BYTES at AT, where a breakpoint of the guest's may be, lead to the stub. */
+/* Returns whether the bytes at CHANGE, possibly under a breakpoint of the guest, lead to the
+ * stub. */
 static bool is_left(const struct hv_tracee *t, const struct hv_change *change)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;

@@ -28,11 +28,10 @@ struct hv_err *hv_renames_look(const struct hv_kernel *k, struct hv_text *ret_re
  * kprobe of the guest is there. Returns only errors with HV_ERR_NEEDS_RECOVERY: a session also
  * works with outdated names. */
 struct hv_err *hv_renames_begin(const struct hv_tracee *t) hv_must_use;
-/* Returns whether renames are followed. */
 bool hv_renames_are_followed(const struct hv_tracee *t);
 
-/* Undoes hv_renames_begin(), except what the guest has overwritten. EBUSY: a kprobe of the guest
- * has copied our call. */
+/* Undoes hv_renames_begin(), except where the guest has overwritten it. EBUSY: a kprobe of the
+ * guest has copied our call. */
 struct hv_err *hv_renames_end(const struct hv_tracee *t) hv_must_use;
 
 /* *RET: E, an entry of an untrusted journal, is such a call, and the journal would restore it. */

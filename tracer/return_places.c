@@ -60,7 +60,7 @@ static uint64_t address_of(const struct hv_return_places *p, uint64_t word)
 	return arch->strip_signature ? arch->strip_signature(word) : word;
 }
 
-/* Whether the addresses on the shadow call stacks are those of frame records, for the most part. */
+/* Returns whether most addresses on the shadow call stacks are also in frame records. */
 static bool shadow_agrees(const struct hv_return_places *p)
 {
 	const struct hv_frame_records *r = &p->records;
@@ -163,13 +163,14 @@ struct hv_err *hv_return_places_word(const struct hv_return_places *p,
 
 /* -- shadow call stacks ------------------------------------------------------------------------ */
 
-/* The words of a shadow call stack are some of those in the frame records of the same calls, in the
- * same order: exceptions, and code in assembly, make records only. So both are gone through from
- * the innermost call outwards, and a record whose address is not the next one of the shadow call
- * stack is passed by. Every address of ours must find its counterpart: then there are as many on
- * the one side as on the other, and their order leaves no choice. And where one of them is put
- * back, every word must have its record: a word that stands for another than its own call leaves
- * one over. */
+/* The words of a shadow call stack are a subset of the words in the frame records of the same
+ * calls, in the same order: exceptions and assembly code only create records. Both are compared
+ * from the innermost call outwards, and records whose address is not the next one on the shadow
+ * call stack are skipped.
+ *
+ * Each of our addresses must have a counterpart. Then both sides have an equal number, and the
+ * order determines the pairs. If one of them is restored, every word must have a record: a word
+ * paired with the record of another call would leave one over. */
 
 struct pairing {
 	const struct hv_return_places *places; /* borrowed */
@@ -180,8 +181,9 @@ struct pairing {
 	size_t cap;
 };
 
-/* Whether WORD of a shadow call stack is of the same call as RECORD, whose frame is CALL's. Of a
- * call of ours, either of the two may be put back already. */
+/* Returns whether WORD on a shadow call stack belongs to the same call as RECORD, whose frame
+ * belongs to CALL. If hvtrace replaced the return address of the call, either of the two may
+ * already be restored. */
 static bool is_same(const struct pairing *p, const struct hv_frame_record *record,
 		    const struct hv_hooked *call, uint64_t word)
 {
@@ -192,7 +194,7 @@ static bool is_same(const struct pairing *p, const struct hv_frame_record *recor
 	return call && (address == call->caller || address == p->places->tracee->handler.v);
 }
 
-/* AT: on a shadow call stack. */
+/* AT is on a shadow call stack. */
 static struct hv_err *note(struct pairing *p, const struct hv_hooked *call, struct hv_gva at)
 {
 	struct hv_hooked found = {.slot = call->slot, .caller = call->caller};
@@ -207,7 +209,7 @@ static struct hv_err *note(struct pairing *p, const struct hv_hooked *call, stru
 	return NULL;
 }
 
-/* What is left of STACK, whose outermost LEFT words have no record, must not be ours. */
+/* The LEFT outermost words of STACK have no record and must not be ours. */
 static struct hv_err *check_rest(const struct pairing *p, const struct hv_shadow_stack *stack,
 				 size_t left)
 {
@@ -225,7 +227,8 @@ static struct hv_err *check_rest(const struct pairing *p, const struct hv_shadow
 	return NULL;
 }
 
-/* What is left of STACK behind its last record, where WAS_FOUND calls of ours were found before. */
+/* Checks the words of STACK that remain after its last record. WAS_FOUND is the number of our calls
+ * found before this stack. */
 static struct hv_err *check_left(const struct pairing *p, const struct hv_shadow_stack *stack,
 				 size_t left, size_t was_found)
 {

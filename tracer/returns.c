@@ -14,11 +14,10 @@ struct returns {
 	struct hv_hooked *list;	  /* owned; sorted by place when all are found */
 	size_t nr;
 	size_t cap;
-	bool any_elsewhere; /* a frame was found whose slot has another word than our handler's
-			       address */
+	bool any_elsewhere; /* a frame's slot does not contain our handler's address */
 	struct hv_return_places places;
 	struct hv_trampolines trampolines;
-	const struct hv_vcpu_regs *asleep; /* the registers of the vCPUs of a machine that sleeps */
+	const struct hv_vcpu_regs *asleep; /* registers of the vCPUs of a machine in S3 sleep */
 	unsigned nr_asleep;
 };
 
@@ -63,7 +62,7 @@ static bool is_code(const struct hv_tracee *t, uint64_t address)
 
 	if (!is_kernel_half(t, address) || hv_tracee_has(t, hv_gva(address)))
 		return false;
-	/* The first task was called by init code, which is freed, and never returns there. */
+	/* The first task was called by init code, which is freed, and never returns to it. */
 	if (hv_gva_in(hv_gva(address), t->kernel->text) ||
 	    hv_gva_in(hv_gva(address), hv_kernel_init_text(t->kernel)))
 		return true;
@@ -77,7 +76,7 @@ static void add(struct returns *r, const struct hv_hooked *h)
 	r->list[r->nr++] = *h;
 }
 
-/* Looks for SLOT among those found since FIRST. */
+/* Finds SLOT among the calls found since FIRST. */
 static struct hv_hooked *find_since(struct returns *r, size_t first, uint64_t slot)
 {
 	for (size_t i = first; i < r->nr; i++)
@@ -86,8 +85,8 @@ static struct hv_hooked *find_since(struct returns *r, size_t first, uint64_t sl
 	return NULL;
 }
 
-/* Of those found since FIRST, leaves out calls that return elsewhere. A detach that ended between
- * two writes has put back a record, and the address on the shadow call stack is still ours. */
+/* Drops calls found since FIRST that return elsewhere. A detach that was interrupted between two
+ * writes has restored the record while our address is still on the shadow call stack. */
 static void keep_hooked(struct returns *r, size_t first)
 {
 	size_t nr = first;
@@ -99,8 +98,8 @@ static void keep_hooked(struct returns *r, size_t first)
 	r->nr = nr;
 }
 
-/* Reads the frames of one return stack, the last one first, as the handler would. If several have
- * the same slot, the last one counts, and those before it as long as they lead to the handler again
+/* Reads the frames of one return stack, the last one first, like the handler. If several have the
+ * same slot, the last one counts, and the ones before it as long as they lead to the handler again
  * (a function that jumped to another traced one). Frames below may be stale. */
 static struct hv_err *find_in_stack(struct returns *r, const struct hv_stack *stack)
 {
@@ -171,9 +170,10 @@ static struct hv_err *check_all(const struct returns *r)
 	return NULL;
 }
 
-/* After a sleep (S3) a vCPU continues where the kernel has saved itself (do_suspend_lowlevel), not
- * where it stopped. Nothing returns through the part of the stack below that. Up to there the stack
- * has only calls, without stubs among them: only return addresses of a graph, which are known. */
+/* After a sleep (S3), a vCPU continues where the kernel saved its state (do_suspend_lowlevel), not
+ * where it stopped. No call returns through the part of the stack below that. That part contains
+ * only calls outside stubs, so our only addresses there are return addresses of a graph, which are
+ * known. */
 static bool is_abandoned(const struct returns *r, struct hv_gva at)
 {
 	uint64_t stack_bytes = r->tracee->kernel->layout.stack_bytes;
@@ -194,7 +194,7 @@ static bool is_known(void *ctx, struct hv_gva at, uint64_t word)
 	return word == r->tracee->handler.v && hv_hooked_at(r->list, r->nr, at);
 }
 
-/* Finds what a function returns to whose return address was replaced by the handler's. */
+/* Finds the original return address of a function that returns to the handler. */
 static bool find_caller(void *ctx, struct hv_gva at, struct hv_gva *ret)
 {
 	const struct returns *r = ctx;
@@ -205,8 +205,8 @@ static bool find_caller(void *ctx, struct hv_gva at, struct hv_gva *ret)
 	return found;
 }
 
-/* Finds the stub through which the guest's own ftrace reads sites. It calls the kernel's reader, in
- * which a task may sleep. */
+/* Returns the stub through which the guest's own ftrace reads sites. It calls the kernel's reader,
+ * in which a task may sleep. */
 static struct hv_gva_range yields_of(const struct hv_tracee *t)
 {
 	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
@@ -216,7 +216,7 @@ static struct hv_gva_range yields_of(const struct hv_tracee *t)
 				     hv_gva_add(start, HV_NR_YIELDS * stubs->yield_len_bytes)};
 }
 
-/* Returns false for the code of the guest's own trampolines. */
+/* Returns false for code of the guest's own trampolines. */
 static bool is_not_inside(void *ctx, struct hv_gva at, uint64_t word)
 {
 	const struct returns *r = ctx;
@@ -225,8 +225,8 @@ static bool is_not_inside(void *ctx, struct hv_gva at, uint64_t word)
 	return !hv_trampolines_inside(&r->trampolines, word);
 }
 
-/* If a frame is at no slot, the guest's own trampoline may be using the handler's address just now.
- * Until the trampoline returns, what it does with the slot is its own matter. */
+/* If a frame's slot does not contain the handler's address, the guest's own trampoline may be using
+ * that address. Until the trampoline returns, it owns the slot. */
 static struct hv_err *check_trampolines(struct returns *r, const struct hv_vcpu_regs *regs,
 					unsigned nr_vcpus)
 {
@@ -251,7 +251,7 @@ static struct hv_err *check_trampolines(struct returns *r, const struct hv_vcpu_
 	return err;
 }
 
-/* Whether the vCPU is where a traced function makes or leaves its frame. */
+/* Returns whether the vCPU is where a traced function creates or leaves its frame. */
 static bool returns_by_register(const struct hv_tracee *t, const struct hv_vcpu_regs *regs)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
@@ -263,7 +263,7 @@ static bool returns_by_register(const struct hv_tracee *t, const struct hv_vcpu_
 			 t->range);
 }
 
-/* Before anything is read of all tasks: what is in a stub now is tried again, in another hold. */
+/* Done before all tasks are read: if a vCPU is in a stub, the caller retries in another hold. */
 static struct hv_err *check_vcpus(struct returns *r, const struct hv_vcpu_regs *regs,
 				  unsigned nr_vcpus)
 {
@@ -310,7 +310,7 @@ static int by_memory(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Adds the addresses on shadow call stacks. From then on a call is more than once in the list. */
+/* Adds the addresses on shadow call stacks. From then on the list has several entries per call. */
 static struct hv_err *add_shadows(struct returns *r)
 {
 	HV_AUTO_FREE struct hv_hooked *found = NULL;
@@ -342,7 +342,7 @@ static struct hv_err *write_all(struct returns *r, struct hv_hold *hold)
 		const struct hv_hooked *h = &r->list[i];
 		uint64_t word = 0;
 
-		/* It is one word, even if it has several addresses. */
+		/* The same word can have several list entries. */
 		if (i && h[-1].place.gpa.v == h->place.gpa.v && h[-1].caller != h->caller)
 			return hv_err_new(EUCLEAN, "two return stacks disagree on 0x%llx",
 					  (unsigned long long)h->slot.v);

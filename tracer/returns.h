@@ -17,7 +17,7 @@ struct hv_tracee;
 /* EOPNOTSUPP with the reason: this guest's return addresses cannot be restored. */
 struct hv_err *hv_returns_check(struct hv_tracee *t) hv_must_use;
 
-/* Returns the number of open frames, including those of tasks that died in traced functions. */
+/* Returns the number of open frames, including frames of tasks that died in traced functions. */
 size_t hv_returns_open(const struct hv_tracee *t);
 
 /* In a hold: restores every return address and empties the return stacks. *RET_NR is the number of

@@ -8,8 +8,8 @@
 struct hv_scope {
 	struct hv_tracee *tracee; /* borrowed */
 	enum hv_forks forks;
-	uint64_t fork_ip; /* the functions that the kernel calls with a new task, and with one that
-			     has ended */
+	uint64_t fork_ip; /* the functions that the kernel calls with a new task and with an ended
+			     one */
 	uint64_t end_ip;
 };
 
@@ -26,7 +26,7 @@ void hv_scope_free(struct hv_scope *scope)
 	free(scope);
 }
 
-/* The guest changes the mode, too, so this has to be atomic. */
+/* The guest also changes the mode, so this must be atomic. */
 static void set_mode(struct hv_scope *scope, uint32_t bit, bool on)
 {
 	uint32_t *mode = &hv_region_control(&scope->tracee->region)->mode;
@@ -37,7 +37,7 @@ static void set_mode(struct hv_scope *scope, uint32_t bit, bool on)
 		__atomic_fetch_and(mode, ~bit, __ATOMIC_ACQ_REL);
 }
 
-/* Returns the bits of those pids of LIST, from *AT on, that belong to WORD of the bitmap. */
+/* Returns the bits for the pids of LIST, from *AT on, that are in WORD of the bitmap. */
 static uint64_t pid_bits(const uint32_t *list, size_t nr, size_t word, size_t *at)
 {
 	uint64_t bits = 0;
@@ -97,7 +97,7 @@ void hv_scope_mute_cpus(struct hv_scope *scope, const uint8_t *muted)
 	set_mode(scope, HV_MODE_CPUS, any);
 }
 
-/* Returns the address of the function NAME if it can be traced; 0: there is none. */
+/* Returns the address of the function NAME if it can be traced, or 0. */
 static uint64_t ip_of(const struct hv_scope *scope, const char *name)
 {
 	const struct hv_sites *sites = &scope->tracee->kernel->sites;
@@ -106,8 +106,8 @@ static uint64_t ip_of(const struct hv_scope *scope, const char *name)
 	return i == SIZE_MAX || sites->list[i].busy ? 0 : sites->list[i].ip.v;
 }
 
-/* Both functions have the task as first argument: the new one, in a call by the task that made it,
- * and the one of which nothing is left (kernel/sched/core.c, kernel/exit.c). */
+/* The first argument of both functions is a task: the new one, in a call by its parent, and the one
+ * that has ended completely (kernel/sched/core.c, kernel/exit.c). */
 struct hv_err *hv_scope_follow_forks(struct hv_scope *scope, enum hv_forks how)
 {
 	uint64_t forks = ip_of(scope, "wake_up_new_task"), ends = ip_of(scope, "release_task");

@@ -7,7 +7,7 @@
 #include "ringbuf/ring.h"
 #include "tracer/events/decoder.h"
 
-/* A stack, a task record before it, and what interrupts have recorded in between. */
+/* A stack, a task record before it, and records of interrupts in between. */
 #define STACK_RECORDS_MAX 1024
 
 static struct hv_ring ring_of(const struct hv_section_ring *r)
@@ -23,7 +23,7 @@ static uint64_t position_of(const struct hv_section_ring *r, uint64_t head)
 	return head / sizeof(struct hv_record) - r->nr_slots;
 }
 
-/* False: there is no whole record, or none any more. */
+/* Returns false if there is no complete record, or if it was overwritten. */
 static bool read_at(struct hv_ring *ring, uint64_t position, struct hv_record *ret)
 {
 	uint64_t lost;
@@ -48,15 +48,15 @@ static void decode(const struct hv_section_ring *r, const struct hv_record *reco
 	hv_decoder_name_task(r->decoder, ret);
 }
 
-/* The section's own task may have been recorded last long before it, so that its name is not in the
- * ring any more. */
+/* The section's own task may have been recorded long before it, so that the ring no longer has its
+ * name. */
 static void name(const struct hv_section *section, struct hv_event *event)
 {
 	if (event->pid == section->to.pid)
 		memcpy(event->comm, section->to.comm, sizeof(event->comm));
 }
 
-/* The ends themselves are known already. */
+/* The ends are already known. */
 static bool is_call(const struct hv_event *event)
 {
 	return event->kind == HV_EVENT_GRAPH_ENTRY || event->kind == HV_EVENT_GRAPH_EXIT ||
@@ -72,7 +72,7 @@ void hv_section_log_calls(const struct hv_section_ring *r, const struct hv_secti
 	struct hv_record record;
 	struct hv_event event;
 
-	if (to - from > UINT64_MAX / 2) /* the guest lies */
+	if (to - from > UINT64_MAX / 2) /* invalid positions */
 		return;
 	if (to - from > max) {
 		ret->nr_lost = to - from - max;

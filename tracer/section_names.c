@@ -7,7 +7,7 @@
 #include "base/guard.h"
 #include "kernel/kernel.h"
 
-/* The room is for all addresses that a section has. */
+/* There is room for all addresses of a section. */
 static void add(struct hv_section *s, const struct hv_kernel *k, struct hv_gva at)
 {
 	if (at.v && !hv_gva_in(at, k->text))

@@ -11,17 +11,17 @@
 
 #define COVERED_PERCENT_MIN 95
 
-/* The functions that may have a CPU's idle loop. */
+/* Functions that can contain a CPU's idle loop. */
 static const char *const idle_loops[] = {"do_idle", "cpu_startup_entry", "play_idle_precise"};
 #define IDLE_CALLS_MAX	8
 #define IDLE_LOOP_BYTES 4096
 
-/* The calls of the functions around a CPU's idle time. */
+/* Calls of the functions around a CPU's idle time. */
 struct idle {
-	struct hv_gva functions[2]; /* as hv_idle_functions */
+	struct hv_gva functions[2]; /* like hv_idle_functions */
 	struct hv_detour_want calls[IDLE_CALLS_MAX];
 	size_t nr;
-	unsigned found; /* bit N: a call of functions[N] */
+	unsigned found; /* bit N: a call of functions[N] was found */
 	const uint8_t *code;
 	struct hv_gva code_at;
 };
@@ -67,11 +67,12 @@ static struct hv_err *look_at_loop(const struct hv_kernel *k, const char *name, 
 	return NULL;
 }
 
-/* An idle CPU is in the middle of a section: the kernel switches to the idle task with preemption
- * off, and the idle task leaves it off. Some processors wait for an interrupt with interrupts off.
- * Without these calls a CPU's sleep would be the longest section.
- * A jump to such a function is left alone, as is a call in two pages; then sections in which a CPU
- * was idle would not be told apart, and the kernel is refused. */
+/* An idle CPU is inside a section: the kernel switches to the idle task with preemption off, and
+ * the idle task leaves it off. Some processors wait for an interrupt with interrupts off. Without
+ * these calls, a CPU's sleep would be the longest section.
+ *
+ * A jump to such a function, and a call that crosses a page, cannot be replaced. Idle sections
+ * could then not be recognised, so the kernel is refused. */
 static struct hv_err *find_idle(const struct hv_kernel *k, struct idle *ret)
 {
 	const struct hv_arch *arch = k->core.as.arch;
@@ -103,7 +104,6 @@ static struct hv_err *find_idle(const struct hv_kernel *k, struct idle *ret)
 	return NULL;
 }
 
-/* What the kernel has. */
 struct found {
 	struct hv_preempt_sites preempt;
 	struct hv_irq_sites irqs;
@@ -162,8 +162,8 @@ static struct hv_err *find_preempt(const struct hv_kernel *k, struct found *f,
 			    "preemption");
 }
 
-/* A section that begins when the kernel is entered must be seen: it takes the place of one whose
- * end was not. */
+/* Kernel entries must be covered: the section that begins there replaces one whose end was not
+ * seen. */
 static struct hv_err *find_irqs(const struct hv_kernel *k, struct found *f,
 				enum hv_section_trust trust, struct hv_section_plan *p)
 {

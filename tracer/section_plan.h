@@ -11,7 +11,7 @@
 #include "base/addr.h"
 #include "base/err.h"
 
-/* What is off during a section. */
+/* The state that defines a section. */
 enum hv_section_kind {
 	HV_SECTION_PREEMPT, /* preemptoff */
 	HV_SECTION_IRQ,	    /* irqsoff */

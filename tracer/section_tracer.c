@@ -15,9 +15,9 @@
 #include "tracer/section_names.h"
 #include "tracer/tracee.h"
 
-#define TRIES_MAX 1000 /* to read a section while the guest writes it */
+#define TRIES_MAX 1000 /* attempts to read a section while the guest writes it */
 
-/* Of the tracers, for messages. */
+/* Names of the tracers, for messages. */
 static const char *const names[] = {
 	[HV_SECTION_PREEMPT] = "preemptoff",
 	[HV_SECTION_IRQ] = "irqsoff",
@@ -31,24 +31,24 @@ static const uint32_t kind_flags[] = {
 };
 
 struct hv_section_tracer {
-	struct hv_tracee *tracee; /* borrowed, as are these: */
+	struct hv_tracee *tracee; /* borrowed, like the next two */
 	const struct hv_clock *clock;
 	struct hv_decoder *decoder;
 	struct hv_detours *detours; /* owned */
 	enum hv_section_trust trust;
-	bool counts_preemption; /* cannot be told once the places are replaced */
+	bool counts_preemption; /* must be determined before the instructions are replaced */
 	struct hv_section_coverage coverage;
-	struct hv_section_left left[HV_SECTION_LEFT_MAX]; /* the first ones */
+	struct hv_section_left left[HV_SECTION_LEFT_MAX]; /* the first uncovered ones */
 	size_t nr_left;
-	enum hv_section_kind kind; /* of the last start, as are: */
+	enum hv_section_kind kind; /* of the last start, like `modules` */
 	struct hv_section_modules modules;
-	uint32_t flags;	    /* HV_SECTIONS_*, but not FIXED */
-	uint64_t base_ns;   /* of hv_section_tracer_begin_at() */
-	uint64_t thresh_ns; /* likewise */
-	uint32_t *seqs;	    /* owned, for each vCPU: sections up to this one do not count, or were
-			     * looked at */
+	uint32_t flags;	    /* HV_SECTIONS_*, without FIXED */
+	uint64_t base_ns;   /* from hv_section_tracer_begin_at() */
+	uint64_t thresh_ns; /* from hv_section_tracer_begin_at() */
+	uint32_t *seqs;	    /* Owned, one per vCPU: sections up to this number do not count or were
+			       already read. */
 	struct hv_section *kept; /* has a reference; NULL: none */
-	uint64_t kept_tsc;	 /* of its end */
+	uint64_t kept_tsc;	 /* end time of the kept section */
 	struct hv_section_calls calls;
 };
 
@@ -111,10 +111,10 @@ static uint32_t seq_of(const struct hv_section_tracer *s, unsigned cpu)
 	return __atomic_load_n(&sections_of(s, cpu)->seq, __ATOMIC_ACQUIRE);
 }
 
-/* -- what is replaced -------------------------------------------------------------------------- */
+/* -- replaced instructions --------------------------------------------------------------------- */
 
-/* The calls around the idle loop, and of the entry code, are those without which a section may seem
- * to be longer than it is. */
+/* Without the calls around the idle loop and of the entry code, a section may seem longer than it
+ * is. */
 static struct hv_err *check_refused(const struct hv_section_plan *p)
 {
 	for (size_t i = 0; i < p->nr; i++) {
@@ -192,8 +192,8 @@ struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s, enum hv_sect
 
 	if (!hv_section_tracer_exists(s, kind))
 		return hv_err_new(EOPNOTSUPP, "%s: not in this kernel", names[kind]);
-	/* What an earlier stop had to leave. What still cannot be put back goes on telling its
-	 * stub. */
+	/* Restores instructions that an earlier stop had to leave. Those that still cannot be
+	 * restored continue to call their stubs. */
 	err = hv_detours_put_back(s->tracee, HV_CHANGE_DETOUR, NULL, NULL, &nr_put_back);
 	if (err && err->code == EBUSY) {
 		hv_err_free(err);
@@ -241,7 +241,7 @@ struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s)
 	return hv_detours_put_back(s->tracee, HV_CHANGE_DETOUR, NULL, NULL, &nr_put_back);
 }
 
-/* -- what was measured ------------------------------------------------------------------------- */
+/* -- results ----------------------------------------------------------------------------------- */
 
 void hv_section_tracer_begin_at(struct hv_section_tracer *s, uint64_t ns, uint64_t thresh_ns)
 {
@@ -269,8 +269,8 @@ void hv_section_tracer_log(struct hv_section_tracer *s, const struct hv_section_
 		measure(s);
 }
 
-/* Copies what the guest has kept on CPU since the last look. False: nothing, or the guest does not
- * stop writing. */
+/* Copies the section that the guest has saved on CPU since the last check. Returns false if nothing
+ * was saved, or if the guest does not stop writing. */
 static bool copy(struct hv_section_tracer *s, unsigned cpu, struct hv_sections *ret)
 {
 	for (unsigned i = 0; i < TRIES_MAX; i++) {
@@ -290,7 +290,7 @@ static bool copy(struct hv_section_tracer *s, unsigned cpu, struct hv_sections *
 	return false;
 }
 
-/* A record of a call has the same values, and the decoder knows what they mean. */
+/* Builds a call record with the same values, because the decoder can decode those. */
 static void decode_end(const struct hv_section_tracer *s, unsigned cpu,
 		       const struct hv_section_end *end, struct hv_event *ret)
 {
@@ -308,7 +308,7 @@ static void decode_end(const struct hv_section_tracer *s, unsigned cpu,
 	hv_detours_find(s->detours, end->place, &ret->ip);
 	ret->parent_ip = hv_gva(end->caller ? text_base + end->caller : 0);
 	if (hv_gva_in(ret->parent_ip, s->tracee->range))
-		ret->parent_ip = hv_gva(0); /* of a graph */
+		ret->parent_ip = hv_gva(0); /* caller hidden by a graph */
 	if (ret->parent_ip.v && hv_preempt_is_in_counter(s->tracee->kernel, ret->ip)) {
 		ret->ip = ret->parent_ip;
 		ret->parent_ip = hv_gva(0);
@@ -317,7 +317,7 @@ static void decode_end(const struct hv_section_tracer *s, unsigned cpu,
 
 #define PRIO_OF_NICE_0 120
 
-/* The guest may claim any stolen time. */
+/* The stolen time is untrusted. */
 static void decode(const struct hv_section_tracer *s, unsigned cpu, const struct hv_sections *from,
 		   struct hv_section *ret)
 {
@@ -342,7 +342,7 @@ static void decode(const struct hv_section_tracer *s, unsigned cpu, const struct
 	hv_event_set_comm(&ret->from, from->from.pid == from->to.pid ? comm : NULL);
 }
 
-/* Takes the section in COPIED from the guest's vCPU CPU, unless the one that is kept is worse. */
+/* Takes the section COPIED from vCPU CPU, unless the kept one is worse. */
 static void take(struct hv_section_tracer *s, unsigned cpu, const struct hv_sections *copied)
 {
 	const struct hv_section_ring ring = {s->decoder, hv_tracee_state(s->tracee, cpu),

@@ -43,14 +43,14 @@ struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s,
  * were only removed, open sections continue. On errors nothing is measured any longer. */
 struct hv_err *hv_section_tracer_renew(struct hv_section_tracer *s) hv_must_use;
 /* Stops measuring and restores the guest's instructions. EBUSY: some could not be restored
- * (detours.h); they still do what the kernel's own instructions would do. */
+ * (detours.h); they still have the effect of the kernel's own instructions. */
 struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s) hv_must_use;
 
 /* Keeps sections longer than NS from now on; each kept section raises NS to its own duration.
  * Discards earlier sections. If THRESH_NS is not 0, keeps the latest section that takes at least
  * THRESH_NS instead. */
 void hv_section_tracer_begin_at(struct hv_section_tracer *s, uint64_t ns, uint64_t thresh_ns);
-/* Returns the duration of the kept section, or NS above if there is none. */
+/* Returns the duration of the kept section, or NS above without a section. */
 uint64_t hv_section_tracer_longest_ns(struct hv_section_tracer *s);
 
 /* Which calls between a section's ends to show. The guest records calls at sites with

@@ -35,7 +35,7 @@ void hv_session_place_rings(struct hv_session *s)
 		hv_buffer_set_ring(s->buffer, cpu, hv_tracee_state(t, cpu), ring_bytes, ring_bytes);
 }
 
-/* Takes CLOCK, the guest's. */
+/* Takes ownership of CLOCK, the guest's clock. */
 static void make_parts(struct hv_session *s, struct hv_clock *clock)
 {
 	struct hv_tracee *t = s->tracee;
@@ -80,7 +80,6 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 	return NULL;
 }
 
-/* Frees the parts in reverse order. */
 void hv_session_free(struct hv_session *s)
 {
 	if (!s)
@@ -138,8 +137,8 @@ bool hv_session_delays_hibernation(const struct hv_session *s)
 	return hv_hibernation_waits(s->tracee);
 }
 
-/* Writes the stubs again when a kernel that was starting at attach has chosen how it returns, or
- * one begins to preempt itself. */
+/* Writes the stubs again after a kernel that was starting at attach has chosen how it returns, or
+ * after a kernel becomes preemptible. */
 static void settle(struct hv_tracee *t)
 {
 	struct hv_gva before = t->kernel->return_thunk;
@@ -149,14 +148,14 @@ static void settle(struct hv_tracee *t)
 	if (!err && (changed || hv_stubs_lack_locks(t)))
 		err = hv_stubs_place(t);
 	if (err) {
-		/* Tried again with the next refresh. Until then a bare return works. */
+		/* The next refresh retries. Until then a bare return works. */
 		t->kernel->return_thunk = before;
 		t->kernel->is_starting = was_starting;
 	}
 	hv_err_free(err);
 }
 
-/* Forgets changes in memory that the guest has freed or taken. */
+/* Forgets changes in memory that the guest has freed or taken over. */
 static void forget_changes(struct hv_session *s)
 {
 	hv_patcher_forget_gone(s->tracee->patcher);

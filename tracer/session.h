@@ -49,7 +49,7 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 				 struct hv_session **ret) hv_must_use;
 
 /* Undoes every change, flushes translations, unmaps the region, compares the kernel's text with the
- * copy from attach, and clears the region. Adds to REPORT what was verified, with the differences
+ * copy from attach, and clears the region. Adds the verified facts to REPORT, with the differences
  * that the guest made itself. EBUSY: a task may still return into a stub, which the message names;
  * the sites are restored, the session remains, and detach can be retried. */
 struct hv_err *hv_session_detach(struct hv_session *s, struct hv_text *report) hv_must_use;
@@ -88,7 +88,7 @@ struct hv_err *hv_session_alive(struct hv_session *s) hv_must_use;
 bool hv_session_is_whole(const struct hv_session *s);
 
 /* Returns whether memory of the region was lost (vmm/shared_memory.h), so that reads no longer
- * return what was written. The session can be detached as far as the guest still exists. */
+ * return the written data. The session can be detached as far as the guest still exists. */
 bool hv_session_region_is_lost(const struct hv_session *s);
 
 /* Returns whether the guest is about to hibernate and waits for a detach (hibernation.h). */

@@ -10,26 +10,26 @@
 #include "kernel/tasks.h"
 #include "tracer/tracee.h"
 
-/* How long to wait until nobody is between two instructions: 1 s, and the holds. */
+/* How long to wait until no task is between two instructions: 1 s plus the holds. */
 #define WAIT_NS	  (5L * 1000 * 1000)
 #define TRIES_MAX 200
 
 /* A second instruction that is to become a call. */
 struct second {
 	uint64_t gva;
-	struct hv_change *first; /* the change of what is before it */
-	bool is_next;		 /* somebody goes on there */
+	struct hv_change *first; /* the change of the instruction before it */
+	bool is_next;		 /* a task will continue there */
 };
 
-/* What a hold has to show. */
+/* State of the check that no task is between two instructions. */
 struct proof {
 	struct hv_tracee *tracee;
 	struct second *list; /* owned; sorted by address */
 	size_t nr;
-	size_t nr_next;		 /* in the last hold */
-	size_t nr_hidden;	 /* likewise: vCPUs that hide what they have interrupted */
-	char *where;		 /* owned; the first of those; NULL: none */
-	struct hv_err *scan_err; /* owned; of the last hold */
+	size_t nr_next;	  /* in the last hold */
+	size_t nr_hidden; /* vCPUs in the last hold that hide the code that they interrupted */
+	char *where;	  /* owned; position of the first such vCPU; NULL: none */
+	struct hv_err *scan_err; /* owned; error of the scan in the last hold */
 };
 
 static void proof_deinit(struct proof *p)
@@ -59,8 +59,9 @@ static int by_address(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Whether CHANGE makes a free site a call, and those between its instructions may have any address:
- * the kernel keeps none there. One of ours may be from before a proof. */
+/* Returns whether CHANGE makes a free site a call, and a task between its instructions may have any
+ * address because the kernel keeps none there. If the site has an address in our range, that may be
+ * older than the last check. */
 static bool needs_first(const struct hv_tracee *t, const struct hv_change *change)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
@@ -96,7 +97,7 @@ static struct second *second_at(const struct proof *p, uint64_t address)
 	return bsearch(&key, p->list, p->nr, sizeof(key), by_address);
 }
 
-/* Notes that somebody goes on at ADDRESS. */
+/* Notes that a task will continue at ADDRESS. */
 static void note(struct proof *p, uint64_t address)
 {
 	struct second *second = second_at(p, address);
@@ -107,7 +108,7 @@ static void note(struct proof *p, uint64_t address)
 	p->nr_next++;
 }
 
-/* For hv_stacks_scan(): no word counts there, so only vCPUs are left. */
+/* For hv_stacks_scan(): notes WORD and ignores it, so that only vCPUs are counted. */
 static bool note_word(void *ctx, struct hv_gva at, uint64_t word)
 {
 	(void)at;
@@ -126,8 +127,8 @@ static void forget_last(struct proof *p)
 	p->scan_err = NULL;
 }
 
-/* Whether IP is in code of the kernel half that is nobody's: that of a BPF program, or a copy of an
- * instruction that a kprobe has replaced. Behind a copy the guest goes on in the site. */
+/* Returns whether IP is in kernel-half code that belongs to no known text: a BPF program, or a
+ * kprobe's copy of an instruction, after which the guest continues in the site. */
 static bool may_be_copy(const struct hv_tracee *t, struct hv_gva ip)
 {
 	const struct hv_kernel *k = t->kernel;
@@ -150,7 +151,7 @@ static void look_at_vcpu(struct proof *p, unsigned cpu, struct hv_gva ip)
 	p->where = hv_text_take(&where);
 }
 
-/* A scan that fails may meet a list that the guest is changing: the next one may not. */
+/* A scan can fail because the guest is changing a list. The next one may succeed. */
 static struct hv_err *look(struct hv_hold *hold, void *ctx)
 {
 	struct proof *p = ctx;
@@ -178,7 +179,7 @@ static bool is_proven(const struct proof *p)
 	return !p->scan_err && !p->nr_hidden && !p->nr_next;
 }
 
-/* Refuses those of FIRSTS whose second instruction is somebody's next one all the time. */
+/* Refuses each of FIRSTS if a task was about to execute its second instruction at every attempt. */
 static struct hv_err *prove(struct hv_tracee *t, struct hv_change *firsts, size_t nr)
 {
 	hv_cleanup(proof_deinit) struct proof p = {.tracee = t, .nr = nr};
@@ -208,7 +209,7 @@ static struct hv_err *prove(struct hv_tracee *t, struct hv_change *firsts, size_
 	return err;
 }
 
-/* CHANGES go on from FIRSTS, which are some of them, in the same order. */
+/* Makes CHANGES start from the bytes of FIRSTS, a subset of them in the same order. */
 static void go_on_from(struct hv_change *changes, size_t nr, const struct hv_change *firsts,
 		       size_t nr_firsts)
 {
@@ -237,7 +238,6 @@ static void reverse(struct hv_change *c)
 	c->refused = 0;
 }
 
-/* Makes the opposite of FIRSTS. */
 static struct hv_err *take_back(struct hv_tracee *t, struct hv_change *firsts, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
@@ -252,7 +252,7 @@ struct hv_err *hv_site_pairs_undo(struct hv_tracee *t, struct hv_site_pairs *pai
 
 	if (!pairs->nr)
 		return why;
-	hv_patcher_set_stops(t->patcher, NULL, NULL); /* it is done to the end */
+	hv_patcher_set_stops(t->patcher, NULL, NULL); /* must not be interrupted */
 	if (!(why->facts & HV_ERR_NEEDS_RECOVERY))
 		failed = take_back(t, pairs->list, pairs->nr);
 	if (!failed)
@@ -262,7 +262,7 @@ struct hv_err *hv_site_pairs_undo(struct hv_tracee *t, struct hv_site_pairs *pai
 	return hv_err_mark(why, HV_ERR_NEEDS_RECOVERY);
 }
 
-/* Those that are refused lead to no call. */
+/* The refused ones lead to no call. */
 static struct hv_err *take_refused_back(struct hv_tracee *t, const struct hv_site_pairs *pairs)
 {
 	HV_AUTO_FREE struct hv_change *list = hv_alloc((pairs->nr + 1) * sizeof(*list));

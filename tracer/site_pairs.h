@@ -29,7 +29,7 @@ struct hv_site_pairs {
  * by physical address; afterwards they start from the bytes in the guest. Refuses a change if a
  * task stays between the instructions or the guest has changed the site. EBUSY: a vCPU always hides
  * the code that it interrupted. On errors every byte is as before, and *RET is unchanged. The
- * caller frees what *RET has. */
+ * caller frees *RET with hv_site_pairs_deinit(). */
 struct hv_err *hv_site_pairs_begin(struct hv_tracee *t, struct hv_change *changes, size_t nr,
 				   struct hv_site_pairs *ret) hv_must_use;
 /* Undoes the first instructions whose second one was not written, after the error WHY. Takes

@@ -13,14 +13,14 @@
 #include "tracer/yield.h"
 
 struct hv_site_stubs {
-	struct hv_tracee *tracee; /* borrowed, as are these: */
+	struct hv_tracee *tracee; /* borrowed, like the next four */
 	struct hv_graph_tracer *graph;
 	struct hv_actions *actions;
 	struct hv_yield *yield;
 	struct hv_places *places;
-	uint8_t *now; /* owned, one for each site of kernel->sites: enum hv_stub */
+	uint8_t *now; /* owned, one per site of kernel->sites: enum hv_stub */
 	struct hv_refused refused;
-	struct hv_gva inexact; /* the refused site that others rely on; 0: none was refused */
+	struct hv_gva inexact; /* the refused site that affects others; 0: none */
 	unsigned inexact_for;  /* enum relied_on */
 };
 
@@ -49,11 +49,11 @@ void hv_site_stubs_free(struct hv_site_stubs *s)
 	free(s);
 }
 
-/* Translates ascending addresses, with one walk for each leaf. */
+/* Translates ascending addresses, with one page-table walk per leaf. */
 struct translation {
 	const struct hv_address_space *as;
 	struct hv_gva_range covers;
-	struct hv_mapping mapping; /* of covers.start */
+	struct hv_mapping mapping; /* at covers.start */
 };
 
 static struct hv_err *translate(struct translation *walk, struct hv_gva gva, bool *ret_present,
@@ -73,33 +73,32 @@ static struct hv_err *translate(struct translation *walk, struct hv_gva gva, boo
 
 enum verdict { LEAVE, CHANGE, REFUSE };
 
-/* What is not exact if a site is refused, beside the calls of that function. */
+/* Results that become inaccurate if a site is refused, in addition to the calls of its function. */
 enum relied_on { FOR_NOTHING, FOR_NEW_TASKS, FOR_FORKS };
 
-/* The plan for one site. */
 struct site_plan {
-	struct hv_gva stub; /* what the site must call; 0: nothing */
+	struct hv_gva stub; /* target of the site's call; 0: none */
 	struct hv_gpa gpa;
-	bool waits;	  /* it is wanted later, and calls no stub now */
-	bool tells_sleep; /* without it, the time for which a task sleeps would count */
+	bool waits;	  /* wanted later, and calls no stub now */
+	bool tells_sleep; /* without it, time in which a task sleeps would count */
 	bool is_refused;
 	enum relied_on relied_on;
 };
 
-/* The changes by which sites begin to tell when tasks leave their CPU and come back. */
+/* Changes of the sites where tasks leave their CPU and return to it. */
 struct sleep_changes {
 	struct hv_change list[HV_NR_ROLES];
-	struct hv_change planned[HV_NR_ROLES]; /* the same, not sorted and not changed */
+	struct hv_change planned[HV_NR_ROLES]; /* the same changes, unsorted and unmodified */
 	size_t nr;
 };
 
-/* Returns whether the site, which is KIND, can be patched. */
+/* Returns whether SITE, which is KIND now, can be patched. */
 static bool is_free(const struct hv_site *site, enum hv_site_kind kind)
 {
 	return !site->invalid && !site->busy && kind == HV_SITE_NOP;
 }
 
-/* STUB is what the site must call; 0: nothing. */
+/* STUB is the target of the site's call; 0: none. */
 static enum verdict judge(const struct hv_tracee *t, const struct hv_site *site, struct hv_gva stub,
 			  struct hv_change *change)
 {
@@ -119,8 +118,8 @@ static enum verdict judge(const struct hv_tracee *t, const struct hv_site *site,
 	return arch->encode_call(site->ip, to, change->to) ? CHANGE : REFUSE;
 }
 
-/* As judge(), for PLAN. A site that waits is judged now, so that it is known early that it cannot
- * be changed. */
+/* Like judge(), for PLAN. A site that is wanted later is judged now, so that the user learns early
+ * that it cannot be changed. */
 static enum verdict judge_plan(const struct hv_tracee *t, const struct hv_site *site,
 			       struct site_plan *plan, struct hv_change *change)
 {
@@ -135,9 +134,9 @@ static enum verdict judge_plan(const struct hv_tracee *t, const struct hv_site *
 	return judge(t, site, plan->stub, change);
 }
 
-/* Whether the site is in two pages that need not be beside each other in memory. They are where one
- * leaf maps both, as in the kernel's image. Only kernels whose calls are pairs have such sites
- * there: others align their functions. */
+/* Returns whether the site is in two pages that may not be adjacent in memory. They are adjacent if
+ * one leaf maps both, as in the kernel's image. Only kernels whose calls are instruction pairs have
+ * such sites in the image; others align their functions. */
 static bool is_in_pieces(const struct hv_arch *arch, const struct translation *walk,
 			 const struct hv_change *change)
 {
@@ -171,7 +170,7 @@ static struct hv_err *plan_site(const struct hv_tracee *t, struct translation *w
 	return err;
 }
 
-/* Returns the stub that the site at GPA calls, if we have patched it. */
+/* Returns the stub that the site at GPA calls, if we patched it. */
 static uint8_t patched_stub(const struct hv_site_stubs *s, const struct hv_site *site,
 			    struct hv_gpa gpa)
 {
@@ -194,7 +193,7 @@ static uint8_t patched_stub(const struct hv_site_stubs *s, const struct hv_site 
 	return hv_actions_has(s->actions, site->ip.v) ? HV_STUB_ACTIONS : HV_STUB_NONE;
 }
 
-/* Notes what each site calls in the guest now, whoever asked for it. */
+/* Updates the present stub of each site from the guest. */
 static void note_now(struct hv_site_stubs *s, const struct site_plan *plans)
 {
 	s->now = hv_realloc_array(s->now, s->tracee->kernel->sites.nr, 1);
@@ -236,8 +235,8 @@ static struct hv_err *refuse_sleep(const struct hv_sites *sites, struct hv_gva a
 			  name, (unsigned long long)at.v);
 }
 
-/* Takes those that were made back after WHY. Takes WHY, which is an error, and returns it, with
- * HV_ERR_NEEDS_RECOVERY if that failed. */
+/* Undoes the changes that were made, after the error WHY. Takes ownership of WHY and returns it,
+ * with HV_ERR_NEEDS_RECOVERY if that failed. */
 static struct hv_err *take_sleep_back(struct hv_tracee *t, const struct sleep_changes *made,
 				      struct hv_err *why)
 {
@@ -257,7 +256,7 @@ static struct hv_err *take_sleep_back(struct hv_tracee *t, const struct sleep_ch
 			memcpy(back[nr].from, was->to, sizeof(was->to));
 			memcpy(back[nr++].to, was->from, sizeof(was->from));
 		}
-	hv_patcher_set_stops(t->patcher, NULL, NULL); /* it is done to the end */
+	hv_patcher_set_stops(t->patcher, NULL, NULL); /* must not be interrupted */
 	failed = nr ? hv_patcher_apply(t->patcher, back, nr) : NULL;
 	if (!failed)
 		return why;
@@ -283,8 +282,8 @@ static struct hv_err *apply_sleep(struct hv_tracee *t, struct sleep_changes *cha
 	return NULL;
 }
 
-/* Makes the changes of the sites that tell of sleep first: if one is refused, no other site was
- * changed. */
+/* Changes the sites where tasks leave their CPU or return first: if one is refused, no other site
+ * was changed. */
 static struct hv_err *apply_all(struct hv_tracee *t, struct sleep_changes *sleep,
 				struct hv_change *changes, size_t nr)
 {
@@ -296,7 +295,7 @@ static struct hv_err *apply_all(struct hv_tracee *t, struct sleep_changes *sleep
 	return err ? take_sleep_back(t, sleep, err) : NULL;
 }
 
-/* Whether the site at AT is one of the NR changes that were refused in the hold. */
+/* Returns whether the site at AT is one of the NR changes that the hold refused. */
 static bool is_refused(const struct hv_change *changes, size_t nr, struct hv_gva at)
 {
 	for (size_t i = 0; i < nr; i++)
@@ -320,7 +319,7 @@ static void note_inexact(struct hv_site_stubs *s, const struct site_plan *plans,
 	}
 }
 
-/* Makes sites call the stubs in PLANS, one for each site, and restores all others, in one pass. */
+/* Makes sites call the stubs in PLANS, one per site, and restores all others, in one pass. */
 static struct hv_err *change_sites(struct hv_site_stubs *s, struct site_plan *plans)
 {
 	const struct hv_sites *sites = &s->tracee->kernel->sites;
@@ -352,8 +351,8 @@ static struct hv_err *change_sites(struct hv_site_stubs *s, struct site_plan *pl
 	err = nr || sleep.nr ? hv_yield_begin(s->yield) : NULL;
 	if (!err)
 		err = apply_all(s->tracee, &sleep, changes, nr);
-	/* The sites are decided. What is left is done to the end; if the calls of ftrace's reader
-	 * cannot be put back now, the next change or detach does it. */
+	/* All sites are changed or refused now. The rest must not be interrupted. If the calls of
+	 * ftrace's reader cannot be restored now, the next change or detach does it. */
 	hv_patcher_set_stops(s->tracee->patcher, NULL, NULL);
 	ended = hv_yield_end_if_done(s->yield);
 	if (ended && ended->facts & HV_ERR_NEEDS_RECOVERY) {
@@ -370,7 +369,7 @@ static struct hv_err *change_sites(struct hv_site_stubs *s, struct site_plan *pl
 	return err;
 }
 
-/* Returns the stub that site I keeps while it is wanted later: the one that it calls now, without
+/* Returns the stub that site I keeps while it is wanted later: its present one, without
  * counting. */
 static unsigned kept_stub(const struct hv_site_stubs *s, size_t i)
 {
@@ -379,7 +378,7 @@ static unsigned kept_stub(const struct hv_site_stubs *s, size_t i)
 	return now == HV_STUB_LATER || now == HV_STUB_ACTIONS ? HV_STUB_NONE : now;
 }
 
-/* Some stubs take the caller of a function from where a return probe has replaced it. */
+/* Some stubs read the caller of a function where a return probe has replaced it. */
 static struct hv_err *check_return(const struct hv_site_stubs *s, size_t i, unsigned stub)
 {
 	const struct hv_site *site = &s->tracee->kernel->sites.list[i];
@@ -437,8 +436,8 @@ static struct hv_err *choose_stubs(struct hv_site_stubs *s, const uint8_t *wante
 	return err;
 }
 
-/* The guest may have ended its use of a site in PLANS since its sites were read. If that cannot be
- * read now, the site is refused as before. */
+/* The guest may have released a site in PLANS since the sites were read. If that cannot be read
+ * now, the site remains refused. */
 static void look_at_busy_sites(struct hv_site_stubs *s, const struct site_plan *plans)
 {
 	struct hv_kernel *kernel = s->tracee->kernel;
@@ -522,8 +521,8 @@ struct hv_err *hv_site_stubs_check_gone(const struct hv_site_stubs *s)
 	return hv_yield_check_gone(s->yield);
 }
 
-/* Notes what the sites call at their present addresses. Sites that cannot be translated call
- * nothing. */
+/* Notes the stubs that the sites call at their present addresses. Sites that cannot be translated
+ * call none. */
 void hv_site_stubs_look(struct hv_site_stubs *s)
 {
 	const struct hv_sites *sites = &s->tracee->kernel->sites;

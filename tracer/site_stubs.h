@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Selects the stub that each site calls: changes sites to the wanted stubs, and knows what they
- * call now.
+/* Selects the stub that each site calls: changes sites to the wanted stubs, and records their
+ * present ones.
  *
  * tree/ chooses the stubs; patcher/ writes. One thread. */
 #pragma once
@@ -49,13 +49,14 @@ struct hv_refused {
 /* Borrowed until the next change. */
 const struct hv_refused *hv_site_stubs_refused(const struct hv_site_stubs *s);
 /* Returns EBUSY if a refused site affects the results of other functions: the site of
- * function_graph and the profile where a new task begins, or those of HV_FORKS_* (scope.h). The
- * message has its name, its address, which *RET_AT has too, and what is inaccurate without it.
- * NULL, and *RET_AT 0: none was refused. */
+ * function_graph and the profile where a new task begins, or the sites of HV_FORKS_* (scope.h). The
+ * message names the site, its address (also in *RET_AT) and the inaccurate results. NULL, and
+ * *RET_AT 0: none was refused. */
 struct hv_err *hv_site_stubs_why_inexact(const struct hv_site_stubs *s,
 					 struct hv_gva *ret_at) hv_must_use;
 
-/* Rereads what sites call. Call it after kernel->sites or the guest's changes were reread. */
+/* Updates the stubs that sites call. Call it after kernel->sites or the guest's changes were
+ * reread. */
 void hv_site_stubs_look(struct hv_site_stubs *s);
 
 /* Restores the bytes of every site, except those that the guest has taken or freed. Adds lines to

@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-#define NUMBER_BITS 16 /* of the word in a file */
+#define NUMBER_BITS 16 /* low bits of the word in a file */
 
 _Static_assert(HV_REGION_NR_FILTERS <= 1 << NUMBER_BITS, "number of a program");
 _Static_assert(HV_REGION_NR_EVENTS < UINT16_MAX, "index of a file");
 _Static_assert(sizeof(struct hv_filter_step) % sizeof(uint64_t) == 0, "words of a step");
 
-/* Returns the number of the program of the owner OF; HV_REGION_NR_FILTERS: there is none. */
+/* Returns the number of the program with the owner OF, or HV_REGION_NR_FILTERS. */
 static unsigned find(const struct hv_stub_filters *s, unsigned of)
 {
 	unsigned number = 0;
@@ -19,7 +19,7 @@ static unsigned find(const struct hv_stub_filters *s, unsigned of)
 	return number;
 }
 
-/* A stub may be obeying these steps. It reads each field as it was or as it is, and both lead
+/* A stub may be executing these steps. It reads each field in its old or new state; both lead
  * forward in the program. */
 static void write_steps(struct hv_filter_step *to, const struct hv_filter_step *from)
 {
@@ -49,7 +49,7 @@ void hv_stub_filters_set(struct hv_stub_filters *s, const struct hv_region *r, u
 	if (has_one && filter && *word && memcmp(steps, filter->steps, sizeof(filter->steps)) == 0)
 		return;
 	__atomic_store_n(word, 0, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_RELEASE); /* before the steps */
+	__atomic_thread_fence(__ATOMIC_RELEASE); /* clear the word before the steps change */
 	s->owners[number] = filter && filter->nr ? (uint16_t)(index + 1) : 0;
 	if (!s->owners[number])
 		return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Filter programs with which the commit stub discards events before they reach the ring (struct
- * hv_filter_step in ringbuf/abi.h).
+/* Filter programs. The commit stub executes them to discard events before they reach the ring
+ * (struct hv_filter_step in ringbuf/abi.h).
  *
  * An event's program can change at any time, even while vCPUs execute the old one: a stub discards
  * an event only if the word in the event's file is unchanged afterwards. So nothing needs to stop
@@ -28,7 +28,7 @@ struct hv_stub_filters {
 	uint16_t owners[HV_REGION_NR_FILTERS]; /* index of the file + 1; 0: free */
 };
 
-/* Gives the file INDEX the program FILTER (NULL: none). If all programs are used, the file has
+/* Gives the file INDEX the program FILTER (NULL: none). If all programs are used, the file gets
  * none. Does nothing if the file already has it. */
 void hv_stub_filters_set(struct hv_stub_filters *s, const struct hv_region *r, unsigned index,
 			 const struct hv_stub_filter *filter);

@@ -8,7 +8,7 @@
 _Static_assert(HV_REGION_NR_EVENTS < UINT16_MAX, "index of a file");
 _Static_assert(HV_REGION_NR_READS > 1, "room for a change");
 
-/* Returns the place of the owner OF, from START on; HV_REGION_NR_READS: there is none. */
+/* Returns the first entry from START on with the owner OF, or HV_REGION_NR_READS. */
 static unsigned find(const struct hv_stub_programs *s, unsigned of, unsigned start)
 {
 	for (unsigned i = 0; i < HV_REGION_NR_READS; i++) {
@@ -20,7 +20,7 @@ static unsigned find(const struct hv_stub_programs *s, unsigned of, unsigned sta
 	return HV_REGION_NR_READS;
 }
 
-/* What follows the last step is 0, and so it ends the program. */
+/* Steps after the last one are 0, which ends the program. */
 static void write_steps(struct hv_fetch_step *to, const struct hv_stub_program *from)
 {
 	memset(to, 0, HV_FETCH_STEPS_MAX * sizeof(*to));

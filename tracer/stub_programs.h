@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Event programs with which the commit stub reads memory for the probes of an event and records the
- * results after the entry (struct hv_fetch_step in ringbuf/abi.h).
+/* Event programs. The commit stub executes an event's program to read memory for its probes, and
+ * records the results after the entry (struct hv_fetch_step in ringbuf/abi.h).
  *
  * An event's program can change at any time, even while vCPUs execute the old one: the old one
  * stays unchanged until its entry has been free for longer than all others. So nothing needs to
  * stop for a change. Events recorded during the change have the results of the old or the new
  * program.
  *
- * tree/settings/kprobe.h defines what is read, tree/instance/dynamic/eprobes.h lists the probes,
+ * tree/settings/kprobe.h defines the reads, tree/instance/dynamic/eprobes.h lists the probes,
  * plug.h owns the files. One thread. */
 #pragma once
 
@@ -31,7 +31,7 @@ struct hv_stub_programs {
 };
 
 /* Gives the file INDEX the program PROGRAM (NULL: none). Such a file must have no filter
- * (publish.h). Does nothing if the file already has it. If no program is free, the file has
+ * (publish.h). Does nothing if the file already has it. If no program is free, the file gets
  * none. */
 void hv_stub_programs_set(struct hv_stub_programs *s, const struct hv_region *r, unsigned index,
 			  const struct hv_stub_program *program);

@@ -11,13 +11,13 @@
 #include "tracer/renames.h"
 #include "tracer/tracee.h"
 
-/* Returns where the guest sees what is at OFF of the region. */
+/* Returns the guest address of offset OFF of the region. */
 static uint64_t gva_of(const struct hv_tracee *t, uint64_t off)
 {
 	return t->range.start.v + off - HV_REGION_STUBS_OFF;
 }
 
-/* The stub that sites call must be at a place of its own in a page of some guests. */
+/* Some guests need the stub that sites call at a fixed offset in a page. */
 static uint64_t code_off(const struct hv_tracee *t)
 {
 	struct hv_reach reach = hv_reach_of(&t->kernel->core);
@@ -34,7 +34,7 @@ static struct hv_gva code_of(const struct hv_tracee *t)
 	return hv_gva_add(t->range.start, code_off(t));
 }
 
-/* What a site has to call to get to the stub at OFF of the code. */
+/* Returns the address that a site calls to reach the stub at OFF of the code. */
 static struct hv_gva entry_of(const struct hv_tracee *t, size_t off)
 {
 	return hv_landing_or_stub(t, code_of(t), off);
@@ -42,7 +42,7 @@ static struct hv_gva entry_of(const struct hv_tracee *t, size_t off)
 
 #define STACK_ALIGNMENT 16u
 
-/* Where these are not known, stacks end at exceptions. */
+/* If these values are unknown, stacks end at exceptions. */
 static void set_entry_values(const struct hv_kernel *k, uint64_t *hole)
 {
 	const char *const *bounds = hv_kernel_arch_of(&k->core)->hides_return;
@@ -175,7 +175,7 @@ struct hv_err *hv_stubs_refusal(const struct hv_arch *arch)
 	return hv_err_new(ENOTSUP, "function tracing of %s guests is not there yet", arch->name);
 }
 
-/* Plain stores: the guest does not see the region yet. */
+/* Plain stores suffice, because the guest does not see the region yet. */
 void hv_stubs_prepare(const struct hv_tracee *t)
 {
 	const struct hv_region *r = &t->region;
@@ -217,7 +217,7 @@ static struct hv_err *link_stubs(const struct hv_tracee *t, bool locks, uint8_t 
 	return NULL;
 }
 
-/* Written as text, since under TCG the guest may have executed these pages in an earlier
+/* Written as text, because under TCG the guest may have executed these pages in an earlier
  * session. */
 struct hv_err *hv_stubs_place(struct hv_tracee *t)
 {
@@ -250,12 +250,12 @@ struct hv_err *hv_stubs_place(struct hv_tracee *t)
 
 static const enum hv_call_trace traces[] = {
 	[HV_STUB_NONE] = HV_TRACE_NOTHING,
-	/* Has an entry of its own for a call that is nothing else; the others record it outside of
-	 * sections, too. */
+	/* Has its own entry for calls that are nothing else; the others also record them outside of
+	 * sections. */
 	[HV_STUB_SECTION_FUNCTION] = HV_TRACE_FUNCTION,
 	[HV_STUB_FUNCTION] = HV_TRACE_FUNCTION,
-	[HV_STUB_FUNCTION_STACK] = HV_TRACE_FUNCTION, /* has an entry of its own */
-	[HV_STUB_SECTION_GRAPH] = HV_TRACE_GRAPH,     /* likewise */
+	[HV_STUB_FUNCTION_STACK] = HV_TRACE_FUNCTION, /* has its own entry */
+	[HV_STUB_SECTION_GRAPH] = HV_TRACE_GRAPH,     /* has its own entry */
 	[HV_STUB_GRAPH] = HV_TRACE_GRAPH,
 	[HV_STUB_GRAPH_ROOT] = HV_TRACE_GRAPH_ROOT,
 	[HV_STUB_GRAPH_NOTRACE] = HV_TRACE_GRAPH_NOTRACE,

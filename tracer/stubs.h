@@ -73,13 +73,13 @@ struct hv_gva hv_stubs_action(const struct hv_tracee *t, unsigned slot);
 struct hv_gva hv_stubs_entry_regs(const struct hv_tracee *t, unsigned slot);
 /* Returns where that entry continues if its slot has HV_SLOT_RETURN. */
 struct hv_gva hv_stubs_probed(const struct hv_tracee *t, unsigned slot);
-/* Returns the kind (HV_KIND_*, HV_FRAME_*) of calls that go to hv_stubs_call(STUB, ROLE). Stubs
- * that record stacks, or only sections, have none. */
+/* Returns the kind (HV_KIND_*, HV_FRAME_*) of calls that go to hv_stubs_call(STUB, ROLE). Not for
+ * stubs that record stacks or only sections. */
 uint32_t hv_stubs_kind(unsigned stub, enum hv_call_role role);
 /* Returns entry NR of the stub through which the guest's ftrace reads sites; for HV_NR_YIELDS, the
  * end of the last entry. */
 struct hv_gva hv_stubs_yield(const struct hv_tracee *t, size_t nr);
-/* Returns the stub that the kernel calls before it hibernates; 0: the architecture has none. */
+/* Returns the stub that the kernel calls before it hibernates; 0: not on this architecture. */
 struct hv_gva hv_stubs_hibernation(const struct hv_tracee *t);
 /* Returns the stub that the kernel calls after it has written a task's name (renames.h); 0:
  * none. */

@@ -4,15 +4,15 @@
 #include "kernel/address_space.h"
 #include "tracer/tracee.h"
 
-#define SWEEP_SHARE 8 /* sweep when 1 of 8 return stacks may be stale */
+#define SWEEP_SHARE 8 /* sweep when 1/8 of the return stacks may be stale */
 
 static uint64_t *word_at(const struct hv_tracee *t, unsigned index)
 {
 	return &hv_region_stack(&t->region, index)->word;
 }
 
-/* Returns whether nothing is mapped in the kernel stack of WORD. Then no CPU uses it, nor will
- * before another stack is made there. A stack that cannot be read is not known to be gone. */
+/* Returns whether the kernel stack of WORD is not mapped. Then no CPU uses it until another stack
+ * is created there. A stack that cannot be read is not known to be gone. */
 static bool is_gone(const struct hv_tracee *t, uint64_t word)
 {
 	uint64_t stack_bytes = t->kernel->layout.stack_bytes;
@@ -50,8 +50,8 @@ static size_t nr_gone(const struct hv_tracee *t)
 	return nr;
 }
 
-/* The region is written by this process, which may be stopped until after the end of the hold: a
- * word that the guest has changed since then is left alone. */
+/* This process writes the region, and may be stopped until after the end of the hold. So words that
+ * the guest has changed since then are left alone. */
 static struct hv_err *sweep(struct hv_hold *hold, void *ctx)
 {
 	struct hv_tracee *t = ctx;

@@ -9,7 +9,7 @@
 #include "kernel/tasks.h"
 #include "tracer/tracee.h"
 
-/* Tasks of which the flag is changed in one hold, and how often it is looked again for others. */
+/* Tasks whose flag is changed in one hold, and the number of times to search for others. */
 #define TASKS_OF_A_HOLD 256u
 #define ROUNDS		4u
 
@@ -17,7 +17,7 @@ struct flagging {
 	struct hv_tracee *tracee;
 	const struct hv_tracepoint_layout *layout;
 	bool sets;
-	struct hv_gva *tasks;	   /* owned; each with the change of the same index */
+	struct hv_gva *tasks;	   /* owned; task N belongs to change N */
 	struct hv_change *changes; /* owned */
 	size_t nr;
 };
@@ -64,7 +64,7 @@ static void plan(struct flagging *f, struct hv_gva task)
 	f->tasks[f->nr++] = task;
 }
 
-/* Whether TASK is on the list of its process's threads, so that it has not been freed since. */
+/* Returns whether TASK is on the list of its process's threads, so that it has not been freed. */
 static bool is_listed(const struct flagging *f, struct hv_gva task)
 {
 	const struct hv_address_space *as = &f->tracee->kernel->core.as;
@@ -83,7 +83,7 @@ struct hold_part {
 	size_t first, nr;
 };
 
-/* The guest's own probes may have come or gone since. */
+/* The guest's own probes may have changed since. */
 static struct hv_err *check_still(const struct flagging *f)
 {
 	const char *lock;
@@ -116,8 +116,8 @@ static struct hv_err *change_held(struct hv_hold *hold, void *ctx)
 	return err;
 }
 
-/* Their memory may become anything, and nobody undoes by the journal: who comes after us looks at
- * the tasks that there are then. */
+/* The memory of these tasks may be reused for anything, and the journal does not restore flags: a
+ * later process checks the tasks that exist then. */
 static void forget(const struct hold_part *p)
 {
 	for (size_t i = 0; i < p->nr; i++)
@@ -138,7 +138,7 @@ static struct hv_err *change_all(struct flagging *f)
 	return err;
 }
 
-/* *RET_NR: of the tasks whose flag was not right. */
+/* *RET_NR is the number of tasks whose flag was wrong. */
 static struct hv_err *look_once(struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 				size_t *ret_nr)
 {
@@ -153,7 +153,7 @@ static struct hv_err *look_once(struct hv_tracee *t, const struct hv_tracepoint_
 	f.tasks = hv_alloc((tasks.nr + 1) * sizeof(*f.tasks));
 	f.changes = hv_alloc((tasks.nr + 1) * sizeof(*f.changes));
 	for (size_t i = 0; i < tasks.nr; i++)
-		if (tasks.list[i].pid) /* idle tasks call nothing */
+		if (tasks.list[i].pid) /* idle tasks make no system calls */
 			plan(&f, tasks.list[i].task);
 	*ret_nr = f.nr;
 	return change_all(&f);

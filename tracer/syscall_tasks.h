@@ -12,7 +12,7 @@
 struct hv_tracee;
 struct hv_tracepoint_layout;
 
-/* Sets the flag of every task if the guest's count says that a system call tracepoint is on, and
+/* Sets the flag of every task if a system call tracepoint is on according to the guest's count, and
  * clears it otherwise. Does not write to tasks whose flag is right. May miss a task that constantly
  * changes its other flags or is just being created; the next call finds it. EBUSY: the guest is
  * changing tracepoints. */

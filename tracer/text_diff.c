@@ -5,7 +5,7 @@
 
 #include "tracer/tracee.h"
 
-#define NAMED_MAX 16 /* differences that are named one by one */
+#define NAMED_MAX 16 /* differences listed by name */
 
 static void name_difference(const struct hv_tracee *t, struct hv_gva at, struct hv_text *names)
 {
@@ -26,7 +26,6 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Returns the addresses of all sites, ascending. */
 static uint64_t *sorted_sites(const struct hv_tracee *t)
 {
 	const struct hv_sites *sites = &t->kernel->sites;
@@ -38,7 +37,7 @@ static uint64_t *sorted_sites(const struct hv_tracee *t)
 	return ips;
 }
 
-/* Finds the site that the byte at AT belongs to. False: there is none. */
+/* Finds the site that contains the byte at AT, if there is one. */
 static bool site_over(const uint64_t *ips, size_t nr, size_t site_len, uint64_t at, uint64_t *ret)
 {
 	size_t low = 0, high = nr;
@@ -58,7 +57,7 @@ static bool site_over(const uint64_t *ips, size_t nr, size_t site_len, uint64_t 
 }
 
 struct differences {
-	struct hv_text names; /* the first differences that are the guest's own */
+	struct hv_text names; /* the first differences made by the guest */
 	size_t nr;
 	size_t nr_ours;
 };
@@ -68,7 +67,7 @@ static void differences_deinit(struct differences *d)
 	hv_text_deinit(&d->names);
 }
 
-/* Whether BYTES at AT lead into the region. */
+/* Returns whether BYTES at AT lead into the region. */
 static bool is_ours(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes)
 {
 	struct hv_gva target = {0};
@@ -77,9 +76,9 @@ static bool is_ours(const struct hv_tracee *t, struct hv_gva at, const uint8_t *
 	return (kind == HV_SITE_CALL || kind == HV_SITE_JUMP) && hv_tracee_has(t, target);
 }
 
-/* Whether the byte at OFF of BEFORE was written by us: recover takes its copy of the text while our
- * changes are in it. These are calls of stubs, also where the guest's ftrace reads sites (yield.h),
- * and jumps to detours with the bytes behind them (detours.h). */
+/* Returns whether hvtrace wrote the byte at OFF of BEFORE. When recover copies the text, our
+ * changes are still in it: calls of stubs, including those where the guest's ftrace reads sites
+ * (yield.h), and jumps to detours with the bytes after them (detours.h). */
 static bool was_ours(const struct hv_tracee *t, const uint8_t *before, size_t off)
 {
 	for (size_t back = 0; back < HV_DETOUR_PATCH_MAX && back <= off; back++)
@@ -107,8 +106,8 @@ static void sort_difference(const struct hv_tracee *t, const uint8_t *before, co
 		name_difference(t, hv_gva_add(text, off), &d->names);
 }
 
-/* A difference is ours if a site calls our range. All other differences are static keys and calls:
- * those that the guest has switched, and of events that recover has taken out. */
+/* hvtrace made a difference if a site there calls our range. All other differences are static keys
+ * and calls that the guest switched, or that belong to events that recover removed. */
 struct hv_err *hv_text_diff_report(const struct hv_tracee *t, struct hv_text *report)
 {
 	struct hv_gva_range text = t->kernel->text;

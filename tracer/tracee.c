@@ -5,7 +5,8 @@
 
 #include "patcher/mapping.h"
 
-/* Where they are not found, nothing is replaced that they matter for (hv_detours_patch). */
+/* If kprobes cannot be found, instructions that depend on them are not replaced
+ * (hv_detours_patch). */
 static void heed_kprobes(struct hv_tracee *t)
 {
 	struct hv_own_probes_layout layout = {.exists = false};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The traced guest and what is shared with it: its kernel, the region and its guest addresses, and
- * the patcher that changes the guest.
+/* The traced guest and everything shared with it: its kernel, the region and its guest addresses,
+ * and the patcher that changes the guest.
  *
  * stubs.h, region_use.h and the parts of a session define the region's contents; session.h maps it.
  * One thread. */
@@ -83,14 +83,14 @@ static inline bool hv_tracee_has(const struct hv_tracee *t, struct hv_gva at)
  * address AT. */
 bool hv_tracee_is_call(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes);
 /* Like hv_tracee_is_call(), but also returns true for a free site whose first instruction still
- * loads an address of ours, because the guest's own ftrace freed it (riscv64). */
+ * loads one of our addresses, because the guest's own ftrace freed it (riscv64). */
 bool hv_tracee_is_left(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes);
 /* NOW has the guest's bytes at E, an entry of an untrusted journal. If the guest has a breakpoint
  * there, such as its own kprobe, the first byte of NOW is replaced by the one that E recorded. The
  * result must still be checked. */
 void hv_tracee_look_under_breakpoint(const struct hv_tracee *t, const struct hv_journal_entry *e,
 				     uint8_t *now);
-/* *RET: E, an entry of an untrusted journal, describes a site of ours: its bytes call into the
+/* *RET: E, an entry of an untrusted journal, describes a patched site: its bytes call into the
  * region. It may call another stub than E records, since the dead service may have been replacing
  * one stub by another. The site's bytes become E's new ones. */
 struct hv_err *hv_tracee_is_patched(const struct hv_tracee *t, struct hv_journal_entry *e,

@@ -9,26 +9,26 @@
 #include "tracer/stubs.h"
 #include "tracer/tracee.h"
 
-/* The functions by which the guest's ftrace reads text; both have the arguments (to, from,
+/* The guest's ftrace reads text with one of these functions. Both have the arguments (to, from,
  * bytes). */
 static const char *const readers[] = {
 	"copy_from_kernel_nofault", /* since 5.8 (fe557319aa06) */
 	"probe_kernel_read",	    /* before that */
 };
 
-/* The functions that may read a site: ftrace_verify_code, or those into which the compiler inlined
- * it. */
+/* Prefix of the functions that may read a site: ftrace_verify_code, or functions into which the
+ * compiler inlined it. */
 #define PREFIX "ftrace_"
 
-/* The time in which ftrace writes everything that it has read, unless the machine is overloaded. */
+/* ftrace writes everything that it has read within this time, unless the machine is overloaded. */
 #define WRITTEN_NS 5000000000ull
 #define AGAIN_NS   900000000ull
 
 struct hv_yield {
 	struct hv_tracee *tracee; /* borrowed */
 	struct hv_decode *decode; /* borrowed */
-	uint32_t looks;		  /* how often the guest's ftrace read sites, as far as noticed */
-	uint64_t looked_ns;	  /* when that was noticed; 0: never */
+	uint32_t looks;		  /* number of known reads of sites by the guest's ftrace */
+	uint64_t looked_ns;	  /* time at which the last read was noticed; 0: never */
 	uint64_t look_told_ns;	  /* when hv_yield_looked last returned true */
 };
 
@@ -49,10 +49,10 @@ void hv_yield_free(struct hv_yield *y)
 struct places {
 	struct hv_call list[HV_NR_YIELDS];
 	size_t nr;
-	size_t nr_more; /* places for which there is no entry */
+	size_t nr_more; /* calls without an entry */
 };
 
-/* Returns the name of the function; NULL: there is none. */
+/* Returns the name of the function, or NULL. */
 static const char *find_reader(const struct hv_kernel *k, struct hv_gva *ret)
 {
 	for (size_t i = 0; i < HV_ARRAY_LEN(readers); i++)
@@ -79,7 +79,7 @@ static struct hv_err *find_places(const struct hv_kernel *k, struct hv_gva_range
 	return err;
 }
 
-/* Finds the nop of this kernel, at a site that has it. */
+/* Finds the nop of this kernel at any site that has it. */
 static struct hv_err *find_nop(const struct hv_kernel *k, uint8_t ret[8], bool *ret_found)
 {
 	const struct hv_sites *sites = &k->sites;
@@ -136,7 +136,7 @@ struct hv_err *hv_yield_look(const struct hv_kernel *k, struct hv_text *ret_reas
 	return NULL;
 }
 
-/* CHANGES has room for one change for each of PLACES. A place across two pages is left as it is. */
+/* CHANGES has room for one change per call in PLACES. Skips calls that cross a page. */
 static struct hv_err *plan(const struct hv_tracee *t, const struct places *places,
 			   struct hv_change *changes, size_t *ret_nr)
 {
@@ -153,7 +153,7 @@ static struct hv_err *plan(const struct hv_tracee *t, const struct places *place
 	return err;
 }
 
-/* Functions that our stub calls are shown as called by ftrace. */
+/* To the guest, functions that our stub calls are called by ftrace. */
 static void note_callers(struct hv_yield *y, const struct places *places)
 {
 	size_t len = y->tracee->kernel->core.as.arch->site_len_bytes;

@@ -102,8 +102,8 @@ void hv_backlog_drop_first_of_both(struct hv_backlog *b)
 		b->run_first++;
 }
 
-/* A record in the heap came after a younger one, which is still in the run. So unless positions
- * went back, the first of the run has the lowest. */
+/* A record in the heap arrived after a younger one, which is still in the run. So unless positions
+ * went back, the first record of the run has the lowest position. */
 uint64_t hv_backlog_lowest(const struct hv_backlog *b, uint64_t position)
 {
 	size_t end = b->goes_back ? b->run_end : b->run_first + 1;

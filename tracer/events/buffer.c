@@ -8,7 +8,7 @@
 #include "tracer/events/decoder.h"
 #include "tracer/events/marks.h"
 
-/* As many as there are texts for. Only what is used of it takes memory. */
+/* One record per text. Only the part in use takes memory. */
 #define MARKS_BYTES (HV_MARKS_MAX * sizeof(struct hv_record))
 
 struct hv_buffer *hv_buffer_alloc(struct hv_decoder *d, unsigned nr_cpus)
@@ -136,8 +136,8 @@ static uint64_t unread(const struct hv_buffer *b, unsigned lane)
 	return head < mark || head - mark >= nr_kept ? nr_kept : head - mark;
 }
 
-/* Where a lane is full, the next record costs one. So the vCPU is as full as can be then, however
- * much room its other lane has. */
+/* In a full lane the next record overwrites one. So the vCPU counts as full, even if its other lane
+ * has room. */
 uint64_t hv_buffer_unread(const struct hv_buffer *b, unsigned cpu)
 {
 	struct hv_lanes lanes = hv_lanes_of(b, (int)cpu);
@@ -158,7 +158,8 @@ void hv_buffer_put_records(struct hv_buffer *b, unsigned lane, const struct hv_r
 {
 	const struct hv_buffer_lane *l = &b->lanes[lane];
 
-	/* The members are const because a guest's rings are only read. The memory is ours. */
+	/* The members are const because the guest's rings are only read. This ring is in host
+	 * memory. */
 	hv_ring_put((struct hv_state *)l->state, (struct hv_record *)l->records, l->nr_slots,
 		    records, nr);
 }

@@ -52,7 +52,7 @@ static inline unsigned hv_cpu_of_lane(unsigned lane)
 	return lane ? lane - 1 : 0;
 }
 
-/* Consecutive lanes: those of one vCPU, or of all (-1). */
+/* Consecutive lanes: one vCPU's, or all (-1). */
 struct hv_lanes {
 	unsigned first, nr;
 };

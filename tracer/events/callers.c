@@ -31,14 +31,14 @@ void hv_callers_free(struct hv_callers *c)
 	free(c);
 }
 
-/* Functions keep frame records: the stub follows them. */
+/* Returns whether functions keep frame records, which the stub follows. */
 static bool has_records(const struct hv_callers *c)
 {
 	return c->kernel->core.as.arch->frame_register &&
 	       c->kernel->core.as.arch->stubs.function_stack_off;
 }
 
-/* What stubs need, and this host does not. */
+/* Checks the kernel properties that only the stubs need. */
 static struct hv_err *check_layout(const struct hv_callers *c)
 {
 	const struct hv_arch *arch = c->kernel->core.as.arch;
@@ -94,8 +94,8 @@ size_t hv_callers_find(struct hv_callers *c, const struct hv_stack_words *words,
 		nr = hv_unwind_records(words, ret, max, ret_early);
 	else if (c->orc)
 		nr = unwind(c, words, ret, max, ret_early);
-	/* The stub replaces the handler of a graph by the real caller if it can. If it could not,
-	 * the stack ends there. */
+	/* The stub replaces a graph's handler by the real caller if it can. If it could not, the
+	 * stack ends there. */
 	while (known < nr && !hv_gva_in(ret[known], *c->stubs))
 		known++;
 	if (known < nr)
@@ -103,7 +103,8 @@ size_t hv_callers_find(struct hv_callers *c, const struct hv_stack_words *words,
 	return known;
 }
 
-/* trace_event_raw_event_NAME, with what compilers and macros split off it, and __traceiter_NAME. */
+/* Matches trace_event_raw_event_NAME, with the parts that compilers and macros split off it, and
+ * __traceiter_NAME. */
 static bool is_of_probe(const struct hv_callers *c, struct hv_gva at)
 {
 	static const char *const prefixes[] = {"trace_event_raw_event_",

@@ -12,23 +12,23 @@
 
 struct hv_clocks {
 	struct hv_clock *guest;		  /* owned */
-	struct hv_host_clock *host;	  /* owned; NULL: the guest's counter cannot be followed */
-	struct hv_now now;		  /* used if there is no host clock */
+	struct hv_host_clock *host;	  /* owned; NULL: unknown relation to the guest's counter */
+	struct hv_now now;		  /* used without a host clock */
 	const struct hv_hold_stat *holds; /* borrowed */
-	uint64_t nr_holds;		  /* holds that NOW knows of */
-	struct hv_timekeeping keeper;	  /* of the guest; its cycles are: */
+	uint64_t nr_holds;		  /* holds already passed to NOW */
+	struct hv_timekeeping keeper; /* the guest's timekeeper, and the source of its cycles: */
 	struct hv_cycles cycles;
 	bool has_keeper; /* it could be read last */
-	/* The clock "global". If it is not stable: its moments, whose cycles are ns of GUEST. */
+	/* The clock "global". If it is unstable: its moments, whose cycles are ns of GUEST. */
 	struct hv_clock_global global;
 	struct hv_timekeeping ticks;
 	bool has_global;
-	int64_t doubtful_ns; /* how far a tick that was not believed is from this clock; 0: none */
+	int64_t doubtful_ns; /* deviation of a rejected tick from this clock; 0: none */
 };
 
 #define DOUBT_NS 500000 /* less than a tick */
 
-/* By how much B is ahead of its clock, less by how much A is. */
+/* How much further ahead of its clock B is than A. */
 static int64_t lead_grows(const struct hv_timekeeper_moment *a,
 			  const struct hv_timekeeper_moment *b)
 {
@@ -40,8 +40,9 @@ static bool is_small(int64_t ns)
 	return ns > -DOUBT_NS && ns < DOUBT_NS;
 }
 
-/* While the guest writes a tick, one of its two times is that of the tick before. Then the clocks
- * are further apart by a tick. If the next sample says the same, there was another reason. */
+/* While the guest writes a tick, one of its two times still belongs to the tick before, and the
+ * clocks differ by one tick more. If the next sample shows the same difference, it had another
+ * cause. */
 static void add_tick(struct hv_clocks *c)
 {
 	const struct hv_timekeeper_moment m = {
@@ -100,8 +101,7 @@ void hv_clocks_free(struct hv_clocks *c)
 
 void hv_clocks_refresh(struct hv_clocks *c)
 {
-	/* If the guest's memory cannot be read now, the parameters that were read last stay in
-	 * use. */
+	/* If the guest's memory cannot be read now, keep the last parameters. */
 	hv_err_free(hv_clock_refresh(c->guest));
 	if (c->host)
 		hv_host_clock_refresh(c->host);
@@ -144,7 +144,7 @@ enum hv_trace_clock hv_clocks_default(const struct hv_clocks *c)
 	return c->has_global && !c->global.is_stable ? HV_TRACE_CLOCK_GLOBAL : HV_TRACE_CLOCK_GUEST;
 }
 
-/* If the guest's timekeeper cannot be read any more, it was when the clock was chosen. */
+/* If the guest's timekeeper cannot be read any longer, it could when the clock was chosen. */
 static uint64_t keeper_ns(const struct hv_clocks *c, enum hv_trace_clock clock, unsigned cpu,
 			  uint64_t tsc)
 {
@@ -194,7 +194,7 @@ void hv_clocks_events_ns(const struct hv_clocks *c, enum hv_trace_clock clock, u
 		times[i] = hv_clocks_event_ns(c, clock, cpu, times[i]);
 }
 
-/* If a clock was set to 0 long after the counter began, times before that wrap. */
+/* If a clock was set to 0 long after the counter started, earlier times wrap. */
 static bool is_before(const struct hv_clocks *c, unsigned cpu, uint64_t tsc, uint64_t time_ns)
 {
 	return (int64_t)(hv_clock_ns(c->guest, cpu, tsc) - time_ns) < 0;

@@ -7,20 +7,20 @@
 
 #include "base/guard.h"
 
-/* Entries are in a hash by pid, and in a list by the time when they were set. The list is a ring
- * with entry 0 as its head, whose younger neighbour is the oldest entry. */
+/* Entries are in a hash by pid, and in a list by the time at which they were set. The list is a
+ * ring with entry 0 as its head; the younger neighbour of the head is the oldest entry. */
 struct entry {
 	uint32_t pid;
 	uint32_t tgid;
-	uint32_t next; /* in the bucket; 0: none */
+	uint32_t next; /* next entry in the bucket; 0: none */
 	uint32_t younger;
 	uint32_t older;
-	uint64_t tsc; /* of hv_comms_set_newest() */
+	uint64_t tsc; /* from hv_comms_set_newest() */
 	char comm[HV_COMM_LEN];
 };
 
 struct hv_comms {
-	struct entry *entries; /* nr_max + 1 of them */
+	struct entry *entries; /* nr_max + 1 entries */
 	uint32_t *buckets;     /* indices of entries; 0: none */
 	uint32_t bucket_mask;
 	uint32_t nr;

@@ -10,32 +10,31 @@
 #include "tracer/events/host_event.h"
 
 struct hv_cursor {
-	struct hv_buffer *buffer; /* the cursor has a reference to it */
+	struct hv_buffer *buffer; /* the cursor holds a reference */
 	struct hv_merge *merge;
 	enum hv_cursor_mode mode;
-	struct hv_lanes lanes; /* that are merged, which calls their numbers vCPUs */
+	struct hv_lanes lanes; /* merged lanes; the merge calls their numbers vCPUs */
 	struct hv_buffer_lane
-		*returned; /* owned, one for each lane: what was returned since the last consume */
-	struct hv_parts
-		*parts; /* owned, one for each lane: parts of an event that is not returned yet */
-	/* What events borrow; the one after an event has the other place. */
+		*returned;	/* owned, per lane: records returned since the last consume */
+	struct hv_parts *parts; /* owned, per lane: parts of an event that is not yet returned */
+	/* Memory that events borrow. Consecutive events use alternate elements. */
 	struct place {
 		struct hv_gva callers[HV_CALLERS_MAX];
 		uint8_t entry[HV_ENTRY_LEN_MAX];
 	} places[2];
-	unsigned place;		   /* of the last event */
-	uint64_t no_marks;	   /* lane 0's head when no mark was left of it */
-	unsigned run_lane;	   /* of what hv_cursor_briefs() has shown */
-	const struct hv_kept *run; /* the records of that, borrowed from the merge */
-	unsigned *nr_clears;	   /* owned, one for each lane: the buffer's when the merge began */
-	unsigned nr_all_clears;	   /* the same of all lanes */
-	struct hv_merge_mark *marks; /* owned, one for each lane, for hv_cursor_consume() */
+	unsigned place;		     /* index for the last event */
+	uint64_t no_marks;	     /* lane 0's head when no mark was left in it */
+	unsigned run_lane;	     /* lane of the last hv_cursor_briefs() */
+	const struct hv_kept *run;   /* its records, borrowed from the merge */
+	unsigned *nr_clears;	     /* owned, per lane: the buffer's value when the merge began */
+	unsigned nr_all_clears;	     /* the buffer's value for all lanes */
+	struct hv_merge_mark *marks; /* owned, per lane, for hv_cursor_consume() */
 	struct hv_merge_item item;   /* the last event */
 	struct hv_record records[HV_EVENT_RECORDS_MAX]; /* of the last event, if it has parts */
 	unsigned nr_records;
 };
 
-/* A drain orders events by the guest's clock, whichever clock the buffer shows. */
+/* A drain orders events by the guest's clock, whatever clock the buffer shows. */
 static enum hv_trace_clock clock_of(const struct hv_cursor *c)
 {
 	return c->mode == HV_CURSOR_DRAIN ? HV_TRACE_CLOCK_GUEST : c->buffer->clock;
@@ -49,8 +48,8 @@ static void clock_ns(void *ctx, unsigned lane, uint64_t *times, size_t nr)
 			    nr);
 }
 
-/* Returns when the call began that ended with EXIT at TIME_NS. If the buffer shows the time stamp
- * counter, the duration is nevertheless in ns of the guest's clock, as in the guest's own trace. */
+/* Returns the time of the call that ended with EXIT at TIME_NS. If the buffer shows the time stamp
+ * counter, the duration is still in ns of the guest's clock, as in the guest's own trace. */
 static uint64_t call_ns(const struct hv_cursor *c, unsigned cpu, const struct hv_record *exit,
 			uint64_t time_ns)
 {
@@ -64,7 +63,7 @@ static uint64_t call_ns(const struct hv_cursor *c, unsigned cpu, const struct hv
 		hv_clocks_event_ns(clocks, HV_TRACE_CLOCK_GUEST, cpu, call_tsc));
 }
 
-/* Begins at MARKS, one for each lane. */
+/* Starts merging at MARKS, one per lane. */
 static void begin(struct hv_cursor *c, const struct hv_merge_mark *marks)
 {
 	HV_AUTO_FREE struct hv_ring *rings = hv_alloc(c->lanes.nr * sizeof(*rings));
@@ -89,7 +88,7 @@ static bool is_cleared(const struct hv_cursor *c, unsigned i)
 	return c->nr_clears[i] != c->buffer->lanes[c->lanes.first + i].nr_clears;
 }
 
-/* Continues after the clear on lanes that were cleared, and at the present place on the others. */
+/* Continues after the clear in cleared lanes, and at the present position in the others. */
 static void follow_clears(struct hv_cursor *c)
 {
 	HV_AUTO_FREE struct hv_merge_mark *marks = NULL;
@@ -155,7 +154,7 @@ static void note_part(struct hv_cursor *c, const struct hv_merge_item *item)
 	hv_parts_add(parts_at(c, item->cpu), &item->record, item->position, item->run);
 }
 
-/* Returns the parts of the event ITEM. NULL: there are none, or some of them are missing. */
+/* Returns the parts of the event ITEM. NULL: none, or some are missing. */
 static inline const struct hv_parts *parts_of(const struct hv_cursor *c,
 					      const struct hv_merge_item *item)
 {
@@ -166,7 +165,7 @@ static inline const struct hv_parts *parts_of(const struct hv_cursor *c,
 	return hv_parts_are_of(parts, &item->record, item->position, item->run) ? parts : NULL;
 }
 
-/* When the call of the exit RET began, whose own time is known. */
+/* Sets the call time of the exit RET, whose own time is known. */
 static void decode_call(const struct hv_cursor *c, const struct hv_merge_item *item,
 			struct hv_event *ret)
 {
@@ -213,13 +212,13 @@ static void fill_entry(struct hv_cursor *c, const struct hv_parts *parts, struct
 {
 	struct hv_decode decode = c->buffer->decoder->decode;
 
-	if (hv_host_event_is(e->id)) /* the host's entries are not as the guest's kernel has them */
+	if (hv_host_event_is(e->id)) /* host entries do not have the layout of the guest's kernel */
 		decode.lazy_count_off = 0;
 	hv_decode_entry(&decode, &c->item.record, parts ? parts->list : NULL, e,
 			next_place(c)->entry);
 }
 
-/* Finds what the event of the item has in a place of the cursor. */
+/* Fills in the data of the item's event that the cursor stores. */
 static inline void fill_place(struct hv_cursor *c, const struct hv_parts *parts, struct hv_event *e)
 {
 	if (is_guests(&c->item))
@@ -240,7 +239,7 @@ static inline bool needs_name(const struct hv_cursor *c, const struct hv_merge_i
 	       !is_hosts(item);
 }
 
-/* Whether the item claims to be of the host, and is in a guest's ring. */
+/* Returns whether the item is in a guest's ring but claims to come from the host. */
 static inline bool is_forged(const struct hv_cursor *c)
 {
 	bool claims = hv_record_kind(&c->item.record) == HV_RECORD_MARK || is_hosts(&c->item);
@@ -248,7 +247,7 @@ static inline bool is_forged(const struct hv_cursor *c)
 	return claims && c->buffer->marks && c->item.cpu;
 }
 
-/* Whether the item, if it is an event of the guest's own, has all that belongs to it. */
+/* Returns false if the item is a guest event with missing parts. */
 static bool has_all(const struct hv_cursor *c, const struct hv_parts *parts)
 {
 	const struct hv_record *record = &c->item.record;
@@ -257,7 +256,7 @@ static bool has_all(const struct hv_cursor *c, const struct hv_parts *parts)
 	       (hv_record_has_entry(record) && (parts || !hv_record_number(record)));
 }
 
-/* Completes the event of the item, which is returned. False: it is of no use. */
+/* Completes the event of the item, which is returned. Returns false if it is unusable. */
 static inline bool finish(struct hv_cursor *c, struct hv_event *ret)
 {
 	const struct hv_merge_item *item = &c->item;
@@ -280,7 +279,7 @@ static inline bool finish(struct hv_cursor *c, struct hv_event *ret)
 	return true;
 }
 
-/* The last of the records is the stack's own. */
+/* The last record is the stack's own. */
 void hv_cursor_callers(const struct hv_cursor *c, struct hv_gva *list, struct hv_event *e)
 {
 	struct hv_parts words = {.nr = c->nr_records ? c->nr_records - 1 : 0};
@@ -300,15 +299,15 @@ static enum hv_merge_until until_of(const struct hv_cursor *c)
 	return c->mode == HV_CURSOR_DUMP ? HV_MERGE_FINAL : HV_MERGE_LIVE;
 }
 
-/* Most records are there already, so that the time is not needed for them. */
+/* Most records have already been read, so avoid reading the time. */
 static inline bool next_item(struct hv_cursor *c)
 {
 	return hv_merge_take(c->merge, &c->item) ||
 	       hv_merge_next(c->merge, hv_last_tick_ns(), until_of(c), &c->item);
 }
 
-/* Names go forward only: a drain has noted those of a buffer in host memory, and whoever dumps the
- * guest's rings looks for the last ones first (hv_buffer_note_names). */
+/* Does not replace a name by an older one: a drain has noted the names in host memory, and a dump
+ * of the guest's rings looks for the latest ones first (hv_buffer_note_names). */
 static void note_task(struct hv_cursor *c)
 {
 	struct hv_decoder *decoder = c->buffer->decoder;
@@ -347,7 +346,7 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 	return HV_NEXT_EMPTY;
 }
 
-/* Makes times of the counter values when the calls began. */
+/* Converts the call times of BRIEFS from counter values. */
 static void convert_calls(const struct hv_cursor *c, unsigned lane, const struct hv_kept *kept,
 			  struct hv_brief *briefs, size_t nr)
 {
@@ -371,8 +370,8 @@ static void convert_calls(const struct hv_cursor *c, unsigned lane, const struct
 	}
 }
 
-/* Finds the next records that may be returned and are of one vCPU, at most MAX. Returns how many.
- * Events with parts are not among them: their parts are no events, and end what is found before. */
+/* Finds the next records of one vCPU that may be returned, at most MAX, and returns their number.
+ * Excludes events with parts: parts are not events and end the run. */
 static inline size_t find_run(struct hv_cursor *c, size_t max)
 {
 	size_t nr;
@@ -412,8 +411,8 @@ void hv_cursor_take_briefs(struct hv_cursor *c, size_t nr)
 	c->returned[c->run_lane - c->lanes.first].nr_read += nr;
 }
 
-/* Whether a mark comes before an event of vCPU 0 at TIME_NS. Mostly there is none, and none is
- * added before the next call. */
+/* Returns whether a mark precedes an event of vCPU 0 at TIME_NS. Usually there are no marks, and
+ * none is added before the next call. */
 static bool mark_comes_first(struct hv_cursor *c, unsigned cpu, uint64_t time_ns)
 {
 	struct hv_merge_item mark;
@@ -432,7 +431,7 @@ static bool mark_comes_first(struct hv_cursor *c, unsigned cpu, uint64_t time_ns
 	return false;
 }
 
-/* A record that precedes an exit is taken, to look at the exit itself. */
+/* Takes a record that precedes an exit, in order to look at the exit. */
 bool hv_cursor_peek(struct hv_cursor *c, unsigned cpu, struct hv_event *ret)
 {
 	unsigned lane = hv_lane_of_cpu(cpu);
@@ -501,8 +500,7 @@ static void count(struct hv_buffer_stat *stat, uint64_t first_ns, uint64_t last_
 	stat->entries += nr;
 }
 
-/* Counts, without decoding them, what is next as far as it is calls and returns. Returns how many.
- */
+/* Counts the next calls and returns without decoding them. Returns how many. */
 static size_t count_calls(struct hv_cursor *c, struct hv_buffer_stat *stat)
 {
 	size_t nr_run = find_run(c, HV_BRIEFS_MAX), nr = 0;

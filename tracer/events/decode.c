@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define DEPTH_SHOWN_MAX 15
-#define PIECE		64 /* bytes that are zeroed at once */
+#define PIECE		64 /* bytes zeroed at a time */
 #define BITS_31		UINT64_C(0x7fffffff)
 #define BITS_48		UINT64_C(0xffffffffffff)
 #define WORD_MASK	((UINT64_C(1) << HV_WORD_BITS) - 1)
@@ -60,7 +60,7 @@ unsigned hv_record_number(const struct hv_record *record)
 	return record->word[3] >> HV_RECORD_DEPTH_SHIFT & HV_RECORD_DEPTH_MAX;
 }
 
-/* Returns the address with the low bits PLACE that is not below START and not far above it. */
+/* Returns the lowest address at or above START whose low bits are PLACE. */
 static uint32_t place_after(uint32_t start, uint64_t place)
 {
 	uint32_t low = (uint32_t)place << 3 & HV_WORD_PLACE_MASK;
@@ -114,7 +114,7 @@ static bool is_of_event(const struct hv_record *record)
 	       !(record->word[3] >> HV_STACK_COMMAND_BIT & 1);
 }
 
-/* Where in the guest the instruction is that leads to a detour; 0: no such detour. */
+/* Returns the guest instruction that leads to the detour; 0: no such detour. */
 static struct hv_gva place_of(const struct hv_decode *d, const struct hv_record *record)
 {
 	uint32_t place = (uint32_t)HV_TEXT_BIT | d->arch->decode_call(record->word[1]).site_end;
@@ -125,14 +125,13 @@ static struct hv_gva place_of(const struct hv_decode *d, const struct hv_record 
 	return found;
 }
 
-/* The address of the function whose site ends at END, which is as in a record. */
+/* Returns the function whose site ends at END, an address as in a record. */
 static inline struct hv_gva site_of(const struct hv_decode *d, uint32_t end)
 {
 	return hv_gva_add(d->text_base, (HV_TEXT_BIT | end) - d->arch->site_len_bytes);
 }
 
-/* Zeroes E in pieces for which a compiler needs no call and no loop, as there is one for each
- * event. */
+/* Zeroes E in pieces that compile without a call or a loop, because this runs for each event. */
 static inline void clear_event(struct hv_event *e)
 {
 	uint8_t *bytes = (uint8_t *)e;
@@ -143,7 +142,7 @@ static inline void clear_event(struct hv_event *e)
 	memset(bytes + 2 * PIECE, 0, sizeof(*e) - 2 * PIECE);
 }
 
-/* Decodes the fields that all events have, except ip. */
+/* Decodes the fields common to all events, except ip. */
 static inline void decode_common(const struct hv_decode *d, const struct hv_record *record,
 				 uint16_t thread_flags, uint64_t pid, struct hv_event *ret)
 {
@@ -158,7 +157,7 @@ static inline void decode_common(const struct hv_decode *d, const struct hv_reco
 	ret->preempt_depth = shown_depth(context.preempt_depth);
 }
 
-/* Decodes the preempt count of an event of the guest's own where it happened. */
+/* Decodes the preempt count of a guest event, as it was outside the probe. */
 static void decode_depth(const struct hv_decode *d, const struct hv_record *record,
 			 struct hv_event *ret)
 {
@@ -179,8 +178,8 @@ static uint16_t depth_of(const struct hv_record *record)
 	return record->word[3] >> HV_RECORD_DEPTH_SHIFT & HV_RECORD_DEPTH_MAX;
 }
 
-/* CALLER is as in a record. A function that another traced one jumped to has our handler as its
- * caller. */
+/* CALLER is an address as in a record. If another traced function jumped to a function, its caller
+ * is our handler. */
 static inline struct hv_gva parent_of(const struct hv_decode *d, uint32_t caller)
 {
 	struct hv_gva parent = hv_gva_add(d->text_base, HV_TEXT_BIT | caller);
@@ -192,7 +191,7 @@ static inline struct hv_gva parent_of(const struct hv_decode *d, uint32_t caller
 	return parent.v == d->handler.v ? hv_gva(0) : parent;
 }
 
-/* Decodes what calls and the guest's own events have, except ip. */
+/* Decodes the fields common to calls and guest events, except ip. */
 static inline void decode_in_task(const struct hv_decode *d, const struct hv_record *record,
 				  struct hv_event *ret)
 {
@@ -207,7 +206,7 @@ static inline void decode_in_task(const struct hv_decode *d, const struct hv_rec
 		ret->flags |= HV_TRACE_NEED_RESCHED_LAZY;
 }
 
-/* With results, if it has any. */
+/* Includes the results, if any. */
 static unsigned entry_len(const struct hv_record *record)
 {
 	return record->word[1] >> HV_EVENT_LEN_SHIFT & (HV_EVENT_RESULTS - 1);
@@ -249,7 +248,8 @@ static void put_data(const struct hv_record *r, uint8_t *at)
 	memcpy(at + 16, &third, sizeof(third));
 }
 
-/* Takes the results away from the entry of E. What does not say where it ends has none. */
+/* Splits the results off the entry of E. If the entry does not contain their end, it has no
+ * results. */
 static void split_results(struct hv_event *e)
 {
 	struct hv_span all = e->entry;
@@ -268,7 +268,7 @@ static void split_results(struct hv_event *e)
 	e->results_len = (uint16_t)(end - at);
 }
 
-/* There is room for whole records of data. */
+/* The entry has room for whole data records. */
 void hv_decode_entry(const struct hv_decode *d, const struct hv_record *record,
 		     const struct hv_record *data, struct hv_event *event, uint8_t *entry)
 {
@@ -323,7 +323,7 @@ unsigned hv_encode_entry(const struct hv_record *record, const struct hv_event *
 	return nr + 1;
 }
 
-/* decode_in_task() and parent_of() have decoded the rest. */
+/* decode_in_task() and parent_of() decode the rest. */
 static void decode_section(const struct hv_decode *d, const struct hv_record *record,
 			   struct hv_event *ret)
 {
@@ -362,7 +362,7 @@ static void decode_guests(const struct hv_decode *d, const struct hv_record *rec
 	ret->is_compat = record->word[1] >> HV_EVENT_COMPAT_BIT & 1;
 }
 
-/* decode_in_task() and parent_of() have decoded the rest. */
+/* decode_in_task() and parent_of() decode the rest. */
 static void decode_call_kind(const struct hv_decode *d, const struct hv_record *record,
 			     struct hv_event *ret)
 {
@@ -413,13 +413,14 @@ void hv_decode_event(const struct hv_decode *d, const struct hv_record *record,
 
 /* -- in brief ------------------------------------------------------------------------------ */
 
-/* Most records have the same context as the one before: what it was made from, and what it is. */
+/* The encoded and decoded context of the last record. Most records have the same context as the one
+ * before. */
 struct last_context {
-	uint64_t word; /* the words of the record, UINT64_MAX: none */
+	uint64_t word; /* words of the record; UINT64_MAX: none */
 	struct hv_context found;
 };
 
-/* A bit for each kind of record that is an event of KINDS. */
+/* Returns a bit for each kind of record that is an event of KINDS. */
 static unsigned record_kinds(unsigned kinds)
 {
 	static const struct {
@@ -435,7 +436,7 @@ static unsigned record_kinds(unsigned kinds)
 	return found;
 }
 
-/* FLAGS is the byte of the thread flags. */
+/* FLAGS is the byte with the thread flags. */
 static inline void brief_context(const struct hv_decode *d, uint64_t word, uint64_t flags,
 				 struct last_context *last, struct hv_brief *ret)
 {

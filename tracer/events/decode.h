@@ -107,8 +107,8 @@ void hv_decode_entry(const struct hv_decode *d, const struct hv_record *record,
 
 /* Encodes EVENT, with its id and entry, at the time and place of RECORD, an HV_RECORD_EVENT. RET
  * has room for HV_DATA_RECORDS_MAX + 1 records. The preempt count is the one inside the probe, as
- * in the kernel's system call events; it is higher if EVENT->deeper is set, and that of the event
- * in RECORD if EVENT->is_as_deep is set. Returns the number of records; the event's own is the
+ * in the kernel's system call events; it is higher if EVENT->deeper is set, and copied from
+ * RECORD's event if EVENT->is_as_deep is set. Returns the number of records; the event's own is the
  * last. */
 unsigned hv_encode_entry(const struct hv_record *record, const struct hv_event *event,
 			 struct hv_record *ret);

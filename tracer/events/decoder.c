@@ -79,7 +79,7 @@ void hv_decoder_name_task(struct hv_decoder *d, struct hv_event *event)
 	comm = event->pid ? hv_names_find(d->names, event->pid) : NULL;
 	hv_event_set_comm(event, comm);
 	event->tgid = hv_names_tgid(d->names, event->pid);
-	if (!comm) /* it may become known without another version */
+	if (!comm) /* it may become known without a new version */
 		return;
 	t->pid = event->pid;
 	t->tgid = event->tgid;
@@ -87,8 +87,9 @@ void hv_decoder_name_task(struct hv_decoder *d, struct hv_event *event)
 	memcpy(t->comm, event->comm, sizeof(t->comm));
 }
 
-/* The words of a section's end begin below those of the function that it is in. At a call of the
- * guest the return address is still there, which the function's own rules do not count. */
+/* The stack words at the end of a section start below the words of the function that it is in. If
+ * the guest called there, its return address is still on the stack; the unwind rules of the
+ * function do not count it. */
 static void place_words(const struct hv_decoder *d, const struct hv_event *event,
 			struct hv_stack_words *words)
 {
@@ -105,7 +106,7 @@ static void place_words(const struct hv_decoder *d, const struct hv_event *event
 	}
 }
 
-/* The function that the event is in is not among its callers, as in the kernel. */
+/* Like the kernel, does not list the function that contains the event as a caller. */
 static void section_callers(struct hv_decoder *d, const struct hv_parts *words, struct hv_gva *list,
 			    struct hv_event *event)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What all buffers of a guest share to decode records into events: properties of the guest's
- * kernel, clocks, task names, marker texts, callers.
+/* The context that all buffers of a guest share to decode records into events: properties of the
+ * guest's kernel, clocks, task names, marker texts, callers.
  *
  * decode.h decodes one record, parts.h groups records, cursor.h orders them and detects losses. One
  * thread. */

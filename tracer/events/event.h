@@ -112,7 +112,7 @@ struct hv_event {
 	 * HV_EVENT_DEEPER_MAX. Decoding does not set it. */
 	uint8_t deeper;
 	uint16_t results_len; /* bytes */
-	/* Guest event made by the host: its preempt count is that of the event it was made from,
-	 * not the one inside its probe. Decoding does not set it. */
+	/* Guest event made by the host: its preempt count is the one of the original event, not the
+	 * one inside its probe. Decoding does not set it. */
 	uint8_t is_as_deep;
 };

@@ -12,23 +12,23 @@
 #define HALF  4u
 #define PARTS HVTRACE_MARK_PARTS
 
-/* A text of which parts have come. */
+/* An incomplete text. */
 struct begun {
 	uint32_t pid;
 	uint32_t nr_parts; /* 0: the slot is free */
-	uint64_t began;	   /* the number of its first part */
+	uint64_t began;	   /* number of its first part */
 	size_t len_bytes;
 	char text[HV_MARK_BYTES_MAX];
 };
 
 struct hv_guest_marks {
 	struct begun begun[HV_MARKS_BEGUN_MAX];
-	uint64_t nr_begun; /* ever */
+	uint64_t nr_begun; /* total */
 	struct hv_mark_call last;
-	uint64_t lost_ns; /* of the last event before which some were lost */
+	uint64_t lost_ns; /* of the last event that followed a loss */
 	unsigned lost_cpu;
 	bool last_ends;
-	char text[HV_MARK_BYTES_MAX + 1]; /* of the last call, if it ends a mark */
+	char text[HV_MARK_BYTES_MAX + 1]; /* text of the last call, if it completes a mark */
 };
 
 _Static_assert(HV_MARK_BYTES_MAX == PARTS * HVTRACE_MARK_WORDS * WORD, "the longest mark fits");
@@ -43,7 +43,6 @@ void hv_guest_marks_free(struct hv_guest_marks *m)
 	free(m);
 }
 
-/* One part of a text. */
 struct part {
 	bool is_first, is_last;
 	unsigned nr;
@@ -51,7 +50,7 @@ struct part {
 	char text[HVTRACE_MARK_WORDS * WORD];
 };
 
-/* False: CALL is no part of a mark. */
+/* Returns false if CALL is not a part of a mark. */
 static bool parse(const struct hv_mark_call *call, struct part *ret)
 {
 	uint32_t option = (uint32_t)call->args[0];
@@ -68,7 +67,7 @@ static bool parse(const struct hv_mark_call *call, struct part *ret)
 	return ret->len_bytes <= HVTRACE_MARK_WORDS * word_bytes;
 }
 
-/* The text that PID has begun; NULL: none. */
+/* Returns PID's incomplete text, or NULL. */
 static struct begun *find(struct hv_guest_marks *m, uint32_t pid)
 {
 	for (size_t i = 0; i < HV_MARKS_BEGUN_MAX; i++)
@@ -77,7 +76,7 @@ static struct begun *find(struct hv_guest_marks *m, uint32_t pid)
 	return NULL;
 }
 
-/* A slot for PID: its own, a free one, or that of the text that was begun first. */
+/* Returns a slot for PID: its present slot, a free one, or the slot of the oldest text. */
 static struct begun *begin(struct hv_guest_marks *m, uint32_t pid)
 {
 	struct begun *own = find(m, pid), *b = &m->begun[0];
@@ -94,7 +93,7 @@ static struct begun *begin(struct hv_guest_marks *m, uint32_t pid)
 	return b;
 }
 
-/* Whether it ends a mark. */
+/* Returns whether CALL completes a mark. */
 static bool take(struct hv_guest_marks *m, const struct hv_mark_call *call)
 {
 	struct begun *b;

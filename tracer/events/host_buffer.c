@@ -13,10 +13,10 @@
 #include "tracer/events/host_event.h"
 
 #define RING_BYTES_MIN 8192
-#define MEMORY_SHARE   2		   /* at most a half of the host's free memory */
-#define KEPT_BYTES     ((size_t)256 << 20) /* of the process's limit, for everything else */
+#define MEMORY_SHARE   2		   /* use at most half of the host's free memory */
+#define KEPT_BYTES     ((size_t)256 << 20) /* part of the process's limit reserved for other uses */
 
-/* A mapping counts against the limit of the process when it is made. */
+/* A mapping counts against the limit of the process when it is created. */
 static void *map(size_t len_bytes)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -30,8 +30,8 @@ static void *map(size_t len_bytes)
 	return memory;
 }
 
-/* The ring is as long as the next power of two, since slots and laps are bits of a position
- * (docs/internals/ring.md). Its oldest part does not count. */
+/* The ring is rounded up to a power of two, because slots and laps are bits of a position
+ * (docs/internals/ring.md). The excess at its old end does not count. */
 static uint64_t ring_bytes_of(uint64_t size_bytes)
 {
 	uint64_t bytes = RING_BYTES_MIN;
@@ -41,7 +41,7 @@ static uint64_t ring_bytes_of(uint64_t size_bytes)
 	return bytes;
 }
 
-/* Returns the memory for the rings of all vCPUs. 0: more than the host can give. */
+/* Returns the memory for the rings of all vCPUs; 0: more than the host can provide. */
 static uint64_t rings_bytes(const uint64_t *sizes_bytes, unsigned nr_cpus)
 {
 	uint64_t free_bytes = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -109,7 +109,7 @@ static bool has_room(const struct hv_buffer *b, unsigned cpu, uint64_t nr)
 	return hv_buffer_head(b, cpu) - b->cpus[cpu].mark.position + nr <= b->cpus[cpu].nr_kept;
 }
 
-/* Idle tasks always have the same name, and an unknown name is not recorded. */
+/* Idle tasks always have the same name, and unknown names are not recorded. */
 static bool is_named(const struct hv_buffer_lane *c, const struct hv_event *e)
 {
 	if (c->named_pid == e->pid && memcmp(c->named_comm, e->comm, HV_COMM_LEN) == 0)
@@ -128,9 +128,8 @@ static void set_depth(struct hv_record *record, uint16_t depth)
 	record->word[3] |= (uint64_t)(depth & HV_RECORD_DEPTH_MAX) << HV_RECORD_DEPTH_SHIFT;
 }
 
-/* Copies the records of E, which the cursor has returned, to RET. Their depth and, of an event of
- * the guest's own, their type and entry may be others (tree/instance/demux/demux.h). Returns how
- * many there are. */
+/* Copies the records of E, which the cursor returned, to RET. Their depth may differ, and for guest
+ * events their type and entry (tree/instance/demux/demux.h). Returns the number of records. */
 static unsigned copy_records(const struct hv_cursor *cursor, const struct hv_event *e,
 			     struct hv_record *ret)
 {
@@ -158,14 +157,15 @@ void hv_buffer_put_host(struct hv_buffer *b, const struct hv_record *records, un
 	put_all(b, e->cpu, records, nr);
 }
 
-/* The records of an event, with those before it. */
+/* The records of an event, with the additional ones before it. */
 struct listed {
 	struct hv_record list[2 + HV_EVENT_RECORDS_MAX];
 	unsigned nr;
 	bool named;
 };
 
-/* Begins with the name, if it differs from that of the event before, and what was lost. */
+/* Starts the list with the number of lost events and the task's name, if it differs from the name
+ * before. */
 static void list_before(const struct hv_buffer *b, uint64_t tsc, const struct hv_event *e,
 			struct listed *ret)
 {
@@ -177,7 +177,7 @@ static void list_before(const struct hv_buffer *b, uint64_t tsc, const struct hv
 		ret->list[ret->nr++] = hv_encode_task(tsc, e->pid, e->tgid, e->comm);
 }
 
-/* Puts all of them or none. */
+/* Writes all records or none. */
 static void put_listed(struct hv_buffer *b, const struct hv_event *e, const struct listed *listed)
 {
 	struct hv_buffer_lane *c = &b->cpus[e->cpu];
@@ -216,12 +216,12 @@ void hv_buffer_put_late(struct hv_buffer *b, const struct hv_record *of,
 	put_listed(b, e, &listed);
 }
 
-/* What hv_buffer_put_briefs() puts, all of it at once at the end. */
+/* Records of hv_buffer_put_briefs(), written together at the end. */
 struct batch {
-	struct hv_record list[2 * HV_BRIEFS_MAX]; /* at most a task record before each */
+	struct hv_record list[2 * HV_BRIEFS_MAX]; /* at most one task record before each */
 	size_t nr;
-	struct hv_event task; /* of the last one, of which only kind, pid, tgid and comm are set */
-	bool named;	      /* that name is the one that was put last, or needs not be put */
+	struct hv_event task; /* task of the last event; only kind, pid, tgid and comm are set */
+	bool named;	      /* no task record is needed for it */
 };
 
 static void add_task(struct hv_buffer_lane *c, uint64_t tsc, struct batch *batch)
@@ -265,7 +265,7 @@ void hv_buffer_put_briefs(struct hv_buffer *b, const struct hv_cursor *cursor,
 		return;
 	batch.nr = 0;
 	batch.task.kind = HV_EVENT_FUNCTION;
-	batch.task.pid = 0; /* an idle one needs no name */
+	batch.task.pid = 0; /* an idle task needs no name */
 	batch.named = true;
 	for (; which; which &= which - 1) {
 		int i = __builtin_ctzll(which);

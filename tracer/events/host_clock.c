@@ -8,25 +8,25 @@
 
 #define EPOCHS_MAX 8
 #define SKEW_TICKS 1000000
-#define WARM_UP_NS 5000000 /* between the first two samples, as a rate is needed at once */
+#define WARM_UP_NS 5000000 /* between the first two samples; a rate is needed immediately */
 
-/* A time during which KVM added the same. */
+/* A time with constant KVM offsets. */
 struct epoch {
-	uint64_t from_ticks; /* of the host's counter: the last look before the epoch was seen */
-	uint64_t to_ticks;   /* the first look that saw another epoch */
-	struct hv_tsc *tscs; /* owned, one a vCPU */
+	uint64_t from_ticks; /* host counter at the last check before the epoch was seen */
+	uint64_t to_ticks;   /* host counter at the first check that saw another epoch */
+	struct hv_tsc *tscs; /* owned, one per vCPU */
 };
 
 struct hv_host_clock {
 	struct hv_guest *guest; /* borrowed */
 	unsigned nr_vcpus;
 	struct hv_host_time time;
-	struct epoch epochs[EPOCHS_MAX]; /* the newest first */
+	struct epoch epochs[EPOCHS_MAX]; /* newest first */
 	unsigned nr_epochs;
 	uint64_t looked_ticks;
 };
 
-/* NULL: it is not known now. */
+/* Returns NULL if unknown now. */
 static struct hv_tsc *read_tscs(const struct hv_host_clock *c)
 {
 	struct hv_tsc *tscs = hv_alloc(c->nr_vcpus * sizeof(*tscs));
@@ -51,7 +51,7 @@ static bool are_same(const struct hv_host_clock *c, const struct hv_tsc *a, cons
 	return true;
 }
 
-/* Takes TSCS. */
+/* Takes ownership of TSCS. */
 static void begin_epoch(struct hv_host_clock *c, struct hv_tsc *tscs, uint64_t now_ticks)
 {
 	if (c->nr_epochs == EPOCHS_MAX)
@@ -116,7 +116,7 @@ static const struct hv_tsc *tsc_of(const struct hv_host_clock *c, unsigned epoch
 	return &c->epochs[epoch].tscs[cpu < c->nr_vcpus ? cpu : 0];
 }
 
-/* Returns the host's counter at the time when the guest's was TICKS. */
+/* Returns the host's counter when the guest's was TICKS. */
 static uint64_t host_ticks(const struct hv_tsc *t, uint64_t ticks)
 {
 	return (uint64_t)(((unsigned __int128)(ticks - t->offset) << t->frac_bits) / t->ratio);
@@ -130,7 +130,7 @@ uint64_t hv_host_clock_ns(const struct hv_host_clock *c, unsigned cpu, uint64_t 
 	for (unsigned i = 0; i < c->nr_epochs; i++) {
 		uint64_t candidate = host_ticks(tsc_of(c, i, cpu), ticks);
 
-		/* No time stamp is later than now, except for the difference between two CPUs. */
+		/* No time stamp is in the future, except for the difference between two CPUs. */
 		if (candidate < c->epochs[i].from_ticks || candidate > c->epochs[i].to_ticks ||
 		    candidate > now + SKEW_TICKS)
 			continue;

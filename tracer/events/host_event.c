@@ -5,7 +5,7 @@
 
 #include "ringbuf/record_bits.h"
 
-/* Word 2 of the record: what an entry begins with, as the guest's calls have their pid. */
+/* Word 2 of the record has the flags, count and pid of the entry's common fields. */
 #define COUNT_MASK 0xff
 
 unsigned hv_host_event_encode(uint64_t tsc, uint16_t id, struct hv_span entry,

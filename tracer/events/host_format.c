@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Follows f_show() in kernel/trace/trace_events.c, which writes the text. */
+/* Parses the text that f_show() in kernel/trace/trace_events.c writes. */
 #include "tracer/events/host_format.h"
 
 #include <inttypes.h>
@@ -14,8 +14,8 @@
 #define PRINT_FMT  "print fmt: "
 #define FIELD	   "\tfield:"
 
-/* Splits "char prev_comm[16]" into the type "char[16]" and the name. The type is one byte longer
- * than the text where there is an array, and takes the place of the blank and the name. */
+/* Splits "char prev_comm[16]" into the type "char[16]" and the name. With an array, the type is one
+ * byte longer than the text, and overwrites the blank and the name. */
 static bool split(char *declaration, struct hv_event_field *ret)
 {
 	char *blank = strrchr(declaration, ' '), *array, *end;
@@ -32,8 +32,8 @@ static bool split(char *declaration, struct hv_event_field *ret)
 		*array = '\0';
 		ret->len = atoi(number + 1);
 	}
-	/* Both are owned by the text: "TYPE\0NAME\0" has no room for the array, so the name is put
-	 * behind it. */
+	/* The text owns both. "TYPE\0NAME\0" has no room for the array, so the name moves to the
+	 * end. */
 	if (array) {
 		size_t len_name = strlen(blank + 1), len_array = strlen(number);
 

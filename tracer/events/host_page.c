@@ -5,11 +5,11 @@
 #define HEAD_BYTES    16
 #define COMMIT_MASK   0x3fffffff
 #define MISSED_EVENTS 0x80000000 /* RB_MISSED_EVENTS */
-#define MISSED_STORED 0x40000000 /* RB_MISSED_STORED: their number follows the entries */
+#define MISSED_STORED 0x40000000 /* RB_MISSED_STORED: the number follows the entries */
 
 #define TYPE_BITS    5
 #define DELTA_BITS   27
-#define ABSOLUTE_MAX ((UINT64_C(1) << 59) - 1) /* TS_MSB is what an absolute time lacks */
+#define ABSOLUTE_MAX ((UINT64_C(1) << 59) - 1) /* an absolute time lacks the bits of TS_MSB */
 
 enum { TYPE_LONG = 0, TYPE_PADDING = 29, TYPE_EXTEND = 30, TYPE_ABSOLUTE = 31 };
 
@@ -34,8 +34,8 @@ bool hv_host_page_begin(struct hv_span bytes, struct hv_host_page *ret)
 	return true;
 }
 
-/* Takes what is before an entry, or the entry itself, of which *RET is then the payload. Returns
- * whether it could be read. */
+/* Reads one element: an entry, whose payload is then *RET, or an element that precedes entries.
+ * Returns false if it is invalid. */
 static bool read_one(struct hv_host_page *p, struct hv_span *ret)
 {
 	uint32_t head, more = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/events/lane.h"
 
-#define RUN_MAX HV_MERGE_RUN /* how many records are read at once */
+#define RUN_MAX HV_MERGE_RUN /* records read at a time */
 
 static void note_lost(struct hv_lane *l, uint64_t position, uint64_t nr)
 {
@@ -19,7 +19,7 @@ static bool returned_before(const struct hv_lane *l, const struct hv_kept *k)
 	       (tsc == l->from.tsc && !hv_position_before(l->from.last, k->position));
 }
 
-/* KEPT is of no known kind. */
+/* Drops KEPT, which is of an unknown kind. */
 static void keep_not(struct hv_lane *l, const struct hv_kept *kept)
 {
 	uint64_t nr_lost = hv_record_lost(&kept->record);
@@ -31,7 +31,7 @@ static void keep_not(struct hv_lane *l, const struct hv_kept *kept)
 	note_lost(l, kept->position + 1, nr_lost ? nr_lost : 1);
 }
 
-/* KEPT, in the backlog's room, has NR records that were read from POSITION on. */
+/* Keeps the NR records read from POSITION on, which are in the backlog's room at KEPT. */
 static void keep(struct hv_lane *l, const struct hv_lane_reading *reading, uint64_t position,
 		 struct hv_kept *kept, size_t nr)
 {
@@ -76,7 +76,7 @@ static void block(struct hv_lane *l, uint64_t now_ns)
 	l->blocked_since_ns = now_ns;
 }
 
-/* Reads what is complete, up to the goal and as far as there is room. Returns how much that was. */
+/* Reads complete records up to the goal, as far as there is room. Returns their number. */
 static size_t read_run(struct hv_lane *l, const struct hv_lane_reading *reading)
 {
 	uint64_t position = l->ring.position, left = l->goal - position;
@@ -94,7 +94,7 @@ static size_t read_run(struct hv_lane *l, const struct hv_lane_reading *reading)
 	return nr;
 }
 
-/* Reads one record, or passes what is lost. Returns false if the position is not written yet. */
+/* Reads one record, or skips lost ones. Returns false if the position is not written yet. */
 static bool read_one(struct hv_lane *l, const struct hv_lane_reading *reading)
 {
 	size_t nr_room;

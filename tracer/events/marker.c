@@ -9,7 +9,8 @@
 
 #define CPU 0
 
-/* Finds the youngest record of a lane. False: there is none, or it is being written. */
+/* Finds the youngest record of a lane. Returns false if the lane is empty, or the record is being
+ * written. */
 static bool youngest_of(struct hv_buffer *b, unsigned lane, struct hv_record *ret)
 {
 	struct hv_ring ring;
@@ -22,8 +23,8 @@ static bool youngest_of(struct hv_buffer *b, unsigned lane, struct hv_record *re
 	return hv_ring_read(&ring, hv_now_ns(), ret, &lost) == HV_RING_RECORD;
 }
 
-/* Returns the time now, or right after the youngest record if this is later: the guest's clock may
- * be known only to a tick. */
+/* Returns the present time, or the time right after the youngest record if that is later, because
+ * the guest's clock may have only the resolution of a tick. */
 static uint64_t time_of_mark(struct hv_buffer *b)
 {
 	struct hv_clocks *clocks = b->decoder->clocks;

@@ -8,11 +8,11 @@
 #include "base/guard.h"
 #include "tracer/events/lane.h"
 
-/* The number of rounds in one hv_merge_next. The second round proves what the first one read. A
- * third is needed if an older record appeared in the second. */
+/* Maximum number of rounds in one hv_merge_next. The second round confirms the result of the first.
+ * A third is needed if an older record appeared in the second. */
 #define ROUNDS_MAX 4
 
-/* A lane and the time of its oldest record; UINT64_MAX: it may have none. */
+/* A lane and the time of its oldest record; UINT64_MAX: possibly none. */
 struct turn {
 	struct hv_lane *lane;
 	uint64_t time_ns;
@@ -22,15 +22,15 @@ struct hv_merge {
 	struct hv_merge_clock clock;
 	unsigned first_cpu;
 	uint64_t round;
-	/* Records that were read in rounds before this one can be returned: since then every lane
-	 * was read up to where its head was after those records were complete. */
+	/* Records read in rounds before this one can be returned: after they were complete, every
+	 * lane was read up to its head. */
 	uint64_t done;
-	bool pressed;	  /* a lane is nearly full: blocked lanes are not waited for */
-	bool waived;	  /* and a lane was blocked */
-	uint64_t read_ns; /* when a lane was read last, by hv_now_ns() */
+	bool pressed;	  /* a lane is nearly full: do not wait for blocked lanes */
+	bool waived;	  /* pressed, and a lane was blocked */
+	uint64_t read_ns; /* hv_now_ns() at the last read of a lane */
 	size_t nr_lanes;
 	struct hv_lane *lanes;
-	struct turn *order; /* a heap of the lanes, the one with the oldest record first */
+	struct turn *order; /* heap of the lanes by their oldest record */
 };
 
 /* -- order of the lanes -------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static void put_turn(struct hv_merge *m, size_t at, struct turn turn)
 	turn.lane->turn = at;
 }
 
-/* Puts L at AT in the heap, or below. */
+/* Inserts L at AT in the heap or below. */
 static void sift_down(struct hv_merge *m, size_t at, struct hv_lane *l)
 {
 	const struct turn turn = turn_of(l);
@@ -77,7 +77,7 @@ static void sift_down(struct hv_merge *m, size_t at, struct hv_lane *l)
 	put_turn(m, at, turn);
 }
 
-/* Moves L, whose first record is another one now, to its place in the heap. */
+/* Moves L to its place in the heap after its first record changed. */
 static void reorder(struct hv_merge *m, struct hv_lane *l)
 {
 	const struct turn turn = turn_of(l);
@@ -98,8 +98,7 @@ static void order_lanes(struct hv_merge *m)
 		sift_down(m, i, m->order[i].lane);
 }
 
-/* Returns the last round for which the lane is done: it was read up to its head in that round, or
- * need not be. */
+/* Returns the last round in which the lane was read up to its head, or did not need to be. */
 static uint64_t lane_done(struct hv_merge *m, struct hv_lane *l, uint64_t now_ns,
 			  enum hv_merge_until until)
 {
@@ -155,7 +154,8 @@ static void start_round(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until
 	order_lanes(m);
 }
 
-/* Reads on. Of use unless the lane is blocked, or full, or done in the round of its goal. */
+/* Reads more records. Has no effect if the lane is blocked, full, or done in the round of its
+ * goal. */
 static void refill(struct hv_merge *m, struct hv_lane *l, uint64_t now_ns,
 		   enum hv_merge_until until)
 {
@@ -169,7 +169,7 @@ static void refill(struct hv_merge *m, struct hv_lane *l, uint64_t now_ns,
 		m->done = done;
 }
 
-/* Reads on, after a record was taken. */
+/* Reads more records after one was taken. */
 static void read_on(struct hv_merge *m, struct hv_lane *l, uint64_t now_ns,
 		    enum hv_merge_until until)
 {
@@ -177,11 +177,11 @@ static void read_on(struct hv_merge *m, struct hv_lane *l, uint64_t now_ns,
 		return;
 	if (l->done != l->goal_round && !l->blocked)
 		refill(m, l, now_ns, until);
-	if (m->waived && !hv_lane_is_full(l)) /* the blocked lane may be waited for again */
+	if (m->waived && !hv_lane_is_full(l)) /* waiting for the blocked lane is possible again */
 		m->done = 0;
 }
 
-/* The time of the oldest record of all lanes but the first one of the heap. */
+/* Returns the time of the oldest record in all lanes except the first of the heap. */
 static inline uint64_t second_ns(const struct hv_merge *m)
 {
 	uint64_t ns = m->nr_lanes > 1 ? m->order[1].time_ns : UINT64_MAX;
@@ -189,7 +189,8 @@ static inline uint64_t second_ns(const struct hv_merge *m)
 	return m->nr_lanes > 2 && m->order[2].time_ns < ns ? m->order[2].time_ns : ns;
 }
 
-/* The first lane of the heap has another first record. Mostly it stays where it is. */
+/* Restores the heap after the first record of its first lane changed. Usually the lane stays
+ * first. */
 static inline void reorder_first(struct hv_merge *m)
 {
 	struct turn *first = &m->order[0];
@@ -201,7 +202,7 @@ static inline void reorder_first(struct hv_merge *m)
 		sift_down(m, 0, first->lane);
 }
 
-/* Starts rounds until a record may be returned. */
+/* Starts rounds until a record can be returned. */
 static bool need_first(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until)
 {
 	for (unsigned i = 0; i < ROUNDS_MAX; i++) {
@@ -242,7 +243,7 @@ bool hv_merge_take(struct hv_merge *m, struct hv_merge_item *ret)
 
 	if (!k || k->round >= m->done || m->waived || l->gaps.nr || l->kept.nr_heap)
 		return false;
-	/* Otherwise the lane is read on. */
+	/* Otherwise the lane must be read again. */
 	if (hv_backlog_nr(&l->kept) <= l->nr_full + 1 && l->done != l->goal_round && !l->blocked)
 		return false;
 	hv_lane_take(l, k, ret);
@@ -267,7 +268,7 @@ const struct hv_kept *hv_merge_run(const struct hv_merge *m, size_t max, unsigne
 		max = hv_lane_nr_until_read_on(l);
 	heap_ns = l->kept.nr_heap ? l->kept.heap[0].time_ns : UINT64_MAX;
 	other_ns = second_ns(m);
-	/* Of equal times, only that of the lane's first record says itself which one is first. */
+	/* If times are equal, only the lane's first record is known to precede the others. */
 	for (; nr < max && first[nr].round < m->done; nr++)
 		if ((nr && first[nr].time_ns >= other_ns) ||
 		    (l->kept.nr_heap && first[nr].time_ns >= heap_ns))
@@ -293,7 +294,7 @@ static struct hv_lane *lane_of(struct hv_merge *m, unsigned cpu)
 	return cpu - m->first_cpu < m->nr_lanes ? &m->lanes[cpu - m->first_cpu] : NULL;
 }
 
-/* Reads on if the lane has no records, because its goal may be old. */
+/* Reads the lane if it has no records, because its goal may be old. */
 bool hv_merge_peek(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_merge_until until,
 		   struct hv_merge_item *ret)
 {

@@ -11,8 +11,8 @@
 struct hv_names {
 	struct hv_kernel *kernel;  /* borrowed */
 	struct hv_comms *recorded; /* owned */
-	unsigned ignores;	   /* ignores names in records, and the task list */
-	struct hv_tasks tasks;	   /* the guest's task list when it was last read */
+	unsigned ignores;	   /* ignore names in records, and the task list */
+	struct hv_tasks tasks;	   /* the guest's task list at the last read */
 	uint64_t tasks_read_ns;
 	uint64_t version;
 };
@@ -71,7 +71,7 @@ static void read_tasks(struct hv_names *n)
 	n->tasks_read_ns = hv_now_ns();
 	n->version++;
 	hv_tasks_deinit(&n->tasks);
-	/* If the list cannot be read, it has no names. */
+	/* If the list cannot be read, it is empty. */
 	hv_err_free(hv_tasks_read(n->kernel, &n->tasks));
 	if (n->tasks.nr)
 		qsort(n->tasks.list, n->tasks.nr, sizeof(*n->tasks.list), by_pid);

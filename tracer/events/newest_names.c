@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds the names that tasks had last, by the task records in the guest's rings. */
+/* Finds the latest names of tasks in the task records of the guest's rings. */
 #include "base/guard.h"
 #include "tracer/events/buffer_state.h"
 #include "tracer/events/decoder.h"
@@ -22,7 +22,7 @@ static void note(struct hv_comms *c, const struct hv_record *record)
 	hv_comms_set_newest(c, hv_record_tsc(record), pid, hv_record_tgid(record), comm);
 }
 
-/* What is written meanwhile is left to others: the ring is read up to its present head. */
+/* Reads the ring up to its present head. Later records are read elsewhere. */
 static void note_lane(const struct hv_buffer *b, unsigned lane, struct hv_comms *c)
 {
 	struct hv_record run[RUN_MAX];
@@ -32,7 +32,7 @@ static void note_lane(const struct hv_buffer *b, unsigned lane, struct hv_comms 
 	hv_buffer_ring(b, lane, &ring);
 	end = hv_ring_head(&ring);
 	ring.position = b->lanes[lane].mark.position;
-	if (end < ring.position) /* the guest lies */
+	if (end < ring.position) /* invalid head */
 		return;
 	if (end - ring.position > ring.nr_kept)
 		ring.position = end - ring.nr_kept;
@@ -42,7 +42,7 @@ static void note_lane(const struct hv_buffer *b, unsigned lane, struct hv_comms 
 
 		for (size_t i = 0; i < nr; i++)
 			note(c, &run[i]);
-		if (!nr) /* it is not whole */
+		if (!nr) /* incomplete record */
 			ring.position++;
 	}
 }

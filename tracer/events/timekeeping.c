@@ -6,7 +6,7 @@
 
 #include "base/guard.h"
 
-#define SLEW_MAX 100 /* NTP makes a clock faster or slower by less than one in so many */
+#define SLEW_MAX 100 /* NTP changes the speed of a clock by less than 1/SLEW_MAX */
 
 static void thin_out(struct hv_timekeeping *t)
 {
@@ -21,7 +21,7 @@ static void thin_out(struct hv_timekeeping *t)
 void hv_timekeeping_add(struct hv_timekeeping *t, const struct hv_timekeeper_moment *m)
 {
 	if (t->nr && m->cycles < t->list[t->nr - 1].cycles)
-		t->nr = 0; /* the counter began again */
+		t->nr = 0; /* the counter restarted */
 	if (t->nr && m->cycles == t->list[t->nr - 1].cycles)
 		t->nr--;
 	if (!t->list)
@@ -60,7 +60,7 @@ static uint64_t ns_before(const struct hv_timekeeper_moment *m, uint64_t cycles)
 	return at - (hv_moment_mono_ns(m, m->cycles - cycles) - at);
 }
 
-/* Between two moments, of which A is followed by B. */
+/* Computes the time between A and the next moment B. */
 static uint64_t ns_between(const struct hv_timekeeper_moment *a,
 			   const struct hv_timekeeper_moment *b, uint64_t cycles,
 			   const struct hv_timekeeper_moment **ret_of)
@@ -73,8 +73,8 @@ static uint64_t ns_between(const struct hv_timekeeper_moment *a,
 	*ret_of = a;
 	if (off >= -max && off <= max)
 		return ns + (uint64_t)(int64_t)((__int128)off * delta / span);
-	/* The guest was suspended meanwhile, while its counter ran on. What would be before A is
-	 * before that, too. */
+	/* The guest was suspended in between while its counter continued. CYCLES belong to the time
+	 * before the suspend if counting back from B would give a time before A. */
 	ns = ns_before(b, cycles);
 	if ((int64_t)(ns - from) >= 0) {
 		*ret_of = b;

@@ -21,7 +21,6 @@ struct hv_timekeeping {
 /* Adds M. Replaces the newest moment if that has the same cycles. If the cycles of M are lower, the
  * counter restarted, and all other moments are dropped. */
 void hv_timekeeping_add(struct hv_timekeeping *t, const struct hv_timekeeper_moment *m);
-/* Drops all moments. */
 void hv_timekeeping_deinit(struct hv_timekeeping *t);
 
 /* Returns CLOCK_MONOTONIC when the clocksource was at CYCLES. *RET_OF is the moment whose clock
