@@ -10,7 +10,7 @@
 
 #define CHUNK 128 /* blocks written in one hold */
 
-/* -- their code -------------------------------------------------------------------------------- */
+/* -- code of detours --------------------------------------------------------------------------- */
 
 static size_t stub_off(const struct hv_stub_image *stubs, const struct hv_detour_want *want)
 {
@@ -247,7 +247,7 @@ size_t hv_detours_choose(struct hv_detours *d, const struct hv_detour_want *want
  * it has a kprobe, and while any task has an address in the place: a task in a breakpoint handler
  * continues at the copy even after the kprobe is gone. (A kernel before 5.13 may be single-stepping
  * the copy, without such an address. A kprobe removed at the very moment when the table is full is
- * missed there.)
+ * missed on such a kernel.)
  *
  * A block without tasks gets no new ones. So no hold is needed from this check until the block's
  * code is written. */

@@ -29,7 +29,7 @@
 struct event {
 	struct hv_event_type type; /* the names are owned; without fields and texts */
 	bool is_on;
-	bool is_wanted; /* only during hv_event_tracer_set() */
+	bool is_wanted; /* valid only during hv_event_tracer_set() */
 	bool is_free;	/* its memory in the region is unused */
 	bool was_on;	/* the guest may be using its array */
 };
@@ -473,7 +473,7 @@ struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_wa
 	return NULL;
 }
 
-/* -- afterwards -------------------------------------------------------------------------------- */
+/* -- cleanup ----------------------------------------------------------------------------------- */
 
 /* Returns whether an event of MODULE is on. */
 static bool has_any_on(void *ctx, const struct hv_module *module)

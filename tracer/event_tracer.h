@@ -52,11 +52,11 @@ void hv_event_wants_deinit(struct hv_event_want *wants, size_t nr);
  * that are already on. Switches all others on or off, many in one hold. An event that cannot be
  * switched on does not affect the others; its why_not is set:
  *
- *   EOPNOTSUPP  never possible in this kernel: the event belongs to a module, or is switched on
- *               by its own function (reg; raw_syscalls is supported), or its probe makes
- *               unknown calls
- *   EBUSY       the guest has probes on its tracepoint, or was changing tracepoints or code
- *               until the timeout; retry later
+ *   EOPNOTSUPP  never possible in this kernel: the event is switched on by its own function (reg;
+ *               raw_syscalls is supported), or its probe makes unknown calls
+ *   EBUSY       the guest uses the tracepoint or changes the module in a way that prevents it, or
+ *               was changing tracepoints or code until the timeout; retry later
+ *   ENOENT      its module was removed
  *   ENOSPC      more than HV_REGION_NR_EVENTS, or the journal is full
  *   others      the tracepoint in guest memory is inconsistent
  *

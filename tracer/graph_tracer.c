@@ -34,8 +34,8 @@ void hv_graph_tracer_free(struct hv_graph_tracer *g)
 	free(g);
 }
 
-/* While a livepatch is in transition, the kernel waits until it can read all stacks to the end. Our
- * handler ends the stacks that it is on (kernel/livepatch/transition.c). */
+/* While a livepatch is in transition, the kernel waits until it can read all stacks to the end. It
+ * cannot read a stack past our handler (kernel/livepatch/transition.c). */
 static struct hv_err *check_livepatch(const struct hv_kernel *k)
 {
 	struct hv_gva at;

@@ -24,12 +24,13 @@ size_t hv_landings_max(void);
 struct hv_err *hv_landings_plan(const struct hv_tracee *t, struct hv_gva code,
 				struct hv_hold_write *writes, size_t *ret_nr) hv_must_use;
 
-/* Returns the call target of sites in reach for the stub at offset OFF of the code at CODE. */
+/* Returns the address that sites in reach call for the stub at offset OFF of the code at CODE. */
 struct hv_gva hv_landing_or_stub(const struct hv_tracee *t, struct hv_gva code, size_t off);
 
-/* Returns the call target of the site at AT for STUB, the call target of sites in reach: STUB, or
- * its landing in the second mapping. If AT reaches neither, encode_call() of the result fails. */
+/* STUB is the address that sites in reach call. Returns the address that the site at AT calls: STUB
+ * itself, or its landing in the second mapping. If AT reaches neither, encode_call() of the result
+ * fails. */
 struct hv_gva hv_landing_from(const struct hv_tracee *t, struct hv_gva at, struct hv_gva stub);
-/* Returns the call target of sites in reach that corresponds to TARGET: TARGET itself, unless it is
- * a landing in the second mapping. */
+/* Returns the address that sites in reach call instead of TARGET: TARGET itself, unless it is a
+ * landing in the second mapping. */
 struct hv_gva hv_landing_leads_to(const struct hv_tracee *t, struct hv_gva target);

@@ -29,7 +29,7 @@ struct hv_load_function {
 struct hv_load_view {
 	uint64_t ppm;	   /* load of the most loaded vCPU, in parts per million of its time */
 	unsigned cpu;	   /* the most loaded vCPU */
-	uint64_t taken_ns; /* time of that vCPU since the last call, spent in stubs */
+	uint64_t taken_ns; /* time that it spent in stubs since the last call */
 	/* The functions of this vCPU's newest records, the costliest first. Owned. */
 	struct hv_load_function *functions;
 	size_t nr;

@@ -231,7 +231,7 @@ static struct hv_err *add_word(const struct hv_tracee *t, struct hv_gva at, uint
 	return add_change(t, at, HV_CHANGE_PLUG, sizeof(from), &from, &to, ret);
 }
 
-/* The count of the static key of TP. */
+/* Changes the count of TP's static key. */
 static struct hv_err *add_count(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
 				const struct hv_tracepoint *tp, uint32_t from, uint32_t to,
 				struct hv_plug_changes *ret)

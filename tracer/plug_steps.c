@@ -30,7 +30,7 @@ static struct hv_err *check_locks(const struct hv_tracee *t,
 	return err;
 }
 
-/* EBUSY: the tracepoint differs from the state of STEP. In a hold: it changed since. */
+/* EBUSY: the tracepoint differs from the state of STEP. In a hold: it changed since the plan. */
 static struct hv_err *check_state(const struct hv_tracee *t,
 				  const struct hv_tracepoint_layout *layout,
 				  const struct hv_plug_step *step)
@@ -166,7 +166,7 @@ static struct hv_gva find_refused(const struct hv_change *list, size_t nr)
 	return hv_gva(0);
 }
 
-/* Adds the reverse of the changes in LIST that were made to TO. */
+/* Adds to TO the reverse of those changes in LIST that were made. */
 static void reverse(const struct hv_change *list, size_t nr, struct part *to)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -385,7 +385,8 @@ static bool is_in(const struct plug_memory *m, uint64_t word)
 }
 
 /* Functions that call probes, and probes themselves. All of them have one of our addresses in a
- * register or a frame during the call. Probes of perf and BPF are then called by __traceiter_*. */
+ * register or a frame during the call. Probes of perf and BPF on the same tracepoint are called by
+ * __traceiter_*. */
 static const char *const users[] = {"__traceiter_", "trace_event_raw_event_",
 				    "do_trace_event_raw_event_", "__probestub_",
 				    "trace_event_buffer_"};

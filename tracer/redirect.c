@@ -44,7 +44,8 @@ struct hv_err *hv_redirect_plan(const struct hv_tracee *t, const struct hv_call 
 	return NULL;
 }
 
-/* Reads the bytes at the address of E. *RET_MAPPED is false if E's mapping is wrong. */
+/* Reads the bytes at the address of E. *RET_MAPPED is false if the address is not mapped as E
+ * records. */
 static struct hv_err *read_now(const struct hv_tracee *t, const struct hv_journal_entry *e,
 			       uint8_t ret[HV_SITE_LEN_MAX], bool *ret_mapped)
 {

@@ -47,7 +47,7 @@ struct hv_section_tracer {
 	uint64_t thresh_ns; /* from hv_section_tracer_begin_at() */
 	uint32_t *seqs;	    /* Owned, one per vCPU: sections up to this number do not count or were
 			       already read. */
-	struct hv_section *kept; /* has a reference; NULL: none */
+	struct hv_section *kept; /* holds a reference; NULL: none */
 	uint64_t kept_tsc;	 /* end time of the kept section */
 	struct hv_section_calls calls;
 };
@@ -113,8 +113,8 @@ static uint32_t seq_of(const struct hv_section_tracer *s, unsigned cpu)
 
 /* -- replaced instructions --------------------------------------------------------------------- */
 
-/* Without the calls around the idle loop and of the entry code, a section may seem longer than it
- * is. */
+/* If the calls around the idle loop or of the entry code are not replaced, a section may seem
+ * longer than it is. */
 static struct hv_err *check_refused(const struct hv_section_plan *p)
 {
 	for (size_t i = 0; i < p->nr; i++) {

@@ -14,7 +14,7 @@
 #define WAIT_NS	  (5L * 1000 * 1000)
 #define TRIES_MAX 200
 
-/* A second instruction that is to become a call. */
+/* A second instruction that will become a call. */
 struct second {
 	uint64_t gva;
 	struct hv_change *first; /* the change of the instruction before it */

@@ -282,8 +282,8 @@ static struct hv_err *apply_sleep(struct hv_tracee *t, struct sleep_changes *cha
 	return NULL;
 }
 
-/* Changes the sites where tasks leave their CPU or return first: if one is refused, no other site
- * was changed. */
+/* First changes the sites where tasks leave their CPU or return to it: if one of them is refused,
+ * no other site has been changed. */
 static struct hv_err *apply_all(struct hv_tracee *t, struct sleep_changes *sleep,
 				struct hv_change *changes, size_t nr)
 {
@@ -378,7 +378,7 @@ static unsigned kept_stub(const struct hv_site_stubs *s, size_t i)
 	return now == HV_STUB_LATER || now == HV_STUB_ACTIONS ? HV_STUB_NONE : now;
 }
 
-/* Some stubs read the caller of a function where a return probe has replaced it. */
+/* These stubs read the function's caller after a return probe has replaced it. */
 static struct hv_err *check_return(const struct hv_site_stubs *s, size_t i, unsigned stub)
 {
 	const struct hv_site *site = &s->tracee->kernel->sites.list[i];

@@ -2,7 +2,7 @@
 /* The guest's own return trampolines: addresses that its return probes and its function_graph put
  * on stacks in place of return addresses, which they store elsewhere. If a trampoline was installed
  * after our frame (a traced function jumped to a probed one), its stored return address is our
- * handler, which cannot be found. */
+ * handler's, and hvtrace cannot find it. */
 #pragma once
 
 #include "kernel/kernel.h"

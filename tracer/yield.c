@@ -153,7 +153,7 @@ static struct hv_err *plan(const struct hv_tracee *t, const struct places *place
 	return err;
 }
 
-/* To the guest, functions that our stub calls are called by ftrace. */
+/* Makes functions that our stub calls appear as called by ftrace. */
 static void note_callers(struct hv_yield *y, const struct places *places)
 {
 	size_t len = y->tracee->kernel->core.as.arch->site_len_bytes;

@@ -44,7 +44,7 @@ struct hv_err *hv_yield_check_gone(const struct hv_yield *y) hv_must_use;
  * second for a while, because ftrace writes after it has read. Returns true at most once a second,
  * whatever the guest does. NOW_NS is the host's monotonic clock. */
 bool hv_yield_looked(struct hv_yield *y, uint64_t now_ns);
-/* Removes sites that the guest has taken over from the journal. Returns their number. */
+/* Removes from the journal the sites that the guest has taken over. Returns their number. */
 size_t hv_yield_forget_taken(struct hv_yield *y);
 
 /* *RET: E, an entry of an untrusted journal, is such a redirected call: the guest's ftrace reads

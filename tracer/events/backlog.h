@@ -19,7 +19,7 @@ struct hv_kept {
 	uint64_t run;	/* see struct hv_merge_item */
 };
 
-/* A zero-initialised backlog is empty and valid. */
+/* Zero-initialised: empty. */
 struct hv_backlog {
 	struct hv_kept *run;	/* owned; record N is at N % RUN_CAP */
 	size_t run_first;	/* the first record, in order */

@@ -18,7 +18,7 @@ struct hv_clocks {
 	uint64_t nr_holds;		  /* holds already passed to NOW */
 	struct hv_timekeeping keeper; /* the guest's timekeeper, and the source of its cycles: */
 	struct hv_cycles cycles;
-	bool has_keeper; /* it could be read last */
+	bool has_keeper; /* the last read succeeded */
 	/* The clock "global". If it is unstable: its moments, whose cycles are ns of GUEST. */
 	struct hv_clock_global global;
 	struct hv_timekeeping ticks;

@@ -65,7 +65,7 @@ static int by_pid(const void *pa, const void *pb)
 	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-/* A guest may have 100,000 tasks. */
+/* Sorts the list for lookups, because a guest may have 100,000 tasks. */
 static void read_tasks(struct hv_names *n)
 {
 	n->tasks_read_ns = hv_now_ns();

@@ -37,7 +37,7 @@ void hv_timekeeping_deinit(struct hv_timekeeping *t)
 	*t = (struct hv_timekeeping){0};
 }
 
-/* Returns the index of the last moment that is not after CYCLES; 0 if all are. */
+/* Returns the index of the last moment at or before CYCLES, or 0. */
 static size_t moment_before(const struct hv_timekeeping *t, uint64_t cycles)
 {
 	size_t low = 0, high = t->nr;
