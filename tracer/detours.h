@@ -2,9 +2,9 @@
 /* Detours in a guest: jumps in the guest's code to code in the region that executes the replaced
  * instructions, and calls retargeted to such code (arch/detour.h).
  *
- * A detour stays in the region because a task may have been interrupted in it; if the same
- * instruction is replaced again, its old detour is used again. Only when there is no room for
- * another detour of a place are unused ones freed: no jump leads to them and no task is in them
+ * A detour stays in the region because a task may have been interrupted in it. If the same
+ * instruction is replaced again, its old detour is reused. Unused detours, which no jump leads to
+ * and no task is in, are freed only when there is no room for another detour of a place
  * (detours_code.h).
  *
  * section_tracer.h and places.h choose the instructions; detach.c unmaps the code. One thread. */
@@ -59,10 +59,10 @@ void hv_detours_free(struct hv_detours *d);
 struct hv_err *hv_detours_patch(struct hv_detours *d, struct hv_detour_want *wants, size_t nr,
 				size_t *ret_refused) hv_must_use;
 /* Replaces the instructions of WANTS, which are HV_DETOUR_PLACE and do not overlap, and restores
- * those at GONE, which WANTS may overlap, in one hold, so that no task executes a mixture of both.
- * Makes all changes or none: *RET_REFUSED is true if none, also when a task was between the
- * instructions at each attempt. On errors nothing in WANTS or GONE is replaced any longer; but if a
- * detour could not be written, nothing was changed. */
+ * the instructions at GONE, which WANTS may overlap, in one hold, so that no task executes a
+ * mixture of both. Makes all changes or none: *RET_REFUSED is true if none, also when a task was
+ * between the instructions at each attempt. On errors nothing in WANTS or GONE is replaced any
+ * longer; but if a detour could not be written, nothing was changed. */
 struct hv_err *hv_detours_exchange(struct hv_detours *d, struct hv_detour_want *wants, size_t nr,
 				   const struct hv_gva *gone, size_t nr_gone,
 				   bool *ret_refused) hv_must_use;
@@ -70,7 +70,7 @@ struct hv_err *hv_detours_exchange(struct hv_detours *d, struct hv_detour_want *
  * it finds none, it does not search again until this is called. Call it before each set of changes
  * to places. */
 void hv_detours_look_again(struct hv_detours *d);
-/* Finds the guest address of the detour whose place is PLACE, the low half of an address. */
+/* Finds the guest instruction whose detour has PLACE, the low half of an address. */
 bool hv_detours_find(const struct hv_detours *d, uint32_t place, struct hv_gva *ret);
 
 /* Returns the guest address of the first detour of KIND. */

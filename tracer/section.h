@@ -26,8 +26,8 @@ struct hv_section {
 	uint64_t ns;	    /* duration without stolen_ns */
 	uint64_t stolen_ns; /* time in which the host did not run the vCPU, as reported to the
 			       guest; 0 if not reported (struct kvm_steal_time) */
-	/* The ends are like calls: ip is in the function that switched preemption off or on,
-	 * parent_ip in its caller (0: unknown). */
+	/* The ends are like calls: ip is in the function that switched preemption or interrupts off
+	 * or on, parent_ip in its caller (0: unknown). */
 	struct hv_event from, to;
 	/* The task at the end of the section: */
 	uint32_t uid;
@@ -38,7 +38,8 @@ struct hv_section {
 	struct hv_event *calls;
 	size_t nr_calls;
 	uint64_t nr_lost; /* overwritten calls */
-	/* Callers of the function that switched preemption on, innermost first. Owned. */
+	/* Callers of the function that switched preemption or interrupts on, innermost first.
+	 * Owned. */
 	struct hv_gva *callers;
 	size_t nr_callers; /* 0: unknown */
 	uint8_t callers_end_early;

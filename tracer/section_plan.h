@@ -11,7 +11,7 @@
 #include "base/addr.h"
 #include "base/err.h"
 
-/* The state that defines a section. */
+/* Whether preemption, interrupts or either of them are off in a section. */
 enum hv_section_kind {
 	HV_SECTION_PREEMPT, /* preemptoff */
 	HV_SECTION_IRQ,	    /* irqsoff */

@@ -193,7 +193,7 @@ static uint8_t patched_stub(const struct hv_site_stubs *s, const struct hv_site 
 	return hv_actions_has(s->actions, site->ip.v) ? HV_STUB_ACTIONS : HV_STUB_NONE;
 }
 
-/* Updates the present stub of each site from the guest. */
+/* Rereads the present stub of each site from the guest. */
 static void note_now(struct hv_site_stubs *s, const struct site_plan *plans)
 {
 	s->now = hv_realloc_array(s->now, s->tracee->kernel->sites.nr, 1);

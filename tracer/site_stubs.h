@@ -40,7 +40,7 @@ struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
  * HV_STUB_LATER alone: the site calls none, was last wanted later, and can be changed then.
  * Borrowed until the next change. */
 const uint8_t *hv_site_stubs_now(const struct hv_site_stubs *s);
-/* The last wanted sites that the guest uses or has changed. */
+/* Sites wanted in the last hv_site_stubs_set() that the guest uses or has changed. */
 #define HV_REFUSED_FIRST 5
 struct hv_refused {
 	size_t nr;
@@ -55,7 +55,7 @@ const struct hv_refused *hv_site_stubs_refused(const struct hv_site_stubs *s);
 struct hv_err *hv_site_stubs_why_inexact(const struct hv_site_stubs *s,
 					 struct hv_gva *ret_at) hv_must_use;
 
-/* Updates the stubs that sites call. Call it after kernel->sites or the guest's changes were
+/* Rereads the present stub of each site. Call it after kernel->sites or the guest's changes were
  * reread. */
 void hv_site_stubs_look(struct hv_site_stubs *s);
 

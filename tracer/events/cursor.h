@@ -19,7 +19,7 @@ struct hv_stack_words;
 enum hv_cursor_mode {
 	HV_CURSOR_FOLLOW, /* continues with events recorded later */
 	HV_CURSOR_DUMP,	  /* ends at the last event that existed when the cursor was created */
-	HV_CURSOR_TAKE, /* like DUMP, but leaves events that are being written to the next cursor */
+	HV_CURSOR_TAKE, /* like DUMP, but events still being written are left for the next cursor */
 	HV_CURSOR_DRAIN,   /* like FOLLOW, but also returns cleared events */
 	HV_CURSOR_UNNAMED, /* like FOLLOW, but events have no comm and no tgid */
 };
@@ -33,9 +33,9 @@ enum hv_next {
 	HV_NEXT_EVENT,
 };
 enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret);
-/* Returns a brief view of the next events, without taking them: as many known calls and returns of
- * one vCPU, of KINDS (a set of HV_BRIEF_KIND), as come next, at most MAX and at most HV_BRIEFS_MAX.
- * If the number is 0, call hv_cursor_next. */
+/* Returns a brief view of the next events, without taking them: the calls and returns of KINDS (a
+ * set of HV_BRIEF_KIND) that come next on one vCPU and are known now, at most MAX and at most
+ * HV_BRIEFS_MAX. If it returns 0, call hv_cursor_next. */
 #define HV_BRIEFS_MAX 64
 size_t hv_cursor_briefs(struct hv_cursor *c, size_t max, unsigned kinds, struct hv_brief *ret);
 /* Returns the records of the events in the last hv_cursor_briefs(), as an array in the same order,
