@@ -7,7 +7,7 @@
 #include "base/guard.h"
 #include "export/page_decode.h"
 
-#define WAITING_BYTES (16u << 20) /* of pages that are put in order */
+#define WAITING_BYTES (16u << 20) /* of pages waiting to be sorted */
 
 struct call_export {
 	struct hv_export base;
@@ -45,7 +45,7 @@ static uint64_t length_of(const struct hv_call *c)
 	return c->to_ns - c->from_ns;
 }
 
-/* BY returns now. What it is around has returned already. */
+/* BY returns now. Calls inside it have returned before. */
 static void add_caller(struct hv_call *c, const struct hv_call *by)
 {
 	if (c->task.pid == by->task.pid && c->nr_callers < HV_CALL_CALLERS &&
@@ -61,7 +61,7 @@ static struct hv_call *find(struct hv_calls *c, uint64_t function)
 	return NULL;
 }
 
-/* NULL: those that are there are longer than LENGTH_NS. */
+/* Returns NULL if all calls in the table are at least LENGTH_NS long. */
 static struct hv_call *make_room(struct hv_calls *c, uint64_t length_ns)
 {
 	struct hv_call *shortest = &c->list[0];
@@ -81,7 +81,7 @@ void hv_calls_see(struct hv_calls *c, const struct hv_call *call)
 
 	c->nr_seen++;
 	if (call->to_ns < call->from_ns)
-		return; /* the guest's clock */
+		return; /* the guest's clock went backwards */
 	for (unsigned i = 0; i < c->nr; i++)
 		add_caller(&c->list[i], call);
 	known = find(c, call->function);

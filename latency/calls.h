@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The longest call of each of the functions that are recorded, by the returns of function_graph,
- * and which of these functions it was in: who called it, as far as callers are recorded, too. A
- * format of export/ that writes no file. Leaves to others: what is recorded, words
- * (cli/verbs/latency). One thread. */
+/* Finds the longest call of each recorded function from the return events of function_graph, and
+ * the recorded functions that called it. It is an export format that writes no file.
+ *
+ * cli/verbs/latency chooses the functions and prints the result. One thread. */
 #pragma once
 
 #include "export/export.h"
 #include "latency/stall.h"
 
-#define HV_CALLS_MAX	64 /* functions: of more, those with the longest calls */
+#define HV_CALLS_MAX	64 /* functions; the ones with the longest calls are kept */
 #define HV_CALL_CALLERS 8
 
 struct hv_call {
-	uint64_t function; /* its address */
+	uint64_t function; /* address of the function */
 	uint64_t from_ns, to_ns;
-	uint64_t host_ns; /* in which the host did not run its vCPU, if that is recorded */
-	uint64_t nr;	  /* calls of this function since it is known */
+	uint64_t host_ns; /* time in which the host did not run the vCPU, if recorded */
+	uint64_t nr;	  /* calls of this function since it entered the table */
 	unsigned cpu;	  /* where it returned */
 	struct hv_stall_task task;
-	uint64_t callers[HV_CALL_CALLERS]; /* addresses of functions, the nearest first */
+	uint64_t callers[HV_CALL_CALLERS]; /* function addresses, innermost first */
 	unsigned nr_callers;
 };
 
@@ -26,20 +26,20 @@ struct hv_call {
 struct hv_calls {
 	struct hv_call list[HV_CALLS_MAX];
 	unsigned nr;
-	uint64_t nr_left_out; /* calls of functions that had no room */
+	uint64_t nr_left_out; /* calls of functions that are not in the table */
 	uint64_t nr_seen, nr_lost;
 };
 
 extern const struct hv_export_format hv_calls_format;
 
-/* CALL has all but NR and its callers. Calls come in the order in which they return. */
+/* Adds CALL, without NR and callers. Call it in the order in which the calls return. */
 void hv_calls_see(struct hv_calls *c, const struct hv_call *call);
-/* The longest first. */
+/* Sorts the calls, the longest first. */
 void hv_calls_sort(struct hv_calls *c);
 
-/* Whether calls have HOST_NS. X is of this format, and open. */
+/* Returns whether the calls have HOST_NS. X must be open and of this format. */
 bool hv_calls_have_host(struct hv_export *x);
-/* Likewise. */
+/* X must be open and of this format. */
 struct hv_calls *hv_calls_of(struct hv_export *x);
-/* The name of the function at ADDR. NULL: it is not known. */
+/* Returns the name of the function at ADDR, or NULL. */
 const char *hv_calls_symbol(struct hv_export *x, uint64_t addr);

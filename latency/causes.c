@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whose fault a stall is, which stalls are one cause, and which causes are the worst. */
+/* Finds the fault of a stall, groups stalls by cause, and ranks the causes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "latency/reasons.h"
 #include "latency/vcpu_threads.h"
 
-/* Most of what the vCPU waited. */
+/* Returns whether a limit caused most of the time that the vCPU waited. */
 static bool is_hosts_limit(const struct hv_verdict_input *in, unsigned cpu)
 {
 	const struct hv_share *share =
@@ -35,15 +35,16 @@ static enum hv_fault fault_of_exits(const struct hv_stall *s)
 	return s->flags & HV_EXITS_IN_KERNEL ? HV_FAULT_TENANTS_KERNEL : HV_FAULT_TENANTS_PROGRAM;
 }
 
-/* A program that needs more memory than there is. A worker of the kernel may fill a balloon, which
- * the host has asked for. Faults alone may be the first ones, of a program that begins. */
+/* Returns whether the program needs more memory than there is. A kernel worker may be filling a
+ * balloon on behalf of the host. Page faults without memory pressure may be those of a starting
+ * program. */
 static bool is_programs(const struct hv_stall *s)
 {
 	return !(s->flags & HV_SERIES_WORKERS) &&
 	       (s->kind == HV_STALL_RECLAIM || s->flags & HV_SERIES_PRESSED);
 }
 
-/* Loop and nbd devices are in the guest. */
+/* The guest itself provides loop and nbd devices. */
 static enum hv_fault fault_of_device(const struct look *l)
 {
 	if (hv_stall_is_guests_own(&l->stall))
@@ -86,7 +87,7 @@ static bool is_same_wait(const struct hv_cause *c, const struct look *l)
 	return c->longest.by.pid == l->stall.by.pid;
 }
 
-/* Whether L is one more of the cause C. */
+/* Returns whether L belongs to the cause C. */
 static bool is_same(const struct hv_verdict_input *in, const struct hv_cause *c,
 		    const struct look *l)
 {
@@ -186,8 +187,8 @@ void hv_causes_add_victim(struct hv_verdict *v, const struct hv_verdict_input *i
 		c->victim = l->stall;
 }
 
-/* A sleep without a reason comes last: it may be by design, as waiting for a grace period of RCU.
- */
+/* Sleeps without a reason come last: they may be by design, such as waiting for an RCU grace
+ * period. */
 static int worse_first(const void *a, const void *b)
 {
 	const struct hv_cause *x = a, *y = b;
@@ -205,7 +206,7 @@ static int worse_first(const void *a, const void *b)
 	return (int)x->longest.kind - (int)y->longest.kind;
 }
 
-/* A full queue before a slow device is the device's. */
+/* A full queue in front of a slow device is the device's fault. */
 static void blame_devices(struct hv_verdict *v)
 {
 	for (size_t i = 0; i < v->nr; i++)

@@ -8,7 +8,7 @@
 struct hv_crowd_task {
 	uint32_t pid;
 	bool waits;
-	size_t next; /* towards the task that names the crowd; its own index: it does */
+	size_t next; /* towards the task that names the crowd, which points to itself */
 };
 
 void hv_crowds_deinit(struct hv_crowds *c)
@@ -40,7 +40,7 @@ static int by_pid(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-/* Of each task one entry remains. */
+/* Keeps one entry per task. */
 static void sort(struct hv_crowds *c)
 {
 	size_t kept = 0;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Crowds: tasks that wait for each other's vCPUs. Two tasks are in one crowd if one of them waits
- * while the other one runs, and that one has to wait, too. A task that others wait for and that
- * never waits itself is no crowd: it alone is the cause.
- * Leaves to others: which waits are looked at (verdict.c). Pure. */
+/* Crowds: groups of tasks that wait for each other's vCPUs.
+ *
+ * Two tasks belong to one crowd if one waits while the other runs, and the other also has to wait
+ * at some time. A task that makes others wait but never waits itself is not part of a crowd: it
+ * alone is the cause.
+ *
+ * verdict.c chooses the waits. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,15 +18,16 @@ struct hv_crowd_task;
 struct hv_crowds {
 	struct hv_crowd_task *list; /* owned; sorted by pid after hv_crowds_join() */
 	size_t nr, nr_max;
-	uint32_t (*waits)[2]; /* owned: the task that waits, the task that ran */
+	uint32_t (*waits)[2]; /* owned: pid of the waiting task, pid of the running task */
 	size_t nr_waits, nr_waits_max;
 };
 
 void hv_crowds_deinit(struct hv_crowds *c);
-/* The task PID waited while BY ran. Neither is 0. */
+/* Task PID waited while BY ran. Neither is 0. */
 void hv_crowds_add(struct hv_crowds *c, uint32_t pid, uint32_t by);
-/* Finds the crowds. To be called once, after the last wait was added. */
+/* Finds the crowds. Call it once, after the last hv_crowds_add(). */
 void hv_crowds_join(struct hv_crowds *c);
-/* Returns the crowd in which PID waits for BY, named by one of its tasks, or 0 if there is none. */
+/* Returns the crowd in which PID waits for BY: the pid of one of its tasks. Returns 0 if there is
+ * no crowd. */
 uint32_t hv_crowds_of(const struct hv_crowds *c, uint32_t pid, uint32_t by);
 size_t hv_crowds_size(const struct hv_crowds *c, uint32_t crowd);

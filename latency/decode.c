@@ -9,7 +9,7 @@
 
 enum { NUMBER, OTHER, OTHER_COMM, OTHER_PRIO, STATE, DEVICE, TEXT, ADDRESS, PRIO };
 
-#define OTHER_CPU OTHER_PRIO /* of a waking, which needs no priority */
+#define OTHER_CPU OTHER_PRIO /* waking events need no priority */
 #define IDS	  65536
 
 #define REQUEST                                                                                    \
@@ -85,7 +85,7 @@ const struct hv_wanted_event hv_wanted_events[] = {
 };
 const size_t hv_nr_wanted_events = HV_ARRAY_LEN(hv_wanted_events);
 
-/* False: the type lacks a field. */
+/* Returns false if the type lacks a field. */
 static bool find_fields(struct hv_moments *m, size_t i, const struct hv_event_type *type)
 {
 	for (unsigned n = 0; n < HV_WANTED_FIELDS; n++) {

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Trace events of the guest to moments: which events are wanted, and what their fields mean. The
- * formats are the guest's; an event that lacks a field is left out.
- * Leaves to others: the pages (export/page_decode.h). Pure. */
+/* Decodes the guest's trace events into struct hv_moment. Defines the events that the analysers
+ * need and the fields that they use.
+ *
+ * The guest supplies the event formats; events that lack a field are skipped. export/page_decode.h
+ * decodes the pages. Pure. */
 #pragma once
 
 #include "export/page_decode.h"
 #include "latency/event.h"
 
 #define HV_WANTED_FIELDS 9
-#define HV_WANTED_HOST	 "host" /* the system of events of the host */
+#define HV_WANTED_HOST	 "host" /* the system of the host's events */
 
 struct hv_wanted_event {
 	const char *system, *name;
 	enum hv_moment_kind kind;
-	const char *fields[HV_WANTED_FIELDS]; /* by enum in decode.c; NULL: none */
-	const char *stack; /* the trigger that records a stack with it; NULL: none */
+	const char *fields[HV_WANTED_FIELDS]; /* by enum in decode.c; NULL: unused */
+	const char *stack; /* trigger that records a stack with the event, or NULL */
 };
 
 static inline bool hv_wanted_event_is_hosts(const struct hv_wanted_event *w)
@@ -27,13 +29,13 @@ extern const size_t hv_nr_wanted_events;
 
 struct hv_moments {
 	const struct hv_page_decode *decode; /* borrowed */
-	uint8_t *by_id; /* owned; for 65536 ids, the number in hv_wanted_events plus 1 */
+	uint8_t *by_id; /* owned; by event id (65536): index in hv_wanted_events plus 1 */
 	const struct hv_event_field *(*fields)[HV_WANTED_FIELDS]; /* owned */
 };
 
-/* D has read the formats, and stays where it is. */
+/* D must have read the formats, and must not move. */
 void hv_moments_init(struct hv_moments *m, const struct hv_page_decode *d);
 void hv_moments_deinit(struct hv_moments *m);
-/* Makes a moment of an event of the guest's own. False: it is none that is wanted, or it is too
- * short for its format. */
+/* Decodes E. Returns false if it is not a wanted event of the guest, or is shorter than its
+ * format. */
 bool hv_moments_decode(const struct hv_moments *m, const struct hv_event *e, struct hv_moment *ret);

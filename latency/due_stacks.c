@@ -17,7 +17,7 @@ void hv_due_stacks_deinit(struct hv_due_stacks *d)
 	free(d->cpus);
 }
 
-/* As the triggers of hv_wanted_events say. */
+/* Must match the triggers in hv_wanted_events. */
 bool hv_moment_has_stack(const struct hv_moment *m)
 {
 	switch (m->kind) {
@@ -46,7 +46,7 @@ void hv_due_stacks_see(struct hv_due_stacks *d, const struct hv_moment *m)
 	c->list[c->nr++] = *m;
 }
 
-/* Those of other tasks have not got theirs, and will not any more. */
+/* Events of other tasks that are still pending lost their stacks: drop them. */
 const struct hv_moment *hv_due_stacks_take(struct hv_due_stacks *d, unsigned cpu, uint32_t pid,
 					   uint64_t time_ns)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One event as the analysers see it: what a trace event of the guest says of the causes that they
- * look for, without its format. Names and numbers are the guest's, and hostile.
- * Leaves to others: making it from a page (decode.h), what it means (sched.h and the analysers). */
+/* An event as the analysers see it, independent of the format of the guest's trace event. Names and
+ * numbers come from the guest and are untrusted.
+ *
+ * decode.h creates it from a page; sched.h and the analysers interpret it. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,45 +13,45 @@
 #define HV_STALL_COMM_LEN 16
 
 enum hv_moment_kind {
-	HV_MOMENT_SWITCH,  /* the vCPU goes from PID to OTHER */
-	HV_MOMENT_WAKING,  /* OTHER is woken, by PID */
-	HV_MOMENT_IRQ,	   /* a handler of the interrupt NUMBER begins, which TEXT names */
-	HV_MOMENT_IRQ_END, /* and ends */
-	HV_MOMENT_SOFTIRQ, /* likewise, of the softirq NUMBER */
+	HV_MOMENT_SWITCH, /* the vCPU switches from PID to OTHER */
+	HV_MOMENT_WAKING, /* PID wakes OTHER */
+	HV_MOMENT_IRQ,	  /* a handler of interrupt NUMBER begins; TEXT is its name */
+	HV_MOMENT_IRQ_END,
+	HV_MOMENT_SOFTIRQ, /* a handler of softirq NUMBER begins */
 	HV_MOMENT_SOFTIRQ_END,
-	HV_MOMENT_SYSCALL, /* PID enters the system call NUMBER */
+	HV_MOMENT_SYSCALL, /* PID enters system call NUMBER */
 	HV_MOMENT_SYSCALL_END,
-	HV_MOMENT_IO_QUEUED, /* the request for sector NUMBER of DEVICE */
+	HV_MOMENT_IO_QUEUED, /* request for sector NUMBER of DEVICE */
 	HV_MOMENT_IO_ISSUED,
 	HV_MOMENT_IO_DONE,
-	HV_MOMENT_LOCK, /* PID begins to wait for the lock at the address NUMBER */
+	HV_MOMENT_LOCK, /* PID begins to wait for the lock at address NUMBER */
 	HV_MOMENT_LOCK_END,
-	HV_MOMENT_RECLAIM, /* PID begins to look for memory itself */
+	HV_MOMENT_RECLAIM, /* PID begins direct reclaim */
 	HV_MOMENT_RECLAIM_END,
-	HV_MOMENT_COMPACT, /* PID begins to move pages to get a large one */
+	HV_MOMENT_COMPACT, /* PID begins compaction to get a large page */
 	HV_MOMENT_COMPACT_END,
 	HV_MOMENT_TICK, /* the timer interrupts PID */
-	/* The kernel takes the vCPU OTHER_CPU from the cgroup NUMBER, which has used up its limit;
-	 * ADDRESS 0: not because PID ran. */
+	/* The kernel throttles cgroup NUMBER on vCPU OTHER_CPU because its CPU time is used up.
+	 * ADDRESS is 0 if PID did not use the time. */
 	HV_MOMENT_THROTTLE,
 	HV_MOMENT_UNTHROTTLE,
-	/* Of the host (docs/users/events.md): what thread PID does; CPU is the vCPU. */
-	HV_MOMENT_HOST_EXIT,   /* the vCPU leaves the guest, at ADDRESS, for the reason NUMBER */
-	HV_MOMENT_HOST_ENTRY,  /* and goes on in it */
-	HV_MOMENT_HOST_SWITCH, /* the host's CPU goes from PID to OTHER */
-	HV_MOMENT_HOST_WAKING, /* the host's thread OTHER is woken, by PID */
+	/* Events of the host (docs/users/events.md). PID is a host thread, and CPU is the vCPU. */
+	HV_MOMENT_HOST_EXIT,   /* the vCPU leaves the guest at ADDRESS; NUMBER is the reason */
+	HV_MOMENT_HOST_ENTRY,  /* the vCPU enters the guest again */
+	HV_MOMENT_HOST_SWITCH, /* the host's CPU switches from PID to OTHER */
+	HV_MOMENT_HOST_WAKING, /* PID wakes the host's thread OTHER */
 	HV_NR_MOMENTS,
 };
 
-/* States in which a task leaves the vCPU, as sched_switch has them. */
+/* States in which a task leaves the vCPU, as in sched_switch. */
 #define HV_LEFT_RUNNABLE	0x0
 #define HV_LEFT_UNINTERRUPTIBLE 0x2
 #define HV_LEFT_STOPPED		0x4
 #define HV_LEFT_TRACED		0x8
-#define HV_LEFT_ENDED		0x30  /* either bit: for ever */
-#define HV_LEFT_PREEMPTED	0x100 /* this bit, or a larger one in older kernels */
+#define HV_LEFT_ENDED		0x30  /* either bit: the task ended */
+#define HV_LEFT_PREEMPTED	0x100 /* this bit, or a higher one in older kernels */
 
-/* Of a lock: it is waited for without sleeping. */
+/* Lock flag: the waiter spins and does not sleep. */
 #define HV_LOCK_SPINS 0x1
 
 static inline bool hv_moment_is_hosts(enum hv_moment_kind kind)
@@ -61,17 +62,16 @@ static inline bool hv_moment_is_hosts(enum hv_moment_kind kind)
 struct hv_moment {
 	enum hv_moment_kind kind;
 	unsigned cpu;
-	uint64_t time_ns; /* on the clock of the trace */
-	uint32_t pid;	  /* of the task that runs */
+	uint64_t time_ns; /* trace clock */
+	uint32_t pid;	  /* the running task */
 	char comm[HV_STALL_COMM_LEN];
 	uint32_t other;
 	char other_comm[HV_STALL_COMM_LEN];
-	int prio,
-		other_prio; /* switch: below 100 is a real-time priority, the smaller the higher */
-	unsigned other_cpu; /* waking: where it shall run */
-	uint64_t state;	    /* switch: in which PID leaves. Lock: flags. Exit: whose reasons */
+	int prio, other_prio; /* switch: below 100 is real-time; lower values are higher priority */
+	unsigned other_cpu;   /* waking: the vCPU chosen for the task */
+	uint64_t state;	      /* switch: how PID leaves; lock: flags; exit: reason set (isa) */
 	uint64_t number;
-	uint64_t address; /* of the guest */
+	uint64_t address; /* guest address */
 	uint32_t device;
-	char text[HV_STALL_COMM_LEN]; /* interrupt: its name; request: what it does, "WS" */
+	char text[HV_STALL_COMM_LEN]; /* interrupt: name; request: operation, such as "WS" */
 };

@@ -8,13 +8,13 @@
 #include "tree/format/print_fmt/print_fmt.h"
 
 #define FIELDS_MAX 64
-#define BEFORE	   " reason " /* in the text of the event, before the word */
+#define BEFORE	   " reason " /* precedes the name in the text of the event */
 
 struct hv_exit_names {
-	struct hv_print_fmt *fmt; /* NULL: there is no such event */
+	struct hv_print_fmt *fmt; /* NULL if the event does not exist */
 };
 
-/* Nothing outside of the entry is known of the host. */
+/* Resolves nothing: the host's symbols are not available. */
 static const struct hv_print_resolver resolver;
 
 static void take_fields(const struct hv_event_fields *fields, struct hv_print_field *ret,

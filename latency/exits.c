@@ -9,9 +9,9 @@
 #include "base/guard.h"
 
 #define WINDOW_NS (HV_NS_PER_S / 2)
-#define PART_OF	  5  /* one part of so many of the time makes a storm */
-#define GOES_ON	  10 /* likewise: it goes on, so that one of about that part is not several */
-#define MANY	  50 /* fewer in a window are no storm, but slow */
+#define PART_OF	  5  /* 1/5 of the time makes a storm */
+#define GOES_ON	  10 /* 1/10 continues it, so that a storm near the limit is not split */
+#define MANY	  50 /* fewer exits per window are slow, but no storm */
 #define OTHERS	  (HV_EXIT_REASONS_MAX - 1)
 
 void hv_exits_init(struct hv_exits *x, unsigned nr_cpus, struct hv_stalls *stalls)
@@ -46,8 +46,8 @@ bool hv_exits_knows(const struct hv_exits *x, uint64_t key)
 	return find(x, key) < x->nr_reasons || x->nr_reasons == HV_EXIT_REASONS_MAX;
 }
 
-/* By the words of the kernel's kvm_exit_reason and svm's (arch/x86/include/uapi/asm/vmx.h, svm.h).
- * What ends a word with '*' may go on. An EPT misconfiguration is how KVM makes device memory
+/* Matches the names in the kernel's kvm_exit_reason and svm's (arch/x86/include/uapi/asm/vmx.h,
+ * svm.h). '*' matches any suffix. KVM uses EPT misconfigurations to make accesses to device memory
  * exit. */
 static enum hv_exit_sort sort_of(const char *name)
 {
@@ -91,8 +91,8 @@ void hv_exits_name(struct hv_exits *x, uint64_t key, const char *name)
 
 /* -- storms ------------------------------------------------------------------------------------ */
 
-/* *TASK becomes the task with most of the time, if one has more than half of it (Boyer and Moore).
- * *TASK_NS is by how much it leads. */
+/* Boyer-Moore majority vote: *TASK becomes the task with more than half of the time, if there is
+ * one. *TASK_NS is its lead. */
 static void vote(struct hv_stall_task *task, uint64_t *task_ns, const struct hv_stall_task *other,
 		 uint64_t ns)
 {
@@ -116,7 +116,7 @@ static void end_storm(struct hv_exits *x, struct hv_exit_cpu *c)
 	c->storm_kernel_ns = c->storm_task_ns = 0;
 }
 
-/* The reason that took most. */
+/* Returns the reason with the most time, and the totals of all reasons. */
 static unsigned main_reason(const struct hv_exits *x, const struct hv_exit_cpu *c,
 			    uint64_t *ret_all_ns, uint64_t *ret_all)
 {
@@ -163,7 +163,7 @@ static void add_window(struct hv_exits *x, struct hv_exit_cpu *c, unsigned reaso
 	vote(&s->task, &c->storm_task_ns, &c->task, c->task_ns);
 }
 
-/* Judges what was since FROM_NS, and begins anew. */
+/* Evaluates the current window and starts the next one. */
 static void end_window(struct hv_exits *x, struct hv_exit_cpu *c)
 {
 	uint64_t passed = c->newest_ns - c->from_ns;

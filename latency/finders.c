@@ -31,7 +31,7 @@ void hv_finders_deinit(struct hv_finders *f)
 	hv_ticks_deinit(&f->ticks);
 }
 
-/* What keeps a vCPU busy in the kernel. */
+/* Returns whether samples help to explain S: it kept a vCPU busy in the kernel. */
 static bool is_sampled(const struct hv_stall *s)
 {
 	return s->kind == HV_STALL_SYSCALL || s->kind == HV_STALL_SECTION ||
@@ -52,7 +52,7 @@ void hv_finders_add(struct hv_finders *f, struct hv_stall *stall)
 	hv_stalls_add(f->stalls, stall);
 }
 
-/* A stack that comes when its task does something else already is of no use. */
+/* Ignores STACK if its task no longer does what M started. */
 void hv_finders_stack(struct hv_finders *f, const struct hv_moment *m,
 		      const struct hv_stall_stack *stack)
 {
@@ -94,8 +94,8 @@ void hv_finders_lose(struct hv_finders *f, unsigned cpu)
 
 /* -- waits for a vCPU -------------------------------------------------------------------------- */
 
-/* Run-queue latency: from when a task is woken, or loses the vCPU while it could go on, until it
- * runs, and who ran meanwhile. */
+/* Run-queue latency: from a wakeup or preemption until the task runs, and which task ran in
+ * between. */
 
 static void add_runnable(struct hv_finders *f, const struct hv_sched_task *task, unsigned cpu,
 			 uint64_t now_ns)
@@ -150,10 +150,10 @@ static void end_runqueue(struct hv_finders *f, uint64_t now_ns)
 
 /* -- limits of CPU time ------------------------------------------------------------------------ */
 
-/* The times for which a cgroup had used up its limit of CPU time on a vCPU. Whether a task waited
- * because of that is seen in the verdict. */
+/* Times in which a cgroup had used up its CPU time on a vCPU. The verdict finds the tasks that
+ * waited because of this. */
 
-/* The group's task that ran out of time is in the group, and waits. */
+/* The task that used up the time belongs to the group, and has to wait. */
 static void note_task(struct hv_finders *f, const struct hv_moment *m)
 {
 	struct hv_sched_task *task =
@@ -188,10 +188,12 @@ static void end_limited(struct hv_finders *f, uint64_t now_ns)
 
 /* -- sleeps, system calls ---------------------------------------------------------------------- */
 
-/* What a task does not do by design: sleep so that no signal wakes it, and keep a vCPU busy in one
- * system call. A system call's time is divided: only what it was on the vCPU counts here. What it
- * waited for the vCPU is in the run queue's latency, what it looked for memory is a stall of its
- * own (below), and a sleep that a signal ends is what the program asked for. */
+/* Things that no task does by design: an uninterruptible sleep, and a system call that keeps a vCPU
+ * busy.
+ *
+ * Only the time of a system call on the vCPU counts here. Its waits for the vCPU count as run-queue
+ * latency, and its searches for memory are separate stalls (below). Interruptible sleeps are what
+ * the program asked for. */
 
 static void add_sleep(struct hv_finders *f, const struct hv_sched_task *task, uint64_t now_ns)
 {
@@ -207,7 +209,7 @@ static void add_sleep(struct hv_finders *f, const struct hv_sched_task *task, ui
 			  });
 }
 
-/* The last piece lasts until now, if the task still runs. */
+/* If the task is running, its last piece ends now. */
 static void take_pieces(const struct hv_sched_task *task, uint64_t now_ns, struct hv_stall *ret)
 {
 	bool runs = task->state == HV_TASK_RUNNING;
@@ -303,8 +305,8 @@ static void end_blocked(struct hv_finders *f, uint64_t now_ns)
 
 /* -- interrupts -------------------------------------------------------------------------------- */
 
-/* How long handlers of interrupts and softirqs keep a vCPU. A softirq is interrupted by interrupts;
- * what these take is theirs, too: the verdict tells them apart. */
+/* How long handlers of interrupts and softirqs keep a vCPU. The time of a softirq includes
+ * interrupts during it; the verdict separates them. */
 
 static void begin_handler(struct hv_handler *h, const struct hv_moment *m)
 {
@@ -344,21 +346,20 @@ static void see_interrupts(struct hv_finders *f, const struct hv_moment *m)
 
 /* -- locks, memory ----------------------------------------------------------------------------- */
 
-/* What a task waits for inside the kernel, between two events of its own: a lock that others have,
- * memory that it has to look for itself, a large page that must be made by moving others, memory
- * that a page fault reads from swap or a file.
+/* Waits inside the kernel, between two events of the task: for a lock, for memory in direct
+ * reclaim, for compaction to make a large page, and for a page fault to read from swap or a file.
  *
- * The kernel's events of page faults cannot be had. But a program that is in no system call, and
- * sleeps so that no signal wakes it, is in a page fault: the kernel does nothing else for it then.
+ * The kernel's page-fault events are not available. But if a task is in no system call and sleeps
+ * uninterruptibly, it is in a page fault: there is no other reason for such a sleep.
  *
- * A task that needs more memory than there is looks for it again and again, for some pages each
- * time, and nothing but their number makes that long. So such waits are told as one *series*, as
- * long as they take a fifth of the task's time. */
+ * A task short of memory reclaims a few pages at a time, over and over; each search is short, but
+ * their sum is long. Such waits are reported as one *series*, for as long as they take a fifth of
+ * the task's time. */
 
-#define SERIES_PART 5		      /* one part of so many of the time */
-#define LONG_NS	    (5 * HV_NS_PER_S) /* who waits for a stall does not wait for its end */
+#define SERIES_PART 5		      /* a series takes at least 1/5 of the time */
+#define LONG_NS	    (5 * HV_NS_PER_S) /* longer series are reported before they end */
 
-#define WORKER "kworker/" /* begins the names of the kernel's workers */
+#define WORKER "kworker/" /* prefix of kernel workers' names */
 
 enum wait { WAIT_LOCK, WAIT_RECLAIM, WAIT_COMPACT, WAIT_FAULT, NR_WAITS };
 
@@ -403,7 +404,7 @@ static uint64_t flags_of(const struct hv_finders *f, const struct hv_sched_task 
 	return flags;
 }
 
-/* Adds the series of TASK, which ends with that. */
+/* Adds TASK's series of waits and ends it. */
 static void add_series(struct hv_finders *f, struct hv_sched_task *task, enum wait wait)
 {
 	struct hv_series *s = series_of(task, wait);
@@ -457,8 +458,9 @@ static void end_wait(struct hv_finders *f, struct hv_sched_task *task, enum wait
 	*begin = 0;
 }
 
-/* A lock that is tried again and again has several begins, of which the first counts. But a task
- * that spins for a mutex first, and then sleeps, says so by another begin (__mutex_lock). */
+/* A task that retries a lock emits several begin events; the first one counts. A task that first
+ * spins for a mutex and then sleeps also emits another begin event, with new flags
+ * (__mutex_lock). */
 static void begin_wait(struct hv_finders *f, const struct hv_moment *m, enum wait wait)
 {
 	struct hv_sched_task *task = hv_sched_get(&f->tasks, m->pid, m->comm, m->time_ns);
@@ -479,7 +481,8 @@ static void begin_wait(struct hv_finders *f, const struct hv_moment *m, enum wai
 	task->search_on_cpu_ns = hv_sched_on_cpu(task, m->time_ns);
 }
 
-/* A task leaves its vCPU: a series that does not go on, or whose task ends, is over. */
+/* A task leaves its vCPU: ends its series that have paused for too long, or all if the task
+ * ends. */
 static void leave_wait(struct hv_finders *f, const struct hv_moment *m)
 {
 	struct hv_sched_task *task = hv_sched_find(&f->tasks, m->pid);
@@ -490,7 +493,7 @@ static void leave_wait(struct hv_finders *f, const struct hv_moment *m)
 			add_series(f, task, wait);
 }
 
-/* A task sleeps that a signal does not wake. */
+/* Returns whether the task begins an uninterruptible sleep in a page fault. */
 static bool is_in_fault(const struct hv_finders *f, const struct hv_moment *m)
 {
 	const struct hv_sched_task *task = hv_sched_find(&f->tasks, m->pid);
@@ -564,14 +567,14 @@ static void end_waits(struct hv_finders *f, uint64_t now_ns)
 
 /* -- block devices ----------------------------------------------------------------------------- */
 
-/* Requests to block devices: how long each is in the guest's queue, and how long the device takes.
- * The device is the host's: its image, its storage, its limits. */
+/* Requests to block devices: the time in the guest's queue, and the time of the device. The host
+ * provides the device: image, storage, limits. */
 
 #define PROBES	  8
 #define NO_SECTOR UINT64_MAX
 
-/* A request without a sector, as a flush or a command, is issued at 0, but completed at -1
- * (blk_rq_trace_sector(), blk_rq_pos()). */
+/* A request without a sector, such as a flush or a command, has sector 0 when issued and -1 when
+ * completed (blk_rq_trace_sector(), blk_rq_pos()). */
 static uint64_t sector_of(const struct hv_moment *m)
 {
 	return m->number == NO_SECTOR ? 0 : m->number;
@@ -595,7 +598,7 @@ static struct hv_request *find_request(struct hv_finders *f, const struct hv_mom
 	return NULL;
 }
 
-/* A request for which there is no room takes the place of another one. */
+/* If there is no room, the new request replaces another one. */
 static struct hv_request *make_request(struct hv_finders *f, const struct hv_moment *m)
 {
 	struct hv_request *r = find_request(f, m);

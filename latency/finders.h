@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The analysers: each looks at every event, in the order of times, and adds the stalls that it
- * finds. They share the tasks, which they see as they are before the event.
- * Leaves to others: what of a stall the host took, and which stall caused which (verdict.h). Pure.
- */
+/* The analysers. Each processes every event in order of time and adds the stalls that it finds.
+ *
+ * They share the state of the tasks, which is updated after they have processed the event.
+ * verdict.h finds which stalls caused others, and subtracts the time that the host took. Pure. */
 #pragma once
 
 #include "latency/limits.h"
@@ -11,11 +11,11 @@
 #include "latency/ticks.h"
 
 #define HV_FINDERS_CPUS_MAX 4096
-#define HV_IO_REQUESTS_MAX  1024 /* at one time; a power of two */
+#define HV_IO_REQUESTS_MAX  1024 /* in flight; a power of two */
 
-/* An interrupt or softirq that a vCPU handles. */
+/* The handler of an interrupt or softirq that a vCPU executes. */
 struct hv_handler {
-	uint64_t from_ns; /* 0: none */
+	uint64_t from_ns; /* 0: no handler */
 	uint64_t number;
 	char name[HV_STALL_COMM_LEN];
 };
@@ -31,36 +31,37 @@ struct hv_request {
 
 struct hv_finders {
 	uint64_t threshold_ns;
-	bool sees_switches;   /* without, nothing is said of what tasks do */
-	bool misses_syscalls; /* it is not known any more who is in one */
-	uint64_t searched_ns; /* when a task looked for memory last */
+	bool sees_switches;   /* if false, tasks are not analysed */
+	bool misses_syscalls; /* system calls are no longer recorded */
+	uint64_t searched_ns; /* when a task last searched for memory */
 	struct hv_sched tasks;
-	struct hv_handler *irqs, *softirqs; /* owned, one a vCPU */
+	struct hv_handler *irqs, *softirqs; /* owned, one per vCPU */
 	struct hv_request *requests;	    /* owned */
 	struct hv_limits *limits;	    /* owned */
 	struct hv_ticks ticks;
 	struct hv_stalls *stalls; /* borrowed */
 };
 
-/* STALLS outlives F. */
+/* STALLS must outlive F. */
 void hv_finders_init(struct hv_finders *f, unsigned nr_cpus, uint64_t threshold_ns,
 		     struct hv_stalls *stalls);
 void hv_finders_deinit(struct hv_finders *f);
-/* Events come in the order of their times. An event of no vCPU is ignored. */
+/* Call it in order of time. Ignores events of unknown vCPUs. */
 void hv_finders_see(struct hv_finders *f, const struct hv_moment *m);
-/* The stack of the event M, which was seen last of its task. */
+/* Adds the stack of M, which must be the last event of its task. */
 void hv_finders_stack(struct hv_finders *f, const struct hv_moment *m,
 		      const struct hv_stall_stack *stack);
-/* System calls are not recorded any more. */
+/* System calls are no longer recorded. */
 void hv_finders_miss_syscalls(struct hv_finders *f);
 /* Events of CPU were lost just before the next one. */
 void hv_finders_lose(struct hv_finders *f, unsigned cpu);
-/* Adds what is a stall by NOW_NS and goes on still. */
+/* Adds the stalls that are still in progress at NOW_NS. */
 void hv_finders_end(struct hv_finders *f, uint64_t now_ns);
 
-/* Whether a task looks or waits for memory again and again for so long already that it is to be
- * told although it goes on. */
+/* Returns whether a series of memory waits has lasted so long that it should be reported before it
+ * ends. */
 bool hv_finders_have_long_series(const struct hv_finders *f, uint64_t now_ns);
-/* Adds STALL, whose interval is set, if it is long enough. LENGTH_NS 0: the whole interval. What
- * ran before it is added, too, if it is not there and the interval is exact. */
+/* Adds STALL if it reaches the threshold. The caller sets the interval; LENGTH_NS 0 means the whole
+ * interval. Also adds the tasks that ran before it, unless the caller did or the interval is
+ * inexact. */
 void hv_finders_add(struct hv_finders *f, struct hv_stall *stall);

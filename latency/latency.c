@@ -7,15 +7,15 @@
 #include "base/clock.h"
 
 #define SECTION_TURNS  25
-#define UNPLACED_NS    (2 * HV_NS_PER_S) /* longer than so many turns */
+#define UNPLACED_NS    (2 * HV_NS_PER_S) /* more than SECTION_TURNS turns take */
 #define FRESH_NS       (60 * HV_NS_PER_S)
-#define DRIFT_NS       (30 * HV_NS_PER_MS) /* what reading late can look like */
-/* How exactly an outage is placed: by samples, and by how late events are read at least. */
+#define DRIFT_NS       (30 * HV_NS_PER_MS) /* offset drift that late reading can cause */
+/* Accuracy of an outage's times: of samples, and of the clock offset. */
 #define HOST_SLACK_NS  (10 * HV_NS_PER_MS)
-#define EXACT_SLACK_NS HV_NS_PER_MS /* its own events place it: what vCPUs' clocks differ by */
+#define EXACT_SLACK_NS HV_NS_PER_MS /* for the host's events: skew between vCPU clocks */
 #define SLACK_NS       (50 * HV_NS_PER_MS)
-#define ENTRY	       "asm_" /* how names of functions begin in which interrupts are entered */
-#define DRIFT_PART     50     /* and one part of so many of the time that has passed */
+#define ENTRY	       "asm_" /* prefix of the assembly functions where interrupts enter */
+#define DRIFT_PART     50     /* plus 1/50 of the elapsed time */
 
 struct hv_latency *hv_latency_of(struct hv_export *x)
 {
@@ -137,7 +137,7 @@ static int64_t least_of(const int64_t *list, unsigned nr)
 	return least;
 }
 
-/* The host's clock is adjusted all the time, so that what is long ago says nothing of now. */
+/* The host's clock is adjusted continuously, so old offsets are not used. */
 static int64_t offset_of(const struct hv_latency *l)
 {
 	if (l->clock_is_hosts)
@@ -147,7 +147,7 @@ static int64_t offset_of(const struct hv_latency *l)
 	return least_of(l->last_ones_ns, HV_LATENCY_SECONDS);
 }
 
-/* An event of EVENT_NS was read now. */
+/* An event of time EVENT_NS was read now. */
 static void note_clock(struct hv_latency *l, uint64_t event_ns)
 {
 	uint64_t now = hv_now_ns();
@@ -173,8 +173,9 @@ static void note_clock(struct hv_latency *l, uint64_t event_ns)
 	l->host.offset_ns = l->vmm.offset_ns = offset_of(l);
 }
 
-/* Whether the guest's clock goes as the host's. In some seconds all events may have been read
- * late, so half of the time that has passed, or some seconds, are compared with as many. */
+/* Returns whether the guest's clock advances with the host's. All events of some seconds may have
+ * been read late, so the first half of the seconds is compared with the second half, up to
+ * HV_LATENCY_SECONDS each. */
 static bool clocks_agree(const struct hv_latency *l)
 {
 	unsigned nr =
@@ -191,7 +192,7 @@ static bool clocks_agree(const struct hv_latency *l)
 	last = least_of(l->last_ones_ns + begin, l->nr_seconds < HV_LATENCY_SECONDS
 							 ? l->nr_seconds - begin
 							 : HV_LATENCY_SECONDS);
-	/* Any two numbers, since the guest says what its clock is. */
+	/* The guest chooses both numbers, so their difference may not fit int64_t. */
 	moved = first > last ? (uint64_t)first - (uint64_t)last : (uint64_t)last - (uint64_t)first;
 	return moved <= DRIFT_NS + (l->second_ns - l->clock_begin_ns) / DRIFT_PART;
 }
@@ -208,7 +209,7 @@ bool hv_latency_knows_clock(const struct hv_latency *l)
 
 enum hv_host_view hv_latency_view(const struct hv_latency *l)
 {
-	/* A clock that seems to move may be one of whose events none is read in time. */
+	/* The clock may only seem to drift because all events were read late. */
 	if (!clocks_agree(l))
 		return l->clock_counts ? HV_HOST_APART : HV_HOST_UNSEEN;
 	if (l->has_host_events && !l->threads.sees_any)
@@ -218,8 +219,8 @@ enum hv_host_view hv_latency_view(const struct hv_latency *l)
 
 /* -- sections --------------------------------------------------------------------------------- */
 
-/* The only time that its task ran for so long, on its vCPU, since it was looked for sections. It is
- * kept with what ran before, since the vCPU goes on. */
+/* Looks for the only time since the last query that the task ran this long on its vCPU. Stores the
+ * result, with the tasks that ran before, because the vCPU's history is soon overwritten. */
 static void find_slice(const struct hv_latency *l, struct hv_latency_section *section)
 {
 	struct hv_stall *s = &section->stall;
@@ -232,7 +233,7 @@ static void find_slice(const struct hv_latency *l, struct hv_latency_section *se
 		hv_sched_before(&l->finders.tasks, s->cpu, section->slice.from_ns, s->before);
 }
 
-/* Its end is that of STACK, which is used up. */
+/* The section ended when STACK was recorded. Consumes STACK. */
 static void place_by_stack(struct hv_stall *s, struct hv_latency_stack *stack)
 {
 	uint64_t passed_ns = s->to_ns - s->from_ns;
@@ -255,8 +256,8 @@ static void place_by_slice(struct hv_stall *s, const struct hv_slice *slice)
 	s->to_ns = slice->to_ns;
 }
 
-/* Of a section whose stack does not come, and whose task ran for so long several times, the time is
- * now. */
+/* If the stack of a section does not arrive and its task ran that long several times, the section
+ * is placed at the newest event. */
 static void place_sections(struct hv_latency *l, bool is_last)
 {
 	unsigned kept = 0;
@@ -357,8 +358,8 @@ static void see_moment(struct hv_latency *l, const struct hv_event *e, const str
 	hv_vcpu_threads_see(&l->threads, m);
 }
 
-/* The frames of the interrupt end with the function in assembly that was entered; what follows was
- * interrupted. Without such a function there is nothing. */
+/* The frames of the interrupt end with the assembly entry function; the next one is the interrupted
+ * function. Without an entry function, no frame is usable. */
 static size_t behind_interrupt(const struct hv_latency *l, const struct hv_event *e)
 {
 	for (size_t i = 0; i < e->nr_callers; i++) {
@@ -371,7 +372,7 @@ static size_t behind_interrupt(const struct hv_latency *l, const struct hv_event
 	return e->nr_callers;
 }
 
-/* It is that of an event, or of the end of a section. */
+/* Assigns the stack to its event, or to the end of a section. */
 static void see_stack(struct hv_latency *l, const struct hv_event *e)
 {
 	const struct hv_moment *m = hv_due_stacks_take(&l->due_stacks, e->cpu, e->pid, e->time_ns);
@@ -389,7 +390,7 @@ static void see_stack(struct hv_latency *l, const struct hv_event *e)
 	begin = m->kind == HV_MOMENT_TICK ? behind_interrupt(l, e) : 0;
 	for (size_t i = begin; i < e->nr_callers && i - begin < HV_STALL_STACK; i++)
 		stack.callers[i - begin] = e->callers[i].v;
-	/* It is no return address, of which names are those of the byte before. */
+	/* The interrupted address is no return address, but symbol lookups subtract 1. */
 	if (m->kind == HV_MOMENT_TICK && stack.callers[0])
 		stack.callers[0]++;
 	hv_finders_stack(&l->finders, m, &stack);
@@ -401,8 +402,8 @@ static void see(struct hv_latency *l, const struct hv_merged *m)
 	struct hv_event e;
 
 	if (m->has_lost) {
-		/* Pages do not tell whose events were lost, and those of a CPU of the host are of
-		 * any vCPU. */
+		/* Pages do not show whose events were lost, and a host CPU's events can be of any
+		 * vCPU. */
 		for (unsigned cpu = 0; cpu < l->threads.nr; cpu++)
 			hv_vcpu_threads_lose(&l->threads, cpu, m->event.time_ns);
 		hv_finders_lose(&l->finders, m->cpu);
@@ -464,7 +465,7 @@ void hv_latency_end(struct hv_latency *l, uint64_t now_ns)
 {
 	uint64_t now = l->nr_seconds ? now_ns - (uint64_t)l->host.offset_ns : 0;
 
-	/* A clock of its own goes as far as the newest event tells. */
+	/* If the guest's clock is independent, the newest event is the best estimate of now. */
 	if (!clocks_agree(l) || now < l->newest_ns)
 		now = l->newest_ns;
 	hv_finders_end(&l->finders, now);
@@ -481,8 +482,8 @@ static uint64_t slack_of(const struct hv_latency *l)
 
 /* -- verdict ---------------------------------------------------------------------------------- */
 
-/* What every task that sleeps or waits for a lock is in, and what records that: no function that
- * anybody asks for. */
+/* The scheduler and tracing functions at the top of every stack of a waiting task. They are of no
+ * interest to the user. */
 static bool is_schedulers(const char *name)
 {
 	static const char *const begins[] = {"__traceiter_", "__schedule", "schedule",
@@ -500,7 +501,8 @@ static void copy_name(char *to, const char *from)
 	memcpy(to, from, strnlen(from, HV_STALL_NAME_LEN - 1));
 }
 
-/* A return address may be the first one behind its function, which does not return. */
+/* A return address can be the first one after its function, if the call does not return: look up
+ * the byte before. */
 static void name_stack(const struct hv_latency *l, struct hv_stall *s)
 {
 	unsigned nr = 0;
@@ -527,8 +529,8 @@ static void name_sample(const struct hv_latency *l, char *to, uint64_t address)
 		copy_name(to, symbol->name);
 }
 
-/* What the host took becomes a stall only in a verdict, of which there are several while somebody
- * waits for the first one. */
+/* Outages become stalls only in a verdict, and verdicts are computed repeatedly. Keeps the tasks
+ * from the first verdict that contained the outage. */
 static void find_before_outage(struct hv_latency *l, struct hv_stall *s)
 {
 	struct hv_latency_outage *kept =

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Pages of trace_pipe_raw to stalls: a format of export/ that writes no file, but has the analysers
- * look at the events. Besides the pages it is told the sections with interrupts or preemption off,
- * and what the host took, unless the host's own events among the guest's tell it.
+/* Finds stalls in pages of trace_pipe_raw. It is an export format that writes no file, but passes
+ * the events to the analysers. The caller also supplies the sections with interrupts or preemption
+ * off, and the host's outages unless the host's own events are in the pages.
  *
- * The guest's clock is found on the host's by the pages: no event can be read before it happened.
- * So the least time between an event and its being read is how far the clocks are apart at most,
- * and no more than some milliseconds are missing.
- * Leaves to others: the pages, the settings (cli/verbs), words. One thread. */
+ * The offset between the guest's clock and the host's is estimated from the pages: an event cannot
+ * be read before it happened, so the least delay between an event and its reading is an upper
+ * bound. It is a few milliseconds too large at most.
+ *
+ * The caller reads the pages; cli/verbs has the settings and prints the result. One thread. */
 #pragma once
 
 #include "export/page_decode.h"
@@ -20,10 +21,10 @@
 #include "latency/verdict.h"
 
 #define HV_LATENCY_SECONDS	4
-#define HV_LATENCY_SECTIONS_MAX 64 /* that wait for the time of their end */
+#define HV_LATENCY_SECTIONS_MAX 64 /* sections whose end time is not yet known */
 
-/* The newest stack on a vCPU: the end of a section. What ran before the section ran before its
- * end, too, since nothing else runs there meanwhile. */
+/* The newest stack on a vCPU, recorded at the end of a section. Nothing else runs on the vCPU
+ * during a section, so tasks that ran before its begin can be looked up at its end. */
 struct hv_latency_stack {
 	uint64_t time_ns;
 	uint32_t pid;
@@ -31,17 +32,17 @@ struct hv_latency_stack {
 	unsigned nr_before;
 };
 
-/* A section whose end was not placed yet. */
+/* A section whose end time is not yet known. */
 struct hv_latency_section {
-	struct hv_stall stall; /* with what ran before SLICE, if there is one */
-	uint64_t after_ns;     /* it ended later than that */
-	struct hv_slice slice; /* in which it must have been; TO_NS 0: not known yet */
-	unsigned nr_turns;     /* that it has waited */
+	struct hv_stall stall; /* with the tasks that ran before `slice`, if that is set */
+	uint64_t after_ns;     /* the section ended later than this */
+	struct hv_slice slice; /* contains the section; to_ns 0: unknown */
+	unsigned nr_turns;     /* number of turns that it has waited */
 };
 
-/* What ran before the longest time in which the host did not run a vCPU. */
+/* The tasks that ran before a vCPU's longest outage. */
 struct hv_latency_outage {
-	uint64_t from_ns; /* 0: none */
+	uint64_t from_ns; /* 0: no outage */
 	struct hv_stall_before before[HV_STALL_BEFORE];
 	unsigned nr_before;
 };
@@ -56,73 +57,74 @@ struct hv_latency {
 	struct hv_limit_fields limit_fields;
 	struct hv_stalls stalls;
 	struct hv_outages host;
-	struct hv_shares shares; /* owned; of what was measured; empty while it is not known */
-	struct hv_outages vmm;	 /* of one "vCPU": when a thread that does I/O waited for a CPU */
-	struct hv_vcpu_threads threads;	     /* by the host's events */
+	struct hv_shares shares;	     /* owned; for the measured window; empty until known */
+	struct hv_outages vmm;		     /* on "vCPU" 0: when an I/O thread waited for a CPU */
+	struct hv_vcpu_threads threads;	     /* from the host's events */
 	struct hv_exit_names *exit_names;    /* owned */
-	struct hv_latency_stack *stacks;     /* owned, one a vCPU */
+	struct hv_latency_stack *stacks;     /* owned, one per vCPU */
 	struct hv_latency_section *sections; /* owned */
 	unsigned nr_sections;
-	uint64_t checked_ns; /* the newest event when it was looked for sections last */
-	struct hv_latency_outage *outages; /* owned, one a vCPU */
-	bool sees_host;			   /* something is known of the host */
+	uint64_t checked_ns;		   /* newest event at the last query for sections */
+	struct hv_latency_outage *outages; /* owned, one per vCPU */
+	bool sees_host;			   /* there is some information on the host */
 	bool has_host_events;
-	bool clock_is_hosts; /* the trace's clock is the host's */
-	bool clock_counts;   /* it goes by the guest's instructions */
+	bool clock_is_hosts; /* the trace uses the host's clock */
+	bool clock_counts;   /* the guest's clock counts its instructions */
 	uint64_t nr_events, nr_lost;
-	uint64_t newest_ns; /* of the events; 0: none yet */
-	uint64_t read_ns;   /* of the pages, which wait for those of other vCPUs */
-	uint64_t forget_ns; /* events until then count for nothing */
-	/* How far the clocks are apart: the least of all, and of each of the first and the last
-	 * seconds in which events came. */
+	uint64_t newest_ns; /* newest processed event; 0: none yet */
+	uint64_t read_ns;   /* newest event in the pages; some wait for other vCPUs */
+	uint64_t forget_ns; /* events up to this time are ignored */
+	/* Estimated clock offsets: the minimum over all time, and the minimum of each of the first
+	 * and last seconds with events. */
 	int64_t least_ns;
 	int64_t first_ones_ns[HV_LATENCY_SECONDS], last_ones_ns[HV_LATENCY_SECONDS];
-	uint64_t second_ns, clock_begin_ns; /* host: when the last, and the first second began */
+	uint64_t second_ns, clock_begin_ns; /* host clock: begin of the last and the first second */
 	unsigned nr_seconds;
 	uint64_t threshold_ns;
 };
 
 extern const struct hv_export_format hv_latency_format;
 
-/* X is of this format, and open. */
+/* X must be open and of this format. */
 struct hv_latency *hv_latency_of(struct hv_export *x);
-/* To be called before the first page. */
+/* Call the hv_latency_begin* functions before the first page, except hv_latency_begin_stacks(). */
 void hv_latency_begin(struct hv_latency *l, uint64_t threshold_ns);
-/* The trace's clock is the host's. To be called before the first page. */
+/* The trace uses the host's clock. */
 void hv_latency_begin_on_hosts_clock(struct hv_latency *l);
-/* The host tells what it takes. To be called before the first page. */
+/* The caller will report the host's outages. */
 void hv_latency_begin_seeing_host(struct hv_latency *l);
-/* The host's events are among those that come, and say what the host takes. To be called before the
- * first page. */
+/* The pages contain the host's events, which report outages. */
 void hv_latency_begin_host_events(struct hv_latency *l);
-/* The guest's clock goes by its instructions, whatever the first events look like. To be called
- * before the first page. */
+/* The guest's clock counts its instructions, even if the first events do not show it. */
 void hv_latency_begin_counted(struct hv_latency *l);
-/* Forgets the events that were read until now: not all kinds of them were recorded yet. */
+/* Discards all events read so far, because not all kinds of events were enabled yet. */
 void hv_latency_forget(struct hv_latency *l);
-/* A stack is recorded with each event of KIND for which hv_moment_has_stack(); or with none any
- * more. */
+/* From now on, the guest records a stack with the events of KIND for which hv_moment_has_stack() is
+ * true. hv_latency_end_stacks() ends this for all kinds. */
 void hv_latency_begin_stacks(struct hv_latency *l, enum hv_moment_kind kind);
 void hv_latency_end_stacks(struct hv_latency *l);
-/* SECTION has all but its interval, which is known when the stack of its end was read, or else by
- * the only time that its task ran for so long. */
+/* Adds SECTION, which has a length but no time. The time is known when the stack of its end is
+ * read, or if its task ran that long only once. */
 void hv_latency_add_section(struct hv_latency *l, const struct hv_stall *section);
-/* Whoever adds sections has looked for them now: others end later. */
+/* Call it after each query for sections: sections added later ended after this call. */
 void hv_latency_end_sections(struct hv_latency *l);
-/* What the host took of CPU, by samples. Ignored if the host's events say it. */
+/* Adds an outage of CPU found by sampling. Ignored if the pages contain the host's events. */
 void hv_latency_add_host(struct hv_latency *l, unsigned cpu, const struct hv_outage *span);
-/* For how long a thread of the VMM that runs no vCPU, which SPAN names, waited for a CPU. */
+/* Adds a time in which a thread of the VMM that runs no vCPU waited for a CPU. SPAN names the
+ * thread. */
 void hv_latency_add_vmm(struct hv_latency *l, const struct hv_outage *span);
-/* No more events come. What is a stall and goes on still is one until NOW_NS of the host. */
+/* Ends the input. Stalls still in progress end at NOW_NS on the host's clock. */
 void hv_latency_end(struct hv_latency *l, uint64_t now_ns);
-/* Whether it is known how the guest's clock goes: events came in several seconds. */
+/* Returns whether the behavior of the guest's clock is known. This needs events in several
+ * seconds. */
 bool hv_latency_knows_clock(const struct hv_latency *l);
-/* Whether the guest's clock does not go with the host's, or does not seem to. */
+/* Returns whether the guest's clock does not advance with the host's, or seems not to. */
 bool hv_latency_clock_is_apart(const struct hv_latency *l);
-/* What is known of the host: nothing while the guest's clock is not known, or moves although it
- * does not count instructions. */
+/* Returns whether the host's side is known. It is unknown until the guest's clock is known, and if
+ * that clock drifts although it does not count instructions. */
 enum hv_host_view hv_latency_view(const struct hv_latency *l);
-/* Of what the host took, it is known what ran before if that is asked soon enough once. */
+/* Computes the verdict. The tasks that ran before an outage are only known if this is called soon
+ * after the outage. */
 void hv_latency_verdict(struct hv_latency *l, struct hv_verdict *ret);
-/* The name of the symbol at ADDR, if there is one exactly there; else NULL. */
+/* Returns the name of the symbol at exactly ADDR, or NULL. */
 const char *hv_latency_symbol(const struct hv_latency *l, uint64_t addr);

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "export/entry_value.h"
 
-#define FAULT "(fault)" /* the text of a string that could not be read: the root has no parent */
+#define FAULT "(fault)" /* value of an unreadable string: the root has no parent */
 
 void hv_limit_fields_init(struct hv_limit_fields *f, const struct hv_catalogue *c)
 {
@@ -36,7 +36,7 @@ static bool read_number(const struct hv_event_field *field, const struct hv_even
 	return true;
 }
 
-/* The name of the root is empty. Returns false at the root, and if the name could not be read. */
+/* The root's name is empty or "/". Returns false at the root, and if the name could not be read. */
 static bool read_name(const struct hv_event_field *field, const struct hv_event *e,
 		      struct hv_span *ret)
 {

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the verdict (verdict.c) and its causes (causes.c) share: stalls with what was found out
- * about each of them. Pure. */
+/* Types shared by verdict.c and causes.c: a stall and the verdict's findings about it. Pure. */
 #pragma once
 
 #include "latency/verdict.h"
 
 #define NO_REASON SIZE_MAX
 
-/* A stall that is looked at. */
+/* A stall under examination. */
 struct look {
-	struct hv_stall stall; /* its length is without what the host took */
+	struct hv_stall stall; /* its length excludes the time taken by the host */
 	uint64_t host_ns;
-	uint64_t vmm_ns; /* of a request: a thread of the VMM waited for a CPU */
+	uint64_t vmm_ns; /* request: how long a thread of the VMM waited for a CPU */
 	bool is_doubtful;
-	size_t reason;	/* another look, or NO_REASON */
-	uint32_t crowd; /* of a wait for a vCPU; 0: none */
+	size_t reason;	/* index of another look, or NO_REASON */
+	uint32_t crowd; /* wait for a vCPU: its crowd, or 0 */
 	bool has_victims;
 };
 
@@ -24,10 +23,10 @@ struct looks {
 };
 
 enum hv_fault hv_fault_of(const struct hv_verdict_input *in, const struct look *l);
-/* Adds L, which has no reason, to the cause that it is one more of, or as a new one. */
+/* Adds L, which has no reason, to its cause. Creates the cause if it does not exist. */
 void hv_causes_add(struct hv_verdict *v, const struct hv_verdict_input *in, const struct look *l);
-/* L follows from ROOT. */
+/* Adds L as a consequence of ROOT. */
 void hv_causes_add_victim(struct hv_verdict *v, const struct hv_verdict_input *in,
 			  const struct look *root, const struct look *l);
-/* The worst cause comes first. */
+/* Sorts the causes, the worst first. */
 void hv_causes_sort(struct hv_verdict *v);

@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/guard.h"
 
-#define GAP_NS	 (2 * HV_NS_PER_MS) /* what lies between two samples of one thing */
-#define SHARE_OF 5		    /* one part of so many of a window is a stall */
-#define TAKERS	 32		    /* different ones that are told apart in an interval */
+#define GAP_NS	 (2 * HV_NS_PER_MS) /* gap between consecutive samples of one outage */
+#define SHARE_OF 5		    /* outages of 1/5 of a second in total are a stall */
+#define TAKERS	 32		    /* distinct threads per interval */
 
 void hv_outages_init(struct hv_outages *h, unsigned nr_cpus)
 {
@@ -108,7 +108,8 @@ static void credit(struct takers *t, const struct hv_stall_task *task, uint64_t 
 	t->ns[i] += ns;
 }
 
-/* The one that had the CPU last gets half: who took it at first may have given it on at once. */
+/* The last thread gets half of the time, because the first one may have passed the CPU on
+ * immediately. */
 struct hv_stall_task hv_outages_taker(const struct hv_outages *h, unsigned cpu, uint64_t from_ns,
 				      uint64_t to_ns)
 {
@@ -159,7 +160,7 @@ static void add_stall(const struct wanted *w, const struct hv_outage *span)
 			      });
 }
 
-/* What was taken in pieces: WHOLE gathers the spans of a second. S NULL: there are no more. */
+/* Collects short outages: WHOLE joins the spans within a second. S is NULL at the end. */
 static void gather(const struct wanted *w, struct hv_outage *whole, const struct hv_outage *s)
 {
 	if (whole->taken_ns && (!s || s->to_ns > whole->from_ns + HV_NS_PER_S)) {
@@ -177,7 +178,7 @@ static void gather(const struct wanted *w, struct hv_outage *whole, const struct
 		whole->longest_ns = s->longest_ns;
 }
 
-/* Whether nothing else was in the interval. */
+/* Returns whether the outage fills the interval without a gap. */
 static bool is_full(const struct hv_outage *s)
 {
 	return s->longest_ns == s->taken_ns && s->taken_ns + GAP_NS >= s->to_ns - s->from_ns;

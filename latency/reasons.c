@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "latency/reasons.h"
 
-#define DEV_MINOR_BITS 20 /* of the kernel's dev_t */
+#define DEV_MINOR_BITS 20 /* as in the kernel's dev_t */
 #define MAJOR_LOOP     7
 #define MAJOR_NBD      43
 
@@ -10,8 +10,7 @@ bool hv_stall_is_io(const struct hv_stall *s)
 	return s->kind == HV_STALL_IO_DEVICE || s->kind == HV_STALL_IO_QUEUE;
 }
 
-/* Whether the guest's own kernel is the device, or reaches it by network: loop and nbd, which have
- * had these numbers for ever (Documentation/admin-guide/devices.txt). */
+/* Loop and nbd have fixed major numbers (Documentation/admin-guide/devices.txt). */
 bool hv_stall_is_guests_own(const struct hv_stall *s)
 {
 	unsigned major = s->device >> DEV_MINOR_BITS;
@@ -36,8 +35,8 @@ static bool explains_lock(const struct hv_stall *by, const struct hv_stall *lock
 	return hv_stall_is_io(by) && !(lock->flags & HV_LOCK_SPINS);
 }
 
-/* Of a task that never ran out of its group's time itself, the group is not known. But only a limit
- * leaves a vCPU idle while a task waits for it. */
+/* The group is unknown for tasks that never used up its time themselves. But only a limit leaves a
+ * vCPU idle while a task waits for it. */
 static bool is_limited(const struct hv_stall *limit, const struct hv_stall *wait)
 {
 	return wait->number == limit->number || !wait->by.pid;
@@ -77,7 +76,6 @@ static bool explains_syscall(const struct hv_stall *by, const struct hv_stall *c
 	}
 }
 
-/* Whether a stall like BY can be the reason of one like S, if their intervals say so. */
 bool hv_stall_explains(const struct hv_stall *by, const struct hv_stall *s)
 {
 	switch (s->kind) {
@@ -111,7 +109,6 @@ bool hv_stall_explains(const struct hv_stall *by, const struct hv_stall *s)
 	}
 }
 
-/* For how long of the interval of S BY went on: of a series only what it took. */
 uint64_t hv_stall_explained_ns(const struct hv_stall *by, const struct hv_stall *s)
 {
 	uint64_t overlap = hv_stall_overlap(by, s->from_ns, s->to_ns);

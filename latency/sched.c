@@ -8,8 +8,8 @@
 #include "latency/limits.h"
 
 #define RT_PRIO_END 100
-#define PROBES	    8  /* places that are looked at for a task */
-#define RUNNERS	    32 /* different tasks that are told apart in a wait */
+#define PROBES	    8  /* entries searched for a task */
+#define RUNNERS	    32 /* distinct tasks per wait */
 
 void hv_sched_init(struct hv_sched *t, unsigned nr_cpus)
 {
@@ -72,7 +72,7 @@ uint64_t hv_sched_on_cpu(const struct hv_sched_task *task, uint64_t now_ns)
 	return task->on_cpu_ns + now_ns - task->since_ns;
 }
 
-/* In its system call TASK was on its vCPU until now. */
+/* Adds the time slice that ends now to the pieces of TASK's system call. */
 static void add_ran(struct hv_sched_task *task, uint64_t now_ns)
 {
 	uint64_t from_ns = task->since_ns > task->syscall_ns ? task->since_ns : task->syscall_ns;
@@ -107,13 +107,14 @@ static void end_slice(struct hv_sched_cpu *c, uint64_t now_ns)
 		(struct hv_slice){c->current, c->prio, c->since_ns, now_ns};
 }
 
-/* Whether a task that leaves in STATE can go on at once. */
+/* Returns whether a task that leaves the vCPU in STATE is still runnable. */
 static bool is_runnable(uint64_t state)
 {
 	return state == HV_LEFT_RUNNABLE || state >= HV_LEFT_PREEMPTED;
 }
 
-/* The scheduler never prefers a task of a lower class, or idling, to one that may run. */
+/* The scheduler never prefers a task of a lower class, or idle, to a runnable task. If it does, a
+ * limit has stopped that task. */
 static uint64_t limited_by(const struct hv_moment *m)
 {
 	if (!is_runnable(m->state) || m->prio >= RT_PRIO_END ||
@@ -160,8 +161,8 @@ static void follow_waking(struct hv_sched *t, const struct hv_moment *m)
 		return;
 	task = hv_sched_get(t, m->other, m->other_comm, m->time_ns);
 	if (task->state == HV_TASK_RUNNING || task->state == HV_TASK_RUNNABLE)
-		return; /* it is woken while it is on its way to sleep, or twice */
-	/* So may be one that was not seen yet, and that runs there. */
+		return; /* woken before it slept, or twice */
+	/* An unknown task may still be running there, too. */
 	if (task->state == HV_TASK_UNKNOWN &&
 	    (!there->has_current || there->current.pid == m->other))
 		return;

@@ -18,7 +18,6 @@ static void copy_line(char *to, size_t size, const char *from)
 	snprintf(to, size, "%.*s", (int)(len < size ? len : size - 1), from);
 }
 
-/* Copies the rest of the line after LABEL. */
 static void line_after(const char *text, const char *label, char *to, size_t size)
 {
 	const char *at = strstr(text, label);
@@ -27,7 +26,7 @@ static void line_after(const char *text, const char *label, char *to, size_t siz
 		copy_line(to, size, at + strlen(label));
 }
 
-/* "NAME-PID (uid:...": a name may have any characters. */
+/* "NAME-PID (uid:..."; NAME may contain any character. */
 static void read_task(const char *text, struct hv_stall_task *ret)
 {
 	char line[128] = "";
@@ -57,7 +56,7 @@ static void read_callers(const char *text, struct hv_stall *ret)
 	}
 }
 
-/* What the guest was told of time in which the host did not run its vCPU. */
+/* Reads the time in which the host did not run the vCPU, as the guest reported it. */
 static uint64_t read_not_run_us(const char *text)
 {
 	const char *at = strstr(text, "\n#  => not run by the host: ");

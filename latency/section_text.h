@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The longest section with interrupts or preemption off, from the text that `trace` has of it
- * (docs/users/latency-tracers.md). Names in it are the guest's. Pure. */
+/* Parses the longest section with interrupts or preemption off from the text of `trace`
+ * (docs/users/latency-tracers.md). Names in it come from the guest. Pure. */
 #pragma once
 
 #include "latency/stall.h"
 
-/* Fills in the task, the vCPU, the length, where it begins and ends, and the callers. The length is
- * without the time in which the host did not run the vCPU, as far as the guest was told of it; the
- * interval is with it, and from 0 on, since the text does not say when it was. False: TEXT has no
+/* Fills in the task, vCPU, length, begin and end functions, and callers. The length excludes the
+ * time in which the host did not run the vCPU, as far as the guest knew it; the interval includes
+ * it. The interval starts at 0 because the text has no time. Returns false if TEXT has no
  * section. */
 bool hv_section_text_read(const char *text, struct hv_stall *ret);

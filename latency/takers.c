@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* A thread that executes another program gets another name, and is the same. */
+/* Compares only pids, because execve() changes the name of a thread. */
 static struct hv_taker *find(struct hv_takers *t, uint32_t pid)
 {
 	for (size_t i = 0; i < t->nr; i++)

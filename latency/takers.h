@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who had the host's CPUs while vCPUs of the guest waited for them: threads of the host, by what
- * its scheduler's events say, for how long each, and what each of them is. The table is bounded: of
- * too many threads, the one that took least is forgotten.
- * Leaves to others: finding out what a thread is (cli/verbs/latency/takers.h). Pure. */
+/* Takers: threads of the host that had a CPU while a vCPU of the guest waited for it, how long each
+ * had it, and what kind of thread it is. The scheduler events of the host show this. The table is
+ * bounded: when it is full, the thread with the least time is replaced.
+ *
+ * cli/verbs/latency/takers.h classifies the threads. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,20 +16,20 @@
 #define HV_TAKER_DOMAIN_LEN 64
 
 enum hv_taker_kind {
-	HV_TAKER_UNKNOWN, /* nobody has looked yet, or it has gone */
-	HV_TAKER_HOST,	  /* a program or a kernel thread of the host */
-	HV_TAKER_VM,	  /* it belongs to another guest */
-	HV_TAKER_OWN,	  /* it belongs to this guest's VMM */
-	HV_TAKER_NOBODY,  /* the CPU was idle: the host did not let the vCPU have it */
+	HV_TAKER_UNKNOWN, /* not looked up yet, or it has exited */
+	HV_TAKER_HOST,	  /* a program or kernel thread of the host */
+	HV_TAKER_VM,	  /* a thread of another guest */
+	HV_TAKER_OWN,	  /* a thread of this guest's VMM */
+	HV_TAKER_NOBODY,  /* the CPU was idle: the host did not let the vCPU run */
 	HV_NR_TAKERS,
 };
 
 struct hv_taker {
-	struct hv_stall_task task; /* of the host; the name is hostile */
+	struct hv_stall_task task; /* of the host; the name is untrusted */
 	uint64_t taken_ns;
 	bool was_looked_at;
 	enum hv_taker_kind kind;
-	char domain[HV_TAKER_DOMAIN_LEN]; /* HV_TAKER_VM: its guest; hostile; empty: not known */
+	char domain[HV_TAKER_DOMAIN_LEN]; /* HV_TAKER_VM: its guest; untrusted; empty: unknown */
 };
 
 /* Zero-initialised is empty. */
@@ -37,8 +38,7 @@ struct hv_takers {
 	size_t nr;
 };
 
-/* TASK, whose pid may be 0 for a CPU that was idle, had a CPU for NS more. A task without a name
- * is ignored. */
+/* Adds NS of CPU time to TASK. Its pid is 0 for an idle CPU. Ignores tasks without a name. */
 void hv_takers_add(struct hv_takers *t, const struct hv_stall_task *task, uint64_t ns);
-/* NULL: it is not known. */
+/* Returns NULL if TASK is unknown. */
 const struct hv_taker *hv_takers_find(const struct hv_takers *t, const struct hv_stall_task *task);

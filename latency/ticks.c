@@ -5,7 +5,7 @@
 
 #include "base/guard.h"
 
-#define FUNCTIONS_MAX 64 /* that are told apart in one stall */
+#define FUNCTIONS_MAX 64 /* distinct functions per stall */
 
 void hv_ticks_init(struct hv_ticks *t, unsigned nr_cpus)
 {
@@ -44,7 +44,7 @@ struct counts {
 	unsigned nr, nr_samples;
 };
 
-/* The newest sample comes first. */
+/* Call it with the newest sample first. */
 static void count(const struct hv_ticks *t, struct counts *c, const struct hv_tick *tick)
 {
 	uint64_t address = tick->stack.callers[0];

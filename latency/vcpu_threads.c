@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/guard.h"
 
-#define SHORT_NS  HV_NS_PER_MS	      /* outages that are told together */
-#define PIECES_NS (10 * HV_NS_PER_MS) /* for so long */
+#define SHORT_NS  HV_NS_PER_MS	      /* shorter outages are combined */
+#define PIECES_NS (10 * HV_NS_PER_MS) /* for this long */
 
 void hv_vcpu_threads_init(struct hv_vcpu_threads *t, unsigned nr_cpus, struct hv_outages *outages,
 			  struct hv_stalls *stalls)
@@ -35,7 +35,7 @@ static void give_pieces(struct hv_vcpu_threads *t, struct hv_vcpu_thread *v)
 	v->pieces = (struct hv_outage){0};
 }
 
-/* The longest piece says who took it. */
+/* The longest outage determines which thread took the CPU. */
 static void add_piece(struct hv_outage *pieces, const struct hv_outage *o)
 {
 	if (!pieces->taken_ns)
@@ -55,7 +55,6 @@ static void add_outage(struct hv_vcpu_threads *t, struct hv_vcpu_thread *v, stru
 	v->exit_waited_ns += o->taken_ns;
 	hv_takers_add(&t->takers, &o->by_last, o->taken_ns - o->taken_ns / 2);
 	hv_takers_add(&t->takers, &o->by, o->taken_ns / 2);
-	/* The list of outages is on the host's clock. */
 	o->from_ns += (uint64_t)t->outages->offset_ns;
 	o->to_ns += (uint64_t)t->outages->offset_ns;
 	if (v->pieces.taken_ns &&
@@ -144,7 +143,7 @@ static void leave(struct hv_vcpu_thread *v, const struct hv_moment *m)
 	}
 }
 
-/* A switch from one vCPU's thread to another is told for each of them. */
+/* A switch between two vCPU threads is reported once for each. */
 static void see_switch(struct hv_vcpu_threads *t, struct hv_vcpu_thread *v,
 		       const struct hv_moment *m)
 {

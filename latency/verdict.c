@@ -9,8 +9,8 @@
 #include "latency/looks.h"
 #include "latency/reasons.h"
 
-#define HOST_MUCH   4 /* one part of so many of an interval is much of it */
-#define DEPTH_MAX   8 /* of reasons of reasons */
+#define HOST_MUCH   4 /* 1/4 of an interval is much of it */
+#define DEPTH_MAX   8 /* maximum length of a chain of reasons */
 #define RT_PRIO_END 100
 
 static void looks_deinit(struct looks *l)
@@ -25,15 +25,15 @@ static void add_look(struct looks *l, const struct hv_stall *stall, uint64_t hos
 
 /* -- reasons ---------------------------------------------------------------------------------- */
 
-/* Faults wait for several slow requests, and a task for several ends of its group's time, of which
- * none alone fills half of the wait. */
+/* Returns whether several stalls like BY can be the reason of S together, although each fills less
+ * than half of it: slow requests for page faults, and throttled periods for a task. */
 static bool adds_up(const struct hv_stall *by, const struct hv_stall *s)
 {
 	return (s->kind == HV_STALL_FAULTS && hv_stall_is_io(by)) ||
 	       (by->kind == HV_STALL_LIMIT && hv_stall_explains(by, s));
 }
 
-/* The one that took most of those that fill half of the stall together. */
+/* Returns the largest of the stalls that together fill half of the stall. */
 static size_t find_together(const struct looks *l, size_t of)
 {
 	const struct hv_stall *s = &l->list[of].stall;
@@ -53,7 +53,8 @@ static size_t find_together(const struct looks *l, size_t of)
 	return total && total >= s->length_ns / 2 ? found : NO_REASON;
 }
 
-/* The deepest reason that fills at least half of the stall; of several, the one that fills most. */
+/* Returns the deepest reason that fills at least half of the stall; of several, the one that fills
+ * most. */
 static size_t find_reason(const struct looks *l, size_t of)
 {
 	const struct hv_stall *s = &l->list[of].stall;
@@ -84,7 +85,7 @@ static size_t root_of(const struct looks *l, size_t i)
 
 /* -- the host --------------------------------------------------------------------------------- */
 
-/* The host's stall that took most of S; if each alone was shorter than the threshold, a new one. */
+/* Returns the host's stall that took most of S. Adds one if each outage was below the threshold. */
 static size_t host_reason(struct looks *l, size_t nr_host, const struct hv_verdict_input *in,
 			  const struct hv_stall *s, uint64_t host_ns)
 {
@@ -115,8 +116,8 @@ static size_t host_reason(struct looks *l, size_t nr_host, const struct hv_verdi
 	return l->nr - 1;
 }
 
-/* What the host took of the times in which the system call S was on a vCPU. While it slept, or
- * other tasks ran, the host took nothing of it. */
+/* Returns the time that the host took while the system call S was on a vCPU. While the call slept
+ * or other tasks ran, the host took nothing from it. */
 static uint64_t taken_of_pieces(const struct hv_verdict_input *in, const struct hv_stall *s,
 				uint64_t slack_ns)
 {
@@ -131,13 +132,13 @@ static uint64_t taken_of_pieces(const struct hv_verdict_input *in, const struct 
 	return taken;
 }
 
-/* What the host took of S; its times may be wrong by SLACK_NS. */
+/* Returns the time that the host took from S, whose times may be off by SLACK_NS. */
 static uint64_t taken_of(const struct hv_verdict_input *in, const struct hv_stall *s,
 			 uint64_t slack_ns)
 {
 	uint64_t from_ns = s->from_ns > slack_ns ? s->from_ns - slack_ns : 0;
 
-	/* The time of exits is without it. */
+	/* The length of exits already excludes it. */
 	if (in->view != HV_HOST_SEEN || s->kind == HV_STALL_EXITS)
 		return 0;
 	if (hv_stall_is_io(s) || s->kind == HV_STALL_SLEEP)
@@ -147,7 +148,7 @@ static uint64_t taken_of(const struct hv_verdict_input *in, const struct hv_stal
 	return hv_outages_ns(in->host, s->cpu, from_ns, s->to_ns + slack_ns);
 }
 
-/* The time of which the host may have taken something. */
+/* Returns the time from which the host may have taken a part. */
 static uint64_t passed_of(const struct hv_stall *s)
 {
 	uint64_t passed_ns = 0;
@@ -159,10 +160,12 @@ static uint64_t passed_of(const struct hv_stall *s)
 	return passed_ns;
 }
 
-/* What of HOST_NS, which the host took of S's interval, is in S's length. A section's length is
- * already without what the guest was told of, of a series of searches only the searches count, and
- * of a system call only what it was on a vCPU and did not look for memory. So the host may have
- * taken what is not in the length: subtracted is only what must be. */
+/* Returns how much of HOST_NS, the host's part of S's interval, is included in S's length.
+ *
+ * Some lengths cover only a part of the interval: a section's excludes the outages that the guest
+ * knew of, a series' contains only the searches, and a system call's only the time on a vCPU
+ * without searches. The host may have taken the time outside the length, so only the rest is
+ * subtracted. */
 static uint64_t in_length(const struct hv_stall *s, uint64_t host_ns)
 {
 	uint64_t passed_ns = passed_of(s);
@@ -173,7 +176,7 @@ static uint64_t in_length(const struct hv_stall *s, uint64_t host_ns)
 	return host_ns > apart_ns ? host_ns - apart_ns : 0;
 }
 
-/* Whether the host did not run another vCPU than CPU for much of the time. */
+/* Returns whether the host did not run a vCPU other than CPU for much of the time. */
 static bool another_did_not_run(const struct hv_outages *host, unsigned cpu, uint64_t from_ns,
 				uint64_t to_ns)
 {
@@ -184,8 +187,8 @@ static bool another_did_not_run(const struct hv_outages *host, unsigned cpu, uin
 	return false;
 }
 
-/* vCPUs wait for each other, as for a lock or for the answer to an interrupt, and in an emulator
- * for the one that translates. */
+/* vCPUs wait for each other: for a lock, for the answer to an interrupt, or in an emulator for the
+ * vCPU that translates. */
 static bool may_wait_for_others(const struct hv_verdict_input *in, const struct hv_stall *s)
 {
 	if (in->view != HV_HOST_SEEN || hv_stall_is_io(s) || s->kind == HV_STALL_EXITS)
@@ -197,7 +200,8 @@ static bool may_wait_for_others(const struct hv_verdict_input *in, const struct 
 	return !s->nr_pieces && another_did_not_run(in->host, s->cpu, s->from_ns, s->to_ns);
 }
 
-/* Also if the host took much of it: a guest whose vCPUs get little time is late with everything. */
+/* Returns whether S may be the host's fault. This includes stalls of which the host took much,
+ * because a guest whose vCPUs get little time is slow in everything. */
 static bool may_be_hosts(const struct hv_verdict_input *in, const struct hv_stall *s)
 {
 	uint64_t host_ns = taken_of(in, s, in->slack_ns + s->slack_ns);
@@ -206,7 +210,7 @@ static bool may_be_hosts(const struct hv_verdict_input *in, const struct hv_stal
 			   HOST_MUCH * taken_of(in, s, 0) >= passed_of(s));
 }
 
-/* For how long of the request S a thread of the VMM waited for a CPU. */
+/* Returns how long a thread of the VMM waited for a CPU during the request S. */
 static uint64_t waited_of_vmm(const struct hv_verdict_input *in, const struct hv_stall *s)
 {
 	if (s->kind != HV_STALL_IO_DEVICE || in->view != HV_HOST_SEEN || !in->vmm)
@@ -234,8 +238,7 @@ static void look_at(struct looks *l, size_t nr_host, const struct hv_verdict_inp
 	l->list[l->nr - 1].is_doubtful = may_be_hosts(in, stall) || may_wait_for_others(in, stall);
 }
 
-/* Who looks for memory while a worker of the kernel does, too, may be short of it because of a
- * balloon. */
+/* If a kernel worker also searches for memory, a balloon may have caused the shortage. */
 static void doubt_while_workers_search(struct looks *l)
 {
 	for (size_t i = 0; i < l->nr; i++) {
@@ -251,7 +254,7 @@ static void doubt_while_workers_search(struct looks *l)
 
 /* -- shares ------------------------------------------------------------------------------------ */
 
-/* What the shares alone tell: not when, but for how long. */
+/* The shares show for how long, but not when, the host took the vCPU. */
 static void add_share(struct looks *l, const struct hv_share *share)
 {
 	bool is_stopped = share->stopped_ns > share->waited_ns;
@@ -278,7 +281,7 @@ static size_t find_hosts(const struct looks *l, unsigned cpu)
 	return found;
 }
 
-/* A guest whose clock counts instructions does not notice what the host withholds. */
+/* A guest whose clock counts instructions does not notice outages. */
 static void add_shares(struct looks *l, const struct hv_verdict_input *in)
 {
 	unsigned nr = in->shares && in->view != HV_HOST_APART ? in->shares->nr : 0;
@@ -293,8 +296,8 @@ static void add_shares(struct looks *l, const struct hv_verdict_input *in)
 	}
 }
 
-/* A stall for which nothing else is at fault belongs to the host, if it withheld much of its vCPU,
- * or of another one for which this one may have waited, and no less than the stall's length. */
+/* Assigns a stall without another fault to the host, if the host took more than its length of its
+ * vCPU or of another vCPU that it may have waited for. */
 static void give_to_host(struct looks *l, const struct hv_verdict_input *in, size_t i)
 {
 	struct look *look = &l->list[i];
@@ -311,7 +314,7 @@ static void give_to_host(struct looks *l, const struct hv_verdict_input *in, siz
 
 /* -- crowds ------------------------------------------------------------------------------------ */
 
-/* A real-time task does not share its vCPU. */
+/* Real-time tasks do not share their vCPU. */
 static bool is_shared(const struct look *l)
 {
 	const struct hv_stall *s = &l->stall;
@@ -370,7 +373,7 @@ static void find_looks(struct looks *l, const struct hv_verdict_input *in)
 
 	if (in->view == HV_HOST_SEEN)
 		hv_outages_stalls(in->host, in->threshold_ns, &host);
-	/* Each stall may add one of the host's. */
+	/* Each stall may add a stall of the host. */
 	l->list = hv_realloc_array(NULL, host.nr + 2 * in->stalls->nr + nr_storms + nr_shares + 1,
 				   sizeof(*l->list));
 	for (size_t i = 0; i < host.nr; i++)
@@ -395,7 +398,7 @@ static void find_reasons(struct looks *l, const struct hv_verdict_input *in)
 			l->list[root_of(l, i)].has_victims = true;
 }
 
-/* A group that used up its time while none of its tasks wanted to run is no cause. */
+/* A group that used up its time is no cause if none of its tasks wanted to run. */
 static bool is_root(const struct look *l)
 {
 	bool is_groups = l->stall.kind == HV_STALL_LIMIT && !l->stall.flags;

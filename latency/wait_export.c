@@ -8,7 +8,7 @@
 #include "latency/decode.h"
 
 #define VCPU	      "CPU "
-#define WAITING_BYTES (16u << 20) /* of pages that are put in order */
+#define WAITING_BYTES (16u << 20) /* of pages waiting to be sorted */
 
 struct wait_export {
 	struct hv_export base;
@@ -16,7 +16,7 @@ struct wait_export {
 	struct hv_page_merge merge;
 	struct hv_moments moments;
 	struct hv_sched tasks;
-	struct hv_sched *threads; /* of the host; owned, NULL: none was seen */
+	struct hv_sched *threads; /* of the host; owned; NULL if there were none */
 	struct hv_wait_export_times times;
 };
 
@@ -75,7 +75,7 @@ static void lose(struct wait_export *w, const struct hv_merged *m)
 	w->times.vcpus.nr_lost += lost;
 }
 
-/* A switch or a waking of threads of the host is one of tasks of its scheduler. */
+/* Treats a switch or waking of host threads like one of the guest's tasks. */
 static void see_host(struct wait_export *w, struct hv_moment *m)
 {
 	if (m->kind != HV_MOMENT_HOST_SWITCH && m->kind != HV_MOMENT_HOST_WAKING)

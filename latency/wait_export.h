@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Pages of trace_pipe_raw to times that tasks waited for a vCPU, and vCPUs for a CPU of the host: a
- * format of export/ that writes no file. It needs the events sched_switch and sched_waking, of the
- * guest, and sched_wakeup_new for the first waits of new tasks, or of the host; others are ignored.
- * A thread of the host is a vCPU's if it is named as QEMU names them ("CPU 0/KVM").
- * Leaves to others: the pages, the settings (cli/verbs). One thread. */
+/* Computes how long tasks waited for a vCPU and vCPUs waited for a CPU of the host, from pages of
+ * trace_pipe_raw. It is an export format that writes no file.
+ *
+ * It needs sched_switch and sched_waking of the guest or the host, and the guest's sched_wakeup_new
+ * for the first waits of new tasks. It ignores other events. It recognizes vCPU threads of the host
+ * by QEMU's names for them ("CPU 0/KVM").
+ *
+ * The caller reads the pages; cli/verbs has the settings. One thread. */
 #pragma once
 
 #include "export/export.h"
@@ -12,10 +15,10 @@
 extern const struct hv_export_format hv_wait_format;
 
 struct hv_wait_export_times {
-	struct hv_wait_times tasks; /* of the guest, for a vCPU */
-	struct hv_wait_times vcpus; /* for a CPU of the host; pages do not say which of the two was
-				       lost, so both count all that was */
+	struct hv_wait_times tasks; /* tasks of the guest that wait for a vCPU */
+	struct hv_wait_times vcpus; /* vCPUs that wait for a CPU of the host. Pages do not say which
+				       events were lost, so both histograms count all losses. */
 };
 
-/* The times of X, which is of this format and open. The caller may set them. */
+/* Returns the times of X, which must be open and of this format. The caller may change them. */
 struct hv_wait_export_times *hv_wait_export_times(struct hv_export *x);

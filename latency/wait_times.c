@@ -21,8 +21,8 @@ static void add(struct hv_wait_times *w, uint64_t wait_ns)
 	w->sum_ns += wait_ns;
 }
 
-/* Nobody runs again without being woken. Who seems to sleep was woken by another vCPU just before
- * it had left its own, and has waited since then. */
+/* A task that seems to be sleeping was woken by another vCPU just before it left its own vCPU, so
+ * it has waited since then: a task cannot run again without a wakeup. */
 static bool waited(const struct hv_sched_task *task)
 {
 	return task->state == HV_TASK_RUNNABLE || task->state == HV_TASK_SLEEPING;

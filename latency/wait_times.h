@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How long tasks waited for a vCPU, as a histogram: from when a task is woken, or loses the vCPU
- * while it could go on, until it runs. Waits of tasks that were not seen before, and of all tasks
- * after events were lost, are not counted.
- * Leaves to others: who waits since when (sched.h), pages of events (wait_export.h). Pure. */
+/* A histogram of how long tasks waited for a vCPU: from a wakeup or preemption until the task runs.
+ * Waits of tasks not seen before are not counted; after events were lost, this applies to all
+ * tasks.
+ *
+ * sched.h follows the states of tasks; wait_export.h reads the events. Pure. */
 #pragma once
 
 #include "latency/sched.h"
 
 #define HV_WAIT_TIMES_BOUNDS 14
-/* A wait of exactly so long is in the bucket of that bound. */
+/* Upper bounds of the buckets, inclusive. */
 extern const uint64_t hv_wait_times_bounds_ns[HV_WAIT_TIMES_BOUNDS];
 
 struct hv_wait_times {
-	uint64_t nr[HV_WAIT_TIMES_BOUNDS + 1]; /* of each bucket alone; the last: longer waits */
+	uint64_t nr[HV_WAIT_TIMES_BOUNDS +
+		    1]; /* per bucket, not cumulative; the last: longer waits */
 	uint64_t sum_ns;
-	uint64_t nr_lost; /* events; more, if the pages do not say how many */
+	uint64_t nr_lost; /* lost events; a lower bound if pages do not count them */
 };
 
-/* TASKS are as they were before the event M. */
+/* Processes M. TASKS must not have processed M yet. */
 void hv_wait_times_see(struct hv_wait_times *w, const struct hv_sched *tasks,
 		       const struct hv_moment *m);
