@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The Common Trace Format 1.8 (diamon.org/ctf/v1.8.3): a directory with a file `metadata`, which
- * says in a language of its own what the other files are made of, and a file of packets for each
- * vCPU. The metadata is complete before the first event, and a file ends after a whole packet, so
- * the trace can be read at any time.
+/* Common Trace Format 1.8 (diamon.org/ctf/v1.8.3): a directory with a file `metadata`, which
+ * describes the other files in its own language, and a file of packets for each vCPU. The metadata
+ * is complete before the first event, and files end after a complete packet, so the trace is always
+ * readable.
  *
  *   metadata
  *   vcpu0    | packet header, its context, event, event, ... | packet ...
  *   vcpu1    | ...
  *
- * Leaves to others: what events are made of (ctf_classes.h). docs/users/files.md says what is in a
- * trace.
- */
+ * ctf_classes.h encodes the events. docs/users/files.md describes the contents of a trace. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,9 +23,9 @@
 
 #define METADATA     "metadata"
 #define PACKET_MAGIC UINT32_C(0xc1fc1fc1)
-#define PACKET_BYTES (48u << 10) /* a packet ends after so many */
+#define PACKET_BYTES (48u << 10) /* a packet ends after this size */
 
-/* What is before the events of a packet. The metadata describes it. */
+/* Header of a packet. The metadata describes it. */
 struct packet_head {
 	uint32_t magic;
 	uint32_t stream_id;
@@ -35,7 +33,7 @@ struct packet_head {
 	uint64_t timestamp_end;
 	uint64_t content_size; /* in bits */
 	uint64_t packet_size;
-	uint64_t events_discarded; /* so far, of this vCPU */
+	uint64_t events_discarded; /* total of this vCPU */
 	uint32_t cpu_id;
 } __attribute__((packed));
 
@@ -65,12 +63,12 @@ static const char stream[] =
 /* The file of a vCPU. */
 struct lane {
 	struct hv_sink sink;
-	size_t packet_at;      /* in sink.pending, if IS_OPEN */
-	uint64_t begin_ns;     /* of the packet */
+	size_t packet_at;      /* offset in sink.pending, if IS_OPEN */
+	uint64_t begin_ns;     /* first time of the packet */
 	uint64_t last_ns;      /* of the last event */
-	uint64_t nr_discarded; /* so far */
+	uint64_t nr_discarded; /* total */
 	bool is_open;	       /* a packet has begun */
-	bool has_begun;	       /* LAST_NS is known */
+	bool has_begun;	       /* LAST_NS is valid */
 };
 
 struct ctf {
@@ -78,9 +76,9 @@ struct ctf {
 	struct hv_page_decode decode;
 	struct hv_page_merge merge;
 	struct hv_ctf_classes classes;
-	struct lane *lanes; /* owned, one a vCPU */
+	struct lane *lanes; /* owned, one per vCPU */
 	unsigned nr_lanes;
-	bool has_metadata; /* the file is ours */
+	bool has_metadata; /* this export created the file */
 };
 
 static struct ctf *ctf_of(struct hv_export *x)
@@ -158,8 +156,8 @@ static struct hv_err *end_packet(struct ctf *c, struct lane *l)
 	return hv_sink_mark(&l->sink);
 }
 
-/* What a packet says of lost events is of the time from the end of the packet before it to its own
- * end. So a packet without events says where they are missing. */
+/* The count of lost events in a packet covers the time from the end of the previous packet to the
+ * packet's own end. So an empty packet marks the time of the loss. */
 static struct hv_err *add_lost(struct ctf *c, struct lane *l, uint64_t lost, uint64_t time_ns)
 {
 	struct hv_err *err = l->is_open ? end_packet(c, l) : NULL;
@@ -173,7 +171,7 @@ static struct hv_err *add_lost(struct ctf *c, struct lane *l, uint64_t lost, uin
 	return end_packet(c, l);
 }
 
-/* Readers stop at a time that is before the one that came last. */
+/* Readers stop at a time that is before the previous one. */
 static uint64_t time_of(const struct lane *l, uint64_t time_ns)
 {
 	return l->has_begun && time_ns < l->last_ns ? l->last_ns : time_ns;
@@ -236,7 +234,7 @@ static struct hv_maker maker_of(const struct hv_export_config *config)
 	return config->maker ? *config->maker : hv_maker_of(&config->fd);
 }
 
-/* What the maker takes for the file NAME. The caller frees it. */
+/* Returns the path of file NAME for the maker. The caller frees it. */
 static char *place_of(const struct hv_export_config *config, const char *name)
 {
 	return config->inside ? hv_format("%s/%s", config->inside, name) : hv_format("%s", name);
@@ -308,8 +306,8 @@ static void ctf_free(struct hv_export *x)
 	free(c);
 }
 
-/* Removes what was made of a trace that cannot begin. Others may have begun one there, too: what is
- * not ours stays. */
+/* Removes the files that this export created. Another trace may exist in the directory, so other
+ * files stay. */
 static void remove_files(const struct ctf *c, const struct hv_export_config *config)
 {
 	HV_AUTO_FREE char *metadata = place_of(config, METADATA);
@@ -347,7 +345,7 @@ static struct hv_err *ctf_open(const struct hv_export_config *config,
 	return NULL;
 }
 
-/* Events are written in the next turn. By then the names of their tasks can be known. */
+/* Events are written in the next turn, when the names of their tasks can be known. */
 static struct hv_err *ctf_add(struct hv_export *x, unsigned cpu, struct hv_span page)
 {
 	struct ctf *c = ctf_of(x);
@@ -377,7 +375,7 @@ static struct hv_err *ctf_turn(struct hv_export *x)
 	return err;
 }
 
-/* After an error each vCPU's file still gets what there is room for. */
+/* Also after an error: writes as much of each vCPU's file as possible. */
 static struct hv_err *ctf_end(struct hv_export *x)
 {
 	struct ctf *c = ctf_of(x);

@@ -9,8 +9,8 @@
 
 #define NR_IDS	      65536
 #define NAME_MAX_LEN  128
-#define STRING_BYTES  4096	       /* no string of an event is longer */
-#define NR_KINDS      HV_EVENT_COMMAND /* of tracers */
+#define STRING_BYTES  4096	       /* maximum length of a string */
+#define NR_KINDS      HV_EVENT_COMMAND /* of tracer events */
 #define CONTEXT_BYTES 4
 
 void hv_ctf_add_number(struct hv_text *out, uint64_t value, unsigned len_bytes)
@@ -39,7 +39,7 @@ void hv_ctf_add_quoted(struct hv_text *out, const char *text)
 	hv_text_add_char(out, '"');
 }
 
-/* Events of tracers. What describes one and what writes it stand together. */
+/* Events of tracers. Keep the declarations consistent with the code that writes the events. */
 
 static void add_function(const struct hv_ctf_classes *c, struct hv_text *out, struct hv_gva addr)
 {
@@ -145,9 +145,9 @@ static void add_tracers(const struct hv_ctf_classes *c, const struct hv_event *e
 	}
 }
 
-/* Events of the guest's own. */
+/* The guest's trace events. */
 
-/* The last word of TYPE, without the brackets of an array. */
+/* Returns the last word of TYPE, without array brackets. */
 static struct hv_span last_word(const char *type)
 {
 	size_t end = strcspn(type, "["), begin;
@@ -159,7 +159,7 @@ static struct hv_span last_word(const char *type)
 	return (struct hv_span){(const uint8_t *)type + begin, end - begin};
 }
 
-/* Of how many bytes an integer of TYPE is. 1: that is not known, and bytes are shown. */
+/* Returns the size of an integer of TYPE. Returns 1 if TYPE is unknown: then bytes are shown. */
 static unsigned bytes_of_type(const char *type)
 {
 	static const struct {
@@ -181,8 +181,8 @@ static unsigned bytes_of_type(const char *type)
 	return 1;
 }
 
-/* Of how many bytes an element of an array is. A format says how many elements there are, but not
- * if their number is another in each event. */
+/* Returns the size of an array element. The format contains the number of elements, except for
+ * arrays of variable length. */
 static unsigned element_bytes(const struct hv_event_field *field)
 {
 	const char *array = strchr(field->type, '[');
@@ -203,8 +203,8 @@ static bool has_field(const struct hv_ctf_class *class, const char *name)
 	return false;
 }
 
-/* Readers take away the underscore, which makes every name one that is no keyword. They do not
- * survive two fields of one name. */
+/* The underscore prevents collisions with keywords, and readers remove it. Names must be unique:
+ * readers crash on two fields with one name. */
 static char *identifier(const struct hv_ctf_class *class, const char *name, const char *suffix,
 			unsigned *nr_tried)
 {
@@ -298,8 +298,6 @@ static void add_field(const struct hv_ctf_field *f, struct hv_span entry, struct
 	}
 }
 
-/* All. */
-
 static bool is_tracers(const struct hv_ctf_classes *c, uint32_t id)
 {
 	for (unsigned kind = 0; kind < NR_KINDS; kind++)
@@ -347,7 +345,7 @@ static void begin_event(struct hv_text *out, const char *name, uint32_t id)
 	hv_text_printf(out, "; id = %" PRIu32 "; stream_id = 0; fields := struct { ", id);
 }
 
-/* The host may have an event of the same name as the guest. */
+/* The host can have an event with the same name as the guest. */
 static void begin_guests(struct hv_text *out, const struct hv_event_type *type)
 {
 	HV_AUTO_FREE char *name =
@@ -356,7 +354,7 @@ static void begin_guests(struct hv_text *out, const struct hv_event_type *type)
 	begin_event(out, name, type->id);
 }
 
-/* Two kinds may have the same id, if the formats were changed. The first one counts. */
+/* In a modified file, two kinds can have the same id. The first one is used. */
 static bool is_first(const struct hv_raw_layout *layout, unsigned kind)
 {
 	for (unsigned i = 0; i < kind; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One trace.dat of trace-cmd, version 7, which trace-cmd and KernelShark read: the pages of each
- * vCPU as they come from trace_pipe_raw, and what is needed to understand them (dat_head.h). Quiet
- * vCPUs' pages are joined. Where data is, and how the file is closed up: dat_place.h. */
+/* A trace.dat file of version 7, for trace-cmd and KernelShark: the pages of each vCPU as read from
+ * trace_pipe_raw, and the information needed to decode them (dat_head.h). Pages of quiet vCPUs are
+ * combined. dat_place.h allocates the data and removes the holes. */
 #include <fcntl.h>
 #include <string.h>
 #include <zstd.h>
@@ -15,10 +15,10 @@
 #define SAVE_NS	    (HV_NS_PER_S / 2)
 #define LEVEL	    1
 
-/* Of one vCPU. */
+/* State of a vCPU. */
 struct lane {
-	struct hv_page_joiner last; /* the page that is being filled */
-	struct hv_text chunk;	    /* whole pages that wait to be compressed */
+	struct hv_page_joiner last; /* the page being filled */
+	struct hv_text chunk;	    /* complete pages to be compressed */
 	uint32_t nr_chunks;
 };
 
@@ -26,10 +26,10 @@ struct dat {
 	struct hv_export base;
 	enum hv_compression compression;
 	struct hv_dat_place place;
-	struct lane *lanes; /* owned, one a slot */
+	struct lane *lanes; /* owned, one per slot */
 	uint64_t names_off;
-	uint64_t saved_ns; /* when the file was saved last */
-	char *packed;	   /* owned; room for a compressed chunk */
+	uint64_t saved_ns; /* when the file was last saved */
+	char *packed;	   /* owned; buffer for a compressed chunk */
 	size_t packed_bytes;
 };
 
@@ -52,7 +52,7 @@ static void dat_free(struct hv_export *x)
 	free(d);
 }
 
-/* Appends to the slot. Only what was written as a whole counts. */
+/* Appends to the slot. Incomplete writes do not count. */
 static struct hv_err *append(struct dat *d, unsigned cpu, const void *bytes, size_t len_bytes)
 {
 	struct hv_dat_slot *s = &d->place.slots[cpu];
@@ -96,7 +96,7 @@ static struct hv_err *append_chunk(struct dat *d, unsigned cpu)
 	return NULL;
 }
 
-/* Writes the page that is being filled, and empties it. */
+/* Writes the page being filled, and clears it. */
 static struct hv_err *put_page(struct dat *d, unsigned cpu)
 {
 	struct lane *l = &d->lanes[cpu];
@@ -129,8 +129,7 @@ static struct hv_err *dat_add(struct hv_export *x, unsigned cpu, struct hv_span 
 	return err;
 }
 
-/* The file has room for the text of HV_DAT_NAMES_BYTES. Names for which there is no room are left
- * out. */
+/* The file has room for HV_DAT_NAMES_BYTES of names. Names beyond that are dropped. */
 static struct hv_err *dat_name_tasks(struct hv_export *x, struct hv_export_text names)
 {
 	uint64_t len = names.len_bytes, max = HV_DAT_NAMES_BYTES - sizeof(len);
@@ -146,7 +145,7 @@ static struct hv_err *dat_name_tasks(struct hv_export *x, struct hv_export_text 
 	return err ? err : hv_dat_write(&d->place, d->names_off, &len, sizeof(len));
 }
 
-/* Writes the page that is being filled where it will be when it is full. */
+/* Writes the incomplete page at its final offset, so that readers see it. */
 static struct hv_err *show_last(struct dat *d, unsigned cpu)
 {
 	struct hv_dat_slot *s = &d->place.slots[cpu];
@@ -161,7 +160,7 @@ static struct hv_err *show_last(struct dat *d, unsigned cpu)
 	return err;
 }
 
-/* With compression, the file lacks the pages that are being filled. */
+/* With compression, the file lacks the incomplete pages. */
 static struct hv_err *save(struct dat *d)
 {
 	struct hv_err *err = NULL;
@@ -187,7 +186,7 @@ static struct hv_err *dat_turn(struct hv_export *x)
 	return save(d);
 }
 
-/* Each step is tried. After a full disk, what cannot be written is left out. */
+/* Tries each step. On a full disk, data that cannot be written is dropped. */
 static struct hv_err *dat_end(struct hv_export *x)
 {
 	struct dat *d = dat_of(x);
@@ -202,7 +201,8 @@ static struct hv_err *dat_end(struct hv_export *x)
 	return err;
 }
 
-/* Room for names and for the head is taken now, so that a full disk does not prevent the end. */
+/* Allocates the space for the names and the head now, so that a full disk cannot prevent the
+ * end. */
 static struct hv_err *write_head(struct dat *d, struct hv_dat_head *h,
 				 const struct hv_export_config *config)
 {

@@ -16,7 +16,7 @@
 #define FLAG_COMPRESSED	 1
 #define LEVEL		 3
 
-enum { /* ids of sections and of the options that say where they are */
+enum { /* ids of sections, and of the options with their offsets */
        DAT_OPTIONS = 0,
        DAT_DATE = 1,
        DAT_BUFFER = 3,
@@ -38,12 +38,12 @@ enum { /* ids of sections and of the options that say where they are */
 
 #define FTRACE_SYSTEM "ftrace"
 
-/* What hv_dat_head_init() makes. */
+/* The head under construction. */
 struct making {
 	struct hv_text *out;
 	const struct hv_export_head *head;
 	enum hv_compression compression;
-	uint64_t section_off[DAT_NR_IDS]; /* 0: there is none */
+	uint64_t section_off[DAT_NR_IDS]; /* 0: no section */
 };
 
 static void add_u16(struct hv_text *out, uint16_t value)
@@ -61,7 +61,7 @@ static void add_u64(struct hv_text *out, uint64_t value)
 	hv_text_add_bytes(out, &value, sizeof(value));
 }
 
-/* With the NUL. */
+/* Includes the NUL. */
 static void add_string(struct hv_text *out, const char *s)
 {
 	hv_text_add_bytes(out, s, strlen(s) + 1);
@@ -72,7 +72,7 @@ static void add_text(struct hv_text *out, struct hv_export_text text)
 	hv_text_add_bytes(out, text.len_bytes ? text.text : "", text.len_bytes);
 }
 
-/* No section has a description: -1 is no offset into STRINGS. */
+/* Sections have no description: -1 is no offset into STRINGS. */
 static void add_section_header(struct hv_text *out, unsigned id, unsigned flags, uint64_t len)
 {
 	add_u16(out, (uint16_t)id);
@@ -81,7 +81,7 @@ static void add_section_header(struct hv_text *out, unsigned id, unsigned flags,
 	add_u64(out, len);
 }
 
-/* A compressed section begins with its lengths, compressed and not. */
+/* A compressed section begins with its compressed and its uncompressed length. */
 static void add_compressed(struct hv_text *out, unsigned id, const struct hv_text *body)
 {
 	size_t bound = ZSTD_compressBound(body->len_bytes);
@@ -118,7 +118,7 @@ static void add_header_info(struct making *m)
 	add_section(m, DAT_HEADER_INFO, &body);
 }
 
-/* The number of events from FROM on that are of the same system. */
+/* Returns the number of events from FROM on that belong to the same system. */
 static size_t nr_of_system(const struct hv_export_head *head, size_t from)
 {
 	size_t nr = 1;
@@ -150,7 +150,7 @@ static bool is_ftrace(const struct hv_export_head *head, size_t i)
 	return strcmp(head->events[i].system, FTRACE_SYSTEM) == 0;
 }
 
-/* The events of tracers have a section of their own. */
+/* The events of tracers have a separate section. */
 static void add_events(struct making *m)
 {
 	HV_AUTO_TEXT struct hv_text ftrace = {0}, systems = {0}, body = {0};
@@ -191,7 +191,7 @@ static void add_option(struct hv_text *out, unsigned id, const void *data, size_
 	hv_text_add_bytes(out, data, len_bytes);
 }
 
-/* The length of the options that follow those of add_known_options(). */
+/* Returns the length of the BUFFER option. */
 static size_t buffer_option_len(const struct hv_export_head *head)
 {
 	return 6 + 8 + 1 + strlen(head->clock) + 1 + 4 + 4 +
@@ -200,7 +200,8 @@ static size_t buffer_option_len(const struct hv_export_head *head)
 
 #define PLACE_OPTION_LEN (6 + 8)
 
-/* What is added to all times, as text in microseconds, as `trace-cmd record --date` has it. */
+/* The offset that is added to all times, as text in microseconds, like `trace-cmd record
+ * --date`. */
 static void add_date(const struct making *m, struct hv_text *out)
 {
 	char text[24];
@@ -210,7 +211,7 @@ static void add_date(const struct making *m, struct hv_text *out)
 		add_option(out, DAT_DATE, text, (size_t)len + 1);
 }
 
-/* In the host's file: the guest's name, the number of its file, and the threads of its vCPUs. */
+/* In the host's file: the guest's name, the id of its file, and the threads of its vCPUs. */
 static void add_guest(const struct making *m, struct hv_text *out)
 {
 	const struct hv_export_guest *guest = m->head->guest;
@@ -247,7 +248,7 @@ static void add_known_options(const struct making *m, struct hv_text *out)
 	add_guest(m, out);
 }
 
-/* The buffer without a name is the top directory's. */
+/* The buffer with the empty name is the top-level instance. */
 static void add_buffer_option(const struct making *m, struct hv_text *out, uint64_t buffer_off,
 			      size_t *ret_index)
 {
@@ -268,7 +269,7 @@ static void add_buffer_option(const struct making *m, struct hv_text *out, uint6
 	}
 }
 
-/* Options are not compressed, since the index changes in place. */
+/* Options are not compressed, because the index is updated in place. */
 static void add_options(struct making *m, struct hv_dat_head *h)
 {
 	HV_AUTO_TEXT struct hv_text options = {0};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* trace.dat as record writes it: the file of the guest, and, if the configuration has a second
- * file, one of the host's events, as `trace-cmd record -A` writes two. Readers put both in one
- * order of times. The second file has the host's kernel, systems and tasks, so nothing of it is
- * shown with the names of the guest; an option in each says that they belong together, and which
- * thread runs which vCPU (dat_head.h). Leaves to others: one file (dat.c). */
+/* trace.dat for record: the guest's file, and if configured a second file with the host's events,
+ * like those of `trace-cmd record -A`. Readers merge both by time.
+ *
+ * The second file has the host's kernel, event systems and tasks, so host events are not shown with
+ * names of the guest. An option in each file links it to the other, and maps threads to vCPUs
+ * (dat_head.h). dat.c writes each file. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@
 
 struct dat_pair {
 	struct hv_export base;
-	struct hv_export *guest, *host; /* HOST is NULL: its events stand among the guest's */
+	struct hv_export *guest, *host; /* HOST is NULL if its events are in the guest's file */
 	struct hv_page_sift sift;
 	struct hv_export_event *events; /* owned, with their texts; of the host */
 	size_t nr_events;
@@ -46,8 +47,8 @@ static bool is_host(const struct hv_export_event *e)
 	return strcmp(e->system, HOST_SYSTEM) == 0;
 }
 
-/* The system of the host's kernel that has the event. Plugins of readers look for it by both names.
- */
+/* Returns the system that has the event in the host's kernel. Readers' plugins look events up by
+ * system and name. */
 static const char *system_of(const struct hv_export_event *e)
 {
 	static const char sched[] = "name: sched_";
@@ -57,7 +58,7 @@ static const char *system_of(const struct hv_export_event *e)
 										    : "kvm";
 }
 
-/* The text of E's format with the id that the pages of the host have (page_sift.h). */
+/* Returns E's format with the id used in host pages (page_sift.h). */
 static struct hv_export_text renumbered(const struct hv_export_event *e)
 {
 	HV_AUTO_FREE char *text = hv_format("%.*s", (int)e->format.len_bytes, e->format.text);
@@ -75,7 +76,7 @@ static struct hv_export_text renumbered(const struct hv_export_event *e)
 	return (struct hv_export_text){hv_text_take(&out), len};
 }
 
-/* Those of a system stand together. */
+/* Events must be grouped by system. */
 static void add_system(struct dat_pair *p, const struct hv_export_head *head, const char *system)
 {
 	for (size_t i = 0; i < head->nr_events; i++)

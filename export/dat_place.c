@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define FILE_BYTES_MAX (UINT64_C(1) << 43) /* less than ext4 and xfs allow */
+#define FILE_BYTES_MAX (UINT64_C(1) << 43) /* below the limits of ext4 and xfs */
 #define SLOT_BYTES_MIN (UINT64_C(1) << 20)
 #define ALIGN_MAX      (UINT64_C(1) << 20)
 
@@ -15,7 +15,7 @@ static uint64_t align_up(uint64_t value, uint64_t to)
 	return (value + to - 1) / to * to;
 }
 
-/* How long the file may become: the file system's limit, and the process's. */
+/* Returns the maximum file size that the file system and the process's limits allow. */
 static uint64_t find_file_bytes(int fd, uint64_t now_bytes)
 {
 	uint64_t bytes = FILE_BYTES_MAX;
@@ -27,7 +27,7 @@ static uint64_t find_file_bytes(int fd, uint64_t now_bytes)
 	return bytes;
 }
 
-/* Holes begin and end at blocks of the file system. */
+/* Holes begin and end at file system blocks. */
 static uint64_t find_align(int fd, size_t page_bytes)
 {
 	uint64_t block = 0;
@@ -95,8 +95,8 @@ static uint64_t len_of(const struct hv_dat_slot *s)
 	return s->len_bytes + s->shown_bytes;
 }
 
-/* A vCPU without data is said to be where the data begins, so that the file need not reach up to
- * its slot. */
+/* The index points vCPUs without data to the first slot, so that the file need not extend to their
+ * slots. */
 static struct hv_err *write_index(const struct hv_dat_place *p)
 {
 	HV_AUTO_TEXT struct hv_text index = {0};
@@ -112,7 +112,7 @@ static struct hv_err *write_index(const struct hv_dat_place *p)
 	return hv_dat_write(p, p->index_off, index.data, index.len_bytes);
 }
 
-/* The section has everything up to the end of the file. */
+/* The section extends to the end of the file. */
 struct hv_err *hv_dat_place_save(const struct hv_dat_place *p)
 {
 	uint64_t end = p->slots[0].off, len;
@@ -126,8 +126,8 @@ struct hv_err *hv_dat_place_save(const struct hv_dat_place *p)
 	return err ? err : hv_dat_write(p, p->size_off, &len, sizeof(len));
 }
 
-/* Copies the data of S to OFF, which is before it. The old data stays until all is copied, so the
- * index is right at any time. */
+/* Copies the data of S down to OFF. The old data stays until all is copied, so the index is always
+ * valid. */
 static bool copy_down(struct hv_dat_place *p, struct hv_dat_slot *s, uint64_t off)
 {
 	off_t from = (off_t)s->off, to = (off_t)off;
@@ -153,15 +153,15 @@ static struct hv_err *move_by_copy(struct hv_dat_place *p, struct hv_dat_slot *s
 		return hv_err_new(ENOSPC, "%s: cannot be closed up", p->path);
 	s->off = off;
 	err = write_index(p);
-	/* Where this fails, the room comes back when the end of the file is cut off. */
+	/* If this fails, the space is freed when the end of the file is truncated. */
 	if (!err)
 		(void)!fallocate(p->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)old.off,
 				 (off_t)old.len_bytes);
 	return err;
 }
 
-/* Lets the file system take out the hole between OFF and the slot FROM, which is not empty: all
- * that is behind it moves. */
+/* Asks the file system to remove the hole between OFF and the non-empty slot FROM. This moves all
+ * data after the hole. */
 static bool collapse(struct hv_dat_place *p, unsigned from, uint64_t off)
 {
 	uint64_t gap = p->slots[from].off - off;
@@ -173,8 +173,8 @@ static bool collapse(struct hv_dat_place *p, unsigned from, uint64_t off)
 	return true;
 }
 
-/* Takes out the hole between OFF and slot I. *MAY_COLLAPSE becomes false when the file system
- * cannot do that. */
+/* Removes the hole between OFF and slot I. Clears *MAY_COLLAPSE if the file system cannot do
+ * that. */
 static struct hv_err *pull_up(struct hv_dat_place *p, unsigned i, uint64_t off, bool *may_collapse)
 {
 	*may_collapse = *may_collapse && collapse(p, i, off);
@@ -209,7 +209,7 @@ struct hv_err *hv_dat_place_close_up(struct hv_dat_place *p)
 			err = pull_up(p, i, off, &may_collapse);
 		off = align_up(s->off + s->len_bytes, p->align_bytes);
 	}
-	/* The file can be read with its holes, too. */
+	/* The file is also readable with its holes. */
 	hv_err_free(err);
 	err = hv_dat_place_save(p);
 	return err ? err : cut_end(p);

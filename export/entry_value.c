@@ -8,8 +8,8 @@ static bool begins_with(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* A word in the entry says where a dynamic field is, from the entry's begin or from the word's end.
- */
+/* A word in the entry contains the offset of a dynamic field, from the start of the entry or from
+ * the end of the word. */
 static bool find_dynamic(const struct hv_event_field *field, struct hv_span entry,
 			 struct hv_span *ret)
 {
@@ -60,7 +60,7 @@ static bool find_number(const struct hv_event_field *field, struct hv_span entry
 	return true;
 }
 
-/* The last field may have no length of its own ("char buf[]"). */
+/* The last field can have size 0 ("char buf[]") and extend to the end of the entry. */
 static bool find_array(const struct hv_event_field *field, struct hv_span entry,
 		       struct hv_span *ret)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The values of the fields of an entry of the guest's own events, for formats that have a place for
- * each. Formats and entries may be anything: what is not in the entry has no value.
- * Leaves to others: the text that the guest itself shows (tree/format/print_fmt/). Pure. */
+/* Extracts the values of fields from entries of the guest's trace events. Formats and entries can
+ * contain anything: a field outside the entry has no value.
+ *
+ * tree/format/print_fmt/ formats entries as the guest's own trace does. Pure. */
 #pragma once
 
 #include "base/bytes.h"
@@ -21,8 +22,8 @@ struct hv_entry_value {
 	struct hv_span bytes;
 };
 
-/* What the values of FIELD are. */
+/* Returns the kind of FIELD's values. */
 enum hv_entry_kind hv_entry_kind(const struct hv_event_field *field);
-/* RET borrows ENTRY. False: FIELD is not wholly in it. */
+/* RET borrows ENTRY. Returns false if FIELD is not entirely in ENTRY. */
 bool hv_entry_value(const struct hv_event_field *field, struct hv_span entry,
 		    struct hv_entry_value *ret);

@@ -7,16 +7,16 @@
 #include "base/guard.h"
 #include "export/entry_value.h"
 
-#define PROBES	 8 /* places that are looked at */
+#define PROBES	 8 /* entries searched for a key */
 #define IDLE	 (UINT64_C(1) << 32)
-#define ALL_CPUS UINT64_MAX /* as a key: of whom it is does not matter */
+#define ALL_CPUS UINT64_MAX /* owner of pairs that any task can end */
 
 struct known {
 	const char *system, *begin, *end;
-	/* Fields in which both agree, of the begin and of the end; NULL: none. */
+	/* Key fields of the begin and end events that must be equal; NULL: no key. */
 	const char *begin_keys[2], *end_keys[2];
 	const char *of;
-	bool is_anybodys; /* another task may end it */
+	bool is_anybodys; /* another task can end it */
 };
 
 static const struct known known[] = {
@@ -45,11 +45,11 @@ static const struct known known[] = {
 	 {"dev", "sector"},
 	 "dev",
 	 true},
-	/* How long a task waits for a vCPU. */
+	/* Wait of a task for a vCPU. */
 	{"sched", "sched_waking", "sched_switch", {"pid"}, {"next_pid"}, NULL, true},
 	{"sched", "sched_wakeup", "sched_switch", {"pid"}, {"next_pid"}, NULL, true},
 	{"sched", "sched_wakeup_new", "sched_switch", {"pid"}, {"next_pid"}, NULL, true},
-	/* Of the host: the threads of the VMM are the tasks. */
+	/* Events of the host: the tasks are threads of the VMM. */
 	{"host", "kvm_exit", "kvm_entry", {0}, {0}, "exit_reason", false},
 	{"host", "sched_waking", "sched_switch", {"pid"}, {"next_pid"}, NULL, true},
 	{"host", "sched_wakeup", "sched_switch", {"pid"}, {"next_pid"}, NULL, true},
@@ -90,7 +90,7 @@ bool hv_event_pair_end(const char *system, const char *name, struct hv_text *ret
 		hv_text_printf(ret, SYS_EXIT "%s", name + strlen(SYS_ENTER));
 		return true;
 	}
-	/* Not of the host: after kvm_entry the vCPU is in the guest. */
+	/* Host events are excluded: kvm_entry is not the begin of a pair. */
 	for (size_t i = 0; strcmp(system, HOST) != 0 && i < HV_ARRAY_LEN(suffixes); i++) {
 		size_t suffix = strlen(suffixes[i].begin);
 
@@ -108,7 +108,7 @@ static const struct hv_event_field *field(const struct hv_catalogue *c,
 	return name ? hv_event_type_field(c, type, name) : NULL;
 }
 
-/* False: a field that both must have is not there. */
+/* Returns false if one of the events lacks a key field. */
 static bool find_keys(const struct hv_catalogue *c, const struct known *k,
 		      struct hv_event_pair *ret)
 {
@@ -154,13 +154,13 @@ void hv_event_pairs_deinit(struct hv_event_pairs *p)
 	free(p->begun);
 }
 
-/* Of whom E is: a task, or the vCPU that idles. */
+/* Returns the task of E, or the vCPU if it is idle. */
 static uint64_t owner_of(const struct hv_event *e)
 {
 	return e->pid ? e->pid : IDLE | e->cpu;
 }
 
-/* False: E lacks a field. */
+/* Returns false if E lacks a field. */
 static bool read_keys(const struct hv_event_pair *pair, const struct hv_event_field *const *fields,
 		      const struct hv_event *e, struct hv_event_begun *ret)
 {
@@ -198,7 +198,7 @@ static struct hv_event_begun *find(const struct hv_event_pairs *p, const struct 
 	return NULL;
 }
 
-/* A place for B; of those that are all taken, the oldest one's. */
+/* Returns a free entry for B, or the oldest entry of its hash bucket. */
 static struct hv_event_begun *make(const struct hv_event_pairs *p, const struct hv_event_begun *b)
 {
 	struct hv_event_begun *oldest = &p->begun[place_of(b, 0)];
@@ -214,7 +214,7 @@ static struct hv_event_begun *make(const struct hv_event_pairs *p, const struct 
 	return oldest;
 }
 
-/* A begin that comes again is of something new: the last one was not seen to end. */
+/* A repeated begin event replaces the first one, whose end was not recorded. */
 static void begin(struct hv_event_pairs *p, unsigned i, const struct hv_event *e)
 {
 	struct hv_event_pair *pair = &p->list[i];

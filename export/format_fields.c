@@ -21,7 +21,7 @@ static bool begins_with(const char *at, const char *end, const char *word)
 	return (size_t)(end - at) >= len && memcmp(at, word, len) == 0;
 }
 
-/* Passes WORD and a number. False: they are not there. */
+/* Parses WORD and a number, and advances *AT. Returns false if they are not there. */
 static bool take_number(const char **at, const char *end, const char *word, size_t *ret)
 {
 	size_t nr = 0, value = 0;
@@ -36,7 +36,7 @@ static bool take_number(const char **at, const char *end, const char *word, size
 	return nr && nr <= DIGITS_MAX;
 }
 
-/* LINE is without its newline. Its name ends at the first semicolon, as for a parser. */
+/* LINE excludes the newline. As in parsers, the name ends at the first semicolon. */
 static bool is_field_within(const char *line, const char *end, size_t max_bytes)
 {
 	const char *at = memchr(line, ';', (size_t)(end - line));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Durations of calls, counted by function in powers of two, and those between two of the guest's
- * events (event_pairs.h): for people as bars, or a line of JSON for each. The events themselves are
- * not kept. */
+/* Histograms of durations in powers of two: of calls by function, and between two trace events
+ * (event_pairs.h). The output is bars for people, or a JSON line for each. Events are not kept. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -13,35 +12,35 @@
 #define NR_BUCKETS     65 /* 0, 1, 2 to 3, 4 to 7, ... */
 #define SUBJECTS_MAX   1024
 #define BAR_WIDTH      40
-#define WAITING_BYTES  (64u << 20) /* of pages that are put in order */
+#define WAITING_BYTES  (64u << 20) /* of pages waiting to be sorted */
 #define NAME_MAX_BYTES 128
 #define JSON_VERSION   1
 
-/* What durations are of. */
+/* The subject of a histogram. */
 struct subject {
 	const struct hv_event_pair *pair; /* NULL: calls of a function */
-	uint64_t value;			  /* its address, or that of the pair's field OF */
+	uint64_t value; /* address of the function, or value of the pair's field OF */
 };
 
 struct counts {
 	struct subject of;
 	uint64_t calls, total, shortest, longest; /* in units of the clock */
 	uint64_t buckets[NR_BUCKETS];
-	uint64_t host[NR_BUCKETS]; /* ns of the calls in which the host did not run their vCPU */
+	uint64_t host[NR_BUCKETS]; /* ns of these calls in which the host did not run the vCPU */
 };
 
 struct histogram {
 	struct hv_export base;
 	struct hv_sink sink;
 	struct hv_page_decode decode;
-	struct hv_page_merge merge; /* of pages, if there are pairs of events */
+	struct hv_page_merge merge; /* used if there are pairs of events */
 	struct hv_event_pairs pairs;
 	bool is_json;
-	bool in_ns;	     /* the clock's unit; otherwise ticks */
+	bool in_ns;	     /* the clock is in ns; otherwise in ticks */
 	struct counts *list; /* owned; sorted by OF */
 	size_t nr;
-	uint64_t nr_left_out; /* durations of what is beyond SUBJECTS_MAX */
-	uint64_t nr_losses;   /* how often events were lost */
+	uint64_t nr_left_out; /* durations beyond SUBJECTS_MAX */
+	uint64_t nr_losses;   /* number of times that events were lost */
 };
 
 static struct histogram *histogram_of(struct hv_export *x)
@@ -64,7 +63,7 @@ static bool is_before(const struct subject *a, const struct subject *b)
 	return a->pair != b->pair ? a->pair < b->pair : a->value < b->value;
 }
 
-/* NULL: there is no room. */
+/* Returns NULL if there is no room. */
 static struct counts *counts_of(struct histogram *h, const struct subject *of)
 {
 	size_t low = 0, high = h->nr;
@@ -138,7 +137,8 @@ static void add_duration(struct hv_text *out, const struct histogram *h, uint64_
 	hv_text_printf(out, unit ? "%.3g %s" : "%.0f %s", value, units[unit]);
 }
 
-/* Whether F says what the host took, which is ns: of ticks it would be nothing to compare with. */
+/* Returns whether F has the time that the host took. It is in ns, so it cannot be compared with
+ * ticks. */
 static bool has_host(const struct histogram *h, const struct counts *f)
 {
 	return h->in_ns && !f->of.pair && hv_page_decode_has_host(&h->decode);
@@ -161,7 +161,7 @@ static const char *function_name(const struct histogram *h, const struct counts 
 	return symbol ? symbol->name : NULL;
 }
 
-/* A file may say anything of names. */
+/* Names from a file can contain anything. */
 static void add_event_name(struct hv_text *out, const struct hv_event_type *type)
 {
 	hv_text_add_guest(out, type->system, NAME_MAX_BYTES);
@@ -366,8 +366,8 @@ static void take(struct histogram *h)
 		see(h, &m);
 }
 
-/* Counts of calls do not depend on the order of events, so pages are counted as they come. What
- * one event begins and another one ends may be on two vCPUs. */
+/* Counts of calls do not depend on the order of events, so pages are counted as they arrive. Pairs
+ * of events need the order, because they can be on two vCPUs. */
 static struct hv_err *histogram_add(struct hv_export *x, unsigned cpu, struct hv_span page)
 {
 	struct histogram *h = histogram_of(x);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "export/json_string.h"
 
-/* How many of the LEFT bytes at AT are characters that stand for themselves. */
+/* Returns how many of the LEFT bytes at AT need no escape. */
 static size_t plain_len(const char *at, size_t left)
 {
 	size_t len = 0;

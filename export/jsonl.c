@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* JSON lines: one event an object, in the order of their times (docs/users/files.md). */
+/* JSON lines: one object per event, in order of time (docs/users/files.md). */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -30,7 +30,7 @@ static void add_name(struct hv_text *out, const char *s)
 	hv_json_add_string(out, s, strlen(s));
 }
 
-/* A function without a symbol is its address. */
+/* A function without a symbol is shown as its address. */
 static void add_function(struct hv_text *out, const struct jsonl *j, struct hv_gva addr)
 {
 	const struct hv_symbol *symbol = hv_page_decode_symbol(&j->decode, addr);
@@ -85,7 +85,7 @@ static void add_text(struct hv_text *out, const struct hv_event *e)
 	hv_json_add_string(out, e->text, len && e->text[len - 1] == '\n' ? len - 1 : len);
 }
 
-/* JSON's numbers have 53 bits. */
+/* JSON numbers have 53 bits. */
 static void add_number(struct hv_text *out, const struct hv_entry_value *v)
 {
 	uint64_t size = v->is_signed && (int64_t)v->number < 0 ? -v->number : v->number;
@@ -254,7 +254,7 @@ static struct hv_err *jsonl_open(const struct hv_export_config *config,
 	return NULL;
 }
 
-/* Events are written in the next turn. By then the names of their tasks can be known. */
+/* Events are written in the next turn, when the names of their tasks can be known. */
 static struct hv_err *jsonl_add(struct hv_export *x, unsigned cpu, struct hv_span page)
 {
 	struct jsonl *j = jsonl_of(x);

@@ -27,7 +27,7 @@ static int open_below(int dir, const char *name, int flags, mode_t mode)
 	return (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
 }
 
-/* Opens the directory that has NAME. *RET_LAST is its last part. */
+/* Opens the parent directory of NAME. Stores NAME's last component in *RET_LAST. */
 static int open_parent(int dir, const char *name, const char **ret_last)
 {
 	const char *slash = strrchr(name, '/');

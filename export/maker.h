@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Makes files below one directory for a format or a collector that may itself have no rights there.
- * Names are relative and lead through no symbolic link and no "..". Every function returns 0 or an
- * errno. Leaves to others: in which process that happens (cli/errand.h). */
+/* Creates files below a directory on behalf of a format or collector that may lack the permissions.
+ *
+ * Names are relative. They must not contain "..", or pass through symbolic links. All functions
+ * return 0 or an errno. cli/errand.h implements it in another process. */
 #pragma once
 
 #include <stddef.h>
 
 struct hv_maker {
 	void *ctx;
-	/* A new file, open for reading and writing. EEXIST: there is something of that name. */
+	/* Creates a file, open for reading and writing. EEXIST: the name exists. */
 	int (*make_file)(void *ctx, const char *name, int *ret_fd);
-	/* A new directory, open. EEXIST: there is a directory of that name. ENOTDIR: there is
-	 * something else. */
+	/* Creates and opens a directory. EEXIST: the directory exists. ENOTDIR: the name exists and
+	 * is no directory. */
 	int (*make_dir)(void *ctx, const char *name, int *ret_fd);
-	/* A file that has these bytes, in place of the one that is there. Readers see the one or
-	 * the other. */
+	/* Replaces the contents of a file atomically, or creates it. */
 	int (*put_file)(void *ctx, const char *name, const void *bytes, size_t len_bytes);
 	/* Removes a file. */
 	int (*remove_file)(void *ctx, const char *name);
 };
 
-/* Makes them itself, below the directory *FD, which it borrows. */
+/* Returns a maker that creates files itself, below the directory *FD. FD is borrowed. */
 struct hv_maker hv_maker_of(const int *fd);

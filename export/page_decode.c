@@ -8,16 +8,16 @@
 #include "tracer/events/host_event.h"
 
 #define FREE_PLACE	UINT32_MAX
-#define FIELDS_MAX	256 /* of an event */
+#define FIELDS_MAX	256 /* per event */
 #define SYMBOLS_MAX	(1u << 24)
 #define TASKS_FIRST	1024
-#define TASKS_MAX	(1u << 18) /* whose names are known at one time */
-#define SYMBOL_LINE_MIN 20	   /* "ffffffff81000000 T x\n" is longer */
+#define TASKS_MAX	(1u << 18) /* maximum number of known names */
+#define SYMBOL_LINE_MIN 20	   /* shorter than any line: "ffffffff81000000 T x\n" */
 #define COMMON		"common_"
 
 /* Lines. */
 
-/* Takes the next line of TEXT, without its newline. False: there is none. */
+/* Returns the next line of TEXT without its newline. Returns false at the end. */
 static bool next_line(struct hv_export_text *text, struct hv_export_text *ret)
 {
 	const char *end;
@@ -34,7 +34,7 @@ static bool next_line(struct hv_export_text *text, struct hv_export_text *ret)
 
 /* Formats. */
 
-/* The number after LABEL in S, as "offset:8;". */
+/* Parses the number after LABEL in S, such as "offset:8;". */
 static bool number_after(const char *s, const char *label, uint32_t *ret)
 {
 	const char *at = strstr(s, label);
@@ -42,8 +42,8 @@ static bool number_after(const char *s, const char *label, uint32_t *ret)
 	return at && sscanf(at + strlen(label), "%" SCNu32, ret) == 1;
 }
 
-/* LINE is "field:TYPE NAME;  offset:N;  size:N;  signed:N;", where an array's length follows the
- * name; the type of the result has it. */
+/* LINE is "field:TYPE NAME;  offset:N;  size:N;  signed:N;". The length of an array follows NAME;
+ * in RET it is part of the type. */
 static bool parse_field(struct hv_store *store, const char *line, struct hv_event_field *ret)
 {
 	const char *begin = strstr(line, "field:"), *end = begin ? strchr(begin, ';') : NULL;
@@ -64,7 +64,7 @@ static bool parse_field(struct hv_store *store, const char *line, struct hv_even
 		name = memrchr(begin, ' ', (size_t)(end - begin)), array = NULL;
 	if (!name)
 		return false;
-	if (array && array < name) /* brackets of no array */
+	if (array && array < name) /* brackets that are not an array's */
 		array = NULL;
 	type = hv_format("%.*s%.*s", (int)(name - begin), begin, array ? (int)(end - array) : 0,
 			 array ? array : "");
@@ -128,7 +128,7 @@ static void read_formats(struct hv_catalogue *c, const struct hv_export_head *he
 
 /* Symbols. */
 
-/* "ffffffff81000000 T name" and for a module's "[module]". LINE is changed. */
+/* Parses "ffffffff81000000 T name", with "[module]" after names of modules. Changes LINE. */
 static bool parse_symbol(char *line, struct hv_symbol *ret)
 {
 	char *end, *name;
@@ -189,7 +189,7 @@ static void make_places(struct hv_page_decode *d, size_t nr)
 	free(old);
 }
 
-/* Names come again and again, so those that are needed will be there soon. */
+/* Names are sent repeatedly, so the needed ones will arrive again soon. */
 static void forget_tasks(struct hv_page_decode *d)
 {
 	free(hv_take(d->tasks));
@@ -307,7 +307,7 @@ static void name(const struct hv_page_decode *d, struct hv_event *e)
 		strcpy(e->comm, HV_COMM_UNKNOWN);
 }
 
-/* A line of text ends with a newline and a NUL. */
+/* The text of a print event ends with a newline and a NUL. */
 static void find_rest(struct hv_page_decode *d, const struct hv_raw_record *r,
 		      struct hv_span payload, struct hv_event *e)
 {
@@ -329,7 +329,6 @@ static void find_rest(struct hv_page_decode *d, const struct hv_raw_record *r,
 		e->text_len = strnlen(e->text, rest.len_bytes);
 }
 
-/* What all events have. */
 static void fill_common(const struct hv_page_decode *d, const struct hv_raw_record *r,
 			struct hv_span payload, struct hv_event *e)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the payloads of pages mean, by the texts that describe them (struct hv_export_head): formats
- * of events, symbols, names of tasks. These texts may come from a file that somebody changed: what
- * cannot be understood is left out.
- * Leaves to others: the pages (raw_events.h), their order (page_merge.h). Pure. */
+/* Decodes the payloads of pages, using the event formats, symbols and task names in struct
+ * hv_export_head. These texts may come from a modified file: invalid parts are skipped.
+ *
+ * raw_events.h parses the pages; page_merge.h sorts the events. Pure. */
 #pragma once
 
 #include "export/export.h"
@@ -23,7 +23,7 @@ struct hv_page_decode {
 	struct hv_raw_layout layout;
 	struct hv_symbols symbols;
 	struct hv_page_decode_task
-		*tasks; /* owned; a hash table, in which pid UINT32_MAX is free */
+		*tasks; /* owned; a hash table; pid UINT32_MAX marks a free entry */
 	size_t nr_places, nr_tasks;
 	struct hv_gva callers[HV_PAGE_DECODE_CALLERS_MAX]; /* of the last stack */
 };
@@ -31,21 +31,22 @@ struct hv_page_decode {
 void hv_page_decode_init(struct hv_page_decode *d, const struct hv_export_head *head);
 void hv_page_decode_deinit(struct hv_page_decode *d);
 
-/* Whether returns of calls say for how long of a call the host did not run the vCPU. */
+/* Returns whether function return events contain the time in which the host did not run the
+ * vCPU. */
 bool hv_page_decode_has_host(const struct hv_page_decode *d);
 
-/* TEXT is that of saved_cmdlines. */
+/* TEXT is the text of saved_cmdlines. */
 void hv_page_decode_name_tasks(struct hv_page_decode *d, struct hv_export_text text);
-/* Whether PAGE has an event of a task whose name is not known. */
+/* Returns whether PAGE has an event of a task without a known name. */
 bool hv_page_decode_lacks_names(const struct hv_page_decode *d, struct hv_span page);
 
-/* The type of an event. NULL: its format is not known. */
+/* Returns the type of the event, or NULL if its format is unknown. */
 const struct hv_event_type *hv_page_decode_type(const struct hv_page_decode *d,
 						struct hv_span payload);
-/* Makes an event of a tracer, one of the guest's own, or one of the host, whose task has the name
- * HV_COMM_HOST, whatever the guest calls that of this pid. False: its format is not known, or M is
- * too short. RET borrows M and D until the next call. */
+/* Decodes an event of a tracer, of the guest, or of the host. The task of a host event is named
+ * HV_COMM_HOST, even if the guest has a task with that pid. Returns false if the format is unknown
+ * or M is too short. RET borrows M and D until the next call. */
 bool hv_page_decode_event(struct hv_page_decode *d, const struct hv_merged *m,
 			  struct hv_event *ret);
-/* The symbol at or before ADDR. NULL: there is none. */
+/* Returns the symbol at or before ADDR, or NULL. */
 const struct hv_symbol *hv_page_decode_symbol(const struct hv_page_decode *d, struct hv_gva addr);

@@ -66,8 +66,8 @@ static void begin_with(struct hv_page_joiner *j, struct hv_raw_events *events)
 	put_commit(j);
 }
 
-/* The first event of a page counts its time from the page's. So a TIME_EXTEND up to that time comes
- * before the events of the second page. */
+/* The first event of a page has its time relative to the page's time. So a TIME_EXTEND event up to
+ * the page's time is inserted before the events of the second page. */
 static void append(struct hv_page_joiner *j, struct hv_raw_events *events)
 {
 	uint8_t *at = j->page + HV_RAW_HEAD_LEN + j->len_bytes;

@@ -21,7 +21,7 @@ void hv_page_merge_deinit(struct hv_page_merge *m)
 	*m = (struct hv_page_merge){0};
 }
 
-/* Begins with the next page. False: there is none. */
+/* Starts the next page. Returns false if there is none. */
 static bool next_page(const struct hv_page_merge *m, struct hv_merge_lane *l)
 {
 	while (l->pages.len_bytes - l->at >= m->page_bytes) {
@@ -44,8 +44,8 @@ static void find_next(const struct hv_page_merge *m, struct hv_merge_lane *l)
 	}
 }
 
-/* Moves the pages that are left to the beginning. Then those that are being read are at another
- * place. */
+/* Moves the remaining pages to the start of the buffer. This moves the page being read;
+ * find_again() adjusts its pointers. */
 static void drop_taken(const struct hv_page_merge *m, struct hv_merge_lane *l)
 {
 	size_t taken = l->at;
@@ -59,7 +59,7 @@ static void drop_taken(const struct hv_page_merge *m, struct hv_merge_lane *l)
 	l->at -= taken;
 }
 
-/* The text may have moved. */
+/* The buffer may have moved. */
 static void find_again(const struct hv_page_merge *m, struct hv_merge_lane *l)
 {
 	const uint8_t *page, *old = l->events.page.data;

@@ -70,7 +70,7 @@ static void put_word(struct hv_sift_page *p, uint32_t word)
 	p->len_bytes += sizeof(word);
 }
 
-/* The page's time is that of its first event. */
+/* The time of a page is the time of its first event. */
 static void put_time(struct hv_sift_page *p, uint64_t delta_ns)
 {
 	put_word(p, TYPE_EXTEND | (uint32_t)(delta_ns & ((1U << DELTA_BITS) - 1)) << 5);
@@ -86,8 +86,8 @@ static void put_host_id(uint8_t *payload)
 	memcpy(payload, &id, sizeof(id));
 }
 
-/* Long payloads have a word with their length, which is included in it. False: E begins a page,
- * since there is no room or the clock went back. */
+/* Long payloads are preceded by a length word, which counts itself. Returns false if E must begin a
+ * new page because there is no room or the clock went backwards. */
 static bool add(struct hv_page_sift *s, struct hv_sift_page *p, const struct hv_raw_event *e)
 {
 	size_t len = e->payload.len_bytes;
@@ -146,7 +146,7 @@ bool hv_page_sift_next(struct hv_page_sift *s, enum hv_sift_side *ret_side, stru
 
 		if (add(s, &s->pages[side], &e))
 			continue;
-		s->events = before; /* this one begins the next page */
+		s->events = before; /* E begins the next page */
 		finish(s, side, ret);
 		*ret_side = side;
 		return true;

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sorts the events of a page of trace_pipe_raw into pages of those of the host
- * (tracer/events/host_event.h) and pages of all others, for files that keep them apart. Times and
- * payloads stay as they are, but for the ids of the host's events: KernelShark takes an id for a
- * signed number of 16 bits, of which the negative ones are its own. What says that events were lost
- * stays with the others, unless the page has only events of the host. The page may have any
- * contents: what follows an event that cannot be read is left out. Leaves to others: reading events
- * (raw_events.h), what becomes of the pages (dat_pair.c). Pure. */
+/* Splits a page of trace_pipe_raw into pages with the host's events (tracer/events/host_event.h)
+ * and pages with all other events, for formats that use two files.
+ *
+ * Times and payloads are unchanged except for the ids of host events: KernelShark reads an id as a
+ * signed 16-bit number and reserves negative ones for itself. The note about lost events stays with
+ * the other events, unless the page has only host events. The page can contain anything: events
+ * after an invalid one are dropped.
+ *
+ * raw_events.h parses events; dat_pair.c writes the pages. Pure. */
 #pragma once
 
 #include "export/raw_events.h"
 
-#define HV_SIFT_HOST_ID 100 /* in pages of the host, instead of HV_HOST_ID_FIRST */
+#define HV_SIFT_HOST_ID 100 /* replaces HV_HOST_ID_FIRST in host pages */
 
 enum hv_sift_side { HV_SIFT_OTHERS, HV_SIFT_HOST, HV_SIFT_NR };
 
-/* A page that is being made. */
+/* A page under construction. */
 struct hv_sift_page {
 	uint8_t *bytes;	  /* owned */
 	size_t len_bytes; /* of its events */
-	uint64_t time_ns; /* of the last one */
+	uint64_t time_ns; /* of the last event */
 };
 
 struct hv_page_sift {
@@ -28,13 +30,14 @@ struct hv_page_sift {
 	enum hv_sift_side lost_side;
 };
 
-/* For pages of at most PAGE_BYTES, which is more than 64. */
+/* PAGE_BYTES is the maximum size of a page, and must be more than 64. */
 void hv_page_sift_init(struct hv_page_sift *s, size_t page_bytes);
 void hv_page_sift_deinit(struct hv_page_sift *s);
 
-/* Whether PAGE has an event of the host. */
+/* Returns whether PAGE has an event of the host. */
 bool hv_page_sift_has_host(struct hv_span page);
-/* S borrows PAGE. False: it has no events, or more bytes than S is for. */
+/* Starts to split PAGE, which S borrows. Returns false if it has no events, or more than
+ * PAGE_BYTES. */
 bool hv_page_sift_begin(struct hv_page_sift *s, struct hv_span page);
-/* The next page, of PAGE_BYTES, which is S's until the next call. False: there is none. */
+/* Returns the next page, of PAGE_BYTES. S owns it until the next call. Returns false at the end. */
 bool hv_page_sift_next(struct hv_page_sift *s, enum hv_sift_side *ret_side, struct hv_span *ret);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Perfetto's trace format: a sequence of TracePacket messages of its protobuf schema
- * (protos/perfetto/trace). Each task has a track with slices for the calls of function_graph and
- * instants for other events. Each vCPU has a track that shows which task it ran. Counters say how
- * many vCPUs run a task, and how many events were lost. Threads of the host have tracks of their
- * own. Names of functions are written once, with the first event that has them. docs/users/files.md
- * says what is in the file; tests/files/perfetto.proto has the part of the schema that is used
- * here. */
+ * (protos/perfetto/trace).
+ *
+ * Each task has a track with slices for function_graph calls and instants for other events. Each
+ * vCPU has a track with the tasks it ran. Counters show how many vCPUs run a task, and how many
+ * events were lost. Threads of the host have separate tracks. The name of a function is written
+ * only with the first event that uses it.
+ *
+ * docs/users/files.md describes the contents of the file; tests/files/perfetto.proto has the used
+ * part of the schema. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +20,7 @@
 #include "export/sink.h"
 #include "tracer/events/host_event.h"
 
-enum { /* fields of messages */
+enum { /* numbers of message fields */
        TRACE_PACKET = 1,
        PACKET_CLOCKS = 6,
        PACKET_TIMESTAMP = 8,
@@ -61,24 +64,24 @@ enum event_type { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER = 4 };
 #define STATE_CLEARED 1
 #define NEEDS_STATE   2
 
-/* Tracks. A task's is TRACK_TASKS and its pid. The idle task of each vCPU has a track of its own,
- * since all of them have the pid 0. */
+/* Tracks. A task's track is TRACK_TASKS plus its pid. All idle tasks have pid 0, so each vCPU's
+ * idle task has a separate track. */
 #define TRACK_VCPUS (UINT64_C(1) << 32)
 #define TRACK_IDLE  (UINT64_C(2) << 32)
 #define TRACK_TASKS (UINT64_C(3) << 32)
 #define TRACK_BUSY  (UINT64_C(4) << 32)
 #define TRACK_LOST  (TRACK_BUSY + 1)
-#define TRACK_HOST  (UINT64_C(5) << 32) /* of a thread of the host: and 1, and its id */
+#define TRACK_HOST  (UINT64_C(5) << 32) /* of a host thread: plus 1, plus its id */
 #define NO_TASK	    UINT32_MAX
 
 /* -- messages of protobuf --------------------------------------------------------------------- */
 
-/* Only what this format needs: a library would allocate a structure for each of the messages, of
- * which an event has three. */
+/* Only the needed parts: a library would allocate a structure for each message, and an event has
+ * three. */
 
 enum { WIRE_VARINT = 0, WIRE_LENGTH = 2 };
 
-/* Seven bits a byte, the lowest first; bit 7 says that more bytes follow. */
+/* Seven bits per byte, the lowest first; bit 7 is set if more bytes follow. */
 static void add_varint(struct hv_text *out, uint64_t value)
 {
 	uint8_t bytes[10];
@@ -90,7 +93,7 @@ static void add_varint(struct hv_text *out, uint64_t value)
 	hv_text_add_bytes(out, bytes, nr);
 }
 
-/* A field of an integer or an enum. */
+/* Adds an integer or enum field. */
 static void add_number(struct hv_text *out, unsigned field, uint64_t value)
 {
 	add_varint(out, field << 3 | WIRE_VARINT);
@@ -111,7 +114,7 @@ static void add_message(struct hv_text *out, unsigned field, const struct hv_tex
 
 /* -- the trace -------------------------------------------------------------------------------- */
 
-/* What has been written: a function's name, or a task's track. */
+/* A written function name or task track. */
 struct known {
 	uint64_t key; /* 0: free */
 	uint64_t iid;
@@ -128,13 +131,13 @@ struct perfetto {
 	struct hv_page_decode decode;
 	struct hv_page_merge merge;
 	struct known_set names, tracks;
-	uint32_t *tasks;    /* owned, one a vCPU: which task its track shows; NO_TASK: none */
-	bool sees_switches; /* so it is known when a vCPU is idle */
-	bool has_host;	    /* the track above those of the host's threads was written */
-	bool sees_runs;	    /* of vCPUs' threads in the guest: kvm_entry and kvm_exit are there */
-	uint64_t nr_busy;   /* vCPUs that run a task other than the idle one */
-	uint64_t nr_lost;   /* events; more, if the pages do not say how many */
-	struct hv_text packet; /* the messages that are being made */
+	uint32_t *tasks;       /* owned, one per vCPU: the task on its track, or NO_TASK */
+	bool sees_switches;    /* idle vCPUs are known */
+	bool has_host;	       /* the parent track of the host's threads was written */
+	bool sees_runs;	       /* kvm_entry and kvm_exit exist: shows when vCPUs are in the guest */
+	uint64_t nr_busy;      /* vCPUs that run a task other than the idle task */
+	uint64_t nr_lost;      /* lost events; a lower bound if pages do not count them */
+	struct hv_text packet; /* the messages under construction */
 	struct hv_text part, inner;
 };
 
@@ -164,7 +167,7 @@ static void grow_known(struct known_set *s)
 	free(old.list);
 }
 
-/* Returns the number of KEY, which is not 0. *RET_NEW: KEY was not in S. */
+/* Returns the number of KEY, which must not be 0. Sets *RET_NEW if KEY was not in S. */
 static uint64_t know(struct known_set *s, uint64_t key, bool *ret_new)
 {
 	struct known *k;
@@ -178,7 +181,7 @@ static uint64_t know(struct known_set *s, uint64_t key, bool *ret_new)
 	return k->iid;
 }
 
-/* Ends the packet that was made. */
+/* Ends the current packet. */
 static struct hv_err *put_packet(struct perfetto *p)
 {
 	add_number(&p->packet, PACKET_SEQUENCE_ID, SEQUENCE_ID);
@@ -187,7 +190,7 @@ static struct hv_err *put_packet(struct perfetto *p)
 	return hv_sink_mark(&p->sink);
 }
 
-/* A track that is not a task's. PARENT may be 0. */
+/* Adds a track that is not a task's. PARENT may be 0. */
 static struct hv_err *put_track(struct perfetto *p, uint64_t uuid, uint64_t parent,
 				const char *name)
 {
@@ -216,7 +219,7 @@ static struct hv_err *put_task_track(struct perfetto *p, uint64_t uuid, const st
 	return put_packet(p);
 }
 
-/* The track of E's task. */
+/* Returns the track of E's task. */
 static struct hv_err *find_track(struct perfetto *p, const struct hv_event *e, uint64_t *ret)
 {
 	uint64_t uuid = e->pid ? TRACK_TASKS + e->pid : TRACK_IDLE + e->cpu + 1;
@@ -256,7 +259,7 @@ static struct hv_err *put_named(struct perfetto *p, enum event_type type, uint64
 	return end_event(p, time_ns);
 }
 
-/* A track of whole numbers. */
+/* Adds a counter track for integers. */
 static struct hv_err *put_counter_track(struct perfetto *p, uint64_t uuid, const char *name)
 {
 	hv_text_clear(&p->inner);
@@ -277,7 +280,7 @@ static struct hv_err *put_counter(struct perfetto *p, uint64_t track, uint64_t t
 	return end_event(p, time_ns);
 }
 
-/* The packet in which a function is first named says its name. */
+/* The first packet that uses a function contains its name. */
 static void add_function(struct perfetto *p, struct hv_gva ip)
 {
 	const struct hv_symbol *symbol = hv_page_decode_symbol(&p->decode, ip);
@@ -313,7 +316,7 @@ static bool is_busy(uint32_t pid)
 	return pid && pid != NO_TASK;
 }
 
-/* The vCPU's track shows a task from its first event up to another task's. */
+/* A task is on the vCPU's track from its first event until another task's event. */
 static struct hv_err *put_switch(struct perfetto *p, const struct hv_event *e)
 {
 	uint64_t track = TRACK_VCPUS + e->cpu + 1;
@@ -361,7 +364,7 @@ static struct hv_err *put_text(struct perfetto *p, uint64_t track, const struct 
 	return put_named(p, INSTANT, track, e->time_ns, name.data, name.len_bytes);
 }
 
-/* sched_switch says which task comes. */
+/* Shows the next task of sched_switch. */
 static struct hv_err *switch_to_next(struct perfetto *p, const struct hv_event_type *type,
 				     const struct hv_event *e)
 {
@@ -394,8 +397,9 @@ static struct hv_err *put_guests(struct perfetto *p, uint64_t track, const struc
 	return err;
 }
 
-/* A thread of the host has a track that is no thread's: its id may be that of a task of the guest,
- * which would get the same track. While it runs a vCPU in the guest there is a slice. */
+/* Adds an event of a host thread. The track is not a thread track, because the thread's id may
+ * equal the pid of a guest task, and both would share a track. A slice shows when it runs a vCPU in
+ * the guest. */
 static struct hv_err *put_host(struct perfetto *p, const struct hv_event *e)
 {
 	const struct hv_event_type *type = hv_catalogue_by_id(&p->decode.catalogue, e->id);
@@ -481,7 +485,7 @@ static void add_clock(struct perfetto *p, enum clock id, uint64_t time_ns)
 	add_message(&p->part, CLOCKS_CLOCK, &p->inner);
 }
 
-/* What time of day it was when the clock was 0. */
+/* Maps clock value 0 to wall-clock time. */
 static struct hv_err *put_date(struct perfetto *p, const struct hv_export_head *head)
 {
 	if (!head->has_date)
@@ -517,7 +521,7 @@ static struct hv_err *put_head(struct perfetto *p, const struct hv_export_head *
 	return err;
 }
 
-/* The slices of the host's threads need both events. */
+/* The slices of host threads need both events. */
 static bool has_runs(const struct perfetto *p)
 {
 	bool has_entry = false, has_exit = false;
@@ -569,7 +573,7 @@ static struct hv_err *perfetto_open(const struct hv_export_config *config,
 	return NULL;
 }
 
-/* Events are written in the next turn. By then the names of their tasks can be known. */
+/* Events are written in the next turn, when the names of their tasks can be known. */
 static struct hv_err *perfetto_add(struct hv_export *x, unsigned cpu, struct hv_span page)
 {
 	struct perfetto *p = perfetto_of(x);

@@ -3,17 +3,15 @@
 
 #include "tree/format/raw_page.h"
 
-#define TYPE_BITS     5
-#define TYPE_PADDING  29
-#define TYPE_EXTEND   30
-#define TYPE_STAMP    31
-#define DELTA_BITS    27
-#define COMMIT_MASK   ((UINT64_C(1) << DELTA_BITS) - 1)
-#define MISSED_EVENTS (UINT64_C(1) << 31)
-#define MISSED_STORED (UINT64_C(1) << 30)
-#define STAMP_TOP_SHIFT                                                                            \
-	59 /* an absolute time has the bits below; the page's time has the others                  \
-	    */
+#define TYPE_BITS	5
+#define TYPE_PADDING	29
+#define TYPE_EXTEND	30
+#define TYPE_STAMP	31
+#define DELTA_BITS	27
+#define COMMIT_MASK	((UINT64_C(1) << DELTA_BITS) - 1)
+#define MISSED_EVENTS	(UINT64_C(1) << 31)
+#define MISSED_STORED	(UINT64_C(1) << 30)
+#define STAMP_TOP_SHIFT 59 /* absolute times lack the bits from here on: the page has them */
 
 bool hv_raw_events_begin(struct hv_raw_events *r, struct hv_span page)
 {
@@ -35,7 +33,7 @@ bool hv_raw_events_begin(struct hv_raw_events *r, struct hv_span page)
 	return true;
 }
 
-/* Takes a head of two words that changes the time. */
+/* Processes a two-word header that changes the time. */
 static bool take_time(struct hv_raw_events *r, uint32_t head)
 {
 	uint32_t high;
@@ -52,8 +50,8 @@ static bool take_time(struct hv_raw_events *r, uint32_t head)
 	return true;
 }
 
-/* The payload of the event at AT, whose head is HEAD. The length of a long one is in a word of its
- * own, which is included in it. */
+/* Finds the payload of the event at AT with header HEAD. Long payloads are preceded by a length
+ * word, which counts itself. */
 static bool find_payload(const struct hv_raw_events *r, uint32_t head, size_t *ret_off,
 			 size_t *ret_len)
 {

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads the events of a page of the kernel's ring buffer (tree/format/raw_page.h shows it): their
- * times and their payloads. The page may have any size, and may come from a file that somebody
- * changed: nothing outside it is read. Leaves to others: what a payload means (page_decode.h).
- * Pure. */
+/* Iterates over the events in a page of the kernel's ring buffer (see tree/format/raw_page.h). The
+ * page can have any size and come from a modified file: nothing outside it is read. page_decode.h
+ * decodes the payloads. Pure. */
 #pragma once
 
 #include "base/bytes.h"
 
 struct hv_raw_events {
 	struct hv_span page; /* borrowed */
-	size_t at;	     /* where the next event begins */
-	size_t end;	     /* where the events end */
+	size_t at;	     /* offset of the next event */
+	size_t end;	     /* offset after the last event */
 	uint64_t time_ns;    /* of the last event */
-	uint64_t lost;	     /* events that were lost before the page */
-	bool has_lost;	     /* events were lost; LOST 0: nobody knows how many */
-	bool has_number;     /* their number is stored after the events */
+	uint64_t lost;	     /* number of events lost before the page */
+	bool has_lost;	     /* events were lost; LOST is 0 if their number is unknown */
+	bool has_number;     /* the page stores the number after the events */
 };
 
 struct hv_raw_event {
@@ -22,8 +21,8 @@ struct hv_raw_event {
 	struct hv_span payload; /* points into the page; its length is a multiple of 4 */
 };
 
-/* False: PAGE is too short, or says that it has more events than fit. */
+/* Returns false if PAGE is too short for its header or for its events. */
 bool hv_raw_events_begin(struct hv_raw_events *r, struct hv_span page);
-/* False: there are no more events. What follows an event that does not end within the page is
- * not read. */
+/* Returns the next event. Returns false at the end, and at an event that does not end in the
+ * page. */
 bool hv_raw_events_next(struct hv_raw_events *r, struct hv_raw_event *ret);

@@ -22,7 +22,7 @@ void hv_sink_deinit(struct hv_sink *s)
 	hv_err_free(s->error);
 }
 
-/* A part of BYTES is taken out of the file again. In standard output it stays. */
+/* Removes an incomplete write from the file. Standard output keeps it. */
 static struct hv_err *failed(struct hv_sink *s, int code)
 {
 	if (!s->config.is_others && ftruncate(s->config.fd, (off_t)s->written_bytes) == 0)
@@ -61,8 +61,8 @@ static struct hv_err *write_frame(struct hv_sink *s)
 	return write_all(s, packed, len);
 }
 
-/* The last whole line or packet of a part that does not fit is not looked for: what is written at a
- * time is at most FRAME_BYTES, and is there as a whole or not at all. */
+/* Does not search for the last complete line or packet that fits: each write is at most about
+ * FRAME_BYTES, and is kept entirely or not at all. */
 static struct hv_err *put(struct hv_sink *s)
 {
 	struct hv_err *err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Plain text: the lines of trace_pipe, as they are. */
+/* Plain text: the unchanged lines of trace_pipe. */
 #include "export/formats.h"
 #include "export/sink.h"
 
@@ -23,7 +23,7 @@ static struct hv_err *txt_open(const struct hv_export_config *config,
 	return NULL;
 }
 
-/* trace_pipe returns whole lines. */
+/* trace_pipe returns complete lines. */
 static struct hv_err *txt_add(struct hv_export *x, unsigned cpu hv_unused, struct hv_span data)
 {
 	struct txt *t = txt_of(x);
