@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Instructions of the guest that are replaced by a jump to code of ours, and that code. A *detour*
- * is a block of HV_DETOUR_LEN bytes in the region. It executes the instruction that it stands for,
- * tells a stub where preemption is switched off or on, and jumps to what follows the instruction.
- * Pure: bytes in, bytes out.
+/* Detours: code in the region that executes instructions of the guest which a jump has replaced.
  *
- *   site of the guest                 detour N, for an instruction that switches preemption off
+ * A detour is a block of HV_DETOUR_LEN bytes. It executes the replaced instruction, calls a stub if
+ * preemption is disabled or enabled there, and jumps to the next instruction. Pure: bytes in, bytes
+ * out.
+ *
+ *   site of the guest                 detour N, for an instruction that disables preemption
  *     jmp detour N      --------->      the instruction, with an absolute address
- *     nop                               test the count: is this the first one that counts?
+ *     nop                               test the count: is it the first one?
  *     next: ...         <---------      jmp next
  *                                       (if it is) call the stub, then jmp next
  *
- * A detour that switches preemption on tests before it executes the instruction, so that the
- * instruction is the last one that changes the CPU's flags, which the guest's next one may look at.
- * One that switches interrupts off looks first whether they were on; one that switches them on
- * looks whether they are off, tells the stub, and executes the instruction then. So a stub runs
- * with interrupts off.
+ * A detour that enables preemption tests before it executes the instruction, so that the
+ * instruction sets the CPU's flags last: the guest's next instruction may use them. A detour that
+ * disables interrupts first checks whether they were on. One that enables interrupts checks whether
+ * they are off, calls the stub, and then executes the instruction. So stubs run with interrupts
+ * off.
  *
- * Instructions inside a function, which a jump has replaced together, may have several probes.
- * Their detour has a call of the stub before each instruction that has one, and as many blocks as
- * it needs. Leaves to others: which instructions (kernel/preempt_sites.h), where detours are
- * (tracer/). */
+ * If one jump has replaced several instructions inside a function, each can have a probe. The
+ * detour calls the stub before each probed instruction, and has as many blocks as it needs.
+ *
+ * kernel/preempt_sites.h chooses the instructions; tracer/ places the detours. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,36 +30,37 @@
 #include "base/addr.h"
 
 #define HV_DETOUR_LEN	     64
-/* One of instructions that have several probes has more than one block. */
+/* A detour with several probes can need more than one block. */
 #define HV_DETOUR_BLOCKS_MAX 3
 #define HV_DETOUR_LEN_MAX    (HV_DETOUR_BLOCKS_MAX * HV_DETOUR_LEN)
-/* The probes of instructions that a jump replaces: of five bytes each may be an instruction. */
+/* The maximum number of probes in a detour: a jump replaces five bytes, which can be five
+ * instructions. */
 #define HV_DETOUR_PROBES_MAX 5
-/* Of an instruction that a detour can stand for, and of what is written over its first bytes. */
+/* The maximum lengths of the replaced instruction, and of the bytes written over it. */
 #define HV_DETOUR_INSN_MAX   12
 #define HV_DETOUR_PATCH_MAX  8
 
-/* What an instruction does to the CPU's interrupts, the maskable ones. */
+/* How an instruction changes the interrupt flag. */
 enum hv_irq_effect {
 	HV_IRQ_KEEPS,
 	HV_IRQ_OFF,
 	HV_IRQ_ON,
-	HV_IRQ_RESTORES, /* switches them off or on, by a word of the stack */
+	HV_IRQ_RESTORES, /* sets it from a word on the stack */
 };
 
-/* An instruction, as far as it matters for patching. */
+/* The properties of an instruction that matter for patching. */
 struct hv_insn {
 	struct hv_gva at;
 	size_t len_bytes;
-	/* Of the status flags, one bit each, the architecture's own: those on which it depends, and
-	 * those that are not as before it. A call, a return and a jump leave none as before:
-	 * nothing behind them depends on a flag from before. */
+	/* Architecture-specific bits, one per status flag: the flags that the instruction depends
+	 * on, and the flags that it changes. Calls, returns and jumps count as changing all flags,
+	 * because the code after them does not depend on earlier flags. */
 	unsigned flags_used;
 	unsigned flags_set;
 	enum hv_irq_effect irqs;
 	bool is_call;
 	bool is_jump;
-	bool has_target; /* a direct jump or call, to: */
+	bool has_target; /* a direct jump or call */
 	struct hv_gva target;
 };
 
@@ -67,72 +69,71 @@ struct hv_insn {
 /* Returns false to end the walk. */
 typedef bool (*hv_insn_fn)(void *ctx, const struct hv_insn *insn);
 
-/* An instruction that adds a constant or a register to a per-CPU counter of 32 or 64 bits, or
+/* An instruction that adds a constant or register to a per-CPU counter of 32 or 64 bits, or
  * subtracts it. */
 struct hv_count_insn {
 	size_t len_bytes;
-	uint32_t amount; /* not 0, but that of a register is not known and 0 */
-	bool subtracts;	 /* as far as the instruction tells: a register may be below 0 */
+	uint32_t amount; /* not 0; but 0 if a register has the amount */
+	bool subtracts;	 /* according to the opcode: a register can be negative */
 	bool is_wide;	 /* 64 bits */
 };
 
 enum hv_detour_kind {
-	HV_DETOUR_BEGINS, /* an instruction that adds to the preempt count */
-	HV_DETOUR_ENDS,	  /* one that subtracts */
-	/* A call of the guest whose target was replaced: tells the stub, then the function is
-	 * called that the guest calls there. */
+	HV_DETOUR_BEGINS, /* adds to the preempt count */
+	HV_DETOUR_ENDS,	  /* subtracts from it */
+	/* A redirected call in the guest: calls the stub, then the function that the guest calls
+	 * there. */
 	HV_DETOUR_CALL_BEGINS,
 	HV_DETOUR_CALL_ENDS,
-	HV_DETOUR_IRQS_OFF, /* an instruction that switches interrupts off */
+	HV_DETOUR_IRQS_OFF, /* disables interrupts */
 	HV_DETOUR_IRQS_ON,
-	/* Such a call in the code by which the kernel is entered, with interrupts off. Above the
-	 * return address are the registers of what was interrupted. */
+	/* A redirected call in the kernel's entry code, with interrupts off. The interrupted
+	 * registers are above the return address. */
 	HV_DETOUR_ARRIVES,
-	/* An instruction on the way back, of classify_way_back(), where the registers are on top of
-	 * the stack. */
+	/* An instruction on the way out of the kernel, from classify_way_back(). The registers to
+	 * restore are on top of the stack. */
 	HV_DETOUR_RETURNS,
-	/* Whole instructions inside a function, which probes are at: tells the stub before each of
-	 * these, and executes them. Registers and flags are as they were. */
+	/* Complete instructions inside a function, with probes: calls the stub before each probed
+	 * instruction, and executes all. Registers and flags are preserved. */
 	HV_DETOUR_PLACE,
 };
 
-/* A probe at one of the instructions that a jump has replaced. */
+/* A probe on an instruction that a jump has replaced. */
 struct hv_detour_probe {
-	unsigned off;  /* of the instruction, from the first one on */
-	unsigned slot; /* number of the slot that says what is recorded */
+	unsigned off;  /* of the instruction from the first replaced one */
+	unsigned slot; /* index of the slot that describes the record */
 };
 
-/* An instruction of the code that leaves the kernel. */
+/* An instruction on the way out of the kernel. */
 struct hv_way_back {
 	enum {
-		HV_WAY_BACK_NONE, /* another one */
+		HV_WAY_BACK_NONE, /* any other */
 		HV_WAY_BACK_NOP,
 		HV_WAY_BACK_JUMP,
-		HV_WAY_BACK_BRANCH, /* a conditional jump, or one behind a test of what a call
-				     * returned */
+		HV_WAY_BACK_BRANCH, /* a conditional jump, or one after a test of a call's result */
 	} kind;
-	size_t off; /* of the instruction, from where it was looked for */
+	size_t off; /* of the instruction from the start of the search */
 	size_t len_bytes;
 	struct hv_gva target;
 };
 
 struct hv_detour {
 	enum hv_detour_kind kind;
-	struct hv_gva at;     /* of the detour itself */
-	struct hv_gva next;   /* where it goes on */
-	struct hv_gva stub;   /* is called when a section begins or ends */
-	struct hv_gva target; /* of HV_WAY_BACK_BRANCH: where it may go on */
-	/* Not of calls: */
-	const uint8_t *insn; /* as the guest has it */
-	bool has_caller;     /* the address that the function returns to is in the word */
-	uint32_t caller_off; /* so many bytes above the stack pointer */
-	/* Of HV_DETOUR_PLACE: */
-	struct hv_gva place;				     /* where INSN is in the guest */
+	struct hv_gva at;     /* address of the detour */
+	struct hv_gva next;   /* where execution continues */
+	struct hv_gva stub;   /* called at the begin or end of a section */
+	struct hv_gva target; /* HV_WAY_BACK_BRANCH: the branch's target */
+	/* Not for calls: */
+	const uint8_t *insn; /* original bytes in the guest */
+	bool has_caller;     /* CALLER_OFF has the return address of the function */
+	uint32_t caller_off; /* offset from the stack pointer, in bytes */
+	/* HV_DETOUR_PLACE: */
+	struct hv_gva place;				     /* address of INSN in the guest */
 	size_t len_bytes;				     /* of INSN */
-	struct hv_detour_probe probes[HV_DETOUR_PROBES_MAX]; /* ascending */
+	struct hv_detour_probe probes[HV_DETOUR_PROBES_MAX]; /* ascending by OFF */
 	unsigned nr_probes;
-	/* Of instructions that count: */
+	/* Instructions that count: */
 	struct hv_count_insn count;
-	uint64_t percpu; /* of the counter: an offset from the per-CPU base */
+	uint64_t percpu; /* the counter's offset from the per-CPU base */
 	uint32_t flag;	 /* a bit of the counter that is not part of the count */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel's preempt count, as records have it: the layout is that of all architectures
- * (include/linux/preempt.h), but for the top bit, which is set while no reschedule is wanted. Hard
- * interrupts and NMIs are count_shift bits further up (struct hv_context_bits). Pure. Leaves to
- * others: whether interrupts are off, which only the CPU's flags say. */
+/* The kernel's preempt count as stored in records. The layout is the same on all architectures
+ * (include/linux/preempt.h), except for the top bit, which is set while no reschedule is requested.
+ * Hard interrupts and NMIs are count_shift bits higher (struct hv_context_bits). The count does not
+ * contain whether interrupts are disabled: the CPU's flags do. Pure. */
 #pragma once
 
 #include "arch/arch.h"
@@ -18,26 +18,26 @@ static inline uint32_t hv_hardirq_mask(struct hv_context_bits bits)
 	return 0x000f0000u << bits.count_shift;
 }
 
-/* The top bit is none of them. */
+/* Excludes the top bit, which is not part of the NMI count. */
 static inline uint32_t hv_nmi_mask(struct hv_context_bits bits)
 {
 	return 0x00f00000u << bits.count_shift & ~HV_PREEMPT_NO_NEED_RESCHED;
 }
 
-/* Soft interrupts, served or switched off, hard ones and NMIs. */
+/* Soft interrupts (served or disabled), hard interrupts and NMIs. */
 static inline uint32_t hv_irq_mask(struct hv_context_bits bits)
 {
 	return HV_SOFTIRQ_MASK | hv_hardirq_mask(bits) | hv_nmi_mask(bits);
 }
 
-/* What differs between a task, a soft interrupt, an interrupt and an NMI that are in each other. */
+/* The bits that distinguish task, softirq, hardirq and NMI context. */
 static inline uint32_t hv_context_mask(struct hv_context_bits bits)
 {
 	return HV_SOFTIRQ_SERVING | hv_hardirq_mask(bits) | hv_nmi_mask(bits);
 }
 
-/* What COUNT and the thread's flags say, as tracing_gen_ctx_irq_test() (kernel/trace/trace.c).
- * Inline, since each event needs it. */
+/* Decodes COUNT and the thread's flags like tracing_gen_ctx_irq_test() (kernel/trace/trace.c).
+ * Inline, because it is needed for each event. */
 static inline struct hv_context hv_context_of_count(uint32_t count, uint16_t thread_flags,
 						    struct hv_context_bits bits)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The numbers that the stubs' assembly needs of the structs in ringbuf/abi.h: offsets, sizes, and
- * shifts (log2 of a size). Nothing links this file. The build compiles it to assembly for the
- * architecture of the stubs, and arch/offsets makes a header for the assembler of the lines that
- * DEFINE leaves there, as the kernel's Kbuild does with its asm-offsets.c. So the structs are the
- * only place that says where a field is. */
+/* Offsets, sizes, and shifts (log2 of a size) of structs in ringbuf/abi.h for the stubs' assembly.
+ *
+ * This file is not linked. The build compiles it to assembly for the stubs' architecture, and
+ * arch/offsets converts the lines that DEFINE emits into a header for the assembler, like the
+ * kernel's asm-offsets.c. So the structs are the only definition of the layout. */
 #include "ringbuf/abi.h"
 
 #define DEFINE(name, value)	   __asm__ volatile("\n.ascii \"->" #name " %c0\"" : : "i"(value))
@@ -122,7 +122,7 @@ static void return_stacks(void)
 	OFFSET(HV_STACK_SUMS, hv_stack, sums);
 	OFFSET(HV_STACK_STEALS, hv_stack, steals);
 	SIZE(HV_STACK_LEN, hv_stack);
-	/* The stubs test and clear the two as one word. */
+	/* The stubs test and clear both with one word access. */
 	_Static_assert(offsetof(struct hv_stack, stopped) == offsetof(struct hv_stack, muted) + 4,
 		       "muted and stopped");
 

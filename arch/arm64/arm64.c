@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The arm64 tables: one for each format of page tables. They have nothing that only detours need.
- */
+/* The arm64 tables: one per page-table format. The members that only detours need are unset. */
 #include "arch/arm64/arm64.h"
 
 #include "arm64_stubs.h"
@@ -16,22 +15,23 @@ _Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES == hv_stub_calls_end_off - hv_
 _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stub_actions_off,
 	       "entries are equally long");
 
-/* The kernel image and modules are in the upper half of what VA_BITS_MIN bits address; the lower
- * half maps all memory. A kernel for 52 bits has VA_BITS_MIN 48, or 47 with pages of 16 KiB
- * (Documentation/arch/arm64/memory.rst; asm/memory.h). The last page has error pointers only. */
+/* The kernel image and modules are in the upper half of the addresses with VA_BITS_MIN bits; the
+ * lower half maps all memory. In a 52-bit kernel VA_BITS_MIN is 48, or 47 with 16 KiB pages
+ * (Documentation/arch/arm64/memory.rst; asm/memory.h). The last page is reserved for error
+ * pointers. */
 #define MIN_OF_52(page_shift) ((page_shift) == 14 ? 47 : 48)
 #define VA_BITS_MIN(page_shift, va_bits)                                                           \
 	((va_bits) == 52 ? MIN_OF_52(page_shift) : (va_bits) < 48 ? (va_bits) : 48)
 #define WINDOW_START(page_shift, va_bits) (0 - (1ULL << (VA_BITS_MIN(page_shift, va_bits) - 1)))
 #define WINDOW_END			  (0 - 4096ULL)
 
-/* The bits above those of a page, by those that a table has */
+/* The address bits above a page divided by the bits of a table's index, rounded up. */
 #define LEVELS(page_shift, va_bits) (((va_bits)-4) / ((page_shift)-3))
 
-/* NAME: the members of the table that depend on the format. With pages of 16 KiB, the leaves of
- * level 2 are too large for the region, which is mapped by pages of a table of ours there. With
- * pages of 64 KiB, what an entry of level 2 maps is too large for any of its place to be in reach,
- * so the region's pages are among the image's. */
+/* Defines NAME, the table members that depend on the format. With 16 KiB pages, leaves of level 2
+ * are too large for the region, so a page table made by hvtrace maps it. With 64 KiB pages, even an
+ * entry of level 2 maps too much to be in reach, so the region's pages are mapped between the
+ * image's. */
 #define FORMAT(NAME, PAGE_SHIFT, VA_BITS, WIDE)                                                    \
 	static const struct arm64_format NAME##_format = {PAGE_SHIFT, VA_BITS, WIDE};              \
 	static struct hv_gva NAME##_kernel_start(unsigned levels)                                  \
@@ -101,7 +101,7 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 	(HV_SLOT_REGS | HV_SLOT_ALL_REGS | HV_SLOT_DEEPEST | HV_SLOT_FETCH | HV_SLOT_RETURN |      \
 	 HV_SLOT_RETURN_FETCH)
 
-/* What is the same in all of them. */
+/* The members that are the same for all formats. */
 #define TABLE                                                                                      \
 	.name = "aarch64", .counter_name = "cntvct", .parse_registers = arm64_parse_registers,     \
 	.decode_gdb_registers = arm64_decode_gdb_registers,                                        \
@@ -139,8 +139,8 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 		.handler_off = hv_graph_handler_off,                                               \
 	}
 
-/* VA_BITS in arch/arm64/Kconfig. With 64 KiB pages the upper bits of physical addresses are 0 where
- * they are not used. */
+/* VA_BITS in arch/arm64/Kconfig. With 64 KiB pages, the upper bits of physical addresses are 0 if
+ * unused. */
 FORMAT(pages_4k_39, 12, 39, false);
 FORMAT(pages_4k_48, 12, 48, false);
 FORMAT(pages_4k_52, 12, 52, true);
@@ -152,7 +152,7 @@ FORMAT(pages_64k_42, 16, 42, true);
 FORMAT(pages_64k_48, 16, 48, true);
 FORMAT(pages_64k_52, 16, 52, true);
 
-/* Where a table of a lower level would pass for a root of fewer levels, the longer address comes
+/* If a lower-level table could be mistaken for a root with fewer levels, the longer address comes
  * first. */
 static const struct hv_arch *const formats[] = {
 	&pages_4k_52,  &pages_4k_48,  &pages_4k_39,  &pages_16k_52, &pages_16k_48, &pages_16k_47,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The riscv64 table. It has nothing that only detours need. */
+/* The riscv64 table. The members that only detours need are unset. */
 #include "arch/riscv64/riscv64.h"
 
 #include "riscv64_stubs.h"
@@ -22,14 +22,14 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 	(HV_SLOT_REGS | HV_SLOT_ALL_REGS | HV_SLOT_DEEPEST | HV_SLOT_FETCH | HV_SLOT_RETURN |      \
 	 HV_SLOT_RETURN_FETCH)
 
-/* The image is in the last 2 GiB of the addresses, wherever in them it was moved to
- * (arch/riscv/include/asm/pgtable.h: KERNEL_LINK_ADDR). Modules are below it. The last page has
- * error pointers only. */
+/* The image is in the last 2 GiB of the address space, also after relocation
+ * (arch/riscv/include/asm/pgtable.h: KERNEL_LINK_ADDR). Modules are below it. The last page is
+ * reserved for error pointers. */
 #define WINDOW_START 0xffffffff80000000u
 #define WINDOW_END   0xfffffffffffff000u
 
-/* Modules, and what can be called from all of the image and them. A loop through it does not end at
- * 0. */
+/* Modules, and all addresses that calls from the image and modules can reach. The end is not 0, so
+ * that a loop over the window terminates. */
 #define REACH_START 0xffffffff00000000u
 #define REACH_END   0xffffffffffe00000u
 

@@ -13,7 +13,7 @@ _Static_assert(hv_graph_jump_off % 64 >= 32, "the upper half of a cache line");
 _Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES == hv_stub_calls_end_off - hv_stub_calls_off,
 	       "entries are equally long");
 
-#define SECTION_STACK_BYTES 64 /* what a detour and .Lsection_stack push */
+#define SECTION_STACK_BYTES 64 /* pushed by a detour and .Lsection_stack */
 
 #define YIELD_LEN_BYTES 10
 _Static_assert(YIELD_LEN_BYTES *HV_NR_YIELDS == hv_stub_yields_end_off - hv_stub_yields_off,
@@ -50,11 +50,12 @@ const struct hv_arch hv_arch_x86_64 = {
 	.image_window = {{0xffffffff80000000}, {0xffffffffc0000000}},
 	.free_window = {{0xffffffff80000000}, {0xffffffffff000000}},
 	.chosen_window = {{0xffffffffe0000000}, {0xffffffffff000000}},
-	/* Image and modules are in the top 2 GiB: sign-extended numbers of 32 bits reach them. */
+	/* The image and modules are in the top 2 GiB, within reach of sign-extended 32-bit
+	 * values. */
 	.text_base = {0xffffffff00000000},
 	.kernel_start = x86_64_kernel_start,
 	.roots = x86_64_roots,
-	/* entry code, the area of the CPUs, LDTs, stacks of ESPFIX */
+	/* entry code, cpu_entry_area, LDTs, ESPFIX stacks */
 	.users_entries_max = 5,
 	.entry_at = x86_64_entry_at,
 	.decode_entry = x86_64_decode_entry,
@@ -114,7 +115,7 @@ const struct hv_arch hv_arch_x86_64 = {
 			.event_release_offs = {hv_stub_event_release_off,
 					       hv_stub_event_release_second_off},
 			.event_release_other_off = hv_stub_event_release_other_off,
-			/* Its caller's arguments are on the stack (yield.S). */
+			/* The arguments of its caller are on the stack (yield.S). */
 			.yield_rule = {.kind = HV_UNWIND_CALL,
 				       .sp_off = 32,
 				       .sp_reg = X86_64_UNWIND_SP},
