@@ -86,9 +86,8 @@
 	X(ring_mask)	    /* hv_ring_mask() of all rings */                                      \
 	X(key_shift)	    /* hv_key_shift() of all rings */                                      \
 	X(key_step)	    /* difference between the keys of consecutive records */               \
-	X(entry_records)    /* upper bound for an entry's data records, and half a ring minus the  \
-			       event's record */                                                   \
-	X(entry_len)	    /* upper bound for the end of the data that a stub adds to an entry */ \
+	X(entry_records)    /* exclusive limit on an entry's data records */                       \
+	X(entry_len)	    /* maximum length of an entry with the data that a stub adds */        \
 	X(home_shift)	    /* 32 - HOMES_SHIFT of hv_stack_home(): 1 to 31 */                     \
 	X(count_shift)	    /* 32 - HOMES_SHIFT of hv_count_home(): 1 to 31 */                     \
 	X(stack_bytes)	    /* size of a kernel stack: a power of two, at least 16 KiB */          \

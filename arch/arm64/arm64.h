@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parts of the arm64 tables, each in the file of its name. */
+/* Members of the arm64 tables, by source file. */
 #pragma once
 
 #include "arch/arch.h"
@@ -15,12 +15,12 @@ bool arm64_decode_kvm_registers(struct hv_span regs, struct hv_span sregs,
 void arm64_take_gdb_named(const uint64_t values[HV_GDB_NAMED_MAX], struct hv_vcpu_regs *regs);
 bool arm64_trap_target(struct hv_span table, struct hv_gva *ret);
 
-/* page_table.c: a format is how large pages are (a granule), how many bits of an address are
- * translated, and where an entry has the upper bits of a physical address. */
+/* page_table.c. A format is a page size (granule), a number of translated address bits, and the
+ * position of the upper physical address bits in an entry. */
 struct arm64_format {
 	unsigned page_shift;
 	unsigned va_bits;
-	bool wide; /* physical addresses of 52 bits: FEAT_LPA with 64 KiB pages, else FEAT_LPA2 */
+	bool wide; /* 52-bit physical addresses: FEAT_LPA with 64 KiB pages, else FEAT_LPA2 */
 };
 unsigned arm64_roots(const struct arm64_format *f, const struct hv_vcpu_regs *regs,
 		     struct hv_gpa ret[2]);
@@ -35,13 +35,13 @@ uint64_t arm64_strip_signature(const struct arm64_format *f, uint64_t word);
 
 /* qarma.c */
 struct arm64_qarma {
-	unsigned rounds; /* in front of the middle: at most 7 */
-	uint8_t box[16]; /* what a cell becomes */
+	unsigned rounds; /* before the reflection: at most 7 */
+	uint8_t box[16]; /* substitution of a cell */
 };
 uint64_t arm64_qarma(const struct arm64_qarma *q, uint64_t text, uint64_t tweak, uint64_t w0,
 		     uint64_t k0);
 
-/* pauth.c: KEY as struct ptrauth_key has it, the low half first. */
+/* pauth.c. KEY is in the order of struct ptrauth_key, the low half first. */
 #define ARM64_NR_SIGNINGS 12
 extern const struct arm64_qarma arm64_qarma5, arm64_qarma3;
 uint64_t arm64_sign(const struct arm64_format *f, unsigned way, uint64_t address, uint64_t modifier,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Interrupt, preemption and scheduling state from the words of a record. The word that arm64 has
- * for need_resched is the upper half of its 64-bit count (arch/arm64/include/asm/preempt.h, since
- * 396244692232, v5.0), 0 when a reschedule is wanted; in PREEMPT_COUNT of a record its lowest bit
- * is the top one, as x86-64 has it. */
+/* Decodes the interrupt, preemption and scheduling state from the words of a record. arm64's
+ * need_resched word is the upper half of its 64-bit count (arch/arm64/include/asm/preempt.h, since
+ * 396244692232, v5.0). It is 0 if a reschedule is requested. PREEMPT_COUNT in a record has its
+ * lowest bit as the top bit, like x86-64. */
 #include "arch/arm64/arm64.h"
 
 #include "arch/preempt_count.h"
@@ -18,7 +18,7 @@ struct hv_context arm64_decode_context(uint32_t preempt_count, uint16_t cpu_flag
 	return context;
 }
 
-/* As make_call_word of stub_macros.inc makes it. */
+/* See make_call_word in stub_macros.inc. */
 struct hv_call_addresses arm64_decode_call(uint64_t word)
 {
 	uint32_t mask = (1u << HV_CALLER_SHIFT) - 1;

@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which variables a function uses. Their addresses are made by `adrp` with `add` or with a distance
- * in a load or store, and often one is made from another. Registers are followed from instruction
- * to instruction. Where ways meet, what all of them leave in a register is known; at the start of a
- * loop nothing is. Of what an instruction may change nothing is known behind it. So each use that
- * is told is one. Source of encodings: Arm Architecture Reference Manual (DDI 0487), C4.1. */
+/* Finds the variables that a function uses. Code computes their addresses with `adrp` and `add`,
+ * with `adrp` and an offset in a load or store, or from another variable's address.
+ *
+ * The values of registers are followed from instruction to instruction. If several paths reach an
+ * instruction, only values that are equal on all of them are known; at the start of a loop none
+ * are. Registers that an instruction may change become unknown. So each reported use is real.
+ * Source of encodings: Arm Architecture Reference Manual (DDI 0487), C4.1. */
 #include "arch/arm64/arm64.h"
 
 #include <string.h>
 
 #define CODE_MAX_BYTES 4096u
 #define INSNS_MAX      (CODE_MAX_BYTES / ARM64_INSN_LEN)
-#define NR_REGISTERS   32 /* number 31 is sp or zero, and never known */
+#define NR_REGISTERS   32 /* register 31 is sp or zero, and never known */
 #define NO_REGISTER    31
 #define LINK	       30
 #define NR_CLOBBERED   19 /* by calls: x0 to x18 */
 #define NR_ARGUMENTS   8
-#define JUMPS_MAX      32 /* that have not arrived yet */
+#define JUMPS_MAX      32 /* pending jumps */
 
 struct value {
 	enum { UNKNOWN, ADDRESS, READ } kind;
-	uint64_t v; /* the address, or that of the 8 bytes that were read */
+	uint64_t v; /* the address, or the address of the 8 bytes that were read */
 };
 
-/* A jump forward, with what is known of registers where it jumps. */
+/* A forward jump, with the known registers at the jump. */
 struct jump {
-	unsigned to; /* the number of an instruction */
+	unsigned to; /* index of an instruction */
 	struct value registers[NR_REGISTERS];
 };
 
@@ -32,7 +34,7 @@ struct follower {
 	hv_data_use_fn fn;
 	void *ctx;
 	struct value registers[NR_REGISTERS];
-	bool is_dead; /* the instruction before never goes on to this one */
+	bool is_dead; /* execution never continues from the previous instruction */
 	struct jump jumps[JUMPS_MAX];
 	unsigned nr_jumps;
 };
@@ -42,7 +44,7 @@ static unsigned field(uint32_t insn, unsigned shift)
 	return insn >> shift & 31;
 }
 
-/* The signed field of BITS bits from SHIFT on. */
+/* Returns the signed field of BITS bits at SHIFT. */
 static int64_t signed_field(uint32_t insn, unsigned shift, unsigned bits)
 {
 	return (int32_t)(insn << (32 - shift - bits)) >> (32 - bits);
@@ -76,7 +78,7 @@ static void tell_address(struct follower *f, unsigned reg, uint64_t address)
 	tell(f, (struct hv_data_use){.at = hv_gva(address), .kind = HV_DATA_ADDRESS});
 }
 
-/* Data processing with an immediate: adr, adrp, add of 64 bits; all others change one register. */
+/* Data processing with an immediate: adr, adrp, 64-bit add; others only change their register. */
 static void follow_immediate(struct follower *f, uint32_t insn, uint64_t at)
 {
 	unsigned to = field(insn, 0);
@@ -95,7 +97,8 @@ static void follow_immediate(struct follower *f, uint32_t insn, uint64_t at)
 		forget(f, to);
 }
 
-/* A load or store of one general register. OPC: 0 stores, 1 loads, others load with a sign. */
+/* A load or store of one general register. OPC: 0 stores, 1 loads, others load with sign
+ * extension. */
 static void access_one(struct follower *f, uint32_t insn, uint64_t address)
 {
 	unsigned to = field(insn, 0), size = insn >> 30, opc = insn >> 22 & 3;
@@ -109,8 +112,8 @@ static void access_one(struct follower *f, uint32_t insn, uint64_t address)
 		set(f, to, (struct value){READ, address});
 }
 
-/* Of all forms that are not followed, the fields of registers count as changed, also those of which
- * casp changes the next one, too. */
+/* Forms that are not followed: all register fields count as changed, and the next register, because
+ * casp changes register pairs. */
 static void forget_fields(struct follower *f, uint32_t insn)
 {
 	static const unsigned fields[] = {0, 5, 10, 16};
@@ -121,8 +124,7 @@ static void forget_fields(struct follower *f, uint32_t insn)
 	}
 }
 
-/* ldr and str with a distance: in the place of a register's address, or before or after which the
- * address in the register is changed. */
+/* ldr and str with an offset, also with pre- and post-index. */
 static void follow_single(struct follower *f, uint32_t insn)
 {
 	bool is_scaled = (insn & 0x3f000000) == 0x39000000, is_post = (insn & 0xc00) == 0x400;
@@ -142,7 +144,7 @@ static void follow_single(struct follower *f, uint32_t insn)
 	access_one(f, insn, from.v + (is_post && !is_scaled ? 0 : distance));
 }
 
-/* ldp and stp with a distance that leave their base as it is. */
+/* ldp and stp with an offset and without write-back. */
 static void follow_pair(struct follower *f, uint32_t insn)
 {
 	struct value from = f->registers[field(insn, 5)];
@@ -179,9 +181,10 @@ static void follow_call(struct follower *f)
 	forget(f, LINK);
 }
 
-/* Branches, exceptions and system instructions. Behind what does not go on to the next instruction
- * nothing is known but what jumps bring there. The brk of a WARN counts as such although it goes
- * on, so what is told behind it is true of the jumps only. */
+/* Branches, exceptions and system instructions. If execution does not continue at the next
+ * instruction, only jumps to that instruction make registers known there. The brk of a WARN is
+ * treated like this although execution continues, so only the values from jumps are used after
+ * it. */
 static void follow_branch(struct follower *f, uint32_t insn, uint64_t at)
 {
 	uint64_t target = at + ((uint64_t)signed_field(insn, 0, 26) << 2);
@@ -245,7 +248,7 @@ static void follow_insn(struct follower *f, uint32_t insn, uint64_t at)
 	}
 }
 
-/* Where the instruction jumps to, in instructions from itself; 0: it does not jump, or calls. */
+/* Returns the distance to the jump target in instructions, or 0 if INSN is no jump, or a call. */
 static int64_t jump_distance(uint32_t insn)
 {
 	if ((insn & 0xfc000000) == 0x14000000) /* b */
@@ -257,8 +260,8 @@ static int64_t jump_distance(uint32_t insn)
 	return 0;
 }
 
-/* Notes which of the NR instructions are jumped to from behind, or may be. False: the function has
- * a jump to an address in a register, by which any can be. */
+/* Marks the instructions that are, or may be, targets of backward jumps. Returns false if the
+ * function has a jump to an address in a register, which can have any target. */
 static bool find_loops(struct hv_span code, unsigned nr, uint8_t *loops)
 {
 	for (unsigned i = 0; i < nr; i++) {
@@ -275,8 +278,8 @@ static bool find_loops(struct hv_span code, unsigned nr, uint8_t *loops)
 	return true;
 }
 
-/* Keeps what is known where INSN, number AT, jumps forward. A jump that there is no room for makes
- * its target one of which nothing is known. */
+/* Stores the known registers if INSN, at index AT, jumps forward. If there is no room, its target
+ * is treated like a loop start. */
 static void note_jump(struct follower *f, uint32_t insn, unsigned at, unsigned nr, uint8_t *loops)
 {
 	int64_t to = at + jump_distance(insn);
@@ -300,7 +303,7 @@ static void merge(struct follower *f, const struct value *other)
 			forget(f, i);
 }
 
-/* Takes the jumps to instruction AT, which have arrived. */
+/* Merges the registers of all jumps to instruction AT. */
 static void arrive(struct follower *f, unsigned at)
 {
 	for (unsigned i = 0; i < f->nr_jumps;) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stubs from an image and the values of a session: the fields of their instructions are filled.
- * Source of encodings: Arm Architecture Reference Manual (DDI 0487), C6.2. */
+/* Links stubs: writes the values of a session into fields of the image's instructions. Source of
+ * encodings: Arm Architecture Reference Manual (DDI 0487), C6.2. */
 #include "arch/arm64/arm64.h"
 
 #include <assert.h>
 #include <string.h>
 
-#define PAGE_SHIFT    12 /* adrp counts these, whatever the kernel's pages are */
+#define PAGE_SHIFT    12 /* unit of adrp, independent of the kernel's page size */
 #define MOV_SHIFT     5
 #define MOV_BITS      16
 #define LOAD_SHIFT    10
@@ -57,7 +57,7 @@ static bool put_page(uint8_t *at, uint64_t value, struct hv_gva pc)
 	return true;
 }
 
-/* AT is where VALUE belongs, PC where that will run. */
+/* Writes VALUE to AT. The code at AT will run at PC. */
 static bool fill(enum hv_hole_form form, uint8_t *at, uint64_t value, struct hv_gva pc)
 {
 	switch (form) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Page-table entries of stage 1, and addresses. Source: Arm Architecture Reference Manual (DDI
- * 0487), D8.3; what Linux does with the bits: arch/arm64/include/asm/pgtable-hwdef.h,
- * pgtable-prot.h. Its levels are counted the other way round: level 1 here is the manual's level 3.
- */
+/* Stage 1 page-table entries, and addresses. Source: Arm Architecture Reference Manual (DDI 0487),
+ * D8.3; Linux's use of the bits: arch/arm64/include/asm/pgtable-hwdef.h, pgtable-prot.h. The manual
+ * counts levels in the opposite direction: level 1 here is its level 3. */
 #include "arch/arm64/arm64.h"
 
 #define VALID	  (1ULL << 0)
@@ -27,10 +26,10 @@ static uint64_t bits(unsigned from, unsigned end)
 	return (1ULL << end) - (1ULL << from);
 }
 
-/* TTBR1_EL1. While user mode runs with KPTI, it points to the tables of the trampoline, which are
- * two pages before the kernel's own (TRAMP_SWAPPER_OFFSET,
- * arch/arm64/include/asm/memory.h). A kernel for 52 bits with pages of 64 KiB, on a CPU that has
- * 48, points into its root, to the part that is for those (TTBR1_BADDR_4852_OFFSET). */
+/* TTBR1_EL1. While user mode runs with KPTI, it points to the trampoline's tables, two pages before
+ * the kernel's (TRAMP_SWAPPER_OFFSET, arch/arm64/include/asm/memory.h). A 52-bit kernel with 64 KiB
+ * pages on a 48-bit CPU points into its root, to the part for 48-bit addresses
+ * (TTBR1_BADDR_4852_OFFSET). */
 unsigned arm64_roots(const struct arm64_format *f, const struct hv_vcpu_regs *regs,
 		     struct hv_gpa ret[2])
 {
@@ -46,7 +45,7 @@ uint64_t arm64_entry_span(const struct arm64_format *f, unsigned level)
 	return 1ULL << (f->page_shift + (f->page_shift - 3) * (level - 1));
 }
 
-/* The table of the top level is shorter where the address has no more bits. */
+/* The top-level table is shorter if addresses have fewer bits. */
 struct hv_gpa arm64_entry_at(const struct arm64_format *f, struct hv_gpa table, unsigned level,
 			     struct hv_gva gva)
 {
@@ -56,7 +55,7 @@ struct hv_gpa arm64_entry_at(const struct arm64_format *f, struct hv_gpa table, 
 	return hv_gpa_add(table, translated / arm64_entry_span(f, level) % per_table * 8);
 }
 
-/* FEAT_LPA has bits 51:48 of the address at 15:12, FEAT_LPA2 has bits 51:50 at 9:8. */
+/* FEAT_LPA stores address bits 51:48 in bits 15:12, FEAT_LPA2 stores 51:50 in 9:8. */
 static uint64_t address_in(const struct arm64_format *f, uint64_t entry)
 {
 	if (!f->wide)
@@ -76,8 +75,8 @@ static uint64_t with_address(const struct arm64_format *f, uint64_t entry, uint6
 	       (to >> 42 & bits(8, 10));
 }
 
-/* Pointer authentication signs in the bits that are not translated, but for bit 55, which says
- * whose half of the addresses it is. They are ones in the kernel's half. */
+/* Pointer authentication stores signatures in the untranslated address bits except bit 55, which
+ * selects the kernel's half. These bits are ones in kernel addresses. */
 uint64_t arm64_strip_signature(const struct arm64_format *f, uint64_t word)
 {
 	return word & KERNEL_HALF ? word | ~0ULL << f->va_bits : word;

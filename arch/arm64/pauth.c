@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Pointer authentication: what an address becomes when the CPU signs it with an instruction key
- * (Arm Architecture Reference Manual, AddPAC() and ComputePAC()). What CPUs do differs, and no
- * register of it can be seen from outside, so there is a number for each way:
+/* Pointer authentication: signs addresses like a CPU with an instruction key (Arm Architecture
+ * Reference Manual, AddPAC() and ComputePAC()). CPUs differ, and their ID registers are not visible
+ * from outside, so each combination has a number:
  *
- * - the algorithm: QARMA with five rounds or with three, as Arm describes them, or the hash that
- *   QEMU has as its own ("pauth-impdef"), which is xxHash's for four words;
- * - whether the upper byte is signed: not where it is ignored in addresses of code (TBI1 of
- * TCR_EL1, without TBID1);
- * - whether the signature replaces the bits or is combined with them (xor: FEAT_PAuth2).
- */
+ *   - the algorithm: QARMA with five or three rounds, as defined by Arm, or QEMU's own hash
+ *     ("pauth-impdef"), which is xxHash's for four words;
+ *   - whether the top byte is signed: not if the CPU ignores it in code addresses (TBI1 of TCR_EL1,
+ *     without TBID1);
+ *   - whether the signature replaces the bits, or is xored into them (FEAT_PAuth2). */
 #include "arch/arm64/arm64.h"
 
 enum algorithm { QARMA5, QARMA3, QEMU_HASH, NR_ALGORITHMS };
@@ -17,7 +16,7 @@ enum algorithm { QARMA5, QARMA3, QEMU_HASH, NR_ALGORITHMS };
 #define COMBINES    2u
 _Static_assert(ARM64_NR_SIGNINGS == NR_ALGORITHMS * 4, "each way has a number");
 
-#define HALF_BIT 55 /* says whose half of the addresses it is, and is not signed */
+#define HALF_BIT 55 /* selects the kernel's half, and is not signed */
 
 const struct arm64_qarma arm64_qarma5 = {
 	.rounds = 5, .box = {11, 6, 8, 15, 12, 0, 9, 14, 3, 7, 4, 5, 13, 2, 1, 10}, /* sigma 2 */

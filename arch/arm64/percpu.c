@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which register has a CPU's offset of per-CPU variables. A kernel that finds itself in EL2 at boot
- * replaces each instruction that reads the one by one that reads the other (arch/arm64/include/asm/
- * percpu.h, assembler.h). */
+/* Finds the register with a CPU's per-CPU offset. A kernel that boots in EL2 replaces the
+ * instructions that read tpidr_el1 with ones that read tpidr_el2 (arch/arm64/include/asm/percpu.h,
+ * assembler.h). */
 #include "arch/arm64/arm64.h"
 
 #define REGISTER      0x1fu

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The block cipher QARMA-64, with which CPUs sign addresses (pauth.c). Source: R. Avanzi, "The
- * QARMA Block Cipher Family" (eprint.iacr.org/2016/444), whose names are used here. The
- * reflection's key is k0, as when one encrypts.
+/* The block cipher QARMA-64, which CPUs use to sign addresses (pauth.c). Source: R. Avanzi, "The
+ * QARMA Block Cipher Family" (eprint.iacr.org/2016/444); names follow the paper. The reflection's
+ * key is k0, as for encryption.
  *
- * A state is a matrix of four by four cells of four bits; the first cell is the highest one. */
+ * A state is a four by four matrix of four-bit cells; the first cell is the highest. */
 #include "arch/arm64/arm64.h"
 
 #define NR_CELLS   16u
@@ -65,7 +65,7 @@ static unsigned rotate_cell(unsigned cell, unsigned by)
 	return (cell << by | cell >> (4 - by)) & 15;
 }
 
-/* By the matrix M, whose rows are (0, rho, rho^2, rho) rotated: it is its own inverse. */
+/* Multiplies by the matrix M, whose rows are (0, rho, rho^2, rho) rotated. M is its own inverse. */
 static uint64_t multiply(uint64_t state)
 {
 	uint64_t ret = 0;
@@ -81,7 +81,7 @@ static uint64_t multiply(uint64_t state)
 	return ret;
 }
 
-/* The cells of a tweak that a register with feedback steps on. */
+/* Returns whether the feedback shift register updates cell I of a tweak. */
 static bool is_stepped(unsigned i)
 {
 	return i == 0 || i == 1 || i == 3 || i == 4 || i == 8 || i == 11 || i == 13;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vCPU registers: as the monitor's `info registers` prints them, as the gdb stub's `g` packet packs
- * them (QEMU's gdb-xml/aarch64-core.xml), and as KVM gives them one by one. The first two have
- * neither the exception vectors, nor the root of the page tables and who uses them, which the stub
- * tells besides. */
+/* Decodes vCPU registers from the monitor's `info registers`, from the gdb stub's `g` packet
+ * (QEMU's gdb-xml/aarch64-core.xml), and from KVM, which returns them one by one. The monitor and
+ * the packet have neither the exception vectors, nor the page-table roots and their owner; the gdb
+ * stub has the latter as named registers. */
 #include "arch/arm64/arm64.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "arch/register_text.h"
 
 #define NR_X 31u
-#define NR_R 15u /* general registers of AArch32; the next one is pc */
+#define NR_R 15u /* general registers of AArch32, before pc */
 #define R_SP 13
 
 /* offsets in the g packet: x0 to x30, sp, pc of 8 bytes each, cpsr of 4 */
@@ -23,12 +23,12 @@
 #define EL2	   0x08u
 #define EL3	   0x0cu
 
-/* HCR_EL2. Linux in EL1 with EL2 below it leaves all three 0 while it executes. */
-#define HCR_VM	(1ULL << 0)  /* what is in EL1 and EL0 is a guest of EL2 */
-#define HCR_TGE (1ULL << 27) /* EL0 belongs to EL2, and nothing is in EL1 */
-#define HCR_E2H (1ULL << 34) /* EL2 has the page tables of a kernel in EL1 (VHE) */
+/* HCR_EL2. All three are 0 while Linux executes in EL1 with EL2 below it. */
+#define HCR_VM	(1ULL << 0)  /* EL1 and EL0 execute a guest of EL2 */
+#define HCR_TGE (1ULL << 27) /* EL0 belongs to EL2, and EL1 is unused */
+#define HCR_E2H (1ULL << 34) /* EL2 has page tables like a kernel in EL1 (VHE) */
 
-/* Secure firmware runs in EL3. Linux runs in EL1, or in EL2 when it is a host. */
+/* EL3 executes secure firmware. Linux runs in EL1, or in EL2 as a host. */
 static void take_pstate(uint64_t pstate, struct hv_vcpu_regs *ret)
 {
 	uint64_t level = pstate & PSTATE_NRW ? 0 : pstate & PSTATE_EL;
@@ -37,13 +37,12 @@ static void take_pstate(uint64_t pstate, struct hv_vcpu_regs *ret)
 	ret->is_hypervisor = level == EL2;
 }
 
-enum { TTBR1_EL1, TTBR1_EL2, HCR_EL2 }; /* what else the stub is asked for */
+enum { TTBR1_EL1, TTBR1_EL2, HCR_EL2 }; /* named registers of the gdb stub */
 
-/* Whether what the vCPU executes, which is not EL3's, belongs to the kernel. A vCPU in EL2 that has
- * no page tables of a kernel there executes the little that a kernel in EL1 leaves below itself, or
- * was not started. In EL1 and EL0, the kernel's own are told from those of a guest of its own.
- * (With E2H no kernel is in EL1 but Linux's hVHE, whose own and whose guests' are not told apart.)
- */
+/* Returns whether a vCPU outside EL3 executes the kernel or its tasks. In EL2 without a kernel's
+ * page tables it executes the small part that a kernel in EL1 leaves there, or was not started. In
+ * EL1 and EL0, distinguishes the kernel from its nested guests. (With E2H, only Linux's hVHE has a
+ * kernel in EL1, and it cannot be distinguished from its guests.) */
 static bool is_kernels(const uint64_t *values, bool in_el2)
 {
 	uint64_t hcr = values[HCR_EL2];
@@ -53,15 +52,15 @@ static bool is_kernels(const uint64_t *values, bool in_el2)
 	return hcr & HCR_E2H ? hcr & HCR_TGE : !(hcr & HCR_VM);
 }
 
-/* A vCPU without any root was never started. But nobody is in the kernel's half of the addresses
- * without one: what is in EL2 then has tables that are not known. */
+/* A vCPU without any root was not started. But a vCPU in EL2 at an address in the kernel's half
+ * must have page tables, even if they are unknown. */
 static bool was_started(const uint64_t *values, const struct hv_vcpu_regs *regs)
 {
 	return regs->root || values[TTBR1_EL1] || (regs->is_hypervisor && regs->ip.v >> 63);
 }
 
-/* The last two are 0 where there is no EL2. A kernel in EL2 with E2H reads its own root by the name
- * TTBR1_EL1; the stub shows what its guest has there. */
+/* The last two values are 0 if there is no EL2. A kernel in EL2 with E2H reads its own root as
+ * TTBR1_EL1, but the stub shows the guest's value under that name. */
 void arm64_take_gdb_named(const uint64_t values[HV_GDB_NAMED_MAX], struct hv_vcpu_regs *regs)
 {
 	regs->root = values[values[HCR_EL2] & HCR_E2H ? TTBR1_EL2 : TTBR1_EL1];
@@ -69,7 +68,7 @@ void arm64_take_gdb_named(const uint64_t values[HV_GDB_NAMED_MAX], struct hv_vcp
 		regs->hidden = HV_HIDDEN_YES;
 }
 
-/* Registers 0 to NR - 1, which are NAME and two digits. */
+/* Parses registers 0 to NR - 1, whose names are NAME and two digits. */
 static bool parse_general(const char *text, char name, unsigned nr, uint64_t *ret)
 {
 	for (unsigned i = 0; i < nr; i++) {
@@ -82,7 +81,7 @@ static bool parse_general(const char *text, char name, unsigned nr, uint64_t *re
 	return true;
 }
 
-/* Of a vCPU that executes a task of 32 bits (CONFIG_COMPAT). */
+/* Parses the registers of a vCPU that executes a 32-bit task (CONFIG_COMPAT). */
 static bool parse_aarch32(const char *text, struct hv_vcpu_regs *ret)
 {
 	struct hv_vcpu_regs regs = {0};
@@ -131,16 +130,16 @@ bool arm64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret)
 	return true;
 }
 
-/* KVM's ids (arch/arm64/include/uapi/asm/kvm.h): a register of 8 bytes of struct kvm_regs, by its
- * offset there in words of 4 bytes, or a system register, by the fields of the instruction that
- * reads it. */
+/* KVM's register ids (arch/arm64/include/uapi/asm/kvm.h): an 8-byte member of struct kvm_regs, by
+ * its offset in 4-byte words, or a system register, by the fields of the instruction that reads
+ * it. */
 #define KVM_CORE(word)	     (0x6030000000100000ULL | 2 * (word))
 #define KVM_SYSTEM_TTBR1_EL1 (0x6030000000130000ULL | 3 << 14 | 2 << 7 | 1)
 #define KVM_CORE_4(word)     KVM_CORE(word), KVM_CORE(word + 1), KVM_CORE(word + 2), KVM_CORE(word + 3)
 #define KVM_CORE_16(word)                                                                          \
 	KVM_CORE_4(word), KVM_CORE_4(word + 4), KVM_CORE_4(word + 8), KVM_CORE_4(word + 12)
 
-/* As struct kvm_regs has them: x0 to x30, sp_el0, pc, pstate, sp_el1; then the root. */
+/* In the order of struct kvm_regs: x0 to x30, sp_el0, pc, pstate, sp_el1; then the root. */
 enum { KVM_SP_EL0 = NR_X, KVM_PC, KVM_PSTATE, KVM_SP_EL1, KVM_TTBR1, KVM_NR };
 const uint64_t arm64_kvm_ids[] = {KVM_CORE_16(0),
 				  KVM_CORE_16(16),
@@ -151,7 +150,7 @@ const uint64_t arm64_kvm_ids[] = {KVM_CORE_16(0),
 				  0};
 _Static_assert(HV_ARRAY_LEN(arm64_kvm_ids) == KVM_NR + 1, "and a 0");
 
-#define PSTATE_SP 0x01u /* the stack pointer is that of the level */
+#define PSTATE_SP 0x01u /* the exception level's own stack pointer is used */
 
 static uint64_t kvm_sp(const uint64_t *values)
 {
@@ -162,7 +161,7 @@ static uint64_t kvm_sp(const uint64_t *values)
 	return pstate & PSTATE_EL && pstate & PSTATE_SP ? values[KVM_SP_EL1] : values[KVM_SP_EL0];
 }
 
-/* The guest has no EL2 of its own (vmm/inject/phys_bits_arm64.c). */
+/* Injection supports no guests with EL2 (vmm/inject/phys_bits_arm64.c). */
 bool arm64_decode_kvm_registers(struct hv_span values, struct hv_span unused hv_unused,
 				struct hv_vcpu_regs *ret)
 {
@@ -182,7 +181,7 @@ bool arm64_decode_kvm_registers(struct hv_span values, struct hv_span unused hv_
 	return true;
 }
 
-/* The vectors are code, not addresses. */
+/* The vectors contain code, not addresses. */
 bool arm64_trap_target(struct hv_span table, struct hv_gva *ret)
 {
 	(void)table;

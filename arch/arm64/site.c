@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Function-entry sites, static keys and returns. With -fpatchable-function-entry=2 a function
- * begins with two nops, behind a `bti c` if it has one. At boot the kernel makes the first one into
- * `mov x9, x30`; the second one is the site, and becomes a `bl` when the function is traced
- * (arch/arm64/kernel/ftrace.c). Source of encodings: Arm Architecture Reference Manual (DDI 0487),
- * C6.2. */
+/* Function-entry sites, static keys and returns.
+ *
+ * With -fpatchable-function-entry=2 a function begins with two nops, after its `bti c` if it has
+ * one. At boot the kernel changes the first nop to `mov x9, x30`. The second nop is the site, and
+ * becomes a `bl` when the function is traced (arch/arm64/kernel/ftrace.c). Source of encodings: Arm
+ * Architecture Reference Manual (DDI 0487), C6.2. */
 #include "arch/arm64/arm64.h"
 
 #include <string.h>
@@ -15,14 +16,14 @@
 #define BRANCH	   0xfc000000u /* of B and BL */
 #define BRK	   0xd4200000u
 #define BRK_MASK   0xffe0001fu
-#define BTI	   0xd503241fu /* bti, and with bits 7:6 its c, j and jc */
+#define BTI	   0xd503241fu /* bti; bits 7:6 select c, j and jc */
 #define BTI_MASK   0xffffff3fu
 #define REACH	   (INT64_C(128) << 20)
 #define IMM26_MASK 0x3ffffffu
 #define ADRP_X16   0x90000010u
 #define ADD_X16	   0x91000210u /* add x16, x16, #0 */
 #define BR_X16	   0xd61f0200u
-#define ADRP_PAGE  4096u /* whatever the kernel's pages are */
+#define ADRP_PAGE  4096u /* independent of the kernel's page size */
 #define ADRP_PAGES (INT64_C(1) << 20)
 
 static uint32_t insn_at(const uint8_t *code)
@@ -93,9 +94,10 @@ bool arm64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_b
 	return len_bytes == ARM64_INSN_LEN && encode_branch(B, at, target, ret);
 }
 
-/* adrp x16, TARGET; add x16, x16, TARGET's low bits; br x16. So the kernel's own code leads to what
- * a module's `bl` does not reach: x16 is nobody's where a call may go through such code (AAPCS64),
- * and a stub that begins with `bti c` may be reached by a jump through it. */
+/* adrp x16, TARGET; add x16, x16, TARGET's low bits; br x16.
+ *
+ * The kernel uses the same code for targets that a module's `bl` does not reach. AAPCS64 reserves
+ * x16 for such veneers, and a stub that begins with `bti c` allows a jump through x16. */
 bool arm64_encode_landing(struct hv_gva at, struct hv_gva target, uint8_t ret[HV_LANDING_LEN])
 {
 	int64_t pages = (int64_t)(target.v / ADRP_PAGE) - (int64_t)(at.v / ADRP_PAGE);

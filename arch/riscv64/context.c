@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Interrupt, preemption and scheduling state from the words of a record. The kernel keeps no
- * need-resched in its count (include/asm-generic/preempt.h), so the top bit that says that there is
- * none is added here. */
+/* Decodes the interrupt, preemption and scheduling state from the words of a record. The kernel's
+ * count does not contain need-resched (include/asm-generic/preempt.h), so the top bit, which means
+ * that no reschedule is requested, is added here. */
 #include "arch/riscv64/riscv64.h"
 
 #include "arch/preempt_count.h"
@@ -18,7 +18,7 @@ struct hv_context riscv64_decode_context(uint32_t preempt_count, uint16_t cpu_fl
 	return context;
 }
 
-/* As make_call_word of stub_macros.inc makes it. */
+/* See make_call_word in stub_macros.inc. */
 struct hv_call_addresses riscv64_decode_call(uint64_t word)
 {
 	uint32_t mask = (1u << HV_CALLER_SHIFT) - 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stubs from an image and the values of a session: the fields of their instructions are filled.
- * Source of encodings: The RISC-V Instruction Set Manual, Volume I, chapter 2. */
+/* Links stubs: writes the values of a session into fields of the image's instructions. Source of
+ * encodings: The RISC-V Instruction Set Manual, Volume I, chapter 2. */
 #include "arch/riscv64/riscv64.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 #define HIGH_MASK 0xfffff000u
 #define LOW_SHIFT 20
 #define LOW_MASK  0xfffu
-#define LOW_HALF  0x800u /* what is added to a value has a sign, so its upper part is rounded */
+#define LOW_HALF  0x800u /* the lower part is signed, so the upper part is rounded */
 
 static void put(uint8_t *at, uint32_t mask, uint32_t bits)
 {
@@ -21,7 +21,7 @@ static void put(uint8_t *at, uint32_t mask, uint32_t bits)
 	memcpy(at, &insn, sizeof(insn));
 }
 
-/* lui extends what it loads with its sign, so the rounded value must not become negative. */
+/* lui sign-extends its value, so the rounded value must not become negative. */
 static bool fits(uint64_t value)
 {
 	int64_t rounded = (int64_t)(value + LOW_HALF);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Page-table entries of Sv39, Sv48 and Sv57, which differ in the number of levels only. Source: The
- * RISC-V Instruction Set Manual, Volume II, "Supervisor-Level ISA"; what Linux does with the bits:
- * arch/riscv/include/asm/pgtable-64.h, pgtable-bits.h. Its levels are counted from 0. */
+/* Page-table entries of Sv39, Sv48 and Sv57, which differ only in the number of levels. Source: The
+ * RISC-V Instruction Set Manual, Volume II, "Supervisor-Level ISA"; Linux's use of the bits:
+ * arch/riscv/include/asm/pgtable-64.h, pgtable-bits.h. The manual counts levels from 0. */
 #include "arch/riscv64/riscv64.h"
 
 #define PAGE_SHIFT 12
@@ -17,7 +17,7 @@
 #define SOFT	 (3ULL << 8) /* the kernel's own: special mappings */
 #define NAPOT	 (1ULL << 63)
 
-#define NUMBER_SHIFT 10 /* of the page's number */
+#define NUMBER_SHIFT 10 /* position of the page number */
 #define NUMBER_MASK  ((1ULL << 44) - 1)
 
 uint64_t riscv64_entry_span(unsigned level)
@@ -25,7 +25,7 @@ uint64_t riscv64_entry_span(unsigned level)
 	return 1ULL << (PAGE_SHIFT + TABLE_BITS * (level - 1));
 }
 
-/* Addresses are extended with their sign. */
+/* Addresses are sign-extended. */
 struct hv_gva riscv64_kernel_start(unsigned levels)
 {
 	return hv_gva(0 - riscv64_entry_span(levels + 1) / 2);
@@ -38,8 +38,8 @@ struct hv_gpa riscv64_entry_at(struct hv_gpa table, unsigned level, struct hv_gv
 	return hv_gpa_add(table, index * sizeof(uint64_t));
 }
 
-/* One of 16 equal entries that map 64 KiB (Svnapot) has no address of its own. The kernel's image
- * has none, and nothing is known of what they map. */
+/* With Svnapot, 16 equal entries map 64 KiB, and a single entry does not contain its address. They
+ * count as not present. The kernel's image has none. */
 struct hv_pt_entry riscv64_decode_entry(unsigned level, uint64_t entry)
 {
 	bool leaf = entry & (READ | WRITE | EXECUTE);
@@ -61,8 +61,8 @@ struct hv_pt_entry riscv64_decode_entry(unsigned level, uint64_t entry)
 	};
 }
 
-/* The type of the memory (Svpbmt) and G are the neighbour's. A and D are set: on CPUs without
- * Svadu an entry without them ends in a fault. */
+/* Copies the memory type (Svpbmt) and G from NEIGHBOUR. Sets A and D, because CPUs without Svadu
+ * fault on entries without them. */
 uint64_t riscv64_make_leaf(unsigned level, uint64_t neighbour, struct hv_gpa to,
 			   enum hv_access access)
 {

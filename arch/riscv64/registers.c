@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vCPU registers: as the monitor's `info registers` prints them, and as the gdb stub's `g` packet
- * packs them (QEMU's gdb-xml/riscv-64bit-cpu.xml), which has no satp. Neither tells whether a vCPU
- * is in machine mode: an address there is a physical one, so it looks like user mode's. The gdb
- * stub has another register for that. */
+/* Decodes vCPU registers from the monitor's `info registers` and the gdb stub's `g` packet (QEMU's
+ * gdb-xml/riscv-64bit-cpu.xml), which lacks satp. Neither shows machine mode: addresses are
+ * physical there, so they look like user addresses. The gdb stub has another register for that. */
 #include "arch/riscv64/riscv64.h"
 
 #include <stdio.h>
@@ -20,7 +19,7 @@
 #define SATP_NUMBER_MASK ((1ULL << 44) - 1)
 #define PAGE_SHIFT	 12
 
-/* The modes of satp: 8 is Sv39, 9 Sv48, 10 Sv57, and 0 no translation. */
+/* satp modes: 8 is Sv39, 9 Sv48, 10 Sv57, and 0 no translation. */
 static unsigned levels_of_root(uint64_t satp)
 {
 	uint64_t mode = satp >> SATP_MODE_SHIFT;
@@ -45,8 +44,8 @@ static bool parse_general(const char *text, uint64_t *ret)
 	return true;
 }
 
-/* While a vCPU runs a guest of the guest (V=1), satp is that guest's, and the kernel's own tables
- * are not told. */
+/* While a vCPU runs a nested guest (V=1), satp is the nested guest's, and the kernel's own tables
+ * are not shown. */
 bool riscv64_parse_registers(const char *text, struct hv_vcpu_regs *ret)
 {
 	struct hv_vcpu_regs regs = {.hidden = HV_HIDDEN_NO};
@@ -77,8 +76,8 @@ bool riscv64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret)
 	return true;
 }
 
-/* satp and priv. A vCPU without page tables was never started: its firmware has interrupted
- * nothing. */
+/* VALUES are satp and priv. A vCPU without page tables was not started, so its firmware interrupted
+ * no kernel. */
 void riscv64_take_gdb_named(const uint64_t values[HV_GDB_NAMED_MAX], struct hv_vcpu_regs *regs)
 {
 	regs->root = values[0];

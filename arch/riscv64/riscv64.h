@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parts of the riscv64 table, each in the file of its name. */
+/* Members of the riscv64 table, by source file. */
 #pragma once
 
 #include "arch/arch.h"
 
-/* Of the pair of instructions that a site is. */
+/* A site is a pair of instructions. */
 #define RISCV64_SITE_LEN 8
 
 /* registers.c */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Function-entry sites, static keys and returns. With -fpatchable-function-entry a function has 8
- * bytes of nops for a pair of instructions, `auipc t0, HIGH; jalr t0, LOW(t0)`, by which it calls
- * (arch/riscv/kernel/ftrace.c). At boot kernels before 6.16 make two nops of 4 bytes of them; later
- * ones (b2137c3b6d7a) write the auipc at boot and leave it, and the call comes and goes with the
- * other instruction. An auipc alone changes nothing, since no caller expects t0 to be kept. Their
- * records have the address of that other instruction.
+/* Function-entry sites, static keys and returns.
+ *
+ * With -fpatchable-function-entry a function has 8 bytes of nops for a pair of instructions, `auipc
+ * t0, HIGH; jalr t0, LOW(t0)`, which calls the tracer (arch/riscv/kernel/ftrace.c). Kernels before
+ * 6.16 write two 4-byte nops at boot. Later ones (b2137c3b6d7a) write the auipc at boot and keep
+ * it, and switch only the second instruction; their records contain its address. An auipc alone has
+ * no effect, because callers do not expect t0 to be preserved.
+ *
  * Source of encodings: The RISC-V Instruction Set Manual, Volume I, chapters 2 and 26. */
 #include "arch/riscv64/riscv64.h"
 
@@ -88,7 +90,7 @@ unsigned riscv64_record_off(const uint8_t before[RISCV64_SITE_LEN / 2])
 	return (insn_at(before) & RD_OPCODE) == AUIPC_T0 ? INSN_LEN : 0;
 }
 
-/* jalr adds its LOW with a sign, so HIGH is rounded. */
+/* jalr sign-extends LOW, so HIGH is rounded. */
 static bool encode_pair(uint32_t jalr, struct hv_gva at, struct hv_gva target, uint8_t *ret)
 {
 	int64_t distance = (int64_t)(target.v - at.v);
@@ -111,8 +113,8 @@ bool riscv64_encode_jump(struct hv_gva at, struct hv_gva target, uint8_t *ret_si
 	return encode_pair(JR_T0, at, target, ret_site);
 }
 
-/* Static keys have a nop or a jal (arch/riscv/kernel/jump_label.c), whose immediate has its bits in
- * this order: 20, 10 to 1, 11, 19 to 12. */
+/* Static keys have a nop or a jal (arch/riscv/kernel/jump_label.c). The bits of jal's immediate are
+ * in this order: 20, 10 to 1, 11, 19 to 12. */
 static bool encode_jal(struct hv_gva at, struct hv_gva target, uint8_t *ret)
 {
 	int64_t distance = (int64_t)(target.v - at.v), reach = INT64_C(1) << 20;

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Registers of a call that was recorded with them (event.S, .Lact_regs), by the names that the
- * kernel's probes have for them (regs_query_register_offset() in arch/x86/kernel/ptrace.c). Most
- * probes do without %rax, %r10, %r11 and the flags, which are free at a function's entry and which
- * most stubs change before anything else. With them the call is recorded as a place inside a
- * function is (entry_regs.S, place.S). */
+/* Registers in the record of a call with registers (event.S, .Lact_regs), by the names used in
+ * kernel probes (regs_query_register_offset() in arch/x86/kernel/ptrace.c).
+ *
+ * Most probes do not need %rax, %r10, %r11 and the flags: functions do not expect values there, and
+ * most stubs change them first. If a probe needs them, the call is recorded like a probe inside a
+ * function (entry_regs.S, place.S). */
 #include <string.h>
 
 #include "arch/x86_64/x86_64.h"
 #include "ringbuf/record_bits.h"
 
-/* What a probe of the kernel's finds at a function's entry: the address behind a breakpoint of one
- * byte, and __KERNEL_CS, __KERNEL_DS. */
+/* Values that a kernel probe finds at a function's entry: the address after a one-byte breakpoint,
+ * and __KERNEL_CS, __KERNEL_DS. */
 #define BREAKPOINT_LEN 1
 #define KERNEL_CS      0x10
 #define KERNEL_DS      0x18
-/* regs->orig_ax of a kprobe: save_mcount_regs of ftrace_64.S clears it; an exception without an
- * error code pushes -1, as optimized_callback() sets it. Of a return it is what
- * arch_rethook_trampoline_callback(), and before 5.18 trampoline_handler(), sets. */
+/* regs->orig_ax of a kprobe. At a function's entry save_mcount_regs of ftrace_64.S clears it.
+ * Exceptions without an error code push -1, and optimized_callback() sets that, too. At a return it
+ * is set by arch_rethook_trampoline_callback(), before 5.18 by trampoline_handler(). */
 #define ENTRY_ORIG_AX  0
 #define PLACE_ORIG_AX  -1
 #define RETURN_ORIG_AX -1
@@ -44,7 +45,7 @@ static const struct {
 	{"orig_ax", {HV_ARCH_NO_WORD, ENTRY_ORIG_AX}},
 };
 
-/* What a return has: what is returned, and what a function must leave as it was. */
+/* Registers at a return: the return value, and the registers that a function must preserve. */
 static const struct {
 	const char *name;
 	struct hv_arch_register is;
@@ -63,7 +64,7 @@ static const struct {
 	{"orig_ax", {HV_ARCH_NO_WORD, RETURN_ORIG_AX}},
 };
 
-/* What a place inside a function has besides what its entry has, or otherwise. */
+/* Registers inside a function that its entry lacks, or that have another value there. */
 static const struct {
 	const char *name;
 	struct hv_arch_register is;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Detours: the jump that replaces an instruction, and the code that it leads to. */
+/* Detours: the jump that replaces an instruction, and the code at its target. */
 #include "arch/x86_64/detour_insn.h"
 
 #define GS		X86_64_COUNT_BEGINS
 #define OP_PUSH		0x68
-#define BRANCH_TO_SHORT 0x10 /* from its second opcode byte to that of a branch of two bytes */
+#define BRANCH_TO_SHORT 0x10 /* second byte of a long branch minus a short one's opcode */
 
-#define IF_BYTE	   1 /* of the flags: this byte and bit have IF */
+#define IF_BYTE	   1 /* byte and bit of IF in the flags */
 #define IF_MASK	   0x02
-#define REGS_FLAGS 0x90 /* struct pt_regs: flags */
+#define REGS_FLAGS 0x90 /* offset of the flags in struct pt_regs */
 
-/* What follows the jump, of each length up to the end of the instruction: whole instructions, of
- * which the last may have bytes that stay. A kprobe of the guest decodes a function from its start,
- * and may be set on one of these, although nothing executes them. It must not become a jump of five
- * bytes, which would reach into what comes next, where the detour leads. The kernel makes no such
- * jump of hlt, of a jump to what follows, and of prefetch (can_boost); `test $imm32, %eax` is long
- * enough by itself. */
+/* The bytes after the jump, for each remaining length of the replaced instruction: complete
+ * instructions, the last of which can include original bytes.
+ *
+ * They are never executed. But a kprobe of the guest decodes a function from its start, and can be
+ * set on one of them. The kernel must not turn it into a five-byte jump, which would overwrite the
+ * next instruction, to which the detour jumps. The kernel does not optimize hlt, a jump to the next
+ * instruction, and prefetch (can_boost); `test $imm32, %eax` is long enough by itself. */
 #define HLT	 0xf4
 #define SKIP	 0xeb, 0x00
 #define TEST	 0xa9
@@ -50,12 +51,12 @@ size_t x86_64_encode_detour_jump(size_t len_bytes, struct hv_gva at, struct hv_g
 
 /* -- what they execute ------------------------------------------------------------------------ */
 
-/* Code that is being written. */
+/* Code under construction. */
 struct writer {
-	struct hv_gva at; /* where it will run */
+	struct hv_gva at; /* address where it will run */
 	uint8_t *code;
 	size_t len, max;
-	bool misfits; /* something is out of reach */
+	bool misfits; /* a value or target is out of reach, or there is no room */
 };
 
 static void put(struct writer *w, const void *bytes, size_t len)
@@ -86,7 +87,7 @@ static void put_u32(struct writer *w, uint32_t value)
 	put(w, &value, sizeof(value));
 }
 
-/* The guest's instruction, with the counter's address as a displacement. */
+/* Adds the guest's instruction, with the counter's address as an absolute displacement. */
 static void put_insn(struct writer *w, const struct hv_detour *d)
 {
 	size_t off = opcode_off(d->insn), imm_len;
@@ -102,8 +103,8 @@ static void put_insn(struct writer *w, const struct hv_detour *d)
 #define EAX 0
 #define ECX 1
 
-/* Compares the count with the register, or with what it is below 0 where adding it is the end. The
- * code needs a second register, which it saves. */
+/* Compares the count with the register, or with its negative if the end adds the register. Saves
+ * and uses a second register. */
 static void put_register_test(struct writer *w, const struct hv_detour *d)
 {
 	size_t off = opcode_off(d->insn);
@@ -121,7 +122,7 @@ static void put_register_test(struct writer *w, const struct hv_detour *d)
 	put_u8(w, 0x58 | count); /* popq */
 }
 
-/* Sets ZF if the count is the amount of this instruction alone: testl $mask, %gs:counter */
+/* Sets ZF if the count is only the amount of this instruction: testl $mask, %gs:counter */
 static void put_test(struct writer *w, const struct hv_detour *d)
 {
 	static const uint8_t test[] = {GS, 0xf7, 0x04, SIB_ABS};
@@ -151,10 +152,10 @@ static void put_call(struct writer *w, struct hv_gva target)
 	put(w, code, sizeof(code));
 }
 
-/* leaq 8(%rsp), %rsp: takes a word off the stack, and keeps the flags */
+/* leaq 8(%rsp), %rsp: pops a word and preserves the flags */
 static const uint8_t drop[] = {0x48, 0x8d, 0x64, 0x24, 0x08};
 
-/* Calls the stub with the caller's address on the stack; 0: it is not known. */
+/* Calls the stub with the caller's address on the stack, or 0 if it is unknown. */
 static void put_stub(struct writer *w, const struct hv_detour *d)
 {
 	static const uint8_t push_zero[] = {0x6a, 0x00};       /* pushq $0 */
@@ -170,7 +171,7 @@ static void put_stub(struct writer *w, const struct hv_detour *d)
 	put(w, drop, sizeof(drop));
 }
 
-/* A jump of two bytes, whose distance is not known yet. */
+/* Adds a two-byte jump with a distance to be set later. */
 static size_t put_short_jump(struct writer *w, uint8_t opcode)
 {
 	put_u8(w, opcode);
@@ -214,7 +215,7 @@ static void write_ends(struct writer *w, const struct hv_detour *d)
 	w->code[back - 1] = (uint8_t)(insn - back);
 }
 
-/* Whether interrupts were on when the flags were pushed, which this takes off the stack. */
+/* Tests whether interrupts were on in the pushed flags, and pops them. */
 static void put_irqs_test(struct writer *w)
 {
 	static const uint8_t test[] = {0xf6, 0x44, 0x24, IF_BYTE, IF_MASK}; /* testb IF, (%rsp) */
@@ -255,7 +256,8 @@ static void write_irqs_on(struct writer *w, const struct hv_detour *d)
 	w->code[back - 1] = (uint8_t)(insn - back);
 }
 
-/* testb IF, of the saved flags that are OFF bytes above the registers. */
+/* Adds testb IF on the saved flags of the registers that start OFF bytes above the stack
+ * pointer. */
 static void put_saved_test(struct writer *w, uint32_t off)
 {
 	static const uint8_t test[] = {0xf6, 0x84, 0x24}; /* testb $imm8, disp32(%rsp) */
@@ -269,7 +271,7 @@ static void write_arrives(struct writer *w, const struct hv_detour *d)
 {
 	size_t were_on;
 
-	put_saved_test(w, sizeof(uint64_t)); /* the return address is before them */
+	put_saved_test(w, sizeof(uint64_t)); /* the return address is below them */
 	were_on = put_short_jump(w, JNZ);
 	put_jump(w, d->next);
 	short_jump_leads_here(w, were_on);
@@ -288,7 +290,7 @@ static void put_return(struct writer *w, const struct hv_detour *d, struct hv_gv
 	put_jump(w, to);
 }
 
-/* A branch comes first: it depends on the flags, and nothing behind it does. */
+/* A branch comes first: it depends on the flags, and the code after it does not. */
 static void write_returns(struct writer *w, const struct hv_detour *d)
 {
 	size_t branch;
@@ -303,13 +305,13 @@ static void write_returns(struct writer *w, const struct hv_detour *d)
 	put_return(w, d, d->target);
 }
 
-/* Offsets in the code that follows. */
+/* Offsets in the code of put_probe(). */
 #define PROBE_PLACE_OFF 1
 #define PROBE_SLOT_OFF	7
 #define PROBE_STUB_OFF	12
 #define PROBE_LEN	22
 
-/* The flags first and last, since the way back from the stub may change them. */
+/* Saves the flags first and restores them last, because returning from the stub can change them. */
 static void put_probe(struct writer *w, const struct hv_detour *d,
 		      const struct hv_detour_probe *probe)
 {
@@ -325,7 +327,7 @@ static void put_probe(struct writer *w, const struct hv_detour *d,
 	put_u8(w, POPF);
 }
 
-/* The instruction of LEN bytes that is OFF bytes behind the first one. */
+/* Adds the instruction of LEN bytes at offset OFF. */
 static void put_moved(struct writer *w, const struct hv_detour *d, size_t off, size_t len)
 {
 	size_t moved = 0;
@@ -401,15 +403,15 @@ size_t x86_64_make_detour(const struct hv_detour *d, uint8_t *ret)
 	return nr_blocks;
 }
 
-/* Whether CODE begins as put_probe() makes it for a probe at PLACE. */
+/* Returns whether CODE begins with the code of put_probe() for a probe at PLACE. */
 static bool is_probe(const uint8_t *code, uint64_t place)
 {
 	return code[0] == PUSHF && code[PROBE_PLACE_OFF] == OP_PUSH &&
 	       (uint64_t)(int64_t)s32_at(code + PROBE_PLACE_OFF + 1) == place;
 }
 
-/* Finds the probes of CODE, which may be the detour D, and puts into STUBS where it calls the stub
- * for them. */
+/* Finds the probes of CODE, which may be the detour D. Stores the offsets of its calls of the stub
+ * in STUBS. */
 static void find_probes(struct hv_detour *d, const uint8_t *code, size_t *stubs)
 {
 	uint8_t scratch[HV_DETOUR_LEN];
@@ -440,7 +442,7 @@ bool x86_64_is_place_detour(const struct hv_detour *d, const uint8_t *code)
 	size_t stubs[HV_DETOUR_PROBES_MAX], nr_blocks;
 	struct hv_detour same = *d;
 
-	same.stub = d->at; /* within reach, as is all that matters of it */
+	same.stub = d->at; /* the address does not matter, but it must be in reach */
 	find_probes(&same, code, stubs);
 	nr_blocks = x86_64_make_detour(&same, made);
 	if (!nr_blocks || !same.nr_probes)

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Instructions that count preemption or switch interrupts, and those on the way out of the kernel.
- * The kernel counts in assembly (arch/x86/include/asm/preempt.h, percpu.h): `incl`, `decl`, `addl`,
- * `subl` of %gs:__preempt_count, which is addressed relative to %rip, in older kernels also
- * absolutely. Since 7.3 the count may have 64 bits (`incq`), of which the lower half is the count:
- * what looks at it looks there. Leaves to others: what replaces them (detour.c). */
+/* Decodes instructions that count preemption or change the interrupt flag, and those on the way out
+ * of the kernel.
+ *
+ * The kernel counts with assembly (arch/x86/include/asm/preempt.h, percpu.h): `incl`, `decl`,
+ * `addl`, `subl` of %gs:__preempt_count, with an address relative to %rip, or absolute in older
+ * kernels. Since 7.3 the count can have 64 bits (`incq`). Its lower half is the count, and tests
+ * use only that.
+ *
+ * detour.c replaces the instructions. */
 #include "arch/x86_64/detour_insn.h"
 
 #define TEST_LEN   2
-#define BRANCH_LEN 6 /* of a conditional jump with a distance of 32 bits */
+#define BRANCH_LEN 6 /* a conditional jump with a 32-bit distance */
 
-/* Length of the instruction without its immediate; 0: it does not address PERCPU. OFF: of what is
- * behind its opcode. */
+/* Returns the length of the instruction without its immediate, or 0 if it does not address PERCPU.
+ * OFF is the offset after its opcode. */
 static size_t addresses(struct hv_span code, size_t off, struct hv_gva at, uint64_t percpu,
 			size_t imm_len)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What detour_insn.c, which finds instructions that detours stand for, and detour.c, which writes
- * the detours, both know of these instructions. */
+/* Encodings of the instructions that detour_insn.c finds and detour.c replaces. */
 #pragma once
 
 #include <string.h>
@@ -9,12 +8,12 @@
 
 #define REX_W	   0x48 /* 64 bits */
 #define OP_IMM32   0x81 /* /0 add, /5 sub */
-#define OP_IMM8	   0x83 /* likewise, the immediate is extended with its sign */
+#define OP_IMM8	   0x83 /* the same, with a sign-extended byte as immediate */
 #define OP_INC_DEC 0xff /* /0 inc, /1 dec */
-#define OP_ADD_REG 0x01 /* the register is where others have the operation */
+#define OP_ADD_REG 0x01 /* ModRM's operation field is the register */
 #define OP_SUB_REG 0x29
 
-#define MODRM_RIP 0x05 /* without the field for the operation: disp32(%rip) */
+#define MODRM_RIP 0x05 /* without the operation field: disp32(%rip) */
 #define MODRM_SIB 0x04
 #define MODRM_REG 0x38
 #define SIB_ABS	  0x25 /* disp32, sign-extended */
@@ -40,7 +39,7 @@ static inline bool has_immediate(uint8_t opcode, size_t *ret_len)
 	return *ret_len != 0;
 }
 
-/* Where the opcode of such an instruction is: behind the prefixes. */
+/* Returns the offset of the opcode, after the prefixes. */
 static inline size_t opcode_off(const uint8_t *insn)
 {
 	return insn[1] == REX_W ? 2 : 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How instructions change the rule by which a function's caller is found. The instructions that are
- * understood are those that the compiler puts at the start of functions, and those that change to
- * the kernel's interrupt stack. Their effect is the one that objtool uses when it makes the
- * kernel's ORC tables (tools/objtool/check.c, update_cfi_state()). Any other instruction ends
- * following. */
+/* Follows how instructions change the unwind rule of a function.
+ *
+ * Supports the instructions that the compiler uses in function prologues, and those that switch to
+ * the kernel's interrupt stack. Their effect is the same as in objtool, which creates the kernel's
+ * ORC tables (tools/objtool/check.c, update_cfi_state()). Any other instruction ends the walk. */
 #include "arch/x86_64/x86_64.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@
 #define MOV	 0x89
 #define MOV_LOAD 0x8b
 #define LEA	 0x8d
-#define GROUP_1	 0x81 /* add, and, sub, ... with a number of four bytes, or of one: */
+#define GROUP_1	 0x81 /* add, and, sub, ... with a four-byte immediate, or one byte: */
 #define GROUP_1B 0x83
 #define GROUP_5	 0xff
 
@@ -29,13 +29,13 @@
 #define SUB_RSP	   0xec
 #define AND_RSP	   0xe4
 
-/* Where the frame is while the code is followed. */
+/* State of the frame at the current instruction. */
 struct frame {
 	struct hv_unwind_rule rule;
-	uint8_t drap;	  /* register that has the CFA while rsp is aligned: R10, R13; 0: none */
-	int32_t drap_off; /* distance of the CFA from that register */
+	uint8_t drap;	  /* register with the CFA while rsp is aligned: R10, R13; 0: none */
+	int32_t drap_off; /* offset of the CFA from that register */
 	bool has_bp;	  /* the frame pointer was pushed after rsp was aligned */
-	int32_t depth;	  /* bytes that were pushed after the frame pointer */
+	int32_t depth;	  /* bytes pushed after the frame pointer */
 };
 
 static bool is_drap(const struct frame *f)
@@ -72,7 +72,7 @@ static void push(struct frame *f, uint8_t reg)
 	}
 }
 
-/* `mov %rsp, %rbp`. False: rbp does not become a frame pointer. */
+/* `mov %rsp, %rbp`. Returns false if rbp does not become a frame pointer. */
 static bool rsp_to_rbp(struct frame *f)
 {
 	if (f->rule.sp_reg == X86_64_UNWIND_SP && saves_bp_here(f)) {
@@ -118,7 +118,7 @@ static size_t change_rsp(struct frame *f, struct hv_span code)
 	return len;
 }
 
-/* `mov %rsp, (%reg)`, `mov %reg, %rsp`: saves the old stack pointer on the new stack, and changes
+/* `mov %rsp, (%reg)`, `mov %reg, %rsp`: saves the old stack pointer on the new stack and switches
  * to it. */
 static size_t switch_stack(struct frame *f, struct hv_span code)
 {
@@ -127,7 +127,7 @@ static size_t switch_stack(struct frame *f, struct hv_span code)
 	if (!hv_span_has(code, 0, 6) || (code.data[2] & 0xf8) != 0x20 || code.data[1] != MOV)
 		return 0;
 	reg = code.data[2] & 7;
-	/* 4 would mean a SIB byte, and 5 an address relative to rip. */
+	/* 4 means a SIB byte, 5 an address relative to rip. */
 	if (reg == 4 || reg == 5 || code.data[3] != (first == REX_W ? REX_W : REX_WR) ||
 	    code.data[4] != MOV || code.data[5] != (0xc4 | reg << 3))
 		return 0;
@@ -161,7 +161,7 @@ static size_t push_memory(struct frame *f, struct hv_span code)
 	return 4;
 }
 
-/* `mov` or `xor` between registers, if it writes neither rsp nor rbp. */
+/* `mov` or `xor` between registers, unless it writes rsp or rbp. */
 static size_t move(const struct frame *f, struct hv_span code, size_t prefix)
 {
 	uint8_t opcode, modrm, to;
@@ -203,7 +203,7 @@ static size_t with_rex(struct frame *f, struct hv_span code)
 	return len ? len : move(f, code, 1);
 }
 
-/* Applies the first instruction of CODE to F. Returns its length; 0: it is not understood. */
+/* Applies the first instruction of CODE to F. Returns its length, or 0 if it is not supported. */
 static size_t follow(struct frame *f, struct hv_span code)
 {
 	size_t idle = x86_64_idle_length(code);
@@ -218,7 +218,7 @@ static size_t follow(struct frame *f, struct hv_span code)
 		push(f, first & 7);
 		return 1;
 	}
-	/* A call that returns changes nothing. */
+	/* The called function preserves the frame. */
 	if (first == CALL)
 		return hv_span_has(code, 0, X86_64_SITE_LEN) ? X86_64_SITE_LEN : 0;
 	if ((first & 0xf0) == 0x40)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Instruction by instruction through code, by capstone. `pushf` counts as no use of the status
- * flags: the kernel saves the interrupt flag with it, and the status flags that come back with that
- * are nobody's. */
+/* Walks through instructions with capstone. `pushf` does not count as a use of the status flags:
+ * the kernel saves the interrupt flag with it, and does not use the restored status flags. */
 #include "arch/x86_64/x86_64.h"
 
 #include <capstone/capstone.h>
 #include <string.h>
 
-/* How capstone says what an instruction does to a status flag. AF is left out: no instruction that
- * compilers make depends on it. */
+/* Capstone's bits for a status flag. AF is omitted: compilers emit no instruction that depends on
+ * it. */
 static const struct {
 	uint64_t used;
 	uint64_t set;
@@ -59,8 +58,8 @@ static bool leaves(const cs_detail *detail)
 	       is_in_group(detail, CS_GRP_IRET) || is_in_group(detail, CS_GRP_JUMP);
 }
 
-/* Capstone does not say for every instruction which of the flags it depends on (adc). String
- * instructions depend on the direction, which is no status flag. */
+/* For some instructions (adc) capstone does not report the flags that they depend on. String
+ * instructions depend on the direction flag, which is not a status flag. */
 static bool depends_on_some(const cs_insn *insn)
 {
 	if (insn->id == X86_INS_PUSHF || insn->id == X86_INS_PUSHFD || insn->id == X86_INS_PUSHFQ ||
@@ -101,7 +100,7 @@ static void read_insn(const cs_insn *from, struct hv_insn *ret)
 		.is_call = is_in_group(from->detail, CS_GRP_CALL),
 		.is_jump = is_in_group(from->detail, CS_GRP_JUMP),
 	};
-	/* The same bits have another meaning for instructions of the FPU. */
+	/* For FPU instructions these bits have another meaning. */
 	if (!is_in_group(from->detail, X86_GRP_FPU)) {
 		ret->flags_used = flags_used(x86->eflags);
 		ret->flags_set = flags_set(x86->eflags);
@@ -116,15 +115,15 @@ static void read_insn(const cs_insn *from, struct hv_insn *ret)
 	}
 }
 
-/* ud0 and ud1 have operands, of which capstone knows nothing: it sees instructions in them. */
+/* Capstone ignores the operands of ud0 and ud1, and decodes them as instructions. */
 static bool has_operands(const cs_insn *insn)
 {
 	return insn->id == X86_INS_UD0 || insn->id == X86_INS_UD2B;
 }
 
-/* Instructions that capstone (4.0.2) does not know, and that kernels have in functions which also
- * count preemption or switch interrupts: they flush the TLBs of all processors, and neither use nor
- * change flags (AMD64 Architecture Programmer's Manual, volume 3). */
+/* Instructions that capstone (4.0.2) does not know, but that occur in kernel functions which count
+ * preemption or change the interrupt flag. They flush the TLBs of all processors, and neither use
+ * nor change status flags (AMD64 Architecture Programmer's Manual, volume 3). */
 static const uint8_t plain_insns[][3] = {
 	{0x0f, 0x01, 0xfe}, /* invlpgb */
 	{0x0f, 0x01, 0xff}, /* tlbsync */
@@ -144,7 +143,7 @@ struct walk {
 	const uint8_t *next;
 	size_t left_bytes;
 	uint64_t address;
-	bool has_lost_its_way; /* the length of the last instruction is not known */
+	bool has_lost_its_way; /* the length of the last instruction is unknown */
 };
 
 static void go_behind(struct walk *w, struct hv_span code, const struct hv_insn *read)
@@ -154,9 +153,9 @@ static void go_behind(struct walk *w, struct hv_span code, const struct hv_insn 
 	w->address = read->at.v + read->len_bytes;
 }
 
-/* Reads the next instruction into INSN, which is capstone's, and RET. Returns false if there is
- * none that is known. Of ud0 processors do not agree whether it has operands. The warnings of newer
- * kernels have ud1, and what follows one is executed. */
+/* Reads the next instruction into RET, with capstone's buffer INSN. Returns false at the end and at
+ * an unknown instruction. Processors disagree on whether ud0 has operands. The warnings of newer
+ * kernels use ud1, and execution continues after it. */
 static bool read_next(struct walk *w, cs_insn *insn, struct hv_insn *ret)
 {
 	struct hv_span code = {w->next, w->left_bytes};

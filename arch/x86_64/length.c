@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How long an instruction is, by the opcode maps of the architecture's manual, and nothing else of
- * it. This takes a hundredth of what capstone takes. It is for finding the few functions that are
- * worth a look by capstone. What it does not know, as VEX and what no compiler makes, it says so.
- */
+/* Finds the length of an instruction with the architecture manual's opcode maps, and decodes
+ * nothing else. This is a hundred times faster than capstone. It is used to find the few functions
+ * that capstone must examine. Returns 0 for unsupported instructions, such as VEX and those that
+ * compilers never emit. */
 #include "arch/x86_64/x86_64.h"
 
 #define INSN_MAX 15
@@ -13,12 +13,12 @@
 #define OPERAND_16 0x66
 #define ADDRESS_32 0x67
 
-/* What follows an opcode:
+/* The operands of an opcode:
  *   n nothing, m ModRM, M ModRM and a byte, Z ModRM and a word of the operand's size,
  *   b a byte, w two bytes, e three bytes, z a word of the operand's size, j four bytes,
- *   v likewise of eight bytes with REX.W, q an address,
- *   f ModRM, and a byte if the field for the register is 0 or 1, F likewise with such a word,
- *   p it is a prefix, x it is REX, ? not known. */
+ *   v like z, but eight bytes with REX.W, q an address,
+ *   f ModRM, and a byte if the register field is 0 or 1, F like f with such a word,
+ *   p a prefix, x REX, ? unknown. */
 static const char one_byte[] = "mmmmbz??mmmmbz??" /* 00 */
 			       "mmmmbz??mmmmbz??"
 			       "mmmmbzp?mmmmbzp?"
@@ -36,7 +36,7 @@ static const char one_byte[] = "mmmmbz??mmmmbz??" /* 00 */
 			       "bbbbbbbbjj?bnnnn"
 			       "pnppnnfFnnnnnnmm";
 
-/* The same behind 0x0f. 3 and A: there is another byte, then ModRM, with A also a byte. */
+/* The same after 0x0f. 3 and A: another opcode byte, then ModRM; A also has a byte. */
 static const char two_bytes[] = "mmmm?nnnnn?n?m??" /* 00 */
 				"mmmmmmmmmmmmmmmm"
 				"????????mmmmmmmm"
@@ -69,7 +69,7 @@ static uint8_t next(struct insn *i)
 	return 0;
 }
 
-/* REX is the last prefix, or has no effect, which compilers do not make. */
+/* REX must be the last prefix. Elsewhere it has no effect, and compilers do not emit that. */
 static char take_prefixes(struct insn *i, uint8_t *ret_opcode)
 {
 	uint8_t byte = next(i);
@@ -90,7 +90,7 @@ static char take_prefixes(struct insn *i, uint8_t *ret_opcode)
 	return form;
 }
 
-/* Returns the field for the register. */
+/* Returns the register field. */
 static unsigned take_modrm(struct insn *i)
 {
 	uint8_t modrm = next(i);
@@ -134,7 +134,7 @@ static void take_operands(struct insn *i, char form)
 		take_word(i);
 	else if (form == 'q')
 		i->len += 8;
-	/* Processors do not agree on jumps of 16 bits. */
+	/* Processors disagree on 16-bit jumps. */
 	i->is_unknown |= form == 'j' && i->has_operand_16;
 	i->is_unknown |= form == 'q' && i->has_address_32;
 	i->is_unknown |= form == 'p' || form == 'x' || form == '?';

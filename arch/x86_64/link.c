@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stubs from an image and the values of a session: the holes in their instructions are filled. */
+/* Links stubs: writes the values of a session into the holes of the image's instructions. */
 #include "arch/x86_64/x86_64.h"
 
 #include <assert.h>
@@ -35,14 +35,14 @@ static size_t width(enum hv_hole_form form)
 	}
 }
 
-/* The processor is little endian wherever we run. */
+/* The target is little endian, independent of the host. */
 static void put(uint8_t *at, uint64_t value, size_t len_bytes)
 {
 	for (size_t i = 0; i < len_bytes; i++)
 		at[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* Of as few instructions as there are, and all of them one nop where it is short enough. */
+/* Adds a single nop of LEN_BYTES. */
 static void put_nop(uint8_t *at, size_t len_bytes)
 {
 	static const uint8_t nops[][9] = {

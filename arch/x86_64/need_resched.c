@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds the thread flag that asks for a reschedule: bit 3 for a long time, bit 4 in the generic
- * numbering of 7.x. resched_curr() sets it with `or $imm8, %reg` before its cmpxchg, in every
- * kernel that was looked at (5.10, 6.1, 6.12, 7.2). */
+/* Finds the thread flag that requests a reschedule. It was bit 3 for a long time, and is bit 4 in
+ * the generic numbering of 7.x. In all kernels examined (5.10, 6.1, 6.12, 7.2), resched_curr() sets
+ * it with `or $imm8, %reg` before its cmpxchg. */
 #include "arch/x86_64/x86_64.h"
 
 #define OR_IMM8	 0x83 /* with a ModRM byte of 0xc8..0xcf: a register */
 #define LOCK	 0xf0
-#define NO_LOCK	 0x3e /* in its place with one CPU (alternatives_smp_unlock) */
+#define NO_LOCK	 0x3e /* replaces it with one CPU (alternatives_smp_unlock) */
 #define OR_MEM8	 0x80 /* with a ModRM byte of /1 */
 #define RM_SIB	 4
 #define RM_BP	 5 /* without a displacement byte it means %rip */
@@ -24,12 +24,12 @@ uint16_t x86_64_find_need_resched(struct hv_span code)
 }
 
 /* PREEMPT_RT's lazy flag is bit 19 in 6.1: resched_curr_lazy() sets it with `lock or $imm8,
- * off(%reg)` of the byte that it is in. */
+ * off(%reg)` of its byte. */
 uint32_t x86_64_find_lazy_resched(struct hv_span code, uint32_t flags_off)
 {
 	for (size_t i = 0; i < CODE_MAX && hv_span_has(code, i, 5); i++) {
 		const uint8_t *at = code.data + i;
-		bool is_near = (at[2] & 0xc0) == 0x40; /* a byte says how far off */
+		bool is_near = (at[2] & 0xc0) == 0x40; /* one-byte displacement */
 		uint32_t off = is_near ? at[3] : 0;
 		uint8_t bit = is_near ? at[4] : at[3];
 

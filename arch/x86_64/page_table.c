@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Page-table entries, and the trap table. Source: Intel SDM volume 3, 4.5 and 6.14. */
+/* Page-table entries and the trap table. Source: Intel SDM volume 3, 4.5 and 6.14. */
 #include "arch/x86_64/x86_64.h"
 
 #define PTE_P	 (1ULL << 0)
@@ -11,7 +11,7 @@
 #define PTE_NX	 (1ULL << 63)
 #define PTE_ADDR 0x000ffffffffff000ULL
 
-/* Software bits and the protection key mean something only to the kernel that set them. */
+/* Software bits and the protection key are private to the kernel that set them. */
 #define PTE_SOFT ((7ULL << 9) | (0x7ffULL << 52))
 
 #define PTI_USER_HALF (1ULL << 12)
@@ -20,7 +20,7 @@
 #define GATE_PF	     14
 #define GATE_PRESENT 0x80
 
-/* Addresses are sign-extended from the bits that page tables translate. */
+/* Addresses are sign-extended from the highest translated bit. */
 struct hv_gva x86_64_kernel_start(unsigned levels)
 {
 	return hv_gva(0 - x86_64_entry_span(levels + 1) / 2);

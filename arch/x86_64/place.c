@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which instructions can be executed elsewhere than where they are, and how: by capstone. What is
- * relative to the instruction's address gets another distance. A call leaves the address behind the
- * original one on the stack, so that nothing on a stack leads to where it was moved. */
+/* Finds which instructions can be executed at another address, and moves them, with capstone.
+ * Values relative to the instruction's address are adjusted. A moved call pushes the return address
+ * of the original, so no stack contains an address of the moved code. */
 #include "arch/x86_64/x86_64.h"
 
 #include <string.h>
@@ -11,14 +11,12 @@
 #define JMP_LEN	 5
 #define INSN_MAX 15
 
-#define OP_JMP_SHORT 0xeb
-#define OP_JMP	     0xe9
-#define OP_CALL	     0xe8
-#define OP_PUSH	     0x68
-#define OP_BRANCH    0x0f
-#define BRANCH_TO_LONG                                                                             \
-	0x10 /* from the opcode of a short branch to the second byte of a long one                 \
-	      */
+#define OP_JMP_SHORT   0xeb
+#define OP_JMP	       0xe9
+#define OP_CALL	       0xe8
+#define OP_PUSH	       0x68
+#define OP_BRANCH      0x0f
+#define BRANCH_TO_LONG 0x10 /* from a short branch's opcode to a long one's second byte */
 
 #define PREFIX_LOCK 0xf0
 #define PREFIX_DS   0x3e
@@ -67,7 +65,7 @@ static bool is_jump(const cs_insn *insn)
 	return is_in_group(insn, CS_GRP_JUMP);
 }
 
-/* A jump or call with a distance in it. */
+/* Returns whether INSN is a jump or call with a relative target. */
 static bool has_distance(const cs_insn *insn)
 {
 	const cs_x86 *x86 = &insn->detail->x86;
@@ -82,7 +80,7 @@ static bool is_branch(const cs_insn *insn)
 	       (insn->bytes[0] == OP_BRANCH && (insn->bytes[1] & 0xf0) == 0x80);
 }
 
-/* Of those with a distance, the forms that are moved. */
+/* Returns whether a jump or call with a relative target can be moved. */
 static bool is_known_form(const cs_insn *insn)
 {
 	uint8_t op = insn->bytes[0];
@@ -90,7 +88,7 @@ static bool is_known_form(const cs_insn *insn)
 	return is_branch(insn) || op == OP_JMP || op == OP_JMP_SHORT || op == OP_CALL;
 }
 
-/* The operand in memory that is relative to %rip; NULL: none. */
+/* Returns the memory operand that is relative to %rip, or NULL. */
 static const cs_x86_op *relative_operand(const cs_insn *insn)
 {
 	const cs_x86 *x86 = &insn->detail->x86;
@@ -101,14 +99,14 @@ static const cs_x86_op *relative_operand(const cs_insn *insn)
 	return NULL;
 }
 
-/* Whether the next instruction need not be executed after INSN. */
+/* Returns whether execution may not continue at the next instruction. */
 static bool is_last_of_its_path(const cs_insn *insn)
 {
 	return is_in_group(insn, CS_GRP_RET) || is_call(insn) ||
 	       (is_jump(insn) && !is_branch(insn));
 }
 
-/* NULL: INSN can be executed elsewhere. */
+/* Returns the reason why INSN cannot be executed elsewhere, or NULL. */
 static const char *why_not(const cs_insn *insn)
 {
 	const uint8_t *prefix = insn->detail->x86.prefix;
@@ -139,7 +137,7 @@ static const char *why_not(const cs_insn *insn)
 	default:
 		break;
 	}
-	/* endbr64 is where an indirect branch leads. */
+	/* endbr64 is the target of an indirect branch. */
 	if (insn->size == 4 && memcmp(insn->bytes, "\xf3\x0f\x1e\xfa", 4) == 0)
 		return "an indirect branch leads there";
 	if (prefix[0] == PREFIX_LOCK || prefix[1] == PREFIX_DS)
@@ -192,7 +190,7 @@ static bool is_prefix(uint8_t byte)
 	return memchr(legacy, byte, sizeof(legacy)) || (byte & 0xf0) == 0x40; /* REX */
 }
 
-/* By the bytes: capstone does not know all forms of ud0 and ud1, which have operands. */
+/* Checks bytes, because capstone does not know all forms of ud0 and ud1, which have operands. */
 bool x86_64_raises_exception(struct hv_span code)
 {
 	static const uint8_t one[] = {0xcc, 0xcd, 0xce, 0xf1}; /* int3, int, into, int1 */
@@ -221,8 +219,8 @@ bool x86_64_leads_into(struct hv_span text, struct hv_gva start, struct hv_gva_r
 	return found;
 }
 
-/* An address is the extended immediate value or displacement, or relative to what follows that, of
- * an instruction that has no other immediate value. */
+/* An address can be a sign-extended immediate or displacement, or relative to the end of it, in an
+ * instruction without another immediate. */
 unsigned x86_64_references_at(struct hv_span code, struct hv_gva at,
 			      struct hv_gva ret[HV_REFERENCES_MAX])
 {
@@ -239,7 +237,7 @@ unsigned x86_64_references_at(struct hv_span code, struct hv_gva at,
 /* -- moving ------------------------------------------------------------------------------------ */
 
 struct moving {
-	struct hv_gva at; /* of the next byte */
+	struct hv_gva at; /* of the first byte */
 	uint8_t *code;
 	size_t len, max;
 	bool misfits;
@@ -263,7 +261,7 @@ static void put_s32(struct moving *m, uint64_t value)
 	put(m, &low, sizeof(low));
 }
 
-/* The distance to TARGET, as the last four bytes of an instruction. */
+/* Adds the distance to TARGET as the last four bytes of an instruction. */
 static void put_distance(struct moving *m, uint64_t target)
 {
 	put_s32(m, target - (m->at.v + m->len + sizeof(int32_t)));
@@ -274,7 +272,7 @@ static void move_distance(struct moving *m, const cs_insn *insn)
 	uint64_t target = (uint64_t)insn->detail->x86.operands[0].imm;
 	uint8_t op = insn->bytes[0];
 
-	if (op == OP_CALL) { /* pushq $behind the original; jmp */
+	if (op == OP_CALL) { /* pushq $return address of the original; jmp */
 		put(m, (const uint8_t[]){OP_PUSH}, 1);
 		put_s32(m, insn->address + insn->size);
 	}
@@ -288,14 +286,14 @@ static void move_distance(struct moving *m, const cs_insn *insn)
 	put_distance(m, target);
 }
 
-/* The address of the operand that is relative, of the instruction that was decoded last. */
+/* Returns the address of the last decoded instruction's relative operand. */
 static uint64_t operand_at(const cs_insn *insn)
 {
 	return insn->address + insn->size + (uint64_t)relative_operand(insn)->mem.disp;
 }
 
-/* The instruction with another displacement. Decoding it again proves that it was the right four
- * bytes. */
+/* Adds the instruction with an adjusted displacement. Decodes the result to verify that the right
+ * bytes were changed. */
 static void move_relative(struct moving *m, struct decoder *d)
 {
 	uint64_t target = operand_at(d->insn), at = m->at.v + m->len;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vCPU registers: as the monitor's `info registers` prints them, as the gdb stub's `g` packet packs
- * them (QEMU's gdb-xml/i386-64bit.xml), and as KVM gives them. */
+/* Decodes vCPU registers from the monitor's `info registers`, from the gdb stub's `g` packet
+ * (QEMU's gdb-xml/i386-64bit.xml), and from KVM. */
 #include "arch/x86_64/x86_64.h"
 
 #include "arch/register_text.h"
@@ -31,7 +31,7 @@
 #define KVM_CR4	 (KVM_CR0 + 24)
 #define KVM_EFER (KVM_CR0 + 40)
 
-/* As the gdb stub and KVM have them: 16 words at the start. */
+/* The gdb stub and KVM start with these 16 words. */
 static bool general(struct hv_span regs, uint64_t *ret)
 {
 	for (unsigned i = 0; i < NR_GENERAL; i++)
@@ -40,7 +40,7 @@ static bool general(struct hv_span regs, uint64_t *ret)
 	return true;
 }
 
-/* As the monitor prints them in 64-bit mode. */
+/* Parses the monitor's format in 64-bit mode. */
 static void parse_general(const char *text, uint64_t *ret)
 {
 	static const char *const names[NR_GENERAL] = {
@@ -85,8 +85,8 @@ bool x86_64_parse_registers(const char *text, struct hv_vcpu_regs *ret)
 	return true;
 }
 
-/* The kernel executes nothing in the lower half of the addresses, apart from its first and last
- * instructions, and tasks have other privileges. */
+/* The kernel executes nothing in the lower half of the address space except its first and last
+ * instructions. Tasks have another privilege level. */
 static enum hv_hidden hidden_by(uint64_t rip, uint32_t cs)
 {
 	return rip >> 63 || (cs & 3) ? HV_HIDDEN_NO : HV_HIDDEN_MAYBE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Function-entry sites and returns: five-byte instructions read and written. */
+/* Decodes and encodes function-entry sites (five-byte instructions), static keys and returns. */
 #include "arch/x86_64/x86_64.h"
 
 #include <string.h>
@@ -10,15 +10,15 @@
 #define INT3	   0xcc
 #define RET	   0xc3
 
-/* The one-instruction five-byte nops of the kernel's tables (arch/x86/include/asm/nops.h): p6 and
- * generic today; before 5.13 (commit a89dfde3dc3c) chosen by the kind of CPU at boot. */
+/* The kernel's five-byte nops that are one instruction (arch/x86/include/asm/nops.h): p6 and
+ * generic today; before 5.13 (commit a89dfde3dc3c) chosen at boot by CPU type. */
 static const uint8_t nops[][X86_64_SITE_LEN] = {
 	{0x0f, 0x1f, 0x44, 0x00, 0x00},
 	{0x66, 0x66, 0x66, 0x66, 0x90},
 	{0x3e, 0x8d, 0x74, 0x26, 0x00},
 };
 
-/* Of a short jump. */
+/* Length of a short jump. */
 #define SHORT_LEN 2
 static const uint8_t short_nop[SHORT_LEN] = {0x66, 0x90};
 
@@ -79,8 +79,8 @@ bool x86_64_encode_jump(struct hv_gva at, struct hv_gva target, uint8_t *ret_sit
 	return encode_rel32(JMP_REL32, at, target, ret_site);
 }
 
-/* arch_jump_entry_size(), arch/x86/kernel/jump_label.c: since 5.14 (e7bf1ba97afd) two bytes where
- * that reaches. */
+/* arch_jump_entry_size(), arch/x86/kernel/jump_label.c: since 5.14 (e7bf1ba97afd) two bytes if the
+ * target is in reach. */
 bool x86_64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_bytes, uint8_t *ret)
 {
 	int64_t distance = (int64_t)(target.v - at.v - SHORT_LEN);
@@ -143,8 +143,8 @@ size_t x86_64_nop_length(struct hv_span code)
 	return hv_span_has(code, 0, len) ? len : 0;
 }
 
-/* Length of what may be before the return of an empty function: endbr64 or the nop that replaced
- * it, and nops in place of alternatives that this CPU does not need (6.2, 5d8213864ade:
+/* Returns the length of the code before the return of an empty function: endbr64 or the nop that
+ * replaced it, and nops in place of alternatives that this CPU does not need (6.2, 5d8213864ade:
  * CALL_DEPTH_ACCOUNT). */
 static size_t skip_entry(struct hv_span code)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One step up a stack by an ORC rule (unwind_next_frame in arch/x86/kernel/unwind_orc.c). */
+/* Unwinds one frame with an ORC rule (unwind_next_frame in arch/x86/kernel/unwind_orc.c). */
 #include "arch/x86_64/x86_64.h"
 
 /* struct pt_regs (arch/x86/include/asm/ptrace.h) */
@@ -10,8 +10,8 @@
 #define REGS_SP	 152
 #define REGS_LEN 168
 
-/* Where user code enters the kernel, its registers are the first thing on a stack. FRED leaves some
- * words free above them. */
+/* At an entry from user mode, its registers are the first words on a stack. FRED leaves some words
+ * free above them. */
 #define STACK_UNIT 4096
 #define TOP_LEN	   64
 
@@ -25,7 +25,7 @@ static bool pointer_at(hv_stack_word word, void *ctx, uint32_t at, uint32_t *ret
 	return true;
 }
 
-/* The caller's sp, or the address of its registers. */
+/* Finds the caller's sp, or the address of its registers. */
 static bool find_sp(const struct hv_unwind_rule *rule, hv_stack_word word, void *ctx,
 		    const struct hv_unwind_frame *f, uint32_t *ret)
 {
@@ -58,7 +58,7 @@ static bool find_sp(const struct hv_unwind_rule *rule, hv_stack_word word, void 
 	return f->has_regs && pointer_at(word, ctx, f->regs + reg, ret);
 }
 
-/* A frame pointer that cannot be found becomes 0: a rule that needs it finds no word there. */
+/* If the frame pointer cannot be found, returns 0: a rule that needs it then finds no word. */
 static uint32_t find_bp(const struct hv_unwind_rule *rule, hv_stack_word word, void *ctx,
 			const struct hv_unwind_frame *f, uint32_t sp)
 {
@@ -78,7 +78,7 @@ static uint32_t find_bp(const struct hv_unwind_rule *rule, hv_stack_word word, v
 	}
 }
 
-/* Whether the registers that end at END are those of user code. */
+/* Returns whether the registers that end at END are those of user code. */
 static bool is_entry(uint32_t end)
 {
 	return -end % STACK_UNIT <= TOP_LEN;
@@ -89,11 +89,11 @@ static bool is_text(uint64_t ip)
 	return ip >= HV_TEXT_BIT;
 }
 
-/* The context of the registers at FOUND. */
+/* Continues with the context of the registers at FOUND. */
 static enum hv_unwound unwind_regs(const struct hv_unwind_rule *rule, hv_stack_word word, void *ctx,
 				   uint32_t found, struct hv_unwind_frame *next)
 {
-	/* REGS_PARTIAL: FOUND is at the part that the CPU saves, the end of struct pt_regs. */
+	/* REGS_PARTIAL: FOUND is the part that the CPU saves, at the end of struct pt_regs. */
 	uint32_t regs = rule->kind == HV_UNWIND_REGS ? found : found - REGS_IP;
 
 	if (!word(ctx, (regs + REGS_IP) & HV_STACK_ADDRESS_MASK, &next->ip.v) ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parts of the x86-64 table, each in the file of its name. */
+/* Members of the x86-64 table, by source file. */
 #pragma once
 
 #include "arch/arch.h"
@@ -36,10 +36,10 @@ size_t x86_64_classify_jump_site(const uint8_t *code, struct hv_gva at, struct h
 bool x86_64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_bytes,
 			     uint8_t *ret);
 bool x86_64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk);
-/* Fills a return slot of a stub. THUNK 0: bare return. False: out of reach. */
+/* Fills a return slot of a stub. THUNK 0: bare return. Returns false if THUNK is out of reach. */
 bool x86_64_is_bare_jump(struct hv_span code);
 bool x86_64_place_return(uint8_t *slot, struct hv_gva at, struct hv_gva thunk);
-/* Length of the first instruction of CODE when it does nothing: a nop or endbr64. Else 0. */
+/* Returns the length of CODE's first instruction if it is a nop or endbr64, else 0. */
 size_t x86_64_idle_length(struct hv_span code);
 
 size_t x86_64_nop_length(struct hv_span code);
@@ -48,8 +48,8 @@ size_t x86_64_nop_length(struct hv_span code);
 size_t x86_64_walk_code(struct hv_span code, struct hv_gva at, hv_insn_fn fn, void *ctx);
 
 /* length.c */
-/* Length of the first instruction of CODE; 0: it is not known. *RET_OPCODE: its first byte behind
- * the prefixes. */
+/* Returns the length of CODE's first instruction, or 0 if it is unknown. *RET_OPCODE is its first
+ * byte after the prefixes. */
 size_t x86_64_insn_length(struct hv_span code, uint8_t *ret_opcode);
 
 /* detour_insn.c */
@@ -73,11 +73,11 @@ bool x86_64_raises_exception(struct hv_span code);
 bool x86_64_leads_into(struct hv_span text, struct hv_gva start, struct hv_gva_range range);
 unsigned x86_64_references_at(struct hv_span code, struct hv_gva at,
 			      struct hv_gva ret[HV_REFERENCES_MAX]);
-/* Returns the length of the instruction at the start of CODE; 0: it cannot be executed elsewhere.
- */
+/* Returns the length of the instruction at the start of CODE, or 0 if it cannot be executed
+ * elsewhere. */
 size_t x86_64_movable_length(struct hv_span code, struct hv_gva at);
-/* Writes the LEN bytes of instructions at FROM as they are executed at AT, of which there are at
- * most MAX. Returns how many there are; 0: they cannot. */
+/* Writes the INSNS, which are at FROM, to RET so that they can be executed at AT. Returns the
+ * number of bytes written, at most MAX, or 0 if it is impossible. */
 size_t x86_64_move(struct hv_span insns, struct hv_gva from, struct hv_gva at, uint8_t *ret,
 		   size_t max);
 
@@ -94,22 +94,22 @@ bool x86_64_has_register(const char *name);
 struct hv_context x86_64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
 					uint16_t thread_flags, struct hv_context_bits bits);
 
-/* The registers of unwind rules (struct hv_unwind_rule). A rule's sp_reg is never PREV_SP. */
+/* Registers in unwind rules (struct hv_unwind_rule). A rule's sp_reg is never PREV_SP. */
 enum {
-	X86_64_UNWIND_PREV_SP = 1, /* the caller's sp, which the rule itself finds */
+	X86_64_UNWIND_PREV_SP = 1, /* the caller's sp, which the rule computes */
 	X86_64_UNWIND_SP,
 	X86_64_UNWIND_BP,
 	X86_64_UNWIND_R10,
 	X86_64_UNWIND_R13,
 	X86_64_UNWIND_SP_INDIRECT, /* the word that sp points to */
-	X86_64_UNWIND_BP_INDIRECT, /* the word at bp and the rule's offset */
+	X86_64_UNWIND_BP_INDIRECT, /* the word at bp plus the rule's offset */
 };
 _Static_assert(X86_64_UNWIND_BP_INDIRECT < HV_UNWIND_NR_REGS, "registers of unwind rules");
 
 /* frame.c */
 size_t x86_64_follow_code(struct hv_span code, const struct hv_unwind_rule *start,
 			  struct hv_unwind_step *ret, size_t max);
-#define X86_64_SWITCH_LEN 6 /* of the two instructions that change to another stack */
+#define X86_64_SWITCH_LEN 6 /* of the two instructions that switch to another stack */
 
 /* unwind.c */
 enum hv_unwound x86_64_unwind(const struct hv_unwind_rule *rule, hv_stack_word word, void *ctx,
