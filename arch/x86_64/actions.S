@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Actions: functions that switch recording on or off when they are called (traceon, traceoff), that
- * change the pid filter, or whose calls are recorded with a stack, with registers or for the host,
- * or where the stack is deeper than it ever was.
- * Included by stubs.S.
+/* Actions: stubs of functions that switch recording on or off when they are called (traceon,
+ * traceoff), that change the pid filter, whose calls are recorded with a stack, with registers or
+ * for the host, or that record the deepest stack. Included by stubs.S.
  *
  * The site of such a function calls one of HV_NR_SLOTS entries. An entry loads its number into
  * %r10d and jumps to the common code. The slot of that number (struct hv_slot, in the page of the
- * params) says what to do and which stub comes next. The mode and the counts of counted actions are
- * in the control block, which the guest may write. The next stub finds the stack and the registers
- * as if the site had called it.
+ * params) contains the actions and the next stub. The mode and the counts of counted actions are in
+ * the control block, which the guest can write. The next stub finds the stack and registers as if
+ * the site had called it.
  *
  *      on entry and on leaving
  *       8(%rsp)  caller's return
- *       0(%rsp)  site + 5
- */
+ *       0(%rsp)  site + 5 */
 #define RECORDED                                                                                   \
 	(HV_SLOT_STACK | HV_SLOT_STACK_COUNTED | HV_SLOT_TELL | HV_SLOT_TELL_COUNTED)
 
-/* Takes one from the count LEFT(%r10). %ecx |= DOES if there was one left; goes to OUT if not.
+/* Takes one from the count LEFT(%r10). If there was one, sets DOES in %ecx, else jumps to OUT.
  * Clobbers %r11. */
 .macro count left, does, out
 	cmpl	$0, \left(%r10)
@@ -35,9 +33,9 @@
 hv_stub_actions:
 	.set	number, 0
 	.rept	HV_NR_SLOTS
-	.byte	0x41, 0xba /* movl $number, %r10d: always as long as this */
+	.byte	0x41, 0xba /* movl $number, %r10d: fixed length */
 	.long	number
-	.byte	0xe9 /* jmp: always as long as this */
+	.byte	0xe9 /* jmp: fixed length */
 	.long	.Lact - . - 4
 	.set	number, number + 1
 	.endr
@@ -116,9 +114,9 @@ hv_stub_return_5: /* to the next stub, or into the function */
 	lock btrl %r10d, hole_pids
 	jmp	.Lact_go_on
 
-/* Actions that write records. %ecx becomes the set of those that this call has to do. A counted
- * action takes one from its count first and gives it back if there was none, so that two vCPUs
- * never both take the last one. In: %rax the slot. */
+/* Actions that write records. %ecx collects the actions to do for this call. A counted action takes
+ * one from its count first and returns it if there was none, so two vCPUs never take the last one.
+ * In: %rax the slot. */
 .Lact_recorded:
 	testl	$HV_SLOT_REGS, HV_SLOT_DOES(%rax)
 	jnz	.Lact_regs
@@ -168,11 +166,12 @@ hv_stub_return_5: /* to the next stub, or into the function */
 	pushq	%r10
 	jmp	.Lact_leave
 
-/* How deep the stack is: from the slot of the site's end, which is the first that the kernel's own
- * stack tracer shows, to the end of the task's stack. On another stack it is more than a stack has,
- * or less than nothing. %r11d is the set of what this call has to do. What a call stores that began
- * before a deeper one did makes the number less deep again: then more calls are recorded than need
- * be, and the host chooses. */
+/* Stack depth: the distance from the slot of the site's end, the first that the kernel's own stack
+ * tracer shows, to the end of the task's stack. On other stacks the result is larger than a stack,
+ * or negative. %r11d contains the actions to do for this call.
+ *
+ * If a call that began before a deeper one stores its depth after it, the maximum becomes smaller
+ * again. Then more calls than necessary are recorded, and the host selects the deepest. */
 .Lact_only_depth:
 	xorl	%r11d, %r11d
 .Lact_depth:

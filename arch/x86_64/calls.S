@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The entries of all calls but the three most frequent ones, which have stubs of their own
- * (hv_call_off() in arch/arch.h), and what some functions of the scheduler change in return stacks.
- * Included by stubs.S; graph.S has a picture of the stack.
+/* The entries for all calls except the three most frequent ones, which have separate stubs
+ * (hv_call_off() in arch/arch.h), and how some functions of the scheduler change return stacks.
+ * Included by stubs.S; graph.S shows the stack.
  *
  * There is one entry for each role of a function (HV_ROLE_*), each way to trace it (HV_TRACE_*),
- * and for both counted and not counted. All entries have the same length. They differ in the kind
- * that they push. The common code first does what the role asks for, then writes the record of the
- * function tracer, then counts the call, and then goes on to the graph: each of them if the kind
- * says so.
- */
-#define KEPT_MAX 8 /* frames that a new task can have of its own when it calls NEW_TASK */
+ * and with and without profiling. All entries have the same length; they differ in the kind that
+ * they push. Depending on the kind, the common code handles the role, writes the record of the
+ * function tracer, counts the call, and continues in the graph. */
+#define KEPT_MAX 8 /* maximum number of frames of a new task when it calls NEW_TASK */
 
 .macro call_entry kind, to
-	.byte	0x68 /* pushq: always as long as this */
+	.byte	0x68 /* pushq: fixed length */
 	.long	\kind
 	.byte	0xe9 /* jmp */
 	.long	\to - . - 4
@@ -57,7 +55,7 @@ hv_stub_calls_end:
 	jnz	.Lgraph_left_out
 	jmp	.Lgraph
 
-/* The same as hv_stub_function does. */
+/* Like hv_stub_function. */
 .Lcall_function:
 	cmpl	$0, MODE
 	jne	.Lcall_checks
@@ -70,9 +68,9 @@ hv_stub_calls_end:
 	write_task_record
 	jmp	.Lcall_same_task
 
-/* With options/sleep-time 0, the time from LEAVES to ARRIVES does not count in the calls that are
- * open. A task may go on without leaving the CPU; it then comes to LEAVES again before it does
- * leave, and the later time counts. */
+/* With options/sleep-time 0, the time from LEAVES to ARRIVES does not count for open calls. If a
+ * task continues without leaving the CPU, it reaches LEAVES again before it does leave, and the
+ * later time counts. */
 .Lrole:
 	testl	$NEW_TASK, KIND(%rsp)
 	jnz	.Lnew_task
@@ -105,9 +103,9 @@ hv_stub_calls_end:
 	ja	1b
 	jmp	.Lrole_done
 
-/* With options/funcgraph-host, what the host takes of a vCPU does not count in the open calls of a
- * task that is off it, and the task may come back on another vCPU, whose steal time is another. If
- * it is not known which vCPU the task has left, the begin of its open calls is forgotten. */
+/* With options/funcgraph-host, the time that the host takes from a vCPU does not count for open
+ * calls of tasks that are off it. A task can return on another vCPU, whose steal time differs. If
+ * the vCPU that the task left is unknown, the begin of its open calls is forgotten. */
 .Lrole_host:
 	load_steal
 	shrq	$HV_STEAL_SHIFT, %rax
@@ -124,7 +122,7 @@ hv_stub_calls_end:
 	subq	%rcx, %rax
 	jz	.Lrole_hosted
 1:	movl	%edx, %ecx
-	shrl	$3, %ecx /* from a frame's offset to that of its steal time */
+	shrl	$3, %ecx /* frame offset to steal time offset */
 	addl	%eax, HV_STACK_STEALS - 4(%rsi,%rcx)
 	subl	$NR_ONE, %edx
 	ja	1b
@@ -138,11 +136,12 @@ hv_stub_calls_end:
 	ja	.Lrole_forget
 	jmp	.Lrole_hosted
 
-/* The first function that every new task calls, while interrupts are off. The frames of its stack
- * belong to a task that died in those calls, except the last ones, as long as their slots ascend
- * from this call's slot and have the address of our handler: these are the new task's own
- * (ret_from_fork is C since 6.6). The code keeps these and drops the others, and all arguments
- * (HV_FRAME_ARGS). */
+/* The first function that each new task calls, with interrupts off.
+ *
+ * The frames of its stack belong to a task that died in those calls. The exception are the last
+ * frames, as long as their slots ascend from this call's slot and contain the address of our
+ * handler: they belong to the new task (ret_from_fork is C since 6.6). The code keeps these and
+ * drops the others, and all arguments (HV_FRAME_ARGS). */
 .Lnew_task:
 	leaq	SLOT(%rsp), %r11
 	find_key %r11
@@ -157,17 +156,17 @@ hv_stub_calls_end:
 	pushq	%r9
 	movq	%rcx, %r8
 	andq	$hole_stack_mask, %r8
-	addq	$hole_stack_bytes, %r8 /* the end of the stack */
+	addq	$hole_stack_bytes, %r8 /* end of the stack */
 	leaq	HV_STACK_FRAMES(%rsi), %r9
 	leaq	(%r9,%rax), %rdi
 	movq	$.Lgraph_handler, %rcx
 	xorl	%edx, %edx
-.Lnew_task_look: /* %rdi behind the frame to look at, %edx frames to keep, %r11 the last slot */
+.Lnew_task_look: /* %rdi after the frame to check, %edx frames to keep, %r11 the last slot */
 	subq	$HV_FRAME_LEN, %rdi
 	cmpq	%r9, %rdi
 	jb	.Lnew_task_keep
 	movq	HV_FRAME_SLOT(%rdi), %rax
-	testq	%rax, %rax /* it has arguments */
+	testq	%rax, %rax /* arguments */
 	jz	.Lnew_task_look
 	cmpq	%r11, %rax
 	jbe	.Lnew_task_keep
@@ -192,12 +191,12 @@ hv_stub_calls_end:
 	movq	$0, HV_STACK_SUMS + 8*\nr(%rsi)
 	.endr
 	movl	%edx, %r8d
-.Lnew_task_move: /* move %r8d frames, the first of them behind %rdi, to %r9 */
+.Lnew_task_move: /* move %r8d frames, which start after the frame at %rdi, to %r9 */
 	testl	%r8d, %r8d
 	jz	.Lnew_task_moved
 	addq	$HV_FRAME_LEN, %rdi
 	leaq	(HV_STACK_FRAMES + NR_MAX)(%rsi), %rax
-	cmpq	%rax, %rdi /* somebody else has changed a frame meanwhile */
+	cmpq	%rax, %rdi /* the guest changed a frame concurrently */
 	jae	.Lnew_task_moved
 	cmpq	$0, HV_FRAME_SLOT(%rdi)
 	je	.Lnew_task_move
@@ -216,7 +215,7 @@ hv_stub_calls_end:
 	decl	%r8d
 	jmp	.Lnew_task_move
 .Lnew_task_moved:
-	shrl	$1, HV_STACK_MUTED(%rsi) /* the sum of HV_FRAME_MUTES, which is 2 */
+	shrl	$1, HV_STACK_MUTED(%rsi) /* the sum of HV_FRAME_MUTES, which has the value 2 */
 	shll	$HV_FRAME_SHIFT, %edx
 	movq	HV_STACK_WORD(%rsi), %rax
 	andq	$~(HV_STACK_NR_MASK | HV_STACK_SLOW), %rax

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* All registers of a call, for probes of %ax, %r10, %r11 or the flags: an event of the id
- * HV_EVENT_ID_PLACE, as at a place inside a function (place.S). Included by event.S. The site of
- * such a function calls one of HV_NR_SLOTS entries here instead of those in actions.S. An entry
- * changes no register before all are recorded, and the flags are saved first. Then the actions of
- * its slot follow, whose common code (.Lact) finds what it would have found if the site had called
- * it. If there are none, the function finds all registers as they were.
+/* Records all registers of a call, for probes that use %ax, %r10, %r11 or the flags: an event with
+ * HV_EVENT_ID_PLACE, like a probe inside a function (place.S). Included by event.S.
+ *
+ * The site of such a function calls one of HV_NR_SLOTS entries here instead of those in actions.S.
+ * An entry saves the flags first, and changes no register before all are recorded. Then the actions
+ * of its slot follow: the common code (.Lact) finds the same state as if the site had called it.
+ * Without actions, the function finds all registers unchanged.
  *
  *      on entry                   in .Lentry_regs           when place.S is called
  *                                 24(%rsp)  caller's return     24(%rsp)  caller's return
  *                                 16(%rsp)  site + 5            16(%rsp)  flags
  *       8(%rsp)  caller's return   8(%rsp)  flags                8(%rsp)  site
- *       0(%rsp)  site + 5          0(%rsp)  the slot's number    0(%rsp)  the slot's number
- */
+ *       0(%rsp)  site + 5          0(%rsp)  the slot's number    0(%rsp)  the slot's number */
 #define OTHER_ACTIONS                                                                              \
 	(RECORDED | HV_SLOT_ON | HV_SLOT_OFF | HV_SLOT_ON_COUNTED | HV_SLOT_OFF_COUNTED |          \
 	 HV_SLOT_PID_INHERITS | HV_SLOT_PID_CLEARS | HV_SLOT_PID_SETS)
@@ -22,7 +22,7 @@ hv_stub_entry_regs:
 	.rept	HV_NR_SLOTS
 	pushfq
 	.byte	0x6a, number /* pushq $number: it is below 128 */
-	.byte	0xe9	     /* jmp: always as long as this */
+	.byte	0xe9	     /* jmp: fixed length */
 	.long	.Lentry_regs - . - 4
 	.set	number, number + 1
 	.endr
@@ -33,7 +33,7 @@ hv_stub_entry_regs_end:
 	pushq	%rax
 	movq	24(%rsp), %rax
 	pushq	16(%rsp)
-	popq	24(%rsp) /* the flags; the address is that after the pop */
+	popq	24(%rsp) /* the flags; the address is relative to %rsp after the pop */
 	leaq	-SITE_LEN(%rax), %rax
 	movq	%rax, 16(%rsp)
 	popq	%rax

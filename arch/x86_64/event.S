@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Events: records what the probes of the guest's tracepoints fill in. A probe calls
+/* Events: records the entries that the event probes of the guest's tracepoints fill in. A probe
+ * calls
  *
- *	entry = trace_event_buffer_reserve(fbuffer, file, len)
+ * 	entry = trace_event_buffer_reserve(fbuffer, file, len)
  *
  * and, if that is not NULL, fills the entry and calls trace_event_buffer_commit(fbuffer). While an
- * event is recorded from outside, its probe calls the two stubs here instead. If the file is not
- * ours, they go on to the kernel's functions: the guest records the same event for itself. Included
+ * event is recorded from outside, its probe calls the two stubs here instead. If the file is the
+ * guest's, they jump to the kernel's functions: the guest records the same event itself. Included
  * by stubs.S.
  *
- * The entry is filled in a draft of this vCPU. An event that interrupts another one takes the next
- * draft. A bit in the draft says that it is taken. It is set by an interlocked instruction, and only
- * who has taken the draft clears it, so a task may even go to another vCPU between the two calls.
- * Commit puts the entry into the ring: records of data and the record of the event, reserved
- * together; or it does not, if the file has a filter which the entry does not pass.
+ * The entry is filled in a draft of this vCPU. An event that interrupts another one uses the next
+ * draft. An interlocked instruction sets a bit in the draft while it is used, and only its user
+ * clears the bit, so a task may migrate to another vCPU between the two calls. Commit reserves and
+ * writes the records of data and the record of the event together, unless the file has a filter
+ * that rejects the entry.
  *
- * All three stubs are called from C, as functions of the kernel: the arguments are in %rdi, %rsi,
- * %rdx, and %rax, %rcx, %rdx, %rsi, %rdi and %r8 to %r11 need not be kept. On the way out none of
- * them has an address of ours, except the entry. So it can be seen from registers and stacks whether
- * anybody still uses what is ours. */
+ * All three stubs are called from C like functions of the kernel: arguments are in %rdi, %rsi,
+ * %rdx, and %rax, %rcx, %rdx, %rsi, %rdi and %r8 to %r11 may be clobbered. On return none of them
+ * contains an address in the region, except the entry. So registers and stacks show whether the
+ * guest still uses the region. */
 
-/* Goes on to the kernel's function, whose address is at FUNCTION. */
+/* Jumps to the kernel's function, whose address is at FUNCTION. */
 .macro go_on_to function
 	pushq	$\function
 	jmp	.Levent_return
@@ -66,7 +67,7 @@ hv_stub_return_13: /* to the probe, or to the kernel's function */
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
-.Lbelow_top: /* all bits but those of HV_RECORD_ZEROS */
+.Lbelow_top: /* all bits except HV_RECORD_ZEROS */
 	.quad	(1 << HV_WORD_BITS) - 1
 
 .Levent_own_reserve:
@@ -79,37 +80,37 @@ hv_stub_return_13: /* to the probe, or to the kernel's function */
 .Levent_checks:
 	check_mode .Levent_checked, .Levent_nothing
 
-/* Commit. While it works:
+/* Commit. During this function:
  *
- *      20(%rsp)  what the file says is to be done
- *      16(%rsp)  the id, and then the length, too     %rbx  the state of this vCPU
- *       8(%rsp)  the draft                            %rsi  what is copied next
- *       0(%rsp)  %rbx                                 %edi  how many records of data that is
- */
+ *      20(%rsp)  the flags of the file
+ *      16(%rsp)  the id, and later the length, too    %rbx  the state of this vCPU
+ *       8(%rsp)  the draft                            %rsi  the next data to copy
+ *       0(%rsp)  %rbx                                 %edi  number of data records left */
 #define ID	 16
 #define DRAFT	 8
 #define EVENT_FILE_STACK_BIT 0 /* of HV_EVENT_FILE_STACK */
 
-/* The kind and number of a record of data, in the form in which two pairs of bits are shifted in
- * from below before the number is where it belongs. */
+/* The kind and number of a record of data, in a form that is complete after two pairs of bits were
+ * shifted in from below. */
 #define DATA_NUMBER_SHIFT (HV_RECORD_DEPTH_SHIFT - 36)
 #define DATA_FIRST	  (HV_RECORD_DATA << (HV_RECORD_KIND_SHIFT - 36))
 
-/* The kernel's own: the task is in a system call of a 32-bit program (asm/thread_info.h). */
+/* Kernel flag: the task is in a system call of a 32-bit program (asm/thread_info.h). */
 #define TS_COMPAT_BIT 1
 #define TS_COMPAT     (1 << TS_COMPAT_BIT)
 
-/* Word N of the record at %r10 in the ring of the state at %rbx := REG, combined with KEY. Clobbers
- * REG. */
+/* Stores REG, XORed with KEY, in word N of the record at %r10 in the ring of the state at %rbx.
+ * Clobbers REG. */
 .macro put_word n, reg, key
 	xorq	\key, \reg
 	movq	\reg, (HV_STATE_LEN + 8 * \n)(%rbx,%r10)
 .endm
 
-/* Writes an event with its entry, of %edi records of data at %rsi, fewer than hole_entry_records,
- * into the ring of the vCPU whose state is at %rbx. WORD, in memory, has the id and the length. While
- * it works, %r10 is where in the ring the next record comes, %r11 its key, %r8 what is added to that for each
- * record, %r9 the tsc, %ecx the number and kind of the next record of data. Clobbers %rax, %rcx,
+/* Writes an event with its entry to the ring of the vCPU whose state is at %rbx. The entry is %edi
+ * records of data at %rsi, fewer than hole_entry_records. WORD, in memory, contains id and length.
+ *
+ * During this macro, %r10 is the ring offset of the next record, %r11 its key, %r8 the difference
+ * between keys, %r9 the tsc, and %ecx number and kind of the next data record. Clobbers %rax, %rcx,
  * %rdx, %rsi, %rdi, %r8 to %r11. */
 .macro write_entry word
 	leal	1(%rdi), %r8d
@@ -184,7 +185,7 @@ hv_stub_event_commit:
 	movq	$0, hole_fbuffer_entry(%rdi)
 	movq	%rcx, %rdx
 	subq	$hole_drafts, %rdx
-	rorq	$HV_DRAFT_SHIFT, %rdx /* what is no whole number of drafts is a very large one */
+	rorq	$HV_DRAFT_SHIFT, %rdx /* very large if it is no whole number of drafts */
 	cmpq	$hole_nr_drafts, %rdx
 	jae	.Levent_committed
 	pushq	HV_EVENT_FILE_ID(%rsi)
@@ -202,22 +203,22 @@ hv_stub_event_commit:
 .Levent_same_task:
 	movq	%r10, %rbx
 	movq	DRAFT(%rsp), %rsi
-	movl	HV_DRAFT_LEN_BYTES(%rsi), %edi /* the guest may have written it */
+	movl	HV_DRAFT_LEN_BYTES(%rsi), %edi /* the guest can have changed it */
 	addq	$(HV_DRAFT_ENTRY + HV_ENTRY_HEADER_LEN), %rsi
 	movw	%di, (ID + HV_EVENT_LEN_SHIFT / 8)(%rsp)
 .Levent_length:
 	addq	$(HV_DATA_LEN - 1 - HV_ENTRY_HEADER_LEN), %rdi
-	imulq	$0xcccd, %rdi, %rdi /* / HV_DATA_LEN, exact for every length that is not too long */
+	imulq	$0xcccd, %rdi, %rdi /* / HV_DATA_LEN, exact for all valid lengths */
 	shrq	$20, %rdi
 	cmpl	$hole_entry_records, %edi
 	jae	.Levent_too_long
 	write_entry ID(%rsp)
 
-/* Gives the draft back. %rax, %rdx, %rsi, %rdi and %r8 to %r11 have no address of ours. */
+/* Releases the draft. %rax, %rdx, %rsi, %rdi and %r8 to %r11 contain no address in the region. */
 .Levent_free:
 	popq	%rbx
 	popq	%rcx
-	popq	%rsi /* the id, and what the file says is to be done */
+	popq	%rsi /* the id, and the flags of the file */
 	movl	$0, HV_DRAFT_EVENT(%rcx)
 	btq	$(HV_RECORD_HIGH + EVENT_FILE_STACK_BIT), %rsi
 	jc	.Levent_stack
@@ -242,16 +243,16 @@ hv_stub_return_15:
 	movl	$0, (ID + 4)(%rsp)
 	jmp	.Levent_free
 
-/* Obeys the program of filters of the file at %rsi for the draft at %rcx, of the task with the pid
- * %edx. The host may give the file another program meanwhile, and its own one to another file: then
- * the file's word has changed, and the host decides about the event. Nothing is in the ring yet.
+/* Runs the filter program of the file at %rsi on the draft at %rcx, for the task with pid %edx.
+ * Nothing is in the ring yet. The host can concurrently assign another program to the file, and the
+ * old one to another file. Then the file's word has changed, and the host decides about the event.
  * Clobbers %rdi, %r8, %r9, %r11. */
 #define COMMON_PID 4 /* in every entry */
 
 .Levent_filter:
 	movl	%edx, (HV_DRAFT_ENTRY + COMMON_PID)(%rcx)
 	movq	HV_EVENT_FILE_FILTER(%rsi), %r9
-	testq	%r9, %r9 /* again: it may be off by now */
+	testq	%r9, %r9 /* the filter can be off by now */
 	jle	.Levent_no_filter
 	movzwl	%r9w, %edi
 	shll	$HV_FILTER_SHIFT, %edi
@@ -275,52 +276,53 @@ hv_stub_return_15:
 	xorl	%edi, %edi
 	xorl	%r10d, %r10d
 	xorl	%r11d, %r11d
-	movl	$0, (ID + 4)(%rsp) /* nor is its stack recorded */
+	movl	$0, (ID + 4)(%rsp) /* do not record its stack either */
 	jmp	.Levent_free
 
 .Levent_no_filter:
 	jz	.Levent_passes
 	jmp	.Levent_fetch
 
-/* The stack from the return into the probe on (stack.S). */
+/* Records the stack, starting at the return into the probe (stack.S). */
 .Levent_stack:
 	pushq	$.Levent_committed
 	pushq	$0
 	pushq	$(HV_SLOT_STACK | FROM_EVENT)
 	jmp	.Lstack_action
 
-/* The last record on this vCPU was another task's, so a task record of this one comes first. */
+/* This task has no current task record on this vCPU: write one first. */
 .Levent_other_task:
 	write_task_record
 	jmp	.Levent_same_task
 
-/* The registers of a call, for a probe: an event of the id HV_EVENT_ID_REGS. An action of a slot
- * (actions.S; of a return: return_probe.S; of a place inside a function: place.S). In: %rax the slot, which is kept, as are all registers
- * that are not free at a function's entry. The entry is on the stack:
+/* Records the registers of a call for a probe, as an event with HV_EVENT_ID_REGS. This is an action
+ * of a slot (actions.S; for returns: return_probe.S; inside a function: place.S).
+ *
+ * In: %rax the slot. Preserves it, and all registers that functions expect at their entry. The
+ * entry is built on the stack:
  *
  *      on entry                       after the pushes
  *                                     8*HV_REGS_WORDS + 24(%rsp)  caller's return
  *                                                     + 16(%rsp)  site + 5
  *       8(%rsp)  caller's return                       + 8(%rsp)  %rax
  *       0(%rsp)  site + 5                         8 + 8*n(%rsp)  word n of the entry
- *                                                       4(%rsp)  REGS_DRAFT: not 0: the entry is
- *                                                                in a draft (fetch.S), and has so
- *                                                                many words
- *                                                       0(%rsp)  REGS_WORD: id and length
- */
+ *                                                       4(%rsp)  REGS_DRAFT: if not 0, the entry is
+ *                                                                in a draft (fetch.S), and this is
+ *                                                                its number of words
+ *                                                       0(%rsp)  REGS_WORD: id and length */
 #define REGS_WORD  0
 #define REGS_DRAFT 4
 #define REGS_FIRST 8
 #define REGS_LEN   (HV_ENTRY_HEADER_LEN + 8 * HV_REGS_WORDS)
 
-/* Makes that stack with an entry of the id ID, from the address of the slot on, or from MORE bytes of
- * further words. The stack pointer in it is ABOVE bytes above the caller's return address. %rax := the
- * slot. */
+/* Builds that stack with an entry of the id ID, below the pushed address of the slot and MORE bytes
+ * of further words. The stack pointer in the entry is ABOVE bytes above the caller's return
+ * address. %rax := the slot. */
 .macro push_words above, id, more=0
 	.irp reg, %r15, %r14, %r13, %r12, %r9, %r8, %rbp, %rdi, %rsi, %rdx, %rcx, %rbx
 	pushq	\reg
 	.endr
-	pushq	(8 * 12 + 16 + \above + \more)(%rsp) /* what is there */
+	pushq	(8 * 12 + 16 + \above + \more)(%rsp) /* the word on the stack */
 	leaq	(8 * 13 + 16 + \above + \more)(%rsp), %rax
 	pushq	%rax
 	movq	(8 * 14 + 8 + \more)(%rsp), %rax
@@ -330,13 +332,13 @@ hv_stub_return_15:
 	movq	(8 * HV_REGS_WORDS + 8 + \more)(%rsp), %rax
 .endm
 
-/* Restores the registers. The address of the slot stays. */
+/* Restores the registers. The address of the slot remains on the stack. */
 .macro pop_words
 	addq	$(8 + 8 * 3), %rsp
 	.irp	reg, %rbx, %rcx, %rdx, %rsi, %rdi, %rbp, %r8, %r9
 	popq	\reg
 	.endr
-	addq	$(8 * 4), %rsp /* the others were not changed */
+	addq	$(8 * 4), %rsp /* the others are unchanged */
 .endm
 
 .Lact_regs:
@@ -399,10 +401,12 @@ hv_stub_return_15:
 #undef REGS_FIRST
 #undef REGS_LEN
 
-/* The guest's tracepoints free an array of probes: call_rcu(head, function), or call_srcu(srcu, head,
- * function); where probes may sleep, some kernels by call_rcu_tasks_trace(head, function). An array
- * of ours is nobody's to free. It begins with the address of the guest's array that it stands for:
- * that one is freed in its place, once. */
+/* Release. The guest's tracepoints free an array of probes with call_rcu(head, function) or
+ * call_srcu(srcu, head, function), and if the probes can sleep, in some kernels with
+ * call_rcu_tasks_trace(head, function).
+ *
+ * An array in the region must not be freed. Its first word is the address of the guest's array that
+ * it replaces: that array is freed instead, once. */
 	.macro instead_of head
 	xorl	%eax, %eax
 	xchgq	(\head), %rax

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a probe reads of memory when its function is called, or returns, or when the event that it
- * probes is committed (below). Included by event.S, whose .Lact_regs comes here when the registers
- * of a call are on the stack and the slot, %rax, has a program (struct hv_fetch_step), with 0 in
- * %r11; return_probe.S with how far into the program to begin. %r8d is how many words the entry has.
- * The entry is made in a draft: the registers, then the results of the program.
+/* Runs a probe's fetch program: reads memory when a function is called or returns, or when an event
+ * with probes is committed (below). Included by event.S.
  *
- * Memory is read by the functions that the guest's kernel has for it, which return an error when
- * there is none. They may be interrupted, and in a kernel that preempts itself the task may be
- * switched out there, with a return address of ours on its stack, and go on on another vCPU. A page
- * fault may come in them, too, and the kernel's functions for it may themselves have probes. So a
- * draft is marked with the task and the kind of context, and a call of the same finds the mark and
- * is not recorded, but counted. The program may be replaced while it runs, so nothing of it is
- * believed.
+ * .Lact_regs jumps here when the registers of a call are on the stack and the slot (%rax) has a
+ * program (struct hv_fetch_step), with 0 in %r11. return_probe.S passes the program's start offset
+ * in %r11. %r8d is the number of words in the entry. The entry is built in a draft: the registers,
+ * followed by the results of the program.
  *
- *      while it works
- *      as in .Lact_regs                              %rbx  the draft
+ * The program reads memory with functions of the guest's kernel, which return an error if there is
+ * none. They can be interrupted. In a preemptible kernel the task can be preempted there, with a
+ * return address into the region on its stack, and continue on another vCPU. They can also cause a
+ * page fault, and the kernel's functions for that can themselves have probes. So each draft is
+ * marked with its task and kind of context. A nested call that finds its own mark is counted and
+ * not recorded. The program can be replaced while it runs, so its contents are not trusted.
+ *
+ *      during this code
+ *      stack as in .Lact_regs                        %rbx  the draft
  *                                                    %r12  the next step
- *                                                    %r13  the present value
- *                                                    %r14  where the next result comes in the draft
- *                                                   %r15d  how many steps may follow
- *                                                    %r9d  how many bytes the next result has at
- *                                                          most: steps that do not read leave it
- */
+ *                                                    %r13  the current value
+ *                                                    %r14  address in the draft for the next result
+ *                                                   %r15d  maximum number of further steps
+ *                                                    %r9d  maximum size of the next result; kept by
+ *                                                          steps that do not read */
 
-/* In REGS_WORD while memory is read for an event: no id of an entry that is recorded there. */
+/* REGS_WORD while memory is read for an event. It is not an id of the entries recorded there. */
 #define OF_EVENT 3
 
-/* In %r9d: no step has said how many. A step says less. */
+/* %r9d: no step has set a maximum. Steps set less. */
 #define ANY_LENGTH 0xffff
 
-/* What a result needs in the draft at least; it is a multiple of the align, as every result is. */
+/* Minimum room for a result; a multiple of the alignment, like all results. */
 #define RESULT_ROOM 32
 
-/* MARK := what drafts are marked with now. DRAFT (DRAFT32 its lower half) := the first draft of this
- * vCPU. Goes on at MARKED if a draft has the mark. */
+/* MARK := the current mark for drafts. DRAFT (its lower half is DRAFT32) := the first draft of this
+ * vCPU. Jumps to MARKED if a draft has the mark. */
 .macro mark_now mark, draft, draft32, marked
 	movl	%gs:hole_preempt_count, \mark
 	andl	$hole_context_bits, \mark
@@ -75,7 +75,7 @@
 	movl	$HV_FETCH_STEPS_MAX, %r15d
 	movl	$ANY_LENGTH, %r9d
 
-/* %rcx := the room behind the results. */
+/* %rcx := the room after the results. */
 .Lfetch_step:
 	leaq	HV_DRAFT_ENTRY + hole_entry_len(%rbx), %rcx
 	subq	%r14, %rcx
@@ -95,7 +95,7 @@
 	jne	.Lfetch_field
 	movq	%rsi, %r13
 	jmp	.Lfetch_step
-.Lfetch_word: /* a return may be without the arguments of its call, and an event has no words */
+.Lfetch_word: /* a return may lack its call's arguments, and an event has no words */
 	movl	REGS_DRAFT(%rsp), %ecx
 	cmpq	%rcx, %rsi
 	jae	.Lfetch_fault
@@ -143,8 +143,9 @@
 	cmovbq	%r13, %r9
 	jmp	.Lfetch_step
 
-/* (to, from, bytes) in %rdi, %rsi, %rdx. A value is read to where a result would come. There is
- * nothing between the two halves of addresses, and some kernels warn when it is read. */
+/* Calls (to, from, bytes) with %rdi, %rsi, %rdx. A value is read to the address of the next result.
+ * Addresses between the two halves of the address space are not read, because some kernels warn
+ * about that. */
 .Lfetch_read:
 	addq	%r13, %rsi
 	js	6f
@@ -190,7 +191,7 @@
 	jae	1b
 	movl	$ANY_LENGTH, %r9d
 	jmp	.Lfetch_fault
-.Lfetch_string: /* its length; a negative number: an error */
+.Lfetch_string: /* its length; negative: an error */
 	cmpq	%rdx, %rax
 	ja	.Lfetch_fault
 	movl	%eax, %edx
@@ -207,7 +208,7 @@
 	movl	%eax, (%r14)
 	movl	$HV_FETCH_FAULT, 4(%r14)
 	addq	$HV_FETCH_HEAD, %r14
-.Lfetch_skip: /* the steps that have the tag %eax */
+.Lfetch_skip: /* skips the steps with the tag %eax */
 	testl	%r15d, %r15d
 	jz	.Lfetch_entry
 	cmpl	%eax, HV_STEP_TAG(%r12)
@@ -218,7 +219,7 @@
 	addq	$HV_STEP_LEN, %r12
 	jmp	.Lfetch_skip
 
-/* Goes to the kernel's function at %rcx, which returns to the caller of this. */
+/* Jumps to the kernel's function at %rcx, which returns to the caller of .Lfetch_call. */
 .Lfetch_call:
 	pushq	%rcx
 	.globl	hv_stub_return_19
@@ -233,13 +234,13 @@ hv_stub_return_19:
 	subl	$HV_DRAFT_ENTRY, %r14d
 	movw	%r14w, REGS_WORD + HV_EVENT_LEN_SHIFT / 8(%rsp)
 	leal	(HV_DATA_LEN - 1 - HV_ENTRY_HEADER_LEN)(%r14), %edi
-	imull	$0xcccd, %edi, %edi /* / HV_DATA_LEN, as when an event is committed */
+	imull	$0xcccd, %edi, %edi /* / HV_DATA_LEN, as in commit */
 	shrl	$20, %edi
 	leaq	(HV_DRAFT_ENTRY + HV_ENTRY_HEADER_LEN)(%rbx), %rsi
 	movq	%rbx, %r12
 	jmp	.Lregs_entry
 
-/* The record is written, or there was no room. %r12: the draft. */
+/* The record was written, or there was no room. %r12: the draft. */
 .Lfetch_done:
 	movl	$0, HV_DRAFT_EVENT(%r12)
 	movq	(REGS_FIRST + 8 * 11)(%rsp), %r12
@@ -248,20 +249,21 @@ hv_stub_return_19:
 	movq	(REGS_FIRST + 8 * 14)(%rsp), %r15
 	jmp	.Lregs_restore
 
-/* Memory for the probes of an event, when it is committed and no filter leaves it out: the file's
- * word, %r9, has HV_EVENT_FILE_READS_BIT and the number of a program. %rcx is the draft, the stack
- * and the other registers are those of commit. The results follow the entry in its draft; if there
- * are any, their end says so, and the record (HV_EVENT_RESULTS). An event that comes from reading
- * has none, as when a fault in the kernel's functions is one that has a program itself.
+/* Reads memory for the probes of an event, when it is committed and passes its filter. %r9, the
+ * file's word, has HV_EVENT_FILE_READS_BIT and the number of a program. %rcx is the draft; the
+ * stack and the other registers are those of commit.
  *
- *      while it works                                %rbx, %r12 to %r15 as above
+ * The results follow the entry in its draft. If there are any, the end of the results and the
+ * record contain a note (HV_EVENT_RESULTS). Events caused by the reading itself get no results, for
+ * example if the page-fault event has a program.
+ *
+ *      during this code                              %rbx, %r12 to %r15 as above
  *      48(%rsp)  as in commit, from (%rsp) on
  *      40(%rsp)  ... 16(%rsp)  %r12 to %r15
  *       8(%rsp)  the length of the entry
- *       0(%rsp)  REGS_WORD: OF_EVENT
- */
+ *       0(%rsp)  REGS_WORD: OF_EVENT */
 .Levent_fetch:
-	movl	HV_DRAFT_LEN_BYTES(%rcx), %r8d /* the guest may have written it */
+	movl	HV_DRAFT_LEN_BYTES(%rcx), %r8d /* the guest can have changed it */
 	leaq	RESULT_ROOM(%r8), %rdi
 	cmpq	$hole_entry_len, %rdi
 	ja	.Levent_passes
@@ -285,7 +287,7 @@ hv_stub_return_19:
 	xorl	%r11d, %r11d
 	jmp	.Levent_passes
 
-/* What the kernel's functions have left in registers may be addresses of ours. */
+/* The kernel's functions may have left addresses in the region in registers: clear them. */
 .Levent_fetched:
 	movl	REGS_FIRST(%rsp), %eax
 	leaq	(HV_DRAFT_ENTRY + HV_FETCH_ALIGN - 1)(%rbx,%rax), %rsi

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The graph: the stub of a call replaces the return address by that of the return handler
- * (graph_handler.S), and keeps the original in a frame. The frames of one kernel stack are in one
+/* The graph: the stub of a call replaces the return address with the return handler's
+ * (graph_handler.S), and stores the original in a frame. The frames of a kernel stack are in one
  * return stack in the region (return_stacks.inc, docs/users/graph.md). Included by stubs.S.
  *
- * There are two ways to do it. The plain way is written out in a straight line. It is for a graph
- * without options (hv_graph_is_plain() in ringbuf/abi.h), on a kernel stack whose return stack is
- * in its first place, has room for one more frame, and is not marked with HV_STACK_SLOW. Everything
- * else takes the general way. The plain way leaves to the general way before it has changed
- * anything.
+ * There are two ways to do it. The plain way is straight-line code. It requires a graph without
+ * options (hv_graph_is_plain() in ringbuf/abi.h), and a return stack that is in its first bucket,
+ * has room for another frame, and is not marked with HV_STACK_SLOW. All other calls take the
+ * general way. The plain way switches to the general way before it has changed anything.
  *
  *      on entry                   after the pushes:
  *                                 the plain way              the general way
@@ -17,16 +16,15 @@
  *                                   0(%rsp)  %rsi             24(%rsp)  %rcx
  *                                                             16(%rsp)  %rdx
  *                                                              8(%rsp)  %rsi
- *                                                              0(%rsp)  %rdi
- */
+ *                                                              0(%rsp)  %rdi */
 #define PLAIN_SITE_END 16
 #define PLAIN_SLOT     24
 #define KIND	       32
 #define SITE_END       40
 #define SLOT	       48
 
-/* The kind of a call has some of HV_FRAME_* and of these, as the entry in calls.S says, or that of a
- * function with a return probe (return_probe.S). */
+/* The kind of a call combines HV_FRAME_* and these flags. The entry in calls.S sets it, or that of
+ * a function with a return probe (return_probe.S). */
 #define CALLED_KINDS (HV_FRAME_ROOT | HV_FRAME_MUTES)
 #define NEW_TASK     HV_KIND_NEW_TASK
 #define LEAVES	     HV_KIND_LEAVES
@@ -35,8 +33,8 @@
 #define UNTRACED     HV_KIND_UNTRACED
 #define ROLES	     (NEW_TASK | LEAVES | ARRIVES)
 
-/* %rcx := the key of the stack of this call, %rsi := the first place for its return stack. Goes to
- * OUT if the stack is an exception's. Clobbers %rax, %rdx. */
+/* %rcx := the key of the stack of this call, %rsi := the first bucket for its return stack. Jumps
+ * to OUT if it is an exception stack. Clobbers %rax, %rdx. */
 .macro find_stack out
 	leaq	SLOT(%rsp), %rax
 	movabsq	$hole_skip_start, %rcx
@@ -50,10 +48,10 @@
 	leaq	STACKS(%rsi), %rsi
 .endm
 
-/* The plain ways of graph.S and profile.S look for the return stack of a call. %rsi := its offset
- * from STACKS, %r11 := the length of its frames, less NR_ONE. Goes to RARE if it is not in its
- * first place, is marked with HV_STACK_SLOW, or has no room for one more frame, and also if it has
- * no frames. In that last case %rax is 0 and %rdx the key. Clobbers %rax, %rdx. */
+/* Finds the return stack of a call for the plain ways of graph.S and profile.S. %rsi := its offset
+ * from STACKS, %r11 := the length of its frames minus NR_ONE. Jumps to RARE if it is not in its
+ * first bucket, is marked with HV_STACK_SLOW, has no room for another frame, or has no frames. If
+ * it has no frames, %rax is 0 and %rdx the key. Clobbers %rax, %rdx. */
 .macro find_plain_stack rare
 	leaq	PLAIN_SLOT(%rsp), %rdx
 	andq	$hole_stack_mask, %rdx
@@ -65,13 +63,13 @@
 	ja	\rare
 .endm
 
-/* Adds the first frame to the return stack at %rsi, an offset from STACKS, whose word was the key
- * %rdx. %r11 as find_plain_stack sets it. Goes to GENERAL, with nothing changed, if the call is on
- * the interrupt stack or another kernel stack has taken the return stack meanwhile. Clobbers %rax.
+/* Adds the first frame to the return stack at %rsi, an offset from STACKS, if its word is still the
+ * key %rdx. %r11 as set by find_plain_stack. Jumps to GENERAL, with nothing changed, if the call is
+ * on the interrupt stack, or if another kernel stack has taken the return stack. Clobbers %rax.
  *
- * The word of a return stack is its key and nothing else only after a first frame of this key was
- * added and all frames were removed, one by one or by a new task. So its other fields are already
- * what the first frame of a task's stack needs, except for the time at which a task left the CPU. */
+ * The word of a return stack is only equal to its key after a first frame of this key was added and
+ * all frames were removed, one by one or by a new task. So the other fields already have the values
+ * for the first frame of a task's stack, except the time at which a task left the CPU. */
 .macro add_first_frame general
 	movq	%gs:hole_irq_stack, %rax
 	subq	%rsp, %rax
@@ -85,9 +83,10 @@
 	movq	$-NR_ONE, %r11
 .endm
 
-/* The end of a call's record on the plain way, from the preempt count on, as load_count_in_way says.
- * %rdx is word 3 without the count. LONG makes three instructions three bytes longer each than they
- * need be. With "both_halves" the last instruction is one byte longer than with "plain". */
+/* Writes the end of a call's record on the plain way, from the preempt count on; see
+ * load_count_in_way. %rdx is word 3 without the count. LONG makes three instructions three bytes
+ * longer than necessary. The last instruction is one byte longer with "both_halves" than with
+ * "plain". */
 .macro plain_call_words long, count
 	load_count_in_way \count
 	orq	%rax, %rdx
@@ -109,7 +108,7 @@
 	.globl	hv_stub_graph
 hv_stub_graph:
 .Lgraph_call:
-	cmpq	$0, MODE /* both MODE and GRAPH_MODE */
+	cmpq	$0, MODE /* MODE and GRAPH_MODE */
 	jne	.Lgraph_general
 	pushq	%rdx
 	pushq	%rsi
@@ -121,7 +120,7 @@ hv_stub_graph:
 	movq	%rdx, HV_FRAME_SLOT(%rsi)
 	shll	$(DEPTH_SHIFT - HV_FRAME_SHIFT), %r11d
 	addl	$(HIGH_KIND(HV_RECORD_ENTRY) + (1 << DEPTH_SHIFT)), %r11d
-	movl	%r11d, HV_FRAME_FLAGS(%rsi) /* 0, and HV_FRAME_DEPTH */
+	movl	%r11d, HV_FRAME_FLAGS(%rsi) /* clears the flags, sets HV_FRAME_DEPTH */
 
 	load_vcpu
 	movq	%gs:hole_current, %rax
@@ -136,7 +135,7 @@ hv_stub_graph:
 	movq	%rax, HV_FRAME_CALLER(%rsi)
 	movq	PLAIN_SITE_END(%rsp), %rdx
 	movl	%edx, HV_FRAME_FUNCTION(%rsi)
-	shlq	$HV_CALLER_SHIFT, %rax /* word 1 as make_call_word makes it */
+	shlq	$HV_CALLER_SHIFT, %rax /* word 1, see make_call_word */
 	xorq	%rdx, %rax
 	store_word 1, %rax, %r11
 	movl	HV_FRAME_FLAGS(%rsi), %edx
@@ -265,11 +264,12 @@ hv_stub_return_2:
 	movq	%rax, HV_FRAME_TSC(%rsi)
 	jmp	.Lgraph_out
 
-/* Notes the steal time of the call, whose frame is at %rsi, %edx behind the first one. The clock is
- * read after it, here and at the return: so what the host takes between the two is not missing. */
+/* Stores the steal time of the call, whose frame is at %rsi, with offset %edx from the first one.
+ * Here and at the return, the clock is read after the steal time, so that time taken by the host
+ * between the two reads is not lost. */
 .Lgraph_host:
 	movl	%edx, %ecx
-	shrl	$3, %ecx /* from a frame's offset to that of its steal time */
+	shrl	$3, %ecx /* frame offset to steal time offset */
 	subq	%rdx, %rcx
 	load_steal
 	shrq	$HV_STEAL_SHIFT, %rax
@@ -299,7 +299,7 @@ hv_stub_return_2:
 	jz	1f
 	movq	HV_STACK_OWN(%rsi), %rax
 	movl	%edx, %ecx
-	shrl	$2, %ecx /* from a frame's offset to a sum's */
+	shrl	$2, %ecx /* frame offset to sum offset */
 	movq	%rax, HV_STACK_SUMS(%rsi,%rcx)
 	testl	$HV_GRAPH_OWN_TIME, hole_params + HV_PARAM_GRAPH_FLAGS
 	jz	1f
@@ -313,9 +313,9 @@ hv_stub_return_2:
 	orq	$HV_STACK_SLOW, HV_STACK_WORD(%rsi)
 	jmp	.Lgraph_counted
 
-/* The arguments of the call go into frames before its own, which is added behind these. The depth of
- * the stack makes up for them, and calls on it take the general way, which looks at that. %rsi, %edx
- * and %edi as in .Lgraph_raised. */
+/* The arguments of the call are stored in frames below its own. HV_STACK_DEPTH is reduced to
+ * compensate, so calls on this stack take the general way, which considers it. %rsi, %edx and %edi
+ * as in .Lgraph_raised. */
 .Lgraph_args:
 	cmpl	$(NR_MAX - (HV_FRAME_ARGS_NR + 1) * NR_ONE), %edx
 	ja	.Lgraph_args_full
@@ -324,7 +324,7 @@ hv_stub_return_2:
 	subl	$(HV_FRAME_ARGS_NR << DEPTH_SHIFT), HV_STACK_DEPTH(%rsi)
 	leaq	HV_STACK_FRAMES(%rsi,%rdx), %r10
 	movl	%edx, %eax
-	shrl	$2, %eax /* from a frame's offset to a sum's */
+	shrl	$2, %eax /* frame offset to sum offset */
 	leaq	HV_STACK_SUMS(%rsi,%rax), %r11
 	xorl	%eax, %eax
 	movq	%rax, HV_FRAME_SLOT(%r10)
@@ -346,7 +346,7 @@ hv_stub_return_2:
 	subq	$NR_ONE, HV_STACK_WORD(%rsi)
 	jmp	.Lgraph_full
 
-/* The graph flags, in %edi, leave out some calls. */
+/* Some graph flags (%edi) exclude calls. */
 .Lgraph_filter:
 	testl	$HV_GRAPH_NO_IRQS, %edi
 	jz	1f
@@ -373,7 +373,7 @@ hv_stub_return_2:
 	load_vcpu
 	incq	HV_STATE_NO_ROOM(%r10)
 
-/* The call gets no frame. The return probe of its function misses it. */
+/* The call gets no frame. A return probe of its function misses it. */
 .Lgraph_missed:
 	testl	$HV_FRAME_PROBED, KIND(%rsp)
 	jz	.Lgraph_out
@@ -381,18 +381,19 @@ hv_stub_return_2:
 	lock incl hole_control + HV_CONTROL_MISSED(,%rax,4)
 	jmp	.Lgraph_out
 
-/* No place has the return stack with the key %rcx. %rsi is behind the last place. */
+/* No bucket contains the return stack with the key %rcx. %rsi is after the last bucket. */
 .Lgraph_take:
 	testl	$HV_GRAPH_SUBTREE, hole_params + HV_PARAM_GRAPH_FLAGS
 	jz	1f
 	testl	$(CALLED_KINDS | HV_FRAME_QUIET), KIND(%rsp)
 	jnz	1f
-	/* An interrupt's call may be below a root function that it interrupted. A call on any other
-	 * stack that has no frames is not below a root function. */
+	/* A call in an interrupt can be below a root function that was interrupted. On any other
+	 * stack without frames it is not below a root function. */
 	testl	$HV_STACK_IRQ, %ecx
 	jz	.Lgraph_left_out
 1:	subq	$(HV_STACK_PROBES * HV_STACK_LEN), %rsi
-	/* HV_STACK_SLOW is set until the first frame is added and the fields are this stack's. */
+	/* HV_STACK_SLOW is set until the first frame is added and the fields belong to this
+	 * stack. */
 	leaq	HV_STACK_SLOW(%rcx), %rdx
 	.rept	HV_STACK_PROBES
 	movq	HV_STACK_WORD(%rsi), %rax
@@ -400,7 +401,7 @@ hv_stub_return_2:
 	jnz	1f
 	lock cmpxchgq %rdx, HV_STACK_WORD(%rsi)
 	je	.Lgraph_taken
-	xorq	%rcx, %rax /* an interrupt on this stack may just have taken it */
+	xorq	%rcx, %rax /* an interrupt on this stack may have taken it */
 	cmpq	$(HV_STACK_SLOW << 1), %rax
 	jb	.Lgraph_first
 1:	addq	$HV_STACK_LEN, %rsi
@@ -412,13 +413,13 @@ hv_stub_return_2:
 .Lgraph_taken:
 	movl	$0, HV_STACK_OVERRUN(%rsi)
 
-/* Adds the first frame to the return stack at %rsi. Until then another kernel stack may take it. */
+/* Adds the first frame to the return stack at %rsi. Until then another kernel stack can take it. */
 .Lgraph_first:
 	testl	$HV_STACK_IRQ, %ecx
 	jnz	.Lgraph_interrupt
 	xorl	%edi, %edi
 	xorl	%r11d, %r11d
-.Lgraph_above: /* %edi the depth, %r11d not 0 if a root function was interrupted */
+.Lgraph_above: /* %edi the depth, %r11d is not 0 if a root function was interrupted */
 	testl	$HV_FRAME_QUIET, KIND(%rsp)
 	jnz	.Lgraph_raise
 	movl	hole_params + HV_PARAM_GRAPH_FLAGS, %eax
@@ -439,8 +440,8 @@ hv_stub_return_2:
 1:	cmpl	hole_params + HV_PARAM_MAX_DEPTH, %edi
 	jae	.Lgraph_left_out
 .Lgraph_raise:
-	/* The first try fails if an interrupt on this stack meanwhile added its own first frame and
-	 * removed it, because then HV_STACK_SLOW is gone. */
+	/* The first attempt fails if an interrupt on this stack added its own first frame and
+	 * removed it, because this clears HV_STACK_SLOW. */
 	.rept	2
 	movq	HV_STACK_WORD(%rsi), %rax
 	movq	%rax, %rdx
@@ -466,7 +467,7 @@ hv_stub_return_2:
 	xorl	%edx, %edx
 	jmp	.Lgraph_raised
 
-/* The first frame of an interrupt stack continues the depth of what was interrupted. */
+/* The first frame of an interrupt stack continues at the depth of the interrupted code. */
 .Lgraph_interrupt:
 	movq	%rcx, %r10
 	movq	%rsi, %r11

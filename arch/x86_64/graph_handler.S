@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The return handler of a graph: a traced function returns to it instead of its caller. The handler
- * finds the frame of the call, records the return, removes the frame and goes to the caller. It has
- * a plain way and a general way, as the stub of a call has (graph.S). Included by stubs.S.
+/* The return handler of a graph: traced functions return to it instead of their caller. It finds
+ * the frame of the call, records the return, removes the frame and jumps to the caller. It has a
+ * plain way and a general way, like the stub of a call (graph.S). Included by stubs.S.
  *
  *      on entry                   after the pushes
- *      -8(%rsp)  the slot          8(%rsp)  HANDLER_SLOT, in which %rax is now: what is returned
- *                                  0(%rsp)  %rdx: likewise
+ *      -8(%rsp)  the slot          8(%rsp)  HANDLER_SLOT, which now contains %rax: the return value
+ *                                  0(%rsp)  %rdx: the return value's second half
  *
- * %rcx, %rsi, %rdi and %r8 to %r11 are free, as in the kernel's return_to_handler.
- */
+ * %rcx, %rsi, %rdi and %r8 to %r11 are free, like in the kernel's return_to_handler. */
 #define HANDLER_SLOT 8
 #define FRAMES	     STACKS + HV_STACK_FRAMES
 
-/* %rcx := word 2, %rdx := word 3 without the preempt count of the exit of the frame at BASE + REGS.
- * In: %ecx the pid. Clobbers %rax. */
+/* For the exit of the frame at BASE + REGS: %rcx := word 2, %rdx := word 3 without the preempt
+ * count. In: %ecx the pid. Clobbers %rax. */
 .macro begin_exit_words base, regs
 	shlq	$HV_EXIT_PID_SHIFT, %rcx
 	movl	\base + HV_FRAME_FUNCTION(\regs), %eax
@@ -23,7 +22,7 @@
 	make_flags_word
 .endm
 
-/* %rcx := word 2, %rdx := word 3 of the exit of the frame at %r9. In: %ecx the pid. Clobbers
+/* For the exit of the frame at %r9: %rcx := word 2, %rdx := word 3. In: %ecx the pid. Clobbers
  * %rax. */
 .macro make_exit_words
 	begin_exit_words 0, %r9
@@ -31,7 +30,7 @@
 	orq	%rax, %rdx
 .endm
 
-/* The record of a return on the plain way, from the preempt count on, as load_count_in_way says.
+/* Writes the record of a return on the plain way, from the preempt count on; see load_count_in_way.
  * LONG and COUNT as in plain_call_words. */
 .macro plain_return_words long, count
 	load_count_in_way \count
@@ -48,10 +47,11 @@
 	movq	%rax, (%r10)
 	.endif
 	xorq	FRAMES + HV_FRAME_TSC(%rsi,%r9), %r8
-	\long movq %r8, 8(%r10) /* word 1, combined with the key */
+	\long movq %r8, 8(%r10) /* word 1, XORed with the key */
 .endm
 
-/* Writes these words and word 1 to the place %r10, with the key %r8. Clobbers %rax, %rcx, %rdx. */
+/* Stores these words and word 1 in the record at %r10, with the key %r8. Clobbers %rax, %rcx,
+ * %rdx. */
 .macro store_exit_words
 	store_word 2, %rcx, %r8
 	store_word 3, %rdx, %r8
@@ -59,15 +59,15 @@
 	store_word 1, %rax, %r8
 .endm
 
-/* %rax := for how many ns of the call with the frame %r9 in the return stack %rsi the host did not
- * run the vCPU. 0 if its begin is not known. Clobbers %rdx. */
+/* %rax := ns in which the host did not run the vCPU during the call of frame %r9 in the return
+ * stack %rsi. 0 if the value at its begin is unknown. Clobbers %rdx. */
 .macro load_host_time
 	xorl	%eax, %eax
 	testw	$HV_FRAME_HOST, HV_FRAME_FLAGS(%r9)
 	jz	1f
 	leaq	-HV_STACK_FRAMES(%r9), %rdx
 	subq	%rsi, %rdx
-	shrq	$3, %rdx /* from a frame's offset to that of its steal time */
+	shrq	$3, %rdx /* frame offset to steal time offset */
 	load_steal
 	shrq	$HV_STEAL_SHIFT, %rax
 	subl	HV_STACK_STEALS(%rsi,%rdx), %eax
@@ -82,7 +82,7 @@
 	.globl	hv_graph_handler
 hv_graph_handler:
 .Lgraph_handler:
-	pushq	%rax /* into the slot, whose address the function has returned to */
+	pushq	%rax /* into the slot that contained the return address */
 	pushq	%rdx
 	leaq	HANDLER_SLOT(%rsp), %rcx
 	movq	%rcx, %rdx
@@ -97,7 +97,7 @@ hv_graph_handler:
 	jne	.Lreturn_general
 	cmpw	$0, FRAMES + HV_FRAME_FLAGS(%rsi,%r9)
 	jne	.Lreturn_profile
-	cmpq	$0, MODE /* both MODE and GRAPH_MODE */
+	cmpq	$0, MODE /* MODE and GRAPH_MODE */
 	jne	.Lreturn_general
 	load_vcpu
 	movq	%gs:hole_current, %rax
@@ -111,11 +111,12 @@ hv_graph_handler:
 786:	movq	FRAMES + HV_FRAME_CALLER(%rsi,%r9), %rcx
 	subq	$NR_ONE, STACKS + HV_STACK_WORD(%rsi)
 
-/* Goes to the caller, %rcx. A bare return would have no call that belongs to it, and the CPU would
- * predict every return above it wrongly. So the code replaces the return address of a call by the
- * caller's. Where the kernel itself makes bare indirect jumps, and their targets need no endbr64,
- * the call is an alternative and becomes a jump to 773, which is quicker. The indirect jump there
- * is in the upper half of a cache line, as on some CPUs those in the lower half are not safe
+/* Returns to the caller, %rcx. A bare return would not match a call, so the CPU would mispredict
+ * all following returns. So the code makes a call and replaces its return address.
+ *
+ * If the kernel itself makes bare indirect jumps, and their targets need no endbr64, the call is
+ * replaced by a jump to 773, which is faster. The indirect jump there is in the upper half of a
+ * cache line, because on some CPUs those in the lower half are unsafe
  * (Documentation/admin-guide/hw-vuln/indirect-target-selection.rst). */
 .Lreturn:
 	popq	%rdx
@@ -148,8 +149,8 @@ hv_graph_jump:
 
 /* -- the general way --------------------------------------------------------------------------- */
 
-/* Looks for a return stack of this key whose last frame has the slot. If there is none, the code
- * looks for the slot in all frames. */
+/* Looks for a return stack of this key whose last frame has the slot. If there is none, all frames
+ * are searched. */
 .Lreturn_general:
 	leaq	HANDLER_SLOT(%rsp), %r8
 	find_key %r8
@@ -161,7 +162,7 @@ hv_graph_jump:
 	cmpq	$(HV_STACK_SLOW << 1), %rax
 	jae	1f
 	andl	$HV_STACK_NR_MASK, %eax
-	/* With no frames this reads a word of the head that is never the address of a slot. */
+	/* Without frames, this reads a word of the header that is never the address of a slot. */
 	leaq	HV_STACK_FRAMES - HV_FRAME_LEN(%rsi,%rax), %r9
 	cmpq	%r8, HV_FRAME_SLOT(%r9)
 	je	.Lreturn_last
@@ -171,7 +172,7 @@ hv_graph_jump:
 
 .Lreturn_last:
 	movl	$NR_ONE, %r8d
-/* %rsi the return stack, %r9 the frame, %r8 what is subtracted from the word to remove the
+/* %rsi the return stack, %r9 the frame, %r8 the value to subtract from the word to remove the
  * frame. */
 .Lreturn_found:
 	movzwl	HV_FRAME_FLAGS(%r9), %eax
@@ -230,7 +231,7 @@ hv_graph_jump:
 	jne	.Lreturn_lower
 	cmpl	$0, HV_STACK_OVERRUN(%rsi)
 	jne	.Lreturn_lower
-	cmpl	$HIGH_KIND(HV_RECORD_ENTRY), HV_STACK_DEPTH(%rsi) /* else frames have arguments */
+	cmpl	$HIGH_KIND(HV_RECORD_ENTRY), HV_STACK_DEPTH(%rsi) /* has arguments */
 	jb	.Lreturn_lower
 	andq	$~HV_STACK_SLOW, HV_STACK_WORD(%rsi)
 	jmp	.Lreturn_lower
@@ -272,14 +273,14 @@ hv_graph_jump:
 	write_task_record
 	jmp	.Lreturn_same_task
 
-/* The exit has a value, or maybe a time of the host. That is %rdi from here on. */
+/* The exit has a return value, or possibly a time taken by the host: %rdi from here on. */
 .Lreturn_value:
 	xorl	%edi, %edi
 	testl	$HV_GRAPH_HOST, hole_params + HV_PARAM_GRAPH_FLAGS
 	jz	.Lreturn_more
 	load_host_time
 	movq	%rax, %rdi
-.Lreturn_host: /* %rdi the time of the host */
+.Lreturn_host: /* %rdi the time taken by the host */
 	testq	%rdi, %rdi
 	jnz	.Lreturn_more
 	testl	$HV_GRAPH_RETVAL, hole_params + HV_PARAM_GRAPH_FLAGS
@@ -289,9 +290,9 @@ hv_graph_jump:
 .Lreturn_overrun:
 	xorl	%edi, %edi
 
-/* Writes two records: the value with the overrun and %rdi, the time of the host, then the exit.
- * After the pushes of %r8, %rdi and %r10: 32(%rsp) %rax, 24(%rsp) %rdx, as the function returned
- * them. */
+/* Writes two records: one with the return value, the overrun and %rdi, the time taken by the host;
+ * then the exit. After the pushes of %r8, %rdi and %r10, 32(%rsp) is %rax and 24(%rsp) is %rdx, as
+ * the function returned them. */
 .Lreturn_more:
 	make_exit_words
 	movl	$(2 * HV_RECORD_LEN), %eax
@@ -330,9 +331,9 @@ hv_graph_jump:
 	movq	%r11, %rax
 	jmp	.Lreturn_timed
 
-/* The slot is not that of the last frame: some functions were left without a return, as when the
- * kernel kills a task and goes on with its stack. Looks for the slot in all frames and drops the
- * frames above it. %rsi is behind the last place. */
+/* The last frame has another slot: some functions were left without a return, for example because
+ * the kernel killed a task and continues with its stack. Searches all frames for the slot and drops
+ * the frames above it. %rsi is after the last bucket. */
 .Lreturn_search:
 	subq	$(HV_STACK_PROBES * HV_STACK_LEN), %rsi
 	movl	$HV_STACK_PROBES, %r11d
@@ -358,6 +359,5 @@ hv_graph_jump:
 	addq	$HV_STACK_LEN, %rsi
 	decl	%r11d
 	jnz	.Lreturn_search_stack
-	/* There is no such frame, so somebody else has written into the region. The return address
-	 * is lost. */
+	/* There is no such frame, so the guest wrote to the region. The return address is lost. */
 	ud2

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Makes a kernel that hibernates wait until nothing of ours is in it. On its way to make the image,
- * hibernation_snapshot() calls hibernate_preallocate_memory(), which takes no argument and returns
- * 0 or an error. While a session lasts, it calls this code instead. Included by stubs.S.
+/* Makes a hibernating kernel wait until it no longer contains changes of hvtrace. Before the kernel
+ * creates the image, hibernation_snapshot() calls hibernate_preallocate_memory(), which takes no
+ * argument and returns 0 or an error. During a session, it calls this code instead. Included by
+ * stubs.S.
  *
- * This code counts, and leaves by a jump into msleep(). The return address that it leaves for
- * msleep() is that of the call itself, so the kernel then makes the call anew. Meanwhile no address
- * of ours is on the stack. When the host has put the call back, the kernel goes on as without us.
- * If the host does not do so in time, this code returns -EBUSY in place of the function. Then the
- * kernel thaws its tasks and goes on without an image.
+ * This code counts its calls and jumps to msleep(). It makes the call instruction itself the return
+ * address of msleep(), so the kernel repeats the call. While it sleeps, no address in the region is
+ * on the stack. After the host has restored the original call, the kernel continues normally. If
+ * the host does not do so in time, this code returns -EBUSY instead. Then the kernel thaws its
+ * tasks and continues without an image.
  *
  *      on entry                        when msleep() runs
- *       0(%rsp)  call + 5               0(%rsp)  call
- */
+ *       0(%rsp)  call + 5               0(%rsp)  call */
 #define MINUS_EBUSY -16
 
 	.globl	hv_stub_hibernation

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The registers at a place inside a function, for a probe: an event of the id HV_EVENT_ID_PLACE.
- * Included by event.S. The detour of the place (arch/detour.h) has saved the flags, and restores
- * them: the way back to it may change them. All registers are kept.
+/* Records the registers at a probe inside a function, as an event with HV_EVENT_ID_PLACE. Included
+ * by event.S. The probe's detour (arch/detour.h) saves and restores the flags, because the return
+ * to it can change them. All registers are preserved.
  *
  *      on entry                       after the pushes
- *      32(%rsp)  as at the place      8*HV_PLACE_WORDS + 32(%rsp)  as at the place
+ *      32(%rsp)  original stack       8*HV_PLACE_WORDS + 32(%rsp)  original stack
  *      24(%rsp)  flags                                + 24(%rsp)  flags
- *      16(%rsp)  the place                            + 16(%rsp)  the place
+ *      16(%rsp)  probed address                       + 16(%rsp)  probed address
  *       8(%rsp)  the slot's number                    +  8(%rsp)  the slot's number
  *       0(%rsp)  return to the detour              8 + 8*n(%rsp)  word n of the entry; the last
  *                                                                 is the return to the detour
  *                                                       4(%rsp)  REGS_DRAFT
- *                                                       0(%rsp)  REGS_WORD
- */
+ *                                                       0(%rsp)  REGS_WORD */
 #define PLACE_SLOT (8 * HV_PLACE_WORDS + 8)
 #define PLACE_LEN  (HV_ENTRY_HEADER_LEN + 8 * HV_PLACE_WORDS)
 
@@ -30,7 +29,7 @@ hv_stub_place:
 	.irp reg, %r15, %r14, %r13, %r12, %r9, %r8, %rbp, %rdi, %rsi, %rdx, %rcx, %rbx
 	pushq	\reg
 	.endr
-	pushq	(8 * 16 + 32)(%rsp) /* what is on the stack */
+	pushq	(8 * 16 + 32)(%rsp) /* the word on the stack */
 	leaq	(8 * 17 + 32)(%rsp), %rax
 	pushq	%rax
 	pushq	(8 * 18 + 16)(%rsp)

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The function profile: calls and their time are counted per vCPU and function in tables in the
- * region (struct hv_count, docs/users/graph.md), so that nothing is lost however many calls there are.
- * A task may be interrupted here and continue on another vCPU, so all additions are interlocked
- * (vcpu_locked).
- * Included by stubs.S; graph.S has pictures of the stack.
+/* The function profile counts calls and their time per vCPU and function, in tables in the region
+ * (struct hv_count, docs/users/graph.md). So it loses no call, independent of their rate. A task
+ * can be interrupted here and continue on another vCPU, so all additions are interlocked
+ * (vcpu_locked). Included by stubs.S; graph.S shows the stack.
  *
- * Like the graph, the profile has a plain way. It is for a call that is only counted and for the
- * return from it, if the profile has no options (hv_profile_is_plain() in ringbuf/abi.h), if the
- * return stack is as graph.S demands for its own plain way, and if the function's counts are in
- * their first place.
- */
+ * Like the graph, the profile has a plain way, for calls that are only counted and their returns.
+ * It requires a profile without options (hv_profile_is_plain() in ringbuf/abi.h), a return stack
+ * that meets the conditions of graph.S for the plain way, and counts of the function in their first
+ * bucket. */
 
-/* %r10 := this vCPU's table, %rax := the offset in it of the counts of FUNCTION: the low half of
- * the address that follows the function's site, in a 32-bit register. Goes to OTHER if they are not
- * in their first place. */
+/* %r10 := this vCPU's table, %rax := the offset of FUNCTION's counts in it. FUNCTION is a 32-bit
+ * register with the low half of the address after the function's site. Jumps to OTHER if the counts
+ * are not in their first bucket. */
 .macro find_first_count function, other
 	load_vcpu
 	movq	HV_STATE_COUNTS(%r10), %r10
@@ -24,9 +22,9 @@
 	jne	\other
 .endm
 
-/* %rdi := this vCPU's counts of the function %r11d, in whichever of their HV_COUNT_PROBES places
- * they are. If the function has no counts yet, it takes the first free place. Goes to NONE if none
- * of the places is free. Clobbers %rax, %rcx, %r10. */
+/* %rdi := this vCPU's counts of the function %r11d, in any of their HV_COUNT_PROBES buckets. A
+ * function without counts takes the first free bucket. Jumps to NONE if no bucket is free. Clobbers
+ * %rax, %rcx, %r10. */
 .macro find_count none
 	load_vcpu
 	movq	HV_STATE_COUNTS(%r10), %r10
@@ -119,8 +117,8 @@ hv_stub_return_4:
 	lock incq HV_STATE_NO_COUNT(%r10)
 	jmp	.Lcall_counted
 
-/* A call that the graph leaves out. If it is profiled, or has a return probe, it gets a frame all
- * the same, whose return only counts, or is only the probe's. */
+/* The graph excludes this call. If it is profiled, or has a return probe, it still gets a frame.
+ * Its return is then only counted, or used only for the probe. */
 .Lgraph_left_out:
 	testl	$(HV_FRAME_PROFILED | HV_FRAME_PROBED), KIND(%rsp)
 	jz	.Lgraph_out
@@ -145,7 +143,7 @@ hv_stub_return_4:
 
 /* -- a return ---------------------------------------------------------------------------------- */
 
-/* The plain way. %rsi the offset of the return stack, %r9 that of the frame in its frames. */
+/* The plain way. %rsi is the offset of the return stack, %r9 the offset of the frame in it. */
 .Lreturn_profile:
 	leaq	STACKS + HV_STACK_FRAMES(%rsi,%r9), %r9
 	cmpw	$(HV_FRAME_PROFILED | HV_FRAME_QUIET), HV_FRAME_FLAGS(%r9)
@@ -165,12 +163,11 @@ hv_stub_return_4:
 	jmp	.Lreturn
 
 /* The general way. In: %r9 the frame, %rsi its return stack. Continues with the frame's flags in
- * %eax. Keeps %r8.
+ * %eax. Preserves %r8.
  *
- * With options/graph-time 0 the time of a call does not include the calls that it makes: its own
- * time. HV_STACK_OWN is the sum of the own times of all calls that returned. The frame's sum is
- * what it was when the call began; it has since grown by exactly the time of the calls in
- * between. */
+ * With options/graph-time 0, the time of a call excludes the calls that it makes: its own time.
+ * HV_STACK_OWN is the sum of the own times of all calls that have returned. The frame contains this
+ * sum at the begin of the call, so the difference is exactly the time of the calls in between. */
 .Lprofile_return:
 	testl	$HV_GRAPH_PROFILE, hole_params + HV_PARAM_GRAPH_FLAGS
 	jz	.Lprofile_returned
@@ -196,8 +193,8 @@ hv_stub_return_4:
 	movzwl	HV_FRAME_FLAGS(%r9), %eax
 	jmp	.Lreturn_profiled
 
-/* With options/funcgraph-host, the time for which the host did not run the vCPU does not count, but
- * is added up beside. %rax the ticks, which are pushed. */
+/* With options/funcgraph-host, the time in which the host did not run the vCPU does not count, and
+ * is added to a separate sum. %rax the ticks, which are pushed. */
 .Lprofile_host:
 	pushq	%rax
 	load_host_time
@@ -230,7 +227,7 @@ hv_stub_return_4:
 	leaq	-HV_STACK_FRAMES(%r9), %rcx
 	subq	%rsi, %rcx
 	jz	.Lprofile_lowest
-1:	shrq	$2, %rcx /* from a frame's offset to a sum's */
+1:	shrq	$2, %rcx /* frame offset to sum offset */
 	movq	HV_STACK_OWN(%rsi), %rax
 	subq	HV_STACK_SUMS(%rsi,%rcx), %rax
 	xorl	%ecx, %ecx
@@ -239,8 +236,8 @@ hv_stub_return_4:
 	addq	%rdx, HV_STACK_OWN(%rsi)
 	jmp	.Lprofile_ticks
 
-/* The lowest frame of a return stack. On an interrupt stack its time is also subtracted from the
- * call that was interrupted, whose frames are in another return stack. */
+/* The lowest frame of a return stack. On an interrupt stack, its time is also subtracted from the
+ * interrupted call, whose frames are in another return stack. */
 .Lprofile_lowest:
 	movq	HV_STACK_WORD(%rsi), %rax
 	testl	$HV_STACK_IRQ, %eax

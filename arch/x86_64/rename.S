@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Makes the records of a task that has another name now begin with a task record again. After the
- * kernel has written a task's name, __set_task_comm() calls perf_event_comm(task, exec). While a
- * session lasts, it calls this code instead, which forgets on every vCPU that the task's record was
- * the last one written. So the next record of that task, on whichever vCPU, is preceded by one with
- * the new name, and no record costs more. Included by stubs.S.
+/* Makes records show a task's new name. After the kernel has changed a task's name,
+ * __set_task_comm() calls perf_event_comm(task, exec). During a session, it calls this code
+ * instead. If the last record of a vCPU belongs to that task, this code clears that information, so
+ * that the next record of the task is preceded by a task record with the new name. This does not
+ * slow down other records. Included by stubs.S.
  *
- * The code leaves by a jump to perf_event_comm(), so no address of ours is on the stack.
+ * The code ends with a jump to perf_event_comm(), so no address in the region is on the stack.
  *
  *      on entry and on leaving
- *       0(%rsp)  caller's return
- */
+ *       0(%rsp)  caller's return */
 	.globl	hv_stub_rename
 hv_stub_rename:
-	lock orl $0, (%rsp) /* the name is in memory before the first last_pid is read */
+	lock orl $0, (%rsp) /* write the name to memory before the first last_pid is read */
 	movl	hole_task_pid(%rdi), %eax
 	xorl	%ecx, %ecx
 1:	movq	hole_vcpus(,%rcx,8), %rdx

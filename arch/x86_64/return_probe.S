@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Return probes: a function whose slot has HV_SLOT_RETURN gets a frame, as that of a graph
- * (docs/users/graph.md), and its return is recorded with the registers that it returns with. Included by
- * event.S.
+/* Return probes: a function whose slot has HV_SLOT_RETURN gets a frame like that of a graph
+ * (docs/users/graph.md), and its return is recorded with its registers. Included by event.S.
  *
- * The slot of such a function goes on to its entry here. An entry adds the number of the slot to the
- * kind of call that the params have for it: what the graph, the profile and the function tracer want
- * of this function, too. So a call has one frame, whoever asked for it. If the kind has HV_FRAME_ARGS,
- * the first arguments are in frames before that (graph.S), and are recorded with the return.
- */
+ * The slot of such a function continues at its entry here. The entry combines the slot's number
+ * with the kind of call in the params, which the graph, the profile and the function tracer need
+ * for this function. So a call has one frame for all of them. If the kind has HV_FRAME_ARGS, the
+ * first arguments are in frames below that one (graph.S), and are recorded with the return. */
 	.globl	hv_stub_probed
 hv_stub_probed:
 	.set	number, 0
 	.rept	HV_NR_SLOTS
-	.byte	0x68 /* pushq: always as long as this */
+	.byte	0x68 /* pushq: fixed length */
 	.long	HV_FRAME_PROBED | number << HV_KIND_SLOT_SHIFT
 	.byte	0xe9 /* jmp */
 	.long	.Lprobed - . - 4
@@ -27,19 +25,21 @@ hv_stub_probed_end:
 	orl	%eax, (%rsp)
 	jmp	.Lcall
 
-/* The return, when all others have recorded what they want of it. In: %rsi the return stack, %r9 the
- * frame, %r8 what is subtracted from the word to remove it; HANDLER_SLOT(%rsp) %rax, 0(%rsp) %rdx,
- * as the function returned them. The frame is removed first. Then the stack is as if the caller's
- * return address had never been replaced, and as .Lact_regs has it, but that %rsi has what was
- * returned and %rdi where to.
+/* The return, after all other tracers have recorded it. In: %rsi the return stack, %r9 the frame,
+ * %r8 the value to subtract from the word to remove it; HANDLER_SLOT(%rsp) %rax, 0(%rsp) %rdx, as
+ * the function returned them.
  *
- * If the function was entered by a jump, it returns to our handler, and where that goes is in
- * another frame of the same slot. */
+ * The frame is removed first. Then the stack is the same as if the return address had never been
+ * replaced, and as in .Lact_regs, except that %rsi is the return value and %rdi the address it
+ * returns to.
+ *
+ * A function that was entered by a jump (a tail call) returns to our handler, and the final return
+ * address is in another frame with the same slot. */
 #define ARGS_LEN   (8 * HV_NR_RETURN_ARGS)
 #define ARGS_WORDS (HV_RETURN_ARGS + HV_NR_RETURN_ARGS)
 
-/* %r11 := the caller of the frame %r9, %r10 := its function, %rdi := its slot of actions, %rax :=
- * where the function returns to. SLOT(%rsp): HANDLER_SLOT. Clobbers %rcx, %rdx, %r9. */
+/* %r11 := the caller in frame %r9, %r10 := its function, %rdi := its slot of actions, %rax := the
+ * final return address. SLOT(%rsp): HANDLER_SLOT. Clobbers %rcx, %rdx, %r9. */
 .macro look_at_frame slot
 	movq	HV_FRAME_CALLER(%r9), %r11
 	movslq	HV_FRAME_FUNCTION(%r9), %r10
@@ -103,9 +103,9 @@ hv_stub_probed_end:
 	popq	%rcx
 	jmp	.Lreturn_leave
 
-/* The same with the arguments of the call, which are copied to the stack before their frames are
- * removed: the first one lowest, where it is a word of the entry. The guest can set the flag of a
- * frame that has no others before it. */
+/* The same with the arguments of the call. They are copied to the stack before their frames are
+ * removed, the first one at the lowest address, where it becomes a word of the entry. The guest can
+ * set the flag in a frame that has no frames below it. */
 .Lreturn_args:
 	leaq	(HV_STACK_FRAMES + HV_FRAME_ARGS_NR * HV_FRAME_LEN)(%rsi), %rdx
 	cmpq	%rdx, %r9
@@ -120,7 +120,7 @@ hv_stub_probed_end:
 	pushq	%rdi
 	leaq	-HV_STACK_FRAMES(%r9), %r11
 	subq	%rsi, %r11
-	shrq	$2, %r11 /* from a frame's offset to a sum's */
+	shrq	$2, %r11 /* frame offset to sum offset */
 	.irp	nr, 1, 2, 3 /* HV_FRAME_ARGS_NR, the last one first */
 	pushq	HV_STACK_SUMS - 8 * \nr(%rsi,%r11)
 	pushq	HV_FRAME_CALLER - \nr * HV_FRAME_LEN(%r9)

@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Measures the sections in which preemption is off, or interrupts are (tracers preemptoff, irqsoff
- * and preemptirqsoff). No site calls this code: detours do (arch/detour.h), where the preempt count
- * goes from 0 to more and back, where interrupts are switched off and on, where the kernel is
- * entered and left with interrupts off, and before and after a CPU's idle loop. Included by stubs.S.
+/* Measures sections with preemption or interrupts disabled (tracers preemptoff, irqsoff and
+ * preemptirqsoff). Detours call this code (arch/detour.h), not sites: where the preempt count
+ * changes from and to 0, where interrupts are disabled and enabled, where the kernel is entered and
+ * left with interrupts off, and before and after a CPU's idle loop. Included by stubs.S.
  *
  * Preemption or interrupts are off whenever this code runs, so it stays on its vCPU, and no
- * interrupt can begin or end a section meanwhile: the count is never 0 in it. An NMI could, if it
- * were counted; places that count NMIs have no detour, and interrupts are never on in an NMI. So
- * nothing here needs a lock. Only the host reads what is kept, by its sequence number.
+ * interrupt can begin or end a section during it: the count is never 0 in an interrupt. An NMI
+ * could, if it were counted; but code that counts NMIs has no detour, and interrupts are never on
+ * in an NMI. So no locks are needed. Only the host reads the results, using their sequence number.
  *
- * Every section begins where interrupts are known to be on, or the count to be 0, and takes the
- * place of one that is still open, whose end was not seen. The host switches measuring and recording
- * on between any two instructions. What began before is not measured, and its end must not be taken
- * for one whose beginning was missed: "idle" says so until interrupts are switched off in a task, or
- * the CPU leaves its idle loop.
+ * A section begins where interrupts are known to be on, or the count to be 0. It replaces a section
+ * whose end was missed. The host can enable measuring and recording between any two instructions.
+ * Sections that began earlier are not measured, and their end must not count as an end without a
+ * begin: HV_STATE_IDLE marks this until interrupts are disabled in a task, or the CPU leaves its
+ * idle loop.
  *
- * Functions are recorded between the ends of a section by hv_stub_section_function or
- * hv_stub_section_graph, which sites call, and with HV_SECTIONS_LOG the ends themselves are.
+ * In a section, sites call hv_stub_section_function or hv_stub_section_graph to record functions.
+ * With HV_SECTIONS_LOG, the begin and end are also recorded.
  *
- * The guest was interrupted in the middle of a function: every register is kept, and the flags are
- * the guest's to lose (where the count rises, where interrupts are switched), or the detour's.
+ * The guest was interrupted in the middle of a function, so all registers are preserved. The flags
+ * need not be, because the guest's instruction changes them, or the detour saves them.
  *
  *      on entry                        after the pushes
  *       8(%rsp)  the function's caller  32(%rsp)  FUNCTION_CALLER
  *       0(%rsp)  in the detour          24(%rsp)  PLACE
  *                                       16(%rsp)  %rax
  *                                        8(%rsp)  %rcx
- *                                        0(%rsp)  %rdx
- */
+ *                                        0(%rsp)  %rdx */
 #define PLACE		24
 #define FUNCTION_CALLER 32
 #define SECTIONS	hole_control + HV_CONTROL_SECTIONS
@@ -41,7 +40,8 @@
 	movq	hole_vcpus(,%rcx,8), %rcx
 .endm
 
-/* Fills END, one of the ends in the state at %rcx, without its time. Clobbers %rax, %rdx. */
+/* Fills END, the begin or end of a section in the state at %rcx, without its time. Clobbers %rax,
+ * %rdx. */
 .macro fill_end end
 	movl	PLACE(%rsp), %eax
 	movl	%eax, \end + HV_END_PLACE(%rcx)
@@ -62,15 +62,15 @@
 .endm
 
 #define X86_IF	     0x200
-#define COUNT_MASK   0x7fffffff /* PREEMPT_NEED_RESCHED is not part of it */
+#define COUNT_MASK   0x7fffffff /* without PREEMPT_NEED_RESCHED */
 #define PF_VCPU	     1		/* include/linux/sched.h */
 
-/* What is measured: sections in which preemption is off, or interrupts are. */
+/* The measured kinds of sections: with preemption or with interrupts disabled. */
 #define OF_PREEMPT (HV_SECTIONS_ON | HV_SECTIONS_PREEMPT)
 #define OF_IRQS	   (HV_SECTIONS_ON | HV_SECTIONS_IRQS)
 #define OF_EITHER  (OF_PREEMPT | OF_IRQS)
 
-/* Goes to OTHER if something else than sections of KIND is measured, which is in %eax then. */
+/* If sections of KIND are not the only ones measured, jumps to OTHER with the kinds in %eax. */
 .macro check_kind kind, other
 	movl	SECTIONS, %eax
 	andl	$OF_EITHER, %eax
@@ -84,7 +84,7 @@
 	leaq	8(%rsp), %rsp
 .endm
 
-/* Goes to OFF if the ends of sections are not recorded now. */
+/* Jumps to OFF if the begin and end of sections are not recorded now. */
 .macro check_log off
 	testl	$HV_SECTIONS_LOG, SECTIONS
 	jz	\off
@@ -92,8 +92,8 @@
 	jnz	\off
 .endm
 
-/* Writes a record of an end of a section on the vCPU whose state is at %rcx. HIGH: more bits of the
- * upper half of word 3. Defines the label SAME_TASK. Clobbers %rax, %rdx. */
+/* Records the begin or end of a section on the vCPU whose state is at %rcx. HIGH: additional bits
+ * of the upper half of word 3. Defines the label SAME_TASK. Clobbers %rax, %rdx. */
 .macro write_section_record high, same_task, other_task
 	pushq	%r10
 	pushq	%r11
@@ -106,7 +106,7 @@
 	make_task_word %rdx, %dl, %dh
 	reserve_record %r11
 	store_word 2, %rdx, %r11
-	/* The low bits of a caller that is not known stay 0. */
+	/* The low bits of an unknown caller stay 0. */
 	movq	FUNCTION_CALLER + 16(%rsp), %rax
 	orq	$-0x80000000, %rax
 	shlq	$HV_CALLER_SHIFT, %rax
@@ -121,8 +121,8 @@
 	popq	%r10
 .endm
 
-/* Goes to STUB if the task is in a section. One that is not may have left the vCPU since it read the
- * number. Clobbers %rax, %r10. */
+/* Jumps to STUB if the task is in a section. A task outside may have left the vCPU since it read
+ * the CPU number. Clobbers %rax, %r10. */
 .macro check_section stub
 	load_vcpu
 	cmpq	$0, HV_STATE_OPEN + HV_END_TSC(%r10)
@@ -135,14 +135,14 @@
 	jz	\stub
 .endm
 
-/* For sites: a call in a section is part of a graph as any other. Its return is recorded after the
- * end of the section, too. */
+/* For sites: in a section, calls are added to the graph as usual. Their return is recorded even
+ * after the end of the section. */
 	.globl	hv_stub_section_graph
 hv_stub_section_graph:
 	check_section .Lgraph_call
 	jmp	.Lsection_function_out
 
-/* For sites: a function that is called in a section is recorded as any other. */
+/* For sites: in a section, functions are recorded as usual. */
 	.globl	hv_stub_section_function
 hv_stub_section_function:
 	check_section .Lfunction
@@ -152,7 +152,7 @@ hv_stub_return_18:
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
-/* The preempt count has risen from 0. */
+/* The preempt count has changed from 0. */
 	.globl	hv_stub_section_begins
 hv_stub_section_begins:
 	enter_section_stub
@@ -185,7 +185,7 @@ hv_stub_return_11:
 	write_task_record
 	jmp	.Lsection_begin_task
 
-/* Its end is no end whose beginning was missed. */
+/* Its end must not count as an end without a begin. */
 .Lsection_not_measured:
 	movl	$1, HV_STATE_IDLE(%rcx)
 	xorl	%eax, %eax
@@ -195,7 +195,7 @@ hv_stub_return_11:
 	incq	HV_STATE_NO_END(%rcx)
 	jmp	.Lsection_opens
 
-/* With interrupts off, it is nested in a section. */
+/* If interrupts are off, it is nested in a section. */
 .Lpreempt_goes_off:
 	cmpl	$OF_EITHER, %eax
 	jne	.Lsection_leave_begin
@@ -204,8 +204,8 @@ hv_stub_return_11:
 	jnz	.Lsection_begins
 	jmp	.Lsection_leave_begin
 
-/* An instruction has switched interrupts off, which were on. What the idle loop itself does so is
- * no section: it may wait for an interrupt in it. */
+/* An instruction has disabled interrupts, which were on. In the idle loop this does not begin a
+ * section, because the loop may wait for an interrupt with interrupts off. */
 	.globl	hv_stub_irqs_off
 hv_stub_irqs_off:
 	enter_section_stub
@@ -238,14 +238,13 @@ hv_stub_irqs_off:
 	jz	.Lidle_is_over
 	jmp	.Lsection_leave_begin
 
-/* The kernel was entered, which has switched interrupts off that were on. So a section that is
- * still open has ended before. */
+/* The kernel was entered, which disabled interrupts that were on. So a section that is still open
+ * ended earlier. */
 	.globl	hv_stub_irq_arrives
 hv_stub_irq_arrives:
 	enter_section_stub
 	jmp	.Lirqs_go_off
 
-/* The idle loop begins. */
 	.globl	hv_stub_idle_begins
 hv_stub_idle_begins:
 	enter_section_stub
@@ -264,8 +263,8 @@ hv_stub_idle_ends:
 	jnz	.Lsection_begins
 	jmp	.Lsection_leave_begin
 
-/* Interrupts are off and about to be switched on, or to be as they were before the kernel was
- * entered: on. */
+/* Interrupts are off and about to be enabled, or about to be restored to on, as before the kernel's
+ * entry. */
 	.globl	hv_stub_irqs_on
 hv_stub_irqs_on:
 	enter_section_stub
@@ -279,8 +278,8 @@ hv_stub_irqs_on:
 	jz	.Lsection_ends
 	jmp	.Lsection_leave_begin
 
-/* Likewise in a function that also switches them off where no detour is. If no section is open, that
- * is where this one began, and it is known to be not measured. */
+/* Like hv_stub_irqs_on, in a function that also disables them without a detour. If no section is
+ * open, this section began there, and is known to be unmeasured. */
 	.globl	hv_stub_irqs_on_unless_missed
 hv_stub_irqs_on_unless_missed:
 	enter_section_stub
@@ -288,7 +287,7 @@ hv_stub_irqs_on_unless_missed:
 	jne	.Lirqs_go_on
 	jmp	.Lsection_leave_begin
 
-/* The preempt count is about to be 0. With interrupts off, that is no end. */
+/* The preempt count is about to become 0. If interrupts are off, the section continues. */
 .Lpreempt_goes_on:
 	cmpl	$OF_EITHER, %eax
 	jne	.Lsection_leave_begin
@@ -297,7 +296,8 @@ hv_stub_irqs_on_unless_missed:
 	jnz	.Lsection_ends
 	jmp	.Lsection_leave_begin
 
-/* Likewise in a function that also adds to the count where no detour is, as for interrupts. */
+/* Like hv_stub_section_ends, in a function that also adds to the count without a detour; see
+ * interrupts. */
 	.globl	hv_stub_section_ends_unless_missed
 hv_stub_section_ends_unless_missed:
 	enter_section_stub
@@ -338,7 +338,7 @@ hv_stub_return_12:
 	write_task_record
 	jmp	.Lsection_end_task
 
-/* The idle loop has none. */
+/* No begin is expected in the idle loop. */
 .Lsection_without_begin:
 	cmpl	$0, HV_STATE_IDLE(%rcx)
 	jne	.Lsection_end_logged
@@ -347,13 +347,14 @@ hv_stub_return_12:
 	incq	HV_STATE_NO_BEGIN(%rcx)
 	jmp	.Lsection_end_logged
 
-/* Subtracts the time in which the host did not run the vCPU, which is no fault of the guest's. */
+/* Subtracts the time in which the host did not run the vCPU, because that is not the guest's
+ * fault. */
 .Lsection_keep: /* %rax now, %rdx ticks */
 	testl	$HV_MODE_SILENT, MODE
 	jnz	.Lsection_ended
 	testl	$HV_SECTIONS_ON, SECTIONS
 	jz	.Lsection_ended
-	/* While the guest runs a guest of its own, interrupts are off and nevertheless served. */
+	/* While the guest runs a nested guest, interrupts are off but still served. */
 	pushq	%rax
 	pushq	%rdx
 	movq	%gs:hole_current, %rax
@@ -406,12 +407,12 @@ hv_stub_return_12:
 	incl	HV_STATE_SECTION_SEQ(%rcx)
 	jmp	.Lsection_ended
 
-/* Records the stack, as if a site had called: its words are looked for from the copy of
- * FUNCTION_CALLER on that is pushed here (struct hv_arch: section_stack_bytes). */
+/* Records the stack as if a site had called. The search for its words starts at the copy of
+ * FUNCTION_CALLER that is pushed here (struct hv_arch: section_stack_bytes). */
 .Lsection_stack:
 	pushq	%r10
 	pushq	%r11
-	/* The low bits of a caller that is not known stay 0; the others are as any text's, so that
+	/* The low bits of an unknown caller stay 0. The others are as in any text address, so that
 	 * word 1 of the record has HV_RECORD_ZEROS. */
 	movq	FUNCTION_CALLER + 16(%rsp), %rax
 	orq	$-0x80000000, %rax

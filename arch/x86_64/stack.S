@@ -1,52 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stacks: records the words of the kernel stack that the host needs to unwind it (docs/users/latency-tracers.md).
- * Included by stubs.S.
+/* Stacks: records the words of the kernel stack that the host needs to unwind it
+ * (docs/users/latency-tracers.md). Included by stubs.S.
  *
- * The stub looks at the words from the caller's return address to the end of the stack. If that is
- * the CPU's interrupt stack, it continues with the task's stack, from where the interrupt came to
- * the end. On any other stack (an exception's) it looks at nothing beyond the page.
+ * The stub examines the words from the caller's return address to the end of the stack. If that is
+ * the CPU's interrupt stack, it continues on the task's stack, from the interrupted position to the
+ * end. On any other stack (an exception's) it does not read beyond the page.
  *
- * A word counts if it is an address of kernel text, points further up its own stack, or points from
- * the interrupt stack into the task's stack. The stub counts the words first, so that it can
- * reserve all records at once. If the stack changes meanwhile, surplus words are dropped and
- * missing ones are 0. Where the stack has the address of the graph's return handler, the stub
- * records the address that the handler will return to, which it takes from the frames of that slot.
+ * A word is recorded if it is an address of kernel text, points further up its own stack, or points
+ * from the interrupt stack to the task's stack. The stub counts the words first, to reserve all
+ * records in one step. If the stack changes between, surplus words are dropped and missing ones are
+ * 0. If a word is the address of the graph's return handler, the stub records the address that the
+ * handler will return to, from the frames of that slot.
  *
  * There are two entries. The site of a function whose calls are recorded with their stacks calls
- * hv_stub_function_stack. actions.S, sections.S and event.S jump to .Lstack_action, with GOES_ON and
- * DOES pushed.
+ * hv_stub_function_stack. actions.S, sections.S and event.S jump to .Lstack_action, with GOES_ON
+ * and DOES pushed.
  *
  *      after push_all
  *      CALLER(%rsp)    caller's return: the recorded stack begins at this slot
  *      SITE_END(%rsp)  site + 5
- *      GOES_ON(%rsp)   the address of the stub that comes next; 0: none, back into the function
- *      DOES(%rsp)      what is still to do: HV_SLOT_STACK, HV_SLOT_TELL, FROM_COMMAND, ...
+ *      GOES_ON(%rsp)   the address of the next stub; 0: none, back into the function
+ *      DOES(%rsp)      the remaining actions: HV_SLOT_STACK, HV_SLOT_TELL, FROM_COMMAND, ...
  *                      the saved %rcx, %rdx, %rbx, %rsi, %rdi, %r8, %r9
- *      0(%rsp)         LOCALS_LEN bytes of locals
- */
+ *      0(%rsp)         LOCALS_LEN bytes of locals */
 #define FIRST_END   0  /* the end of the first part */
 #define FIRST_RANGE 8  /* bytes of the task's stack, or 0 if there is no second part */
-#define SECOND	    16 /* where the second part begins; 0: nowhere */
-#define SECOND_BIT  24 /* bit HV_WORD_SECOND_BIT while the second part is looked at, else 0 */
-#define POSITION    32 /* what the head was before the next record of those that were reserved */
+#define SECOND	    16 /* begin of the second part, or 0 */
+#define SECOND_BIT  24 /* HV_WORD_SECOND_BIT while the second part is read, else 0 */
+#define POSITION    32 /* head position of the next reserved record */
 #define VCPU	    40
 #define TASK	    48
 #define TSC	    56
-#define NR	    64 /* records of words */
-#define LEFT	    72 /* of them */
+#define NR	    64 /* number of word records */
+#define LEFT	    72 /* number of them left */
 #define LOCALS_LEN  80
 #define DOES	    (LOCALS_LEN + 56)
 #define GOES_ON	    (DOES + 8)
 #define SITE_END    (DOES + 16)
 #define CALLER	    (DOES + 24)
 
-/* Besides HV_SLOT_*, in the order of HV_STACK_SECTION_BIT, HV_STACK_COMMAND_BIT and, above,
- * HV_STACK_DEEPEST_BIT. A section has the first two, an event the first. */
+/* More bits of DOES, in the order of HV_STACK_SECTION_BIT, HV_STACK_COMMAND_BIT and, above,
+ * HV_STACK_DEEPEST_BIT. A section sets the first two, an event only the first. */
 #define FROM_SHIFT   16
 #define FROM_EVENT   0x10000
-#define FROM_SECTION 0x10000 /* together with FROM_COMMAND */
+#define FROM_SECTION 0x10000 /* with FROM_COMMAND */
 #define FROM_COMMAND 0x20000
-#define FROM_DEEPEST 0x400000 /* with FROM_COMMAND. With FROM_EVENT, too: not of a command */
+#define FROM_DEEPEST 0x400000 /* with FROM_COMMAND. If FROM_EVENT is also set: not of a command */
 #define TEXT_SHIFT   31 /* text is in the last 2 GiB */
 
 .macro push_all
@@ -60,8 +59,7 @@
 	subq	$LOCALS_LEN, %rsp
 .endm
 
-/* %r10 := the place of the next record of those that were reserved, %rcx := its key. Writes word 0.
- * Clobbers %rax. */
+/* %r10 := the next reserved record, %rcx := its key. Writes word 0. Clobbers %rax. */
 .macro next_place
 	movq	POSITION(%rsp), %rax
 	addq	$HV_RECORD_LEN, POSITION(%rsp)
@@ -71,9 +69,8 @@
 	store_word 0, %rax, %rcx
 .endm
 
-/* Starts over with the first word. %rsi := its address, %rdi := the end of the first part, %r9 :=
- * how many bytes of the task's stack, which begins at %r8, a pointer of the first part may point
- * into. */
+/* Restarts at the first word. %rsi := its address, %rdi := the end of the first part, %r9 := size
+ * of the range at %r8, in the task's stack, that pointers of the first part can point to. */
 .macro begin_words
 	leaq	CALLER(%rsp), %rsi
 	movq	FIRST_END(%rsp), %rdi
@@ -81,8 +78,8 @@
 	movq	$0, SECOND_BIT(%rsp)
 .endm
 
-/* %rax := the next word that counts; its bit 31 is set if it is text. %rsi := the address behind
- * that word. Goes to NONE after the last word. Clobbers %rdx. */
+/* %rax := the next word to record; bit 31 is set if it is text. %rsi := the address after that
+ * word. Jumps to NONE after the last word. Clobbers %rdx. */
 .macro next_word none
 .Lnext\@:
 	cmpq	%rdi, %rsi
@@ -132,7 +129,7 @@ hv_stub_function_stack:
 .Lstack_checks:
 	check_mode .Lstack_checked, .Lstack_out
 
-/* The entry for actions.S. 0(%rsp) is DOES, 8(%rsp) GOES_ON. */
+/* The entry for the other files. 0(%rsp) is DOES, 8(%rsp) GOES_ON. */
 .Lstack_action:
 	push_all
 
@@ -164,7 +161,7 @@ hv_stub_function_stack:
 	testl	$HV_SLOT_STACK, DOES(%rsp)
 	jz	.Lstack_reserve
 
-	/* Where the stack ends. */
+	/* Find the end of the stack. */
 	leaq	CALLER(%rsp), %rsi
 	movl	$hole_stack_bytes, %r9d
 	movq	hole_task_stack(%rax), %r8
@@ -183,7 +180,7 @@ hv_stub_function_stack:
 	leaq	8(%rdi), %rax /* the end, or the last word */
 	testl	$0xfff, %edi
 	cmovnzq %rax, %rdi
-	/* The last word is the sp of the stack that was left (arch/x86/include/asm/irq_stack.h). */
+	/* The last word is the sp of the interrupted stack (arch/x86/include/asm/irq_stack.h). */
 	movq	-8(%rdi), %rax
 	andq	$-8, %rax
 	movq	%rax, %rdx
@@ -207,14 +204,14 @@ hv_stub_function_stack:
 	incl	%ebx
 	jmp	.Lstack_count
 .Lstack_counted:
-	leal	2(%rbx), %eax /* ceil(%ebx / 3), exact for as many words as a stack can have */
+	leal	2(%rbx), %eax /* ceil(%ebx / 3), exact for the number of words on a stack */
 	imull	$0xaaab, %eax, %eax
 	shrl	$17, %eax
 	movl	$HV_STACK_RECORDS_MAX, %edx
 	cmpl	%edx, %eax
 	cmoval	%edx, %eax
 	movl	$hole_ring_mask, %edx
-	shrl	$(HV_RECORD_SHIFT + 1), %edx /* of a very small ring no more than half */
+	shrl	$(HV_RECORD_SHIFT + 1), %edx /* at most half of a very small ring */
 	cmpl	%edx, %eax
 	cmoval	%edx, %eax
 	movl	%eax, NR(%rsp)
@@ -234,7 +231,7 @@ hv_stub_function_stack:
 	testl	$HV_SLOT_STACK, DOES(%rsp)
 	jz	.Lstack_event
 
-	/* The first record: where the stack begins, frame pointer, where the second part begins. */
+	/* The first record: begin of the stack, frame pointer, begin of the second part. */
 	next_place
 	leaq	CALLER(%rsp), %rax
 	clear_top %rax
@@ -288,12 +285,13 @@ hv_stub_function_stack:
 	jmp	.Lstack_store
 
 /* The word at -8(%rsi) is the address of our handler. %eax := the low half of the address that the
- * handler will return to, taken from the frames of that slot. A frame whose caller is the handler
- * itself is of a function that was entered by a jump (a tail call), and another frame of the slot
- * has the caller. If two frames have one, one of them was added and is not filled yet, or was left
- * without a return, and their order does not tell which. So the code looks at all frames in all
- * places. If there are two callers, or none, %eax is the address of the handler, and the host ends
- * the stack there. Clobbers %rdx. */
+ * handler will return to, from the frames of that slot. Clobbers %rdx.
+ *
+ * A frame whose caller is the handler itself belongs to a function that was entered by a jump (a
+ * tail call); another frame of the slot contains the caller. If two frames contain one, one of them
+ * was added but not filled yet, or was left without a return, and their order does not show which.
+ * So the code examines all frames in all buckets. If there is not exactly one caller, %eax is the
+ * address of the handler, and the host ends the stack there. */
 .Lstack_handler:
 	pushq	%rbx
 	pushq	%rcx

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The code that the guest runs, for x86-64, and the stub of the function tracer. docs/internals/stubs.md says
- * how the files are written and how they become code.
+/* The code that the guest runs on x86-64, and the stub of the function tracer.
+ * docs/internals/stubs.md explains how these files are written and how they become code.
  *
  * A function whose entry nop was replaced calls a stub. The stub of the function tracer calls
- * nothing, takes no lock, has no loop and needs few words of stack. It is therefore safe in every
- * context that the kernel itself traces, including NMIs. %rax, %r10, %r11 and the flags are free at
- * a function's entry: no function that the compiler makes expects anything there, and the kernel's
- * own BPF trampolines do not keep them either (save_args(), arch/x86/net/bpf_jit_comp.c).
+ * nothing, takes no lock, has no loop and uses few words of stack. So it is safe in all contexts
+ * that the kernel itself traces, including NMIs. %rax, %r10, %r11 and the flags are free at a
+ * function's entry: compiled functions expect no values there, and the kernel's own BPF trampolines
+ * do not preserve them either (save_args(), arch/x86/net/bpf_jit_comp.c).
  *
  *      on entry                        after the push
  *       8(%rsp)  caller's return        16(%rsp)  CALLER
  *       0(%rsp)  site + 5                8(%rsp)  SITE_END
  *                                        0(%rsp)  %rdx
  *
- * The other files: graph.S records a call, graph_handler.S its return. profile.S counts calls and
- * their time. calls.S has the entries of graph and profile. stack.S records stacks. actions.S
- * switches recording and tells the host about calls. yield.S, event.S, hibernation.S, rename.S and
- * sections.S are not called from sites.
- */
+ * graph.S records a call, graph_handler.S its return. profile.S counts calls and their time.
+ * calls.S has the entries of graph and profile. stack.S records stacks. actions.S switches
+ * recording and reports calls to the host. yield.S, event.S, hibernation.S, rename.S and sections.S
+ * are not called from sites. */
 #include "arch/x86_64/stub_macros.inc"
 
 #define SITE_END 8 /* offsets from %rsp after the push */
 #define CALLER	 16
 
-/* The rest of a record, as make_call_word, make_context_word and load_count make it; kind and depth
- * are 0. LONG makes three instructions three bytes longer each than they need be. COUNT says how the
- * preempt count is loaded. With "both_halves" the last instruction is one byte longer than with
- * "plain". So these two ways have the same length, and one is copied over the other: neither has a
- * jump, nor a nop. The third, "task", adds what the task counts, by the label 784 also what is in
- * the upper half. */
+/* The rest of a record, like make_call_word, make_context_word and load_count, with kind and depth
+ * 0. LONG makes three instructions three bytes longer than necessary. COUNT selects how the preempt
+ * count is loaded.
+ *
+ * With "both_halves" the last instruction is one byte longer than with "plain". So both variants
+ * have the same length, and one is copied over the other without a jump or a nop. The third
+ * variant, "task", adds the task's count, and at label 784 also the upper half. */
 .macro function_words long, count
 	\long xorq SITE_END(%rsp), %rax
 	xorq	%r11, %rax
@@ -86,7 +86,7 @@ hv_stub_function:
 781:	popq	%rdx
 .Lfunction_out:
 	.globl	hv_stub_return_0
-hv_stub_return_0: /* arch->link fills these five bytes */
+hv_stub_return_0: /* link() fills these five bytes */
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
@@ -107,14 +107,14 @@ hv_stub_return_0: /* arch->link fills these five bytes */
 	jmp	785b
 	.subsection 0
 
-.Lno_lock: /* the prefix for %ds, see vcpu_locked */
+.Lno_lock: /* the %ds prefix, see vcpu_locked */
 	.byte	0x3e
 
 /* The mode is not 0. */
 .Lfunction_checks:
 	check_mode .Lfunction_checked, .Lfunction_out
 
-/* The last record on this vCPU was another task's, so a task record of this one comes first. */
+/* This task has no current task record on this vCPU: write one first. */
 .Lfunction_other_task:
 	write_task_record
 	jmp	.Lfunction_same_task

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guest's own ftrace reads a site before it changes it (ftrace_verify_code,
- * arch/x86/kernel/ftrace.c). While any site calls one of our stubs, it calls this code instead of
- * the kernel's reader. Such a site then reads as the nop that was there, so the guest's own ftrace,
- * kprobes and BPF programs can take a function that is traced from outside. Included by stubs.S.
+/* Lets the guest's ftrace take functions that hvtrace traces.
  *
- * It is called from C like the reader: (to, from, bytes) in %rdi, %rsi, %rdx, and 0 in %rax on
- * success. To no other stub does a function of the kernel return. It calls the function that its
- * caller would have called. If that function is itself traced, its record shows our return address as the
- * caller. Each place in the kernel that was changed has an entry of its own, so that the host can
- * tell the place by that address.
+ * ftrace reads a site before it changes it (ftrace_verify_code, arch/x86/kernel/ftrace.c). While
+ * any site calls one of our stubs, ftrace calls this code instead of the kernel's reader. A site
+ * that calls a stub then reads as its original nop, so the guest's ftrace, kprobes and BPF programs
+ * can take it. Included by stubs.S.
+ *
+ * It is called from C like the reader: (to, from, bytes) in %rdi, %rsi, %rdx; it returns 0 in %rax
+ * on success. It calls the function that its caller would have called. No other stub has a kernel
+ * function return to it. If that function is traced, its record shows our return address as the
+ * caller. Each changed call in the kernel has a separate entry, so the host can identify the call
+ * by that address.
  *
  *      on entry                        when the reader runs
  *       0(%rsp)  caller's return        32(%rsp)  caller's return
  *                                       24(%rsp)  to
  *                                       16(%rsp)  from
  *                                        8(%rsp)  bytes
- *                                        0(%rsp)  entry + SITE_LEN
- */
+ *                                        0(%rsp)  entry + SITE_LEN */
 	.globl	hv_stub_yields
 hv_stub_yields:
 	.rept	8
 	call	.Lyield
-	.byte	0xe9 /* jmp: always as long as this */
+	.byte	0xe9 /* jmp: fixed length */
 	.long	.Lyield_read - . - 4
 	.endr
 	.globl	hv_stub_yields_end
