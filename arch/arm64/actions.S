@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Actions: functions that switch recording on or off when they are called (traceon, traceoff), that
- * change the pid filter, or whose calls are recorded with their callers or for the host. (Registers are
- * not: HV_SLOT_REGS and HV_SLOT_FETCH do nothing.) Included by stubs.S.
+/* Actions: stubs of functions that switch recording on or off when they are called (traceon,
+ * traceoff), that change the pid filter, or whose calls are recorded with their callers or for the
+ * host. (Registers are not supported: HV_SLOT_REGS and HV_SLOT_FETCH do nothing.) Included by
+ * stubs.S.
  *
  * The site of such a function calls one of HV_NR_SLOTS entries. An entry loads its number and jumps
- * to the common code. The slot of that number (struct hv_slot, in the page of the params) says what
- * to do and which stub comes next. The mode and the counts of counted actions are in the control
- * block, which the guest may write. The next stub finds all registers as if the site had called it.
+ * to the common code. The slot of that number (struct hv_slot, in the page of the params) contains
+ * the actions and the next stub. The mode and the counts of counted actions are in the control
+ * block, which the guest can write. The next stub finds all registers as if the site had called it.
  *
- *	x9	the caller's address		x11	the slot
- *	x30	site + 4			x12	the control block
- *	x0	the function's first argument	x13	the slot's counts
- *						w14	what the slot does
- */
+ * 	x9	the caller's address		x11	the slot
+ * 	x30	site + 4			x12	the control block
+ * 	x0	the function's first argument	x13	the slot's counts
+ * 						w14	the slot's actions */
 	.if	HV_CONTROL_MODE != 0
 	.error	"exclusive loads have no offset"
 	.endif
 
-/* Adds VALUE, 1 or -1, to the count LEFT. w15 := what it was. Clobbers x10, w16, w17. */
+/* Adds VALUE, 1 or -1, to the count LEFT. w15 := the old value. Clobbers x10, w16, w17. */
 .macro change_left left, value
 	add	x10, x13, #\left
 1:	ldxr	w15, [x10]
@@ -123,7 +123,7 @@ hv_stub_actions_end:
 	b.hs	.Lact_go_on
 	lsr	w10, w16, #5
 	ldr	w10, [x17, x10, lsl #2]
-	lsr	w10, w10, w16 /* by its low five bits */
+	lsr	w10, w10, w16 /* the shift uses the low five bits */
 	tbz	w10, #0, .Lact_task_clear
 .Lact_task_set:
 	lsr	w10, w15, #5
@@ -172,8 +172,8 @@ hv_stub_actions_end:
 	cbnz	w15, .Lact_stack_done
 	b	.Lstack
 
-/* Tells the host about the call. A counted action takes one from its count first and gives it back
- * if there was none, so that two vCPUs never both take the last one. */
+/* Reports the call to the host. A counted action takes one from its count first and returns it if
+ * there was none, so two vCPUs never take the last one. */
 .Lact_tell:
 	tst	w14, #HV_SLOT_TELL
 	b.ne	.Lact_tell_record

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The entries of all calls but the three most frequent ones, which have stubs of their own
- * (hv_call_off() in arch/arch.h), and what some functions of the scheduler change in return stacks.
- * Included by stubs.S; graph.S has a picture of the stack.
+/* The entries for all calls except the three most frequent ones, which have separate stubs
+ * (hv_call_off() in arch/arch.h), and how some functions of the scheduler change return stacks.
+ * Included by stubs.S; graph.S shows the stack.
  *
  * There is one entry for each role of a function (HV_ROLE_*), each way to trace it (HV_TRACE_*),
- * and for both counted and not counted. All entries have the same length. They differ in the kind.
- * The common code first does what the role asks for, then writes the record of the function tracer,
- * then counts the call, and then goes on to the graph: each of them if the kind says so.
- */
+ * and with and without profiling. All entries have the same length; they differ in the kind.
+ * Depending on the kind, the common code handles the role, writes the record of the function
+ * tracer, counts the call, and continues in the graph. */
 
 .macro call_entry kind
 	bti	c
@@ -51,7 +50,7 @@ hv_stub_calls_end:
 	b.ne	.Lgraph_left_out
 	b	.Lgraph
 
-/* The same as hv_stub_function does. */
+/* Like hv_stub_function. */
 .Lcall_function:
 	load_mode w10
 	cbnz	w10, .Lcall_checks
@@ -70,9 +69,9 @@ hv_stub_calls_end:
 	write_task_record
 	b	.Lcall_same_task
 
-/* With options/sleep-time 0, the time from LEAVES to ARRIVES does not count in the calls that are
- * open. A task may go on without leaving the CPU; it then comes to LEAVES again before it does
- * leave, and the later time counts. */
+/* With options/sleep-time 0, the time from LEAVES to ARRIVES does not count for open calls. If a
+ * task continues without leaving the CPU, it reaches LEAVES again before it does leave, and the
+ * later time counts. */
 .Lrole:
 	find_stack
 	probe	.Lrole_found
@@ -103,9 +102,9 @@ hv_stub_calls_end:
 	b.hi	1b
 	b	.Lrole_done
 
-/* The first function that every new task calls (ret_from_fork, arch/arm64/kernel/entry.S). All
- * frames of its stack belong to a task that died in those calls. They are dropped last, when the other
- * fields are those of a return stack without frames. */
+/* The first function that each new task calls (ret_from_fork, arch/arm64/kernel/entry.S). All
+ * frames of its stack belong to a task that died in those calls. They are dropped last, after the
+ * other fields have the values of a return stack without frames. */
 .Lnew_task:
 	ands	FRAME, x11, #HV_STACK_NR_MASK
 	b.eq	.Lrole_done

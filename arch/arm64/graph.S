@@ -1,38 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The graph: the stub of a call makes the function return to the return handler (graph_handler.S)
- * and keeps the caller's address in a frame. The function has not signed its return address yet; it
- * signs the handler's. The frames of one kernel stack are in one return stack in the region
+/* The graph: the stub of a call makes the function return to the return handler (graph_handler.S),
+ * and stores the caller's address in a frame. The function has not signed its return address yet,
+ * so it signs the handler's. The frames of a kernel stack are in one return stack in the region
  * (return_stacks.inc, docs/users/graph.md). Included by stubs.S.
  *
- * There are two ways to do it. The plain way is written out in a straight line. It is for a graph
- * without options (hv_graph_is_plain() in ringbuf/abi.h), on a kernel stack whose return stack is
- * in its first place, has room for one more frame, and is not marked with HV_STACK_SLOW. Everything
- * else takes the general way. The plain way leaves to the general way before it has changed
- * anything.
+ * There are two ways to do it. The plain way is straight-line code. It requires a graph without
+ * options (hv_graph_is_plain() in ringbuf/abi.h), and a return stack that is in its first bucket,
+ * has room for another frame, and is not marked with HV_STACK_SLOW. All other calls take the
+ * general way. The plain way switches to the general way before it has changed anything.
  *
- *	the general way, after save_arguments
- *	64(sp)	what sp was: SLOT
- *	 0(sp)	x0 to x7
- *	x9	the caller's address, and when there is a frame the handler's: what x30 becomes
- *	x30	site + 4
- */
+ * 	the general way, after save_arguments
+ * 	64(sp)	original sp: SLOT
+ * 	 0(sp)	x0 to x7
+ * 	x9	the value for x30: the caller's address, or the handler's if there is a frame
+ * 	x30	site + 4 */
 
-/* The kind of a call has some of HV_FRAME_* and of these, as the entry in calls.S says. */
+/* The kind of a call combines HV_FRAME_* and these flags. The entry in calls.S sets it. */
 #define CALLED_KINDS (HV_FRAME_ROOT | HV_FRAME_MUTES)
-#define NEW_TASK     0x100  /* a new task begins: drop the frames that its stack had before */
+#define NEW_TASK     0x100  /* a new task begins: drop the old frames of its stack */
 #define LEAVES	     0x200  /* the task is about to leave the CPU */
 #define ARRIVES	     0x400  /* the task is back on a CPU */
 #define FUNCTION     0x800  /* write a record of the function tracer */
 #define UNTRACED     0x1000 /* the call is not part of a graph */
 #define ROLES	     (NEW_TASK | LEAVES | ARRIVES)
 
-/* From where find_plain_stack says to the new frame. */
+/* Offset of the new frame from the result of find_plain_stack. */
 #define NEW_FRAME HV_STACK_FRAMES + NR_ONE
 
-/* The plain ways of graph.S and profile.S look for the return stack of a call. x16 := its place,
- * x17 := the length of its frames, less NR_ONE. Goes to RARE if it is not in its first place, is
- * marked with HV_STACK_SLOW, or has no room for one more frame, and also if it has no frames. In
- * that last case x13 is 0 and x12 the key. Clobbers x12, x13. */
+/* Finds the return stack of a call for the plain ways of graph.S and profile.S. x16 := its address,
+ * x17 := the length of its frames minus NR_ONE. Jumps to RARE if it is not in its first bucket, is
+ * marked with HV_STACK_SLOW, has no room for another frame, or has no frames. If it has no frames,
+ * x13 is 0 and x12 the key. Clobbers x12, x13. */
 .macro find_plain_stack rare
 	find_block
 	find_home 16, w12, 17
@@ -43,13 +41,13 @@
 	b.hi	\rare
 .endm
 
-/* Adds the first frame to the return stack at x16, whose word was the key x12. x17 as
- * find_plain_stack sets it. Goes to GENERAL, with nothing changed, if the call is on an interrupt
- * stack or another kernel stack has taken the return stack meanwhile. Clobbers x10, x13, x14.
+/* Adds the first frame to the return stack at x16, if its word is still the key x12. x17 as set by
+ * find_plain_stack. Jumps to GENERAL, with nothing changed, if the call is on an interrupt stack,
+ * or if another kernel stack has taken the return stack. Clobbers x10, x13, x14.
  *
- * The word of a return stack is its key and nothing else only after a first frame of this key was
- * added and all frames were removed, one by one or by a new task. So its other fields are already
- * what the first frame of a task's stack needs, except for the time at which a task left the CPU. */
+ * The word of a return stack is only equal to its key after a first frame of this key was added and
+ * all frames were removed, one by one or by a new task. So the other fields already have the values
+ * for the first frame of a task's stack, except the time at which a task left the CPU. */
 .macro add_first_frame general
 	mrs	x10, sp_el0
 	ldr	x10, [x10, :lo12:hole_task_stack]
@@ -81,7 +79,7 @@ hv_stub_graph:
 	stp	x12, x9, [x16, #NEW_FRAME + HV_FRAME_SLOT] /* and HV_FRAME_CALLER */
 	mov	w12, #(HIGH_KIND(HV_RECORD_ENTRY) + (1 << DEPTH_SHIFT))
 	add	w12, w12, w17, lsl #(DEPTH_SHIFT - HV_FRAME_SHIFT)
-	str	w12, [x16, #NEW_FRAME + HV_FRAME_FLAGS] /* 0, and HV_FRAME_DEPTH */
+	str	w12, [x16, #NEW_FRAME + HV_FRAME_FLAGS] /* clears the flags, sets HV_FRAME_DEPTH */
 
 	load_vcpu
 	ldr	w12, [x10, :lo12:hole_task_pid]
@@ -207,7 +205,7 @@ hv_stub_graph:
 	tst	KIND, #HV_FRAME_PROFILED
 	b.eq	1f
 	ldr	x10, [STACK, #HV_STACK_OWN]
-	add	x11, STACK, FRAME, lsr #2 /* from a frame's offset to a sum's */
+	add	x11, STACK, FRAME, lsr #2 /* frame offset to sum offset */
 	mov	w12, #HV_STACK_SUMS
 	str	x10, [x11, x12]
 	load_param w11, HV_PARAM_GRAPH_FLAGS
@@ -227,7 +225,7 @@ hv_stub_graph:
 	make_slow
 	b	.Lgraph_counted
 
-/* The graph flags, w6, leave out some calls. */
+/* Some graph flags (w6) exclude calls. */
 .Lgraph_filter:
 	tst	w6, #HV_GRAPH_NO_IRQS
 	b.eq	1f
@@ -261,15 +259,15 @@ hv_stub_graph:
 	add_to	x11, HV_STATE_NO_ROOM, #1
 	b	.Lgraph_out
 
-/* No place has the return stack with the key KEY. STACK is behind the last place. */
+/* No bucket contains the return stack with the key KEY. STACK is after the last bucket. */
 .Lgraph_take:
 	load_param w11, HV_PARAM_GRAPH_FLAGS
 	tst	w11, #HV_GRAPH_SUBTREE
 	b.eq	1f
 	test_bits KIND, CALLED_KINDS | HV_FRAME_QUIET
 	b.ne	1f
-	/* An interrupt's call may be below a root function that it interrupted. A call on any other
-	 * stack that has no frames is not below a root function. */
+	/* A call in an interrupt can be below a root function that was interrupted. On any other
+	 * stack without frames it is not below a root function. */
 	tst	KEY, #HV_STACK_IRQ
 	b.eq	.Lgraph_left_out
 1:	mov	w10, #HV_STACK_LEN
@@ -277,11 +275,12 @@ hv_stub_graph:
 	.if	HV_STACK_PROBES != 4
 	.error	"places"
 	.endif
-	/* HV_STACK_SLOW is set until the first frame is added and the fields are this stack's. */
+	/* HV_STACK_SLOW is set until the first frame is added and the fields belong to this
+	 * stack. */
 	orr	x12, KEY, #HV_STACK_SLOW
 	.rept	HV_STACK_PROBES
 1:	ldaxr	x11, [STACK]
-	eor	x13, x11, KEY /* an interrupt on this stack may just have taken it */
+	eor	x13, x11, KEY /* an interrupt on this stack may have taken it */
 	cmp	x13, #(HV_STACK_SLOW << 1)
 	b.lo	.Lgraph_first
 	tst	x11, #HV_STACK_NR_MASK
@@ -298,13 +297,13 @@ hv_stub_graph:
 .Lgraph_taken:
 	str	wzr, [STACK, #HV_STACK_OVERRUN]
 
-/* Adds the first frame to the return stack. Until then another kernel stack may take it. */
+/* Adds the first frame to the return stack. Until then another kernel stack can take it. */
 .Lgraph_first:
 	mov	DEPTH, wzr
 	mov	w7, wzr
 	tst	KEY, #HV_STACK_IRQ
 	b.ne	.Lgraph_interrupt
-.Lgraph_above: /* w7 not 0 if a root function was interrupted */
+.Lgraph_above: /* w7 is not 0 if a root function was interrupted */
 	tst	KIND, #HV_FRAME_QUIET
 	b.ne	.Lgraph_raise
 	load_param w6, HV_PARAM_GRAPH_FLAGS
@@ -348,8 +347,8 @@ hv_stub_graph:
 	mov	FRAME, xzr
 	b	.Lgraph_raised
 
-/* The first frame of an interrupt stack continues the depth of what was interrupted, which is on the
- * current task's stack. */
+/* The first frame of an interrupt stack continues at the depth of the interrupted code, which is on
+ * the current task's stack. */
 .Lgraph_interrupt:
 	mov	x12, KEY
 	mov	x13, STACK

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The return handler of a graph: a traced function returns to it instead of its caller. The handler
- * finds the frame of the call, records the return, removes the frame and goes to the caller. It has
- * a plain way and a general way, as the stub of a call has (graph.S). Included by stubs.S.
+/* The return handler of a graph: traced functions return to it instead of their caller. It finds
+ * the frame of the call, records the return, removes the frame and jumps to the caller. It has a
+ * plain way and a general way, like the stub of a call (graph.S). Included by stubs.S.
  *
- *	on entry			the general way, after save_arguments
- *	sp	the slot		64(sp)	what sp was: SLOT
- *	x0-x7	what is returned	 0(sp)	x0 to x7
+ * 	on entry			the general way, after save_arguments
+ * 	sp	the slot		64(sp)	original sp: SLOT
+ * 	x0-x7	return value		 0(sp)	x0 to x7
  *
- * x8 to x17, x30 and the flags are free, as in the kernel's return_to_handler
- * (arch/arm64/kernel/entry-ftrace.S).
- */
-#define REMOVED x6 /* what is subtracted from the word to remove the frame */
+ * x8 to x17, x30 and the flags are free, like in the kernel's return_to_handler
+ * (arch/arm64/kernel/entry-ftrace.S). */
+#define REMOVED x6 /* value to subtract from the word to remove the frame */
 
-/* x12 := word 2, x13 := word 3 of the exit of the frame at BASE + OFF. In: x10 the task, w12 its
+/* For the exit of the frame at BASE + OFF: x12 := word 2, x13 := word 3. In: x10 the task, w12 its
  * pid. Clobbers x14, x17. */
 .macro make_exit_words base, off
 	ldr	w13, [\base, #\off + HV_FRAME_FUNCTION]
@@ -25,8 +24,8 @@
 	mov	x12, x14
 .endm
 
-/* Removes VALUE from the word of the return stack at BASE. What was read of the frame was read
- * before. Clobbers x10, w11. */
+/* Subtracts VALUE from the word of the return stack at BASE. All earlier reads of the frame are
+ * ordered before it. Clobbers x10, w11. */
 .macro remove_frame base, value
 1:	ldxr	x10, [\base]
 	sub	x10, x10, \value
@@ -72,10 +71,10 @@ hv_graph_handler:
 	store_word 0, x12, x14, x15
 	remove_frame x8, #NR_ONE
 
-/* Goes to the caller, x9. The CPU predicts returns from a stack of calls, and the function's return
- * has taken its call from there. So there is a call for this return, too, else every return above
- * would be predicted wrongly. No branch but a return may lead behind a call where branches are
- * checked (BTI). */
+/* Returns to the caller, x9. The CPU predicts returns with a stack of calls, and the function's
+ * return has consumed the entry of its call. So the code makes a call for this return, too;
+ * otherwise the CPU would mispredict all following returns. Where branches are checked (BTI), only
+ * a return can continue after a call. */
 .Lreturn:
 	bl	1f
 1:	mov	x30, x9
@@ -83,8 +82,8 @@ hv_graph_handler:
 
 /* -- the general way --------------------------------------------------------------------------- */
 
-/* Looks for a return stack of this key whose last frame has the slot. If there is none, the code
- * looks for the slot in all frames. */
+/* Looks for a return stack of this key whose last frame has the slot. If there is none, all frames
+ * are searched. */
 .Lreturn_general:
 	save_arguments
 	find_stack
@@ -95,7 +94,7 @@ hv_graph_handler:
 	cmp	x11, #(HV_STACK_SLOW << 1)
 	b.hs	1f
 	and	x11, x11, #HV_STACK_NR_MASK
-	/* With no frames this reads a word of the head that is never the address of a slot. */
+	/* Without frames, this reads a word of the header that is never the address of a slot. */
 	add	FRAME, STACK, x11
 	ldr	x12, [FRAME, #HV_STACK_FRAMES - HV_FRAME_LEN + HV_FRAME_SLOT]
 	cmp	x12, SLOT
@@ -107,7 +106,7 @@ hv_graph_handler:
 .Lreturn_last:
 	add	FRAME, FRAME, #HV_STACK_FRAMES - HV_FRAME_LEN
 	mov	REMOVED, #NR_ONE
-/* STACK the return stack, FRAME the place of the frame. */
+/* STACK the return stack, FRAME the address of the frame. */
 .Lreturn_found:
 	ldrh	w7, [FRAME, #HV_FRAME_FLAGS]
 	test_bits w7, CALLED_KINDS | HV_FRAME_PROFILED
@@ -200,13 +199,13 @@ hv_graph_handler:
 	write_task_record
 	b	.Lreturn_same_task
 
-/* Writes two records: the value with the overrun, then the exit. Words 2 and 3 of the exit are x12
- * and x13, w15 is not 0 if there is a value, w16 is the overrun. */
+/* Writes two records: one with the return value and the overrun, then the exit. Words 2 and 3 of
+ * the exit are x12 and x13, w15 is not 0 if there is a value, w16 is the overrun. */
 .Lreturn_more:
 	mov	w8, w16
 	mov	x7, xzr
 	cbz	w15, 1f
-	ldr	x7, [sp] /* what the function returns */
+	ldr	x7, [sp] /* return value */
 	lsr	x16, x7, #HV_WORD_BITS
 	and	x7, x7, #BELOW(HV_WORD_BITS)
 	orr	x8, x8, x16, lsl #HV_MORE_TOP_SHIFT
@@ -225,9 +224,9 @@ hv_graph_handler:
 	place_record 14, 15, 16, 17
 	b	.Lreturn_write
 
-/* The slot is not that of the last frame: some functions were left without a return, as when the
- * kernel kills a task and goes on with its stack. Looks for the slot in all frames and drops the
- * frames above it. STACK is behind the last place. */
+/* The last frame has another slot: some functions were left without a return, for example because
+ * the kernel killed a task and continues with its stack. Searches all frames for the slot and drops
+ * the frames above it. STACK is after the last bucket. */
 .Lreturn_search:
 	sub	STACK, STACK, x10, lsl #2
 	mov	w13, #HV_STACK_PROBES
@@ -256,6 +255,5 @@ hv_graph_handler:
 	add	STACK, STACK, x10
 	subs	w13, w13, #1
 	b.ne	.Lreturn_search_stack
-	/* There is no such frame, so somebody else has written into the region. The return address
-	 * is lost. */
+	/* There is no such frame, so the guest wrote to the region. The return address is lost. */
 	udf	#0

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The function profile: calls and their time are counted per vCPU and function in tables in the
- * region (struct hv_count, docs/users/graph.md), so that nothing is lost however many calls there are.
- * A task may be interrupted here and continue on another vCPU, so all additions are exclusive.
- * Included by stubs.S; graph.S has a picture of the stack.
+/* The function profile counts calls and their time per vCPU and function, in tables in the region
+ * (struct hv_count, docs/users/graph.md). So it loses no call, independent of their rate. A task
+ * can be interrupted here and continue on another vCPU, so all additions are exclusive. Included by
+ * stubs.S; graph.S shows the stack.
  *
- * Like the graph, the profile has a plain way. It is for a call that is only counted and for the
- * return from it, if the profile has no options (hv_profile_is_plain() in ringbuf/abi.h), if the
- * return stack is as graph.S demands for its own plain way, and if the function's counts are in
- * their first place.
- */
+ * Like the graph, the profile has a plain way, for calls that are only counted and their returns.
+ * It requires a profile without options (hv_profile_is_plain() in ringbuf/abi.h), a return stack
+ * that meets the conditions of graph.S for the plain way, and counts of the function in their first
+ * bucket. */
 
-/* x12 := the first place of the counts of FUNCTION, a 32-bit register: the offset of the address
- * that follows the function's site. Clobbers x10, x11, x13. */
+/* x12 := the first bucket for the counts of FUNCTION, a 32-bit register with the offset of the
+ * address after the function's site. Clobbers x10, x11, x13. */
 .macro find_count_home function
 	load_vcpu
 	ldr	x12, [x11, #HV_STATE_COUNTS]
@@ -24,7 +23,7 @@
 	umaddl	x12, w10, w13, x12
 .endm
 
-/* The same. Goes to OTHER if the counts are not in their first place. */
+/* Like find_count_home, but jumps to OTHER if the counts are not in their first bucket. */
 .macro find_first_count function, other
 	find_count_home \function
 	ldr	w13, [x12, #HV_COUNT_FUNCTION]
@@ -32,9 +31,9 @@
 	b.ne	\other
 .endm
 
-/* x12 := this vCPU's counts of the function w7, in whichever of their HV_COUNT_PROBES places they
- * are. If the function has no counts yet, it takes the first free place. Goes to NONE if none of the
- * places is free. Clobbers x10, x11, x13, x14. */
+/* x12 := this vCPU's counts of the function w7, in any of their HV_COUNT_PROBES buckets. A function
+ * without counts takes the first free bucket. Jumps to NONE if no bucket is free. Clobbers x10,
+ * x11, x13, x14. */
 .macro find_count none
 	find_count_home w7
 	mov	w14, #HV_COUNT_PROBES
@@ -52,7 +51,7 @@
 3:
 .endm
 
-/* Adds the ticks TICKS to the counts at x12. Clobbers x10, x13 to x15. */
+/* Adds TICKS to the counts at x12. Clobbers x10, x13 to x15. */
 .macro add_ticks ticks
 	add_to	x12, HV_COUNT_TICKS, \ticks
 	mul	x10, \ticks, \ticks
@@ -125,8 +124,8 @@ hv_stub_profile:
 	add_to	x11, HV_STATE_NO_COUNT, #1
 	b	.Lcall_counted
 
-/* A call that the graph leaves out. If it is profiled it gets a frame all the same, whose return
- * only counts. */
+/* The graph excludes this call. If it is profiled, it still gets a frame, and its return is only
+ * counted. */
 .Lgraph_left_out:
 	tst	KIND, #HV_FRAME_PROFILED
 	b.eq	.Lgraph_out
@@ -150,8 +149,8 @@ hv_stub_profile:
 
 /* -- a return ---------------------------------------------------------------------------------- */
 
-/* The plain way. x8 the return stack, x16 its place plus the offset of the frame in its frames, w12
- * the frame's flags, x9 the caller. */
+/* The plain way. x8 is the return stack, x16 its address plus the offset of the frame in its
+ * frames, w12 the frame's flags, x9 the caller. */
 .Lreturn_profile:
 	cmp	w12, #(HV_FRAME_PROFILED | HV_FRAME_QUIET)
 	b.ne	.Lreturn_general
@@ -165,13 +164,12 @@ hv_stub_profile:
 	remove_frame x8, #NR_ONE
 	b	.Lreturn
 
-/* The general way. In: FRAME the frame, STACK its return stack, w7 the frame's flags. Keeps KEY,
- * REMOVED.
+/* The general way. In: FRAME the frame, STACK its return stack, w7 the frame's flags. Preserves
+ * KEY, REMOVED.
  *
- * With options/graph-time 0 the time of a call does not include the calls that it makes: its own
- * time. HV_STACK_OWN is the sum of the own times of all calls that returned. The frame's sum is
- * what it was when the call began; it has since grown by exactly the time of the calls in
- * between. */
+ * With options/graph-time 0, the time of a call excludes the calls that it makes: its own time.
+ * HV_STACK_OWN is the sum of the own times of all calls that have returned. The frame contains this
+ * sum at the begin of the call, so the difference is exactly the time of the calls in between. */
 .Lprofile_return:
 	load_param w11, HV_PARAM_GRAPH_FLAGS
 	tst	w11, #HV_GRAPH_PROFILE
@@ -194,7 +192,7 @@ hv_stub_profile:
 	sub	x12, FRAME, STACK
 	subs	x12, x12, #HV_STACK_FRAMES
 	b.eq	.Lprofile_lowest
-1:	add	x13, STACK, x12, lsr #2 /* from a frame's offset to a sum's */
+1:	add	x13, STACK, x12, lsr #2 /* frame offset to sum offset */
 	mov	w14, #HV_STACK_SUMS
 	ldr	x13, [x13, x14]
 	ldr	x14, [STACK, #HV_STACK_OWN]
@@ -205,8 +203,8 @@ hv_stub_profile:
 	str	x14, [STACK, #HV_STACK_OWN]
 	b	.Lprofile_ticks
 
-/* The lowest frame of a return stack. On an interrupt stack its time is also subtracted from the
- * call that was interrupted, whose frames are in another return stack. */
+/* The lowest frame of a return stack. On an interrupt stack, its time is also subtracted from the
+ * interrupted call, whose frames are in another return stack. */
 .Lprofile_lowest:
 	ldr	x13, [STACK]
 	tst	x13, #HV_STACK_IRQ

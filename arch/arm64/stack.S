@@ -1,42 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stacks: records the callers of a function (docs/users/latency-tracers.md). Included by stubs.S.
  *
- * Every function of the kernel keeps a frame record, and so does every exception before 6.13:
+ * Each function of the kernel keeps a frame record, and so does each exception before 6.13:
  *
- *	fp -> +-------------------+
- *	      | the next record   |  of the caller; 0: nobody called it
- *	      | return address    |  signed, or the handler's of a graph; 0 likewise
- *	      +-------------------+
+ * 	fp -> +-------------------+
+ * 	      | the next record   |  of the caller; 0: no caller
+ * 	      | return address    |  signed, or the graph handler's; 0: no caller
+ * 	      +-------------------+
  *
- * So the stub follows these records, as the kernel's own unwinder does (arch/arm64/kernel/
- * stacktrace.c), and records the return addresses, the caller's in x9 first. It reads what is on the
- * stack that it is on and nothing else: from the stack pointer upwards, each record above the one
- * before it. From the CPU's interrupt stack the records lead once to the task's. On any other stack
- * it reads nothing beyond the page.
+ * The stub follows these records like the kernel's own unwinder (arch/arm64/kernel/stacktrace.c),
+ * and records the return addresses, the caller's in x9 first. It only reads the stack that it is
+ * on: from the stack pointer upwards, each record above the previous one. From the CPU's interrupt
+ * stack, the records can continue once on the task's stack. On any other stack it does not read
+ * beyond the page.
  *
- * The stub counts the callers first, so that it can reserve all records at once. If the stack changes
- * meanwhile, surplus callers are dropped and missing ones are 0. Where the graph's handler is in
- * place of a return address, the stub records the address that the handler will return to.
+ * The stub counts the callers first, to reserve all records in one step. If the stack changes
+ * between, surplus callers are dropped and missing ones are 0. If a return address is the graph
+ * handler's, the stub records the address that the handler will return to.
  *
  * There are two entries. The site of a function whose calls are recorded with their stacks calls
- * hv_stub_function_stack. actions.S jumps to .Lstack, which goes back to .Lact_stack_done.
+ * hv_stub_function_stack. actions.S jumps to .Lstack, which returns to .Lact_stack_done.
  *
- *	after the registers are saved
- *	SAVED_LEN(sp)	what sp was: SLOT
- *	BOUNDS(sp)	as find_bounds has set x4 and x5
- *	ACTION(sp)	x11 and x13 of actions.S; 0: it was not called by that
- *	SITE_END(sp)	site + 4
- *	0(sp)		x0 to x8
- *	x9		the caller's address
- */
+ * 	after the registers are saved
+ * 	SAVED_LEN(sp)	original sp: SLOT
+ * 	BOUNDS(sp)	x4 and x5 as set by find_bounds
+ * 	ACTION(sp)	x11 and x13 of actions.S; 0: not called from there
+ * 	SITE_END(sp)	site + 4
+ * 	0(sp)		x0 to x8
+ * 	x9		the caller's address */
 #define SITE_END    72
 #define ACTION	    80
 #define BOUNDS	    96
 #define SAVED_LEN   112
 #define CALLERS_MAX 128 /* the host shows no more */
-#define FP_REGS	    2	/* of the word behind a record of zeros: there are registers around it */
+#define FP_REGS	    2	/* the word after a zero record: registers surround it */
 
-/* REG := a value of 64 bits */
+/* REG := a 64-bit value */
 .macro load_address reg, value
 	mov	\reg, #:abs_g0_nc:\value
 	movk	\reg, #:abs_g1_nc:\value
@@ -50,7 +49,7 @@
 	neg	\reg, \reg
 .endm
 
-/* x4 := the end of the stack that SLOT is on, x5 := the start of the task's stack if records may
+/* x4 := the end of the stack that contains SLOT, x5 := the start of the task's stack if records can
  * lead there from this one, else 0. Clobbers x10, x12 to x15.
  *
  * A kernel in EL2 (VHE) has a CPU's offset in another register (HV_ALT_HYPERVISOR). */
@@ -85,8 +84,8 @@
 	.subsection 0
 .endm
 
-/* Begins with the function's caller, x30. x2 := the next record, x3 := where that may be at the
- * lowest; x4 and x5 as find_bounds sets them. Clobbers x12, x13. */
+/* Starts at the function's caller, x30. x2 := the next record, x3 := its lowest allowed address; x4
+ * and x5 as set by find_bounds. Clobbers x12, x13. */
 .macro begin_callers
 	ldp	x4, x5, [sp, #BOUNDS]
 	mov	x2, x29
@@ -102,8 +101,8 @@
 1:
 .endm
 
-/* x30 := the next caller. Goes to WHOLE if there is none, and to NONE if it cannot be told. Clobbers
- * x12, x13. */
+/* x30 := the next caller. Jumps to WHOLE at the end of the stack, and to NONE if the next caller is
+ * unknown. Clobbers x12, x13. */
 .macro next_caller whole, none
 .Lrecord\@:
 	tst	x2, #7
@@ -132,8 +131,7 @@
 3:	add	x3, x2, #16
 	mov	x2, x12
 	b	.Lfound\@
-	/* Since 6.13 a word behind it tells whether an exception is there (struct frame_record_meta).
-	 */
+	/* Since 6.13 the word after it marks exceptions (struct frame_record_meta). */
 .Llast\@:
 	sub	x12, x4, #24
 	cmp	x2, x12
@@ -145,7 +143,7 @@
 .Lfound\@:
 .endm
 
-/* x12 := the word of the caller x30. Goes to NONE if it is no text. Clobbers x13. */
+/* x12 := the word for the caller x30. Jumps to NONE if it is not text. Clobbers x13. */
 .macro make_word none
 	sub	x12, x30, x0
 	lsr	x13, x12, #TEXT_BITS
@@ -153,8 +151,8 @@
 	b.ne	\none
 .endm
 
-/* x14 := the place of the next record of those that were reserved, whose position is x16, x15 := its
- * key. Writes word 0, x17. Clobbers x12, x13. */
+/* x14 := the next reserved record, at position x16; x15 := its key. Writes word 0, x17. Clobbers
+ * x12, x13. */
 .macro next_place
 	mov	x15, x16
 	place_record 14, 15, 12, 13
@@ -163,8 +161,8 @@
 	store_word 0, x12, x14, x15
 .endm
 
-/* Begins the next record of words. x7 := its word 3, w8 := the number of its first word. Clobbers x12
- * to x15. */
+/* Starts the next record of words. x7 := its word 3, w8 := the number of its first word. Clobbers
+ * x12 to x15. */
 .macro begin_record
 	mov	x12, #(1 << HV_RECORD_DEPTH_SHIFT)
 	add	x7, x7, x12
@@ -216,7 +214,7 @@ hv_stub_function_stack:
 	add	w6, w6, #2
 	udiv	w6, w6, w12
 	load_word w12, hole_ring_mask
-	lsr	w12, w12, #(HV_RECORD_SHIFT + 1) /* of a very small ring no more than half */
+	lsr	w12, w12, #(HV_RECORD_SHIFT + 1) /* at most half of a very small ring */
 	cmp	w6, w12
 	csel	w6, w6, w12, ls
 
@@ -244,7 +242,7 @@ hv_stub_function_stack:
 	store_word 3, x12, x14, x15
 
 	begin_callers
-	mov	w1, w6 /* SLOT is not needed from here on */
+	mov	w1, w6 /* SLOT is no longer needed */
 	cbz	w6, .Lstack_event
 	begin_record
 .Lstack_word:
@@ -266,7 +264,7 @@ hv_stub_function_stack:
 	b.eq	.Lstack_event
 	begin_record
 	b	.Lstack_next
-	/* No record is at an odd address, so next_caller finds none from here on. */
+	/* Records never have odd addresses, so next_caller finds no more. */
 .Lstack_whole:
 	mov	x12, #HV_WORD_WHOLE
 	mov	x2, #1
@@ -315,13 +313,15 @@ hv_stub_function_stack:
 .Lstack_checks:
 	check_mode .Lstack_checked, .Lstack_out
 
-/* x13 := the address that the graph's handler will return to, which is in place of the return address
- * of a function that was entered with a stack pointer above x13 and not above x12. (A record is below
- * its function's slot, and the record of the caller is at that slot or above.) The frames of that
- * range tell it. One whose caller is the handler itself is of a function that was entered by a jump,
- * and another one of the range has the caller. If two frames have one, one of them was added and is
- * not filled yet, or was left without a return. So the code looks at all frames in all places. If
- * there are two callers, or none, x13 is the address of the handler. Changes nothing else. */
+/* x13 := the address that the graph's handler will return to, for a function that was entered with
+ * a stack pointer above x13 and at most x12. (A record is below its function's slot, and the
+ * caller's record is at that slot or above.) Preserves all other registers.
+ *
+ * The frames in that range contain the address. A frame whose caller is the handler itself belongs
+ * to a function that was entered by a jump; another frame in the range contains the caller. If two
+ * frames contain one, one of them was added but not filled yet, or was left without a return. So
+ * the code examines all frames in all buckets. If there is not exactly one caller, x13 is the
+ * address of the handler. */
 .Lstack_handler:
 	stp	x0, x10, [sp, #-80]!
 	stp	x11, x12, [sp, #16]
@@ -329,7 +329,7 @@ hv_stub_function_stack:
 	stp	x16, x17, [sp, #48]
 	str	x30, [sp, #64]
 	cmp	x12, x13
-	csel	x12, x12, x4, hi /* it is on another stack, or there is none */
+	csel	x12, x12, x4, hi /* it is on another stack, or does not exist */
 	cmp	x12, x4
 	csel	x12, x12, x4, ls
 	mrs	x10, sp_el0

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The code that the guest runs, for arm64, and the stub of the function tracer. docs/internals/stubs.md says
- * how the files are written and how they become code.
+/* The code that the guest runs on arm64, and the stub of the function tracer.
+ * docs/internals/stubs.md explains how these files are written and how they become code.
  *
  * A site is the second instruction of `mov x9, x30; bl stub` at a function's entry, before the
  * function has signed its return address or changed its stack.
  *
- *	on entry			on leaving, at the address that x30 had
- *	x9	the caller's address	x30	the caller's address
- *	x30	site + 4		x9	any
- *	sp	as the caller left it	sp	the same
+ * 	on entry			on leaving, at the address that x30 had
+ * 	x9	the caller's address	x30	the caller's address
+ * 	x30	site + 4		x9	any
+ * 	sp	the caller's		sp	the caller's
  *
- * The flags and x9 to x17 are free, as in the kernel's ftrace_caller
- * (arch/arm64/kernel/entry-ftrace.S): x0 to x8 have the function's arguments, x18 may have the
+ * The flags and x9 to x17 are free, like in the kernel's ftrace_caller
+ * (arch/arm64/kernel/entry-ftrace.S): x0 to x8 have the function's arguments, x18 can have the
  * shadow call stack. The stub of the function tracer calls nothing, takes no lock, and needs no
- * stack. Its only loop is that of an exclusive store, which fails while others add to the same head.
+ * stack. Its only loop is an exclusive store, which fails while other CPUs change the same head.
  *
- * The other files: graph.S records a call, graph_handler.S its return. profile.S counts calls and
- * their time. calls.S has the entries of graph and profile. stack.S records a call with its callers.
- * actions.S switches recording, and has calls recorded with their callers or for the host.
+ * graph.S records a call, graph_handler.S its return. profile.S counts calls and their time.
+ * calls.S has the entries of graph and profile. stack.S records a call with its callers. actions.S
+ * switches recording, and records calls with their callers or for the host.
  *
- * An entry begins with `bti c`: a module that is out of reach of `bl` comes by `br x16`.
- */
+ * Entries begin with `bti c`, because modules out of reach of `bl` reach them with `br x16`. */
 #include "arch/arm64/stub_macros.inc"
 
 	.text
@@ -50,7 +49,7 @@ hv_stub_function:
 .Lfunction_checks:
 	check_mode .Lfunction_checked, .Lfunction_out
 
-/* The last record on this vCPU was another task's, so a task record of this one comes first. */
+/* This task has no current task record on this vCPU: write one first. */
 .Lfunction_other_task:
 	write_task_record
 	b	.Lfunction_same_task

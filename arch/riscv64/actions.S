@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Actions: functions that switch recording on or off when they are called (traceon, traceoff), that
- * change the pid filter, or whose calls are recorded with their callers, or for the host. (Registers
- * are not: HV_SLOT_REGS and HV_SLOT_FETCH do nothing.) Included by stubs.S.
+/* Actions: stubs of functions that switch recording on or off when they are called (traceon,
+ * traceoff), that change the pid filter, or whose calls are recorded with their callers or for the
+ * host. (Registers are not supported: HV_SLOT_REGS and HV_SLOT_FETCH do nothing.) Included by
+ * stubs.S.
  *
  * The site of such a function calls one of HV_NR_SLOTS entries. An entry loads its number and jumps
- * to the common code. The slot of that number (struct hv_slot, in the page of the params) says what
- * to do and which stub comes next. The mode and the counts of counted actions are in the control
- * block, which the guest may write. The next stub finds all registers as if the site had called it.
+ * to the common code. The slot of that number (struct hv_slot, in the page of the params) contains
+ * the actions and the next stub. The mode and the counts of counted actions are in the control
+ * block, which the guest can write. The next stub finds all registers as if the site had called it.
  *
- *	ra	the caller's address		t1	the slot
- *	t0	site + 8			t2	the control block
- *	a0	the function's first argument	t3	the slot's counts
- *						t4	what the slot does
- */
+ * 	ra	the caller's address		t1	the slot
+ * 	t0	site + 8			t2	the control block
+ * 	a0	the function's first argument	t3	the slot's counts
+ * 						t4	the slot's actions */
 	.if	HV_CONTROL_MODE != 0
 	.error	"atomic operations have no offset"
 	.endif
 
-/* Adds VALUE, 1 or -1, to the count LEFT. t6 := what it was. Clobbers t5. */
+/* Adds VALUE, 1 or -1, to the count LEFT. t6 := the old value. Clobbers t5. */
 .macro change_left left, value
 	addi	t5, t3, \left
 	li	t6, \value
@@ -30,14 +30,14 @@
 	andi	\reg, \reg, HV_MODE_OFF
 .endm
 
-/* Goes to NONE if the slot does none of BITS. Clobbers t5. */
+/* Jumps to NONE if the slot has none of the actions BITS. Clobbers t5. */
 .macro does bits, none
 	li	t5, \bits
 	and	t5, t5, t4
 	beqz	t5, \none
 .endm
 
-/* REG := the word of the pid bitmap that has PID's bit. Clobbers TMP. */
+/* REG := the word of the pid bitmap with PID's bit. Clobbers TMP. */
 .macro find_pid_word reg, pid, tmp
 	srli	\reg, \pid, 5
 	slli	\reg, \reg, 2
@@ -137,7 +137,7 @@ hv_stub_actions_end:
 	bnez	t5, .Lact_stack_done
 1:	j	.Lstack
 
-/* Changes the bit of the task at a0 in the pid bitmap. t3 and t4 are needed for that. */
+/* Changes the bit of the task at a0 in the pid bitmap. This needs t3 and t4. */
 .Lact_task:
 	addi	sp, sp, -16
 	sd	t3, 0(sp)
@@ -154,7 +154,7 @@ hv_stub_actions_end:
 	bgeu	t5, t3, .Lact_task_done
 	find_pid_word t3, t5, t4
 	lw	t3, (t3)
-	srlw	t3, t3, t5 /* by its low five bits */
+	srlw	t3, t3, t5 /* the shift uses the low five bits */
 	andi	t3, t3, 1
 	beqz	t3, .Lact_task_clear
 .Lact_task_set:
@@ -175,8 +175,8 @@ hv_stub_actions_end:
 	addi	sp, sp, 16
 	j	.Lact_go_on
 
-/* Tells the host about the call. A counted action takes one from its count first and gives it back
- * if there was none, so that two vCPUs never both take the last one. */
+/* Reports the call to the host. A counted action takes one from its count first and returns it if
+ * there was none, so two vCPUs never take the last one. */
 .Lact_tell:
 	andi	t5, t4, HV_SLOT_TELL
 	bnez	t5, .Lact_tell_record

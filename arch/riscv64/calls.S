@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The entries of all calls but the three most frequent ones, which have stubs of their own
- * (hv_call_off() in arch/arch.h), and what some functions of the scheduler change in return stacks.
- * Included by stubs.S; graph.S has a picture of the stack.
+/* The entries for all calls except the three most frequent ones, which have separate stubs
+ * (hv_call_off() in arch/arch.h), and how some functions of the scheduler change return stacks.
+ * Included by stubs.S; graph.S shows the stack.
  *
  * There is one entry for each role of a function (HV_ROLE_*), each way to trace it (HV_TRACE_*),
- * and for both counted and not counted. All entries have the same length. They differ in the kind.
- * The common code first does what the role asks for, then writes the record of the function tracer,
- * then counts the call, and then goes on to the graph: each of them if the kind says so.
- */
+ * and with and without profiling. All entries have the same length; they differ in the kind.
+ * Depending on the kind, the common code handles the role, writes the record of the function
+ * tracer, counts the call, and continues in the graph. */
 
 .macro call_entry kind
 	lui	t1, ((\kind) + 0x800) >> 12
@@ -55,7 +54,7 @@ hv_stub_calls_end:
 .Lcall_profile:
 	j	.Lprofile
 
-/* The same as hv_stub_function does. */
+/* Like hv_stub_function. */
 .Lcall_function:
 	load_control lw, t1, HV_CONTROL_MODE
 	bnez	t1, .Lcall_checks
@@ -73,9 +72,9 @@ hv_stub_calls_end:
 	write_task_record
 	j	.Lcall_same_task
 
-/* With options/sleep-time 0, the time from LEAVES to ARRIVES does not count in the calls that are
- * open. A task may go on without leaving the CPU; it then comes to LEAVES again before it does
- * leave, and the later time counts. */
+/* With options/sleep-time 0, the time from LEAVES to ARRIVES does not count for open calls. If a
+ * task continues without leaving the CPU, it reaches LEAVES again before it does leave, and the
+ * later time counts. */
 .Lrole:
 	find_stack SLOT
 	probe	.Lrole_found
@@ -106,9 +105,9 @@ hv_stub_calls_end:
 	bltu	STACK, t4, 1b
 	j	.Lrole_done
 
-/* The first function that every new task calls (ret_from_fork, arch/riscv/kernel/entry.S). All
- * frames of its stack belong to a task that died in those calls. They are dropped last, when the other
- * fields are those of a return stack without frames. */
+/* The first function that each new task calls (ret_from_fork, arch/riscv/kernel/entry.S). All
+ * frames of its stack belong to a task that died in those calls. They are dropped last, after the
+ * other fields have the values of a return stack without frames. */
 .Lnew_task:
 	frames_of t1, t2
 	beqz	t1, .Lrole_done

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The graph: the stub of a call makes the function return to the return handler (graph_handler.S)
- * and keeps the caller's address in a frame. The function has not saved its return address yet; it
- * saves the handler's. The frames of one kernel stack are in one return stack in the region
+/* The graph: the stub of a call makes the function return to the return handler (graph_handler.S),
+ * and stores the caller's address in a frame. The function has not saved its return address yet, so
+ * it saves the handler's. The frames of a kernel stack are in one return stack in the region
  * (return_stacks.inc, docs/users/graph.md). Included by stubs.S.
  *
- * There are two ways to do it. The plain way is written out in a straight line. It is for a graph
- * without options (hv_graph_is_plain() in ringbuf/abi.h), on a kernel stack whose return stack is
- * in its first place, has room for one more frame, and is not marked with HV_STACK_SLOW. Everything
- * else takes the general way. The plain way leaves to the general way before it has changed
- * anything.
+ * There are two ways to do it. The plain way is straight-line code. It requires a graph without
+ * options (hv_graph_is_plain() in ringbuf/abi.h), and a return stack that is in its first bucket,
+ * has room for another frame, and is not marked with HV_STACK_SLOW. All other calls take the
+ * general way. The plain way switches to the general way before it has changed anything.
  *
- *	the general way, after save_arguments
- *	64(sp)	what sp was: SLOT
- *	 0(sp)	a0 to a7
- *	ra	the caller's address; on leaving the handler's, if there is a frame
- *	t0	site + 8
- */
+ * 	the general way, after save_arguments
+ * 	64(sp)	original sp: SLOT
+ * 	 0(sp)	a0 to a7
+ * 	ra	the caller's address; on leaving the handler's, if there is a frame
+ * 	t0	site + 8 */
 
-/* The kind of a call has some of HV_FRAME_* and of these, as the entry in calls.S says. */
+/* The kind of a call combines HV_FRAME_* and these flags. The entry in calls.S sets it. */
 #define CALLED_KINDS (HV_FRAME_ROOT | HV_FRAME_MUTES)
 #define NEW_TASK     HV_KIND_NEW_TASK
 #define LEAVES	     HV_KIND_LEAVES
@@ -25,17 +23,17 @@
 #define FUNCTION     HV_KIND_FUNCTION
 #define UNTRACED     HV_KIND_UNTRACED
 #define ROLES	     (NEW_TASK | LEAVES | ARRIVES)
-/* What brings a bit that no immediate has to the sign. */
+/* Shifts that move a bit outside all immediates to the sign. */
 #define SIGN_OF_FUNCTION (63 - 11)
 #define SIGN_OF_UNTRACED (63 - 12)
 
-/* From where find_plain_stack says to the new frame. */
+/* Offset of the new frame from the result of find_plain_stack. */
 #define NEW_FRAME HV_STACK_FRAMES + NR_ONE
 
-/* The plain ways of graph.S and profile.S look for the return stack of a call. t6 := its place,
- * t5 := the length of its frames, less NR_ONE. Goes to RARE if it is not in its first place, is
- * marked with HV_STACK_SLOW, or has no room for one more frame, and also if it has no frames. In
- * that last case t3 is 0 and t2 the key. Clobbers t1 to t3. */
+/* Finds the return stack of a call for the plain ways of graph.S and profile.S. t6 := its address,
+ * t5 := the length of its frames minus NR_ONE. Jumps to RARE if it is not in its first bucket, is
+ * marked with HV_STACK_SLOW, has no room for another frame, or has no frames. If it has no frames,
+ * t3 is 0 and t2 the key. Clobbers t1 to t3. */
 .macro find_plain_stack rare
 	find_block t2, sp, t1
 	find_home t6, t2, t1
@@ -46,13 +44,13 @@
 	bltu	t1, t5, \rare
 .endm
 
-/* Adds the first frame to the return stack at t6, whose word was the key t2. t5 as find_plain_stack
- * sets it. Goes to GENERAL, with nothing changed, if the call is on an interrupt stack or another
- * kernel stack has taken the return stack meanwhile. Clobbers t1.
+/* Adds the first frame to the return stack at t6, if its word is still the key t2. t5 as set by
+ * find_plain_stack. Jumps to GENERAL, with nothing changed, if the call is on an interrupt stack,
+ * or if another kernel stack has taken the return stack. Clobbers t1.
  *
- * The word of a return stack is its key and nothing else only after a first frame of this key was
- * added and all frames were removed, one by one or by a new task. So its other fields are already
- * what the first frame of a task's stack needs, except for the time at which a task left the CPU. */
+ * The word of a return stack is only equal to its key after a first frame of this key was added and
+ * all frames were removed, one by one or by a new task. So the other fields already have the values
+ * for the first frame of a task's stack, except the time at which a task left the CPU. */
 .macro add_first_frame general
 	load_task ld, t1, hole_task_stack
 	bne	t1, t2, \general
@@ -65,7 +63,7 @@
 	li	t5, -NR_ONE
 .endm
 
-/* The function returns to the handler. */
+/* Makes the function return to the handler. */
 .macro hook
 9:	auipc	ra, %pcrel_hi(.Lgraph_handler)
 	addi	ra, ra, %pcrel_lo(9b)
@@ -88,7 +86,7 @@ hv_stub_graph:
 	slli	t5, t5, DEPTH_SHIFT - HV_FRAME_SHIFT
 	li	t1, HIGH_KIND(HV_RECORD_ENTRY) + (1 << DEPTH_SHIFT)
 	add	t5, t5, t1
-	sw	t5, NEW_FRAME + HV_FRAME_FLAGS(t6) /* 0, and HV_FRAME_DEPTH */
+	sw	t5, NEW_FRAME + HV_FRAME_FLAGS(t6) /* clears the flags, sets HV_FRAME_DEPTH */
 
 	load_vcpu t1, t2
 	load_task lw, t2, hole_task_pid
@@ -219,7 +217,7 @@ hv_stub_graph:
 	andi	t1, KIND, HV_FRAME_PROFILED
 	beqz	t1, 1f
 	ld	t1, HV_STACK_OWN(STACK)
-	srli	t2, FRAME, 2 /* from a frame's offset to a sum's */
+	srli	t2, FRAME, 2 /* frame offset to sum offset */
 	add	t2, t2, STACK
 	li	t3, HV_STACK_SUMS
 	add	t2, t2, t3
@@ -237,7 +235,7 @@ hv_stub_graph:
 	make_slow
 	j	.Lgraph_counted
 
-/* The graph flags, a6, leave out some calls. */
+/* Some graph flags (a6) exclude calls. */
 .Lgraph_filter:
 	andi	t1, a6, HV_GRAPH_NO_IRQS
 	beqz	t1, 1f
@@ -270,27 +268,28 @@ hv_stub_graph:
 	amoadd.d zero, t2, (t1)
 	j	.Lgraph_out
 
-/* No place has the return stack with the key KEY. STACK is behind the last place. */
+/* No bucket contains the return stack with the key KEY. STACK is after the last bucket. */
 .Lgraph_take:
 	load_param lwu, t1, HV_PARAM_GRAPH_FLAGS
 	andi	t1, t1, HV_GRAPH_SUBTREE
 	beqz	t1, 1f
 	andi	t1, KIND, CALLED_KINDS | HV_FRAME_QUIET
 	bnez	t1, 1f
-	/* An interrupt's call may be below a root function that it interrupted. A call on any other
-	 * stack that has no frames is not below a root function. */
+	/* A call in an interrupt can be below a root function that was interrupted. On any other
+	 * stack without frames it is not below a root function. */
 	li	t1, HV_STACK_IRQ
 	and	t1, t1, KEY
 	beqz	t1, .Lgraph_leaves_out
 1:	go_to_first_place
-	/* HV_STACK_SLOW is set until the first frame is added and the fields are this stack's. */
+	/* HV_STACK_SLOW is set until the first frame is added and the fields belong to this
+	 * stack. */
 	li	t2, HV_STACK_SLOW
 	or	t2, t2, KEY
 	li	t5, HV_STACK_SLOW << 1
 	li	t6, HV_STACK_LEN
 	.rept	HV_STACK_PROBES
 1:	lr.d.aq	t3, (STACK)
-	xor	t4, t3, KEY /* an interrupt on this stack may just have taken it */
+	xor	t4, t3, KEY /* an interrupt on this stack may have taken it */
 	bltu	t4, t5, .Lgraph_first
 	slli	t4, t3, NR_FREE
 	bnez	t4, 2f
@@ -308,14 +307,14 @@ hv_stub_graph:
 .Lgraph_taken:
 	sw	zero, HV_STACK_OVERRUN(STACK)
 
-/* Adds the first frame to the return stack. Until then another kernel stack may take it. */
+/* Adds the first frame to the return stack. Until then another kernel stack can take it. */
 .Lgraph_first:
 	li	DEPTH, 0
 	li	a7, 0
 	li	t1, HV_STACK_IRQ
 	and	t1, t1, KEY
 	bnez	t1, .Lgraph_interrupt
-.Lgraph_above: /* a7 not 0 if a root function was interrupted */
+.Lgraph_above: /* a7 is not 0 if a root function was interrupted */
 	andi	t1, KIND, HV_FRAME_QUIET
 	bnez	t1, .Lgraph_raise
 	load_param lwu, a6, HV_PARAM_GRAPH_FLAGS
@@ -363,8 +362,8 @@ hv_stub_graph:
 .Lgraph_stays_out:
 	j	.Lgraph_left_out
 
-/* The first frame of an interrupt stack continues the depth of what was interrupted, which is on the
- * current task's stack. */
+/* The first frame of an interrupt stack continues at the depth of the interrupted code, which is on
+ * the current task's stack. */
 .Lgraph_interrupt:
 	mv	t4, KEY
 	mv	t5, STACK

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The return handler of a graph: a traced function returns to it instead of its caller. The handler
- * finds the frame of the call, records the return, removes the frame and goes to the caller. It has
- * a plain way and a general way, as the stub of a call has (graph.S). Included by stubs.S.
+/* The return handler of a graph: traced functions return to it instead of their caller. It finds
+ * the frame of the call, records the return, removes the frame and jumps to the caller. It has a
+ * plain way and a general way, like the stub of a call (graph.S). Included by stubs.S.
  *
- *	on entry
- *	sp	the slot
- *	a0, a1	what is returned
+ * 	on entry
+ * 	sp	the slot
+ * 	a0, a1	return value
  *
- * a2 to a7, t0 to t6 and ra are free, as behind every call. So nothing is saved.
- */
-#define REMOVED a6 /* what is subtracted from the word to remove the frame */
+ * a2 to a7, t0 to t6 and ra are free, as after any call. So nothing is saved. */
+#define REMOVED a6 /* value to subtract from the word to remove the frame */
 
-/* t6 := word 2, a4 := word 3 of the exit of the frame at BASE + OFF. In: t2 the task's pid. Clobbers
- * t2, t3. */
+/* For the exit of the frame at BASE + OFF: t6 := word 2, a4 := word 3. In: t2 the task's pid.
+ * Clobbers t2, t3. */
 .macro make_exit_words base, off
 	slli	t6, t2, HV_EXIT_PID_SHIFT
 	lwu	t3, \off + HV_FRAME_FUNCTION(\base)
@@ -28,8 +27,9 @@
 	or	a4, a4, t2
 .endm
 
-/* Goes to the caller, t2. The CPU predicts returns from a stack of calls, and the function's return
- * has taken its call from there, so this is a jump that takes none (no register of calls). */
+/* Jumps to the caller, t2. The CPU predicts returns with a stack of calls, and the function's
+ * return has consumed the entry of its call. So this jump consumes none (t2 is not a link
+ * register). */
 .macro go_to_caller
 	jr	t2
 .endm
@@ -67,7 +67,7 @@ hv_graph_handler:
 	store_word 1, t6
 	rdtime	t6
 	store_word 0, t6
-/* Removes the last frame, of the return stack STACK. FRAME its place, less HV_STACK_FRAMES. */
+/* Removes the last frame of the return stack STACK. FRAME is its address minus HV_STACK_FRAMES. */
 .Lreturn_plain:
 	ld	t2, HV_STACK_FRAMES + HV_FRAME_CALLER(FRAME)
 	li	t1, -NR_ONE
@@ -76,8 +76,8 @@ hv_graph_handler:
 
 /* -- the general way --------------------------------------------------------------------------- */
 
-/* Looks for a return stack of this key whose last frame has the slot. If there is none, the code
- * looks for the slot in all frames. */
+/* Looks for a return stack of this key whose last frame has the slot. If there is none, all frames
+ * are searched. */
 .Lreturn_general:
 	find_stack sp
 	li	t1, HV_STACK_SLOW << 1
@@ -87,7 +87,7 @@ hv_graph_handler:
 	xor	t2, t2, KEY
 	bgeu	t2, t1, 1f
 	frames_of t2, t2
-	/* With no frames this reads a word of the head that is never the address of a slot. */
+	/* Without frames, this reads a word of the header that is never the address of a slot. */
 	add	FRAME, STACK, t2
 	ld	t2, HV_STACK_FRAMES - HV_FRAME_LEN + HV_FRAME_SLOT(FRAME)
 	beq	t2, sp, .Lreturn_last
@@ -98,7 +98,7 @@ hv_graph_handler:
 .Lreturn_last:
 	addi	FRAME, FRAME, HV_STACK_FRAMES - HV_FRAME_LEN
 	li	REMOVED, NR_ONE
-/* STACK the return stack, FRAME the place of the frame. */
+/* STACK the return stack, FRAME the address of the frame. */
 .Lreturn_found:
 	lhu	a7, HV_FRAME_FLAGS(FRAME)
 	andi	t1, a7, CALLED_KINDS | HV_FRAME_PROFILED
@@ -184,12 +184,13 @@ hv_graph_handler:
 	write_task_record
 	j	.Lreturn_same_task
 
-/* Writes two records: the value with the overrun, then the exit. Words 2 and 3 of the exit are t6
- * and a4, t2 is not 0 if there is a value, t0 is the overrun, t1 the vCPU's state. */
+/* Writes two records: one with the return value and the overrun, then the exit. Words 2 and 3 of
+ * the exit are t6 and a4, t2 is not 0 if there is a value, t0 is the overrun, t1 the vCPU's
+ * state. */
 .Lreturn_more:
 	li	a7, 0
 	beqz	t2, 1f
-	slli	a7, a0, 64 - HV_WORD_BITS /* what the function returns */
+	slli	a7, a0, 64 - HV_WORD_BITS /* return value */
 	srli	a7, a7, 64 - HV_WORD_BITS
 	srli	t2, a0, HV_WORD_BITS
 	slli	t2, t2, HV_MORE_TOP_SHIFT
@@ -212,9 +213,9 @@ hv_graph_handler:
 	place_record
 	j	.Lreturn_write
 
-/* The slot is not that of the last frame: some functions were left without a return, as when the
- * kernel kills a task and goes on with its stack. Looks for the slot in all frames and drops the
- * frames above it. STACK is behind the last place. */
+/* The last frame has another slot: some functions were left without a return, for example because
+ * the kernel killed a task and continues with its stack. Searches all frames for the slot and drops
+ * the frames above it. STACK is after the last bucket. */
 .Lreturn_search:
 	go_to_first_place
 	li	t4, HV_STACK_PROBES
@@ -242,6 +243,5 @@ hv_graph_handler:
 	add	STACK, STACK, t1
 	addi	t4, t4, -1
 	bnez	t4, .Lreturn_search_stack
-	/* There is no such frame, so somebody else has written into the region. The return address
-	 * is lost. */
+	/* There is no such frame, so the guest wrote to the region. The return address is lost. */
 	unimp

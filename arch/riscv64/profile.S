@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The function profile: calls and their time are counted per vCPU and function in tables in the
- * region (struct hv_count, docs/users/graph.md), so that nothing is lost however many calls there are.
- * A task may be interrupted here and continue on another vCPU, so all additions are atomic.
- * Included by stubs.S; graph.S has a picture of the stack.
+/* The function profile counts calls and their time per vCPU and function, in tables in the region
+ * (struct hv_count, docs/users/graph.md). So it loses no call, independent of their rate. A task
+ * can be interrupted here and continue on another vCPU, so all additions are atomic. Included by
+ * stubs.S; graph.S shows the stack.
  *
- * Like the graph, the profile has a plain way. It is for a call that is only counted and for the
- * return from it, if the profile has no options (hv_profile_is_plain() in ringbuf/abi.h), if the
- * return stack is as graph.S demands for its own plain way, and if the function's counts are in
- * their first place.
+ * Like the graph, the profile has a plain way, for calls that are only counted and their returns.
+ * It requires a profile without options (hv_profile_is_plain() in ringbuf/abi.h), a return stack
+ * that meets the conditions of graph.S for the plain way, and counts of the function in their first
+ * bucket.
  *
- * A function is the offset of the address that follows its site: 32 bits, extended with their sign.
- */
+ * A function is identified by the offset of the address after its site: 32 bits, sign-extended. */
 
 /* REG := the function whose site ends at t0. */
 .macro find_function reg
@@ -19,7 +18,7 @@
 	subw	\reg, t0, \reg
 .endm
 
-/* t2 := the first place of the counts of FUNCTION. Clobbers t1, t3. */
+/* t2 := the first bucket for the counts of FUNCTION. Clobbers t1, t3. */
 .macro find_count_home function
 	load_vcpu t1, t3
 	ld	t2, HV_STATE_COUNTS(t1)
@@ -32,16 +31,16 @@
 	add	t2, t2, t1
 .endm
 
-/* The same. Goes to OTHER if the counts are not in their first place. */
+/* Like find_count_home, but jumps to OTHER if the counts are not in their first bucket. */
 .macro find_first_count function, other
 	find_count_home \function
 	lw	t3, HV_COUNT_FUNCTION(t2)
 	bne	t3, \function, \other
 .endm
 
-/* t2 := this vCPU's counts of the function a7, in whichever of their HV_COUNT_PROBES places they
- * are. If the function has no counts yet, it takes the first free place. Goes to NONE if none of the
- * places is free. Clobbers t1, t3, t4. */
+/* t2 := this vCPU's counts of the function a7, in any of their HV_COUNT_PROBES buckets. A function
+ * without counts takes the first free bucket. Jumps to NONE if no bucket is free. Clobbers t1, t3,
+ * t4. */
 .macro find_count none
 	find_count_home a7
 	li	t4, HV_COUNT_PROBES
@@ -64,7 +63,7 @@
 	amoadd.d zero, \reg, (t3)
 .endm
 
-/* Adds the ticks TICKS to the counts at t2. Clobbers t1, t3, t4. */
+/* Adds TICKS to the counts at t2. Clobbers t1, t3, t4. */
 .macro add_ticks ticks
 	add_count HV_COUNT_TICKS, \ticks
 	mul	t1, \ticks, \ticks
@@ -77,7 +76,7 @@
 	add_count HV_COUNT_SQUARES_H, t1
 .endm
 
-/* REG := REG - LESS, or 0 if that is more. Clobbers t1. */
+/* REG := REG - LESS, or 0 if LESS is larger. Clobbers t1. */
 .macro subtract_to_0 reg, less
 	sltu	t1, \reg, \less
 	addi	t1, t1, -1
@@ -149,8 +148,8 @@ hv_stub_profile:
 	amoadd.d zero, t2, (t1)
 	j	.Lcall_counted
 
-/* A call that the graph leaves out. If it is profiled it gets a frame all the same, whose return
- * only counts. */
+/* The graph excludes this call. If it is profiled, it still gets a frame, and its return is only
+ * counted. */
 .Lgraph_left_out:
 	andi	t1, KIND, HV_FRAME_PROFILED
 	beqz	t1, .Lprofile_out
@@ -179,8 +178,8 @@ hv_stub_profile:
 
 /* -- a return ---------------------------------------------------------------------------------- */
 
-/* The plain way. STACK the return stack, FRAME its place plus the offset of the frame in its frames,
- * t2 the frame's flags. */
+/* The plain way. STACK is the return stack, FRAME its address plus the offset of the frame in its
+ * frames, t2 the frame's flags. */
 .Lreturn_profile:
 	li	t1, HV_FRAME_PROFILED | HV_FRAME_QUIET
 	bne	t2, t1, .Lreturn_not_plain
@@ -195,13 +194,12 @@ hv_stub_profile:
 .Lreturn_not_plain:
 	j	.Lreturn_general
 
-/* The general way. In: FRAME the frame, STACK its return stack, a7 the frame's flags. Keeps KEY,
- * REMOVED.
+/* The general way. In: FRAME the frame, STACK its return stack, a7 the frame's flags. Preserves
+ * KEY, REMOVED.
  *
- * With options/graph-time 0 the time of a call does not include the calls that it makes: its own
- * time. HV_STACK_OWN is the sum of the own times of all calls that returned. The frame's sum is
- * what it was when the call began; it has since grown by exactly the time of the calls in
- * between. */
+ * With options/graph-time 0, the time of a call excludes the calls that it makes: its own time.
+ * HV_STACK_OWN is the sum of the own times of all calls that have returned. The frame contains this
+ * sum at the begin of the call, so the difference is exactly the time of the calls in between. */
 .Lprofile_return:
 	load_param lwu, t1, HV_PARAM_GRAPH_FLAGS
 	andi	t1, t1, HV_GRAPH_PROFILE
@@ -225,7 +223,7 @@ hv_stub_profile:
 	addi	t2, t2, -HV_STACK_FRAMES
 	beqz	t2, .Lprofile_lowest
 .Lprofile_sum: /* t2 the frame's offset */
-	srli	t2, t2, 2 /* from a frame's offset to a sum's */
+	srli	t2, t2, 2 /* frame offset to sum offset */
 	add	t2, t2, STACK
 	li	t3, HV_STACK_SUMS
 	add	t2, t2, t3
@@ -237,8 +235,8 @@ hv_stub_profile:
 	sd	t4, HV_STACK_OWN(STACK)
 	j	.Lprofile_ticks
 
-/* The lowest frame of a return stack. On an interrupt stack its time is also subtracted from the
- * call that was interrupted, whose frames are in another return stack. */
+/* The lowest frame of a return stack. On an interrupt stack, its time is also subtracted from the
+ * interrupted call, whose frames are in another return stack. */
 .Lprofile_lowest:
 	ld	t3, (STACK)
 	li	t1, HV_STACK_IRQ

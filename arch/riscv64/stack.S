@@ -1,49 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stacks: records the callers of a function (docs/users/latency-tracers.md). Included by stubs.S.
  *
- * Every function of the kernel keeps a frame record, which is below its frame pointer:
+ * Each function of the kernel keeps a frame record below its frame pointer:
  *
- *	      +-------------------+
- *	      | frame pointer     |  of the caller
- *	      | return address    |  or the handler's of a graph
- *	fp -> +-------------------+
+ * 	      +-------------------+
+ * 	      | frame pointer     |  of the caller
+ * 	      | return address    |  or the graph handler's
+ * 	fp -> +-------------------+
  *
- * An exception makes none. A return address in its code means that the registers of what it has
- * interrupted (struct pt_regs) are at fp; a task's first ones end its stack. The kernel's own
+ * Exceptions do not. If a return address is in the exception code, the registers of the interrupted
+ * code (struct pt_regs) are at fp. A task's first registers end its stack. The kernel's own
  * unwinder does the same (arch/riscv/kernel/stacktrace.c).
  *
- * So the stub follows these records and records the return addresses, the function's in ra first. It
- * reads what is on the stack that it is on and nothing else: from the stack pointer upwards, each
- * record above the one before it. All stacks are aligned to their size (return_stacks.inc). From
- * another stack the records lead once to the task's.
+ * The stub follows these records and records the return addresses, the function's in ra first. It
+ * only reads the stack that it is on: from the stack pointer upwards, each record above the
+ * previous one. All stacks are aligned to their size (return_stacks.inc). From another stack, the
+ * records can continue once on the task's stack.
  *
- * The stub counts the callers first, so that it can reserve all records at once. If the stack changes
- * meanwhile, surplus callers are dropped and missing ones are 0. Where the graph's handler is in
- * place of a return address, the stub records the address that the handler will return to.
+ * The stub counts the callers first, to reserve all records in one step. If the stack changes
+ * between, surplus callers are dropped and missing ones are 0. If a return address is the graph
+ * handler's, the stub records the address that the handler will return to.
  *
  * There are two entries. The site of a function whose calls are recorded with their stacks calls
- * hv_stub_function_stack. actions.S jumps to .Lstack, which goes back to .Lact_stack_done.
+ * hv_stub_function_stack. actions.S jumps to .Lstack, which returns to .Lact_stack_done.
  *
- *	after the registers are saved
- *	S_LEN(sp)	what sp was: the slot
- *	S_SLOT(sp)	t1 and t3 of actions.S; t1 0: it was not called by that
- *	S_RA(sp)	the caller's address
- *	0(sp)		a0 to a7
- *	t0		site + 8
+ * 	after the registers are saved
+ * 	S_LEN(sp)	original sp: the slot
+ * 	S_SLOT(sp)	t1 and t3 of actions.S; t1 0: not called from there
+ * 	S_RA(sp)	the caller's address
+ * 	0(sp)		a0 to a7
+ * 	t0		site + 8
  *
- *	a0	the lowest address of text	a4	the end of the stack
- *	a1	how many records are reserved	a5	the start of the task's stack, if records may
- *	a2	the next frame pointer			lead there from this one, else 0
- *	a3	where the next frame may begin	a6	the present caller
- *		at the lowest			a7	the callers so far; the records that are left
- */
+ * 	a0	the lowest address of text	a4	the end of the stack
+ * 	a1	number of reserved records	a5	the start of the task's stack, if records can
+ * 	a2	the next frame pointer			lead there from this one, else 0
+ * 	a3	lowest allowed address of the	a6	the current caller
+ * 		next frame			a7	callers so far; remaining records */
 #define S_RA	    64
 #define S_SLOT	    72
 #define S_COUNTS    80
 #define S_STATE	    88	/* of the vCPU whose ring it is */
 #define S_POSITION  96	/* of the next record */
 #define S_CLOCK	    104 /* word 0 of all records */
-#define S_KEY	    112 /* of the present record, as are these: */
+#define S_KEY	    112 /* of the current record, like these: */
 #define S_PLACE	    120
 #define S_WORD3	    128
 #define S_INDEX	    136 /* of its next word */
@@ -52,20 +51,19 @@
 #define CALLERS_MAX 128 /* the host shows no more */
 #define REGS_EPC    0	/* in struct pt_regs, which begins as struct user_regs_struct */
 #define REGS_S0	    64
-/* What .Lstack_next tells: */
+/* Results of .Lstack_next: */
 #define NEXT_FOUND  0
 #define NEXT_WHOLE  1
 #define NEXT_NONE   2
 
-/* REG := where in the text the caller a6 is. Goes to NONE if it is no text. Clobbers TMP. */
+/* REG := the offset in the text of the caller a6. Jumps to NONE if it is not text. Clobbers TMP. */
 .macro text_off reg, tmp, none
 	sub	\reg, a6, a0
 	srli	\tmp, \reg, 31
 	bnez	\tmp, \none
 .endm
 
-/* t4 := the place of the next record of those that were reserved, t3 := its key. Writes word 0.
- * Clobbers t1, t5. */
+/* t4 := the next reserved record, t3 := its key. Writes word 0. Clobbers t1, t5. */
 .macro next_place
 	ld	t1, S_STATE(sp)
 	ld	t3, S_POSITION(sp)
@@ -78,7 +76,7 @@
 	store_word 0, t5
 .endm
 
-/* Begins the next record of words. Clobbers t1, t3 to t6. */
+/* Starts the next record of words. Clobbers t1, t3 to t6. */
 .macro begin_record
 	ld	t5, S_WORD3(sp)
 	li	t6, 1
@@ -120,7 +118,7 @@ hv_stub_function_stack:
 	sd	t1, S_SLOT(sp)
 	sd	t3, S_COUNTS(sp)
 
-	/* Its upper half is the code's. */
+	/* The upper half is the same as the code's. */
 	auipc	a0, 0
 	srli	a0, a0, 32
 	slli	a0, a0, 32
@@ -149,7 +147,7 @@ hv_stub_function_stack:
 	li	t2, 3
 	divu	a7, a7, t2
 	load_word t2, hole_ring_mask
-	srli	t2, t2, HV_RECORD_SHIFT + 1 /* of a very small ring no more than half */
+	srli	t2, t2, HV_RECORD_SHIFT + 1 /* at most half of a very small ring */
 	bleu	a7, t2, 1f
 	mv	a7, t2
 1:	mv	a1, a7
@@ -208,7 +206,7 @@ hv_stub_function_stack:
 	j	.Lstack_last
 .Lstack_no_word:
 	li	t2, 0
-	/* No record is at an odd address, so there is none from here on. */
+	/* Records never have odd addresses, so there are no more. */
 .Lstack_last:
 	li	a2, 1
 	li	a3, 0
@@ -270,11 +268,11 @@ hv_stub_function_stack:
 	write_task_record
 	j	.Lstack_function
 
-/* Begins with the function's caller: sets a2 to a6. Clobbers t1 to t6. */
+/* Starts at the function's caller: sets a2 to a6. Clobbers t1 to t6. */
 .Lstack_begin:
 	addi	a3, sp, S_LEN
 	find_block t2, a3, t1
-	lui	t3, %hi(hole_stack_mask) /* its low bits are 0 */
+	lui	t3, %hi(hole_stack_mask) /* the low bits are 0 */
 	sub	a4, t2, t3
 	load_task ld, a5, hole_task_stack
 	bne	a5, t2, 1f
@@ -288,14 +286,14 @@ hv_stub_function_stack:
 	jal	t6, .Lstack_handler
 2:	ret
 
-/* a6 := the next caller. t1 := what it tells. Clobbers t2 to t6. */
+/* a6 := the next caller. t1 := one of the results above. Clobbers t2 to t6. */
 .Lstack_next:
 	load_address t2, hole_entry_code
 	sub	t2, a6, t2
 	load_word t3, hole_entry_code_len
 	load_word t4, hole_regs_bytes
 	bltu	t2, t3, .Lnext_interrupted
-	/* Nobody has called a task's first function. */
+	/* A task's first function has no caller. */
 	bnez	a5, .Lnext_record
 	sub	t2, a4, t4
 	beq	a3, t2, .Lnext_whole
@@ -317,18 +315,18 @@ hv_stub_function_stack:
 	sd	t3, S_NEXT(sp)
 	load_address t1, .Lgraph_handler
 	bne	a6, t1, 4f
-	/* The slot is the frame pointer or above it, and below the record of the caller. */
+	/* The slot is at or above the frame pointer, and below the record of the caller. */
 	addi	t1, a2, -1
 	addi	t2, t3, -16
 	bgeu	t1, t2, 3f
 	bleu	t2, a4, 5f
-3:	mv	t2, a4 /* that is on another stack, or there is none */
+3:	mv	t2, a4 /* it is on another stack, or does not exist */
 5:	jal	t6, .Lstack_handler
 4:	mv	a3, a2
 	ld	a2, S_NEXT(sp)
 	li	t1, NEXT_FOUND
 	ret
-	/* The registers of what was interrupted are where the frame ends. */
+	/* The registers of the interrupted code are at the end of the frame. */
 .Lnext_interrupted:
 	add	t2, a3, t4
 	bgtu	t2, a4, .Lnext_none
@@ -345,13 +343,14 @@ hv_stub_function_stack:
 	li	t1, NEXT_NONE
 	ret
 
-/* a6 := the address that the graph's handler will return to, which is in place of the return address
- * of a function that was entered with a stack pointer above t1 and not above t2. The frames of that
- * range tell it. One whose caller is the handler itself is of a function that was entered by a jump,
- * and another one of the range has the caller. If two frames have one, one of them was added and is
- * not filled yet, or was left without a return. So the code looks at all frames in all places. If
- * there are two callers, or none, a6 is the address of the handler. Returns by t6. Clobbers t3 to
- * t5. */
+/* a6 := the address that the graph's handler will return to, for a function that was entered with a
+ * stack pointer above t1 and at most t2. Returns to t6. Clobbers t3 to t5.
+ *
+ * The frames in that range contain the address. A frame whose caller is the handler itself belongs
+ * to a function that was entered by a jump; another frame in the range contains the caller. If two
+ * frames contain one, one of them was added but not filled yet, or was left without a return. So
+ * the code examines all frames in all buckets. If there is not exactly one caller, a6 is the
+ * address of the handler. */
 .Lstack_handler:
 	addi	sp, sp, -32
 	sd	a0, 0(sp)

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The code that the guest runs, for riscv64, and the stub of the function tracer. docs/internals/stubs.md says
- * how the files are written and how they become code.
+/* The code that the guest runs on riscv64, and the stub of the function tracer.
+ * docs/internals/stubs.md explains how these files are written and how they become code.
  *
  * A site is the pair `auipc t0, HIGH; jalr t0, LOW(t0)` at a function's entry.
  *
- *	on entry			on leaving, at the address that t0 had
- *	ra	the caller's address	ra	the same
- *	t0	site + 8		t0	the same
- *	sp	as the caller left it	sp	the same
+ * 	on entry			on leaving, at the address that t0 had
+ * 	ra	the caller's address	ra	unchanged
+ * 	t0	site + 8		t0	unchanged
+ * 	sp	the caller's		sp	unchanged
  *
- * t1 to t6 are free, as in the kernel's ftrace_caller (arch/riscv/kernel/mcount-dyn.S): a0 to a7
- * have the function's arguments, gp may have the shadow call stack, tp has the current task. The
+ * t1 to t6 are free, like in the kernel's ftrace_caller (arch/riscv/kernel/mcount-dyn.S): a0 to a7
+ * have the function's arguments, gp can have the shadow call stack, tp has the current task. The
  * stub of the function tracer calls nothing, takes no lock, has no loop and needs no stack.
  *
- * The other files: graph.S records a call, graph_handler.S its return. profile.S counts calls and
- * their time. calls.S has the entries of graph and profile. stack.S records a call with its callers. actions.S switches
- * recording, and has calls recorded for the host.
- */
+ * graph.S records a call, graph_handler.S its return. profile.S counts calls and their time.
+ * calls.S has the entries of graph and profile. stack.S records a call with its callers. actions.S
+ * switches recording, and records calls for the host. */
 	.option	norvc
 #include "arch/riscv64/stub_macros.inc"
 
@@ -45,7 +44,7 @@ hv_stub_function:
 .Lfunction_checks:
 	check_mode .Lfunction_checked, .Lfunction_out
 
-/* The last record on this vCPU was another task's, so a task record of this one comes first. */
+/* This task has no current task record on this vCPU: write one first. */
 .Lfunction_other_task:
 	write_task_record
 	j	.Lfunction_same_task
