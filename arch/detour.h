@@ -121,7 +121,7 @@ struct hv_detour {
 	enum hv_detour_kind kind;
 	struct hv_gva at;     /* address of the detour */
 	struct hv_gva next;   /* where execution continues */
-	struct hv_gva stub;   /* called at the begin or end of a section */
+	struct hv_gva stub;   /* called at the start or end of a section */
 	struct hv_gva target; /* HV_WAY_BACK_BRANCH: the branch's target */
 	/* Not for calls: */
 	const uint8_t *insn; /* original bytes in the guest */

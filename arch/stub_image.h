@@ -226,7 +226,7 @@ struct hv_stub_image {
 	/* Called by detours when preemption is disabled and enabled. 0: not supported. */
 	size_t section_begins_off;
 	size_t section_ends_off;
-	size_t section_ends_unless_missed_off; /* used if the begin may have been missed */
+	size_t section_ends_unless_missed_off; /* used if the start may have been missed */
 	/* Distance from the recorded stack at a section's end to the stack pointer at that end. */
 	size_t section_stack_bytes;
 	size_t section_function_off; /* for sites: like function_off, but only inside a section */
@@ -235,7 +235,7 @@ struct hv_stub_image {
 	 * and after the CPU is idle. 0: not supported. */
 	size_t irqs_off_off;
 	size_t irqs_on_off;
-	size_t irqs_on_unless_missed_off; /* used if the begin may have been missed */
+	size_t irqs_on_unless_missed_off; /* used if the start may have been missed */
 	size_t irq_arrives_off;
 	size_t idle_begins_off;
 	size_t idle_ends_off;

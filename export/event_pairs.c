@@ -90,7 +90,7 @@ bool hv_event_pair_end(const char *system, const char *name, struct hv_text *ret
 		hv_text_printf(ret, SYS_EXIT "%s", name + strlen(SYS_ENTER));
 		return true;
 	}
-	/* Host events are excluded: kvm_entry is not the begin of a pair. */
+	/* Host events are excluded: kvm_entry is not the start of a pair. */
 	for (size_t i = 0; strcmp(system, HOST) != 0 && i < HV_ARRAY_LEN(suffixes); i++) {
 		size_t suffix = strlen(suffixes[i].begin);
 

@@ -24,7 +24,7 @@
 #define HV_LATENCY_SECTIONS_MAX 64 /* sections whose end time is not yet known */
 
 /* The newest stack on a vCPU, recorded at the end of a section. Nothing else runs on the vCPU
- * during a section, so tasks that ran before its begin can be looked up at its end. */
+ * during a section, so tasks that ran before its start can be looked up at its end. */
 struct hv_latency_stack {
 	uint64_t time_ns;
 	uint32_t pid;
@@ -78,7 +78,7 @@ struct hv_latency {
 	 * and last seconds with events. */
 	int64_t least_ns;
 	int64_t first_ones_ns[HV_LATENCY_SECONDS], last_ones_ns[HV_LATENCY_SECONDS];
-	uint64_t second_ns, clock_begin_ns; /* host clock: begin of the last and the first second */
+	uint64_t second_ns, clock_begin_ns; /* host clock: start of the last and the first second */
 	unsigned nr_seconds;
 	uint64_t threshold_ns;
 };

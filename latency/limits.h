@@ -55,8 +55,8 @@ const struct hv_limit_group *hv_limits_group(const struct hv_limits *l, uint64_t
  * queue after all. It can then throttle the same run queue again without unthrottling it, so the
  * last event counts. */
 void hv_limits_throttle(struct hv_limits *l, const struct hv_moment *m);
-/* Processes an HV_MOMENT_UNTHROTTLE event and returns the stall that it ends. If the begin was not
- * seen, the stall begins at `since_ns`. Returns false if the begin may be missing because the table
+/* Processes an HV_MOMENT_UNTHROTTLE event and returns the stall that it ends. If the start was not
+ * seen, the stall begins at `since_ns`. Returns false if the start may be missing because the table
  * is full. */
 bool hv_limits_unthrottle(struct hv_limits *l, const struct hv_moment *m, struct hv_stall *ret);
 /* Returns the stall of throttled run queue I, which is still in progress at NOW_NS. Returns false

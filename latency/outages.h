@@ -45,7 +45,7 @@ struct hv_outages {
 /* NR_CPUS is at most HV_OUTAGE_CPUS_MAX. */
 void hv_outages_init(struct hv_outages *h, unsigned nr_cpus);
 void hv_outages_deinit(struct hv_outages *h);
-/* Adds SPAN. Spans must be added in order of their begin. Ignores spans of unknown vCPUs. */
+/* Adds SPAN. Spans must be added in order of their start. Ignores spans of unknown vCPUs. */
 void hv_outages_add(struct hv_outages *h, unsigned cpu, const struct hv_outage *span);
 /* Returns how long the vCPU was not run between the two times. If the interval covers only part of
  * a span, as much as possible of the span's outage is assumed to lie in that part, so that the

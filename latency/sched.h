@@ -43,13 +43,13 @@ struct hv_sched_task {
 	struct hv_stall_stack syscall_stack; /* where its system call last gave up the vCPU */
 	struct hv_series reclaims, compacts, faults;
 	bool is_in_program; /* it left a system call and has not entered another */
-	/* Time on a vCPU while searching for memory: total, and at the begin of the last search. */
+	/* Time on a vCPU while searching for memory: total, and at the start of the last search. */
 	uint64_t searching_on_cpu_ns, search_on_cpu_ns;
 	/* When it was on a vCPU since the system call began, except the current time slice. NR_RAN
 	 * is larger than the array if there were too many. */
 	struct hv_stall_piece ran[HV_STALL_PIECES];
 	unsigned nr_ran;
-	uint64_t syscall_searching_ns; /* SEARCHING_ON_CPU_NS at the begin of the system call */
+	uint64_t syscall_searching_ns; /* SEARCHING_ON_CPU_NS at the start of the system call */
 };
 
 /* A time slice: one task ran on a vCPU without a break. */

@@ -5,7 +5,7 @@
 
 #include "latency/stall.h"
 
-/* Fills in the task, vCPU, length, begin and end functions, and callers. The length excludes the
+/* Fills in the task, vCPU, length, start and end functions, and callers. The length excludes the
  * time in which the host did not run the vCPU, as far as the guest knew it; the interval includes
  * it. The interval starts at 0 because the text has no time. Returns false if TEXT has no
  * section. */

@@ -200,8 +200,8 @@ static bool may_wait_for_others(const struct hv_verdict_input *in, const struct 
 	return !s->nr_pieces && another_did_not_run(in->host, s->cpu, s->from_ns, s->to_ns);
 }
 
-/* Returns whether S may be the host's fault. This includes stalls of which the host took much,
- * because a guest whose vCPUs get little time is slow in everything. */
+/* Returns whether S may be the host's fault. This includes stalls from which the host took much
+ * time, because a guest whose vCPUs get little time is slow in everything. */
 static bool may_be_hosts(const struct hv_verdict_input *in, const struct hv_stall *s)
 {
 	uint64_t host_ns = taken_of(in, s, in->slack_ns + s->slack_ns);

@@ -9,8 +9,8 @@
  *   - Tasks that wait for each other's vCPUs are one cause.
  *   - If the host withheld a fifth of a vCPU's time or more, that is the first cause. Stalls of
  *     that vCPU without another fault belong to it.
- *   - A request during at least half of which the VMM's own threads waited for a CPU is the fault
- *     of the host's scheduler.
+ *   - If the VMM's own threads waited for a CPU during at least half of a request, the request is
+ *     the fault of the host's scheduler.
  *   - If the clock error could make a stall the host's fault, the fault is unknown.
  *
  * cli/verbs/latency_text.h formats the verdict. Pure. */

@@ -173,7 +173,7 @@ hv_stub_actions_end:
 	b	.Lstack
 
 /* Reports the call to the host. A counted action takes one from its count first and returns it if
- * there was none, so two vCPUs never take the last one. */
+ * there was none, so two vCPUs never both take the last one. */
 .Lact_tell:
 	tst	w14, #HV_SLOT_TELL
 	b.ne	.Lact_tell_record

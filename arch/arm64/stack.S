@@ -14,8 +14,8 @@
  * stack, the records can continue once on the task's stack. On any other stack it does not read
  * beyond the page.
  *
- * The stub counts the callers first, to reserve all records in one step. If the stack changes
- * between, surplus callers are dropped and missing ones are 0. If a return address is the graph
+ * The stub counts the callers first, to reserve all records in one step. If the stack changes,
+ * surplus callers are dropped and missing ones are 0. If a return address is the graph
  * handler's, the stub records the address that the handler will return to.
  *
  * There are two entries. The site of a function whose calls are recorded with their stacks calls
@@ -33,7 +33,7 @@
 #define BOUNDS	    96
 #define SAVED_LEN   112
 #define CALLERS_MAX 128 /* the host shows no more */
-#define FP_REGS	    2	/* the word after a zero record: registers surround it */
+#define FP_REGS	    2	/* in the word after a zero record: registers surround it */
 
 /* REG := a 64-bit value */
 .macro load_address reg, value

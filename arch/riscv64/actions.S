@@ -176,7 +176,7 @@ hv_stub_actions_end:
 	j	.Lact_go_on
 
 /* Reports the call to the host. A counted action takes one from its count first and returns it if
- * there was none, so two vCPUs never take the last one. */
+ * there was none, so two vCPUs never both take the last one. */
 .Lact_tell:
 	andi	t5, t4, HV_SLOT_TELL
 	bnez	t5, .Lact_tell_record

@@ -17,8 +17,8 @@
  * previous one. All stacks are aligned to their size (return_stacks.inc). From another stack, the
  * records can continue once on the task's stack.
  *
- * The stub counts the callers first, to reserve all records in one step. If the stack changes
- * between, surplus callers are dropped and missing ones are 0. If a return address is the graph
+ * The stub counts the callers first, to reserve all records in one step. If the stack changes,
+ * surplus callers are dropped and missing ones are 0. If a return address is the graph
  * handler's, the stub records the address that the handler will return to.
  *
  * There are two entries. The site of a function whose calls are recorded with their stacks calls
@@ -32,8 +32,8 @@
  * 	t0		site + 8
  *
  * 	a0	the lowest address of text	a4	the end of the stack
- * 	a1	number of reserved records	a5	the start of the task's stack, if records can
- * 	a2	the next frame pointer			lead there from this one, else 0
+ * 	a1	number of reserved records	a5	the start of the task's stack, if records
+ * 	a2	the next frame pointer			can lead there from this one, else 0
  * 	a3	lowest allowed address of the	a6	the current caller
  * 		next frame			a7	callers so far; remaining records */
 #define S_RA	    64

@@ -115,8 +115,8 @@ hv_stub_return_5: /* to the next stub, or into the function */
 	jmp	.Lact_go_on
 
 /* Actions that write records. %ecx collects the actions to do for this call. A counted action takes
- * one from its count first and returns it if there was none, so two vCPUs never take the last one.
- * In: %rax the slot. */
+ * one from its count first and returns it if there was none, so two vCPUs never both take the last
+ * one. In: %rax the slot. */
 .Lact_recorded:
 	testl	$HV_SLOT_REGS, HV_SLOT_DOES(%rax)
 	jnz	.Lact_regs

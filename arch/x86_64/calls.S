@@ -105,7 +105,7 @@ hv_stub_calls_end:
 
 /* With options/funcgraph-host, the time that the host takes from a vCPU does not count for open
  * calls of tasks that are off it. A task can return on another vCPU, whose steal time differs. If
- * the vCPU that the task left is unknown, the begin of its open calls is forgotten. */
+ * the vCPU that the task left is unknown, the start of its open calls is forgotten. */
 .Lrole_host:
 	load_steal
 	shrq	$HV_STEAL_SHIFT, %rax

@@ -11,11 +11,11 @@
 #define REGS_FLAGS 0x90 /* offset of the flags in struct pt_regs */
 
 /* The bytes after the jump, for each remaining length of the replaced instruction: complete
- * instructions, the last of which can include original bytes.
+ * instructions. The last one can include original bytes.
  *
  * They are never executed. But a kprobe of the guest decodes a function from its start, and can be
  * set on one of them. The kernel must not turn it into a five-byte jump, which would overwrite the
- * next instruction, to which the detour jumps. The kernel does not optimize hlt, a jump to the next
+ * next instruction, to which the detour jumps. It never does so for hlt, a jump to the next
  * instruction, and prefetch (can_boost); `test $imm32, %eax` is long enough by itself. */
 #define HLT	 0xf4
 #define SKIP	 0xeb, 0x00
@@ -49,7 +49,8 @@ size_t x86_64_encode_detour_jump(size_t len_bytes, struct hv_gva at, struct hv_g
 	return JMP_LEN + behind[rest].len;
 }
 
-/* -- what they execute ------------------------------------------------------------------------ */
+/* -- the code of a detour -----------------------------------------------------------------------
+ */
 
 /* Code under construction. */
 struct writer {

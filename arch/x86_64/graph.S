@@ -314,7 +314,7 @@ hv_stub_return_2:
 	jmp	.Lgraph_counted
 
 /* The arguments of the call are stored in frames below its own. HV_STACK_DEPTH is reduced to
- * compensate, so calls on this stack take the general way, which considers it. %rsi, %edx and %edi
+ * compensate, so calls on this stack take the general way, which checks it. %rsi, %edx and %edi
  * as in .Lgraph_raised. */
 .Lgraph_args:
 	cmpl	$(NR_MAX - (HV_FRAME_ARGS_NR + 1) * NR_ONE), %edx

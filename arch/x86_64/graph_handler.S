@@ -60,7 +60,7 @@
 .endm
 
 /* %rax := ns in which the host did not run the vCPU during the call of frame %r9 in the return
- * stack %rsi. 0 if the value at its begin is unknown. Clobbers %rdx. */
+ * stack %rsi. 0 if the value at its start is unknown. Clobbers %rdx. */
 .macro load_host_time
 	xorl	%eax, %eax
 	testw	$HV_FRAME_HOST, HV_FRAME_FLAGS(%r9)

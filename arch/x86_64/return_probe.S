@@ -103,9 +103,9 @@ hv_stub_probed_end:
 	popq	%rcx
 	jmp	.Lreturn_leave
 
-/* The same with the arguments of the call. They are copied to the stack before their frames are
- * removed, the first one at the lowest address, where it becomes a word of the entry. The guest can
- * set the flag in a frame that has no frames below it. */
+/* Records the return with the arguments of the call. They are copied to the stack before their
+ * frames are removed, the first one at the lowest address, where it becomes a word of the entry.
+ * The guest can set the flag in a frame that has no frames below it. */
 .Lreturn_args:
 	leaq	(HV_STACK_FRAMES + HV_FRAME_ARGS_NR * HV_FRAME_LEN)(%rsi), %rdx
 	cmpq	%rdx, %r9

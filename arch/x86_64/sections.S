@@ -12,11 +12,11 @@
  * A section begins where interrupts are known to be on, or the count to be 0. It replaces a section
  * whose end was missed. The host can enable measuring and recording between any two instructions.
  * Sections that began earlier are not measured, and their end must not count as an end without a
- * begin: HV_STATE_IDLE marks this until interrupts are disabled in a task, or the CPU leaves its
+ * start: HV_STATE_IDLE marks this until interrupts are disabled in a task, or the CPU leaves its
  * idle loop.
  *
  * In a section, sites call hv_stub_section_function or hv_stub_section_graph to record functions.
- * With HV_SECTIONS_LOG, the begin and end are also recorded.
+ * With HV_SECTIONS_LOG, the start and end are also recorded.
  *
  * The guest was interrupted in the middle of a function, so all registers are preserved. The flags
  * need not be, because the guest's instruction changes them, or the detour saves them.
@@ -40,7 +40,7 @@
 	movq	hole_vcpus(,%rcx,8), %rcx
 .endm
 
-/* Fills END, the begin or end of a section in the state at %rcx, without its time. Clobbers %rax,
+/* Fills END, the start or end of a section in the state at %rcx, without its time. Clobbers %rax,
  * %rdx. */
 .macro fill_end end
 	movl	PLACE(%rsp), %eax
@@ -84,7 +84,7 @@
 	leaq	8(%rsp), %rsp
 .endm
 
-/* Jumps to OFF if the begin and end of sections are not recorded now. */
+/* Jumps to OFF if the start and end of sections are not recorded now. */
 .macro check_log off
 	testl	$HV_SECTIONS_LOG, SECTIONS
 	jz	\off
@@ -92,7 +92,7 @@
 	jnz	\off
 .endm
 
-/* Records the begin or end of a section on the vCPU whose state is at %rcx. HIGH: additional bits
+/* Records the start or end of a section on the vCPU whose state is at %rcx. HIGH: additional bits
  * of the upper half of word 3. Defines the label SAME_TASK. Clobbers %rax, %rdx. */
 .macro write_section_record high, same_task, other_task
 	pushq	%r10
@@ -185,7 +185,7 @@ hv_stub_return_11:
 	write_task_record
 	jmp	.Lsection_begin_task
 
-/* Its end must not count as an end without a begin. */
+/* Its end must not count as an end without a start. */
 .Lsection_not_measured:
 	movl	$1, HV_STATE_IDLE(%rcx)
 	xorl	%eax, %eax
@@ -296,8 +296,8 @@ hv_stub_irqs_on_unless_missed:
 	jnz	.Lsection_ends
 	jmp	.Lsection_leave_begin
 
-/* Like hv_stub_section_ends, in a function that also adds to the count without a detour; see
- * interrupts. */
+/* Like hv_stub_section_ends, in a function that also adds to the count without a detour;
+ * see hv_stub_irqs_on_unless_missed. */
 	.globl	hv_stub_section_ends_unless_missed
 hv_stub_section_ends_unless_missed:
 	enter_section_stub
@@ -338,7 +338,7 @@ hv_stub_return_12:
 	write_task_record
 	jmp	.Lsection_end_task
 
-/* No begin is expected in the idle loop. */
+/* No start is expected in the idle loop. */
 .Lsection_without_begin:
 	cmpl	$0, HV_STATE_IDLE(%rcx)
 	jne	.Lsection_end_logged

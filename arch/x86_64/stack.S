@@ -8,7 +8,7 @@
  *
  * A word is recorded if it is an address of kernel text, points further up its own stack, or points
  * from the interrupt stack to the task's stack. The stub counts the words first, to reserve all
- * records in one step. If the stack changes between, surplus words are dropped and missing ones are
+ * records in one step. If the stack changes, surplus words are dropped and missing ones are
  * 0. If a word is the address of the graph's return handler, the stub records the address that the
  * handler will return to, from the frames of that slot.
  *
@@ -25,7 +25,7 @@
  *      0(%rsp)         LOCALS_LEN bytes of locals */
 #define FIRST_END   0  /* the end of the first part */
 #define FIRST_RANGE 8  /* bytes of the task's stack, or 0 if there is no second part */
-#define SECOND	    16 /* begin of the second part, or 0 */
+#define SECOND	    16 /* start of the second part, or 0 */
 #define SECOND_BIT  24 /* HV_WORD_SECOND_BIT while the second part is read, else 0 */
 #define POSITION    32 /* head position of the next reserved record */
 #define VCPU	    40
@@ -231,7 +231,7 @@ hv_stub_function_stack:
 	testl	$HV_SLOT_STACK, DOES(%rsp)
 	jz	.Lstack_event
 
-	/* The first record: begin of the stack, frame pointer, begin of the second part. */
+	/* The first record: start of the stack, frame pointer, start of the second part. */
 	next_place
 	leaq	CALLER(%rsp), %rax
 	clear_top %rax
