@@ -185,9 +185,9 @@ struct hv_arch {
 	/* The number of the root register in the gdb stub; 8 bytes, little endian. Writing it back
 	 * unchanged makes TCG discard all translations. */
 	unsigned gdb_root_register;
-	/* Registers that are not in the `g` packet. They have names because their numbers in the
-	 * stub differ between CPUs. They are read-only. NULL ends the list. If there is one,
-	 * gdb_root_register is not used. */
+	/* Read-only registers that are not in the `g` packet, by name because their numbers in the
+	 * stub differ between CPUs. NULL ends the list. If there is one, gdb_root_register is not
+	 * used. */
 	struct hv_gdb_named gdb_named[HV_GDB_NAMED_MAX + 1];
 	/* Adds the values of gdb_named to REGS, which decode_gdb_registers() filled in: root,
 	 * levels, and whether the vCPU is hidden. A value is 0 if the CPU lacks the register. */
@@ -364,7 +364,7 @@ struct hv_arch {
 	 * not at the start of an instruction. */
 	size_t (*make_detour)(const struct hv_detour *d, uint8_t *ret);
 
-	struct hv_stub_image stubs; /* without code: functions cannot be traced yet */
+	struct hv_stub_image stubs; /* no code: functions of such guests cannot be traced */
 	/* The stacks of exceptions, if they have separate ones. Graphs skip calls there. */
 	struct hv_gva_range exception_stacks;
 	/* Unwinds one frame with RULE. *FRAME is unchanged unless the caller was found. */

@@ -73,7 +73,7 @@ typedef bool (*hv_insn_fn)(void *ctx, const struct hv_insn *insn);
  * subtracts it. */
 struct hv_count_insn {
 	size_t len_bytes;
-	uint32_t amount; /* not 0; but 0 if a register has the amount */
+	uint32_t amount; /* 0 only if a register has the amount */
 	bool subtracts;	 /* according to the opcode: a register can be negative */
 	bool is_wide;	 /* 64 bits */
 };

@@ -4,7 +4,8 @@
  *
  * Some pairs are in a table. The others are found by the suffixes of their names:
  *
- * NAME_entry, NAME_exit    NAME_enter, NAME_exit    NAME_begin, NAME_end NAME_start, NAME_end
+ *   NAME_entry, NAME_exit    NAME_enter, NAME_exit
+ *   NAME_begin, NAME_end     NAME_start, NAME_end
  *
  * Two events match if they belong to the same task (the same vCPU if it is idle), or if their key
  * fields are equal, such as device and sector of a request. The table of begin events is bounded:

@@ -36,8 +36,8 @@ void hv_page_sift_deinit(struct hv_page_sift *s);
 
 /* Returns whether PAGE has an event of the host. */
 bool hv_page_sift_has_host(struct hv_span page);
-/* Starts to split PAGE, which S borrows. Returns false if PAGE is invalid or has no
- * events, or if its events do not fit into PAGE_BYTES. */
+/* Starts to split PAGE, which S borrows. Returns false if PAGE is invalid or has no events,
+ * or if its events do not fit into PAGE_BYTES. */
 bool hv_page_sift_begin(struct hv_page_sift *s, struct hv_span page);
 /* Returns the next page, of PAGE_BYTES. S owns it until the next call. Returns false at the end. */
 bool hv_page_sift_next(struct hv_page_sift *s, enum hv_sift_side *ret_side, struct hv_span *ret);

@@ -70,8 +70,8 @@ void hv_exits_init(struct hv_exits *x, unsigned nr_cpus, struct hv_stalls *stall
 void hv_exits_deinit(struct hv_exits *x);
 
 bool hv_exits_knows(const struct hv_exits *x, uint64_t key);
-/* Adds the reason KEY with the host's name for it. Call it if hv_exits_knows() is false,
- * before the first exit of this reason. */
+/* Adds the reason KEY with the host's name for it. Call it if hv_exits_knows() is false, before
+ * the first exit of this reason. */
 void hv_exits_name(struct hv_exits *x, uint64_t key, const char *name);
 
 struct hv_exit {

@@ -99,8 +99,7 @@ struct hv_stall {
 	unsigned nr_before;
 	char name[HV_STALL_NAME_LEN]; /* of an interrupt or a reason; where a section begins */
 	char end[HV_STALL_NAME_LEN];  /* where a section ends */
-	char callers[HV_STALL_CALLERS]
-		    [HV_STALL_NAME_LEN]; /* of the end of a section; an empty name ends the list */
+	char callers[HV_STALL_CALLERS][HV_STALL_NAME_LEN]; /* of the end; an empty name ends it */
 };
 
 /* Zero-initialised is empty. */

@@ -13,8 +13,8 @@
 extern const uint64_t hv_wait_times_bounds_ns[HV_WAIT_TIMES_BOUNDS];
 
 struct hv_wait_times {
-	uint64_t nr[HV_WAIT_TIMES_BOUNDS +
-		    1]; /* per bucket, not cumulative; the last: longer waits */
+	/* Per bucket, not cumulative; the last bucket is for longer waits. */
+	uint64_t nr[HV_WAIT_TIMES_BOUNDS + 1];
 	uint64_t sum_ns;
 	uint64_t nr_lost; /* lost events; a lower bound if pages do not count them */
 };
