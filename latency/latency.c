@@ -10,7 +10,8 @@
 #define UNPLACED_NS    (2 * HV_NS_PER_S) /* more than SECTION_TURNS turns take */
 #define FRESH_NS       (60 * HV_NS_PER_S)
 #define DRIFT_NS       (30 * HV_NS_PER_MS) /* offset drift that late reading can cause */
-/* Accuracy of an outage's times: of samples, and of the clock offset. */
+/* Possible error of an outage's times: from sampling (HOST_SLACK_NS), and from the estimated clock
+ * offset (SLACK_NS). */
 #define HOST_SLACK_NS  (10 * HV_NS_PER_MS)
 #define EXACT_SLACK_NS HV_NS_PER_MS /* for the host's events: skew between vCPU clocks */
 #define SLACK_NS       (50 * HV_NS_PER_MS)

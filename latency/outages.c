@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/guard.h"
 
-#define GAP_NS	 (2 * HV_NS_PER_MS) /* gap between consecutive samples of one outage */
+#define GAP_NS	 (2 * HV_NS_PER_MS) /* maximum gap between samples of one outage */
 #define SHARE_OF 5		    /* outages of 1/5 of a second in total are a stall */
 #define TAKERS	 32		    /* distinct threads per interval */
 

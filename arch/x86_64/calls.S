@@ -138,10 +138,10 @@ hv_stub_calls_end:
 
 /* The first function that each new task calls, with interrupts off.
  *
- * The frames of its stack belong to a task that died in those calls. The exception are the last
- * frames, as long as their slots ascend from this call's slot and contain the address of our
- * handler: they belong to the new task (ret_from_fork is C since 6.6). The code keeps these and
- * drops the others, and all arguments (HV_FRAME_ARGS). */
+ * The frames of its stack belong to a task that died in those calls, except the last ones, if their
+ * slots ascend from this call's slot and contain the address of our handler: they belong to the new
+ * task (ret_from_fork is C since 6.6). The code keeps these and drops the others, and all arguments
+ * (HV_FRAME_ARGS). */
 .Lnew_task:
 	leaq	SLOT(%rsp), %r11
 	find_key %r11
