@@ -162,8 +162,8 @@ RECIPE = (
 MADE = re.compile(r"^ *(\S+)-(\d+) +\[(\d+)\] (\S+) +([\d.]+): (wakeup_latency: lat=(\d+) .*)$", re.MULTILINE)
 # Numbers in histograms have a width, so the blanks before them are theirs.
 BLANKED = re.compile(r"(lat=|vals?=lat|lat:|max:) *\d+|prev_comm: \S+ *")
-# A line of raw events: the task that is woken, or switched to.
-RAW = re.compile(r"([\d.]+): (sched_waking: .*?\bpid=(\d+)|sched_switch: .*next_comm=workload next_pid=(\d+))")
+# A line of raw events that the recipe takes: the task that is woken, or switched to.
+RAW = re.compile(r"([\d.]+): (sched_waking: comm=workload pid=(\d+)|sched_switch: .*next_comm=workload next_pid=(\d+))")
 
 
 def blanked(text):
