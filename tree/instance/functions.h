@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tracers function and function_graph.
- * Leaves to others: which calls an instance wants (demux/match.h). */
+/* The tracers function and function_graph. demux/match.h selects the calls of an instance. */
 #pragma once
 
 #include "tree/instance/core/tracer.h"

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Work for the instances that the service does about once a second, because the guest has changed
- * by itself. No client waits for it, so what fails is noted in error_log, once, and is tried again
- * later and later. */
+/* Periodic work for the instances, about once a second, because the guest changes on its own. No
+ * client waits for it: an error is reported once in error_log, and the work is retried with growing
+ * delays. */
 #pragma once
 
 #include "tree/instance/core/instance.h"
 
-/* Notices modules that were loaded or removed. Words that waited for a module now select its
- * functions, and what is traced is published again, so that without a filter a new module's
- * functions are traced, too. */
+/* Detects loaded and removed modules. Applies words that waited for a module, and publishes again,
+ * so that without a filter the functions of new modules are traced too. */
 void hv_instances_refresh(struct hv_instances *all);
-/* Removes the stubs of commands whose counts are used up, and tries again what failed in an earlier
- * look. Ends a look. */
+/* Removes the stubs of commands with used-up counts, and retries earlier failures. Ends one
+ * period. */
 void hv_instances_retire(struct hv_instances *all);
-/* Ends function_graph, the profile and return probes when a livepatch waits for them. EBUSY: a
- * livepatch waits; it may wait until the return addresses of calls that have not returned are put
- * back. */
+/* Stops function_graph, the profile and return probes if a livepatch waits for them. EBUSY: a
+ * livepatch waits, possibly until the return addresses of open calls are restored. */
 struct hv_err *hv_instances_step_aside(struct hv_instances *all) hv_must_use;

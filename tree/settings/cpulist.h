@@ -17,6 +17,6 @@ static inline bool hv_cpumask_has(const uint64_t *mask, uint64_t cpu)
 	return mask[cpu / 64] >> cpu % 64 & 1;
 }
 
-/* Parses LIST, a list of CPUs below NR_CPUS, into a mask of hv_cpumask_words(NR_CPUS) words. The
- * caller frees it. NULL: it is no list, or names a CPU that there is not. */
+/* Parses LIST, a list of CPUs below NR_CPUS, into a mask of hv_cpumask_words(NR_CPUS) words, which
+ * the caller frees. Returns NULL if LIST is malformed or names a CPU that does not exist. */
 uint64_t *hv_cpulist_parse(const char *list, unsigned nr_cpus);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A probe of an event, as dynamic_events defines it:
+/* The definition of an event probe in dynamic_events:
  *
  *	e[:[GRP/][NAME]] SYSTEM.EVENT [[ARG=]FETCH[:TYPE]]... [if FILTER]
  *
  *	FETCH	$FIELD, $comm, \NUMBER, \"string", @ADDRESS, @SYMBOL[+-OFFSET],
- *		+-[u]OFFSET(FETCH); where the kernel has typecasts, FIELD and
+ *		+-[u]OFFSET(FETCH); if the kernel has typecasts, also FIELD and
  *		(STRUCT[,MEMBER])FETCH->MEMBER...
- *	TYPE	as of probes of functions (kprobe.h)
+ *	TYPE	as for function probes (kprobe.h)
  *
- * Each FETCH is made by the host of the entry of the event, and of what the stub has read of the
- * guest's memory when it recorded that: the results of a program, as for probes of functions. What
- * only the kernel can have is refused by name: the address of a text in the record. Words and
- *errors are those of the kernel (kernel/trace/trace_eprobe.c). Leaves to others: which events there
- *are, what becomes of one (tree/instance/dynamic/eprobes.h). Pure. */
+ * The host computes each FETCH from the event's entry and from the guest memory that the stub read
+ * when it recorded the event. A FETCH that only the kernel can compute, such as the address of a
+ * string in the record, is refused by name. Syntax and errors are the kernel's
+ * (kernel/trace/trace_eprobe.c). tree/instance/dynamic/eprobes.h keeps the probes and creates their
+ * events. Pure. */
 #pragma once
 
 #include "tree/settings/event_filter.h"
@@ -20,25 +20,25 @@
 #include "tree/settings/kprobe.h"
 
 struct hv_eprobe {
-	struct hv_kprobe is; /* its SYMBOL is SYSTEM.EVENT */
+	struct hv_kprobe is; /* SYMBOL is SYSTEM.EVENT */
 	struct hv_event_ref of;
-	struct hv_event_filter *filter; /* owned; of the event that is probed; NULL: none */
+	struct hv_event_filter *filter; /* owned; filter on the probed event; may be NULL */
 };
 
-/* What is known of the kernel. */
+/* Properties of the guest's kernel. */
 struct hv_eprobe_kernel {
-	struct hv_filter_scope scope; /* without a type */
-	/* It looks for a field where it comes to it, and not after the type. */
+	struct hv_filter_scope scope; /* `type` is unset */
+	/* Looks up a field while parsing it, not after the type. */
 	bool looks_early;
-	const struct hv_btf *btf;	  /* NULL: it has none */
-	bool has_casts;			  /* its probes know typecasts, and fields without a $ */
+	const struct hv_btf *btf;	  /* NULL: the kernel has no BTF */
+	bool has_casts;			  /* accepts typecasts, and fields without $ */
 	bool drops_args;		  /* as in struct hv_kprobe_kernel */
-	const struct hv_event_type *type; /* set by hv_eprobe_parse(): of the event */
-	bool is_recorded;		  /* likewise: by the guest, which can read memory then */
+	const struct hv_event_type *type; /* the probed event's type, set by hv_eprobe_parse() */
+	bool is_recorded; /* set by hv_eprobe_parse(): the guest, not the host, records it */
 };
 
-/* Parses the NR words of a command. On error *RET_FAULT is as hv_kprobe_parse() sets it, and
- * *RET_FILTER, if its code is not 0, what is wrong with the filter, *RET_FILTER_TEXT, which the
+/* Parses the NR words of a command. On error, sets *RET_FAULT as hv_kprobe_parse() does. If the
+ * filter is wrong, *RET_FILTER has a nonzero code and *RET_FILTER_TEXT is the filter, which the
  * caller frees. */
 struct hv_err *hv_eprobe_parse(struct hv_eprobe_kernel *kernel, char *const *words, size_t nr,
 			       struct hv_eprobe *ret, struct hv_kprobe_fault *ret_fault,
@@ -46,5 +46,5 @@ struct hv_err *hv_eprobe_parse(struct hv_eprobe_kernel *kernel, char *const *wor
 			       char **ret_filter_text) hv_must_use;
 void hv_eprobe_deinit(struct hv_eprobe *e);
 
-/* Whether E has the event and the first arguments that the NR words say. */
+/* Returns whether E has the event and the first arguments that the NR words name. */
 bool hv_eprobe_has_head(const struct hv_eprobe *e, char *const *words, size_t nr);

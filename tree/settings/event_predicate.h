@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One comparison in a filter of events: a field, an operator and a value (parse_pred,
- * filter_pred_fn_call). What a comparison means is what the kernel does, also where that is odd:
- * "*x" on an array of characters looks at the end of the array, not of the string.
- * Leaves to others: how comparisons are combined (event_filter.h). */
+/* One comparison in an event filter: a field, an operator and a value (parse_pred,
+ * filter_pred_fn_call). Comparisons reproduce the kernel's behavior, even if it is odd: "*x" on a
+ * character array tests the end of the array, not of the string. event_filter.h combines
+ * comparisons. */
 #pragma once
 
 #include "base/addr.h"
@@ -13,19 +13,19 @@
 
 struct hv_kernel;
 
-/* What the names in a filter mean. Borrowed. */
+/* Context for names in a filter. All pointers are borrowed. */
 struct hv_filter_scope {
 	const struct hv_kernel *kernel; /* for names of functions */
 	const struct hv_catalogue *catalogue;
 	const struct hv_event_type *type;
-	unsigned nr_cpus; /* not 0 */
+	unsigned nr_cpus; /* nonzero */
 };
 
-/* What is wrong with a filter, as the kernel says it. */
+/* An error in a filter, as the kernel reports it. */
 struct hv_filter_fault {
 	int code;	 /* errno */
-	const char *why; /* static; NULL: the kernel has no words for it */
-	size_t at;	 /* the character of the filter that the kernel marks */
+	const char *why; /* static; NULL: the kernel has no message for it */
+	size_t at;	 /* offset in the filter that the kernel marks */
 };
 
 enum hv_filter_op {
@@ -41,18 +41,18 @@ enum hv_filter_op {
 #define HV_NR_FILTER_OPS 8
 
 enum hv_predicate_kind {
-	HV_PREDICATE_NEVER,    /* no record has it: a number of an odd size */
-	HV_PREDICATE_NUMBER,   /* a field is compared with VALUE */
-	HV_PREDICATE_OF_CPUS,  /* a field, the number of a CPU, with CPUS */
-	HV_PREDICATE_RANGE,    /* a field is an address from VALUE to before END */
-	HV_PREDICATE_ARRAY,    /* the text in the field itself */
-	HV_PREDICATE_DYNAMIC,  /* the text that a __data_loc field tells */
-	HV_PREDICATE_RELATIVE, /* the text that a __rel_loc field tells */
-	HV_PREDICATE_POINTER,  /* the text in the guest's memory to which the field points */
-	HV_PREDICATE_COMM,     /* the name of the task */
-	HV_PREDICATE_CPU,      /* the CPU of the event is compared with VALUE */
-	HV_PREDICATE_CPU_OF,   /* and with CPUS */
-	HV_PREDICATE_CPUMASK,  /* a __data_loc cpumask_t is compared with CPUS */
+	HV_PREDICATE_NEVER,    /* never true: a number of an unsupported size */
+	HV_PREDICATE_NUMBER,   /* compares a field with VALUE */
+	HV_PREDICATE_OF_CPUS,  /* compares a field that is a CPU number with CPUS */
+	HV_PREDICATE_RANGE,    /* tests whether a field is an address in [VALUE, END) */
+	HV_PREDICATE_ARRAY,    /* string stored in the field */
+	HV_PREDICATE_DYNAMIC,  /* string that a __data_loc field refers to */
+	HV_PREDICATE_RELATIVE, /* string that a __rel_loc field refers to */
+	HV_PREDICATE_POINTER,  /* string in guest memory that the field points to */
+	HV_PREDICATE_COMM,     /* compares the task's name */
+	HV_PREDICATE_CPU,      /* compares the event's CPU with VALUE */
+	HV_PREDICATE_CPU_OF,   /* compares the event's CPU with CPUS */
+	HV_PREDICATE_CPUMASK,  /* compares a __data_loc cpumask_t with CPUS */
 };
 
 struct hv_predicate {
@@ -60,27 +60,27 @@ struct hv_predicate {
 	enum hv_filter_op op;
 	uint32_t off, size_bytes; /* of the field */
 	bool is_signed;
-	bool negated; /* of texts: the result is the opposite */
+	bool negated; /* for strings: invert the result */
 	uint64_t value, end;
-	struct hv_glob glob; /* of texts; points into TEXT */
+	struct hv_glob glob; /* for strings; points into TEXT */
 	char *text;	     /* owned */
 	uint64_t *cpus;	     /* owned */
 	unsigned nr_cpus;
 };
 
-/* Parses the predicate at FILTER + AT. *RET_LEN is its length. Returns false with the fault
- * otherwise. */
+/* Parses the predicate at FILTER + AT and sets *RET_LEN to its length. On error returns false and
+ * sets *RET_FAULT. */
 bool hv_predicate_parse(const struct hv_filter_scope *scope, const char *filter, size_t at,
 			struct hv_predicate *ret, size_t *ret_len,
 			struct hv_filter_fault *ret_fault);
 void hv_predicate_deinit(struct hv_predicate *p);
 
-/* One record, which is hostile. */
+/* One record. Untrusted. */
 struct hv_filter_record {
 	struct hv_span entry;
 	unsigned cpu;
 	const char *comm;		/* HV_COMM_LEN bytes */
-	const struct hv_kernel *kernel; /* for texts to which fields point */
+	const struct hv_kernel *kernel; /* reads strings that fields point to */
 };
-/* Returns whether RECORD has what P says. A predicate that cannot be looked at is false. */
+/* Returns whether P is true for RECORD. A predicate that cannot be evaluated is false. */
 bool hv_predicate_holds(const struct hv_predicate *p, const struct hv_filter_record *record);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A set of the guest's own events, by their types. A type is known by the address of its struct
- * trace_event_call and by its id: a module that goes takes both with it, and the id may be given
- * again.
- * Leaves to others: what the types are (kernel/events/catalogue.h). Pure. */
+/* A set of the guest's event types. A type is identified by the address of its struct
+ * trace_event_call and by its id: when a module is removed, the kernel can reuse the id.
+ * kernel/events/catalogue.h describes types. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +11,7 @@
 struct hv_event_type;
 
 struct hv_event_ref {
-	uint64_t call; /* address of its struct trace_event_call */
+	uint64_t call; /* address of the type's struct trace_event_call */
 	uint32_t id;
 };
 
@@ -24,13 +23,13 @@ static inline bool hv_event_ref_is_same(struct hv_event_ref a, struct hv_event_r
 
 /* Zero-initialised is empty. */
 struct hv_event_set {
-	struct hv_event_ref *list; /* owned, sorted by id; of each id at most one */
+	struct hv_event_ref *list; /* owned, sorted by id, without duplicate ids */
 	size_t nr;
 };
 
 void hv_event_set_deinit(struct hv_event_set *s);
 struct hv_event_set hv_event_set_dup(const struct hv_event_set *s);
-/* Adds REF, in place of another type with this id. */
+/* Adds REF. Replaces another type that has the same id. */
 void hv_event_set_add(struct hv_event_set *s, struct hv_event_ref ref);
 void hv_event_set_remove(struct hv_event_set *s, struct hv_event_ref ref);
 bool hv_event_set_has(const struct hv_event_set *s, struct hv_event_ref ref);

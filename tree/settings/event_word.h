@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A word of set_event: which event types it names.
+/* A word of set_event, which selects event types:
  *
- *   SYSTEM:EVENT   "*", or nothing, in place of either means all
- *   NAME           the system of that name, and the events of that name in all systems
- *   ...:mod:MODULE of these, the events of that module; in place of NAME, "*" or nothing means all
+ *   SYSTEM:EVENT   "*" or an empty string in place of either means all
+ *   NAME           all events of system NAME, and events called NAME in all systems
+ *   ...:mod:MODULE restricts these to the events of MODULE; "*" or no NAME means all
  *
- * There are no other wildcards (ftrace_set_clr_event). Pure. */
+ * No other wildcards exist (ftrace_set_clr_event). Pure. */
 #pragma once
 
 #include <stdbool.h>
 
-/* Pointers are into the word that was parsed; NULL means all. */
+/* Pointers point into the parsed word; NULL means all. */
 struct hv_event_word {
-	bool is_not;	    /* the word began with '!': the types are switched off */
-	const char *system; /* with EVENT */
+	bool is_not;	    /* the word begins with '!': disable the types */
+	const char *system; /* set together with EVENT */
 	const char *event;
-	const char *either; /* a system or an event */
+	const char *either; /* the name of a system or of an event */
 	const char *module;
 };
 
-/* Changes WORD, into which the result points. */
+/* Modifies WORD. The result points into it. */
 struct hv_event_word hv_event_word_parse(char *word);
-/* MODULE NULL: the event is of the core kernel. */
+/* MODULE NULL: the event belongs to the core kernel. */
 bool hv_event_word_matches(const struct hv_event_word *w, const char *system, const char *event,
 			   const char *module);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A set of functions: the contents of set_ftrace_filter or set_ftrace_notrace, and what a word in
- * them selects (ftrace_process_regex, match_records).
- * Leaves to others: cutting words from writes (token.h), modules that are not loaded (modcache.h),
- * commands (probes.h), when a set takes effect (files/filter.c). */
+/* A set of functions: the contents of set_ftrace_filter or set_ftrace_notrace, and the functions
+ * that a word selects (ftrace_process_regex, match_records). token.h splits writes into words,
+ * modcache.h keeps words for modules that are not loaded, probes.h handles commands, files/filter.c
+ * publishes the set. */
 #pragma once
 
 #include "base/text.h"
 #include "kernel/sites.h"
 
-/* Functions by their addresses, which stay valid when modules come and go. Zero-initialised is
- * empty. */
+/* Functions by address, which stays valid when modules come and go. Zero-initialised is empty. */
 struct hv_filter {
 	uint64_t *ips; /* owned, ascending, without duplicates */
 	size_t nr;
@@ -37,8 +36,9 @@ struct hv_filter hv_filter_match(const struct hv_sites *sites, const char *func,
 bool hv_filter_change(struct hv_filter *f, const struct hv_sites *sites, const char *func,
 		      const char *module);
 
-/* Likewise for a word of set_graph_function or set_graph_notrace, which must be a [!]GLOB. Also
- * returns false when the word removes functions and F has none of them (ftrace_graph_set_hash). */
+/* Like hv_filter_change(), for a word of set_graph_function or set_graph_notrace, which must be a
+ * [!]GLOB. Also returns false if the word removes functions and F has none of them
+ * (ftrace_graph_set_hash). */
 bool hv_filter_change_graph(struct hv_filter *f, const struct hv_sites *sites, const char *word);
 
 /* Adds SITE as the filter files show it: its name, then its module in brackets. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Globs of the function filters, as the kernel reads them (filter_parse_regex, glob_match).
- * Leaves to others: what a match does (filter.h). */
+/* Globs of the function filters, parsed as the kernel parses them (filter_parse_regex,
+ * glob_match). */
 #pragma once
 
 #include <stdbool.h>
@@ -18,11 +18,11 @@ enum hv_glob_kind {
 struct hv_glob {
 	enum hv_glob_kind kind;
 	bool negated;	    /* had a leading '!' */
-	const char *search; /* points into the text that was parsed */
-	size_t len_bytes;   /* of SEARCH */
+	const char *search; /* points into the parsed text */
+	size_t len_bytes;   /* length of SEARCH */
 };
 
-/* Changes TEXT, which must outlive the glob. Every text is a valid glob. */
+/* Modifies TEXT, which must outlive the glob. Every text is a valid glob. */
 struct hv_glob hv_glob_parse(char *text);
 /* Returns whether NAME matches. Ignores NEGATED. */
 bool hv_glob_match(const struct hv_glob *glob, const char *name);

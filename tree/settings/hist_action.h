@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a hist trigger does when it is hit (parse_actions, create_actions):
+/* Actions of a hist trigger (parse_actions, create_actions):
  *
- *	onmatch(SYSTEM.EVENT).ACTION	always, if all variables that the trigger refers to are set
- *	onmax($NAME).ACTION		when the variable is larger than ever under this key
- *	onchange($NAME).ACTION		when it is another than before
+ *	onmatch(SYSTEM.EVENT).ACTION	on each hit, if all referenced variables are set
+ *	onmax($NAME).ACTION		if the variable is a new maximum for this key
+ *	onchange($NAME).ACTION		if the variable changed
  *
  *	ACTION	SYNTH(PARAM,...), trace(SYNTH,PARAM,...), save(FIELD,...), snapshot()
  *	PARAM	$NAME, SYSTEM.EVENT.$NAME, FIELD, SYSTEM.EVENT.FIELD
  *
- * The kernel reads the words first, and looks for what they name when the trigger is added; so an
- * action that removes a trigger only has to have the same words. Leaves to others: doing it
- * (tree/instance/hist/hist_actions.h). Pure. */
+ * The kernel resolves names only when a trigger is added, so a command that removes a trigger only
+ * has to contain the same words. tree/instance/hist/hist_actions.h executes actions. Pure. */
 #pragma once
 
 #include "tree/settings/hist_spec.h"
@@ -23,25 +22,25 @@ enum hv_hist_deed { HV_HIST_TRACES, HV_HIST_SAVES, HV_HIST_SNAPSHOTS };
 struct hv_hist_action {
 	enum hv_hist_handler handler;
 	enum hv_hist_deed deed;
-	char *name;	      /* owned; as it was written */
-	char *synth_name;     /* owned; of trace(): the event; NULL: it is NAME */
-	char *variable;	      /* owned; with its '$'; NULL: onmatch */
-	char *system, *event; /* owned; of onmatch */
-	char **params;	      /* owned, as what it points to */
+	char *name;	      /* owned; as written */
+	char *synth_name;     /* owned; the event of trace(); NULL: the event is NAME */
+	char *variable;	      /* owned; with its '$'; NULL for onmatch */
+	char *system, *event; /* owned; for onmatch */
+	char **params;	      /* owned, including the strings */
 	unsigned nr_params;
 
-	/* After hv_hist_actions_link(): */
-	const struct hv_synth *synth;	   /* borrowed; of a synthetic event */
-	unsigned refs[HV_HIST_PARAMS_MAX]; /* of each parameter of it */
-	unsigned ref;			   /* of VARIABLE */
-	unsigned tracked;		   /* the variable that has its last value */
+	/* Set by hv_hist_actions_link(): */
+	const struct hv_synth *synth;	   /* borrowed; the synthetic event */
+	unsigned refs[HV_HIST_PARAMS_MAX]; /* one reference per parameter */
+	unsigned ref;			   /* reference to VARIABLE */
+	unsigned tracked;		   /* the variable that keeps its last value */
 };
 
-/* Parses TEXT, which is changed, and adds it to P->spec. False: it is wrong. */
+/* Parses TEXT, which it modifies, and adds the action to P->spec. Returns false on error. */
 bool hv_hist_action_parse(struct hv_hist_parse *p, char *text);
 void hv_hist_action_free(struct hv_hist_action *a);
-/* Finds what the actions of P->spec name, and adds the variables that they need. May add other
- * triggers. False: something is not there. */
+/* Resolves names in the actions of P->spec and adds the variables that they need. May add other
+ * triggers. Returns false if a name does not exist. */
 bool hv_hist_actions_link(struct hv_hist_parse *p);
-/* Whether the kernel takes them for the same. */
+/* Returns whether the kernel considers A and B equal. */
 bool hv_hist_action_is_like(const struct hv_hist_action *a, const struct hv_hist_action *b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A definition of a probe that is being parsed: what the parts of its parser share (kprobe.c,
- * kprobe_fetch.c, kprobe_btf.c, eprobe.c). Pure. */
+/* State and functions that the parsers of probe definitions share (kprobe.c, kprobe_fetch.c,
+ * kprobe_btf.c, eprobe.c). Pure. */
 #pragma once
 
 #include "kernel/btf_func.h"
@@ -8,16 +8,16 @@
 
 #define HV_KPROBE_ARG_LEN_MAX 63   /* MAX_ARGSTR_LEN */
 #define HV_KPROBE_STACK_MAX   2048 /* PARAM_MAX_STACK */
-/* The group of the probes that hvtrace's own verbs define. */
+/* Group of the probes that hvtrace commands define. */
 #define HV_KPROBE_OWN_GROUP   "hvtrace"
 
-/* What BTF says of the FETCH that is being parsed. */
+/* BTF type of the FETCH being parsed. */
 struct hv_kprobe_named {
 	bool is_known;
 	struct hv_btf_value value;
-	uint32_t bit_off,
-		bit_len;   /* of a bit-field, from where it is read; BIT_LEN 0: it is none */
-	size_t member_off; /* of the last member, in the word; 0: there is none */
+	uint32_t bit_off, bit_len; /* for a bit-field; BIT_OFF counts from the first byte read;
+				      BIT_LEN 0: not a bit-field */
+	size_t member_off;	   /* offset of the last member in the word; 0: no member */
 };
 
 struct hv_eprobe_kernel;
@@ -25,37 +25,37 @@ struct hv_eprobe_kernel;
 struct hv_kprobe_parsing {
 	const struct hv_kprobe_kernel *kernel;
 	const struct hv_arch *arch;
-	char *const *words; /* of the command */
-	char **replaced;    /* the same, in which %pd and %pD are replaced; NULL: never */
-	size_t nr, word;    /* WORD: the one that is looked at */
+	char *const *words; /* the words of the command */
+	char **replaced;    /* WORDS, with %pd and %pD expanded; NULL: do not expand */
+	size_t nr, word;    /* WORD: index of the current word */
 	struct hv_kprobe *k;
 	struct hv_kprobe_fault *fault;
-	char **args; /* owned, as its strings: the words behind the place, as they are obeyed */
+	char **args; /* owned, including the strings: the words after the location, expanded */
 	size_t nr_args;
-	char **meant; /* owned by the caller: the texts by which words were replaced */
-	/* That has FUNC: the kernel's, or that of its module. NULL: there is none. */
+	char **meant; /* owned by the caller: the expansions of words */
+	/* The BTF with FUNC, from the kernel or a module; NULL: not found. */
 	const struct hv_btf *btf;
-	struct hv_btf_func func; /* of the place; without the first HIDDEN parameters */
+	struct hv_btf_func func; /* the probed function, without the first HIDDEN parameters */
 	uint32_t hidden;
 	bool has_func;
-	bool has_btf_args; /* as the kernel, but for MODULE:FUNCTION, of which its probes know no
-			    * names */
+	bool has_btf_args; /* like the kernel's, but false for MODULE:FUNCTION */
 	bool has_casts;
-	bool drops_args; /* more than HV_KPROBE_ARGS_MAX are ignored, not refused */
+	bool drops_args; /* ignores arguments after HV_KPROBE_ARGS_MAX instead of refusing them */
 	struct hv_kprobe_named *named;
-	const struct hv_eprobe_kernel *event; /* that is probed; NULL: a function is */
+	const struct hv_eprobe_kernel *event; /* for event probes; NULL: a function is probed */
 };
 
-/* Values of arguments. */
+/* The type of an argument's value. */
 struct hv_kprobe_type {
 	const char *name;
 	uint32_t size_bytes;
 	bool is_signed;
-	const char *print; /* in a print_fmt */
-	const char *field; /* in a format file */
+	const char *print; /* conversion for the print_fmt */
+	const char *field; /* type in the format file */
 };
 
-/* The error CODE, at OFF of the present word; EINVAL; EOPNOTSUPP, for what only the kernel can. */
+/* Make an error at OFF of the current word: CODE, EINVAL, or EOPNOTSUPP (supported by the kernel
+ * but not by hvtrace). */
 struct hv_err *hv_kprobe_refuse(const struct hv_kprobe_parsing *p, size_t off, int code,
 				const char *why) hv_must_use;
 struct hv_err *hv_kprobe_wrong(const struct hv_kprobe_parsing *p, size_t off,
@@ -63,8 +63,8 @@ struct hv_err *hv_kprobe_wrong(const struct hv_kprobe_parsing *p, size_t off,
 struct hv_err *hv_kprobe_not_there(const struct hv_kprobe_parsing *p, size_t off,
 				   const char *what) hv_must_use;
 
-/* Parses TEXT, [GROUP/]NAME, at OFF of the present word (traceprobe_parse_event_name()). A part
- * that is missing, or that follows an error, leaves *GROUP or *NAME, which are owned, unchanged. */
+/* Parses TEXT, [GROUP/]NAME, at OFF of the current word (traceprobe_parse_event_name()). *GROUP and
+ * *NAME are owned. A missing part, or a part after an error, stays unchanged. */
 struct hv_err *hv_kprobe_parse_name(const struct hv_kprobe_parsing *p, const char *text, size_t off,
 				    char **group, char **name) hv_must_use;
 /* Parses p->args. */
@@ -72,54 +72,55 @@ struct hv_err *hv_kprobe_parse_args(struct hv_kprobe_parsing *p) hv_must_use;
 
 /* is_good_name() */
 bool hv_kprobe_is_good(const char *name, size_t len);
-/* kstrtoul(), without a sign. False: TEXT, of LEN bytes, is something else. */
+/* Like kstrtoul(), without a sign. Returns false if TEXT, LEN bytes long, is not a number. */
 bool hv_kprobe_number(const char *text, size_t len, uint64_t *ret);
 
-/* Parses BODY, an argument without its name, at OFF of the word. */
+/* Parses BODY, an argument without its name, at OFF of the current word. */
 struct hv_err *hv_kprobe_parse_fetch(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *body, size_t off) hv_must_use;
-/* Makes ARG word NR of the stack. The first one is recorded with the registers. */
+/* Makes ARG word NR of the stack. Word 0 is recorded with the registers. */
 void hv_kprobe_take_stack(struct hv_kprobe_arg *arg, uint64_t nr);
-/* Makes ARG the function's argument NR, from 1 on. OFF: of what asks for it, in the word. */
+/* Makes ARG the function's argument NR, counted from 1. OFF: offset of $argN in the word, for
+ * errors. */
 struct hv_err *hv_kprobe_take_argument(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				       uint64_t nr, size_t off) hv_must_use;
-/* Adds a place of memory to ARG that is read at what it is so far. */
+/* Adds a memory read at ARG's current value. */
 struct hv_err *hv_kprobe_add_deref(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				   struct hv_kprobe_deref deref, size_t off) hv_must_use;
 
-/* Finds the function of the place in BTF. */
+/* Finds the probed function in BTF. */
 void hv_kprobe_find_func(struct hv_kprobe_parsing *p);
-/* Makes p->args of the words: $arg* becomes all parameters, and $argN the name of one where the
- * kernel does so (traceprobe_expand_meta_args()). %pd and %pD become what reads the name, in the
- * words, too, unless the kernel has made others of them before (traceprobe_expand_dentry_args()).
- */
+/* Expands the words into p->args: $arg* becomes all parameters, and $argN a parameter's name where
+ * the kernel does so (traceprobe_expand_meta_args()). %pd and %pD become the FETCH that reads the
+ * name, also in the words, unless the kernel expanded other arguments first
+ * (traceprobe_expand_dentry_args()). */
 struct hv_err *hv_kprobe_expand(struct hv_kprobe_parsing *p) hv_must_use;
-/* Parses TEXT, a parameter or $retval, with the members that follow, at OFF of the word
+/* Parses TEXT, a parameter or $retval with its members, at OFF of the current word
  * (parse_btf_arg()). */
 struct hv_err *hv_kprobe_parse_named(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *text, size_t off) hv_must_use;
-/* Finds the members NAME[.MEMBER]... of *V, and makes it the last of them. *RET_BITS: from the
- * start of the first one's structure. *NAME, at *OFF of the word, is moved behind them: to what
- * follows ->, or to NULL. */
+/* Looks up the members NAME[.MEMBER]... of *V and sets *V to the last one. *RET_BITS: its bit
+ * offset in the first one's structure. Moves *NAME, at *OFF of the word, to the text after ->, or
+ * sets it to NULL. */
 struct hv_err *hv_kprobe_follow_dots(const struct hv_kprobe_parsing *p, struct hv_btf_value *v,
 				     const char **name, size_t *off,
 				     uint64_t *ret_bits) hv_must_use;
-/* Follows NAME, MEMBER[.MEMBER]...[->MEMBER...], from COMPOUND on. ARG is the address BEFORE_BYTES
- * after the start of COMPOUND. */
+/* Parses NAME, MEMBER[.MEMBER]...[->MEMBER...], starting at COMPOUND. ARG is the address
+ * BEFORE_BYTES after the start of COMPOUND. */
 struct hv_err *hv_kprobe_follow_cast(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const struct hv_btf_value *compound, uint64_t before_bytes,
 				     const char *name, size_t off) hv_must_use;
-/* The type, "u32", of what p->named says; NULL: none of its own. */
+/* Returns the type of p->named, such as "u32"; NULL: no type of this name. */
 const char *hv_kprobe_named_type(const struct hv_kprobe_parsing *p);
-/* Makes a bit-field of ARG, which has the type of p->named, if that is one. */
+/* If p->named is a bit-field, makes ARG one. ARG already has its type. */
 struct hv_err *hv_kprobe_named_bits(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				    size_t off) hv_must_use;
-/* What a string needs of p->named: it is letters, or points to some
- * (check_prepare_btf_string_fetch()). IS_USER: they are in user space. */
+/* Prepares ARG, from p->named, as a string: p->named must be an array of characters or a pointer to
+ * characters (check_prepare_btf_string_fetch()). IS_USER: in user space. */
 struct hv_err *hv_kprobe_named_string(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				      bool is_user, size_t off) hv_must_use;
 
-/* The type of an argument for which none was written. */
+/* Returns the default type of an argument. */
 const struct hv_kprobe_type *hv_kprobe_plain_type(void);
-/* Whether ARG is a string, or strings. */
+/* Returns whether ARG is a string or an array of strings. */
 bool hv_kprobe_is_string(const struct hv_kprobe_arg *arg);

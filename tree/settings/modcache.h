@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Words of a function filter that wait for a module: FUNC:mod:MODULE, written while MODULE was not
- * loaded (ftrace_mod_func, cache_mod). When MODULE is loaded they are applied and removed from
- * here.
- * Leaves to others: which modules are loaded, which functions FUNC selects (filter.h). */
+ * loaded (ftrace_mod_func, cache_mod). The caller applies and removes them when MODULE is loaded.
+ * Does not know which modules are loaded; filter.h matches FUNC. */
 #pragma once
 
 #include <stdbool.h>

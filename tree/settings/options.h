@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The options of trace_options and options/: their names, their tracers and their first values.
- * Only options that do something are here.
- * Leaves to others: what an option does (callers of hv_options_on()), the files (files/options.c).
+/* The options of trace_options and options/: names, tracers and defaults. Contains only options
+ * that have an effect. Callers of hv_options_on() implement options; files/options.c has the files.
  * Pure. */
 #pragma once
 
@@ -11,7 +10,7 @@
 #include "base/text.h"
 #include "tree/settings/rights.h"
 
-/* In the order of trace_options: first the options of all tracers, then those of each tracer. */
+/* In the order of trace_options: options of all tracers first, then those of each tracer. */
 enum hv_option {
 	HV_OPT_PRINT_PARENT,
 	HV_OPT_SYM_OFFSET,
@@ -55,10 +54,10 @@ enum hv_option {
 
 struct hv_option_info {
 	const char *name;
-	const char *tracer;	/* the only tracer with this option; NULL: all tracers have it */
-	uint32_t need;		/* the rights that it needs beside those of its file */
-	unsigned on : 1;	/* its first value */
-	unsigned only_top : 1;	/* options/ of instances does not have it */
+	const char *tracer;	/* the tracer with this option; NULL: all tracers have it */
+	uint32_t need;		/* rights needed in addition to those of the file */
+	unsigned on : 1;	/* default */
+	unsigned only_top : 1;	/* instances do not have the option */
 	unsigned is_zeroed : 1; /* off in a new instance */
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Parses what is written to a file of tracefs: words one by one (trace_get_user), or one name, or
- * one number (kstrtoul_from_user).
- * Leaves to others: what they mean. */
+/* Parses writes to tracefs files: word by word (trace_get_user), a single name, or a number
+ * (kstrtoul_from_user). */
 #pragma once
 
 #include <stddef.h>
@@ -16,7 +15,8 @@
 struct hv_token {
 	char text[HV_TOKEN_SIZE_MAX]; /* NUL-terminated while len_bytes is not 0 */
 	size_t len_bytes;	      /* 0: no word */
-	unsigned unfinished; /* no white space followed yet, so the next write continues the word */
+	unsigned
+		unfinished; /* not followed by white space yet: the next write continues the word */
 };
 
 /* Takes leading white space, one word and one delimiter from BUF. *RET_USED is the short count that
@@ -26,13 +26,12 @@ struct hv_err *hv_token_take(struct hv_token *t, size_t size_max, const char *bu
 			     size_t *ret_used) hv_must_use;
 void hv_token_clear(struct hv_token *t);
 
-/* Returns the name that was written: BUF, up to a NUL if it has one, without the white space around
- * it. The caller frees it. */
+/* Returns the written name: BUF up to a NUL, without surrounding white space. The caller frees
+ * it. */
 char *hv_name_written(const char *buf, size_t len_bytes) hv_must_use;
 
-/* Parses TEXT, which must be a number and may end with one newline. BASE 0: the prefix 0x or 0
- * chooses the base. EINVAL, ERANGE. */
+/* Parses TEXT as a number, optionally followed by one newline. BASE 0: the prefix 0x or 0 selects
+ * the base. EINVAL, ERANGE. */
 struct hv_err *hv_number_parse(const char *text, unsigned base, uint64_t *ret) hv_must_use;
-/* Parses the decimal number that was written: all of BUF except one trailing newline. EINVAL,
- * ERANGE. */
+/* Parses BUF as a decimal number, optionally followed by one newline. EINVAL, ERANGE. */
 struct hv_err *hv_number_written(const char *buf, size_t len_bytes, uint64_t *ret) hv_must_use;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tracers, which are the same for every guest, and their names in current_tracer.
- * Leaves to others: what a tracer does (tree/instance/core/tracer.h). */
+/* The tracers and their names in current_tracer. They are the same for every guest.
+ * tree/instance/core/tracer.h defines their operations. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,9 +8,9 @@
 #include "base/err.h"
 #include "base/text.h"
 
-/* All tracers, in the order of available_tracers: the name, which is also that of its table
- * hv_tracer_NAME; its enumerator; the bit of its right (rights.h); what it measures. A new tracer
- * is one line here and the file that has its table. */
+/* All tracers, in the order of available_tracers: name (its table is hv_tracer_NAME), enumerator,
+ * bit of its right (rights.h), and the latency that it measures. To add a tracer, add a line here
+ * and a file with its table. */
 #define HV_TRACERS(X)                                                                              \
 	X(function_graph, FUNCTION_GRAPH, 2, NOTHING)                                              \
 	X(wakeup_dl, WAKEUP_DL, 8, WAITS)                                                          \
@@ -28,11 +28,12 @@ enum hv_tracer {
 #undef X
 };
 
-/* Of what a tracer keeps the worst: `trace` is that, and tracing_max_latency its time. */
+/* A latency tracer keeps the worst case of one kind: `trace` shows it and tracing_max_latency is
+ * its duration. */
 enum hv_tracer_measures {
 	HV_MEASURES_NOTHING,
-	HV_MEASURES_SECTIONS, /* in which interrupts or preemption are off */
-	HV_MEASURES_WAITS,    /* of woken tasks for a CPU */
+	HV_MEASURES_SECTIONS, /* sections with interrupts or preemption off */
+	HV_MEASURES_WAITS,    /* waits of woken tasks for a CPU */
 };
 
 enum {
@@ -45,6 +46,6 @@ enum hv_tracer_measures hv_tracer_measures(enum hv_tracer tracer);
 const char *hv_tracer_name(enum hv_tracer tracer);
 /* EINVAL: no tracer is called NAME. */
 struct hv_err *hv_tracer_find(const char *name, enum hv_tracer *ret) hv_must_use;
-/* Adds the names in the order of available_tracers, with SEPARATOR between them, but not those of
- * the bits 1u << TRACER in WITHOUT. */
+/* Adds the names in the order of available_tracers, with SEPARATOR between them. Omits the tracers
+ * with bits 1u << TRACER in WITHOUT. */
 void hv_tracers_text(struct hv_text *out, const char *separator, unsigned without);

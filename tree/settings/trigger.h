@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One trigger of an event as it is written and shown: COMMAND[:COUNT] [if FILTER], or
+/* The text form of an event trigger: COMMAND[:COUNT] [if FILTER], or
  * enable_event:SYSTEM:EVENT[:COUNT] [if FILTER] (trace_events_trigger.c).
- * Leaves to others: what triggers do (tree/instance/events/triggers.h), filters (event_filter.h).
- * Pure. */
+ * tree/instance/events/triggers.h executes triggers; event_filter.h handles filters. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,30 +24,31 @@ enum hv_trigger_command {
 
 struct hv_trigger {
 	enum hv_trigger_command command;
-	bool removes;  /* it was written with a '!' */
-	int64_t count; /* how often it may still act; -1: as often as it likes */
-	char *system;  /* owned; of the event that it switches, or whose histograms; or NULL */
+	bool removes;  /* written with a '!' */
+	int64_t count; /* remaining count; -1: unlimited */
+	char *system;  /* owned; the event to switch, or whose histograms to switch; may be NULL */
 	char *event;   /* owned */
-	char *filter;  /* owned; NULL: none */
+	char *filter;  /* owned; may be NULL */
 };
 
-/* Parses TEXT, which has no white space at its end. EINVAL. */
+/* Parses TEXT, which must not end with white space. EINVAL. */
 struct hv_err *hv_trigger_parse(const char *text, struct hv_trigger *ret) hv_must_use;
 void hv_trigger_deinit(struct hv_trigger *t);
-/* Adds the line that the file shows. */
+/* Adds the trigger's line in the file. */
 void hv_trigger_text(const struct hv_trigger *t, struct hv_text *ret);
-/* Adds the names of all commands, with a blank before each. */
+/* Adds the names of all commands, each after a blank. */
 void hv_trigger_names(struct hv_text *ret);
 
-/* Whether T names another event. */
+/* Returns whether T names another event. */
 static inline bool hv_trigger_has_target(const struct hv_trigger *t)
 {
 	return t->command >= HV_TRIGGER_ENABLE_EVENT;
 }
-/* Whether T pauses histograms, or lets them go on. */
+/* Returns whether T pauses or resumes histograms. */
 static inline bool hv_trigger_switches_hists(const struct hv_trigger *t)
 {
 	return t->command >= HV_TRIGGER_ENABLE_HIST;
 }
-/* Of triggers that are alike in this an event has only one (trigger_type). */
+/* Returns whether A and B are of the same type. An event may have only one trigger of each type
+ * (trigger_type). */
 bool hv_trigger_is_like(const struct hv_trigger *a, const struct hv_trigger *b);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a part of the instances adds to them: what it needs of the guest, and what it takes of the
- * events that the guest records. Each part defines one struct hv_part; parts.c lists them all.
- * Files below a part ask all parts by the functions of instance.h, and tell the session of changes
- * by those of struct hv_publisher, so they include neither.
- * Every function may be NULL: the part does not have it. */
+/* Interface of the parts of an instance, such as triggers or probes: what a part needs from the
+ * guest, and how it handles recorded events. Each part defines a struct hv_part; parts.c lists
+ * them.
+ *
+ * Lower layers query all parts through instance.h, and report changes to the session through struct
+ * hv_publisher, so that they include neither. Any function may be NULL. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,56 +19,56 @@ struct hv_instance;
 struct hv_instances;
 
 struct hv_part {
-	/* What belongs to one instance, and to all. */
+	/* Set up and free the part's state, per instance and for all instances. */
 	void (*init)(struct hv_instance *in);
 	void (*deinit)(struct hv_instance *in);
 	void (*init_all)(struct hv_instances *all);
 	void (*deinit_all)(struct hv_instances *all);
 
-	/* -- what it needs of the guest -- */
+	/* -- needs -- */
 
-	/* Whether the host acts on events of the guest's own for IN: the guest records these
-	 * whatever tracing_on says. */
+	/* Returns whether the host acts on guest events for IN. The guest then records them
+	 * regardless of tracing_on. */
 	bool (*acts)(const struct hv_instance *in);
-	/* Whether it does on REF: by a trigger, a histogram, or a command of a function. */
+	/* Returns whether it acts on REF, by a trigger, a histogram, or a function command. */
 	bool (*acts_on)(const struct hv_instance *in, struct hv_event_ref ref);
-	/* Whether events that IN needs are made of REF. */
+	/* Returns whether IN needs events derived from REF. */
 	bool (*probes)(const struct hv_instance *in, struct hv_event_ref ref);
-	/* Whether IN follows tasks by TYPE, which no file shows. */
+	/* Returns whether IN uses TYPE to follow tasks. Files do not show this. */
 	bool (*follows)(const struct hv_instance *in, const struct hv_event_type *type);
 	bool (*wants_stacks)(const struct hv_instance *in, struct hv_event_ref ref);
-	/* Whether functions of IN's filter call stubs. */
+	/* Returns whether functions of IN's filter call stubs. */
 	bool (*calls_stubs)(const struct hv_instance *in);
-	/* Whether SET has an event that the host makes. */
+	/* Returns whether SET contains an event made by the host. */
 	bool (*makes_any)(const struct hv_instances *all, const struct hv_event_set *set);
-	/* Whether the host must take events out of the guest's rings. */
+	/* Returns whether the host must drain the guest's rings. */
 	bool (*takes_rings)(const struct hv_instances *all);
 
-	/* -- what it takes of the stream -- */
+	/* -- events -- */
 
-	/* Events were lost before EVENT, which comes to IN next. */
+	/* Events were lost before EVENT, which IN receives next. */
 	void (*lose)(struct hv_instance *in, const struct hv_event *event);
-	/* What the guest had recorded was taken. */
+	/* All events that the guest had recorded were drained. */
 	void (*drained)(struct hv_instances *all);
-	/* IN's buffer is the guest's rings again. */
+	/* IN uses the guest's rings as its buffer again. */
 	void (*returns_rings)(struct hv_instance *in);
 
-	/* -- events that go -- */
+	/* -- removed events -- */
 
-	/* Forgets what is of types that C, as it is now, does not have. */
+	/* Drops state of types that are no longer in C. */
 	void (*forget_gone)(struct hv_instance *in, const struct hv_catalogue *c);
-	/* Forgets what acts on REF. */
+	/* Drops state that acts on REF. */
 	void (*forget)(struct hv_instance *in, struct hv_event_ref ref);
 };
 
-/* The parts, and who tells the session what all of them need. */
+/* The parts, and the functions that publish their combined needs to the session. */
 struct hv_publisher {
-	const struct hv_part *const *parts; /* ends in NULL */
-	/* The sites, tasks and commands of IN's tracer (trace.h). */
+	const struct hv_part *const *parts; /* NULL-terminated */
+	/* Publishes the sites, tasks and commands of IN's tracer (trace.h). */
 	struct hv_err *(*retrace)(struct hv_instance *in);
-	/* The guest's own events (publish.h). */
+	/* Publish guest events and filters (publish.h). */
 	struct hv_err *(*events)(struct hv_instance *in);
 	void (*filter)(const struct hv_instances *all, const struct hv_event_type *type);
-	/* What functions do when they are called (commands.h). */
+	/* Publishes the actions of functions (commands.h). */
 	struct hv_err *(*commands)(struct hv_instances *all);
 };

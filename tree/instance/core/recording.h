@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether an instance records: its tracing_on, its pauses, and the guest's switch.
- * The guest has one switch. While the top traces alone the switch is the top's tracing_on, and
- * commands of functions (traceon, traceoff) set it in the guest, also in a pause, which is another
- * switch. Otherwise the guest records whatever any instance may want, and each instance leaves out
- * the events that it does not want (demux.h). */
+/* Whether an instance records: tracing_on, pauses, and the guest's switch.
+ *
+ * The guest has one switch. While only the top instance traces, the switch is its tracing_on, and
+ * the commands traceon and traceoff set it in the guest, even in a pause, which is a separate
+ * switch. Otherwise the guest records whatever any instance wants, and each instance discards the
+ * rest (demux.h). */
 #pragma once
 
 #include "tree/instance/core/instance.h"
 
-/* Returns what tracing_on shows. */
+/* Returns the value of tracing_on. */
 unsigned hv_instance_tracing_on(const struct hv_instance *in);
-/* Returns whether events are recorded now: tracing_on is on, and nothing pauses it. */
+/* Returns whether events are recorded now: tracing_on is set and no pause is active. */
 bool hv_instance_records(const struct hv_instance *in);
 
 /* Sets tracing_on. */
 void hv_instance_set_recording(struct hv_instance *in, unsigned on);
-/* Likewise, but does not drain before. For sinks of the drain. */
+/* Like hv_instance_set_recording(), without draining first. For sinks of the drain. */
 void hv_instance_switch_recording(struct hv_instance *in, unsigned on);
 
-/* Pauses recording until hv_instance_go_on() has ended each pause. tracing_on does not change. */
+/* Pause and resume recording. Pauses nest. tracing_on does not change. */
 void hv_instance_pause(struct hv_instance *in);
 void hv_instance_go_on(struct hv_instance *in);
 
-/* Sets the guest's switch according to the settings of the instances. */
+/* Sets the guest's switch according to the instances' settings. */
 void hv_recording_publish(struct hv_instances *all);

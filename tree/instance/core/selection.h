@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an instance traces: the tracer, and the functions, tasks and vCPUs to which it is limited.
- * Leaves to others: what the selections of all instances change in the guest (sites.h, tasks.h),
- * and the files that show and set them (tree/files/). Pure. */
+/* The tracer of an instance, and the functions, tasks and vCPUs that it is limited to. sites.h and
+ * tasks.h apply selections to the guest; tree/files/ shows and sets them. Pure. */
 #pragma once
 
 #include "tree/instance/core/tracer.h"
@@ -9,8 +8,8 @@
 #include "tree/settings/modcache.h"
 #include "tree/settings/pidlist.h"
 
-/* set_ftrace_filter, set_ftrace_notrace, set_graph_function, set_graph_notrace, and of the top
- * stack_trace_filter. */
+/* set_ftrace_filter, set_ftrace_notrace, set_graph_function, set_graph_notrace, and the top
+ * instance's stack_trace_filter. */
 enum hv_filter_list {
 	HV_LIST_FILTER,
 	HV_LIST_NOTRACE,
@@ -28,11 +27,11 @@ struct hv_selection {
 	struct hv_filter lists[HV_NR_FILTER_LISTS];
 	struct hv_modcache waiting[HV_NR_FILTER_LISTS]; /* words of LISTS that wait for modules */
 	struct hv_pidlist pids[HV_NR_PID_LISTS];
-	struct hv_pidlist event_pids[HV_NR_PID_LISTS]; /* of the guest's own events */
-	uint8_t *muted; /* owned, a byte per vCPU; not 0: tracing_cpumask leaves the vCPU out */
+	struct hv_pidlist event_pids[HV_NR_PID_LISTS]; /* for guest events */
+	uint8_t *muted; /* owned, a byte per vCPU; nonzero: excluded by tracing_cpumask */
 };
 
-/* At first the tracer is nop and nothing is limited. */
+/* Initially the tracer is nop without limits. */
 void hv_selection_init(struct hv_selection *sel, unsigned nr_cpus);
 void hv_selection_deinit(struct hv_selection *sel);
 

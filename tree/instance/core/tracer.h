@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A tracer, that of current_tracer: one table. settings/tracer_names.h lists all of them.
- * Functions that are NULL do nothing. */
+/* Operations of a tracer. settings/tracer_names.h lists all tracers. Functions may be NULL. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,32 +18,32 @@ struct hv_tracer_ops {
 	enum hv_tracer id; /* its right is 1u << ID */
 	enum hv_tracer_measures measures;
 
-	/* Whether the guest of IN can have it. NULL: every guest. */
+	/* Returns whether the guest of IN supports it. NULL: always. */
 	bool (*exists)(const struct hv_instance *in, const struct hv_tracer_ops *ops);
-	/* EBUSY: other instances trace in a way that excludes it in IN. */
+	/* EBUSY: the way in which other instances trace excludes this tracer in IN. */
 	struct hv_err *(*check)(const struct hv_instance *in);
-	/* Begins with it in IN, whose tracer is nop, and tells the session. NULL: it has begun when
-	 * the session knows what IN traces. */
+	/* Starts it in IN, whose tracer is nop, and informs the session. NULL: publishing IN's
+	 * selection is enough. */
 	struct hv_err *(*begin)(struct hv_instance *in, const struct hv_tracer_ops *ops);
-	/* Ends it. The tracer is nop then. */
+	/* Stops it. The tracer is nop afterwards. */
 	struct hv_err *(*end)(struct hv_instance *in);
 
-	/* What it needs: the stub (tracer/stubs.h) that SITE calls, whose function IN traces. */
+	/* Returns the stub (tracer/stubs.h) for SITE, a function that IN traces. */
 	uint8_t (*stub_of)(const struct hv_instance *in, const struct hv_site *site);
 
-	/* What it takes of the stream: EVENT, which CURSOR has returned, into the buffer of IN. */
+	/* Handles EVENT, returned by CURSOR, and stores it in IN's buffer. */
 	void (*take)(struct hv_instance *in, const struct hv_cursor *cursor,
 		     const struct hv_event *event);
-	unsigned records_calls : 1;  /* it takes the calls of functions, whatever the options */
-	unsigned takes_sections : 1; /* also ends of sections, and their stacks */
-	unsigned takes_each : 1;     /* calls not in brief (drain.h) */
+	unsigned records_calls : 1;  /* takes function calls, regardless of options */
+	unsigned takes_sections : 1; /* also takes section ends and their stacks */
+	unsigned takes_each : 1;     /* does not take calls in brief form (drain.h) */
 
-	/* How it shows what it has taken. */
-	unsigned is_graph : 1;	   /* calls and returns are a graph */
-	unsigned starts_empty : 1; /* the buffer is emptied when recording is switched on */
+	/* How it shows its events. */
+	unsigned is_graph : 1;	   /* shows calls and returns as a graph */
+	unsigned starts_empty : 1; /* enabling recording clears the buffer */
 };
 
-/* What HV_TRACERS says of the tracer NAME: the first fields of its table. */
+/* The first fields of the table of tracer NAME, from HV_TRACERS. */
 #define HV_TRACER_IS(name_, id_)                                                                   \
 	.name = #name_, .id = HV_TRACER_##id_,                                                     \
 	.measures = (enum hv_tracer_measures)HV_TRACER_MEASURES_##id_
