@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the host writes into trace_marker and trace_marker_raw: it becomes an event of the
- * instance's buffer, and a line has the triggers of ftrace:print (tracing_mark_write).
- * Leaves to others: the record (tracer/events/marker.h), triggers (triggers.h). */
+/* Writes to trace_marker and trace_marker_raw on the host: each becomes an event in the instance's
+ * buffer, and a line runs the triggers of ftrace:print (tracing_mark_write). tracer/events/marker.h
+ * defines the record. */
 #pragma once
 
 #include <stddef.h>
@@ -10,11 +10,11 @@
 
 struct hv_instance;
 
-/* Writes a line of at most HV_MARK_LEN_MAX. What the guest has recorded until now comes before
- * it. */
+/* Writes a line of at most HV_MARK_LEN_MAX bytes, after everything that the guest has recorded
+ * until now. */
 void hv_instance_mark(struct hv_instance *in, const char *line, size_t len_bytes);
-/* Likewise bytes. Their record has the length that it has in the guest's kernel: behind them are
- * zeros. */
+/* Like hv_instance_mark(), for raw bytes. The record is padded with zeros to the length that the
+ * guest's kernel would use. */
 void hv_instance_mark_raw(struct hv_instance *in, const char *bytes, size_t len_bytes);
-/* How many bytes the record of LEN_BYTES has. */
+/* Returns the record length for LEN_BYTES. */
 size_t hv_instance_raw_mark_len(const struct hv_instance *in, size_t len_bytes);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The open calls of function_graph of one instance, while the guest records calls for several
- * instances. A call is of an instance or not; its return is of the same instances.
+/* The open function_graph calls of one instance, while the guest records calls for several
+ * instances. A return belongs to the instances that its call belongs to.
  *
- *   of the guest's events: depth 0  do_sys_open {          not wanted by this instance
- *                                1    vfs_open {           open call, depth 0 of the instance
- *                                2      security_file_open {        not wanted
- *                                3        kmem_cache_alloc {        open call, depth 1
+ *   guest depth 0  do_sys_open {                  not wanted by this instance
+ *               1    vfs_open {                   open call, depth 0 in the instance
+ *               2      security_file_open {       not wanted
+ *               3        kmem_cache_alloc {       open call, depth 1
  *
- * A call at some depth also ends what is open at this depth or deeper: those returns were lost, or
- * never come because the task has died.
- * Leaves to others: which calls are of the instance (demux.h). One thread. */
+ * A call at some depth closes all open calls at this depth or deeper: their returns were lost, or
+ * the task died. demux.h decides which calls belong to the instance. One thread. */
 #pragma once
 
 #include "base/addr.h"
@@ -19,26 +18,25 @@ struct hv_open_calls;
 
 struct hv_open_call {
 	struct hv_gva ip;
-	uint16_t guest_depth; /* the depth in the guest's events */
-	uint16_t depth;	      /* the depth in the instance's events */
-	uint8_t inside;	      /* it is below a function of set_graph_function, or is one */
-	uint8_t muted;	      /* it is of set_graph_notrace: what it calls is not of the instance */
+	uint16_t guest_depth; /* depth in the guest's events */
+	uint16_t depth;	      /* depth in the instance's events */
+	uint8_t inside;	      /* is in set_graph_function, or is called by such a function */
+	uint8_t muted; /* is in set_graph_notrace: its callees do not belong to the instance */
 };
 
-/* SWITCHES is the function that switches from one task to another. What it calls is still called in
- * the name of one task when it is on the other's stack already. */
+/* SWITCHES is the function that switches between tasks. Its callees still run in the name of the
+ * previous task when they are already on the next task's stack. */
 struct hv_open_calls *hv_open_calls_new(struct hv_gva_range switches);
 void hv_open_calls_free(struct hv_open_calls *o);
 
-/* To be called for every HV_EVENT_GRAPH_ENTRY. Returns the innermost open call around that call;
- * NULL: there is none. Borrowed, valid until the next call of these functions. */
+/* Call it for every HV_EVENT_GRAPH_ENTRY. Returns the innermost open call around that call, or
+ * NULL. Borrowed, valid until the next call of these functions. */
 const struct hv_open_call *hv_open_calls_around(struct hv_open_calls *o,
 						const struct hv_event *entry);
-/* Adds the call ENTRY, for which hv_open_calls_around() was called last. Sets ip and guest_depth of
+/* Adds the call ENTRY, the last one passed to hv_open_calls_around(). Sets ip and guest_depth of
  * CALL. */
 void hv_open_calls_add(struct hv_open_calls *o, const struct hv_event *entry,
 		       struct hv_open_call call);
-/* To be called for every HV_EVENT_GRAPH_EXIT. Returns whether the call that ends was open, and
- * removes it. */
+/* Call it for every HV_EVENT_GRAPH_EXIT. Returns whether the call was open, and removes it. */
 bool hv_open_calls_end(struct hv_open_calls *o, const struct hv_event *exit,
 		       struct hv_open_call *ret);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Obeys commands of functions on the host. The guest records that such a function was called, and
- * the host obeys the command when it comes to that record: the events before it were recorded
- * before the command, the events after it after the command. The host counts, so a guest cannot
- * cause a snapshot or a dump that nobody asked for. Sinks of the drain call this.
- * Leaves to others: which commands the host obeys (commands.h). */
+/* Executes function commands on the host. The guest records the call of the function, and the host
+ * executes the command when the drain reads that record, so the command takes effect between the
+ * events before and after it. The host maintains the counts, so a guest cannot trigger unrequested
+ * snapshots or dumps. Called by sinks of the drain. commands.h decides which commands the host
+ * executes. */
 #pragma once
 
 #include "tree/instance/core/instance.h"
 
-/* Obeys the commands that IN has for the function of EVENT, which is an HV_EVENT_COMMAND. */
+/* Executes IN's commands for the function of EVENT, an HV_EVENT_COMMAND. */
 void hv_run_commands(struct hv_instance *in, const struct hv_event *event);
-/* Returns whether EVENT, a stack that the command stacktrace asked for, belongs into IN's buffer.
- */
+/* Returns whether EVENT, a stack requested by the command stacktrace, belongs in IN's buffer. */
 bool hv_wants_command_stack(struct hv_instance *in, const struct hv_event *event);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What types of events have in common that users define and the host makes: probes (kprobes.h) and
- * synthetic events (synths.h), and what all events need that the host makes. */
+/* Helpers for event types that users define and the host makes: probes (kprobes.h, eprobes.h) and
+ * synthetic events (synths.h); and preparation that all host-made events need. */
 #pragma once
 
 #include <stdint.h>
@@ -12,13 +12,13 @@ struct hv_event_type;
 struct hv_instance;
 struct hv_instances;
 
-/* The highest id that no type of C has; 0: there is none. The guest gives ids upwards. */
+/* Returns the highest id that no type of C uses, or 0. The guest assigns ids in ascending order. */
 uint32_t hv_host_made_free_id(const struct hv_catalogue *c);
-/* To be called before TYPE is removed: removes its filters, and all events of the instances that
- * have recorded it (hv_instance.probed). Without its type they cannot be shown, and another type
- * may get its id (tracing_reset_all_online_cpus()). */
+/* Call it before TYPE is removed. Removes its filters, and all events of the instances that
+ * recorded it (hv_instance.probed): without the type they cannot be shown, and another type may get
+ * the id (tracing_reset_all_online_cpus()). */
 void hv_host_made_remove(struct hv_instances *all, const struct hv_event_type *type);
-/* Makes what events of TYPE, one of C, need before IN can have triggers of them, or commands that
- * switch them. EOPNOTSUPP: the type cannot have any. */
+/* Prepares events of TYPE, a type in C, before IN can have triggers for them or commands that
+ * switch them. EOPNOTSUPP: TYPE does not support these. */
 struct hv_err *hv_host_made_need(struct hv_instance *in, const struct hv_catalogue *c,
 				 const struct hv_event_type *type) hv_must_use;

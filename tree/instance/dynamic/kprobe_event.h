@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A probe and the event that is made of its calls: what the parts of kprobes.h share (kprobes.c,
+/* A function probe and its event, shared by the files that implement kprobes.h (kprobes.c,
  * kprobe_calls.c). */
 #pragma once
 
@@ -10,41 +10,43 @@
 
 struct hv_session;
 
-/* The event of one probe, or of several at different places with the same arguments. */
+/* The event of one probe, or of several probes with the same arguments. */
 struct hv_kprobe_family {
 	size_t nr_probes;
-	char *group, *name; /* owned */
-	struct hv_event_type
-		type; /* of the catalogue; its fields are owned here, with all strings */
+	char *group, *name;	   /* owned */
+	struct hv_event_type type; /* in the catalogue; its fields and strings are owned here */
 	struct hv_text print_fmt;
-	uint32_t args_off; /* in an entry; the places of the probe are before them */
+	uint32_t args_off; /* in an entry; the probe's addresses come first */
 };
 
 struct hv_kprobe_event {
 	struct hv_kprobe is;
 	struct hv_gva site;	     /* 0: its module is not loaded */
-	struct hv_probe_place place; /* of a probe inside a function, at SITE */
-	/* How its tracepoint calls its function; it borrows the strings of IS, and MODULE. */
+	struct hv_probe_place place; /* for a probe inside a function, at SITE */
+	/* For a probe on a tracepoint: the tracepoint and the function that it calls. Borrows
+	 * strings of IS, and MODULE. */
 	struct hv_event_type tracepoint;
-	char *module;			 /* owned; of the tracepoint; NULL: the core kernel's */
+	char *module;			 /* owned; the tracepoint's module; NULL: the core kernel */
 	struct hv_kprobe_family *family; /* shared */
 	uint64_t nr_hits;
-	uint64_t missed_before; /* of its function, when it was defined */
+	uint64_t
+		missed_before; /* the function's count of missed calls when the probe was defined */
 };
 
-/* Whether any instance has the event of E on. */
+/* Returns whether any instance has E's event enabled. */
 bool hv_kprobe_event_is_on(const struct hv_instances *all, const struct hv_kprobe_event *e);
-/* Finds the addresses of the symbols of K. ENOENT: there is none; EOPNOTSUPP, ENOSPC: K reads
- * memory, which cannot be read. */
+/* Resolves the symbols in K. ENOENT: a symbol does not exist; EOPNOTSUPP, ENOSPC: K reads memory,
+ * which is not possible. */
 struct hv_err *hv_kprobe_find_memory(const struct hv_session *s, struct hv_kprobe *k) hv_must_use;
-/* Finds the tracepoint of E in the catalogue C. ENOENT: there is none of the name. */
+/* Finds E's tracepoint in the catalogue C. ENOENT: no tracepoint has this name. */
 struct hv_err *hv_kprobe_event_find_tracepoint(const struct hv_catalogue *c,
 					       struct hv_kprobe_event *e) hv_must_use;
-/* Whether the function of E is in a module that is not loaded: E records once it is. */
+/* Returns whether E waits for a module with its function to be loaded. */
 bool hv_kprobe_event_waits(const struct hv_session *s, const struct hv_kprobe_event *e);
-/* From now on E is at SITE; 0: nowhere. */
+/* Moves E to SITE; 0: nowhere. */
 void hv_kprobe_event_set_site(const struct hv_instances *all, struct hv_kprobe_event *e,
 			      struct hv_gva site);
-/* *RET: where E is, of which IS is known; sets PLACE. Errors are those of the definition. */
+/* Finds the address of E, defined by IS, and sets *RET and PLACE. Returns the errors of the
+ * definition. */
 struct hv_err *hv_kprobe_event_find(const struct hv_session *s, struct hv_kprobe_event *e,
 				    struct hv_gva *ret) hv_must_use;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The probes that kprobe_events has defined, at the entries of functions, inside them and of their
- * returns. All
- * instances share them, as the types of the guest's own events, among which each has a type
- * (tracer/event_types.h). While an instance has one on, the guest records the registers of each
- * call of its function, or of each return (tracer/actions.h), and the host makes of these the
- * event, in the form in which the kernel's own probe would have recorded it. So it takes the
- * guest's rings then (demux.h). Leaves to others: the words of a definition
- * (tree/settings/kprobe.h), which instances have an event on (events.h). */
+/* The function probes that kprobe_events and dynamic_events define: at entries, inside functions,
+ * and at returns. All instances share them, and each has an event type (tracer/event_types.h).
+ *
+ * While an instance has one enabled, the guest records the registers of each call or return
+ * (tracer/actions.h), and the host builds the event as the kernel's own probe would have recorded
+ * it. This requires the drain (demux.h). tree/settings/kprobe.h parses definitions; events.h
+ * enables events. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,22 +28,23 @@ struct hv_kprobe_event;
 struct hv_kprobe_fault;
 struct hv_guest_marks;
 
-/* At most so many at a time. */
+/* maximum number of function probes */
 #define HV_KPROBES_MAX 1024
 
 struct hv_kprobes {
-	struct hv_kprobe_event **list; /* owned, as what it points to; the oldest first */
+	struct hv_kprobe_event **list; /* owned, including the elements; oldest first */
 	size_t nr;
-	uint64_t nr_made;	      /* ever */
-	struct hv_guest_marks *marks; /* owned; NULL: nobody has asked for one */
+	uint64_t nr_made;	      /* including removed ones */
+	struct hv_guest_marks *marks; /* owned; NULL: no probe uses marks */
 };
 
 extern const struct hv_part hv_kprobes_part;
 
-/* Whether the guest's own probes know typecasts: their parser keeps a stack of what is in what. */
+/* Returns whether the guest's own probes accept typecasts: their parser then keeps a stack of
+ * nested expressions. */
 bool hv_kprobes_have_casts(const struct hv_kernel *k);
-/* Whether the guest's own probes look for their function before they parse arguments, as kernels do
- * that count the functions of a name. Such kernels also refuse too many arguments. */
+/* Returns whether the guest's own probes look up the function before they parse arguments, as
+ * kernels do that count functions of the same name. Such kernels also refuse too many arguments. */
 bool hv_kprobes_ask_first(const struct hv_kernel *k);
 
 /* A file that defines and shows probes. */
@@ -53,75 +53,74 @@ enum hv_kprobe_file {
 	HV_DYNAMIC_EVENTS,
 };
 
-/* Defines a probe by the NR words of a command of FILE. *RET_FAULT as hv_kprobe_parse() sets it. A
- * probe with the name and the arguments of others is one more place of their event, and on if that
- * is. EEXIST: there is another event of that name, or the same probe; ENOENT: no function of that
- * name; EOPNOTSUPP: what the kernel can and this cannot; EINVAL and others as the kernel's. WORDS
- * and *RET_MEANT as hv_kprobe_parse() changes and sets them. */
+/* Defines a probe from the NR words of a command in FILE. A probe with the name and the arguments
+ * of existing probes becomes another address of their event, and is enabled if that is. See
+ * hv_kprobe_parse() for WORDS, *RET_FAULT and *RET_MEANT. EEXIST: a different event has this name,
+ * or the probe exists; ENOENT: no function of that name; EOPNOTSUPP: supported by the kernel but
+ * not by hvtrace; EINVAL and others as in the kernel. */
 struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t nr,
 				 enum hv_kprobe_file file, struct hv_kprobe_fault *ret_fault,
 				 char **ret_meant) hv_must_use;
-/* Removes those of FILE and the name NAME, [GRP/]NAME, that have the function and the first
- * arguments that the NR_HEAD words say. With the last probe of an event, instances that have
- * recorded it lose all their events, as in the kernel. ENOENT: none; EBUSY: an event is on and
- * would have no probe any more; those before it are removed. */
+/* Removes the probes of FILE called NAME, [GRP/]NAME, that have the function and first arguments in
+ * the NR_HEAD words. When the last probe of an event is removed, instances that recorded it lose
+ * all their events, as in the kernel. ENOENT: none matches; EBUSY: an enabled event would lose its
+ * last probe, but the probes before it are removed. */
 struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *name, char *const *head,
 				 size_t nr_head, enum hv_kprobe_file file) hv_must_use;
-/* Removes all of FILE. EBUSY: one is on; then all stay. */
+/* Removes all probes of FILE. EBUSY: one is enabled; nothing is removed. */
 struct hv_err *hv_kprobes_clear(struct hv_instances *all, enum hv_kprobe_file file) hv_must_use;
 
-/* After modules came or went: a probe whose function is gone records nothing, also when another
- * function comes to its address. Returns whether any has changed; the instances that have it on
- * must be traced again. */
+/* Call it after modules were loaded or removed: a probe whose function is gone stops recording,
+ * even if another function gets its address. Returns whether any probe changed; instances with
+ * enabled ones must then be published again. */
 unsigned hv_kprobes_renew(struct hv_instances *all);
 
-/* Switches the events of return probes off in IN, and forgets their triggers. Returns whether any
- * was on or had triggers; then IN must be traced again. */
+/* Disables the events of return probes in IN, and removes their triggers. Returns whether any was
+ * enabled or had triggers; IN must then be published again. */
 unsigned hv_kprobes_end_returns(struct hv_instance *in);
 
-/* Adds the lines of FILE, and of kprobe_profile. */
+/* Add the lines of FILE, and of kprobe_profile. */
 void hv_kprobes_text(const struct hv_instances *all, enum hv_kprobe_file file, struct hv_text *ret);
 void hv_kprobes_profile(const struct hv_instances *all, struct hv_text *ret);
 
-/* Whether TYPE is that of a probe. */
+/* Returns whether TYPE is a function probe's type. */
 bool hv_kprobes_is(const struct hv_event_type *type);
-/* Where a probe is. */
+/* The location of a probe. */
 struct hv_kprobe_site {
 	struct hv_gva at;
 	bool is_return;
 	bool needs_all_regs;
-	bool needs_args;		    /* of the call, when it returns */
-	const struct hv_probe_place *place; /* inside a function; NULL: its entry */
+	bool needs_args; /* a return probe that needs the arguments of the call */
+	const struct hv_probe_place *place; /* inside a function; NULL: at its entry */
 };
-/* The function of the next probe that the guest must record for IN, from *INDEX on, which is moved
- * behind it. False: there is none. */
+/* Finds the next probe, from *INDEX on, that the guest must record for IN. Advances *INDEX. Returns
+ * false after the last one. */
 bool hv_kprobes_needed_site(const struct hv_instance *in, size_t *index,
 			    struct hv_kprobe_site *ret);
-/* Likewise: the next tracepoint that has to call a function for the event ID; NULL: there is none.
- * Borrowed until its probe is removed. */
+/* Like hv_kprobes_needed_site(), for the next tracepoint that must call a function for event ID;
+ * NULL after the last one. Borrowed until its probe is removed. */
 const struct hv_event_type *hv_kprobes_tracepoint(const struct hv_instances *all, uint32_t id,
 						  size_t *index);
 bool hv_kprobes_have_tracepoints(const struct hv_instances *all);
-/* Adds to the program RET, of HV_FETCH_STEPS_MAX steps of which *NR are there, what reads for the
- * probes at SITE that are on: for those of returns, or the others. ENOSPC: it would be too long. */
+/* Appends to RET, which has *NR of HV_FETCH_STEPS_MAX steps, the steps that read memory for the
+ * enabled probes at SITE, either return probes or others. ENOSPC: too many steps. */
 struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva site,
 				  bool is_return, struct hv_fetch_step *ret,
 				  size_t *nr) hv_must_use;
-/* Why TYPE, that of a probe which was switched on or has got triggers, is not recorded. NULL: it
- * is.
- */
+/* Returns why TYPE, a probe's type that was enabled or got triggers, is not recorded. NULL: it is
+ * recorded. */
 struct hv_err *hv_kprobes_why_not(const struct hv_instances *all,
 				  const struct hv_event_type *type) hv_must_use;
 
-/* Afterwards: why REF is not recorded, if it is that of a probe. NULL: it is, or it is no probe. */
+/* Like hv_kprobes_why_not(), for REF after publishing. NULL: it is recorded or is not a probe. */
 struct hv_err *hv_kprobes_check(const struct hv_instances *all,
 				struct hv_event_ref ref) hv_must_use;
 
-/* Whether EVENT is a call, or a return, that was recorded for probes. */
+/* Returns whether EVENT is a call or return recorded for probes. */
 bool hv_kprobes_is_call(const struct hv_event *event);
-/* Of CALL, such an event, makes the event *RET of the INDEXth probe; its entry is in ENTRY, of
- * HV_ENTRY_LEN_MAX bytes. False: the probe is another function's. */
+/* Makes event *RET of the INDEXth probe from CALL, such a call or return. ENTRY, HV_ENTRY_LEN_MAX
+ * bytes, receives the entry. Returns false if the probe is for another function. */
 bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct hv_event *call,
 		      struct hv_event *ret, uint8_t *entry);
-/* Counts CALL, such an event, as a hit of each of its probes that any instance has on. */
+/* Counts CALL, such a call or return, as a hit of each of its enabled probes. */
 void hv_kprobes_count(struct hv_instances *all, const struct hv_event *call);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The events of system calls, syscalls:sys_enter_NAME and sys_exit_NAME. The kernel records all of
- * them by two probes of its own, which hvtrace does not use. In the guest their carriers are on,
- * raw_syscalls:sys_enter and sys_exit, and the host makes of each raw event the event of its system
- * call, as the kernel's own probes do (ftrace_syscall_enter() and ftrace_syscall_exit() in
- * kernel/trace/trace_syscalls.c):
+/* The system call events syscalls:sys_enter_NAME and sys_exit_NAME.
  *
- *	sys_enter   id, six arguments  ->  sys_enter_NAME   number, as many arguments as NAME has
+ * The kernel records them with two internal probes, which hvtrace does not use. Instead the guest
+ * records the carriers raw_syscalls:sys_enter and sys_exit, and the host derives the event of each
+ * system call, like ftrace_syscall_enter() and ftrace_syscall_exit() in
+ * kernel/trace/trace_syscalls.c:
+ *
+ *	sys_enter   id, six arguments  ->  sys_enter_NAME   number, the arguments of NAME
  *	sys_exit    id, result         ->  sys_exit_NAME    number, result
  *
- * Since 7.0 some of sys_enter_NAME also have what arguments point to. The guest reads it for the
- * carrier (syscall_reads.h).
+ * Since 7.0 some sys_enter_NAME events also contain memory that arguments point to. The guest reads
+ * it for the carrier (syscall_reads.h).
  *
- * So while an instance has such an event on, the host takes the guest's rings (demux.h), and the
- * carriers are only for the instances that have them on themselves. A call of another ABI (32-bit
- * programs) has the numbers of that ABI and becomes no event, as in the kernel.
- * Leaves to others: which events an instance has on (events.h), their text (tree/format/syscall.h).
- */
+ * While an instance has such an event enabled, the rings are drained (demux.h), and only
+ * instances that enabled the carriers see them. Calls of another ABI (32-bit programs) use
+ * different numbers and make no event, as in the kernel. events.h enables events;
+ * tree/format/syscall.h prints them. */
 #pragma once
 
 #include <stdbool.h>
@@ -33,7 +33,7 @@ struct hv_instances;
 struct hv_part;
 struct hv_syscalls;
 
-/* Numbers of system calls are below this. */
+/* system call numbers are below this */
 #define HV_SYSCALL_NR_MAX 1024
 
 /* The longest entry of a system call event: the common fields, the system call number, the
@@ -42,33 +42,33 @@ struct hv_syscalls;
 
 extern const struct hv_part hv_syscalls_part;
 
-/* Learns from the guest's catalogue C, of which nothing is borrowed, how such events are made, if
- * TYPE is one and they are not known yet. */
+/* If TYPE is a system call event, reads from the guest's catalogue C how such events are made,
+ * unless this is known. Borrows nothing from C. */
 void hv_syscalls_need(struct hv_instances *all, const struct hv_catalogue *c,
 		      const struct hv_event_type *type);
 
-/* Whether TYPE is an event of one system call. */
+/* Returns whether TYPE is a system call event. */
 bool hv_syscalls_is(const struct hv_event_type *type);
 
-/* Whether the event TYPE of a system call has what arguments point to. */
+/* Returns whether the system call event TYPE contains memory that arguments point to. */
 bool hv_syscalls_has_memory(const struct hv_event_type *type);
 
-/* Whether TYPE carries such events. S may be NULL. */
+/* Returns whether TYPE is a carrier of such events. S may be NULL. */
 bool hv_syscalls_carries_memory(const struct hv_syscalls *s, const struct hv_event_type *type);
 
-/* Sets *RET to the type of C that carries TYPE, an event of one system call. EOPNOTSUPP: the form
- * of one of the two is not known. */
+/* Sets *RET to the type in C that is the carrier of TYPE, a system call event. EOPNOTSUPP: the
+ * layout of one of the two is unknown. */
 struct hv_err *hv_syscalls_carrier(const struct hv_syscalls *s, const struct hv_catalogue *c,
 				   const struct hv_event_type *type,
 				   const struct hv_event_type **ret) hv_must_use;
 
-/* How the carrier of TYPE, which has one, has its fields. */
+/* Returns the layout of the carrier of TYPE, which must have one. */
 struct hv_kprobe_carrier hv_syscalls_in_carrier(const struct hv_syscalls *s,
 						const struct hv_event_type *type);
 
-/* Makes of RAW, one of the guest's own events, the event *RET of its system call, whose entry is in
- * ENTRY, of HV_SYSCALL_ENTRY_MAX bytes; what all entries begin with is that of RAW, with the id of
- * RET. False: RAW is no carrier, or no event of a known system call, or the guest has read nothing
- * of what its arguments point to. S may be NULL. */
+/* Makes the system call event *RET from RAW, a guest event. ENTRY, HV_SYSCALL_ENTRY_MAX bytes,
+ * receives the entry; its common fields are RAW's, with the id of RET. Returns false if RAW is not
+ * a carrier or not a known system call, or the guest read no memory although the event needs it. S
+ * may be NULL. */
 bool hv_syscalls_event(const struct hv_syscalls *s, const struct hv_event *raw,
 		       struct hv_event *ret, uint8_t *entry);

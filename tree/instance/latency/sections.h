@@ -1,41 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tracers of sections (preemptoff, ...) of an instance: they measure sections, and with the
- * option function-trace they trace the functions in them. One instance at a time has one.
- * Leaves to others: what the guest does (tracer/section_tracer.h), which sites call (sites.h), the
- * text (tree/format/). */
+/* The section tracers (preemptoff, ...) of an instance. They measure sections, and with the option
+ * function-trace they trace the functions in them. Only one instance at a time can have one.
+ * tracer/section_tracer.h controls the guest, sites.h selects the sites, tree/format/ prints
+ * sections. */
 #pragma once
 
 #include "tree/instance/core/instance.h"
 
-/* Returns whether IN has such a tracer. */
+/* Returns whether IN has a section tracer. */
 bool hv_sections_are_on(const struct hv_instance *in);
 
 extern const struct hv_part hv_sections_part;
 
-/* They set options as the kernel's tracers do, and back at the end, and forget what was measured
- * before. Begin: EBUSY: another instance has such a tracer; EOPNOTSUPP: see
+/* They set options like the kernel's tracers, restore them at the end, and drop earlier
+ * measurements. Begin: EBUSY: another instance has such a tracer; EOPNOTSUPP: see
  * hv_section_tracer_start(). */
 extern const struct hv_tracer_ops hv_tracer_preemptoff;
 extern const struct hv_tracer_ops hv_tracer_irqsoff;
 extern const struct hv_tracer_ops hv_tracer_preemptirqsoff;
 
-/* Returns whether IN shows a record of this kind and depth among the calls of a section: calls of
- * functions, or with display-graph calls and returns. */
+/* Returns whether IN shows CALL among the calls of a section, by its kind and depth: function
+ * calls, or with display-graph calls and returns. */
 bool hv_sections_show(const struct hv_instance *in, const struct hv_event *call);
-/* To be called when the option function-trace of IN was changed. */
+/* Call it when the option function-trace of IN changed. */
 void hv_sections_use_functions(struct hv_instance *in);
-/* To be called before the names of modules are read again. */
+/* Call it before the names of modules are read again. */
 void hv_sections_look(struct hv_instances *all);
-/* To be called when modules may have come or gone. When the tracer cannot go on, it is nop, and
- * error_log says why. */
+/* Call it when modules may have been loaded or removed. If the tracer cannot continue, it becomes
+ * nop and error_log has the reason. */
 void hv_sections_renew(struct hv_instances *all);
-/* To be called when tracing_thresh was changed. */
+/* Call it when tracing_thresh changed. */
 void hv_sections_use_thresh(struct hv_instances *all);
 
-/* Return and set tracing_max_latency of IN, which it keeps when the tracer ends. */
+/* Return and set tracing_max_latency of IN, which IN keeps when the tracer stops. */
 uint64_t hv_sections_longest_ns(struct hv_instance *in);
 void hv_sections_begin_at(struct hv_instance *in, uint64_t ns);
 
-/* Whether what is recorded of a section is soon overwritten, so that somebody must look often
+/* Returns whether section records are overwritten so soon that the caller must poll often
  * (hv_section_tracer_look). */
 bool hv_sections_need_looks(const struct hv_instances *all);

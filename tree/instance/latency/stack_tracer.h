@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The stack tracer (kernel/trace/trace_stack.c): the deepest stack that a task has had in a call of
- * a function that it looks at. There is one for all instances.
- * Leaves to others: how the guest compares and records (arch/, docs/users/latency-tracers.md), the
- * files (files/stack_trace.c). */
+/* The stack tracer (kernel/trace/trace_stack.c) finds the deepest task stack at calls of selected
+ * functions. All instances share one. arch/ and docs/users/latency-tracers.md describe how the
+ * guest compares and records stacks; files/stack_trace.c has the files. */
 #pragma once
 
 #include "base/addr.h"
@@ -15,29 +14,30 @@ struct hv_part;
 
 extern const struct hv_part hv_stack_tracer_part;
 
-#define HV_DEEPEST_MAX 128 /* functions of a stack that are kept */
+#define HV_DEEPEST_MAX 128 /* functions kept per stack */
 
 struct hv_stack_tracer {
 	bool is_on;
-	bool has_lost;	    /* events were lost since the guest was told what is deepest */
+	bool has_lost;	    /* events were lost since the limit was passed to the guest */
 	uint64_t max_bytes; /* stack_max_size */
-	/* The deepest stack, the function that was called first. */
+	/* The deepest stack, outermost function first. */
 	size_t nr;
 	struct hv_deepest {
-		struct hv_gva ip;     /* the address behind a call, or where an interrupt came */
-		uint32_t depth_bytes; /* from where this address is to the end of the stack */
+		struct hv_gva ip; /* a return address, or the interrupted instruction */
+		uint32_t
+			depth_bytes; /* from the location of this address to the end of the stack */
 	} list[HV_DEEPEST_MAX];
 };
 
-/* Why there is none: EOPNOTSUPP with the reason. */
+/* Returns EOPNOTSUPP with the reason if the guest does not support it. */
 struct hv_err *hv_stack_tracer_check(const struct hv_instances *all) hv_must_use;
-/* Switches it on or off. What it has found stays. */
+/* Starts or stops it. Results are kept. */
 struct hv_err *hv_stack_tracer_switch(struct hv_instances *all, bool on) hv_must_use;
-/* Only deeper stacks are kept from now on. */
+/* Keeps only deeper stacks from now on. */
 void hv_stack_tracer_set_max(struct hv_instances *all, uint64_t bytes);
-/* Whether it looks at calls of the function at IP, when it is on. */
+/* Returns whether it checks calls of the function at IP, if it is on. */
 bool hv_stack_tracer_has(const struct hv_instances *all, struct hv_gva ip);
 
-/* Takes EVENT, which is_deepest, and which CURSOR, a drain's, has returned. */
+/* Processes EVENT, a deepest stack (is_deepest), returned by CURSOR of the drain. */
 void hv_stack_tracer_take(struct hv_instances *all, const struct hv_cursor *cursor,
 			  const struct hv_event *event);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tracers wakeup, wakeup_rt and wakeup_dl of an instance: how long a task that was woken waits
- * until a CPU runs it, and of the worst wait everything that the instance has recorded meanwhile.
- * The host computes it from the guest's own events of the scheduler, which the guest records while
- * an instance has such a tracer, whatever tracing_on says. As in the kernel, one woken task is
- * followed at a time, and one instance at a time has such a tracer (kernel/trace/
- * trace_sched_wakeup.c).
+/* The tracers wakeup, wakeup_rt and wakeup_dl of an instance. They measure how long a woken task
+ * waits for a CPU, and keep everything that the instance recorded during the worst wait.
  *
- *	sched_wakeup, sched_wakeup_new   the task is followed, if it is urgent enough
- *	sched_migrate_task               it will run on another CPU
- *	sched_switch                     it runs; if it had to wait longer than any before, the
- *	                                 live buffer becomes the snapshot, which `trace` shows
+ * The host computes this from the guest's scheduler events, which the guest records while an
+ * instance has such a tracer, regardless of tracing_on. As in the kernel, one woken task is
+ * followed at a time, and only one instance can have such a tracer
+ * (kernel/trace/trace_sched_wakeup.c).
  *
- * Leaves to others: which events the guest records (events.h), the text (tree/format/). */
+ *	sched_wakeup, sched_wakeup_new   follow the task, if it is urgent enough
+ *	sched_migrate_task               the task will run on another CPU
+ *	sched_switch                     the task runs; if this wait is the longest, the live buffer
+ *	                                 becomes the snapshot, which `trace` shows
+ *
+ * events.h has the events that the guest records, tree/format/ prints the wait. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,23 +31,23 @@ struct hv_wakeups;
 
 extern const struct hv_part hv_wakeups_part;
 
-/* They set options as the kernel's tracers do, and back at the end, and forget the worst wait but
- * for its time. Begin: EBUSY: another instance has such a tracer, or the guest itself uses one of
- * the events; EOPNOTSUPP: this kernel's events cannot be recorded; ENOMEM. End: on errors it goes
- * on. */
+/* They set options like the kernel's tracers, restore them at the end, and drop the worst wait but
+ * keep its duration. Begin: EBUSY: another instance has such a tracer, or the guest itself uses one
+ * of the events; EOPNOTSUPP: this kernel's events cannot be recorded; ENOMEM. End: on error the
+ * tracer stays. */
 extern const struct hv_tracer_ops hv_tracer_wakeup;
 extern const struct hv_tracer_ops hv_tracer_wakeup_rt;
 extern const struct hv_tracer_ops hv_tracer_wakeup_dl;
 
-/* Returns whether IN has one of them. */
+/* Returns whether IN has a wakeup tracer. */
 bool hv_wakeups_are_on(const struct hv_instance *in);
 
-/* Recording has been switched on: what was followed before does not count (wakeup_tracer_start). */
+/* Call it when recording starts: a wait that began earlier is dropped (wakeup_tracer_start). */
 void hv_wakeups_restart(struct hv_instance *in);
 
-/* Puts EVENT, which RECORDS of the tracer make, into the buffer of the instance. */
+/* Stores EVENT, made from the tracer's records, in the instance's buffer. */
 typedef void (*hv_wakeups_put)(void *ctx, const struct hv_event *event);
-/* Follows EVENT, one of the guest's own. IS_RECORDED: recording of IN is on for its CPU. */
+/* Processes EVENT, a guest event. IS_RECORDED: IN records on its CPU. */
 struct hv_wakeups_sink {
 	bool is_recorded;
 	hv_wakeups_put put;
@@ -55,11 +56,11 @@ struct hv_wakeups_sink {
 void hv_wakeups_follow(struct hv_instance *in, const struct hv_event *event,
 		       const struct hv_wakeups_sink *sink);
 
-/* The worst wait that the snapshot has: its length, vCPU and task, without ends; the caller has a
- * reference then. NULL: there is none. */
+/* Returns the worst wait, which is in the snapshot: its duration, vCPU and task, without ends. The
+ * caller gets a reference. NULL: there is none. */
 struct hv_section *hv_wakeups_worst(struct hv_instance *in);
-/* Empties the snapshot. The time of the worst wait still counts. */
+/* Clears the snapshot. The duration of the worst wait still counts. */
 void hv_wakeups_forget_worst(struct hv_instance *in);
-/* When the wait that the snapshot has began, on the clock of IN: the time of the last record of a
- * wakeup there. 0: it has none. */
+/* Returns when the wait in the snapshot began, on IN's clock: the time of the last wakeup record in
+ * it. 0: no such record. */
 uint64_t hv_wakeups_start_ns(const struct hv_instance *in);
