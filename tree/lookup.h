@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds what a path names in the tree, and lists the names in a directory. */
+/* Resolves paths in the tree, and lists directories. */
 #pragma once
 
 #include "tree/files/file.h"
 
-/* Sets RET to what PATH names. Several slashes count as one; slashes at the beginning and the end
- * are ignored. ENOENT, ENOTDIR. */
+/* Resolves PATH. Several slashes count as one; leading and trailing slashes are ignored. ENOENT,
+ * ENOTDIR. */
 struct hv_err *hv_lookup(struct hv_tree *tree, const char *path, struct hv_place *ret) hv_must_use;
-/* Sets RET to the directory that PATH would be in, and RET_NAME to its name there, which the caller
- * frees; "" for the top itself. ENOENT, ENOTDIR. */
+/* Resolves the directory that would contain PATH, and sets RET_NAME to the name in it, which the
+ * caller frees; "" for the top directory itself. ENOENT, ENOTDIR. */
 struct hv_err *hv_lookup_parent(struct hv_tree *tree, const char *path, struct hv_place *ret,
 				char **ret_name) hv_must_use;
 /* Adds the INDEXth name of the directory DIR in the order of a listing. Names of directories end

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The directories of the tree: which nodes they contain, and under which names. */
+/* The directories of the tree: the nodes that they contain, with their names. */
 #pragma once
 
 #include "tree/files/node.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* An open file, and what files know about their tree.
- * Leaves to others: what a file shows and does (its node), reading and writing (tree.h). */
+/* An open file, and the state of the tree. Nodes implement files; tree.h reads and writes them. */
 #pragma once
 
 #include <fcntl.h>
@@ -12,24 +11,25 @@
 struct hv_tree {
 	struct hv_instances instances;
 	const struct hv_node *root;
-	size_t nr_open;		      /* open files */
-	struct hv_shared_texts texts; /* long ones of open files */
-	unsigned ending;	      /* files that are closed from now on publish nothing */
+	size_t nr_open;		      /* number of open files */
+	struct hv_shared_texts texts; /* long texts of open files */
+	unsigned ending;	      /* files closed from now on publish nothing */
 	uint32_t lacks; /* the right that the last refused client lacked; 0: none was refused */
 };
 
 struct hv_file {
 	struct hv_place at;
-	const struct hv_rights *rights; /* borrowed; of the client that opened it */
+	const struct hv_rights *rights; /* borrowed; of the client that opened the file */
 	char *path;			/* owned; for messages */
-	int flags;			/* of open(2) */
-	void *state;	     /* owned; the state of the node's operations (state_bytes) */
-	struct hv_text text; /* what the node has made last */
-	const struct hv_shared_text *shared; /* owned; instead of TEXT, if that is long; or NULL */
-	size_t text_pos;		     /* how much of TEXT was read */
-	unsigned nr_fills;		     /* how often the node has made TEXT */
-	size_t asked_bytes;  /* how much the read asked for, for which TEXT was made */
-	unsigned has_logged; /* the write that is refused has told error_log why itself */
+	int flags;			/* as for open(2) */
+	void *state;			/* owned; state of the node's operations (state_bytes) */
+	struct hv_text text;		/* output of the node */
+	const struct hv_shared_text
+		*shared;     /* owned; used instead of TEXT if it is long; or NULL */
+	size_t text_pos;     /* bytes of TEXT already read */
+	unsigned nr_fills;   /* number of times that the node filled TEXT */
+	size_t asked_bytes;  /* size of the read that TEXT was filled for */
+	unsigned has_logged; /* the failing write has already reported to error_log */
 };
 
 /* Makes an open file; the caller calls the node's open(). PATH is copied. */
@@ -38,11 +38,10 @@ struct hv_file *hv_file_new(const struct hv_place *at, const struct hv_rights *r
 /* Calls the node's release(), not its close(). */
 void hv_file_free(struct hv_file *f);
 
-/* EACCES: a client with RIGHTS may not do at AT what needs NEED (rights.h). */
+/* EACCES: RIGHTS are not sufficient for NEED at AT (rights.h). */
 struct hv_err *hv_place_check(const struct hv_place *at, const struct hv_rights *rights,
 			      uint32_t need) hv_must_use;
-/* Like hv_place_check(), for the client that opened F. Files call it after they have parsed what
- * the client wrote. */
+/* Like hv_place_check(), for the client that opened F. Files call it after parsing a write. */
 static inline hv_must_use struct hv_err *hv_file_check(const struct hv_file *f, uint32_t need)
 {
 	return hv_place_check(&f->at, f->rights, need);
@@ -69,13 +68,13 @@ static inline struct hv_session *hv_file_session(const struct hv_file *f)
 	return f->at.instance->all->session;
 }
 
-/* The write operation of files that accept anything and do nothing with it. */
+/* Write operation of files that ignore their input. */
 struct hv_err *hv_file_take_anything(struct hv_file *f, const char *buf, size_t len_bytes,
 				     size_t *ret_len) hv_must_use;
-/* Adds to error_log that BUF, which was written to F, was refused with ERR. */
+/* Reports in error_log that F refused the write of BUF with ERR. */
 void hv_file_log_error(struct hv_file *f, const struct hv_err *err, const char *buf,
 		       size_t len_bytes);
-/* Adds it in the kernel's words: the character AT of COMMAND is wrong, which WHERE could not read
- * because of WHY (tracing_log_err). The write that is under way is not logged otherwise. */
+/* Reports it as the kernel does: WHERE rejected COMMAND at character AT because of WHY
+ * (tracing_log_err). The current write is not reported again. */
 void hv_file_log_fault(struct hv_file *f, const char *where, const char *why, const char *command,
 		       size_t at);

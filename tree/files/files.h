@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The nodes of all files in the tree, and the entries of directories that have some.
- * To add a file, write tree/files/NOUN.c, and add a line here and a line to a directory in nodes.c.
- */
+/* The nodes of all files, and the entries of directories with variable contents. To add a file,
+ * write tree/files/NOUN.c, add a line here, and add a line to a directory in nodes.c. */
 #pragma once
 
 #include "tree/files/file.h"
 
-/* Whether the guest's architecture has stubs for a graph, or for a profile. */
+/* Return whether the guest's architecture supports function_graph, or the profile. */
 bool hv_place_has_graph(const struct hv_place *at);
 bool hv_place_has_profile(const struct hv_place *at);
 
@@ -104,7 +103,7 @@ extern const struct hv_node hv_profile_enabled_node;
 extern const struct hv_node hv_profile_node;
 extern const struct hv_entries hv_profile_entries;
 
-/* stack_trace.c, filter.c: whether the guest's stacks can be looked at */
+/* stack_trace.c, filter.c; the first returns whether the stack tracer is supported */
 bool hv_place_has_stack_tracer(const struct hv_place *at);
 extern const struct hv_node hv_stack_filter_node;
 extern const struct hv_node hv_stack_max_node;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The flags of an event, which are one letter each for interrupts, rescheduling, context and
- * depths, and the slanted titles above the letters:
+/* The flags of an event, one letter each for interrupts, rescheduling, context and depths, and the
+ * slanted titles above the letters:
  *
  *     _--=> irqs-off
  *    / _-=> need-resched
  *   | /     delay
  *
- * PREEMPT_RT before 6.12 has two more letters, for its own lazy preemption (layout.has_lazy).
- * Leaves to others: the columns before and after them. */
+ * PREEMPT_RT before 6.12 has two more letters, for its own lazy preemption (layout.has_lazy). */
 #pragma once
 
 #include <stdbool.h>
@@ -18,9 +17,9 @@
 
 struct hv_flag_columns {
 	bool has_cpu;	 /* the CPU's number comes first */
-	bool has_lazy;	 /* there are letters for lazy preemption */
+	bool has_lazy;	 /* has letters for lazy preemption */
 	int indent;	 /* blanks between # and the first column */
-	int title_width; /* the least width of a title */
+	int title_width; /* minimum width of a title */
 };
 
 void hv_flags_titles(struct hv_text *out, const struct hv_flag_columns *columns);

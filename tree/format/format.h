@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Renders events as the text of trace and trace_pipe (print_trace_line, print_trace_context,
- * trace_fn_trace), according to trace_options. Names are made safe for a terminal.
- * Leaves to others: calls of function_graph (graph.h); which events, in what order. */
+ * trace_fn_trace), according to trace_options. Makes names safe for a terminal. graph.h renders
+ * function_graph calls; the caller selects and orders events. */
 #pragma once
 
 #include "base/text.h"
@@ -12,14 +12,14 @@
 /* Adds the header, from "# tracer: NAME" to the titles of the columns that the options select. */
 void hv_format_header(struct hv_text *out, const struct hv_style *style,
 		      const struct hv_header *header);
-/* Adds one line. With the option bin it adds bytes that are not text. */
+/* Adds one line. With the option bin, adds binary data. */
 void hv_format_event(struct hv_text *out, const struct hv_style *style,
 		     const struct hv_event *event);
-/* Adds a marker, without its name, or one of the guest's own events as function_graph shows it
- * among its calls: without its last newline. OUT must be empty. */
+/* Adds a marker, without its name, or a guest event, in the form that function_graph shows among
+ * its calls: without the last newline. OUT must be empty. */
 void hv_format_comment(struct hv_text *out, const struct hv_style *style,
 		       const struct hv_event *event);
-/* Adds a line about lost events of CPU. LOST 0: the number is unknown. */
+/* Adds a line about lost events of CPU. LOST 0: unknown number. */
 void hv_format_lost(struct hv_text *out, unsigned cpu, uint64_t lost);
 /* Adds the line before the first event of CPU in a buffer whose oldest events were overwritten. */
 void hv_format_started(struct hv_text *out, unsigned cpu);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How the tracers of sections show calls with the option display-graph (GRAPH_TRACER_FLAGS of
- * kernel/trace/trace_irqsoff.c): as function_graph does, but with columns of their own, and the
- * ends of a section as calls that take no time. */
+/* How section tracers show calls with the option display-graph (GRAPH_TRACER_FLAGS in
+ * kernel/trace/trace_irqsoff.c): like function_graph, but with different columns, and with section
+ * ends as calls without a duration. */
 #pragma once
 
 #include "tree/format/graph.h"
 
-/* Returns OPTIONS with those of the columns. style.h: graph_start_ns is to be set, too. */
+/* Returns OPTIONS with the column options replaced. Also set graph_start_ns of struct hv_style. */
 struct hv_options hv_section_graph_options(const struct hv_options *options);
-/* Adds the line of END, an end of a section. */
+/* Adds the line of END, a section end. */
 void hv_section_graph_end(struct hv_graph *g, struct hv_text *out, const struct hv_style *style,
 			  const struct hv_event *end);

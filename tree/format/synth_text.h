@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The text of a synthetic event, which the kernel prints without its print_fmt
- * (print_synth_event). What the flags of a gfp_t are called is left out.
- * Leaves to others: the name of the event. Pure. */
+/* The text of a synthetic event, which the kernel prints without its print_fmt (print_synth_event).
+ * Flag names of a gfp_t are omitted. The caller prints the event's name. Pure. */
 #pragma once
 
 #include "base/bytes.h"

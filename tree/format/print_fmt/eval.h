@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Evaluates a compiled print_fmt for one entry. Every pointer into the entry is checked when
- * something is read through it. The kernel's helpers write into a scratch text (struct trace_seq
- * *p) and return pointers into it, and the functions here do the same.
- * Private to tree/format/print_fmt/.
- * Leaves to others: arithmetic (value.h), what a conversion prints (printk.h, pointer.h). */
+/* Evaluates a compiled print_fmt for one entry. Every pointer into the entry is checked when it is
+ * dereferenced. Like the kernel's helpers (struct trace_seq *p), functions write into a scratch
+ * text and return pointers into it. value.h does arithmetic, printk.h and pointer.h print
+ * conversions. Private to tree/format/print_fmt/. */
 #pragma once
 
 #include "tree/format/print_fmt/program.h"
@@ -16,14 +15,14 @@ struct hv_print_eval {
 	struct hv_print_value locals[HV_PRINT_LOCALS_MAX];
 };
 
-/* Functions that return a bool return false if the value is not known, and then leave results
- * untouched. */
+/* Functions that return a bool return false if the value is unknown, and then leave results
+ * unchanged. */
 
 /* eval.c */
 
 bool hv_print_eval_node(struct hv_print_eval *e, uint32_t at, struct hv_print_value *ret);
-/* Finds the bytes from the place on that V points to. False: that is in the guest's memory, or
- * outside of the entry or text. */
+/* Sets *RET to the bytes that V points to, up to the end of the entry or text. Returns false if V
+ * points to guest memory or out of bounds. */
 bool hv_print_eval_bytes(const struct hv_print_eval *e, struct hv_print_value v,
 			 struct hv_span *ret);
 /* Reads the number at the beginning of BYTES. */

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Prints numbers and strings as the kernel's vsnprintf does (lib/vsprintf.c), into a buffer of a
- * fixed size. What does not fit is left out. It differs from the C library's: "%#x" of 0 is 0x0,
- * "%.3s" of NULL is cut, widths of several conversions are ignored.
- * Leaves to others: %p with its letters (pointer.h). Pure. */
+/* Prints numbers and strings like the kernel's vsnprintf (lib/vsprintf.c), into a fixed-size
+ * buffer. It differs from the C library's: "%#x" of 0 is 0x0, "%.3s" of NULL is truncated, several
+ * conversions ignore widths. pointer.h handles %p. Pure. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* A text that grows up to END. What does not fit is left out, and FULL is set. */
+/* Output that grows up to END. The rest is discarded, and FULL is set. */
 struct hv_print_out {
 	char *start;
 	char *at;
@@ -38,26 +37,26 @@ enum hv_print_flag {
 struct hv_print_spec {
 	char conv;	      /* d (d and i), u, x (x and X), o, c, s, p, % */
 	uint8_t flags;	      /* of enum hv_print_flag */
-	uint8_t number_bytes; /* of the argument of d, u, x, o: 1, 2, 4 or 8 */
+	uint8_t number_bytes; /* size of the argument of d, u, x, o: 1, 2, 4 or 8 */
 	bool width_is_arg;
 	bool precision_is_arg;
-	int32_t width;			/* -1: none */
-	int32_t precision;		/* -1: none */
-	char ext[HV_PRINT_EXT_MAX + 1]; /* letters and digits behind %p */
+	int32_t width;			/* -1: no width */
+	int32_t precision;		/* -1: no precision */
+	char ext[HV_PRINT_EXT_MAX + 1]; /* letters and digits after %p */
 };
 
-/* Reads the conversion at TEXT, which begins with '%'. Returns its length in bytes; 0: the kernel
- * does not know it. */
+/* Parses the conversion at TEXT, which begins with '%'. Returns its length in bytes, or 0 if the
+ * kernel does not know it. */
 size_t hv_print_spec_parse(const char *text, size_t len_bytes, struct hv_print_spec *ret);
 
-/* Sets a width or precision that is an argument. A negative width means left, a negative precision
- * none. */
+/* Set a width or precision from an argument. A negative width means left-aligned, a negative
+ * precision none. */
 void hv_print_spec_set_width(struct hv_print_spec *spec, int32_t width);
 void hv_print_spec_set_precision(struct hv_print_spec *spec, int32_t precision);
 
-/* Prints NUMBER as d, u, x or o. Only its lowest NUMBER_BYTES bytes count. */
+/* Prints NUMBER as d, u, x or o. Uses only its lowest NUMBER_BYTES bytes. */
 void hv_print_number(struct hv_print_out *out, const struct hv_print_spec *spec, uint64_t number);
-/* Prints LEN bytes as s. The precision is applied. */
+/* Prints LEN bytes as s, with the precision. */
 void hv_print_string(struct hv_print_out *out, const struct hv_print_spec *spec, const char *bytes,
 		     size_t len_bytes);
 void hv_print_letter(struct hv_print_out *out, const struct hv_print_spec *spec, char c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The number that the kernel shows for a hashed %p: SipHash-2-4 of the pointer, keyed by ptr_key
- * (lib/vsprintf.c; "SipHash: a fast short-input PRF", Aumasson and Bernstein, 2012). Its low 32
- * bits are shown. Pure. */
+/* The number that the kernel shows for a hashed %p: the low 32 bits of SipHash-2-4 of the pointer,
+ * keyed by ptr_key (lib/vsprintf.c; "SipHash: a fast short-input PRF", Aumasson and Bernstein,
+ * 2012). Pure. */
 #pragma once
 
 #include <stdint.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Values of a print_fmt's expressions and C's arithmetic on them, for the guest's data model
- * (LP64). The kernel's compiler applied the rules of promotion, conversion and sign to these
- * expressions, so the same rules must apply here: { (1 << 31), "X" } is a mask with 33 bits set.
- * Leaves to others: expressions (program.h), what a pointer points at. Pure. */
+/* Values of print_fmt expressions, and C arithmetic on them in the guest's data model (LP64). The
+ * rules of promotion, conversion and sign must match those of the kernel's compiler: { (1 << 31),
+ * "X" } is a mask with 33 bits set. program.h has expressions. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,22 +12,21 @@ struct hv_print_type {
 	bool is_signed;
 	bool is_pointer; /* to elements: */
 	bool el_is_signed;
-	bool el_is_number; /* of 1, 2, 4 or 8 bytes, which can be read */
+	bool el_is_number; /* has 1, 2, 4 or 8 bytes and can be read */
 	bool el_is_known;  /* EL_BYTES is known */
 	uint32_t el_bytes;
 };
 
-/* Where a pointer points: to an address of the guest, or to memory of ours. */
+/* Where a pointer points: a guest address, or an offset in host memory. */
 enum hv_print_space {
-	HV_SPACE_GUEST,	  /* numbers, too */
+	HV_SPACE_GUEST,	  /* also numbers */
 	HV_SPACE_ENTRY,	  /* bits: an offset in the entry */
 	HV_SPACE_STRINGS, /* bits: an offset in the strings of the print_fmt */
-	HV_SPACE_SCRATCH, /* bits: an offset in the text that helpers as __print_flags have written
-			   */
+	HV_SPACE_SCRATCH, /* bits: offset in the text that helpers such as __print_flags wrote */
 };
 
 struct hv_print_value {
-	uint64_t bits; /* sign- or zero-extended, as the type says */
+	uint64_t bits; /* sign- or zero-extended according to the type */
 	struct hv_print_type type;
 	enum hv_print_space space;
 };
@@ -36,23 +34,23 @@ struct hv_print_value {
 /* Numbers of 1, 2, 4 or 8 bytes. */
 struct hv_print_type hv_print_signed(unsigned size_bytes);
 struct hv_print_type hv_print_unsigned(unsigned size_bytes);
-/* To elements of EL_BYTES, about which nothing else is known. */
+/* Pointer to elements of EL_BYTES without further type information. */
 struct hv_print_type hv_print_pointer_to(uint32_t el_bytes);
 struct hv_print_type hv_print_pointer_to_numbers(struct hv_print_type el);
-/* What a pointer to numbers points to. */
+/* Returns the type of the elements of a pointer to numbers. */
 struct hv_print_type hv_print_element(struct hv_print_type pointer);
 
 struct hv_print_value hv_print_number_value(uint64_t bits, struct hv_print_type type);
 
 struct hv_print_value hv_print_cast(struct hv_print_value v, struct hv_print_type type);
-/* Whether C takes the value as true: it is not 0 or NULL. */
+/* Returns whether the value is true in C: not 0 or NULL. */
 bool hv_print_is_true(struct hv_print_value v);
 /* The type of "c ? A : B". */
 struct hv_print_type hv_print_common_type(struct hv_print_type a, struct hv_print_type b);
 
-/* OP: '-', '~', '!', '+'. False: it cannot be applied to this value. */
+/* OP: '-', '~', '!', '+'. Returns false if OP does not apply to A. */
 bool hv_print_unary(char op, struct hv_print_value a, struct hv_print_value *ret);
-/* OP: a sign of the lexer. False: it cannot be applied to these values, or would trap in the
+/* OP: a sign of the lexer. Returns false if OP does not apply to the values, or would trap in the
  * kernel. */
 bool hv_print_binary(uint16_t op, struct hv_print_value a, struct hv_print_value b,
 		     struct hv_print_value *ret);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The filters that an instance has for the guest's own events. The host decides by them when it
- * takes events out of the guest's rings, so while the top has one, its buffer is in host memory
- * (demux.h). The guest leaves out some of those before (publish.h). A filter is kept whether
- * or not its event is on. Leaves to others: what a filter means (tree/settings/event_filter.h), the
- * files (tree/files/event_filter.c). */
+/* The filters of an instance for guest events. The host applies them to drained events, so while
+ * the top instance has one, its buffer is in host memory (demux.h). The guest can apply some of
+ * them earlier (publish.h). An event keeps its filter while it is disabled.
+ * tree/settings/event_filter.h evaluates filters; tree/files/event_filter.c has the files. */
 #pragma once
 
 #include "base/err.h"
@@ -20,17 +19,18 @@ extern const struct hv_part hv_event_filters_part;
 struct hv_event_filters {
 	struct hv_event_filter_of {
 		struct hv_event_ref ref;
-		char *text; /* owned; what the file shows, without the last newline */
-		struct hv_event_filter *filter; /* owned; NULL: TEXT says what was wrong */
-	} * list;				/* owned, sorted by id; of each id at most one */
+		char *text; /* owned; contents of the file, without the last newline */
+		struct hv_event_filter *
+			filter; /* owned; NULL: the filter is invalid and TEXT contains the error */
+	} * list;		/* owned, sorted by id, without duplicate ids */
 	size_t nr;
-	size_t nr_right; /* how many have a filter that is right */
+	size_t nr_right; /* number of valid filters */
 };
 
-/* NULL: the event has none. Borrowed until the next change. */
+/* NULL: the event has no filter. Borrowed until the next change. */
 const char *hv_event_filters_text(const struct hv_event_filters *s, struct hv_event_ref ref);
 
-/* NULL: there is none, or a wrong one. Borrowed, likewise. */
+/* NULL: no filter, or an invalid one. Borrowed until the next change. */
 const struct hv_event_filter *hv_event_filters_of(const struct hv_event_filters *s,
 						  struct hv_event_ref ref);
 
@@ -44,10 +44,10 @@ struct hv_err *hv_instance_set_event_filter(struct hv_instance *in,
 					    struct hv_filter_fault *ret_fault) hv_must_use;
 void hv_instance_remove_event_filter(struct hv_instance *in, const struct hv_event_type *type);
 
-/* Returns whether FILTER lets EVENT, an HV_EVENT_GUESTS of IN's, pass. */
+/* Returns whether EVENT, an HV_EVENT_GUESTS of IN, passes FILTER. */
 bool hv_instance_record_passes(const struct hv_instance *in, const struct hv_event_filter *filter,
 			       const struct hv_event *event);
-/* Returns whether IN has a filter for events of the type ID. */
+/* Returns whether IN has a filter for events of type ID. */
 bool hv_instance_has_event_filter(const struct hv_instance *in, uint32_t id);
-/* Returns whether the filters of IN let EVENT, an HV_EVENT_GUESTS, pass. */
+/* Returns whether EVENT, an HV_EVENT_GUESTS, passes the filters of IN. */
 bool hv_instance_filters_pass(const struct hv_instance *in, const struct hv_event *event);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Events of the host (tracer/host_tracer.h) that instances have on. While one has, the rings are
- * shared (demux.h), since the drain puts them into their place between the guest's.
- * Leaves to others: everything that all events have in common (events.h). */
+/* Host events (tracer/host_tracer.h) that instances have enabled. While there are any, the rings
+ * are drained (demux.h), because the drain merges host events with guest events. events.h has the
+ * code that all events share. */
 #pragma once
 
 #include "tree/instance/core/instance.h"
@@ -11,10 +11,10 @@ extern const struct hv_part hv_host_events_part;
 struct hv_event_type;
 
 bool hv_host_events_is(const struct hv_event_type *type);
-/* Tells the session which of them all instances want. On errors none is recorded. */
+/* Publishes the host events that any instance wants. On error none is recorded. */
 struct hv_err *hv_host_events_publish(struct hv_instances *all) hv_must_use;
-/* Takes all of them away from IN. Returns whether it had any. */
+/* Disables all host events in IN. Returns whether any was enabled. */
 bool hv_host_events_take_away(struct hv_instance *in);
-/* Whether IN wants EVENT, which is of the host. The tasks of set_event_pid are the guest's, and do
- * not matter here. */
+/* Returns whether IN wants EVENT, a host event. set_event_pid is ignored because its pids are the
+ * guest's. */
 bool hv_host_events_wants(const struct hv_instance *in, const struct hv_event *event);

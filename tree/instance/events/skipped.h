@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Events that one write named beside others, and that it leaves off without failing: because this
- * guest's kernel has no way to record them, or because they cannot be recorded now, as while the
- * guest itself is in the way. */
+/* Events that a write named together with others and that it skips without failing, because the
+ * guest's kernel cannot record them at all, or because they cannot be recorded now, for example
+ * while the guest itself uses them. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,27 +13,27 @@
 
 struct hv_event_type;
 
-/* One that cannot be recorded now; both owned. */
+/* An event that cannot be recorded now. Members are owned. */
 struct hv_skipped_event {
 	char *name;
 	struct hv_err *why;
 };
 
-/* Zero-initialised: none. */
+/* Zero-initialised is empty. */
 struct hv_skipped {
 	size_t nr_never;
-	struct hv_err *never; /* why the first of them cannot, with its name */
+	struct hv_err *never; /* owned; the reason for the first of them, with its name */
 	size_t nr_busy;
 	struct hv_skipped_event busy[HV_SKIPPED_NAMES]; /* the first of them */
 };
 
-/* WHY, which is taken, is EOPNOTSUPP where TYPE never can be recorded. */
+/* Takes ownership of WHY. EOPNOTSUPP means that TYPE can never be recorded. */
 void hv_skipped_add(struct hv_skipped *l, const struct hv_event_type *type, struct hv_err *why);
 bool hv_skipped_any(const struct hv_skipped *l);
-/* Why the first one cannot be recorded, with its name; L is empty then. NULL: there is none. */
+/* Returns the reason for the first event, with its name, and empties L. Returns NULL if L is
+ * empty. */
 struct hv_err *hv_skipped_take(struct hv_skipped *l);
-/* What is to be said of a write that named NR events; one error for each of the two kinds, or
- * NULL. */
+/* Return one message for each kind, for a write that named NR events, or NULL. */
 struct hv_err *hv_skipped_never(const struct hv_skipped *l, size_t nr);
 struct hv_err *hv_skipped_busy(const struct hv_skipped *l, size_t nr);
 void hv_skipped_deinit(struct hv_skipped *l);

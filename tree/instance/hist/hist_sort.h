@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The order in which the kernel shows the entries of a histogram (tracing_map_sort_entries). It
- * sorts by a heap, which leaves entries that are alike in an order of its own; kernels before 6.10
- * leave them in the same order as this.
- * Leaves to others: the entries (hist_table.h). Pure. */
+/* Sorts the entries of a histogram as the kernel does (tracing_map_sort_entries). The kernel's heap
+ * sort leaves equal entries in an order that depends on the algorithm; kernels before 6.10 produce
+ * the same order as this function. hist_table.h has the entries. Pure. */
 #pragma once
 
 #include "tree/format/hist_text.h"
