@@ -5,7 +5,7 @@
 
 #include "base/guard.h"
 
-/* Of each GROUP CPUs from FIRST to LAST the first USED. */
+/* The first USED of each GROUP CPUs from FIRST to LAST. */
 struct region {
 	uint64_t first, last, used, group;
 };
@@ -15,7 +15,7 @@ static bool is_end(char c)
 	return c == '\0' || c == ',' || c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Takes a number from *AT. "N" is the last CPU. */
+/* Parses a number at *AT. "N" is the last CPU. */
 static bool take_number(const char **at, unsigned nr_cpus, uint64_t *ret)
 {
 	const char *digits = *at;

@@ -34,7 +34,7 @@ static struct hv_err *find_event(struct hv_kprobe_parsing *p, struct hv_eprobe_k
 	return NULL;
 }
 
-/* The filter is the words from FIRST on (trace_eprobe_parse_filter()). */
+/* Parses the filter, the words from FIRST on (trace_eprobe_parse_filter()). */
 static struct hv_err *parse_filter(struct hv_kprobe_parsing *p, size_t first, struct hv_eprobe *e,
 				   struct hv_filter_fault *ret_fault, char **ret_text)
 {
@@ -124,7 +124,7 @@ void hv_eprobe_deinit(struct hv_eprobe *e)
 	*e = (struct hv_eprobe){0};
 }
 
-/* eprobe_dyn_event_match(), which takes a beginning of the system's name, too */
+/* eprobe_dyn_event_match(), which also accepts a prefix of the system's name */
 bool hv_eprobe_has_head(const struct hv_eprobe *e, char *const *words, size_t nr)
 {
 	const char *slash = nr ? strpbrk(words[0], "/") : NULL;

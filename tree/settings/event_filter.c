@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A filter is compiled into steps that change one truth value: a predicate sets it, NOT reverses
- * it, and a jump passes over what cannot change it any more:
+/* A filter is compiled into steps that operate on one truth value: a predicate sets it, NOT inverts
+ * it, and a conditional jump skips steps that can no longer change it:
  *
  *     a && b || !(c || d)
  *
@@ -26,7 +26,7 @@ enum what { PREDICATE, NOT, IF, UNLESS };
 
 struct step {
 	enum what what;
-	size_t arg; /* the predicate, or where a jump leads */
+	size_t arg; /* index of the predicate, or target of the jump */
 };
 
 struct hv_event_filter {
@@ -38,11 +38,11 @@ struct hv_event_filter {
 
 #define NONE SIZE_MAX
 
-/* What is open within one pair of parentheses: the jumps that lead behind the next operand of &&
- * and of ||. */
+/* State of one pair of parentheses: the pending jumps to the end of the next operand of && and of
+ * ||. */
 struct level {
-	size_t and_jump, or_jump; /* NONE: there is none */
-	bool negated;		  /* a '!' is in front of the parentheses */
+	size_t and_jump, or_jump; /* NONE: no pending jump */
+	bool negated;		  /* a '!' precedes the parentheses */
 };
 
 struct parse {
@@ -51,7 +51,7 @@ struct parse {
 	size_t at;
 	struct level *levels; /* owned */
 	size_t nr_levels;
-	bool negated; /* a '!' waits for its operand */
+	bool negated; /* a '!' precedes the next operand */
 	struct hv_event_filter *filter;
 	struct hv_filter_fault *fault;
 };
@@ -62,17 +62,18 @@ static bool fail(struct parse *s, int code, const char *why, size_t at)
 	return false;
 }
 
-/* -- the first look ---------------------------------------------------------------------------- */
+/* -- first pass
+ * ----------------------------------------------------------------------------------- */
 
-/* Before it parses, the kernel looks whether quotes and parentheses match (calc_stack). */
+/* Before parsing, the kernel checks whether quotes and parentheses match (calc_stack). */
 struct balance {
 	size_t nr_open;
-	char quote;	    /* the quote that is open */
-	size_t last_quote;  /* where the last one was opened */
-	bool has_predicate; /* there is anything but operators and parentheses */
+	char quote;	    /* the open quote character */
+	size_t last_quote;  /* offset of the last opening quote */
+	bool has_predicate; /* contains something other than operators and parentheses */
 };
 
-/* The characters of && and || are looked at one by one, which makes no difference. */
+/* Checks the two characters of && and || separately, with the same result. */
 static bool balance_at(struct parse *s, struct balance *b, size_t i)
 {
 	char c = s->text[i];
@@ -97,7 +98,7 @@ static bool balance_at(struct parse *s, struct balance *b, size_t i)
 	return true;
 }
 
-/* Looks back for the parenthesis that is not closed. */
+/* Finds the last unclosed parenthesis. */
 static size_t find_open(const char *text)
 {
 	size_t nr_closed = 0;
@@ -146,7 +147,7 @@ static size_t add_step(struct parse *s, enum what what, size_t arg)
 	return f->nr_steps++;
 }
 
-/* The jump at *STEP, if there is one, leads to the next step. */
+/* Sets the target of the jump at *STEP, if any, to the next step. */
 static void end_jump(struct parse *s, size_t *step)
 {
 	if (*step != NONE)
@@ -174,7 +175,7 @@ static void skip_space(struct parse *s)
 		s->at++;
 }
 
-/* Takes what is in front of a predicate. */
+/* Parses the prefixes of a predicate. */
 static void take_prefixes(struct parse *s)
 {
 	for (;; s->at++) {
@@ -207,7 +208,7 @@ static bool take_predicate(struct parse *s)
 	return true;
 }
 
-/* Takes an operator. && binds more tightly than ||. */
+/* Parses an operator. && binds more tightly than ||. */
 static void take_operator(struct parse *s, char c)
 {
 	struct level *l = innermost(s);
@@ -233,7 +234,7 @@ static void close_level(struct parse *s)
 	s->nr_levels--;
 }
 
-/* Takes what follows an operand, up to the operator before the next one, or the end. */
+/* Parses the text after an operand, up to the operator before the next one, or the end. */
 static bool take_suffixes(struct parse *s)
 {
 	for (;;) {
@@ -256,7 +257,7 @@ static bool take_suffixes(struct parse *s)
 	}
 }
 
-/* Kernels before 2026 ignore an operator at the end, or read outside of their program. */
+/* Kernels before 2026 ignore an operator at the end, or read beyond their program. */
 static bool end(struct parse *s)
 {
 	const struct level *l = innermost(s);
@@ -312,8 +313,8 @@ void hv_event_filter_free(struct hv_event_filter *f)
 	free(f);
 }
 
-/* Where the program of F goes from its step N, the predicate at AT, when that is IS_TRUE: over what
- * changes the truth, to the next predicate or the end. */
+/* Returns the step of the stub's program that follows step N, the predicate at AT, if it is
+ * IS_TRUE: the next predicate that can change the result, or the end. */
 static uint16_t follow(const struct hv_event_filter *f, size_t at, size_t n, bool is_true)
 {
 	for (at++; at < f->nr_steps; at++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether a record has what a predicate says (filter_pred_*, regex_match_*). */
+/* Evaluates predicates for a record (filter_pred_*, regex_match_*). */
 #include <string.h>
 
 #include "kernel/events/print_values.h"
@@ -69,10 +69,10 @@ static bool range_holds(const struct hv_predicate *p, struct hv_span entry)
 	return inside == (p->op == HV_FILTER_EQ);
 }
 
-/* raw_smp_processor_id() has no bits to compare (filter_pred_cpu). */
+/* The kernel does not implement & for raw_smp_processor_id() (filter_pred_cpu). */
 static bool cpu_holds(const struct hv_predicate *p, unsigned cpu)
 {
-	/* The number was parsed as one of 64 bits, and is an int there. */
+	/* Parsed as a 64-bit number, but the kernel compares an int. */
 	int32_t than = (int32_t)p->value;
 
 	return p->op != HV_FILTER_AND && compare(p->op, true, cpu, (uint64_t)(int64_t)than);
@@ -80,7 +80,7 @@ static bool cpu_holds(const struct hv_predicate *p, unsigned cpu)
 
 /* -- sets of CPUs ------------------------------------------------------------------------------ */
 
-/* CPUS has several CPUs, or none (do_filter_scalar_cpumask). */
+/* For CPUS with several CPUs or none (do_filter_scalar_cpumask). */
 static bool is_of_cpus(const struct hv_predicate *p, uint64_t cpu)
 {
 	if (cpu >= p->nr_cpus)
@@ -108,8 +108,8 @@ static uint64_t mask_word(struct hv_span mask, size_t word, unsigned nr_cpus)
 
 /* -- texts ------------------------------------------------------------------------------------- */
 
-/* Finds what a __data_loc or, RELATIVE, a __rel_loc field tells. The span begins there and ends
- * with the entry; *RET_LEN is the length that the field tells, which is not checked. */
+/* Finds the string of a __data_loc field or, if RELATIVE, of a __rel_loc field. The span extends to
+ * the end of the entry; *RET_LEN is the length from the field, unchecked. */
 static bool find_dynamic(const struct hv_predicate *p, struct hv_span entry, struct hv_span *ret,
 			 size_t *ret_len)
 {
@@ -146,7 +146,7 @@ static bool cpumask_holds(const struct hv_predicate *p, struct hv_span entry)
 	return same == (p->op == HV_FILTER_EQ);
 }
 
-/* As hv_glob_match(), for a shell pattern on a text that may have no NUL. */
+/* Like hv_glob_match(), for a shell pattern and a text that may lack a NUL. */
 static bool match_shell(const struct hv_glob *glob, struct hv_span text)
 {
 	size_t len = strnlen((const char *)text.data, text.len_bytes);
@@ -160,8 +160,8 @@ static bool match_shell(const struct hv_glob *glob, struct hv_span text)
 	return matches;
 }
 
-/* Whether TEXT, of which at most LEN bytes count, begins with the NR bytes at PATTERN and ends
- * where these end: strncmp() of a text that may have no NUL. */
+/* strncmp() for a text that may lack a NUL: returns whether TEXT equals PATTERN in the first LEN
+ * bytes. */
 static bool same_text(struct hv_span text, const char *pattern, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -175,8 +175,9 @@ static bool same_text(struct hv_span text, const char *pattern, size_t len)
 	return true;
 }
 
-/* LEN is the length of the field, with a NUL; 0: up to a NUL. TEXT goes on to the end of the entry,
- * as the kernel looks beyond a field in one case: a shell pattern on an array without a NUL. */
+/* LEN is the length of the field including a NUL; 0: up to a NUL. TEXT extends to the end of the
+ * entry, because the kernel reads beyond the field in one case: a shell pattern on an array without
+ * a NUL. */
 static bool match(const struct hv_glob *glob, struct hv_span text, size_t len)
 {
 	size_t nr = glob->len_bytes;

@@ -13,15 +13,15 @@
 #define TEXT_LEN_MAX   255 /* MAX_FILTER_STR_VAL */
 #define NUMBER_LEN_MAX 23  /* of parse_pred() */
 
-/* What the kernel calls FILTER_*. */
+/* The kernel's FILTER_* constants. */
 enum form { NUMBER, ARRAY, DYNAMIC, RELATIVE, POINTER, CPUMASK, COMM, CPU };
 
-/* The state of parsing one predicate. */
+/* Parser state for one predicate. */
 struct parse {
 	const struct hv_filter_scope *scope;
 	const char *str; /* the predicate */
-	size_t i;	 /* how much of it was parsed */
-	size_t first;	 /* where it is in the filter, and one more, as the kernel counts */
+	size_t i;	 /* number of bytes parsed */
+	size_t first;	 /* its offset in the filter plus one, as the kernel counts */
 	enum form form;
 	struct hv_predicate *p;
 	struct hv_filter_fault *fault;
@@ -87,7 +87,8 @@ static bool is_text(enum form form)
 	       form == COMM;
 }
 
-/* What is in no record, but in all events (trace_find_event_field, ftrace_generic_fields). */
+/* Fields that all events have but that are not in the record (trace_find_event_field,
+ * ftrace_generic_fields). */
 static bool find_generic(struct parse *s, const char *name)
 {
 	if (strcmp(name, "CPU") == 0 || strcmp(name, "cpu") == 0)
@@ -152,7 +153,7 @@ static bool parse_op(struct parse *s)
 
 /* -- the value --------------------------------------------------------------------------------- */
 
-/* The number at BEGIN, up to where S is. A sign is only for signed fields. */
+/* Parses the number from BEGIN to the current offset. Only signed fields accept a sign. */
 static bool number_value(const struct parse *s, size_t begin, bool is_signed, uint64_t *ret)
 {
 	HV_AUTO_FREE char *text = copy(s->str + begin, s->i - begin);
@@ -248,7 +249,7 @@ static bool parse_text(struct parse *s)
 	return true;
 }
 
-/* Returns whether CPUS has exactly one CPU, and which. */
+/* Returns whether CPUS has exactly one CPU, and sets *RET to it. */
 static bool is_single(const uint64_t *cpus, unsigned nr_cpus, uint64_t *ret)
 {
 	unsigned nr = 0;
@@ -262,7 +263,7 @@ static bool is_single(const uint64_t *cpus, unsigned nr_cpus, uint64_t *ret)
 	return nr == 1;
 }
 
-/* A set of one CPU is its number, for which & is the same as ==. */
+/* A set of one CPU is compared as a number. & is then the same as ==. */
 static void take_cpus(struct parse *s)
 {
 	struct hv_predicate *p = s->p;

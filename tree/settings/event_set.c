@@ -27,7 +27,7 @@ struct hv_event_set hv_event_set_dup(const struct hv_event_set *s)
 	return copy;
 }
 
-/* Returns where the first type is whose id is not below ID. */
+/* Returns the index of the first type with an id of at least ID. */
 static size_t place_of(const struct hv_event_set *s, uint32_t id)
 {
 	size_t low = 0, high = s->nr;

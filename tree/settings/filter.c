@@ -38,7 +38,7 @@ bool hv_filter_has(const struct hv_filter *f, struct hv_gva ip)
 	return f->nr && bsearch(&ip.v, f->ips, f->nr, sizeof(*f->ips), compare_ips);
 }
 
-/* Merges MATCHED, which is sorted, into F from the end. Takes MATCHED. */
+/* Merges the sorted MATCHED into F, from the end. Takes ownership of MATCHED. */
 static void filter_add(struct hv_filter *f, struct hv_filter *matched)
 {
 	size_t from = f->nr, added = matched->nr, to = f->nr + matched->nr, all = to, kept = 0;
@@ -51,14 +51,14 @@ static void filter_add(struct hv_filter *f, struct hv_filter *matched)
 			f->ips[--to] = matched->ips[--added];
 	}
 	hv_filter_deinit(matched);
-	/* What is before TO was not moved and has no duplicates. */
+	/* Entries before TO were not moved and have no duplicates. */
 	for (size_t i = kept = to ? to - 1 : 0; i < all; i++)
 		if (!kept || f->ips[kept - 1] != f->ips[i])
 			f->ips[kept++] = f->ips[i];
 	f->nr = kept;
 }
 
-/* Takes MATCHED. */
+/* Takes ownership of MATCHED. */
 static void filter_remove(struct hv_filter *f, struct hv_filter *matched)
 {
 	size_t kept = 0;
@@ -70,7 +70,7 @@ static void filter_remove(struct hv_filter *f, struct hv_filter *matched)
 	hv_filter_deinit(matched);
 }
 
-/* Returns whether GLOB (NULL: none was written) matches a site of MODULE (NULL: vmlinux). An empty
+/* Returns whether GLOB (NULL: not specified) matches a site of MODULE (NULL: vmlinux). An empty
  * GLOB matches any module, or with '!' only vmlinux. */
 static bool module_matches(const struct hv_glob *glob, const char *module)
 {
@@ -81,7 +81,7 @@ static bool module_matches(const struct hv_glob *glob, const char *module)
 	return glob->negated != (module && hv_glob_match(glob, module));
 }
 
-/* Does what match_sites() does, for a glob that is a whole name. */
+/* Like match_sites(), for a glob that is a complete name. */
 static void match_name(const struct hv_sites *sites, const char *name, const struct hv_glob *module,
 		       struct hv_filter *ret)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* All comparisons of numbers become one: whether (field - low) & mask is at most span. A number of
- * N bits is compared in the circle of 2^N numbers. There "from A to B" is an arc that begins at A,
- * whether or not the numbers have a sign, and only where the circle begins depends on that. */
+/* All number comparisons become one: (field - low) & mask <= span. N-bit numbers form a circle of
+ * 2^N values, in which "from A to B" is an arc that begins at A. Signedness only changes the
+ * starting point of the circle. */
 #include "tree/settings/filter_program.h"
 
 #include <string.h>
 
-/* The only field of what the host puts in front of an entry that the stub knows. */
+/* The only common field of an entry that the stub knows. */
 #define COMMON_PID_OFF 4
 
 static bool can_compare(const struct hv_predicate *p)
@@ -17,7 +17,7 @@ static bool can_compare(const struct hv_predicate *p)
 		return false;
 	if (p->off < HV_ENTRY_HEADER_LEN && (p->off != COMMON_PID_OFF || p->size_bytes != 4))
 		return false;
-	return end <= sizeof(struct hv_draft); /* the stub reads eight bytes of any field */
+	return end <= sizeof(struct hv_draft); /* the stub reads eight bytes for any field */
 }
 
 static enum hv_step_means range_step(const struct hv_predicate *p, struct hv_filter_step *ret)
@@ -30,7 +30,7 @@ static enum hv_step_means range_step(const struct hv_predicate *p, struct hv_fil
 	return p->op == HV_FILTER_EQ ? HV_STEP_SAME : HV_STEP_OPPOSITE;
 }
 
-/* RET is the arc from FROM to TO. */
+/* Makes RET the arc from FROM to TO. */
 static enum hv_step_means arc(uint64_t from, uint64_t to, enum hv_step_means means,
 			      struct hv_filter_step *ret)
 {
@@ -60,7 +60,7 @@ static enum hv_step_means number_step(const struct hv_predicate *p, struct hv_fi
 		return arc(value, max, HV_STEP_OPPOSITE, ret);
 	case HV_FILTER_AND:
 		ret->mask = value;
-		return arc(0, 0, HV_STEP_OPPOSITE, ret); /* some bits are not 0 */
+		return arc(0, 0, HV_STEP_OPPOSITE, ret); /* some bits are nonzero */
 	default:
 		return HV_STEP_NOTHING;
 	}
@@ -80,7 +80,7 @@ static bool is_same(const struct hv_stub_filter *a, const struct hv_stub_filter 
 	return a->nr == b->nr && memcmp(a->steps, b->steps, sizeof(a->steps)) == 0;
 }
 
-/* What P would drop goes on to the steps of OTHER. */
+/* Entries that P would drop continue with the steps of OTHER. */
 bool hv_stub_filter_or(struct hv_stub_filter *p, const struct hv_stub_filter *other)
 {
 	if (is_same(p, other))

@@ -4,9 +4,9 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Returns the kind of glob that TEXT is. The kind replaces a '*' at the beginning or the end: one
- * at the end is cut off here, one at the beginning by the caller. Any other special character makes
- * TEXT a shell pattern, which keeps its '*'. */
+/* Returns the kind of glob TEXT. The kind replaces a '*' at the beginning or end: this function
+ * removes one at the end, the caller one at the beginning. Any other special character makes TEXT a
+ * shell pattern, which keeps its '*'. */
 static enum hv_glob_kind classify(char *text)
 {
 	enum hv_glob_kind kind = HV_GLOB_FULL;
@@ -45,9 +45,9 @@ struct hv_glob hv_glob_parse(char *text)
 	return glob;
 }
 
-/* Matches C against a class "[a-z]" or "[!a-z]". A ']' right after the opening is a member. PAT
- * points after the '['. Returns what follows the class; NULL when it has no end: then the '[' is an
- * ordinary character. */
+/* Matches C against a class "[a-z]" or "[!a-z]". A ']' directly after the opening bracket is a
+ * member. PAT points after the '['. Returns the text after the class, or NULL if it is not closed:
+ * then '[' is an ordinary character. */
 static const char *match_class(const char *pat, unsigned char c, bool *ret)
 {
 	bool inverted = *pat == '!';
@@ -72,8 +72,8 @@ static const char *match_class(const char *pat, unsigned char c, bool *ret)
 	return pat + 1;
 }
 
-/* Matches the element of a pattern at PAT, which is neither its end nor a '*', against C, which is
- * not 0. Returns what follows the element; NULL when it does not match. */
+/* Matches the pattern element at PAT, which is neither the end nor a '*', against C, which is
+ * nonzero. Returns the text after the element, or NULL if it does not match. */
 static const char *match_element(const char *pat, unsigned char c)
 {
 	const char *behind;
@@ -91,8 +91,8 @@ static const char *match_element(const char *pat, unsigned char c)
 	return (unsigned char)*pat == c ? pat + 1 : NULL;
 }
 
-/* When the text after a '*' does not match, only the last '*' has to match more: earlier ones need
- * not be tried again. */
+/* If the text after a '*' does not match, only the last '*' has to be extended; earlier ones need
+ * no retry. */
 static bool match_shell(const char *pat, const char *name)
 {
 	const char *retry_pat = NULL;

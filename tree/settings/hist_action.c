@@ -52,7 +52,7 @@ static char *strip(char *text)
 	return text;
 }
 
-/* The kernel leaves out the parameters that are too many (parse_action_params). */
+/* The kernel ignores excess parameters (parse_action_params). */
 static bool take_params(struct hv_hist_parse *p, struct hv_hist_action *a, char *params)
 {
 	bool is_synth_next = a->deed == HV_HIST_TRACES && has_prefix(a->name, "trace");
@@ -99,7 +99,7 @@ static bool take_deed(struct hv_hist_parse *p, struct hv_hist_action *a, char *t
 	       fail(p, "Handler doesn't support action", name);
 }
 
-/* TEXT is behind "onmatch(" (onmatch_parse). */
+/* TEXT follows "onmatch(" (onmatch_parse). */
 static bool take_match(struct hv_hist_parse *p, struct hv_hist_action *a, char *text)
 {
 	char *event = strsep(&text, ")"), *system;
@@ -118,7 +118,7 @@ static bool take_match(struct hv_hist_parse *p, struct hv_hist_action *a, char *
 	return take_deed(p, a, text);
 }
 
-/* TEXT is behind "onmax(" or "onchange(" (track_data_parse). */
+/* TEXT follows "onmax(" or "onchange(" (track_data_parse). */
 static bool take_tracked(struct hv_hist_parse *p, struct hv_hist_action *a, char *text)
 {
 	char *variable = strsep(&text, ")");

@@ -84,7 +84,7 @@ static bool has_prefix(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* TEXT is behind "bucket". Returns where it is wrong; NULL: it is right. */
+/* TEXT follows "bucket". Returns the position of an error, or NULL. */
 static const char *parse_buckets(const char *text, struct hv_hist_field *f)
 {
 	struct hv_err *err;
@@ -101,7 +101,7 @@ static const char *parse_buckets(const char *text, struct hv_hist_field *f)
 	return text;
 }
 
-/* In commands the '-' of sym-offset was replaced, as it is an operator elsewhere. */
+/* The '-' of sym-offset was replaced in commands because it would be parsed as an operator. */
 static enum hv_hist_modifier simple_modifier(const char *text)
 {
 	static const enum hv_hist_modifier simple[] = {HV_HIST_HEX, HV_HIST_SYM, HV_HIST_SYSCALL,
@@ -148,7 +148,7 @@ static bool is_number_size(uint32_t size_bytes)
 	return size_bytes == 1 || size_bytes == 2 || size_bytes == 4 || size_bytes == 8;
 }
 
-/* create_hist_field(): it has no words for what it cannot take. */
+/* create_hist_field(). The kernel has no message for fields that it rejects. */
 static bool take_field(struct hv_hist_parse *p, const struct hv_event_field *field,
 		       struct hv_hist_field *f)
 {
@@ -173,7 +173,7 @@ static bool take_field(struct hv_hist_parse *p, const struct hv_event_field *fie
 		f->is_signed = false;
 		f->form = form;
 		f->size_bytes = form == HV_FIELD_ARRAY ? field->size_bytes : TEXT_BYTES;
-		/* The kernel would use the address of the text. */
+		/* The kernel would use the address of the string. */
 		if (f->modifier == HV_HIST_LOG2 || f->modifier == HV_HIST_BUCKETS)
 			return hv_hist_fail(p, EINVAL, BAD_MODIFIER, field->name);
 		return true;
@@ -189,7 +189,7 @@ static bool make_stack(struct hv_hist_field *f)
 	return true;
 }
 
-/* In kernels that have no fields of stacks, this one has no name that a sort could have. */
+/* Kernels without stack fields give this one no name, so that sorts cannot refer to it. */
 static void name_stack(const struct hv_hist_parse *p, struct hv_hist_field *f)
 {
 	free(f->name);
@@ -258,7 +258,7 @@ static struct hv_hist_field *parse_number(struct hv_hist_parse *p, const char *t
 	return f;
 }
 
-/* Cuts SYSTEM.EVENT. off TEXT. Returns the rest. */
+/* Removes SYSTEM.EVENT. from TEXT. Returns the rest. */
 static char *cut_place(char *text, struct hv_hist_place *ret)
 {
 	char *first = strchr(text, '.');
@@ -276,8 +276,8 @@ static bool is_reference(const char *text)
 	return text[0] == '$' && text[1];
 }
 
-/* What a variable of the trigger itself is defined as, if that is a field: it stands for the
- * variable (local_field_var_ref). NULL: it is none. */
+/* Returns the field that defines a variable of the trigger itself, which is used instead of the
+ * variable (local_field_var_ref). NULL: it is not defined as a field. */
 static const char *defined_as(const struct hv_hist_parse *p, struct hv_hist_place place,
 			      const char *text)
 {
@@ -294,7 +294,7 @@ static const char *defined_as(const struct hv_hist_parse *p, struct hv_hist_plac
 	return NULL;
 }
 
-/* The kernel goes on to look for a field of that name. */
+/* If it is not a variable, the kernel looks for a field of that name. */
 static struct hv_hist_field *parse_reference(struct hv_hist_parse *p, struct hv_hist_place place,
 					     const char *name)
 {
@@ -332,7 +332,7 @@ struct hv_hist_field *hv_hist_field_parse_atom(struct hv_hist_parse *p, char *te
 
 /* -- expressions ------------------------------------------------------------------------------- */
 
-/* Finds the operator that is applied last, *RET_AT (contains_operator). */
+/* Finds the operator that is applied last, at *RET_AT (contains_operator). */
 static enum hv_hist_op find_operator(char *text, char **ret_at)
 {
 	char *minus = strrchr(text, '-'), *plus = strrchr(text, '+');
@@ -394,7 +394,7 @@ static char *expression_name(const struct hv_hist_field *f)
 	return hv_text_take(&name);
 }
 
-/* Makes the expression. Takes A and B, which may be NULL. */
+/* Makes the expression. Takes ownership of A and B, which may be NULL. */
 static struct hv_hist_field *combine(enum hv_hist_op op, struct hv_hist_field *a,
 				     struct hv_hist_field *b)
 {
@@ -421,7 +421,7 @@ static struct hv_hist_field *combine(enum hv_hist_op op, struct hv_hist_field *a
 static struct hv_hist_field *parse_expression(struct hv_hist_parse *p, char *text,
 					      enum hv_hist_role role, unsigned *nr_ops);
 
-/* An operand is no key, whatever the expression is. */
+/* An operand is never a key, even if the expression is. */
 static struct hv_hist_field *parse_operand(struct hv_hist_parse *p, char *text, unsigned *nr_ops)
 {
 	AUTO_FIELD struct hv_hist_field *f = parse_expression(p, text, HV_HIST_VALUE, nr_ops);
@@ -431,7 +431,7 @@ static struct hv_hist_field *parse_operand(struct hv_hist_parse *p, char *text, 
 	return take(&f);
 }
 
-/* -(OPERAND), and nothing behind it. */
+/* Parses -(OPERAND) without trailing text. */
 static struct hv_hist_field *parse_negation(struct hv_hist_parse *p, char *text, unsigned *nr_ops)
 {
 	struct hv_hist_field *operand;
@@ -454,14 +454,14 @@ static struct hv_hist_field *parse_negation(struct hv_hist_parse *p, char *text,
 	return operand ? combine(HV_HIST_NEGATE, operand, NULL) : NULL;
 }
 
-/* A value that was combined with another one is used up. */
+/* Combining a value with another one consumes it. */
 static void read_once(struct hv_hist_parse *p, const struct hv_hist_field *f)
 {
 	if (f->kind == HV_HIST_REFERENCE)
 		p->spec->refs[f->ref].reads_once = true;
 }
 
-/* LEFT and RIGHT are what is on both sides of the operator. */
+/* LEFT and RIGHT are the operands' texts. */
 static struct hv_hist_field *parse_binary(struct hv_hist_parse *p, enum hv_hist_op op, char *left,
 					  char *right, unsigned *nr_ops)
 {
@@ -483,7 +483,7 @@ static struct hv_hist_field *parse_binary(struct hv_hist_parse *p, enum hv_hist_
 	return combine(op, take(&a), take(&b));
 }
 
-/* Each level of the recursion has an operator, of which there are at most NR_OPS_MAX. */
+/* Each level of the recursion has an operator, and there are at most NR_OPS_MAX. */
 static struct hv_hist_field *parse_expression(struct hv_hist_parse *p, char *text,
 					      enum hv_hist_role role, unsigned *nr_ops)
 {
@@ -501,7 +501,7 @@ static struct hv_hist_field *parse_expression(struct hv_hist_parse *p, char *tex
 	return parse_binary(p, op, text, at + 1, nr_ops);
 }
 
-/* Modifiers that change what is counted are for keys (__create_val_field). */
+/* Only keys accept modifiers that change the counted value (__create_val_field). */
 static bool is_for(enum hv_hist_role role, const struct hv_hist_field *f)
 {
 	bool changes = f->modifier == HV_HIST_BUCKETS || f->modifier == HV_HIST_LOG2;
@@ -517,7 +517,8 @@ struct hv_hist_field *hv_hist_field_parse(struct hv_hist_parse *p, char *text,
 	unsigned nr_ops = 0;
 	AUTO_FIELD struct hv_hist_field *f = NULL;
 
-	/* As a key it is the event's, whatever fields that has (create_key_field). */
+	/* As a key, stacktrace is the event's stack, even if the event has a field of this name
+	 * (create_key_field). */
 	if (role == HV_HIST_KEY && strcmp(text, "stacktrace") == 0) {
 		f = hv_alloc(sizeof(*f));
 		name_stack(p, f);
@@ -562,7 +563,7 @@ bool hv_hist_find_own(const struct hv_hist_spec *s, const char *name, struct hv_
 	return false;
 }
 
-/* Of the events at PLACE (find_file_var). */
+/* Searches the triggers of event PLACE (find_file_var). */
 static bool find_at(const struct hv_hist_parse *p, struct hv_hist_place place, const char *name,
 		    struct hv_hist_target *ret)
 {
@@ -577,7 +578,7 @@ static bool find_at(const struct hv_hist_parse *p, struct hv_hist_place place, c
 	return false;
 }
 
-/* Of the only events that have it (find_var_file). */
+/* Searches for the only event with this variable (find_var_file). */
 static bool find_anywhere(struct hv_hist_parse *p, const char *name, struct hv_hist_target *ret)
 {
 	const struct hv_event_type *found = NULL;
@@ -598,7 +599,8 @@ static bool find_anywhere(struct hv_hist_parse *p, const char *name, struct hv_h
 	return found != NULL;
 }
 
-/* Where the actions match (find_match_var). *RET_NR is how many events have it. */
+/* Searches the events that actions match (find_match_var). *RET_NR is the number of events with the
+ * variable. */
 static bool find_matched(struct hv_hist_parse *p, const char *name, struct hv_hist_target *ret,
 			 unsigned *ret_nr)
 {
@@ -662,7 +664,8 @@ bool hv_hist_find_alike(const struct hv_hist_parse *p, const struct hv_event_typ
 	return false;
 }
 
-/* -- referring --------------------------------------------------------------------------------- */
+/* -- references
+ * ----------------------------------------------------------------------------------- */
 
 bool hv_hist_refer(struct hv_hist_parse *p, const struct hv_hist_target *target, unsigned *ret)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether two hist triggers are the same for the kernel (hist_trigger_match). */
+/* Compares two hist triggers as the kernel does (hist_trigger_match). */
 #include <string.h>
 
 #include "tree/settings/hist_action.h"
@@ -10,7 +10,7 @@ static bool is_same_text(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* As in hist_trigger_match(), buckets and numbers do not count. */
+/* Like hist_trigger_match(), ignores buckets and numbers. */
 static bool is_same_field(const struct hv_hist_field *a, const struct hv_hist_field *b)
 {
 	bool is_field = a->kind == HV_HIST_NUMBER || a->kind == HV_HIST_TEXT ||
@@ -30,7 +30,7 @@ static unsigned nr_defined(const struct hv_hist_spec *s)
 	return nr;
 }
 
-/* Variables that are not defined come from actions. */
+/* Variables without a definition come from actions. */
 static bool has_like_variables(const struct hv_hist_spec *a, const struct hv_hist_spec *b)
 {
 	unsigned nr = nr_defined(a);

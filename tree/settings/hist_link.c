@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds what actions name (create_actions and what it calls). */
+/* Resolves the names in actions (create_actions and its callees). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static bool fail(struct hv_hist_parse *p, const char *why, const char *marked)
 
 /* -- variables that actions need --------------------------------------------------------------- */
 
-/* Takes FIELD, which may be NULL. */
+/* Takes ownership of FIELD, which may be NULL. */
 static bool add_variable(struct hv_hist_spec *s, const char *name, enum hv_hist_variable_role role,
 			 struct hv_hist_field *field, unsigned *ret)
 {
@@ -33,7 +33,7 @@ static bool add_variable(struct hv_hist_spec *s, const char *name, enum hv_hist_
 	return true;
 }
 
-/* A variable for the field NAME of the event itself (create_field_var). */
+/* Adds a variable for field NAME of the event itself (create_field_var). */
 static bool add_field(struct hv_hist_parse *p, const char *name, enum hv_hist_variable_role role,
 		      unsigned *ret)
 {
@@ -60,7 +60,7 @@ static bool is_own(const struct hv_hist_parse *p, struct hv_hist_place place)
 
 /* -- parameters of synthetic events ------------------------------------------------------------ */
 
-/* The text of a trigger with the keys of OTHER that has the field NAME as a variable. */
+/* Returns the text of a trigger with the keys of OTHER and field NAME as a variable. */
 static char *field_trigger(const struct hv_hist_other *other, const char *name)
 {
 	const struct hv_hist_spec *s = other->spec;
@@ -75,7 +75,7 @@ static char *field_trigger(const struct hv_hist_other *other, const char *name)
 	return hv_text_take(&text);
 }
 
-/* The field NAME of the events at PLACE: another trigger has it as a variable
+/* Finds field NAME of event PLACE: another trigger gets it as a variable
  * (create_field_var_hist). */
 static bool find_field(struct hv_hist_parse *p, struct hv_hist_place place, const char *name,
 		       struct hv_hist_target *ret)
@@ -132,7 +132,7 @@ static bool find_or_add_field(struct hv_hist_parse *p, const struct hv_hist_acti
 	return at.event ? find_field(p, at, name, ret) : fail(p, NULL, "");
 }
 
-/* check_synth_field(). The kernel takes the variable of a field as one without a sign. */
+/* check_synth_field(). The kernel treats the variable of a field as unsigned. */
 static bool fits(const struct hv_synth *synth, unsigned pos, const struct hv_hist_variable *v)
 {
 	const struct hv_synth_field *field = &synth->fields[pos];
@@ -203,7 +203,7 @@ static bool link_saved(struct hv_hist_parse *p, const struct hv_hist_action *a)
 	return true;
 }
 
-/* What is tracked is a variable of the trigger itself (track_data_create). */
+/* The tracked variable belongs to the trigger itself (track_data_create). */
 static bool link_tracked(struct hv_hist_parse *p, struct hv_hist_action *a)
 {
 	const char *tracked = a->handler == HV_HIST_ON_MAX ? "__max" : "__change";

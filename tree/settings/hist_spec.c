@@ -16,8 +16,8 @@
 #define WORD		   8u
 #define TOO_MANY_VARIABLES "Too many variables defined"
 
-/* The parts of a trigger between colons that are read after all of them are known. They are owned,
- * and changed while they are read. */
+/* The colon-separated parts of a trigger that are parsed after all of them are known. Owned, and
+ * modified by parsing. */
 struct parts {
 	char *keys, *values, *sort;
 	char *assignments[HV_HIST_VARIABLES_MAX];
@@ -54,7 +54,7 @@ void hv_hist_spec_deinit(struct hv_hist_spec *s)
 	free(s->filter);
 }
 
-/* A wrong trigger for which the kernel has no words. */
+/* An error that the kernel has no message for. */
 static bool fail(struct hv_hist_parse *p, int code)
 {
 	return hv_hist_fail(p, code, NULL, "");
@@ -76,7 +76,7 @@ bool hv_hist_spec_is(const char *text)
 	return rest && (!*rest || strchr(":" BLANKS, *rest));
 }
 
-/* What is behind the command; NULL: nothing. */
+/* Returns the text after the command, or NULL. */
 static const char *rest_of(const char *text)
 {
 	const char *rest = skip_command(text);
@@ -93,7 +93,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* Cuts " if FILTER" off REST. *RET_FILTER is the filter in REST; NULL: there is none. */
+/* Removes " if FILTER" from REST. *RET_FILTER points to the filter in REST, or is NULL. */
 static bool cut_filter(struct hv_hist_parse *p, char *rest, char **ret_filter)
 {
 	char *end = rest + strlen(rest);
@@ -115,7 +115,7 @@ static bool cut_filter(struct hv_hist_parse *p, char *rest, char **ret_filter)
 	return true;
 }
 
-/* The '-' of sym-offset is no operator. */
+/* The '-' of sym-offset is not an operator. */
 static void protect_offsets(char *rest)
 {
 	static const char modifier[] = ".sym-offset";
@@ -135,7 +135,8 @@ static char *strip(char *text)
 	return text;
 }
 
-/* -- what is between colons -------------------------------------------------------------------- */
+/* -- colon-separated parts
+ * ------------------------------------------------------------------------ */
 
 static void replace(char **at, const char *text)
 {
@@ -166,7 +167,7 @@ static bool add_assignment(struct hv_hist_parse *p, struct parts *parts, const c
 	return true;
 }
 
-/* PART is NAME=TEXT (parse_assignment). */
+/* Parses NAME=TEXT in PART (parse_assignment). */
 static bool take_assignment(struct hv_hist_parse *p, struct hv_hist_spec *s, struct parts *parts,
 			    char *part)
 {
@@ -245,7 +246,7 @@ static bool take_actions(struct hv_hist_parse *p, struct parts *parts)
 	return true;
 }
 
-/* Splits the assignments, which are NAME=TEXT[,NAME=TEXT]... (parse_var_defs). */
+/* Splits the assignments NAME=TEXT[,NAME=TEXT]... (parse_var_defs). */
 static bool take_definitions(struct hv_hist_parse *p, struct parts *parts)
 {
 	for (unsigned i = 0; i < parts->nr_assignments; i++) {
@@ -269,7 +270,7 @@ static bool take_definitions(struct hv_hist_parse *p, struct parts *parts)
 	return true;
 }
 
-/* The name of a task is the text in a variable of it, and not its number (update_var_execname). */
+/* A variable with .execname contains the task's name, not its pid (update_var_execname). */
 static void name_task(struct hv_hist_field *f)
 {
 	if (f->modifier != HV_HIST_EXECNAME)
@@ -306,7 +307,7 @@ static bool take_variables(struct hv_hist_parse *p, struct hv_hist_spec *s)
 
 /* -- keys, values, sorts ----------------------------------------------------------------------- */
 
-/* hitcount is a value in any case. */
+/* hitcount is always a value. */
 static bool take_values(struct hv_hist_parse *p, struct hv_hist_spec *s, char *values)
 {
 	char hitcount[] = "hitcount";
@@ -330,7 +331,7 @@ static bool take_values(struct hv_hist_parse *p, struct hv_hist_spec *s, char *v
 	return !values || strcmp(values, hitcount) == 0 || fail(p, EINVAL);
 }
 
-/* Whether F uses a variable (field_has_hist_vars). Expressions are not deeper than parsed. */
+/* Returns whether F uses a variable (field_has_hist_vars). Parsing has limited the depth. */
 static bool has_variables(const struct hv_hist_field *f)
 {
 	if (!f)
@@ -346,7 +347,7 @@ static uint32_t key_bytes_of(const struct hv_hist_field *f)
 	return is_wide ? (f->size_bytes + WORD - 1) / WORD * WORD : WORD;
 }
 
-/* The size of a text is the guest's; a key is not larger than HV_HIST_KEY_BYTES_MAX. */
+/* The guest determines the size of a string, so it is checked against HV_HIST_KEY_BYTES_MAX. */
 static bool has_room(const struct hv_hist_spec *s, const struct hv_hist_field *f)
 {
 	return f->size_bytes <= HV_HIST_KEY_BYTES_MAX &&
@@ -496,7 +497,7 @@ bool hv_hist_spec_needs_stack(const struct hv_hist_spec *s)
 
 /* -- keys of entries --------------------------------------------------------------------------- */
 
-/* Copies the text up to its NUL, and leaves room for one. */
+/* Copies the string up to its NUL, and leaves room for a NUL. */
 static void put_text(const struct hv_hist_field *f, const struct hv_hist_record *record,
 		     uint8_t *ret)
 {

@@ -17,8 +17,8 @@ static uint64_t number(const struct hv_hist_field *f, struct hv_span entry)
 	return (uint64_t)((int64_t)(value << unused_bits) >> unused_bits);
 }
 
-/* By a constant the kernel divides small numbers with a multiplication, which may give one more
- * (div_by_mult_and_shift). */
+/* The kernel divides small numbers by a constant with a multiplication, which can be too large by
+ * one (div_by_mult_and_shift). */
 static uint64_t divide(uint64_t value, uint64_t divisor, bool is_constant)
 {
 	const uint64_t one = UINT64_C(1) << DIVIDE_SHIFT;
@@ -51,7 +51,8 @@ static uint64_t expression(const struct hv_hist_field *f, const struct hv_hist_r
 	}
 }
 
-/* The power of two that is not below VALUE (order_base_2). Older kernels have 0 instead of 64. */
+/* Returns the exponent of the smallest power of two that is at least VALUE (order_base_2). Older
+ * kernels return 0 instead of 64. */
 static uint64_t log2_above(uint64_t value)
 {
 	return value > 1 ? 64 - (unsigned)__builtin_clzll(value - 1) : 0;
@@ -90,7 +91,7 @@ uint64_t hv_hist_field_value(const struct hv_hist_field *f, const struct hv_hist
 	return value;
 }
 
-/* The stack that a field of a synthetic event has: how many addresses there are, then these
+/* Reads the stack in a field of a synthetic event: the number of addresses, then the addresses
  * (trace_stack). */
 static void stack_in(const struct hv_hist_field *f, struct hv_span entry, uint64_t *ret)
 {
@@ -121,7 +122,7 @@ void hv_hist_field_stack(const struct hv_hist_field *f, const struct hv_hist_rec
 		ret[i] = stack[i];
 }
 
-/* A text of our own, which has at most MAX bytes. */
+/* A host string of at most MAX bytes. */
 static struct hv_span own_text(const char *text, size_t max_bytes)
 {
 	return (struct hv_span){(const uint8_t *)text, text ? strnlen(text, max_bytes) : 0};

@@ -47,8 +47,8 @@ static bool is_used(const struct hv_kprobe *k, const struct hv_kprobe_arg *arg)
 	return false;
 }
 
-/* The name of the NRth argument, WORD, which says none: that of a parameter (by BTF), or its number
- * (generate_probe_arg_name()). */
+/* Returns the name of the NRth argument, WORD, which specifies none: the parameter's name from BTF,
+ * or its number (generate_probe_arg_name()). */
 static char *name_of(const char *word, size_t nr)
 {
 	size_t len = strcspn(word, ":");
@@ -125,7 +125,7 @@ static const char *find_retval(const char *word)
 	return at && !isalnum((unsigned char)at[7]) && at[7] != '_' ? at : NULL;
 }
 
-/* SYMBOL. What has $retval is a probe of returns, also without a %return
+/* Parses SYMBOL. A definition with $retval is a return probe, even without %return
  * (parse_symbol_and_return()). */
 static void take_symbol(const struct hv_kprobe_parsing *p, size_t len)
 {
@@ -177,7 +177,7 @@ static struct hv_err *take_address(const struct hv_kprobe_parsing *p, uint64_t a
 	return NULL;
 }
 
-/* Whether SYMBOL, MODULE:FUNCTION or FUNCTION, names FUNCTION. */
+/* Returns whether SYMBOL, MODULE:FUNCTION or FUNCTION, names FUNCTION. */
 static bool is_of(const char *symbol, const char *function)
 {
 	const char *colon = strchr(symbol, ':');
@@ -185,8 +185,8 @@ static bool is_of(const char *symbol, const char *function)
 	return strcmp(colon ? colon + 1 : symbol, function) == 0;
 }
 
-/* OFF, not 0, may lead to an entry: that of another function, or the patch site of FUNCTION after
- * its first instruction. What is in a module that is not loaded is not known yet. */
+/* A nonzero OFF can be an entry: of another function, or the patch site of FUNCTION after its first
+ * instruction. For a module that is not loaded this is not known yet. */
 static struct hv_err *take_offset(const struct hv_kprobe_parsing *p, uint64_t off)
 {
 	const struct hv_kprobe_kernel *kernel = p->kernel;
@@ -241,7 +241,7 @@ static struct hv_err *parse_function(struct hv_kprobe_parsing *p)
 	return NULL;
 }
 
-/* What follows the letter, up to COLON, which may be NULL. */
+/* Parses the text between the letter and COLON, which may be NULL. */
 static struct hv_err *parse_maxactive(struct hv_kprobe_parsing *p, const char *text,
 				      const char *colon)
 {
@@ -297,7 +297,7 @@ struct hv_err *hv_kprobe_parse_name(const struct hv_kprobe_parsing *p, const cha
 	return NULL;
 }
 
-/* The kernel's own name of a probe without one; sanitize_event_name(). */
+/* Returns the default name of a probe, as the kernel does; sanitize_event_name(). */
 static char *made_name(const struct hv_kprobe *k)
 {
 	char *name;
@@ -414,7 +414,8 @@ void hv_kprobe_deinit(struct hv_kprobe *k)
 	*k = (struct hv_kprobe){0};
 }
 
-/* -- what is shown of it ----------------------------------------------------------------------- */
+/* -- text form
+ * ------------------------------------------------------------------------------------ */
 
 void hv_kprobe_text(const struct hv_kprobe *k, struct hv_text *ret)
 {
@@ -432,7 +433,7 @@ void hv_kprobe_text(const struct hv_kprobe *k, struct hv_text *ret)
 	hv_text_add(ret, "\n");
 }
 
-/* With the kernel's own separators of an array's elements. */
+/* Uses the kernel's separators between array elements. */
 static void add_formats(const struct hv_kprobe_arg *arg, struct hv_text *ret)
 {
 	hv_text_printf(ret, " %s=%s", arg->name, arg->count ? "{" : "");
@@ -471,7 +472,8 @@ struct hv_kprobe_field hv_kprobe_field_of(const struct hv_kprobe_arg *arg)
 					arg->type->is_signed};
 }
 
-/* -- which probes are alike, and which ones a command names ------------------------------------ */
+/* -- comparing and selecting probes
+ * --------------------------------------------------------------- */
 
 /* trace_probe_compare_arg_type() */
 size_t hv_kprobe_different_arg(const struct hv_kprobe *a, const struct hv_kprobe *b)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Arguments of probes by the names of parameters and members, and what %pd and %pD mean. What BTF
- * says is the guest's: names are used only where they are names in C. */
+/* Probe arguments that name parameters and members, and the expansion of %pd and %pD. BTF is
+ * untrusted: names are used only if they are valid C identifiers. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +8,11 @@
 #include "base/guard.h"
 #include "tree/settings/kprobe_parse.h"
 
-#define NAMES_LEN_MAX 128 /* MAX_BTF_ARGS_LEN: of $arg* and the $argN of a command */
-#define MEANT_LEN_MAX 256 /* MAX_DENTRY_ARGS_LEN: of all %pd and %pD of a command */
+#define NAMES_LEN_MAX 128 /* MAX_BTF_ARGS_LEN: for $arg* and all $argN of a command */
+#define MEANT_LEN_MAX 256 /* MAX_DENTRY_ARGS_LEN: for all %pd and %pD of a command */
 #define RETVAL	      "$retval"
 #define DENTRY_TYPE   ":%pd"
-#define FILE_TYPE     ":%pD" /* as long as the other */
+#define FILE_TYPE     ":%pD" /* same length as DENTRY_TYPE */
 
 #define NO_BTF	  "BTF is not available or not supported"
 #define NO_ENTRY  "No BTF entry for this probe point"
@@ -20,7 +20,7 @@
 #define NO_TYPE	  "Failed to get BTF type info."
 #define NOT_KNOWN "Invalid $-variable specified"
 
-/* The kernel's types are looked at first, whatever the function is of (bpf_find_btf_id()). */
+/* Searches the kernel's types first, even for a module's function (bpf_find_btf_id()). */
 static bool find_func(struct hv_kprobe_parsing *p)
 {
 	const char *function = p->k->function, *colon = strchr(function, ':');
@@ -57,8 +57,8 @@ static bool is_arg(const char *word)
 	return strncmp(word, "$arg", 4) == 0;
 }
 
-/* Finds the word that is $arg*; p->nr: there is none. *RET_LAST: the last one that begins like it,
- * likewise (argv_has_var_arg()). */
+/* Finds the word $arg*; p->nr if there is none. *RET_LAST: the last word that begins with $arg*, or
+ * p->nr (argv_has_var_arg()). */
 static struct hv_err *find_all(struct hv_kprobe_parsing *p, size_t *ret, size_t *ret_last)
 {
 	*ret = *ret_last = p->nr;
@@ -86,8 +86,7 @@ static void add_arg(struct hv_kprobe_parsing *p, char *taken)
 	p->args[p->nr_args++] = taken;
 }
 
-/* Adds parameter INDEX with REST behind its name. *LEFT: how many bytes such words may still have.
- */
+/* Adds parameter INDEX, with REST after its name. *LEFT: bytes left for such words. */
 static struct hv_err *add_param(struct hv_kprobe_parsing *p, uint32_t index, const char *rest,
 				size_t *left)
 {
@@ -118,7 +117,7 @@ static struct hv_err *add_all(struct hv_kprobe_parsing *p, size_t *left)
 	return err;
 }
 
-/* WORD: $argN[:TYPE]. */
+/* Adds WORD, $argN[:TYPE]. */
 static struct hv_err *add_numbered(struct hv_kprobe_parsing *p, const char *word, size_t *left)
 {
 	size_t len = 4 + strspn(word + 4, "0123456789");
@@ -135,7 +134,7 @@ static struct hv_err *add_numbered(struct hv_kprobe_parsing *p, const char *word
 
 /* -- %pd and %pD ------------------------------------------------------------------------------- */
 
-/* Whether WORD ends with one of them. */
+/* Returns whether WORD ends with %pd or %pD. */
 static bool has_dentry(const char *word)
 {
 	size_t len = strlen(word), type_len = strlen(DENTRY_TYPE);
@@ -144,8 +143,8 @@ static bool has_dentry(const char *word)
 				   strcmp(word + len - type_len, FILE_TYPE) == 0);
 }
 
-/* What such a WORD means: the string to which the name of the dentry points, or of that of the
- * file. NULL: BTF does not say where these are. The caller frees it. */
+/* Returns the expansion of such a WORD: the string that a dentry's name points to, or the name of a
+ * file's dentry. The caller frees it. NULL: BTF does not have the members. */
 static char *meaning(const struct hv_btf *btf, const char *word)
 {
 	size_t len = strlen(word) - strlen(DENTRY_TYPE);
@@ -164,7 +163,7 @@ static char *meaning(const struct hv_btf *btf, const char *word)
 			 (int)(len - name_len), word + name_len);
 }
 
-/* IN_WORDS: the kernel writes into the words of the command. */
+/* IN_WORDS: the kernel also modifies the words of the command. */
 static struct hv_err *expand_dentries(struct hv_kprobe_parsing *p, bool in_words)
 {
 	size_t used = 0;
@@ -225,7 +224,7 @@ struct hv_err *hv_kprobe_expand(struct hv_kprobe_parsing *p)
 
 /* -- names ------------------------------------------------------------------------------------- */
 
-/* The separator that ends NAME, which is at OFF of the word: the end of the text, a dot or ->. */
+/* Finds the separator after NAME, at OFF of the word: a dot, ->, or the end of the text. */
 static struct hv_err *find_end(const struct hv_kprobe_parsing *p, const char *name, size_t off,
 			       const char **ret)
 {
@@ -238,7 +237,7 @@ static struct hv_err *find_end(const struct hv_kprobe_parsing *p, const char *na
 	return NULL;
 }
 
-/* What follows a separator. */
+/* Returns the text after a separator. */
 static const char *behind(const char *end)
 {
 	return end + (*end == '-' ? 2 : 1);
@@ -271,8 +270,8 @@ struct hv_err *hv_kprobe_follow_dots(const struct hv_kprobe_parsing *p, struct h
 	return NULL;
 }
 
-/* Reads the members *NAME[.MEMBER]... of *V. ARG is the address BEFORE_BYTES after the start of *V.
- * *NAME and *OFF as above. */
+/* Parses the members *NAME[.MEMBER]... of *V. ARG is the address BEFORE_BYTES after the start of
+ * *V. Updates *NAME and *OFF like hv_kprobe_follow_dots(). */
 static struct hv_err *read_members(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				   struct hv_btf_value *v, uint64_t before_bytes, const char **name,
 				   size_t *off)
@@ -289,7 +288,7 @@ static struct hv_err *read_members(const struct hv_kprobe_parsing *p, struct hv_
 	return hv_kprobe_add_deref(p, arg, deref, *off);
 }
 
-/* Follows NAME, what is behind the first ->, from V on (parse_btf_field()). */
+/* Parses NAME, the text after the first ->, starting at V (parse_btf_field()). */
 static struct hv_err *follow(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 			     struct hv_btf_value *v, const char *name, size_t off)
 {
@@ -316,7 +315,7 @@ struct hv_err *hv_kprobe_follow_cast(const struct hv_kprobe_parsing *p, struct h
 	return err ? err : follow(p, arg, &p->named->value, name, off);
 }
 
-/* Makes ARG the parameter NAME, of LEN bytes. *RET_ID: its type. */
+/* Makes ARG the parameter NAME, LEN bytes long. *RET_ID: its type. */
 static struct hv_err *take_param(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				 const char *name, size_t len, size_t off, uint32_t *ret_id)
 {
@@ -331,7 +330,7 @@ static struct hv_err *take_param(const struct hv_kprobe_parsing *p, struct hv_kp
 	return hv_kprobe_refuse(p, off, ENOENT, NO_PARAM);
 }
 
-/* Makes ARG what the function returns. *RET_IS_KNOWN: BTF has its type, *RET_ID. */
+/* Makes ARG the function's return value. *RET_IS_KNOWN: BTF has its type, *RET_ID. */
 static struct hv_err *take_retval(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				  const char *end, size_t off, uint32_t *ret_id, bool *ret_is_known)
 {
@@ -389,7 +388,7 @@ static const char *integer_type(struct hv_kprobe_named *named)
 			return (v->is_signed ? signed_types : unsigned_types)[i];
 	if (v->is_signed)
 		return NULL;
-	/* Old compilers say so what a bit-field is. */
+	/* Old compilers describe bit-fields in this way. */
 	named->bit_len = v->bits;
 	named->bit_off += v->bit_off;
 	return "u64";

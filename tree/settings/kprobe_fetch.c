@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Arguments of probes: FETCH[:TYPE], as parse_probe_arg() of the kernel takes them, and typecasts.
- */
+/* Parses probe arguments, FETCH[:TYPE] (parse_probe_arg() in the kernel), and typecasts. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +55,7 @@ const struct hv_kprobe_type *hv_kprobe_plain_type(void)
 	return find_type("x64", 3);
 }
 
-/* bWIDTH@OFFSET/SIZE, of which TEXT is what follows the b. False: it is no bitfield. */
+/* Parses bWIDTH@OFFSET/SIZE; TEXT follows the b. Returns false if it is not a bit-field. */
 static bool parse_bitfield(struct hv_kprobe_arg *arg, const char *text)
 {
 	const char *at = strchr(text, '@'), *slash = at ? strchr(at, '/') : NULL;
@@ -74,7 +73,7 @@ static bool parse_bitfield(struct hv_kprobe_arg *arg, const char *text)
 	return true;
 }
 
-/* The type of a bitfield is that of all its bits; NULL: its size is none of a type. */
+/* Returns the type that contains a bit-field, or NULL if no type has this size. */
 static const struct hv_kprobe_type *bitfield_type(const char *text)
 {
 	const char *slash = strchr(text, '/');
@@ -83,7 +82,7 @@ static const struct hv_kprobe_type *bitfield_type(const char *text)
 	return name ? find_type(name, strlen(name)) : NULL;
 }
 
-/* What follows the [ of an array's type, at OFF of the word. */
+/* Parses the text after the [ of an array type, at OFF of the word. */
 static struct hv_err *parse_array(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				  const char *text, size_t off)
 {
@@ -102,7 +101,7 @@ static struct hv_err *parse_array(const struct hv_kprobe_parsing *p, struct hv_k
 	return NULL;
 }
 
-/* OFF: of the type in the word. */
+/* OFF: offset of the type in the word. */
 static struct hv_err *parse_type(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				 const char *text, size_t off)
 {
@@ -148,7 +147,7 @@ static struct hv_err *parse_stack(const struct hv_kprobe_parsing *p, struct hv_k
 	return NULL;
 }
 
-/* TEXT is behind the $, and begins with "retval". */
+/* TEXT follows the $ and begins with "retval". */
 static struct hv_err *parse_retval(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				   const char *text, size_t off)
 {
@@ -164,9 +163,10 @@ static struct hv_err *parse_retval(const struct hv_kprobe_parsing *p, struct hv_
 	return NULL;
 }
 
-/* -- fields of the event that is probed -------------------------------------------------------- */
+/* -- fields of the probed event
+ * ------------------------------------------------------------------- */
 
-/* Makes ARG the field NAME. False: there is none. */
+/* Makes ARG the field NAME. Returns false if there is no such field. */
 static bool find_field(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 		       const char *name)
 {
@@ -185,7 +185,8 @@ static bool find_field(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *
 	return false;
 }
 
-/* parse_trace_event_arg(). Kernels that look late find $comm late, too, where it is the same. */
+/* parse_trace_event_arg(). Kernels that look up fields late also look up $comm late, with the same
+ * result. */
 static struct hv_err *take_field(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				 const char *name, size_t off)
 {
@@ -210,9 +211,10 @@ static struct hv_err *take_field_by_name(const struct hv_kprobe_parsing *p,
 						       : "Invalid fetch argument");
 }
 
-/* -- what a FETCH begins with ------------------------------------------------------------------ */
+/* -- start of a FETCH
+ * ----------------------------------------------------------------------------- */
 
-/* TEXT is behind the $. */
+/* TEXT follows the $. */
 static struct hv_err *parse_variable(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *text, size_t off)
 {
@@ -257,8 +259,8 @@ static bool find_register(const struct hv_kprobe_parsing *p, const char *name,
 static struct hv_err *parse_register(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *name, size_t off)
 {
-	/* The kernel gives registers to no probes of events, tracepoints and fprobes
-	 * (334e5519c375). Those without typecasts go on to say that there was nothing to fetch. */
+	/* The kernel rejects registers for event probes, tracepoints and fprobes (334e5519c375).
+	 * Kernels without typecasts then also report that there was nothing to fetch. */
 	if (p->event || p->k->is_fprobe) {
 		if (!p->has_casts)
 			p->fault->also = NO_FETCH;
@@ -273,7 +275,7 @@ static struct hv_err *parse_register(const struct hv_kprobe_parsing *p, struct h
 	return hv_kprobe_wrong(p, off, "Invalid register name");
 }
 
-/* TEXT is behind the backslash. */
+/* TEXT follows the backslash. */
 static struct hv_err *parse_immediate(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				      const char *text, size_t off)
 {
@@ -297,7 +299,7 @@ static struct hv_err *parse_immediate(const struct hv_kprobe_parsing *p, struct 
 	return NULL;
 }
 
-/* kstrtol(), and a plus is none. */
+/* kstrtol(), which does not accept a plus sign */
 static bool signed_number(const char *text, size_t len, int64_t *ret)
 {
 	bool is_negative = len && *text == '-';
@@ -309,7 +311,7 @@ static bool signed_number(const char *text, size_t len, int64_t *ret)
 	return true;
 }
 
-/* TEXT is behind the @. */
+/* TEXT follows the @. */
 static struct hv_err *parse_address(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				    const char *text, size_t off)
 {
@@ -340,12 +342,12 @@ static struct hv_err *check_depth(const struct hv_kprobe_parsing *p, size_t off,
 	return NULL;
 }
 
-/* Parses TEXT, without a type, which is in DEPTH others. */
+/* Parses TEXT without a type, nested in DEPTH others. */
 static struct hv_err *parse_inner(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				  const char *text, size_t off, unsigned depth);
 
-/* +OFFSET(FETCH), -OFFSET(FETCH), and with a u behind the sign. The kernel does not count the u
- * when it says where the FETCH is. */
+/* Parses +OFFSET(FETCH) or -OFFSET(FETCH), optionally with a u after the sign. The kernel ignores
+ * the u when it computes the offset of FETCH. */
 static struct hv_err *parse_deref(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				  const char *text, size_t off, unsigned depth)
 {
@@ -376,7 +378,7 @@ static struct hv_err *parse_deref(const struct hv_kprobe_parsing *p, struct hv_k
 	return err ? err : hv_kprobe_add_deref(p, arg, deref, off);
 }
 
-/* What begins with a letter. */
+/* Parses a FETCH that begins with a letter. */
 static struct hv_err *parse_name(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				 const char *text, size_t off)
 {
@@ -391,16 +393,17 @@ static struct hv_err *parse_name(const struct hv_kprobe_parsing *p, struct hv_kp
 }
 
 /* -- typecasts ---------------------------------------------------------------------------------
- * (STRUCT[,MEMBER])FETCH->MEMBER...: FETCH is the address of a STRUCT, or of MEMBER of one. Words
- * and errors follow kernels whose parser counts nesting (traceprobe_parse_context.depth). */
+ *
+ * (STRUCT[,MEMBER])FETCH->MEMBER...: FETCH is the address of a STRUCT, or of MEMBER in one. Syntax
+ * and errors follow kernels with a parser that limits nesting (traceprobe_parse_context.depth). */
 
-/* What is behind the type: the FETCH, and the members. */
+/* The text after the type: the FETCH and the members. */
 struct cast {
 	const char *fetch, *fetch_end;
 	const char *members;
 };
 
-/* The parenthesis that closes the one at OPEN; NULL: none does. */
+/* Returns the parenthesis that closes the one at OPEN, or NULL. */
 static const char *closing(const char *open)
 {
 	unsigned depth = 0;
@@ -420,7 +423,7 @@ static bool has_offset(const char *symbol)
 	return sign && isdigit((unsigned char)sign[1]);
 }
 
-/* Divides TEXT, at OFF of the word. */
+/* Splits TEXT, at OFF of the word. */
 static struct hv_err *divide(const struct hv_kprobe_parsing *p, const char *text, size_t off,
 			     struct cast *ret)
 {
@@ -454,7 +457,7 @@ static struct hv_err *divide(const struct hv_kprobe_parsing *p, const char *text
 	return NULL;
 }
 
-/* Finds STRUCT[,MEMBER], at OFF of the word. *RET_BEFORE: the bytes of the struct before MEMBER. */
+/* Looks up STRUCT[,MEMBER], at OFF of the word. *RET_BEFORE: offset of MEMBER in the struct. */
 static struct hv_err *find_struct(const struct hv_kprobe_parsing *p, const char *text, size_t off,
 				  struct hv_btf_value *ret, uint64_t *ret_before)
 {
@@ -517,7 +520,8 @@ static struct hv_err *parse_cast(const struct hv_kprobe_parsing *p, struct hv_kp
 					   off + (size_t)(c.members - text));
 }
 
-/* -- a FETCH and its type ---------------------------------------------------------------------- */
+/* -- FETCH and type
+ * ------------------------------------------------------------------------------- */
 
 static struct hv_err *parse_inner(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				  const char *text, size_t off, unsigned depth)
@@ -545,15 +549,15 @@ static struct hv_err *parse_inner(const struct hv_kprobe_parsing *p, struct hv_k
 	}
 }
 
-/* Whether ARG may be a string: memory, or what is known to be one or the address of one. */
+/* Returns whether ARG may be a string: it is memory, a string, or the address of one. */
 static bool may_be_string(const struct hv_kprobe_arg *arg)
 {
 	return arg->is_memory || arg->source != HV_KPROBE_NUMBER ||
 	       (arg->number.word == HV_ARCH_NO_WORD && arg->fetch[0] == '\\');
 }
 
-/* What BTF says of the FETCH, at FETCH_OFF, counts where no type was written. WRITTEN: the type;
- * NULL: none. */
+/* Applies the BTF type of the FETCH, at FETCH_OFF, if no type was written. WRITTEN: the type, or
+ * NULL. */
 static struct hv_err *use_names(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				const char *written, size_t fetch_off)
 {
@@ -561,7 +565,7 @@ static struct hv_err *use_names(const struct hv_kprobe_parsing *p, struct hv_kpr
 
 	if (!p->named->is_known)
 		return NULL;
-	/* Kernels without typecasts point anywhere. */
+	/* Kernels without typecasts report an arbitrary position. */
 	if (p->has_casts && p->named->member_off)
 		fetch_off = p->named->member_off;
 	if (written)
@@ -573,7 +577,7 @@ static struct hv_err *use_names(const struct hv_kprobe_parsing *p, struct hv_kpr
 	return NULL;
 }
 
-/* What the type needs of the FETCH, and the other way round. OFF: of the type. */
+/* Checks that the type and the FETCH fit together. OFF: offset of the type. */
 static struct hv_err *check_type(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				 size_t off)
 {
@@ -588,7 +592,7 @@ static struct hv_err *check_type(const struct hv_kprobe_parsing *p, struct hv_kp
 		return hv_kprobe_wrong(p, off, "String accepts only memory argument");
 	if (is_text || !hv_kprobe_is_string(arg))
 		return NULL;
-	/* A constant is the address itself, and so is an element of an array. */
+	/* The value of a constant, or of an array element, is the address. */
 	if (!arg->is_memory || arg->count)
 		return hv_kprobe_add_deref(p, arg, (struct hv_kprobe_deref){0}, off);
 	return NULL;
@@ -602,7 +606,7 @@ static bool is_text_field(const struct hv_kprobe_arg *arg)
 	       (form == HV_FIELD_ARRAY || form == HV_FIELD_DYNAMIC || form == HV_FIELD_RELATIVE);
 }
 
-/* What is read at a text's own address is the text. */
+/* Reading a string field at its own address yields the string. */
 static void drop_empty_deref(struct hv_kprobe_arg *arg)
 {
 	if (!is_text_field(arg) || arg->nr_derefs != 1 || arg->derefs[0].off ||
@@ -618,7 +622,7 @@ static bool is_text(const struct hv_kprobe_arg *arg)
 	       arg->source == HV_KPROBE_STRING;
 }
 
-/* What the guest does not record, and the host cannot have. NULL: it can have ARG. */
+/* Returns why neither the guest nor the host can provide ARG, or NULL. */
 static const char *why_not_there(const struct hv_kprobe_parsing *p, const struct hv_kprobe_arg *arg)
 {
 	bool is_string = hv_kprobe_is_string(arg);
@@ -657,13 +661,13 @@ static struct hv_err *check_event_type(const struct hv_kprobe_parsing *p, struct
 		return hv_kprobe_not_there(p, off, why_not);
 	if (!hv_kprobe_is_string(arg) || is_text(arg))
 		return NULL;
-	/* A number is the address itself, and so is an element of an array. */
+	/* A number, or an array element, is the address. */
 	if (!arg->is_memory || arg->count)
 		return hv_kprobe_add_deref(p, arg, (struct hv_kprobe_deref){0}, off);
 	return NULL;
 }
 
-/* The kernel's limit would hide the upper half of the path of a cgroup (latency/limits.h). */
+/* The kernel's limit would truncate the path of a cgroup (latency/limits.h). */
 static size_t arg_len_max(const struct hv_kprobe_parsing *p)
 {
 	return strcmp(p->k->group, HV_KPROBE_OWN_GROUP) == 0 ? 4 * HV_KPROBE_ARG_LEN_MAX
@@ -683,7 +687,7 @@ struct hv_err *hv_kprobe_parse_fetch(const struct hv_kprobe_parsing *p, struct h
 		return hv_kprobe_wrong(p, off, "Argument expression is too long");
 	if (!len)
 		return hv_kprobe_wrong(p, off, "No argument expression");
-	/* A colon in a string is no type's. */
+	/* A colon in a string does not start a type. */
 	if (colon && body[1] == '"' && strchr(colon, '"'))
 		colon = NULL;
 	fetch = hv_format("%.*s", (int)(colon ? (size_t)(colon - body) : len), body);

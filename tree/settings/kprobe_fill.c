@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a stub reads for a probe, and the entry that is made of it. */
+/* Builds the program that reads memory for a probe, and the entry of its event. */
 #include <string.h>
 
 #include "tree/settings/kprobe_parse.h"
@@ -39,7 +39,7 @@ uint16_t hv_kprobe_nr_results(const struct hv_kprobe_arg *arg)
 	return hv_kprobe_is_string(arg) && arg->count ? (uint16_t)arg->count : 1;
 }
 
-/* SIZE_BYTES at OFF of an entry; other sizes are words (get_event_field()). */
+/* Loads SIZE_BYTES at OFF of an entry; unusual sizes load a word (get_event_field()). */
 static void load_field(struct program *p, uint64_t off, uint32_t size_bytes, bool is_signed)
 {
 	bool is_small = size_bytes == 1 || size_bytes == 2 || size_bytes == 4;
@@ -49,7 +49,7 @@ static void load_field(struct program *p, uint64_t off, uint32_t size_bytes, boo
 		 unused_bits | (is_signed ? HV_FETCH_SIGNED : 0));
 }
 
-/* An entry of another event of the carrier has no result. */
+/* Skips the reads if the entry belongs to another event of the carrier. */
 static void check_event(struct program *p)
 {
 	if (!p->carrier || !p->carrier->is_of_several)
@@ -58,7 +58,7 @@ static void check_event(struct program *p)
 	add_step(p, HV_FETCH_IS, p->carrier->nr, 0);
 }
 
-/* The field of the event, as its carrier has it. */
+/* Loads the probed event's field from its carrier. */
 static void load_event_field(struct program *p, const struct hv_kprobe_event_field *field)
 {
 	const struct hv_kprobe_carrier *c = p->carrier;
@@ -71,7 +71,7 @@ static void load_event_field(struct program *p, const struct hv_kprobe_event_fie
 		load_field(p, field->off - c->words_off + c->carrier_words_off, WORD, false);
 }
 
-/* Reads element INDEX of strings; 0: all that is no array of strings. */
+/* Reads string INDEX of an array; 0 if ARG is not an array of strings. */
 static void read_result(struct program *p, const struct hv_kprobe_arg *arg, unsigned index)
 {
 	bool is_string = hv_kprobe_is_string(arg), is_const = arg->number.word == HV_ARCH_NO_WORD;
@@ -129,17 +129,17 @@ struct filling {
 	const struct hv_kprobe *k;
 	const struct hv_kprobe_call *call;
 	uint8_t *entry;
-	uint32_t end, max_bytes; /* END: where the next string comes */
+	uint32_t end, max_bytes; /* END: offset of the next string */
 };
 
-/* A result in what was recorded. */
+/* A result in the recorded data. */
 struct result {
 	uint32_t tag;
 	bool is_fault;
 	struct hv_span bytes;
 };
 
-/* Takes the result at *AT, which is moved behind it. False: there is none. */
+/* Reads the result at *AT and advances *AT. Returns false after the last one. */
 static bool next_result(struct hv_span all, uint64_t *at, struct result *ret)
 {
 	uint32_t head[2];
@@ -158,7 +158,7 @@ static bool next_result(struct hv_span all, uint64_t *at, struct result *ret)
 	return true;
 }
 
-/* Finds the bytes of a result of the probe. False: there is none, or it could not be read. */
+/* Finds the bytes of a result. Returns false if it is absent or could not be read. */
 static bool find_result(const struct filling *f, unsigned number, struct hv_span *ret)
 {
 	uint32_t tag = ((uint32_t)f->k->serial << 16) + number;
@@ -185,7 +185,8 @@ bool hv_kprobe_has_results(const struct hv_kprobe *k, struct hv_span results)
 	return false;
 }
 
-/* Adds the LEN bytes of a string with its NUL, as far as there is room. Returns its location. */
+/* Adds a string of LEN bytes with its NUL, truncated to the available room. Returns its
+ * location. */
 static uint32_t add_string(struct filling *f, const uint8_t *bytes, size_t len)
 {
 	uint32_t at = f->end;
@@ -200,8 +201,8 @@ static uint32_t add_string(struct filling *f, const uint8_t *bytes, size_t len)
 	return (uint32_t)len << LOC_LEN_SHIFT | at;
 }
 
-/* The value of a field of the event that is probed (get_event_field()); 0: its entry ends before.
- */
+/* Returns the value of a field of the probed event (get_event_field()), or 0 if the entry is too
+ * short. */
 static uint64_t value_of_field(struct hv_span event, const struct hv_kprobe_event_field *field)
 {
 	uint32_t size = field->size_bytes;
@@ -216,7 +217,7 @@ static uint64_t value_of_field(struct hv_span event, const struct hv_kprobe_even
 				: value;
 }
 
-/* The text of such a field, with its NUL if it has one. */
+/* Returns the string in such a field, including a NUL if present. */
 static struct hv_span text_of_field(struct hv_span event, const struct hv_kprobe_event_field *field)
 {
 	uint64_t off = field->off, len = field->size_bytes;
@@ -236,7 +237,7 @@ static struct hv_span text_of_field(struct hv_span event, const struct hv_kprobe
 	return (struct hv_span){event.data + off, nul ? (size_t)(nul - event.data - off) + 1 : len};
 }
 
-/* What is known without reading memory. */
+/* Returns strings that need no memory read. */
 static const char *known_string(const struct hv_kprobe_call *call, const struct hv_kprobe_arg *arg)
 {
 	if (arg->source == HV_KPROBE_COMM)
@@ -269,7 +270,7 @@ static uint64_t bits_of(const struct hv_kprobe_arg *arg, uint64_t value)
 	return arg->is_bitfield ? ((value << arg->left) & mask) >> arg->right : value;
 }
 
-/* What cannot be read is 0. */
+/* Numbers that cannot be read become 0. */
 static void fill_numbers(const struct filling *f, const struct hv_kprobe_arg *arg, uint8_t *to)
 {
 	uint32_t size = arg->type->size_bytes;

@@ -59,7 +59,7 @@ void hv_kprobe_take_stack(struct hv_kprobe_arg *arg, uint64_t nr)
 	arg->derefs[arg->nr_derefs++] = (struct hv_kprobe_deref){.off = (int64_t)nr * WORD};
 }
 
-/* What a stub has kept of a call until it returns. */
+/* Arguments that a stub saves during a call until it returns. */
 static struct hv_err *take_kept_argument(const struct hv_kprobe_parsing *p,
 					 struct hv_kprobe_arg *arg, uint64_t nr, size_t off)
 {
@@ -87,7 +87,7 @@ struct hv_err *hv_kprobe_take_argument(const struct hv_kprobe_parsing *p, struct
 		return hv_kprobe_wrong(p, off, "Invalid argument number");
 	if (p->k->is_return)
 		return take_kept_argument(p, arg, nr, off);
-	nr += p->k->is_tracepoint; /* the first one is the pointer */
+	nr += p->k->is_tracepoint; /* the first one is the tracepoint's data pointer */
 	while (in_registers < HV_ARCH_ARGS_MAX && p->arch->argument_registers[in_registers])
 		in_registers++;
 	if (nr > in_registers) {
@@ -102,7 +102,7 @@ struct hv_err *hv_kprobe_take_argument(const struct hv_kprobe_parsing *p, struct
 struct hv_err *hv_kprobe_add_deref(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				   struct hv_kprobe_deref deref, size_t off)
 {
-	/* The kernel keeps a symbol in a place of its own. */
+	/* The kernel uses a separate fetch instruction for a symbol. */
 	if (arg->nr_derefs + (arg->symbol != NULL) >= HV_KPROBE_DEREFS_MAX)
 		return hv_kprobe_wrong(p, off, "Dereference is too much nested");
 	arg->derefs[arg->nr_derefs++] = deref;

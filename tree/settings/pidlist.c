@@ -13,7 +13,7 @@ void hv_pidlist_deinit(struct hv_pidlist *l)
 	*l = (struct hv_pidlist){0};
 }
 
-/* The place of PID in L, or where it would be. */
+/* Returns the index of PID in L, or where it would be inserted. */
 static size_t find(const struct hv_pidlist *l, uint32_t pid)
 {
 	size_t low = 0, high = l->nr;
@@ -70,7 +70,7 @@ static struct hv_err *insert_word(struct hv_pidlist *l, const char *word)
 	struct hv_err *err;
 	uint64_t value;
 
-	/* The kernel returns EINVAL also where kstrtoul returns ERANGE. */
+	/* The kernel returns EINVAL even if kstrtoul returns ERANGE. */
 	err = hv_number_parse(word, 0, &value);
 	if (err) {
 		hv_err_free(err);

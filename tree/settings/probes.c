@@ -8,7 +8,7 @@
 #include "tree/settings/glob.h"
 #include "tree/settings/token.h"
 
-/* A command changes the code of its function, whatever the tracer. */
+/* A command patches its function, regardless of the tracer. */
 #define SWITCHES_EVENTS (HV_RIGHT_FUNCTIONS | HV_RIGHT_EVENTS)
 
 static const struct {
@@ -25,7 +25,7 @@ static const struct {
 	[HV_PROBE_DISABLE_EVENT] = {"disable_event", SWITCHES_EVENTS},
 };
 
-/* Returns whether COMMAND acts once, whatever its count (ftrace_trace_dump_callback,
+/* Returns whether COMMAND runs only once, regardless of its count (ftrace_trace_dump_callback,
  * ftrace_trace_cpudump_callback). */
 static bool acts_once(enum hv_probe_command command)
 {
@@ -133,8 +133,8 @@ static struct hv_probe_set *new_set(struct hv_probes *p, enum hv_probe_command c
 	return &p->sets[0];
 }
 
-/* Parses the number at the beginning of COUNT, up to a colon. An empty number means -1, but not
- * after an event. */
+/* Parses the number at the start of COUNT, up to a colon. An empty number means -1, but not after
+ * an event. */
 static struct hv_err *parse_count(enum hv_probe_command command, const char *count, int64_t *ret)
 {
 	size_t len = strcspn(count, ":");

@@ -10,7 +10,7 @@ const struct hv_rights hv_root_rights = {.may = UINT32_MAX, .who = "root", .says
 static const struct {
 	uint32_t bit;
 	const char *name;
-	const char *deed; /* what a client without it may not do */
+	const char *deed; /* for messages: the action that needs this right */
 } rights[] = {
 	{HV_RIGHT_ROOT, "root", "use this file so, which is root's"},
 	{HV_RIGHT_READ, "read", "read"},

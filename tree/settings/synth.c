@@ -17,7 +17,7 @@
 #define BAD_NAME     "Illegal name"
 #define BAD_COMMAND  "Command must be of the form: <name> field[;field] ..."
 
-/* Types of numbers. */
+/* Number types. */
 static const struct {
 	const char *name;
 	uint32_t size_bytes;
@@ -34,14 +34,14 @@ static const struct {
 	{"gfp_t", 4, "%x"},
 };
 
-/* The state of parsing one definition. */
+/* Parser state for one definition. */
 struct parse {
-	const char *command; /* what the kernel counts places in */
+	const char *command; /* the text in which the kernel counts offsets */
 	struct hv_synth *synth;
 	struct hv_synth_fault fault;
 };
 
-/* Words of a field; each is owned. */
+/* Words of a field; each word is owned. */
 struct words {
 	char **list;
 	size_t nr;
@@ -114,7 +114,7 @@ static bool is_name(const char *name)
 	return true;
 }
 
-/* synth_field_string_size(). False: it has none. */
+/* synth_field_string_size(). Returns false if there is no valid size. */
 static bool find_text_size(const char *type, uint32_t *ret)
 {
 	const char *start = strstr(type, "char[") + strlen("char[");
@@ -138,7 +138,7 @@ static bool find_text_size(const char *type, uint32_t *ret)
 	return true;
 }
 
-/* Sets the size of F, which is 0 if it is dynamic (synth_field_size). */
+/* Sets the size of F; 0 if it is dynamic (synth_field_size). */
 static bool find_size(struct hv_synth_field *f)
 {
 	f->is_text = is_text(f->type);
@@ -161,14 +161,14 @@ static void make_dynamic(struct hv_synth_field *f)
 	f->size_bytes = WORD;
 }
 
-/* Where the field is in an entry (synth_event_define_fields). */
+/* Assigns the field's offset in an entry (synth_event_define_fields). */
 static void place(struct hv_synth *s, struct hv_synth_field *f)
 {
 	f->off = s->fields_bytes;
 	s->fields_bytes += f->is_text && !f->is_dynamic ? HV_HIST_TEXT_BYTES : WORD;
 }
 
-/* TYPE and NAME are as they were written; NAME may end in an array's size (parse_synth_field). */
+/* TYPE and NAME are as written; NAME may end with an array size (parse_synth_field). */
 static bool take_field(struct parse *p, const char *prefix, const char *type, const char *name)
 {
 	struct hv_synth *s = p->synth;
@@ -196,7 +196,7 @@ static bool take_field(struct parse *p, const char *prefix, const char *type, co
 	return true;
 }
 
-/* Between semicolons there may be several fields. */
+/* Several fields may appear between semicolons. */
 static bool take_fields(struct parse *p, const struct words *w)
 {
 	for (size_t i = 0; i < w->nr;) {
@@ -223,7 +223,7 @@ bool hv_synth_is_dynamic(const char *text)
 	return strncmp(text, DYNAMIC_MARK, strlen(DYNAMIC_MARK)) == 0;
 }
 
-/* Cuts what is before the name in dynamic_events off *TEXT. */
+/* Removes the prefix before the name in dynamic_events from *TEXT. */
 static bool cut_mark(struct parse *p, const char **text)
 {
 	static const char system[] = HV_SYNTH_SYSTEM "/";
@@ -246,7 +246,7 @@ static bool cut_mark(struct parse *p, const char **text)
 	return true;
 }
 
-/* The first part must have a name, and a field (check_command). */
+/* The first part must have a name and a field (check_command). */
 static bool has_field(const char *text)
 {
 	struct words w = split(text, strcspn(text, ";"));
@@ -336,7 +336,7 @@ static const char *text_of(const struct hv_hist_value *value)
 	return value->text ? value->text : FAULT;
 }
 
-/* Puts the text behind all fields, at *END, and where it is into the field (trace_string). */
+/* Stores the string after all fields, at *END, and its location in the field (trace_string). */
 static bool put_dynamic(const char *text, uint8_t *field, uint8_t *entry, uint32_t *end,
 			uint32_t max_bytes)
 {
@@ -352,8 +352,8 @@ static bool put_dynamic(const char *text, uint8_t *field, uint8_t *entry, uint32
 	return true;
 }
 
-/* Likewise a stack, with the number of its addresses before it; the last of a full one has no room
- * (trace_stack). */
+/* Like put_dynamic(), for a stack, which begins with the number of addresses; a full stack loses
+ * its last address (trace_stack). */
 static bool put_stack(const uint64_t *stack, unsigned depth, uint8_t *field, uint8_t *entry,
 		      uint32_t *end, uint32_t max_bytes)
 {

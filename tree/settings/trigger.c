@@ -36,7 +36,7 @@ static struct hv_err *find_command(const char *name, enum hv_trigger_command *re
 	return hv_err_new(EINVAL, "there is no trigger '%s' here", name);
 }
 
-/* PARAM, which may be NULL, begins with the count (event_trigger_parse_num). */
+/* Parses the count at the start of PARAM, which may be NULL (event_trigger_parse_num). */
 static struct hv_err *parse_count(char *param, int64_t *ret)
 {
 	const char *number = strsep(&param, ":");
@@ -51,7 +51,7 @@ static struct hv_err *parse_count(char *param, int64_t *ret)
 	return err;
 }
 
-/* REST, which may be NULL, is "if FILTER" (set_trigger_filter). */
+/* Parses "if FILTER" in REST, which may be NULL (set_trigger_filter). */
 static struct hv_err *parse_filter(char *rest, char **ret)
 {
 	const char *word = strsep(&rest, BLANKS);
@@ -64,7 +64,7 @@ static struct hv_err *parse_filter(char *rest, char **ret)
 	return NULL;
 }
 
-/* Takes SYSTEM:EVENT from *PARAM, of which a count may follow. */
+/* Parses SYSTEM:EVENT in *PARAM. A count may follow. */
 static struct hv_err *take_event(char **param, struct hv_trigger *t)
 {
 	char *system = strsep(param, ":");
@@ -76,7 +76,7 @@ static struct hv_err *take_event(char **param, struct hv_trigger *t)
 	return NULL;
 }
 
-/* REST is what follows the command and one delimiter (event_trigger_separate_filter). */
+/* REST follows the command and one delimiter (event_trigger_separate_filter). */
 static struct hv_err *parse_rest(char *rest, struct hv_trigger *t)
 {
 	bool has_param = rest && (hv_trigger_has_target(t) || isdigit((unsigned char)*rest));
@@ -139,7 +139,7 @@ void hv_trigger_names(struct hv_text *ret)
 		hv_text_printf(ret, " %s", names[i]);
 }
 
-/* traceon and traceoff are alike, others only as the same command. */
+/* traceon and traceoff are of the same type; every other command is its own type. */
 static enum hv_trigger_command kind_of(const struct hv_trigger *t)
 {
 	return t->command == HV_TRIGGER_TRACEOFF ? HV_TRIGGER_TRACEON : t->command;
