@@ -39,7 +39,7 @@ static void add_name(const struct hv_sites *sites, uint64_t ip, struct hv_text *
 	}
 }
 
-/* Adds IP in its place. */
+/* Inserts IP in order. */
 static void put_aside(struct hv_filter *f, struct hv_gva ip)
 {
 	size_t at = f->nr;
@@ -52,7 +52,7 @@ static void put_aside(struct hv_filter *f, struct hv_gva ip)
 	f->nr++;
 }
 
-/* Chooses functions until what is left costs four fifths of the limit. */
+/* Selects functions until the remaining load is four fifths of the limit. */
 static void choose(struct hv_budget *b, const struct hv_sites *sites,
 		   const struct hv_load_view *view, uint64_t limit_ppm)
 {

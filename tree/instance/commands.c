@@ -8,7 +8,7 @@
 #include "tree/instance/dynamic/kprobes.h"
 #include "tree/instance/latency/stack_tracer.h"
 
-/* The guest's action for each command, without a count and with a count. */
+/* The guest's action for each command, without and with a count. */
 static const enum hv_action actions[HV_NR_PROBE_COMMANDS][2] = {
 	[HV_PROBE_TRACEON] = {HV_ACTION_ON, HV_ACTION_ON_COUNTED},
 	[HV_PROBE_TRACEOFF] = {HV_ACTION_OFF, HV_ACTION_OFF_COUNTED},
@@ -29,7 +29,8 @@ static bool guest_counts(enum hv_probe_command command)
 #define PROBES	 (1u << HV_ACTION_REGS | 1u << HV_ACTION_ALL_REGS | 1u << HV_ACTION_RETURN)
 #define ALL_REGS (1u << HV_ACTION_ALL_REGS)
 
-/* -- telling the session ----------------------------------------------------------------------- */
+/* -- publishing
+ * ----------------------------------------------------------------------------------- */
 
 static int compare_ips(const void *pa, const void *pb)
 {
@@ -38,8 +39,8 @@ static int compare_ips(const void *pa, const void *pb)
 	return (a->ip > b->ip) - (a->ip < b->ip);
 }
 
-/* Joins the entries of each function into one: with all registers if one needs them. Returns how
- * many entries LIST then has. */
+/* Merges the entries of each function, with all registers if one of them needs all. Returns the new
+ * number of entries in LIST. */
 static size_t join(struct hv_site_actions *list, size_t nr)
 {
 	size_t kept = 0;
@@ -63,8 +64,8 @@ static size_t join(struct hv_site_actions *list, size_t nr)
 	return kept;
 }
 
-/* Adds the actions for the commands of SET. When the host obeys commands, the guest only records
- * that the function was called; the host counts, and a command whose count is used up needs no
+/* Adds the actions for the commands of SET. If the host executes commands, the guest only records
+ * that the function was called. The host then counts, and a command with a used-up count needs no
  * action. */
 static void add_set(const struct hv_probe_set *set, unsigned host_obeys,
 		    struct hv_site_actions *list, size_t *nr)
@@ -84,7 +85,7 @@ static void add_set(const struct hv_probe_set *set, unsigned host_obeys,
 	}
 }
 
-/* Adds what records the calls that the probes of IN are for. */
+/* Adds the actions that record calls for the probes of IN. */
 static void add_kprobes(const struct hv_instance *in, struct hv_site_actions *list, size_t *nr)
 {
 	struct hv_kprobe_site site;
@@ -100,7 +101,7 @@ static void add_kprobes(const struct hv_instance *in, struct hv_site_actions *li
 		};
 }
 
-/* Adds what looks at the stack in the functions of the stack tracer. */
+/* Adds the actions that measure stack depth for the stack tracer. */
 static void add_depths(const struct hv_instances *all, struct hv_site_actions *list, size_t *nr)
 {
 	const struct hv_sites *sites = &all->session->kernel->sites;
@@ -113,7 +114,7 @@ static void add_depths(const struct hv_instances *all, struct hv_site_actions *l
 			};
 }
 
-/* The programs of the functions in a list of actions. */
+/* Fetch programs of the functions in a list of actions. */
 struct programs {
 	struct hv_fetch_step (*list)[HV_FETCH_STEPS_MAX];
 	size_t nr;
@@ -124,8 +125,8 @@ static void programs_deinit(struct programs *p)
 	free(p->list);
 }
 
-/* Makes in STEPS, which are 0, what reads memory for the probes of a function. The part for its
- * return is behind a step that ends the part for its call. */
+/* Builds in STEPS, initially zeros, the program that reads memory for the probes of a function. A
+ * step separates the part for the call from the part for the return, which follows. */
 static struct hv_err *make_program(const struct hv_instances *all, struct hv_fetch_step *steps,
 				   struct hv_site_actions *site)
 {
@@ -147,7 +148,7 @@ static struct hv_err *make_program(const struct hv_instances *all, struct hv_fet
 	return err;
 }
 
-/* Gives the functions of LIST whose probes read memory their programs. */
+/* Assigns programs to the functions of LIST with probes that read memory. */
 static struct hv_err *add_programs(const struct hv_instances *all, struct programs *programs,
 				   struct hv_site_actions *list, size_t nr)
 {
@@ -192,10 +193,11 @@ static struct hv_err *tell(struct hv_instances *all)
 	return err ? err : hv_actions_set(all->session->actions, list, nr);
 }
 
-/* -- who obeys ------------------------------------------------------------------------------- */
+/* -- guest or host
+ * ------------------------------------------------------------------------------ */
 
-/* A function with two commands that have a count counts twice here, though the guest needs only one
- * place for both counts. */
+/* Counts a function with two counted commands twice, although the guest needs only one entry for
+ * both counts. */
 static bool guest_can_count(const struct hv_probes *p)
 {
 	size_t nr = 0;
@@ -217,12 +219,12 @@ static bool must_host_obey(struct hv_instances *all)
 			return true;
 	if (tops->nr && hv_instances_single(all) != &all->top)
 		return true;
-	/* Dumps end recording, and must not contain events after the call. */
+	/* Dumps stop recording and must not contain events after the call. */
 	return hv_probes_have(tops, HV_PROBE_DUMP) || hv_probes_have(tops, HV_PROBE_CPUDUMP) ||
 	       hv_probes_have_events(tops) || !guest_can_count(tops);
 }
 
-/* Takes over tracing_on and the counts from the guest, which has obeyed the commands until now. */
+/* Takes over tracing_on and the counts from the guest, which has executed the commands so far. */
 static void learn(struct hv_instance *top)
 {
 	struct hv_probes *p = &top->probes;

@@ -43,7 +43,7 @@ static bool graph_exists(const struct hv_instance *in, const struct hv_tracer_op
 	return hv_stubs_have(in->all->session->kernel->core.as.arch, HV_STUB_GRAPH);
 }
 
-/* The guest measures the time of a call in one way for all instances. */
+/* The guest measures call times in the same way for all instances. */
 static struct hv_err *check_sleep_time(const struct hv_instance *in)
 {
 	bool sleep = hv_options_on(&in->options, HV_OPT_SLEEP_TIME);
@@ -60,7 +60,7 @@ static struct hv_err *check_sleep_time(const struct hv_instance *in)
 }
 
 /* set_graph_notrace overrides set_graph_function (trace_graph_entry). For several instances the
- * guest records every call, and the host finds out which are in a subtree (match.h). */
+ * guest records every call, and the host determines subtrees (match.h). */
 static uint8_t graph_stub(const struct hv_instance *in, const struct hv_site *site)
 {
 	const struct hv_filter *lists = in->selection.lists;

@@ -9,7 +9,7 @@
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/trace.h"
 
-#define RETRACE_WAITS_MAX 60 /* looks, about a second each */
+#define RETRACE_WAITS_MAX 60 /* periods of about a second */
 
 static void module_came(struct hv_selection *sel, unsigned list, const struct hv_sites *sites,
 			const char *module)
@@ -40,8 +40,8 @@ static bool needs_recovery(const struct hv_err *err)
 	return err && err->facts & HV_ERR_NEEDS_RECOVERY;
 }
 
-/* Publishes again what IN traces, first its events, if they wait. An error after which the guest
- * needs recovery ends it, and is the one that counts. */
+/* Publishes IN again, its events first if they are pending. Stops at an error that needs recovery,
+ * and returns that one. */
 static struct hv_err *publish(struct hv_instance *in)
 {
 	bool events_wait = in == &in->all->top && in->all->events_wait;
@@ -60,9 +60,9 @@ static struct hv_err *publish(struct hv_instance *in)
 	return err;
 }
 
-/* The same, but if that fails, users are told once, and hv_instances_retire() tries again until it
- * succeeds. Where the guest needs recovery, they are told that, too, and nothing is tried again
- * before somebody changes something. */
+/* Like publish(), but on failure reports the error once, and hv_instances_retire() retries until it
+ * succeeds. If the guest needs recovery, reports that too, and does not retry before a setting
+ * changes. */
 static void retrace(struct hv_instance *in)
 {
 	HV_AUTO_ERR struct hv_err *err = publish(in);
@@ -83,8 +83,8 @@ static void retrace(struct hv_instance *in)
 	in->retrace_waits = in->nr_retraces_failed - 1;
 }
 
-/* Each try that fails may take as long as a hold is tried for, so they come later and later, and no
- * two in one look. */
+/* Each failing attempt may take as long as a guest pause may be tried, so retries become rarer,
+ * with at most one per period. */
 static void retry_retrace(struct hv_instance *in)
 {
 	if (!in->nr_retraces_failed || in->retrace_failed_now)

@@ -18,12 +18,12 @@
 
 #define RAW_SYSCALLS "raw_syscalls"
 
-/* What the guest records for the instances. */
+/* The events that the guest records for the instances. */
 struct wanted {
 	struct hv_event_want *list; /* owned */
 	size_t nr;
-	struct hv_stub_filter *filters;	  /* owned; what LIST refers to */
-	struct hv_stub_program *programs; /* likewise */
+	struct hv_stub_filter *filters;	  /* owned; referenced by LIST */
+	struct hv_stub_program *programs; /* owned; referenced by LIST */
 };
 
 static void wanted_deinit(struct wanted *w)
@@ -34,7 +34,7 @@ static void wanted_deinit(struct wanted *w)
 	free(w->programs);
 }
 
-/* Probes of one tracepoint have a type each. */
+/* Each probe of a tracepoint has its own type. */
 static bool is_same(const struct hv_event_type *a, const struct hv_event_type *b)
 {
 	return a == b || (a->reg_kind == HV_EVENT_REG_PROBESTUB && b->reg_kind == a->reg_kind &&
@@ -49,7 +49,7 @@ static struct hv_event_want *find_want(const struct wanted *w, const struct hv_e
 	return NULL;
 }
 
-/* *RET: the type that is on in the guest for the sake of TYPE. */
+/* *RET: the type that must be enabled in the guest in order to get TYPE. */
 static struct hv_err *find_recorded(const struct hv_instances *all, const struct hv_catalogue *c,
 				    const struct hv_event_type *type,
 				    const struct hv_event_type **ret)
@@ -64,7 +64,7 @@ static struct hv_err *find_recorded(const struct hv_instances *all, const struct
 	return err ? err : hv_syscalls_carrier(all->syscalls, c, type, ret);
 }
 
-/* Events that nothing in the guest is switched on for as an event. */
+/* Returns whether TYPE does not need an enabled event in the guest. */
 static bool is_made(const struct hv_event_type *type)
 {
 	return hv_event_type_is_marker(type) || hv_kprobes_is(type) || hv_host_events_is(type) ||
@@ -81,7 +81,7 @@ static bool any_wants_stacks(const struct hv_instances *all, const struct hv_eve
 	return false;
 }
 
-/* Notes which types are recorded with their stacks. */
+/* Stores the types that are recorded with stacks. */
 static void note_stacks(struct hv_instances *all, const struct wanted *w)
 {
 	hv_event_set_deinit(&all->stacked);
@@ -91,7 +91,7 @@ static void note_stacks(struct hv_instances *all, const struct wanted *w)
 			hv_event_set_add(&all->stacked, hv_event_ref_of(w->list[i].type));
 }
 
-/* Adds the tracepoints that have to call functions for TYPE, that of a probe. */
+/* Adds the tracepoints that must call functions for TYPE, a probe's type. */
 static void collect_tracepoints(const struct hv_instances *all, const struct hv_event_type *type,
 				struct wanted *ret)
 {
@@ -103,7 +103,7 @@ static void collect_tracepoints(const struct hv_instances *all, const struct hv_
 			ret->list[ret->nr++].type = tracepoint;
 }
 
-/* RET has room for all types of C, and all probes. */
+/* RET has room for all types of C and all probes. */
 static void collect(const struct hv_instances *all, const struct hv_catalogue *c,
 		    struct wanted *ret)
 {
@@ -128,9 +128,10 @@ static void collect(const struct hv_instances *all, const struct hv_catalogue *c
 	}
 }
 
-/* -- what the guest leaves out ----------------------------------------------------------------- */
+/* -- filters in the guest
+ * --------------------------------------------------------------------------- */
 
-/* Whether anybody wants system calls, which are made of both raw events. */
+/* Returns whether any instance wants system call events, which are derived from both raw events. */
 static bool makes_syscalls(const struct hv_instances *all, const struct hv_event_type *type)
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;
@@ -145,7 +146,8 @@ static bool makes_syscalls(const struct hv_instances *all, const struct hv_event
 	return err != NULL;
 }
 
-/* Whether IN needs events of TYPE that its filter does not let pass, or others than of the file. */
+/* Returns whether IN needs events of TYPE that its filter rejects, or needs them for something
+ * other than the event file. */
 static bool needs_others(const struct hv_instance *in, const struct hv_event_type *type)
 {
 	const struct hv_event_ref ref = hv_event_ref_of(type);
@@ -188,7 +190,7 @@ void hv_publish_filter(const struct hv_instances *all, const struct hv_event_typ
 	hv_event_tracer_set_filter(all->session->events, type, may ? &filter : NULL);
 }
 
-/* Finds what the guest may leave out of the events of W. */
+/* Determines the filters that the guest can apply to the events of W. */
 static void find_filters(const struct hv_instances *all, struct wanted *w)
 {
 	size_t nr = 0;
@@ -201,7 +203,7 @@ static void find_filters(const struct hv_instances *all, struct wanted *w)
 			w->list[i].filter = &w->filters[nr++];
 }
 
-/* Finds what the guest reads of memory for the events of W. */
+/* Builds the programs that read memory for the events of W. */
 static struct hv_err *find_programs(const struct hv_instances *all, const struct hv_catalogue *c,
 				    struct wanted *w)
 {
@@ -240,7 +242,7 @@ void hv_event_switch_refuse(struct hv_instance *in, struct hv_event_switch *chan
 		hv_err_keep_first(first, hv_err_in(why, "%s:%s", type->system, type->name));
 }
 
-/* Why a tracepoint does not call a function for TYPE, that of a probe. NULL: all do. */
+/* Returns why a tracepoint does not call a function for TYPE, a probe's type. NULL: all do. */
 static struct hv_err *why_not_called(const struct hv_instances *all, const struct wanted *w,
 				     const struct hv_event_type *type)
 {
@@ -256,7 +258,7 @@ static struct hv_err *why_not_called(const struct hv_instances *all, const struc
 	return NULL;
 }
 
-/* Why TYPE is not recorded. NULL: it is. */
+/* Returns why TYPE is not recorded, or NULL. */
 static struct hv_err *why_not(const struct hv_instances *all, const struct hv_catalogue *c,
 			      const struct wanted *w, const struct hv_event_type *type)
 {
@@ -277,8 +279,8 @@ static struct hv_err *why_not(const struct hv_instances *all, const struct hv_ca
 	return want && want->why_not ? hv_err_copy(want->why_not) : err;
 }
 
-/* Takes what could not be switched on away from IN, which has just asked for it: what others have
- * is on already. */
+/* Disables in IN, which has just requested them, the events that could not be enabled. Events of
+ * other instances are already enabled. */
 static struct hv_err *take_refusals(struct hv_instance *in, const struct hv_catalogue *c,
 				    struct hv_event_switch *change, const struct wanted *w)
 {
@@ -321,8 +323,8 @@ struct hv_err *hv_publish_switch(struct hv_instance *in, struct hv_event_switch 
 	return NULL;
 }
 
-/* An event that is refused stays in what all instances want, and is refused again with the next
- * change; the caller takes its trigger back. */
+/* A refused event stays among the needs of the instances, and is refused again with the next
+ * change; the caller removes its trigger. */
 struct hv_err *hv_publish_events(struct hv_instance *in)
 {
 	struct hv_event_switch change = {.on = 1};

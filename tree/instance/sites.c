@@ -10,7 +10,7 @@
 #include "tree/instance/events/triggers.h"
 #include "tree/instance/latency/sections.h"
 
-/* Returns the stub that SITE has to call for IN. */
+/* Returns the stub that SITE must call for IN. */
 static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
 {
 	if (!hv_instance_has_functions(in) || site->invalid ||
@@ -19,8 +19,8 @@ static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
 	return in->selection.tracer->stub_of(in, site);
 }
 
-/* A profile counts the functions in the filter of its instance, whatever is traced (fprofiler_ops).
- */
+/* The profile counts the functions in its instance's filter, regardless of the tracer
+ * (fprofiler_ops). */
 static uint8_t profile_of(const struct hv_instances *all, const struct hv_site *site)
 {
 	for (const struct hv_instance *in = &all->top; in && !site->invalid; in = in->next)
@@ -29,7 +29,7 @@ static uint8_t profile_of(const struct hv_instances *all, const struct hv_site *
 	return 0;
 }
 
-/* Returns whether sites are changed for IN now. A command may begin recording at any time. */
+/* Returns whether sites must be changed for IN now. A command may start recording at any time. */
 static bool needs_sites(const struct hv_instance *in)
 {
 	return in->begins || hv_instance_tracing_on(in) ||
@@ -37,7 +37,7 @@ static bool needs_sites(const struct hv_instance *in)
 	       hv_triggers_have(in->triggers, HV_TRIGGER_TRACEON);
 }
 
-/* Returns the stub that records what A and B record. check_stacks() has seen that there is one. */
+/* Returns the stub that records what A and B record. check_stacks() ensures that it exists. */
 static uint8_t join(uint8_t a, uint8_t b)
 {
 	bool graph_a = a >= HV_STUB_FIRST_GRAPH, graph_b = b >= HV_STUB_FIRST_GRAPH;
@@ -47,8 +47,8 @@ static uint8_t join(uint8_t a, uint8_t b)
 	return a > b ? a : b;
 }
 
-/* The stub of instances that do not need it now counts only when no other wants the site. Nobody
- * gets what costs too much (budget.h). */
+/* The stub of instances that do not need it now is used only if no other instance wants the site.
+ * Functions put aside get no stub (budget.h). */
 static uint8_t wanted_stub(const struct hv_instances *all, const struct hv_site *site)
 {
 	uint8_t most = HV_STUB_NONE, later = HV_STUB_NONE;
@@ -68,14 +68,14 @@ static uint8_t wanted_stub(const struct hv_instances *all, const struct hv_site 
 	return join(most, later) | profile_of(all, site);
 }
 
-/* Whether calls of IN are a graph. */
+/* Returns whether calls of IN form a graph. */
 static bool has_graph(const struct hv_instance *in)
 {
 	return in->selection.tracer->is_graph ||
 	       (hv_sections_are_on(in) && hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH));
 }
 
-/* Refuses the stack of a function that BESIDE has in its graph. */
+/* Returns an error if IN records the stack of a function that is in BESIDE's graph. */
 static struct hv_err *check_stacks_beside(const struct hv_instance *in,
 					  const struct hv_instance *beside)
 {
@@ -96,7 +96,7 @@ static struct hv_err *check_stacks_beside(const struct hv_instance *in,
 	return NULL;
 }
 
-/* No stub records the stack of a call and replaces its return address. */
+/* No stub can both record the stack of a call and replace its return address. */
 static struct hv_err *check_stacks(struct hv_instances *all)
 {
 	struct hv_err *err = NULL;
@@ -111,7 +111,7 @@ static struct hv_err *check_stacks(struct hv_instances *all)
 	return err;
 }
 
-/* Notes in error_log a refused site without which the graph or the pids are not exact, once. */
+/* Reports in error_log, once, a refused site that makes the graph or the pids inexact. */
 static void tell_inexact(struct hv_instance *in)
 {
 	struct hv_gva at;
@@ -144,8 +144,8 @@ struct hv_err *hv_sites_publish(struct hv_instance *in)
 	return NULL;
 }
 
-/* Returns the first instance that traces function_graph, or else the one that has a graph of its
- * sections, or IN if none does. */
+/* Returns the first instance that traces function_graph, otherwise one with a graph of its
+ * sections, otherwise IN. */
 static const struct hv_instance *graph_instance(const struct hv_instance *in)
 {
 	const struct hv_instance *found = in;
@@ -159,12 +159,12 @@ static const struct hv_instance *graph_instance(const struct hv_instance *in)
 	return found;
 }
 
-/* The limits of IN, which traces alone or does not trace. */
+/* Adds the limits of IN, which traces alone or not at all. */
 static void add_limits(const struct hv_instance *in, struct hv_graph_options *graph)
 {
 	graph->max_depth = in->all->max_graph_depth;
 	if (hv_sections_are_on(in))
-		return; /* tracing_thresh is for the sections themselves */
+		return; /* tracing_thresh applies to the sections */
 	graph->thresh_ns = in->all->thresh_ns;
 	if (in->selection.lists[HV_LIST_GRAPH].nr)
 		graph->flags |= HV_GRAPH_SUBTREE;

@@ -23,8 +23,8 @@ static struct hv_err *refuse_forks_of_several(const struct hv_instances *all)
 	return NULL;
 }
 
-/* Only the guest sees forks, and it has only one list of pids. SINGLE is NULL when several
- * instances trace. */
+/* Only the guest sees forks, and it has only one list of pids. SINGLE is NULL if several instances
+ * trace. */
 static struct hv_err *publish_forks(struct hv_instances *all, const struct hv_instance *single)
 {
 	enum hv_forks how = HV_FORKS_NOT;
@@ -63,8 +63,8 @@ struct hv_err *hv_tasks_publish(struct hv_instances *all)
 				    without->nr);
 }
 
-/* When all tasks of a list have ended the list stays as it is: an empty list would mean all tasks.
- */
+/* If all tasks of a list have exited, the list stays unchanged, because an empty list would mean
+ * all tasks. */
 void hv_tasks_learn(struct hv_instance *in)
 {
 	bool only = in->all->forks == HV_FORKS_OF_ONLY;

@@ -21,10 +21,11 @@
 #include "tree/instance/sites.h"
 #include "tree/instance/tasks.h"
 
-/* -- telling the session ---------------------------------------------------------------------- */
+/* -- publishing
+ * ----------------------------------------------------------------------------------- */
 
-/* Prepares a change after which IN traces TRACER. Learns what the guest has changed by itself, and
- * drains, so that events until now are judged by the settings until now. */
+/* Prepares a change after which IN uses TRACER. Reads the state that the guest has changed itself,
+ * and drains, so that earlier events are matched with the old settings. */
 static struct hv_err *prepare(struct hv_instance *in, const struct hv_tracer_ops *tracer)
 {
 	struct hv_err *err = tracer->check ? tracer->check(in) : NULL;
@@ -37,10 +38,10 @@ static struct hv_err *prepare(struct hv_instance *in, const struct hv_tracer_ops
 	return err;
 }
 
-/* Tells the session what the instances want after a change of IN. If IN traces now, the session
- * learns the tasks before the sites, so that no call of another task is recorded; otherwise after
- * the sites. If that changes whether forks are followed, the sites are published again.
- * *RET_SITES: the sites were changed, whatever failed after that. */
+/* Publishes the needs of the instances after a change of IN. If IN traces now, publishes the tasks
+ * before the sites, so that no call of another task is recorded; otherwise after the sites. If this
+ * changes whether forks are followed, publishes the sites again. *RET_SITES: the sites were
+ * changed, even if a later step failed. */
 static struct hv_err *publish(struct hv_instance *in, bool *ret_sites)
 {
 	struct hv_instances *all = in->all;
@@ -62,8 +63,8 @@ static struct hv_err *publish(struct hv_instance *in, bool *ret_sites)
 	return err;
 }
 
-/* Publishes the rest again after publish() has failed and IN has its old settings, and the SITES if
- * they were changed. Nobody interrupts that. */
+/* After publish() failed and IN has its old settings, publishes these again, including SITES if
+ * they were changed. This cannot be interrupted. */
 static void take_back(struct hv_instance *in, bool sites)
 {
 	hv_session_set_stops(in->all->session, NULL, NULL);
@@ -78,7 +79,7 @@ static void take_back(struct hv_instance *in, bool sites)
 /* -- changes ---------------------------------------------------------------------------------- */
 
 /* Sets the tracer and the commands of IN, after prepare(). On success IN owns PROBES, and the
- * caller owns the commands that IN had before. */
+ * caller owns IN's previous commands. */
 static struct hv_err *change(struct hv_instance *in, const struct hv_tracer_ops *tracer,
 			     struct hv_probes probes)
 {
@@ -101,8 +102,8 @@ static struct hv_err *change(struct hv_instance *in, const struct hv_tracer_ops 
 	return err;
 }
 
-/* Sets the commands of IN, and what the guest records for those that switch events. Ownership as
- * with change(). */
+/* Sets the commands of IN, and the events that the guest records for those that switch events.
+ * Ownership as for change(). */
 static struct hv_err *change_commands(struct hv_instance *in, const struct hv_tracer_ops *tracer,
 				      struct hv_probes probes)
 {
@@ -178,7 +179,7 @@ struct hv_err *hv_instance_stop(struct hv_instance *in)
 	return err;
 }
 
-/* Makes what COMMAND needs before it can be obeyed. */
+/* Prepares everything that COMMAND needs to run. */
 static struct hv_err *prepare_command(struct hv_instance *in, enum hv_probe_command command)
 {
 	struct hv_err *err;
@@ -206,7 +207,7 @@ struct hv_err *hv_instance_set_command(struct hv_instance *in, const char *func,
 		err = prepare(in, in->selection.tracer);
 	if (err)
 		return err;
-	/* After the drain in prepare(), which reduces counts. */
+	/* After the drain in prepare(), which decrements counts. */
 	before = in->probes;
 	probes = hv_probes_dup(&before);
 	err = hv_probes_apply(&probes, sites, func, command, event, count);
@@ -313,13 +314,13 @@ static struct hv_err *follow_forks(struct hv_instance *in, unsigned on)
 	return err;
 }
 
-/* Does what the guest or the host needs before OPTION can have the value ON. */
+/* Prepares the guest or the host for setting OPTION to ON. */
 static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option option, unsigned on)
 {
 	switch (option) {
 	case HV_OPT_OVERWRITE: /* the guest's rings always overwrite */
 		return on ? NULL : hv_instance_need_host(in);
-	case HV_OPT_DISPLAY_GRAPH: /* the guest also records returns behind the end of a section */
+	case HV_OPT_DISPLAY_GRAPH: /* the guest also records returns after the end of a section */
 		return on ? hv_instance_need_host(in) : NULL;
 	case HV_OPT_FUNC_STACK_TRACE:
 	case HV_OPT_STACKTRACE:
@@ -341,8 +342,8 @@ static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option opti
 	}
 }
 
-/* Returns whether a change of OPTION makes sites call other stubs. With sleep-time off or
- * funcgraph-host on, the functions in which tasks leave the CPU and come back call stubs. */
+/* Returns whether a change of OPTION changes the stubs of sites. With sleep-time off or
+ * funcgraph-host on, the functions in which tasks leave and re-enter the CPU call stubs. */
 static bool changes_sites(const struct hv_instance *in, enum hv_option option)
 {
 	if (option == HV_OPT_FUNCTION_TRACE && hv_wakeups_are_on(in))

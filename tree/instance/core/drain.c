@@ -49,7 +49,7 @@ void hv_drain_remove(struct hv_drain *d, struct hv_sink *sink)
 		*at = sink->next;
 }
 
-/* Passes the events of the host that were before UNTIL_NS. */
+/* Passes host events up to UNTIL_NS. */
 static void pass_hosts(struct hv_drain *d, uint64_t until_ns)
 {
 	struct hv_host_item item;
@@ -59,7 +59,7 @@ static void pass_hosts(struct hv_drain *d, uint64_t until_ns)
 			s->take_host(s, &item);
 }
 
-/* Passes what is next in brief, as far as all sinks take it so: at most MAX. Returns how many. */
+/* Passes up to MAX brief records while all sinks accept them. Returns their number. */
 static size_t pass_briefs(struct hv_drain *d, size_t max)
 {
 	struct hv_brief briefs[HV_BRIEFS_MAX];

@@ -22,8 +22,8 @@ void hv_error_log_clear(struct hv_error_log *log)
 	log->nr = 0;
 }
 
-/* Returns the first line of COMMAND that is not empty, without white space at its end. *RET_AT is
- * where its first word begins. */
+/* Returns the first nonempty line of COMMAND, without trailing white space. *RET_AT is the offset
+ * of its first word. */
 static char *line_of(const char *command, size_t len_bytes, unsigned *ret_at)
 {
 	HV_AUTO_TEXT struct hv_text line = {0};
@@ -43,11 +43,11 @@ static char *line_of(const char *command, size_t len_bytes, unsigned *ret_at)
 	return hv_text_take(&line);
 }
 
-/* Adds an error without its command. */
+/* Adds an error without a command. */
 static struct hv_logged_error *add(struct hv_error_log *log, uint64_t time_ns, const char *where,
 				   const char *why)
 {
-	HV_AUTO_TEXT struct hv_text safe_why = {0}; /* WHY may quote what was written */
+	HV_AUTO_TEXT struct hv_text safe_why = {0}; /* WHY may quote the written text */
 	struct hv_logged_error *e;
 
 	hv_text_add_guest(&safe_why, why, strlen(why));

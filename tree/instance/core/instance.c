@@ -13,8 +13,8 @@
 
 #define FILL_PERCENT_DEFAULT 50
 
-/* Returns the options that this guest cannot have, a bit for each. The stacks that stacktrace shows
- * are those of events. */
+/* Returns a mask of the options that this guest does not support. stacktrace shows stacks of
+ * events, so it needs both. */
 static uint64_t absent_options(struct hv_session *s)
 {
 	HV_AUTO_ERR struct hv_err *err = hv_callers_check(s->callers);
@@ -28,7 +28,7 @@ static uint64_t absent_options(struct hv_session *s)
 	return absent;
 }
 
-/* P, from all->publisher->parts on, is each part of ALL. */
+/* P iterates over the parts of ALL, starting at all->publisher->parts. */
 #define FOR_EACH_PART(p, all)                                                                      \
 	for (const struct hv_part *const *p = (all)->publisher->parts; *p; p++)
 
@@ -129,7 +129,7 @@ void hv_instances_remove(struct hv_instance *in)
 	free(in);
 }
 
-/* The guest has one list of tasks for functions and events. */
+/* The guest has a single list of tasks for functions and events. */
 static bool needs_lists_of_tasks(const struct hv_instance *in)
 {
 	const struct hv_selection *sel = &in->selection;
@@ -199,7 +199,8 @@ void hv_instance_tell(struct hv_instance *in, const struct hv_err *why)
 	hv_error_log_add(&in->errors, ns, "current_tracer", why->message, tracer, strlen(tracer));
 }
 
-/* -- what the parts need ----------------------------------------------------------------------- */
+/* -- needs of the parts
+ * --------------------------------------------------------------------------- */
 
 bool hv_instance_has_triggers(const struct hv_instance *in)
 {
@@ -275,7 +276,8 @@ bool hv_instances_take_rings(const struct hv_instances *all)
 	return false;
 }
 
-/* -- telling the parts ------------------------------------------------------------------------- */
+/* -- notifications to the parts
+ * -------------------------------------------------------------------- */
 
 void hv_instance_lose(struct hv_instance *in, const struct hv_event *event)
 {
@@ -305,7 +307,8 @@ void hv_instance_forget_event(struct hv_instance *in, struct hv_event_ref ref)
 		(*p)->forget(in, ref);
 }
 
-/* -- telling the session ----------------------------------------------------------------------- */
+/* -- updates of the session
+ * ------------------------------------------------------------------------ */
 
 struct hv_err *hv_instance_retrace(struct hv_instance *in)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/core/recording.h"
 
-/* Whether the guest's switch is to be the tracing_on of the top. Whether it is now says
- * `switch_shared`, which hv_recording_publish() changes. */
+/* Returns whether the guest's switch should be the top instance's tracing_on. `switch_shared`,
+ * updated by hv_recording_publish(), is the current state. */
 static bool follows_guest(struct hv_instances *all)
 {
 	return !all->host_obeys && hv_instances_single(all) == &all->top;
@@ -28,9 +28,8 @@ static bool has_left(const struct hv_probe_set *set)
 	return false;
 }
 
-/* Returns whether the guest must record for the sake of commands and triggers that the host obeys:
- * one may switch recording on, or record stacks, and triggers act and count in any case, also in a
- * pause. */
+/* Returns whether the guest must record for commands and triggers that the host executes: a command
+ * may start recording or record stacks, and triggers act and count even in a pause. */
 static bool commands_need_recording(const struct hv_instance *in)
 {
 	bool on = hv_instance_has_triggers(in);
@@ -44,7 +43,7 @@ static bool commands_need_recording(const struct hv_instance *in)
 	return on;
 }
 
-/* Returns whether the guest must record when its switch is not the top's tracing_on. */
+/* Returns whether the guest must record when its switch is not the top instance's tracing_on. */
 static unsigned any_records(struct hv_instances *all)
 {
 	const struct hv_instance *single = hv_instances_single(all);
@@ -59,9 +58,9 @@ static unsigned any_records(struct hv_instances *all)
 	return on;
 }
 
-/* While the guest's switch is the top's tracing_on, commands in the guest may set it at any time:
- * it is read, and not written. The bits change in the order in which no call is recorded between.
- */
+/* While the guest's switch is the top instance's tracing_on, commands in the guest may change it at
+ * any time, so it is read and not written. The order of the changes ensures that no call is
+ * recorded in between. */
 void hv_recording_publish(struct hv_instances *all)
 {
 	struct hv_scope *scope = all->session->scope;

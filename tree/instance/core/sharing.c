@@ -4,7 +4,7 @@
 #include "tracer/events/host_buffer.h"
 #include "tree/instance/core/recording.h"
 
-/* Begins to share the guest's rings. The top's buffer must be in host memory. */
+/* Starts to share the guest's rings. The top instance's buffer must be in host memory. */
 static void begin(struct hv_instances *all)
 {
 	all->drain = hv_drain_new(all->session);
@@ -22,7 +22,7 @@ static bool has_first_sizes(const struct hv_instance *top)
 	return true;
 }
 
-/* Whether an instance has events on that the host makes. */
+/* Returns whether any instance has events enabled that the host makes. */
 static bool any_has_made(const struct hv_instances *all)
 {
 	for (const struct hv_instance *in = &all->top; in; in = in->next)

@@ -40,21 +40,21 @@ static void take_traced(struct hv_instance *in, const struct hv_cursor *cursor,
 		in->selection.tracer->take(in, cursor, event);
 }
 
-/* A stack of a command, not of a section. */
+/* Returns whether EVENT is a stack of a command, not of a section. */
 static bool is_command(const struct hv_event *event)
 {
 	return event->of_command && !event->of_section;
 }
 
-/* An event of the guest's own, or one that is made of such, which is taken, or not. */
+/* A guest event, or an event derived from one, on its way into an instance. */
 struct taken {
 	struct hv_instance *in;
-	const struct hv_cursor *cursor; /* NULL: it is made of a marker, with its time stamp: */
+	const struct hv_cursor *cursor; /* NULL: derived from a marker with this time stamp: */
 	uint64_t mark_tsc;
-	const struct hv_record *of; /* not NULL: it is made of the event with this record, whose
-				     * stack is the cursor's event */
+	const struct hv_record *of; /* or NULL; the record of the source event, if the cursor's
+				       event is its stack */
 	const struct hv_event *event;
-	unsigned depth; /* of synthetic events that make others */
+	unsigned depth; /* recursion depth of synthetic events */
 };
 
 static void take_one(const struct taken *taken);
@@ -80,8 +80,8 @@ static void take_if_wanted(void *ctx, enum hv_trigger_time time)
 		hv_event_stacks_want(t->in);
 }
 
-/* An action of a hist trigger has made EVENT, for all instances (trace_synth). It has no stack: the
- * one to come is that of the event of which it was made. */
+/* A hist trigger's action made EVENT for all instances (trace_synth). It has no stack: the next
+ * stack belongs to the source event. */
 static void take_made(void *ctx, const struct hv_event *event)
 {
 	const struct taken *from = ctx;
@@ -99,7 +99,7 @@ static void take_made(void *ctx, const struct hv_event *event)
 	}
 }
 
-/* The events of the probes of TAKEN, an event. */
+/* Handles the probe events of TAKEN. */
 static void take_eprobes(const struct taken *taken)
 {
 	uint8_t entry[HV_ENTRY_LEN_MAX];
@@ -114,8 +114,8 @@ static void take_eprobes(const struct taken *taken)
 	}
 }
 
-/* The kernel makes the events of probes when it has reserved the record of the event, unless that
- * has a filter: then the record is made elsewhere first. */
+/* The kernel makes probe events after it has reserved the record of the probed event. But if that
+ * event has a filter, the record is reserved later, so the probe events come first. */
 static void take_one(const struct taken *taken)
 {
 	bool has_filter = hv_instance_has_event_filter(taken->in, taken->event->id);
@@ -132,7 +132,7 @@ static void take_one(const struct taken *taken)
 		take_eprobes(taken);
 }
 
-/* Takes the call of a function that has probes: as the event of each of them. */
+/* Handles the call of a probed function: makes the event of each probe. */
 static void take_probed(struct hv_instance *in, const struct hv_cursor *cursor,
 			const struct hv_event *call)
 {
@@ -153,7 +153,7 @@ static void put_waking(void *ctx, const struct hv_event *event)
 	hv_buffer_put(t->in->buffers.host, t->cursor, event);
 }
 
-/* Lets a tracer of wakeups see EVENT, behind what is recorded of it. */
+/* Passes EVENT to the wakeup tracer, after it was recorded. */
 static void follow_wakeups(struct hv_instance *in, const struct hv_cursor *cursor,
 			   const struct hv_event *event)
 {
@@ -163,7 +163,7 @@ static void follow_wakeups(struct hv_instance *in, const struct hv_cursor *curso
 	hv_wakeups_follow(in, event, &sink);
 }
 
-/* Takes one of the guest's own events: as it is, and as the event of a system call. */
+/* Handles a guest event, and the system call event derived from it. */
 static void take_guests(struct hv_instance *in, const struct hv_cursor *cursor,
 			const struct hv_event *event)
 {
@@ -234,7 +234,7 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 		hv_buffer_put(in->buffers.host, cursor, event);
 }
 
-/* The marker itself is in the buffer already. */
+/* The marker itself is already in the buffer. */
 static void take_nothing(void *ctx, enum hv_trigger_time time)
 {
 	(void)ctx;
@@ -256,7 +256,7 @@ static unsigned brief_kinds(const struct hv_sink *sink)
 	return in->selection.tracer->takes_each ? 0 : HV_BRIEF_ALL;
 }
 
-/* The depths in BRIEFS are the guest's; the instance may have others. */
+/* BRIEFS contain the guest's depths; the instance may have others. */
 static void take_some(struct hv_instance *in, const struct hv_cursor *cursor,
 		      const struct hv_brief *briefs, size_t nr)
 {

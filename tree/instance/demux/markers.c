@@ -17,7 +17,7 @@
 #define RAW_ID_LEN  4
 #define RAW_LEN_MIN (RAW_ID_LEN + sizeof("<faulted>") - 1)
 
-/* The type of markers, if IN has triggers of it; NULL: it has none. */
+/* Returns the type of markers if IN has triggers for it, or NULL. */
 static const struct hv_event_type *type_with_triggers(const struct hv_instance *in,
 						      const struct hv_catalogue **ret_c)
 {
@@ -31,9 +31,9 @@ static const struct hv_event_type *type_with_triggers(const struct hv_instance *
 	return type && hv_instance_acts_on(in, hv_event_ref_of(type)) ? type : NULL;
 }
 
-/* Makes the entry as it is while the kernel looks at triggers: the text ends in a NUL, and has no
- * newline of the kernel's yet. What has no room is left out. Returns its length; 0: there is no
- * room at all. */
+/* Makes the entry as the kernel's triggers see it: the text is NUL-terminated and does not have the
+ * kernel's newline yet. Truncates it to the available room. Returns its length, or 0 if there is no
+ * room. */
 static size_t make_entry(const struct hv_catalogue *c, const struct hv_event_type *type,
 			 const struct hv_event *marker, uint8_t *entry)
 {
@@ -56,7 +56,7 @@ static size_t make_entry(const struct hv_catalogue *c, const struct hv_event_typ
 	return buf->off + len + 1;
 }
 
-/* A marker has no task, as its record says. */
+/* The record of a marker does not contain the task. */
 static void pull(struct hv_instance *in, const struct hv_catalogue *c,
 		 const struct hv_event_type *type, const char *text, size_t len_bytes,
 		 struct hv_mark_time at)
@@ -91,9 +91,9 @@ void hv_instance_mark(struct hv_instance *in, const char *line, size_t len_bytes
 		pull(in, c, type, line, len_bytes, at);
 }
 
-/* Since 6.18 the kernel reads the bytes into a buffer of the CPU before it reserves the record,
- * which has the length of the bytes then. Before, the record has room for "<faulted>" behind the
- * number, and the length of the number is counted twice (write_raw_marker_to_buffer). */
+/* Since 6.18 the kernel copies the bytes to a per-CPU buffer before it reserves the record, so the
+ * record has their length. Earlier kernels reserve room for "<faulted>" after the number, and count
+ * the number's length twice (write_raw_marker_to_buffer). */
 size_t hv_instance_raw_mark_len(const struct hv_instance *in, size_t len_bytes)
 {
 	const struct hv_btf *btf = in->all->session->kernel->core.btf;

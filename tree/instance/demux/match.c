@@ -38,7 +38,7 @@ bool hv_would_record(const struct hv_instance *in, const struct hv_event *event)
 	       hv_selection_has_task(sel, event->pid);
 }
 
-/* Whether IN, beside others that trace, wants EVENT. */
+/* Returns whether IN wants EVENT while several instances trace. */
 static bool wants_of_several(const struct hv_instance *in, const struct hv_event *event)
 {
 	bool stacks = hv_options_on(&in->options, HV_OPT_FUNC_STACK_TRACE);
@@ -46,7 +46,7 @@ static bool wants_of_several(const struct hv_instance *in, const struct hv_event
 	return (event->kind != HV_EVENT_STACK || stacks) && hv_would_record(in, event);
 }
 
-/* Whether IN, which traces alone, wants what comes. */
+/* Returns whether IN wants events while it traces alone. */
 static bool wants_alone(const struct hv_instance *in)
 {
 	return !in->all->host_obeys || (in->recording && !in->nr_pauses);
@@ -70,8 +70,8 @@ bool hv_wants_guests(const struct hv_instance *in, const struct hv_event *event)
 
 /* -- calls of function_graph ------------------------------------------------------------------- */
 
-/* Returns whether the options of IN, whose open call AROUND is around ENTRY (NULL: none is), leave
- * out CALL. The stubs do the same for an instance that traces alone (arch/x86_64/graph.S). */
+/* Returns whether options of IN exclude CALL. AROUND is IN's open call around ENTRY, or NULL. The
+ * stubs do the same for an instance that traces alone (arch/x86_64/graph.S). */
 static bool is_left_out(const struct hv_instance *in, const struct hv_open_call *around,
 			const struct hv_event *entry, const struct hv_open_call *call)
 {
@@ -87,7 +87,7 @@ static bool is_left_out(const struct hv_instance *in, const struct hv_open_call 
 	return max_depth && call->depth >= max_depth;
 }
 
-/* Returns whether IN wants ENTRY, and then sets the DEPTH that it has there. */
+/* Returns whether IN wants ENTRY, and sets *DEPTH, its depth in IN. */
 static bool takes_entry(struct hv_instance *in, const struct hv_event *entry, uint16_t *depth)
 {
 	const struct hv_filter *lists = in->selection.lists;
@@ -110,8 +110,8 @@ static bool takes_entry(struct hv_instance *in, const struct hv_event *entry, ui
 	return !call.muted && !in->all->thresh_ns;
 }
 
-/* A return belongs to the instances to which the call belonged. An instance that traces alone may
- * have begun the call before its calls came through here. */
+/* A return belongs to the instances that its call belongs to. For an instance that traces alone,
+ * the call may have started before its calls were tracked here. */
 static bool takes_exit(struct hv_instance *in, const struct hv_event *exit, uint16_t *depth)
 {
 	bool without_host = hv_options_on(&in->options, HV_OPT_FUNCGRAPH_HOST);
@@ -136,7 +136,7 @@ static struct hv_open_calls *new_open_calls(const struct hv_kernel *k)
 	return hv_open_calls_new(switches);
 }
 
-/* Whether IN, which traces function_graph, wants EVENT, and then sets its DEPTH. */
+/* Returns whether IN, which traces function_graph, wants EVENT, and sets *DEPTH. */
 static bool wants_call(struct hv_instance *in, const struct hv_event *event, uint16_t *depth)
 {
 	if (!in->open_calls)

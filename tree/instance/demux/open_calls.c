@@ -11,24 +11,24 @@
 #define KEY_IDLE     (UINT64_C(1) << 32)
 #define KEY_SWITCHES (UINT64_C(1) << 33)
 
-/* An open call. The innermost call of each task is in a bucket. Index 0 means none. */
+/* An open call. A bucket has the innermost call of each task. Index 0 means none. */
 struct entry {
 	struct hv_open_call call;
 	uint64_t key;
-	uint32_t around; /* the next call outwards; of an unused entry: the next unused one */
-	uint32_t next;	 /* of an innermost call: the next one in the bucket */
+	uint32_t around; /* the enclosing call; in an unused entry: the next unused one */
+	uint32_t next;	 /* in an innermost call: the next one in the bucket */
 };
 
-/* What is known of a vCPU that may be switching tasks. */
+/* State of a vCPU that may be switching tasks. */
 struct lane {
 	bool switches;
 	uint32_t pid;
-	uint16_t depth; /* of the function that __switch_to has called */
+	uint16_t depth; /* depth of the function called by __switch_to */
 };
 
 struct hv_open_calls {
 	struct hv_gva_range switches;
-	struct entry *entries; /* owned; entry 0 is not used */
+	struct entry *entries; /* owned; entry 0 is unused */
 	uint32_t nr_entries;
 	uint32_t first_unused; /* 0: none */
 	uint32_t buckets[NR_BUCKETS];
@@ -54,7 +54,8 @@ void hv_open_calls_free(struct hv_open_calls *o)
 	free(o);
 }
 
-/* -- whose stack ------------------------------------------------------------------------------ */
+/* -- stack of an event
+ * --------------------------------------------------------------------------- */
 
 static struct lane *lane_of(struct hv_open_calls *o, unsigned cpu)
 {
@@ -66,7 +67,7 @@ static struct lane *lane_of(struct hv_open_calls *o, unsigned cpu)
 	return &o->lanes[cpu];
 }
 
-/* Each vCPU has an idle task of its own, all of which have the pid 0. */
+/* Each vCPU has its own idle task. All of them have pid 0. */
 static uint64_t key_of(const struct lane *lane, const struct hv_event *e)
 {
 	if (lane->switches)
@@ -92,7 +93,7 @@ static void note_exit(struct lane *lane, const struct hv_event *e)
 
 /* -- the calls -------------------------------------------------------------------------------- */
 
-/* Returns where the index of KEY's innermost call is; 0 is there if KEY has no open call. */
+/* Returns the link to KEY's innermost call; it contains 0 if KEY has no open call. */
 static uint32_t *link_of(struct hv_open_calls *o, uint64_t key)
 {
 	uint32_t hash = (uint32_t)(key ^ key >> 32) * UINT32_C(0x9e3779b1);

@@ -5,7 +5,8 @@
 #include "tree/instance/events/event_commands.h"
 #include "tree/instance/core/recording.h"
 
-/* Returns the probe of SET for the function at IP; NULL: there is none, or its count is used up. */
+/* Returns the probe of SET for the function at IP, or NULL if there is none or its count is used
+ * up. */
 static struct hv_probe *find_left(const struct hv_probe_set *set, uint64_t ip)
 {
 	struct hv_probe *probe = hv_probes_find(set, ip);
@@ -19,8 +20,8 @@ static void reduce(struct hv_instance *in, const struct hv_probe_set *set, struc
 		in->all->commands_spent = 1;
 }
 
-/* Returns whether the function at IP has COMMAND and its count, if it has one, is not used up. Then
- * reduces the count by one. */
+/* Returns whether the function at IP has COMMAND with a count that is not used up, and decrements
+ * the count. */
 static bool is_due(struct hv_instance *in, enum hv_probe_command command, uint64_t ip)
 {
 	bool due = false;
@@ -37,7 +38,7 @@ static bool is_due(struct hv_instance *in, enum hv_probe_command command, uint64
 	return due;
 }
 
-/* Obeys the commands for the function at IP that switch events. */
+/* Executes the commands for the function at IP that switch events. */
 static void switch_events(struct hv_instance *in, uint64_t ip)
 {
 	for (size_t i = 0; i < in->probes.nr; i++) {
@@ -50,7 +51,7 @@ static void switch_events(struct hv_instance *in, uint64_t ip)
 	}
 }
 
-/* A command that would change nothing is not obeyed, and not counted. */
+/* A command without effect is not executed and not counted. */
 static bool would_change(const struct hv_instance *in, enum hv_probe_command command)
 {
 	switch (command) {
@@ -58,8 +59,8 @@ static bool would_change(const struct hv_instance *in, enum hv_probe_command com
 		return in->all->host_obeys && !in->recording;
 	case HV_PROBE_TRACEOFF:
 		return in->all->host_obeys && in->recording;
-	case HV_PROBE_STACKTRACE:   /* hv_wants_command_stack() does this */
-	case HV_PROBE_ENABLE_EVENT: /* switch_events() does this */
+	case HV_PROBE_STACKTRACE:   /* handled by hv_wants_command_stack() */
+	case HV_PROBE_ENABLE_EVENT: /* handled by switch_events() */
 	case HV_PROBE_DISABLE_EVENT:
 		return false;
 	default:
@@ -67,7 +68,7 @@ static bool would_change(const struct hv_instance *in, enum hv_probe_command com
 	}
 }
 
-/* Begins a dump, and ends recording at the call. */
+/* Starts a dump and stops recording at the call. */
 static void dump(struct hv_instances *all, enum hv_probe_command command,
 		 const struct hv_event *event)
 {
@@ -108,7 +109,7 @@ void hv_run_commands(struct hv_instance *in, const struct hv_event *event)
 	switch_events(in, event->ip.v);
 }
 
-/* When the guest obeys the commands it has already decided that this stack is wanted. */
+/* If the guest executes the commands, it has already decided that this stack is wanted. */
 bool hv_wants_command_stack(struct hv_instance *in, const struct hv_event *event)
 {
 	if (!in->all->host_obeys)

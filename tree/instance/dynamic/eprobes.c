@@ -15,14 +15,14 @@
 #include "tree/instance/dynamic/syscalls.h"
 
 #define WORD	   8u
-#define FIRST_CALL (UINT64_C(1) << 33) /* none of a synthetic event's, nor of a probe's */
+#define FIRST_CALL (UINT64_C(1) << 33) /* distinct from synthetic events and function probes */
 
 struct hv_eprobe_event {
 	struct hv_eprobe is;
-	struct hv_event_type type; /* of the catalogue; its fields are owned here */
+	struct hv_event_type type; /* in the catalogue; its fields are owned here */
 	struct hv_text print_fmt;
-	uint32_t args_off; /* in an entry */
-	uint8_t is_deeper; /* than the event that it probes (deeper_than()) */
+	uint32_t args_off; /* offset in an entry */
+	uint8_t is_deeper; /* has a higher preemption count than the probed event (deeper_than()) */
 };
 
 static void free_event(struct hv_eprobe_event *e)
@@ -39,7 +39,7 @@ static void free_event_at(struct hv_eprobe_event **e)
 		free_event(*e);
 }
 
-/* Removes the one at INDEX. */
+/* Removes the probe at INDEX. */
 static void forget(struct hv_instances *all, size_t index)
 {
 	struct hv_eprobes *s = all->eprobes;
@@ -99,7 +99,7 @@ static void make_type(struct hv_instances *all, struct hv_eprobe_event *e,
 		.is_available = true,
 		.has_fields = true,
 		.reg_kind = HV_EVENT_REG_EPROBE,
-		/* It tells apart types that have an id in turn. */
+		/* Unique even if an id is reused. */
 		.call = hv_gva(FIRST_CALL + ++all->eprobes->nr_made),
 		.probed = e->is.is.symbol,
 	};
@@ -121,9 +121,8 @@ static struct hv_err *check(const struct hv_instances *all, const struct hv_cata
 	return hv_kprobe_find_memory(all->session, &e->is);
 }
 
-/* Whether TYPE is an event of a system call whose tracepoint disables preemption, as all others do,
- * and its probe once more. One whose probes may sleep leaves that to the probe alone: since
- * a363d27cdbc2. */
+/* Returns whether TYPE is a system call event whose tracepoint and whose probe both disable
+ * preemption. Since a363d27cdbc2, if the probe may sleep, only the probe does. */
 static bool is_deeper_syscall(const struct hv_instances *all, const struct hv_catalogue *c,
 			      const struct hv_event_type *type)
 {
@@ -154,7 +153,7 @@ struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, s
 	err = hv_event_types_catalogue(all->session->types, &kernel.scope.catalogue);
 	if (err)
 		return err;
-	/* Since the parser has a context (traceprobe_parse_context), it looks early. */
+	/* Kernels with a parser context (traceprobe_parse_context) look up fields early. */
 	kernel.looks_early = hv_kernel_symbol(k, "traceprobe_finish_parse", &at);
 	kernel.btf = k->core.btf;
 	kernel.has_casts = hv_kprobes_have_casts(k);
@@ -235,7 +234,8 @@ void hv_eprobes_text(const struct hv_instances *all, struct hv_text *ret)
 		hv_kprobe_text(&all->eprobes->list[i]->is.is, ret);
 }
 
-/* -- who needs what ---------------------------------------------------------------------------- */
+/* -- needs
+ * ----------------------------------------------------------------------------------------- */
 
 bool hv_eprobes_is(const struct hv_event_type *type)
 {
@@ -250,7 +250,7 @@ static bool makes_any(const struct hv_instances *all, const struct hv_event_set 
 	return false;
 }
 
-/* No probe is of a probe, so this ends. */
+/* Event probes cannot probe each other, so the recursion ends. */
 static bool probes(const struct hv_instance *in, struct hv_event_ref ref)
 {
 	const struct hv_eprobes *s = in->all->eprobes;
@@ -317,7 +317,7 @@ static bool is_needed(const struct hv_instances *all, const struct hv_eprobe_eve
 	return false;
 }
 
-/* Whether the event that E probes is recorded as TYPE of C, and then how. */
+/* Returns whether the event probed by E is recorded as TYPE of C, and sets *RET to the layout. */
 static bool is_carried(const struct hv_instances *all, const struct hv_catalogue *c,
 		       const struct hv_eprobe_event *e, const struct hv_event_type *type,
 		       struct hv_kprobe_carrier *ret)
@@ -356,10 +356,10 @@ struct hv_err *hv_eprobes_program(const struct hv_instances *all, const struct h
 
 /* -- events ------------------------------------------------------------------------------------ */
 
-/* The kernel makes it while the record of EVENT is reserved, which disables preemption, and takes
- * away the probe's own count again: together that is the count inside the probe. It is one more in
- * the probe of a system call, which disables preemption itself, unless the tracepoint does not
- * (is_deeper_syscall()), and while a synthetic event is made. */
+/* The kernel makes the event while the record of EVENT is reserved, which disables preemption, and
+ * subtracts the probe's own count. The result is the count inside the probe. It is one higher for a
+ * synthetic event, and in the probe of a system call, which disables preemption itself, except if
+ * the tracepoint does not (is_deeper_syscall()). */
 static uint8_t deeper_than(const struct hv_eprobe_event *e, const struct hv_event *event)
 {
 	bool is_deeper = event->deeper || e->is_deeper;
@@ -381,7 +381,7 @@ bool hv_eprobes_event(const struct hv_instance *in, size_t index, const struct h
 	    !hv_instance_needs_event(in, hv_event_ref_of(&e->type)) ||
 	    event->entry.len_bytes < HV_ENTRY_HEADER_LEN)
 		return false;
-	/* There was no program yet, or the event came from reading, or there was no room. */
+	/* No program was active yet, the event came from reading, or there was no room. */
 	if (e->is.is.nr_results && !hv_kprobe_has_results(&e->is.is, recorded.results))
 		return false;
 	if (e->is.filter && !hv_instance_record_passes(in, e->is.filter, event))

@@ -17,7 +17,7 @@ uint32_t hv_host_made_free_id(const struct hv_catalogue *c)
 	return id;
 }
 
-/* Removes all events of IN, which then has only those to come of types that are on. */
+/* Removes all events of IN. Future events can only be of enabled types. */
 static void clear(struct hv_instance *in)
 {
 	struct hv_event_set probed = {0};

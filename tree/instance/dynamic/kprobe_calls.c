@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the guest records for probes, and the events that are made of it. */
+/* What the guest records for function probes, and how the host makes their events. */
 #include <string.h>
 
 #include "kernel/kernel.h"
@@ -48,7 +48,7 @@ static struct hv_kprobe_site site_of(const struct hv_kprobe_event *e)
 				       e->is.needs_args, e->is.is_inside ? &e->place : NULL};
 }
 
-/* The function of the next probe of the event ID, from *INDEX on, which is moved behind it. */
+/* Finds the next probe of event ID, from *INDEX on, and advances *INDEX. */
 static bool next_site(const struct hv_instances *all, uint32_t id, size_t *index,
 		      struct hv_kprobe_site *ret)
 {
@@ -101,7 +101,7 @@ bool hv_kprobes_have_tracepoints(const struct hv_instances *all)
 	return false;
 }
 
-/* The part for the return is last, and is ended by a step. */
+/* The part for the return is last. A step separates it from the part for the call. */
 struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva site,
 				  bool is_return, struct hv_fetch_step *ret, size_t *nr)
 {
@@ -123,7 +123,7 @@ struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva 
 	return NULL;
 }
 
-/* Whether a stub is called at SITE. */
+/* Returns whether SITE calls a stub. */
 static bool is_traced(const struct hv_session *s, struct hv_gva site)
 {
 	const struct hv_sites *sites = &s->kernel->sites;
@@ -135,7 +135,7 @@ static bool is_traced(const struct hv_session *s, struct hv_gva site)
 	return false;
 }
 
-/* Whether a probe of the event with ID records once its module is loaded. */
+/* Returns whether a probe of event ID waits for its module. */
 static bool waits(const struct hv_instances *all, uint32_t id)
 {
 	for (size_t i = 0; i < all->kprobes->nr; i++) {
@@ -189,7 +189,7 @@ bool hv_kprobes_is_call(const struct hv_event *event)
 	return event->id == HV_EVENT_ID_REGS || is_return(event) || event->id == HV_EVENT_ID_PLACE;
 }
 
-/* How many words the entry of CALL begins with. */
+/* Returns the number of words at the start of CALL's entry. */
 static size_t nr_words(const struct hv_event *call)
 {
 	switch (call->id) {
@@ -202,7 +202,7 @@ static size_t nr_words(const struct hv_event *call)
 	}
 }
 
-/* What was recorded of CALL, as its entry says. */
+/* Decodes the entry of CALL. */
 static bool read_call(const struct hv_event *call, struct hv_kprobe_call *ret)
 {
 	size_t nr = nr_words(call);
@@ -219,8 +219,8 @@ static bool read_call(const struct hv_event *call, struct hv_kprobe_call *ret)
 	return true;
 }
 
-/* Whether a tracepoint has made the call for us: with the pointer that we gave it. The guest's own
- * probe of a tracepoint has none. */
+/* Returns whether a tracepoint made the call for hvtrace, with hvtrace's data pointer. The guest's
+ * own tracepoint probes use another one. */
 static bool is_by_us(const struct hv_instances *all, const uint64_t *words)
 {
 	const struct hv_arch *arch = all->session->kernel->core.as.arch;
@@ -229,9 +229,8 @@ static bool is_by_us(const struct hv_instances *all, const uint64_t *words)
 	return arch->find_register(arch->argument_registers[0], &first) && words[first.word];
 }
 
-/* The guest can write any number in place of the site. A call that was open when the first probe
- * with its arguments came has not kept them, and the kernel records no return of it for that probe.
- */
+/* The guest can write any number instead of the site. A call that started before the first probe
+ * with its arguments has not saved them, and the kernel would not record its return either. */
 static bool is_of(const struct hv_instances *all, const struct hv_kprobe_event *e,
 		  const struct hv_event *call, const uint64_t *words)
 {
@@ -242,7 +241,7 @@ static bool is_of(const struct hv_instances *all, const struct hv_kprobe_event *
 	       (!(e->is.is_inside || e->is.needs_all_regs) || call->id == HV_EVENT_ID_PLACE);
 }
 
-/* The mark that the call E, with WORDS, ends; NULL: none. */
+/* Returns the mark that the call E, with WORDS, ends, or NULL. */
 static const char *mark_of(const struct hv_instances *all, const struct hv_event *e,
 			   const uint64_t *words)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where in the guest a probe is: at the site of a function, or inside one. */
+/* Finds the guest address of a probe, at a function's site or inside a function. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ struct hv_err *hv_kprobe_event_find_tracepoint(const struct hv_catalogue *c,
 
 	if (!e->is.is_tracepoint)
 		return NULL;
-	/* The event that is recorded there tells how it is switched on. */
+	/* The event of this tracepoint knows how to attach to it. */
 	for (size_t i = 0; i < c->nr; i++)
 		if (c->types[i].tracepoint.at.v && strcmp(c->types[i].name, e->is.symbol) == 0 &&
 		    (!found || !c->types[i].module))
@@ -44,8 +44,8 @@ static bool is_same_module(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Several functions have the name of a probe. Kernels that do not count them take the first one;
- * those that look for the function before the arguments have another errno
+/* Handles a name that several functions have. Kernels that do not count them use the first one;
+ * those that look up the function before the arguments return another errno
  * (validate_probe_symbol()). */
 static struct hv_err *choose_first(const struct hv_kernel *k, const char *symbol,
 				   const struct hv_site **site)
@@ -71,7 +71,8 @@ static struct hv_err *choose_first(const struct hv_kernel *k, const char *symbol
 			  symbol);
 }
 
-/* What a tracepoint calls must not go without it: it is of MODULE, as the tracepoint is. */
+/* The function that a tracepoint calls must not be removed before the tracepoint, so it must be in
+ * MODULE, as the tracepoint is. */
 static struct hv_err *find_site(const struct hv_kernel *k, const struct hv_kprobe *is,
 				const char *tracepoint_module, struct hv_gva *ret)
 {
@@ -112,16 +113,16 @@ static struct hv_err *find_site(const struct hv_kernel *k, const struct hv_kprob
 	return NULL;
 }
 
-/* The offset of a probe led to the patch site of its function, which was not known before the
- * function's module was loaded. All its arguments need the registers of a place. */
+/* After the function's module was loaded, the probe's offset turned out to be the function's patch
+ * site. Its arguments still need the registers of HV_EVENT_ID_PLACE. */
 static void make_entry(struct hv_kprobe *k)
 {
 	k->is_inside = false;
 	k->needs_all_regs = true;
 }
 
-/* A return probe with an offset in a module that was not loaded: the offset must lead to the entry.
- */
+/* For a return probe with an offset in a module that was not loaded: the offset must be the
+ * entry. */
 static struct hv_err *check_return(const struct hv_kernel *k, const struct hv_kprobe *is,
 				   struct hv_gva site)
 {
@@ -134,7 +135,7 @@ static struct hv_err *check_return(const struct hv_kernel *k, const struct hv_kp
 	return hv_err_new(EINVAL, "Retprobe address must be an function entry");
 }
 
-/* A place inside a function: so far behind its start, or an address. */
+/* Finds a location inside a function: an offset from its start, or an address. */
 static struct hv_err *find_place(const struct hv_session *s, struct hv_kprobe_event *e,
 				 struct hv_gva *ret)
 {
@@ -190,9 +191,8 @@ bool hv_kprobe_event_waits(const struct hv_session *s, const struct hv_kprobe_ev
 	return colon;
 }
 
-/* The number that the kernel chooses when it registers a return probe without one
- * (register_kretprobe()). It was as small as the number of CPUs in kernels without preemption, up
- * to 6.0. */
+/* Returns the kernel's default for a return probe (register_kretprobe()). Up to 6.0, kernels
+ * without preemption used the number of CPUs. */
 static unsigned default_maxactive(const struct hv_instances *all)
 {
 	unsigned nr = all->nr_cpus * 2;
@@ -224,7 +224,7 @@ static bool is_there(const struct hv_sites *sites, const struct hv_kprobe_event 
 	return false;
 }
 
-/* The tracepoint of a module may have gone, or have come again elsewhere, and its function, too. */
+/* A module's tracepoint and its function may have been removed, or loaded at another address. */
 static void find_again(struct hv_instances *all, struct hv_kprobe_event *e, struct hv_gva *ret)
 {
 	const struct hv_catalogue *c;
@@ -237,9 +237,9 @@ static void find_again(struct hv_instances *all, struct hv_kprobe_event *e, stru
 	hv_err_free(err);
 }
 
-/* A probe of MODULE:FUNCTION records whenever the module is loaded
- * (trace_kprobe_module_callback()), and so does one of a tracepoint (__tprobe_event_module_cb()).
- * The kernel never finds another one again. */
+/* Probes of MODULE:FUNCTION (trace_kprobe_module_callback()) and of tracepoints
+ * (__tprobe_event_module_cb()) record whenever the module is loaded. The kernel never looks up
+ * other probes again. */
 unsigned hv_kprobes_renew(struct hv_instances *all)
 {
 	const struct hv_kernel *kernel = all->session->kernel;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which probes there are. */
+/* The list of function probes. */
 #include "tree/instance/dynamic/kprobes.h"
 
 #include <inttypes.h>
@@ -48,7 +48,7 @@ static void free_event_at(struct hv_kprobe_event **e)
 		free_event(*e);
 }
 
-/* Removes the one at INDEX. */
+/* Removes the probe at INDEX. */
 static void forget(struct hv_instances *all, size_t index)
 {
 	struct hv_kprobes *k = all->kprobes;
@@ -61,7 +61,7 @@ static void forget(struct hv_instances *all, size_t index)
 	free_event(e);
 }
 
-/* Removes the one at INDEX, and its event if it was the last one of that. */
+/* Removes the probe at INDEX, and its event if this was the event's last probe. */
 static void remove_at(struct hv_instances *all, size_t index)
 {
 	const struct hv_kprobe_family *f = all->kprobes->list[index]->family;
@@ -132,16 +132,17 @@ static struct hv_kprobe_family *make_family(struct hv_instances *all, const stru
 		.is_available = true,
 		.has_fields = true,
 		.reg_kind = HV_EVENT_REG_KPROBE,
-		/* No address of the guest's: it tells apart types that have an id in turn. */
+		/* Not a guest address. Unique even if an id is reused. */
 		.call = hv_gva(all->kprobes->nr_made),
 	};
 	make_fields(f, k, c);
 	return f;
 }
 
-/* -- where an error is ----------------------------------------------------------------------- */
+/* -- error positions
+ * ------------------------------------------------------------------------------ */
 
-/* The column of word NR of a command, or behind its last one. */
+/* Returns the column of word NR of a command, or of its end. */
 static unsigned column_of(char *const *words, size_t nr_words, size_t nr)
 {
 	unsigned at = 0;
@@ -151,7 +152,7 @@ static unsigned column_of(char *const *words, size_t nr_words, size_t nr)
 	return at;
 }
 
-/* A command, and the word of it to which an error points. */
+/* A command, and the index of the word that an error refers to. */
 struct command {
 	char *const *words;
 	size_t nr;
@@ -164,7 +165,7 @@ static struct hv_err *wrong(struct command *c, size_t word, int code, const char
 	return hv_err_new(code, "%s", why);
 }
 
-/* Whether K can be one more probe of the event of F (append_trace_kprobe()). */
+/* Returns an error unless K can be added to the event of F (append_trace_kprobe()). */
 static struct hv_err *check_family(const struct hv_instances *all, const struct hv_kprobe_family *f,
 				   const struct hv_kprobe *k, struct command *c)
 {
@@ -231,8 +232,8 @@ struct hv_err *hv_kprobe_find_memory(const struct hv_session *s, struct hv_kprob
 	return k->nr_results ? hv_actions_check_fetch(s->actions) : NULL;
 }
 
-/* The kernel registers a probe after it has parsed all of it, and then points at the symbol, unless
- * there is an event of that name. */
+/* The kernel registers a probe after parsing, and errors then refer to the symbol, unless the event
+ * name is in use. */
 static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *e,
 			      struct command *command, const struct hv_catalogue **ret)
 {
@@ -258,7 +259,7 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 	return err;
 }
 
-/* Traces again whoever has the event of F on. */
+/* Publishes all instances with the event of F enabled. */
 static struct hv_err *retrace(struct hv_instances *all, const struct hv_kprobe_family *f)
 {
 	size_t index = 0;
@@ -276,7 +277,7 @@ static struct hv_err *retrace(struct hv_instances *all, const struct hv_kprobe_f
 	return err;
 }
 
-/* Adds E. If its event is there already, and on, the probe is on at once. */
+/* Adds E. If its event exists and is enabled, the probe is enabled too. */
 static struct hv_err *add(struct hv_instances *all, struct hv_kprobe_event *e,
 			  const struct hv_catalogue *c)
 {
@@ -309,7 +310,7 @@ static struct hv_err *add(struct hv_instances *all, struct hv_kprobe_event *e,
 	return err;
 }
 
-/* kprobe_events has no fprobes, and a kernel may have none either. */
+/* kprobe_events does not support fprobes, and some kernels do not either. */
 static struct hv_err *check_letter(const struct hv_instances *all, const char *word,
 				   enum hv_kprobe_file file)
 {
@@ -359,7 +360,7 @@ static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all,
 		.drops_args = !asks_first,
 		.entry_at = hv_module_btf_entry_at,
 		.entry_behind = hv_module_btf_entry_behind,
-		/* Fprobes that are made of the function graph need none. */
+		/* fprobes based on the function graph do not need MAXACTIVE. */
 		.no_maxactive =
 			k->core.btf && hv_btf_size(k->core.btf, "fprobe", &unused) &&
 			!hv_btf_member(k->core.btf, "fprobe", "nr_maxactive", &unused, NULL),
@@ -392,7 +393,7 @@ struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t 
 	return err;
 }
 
-/* Whether a file shows K: dynamic_events all, kprobe_events its own. */
+/* Returns whether a file shows K: dynamic_events shows all, kprobe_events only its own. */
 static bool is_shown(const struct hv_kprobe *k, enum hv_kprobe_file file)
 {
 	return file == HV_DYNAMIC_EVENTS || !k->is_fprobe;
@@ -405,7 +406,7 @@ static struct hv_err *is_busy(const struct hv_instances *all, const struct hv_kp
 		       : NULL;
 }
 
-/* An event that is on keeps its last probe. */
+/* An enabled event keeps its last probe. */
 static struct hv_err *remove_one(struct hv_instances *all, size_t index)
 {
 	struct hv_kprobe_event *e = all->kprobes->list[index];

@@ -16,7 +16,7 @@ bool hv_site_is_named(const struct hv_site *site, const char *function)
 	       strcmp(site->name, colon + 1) == 0;
 }
 
-/* The first module in which FUNCTION, or MODULE:FUNCTION, can be traced. */
+/* Returns the first module with a traceable FUNCTION, or MODULE:FUNCTION. */
 static const char *find_name(const struct hv_kernel *k, const char *function)
 {
 	for (size_t i = 0; i < k->sites.nr; i++) {
@@ -40,7 +40,7 @@ const struct hv_btf *hv_module_btf_find(void *m, const char *function)
 			continue;
 		hv_btf_free(f->btf);
 		f->btf = NULL;
-		/* What cannot be read is not known, as in a kernel without BTF of modules. */
+		/* Unreadable BTF is ignored, as in a kernel without module BTF. */
 		hv_err_free(hv_btf_of_module(&f->kernel->core, module->at, &f->btf));
 		return f->btf;
 	}
@@ -55,7 +55,7 @@ bool hv_module_btf_has_function(void *m, const char *function)
 	return hv_kernel_symbol(f->kernel, function, &at) || find_name(f->kernel, function);
 }
 
-/* A function begins where its symbol is; its patch site may be the second instruction. */
+/* A function starts at its symbol; its patch site may be the second instruction. */
 bool hv_module_btf_entry_at(void *m, uint64_t address, struct hv_kprobe_entry *ret)
 {
 	const struct hv_kernel *k = ((struct hv_module_btf *)m)->kernel;
@@ -74,7 +74,7 @@ bool hv_module_btf_entry_at(void *m, uint64_t address, struct hv_kprobe_entry *r
 	return false;
 }
 
-/* Where FUNCTION, or MODULE:FUNCTION, begins. */
+/* Finds the start of FUNCTION, or MODULE:FUNCTION. */
 static bool find_start(const struct hv_kernel *k, const char *function, struct hv_gva *ret)
 {
 	const char *colon = strchr(function, ':'), *name, *module;

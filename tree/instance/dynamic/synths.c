@@ -15,16 +15,16 @@
 #include "tree/settings/hist_action.h"
 
 #define WORD	   8u
-/* While a hist trigger is obeyed, the record of its event is reserved, and the ring nested: each
+/* While a hist trigger runs, its event's record is reserved and the ring is nested: each of the two
  * disables preemption. */
 #define DEEPER	   2
-#define FIRST_CALL (UINT64_C(1) << 32) /* no address of the guest's, and none of a probe's */
+#define FIRST_CALL (UINT64_C(1) << 32) /* not a guest address, and distinct from probes */
 
 struct hv_synth_event {
 	struct hv_synth is;
-	struct hv_event_type type; /* of the catalogue; its strings and fields are owned here */
+	struct hv_event_type type; /* in the catalogue; its strings and fields are owned here */
 	struct hv_text print_fmt;
-	uint32_t fields_off; /* in an entry */
+	uint32_t fields_off; /* offset in an entry */
 };
 
 static void free_event(struct hv_synth_event *e)
@@ -41,7 +41,7 @@ static void free_event_at(struct hv_synth_event **e)
 		free_event(*e);
 }
 
-/* Removes the one at INDEX. */
+/* Removes the event at INDEX. */
 static void forget(struct hv_instances *all, size_t index)
 {
 	struct hv_synths *s = all->synths;
@@ -85,8 +85,8 @@ static void make_fields(struct hv_synth_event *e, const struct hv_catalogue *c)
 	}
 }
 
-/* What the guest's kernel puts between the fields in the text of print_fmt: a comma and a blank, or
- * a blank only (7.3). */
+/* Returns the separator that the guest's kernel uses between fields in the text of print_fmt: a
+ * comma and a blank, or only a blank (7.3). */
 static const char *between_fields(const struct hv_kernel *k)
 {
 	static const char function[] = "__set_synth_event_print_fmt";
@@ -109,7 +109,7 @@ static void make_type(struct hv_instances *all, struct hv_synth_event *e,
 		.is_available = true,
 		.has_fields = true,
 		.reg_kind = HV_EVENT_REG_SYNTH,
-		/* It tells apart types that have an id in turn. */
+		/* Unique even if an id is reused. */
 		.call = hv_gva(FIRST_CALL + ++all->synths->nr_made),
 	};
 	make_fields(e, c);
@@ -127,7 +127,7 @@ static struct hv_err *check(const struct hv_instances *all, const struct hv_cata
 	return NULL;
 }
 
-/* Where the kernel marks that NAME exists: where it is first found. */
+/* Returns the position that the kernel marks if NAME exists: its first occurrence. */
 static size_t place_of(const char *text, const char *name)
 {
 	const char *found = strstr(text, name);
@@ -190,7 +190,7 @@ static bool is_used(const struct hv_instances *all, const struct hv_synth_event 
 	return false;
 }
 
-/* NAME NULL: all. */
+/* NAME NULL: all events. */
 static struct hv_err *remove_named(struct hv_instances *all, const char *name)
 {
 	struct hv_synths *s = all->synths;
@@ -257,9 +257,8 @@ const struct hv_synth *hv_synths_find(const struct hv_instances *all, const char
 	return NULL;
 }
 
-/* The count inside the probe of an event is one more than that of the event itself already. Kernels
- * that keep a hist trigger's values in memory of the CPU disable preemption for that, too
- * (get_hist_pad). */
+/* The count inside the probe of an event is already one higher than the event's. Kernels with
+ * per-CPU memory for hist trigger values disable preemption once more for it (get_hist_pad). */
 static uint8_t deeper_than(const struct hv_instances *all, const struct hv_event *event)
 {
 	unsigned more = DEEPER + all->synths->has_pads;

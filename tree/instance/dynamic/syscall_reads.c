@@ -8,20 +8,20 @@
 #include "tree/instance/core/instance.h"
 #include "tree/instance/dynamic/syscalls.h"
 
-#define WORD	 8u  /* bytes of an argument */
-#define READ_MAX 169 /* of what an argument points to: SYSCALL_FAULT_ARG_SZ - 1 */
+#define WORD	 8u  /* size of an argument */
+#define READ_MAX 169 /* maximum read per argument: SYSCALL_FAULT_ARG_SZ - 1 */
 #define SET_BITS 64
 #define NR_SETS	 (HV_SYSCALL_NR_MAX / SET_BITS)
 #define DOTS	 "..."
 #define FAULT	 "(fault)"
 
-/* No address of a program: nothing is there, or the kernel is. */
+/* Lower addresses are never mapped in a program. */
 #define FIRST_ADDRESS 4096
 
-/* Probes of events have serials from 1 on, or fewer results. */
+/* Event probes use serials from 1 up and fewer results, so their tags differ. */
 #define FIRST_TAG 0xf000u
 
-/* Instead of the argument that says how many bytes: it is a string. */
+/* Value of `way` for strings, instead of the index of the size argument. */
 #define OF_STRING HV_SYSCALL_ARGS_MAX
 #define NR_WAYS	  (HV_SYSCALL_ARGS_MAX + 1)
 
@@ -56,13 +56,13 @@ static unsigned way_of(const struct hv_syscall_memory *m)
 	return m->is_sized ? m->size_arg : OF_STRING;
 }
 
-/* Of steps that follow each other none but those of one read have the same tag. */
+/* Adjacent steps have the same tag only if they belong to the same read. */
 static uint32_t tag_of(unsigned arg, unsigned way, uint32_t nr)
 {
 	return FIRST_TAG + (arg * NR_WAYS + way) * NR_SETS + nr / SET_BITS;
 }
 
-/* Which system calls have what an argument points to read, in one way. */
+/* The system calls that read memory for each argument and way. */
 struct sets {
 	uint64_t of[HV_SYSCALL_ARGS_MAX][NR_WAYS][NR_SETS];
 };
@@ -74,7 +74,7 @@ static void add_call(struct sets *sets, uint32_t nr, const struct hv_syscall_mem
 			sets->of[arg][way_of(m)][nr / SET_BITS] |= UINT64_C(1) << nr % SET_BITS;
 }
 
-/* The sets of the events that any instance wants, and that TYPE carries. */
+/* Finds the sets for the events that any instance wants, with TYPE as their carrier. */
 static bool find_sets(const struct hv_instances *all, const struct hv_catalogue *c,
 		      const struct hv_event_type *type, struct sets *ret,
 		      struct hv_kprobe_carrier *ret_carrier)
@@ -130,7 +130,7 @@ static void load_arg(struct builder *b, unsigned arg)
 	load(b, b->carrier->carrier_words_off + arg * WORD);
 }
 
-/* Of the system calls of SET, whose numbers are FIRST and more. */
+/* Adds the steps for the system calls in SET, numbered from FIRST. */
 static void add_reads(struct builder *b, unsigned arg, unsigned way, uint32_t first, uint64_t set)
 {
 	bool is_sized = way != OF_STRING;
@@ -199,13 +199,13 @@ static struct result find_result(struct hv_span all, uint32_t tag)
 	return (struct result){0};
 }
 
-/* isprint() of the kernel, whose characters are those of Latin-1. */
+/* isprint() of the kernel, which uses Latin-1. */
 static bool is_printable(uint8_t c)
 {
 	return (c >= ' ' && c <= '~') || c >= 0xa0;
 }
 
-/* Writes a string as sys_fault_user() does. Returns how many bytes. */
+/* Writes a string like sys_fault_user(). Returns the number of bytes. */
 static uint32_t put_string(uint8_t *to, struct hv_span string, uint32_t user_bytes)
 {
 	size_t len = string.len_bytes ? strnlen((const char *)string.data, string.len_bytes) : 0;
@@ -220,8 +220,8 @@ static uint32_t put_string(uint8_t *to, struct hv_span string, uint32_t user_byt
 	return (uint32_t)(shown + (len > user_bytes ? sizeof(DOTS) : 1));
 }
 
-/* What could not be read. Of an address that no page of a program can be at, the kernel has nothing
- * either. */
+/* Writes the text for unreadable memory. For an address that a program cannot map, the kernel
+ * writes nothing. */
 static uint32_t put_fault(uint8_t *to, const uint8_t *word)
 {
 	uint64_t address;

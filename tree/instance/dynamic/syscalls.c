@@ -9,16 +9,17 @@
 #include "tree/instance/core/instance.h"
 #include "tree/instance/dynamic/syscall_reads.h"
 
-#define WORD  8u /* bytes of an argument, and of a result */
-#define PLACE 4u /* bytes of the word that says where something is in the entry */
+#define WORD  8u /* size of an argument, and of a result */
+#define PLACE 4u /* size of the word with an offset and a length in the entry */
 
 /* The event of one system call. */
 struct made {
 	bool is_known;
 	uint16_t id;
-	uint16_t nr_off, words_off; /* in the entry */
+	uint16_t nr_off, words_off; /* offsets in the entry */
 	uint8_t nr_words;
-	uint16_t places_off; /* of what its arguments point to; without: the length */
+	uint16_t places_off; /* offset of the words that locate memory of arguments; without memory:
+				the length */
 	struct hv_syscall_memory memory;
 };
 
@@ -26,8 +27,8 @@ struct made {
 struct carrier {
 	bool is_known;
 	uint16_t id;
-	uint16_t nr_off, words_off; /* in the entry */
-	bool may_sleep;		    /* its probe */
+	uint16_t nr_off, words_off; /* offsets in the entry */
+	bool may_sleep;		    /* whether its probe may sleep */
 	struct made list[HV_SYSCALL_NR_MAX];
 };
 
@@ -35,7 +36,7 @@ enum { ENTER, EXIT, NR_CARRIERS };
 
 static const struct {
 	const char *name;
-	const char *words; /* the field that has them */
+	const char *words; /* the field that contains the words */
 	enum hv_event_reg reg;
 	unsigned nr_words;
 } known[NR_CARRIERS] = {
@@ -48,9 +49,9 @@ _Static_assert(16 + HV_SYSCALL_ARGS_MAX * (WORD + PLACE + HV_SYSCALL_MEMORY_MAX)
 	       "entry");
 
 struct hv_syscalls {
-	uint32_t user_bytes; /* of what an argument points to */
+	uint32_t user_bytes; /* bytes shown per argument */
 	struct carrier carriers[NR_CARRIERS];
-	uint8_t is_made[(UINT16_MAX + 1) / 8]; /* by id: an event of one system call */
+	uint8_t is_made[(UINT16_MAX + 1) / 8]; /* bit mask by id: system call events */
 };
 
 bool hv_syscalls_is(const struct hv_event_type *type)
@@ -69,7 +70,7 @@ static unsigned kind_of(const struct hv_event_type *type)
 	return type->reg_kind == known[EXIT].reg ? EXIT : ENTER;
 }
 
-/* Whether FIELD has LEN_BYTES, in the part of an entry that is looked at. */
+/* Returns whether FIELD has LEN_BYTES and is within the part of an entry that is decoded. */
 static bool is_field(const struct hv_event_field *field, uint32_t len_bytes)
 {
 	return field && field->size_bytes == len_bytes && field->off >= HV_ENTRY_HEADER_LEN &&
@@ -92,7 +93,7 @@ static void learn_carrier(struct carrier *carrier, const struct hv_catalogue *c,
 	carrier->words_off = (uint16_t)words->off;
 }
 
-/* Whether the NR fields from LIST on have LEN_BYTES each and follow each other from OFF on. */
+/* Returns whether the NR fields at LIST have LEN_BYTES each and are contiguous from OFF. */
 static bool are_fields(const struct hv_event_field *list, size_t nr, uint32_t len_bytes,
 		       uint32_t off)
 {
@@ -102,8 +103,8 @@ static bool are_fields(const struct hv_event_field *list, size_t nr, uint32_t le
 	return true;
 }
 
-/* The first field is the number, the others are words that follow each other, and places of what
- * those in MADE->memory point to. */
+/* Checks the fields: the number, then contiguous words, then the locations of the memory in
+ * MADE->memory. */
 static bool learn_fields(struct made *made, const struct hv_event_fields *fields, size_t max_words)
 {
 	const struct hv_event_field *list = fields->list;
@@ -254,7 +255,8 @@ bool hv_syscalls_event(const struct hv_syscalls *s, const struct hv_event *raw,
 				     });
 	*ret = *raw;
 	ret->id = made->id;
-	/* Where the probe may sleep, its own count is taken away as in all other events. */
+	/* If the probe may sleep, its own preemption count is subtracted as for all other
+	 * events. */
 	ret->is_as_deep = carrier->may_sleep;
 	ret->entry = (struct hv_span){entry, len};
 	return len != 0;

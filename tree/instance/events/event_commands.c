@@ -48,7 +48,7 @@ static bool acts_on(const struct hv_instance *in, struct hv_event_ref ref)
 	return false;
 }
 
-/* NULL: it is gone. */
+/* Returns NULL if the type was removed. */
 static const struct hv_event_type *find(const struct hv_catalogue *c, struct hv_event_ref ref)
 {
 	const struct hv_event_type *type = hv_catalogue_by_id(c, ref.id);

@@ -30,7 +30,7 @@ static void deinit(struct hv_instance *in)
 	free(s);
 }
 
-/* Returns where the first one is whose id is not below ID. */
+/* Returns the index of the first filter with an id of at least ID. */
 static size_t place_of(const struct hv_event_filters *s, uint32_t id)
 {
 	size_t low = 0, high = s->nr;
@@ -76,7 +76,7 @@ static void remove_at(struct hv_event_filters *s, size_t at)
 	memmove(s->list + at, s->list + at + 1, (s->nr - at) * sizeof(*s->list));
 }
 
-/* S owns TEXT and FILTER. */
+/* S takes ownership of TEXT and FILTER. */
 static void put(struct hv_event_filters *s, struct hv_event_ref ref, char *text,
 		struct hv_event_filter *filter)
 {
@@ -120,7 +120,7 @@ static struct hv_err *refuse(struct hv_instance *in, const struct hv_event_type 
 			  filter);
 }
 
-/* Buffers with what was recorded before the change keep it. */
+/* Events recorded before the change stay in the buffers. */
 struct hv_err *hv_instance_set_event_filter(struct hv_instance *in,
 					    const struct hv_event_type *type, const char *filter,
 					    const char *why, struct hv_filter_fault *ret_fault)
@@ -163,7 +163,7 @@ void hv_instance_remove_event_filter(struct hv_instance *in, const struct hv_eve
 	hv_instances_publish_filter(in->all, type);
 }
 
-/* While the top has a filter, its buffer is in host memory. */
+/* While the top instance has a filter, its buffer is in host memory. */
 static bool takes_rings(const struct hv_instances *all)
 {
 	return all->top.filters->nr_right;
@@ -193,7 +193,7 @@ bool hv_instance_record_passes(const struct hv_instance *in, const struct hv_eve
 	};
 
 	if (!event->pid) {
-		/* It has a name, which no trace shows (idle_init). */
+		/* The idle task has a name that traces do not show (idle_init). */
 		snprintf(idle, sizeof(idle), "swapper/%u", event->cpu);
 		record.comm = idle;
 	}

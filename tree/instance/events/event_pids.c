@@ -62,7 +62,7 @@ struct hv_err *hv_event_forks_publish(struct hv_instance *in)
 	return err ? err : hv_instance_publish_triggers(in);
 }
 
-/* The pid in the field NAME of EVENT, if that is the event called WHAT. */
+/* Reads the pid in field NAME of EVENT. Returns false unless EVENT's name is WHAT. */
 static bool read_pid(const struct hv_instance *in, const struct hv_event *event, const char *what,
 		     const char *name, uint32_t *ret)
 {
@@ -132,8 +132,8 @@ struct hv_err *hv_instance_set_event_pids(struct hv_instance *in, enum hv_filter
 	return NULL;
 }
 
-/* Events of one task that concern another: the field with its pid (trace_event_ignore_this_pid,
- * event_filter_pid_sched_switch_probe_pre). */
+/* Events of one task that concern a second task: the field with its pid
+ * (trace_event_ignore_this_pid, event_filter_pid_sched_switch_probe_pre). */
 static const struct {
 	const char *name;
 	const char *field;

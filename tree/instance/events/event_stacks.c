@@ -19,7 +19,7 @@ void hv_kept_events_free(struct hv_kept_event *kept)
 	}
 }
 
-/* Forgets what DUE has from the one at FIRST on. */
+/* Drops the entries of DUE from FIRST on. */
 static void forget_from(struct hv_stacks_due *due, unsigned first)
 {
 	for (unsigned i = first; i < due->nr; i++)
@@ -74,7 +74,7 @@ void hv_event_stacks_want(struct hv_instance *in)
 	in->stacks->nr_wanted++;
 }
 
-/* If there is no room, the oldest has waited too long: its stack was lost. */
+/* If there is no room, the oldest event's stack must have been lost. */
 void hv_event_stacks_end(struct hv_instance *in, const struct hv_cursor *cursor,
 			 const struct hv_event *event)
 {
@@ -93,13 +93,13 @@ void hv_event_stacks_end(struct hv_instance *in, const struct hv_cursor *cursor,
 	in->stacks->kept = NULL;
 }
 
-/* The stacks that have not come yet may be among what was lost. */
+/* Missing stacks may be among the lost records. */
 static void lose(struct hv_instance *in, const struct hv_event *event)
 {
 	forget_from(&in->stacks->due[event->cpu], 0);
 }
 
-/* Those of other tasks have not got theirs, and will not any more. */
+/* Newer events of other tasks have lost their stacks and are dropped. */
 bool hv_event_stacks_take(struct hv_instance *in, const struct hv_event *stack,
 			  struct hv_stack_due *ret)
 {

@@ -13,7 +13,7 @@
 #include "tree/instance/events/host_events.h"
 #include "tree/instance/tasks.h"
 
-/* NULL: it cannot be read now. */
+/* Returns NULL if the catalogue cannot be read now. */
 static const struct hv_catalogue *catalogue_of(const struct hv_instances *all)
 {
 	const struct hv_catalogue *c = NULL;
@@ -22,7 +22,7 @@ static const struct hv_catalogue *catalogue_of(const struct hv_instances *all)
 	return c;
 }
 
-/* Sharing begins before the change if it is needed after it (trace.h). */
+/* If sharing is needed after the change, it starts before (trace.h). */
 static struct hv_err *prepare(struct hv_instance *in, struct hv_event_set *events)
 {
 	struct hv_event_set before = in->events;
@@ -37,7 +37,7 @@ static struct hv_err *prepare(struct hv_instance *in, struct hv_event_set *event
 	return shares ? hv_instances_begin_sharing(in->all) : NULL;
 }
 
-/* Sites and tasks depend on whether one instance traces or several. */
+/* Sites and tasks depend on whether one or several instances trace. */
 static struct hv_err *retrace(struct hv_instance *in)
 {
 	return hv_instances_share(in->all) ? hv_instance_retrace(in) : NULL;
@@ -70,8 +70,8 @@ static struct hv_event_set changed(const struct hv_event_set *s, const struct hv
 	return events;
 }
 
-/* Takes the probes away from IN whose functions could not be changed. Those that were on BEFORE
- * stay, as when the guest takes a function later. Returns whether there are any. */
+/* Disables probes in IN whose functions could not be patched, except those enabled BEFORE, which
+ * stay like functions that the guest claims later. Returns whether there are any. */
 static bool refuse_kprobes(struct hv_instance *in, const struct hv_event_set *before,
 			   struct hv_event_switch *change, struct hv_err **first)
 {
@@ -96,8 +96,8 @@ static bool refuse_kprobes(struct hv_instance *in, const struct hv_event_set *be
 	return any;
 }
 
-/* Takes the events of the host away from IN if they cannot be recorded now. Those that others have
- * on are tried again with the next change. */
+/* Disables the host events in IN if they cannot be recorded now. Those of other instances are
+ * retried with the next change. */
 static void refuse_hosts(struct hv_instance *in, struct hv_err **first)
 {
 	struct hv_err *why = hv_host_events_publish(in->all);
@@ -108,7 +108,7 @@ static void refuse_hosts(struct hv_instance *in, struct hv_err **first)
 	hv_err_keep_first(first, hv_err_in(why, HV_HOST_SYSTEM));
 }
 
-/* After probes were refused: no tracepoint goes on calling functions for them. */
+/* After probes were refused, stops tracepoints from calling functions for them. */
 static struct hv_err *release_tracepoints(struct hv_instance *in)
 {
 	struct hv_event_switch unused = {0};
@@ -122,7 +122,7 @@ static struct hv_err *release_tracepoints(struct hv_instance *in)
 	return err;
 }
 
-/* Who gets none of what he names is told why. */
+/* If no named event could be enabled, returns the reason. */
 static struct hv_err *why_none(const struct hv_instance *in, struct hv_event_switch *change)
 {
 	for (size_t i = 0; i < change->nr; i++)
@@ -131,7 +131,7 @@ static struct hv_err *why_none(const struct hv_instance *in, struct hv_event_swi
 	return change->on ? hv_skipped_take(&change->left_out) : NULL;
 }
 
-/* IN owns EVENTS afterwards. */
+/* IN takes ownership of EVENTS. */
 static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 			  struct hv_event_switch *change)
 {
@@ -162,7 +162,7 @@ static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 	return refused ? refused : why_none(in, change);
 }
 
-/* The first event of a system call: learns how such events are made. */
+/* At the first system call event, prepares how such events are made. */
 static struct hv_err *need_syscalls(struct hv_instances *all, const struct hv_event_switch *change)
 {
 	const struct hv_catalogue *c;
@@ -178,7 +178,7 @@ static struct hv_err *need_syscalls(struct hv_instances *all, const struct hv_ev
 	return err;
 }
 
-/* Before the change, triggers may switch events. */
+/* Drains first, because triggers in earlier events may switch events. */
 struct hv_err *hv_instance_switch_events(struct hv_instance *in, struct hv_event_switch *change)
 {
 	struct hv_event_set events;

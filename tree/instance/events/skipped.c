@@ -65,8 +65,8 @@ static bool has_reason_of(const struct hv_skipped *l, size_t a, size_t b)
 	return strcmp(l->busy[a].why->message, l->busy[b].why->message) == 0;
 }
 
-/* Adds the reason of the event FIRST, and the events from there on that have the same, unless an
- * event before it has it. */
+/* Adds the reason for event FIRST, and all later events with the same reason. Does nothing if an
+ * earlier event has this reason. */
 static void add_reason(const struct hv_skipped *l, size_t first, struct hv_text *ret)
 {
 	for (size_t i = 0; i < first; i++)

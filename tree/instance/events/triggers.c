@@ -73,7 +73,7 @@ bool hv_triggers_have(const struct hv_triggers *s, enum hv_trigger_command comma
 
 /* -- changes ---------------------------------------------------------------------------------- */
 
-/* Puts OF, whose contents S then owns, at AT. */
+/* Inserts OF at AT. S takes ownership of its contents. */
 static void insert(struct hv_triggers *s, size_t at, struct hv_trigger_of of)
 {
 	s->list = hv_realloc_array(s->list, s->nr + 1, sizeof(*s->list));
@@ -82,7 +82,7 @@ static void insert(struct hv_triggers *s, size_t at, struct hv_trigger_of of)
 	s->nr++;
 }
 
-/* The caller owns the contents of what was at AT. */
+/* Removes the trigger at AT. The caller owns its contents. */
 static struct hv_trigger_of take_out(struct hv_triggers *s, size_t at)
 {
 	struct hv_trigger_of of = s->list[at];
@@ -92,7 +92,7 @@ static struct hv_trigger_of take_out(struct hv_triggers *s, size_t at)
 	return of;
 }
 
-/* Returns where the trigger is that is like OF; s->nr: there is none. */
+/* Returns the index of the trigger of the same type as OF, or s->nr. */
 static size_t find_like(const struct hv_triggers *s, const struct hv_trigger_of *of)
 {
 	size_t at = 0;
@@ -134,7 +134,7 @@ static struct hv_err *parse_filter(const struct hv_instance *in, const struct hv
 			  ret_fault->at, of->trigger.filter);
 }
 
-/* Makes what OF needs before it can act. */
+/* Prepares everything that OF needs to run. */
 static struct hv_err *prepare(struct hv_instance *in, const struct hv_trigger_of *of)
 {
 	struct hv_err *err = hv_instances_begin_sharing(in->all);
@@ -146,7 +146,7 @@ static struct hv_err *prepare(struct hv_instance *in, const struct hv_trigger_of
 	return err;
 }
 
-/* IN owns the contents of OF if this succeeds. */
+/* On success IN owns the contents of OF. */
 static struct hv_err *add(struct hv_instance *in, struct hv_trigger_of *of)
 {
 	struct hv_triggers *s = in->triggers;
@@ -194,7 +194,7 @@ static struct hv_err *need(struct hv_instance *in, const struct hv_catalogue *c,
 	return err || !target ? err : hv_host_made_need(in, c, target);
 }
 
-/* As in the kernel, to remove what is not there succeeds. */
+/* As in the kernel, removing a nonexistent trigger succeeds. */
 static struct hv_err *obey(struct hv_instance *in, const struct hv_event_type *type,
 			   struct hv_trigger_of *of, struct hv_filter_fault *ret_fault)
 {
@@ -315,14 +315,14 @@ static void forget_of(struct hv_instance *in, struct hv_event_ref ref)
 	}
 }
 
-/* -- acting ----------------------------------------------------------------------------------- */
+/* -- running ----------------------------------------------------------------------------------- */
 
 static bool is_on(const struct hv_instance *in, struct hv_event_ref ref)
 {
 	return hv_event_set_has(&in->events, ref);
 }
 
-/* Returns whether OF would change anything. If it would not, it does not count. */
+/* Returns whether OF would change anything. Otherwise it is not counted. */
 static bool would_change(const struct hv_instance *in, const struct hv_trigger_of *of)
 {
 	switch (of->trigger.command) {
@@ -380,17 +380,17 @@ static void act(struct hv_instance *in, struct hv_trigger_of *of, unsigned cpu)
 	}
 }
 
-/* Those that act after the event (EVENT_CMD_FL_POST_TRIGGER). */
+/* Returns whether the trigger acts after the event (EVENT_CMD_FL_POST_TRIGGER). */
 static bool is_post(enum hv_trigger_command command)
 {
 	return command == HV_TRIGGER_TRACEOFF || command == HV_TRIGGER_STACKTRACE;
 }
 
-/* If the kernel has to look at a record before it knows whether a trigger acts, or if one of them
- * acts after the event, or is a hist trigger, it reserves the record first (update_cond_flag): then
- * a snapshot has it, and traceon comes too late for it, unless the record is made elsewhere because
- * a filter of the event is looked at, too (trace_event_buffer_lock_reserve). The record of a marker
- * is always reserved first (tracing_mark_write). */
+/* Returns whether the kernel reserves the event's record before its triggers run
+ * (update_cond_flag). It does if a trigger needs the record's contents, acts after the event, or is
+ * a hist trigger. Then a snapshot contains the record, and traceon is too late for it. But if the
+ * event also has a filter, the record is built elsewhere first (trace_event_buffer_lock_reserve). A
+ * marker's record is always reserved first (tracing_mark_write). */
 static bool reserves_first(const struct hv_instance *in, uint32_t id)
 {
 	const struct hv_triggers *s = in->triggers;
@@ -404,7 +404,7 @@ static bool reserves_first(const struct hv_instance *in, uint32_t id)
 	return false;
 }
 
-/* Pulls those that act after the event, or the others. */
+/* Runs the triggers that act after the event, or the others. */
 static void pull(struct hv_instance *in, const struct hv_event *event, bool snapshots_are_after,
 		 bool after)
 {

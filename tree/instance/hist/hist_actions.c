@@ -8,7 +8,7 @@
 #include "tree/instance/core/instance.h"
 #include "tree/settings/hist_action.h"
 
-/* What is known of a hit. */
+/* State of processing one hit. */
 struct hit {
 	struct hv_instance *in;
 	struct hv_hist_of *of;
@@ -16,9 +16,9 @@ struct hit {
 	const struct hv_hist_output *out;
 	struct hv_hist_record record;
 	uint8_t key[HV_HIST_KEY_BYTES_MAX];
-	uint32_t at; /* of its entry */
-	/* Of the variables to which the trigger refers. Texts are copied, as the actions of one hit
-	 * may change the tables of others. */
+	uint32_t at; /* index of its entry */
+	/* Values of the referenced variables. Strings are copied, because the actions of a hit may
+	 * modify other tables. */
 	struct hv_hist_value refs[HV_HIST_VARIABLES_MAX];
 	_Alignas(uint64_t) char texts[HV_HIST_VARIABLES_MAX][HV_HIST_TEXT_BYTES];
 };
@@ -67,7 +67,7 @@ static bool is_new(const struct hv_hist_action *a, uint64_t value, uint64_t befo
 	return a->handler == HV_HIST_ON_MAX ? value > before : value != before;
 }
 
-/* The value must also be new among those of all keys (cond_snapshot_update). */
+/* The value must also be a new maximum or change over all keys (cond_snapshot_update). */
 static void take_snapshot(struct hit *h, const struct hv_hist_action *a, uint64_t value)
 {
 	struct hv_hist_taken *taken = h->of->taken;

@@ -6,7 +6,8 @@
 #include "tree/instance/dynamic/synths.h"
 #include "tree/settings/hist_action.h"
 
-/* -- what can be referred to ------------------------------------------------------------------- */
+/* -- context of references
+ * ------------------------------------------------------------------------ */
 
 static bool next_other(void *of, size_t index, struct hv_hist_other *ret)
 {
@@ -90,7 +91,7 @@ static bool takes_snapshots(const struct hv_hist_spec *s)
 	return false;
 }
 
-/* An instance has only one condition for snapshots (tracing_snapshot_cond_enable). */
+/* An instance can have only one snapshot condition (tracing_snapshot_cond_enable). */
 static struct hv_err *prepare_snapshots(struct hv_instance *in, struct hv_hist_of *of)
 {
 	if (!takes_snapshots(&of->spec))
@@ -148,9 +149,10 @@ bool hv_hist_links_are_like(const struct hv_hist_of *a, const struct hv_hist_of 
 	return true;
 }
 
-/* -- looking ----------------------------------------------------------------------------------- */
+/* -- lookups
+ * --------------------------------------------------------------------------------------- */
 
-/* A trigger may refer to itself. Those with one name share the histogram. */
+/* A trigger may refer to itself. Triggers with the same name share the histogram. */
 bool hv_hist_links_has(const struct hv_hists *s, const struct hv_hist_of *of)
 {
 	for (size_t i = 0; i < s->nr; i++)

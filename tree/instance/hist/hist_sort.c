@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-/* What is compared: the bytes of all keys, or what a sort is by. */
+/* The sort key: the bytes of all keys, or a field. */
 struct order {
 	const struct hv_hist_spec *spec;
-	const struct hv_hist_sort *sort; /* NULL: the bytes */
+	const struct hv_hist_sort *sort; /* NULL: compare bytes */
 };
 
 static int compare_numbers(uint64_t a, uint64_t b)
@@ -14,7 +14,7 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return a > b ? 1 : a < b ? -1 : 0;
 }
 
-/* Only so many bytes as the field has, as a number with or without a sign. */
+/* Reduces the key to the field's size, as a signed or unsigned number. */
 static uint64_t narrowed(const struct hv_hist_field *f, const uint8_t *key)
 {
 	unsigned unused_bits = 64 - 8 * f->size_bytes;
@@ -29,7 +29,7 @@ static uint64_t narrowed(const struct hv_hist_field *f, const uint8_t *key)
 
 static int compare_keys(const struct hv_hist_field *f, const uint8_t *a, const uint8_t *b)
 {
-	/* Of two numbers with a sign the smaller one is the one that has it. */
+	/* Adding the bias makes signed numbers compare as unsigned. */
 	uint64_t bias = f->is_signed ? UINT64_C(1) << 63 : 0;
 
 	if (f->is_stack)
@@ -71,8 +71,8 @@ static size_t parent_of(size_t at)
 	return (at - 1) / 2;
 }
 
-/* Moves the entry at ROOT of a heap of NR down to where it belongs: goes down the larger children
- * to the bottom, then up to the first that is not smaller. */
+/* Moves the entry at ROOT down in a heap of NR: follows the larger children to the bottom, then
+ * goes up to the first entry that is not smaller. */
 static void sift(const struct order *o, struct hv_hist_entry *e, size_t root, size_t nr)
 {
 	size_t at = root, child, place;
@@ -100,7 +100,7 @@ static void heap_sort(const struct order *o, struct hv_hist_entry *e, size_t nr)
 	}
 }
 
-/* Sorts each run of entries that are alike in the first sort (sort_secondary). */
+/* Sorts each run of entries that are equal in the first sort (sort_secondary). */
 static void sort_runs(const struct hv_hist_spec *s, struct hv_hist_entry *e, size_t nr)
 {
 	const struct order first = {s, &s->sorts[0]}, second = {s, &s->sorts[1]};

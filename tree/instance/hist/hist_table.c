@@ -15,20 +15,20 @@
 #define COMM_BYTES ((size_t)HV_COMM_LEN)
 #define MULTIPLIER UINT64_C(0x9e3779b97f4a7c15)
 
-/* An entry is its sums, the name of its task, its key, and, if the table has variables, a word that
- * says which of them are set, their numbers, and their texts. */
+/* An entry consists of its sums, the task's name, its key, and, if the table has variables, a bit
+ * mask of the set variables, their numbers, and their strings. */
 struct hv_hist_table {
 	unsigned nr_refs;
-	uint32_t size;	   /* of entries; a power of two */
-	size_t sums_bytes; /* of an entry */
-	size_t key_bytes;  /* likewise */
+	uint32_t size;	   /* number of entries; a power of two */
+	size_t sums_bytes; /* per entry */
+	size_t key_bytes;  /* per entry */
 	unsigned nr_variables;
 	unsigned nr_texts;
-	uint8_t text_of[HV_HIST_VARIABLES_MAX]; /* index of its text, and one more; 0: a number */
-	bool is_stack[HV_HIST_VARIABLES_MAX];	/* it is a stack, in the place of a text */
+	uint8_t text_of[HV_HIST_VARIABLES_MAX]; /* index of its string plus one; 0: a number */
+	bool is_stack[HV_HIST_VARIABLES_MAX];	/* it is a stack, stored like a string */
 	uint8_t *entries;			/* owned */
-	uint32_t nr, room;			/* of entries, used and allocated */
-	uint32_t *places; /* owned; 2 * size of them: index of an entry, and one more */
+	uint32_t nr, room;			/* number of entries, used and allocated */
+	uint32_t *places; /* owned; 2 * size elements: index of an entry plus one */
 	uint64_t hits, drops;
 };
 
@@ -53,7 +53,7 @@ static uint8_t *key_of(const struct hv_hist_table *t, uint8_t *entry)
 	return entry + t->sums_bytes + COMM_BYTES;
 }
 
-/* A stack has the place of a text. */
+/* A stack is stored like a string. */
 static bool is_text(const struct hv_hist_variable *v)
 {
 	return v->field && (v->field->is_text || v->field->is_stack);
@@ -119,10 +119,10 @@ void hv_hist_table_clear(struct hv_hist_table *t)
 
 /* -- variables --------------------------------------------------------------------------------- */
 
-/* The word that says which variables are set; their numbers follow it. */
+/* Returns the bit mask of the set variables; their numbers follow it. */
 static uint64_t *variables_of(const struct hv_hist_table *t, uint32_t at)
 {
-	/* All parts of an entry are multiples of words. */
+	/* All parts of an entry have a multiple of the word size. */
 	return (uint64_t *)(void *)(key_of(t, entry_at(t, at)) + t->key_bytes);
 }
 
@@ -147,7 +147,7 @@ void hv_hist_table_set_number(struct hv_hist_table *t, uint32_t at, unsigned var
 	variables[1 + variable] = number;
 }
 
-/* A text is cut off where that of the field ends, and always has a NUL (strscpy). */
+/* Truncates the string at the end of its field and always adds a NUL (strscpy). */
 static void set_text(struct hv_hist_table *t, uint32_t at, unsigned variable,
 		     const struct hv_hist_field *f, struct hv_span text)
 {
@@ -243,7 +243,7 @@ static void append(struct hv_hist_table *t, const uint8_t *key, const char *comm
 	memcpy(key_of(t, entry), key, t->key_bytes);
 }
 
-/* Where the entry of KEY is. If there is none, *RET_FREE is the place for one, or NULL. */
+/* Returns the index of KEY's entry. If there is none, *RET_FREE is a free bucket, or NULL. */
 static uint32_t find(const struct hv_hist_table *t, const uint8_t *key, uint32_t **ret_free)
 {
 	uint32_t place = place_of(t, key);
@@ -316,7 +316,7 @@ static void entries_of(const struct hv_hist_table *t, struct hv_hist_entry *ret)
 	for (uint32_t i = 0; i < t->nr; i++) {
 		uint8_t *entry = entry_at(t, i);
 
-		/* All parts of an entry are multiples of words. */
+		/* All parts of an entry have a multiple of the word size. */
 		ret[i] = (struct hv_hist_entry){
 			.key = key_of(t, entry),
 			.comm = (const char *)entry + t->sums_bytes,
@@ -362,7 +362,8 @@ void hv_hist_table_text(const struct hv_hist_table *t, const struct hv_hist_spec
 		       t->hits, t->nr, t->drops);
 }
 
-/* A buffer of the CPU has room for one stack. Kernels before 6.12 have none, and take as many. */
+/* The kernel's per-CPU buffer has room for one stack. Kernels before 6.12 do not have it, and use
+ * the same depth. */
 unsigned hv_hist_stack_depth(const struct hv_kernel *k)
 {
 	uint32_t off, len_bytes, depth;

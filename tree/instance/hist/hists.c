@@ -85,9 +85,10 @@ void hv_hists_pause(struct hv_hists *s, struct hv_event_ref ref, unsigned paused
 			s->list[i].is_paused = paused;
 }
 
-/* -- finding others ---------------------------------------------------------------------------- */
+/* -- lookups
+ * -------------------------------------------------------------------------------------- */
 
-/* The first one called NAME, which may be NULL, in any instance; NULL: there is none. */
+/* Returns the first trigger called NAME in any instance, or NULL. NAME may be NULL. */
 static const struct hv_hist_of *find_named(const struct hv_instances *all, const char *name)
 {
 	for (const struct hv_instance *in = &all->top; name && in; in = in->next)
@@ -100,7 +101,7 @@ static const struct hv_hist_of *find_named(const struct hv_instances *all, const
 	return NULL;
 }
 
-/* Whether OF is the trigger that SPEC writes again. NAMED is one of the name of SPEC
+/* Returns whether SPEC matches the existing trigger OF. NAMED is a trigger with SPEC's name
  * (hist_trigger_match). */
 static bool is_again(const struct hv_hist_of *of, const struct hv_hist_spec *spec,
 		     const struct hv_hist_of *named)
@@ -113,7 +114,7 @@ static bool is_again(const struct hv_hist_of *of, const struct hv_hist_spec *spe
 	       hv_hist_spec_has_filter(spec, of->spec.filter);
 }
 
-/* Returns where the trigger of REF is that SPEC writes again; nr: there is none. */
+/* Returns the index of the trigger of REF that SPEC matches, or nr. */
 static size_t find_again(const struct hv_instance *in, struct hv_event_ref ref,
 			 const struct hv_hist_spec *spec)
 {
@@ -128,7 +129,7 @@ static size_t find_again(const struct hv_instance *in, struct hv_event_ref ref,
 
 /* -- changes ----------------------------------------------------------------------------------- */
 
-/* A fault of the trigger as a whole, or of the WORD that the kernel marks. */
+/* Reports an error of the trigger as a whole, or at the WORD that the kernel marks. */
 static struct hv_err *refuse(struct hv_hist_refusal *refusal, int code, const char *why,
 			     const char *text, const char *word)
 {
@@ -153,7 +154,7 @@ static uint64_t bytes_of_all(const struct hv_instances *all)
 	return bytes;
 }
 
-/* Gives OF its histogram, which may be that of another trigger, and then has the size of that. */
+/* Assigns a histogram to OF. A histogram shared with a named trigger keeps its size. */
 static struct hv_err *take_table(const struct hv_instance *in, struct hv_hist_of *of)
 {
 	const struct hv_hist_of *named = find_named(in->all, of->spec.name);
@@ -188,7 +189,7 @@ static struct hv_err *parse_filter(const struct hv_instance *in, const struct hv
 
 static struct hv_err *remove_at(struct hv_instance *in, size_t at);
 
-/* Puts OF, whose contents S then owns, at AT. */
+/* Inserts OF at AT. S takes ownership of its contents. */
 static void insert(struct hv_hists *s, size_t at, const struct hv_hist_of *of)
 {
 	s->list = hv_realloc_array(s->list, s->nr + 1, sizeof(*s->list));
@@ -197,7 +198,7 @@ static void insert(struct hv_hists *s, size_t at, const struct hv_hist_of *of)
 	s->nr++;
 }
 
-/* The caller owns the contents of what was at AT. */
+/* Removes the trigger at AT. The caller owns its contents. */
 static struct hv_hist_of take_out(struct hv_hists *s, size_t at)
 {
 	struct hv_hist_of of = s->list[at];
@@ -207,7 +208,7 @@ static struct hv_hist_of take_out(struct hv_hists *s, size_t at)
 	return of;
 }
 
-/* Removes what was added for the actions of a trigger, unless others use it, too. */
+/* Removes the triggers added for the actions of OF, unless others use them. */
 static struct hv_err *remove_added(struct hv_instance *in, const struct hv_hist_of *of)
 {
 	struct hv_err *err = NULL;
@@ -221,7 +222,7 @@ static struct hv_err *remove_added(struct hv_instance *in, const struct hv_hist_
 	return err;
 }
 
-/* What is removed with it was added for no actions, and has none. */
+/* Triggers removed with it were added for actions and have no actions themselves. */
 static struct hv_err *remove_at(struct hv_instance *in, size_t at)
 {
 	struct hv_hist_of of = take_out(in->hists, at);
@@ -236,7 +237,7 @@ static struct hv_err *remove_at(struct hv_instance *in, size_t at)
 	return err;
 }
 
-/* IN owns the contents of OF if this succeeds. */
+/* On success IN owns the contents of OF. */
 static struct hv_err *add(struct hv_instance *in, struct hv_hist_of *of)
 {
 	struct hv_err *err = take_table(in, of);
@@ -258,7 +259,7 @@ static struct hv_err *add(struct hv_instance *in, struct hv_hist_of *of)
 	return err;
 }
 
-/* Why OF cannot be added (hist_register_trigger). */
+/* Returns why OF cannot be added (hist_register_trigger). */
 static struct hv_err *check_new(const struct hv_instance *in, const struct hv_hist_of *of,
 				const char *text, struct hv_hist_refusal *refusal)
 {
@@ -278,7 +279,7 @@ static struct hv_err *check_new(const struct hv_instance *in, const struct hv_hi
 	return NULL;
 }
 
-/* Pauses, continues or clears the trigger that OF writes again. False: there is none
+/* Pauses, continues or clears the trigger that OF matches. Returns false if there is none
  * (existing_hist_update_only). */
 static bool update(struct hv_instance *in, const struct hv_hist_of *of)
 {
@@ -297,7 +298,7 @@ static bool update(struct hv_instance *in, const struct hv_hist_of *of)
 	return true;
 }
 
-/* Only the guest has stacks. */
+/* Only guest events have stacks. */
 static struct hv_err *check_stack(const struct hv_instance *in, const struct hv_catalogue *c,
 				  const struct hv_hist_of *of)
 {
@@ -317,7 +318,7 @@ static struct hv_err *check_stack(const struct hv_instance *in, const struct hv_
 	return hv_callers_prepare(in->all->session->callers);
 }
 
-/* The layout of the table of a named trigger is that of the first one. */
+/* The table of a named trigger has the layout of the first trigger with this name. */
 static struct hv_err *link_new(struct hv_instance *in, const struct hv_catalogue *c,
 			       struct hv_hist_of *of, const char *text,
 			       struct hv_hist_refusal *refusal)
@@ -335,7 +336,7 @@ static struct hv_err *link_new(struct hv_instance *in, const struct hv_catalogue
 	return refuse(refusal, EINVAL, NAMED_MISMATCH, text, of->spec.name);
 }
 
-/* Empties OF if IN has taken its contents. To remove what is not there succeeds. */
+/* Clears OF if IN has taken its contents. Removing a nonexistent trigger succeeds. */
 static struct hv_err *obey(struct hv_instance *in, const struct hv_catalogue *c,
 			   struct hv_hist_of *of, const char *text, struct hv_hist_refusal *refusal)
 {
@@ -398,7 +399,7 @@ struct hv_err *hv_instance_write_hist(struct hv_instance *in, const struct hv_ev
 	return err;
 }
 
-/* The newest one of REF, or of all; nr: there is none. */
+/* Returns the index of the newest trigger of REF, or of all if REF is NULL; nr if there is none. */
 static size_t find_newest(const struct hv_hists *s, const struct hv_event_ref *ref)
 {
 	for (size_t i = s->nr; i-- > 0;)
@@ -454,7 +455,7 @@ static void forget_of(struct hv_instance *in, struct hv_event_ref ref)
 
 /* -- counting and showing ---------------------------------------------------------------------- */
 
-/* hist_field_timestamp(): a counter has no microseconds. */
+/* hist_field_timestamp(): counter clocks have no microseconds. */
 static uint64_t time_of(const struct hv_instance *in, const struct hv_hist_spec *spec,
 			const struct hv_event *event)
 {
@@ -523,7 +524,7 @@ static void spec_text(const struct hv_hist_of *of, struct hv_text *ret)
 	hv_hist_text_spec(&of->spec, of->is_paused ? HV_HIST_IS_PAUSED : HV_HIST_IS_ACTIVE, ret);
 }
 
-/* What it has taken a snapshot of; NULL: of nothing. */
+/* Returns the hit that took the snapshot, or NULL. */
 static const struct hv_hist_shot *shot_of(const struct hv_hist_of *of, struct hv_hist_shot *ret)
 {
 	const struct hv_hist_taken *taken = of->taken;

@@ -9,11 +9,11 @@
 #include "tracer/stubs.h"
 #include "tree/instance/demux/match.h"
 
-/* Options that are on while a latency is traced (__irqsoff_tracer_init). */
+/* Options that are set while a latency is traced (__irqsoff_tracer_init). */
 static const enum hv_option switched_on[] = {HV_OPT_OVERWRITE, HV_OPT_LATENCY_FORMAT,
 					     HV_OPT_PAUSE_ON_TRACE};
 
-/* What the tracers measure. */
+/* The kind of section of each tracer. */
 static const enum hv_section_kind kinds[] = {
 	[HV_TRACER_PREEMPTOFF] = HV_SECTION_PREEMPT,
 	[HV_TRACER_IRQSOFF] = HV_SECTION_IRQ,
@@ -39,7 +39,7 @@ static void switch_options_back(struct hv_instance *in)
 			       hv_options_on(&in->options_before, switched_on[i]));
 }
 
-/* There is one such tracer for all instances (irqsoff_busy). */
+/* All instances share one such tracer (irqsoff_busy). */
 static struct hv_err *check_others(const struct hv_instance *in)
 {
 	for (const struct hv_instance *i = &in->all->top; i; i = i->next)
@@ -50,7 +50,7 @@ static struct hv_err *check_others(const struct hv_instance *in)
 	return NULL;
 }
 
-/* Other instances may record calls in the other way, and without the limit. */
+/* Other instances may record calls in the other form, and without the depth limit. */
 bool hv_sections_show(const struct hv_instance *in, const struct hv_event *call)
 {
 	uint32_t max_depth = in->all->max_graph_depth;
@@ -81,8 +81,8 @@ void hv_sections_use_functions(struct hv_instance *in)
 		hv_section_tracer_log(in->all->session->sections, &calls);
 }
 
-/* What could not be put back does nothing but what the guest's own instruction would. It is tried
- * again with the next start, or at detach. */
+/* Instructions that could not be restored behave like the guest's original ones. They are retried
+ * at the next start or at detach. */
 static struct hv_err *end(struct hv_instance *in)
 {
 	struct hv_section_tracer *tracer = in->all->session->sections;
@@ -188,7 +188,7 @@ static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
 								 : HV_STUB_SECTION_FUNCTION;
 }
 
-/* The guest may have recorded functions outside of sections for others. */
+/* The guest may have recorded functions outside sections for other instances. */
 static void take(struct hv_instance *in, const struct hv_cursor *cursor,
 		 const struct hv_event *event)
 {

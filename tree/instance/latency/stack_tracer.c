@@ -9,7 +9,7 @@
 #include "tree/instance/core/instance.h"
 #include "tree/instance/core/sharing.h"
 
-#define SLOT_BYTES 8 /* of a return address */
+#define SLOT_BYTES 8 /* size of a return address */
 
 struct hv_err *hv_stack_tracer_check(const struct hv_instances *all)
 {
@@ -56,9 +56,8 @@ void hv_stack_tracer_set_max(struct hv_instances *all, uint64_t bytes)
 	hv_actions_set_deepest(all->session->actions, bytes);
 }
 
-/* Finds where each of the callers is on the stack, in their order, as check_stack() does: an
- * address that is not found is left out. WORDS begin at the caller's return address.
- */
+/* Finds the location of each caller on the stack, in order, like check_stack(): an address that is
+ * not found is omitted. WORDS begin at the caller's return address. */
 static void place_callers(struct hv_stack_tracer *s, const struct hv_event *e,
 			  const struct hv_stack_words *words, uint32_t end)
 {
@@ -77,7 +76,7 @@ static void place_callers(struct hv_stack_tracer *s, const struct hv_event *e,
 	}
 }
 
-/* Task stacks are aligned to their size, which the kernel's own stack tracer relies on, too. */
+/* Task stacks are aligned to their size. The kernel's own stack tracer relies on this, too. */
 void hv_stack_tracer_take(struct hv_instances *all, const struct hv_cursor *cursor,
 			  const struct hv_event *event)
 {
@@ -101,7 +100,7 @@ void hv_stack_tracer_take(struct hv_instances *all, const struct hv_cursor *curs
 	place_callers(s, &e, &words, place + depth);
 }
 
-/* Lets the guest record again what may have been lost. */
+/* After a loss, makes the guest record again. */
 static void drained(struct hv_instances *all)
 {
 	struct hv_stack_tracer *s = all->stack_tracer;

@@ -20,19 +20,19 @@
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/demux/match.h"
 
-#define PRIO_OF_RT	100 /* tasks below it are realtime */
+#define PRIO_OF_RT	100 /* realtime tasks are below it */
 #define PRIO_OF_IDLE	120
 #define POLICY_DEADLINE 6     /* SCHED_DEADLINE */
 #define PREEMPTED	0x100 /* TASK_REPORT_MAX, in prev_state */
 #define ENTRY_MAX	64u
 #define COMM_LEN	16
-/* How often the guest's lists are searched for a task, if every wait is the worst. */
+/* Minimum interval between searches of the guest's task lists, in case every wait is the worst. */
 #define SEARCH_NS	100000000
 
-/* Options that are on while a wakeup is traced (__wakeup_tracer_init). */
+/* Options that are set while a wakeup is traced (__wakeup_tracer_init). */
 static const enum hv_option switched_on[] = {HV_OPT_OVERWRITE, HV_OPT_LATENCY_FORMAT};
 
-/* The events, and the fields of each that count. */
+/* The events, and the fields used from each. */
 enum event { WAKEUP, WAKEUP_NEW, SWITCH, MIGRATE, NR_EVENTS };
 enum field { PID, PRIO, CPU, COMM, PREV_PID, PREV_PRIO, PREV_STATE, NR_FIELDS };
 
@@ -63,7 +63,7 @@ static const struct {
 	[MIGRATE] = {"sched_migrate_task", {[PID] = {"pid", 4}, [CPU] = {"dest_cpu", 4}}},
 };
 
-/* The records that the kernel's tracer makes: ftrace:wakeup and ftrace:context_switch. */
+/* The records that the kernel's tracer writes: ftrace:wakeup and ftrace:context_switch. */
 enum made { MADE_WAKEUP, MADE_SWITCH, NR_MADE };
 enum made_field {
 	MADE_PREV_PID,
@@ -110,16 +110,16 @@ struct hv_wakeups {
 		uint32_t id, len_bytes;
 		uint32_t offs[NR_MADE_FIELDS];
 	} made[NR_MADE];
-	struct current *cpus; /* owned; what each vCPU executes */
-	/* The task that is followed: */
+	struct current *cpus; /* owned; the task that each vCPU runs */
+	/* The followed task: */
 	bool follows, is_deadline;
-	struct moment task; /* as it was woken */
-	unsigned cpu;	    /* that it was woken for (wakeup_cpu) */
-	unsigned runs_on;   /* where it will run (wakeup_current_cpu) */
+	struct moment task; /* as of its wakeup */
+	unsigned cpu;	    /* the vCPU that it was woken for (wakeup_cpu) */
+	unsigned runs_on;   /* the vCPU that it will run on (wakeup_current_cpu) */
 	uint64_t since_ns;
-	struct hv_section *worst; /* has a reference; NULL: none */
-	bool has_line;		  /* WORST says of its task what is known */
-	/* What was found in the guest's lists last, and when they were searched. */
+	struct hv_section *worst; /* owns a reference; may be NULL */
+	bool has_line;		  /* WORST already describes its task */
+	/* Result and time of the last search in the guest's task lists. */
 	struct hv_task_line line;
 	uint64_t searched_ns;
 };
@@ -222,9 +222,10 @@ static bool follows(const struct hv_instance *in, const struct hv_event_type *ty
 	return false;
 }
 
-/* -- begin and end ----------------------------------------------------------------------------- */
+/* -- start and stop
+ * -------------------------------------------------------------------------------- */
 
-/* There is one such tracer for all instances (wakeup_busy). */
+/* All instances share one such tracer (wakeup_busy). */
 static struct hv_err *check_others(const struct hv_instance *in)
 {
 	for (const struct hv_instance *i = &in->all->top; i; i = i->next)
@@ -262,7 +263,7 @@ static void switch_options_back(struct hv_instance *in)
 						   : HV_FULL_DROPS);
 }
 
-/* What the vCPUs execute. Events that are recorded already come later. */
+/* Reads the tasks that the vCPUs run. Events that are already recorded arrive later. */
 static void read_currents(const struct hv_instance *in)
 {
 	for (unsigned cpu = 0; cpu < in->all->nr_cpus; cpu++) {
@@ -357,7 +358,7 @@ static void lose(struct hv_instance *in, const struct hv_event *event)
 	stop_following(in->wakeups);
 }
 
-/* False: EVENT is shorter than its format. */
+/* Returns false if EVENT is shorter than its format. */
 static bool read_moment(const struct hv_wakeups *w, enum event event, const struct hv_event *e,
 			struct moment *ret)
 {
@@ -373,13 +374,13 @@ static bool read_moment(const struct hv_wakeups *w, enum event event, const stru
 	return true;
 }
 
-/* task_state_index(): what a preempted task is in is not known, and mostly running. */
+/* task_state_index(). The state of a preempted task is unknown, and usually running. */
 static uint8_t state_index(uint64_t state)
 {
 	return state && state < PREEMPTED ? (uint8_t)(__builtin_ctzll(state) + 1) : 0;
 }
 
-/* Makes a record of the tracer: where and when EVENT was, of the tasks in M. */
+/* Makes a record of the tracer, with the vCPU and time of EVENT and the tasks in M. */
 static void put_made(const struct hv_wakeups *w, enum made made, const struct hv_event *event,
 		     const struct moment *m, const struct hv_wakeups_sink *sink)
 {
@@ -407,7 +408,7 @@ static void put_made(const struct hv_wakeups *w, enum made made, const struct hv
 	sink->put(sink->ctx, &own);
 }
 
-/* Whether the tracer is for tasks of PRIO. */
+/* Returns whether the tracer follows tasks of PRIO. */
 static bool is_for(const struct hv_tracer_ops *tracer, int32_t prio)
 {
 	if (tracer == &hv_tracer_wakeup_dl)
@@ -415,8 +416,8 @@ static bool is_for(const struct hv_tracer_ops *tracer, int32_t prio)
 	return tracer == &hv_tracer_wakeup || prio < PRIO_OF_RT;
 }
 
-/* The priority of the task that EVENT's vCPU executes, which is the one of EVENT. False: it is not
- * known. */
+/* Finds the priority of the task that EVENT's vCPU runs, which is EVENT's task. Returns false if it
+ * is unknown. */
 static bool find_current(const struct hv_wakeups *w, const struct hv_event *event, int32_t *ret)
 {
 	const struct current *c = &w->cpus[event->cpu];
@@ -425,7 +426,7 @@ static bool find_current(const struct hv_wakeups *w, const struct hv_event *even
 	return !event->pid || (c->is_known && c->pid == event->pid);
 }
 
-/* probe_wakeup(). A task whose deadline counts is followed whatever runs, and until it runs. */
+/* probe_wakeup(). A deadline task is followed regardless of the running task, until it runs. */
 static void follow_wakeup(struct hv_instance *in, const struct hv_event *event, struct moment *m,
 			  const struct hv_wakeups_sink *sink)
 {
@@ -492,7 +493,7 @@ static void keep(struct hv_instance *in, uint64_t ns)
 	*w->worst = (struct hv_section){.nr_refs = 1, .cpu = w->cpu, .ns = ns};
 	w->worst->to.pid = w->task.pid;
 	memcpy(w->worst->to.comm, w->task.comm, sizeof(w->worst->to.comm) - 1);
-	/* As far as its priority tells, if it has ended when the guest's memory is read. */
+	/* Derived from the priority, in case the task has exited before guest memory is read. */
 	w->worst->policy = prio < 0 ? POLICY_DEADLINE : 0;
 	w->worst->nice = prio >= PRIO_OF_RT ? prio - PRIO_OF_IDLE : 0;
 	w->worst->rt_priority =
@@ -505,8 +506,8 @@ static void keep(struct hv_instance *in, uint64_t ns)
 		find_line(in);
 }
 
-/* probe_wakeup_sched_switch(). What ran while nothing was recorded does not wait any more; as in
- * the kernel that is not said of a vCPU outside of tracing_cpumask. */
+/* probe_wakeup_sched_switch(). A task that ran while nothing was recorded no longer waits. As in
+ * the kernel, this does not apply to a vCPU excluded by tracing_cpumask. */
 static void follow_switch(struct hv_instance *in, const struct hv_event *event, struct moment *m,
 			  const struct hv_wakeups_sink *sink)
 {
@@ -555,7 +556,8 @@ void hv_wakeups_follow(struct hv_instance *in, const struct hv_event *event,
 			follow(in, i, event, sink);
 }
 
-/* -- the worst --------------------------------------------------------------------------------- */
+/* -- the worst wait
+ * -------------------------------------------------------------------------------- */
 
 struct hv_section *hv_wakeups_worst(struct hv_instance *in)
 {
@@ -599,7 +601,7 @@ static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
 	return HV_STUB_FUNCTION;
 }
 
-/* Whether a task is followed that will run on CPU: then calls of functions there are part of the
+/* Returns whether the followed task will run on CPU: function calls there are then part of the
  * wait. */
 static bool follows_on(const struct hv_instance *in, unsigned cpu)
 {
