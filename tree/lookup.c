@@ -12,7 +12,7 @@ static bool is_seen(const struct hv_place *dir, const struct hv_child *c)
 	return !c->is_in || c->is_in(dir);
 }
 
-/* Moves AT to its child or entry NAME. Returns false when it has none of that name. */
+/* Moves AT to its child or entry NAME. Returns false if there is none. */
 static bool step(struct hv_place *at, const char *name)
 {
 	const struct hv_node *dir = at->node;
@@ -36,7 +36,7 @@ static struct hv_err *not_a_dir(const char *path, const struct hv_place *at)
 	return hv_err_in(hv_err_new(ENOTDIR, "'%s' is not a directory", at->name), "%s", path);
 }
 
-/* Follows the first LEN bytes of PATH from the root, name by name. */
+/* Resolves the first LEN bytes of PATH from the root, name by name. */
 static struct hv_err *walk(struct hv_tree *tree, const char *path, size_t len, struct hv_place *ret)
 {
 	const char *whole = path, *end = path + len;
@@ -120,7 +120,7 @@ bool hv_place_name(const struct hv_place *dir, size_t index, struct hv_text *ret
 	return true;
 }
 
-/* The modes are those of the kernel's calls of tracefs_create_file: TRACE_MODE_WRITE,
+/* The modes are those of the kernel's tracefs_create_file() calls: TRACE_MODE_WRITE,
  * TRACE_MODE_READ, and 0220. */
 unsigned hv_node_mode(const struct hv_node *n)
 {

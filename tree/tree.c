@@ -15,7 +15,7 @@
 #include "tree/lookup.h"
 #include "tree/nodes.h"
 
-#define READY_LEN_BYTES 4096 /* a reader that polls is assumed to ask for one page */
+#define READY_LEN_BYTES 4096 /* a polling reader is assumed to ask for one page */
 
 struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
 {
@@ -101,14 +101,14 @@ struct hv_err *hv_tree_stat(struct hv_tree *tree, const char *path, struct hv_tr
 	return NULL;
 }
 
-/* NAME is the last one of PATH. */
+/* NAME is the last name in PATH. */
 static bool exists(struct hv_tree *tree, const char *path, const char *name)
 {
 	struct hv_place at;
 	struct hv_err *err = hv_lookup(tree, path, &at);
 
 	hv_err_free(err);
-	/* Every directory has these, though paths here do not use them. */
+	/* Every directory has these, although paths do not use them. */
 	return !err || strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
@@ -190,8 +190,8 @@ struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why)
 	return f;
 }
 
-/* A reader of trace_pipe takes events away from all others and keeps the tracer from being changed,
- * so such a file needs the right to write settings. */
+/* A reader of trace_pipe consumes events of all other readers and blocks changes of the tracer, so
+ * it needs the right to write settings. */
 static struct hv_err *check_read(const struct hv_place *at, const struct hv_rights *rights)
 {
 	struct hv_err *err = hv_place_check(at, rights, at->node->reads);
@@ -269,7 +269,7 @@ static void drop_text(struct hv_file *f)
 	f->text_pos = 0;
 }
 
-/* Many open files of one long text have it once. */
+/* Several open files with the same long text share it. */
 static struct hv_err *share_text(struct hv_file *f)
 {
 	struct hv_shared_texts *all = &f->at.tree->texts;
@@ -284,7 +284,7 @@ static struct hv_err *share_text(struct hv_file *f)
 			  HV_SHARED_ALL_MAX >> 20);
 }
 
-/* Makes text for a read of LEN_BYTES, unless some of the last text is left. */
+/* Makes text for a read of LEN_BYTES, unless the previous text has a rest. */
 static struct hv_err *need_text(struct hv_file *f, size_t len_bytes)
 {
 	struct hv_err *err;

@@ -29,7 +29,7 @@ static const char *name_of(struct hv_session *s, enum hv_trace_clock clock)
 	return names[clock] ? names[clock] : s->kernel->core.as.arch->counter_name;
 }
 
-/* If hvtrace cannot compute the guest's own clock, times are the values of its counter. */
+/* If hvtrace cannot compute the guest's own clock, times are raw counter values. */
 static bool is_chosen(const struct hv_buffers *b, enum hv_trace_clock clock)
 {
 	if (clock == HV_TRACE_CLOCK_TSC)
@@ -52,7 +52,7 @@ static void show_clock(struct hv_file *f)
 	hv_text_add(&f->text, "\n");
 }
 
-/* Setting a clock clears the buffer, even when it is the one in use (tracing_set_clock). */
+/* Setting a clock clears the buffer, even if the clock does not change (tracing_set_clock). */
 static struct hv_err *write_clock(struct hv_file *f, const char *buf, size_t len_bytes,
 				  size_t *ret_len)
 {
@@ -76,7 +76,7 @@ static struct hv_err *write_clock(struct hv_file *f, const char *buf, size_t len
 	return hv_err_new(EINVAL, "there is no clock '%s'", name);
 }
 
-/* In pages of trace_pipe_raw an event has the time since the last event. */
+/* In pages of trace_pipe_raw an event stores the time since the previous event. */
 static void show_timestamps(struct hv_file *f)
 {
 	hv_text_add(&f->text, "[delta] absolute\n");

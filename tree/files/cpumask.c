@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* tracing_cpumask: the vCPUs that are recorded. */
+/* tracing_cpumask: the recorded vCPUs. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static bool is_between(char c)
 	return isspace((unsigned char)c) || c == ',';
 }
 
-/* Reads one group of digits backwards. Its last digit is before *END, which moves to its first. */
+/* Parses one group of digits backwards from *END, which moves to its first digit. */
 static struct hv_err *take_chunk(const char *text, size_t *end, uint32_t *ret)
 {
 	unsigned shift = 0;
@@ -58,7 +58,7 @@ static struct hv_err *take_chunk(const char *text, size_t *end, uint32_t *ret)
 	return NULL;
 }
 
-/* Reads a mask up to a newline. Missing digits are 0 (bitmap_parse). RET_MUTED has a byte per
+/* Parses a mask up to a newline. Missing digits are 0 (bitmap_parse). RET_MUTED has a byte per
  * vCPU. */
 static struct hv_err *parse(const char *text, size_t len, unsigned nr_cpus, uint8_t *ret_muted)
 {

@@ -4,7 +4,7 @@
 #include "tree/files/lines.h"
 #include "tree/format/format.h"
 
-#define TEXT_LEN_BYTES 65536 /* how much text is made at a time */
+#define TEXT_LEN_BYTES 65536 /* size of a chunk of text */
 #define RULE	       "---------------------------------\n"
 
 /* A buffer may contain millions of events. Only the newest are written. */
@@ -12,7 +12,7 @@
 
 struct dump {
 	struct hv_lines lines;
-	unsigned is_done; /* the last line was made */
+	unsigned is_done; /* the last line was written */
 };
 
 static void skip_oldest(struct hv_lines *l, struct hv_text *out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files that define events by commands, one in each line. kprobe_events: probes of functions and
- * their returns; synthetic_events: events that actions of hist triggers make; and dynamic_events:
- * all events that users define. */
+/* Files that define events with commands, one per line. kprobe_events: function and return
+ * probes; synthetic_events: events made by hist trigger actions; dynamic_events: all
+ * user-defined events. */
 #include <ctype.h>
 #include <string.h>
 
@@ -13,13 +13,13 @@
 #include "tree/instance/dynamic/synths.h"
 #include "tree/settings/kprobe.h"
 
-#define WHERE  "synthetic_events" /* as error_log of the kernel names who has refused it */
+#define WHERE  "synthetic_events" /* subsystem in the kernel's error_log */
 #define SPACES " \t\n\v\f\r"
 
-/* Obeys one command, of LEN bytes. */
+/* Executes one command, LEN bytes long. */
 typedef struct hv_err *(*command_obey)(struct hv_file *f, const char *line, size_t len);
 
-/* The write operation of such a file. The commands before one that is refused have been obeyed
+/* Write operation of these files. Commands before a refused one stay executed
  * (trace_parse_run_command()). */
 static struct hv_err *write_commands(struct hv_file *f, const char *buf, size_t len_bytes,
 				     command_obey obey, size_t *ret_len)
@@ -40,10 +40,10 @@ static struct hv_err *write_commands(struct hv_file *f, const char *buf, size_t 
 	return err;
 }
 
-/* The words of a line; those that are separated by white space (argv_split()). */
+/* The words of a line, separated by white space (argv_split()). */
 struct words {
 	char *line;  /* owned */
-	char **list; /* owned, of words in LINE */
+	char **list; /* owned; the words point into LINE */
 	size_t nr;
 };
 
@@ -65,7 +65,7 @@ static struct words split_words(const char *line, size_t len)
 	return w;
 }
 
-/* Adds to error_log what ERR and FAULT say about W. Returns ERR. */
+/* Reports ERR and FAULT for W in error_log. Returns ERR. */
 static struct hv_err *log_fault(struct hv_file *f, const struct words *w, struct hv_err *err,
 				const struct hv_kprobe_fault *fault)
 {
@@ -95,7 +95,7 @@ static struct hv_err *define(struct hv_file *f, const char *text)
 	return err;
 }
 
-/* The line without what is around it. The caller frees it. */
+/* Returns the line without surrounding white space. The caller frees it. */
 static char *command_in(const char *line, size_t len)
 {
 	while (len && strchr(SPACES, line[0])) {
@@ -144,14 +144,13 @@ static void show_synthetic(struct hv_file *f)
 
 /* kprobe_events and kprobe_profile: probes of functions and their returns. */
 
-/* dynamic_events has those of kprobe_events and others. */
+/* dynamic_events contains the probes of kprobe_events and others. */
 static enum hv_kprobe_file file_of(const struct hv_file *f)
 {
 	return f->at.node == &hv_dynamic_events_node ? HV_DYNAMIC_EVENTS : HV_KPROBE_EVENTS;
 }
 
-/* The name of the synthetic event that NAME, [GRP/]NAME, is that of; NULL: there is none. The
- * caller frees it. */
+/* Returns the synthetic event called NAME, [GRP/]NAME, or NULL. The caller frees it. */
 static char *find_synth(const struct hv_instances *all, const char *name)
 {
 	const char *slash = strchr(name, '/');
@@ -162,7 +161,7 @@ static char *find_synth(const struct hv_instances *all, const char *name)
 	return hv_synths_find(all, name) ? hv_strdup(name) : NULL;
 }
 
-/* What came of two attempts to remove events of a name: ENOENT only if there was none in both. */
+/* Combines the results of two attempts to remove events by name: ENOENT only if both found none. */
 static struct hv_err *or_if_none(struct hv_err *first, struct hv_err *second)
 {
 	if (first && first->code == ENOENT && (!second || second->code != ENOENT)) {
@@ -199,8 +198,8 @@ static struct hv_err *remove_named(struct hv_file *f, const struct words *w)
 	return hv_synths_remove(all, synth);
 }
 
-/* A command of kprobe_events; of dynamic_events, if F is that, all but those that define synthetic
- * events and probes of events. */
+/* Executes a command of kprobe_events, or of dynamic_events except definitions of synthetic events
+ * and event probes. */
 static struct hv_err *obey_kprobe(struct hv_file *f, const char *line, size_t len)
 {
 	hv_cleanup(words_deinit) struct words w = split_words(line, len);
@@ -247,12 +246,12 @@ static void show_profile(struct hv_file *f)
 
 #define NAMES_OF_FILES ", %pd/%pD"
 #define OF_RETURNS     "\nkernel return probes support: $retval, $arg<N>, $comm"
-/* Kernels with these have the others, too. */
+/* Kernels with these also have the others. */
 #define OF_CASTS                                                                                   \
 	"\ntypecasts: [(structname[,field])]<argname>[->field[->field|.field...]],\n"              \
 	"  [(structname[,field])](fetcharg)->field[->field|.field...]"
 
-/* Programs look here for what they can use. */
+/* Programs read this text to detect features. */
 static const char *more_of_types(const struct hv_kernel *kernel)
 {
 	struct hv_gva at;
@@ -387,7 +386,7 @@ const struct hv_node hv_synthetic_events_node = {
 	"  f[:[<group>/][<event>]] <func-name>[%return] [<args>]\n"                                \
 	"  t[:[<group>/][<event>]] <tracepoint> [<args>]"
 
-/* Programs look here for what they can use. */
+/* Programs read this text to detect features. */
 static const char *more_of_dynamic(const struct hv_kernel *kernel)
 {
 	struct hv_gva at;

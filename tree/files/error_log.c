@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* error_log: the last writes that were refused. */
+/* error_log: the most recent refused writes. */
 #include "tree/files/files.h"
 
 static struct hv_err *open_errors(struct hv_file *f)

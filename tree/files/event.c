@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The files of events/SYSTEM/EVENT/ that describe one type of the guest's events, and hist: what
- * its hist triggers have counted. */
+/* The files of events/SYSTEM/EVENT/ that describe a guest event type, and hist: the histograms of
+ * its hist triggers. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "tree/format/event_format.h"
 #include "tree/instance/hist/hists.h"
 
-/* Whether TYPE is a return of function_graph, whose records have FIELD, too. */
+/* Returns whether TYPE is a function_graph return, whose records also have FIELD. */
 static bool has_host(const struct hv_file *f, const struct hv_event_type *type,
 		     struct hv_event_field *field)
 {

@@ -27,7 +27,7 @@ bool hv_place_raw_layout(const struct hv_place *at, struct hv_raw_layout *ret,
 	       hv_raw_layout_add_host(ret, host);
 }
 
-/* The entry of a place in events/SYSTEM/ is the index of the system. It is only valid until the
+/* In a path in events/SYSTEM/, `entry` is the index of the system. It is valid only until the
  * guest's modules are read again. */
 static const struct hv_event_system *system_of(const struct hv_place *at)
 {
@@ -36,7 +36,7 @@ static const struct hv_event_system *system_of(const struct hv_place *at)
 	return at->entry < c->nr_systems ? &c->systems[at->entry] : NULL;
 }
 
-/* The entry of a place in events/SYSTEM/EVENT/ is the id of the type. */
+/* In a path in events/SYSTEM/EVENT/, `entry` is the id of the type. */
 const struct hv_event_type *hv_place_event_type(const struct hv_place *at)
 {
 	return hv_catalogue_by_id(hv_place_catalogue(at), at->entry);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* enable in events/, events/SYSTEM/ and events/SYSTEM/EVENT/: switches the guest's own events on
- * and off for the instance (event_enable_write, system_enable_write). */
+/* enable in events/, events/SYSTEM/ and events/SYSTEM/EVENT/: enables and disables guest events for
+ * the instance (event_enable_write, system_enable_write). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -62,7 +62,7 @@ static struct hv_err *write_event(struct hv_file *f, const char *buf, size_t len
 
 /* -- of a system, or of all -------------------------------------------------------------------- */
 
-/* SYSTEM NULL: all. */
+/* SYSTEM NULL: all systems. */
 static struct hv_err *fill_types(struct hv_file *f, const char *system)
 {
 	static const char *const states[] = {"0\n", "0\n", "1\n", "X\n"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* filter in events/SYSTEM/EVENT/ and events/SYSTEM/: which of the guest's own events the instance
- * takes (event_filter_write, subsystem_filter_write). */
+/* filter in events/SYSTEM/EVENT/ and events/SYSTEM/: filters the guest events of the instance
+ * (event_filter_write, subsystem_filter_write). */
 #include <string.h>
 
 #include "tracer/event_types.h"
@@ -8,8 +8,8 @@
 #include "tree/files/files.h"
 #include "tree/instance/events/event_filters.h"
 
-/* What was written, up to a NUL, without white space at its end (memdup_user_nul, strstrip). The
- * caller frees it. */
+/* Returns the written text up to a NUL, without trailing white space (memdup_user_nul, strstrip).
+ * The caller frees it. */
 static struct hv_err *filter_written(const char *buf, size_t len_bytes, char **ret)
 {
 	size_t len = strnlen(buf, len_bytes);
@@ -85,7 +85,7 @@ static void show_system_filter(struct hv_file *f)
 		    "# If no events are modified, an error message will be displayed here\n");
 }
 
-/* An event for which the filter is wrong has none afterwards, and the write succeeds nevertheless
+/* If the filter is wrong for an event, the event loses its filter, but the write succeeds
  * (process_system_preds). */
 static struct hv_err *set_for(struct hv_file *f, const struct hv_event_type *type,
 			      const char *filter)

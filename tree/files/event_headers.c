@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* events/header_page, events/header_event and printk_formats. Programs that read trace_pipe_raw
- * need them in addition to the formats of events. */
+/* events/header_page, events/header_event and printk_formats, which programs need in addition to
+ * event formats in order to read trace_pipe_raw. */
 #include <inttypes.h>
 
 #include "kernel/events/catalogue.h"
@@ -39,7 +39,7 @@ static void show_header_event(struct hv_file *f)
 			      "\tdata max type_len  == 28\n");
 }
 
-/* Follows t_show() in kernel/trace/trace_printk.c, which does not escape a backslash. */
+/* Like t_show() in kernel/trace/trace_printk.c, which does not escape a backslash. */
 static void add_escaped(struct hv_text *out, const char *s)
 {
 	for (; *s; s++) {

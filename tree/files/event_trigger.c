@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* trigger in events/SYSTEM/EVENT/: what happens at each of these events (event_trigger_regex_write,
+/* trigger in events/SYSTEM/EVENT/: actions on each of these events (event_trigger_regex_write,
  * trigger_show). */
 #include <string.h>
 

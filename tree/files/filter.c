@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The files that choose functions: set_ftrace_filter, set_ftrace_notrace, set_graph_function,
+/* The files that select functions: set_ftrace_filter, set_ftrace_notrace, set_graph_function,
  * set_graph_notrace, stack_trace_filter.
- * A writer edits a copy of the list, and closing the file publishes the copy. Truncation empties
- * only the copy, so that there is never a moment in which the list is empty and all functions are
- * traced. A reader sees the list as it was when the file was opened. Words that wait for modules,
- * and commands, take effect at once, since they trace nothing by themselves. */
+ *
+ * A writer edits a copy of the list, and closing the file publishes it. Truncation clears only the
+ * copy, so the list is never temporarily empty, which would trace all functions. A reader sees the
+ * list as of open(). Words that wait for modules, and commands, take effect immediately because
+ * they trace nothing by themselves. */
 #include <string.h>
 
 #include "base/nearest.h"
@@ -109,7 +110,7 @@ static bool module_is_loaded(const struct hv_file *f, const char *name)
 	return false;
 }
 
-/* Applies FUNC:mod:MODULE. MODULE is NULL for FUNC and for FUNC:mod, which mean the same. A word
+/* Applies FUNC:mod:MODULE. MODULE is NULL for FUNC and for FUNC:mod, which are equivalent. A word
  * whose module is not loaded waits for it (cache_mod). */
 static struct hv_err *apply_module(struct hv_file *f, const char *func, const char *module)
 {
@@ -192,8 +193,8 @@ static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t le
 	return err;
 }
 
-/* Applies the last word, which no white space follows. An error does not fail close(2), but for a
- * right that lacks: it goes to error_log only. */
+/* Applies the last word if no white space follows it. Errors other than a missing right do not fail
+ * close(2); they only go to error_log. */
 static struct hv_err *apply_last_token(struct hv_file *f)
 {
 	struct edit *edit = f->state;

@@ -33,7 +33,7 @@ static void show_addresses(struct hv_file *f)
 	}
 }
 
-/* Shows each function as the kernel shows one that has one user, no flags and no trampoline. */
+/* Shows each function as the kernel does if it has one user, no flags and no trampoline. */
 static void show_enabled(struct hv_file *f)
 {
 	const uint8_t *patched = hv_site_stubs_now(hv_file_session(f)->stubs);

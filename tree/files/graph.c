@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* max_graph_depth and tracing_thresh: which calls of function_graph are recorded. */
+/* max_graph_depth and tracing_thresh: limits on the recorded function_graph calls. */
 #include <inttypes.h>
 
 #include "kernel/kernel.h"
@@ -26,7 +26,7 @@ bool hv_place_has_profile(const struct hv_place *at)
 	return has_stub(at, HV_STUB_PROFILED);
 }
 
-/* An unsigned int that is shown as an int (graph_depth_read, graph_depth_write). */
+/* An unsigned int shown as an int (graph_depth_read, graph_depth_write). */
 static void show_depth(struct hv_file *f)
 {
 	hv_text_printf(&f->text, "%" PRId32 "\n", (int32_t)f->at.instance->all->max_graph_depth);
@@ -48,7 +48,7 @@ static struct hv_err *write_depth(struct hv_file *f, const char *buf, size_t len
 	return NULL;
 }
 
-/* Microseconds that are stored as nanoseconds; a value that is too large wraps
+/* Shown in microseconds and stored in nanoseconds; a value that is too large wraps
  * (tracing_nsecs_write). */
 static void show_thresh(struct hv_file *f)
 {

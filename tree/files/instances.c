@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* instances/: mkdir makes an instance, rmdir removes it. */
+/* instances/: mkdir creates an instance, rmdir removes it. */
 #include <string.h>
 
 #include "tracer/events/host_buffer.h"

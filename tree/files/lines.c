@@ -7,7 +7,7 @@
 #include "tree/format/section_graph.h"
 #include "tree/format/symbol_texts.h"
 
-/* Whether calls in sections, and their ends, are shown as a graph. */
+/* Returns whether calls in sections, and section ends, are shown as a graph. */
 static bool shows_sections(const struct hv_instance *in)
 {
 	return in->selection.tracer->measures == HV_MEASURES_SECTIONS &&
@@ -34,7 +34,7 @@ struct hv_style hv_lines_style(struct hv_lines *l)
 	hv_symbol_texts_of(l->symbols, in->all->session->kernel->symbols_version);
 	if (shows_sections(in)) {
 		l->options = hv_section_graph_options(&in->options);
-		/* The end of an interrupt may be behind the end of the section. */
+		/* An interrupt may end after the section. */
 		hv_options_set(&l->options, HV_OPT_FUNCGRAPH_IRQS, 1);
 	}
 	hv_line_texts_of(l->line_texts, shows_sections(in) ? l->options.bits : in->options.bits);
@@ -51,7 +51,7 @@ struct hv_style hv_lines_style(struct hv_lines *l)
 	};
 }
 
-/* A graph does not show the time until the next event, and add_call() looks ahead itself. */
+/* A graph does not show the time until the next event, and add_call() reads ahead itself. */
 bool hv_lines_take(struct hv_lines *l, struct hv_event *ret)
 {
 	struct hv_reader *r = &l->reader;
@@ -67,7 +67,7 @@ bool hv_lines_take(struct hv_lines *l, struct hv_event *ret)
 	return true;
 }
 
-/* function_graph shows markers and the guest's own events as comments among its calls. */
+/* function_graph shows markers and guest events as comments. */
 static void add_comment(struct hv_lines *l, struct hv_text *out, const struct hv_style *style,
 			const struct hv_event *e)
 {
@@ -88,7 +88,7 @@ static void add_call(struct hv_lines *l, struct hv_text *out, const struct hv_st
 		hv_cursor_skip(cursor, e->cpu);
 }
 
-/* A stack has its own lines with function_graph, too. */
+/* A stack has its own lines, even with function_graph. */
 void hv_lines_add(struct hv_lines *l, struct hv_text *out, const struct hv_style *style,
 		  const struct hv_event *e)
 {

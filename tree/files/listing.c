@@ -7,7 +7,7 @@
 #include "tree/instance/budget.h"
 #include "tree/instance/latency/wakeups.h"
 
-#define TEXT_LEN_BYTES 65536 /* how much text is made at a time */
+#define TEXT_LEN_BYTES 65536 /* size of a chunk of text */
 
 void hv_listing_begin(struct hv_listing *l, const struct hv_place *at, struct hv_buffer *buffer)
 {
@@ -31,7 +31,7 @@ void hv_listing_deinit(struct hv_listing *l)
 	free(l->started);
 }
 
-/* Which functions are missing, because they cost the guest too much. */
+/* Adds the functions that are not traced because they are too expensive. */
 static void add_aside(struct hv_text *out, const struct hv_instances *all)
 {
 	HV_AUTO_TEXT struct hv_text names = {0};
@@ -41,7 +41,7 @@ static void add_aside(struct hv_text *out, const struct hv_instances *all)
 		hv_text_printf(out, "# not traced, to limit the overhead: %s\n", names.data);
 }
 
-/* What was before the worst wait does not count (get_total_entries_cpu). */
+/* Excludes events before the worst wait (get_total_entries_cpu). */
 static void count_worst(const struct hv_listing *l, struct hv_header *ret)
 {
 	const struct hv_reader *r = &l->lines.reader;
@@ -83,7 +83,7 @@ static void add_header(struct hv_listing *l, struct hv_text *out, const struct h
 	add_aside(out, r->instance->all);
 }
 
-/* Notes that CPU has a line. Returns whether it had one before. */
+/* Marks that CPU has a line. Returns whether it had one before. */
 static bool note_started(struct hv_listing *l, unsigned cpu)
 {
 	bool was;
@@ -98,9 +98,9 @@ static bool note_started(struct hv_listing *l, unsigned cpu)
 	return was;
 }
 
-/* Adds the lines that go before E. When events were overwritten, a line announces the first event
- * of each vCPU except that of the first vCPU shown (test_cpu_buff_start). For a later loss a line
- * says that events were lost but, as the kernel's iterator does, not how many. */
+/* Adds the lines before E. If events were overwritten, a line announces the first event of each
+ * vCPU, except that of the first vCPU shown (test_cpu_buff_start). For a later loss a line reports
+ * lost events but, like the kernel's iterator, not their number. */
 static void add_gap(struct hv_listing *l, struct hv_text *out, const struct hv_style *style,
 		    const struct hv_event *e)
 {

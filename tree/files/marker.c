@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* trace_marker and trace_marker_raw add lines and bytes from the host to the guest's events. */
+/* trace_marker and trace_marker_raw: add text and bytes from the host to the trace. */
 #include "kernel/kernel.h"
 #include "tracer/events/marker.h"
 #include "tree/files/event_dirs.h"
@@ -21,8 +21,8 @@ static struct hv_err *refusal(const struct hv_instance *in)
 	return NULL;
 }
 
-/* The longest text or bytes of KIND, which is as in the guest's kernel, if their record has
- * MORE_BYTES behind them. Kernels before 6.8, whose pages have one size, take OLD_MAX at most. */
+/* Returns the maximum length of text or bytes of KIND in the guest's kernel, with MORE_BYTES after
+ * them in the record. Kernels before 6.8, with a fixed page size, accept at most OLD_MAX. */
 static size_t max_bytes(const struct hv_file *f, enum hv_event_kind kind, size_t more_bytes,
 			size_t old_max)
 {
@@ -39,8 +39,8 @@ static size_t max_bytes(const struct hv_file *f, enum hv_event_kind kind, size_t
 	return max < HV_MARK_LEN_MAX ? max : HV_MARK_LEN_MAX;
 }
 
-/* As in the kernel, of a text that is too long as much is written as is taken, and the writer goes
- * on with the rest (tracing_mark_write). */
+/* Like the kernel, accepts only part of a text that is too long; the writer then writes the rest
+ * (tracing_mark_write). */
 static struct hv_err *write_marker(struct hv_file *f, const char *buf, size_t len_bytes,
 				   size_t *ret_len)
 {

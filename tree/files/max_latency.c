@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* tracing_max_latency: the longest section, or the longest wait of a woken task, that was
- * measured. */
+/* tracing_max_latency: the longest measured section, or wait of a woken task. */
 #include <inttypes.h>
 
 #include "tree/files/files.h"

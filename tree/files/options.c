@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* trace_options, and options/ with a file for each option. */
+/* trace_options, and options/ with one file per option. */
 #include <string.h>
 
 #include "base/nearest.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* set_ftrace_pid and set_ftrace_notrace_pid: which tasks are traced. A write takes effect as a
- * whole or not at all; truncation empties the list at once. Both are as in tracefs. */
+/* set_ftrace_pid and set_ftrace_notrace_pid: limit tracing to tasks. As in tracefs, a write takes
+ * effect as a whole or not at all, and truncation clears the list immediately. */
 #include "tree/files/files.h"
 #include "tree/instance/tasks.h"
 #include "tree/instance/trace.h"

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* trace_pipe, of all vCPUs and of each vCPU. A read takes events out of the buffer. */
+/* trace_pipe, of all vCPUs and of each vCPU. A read consumes events of the buffer. */
 #include "tree/files/files.h"
 #include "tree/files/lines.h"
 #include "tree/format/format.h"
 #include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"
 
-#define TEXT_LEN_BYTES 8156 /* how much text is made at a time: the kernel's trace_seq */
+#define TEXT_LEN_BYTES 8156 /* size of a chunk of text: the kernel's trace_seq */
 
 struct pipe {
 	struct hv_lines lines;
-	unsigned asleep; /* the reader was told to wait */
+	unsigned asleep; /* the reader was asked to wait */
 };
 
 static struct hv_err *open_pipe(struct hv_file *f)
@@ -26,8 +26,8 @@ static struct hv_err *open_pipe(struct hv_file *f)
 	return NULL;
 }
 
-/* A read returns the end of the file only if the reader has read something before and recording is
- * off. Only events end the wait of a reader that sleeps (tracing_wait_pipe of 6.12). */
+/* A read returns end of file only if the reader has read something before and recording is off.
+ * Only events wake a sleeping reader (tracing_wait_pipe of 6.12). */
 static bool is_at_end(const struct hv_file *f)
 {
 	const struct pipe *p = f->state;
@@ -36,7 +36,7 @@ static bool is_at_end(const struct hv_file *f)
 	       !hv_instance_tracing_on(f->at.instance);
 }
 
-/* Takes whole events, until there is as much text as the reader asked for. */
+/* Takes complete events until there is as much text as the reader asked for. */
 static struct hv_err *fill_pipe(struct hv_file *f)
 {
 	size_t enough = f->asked_bytes < TEXT_LEN_BYTES ? f->asked_bytes : TEXT_LEN_BYTES;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* function_profile_enabled and trace_stat/functionN (kernel/trace/ftrace.c, trace_stat.c): the
- * number and the time of the calls of each function, on each vCPU.
- * Leaves to others: counting (arch/, tracer/call_counts.h), which functions are counted
- * (instance/sites.h). */
+ * number and duration of the calls of each function, per vCPU. arch/ and tracer/call_counts.h
+ * count; instance/sites.h selects functions. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -21,8 +20,8 @@ static void show_enabled(struct hv_file *f)
 	hv_text_printf(&f->text, "%u\n", f->at.instance->profiles);
 }
 
-/* The counts stay until the top's profile is switched on again. There is one count of a function
- * for all instances, so that of another instance only goes on with it. */
+/* Counts are kept until the top instance's profile is enabled again. All instances share the count
+ * of a function, so enabling another instance's profile continues it. */
 static struct hv_err *write_enabled(struct hv_file *f, const char *buf, size_t len_bytes,
 				    size_t *ret_len)
 {
@@ -64,7 +63,7 @@ static int compare_times(const void *pa, const void *pb)
 	return (a->site > b->site) - (a->site < b->site);
 }
 
-/* Time lost to the host has its own column, after the columns of the kernel. */
+/* Time lost to the host has its own column, after the kernel's columns. */
 static bool shows_host(const struct hv_file *f)
 {
 	return hv_options_on(&f->at.instance->all->top.options, HV_OPT_FUNCGRAPH_HOST);
@@ -93,7 +92,8 @@ static void add_row(struct hv_file *f, const struct hv_profile_count *c)
 	hv_text_add(&f->text, "\n");
 }
 
-/* The top shows every count, as the kernel does, unless others are among them. */
+/* The top instance shows every count, as the kernel does, unless the counts include other
+ * instances' functions. */
 static bool shows(const struct hv_instance *in, struct hv_gva ip)
 {
 	if (hv_instance_is_top(in) && !in->all->profile_shared)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* per_cpu/cpuN/trace_pipe_raw: the events of trace_pipe, as pages of the kernel's ring buffer. */
+/* per_cpu/cpuN/trace_pipe_raw: the events of trace_pipe in pages of the kernel's ring buffer
+ * format. */
 #include "base/guard.h"
 #include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
@@ -7,7 +8,7 @@
 #include "tree/format/raw_page.h"
 #include "tree/instance/core/sharing.h"
 
-/* In so many bytes every event fits, except a marker, a stack, and an event of the guest's own. */
+/* Room for any event except markers, stacks, and guest events. */
 #define ROOM_FOR_MOST (HV_RAW_FIXED_MAX + 32)
 
 struct raw {
@@ -15,8 +16,7 @@ struct raw {
 	struct hv_raw_layout layout;
 };
 
-/* The reader prevents changes of current_tracer, but excludes no other reader
- * (tracing_buffers_open). */
+/* The reader blocks changes of current_tracer, but no other readers (tracing_buffers_open). */
 static struct hv_err *open_raw(struct hv_file *f)
 {
 	struct hv_instance *in = f->at.instance;
@@ -35,7 +35,7 @@ static struct hv_err *close_raw(struct hv_file *f)
 	return NULL;
 }
 
-/* Most of a page: what needs no event of its own. */
+/* Fills most of a page, with events in brief form. */
 static void fill_briefs(struct hv_reader *r, struct hv_raw_page *page)
 {
 	const unsigned kinds = hv_raw_brief_kinds(page->layout);
@@ -51,8 +51,8 @@ static void fill_briefs(struct hv_reader *r, struct hv_raw_page *page)
 	} while (nr && nr_taken == nr);
 }
 
-/* Takes an event that might not fit only when everything before it was consumed. If it does not fit
- * it stays in the buffer until a page contains it, so that the next reader finds it if this one
+/* Takes an event that might not fit only after everything before it was consumed. If it does not
+ * fit, it stays in the buffer until a page contains it, so that the next reader gets it if this one
  * closes the file. */
 static void fill_page(struct hv_reader *r, struct hv_raw_page *page)
 {
@@ -76,8 +76,8 @@ static void fill_page(struct hv_reader *r, struct hv_raw_page *page)
 		hv_cursor_consume(r->cursor);
 }
 
-/* Makes a page, or as much of one as was asked for (tracing_buffers_read). A read that asks for
- * less than an event needs returns the end of the file. */
+/* Makes a page, or the requested part of one (tracing_buffers_read). A read with less room than an
+ * event needs returns end of file. */
 static struct hv_err *fill_raw(struct hv_file *f)
 {
 	const struct hv_buffers *b = &f->at.instance->buffers;

@@ -4,7 +4,7 @@
 #include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"
 
-#define KERNEL_SIZE_BYTES (1408 << 10) /* buffer_size_kb of a kernel */
+#define KERNEL_SIZE_BYTES (1408 << 10) /* default buffer_size_kb of the kernel */
 
 static void use(struct hv_reader *r, struct hv_buffer *buffer, enum hv_cursor_mode mode)
 {
@@ -34,9 +34,9 @@ void hv_reader_follow(struct hv_reader *r)
 		use(r, buffer, HV_CURSOR_FOLLOW);
 }
 
-/* A percentage is of at most the size that a buffer of the kernel has by default, so that events
- * reach a program that waits for them as early as in the kernel, although the buffers here are
- * larger. 100 percent is of the whole buffer. */
+/* The percentage refers to at most the kernel's default buffer size, so that programs receive
+ * events as early as from the kernel, although hvtrace's buffers are larger. 100 percent refers to
+ * the whole buffer. */
 static bool is_full_enough(const struct hv_reader *r)
 {
 	uint64_t percent = r->instance->fill_percent;
@@ -48,9 +48,9 @@ static bool is_full_enough(const struct hv_reader *r)
 	return hv_buffer_unread(r->buffer, cpu) * 100 >= of_bytes * percent;
 }
 
-/* buffer_percent concerns files of one vCPU only, as in the kernel (trace_poll,
- * ring_buffer_poll_wait). While recording is off the buffer does not become fuller, and what it
- * contains is ready. */
+/* buffer_percent applies only to per-vCPU files, as in the kernel (trace_poll,
+ * ring_buffer_poll_wait). While recording is off the buffer does not grow, and its events are
+ * ready. */
 struct hv_err *hv_reader_ready(struct hv_reader *r, bool *ret_always)
 {
 	const struct hv_instance *in = r->instance;

@@ -33,8 +33,8 @@ static void add_help(const struct readme *r, const struct hv_node *n, const char
 	hv_text_add(r->out, "\n");
 }
 
-/* Adds N at PATH, and everything below it. HELP NULL: N itself has no line. Leaves out the
- * directories of instances/, since they contain the same files as the root. */
+/* Adds N at PATH and everything below it. HELP NULL: N itself has no line. Omits the directories in
+ * instances/, which contain the same files as the root. */
 static void add_node(const struct readme *r, const struct hv_node *n, const char *help,
 		     const char *path)
 {

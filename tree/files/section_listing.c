@@ -9,9 +9,9 @@
 #include "tree/format/symbol_texts.h"
 #include "tree/instance/latency/sections.h"
 
-#define TEXT_LEN_BYTES 65536 /* how much text is made at a time */
+#define TEXT_LEN_BYTES 65536 /* size of a chunk of text */
 
-/* Truncating forgets the section; its length still counts (tracing_open). */
+/* Truncating drops the section; its length still counts (tracing_open). */
 void hv_section_listing_begin(struct hv_section_listing *l, struct hv_file *f)
 {
 	struct hv_instance *in = f->at.instance;
@@ -32,7 +32,7 @@ void hv_section_listing_deinit(struct hv_section_listing *l)
 	hv_symbol_texts_free(l->symbols);
 }
 
-/* Makes the event of line NR. False: there are not so many. */
+/* Makes the event of line NR. Returns false after the last line. */
 static bool event_at(const struct hv_section *s, size_t nr, struct hv_event *ret)
 {
 	if (nr == 0) {
@@ -76,8 +76,8 @@ static void add_header(const struct hv_section *s, const struct hv_style *style,
 		hv_format_header(&f->text, style, &header);
 }
 
-/* Adds the line of EVENT, which is line NR. The stack has its own lines, and so have calls that
- * were recorded before the option was on. Returns whether the line after it was added, too. */
+/* Adds the line of EVENT, line NR. The stack, and calls recorded before the option was set, have
+ * their own lines. Returns whether the next line was added too. */
 static bool add_to_graph(struct hv_section_listing *l, size_t nr, const struct hv_event *event,
 			 const struct hv_style *style, struct hv_text *out)
 {
@@ -94,8 +94,8 @@ static bool add_to_graph(struct hv_section_listing *l, size_t nr, const struct h
 	return false;
 }
 
-/* Adds line NR. What was lost was called before the first call that is known. Returns as
- * add_to_graph(). */
+/* Adds line NR. Lost calls were made before the first known call. Returns as add_to_graph()
+ * does. */
 static bool add_line(struct hv_section_listing *l, size_t nr, const struct hv_style *style,
 		     struct hv_text *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* available_events and set_event: the guest's own events by name. */
+/* available_events and set_event: guest events by name. */
 #include <string.h>
 
 #include "tracer/event_types.h"
@@ -55,7 +55,7 @@ static struct hv_err *open_set_event(struct hv_file *f)
 	return hv_file_truncates(f) ? hv_instance_end_events(f->at.instance) : NULL;
 }
 
-/* What is said without "host:" is the guest's. To switch off, all are meant. */
+/* A word without "host:" enables only guest events, but disables host events too. */
 static bool is_meant(const struct hv_event_word *w, const struct hv_event_type *type)
 {
 	const char *system = w->system ? w->system : w->either;
@@ -99,7 +99,7 @@ static struct hv_err *obey(struct hv_file *f, const char *text)
 	return err;
 }
 
-/* The end of the write ends a word, even without white space behind it (ftrace_event_write()). */
+/* The end of the write ends a word, even without trailing white space (ftrace_event_write()). */
 static struct hv_err *write_set_event(struct hv_file *f, const char *buf, size_t len_bytes,
 				      size_t *ret_len)
 {

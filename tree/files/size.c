@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The sizes of a buffer: buffer_size_kb, buffer_total_size_kb, buffer_subbuf_size_kb, and
- * free_buffer, which makes the buffer as small as possible. */
+/* Buffer sizes: buffer_size_kb, buffer_total_size_kb, buffer_subbuf_size_kb, and free_buffer, which
+ * shrinks the buffer to the minimum. */
 #include <inttypes.h>
 
 #include "tree/files/files.h"
@@ -28,7 +28,7 @@ static void show_size(struct hv_file *f)
 		hv_text_printf(&f->text, "%" PRIu64 "\n", hv_buffers_size(b, cpu) / 1024);
 }
 
-/* tracing_total_entries_read: each vCPU's size counts in whole KiB. */
+/* tracing_total_entries_read: each vCPU's size counts in full KiB. */
 static void show_total(struct hv_file *f)
 {
 	const struct hv_buffers *b = &f->at.instance->buffers;
@@ -39,7 +39,7 @@ static void show_total(struct hv_file *f)
 	hv_text_printf(&f->text, "%" PRIu64 "\n", kb);
 }
 
-/* Returns whether some vCPU's buffer, or its ring in the guest, has that size now. */
+/* Returns whether the buffer of any vCPU, or its ring in the guest, has this size. */
 static bool is_a_size(const struct hv_buffers *b, uint64_t bytes)
 {
 	const struct hv_buffer *guests = b->session->buffer;
@@ -50,8 +50,8 @@ static bool is_a_size(const struct hv_buffers *b, uint64_t bytes)
 	return false;
 }
 
-/* Rounds the size up to whole pages of the kernel's buffer, at least two, unless some buffer
- * already has that size. */
+/* Rounds the size up to whole pages of the kernel's buffer, at least two, unless a buffer already
+ * has exactly this size. */
 static struct hv_err *resize(struct hv_instance *in, int cpu, uint64_t kb)
 {
 	uint64_t bytes = kb * 1024, data_bytes = hv_buffers_page_data(&in->buffers), pages;
@@ -85,7 +85,7 @@ static void show_subbuf(struct hv_file *f)
 	hv_text_printf(&f->text, "%u\n", f->at.instance->buffers.page_bytes / 1024);
 }
 
-/* Rounds the size up to a power of two of the smallest pages (buffer_subbuf_size_write). */
+/* Rounds the size up to a power of two times the smallest page (buffer_subbuf_size_write). */
 static struct hv_err *write_subbuf(struct hv_file *f, const char *buf, size_t len_bytes,
 				   size_t *ret_len)
 {

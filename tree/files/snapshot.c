@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* snapshot, of all vCPUs and of each vCPU: the contents of the buffer when the snapshot was taken.
- */
+/* snapshot, of all vCPUs and of each vCPU: the contents of the buffer when the snapshot was
+ * taken. */
 #include "tree/files/files.h"
 #include "tree/files/listing.h"
 #include "tree/instance/core/sharing.h"
@@ -15,7 +15,7 @@ static struct hv_err *open_snapshot(struct hv_file *f)
 		return hv_err_new(EBUSY, "%s keeps its longest %s in the snapshot",
 				  in->selection.tracer->name,
 				  hv_sections_are_on(in) ? "section" : "wait");
-	/* A command of a function may have asked for a snapshot. */
+	/* A function command may have requested a snapshot. */
 	hv_instances_drain(in->all);
 	if (hv_file_reads(f) && in->buffers.snapshot)
 		hv_listing_begin(f->state, &f->at, in->buffers.snapshot);

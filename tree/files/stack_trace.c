@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* stack_trace, stack_max_size and stack_tracer_enabled: the stack tracer
- * (kernel/trace/trace_stack.c). The last one is not in the kernel's tracefs: there it is a sysctl.
- * Leaves to others: stack_trace_filter (filter.c), what is deepest (instance/stack_tracer.h). */
+ * (kernel/trace/trace_stack.c). stack_tracer_enabled is a sysctl in the kernel, not a tracefs file.
+ * filter.c has stack_trace_filter; instance/latency/stack_tracer.h finds the deepest stack. */
 #include <inttypes.h>
 
 #include "kernel/kernel.h"
@@ -16,7 +16,7 @@ bool hv_place_has_stack_tracer(const struct hv_place *at)
 	return !err;
 }
 
-/* As %pS: where calls return to may be the first address of the next function. */
+/* Like %pS: a return address may be the first address of the next function. */
 static void add_symbol(struct hv_file *f, struct hv_gva addr)
 {
 	const struct hv_kernel *kernel = hv_file_session(f)->kernel;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* per_cpu/cpuN/stats: how many events of a vCPU are in the buffer, were lost and were read. */
+/* per_cpu/cpuN/stats: the number of events of a vCPU in the buffer, lost and read. */
 #include <inttypes.h>
 
 #include "tree/files/files.h"
@@ -17,8 +17,8 @@ static void add_time(struct hv_file *f, const char *label, uint64_t time)
 			       usecs % 1000000);
 }
 
-/* tracing_stats_read. A writer that interrupts another on the same vCPU never loses a record, so
- * there is no commit overrun. */
+/* tracing_stats_read. A writer that interrupts another one on the same vCPU never loses a record,
+ * so there is no commit overrun. */
 static void show_stats(struct hv_file *f)
 {
 	struct hv_instance *in = f->at.instance;
@@ -26,7 +26,7 @@ static void show_stats(struct hv_file *f)
 	uint64_t now_ns = 0;
 
 	hv_buffer_stat(hv_instance_buffer(in), f->at.cpu, hv_raw_event_len, &stat);
-	/* What the host knows of the guest's clock may be a little late. */
+	/* The host's view of the guest's clock may lag slightly. */
 	if (!hv_clocks_now_ns(hv_file_session(f)->clocks, in->buffers.clock, &now_ns) ||
 	    now_ns < stat.youngest_ns)
 		now_ns = stat.youngest_ns;

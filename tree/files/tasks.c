@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* saved_cmdlines, saved_cmdlines_size and saved_tgids: what is known about tasks. */
+/* saved_cmdlines, saved_cmdlines_size and saved_tgids: names and thread groups of tasks. */
 #include <inttypes.h>
 
 #include "tracer/events/buffer.h"
@@ -45,7 +45,7 @@ static struct hv_err *write_size(struct hv_file *f, const char *buf, size_t len_
 	return NULL;
 }
 
-/* The file is empty until the option record-tgid is switched on for the first time. */
+/* The file is empty until the option record-tgid is set for the first time. */
 static void show_tgids(struct hv_file *f)
 {
 	struct hv_session *s = hv_file_session(f);

@@ -10,7 +10,7 @@
 
 struct trace {
 	struct hv_listing listing;
-	/* Of a tracer that measures sections, what is shown is the one that is kept: */
+	/* For section tracers, the file shows the kept section: */
 	bool of_sections;
 	struct hv_section_listing section;
 	unsigned pauses; /* recording is paused while the file is open */

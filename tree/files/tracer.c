@@ -20,8 +20,8 @@ static void show_tracer(struct hv_file *f)
 	hv_text_printf(&f->text, "%s\n", f->at.instance->selection.tracer->name);
 }
 
-/* Ends the old tracer, empties the buffer, and begins with the new tracer, like tracing_set_tracer.
- * If the new tracer cannot begin, the tracer is nop. */
+/* Stops the old tracer, clears the buffer, and starts the new tracer, like tracing_set_tracer. If
+ * the new tracer cannot start, the tracer is nop. */
 static struct hv_err *set_tracer(struct hv_instance *in, const struct hv_tracer_ops *tracer)
 {
 	struct hv_err *err;

@@ -7,14 +7,14 @@
 #include "tree/instance/trace.h"
 #include "tree/settings/token.h"
 
-/* A command of a function may have switched it in the guest. */
+/* A function command may have changed it in the guest. */
 static void show_tracing_on(struct hv_file *f)
 {
 	hv_instances_drain(f->at.instance->all);
 	hv_text_printf(&f->text, "%u\n", hv_instance_tracing_on(f->at.instance));
 }
 
-/* Switching recording on starts the tracer, and that of functions empties the buffer. */
+/* Enabling recording starts the tracer; the function tracer also clears the buffer. */
 static struct hv_err *set_recording(struct hv_instance *in, unsigned on)
 {
 	struct hv_err *err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Follows f_show() in kernel/trace/trace_events.c. */
+/* Like f_show() in kernel/trace/trace_events.c. */
 #include "tree/format/event_format.h"
 
 #include <inttypes.h>
@@ -12,8 +12,7 @@ static void add_guest(struct hv_text *out, const char *s)
 	hv_text_add_guest(out, s, SIZE_MAX);
 }
 
-/* The type of an array is shown around the name, as in a C declaration, but not that of a dynamic
- * array. */
+/* An array type is shown around the name, as in a C declaration, except for dynamic arrays. */
 static void add_field(struct hv_text *out, const struct hv_event_field *field, bool has_lens)
 {
 	const char *array = strchr(field->type, '[');
@@ -40,7 +39,7 @@ static void add_fields(struct hv_text *out, const struct hv_event_fields *fields
 		add_field(out, &fields->list[i], has_lens);
 }
 
-/* Adds text in which some events have several lines. */
+/* Adds text that spans several lines for some events. */
 static void add_print_fmt(struct hv_text *out, const char *s)
 {
 	while (*s) {

@@ -17,18 +17,18 @@
 
 #define NR_IDS (UINT16_MAX + 1)
 
-/* A type whose print_fmt was compiled. */
+/* A type with its compiled print_fmt. */
 struct compiled {
 	const struct hv_event_type *type; /* borrowed from the catalogue */
-	struct hv_print_field *fields;	  /* owned; those of the catalogue's COMMON first */
+	struct hv_print_field *fields;	  /* owned; the catalogue's common fields come first */
 	size_t nr_fields, nr_common;
-	struct hv_print_fmt *fmt; /* owned; NULL: it is not understood */
+	struct hv_print_fmt *fmt; /* owned; NULL: the print_fmt cannot be compiled */
 };
 
 struct hv_event_texts {
 	const struct hv_kernel *kernel;
 	struct hv_event_types *types;
-	/* Of the kernel's symbols and of the types, when LIST was made. */
+	/* Versions of the kernel's symbols and of the types when LIST was made. */
 	uint64_t version, types_version;
 	bool is_made;
 	struct compiled *list[NR_IDS]; /* owned; by id */
@@ -152,7 +152,8 @@ static struct compiled *compile(const struct hv_event_texts *t,
 	return c;
 }
 
-/* The kernels that print numbers of system calls in the new way also record what a call writes. */
+/* Kernels that print system call numbers in the new way also record the memory that a call
+ * writes. */
 static enum hv_syscall_numbers numbers_of(const struct hv_catalogue *c)
 {
 	const struct hv_event_type *type = hv_catalogue_find(c, "syscalls", "sys_enter_write");
@@ -175,7 +176,7 @@ static void begin(struct hv_event_texts *t, const struct hv_catalogue *c)
 	hv_print_hashing_read(t->kernel, &t->hashing);
 }
 
-/* NULL: the guest has no such type, or none any more. */
+/* Returns NULL if the guest does not have the type (any longer). */
 static const struct compiled *find(struct hv_event_texts *t, uint16_t id)
 {
 	const struct hv_event_type *type;

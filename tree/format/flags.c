@@ -95,7 +95,7 @@ static char depth_char(uint8_t depth)
 	return ".123456789abcdef"[depth & 15];
 }
 
-/* trace_print_lat_fmt. A kernel that has columns for lazy preemption shows a request for it there,
+/* trace_print_lat_fmt. If a kernel has columns for lazy preemption, a lazy request is shown there
  * and not in need-resched. */
 void hv_flags_letters(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
 {

@@ -20,7 +20,7 @@
 #define PID_WIDTH    7
 #define TIME_MAX     (2 * HV_DIGITS_MAX)
 
-/* TGID: there is a column for the thread group. */
+/* TGID: there is a thread group column. */
 static void add_irq_columns(struct hv_text *out, bool has_lazy, bool tgid)
 {
 	const struct hv_flag_columns columns = {.has_lazy = has_lazy, .indent = tgid ? 40 : 30};
@@ -156,7 +156,7 @@ static void add_text_context(struct hv_text *out, const struct hv_style *style,
 	add_time(out, style->clock, e->time_ns);
 }
 
-/* The four ways to show an event. If options ask for several, the first of these wins. */
+/* The ways to show an event. If several options are set, the first of these wins. */
 enum shape { SHAPE_BIN, SHAPE_HEX, SHAPE_RAW, SHAPE_TEXT };
 
 static enum shape shape_of(const struct hv_style *style)
@@ -220,8 +220,8 @@ static void add_function(struct hv_text *out, const struct hv_style *style, enum
 	hv_text_add_char(out, '\n');
 }
 
-/* trace_print_print, trace_print_raw, trace_nop_print. The kernel adds a newline to a text that
- * ends without one, and shows the text up to a NUL. */
+/* trace_print_print, trace_print_raw, trace_nop_print. The kernel ends a text at a NUL and adds a
+ * missing newline. */
 static void add_print(struct hv_text *out, enum shape shape, const struct hv_event *e)
 {
 	size_t len = e->text ? strnlen(e->text, e->text_len) : 0;
@@ -272,12 +272,12 @@ static void add_stack(struct hv_text *out, const struct hv_style *style, enum sh
 		hv_format_address(out, style, e->callers[i]);
 		hv_text_add(out, "\n");
 	}
-	/* The kernel's own unwinder says nothing. */
+	/* The kernel's unwinder prints nothing here. */
 	if (e->callers_end_early)
 		hv_text_add(out, " => [callers beyond are unknown]\n");
 }
 
-/* trace_ctx_print, trace_ctx_raw and the like */
+/* trace_ctx_print, trace_ctx_raw and others */
 static void add_switch(struct hv_text *out, const struct hv_style *style, enum shape shape,
 		       const struct hv_context_switch *s)
 {
@@ -329,7 +329,7 @@ void hv_format_comment(struct hv_text *out, const struct hv_style *style, const 
 
 #define BIT(option) (UINT64_C(1) << (option))
 
-/* Options that are on and off in lines of which nearly all is kept. */
+/* The options with which lines consist almost entirely of cached text. */
 #define USUALLY_ON (BIT(HV_OPT_CONTEXT_INFO) | BIT(HV_OPT_PRINT_PARENT))
 #define USUALLY_OFF                                                                                \
 	(BIT(HV_OPT_BIN) | BIT(HV_OPT_HEX) | BIT(HV_OPT_RAW) | BIT(HV_OPT_RECORD_TGID) |           \
@@ -344,8 +344,8 @@ static bool is_usual(const struct hv_style *style)
 	       style->clock != HV_CLOCK_RAW;
 }
 
-/* Adds the line of a call whose parts are all kept, as the other functions would. False: it is
- * another event, or a part is not kept, and nothing is added. */
+/* Adds the line of a call if all its parts are cached, with the same result as the other functions.
+ * Returns false and adds nothing for other events or uncached parts. */
 static bool add_usual(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
 {
 	char *at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The format is that of kernel/trace/trace_functions_graph.c of 6.12. */
+/* The format follows kernel/trace/trace_functions_graph.c of Linux 6.12. */
 #include "tree/format/graph.h"
 
 #include <inttypes.h>
@@ -26,18 +26,18 @@
 #define HOST_SHOWN_NS	 100
 #define DURATION_NOTHING "              |  "
 
-/* What the text has shown of one CPU so far. */
+/* State of one CPU in the text. */
 struct lane {
-	uint32_t pid; /* NO_TASK: nothing was shown yet */
+	uint32_t pid; /* NO_TASK: nothing shown yet */
 	char comm[16];
 	unsigned comment_depth;
-	unsigned irq_depth;	   /* depth of the interrupt that is left out, or NOT_IN_IRQ */
+	unsigned irq_depth;	   /* depth of the hidden interrupt, or NOT_IN_IRQ */
 	struct hv_gva *open_calls; /* owned; indexed by depth, 0 where no call was shown */
 	unsigned nr_open_calls;
 };
 
 struct hv_graph {
-	struct hv_gva_range irqentry; /* functions with which an interrupt begins; empty: unknown */
+	struct hv_gva_range irqentry; /* functions that interrupts start with; empty: unknown */
 	int cpu_width;
 	struct lane *lanes; /* owned, indexed by CPU */
 	unsigned nr_lanes;
@@ -88,7 +88,7 @@ static struct hv_gva *open_call(struct lane *l, unsigned depth)
 
 /* -- columns ----------------------------------------------------------------------------------- */
 
-/* No option, but graph_start_ns of the style. */
+/* Not an option: graph_start_ns of the style. */
 #define TIME_SINCE HV_NR_OPTIONS
 
 /* The two lines of titles above the columns. */
@@ -249,9 +249,10 @@ static void add_no_duration(struct hv_text *out, const struct hv_style *style)
 		hv_text_add(out, DURATION_NOTHING);
 }
 
-/* -- around the line --------------------------------------------------------------------------- */
+/* -- lines around the call
+ * ------------------------------------------------------------------------- */
 
-/* Announces the task of E if the CPU's last line was of another task. */
+/* Announces the task of E if it differs from the CPU's previous line. */
 static void add_switch(const struct hv_graph *g, struct hv_text *out, struct lane *l,
 		       const struct hv_event *e)
 {
@@ -267,8 +268,8 @@ static void add_switch(const struct hv_graph *g, struct hv_text *out, struct lan
 	memcpy(l->comm, e->comm, sizeof(l->comm));
 }
 
-/* Adds the line that shows where an interrupt begins or ends, if E's function is one with which
- * interrupts begin. */
+/* Adds the line that marks the start or end of an interrupt, if E's function is one that interrupts
+ * start with. */
 static void add_arrow(const struct hv_graph *g, struct hv_text *out, const struct hv_style *style,
 		      const struct hv_event *e, const char *arrow)
 {
@@ -281,7 +282,7 @@ static void add_arrow(const struct hv_graph *g, struct hv_text *out, const struc
 		hv_text_printf(out, "%s\n", arrow);
 }
 
-/* Returns whether an entry is left out because it is part of an interrupt (check_irq_entry). */
+/* Returns whether an entry is hidden because it is part of an interrupt (check_irq_entry). */
 static bool hides_entry(const struct hv_graph *g, const struct hv_style *style, struct lane *l,
 			const struct hv_event *e)
 {
@@ -292,9 +293,9 @@ static bool hides_entry(const struct hv_graph *g, const struct hv_style *style, 
 	return l->irq_depth != NOT_IN_IRQ;
 }
 
-/* Returns whether an exit is left out because it is part of an interrupt. An exit that is not
- * deeper than the interrupt's entry ends the interrupt, whatever its function: the right exit may
- * be lost. */
+/* Returns whether an exit is hidden because it is part of an interrupt. An exit at or above the
+ * interrupt's entry depth ends the interrupt, regardless of its function: the matching exit may be
+ * lost. */
 static bool hides_exit(const struct hv_style *style, struct lane *l, const struct hv_event *e)
 {
 	if (hv_style_is_on(style, HV_OPT_FUNCGRAPH_IRQS) || l->irq_depth == NOT_IN_IRQ)
@@ -306,7 +307,7 @@ static bool hides_exit(const struct hv_style *style, struct lane *l, const struc
 
 /* -- calls ------------------------------------------------------------------------------------- */
 
-/* Adds a function like %ps: with its module and without an offset. */
+/* Adds a function as %ps does: with its module and without an offset. */
 static void add_function(struct hv_text *out, const struct hv_style *style, struct hv_gva ip)
 {
 	size_t start = out->len_bytes;
@@ -327,7 +328,7 @@ static void add_function(struct hv_text *out, const struct hv_style *style, stru
 	hv_symbol_texts_keep(style->symbols, out, start, ip, HV_SYMBOL_WITH_MODULE);
 }
 
-/* A negative errno, as an int or as a long, is shown in decimal, any other value in hex. */
+/* Shows a negative errno, as an int or a long, in decimal, and any other value in hex. */
 static void add_retval(struct hv_text *out, const struct hv_style *style, uint64_t retval)
 {
 	int64_t value = retval >> 32 ? (int64_t)retval : (int64_t)(int32_t)(uint32_t)retval;
@@ -343,7 +344,7 @@ static bool shows_retval(const struct hv_style *style, const struct hv_event *ex
 	return exit->has_retval && hv_style_is_on(style, HV_OPT_FUNCGRAPH_RETVAL);
 }
 
-/* Adds for how long of the call the host did not run the vCPU, if that is not nothing. */
+/* Adds the time during the call in which the host did not run the vCPU, unless it is negligible. */
 static void add_host_time(struct hv_text *out, const struct hv_style *style,
 			  const struct hv_event *exit)
 {

@@ -53,7 +53,7 @@ static void add_fields(struct hv_hist_field *const *fields, unsigned nr, struct 
 	}
 }
 
-/* A stack is named by its field, if it has one. */
+/* A stack has the name of its field, if there is one. */
 static void add_stack_name(const struct hv_hist_field *f, struct hv_text *out)
 {
 	add_name(f, out);
@@ -130,7 +130,7 @@ void hv_hist_text_spec(const struct hv_hist_spec *s, enum hv_hist_state state, s
 
 /* -- keys -------------------------------------------------------------------------------------- */
 
-/* Pads what OUT has from START on. */
+/* Pads the text of OUT from START on. */
 static void pad(struct hv_text *out, size_t start, size_t width)
 {
 	size_t len = out->len_bytes - start;
@@ -139,7 +139,7 @@ static void pad(struct hv_text *out, size_t start, size_t width)
 		hv_text_add_fill(out, ' ', width - len);
 }
 
-/* As %ps and %pS show an address. */
+/* Adds an address as %ps or %pS does. */
 static void add_place(const struct hv_kernel *k, uint64_t addr, enum hv_hist_modifier modifier,
 		      struct hv_text *out)
 {
@@ -211,7 +211,7 @@ static const char *syscall_name(const struct hv_hist_names *n, uint64_t nr)
 	return name ? name : "unknown_syscall";
 }
 
-/* Adds TEXT, of at most MAX_BYTES, in WIDTH columns. */
+/* Adds TEXT, at most MAX_BYTES long, in WIDTH columns. */
 static void add_text(const char *text, size_t max_bytes, size_t width, struct hv_text *out)
 {
 	size_t start;
@@ -231,7 +231,7 @@ static void add_unmodified(const struct hv_hist_spec *s, unsigned i, const uint8
 		hv_text_printf(out, ": %10" PRIu64, value);
 }
 
-/* Adds the key I, which is at KEY. */
+/* Adds key I. */
 static void add_key(const struct hv_hist_spec *s, unsigned i, const struct hv_hist_names *names,
 		    const struct hv_hist_entry *e, struct hv_text *out)
 {
@@ -274,7 +274,8 @@ static void add_key(const struct hv_hist_spec *s, unsigned i, const struct hv_hi
 
 /* -- values ------------------------------------------------------------------------------------ */
 
-/* Which part of TOTAL VALUE is, in hundredths of a percent. False: it is too much. */
+/* Computes VALUE as a part of TOTAL, in hundredths of a percent. Returns false if it is too
+ * large. */
 static bool part_of(uint64_t value, uint64_t total, unsigned *ret)
 {
 	if (value >= UINT64_MAX / PERCENT_PER_UNIT) {
@@ -326,7 +327,7 @@ static void add_value(const struct hv_hist_field *f, uint64_t value, uint64_t ma
 		hv_text_printf(out, ": %10" PRIu64, value);
 }
 
-/* What save() has saved. */
+/* Adds the variables of save(). */
 static void add_saved(const struct hv_hist_spec *s, const struct hv_hist_entry *e,
 		      struct hv_text *out)
 {
@@ -386,7 +387,7 @@ void hv_hist_text_entry(const struct hv_hist_spec *s, const struct hv_hist_names
 {
 	add_keys(s, names, e, ret);
 	for (unsigned i = s->no_hitcount; i < s->nr_values; i++) {
-		/* As in the kernel, expressions are summed up, but not shown. */
+		/* As in the kernel, expressions are summed but not shown. */
 		if (s->values[i]->kind == HV_HIST_EXPRESSION)
 			continue;
 		hv_text_add(ret, i ? " " : "");

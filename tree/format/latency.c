@@ -20,8 +20,8 @@ static uint64_t to_usecs(uint64_t ns)
 	return (ns + NS_PER_US / 2) / NS_PER_US;
 }
 
-/* Where one end of a section is: of a lock in the function that took or released it, as far as it
- * is known (get_lock_parent_ip). */
+/* Adds the location of a section's end. For a lock, this is the function that took or released it,
+ * if known (get_lock_parent_ip). */
 static void add_end(struct hv_text *out, const struct hv_style *style, const struct hv_event *end)
 {
 	bool is_lock = end->parent_ip.v && hv_kernel_in_lock_functions(style->kernel, end->ip);

@@ -10,7 +10,7 @@
 #define SECOND_MAX   24
 #define SECOND_WIDTH 5
 
-/* All that the text depends on, but for the options. */
+/* Everything that the text depends on, except options. */
 struct key {
 	char comm[16];
 	uint64_t ids; /* pid and cpu */
@@ -19,14 +19,14 @@ struct key {
 
 struct kept {
 	struct key key;
-	uint8_t len; /* 0: none */
+	uint8_t len; /* 0: unused */
 	char text[HV_LINE_PART_MAX];
 };
 
 struct hv_line_texts {
 	uint64_t options;
 	uint64_t second;
-	uint8_t second_len; /* 0: none */
+	uint8_t second_len; /* 0: unused */
 	char second_text[SECOND_MAX];
 	struct kept list[NR_KEPT];
 };

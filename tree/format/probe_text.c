@@ -15,7 +15,7 @@
 
 enum form { UNSIGNED, SIGNED, HEX, LETTER, SYMBOL, STRING };
 
-/* What types have in a print_fmt; none is the beginning of one that follows it. */
+/* The formats of types in a print_fmt. None is a prefix of a later one. */
 static const struct {
 	const char *format;
 	enum form form;
@@ -25,7 +25,7 @@ static const struct {
 	{"%Ld", SIGNED},	{"%u", UNSIGNED}, {"%d", SIGNED},
 };
 
-/* Control characters become '?', but for those of lines. */
+/* Replaces control characters except line breaks by '?'. */
 static void add_letters(struct hv_text *out, const uint8_t *bytes, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -106,7 +106,7 @@ static void add_element(struct hv_text *out, enum form form, struct hv_span entr
 		add_number(out, form, value, len, r);
 }
 
-/* How many elements an array has that FIELD is; 0: it is none. */
+/* Returns the number of elements of the array FIELD, or 0 if it is not an array. */
 static unsigned count_of(const struct hv_event_field *field)
 {
 	const char *type = field->type, *bracket;
@@ -120,7 +120,7 @@ static unsigned count_of(const struct hv_event_field *field)
 	return count;
 }
 
-/* Finds the form of FIELD, and moves *AT behind it in the print_fmt. */
+/* Finds the form of FIELD and advances *AT beyond it in the print_fmt. */
 static bool find_form(const char **at, const struct hv_event_field *field, enum form *ret)
 {
 	const char *c = strstr(*at, field->name);

@@ -45,7 +45,7 @@ static const struct named_field common[] = {
 	{"common_preempt_lazy_count", HV_RAW_LAZY_COUNT},
 };
 
-/* By enum hv_event_kind. The bytes of raw_data begin with its number. */
+/* By enum hv_event_kind. The bytes of raw_data start with their id. */
 static const struct {
 	const char *name;
 	struct named_field fields[8];
@@ -76,7 +76,7 @@ static enum hv_raw_field field_named(const struct named_field *fields, size_t nr
 	return HV_NR_RAW_FIELDS;
 }
 
-/* Gives FIELD the place that it has in the guest. False: no kernel has it there. */
+/* Sets FIELD's offset to the guest's. Returns false if no kernel has it there. */
 static bool place(struct hv_raw_record *r, enum hv_raw_field field, const struct hv_event_field *f)
 {
 	bool is_number = f->size_bytes == 1 || f->size_bytes == 2 || f->size_bytes == 4 ||
@@ -89,7 +89,7 @@ static bool place(struct hv_raw_record *r, enum hv_raw_field field, const struct
 	return true;
 }
 
-/* Unknown fields are part of the record, too. They are 0. */
+/* Unknown fields are part of the record, with zeros. */
 static bool place_all(struct hv_raw_record *r, const struct hv_event_fields *fields,
 		      const struct named_field *names, size_t nr_names)
 {
@@ -110,7 +110,7 @@ static bool place_all(struct hv_raw_record *r, const struct hv_event_fields *fie
 	return true;
 }
 
-/* Whether R has all fields of KNOWN. */
+/* Returns whether R has all fields of KNOWN. */
 static bool is_complete(const struct hv_raw_record *r, const struct hv_raw_record *known)
 {
 	for (unsigned i = 0; i < HV_NR_RAW_FIELDS; i++)

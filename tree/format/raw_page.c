@@ -5,13 +5,13 @@
 #include <string.h>
 
 #define TYPE_TIME_EXTEND 30
-#define LONG_HEAD_LEN	 8 /* of an event whose length does not fit into the first four */
+#define LONG_HEAD_LEN	 8 /* for an event whose length does not fit into the first four bytes */
 #define DELTA_BITS	 27
 #define DELTA_MAX	 ((UINT64_C(1) << 59) - 1)
 #define MISSED_EVENTS	 (UINT64_C(1) << 31)
 #define MISSED_STORED	 (UINT64_C(1) << 30)
 
-/* Pages are little endian on every host, as the guests are. LEN_BYTES: 1, 2, 4 or 8. */
+/* Pages are little endian on every host, as guests are. LEN_BYTES: 1, 2, 4 or 8. */
 static inline uint8_t *put(uint8_t *at, uint64_t value, size_t len_bytes)
 {
 	const uint64_t bytes = htole64(value);
@@ -33,14 +33,14 @@ void hv_raw_page_init(struct hv_raw_page *p, const struct hv_raw_layout *layout,
 	*p = (struct hv_raw_page){.layout = layout, .bytes = bytes, .max_bytes = max_bytes};
 }
 
-/* A line may need a newline and a NUL. */
+/* Text may need a newline and a NUL. */
 size_t hv_raw_text_max(const struct hv_raw_layout *l, enum hv_event_kind kind)
 {
 	return l->data_bytes - LONG_HEAD_LEN - l->records[kind].len_bytes -
 	       (kind == HV_EVENT_PRINT ? 2 : 0);
 }
 
-/* An entry of the guest's own that no page has room for, which no kernel writes, is cut. */
+/* Truncates a guest event that does not fit into any page. No kernel writes such events. */
 static size_t entry_len(const struct hv_raw_layout *l, const struct hv_event *e)
 {
 	size_t max = (l->data_bytes - LONG_HEAD_LEN) / 4 * 4;
@@ -55,8 +55,8 @@ static size_t text_len(const struct hv_raw_layout *l, const struct hv_event *e)
 	return e->text_len < max ? e->text_len : max;
 }
 
-/* The length of what has no fixed length. A line of text gets a newline and a NUL, and the bytes of
- * trace_marker_raw are at least the number that they begin with. */
+/* Returns the length of the variable part. Text gets a newline and a NUL; the bytes of
+ * trace_marker_raw include at least their id. */
 static size_t rest_len(const struct hv_raw_layout *l, const struct hv_event *e)
 {
 	switch (e->kind) {
@@ -85,13 +85,13 @@ static size_t payload_len(const struct hv_raw_layout *l, const struct hv_event *
 	return (l->records[e->kind].len_bytes + rest_len(l, e) + 3) / 4 * 4;
 }
 
-/* The head has the length of a short payload. */
+/* The header stores the length of a short payload. */
 static size_t with_head(size_t payload_len)
 {
 	return payload_len <= HV_RAW_SMALL_MAX ? 4 + payload_len : LONG_HEAD_LEN + payload_len;
 }
 
-/* What is in a buffer was cut when it was written. */
+/* Events in a buffer were already truncated when they were written. */
 size_t hv_raw_event_len(const struct hv_event *e)
 {
 	struct hv_raw_layout any_page;
@@ -135,7 +135,7 @@ static void put_fields(uint8_t *at, const struct hv_raw_record *r, const struct 
 	put_field(at, r, HV_RAW_HOST, e->host_ns);
 }
 
-/* Text, with a newline if E is a line that ends without one; bytes; or callers. */
+/* Writes text, with a newline if it is missing; or bytes; or callers. */
 static void put_rest(uint8_t *at, const struct hv_raw_layout *l, const struct hv_event *e)
 {
 	if (e->kind == HV_EVENT_STACK) {
@@ -149,7 +149,7 @@ static void put_rest(uint8_t *at, const struct hv_raw_layout *l, const struct hv
 		at[text_len(l, e)] = '\n';
 }
 
-/* The page has zeros there. */
+/* The page already contains zeros. */
 static uint8_t *put_payload(uint8_t *at, const struct hv_raw_layout *l, const struct hv_event *e,
 			    size_t len)
 {
@@ -175,13 +175,14 @@ static bool fits(const struct hv_raw_page *p, const struct hv_event *e, size_t p
 	if (p->len_bytes && (e->lost_before || delta > DELTA_MAX))
 		return false;
 	len += delta >> DELTA_BITS ? 8 : 0;
-	/* What fits into no page with the number of lost events has a page without it. */
+	/* If an event fits into no page with the number of lost events, the page omits the
+	 * number. */
 	if (p->len_bytes || len + 8 <= p->layout->data_bytes)
 		len += p->lost || e->lost_before ? 8 : 0;
 	return p->len_bytes + len <= p->max_bytes;
 }
 
-/* The length of a long payload is in a word of its own, which is included in it. */
+/* A long payload is preceded by a word with its length, which counts itself. */
 static uint8_t *put_head(uint8_t *at, size_t payload_len, uint64_t delta)
 {
 	if (payload_len <= HV_RAW_SMALL_MAX)
@@ -190,7 +191,7 @@ static uint8_t *put_head(uint8_t *at, size_t payload_len, uint64_t delta)
 	return put(at, payload_len + 4, 4);
 }
 
-/* Puts an extension of the time that has all of DELTA, which is then 0. */
+/* Writes a time extension with all of DELTA, and sets *DELTA to 0. */
 static uint8_t *put_extend(uint8_t *at, uint64_t *delta)
 {
 	at = put(at, TYPE_TIME_EXTEND | (*delta & ((1U << DELTA_BITS) - 1)) << 5, 4);
@@ -205,7 +206,7 @@ bool hv_raw_page_add(struct hv_raw_page *p, const struct hv_event *e)
 	size_t len = payload_len(p->layout, e);
 	uint64_t delta = 0;
 
-	/* In the kernel's buffer time never goes backwards. */
+	/* Time never goes backwards in the kernel's buffer. */
 	if (p->len_bytes && e->time_ns > p->time_ns)
 		delta = e->time_ns - p->time_ns;
 	if (!fits(p, e, len, delta))
@@ -226,7 +227,7 @@ bool hv_raw_page_add(struct hv_raw_page *p, const struct hv_event *e)
 
 /* -- calls and returns in brief ------------------------------------------------------------ */
 
-/* The fields of a call or return where hv_raw_layout_known has them. */
+/* Writes the fields of a call or return with the layout of hv_raw_layout_known. */
 static inline void put_brief(uint8_t *at, const struct hv_raw_record *r, const struct hv_brief *b)
 {
 	const uint64_t count = (b->preempt_depth & 15u) | (b->migrate_depth & 15u) << 4;

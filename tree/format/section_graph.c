@@ -22,7 +22,7 @@ struct hv_options hv_section_graph_options(const struct hv_options *options)
 	return shown;
 }
 
-/* An end of a section may be where interrupts come in, and is no interrupt that is left out. */
+/* A section may end in interrupt entry code. This is not a hidden interrupt. */
 void hv_section_graph_end(struct hv_graph *g, struct hv_text *out, const struct hv_style *style,
 			  const struct hv_event *end)
 {

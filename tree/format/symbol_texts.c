@@ -4,12 +4,12 @@
 #include <string.h>
 
 #define NR_KEPT	   8192 /* a power of two */
-#define NR_PLACES  4	/* that a text may be in, side by side; a power of two */
-#define TEXT_MAX   54	/* so that one of them has the length of a cache line */
+#define NR_PLACES  4	/* ways of the set-associative cache; a power of two */
+#define TEXT_MAX   54	/* makes an element as large as a cache line */
 #define HASH_SHIFT (64 - 11)
 
 struct kept {
-	uint64_t addr; /* 0: none */
+	uint64_t addr; /* 0: unused */
 	uint8_t form;
 	uint8_t len;
 	char text[TEXT_MAX];
@@ -43,13 +43,13 @@ void hv_symbol_texts_of(struct hv_symbol_texts *t, uint64_t version)
 	t->version = version;
 }
 
-/* The first of the places for the text of ADDR. */
+/* Returns the first element of ADDR's set. */
 static size_t place_of(struct hv_gva addr)
 {
 	return (size_t)(addr.v * UINT64_C(0x9e3779b97f4a7c15) >> HASH_SHIFT) * NR_PLACES;
 }
 
-/* NULL: there is none. */
+/* Returns NULL if it is not cached. */
 static inline const struct kept *find(const struct hv_symbol_texts *t, struct hv_gva addr,
 				      enum hv_symbol_form form)
 {
@@ -83,7 +83,7 @@ char *hv_symbol_texts_put(const struct hv_symbol_texts *t, struct hv_gva addr,
 	return at + k->len;
 }
 
-/* The place that has a text of ADDR, or none, or else the one whose turn it is. */
+/* Returns the element with ADDR's text, else an unused one, else the one to replace. */
 static struct kept *place_for(struct hv_symbol_texts *t, struct hv_gva addr)
 {
 	struct kept *first = &t->list[place_of(addr)];

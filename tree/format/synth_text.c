@@ -26,7 +26,7 @@ static void add_text(struct hv_text *out, const struct hv_event_field *f, struct
 		hv_text_add_guest(out, (const char *)entry.data + off, len);
 }
 
-/* A line for each address; the first word is their number. */
+/* Adds a line for each address; the first word is their number. */
 static void add_stack(struct hv_text *out, const struct hv_event_field *f, struct hv_span entry,
 		      const struct hv_print_resolver *resolver)
 {
@@ -57,7 +57,7 @@ static void add_number(struct hv_text *out, const struct hv_event_field *f, cons
 		hv_text_printf(out, "%" PRIx64, value);
 		return;
 	case 'd':
-		/* The kernel passes numbers of less than an int as if they had no sign. */
+		/* The kernel passes numbers smaller than int as unsigned. */
 		if (f->size_bytes >= sizeof(int))
 			value = (uint64_t)((int64_t)(value << unused_bits) >> unused_bits);
 		hv_text_printf(out, "%" PRId64, (int64_t)value);

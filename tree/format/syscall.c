@@ -7,7 +7,7 @@
 
 #define ENTER	    "sys_enter_"
 #define EXIT	    "sys_exit_"
-#define DECIMAL_MAX 9 /* the greatest number that 7.2 prints without 0x */
+#define DECIMAL_MAX 9 /* larger numbers have 0x in 7.2 */
 #define NAME_MAX    64
 
 static bool begins_with(const char *text, const char *with)
@@ -30,7 +30,7 @@ static const struct hv_print_field *find_field(const struct hv_syscall_event *ev
 	return NULL;
 }
 
-/* Fields with bytes of user space are behind the arguments. */
+/* Fields with user-space bytes follow the arguments. */
 static bool is_argument(const struct hv_print_field *field)
 {
 	return !begins_with(field->name, "common_") && strcmp(field->name, "__syscall_nr") != 0 &&
@@ -47,7 +47,7 @@ static void add_number(struct hv_text *out, const struct hv_syscall_style *style
 		hv_text_printf(out, "0x%" PRIx64, number);
 }
 
-/* The value of the argument that says how many bytes there are; 0: none does. */
+/* Returns the value of the size argument; 0: there is none. */
 static uint64_t find_size(const struct hv_syscall_event *event, struct hv_span entry)
 {
 	int arg = event->size_arg;
@@ -66,7 +66,7 @@ static bool is_printable(uint8_t c)
 	return c >= ' ' && c <= '~';
 }
 
-/* Bytes, and what can be read of them. The kernel takes the length for an int. */
+/* Adds bytes in hex and as characters. The kernel uses the length as an int. */
 static void add_bytes(struct hv_text *out, struct hv_span bytes, uint64_t size)
 {
 	bool is_cut = (int64_t)bytes.len_bytes < (int32_t)size, any_printable = false;
@@ -85,7 +85,7 @@ static void add_bytes(struct hv_text *out, struct hv_span bytes, uint64_t size)
 	hv_text_add(out, is_cut ? "\"..." : "\"");
 }
 
-/* What the argument points to, if it was recorded: its field is __NAME_val. */
+/* Adds the memory that the argument points to, from field __NAME_val, if it was recorded. */
 static bool add_memory(struct hv_text *out, const struct hv_syscall_event *event,
 		       const struct hv_print_field *argument, struct hv_span entry)
 {
@@ -135,7 +135,7 @@ static bool add_argument(struct hv_text *out, const struct hv_syscall_style *sty
 	return add_memory(out, event, field, entry);
 }
 
-/* The flags of open() as the kernel names them: those of Linux for most architectures. */
+/* The flags of open() with the kernel's names, as on most architectures. */
 #define ACCESS	  3u
 #define CREATES	  0100u
 #define TEMPORARY 020200000u
@@ -178,7 +178,7 @@ static bool is_open(const struct hv_syscall_event *event)
 	       strstr(event->print_fmt, "__print_flags(");
 }
 
-/* sys_enter_openat_print(): the mode only of a file that may be made. */
+/* sys_enter_openat_print(): shows the mode only if the call may create a file. */
 static bool add_open(struct hv_text *out, const struct hv_syscall_event *event,
 		     struct hv_span entry)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* As kernel/trace/trace_entries.h describes them. */
+/* Types as in kernel/trace/trace_entries.h. */
 #include "tree/format/tracer_types.h"
 
 #include "kernel/events/catalogue.h"

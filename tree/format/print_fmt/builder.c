@@ -9,7 +9,7 @@
 #define PIECES_MAX  2048
 #define STRINGS_MAX (2 * HV_PRINT_FMT_MAX)
 
-/* Makes room for MORE elements in ARRAY, which has NR. False: that would be more than MAX. */
+/* Makes room for MORE elements in ARRAY, which has NR. Returns false if that exceeds MAX. */
 static bool reserve(void **array, uint32_t nr, uint32_t more, uint32_t *cap, uint32_t max,
 		    size_t size_bytes)
 {
@@ -90,9 +90,8 @@ bool hv_print_built_value(const struct hv_print_builder *b, uint32_t node,
 	return true;
 }
 
-/* Replaces FIRST and all nodes built after it by a node for V. They are the operands of a constant
- * expression, whose value is V. This saves nodes: tables of flags are long and full of constant
- * expressions. */
+/* Replaces node FIRST and all later nodes, the operands of a constant expression, by a node for its
+ * value V. This saves nodes, because flag tables are long and full of constant expressions. */
 static uint32_t replace(struct hv_print_builder *b, uint32_t first, struct hv_print_value v)
 {
 	if (b->fmt->nr_nodes > first && first)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads the calls in a print_fmt: of macros that TP_printk may use
- * (include/trace/stages/stage3_trace_output.h), and of a few functions that can be computed here.
- * The value of a call of any other function is not known. */
+/* Parses calls in a print_fmt: the macros that TP_printk may use
+ * (include/trace/stages/stage3_trace_output.h), and a few functions that can be computed here. The
+ * value of any other call is unknown. */
 #include <string.h>
 
 #include "tree/format/print_fmt/parser.h"
@@ -9,8 +9,7 @@
 #define NS_PER_SEC   1000000000
 #define MSEC_PER_SEC 1000
 
-/* The function that reads a helper's arguments. SPEC distinguishes helpers for which it is the
- * same. */
+/* The parser for a helper's arguments. SPEC distinguishes helpers with the same parser. */
 struct helper {
 	const char *name;
 	uint32_t (*read)(struct hv_print_parser *p, unsigned spec);
@@ -38,10 +37,9 @@ static uint32_t as_u64(struct hv_print_parser *p, uint32_t node)
 	return hv_print_build_cast(&p->builder, hv_print_unsigned(8), node);
 }
 
-/* Dynamic fields. A word in the entry has the place and number of their bytes. */
+/* Dynamic fields: a word in the entry has the offset and length of their bytes. */
 
-/* Finds the field whose name is the next token. *RET_BASE is the offset in the entry that is added
- * to the one in its word. */
+/* Finds the field named by the next token. *RET_BASE must be added to the offset in its word. */
 static const struct hv_print_field *dynamic_field(struct hv_print_parser *p, uint32_t *ret_base)
 {
 	const struct hv_print_field *field =
@@ -103,7 +101,7 @@ static uint32_t read_dynamic(struct hv_print_parser *p, unsigned spec)
 	return call_node(p, HV_FN_BITMASK, text_type(), args, 2);
 }
 
-/* __print_dynamic_array(FIELD, bytes of an element) */
+/* __print_dynamic_array(FIELD, element size) */
 static uint32_t read_dynamic_array(struct hv_print_parser *p, unsigned spec hv_unused)
 {
 	struct hv_print_builder *b = &p->builder;
@@ -122,7 +120,7 @@ static uint32_t read_dynamic_array(struct hv_print_parser *p, unsigned spec hv_u
 
 /* Tables: { VALUE, "NAME" }, ... */
 
-/* A pair with NULL in place of a name ends the table for the kernel. It must be the last. */
+/* In the kernel, a pair with NULL as the name ends the table. It must be the last one. */
 static void read_table_end(struct hv_print_parser *p)
 {
 	struct hv_print_value v;
@@ -131,7 +129,7 @@ static void read_table_end(struct hv_print_parser *p)
 		hv_print_problem(p, "the name of a value is missing here");
 }
 
-/* Reads what follows "{". An empty pair ends the table, too. */
+/* Parses a pair after "{". An empty pair also ends the table. */
 static void read_pair(struct hv_print_parser *p)
 {
 	struct hv_print_pair pair = {0};
@@ -154,9 +152,9 @@ static void read_pair(struct hv_print_parser *p)
 	hv_print_expect_sign(p, '}');
 }
 
-/* Reads the rest of a table. Its pairs are added one behind the other, since no pair in the kernel
- * contains another table. If a pair does, the names of the inner table are taken for names of this
- * one. */
+/* Parses the rest of a table. Its pairs are added consecutively, because no pair in the kernel
+ * contains another table. If one does, the names of the inner table are treated as names of the
+ * outer one. */
 static void read_table(struct hv_print_parser *p, struct hv_print_node *node)
 {
 	node->b = p->builder.fmt->nr_pairs;
@@ -218,7 +216,7 @@ static uint32_t read_array(struct hv_print_parser *p, unsigned spec hv_unused)
 	return call_node(p, HV_FN_ARRAY, text_type(), args, 3);
 }
 
-/* Calls whose value is their first argument: pte_val(), __builtin_expect(). */
+/* Calls that return their first argument: pte_val(), __builtin_expect(). */
 static uint32_t read_itself(struct hv_print_parser *p, unsigned nr_args)
 {
 	uint32_t args[2];
@@ -245,7 +243,7 @@ static uint32_t read_ns(struct hv_print_parser *p, unsigned sign)
 	return sign == '%' ? hv_print_build_cast(b, hv_print_unsigned(4), node) : node;
 }
 
-/* jiffies_to_msecs(), for values of HZ that divide 1000, as the common ones do. */
+/* jiffies_to_msecs(), for values of HZ that divide 1000, as common values do. */
 static uint32_t read_jiffies(struct hv_print_parser *p, unsigned spec hv_unused)
 {
 	struct hv_print_builder *b = &p->builder;
@@ -273,7 +271,7 @@ static uint32_t read_sizeof(struct hv_print_parser *p, unsigned spec hv_unused)
 }
 
 /* Functions that write into the kernel's scratch text. Their first argument is p, a local variable
- * of the function in which the kernel expands TP_printk. */
+ * of the function that contains TP_printk. */
 
 static void read_seq(struct hv_print_parser *p)
 {
@@ -362,7 +360,7 @@ static const struct helper helpers[] = {
 	{"pgd_val", read_itself, 1},
 };
 
-/* Skips a call that is not understood, up to the bracket that ends it. */
+/* Skips an unknown call up to its closing bracket. */
 static void skip_args(struct hv_print_parser *p)
 {
 	unsigned nr_open = 0;
@@ -398,10 +396,10 @@ uint32_t hv_print_parse_call(struct hv_print_parser *p, struct hv_print_token na
 
 /* -- formats ----------------------------------------------------------------------------------- */
 
-/* Reads a format and its arguments: "comm=%s pid=%d", REC->comm, REC->pid. The format is cut into
- * pieces, each of which has text and at most one conversion. */
+/* Parses a format and its arguments: "comm=%s pid=%d", REC->comm, REC->pid. The format is split
+ * into pieces, each with text and at most one conversion. */
 
-/* Reads the next piece of the format's characters from *AT on. */
+/* Parses the next piece of the format at *AT. */
 static bool next_piece(struct hv_print_parser *p, uint32_t *at, struct hv_print_piece *ret)
 {
 	const char *text = p->builder.fmt->strings + *at;
@@ -417,7 +415,7 @@ static bool next_piece(struct hv_print_parser *p, uint32_t *at, struct hv_print_
 	return spec_len != 0;
 }
 
-/* Cuts the string at AT into pieces, one behind the other. Returns the index of the first. */
+/* Splits the string at AT into consecutive pieces. Returns the index of the first. */
 static uint32_t cut(struct hv_print_parser *p, uint32_t at, uint32_t *ret_nr)
 {
 	uint32_t first = p->builder.fmt->nr_pieces;
@@ -454,8 +452,8 @@ static uint32_t argument(struct hv_print_parser *p, uint32_t *deepest)
 	return node;
 }
 
-/* A piece may move while its arguments are read, since they may contain formats and so add pieces.
- */
+/* A piece may move while its arguments are parsed, because they may contain formats and so add
+ * pieces. */
 static void read_arguments(struct hv_print_parser *p, uint32_t at, uint32_t *deepest)
 {
 	struct hv_print_piece piece = p->builder.fmt->pieces[at];
@@ -484,7 +482,7 @@ uint32_t hv_print_parse_format(struct hv_print_parser *p, uint32_t *ret_nr, uint
 	first = cut(p, string, &nr);
 	for (uint32_t i = 0; i < nr && !p->problem; i++)
 		read_arguments(p, first + i, ret_deepest);
-	while (hv_print_take_sign(p, ',')) /* printk ignores arguments that no conversion uses */
+	while (hv_print_take_sign(p, ',')) /* printk ignores excess arguments */
 		hv_print_parse_expression(p);
 	*ret_nr = nr;
 	return first;

@@ -9,7 +9,7 @@
 /* Evaluates nodes that write into the scratch text, and HV_FN_BSWAP. */
 static bool eval_helper(struct hv_print_eval *e, const struct hv_print_node *n,
 			struct hv_print_value *ret);
-/* Adds NR pieces to OUT, which may have grown when the result is false. */
+/* Adds NR pieces to OUT, which may have grown even if the result is false. */
 static bool eval_pieces(struct hv_print_eval *e, uint32_t first, uint32_t nr,
 			struct hv_print_out *out);
 
@@ -65,7 +65,7 @@ static bool eval_read(struct hv_print_eval *e, const struct hv_print_node *n,
 	       hv_print_eval_read(bytes, n->type, ret);
 }
 
-/* Reads the word of a dynamic field, which has the offset and length of its bytes. */
+/* Reads the word with the offset and length of a dynamic field's bytes. */
 static bool eval_dynamic(const struct hv_print_eval *e, const struct hv_print_node *n,
 			 struct hv_print_value *ret)
 {
@@ -141,7 +141,7 @@ static bool eval_variable(const struct hv_print_eval *e, const struct hv_print_n
 	return true;
 }
 
-/* A variable has no type until a value is assigned to it. */
+/* A variable gets its type when a value is assigned to it. */
 static bool eval_local(const struct hv_print_eval *e, const struct hv_print_node *n,
 		       struct hv_print_value *ret)
 {
@@ -225,8 +225,8 @@ bool hv_print_eval_node(struct hv_print_eval *e, uint32_t at, struct hv_print_va
 
 /* -- the kernel's helpers ---------------------------------------------------------------------- */
 
-/* The kernel's helpers (kernel/trace/trace_output.c). Each writes a text with a NUL behind it and
- * returns a pointer to the text. */
+/* The kernel's helpers (kernel/trace/trace_output.c). Each writes a NUL-terminated text and returns
+ * a pointer to it. */
 
 static struct hv_print_value scratch_end(const struct hv_print_eval *e)
 {
@@ -237,8 +237,7 @@ static struct hv_print_value scratch_end(const struct hv_print_eval *e)
 	};
 }
 
-/* Writes NAME, behind the text that separates names if it is not the first. NULL: only that text.
- */
+/* Writes NAME, after a separator unless it is the first. NAME NULL: writes only the separator. */
 static void put_flag(struct hv_print_eval *e, const struct hv_print_node *n, bool is_first,
 		     const char *name)
 {
@@ -305,7 +304,7 @@ static bool eval_symbol(struct hv_print_eval *e, const struct hv_print_node *n,
 	return true;
 }
 
-/* trace_seq_printf(): its arguments are evaluated before it writes, and may write, too. */
+/* trace_seq_printf(): its arguments are evaluated first, and may also write. */
 static bool eval_printf(struct hv_print_eval *e, const struct hv_print_node *n,
 			struct hv_print_value *ret)
 {
@@ -447,7 +446,7 @@ static bool eval_helper(struct hv_print_eval *e, const struct hv_print_node *n,
 
 /* -- the pieces of a print_fmt ----------------------------------------------------------------- */
 
-/* Prints the pieces of a print_fmt: text, and conversions of the values of expressions. */
+/* Prints the pieces of a print_fmt: text, and the converted values of expressions. */
 
 static bool print_guest_string(const struct hv_print_eval *e, const struct hv_print_spec *spec,
 			       struct hv_gva addr, struct hv_print_out *out)

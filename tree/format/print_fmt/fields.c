@@ -10,7 +10,7 @@ static bool begins_with(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Finds the bytes of an array. For a dynamic field a word in the entry describes where they are. */
+/* Finds the bytes of an array. For a dynamic field, a word in the entry locates them. */
 static bool array_bytes(const struct hv_print_field *field, struct hv_span entry,
 			struct hv_span *ret)
 {

@@ -67,8 +67,8 @@ static bool ends_with_inet(const uint8_t *bytes)
 	       ((be32(bytes + 8) | 0x02000000) == 0x02005efe);
 }
 
-/* Finds the longest run of at least two zero words, or the first of several equally long ones.
- * Returns its length; 0: there is none. */
+/* Finds the longest run of at least two zero words, the first one if several are equally long.
+ * Returns its length, or 0. */
 static unsigned longest_zeros(const uint8_t *bytes, unsigned nr_words, unsigned *ret_start)
 {
 	unsigned longest = 1;
@@ -121,7 +121,7 @@ static void inet6_short(struct hv_print_out *out, const uint8_t *bytes)
 	inet(out, bytes + INET6_BYTES - INET_BYTES, 'I', 'b');
 }
 
-/* Prints a number behind an address, with the flags and the width of SPEC as the kernel does. */
+/* Prints a number after an address, with the flags and the width of SPEC, like the kernel. */
 static void put_number(struct hv_print_out *out, const struct hv_print_spec *spec, char before,
 		       uint32_t number)
 {
@@ -134,7 +134,7 @@ static void put_number(struct hv_print_out *out, const struct hv_print_spec *spe
 	hv_print_number(out, &decimal, number);
 }
 
-/* LETTERS: the letters that follow "IS" in the conversion. */
+/* LETTERS: the letters after "IS" in the conversion. */
 static bool sockaddr_inet(struct hv_print_out *out, const struct hv_print_spec *spec,
 			  const char *letters, const uint8_t *bytes, size_t len_bytes)
 {
@@ -214,7 +214,7 @@ static bool put_address(struct hv_print_out *out, const struct hv_print_spec *sp
 	return true;
 }
 
-/* Width and precision apply to the whole text, so it is first written into a buffer. */
+/* Width and precision apply to the complete text, so it is built in a buffer first. */
 bool hv_print_inet(struct hv_print_out *out, const struct hv_print_spec *spec, const uint8_t *bytes,
 		   size_t len_bytes)
 {

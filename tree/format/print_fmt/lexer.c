@@ -39,8 +39,8 @@ static unsigned base_of(const char *text, size_t *ret_prefix)
 	return 16;
 }
 
-/* C11 6.4.4.1: the type of a number is the first that can represent it; that of a decimal one
- * without a suffix is never unsigned. */
+/* C11 6.4.4.1: a number has the first type that can represent it. A decimal number without a suffix
+ * is never unsigned. */
 static void choose_type(struct hv_print_token *token, unsigned base, bool has_long)
 {
 	bool may_be_unsigned = base != 10 || token->is_unsigned;
@@ -80,7 +80,7 @@ static struct hv_print_token number(const char *text)
 	return token;
 }
 
-/* Reads a token that ends with QUOTE. */
+/* Reads a token up to the closing QUOTE. */
 static struct hv_print_token quoted(const char *text, char quote)
 {
 	struct hv_print_token token = {.kind = HV_TOKEN_STRING, .text = text + 1};
@@ -164,7 +164,7 @@ static size_t escaped_number(const char *text, size_t len_bytes, unsigned base, 
 	return nr;
 }
 
-/* Reads what follows a backslash. Returns its length. */
+/* Reads an escape after its backslash. Returns its length. */
 static size_t escaped(const char *text, size_t len_bytes, char *ret)
 {
 	static const char letters[] = "ntrabfve";

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* "(" was read, and "{" is next. Reads up to the ")" that ends the statements. */
+/* Parses statements after "(", at "{", up to the ")" that ends them. */
 static uint32_t parse_statements(struct hv_print_parser *p);
 static const struct hv_print_local *find_local(const struct hv_print_parser *p,
 					       const struct hv_print_token *name);
@@ -89,7 +89,7 @@ bool hv_print_parse_string(struct hv_print_parser *p, uint32_t *ret)
 		hv_print_next_token(p);
 		if (p->token.kind != HV_TOKEN_STRING)
 			break;
-		b->fmt->strings_len_bytes--; /* the NUL of the one before */
+		b->fmt->strings_len_bytes--; /* the previous NUL */
 		hv_print_build_string(b, p->token.text, p->token.len_bytes);
 	}
 	*ret = start;
@@ -109,8 +109,7 @@ static uint32_t string(struct hv_print_parser *p)
 
 /* Names. */
 
-/* Reads a member of struct trace_entry (7.2: REC->ent.pid), which is the common field of that name.
- */
+/* Parses a member of struct trace_entry (7.2: REC->ent.pid), the common field of that name. */
 static const struct hv_print_field *common_field(struct hv_print_parser *p)
 {
 	char name[64] = "common_";
@@ -123,7 +122,7 @@ static const struct hv_print_field *common_field(struct hv_print_parser *p)
 	return hv_print_find_field(p, name, 7 + p->token.len_bytes);
 }
 
-/* Reads REC->__data_loc_NAME, the word of a dynamic field. */
+/* Parses REC->__data_loc_NAME, the word of a dynamic field. */
 static uint32_t location_word(struct hv_print_parser *p, const char *prefix)
 {
 	size_t len = strlen(prefix);
@@ -140,7 +139,7 @@ static uint32_t location_word(struct hv_print_parser *p, const char *prefix)
 	return hv_print_build_node(&p->builder, node, NULL, 0);
 }
 
-/* Reads what follows REC. */
+/* Parses the text after REC. */
 static uint32_t record_field(struct hv_print_parser *p)
 {
 	const struct hv_print_field *field;
@@ -178,8 +177,7 @@ static uint32_t variable(struct hv_print_parser *p, const struct hv_print_token 
 	return hv_print_build_node(&p->builder, node, NULL, 0);
 }
 
-/* Reads a name that is neither a field nor a function: an enumerator or a variable of the kernel.
- */
+/* Parses a name that is neither a field nor a function: an enumerator or a kernel variable. */
 static uint32_t outside(struct hv_print_parser *p, const struct hv_print_token *name)
 {
 	const struct hv_print_resolver *r = p->resolver;
@@ -253,7 +251,7 @@ static uint32_t number(struct hv_print_parser *p)
 	return hv_print_build_value(&p->builder, v);
 }
 
-/* Reads what follows "(". */
+/* Parses the text after "(". */
 static uint32_t bracket(struct hv_print_parser *p)
 {
 	uint32_t node;
@@ -294,7 +292,7 @@ static uint32_t postfix(struct hv_print_parser *p)
 			node = hv_print_build_read(&p->builder, node, index);
 		} else if (hv_print_take_sign(p, '.') ||
 			   hv_print_take_sign(p, HV_SIGN2('-', '>'))) {
-			/* a member of a struct in the entry, whose offset is not known */
+			/* member of a struct in the entry, at an unknown offset */
 			node = hv_print_build_unknown(&p->builder, p->token.text,
 						      p->token.len_bytes);
 			hv_print_next_token(p);
@@ -304,7 +302,7 @@ static uint32_t postfix(struct hv_print_parser *p)
 	}
 }
 
-/* &NODE. The value of an array or a struct in the entry is a pointer already. */
+/* &NODE. The value of an array or a struct in the entry is already a pointer. */
 static uint32_t address_of(struct hv_print_parser *p, uint32_t node)
 {
 	const struct hv_print_node *n = hv_print_built(&p->builder, node);
@@ -356,7 +354,7 @@ static uint32_t unary(struct hv_print_parser *p)
 	return node;
 }
 
-/* Returns C's precedence; 0: SIGN is not an operator between two operands. */
+/* Returns the precedence in C; 0: TOKEN is not a binary operator. */
 static unsigned precedence(const struct hv_print_token *token)
 {
 	if (token->kind != HV_TOKEN_SIGN)
@@ -394,7 +392,7 @@ static unsigned precedence(const struct hv_print_token *token)
 	return 0;
 }
 
-/* Reads operands and the operators between them whose precedence is at least LOWEST. */
+/* Parses operands and the binary operators between them with a precedence of at least LOWEST. */
 static uint32_t binary(struct hv_print_parser *p, unsigned lowest)
 {
 	uint32_t left = unary(p);
@@ -431,8 +429,8 @@ uint32_t hv_print_parse_expression(struct hv_print_parser *p)
 
 /* -- statement expressions --------------------------------------------------------------------- */
 
-/* Reads statement expressions: ({ int a = REC->x; ...; a; }). The preprocessor leaves them in a
- * print_fmt where an argument uses min(), or a macro that writes with trace_seq_printf(). */
+/* Statement expressions: ({ int a = REC->x; ...; a; }). The preprocessor leaves them in a print_fmt
+ * if an argument uses min(), or a macro that writes with trace_seq_printf(). */
 
 static const struct hv_print_local *find_local(const struct hv_print_parser *p,
 					       const struct hv_print_token *name)
@@ -490,7 +488,7 @@ static uint32_t parse_local_member(struct hv_print_parser *p, const struct hv_pr
 	return hv_print_build_node(&p->builder, node, NULL, 0);
 }
 
-/* Reads what follows "{": the strings of a table. */
+/* Parses the strings of a table after "{". */
 static void strings(struct hv_print_parser *p, struct hv_print_local *local)
 {
 	struct hv_print_pair pair = {0};
@@ -505,8 +503,7 @@ static void strings(struct hv_print_parser *p, struct hv_print_local *local)
 	hv_print_expect_sign(p, '}');
 }
 
-/* Adds a variable. This must follow the reading of its value, which may itself declare variables.
- */
+/* Adds a variable. Parse its value first, because that may declare variables, too. */
 static bool add_local(struct hv_print_parser *p, const struct hv_print_local *local, uint32_t *ret)
 {
 	if (p->nr_locals == HV_PRINT_LOCALS_MAX) {
@@ -518,7 +515,7 @@ static bool add_local(struct hv_print_parser *p, const struct hv_print_local *lo
 	return true;
 }
 
-/* Reads what follows the type: NAME, perhaps with its first value. */
+/* Parses a declaration after the type: NAME, optionally with an initial value. */
 static uint32_t declared(struct hv_print_parser *p, struct hv_print_local *local)
 {
 	struct hv_print_node node = {.op = HV_OP_SET_LOCAL, .type = local->type};
@@ -546,8 +543,8 @@ static uint32_t declared(struct hv_print_parser *p, struct hv_print_local *local
 	return hv_print_build_node(&p->builder, node, &node.b, 1);
 }
 
-/* Reads the type of a declaration. The value of a struct or union of more than 8 bytes is not
- * known. */
+/* Parses the type of a declaration. The value of a struct or union larger than 8 bytes is
+ * unknown. */
 static bool declaration_type(struct hv_print_parser *p, struct hv_print_local *local)
 {
 	size_t at = p->at;

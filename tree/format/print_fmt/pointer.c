@@ -10,13 +10,13 @@
 #include "tree/format/print_fmt/inet.h"
 
 #define POINTER_DIGITS 16
-#define HEX_BYTES_MAX  64 /* at most so many bytes are printed by %*ph */
+#define HEX_BYTES_MAX  64 /* limit of %*ph */
 #define PAGE_BYTES     4096
 #define MAC_BYTES      6
 #define UUID_BYTES     16
 #define FOURCC_BYTES   4
 #define ERRNO_MAX      4095
-#define ERROR_TEXT_MAX 16 /* characters of a text for a bad argument without a precision */
+#define ERROR_TEXT_MAX 16 /* length limit of an error text without a precision */
 
 static bool is_error(uint64_t addr)
 {
@@ -97,7 +97,7 @@ static void with_offset(struct hv_print_out *out, const struct hv_print_symbol *
 	add_module(out, symbol);
 }
 
-/* LETTER: 'S', 's', or 'B' for a return address. That may be behind the end of the calling
+/* LETTER: 'S', 's', or 'B' for a return address, which may be after the end of the calling
  * function. */
 static void print_symbol(struct hv_print_out *out, char letter, struct hv_gva addr,
 			 const struct hv_print_resolver *resolver)
@@ -115,7 +115,7 @@ static void print_symbol(struct hv_print_out *out, char letter, struct hv_gva ad
 	}
 }
 
-/* Width and precision apply to the whole text, so it is first written into a buffer. */
+/* Width and precision apply to the complete text, so it is built in a buffer first. */
 static bool symbol(struct hv_print_out *out, const struct hv_print_spec *spec, struct hv_gva addr,
 		   const struct hv_print_resolver *resolver)
 {
@@ -123,7 +123,7 @@ static bool symbol(struct hv_print_out *out, const struct hv_print_spec *spec, s
 	struct hv_print_out whole = {.start = text, .at = text, .end = text + sizeof(text)};
 
 	if (spec->ext[0] != 's' && strchr(spec->ext, 'b'))
-		return false; /* build ids are not known */
+		return false; /* build ids are unknown */
 	print_symbol(&whole, spec->ext[0], addr, resolver);
 	hv_print_string(out, spec, text, (size_t)(whole.at - text));
 	return true;
@@ -258,7 +258,7 @@ static bool uuid(struct hv_print_out *out, const struct hv_print_spec *spec, con
 	return true;
 }
 
-/* Prints a number as 0x and all of its digits, whatever the width of the conversion. */
+/* Prints a number as 0x and all its digits, regardless of the conversion's width. */
 static void full_hex(struct hv_print_out *out, uint64_t number, unsigned size_bytes)
 {
 	const struct hv_print_spec spec = {
@@ -352,7 +352,7 @@ static void error_name(struct hv_print_out *out, const struct hv_print_spec *spe
 	hv_print_number(out, &number, addr);
 }
 
-/* Conversions that print the pointer itself. */
+/* Conversions that print the pointer value. */
 static bool shown_itself(struct hv_print_out *out, const struct hv_print_spec *spec,
 			 struct hv_gva addr, const struct hv_print_env *env)
 {

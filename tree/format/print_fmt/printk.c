@@ -50,7 +50,7 @@ void hv_print_text(struct hv_print_out *out, const char *text)
 	hv_print_bytes(out, text, strlen(text));
 }
 
-/* Reading a conversion from its text. */
+/* Parser of conversions. */
 
 struct spec_text {
 	const char *at;
@@ -117,7 +117,7 @@ static void take_width(struct spec_text *t, struct hv_print_spec *spec)
 	}
 }
 
-/* The kernel takes 'L' for "ll", 'z' and 't' for "l". */
+/* The kernel treats 'L' as "ll", and 'z' and 't' as "l". */
 static uint8_t take_size(struct spec_text *t)
 {
 	char letter = peek(t);
@@ -188,7 +188,7 @@ void hv_print_spec_set_precision(struct hv_print_spec *spec, int32_t precision)
 	spec->precision = precision > PRECISION_MAX ? PRECISION_MAX : precision;
 }
 
-/* Printing. */
+/* Output. */
 
 static unsigned base_of(const struct hv_print_spec *spec)
 {
@@ -206,7 +206,7 @@ static uint64_t narrow(const struct hv_print_spec *spec, uint64_t number)
 	return number << unused_bits >> unused_bits;
 }
 
-/* Writes the digits of NUMBER, the last one directly before END. Returns where they begin. */
+/* Writes the digits of NUMBER, the last one directly before END. Returns their start. */
 static char *put_digits(char *end, uint64_t number, unsigned base, const char *digits)
 {
 	do {
@@ -216,7 +216,7 @@ static char *put_digits(char *end, uint64_t number, unsigned base, const char *d
 	return end;
 }
 
-/* Writes what is printed before the digits: a sign, or the prefix of a base. *NUMBER becomes its
+/* Sets the text before the digits: a sign, or the prefix of a base. Replaces *NUMBER by its
  * absolute value. */
 static void put_prefix(char prefix[3], const struct hv_print_spec *spec, uint64_t *number)
 {

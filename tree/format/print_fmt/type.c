@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads names of types: in casts, in sizeof, and those of fields. */
+/* Parses type names: in casts, in sizeof, and of fields. */
 #include "tree/format/print_fmt/parser.h"
 
 #include <string.h>
 
-/* Typedefs of the kernel. They have these sizes on x86-64 and on arm64. */
+/* Kernel typedefs, with their sizes on x86-64 and arm64. */
 static const struct {
 	const char *name;
 	uint8_t size_bytes;
@@ -109,7 +109,7 @@ static bool is_qualifier(const struct hv_print_parser *p)
 	       hv_print_is_word(p, "static");
 }
 
-/* A type without the stars that follow it. */
+/* A type without the stars after it. */
 struct base {
 	uint32_t size_bytes;
 	bool is_known;
@@ -197,7 +197,7 @@ static bool parse_base(struct hv_print_parser *p, struct base *ret)
 	return arithmetic(p, ret) || tagged(p, ret) || named(p, ret);
 }
 
-/* Reads the stars behind BASE. */
+/* Parses the stars after BASE. */
 static struct hv_print_type stars(struct hv_print_parser *p, const struct base *base)
 {
 	unsigned nr = 0;
@@ -226,7 +226,7 @@ bool hv_print_parse_type(struct hv_print_parser *p, struct hv_print_type *ret)
 	return true;
 }
 
-/* Reads what follows "(": NAME * of a type that is not known. */
+/* Parses the text after "(": NAME * with an unknown type NAME. */
 static bool unknown_pointer(struct hv_print_parser *p, struct hv_print_type *ret)
 {
 	if (p->token.kind != HV_TOKEN_NAME)
@@ -272,7 +272,7 @@ const struct hv_print_field *hv_print_find_field(const struct hv_print_parser *p
 	return NULL;
 }
 
-/* Finds the type of a pointer to the elements of an array. The field has a type as "u8[6]". */
+/* Finds the type of a pointer to an array's elements. The field has a type such as "u8[6]". */
 static struct hv_print_type array_type(const struct hv_print_parser *p,
 				       const struct hv_print_field *field)
 {

@@ -144,8 +144,8 @@ static bool is_comparison(uint16_t op)
 	       op == HV_SIGN2('=', '=') || op == HV_SIGN2('!', '=');
 }
 
-/* For operands of which at least one is a place in the entry or in our own text. Its address in the
- * kernel is not known, but it is not NULL. */
+/* For operands of which at least one points into the entry or a host string. The kernel's address
+ * is unknown, but not NULL. */
 static bool compare_places(uint16_t op, struct hv_print_value a, struct hv_print_value b,
 			   struct hv_print_value *ret)
 {
@@ -175,7 +175,7 @@ static bool divide(uint16_t op, struct hv_print_value *a, struct hv_print_value 
 	return true;
 }
 
-/* C does not define a shift by the width of the number or more. CPUs use the count modulo the
+/* Shifts by the width of the number or more are undefined in C. CPUs use the count modulo the
  * width. */
 static void shift(uint16_t op, struct hv_print_value *a, struct hv_print_value by)
 {
@@ -217,7 +217,7 @@ static bool calculate(uint16_t op, struct hv_print_value *a, struct hv_print_val
 	return false;
 }
 
-/* For operands that are numbers, or pointers whose addresses are used as numbers. */
+/* For numbers, and pointers used as numbers. */
 static bool numbers(uint16_t op, struct hv_print_value a, struct hv_print_value b,
 		    struct hv_print_value *ret)
 {

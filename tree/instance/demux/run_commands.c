@@ -20,8 +20,8 @@ static void reduce(struct hv_instance *in, const struct hv_probe_set *set, struc
 		in->all->commands_spent = 1;
 }
 
-/* Returns whether the function at IP has COMMAND with a count that is not used up, and decrements
- * the count. */
+/* Returns whether the function at IP has COMMAND and its count, if it has one, is not used up.
+ * Decrements the count. */
 static bool is_due(struct hv_instance *in, enum hv_probe_command command, uint64_t ip)
 {
 	bool due = false;
