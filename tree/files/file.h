@@ -24,11 +24,10 @@ struct hv_file {
 	int flags;			/* as for open(2) */
 	void *state;			/* owned; state of the node's operations (state_bytes) */
 	struct hv_text text;		/* output of the node */
-	const struct hv_shared_text
-		*shared;     /* owned; used instead of TEXT if it is long; or NULL */
-	size_t text_pos;     /* bytes of TEXT already read */
-	unsigned nr_fills;   /* number of times that the node filled TEXT */
-	size_t asked_bytes;  /* size of the read that TEXT was filled for */
+	const struct hv_shared_text *shared; /* owned; replaces TEXT if it is long; or NULL */
+	size_t text_pos;		     /* bytes of TEXT already read */
+	unsigned nr_fills;		     /* number of times that the node filled TEXT */
+	size_t asked_bytes;		     /* size of the read that TEXT was filled for */
 	unsigned has_logged; /* the failing write has already reported to error_log */
 };
 

@@ -70,7 +70,7 @@ extern const struct hv_node hv_thresh_node;
 /* instances.c */
 extern const struct hv_entries hv_instance_entries;
 
-/* kprobes.c */
+/* dynamic_events.c */
 extern const struct hv_node hv_kprobe_events_node;
 extern const struct hv_node hv_dynamic_events_node;
 extern const struct hv_node hv_synthetic_events_node;

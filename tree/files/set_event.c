@@ -55,7 +55,7 @@ static struct hv_err *open_set_event(struct hv_file *f)
 	return hv_file_truncates(f) ? hv_instance_end_events(f->at.instance) : NULL;
 }
 
-/* A word without "host:" enables only guest events, but disables host events too. */
+/* Only words with the system "host" enable host events. With '!', other words also disable them. */
 static bool is_meant(const struct hv_event_word *w, const struct hv_event_type *type)
 {
 	const char *system = w->system ? w->system : w->either;

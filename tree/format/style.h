@@ -34,8 +34,7 @@ struct hv_header {
 	uint64_t entries; /* events in the buffer */
 	uint64_t written; /* these plus the overwritten events */
 	unsigned nr_cpus;
-	const struct hv_section
-		*section; /* NULL: not a latency tracer. The ends of a wait have ip 0 */
+	const struct hv_section *section; /* NULL: no latency tracer; a wait's ends have ip 0 */
 };
 
 static inline bool hv_style_is_on(const struct hv_style *style, enum hv_option option)

@@ -13,12 +13,11 @@
 struct hv_hist_spec;
 struct hv_synth;
 
-#define HV_HIST_VARIABLES_MAX                                                                      \
-	16 /* maximum of variables, and of references, of a trigger (TRACING_MAP_VARS_MAX) */
-#define HV_HIST_TEXT_BYTES  256 /* string length of a variable (STR_VAR_LEN_MAX) */
-#define HV_HIST_STACK_MAX   31	/* maximum stack depth in any kernel (HIST_STACKTRACE_DEPTH) */
-#define HV_HIST_STACK_USUAL 16	/* stack depth before 7.2 */
-#define HV_HIST_STACK_BYTES (8u * HV_HIST_STACK_MAX)
+#define HV_HIST_VARIABLES_MAX 16  /* per trigger; also of references (TRACING_MAP_VARS_MAX) */
+#define HV_HIST_TEXT_BYTES    256 /* string length of a variable (STR_VAR_LEN_MAX) */
+#define HV_HIST_STACK_MAX     31  /* maximum stack depth in any kernel (HIST_STACKTRACE_DEPTH) */
+#define HV_HIST_STACK_USUAL   16  /* stack depth before 7.2 */
+#define HV_HIST_STACK_BYTES   (8u * HV_HIST_STACK_MAX)
 
 enum hv_hist_kind {
 	HV_HIST_NUMBER,	     /* a field of 1, 2, 4 or 8 bytes */
@@ -66,8 +65,7 @@ struct hv_hist_field {
 	char *name;		 /* owned; name for display, from the guest or the user */
 	char *type;		 /* owned; C type */
 	uint32_t off;		 /* in the entry */
-	uint32_t size_bytes; /* in the entry; for strings stored elsewhere: the number of bytes kept
-			      */
+	uint32_t size_bytes;	 /* in the entry; for strings stored elsewhere: bytes kept */
 	bool is_signed;
 	bool is_usecs; /* has .usecs, or is an expression whose first operand has it */
 	bool is_text;
@@ -157,9 +155,8 @@ const char *hv_hist_modifier_name(enum hv_hist_modifier modifier);
 /* The value of a variable. */
 struct hv_hist_value {
 	uint64_t number;
-	const char *text; /* NUL-terminated; NULL: the value is not a string */
-	const uint64_t
-		*stack; /* HV_HIST_STACK_MAX addresses, or zero-terminated; NULL: not a stack */
+	const char *text;      /* NUL-terminated; NULL: the value is not a string */
+	const uint64_t *stack; /* up to HV_HIST_STACK_MAX addresses, then 0; NULL: not a stack */
 };
 
 /* One event. The entry is untrusted. */
@@ -167,7 +164,7 @@ struct hv_hist_record {
 	struct hv_span entry;
 	unsigned cpu;
 	uint64_t time; /* in the unit of common_timestamp */
-	/* values of the referenced variables; NULL: no references */
+	/* Values of the referenced variables; NULL: no references. */
 	const struct hv_hist_value *refs;
 	const char *first_comm; /* for HV_HIST_COMM: 16 bytes, may lack a NUL; or NULL */
 	const uint64_t *stack;	/* for HV_HIST_STACK: as in struct hv_hist_value */

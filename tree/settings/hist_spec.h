@@ -45,8 +45,9 @@ struct hv_hist_reference {
 };
 
 struct hv_hist_spec {
-	bool removes;			/* written with a '!' */
-	bool pauses, continues, clears; /* change an existing trigger, in this order */
+	bool removes; /* written with a '!' */
+	bool pauses, continues,
+		clears; /* in this order, on an existing trigger; or a new one starts paused */
 	struct hv_hist_field *values[HV_HIST_VALUES_MAX]; /* owned */
 	unsigned nr_values;				  /* nonzero */
 	struct hv_hist_field *keys[HV_HIST_KEYS_MAX];	  /* owned */

@@ -76,7 +76,7 @@ struct hv_kprobe_arg {
 	enum hv_kprobe_source source;
 	struct hv_arch_register number;
 	struct hv_kprobe_event_field event_field;
-	char *symbol; /* owned; the symbol whose address NUMBER adds to; may be NULL */
+	char *symbol; /* owned; NUMBER's addend is relative to this symbol; may be NULL */
 	struct hv_kprobe_deref derefs[HV_KPROBE_DEREFS_MAX]; /* innermost first */
 	unsigned nr_derefs;
 	bool is_memory; /* the last one was written as a memory access; $stackN does not count */

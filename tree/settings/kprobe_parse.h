@@ -15,8 +15,7 @@
 struct hv_kprobe_named {
 	bool is_known;
 	struct hv_btf_value value;
-	uint32_t bit_off, bit_len; /* for a bit-field; BIT_OFF counts from the first byte read;
-				      BIT_LEN 0: not a bit-field */
+	uint32_t bit_off, bit_len; /* BIT_OFF: from the first byte read; BIT_LEN 0: no bit-field */
 	size_t member_off;	   /* offset of the last member in the word; 0: no member */
 };
 

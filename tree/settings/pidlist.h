@@ -16,8 +16,7 @@
 struct hv_pidlist {
 	uint32_t *pids; /* owned, ascending, without duplicates */
 	size_t nr;
-	bool is_spent; /* all tasks in it have exited: the empty list selects no task instead of all
-			*/
+	bool is_spent; /* all its tasks have exited: empty means none, not all */
 };
 
 void hv_pidlist_deinit(struct hv_pidlist *l);

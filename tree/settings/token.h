@@ -15,8 +15,7 @@
 struct hv_token {
 	char text[HV_TOKEN_SIZE_MAX]; /* NUL-terminated while len_bytes is not 0 */
 	size_t len_bytes;	      /* 0: no word */
-	unsigned
-		unfinished; /* not followed by white space yet: the next write continues the word */
+	unsigned unfinished;	      /* no white space yet: the next write continues the word */
 };
 
 /* Takes leading white space, one word and one delimiter from BUF. *RET_USED is the short count that

@@ -23,10 +23,9 @@
 #include "base/err.h"
 #include "base/text.h"
 
-#define HV_PRINT_FMT_MAX 32768 /* length of a print_fmt; 7.2's longest has 7,083 */
-#define HV_PRINT_TEXT_MAX                                                                          \
-	8192 /* length of the text; the same as the kernel's trace_seq since 6.8 */
-#define HV_PRINT_STRING_MAX 1024 /* length of a string in guest memory */
+#define HV_PRINT_FMT_MAX    32768 /* length of a print_fmt; 7.2's longest has 7,083 */
+#define HV_PRINT_TEXT_MAX   8192  /* length of the text; as in the kernel's trace_seq since 6.8 */
+#define HV_PRINT_STRING_MAX 1024  /* length of a string in guest memory */
 
 /* A field of an entry, as in the event's format file. The line
  *

@@ -68,8 +68,7 @@ struct hv_print_node {
 struct hv_print_pair {
 	uint64_t value;
 	uint32_t name;	  /* offset in the strings */
-	uint32_t unknown; /* 0: VALUE is known; otherwise offset of the unknown value's name in the
-			     strings */
+	uint32_t unknown; /* offset in the strings of VALUE's name; 0: VALUE is known */
 };
 
 /* Text, then at most one conversion. */

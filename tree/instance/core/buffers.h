@@ -31,8 +31,7 @@ struct hv_buffers {
 	enum hv_snapshot_use snapshot_use;
 	enum hv_when_full when_full;
 	enum hv_trace_clock clock;
-	uint32_t page_bytes; /* page size of trace_pipe_raw, including the header
-				(buffer_subbuf_size_kb) */
+	uint32_t page_bytes; /* page of trace_pipe_raw with header (buffer_subbuf_size_kb) */
 	uint64_t start_ns;   /* when the live buffer was last cleared */
 };
 

@@ -78,8 +78,7 @@ struct hv_instances {
 	/* Settings that only the top directory has. */
 	uint32_t max_graph_depth; /* 0: no limit */
 	uint64_t thresh_ns;	  /* tracing_thresh */
-	unsigned profile_shared;  /* counts may include functions that the top instance does not
-				     count */
+	unsigned profile_shared;  /* counts may include functions of other instances */
 	unsigned shows_tgids;	  /* the option record-tgid was set at least once */
 
 	unsigned sites_wait;	    /* sites are changed when recording starts (sites.h) */
@@ -89,11 +88,9 @@ struct hv_instances {
 	 * change no setting. */
 	const struct hv_instance *single_now;
 	unsigned knows_single;
-	struct hv_drain
-		*drain; /* owned; NULL: the guest's rings are the top instance's buffer (demux.h) */
+	struct hv_drain *drain; /* owned; NULL: the top instance uses the guest's rings (demux.h) */
 	unsigned host_obeys;	/* the host executes function commands (commands.h) */
-	unsigned switch_shared; /* the guest's switch is not the top instance's tracing_on
-				   (recording.h) */
+	unsigned switch_shared; /* the guest's switch is not the top's tracing_on (recording.h) */
 	bool events_wait; /* the top instance's events must be published again (housekeeping.h) */
 	unsigned commands_spent; /* a count reached 0 since commands were published */
 	struct hv_dump dump;

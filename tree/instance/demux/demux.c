@@ -51,8 +51,8 @@ struct taken {
 	struct hv_instance *in;
 	const struct hv_cursor *cursor; /* NULL: derived from a marker with this time stamp: */
 	uint64_t mark_tsc;
-	const struct hv_record *of; /* or NULL; the record of the source event, if the cursor's
-				       event is its stack */
+	const struct hv_record
+		*of; /* record of the event whose stack the cursor returned; or NULL */
 	const struct hv_event *event;
 	unsigned depth; /* recursion depth of synthetic events */
 };

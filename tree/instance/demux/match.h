@@ -17,7 +17,7 @@ bool hv_instance_is_single(const struct hv_instance *in);
  * settings (commands, triggers, forks). */
 void hv_instances_know_single(struct hv_instances *all, enum hv_event_kind kind);
 
-/* Returns whether IN, traced alone, would have recorded the call in EVENT. */
+/* Returns whether IN would have recorded the call in EVENT if it traced alone. */
 bool hv_would_record(const struct hv_instance *in, const struct hv_event *event);
 
 /* Returns whether IN, which traces functions, wants EVENT, which is not a call or return of

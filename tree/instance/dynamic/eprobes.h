@@ -20,7 +20,7 @@ struct hv_instance;
 struct hv_instances;
 struct hv_part;
 
-/* maximum number of event probes */
+/* Maximum number of event probes. */
 #define HV_EPROBES_MAX 256
 
 struct hv_eprobes {

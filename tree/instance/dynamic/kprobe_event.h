@@ -29,8 +29,7 @@ struct hv_kprobe_event {
 	char *module;			 /* owned; the tracepoint's module; NULL: the core kernel */
 	struct hv_kprobe_family *family; /* shared */
 	uint64_t nr_hits;
-	uint64_t
-		missed_before; /* the function's count of missed calls when the probe was defined */
+	uint64_t missed_before; /* the function's missed calls at definition */
 };
 
 /* Returns whether any instance has E's event enabled. */

@@ -28,7 +28,7 @@ struct hv_kprobe_event;
 struct hv_kprobe_fault;
 struct hv_guest_marks;
 
-/* maximum number of function probes */
+/* Maximum number of function probes. */
 #define HV_KPROBES_MAX 1024
 
 struct hv_kprobes {

@@ -19,7 +19,7 @@ struct hv_instances;
 struct hv_part;
 struct hv_synth_event;
 
-/* maximum number of synthetic events */
+/* Maximum number of synthetic events. */
 #define HV_SYNTHS_MAX 256
 
 struct hv_synths {

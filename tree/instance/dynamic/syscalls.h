@@ -33,7 +33,7 @@ struct hv_instances;
 struct hv_part;
 struct hv_syscalls;
 
-/* system call numbers are below this */
+/* System call numbers are below this limit. */
 #define HV_SYSCALL_NR_MAX 1024
 
 /* The longest entry of a system call event: the common fields, the system call number, the

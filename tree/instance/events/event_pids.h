@@ -28,6 +28,6 @@ void hv_event_forks_add_child(struct hv_instance *in, const struct hv_event *eve
 struct hv_err *hv_instance_set_event_pids(struct hv_instance *in, enum hv_filter_list which,
 					  struct hv_pidlist *list) hv_must_use;
 
-/* Returns whether IN, traced alone, would have recorded EVENT, an HV_EVENT_GUESTS, given its task
- * limits. */
+/* Returns whether the task limits of IN would have let it record EVENT, an HV_EVENT_GUESTS, if it
+ * traced alone. */
 bool hv_instance_has_event_task(const struct hv_instance *in, const struct hv_event *event);

@@ -27,7 +27,7 @@ struct hv_part;
 
 extern const struct hv_part hv_event_stacks_part;
 
-/* exceeds the possible nesting of interrupts and NMIs */
+/* Exceeds the possible nesting of interrupts and NMIs. */
 #define HV_STACKS_DUE_MAX 8
 
 /* An event waiting for its stack in order to be counted. */

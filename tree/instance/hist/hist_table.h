@@ -33,8 +33,8 @@ uint32_t hv_hist_table_add(struct hv_hist_table *t, const struct hv_hist_spec *s
 void hv_hist_table_save(struct hv_hist_table *t, const struct hv_hist_spec *s, uint32_t at,
 			const struct hv_hist_record *record);
 
-/* Returns the entry with the key at KEY, which has KEY_BYTES or more. As in the kernel, another
- * event's table may have fewer keys. */
+/* Returns the entry with the key at KEY. KEY_BYTES may exceed the length of this table's key: as in
+ * the kernel, another event's table may have fewer keys. */
 uint32_t hv_hist_table_find(const struct hv_hist_table *t, const uint8_t *key, uint32_t key_bytes);
 /* Returns the name of the task that first hit the entry, HV_COMM_LEN bytes. */
 const char *hv_hist_table_comm(const struct hv_hist_table *t, uint32_t at);

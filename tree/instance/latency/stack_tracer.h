@@ -23,9 +23,8 @@ struct hv_stack_tracer {
 	/* The deepest stack, outermost function first. */
 	size_t nr;
 	struct hv_deepest {
-		struct hv_gva ip; /* a return address, or the interrupted instruction */
-		uint32_t
-			depth_bytes; /* from the location of this address to the end of the stack */
+		struct hv_gva ip;     /* a return address, or the interrupted instruction */
+		uint32_t depth_bytes; /* distance from the stack's end */
 	} list[HV_DEEPEST_MAX];
 };
 
