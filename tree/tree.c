@@ -284,7 +284,7 @@ static struct hv_err *share_text(struct hv_file *f)
 			  HV_SHARED_ALL_MAX >> 20);
 }
 
-/* Makes text for a read of LEN_BYTES, unless the previous text has a rest. */
+/* Makes text for a read of LEN_BYTES, unless some of the previous text is unread. */
 static struct hv_err *need_text(struct hv_file *f, size_t len_bytes)
 {
 	struct hv_err *err;

@@ -32,8 +32,9 @@ struct hv_syscall_event {
 	const char *print_fmt;
 	const struct hv_print_field *fields; /* may include the common ones */
 	size_t nr_fields;
-	int size_arg; /* argument with the full size of memory that another one points to; negative:
-			 none */
+	/* The argument with the number of bytes that another argument points to, of which the entry
+	 * may contain fewer. Negative: none. */
+	int size_arg;
 };
 
 /* Adds the text without a newline. Returns false and adds nothing if the event is not a system call

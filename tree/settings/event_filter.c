@@ -313,8 +313,8 @@ void hv_event_filter_free(struct hv_event_filter *f)
 	free(f);
 }
 
-/* Returns the step of the stub's program that follows step N, the predicate at AT, if it is
- * IS_TRUE: the next predicate that can change the result, or the end. */
+/* Returns where the stub's program continues after step N, the predicate at AT, if it is IS_TRUE:
+ * the distance in bytes to the next predicate that can change the result, or the end. */
 static uint16_t follow(const struct hv_event_filter *f, size_t at, size_t n, bool is_true)
 {
 	for (at++; at < f->nr_steps; at++) {

@@ -45,9 +45,8 @@ struct hv_hist_reference {
 };
 
 struct hv_hist_spec {
-	bool removes; /* written with a '!' */
-	bool pauses, continues,
-		clears; /* in this order, on an existing trigger; or a new one starts paused */
+	bool removes;			/* written with a '!' */
+	bool pauses, continues, clears; /* of an existing trigger, in order; or start paused */
 	struct hv_hist_field *values[HV_HIST_VALUES_MAX]; /* owned */
 	unsigned nr_values;				  /* nonzero */
 	struct hv_hist_field *keys[HV_HIST_KEYS_MAX];	  /* owned */

@@ -18,7 +18,7 @@
 /* Lower addresses are never mapped in a program. */
 #define FIRST_ADDRESS 4096
 
-/* Event probes use serials from 1 up and fewer results, so their tags differ. */
+/* Event probes have serials from 1 up, or fewer results, so their tags differ. */
 #define FIRST_TAG 0xf000u
 
 /* Value of `way` for strings, instead of the index of the size argument. */
