@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What BTF says of functions: the names and types of their parameters, the type of what they
- * return, and what values of these types are, down to the members of structures that they point to.
- * Type ids are those of one struct hv_btf; all look-ups are bounded, whatever id they are given.
- * Leaves to others: which registers parameters are in. */
+/* Function types in BTF: names and types of parameters, the return type, and the form of values of
+ * these types, including members of structures that they point to. Type ids belong to one struct
+ * hv_btf. All lookups are bounded for any id. The architecture knows which registers hold
+ * parameters. */
 #pragma once
 
 #include "kernel/btf.h"
@@ -13,16 +13,17 @@ struct hv_btf_func {
 	uint32_t return_id; /* 0: void */
 };
 
-/* Finds the first function NAME. False: there is none. */
+/* Finds the first function NAME. Returns false if there is none. */
 bool hv_btf_func_find(const struct hv_btf *btf, const char *name, struct hv_btf_func *ret);
-/* The name of parameter INDEX, which is below nr_params; any bytes, borrowed; "": it has none. */
+/* Returns the name of parameter INDEX, which must be below nr_params. The name is borrowed and may
+ * contain any bytes; it is "" for an unnamed parameter. */
 const char *hv_btf_param(const struct hv_btf *btf, const struct hv_btf_func *func, uint32_t index,
 			 uint32_t *ret_id);
 
 enum hv_btf_form {
 	HV_BTF_OTHER,
 	HV_BTF_VOID,
-	HV_BTF_INT, /* bool, too */
+	HV_BTF_INT, /* including bool */
 	HV_BTF_ENUM,
 	HV_BTF_ENUM64,
 	HV_BTF_POINTER,
@@ -33,26 +34,27 @@ enum hv_btf_form {
 struct hv_btf_value {
 	enum hv_btf_form form;
 	uint32_t id; /* without typedefs and qualifiers */
-	uint32_t to; /* the type that a pointer points to, or of an array's elements */
-	/* Of an integer. BIT_OFF: where its bits begin, of old compilers' bit-fields; else 0. */
+	uint32_t to; /* the type a pointer points to, or the element type of an array */
+	/* For integers. bit_off is the first bit of a bit-field written by an old compiler;
+	 * otherwise 0. */
 	bool is_signed;
-	bool is_letter; /* a byte without a sign; or char, which has one up to 6.1 */
+	bool is_letter; /* an unsigned byte, or char, which is signed up to 6.1 */
 	uint8_t bits, bit_off;
 };
 
-/* *RET: what a value of type ID is. False: there is no such type. */
+/* Describes values of type ID. Returns false if there is no such type. */
 bool hv_btf_value(const struct hv_btf *btf, uint32_t id, struct hv_btf_value *ret);
 
-/* *RET: the first structure NAME, no union. False: there is none. */
+/* Finds the first structure NAME; ignores unions. Returns false if there is none. */
 bool hv_btf_struct(const struct hv_btf *btf, const char *name, struct hv_btf_value *ret);
 
 struct hv_btf_field {
-	uint32_t id;	  /* of its type */
+	uint32_t id;	  /* of the field's type */
 	uint32_t bit_off; /* from the start of the compound */
-	uint32_t bit_len; /* 0: no bit-field */
+	uint32_t bit_len; /* 0: not a bit-field */
 };
 
-/* Finds the member NAME, of LEN bytes, of COMPOUND or of its anonymous parts. False: there is
- * none. */
+/* Finds the member NAME (LEN bytes) of COMPOUND or of its anonymous members. Returns false if there
+ * is none. */
 bool hv_btf_field(const struct hv_btf *btf, const struct hv_btf_value *compound, const char *name,
 		  size_t len, struct hv_btf_field *ret);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the readers of BTF share (btf.c, btf_func.c): its types as they are in the bytes. Nobody
- * else includes this. Ids, offsets and names are hostile. Source: include/uapi/linux/btf.h. */
+/* The representation of BTF types, shared by btf.c and btf_func.c; no other file includes this.
+ * Ids, offsets and names are untrusted. Source: include/uapi/linux/btf.h. */
 #pragma once
 
 #include "kernel/btf.h"
 
-/* As BTF_KIND_* are numbered. */
+/* Same values as BTF_KIND_*. */
 enum hv_btf_kind {
 	KIND_VOID = 0,
 	KIND_INT,
@@ -36,12 +36,12 @@ struct hv_btf_type {
 	bool kind_flag;
 	uint32_t name_off;
 	uint32_t size_or_type;
-	struct hv_span in; /* the types of the BTF that has it */
-	size_t extra_off;  /* of what follows struct btf_type, in IN */
+	struct hv_span in; /* the types of the BTF that contains it */
+	size_t extra_off;  /* offset in IN of the data after struct btf_type */
 };
 
-/* A named type, function or enumerator. The entries of a bucket are chained in the order of type
- * ids. */
+/* A named type, function or enumerator. The entries of a bucket are chained by ascending type
+ * id. */
 struct hv_btf_entry {
 	uint32_t type_id;
 	uint32_t index; /* of the enumerator */
@@ -58,36 +58,35 @@ struct hv_btf_names {
 
 struct hv_btf {
 	const uint8_t *bytes;
-	uint8_t *copy; /* owned: BYTES; NULL: they are borrowed */
+	uint8_t *copy; /* owned; BYTES point here. NULL: BYTES are borrowed */
 	struct hv_span types;
 	struct hv_span strings;	   /* not empty, NUL-terminated */
-	const struct hv_btf *base; /* borrowed; NULL: it is no module's */
-	uint32_t *offs;		   /* in types, of its own types; ids go on after those of BASE */
-	uint32_t nr;		   /* of its own types */
+	const struct hv_btf *base; /* borrowed; NULL: not a module's BTF */
+	uint32_t *offs; /* offset in types of each own type; ids continue those of BASE */
+	uint32_t nr;	/* number of own types */
 	struct hv_btf_names type_names;
 	struct hv_btf_names enumerators;
 };
 
-/* Of structures and unions. */
+/* A member of a structure or union. */
 struct hv_btf_part {
 	uint32_t type_id;
 	uint32_t bit_off;
-	uint32_t bit_len; /* 0: no bit-field */
+	uint32_t bit_len; /* 0: not a bit-field */
 };
 
-/* The string at OFF; "" if there is none. */
+/* Returns the string at OFF, or "" if there is none. */
 const char *hv_btf_string(const struct hv_btf *btf, uint32_t off);
-/* False: there is no type ID; void, 0, is none. */
+/* Returns false if there is no type ID or it is 0 (void). */
 bool hv_btf_type_get(const struct hv_btf *btf, uint32_t id, struct hv_btf_type *ret);
-/* The first of the types and functions of the name NAME, or the next one after E, in the order of
- * ids. NULL: there is none. */
+/* Return the first type or function NAME, or the next one after E, by ascending id; NULL if there
+ * is none. */
 const struct hv_btf_entry *hv_btf_first_type(const struct hv_btf *btf, const char *name);
 const struct hv_btf_entry *hv_btf_next_type(const struct hv_btf *btf, const struct hv_btf_entry *e,
 					    const char *name);
-/* Follows typedefs and qualifiers from ID to the type behind them. False: there is none, or it is
- * void. */
+/* Resolves typedefs and qualifiers of ID. Returns false if the result is void or does not exist. */
 bool hv_btf_resolve(const struct hv_btf *btf, uint32_t id, struct hv_btf_type *ret);
-/* Finds the member NAME, of LEN bytes, in T or its anonymous parts, from whose start its bits are
- * counted. */
+/* Finds the member NAME (LEN bytes) in T or its anonymous members. Bit offsets count from the start
+ * of T. */
 bool hv_btf_find_part(const struct hv_btf *btf, const struct hv_btf_type *t, const char *name,
 		      size_t len, struct hv_btf_part *ret);

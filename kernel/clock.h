@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guest's trace clock "local": sched_clock(), computed from a CPU's counter as the guest does
- * it. The parameters are read from guest memory and are hostile: any values give some number, never
- * a fault.
- * Leaves to others: where a kernel has the parameters (clock_source.h). */
+/* The guest's trace clock "local": sched_clock(), computed from a CPU's counter as the guest
+ * computes it. The parameters come from guest memory and are untrusted: any values yield a number,
+ * never a fault. clock_source.h finds the parameters. */
 #pragma once
 
 #include "kernel/clock_source.h"
@@ -17,44 +16,43 @@ struct hv_clock;
 struct hv_err *hv_clock_new(struct hv_kernel *k, struct hv_clock **ret) hv_must_use;
 void hv_clock_free(struct hv_clock *c);
 enum hv_clock_kind hv_clock_kind(const struct hv_clock *c);
-/* Reads the parameters again; call now and then (each second) while tracing. */
+/* Reads the parameters again; call this about once a second while tracing. */
 struct hv_err *hv_clock_refresh(struct hv_clock *c) hv_must_use;
-/* The guest's time of day, in ns since 1970, when its clock was 0, by what both show now. False: it
- * is not known, since the guest keeps the time by another counter, or in a way that is not known.
- */
+/* Returns the guest's time of day in ns since 1970 at time 0 of its trace clock, computed from both
+ * current clocks. Returns false if the guest keeps time with another counter or in an unknown
+ * way. */
 bool hv_clock_epoch_ns(const struct hv_clock *c, uint64_t *ret);
 
-/* What the cycles of the guest's clocksource are: the counter, or this clock's ns less an offset.
- */
+/* The unit of the guest's clocksource: counter cycles, or this clock's ns minus an offset. */
 struct hv_cycles {
 	bool are_ns;
 	uint64_t offset_ns;
 };
-/* Reads the guest's timekeeper as it is now. ENOENT, with the reason: the guest keeps the time by
- * another counter than its trace clock, or in a way that is not known. */
+/* Reads the guest's current timekeeper. Fails with ENOENT and the reason if the guest keeps time
+ * with another counter than its trace clock, or in an unknown way. */
 struct hv_err *hv_clock_read_keeper(const struct hv_clock *c, struct hv_timekeeper_moment *ret,
 				    struct hv_cycles *ret_cycles) hv_must_use;
-/* How the guest's trace clock "global" (sched_clock_cpu()) follows from this clock. */
+/* How the guest's trace clock "global" (sched_clock_cpu()) relates to this clock. */
 struct hv_clock_global {
-	bool is_stable;	    /* it is this clock and an offset */
-	uint64_t offset_ns; /* that offset */
-	/* Otherwise it follows the guest's timekeeper at each tick: at the newest one this clock
-	 * showed TICK_NS, and that one GLOBAL_NS. A tick that was being written may be wrong. */
+	bool is_stable;	    /* it is this clock plus an offset */
+	uint64_t offset_ns; /* the offset, if is_stable */
+	/* Otherwise it follows the guest's timekeeper at each tick: at the newest tick, this clock
+	 * was TICK_NS and the global clock GLOBAL_NS. Wrong if the tick was being written. */
 	uint64_t tick_ns, global_ns;
 };
-/* ENOENT: it is not known. */
+/* Fails with ENOENT if unknown. */
 struct hv_err *hv_clock_read_global(const struct hv_clock *c,
 				    struct hv_clock_global *ret) hv_must_use;
 
-/* The cycles of a tsc value that CPU read. */
+/* Converts TSC, as read on CPU, to cycles. */
 uint64_t hv_clock_cycles(const struct hv_clock *c, const struct hv_cycles *what, unsigned cpu,
 			 uint64_t tsc);
 
-/* The ns (HV_CLOCK_RAW: tsc units) of a tsc value that CPU read. */
+/* Converts TSC, as read on CPU, to ns (HV_CLOCK_RAW: returns TSC units). */
 uint64_t hv_clock_ns(const struct hv_clock *c, unsigned cpu, uint64_t tsc);
-/* The same of NR values in TIMES, which become ns. */
+/* Converts NR values in TIMES to ns in place, like hv_clock_ns(). */
 void hv_clock_all_ns(const struct hv_clock *c, unsigned cpu, uint64_t *times, size_t nr);
-/* The ns (HV_CLOCK_RAW: tsc units) that TICKS take. */
+/* Converts a duration of TICKS to ns (HV_CLOCK_RAW: returns TSC units). */
 uint64_t hv_clock_span_ns(const struct hv_clock *c, uint64_t ticks);
-/* The least number of tsc units that take NS (HV_CLOCK_RAW: NS itself). */
+/* Returns the minimum number of TSC units in a duration of NS (HV_CLOCK_RAW: NS itself). */
 uint64_t hv_clock_ticks(const struct hv_clock *c, uint64_t ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A kernel that is starting: what can be found out before hv_kernel_open() succeeds. */
+/* A kernel that is booting: information available before hv_kernel_open() succeeds. */
 #pragma once
 
 #include "kernel/core.h"
@@ -8,11 +8,11 @@
  * vCPUs should be stopped. */
 struct hv_err *hv_early_symbol(struct hv_guest *g, const char *name,
 			       struct hv_gva *ret) hv_must_use;
-/* Finds where a function will return to, at whose first instruction vCPU 0 is stopped. */
+/* Finds the return address of the function at whose first instruction vCPU 0 is stopped. */
 struct hv_err *hv_early_return(struct hv_guest *g, struct hv_gva *ret) hv_must_use;
 
-/* Whether some vCPU executes code where kernel images are, or has a trap table at a kernel address.
- * This is cheap, and is tried before a full search. */
+/* Whether a vCPU executes at an address where kernel images are, or has a trap table at a kernel
+ * address. Cheap; try it before a full search. */
 bool hv_early_in_kernel(struct hv_guest *g);
-/* Whether the kernel has finished starting: its init code is freed then. */
+/* Whether the kernel has booted and freed its init code. */
 bool hv_early_is_up(const struct hv_kernel_core *core);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel image: finds its bounds and those of its text by a vCPU's page tables and trap table,
- * and copies its bytes to be searched.
- * Leaves to others: symbols (kallsyms.h). */
+/* The kernel image: finds its bounds and those of its text from a vCPU's page tables and trap
+ * table, and copies its bytes for searching. kallsyms.h reads symbols. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,12 +8,12 @@
 #include "kernel/address_space.h"
 
 struct hv_image {
-	struct hv_gva_range all;  /* from its first page to its last */
+	struct hv_gva_range all;  /* first page to last page */
 	struct hv_gva_range text; /* the executable part with the trap handlers */
-	struct hv_gpa gpa;	  /* of all.start: an image is one piece of physical memory */
-	uint8_t *bytes;		  /* owned copy of ALL; what is not copied reads as zero */
-	size_t len_bytes;	  /* of the copy, which may be shorter than ALL */
-	/* What is mapped of ALL behind the copy, while that is only the first part. */
+	struct hv_gpa gpa;	  /* of all.start; the image is physically contiguous */
+	uint8_t *bytes;		  /* owned copy of ALL; bytes that were not copied are zero */
+	size_t len_bytes;	  /* of the copy; may be shorter than ALL */
+	/* Mapped parts of ALL after the end of the copy, if only the first part was copied. */
 	struct hv_image_piece {
 		size_t from_off;
 		size_t end_off;
@@ -22,12 +21,13 @@ struct hv_image {
 	size_t nr_rest;
 };
 
-/* Finds the image by the registers of any of the NR vCPUs. Fails with ENOENT and the reason: not in
- * 64-bit mode (firmware), not Linux, ... *RET_AS: the address space that it was found in. */
+/* Finds the image from the registers of any of the NR vCPUs. Fails with ENOENT and the reason, for
+ * example that the guest is not in 64-bit mode (firmware) or not Linux. *RET_AS is the address
+ * space in which it was found. */
 struct hv_err *hv_image_find(struct hv_guest *g, const struct hv_vcpu_regs *regs, unsigned nr,
 			     struct hv_address_space *ret_as, struct hv_image *ret) hv_must_use;
-/* The same, but may copy only the first part of the image, in which kernels have their text and
- * their symbols. Then there is a rest. */
+/* Like hv_image_find(), but may copy only the first part of the image, which normally contains text
+ * and symbols. Then hv_image_has_rest() is true. */
 struct hv_err *hv_image_find_first(struct hv_guest *g, const struct hv_vcpu_regs *regs, unsigned nr,
 				   struct hv_address_space *ret_as,
 				   struct hv_image *ret) hv_must_use;
@@ -38,14 +38,13 @@ static inline bool hv_image_has_rest(const struct hv_image *image)
 	return image->rest != NULL;
 }
 
-/* Copies the rest as far as it is before END; or all of it if END is not in the rest. What of the
- * rest is in LEFT_OUT reads as zero, if LEFT_OUT is before END. Then there is no rest any more. The
- * copy may move. */
+/* Copies the rest up to END, or all of it if END is not in the rest, and drops the list of the
+ * rest. If LEFT_OUT is before END, that part of the rest reads as zero. The copy may move. */
 struct hv_err *hv_image_copy_rest(struct hv_image *image, struct hv_guest *g, struct hv_gva end,
 				  struct hv_gva_range left_out) hv_must_use;
 
-/* Gives the memory of the copy from END on back to the host. The copy does not move. */
+/* Releases the memory of the copy from END on. The copy does not move. */
 void hv_image_keep_until(struct hv_image *image, struct hv_gva end);
 
-/* The copy from GVA on; empty when outside. */
+/* Returns the copy from GVA on; empty if GVA is outside. */
 struct hv_span hv_image_at(const struct hv_image *image, struct hv_gva gva);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the kernel and its modules switch interrupts off and on, and where the kernel is entered
- * and left with interrupts off. The instructions are found in the running text, function by
- * function. One that cannot be replaced, or need not be, is listed with the reason.
+/* The instructions where the kernel and its modules disable and enable interrupts, and where the
+ * kernel is entered and left with interrupts off. Found in the running text, function by function.
+ * Instructions that cannot or need not be replaced are listed with the reason.
  *
- * A kernel that can run on Xen (CONFIG_PARAVIRT_XXL, as distributions build it) has nops behind
- * each `cli` and `sti`, together as long as the call that they replaced when it started. So the
- * instruction and its nops can become a jump. The entry code has direct calls and jumps that can
- * lead elsewhere.
- * Leaves to others: replacing them (tracer/). */
+ * A kernel that can run on Xen (CONFIG_PARAVIRT_XXL, as distributions build it) has nops after each
+ * `cli` and `sti`: together they are as long as the call that was there before boot. So the
+ * instruction and its nops can become a jump. The entry code has direct calls and jumps that can be
+ * retargeted. tracer/ replaces the instructions. */
 #pragma once
 
 #include "arch/detour.h"
@@ -17,28 +16,28 @@ struct hv_kernel;
 
 enum hv_irq_cover {
 	HV_IRQ_RELOCATED,      /* covered: the instruction and its nops become a jump */
-	HV_IRQ_RETARGETED,     /* covered: a call or a jump leads elsewhere */
-	HV_IRQ_NO_NOP,	       /* no nops behind it that belong to it */
+	HV_IRQ_RETARGETED,     /* covered: a call or jump is retargeted */
+	HV_IRQ_NO_NOP,	       /* no nops of its own follow it */
 	HV_IRQ_POPS,	       /* restores the flags from the stack */
-	HV_IRQ_OWN_STACK,      /* an exception that has a stack of its own */
+	HV_IRQ_OWN_STACK,      /* an exception with a separate stack */
 	HV_IRQ_IN_TWO_PAGES,   /* no single write can change it */
-	HV_IRQ_NOT_UNDERSTOOD, /* an instruction before it is not known, or what is on the stack */
+	HV_IRQ_NOT_UNDERSTOOD, /* an instruction before it, or the stack contents, are unknown */
 	HV_IRQ_JUMPED_INTO,    /* a jump leads into it */
-	HV_IRQ_FLAGS_USED,     /* what follows depends on flags that a detour does not keep */
+	HV_IRQ_FLAGS_USED,     /* later code depends on flags that a detour does not preserve */
 	HV_IRQ_NR_COVERS
 };
 
 struct hv_irq_site {
 	struct hv_gva at;
-	enum hv_detour_kind kind; /* IRQS_OFF, IRQS_ON, ARRIVES, RETURNS; CALL_BEGINS: not known */
-	size_t len_bytes;	  /* with its nops */
-	uint8_t insn[HV_DETOUR_INSN_MAX]; /* as it was found */
+	enum hv_detour_kind kind; /* IRQS_OFF, IRQS_ON, ARRIVES, RETURNS; CALL_BEGINS: unknown */
+	size_t len_bytes;	  /* including its nops */
+	uint8_t insn[HV_DETOUR_INSN_MAX]; /* as found */
 	struct hv_gva target;		  /* of a call, jump or branch */
 	enum hv_irq_cover cover;
-	/* Of IRQS_ON: an instruction of the same function that switches them off is not covered. */
+	/* For IRQS_ON: an instruction of this function that disables interrupts is not covered. */
 	bool misses_beginning;
-	bool has_caller;     /* the address that the function returns to is in the word */
-	uint32_t caller_off; /* so many bytes above the stack pointer */
+	bool has_caller;     /* the function's return address is at caller_off */
+	uint32_t caller_off; /* offset above the stack pointer */
 };
 
 struct hv_irq_sites {
@@ -51,7 +50,8 @@ struct hv_irq_sites {
 /* Whether the kernel's `cli` and `sti` have nops. */
 bool hv_irqs_are_paravirt(const struct hv_kernel *k);
 
-/* EOPNOTSUPP with the reason: the kernel is still starting, or its entry code is not known. */
+/* Fails with EOPNOTSUPP and the reason if the kernel is still booting or its entry code is
+ * unknown. */
 struct hv_err *hv_irq_sites_read(const struct hv_kernel *k, struct hv_irq_sites *ret) hv_must_use;
 void hv_irq_sites_deinit(struct hv_irq_sites *s);
 
@@ -65,5 +65,5 @@ static inline size_t hv_irq_nr_covered(const struct hv_irq_sites *s)
 	return s->nr_of[HV_IRQ_RELOCATED] + s->nr_of[HV_IRQ_RETARGETED];
 }
 
-/* Returns the reason in words, for "N are not covered: ...". */
+/* Returns the reason as text, for "N are not covered: ...". */
 const char *hv_irq_cover_reason(enum hv_irq_cover cover);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The Linux kernel in a machine: where it is and what its names mean. It is only read, nothing is
- * needed from the user, and everything that is read is hostile and checked.
- * Leaves to others: changing anything (patcher/). */
+/* The Linux kernel in a guest: its location and symbols. This code only reads guest memory and
+ * needs no information from the user. All that it reads is untrusted and checked. patcher/ makes
+ * changes. */
 #pragma once
 
 #include "kernel/core.h"
@@ -16,77 +16,78 @@ struct hv_kernel {
 	char *banner;  /* owned, safe to print, no newline */
 	char *release; /* owned, safe to print: "6.1.0-56-cloud-amd64" */
 	uint8_t build_id[32];
-	size_t build_id_len_bytes; /* 0: none */
+	size_t build_id_len_bytes; /* 0: unknown */
 	struct hv_gva_range text;  /* _stext .. _etext */
 	bool kpti;
 	struct hv_layout layout;
 	struct hv_sites sites;
-	uint64_t symbols_version; /* another one after each change of modules */
-	/* hv_modules_signature() right before modules and sites were read; 0: not known */
+	uint64_t symbols_version; /* changes whenever modules change */
+	/* hv_modules_signature() immediately before modules and sites were read; 0: unknown */
 	uint64_t modules_signature;
-	struct hv_gva return_thunk; /* 0: the kernel returns with a bare return */
-	bool jumps_bare;     /* it jumps to an address in a register without a thunk, unchecked */
-	bool is_starting;    /* its code is not final: return_thunk is 0 until hv_kernel_settle() */
-	bool has_init_sites; /* its init code can be traced: its owner is told before it is freed */
+	struct hv_gva return_thunk; /* 0: the kernel uses plain return instructions */
+	bool jumps_bare;     /* it uses bare indirect jumps: no thunk, no CPU check of the target */
+	bool is_starting;    /* the kernel is still patching its code: return_thunk is 0 until
+				hv_kernel_settle() */
+	bool has_init_sites; /* its init code can be traced: the owner is notified before it is
+				freed */
 };
 
 struct hv_vmlinux_file;
 
-/* VMLINUX may be NULL. A file with another build id is refused, with both ids. */
+/* VMLINUX may be NULL. Rejects a file with a different build id and reports both ids. */
 struct hv_err *hv_kernel_open(struct hv_guest *g, const struct hv_vmlinux_file *vmlinux,
 			      struct hv_kernel **ret) hv_must_use;
-/* Reads neither modules nor sites: there are none in *RET. For recover, which a guest must not be
- * able to prevent by lists that cannot be read. */
+/* Leaves modules and sites empty. `recover` uses this function so that a guest cannot prevent
+ * recovery with unreadable lists. */
 struct hv_err *hv_kernel_open_core(struct hv_guest *g, struct hv_kernel **ret) hv_must_use;
 void hv_kernel_free(struct hv_kernel *k);
 
-/* Reads modules and sites again, after a module came or went. */
+/* Reads modules and sites again after modules changed. */
 struct hv_err *hv_kernel_refresh(struct hv_kernel *k) hv_must_use;
 
-/* Once a kernel that was starting is up, finds out how its final code returns. *RET_CHANGED:
- * return_thunk was changed. Cheap when there is nothing to do. */
+/* Determines how the final code of the kernel returns, after a kernel that was starting has booted.
+ * *RET_CHANGED: return_thunk changed. Cheap if there is nothing to do. */
 struct hv_err *hv_kernel_settle(struct hv_kernel *k, bool *ret_changed) hv_must_use;
 
-/* As the latency format of the guest's ftrace names it: server, desktop, preempt, preempt_rt; in
- * newer kernels PREEMPT(lazy) and the like; unknown. */
+/* Returns the preemption model as the latency format of the guest's ftrace prints it: server,
+ * desktop, preempt or preempt_rt; in newer kernels PREEMPT(lazy) and similar; or unknown. */
 const char *hv_kernel_preempt_model(const struct hv_kernel *k);
 /* Whether AT is in a function that takes or releases a spin lock (in_lock_functions). */
 bool hv_kernel_in_lock_functions(const struct hv_kernel *k, struct hv_gva at);
 
-/* Whether tasks can be preempted in the kernel (CONFIG_PREEMPTION), which then counts where it must
- * not happen. */
+/* Whether the kernel is preemptible (CONFIG_PREEMPTION), so that it counts sections that must not
+ * be preempted. */
 bool hv_kernel_is_preemptible(const struct hv_kernel *k);
 
-/* Whether a task may be preempted at any instruction of the kernel's, so that it goes on on another
- * CPU. Reads the guest's memory: a kernel with PREEMPT_DYNAMIC may be told to begin with it or to
- * stop. True also when that cannot be told. */
+/* Whether the kernel can preempt a task at any kernel instruction and continue it on another CPU.
+ * Reads guest memory, because PREEMPT_DYNAMIC can change the mode at run time. True if unknown. */
 bool hv_kernel_preempts(const struct hv_kernel *k);
 
-/* The code that a kernel frees when it has started; empty when that is not known. */
+/* The code that the kernel frees after boot; empty if unknown. */
 struct hv_gva_range hv_kernel_init_text(const struct hv_kernel *k);
 
 bool hv_kernel_symbol(const struct hv_kernel *k, const char *name, struct hv_gva *ret);
-/* As kallsyms_lookup(): looks at the core kernel, then at modules. False: the address belongs to no
- * symbol. *RET_MODULE is NULL for the core kernel. */
+/* Like kallsyms_lookup(): searches the core kernel, then modules. Returns false if no symbol
+ * contains the address. *RET_MODULE is NULL for the core kernel. */
 bool hv_kernel_symbol_at(const struct hv_kernel *k, struct hv_gva addr, const char **ret_name,
 			 const char **ret_module, uint64_t *ret_off);
-/* The running code that ADDR is in: the kernel's text, or that of a module in k->modules.
- * *RET_SYMBOLS are the symbols of the one or the other. False: it is in neither. */
+/* Finds the code that contains ADDR: the kernel's text or the text of a module in k->modules, and
+ * its symbols. Returns false if neither contains ADDR. */
 bool hv_kernel_code_at(const struct hv_kernel *k, struct hv_gva addr, struct hv_gva_range *ret_text,
 		       const struct hv_symbols **ret_symbols);
-/* Bytes from the symbol that ADDR belongs to up to the next symbol (get_symbol_pos). 0: it belongs
- * to none. */
+/* Returns the distance from the symbol that contains ADDR to the next symbol (get_symbol_pos), or 0
+ * if no symbol contains it. */
 uint64_t hv_kernel_symbol_size(const struct hv_kernel *k, struct hv_gva addr);
-/* The address of CPU's copy of a per-CPU variable. */
+/* Returns the address of CPU's copy of a per-CPU variable. */
 struct hv_err *hv_kernel_percpu(const struct hv_kernel *k, uint64_t percpu, unsigned cpu,
 				struct hv_gva *ret) hv_must_use;
 
-/* Check that stubs can recognise a stack of interrupts, or of exceptions, by its address.
- * EOPNOTSUPP with the reason when they cannot. */
+/* Check that stubs can recognise an interrupt stack or exception stacks by address. Fail with
+ * EOPNOTSUPP and the reason if they cannot. */
 struct hv_err *hv_kernel_need_irq_stack(const struct hv_kernel *k) hv_must_use;
 struct hv_err *hv_kernel_need_exception_stacks(const struct hv_kernel *k) hv_must_use;
-/* Checks that the host tells the kernel for how long it did not run a CPU. EOPNOTSUPP with the
- * reason when it does not. */
+/* Checks that the host reports steal time to the kernel. Fails with EOPNOTSUPP and the reason if it
+ * does not. */
 struct hv_err *hv_kernel_need_steal_time(const struct hv_kernel *k) hv_must_use;
 
 static inline void hv_kernel_free_at(struct hv_kernel **k)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guest's trace clock at this moment, estimated from outside. It is for where nothing tells
- * what the guest's tsc shows now. Each CPU's run queue has the sched_clock() of its last tick or
- * switch (struct rq.clock). The estimate takes the greatest difference between the newest of them
- * and the host's clock that was seen lately.
+/* Estimates the guest's current trace clock from outside, for guests whose TSC cannot be read. Each
+ * CPU's run queue contains the sched_clock() of its last tick or switch (struct rq.clock). The
+ * estimate adds the greatest recent difference between the newest of these and the host's clock.
  *
- * It is behind the guest's clock by the age of the freshest sample: less than a tick of a busy CPU
- * (4 ms at 250 Hz), more while all CPUs sleep, and less with each sample. It is ahead only when the
- * guest was stopped meanwhile. hv_now_restart() tells of that; without it the old samples are
- * forgotten after two windows. */
+ * The estimate is late by the age of the freshest sample: less than a tick on a busy CPU (4 ms at
+ * 250 Hz), more while all CPUs sleep, and less with each sample. It is early only if the guest was
+ * stopped in the last two windows and hv_now_restart() was not called. */
 #pragma once
 
 #include "kernel/kernel.h"
@@ -16,22 +14,22 @@
 
 struct hv_now {
 	struct hv_kernel *k;	 /* borrowed */
-	uint64_t clock_percpu;	 /* per-CPU offset of struct rq.clock; 0: it is not known */
-	struct hv_gva offset_at; /* of __sched_clock_offset, which is included in rq.clock but not
-				    in trace_clock_local */
+	uint64_t clock_percpu;	 /* per-CPU offset of struct rq.clock; 0: unknown */
+	struct hv_gva offset_at; /* address of __sched_clock_offset, which rq.clock includes and
+				    trace_clock_local does not */
 	bool has_offset;
 	struct {
 		bool valid;
-		uint64_t begun_ns; /* the host's clock */
-		int64_t lead_ns;   /* guest's clock - host's */
-	} windows[2];		   /* the current one and the one before */
+		uint64_t begun_ns; /* host clock */
+		int64_t lead_ns;   /* guest clock - host clock */
+	} windows[2];		   /* the current and the previous one */
 };
 
 void hv_now_init(struct hv_now *n, struct hv_kernel *k);
-/* Takes a sample. HOST_NS: the host's CLOCK_MONOTONIC before the call. A sample is cheap, and the
- * more there are, the better is the estimate. */
+/* Takes a sample. HOST_NS is the host's CLOCK_MONOTONIC before the call. Samples are cheap, and
+ * more samples improve the estimate. */
 void hv_now_sample(struct hv_now *n, uint64_t host_ns);
-/* The guest was stopped: forgets the samples. */
+/* Discards the samples after the guest was stopped. */
 void hv_now_restart(struct hv_now *n);
-/* The guest's clock when the host's is HOST_NS. False: not known. */
+/* Returns the guest clock at host time HOST_NS in *RET, or false if unknown. */
 bool hv_now_at(const struct hv_now *n, uint64_t host_ns, uint64_t *ret);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ORC tables: how x86 kernels without frame pointers find the caller of a function
- * (arch/x86/include/asm/orc_types.h). Reads the tables of the image and of modules; BTF tells the
- * layout of an entry. All of it is hostile: an entry gives a rule or none, and nothing more is
- * believed.
- * Leaves to others: what a rule does with a stack (arch/), walking a stack (unwind.h). */
+/* ORC tables, which x86 kernels without frame pointers use to find the caller of a function
+ * (arch/x86/include/asm/orc_types.h). Reads the tables of the image and of modules. BTF describes
+ * the layout of an entry. The tables are untrusted: an entry yields an unwind rule or nothing.
+ * arch/ applies rules to a stack; unwind.h walks stacks. */
 #pragma once
 
 #include "arch/arch.h"
@@ -12,24 +11,23 @@
 struct hv_kernel;
 struct hv_orc;
 
-/* Finds out how K's tables are to be read, which takes tens of ms. hv_orc_new() does that the first
- * time, so it comes before a hold in which stacks may have to be read. */
+/* Determines the format of K's tables, which takes tens of ms. The first hv_orc_new() does it too.
+ * Call this before a hold in which stacks may be read. */
 void hv_orc_prepare(const struct hv_kernel *k);
-/* Fails as hv_orc_new() where it can be told quickly that this will fail. */
+/* Reports an error of hv_orc_new() early, if it can be detected quickly. */
 struct hv_err *hv_orc_check(const struct hv_kernel *k) hv_must_use;
-/* Fails with EOPNOTSUPP and the reason: this kernel has no such tables, or their form is not known.
- * K is borrowed and outlives the result. */
+/* Fails with EOPNOTSUPP and the reason if this kernel has no such tables or their format is
+ * unknown. K must outlive the result. */
 struct hv_err *hv_orc_new(const struct hv_kernel *k, struct hv_orc **ret) hv_must_use;
 void hv_orc_free(struct hv_orc *orc);
 
-/* Finds the rule at IP. False: there is none. A module's tables are read when one of its addresses
- * is first asked for, and kept until hv_orc_forget_modules(). */
+/* Finds the rule at IP. Returns false if there is none. Reads a module's tables at the first lookup
+ * in it and keeps them until hv_orc_forget_modules(). */
 bool hv_orc_find(struct hv_orc *orc, struct hv_gva ip, struct hv_unwind_rule *ret);
-/* Whether IP can be a return address of code that is there. It cannot be one in the image's data.
- */
+/* Whether IP can be a return address in existing code, as opposed to data of the image. */
 bool hv_orc_is_text(const struct hv_orc *orc, struct hv_gva ip);
-/* Whether IP is in code that ran while the kernel started, and may be freed by now. The kernel's
- * own stacks have it nevertheless (__kernel_text_address). */
+/* Whether IP is in init code, which may have been freed. The kernel's own stack traces include such
+ * addresses (__kernel_text_address). */
 bool hv_orc_is_init_text(const struct hv_orc *orc, struct hv_gva ip);
-/* Forgets the tables of modules. To be called when modules were read again. */
+/* Discards the tables of modules. Call this after modules were read again. */
 void hv_orc_forget_modules(struct hv_orc *orc);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A place inside a function for a probe: the instruction there, and those behind it that have to
- * move, so that a jump can be written over them. What is proven, by walking through the function
- * from its start, by the tables of the kernel and of the function's module, and where several
- * instructions move, by a look for whatever leads into them in all text:
+/* A probe inside a function: the instruction at its address, and the following instructions that
+ * have to move so that a jump can be written over them. hv_probe_place_read() proves, by decoding
+ * the function from its start, from the tables of the kernel and of the module, and, if several
+ * instructions move, by searching all text for jumps into them:
+ * - an instruction begins at the address, and all of them can be executed elsewhere (arch,
+ *   find_movable);
+ * - nothing leads into their middle: no jump, no exception fixup, no static key;
+ * - the kernel neither patches nor needs them there: no ftrace site, static key or static call, no
+ *   faulting instruction with a fixup, no address on its list of functions without kprobes.
  *
- * - an instruction begins there, and all of them can be executed elsewhere (arch, find_movable);
- * - nothing leads into their middle: no jump, no way out of an exception, no static key;
- * - the kernel does not change or need them there itself: no site of ftrace, static key or static
- *   call, nothing that may fault and go on elsewhere, nothing on its list of what has no kprobes.
- *
- * Whether a task is in the middle of them is for others to see (tracer/detours.h), as are kprobes
- * of the guest's own (patcher/probed.h). Everything is hostile. */
+ * tracer/detours.h checks that no task is in the middle of them; patcher/probed.h checks the
+ * guest's kprobes. All input is untrusted. */
 #pragma once
 
 #include "arch/detour.h"
@@ -20,24 +20,24 @@ struct hv_kernel;
 
 struct hv_probe_place {
 	struct hv_gva at;
-	struct hv_gva site; /* of its function */
-	size_t len_bytes;   /* of all instructions that move */
-	unsigned nr;	    /* how many these are */
-	unsigned begins;    /* bit N: one of them begins N bytes behind AT */
+	struct hv_gva site; /* the ftrace site of its function */
+	size_t len_bytes;   /* total of all instructions that move */
+	unsigned nr;	    /* number of these instructions */
+	unsigned begins;    /* bit N: one of them begins at AT + N */
 	uint8_t insns[HV_DETOUR_INSN_MAX];
 };
 
-/* Bytes of the kernel's own where ours are now. */
+/* Original kernel bytes that hvtrace has replaced. */
 struct hv_own_bytes {
 	struct hv_gva at;
 	size_t len_bytes;
 	uint8_t bytes[8];
 };
 
-/* OURS: what the guest's text has from us, NR_OURS. Errors are as the kernel's own probes have
- * them: EILSEQ, no instruction begins there, or one that raises an exception, where
- * the kernel's own say so; EINVAL, the kernel has no probes there, in its own
- * words. EOPNOTSUPP: the kernel would have one, and the message says why this has not. */
+/* OURS lists NR_OURS changes of hvtrace in the guest's text. Errors match those of the kernel's own
+ * probes: EILSEQ if no instruction begins at AT, or if it raises an exception and the kernel
+ * rejects that; EINVAL, with the kernel's wording, if the kernel allows no probe there. EOPNOTSUPP
+ * if the kernel would allow the probe; the message gives hvtrace's reason. */
 struct hv_err *hv_probe_place_read(const struct hv_kernel *k, struct hv_gva at,
 				   const struct hv_own_bytes *ours, size_t nr_ours,
 				   struct hv_probe_place *ret) hv_must_use;

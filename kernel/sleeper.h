@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Follows the frames of a sleeping task, from where it was switched out up to where the kernel was
- * entered, to find code that it will return into. Words of its stack that belong to no frame are
- * left over from calls that have ended, and do not count.
- * Private to kernel/. Leaves to others: which tasks are looked at (stacks.c), ORC tables (orc.h).
- */
+/* Walks the frames of a sleeping task from the context switch to the kernel entry, to find code
+ * that the task will return into. Words on its stack that belong to no frame are remnants of
+ * finished calls and are ignored. Private to kernel/. stacks.c selects the tasks; orc.h reads ORC
+ * tables. */
 #pragma once
 
 #include "kernel/orc.h"
 #include "kernel/tasks.h"
 
 enum hv_sleeper {
-	HV_SLEEPER_ELSEWHERE, /* all of its frames are known, and none is in the range */
-	HV_SLEEPER_INSIDE,    /* at least one of its frames is in the range */
-	HV_SLEEPER_UNKNOWN,   /* its frames cannot be followed to the end */
+	HV_SLEEPER_ELSEWHERE, /* all frames are known, and none is in the range */
+	HV_SLEEPER_INSIDE,    /* at least one frame is in the range */
+	HV_SLEEPER_UNKNOWN,   /* the frames cannot be walked to the end */
 };
 
-/* Whether the return address *RET, at AT, which is in WANTED's range, is a call of that code, and
- * not only in the place of another one, which *RET becomes. */
+/* Whether the return address *RET at address AT, which is in WANTED's range, is a call by that
+ * code. If it only replaces another return address, *RET becomes the replaced one, and the result
+ * depends on whether that one is in the range. */
 static inline bool hv_sleeper_is_call(const struct hv_scan_for *wanted, struct hv_gva at,
 				      struct hv_gva *ret)
 {
@@ -24,21 +24,21 @@ static inline bool hv_sleeper_is_call(const struct hv_scan_for *wanted, struct h
 	       !wanted->find_caller(wanted->ctx, at, ret) || hv_scan_wants(wanted, *ret);
 }
 
-/* Whether frames can be followed in this kernel. ORC NULL: it has no such tables. */
+/* Whether frames can be walked in this kernel. ORC is NULL if it has no ORC tables. */
 bool hv_sleeper_can_look(const struct hv_kernel *k, const struct hv_orc *orc);
 
-/* Looks for frames in WANTED's range, or with ORC, for those that it uses (HV_SCAN_USED). A return
- * address in that range may only replace the one of a function: WANTED's find_caller finds the
- * replaced one, and the function's frame is followed to it. ORC may be NULL where frame records
- * lead (struct hv_kernel_arch). */
+/* Looks for frames in WANTED's range or, with HV_SCAN_USED and ORC, for frames that use it. A
+ * return address in the range can be a replacement for a function's original one: WANTED's
+ * find_caller returns the original, and the walk continues there. ORC may be NULL if the kernel has
+ * frame records (struct hv_kernel_arch). */
 enum hv_sleeper hv_sleeper_look(const struct hv_kernel *k, struct hv_orc *orc,
 				const struct hv_scan_for *wanted, const struct hv_task *task);
 
-/* Whether a vCPU waits for an interrupt, in the idle task: what follows the instruction by which it
- * waits comes next. As in a sleeping task, nothing is on its stack then but the frames of calls.
- * REGS: the vCPU's, in a hold. False where that cannot be told. */
+/* Whether a vCPU waits for an interrupt in the idle task, so that it next executes the instruction
+ * after the wait. Then its stack contains only frames of calls, as in a sleeping task. REGS are the
+ * vCPU's, read in a hold. False if unknown. */
 bool hv_sleeper_waits(const struct hv_kernel *k, const struct hv_vcpu_regs *regs);
-/* The same as hv_sleeper_look() of such a vCPU, which executes TASK. */
+/* Like hv_sleeper_look(), for a waiting vCPU that executes TASK. */
 enum hv_sleeper hv_sleeper_look_waiting(const struct hv_kernel *k, const struct hv_scan_for *wanted,
 					const struct hv_task *task,
 					const struct hv_vcpu_regs *regs);

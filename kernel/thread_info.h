@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Architectures on which the current task is in a register and its struct thread_info, at its
- * start, has what others keep in variables of each CPU: the CPU's number and the preempt count.
- * Leaves to others: which register it is (arch/). */
+/* For architectures with the current task in a register: struct thread_info at the task's start
+ * holds the CPU number and the preempt count, which other architectures keep in per-CPU variables.
+ * arch/ knows the register. */
 #pragma once
 
 #include "kernel/kernel_arch.h"
 
-/* As find_percpu of struct hv_kernel_arch. PREEMPT_COUNT: the member of struct task_struct with the
- * preempt count. */
+/* Implements find_percpu of struct hv_kernel_arch. PREEMPT_COUNT is the member of struct
+ * task_struct with the preempt count. */
 struct hv_err *hv_thread_info_percpu(const struct hv_kernel_core *core, const char *preempt_count,
 				     struct hv_percpu_places *ret) hv_must_use;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Variables of a kernel that keeps the names of its functions only (no CONFIG_KALLSYMS_ALL), from
- * the guest's memory alone: by what the image exports, by BTF, and by the code of functions that
- * use a variable. A place counts if two things tell it that do not depend on each other, and if
- * nothing else is told by them. What is not found stays without a place, so who needs it is refused
- * with its name. Everything that is read is hostile: searches are bounded.
- * Leaves to others: kernels that have the names (kallsyms.h), files (vmlinux.h). */
+/* Finds variables of a kernel without symbols for data (no CONFIG_KALLSYMS_ALL), from guest memory
+ * alone: from the image's exports, BTF, and the code of functions that use a variable. An address
+ * is accepted only if two independent sources confirm it and no other address matches. A variable
+ * that is not found has no symbol, so code that needs it fails with its name. All input is
+ * untrusted: searches are bounded. kallsyms.h reads kernels with data symbols; vmlinux.h reads
+ * files. */
 #pragma once
 
 #include "arch/arch.h"
@@ -15,26 +15,28 @@
 /* A private variable. */
 struct hv_unnamed {
 	const char *name;
-	/* Functions that use it, as far as the kernel has them; NULL ends them. */
+	/* Functions that use it, if the kernel has them; NULL-terminated. */
 	const char *functions[HV_UNNAMED_FUNCTIONS];
-	unsigned functions_min; /* so many of them use it */
-	/* How they do: they read LEN_BYTES (HV_DATA_READ), compute its address (HV_DATA_ADDRESS),
-	 * or pass what they read as ARGUMENT of CALLED (HV_DATA_PASS). */
+	unsigned functions_min; /* at least this number of them must use it */
+	/* How they use it: they read LEN_BYTES (HV_DATA_READ), compute its address
+	 * (HV_DATA_ADDRESS), or pass the value as ARGUMENT of CALLED (HV_DATA_PASS). */
 	unsigned kind;
 	unsigned len_bytes;
 	unsigned argument;
 	const char *called;
-	/* Whether what is there can be this variable and nothing else. */
+	/* Whether AT can only be this variable. */
 	bool (*is_at)(const struct hv_kernel_core *core, struct hv_gva at);
 };
 
-/* Finds the only place that has the uses and the form of U. False: there is none, or more. */
+/* Finds the only address with the uses and the form of U. Returns false if there is none or more
+ * than one. */
 bool hv_unnamed_search(const struct hv_kernel_core *core, const struct hv_unnamed *u,
 		       struct hv_gva *ret);
 
-/* Finds the types (BTF) by the image alone, for core->unnamed. False: core->symbols has names of
- * data, or the architecture's code cannot be searched (follow_data), or there are no types. */
+/* Finds the types (BTF) from the image alone, for core->unnamed. Returns false if core->symbols has
+ * names of data, the architecture's code cannot be searched (follow_data), or there are no
+ * types. */
 bool hv_unnamed_find_types(struct hv_kernel_core *core);
-/* Then all others. Needs core->btf. Fails with ECANCELED, or with ENOENT when it is not known which
- * kernel it is. */
+/* Finds all other variables after hv_unnamed_find_types(). Needs core->btf. Fails with ECANCELED,
+ * or with ENOENT if the kernel cannot be identified. */
 struct hv_err *hv_unnamed_find(struct hv_kernel_core *core) hv_must_use;
