@@ -13,7 +13,7 @@ struct hv_btf_func {
 	uint32_t return_id; /* 0: void */
 };
 
-/* Finds the first function NAME. Returns false if there is none. */
+/* Finds the first function NAME. Returns false if not found. */
 bool hv_btf_func_find(const struct hv_btf *btf, const char *name, struct hv_btf_func *ret);
 /* Returns the name of parameter INDEX, which must be below nr_params. The name is borrowed and may
  * contain any bytes; it is "" for an unnamed parameter. */
@@ -45,7 +45,7 @@ struct hv_btf_value {
 /* Describes values of type ID. Returns false if there is no such type. */
 bool hv_btf_value(const struct hv_btf *btf, uint32_t id, struct hv_btf_value *ret);
 
-/* Finds the first structure NAME; ignores unions. Returns false if there is none. */
+/* Finds the first structure NAME; ignores unions. Returns false if not found. */
 bool hv_btf_struct(const struct hv_btf *btf, const char *name, struct hv_btf_value *ret);
 
 struct hv_btf_field {

@@ -75,7 +75,7 @@ struct hv_btf_part {
 	uint32_t bit_len; /* 0: not a bit-field */
 };
 
-/* Returns the string at OFF, or "" if there is none. */
+/* Returns the string at OFF, or "" if not found. */
 const char *hv_btf_string(const struct hv_btf *btf, uint32_t off);
 /* Returns false if there is no type ID or it is 0 (void). */
 bool hv_btf_type_get(const struct hv_btf *btf, uint32_t id, struct hv_btf_type *ret);

@@ -18,7 +18,7 @@ struct hv_exports {
 
 /* Finds the tables. Finds none if other data as large as a kernel's tables also has their form. */
 struct hv_exports hv_exports_find(const struct hv_image *image);
-/* Returns the address of the symbol exported as NAME. Returns false if there is none or more than
- * one. */
+/* Returns the address of the symbol exported as NAME. Returns false if there is no match or more
+ * than one. */
 bool hv_exports_lookup(const struct hv_image *image, const struct hv_exports *e, const char *name,
 		       struct hv_gva *ret);

@@ -18,7 +18,7 @@ struct hv_err *hv_identity_read(const struct hv_image *image, const struct hv_sy
 void hv_identity_deinit(struct hv_identity *id);
 
 /* Finds the build id (NT_GNU_BUILD_ID) in ELF notes and copies it. Returns its length, at most 32,
- * or 0 if there is none. */
+ * or 0 if not found. */
 size_t hv_build_id_in_notes(struct hv_span notes, uint8_t ret[32]);
 /* Returns the build id in hexadecimal, for messages. The caller frees it. */
 char *hv_build_id_text(const uint8_t *build_id, size_t len_bytes) hv_must_use;

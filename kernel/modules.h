@@ -29,7 +29,7 @@ void hv_modules_deinit(struct hv_modules *m);
 /* Returns NULL if no module's text contains ADDR. */
 const struct hv_module *hv_module_at(const struct hv_modules *m, struct hv_gva addr);
 
-/* Returns NULL if there is none. */
+/* Returns NULL if not found. */
 const struct hv_module *hv_module_named(const struct hv_modules *m, const char *name);
 
 /* Returns a number that changes when a module is loaded, goes live or is removed. Cheaper than

@@ -21,7 +21,7 @@ struct hv_err *hv_orc_check(const struct hv_kernel *k) hv_must_use;
 struct hv_err *hv_orc_new(const struct hv_kernel *k, struct hv_orc **ret) hv_must_use;
 void hv_orc_free(struct hv_orc *orc);
 
-/* Finds the rule at IP. Returns false if there is none. Reads a module's tables at the first lookup
+/* Finds the rule at IP. Returns false if not found. Reads a module's tables at the first lookup
  * in it and keeps them until hv_orc_forget_modules(). */
 bool hv_orc_find(struct hv_orc *orc, struct hv_gva ip, struct hv_unwind_rule *ret);
 /* Whether IP can be a return address in existing code, as opposed to data of the image. */

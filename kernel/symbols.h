@@ -38,7 +38,7 @@ void hv_symbols_deinit(struct hv_symbols *s);
 /* Sorts and indexes a table whose by_addr, nr and names are filled. */
 void hv_symbols_index(struct hv_symbols *s);
 /* Finds the symbol NAME; if there are several, the one with the lowest address. Returns false if
- * there is none. */
+ * not found. */
 bool hv_symbols_find(const struct hv_symbols *s, const char *name, struct hv_gva *ret);
 /* Returns the last symbol at or below ADDR. If several have the same address, returns the first,
  * like kallsyms_lookup(). Returns NULL if ADDR is below all symbols. */

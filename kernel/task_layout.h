@@ -6,9 +6,9 @@
 #include "kernel/tasks.h"
 
 struct hv_task_layout {
-	uint32_t len_bytes; /* of task_struct, as far as it is copied */
+	uint32_t len_bytes; /* size of the part of task_struct that is copied */
 	uint32_t tasks, thread_node, signal, pid, tgid, comm, stack, sp;
-	uint32_t thread_head; /* of struct signal_struct */
+	uint32_t thread_head; /* offset in struct signal_struct */
 };
 
 struct hv_err *hv_task_layout_find(const struct hv_kernel *k,

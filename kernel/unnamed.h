@@ -28,8 +28,8 @@ struct hv_unnamed {
 	bool (*is_at)(const struct hv_kernel_core *core, struct hv_gva at);
 };
 
-/* Finds the only address with the uses and the form of U. Returns false if there is none or more
- * than one. */
+/* Finds the only address with the uses and the form of U. Returns false if there is no match or
+ * more than one. */
 bool hv_unnamed_search(const struct hv_kernel_core *core, const struct hv_unnamed *u,
 		       struct hv_gva *ret);
 

@@ -14,14 +14,14 @@ static struct hv_err *find_percpu(const struct hv_kernel_core *core, struct hv_p
 
 	if (err)
 		return err;
-	hv_err_free(arm64_find_level(core, &level)); /* the reach is not known then */
+	hv_err_free(arm64_find_level(core, &level)); /* then the reach is unknown, too */
 	ret->by_hypervisor = level == ARM64_IN_EL2;
 	ret->may_host = level != ARM64_IN_EL1;
 	return NULL;
 }
 
-/* Whether user mode runs on tables with a trampoline only: then kernel mappings are not global
- * (arch/arm64/include/asm/pgtable-prot.h, since e046eb0c9bf2, v4.16). */
+/* Whether user mode uses page tables that contain only a trampoline. Then kernel mappings are not
+ * global (arch/arm64/include/asm/pgtable-prot.h, since e046eb0c9bf2, v4.16). */
 static bool has_kpti(const struct hv_kernel_core *core)
 {
 	struct hv_gva at;
@@ -44,13 +44,13 @@ static bool enters_elsewhere(const struct hv_kernel_core *core)
 }
 
 /* A kernel that was started in EL2 uses the physical counter, and so do its stubs
- * (HV_ALT_HOST_CLOCK); any other one the virtual counter, if its firmware did set that
+ * (HV_ALT_HOST_CLOCK). All others use the virtual counter, provided that firmware set it up
  * (drivers/clocksource/arm_arch_timer.c). */
 static struct hv_err *find_clock(const struct hv_kernel_core *core, struct hv_clock_source **ret)
 {
 	enum arm64_level level = ARM64_IN_EL1;
 
-	hv_err_free(arm64_find_level(core, &level)); /* the reach is not known then */
+	hv_err_free(arm64_find_level(core, &level)); /* then the reach is unknown, too */
 	return hv_clock_data_find(core, level == ARM64_IN_EL1 ? "cntvct" : "cntpct",
 				  "arch_sys_counter", ret);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* In which exception level the kernel executes. One that is started in EL2 stays there if the CPU
- * has VHE, unless it is told not to (arch/arm64/kernel/hyp-stub.S), and then replaces instructions
- * of its own. What the CPU has, and what the kernel was told, is not looked at. */
+/* Determines the exception level in which the kernel executes. A kernel that is started in EL2
+ * stays there if the CPU has VHE, unless its command line forbids it
+ * (arch/arm64/kernel/hyp-stub.S), and then patches its own instructions. This code looks at those
+ * instructions rather than at CPU features and the command line. */
 #include "kernel/arm64/arm64.h"
 
 #define CODE_BYTES 64u

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where arm64 kernels put modules. Two variables have it (arch/arm64/mm/init.c; before 6.10
- * kernel/module.c there; one before 6.5 (3e35d303ab7d), arch/arm64/kernel/kaslr.c). Since 6.10
- * (12af2b83d0b1) the kernel has also put it into a structure, to which a pointer leads that its
- * allocator reads: a kernel without names of its data is told by that. */
+/* Finds the areas where arm64 kernels place modules. Two variables contain them
+ * (arch/arm64/mm/init.c; before 6.10 kernel/module.c there; one before 6.5 (3e35d303ab7d),
+ * arch/arm64/kernel/kaslr.c). Since 6.10 (12af2b83d0b1) the kernel also stores them in a structure
+ * that its allocator reads through a pointer. In a kernel without data symbols they are read from
+ * that structure. */
 #include "kernel/arm64/arm64.h"
 #include "kernel/fields.h"
 
@@ -25,8 +26,8 @@ static bool is_around(const struct hv_kernel_core *core, uint64_t start)
 	return start && start <= image.start.v && image.end.v - start <= AREA_BYTES;
 }
 
-/* Of the first kind of memory, which is that for the text of modules, the places that are tried
- * first, and those that are tried then. */
+/* Reads the first range, which is for the text of modules: the preferred area and the fallback
+ * area. */
 bool arm64_read_execmem(const struct hv_kernel_core *core, struct hv_gva at,
 			struct arm64_module_areas *ret)
 {

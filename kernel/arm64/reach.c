@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a `bl` of the image reaches. The kernel puts its image anywhere in the part of the addresses
- * that vmalloc() has, and all modules into the same 2 GiB as the image: into 128 MiB of them first
- * if they are to be in reach of each other's `bl` (arch/arm64/kernel/module.c; before 6.5
- * (3e35d303ab7d) arch/arm64/kernel/kaslr.c). It never gives other memory an address there, since
- * vmalloc() begins at the lowest, more than 30 TiB below an image that was moved. */
+/* The range of a `bl` in the image. The kernel places its image anywhere in vmalloc()'s address
+ * range and all modules in the same 2 GiB as the image. If modules have to reach each other with
+ * `bl`, it first tries 128 MiB of them (arch/arm64/kernel/module.c; before 6.5 (3e35d303ab7d)
+ * arch/arm64/kernel/kaslr.c). It maps nothing else there, because vmalloc() starts at the lowest
+ * address, more than 30 TiB below a relocated image. */
 #include "kernel/arm64/arm64.h"
 
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
 
-#define REACH	     (128 * MIB) /* of bl */
+#define REACH	     (128 * MIB) /* range of bl */
 #define CODE_LEN     (1 * MIB)	 /* stubs and detours */
 #define DIRECT_BYTES (128 * MIB)
 #define AREA_BYTES   (2 * GIB)
 #define MODULE_BYTES (64 * MIB) /* more than guests load */
 #define WINDOW_BYTES (1 * GIB)	/* above the image; rings need not be in reach */
 
-/* An image that was not moved is at the start of vmalloc()'s addresses, which is up to 2 GiB above
- * that of the window. */
+/* An image that was not relocated is at the start of vmalloc()'s range, up to 2 GiB above the start
+ * of the window. */
 #define NOT_MOVED (4 * GIB)
 
-/* What is in reach of the first MODULE_BYTES that begin at MODULES. END: of the window. */
+/* Returns the part of the window, which ends at END, that is in range of the first MODULE_BYTES
+ * from MODULES. */
 static struct hv_gva_range find_landings(const struct hv_kernel_core *core, uint64_t modules,
 					 uint64_t end)
 {
@@ -51,7 +52,7 @@ struct hv_err *arm64_find_reach(const struct hv_kernel_core *core, struct hv_rea
 	if (image.start.v - core->as.arch->image_window.start.v < NOT_MOVED) {
 		end = image.start.v;
 		start = areas.all < start ? areas.all : start;
-		/* There is little room below it, and its sites are in its text. */
+		/* There is little room below the image, and its sites are all in its text. */
 		lowest = core->image.text.end.v - REACH;
 	}
 	*ret = (struct hv_reach){

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The stacks of a CPU (arch/arm64/kernel/irq.c, traps.c). That of interrupts is as long as a task's
- * (include/asm/memory.h). */
+/* The stacks of a CPU (arch/arm64/kernel/irq.c, traps.c). The interrupt stack has the size of a
+ * task's stack (include/asm/memory.h). */
 #include "kernel/arm64/arm64.h"
 #include "kernel/irq_stacks.h"
 #include "kernel/stack_bytes.h"
@@ -10,8 +10,8 @@ struct hv_err *arm64_find_irq_stack(const struct hv_kernel_core *core, uint64_t 
 	return hv_irq_stacks_find(core, hv_stack_bytes(core), ret);
 }
 
-/* Exceptions are on the stack that they interrupt, but for one: the kernel does not go on after a
- * full stack. */
+/* Exceptions run on the interrupted stack. The only exception with a separate stack is a stack
+ * overflow, after which the kernel does not continue. */
 struct hv_err *arm64_check_exception_stacks(const struct hv_kernel_core *core)
 {
 	(void)core;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Private variables of arm64 kernels, for those that have no names of their data. */
+/* Private variables of arm64 kernels without data symbols. */
 #include "kernel/arm64/arm64.h"
 #include "kernel/modules.h"
 
@@ -11,7 +11,7 @@ static bool is_in_area(const struct hv_module *m, uint64_t base)
 	return m->text.start.v >= base && m->text.end.v - base <= AREA_BYTES;
 }
 
-/* A module's text is never below the address from which the kernel looks for room for modules, and
+/* Module text is never below the address where the kernel starts to look for room for modules, and
  * both are within 2 GiB of each other and of the image. */
 static bool is_module_base(const struct hv_kernel_core *core, struct hv_gva at)
 {
@@ -31,7 +31,7 @@ static bool is_module_base(const struct hv_kernel_core *core, struct hv_gva at)
 	return !err && fits;
 }
 
-/* Since 6.10: the pointer leads to two areas for modules, as long as the kernel makes them. */
+/* Since 6.10: the pointer leads to two areas for modules with the sizes that the kernel uses. */
 static bool is_execmem(const struct hv_kernel_core *core, struct hv_gva at)
 {
 	struct arm64_module_areas areas;
@@ -45,7 +45,7 @@ static bool is_execmem(const struct hv_kernel_core *core, struct hv_gva at)
 	return !err && fits;
 }
 
-/* Two words, in which CPUs that were started in EL2 and in EL1 leave what they were started in
+/* Two words in which CPUs started in EL2 and in EL1 store their boot mode
  * (arch/arm64/kernel/head.S). */
 static bool is_boot_mode(const struct hv_kernel_core *core, struct hv_gva at)
 {
@@ -61,7 +61,7 @@ const struct hv_unnamed arm64_unnamed[ARM64_NR_UNNAMED] = {
 	 .functions = {"module_alloc"},
 	 .functions_min = 1,
 	 .kind = HV_DATA_PASS,
-	 .argument = 2, /* from where on there may be room */
+	 .argument = 2, /* start of the searched range */
 	 .called = "__vmalloc_node_range",
 	 .is_at = is_module_base},
 	{.name = "__boot_cpu_mode",

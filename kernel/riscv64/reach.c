@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an auipc and a jalr of the kernel and its modules reach: 2 GiB. Modules are in the 2 GiB
- * that end with the image, from the lowest address on, and code of BPF programs is in the last 128
- * MiB below the image (arch/riscv/include/asm/pgtable.h: MODULES_VADDR, BPF_JIT_REGION_START).
- * What is between them can be called from everywhere. Above the image there is nothing, but the
- * first modules are too far away. */
+/* The range of an auipc and a jalr in the kernel and its modules: 2 GiB. Modules are in the 2 GiB
+ * that end with the image, from the lowest address up; BPF programs are in the last 128 MiB below
+ * the image (arch/riscv/include/asm/pgtable.h: MODULES_VADDR, BPF_JIT_REGION_START). The addresses
+ * between them can be called from everywhere. The addresses above the image are unused, but the
+ * first modules cannot reach them. */
 #include "kernel/riscv64/riscv64.h"
 
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
 
 #define PAGE_BYTES   4096u
-#define MODULE_BYTES (2 * GIB) /* with the image */
+#define MODULE_BYTES (2 * GIB) /* including the image */
 #define BPF_BYTES    (128 * MIB)
 
-/* Whoever was interrupted between the two instructions of a site goes on with the address of the
- * old first one and the new second one, which has the low bits of the distance. So these are the
- * same for all that a site calls, and where the kernel keeps a first instruction at free sites, the
- * same as the kernel's: with that, ours leads to ftrace_caller, which finds that nothing is traced.
- */
+/* A task interrupted between the two instructions of a site has computed an address from the old
+ * first instruction and then executes the new second one, which contains the low bits of the
+ * distance. Therefore all call targets of sites have the same low bits. If the kernel keeps the
+ * first instruction at unused sites, they also match the kernel's own target: such a task then
+ * calls ftrace_caller, which finds that nothing is traced. */
 static struct hv_err *find_entry(const struct hv_kernel_core *core, struct hv_reach *ret)
 {
 	struct hv_gva caller;

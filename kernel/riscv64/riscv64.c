@@ -17,22 +17,22 @@ static struct hv_err *find_irq_stack(const struct hv_kernel_core *core, uint64_t
 	return hv_irq_stacks_find(core, hv_stack_bytes(core), ret);
 }
 
-/* Exceptions are on the stack that they interrupt, but for one: the kernel does not go on after a
- * full stack. */
+/* Exceptions run on the interrupted stack. The only exception with a separate stack is a stack
+ * overflow, after which the kernel does not continue. */
 static struct hv_err *check_exception_stacks(const struct hv_kernel_core *core)
 {
 	(void)core;
 	return NULL;
 }
 
-/* arch/riscv/kernel/irq.c, traps.c. All stacks but that for full ones have THREAD_SIZE. */
+/* arch/riscv/kernel/irq.c, traps.c. All stacks except the overflow stack have THREAD_SIZE. */
 static struct hv_err *read_stacks(const struct hv_kernel_core *core, unsigned cpu,
 				  struct hv_cpu_stack *ret, size_t *ret_nr)
 {
 	return hv_irq_stacks_read(core, cpu, hv_stack_bytes(core), ret, ret_nr);
 }
 
-/* User mode has the kernel's tables, too. */
+/* User mode uses the kernel's page tables. */
 static bool has_kpti(const struct hv_kernel_core *core)
 {
 	(void)core;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parts of the table of riscv64 kernels, each in the file of its name. */
+/* The parts of the riscv64 kernel table, grouped by source file. */
 #pragma once
 
 #include "kernel/kernel_arch.h"

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sched_clock() of an x86-64 kernel: the tsc, scaled by struct cyc2ns or by pvclock, which is
- * KVM's. Which of them it is, the kernel's own switches tell: the static call pv_sched_clock (5.13,
- * a0e2bf7cb700), pv_ops.time.sched_clock before that, neither without PARAVIRT; and the static key
- * __use_tsc. Source: arch/x86/kernel/{tsc,kvmclock,pvclock}.c, Documentation/virt/kvm/x86/msr.rst
+/* sched_clock() of an x86-64 kernel: the TSC, scaled by struct cyc2ns or by KVM's pvclock. The
+ * kernel's static call pv_sched_clock (5.13, a0e2bf7cb700), or pv_ops.time.sched_clock in older
+ * kernels, and the static key __use_tsc select one of them; kernels without PARAVIRT have only the
+ * key. Source: arch/x86/kernel/{tsc,kvmclock,pvclock}.c, Documentation/virt/kvm/x86/msr.rst
  * (pvclock). */
 #include <stdlib.h>
 
 #include "kernel/fields.h"
 #include "kernel/x86_64/x86_64.h"
 
-#define COPY_MAX  256u /* bytes of a structure */
-#define READS_MAX 16   /* of a structure that is being written */
+#define COPY_MAX  256u /* size limit of a copied structure, in bytes */
+#define READS_MAX 16   /* attempts to read a structure that is being written */
 
-/* Numbers without a comment of their own are offsets of members. */
+/* Numbers without a comment are offsets of members. */
 struct cyc2ns {
-	struct hv_clock_source source; /* first */
-	uint64_t percpu;	       /* of struct cyc2ns */
-	uint32_t len_bytes;	       /* of struct cyc2ns */
-	uint32_t data[2], seq;	       /* struct cyc2ns */
-	uint32_t mul, shift, offset;   /* struct cyc2ns_data */
+	struct hv_clock_source source; /* must be first */
+	uint64_t percpu;	       /* per-CPU offset of struct cyc2ns */
+	uint32_t len_bytes;	       /* sizeof(struct cyc2ns) */
+	uint32_t data[2], seq;	       /* in struct cyc2ns */
+	uint32_t mul, shift, offset;   /* in struct cyc2ns_data */
 };
 
 struct pvclock {
-	struct hv_clock_source source; /* first */
-	uint64_t percpu;	       /* of the pointer to struct pvclock_vcpu_time_info */
-	struct hv_gva offset_at;       /* of kvm_sched_clock_offset */
-	uint32_t len_bytes;	       /* of struct pvclock_vcpu_time_info */
-	uint32_t version, tsc, system_time, tsc_mul, tsc_shift; /* struct pvclock_vcpu_time_info */
+	struct hv_clock_source source; /* must be first */
+	uint64_t percpu; /* per-CPU offset of the pointer to struct pvclock_vcpu_time_info */
+	struct hv_gva offset_at; /* address of kvm_sched_clock_offset */
+	uint32_t len_bytes;	 /* sizeof(struct pvclock_vcpu_time_info) */
+	uint32_t version, tsc, system_time, tsc_mul,
+		tsc_shift; /* in struct pvclock_vcpu_time_info */
 };
 
-/* The function that sched_clock() calls; 0: native_sched_clock(), called directly. */
+/* Returns the function that sched_clock() calls, or 0 if it calls native_sched_clock() directly. */
 static struct hv_err *find_function(const struct hv_kernel_core *core, uint64_t *ret)
 {
 	struct hv_gva at;
@@ -51,7 +52,8 @@ static bool is_function(const struct hv_kernel_core *core, uint64_t addr, const 
 	return hv_core_symbol(core, name, &at) && at.v == addr;
 }
 
-/* The static key that says whether native_sched_clock() uses the tsc: atomic_t enabled is first. */
+/* Reads the static key that makes native_sched_clock() use the TSC. Its first member is atomic_t
+ * enabled. */
 static struct hv_err *read_use_tsc(const struct hv_kernel_core *core, bool *ret)
 {
 	struct hv_gva at;
@@ -64,7 +66,7 @@ static struct hv_err *read_use_tsc(const struct hv_kernel_core *core, bool *ret)
 	return err;
 }
 
-/* There are two copies of the data. The lowest bit of seq tells which one is current, as in the
+/* There are two copies of the data. The lowest bit of seq selects the current one, as in the
  * guest's own reader (__cyc2ns_read()). */
 static struct hv_err *read_cyc2ns(const struct hv_clock_source *source,
 				  const struct hv_kernel_core *core, unsigned cpu,
@@ -95,7 +97,7 @@ static struct hv_err *read_cyc2ns(const struct hv_clock_source *source,
 	return NULL;
 }
 
-/* NULL: this kernel has no cyc2ns, or has it in a form that is not known. */
+/* Returns NULL if this kernel has no cyc2ns or its layout is unknown. */
 static struct hv_clock_source *find_cyc2ns(const struct hv_kernel_core *core)
 {
 	struct cyc2ns c = {
@@ -130,7 +132,7 @@ static struct hv_err *read_pvclock_offset(const struct hv_clock_source *source,
 	return hv_read_u64(&core->as, c->offset_at, ret_ns);
 }
 
-/* version is odd while the hypervisor writes; the guest's own reader waits then. */
+/* version is odd while the hypervisor writes; the guest's own reader then waits. */
 static struct hv_err *read_pvclock(const struct hv_clock_source *source,
 				   const struct hv_kernel_core *core, unsigned cpu,
 				   struct hv_clock_scale *ret)
@@ -170,7 +172,7 @@ static struct hv_err *read_pvclock(const struct hv_clock_source *source,
 	return NULL;
 }
 
-/* NULL: this kernel has no pvclock, or has it in a form that is not known. */
+/* Returns NULL if this kernel has no pvclock or its layout is unknown. */
 static struct hv_clock_source *find_pvclock(const struct hv_kernel_core *core)
 {
 	struct pvclock c = {.source = {.kind = HV_CLOCK_PVCLOCK,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What depends on the features of the boot CPU (boot_cpu_data), which have the names that the
- * kernel itself has for their bits (x86_cap_flags; arch/x86/kernel/cpu/). */
+/* Kernel properties that depend on features of the boot CPU (boot_cpu_data). Features have the
+ * kernel's own names for their bits (x86_cap_flags; arch/x86/kernel/cpu/). */
 #include <string.h>
 
 #include "kernel/x86_64/x86_64.h"
 
 #define CPU_FLAGS_MAX 2048 /* NCAPINTS is 22 in 6.12 */
 
-/* The index of a name in x86_cap_flags is the number of its bit. False: the kernel does not know
- * the name, or that cannot be told. */
+/* The index of a name in x86_cap_flags is the number of its bit. Returns false if the kernel does
+ * not have the name or the bits cannot be read. */
 static bool read_cpu_flag(const struct hv_kernel_core *core, const char *flag, bool *ret)
 {
 	struct hv_gva names_at, data_at;
@@ -47,7 +47,7 @@ bool x86_64_has_kpti(const struct hv_kernel_core *core)
 	return read_cpu_flag(core, "pti", &pti) && pti;
 }
 
-/* FRED (6.9, 14619d912b65) enters the kernel by two addresses of its own. */
+/* FRED (6.9, 14619d912b65) has two separate kernel entry points. */
 bool x86_64_enters_elsewhere(const struct hv_kernel_core *core)
 {
 	struct hv_gva at;
@@ -58,7 +58,7 @@ bool x86_64_enters_elsewhere(const struct hv_kernel_core *core)
 	return !read_cpu_flag(core, "fred", &fred) || fred;
 }
 
-/* Indirect branch tracking, which a kernel can use that has this function (5.18, 991625f3dd2c). */
+/* Indirect branch tracking. Only kernels with this function can use it (5.18, 991625f3dd2c). */
 static bool may_track_branches(const struct hv_kernel_core *core)
 {
 	struct hv_gva at;
@@ -69,8 +69,8 @@ static bool may_track_branches(const struct hv_kernel_core *core)
 	return !read_cpu_flag(core, "ibt", &ibt) || ibt;
 }
 
-/* A kernel with retpolines has a thunk for each register. When it starts, it chooses what is in
- * them (arch/x86/lib/retpoline.S). */
+/* A kernel with retpolines has a thunk for each register and fills them in at boot
+ * (arch/x86/lib/retpoline.S). */
 bool x86_64_jumps_bare(const struct hv_kernel_core *core)
 {
 	struct hv_gva at;

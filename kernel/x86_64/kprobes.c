@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What kprobes of x86-64 kernels refuse. */
+/* Instructions that kprobes of x86-64 kernels reject. */
 #include "kernel/x86_64/x86_64.h"
 
 #include "kernel/btf_func.h"
 
 #define BOOL_BITS 8
 
-/* Later kernels treat INT and UD as no instructions ("x86/kprobes: Prohibit kprobing on INT and
- * UD", can_probe()). The patch before that one in the same series of three made can_boost() return
- * bool instead of int, which BTF tells. */
+/* Later kernels reject INT and UD ("x86/kprobes: Prohibit kprobing on INT and UD", can_probe()).
+ * The patch before it in the same series changed the return type of can_boost() from int to bool,
+ * which is visible in BTF. */
 bool x86_64_skips_exceptions(const struct hv_kernel_core *core)
 {
 	struct hv_btf_func func;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where per-CPU variables are: symbols of their own, or members of struct pcpu_hot. */
+/* Finds per-CPU variables, which are separate symbols or members of struct pcpu_hot. */
 #include "kernel/fields.h"
 #include "kernel/x86_64/x86_64.h"
 
-/* struct pcpu_hot has all of them from 6.2 (d7b6d709a76a and others) to 6.14. */
+/* struct pcpu_hot contains all of them from 6.2 (d7b6d709a76a and others) to 6.14. */
 static struct hv_err *read_pcpu_hot(const struct hv_kernel_core *core, struct hv_gva hot,
 				    struct hv_percpu_places *ret)
 {
@@ -23,8 +23,8 @@ static struct hv_err *read_pcpu_hot(const struct hv_kernel_core *core, struct hv
 	return NULL;
 }
 
-/* struct kvm_steal_time (arch/x86/kernel/kvm.c), which the host writes. 0 for ever where it does
- * not. */
+/* struct kvm_steal_time (arch/x86/kernel/kvm.c), written by the host. Stays 0 if the host does not
+ * support it. */
 static void find_steal_time(const struct hv_kernel_core *core, struct hv_percpu_places *ret)
 {
 	struct hv_gva at;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The stacks of a CPU: one for interrupts, one for each exception that has its own, and one on
- * which user code enters the kernel. Those of exceptions are in struct cea_exception_stacks, each
- * behind a guard page. That struct and the entry stack are in the CPU's struct cpu_entry_area
+/* The stacks of a CPU: one for interrupts, one for each exception with a separate stack, and one
+ * for the entry from user mode. struct cea_exception_stacks contains the exception stacks, each
+ * after a guard page. That struct and the entry stack are in the CPU's struct cpu_entry_area
  * (arch/x86/include/asm/cpu_entry_area.h). */
 #include "kernel/x86_64/x86_64.h"
 
 #define IRQ_STACK_BYTES (16u << 10)
 #define PAGE_BYTES	4096u
 
-/* A per-CPU pointer; 0 when there is none. */
+/* Reads a per-CPU pointer; 0 if unset. */
 static struct hv_err *read_pointer(const struct hv_kernel_core *core, uint64_t percpu, unsigned cpu,
 				   uint64_t *ret)
 {
@@ -18,9 +18,9 @@ static struct hv_err *read_pointer(const struct hv_kernel_core *core, uint64_t p
 	return err ? err : hv_read_u64(&core->as, at, ret);
 }
 
-/* The pointer is to the end of the stack, or since 5.12 (951c2a51ae75) to its last word, which
- * links to the stack before (arch/x86/include/asm/irq_stack.h). A stack is made of whole pages, so
- * either pointer leads to the end when it is rounded up. */
+/* The pointer points to the end of the stack, or since 5.12 (951c2a51ae75) to its last word, which
+ * links to the previous stack (arch/x86/include/asm/irq_stack.h). A stack consists of whole pages,
+ * so either pointer rounded up is the end. */
 static bool irq_stack_pointer(const struct hv_kernel_core *core, uint64_t *ret)
 {
 	return x86_64_percpu_variable(core, "hardirq_stack_ptr", "hardirq_stack_ptr", ret);

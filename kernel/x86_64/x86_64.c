@@ -15,7 +15,7 @@ const struct hv_kernel_arch hv_kernel_arch_x86_64 = {
 			.own_stacks = "paranoid_exit",
 			.syscall = "do_syscall_64",
 			.nmi = "exc_nmi",
-			/* Since 6.6 (3aec4ecb3d1f) the assembly has another name. */
+			/* Since 6.6 (3aec4ecb3d1f) the assembly code has a separate symbol. */
 			.new_task = {"ret_from_fork", "ret_from_fork_asm"},
 		},
 	.indirect_thunk = "__x86_indirect_",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parts of the table of x86-64 kernels, each in the file of its name. */
+/* The parts of the x86-64 kernel table, grouped by source file. */
 #pragma once
 
 #include "kernel/kernel_arch.h"
@@ -7,8 +7,8 @@
 /* percpu.c */
 struct hv_err *x86_64_find_percpu(const struct hv_kernel_core *core,
 				  struct hv_percpu_places *ret) hv_must_use;
-/* Finds the per-CPU variable SYMBOL, or the member HOT_MEMBER of struct pcpu_hot, which has it from
- * 6.2 to 6.14. HOT_MEMBER may be NULL. False: there is neither. */
+/* Finds the per-CPU variable SYMBOL or the member HOT_MEMBER of struct pcpu_hot, which contains it
+ * from 6.2 to 6.14. HOT_MEMBER may be NULL. Returns false if the kernel has neither. */
 bool x86_64_percpu_variable(const struct hv_kernel_core *core, const char *symbol,
 			    const char *hot_member, uint64_t *ret);
 
