@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The offsets, from BTF, of the members that are read of the kernel's structures of events. These
- * are in include/linux/trace_events.h, include/linux/tracepoint-defs.h and kernel/trace/trace.h.
- * Private to kernel/events/. */
+/* Offsets, from BTF, of members in the kernel's structures for events. The structures are in
+ * include/linux/trace_events.h, include/linux/tracepoint-defs.h and kernel/trace/trace.h. Private
+ * to kernel/events/. */
 #pragma once
 
 #include "kernel/core.h"
@@ -32,29 +32,29 @@ struct hv_event_layout {
 	} template; /* struct trace_event_fields */
 	struct {
 		uint32_t len_bytes, name, key, iterator, funcs, reg, unreg;
-		uint32_t ext; /* of the pointer to reg, unreg and faultable; has_ext */
+		uint32_t ext; /* pointer to reg, unreg and faultable; valid if has_ext */
 		uint32_t ext_len_bytes, ext_reg, ext_unreg;
 		struct hv_bits faultable;
 	} tracepoint; /* struct tracepoint */
 	struct {
 		uint32_t len_bytes, name, nr, types, args, enter_fields;
 		struct hv_bits nr_args;
-		struct hv_bits user_mask, user_size_arg; /* NR 0: it has none */
+		struct hv_bits user_mask, user_size_arg; /* nr is 0 if missing */
 	} syscall;					 /* struct syscall_metadata */
 	uint32_t list_prev;				 /* of struct list_head */
 	uint32_t array_list, array_events;		 /* of struct trace_array */
-	struct hv_bits array_user_bytes;		 /* likewise; NR 0: it has none */
-	uint32_t file_list, file_call;			 /* of struct trace_event_file */
-	uint32_t header_len_bytes;			 /* of struct trace_entry */
+	struct hv_bits array_user_bytes; /* in struct trace_array; nr is 0 if missing */
+	uint32_t file_list, file_call;	 /* of struct trace_event_file */
+	uint32_t header_len_bytes;	 /* of struct trace_entry */
 	uint32_t tracepoint_flag, ignore_enable_flag;
-	bool has_lens;	   /* fields say how many elements an array has (6.1, b6c7abd1c28a) */
+	bool has_lens;	   /* fields contain the array length (6.1, b6c7abd1c28a) */
 	bool has_ext;	   /* 6.13 */
 	bool has_syscalls; /* CONFIG_FTRACE_SYSCALLS */
 };
 
-/* ENOENT: the kernel lacks a structure or member, which the message names. */
+/* Fails with ENOENT if the kernel lacks a structure or member, which the message names. */
 struct hv_err *hv_event_layout_find(const struct hv_kernel_core *core,
 				    struct hv_event_layout *ret) hv_must_use;
 
-/* The value of a member in a copy of its structure; 0 if the copy ends before the member. */
+/* Returns the value of a member in a copy of its structure, or 0 if the copy ends before it. */
 uint32_t hv_copy_bits(struct hv_span copy, struct hv_bits bits);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A map from guest addresses to pointers. It finds what was already made from the data at an
- * address.
+/* A map from guest addresses to pointers, for objects already created from the data at an address.
  * Private to kernel/events/. */
 #pragma once
 
@@ -18,7 +17,7 @@ struct hv_gva_map {
 };
 
 void hv_gva_map_deinit(struct hv_gva_map *m);
-/* Returns the value of AT, or NULL if it has none. */
+/* Returns NULL if AT has no value. */
 void *hv_gva_map_find(const struct hv_gva_map *m, struct hv_gva at);
-/* AT is not 0 and has no value yet. VALUE is borrowed. */
+/* AT must not be 0 and must not have a value yet. VALUE is borrowed. */
 void hv_gva_map_add(struct hv_gva_map *m, struct hv_gva at, void *value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The part of events/header_page (the head of a page of the ring buffer) that differs between
+/* The part of events/header_page (the header of a ring-buffer page) that differs between
  * kernels. */
 #pragma once
 

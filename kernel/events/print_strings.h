@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Strings of the guest to which records of events have only a pointer: the formats of its
- * trace_printk(), and the strings of tracepoint_string(). The file printk_formats lists them for
- * programs that read such records. Everything is read from guest memory and is hostile. */
+/* Guest strings that event records only point to: the formats of trace_printk() and the strings of
+ * tracepoint_string(). The file printk_formats lists them for programs that read such records. All
+ * data comes from guest memory and is untrusted. */
 #pragma once
 
 #include "base/addr.h"
@@ -12,7 +12,7 @@ struct hv_kernel;
 
 struct hv_print_string {
 	struct hv_gva at;
-	const char *string; /* of any bytes */
+	const char *string; /* may contain any bytes */
 };
 
 struct hv_print_strings {
@@ -21,7 +21,7 @@ struct hv_print_strings {
 	struct hv_store store;
 };
 
-/* A kernel that lacks the symbols of its lists has no strings. */
+/* Returns no strings if the kernel lacks the symbols of its lists. */
 struct hv_err *hv_print_strings_read(const struct hv_kernel *k,
 				     struct hv_print_strings *ret) hv_must_use;
 void hv_print_strings_deinit(struct hv_print_strings *s);

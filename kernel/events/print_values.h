@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Values of the guest on which the texts of its events depend, besides the entries: what the
- * print_fmt of an event may name. They are read from guest memory and from types, and are hostile.
- * Functions return false for what the kernel does not have or what cannot be read, and leave the
- * result untouched then. Leaves to others: symbols of addresses (kernel.h), print_fmts
- * (tree/format/print_fmt/). */
+/* Guest values, apart from record contents, that an event's print_fmt can refer to. They come from
+ * guest memory and BTF and are untrusted. Functions return false and leave the result unchanged if
+ * the value does not exist or cannot be read. kernel.h resolves symbols; tree/format/print_fmt/
+ * evaluates print_fmts. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,22 +13,22 @@
 
 struct hv_kernel;
 
-/* Copies the text at ADDR with its NUL, or the first MAX bytes of it. */
+/* Copies the string at ADDR with its NUL, or its first MAX bytes. */
 bool hv_print_value_string(const struct hv_kernel *k, struct hv_gva addr, char *ret,
 			   size_t max_bytes);
-/* What a variable of 8 bytes has now: vmemmap_base, jiffies. */
+/* Reads the current value of an 8-byte variable: vmemmap_base, jiffies. */
 bool hv_print_value_variable(const struct hv_kernel *k, const char *name, uint64_t *ret);
 bool hv_print_value_enumerator(const struct hv_kernel *k, const char *name, int64_t *ret);
 bool hv_print_value_size(const struct hv_kernel *k, const char *type, uint32_t *ret_bytes);
 bool hv_print_value_member(const struct hv_kernel *k, const char *type, const char *member,
 			   uint32_t *ret_off_bits, uint32_t *ret_nr_bits);
-/* CONFIG_HZ; 0: not known. */
+/* Returns CONFIG_HZ, or 0 if unknown. */
 unsigned hv_print_value_hz(const struct hv_kernel *k);
 
-/* How the kernel shows pointers by %p. */
+/* How the kernel prints pointers with %p. */
 struct hv_print_hashing {
-	bool is_off; /* as they are: no_hash_pointers, or the kernel's way (5.10) */
+	bool is_off; /* not hashed: no_hash_pointers, or the kernel's default (5.10) */
 	bool has_key;
-	uint64_t key[2]; /* of the hash. Secret within the guest */
+	uint64_t key[2]; /* of the hash; secret within the guest */
 };
 void hv_print_hashing_read(const struct hv_kernel *k, struct hv_print_hashing *ret);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the sources that read a catalogue share.
- * Private to kernel/events/. */
+/* State shared by the sources that read a catalogue. Private to kernel/events/. */
 #pragma once
 
 #include "kernel/events/catalogue.h"
@@ -8,12 +7,11 @@
 #include "kernel/events/strings.h"
 #include "kernel/kernel.h"
 
-/* Bounds of what a guest can claim. A kernel with all its modules has 4,000 events with 40,000
- * fields. */
-#define HV_EVENT_TYPES_MAX  65536u /* an id has 16 bits */
+/* Limits on guest data. A kernel with all its modules has 4,000 events with 40,000 fields. */
+#define HV_EVENT_TYPES_MAX  65536u /* ids have 16 bits */
 #define HV_EVENT_FIELDS_MAX 1000u  /* of one event */
 #define HV_ALL_FIELDS_MAX   500000u
-#define HV_EVENT_NAME_MAX   255u  /* as of files */
+#define HV_EVENT_NAME_MAX   255u  /* as for file names */
 #define HV_EVENT_WORD_MAX   4096u /* names and types of fields */
 #define HV_EVENT_PRINT_MAX  65535u
 
@@ -22,18 +20,18 @@ struct hv_event_reader {
 	struct hv_event_layout layout;
 	struct hv_pages pages;
 	struct hv_strings strings;
-	struct hv_gva_map field_lists; /* of struct hv_event_fields, by the guest's list */
-	struct hv_gva_map syscalls;    /* of struct hv_syscall, by the guest's metadata */
-	size_t nr_fields;	       /* of all lists together */
-	struct hv_catalogue *c;	       /* the catalogue that is being read */
-	/* Addresses of functions of the kernel; 0: it has no function of that name. */
+	struct hv_gva_map field_lists; /* struct hv_event_fields by address of the guest's list */
+	struct hv_gva_map syscalls;    /* struct hv_syscall by address of the guest's metadata */
+	size_t nr_fields;	       /* in all lists */
+	struct hv_catalogue *c;	       /* the catalogue being read */
+	/* Addresses of kernel functions; 0 if the kernel lacks the function. */
 	struct hv_gva reg_tracepoint, reg_syscall_enter, reg_syscall_exit, get_enter_fields;
 };
 
 /* Reads the fields in LIST, the list of a class, in the order in which the kernel added them. The
- * list is empty until the kernel needs it for the first time; then *RET has the fields that the
- * kernel will make from TEMPLATES (0: there are none). If a function of the kernel will make them,
- * *RET_KNOWN becomes false and *RET is untouched. */
+ * kernel fills the list at its first use; until then *RET contains the fields that the kernel will
+ * create from TEMPLATES (0: no fields). If a kernel function will create them, *RET_KNOWN becomes
+ * false and *RET is unchanged. */
 struct hv_err *hv_event_fields_read(struct hv_event_reader *r, struct hv_gva list,
 				    struct hv_gva templates, struct hv_event_fields *ret,
 				    bool *ret_known) hv_must_use;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tables in which the kernel, and each module for itself, has the places in code of something
- * that it switches: of static keys (jump_sites.h) and of static calls (call_sites.h). A table is
- * sorted by what its entries belong to, the *key*. The key leads to its first entry in the only
- * table that has any, or to a list with a link for each such table. They are read from live memory,
- * since a module that is loaded or removed adds or takes away entries of a key of the core kernel.
- * Everything is hostile and bounded. Leaves to others: what an entry says. */
+/* Tables of code sites that the kernel patches: sites of static keys (jump_sites.h) and of static
+ * calls (call_sites.h). The kernel and each module have one.
+ *
+ * A table is sorted by the object that its entries belong to, the *key*. The key points to its
+ * first entry if only one table has entries for it, otherwise to a list with a link for each such
+ * table. The tables are read from live memory, because loading or removing a module adds or removes
+ * entries of keys in the core kernel. All input is untrusted and bounded. The users of this header
+ * interpret the entries. */
 #pragma once
 
 #include "base/addr.h"
@@ -14,30 +16,30 @@
 struct hv_kernel;
 struct hv_kernel_core;
 
-/* A word of the guest, as it was read. */
+/* A word of guest memory and its value when it was read. */
 struct hv_word {
 	struct hv_gva at;
 	uint64_t value;
-	uint64_t mask; /* of the bits that count */
+	uint64_t mask; /* the relevant bits */
 };
 
-/* Offsets and sizes, from BTF, and where the kernel's own table is. */
+/* Offsets and sizes, from BTF, and the symbols of the kernel's own table. */
 struct hv_site_table {
 	const char *start, *stop; /* symbols */
 	uint32_t entry_len_bytes;
-	bool has_links; /* the following are known: this kernel has modules */
+	bool has_links; /* this kernel has modules, and the following members are valid */
 	uint32_t link_next, link_entries, link_module;
 	uint32_t module_entries, module_nr; /* of struct module */
 };
 
-/* The names of what hv_site_table_find() looks for. */
+/* The names that hv_site_table_find() looks up. */
 struct hv_site_table_names {
 	const char *start, *stop, *entry;
 	const char *link, *link_entries;
 	const char *module_entries, *module_nr;
 };
 
-/* ENOENT: the kernel lacks a type or a member, which the message names. */
+/* Fails with ENOENT if the kernel lacks a type or member, which the message names. */
 struct hv_err *hv_site_table_find(const struct hv_kernel_core *core,
 				  const struct hv_site_table_names *names,
 				  struct hv_site_table *ret) hv_must_use;
@@ -45,15 +47,16 @@ struct hv_err *hv_site_table_find(const struct hv_kernel_core *core,
 #define HV_SITE_ENTRY_MAX 64u /* bytes */
 
 struct hv_site_tables {
-	const struct hv_kernel *k; /* borrowed, as the table */
+	const struct hv_kernel *k; /* borrowed, like the table */
 	const struct hv_site_table *table;
-	/* Is given each entry in turn. False: ENTRY, which is at AT, is of another key. */
+	/* Called for each entry in turn. Returns false if ENTRY, at address AT, belongs to another
+	 * key. */
 	bool (*is_of_key)(void *ctx, struct hv_span entry, uint64_t at);
 	void (*add)(void *ctx, struct hv_span entry, uint64_t at);
 	void *ctx;
-	size_t nr; /* that were added */
-	/* Owned: the pointers by which the entries were found. While they have these values, the
-	 * key has these entries. */
+	size_t nr; /* number of entries added */
+	/* Owned: the pointers that lead to the entries. While their values are unchanged, so are
+	 * the key's entries. */
 	struct hv_word *words;
 	size_t nr_words;
 };
@@ -61,8 +64,8 @@ struct hv_site_tables {
 /* Reads a pointer that leads to entries. */
 struct hv_err *hv_site_tables_word(struct hv_site_tables *t, struct hv_gva at,
 				   uint64_t *ret) hv_must_use;
-/* Reads the entries of the key from ENTRIES on, the address of the first one; 0: there is none.
- * EINVAL: it is in no table; E2BIG. */
+/* Reads the entries of the key, starting at address ENTRIES; does nothing if ENTRIES is 0. Fails
+ * with EINVAL if the address is in no table, or with E2BIG. */
 struct hv_err *hv_site_tables_read(struct hv_site_tables *t, uint64_t entries) hv_must_use;
-/* Reads those of all tables in the list of links that begins at LINK; 0: it is empty. */
+/* Reads the key's entries in all tables of the list of links that begins at LINK; 0 if empty. */
 struct hv_err *hv_site_tables_read_list(struct hv_site_tables *t, uint64_t link) hv_must_use;
