@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads by guest-virtual address. */
 #include "kernel/address_space.h"
 
 static struct hv_err *read_entry(void *ctx, struct hv_gpa at, uint64_t *ret)
@@ -42,7 +41,7 @@ bool hv_slot_leads_to(const struct hv_address_space *as, struct hv_gva gva, stru
 	return !err && m.present && m.gpa.v == gpa.v;
 }
 
-/* FN is one of the two above. */
+/* FN is hv_leads_to() or hv_slot_leads_to(). */
 static bool vcpu_leads_to(const struct hv_address_space *as, const struct hv_vcpu_regs *vcpu,
 			  struct hv_gva gva, struct hv_gpa gpa,
 			  bool (*fn)(const struct hv_address_space *, struct hv_gva, struct hv_gpa))

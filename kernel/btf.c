@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads BTF. An index of the types and of their names is made once, and every look-up is bounded.
- * Source: Documentation/bpf/btf.rst, include/uapi/linux/btf.h. */
+/* Reads BTF. Types and their names are indexed once; every lookup is bounded. Source:
+ * Documentation/bpf/btf.rst, include/uapi/linux/btf.h. */
 #include "kernel/btf.h"
 
 #include <string.h>
@@ -12,18 +12,19 @@ enum { BTF_MAGIC = 0xeb9f, HEADER_BYTES = 24, TYPE_BYTES = 12, MEMBER_BYTES = 12
 
 /* The vmlinux of a big configuration has some 200,000 types in 8 MiB. */
 #define BTF_BYTES_MAX (64u << 20)
-/* Look-ups are by names of the kernel's source, which are short. A hostile name may be as long as
- * all strings, and all names may have one hash. */
+/* Lookups use names from the kernel's source, which are short. Hostile names can be as long as the
+ * string section and can all have the same hash. */
 #define HASHED_MAX    64    /* bytes of a name */
-#define CHAIN_MAX     65536 /* names that a look-up compares */
+#define CHAIN_MAX     65536 /* names that a lookup compares */
 
 /* Real kernels stay below 10 levels of typedefs, qualifiers and nesting. */
 #define DEPTH_MAX   32
-/* The most members that one look-up visits. Without a limit, anonymous structures that share parts
- * could make a look-up take for ever. task_struct with all its parts has some hundreds. */
+/* Limit of members that one lookup visits. Without it, anonymous structures that share parts could
+ * make a lookup take exponential time. task_struct with all its parts has some hundreds. */
 #define MEMBERS_MAX 65536
 
-/* Bytes that follow struct btf_type: a fixed number, and a number for each of its vlen elements. */
+/* Size of the data after struct btf_type: a fixed part, and a part for each of its vlen
+ * elements. */
 static const struct {
 	uint8_t fixed;
 	uint8_t each;
@@ -70,7 +71,7 @@ static size_t type_extra_bytes(const struct hv_btf_type *t)
 	return extra_bytes[t->kind].fixed + (size_t)extra_bytes[t->kind].each * t->vlen;
 }
 
-/* Of a module, ids begin after those of the kernel. */
+/* Ids of a module's types continue those of the kernel. */
 static uint32_t nr_of_base(const struct hv_btf *btf)
 {
 	return btf->base ? btf->base->nr : 0;
@@ -95,7 +96,7 @@ static uint32_t name_hash(const char *name)
 	return hash;
 }
 
-/* Until chains are made, each entry has the hash of its name in the place of the next entry. */
+/* Until names_chain() runs, `next` of each entry contains the hash of its name. */
 static void names_add(struct hv_btf_names *n, uint32_t type_id, uint32_t index, const char *name)
 {
 	if (n->nr == n->cap) {
@@ -105,7 +106,7 @@ static void names_add(struct hv_btf_names *n, uint32_t type_id, uint32_t index, 
 	n->entries[n->nr++] = (struct hv_btf_entry){type_id, index, name_hash(name)};
 }
 
-/* The name of the enumerator or type that E is for. */
+/* Returns the name of the enumerator or type of E. */
 static const char *entry_name(const struct hv_btf *btf, const struct hv_btf_entry *e)
 {
 	struct hv_btf_type t;
@@ -119,7 +120,7 @@ static const char *entry_name(const struct hv_btf *btf, const struct hv_btf_entr
 	return hv_btf_string(btf, name_off);
 }
 
-/* Chains are made from the last entry to the first, so that each is in the order of ids. */
+/* Builds the chains from the last entry to the first, so that each is sorted by id. */
 static void names_chain(struct hv_btf_names *n)
 {
 	uint32_t nr_buckets = 16;
@@ -127,7 +128,7 @@ static void names_chain(struct hv_btf_names *n)
 	while (nr_buckets < n->nr)
 		nr_buckets *= 2;
 	n->mask = nr_buckets - 1;
-	if (n->nr) /* no more come: what was taken in advance is given back */
+	if (n->nr) /* the table is complete: release spare memory */
 		n->entries = hv_realloc_array(n->entries, n->nr, sizeof(*n->entries));
 	n->cap = n->nr;
 	n->buckets = hv_alloc(nr_buckets * sizeof(*n->buckets));
@@ -139,7 +140,7 @@ static void names_chain(struct hv_btf_names *n)
 	}
 }
 
-/* The first entry with NAME in a chain, from LINK (an entry number + 1) on. */
+/* Returns the first entry with NAME in a chain, starting at LINK (an entry number + 1). */
 static const struct hv_btf_entry *names_next(const struct hv_btf *btf, const struct hv_btf_names *n,
 					     uint32_t link, const char *name)
 {
@@ -201,8 +202,8 @@ static void index_type(struct hv_btf *btf, uint32_t id, const struct hv_btf_type
 	}
 }
 
-/* The length of a kind that is not known here is unknown: the types before it are used, those after
- * it cannot be found. */
+/* The size of an unknown kind is unknown: types before it are usable, types after it cannot be
+ * found. */
 static struct hv_err *index_types(struct hv_btf *btf)
 {
 	HV_AUTO_FREE uint32_t *offs = hv_alloc(btf->types.len_bytes / TYPE_BYTES * sizeof(*offs));
@@ -267,7 +268,7 @@ static void btf_free_at(struct hv_btf **btf)
 	hv_btf_free(*btf);
 }
 
-/* COPY, the bytes at BYTES, becomes the BTF's. NULL: they are borrowed. */
+/* COPY, the memory at BYTES, is passed to the BTF. NULL: BYTES are borrowed. */
 static struct hv_err *btf_make(struct hv_span bytes, uint8_t *copy, const struct hv_btf *base,
 			       struct hv_btf **ret)
 {
@@ -386,7 +387,7 @@ static bool resolve_size(const struct hv_btf *btf, uint32_t id, uint32_t *ret)
 	return false;
 }
 
-/* The structure or union in which a path continues: for an array, the type of its elements. */
+/* Returns the structure or union in which a path continues; for an array, its element type. */
 static bool resolve_compound(const struct hv_btf *btf, uint32_t id, struct hv_btf_type *ret)
 {
 	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
@@ -404,7 +405,7 @@ struct search {
 	const struct hv_btf *btf;
 	const char *name;
 	size_t name_len;
-	unsigned budget; /* members that may still be looked at */
+	unsigned budget; /* members that may still be visited */
 };
 
 static const char *member_get(const struct hv_btf *btf, const struct hv_btf_type *t, uint32_t index,
@@ -490,8 +491,7 @@ bool hv_btf_member(const struct hv_btf *btf, const char *type, const char *path,
 {
 	const struct hv_btf_entry *e = names_first(btf, &btf->type_names, type);
 
-	/* Several drivers may have structures of the same name: the first that has the member
-	 * counts. */
+	/* Drivers can have structures with the same name: use the first that has the member. */
 	for (; e; e = names_next(btf, &btf->type_names, e->next, type))
 		if (find_path(btf, e->type_id, path, ret_off, ret_size))
 			return true;

@@ -6,10 +6,10 @@
 #include "kernel/btf_types.h"
 
 #define PARAM_BYTES 8	/* struct btf_param */
-#define PARAMS_MAX  256 /* twice what C compilers must know; BTF has room for 65535 */
+#define PARAMS_MAX  256 /* twice the number that C compilers must support; BTF allows 65535 */
 #define DEPTH_MAX   32
 
-/* The encoding of an integer, behind its struct btf_type. */
+/* The encoding of an integer, after its struct btf_type. */
 #define INT_IS_SIGNED  (1u << 24)
 #define INT_OFF(data)  ((uint8_t)((data) >> 16))
 #define INT_BITS(data) ((uint8_t)(data))

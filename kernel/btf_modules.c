@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Source: kernel/bpf/btf.c (struct btf_module, struct btf). What a module was built with may have
- * been changed by the kernel (btf_relocate()): its own copy has ids and strings that go on after
- * those of the kernel. */
+/* Source: kernel/bpf/btf.c (struct btf_module, struct btf). The kernel may have changed the BTF
+ * that a module was built with (btf_relocate()): ids and strings in the kernel's copy continue the
+ * kernel's own. */
 #include "kernel/btf_modules.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ struct btf_layout {
 	uint32_t btf_len_bytes;
 };
 
-/* False: kernels without BTF of modules. */
+/* Returns false for kernels without BTF of modules. */
 static bool find_layout(const struct hv_kernel_core *core, struct btf_layout *l)
 {
 	const struct hv_field of_list[] = {
@@ -47,7 +47,7 @@ static bool find_layout(const struct hv_kernel_core *core, struct btf_layout *l)
 	       hv_btf_size(core->btf, "btf", &l->btf_len_bytes) && l->btf_len_bytes <= STRUCT_MAX;
 }
 
-/* *RET: the struct btf of MODULE; 0: none. */
+/* Returns the address of MODULE's struct btf, or 0. */
 static struct hv_err *find_in_list(const struct hv_kernel_core *core, const struct btf_layout *l,
 				   struct hv_gva head, struct hv_gva module, struct hv_gva *ret)
 {
@@ -72,7 +72,8 @@ static struct hv_err *find_in_list(const struct hv_kernel_core *core, const stru
 	return err;
 }
 
-/* Reads the bytes that the struct btf COPY has, and looks whether they go on after the kernel's. */
+/* Reads the BTF that COPY, a struct btf, describes, and checks that its ids and strings continue
+ * the kernel's. */
 static struct hv_err *read_bytes(const struct hv_kernel_core *core, const struct btf_layout *l,
 				 struct hv_span copy, struct hv_btf **ret)
 {
@@ -94,8 +95,8 @@ static struct hv_err *read_bytes(const struct hv_kernel_core *core, const struct
 	return err ? err : hv_btf_new((struct hv_span){bytes, len}, core->btf, ret);
 }
 
-/* Whether the struct btf at AT is still that of MODULE and as in COPY: else its bytes may have been
- * freed while they were read. */
+/* Whether MODULE still has the struct btf at AT, with the contents COPY. If not, its BTF may have
+ * been freed during the read. */
 static bool is_still(const struct hv_kernel_core *core, const struct btf_layout *l,
 		     struct hv_gva head, struct hv_gva module, struct hv_gva at,
 		     struct hv_span copy)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Variables of a section, of which pahole describes the per-CPU ones. */
+/* Variables in sections. pahole describes only those in the per-CPU section. */
 #include <string.h>
 
 #include "kernel/btf_types.h"

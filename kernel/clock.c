@@ -75,7 +75,7 @@ static inline uint64_t scaled(const struct hv_clock_scale *s, uint64_t ticks)
 	return s->shift < 128 ? (uint64_t)(product >> s->shift) : 0;
 }
 
-/* If CPU had no scale yet when the scales were last read, another CPU's is used. */
+/* Uses another CPU's scale if CPU had none when the scales were last read. */
 static const struct hv_clock_scale *scale_of(const struct hv_clock *c, unsigned cpu)
 {
 	const struct hv_clock_scale *s = &c->scales[cpu < c->nr_cpus ? cpu : 0];
@@ -87,7 +87,7 @@ static const struct hv_clock_scale *scale_of(const struct hv_clock *c, unsigned 
 
 static inline uint64_t ns_of(const struct hv_clock_scale *s, uint64_t tsc)
 {
-	/* The scale is newer than the record: computed backwards from it. */
+	/* The scale is newer than the record: compute backwards. */
 	if (tsc < s->base_tsc)
 		return s->base_ns - scaled(s, s->base_tsc - tsc);
 	return s->base_ns + scaled(s, tsc - s->base_tsc);
@@ -138,7 +138,7 @@ uint64_t hv_clock_ticks(const struct hv_clock *c, uint64_t ns)
 	return low;
 }
 
-/* Whether the cycles of the clocksource NAME are the counter, or ns of this clock. */
+/* Finds out whether the clocksource NAME counts the counter's cycles or ns of this clock. */
 static struct hv_err *find_cycles(const struct hv_clock *c, const char *name, struct hv_cycles *ret)
 {
 	const struct hv_clock_source *source = c->source;
@@ -193,8 +193,8 @@ static bool read_symbol(const struct hv_kernel_core *core, const char *name, uin
 	return !err;
 }
 
-/* The ticks of a kernel whose sched_clock() is not stable, by CPU (struct sched_clock_data,
- * kernel/sched/clock.c). */
+/* Reads the newest tick from per-CPU data of a kernel with an unstable sched_clock() (struct
+ * sched_clock_data, kernel/sched/clock.c). */
 static struct hv_err *read_ticks(const struct hv_clock *c, struct hv_clock_global *ret)
 {
 	const struct hv_kernel_core *core = &c->k->core;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* There are two copies of the scale: while one is written, the other is read
+/* There are two copies of the scale: the kernel updates one while readers use the other
  * (kernel/time/sched_clock.c). */
 #include "kernel/clock_data.h"
 
@@ -8,19 +8,19 @@
 
 #include "kernel/fields.h"
 
-#define COPY_MAX  256u /* bytes of struct clock_data up to the end of its copies */
+#define COPY_MAX  256u /* limit for the part of struct clock_data up to the end of its copies */
 #define READS_MAX 16
-#define RATE_MIN  1000000u /* of a counter that a clock is made of, in Hz */
+#define RATE_MIN  1000000u /* plausible rates of a clock's counter, in Hz */
 #define RATE_MAX  10000000000u
 #define NSEC	  1000000000u
 
-/* Offsets of members: of struct clock_data, and of struct clock_read_data. */
+/* Offsets of members in struct clock_data and struct clock_read_data. */
 struct sched_clock {
-	struct hv_clock_source source; /* first */
-	struct hv_gva at;	       /* of struct clock_data */
+	struct hv_clock_source source; /* must be first */
+	struct hv_gva at;	       /* address of struct clock_data */
 	uint32_t seq, copies;
 	uint32_t epoch_ns, epoch_cyc, function, mult, shift;
-	uint32_t copy_bytes; /* of struct clock_read_data */
+	uint32_t copy_bytes; /* sizeof(struct clock_read_data) */
 };
 
 static struct hv_span chosen(const struct sched_clock *c, struct hv_span all, uint32_t seq)
@@ -68,7 +68,7 @@ static struct hv_err *read_scale(const struct hv_clock_source *source,
 	return NULL;
 }
 
-/* The function that reads the counter is one of the driver that has the best clock. */
+/* The function that reads the counter belongs to the driver with the best clock. */
 static bool reads_counter(const struct sched_clock *c, const struct hv_kernel_core *core,
 			  const char *reader)
 {
@@ -100,7 +100,7 @@ static bool find_members(const struct hv_kernel_core *core, struct sched_clock *
 	       c->copy_bytes <= COPY_MAX / 4 && c->copies <= COPY_MAX / 2;
 }
 
-/* The scale is that of the rate, and the function that reads the counter is the same everywhere. */
+/* The scale must match the rate, and all copies must use the same function to read the counter. */
 bool hv_clock_data_is_at(const struct hv_kernel_core *core, struct hv_gva at)
 {
 	struct sched_clock c = {.at = at};
@@ -138,7 +138,7 @@ bool hv_clock_data_is_at(const struct hv_kernel_core *core, struct hv_gva at)
 	    (counter_mask & (counter_mask + 1)) || actual != hv_copy_u64(copies[1], c.function) ||
 	    !hv_gva_in(hv_gva(actual), core->image.text))
 		return false;
-	/* Nanoseconds of as many ticks as there are in a second, within a millionth */
+	/* The ticks of one second must be a second within a millionth. */
 	mul = (uint64_t)(((unsigned __int128)rate * mul) >> shift);
 	return mul > NSEC - NSEC / 1000000 && mul < NSEC + NSEC / 1000000;
 }

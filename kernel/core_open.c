@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds the core kernel: registers -> image -> symbols -> which kernel it is -> BTF -> its own page
+/* Finds the core kernel: registers -> image -> symbols -> identity -> BTF -> its own page
  * tables. */
 #include "kernel/core.h"
 
@@ -18,8 +18,8 @@ static bool banner_at(const struct hv_image *image, struct hv_gva at)
 	return hv_span_has(s, 0, strlen(banner)) && !memcmp(s.data, banner, strlen(banner));
 }
 
-/* Finds how far KASLR moved the image from where V was linked: by the difference between the starts
- * of their text. It is right only when the guest has its banner where V says that it is. */
+/* Computes the KASLR offset between the image and the addresses in V from the start of their text.
+ * The offset is valid only if the guest's banner is where V places it. */
 static bool find_kaslr_offset(const struct hv_image *image, const struct hv_vmlinux *v,
 			      uint64_t *ret_offset, struct hv_gva *ret_linked)
 {
@@ -43,8 +43,8 @@ static bool find_kaslr_offset(const struct hv_image *image, const struct hv_vmli
 	return false;
 }
 
-/* Takes V's symbols, moved to where the kernel is. Per-CPU offsets and constants, which are all
- * below the image, are not moved. */
+/* Takes V's symbols, relocated to the kernel's address. Per-CPU offsets and constants are below the
+ * image and stay unchanged. */
 static struct hv_err *take_vmlinux_symbols(struct hv_kernel_core *core, struct hv_vmlinux *v)
 {
 	uint64_t offset;
@@ -64,7 +64,8 @@ static struct hv_err *take_vmlinux_symbols(struct hv_kernel_core *core, struct h
 	return NULL;
 }
 
-/* Symbols are in the first part of an image. If none are found there, they may be in the rest. */
+/* Symbols are normally in the first part of an image. Searches the rest only if none are found
+ * there. */
 static struct hv_err *read_symbols(struct hv_guest *g, struct hv_kernel_core *core)
 {
 	struct hv_err *err = hv_kallsyms_read(&core->image, &core->symbols);
@@ -76,9 +77,9 @@ static struct hv_err *read_symbols(struct hv_guest *g, struct hv_kernel_core *co
 	return err ? err : hv_kallsyms_read(&core->image, &core->symbols);
 }
 
-/* Copies what of the image is not yet copied, but not bss, nor what the kernel frees when it has
- * started: nobody looks there in the copy. A kernel whose symbols do not say where these are has
- * others that are looked for there (unnamed.h). */
+/* Copies the rest of the image, except bss and the init memory that the kernel frees after boot,
+ * because no code reads the copy there. A kernel without symbols for their bounds also lacks other
+ * symbols, which unnamed.h searches for in the whole copy. */
 static struct hv_err *complete_image(struct hv_guest *g, struct hv_kernel_core *core)
 {
 	struct hv_gva end = core->image.all.end;
@@ -91,7 +92,7 @@ static struct hv_err *complete_image(struct hv_guest *g, struct hv_kernel_core *
 	return hv_image_copy_rest(&core->image, g, end, init);
 }
 
-/* Reads the symbols from memory. The file's are used when the kernel has none in memory, or only
+/* Reads the symbols from memory. Uses the file's symbols if the kernel has none in memory, or only
  * those of functions. */
 static struct hv_err *find_symbols(struct hv_guest *g, struct hv_kernel_core *core,
 				   struct hv_vmlinux *v, const char *path)
@@ -132,8 +133,8 @@ static struct hv_err *find_btf(struct hv_kernel_core *core, const struct hv_vmli
 	return NULL;
 }
 
-/* Finds the page tables of init_mm, which exist as long as the kernel does. Those that a vCPU used
- * when it was looked at are freed with their task. */
+/* Finds the page tables of init_mm, which always exist. The tables that a vCPU used when its
+ * registers were read are freed with their task. */
 static struct hv_err *find_root_table(struct hv_kernel_core *core, struct hv_gva *ret)
 {
 	struct hv_gva init_mm;
@@ -148,8 +149,8 @@ static struct hv_err *find_root_table(struct hv_kernel_core *core, struct hv_gva
 	return hv_core_need(core, "swapper_pg_dir", ret);
 }
 
-/* Computes the tables' physical address from the image's. A walk would need the tables that the
- * image was found by, and those may be freed by now. */
+/* Computes the tables' physical address from the image's. A page-table walk would need the tables
+ * that were used to find the image, and they may have been freed. */
 static struct hv_err *settle_root(struct hv_kernel_core *core)
 {
 	struct hv_gva table;
@@ -165,7 +166,7 @@ static struct hv_err *settle_root(struct hv_kernel_core *core)
 	return NULL;
 }
 
-/* Finds what the kernel has no names of, types first. */
+/* Finds variables without symbols; types first. */
 static struct hv_err *open_unnamed(struct hv_kernel_core *core)
 {
 	struct hv_err *err;
@@ -176,7 +177,7 @@ static struct hv_err *open_unnamed(struct hv_kernel_core *core)
 	return err ? hv_err_mark(err, HV_ERR_NEEDS_VMLINUX) : hv_unnamed_find(core);
 }
 
-/* One vCPU that has NX on is enough: another one may be on its way there. */
+/* One vCPU with NX enabled is enough: others may not have enabled it yet. */
 struct hv_err *hv_core_check_nx(const struct hv_vcpu_regs *regs, unsigned nr)
 {
 	bool executes_all = false;

@@ -41,7 +41,7 @@ struct hv_err *hv_early_symbol(struct hv_guest *g, const char *name, struct hv_g
 	return NULL;
 }
 
-/* The stack of a vCPU that is stopped. */
+/* The stack of a stopped vCPU. */
 struct stopped {
 	struct hv_address_space as;
 	uint64_t sp;

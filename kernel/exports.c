@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* An entry has three distances of 32 bits, each from its own place: to what is exported, to its
- * name and to its namespace, which is mostly the empty string (struct kernel_symbol,
+/* An entry consists of three 32-bit distances, each relative to its own address: to the exported
+ * symbol, to its name and to its namespace, usually the empty string (struct kernel_symbol,
  * include/linux/export-internal.h, since 4.19 (7290d5809571) and, with the namespace, 5.4
  * (8651ec01daed)). */
 #include "kernel/exports.h"
@@ -11,8 +11,8 @@
 
 #define ENTRY_BYTES    12u
 #define NAME_MAX_BYTES 128u
-/* The smallest kernel that is built for modules exports some thousands; chance makes no table of
- * hundreds. */
+/* The smallest kernel with module support exports some thousands of symbols; random data does not
+ * look like a table of hundreds. */
 #define ENTRIES_MAX    32768u
 #define GAP_BYTES      16u /* the second table is aligned */
 #define ENTRIES_MIN    256u
@@ -22,7 +22,7 @@ static bool is_letter(uint8_t c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* The string that the distance at OFF leads to; NULL: there is no name. */
+/* Returns the string that the distance at OFF leads to, or NULL if it is not a name. */
 static const char *string_at(struct hv_span image, size_t off, size_t min_len)
 {
 	uint32_t distance;
@@ -54,7 +54,7 @@ static const char *entry_name(struct hv_span image, size_t off)
 	return string_at(image, off + 4, 1);
 }
 
-/* How many entries follow each other from OFF on, of which none is before it. */
+/* Returns the number of consecutive entries from OFF, or 0 if an entry precedes it. */
 static size_t count_entries(struct hv_span image, size_t off)
 {
 	size_t nr = 0;
@@ -72,7 +72,7 @@ struct hv_exports hv_exports_find(const struct hv_image *image)
 	struct hv_exports e = {0};
 	size_t from = image->text.end.v - image->all.start.v, end = 0;
 
-	/* Each entry is in at most one run that is counted. */
+	/* Each entry is counted at most once. */
 	for (size_t off = from & ~(size_t)3; off < all.len_bytes; off += 4) {
 		size_t nr = count_entries(all, off);
 

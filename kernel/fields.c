@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Members of guest structures through BTF. */
 #include "kernel/fields.h"
 
 struct hv_err *hv_fields_find(const struct hv_kernel_core *core, const char *type,

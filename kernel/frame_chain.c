@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The record of a frame, the caller's frame pointer and the return address, is below the frame
- * pointer. Where the return address is in the code of exceptions, the frame pointer is that of what
- * handles one, and the struct pt_regs of what was interrupted is there. That of a task's last entry
- * into the kernel is at the end of its stack. Source: arch/riscv/kernel/stacktrace.c, entry.S. */
+/* The record of a frame (the caller's frame pointer and the return address) is below the frame
+ * pointer. If the return address is in exception code, the frame pointer belongs to the exception
+ * handler and points to the struct pt_regs of the interrupted code. The struct pt_regs of a task's
+ * last kernel entry is at the end of its stack. Source: arch/riscv/kernel/stacktrace.c, entry.S. */
 #include "kernel/frame_chain.h"
 
 #include "kernel/kernel.h"
 #include "kernel/kernel_arch.h"
 
 #define FRAMES_MAX 256
-#define ALIGNMENT  16u /* of a stack pointer, and of the registers at the stack's end */
+#define ALIGNMENT  16u /* of the stack pointer and of the registers at the stack's end */
 #define WORD	   8u
 
 struct chain {
 	struct hv_span copy;
 	struct hv_gva start;
-	struct hv_gva_range exceptions; /* their code */
-	uint64_t last;			/* the registers at the stack's end */
-	uint32_t fp_off;		/* in struct pt_regs, as are these: */
+	struct hv_gva_range exceptions; /* the exception code */
+	uint64_t last;			/* address of the registers at the stack's end */
+	uint32_t fp_off;		/* offset in struct pt_regs, like code_offs */
 	uint32_t code_offs[HV_REGS_CODE];
 };
 
@@ -46,7 +46,7 @@ static bool word_at(const struct chain *c, uint64_t at, uint64_t *ret)
 	return hv_span_u64(c->copy, at - c->start.v, ret);
 }
 
-/* What was interrupted, whose registers are at REGS. */
+/* Checks the interrupted code whose registers are at REGS. */
 static enum hv_sleeper look_at_exception(const struct chain *c, const struct hv_scan_for *wanted,
 					 uint64_t regs, uint64_t *ret_fp)
 {
@@ -68,7 +68,7 @@ enum hv_sleeper hv_frame_chain_look(const struct hv_kernel *k, const struct hv_s
 
 	if (!find_chain(k, copy, start, &c))
 		return HV_SLEEPER_UNKNOWN;
-	if (start.v == c.last) /* a task that has not run yet */
+	if (start.v == c.last) /* the task has not run yet */
 		return HV_SLEEPER_ELSEWHERE;
 	for (unsigned i = 0; i < FRAMES_MAX && fp != c.last; i++) {
 		enum hv_sleeper found = HV_SLEEPER_ELSEWHERE;

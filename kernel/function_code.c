@@ -21,7 +21,7 @@ struct hv_span hv_function_code(const struct hv_kernel_core *core, struct hv_gva
 	return code;
 }
 
-/* Strings are not in the text. */
+/* The kernel's text contains no strings. */
 static bool is_string(const struct hv_kernel_core *core, struct hv_gva at, const char *text)
 {
 	struct hv_span found = hv_image_at(&core->image, at);

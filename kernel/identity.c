@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Banner, release and build id, read from the image's copy. */
 #include "kernel/identity.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Finds the kernel image.
  *
- * The window in which an image can be also contains modules, BPF programs and, in a guest that was
- * traced before, memory of ours. The image differs from those in that it is one piece of physical
- * memory: every page of it has the same distance between its virtual and its physical address (x86:
- * __START_KERNEL_map - phys_base, arm64: kimage_voffset). Pages that are freed after boot may be
- * unmapped (x86 with KPTI: free_kernel_image_pages()), so a hole does not end the image. */
+ * The address window for images also contains modules, BPF programs and, in a guest that was traced
+ * before, hvtrace's memory. Unlike these, the image is physically contiguous: all its pages have
+ * the same distance between virtual and physical address (x86: __START_KERNEL_map - phys_base,
+ * arm64: kimage_voffset). Pages that are freed after boot may be unmapped (x86 with KPTI:
+ * free_kernel_image_pages()), so a hole does not end the image. */
 #include "kernel/image.h"
 
 #include <assert.h>
@@ -17,7 +17,7 @@
 #include "kernel/cancel.h"
 #include "kernel/root_search.h"
 
-/* The largest part that is freed in the middle of an image is the init code and data. */
+/* The largest hole in an image is the freed init code and data. */
 #define HOLE_MAX_BYTES	(64ull << 20)
 #define IMAGE_MAX_BYTES (512ull << 20)
 #define FIRST_ALIGN	4096
@@ -27,16 +27,15 @@
 
 #define TRAP_TABLE_BYTES 4096
 
-/* Bounds of what a guest's tables can claim. A window of 1 GiB (x86) needs some 500 tables of 512
- * entries; one with all that is mapped by vmalloc() and the array of all pages (arm64) a few
- * thousand. */
+/* Limits on guest page tables. A window of 1 GiB (x86) needs some 500 tables of 512 entries; one
+ * with vmalloc() mappings and the array of all pages (arm64) a few thousand. */
 #define ENTRIES_MAX (65536u * 512)
 #define EXTENTS_MAX 4194304u
 
-/* Tables in the region, of which there are fewer (HV_REGION_TABLES_BYTES) */
+/* Tables in the region; their real number is lower (HV_REGION_TABLES_BYTES). */
 #define ELSEWHERE_MAX 64
 
-struct extent { /* adjacent mappings with the same distance and access */
+struct extent { /* adjacent mappings with equal distance and access */
 	uint64_t start;
 	uint64_t end;
 	uint64_t distance; /* gva - gpa */
@@ -47,9 +46,9 @@ struct window {
 	struct extent *list; /* owned; ascending, disjoint */
 	size_t nr;
 	size_t cap;
-	uint64_t nr_entries; /* of tables, that were read */
+	uint64_t nr_entries; /* table entries that were read */
 	uint64_t mapped_bytes;
-	unsigned nr_elsewhere; /* tables that are not in RAM */
+	unsigned nr_elsewhere; /* tables outside RAM */
 };
 
 static void window_deinit(struct window *w)
@@ -73,8 +72,8 @@ static void window_add(struct window *w, uint64_t start, uint64_t len_bytes, uin
 	w->list[w->nr++] = (struct extent){start, start + len_bytes, distance, executable};
 }
 
-/* Whether a table of LEVEL cannot be read because it may be one by which hvtrace has mapped the
- * region, which is not RAM. */
+/* Whether a table of LEVEL is unreadable because hvtrace may have mapped the region with it: the
+ * region is not RAM. */
 static bool is_of_region(const struct hv_arch *arch, unsigned level, const struct hv_err *err,
 			 struct window *w)
 {
@@ -82,8 +81,8 @@ static bool is_of_region(const struct hv_arch *arch, unsigned level, const struc
 	       w->nr_elsewhere++ < ELSEWHERE_MAX;
 }
 
-/* Adds what TABLE of LEVEL maps of FIRST..LAST, which are both in the range that the table covers.
- * Each table is read at once, and the recursion is as deep as there are levels. */
+/* Adds the mappings of FIRST..LAST in TABLE, which has LEVEL and covers both. Reads each table in
+ * one piece; the recursion depth is the number of levels. */
 static struct hv_err *scan_table(const struct hv_address_space *as, struct hv_gpa table,
 				 unsigned level, uint64_t first, uint64_t last, bool executable,
 				 struct window *w)
@@ -141,8 +140,8 @@ static struct hv_err *scan_window(const struct hv_address_space *as, struct wind
 	return err;
 }
 
-/* The kernel's own tables are those that map most. Those that KPTI uses in user mode map only the
- * part of the image by which the kernel is entered. */
+/* The kernel's own tables are those that map most. The KPTI tables of user mode map only the entry
+ * code of the image. */
 static struct hv_err *choose_root(struct hv_guest *g, const struct hv_vcpu_regs *regs,
 				  struct hv_address_space *ret_as, struct window *ret)
 {
@@ -199,9 +198,9 @@ static const struct extent *biggest_executable(const struct window *w)
 	return best;
 }
 
-/* The extent of kernel text: the one that the trap table leads into. When that table is not known
- * or leads nowhere (x86 with FRED needs none), it is the largest executable extent, since modules
- * and BPF programs are in small ones. NULL: nothing is executable. */
+/* Returns the extent of kernel text: the one that the trap table points into. If that table is
+ * unknown or points nowhere (x86 with FRED needs none), returns the largest executable extent,
+ * because modules and BPF programs are small. Returns NULL if nothing is executable. */
 static const struct extent *find_text(const struct hv_address_space *as,
 				      const struct hv_vcpu_regs *regs, const struct window *w)
 {
@@ -219,8 +218,8 @@ static const struct extent *find_text(const struct hv_address_space *as,
 	return text ? text : biggest_executable(w);
 }
 
-/* The bounds of the image: of TEXT, and of the extents around it with the same distance. Extents of
- * others may be between them. */
+/* The bounds of the image: TEXT and the surrounding extents with the same distance. Unrelated
+ * extents may be between them. */
 static struct hv_gva_range image_bounds(const struct window *w, const struct extent *text)
 {
 	struct hv_gva_range all = {hv_gva(text->start), hv_gva(text->end)};
@@ -247,7 +246,7 @@ static struct hv_err *copy_piece(struct hv_image *image, struct hv_guest *g, siz
 		   : NULL;
 }
 
-/* Copies what W has of the image up to where the copy ends, and notes the rest. */
+/* Copies the parts of the image in W up to the end of the copy, and records the rest. */
 static struct hv_err *copy_image(const struct hv_address_space *as, const struct window *w,
 				 const struct extent *text, struct hv_image *image)
 {
@@ -273,7 +272,7 @@ static struct hv_err *copy_image(const struct hv_address_space *as, const struct
 	return NULL;
 }
 
-/* Copies what of PIECE is in FROM..END and not in LEFT_OUT. */
+/* Copies the parts of PIECE that are before END_OFF and outside LEFT_OUT. */
 static struct hv_err *copy_around(struct hv_image *image, struct hv_guest *g,
 				  const struct hv_image_piece *piece, size_t end_off,
 				  const struct hv_image_piece *left_out)
@@ -314,14 +313,14 @@ struct hv_err *hv_image_copy_rest(struct hv_image *image, struct hv_guest *g, st
 	return err;
 }
 
-/* Two thirds: Linux links text first, then constants with the symbols among them, then data, and
- * bss last. */
+/* Two thirds: Linux links text first, then constants including the symbols, then data, and bss
+ * last. */
 static size_t first_part(const struct hv_image *image)
 {
 	return image->len_bytes / 3 * 2 / FIRST_ALIGN * FIRST_ALIGN;
 }
 
-/* How much is copied. */
+/* Amount to copy. */
 enum part {
 	PART_ALL,
 	PART_FIRST,
@@ -419,7 +418,8 @@ static struct hv_err *find(struct hv_guest *g, const struct hv_vcpu_regs *regs, 
 			hv_err_free(told);
 			return NULL;
 		}
-		/* A vCPU that runs something tells more than one that was never started. */
+		/* The error of a running vCPU explains more than the error of one that was never
+		 * started. */
 		if (told && !regs[i].levels) {
 			hv_err_free(err);
 			continue;
@@ -442,7 +442,7 @@ struct hv_err *hv_image_find_first(struct hv_guest *g, const struct hv_vcpu_regs
 	return find(g, regs, nr, PART_FIRST, ret_as, ret);
 }
 
-/* The memory stays in place, as others may borrow from it (types). */
+/* The memory does not move, because other objects (types) borrow from it. */
 void hv_image_keep_until(struct hv_image *image, struct hv_gva end)
 {
 	uint64_t len_bytes = end.v - image->all.start.v;

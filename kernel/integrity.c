@@ -5,9 +5,9 @@
 
 #include "base/text.h"
 
-/* The Linux Kernel Runtime Guard, under its names since 0.8 and before. */
+/* The Linux Kernel Runtime Guard, with its names since and before 0.8. */
 static const char *const modules[] = {"lkrg", "p_lkrg"};
-/* Its function that hashes the kernel's text and tables, in a module that was renamed
+/* Its function that hashes the kernel's text and tables, to recognise a renamed module
  * (src/modules/database/p_database.c). */
 static const char *const functions[] = {"hash_from_ex_table"};
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a walk through a function finds is not entered in its middle by the kernel: the nops are of
- * one alternative with the instruction before them, and alternatives are chosen while the kernel or
- * a module starts. Where a task was interrupted is another matter (tracer/detours.h).
+/* The kernel never jumps into the middle of a site: the instruction and its nops form one
+ * alternative, and alternatives are applied while the kernel or a module starts. tracer/detours.h
+ * handles tasks that were interrupted in the middle.
  *
- * In the entry code, ORC tells where the registers of what was interrupted are on top of the stack.
- * Each way into the kernel has a direct call of C code at such a place, and a jump, a branch or an
- * unused alternative on the way back, behind the call. */
+ * In the entry code, ORC shows where the interrupted registers are on top of the stack. Each kernel
+ * entry has a direct call of C code at such an address and, on the way back after the call, a jump,
+ * a branch or an unused alternative. */
 #include "kernel/irq_sites.h"
 
 #include <stdlib.h>
@@ -41,20 +41,20 @@ struct search {
 	const struct hv_arch *arch;
 	struct hv_orc *orc; /* owned; NULL: none */
 	struct hv_gva_range entry;
-	struct hv_gva returns[2]; /* as struct hv_kernel_arch says; 0: the kernel has none */
+	struct hv_gva returns[2]; /* of struct hv_kernel_arch; 0: not in this kernel */
 	struct hv_gva own_stacks;
 	struct hv_gva syscall;
 	struct hv_gva nmi;
 	struct hv_irq_sites *found;
 	size_t cap;
-	struct hv_span text; /* that is searched */
+	struct hv_span text; /* the text being searched */
 	struct hv_gva text_at;
-	/* Of the function that is walked through: */
+	/* State of the function being decoded: */
 	bool is_entry;
 	bool is_new_task;	/* of struct hv_kernel_arch */
 	size_t first;		/* its first site */
-	size_t last;		/* the last one that switches; SIZE_MAX: none */
-	unsigned flags;		/* those that LAST has set, and nothing since */
+	size_t last;		/* the last one that changes the flag; SIZE_MAX: none */
+	unsigned flags;		/* CPU flags set by LAST and not since */
 	struct hv_gva *targets; /* owned */
 	size_t nr_targets;
 	size_t targets_cap;
@@ -75,7 +75,7 @@ static struct hv_irq_site *add(struct search *s, struct hv_gva at)
 	return &found->list[found->nr++];
 }
 
-/* The text from AT on. */
+/* Returns the text from AT on. */
 static struct hv_span code_from(const struct search *s, struct hv_gva at)
 {
 	uint64_t off = at.v - s->text_at.v;
@@ -91,7 +91,7 @@ static void refuse(struct hv_irq_site *site, enum hv_irq_cover cover)
 		site->cover = cover;
 }
 
-/* Copies the instruction of LEN bytes. */
+/* Copies the instruction of LEN bytes to SITE. */
 static void set_insn(const struct search *s, struct hv_irq_site *site, size_t len)
 {
 	struct hv_span code = code_from(s, site->at);
@@ -137,7 +137,7 @@ static void add_target(struct search *s, struct hv_gva target)
 
 /* -- the entry code ---------------------------------------------------------------------------- */
 
-/* Whether the registers of what was interrupted are on top of the stack. */
+/* Whether the registers of the interrupted code are on top of the stack. */
 static bool has_regs(struct search *s, struct hv_gva at)
 {
 	struct hv_unwind_rule rule;
@@ -163,7 +163,7 @@ static void add_return(struct search *s, struct hv_gva at, const struct hv_way_b
 		refuse(site, HV_IRQ_NOT_UNDERSTOOD);
 }
 
-/* A call of the entry code. Of several ways back that join, one has the branch. */
+/* Handles a call in the entry code. If several ways back join, only one has the branch. */
 static void look_at_call(struct search *s, const struct hv_insn *insn)
 {
 	struct hv_gva behind = hv_gva_add(insn->at, insn->len_bytes);
@@ -185,7 +185,7 @@ static void look_at_call(struct search *s, const struct hv_insn *insn)
 		add_return(s, hv_gva_add(behind, way.off), &way);
 }
 
-/* A new task goes to user mode for the first time. */
+/* Handles the jump with which a new task enters user mode for the first time. */
 static void look_at_jump(struct search *s, const struct hv_insn *insn)
 {
 	struct hv_way_back way = s->arch->classify_way_back(code_from(s, insn->at), insn->at);
@@ -223,7 +223,7 @@ static void check_targets(struct search *s)
 				refuse(&s->found->list[i], HV_IRQ_JUMPED_INTO);
 }
 
-/* What such an instruction begins most often ends in the same function. */
+/* An interrupts-off section most often ends in the function in which it begins. */
 static void note_missed_beginnings(struct search *s)
 {
 	const struct hv_irq_sites *found = s->found;
@@ -237,7 +237,7 @@ static void note_missed_beginnings(struct search *s)
 			misses && found->list[i].kind == HV_DETOUR_IRQS_ON;
 }
 
-/* Adds what looks like an instruction that switches with its nops, where the walk did not get. */
+/* Adds byte sequences outside the decoded code that look like `cli` or `sti` with nops. */
 static void add_unknown(struct search *s, struct hv_gva at, struct hv_gva end)
 {
 	for (; at.v < end.v; at.v++) {

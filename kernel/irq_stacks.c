@@ -35,8 +35,8 @@ struct hv_err *hv_irq_stacks_read(const struct hv_kernel_core *core, unsigned cp
 	return err;
 }
 
-/* The stubs tell a stack by the block of its size that it fills. Where the kernel does not map its
- * stacks (VMAP_STACK), those of interrupts are arrays without that alignment. */
+/* Stubs recognise a stack by the aligned block that it fills. In kernels that do not map their
+ * stacks (no VMAP_STACK), interrupt stacks are arrays without that alignment. */
 struct hv_err *hv_irq_stacks_find(const struct hv_kernel_core *core, uint64_t irq_stack_bytes,
 				  uint64_t *ret)
 {

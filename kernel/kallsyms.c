@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Symbols from kallsyms in memory. kallsyms_names.h finds the names. The addresses are in a table
- * before or behind them, which is read in each way that some kernel reads it, until the addresses
- * make sense. */
+/* Reads symbols from kallsyms in memory. kallsyms_names.h finds the names. The addresses are in a
+ * table before or after them. It is tried with each format that some kernel version uses until the
+ * addresses are plausible. */
 #include "kernel/kallsyms.h"
 
 #include <string.h>
@@ -12,26 +12,26 @@
 /* Kernels have some 200,000 names of 20 bytes. */
 #define NAMES_MAX	2000000u
 #define NAMES_MAX_BYTES (64ull << 20)
-/* What a name takes, on average. */
+/* Average memory per name. */
 #define NAME_BYTES	((size_t)24)
 
 #define BANNER "Linux version "
 #define TEXT_ALIGN                                                                                 \
-	4096 /* of _stext, at least: where a reading is off by one entry, another symbol's address \
-		is there */
+	4096 /* minimum alignment of _stext; if the index is off by one, it yields another         \
+		symbol's address */
 
-/* How kallsyms_sym_address() of some kernel reads the table. */
+/* The formats of the table, as kallsyms_sym_address() of some kernel reads it. */
 enum reading {
 	PLACE_RELATIVE,	 /* s32 from the entry's own address: 7.0 */
 	BASE_RELATIVE,	 /* u32 from relative_base: 4.6 (2213e9a66bb8) with !SMP, all since 6.15 */
-	ABSOLUTE_PERCPU, /* likewise, but as -1 - s32; what is not negative is an offset or a
-			    constant: 4.6 to 6.14 */
+	ABSOLUTE_PERCPU, /* u32 from relative_base, but constants and per-CPU offsets are not
+			    negative and others are -1 - s32: 4.6 to 6.14 */
 	ABSOLUTE,	 /* u64: before 4.6, or without KALLSYMS_BASE_RELATIVE, gone in 6.11 */
 };
 
 struct addresses {
 	enum reading reading;
-	struct hv_span table; /* from the first entry on */
+	struct hv_span table; /* starting with the first entry */
 	struct hv_gva at;
 	uint64_t base;
 };
@@ -41,9 +41,9 @@ static size_t align_up(size_t v, size_t to)
 	return (v + to - 1) & ~(to - 1);
 }
 
-/* Finds the table that READING expects, and its base. The table is right before num_syms (until
- * 6.3) or behind the token index (since 6.4, 404bad70fcf7). Tables are aligned to 8 bytes, or to 4
- * where they contain nothing larger (7.x). */
+/* Finds the table for READING, and its base. The table is immediately before num_syms (until 6.3)
+ * or after the token index (since 6.4, 404bad70fcf7). Tables are aligned to 8 bytes, or to 4 if
+ * they contain nothing larger (7.x). */
 static bool place_table(const struct hv_image *image, const struct hv_kallsyms_names *names,
 			enum reading reading, bool behind, size_t alignment, struct addresses *ret)
 {
@@ -90,8 +90,8 @@ static struct hv_gva address(const struct addresses *a, size_t i)
 	return hv_gva(a->base - 1 - (uint64_t)(int64_t)offset);
 }
 
-/* Indices of the symbols that tell a right reading from a wrong one; the number of symbols when
- * there is no such symbol. */
+/* Indices of the symbols that show whether a reading is correct; the number of symbols if the
+ * symbol does not exist. */
 struct proof {
 	size_t banner;
 	size_t text;
@@ -112,8 +112,8 @@ static struct proof find_proof(const struct hv_symbols *s)
 	return p;
 }
 
-/* Fills in the addresses. In a right reading they ascend, linux_banner is at the banner, and _stext
- * is in text. A kernel without KALLSYMS_ALL has functions only, so it has no linux_banner. */
+/* Fills in the addresses and checks them: they must ascend, linux_banner must be at the banner, and
+ * _stext in the text. A kernel without KALLSYMS_ALL has only functions, hence no linux_banner. */
 static bool read_right(const struct hv_image *image, const struct addresses *a,
 		       const struct proof *proof, struct hv_symbols *s)
 {
@@ -157,9 +157,9 @@ static bool find_addresses(const struct hv_image *image, const struct hv_kallsym
 	return false;
 }
 
-/* Expands all names into RET, whose NAMES have LEN_BYTES and room for one more name. Each has a NUL
- * behind it in place of its type before it. Returns how many bytes they take. 0: some name cannot
- * be right, or they are too many bytes. */
+/* Expands all names into RET->names, which has LEN_BYTES and room for one more name. The expanded
+ * name starts with its type; the type of the next name is overwritten by the NUL. Returns the
+ * number of bytes used, or 0 if a name is invalid or the names do not fit. */
 static size_t expand_names(const struct hv_kallsyms_names *names, size_t len_bytes,
 			   struct hv_symbols *ret)
 {
@@ -172,7 +172,7 @@ static size_t expand_names(const struct hv_kallsyms_names *names, size_t len_byt
 		if (!len || len > len_bytes - at || hv_cancel_now(i))
 			return 0;
 		ret->by_addr[i] = (struct hv_symbol){hv_gva(0), name + 1, name[0]};
-		/* The type's place is of the name before. */
+		/* The byte of the type is the NUL of the previous name. */
 		name[0] = '\0';
 		at += len;
 	}
@@ -180,7 +180,7 @@ static size_t expand_names(const struct hv_kallsyms_names *names, size_t len_byt
 	return at + 1;
 }
 
-/* Gives the memory back that names could have taken, and did not. */
+/* Releases the unused part of the memory for names. */
 static void trim_names(struct hv_symbols *s, size_t len_bytes)
 {
 	const uintptr_t before = (uintptr_t)s->names;

@@ -2,8 +2,8 @@
 /* Source: kernel/kallsyms.c (kallsyms_lookup, get_symbol_pos), kernel/module/kallsyms.c. */
 #include "kernel/kallsyms_lookup.h"
 
-/* The table that covers ADDR, and where its last symbol ends. The image includes its init part, as
- * in is_kernel(); no module is ever inside it. */
+/* Returns the table that covers ADDR, and the end of its last symbol. The image includes its init
+ * part, as in is_kernel(); modules are never inside it. */
 static const struct hv_symbols *symbols_of(const struct hv_kernel_core *core,
 					   const struct hv_modules *modules, struct hv_gva addr,
 					   const struct hv_module **ret_module, uint64_t *ret_end)
@@ -39,14 +39,14 @@ bool hv_kallsyms_lookup(const struct hv_kernel_core *core, const struct hv_modul
 	return true;
 }
 
-/* The first symbol behind FIRST and before LAST that is above FIRST; LAST: none is. A guest can
- * have any number of symbols at one address. */
+/* Returns the first symbol after FIRST and before LAST with a higher address than FIRST, or LAST. A
+ * hostile guest can have any number of symbols at one address. */
 static const struct hv_symbol *first_above(const struct hv_symbol *first,
 					   const struct hv_symbol *last)
 {
 	const uint64_t addr = first->addr.v;
 
-	if (first + 1 < last && first[1].addr.v > addr) /* as nearly always */
+	if (first + 1 < last && first[1].addr.v > addr) /* the usual case */
 		return first + 1;
 	while (first < last) {
 		const struct hv_symbol *middle = first + (last - first) / 2;

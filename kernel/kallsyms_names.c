@@ -7,11 +7,10 @@
  * 404bad70fcf7 moved the addresses. 6.2 and 6.3 have seqs_of_names.
  *
  * The token index is easy to recognise: 256 ascending offsets of two bytes into the table of
- * strings right before it. Before those are the markers, the offset of every 256th name: a long
- * ascending run that starts with 0, of u32 since 4.20 (80ffbaa5b1bd) and of u64 before. The markers
- * tell how many names there are and how many bytes these take, except for the last 256 names. So
- * the number of names is looked for in all places that this leaves possible, and a walk over the
- * names must meet every marker. */
+ * strings immediately before it. Before those are the markers, the offset of every 256th name: a
+ * long ascending run that starts with 0, of u32 since 4.20 (80ffbaa5b1bd) and of u64 before. The
+ * markers determine the number and size of all names except the last 256. So the number of names is
+ * searched for at all remaining positions, and decoding the names must match every marker. */
 #include "kernel/kallsyms_names.h"
 
 #include <string.h>
@@ -21,19 +20,19 @@
 #define NR_TOKENS	  256
 #define TOKEN_INDEX_BYTES (NR_TOKENS * sizeof(uint16_t))
 #define TOKEN_MAX	  512
-#define TABLE_ALIGN	  8 /* of every table; 4 is tried too */
+#define TABLE_ALIGN	  8 /* of all tables; 4 is tried as well */
 
 #define BLOCK		256 /* names from marker to marker */
 #define BLOCK_MIN_BYTES (BLOCK * 2ull)
 #define BLOCK_MAX_BYTES (BLOCK * (2ull + TOKEN_MAX))
 #define MARKERS_MIN	8 /* kernels have hundreds */
 
-/* The most steps that a search takes, however misleading the image is. */
+/* Upper bound for the steps of a search, even in a misleading image. */
 #define STEPS_MAX (1u << 28)
 
 struct search {
 	struct hv_span image;
-	uint64_t steps; /* that are left */
+	uint64_t steps; /* remaining steps */
 	size_t nr_asked;
 };
 
@@ -69,7 +68,7 @@ static uint64_t word_at(struct hv_span s, size_t off, unsigned width)
 	return v32;
 }
 
-/* Whether the offsets at OFF ascend. A token that is not used is empty; few are. */
+/* Whether the offsets at OFF ascend. Unused tokens are empty; there are few. */
 static bool is_token_index(struct hv_span image, size_t off)
 {
 	unsigned nr_empty = 0;
@@ -85,7 +84,7 @@ static bool is_token_index(struct hv_span image, size_t off)
 	return nr_empty < NR_TOKENS / 2;
 }
 
-/* Whether the strings from TABLE on are where the index at INDEX says, and end right before it. */
+/* Whether the strings from TABLE on match the index at INDEX and end immediately before it. */
 static bool read_tokens(struct hv_span image, size_t table, size_t index,
 			struct hv_kallsyms_names *ret)
 {
@@ -123,9 +122,9 @@ static bool find_token_table(struct search *s, size_t index, struct hv_kallsyms_
 	return false;
 }
 
-/* Finds the next token index that has its table before it, from *OFF on in steps of ALIGNMENT. All
- * of an image is looked at, so the first two offsets of an index, 0 and the length of a token, are
- * compared at once. */
+/* Finds the next token index that follows its table, from *OFF on in steps of ALIGNMENT. This scans
+ * the whole image, so it compares the first two offsets of an index, 0 and the length of a token,
+ * in one step. */
 static bool find_tokens(struct search *s, size_t *off, size_t alignment,
 			struct hv_kallsyms_names *ret)
 {
@@ -167,7 +166,7 @@ struct markers {
 	uint64_t last; /* offset in names of the last block */
 };
 
-/* The run of markers that starts at OFF; nr 0 when none does. */
+/* Returns the run of markers that starts at OFF; nr is 0 if there are none. */
 static struct markers markers_at(struct search *s, size_t off, size_t end, unsigned width)
 {
 	struct markers m = {.off = off, .width = width};
@@ -188,7 +187,7 @@ static struct markers markers_at(struct search *s, size_t off, size_t end, unsig
 	return m;
 }
 
-/* Whether N names from NAMES on meet every marker and end right before the markers. */
+/* Whether N names from NAMES on match every marker and end immediately before the markers. */
 static bool names_meet_markers(struct search *s, const struct markers *m, size_t names, uint32_t n,
 			       size_t *ret_end)
 {
@@ -210,8 +209,8 @@ static bool names_meet_markers(struct search *s, const struct markers *m, size_t
 	return m->off - off < TABLE_ALIGN;
 }
 
-/* The names start right behind their number, which is padded to 8 bytes (to 4 in a kernel of 32
- * bits). */
+/* The names start immediately after their number, which is padded to 8 bytes (to 4 in a 32-bit
+ * kernel). */
 static bool find_names(struct search *s, const struct markers *m, struct hv_kallsyms_names *ret)
 {
 	uint64_t most = m->last + BLOCK_MAX_BYTES + TABLE_ALIGN;
@@ -235,8 +234,8 @@ static bool find_names(struct search *s, const struct markers *m, struct hv_kall
 	return false;
 }
 
-/* Searches downwards: the markers are right before the token table, or before seqs_of_names, which
- * has three bytes for each name. */
+/* Searches downwards: the markers are immediately before the token table, or before seqs_of_names,
+ * which has three bytes for each name. */
 static bool find_markers_and_names(struct search *s, struct hv_kallsyms_names *ret)
 {
 	size_t end = ret->token_table_off & ~(size_t)3;
@@ -255,7 +254,7 @@ static bool find_markers_and_names(struct search *s, struct hv_kallsyms_names *r
 	return false;
 }
 
-/* Copies the tokens that most names consist of to places of one length. */
+/* Copies the frequent, short tokens to an array with fixed-size elements. */
 static void place_tokens(struct hv_kallsyms_names *names)
 {
 	for (unsigned i = 0; i < NR_TOKENS; i++) {
@@ -269,7 +268,7 @@ static void place_tokens(struct hv_kallsyms_names *names)
 	}
 }
 
-/* Searches from OFF on, a multiple of ALIGNMENT. *RET_ANY: there are tokens. */
+/* Searches from OFF on, a multiple of ALIGNMENT. *RET_ANY: tokens were found. */
 static bool find_from(struct search *s, size_t off, size_t alignment,
 		      struct hv_kallsyms_names *found, bool *ret_any)
 {
@@ -318,7 +317,7 @@ size_t hv_kallsyms_name(const struct hv_kallsyms_names *names, size_t *off, char
 		const struct hv_kallsyms_token *t = short_token + *token;
 		size_t token_len = t->len_bytes;
 
-		/* What is too much is overwritten by the next token. */
+		/* The next token overwrites any excess bytes. */
 		memcpy(to + len, t, sizeof(*t));
 		if (token_len > HV_KALLSYMS_SHORT) {
 			token_len = names->token_len[*token];

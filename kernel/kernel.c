@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Puts the kernel in a machine together: the core kernel, the layout of its structures, modules and
- * sites. */
+/* Assembles struct hv_kernel: the core kernel, the layout of its structures, modules and sites. */
 #include "kernel/kernel.h"
 
 #include <string.h>
@@ -15,7 +14,7 @@
 
 #define OPEN_TRIES_MAX 16
 
-/* Bytes that are looked at of the function that does nothing but return. */
+/* Number of bytes to check of ftrace_stub, which only returns. */
 #define RETURN_CODE_BYTES 64
 
 bool hv_kernel_symbol(const struct hv_kernel *k, const char *name, struct hv_gva *ret)
@@ -63,10 +62,9 @@ static struct hv_err *classify_return(const struct hv_kernel *k, struct hv_span 
 	return NULL;
 }
 
-/* A kernel that is starting has not patched its returns yet. x86 does that in
- * alternative_instructions(), and from then on the thunk that they led to before may warn of
- * whoever uses it (warn_thunk_thunk, 6.9, 4461438a8405). A bare return is right before and after
- * that moment. */
+/* A kernel that is booting has not patched its returns yet. x86 patches them in
+ * alternative_instructions(); afterwards the thunk that they used before may warn about its use
+ * (warn_thunk_thunk, 6.9, 4461438a8405). A plain return works before and after that moment. */
 static struct hv_err *find_return_thunk(struct hv_kernel *k)
 {
 	struct hv_gva at;
@@ -103,8 +101,8 @@ struct hv_err *hv_kernel_settle(struct hv_kernel *k, bool *ret_changed)
 	return NULL;
 }
 
-/* Nobody looks there in the copy. Types are read where they are in it: they are before bss, unless
- * a guest says otherwise. */
+/* No code reads bss in the copy. Types are used in place and normally precede bss; a hostile guest
+ * may place them later. */
 static void drop_bss(struct hv_kernel_core *core)
 {
 	struct hv_gva bss, types_end = hv_gva(0);
@@ -114,7 +112,7 @@ static void drop_bss(struct hv_kernel_core *core)
 		hv_image_keep_until(&core->image, bss);
 }
 
-/* Without it functions cannot be traced. */
+/* Functions cannot be traced without it. */
 static struct hv_err *find_reach(struct hv_kernel_core *core)
 {
 	const struct hv_kernel_arch *arch = hv_kernel_arch_of(core);
@@ -124,7 +122,7 @@ static struct hv_err *find_reach(struct hv_kernel_core *core)
 	return hv_cancel_check();
 }
 
-/* What is read of a kernel. */
+/* How much to read of a kernel. */
 enum depth {
 	DEPTH_CORE,
 	DEPTH_MODULES, /* also modules and sites */
@@ -153,15 +151,15 @@ static struct hv_err *open_with(struct hv_kernel *k, const struct hv_vcpu_regs *
 	if (err)
 		return err;
 	k->kpti = hv_kernel_arch_of(&k->core)->has_kpti(&k->core);
-	/* A kernel that is starting has not chosen yet. */
+	/* A kernel that is booting has not patched its thunks yet. */
 	k->jumps_bare = !k->is_starting && hv_kernel_arch_of(&k->core)->jumps_bare(&k->core);
 	drop_bss(&k->core);
 	return depth == DEPTH_MODULES ? hv_kernel_refresh(k) : NULL;
 }
 
-/* The kernel was found by page tables of tasks that ran. When those tables are gone, an error
- * proves nothing: they may have been freed while they were used. *RET: no vCPU has the root that it
- * had. */
+/* The kernel was found with the page tables of running tasks. If a task exits, its tables are
+ * freed, and reads may fail or return garbage. *RET: no vCPU still has its previous root, so the
+ * error proves nothing. */
 static struct hv_err *roots_are_gone(struct hv_guest *g, struct hv_vcpu_regs *regs, bool *ret)
 {
 	unsigned nr = hv_guest_info(g)->nr_vcpus;
@@ -251,7 +249,7 @@ struct hv_err *hv_kernel_refresh(struct hv_kernel *k)
 
 	if (err)
 		return err;
-	/* A kernel that is starting frees its init code, and with it what was changed there. */
+	/* A kernel that is booting will free its init code, and hvtrace's changes with it. */
 	if (!k->has_init_sites)
 		left_out = hv_kernel_init_text(k);
 	err = hv_sites_read(&k->core, &modules, left_out, &sites);
@@ -317,8 +315,8 @@ struct hv_err *hv_kernel_need_exception_stacks(const struct hv_kernel *k)
 	return hv_kernel_arch_of(&k->core)->check_exception_stacks(&k->core);
 }
 
-/* KVM raises the version twice whenever a vCPU goes on after it was off the host's CPU. So it is 0
- * only where nobody writes the record. */
+/* KVM increments the version twice whenever a vCPU resumes after it was descheduled by the host. So
+ * it is 0 only if KVM does not write the record. */
 struct hv_err *hv_kernel_need_steal_time(const struct hv_kernel *k)
 {
 	struct hv_gva at;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Offsets from BTF, symbols and the per-CPU area. */
 #include "kernel/layout.h"
 
 #include "kernel/fields.h"
@@ -7,7 +6,7 @@
 #include "kernel/stack_bytes.h"
 #include "kernel/kernel_arch.h"
 
-/* CONFIG_MAXSMP; no kernel can be built for more. */
+/* CONFIG_MAXSMP; the limit of all kernels. */
 #define NR_CPUS_MAX 8192
 
 #define COMM_BYTES 16
@@ -41,7 +40,7 @@ static bool read_task_line(const struct hv_kernel_core *core, struct hv_layout *
 	       hv_btf_member(btf, "cred", "uid", &ret->cred_uid_off, NULL);
 }
 
-/* There must be both: the count in the task, and a field for it in trace events. */
+/* Requires both the count in the task and a field for it in trace events. */
 static void read_lazy(const struct hv_kernel_core *core, struct hv_layout *ret)
 {
 	uint32_t shown_off;
@@ -57,8 +56,8 @@ static void read_lazy(const struct hv_kernel_core *core, struct hv_layout *ret)
 								  ret->task_flags_off);
 }
 
-/* The flags of a trace's line are made of the task's count by the function named here, and of the
- * preempt count alone by the one that older kernels have instead (5.10). */
+/* Kernels with the function named here compute the flags of a trace line from the task's count;
+ * older kernels (5.10) use only the preempt count. */
 static void read_softirqs(const struct hv_kernel_core *core, struct hv_layout *ret)
 {
 	struct hv_gva at;
@@ -68,7 +67,7 @@ static void read_softirqs(const struct hv_kernel_core *core, struct hv_layout *r
 					       &ret->task_softirqs_off, NULL);
 }
 
-/* The masks of flags are 0 when the code is not understood. */
+/* The masks are 0 if the code cannot be decoded. */
 static struct hv_context_bits find_resched(const struct hv_kernel_core *core, bool has_lazy)
 {
 	static const char *const setters[] = {"__resched_curr", "resched_curr"};
@@ -82,15 +81,15 @@ static struct hv_context_bits find_resched(const struct hv_kernel_core *core, bo
 		if (hv_core_symbol(core, setters[i], &at))
 			masks.need =
 				core->as.arch->find_need_resched(hv_image_at(&core->image, at));
-	/* When the kernel's tracer knows the lazy flag, it is the bit above the other one, in both
+	/* If the kernel's tracer supports the lazy flag, it is the bit above need_resched in both
 	 * numberings. PREEMPT_RT's own flag is elsewhere. */
 	if (!has_lazy && hv_btf_enumerator(core->btf, "TRACE_FLAG_NEED_RESCHED_LAZY", &flag))
 		masks.lazy = (uint16_t)(masks.need << 1);
 	return masks;
 }
 
-/* nr_cpu_ids is one more than the highest possible CPU. With FORCE_NR_CPUS (6.1) it is a constant
- * and no symbol: then the number is taken from the mask of possible CPUs. */
+/* nr_cpu_ids is the highest possible CPU plus 1. With FORCE_NR_CPUS (6.1) it is a constant without
+ * a symbol: then the mask of possible CPUs determines the number. */
 static struct hv_err *read_nr_cpus(const struct hv_kernel_core *core, unsigned *ret)
 {
 	uint8_t mask[NR_CPUS_MAX / 8];

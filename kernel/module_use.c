@@ -12,7 +12,7 @@ struct hv_err *hv_module_use_find(const struct hv_kernel_core *core, struct hv_m
 	int64_t live;
 	struct hv_err *err;
 
-	/* Without CONFIG_MODULE_UNLOAD nobody counts. */
+	/* Kernels without CONFIG_MODULE_UNLOAD do not count uses. */
 	u.can_go = hv_btf_member(core->btf, "module", "refcnt", &u.count, NULL);
 	if (!u.can_go) {
 		*ret = u;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Modules, from the kernel's own list. The list changes while it is read: a walk that meets
- * something impossible is repeated. Source: kernel/module/ (main.c, kallsyms.c),
- * include/linux/module.h. */
+/* Reads modules from the kernel's list. The list can change during the read: a walk that finds
+ * invalid data is repeated. Source: kernel/module/ (main.c, kallsyms.c), include/linux/module.h. */
 #include "kernel/modules.h"
 
 #include <elf.h>
@@ -11,22 +10,22 @@
 #include "kernel/cancel.h"
 #include "kernel/fields.h"
 
-/* Bounds of what a guest can claim */
+/* Limits on guest data */
 #define MODULES_MAX	  4096
 #define MODULE_STRUCT_MAX (64u << 10)
 #define MODULE_TEXT_MAX	  (1u << 30)
 #define WALKS_MAX	  3
 
-/* Likewise, of all modules together. A thousand modules have some 200,000 symbols of 20 bytes. */
+/* Limits for all modules together. A thousand modules have some 200,000 symbols of 20 bytes. */
 struct budget {
 	size_t symbols;
-	size_t strings_bytes; /* that are read to find names */
-	size_t names_bytes;   /* that are kept */
+	size_t strings_bytes; /* bytes read to find names */
+	size_t names_bytes;   /* bytes kept */
 };
 static const struct budget whole_budget = {1000000, 256u << 20, 32u << 20};
 
 struct module_layout {
-	uint32_t len_bytes; /* of struct module */
+	uint32_t len_bytes; /* sizeof(struct module) */
 	uint32_t state, list, name, kallsyms;
 	uint32_t name_len_bytes;
 	uint32_t text_base, text_size;
@@ -37,7 +36,8 @@ struct module_layout {
 	uint32_t nr_orcs, orc_ips, orcs;
 };
 
-/* Text: core_layout up to 6.3; since 6.4 (ac3b43283923) one element of an array of memories. */
+/* Finds the text: core_layout up to 6.3; since 6.4 (ac3b43283923) one element of an array of
+ * memories. */
 static struct hv_err *find_text_members(const struct hv_kernel_core *core, struct module_layout *l)
 {
 	const struct hv_field of_array[] = {
@@ -108,8 +108,8 @@ static struct hv_err *find_layout(const struct hv_kernel_core *core, struct modu
 	return NULL;
 }
 
-/* Reads the symbols' strings: up to the start of the last name, and from there as much as is mapped
- * of the longest name that there can be. */
+/* Reads the symbols' strings: up to the start of the last name, and from there as much as is
+ * mapped, up to the maximum length of a name. */
 static struct hv_err *read_strings(const struct hv_kernel_core *core, struct hv_gva at,
 				   uint32_t last, struct budget *budget, char **ret)
 {
@@ -123,7 +123,7 @@ static struct hv_err *read_strings(const struct hv_kernel_core *core, struct hv_
 			"a symbol's name is at %u of its strings: there is room for %zu bytes",
 			last, budget->strings_bytes);
 	budget->strings_bytes -= len;
-	/* Bytes that cannot be read stay NUL. */
+	/* Bytes that cannot be read stay zero. */
 	strings = hv_alloc(len + HV_SYMBOL_NAME_MAX);
 	err = hv_read(&core->as, at, strings, len);
 	if (err)
@@ -142,7 +142,7 @@ static struct hv_err *read_strings(const struct hv_kernel_core *core, struct hv_
 	return NULL;
 }
 
-/* Leaves out names of the assembler's, which the kernel never shows (is_mapping_symbol() and its
+/* Excludes assembler-local names, which the kernel never lists (is_mapping_symbol() and its
  * predecessors). */
 static bool is_shown(const Elf64_Sym *sym, const char *name)
 {
@@ -150,14 +150,14 @@ static bool is_shown(const Elf64_Sym *sym, const char *name)
 	       strncmp(name, "L0", 2) != 0;
 }
 
-/* Names are cut as the kernel cuts them. */
+/* Truncates names like the kernel. */
 static size_t name_len(const char *name)
 {
 	return strnlen(name, HV_SYMBOL_NAME_MAX - 1);
 }
 
-/* Takes room for the names of all symbols but the first. They are copied, because in the strings
- * each may be the end of another, and so be as long as all strings. */
+/* Allocates memory for the names of all symbols but the first. Names are copied because, in a
+ * hostile string table, each name can be as long as the whole table. */
 static struct hv_err *take_room(const Elf64_Sym *syms, size_t nr, const char *strings,
 				struct budget *budget, struct hv_symbols *ret)
 {
@@ -176,7 +176,7 @@ static struct hv_err *take_room(const Elf64_Sym *syms, size_t nr, const char *st
 	return NULL;
 }
 
-/* In the table's order, as find_kallsyms_symbol() takes them. */
+/* Keeps the table's order, like find_kallsyms_symbol(). */
 static void fill_symbols(const Elf64_Sym *syms, const char *types, size_t nr, const char *strings,
 			 struct hv_symbols *ret)
 {
@@ -192,7 +192,7 @@ static void fill_symbols(const Elf64_Sym *syms, const char *types, size_t nr, co
 		if (!((type >= 'a' && type <= 'z') || (type >= 'A' && type <= 'Z')))
 			type = '?';
 		ret->by_addr[ret->nr++] = (struct hv_symbol){hv_gva(syms[i].st_value), to, type};
-		memcpy(to, name, len); /* its NUL is there */
+		memcpy(to, name, len); /* already NUL-terminated */
 		to += len + 1;
 	}
 }
@@ -290,7 +290,7 @@ static struct hv_err *walk(const struct hv_kernel_core *core, const struct modul
 		if (!err)
 			err = hv_read(&core->as, hv_gva(at - l->list), bytes, l->len_bytes);
 		state = hv_copy_u32(copy, l->state);
-		/* A module that goes may free its text at any moment, so it is left out. */
+		/* Skip a module that is being removed: it may free its text at any moment. */
 		if (err || state == l->unformed || state == l->going)
 			continue;
 		ret->list[ret->nr].at = hv_gva(at - l->list);
@@ -307,7 +307,7 @@ struct hv_err *hv_modules_read(const struct hv_kernel_core *core, struct hv_modu
 	struct hv_err *err = NULL;
 	struct hv_gva head;
 
-	/* Without CONFIG_MODULES there is no list, and no type in BTF either. */
+	/* Kernels without CONFIG_MODULES have no list, and no type in BTF. */
 	if (!hv_core_symbol(core, "modules", &head) &&
 	    !hv_core_symbol(core, "load_module", &head)) {
 		*ret = (struct hv_modules){0};
@@ -337,8 +337,8 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return (hash ^ value) * 0x100000001b3ULL;
 }
 
-/* A module is asked to go, and goes, maybe much later, when its last code has been executed. Until
- * then it is there, with its names. */
+/* A module whose removal was requested exists, with its symbols, until its last code has been
+ * executed. */
 static uint32_t state_of(struct hv_span copy, const struct module_layout *l)
 {
 	uint32_t state = hv_copy_u32(copy, l->state);
@@ -377,7 +377,7 @@ struct hv_err *hv_modules_signature(const struct hv_kernel_core *core, uint64_t 
 	return err;
 }
 
-/* A module's object in sysfs points to it. */
+/* A module's sysfs object points to the module. */
 static bool is_module(const struct hv_kernel_core *core, uint64_t module, uint32_t self_off)
 {
 	uint64_t self;

@@ -20,7 +20,7 @@ void hv_now_init(struct hv_now *n, struct hv_kernel *k)
 	}
 }
 
-/* The newest clock of all CPUs' run queues. */
+/* Returns the newest clock of all CPUs' run queues. */
 static bool read_clock(const struct hv_now *n, uint64_t *ret)
 {
 	uint64_t newest = 0, offset = 0;

@@ -6,12 +6,12 @@
 #include "kernel/kernel.h"
 #include "kernel/orc_form.h"
 
-/* Of the tables of all modules; those of a large module have 1 MiB. */
+/* Limit for the tables of all modules; those of a large module have 1 MiB. */
 #define MODULES_MAX_BYTES (64u << 20)
 
-/* A module's table, as far as it could be read. */
+/* A module's table, if it could be read. */
 struct module {
-	struct hv_gva start; /* of its text */
+	struct hv_gva start; /* start of its text */
 	struct hv_orc_table table;
 	uint8_t *bytes; /* owned */
 };
@@ -22,7 +22,7 @@ struct hv_orc {
 	struct hv_orc_table vmlinux;
 	struct module *modules; /* owned */
 	size_t nr_modules;
-	size_t modules_bytes; /* of their tables */
+	size_t modules_bytes; /* total size of their tables */
 };
 
 struct hv_err *hv_orc_new(const struct hv_kernel *k, struct hv_orc **ret)
@@ -71,7 +71,7 @@ void hv_orc_free(struct hv_orc *orc)
 	free(orc);
 }
 
-/* Copies both tables. A module whose tables cannot be read, or are too large, has none. */
+/* Copies both tables. Leaves RET without a table if they cannot be read or are too large. */
 static void read_module(struct hv_orc *orc, const struct hv_module *m, struct module *ret)
 {
 	size_t ips_bytes = (size_t)m->nr_orcs * 4;
@@ -94,7 +94,7 @@ static void read_module(struct hv_orc *orc, const struct hv_module *m, struct mo
 					   .nr = m->nr_orcs};
 }
 
-/* NULL: IP belongs neither to the image nor to a module. */
+/* Returns NULL if IP is neither in the image nor in a module. */
 static const struct hv_orc_table *table_of(struct hv_orc *orc, struct hv_gva ip)
 {
 	const struct hv_module *m;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Derives the form of ORC entries. For each function of the image, arch/ follows the code from the
- * first instruction on, where the rule is known, and tells the rule behind every instruction that
- * it understands. The ORC entry for the same place has the same offsets, and numbers that mean the
- * same registers. So each place is a vote for the meaning of a number, and the meaning is known
- * when almost all votes agree. Afterwards the places are decoded with the result and compared with
- * the rules again.
+/* Derives the format of ORC entries.
  *
- * Functions change to the interrupt stack in their middle, where their code is not followed. The
- * two instructions that do it are therefore looked for directly before the entries whose number is
- * still unknown. */
+ * For each function of the image, arch/ decodes the code from the first instruction on, where the
+ * unwind rule is known, and returns the rule after every instruction that it understands. The ORC
+ * entry for the same address has the same offsets, and its numbers refer to the registers in the
+ * rule. So each address is a vote for the meaning of a number, which is accepted if almost all
+ * votes agree. Afterwards the entries are decoded with the result and compared with the rules
+ * again.
+ *
+ * Functions switch to the interrupt stack in their middle, beyond the decoded code. Therefore, for
+ * numbers that are still unknown, the code immediately before the entry is checked for the two
+ * instructions that switch stacks. */
 #include "kernel/orc_form.h"
 
 #include <endian.h>
@@ -17,15 +19,15 @@
 #include "kernel/cancel.h"
 #include "kernel/core.h"
 
-#define STEPS_MAX     32  /* steps of one function */
-#define CODE_MAX      128 /* bytes of one function */
-#define FUNCTIONS_MIN 16  /* with fewer functions the result proves nothing */
+#define STEPS_MAX     32  /* for one function */
+#define CODE_MAX      128 /* bytes for one function */
+#define FUNCTIONS_MIN 16  /* fewer functions prove nothing */
 #define FUNCTIONS_MAX 200000
 #define ENTRIES_MAX   4000000 /* kernels have some 500,000 */
-#define COMPARED      4000    /* about so many functions are compared */
+#define COMPARED      4000    /* approximate number of functions to compare */
 
-/* Of 64 votes or places, so many must agree. Not all do, since functions written in assembly may
- * begin with any code. */
+/* This number of 64 votes or comparisons must agree. Functions written in assembly can begin with
+ * any code, so not all agree. */
 #define AGREE_OF_64 60
 
 static bool find_bits(const struct hv_kernel_core *core, uint32_t entry_bytes, const char *member,
@@ -115,16 +117,16 @@ static uint32_t take(const uint8_t *entry, struct hv_orc_bits bits)
 	return le32toh(word) >> bits.off % 8 & ((UINT32_C(1) << bits.nr) - 1);
 }
 
-/* An entry with its registers as numbers. */
+/* An entry before its numbers are converted to registers. */
 struct raw {
 	struct hv_unwind_rule rule; /* without registers */
 	uint8_t sp_number, bp_number;
 };
 
-/* ORC_TYPE_* since 6.4, UNWIND_HINT_TYPE_* before. The latter have no types for the end and for "no
- * rule": an entry has a bit for the end instead (fb799447ae29). Both cases have no register for sp,
- * which is number 0 in all kernels, because their entries are otherwise zero. The bit SIGNAL came
- * with 6.3. */
+/* ORC_TYPE_* since 6.4, UNWIND_HINT_TYPE_* before. The latter have no types for the end of a stack
+ * and for "no rule": entries have a separate bit for the end instead (fb799447ae29). In both cases
+ * the sp number is 0 in all kernels, because the rest of the entry is zero. The bit SIGNAL was
+ * added in 6.3. */
 static enum hv_unwind_kind kind_of(const struct hv_orc_form *f, uint32_t type, bool ends,
 				   unsigned sp_number)
 {
@@ -173,7 +175,7 @@ struct hv_unwind_rule hv_orc_rule(const struct hv_orc_form *f, const struct hv_o
 	return raw.rule;
 }
 
-/* The votes for one member: how often the code said that a number means a register. */
+/* The votes for one member: how often the code indicated that a number means a register. */
 struct votes {
 	uint32_t nr[HV_ORC_NR_NUMBERS][HV_UNWIND_NR_REGS];
 };
@@ -184,12 +186,13 @@ struct search {
 	struct hv_orc_table table;
 	struct votes sp, bp;
 	size_t nr_functions;
-	size_t nr_places, nr_agree; /* when the result is checked */
+	size_t nr_places, nr_agree; /* in the check of the result */
 };
 
 typedef void (*place_fn)(struct search *s, size_t index, const struct hv_unwind_rule *rule);
 
-/* Only an entry with the offsets of RULE votes: it most likely describes the same place. */
+/* An entry votes only if it has the offsets of RULE: then it most likely describes the same
+ * state. */
 static void vote(struct search *s, size_t index, const struct hv_unwind_rule *rule)
 {
 	struct raw raw;
@@ -224,12 +227,12 @@ static void look_at_function(struct search *s, struct hv_gva_range range, place_
 	if (code.len_bytes > range.end.v - range.start.v)
 		code.len_bytes = range.end.v - range.start.v;
 	nr = arch->follow_code(code, &arch->entry_rule, steps, STEPS_MAX);
-	/* If the first instruction is not understood, this may be no function. */
+	/* If the first instruction is unknown, this may not be a function. */
 	if (!nr || !hv_orc_search(&s->table, range.start, &index))
 		return;
 	s->nr_functions++;
 	fn(s, index, &arch->entry_rule);
-	/* What follows the last byte is another function. */
+	/* Code after the last byte belongs to another function. */
 	for (size_t i = 0; i < nr && steps[i].off < code.len_bytes; i++)
 		if (hv_orc_search(&s->table, hv_gva_add(range.start, steps[i].off), &index))
 			fn(s, index, &steps[i].rule);
@@ -240,7 +243,7 @@ static bool is_function(const struct hv_symbol *symbol)
 	return symbol->type == 't' || symbol->type == 'T' || symbol->type == 'W';
 }
 
-/* Looks at one of every STEP functions. A function ends where the next symbol is. */
+/* Processes one of every STEP functions. A function ends at the next symbol. */
 static void look_at_functions(struct search *s, unsigned step, place_fn fn)
 {
 	const struct hv_symbols *symbols = &s->core->symbols;
@@ -289,7 +292,7 @@ static void elect(const struct votes *v, uint8_t regs[HV_ORC_NR_NUMBERS])
 	}
 }
 
-/* Adds the votes of entries that follow a change of stacks and have an unknown number for sp. */
+/* Adds the votes of entries that follow a stack switch and have an unknown sp number. */
 static void vote_for_switches(struct search *s)
 {
 	const struct hv_arch *arch = s->core->as.arch;
@@ -320,13 +323,13 @@ static struct hv_err *derive_registers(struct search *s)
 {
 	struct hv_err *err;
 
-	look_at_functions(s, 1, vote); /* all functions, since some registers are rare */
+	look_at_functions(s, 1, vote); /* all functions, because some registers are rare */
 	elect(&s->sp, s->form->sp_regs);
 	elect(&s->bp, s->form->bp_regs);
 	vote_for_switches(s);
 	elect(&s->sp, s->form->sp_regs);
-	/* The step is odd, because in some kernels every second symbol is that of the padding
-	 * before a function. */
+	/* Use an odd step: in some kernels every second symbol marks the padding before a
+	 * function. */
 	look_at_functions(s, (unsigned)(s->nr_functions / COMPARED) | 1, compare);
 	err = hv_cancel_check();
 	if (err)

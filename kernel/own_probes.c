@@ -8,7 +8,7 @@
 
 #define NR_HEADS     64	   /* KPROBE_HASH_BITS is 6 in every kernel */
 #define OF_FTRACE    8u	   /* KPROBE_FLAG_FTRACE, include/linux/kprobes.h */
-#define KPROBE_MAX   1024u /* bytes of struct kprobe that are read */
+#define KPROBE_MAX   1024u /* maximum size of struct kprobe */
 #define KPROBES_MAX  65536u
 #define FIRST_SYMBOL "register_kprobe"
 
@@ -31,7 +31,7 @@ static struct hv_err *find_kprobe(const struct hv_kernel_core *core, struct hv_o
 	return NULL;
 }
 
-/* With PREEMPT_RT a mutex is another structure, whose owner is 0 likewise while nobody has it. */
+/* With PREEMPT_RT a mutex is a different structure; its owner is also 0 while it is free. */
 static struct hv_err *find_lock(const struct hv_kernel_core *core, struct hv_own_probes_layout *l)
 {
 	struct hv_err *err = hv_core_need(core, "kprobe_mutex", &l->lock);
@@ -83,7 +83,7 @@ static void add(struct reading *r, uint64_t at)
 	found->list[found->nr++] = hv_gva(at);
 }
 
-/* AT: of the member `hlist` of the first one. */
+/* AT is the address of the member `hlist` of the first one. */
 static struct hv_err *read_list(struct reading *r, uint64_t at)
 {
 	const struct hv_own_probes_layout *l = r->l;

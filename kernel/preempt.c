@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel's preemption model, and its functions of spin locks. */
+/* The kernel's preemption model and its spin-lock functions. */
 #include <string.h>
 
 #include "kernel/kernel.h"
 
 /* preempt_dynamic_mode of kernel/sched/core.c (826bfeb37bb4, 5.12; lazy: 7c70cb94d29c, 6.13) is an
- * index into MODELS, which has four. */
+ * index into the four MODELS. */
 static const char *dynamic_model(const struct hv_kernel *k, struct hv_gva at,
 				 const char *const *models)
 {
@@ -15,7 +15,8 @@ static const char *dynamic_model(const struct hv_kernel *k, struct hv_gva at,
 	return !err && mode < 4 ? models[mode] : "unknown";
 }
 
-/* As print_trace_header() says it since it uses preempt_model_str() (8bdc5daaa01e, 6.15). */
+/* Returns the text of print_trace_header() since it uses preempt_model_str() (8bdc5daaa01e,
+ * 6.15). */
 static const char *model_str(const struct hv_kernel *k)
 {
 	static const char *const models[] = {"PREEMPT(none)", "PREEMPT(voluntary)", "PREEMPT(full)",
@@ -35,8 +36,8 @@ static const char *model_str(const struct hv_kernel *k)
 	return strstr(k->banner, " PREEMPT ") ? "PREEMPT" : "unknown";
 }
 
-/* The version string names all but "server" and "desktop" (scripts/mkcompile_h), which do not
- * differ in anything that can be seen. */
+/* The version string distinguishes all models except "server" and "desktop" (scripts/mkcompile_h),
+ * which have no visible difference. */
 const char *hv_kernel_preempt_model(const struct hv_kernel *k)
 {
 	static const char *const models[] = {"server", "desktop", "preempt", "lazy"};
@@ -53,14 +54,15 @@ const char *hv_kernel_preempt_model(const struct hv_kernel *k)
 	return strstr(k->banner, " PREEMPT ") ? "preempt" : "unknown";
 }
 
-/* Every model that is built with preemption is in the version string. */
+/* The version string contains PREEMPT in every model with preemption. */
 bool hv_kernel_is_preemptible(const struct hv_kernel *k)
 {
 	return k->banner && strstr(k->banner, " PREEMPT");
 }
 
-/* A task is preempted there when an interrupt returns. Where that can be switched, it is a static
- * call (irqentry_exit_cond_resched, 40607ee97e4e, 5.12), whose function is NULL while it is off. */
+/* The kernel preempts a task on return from an interrupt. If this is configurable at run time, it
+ * is a static call (irqentry_exit_cond_resched, 40607ee97e4e, 5.12), whose function is NULL while
+ * preemption is disabled. */
 bool hv_kernel_preempts(const struct hv_kernel *k)
 {
 	struct hv_gva at;

@@ -28,8 +28,8 @@ bool hv_preempt_count_insn(const struct hv_kernel_core *core, uint64_t percpu, c
 	return false;
 }
 
-/* Where no instruction tells, the per-CPU variable does that keeps whether interrupts were on when
- * they were first switched off so (include/linux/interrupt_rc.h): who has it counts them. */
+/* If no instruction shows it, the kernel has HARDIRQ_DISABLE_BITS if it has the per-CPU variable
+ * that saves the interrupt state at the first nested disable (include/linux/interrupt_rc.h). */
 uint8_t hv_preempt_count_shift(const struct hv_kernel_core *core, uint64_t percpu)
 {
 	struct hv_count_insn begins;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A single instruction is never entered in its middle: the kernel's alternatives, static calls and
- * static keys replace other instructions than these, alternatives only while the kernel or a module
- * starts. So what is left to prove is that the bytes found are an instruction, which walking
- * through its function shows. */
+/* The kernel never jumps into the middle of one of these instructions: its alternatives, static
+ * calls and static keys replace other instructions, and alternatives are only applied while the
+ * kernel or a module starts. It remains to prove that the bytes are an instruction, by decoding
+ * their function. */
 #include "kernel/preempt_sites.h"
 
 #include <stdlib.h>
@@ -19,7 +19,8 @@
 
 static const char *const counters[] = {HV_PREEMPT_COUNTS_BY_CALL, "__local_bh_disable_ip",
 				       "preempt_count_sub"};
-#define SUBTRACTS 2 /* the last one, also when its instruction adds what is below 0 */
+#define SUBTRACTS                                                                                  \
+	2 /* the last counter; it subtracts even if its instruction adds a negative amount */
 
 static const char *const reasons[] = {
 	[HV_PREEMPT_COVERED] = "covered",
@@ -60,7 +61,7 @@ static struct hv_preempt_site *add(struct search *s)
 	return &found->list[found->nr++];
 }
 
-/* Returns whether the first bytes, which a jump replaces, are in two pages. */
+/* Whether the first bytes, which a jump replaces, cross a page boundary. */
 static bool crosses_pages(const struct hv_arch *arch, const struct hv_preempt_site *site)
 {
 	uint64_t page_bytes = arch->entry_span(1);
@@ -71,7 +72,7 @@ static bool crosses_pages(const struct hv_arch *arch, const struct hv_preempt_si
 	return site->at.v % page_bytes + len > page_bytes;
 }
 
-/* What can be said without a look at the function. */
+/* Checks that do not need the function. */
 static enum hv_preempt_cover cover_of(const struct search *s, const struct hv_preempt_site *site)
 {
 	if (site->count.amount & hv_nmi_mask(s->kernel->layout.context_bits))
@@ -92,15 +93,15 @@ static bool is_in(const struct hv_kernel *k, struct hv_gva at, unsigned nr)
 	       at.v - start.v < hv_kernel_symbol_size(k, start);
 }
 
-/* The function tells what an instruction that adds or subtracts a register is for. False: AT is in
- * neither of the two. */
+/* Determines the direction of an instruction with a register operand from its function. Returns
+ * false if AT is in none of the counters. */
 static bool take_counter(const struct hv_kernel *k, struct hv_gva at, struct hv_count_insn *count)
 {
 	count->subtracts |= is_in(k, at, SUBTRACTS);
 	return hv_preempt_is_in_counter(k, at);
 }
 
-/* Moves *OFF on to where such an instruction may begin. False: nowhere. */
+/* Advances *OFF to the next possible start of such an instruction. Returns false at the end. */
 static bool find_begin(const struct hv_arch *arch, struct hv_span text, size_t *off)
 {
 	const uint8_t *from = text.data + *off;
@@ -111,7 +112,7 @@ static bool find_begin(const struct hv_arch *arch, struct hv_span text, size_t *
 	return found;
 }
 
-/* Adds everything in TEXT that looks like such an instruction. */
+/* Adds all byte sequences in TEXT that look like such an instruction. */
 static struct hv_err *find_candidates(struct search *s, struct hv_span text, struct hv_gva start)
 {
 	uint64_t percpu = s->kernel->layout.preempt_count_percpu;
@@ -136,13 +137,13 @@ static struct hv_err *find_candidates(struct search *s, struct hv_span text, str
 	return NULL;
 }
 
-/* A walk through one function. */
+/* Decodes one function. */
 struct walk {
 	struct hv_preempt_site *sites; /* in this function */
 	size_t nr;
-	size_t next;		      /* the first one that was not reached */
-	struct hv_preempt_site *last; /* the last one that was reached and adds */
-	unsigned flags;		      /* those that LAST has set, and nothing since */
+	size_t next;		      /* the first one not reached yet */
+	struct hv_preempt_site *last; /* the last one reached that adds */
+	unsigned flags;		      /* CPU flags set by LAST and not since */
 };
 
 static void refuse(struct hv_preempt_site *site, enum hv_preempt_cover cover)
@@ -187,8 +188,8 @@ static bool look_at(void *ctx, const struct hv_insn *insn)
 	return true;
 }
 
-/* What such an instruction begins most often ends in the same function. NMIs begin and end theirs
- * without a detour, and what is no instruction begins nothing. */
+/* A preempt-off section most often ends in the function in which it begins. NMIs begin and end
+ * theirs without a detour, and bytes that are not an instruction begin no section. */
 static void note_missed_beginnings(struct hv_preempt_site *sites, size_t nr)
 {
 	bool misses = false;
@@ -201,8 +202,8 @@ static void note_missed_beginnings(struct hv_preempt_site *sites, size_t nr)
 		sites[i].misses_beginning = misses && sites[i].count.subtracts;
 }
 
-/* Walks through the function of the first of SITES. TEXT begins at START. Returns how many of the
- * sites are in it. */
+/* Decodes the function of the first of SITES. TEXT begins at START. Returns the number of SITES in
+ * it. */
 static size_t check_function(const struct search *s, struct hv_span text, struct hv_gva start,
 			     struct hv_preempt_site *sites, size_t nr)
 {

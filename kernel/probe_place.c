@@ -32,17 +32,17 @@ static struct hv_err *no_boundary(void)
 
 /* -- the function ------------------------------------------------------------------------------ */
 
-/* A function, and the way through it. */
+/* A function and the state of decoding it. */
 struct walk {
 	const struct hv_kernel *k;
 	struct hv_gva at;
-	struct hv_gva_range inside; /* behind the first byte of what moves */
-	unsigned begins;	    /* bit N: an instruction does, N bytes behind AT */
+	struct hv_gva_range inside; /* the moving bytes, except the first one */
+	unsigned begins;	    /* bit N: an instruction begins at AT + N */
 	bool is_jumped_into;
-	bool is_indirect; /* some jump leads nobody knows where */
+	bool is_indirect; /* a jump has an unknown target */
 };
 
-/* A jump to such a function goes to what a register says. */
+/* A jump to such a function continues at the address in a register. */
 static bool is_thunk(const struct walk *w, struct hv_gva target)
 {
 	const char *prefix = hv_kernel_arch_of(&w->k->core)->indirect_thunk;
@@ -65,7 +65,7 @@ static bool look_at(void *ctx, const struct hv_insn *insn)
 	return true;
 }
 
-/* Puts into CODE, which begins at START, the kernel's own bytes. */
+/* Restores the kernel's own bytes in CODE, which begins at START. */
 static void put_own(uint8_t *code, size_t len, struct hv_gva start, const struct hv_own_bytes *ours,
 		    size_t nr_ours)
 {
@@ -78,8 +78,8 @@ static void put_own(uint8_t *code, size_t len, struct hv_gva start, const struct
 		}
 }
 
-/* The function that AT is in must be one that ftrace can trace: then it is C, runs with the
- * kernel's own per-CPU base and stack, and not while the kernel starts. */
+/* AT must be in a function that ftrace can trace: such functions are C, run with the kernel's
+ * per-CPU base and stack, and do not run during boot. */
 static struct hv_err *check_site(const struct hv_kernel *k, struct hv_gva start, struct hv_gva end,
 				 struct hv_gva at, struct hv_gva *ret)
 {
@@ -105,14 +105,15 @@ static struct hv_err *check_site(const struct hv_kernel *k, struct hv_gva start,
 
 /* -- tables of the kernel ---------------------------------------------------------------------- */
 
-/* A table of places in code, one for the core kernel and one for each module. All members that are
- * places are distances from their own addresses. */
+/* A table of code addresses; the core kernel and each module have one. All address members are
+ * relative to their own address. */
 struct table {
-	const char *type; /* of an entry */
+	const char *type; /* type of an entry */
 	const char *start, *end;
 	const char *module_start, *module_nr; /* members of struct module */
-	const char *members[2];		      /* what must not be in what moves; NULL: only one */
-	bool whole[2];			      /* also at its first byte */
+	const char *members[2]; /* members whose address must not be in the moving bytes; NULL: only
+				   one */
+	bool whole[2];		/* also not at the first byte */
 };
 
 static const struct table keys = {
@@ -143,7 +144,8 @@ static const struct table exceptions = {
 	.whole = {true, false},
 };
 
-/* Where the table of the module with AT is, or the core kernel's. *RET_LEN 0: there is none. */
+/* Returns the table of the module that contains AT, or the core kernel's. *RET_LEN is 0 if there is
+ * no table. */
 static struct hv_err *find_table(const struct hv_kernel *k, const struct table *t, struct hv_gva at,
 				 uint32_t entry_len, struct hv_gva *ret, uint64_t *ret_len)
 {
@@ -195,7 +197,7 @@ static bool is_in(uint64_t place, struct hv_gva_range range, bool whole)
 	       (whole || place != range.start.v);
 }
 
-/* *RET: something of the table is in RANGE. */
+/* *RET: an address of the table is in RANGE. */
 static struct hv_err *look_in_table(const struct hv_kernel *k, const struct table *t,
 				    struct hv_gva_range range, bool *ret)
 {
@@ -206,7 +208,7 @@ static struct hv_err *look_in_table(const struct hv_kernel *k, const struct tabl
 	struct hv_err *err;
 
 	*ret = false;
-	if (!hv_btf_size(k->core.btf, t->type, &entry_len)) /* a kernel without them */
+	if (!hv_btf_size(k->core.btf, t->type, &entry_len)) /* the kernel has no such table */
 		return NULL;
 	for (unsigned m = 0; m < 2 && t->members[m]; m++) {
 		uint32_t size = 0;
@@ -229,7 +231,7 @@ static struct hv_err *look_in_table(const struct hv_kernel *k, const struct tabl
 	return err;
 }
 
-/* *RET: the kernel has no kprobes in RANGE (kernel/kprobes.c, kprobe_blacklist). */
+/* *RET: the kernel forbids kprobes in RANGE (kernel/kprobes.c, kprobe_blacklist). */
 static struct hv_err *look_in_blacklist(const struct hv_kernel *k, struct hv_gva_range range,
 					bool *ret)
 {
@@ -244,7 +246,7 @@ static struct hv_err *look_in_blacklist(const struct hv_kernel *k, struct hv_gva
 	struct hv_err *err;
 
 	*ret = false;
-	if (!hv_core_symbol(&k->core, "register_kprobe", &head)) /* it has none at all */
+	if (!hv_core_symbol(&k->core, "register_kprobe", &head)) /* the kernel has no kprobes */
 		return NULL;
 	err = hv_core_need(&k->core, "kprobe_blacklist", &head);
 	if (!err)
@@ -324,7 +326,7 @@ static bool has_page_end(const struct hv_arch *arch, const struct hv_probe_place
 	return p->at.v % page_bytes + len > page_bytes;
 }
 
-/* CODE begins with the instruction of the place. */
+/* CODE begins with the instruction at the probe's address. */
 static bool is_skipped(const struct hv_kernel *k, struct hv_span code)
 {
 	const struct hv_kernel_arch *arch = hv_kernel_arch_of(&k->core);
@@ -333,7 +335,7 @@ static bool is_skipped(const struct hv_kernel *k, struct hv_span code)
 	       k->core.as.arch->raises_exception(code);
 }
 
-/* CODE is the function, from START on. */
+/* CODE is the function, which begins at START. */
 static struct hv_err *check_code(const struct hv_kernel *k, struct hv_span code,
 				 struct hv_gva start, struct hv_probe_place *p)
 {

@@ -3,7 +3,7 @@
 
 #include "kernel/kernel.h"
 
-/* A site is the first instruction of its function, or follows an endbr64. */
+/* A site is the first instruction of its function or follows an endbr64. */
 #define BEFORE_SITE_MAX 4
 
 static const char *const names[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Frames lead from the lowest record of a stack upwards: a caller's record is at its stack pointer
- * or above. So a function's record is below the stack pointer that it was entered with, and no
- * other one is between the two. */
+/* The records of a stack are linked from the lowest address upwards: a caller's record is at its
+ * stack pointer or above. So a function's record is below the stack pointer that it was entered
+ * with, with no other record between them. */
 #include "kernel/records.h"
 
 #include <string.h>
@@ -13,20 +13,20 @@
 
 #define FRAMES_MAX  256
 #define NO_TASK	    SIZE_MAX
-/* Bound of what a guest can claim: 200 MiB of records */
+/* Limit on guest data: 200 MiB of records */
 #define RECORDS_MAX (1u << 22)
 
 struct reading {
 	struct hv_kernel *k;
 	const struct hv_tasks *tasks; /* borrowed */
-	bool *current;		      /* by index into tasks */
-	bool *seen;		      /* likewise: a vCPU's frames lead through its stack */
+	bool *current;		      /* by index into tasks: the task is current */
+	bool *seen; /* by index into tasks: a vCPU's frames lead through its stack */
 	struct hv_frame_records *ret; /* borrowed */
 	uint32_t fp_off;
-	/* How far below the frame pointer its record is. If not 0, exceptions make no records: */
+	/* Distance of a record below the frame pointer. If not 0, exceptions create no records: */
 	uint64_t below;
-	struct hv_gva_range exceptions; /* their code */
-	uint32_t regs_fp_off;		/* in the registers of what they interrupted */
+	struct hv_gva_range exceptions; /* the exception code */
+	uint32_t regs_fp_off;		/* offset in the interrupted registers */
 	bool switching;			/* a vCPU is on the stack of a task that is not current */
 };
 
@@ -48,7 +48,7 @@ static void add(struct hv_frame_records *r, const struct hv_frame_record *record
 	r->list[r->nr++] = *record;
 }
 
-/* The index of the task that has ADDRESS on its stack. */
+/* Returns the index of the task with ADDRESS on its stack. */
 static size_t find_task(const struct reading *r, uint64_t address)
 {
 	for (size_t i = 0; i < r->tasks->nr; i++)
@@ -57,8 +57,9 @@ static size_t find_task(const struct reading *r, uint64_t address)
 	return NO_TASK;
 }
 
-/* Reads the record of the frame pointer FP in STACK. False: there is none, or it is the last one.
- * The caller of what an exception has called is what it interrupted, whose registers are at FP. */
+/* Reads the record of frame pointer FP in STACK. Returns false if there is no record or it is the
+ * last one. The caller of an exception handler is the interrupted code, whose registers are at
+ * FP. */
 static bool read_record(const struct reading *r, struct hv_gva_range stack, uint64_t fp,
 			struct hv_frame_record *ret)
 {
@@ -80,14 +81,14 @@ static bool read_record(const struct reading *r, struct hv_gva_range stack, uint
 	return true;
 }
 
-/* Frames of the stack of the task of index TASK. */
+/* Follows the frames on the stack of the task with index TASK. */
 static void follow(struct reading *r, struct hv_gva_range stack, uint64_t fp, size_t task)
 {
 	size_t first = r->ret->nr;
 	struct hv_frame_record record;
 
 	for (unsigned i = 0; i < FRAMES_MAX; i++) {
-		/* From a stack of a CPU they lead to the stack of the task that was interrupted. */
+		/* Frames on a CPU's stack lead to the stack of the interrupted task. */
 		if (task == NO_TASK && !hv_gva_in(hv_gva(fp - r->below), stack)) {
 			task = find_task(r, fp - r->below);
 			if (task == NO_TASK)
@@ -124,7 +125,7 @@ static struct hv_err *find_currents(struct reading *r)
 	return err;
 }
 
-/* The stack of a CPU that SP is on. False: none. */
+/* Returns the CPU stack that contains SP, or false. */
 static bool find_cpu_stack(const struct reading *r, uint64_t sp, struct hv_gva_range *ret)
 {
 	const struct hv_kernel_core *core = &r->k->core;
@@ -164,8 +165,8 @@ static void read_vcpu(struct reading *r, const struct hv_vcpu_regs *regs)
 	}
 }
 
-/* A task that is current on a CPU has left its saved pointer behind, unless its CPU has not yet
- * changed to its stack. */
+/* The saved frame pointer of a current task is stale, unless its CPU has not switched to its stack
+ * yet. */
 static struct hv_err *read_task(struct reading *r, size_t i)
 {
 	const struct hv_task *task = &r->tasks->list[i];
@@ -190,7 +191,7 @@ static int by_address(const void *a, const void *b)
 	return x->at.v < y->at.v ? -1 : x->at.v > y->at.v;
 }
 
-/* Finds how this kernel keeps its records. */
+/* Determines the form of this kernel's records. */
 static struct hv_err *find_form(struct reading *r)
 {
 	const struct hv_kernel_arch *arch = hv_kernel_arch_of(&r->k->core);
@@ -253,7 +254,8 @@ size_t hv_records_from(const struct hv_frame_records *r, struct hv_gva at)
 const struct hv_frame_record *hv_records_below(const struct hv_frame_records *r, struct hv_gva slot)
 {
 	const struct hv_frame_record *below;
-	/* A record of 16 bytes, with the address in the second half, ends at the slot or below. */
+	/* A record of 16 bytes, with the return address in the second half, ends at or below the
+	 * slot. */
 	size_t behind = slot.v < 8 ? 0 : hv_records_from(r, hv_gva(slot.v - 8 + 1));
 
 	if (!behind)

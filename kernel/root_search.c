@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* swapper_pg_dir is behind the text in every arm64 image (arch/arm64/kernel/vmlinux.lds.S), which
- * is one piece of physical memory. The start of the image would tell the size of its pages, but
- * that memory is given away after boot (e2a073dde921, v5.11). */
+/* swapper_pg_dir follows the text in every arm64 image (arch/arm64/kernel/vmlinux.lds.S), and
+ * images are physically contiguous. The header of the image contains the page size, but its memory
+ * is freed after boot (e2a073dde921, v5.11). */
 #include "kernel/root_search.h"
 
 #include <string.h>
@@ -9,20 +9,20 @@
 
 #include "kernel/cancel.h"
 
-/* Of an image with everything in it that slows it down. */
+/* For an image with all debug options. */
 #define IMAGE_MAX_BYTES (256ull << 20)
 #define CHUNK_BYTES	(1u << 20)
-/* From the tables that user mode runs on with KPTI (tramp_pg_dir) to swapper_pg_dir there are a few
- * pages. Both lead to the code by which the kernel is entered. */
+/* There are a few pages from the user-mode tables of KPTI (tramp_pg_dir) to swapper_pg_dir. Both
+ * map the entry code. */
 #define BEHIND_CHUNKS	2
 
-/* A guest whose vCPUs all compute in user mode has a tick at least each 10 ms, which may take it no
- * more than some microseconds. So it is looked at often. */
+/* If all vCPUs of a guest compute in user mode, the timer tick interrupts them at least every 10
+ * ms, but may take only a few microseconds. So the registers are read often. */
 #define LOOKS_MAX    2000
 #define LOOK_NS	     250000
 #define NR_ADDRESSES 8
 
-/* An address and where it is. */
+/* A virtual address with a known physical address. */
 struct anchor {
 	struct hv_gva gva;
 	struct hv_gpa gpa;
@@ -36,13 +36,14 @@ static bool leads_there(const struct hv_address_space *as, struct anchor anchor)
 	return !err && m.present && m.executable && m.gpa.v == anchor.gpa.v;
 }
 
-/* The best root so far. The kernel's own has most entries; that of KPTI has one. */
+/* The best root found. The kernel's own has the most entries; KPTI's root has one. */
 struct best {
 	struct hv_address_space as;
-	unsigned nr_entries; /* 0: there is none yet */
+	unsigned nr_entries; /* 0: not found yet */
 };
 
-/* How many entries of the root table, which is in CHUNK at AT, are present. */
+/* Returns the number of present entries in the root table TABLE. CHUNK, which is at AT, contains
+ * it. */
 static unsigned count_entries(const struct hv_arch *arch, struct hv_span chunk, struct hv_gpa at,
 			      struct hv_gpa table)
 {
@@ -125,7 +126,8 @@ static struct hv_err *search_from(struct hv_guest *g, struct anchor anchor,
 	return NULL;
 }
 
-/* Code in memory of ours, into which a vCPU was led, is not RAM. No image is behind it. */
+/* Code in hvtrace's region, which a vCPU may execute, is not in RAM and not followed by an
+ * image. */
 static struct hv_err *is_in_ram(struct hv_guest *g, struct hv_gpa at, bool *ret)
 {
 	uint8_t byte;
@@ -138,7 +140,7 @@ static struct hv_err *is_in_ram(struct hv_guest *g, struct hv_gpa at, bool *ret)
 	return NULL;
 }
 
-/* Searches from the addresses that REGS tell, unless it was done before. */
+/* Searches from the addresses in REGS that were not tried before. */
 static struct hv_err *search_by(struct hv_guest *g, const struct hv_vcpu_regs *regs, unsigned nr,
 				uint64_t *tried, unsigned *nr_tried, struct hv_address_space *ret,
 				bool *ret_found)
