@@ -54,7 +54,7 @@ struct hv_btf_field {
 	uint32_t bit_len; /* 0: not a bit-field */
 };
 
-/* Finds the member NAME (LEN bytes) of COMPOUND or of its anonymous members. Returns false if there
- * is none. */
+/* Finds the member NAME (LEN bytes) of COMPOUND or of its anonymous members. Returns false if not
+ * found. */
 bool hv_btf_field(const struct hv_btf *btf, const struct hv_btf_value *compound, const char *name,
 		  size_t len, struct hv_btf_field *ret);

@@ -79,8 +79,8 @@ struct hv_btf_part {
 const char *hv_btf_string(const struct hv_btf *btf, uint32_t off);
 /* Returns false if there is no type ID or it is 0 (void). */
 bool hv_btf_type_get(const struct hv_btf *btf, uint32_t id, struct hv_btf_type *ret);
-/* Return the first type or function NAME, or the next one after E, by ascending id; NULL if there
- * is none. */
+/* Return the first type or function NAME, or the next one after E, by ascending id; NULL if not
+ * found. */
 const struct hv_btf_entry *hv_btf_first_type(const struct hv_btf *btf, const char *name);
 const struct hv_btf_entry *hv_btf_next_type(const struct hv_btf *btf, const struct hv_btf_entry *e,
 					    const char *name);

@@ -50,7 +50,8 @@ struct hv_clock_source {
 	/* Returns the offset. NULL if ns_name is NULL. */
 	struct hv_err *(*read_offset)(const struct hv_clock_source *source,
 				      const struct hv_kernel_core *core, uint64_t *ret_ns);
-	/* Returns CPU's current scale. If CPU has none yet, *RET is unchanged or its mul is 0. */
+	/* Returns CPU's current scale. If CPU does not have one yet, *RET is unchanged or its mul
+	 * is 0. */
 	struct hv_err *(*read)(const struct hv_clock_source *source,
 			       const struct hv_kernel_core *core, unsigned cpu,
 			       struct hv_clock_scale *ret);

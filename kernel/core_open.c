@@ -92,8 +92,8 @@ static struct hv_err *complete_image(struct hv_guest *g, struct hv_kernel_core *
 	return hv_image_copy_rest(&core->image, g, end, init);
 }
 
-/* Reads the symbols from memory. Uses the file's symbols if the kernel has none in memory, or only
- * those of functions. */
+/* Reads the symbols from memory. Uses the file's symbols if memory contains no symbols, or only
+ * functions. */
 static struct hv_err *find_symbols(struct hv_guest *g, struct hv_kernel_core *core,
 				   struct hv_vmlinux *v, const char *path)
 {

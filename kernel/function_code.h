@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The code of core-kernel functions, in hvtrace's copy of the image, and the kernel strings that
- * the code refers to. They show what a function does if neither types nor symbols do. arch/arch.h
- * decodes instructions. */
+ * the code refers to. This identifies what a function does when types and symbols are missing.
+ * arch/arch.h decodes instructions. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel image: finds its bounds and those of its text from a vCPU's page tables and trap
- * table, and copies its bytes for searching. kallsyms.h reads symbols. */
+/* The kernel image: finds the bounds of the image and of its text from a vCPU's page tables and
+ * trap table, and copies its bytes for searching. kallsyms.h reads symbols. */
 #pragma once
 
 #include <stdbool.h>

@@ -17,7 +17,7 @@ struct hv_kernel;
 enum hv_irq_cover {
 	HV_IRQ_RELOCATED,      /* covered: the instruction and its nops become a jump */
 	HV_IRQ_RETARGETED,     /* covered: a call or jump is retargeted */
-	HV_IRQ_NO_NOP,	       /* no nops of its own follow it */
+	HV_IRQ_NO_NOP,	       /* not followed by nops of the same alternative */
 	HV_IRQ_POPS,	       /* restores the flags from the stack */
 	HV_IRQ_OWN_STACK,      /* an exception with a separate stack */
 	HV_IRQ_IN_TWO_PAGES,   /* no single write can change it */

@@ -157,9 +157,9 @@ static bool find_addresses(const struct hv_image *image, const struct hv_kallsym
 	return false;
 }
 
-/* Expands all names into RET->names, which has LEN_BYTES and room for one more name. The expanded
- * name starts with its type; the type of the next name is overwritten by the NUL. Returns the
- * number of bytes used, or 0 if a name is invalid or the names do not fit. */
+/* Expands all names into RET->names, which has LEN_BYTES and room for one more name. Each name is
+ * preceded by its type; after that is stored in by_addr, its byte becomes the NUL of the previous
+ * name. Returns the number of bytes used, or 0 if a name is invalid or the names do not fit. */
 static size_t expand_names(const struct hv_kallsyms_names *names, size_t len_bytes,
 			   struct hv_symbols *ret)
 {

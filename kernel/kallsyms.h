@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Symbols from kallsyms in the memory of the running kernel. Handles every layout so far: absolute,
- * base-relative, absolute-percpu and place-relative addresses, before or after the names, with
- * lengths of one or two bytes. The tables are found by their contents, which are untrusted. */
+/* Symbols from kallsyms in the memory of the running kernel. Handles the layouts of all kernels up
+ * to 7.x: absolute, base-relative, absolute-percpu and place-relative addresses, before or after
+ * the names, with lengths of one or two bytes. The tables are found by their contents, which are
+ * untrusted. */
 #pragma once
 
 #include "kernel/image.h"

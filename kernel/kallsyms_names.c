@@ -166,7 +166,7 @@ struct markers {
 	uint64_t last; /* offset in names of the last block */
 };
 
-/* Returns the run of markers that starts at OFF; nr is 0 if there are none. */
+/* Returns the run of markers that starts at OFF; nr is 0 if no run starts there. */
 static struct markers markers_at(struct search *s, size_t off, size_t end, unsigned width)
 {
 	struct markers m = {.off = off, .width = width};

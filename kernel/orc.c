@@ -6,7 +6,7 @@
 #include "kernel/kernel.h"
 #include "kernel/orc_form.h"
 
-/* Limit for the tables of all modules; those of a large module have 1 MiB. */
+/* Limit for the tables of all modules together; a large module has 1 MiB. */
 #define MODULES_MAX_BYTES (64u << 20)
 
 /* A module's table, if it could be read. */

@@ -19,7 +19,7 @@ uint8_t hv_preempt_count_shift(const struct hv_kernel_core *core, uint64_t percp
 /* Whether the count has 64 bits, judging by the instructions that disable preemption. */
 bool hv_preempt_count_is_wide(const struct hv_kernel_core *core, uint64_t percpu);
 
-/* A function of every kernel, which switches preemption off where the kernel counts that, by an
- * instruction of its own or by a call of the other function. */
+/* A function that exists in every kernel. In kernels with CONFIG_PREEMPT_COUNT it disables
+ * preemption, with an inline instruction or a call of preempt_count_add(). */
 #define HV_PREEMPT_COUNTS	  "_raw_spin_lock"
 #define HV_PREEMPT_COUNTS_BY_CALL "preempt_count_add"

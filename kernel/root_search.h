@@ -6,8 +6,8 @@
 
 #include "kernel/address_space.h"
 
-/* REGS are those of the NR vCPUs; they are read again while all vCPUs execute user code. *RET
- * contains the architecture table with the guest's page-table format. Fails with ENOENT if no vCPU
- * was seen in the kernel or the tables are not in the image. */
+/* REGS are the registers of the NR vCPUs; they are read again while all vCPUs execute user code.
+ * *RET contains the architecture table with the guest's page-table format. Fails with ENOENT if no
+ * vCPU was seen in the kernel or the tables are not in the image. */
 struct hv_err *hv_root_search(struct hv_guest *g, const struct hv_vcpu_regs *regs, unsigned nr,
 			      struct hv_address_space *ret) hv_must_use;

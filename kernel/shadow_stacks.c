@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How far such a stack is in use, the kernel notes when it leaves it: when a task is switched out,
- * goes to the interrupt stack or to user mode (arch/arm64/kernel/entry.S). Meanwhile a vCPU has it
- * in a register, from which it is found whose stack the vCPU is on. Before Linux 6.3 it is not
- * noted on the way to the interrupt stack: of the task below, what is noted may be old there, and
- * where that does not fit the task's frames, nothing is put back (tracer/return_places.c). */
+/* The kernel saves the end of the used part of a shadow stack when it leaves the stack: when a task
+ * is switched out, or moves to the interrupt stack or user mode (arch/arm64/kernel/entry.S). While
+ * the stack is in use, the end is in a register of the vCPU, which shows whose stack the vCPU is
+ * on. Before Linux 6.3 the kernel does not save it on the way to the interrupt stack, so the saved
+ * value of the interrupted task can be stale. If it does not match the task's frames, nothing is
+ * restored (tracer/return_places.c). */
 #include "kernel/shadow_stacks.h"
 
 #include "base/grow.h"
@@ -11,7 +12,7 @@
 #include "kernel/kernel_arch.h"
 
 #define STACK_PAGES 2u	       /* more than SCS_ORDER has been */
-#define WORDS_MAX   (1u << 22) /* bound of what a guest can claim */
+#define WORDS_MAX   (1u << 22) /* limit on guest data */
 
 void hv_shadow_stacks_deinit(struct hv_shadow_stacks *s)
 {
@@ -31,7 +32,7 @@ static void add(struct hv_shadow_stacks *s, struct hv_gva_range stack, uint64_t 
 	s->list[s->nr++] = (struct hv_shadow_stack){.stack = stack, .start = {start}, .end = {end}};
 }
 
-/* A task whose stack is gone does not return. */
+/* Skips tasks without a stack, which do not return. */
 static struct hv_err *add_tasks(struct hv_kernel *k, const struct hv_tasks *tasks,
 				struct hv_shadow_stacks *s)
 {
@@ -56,7 +57,8 @@ static struct hv_err *add_tasks(struct hv_kernel *k, const struct hv_tasks *task
 	return err;
 }
 
-/* Until a vCPU is seen on it, nothing is on it: nobody sleeps on an interrupt stack. */
+/* The interrupt stack is empty unless a vCPU is on it, because nothing sleeps on an interrupt
+ * stack. */
 static struct hv_err *add_cpu(struct hv_kernel *k, struct hv_gva pointer, unsigned cpu,
 			      struct hv_shadow_stacks *s)
 {
@@ -84,7 +86,7 @@ static int by_start(const void *a, const void *b)
 	return x->start.v < y->start.v ? -1 : x->start.v > y->start.v;
 }
 
-/* The stack that begins last of those that begin at END or before. NULL: END is on none. */
+/* Returns the last stack that begins at or before END, or NULL if END is on none. */
 static struct hv_shadow_stack *find_stack(const struct hv_kernel *k, struct hv_shadow_stacks *s,
 					  uint64_t end)
 {
@@ -149,8 +151,9 @@ static int by_address(const void *a, const void *b)
 	return x->start.v < y->start.v ? -1 : x->start.v > y->start.v;
 }
 
-/* No two have the frames of one kernel stack, so each frame record is of one of them at most, and
- * what a guest can claim makes nobody go through the same records for each of its tasks. */
+/* Checks that no two shadow stacks belong to the same kernel stack. Then each frame record belongs
+ * to at most one shadow stack, and a hostile guest cannot make callers process the same records for
+ * each of its tasks. */
 static struct hv_err *check_disjoint(const struct hv_shadow_stacks *s)
 {
 	HV_AUTO_FREE struct hv_gva_range *stacks = hv_alloc(s->nr * sizeof(*stacks));
@@ -200,8 +203,8 @@ static struct hv_err *read_all(struct hv_kernel *k, const struct hv_tasks *tasks
 	err = check_lengths(k, ret, &nr);
 	if (!err)
 		err = check_disjoint(ret);
-	/* Where they are in use, whoever was switched out has words there. Without any, nobody
-	 * returns to one. */
+	/* If shadow stacks are in use, every task that was switched out has words there. Without
+	 * any words, no function returns to one. */
 	if (err || !nr)
 		return err;
 	ret->state = HV_SHADOW_KNOWN;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The stack pointer with which a function was entered goes into the signature, and it is not known
- * of functions that are not traced. It is above the function's record and at most the next record,
- * which is its caller's. Trying all stack pointers between the two can find the right signature by
- * chance: so each hit is worth the bits of a signature less those that the choice gives away. */
+/* A signature depends on the stack pointer at function entry, which is unknown for untraced
+ * functions. It is above the function's record and at most at the next record, its caller's. Trying
+ * all stack pointers in between can find a matching signature by chance. So each match counts the
+ * bits of a signature minus those lost to the number of attempts. */
 #include "kernel/signing.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define ALIGNMENT   16 /* of the stack pointer */
 #define CHOICES_MAX 64u
-#define SAMPLE	    64u /* records that are looked at */
+#define SAMPLE	    64u /* number of records to check */
 #define MISSES_MAX  16u
 #define ENOUGH_BITS 48u
 
@@ -32,7 +32,7 @@ static bool read_key(const struct hv_kernel *k, struct hv_gva task, struct key *
 	return !err;
 }
 
-/* A signed address of the image. */
+/* Whether R contains a signed address of the image. */
 static bool is_signed(const struct hv_kernel *k, const struct hv_frame_record *r)
 {
 	uint64_t plain = k->core.as.arch->strip_signature(r->word);
@@ -40,7 +40,8 @@ static bool is_signed(const struct hv_kernel *k, const struct hv_frame_record *r
 	return plain != r->word && hv_gva_in(hv_gva(plain), k->text);
 }
 
-/* The bits that a hit of WAY on R is worth; 0: no hit. */
+/* Returns the number of bits that a match of algorithm WAY on R is worth, or 0 if it does not
+ * match. */
 static unsigned try_record(const struct hv_kernel *k, unsigned way, const struct hv_frame_record *r,
 			   const struct key *key)
 {

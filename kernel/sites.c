@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sites from the kernel's ftrace records: ftrace_pages_start -> struct ftrace_page -> arrays of
- * struct dyn_ftrace. The list changes when modules come and go: a walk that meets something
- * impossible is repeated. Source: kernel/trace/ftrace.c, include/linux/ftrace.h. */
+/* Reads sites from the kernel's ftrace records: ftrace_pages_start -> struct ftrace_page -> arrays
+ * of struct dyn_ftrace. The list changes with modules: a walk that finds invalid data is repeated.
+ * Source: kernel/trace/ftrace.c, include/linux/ftrace.h. */
 #include "kernel/sites.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "kernel/fields.h"
 #include "kernel/kallsyms_lookup.h"
 
-/* Bounds of what a guest can claim */
+/* Limits on guest data */
 #define PAGES_MAX   65536u
 #define RECORDS_MAX 1000000u
 #define NAMES_MAX   (32u << 20) /* bytes of all names; 60,000 sites have some 20 bytes each */
@@ -20,7 +20,7 @@
 #define STRUCT_MAX  256u
 #define WALKS_MAX   3
 
-/* What FTRACE_MCOUNT_MAX_OFFSET may be: 16 on powerpc, at most 4 elsewhere. */
+/* Maximum of FTRACE_MCOUNT_MAX_OFFSET: 16 on powerpc, at most 4 elsewhere. */
 #define ENTRY_OFFSET_MAX 16
 
 #define INVALID_NAME "__ftrace_invalid_address__"
@@ -30,8 +30,8 @@ struct record_layout {
 	uint32_t next, records, index; /* of struct ftrace_page */
 	uint32_t record_len_bytes;
 	uint32_t ip, flags; /* of struct dyn_ftrace */
-	uint64_t disabled;  /* flag */
-	uint64_t busy;	    /* flags and count of users */
+	uint64_t disabled;  /* the flag FTRACE_FL_DISABLED */
+	uint64_t busy;	    /* flags and use count */
 };
 
 struct record {
@@ -45,9 +45,9 @@ struct records {
 	size_t cap;
 };
 
-/* Flags are above the count of users. The size of the count is a macro (FTRACE_REF_MAX_SHIFT) and
- * so not in BTF; it ends at the lowest flag that the kernel has. A flag that is missing in this
- * list makes a site look busy, not free. */
+/* Flags are above the use count. The size of the count is a macro (FTRACE_REF_MAX_SHIFT), hence not
+ * in BTF; it ends at the kernel's lowest flag. A flag missing in this list makes a site look busy,
+ * never free. */
 static void find_flags(const struct hv_kernel_core *core, struct record_layout *l)
 {
 	static const char *const flags[] = {
@@ -69,7 +69,7 @@ static void find_flags(const struct hv_kernel_core *core, struct record_layout *
 			lowest = (uint32_t)value;
 	}
 	if (lowest == 1u << 31)
-		lowest = 1u << 19; /* FTRACE_FL_MODIFIED, the lowest so far (6.6) */
+		lowest = 1u << 19; /* FTRACE_FL_MODIFIED, the lowest up to 6.6 */
 	if (core->btf && hv_btf_enumerator(core->btf, "FTRACE_FL_DISABLED", &value))
 		l->disabled = (uint32_t)value;
 	if (core->btf && hv_btf_enumerator(core->btf, "FTRACE_FL_ENABLED", &value))
@@ -108,7 +108,7 @@ static void find_layout(const struct hv_kernel_core *core, struct record_layout 
 	find_flags(core, l);
 }
 
-/* A record must be of a kernel address. */
+/* Adds records; their addresses must be kernel addresses. */
 static struct hv_err *take_records(const struct hv_kernel_core *core, const struct record_layout *l,
 				   struct hv_span copy, struct records *r)
 {
@@ -172,8 +172,8 @@ static struct hv_err *walk(const struct hv_kernel_core *core, const struct recor
 	return err;
 }
 
-/* A weak function that was overridden leaves a record, but no name. Kernels with b39181f7c690
- * (5.19) show it by this text. */
+/* An overridden weak function leaves a record without a name. Kernels with b39181f7c690 (5.19) list
+ * it with this name. */
 static bool shows_invalid(const struct hv_kernel_core *core)
 {
 	struct hv_span behind_text = hv_image_at(&core->image, core->image.text.end);
@@ -183,18 +183,17 @@ static bool shows_invalid(const struct hv_kernel_core *core)
 	       memmem(core->image.bytes, core->image.len_bytes, INVALID_NAME, sizeof(INVALID_NAME));
 }
 
-/* A table that is being filled. Names are offsets until all of them are there, since they move
- * while they are added. */
+/* A table under construction. Names are offsets until all are added, because their buffer moves. */
 struct building {
 	const struct hv_kernel_core *core;
 	const struct hv_modules *modules;
 	const struct record_layout *l;
-	uint64_t max_off;    /* a site further into its function may be invalid */
-	unsigned record_off; /* of the record's address in the site */
+	uint64_t max_off;    /* sites at a larger offset in their function may be invalid */
+	unsigned record_off; /* offset of the record's address from the start of the site */
 	struct hv_site *list;
 	size_t *name_offs;
 	size_t *module_offs; /* 0: vmlinux */
-	uint64_t *offs;	     /* how far each site is into its function */
+	uint64_t *offs;	     /* offset of each site in its function */
 	size_t nr;
 	struct hv_text names;
 	struct hv_gva_range left_out;
@@ -209,7 +208,7 @@ static size_t add_name(struct building *b, const char *name)
 	return off;
 }
 
-/* The sites of a module follow each other, so its name is stored once for each run of them. */
+/* A module's sites are adjacent, so its name is stored once for each run. */
 static size_t add_module(struct building *b, const char *module)
 {
 	size_t last = b->nr ? b->module_offs[b->nr - 1] : 0;
@@ -221,9 +220,9 @@ static size_t add_module(struct building *b, const char *module)
 	return add_name(b, module);
 }
 
-/* FTRACE_MCOUNT_MAX_OFFSET of this kernel: how far a site may be into its function (4 where an
- * endbr64 is before it). At boot the kernel marks every vmlinux record that is further in as
- * disabled, so it is the largest offset of the others. */
+/* Determines FTRACE_MCOUNT_MAX_OFFSET of this kernel, the maximum offset of a site in its function
+ * (4 with an endbr64 before it). At boot the kernel disables all vmlinux records with larger
+ * offsets, so it is the largest offset of the others. */
 static void note_offset(struct building *b, const struct record *r, const char *module,
 			uint64_t off)
 {
@@ -237,8 +236,8 @@ static void add_site(struct building *b, const struct record *r)
 	const char *name, *module;
 	uint64_t off;
 
-	/* Its module came after the list of modules was read, or is going: the next refresh finds
-	 * out. */
+	/* The module was loaded after the list of modules was read, or is being removed: the next
+	 * refresh will notice. */
 	if (!hv_kallsyms_lookup(b->core, b->modules, hv_gva(r->ip), &name, &module, &off))
 		return;
 	note_offset(b, r, module, off);
@@ -252,7 +251,7 @@ static void add_site(struct building *b, const struct record *r)
 	b->name_offs[b->nr++] = add_name(b, name);
 }
 
-/* Renames the sites that are too far into their functions. */
+/* Renames the sites whose offset in their function is too large. */
 static void mark_invalid(struct building *b)
 {
 	char name[sizeof(INVALID_NAME) + 24];
@@ -277,7 +276,7 @@ static uint32_t chain_of(const char *name)
 	return (hash ^ hash >> 16) % NR_CHAINS;
 }
 
-/* Puts each site before those of its chain, so the last one begins. */
+/* Prepends each site to its chain, from the last to the first. */
 static void make_chains(struct hv_sites *s)
 {
 	free(s->chain_heads);
@@ -326,7 +325,7 @@ static struct hv_err *build(struct building b, const struct records *r, struct h
 	b.offs = offs;
 	b.list = hv_alloc(r->nr * sizeof(*b.list));
 	hv_populate(b.list, r->nr * sizeof(*b.list));
-	hv_text_add_bytes(&b.names, "", 1); /* offset 0 is no name */
+	hv_text_add_bytes(&b.names, "", 1); /* offset 0 means no name */
 	for (size_t i = 0; i < r->nr && b.names.len_bytes <= NAMES_MAX && !hv_cancel_now(i); i++)
 		add_site(&b, &r->list[i]);
 	if (shows_invalid(b.core))
@@ -350,7 +349,7 @@ static struct hv_err *build(struct building b, const struct records *r, struct h
 	return NULL;
 }
 
-/* All records of a kernel have it alike. */
+/* The distance is the same in all records of a kernel. */
 struct hv_err *hv_sites_record_off(const struct hv_kernel_core *core, unsigned *ret)
 {
 	const struct hv_arch *arch = core->as.arch;
@@ -380,7 +379,7 @@ struct hv_err *hv_sites_record_off(const struct hv_kernel_core *core, unsigned *
 	return NULL;
 }
 
-/* Whether another walk may end otherwise. */
+/* Whether a retry may have a different result. */
 static bool may_change(const struct hv_err *err)
 {
 	return !err || (err->code != ECANCELED && err->code != E2BIG);
@@ -423,8 +422,8 @@ struct hv_err *hv_sites_read(const struct hv_kernel_core *core, const struct hv_
 	return hv_err_in(err, "ftrace records");
 }
 
-/* Sites have the order of the records. A record without a site, and the other way round, belongs to
- * a module that came or went; the next hv_sites_read() finds that out. */
+/* Sites are in the order of the records. A record without a site, or the reverse, belongs to a
+ * module that was loaded or removed; the next hv_sites_read() will notice. */
 struct hv_err *hv_sites_read_busy(const struct hv_kernel_core *core, struct hv_sites *s)
 {
 	struct record_layout l = {0};
@@ -458,7 +457,7 @@ void hv_sites_leave_out(struct hv_sites *s, struct hv_gva_range text)
 	make_chains(s);
 }
 
-/* How many functions of the image begin with a nop of the kernel's own. */
+/* Returns the number of functions in the image that begin with the kernel's own nop. */
 static size_t count_entries(const struct hv_kernel_core *core)
 {
 	const struct hv_arch *arch = core->as.arch;
@@ -479,8 +478,8 @@ static size_t count_entries(const struct hv_kernel_core *core)
 	return nr;
 }
 
-/* Each record of the image is one of an instruction that ftrace may have there, and most entries of
- * functions have a record: the list's last pages alone have not. */
+/* Every record in the image must point to an instruction that ftrace uses, and most function
+ * entries must have a record: the final pages of the list alone would not cover them. */
 bool hv_sites_are_at(const struct hv_kernel_core *core, struct hv_gva start)
 {
 	const struct hv_arch *arch = core->as.arch;

@@ -8,11 +8,11 @@
 
 #define FRAMES_MAX 256
 
-/* A copy of a stack, and its address. */
+/* A copy of a stack and its address. */
 struct words {
 	struct hv_gva at;
 	struct hv_span copy;
-	uint64_t text; /* words below this are not addresses of code */
+	uint64_t text; /* smaller words are not code addresses */
 };
 
 static bool word_at(void *ctx, uint32_t at, uint64_t *ret)
@@ -26,8 +26,7 @@ static bool word_at(void *ctx, uint32_t at, uint64_t *ret)
 	return true;
 }
 
-/* Finds the frame in which a task goes on when it is switched to. SP is the stack pointer that was
- * saved. */
+/* Finds the frame in which a task resumes. SP is its saved stack pointer. */
 static bool first_frame(const struct hv_kernel *k, const struct words *w, struct hv_gva sp,
 			struct hv_unwind_frame *ret)
 {
@@ -46,9 +45,8 @@ static bool first_frame(const struct hv_kernel *k, const struct words *w, struct
 	return true;
 }
 
-/* Whether F, whose address is in the range, is a call of that code. Its address may only have
- * replaced the return address of another function; F then gets the caller of that function in its
- * place. */
+/* Whether F, whose address is in the range, is a call by that code. If its address only replaces
+ * another return address, F gets the replaced one. */
 static bool is_inside(const struct hv_scan_for *wanted, const struct words *w,
 		      struct hv_unwind_frame *f)
 {
@@ -88,7 +86,7 @@ static enum hv_sleeper follow(const struct hv_kernel *k, struct hv_orc *orc,
 	return HV_SLEEPER_UNKNOWN;
 }
 
-/* Where the last frame record is, at the end of a task's stack. */
+/* Returns the address of the last frame record, at the end of a task's stack. */
 static bool find_last_record(const struct hv_kernel *k, const struct hv_task *task, uint64_t *ret)
 {
 	uint32_t len, off;
@@ -100,7 +98,7 @@ static bool find_last_record(const struct hv_kernel *k, const struct hv_task *ta
 	return true;
 }
 
-/* Where an exception has put what it interrupted, from its frame record: in its struct pt_regs. */
+/* Offsets from an exception's frame record to the interrupted registers in its struct pt_regs. */
 struct exception {
 	bool is_known;
 	uint32_t record, ip, link;
@@ -118,8 +116,8 @@ static struct exception find_exception(const struct hv_kernel *k)
 	return e;
 }
 
-/* Whether the function that was interrupted where WORD says had its return address in the register
- * only, and that is in the range. FP: the record that has WORD. */
+/* Whether the function interrupted at WORD had its return address only in the link register, and
+ * that address is in the range. FP is the record that contains WORD. */
 static bool returns_inside(const struct hv_kernel *k, const struct hv_scan_for *wanted,
 			   const struct words *w, const struct exception *e, uint64_t fp,
 			   uint64_t word)
@@ -135,7 +133,7 @@ static bool returns_inside(const struct hv_kernel *k, const struct hv_scan_for *
 	return hv_scan_wants(wanted, hv_gva(link));
 }
 
-/* An exception makes a frame record, too, with the address that it interrupted. */
+/* An exception also creates a frame record, with the interrupted address. */
 static enum hv_sleeper follow_records(const struct hv_kernel *k, const struct hv_scan_for *wanted,
 				      const struct words *w, uint64_t fp, uint64_t last)
 {
@@ -163,7 +161,7 @@ static enum hv_sleeper follow_records(const struct hv_kernel *k, const struct hv
 	return HV_SLEEPER_UNKNOWN;
 }
 
-/* *RET: the frame pointer of TASK, which sleeps, from the MEMBER of its struct task_struct. */
+/* Reads the frame pointer of the sleeping TASK from MEMBER of its struct task_struct. */
 static bool find_frame(const struct hv_kernel *k, const struct hv_task *task, const char *member,
 		       uint64_t *ret)
 {
@@ -176,7 +174,7 @@ static bool find_frame(const struct hv_kernel *k, const struct hv_task *task, co
 	return !err;
 }
 
-/* Copies what is live on TASK's stack, from SP on. The caller frees what *RET has. */
+/* Copies the live part of TASK's stack, from SP on. The caller frees the copy in *RET. */
 static bool copy_stack(const struct hv_kernel *k, const struct hv_task *task, struct hv_gva sp,
 		       struct words *ret)
 {

@@ -12,7 +12,7 @@ static bool is_stack_len(uint64_t len)
 	return len >= 4096 && len <= STACK_BYTES_MAX && !(len & (len - 1));
 }
 
-/* The boot CPU's idle stack has that size. */
+/* Returns the size of the boot CPU's idle stack. */
 static bool read_idle_stack(const struct hv_kernel_core *core, uint32_t *ret)
 {
 	static const char *const bounds[][2] = {
@@ -31,8 +31,8 @@ static bool read_idle_stack(const struct hv_kernel_core *core, uint32_t *ret)
 	return false;
 }
 
-/* The first tasks behind init_task, of which one's stack is mapped (VMAP_STACK): the description of
- * the mapping counts its pages. */
+/* Checks the first tasks after init_task for a mapped stack (VMAP_STACK): the descriptor of the
+ * mapping contains the number of pages. */
 static bool read_mapped_stack(const struct hv_kernel_core *core, uint32_t *ret)
 {
 	uint32_t tasks, stack, area, addr, nr_pages;

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which stacks the kernel could still return through, and whether a value is in them.
+/* Finds the stacks that the kernel can still return through, and searches them for values.
  *
- * A stack's words below its sp are stale: a function that ran and ended leaves its return address
- * there. So each stack is read from where it is live:
+ * The words of a stack below its sp are stale: a function that has returned leaves its return
+ * address there. So each stack is read only from its live part on:
  *
- * - a sleeping task's from the sp that it saved when it was switched out;
- * - the stacks a vCPU is on from the vCPU's sp. An interrupt or exception may have come to it on
- *   another stack: the hardware's frame, or the word by which the kernel links its interrupt stack
- *   to the one before, is that stack's sp then. Which word it is depends on the architecture and
- *   the kind of entry, so every live word of an interrupt or exception stack that points into a
- *   stack it can have come from is taken for it, the lowest one for each stack. The true one is
- *   among them; a false one only makes more words be looked at: that can find too much, never too
- *   little;
- * - an interrupt or exception stack that no vCPU is on, in this sense, is dead: the kernel never
- *   schedules on them;
- * - the task that is current on a CPU has no frames while its CPU runs user code. It has, from
- *   where it last slept, when its CPU is in the middle of a switch: then a vCPU is already on the
- *   stack of a task that is not current (an exception may have come to it there). All current tasks
- *   that no vCPU is on are then read from their saved sp.
+ * - A sleeping task's stack is live from the sp that was saved when it was switched out.
+ * - The stacks that a vCPU is on are live from the vCPU's sp. The vCPU may have come from another
+ *   stack through an interrupt or exception. Then the sp of that stack is in the hardware's frame,
+ *   or in the word with which the kernel links its interrupt stack to the previous stack. The
+ *   position depends on the architecture and the kind of entry. Therefore every live word of an
+ *   interrupt or exception stack that points into a possible previous stack is taken for its sp,
+ *   the lowest one for each stack. The true one is among them. A false one only makes more words
+ *   count as live, which can yield too many matches, never too few.
+ * - An interrupt or exception stack that no vCPU is on or came from is dead: the kernel never
+ *   schedules on these stacks.
+ * - The task that is current on a CPU has no frames while its CPU runs user code. It has frames,
+ *   starting where it last slept, while its CPU is in the middle of a switch: then a vCPU is
+ *   already on the stack of a task that is not current (possibly in an exception). In this case all
+ *   current tasks that no vCPU is on are read from their saved sp.
  *
- * A thread that reaps itself leaves the lists of tasks before it is switched out for good. While it
- * runs it is known from its CPU, while it waits to run from its CPU's queue (that of the fair
- * class; a real-time thread preempted in those last steps is not seen).
+ * A thread that reaps itself leaves the task lists before it is switched out for the last time. It
+ * is found through its CPU while it runs, and through its CPU's queue while it waits to run. Only
+ * the queue of the fair class is read, so a real-time thread preempted in those last steps is
+ * missed.
  *
- * A guest's user can make words of any value be on a stack (system call arguments): found words are
+ * Users of the guest can place words with any value on a stack (system call arguments): a match is
  * a reason to wait, not a proof. */
 #include <string.h>
 
@@ -36,45 +37,46 @@
 
 #define STACK_READ_MAX (1u << 20) /* bytes of one stack */
 #define STACKS_MAX     (1u << 20)
-#define QUEUE_MAX      4096u /* tasks in queues and in no list */
+#define QUEUE_MAX      4096u /* tasks in queues that are in no list */
 
 enum stack_kind {
-	STACK_SLEEPING,	 /* a task's that is on no CPU */
-	STACK_CURRENT,	 /* a task's that is current on a CPU */
-	STACK_INTERRUPT, /* a CPU's: only ever entered from a task's */
-	STACK_EXCEPTION, /* a CPU's: exceptions that have one of their own, entry from user code */
+	STACK_SLEEPING,	 /* of a task that is on no CPU */
+	STACK_CURRENT,	 /* of a task that is current on a CPU */
+	STACK_INTERRUPT, /* of a CPU, entered only from a task's stack */
+	STACK_EXCEPTION, /* of a CPU: exceptions with a separate stack, entry from user mode */
 };
 
 struct stack {
 	struct hv_gva_range range;
 	enum stack_kind kind;
-	uint64_t live_from; /* range.end.v: nothing */
-	uint64_t read_from; /* what was looked at so far is [read_from, end) */
+	uint64_t live_from; /* range.end.v: empty */
+	uint64_t read_from; /* [read_from, end) has been read */
 	const struct hv_task *task;
 	unsigned cpu;
-	const char *name;		    /* of a CPU's stack */
-	bool in_use;			    /* its task is not asleep: every word counts */
-	unsigned vcpu;			    /* that is on it, or came from it; if in use */
-	bool was_preempted;		    /* the preempting function is on it */
-	const struct hv_vcpu_regs *waiting; /* of the vCPU on it, if that waits for an interrupt */
-	bool was_followed; /* the frames of a task that sleeps or waits were; they lead: */
+	const char *name;   /* of a CPU's stack */
+	bool in_use;	    /* its task is not asleep: every word counts */
+	unsigned vcpu;	    /* the vCPU that is on it or came from it; valid if in_use */
+	bool was_preempted; /* preempt_schedule_irq() is on it */
+	const struct hv_vcpu_regs
+		*waiting;  /* registers of the vCPU on it, if that waits for an interrupt */
+	bool was_followed; /* frames of a sleeping or waiting task were walked; result: */
 	enum hv_sleeper leads_to;
 };
 
 struct scan {
 	struct hv_kernel *k;
 	const struct hv_scan_for *wanted;
-	struct hv_orc *orc;		/* owned; NULL: frames cannot be followed */
+	struct hv_orc *orc;		/* owned; NULL: frames cannot be walked */
 	struct hv_gva_range preempting; /* empty: any sleeping task may have been preempted */
 	const struct hv_tasks *tasks;
-	struct hv_tasks own;	  /* if nobody has read them before */
-	struct hv_tasks queued;	  /* that are in no list */
+	struct hv_tasks own;	  /* if the caller did not supply them */
+	struct hv_tasks queued;	  /* tasks that are in no list */
 	struct hv_task *currents; /* by CPU */
-	struct stack *stacks;	  /* sorted by range.start; do not overlap unless the guest lies */
+	struct stack *stacks;	  /* sorted by range.start; disjoint except in a hostile guest */
 	size_t nr;
 	size_t cap;
-	bool switching;	 /* a vCPU may be in the middle of a switch */
-	bool *is_inside; /* owned, by vCPU: it may be in a function that is looked for */
+	bool switching;	 /* a vCPU may be in the middle of a stack switch */
+	bool *is_inside; /* owned, by vCPU: it may be in one of the functions */
 	size_t nr_found;
 	char *where;
 };
@@ -115,7 +117,7 @@ static bool is_current(const struct scan *s, struct hv_gva task)
 	return false;
 }
 
-/* Current tasks are read again, from the CPUs: a task that has left the lists may still run. */
+/* Reads current tasks again, from the CPUs: a task that has left the lists may still run. */
 static struct hv_err *add_task_stacks(struct scan *s)
 {
 	const struct hv_layout *layout = &s->k->layout;
@@ -135,7 +137,8 @@ static struct hv_err *add_task_stacks(struct scan *s)
 		err = hv_task_current(s->k, cpu, &task);
 		if (err || !task.v || is_current(s, task))
 			continue;
-		/* The pointer of a CPU that was never up is what the image was built with. */
+		/* init_task was never switched to on a CPU that was never online: its pointer is
+		 * the image's initial value. */
 		if (task.v == init_task.v && !hv_cpu_in(&s->k->core, "__cpu_online_mask", cpu))
 			continue;
 		err = hv_task_read_one(s->k, &l, task, &s->currents[cpu]);
@@ -179,7 +182,7 @@ static int by_start(const void *pa, const void *pb)
 	return 0;
 }
 
-/* A stack that starts where STACK does; NULL: none. */
+/* Returns a stack that starts where STACK starts, or NULL. */
 static const struct stack *same_stack(const struct scan *s, const struct stack *stack)
 {
 	if (!s->nr)
@@ -187,7 +190,7 @@ static const struct stack *same_stack(const struct scan *s, const struct stack *
 	return bsearch(stack, s->stacks, s->nr, sizeof(*stack), by_start);
 }
 
-/* Adds the tasks in CPU's queue whose stacks are not known yet to LEFT. */
+/* Adds the tasks in CPU's queue with unknown stacks to LEFT. */
 static struct hv_err *read_queue(struct scan *s, const struct queue_layout *q, unsigned cpu,
 				 struct hv_tasks *left)
 {
@@ -215,7 +218,7 @@ static struct hv_err *read_queue(struct scan *s, const struct queue_layout *q, u
 	return err;
 }
 
-/* Needs the other stacks sorted. A kernel without such queues adds nothing. */
+/* The other stacks must be sorted. Adds nothing for kernels without such queues. */
 static struct hv_err *add_queued(struct scan *s)
 {
 	struct queue_layout q;
@@ -266,7 +269,8 @@ static struct hv_err *find_stacks(struct scan *s)
 	return err;
 }
 
-/* The stack that ADDR is in. Its end counts, since it is the sp of an empty stack. NULL: none. */
+/* Returns the stack that contains ADDR, or NULL. Its end counts as inside: it is the sp of an empty
+ * stack. */
 static struct stack *stack_at(const struct scan *s, uint64_t addr)
 {
 	size_t low = 0, high = s->nr;
@@ -281,7 +285,7 @@ static struct stack *stack_at(const struct scan *s, uint64_t addr)
 	}
 	if (!low)
 		return NULL;
-	/* Two stacks may touch: the end of one is the start of the next, which then is empty. */
+	/* Two stacks may touch: then the end of one is the start of the next, which is empty. */
 	if (addr <= s->stacks[low - 1].range.end.v)
 		return &s->stacks[low - 1];
 	return NULL;
@@ -309,7 +313,8 @@ static char *stack_name(const struct stack *stack)
 	return hv_text_take(&text);
 }
 
-/* Whether a live word of FROM that points into TO may be the sp that TO was left with. */
+/* Whether a live word of FROM that points into TO may be the sp that TO had when the vCPU left
+ * it. */
 static bool can_come_from(const struct stack *from, const struct stack *to)
 {
 	if (from == to)
@@ -319,8 +324,9 @@ static bool can_come_from(const struct stack *from, const struct stack *to)
 	return from->kind == STACK_EXCEPTION;
 }
 
-/* Whether a task that sleeps or waits may return through a word of code that is only ever
- * interrupted. Words are read from its sp up, so what switched it out comes first. */
+/* Whether a sleeping or waiting task may return through a word of code that can only be
+ * interrupted. Words are read from its sp upwards, so the words of the context switch come
+ * first. */
 static bool may_be_inside(struct scan *s, struct stack *from)
 {
 	if (!hv_sleeper_can_look(s->k, s->orc))
@@ -348,14 +354,14 @@ static bool counts(struct scan *s, struct stack *from, uint64_t word)
 	       (hv_gva_in(hv_gva(word), s->wanted->calling) || may_be_inside(s, from));
 }
 
-/* Notes that a vCPU may be in a function that is looked for. Returns whether that counts. */
+/* Records that a vCPU may be in one of the functions. Returns whether that counts. */
 static bool is_inside(struct scan *s, unsigned vcpu)
 {
 	s->is_inside[vcpu] = true;
 	return !s->wanted->have_left || !s->wanted->have_left[vcpu];
 }
 
-/* Whether WORD says that somebody is in a function that is looked for. */
+/* Whether WORD shows that a task or vCPU is in one of the functions. */
 static bool is_in_function(struct scan *s, struct stack *from, uint64_t word)
 {
 	return !from->waiting && hv_scan_has_function(s->wanted, hv_gva(word)) &&
@@ -370,7 +376,7 @@ static bool is_wanted(const struct scan *s, struct hv_gva at, uint64_t word)
 	       !(wanted->is_known && wanted->is_known(wanted->ctx, at, word));
 }
 
-/* WORD, live on FROM, may point to where another stack was left. */
+/* Checks whether WORD, live on FROM, points to where another stack was left. */
 static void follow(struct scan *s, struct stack *from, uint64_t word)
 {
 	struct stack *to;
@@ -399,7 +405,7 @@ static void look_at(struct scan *s, struct stack *from, struct hv_gva at, uint64
 	follow(s, from, word);
 }
 
-/* Reads the live words that were not read yet. */
+/* Reads the live words that have not been read. */
 static struct hv_err *read_stack(struct scan *s, struct stack *stack, uint8_t *buf)
 {
 	uint64_t from = stack->live_from, len = stack->read_from - from, word;
@@ -418,8 +424,7 @@ static struct hv_err *read_stack(struct scan *s, struct stack *stack, uint8_t *b
 	return NULL;
 }
 
-/* Reads until no stack has live words that were not read. This ends, since each word is read at
- * most once. */
+/* Reads until all live words have been read. This ends because each word is read at most once. */
 static struct hv_err *read_stacks(struct scan *s)
 {
 	HV_AUTO_FREE uint8_t *buf = hv_alloc(STACK_READ_MAX + 8);
@@ -440,7 +445,7 @@ static struct hv_err *read_stacks(struct scan *s)
 
 static void live_from(struct stack *stack, uint64_t sp)
 {
-	/* A saved sp outside its stack tells nothing: all of the stack is read. */
+	/* If the saved sp is outside its stack, read the whole stack. */
 	if (sp < stack->range.start.v || sp > stack->range.end.v)
 		sp = stack->range.start.v;
 	sp &= ~7ull;
@@ -448,8 +453,8 @@ static void live_from(struct stack *stack, uint64_t sp)
 		stack->live_from = sp;
 }
 
-/* Whether the vCPU uses this kernel's page tables: with nested virtualisation its registers may be
- * those of a guest's guest. */
+/* Whether the vCPU uses this kernel's page tables: with nested virtualisation its registers may
+ * belong to a nested guest. */
 static bool is_in_our_kernel(const struct scan *s, const struct hv_vcpu_regs *regs)
 {
 	struct hv_gpa roots[2];
@@ -469,8 +474,9 @@ static bool is_in_our_kernel(const struct scan *s, const struct hv_vcpu_regs *re
 	return same;
 }
 
-/* Whether the vCPU is where what is interrupted is in a register that it does not show. That counts
- * as found: it may be what is looked for. A kernel without these symbols may be there anywhere. */
+/* Whether the vCPU is in code where the interrupted address is only in a register that is not
+ * visible. That counts as a match, because the address may be in the range. In a kernel without
+ * these symbols, any address may be in such code. */
 static bool hides_return(const struct scan *s, struct hv_gva ip)
 {
 	const char *const *bounds = hv_kernel_arch_of(&s->k->core)->hides_return;
@@ -482,7 +488,7 @@ static bool hides_return(const struct scan *s, struct hv_gva ip)
 	       !hv_kernel_symbol(s->k, bounds[1], &code.end) || hv_gva_in(ip, code);
 }
 
-/* STACK is the one that the vCPU is on. */
+/* STACK is the stack that the vCPU is on. */
 static void begin_at(struct scan *s, struct stack *stack, const struct hv_vcpu_regs *regs,
 		     unsigned vcpu)
 {
@@ -498,8 +504,8 @@ static void begin_at(struct scan *s, struct stack *stack, const struct hv_vcpu_r
 		follow(s, stack, regs->general[i]);
 }
 
-/* Finds the stack that the vCPU is on. User code, and the kernel's first and last instructions
- * around it, run on the user's sp: then nothing is on a kernel stack. */
+/* Finds the stack that the vCPU is on. User code, and the first and last kernel instructions around
+ * it, run on the user's sp: then the kernel stack is empty. */
 static void place_vcpu(struct scan *s, const struct hv_vcpu_regs *regs, unsigned vcpu)
 {
 	unsigned levels = hv_arch_levels(s->k->core.as.arch, regs);
@@ -517,7 +523,7 @@ static void place_vcpu(struct scan *s, const struct hv_vcpu_regs *regs, unsigned
 			hv_text_printf(&text, "vCPU %u", vcpu);
 			found(s, hv_text_take(&text));
 		}
-		/* There, sp need not be a stack's. */
+		/* In this code sp may not point into a stack. */
 		if (hides_return(s, regs->ip)) {
 			s->is_inside[vcpu] = true;
 			hv_text_printf(&text, "vCPU %u, which enters or leaves the kernel,", vcpu);
@@ -558,7 +564,8 @@ static struct hv_err *scan(struct scan *s, const struct hv_vcpu_regs *regs, unsi
 	return read_stacks(s);
 }
 
-/* The function's code, up to the next symbol. Empty when this kernel has none. */
+/* Returns the function's code, up to the next symbol. Empty if this kernel does not have the
+ * function. */
 static struct hv_gva_range find_preempting(const struct hv_kernel *k)
 {
 	struct hv_gva_range r = {0};

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of symbols: sorting, index by name, look-ups. */
 #include "kernel/symbols.h"
 
 #include <string.h>
@@ -17,8 +16,8 @@ void hv_symbols_deinit(struct hv_symbols *s)
 	*s = (struct hv_symbols){0};
 }
 
-/* A symbol with its place in the source. The order of aliases matters, and qsort() does not keep
- * it. */
+/* A symbol and its position in the source. The order of aliases matters, and qsort() is not
+ * stable. */
 struct ordered {
 	struct hv_symbol symbol;
 	size_t order;
@@ -62,9 +61,9 @@ static inline uint64_t mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* With a seed that the guest does not know, it cannot choose names that share a place. Each name of
- * the kernel is hashed once, so it is done by eight bytes; the last eight may overlap those before
- * them. */
+/* The guest does not know the seed, so it cannot choose names that collide. Hashes eight bytes at a
+ * time for speed, because each name of the kernel is hashed; the last eight may overlap the
+ * previous ones. */
 static uint64_t hash_name(const struct hv_symbols *s, const char *name)
 {
 	const size_t len = strlen(name);
@@ -81,8 +80,8 @@ static uint64_t hash_name(const struct hv_symbols *s, const char *name)
 	return mix(hash ^ word, s->seed);
 }
 
-/* A place has, above the index, as many bits of the hash as there is room for. So a name is hardly
- * ever compared with another one. */
+/* An entry contains, above the index, as many bits of the hash as fit. So names are hardly ever
+ * compared with different names. */
 static uint32_t tag_of(const struct hv_symbols *s, uint64_t hash)
 {
 	return (uint32_t)(hash >> 32) >> s->index_bits << s->index_bits;
@@ -93,7 +92,7 @@ static size_t index_at(const struct hv_symbols *s, uint32_t place)
 	return (place & ((UINT32_C(1) << s->index_bits) - 1)) - 1;
 }
 
-/* The place of NAME, whose hash is HASH, or the free one where it would be. */
+/* Returns the entry of NAME, which has the hash HASH, or the free entry for it. */
 static uint32_t *find_place(const struct hv_symbols *s, const char *name, uint64_t hash)
 {
 	const uint32_t tag = tag_of(s, hash);
@@ -128,7 +127,7 @@ static void index_names(struct hv_symbols *s)
 	}
 }
 
-/* The number of symbols below LIMIT among those from LOW to HIGH; LOW..HIGH. */
+/* Returns LOW plus the number of symbols below LIMIT between LOW and HIGH. */
 static size_t search(const struct hv_symbols *s, size_t low, size_t high, uint64_t limit)
 {
 	while (low < high) {
@@ -142,8 +141,8 @@ static size_t search(const struct hv_symbols *s, size_t low, size_t high, uint64
 	return low;
 }
 
-/* Divides the addresses from the first kernel symbol to the last into equal parts, of which each
- * has a few symbols. Per-CPU symbols are offsets, far below. */
+/* Divides the addresses from the first kernel symbol to the last into equal parts with a few
+ * symbols each. Per-CPU symbols are offsets, far below. */
 static void index_addresses(struct hv_symbols *s)
 {
 	size_t first = search(s, 0, s->nr, KERNEL_HALF), at = first;
@@ -185,7 +184,7 @@ bool hv_symbols_find(const struct hv_symbols *s, const char *name, struct hv_gva
 	return place != 0;
 }
 
-/* The number of symbols below LIMIT; 0..nr. */
+/* Returns the number of symbols below LIMIT. */
 static size_t nr_below(const struct hv_symbols *s, uint64_t limit)
 {
 	size_t part = (size_t)((limit - s->starts_base) >> s->starts_shift);
@@ -203,7 +202,7 @@ const struct hv_symbol *hv_symbols_at(const struct hv_symbols *s, struct hv_gva 
 		return &s->by_addr[first];
 	if (first == 0)
 		return NULL;
-	/* Of equal addresses the first, as get_symbol_pos() chooses. */
+	/* Of equal addresses use the first, like get_symbol_pos(). */
 	if (first > 1 && s->by_addr[first - 2].addr.v == s->by_addr[first - 1].addr.v)
 		first = nr_below(s, s->by_addr[first - 1].addr.v) + 1;
 	return &s->by_addr[first - 1];

@@ -23,7 +23,7 @@ struct hv_task_line {
  * executes no task, or this kernel's types lack a member. */
 struct hv_err *hv_task_line_of_cpu(const struct hv_kernel *k, unsigned cpu,
 				   struct hv_task_line *ret) hv_must_use;
-/* Reads the fields of the task PID, found in the guest's task lists. Fails with ENOENT if there is
- * none or this kernel's types lack a member. */
+/* Reads the fields of the task PID, found in the guest's task lists. Fails with ENOENT if the task
+ * does not exist or this kernel's types lack a member. */
 struct hv_err *hv_task_line_of(struct hv_kernel *k, uint32_t pid,
 			       struct hv_task_line *ret) hv_must_use;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The kernel's tasks: the list of processes that starts at init_task, the threads of each, and the
- * idle tasks, which are in no list. The lists change while the guest runs: a walk that meets
- * something impossible is repeated. Source: include/linux/sched/signal.h (for_each_process_thread),
+ * idle tasks, which are in no list. The lists change while the guest runs: a walk that finds
+ * invalid data is repeated. Source: include/linux/sched/signal.h (for_each_process_thread),
  * kernel/smpboot.c. */
 #include "kernel/tasks.h"
 
@@ -12,7 +12,7 @@
 #include "kernel/kernel_arch.h"
 #include "kernel/task_layout.h"
 
-/* Bounds of what a guest can claim */
+/* Limits on guest data */
 #define TASKS_MAX	500000u
 #define TASK_STRUCT_MAX (64u << 10)
 #define PID_MAX		(1u << 22) /* PID_MAX_LIMIT */
@@ -46,11 +46,11 @@ struct hv_err *hv_task_layout_find(const struct hv_kernel *k, struct hv_task_lay
 	return NULL;
 }
 
-/* A copy of a task: what is told of it, and the pointers of its lists. */
+/* A copy of a task and the links of its lists. */
 struct task_copy {
 	struct hv_task task;
-	uint64_t next;	      /* of the list of processes: of its member `tasks` */
-	uint64_t next_thread; /* of its member `thread_node` */
+	uint64_t next;	      /* next process: address of its member `tasks` */
+	uint64_t next_thread; /* next thread: address of its member `thread_node` */
 	uint64_t signal;
 };
 
@@ -111,7 +111,7 @@ static struct hv_err *add(struct building *b, const struct hv_task *task)
 	return NULL;
 }
 
-/* Adds the threads of one process, with its leader. */
+/* Adds the threads of one process, including its leader. */
 static struct hv_err *add_threads(struct building *b, uint64_t signal)
 {
 	uint64_t head = signal + b->l->thread_head, at;
@@ -146,15 +146,15 @@ static struct hv_err *add_processes(struct building *b, struct hv_gva init_task)
 		err = read_task(b->k, b->l, hv_gva(at - b->l->tasks), b->bytes, &leader);
 		if (!err)
 			err = add_threads(b, leader.signal);
-		/* The process's last thread has just left the list of threads. */
+		/* The last thread of the process has just left the list of threads. */
 		if (!err && b->tasks.nr == before)
 			err = add(b, &leader.task);
 	}
 	return err;
 }
 
-/* Adds each CPU's idle task, and init_task, which is the boot CPU's. A CPU that was never up has
- * none. */
+/* Adds each CPU's idle task, including init_task, the boot CPU's. CPUs that were never online have
+ * no idle task. */
 static struct hv_err *add_idle(struct building *b, struct hv_gva init_task)
 {
 	struct hv_gva percpu, at;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* There are two copies of struct tk_read_base: while one is written, the other is read, which the
- * lowest bit of seq tells (__ktime_get_fast_ns()). */
+/* There are two copies of struct tk_read_base: the kernel updates one while readers use the other.
+ * The lowest bit of seq selects the copy to read (__ktime_get_fast_ns()). */
 #include "kernel/timekeeper.h"
 
 #include <string.h>
 
 #include "kernel/fields.h"
 
-#define COPY_MAX  256u /* bytes of struct tk_fast */
+#define COPY_MAX  256u /* maximum size of struct tk_fast */
 #define READS_MAX 16
-#define LOCK_MAX  64u /* bytes of a struct that begins with a seqcount, before its timekeeper */
+#define LOCK_MAX  64u /* maximum size of the seqcount before the timekeeper */
 
-/* Finds struct timekeeper, which is in the variable tk_core; in newer kernels in the first of an
- * array of struct tk_data. Where the type has no name, a seqcount precedes the timekeeper, whose
- * length depends on the configuration: the timekeeper is where the clocksource is that of the fast
- * one. */
+/* Finds struct timekeeper, which is in the variable tk_core, or in newer kernels in the first of an
+ * array of struct tk_data. If the type is anonymous, a seqcount whose size depends on the
+ * configuration precedes the timekeeper: the right offset is where the clocksource equals that of
+ * tk_fast_mono. */
 static struct hv_err *find_core(const struct hv_kernel_core *core,
 				const struct hv_timekeeper_layout *l, uint32_t tkr,
 				struct hv_gva *ret)
@@ -44,7 +44,7 @@ static struct hv_err *find_core(const struct hv_kernel_core *core,
 	return err ? err : hv_err_new(ENOENT, "the timekeeper is not in %s", names[0]);
 }
 
-/* Without them there are no boot and tai. */
+/* Without the offsets, boot and tai are unavailable. */
 static void find_offsets(const struct hv_kernel_core *core, struct hv_timekeeper_layout *l)
 {
 	uint32_t tkr, boot, tai;
@@ -95,7 +95,7 @@ struct hv_err *hv_timekeeper_find(const struct hv_kernel_core *core,
 	return NULL;
 }
 
-/* Reads all of struct tk_fast while its seq stays the same. */
+/* Reads struct tk_fast, and retries if its seq changes. */
 static struct hv_err *read_copy(const struct hv_kernel_core *core,
 				const struct hv_timekeeper_layout *l, uint8_t *bytes)
 {
@@ -115,7 +115,7 @@ static struct hv_err *read_copy(const struct hv_kernel_core *core,
 	return hv_err_new(EAGAIN, "tk_fast_mono was written all the time");
 }
 
-/* The name may stand at the end of a page, so it is read byte by byte. */
+/* The name may be at the end of a page, so it is read byte by byte. */
 static struct hv_err *read_name(const struct hv_kernel_core *core, struct hv_gva clock,
 				uint32_t off, char ret[HV_CLOCKSOURCE_NAME_LEN])
 {
@@ -137,7 +137,7 @@ static struct hv_err *read_offset(const struct hv_kernel_core *core, struct hv_g
 	return at.v ? hv_read_u64(&core->as, at, ret) : NULL;
 }
 
-/* The kernel reads the offsets without the seqcount, too (ktime_get_boot_fast_ns()). */
+/* The kernel, too, reads the offsets without the seqcount (ktime_get_boot_fast_ns()). */
 struct hv_err *hv_timekeeper_read(const struct hv_kernel_core *core,
 				  const struct hv_timekeeper_layout *l,
 				  struct hv_timekeeper_moment *ret)

@@ -56,7 +56,7 @@ static const struct hv_unnamed private[] = {
 	 .is_at = hv_common_fields_are_at},
 };
 
-/* Variables that modules may use, of those that anybody here needs. */
+/* Variables exported to modules that hvtrace needs. */
 static const char *const exported[] = {
 	"nr_cpu_ids",	    "__cpu_possible_mask",   "__cpu_online_mask",
 	"__per_cpu_offset", "arm64_use_ng_mappings", "system_state",
@@ -66,7 +66,7 @@ static const char *const percpu[] = {
 	"runqueues", "irq_stack_ptr", "overflow_stack", "idle_threads", "irq_stack",
 };
 
-/* Symbols that are being put together. NAME is static. */
+/* Adds a symbol. NAME must be static. */
 static void add(struct hv_symbols *s, const char *name, struct hv_gva at)
 {
 	if (!s->by_addr)
@@ -83,7 +83,7 @@ static bool is_wanted(const struct hv_kernel_core *core)
 	return core->as.arch->follow_data && !hv_symbols_find(&core->symbols, "linux_banner", &at);
 }
 
-/* The lengths that the header at OFF of the image tells; 0: no types. */
+/* Returns the size of the BTF whose header is at OFF of the image, or 0 if it is invalid. */
 static size_t types_bytes(struct hv_span all, size_t off)
 {
 	uint32_t type_off, type_len, string_off, string_len;
@@ -133,7 +133,7 @@ bool hv_unnamed_find_types(struct hv_kernel_core *core)
 	return true;
 }
 
-/* What the exported variable with the kernel's name says of it. */
+/* The kernel's names in the exported variable init_uts_ns. */
 struct uts {
 	char release[UTS_BYTES + 1];
 	char version[UTS_BYTES + 1];
@@ -160,7 +160,7 @@ static struct hv_err *read_uts(const struct hv_kernel_core *core, const struct h
 	return err;
 }
 
-/* Whether the text at TEXT is the line "Linux version RELEASE ... VERSION". */
+/* Whether TEXT is the line "Linux version RELEASE ... VERSION". */
 static bool is_banner(struct hv_span text, const struct uts *uts)
 {
 	size_t max = text.len_bytes < BANNER_MAX_BYTES ? text.len_bytes : BANNER_MAX_BYTES;
@@ -175,7 +175,7 @@ static bool is_banner(struct hv_span text, const struct uts *uts)
 	       end[-(ptrdiff_t)version - 1] == ' ';
 }
 
-/* The banner is a constant, so it is in front of the types; behind them is what was logged, too. */
+/* The banner is a constant, so it precedes the types; the log, after them, contains it again. */
 static struct hv_err *find_banner(struct hv_kernel_core *core, const struct hv_exports *e)
 {
 	const struct hv_image *image = &core->image;
@@ -205,8 +205,8 @@ static struct hv_err *find_banner(struct hv_kernel_core *core, const struct hv_e
 	return NULL;
 }
 
-/* The table was found by the address that it leads to. The kernel's mm_struct has the table's
- * address, and beside it where the text ends and begins, with arm64's 6.12 where the image does. */
+/* The table was found through an address that it maps. The kernel's mm_struct contains the table's
+ * address next to the end and the start of the text (with arm64's 6.12, the start of the image). */
 static bool find_init_mm(const struct hv_kernel_core *core, struct hv_gva *ret)
 {
 	const struct hv_image *image = &core->image;
@@ -237,7 +237,7 @@ static bool find_init_mm(const struct hv_kernel_core *core, struct hv_gva *ret)
 	return nr_found == 1;
 }
 
-/* The boot CPU's idle task, which is the first task of all. */
+/* Whether AT is the boot CPU's idle task, the first task. */
 static bool is_init_task(const struct hv_kernel_core *core, struct hv_gva at)
 {
 	static const char name[] = "swapper";
@@ -265,8 +265,7 @@ static void find_exported(struct hv_kernel_core *core, const struct hv_exports *
 		add(&core->unnamed, "init_task", at);
 }
 
-/* The start of the per-CPU section: every variable in it that is exported tells it, and all tell
- * the same. */
+/* Computes the start of the per-CPU section from every exported variable in it; all must agree. */
 static bool find_percpu_start(const struct hv_kernel_core *core, const struct hv_exports *e,
 			      uint64_t *ret)
 {

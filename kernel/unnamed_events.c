@@ -6,13 +6,13 @@
 #include "kernel/fields.h"
 
 #define ARRAYS_MAX 1024u /* trace arrays: the guest's instances */
-#define FILES	   64u	 /* so many are looked at */
+#define FILES	   64u	 /* number of files to check */
 #define FIELDS_MIN 3u
 #define FIELDS_MAX 16u
 #define PREFIX	   "common_"
 #define NAME_BYTES 32u
 
-/* Offsets of struct list_head. */
+/* Offsets in struct list_head. */
 struct links {
 	uint32_t next, prev;
 };
@@ -24,7 +24,7 @@ static struct hv_err *find_links(const struct hv_kernel_core *core, struct links
 	return hv_fields_find(core, "list_head", fields, HV_ARRAY_LEN(fields));
 }
 
-/* The address that follows AT in a list, if what is there leads back to AT; else 0. */
+/* Returns the entry after AT in a list, if it links back to AT; otherwise 0. */
 static uint64_t next_of(const struct hv_kernel_core *core, const struct links *l, uint64_t at)
 {
 	uint64_t next = 0, back = 0;
@@ -35,7 +35,8 @@ static uint64_t next_of(const struct hv_kernel_core *core, const struct links *l
 	return !err && back == at ? next : 0;
 }
 
-/* The last entry of the list at HEAD, if all lead back; 0: it is empty, or no list. */
+/* Returns the last entry of the list at HEAD, if all entries link back; 0 if it is empty or not a
+ * list. */
 static uint64_t last_of(const struct hv_kernel_core *core, const struct links *l,
 			struct hv_gva head)
 {
@@ -48,7 +49,7 @@ static uint64_t last_of(const struct hv_kernel_core *core, const struct links *l
 	return at == head.v ? last : 0;
 }
 
-/* Offsets of struct trace_event_file, struct trace_event_call and its class. */
+/* Offsets in struct trace_event_file, struct trace_event_call and its class. */
 struct file_layout {
 	uint32_t list, tr, call;
 	uint32_t class, reg;
@@ -68,8 +69,8 @@ static struct hv_err *find_file(const struct hv_kernel_core *core, struct file_l
 	return err;
 }
 
-/* Whether the file with its links at AT is ARRAY's. *RET_NR counts those of events of the kernel,
- * which have functions of its own. */
+/* Whether the file whose links are at AT belongs to ARRAY. *RET_NR counts files of kernel events,
+ * which have kernel functions. */
 static bool is_file_of(const struct hv_kernel_core *core, const struct file_layout *l, uint64_t at,
 		       uint64_t array, unsigned *ret_nr)
 {
@@ -116,7 +117,7 @@ bool hv_trace_arrays_are_at(const struct hv_kernel_core *core, struct hv_gva hea
 	return nr == FILES && nr_of_kernel > FILES / 2;
 }
 
-/* Offsets of struct ftrace_event_field. */
+/* Offsets in struct ftrace_event_field. */
 struct field_layout {
 	uint32_t link, name, off, size;
 };
@@ -133,7 +134,7 @@ static struct hv_err *find_field(const struct hv_kernel_core *core, struct field
 	return hv_fields_find(core, "ftrace_event_field", fields, HV_ARRAY_LEN(fields));
 }
 
-/* Whether the field with its links at AT is a member of every record. */
+/* Whether the field whose links are at AT is a member of every record. */
 static bool is_common(const struct hv_kernel_core *core, const struct field_layout *l, uint64_t at)
 {
 	uint64_t field = at - l->link, name_at = 0;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds a private variable by the functions that use it. Their code gives candidates; what is at
- * each of them chooses. */
+/* Finds a private variable from the functions that use it. Their code yields candidates; the
+ * contents of the candidates decide. */
 #include "kernel/unnamed.h"
 
 #include "kernel/cancel.h"
 
 #define CANDIDATES_MAX	   512
 #define FUNCTION_MAX_BYTES 4096u
-#define LOOKED_AT_MAX	   32u /* candidates that functions enough use */
+#define LOOKED_AT_MAX	   32u /* limit of candidates with enough functions */
 
 struct candidate {
 	struct hv_gva at;
-	unsigned functions; /* a bit for each one that uses it */
+	unsigned functions; /* a bit for each function that uses it */
 };
 
 struct search {
 	const struct hv_kernel_core *core;
 	const struct hv_unnamed *u;
 	struct hv_gva called;
-	unsigned function; /* the bit of the one that is followed */
+	unsigned function; /* the bit of the current function */
 	struct candidate list[CANDIDATES_MAX];
 	size_t nr;
 };
@@ -50,7 +50,7 @@ static void note(void *ctx, const struct hv_data_use *use)
 		s->list[s->nr++] = (struct candidate){use->at, s->function};
 }
 
-/* The code from a function's symbol to the next one. */
+/* Returns the code from a function's symbol to the next symbol. */
 static struct hv_span code_of(const struct hv_kernel_core *core, struct hv_gva at)
 {
 	const struct hv_symbols *s = &core->symbols;
@@ -85,7 +85,7 @@ bool hv_unnamed_search(const struct hv_kernel_core *core, const struct hv_unname
 		    hv_gva_in(at, core->image.text))
 			core->as.arch->follow_data(code_of(core, at), at, note, s);
 	}
-	/* If there may be more candidates than there was room for, none is the only one. */
+	/* If candidates may be missing, no candidate is known to be the only one. */
 	if (s->nr == CANDIDATES_MAX)
 		return false;
 	for (size_t i = 0; i < s->nr; i++) {

@@ -36,7 +36,7 @@ static struct hv_unwind_rule rule_of(struct hv_orc *orc, const struct hv_arch *a
 	return arch->frame_pointer_rule;
 }
 
-/* Whether a return address follows from SP on, on the same stack. */
+/* Whether a return address follows SP on this stack. */
 static bool goes_on(const struct hv_stack_words *words, uint32_t sp)
 {
 	for (size_t i = 0; i < words->nr; i++)
@@ -45,9 +45,8 @@ static bool goes_on(const struct hv_stack_words *words, uint32_t sp)
 	return false;
 }
 
-/* Entries that end a stack are also at the entries of thunks (UNWIND_HINT_EMPTY before 6.3), which
- * do not tell where their return address is. An interrupt may come there, in the middle of a stack.
- */
+/* Entries that end a stack are also at the entries of thunks (UNWIND_HINT_EMPTY before 6.3), whose
+ * return address ORC does not describe. An interrupt can arrive there, in the middle of a stack. */
 static bool is_whole(enum hv_unwound unwound, const struct hv_stack_words *words,
 		     const struct hv_unwind_frame *f)
 {
@@ -72,8 +71,8 @@ size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv
 		if (!is_stub(stubs, &f)) {
 			if (nr == max)
 				break;
-			/* The first CPU's idle task was called by init code, of which the kernel
-			 * keeps names and ORC (__kernel_text_address). */
+			/* Init code called the first CPU's idle task. The kernel keeps names and
+			 * ORC of init code (__kernel_text_address). */
 			if (!hv_orc_is_text(orc, f.ip) && !hv_orc_is_init_text(orc, f.ip)) {
 				*ret_early = true;
 				return nr;

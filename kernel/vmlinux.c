@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vmlinux through libelf. libelf bounds sections and strings; counts and addresses are checked
- * here. */
+/* Reads a vmlinux through libelf. libelf checks the bounds of sections and strings; this code
+ * checks counts and addresses. */
 #include "kernel/vmlinux.h"
 
 #include <fcntl.h>
 #include <gelf.h>
 #include <string.h>
 
-/* A kernel with everything in it has some 500,000 symbols. */
+/* An allyesconfig kernel has some 500,000 symbols. */
 #define SYMBOLS_MAX 4000000u
 #define MCOUNT_MAX  1000000u
 #define BTF_MAX	    (256u << 20)
@@ -26,10 +26,10 @@ static const struct machine {
 struct file {
 	const char *path;
 	int fd;
-	bool is_borrowed; /* FD */
+	bool is_borrowed; /* fd is borrowed */
 	Elf *elf;
 	const struct machine *machine;
-	Elf_Scn *symtab; /* NULL: none */
+	Elf_Scn *symtab; /* NULL if missing */
 	GElf_Shdr symtab_shdr;
 };
 
@@ -72,7 +72,7 @@ static struct hv_err *file_open(struct file *f)
 	return NULL;
 }
 
-/* The section's bytes; empty when they are not in the file. Borrowed from F. */
+/* Returns the section's bytes, borrowed from libelf; empty if they are not in the file. */
 static struct hv_span section_bytes(Elf_Scn *scn)
 {
 	Elf_Data *data = elf_rawdata(scn, NULL);
@@ -134,7 +134,8 @@ static struct hv_err *read_sections(struct file *f, struct hv_vmlinux *v)
 }
 
 /* A section's nm letter (lower case), and whether it is x86's zero-based per-CPU area: kallsyms
- * shows symbols of that as absolute (scripts/kallsyms.c: make_percpus_absolute(), up to 6.14). */
+ * lists symbols in that area as absolute (scripts/kallsyms.c: make_percpus_absolute(), up to
+ * 6.14). */
 struct section_kind {
 	char letter;
 	bool percpu;
@@ -153,7 +154,7 @@ static struct section_kind kind_of(const GElf_Shdr *shdr, const char *name)
 	return (struct section_kind){shdr->sh_flags & SHF_WRITE ? 'd' : 'r', false};
 }
 
-/* The kinds of all sections, by index. The caller frees them. */
+/* Returns the kinds of all sections, by index. The caller frees them. */
 static struct section_kind *section_kinds(struct file *f, size_t *ret_nr)
 {
 	size_t nr = 0, names = 0;
@@ -174,7 +175,7 @@ static struct section_kind *section_kinds(struct file *f, size_t *ret_nr)
 	return kinds;
 }
 
-/* The letter that nm prints; 0 when /proc/kallsyms does not list the symbol. */
+/* Returns the letter that nm prints; 0 if /proc/kallsyms does not list the symbol. */
 static char symbol_letter(const GElf_Sym *sym, GElf_Word section, const struct section_kind *kinds,
 			  size_t nr_kinds)
 {
@@ -196,7 +197,7 @@ static char symbol_letter(const GElf_Sym *sym, GElf_Word section, const struct s
 	return bind == STB_LOCAL ? letter : (char)(letter - 'a' + 'A');
 }
 
-/* scripts/kallsyms.c and scripts/mksysmap leave these out. */
+/* Names that scripts/kallsyms.c and scripts/mksysmap omit. */
 static bool is_left_out(const char *name)
 {
 	static const char *const prefixes[] = {
@@ -252,7 +253,8 @@ static struct hv_err *read_symbols(struct file *f, struct hv_symbols *s)
 
 		if (!gelf_getsym(data, (int)i, &sym))
 			break;
-		/* Extended section numbers (SHN_XINDEX): no kernel has 65,280 sections. */
+		/* No extended section numbers (SHN_XINDEX): kernels have fewer than 65,280
+		 * sections. */
 		letter = symbol_letter(&sym, sym.st_shndx, kinds, nr_kinds);
 		name = letter ? elf_strptr(f->elf, f->symtab_shdr.sh_link, sym.st_name) : NULL;
 		if (!name || is_left_out(name))
@@ -268,7 +270,7 @@ static struct hv_err *read_symbols(struct file *f, struct hv_symbols *s)
 	return NULL;
 }
 
-/* The range of the table of sites, by link-time addresses. False: there is none. */
+/* Returns the link-time range of the table of sites, or false if not found. */
 static bool mcount_range(struct file *f, const struct hv_symbols *s, uint64_t *start, uint64_t *end)
 {
 	size_t names = 0;
@@ -297,7 +299,7 @@ static bool mcount_range(struct file *f, const struct hv_symbols *s, uint64_t *s
 	return false;
 }
 
-/* Copies what the file has of [START, START + 8 * NR); the rest stays 0. */
+/* Copies the part of [START, START + 8 * NR) that is in the file; the rest stays 0. */
 static void read_words(struct file *f, uint64_t start, uint64_t *words, size_t nr)
 {
 	Elf_Scn *scn = NULL;
@@ -332,7 +334,7 @@ static bool relocated(struct file *f, const GElf_Rela *rela, Elf_Data *symbols, 
 	return true;
 }
 
-/* Position-independent kernels have the addresses in relocations, and zeros in the section. */
+/* Position-independent kernels have the addresses in relocations and zeros in the section. */
 static void relocate_words(struct file *f, uint64_t start, uint64_t *words, size_t nr)
 {
 	Elf_Scn *scn = NULL;
@@ -377,7 +379,7 @@ static struct hv_err *read_mcount(struct file *f, struct hv_vmlinux *v)
 	words = hv_alloc(nr * 8);
 	read_words(f, start, words, nr);
 	relocate_words(f, start, words, nr);
-	/* 0: a weak function that was overridden, cleared at build time (6.15) */
+	/* 0: an overridden weak function, cleared at build time (6.15) */
 	v->mcount_locs = hv_alloc(nr * 8);
 	for (size_t i = 0; i < nr; i++)
 		if (words[i])

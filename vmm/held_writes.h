@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes of a few bytes each into the memory of a VMM whose guest is held. The helper that keeps
- * the guest stopped (inject/keeper.h) makes them, and resumes the guest only afterwards. So no
- * write is made after the end of a hold, even if the service itself is stopped for a long time
- * before it asks for the write.
- * Leaves to others: what to write, and when the hold ends. */
+/* Short writes into the memory of a VMM whose guest is held. The helper that keeps the guest
+ * stopped (inject/keeper.h) makes them and resumes the guest only afterwards. So no write is made
+ * after the end of a hold, even if the service is delayed before it requests the write. The caller
+ * decides what to write and when the hold ends. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +18,7 @@ struct hv_held_write {
 	uint64_t hva; /* in the VMM */
 	uint32_t len_bytes;
 	uint8_t bytes[HV_HELD_WRITE_MAX];
-	bool is_text; /* only vCPUs and the makers of held writes change anything in its page */
+	bool is_text; /* only vCPUs and held writes change the page */
 };
 
 /* A list of them; zero-initialised is empty. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A helper: a child process of the service that stops a guest for the service and makes sure that
- * it is resumed. While the guest is held the helper outlives the service: it calls setsid(2),
- * ignores the signals that end the service, and has no files open but two.
+/* A helper: a child process of the service that stops a guest on its behalf and ensures that the
+ * guest is resumed. While the guest is held, the helper outlives the service: it calls setsid(2),
+ * ignores the signals that end the service, and keeps only two files open.
  *
  *   service --request--> helper       over a socketpair; one request at a time
  *           <--answer---
  *
- * Leaves to others: what requests and answers mean, and what the child does (qemu/guardian.h,
- * inject/keeper.h). One thread on each side. */
+ * qemu/guardian.h and inject/keeper.h define requests, answers and the child's work. One thread on
+ * each side. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,8 +18,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-/* How long the service waits for an answer, and for a request to be read. A helper limits the time
- * of what it does; this limit is for one that does neither. Tests change it. */
+/* How long the service waits for an answer, and for a request to be read. Helpers limit the
+ * duration of their work; this timeout is for a helper that hangs. Tests change it. */
 extern uint64_t hv_helper_answer_ns;
 
 struct hv_helper_kind {
@@ -28,7 +28,7 @@ struct hv_helper_kind {
 	int socket_type;	/* SOCK_STREAM, SOCK_SEQPACKET */
 	void (*run)(void *ctx); /* the child's main function, which uses the child's half below */
 	uint64_t needs;		/* the capabilities that the child keeps (base/capabilities.h) */
-	int other_fd;		/* the child has it as HV_HELPER_OTHER; 0: there is none */
+	int other_fd;		/* passed to the child as HV_HELPER_OTHER; 0: none */
 };
 
 /* The service's half. */
@@ -36,28 +36,28 @@ struct hv_helper_kind {
 struct hv_helper {
 	const struct hv_helper_kind *kind;
 	pid_t pid;
-	int control; /* owned: our end of the socketpair; -1: there is no child */
+	int control; /* owned: the service's end of the socketpair; -1: no child */
 };
 #define HV_HELPER_NONE ((struct hv_helper){.pid = -1, .control = -1})
 
-/* fork(2) copies what CTX points to. A helper watches the process that started it, so the service
+/* fork(2) copies the data at CTX. A helper watches the process that started it, so the service
  * starts its helpers after it has become a daemon. */
 struct hv_err *hv_helper_start(const struct hv_helper_kind *kind, void *ctx,
 			       struct hv_helper *ret) hv_must_use;
-/* Closes the connection and waits up to two seconds for the child to end. A child that still has
- * something to do goes on without us. */
+/* Closes the connection and waits up to two seconds for the child to end. A child with unfinished
+ * work continues without the service. */
 void hv_helper_end(struct hv_helper *h);
-/* Also false after an answer did not come: such a helper gets no more requests. */
+/* Also false after a timeout: such a helper gets no further requests. */
 bool hv_helper_is_alive(const struct hv_helper *h);
 
-/* Sends all of BYTES. EPIPE: the helper has ended. ETIME: it does not read; the connection is shut
- * down, as after an error of hv_helper_receive(). */
+/* Sends all of BYTES. Fails with EPIPE if the helper has ended, or ETIME if it does not read; then
+ * the connection is shut down, as after an error of hv_helper_receive(). */
 struct hv_err *hv_helper_send(const struct hv_helper *h, const void *bytes,
 			      size_t len_bytes) hv_must_use;
-/* Receives LEN_BYTES of an answer. EPIPE: the helper has ended. ETIME: the answer did not come by
- * DEADLINE_NS, while this process could run: a pause of the machine does not count. After an error
- * the connection is shut down, since a late answer would be taken for the answer to the next
- * request. */
+/* Receives LEN_BYTES of an answer. Fails with EPIPE if the helper has ended, or ETIME if the answer
+ * did not arrive by DEADLINE_NS; time during which this process could not run does not count. After
+ * an error the connection is shut down, because a late answer would be mistaken for the answer to
+ * the next request. */
 struct hv_err *hv_helper_receive(const struct hv_helper *h, void *bytes, size_t len_bytes,
 				 uint64_t deadline_ns) hv_must_use;
 
@@ -68,7 +68,7 @@ struct hv_err *hv_helper_receive(const struct hv_helper *h, void *bytes, size_t 
 #define HV_HELPER_OTHER	  5
 
 struct hv_helper_wake {
-	bool is_asked;	/* there is something to read, or the service has closed the connection */
+	bool is_asked;	/* a request can be read, or the service has closed the connection */
 	bool is_alone;	/* the service has ended */
 	bool has_other; /* OTHER_FD is readable */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Converts values of the host's time stamp counter to the host's CLOCK_MONOTONIC, by samples of
- * both that are taken together from time to time. Between two samples the result is as accurate as
- * a sample, which is below a microsecond: a try during which the host took the CPU away is not
- * used. After the newest sample the rate of the last seconds is used. Units: ns, ticks. */
+/* Converts the host's time stamp counter to its CLOCK_MONOTONIC with regular samples of both.
+ * Between two samples the result is as accurate as a sample, which is below a microsecond: an
+ * attempt during which the host descheduled this thread is not used. After the newest sample the
+ * rate of the last seconds is used. Units: ns, ticks. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,11 +21,11 @@ struct hv_host_time {
 	unsigned nr;
 };
 
-/* The counter now. False: this host has none. */
+/* Reads the counter. Returns false if this host does not have one. */
 bool hv_host_ticks(uint64_t *ret);
-/* Takes a sample; to be called about once a second. */
+/* Takes a sample; call this about once a second. */
 void hv_host_time_sample(struct hv_host_time *t);
-/* Adds a sample of the caller's. One that is not after the newest is dropped. */
+/* Adds a sample of the caller. Drops it if it is not newer than the newest. */
 void hv_host_time_add(struct hv_host_time *t, struct hv_host_moment moment);
-/* False: there are fewer than two samples. */
+/* Returns false if there are fewer than two samples. */
 bool hv_host_time_at(const struct hv_host_time *t, uint64_t ticks, uint64_t *ret_ns);

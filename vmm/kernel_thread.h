@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether a thread of the host is the kernel's own. Its name says nothing, since any program can
- * call itself so. Needs no rights where /proc shows every process. */
+/* Identifies kernel threads of the host. Names do not identify them, because any program can choose
+ * its name. Needs no privileges if /proc shows every process. */
 #pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* False also if TID has gone. */
+/* False also if TID has ended. */
 bool hv_is_kernel_thread(pid_t tid);
 
-/* The same, by the text of its /proc/TID/stat. */
+/* Like hv_is_kernel_thread(), from the contents of its /proc/TID/stat. */
 bool hv_stat_is_kernel_threads(const char *stat);
 
-/* The flags (PF_*) that STAT, the text of a /proc/TID/stat, has. False: it has none. */
+/* Returns the flags (PF_*) in STAT, the contents of a /proc/TID/stat, or false if STAT has no
+ * flags. */
 bool hv_stat_flags(const char *stat, unsigned *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How a KVM guest's time stamp counter follows the host's, read from KVM's files in debugfs
- * (arch/x86/kvm/debugfs.c): guest = (host * ratio >> frac_bits) + offset, modulo 2^64. */
+/* The relation between a KVM guest's time stamp counter and the host's, read from KVM's files in
+ * debugfs (arch/x86/kvm/debugfs.c): guest = (host * ratio >> frac_bits) + offset, modulo 2^64. */
 #pragma once
 
 #include <sys/types.h>
@@ -9,7 +9,7 @@
 
 #define HV_KVM_DEBUGFS "/sys/kernel/debug/kvm"
 
-/* ENOENT: there are no files of this process's vCPU (no debugfs, or another architecture).
- * ENOTUNIQ: the process has more than one virtual machine. */
+/* Fails with ENOENT if this process's vCPU has no such files (no debugfs, or another architecture),
+ * or ENOTUNIQ if the process has more than one virtual machine. */
 struct hv_err *hv_kvm_tsc(const char *debugfs, pid_t pid, unsigned vcpu,
 			  struct hv_tsc *ret) hv_must_use;

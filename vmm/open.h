@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Opens a guest by the name that the user gives it, and chooses how it is reached. */
+/* Opens a guest by the name that the user gave, and chooses the access path. */
 #pragma once
 
 #include "vmm/guest.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The operations of a guest (guest.h) that a process without rights asks a privileged one for. Each
- * is one line here. From it are made: the number of its question (warden/wire.h), the function that
- * asks (warden/near.c), the one that answers (warden/far.c), and the function of guest.h that calls
- * the implementation (guest.c).
+/* The operations of a guest (guest.h) that an unprivileged process requests from a privileged one.
+ * Each is one line in this table, which generates: the request number (warden/wire.h), the function
+ * that sends the request (warden/near.c), the function that answers it (warden/far.c), and the
+ * function of guest.h that calls the implementation (guest.c).
  *
- * The first word of a line is the form of the operation. What is made of each form:
+ * The first word of a line is the form of the operation. What each form generates and leaves to
+ * write by hand:
  *
  *   form  member of struct hv_guest_ops         by hand
  *   CALL  (self)                                nothing
@@ -14,14 +15,15 @@
  *   LIST  (self, const TYPE *list, size_t nr)   take_NAME() in far.c, which checks the list, and
  *                                               hv_guest_NAME()
  *   OWN   any                                   near_NAME(), answer_NAME(), hv_guest_NAME()
- *   ASK   none: near.c asks for itself          answer_NAME()
+ *   ASK   none: near.c sends the request        answer_NAME()
  *
- * The second word is the question (HV_ASK_...), the third one the name. The fourth one says when
- * the privileged side answers: ALWAYS, HELD (only in a hold) or FREE (never in one, as what changes
- * the way to the guest). AT has what cannot be done without the operation; an implementation that
- * lacks a CALL or FLAG has nothing to do there, and no flag. LIST has the type.
+ * The second word is the request (HV_ASK_...), the third the name. The fourth limits when the
+ * privileged side answers: ALWAYS, HELD (only in a hold) or FREE (never in a hold, for example to
+ * change the access path). The last argument of AT names the feature that is unavailable without
+ * the operation. An implementation may omit a CALL or FLAG if it has nothing to do; the flag is
+ * then false. The last argument of LIST is the type.
  *
- * Lines are in the order of the numbers of their questions, the first of which is 2. */
+ * Lines are sorted by request number; the first number is 2. */
 #pragma once
 
 /* clang-format off */
@@ -54,5 +56,5 @@
 	AT(RUN_TO,          run_to,                  FREE, "run the guest up to an instruction")
 /* clang-format on */
 
-/* For a form of which nothing is made. */
+/* For forms that generate nothing. */
 #define HV_NO_OPERATION(...)

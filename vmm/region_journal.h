@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The form of the journal in the region: every byte that a session has changed in the guest. The
- * guest can write it there, so an entry proves nothing alone.
- * Leaves to others: writing it (patcher/journal.h), undoing by it (tracer/recover.c), what of it
- * the privileged side believes (vmm/warden/rules.h). */
+/* The format of the journal in the region: every byte that a session has changed in the guest. The
+ * guest can write to it, so an entry alone proves nothing. patcher/journal.h writes it,
+ * tracer/recover.c undoes changes with it, and vmm/warden/rules.h validates it for the privileged
+ * side. */
 #pragma once
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Paths in the mount namespace of another process: "/proc/PID/root/REST" is what PID calls "/REST".
+/* Paths in the mount namespace of another process: "/proc/PID/root/REST" is "/REST" as seen by PID.
  * REST is resolved as that process resolves it: no symbolic link and no ".." leads out of its root
- * (openat2(2)). Does not check that PID is the process that is meant. */
+ * (openat2(2)). The caller must check that PID is still the intended process. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,10 +9,10 @@
 
 #include "base/err.h"
 
-/* Returns "/REST" of such a path, which points into PATH, or "/". NULL: PATH has another form.
- * *RET_PID may be NULL. */
+/* Returns "/REST" of such a path, as a pointer into PATH, or "/". Returns NULL if PATH has another
+ * form. *RET_PID may be NULL. */
 const char *hv_root_path_rest(const char *path, pid_t *ret_pid);
-/* Returns the path of that form for PATH, which process PID uses: an absolute one, or
+/* Returns a path of that form for PATH as used by process PID: an absolute path, or
  * "/proc/PID/cwd/FILE". The caller frees it. */
 char *hv_root_path_of(pid_t pid, const char *path);
 /* Opens PATH, which has that form, with O_PATH. The caller closes *RET. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Memory that is mapped here and that others can take away: a VMM's RAM, a region. An access raises
- * SIGBUS if the file was truncated, if the file has a hole there and its file system is full, or if
- * the page is broken (memory failure). That must not end this process.
+/* Mappings of memory that another process can take away: a VMM's RAM, a region. An access raises
+ * SIGBUS if the file was truncated, if it has a hole there and its file system is full, or if the
+ * page has a memory failure. That must not end this process.
  *
- * hv_shared_read() returns an error in this case, and leaves the mapping as it is. On any other
- * access of memory that was mapped here, the page is replaced by a page of zeros, and
- * hv_shared_is_lost() returns true from then on. A SIGBUS for other memory ends the process as
- * usual. Leaves to others: what to do without the memory. Any thread may call hv_shared_read();
- * only one thread may call the other functions. */
+ * hv_shared_read() returns an error in this case and leaves the mapping unchanged. On any other
+ * access to these mappings, the page is replaced by a page of zeros, and hv_shared_is_lost()
+ * returns true from then on. The caller decides how to proceed without the memory. A SIGBUS for
+ * other memory ends the process as usual. Any thread may call hv_shared_read(); only one thread may
+ * call the other functions. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,8 +18,8 @@
 
 /* Maps LEN_BYTES of FD at OFF, shared, with PROT of mmap(2), at ROOM, which is reserved and
  * replaced; NULL: anywhere. The caller unmaps *RET. Pages of hugetlbfs are huge, and such a page is
- * replaced as a whole. ENOSPC: too many mappings are there already; any other error is mmap(2)'s.
- */
+ * replaced as a whole. Fails with ENOSPC if there are too many mappings, or with an error of
+ * mmap(2). */
 struct hv_err *hv_shared_map(int fd, uint64_t off, uint64_t len_bytes, int prot, void *room,
 			     uint8_t **ret) hv_must_use;
 /* NULL is ignored. */
@@ -27,11 +27,11 @@ void hv_shared_unmap(const uint8_t *start, uint64_t len_bytes);
 /* Whether pages of [START, START + LEN) were replaced. */
 bool hv_shared_is_lost(const uint8_t *start, uint64_t len_bytes);
 
-/* Copies LEN_BYTES. EFAULT: some of them could not be read; TO may have been written to then. */
+/* Copies LEN_BYTES. Fails with EFAULT if some cannot be read; TO may be partly written then. */
 struct hv_err *hv_shared_read(void *to, const uint8_t *from, size_t len_bytes) hv_must_use;
 
 struct hv_region;
-/* Takes the memory of pages of R away from the VMM and gives it back with its contents, so that KVM
- * flushes every vCPU's translations. ENODEV: R is not mapped. */
+/* Removes the memory of pages of R from the VMM and gives it back with its contents, so that KVM
+ * flushes every vCPU's translations. Fails with ENODEV if R is not mapped. */
 struct hv_err *hv_region_drop_pages(const struct hv_region *r, uint64_t off,
 				    uint64_t len_bytes) hv_must_use;

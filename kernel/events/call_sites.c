@@ -8,8 +8,8 @@
 #include "kernel/fields.h"
 #include "kernel/kernel.h"
 
-/* Low bit of struct static_call_key's pointer: it is to its sites, in the kernel's own table, and
- * not to a list of links (include/linux/static_call_types.h). */
+/* Low bit of struct static_call_key's pointer: it points to sites in the kernel's own table rather
+ * than to a list of links (include/linux/static_call_types.h). */
 #define KEY_DIRECT UINT64_C(1)
 
 /* Low bits of struct static_call_site's key: STATIC_CALL_SITE_TAIL and STATIC_CALL_SITE_INIT. */
@@ -25,7 +25,7 @@ struct reading {
 	uint64_t key;
 	struct hv_call_sites sites;
 	size_t cap;
-	struct hv_err *err; /* the first */
+	struct hv_err *err; /* the first error */
 };
 
 struct hv_err *hv_call_layout_find(const struct hv_kernel *k, struct hv_call_layout *ret)
@@ -61,7 +61,7 @@ struct hv_err *hv_call_layout_find(const struct hv_kernel *k, struct hv_call_lay
 	return err;
 }
 
-/* Reads what is at AT and adds it. */
+/* Reads the call at AT and adds it. */
 static struct hv_err *add_call(struct reading *r, struct hv_gva at)
 {
 	const struct hv_arch *arch = r->k->core.as.arch;
@@ -84,7 +84,7 @@ static struct hv_err *add_call(struct reading *r, struct hv_gva at)
 	return NULL;
 }
 
-/* ENTRY: the bytes of the struct static_call_site at AT, whose members are distances from their own
+/* ENTRY contains the struct static_call_site at AT, whose members are relative to their own
  * addresses. */
 static uint64_t key_of(const struct hv_call_layout *l, struct hv_span entry, uint64_t at)
 {
@@ -147,7 +147,7 @@ struct hv_err *hv_call_sites_read(const struct hv_kernel *k, const struct hv_cal
 	return NULL;
 }
 
-/* Looks at the module of the link at *LINK, and goes on to the next one. */
+/* Checks the module of the link at *LINK and advances *LINK to the next link. */
 static struct hv_err *check_link(const struct hv_kernel *k, const struct hv_call_layout *l,
 				 uint64_t *link)
 {
@@ -156,7 +156,7 @@ static struct hv_err *check_link(const struct hv_kernel *k, const struct hv_call
 	uint64_t module;
 	struct hv_err *err = hv_read_u64(as, hv_gva(*link + l->table.link_module), &module);
 
-	if (!err && module) /* 0: the kernel's own */
+	if (!err && module) /* 0: the core kernel */
 		err = hv_read_u32(as, hv_gva(module + l->module_state), &state);
 	if (!err && state == MODULE_COMING)
 		err = hv_err_new(EBUSY, "a module with calls of it is being loaded");

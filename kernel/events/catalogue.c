@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Makes the indices of a catalogue, and finds systems, events and fields in it. */
+/* Builds the indices of a catalogue, and looks up systems, events and fields. */
 #include "kernel/events/catalogue.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ static bool is_char(const struct hv_event_field *field)
 	return strncmp(field->type, "char", 4) == 0 && (!field->type[4] || field->type[4] == '[');
 }
 
-/* The sign of char is that of any field with this type. Every kernel has such fields. */
+/* Returns whether char is signed, from any field with that type. Every kernel has such fields. */
 static bool find_char_sign(const struct hv_catalogue *c)
 {
 	for (size_t i = 0; i < c->nr; i++)
@@ -64,8 +64,8 @@ static bool find_char_sign(const struct hv_catalogue *c)
 	return false;
 }
 
-/* Where several types have one name, removes all but the first from by_name. Returns how many are
- * left. */
+/* Removes types with a duplicate name from by_name; keeps the first. Returns the number of
+ * remaining names. */
 static size_t drop_namesakes(struct hv_catalogue *c)
 {
 	const struct hv_event_type *last = NULL;
@@ -82,7 +82,7 @@ static size_t drop_namesakes(struct hv_catalogue *c)
 	return nr;
 }
 
-/* NR_NAMES: how many types are in by_name. */
+/* NR_NAMES is the number of types in by_name. */
 static void index_systems(struct hv_catalogue *c, size_t nr_names)
 {
 	c->systems = hv_realloc_array(NULL, nr_names, sizeof(*c->systems));
@@ -110,7 +110,7 @@ void hv_catalogue_index(struct hv_catalogue *c)
 	index_systems(c, drop_namesakes(c));
 }
 
-/* Takes the types ID out of the list. Returns whether there was one. */
+/* Removes all types with id ID from the list. Returns whether there were any. */
 static bool take_out(struct hv_catalogue *c, uint32_t id)
 {
 	size_t nr = 0, before = c->nr;

@@ -3,7 +3,7 @@
 
 #include "kernel/kernel.h"
 
-/* Up to 6.15 (arch/x86/kernel/tracepoint.c); later both tracepoints are as all others. */
+/* Up to 6.15 (arch/x86/kernel/tracepoint.c); later kernels treat both like other tracepoints. */
 struct hv_err *hv_common_key_find(const struct hv_kernel *k, struct hv_common_key *ret)
 {
 	struct hv_common_key c = {0};

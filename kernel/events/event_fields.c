@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads the fields of an event. The kernel's event_define_fields() (kernel/trace/trace_events.c)
- * makes them from the templates of the event's class. Its trace_define_field() adds each of them at
- * the head of the class's list. */
+ * creates them from the templates of the event's class. Its trace_define_field() prepends each
+ * field to the class's list. */
 #include <string.h>
 
 #include "base/grow.h"
 #include "kernel/events/reader.h"
 #include "kernel/fields.h"
 
-/* The type of a template that has a function in place of a field: the function makes the fields
+/* The type of a template with a function instead of a field: the function creates the fields
  * (TRACE_FUNCTION_TYPE). */
 #define FUNCTION_TYPE UINT64_MAX
 
 #define ALIGN_MAX 4096u
 
-/* The fields read so far. The list is reallocated as it grows. */
+/* A list of fields under construction; it is reallocated as it grows. */
 struct building {
 	struct hv_event_field *list; /* owned */
 	size_t nr, cap;
@@ -65,7 +65,7 @@ static struct hv_err *read_names(struct hv_event_reader *r, uint64_t name, uint6
 		   : hv_strings_read(&r->strings, hv_gva(type), HV_EVENT_WORD_MAX, &ret->type);
 }
 
-/* Adds the field whose struct ftrace_event_field has the bytes FIELD. */
+/* Adds the field whose struct ftrace_event_field is in FIELD. */
 static struct hv_err *add_listed(struct hv_event_reader *r, struct hv_span field,
 				 struct building *b)
 {
@@ -105,7 +105,7 @@ static struct hv_err *walk(struct hv_event_reader *r, struct hv_gva list, struct
 	return err;
 }
 
-/* Adds the field of a template, at the offset that event_define_fields() gives it. */
+/* Adds the field of a template, at the offset that event_define_fields() would assign. */
 static struct hv_err *add_template(struct hv_event_reader *r, struct hv_span template,
 				   uint32_t *off, struct building *b)
 {

@@ -73,8 +73,7 @@ static struct hv_err *find_field(const struct hv_kernel_core *core, struct hv_ev
 	return err ? err : find_bits(core, "ftrace_event_field", "is_signed", &l->field.is_signed);
 }
 
-/* Templates, from which the kernel makes the fields of a class when it needs them for the first
- * time. */
+/* Templates from which the kernel creates the fields of a class at the first use. */
 static struct hv_err *find_template(const struct hv_kernel_core *core, struct hv_event_layout *l)
 {
 	const struct hv_field fields[] = {
@@ -97,8 +96,8 @@ static struct hv_err *find_template(const struct hv_kernel_core *core, struct hv
 	return err;
 }
 
-/* The functions that register a tracepoint are members of it, or, since 6.13, of a structure of
- * their own. */
+/* The functions that register a tracepoint are members of it or, since 6.13, of a separate
+ * structure. */
 static struct hv_err *find_tracepoint(const struct hv_kernel_core *core, struct hv_event_layout *l)
 {
 	const struct hv_field fields[] = {
@@ -127,8 +126,8 @@ static struct hv_err *find_tracepoint(const struct hv_kernel_core *core, struct 
 	return err ? err : find_bits(core, "tracepoint_ext", "faultable", &l->tracepoint.faultable);
 }
 
-/* Since a544d9a66bdf events have strings of the program. Without all of these members they are as
- * if they had none, and their formats say otherwise. */
+/* Since a544d9a66bdf system-call events include user memory. If a member is missing, they are
+ * treated as events without user memory, and their formats match older kernels. */
 static void find_user(const struct hv_kernel_core *core, struct hv_event_layout *l)
 {
 	struct {

@@ -9,8 +9,8 @@ void hv_gva_map_deinit(struct hv_gva_map *m)
 	*m = (struct hv_gva_map){0};
 }
 
-/* The guest chooses the addresses. The hash depends on where the slots are in our memory, which the
- * guest does not know, so it cannot choose addresses that have the same hash. */
+/* The guest chooses the addresses. The hash depends on the address of the slots in hvtrace's
+ * memory, which the guest does not know, so it cannot choose addresses that collide. */
 static uint64_t hash_of(const struct hv_gva_map *m, uint64_t at)
 {
 	at ^= (uintptr_t)m->slots;
@@ -19,7 +19,7 @@ static uint64_t hash_of(const struct hv_gva_map *m, uint64_t at)
 	return at ^ at >> 33;
 }
 
-/* Returns the slot of AT, or the free one that it would get. */
+/* Returns the slot of AT, or the free slot for it. */
 static struct hv_gva_slot *slot_of(const struct hv_gva_map *m, uint64_t at)
 {
 	size_t i = (size_t)hash_of(m, at) & (m->cap - 1);

@@ -10,7 +10,7 @@
 
 /* Low bits of struct static_key's pointer to its entries (include/linux/jump_label.h):
  * JUMP_TYPE_TRUE and JUMP_TYPE_LINKED. */
-#define KEY_LINKED  UINT64_C(2) /* it points to a list of such pointers, one for each jump table */
+#define KEY_LINKED  UINT64_C(2) /* the pointer is to a list with a pointer for each jump table */
 #define KEY_POINTER (~UINT64_C(3))
 
 /* Low bits of struct jump_entry's key. */
@@ -18,7 +18,7 @@
 #define ENTRY_INIT	 UINT64_C(2)
 #define ENTRY_KEY	 (~UINT64_C(3))
 
-/* How many sites are looked at for one that is off. */
+/* Limit of sites to check for one whose key is off. */
 #define LOOKS_MAX 16384u
 
 struct reading {
@@ -61,7 +61,7 @@ struct hv_err *hv_jump_layout_find(const struct hv_kernel *k, struct hv_jump_lay
 	return NULL;
 }
 
-/* ENTRY: the bytes of the struct jump_entry at AT. Returns the address of its key. */
+/* ENTRY contains the struct jump_entry at AT. Returns the address of its key. */
 static uint64_t parse(const struct hv_jump_layout *l, struct hv_span entry, uint64_t at,
 		      struct hv_jump_site *ret)
 {
@@ -127,7 +127,7 @@ struct hv_err *hv_jump_sites_read(const struct hv_kernel *k, const struct hv_jum
 	return NULL;
 }
 
-/* *RET: SITE has a nop of LEN_BYTES. */
+/* *RET: SITE contains a nop of LEN_BYTES. */
 static struct hv_err *is_nop(const struct hv_kernel *k, const struct hv_jump_site *site,
 			     size_t len_bytes, uint8_t code[8], bool *ret)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Looks for the line in the kernel's strings: ring_buffer_print_page_header() has it in a format
- * string. */
+/* The line in the format string of ring_buffer_print_page_header(). */
 #include "kernel/events/page_header.h"
 
 #include <string.h>
@@ -9,7 +8,7 @@
 
 #define LINE "\tfield: char overwrite;\t"
 
-/* The image has its strings behind its text. */
+/* Strings follow the text in the image. */
 bool hv_page_header_has_char(const struct hv_kernel *k)
 {
 	struct hv_span data = hv_image_at(&k->core.image, k->text.end);

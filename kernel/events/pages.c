@@ -37,7 +37,7 @@ static struct hv_err *copy_page(struct hv_pages *p, uint64_t at)
 	return err;
 }
 
-/* Finds the *RET_LEN bytes from AT to the end of its page. */
+/* Returns the *RET_LEN bytes from AT to the end of its page. */
 static struct hv_err *find_bytes(struct hv_pages *p, uint64_t at, const uint8_t **ret,
 				 size_t *ret_len)
 {
@@ -90,7 +90,8 @@ struct hv_err *hv_pages_u64(struct hv_pages *p, struct hv_gva at, uint64_t *ret)
 	return err;
 }
 
-/* Puts the string at AT into p->string, or more than MAX_BYTES of it if it is longer. */
+/* Copies the string at AT to p->string. If it is longer than MAX_BYTES, copies more than MAX_BYTES
+ * of it. */
 static struct hv_err *gather(struct hv_pages *p, uint64_t at, size_t max_bytes)
 {
 	const uint8_t *end = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads the strings in the order of the kernel's find_next() (kernel/trace/trace_printk.c): those
- * of two arrays of pointers, which the linker made, then those of a list, to which the kernel adds
- * the formats of modules. */
+/* Reads the strings in the order of the kernel's find_next() (kernel/trace/trace_printk.c): first
+ * two arrays of pointers that the linker created, then a list to which the kernel adds the formats
+ * of modules. */
 #include "kernel/events/print_strings.h"
 
 #include <string.h>
@@ -11,10 +11,10 @@
 #include "kernel/fields.h"
 #include "kernel/kernel.h"
 
-/* Bounds of what a guest can claim. A kernel with all its modules has less than 4 MiB. */
+/* Limits on guest data. A kernel with all its modules has less than 4 MiB. */
 #define STRINGS_MAX 100000u
 #define STRING_MAX  65535u
-#define BYTES_MAX   (32u << 20) /* of all strings, repeated ones too */
+#define BYTES_MAX   (32u << 20) /* of all strings, including duplicates */
 #define WALKS_MAX   3
 
 struct reading {
@@ -31,7 +31,7 @@ static struct hv_err *add(struct reading *r, uint64_t at)
 	struct hv_print_string s = {.at = hv_gva(at)};
 	struct hv_err *err;
 
-	/* The kernel leaves NULL for a module that was removed. */
+	/* The kernel leaves NULL for a removed module. */
 	if (!at)
 		return NULL;
 	if (r->found.nr == STRINGS_MAX)

@@ -17,7 +17,7 @@ static bool read_bytes(const struct hv_kernel *k, struct hv_gva at, void *ret, s
 	return !err;
 }
 
-/* Page by page: what follows the text may not be mapped. */
+/* Reads page by page, because the page after the text may not be mapped. */
 bool hv_print_value_string(const struct hv_kernel *k, struct hv_gva addr, char *ret,
 			   size_t max_bytes)
 {
@@ -65,7 +65,7 @@ bool hv_print_value_member(const struct hv_kernel *k, const char *type, const ch
 	return k->core.btf && hv_btf_bits(k->core.btf, type, member, ret_off_bits, ret_nr_bits);
 }
 
-/* The length of a tick: tick_nsec, since 6.13 in struct ntp_data (ec93ec22aa10). */
+/* Returns the length of a tick: tick_nsec, since 6.13 in struct ntp_data (ec93ec22aa10). */
 static bool find_tick_ns(const struct hv_kernel *k, uint64_t *ret)
 {
 	struct hv_gva at;
@@ -82,8 +82,7 @@ static bool find_tick_ns(const struct hv_kernel *k, uint64_t *ret)
 	return true;
 }
 
-/* The guest's clock may be slewed by up to a tenth, so the nearest of the possible values counts.
- */
+/* The guest's clock may be slewed by up to a tenth, so this returns the nearest possible value. */
 unsigned hv_print_value_hz(const struct hv_kernel *k)
 {
 	static const unsigned known[] = {100, 250, 300, 1000};
@@ -100,8 +99,8 @@ unsigned hv_print_value_hz(const struct hv_kernel *k)
 	return 0;
 }
 
-/* Whether the kernel shows pointers of events as they are, and has no option to hash them: Debian's
- * 5.10 has the one (trace_event_format()) and not the other. */
+/* Whether the kernel prints pointers in events unhashed and has no option to hash them: Debian's
+ * 5.10 has the former (trace_event_format()) but not the latter. */
 static bool has_plain_pointers(const struct hv_kernel *k)
 {
 	const struct hv_btf *btf = k->core.btf;
@@ -113,7 +112,7 @@ static bool has_plain_pointers(const struct hv_kernel *k)
 	       !hv_btf_enumerator(btf, "TRACE_ITER_HASH_PTR_BIT", &unused);
 }
 
-/* A key of zeros is one that the kernel has not made yet. */
+/* A key of zeros is not initialised yet. */
 void hv_print_hashing_read(const struct hv_kernel *k, struct hv_print_hashing *ret)
 {
 	struct hv_gva at;

@@ -7,13 +7,13 @@
 #include "base/grow.h"
 #include "kernel/kernel.h"
 
-/* include/trace/trace_events.h. Since 6.12 (0e6caab8db8b) a probe may consist of two functions, of
- * which the inner one has another prefix. */
+/* include/trace/trace_events.h. Since 6.12 (0e6caab8db8b) a probe may consist of two functions; the
+ * inner one has a different prefix. */
 #define PROBE_PREFIX "trace_event_raw_event_"
 #define INNER_PREFIX "do_"
 
-/* With call-depth tracking, a call leads to code that the kernel has put before the function (6.2,
- * eaf44c816ed8). */
+/* With call-depth tracking, a call targets code that the kernel has placed before the function
+ * (6.2, eaf44c816ed8). */
 #define PADDING_MAX_BYTES 16u
 
 static bool begins_with(const char *name, const char *prefix)
@@ -21,8 +21,8 @@ static bool begins_with(const char *name, const char *prefix)
 	return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* Returns the name of the probe that the function NAME is a part of: without the inner prefix, and
- * without what the compiler adds, as in ".cold". NULL: of none. */
+/* Returns the name of the probe that the function NAME is part of: without the inner prefix and
+ * compiler-generated suffixes such as ".cold". Returns NULL if it is not part of a probe. */
 static const char *probe_of(const char *name, size_t *ret_len)
 {
 	if (begins_with(name, INNER_PREFIX))
@@ -69,7 +69,7 @@ static void add(struct reading *r, const struct hv_probe_call *call)
 	c->list[c->nr++] = *call;
 }
 
-/* Adds the calls of FUNCTION in the part of a probe that SYMBOL is. */
+/* Adds the calls of FUNCTION in the part of a probe at SYMBOL. */
 static struct hv_err *add_calls(struct reading *r, const struct hv_symbol *symbol,
 				struct hv_gva function, const struct hv_probe_call *template)
 {
@@ -124,7 +124,8 @@ struct hv_err *hv_probe_calls_read(const struct hv_kernel *k, struct hv_probe_ca
 	return read_symbols(k, &k->core.symbols, ret);
 }
 
-/* The symbols of modules are read again when any module comes or goes. */
+/* Copies the names, because the symbols of modules are read again when any module is loaded or
+ * removed. */
 static void own_names(struct hv_probe_calls *c)
 {
 	size_t len = 0;
@@ -157,7 +158,7 @@ void hv_probe_calls_deinit(struct hv_probe_calls *c)
 	*c = (struct hv_probe_calls){0};
 }
 
-/* Returns the index of the first call of the probe NAME, or of the one that would follow it. */
+/* Returns the index of the first call of the probe NAME, or where it would be inserted. */
 static size_t find_first(const struct hv_probe_calls *c, const char *name, size_t len)
 {
 	size_t low = 0, high = c->nr;
@@ -194,7 +195,7 @@ static struct hv_err *check_calls(const struct hv_kernel *k, const struct hv_pro
 			  reserves ? "commit" : "reserve");
 }
 
-/* Returns the name of the probe that has the function at AT; NULL: none has. */
+/* Returns the name of the probe with the function at AT, or NULL. */
 static const char *probe_at(const struct hv_kernel *k, struct hv_gva at, size_t *ret_len)
 {
 	const struct hv_symbols *symbols;
@@ -220,8 +221,8 @@ static size_t find_of(const struct hv_probe_calls *c, const char *name, size_t l
 	return nr;
 }
 
-/* Of equal functions the compiler keeps one, to which the others jump. Finds the probe to which
- * the one at PROBE jumps. *RET_NAME NULL: to none. */
+/* The compiler merges identical functions: all but one become a jump to that one. Finds the probe
+ * to which the one at PROBE jumps. *RET_NAME is NULL if it does not jump to a probe. */
 static struct hv_err *find_equal(const struct hv_kernel *k, struct hv_gva probe,
 				 const char **ret_name, size_t *ret_len)
 {

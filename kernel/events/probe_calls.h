@@ -39,8 +39,8 @@ void hv_probe_calls_deinit(struct hv_probe_calls *c);
 
 /* Finds the calls of the probe at PROBE, in the core kernel or in the module that C was read from:
  * *RET_NR calls starting at *RET. If several probes have the same name, the result includes the
- * calls of all of them; if the probe jumps to an identical one, those of the other. Fails with
- * EOPNOTSUPP and the reason if the probe's event cannot be recorded. */
+ * calls of all of them. If the probe only jumps to an identical probe, the result is that probe's
+ * calls. Fails with EOPNOTSUPP and the reason if the probe's event cannot be recorded. */
 struct hv_err *hv_probe_calls_of(const struct hv_kernel *k, const struct hv_probe_calls *c,
 				 struct hv_gva probe, const struct hv_probe_call **ret,
 				 size_t *ret_nr) hv_must_use;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads a catalogue. The top trace array has a list of files, each of which points to an event, in
- * the order of available_events (t_next() in kernel/trace/trace_events.c). The list changes when
- * modules are loaded or removed, so a walk that finds something impossible is repeated. */
+/* Reads a catalogue. The top trace array has a list of files that point to events, in the order of
+ * available_events (t_next() in kernel/trace/trace_events.c). The list changes when modules are
+ * loaded or removed, so a walk that finds invalid data is repeated. */
 #include <string.h>
 
 #include "base/grow.h"
@@ -10,14 +10,14 @@
 
 #define WALKS_MAX 3
 
-/* An event that is being read. */
+/* An event while it is read. */
 struct call {
 	struct hv_event_type type;
 	struct hv_gva name, print_fmt;
 	uint64_t class, data;
 };
 
-/* Returns whether NAME is a valid name of a file. */
+/* Returns whether NAME is a valid file name. */
 static bool is_name(const char *name)
 {
 	if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
@@ -29,8 +29,8 @@ static bool is_name(const char *name)
 }
 
 /* Finds the module of the struct trace_event_call at AT (NULL: the core kernel). MODULE is the
- * value of its member `module`. Returns false if the event is neither of the kernel nor of a
- * module: users of the guest's tracefs make such events, in allocated memory. */
+ * value of its member `module`. Returns false if the event belongs to neither: users of the guest's
+ * tracefs create such events in allocated memory. */
 static bool find_owner(const struct hv_event_reader *r, struct hv_gva at, uint64_t module,
 		       const char **ret_module)
 {
@@ -50,7 +50,7 @@ static bool find_owner(const struct hv_event_reader *r, struct hv_gva at, uint64
 	return false;
 }
 
-/* *RET_OWNED: false if the event is neither of the kernel nor of a module. */
+/* *RET_OWNED is false if the event belongs neither to the kernel nor to a module. */
 static struct hv_err *read_call(struct hv_event_reader *r, struct hv_gva at, struct call *ret,
 				bool *ret_owned)
 {
@@ -86,8 +86,8 @@ static enum hv_event_reg kind_of(const struct hv_event_reader *r, struct hv_gva 
 	return HV_EVENT_REG_OTHER;
 }
 
-/* GET_FIELDS: the function of the class that returns its list of fields; 0: the list is in the
- * class. The kernel has one such function. */
+/* GET_FIELDS is the class's function that returns its list of fields; 0: the list is in the class.
+ * The kernel has one such function. */
 static struct hv_err *read_fields(struct hv_event_reader *r, struct call *c, uint64_t get_fields,
 				  uint64_t templates)
 {
@@ -122,7 +122,7 @@ static struct hv_err *read_class(struct hv_event_reader *r, struct call *c)
 			   hv_copy_u64(copy, l->class.fields_array));
 }
 
-/* As trace_event_name(). */
+/* Like trace_event_name(). */
 static struct hv_err *read_name(struct hv_event_reader *r, struct call *c)
 {
 	struct hv_err *err = NULL;
@@ -166,7 +166,7 @@ static struct hv_err *add_event(struct hv_event_reader *r, struct hv_gva at, siz
 	return NULL;
 }
 
-/* Adds the events of HEAD, the list of the files of a trace array. */
+/* Adds the events of HEAD, the list of files of a trace array. */
 static struct hv_err *walk_files(struct hv_event_reader *r, struct hv_gva head)
 {
 	const struct hv_event_layout *l = &r->layout;
@@ -192,9 +192,10 @@ static struct hv_err *walk_files(struct hv_event_reader *r, struct hv_gva head)
 	return err;
 }
 
-/* Whether the kernel was told not to let anybody trace it, and so has set up no tracing
- * (tracer_alloc_buffers() in kernel/trace/trace.c). It keeps a level or, in newer kernels, a bit
- * for each reason (security/lockdown/lockdown.c), which for this level is more than any level. */
+/* Whether lockdown forbids tracing, so that the kernel has not set it up (tracer_alloc_buffers() in
+ * kernel/trace/trace.c). The kernel stores a level or, in newer kernels, a bit for each reason
+ * (security/lockdown/lockdown.c). The bit of the tracing reason is a higher number than any
+ * level. */
 static bool is_locked_down(const struct hv_kernel_core *core)
 {
 	int64_t tracefs, most;
@@ -216,8 +217,7 @@ static bool is_locked_down(const struct hv_kernel_core *core)
 	return tracefs >= 0 && tracefs < 32 && (value >> tracefs) & 1;
 }
 
-/* Finds the top trace array, which is the last in the list of trace arrays
- * (top_trace_array()). */
+/* Finds the top trace array, the last in the list of trace arrays (top_trace_array()). */
 static struct hv_err *find_top(struct hv_event_reader *r, struct hv_gva arrays,
 			       struct hv_gva *ret_array)
 {
@@ -235,7 +235,7 @@ static struct hv_err *find_top(struct hv_event_reader *r, struct hv_gva arrays,
 	return err;
 }
 
-/* How much the events of system calls have of a program's memory: syscall_user_buf_size. */
+/* Reads the limit for user memory in system-call events: syscall_user_buf_size. */
 static struct hv_err *read_user_bytes(struct hv_event_reader *r, struct hv_gva array)
 {
 	const struct hv_bits bits = r->layout.array_user_bytes;
@@ -293,7 +293,7 @@ static struct hv_err *read_once(const struct hv_event_reader *template, struct h
 	return NULL;
 }
 
-/* The address of a function that the kernel does not have stays 0. */
+/* The address of a function that the kernel lacks stays 0. */
 static void find_functions(struct hv_event_reader *r)
 {
 	const struct hv_kernel_core *core = &r->k->core;
@@ -331,7 +331,7 @@ struct hv_err *hv_catalogue_read(const struct hv_kernel *k, struct hv_catalogue 
 	return hv_err_in(err, "events");
 }
 
-/* A tracepoint has no number of its own, but a name. */
+/* Tracepoints have no ids, so this compares names. */
 static struct hv_err *tracepoint_is_there(const struct hv_kernel *k,
 					  const struct hv_event_type *type, bool *ret)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds the calls by which kernel/tracepoint.c frees arrays of probes (release_probes()). */
+/* Finds the calls with which kernel/tracepoint.c frees arrays of probes (release_probes()). */
 #include <string.h>
 
 #include "kernel/events/probe_calls.h"
 #include "kernel/kernel.h"
 
-/* The function that frees later, and which of its arguments is the struct rcu_head. Since 7.0
- * probes are called under SRCU. */
+/* The function that frees later, and the number of its struct rcu_head argument. Since 7.0 probes
+ * are called under SRCU. */
 static const struct {
 	const char *name;
 	unsigned head_argument;
@@ -15,14 +15,14 @@ static const struct {
 	{"call_srcu", 1},
 };
 
-/* Where the compiler may have put the call: into a function of its own, or into those that add a
- * probe and that remove one. */
+/* The functions that may contain the call, depending on inlining: a separate function, or those
+ * that add and remove a probe. */
 static const char *const alone[] = {"release_probes", NULL};
 static const char *const adders[] = {"tracepoint_add_func", NULL};
 static const char *const removers[] = {"tracepoint_probe_unregister", "tracepoint_remove_func",
 				       NULL};
 
-/* Whether SYMBOL is the function NAME, or a part of it that the compiler has split off. */
+/* Whether SYMBOL is the function NAME or a part of it that the compiler has split off. */
 static bool is_part_of(const char *symbol, const char *name)
 {
 	size_t len = strlen(name);
@@ -54,7 +54,7 @@ static struct hv_err *find_in(const struct hv_kernel *k, const char *const *name
 	return err;
 }
 
-/* *RET: both who adds a probe and who removes one free by these calls. */
+/* *RET: both adding and removing a probe free with these calls. */
 static struct hv_err *find_all(const struct hv_kernel *k, struct hv_gva function,
 			       struct hv_calls *calls, bool *ret)
 {
@@ -79,9 +79,9 @@ static struct hv_err *check_pages(const struct hv_kernel *k, const struct hv_cal
 	return NULL;
 }
 
-/* Since 6.13 (cfeae1ed4647) tracepoints whose probes may sleep have their arrays freed by
- * call_rcu_tasks_trace(). Since 7.0 that is no function, but a call of call_srcu(), as for all
- * others. If something is wrong with these calls, the other tracepoints do not need them. */
+/* Since 6.13 (cfeae1ed4647) the arrays of tracepoints whose probes may sleep are freed with
+ * call_rcu_tasks_trace(). Since 7.0 that is not a function but a call of call_srcu(), as for other
+ * tracepoints. Errors with these calls do not affect other tracepoints. */
 static struct hv_err *find_others(const struct hv_kernel *k, struct hv_release_calls *c)
 {
 	hv_cleanup(hv_calls_deinit) struct hv_calls calls = {0};

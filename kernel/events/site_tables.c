@@ -6,7 +6,7 @@
 #include "kernel/fields.h"
 #include "kernel/kernel.h"
 
-/* Bounds of what a guest can claim. */
+/* Limits on guest data. */
 #define SITES_MAX  65536u
 #define TABLES_MAX 4096u
 
@@ -59,8 +59,7 @@ struct hv_err *hv_site_tables_word(struct hv_site_tables *t, struct hv_gva at, u
 	return NULL;
 }
 
-/* Adds the entries of the key from AT on. They end at an entry of another key, or at the table's
- * END. */
+/* Adds the entries of the key from AT on, up to an entry of another key or the table's END. */
 static struct hv_err *read_entries(struct hv_site_tables *t, uint64_t at, uint64_t end)
 {
 	uint8_t bytes[HV_SITE_ENTRY_MAX];
@@ -79,7 +78,7 @@ static struct hv_err *read_entries(struct hv_site_tables *t, uint64_t at, uint64
 	return err;
 }
 
-/* False: AT is not in the table of the module at MODULE, or there is no such module. */
+/* Returns false if AT is not in the table of the module at MODULE, or there is no such module. */
 static bool find_module_end(const struct hv_site_tables *t, uint64_t module, uint64_t at,
 			    uint64_t *ret_end)
 {
@@ -95,8 +94,8 @@ static bool find_module_end(const struct hv_site_tables *t, uint64_t module, uin
 	return !err && at >= start && at < *ret_end;
 }
 
-/* Finds the end of the table that AT is in. MODULE: whose it should be, which may have been loaded
- * just now; 0: the kernel's, or that of the module that the key is of. */
+/* Finds the end of the table that contains AT. MODULE is its expected owner, which may have just
+ * been loaded; 0: the kernel, or the module that contains the key. */
 static struct hv_err *find_end(const struct hv_site_tables *t, uint64_t at, uint64_t module,
 			       uint64_t *ret_end)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads what the kernel knows about a system call: its struct syscall_metadata
+/* Reads the kernel's description of a system call, struct syscall_metadata
  * (include/trace/syscall.h). */
 #include "kernel/events/reader.h"
 #include "kernel/fields.h"
 
-/* Reads the NR strings to which the array of pointers at AT points. */
+/* Reads the NR strings that the array of pointers at AT points to. */
 static struct hv_err *read_words(struct hv_event_reader *r, uint64_t at, uint32_t nr,
 				 const char *const **ret)
 {
@@ -23,7 +23,7 @@ static struct hv_err *read_words(struct hv_event_reader *r, uint64_t at, uint32_
 	return err;
 }
 
-/* BITS of COPY, a signed number; none is -1. */
+/* Returns BITS of COPY as a signed number, or -1 if BITS is empty. */
 static int32_t copy_signed(struct hv_span copy, struct hv_bits bits)
 {
 	unsigned unused_bits = 32 - bits.nr;

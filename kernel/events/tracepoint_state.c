@@ -7,14 +7,14 @@
 #include "kernel/fields.h"
 #include "kernel/kernel.h"
 
-/* Bounds of what a guest can claim. */
+/* Limits on guest data. */
 #define PROBES_MAX    1024u
 #define PROBE_MAX_LEN 64u
 
-/* How often the probes are read while the guest exchanges their array. */
+/* Number of attempts to read the probes while the guest replaces their array. */
 #define READS_MAX 8
 
-/* The locks that the kernel has while it adds or removes a probe or changes code. */
+/* The locks that the kernel holds while it adds or removes a probe or changes code. */
 static const char *const locks[HV_TRACEPOINT_LOCKS] = {
 	"tracepoints_mutex", "tracepoint_module_list_mutex", "jump_label_mutex",
 	"static_call_mutex", "text_mutex"};
@@ -77,7 +77,7 @@ static struct hv_err *find_file(const struct hv_kernel_core *core, struct hv_tra
 	return hv_fields_find(core, "trace_event_file", file, HV_ARRAY_LEN(file));
 }
 
-/* Without it, no tracepoint can be joined that the guest uses. */
+/* Without it, hvtrace cannot add its probe to tracepoints that the guest uses. */
 static void find_calls(const struct hv_kernel *k, struct hv_tracepoint_layout *l)
 {
 	HV_AUTO_ERR struct hv_err *err = hv_call_layout_find(k, &l->calls);
@@ -93,7 +93,7 @@ static void find_syscalls(const struct hv_kernel *k, struct hv_tracepoint_layout
 	l->has_syscalls = !err;
 }
 
-/* Without it, page faults cannot be recorded where they have one. */
+/* Without it, page faults cannot be recorded in kernels with such a key. */
 static void find_common(const struct hv_kernel *k, struct hv_tracepoint_layout *l)
 {
 	HV_AUTO_ERR struct hv_err *err = hv_common_key_find(k, &l->common);
@@ -204,7 +204,7 @@ static struct hv_err *read_place(const struct hv_kernel *k, const struct hv_jump
 			  (unsigned long long)place.at.v);
 }
 
-/* Adds the places of the static key at KEY. */
+/* Adds the sites of the static key at KEY. */
 static struct hv_err *read_places(const struct hv_kernel *k, const struct hv_tracepoint_layout *l,
 				  struct hv_gva key, struct hv_tracepoint_state *s)
 {
@@ -221,7 +221,7 @@ static struct hv_err *read_places(const struct hv_kernel *k, const struct hv_tra
 		if (site->is_init)
 			continue;
 		err = read_place(k, site, &s->places[s->nr_places]);
-		/* As seen when the key is off. */
+		/* Sites are reported as if the key is off. */
 		if (!err && site->is_default_on)
 			err = hv_err_new(EINVAL, "0x%llx is a jump while the key is off",
 					 (unsigned long long)site->code.v);
@@ -247,7 +247,7 @@ static struct hv_err *read_static_call(const struct hv_kernel *k,
 	return hv_read_u64(&k->core.as, s->static_call_at, &s->static_call);
 }
 
-/* What is wrong with the calls concerns only whoever wants to change them. */
+/* Ignores invalid calls, because they only matter to code that changes them. */
 static struct hv_err *read_calls(const struct hv_kernel *k, const struct hv_tracepoint_layout *l,
 				 const struct hv_tracepoint *tp, struct hv_tracepoint_state *s)
 {
@@ -276,7 +276,7 @@ static struct hv_err *read_count(const struct hv_kernel *k, struct hv_gva at,
 	return err;
 }
 
-/* Reads the count at AT of those of the NR TRACEPOINTS that are on, if TP is one of them. */
+/* If TP is one of the NR TRACEPOINTS, reads the number of enabled ones among them at AT. */
 static struct hv_err *read_counted(const struct hv_kernel *k, const struct hv_tracepoint_layout *l,
 				   const struct hv_tracepoint *tp, struct hv_gva at,
 				   const struct hv_gva *tracepoints, size_t nr,
@@ -328,8 +328,8 @@ static struct hv_err *read_common(const struct hv_kernel *k, const struct hv_tra
 	return err;
 }
 
-/* Reads the probes into RET, which is empty. *RET_STAYED: the tracepoint has the array still that
- * was read. Otherwise the guest may have freed it before. */
+/* Reads the probes into RET, which is empty. *RET_STAYED: the tracepoint still has the array that
+ * was read. If not, the guest may have freed it before the read. */
 static struct hv_err *read_array(const struct hv_kernel *k, const struct hv_tracepoint_layout *l,
 				 const struct hv_tracepoint *tp, struct hv_gva_range ours,
 				 struct hv_tracepoint_state *ret, bool *ret_stayed)
@@ -422,7 +422,7 @@ void hv_tracepoint_state_deinit(struct hv_tracepoint_state *s)
 
 struct sameness {
 	const struct hv_kernel *k;
-	struct hv_err *err; /* the first */
+	struct hv_err *err; /* the first error */
 	bool is_same;
 };
 

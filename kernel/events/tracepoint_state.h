@@ -76,8 +76,7 @@ struct hv_tracepoint_state {
 	struct hv_gva static_call_at;	    /* address of that target; 0: none */
 	struct hv_tracepoint_probe *probes; /* owned */
 	size_t nr_probes;
-	/* Owned: the sites of its own static key, then those of the key that it shares with
-	 * others. */
+	/* Owned: first the sites of its own static key, then the sites of the shared key. */
 	struct hv_key_place *places;
 	size_t nr_own_places, nr_places;
 	/* The calls of its static call, while it has probes; empty if unknown. */

@@ -3,7 +3,7 @@
 #include "kernel/events/reader.h"
 #include "kernel/fields.h"
 
-/* Reads a struct tracepoint_ext. AT: its address; 0: there is none. */
+/* Reads a struct tracepoint_ext. AT is its address, or 0 if the kernel has no such structure. */
 static struct hv_err *read_ext(struct hv_event_reader *r, struct hv_gva at,
 			       struct hv_tracepoint *tp)
 {
