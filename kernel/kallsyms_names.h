@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The compressed names of kallsyms: finds them in an image, and expands one after the other.
- * Leaves to others: addresses (kallsyms.h). Private to kernel/. */
+/* The compressed names of kallsyms: finds them in an image and expands one at a time. kallsyms.h
+ * reads addresses. Private to kernel/. */
 #pragma once
 
 #include "base/bytes.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The events of the host that a session can record: tracepoints of the host's kernel, by name. Both
- * sides of a session know the list, so that they speak of its numbers only. Events are added at the
- * end. */
+/* The host events that a session can record: tracepoints of the host's kernel, by name. Both sides
+ * of a session have this list and refer to events by index. Append new events at the end. */
 #pragma once
 
 struct hv_host_event_name {

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A KVM guest that is reached by injection (docs/internals/inject.md): threads of the VMM are
- * stopped for a hold and made to execute system calls, which make the region and read registers.
- * Guest RAM is reached as without injection. Leaves to others: the VMM's own ways (vmm.h). Internal
- * to vmm/. */
+/* Access to a KVM guest by injection (docs/internals/inject.md): threads of the VMM are stopped for
+ * a hold and made to execute system calls, which create the region and read registers. Guest RAM is
+ * accessed as without injection. vmm.h abstracts the VMM. Internal to vmm/. */
 #pragma once
 
 #include "vmm/inject/vmm.h"
 
-/* Takes what is VMM's self on success only, and changes nothing. Errors: this guest cannot be
- * reached by injection, and why. */
+/* Changes nothing. Takes ownership of VMM's self on success only. On error this guest cannot be
+ * accessed by injection, and the message gives the reason. */
 struct hv_err *hv_inject_guest(const struct hv_vmm *vmm, struct hv_guest **ret) hv_must_use;
-/* Marks the refusal WHY with HV_ERR_NEEDS_MONITOR. Takes WHY, which may be NULL. */
+/* Marks the refusal WHY with HV_ERR_NEEDS_MONITOR and returns it. WHY may be NULL. */
 struct hv_err *hv_inject_not_possible(struct hv_err *why) hv_must_use;
 /* Whether the VMM has a region that hvtrace made. */
 bool hv_inject_has_region(const struct hv_vmm *vmm);

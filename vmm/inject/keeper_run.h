@@ -5,12 +5,12 @@
 
 #include "vmm/inject/keeper.h"
 
-/* As many as a hold usually makes, so that it needs one request. */
+/* Enough for most holds, so that they need one request. */
 #define KEEPER_WRITES_MAX 4096
 
 enum keeper_op { KEEPER_HOLD, KEEPER_CALLS, KEEPER_WRITE, KEEPER_RELEASE };
 
-/* A message ends behind what its request or answer uses (keeper_request_bytes(),
+/* A message ends after the part that its request or answer uses (keeper_request_bytes(),
  * keeper_answer_bytes()). */
 struct keeper_message {
 	uint32_t op;
@@ -18,8 +18,8 @@ struct keeper_message {
 	uint32_t nr;  /* of threads, calls or writes */
 	uint32_t len_bytes;
 	uint32_t all_in_run; /* answer of hold */
-	/* hold: its limit; answer of hold: when that began to count; answer of release: how long it
-	 * lasted */
+	/* hold: its limit; answer of hold: the start of the limit; answer of release: the
+	 * duration */
 	uint64_t ns;
 	char text[256];
 	union {

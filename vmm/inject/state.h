@@ -17,7 +17,7 @@ struct hv_inject {
 	struct hv_keeper *keeper;
 	uint64_t region_hva;
 	uint64_t held_ns;
-	uint64_t held_from_ns; /* the time of the last hold counts from here */
+	uint64_t held_from_ns; /* start of the last hold's time */
 	struct hv_sync sync;
 	pid_t *tids;		   /* owned; of the vCPUs that KVM, SYNC and REGS describe */
 	struct hv_vcpu_regs *regs; /* owned; of the current hold, if HAS_REGS */
@@ -25,28 +25,29 @@ struct hv_inject {
 	struct hv_shadow shadow;
 };
 
-/* refusal.c: why the VMM's threads must not be stopped or made to execute calls. */
+/* refusal.c: checks whether the VMM's threads may be stopped and made to execute calls. */
 struct hv_err *hv_inject_check_rights(const struct hv_inject *j) hv_must_use;
 /* Seccomp filters, shadow stacks. */
 struct hv_err *hv_inject_check_filters(const struct hv_inject *j) hv_must_use;
-/* Whether LINE of a thread's status in /proc says that it has a user-mode shadow stack. */
+/* Whether LINE of a thread's status in /proc shows a user-mode shadow stack. */
 bool hv_status_line_has_shadow_stack(const char *line);
 struct hv_err *hv_inject_check_debugger(const struct hv_inject *j) hv_must_use;
 
-/* hold.c: starts the keeper that holds, unless there is one. */
+/* hold.c: starts the keeper for holds, if it does not run. */
 struct hv_err *hv_inject_need_keeper(struct hv_inject *j) hv_must_use;
 /* Begins a hold of at most MAX_NS. */
 struct hv_err *hv_inject_hold(struct hv_inject *j, uint64_t max_ns) hv_must_use;
-/* A hold for one request, and its end. GO_ON takes ERR and returns it, or its own error. */
+/* Begins and ends a hold for one request. hv_inject_go_on() takes ERR and returns it or its own
+ * error. */
 struct hv_err *hv_inject_stop(struct hv_inject *j) hv_must_use;
 struct hv_err *hv_inject_go_on(struct hv_inject *j, struct hv_err *err) hv_must_use;
 
-/* region.c: makes or finds the region, once, and maps it as J->region. */
+/* region.c: creates or finds the region, once, and maps it as J->region. */
 struct hv_err *hv_inject_region(struct hv_inject *j) hv_must_use;
 void hv_inject_drop_region(struct hv_inject *j);
-/* Makes the region's memory huge pages where the kernel does that on request (madvise(2),
- * MADV_COLLAPSE): the guest's first access to each page is an exit, and 2 MiB pages need fewer of
- * them than pages of 4 KiB. The contents of the region stay. */
+/* Converts the region's memory to huge pages if the kernel supports this on request (madvise(2),
+ * MADV_COLLAPSE): the guest's first access to each page is an exit, and 2 MiB pages cause fewer of
+ * them. The region keeps its contents. */
 void hv_inject_want_huge(const struct hv_inject *j);
 /* Keeps the guest from being migrated (hv_guest_pin()). */
 struct hv_err *hv_inject_pin(struct hv_inject *j) hv_must_use;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stops threads of another process for a moment by ptrace(2). The ptracer is the calling thread:
- * when it ends in any way, the kernel detaches every thread, and the threads run on. A signal that
- * comes meanwhile is passed on at once; a job-control stop is left as it is. Leaves to others:
- * which threads (kvm.h), what a stopped thread is made to do (call.h). */
+/* Stops threads of another process briefly with ptrace(2). The ptracer is the calling thread: when
+ * it ends in any way, the kernel detaches every thread, and the threads continue. Signals that
+ * arrive during the stop are passed on immediately; job-control stops are preserved. kvm.h chooses
+ * the threads; call.h makes them execute calls. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,19 +23,19 @@ struct hv_threads {
 	struct hv_thread *list; /* owned */
 	size_t nr;
 	pid_t pid; /* the process that they must belong to; 0: any */
-	int pidfd; /* of it, borrowed; used if PID is not 0 */
+	int pidfd; /* pidfd of that process, borrowed; used if pid is not 0 */
 };
 
 /* They may belong to any process, until PID and PIDFD are set. */
 void hv_threads_init(struct hv_threads *t, const pid_t *tids, size_t nr);
 void hv_threads_deinit(struct hv_threads *t);
 
-/* Makes this thread the ptracer of all of them, which run on, and looks whether they are PID's: a
- * thread that is traced keeps its id. ESRCH: one has ended, or is another process's. EPERM: no
- * permission, or it has another ptracer. */
+/* Makes this thread the ptracer of all of them without stopping them, and checks that they belong
+ * to PID: the id of a traced thread cannot be reused. Fails with ESRCH if one has ended or belongs
+ * to another process, or EPERM without permission or if it has another ptracer. */
 struct hv_err *hv_threads_seize(struct hv_threads *t) hv_must_use;
-/* Stops all of them, and seizes them if they are not. On error none is stopped. ESRCH: one has
- * ended. ETIMEDOUT: one did not stop by DEADLINE. */
+/* Stops all of them, after seizing them if necessary. On error none is stopped. Fails with ESRCH if
+ * one has ended, or ETIMEDOUT if one did not stop by DEADLINE. */
 struct hv_err *hv_threads_stop(struct hv_threads *t, uint64_t deadline_ns) hv_must_use;
 /* Resumes a stopped thread for a short time and stops it again. */
 struct hv_err *hv_thread_again(struct hv_thread *t, uint64_t deadline_ns) hv_must_use;
@@ -55,6 +55,6 @@ struct hv_err *hv_thread_settle(struct hv_thread *t, uint64_t deadline_ns) hv_mu
 extern void (*hv_inject_step)(const char *where);
 void hv_inject_at(const char *where);
 
-/* The memory of the process of a thread. False: not all of it can be read or written. */
+/* Access the memory of a thread's process. Return false if not all of it can be read or written. */
 bool hv_thread_read(pid_t pid, uint64_t at, void *to, size_t len_bytes);
 bool hv_thread_write(pid_t pid, uint64_t at, const void *from, size_t len_bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The VMM of a guest that is reached by injection: what injection has to know of it, and asks it
- * for. The folder of a kind of VMM makes it (vmm/qemu/injected.h). */
+/* The VMM of a guest that is accessed by injection: the properties and functions of it that
+ * injection needs. Each kind of VMM implements this (vmm/qemu/injected.h). */
 #pragma once
 
 #include "vmm/guest.h"
@@ -9,11 +9,11 @@
 
 #define HV_VMM_PIN_BYTES_MAX 8192
 
-/* All of them are there. Functions that are named as one of vmm/guest.h do the same. */
+/* All members are mandatory. Functions with a name of vmm/guest.h behave like that function. */
 struct hv_vmm_ops {
 	void (*free)(void *self);
 	struct hv_err *(*refusal)(void *self);
-	/* EBUSY when the guest is not running. */
+	/* Fails with EBUSY if the guest is not running. */
 	struct hv_err *(*is_running)(void *self);
 	struct hv_err *(*count_vcpus)(void *self, unsigned *ret);
 	struct hv_err *(*vcpu_threads)(void *self, pid_t *ret, size_t max, size_t *ret_nr);
@@ -21,23 +21,24 @@ struct hv_vmm_ops {
 	struct hv_err *(*registers)(void *self, struct hv_vcpu_regs *ret, size_t nr);
 
 	struct hv_err *(*read)(void *self, struct hv_gpa gpa, void *buf, size_t len);
-	/* Before a hold: loads the RAM again if some of it can go. */
+	/* Before a hold: reads the RAM layout again if some RAM can be unplugged. */
 	struct hv_err *(*look_at_ram)(void *self);
-	/* From now on the guest is held, and its RAM cannot change; or no longer. */
+	/* Notifications: the guest is held, so that its RAM cannot change; it is no longer held. */
 	void (*held)(void *self);
 	void (*released)(void *self);
-	/* ENOTSUP: something accesses the guest's RAM without the VMM's mappings. */
+	/* Fails with ENOTSUP if a device or process accesses the guest's RAM without the VMM's
+	 * mappings. */
 	struct hv_err *(*pages_are_its_own)(void *self);
 
-	/* Whether the way without injection would find a region. */
+	/* Whether the access path without injection would find a region. */
 	bool (*has_region)(void *self);
-	/* Finds addresses for a region that nothing in the guest uses or will use, among those of
-	 * PHYS_BITS. ENOSPC: there are none. */
+	/* Finds guest-physical addresses below 2^PHYS_BITS for a region that nothing in the guest
+	 * uses or will use. Fails with ENOSPC if there are none. */
 	struct hv_err *(*find_place)(void *self, unsigned phys_bits, uint64_t len_bytes,
 				     struct hv_gpa *ret);
 
 	/* The pin (hv_guest_pin()) is a file with this image, which the VMM opens by PATH. Returns
-	 * how long it is. */
+	 * its length. */
 	size_t (*pin_image)(uint8_t ret[HV_VMM_PIN_BYTES_MAX]);
 	struct hv_err *(*pin_is_set)(void *self, bool *ret);
 	struct hv_err *(*pin_set)(void *self, const char *path);
@@ -47,18 +48,18 @@ struct hv_vmm_ops {
 struct hv_vmm {
 	const struct hv_vmm_ops *ops;
 	void *self;
-	/* As in struct hv_guest_info; borrowed from SELF, like all pointers here. */
+	/* Like in struct hv_guest_info; borrowed from SELF, like all pointers here. */
 	const char *name;
 	const char *id;
 	enum hv_accel accel;
 	const struct hv_arch *arch;
 	unsigned nr_vcpus;
-	const char *monitor; /* a word for what the VMM is asked by: "libvirt" */
+	const char *monitor; /* name of the VMM's control interface: "libvirt" */
 	const struct hv_process *process;
 	int pidfd;
 	struct hv_process_memory *memory;
 	const struct hv_ram *ram;
-	bool stays_migratable; /* it was started so that it refuses to have a region */
-	bool has_own_filter;   /* one seccomp filter of its threads is its own, and lets the calls
-				* of call.h pass */
+	bool stays_migratable; /* it was started with an option that makes it reject a region */
+	bool has_own_filter;   /* one seccomp filter of its threads is its own, and allows the calls
+				  of call.h */
 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Puts a kernel, its initrd and its command line into the memory of a machine of our own, with the
- * data that a boot loader and firmware would give the kernel.
+/* Loads a kernel, its initrd and its command line into the memory of an hvtrace machine, with the
+ * data that a boot loader and firmware would pass to the kernel.
  *
  *   0x00500 GDT   0x07000 boot_params   0x09000 page tables (cpu.h)   0x20000 command line
- *   0xe0000 ACPI tables   the kernel where it asks to be, the initrd as high as the kernel allows
+ *   0xe0000 ACPI tables   the kernel at its requested address, the initrd as high as the kernel
+ *   allows
  *
- * Leaves to others: the format of kernel files (image.h), vCPUs (cpu.h). */
+ * image.h parses kernel files; cpu.h sets up vCPUs. */
 #pragma once
 
 #include "vmm/minivm/memory.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The vCPUs of a machine of our own in the state in which the boot protocol starts a kernel. This
- * is the only place in vmm/ that knows the parts of an x86-64 vCPU; other hosts do not have it
- * (none.c). */
+/* The vCPUs of an hvtrace machine in the state in which the boot protocol starts a kernel. Only
+ * this file of vmm/ knows the parts of an x86-64 vCPU; other hosts do not support it (none.c). */
 #pragma once
 
 #include "vmm/minivm/memory.h"
@@ -17,34 +16,33 @@ struct hv_err *hv_minivm_cpu_identify(int kvm_fd, int vcpu_fd, unsigned cpu,
 struct hv_err *hv_minivm_cpu_start(int vcpu_fd, struct hv_gpa entry) hv_must_use;
 
 /* Makes vCPUs exit when the guest sets the base of its per-CPU data. A kernel does that early in
- * startup_64, where its image is mapped at its physical address, and again when its image is mapped
- * where it will stay. */
+ * startup_64, while its image is mapped at its physical address, and again when its image is mapped
+ * at its final address. */
 struct hv_err *hv_minivm_cpu_watch_base(int kvm_fd, int vm_fd) hv_must_use;
 struct hv_err *hv_minivm_cpu_unwatch_base(int vm_fd) hv_must_use;
-/* Completes the write that the exit RUN was for. *RET_IN_KERNEL: the writing code is in the range
- * of addresses where kernel images are mapped. */
+/* Completes the write that caused the exit RUN. *RET_IN_KERNEL: the writing code is in the address
+ * range of kernel images. */
 struct hv_err *hv_minivm_cpu_base_exit(int vcpu_fd, struct kvm_run *run,
 				       bool *ret_in_kernel) hv_must_use;
 
-/* A breakpoint: instead of the instruction at AT, a vCPU executes one that writes to this port.
- * That is an exit on every KVM, while debug registers do not work on every one. If AT has a mark
- * for indirect calls, the instruction after the mark is replaced, since a starting kernel reads
- * these marks. */
+/* A breakpoint: the instruction at AT is replaced by one that writes to this port. That causes an
+ * exit on every KVM, while debug registers do not work on every one. If AT contains a mark for
+ * indirect calls, the instruction after the mark is replaced, because a booting kernel reads these
+ * marks. */
 #define HV_MINIVM_BREAK_PORT 0x9eu
 #define HV_MINIVM_BREAK_LEN  2
 
 struct hv_minivm_break {
 	struct hv_gva at;
-	uint8_t *host[HV_MINIVM_BREAK_LEN]; /* of each byte, in the machine's memory */
+	uint8_t *host[HV_MINIVM_BREAK_LEN]; /* address of each byte in the machine's memory */
 	uint8_t old[HV_MINIVM_BREAK_LEN];
 };
 
-/* Sets a breakpoint. The vCPU must be stopped, and must have AT mapped as it will be when it
+/* Sets a breakpoint. The vCPU must be stopped, and its page tables must map AT as they will when it
  * executes AT. */
 struct hv_err *hv_minivm_cpu_break(int vcpu_fd, const struct hv_minivm_memory *m, struct hv_gva at,
 				   struct hv_minivm_break *ret) hv_must_use;
-/* Whether a vCPU that has left the guest has left it at B. */
+/* Whether a vCPU exited at B. */
 bool hv_minivm_cpu_is_at(int vcpu_fd, const struct hv_minivm_break *b);
-/* Removes a breakpoint. A vCPU that has just left the guest at B will execute the original
- * instruction next. */
+/* Removes a breakpoint. A vCPU that has just exited at B executes the original instruction next. */
 struct hv_err *hv_minivm_cpu_unbreak(int vcpu_fd, const struct hv_minivm_break *b) hv_must_use;

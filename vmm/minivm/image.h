@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Decodes a kernel file for a machine of our own: what to load where, and the entry point. The file
- * is a bzImage, which is started at its 64-bit entry point, or an ELF vmlinux. Pure; the file is
- * not trusted. Source: Documentation/arch/x86/boot.rst. Leaves to others: memory, and the data for
- * the kernel (boot.h). */
+/* Decodes a kernel file for an hvtrace machine: the parts to load, their addresses and the entry
+ * point. The file is a bzImage, which is started at its 64-bit entry point, or an ELF vmlinux.
+ * Pure; the file is untrusted. Source: Documentation/arch/x86/boot.rst. boot.h loads it. */
 #pragma once
 
 #include "base/addr.h"
@@ -30,5 +29,6 @@ struct hv_minivm_image {
 	struct hv_span setup_header; /* of a bzImage, from its offset 0x1f1; else empty */
 };
 
-/* ENOEXEC: not a kernel, a kernel of another architecture, or cut off; the message says which. */
+/* Fails with ENOEXEC if it is not a kernel, is for another architecture, or is truncated; the
+ * message has the reason. */
 struct hv_err *hv_minivm_image_parse(struct hv_span file, struct hv_minivm_image *ret) hv_must_use;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The state of a machine of our own, for the files that implement minivm.h. */
+/* The state of an hvtrace machine, for the files that implement minivm.h. */
 #pragma once
 
 #include <pthread.h>
@@ -21,7 +21,7 @@ struct hv_minivm_vcpu {
 	struct kvm_run *run; /* owned mapping */
 	pthread_t thread;
 	bool has_thread;
-	bool is_pending; /* KVM completes what the last exit was for at the next KVM_RUN */
+	bool is_pending; /* the next KVM_RUN completes the operation of the last exit */
 };
 
 enum hv_minivm_watch {
@@ -30,10 +30,10 @@ enum hv_minivm_watch {
 	HV_MINIVM_WATCH_BREAK, /* a vCPU reaches a breakpoint */
 };
 
-/* Pages of RAM that are replaced by copies, in which text is patched. */
+/* Pages of RAM that are replaced by copies with patched text. */
 struct hv_minivm_shadow {
 	int fd; /* file of the copies, with the RAM's offsets; -1: text is patched in place */
-	int memory_fd;	/* the memory of this process, with what is mapped where; for reading */
+	int memory_fd; /* /proc file of this process's own memory, to look up mappings; read-only */
 	uint8_t *pages; /* a byte for each page of RAM: enum in shadow.c */
 };
 
@@ -42,10 +42,11 @@ struct hv_minivm {
 	int kvm_fd;
 	int vm_fd;
 	int end_fd;
-	int gone[2]; /* a pipe, of which others read the end when nobody reads the guest any more */
-	/* Two sockets: there is something to read from the second one from when the machine stops
-	 * by hv_minivm_stop_at. Others have that, and may do to it what they like: nothing here
-	 * waits for it. */
+	int gone[2]; /* a pipe: other processes poll one end, which becomes readable when the guest
+			is no longer read */
+	/* Two sockets: the second one is readable while the machine is stopped by
+	 * hv_minivm_stop_at. Other processes have it and may misuse it: nothing here waits for
+	 * it. */
 	int stop_fds[2];
 	struct hv_minivm_memory memory;
 	struct hv_minivm_shadow shadow;
@@ -59,59 +60,60 @@ struct hv_minivm {
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	/* the rest: only under the lock */
-	unsigned nr_stops;  /* reasons for which the vCPUs must be stopped */
+	/* protected by `lock`: */
+	unsigned nr_stops;  /* number of reasons to stop the vCPUs */
 	unsigned nr_parked; /* vCPUs that are stopped or have ended */
 	bool is_started;
 	bool is_at_start; /* stopped by hv_minivm_run_to_kernel or hv_minivm_run_to */
 	bool is_ended;
-	bool is_patched;      /* by the session (hv_guest_pin) */
-	struct hv_err *error; /* why it ended; NULL: it was switched off */
+	bool is_patched;      /* by a session (hv_guest_pin) */
+	struct hv_err *error; /* why it ended; NULL: powered off */
 	bool is_held;
 	uint64_t hold_until_ns;
 	enum hv_minivm_watch watch;
-	struct hv_minivm_vcpu *reached_by; /* NULL: what WATCH waits for has not happened */
+	struct hv_minivm_vcpu *reached_by; /* NULL: the watched event has not happened */
 	struct hv_minivm_break at;	   /* with HV_MINIVM_WATCH_BREAK */
-	bool has_stop;			   /* AT is of hv_minivm_stop_at */
+	bool has_stop;			   /* AT belongs to hv_minivm_stop_at */
 	bool is_at_stop;
 	uint16_t pm_enable;
 };
 
 /* vcpu.c. The main function of a vCPU's thread; ARG is the vCPU. */
 void *hv_minivm_vcpu_main(void *arg);
-/* Ends the machine, because of ERR if it is not NULL. Takes ERR. Only the first call has an effect.
- */
+/* Ends the machine, because of ERR if it is not NULL. Takes ERR. Only the first call has an
+ * effect. */
 void hv_minivm_end(struct hv_minivm *o, struct hv_err *err);
-/* Adds a reason for the vCPUs to be stopped, and waits until they are; takes a reason away.
- * ETIMEDOUT: a vCPU did not leave the guest, and no reason was added. */
+/* hv_minivm_stop_vcpus() adds a reason to stop the vCPUs and waits until they stop;
+ * hv_minivm_resume_vcpus() removes one. Fails with ETIMEDOUT if a vCPU did not leave the guest;
+ * then no reason was added. */
 struct hv_err *hv_minivm_stop_vcpus(struct hv_minivm *o) hv_must_use;
 void hv_minivm_resume_vcpus(struct hv_minivm *o);
 
-/* Under the lock: makes every vCPU leave the guest and look whether it must stop. */
+/* Call this with the lock held. Makes every vCPU leave the guest and check whether it must stop. */
 void hv_minivm_kick_all(struct hv_minivm *o);
 
-/* stop.c. To be called when V writes to the port of breakpoints. False: it is not at a breakpoint.
- */
+/* stop.c. Called when V writes to the breakpoint port. Returns false if V is not at a
+ * breakpoint. */
 bool hv_minivm_at_break(struct hv_minivm_vcpu *v);
-/* To be called when V has set the per-CPU base in the range of kernel images. */
+/* Called when V has set the per-CPU base in the address range of kernel images. */
 void hv_minivm_at_base(struct hv_minivm_vcpu *v);
-/* The guest's operations of the same names. */
+/* The guest operations with these names. */
 struct hv_err *hv_minivm_stop_at(struct hv_minivm *o, struct hv_gva at) hv_must_use;
 struct hv_err *hv_minivm_is_at_stop(struct hv_minivm *o, bool *ret) hv_must_use;
 /* Resumes the machine, or cancels the stop. */
 void hv_minivm_end_stop(struct hv_minivm *o);
 
-/* shadow.c. From now on text is patched in copies of its pages. */
+/* shadow.c. Makes later text patches use copies of the pages. */
 struct hv_err *hv_minivm_shadow_want(struct hv_minivm *o) hv_must_use;
 /* Announces that text at GPA will be written. */
 void hv_minivm_shadow_prepare(struct hv_minivm *o, struct hv_gpa gpa);
-/* Replaces the page at OFF of RAM by a copy, if that was prepared. All vCPUs must be stopped. */
+/* Replaces the page at OFF of RAM by its copy, if that was prepared. All vCPUs must be stopped. */
 struct hv_err *hv_minivm_shadow_page(struct hv_minivm *o, uint64_t off) hv_must_use;
-/* Maps the pages of RAM again, with what the guest changed in the copies. */
+/* Maps the pages of RAM again, including the guest's changes in the copies. */
 struct hv_err *hv_minivm_shadow_put_back(struct hv_minivm *o) hv_must_use;
 void hv_minivm_shadow_deinit(struct hv_minivm *o);
 
-/* port.c. Makes the devices handle an access to PORT. *RET_ENDS: the guest has switched the machine
- * off or reset it. */
+/* port.c. Lets the devices handle an access to PORT. *RET_ENDS: the guest has powered off or reset
+ * the machine. */
 void hv_minivm_port(struct hv_minivm *o, unsigned port, unsigned len_bytes, uint8_t *data,
 		    bool is_write, bool *ret_ends);

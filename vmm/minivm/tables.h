@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The ACPI tables of a machine of our own, which tell its kernel about CPUs, interrupt controllers
- * and how to switch off. Pure. Source: ACPI 6.5, chapter 5. */
+/* The ACPI tables of an hvtrace machine, which describe CPUs, interrupt controllers and power-off
+ * to its kernel. Pure. Source: ACPI 6.5, chapter 5. */
 #pragma once
 
 #include <stddef.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A file of the VMM's, taken as one of its own descriptors (pidfd_getfd(2)), which keeps the access
- * that the VMM has. A path to it (/proc/PID/map_files, /proc/PID/fd) is never opened: the VMM could
- * put another file there in between, which only root may write. Leaves to others: what is in the
- * file. */
+/* A file of the VMM, opened by duplicating the VMM's descriptor (pidfd_getfd(2)), which preserves
+ * the VMM's access mode. Paths to it (/proc/PID/map_files, /proc/PID/fd) are never opened, because
+ * the VMM could replace the file with one that only root may write. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +12,7 @@
 #include "vmm/process/maps.h"
 
 struct hv_vmm_file {
-	int fd;	    /* here; the caller closes it */
+	int fd;	    /* in this process; the caller closes it */
 	int vmm_fd; /* its number in the VMM */
 	uint64_t dev;
 	uint64_t inode;
@@ -21,9 +20,10 @@ struct hv_vmm_file {
 };
 #define HV_VMM_FILE_NONE ((struct hv_vmm_file){-1, -1, 0, 0, 0})
 
-/* Takes descriptor VMM_FD of the process of PIDFD. EBADF: it has none, or it is not a regular file
- * that is open for reading and writing. */
+/* Duplicates descriptor VMM_FD of the process of PIDFD. Fails with EBADF if it does not exist or is
+ * not a regular file open for reading and writing. */
 struct hv_err *hv_vmm_file_take(int pidfd, int vmm_fd, struct hv_vmm_file *ret) hv_must_use;
-/* Takes the descriptor of the file that is mapped as VMA in process PID, which is the one of PIDFD.
- * False: the VMM has none that is open for reading and writing, among the first few thousand. */
+/* Duplicates the descriptor of the file that is mapped as VMA in process PID, to which PIDFD
+ * refers. Returns false if the VMM has none open for reading and writing, among the first few
+ * thousand. */
 bool hv_vmm_file_of(pid_t pid, int pidfd, const struct hv_vma *vma, struct hv_vmm_file *ret);

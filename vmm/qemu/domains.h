@@ -10,11 +10,11 @@
 struct hv_domain {
 	char *name;
 	char *uuid;
-	int id;		   /* -1 when it is shut off */
-	char *state;	   /* "running", "paused", "shut off" */
-	char *reason;	   /* why it cannot be traced; NULL: it can, as far as that is known without
-			      reading its memory */
-	bool lacks_device; /* then the error of hv_guest_region() says what to add */
+	int id;	      /* -1 if it is shut off */
+	char *state;  /* "running", "paused", "shut off" */
+	char *reason; /* why it cannot be traced; NULL: it can, as far as is known without reading
+			 its memory */
+	bool lacks_device; /* then the error of hv_guest_region() explains what to add */
 };
 /* LIBVIRT_URI as for hv_guest_open(). */
 struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a VMM says of itself and its guest, as values of fixed size. A process without rights makes
- * them of the monitor's answers (parser_run.c); the process that reaches the guest gets nothing
- * else (parser.h), and checks them against what the host's kernel says. */
+/* Properties of a VMM and its guest, as values of fixed size. An unprivileged process derives them
+ * from the monitor's answers (parser_run.c). The process that accesses the guest receives only
+ * these values (parser.h) and checks them against the host kernel. */
 #pragma once
 
 #include <stdint.h>
 
 #include "base/addr.h"
 
-#define HV_VMM_WORD_BYTES 32  /* of a text, with its NUL */
-#define HV_VMM_TEXT_BYTES 200 /* likewise */
+#define HV_VMM_WORD_BYTES 32  /* size of a text, including the NUL */
+#define HV_VMM_TEXT_BYTES 200 /* size of a longer text, including the NUL */
 #define HV_VMM_RANGES_MAX 1024
 
 struct hv_vmm_kind {
@@ -21,7 +21,7 @@ struct hv_vmm_status {
 	uint32_t is_running;
 	uint32_t is_suspended; /* S3 */
 	uint32_t is_paused;
-	char word[HV_VMM_WORD_BYTES]; /* "": the VMM does not say */
+	char word[HV_VMM_WORD_BYTES]; /* "": the VMM does not report it */
 };
 
 struct hv_vmm_migration {
@@ -29,11 +29,11 @@ struct hv_vmm_migration {
 	char word[HV_VMM_WORD_BYTES];
 };
 
-#define HV_STUB_SOCKET "hvtrace-gdb.sock" /* the last part of its path */
+#define HV_STUB_SOCKET "hvtrace-gdb.sock" /* the last component of its path */
 enum hv_vmm_stub_state {
 	HV_STUB_NONE,
-	HV_STUB_OURS,	 /* has the name of hvtrace's socket, and no client */
-	HV_STUB_IN_USE,	 /* likewise, with a client */
+	HV_STUB_OURS,	 /* has the name of hvtrace's socket and no client */
+	HV_STUB_IN_USE,	 /* has the name of hvtrace's socket and a client */
 	HV_STUB_ANOTHER, /* a debugger's */
 	HV_NR_STUB_STATES,
 };
@@ -44,15 +44,15 @@ struct hv_vmm_stub {
 
 /* BAR 2 of the ivshmem device. */
 struct hv_vmm_ivshmem {
-	uint32_t nr; /* of such devices; the rest is set if it is 1 */
+	uint32_t nr; /* number of such devices; the rest is set if it is 1 */
 	uint32_t has_bus;
-	uint32_t is_on; /* it has an address now */
+	uint32_t is_on; /* it has an address */
 	char where[HV_VMM_WORD_BYTES];
 	struct hv_gpa start;
 	uint64_t len_bytes;
 };
 
-/* RAM that is in one piece in the guest and in the VMM. */
+/* RAM that is contiguous in the guest and in the VMM. */
 struct hv_vmm_range {
 	struct hv_gpa start;
 	uint64_t len_bytes;

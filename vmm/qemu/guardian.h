@@ -3,17 +3,17 @@
  *
  *   service --socketpair--> guardian --unix socket--> gdb stub
  *
- * It has given up every right but its two sockets, since it reads what the VMM sends. The service
- * connects the socket that both have. It stops the guest (hold), reads registers, sends packets,
- * and resumes the guest (release). It resumes the guest by itself when the service has died, when
- * the hold has lasted MAX_NS, and before it ends. When the guardian dies during a hold, the service
- * resumes the guest by the monitor. When both are killed during a hold, the guest stays stopped
- * until hv_guest_let_run(). Leaves to others: what is written, starting and removing the gdb stub.
+ * It has dropped all privileges and keeps only its two sockets, because it reads the VMM's data.
+ * The service connects the gdb stub's socket, which both share. The guardian stops the guest
+ * (hold), reads registers, sends packets, and resumes the guest (release). It also resumes the
+ * guest when the service dies, when the hold exceeds MAX_NS, and before it ends. If the guardian
+ * dies in a hold, the service resumes the guest through the monitor. If both are killed in a hold,
+ * the guest stays stopped until hv_guest_let_run(). The service starts and removes the gdb stub.
  *
- * What the gdb stub says is decoded by the guardian. The service gets values of fixed size, and
- * believes none: a guardian that answers out of form was taken over by the VMM, and is killed. What
- * a guardian in form can lie about is what a VMM can: whether the guest stands still, its
- * registers, and whether something was written. */
+ * The guardian decodes the gdb stub's answers. The service receives values of fixed size and does
+ * not trust them: a guardian with malformed answers was taken over by the VMM and is killed. A
+ * guardian with well-formed answers can lie about the same things as a VMM: whether the guest is
+ * stopped, its registers, and whether a write was made. */
 #pragma once
 
 #include <stdint.h>
@@ -25,53 +25,53 @@
 
 struct hv_guardian;
 
-/* Connects to the gdb stub at SOCKET_PATH, which must be process VMM's. That stops the guest for a
- * moment; it runs again on return. ESRCH: the socket is of another process, to which nothing was
- * sent. */
+/* Connects to the gdb stub at SOCKET_PATH, which must belong to process VMM. That stops the guest
+ * briefly; it runs again on return. Fails with ESRCH if the socket belongs to another process, to
+ * which nothing was sent. */
 struct hv_err *hv_guardian_start(const char *socket_path, pid_t vmm,
 				 struct hv_guardian **ret) hv_must_use;
-/* Ends the hold, if there is one, and the process. A guardian that has asked for a stop which has
- * not come yet is left running; it resumes the guest when the stop comes. */
+/* Ends the current hold, if any, and the process. A guardian that waits for a requested stop is
+ * left running; it resumes the guest when the stop arrives. */
 void hv_guardian_free(struct hv_guardian *g);
 bool hv_guardian_is_alive(const struct hv_guardian *g);
 pid_t hv_guardian_pid(const struct hv_guardian *g);
 
 enum hv_guardian_state {
-	HV_GUARDIAN_UNREACHED, /* not connected to the stub, or no longer; or it has died */
-	HV_GUARDIAN_RUNS,      /* the guest runs, as far as the guardian is concerned */
-	HV_GUARDIAN_STOPPING,  /* asked for a stop that has not come; resumes the guest when it does
+	HV_GUARDIAN_UNREACHED, /* not connected to the stub, or dead */
+	HV_GUARDIAN_RUNS,      /* the guardian does not stop the guest */
+	HV_GUARDIAN_STOPPING,  /* requested a stop that has not arrived; will then resume the guest
 				*/
 	HV_GUARDIAN_HOLDS,
 	HV_NR_GUARDIAN_STATES,
 };
 enum hv_guardian_state hv_guardian_state(struct hv_guardian *g);
-/* The stop that it has asked for will not come if it has not come yet, since the guest was stopped
- * by somebody else before. The next stop that comes is not its own. */
+/* Call this if the requested stop will not arrive because the guest was already stopped by another
+ * client. The next stop does not belong to the guardian. */
 void hv_guardian_forget_stop(struct hv_guardian *g);
 
-/* Stops the guest. *RET_FROM_NS (may be NULL): when MAX_NS began to count (hv_now_ns). */
+/* Stops the guest. *RET_FROM_NS (may be NULL) is the start of MAX_NS (hv_now_ns). */
 struct hv_err *hv_guardian_hold(struct hv_guardian *g, uint64_t max_ns,
 				uint64_t *ret_from_ns) hv_must_use;
-/* A hold of a guest that sleeps (S3), whose vCPUs are stopped already: the guardian does not stop
- * it, and does not resume it at the end. When the guest wakes up meanwhile, the next packet stops
- * it. That packet is lost, the exchange ends with ETIMEDOUT, and the guardian resumes the guest. */
+/* Holds a suspended guest (S3), whose vCPUs are stopped already: the guardian neither stops nor
+ * resumes it. If the guest wakes up during the hold, the next packet stops it. That packet is lost,
+ * the exchange fails with ETIMEDOUT, and the guardian resumes the guest. */
 struct hv_err *hv_guardian_hold_asleep(struct hv_guardian *g, uint64_t max_ns,
 				       uint64_t *ret_from_ns) hv_must_use;
-/* The next four are called under a hold. ETIMEDOUT: it has ended by itself. */
-/* To be called once, before the others. ENOTSUP: the gdb stub does not describe a register that
- * every CPU of ARCH has. */
+/* Call the next four in a hold. They fail with ETIMEDOUT if it has timed out. */
+/* Call this once, before the others. Fails with ENOTSUP if the gdb stub does not describe a
+ * register that every CPU of ARCH has. */
 struct hv_err *hv_guardian_describe(struct hv_guardian *g, const struct hv_arch *arch) hv_must_use;
-/* Counts the vCPUs, of which there were EXPECTED, and reads their registers. *RET_NR is at least 1
- * and at most HV_VCPUS_MAX. The caller frees *RET. */
+/* Counts the vCPUs, previously EXPECTED, and reads their registers. *RET_NR is at least 1 and at
+ * most HV_VCPUS_MAX. The caller frees *RET. */
 struct hv_err *hv_guardian_look(struct hv_guardian *g, unsigned expected, struct hv_vcpu_regs **ret,
 				unsigned *ret_nr) hv_must_use;
 /* Makes TCG drop every translation of the vCPUs that were last counted. */
 struct hv_err *hv_guardian_flush(struct hv_guardian *g) hv_must_use;
-/* Sends PACKETS, each of which must be answered with "OK". EIO: one was not. ETIMEDOUT: some may
- * not have been answered. */
+/* Sends PACKETS, each of which must be answered with "OK". Fails with EIO if one was not, or
+ * ETIMEDOUT if some may not have been answered. */
 struct hv_err *hv_guardian_obey(struct hv_guardian *g,
 				const struct hv_packets *packets) hv_must_use;
-/* Resumes the guest. *RET_NS is how long it was stopped; it is also set with ETIMEDOUT: the hold
- * had ended by itself. After other errors the guardian or the gdb stub is lost, and the guest must
- * be resumed by the monitor. */
+/* Resumes the guest. *RET_NS is the time for which it was stopped; also set on ETIMEDOUT, when the
+ * hold had timed out. After other errors the guardian or the gdb stub is lost, and the guest must
+ * be resumed through the monitor. */
 struct hv_err *hv_guardian_release(struct hv_guardian *g, uint64_t *ret_ns) hv_must_use;

@@ -13,9 +13,9 @@ enum guardian_op {
 	GUARDIAN_READY,	      /* answered when the guardian has given up its rights */
 	GUARDIAN_OPEN,	      /* the socket is connected */
 	GUARDIAN_HOLD,	      /* arg: max_ns */
-	GUARDIAN_HOLD_ASLEEP, /* likewise */
+	GUARDIAN_HOLD_ASLEEP, /* arg: max_ns */
 	GUARDIAN_DESCRIBE,    /* the name of an architecture */
-	GUARDIAN_LOOK,	      /* arg: how many vCPUs are expected -> array of struct hv_vcpu_regs */
+	GUARDIAN_LOOK,	      /* arg: expected number of vCPUs -> array of struct hv_vcpu_regs */
 	GUARDIAN_FLUSH,
 	GUARDIAN_OBEY, /* packets */
 	GUARDIAN_RELEASE,

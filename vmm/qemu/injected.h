@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A QEMU whose guest is reached by injection (vmm/inject/vmm.h). */
+/* A QEMU whose guest is accessed by injection (vmm/inject/vmm.h). */
 #pragma once
 
 #include "vmm/inject/vmm.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* libvirt's domains: finding one by name, id or UUID, and its monitor. libvirt is kept from
- * printing errors. */
+/* libvirt's domains: finds one by name, id or UUID, and its monitor. Suppresses libvirt's error
+ * output. */
 #pragma once
 
 #include "vmm/guest.h"
@@ -12,9 +12,10 @@ struct hv_libvirt_domain {	    /* the caller frees its members */
 	char *name;
 	char *uuid;
 	struct hv_libvirt_state state;
-	int pidfd; /* of the process that STATE names, which is the domain's */
+	int pidfd; /* pidfd of STATE's process, the domain's VMM */
 };
 
-/* ENOENT: no such domain. ENOTCONN: no libvirt. EHOSTDOWN: the domain is shut off. */
+/* Fails with ENOENT if there is no such domain, ENOTCONN without libvirt, or EHOSTDOWN if the
+ * domain is shut off. */
 struct hv_err *hv_libvirt_open(const char *spec, const char *uri,
 			       struct hv_libvirt_domain *ret) hv_must_use;

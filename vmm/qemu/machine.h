@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A QEMU guest that is reached by its monitor: the state that the files of this folder share.
+/* A QEMU guest that is accessed through its monitor: the state that the files of this folder share.
  * Internal to vmm/. */
 #pragma once
 
@@ -14,64 +14,67 @@ struct hv_machine {
 	char *id;
 	char *monitor_kind; /* "libvirt", "qmp" */
 	char *qmp_dir;	    /* directory of the QMP socket; NULL: libvirt has the monitor */
-	int qmp_dir_fd;	    /* QMP_DIR leads to it if that is in another mount namespace; else -1 */
-	char *vmm_dir;	    /* what the VMM calls that directory; NULL: as this process does */
-	char *private_dir;  /* of the domain, by libvirt; NULL: libvirt does not have the monitor */
-	struct hv_parser *monitor; /* reads what it says */
+	int qmp_dir_fd; /* descriptor of QMP_DIR if that is in another mount namespace; else -1 */
+	char *vmm_dir;	/* the VMM's path of that directory; NULL: same path */
+	char *private_dir; /* of the domain, from libvirt; NULL: libvirt does not have the monitor
+			    */
+	struct hv_parser *monitor; /* parses its answers */
 	struct hv_process process;
 	struct hv_process_memory *memory;
 	int pidfd;
 	enum hv_accel accel;
 	const struct hv_arch *arch;
-	unsigned nr_vcpus; /* when they were last counted */
+	unsigned nr_vcpus; /* at the last count */
 	struct hv_ram ram;
 	uint64_t ram_loaded_ns;
 	struct hv_region region; /* host NULL: not mapped yet; its file is borrowed from MEMORY */
 
 	/* hold.c */
 	struct hv_guardian *guardian;
-	char *stub_dir;	 /* a directory of ours, to be removed; NULL: the domain's own is used */
+	char *stub_dir;	 /* a directory created by hvtrace, to be removed; NULL: the domain's own is
+			    used */
 	char *stub_path; /* the stub's socket */
-	char *stub_vmm_path;		/* what the VMM calls it */
-	bool held;			/* the guest is held now, by the guardian or by injection */
-	struct hv_vcpu_regs *held_regs; /* of the hold by the guardian; owned, NULL: none is read */
-	uint64_t held_ns;		/* of the last hold */
-	uint64_t held_from_ns;		/* the time of the last hold counts from here */
-	bool prepared;	     /* a guardian was started once; one that was killed is replaced */
-	bool may_be_stopped; /* by a hold that failed to begin or end */
+	char *stub_vmm_path; /* the VMM's path of it */
+	bool held;	     /* by the guardian or by injection */
+	struct hv_vcpu_regs
+		*held_regs;    /* registers of the guardian's hold; owned, NULL: not read */
+	uint64_t held_ns;      /* of the last hold */
+	uint64_t held_from_ns; /* start of the last hold's time */
+	bool prepared;	       /* a guardian was started once; a killed one is replaced */
+	bool may_be_stopped;   /* by a hold that failed to begin or end */
 };
 
 /* region.c */
 struct hv_err *hv_machine_region(struct hv_machine *m, struct hv_region *ret) hv_must_use;
-/* ENOSPC: its file is sparse and the file system is full. */
+/* Fails with ENOSPC if its file is sparse and the file system is full. */
 struct hv_err *hv_machine_region_has_room(struct hv_machine *m) hv_must_use;
-/* Allocates the memory of the region, so that no write to it can fail later. */
+/* Allocates the memory of the region, so that later writes to it cannot fail. */
 struct hv_err *hv_machine_reserve_region(struct hv_machine *m) hv_must_use;
-/* Takes the memory of pages of the region away and gives it back with its contents, so that KVM
- * flushes every vCPU's translations. */
+/* Unmaps pages of the region and maps them again with their contents, so that KVM flushes every
+ * vCPU's translations. */
 struct hv_err *hv_machine_remap_region(struct hv_machine *m, uint64_t off,
 				       uint64_t len_bytes) hv_must_use;
 
 /* refusal.c */
 struct hv_err *hv_machine_refusal(struct hv_machine *m) hv_must_use;
-/* EBUSY when the guest is not running. */
+/* Fails with EBUSY if the guest is not running. */
 struct hv_err *hv_machine_is_running(struct hv_machine *m) hv_must_use;
-/* Whether the guest is suspended (S3): every vCPU is stopped until something wakes the guest up,
+/* Whether the guest is suspended (S3): every vCPU is stopped until an event wakes the guest up,
  * which resets its devices. */
 struct hv_err *hv_machine_sleeps(struct hv_machine *m, bool *ret) hv_must_use;
-/* Whether there is a gdb stub of hvtrace's, which no other hvtrace uses. EBUSY: the gdb stub is
- * somebody else's, or another hvtrace uses it. */
+/* Whether hvtrace's gdb stub is active and no other hvtrace uses it. Fails with EBUSY if the gdb
+ * stub belongs to a debugger, or another hvtrace uses it. */
 struct hv_err *hv_machine_stub_state(struct hv_machine *m, bool *ret) hv_must_use;
 
-/* ENOTSUP: a device of the host or another process accesses guest RAM without the VMM's mappings,
- * so it would not see a page that replaces one of the RAM's. */
+/* Fails with ENOTSUP if a device of the host or another process accesses guest RAM without the
+ * VMM's mappings, so that it would not see a page that replaces RAM. */
 struct hv_err *hv_machine_pages_are_its_own(struct hv_machine *m) hv_must_use;
 
 /* hold.c */
 struct hv_err *hv_machine_prepare_hold(struct hv_machine *m) hv_must_use;
 struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns) hv_must_use;
 struct hv_err *hv_machine_hold_begin_anywhere(struct hv_machine *m, uint64_t max_ns) hv_must_use;
-/* Copies what the begin of the hold has read. */
+/* Copies the registers that hv_machine_hold_begin() read. */
 struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_regs *ret,
 					 size_t nr) hv_must_use;
 struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off,
@@ -88,20 +91,20 @@ struct hv_err *hv_machine_open_libvirt(const char *spec, const char *uri,
 				       struct hv_machine **ret) hv_must_use;
 struct hv_err *hv_machine_open_pid(pid_t pid, const char *uri, struct hv_machine **ret) hv_must_use;
 void hv_machine_free(struct hv_machine *m);
-/* A guest that is reached by its monitor alone. Takes M. */
+/* Returns a guest that is accessed only through its monitor. Takes M. */
 struct hv_guest *hv_machine_guest(struct hv_machine *m) hv_must_use;
-/* Asks the monitor; under a hold gives the number of vCPUs that the hold found. */
+/* Asks the monitor; in a hold returns the number of vCPUs that the hold found. */
 struct hv_err *hv_machine_count_vcpus(struct hv_machine *m, unsigned *ret) hv_must_use;
 /* Asks the human monitor; see hv_guest_registers(). */
 struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *ret,
 				    size_t nr) hv_must_use;
-/* The threads of the vCPUs, in the order of their numbers, as the monitor says now. E2BIG: there
- * are more than MAX. */
+/* Returns the threads of the vCPUs by vCPU number, from the monitor. Fails with E2BIG if there are
+ * more than MAX. */
 struct hv_err *hv_machine_first_threads(const struct hv_machine *m, pid_t *ret, size_t max,
 					size_t *ret_nr) hv_must_use;
-/* Loads the RAM again before a hold if some of it can go, so that writes under the hold go to RAM
- * that the guest has. It cannot change during the hold: memory devices come and go only when a vCPU
- * acts. */
+/* Reads the RAM layout again before a hold if some RAM can be unplugged, so that writes in the hold
+ * go to existing RAM. It cannot change during the hold, because memory devices are plugged and
+ * unplugged only when a vCPU acts. */
 struct hv_err *hv_machine_look_at_ram(struct hv_machine *m) hv_must_use;
 struct hv_err *hv_machine_read(struct hv_machine *m, struct hv_gpa gpa, void *buf,
 			       size_t len) hv_must_use;

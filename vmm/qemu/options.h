@@ -7,14 +7,14 @@
 
 #include "vmm/process/process.h"
 
-/* The value of KEY in a QEMU option "type,key=value,..", where ",," is a comma. The caller frees
- * it; NULL: none. IMPLIED (may be NULL) is the key of a first part without "=". */
+/* Returns the value of KEY in a QEMU option "type,key=value,..", where ",," is a comma, or NULL.
+ * The caller frees it. IMPLIED (may be NULL) is the key of a first part without "=". */
 char *hv_option_value(const char *option, const char *key, const char *implied);
 
-/* Decodes a size as options have it ("4G", "524288k"; MiB without a unit). False: TEXT is not a
- * size. */
+/* Decodes a size as in options ("4G", "524288k"; MiB without a unit). Returns false if TEXT is not
+ * a size. */
 bool hv_size_parse(const char *text, uint64_t *ret);
 
-/* The path of the QMP socket in the arguments, on which the process listens. The caller frees it;
- * NULL: none. A relative path is made absolute by the process's working directory. */
+/* Returns the path of the QMP socket on which the process listens, from its arguments, or NULL. The
+ * caller frees it. Makes a relative path absolute with the process's working directory. */
 char *hv_process_qmp_path(const struct hv_process *p);

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parser: a process without rights (base/confine.h) that reads what a VMM says. The VMM may
- * have been taken over by its guest, and its JSON and text are where it would attack. So the
- * process that reaches the guest asks the parser, and gets values of fixed size (facts.h). It must
- * not believe them: a parser that was taken over says what the VMM wants.
+/* The parser: an unprivileged process (base/confine.h) that parses the VMM's answers.
+ *
+ * The guest may have taken over the VMM, which would attack through its JSON and text. So the
+ * process that accesses the guest sends requests to the parser and receives values of fixed size
+ * (facts.h). It must not trust them: a parser that was taken over returns the values that the VMM
+ * wants.
  *
  *                                  QMP socket
  *   privileged --questions--> parser ----------> VMM
  *       |      <---values----    |
- *       +--- libvirt's monitor <-+   commands and answers are relayed as text that nobody reads
- * there
+ *       +--- libvirt's monitor <-+   commands and answers are relayed as text that is not parsed
+ *       there
  *
- * A parser that dies, answers late or out of form is killed: the question fails, and the next one
- * starts another parser. Leaves to others: comparing values with what the host's kernel says. */
+ * A parser that dies or whose answers are late or malformed is killed: the request fails, and the
+ * next one starts another parser. The caller compares the values with the host kernel's
+ * information. */
 #pragma once
 
 #include <sys/types.h>
@@ -22,10 +25,10 @@
 
 struct hv_parser;
 
-/* Takes RELAY, the way to the monitor: nothing that comes from there is read in this process. */
+/* Takes RELAY, the connection to the monitor; this process does not parse its answers. */
 struct hv_parser *hv_parser_relay(struct hv_monitor *relay);
-/* Connects to QMP on a unix socket. EXPECTED and RET_PEER: as of hv_unix_peer(), which looks at the
- * process before a byte is sent or taken. EBUSY: another client is connected. */
+/* Connects to QMP on a unix socket. EXPECTED and RET_PEER as for hv_unix_peer(), which checks the
+ * process before any byte is sent or received. Fails with EBUSY if another client is connected. */
 struct hv_err *hv_parser_qmp(const char *path, pid_t expected, struct hv_parser **ret,
 			     struct hv_unix_peer *ret_peer) hv_must_use;
 void hv_parser_free(struct hv_parser *p);
@@ -39,17 +42,18 @@ static inline void hv_parser_free_at(struct hv_parser **p)
 /* The process; -1: none is running. */
 pid_t hv_parser_pid(const struct hv_parser *p);
 
-/* What libvirt itself says, if it has the monitor: as hv_monitor_is_paused_by_other(). */
+/* Like hv_monitor_is_paused_by_other(); answered by libvirt itself if it has the monitor. */
 bool hv_parser_is_paused_by_other(struct hv_parser *p);
 
-/* Each asks what the function of its name in questions.h, ram_layout.h or pin.h does. Strings end
- * in a NUL, counts fit the room, enumerations have known values, RAM is ascending and does not
- * wrap. Nothing else is sure. ETIME, EPIPE, EPROTO: the parser did not answer. */
+/* Each requests the result of the function with its name in questions.h, ram_layout.h or pin.h.
+ * Strings are NUL-terminated, counts fit the array, enumerations have known values, RAM is
+ * ascending and does not wrap. Nothing else is checked. Fail with ETIME, EPIPE or EPROTO if the
+ * parser did not answer. */
 struct hv_err *hv_parser_kind(struct hv_parser *p, struct hv_vmm_kind *ret) hv_must_use;
 struct hv_err *hv_parser_status(struct hv_parser *p, struct hv_vmm_status *ret) hv_must_use;
 struct hv_err *hv_parser_migration(struct hv_parser *p, struct hv_vmm_migration *ret) hv_must_use;
 struct hv_err *hv_parser_has_sev(struct hv_parser *p, bool *ret) hv_must_use;
-/* The first MAX; *RET_NR counts all of them, of which there are at most HV_VCPUS_MAX. */
+/* Returns the first MAX; *RET_NR counts all of them, at most HV_VCPUS_MAX. */
 struct hv_err *hv_parser_threads(struct hv_parser *p, pid_t *ret, size_t max,
 				 unsigned *ret_nr) hv_must_use;
 struct hv_err *hv_parser_registers(struct hv_parser *p, const struct hv_arch *arch,

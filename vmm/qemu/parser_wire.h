@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The messages between the process that reaches the guest and the parser (parser.h): a head, then
- * LEN_BYTES. While the parser answers a question, it may have commands relayed to the monitor.
+/* The messages between the process that accesses the guest and the parser (parser.h): a header,
+ * then LEN_BYTES. While the parser answers a request, it may have commands relayed to the monitor.
  *
  *   privileged --question--> parser
  *              <--relay-----             as often as it needs, if libvirt has the monitor
  *              --relayed-->
- *              <--answer----
- */
+ *              <--answer---- */
 #pragma once
 
 #include "vmm/qemu/monitor.h"
 
-#define PARSER_TEXT_MAX_BYTES	 (32u << 20) /* of an answer that is relayed */
-#define PARSER_COMMAND_MAX_BYTES 4096	     /* of a command that is relayed */
+#define PARSER_TEXT_MAX_BYTES	 (32u << 20) /* of a relayed answer */
+#define PARSER_COMMAND_MAX_BYTES 4096	     /* of a relayed command */
 #define PARSER_MESSAGE_MAX_BYTES 1024	     /* of an error's message */
 #define PARSER_ASKED_MAX_BYTES	 512	     /* of a question */
 
@@ -23,14 +22,14 @@ enum parser_kind {
 	PARSER_MIGRATION, /* -> struct hv_vmm_migration */
 	PARSER_SEV,	  /* -> 1: the guest is confidential */
 	PARSER_THREADS,	  /* -> array of pid_t */
-	PARSER_REGISTERS, /* how many; the architecture -> array of struct hv_vcpu_regs */
-	PARSER_RAM,	  /* -> 1: part of it can go; array of struct hv_vmm_range */
+	PARSER_REGISTERS, /* number, architecture -> array of struct hv_vcpu_regs */
+	PARSER_RAM,	  /* -> 1: some can be unplugged; array of struct hv_vmm_range */
 	PARSER_HVA,	  /* gpa -> hva */
 	PARSER_IVSHMEM,	  /* -> struct hv_vmm_ivshmem */
 	PARSER_STUB,	  /* -> struct hv_vmm_stub */
 	PARSER_GDBSERVER, /* path -> text */
 	PARSER_CONT,
-	PARSER_PIN_IS_SET, /* -> 1: it is */
+	PARSER_PIN_IS_SET, /* -> 1: set */
 	PARSER_PIN_SET,	   /* path */
 	PARSER_PIN_CLEAR,
 	PARSER_DEVICES, /* -> enum hv_vmm_device */
@@ -49,14 +48,14 @@ struct parser_head {
 	uint64_t args[3];
 };
 
-/* For tests: how long the parser may be silent while a question is asked. */
+/* For tests: timeout of the parser during a request. */
 extern uint64_t hv_parser_silent_ns;
 
 /* The main function of the parser's process (vmm/helper.h). PATH is of the QMP socket, for
  * messages, which is HV_HELPER_OTHER; NULL: commands are relayed. */
 _Noreturn void parser_run(const char *path);
 
-/* Answers QUESTION, of which BYTES end in a NUL: sets ARGS and appends to OUT. For tests and
- * fuzzers, too. */
+/* Answers QUESTION, whose BYTES are NUL-terminated: sets ARGS and appends to OUT. Also for tests
+ * and fuzzers. */
 struct hv_err *parser_answer(struct hv_monitor *m, const struct parser_head *question,
 			     const char *bytes, uint64_t args[3], struct hv_text *out) hv_must_use;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The BARs of a guest's PCI devices, by QMP's `query-pci`. */
+/* The BARs of a guest's PCI devices, from QMP's `query-pci`. */
 #pragma once
 
 #include "base/addr.h"
 #include "vmm/qemu/monitor.h"
 
-#define HV_PCI_NO_ADDRESS UINT64_MAX /* the guest has not placed it, or has switched it off */
+#define HV_PCI_NO_ADDRESS UINT64_MAX /* the guest has not assigned an address or has disabled it   \
+				      */
 
 #define HV_PCI_BARS_MAX 4096
 
@@ -23,17 +24,17 @@ struct hv_pci_bars {
 	struct hv_pci_bar *bars;
 	size_t nr_bars, cap_bars;
 	bool has_bus;  /* the guest has a PCI bus */
-	bool too_many; /* there are more than HV_PCI_BARS_MAX, which are left out */
+	bool too_many; /* there are more than HV_PCI_BARS_MAX, which are skipped */
 };
 
-/* Whether it is memory that has a guest-physical address now. */
+/* Whether it is memory that currently has a guest-physical address. */
 static inline bool hv_pci_bar_is_on(const struct hv_pci_bar *b)
 {
 	return b->is_memory && b->start.v != HV_PCI_NO_ADDRESS &&
 	       b->len_bytes <= UINT64_MAX - b->start.v;
 }
 
-/* QUERY_PCI is the "return" of the command. Bridges and the devices behind them are included. */
+/* QUERY_PCI is the "return" of the command. Includes bridges and the devices on their buses. */
 void hv_pci_bars_parse(struct json_object *query_pci, struct hv_pci_bars *ret);
 struct hv_err *hv_pci_bars_load(struct hv_monitor *m, struct hv_pci_bars *ret) hv_must_use;
 void hv_pci_bars_deinit(struct hv_pci_bars *b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Framing of gdb's remote serial protocol: `$payload#checksum`, escapes, run-length expansion (gdb
  * manual, appendix "GDB Remote Serial Protocol", section "Overview"). Pure: bytes in, packets out.
- * Leaves to others: what packets say, when to acknowledge them. */
+ * The caller interprets packets and acknowledges them. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,21 +16,21 @@ void hv_rsp_frame(struct hv_text *out, const char *payload, size_t len_bytes);
 
 enum hv_rsp_next {
 	HV_RSP_MORE,   /* more bytes are needed */
-	HV_RSP_PACKET, /* there is one in PACKET */
-	HV_RSP_NAK,    /* the peer asks to send the last packet again */
-	HV_RSP_BAD,    /* checksum, expansion or size is wrong; the packet is skipped */
+	HV_RSP_PACKET, /* PACKET contains one */
+	HV_RSP_NAK,    /* the peer requests the last packet again */
+	HV_RSP_BAD,    /* wrong checksum, expansion or size; the packet is skipped */
 };
 
 /* Zero-initialised is valid. */
 struct hv_rsp_reader {
-	struct hv_text in;     /* received, not yet taken */
-	size_t taken_bytes;    /* of IN */
-	size_t scanned_bytes;  /* of the packet that comes next, which have no end in them */
-	uint64_t nr_acks;      /* how many were taken */
+	struct hv_text in;     /* received but not consumed */
+	size_t taken_bytes;    /* consumed bytes of IN */
+	size_t scanned_bytes;  /* of the next packet, known not to contain its end */
+	uint64_t nr_acks;      /* acknowledgements consumed */
 	struct hv_text packet; /* the last packet's payload, expanded; valid until the next call */
 };
 
 void hv_rsp_feed(struct hv_rsp_reader *r, const void *bytes, size_t len_bytes);
-/* Takes what comes next. Acknowledgements (+) before it are counted. */
+/* Consumes the next item. Counts acknowledgements (+) before it. */
 enum hv_rsp_next hv_rsp_next(struct hv_rsp_reader *r);
 void hv_rsp_reader_deinit(struct hv_rsp_reader *r);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The directory of the gdb stub's socket, where no libvirt has made one: beside the QMP socket, for
- * the VMM's user alone. Whoever may write where the QMP socket is may have put something else there
- * under the same name, so nothing is given away by its name.
- * Leaves to others: the socket in it (hold.c). */
+/* The directory of the gdb stub's socket, if libvirt has not created one: next to the QMP socket,
+ * accessible only to the VMM's user. Other users who can write to that directory may have created
+ * the name before, so a name alone gives no access. hold.c creates the socket in it. */
 #pragma once
 
 #include <sys/types.h>
 
 #include "base/err.h"
 
-/* Makes PATH, a directory that UID and GID own (0700), or takes one that they own already. It is
- * made with their rights, so that a VMM that leads the path elsewhere gains nothing; with root's
- * only where nobody but root can change any directory of the path. EEXIST, and nothing is changed:
- * something else has the name, a link or a file among them. EACCES: they may not make it. */
+/* Creates PATH, a directory owned by UID and GID (0700), or uses one that they own already. Acts
+ * with their permissions, so that a VMM that redirects the path gains nothing; with root's only if
+ * root alone can change every directory of the path. Fails with EEXIST and changes nothing if
+ * another object has the name, including a link or a file, or with EACCES if they may not create
+ * it. */
 struct hv_err *hv_stub_dir_make(const char *path, uid_t uid, gid_t gid) hv_must_use;
-/* Remove the directory, or the socket, if they are there, with the same rights. */
+/* Remove the directory or the socket, if it exists, with the same permissions. */
 void hv_stub_dir_remove(const char *path, uid_t uid, gid_t gid);
 void hv_stub_file_remove(const char *path, uid_t uid, gid_t gid);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads the vCPUs of a paused guest through QEMU's gdb stub: list, registers, cached translations.
  * This file decodes the stub's answers, so it runs in the unprivileged guardian (guardian.h). Its
- * time is proportional to the length of the answers, which the exchange limits. The hold and the
- * framing (gdb_stub.h) are elsewhere. */
+ * run time is proportional to the length of the answers, which the exchange limits. gdb_stub.h does
+ * the framing. */
 #pragma once
 
 #include "arch/arch.h"
@@ -18,8 +18,8 @@ typedef struct hv_err *(*hv_stub_exchange_fn)(void *ctx, const struct hv_packets
 struct hv_stub_vcpus {
 	hv_stub_exchange_fn exchange;
 	void *ctx;
-	const struct hv_arch *arch; /* NULL: not described */
-	/* See gdb_named of struct hv_arch; of its own numbers; 0: this CPU lacks it. */
+	const struct hv_arch *arch; /* NULL: hv_stub_vcpus_describe() was not called */
+	/* Numbers of the registers in gdb_named of struct hv_arch; 0: this CPU lacks it. */
 	unsigned named_registers[HV_GDB_NAMED_MAX];
 	char (*names)[HV_STUB_NAME_BYTES]; /* the last list of vCPUs; owned */
 	unsigned nr;
@@ -27,13 +27,14 @@ struct hv_stub_vcpus {
 
 void hv_stub_vcpus_deinit(struct hv_stub_vcpus *v);
 
-/* Asks the stub for its description of the registers of ARCH: QEMU answers p and P only to clients
- * that have asked for it. ENOTSUP: it does not describe one that every CPU has. */
+/* Requests the stub's description of the registers of ARCH: QEMU answers p and P only to clients
+ * that have requested it. Fails with ENOTSUP if it does not describe a register that every CPU
+ * has. */
 struct hv_err *hv_stub_vcpus_describe(struct hv_stub_vcpus *v,
 				      const struct hv_arch *arch) hv_must_use;
-/* Lists the vCPUs, of which there are EXPECTED as far as the caller knows, and reads the registers
- * of each; *RET_NR is at least 1 and at most HV_VCPUS_MAX. The caller frees *RET. EPROTO: what the
- * stub answers is no list, or not the registers of a vCPU. */
+/* Lists the vCPUs, EXPECTED as far as the caller knows, and reads the registers of each. *RET_NR is
+ * at least 1 and at most HV_VCPUS_MAX. The caller frees *RET. Fails with EPROTO if the stub's
+ * answer is not a list, or not the registers of a vCPU. */
 struct hv_err *hv_stub_vcpus_look(struct hv_stub_vcpus *v, unsigned expected,
 				  struct hv_vcpu_regs **ret, unsigned *ret_nr) hv_must_use;
 /* Makes TCG drop every translation of the vCPUs that were last listed. */
