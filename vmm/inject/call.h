@@ -4,17 +4,17 @@
  *   stack before        during the calls                       each call returns to a `ret`, which
  *   |  ...       |      |  ...            |                    returns to the rt_sigreturn of the
  *   |------------| sp   |-----------------|                    process, which restores every
- *   |  red zone  |      |  red zone       |                    register, also after our death
- *   |------------|      |-----------------|
+ *   |  red zone  |      |  red zone       |                    register, even if this process
+ *   |------------|      |-----------------|                    has died
  *                       |  data of calls  | HV_CALL_DATA_MAX
  *                       |  FPU state      |
  *                       |  signal frame   |
  *                       |-----------------| sp
  *
- * The frame is complete before the first register is changed, and every set of registers that the
- * thread is given ends in the frame. So the caller may die at any instruction. Leaves to others:
- * which calls. QEMU's sandbox lets those pass that hvtrace makes: memfd_create, ftruncate, mmap,
- * munmap, close, ioctl, madvise and mprotect. */
+ * The frame is complete before the first register is changed, and every register set given to the
+ * thread leads to the frame. So the caller may die at any instruction. QEMU's sandbox allows the
+ * calls that hvtrace makes: memfd_create, ftruncate, mmap, munmap, close, ioctl, madvise and
+ * mprotect. */
 #pragma once
 
 #include "vmm/inject/threads.h"
@@ -23,22 +23,23 @@
 #define HV_CALL_DATA_MAX 8192
 
 struct hv_call {
-	long nr; /* of the system call */
+	long nr; /* number of the system call */
 	uint64_t args[HV_CALL_ARGS];
-	uint32_t data_args; /* bit N is set: args[N] is an offset in the data */
-	/* Where the data has an offset in itself, of 8 bytes, that the call takes as an address;
-	 * 0: nowhere. It is an address in the data that is copied back. */
+	uint32_t data_args; /* bit N: args[N] is an offset in the data */
+	/* Offset in the data of an 8-byte offset that the call uses as a pointer; 0: none. It is an
+	 * address in the data that is copied back. */
 	uint32_t pointer_off;
 	int64_t result;
 };
 
-/* Places in the process that the calls need. */
+/* Code addresses in the process that the calls need. */
 struct hv_call_code {
 	uint64_t syscall_ret; /* `syscall; ret` */
 	uint64_t sigreturn;   /* the C library's return from signal handlers */
 };
 
-/* ENOTSUP: the process has no such code, or this host's architecture is not supported. */
+/* Fails with ENOTSUP if the process has no such code, or this host's architecture is not
+ * supported. */
 struct hv_err *hv_call_code_find(pid_t pid, struct hv_call_code *ret) hv_must_use;
 
 /* Whether a stopped thread may be used: it must be at the end of a system call that does not need
@@ -48,10 +49,10 @@ bool hv_call_can(const struct hv_thread *t);
 /* Whether a stopped thread is in KVM_RUN, or at its very end. */
 bool hv_call_in_kvm_run(const struct hv_thread *t);
 
-/* Makes CALLS in order, up to the first that fails; the results of calls that were not made are
- * -ECANCELED. LEN (at most HV_CALL_DATA_MAX) bytes of DATA are copied into the process before and
- * back after. On return the thread is stopped where it was. On error the thread may still run; it
- * returns to where it was by itself. */
+/* Makes CALLS in order, up to the first failure; later calls get the result -ECANCELED. LEN (at
+ * most HV_CALL_DATA_MAX) bytes of DATA are copied into the process before and back afterwards. On
+ * success the thread is stopped at its original position. On error the thread may be running; it
+ * then returns to its original position without help. */
 struct hv_err *hv_call_run(pid_t pid, struct hv_thread *t, const struct hv_call_code *code,
 			   struct hv_call *calls, size_t nr, void *data, size_t len_bytes,
 			   uint64_t deadline_ns) hv_must_use;

@@ -9,8 +9,7 @@
  *                                  QMP socket
  *   privileged --questions--> parser ----------> VMM
  *       |      <---values----    |
- *       +--- libvirt's monitor <-+   commands and answers are relayed as text that is not parsed
- *       there
+ *       +--- libvirt's monitor <-+   commands and answers are relayed as unparsed text
  *
  * A parser that dies or whose answers are late or malformed is killed: the request fails, and the
  * next one starts another parser. The caller compares the values with the host kernel's

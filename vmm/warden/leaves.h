@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The page-table entries by which the guest's kernel maps the region, as they were written: leaves
- * of the region, or entries that lead to tables in it.
- * Leaves to others: which entries may be written (rules.h). */
+/* The page-table entries that map the region in the guest's kernel, as they were written: leaves of
+ * the region, or entries that lead to tables in it. rules.h decides which entries may be
+ * written. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 
 struct hv_leaf {
 	struct hv_gva gva;
-	uint64_t len_bytes; /* that it maps from there on */
+	uint64_t len_bytes; /* length of the mapping */
 	struct hv_gpa to;   /* memory of the region, or a table in it */
 	bool executable, writable;
 };
@@ -22,8 +22,8 @@ struct hv_leaves {
 };
 
 void hv_leaves_deinit(struct hv_leaves *l);
-/* Replaces what LEAF overlaps. */
+/* Replaces overlapping leaves. */
 void hv_leaves_add(struct hv_leaves *l, const struct hv_leaf *leaf);
 void hv_leaves_remove(struct hv_leaves *l, struct hv_gva gva);
-/* NULL: none maps AT. */
+/* Returns NULL if no leaf maps AT. */
 const struct hv_leaf *hv_leaves_at(const struct hv_leaves *l, struct hv_gva at);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the near side, which parses what the guest wrote, asks the far side, which reaches the guest
- * (near.h, far.h). Each question stands for an operation of vmm/operations.h. Numbers are in the
- * args of the message, structures in its bytes:
+/* The requests of the near side, which parses guest data, to the far side, which accesses the guest
+ * (near.h, far.h). Each request is an operation of vmm/operations.h. Numbers are in the args of the
+ * message, structures in its bytes:
  *
  *   CALL  nothing
  *   FLAG  -> bool
  *   AT    gva
  *   LIST  array of its type, in as many messages as it takes
- *
  *   OPEN            -> whether there is a file for the VMM's end, and one for its stop at an
  *                   instruction; struct hv_warden_info, three strings; these files
  *   READ            gpa, length -> bytes
@@ -41,7 +40,7 @@ enum hv_warden_question {
 };
 /* clang-format on */
 
-/* A struct hv_ram_file; FILE is its number among the files of the answer. */
+/* A struct hv_ram_file; FILE is its index among the files of the answer. */
 struct hv_warden_ram {
 	uint64_t start;
 	uint64_t len_bytes;
