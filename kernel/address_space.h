@@ -19,9 +19,9 @@ struct hv_address_space {
 struct hv_err *hv_walk(const struct hv_address_space *as, struct hv_gva gva,
 		       struct hv_mapping *ret) hv_must_use;
 
-/* Like hv_walk(), but stops at the table that arch->make_table makes for hvtrace, if the
- * architecture has one. If an entry leads to that table, ret->present is true and ret->gpa is the
- * table's address. */
+/* Like hv_walk(), but only down to the page-table slot that hvtrace uses to map GVA. If the
+ * architecture uses tables there (arch->make_table), the table is not read: if the slot points to
+ * one, ret->present is true and ret->gpa is the table's address. */
 struct hv_err *hv_walk_slot(const struct hv_address_space *as, struct hv_gva gva,
 			    struct hv_mapping *ret) hv_must_use;
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Estimates the guest's current trace clock from outside, for guests whose TSC cannot be read. Each
  * CPU's run queue contains the sched_clock() of its last tick or switch (struct rq.clock). The
- * estimate adds the greatest recent difference between the newest of these and the host's clock.
+ * estimate is the host's clock plus the greatest recent difference between the newest of these and
+ * the host's clock.
  *
  * The estimate is late by the age of the freshest sample: less than a tick on a busy CPU (4 ms at
  * 250 Hz), more while all CPUs sleep, and less with each sample. It is early only if the guest was
- * stopped in the last two windows and hv_now_restart() was not called. */
+ * stopped. Call hv_now_restart() after a stop; otherwise the old samples expire after two
+ * windows. */
 #pragma once
 
 #include "kernel/kernel.h"

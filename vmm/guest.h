@@ -251,7 +251,7 @@ struct hv_guest_ops {
 	struct hv_err *(*hold_flush_translations)(void *self, uint64_t off, uint64_t len_bytes);
 	struct hv_err *(*hold_end)(void *self);
 
-	/* Optional members. Unless a comment says something else, an unset member means ENOTSUP. */
+	/* Optional members. By default an unset member means ENOTSUP. */
 	struct hv_err *(*ram_files)(void *self, struct hv_ram_file *ret, size_t max,
 				    size_t *ret_nr);		  /* unset: no files */
 	struct hv_err *(*count_vcpus)(void *self, unsigned *ret); /* unset: the number is fixed */

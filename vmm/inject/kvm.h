@@ -47,7 +47,7 @@ struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *keeper
  * use, or ERANGE if the address is out of the guest's range; then nothing was changed. */
 struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t len_bytes,
 				  uint64_t *ret_hva) hv_must_use;
-/* Creates an empty file for the image of the pin (vmm.h), if there is none. */
+/* Creates an empty file for the image of the pin (vmm.h) unless it exists. */
 struct hv_err *hv_kvm_make_pin_file(struct hv_kvm *k, struct hv_keeper *keeper) hv_must_use;
 struct hv_shadow;
 /* Creates an empty file with the name of S. *RET_FD is the VMM's descriptor. */

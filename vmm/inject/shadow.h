@@ -41,7 +41,7 @@ struct hv_shadow {
 void hv_shadow_init(struct hv_shadow *s);
 void hv_shadow_deinit(struct hv_shadow *s);
 
-/* Continues with what an earlier hvtrace left behind, if anything. */
+/* Takes over the replaced pages of an earlier hvtrace, if any. */
 struct hv_err *hv_shadow_find(struct hv_inject *j) hv_must_use;
 /* Call this at the start of each hold: if the set of replaced pages is in doubt, reads it from the
  * VMM's mappings. ALL_IN_RUN: every vCPU thread is in KVM_RUN, so none still executes an injected

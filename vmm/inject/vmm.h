@@ -33,7 +33,7 @@ struct hv_vmm_ops {
 	/* Whether the access path without injection would find a region. */
 	bool (*has_region)(void *self);
 	/* Finds guest-physical addresses below 2^PHYS_BITS for a region that nothing in the guest
-	 * uses or will use. Fails with ENOSPC if there are none. */
+	 * uses or will use. Fails with ENOSPC if no range is free. */
 	struct hv_err *(*find_place)(void *self, unsigned phys_bits, uint64_t len_bytes,
 				     struct hv_gpa *ret);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A copy of the start of the region outside guest memory: its header and journal, which the guest
- * can change in the region at any time. The service writes both copies and reads this one. The
- * warden also reads this one to undo changes after the service has died; then it also copies it to
- * the region, for a later `hvtrace recover`, which can only read the region. patcher/region.h
- * defines the contents. */
+ * can change in the region at any time. The service writes both copies and reads this one. So does
+ * the process that undoes the service's changes after its death. Then the warden also copies the
+ * contents to the region, for a later `hvtrace recover`, which can only read the region.
+ * patcher/region.h defines the contents. */
 #pragma once
 
 #include "vmm/guest.h"

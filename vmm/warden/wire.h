@@ -7,13 +7,14 @@
  *   FLAG  -> bool
  *   AT    gva
  *   LIST  array of its type, in as many messages as it takes
+ *
  *   OPEN            -> whether there is a file for the VMM's end, and one for its stop at an
  *                   instruction; struct hv_warden_info, three strings; these files
  *   READ            gpa, length -> bytes
  *   RAM             -> array of struct hv_warden_ram; their files
  *   COUNT           -> number of vCPUs
  *   REGISTERS, HOLD_REGISTERS  -> struct hv_vcpu_regs for each vCPU
- *   REGION          -> gpa, length, offset in the file; the file, and that of kept.h
+ *   REGION          -> gpa, length, offset in the file; the file, and the file of kept.h
  *   TSC             vCPU -> struct hv_tsc
  *   HOLD_BEGIN      max_ns, 1: anywhere -> when it began, number of vCPUs
  *   HOLD_FLUSH      offset, length
