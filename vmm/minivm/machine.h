@@ -33,7 +33,8 @@ enum hv_minivm_watch {
 /* Pages of RAM that are replaced by copies with patched text. */
 struct hv_minivm_shadow {
 	int fd; /* file of the copies, with the RAM's offsets; -1: text is patched in place */
-	int memory_fd; /* /proc file of this process's own memory, to look up mappings; read-only */
+	int memory_fd;	/* /proc/self/mem, read-only: unlike the RAM's file, it shows the mapped
+			   copies */
 	uint8_t *pages; /* a byte for each page of RAM: enum in shadow.c */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* An hvtrace machine: a small VMM in this process that uses the KVM API, in order to trace the
- * kernel that it boots. It has a kernel, an initrd and a serial console, no disk and no network. It
- * ends when its kernel powers off or resets.
+/* An hvtrace machine, the VMM of `hvtrace run`: a small VMM in this process that uses the KVM API,
+ * in order to trace the kernel that it boots. It has a kernel, an initrd and a serial console, no
+ * disk and no network. It ends when its kernel powers off or resets.
  *
  * The rest of hvtrace uses it like any guest (hv_minivm_guest). Only this kind of guest can be
  * stopped at an instruction, because here hvtrace handles the exits. Threads: one for each vCPU and

@@ -62,8 +62,8 @@ struct hv_err *hv_machine_is_running(struct hv_machine *m) hv_must_use;
 /* Whether the guest is suspended (S3): every vCPU is stopped until an event wakes the guest up,
  * which resets its devices. */
 struct hv_err *hv_machine_sleeps(struct hv_machine *m, bool *ret) hv_must_use;
-/* Whether hvtrace's gdb stub is active and no other hvtrace uses it. Fails with EBUSY if the gdb
- * stub belongs to a debugger, or another hvtrace uses it. */
+/* Whether hvtrace's gdb stub is active and no other hvtrace uses it. Fails with EBUSY if another
+ * program started the gdb stub, or another hvtrace uses it. */
 struct hv_err *hv_machine_stub_state(struct hv_machine *m, bool *ret) hv_must_use;
 
 /* Fails with ENOTSUP if a device of the host or another process accesses guest RAM without the

@@ -19,7 +19,8 @@ struct hv_stub_vcpus {
 	hv_stub_exchange_fn exchange;
 	void *ctx;
 	const struct hv_arch *arch; /* NULL: hv_stub_vcpus_describe() was not called */
-	/* Numbers of the registers in gdb_named of struct hv_arch; 0: this CPU lacks it. */
+	/* The stub's numbers of the registers in gdb_named of struct hv_arch; 0: this CPU lacks the
+	 * register. */
 	unsigned named_registers[HV_GDB_NAMED_MAX];
 	char (*names)[HV_STUB_NAME_BYTES]; /* the last list of vCPUs; owned */
 	unsigned nr;
