@@ -5,8 +5,7 @@
 #include "base/addr.h"
 #include "vmm/qemu/monitor.h"
 
-#define HV_PCI_NO_ADDRESS UINT64_MAX /* the guest has not assigned an address or has disabled it   \
-				      */
+#define HV_PCI_NO_ADDRESS UINT64_MAX /* the guest has not assigned or has disabled it */
 
 #define HV_PCI_BARS_MAX 4096
 
