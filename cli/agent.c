@@ -27,7 +27,7 @@ static struct hv_err *system_error(const char *where, int error)
 	return hv_err_new(error, "%s: %s", where, strerror(error));
 }
 
-/* Who listens may never accept: then a connect that waits would have no end. */
+/* The agent's side may never accept, and a blocking connect would then wait forever. */
 static struct hv_err *connect_unix(const char *path, int *ret_fd)
 {
 	HV_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -65,7 +65,6 @@ static bool parse_vsock(const char *where, struct sockaddr_vm *ret)
 	return true;
 }
 
-/* The guest answers, or it does not. */
 static int wait_connected(int fd)
 {
 	uint64_t until_ns = hv_now_ns() + AGENT_PATIENCE_S * HV_NS_PER_S;

@@ -21,8 +21,6 @@ void agent_round_deinit(struct agent_round *r)
 	*r = (struct agent_round){0};
 }
 
-/* Words of a line. */
-
 static int hex(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -32,7 +30,7 @@ static int hex(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Takes a number of at most MAX from *AT, and the blank behind it, or the end of the line. */
+/* Parses a number of at most MAX at *AT, and the following blank or the end of the line. */
 static bool take_number(const char **at, unsigned base, uint64_t max, uint64_t *ret)
 {
 	const char *c = *at;
@@ -52,13 +50,13 @@ static bool take_number(const char **at, unsigned base, uint64_t max, uint64_t *
 	return true;
 }
 
-/* The value of a capital digit, or -1. */
+/* Returns the value of an upper-case hex digit, or -1. */
 static int code(char c)
 {
 	return c >= 'a' ? -1 : hex(c);
 }
 
-/* TEXT has %XX for some bytes. */
+/* Decodes %XX escapes. */
 static char *unescaped(const char *text)
 {
 	HV_AUTO_TEXT struct hv_text raw = {0}, shown = {0};
@@ -74,7 +72,7 @@ static char *unescaped(const char *text)
 	return hv_text_take(&shown);
 }
 
-/* "-" is none. */
+/* "-" means no build ID. */
 static bool take_build_id(const char **at, struct agent_file *f)
 {
 	const char *c = *at;
@@ -91,9 +89,9 @@ static bool take_build_id(const char **at, struct agent_file *f)
 	return true;
 }
 
-/* Lines. One that says what cannot be is ignored. */
+/* Parsers for the kinds of lines. Invalid lines are ignored. */
 
-/* Makes room for an element behind the NR of LIST. */
+/* Makes room for one more element after the NR elements of LIST. */
 #define GROW(list, nr)                                                                             \
 	((nr) & ((nr)-1) ? (list) : hv_realloc_array((list), (nr) ? 2 * (nr) : 1, sizeof(*(list))))
 
@@ -108,7 +106,7 @@ static void add_task(struct agent_round *r, const char *words)
 	r->tasks[r->nr++] = (struct agent_task){(uint32_t)pid, unescaped(words)};
 }
 
-/* Files have the numbers 1, 2, ... in the order in which they are said. */
+/* The agent numbers files 1, 2, ... in the order of their lines. */
 static void add_file(struct agent_round *r, const char *words)
 {
 	struct agent_file f = {0};
@@ -183,7 +181,8 @@ static void take_words(struct agent_round *r, const char *line, uint64_t now_ns)
 		r->is_cut = true;
 }
 
-/* A round may have been begun before we came, so what is before its first line is ignored. */
+/* The connection may start in the middle of a round, so lines before the first line of a round are
+ * ignored. */
 static void take_line(struct agent_hearing *h, uint64_t now_ns)
 {
 	h->line[h->len] = '\0';

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the agent in a guest says (docs/users/agent.md): lines, which become a round. The guest can
- * say anything, or nothing: lines, and how many there are of each kind, are bounded, numbers are
- * checked, and names have no control characters. Leaves to others: where the bytes come from, and
- * how many may come (agent.h). Pure. */
+/* Parser for the reports of hvtrace-agent (docs/users/agent.md).
+ *
+ * A report (round) is a list of lines. The guest is untrusted: line length and the number of
+ * entries of each kind are bounded, numbers are range-checked, and control characters in names are
+ * rejected. agent.h reads the bytes and limits how many it accepts. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,9 +15,9 @@
 #define AGENT_TASKS_MAX	   65536
 #define AGENT_FILES_MAX	   16384
 #define AGENT_MAPS_MAX	   262144
-#define AGENT_NAME_MAX	   512 /* of a cgroup or a file; what is longer is cut */
-#define AGENT_BUILD_ID_MAX 32  /* bytes */
-#define AGENT_COUNTER_MAX  16  /* with the NUL */
+#define AGENT_NAME_MAX	   512 /* of a cgroup or a file; longer names are truncated */
+#define AGENT_BUILD_ID_MAX 32
+#define AGENT_COUNTER_MAX  16 /* with the NUL */
 #define AGENT_LINE_MAX	   8192
 
 struct agent_task {
@@ -27,58 +28,59 @@ struct agent_task {
 struct agent_file {
 	char *path; /* owned */
 	uint8_t build_id[AGENT_BUILD_ID_MAX];
-	unsigned build_id_len; /* 0: it has none */
+	unsigned build_id_len; /* 0: no build ID */
 };
 
-/* [START_GVA, END_GVA) of process PID is of FILES[FILE], from OFFSET on. */
+/* Process PID maps FILES[FILE] at offset OFFSET to [start, end). */
 struct agent_map {
 	uint32_t pid, file;
 	uint64_t start, end, offset;
 };
 
-/* The clocks of the guest at one moment. */
+/* The guest's clocks, all read at one moment. */
 struct agent_clock {
-	uint64_t realtime_ns; /* since 1970; at most INT64_MAX */
+	uint64_t realtime_ns; /* since the epoch; at most INT64_MAX */
 	uint64_t monotonic_ns;
-	char counter[AGENT_COUNTER_MAX]; /* of the CPU: tsc, cntvct; letters and digits */
+	char counter[AGENT_COUNTER_MAX]; /* name of the CPU's counter: tsc, cntvct; letters and
+					    digits */
 	uint64_t counter_value;
-	uint64_t heard_ns; /* when it was heard: the time of day of this host, since 1970 */
+	uint64_t heard_ns; /* host wall clock when the report arrived, ns since the epoch */
 };
 
 /* Zero-initialised is empty. */
 struct agent_round {
-	struct agent_task *tasks; /* owned, in the order of their cgroups */
+	struct agent_task *tasks; /* owned, sorted by cgroup */
 	size_t nr;
 	struct agent_file *files; /* owned */
 	size_t nr_files;
-	struct agent_map *maps; /* owned, by process and address */
+	struct agent_map *maps; /* owned, sorted by process and address */
 	size_t nr_maps;
 	struct agent_clock clock;
 	bool has_clock;
-	bool is_cut; /* the agent says that it has more mappings than it tells */
+	bool is_cut; /* the agent had more mappings than fit into a report */
 };
 
 enum agent_heard {
 	AGENT_GOES_ON,
-	AGENT_ENDED,	     /* the round is whole */
-	AGENT_OTHER_VERSION, /* what follows means something else */
+	AGENT_ENDED,	     /* the round is complete */
+	AGENT_OTHER_VERSION, /* the agent uses another version of the format */
 };
 
-/* A round that is being heard. Zero-initialised is new. */
+/* Parser state. Zero-initialised is ready. */
 struct agent_hearing {
 	struct agent_round round;
 	char line[AGENT_LINE_MAX];
 	size_t len;
-	bool is_long; /* the line is longer, and is ignored */
+	bool is_long; /* the line exceeds AGENT_LINE_MAX and is ignored */
 	bool has_begun;
 	enum agent_heard heard;
 };
 
-/* Takes bytes as they come. NOW_NS is the time of day. Does nothing once the round is whole. */
+/* Parses the next bytes. NOW_NS is the wall clock. Does nothing after the end of a round. */
 enum agent_heard agent_hearing_take(struct agent_hearing *h, const char *bytes, size_t len,
 				    uint64_t now_ns);
 void agent_hearing_deinit(struct agent_hearing *h);
-/* Passes the round, which is whole, to the caller, and sorts it. */
+/* Sorts the complete round and moves it to *RET. */
 void agent_hearing_finish(struct agent_hearing *h, struct agent_round *ret);
 
 void agent_round_deinit(struct agent_round *r);

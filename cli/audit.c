@@ -11,7 +11,7 @@
 #include <syslog.h>
 #include <time.h>
 
-#define AUDIT_LINE_MAX 8192 /* bytes of a line from another process */
+#define AUDIT_LINE_MAX 8192 /* limit for a line from another process */
 
 struct hv_err *audit_open(const char *log_path, enum audit_sink sink, const char *domain,
 			  const char *id, struct audit *ret)
@@ -49,7 +49,7 @@ static long login_uid_of(pid_t pid)
 	return n == 1 && uid != UINT32_MAX ? (long)uid : -1;
 }
 
-/* The name of the process, which it chose itself. */
+/* The process chose this name itself. */
 static void program_of(pid_t pid, char *ret, size_t len_bytes)
 {
 	char path[64];
@@ -69,7 +69,7 @@ static void program_of(pid_t pid, char *ret, size_t len_bytes)
 struct audit_actor audit_actor_sender(uid_t uid, pid_t pid)
 {
 	struct audit_actor who = {.uid = uid, .pid = pid, .login_uid = login_uid_of(pid)};
-	/* Root's name is known, and its processes need not wait for a directory service. */
+	/* Root's name is known, so root's processes need not wait for a directory service. */
 	const struct passwd *user = uid ? getpwuid(uid) : NULL;
 
 	snprintf(who.user, sizeof(who.user), "%s", uid == 0 ? "root" : user ? user->pw_name : "");
@@ -111,7 +111,7 @@ static void write_log(struct audit *a, const char *text)
 	gmtime_r(&now.tv_sec, &tm);
 	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
 	hv_text_printf(&line, "%s.%03ldZ %s\n", stamp, now.tv_nsec / 1000000, text);
-	/* An error of the log does not stop the service. */
+	/* The service continues without its log. */
 	if (write(a->log_fd, line.data, line.len_bytes) < 0)
 		return;
 }
@@ -127,7 +127,7 @@ void audit_log(struct audit *a, const char *fmt, ...)
 	write_log(a, text);
 }
 
-/* As RFC 5424 writes the value of a parameter. Nothing is left that could end a line. */
+/* Escapes as RFC 5424 does for parameter values. No newline remains. */
 static void add_quoted(struct hv_text *line, const char *value)
 {
 	HV_AUTO_TEXT struct hv_text safe = {0};

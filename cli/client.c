@@ -32,7 +32,7 @@ static uint64_t limit_of(const struct client *c)
 	return hv_now_ns() + (c->limit_s ? c->limit_s : CLIENT_ANSWER_S) * HV_NS_PER_S;
 }
 
-/* 0 is none. */
+/* 0 means no limit. */
 static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
 {
 	if (!a_ns || !b_ns)
@@ -40,7 +40,8 @@ static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
 	return a_ns < b_ns ? a_ns : b_ns;
 }
 
-/* A service that accepts nothing would keep connect(2) waiting once its queue is full. */
+/* Without a limit, connect(2) blocks if the service accepts no connections and its queue is
+ * full. */
 static void limit_connect(int fd, uint64_t deadline_ns)
 {
 	int left_ms = hv_left_ms(deadline_ns);
@@ -66,8 +67,8 @@ static struct hv_err *connect_to(const struct rundir_info *info, uint64_t deadli
 	return NULL;
 }
 
-/* Returns the UUID of a domain that is named otherwise than the session was attached by. NULL:
- * libvirt does not know the domain (*RET_ASKED true), or libvirt does not answer (false). */
+/* Returns the UUID of a domain that attach knew by another name. NULL: libvirt does not know the
+ * domain (*RET_ASKED true) or does not answer (false). */
 static char *libvirt_id(const char *spec, const char *uri, bool *ret_asked)
 {
 	struct hv_domain *list = NULL;
@@ -106,7 +107,8 @@ static struct hv_err *no_session(const char *spec, const struct rundir_info *lef
 			  spec);
 }
 
-/* Whether RUN_DIR is another user's, who is root, so that only what he allows can be seen. */
+/* Whether RUN_DIR belongs to root and this process is another user's, which sees only permitted
+ * sessions. */
 static bool is_strange(const char *run_dir)
 {
 	struct stat st;
@@ -205,21 +207,21 @@ void client_within(struct client *c, unsigned limit_s)
 	c->until_ns = limit_s ? hv_now_ns() + limit_s * HV_NS_PER_S : 0;
 }
 
-/* The deadline has passed. */
+/* Fails because the deadline has passed. */
 static struct hv_err *late(struct client *c)
 {
 	shutdown(c->fd, SHUT_RDWR);
 	return hv_err_new(ESHUTDOWN, "domain '%s': the session does not answer", c->spec);
 }
 
-/* Waits for EVENTS until DEADLINE_NS; 0: for ever. */
+/* Waits for EVENTS until DEADLINE_NS; 0: no deadline. */
 static struct hv_err *wait_for(struct client *c, short events, uint64_t deadline_ns)
 {
 	struct pollfd fd = {c->fd, events, 0};
 
 	do
 		if (deadline_ns && hv_now_ns() >= deadline_ns)
-			return late(c); /* also if something comes all the time */
+			return late(c); /* even if data keeps arriving */
 	while (poll(&fd, 1, deadline_ns ? hv_left_ms(deadline_ns) : -1) <= 0);
 	return NULL;
 }
@@ -250,7 +252,7 @@ static struct hv_err *send_all(struct client *c, const struct hv_text *out, uint
 	return NULL;
 }
 
-/* DEADLINE_NS 0: there is one only when a frame has begun. */
+/* DEADLINE_NS 0: the deadline starts with the first byte of a frame. */
 static struct hv_err *receive(struct client *c, uint64_t deadline_ns, struct wire_frame *ret,
 			      size_t *ret_used)
 {
@@ -288,7 +290,7 @@ static void show_note(const struct client *c, const struct wire_frame *frame)
 	if (!c->on_note || !wire_string(frame->data, WIRE_DATA_MAX, &line))
 		return;
 	hv_text_add(&shown, "");
-	hv_text_add_lines(&shown, line); /* of the service, which reads what guests write */
+	hv_text_add_lines(&shown, line); /* the service forwards text of guests */
 	c->on_note(shown.data);
 }
 
@@ -308,7 +310,7 @@ static struct hv_err *error_of(const struct wire_frame *answer)
 	});
 }
 
-/* 0: it waits for ever. */
+/* Returns 0 for a request without a deadline. */
 static uint64_t answered_by(const struct wire_frame *request, uint64_t deadline_ns)
 {
 	if (request->wait_ms == WIRE_WAIT_FOREVER)
@@ -398,7 +400,7 @@ struct hv_err *client_read(struct client *c, uint32_t handle, uint32_t wait_ms, 
 	return err;
 }
 
-/* Writes all of TEXT. As a shell does, it writes the rest again after a short count. */
+/* Writes all of TEXT, with further writes after a short count, as a shell does. */
 static struct hv_err *write_all(struct client *c, uint32_t handle, struct hv_span text)
 {
 	struct wire_frame answer;

@@ -89,7 +89,7 @@ struct hv_err *domain_state_take(const char *run_dir, const char *id, const char
 		hv_err_free(err);
 		if (taken)
 			return taken;
-		/* The other one is just beginning, or just ending. */
+		/* The other process is just starting or ending. */
 		poll(NULL, 0, TAKE_WAIT_MS);
 	}
 }

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The state of a domain: whether a session is attached to it, begins, ends, or has left something
- * behind. All verbs decide by it. It follows from the domain's directory (rundir.h) and from
- * whether the VMM's process lives; the guest is not looked at.
+/* The state of a domain: whether a session is attached, starts, ends, or left changes in the guest.
+ * All verbs decide by this state. It depends only on the domain's directory (rundir.h) and on
+ * whether the VMM's process is alive. tracer/region_use.h examines the guest itself.
  *
  *   FREE --attach--> ATTACHING --> ATTACHED --detach--> FREE
  *                        |            |
- *                        +- it dies --+--> LEFT --recover--> RECOVERING --> FREE
+ *                        +--- dies ---+--> LEFT --recover--> RECOVERING -->
+ *                        FREE
  *                                           |
- *                                           +-- the VMM ends --> GONE
+ *                                           +-- the VMM
+ *                                           ends --> GONE
  *
- * If only the service dies, its warden recovers at once.
+ * If only the service dies, its warden recovers immediately.
  *
- * If the guest reboots after the session died, the domain is still LEFT, although nothing is left
- * in the guest, until attach or recover looks into the guest.
- * Leaves to others: what is in the guest (tracer/region_use.h). */
+ * If the guest reboots after the session died, the state stays LEFT until attach or recover
+ * examines the guest, although the reboot removed all changes. */
 #pragma once
 
 #include "cli/rundir.h"
@@ -23,32 +24,31 @@ enum domain_state {
 	DOMAIN_ATTACHING,
 	DOMAIN_ATTACHED,
 	DOMAIN_RECOVERING,
-	DOMAIN_LEFT, /* a session died, and its changes may be in the guest */
-	DOMAIN_GONE, /* a session died, and the guest ended with its VMM, so nothing is left of it
-		      */
+	DOMAIN_LEFT, /* a session died; its changes may be in the guest */
+	DOMAIN_GONE, /* a session died, and then the VMM ended: nothing to recover */
 };
 
-/* INFO: of the domain's directory; NULL: it has none. */
+/* INFO describes the domain's directory. NULL: there is no directory. */
 enum domain_state domain_state(const struct rundir_info *info);
-/* Returns the state in words for messages: "free", "being attached", ... */
+/* Returns the state for messages: "free", "being attached", ... */
 const char *domain_state_words(enum domain_state state);
 
-/* Finds the state of the domain that SPEC names, with rundir_find(). *RET is its info, if
+/* Finds the state of the domain that SPEC names, with rundir_find(). Sets *RET to its info if
  * *RET_FOUND. */
 struct hv_err *domain_state_find(const char *run_dir, const char *spec, const char *uri,
 				 enum domain_state *ret_state, bool *ret_found,
 				 struct rundir_info *ret) hv_must_use;
 
-/* An error that says why there is no session to work with, and what to do. NULL: there is a session
- * (ATTACHED), or nothing is known of the domain (FREE, without an info). */
+/* Returns an error that explains why the domain has no session and how to proceed. NULL: a session
+ * is attached, or the domain is unknown (FREE, without an info). */
 struct hv_err *domain_state_lacks_session(const struct rundir_info *info,
 					  const char *spec) hv_must_use;
-/* EBUSY: attach and recover are not possible now; the message says why and what to do. NULL: they
- * are possible. */
+/* Returns EBUSY with the reason and the remedy if attach and recover are impossible now, else
+ * NULL. */
 struct hv_err *domain_state_is_taken(const struct rundir_info *info, const char *spec) hv_must_use;
-/* The same as rundir_take(), but EBUSY has the message of domain_state_is_taken(). */
+/* Like rundir_take(), but EBUSY has the message of domain_state_is_taken(). */
 struct hv_err *domain_state_take(const char *run_dir, const char *id, const char *spec,
 				 struct rundir *ret) hv_must_use;
-/* An error that says why recover is needed. NULL: it is not. */
+/* Returns an error that explains why the domain needs recover. NULL: it does not. */
 struct hv_err *domain_state_needs_recovery(const struct rundir_info *info,
 					   const char *spec) hv_must_use;

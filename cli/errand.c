@@ -13,11 +13,12 @@
 #include "base/capabilities.h"
 #include "base/guard.h"
 
-#define FAR_FD	  64 /* above the files that the process has */
+#define FAR_FD	  64 /* above the process's open descriptors */
 #define SOCKET_FD 3
 #define LAST_FD	  ERRAND_KEEP_FD
 
-/* -- the process ------------------------------------------------------------------------------ */
+/* -- the helper process
+ * ------------------------------------------------------------------------- */
 
 static struct hv_err *refused(int code)
 {
@@ -41,7 +42,7 @@ static struct hv_err *make(const struct hv_message *what, struct hv_message *ret
 		code = maker.make_dir(maker.ctx, name, &fd);
 		break;
 	case ERRAND_PUT_FILE:
-		/* the bytes come after the name and its zero */
+		/* the bytes follow the name and its NUL */
 		if (name_len >= what->len_bytes)
 			return refused(EPROTO);
 		code = maker.put_file(maker.ctx, name, what->bytes + name_len + 1,
@@ -68,7 +69,7 @@ static struct hv_err *run(const struct errand_config *config, const struct hv_me
 	return config->dir_fd >= 0 && what->len_bytes ? make(what, ret) : refused(EPROTO);
 }
 
-/* False: nobody can ask any more. */
+/* Returns false if no requester is left. */
 static bool serve_one(const struct errand_config *config)
 {
 	HV_AUTO_MESSAGE struct hv_message what = {0};
@@ -84,7 +85,7 @@ static bool serve_one(const struct errand_config *config)
 	return true;
 }
 
-/* Signals of the terminal are for the process that asks. */
+/* The requesting process handles the terminal's signals. */
 static void ignore_signals(void)
 {
 	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
@@ -96,7 +97,7 @@ static void ignore_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Keeps the files of CONFIG, under their new numbers, and SOCKET. */
+/* Moves SOCKET and the files of CONFIG to their fixed descriptors. */
 static void keep_files(const struct errand_config *config, int socket)
 {
 	const int kept[] = {socket, config->dir_fd, config->keep_fd};
@@ -125,7 +126,8 @@ static _Noreturn void become(const struct errand_config *config, int socket)
 	_exit(err != NULL);
 }
 
-/* -- the process that asks -------------------------------------------------------------------- */
+/* -- the requesting process
+ * --------------------------------------------------------------------- */
 
 int errand_do(struct errand *e, uint32_t kind, const char *name, int *ret_fd)
 {

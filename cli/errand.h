@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A process that keeps the user's rights, and does a few things for one that has given them up to
- * read what strangers write (base/confine.h). What it can be asked to do is fixed when it begins,
- * and it parses nothing but short requests: the process that asks may have been taken over.
+/* A helper process that keeps the user's rights. It performs a few operations for a process that
+ * gave its rights up to read untrusted data (base/confine.h). The set of operations is fixed at the
+ * start, and the helper parses only short requests, because the requesting process may be
+ * compromised.
  *
  *      the verb --request, a name--> errands
  *               <--errno, a file----
  *
- * It ends when the process that began it does.
- * Leaves to others: what a verb's own errands do. */
+ * The helper ends with the process that started it. Verbs may add errands. */
 #pragma once
 
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #include "export/maker.h"
 #include "vmm/warden/channel.h"
 
-/* Kinds of requests; answers have lower ones. A verb's own ones begin with ERRAND_OWN. */
+/* Kinds of requests; answers have lower numbers. Errands of a verb start at ERRAND_OWN. */
 enum {
 	ERRAND_MAKE_FILE = 2,
 	ERRAND_MAKE_DIR,
@@ -31,14 +31,14 @@ enum {
 #define ERRAND_BYTES_MAX 65536
 
 struct errand_config {
-	int dir_fd;	/* below which files are made; -1: none are */
+	int dir_fd;	/* files are created below it; -1: file errands fail */
 	int keep_fd;	/* another file that the process needs; -1: none */
-	uint64_t needs; /* capabilities that it keeps (base/capabilities.h) */
-	/* Does one of the verb's own errands. WHAT has at most ERRAND_BYTES_MAX bytes, which are
-	 * followed by a zero. Files of RET are closed afterwards. May be NULL. */
+	uint64_t needs; /* capabilities that the process keeps (base/capabilities.h) */
+	/* Performs an errand of the verb. WHAT has at most ERRAND_BYTES_MAX bytes and a NUL after
+	 * them. The process closes the files of RET afterwards. May be NULL. */
 	struct hv_err *(*run)(void *ctx, const struct hv_message *what, struct hv_message *ret);
-	void (*end)(void *ctx); /* when nobody can ask any more; may be NULL */
-	void *ctx;		/* what it points to is copied by fork(2) */
+	void (*end)(void *ctx); /* called when no requester is left; may be NULL */
+	void *ctx;		/* fork(2) copies its target */
 };
 #define ERRAND_CONFIG_NONE                                                                         \
 	{                                                                                          \
@@ -47,27 +47,26 @@ struct errand_config {
 
 struct errand {
 	pid_t pid;
-	int socket; /* -1: there is no such process */
+	int socket; /* -1: not running */
 	pthread_mutex_t lock;
-	struct hv_maker maker; /* has it make files below dir_fd */
+	struct hv_maker maker; /* creates files below dir_fd through this process */
 };
 #define ERRAND_NONE                                                                                \
 	{                                                                                          \
 		.socket = -1, .lock = PTHREAD_MUTEX_INITIALIZER                                    \
 	}
 
-/* In RUN and END: the files of the configuration have these numbers. */
+/* Descriptors of dir_fd and keep_fd in `run` and `end`. */
 #define ERRAND_DIR_FD  4
 #define ERRAND_KEEP_FD 5
 
-/* E stays where it is until errand_end(). The process has one thread. */
+/* E must not move until errand_end(). The helper process has one thread. */
 struct hv_err *errand_begin(struct errand *e, const struct errand_config *config) hv_must_use;
-/* Any thread. The error is that of the errand; EPIPE: the process has ended. The caller deinits
- * RET. */
+/* Any thread. Returns the errand's error; EPIPE: the process has ended. The caller deinits RET. */
 struct hv_err *errand_ask(struct errand *e, const struct hv_message *what,
 			  struct hv_message *ret) hv_must_use;
-/* Likewise, for errands whose request is a NAME and whose answer is a file. RET_FD NULL: or
- * nothing. Returns 0 or an errno. */
+/* Like errand_ask(), for a request that is a NAME and an answer that is a file, or empty if RET_FD
+ * is NULL. Returns 0 or an errno. */
 int errand_do(struct errand *e, uint32_t kind, const char *name, int *ret_fd);
-/* Waits until the process has ended. */
+/* Ends the process and waits for it. */
 void errand_end(struct errand *e);

@@ -4,7 +4,7 @@
 #include <netdb.h>
 #include <string.h>
 
-/* Ends TEXT's host, and returns where it begins. *PORT stays if TEXT has none. */
+/* Terminates the host in TEXT and returns its start. *PORT stays unchanged if TEXT has no port. */
 static char *split(char *text, const char **port)
 {
 	char *colon = strrchr(text, ':');

@@ -41,7 +41,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *connection, cons
 	struct hv_text text = {0};
 	struct hv_err *err;
 
-	/* The first call has only the header of the request. */
+	/* The first call has only the request's header. */
 	if (!*state) {
 		*state = &begun;
 		return MHD_YES;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A server of one page, GET /metrics, by libmicrohttpd. Where it was not there at build time,
- * http_none.c takes its place, and says so. */
+/* An HTTP server with one page, GET /metrics, based on libmicrohttpd. Builds without the library
+ * use http_none.c, which returns an error. */
 #pragma once
 
 #include "base/err.h"
@@ -8,11 +8,11 @@
 
 struct http;
 
-/* Makes the page. ERR is told to whoever asked, as status 500. */
+/* Generates the page. If it fails, the client receives the error as HTTP status 500. */
 typedef struct hv_err *(*http_page_fn)(void *ctx, struct hv_text *ret);
 
-/* Serves in a thread of its own, in which PAGE is called, once at a time, until http_stop().
- * FD listens; the server closes it. */
+/* Serves on the listening socket FD until http_stop(), and closes it. A separate thread calls PAGE,
+ * one call at a time. */
 struct hv_err *http_start(int fd, http_page_fn page, void *ctx, struct http **ret) hv_must_use;
 /* H may be NULL. */
 void http_stop(struct http *h);

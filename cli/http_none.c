@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace built without libmicrohttpd. */
+/* Used in builds without libmicrohttpd. */
 #include "cli/http.h"
 
 #include <unistd.h>

@@ -13,7 +13,7 @@
 
 #define MACHINES_MAX 65536
 
-/* A machine's directory is "PID-FD". */
+/* The name of a VM's directory is "PID-FD". */
 int kvm_exits_open(const char *debugfs, pid_t vmm)
 {
 	HV_AUTO_FREE char *prefix = hv_format("%d-", (int)vmm);
@@ -35,8 +35,9 @@ int kvm_exits_open(const char *debugfs, pid_t vmm)
 	return nr == 1 ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
-/* The file has one number for each time that it is opened, and no way back to its beginning
- * (simple_attr_open()). KVM keeps the machine as long as it is open, but not its directory. */
+/* The file returns its number once per open and cannot be rewound (simple_attr_open()), so this
+ * opens it for each read. An open file would also keep the VM alive in KVM; an open directory does
+ * not. */
 bool kvm_exits_read(int dir, uint64_t *ret)
 {
 	HV_AUTO_FD int fd = openat(dir, "exits", O_RDONLY | O_CLOEXEC);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How many exits the vCPUs of a guest had, as KVM counts them all the time: the file "exits" of the
- * machine in KVM's directory of debugfs, which only root can open. Needs no tracing. */
+/* The number of VM exits of a guest, which KVM always counts: the file "exits" in the VM's debugfs
+ * directory. Only root can open it. Needs no tracing. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,9 +9,9 @@
 
 #define KVM_DEBUGFS "/sys/kernel/debug/kvm"
 
-/* Returns an fd that the caller closes: the machine's directory, which only root can reach. -1: the
- * process VMM has no virtual machine in DEBUGFS, or more than one, or the caller may not look. */
+/* Opens the VM's directory, which only root can reach; the caller closes it. Returns -1 if the
+ * process VMM has no VM in DEBUGFS or more than one, or if permission is denied. */
 int kvm_exits_open(const char *debugfs, pid_t vmm);
-/* Reads the number, as often as one likes; rights are not needed any more. False: it cannot be
- * read, as when the guest has ended. */
+/* Reads the counter. May be called repeatedly and needs no privileges. False: it cannot be read,
+ * for example because the guest has ended. */
 bool kvm_exits_read(int dir, uint64_t *ret);

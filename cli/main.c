@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace. */
 #include "cli/verbs/verb.h"
 
 int main(int argc, char **argv)

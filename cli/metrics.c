@@ -10,7 +10,7 @@
 #include "cli/sessions.h"
 
 #define ANSWER_S  2
-#define AT_A_TIME 64 /* sessions */
+#define AT_A_TIME 64 /* sessions queried in parallel */
 
 struct counting {
 	const struct metrics_config *config;
@@ -66,7 +66,7 @@ static void ask(const struct metrics_config *config, const struct rundir_info *i
 		d->has_time = vcpu_time_read(info->vmm_pid, &d->time);
 }
 
-/* A session that is asked beside the others, so that none waits for another one. */
+/* One session of a parallel query. */
 struct asked {
 	const struct metrics_config *config;
 	const struct rundir_info *info;

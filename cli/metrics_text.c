@@ -10,13 +10,13 @@
 #define LABEL_LEN_MAX	 256
 #define NR_FUNCTION_KEYS 2
 
-/* A number of a session's stat. */
+/* A metric from a number in a session's stat. */
 struct metric {
 	const char *name;
 	const char *type;
 	const char *help;
-	const char *path; /* in the stat */
-	double unit;	  /* what 1 of the stat is in the metric's unit */
+	const char *path; /* member in the stat */
+	double unit;	  /* the stat's unit in units of the metric */
 };
 
 static const struct metric metrics[] = {
@@ -47,8 +47,8 @@ static const struct metric metrics[] = {
 	 "budget.taken_ns", 1e-9},
 };
 
-/* A label's value: what the format needs is escaped; control characters and what is not UTF-8,
- * which no reader would take, become '?'. */
+/* Adds a label with the format's escapes. Replaces control characters and invalid UTF-8, which
+ * readers reject, by '?'. */
 static void add_label(struct hv_text *t, const char *name, const char *value)
 {
 	HV_AUTO_TEXT struct hv_text safe = {0};
@@ -144,7 +144,7 @@ static void add_functions(struct hv_text *t, const struct metrics_config *config
 		}
 }
 
-/* What the host's scheduler counted for the threads of the vCPUs. */
+/* Adds the host scheduler's counters of the vCPU threads. */
 static void add_time(struct hv_text *t, const struct metrics_domain *domains, size_t nr)
 {
 	add_head(t, "hvtrace_vcpu_run_seconds_total", "counter",
@@ -165,12 +165,12 @@ static void add_time(struct hv_text *t, const struct metrics_domain *domains, si
 	}
 }
 
-/* A kind of waits. */
+/* Description of one kind of wait. */
 struct waits {
 	const char *measured, *measured_help;
 	const char *histogram, *histogram_help;
 	const char *lost;
-	size_t times, is_measured; /* where in struct metrics_waits */
+	size_t times, is_measured; /* offsets in struct metrics_waits */
 };
 
 static const struct waits of_tasks = {
@@ -205,7 +205,7 @@ static bool is_measured(const struct metrics_domain *d, const struct waits *of)
 	return *(const bool *)((const char *)&d->waits + of->is_measured);
 }
 
-/* A part of a histogram: NAME is its own and then SUFFIX. LE may be NULL. */
+/* Adds one series of a histogram, NAME with SUFFIX appended. LE may be NULL. */
 static void add_part(struct hv_text *t, const struct metrics_domain *d, const char *name,
 		     const char *suffix, const char *le, double value)
 {

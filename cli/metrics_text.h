@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The text of metrics.h, by what is known of each session. Names are the guest's or libvirt's, and
- * made harmless. Pure. */
+/* Formats the metrics of metrics.h. Sanitises names, which come from guests and libvirt. Pure. */
 #pragma once
 
 #include <json-c/json.h>
@@ -8,7 +7,7 @@
 #include "cli/metrics.h"
 #include "cli/vcpu_time.h"
 
-/* A function of a profile, of all vCPUs together. */
+/* A profiled function, summed over all vCPUs. */
 struct metrics_function {
 	uint64_t hits;
 	double time_us;
@@ -16,9 +15,10 @@ struct metrics_function {
 
 struct metrics_domain {
 	const char *name, *id; /* borrowed */
-	json_object *stat;     /* as cli/session_stat.h says; NULL: it does not answer */
+	json_object *stat;     /* cli/session_stat.h; NULL: the session does not answer */
 	bool is_profiled, has_time, has_waits;
-	struct metrics_function functions[METRICS_FUNCTIONS_MAX]; /* those of the config */
+	struct metrics_function
+		functions[METRICS_FUNCTIONS_MAX]; /* in the order of the config's functions */
 	struct vcpu_time time;
 	struct metrics_waits waits;
 };

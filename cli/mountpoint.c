@@ -64,7 +64,7 @@ void mountpoint_remove(const char *run_dir, const char *dir)
 	rmdir(run_dir);
 }
 
-/* In mountinfo, characters that would end a word are written as octal numbers. */
+/* mountinfo escapes white space and backslashes as octal numbers. */
 static void unescape(char *s)
 {
 	char *to = s;
@@ -96,7 +96,7 @@ struct mount {
 	bool is_ours;
 };
 
-/* Calls FN for every mount. A mount comes after those that it covers. */
+/* Calls FN for every mount. A mount comes after the mounts that it covers. */
 static void for_each_mount(void (*fn)(void *arg, const struct mount *m), void *arg)
 {
 	hv_cleanup(close_file) FILE *f = fopen("/proc/self/mountinfo", "re");
@@ -145,8 +145,8 @@ enum mountpoint_state mountpoint_look(const char *dir)
 	return look(dir).state;
 }
 
-/* A note is "DEVICE PATH", and a NUL. The kernel gives the number of a device again, but hardly to
- * a mount of hvtrace at the same path. */
+/* A note is "DEVICE PATH" and a NUL. The kernel reuses device numbers, but hardly for a mount of
+ * hvtrace at the same path. */
 struct hv_err *mountpoint_note(const char *session, const char *dir)
 {
 	HV_AUTO_FREE char *path = rundir_path(session, RUNDIR_MOUNTS);
@@ -160,7 +160,7 @@ struct hv_err *mountpoint_note(const char *session, const char *dir)
 	return NULL;
 }
 
-/* Adds the notes of SESSION, at most NOTES_BYTES_MAX. */
+/* Appends the notes of SESSION, at most NOTES_BYTES_MAX. */
 static void read_notes(const char *session, struct hv_text *ret)
 {
 	HV_AUTO_FREE char *path = rundir_path(session, RUNDIR_MOUNTS);
@@ -223,7 +223,8 @@ struct hv_err *mountpoint_umount(const char *dir, enum mountpoint_how how)
 	return hv_err_new(errno, "%s: %s", dir, strerror(errno));
 }
 
-/* No process serves the mount. The kernel knows this by itself, so the call does not wait. */
+/* Whether the process that served the mount has ended. The kernel answers this itself, so the call
+ * does not block. */
 static bool is_dead(const char *dir)
 {
 	struct stat st;
@@ -313,7 +314,7 @@ struct hv_err *mountpoint_mount(const char *dir, int *ret_fd)
 
 	if (fd < 0)
 		return hv_err_new(ENOTSUP, "%s: %s: " WITHOUT, DEV_FUSE, strerror(errno));
-	/* The kernel itself refuses everybody but root. */
+	/* The kernel itself refuses all users except root. */
 	snprintf(options, sizeof(options),
 		 "fd=%d,rootmode=40700,user_id=0,group_id=0,default_permissions", fd);
 	if (mount(SOURCE, dir, TYPE, MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0)

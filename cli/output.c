@@ -12,7 +12,7 @@
 
 #define MODE 0600
 
-/* The directory in which the file FD is, whatever links led to it. */
+/* Finds the directory that contains the file FD, after all links. */
 static bool directory_of(int fd, struct stat *ret)
 {
 	char link[64], path[PATH_MAX];
@@ -29,7 +29,7 @@ static bool directory_of(int fd, struct stat *ret)
 	return stat(path, ret) == 0;
 }
 
-/* As may_create_in_sticky() (fs/namei.c), whatever fs.protected_regular says. */
+/* Like may_create_in_sticky() (fs/namei.c), but independent of fs.protected_regular. */
 static bool is_planted(int fd)
 {
 	struct stat file, dir;

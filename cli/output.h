@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Opens the file that a user names for what a verb writes. Leaves to others: what is in it. */
+/* Opens the output file that a user names for a verb. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,8 +11,8 @@ enum output_links {
 	OUTPUT_FOLLOWS_NONE,
 };
 
-/* Opens PATH for reading and writing, and makes it (0600) if it does not exist; its contents stay.
- * As the kernel does with fs.protected_regular, refuses a file of another user in a directory where
- * everybody can make files (EACCES), since its owner could read or change what is written. */
+/* Opens PATH for reading and writing, or creates it (0600); keeps its contents. Like the kernel
+ * with fs.protected_regular, refuses another user's file in a world-writable directory (EACCES),
+ * because its owner could read or change the output. */
 struct hv_err *output_open(const char *path, enum output_links links, int *ret_fd,
 			   bool *ret_new) hv_must_use;

@@ -8,12 +8,12 @@
 
 #include "base/clock.h"
 
-#define BYTES_MAX (8 << 20) /* of a vCPU: more than a line for each function of a kernel */
+#define BYTES_MAX (8 << 20) /* per vCPU: more than a line for each function of a kernel */
 #define VCPUS_MAX 4096
-#define ALL_NS	  (60 * HV_NS_PER_S) /* for all vCPUs, however many the session says to have */
+#define ALL_NS	  (60 * HV_NS_PER_S) /* for all vCPUs; the session chooses their number */
 #define TIME_MAX  1e16		     /* in us: 300 years */
 
-/* The whole of FILE, at most BYTES_MAX. */
+/* Reads all of FILE, at most BYTES_MAX. */
 static struct hv_err *read_file(struct client *c, const char *file, uint32_t wait_ms,
 				uint64_t until_ns, struct hv_text *ret)
 {
@@ -36,8 +36,8 @@ static struct hv_err *read_file(struct client *c, const char *file, uint32_t wai
 	return err;
 }
 
-/* A line of trace_stat/functionN: name, hits, time and its unit, ... The service has made names
- * harmless; it reads what guests write, so they are made harmless here, too. */
+/* Parses a line of trace_stat/functionN: name, hits, time and its unit, ... The service sanitises
+ * names but may be compromised, so this sanitises them again. */
 static void take_line(const char *line, profile_fn *fn, void *ctx)
 {
 	HV_AUTO_TEXT struct hv_text shown = {0};
@@ -46,7 +46,7 @@ static void take_line(const char *line, profile_fn *fn, void *ctx)
 	double time_us;
 
 	if (sscanf(line, "%30s %" SCNu64 " %lf us", name, &hits, &time_us) != 3 ||
-	    !(time_us >= 0 && time_us <= TIME_MAX)) /* nor if it is no number at all */
+	    !(time_us >= 0 && time_us <= TIME_MAX)) /* also rejects NaN */
 		return;
 	hv_text_add_guest(&shown, name, PROFILE_NAME_MAX);
 	fn(ctx, shown.data, hits, time_us);

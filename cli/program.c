@@ -55,7 +55,7 @@ static void print_help(void)
 	       "Exit status: 0 ok, 1 failed, 2 usage.\n");
 }
 
-/* Reads the options before the verb. False: return *RET_EXIT. */
+/* Parses the options before the verb. False: return *RET_EXIT. */
 static bool global_options(struct cli *cli, int argc, char **argv, int *ret_exit)
 {
 	static const struct option longs[] = {
@@ -119,13 +119,13 @@ static int run_verb(struct cli *cli, int argc, char **argv)
 		return unknown_verb(cli, argv[optind]);
 	argc -= optind;
 	argv += optind;
-	/* Starts getopt again, for another ARGV. */
+	/* Resets getopt for another ARGV. */
 	optind = 0;
 	return cli->verb->run(cli, argc, argv);
 }
 
-/* Opens standard files that are closed, so that no other file gets their numbers. Reads and writes
- * of what is opened in their place fail. */
+/* Opens standard files that are closed, so that no other file gets their descriptors. Reads and
+ * writes of these replacements fail. */
 static void fill_standard_files(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

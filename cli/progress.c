@@ -23,10 +23,10 @@ static void put(const char *text, size_t len)
 {
 	ssize_t n = write(STDERR_FILENO, text, len);
 
-	(void)n; /* a terminal that is gone shows nothing */
+	(void)n; /* the terminal may be gone */
 }
 
-/* The cursor goes back to the beginning, where the next message overwrites the line. */
+/* Leaves the cursor at the start of the line, so that the next message overwrites it. */
 static void say(const char *text, uint64_t began_ns, uint64_t limit_ns)
 {
 	unsigned long long s = (hv_now_ns() - began_ns) / HV_NS_PER_S;
@@ -60,8 +60,8 @@ static void watch(const char *text, uint64_t limit_ns, int end)
 		put(ERASE, strlen(ERASE));
 }
 
-/* It has no use for the files of its parent, with which it ends. The terminal's signals are for its
- * PARENT, which may have ended before it could be told so. */
+/* Closes the files of the parent and ignores the terminal's signals. Ends with PARENT, which may
+ * already have ended. */
 static void become(const char *text, uint64_t limit_ns, int end, pid_t parent)
 {
 	signal(SIGINT, SIG_IGN);
@@ -100,8 +100,8 @@ void progress_begin(struct progress *p, uint64_t limit_ns, const char *what, con
 	close(p->end);
 }
 
-/* Other processes may have been made meanwhile and have the pipe, too: a byte comes, where the end
- * of the file might not. */
+/* Writes a byte because end of file may not arrive: processes that were forked in between also have
+ * the pipe open. */
 void progress_end(struct progress *p)
 {
 	ssize_t n;
@@ -109,7 +109,7 @@ void progress_end(struct progress *p)
 	if (!p->pid)
 		return;
 	n = write(p->end, "", 1);
-	(void)n; /* it has ended */
+	(void)n; /* it may have ended */
 	close(p->end);
 	while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
 		;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Says on the terminal that something goes on: after a second, and each second from then on, a line
- * of standard error says what and for how long; it goes when that has ended. If standard error is
- * no terminal nothing is said. A process of its own does it, which needs nothing of the caller's
- * and ends with it. Leaves to others: what has happened. */
+/* Shows on the terminal that an operation is in progress: after one second, and every second from
+ * then on, a status line on standard error names the operation and the elapsed time. The line
+ * disappears at the end. Prints nothing if standard error is not a terminal. A child process prints
+ * it, so the caller may block; the child ends with the caller. */
 #pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Zero-initialised there is none. */
+/* Zero-initialised is inactive. */
 struct progress {
 	pid_t pid;
-	int end; /* owned; a byte here ends the process, which its parent may have no right to
-		    signal */
+	int end; /* owned; a byte written here ends the process, because the parent may lack the
+		    right to signal it */
 };
 
-/* WHAT happens to NAME ("attaching", "web1"). LIMIT_NS: it takes so long; 0: nobody knows. */
+/* WHAT happens to NAME ("attaching", "web1"). LIMIT_NS: the expected duration; 0: unknown. */
 void progress_begin(struct progress *p, uint64_t limit_ns, const char *what, const char *name);
-/* Call it before anything is printed. May be called again. */
+/* Call it before you print anything. May be called repeatedly. */
 void progress_end(struct progress *p);

@@ -12,9 +12,9 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Reads a number in thousandths, so that "0.25" keeps its meaning; drops digits after the third.
- * Moves *AT to the first character after the number. False: there is no number, or it has more than
- * twelve digits before the point. */
+/* Parses a number in thousandths, so that "0.25" keeps its value; drops further digits. Moves *AT
+ * to the first character after the number. False: there is no number, or it has more than twelve
+ * digits before the point. */
 static bool parse_decimal(const char **at, uint64_t *ret_thousandths)
 {
 	const char *p = *at;
@@ -64,7 +64,7 @@ static bool unit_shift(const char *unit, unsigned *ret)
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		size_t len = strlen(units[i].name);
 
-		/* "G", "GiB" */
+		/* "G" or "GiB" */
 		if (strncasecmp(unit, units[i].name, len) != 0)
 			continue;
 		if (unit[len] && (!len || strcasecmp(unit + len, "ib") != 0))

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Quantities that a user writes as a number and a unit. The number is decimal: "2", "1.5", ".5".
- * Digits after the third after the point are dropped. */
+/* Parses quantities that a user writes as a number and a unit. Numbers are decimal: "2", "1.5",
+ * ".5". Digits after the third decimal are dropped. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Reads a percentage, as in "5", "0.5" or "5%", in parts per million. False: TEXT is no percentage,
- * or it is below 0.001 or above 100. */
+/* Parses a percentage such as "5", "0.5" or "5%" into parts per million. False: TEXT is not a
+ * percentage, or it is below 0.001 or above 100. */
 bool percent_parse(const char *text, uint64_t *ret_ppm);
 #define PERCENT_WANTED "a percentage from 0.001 to 100"
 
-/* Reads an amount of memory, as in "512M", "2G", "1.5G" or "262144K", and rounds it down to 4 KiB.
- * Without a unit it means MiB. False: TEXT is not a size, or 2^63 bytes or more. */
+/* Parses a memory size such as "512M", "2G", "1.5G" or "262144K", and rounds it down to 4 KiB. The
+ * default unit is MiB. False: TEXT is not a size, or it is 2^63 bytes or more. */
 bool size_parse(const char *text, uint64_t *ret_bytes);
 
 #define DURATION_MAX_NS (366ull * 24 * 3600 * 1000000000ull)
 
-/* Reads a duration, as in "2", "1.5s", "500ms", "1m" or "1h". Without a unit it means seconds.
- * False: TEXT is not a duration, or it is zero or more than a year. */
+/* Parses a duration such as "2", "1.5s", "500ms", "1m" or "1h". The default unit is seconds. False:
+ * TEXT is not a duration, or it is zero or more than a year. */
 bool duration_parse(const char *text, uint64_t *ret_ns);
 #define DURATION_WANTED "a duration: write 2, 1.5s, 500ms, 1m or 1h"

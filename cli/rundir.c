@@ -16,7 +16,7 @@
 #include "vmm/kernel_thread.h"
 
 #define INFO_BYTES_MAX	 (64u << 10)
-#define REASON_BYTES_MAX 1024 /* of the service, which may have been taken over */
+#define REASON_BYTES_MAX 1024 /* the service chooses it and may be compromised */
 
 static const char *const rundir_files[] = {"sock",     "pid",  "log", RUNDIR_MOUNTS,
 					   "info.new", "info", "lock"};
@@ -41,8 +41,9 @@ static struct hv_err *make_dir(const char *path)
 	return hv_err_new(errno, "%s: cannot be made: %s", path, strerror(errno));
 }
 
-/* An OFD lock can be tested without taking it, unlike flock. So a test never makes an attach fail.
- * EACCES: the lock is root's alone, since whoever opens it could take it. */
+/* Unlike flock, an OFD lock can be tested without acquiring it, so a test never makes an attach
+ * fail. Only root can open the lock file, because every process that opens it could lock it. On
+ * EACCES, lock_is_held() checks the service's process instead. */
 static bool lock_take(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -62,7 +63,7 @@ static bool lock_is_held(const char *dir, pid_t service_pid)
 	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/* The owner of the directory may have removed the file after we opened and before we locked it. */
+/* The directory's owner may have removed the file between our open and our lock. */
 static bool is_same_file(int fd, const char *path)
 {
 	struct stat by_fd;
@@ -112,7 +113,7 @@ bool rundir_is_ours(const struct rundir *d)
 	return lock && is_same_file(d->lock_fd, lock);
 }
 
-/* Who else may read FROM may read TO (service/access.h). */
+/* Users who may read FROM may also read TO (service/access.h). */
 static void copy_access(const char *from, const char *to)
 {
 	char acl[XATTR_SIZE_MAX];
@@ -122,12 +123,12 @@ static void copy_access(const char *from, const char *to)
 		setxattr(to, XATTR_NAME_POSIX_ACL_ACCESS, acl, (size_t)len, 0);
 }
 
-/* Whoever reads the file meanwhile gets the old one. */
+/* Replaces the file atomically. */
 static bool put_info(const char *dir, json_object *o)
 {
 	HV_AUTO_FREE char *path = rundir_path(dir, "info"), *new = rundir_path(dir, "info.new");
 
-	/* read_object() takes no more */
+	/* read_object() rejects larger files */
 	if (strlen(json_object_to_json_string(o)) > INFO_BYTES_MAX ||
 	    json_object_to_file(new, o) != 0)
 		return false;
@@ -141,8 +142,8 @@ static bool is_trusted(const struct stat *st)
 	       !(st->st_mode & S_IWOTH) && st->st_size <= INFO_BYTES_MAX;
 }
 
-/* Reads the info of DIR. Only the warden, or who recovers, writes there: NULL if it is not as they
- * write it. The caller owns it. */
+/* Reads the info of DIR; the caller owns the result. Only the warden and a recovering process write
+ * there. Returns NULL if the file cannot be theirs. */
 static json_object *read_object(const char *dir)
 {
 	HV_AUTO_FREE char *path = rundir_path(dir, "info");
@@ -160,7 +161,7 @@ static json_object *read_object(const char *dir)
 	return json_tokener_parse(text);
 }
 
-/* REASON NULL: none is said. */
+/* REASON may be NULL. */
 static void leave(struct rundir *d, const char *reason)
 {
 	json_object *o = read_object(d->path);
@@ -215,8 +216,8 @@ void rundir_info_deinit(struct rundir_info *info)
 	*info = (struct rundir_info){0};
 }
 
-/* When process PID started, by field 22 of its stat in proc(5); 0: it has ended. The name of the
- * process, which may contain anything, ends with the last parenthesis. */
+/* Returns the start time of process PID, field 22 of its stat in proc(5); 0: it has ended. The
+ * process name may contain any character and ends at the last parenthesis. */
 static uint64_t start_of(pid_t pid)
 {
 	char path[32], text[1024];
@@ -245,7 +246,7 @@ bool rundir_service_has_ended(const struct rundir_info *info)
 {
 	HV_AUTO_FREE char *path = hv_format("/proc/%d/stat", (int)info->service_pid);
 	FILE *f = info->service_pid ? fopen(path, "re") : NULL;
-	const unsigned exiting = 0x4; /* PF_EXITING, include/linux/sched.h: of a zombie, too */
+	const unsigned exiting = 0x4; /* PF_EXITING, include/linux/sched.h; also set for a zombie */
 	char text[512];
 	unsigned flags;
 	size_t len;
@@ -285,7 +286,7 @@ struct hv_err *rundir_write_info(const struct rundir *d, const struct rundir_inf
 	return is_written ? NULL : hv_err_new(EIO, "%s/info: cannot be written", d->path);
 }
 
-/* NULL: there is no string KEY. */
+/* Returns NULL if there is no string KEY. */
 static char *dup_member(json_object *o, const char *key)
 {
 	const char *text;
@@ -354,7 +355,7 @@ static bool read_info(const char *dir, struct rundir_info *ret)
 	return true;
 }
 
-/* By what a service that died said of itself. */
+/* Derives has_left from the info of the service that died. */
 static void note_left(struct rundir *d)
 {
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
@@ -429,7 +430,7 @@ void rundir_list_free(struct rundir_info *list, size_t nr)
 
 bool rundir_is_dead_machine(const struct rundir_info *info)
 {
-	/* of no other guest the name is the id */
+	/* only such a machine has its name as its id */
 	return !info->live && !info->ended && strcmp(info->id, info->name) == 0 &&
 	       rundir_vmm_has_ended(info);
 }

@@ -77,7 +77,7 @@ uint64_t session_stat_number(json_object *o, const char *path)
 	return m ? json_object_get_uint64(m) : 0;
 }
 
-/* json-c takes nothing but arrays. */
+/* json-c's array functions accept only arrays. */
 static json_object *array_at(json_object *o, const char *path)
 {
 	json_object *m = session_stat_member(o, path);

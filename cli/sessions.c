@@ -9,8 +9,8 @@
 #include "cli/domain_state.h"
 #include "vmm/unix_socket.h"
 
-/* A session is five strings, each with its zero: id, name, spec, the VMM's process, the service's.
- */
+/* A session is encoded as five NUL-terminated strings: id, name, spec, the pids of the VMM and the
+ * service. */
 static void add_session(struct hv_text *out, const struct rundir_info *info)
 {
 	HV_AUTO_FREE char *vmm = hv_format("%d", (int)info->vmm_pid);
@@ -33,7 +33,7 @@ static const char *next_word(struct hv_span *rest)
 	return word;
 }
 
-/* False: there is no other session. */
+/* Returns false at the end of the list. */
 static bool take_session(struct hv_span *rest, struct rundir_info *ret)
 {
 	const char *words[5];
@@ -55,9 +55,10 @@ static bool take_session(struct hv_span *rest, struct rundir_info *ret)
 	return true;
 }
 
-/* -- in the process of the errands ------------------------------------------------------------ */
+/* -- in the errand process
+ * ----------------------------------------------------------------------- */
 
-/* A service that takes no connection must not keep the others waiting. */
+/* Does not block: a service that accepts no connections must not delay the others. */
 static struct hv_err *connect_at_once(const struct rundir_info *info, int *ret)
 {
 	HV_AUTO_FREE char *path = rundir_path(info->path, "sock");
@@ -110,7 +111,8 @@ struct hv_err *sessions_run(const char *run_dir, const struct hv_message *what,
 	return NULL;
 }
 
-/* -- in the process without rights ------------------------------------------------------------ */
+/* -- in the unprivileged process
+ * ----------------------------------------------------------------- */
 
 struct hv_err *sessions_list(struct errand *e, struct rundir_info **ret, size_t *ret_nr)
 {

@@ -20,7 +20,7 @@ char *spec_absolute(const char *spec)
 	HV_AUTO_FREE char *path = NULL;
 	HV_AUTO_TEXT struct hv_text t = {0};
 
-	/* realpath() would follow /proc/PID/root, a link to "/", and lose the process */
+	/* realpath() would resolve /proc/PID/root, a link to "/", and lose the process */
 	if (strncmp(spec, "qmp:", 4) != 0 || hv_root_path_rest(spec + 4, NULL))
 		return hv_strdup(spec);
 	path = spec_absolute_path(spec + 4);

@@ -11,7 +11,7 @@
 
 #include "base/utf8.h"
 
-#define WIDTH_MIN 40 /* narrower ones fold by themselves */
+#define WIDTH_MIN 40 /* narrower terminals wrap lines themselves */
 
 struct terminal terminal_of(int fd)
 {
@@ -36,7 +36,7 @@ struct terminal terminal_of(int fd)
 struct output {
 	bool is_filtered;
 	pthread_mutex_t lock;
-	/* The beginning of a character, whose rest comes with the next bytes. */
+	/* Start of a character; the rest arrives with the next bytes. */
 	char begun[CHARACTER_BYTES_MAX];
 	size_t nr_begun;
 };
@@ -54,7 +54,7 @@ static size_t plain_len(const char *at, size_t left)
 	return len;
 }
 
-/* Returns how many of BYTES at their end are the beginning of a character; they are not added. */
+/* Returns the number of BYTES at the end that start an incomplete character; they are not added. */
 static size_t add_filtered(struct hv_text *out, const char *bytes, size_t len_bytes)
 {
 	for (size_t i = 0; i < len_bytes;) {
@@ -148,7 +148,7 @@ static ssize_t put_of_stdio(void *cookie, const char *bytes, size_t len_bytes)
 	return code ? 0 : (ssize_t)len_bytes;
 }
 
-/* Libraries print by these streams, too. */
+/* Libraries print through these streams, too. */
 static FILE *filtered_stream(int fd, FILE *stream, int buffering)
 {
 	struct output *o = &outputs[fd - STDOUT_FILENO];
@@ -170,7 +170,7 @@ void terminal_filter_output(void)
 	stderr = filtered_stream(STDERR_FILENO, stderr, _IONBF);
 }
 
-/* In columns, where each character of UTF-8 is one. */
+/* Returns the width in columns, one per UTF-8 character. */
 static unsigned columns(const char *text, size_t len)
 {
 	unsigned nr = 0;
@@ -180,7 +180,8 @@ static unsigned columns(const char *text, size_t len)
 	return nr;
 }
 
-/* How many bytes of LINE go into WIDTH columns: up to a blank, or all of a longer word. */
+/* Returns the number of bytes of LINE for a line of WIDTH columns: up to a blank, or all of a
+ * longer word. */
 static size_t fitting(const char *line, size_t len, unsigned width)
 {
 	size_t end = 0;

@@ -12,7 +12,7 @@
 
 #define THREADS_MAX 65536
 
-/* Reads the first bytes of the file NAME of the thread TID, whose directory is below DIR. */
+/* Reads the first bytes of the file NAME of thread TID, whose directory is below DIR. */
 static bool read_file(int dir, const char *tid, const char *name, char *buf, size_t size)
 {
 	char path[64];
@@ -26,13 +26,13 @@ static bool read_file(int dir, const char *tid, const char *name, char *buf, siz
 	return n > 0;
 }
 
-/* With one thread for all vCPUs (TCG), QEMU calls it "ALL CPUs/TCG". */
+/* Under TCG with one thread for all vCPUs, QEMU names it "ALL CPUs/TCG". */
 static bool is_vcpu(const char *comm)
 {
 	return strncmp(comm, "CPU ", 4) == 0 || strncmp(comm, "ALL CPUs", 8) == 0;
 }
 
-/* Adds the times of the thread TID, if it is a vCPU. */
+/* Adds the times of thread TID if it is a vCPU. */
 static bool add_thread(int dir, const char *tid, struct vcpu_time *ret)
 {
 	char comm[32], times[96];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For how long the host has run a guest's vCPUs, and let them wait, as it counts for the VMM's
- * threads (/proc/PID/task/TID/schedstat). */
+/* How long the host ran a guest's vCPUs and how long it let them wait, from the scheduler's
+ * counters of the VMM's threads (/proc/PID/task/TID/schedstat). */
 #pragma once
 
 #include <stdbool.h>
@@ -8,10 +8,10 @@
 #include <sys/types.h>
 
 struct vcpu_time {
-	uint64_t run_ns;  /* of all vCPU threads */
-	uint64_t wait_ns; /* in which they could have run, but the host ran something else: steal */
+	uint64_t run_ns;  /* sum over all vCPU threads */
+	uint64_t wait_ns; /* runnable but not running on the host: steal time */
 };
 
-/* False: the threads of the process VMM cannot be read, or none has the name of a vCPU ("CPU
- * 0/KVM", as QEMU names them when libvirt starts it), or the host does not count. */
+/* False: the threads of the process VMM cannot be read, no thread has a vCPU's name ("CPU 0/KVM",
+ * as QEMU names them when libvirt starts it), or the host does not count. */
 bool vcpu_time_read(pid_t vmm, struct vcpu_time *ret);

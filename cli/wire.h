@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The protocol between clients and a service: frames with a head of fixed size and at most
- * WIRE_DATA_MAX bytes of data. The service does requests in the order in which they come. It
- * answers each with any number of WIRE_NOTE and then one WIRE_OK or WIRE_ERROR, which carry the tag
- * of the request. A request that waits is answered when it is ready; later ones may be answered
- * before it. The operations are those of tree/tree.h.
+/* The protocol between clients and a service: frames with a fixed-size head and at most
+ * WIRE_DATA_MAX bytes of data. The service handles requests in order. It answers each with any
+ * number of WIRE_NOTE and then one WIRE_OK or WIRE_ERROR, which carry the request's tag. A request
+ * that has to wait is answered when it is ready; later requests may be answered before it. The
+ * operations correspond to tree/tree.h.
  *
  *      0        4        6      8        12       16       20       24
  *      | bytes  | version| kind | handle | arg    | wait_ms| tag    | data ...
  *
- * Pure: turns bytes into frames and back. Leaves to others: sockets (peer.h, client.h), what a
- * request does (requests.h). */
+ * Encodes and decodes frames. Pure. peer.h and client.h do the socket I/O, requests.h the
+ * operations. */
 #pragma once
 
 #include <stdint.h>
@@ -26,30 +26,31 @@
 enum wire_kind {
 	WIRE_LIST = 1, /* data: a directory; answer data: names */
 	WIRE_OPEN,     /* arg: O_* flags, data: path; answer handle */
-	WIRE_READ,  /* handle, arg: bytes wanted, wait_ms, data: an offset (u64), or nothing: go on
-		       after the last read; answer data, none at the end of the file */
-	WIRE_WRITE, /* handle, data; answer arg: bytes taken; arg 1: all, by as many writes */
+	WIRE_READ,  /* handle, arg: bytes wanted, wait_ms, data: an offset (u64), or empty: continue
+		       after the last read; answer data: empty at the end of the file */
+	WIRE_WRITE, /* handle, data; answer arg: bytes taken; arg 1: take all, with as many writes
+		       as needed */
 	WIRE_CLOSE, /* handle */
 	WIRE_STAT,  /* answer data: JSON */
 	WIRE_DETACH,
 	WIRE_OWN,	/* the session ends with this connection */
-	WIRE_READY,	/* handle, wait_ms; answered when a read would not wait, or with EAGAIN */
-	WIRE_CANCEL,	/* arg: tag of a request that waits, which is answered with EINTR */
-	WIRE_ABANDON,	/* handle: close without publishing what was written */
-	WIRE_PUBLISH,	/* handle: publish what close would, but keep the file open */
+	WIRE_READY,	/* handle, wait_ms; answered when a read would not block, or with EAGAIN */
+	WIRE_CANCEL,	/* arg: tag of a waiting request, which is answered with EINTR */
+	WIRE_ABANDON,	/* handle: close and discard unpublished writes */
+	WIRE_PUBLISH,	/* handle: publish like close, but keep the file open */
 	WIRE_LOOK,	/* data: path; answer arg: mode (st_mode) */
-	WIRE_MKDIR,	/* data: path; arg 1: it shall go with this connection */
+	WIRE_MKDIR,	/* data: path; arg 1: remove it when this connection ends */
 	WIRE_RMDIR,	/* data: path */
 	WIRE_OPEN_PROC, /* data: a file of the guest's /proc; answer handle */
-	WIRE_MOUNT,	/* data: the directory where this client has mounted the tree */
-	WIRE_BUDGET,	/* arg: the part of a vCPU's time that tracing may take while this client is
-			   connected, in parts per million; WIRE_NO_LIMIT: it is only measured */
-	WIRE_WATCH,	/* this client only watches: the session is idle all the same, and what
-			   tracing takes is measured for the next two minutes */
+	WIRE_MOUNT,	/* data: the directory where this client mounted the tree */
+	WIRE_BUDGET, /* arg: the limit for the part of a vCPU's time that tracing takes while this
+			client is connected, in parts per million; WIRE_NO_LIMIT: only measure */
+	WIRE_WATCH,  /* this client only watches: it does not keep an idle session alive, and the
+			cost of tracing is measured for the next two minutes */
 	WIRE_OK = 0x80,
-	WIRE_ERROR, /* arg: errno, data: message, handle: where its reason begins (base/err.h)
-		     */
-	WIRE_NOTE,  /* data: a line for the user; the answer comes later */
+	WIRE_ERROR, /* arg: errno, data: message, handle: offset of the reason in the message
+		       (base/err.h) */
+	WIRE_NOTE,  /* data: a line for the user; the answer follows later */
 };
 
 struct wire_frame {
@@ -63,17 +64,17 @@ struct wire_frame {
 };
 
 enum wire_result {
-	WIRE_MORE,  /* the frame is not whole yet */
+	WIRE_MORE,  /* the frame is incomplete */
 	WIRE_FRAME, /* *ret is a frame of *ret_used bytes */
-	WIRE_BAD,   /* not a frame; what follows cannot be understood */
+	WIRE_BAD,   /* not a frame; the connection is out of sync */
 };
 
 /* Decodes the first frame of IN. Its data points into IN. */
 enum wire_result wire_decode(struct hv_span in, struct wire_frame *ret, size_t *ret_used);
 
-/* Appends FRAME and fills in the version. FRAME has at most WIRE_DATA_MAX bytes of data. */
+/* Appends FRAME with the version filled in. FRAME has at most WIRE_DATA_MAX bytes of data. */
 void wire_encode(struct hv_text *out, const struct wire_frame *frame);
 
-/* Copies DATA as a string. False: DATA has a NUL or is longer than MAX_BYTES. The caller owns
+/* Copies DATA as a string. False: DATA contains a NUL or exceeds MAX_BYTES. The caller owns
  * *RET. */
 bool wire_string(struct hv_span data, size_t max_bytes, char **ret);

@@ -9,8 +9,8 @@
 #include "cli/service/doors.h"
 #include "cli/service/state.h"
 
-#define GROUPS_MAX	  65536 /* NGROUPS_MAX of the kernel */
-#define REFUSALS_A_SECOND 10	/* with an audit line of their own */
+#define GROUPS_MAX	  65536 /* the kernel's NGROUPS_MAX */
+#define REFUSALS_A_SECOND 10	/* refusals that get an audit line */
 
 void access_deinit(struct access *a)
 {
@@ -20,8 +20,8 @@ void access_deinit(struct access *a)
 
 /* Refusals. */
 
-/* One line for each, but nobody can fill the system's log with them. RIGHT: what lacked; NULL: it
- * was no right. */
+/* Audits each refusal, up to a rate that cannot fill the system's log. RIGHT: the missing right;
+ * NULL: not a matter of rights. */
 static void audit_refusal(struct service *s, const struct audit_actor *who, const char *what,
 			  const char *right, const char *why)
 {
@@ -48,10 +48,10 @@ static void audit_refusal(struct service *s, const struct audit_actor *who, cons
 	audit_end(&e);
 }
 
-/* Who connects. */
+/* Connections. */
 
-/* The groups of the process that connected, at that moment; NULL: they cannot be told. The caller
- * frees them. */
+/* Returns the groups of the connecting process at that moment; NULL: unknown. The caller frees
+ * them. */
 static gid_t *peer_groups(const struct peer *p, size_t *ret_nr)
 {
 	gid_t *groups = hv_alloc((GROUPS_MAX + 1) * sizeof(*groups));
@@ -76,7 +76,7 @@ static struct policy_rights rights_of(const struct service *s, const struct peer
 	return policy_rights(s->access.policy, &person, info->name, info->id);
 }
 
-/* The same as the tree checks it. */
+/* Returns the rights in the form that the tree checks. */
 static struct hv_rights may_of(const struct service *s, struct peer *p)
 {
 	const struct policy_rights *rights = &p->rights;
@@ -100,7 +100,7 @@ static bool is_root(const struct service *s, const struct peer *p)
 	return p->cred.uid == 0 || p->cred.uid == s->owner;
 }
 
-/* Root always finds a place. */
+/* Root always gets a connection. */
 static bool has_place(const struct service *s, const struct peer *new)
 {
 	size_t nr = 0, nr_of_user = 0;
@@ -137,7 +137,7 @@ bool access_admits(struct service *s, struct peer *p)
 	return true;
 }
 
-/* The policy's file. */
+/* The policy file. */
 
 static bool is_same_file(const struct stat *a, const struct stat *b)
 {
@@ -146,7 +146,7 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* Times of files have the resolution of a tick. */
+/* File times have the resolution of a tick. */
 static bool is_recent(const struct stat *st)
 {
 	struct timespec now;
@@ -166,7 +166,7 @@ static bool has_changed(const struct access *a)
 	return !is_same_file(&st, &a->seen);
 }
 
-/* A file that cannot be used is told once, until it changes. */
+/* Logs an unusable file once, until it changes. */
 static void read_policy(struct service *s)
 {
 	struct access *a = &s->access;
@@ -193,7 +193,8 @@ static bool same_rights(const struct policy_rights *a, const struct policy_right
 	return a->reads == b->reads && a->controls == b->controls && a->tracers == b->tracers;
 }
 
-/* A client whose rights changed connects again with the new ones; what it has open goes. */
+/* Drops clients whose rights changed, with their open files. They can reconnect with the new
+ * rights. */
 static void drop_changed(struct service *s)
 {
 	for (size_t i = 0; i < s->nr_peers; i++) {
@@ -219,7 +220,8 @@ static void free_acl(acl_t *acl)
 	acl_free(*acl);
 }
 
-/* ID: of ACL_USER and ACL_GROUP; NULL for other tags. Errors are those of acl_create_entry(3). */
+/* ID is for ACL_USER and ACL_GROUP; NULL for other tags. Errors are those of
+ * acl_create_entry(3). */
 static int add_entry(acl_t *acl, acl_tag_t tag, unsigned perm, const uint32_t *id)
 {
 	acl_permset_t perms;
@@ -231,7 +233,7 @@ static int add_entry(acl_t *acl, acl_tag_t tag, unsigned perm, const uint32_t *i
 	return acl_add_perm(perms, perm);
 }
 
-/* Whether an earlier rule names the same one. */
+/* Whether an earlier rule names the same user or group. */
 static bool is_named_before(const struct policy *p, size_t index, const char *name, const char *id)
 {
 	for (size_t i = 0; i < index; i++)
@@ -242,7 +244,7 @@ static bool is_named_before(const struct policy *p, size_t index, const char *na
 	return false;
 }
 
-/* NAME NULL: all that are in rules, for whatever domain. */
+/* NAME NULL: the users and groups of all rules, for any domain. */
 static int add_named(acl_t *acl, const struct policy *p, enum policy_who who, unsigned perm,
 		     const char *name, const char *id)
 {
@@ -258,7 +260,7 @@ static int add_named(acl_t *acl, const struct policy *p, enum policy_who who, un
 	return 0;
 }
 
-/* OWNER: root's rights; PERM: those of who is named. */
+/* OWNER: root's permissions; PERM: permissions of the named users and groups. */
 static int set_acl(const char *path, const struct policy *p, unsigned owner, unsigned perm,
 		   const char *name, const char *id)
 {
@@ -272,15 +274,15 @@ static int set_acl(const char *path, const struct policy *p, unsigned owner, uns
 		return -1;
 	if (acl_set_file(path, ACL_TYPE_ACCESS, acl) == 0)
 		return 0;
-	/* nobody is named: the mode is enough */
+	/* the rules name no user or group: the mode suffices */
 	return errno == ENOTSUP && acl_entries(acl) == nr_own ? chmod(path, owner << 6) : -1;
 }
 
-/* Makes the session's socket reachable for those whom the policy names, by access control lists
- * (acl(5)): to list the run directory, to pass the session's directory, to read its info, and to
- * connect to its socket; not its log, lock and dump. Everything else stays root's. This only keeps
- * strangers away; access_check() decides what they may do. A file system without access control
- * lists leaves everything to root, which is logged. */
+/* Opens the socket to the users and groups that the policy names, with access control lists
+ * (acl(5)): they may list the run directory, search the session's directory, read its info, and
+ * connect to its socket. Everything else, such as log, lock and dump, stays root's. This only keeps
+ * strangers out; access_check() checks requests. On a file system without ACLs only root has
+ * access, and the log reports that. */
 static void allow_socket(struct service *s)
 {
 	const struct policy *p = s->access.policy;
@@ -323,10 +325,10 @@ void access_refresh(struct service *s)
 /* Requests. */
 
 enum need {
-	NEEDS_ROOT,    /* what is not in the table, too */
-	NEEDS_NOTHING, /* it is about what this connection has */
+	NEEDS_ROOT,    /* also for requests outside the table */
+	NEEDS_NOTHING, /* concerns only this connection */
 	NEEDS_READ,
-	NEEDS_PLAIN, /* to read, and a path without empty names; the tree checks the rest */
+	NEEDS_PLAIN, /* read access, and a path without empty names; the tree checks the rest */
 };
 
 static const enum need needs[] = {
@@ -339,8 +341,8 @@ static const enum need needs[] = {
 	[WIRE_WATCH] = NEEDS_READ,
 };
 
-/* Lists of made directories and of readers compare paths as text, so there is one way to write
- * each. */
+/* Paths must have a unique spelling, because lists of directories and readers compare them as
+ * text. */
 static bool is_plain(const char *path)
 {
 	size_t len = strlen(path);
@@ -378,7 +380,7 @@ static const char *request_name(const struct wire_frame *frame)
 								       : "unknown";
 }
 
-/* A budget without a limit only has the overhead measured. */
+/* A budget without a limit only measures the overhead. */
 static enum need need_of(const struct wire_frame *frame)
 {
 	if (frame->kind == WIRE_BUDGET && frame->arg == WIRE_NO_LIMIT)
@@ -404,7 +406,7 @@ static struct hv_err *check(const struct peer *p, const struct wire_frame *frame
 	return forbidden(p, what);
 }
 
-/* The right that a request lacked which check() has refused. */
+/* Returns the missing right of a request that check() refused. */
 static const char *lacked(const struct wire_frame *frame)
 {
 	switch (need_of(frame)) {

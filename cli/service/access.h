@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who may do what with a session: the rights that hvtrace.conf(5) gives each client, the requests
- * that need more than reading, and the socket, which those whom a rule names can reach. Root may do
- * everything, and nobody else anything without a rule. Leaves to others: what the rules say
- * (policy.h), which rights a file or a command needs (tree/settings/rights.h), doing requests
- * (requests.h). */
+/* Access control for a session. Decides which rights hvtrace.conf(5) gives each client, checks
+ * requests that need more than read access, and opens the socket to the users whom a rule names.
+ * Root may do everything; all others need a rule.
+ *
+ * policy.h parses the rules, tree/settings/rights.h decides which right a file or command needs,
+ * and requests.h performs requests. */
 #pragma once
 
 #include <sys/stat.h>
@@ -15,39 +16,41 @@ struct service;
 struct wire_frame;
 
 #define ACCESS_PEERS_OF_USER 8	/* connections of one user who is not root */
-#define ACCESS_PEERS	     32 /* of all who are not root */
-#define ACCESS_FILES	     64 /* open files, and requests that wait, on such a connection */
+#define ACCESS_PEERS	     32 /* connections of all users except root */
+#define ACCESS_FILES	     64 /* open files, and waiting requests, of such a connection */
 
 struct access {
-	const char *path;      /* borrowed; of hvtrace.conf */
-	struct policy *policy; /* owned; NULL: none could be read, so only root may */
-	uint64_t number;       /* of POLICY: how many were read */
+	const char *path;      /* borrowed; path of hvtrace.conf */
+	struct policy *policy; /* owned; NULL: no readable policy, so only root has access */
+	uint64_t number;       /* counts policies that were read */
 	struct stat seen;      /* the file that was read */
 	bool was_read;
-	bool is_fresh;	      /* it changed so recently that another change might look the same */
-	uint64_t refusals_ns; /* when the second began in which refusals are counted */
-	unsigned nr_refusals; /* in this second */
-	unsigned nr_not_audited; /* refusals without a line of their own */
+	bool is_fresh; /* the file changed so recently that another change might have the same time
+			  stamp */
+	uint64_t refusals_ns;	 /* start of the current second of refusals */
+	unsigned nr_refusals;	 /* in this second */
+	unsigned nr_not_audited; /* refusals without an audit line */
 };
 
 void access_deinit(struct access *a);
 
-/* Reads the policy again if its file has changed, and makes the socket reachable for those whom it
- * names. It needs root's rights (doors.h). */
+/* Rereads the policy if its file has changed, and opens the socket to the users whom it names.
+ * Needs root's rights (doors.h). */
 void access_look(struct service *s);
 
-/* The same, and drops clients whose rights changed. Called about once a second, and cheap. */
+/* Like access_look(), but also drops clients whose rights changed. Cheap; called about once a
+ * second. */
 void access_refresh(struct service *s);
 
-/* Decides whether PEER, which has just connected, may stay, and sets its rights. A refusal is
- * audited. */
+/* Decides whether PEER, which has just connected, may stay, and sets its rights. Audits a
+ * refusal. */
 bool access_admits(struct service *s, struct peer *p);
 
-/* EACCES: PEER may not do this request; the message says what is missing. A refusal is audited. */
+/* EACCES: PEER may not make this request; the message names the missing right. Audits a refusal. */
 struct hv_err *access_check(struct service *s, struct peer *p,
 			    const struct wire_frame *frame) hv_must_use;
 
-/* PEER's request FRAME has come back with ERR, which may be NULL. Audits it if the tree refused it
- * for want of a right. */
+/* Call it with the result ERR of PEER's request FRAME, which may be NULL. Audits a refusal by the
+ * tree for lack of a right. */
 void access_refused(struct service *s, struct peer *p, const struct wire_frame *frame,
 		    const struct hv_err *err);

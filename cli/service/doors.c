@@ -25,7 +25,7 @@ static void log_failure(struct service *s, const char *what, struct hv_err *err)
 	hv_err_free(err);
 }
 
-/* Lines for the system's log. */
+/* Forwards lines for the system's log. */
 static void forward(void *ctx, const char *line)
 {
 	struct service *s = ctx;
@@ -35,7 +35,7 @@ static void forward(void *ctx, const char *line)
 	hv_err_free(ask(s, &question, &answer));
 }
 
-/* What the warden opened: the log, and the socket if it listens. */
+/* Uses the files from the warden: the log, and the socket if it listens. */
 static void use_log(struct service *s, struct hv_message *answer)
 {
 	const struct hv_guest_info *guest = hv_guest_info(s->guest);

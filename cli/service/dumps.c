@@ -12,7 +12,7 @@
 
 #define PIECE_LEN_BYTES 65536
 
-/* The last line of a dump that has become too long. */
+/* The last line of a truncated dump. */
 #define CUT	   "\n# cut here: a dump has 64 MiB at most; the rest stays in the buffer\n"
 #define ROOM_BYTES (DUMPS_MAX_BYTES - (sizeof(CUT) - 1))
 
@@ -41,7 +41,7 @@ static void write_all(struct dumps *d, struct audit *a, const char *bytes, size_
 	d->nr_bytes += done;
 }
 
-/* The guest decides how long the lines are and how many there are, so the length is limited. */
+/* Limits the length, because the guest controls the length and the number of lines. */
 static void write_piece(struct dumps *d, struct audit *a, const char *bytes, size_t len_bytes)
 {
 	size_t room = d->nr_bytes < ROOM_BYTES ? ROOM_BYTES - d->nr_bytes : 0;
@@ -58,7 +58,7 @@ static void write_piece(struct dumps *d, struct audit *a, const char *bytes, siz
 	d->is_over = true;
 }
 
-/* Writes the time and what asked for the dump. */
+/* Writes the time and the trigger of the dump. */
 static void write_title(struct dumps *d, struct audit *a)
 {
 	HV_AUTO_TEXT struct hv_text line = {0};
@@ -134,7 +134,7 @@ bool dumps_write(struct service *s)
 	return true;
 }
 
-/* Ends: dumps_write() takes one dump at a time, and no other is asked for meanwhile. */
+/* Terminates because dumps_write() takes one dump at a time and no new dump is requested now. */
 void dumps_finish(struct service *s)
 {
 	hv_tree_drain(s->tree);

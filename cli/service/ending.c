@@ -20,8 +20,8 @@ void ending_because(struct service *s, struct hv_err *err)
 	s->state = SERVE_DONE;
 }
 
-/* The tree ends first, so that open files publish nothing any more. A session that could not be
- * detached goes on with a new tree whose tracer is nop, as it is then in the guest. */
+/* Frees the tree first, so that open files no longer publish changes. If the detach fails, the
+ * session continues with a new tree whose tracer is nop, which matches the guest. */
 void ending_begin_detach(struct service *s, struct peer *peer)
 {
 	uint64_t now = hv_now_ns();
@@ -63,7 +63,7 @@ static void log_lines(struct service *s, const char *text)
 	}
 }
 
-/* BEFORE: of the session before its region was cleared, which has the rings. */
+/* BEFORE: stat from before the region, which has the rings, was cleared. */
 static void detached(struct service *s, const struct hv_session_stat *before)
 {
 	struct hv_session_stat stat;
@@ -110,7 +110,7 @@ static void detach_failed(struct service *s, struct hv_err *err)
 {
 	struct peer *peer = s->detach.peer;
 	struct hv_err *tree_err;
-	bool is_there = err->code != ECONNRESET; /* the guest that is patched */
+	bool is_there = err->code != ECONNRESET; /* the patched guest still exists */
 
 	s->dir.has_left = is_there;
 	err = hv_err_in(hv_err_in(err, "not detached"), "domain '%s'", service_name(s));
@@ -173,7 +173,7 @@ static void note_end(struct service *s)
 	audit_end(&e);
 }
 
-/* Gives peers a moment to receive the answers that are still to be sent. */
+/* Gives peers a moment to receive pending answers. */
 static void last_words(struct service *s)
 {
 	uint64_t until = hv_now_ns() + LAST_WORDS_NS;
@@ -203,9 +203,9 @@ static void tell_the_end(struct service *s)
 	}
 }
 
-/* Removes the pin if nothing of ours is in the guest any more. A guest whose vCPUs run guests of
- * their own looks like another boot although all of it is there; its pin stays, and the next attach
- * or recover takes it over. */
+/* Removes the pin if the guest contains nothing of the session. A guest whose vCPUs run nested
+ * guests looks rebooted although its changes are intact; its pin stays for the next attach or
+ * recover. */
 static void unpin_rebooted(struct service *s)
 {
 	struct hv_err *gone = hv_session_alive(s->session);
@@ -217,16 +217,15 @@ static void unpin_rebooted(struct service *s)
 
 void ending_finish(struct service *s)
 {
-	/* The last events before a guest's crash are in the rings, and a dump may be asked for in
-	 * them. */
+	/* The rings hold the last events before a guest's crash, and these may request a dump. */
 	if (s->tree)
 		dumps_finish(s);
 	if (s->end)
 		note_end(s);
 	if (s->end && s->end->code == ECONNRESET)
 		unpin_rebooted(s);
-	/* Files are not closed: closing would publish, and a guest that has ended is not written
-	 * to. */
+	/* Does not close files: closing publishes, but nothing is written to a guest that has
+	 * ended. */
 	hv_session_free(s->session);
 	hv_kernel_free(s->kernel);
 	hv_guest_free(s->guest);

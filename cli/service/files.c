@@ -15,8 +15,8 @@
 #define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
 #define OPEN_FLAGS   (O_ACCMODE | O_TRUNC | O_APPEND | O_NONBLOCK)
 
-/* Logs pids that no task of the guest has. A program that writes its own pid means a task of the
- * host, and finds nothing in the trace. */
+/* Logs pids without a task in the guest. A program that writes its own pid means a task of the
+ * host, and would find nothing in the trace. */
 static void log_missing_tasks(struct service *s)
 {
 	HV_AUTO_TEXT struct hv_text text = {0};
@@ -36,7 +36,7 @@ bool files_is_pipe(const char *path)
 	return name && strncmp(name, "trace_pipe", strlen("trace_pipe")) == 0;
 }
 
-/* Adds to ERR, which may be NULL, who has trace_pipe open if that may be the reason. */
+/* Adds the readers of trace_pipe to ERR, which may be NULL, if they may be the reason. */
 static struct hv_err *name_readers(const struct service *s, struct hv_err *err)
 {
 	const char *separator = ": ";
@@ -101,7 +101,7 @@ struct hv_err *files_look(struct service *s, struct peer *p, const struct wire_f
 	return NULL;
 }
 
-/* PATH, which is copied, was made for PEER. */
+/* Records that PATH, which is copied, belongs to PEER. */
 static void made_dirs_add(struct made_dirs *m, const char *path, const struct peer *peer)
 {
 	m->list = hv_realloc_array(m->list, m->nr + 1, sizeof(*m->list));
@@ -137,7 +137,7 @@ struct hv_err *files_mkdir(struct service *s, struct peer *p, const struct wire_
 	return NULL;
 }
 
-/* Removes a directory of instances/ for WHO, and logs what that changed in the guest. */
+/* Removes a directory of instances/ for WHO, and logs the resulting changes of the guest. */
 static struct hv_err *remove_dir(struct service *s, const struct audit_actor *who,
 				 const struct hv_rights *may, const char *path)
 {
@@ -188,8 +188,7 @@ static void add_kallsyms(const struct hv_kernel *k, struct hv_text *ret)
 		add_symbols(&k->modules.list[i].symbols, k->modules.list[i].name, ret);
 }
 
-/* The sizes of their data, and by whom they are used, are not read: the line is that of a
- * kernel that cannot unload modules. */
+/* Size and users of modules are not read: lines look as on a kernel without module unloading. */
 static void add_modules(const struct hv_kernel *k, struct hv_text *ret)
 {
 	for (size_t i = 0; i < k->modules.nr; i++) {
@@ -202,9 +201,9 @@ static void add_modules(const struct hv_kernel *k, struct hv_text *ret)
 	}
 }
 
-/* Text of the guest's /proc and /sys, made from its kernel, for programs that read them
- * besides tracefs. Names are made safe for a terminal. NAME: "kallsyms", "version",
- * "modules", or "cpus" (the list of /sys/devices/system/cpu). ENOENT. */
+/* Generates files of the guest's /proc and /sys from its kernel, for programs that read them in
+ * addition to tracefs. Names are sanitised for a terminal. NAME: "kallsyms", "version", "modules",
+ * or "cpus" (the list of /sys/devices/system/cpu). ENOENT for other names. */
 static struct hv_err *proc_text(const struct hv_kernel *k, unsigned nr_cpus, const char *name,
 				struct hv_text *ret)
 {
@@ -295,7 +294,7 @@ static struct hv_err *find_file(struct peer *p, uint32_t handle, struct peer_fil
 	return NULL;
 }
 
-/* Reads on after the last read. EAGAIN: there is nothing now, as for trace_pipe. */
+/* Continues after the last read. EAGAIN: no data now, as for trace_pipe. */
 static struct hv_err *read_on(struct peer_file *f, void *buf, size_t len_bytes, size_t *ret_len)
 {
 	struct hv_file *file = f->again ? f->again : f->file;
@@ -315,8 +314,8 @@ static struct hv_err *read_on(struct peer_file *f, void *buf, size_t len_bytes, 
 	return err;
 }
 
-/* Goes back to the beginning of the file. Like seq_file, it makes the text again. A file that is
- * also open for writing keeps what was written, and is read through another open file. */
+/* Rewinds the file and, like seq_file, generates the text again. A file that is also open for
+ * writing keeps its pending writes; another open file is read instead. */
 static struct hv_err *rewind_file(struct service *s, const struct peer *p, struct peer_file *f)
 {
 	bool writes = (f->flags & O_ACCMODE) != O_RDONLY;
@@ -380,8 +379,8 @@ static struct hv_err *be_ready(struct peer *p, uint32_t handle)
 	return err;
 }
 
-/* Makes FRAME's request wait if ERR says that there is nothing yet and the request may wait.
- * Returns ERR otherwise. Takes ERR. */
+/* Makes FRAME's request wait if ERR means that there is no data yet and the request may wait.
+ * Otherwise returns ERR. Takes ERR. */
 static struct hv_err *wait_or(struct peer *p, const struct wire_frame *frame, struct hv_err *err)
 {
 	struct peer_wait wait = {
@@ -444,7 +443,7 @@ void files_retry(struct service *s, struct peer *p, uint64_t now_ns)
 		const struct peer_wait w = p->waits[i];
 		struct hv_err *err;
 
-		/* The other requests are tried when this answer has been sent. */
+		/* The other requests are retried after this answer is sent. */
 		if (p->gone || peer_has_output(p))
 			return;
 		p->tag = w.tag;
@@ -468,7 +467,7 @@ void files_end_waits(struct peer *p, const struct hv_err *why)
 	}
 }
 
-/* Writes until all is taken, as a shell does. */
+/* Repeats writes until all is taken, as a shell does. */
 static struct hv_err *write_all(struct hv_file *file, struct hv_span data, size_t *ret_taken)
 {
 	size_t taken = 1, done = 0;
@@ -515,7 +514,7 @@ struct hv_err *files_write(struct service *s, struct peer *p, const struct wire_
 	return NULL;
 }
 
-/* Ends the requests that wait for a file that is closed now. */
+/* Ends requests that wait for a file that is being closed. */
 static void end_waits_for(struct peer *p, uint32_t handle)
 {
 	uint32_t tag = p->tag;
@@ -573,7 +572,7 @@ struct hv_err *files_close(struct service *s, struct peer *p, const struct wire_
 	return err;
 }
 
-/* Closes the file, which publishes, and opens it again. If that fails, the handle has no file. */
+/* Closes the file, which publishes, and reopens it. If that fails, the handle has no file. */
 struct hv_err *files_publish(struct service *s, struct peer *p, const struct wire_frame *frame)
 {
 	struct peer_file *f = NULL;
@@ -582,7 +581,7 @@ struct hv_err *files_publish(struct service *s, struct peer *p, const struct wir
 	if (err)
 		return err;
 	err = close_tree_file(s, p, f);
-	/* Reads begin again at the beginning, too. */
+	/* Reads also restart at the beginning. */
 	if (f->again)
 		hv_file_abandon(hv_take(f->again));
 	f->pos = 0;
@@ -622,9 +621,10 @@ void files_abandon_all(struct peer *p)
 			abandon_file(&p->files[i]);
 }
 
-/* -- directories that go with their client ---------------------------------------------------- */
+/* -- directories that belong to a connection
+ * ----------------------------------------------------- */
 
-/* An error that lasts is logged once, when the client goes. */
+/* Logs a persistent error once, when the client disconnects. */
 static void remove_orphans(struct service *s, bool first)
 {
 	struct made_dirs *m = &s->made;

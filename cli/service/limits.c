@@ -7,7 +7,7 @@
 #include "cli/service/trail.h"
 
 #define AGAIN_NS    (2 * HV_NS_PER_S)
-#define MEASURED_NS (120 * HV_NS_PER_S) /* longer than a monitoring system waits */
+#define MEASURED_NS (120 * HV_NS_PER_S) /* longer than a monitoring system's interval */
 
 uint64_t limits_overhead_ppm(const struct service *s)
 {
@@ -78,7 +78,7 @@ static void keep_budget(struct service *s, uint64_t now_ns)
 	hv_err_free(err);
 }
 
-/* A detach that fails is tried again: nobody else would end the session. */
+/* Retries a failed detach, because no other code would end the session. */
 static void end_session(struct service *s, uint64_t now_ns, const char *why)
 {
 	if (now_ns < s->limits.begins_again)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What bounds a session that somebody began and does not watch: the part of the guest's time that
- * tracing may take, the session's own time, and for how long it may be without a client.
- * Leaves to others: measuring, and which functions are no longer traced (tree/tree.h); detaching
- * (ending.h). */
+/* Bounds a session that runs unattended: the part of the guest's time that tracing may take, the
+ * session's duration, and the time without a client. tree/tree.h measures and stops tracing
+ * functions; ending.h detaches. */
 #pragma once
 
 #include <stdint.h>
@@ -10,18 +9,18 @@
 struct service;
 
 struct limits {
-	uint64_t look_ns;      /* time of the next look at the load */
-	uint64_t used_ns;      /* when a client was connected last */
-	uint64_t measured_ns;  /* until when the load is measured although there is no limit */
-	uint64_t begins_again; /* when a detach that failed may begin again */
+	uint64_t look_ns;      /* time of the next check of the load */
+	uint64_t used_ns;      /* time when a client was last connected */
+	uint64_t measured_ns;  /* the load is measured until then even without a limit */
+	uint64_t begins_again; /* earliest retry of a failed detach */
 };
 
-/* Does what is due at NOW_NS, while the session runs: puts costly functions back, or begins a
- * detach. Called every 100 ms or so. */
+/* Performs the work due at NOW_NS while the session runs: puts costly functions back, or begins a
+ * detach. Called about every 100 ms. */
 void limits_keep(struct service *s, uint64_t now_ns);
-/* Somebody wants to know the overhead from time to time: it is measured for a while. */
+/* Measures the overhead for a while, because a client wants to know it. */
 void limits_measure(struct service *s, uint64_t now_ns);
-/* The limit now, in parts per million: the lowest of those of the session and of the clients that
- * are connected. LIMITS_NONE: the overhead is only measured. 0: it is not. */
+/* Returns the current limit in parts per million: the lowest limit of the session and the connected
+ * clients. LIMITS_NONE: only measure. 0: do not measure. */
 #define LIMITS_NONE UINT64_MAX
 uint64_t limits_overhead_ppm(const struct service *s);

@@ -6,7 +6,7 @@
 #define MINUTE_NS (60 * HV_NS_PER_S)
 #define DAY_NS	  (24 * 60 * MINUTE_NS)
 
-/* Returns whether MORE fits into the window of LONG_NS, which may hold MAX. */
+/* Returns whether MORE fits into the window of LONG_NS, whose limit is MAX. */
 static bool fits(struct log_window *w, uint64_t long_ns, uint64_t more, uint64_t max,
 		 uint64_t now_ns)
 {

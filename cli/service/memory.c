@@ -15,7 +15,7 @@ struct hv_err *memory_limit(void)
 	return hv_limit_memory(MEMORY_SESSION_BYTES + free_bytes / BUFFERS_SHARE);
 }
 
-/* The kernel counts a mapping when it is made, whether it is used or not. */
+/* The kernel charges a mapping when it is created, used or not. */
 struct hv_err *memory_check(void)
 {
 	void *kept = mmap(NULL, MEMORY_KEPT_BYTES, PROT_READ | PROT_WRITE,

@@ -59,8 +59,8 @@ short peer_events(const struct peer *p)
 		return POLLOUT;
 	if (is_whole(p))
 		return POLLRDHUP;
-	/* A client that closes its end while a request waits has died. Otherwise the requests that
-	 * it sent before are handled. */
+	/* A client that closes its end while a request waits has died. In other cases, its earlier
+	 * requests are still handled. */
 	return p->nr_waits ? POLLIN | POLLRDHUP : POLLIN;
 }
 
@@ -193,7 +193,7 @@ bool peer_add_wait(struct peer *p, const struct peer_wait *wait)
 
 void peer_drop_wait(struct peer *p, size_t index)
 {
-	/* Keeps the order: the reader that waits longest gets data first. */
+	/* Keeps the order: the reader that has waited longest gets data first. */
 	p->nr_waits--;
 	memmove(&p->waits[index], &p->waits[index + 1], (p->nr_waits - index) * sizeof(*p->waits));
 }

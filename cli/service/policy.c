@@ -25,7 +25,8 @@ void policy_free(struct policy *p)
 	free(p);
 }
 
-/* One line. The errors here say what is wrong; line_error() adds where, and what to do. */
+/* Parses one line. The errors here describe the problem; line_error() adds the line and the
+ * remedy. */
 
 static bool parse_number(const char *text, uint32_t *ret)
 {
@@ -36,7 +37,7 @@ static bool parse_number(const char *text, uint32_t *ret)
 			return false;
 		n = n * 10 + (uint64_t)(*at - '0');
 	}
-	/* The last number means "no user" to the kernel. */
+	/* The kernel uses the last number as "no user". */
 	if (!*text || n >= UINT32_MAX)
 		return false;
 	*ret = (uint32_t)n;
@@ -169,7 +170,7 @@ static struct hv_err *line_error(struct hv_err *err, const char *path, size_t li
 			  "may use sessions");
 }
 
-/* A bad byte, or a last line that may not be complete yet, would change what a rule allows. */
+/* A bad byte or an incomplete last line would change the meaning of a rule. */
 static struct hv_err *check_bytes(const char *text, size_t len_bytes, const char *path)
 {
 	size_t line = 1;
@@ -253,8 +254,8 @@ static struct hv_err *read_text(int fd, char *buf, size_t *ret_len)
 
 struct hv_err *policy_read(const char *path, struct policy **ret, struct stat *ret_seen)
 {
-	/* Not through a symbolic link, whose target may be in somebody's directory, and without
-	 * waiting for the writer of a FIFO. */
+	/* O_NOFOLLOW because any user may own the target of a symbolic link; O_NONBLOCK because
+	 * opening a FIFO would wait for a writer. */
 	HV_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	HV_AUTO_FREE char *text = NULL;
 	struct hv_err *err;
@@ -322,14 +323,14 @@ struct policy_rights policy_rights(const struct policy *p, const struct policy_p
 	return rights;
 }
 
-/* Of a rule; its domains follow. */
+/* Header of a serialised rule; its domains follow. */
 struct packed_rule {
 	uint32_t who;
 	uint32_t id;
 	uint32_t controls;
 	uint32_t tracers;
 	uint32_t nr_domains;
-	uint32_t len_bytes; /* of the domains */
+	uint32_t len_bytes; /* length of the domains */
 };
 
 static size_t domains_len(const struct policy_rule *rule)

@@ -8,17 +8,17 @@
 #include "kernel/kernel.h"
 #include "tracer/session.h"
 
-#define LINES_MAX      64 /* for the user and the log; more come from a child that was taken over */
+#define LINES_MAX      64 /* limit for the user and the log; only a compromised child sends more */
 #define LINE_BYTES_MAX 1024
 
-/* What the child says beside its questions about the guest. */
+/* Messages of the child in addition to its requests about the guest. */
 enum {
 	RECOVERY_WAITS = UNPRIVILEGED_FIRST, /* a line */
-	RECOVERY_ENDS, /* whether changes were found, error's code, facts, where its reason is;
-			  the report and the error's message, each with its NUL */
+	RECOVERY_ENDS, /* whether changes were found, the error's code, its flags, and the offset of
+			  its reason; the report and the error's message, each with its NUL */
 };
 
-/* The child: without rights. */
+/* The unprivileged child. */
 
 static struct hv_err *recover_once(struct hv_guest *guest, struct recovery *r)
 {
@@ -51,7 +51,7 @@ static void say_what_is_waited_for(int socket, const struct hv_guest *guest,
 				   &answer));
 }
 
-/* Says why it waits, again if the reason changes. */
+/* Reports why it waits, and each change of the reason. */
 static struct hv_err *recover(int socket, struct hv_guest *guest, struct recovery *r)
 {
 	struct hv_retry retry = hv_retry_begin(HV_RETRY_FOR_NS);
@@ -96,12 +96,12 @@ static void work(struct hv_guest *guest, int socket, void *ctx hv_unused)
 	hv_err_free(hv_channel_send(socket, &end));
 }
 
-/* This process: with rights. */
+/* The privileged process. */
 
 struct listener {
 	struct recovery *r;
-	struct hv_err *err; /* of the child */
-	unsigned nr_lines;  /* that it had said */
+	struct hv_err *err; /* from the child */
+	unsigned nr_lines;  /* received so far */
 	void (*say)(void *ctx, const char *line);
 	void *ctx;
 };

@@ -20,10 +20,10 @@
 #include "tracer/section_tracer.h"
 
 #define REFUSED_NAMED 5
-#define PLACES_NAMED  64 /* not covered by a tracer of sections */
+#define PLACES_NAMED  64 /* named places that a section tracer does not cover */
 #define MODULES_NAMED 256
 
-/* Reads a file of one line, and returns it without the newline. */
+/* Returns the contents of a one-line file without the newline. */
 static char *read_small(struct service *s, const char *path)
 {
 	struct hv_file *file;
@@ -51,7 +51,7 @@ static void add_number(json_object *o, const char *key, uint64_t value)
 	json_object_object_add(o, key, json_object_new_uint64(value));
 }
 
-/* The names of some of the refused sites. */
+/* Returns some of the refused sites. */
 static json_object *first_refused(struct service *s)
 {
 	const struct hv_site *sites[REFUSED_NAMED];
@@ -67,7 +67,7 @@ static json_object *first_refused(struct service *s)
 	return names;
 }
 
-/* The places that are not covered, as far as they are kept. */
+/* Returns the places that are not covered, as far as they were recorded. */
 static json_object *uncovered_places(struct service *s)
 {
 	struct hv_section_left left[PLACES_NAMED];
@@ -86,7 +86,7 @@ static json_object *uncovered_places(struct service *s)
 	return list;
 }
 
-/* Only if a tracer of sections was set since attach. */
+/* Only if a section tracer was set since attach. */
 static void add_sections(struct service *s, json_object *o)
 {
 	json_object *sections;
@@ -147,7 +147,7 @@ static void add_mounts(struct service *s, json_object *o)
 	json_object_object_add(o, "mounts", dirs);
 }
 
-/* Who prevents that others open trace_pipe, or change the tracer. */
+/* Lists the clients that keep others from opening trace_pipe or changing the tracer. */
 static void add_readers(struct service *s, json_object *o)
 {
 	json_object *readers = json_object_new_array();
@@ -189,7 +189,7 @@ static void add_missing_tasks(struct service *s, json_object *o)
 	json_object_object_add(o, "missing_tasks", lines);
 }
 
-/* Those that count as used because of us. */
+/* Modules whose use count includes a claim of hvtrace. */
 static void add_held_modules(struct service *s, json_object *o)
 {
 	const char *names[MODULES_NAMED];
@@ -210,7 +210,7 @@ static void add_names(struct service *s, json_object *o)
 		add_string(o, "names_stay", why);
 }
 
-/* Only if there is a limit, or somebody wants to know. */
+/* Only with a limit, or if a client wants to know. */
 static void add_budget(struct service *s, json_object *o)
 {
 	uint64_t limit_ppm = limits_overhead_ppm(s);
@@ -364,8 +364,8 @@ static struct hv_err *too_many(struct service *s, struct peer *p)
 			  service_name(s), SERVE_PEERS_MAX);
 }
 
-/* A client that closes its end while it waits for a change was interrupted. A mount is one client
- * for many programs, and stays. */
+/* A client that closes its end while it waits for a change was interrupted. A mount stays, because
+ * it is one client for many programs. */
 static bool has_hung_up(void *ctx)
 {
 	const struct peer *p = ctx;
@@ -374,7 +374,7 @@ static bool has_hung_up(void *ctx)
 	return poll(&fd, 1, 0) > 0 && (fd.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
-/* Root's writes always pass, since they may be what frees memory. */
+/* Root's writes always pass, because they may free memory. */
 static bool takes_memory(const struct peer *p, const struct wire_frame *frame)
 {
 	switch (frame->kind) {

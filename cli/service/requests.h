@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Handles the requests of a client: counts, detach, owner and mount here, the tree's files in
- * files.h. */
+/* Handles a client's requests: stat, detach, owner and mount here, files of the tree in files.h. */
 #pragma once
 
 #include "cli/service/state.h"

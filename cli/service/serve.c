@@ -17,11 +17,11 @@
 #include "kernel/cancel.h"
 #include "tree/tree.h"
 
-#define WAIT_NS (5 * HV_NS_PER_MS) /* how often a waiting read is tried again */
+#define WAIT_NS (5 * HV_NS_PER_MS) /* retry interval of waiting reads */
 
 /* -- clients ---------------------------------------------------------------------------------- */
 
-/* Unmounts a mount whose process died without unmounting. It would give everybody errors. */
+/* Unmounts the mount of a process that died. Every access to it would fail. */
 static void unmount_of(struct service *s, const struct peer *p)
 {
 	if (!p->mount_dir)
@@ -42,7 +42,7 @@ static size_t nr_regular_peers(const struct service *s)
 	return nr;
 }
 
-/* Clients above the limit become regular clients when others have gone. */
+/* Turns clients above the limit into regular clients when others have disconnected. */
 static void admit_extra_peers(struct service *s)
 {
 	size_t nr = nr_regular_peers(s);
@@ -74,7 +74,7 @@ static void drop_peer(struct service *s, size_t index)
 	}
 }
 
-/* Drops the clients that have gone, with their files and mounts. */
+/* Drops disconnected clients with their files and mounts. */
 static void clients_drop_gone(struct service *s)
 {
 	for (size_t i = s->nr_peers; i-- > 0;)
@@ -82,7 +82,7 @@ static void clients_drop_gone(struct service *s)
 			drop_peer(s, i);
 }
 
-/* Whether P has asked for something that it has no answer to yet. Who has hung up does not. */
+/* Whether P has an unanswered request. Clients that hung up do not count. */
 static bool asks(const struct peer *p)
 {
 	char byte;
@@ -91,8 +91,8 @@ static bool asks(const struct peer *p)
 			    recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0);
 }
 
-/* Drops a client above the limit that does not wait for a detach: of those that ask for nothing the
- * one that came first, else the one that came first of all. */
+/* Drops the oldest client above the limit that does not wait for a detach, preferably one without a
+ * pending request. */
 static void drop_an_extra_peer(struct service *s)
 {
 	size_t found = s->nr_peers;
@@ -120,8 +120,8 @@ static void admit(struct service *s, struct peer *p)
 {
 	if (!p)
 		return;
-	/* Asked now, not later: if the client is a mount process, a read of /proc could wait for it
-	 * while it waits for us. */
+	/* Looks up the process now: if the client is a mount process, a later read of /proc could
+	 * deadlock with it. */
 	p->who = doors_actor(s, p->cred.uid, p->cred.pid);
 	if (!access_admits(s, p)) {
 		peer_free(p);
@@ -134,8 +134,8 @@ static void admit(struct service *s, struct peer *p)
 	s->peers[s->nr_peers++] = p;
 }
 
-/* Accepts a connection, if access.h admits it. Above the limit, too: the client may want to detach.
- */
+/* Accepts a connection if access.h admits it, even above the limit, because the client may want to
+ * detach. */
 static void clients_accept(struct service *s)
 {
 	admit(s, peer_accept(s->listen_fd));
@@ -146,7 +146,7 @@ void clients_adopt(struct service *s, int fd)
 	admit(s, peer_of(fd));
 }
 
-/* EVENTS: what poll(2) returned for PEER. Handles at most one request. */
+/* EVENTS are from poll(2). Handles at most one request. */
 static void clients_serve(struct service *s, struct peer *p, short events)
 {
 	struct wire_frame frame;
@@ -165,7 +165,7 @@ static void clients_serve(struct service *s, struct peer *p, short events)
 	peer_next_done(p, used);
 }
 
-/* Returns whether a request was received and is not handled yet. */
+/* Returns whether a received request is not handled yet. */
 static bool clients_have_request(const struct service *s)
 {
 	struct wire_frame frame;
@@ -177,7 +177,7 @@ static bool clients_have_request(const struct service *s)
 	return false;
 }
 
-/* Returns whether a request waits for data; clients_retry() tries it again. */
+/* Returns whether a request waits for data; clients_retry() retries it. */
 static bool clients_wait(const struct service *s)
 {
 	for (size_t i = 0; i < s->nr_peers; i++)
@@ -232,7 +232,7 @@ static void reached_stop(struct service *s)
 		hv_tree_refresh(s->tree);
 	else
 		hv_session_refresh(s->session);
-	/* The guest runs on after a stop, whatever the reason for the stop. */
+	/* The guest continues after a stop, for any reason of the stop. */
 	hv_guest_end_stop(s->guest);
 }
 
@@ -292,7 +292,7 @@ static void serve_once(struct service *s, struct watch *w)
 		trail_holds(s, NULL);
 }
 
-/* While the session runs, modules are read anew now and then. */
+/* The running session rereads modules now and then. */
 static bool is_asked_to_stop(void *ctx)
 {
 	const struct service *s = ctx;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The loop of the service: accepts clients, handles their requests and drops those that have gone,
- * until the session is detached, the guest ends, or a signal asks the service to end.
- * Leaves to others: becoming a service and attaching (service.h), one connection (peer.h), one
- * request (requests.h). */
+/* The main loop of the service: accepts clients, handles their requests and drops disconnected
+ * clients, until the session is detached, the guest ends, or a signal stops the service. service.h
+ * starts the service and attaches; peer.h has the connections, requests.h the requests. */
 #pragma once
 
 #include "cli/service/state.h"
@@ -10,5 +9,5 @@
 /* Returns after SERVE_DONE and ending_finish(). */
 void serve(struct service *s);
 
-/* Serves the client of a connection that is there. Takes FD, which does not block. */
+/* Serves a client on the open connection FD, which is non-blocking. Takes FD. */
 void clients_adopt(struct service *s, int fd);

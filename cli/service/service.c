@@ -60,7 +60,7 @@ static bool report(int fd, const struct wire_frame *frame)
 	return true;
 }
 
-/* CODE: the errno of a WIRE_ERROR. False: nobody hears any more. */
+/* CODE: the errno of a WIRE_ERROR. Returns false if the parent no longer listens. */
 static bool report_text(int fd, enum wire_kind kind, int code, const char *text)
 {
 	size_t len = strlen(text);
@@ -73,7 +73,7 @@ static bool report_text(int fd, enum wire_kind kind, int code, const char *text)
 			  });
 }
 
-/* The error that a FRAME of a service has. */
+/* Returns the error in a service's FRAME. */
 static struct hv_err *report_error(const struct wire_frame *frame)
 {
 	return hv_err_received(&(struct hv_err_sent){
@@ -83,7 +83,7 @@ static struct hv_err *report_error(const struct wire_frame *frame)
 	});
 }
 
-/* The first frame of what was received, which is consumed by drop_frame(). */
+/* Returns the first frame in the buffer; drop_frame() consumes it. */
 static enum wire_result first_frame(const struct service_child *c, struct wire_frame *ret,
 				    size_t *ret_used)
 {
@@ -149,7 +149,7 @@ void service_child_close(struct service_child *c)
 
 /* The child: the service. */
 
-/* Whoever asked to attach has died, or does not want it any more. */
+/* Whether the process that requested the attach has died or cancelled it. */
 static bool is_abandoned(int report_fd)
 {
 	struct pollfd fd = {report_fd, POLLRDHUP, 0};
@@ -183,7 +183,7 @@ struct opening {
 	int report_fd;
 };
 
-/* Whether nobody waits for the session any more, or a signal asks to end. */
+/* Whether no client waits for the session any longer, or a signal stops it. */
 static bool is_given_up(void *ctx)
 {
 	const struct opening *o = ctx;
@@ -207,7 +207,7 @@ static struct hv_err *open_kernel(struct service *s, int report_fd)
 	return check_wanted(report_fd);
 }
 
-/* What is opened by its name must be opened before. */
+/* Files must be opened by name before the process gives up its rights. */
 static struct hv_err *open_vmlinux(struct service *s)
 {
 	const char *path = s->config->vmlinux_path;
@@ -218,7 +218,8 @@ static struct hv_err *open_vmlinux(struct service *s)
 	return s->vmlinux_fd < 0 ? hv_err_new(errno, "%s: %s", path, strerror(errno)) : NULL;
 }
 
-/* From now on the warden has the rights of this process, and reaches the guest. */
+/* Splits off the warden, which keeps the rights of this process and accesses the guest from now
+ * on. */
 static struct hv_err *divide(struct service *s)
 {
 	struct hv_err *err = open_vmlinux(s);
@@ -226,7 +227,7 @@ static struct hv_err *divide(struct service *s)
 	audit_actor_self();
 	if (!err)
 		err = warden_start(s->config, &s->warden);
-	/* What asks the machine directly would pass by the warden's rules. */
+	/* Requests on this socket would bypass the warden's rules. */
 	if (s->config->machine)
 		close(s->config->machine->socket);
 	if (!err)
@@ -252,7 +253,7 @@ static struct hv_err *wait_until_up(struct service *s, int report_fd)
 	return machine ? machine->until_up(s->guest, machine, say, &report_fd) : NULL;
 }
 
-/* On errors the caller closes what is open so far. */
+/* On errors the caller closes the objects opened so far. */
 static struct hv_err *open_all(const struct service_config *config, int report_fd,
 			       struct service *s)
 {
@@ -288,8 +289,8 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 	return err;
 }
 
-/* Undoes what open_all() did. Detaching is tried again for a while. Returns WHY, or, if that
- * failed, why not all could be undone. */
+/* Undoes open_all(). Retries the detach for a while. Returns WHY, or an error that describes the
+ * changes that could not be undone. */
 static struct hv_err *close_all(struct service *s, struct hv_err *why)
 {
 	HV_AUTO_TEXT struct hv_text proof = {0};
@@ -355,7 +356,7 @@ static void name_process(const char *name)
 	prctl(PR_SET_NAME, title);
 }
 
-/* Removes the limits of the shell that attached: they must not end the service before it has
+/* Removes the resource limits of the attaching shell: they must not end the service before it has
  * detached. */
 static void outlive_limits(void)
 {
@@ -433,8 +434,8 @@ bool service_parse_patch(const char *text, bool *ret_shadow)
 
 /* The parent: waits for the report. */
 
-/* Ctrl-C ends the wait for a service that attaches only after that is undone, or when it comes
- * again. */
+/* Ctrl-C stops waiting for an attaching service only after the attach is undone, or when it is
+ * pressed again. */
 static volatile sig_atomic_t nr_interrupts;
 
 static void on_interrupt(int signo hv_unused)
@@ -447,8 +448,8 @@ struct interrupts {
 	sigset_t mask_before;
 };
 
-/* From now on SIGINT comes only while wait_for_report() waits. Otherwise one that comes right
- * before it waits would be lost. */
+/* Blocks SIGINT except while wait_for_report() waits. Otherwise a SIGINT just before the wait would
+ * be lost. */
 static void catch_interrupts(struct interrupts *ret)
 {
 	struct sigaction action = {.sa_handler = on_interrupt};
@@ -469,7 +470,7 @@ static void release_interrupts(const struct interrupts *i)
 	sigprocmask(SIG_SETMASK, &i->mask_before, NULL);
 }
 
-/* As read(2), but EINTR also for a SIGINT that came before. */
+/* Like read(2), but also returns EINTR for a SIGINT that arrived earlier. */
 static ssize_t wait_for_report(int fd, const struct interrupts *interrupts, char *buf, size_t len)
 {
 	struct pollfd report = {fd, POLLIN, 0};
@@ -477,7 +478,7 @@ static ssize_t wait_for_report(int fd, const struct interrupts *interrupts, char
 	return ppoll(&report, 1, NULL, &interrupts->mask_before) < 0 ? -1 : read(fd, buf, len);
 }
 
-/* After a read that a signal ended. Returns an error when nobody waits any longer. */
+/* Call it after a read that a signal ended. Returns an error to stop waiting. */
 static struct hv_err *heed_interrupts(int fd, const char *spec)
 {
 	if (nr_interrupts > 1)
@@ -540,7 +541,7 @@ static struct hv_err *read_report(int fd, const struct service_config *config,
 }
 
 /* Closes the caller's files: a shell that waits until its pipes are closed must not wait for the
- * service. Those of KEEP become the first after the standard files. */
+ * service. Files in KEEP become the first after the standard files. */
 static void drop_inherited(const int *keep, int nr)
 {
 	int kept[KEEP_MAX];
@@ -592,7 +593,7 @@ struct hv_err *service_start(const struct service_config *config, char **ret_lin
 	int fds[2];
 	pid_t pid;
 
-	/* Relative paths would mean something else after chdir("/"). */
+	/* Relative paths would change their meaning after chdir("/"). */
 	in.vmlinux_path = vmlinux;
 	in.spec = spec;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
@@ -622,7 +623,7 @@ static _Noreturn void become_service_of_machine(const struct service_config *con
 	struct service_config in = *config;
 	sigset_t none;
 
-	setsid(); /* what the terminal sends is for the machine */
+	setsid(); /* the terminal's signals are for the machine */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	drop_inherited(keep, KEEP_MAX);

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "cli/service/state.h"
 
-#define SETTING_LEN_MAX 64 /* of a setting in the log */
+#define SETTING_LEN_MAX 64 /* limit for a setting in the log */
 
 struct trail_step trail_begin(const struct service *s)
 {
@@ -17,7 +17,7 @@ struct trail_step trail_begin(const struct service *s)
 	return step;
 }
 
-/* Returns the beginning of FILE in the directory of PATH, its lines joined by blanks. */
+/* Returns the start of FILE in the directory of PATH, its lines joined with blanks. */
 static char *setting_beside(struct service *s, const char *path, const char *file)
 {
 	const char *slash = strrchr(path, '/');

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The lines of the audit log about what requests changed, and how long the guest was stopped for
- * it. Leaves to others: how a line is written (cli/audit.h), refusals (access.h), attach and detach
- * (service.h, ending.h). */
+/* Audit lines about the changes that requests made, and how long they stopped the guest.
+ * cli/audit.h writes lines; access.h audits refusals, service.h attach, and ending.h detach. */
 #pragma once
 
 #include "cli/audit.h"
@@ -9,7 +8,7 @@
 
 struct service;
 
-/* A request that may change something, from its beginning. */
+/* State before a request that may change something. */
 struct trail_step {
 	struct hv_session_stat before;
 	uint64_t began_ns;
@@ -17,14 +16,14 @@ struct trail_step {
 struct trail_step trail_begin(const struct service *s);
 
 enum trail_write {
-	TRAIL_MAYBE,	 /* PATH gets a line if the guest was changed */
-	TRAIL_WRITTEN,	 /* PATH was written: it gets a line also if it is the tracer */
-	TRAIL_PUBLISHED, /* PATH was closed after a write: also if it is a filter */
+	TRAIL_MAYBE,	 /* log PATH if the guest was changed */
+	TRAIL_WRITTEN,	 /* PATH was written: also log it if it is the tracer */
+	TRAIL_PUBLISHED, /* PATH was closed after a write: also log it if it is a filter */
 };
-/* WHO did something with the file PATH of the tree since STEP. */
+/* Call it after WHO used the tree's file PATH. STEP is from before. */
 void trail_change(struct service *s, const struct audit_actor *who, const char *path,
 		  const struct trail_step *step, enum trail_write write);
 
-/* Writes a line if the guest was held for more than HV_LONG_HOLD_NS since the last call. WHO NULL:
- * nobody asked for it, the service did it of its own accord. */
+/* Logs a line if a hold since the last call exceeded HV_LONG_HOLD_NS. WHO NULL: the service acted
+ * without a request. */
 void trail_holds(struct service *s, const struct audit_actor *who);

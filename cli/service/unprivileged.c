@@ -20,7 +20,7 @@
 
 /* The child. */
 
-/* It must not have what its parent reaches the guest and libvirt by. Returns the socket. */
+/* Closes the parent's access to the guest and libvirt. Returns the socket. */
 static int keep_only(int socket)
 {
 	int null = open("/dev/null", O_RDWR);
@@ -63,9 +63,9 @@ static _Noreturn void run_child(int socket, const struct unprivileged *d)
 	_exit(0);
 }
 
-/* This process. */
+/* The parent. */
 
-/* A child that does not take an answer has been taken over. */
+/* A child that does not accept an answer is compromised. */
 static void limit_answers(int socket)
 {
 	struct timeval limit = {.tv_sec = ANSWER_S};
@@ -73,7 +73,7 @@ static void limit_answers(int socket)
 	setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
 
-/* Answers what the child asks or says. *RET_OVER: it said its last. */
+/* Answers a message of the child. *RET_OVER: it was the last one. */
 static struct hv_err *answer(struct hv_far *far, int socket, const struct unprivileged *d,
 			     const struct hv_message *m, bool *ret_over)
 {
@@ -115,7 +115,7 @@ struct hv_err *unprivileged_run(struct hv_guest *guest, struct hv_far *far,
 	int ends[2];
 	pid_t pid;
 
-	hv_far_renew(used); /* what is held, ends */
+	hv_far_renew(used); /* ends holds */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
 		return hv_err_new(errno, "socketpair: %s", strerror(errno));
 	ours = ends[0];
@@ -128,7 +128,7 @@ struct hv_err *unprivileged_run(struct hv_guest *guest, struct hv_far *far,
 		hv_far_free(used);
 	if (pid < 0)
 		return err;
-	kill(pid, SIGKILL); /* it has nothing to do any more */
+	kill(pid, SIGKILL); /* it has no more work */
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	return err;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Work on a guest that parses what it wrote, in a child without rights (vmm/warden/sandbox.h). The
- * child has the guest by questions (near.h), which this process answers (far.h), and nothing else:
- * no file, no terminal. What it has to say it sends.
- * Leaves to others: the work, and what is made of what the child says, which may be the guest's
- * words. */
+/* Runs work that parses a guest's data in an unprivileged child (vmm/warden/sandbox.h). The child
+ * accesses the guest only through requests (near.h) that this process answers (far.h); it has no
+ * file and no terminal. It returns results as messages, which are untrusted because the guest may
+ * control them. */
 #pragma once
 
 #include "base/text.h"
@@ -11,20 +10,21 @@
 #include "vmm/warden/channel.h"
 #include "vmm/warden/rules.h"
 
-#define UNPRIVILEGED_FIRST 512 /* the kinds of the child's messages */
+#define UNPRIVILEGED_FIRST 512 /* first kind of the child's messages */
 
 struct hv_far;
 
 struct unprivileged {
-	const char *comm;      /* of the child */
+	const char *comm;      /* process name of the child */
 	enum hv_adopts adopts; /* as for hv_far_new() */
-	/* In the child. It sends messages at SOCKET, the last one without waiting for an answer. */
+	/* Runs in the child. Sends messages to SOCKET; does not wait for an answer to the last
+	 * one. */
 	void (*work)(struct hv_guest *guest, int socket, void *ctx);
-	/* Here. Returns whether it was the last message. */
+	/* Runs in this process for each message. Returns whether it was the last. */
 	bool (*heard)(const struct hv_message *m, void *ctx);
 	void *ctx;
 };
 
-/* FAR: of the guest; NULL: one is made. ECHILD: the child died, or took too long. */
+/* FAR belongs to the guest; NULL: creates one. ECHILD: the child died or timed out. */
 struct hv_err *unprivileged_run(struct hv_guest *guest, struct hv_far *far,
 				const struct unprivileged *d) hv_must_use;

@@ -32,27 +32,27 @@
 #include "vmm/warden/near.h"
 #include "vmm/warden/wire.h"
 
-#define REFUSALS_AUDITED 10 /* of a session */
+#define REFUSALS_AUDITED 10 /* limit per session */
 #define KILLED_MS	 5000
 
-/* The capabilities of the warden, and of the processes that it starts. */
+/* The capabilities of the warden and of its child processes. */
 #define FOR_VMM	    (HV_CAP(SYS_PTRACE) | HV_CAP(KILL))
 #define FOR_FILES   (HV_CAP(DAC_OVERRIDE) | HV_CAP(DAC_READ_SEARCH) | HV_CAP(CHOWN) | HV_CAP(FOWNER))
 #define FOR_SANDBOX (HV_CAP(SYS_ADMIN) | HV_CAP(SYS_CHROOT) | HV_CAP(SETUID) | HV_CAP(SETGID))
-#define NEEDS	    (FOR_VMM | FOR_FILES | FOR_SANDBOX) /* SYS_ADMIN for stale mounts, too */
+#define NEEDS	    (FOR_VMM | FOR_FILES | FOR_SANDBOX) /* SYS_ADMIN also for stale mounts */
 
 struct warden {
-	struct service service; /* what of it the warden has: guest, directory, log, rules */
+	struct service service; /* the warden's part: guest, directory, log, rules */
 	struct hv_far *far;
-	unsigned nr_refused;	 /* writes that were looked at */
-	unsigned nr_audited;	 /* refusals that the audit log has */
-	struct log_budget lines; /* of the service, for the system's log */
-	bool is_over;		 /* the service has said how it ended */
+	unsigned nr_refused;	 /* refused writes processed so far */
+	unsigned nr_audited;	 /* audited refusals */
+	struct log_budget lines; /* budget for the service's lines in the system's log */
+	bool is_over;		 /* the service reported its end */
 };
 
 /* -- the run directory ------------------------------------------------------------------------ */
 
-/* What is made again together. */
+/* Files that are created together. */
 struct home {
 	struct rundir dir;
 	struct audit audit;
@@ -94,7 +94,7 @@ static struct hv_err *write_pid(const struct rundir *dir, pid_t pid)
 	return NULL;
 }
 
-/* Its strings are borrowed. */
+/* Borrows its strings. */
 static struct rundir_info info_of(const struct service *s)
 {
 	const struct hv_guest_info *guest = hv_guest_info(s->guest);
@@ -109,7 +109,7 @@ static struct rundir_info info_of(const struct service *s)
 	};
 }
 
-/* The caller owns what was made so far, on errors, too. */
+/* The caller owns the files created so far, on errors, too. */
 static struct hv_err *make(const struct service *s, struct rundir *dir, struct audit *audit)
 {
 	const struct service_config *config = s->config;
@@ -129,7 +129,7 @@ static struct hv_err *make(const struct service *s, struct rundir *dir, struct a
 	return err;
 }
 
-/* Makes all but the socket. EBUSY: another service has the directory. */
+/* Creates everything but the socket. EBUSY: another service has the directory. */
 static struct hv_err *home_open(struct service *s)
 {
 	struct hv_err *err = make(s, &s->dir, &s->audit);
@@ -144,8 +144,7 @@ static struct hv_err *home_listen(struct service *s)
 	return listen_at(&s->dir, &s->listen_fd);
 }
 
-/* Called about once a second: makes again what was removed. What fails is tried at the next call.
- */
+/* Recreates files that were removed. Called about once a second, which also retries failures. */
 static bool home_keep(struct service *s)
 {
 	struct home h = {RUNDIR_NONE, AUDIT_NONE, -1};
@@ -173,7 +172,7 @@ static bool home_keep(struct service *s)
 	return true;
 }
 
-/* Says there that this process, PID, recovers, and removes the socket. */
+/* Records in the info that process PID recovers, and removes the socket. */
 static void home_recovers(struct service *s, pid_t pid)
 {
 	struct rundir_info info = info_of(s);
@@ -185,10 +184,10 @@ static void home_recovers(struct service *s, pid_t pid)
 	unlink(sock);
 }
 
-/* Removes the directory, or leaves it with REASON (NULL: none) for those who ask later. */
+/* Removes the directory, or leaves it with REASON (NULL: no reason) for later clients. */
 static void home_leave(struct service *s, const char *reason)
 {
-	/* The guest may have been closed before, and then the directory has its id. */
+	/* The guest may already be closed; the directory's name is its id. */
 	const char *name = s->dir.path ? strrchr(s->dir.path, '/') : NULL;
 
 	if (name && rundir_is_ours(&s->dir))
@@ -205,7 +204,7 @@ struct rights {
 	char name[17];
 	unsigned uid;
 	uint64_t permitted;
-	uint64_t bounding; /* what a process of root's can have */
+	uint64_t bounding; /* capabilities that a process of root's can have */
 	unsigned seccomp;
 	unsigned no_new_privs;
 };
@@ -230,7 +229,7 @@ static bool read_rights(pid_t pid, struct rights *ret)
 	return f && ret->name[0];
 }
 
-/* Those that processes of a session keep; of others the number is enough. */
+/* Lists the capabilities that processes of a session keep by name, others by number. */
 static void add_capability(struct hv_text *out, unsigned cap)
 {
 	static const char *const names[] = {
@@ -288,7 +287,7 @@ static void add_process(json_object *list, pid_t pid)
 	json_object_array_add(list, o);
 }
 
-/* PID and those that it started, who are helpers. */
+/* Adds PID and its children, which are helpers. */
 static void add_tree(json_object *list, pid_t pid)
 {
 	HV_AUTO_FREE char *path = hv_format("/proc/%d/task/%d/children", (int)pid, (int)pid);
@@ -314,7 +313,7 @@ static json_object *processes_list(pid_t first)
 
 /* -- doors ------------------------------------------------------------------------------------ */
 
-/* Each answers one question of doors.h. */
+/* Each function answers one request of doors.h. */
 typedef struct hv_err *(*door_fn)(struct warden *w, const struct hv_message *question,
 				  struct hv_message *answer);
 
@@ -338,7 +337,7 @@ static struct hv_err *open_home(struct warden *w, const struct hv_message *quest
 	return NULL;
 }
 
-/* The service alone has it, so that clients do not wait for one that has died. */
+/* Only the service keeps the socket, so that clients do not wait for a service that has died. */
 static void give_socket(struct warden *w, struct hv_message *answer)
 {
 	hv_message_add_fd(answer, w->service.listen_fd);
@@ -367,7 +366,7 @@ static struct hv_err *keep_home(struct warden *w, const struct hv_message *quest
 	give_socket(w, answer);
 	if (answer->nr_fds == 2)
 		return NULL;
-	rundir_forget(&s->dir); /* tried again */
+	rundir_forget(&s->dir); /* retry later */
 	return hv_err_new(EMFILE, "the directory was made again, but cannot be given");
 }
 
@@ -394,7 +393,7 @@ static struct hv_err *name_actor(struct warden *w hv_unused, const struct hv_mes
 	return NULL;
 }
 
-/* Once when lines begin to be dropped, and once how many were. */
+/* Logs once when lines start to be dropped, and once how many were dropped. */
 static void say_dropped(struct warden *w, const char *key, uint64_t number)
 {
 	struct audit_actor self = audit_actor_self();
@@ -436,7 +435,7 @@ static struct hv_err *open_dump(struct warden *w, const struct hv_message *quest
 	return NULL;
 }
 
-/* A service that asks for what is refused has a mistake, or is the guest's. */
+/* A service that makes forbidden requests has a bug or is compromised. */
 static void audit_refusal(struct warden *w, const char *request, const char *reason)
 {
 	struct audit_actor who = audit_actor_self();
@@ -450,8 +449,8 @@ static void audit_refusal(struct warden *w, const char *request, const char *rea
 	audit_end(&e);
 }
 
-/* Of this session, since the service could name another one's. One that its own process has
- * unmounted before is no reason for an audit line. */
+/* Unmounts only mounts of this session, because the service could name another session's. A mount
+ * that its own process has already unmounted gets no audit line. */
 static struct hv_err *unmount(struct warden *w, const struct hv_message *question,
 			      struct hv_message *answer hv_unused)
 {
@@ -489,7 +488,8 @@ static struct hv_err *leave_home(struct warden *w, const struct hv_message *ques
 {
 	HV_AUTO_TEXT struct hv_text reason = {0};
 
-	/* Whoever attaches as soon as the directory is free can reach the guest. */
+	/* A process that attaches as soon as the directory is free must be able to access the
+	 * guest. */
 	close_guest(w);
 	w->service.dir.has_left = question->args[0] != 0;
 	if (question->args[1])
@@ -517,8 +517,8 @@ static struct hv_err *open_door(struct warden *w, const struct hv_message *quest
 	return hv_channel_answer(HV_HELPER_CONTROL, err, &answer);
 }
 
-/* Opens the guest at the first question, so that the service gets the error. How text is patched
- * must be known before the service is told where it can read RAM. */
+/* Opens the guest at the first request, so that the service gets the error. The patch method must
+ * be known before the service learns where it can read RAM. */
 static struct hv_err *open_guest(struct warden *w, const struct hv_message *question)
 {
 	const struct service_config *config = w->service.config;
@@ -566,7 +566,7 @@ static struct hv_err *answer(struct warden *w, const struct hv_message *question
 	return err;
 }
 
-/* Ends when the service has ended, or asks for what it cannot mean. */
+/* Returns when the service has ended or sends an invalid request. */
 static void serve_doors(struct warden *w)
 {
 	struct hv_err *err = NULL;
@@ -602,14 +602,14 @@ static void audit_recovery(struct warden *w, const struct recovery *r, const str
 	audit_end(&e);
 }
 
-/* It may only have closed its socket. What it does to the region must have an end. */
+/* The service may only have closed its socket. It must stop using the region. */
 static void end_service(void)
 {
 	pidfd_send_signal(HV_HELPER_SERVICE, SIGKILL, NULL, 0);
 	poll(&(struct pollfd){HV_HELPER_SERVICE, POLLIN, 0}, 1, KILLED_MS);
 }
 
-/* The service has died without a word. The guest may be in a hold of the service's. */
+/* The service died without a detach. The guest may still be in its hold. */
 static void recover(struct warden *w)
 {
 	struct service *s = &w->service;

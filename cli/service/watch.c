@@ -12,8 +12,8 @@
 #include "tracer/graph_tracer.h"
 
 #define ALIVE_NS    100000000ull
-#define SECOND_NS   1000000000ull /* clocks, modules, and which boot it is */
-#define OTHER_BOOTS 3		  /* successive looks before a reboot is believed */
+#define SECOND_NS   1000000000ull /* interval for clocks, modules and boot checks */
+#define OTHER_BOOTS 3		  /* successive checks before a reboot is believed */
 
 static void check_alive(struct service *s)
 {
@@ -48,7 +48,7 @@ static void check_sleep(struct service *s)
 	s->detach.must_end = false;
 }
 
-/* A detach that fails is tried again as long as the guest waits. */
+/* Retries a failed detach as long as the guest waits. */
 static void check_hibernation(struct service *s)
 {
 	if (!hv_session_delays_hibernation(s->session))
@@ -59,7 +59,7 @@ static void check_hibernation(struct service *s)
 	s->detach.must_end = false;
 }
 
-/* Once: a detach that fails ends the session, too. */
+/* Runs once: a failed detach also ends the session. */
 static void check_region(struct service *s)
 {
 	if (s->lost_region || !hv_session_region_is_lost(s->session))
@@ -87,8 +87,8 @@ enum boot_state {
 	BOOT_UNKNOWN, /* the registers of the vCPUs could not be read */
 };
 
-/* Where the root is not told, the place of a vCPU's next instruction may be. That of a guest of the
- * kernel's own proves nothing. */
+/* For architectures whose page-table root is unknown, uses the physical address of each vCPU's next
+ * instruction. A vCPU in a nested guest proves nothing. */
 static enum boot_state look_at_places(const struct hv_kernel *k, const struct hv_vcpu_regs *regs,
 				      unsigned nr)
 {
@@ -105,8 +105,8 @@ static enum boot_state look_at_places(const struct hv_kernel *k, const struct hv
 	return state;
 }
 
-/* After a reset, the memory of the old boot with its page tables can stay readable for minutes, so
- * only the vCPUs can tell. The guest is not stopped. */
+/* After a reset, the old boot's memory and page tables can stay readable for minutes, so only the
+ * vCPUs are evidence. Does not stop the guest. */
 static enum boot_state boot_look(struct hv_kernel *k)
 {
 	struct hv_err *err = hv_guest_count_vcpus(k->guest);
@@ -133,7 +133,7 @@ static enum boot_state boot_look(struct hv_kernel *k)
 	return BOOT_OTHER;
 }
 
-/* The registers of running vCPUs are not all of the same moment, so one strange look is not a
+/* The registers of running vCPUs are not a consistent snapshot, so one deviating check is not a
  * reboot. */
 static void check_boot(struct service *s, struct watch *w)
 {
