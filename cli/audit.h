@@ -55,7 +55,7 @@ struct audit_entry {
 	struct hv_text line; /* owned, until audit_end() */
 };
 
-/* Begins a line. WHAT is the action: "attach", "change", "hold", "refusal", "detach" and so on. */
+/* Begins a line for an action: "attach", "change", "hold", "refusal", "detach" and so on. */
 struct audit_entry audit_begin(struct audit *a, const struct audit_actor *who, const char *what);
 void audit_text(struct audit_entry *e, const char *key, const char *value);
 void audit_number(struct audit_entry *e, const char *key, uint64_t value);

@@ -34,8 +34,8 @@ struct errand_config {
 	int dir_fd;	/* files are created below it; -1: file errands fail */
 	int keep_fd;	/* another file that the process needs; -1: none */
 	uint64_t needs; /* capabilities that the process keeps (base/capabilities.h) */
-	/* Performs an errand of the verb. WHAT has at most ERRAND_BYTES_MAX bytes and a NUL after
-	 * them. The process closes the files of RET afterwards. May be NULL. */
+	/* Performs an errand of the verb. The request has at most ERRAND_BYTES_MAX bytes and a NUL
+	 * after them. The process closes the files of RET afterwards. May be NULL. */
 	struct hv_err *(*run)(void *ctx, const struct hv_message *what, struct hv_message *ret);
 	void (*end)(void *ctx); /* called when no requester is left; may be NULL */
 	void *ctx;		/* fork(2) copies its target */

@@ -20,7 +20,7 @@ struct metrics_config {
 	const char *functions[METRICS_FUNCTIONS_MAX];
 	size_t nr_functions;
 	/* Gets the wait times of session ID. The thread that runs metrics_add() calls it. Returns
-	 * false if there are none. NULL: waits are not measured. */
+	 * false if they are unknown. NULL: waits are not measured. */
 	bool (*waits)(void *ctx, const char *id, struct metrics_waits *ret);
 	void *ctx;		      /* of waits */
 	bool has_runqueue, has_steal; /* the kinds of waits to export */

@@ -27,7 +27,7 @@ struct hv_err *mountpoint_mount(const char *dir, int *ret_fd) hv_must_use;
 enum mountpoint_state { MOUNTPOINT_NONE, MOUNTPOINT_OURS, MOUNTPOINT_OTHER };
 /* Returns the kind of the topmost mount at DIR, an absolute path. */
 enum mountpoint_state mountpoint_look(const char *dir);
-/* Unmounts hvtrace's mount at DIR; succeeds if there is none. MOUNTPOINT_NOW: EBUSY while a process
+/* Unmounts hvtrace's mount at DIR; succeeds without a mount. MOUNTPOINT_NOW: EBUSY while a process
  * uses it. MOUNTPOINT_LAZY: detaches it from the path now. Never waits for the process that serves
  * the mount. */
 enum mountpoint_how { MOUNTPOINT_NOW, MOUNTPOINT_LAZY };

@@ -15,7 +15,8 @@ struct progress {
 		    right to signal it */
 };
 
-/* WHAT happens to NAME ("attaching", "web1"). LIMIT_NS: the expected duration; 0: unknown. */
+/* Starts the display for an operation on NAME ("attaching", "web1"). LIMIT_NS: the expected
+ * duration; 0: unknown. */
 void progress_begin(struct progress *p, uint64_t limit_ns, const char *what, const char *name);
 /* Call it before you print anything. May be called repeatedly. */
 void progress_end(struct progress *p);

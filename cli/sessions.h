@@ -7,7 +7,7 @@
 #include "cli/client.h"
 #include "cli/errand.h"
 
-/* Performs WHAT in the errand process, for the kinds from SESSIONS_LIST on. */
+/* Performs a request in the errand process, for the kinds from SESSIONS_LIST on. */
 enum { SESSIONS_LIST = ERRAND_OWN, SESSIONS_CONNECT };
 struct hv_err *sessions_run(const char *run_dir, const struct hv_message *what,
 			    struct hv_message *ret) hv_must_use;

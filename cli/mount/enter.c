@@ -18,14 +18,15 @@
 #define CPU	 "/sys/devices/system/cpu/"
 #define SYSCTL	 "/proc/sys/kernel/stack_tracer_enabled"
 #define SWITCH	 ENTER_TRACING "/stack_tracer_enabled"
-#define TEXT_MAX (256u << 20) /* of a file of the guest's /proc */
+#define TEXT_MAX (256u << 20) /* limit for a file of the guest's /proc */
 #define FLAGS	 (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 
-/* What is bound over what. */
+/* Files that replace the host's. */
 static const struct {
 	const char *target;
 	const char *proc; /* a file of WIRE_OPEN_PROC, or NULL */
-	const char *text; /* else; programs write to these, and they are the host's */
+	const char *text; /* otherwise: a constant text, because programs write to these files,
+			     which are the host's */
 } overlays[] = {
 	{"/proc/kallsyms", "kallsyms", NULL},
 	{"/proc/version", "version", NULL},
@@ -36,7 +37,7 @@ static const struct {
 	{"/proc/sys/kernel/kptr_restrict", NULL, "0\n"},
 	{"/proc/sys/kernel/ftrace_enabled", NULL, "1\n"},
 	{"/proc/sys/kernel/ftrace_dump_on_oops", NULL, "0\n"},
-	{SYSCTL, NULL, "0\n"}, /* of a guest whose tree has no such file (place_switch) */
+	{SYSCTL, NULL, "0\n"}, /* for a guest whose tree lacks this file (place_switch) */
 };
 
 static struct hv_err *cannot(const char *what, const char *path)
@@ -73,7 +74,7 @@ static struct hv_err *write_file(const char *path, const struct hv_text *text)
 	return failed ? cannot("written", path) : NULL;
 }
 
-/* One file of STAGE over TARGET; a host without TARGET has nothing to hide. */
+/* Binds one file of STAGE over TARGET. A host without TARGET has nothing to hide. */
 static struct hv_err *overlay(struct client *c, const char *stage, size_t index)
 {
 	HV_AUTO_TEXT struct hv_text text = {0};
@@ -95,8 +96,8 @@ static struct hv_err *overlay(struct client *c, const char *stage, size_t index)
 	return err;
 }
 
-/* The last mount of the host's tracefs or debugfs that is not below STAGE; TYPE NULL: of either.
- * False: there is none. */
+/* Finds the last mount of the host's tracefs or debugfs outside STAGE; TYPE NULL: of either type.
+ * Returns false if there is no such mount. */
 static bool last_mount(const char *type, const char *stage, char *ret, size_t len_bytes)
 {
 	char dir[PATH_MAX], its_type[32];
@@ -127,12 +128,12 @@ static struct hv_err *drop_host_tracing(const char *stage)
 	return NULL;
 }
 
-/* Programs search /proc/mounts for a file system of this type and go to its directory, where the
- * guest's tree is mounted over it. */
+/* Programs search /proc/mounts for a file system of this type and use its directory, so a mount of
+ * that type must stay there, with the guest's tree mounted over it. */
 struct stand_in {
 	const char *type;
-	const char *dir;	 /* where it is found */
-	const char *harmless[2]; /* directories of the host's that have nothing to switch */
+	const char *dir;	 /* its usual mount point */
+	const char *harmless[2]; /* directories of the host's file system without any controls */
 	const char *name;	 /* in the stage */
 };
 static const struct stand_in stand_ins[] = {
@@ -140,10 +141,10 @@ static const struct stand_in stand_ins[] = {
 	{"debugfs", DEBUG, {"extfrag", "bdi"}, "debugfs"},
 };
 
-/* Binds a harmless directory of the host's over AT, read-only. A kernel without the file system has
- * none: such programs then do not find the tree.
- * The host's instance is one for all: mounting it once more could change its options, so that is
- * only done where it is not mounted at all. */
+/* Binds a harmless directory of the host's file system over AT, read-only. Does nothing on a kernel
+ * without the file system; such programs then do not find the tree. The host has a single instance
+ * of it, and another mount could change its options, so this mounts the file system only if it is
+ * not mounted at all. */
 static void bind_stand_in(const struct stand_in *s, const char *stage, const char *at)
 {
 	char from[PATH_MAX];
@@ -178,7 +179,7 @@ static struct hv_err *replace_host_tracing(const char *stage)
 	for (size_t i = 0; !err && i < HV_ARRAY_LEN(stand_ins); i++) {
 		HV_AUTO_FREE char *at = rundir_path(stage, stand_ins[i].name);
 
-		/* Does nothing where none could be bound. */
+		/* Fails harmlessly if no directory was bound. */
 		mount(at, stand_ins[i].dir, NULL, MS_MOVE, NULL);
 	}
 	return err;
@@ -208,8 +209,8 @@ static struct hv_err *place_files(struct client *c, const char *stage)
 	return err ? err : replace_host_tracing(stage);
 }
 
-/* Namespaces are not left: the process that serves the mount was forked from inside it, and goes
- * back out so that the mount ends with the last program that runs there. */
+/* Does not leave namespaces: the process that serves the mount is forked inside and then moves
+ * outside, so that the mount ends with the last program inside. */
 static struct hv_err *place_tree(struct client *c, int outside_fd)
 {
 	int fuse_fd = -1;
@@ -223,7 +224,7 @@ static struct hv_err *place_tree(struct client *c, int outside_fd)
 	return err;
 }
 
-/* The switch of the guest's stack tracer, where programs look for that of their kernel. */
+/* Shows the switch of the guest's stack tracer at the path of the kernel's own. */
 static struct hv_err *place_switch(void)
 {
 	if (access(SYSCTL, F_OK) != 0 || access(SWITCH, F_OK) != 0)

@@ -17,9 +17,9 @@
 #define GIVE_UP_LOOK_MS 100
 #define MAX_WRITE	131072
 
-/* Whose process has a signal does not wait on: for what may take long as it is, at once; for what
- * changes something when the service seems to be stuck. An answer that comes after all is for
- * nobody. */
+/* Ends the waits of interrupted callers: immediately for reads of streams and deferred requests,
+ * which may take long; for requests that change something, only after a timeout, when the service
+ * seems to hang. Late answers are discarded. */
 static void see_to_interrupted(struct fusefs *fs)
 {
 	uint64_t now = hv_now_ns();
@@ -51,7 +51,7 @@ static bool somebody_is_interrupted(const struct fusefs *fs)
 	return false;
 }
 
-/* What must not be waited for any longer goes on without. */
+/* Continues without answers whose deadline has passed. */
 static void see_to_late(struct fusefs *fs)
 {
 	uint64_t now = hv_now_ns();
@@ -70,7 +70,7 @@ static void see_to_late(struct fusefs *fs)
 
 static void fs_init(void *fs hv_unused, struct fuse_conn_info *conn)
 {
-	/* O_TRUNC clears a file at its open, and a read-ahead would take from a pipe. */
+	/* O_TRUNC clears a file when it is opened, and read-ahead would consume pipe data. */
 	conn->want |= conn->capable & FUSE_CAP_ATOMIC_O_TRUNC;
 	conn->max_readahead = 0;
 	conn->max_write = MAX_WRITE;
@@ -103,7 +103,7 @@ static const struct fuse_lowlevel_ops operations = {
 	.statfs = fusefs_statfs,
 };
 
-/* The loop. */
+/* The main loop. */
 
 struct hv_err *fusefs_available(void)
 {
@@ -140,7 +140,7 @@ static int timeout_ms(const struct fusefs *fs)
 		     : somebody_is_interrupted(fs) ? GIVE_UP_LOOK_MS
 						   : -1;
 
-	/* -1, for ever, is the longest as an unsigned number. */
+	/* As an unsigned number, -1 (no timeout) is the largest. */
 	return (unsigned)direct_ms < (unsigned)ask_ms ? direct_ms : ask_ms;
 }
 
@@ -185,7 +185,7 @@ static void serve(struct fusefs *fs, int stop_fd)
 
 static void fusefs_deinit(struct fusefs *fs)
 {
-	/* Who still waits is told by the kernel, when its device is closed. */
+	/* The kernel fails the remaining requests when its device is closed. */
 	while (fs->asks) {
 		if (fs->asks->req)
 			fuse_reply_err(fs->asks->req, ENOTCONN);

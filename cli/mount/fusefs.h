@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A guest's tree as a file system, through libfuse: a process of its own between the kernel and the
- * service's socket. What the kernel asks is passed on; nobody who asks waits in a way that a signal
- * cannot end, whatever the service does. Where libfuse was not there at build time, fusefs_none.c
- * is in its place.
+/* A guest's tree as a file system, based on libfuse: a process between the kernel and the service's
+ * socket. It forwards the kernel's requests. A signal can always end a program's wait, even if the
+ * service hangs. Builds without libfuse use fusefs_none.c.
  *
- * What differs from tracefs and cannot be otherwise: docs/users/tracefs.md.
- * Leaves to others: mounting (mountpoint.h), becoming the process (mounter.h), what files say. */
+ * docs/users/tracefs.md lists the unavoidable differences from tracefs. mountpoint.h mounts the
+ * tree; mounter.h starts the process. */
 #pragma once
 
 #include "base/err.h"
 #include "cli/mount/link.h"
 
-/* ENOTSUP with the reason where it was not built. */
+/* ENOTSUP with the reason in builds without libfuse. */
 struct hv_err *fusefs_available(void) hv_must_use;
 
-/* Serves FUSE_FD, of /dev/fuse and already mounted, until it is unmounted, the service has gone, or
- * STOP_FD is readable. Takes FUSE_FD. */
+/* Serves FUSE_FD, an open /dev/fuse that is already mounted, until it is unmounted, the service
+ * disconnects, or STOP_FD is readable. Takes FUSE_FD. */
 void fusefs_serve(int fuse_fd, struct link *l, int stop_fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Questions to the service, and their references to open files. */
+/* Requests to the service, and their references to open files. */
 #include "cli/mount/fusefs_ask.h"
 
 #include <fcntl.h>
@@ -7,14 +7,14 @@
 
 #include "base/clock.h"
 
-#define DEFER_NS (100 * HV_NS_PER_MS) /* for how long the dead are waited for */
+#define DEFER_NS (100 * HV_NS_PER_MS) /* how long to wait for dead processes */
 
 bool file_writes(const struct file *f)
 {
 	return (f->flags & O_ACCMODE) != O_RDONLY;
 }
 
-/* Its user has died, and its release has not come yet. */
+/* Whether its user has died and its release has not arrived. */
 static bool file_is_closing(const struct file *f)
 {
 	return !f->is_released && !f->waited_for && thread_is_gone(f->pid);
@@ -113,7 +113,8 @@ static bool somebody_closes(const struct fusefs *fs)
 	return false;
 }
 
-/* We were told that somebody closes one of those, and have not answered: the release is behind. */
+/* Whether a pending flush belongs to such a file: its release follows when the flush is
+ * answered. */
 static bool somebody_waits_to_close(const struct fusefs *fs)
 {
 	for (const struct ask *a = fs->asks; a; a = a->next)
@@ -149,7 +150,7 @@ void ask_send_settled(struct ask *a, const struct wire_frame *frame)
 		hv_text_add_bytes(&a->data, frame->data.data, frame->data.len_bytes);
 }
 
-/* The one that was kept back first: asks is a stack. */
+/* Returns the oldest deferred ask; `asks` is a stack. */
 static struct ask *first_deferred(const struct fusefs *fs)
 {
 	struct ask *first = NULL;

@@ -8,13 +8,12 @@
 #include "cli/mount/fusefs_ask.h"
 #include "cli/mount/fusefs_dir.h"
 
-/* For how long the kernel may believe that a name exists. It asks again when a name does not
- * exist. */
+/* How long the kernel may cache a name. It does not cache missing names. */
 #define SYNTHETIC      "events/synthetic" /* users define and remove events there */
 #define TTL_FIXED_S    3600.0
 #define TTL_EVENTS_S   60.0 /* events come and go with the guest's modules */
-#define TTL_INSTANCE_S 0.0  /* clients of the socket, too, make and remove instances */
-#define TTL_TOP_S      1.0  /* who looks at the mount shall soon see that it is dead */
+#define TTL_INSTANCE_S 0.0  /* clients of the socket also create and remove instances */
+#define TTL_TOP_S      1.0  /* so that users of the mount soon see that it is dead */
 #define EVENTS	       "events/"
 #define INSTANCES      "instances/"
 
@@ -28,7 +27,7 @@ struct node *node_of(struct fusefs *fs, fuse_ino_t ino)
 	return ino == FUSE_ROOT_ID ? &fs->top : (struct node *)(uintptr_t)ino;
 }
 
-/* One more name the kernel knows. */
+/* Counts one more lookup by the kernel. */
 static struct node *node_get(struct fusefs *fs, const char *path)
 {
 	struct node key = {.path = (char *)path};
@@ -84,8 +83,7 @@ static char *path_in(const struct node *dir, const char *name)
 #define DIR_MODES  0755u
 #define FILE_MODES 0664u
 
-/* What a tree has: directories and regular files, neither of them with anything else that means
- * something to the kernel. */
+/* A tree has only directories and regular files, without special mode bits. */
 static bool is_mode_of_tree(uint32_t mode)
 {
 	if (S_ISDIR(mode))
@@ -93,7 +91,8 @@ static bool is_mode_of_tree(uint32_t mode)
 	return S_ISREG(mode) && !(mode & ~(S_IFREG | FILE_MODES));
 }
 
-/* What a service says of a path, which may be anything. False: it is no error, and no mode. */
+/* Extracts the mode of a path from the service's untrusted answer. False: the answer is an error or
+ * not a mode. */
 static bool has_mode(struct ask *a, const struct wire_frame *answer, mode_t *ret)
 {
 	if (ask_failed(a, answer) || !a->req)
@@ -106,7 +105,7 @@ static bool has_mode(struct ask *a, const struct wire_frame *answer, mode_t *ret
 	return false;
 }
 
-/* The same for a path as long as it is there (FNV-1a). */
+/* Hashes the path (FNV-1a), so that a path keeps its number as long as it exists. */
 static ino_t inode_number(const char *path)
 {
 	uint64_t hash = 0xcbf29ce484222325ull;
@@ -129,8 +128,8 @@ static struct stat stat_of(const struct fusefs *fs, const char *path, mode_t mod
 	};
 }
 
-/* When an instance has gone, the kernel finds that out on its way to any name below. So these names
- * are as lasting as those of the top. */
+/* If an instance disappears, the kernel notices when it resolves any path below it. So names below
+ * an instance can be cached as long as those below the top. */
 static double ttl_s(const char *path)
 {
 	if (strncmp(path, INSTANCES, strlen(INSTANCES)) == 0) {
@@ -144,8 +143,8 @@ static double ttl_s(const char *path)
 	return strncmp(path, EVENTS, strlen(EVENTS)) == 0 ? TTL_EVENTS_S : TTL_FIXED_S;
 }
 
-/* For how long the kernel may use attributes. They never change, but it needs those of the top for
- * each path. */
+/* How long the kernel may cache attributes. They never change, but it needs the top's for each
+ * path. */
 static double attr_ttl_s(const char *path)
 {
 	return *path ? TTL_FIXED_S : TTL_TOP_S;
@@ -202,8 +201,8 @@ static void has_attributes(struct ask *a, const struct wire_frame *answer)
 	a->req = NULL;
 }
 
-/* The service is not asked for the top, so whoever looks at the mount, or mounts another one, does
- * not wait for it. */
+/* Answers without the service, so that users of the mount and of other mounts do not wait for
+ * it. */
 static void top_attributes(const struct fusefs *fs, fuse_req_t req)
 {
 	struct stat st = stat_of(fs, "", TOP_MODE);
@@ -305,7 +304,7 @@ void fusefs_mknod(fuse_req_t req, fuse_ino_t parent hv_unused, const char *name 
 	fuse_reply_err(req, EPERM);
 }
 
-/* Directories: their names as they were when it was opened. */
+/* An open directory keeps the names from when it was opened. */
 
 static void add_entry(struct fusefs *fs, fuse_req_t req, const char *dir, const char *name,
 		      mode_t mode, struct hv_text *ret)
@@ -328,8 +327,8 @@ static bool is_name(const char *name)
 	       strcmp(name, "..") != 0;
 }
 
-/* Adds the entries of the names in LIST, each of which is on a line and ends with '/' if it is of a
- * directory. False: one is not a name. */
+/* Appends entries for the names in LIST, which are lines; a directory's name ends with '/'. Returns
+ * false if a line is not a valid name. */
 static bool add_entries(struct ask *a, char *list, struct hv_text *ret)
 {
 	for (char *name; (name = strsep(&list, "\n"));) {
@@ -337,7 +336,7 @@ static bool add_entries(struct ask *a, char *list, struct hv_text *ret)
 		bool is_dir = len && name[len - 1] == '/';
 
 		if (!list && !len)
-			break; /* behind the last line */
+			break; /* after the last line */
 		if (is_dir)
 			name[len - 1] = '\0';
 		if (!is_name(name))
@@ -385,14 +384,14 @@ void fusefs_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	ask_send_path(a, WIRE_LIST, a->path, 0);
 }
 
-/* OFF is what add_entry said: where the next entry begins. */
+/* OFF is an offset from add_entry: the start of the next entry. */
 void fusefs_readdir(fuse_req_t req, fuse_ino_t ino hv_unused, size_t size, off_t off,
 		    struct fuse_file_info *fi)
 {
 	const struct hv_text *entries = (const struct hv_text *)(uintptr_t)fi->fh;
 	size_t left = (size_t)off < entries->len_bytes ? entries->len_bytes - (size_t)off : 0;
 
-	/* An entry that is cut off at the end is left for the next time by the kernel. */
+	/* The kernel ignores a truncated last entry and requests it again. */
 	fuse_reply_buf(req, left ? entries->data + off : NULL, left < size ? left : size);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Open files of a mounted tree: reads that wait, writes, and when what was written is published. */
+/* Open files of a mounted tree: blocking reads, writes, and publishing. */
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "cli/mount/fusefs_file.h"
 #include "cli/mount/fusefs_inspector.h"
 
-#define PUBLISH_NS 5000000000ull /* a close is answered by then */
+#define PUBLISH_NS 5000000000ull /* limit for the answer to a close */
 
 static struct file *file_of(const struct fuse_file_info *fi)
 {
@@ -61,7 +61,7 @@ static void file_unlink(struct file *f)
 	*at = f->next;
 }
 
-/* Open, release. */
+/* Open and release. */
 
 static void send_close(struct file *f, enum wire_kind kind)
 {
@@ -103,7 +103,7 @@ static void opened(struct ask *a, const struct wire_frame *answer)
 	fi.noflush = !file_writes(f) && !f->is_stream;
 	if (a->req)
 		file_used_by(f, fuse_req_ctx(a->req)->pid);
-	/* An open that was interrupted is not followed by a release. */
+	/* The kernel sends no release for an interrupted open. */
 	if (!a->req || fuse_reply_open(a->req, &fi) != 0)
 		release(f, WIRE_ABANDON);
 	else if (f->is_stream && file_reads(f))
@@ -126,9 +126,9 @@ void fusefs_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 			    });
 }
 
-/* Whether what was written and not yet published shall be, at the last close. A process that ends
- * by itself has said what it wanted to; one that a signal ends may be in the middle. When it is not
- * known which, the writing tells: nothing came after the truncation, or after a part of a write. */
+/* Whether the last close publishes pending writes. A process that exits has written all it wanted;
+ * a process that a signal kills may be in the middle. If the reason is unknown, pending writes
+ * count as incomplete if nothing was written, or if the rest of a partial write is missing. */
 static bool is_complete(const struct file *f)
 {
 	switch (f->closed_by) {
@@ -158,9 +158,10 @@ static void flushed(struct ask *a, const struct wire_frame *answer)
 	a->req = NULL;
 }
 
-/* A descriptor was closed, perhaps not the last. tracefs publishes within the last close; its
- * release is told to us only behind that, so it is done here when it seems to be the last: by the
- * thread that wrote, which lives and whose process has it open no other way. */
+/* A descriptor was closed, perhaps not the last one. tracefs publishes before the last close
+ * returns, but FUSE sends the release only afterwards. So this publishes if the close seems to be
+ * the last: by the thread that wrote, alive, in a process without another descriptor for the
+ * file. */
 static void flush_seen(struct ask *a, const struct inspector_view *view)
 {
 	struct file *f = a->file;
@@ -170,7 +171,8 @@ static void flush_seen(struct ask *a, const struct inspector_view *view)
 	if (a->req && f->to_publish && !f->cut_short && view && view->state == CLOSER_LIVES &&
 	    !view->has_open && fuse_req_ctx(a->req)->pid == f->writer) {
 		f->to_publish = false;
-		/* Who closes cannot be killed meanwhile, nor looked at, should it be in exec. */
+		/* The closing process can be neither killed nor, if it is in exec, inspected until
+		 * the answer. */
 		a->until_ns = hv_now_ns() + PUBLISH_NS;
 		ask_send(a, &(struct wire_frame){.kind = WIRE_PUBLISH, .handle = f->handle});
 		return;
@@ -192,7 +194,7 @@ void fusefs_flush(fuse_req_t req, fuse_ino_t ino hv_unused, struct fuse_file_inf
 
 /* Reads. */
 
-/* Gives what an interrupted read had brought. False: nothing. */
+/* Returns the data of an interrupted read. False: there is no such data. */
 static bool give_late(struct file *f, fuse_req_t req, size_t want_bytes)
 {
 	size_t len = f->late.len_bytes < want_bytes ? f->late.len_bytes : want_bytes;
@@ -216,7 +218,8 @@ static void had_read(struct ask *a, const struct wire_frame *answer)
 	if (f->orphan == a)
 		f->orphan = NULL;
 	if (answer->kind == WIRE_OK && f->is_stream) {
-		/* Not lost for the next one, should the asker be interrupted this moment. */
+		/* Buffered first, so that the next read gets it if this caller is being
+		 * interrupted. */
 		if (answer->data.len_bytes)
 			hv_text_add_bytes(&f->late, answer->data.data, answer->data.len_bytes);
 		if (req && !give_late(f, req, a->want_bytes))
@@ -225,7 +228,7 @@ static void had_read(struct ask *a, const struct wire_frame *answer)
 		return;
 	}
 	if (a->interrupted_ns && req && f->is_stream) {
-		/* Cancelled for one asker, and another came since. */
+		/* The read was cancelled for one caller, and another caller took it over. */
 		a->req = NULL;
 		ask_read(f, req, a->want_bytes, a->flags);
 		return;
@@ -233,7 +236,7 @@ static void had_read(struct ask *a, const struct wire_frame *answer)
 	if (ask_failed(a, answer))
 		return;
 	if (answer->data.len_bytes > a->want_bytes) {
-		ask_fail(a, EIO); /* more than it was asked for: no honest service does that */
+		ask_fail(a, EIO); /* more than requested: the service is compromised */
 		return;
 	}
 	f->pos += answer->data.len_bytes;
@@ -271,7 +274,7 @@ static void read_at(struct file *f, fuse_req_t req, uint32_t want_bytes, uint64_
 	struct ask *a = ask_file(f, req, had_read);
 
 	a->want_bytes = want_bytes;
-	/* With another read under way the place where it ends is not known. */
+	/* While another read is pending, its end offset is unknown. */
 	f->pos = off;
 	f->nr_reads++;
 	ask_send(a, &(struct wire_frame){
@@ -313,7 +316,7 @@ static void had_written(struct ask *a, const struct wire_frame *answer)
 		f->to_publish = true;
 		f->cut_short = answer->arg < a->want_bytes;
 	} else {
-		f->cut_short = false; /* and the writer was told why */
+		f->cut_short = false; /* the writer received the error */
 	}
 	if (ask_failed(a, answer))
 		return;
@@ -402,7 +405,7 @@ void fusefs_poll(fuse_req_t req, fuse_ino_t ino hv_unused, struct fuse_file_info
 		 &(struct wire_frame){.kind = WIRE_READY, .handle = f->handle});
 }
 
-/* ioctl(fd, 0) of trace_pipe_raw wakes who waits for it. */
+/* ioctl(fd, 0) of trace_pipe_raw wakes waiting readers. */
 void fusefs_ioctl(fuse_req_t req, fuse_ino_t ino hv_unused, unsigned cmd, void *arg hv_unused,
 		  struct fuse_file_info *fi, unsigned flags hv_unused, const void *in_buf hv_unused,
 		  size_t in_size hv_unused, size_t out_size hv_unused)

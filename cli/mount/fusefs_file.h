@@ -16,5 +16,5 @@ void fusefs_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg,
 		  struct fuse_file_info *fi, unsigned flags, const void *in_buf, size_t in_size,
 		  size_t out_size);
 
-/* The asker of a read of a stream was interrupted; what the read brings is for the next one. */
+/* Ends a read of a stream whose caller was interrupted; the next read receives its data. */
 void file_orphan_read(struct ask *a);

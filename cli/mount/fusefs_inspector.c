@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* While the inspector sets O_DIRECT for a file, it has the file open itself. A close that comes
- * meanwhile is answered when the inspector has closed the file again; otherwise the client that
- * closed it would find it in use. An inspector that takes too long is killed and replaced. If it
- * only lacks a CPU, it gets more time. */
+/* While the inspector sets O_DIRECT for a file, it has the file open itself. A close during that
+ * time is answered after the inspector has closed the file; otherwise the closing client would find
+ * it busy. An inspector that takes too long is killed and replaced. If it only lacks CPU time, it
+ * gets more time. */
 #include "cli/mount/fusefs_inspector.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "cli/mount/fusefs_ask.h"
 
-#define LOOK_NS	       100000000ull /* for how long an inspector that does nothing is waited for */
+#define LOOK_NS	       100000000ull /* timeout for an inspector that makes no progress */
 #define END_NS	       5000000000ull
 #define FIRST_WAIT_NS  1000000ull
 #define DIRECT_WAIT_NS 2000000000ull
@@ -34,8 +34,8 @@ static bool ask_about(struct file *f, enum inspector_job job, pid_t pid, uint64_
 	return true;
 }
 
-/* O_DIRECT. The descriptor comes a moment after we said that the file is open, so what is not there
- * yet is asked for again, less and less often. */
+/* O_DIRECT. The descriptor appears shortly after the open is answered, so the request is repeated
+ * with growing intervals. */
 
 static void direct_later(struct file *f)
 {
@@ -112,7 +112,7 @@ static void take_view(struct fusefs *fs, const struct inspector_view *view)
 		direct_later(f);
 }
 
-/* Who waits for what it has open waits for its end. */
+/* Processes that wait for the inspector's open files now wait for its end. */
 static void replace(struct fusefs *fs)
 {
 	inspector_kill(&fs->inspector);
@@ -132,7 +132,7 @@ void inspector_died(struct fusefs *fs)
 		replace(fs);
 }
 
-/* What it had open is closed, and what it was asked is not answered. */
+/* Its files are closed, and its remaining requests stay unanswered. */
 static void lost_has_ended(struct fusefs *fs)
 {
 	struct ask *next;

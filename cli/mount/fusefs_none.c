@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace built without libfuse3. */
+/* Used in builds without libfuse3. */
 #include "cli/mount/fusefs.h"
 
 #include <unistd.h>

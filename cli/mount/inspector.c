@@ -18,7 +18,7 @@
 
 #define PF_EXITING  0x00000004ul
 #define PF_KTHREAD  0x00200000ul
-#define FIELD_STATE 3 /* of /proc/PID/stat, counted from 1 (proc(5)) */
+#define FIELD_STATE 3 /* fields of /proc/PID/stat, counted from 1 (proc(5)) */
 #define FIELD_FLAGS 9
 #define FIELD_EXIT  52
 #define TAIL_MAX    512
@@ -39,7 +39,7 @@ static bool read_small(pid_t pid, const char *file, char *buf, size_t len_bytes)
 	return n > 0;
 }
 
-/* A number behind the name, which may have blanks and parentheses in it. */
+/* Parses a field after the name, which may contain blanks and parentheses. */
 static bool stat_field(const char *stat, unsigned field, unsigned long *ret)
 {
 	const char *at = strrchr(stat, ')');
@@ -69,7 +69,7 @@ static enum closer_state look(pid_t pid)
 	return exit_code & 0x7f ? CLOSER_KILLED : CLOSER_EXITS;
 }
 
-/* The process of a thread; PID itself when it has gone. */
+/* Returns the process of a thread; PID itself if it has ended. */
 static pid_t process_of(pid_t pid)
 {
 	char status[4096];
@@ -95,7 +95,7 @@ static bool ends_with(const char *s, const char *tail)
 	return len >= tail_len && strcmp(s + len - tail_len, tail) == 0;
 }
 
-/* Calls FN with each descriptor of PID that is open at TAIL. Returns how many there were. */
+/* Calls FN for each descriptor of PID whose path ends with TAIL. Returns their number. */
 static unsigned for_each_open(pid_t pid, const char *tail, void (*fn)(pid_t pid, int fd))
 {
 	char name[64], to[PATH_MAX];
@@ -134,7 +134,7 @@ bool thread_is_gone(pid_t pid)
 	return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
 }
 
-/* The child that looks. */
+/* The child. */
 
 struct question {
 	uint64_t id;
@@ -241,7 +241,8 @@ bool inspector_makes_progress(const struct inspector *h)
 		return false;
 	name_end = strrchr(stat, ')');
 	may_run = name_end && strncmp(name_end, ") R", 3) == 0;
-	/* In this order: one that waits for a question now has answered before. */
+	/* Checks in this order, because a child that is now waiting for a request has answered
+	 * before. */
 	return may_run || recv(h->fd, &peek, 1, MSG_DONTWAIT | MSG_PEEK) > 0;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Looks through /proc at a process that has a file of a mount open: how it came to close it, and
- * whether it has it open once more. Sets O_DIRECT for a file that it opened. PIDs are thread ids as
- * FUSE gives them.
+/* Examines through /proc a process that has a file of a mount open: how it came to close the file,
+ * and whether it has it open once more. Also sets O_DIRECT for a file that the process opened. PIDs
+ * are thread ids as FUSE gives them.
  *
- * A process that looks may have to wait: in execve(2) the other process has locked what /proc
- * needs, while it closes files and waits for the mount. So the process that serves the mount never
- * looks itself. A child does, and the process waits for it only a moment.
- * Leaves to others: what follows from the answer (fusefs_inspector.c). */
+ * Reading /proc can block: in execve(2) the other process holds a lock that /proc needs, while it
+ * closes files and waits for the mount. So the process that serves the mount never reads it. A
+ * child does, and the process waits for the child only briefly. fusefs_inspector.c acts on the
+ * answers. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,51 +15,52 @@
 
 enum closer_state {
 	CLOSER_LIVES,
-	CLOSER_EXITS,	/* is ending by itself */
-	CLOSER_KILLED,	/* is ending by a signal */
-	CLOSER_UNKNOWN, /* has gone, or the kernel closes for it: it ended, one way or the other */
+	CLOSER_EXITS,	/* exits voluntarily */
+	CLOSER_KILLED,	/* killed by a signal */
+	CLOSER_UNKNOWN, /* is gone, or the kernel closes for it: it ended for an unknown reason */
 };
 
 enum inspector_job {
-	INSPECTOR_LOOK, /* how the thread fares, and whether it has the file open */
-	/* Give the file the flag O_DIRECT, wherever its process has it open. A splice(2) from it is
-	 * then a read of ours, whatever the kernel; without it kernels since 6.5 look into the page
-	 * cache, which has nothing. The child has the file open itself meanwhile. */
+	INSPECTOR_LOOK, /* the state of the thread, and whether it has the file open */
+	/* Sets O_DIRECT on the file in its process, wherever it is open. A splice(2) from it then
+	 * causes a read request on any kernel; without the flag, kernels since 6.5 read the page
+	 * cache, which is empty. The child has the file open while it does this. */
 	INSPECTOR_MAKE_DIRECT,
-	INSPECTOR_NOTHING, /* the answer says that what was asked before is done */
+	INSPECTOR_NOTHING, /* the answer confirms that earlier requests are complete */
 };
 
 struct inspector_view {
-	uint64_t id; /* of the question */
+	uint64_t id; /* the request's id */
 	enum closer_state state;
-	bool has_open; /* a file whose path ends with the question's */
+	bool has_open; /* a file whose path ends with the request's tail */
 };
 
-/* The child. Its own closing of files asks the mount, too. */
+/* The child. When it closes files, the kernel sends requests to the mount, too. */
 struct inspector {
-	int fd;	   /* where it is asked; -1: nobody can be */
-	int pidfd; /* readable when it has ended, and what it had open is closed */
+	int fd;	   /* socket for requests; -1: not running */
+	int pidfd; /* readable when the child has ended and its files are closed */
 	pid_t pid;
 };
 
 #define INSPECTOR_NONE ((struct inspector){-1, -1, 0})
 
-/* FUSE_FD and LINK_FD are not kept open by it. False: there is none. */
+/* Starts a child that does not keep FUSE_FD and LINK_FD open. False: it could not be started. */
 bool inspector_start(int fuse_fd, int link_fd, struct inspector *ret);
-/* It ends as soon as the kernel lets it; inspector_has_ended() reaps it. */
+/* The child ends as soon as the kernel permits; inspector_has_ended() reaps it. */
 void inspector_kill(struct inspector *h);
 bool inspector_has_ended(const struct inspector *h);
-/* One that lives ends when it has nothing left to answer. */
+/* A running child ends when it has answered all requests. */
 void inspector_close(struct inspector *h);
 
-/* Asks; answers come in the order of the questions. TAIL is the end of a path
- * ("/per_cpu/cpu0/trace_pipe_raw"). False: not now. Not blocking. */
+/* Sends a request; answers arrive in the same order. TAIL is the end of a path
+ * ("/per_cpu/cpu0/trace_pipe_raw"). Non-blocking; returns false if it cannot be sent now. */
 bool inspector_ask(const struct inspector *h, enum inspector_job job, uint64_t id, pid_t pid,
 		   const char *tail);
-/* It has answered, or would if it had a CPU: is not stopped, not dead, and waits for nobody. */
+/* Returns whether an answer has arrived or the child only lacks CPU time: it is alive, not stopped,
+ * and not blocked. */
 bool inspector_makes_progress(const struct inspector *h);
-/* The next answer, if there is one. */
+/* Gets the next answer, if there is one. */
 bool inspector_answer(const struct inspector *h, struct inspector_view *ret);
 
-/* The thread is no more. Asks the kernel, not /proc. */
+/* Whether the thread has ended. Does not use /proc. */
 bool thread_is_gone(pid_t pid);

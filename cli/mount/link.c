@@ -31,7 +31,7 @@ struct link *link_new(int fd)
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	l->fd = fd;
 	l->next_tag = 1;
-	hv_text_add(&l->in, ""); /* it is decoded before anything has come, too */
+	hv_text_add(&l->in, ""); /* decoded even before data arrives */
 	return l;
 }
 
@@ -86,7 +86,7 @@ static void send_out(struct link *l)
 	l->out_sent_bytes = 0;
 }
 
-/* At most one buffer, so that what is not decoded yet is never more than a frame and that. */
+/* Receives at most one buffer, so undecoded data never exceeds a frame plus a buffer. */
 static void receive(struct link *l)
 {
 	char buf[65536];

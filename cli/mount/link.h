@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The service's socket in a poll loop: any number of requests on their way at a time, each with
- * what is to be called when its answer is there. Not blocking. Leaves to others: finding the
- * service (client.h), the loop. */
+/* The service's socket in a poll loop: any number of pending requests, each with a callback for its
+ * answer. Non-blocking. client.h finds the service; the caller has the loop. */
 #pragma once
 
 #include "cli/wire.h"
 
 struct link;
 
-/* ANSWER is WIRE_OK or WIRE_ERROR; its data is good during the call. */
+/* ANSWER is WIRE_OK or WIRE_ERROR; its data is valid during the call. */
 typedef void (*link_done)(void *arg, const struct wire_frame *answer);
 
 /* Takes FD, a connected socket. */
 struct link *link_new(int fd);
-/* What is on its way is forgotten. */
+/* Discards pending requests. */
 void link_free(struct link *l);
 
 int link_fd(const struct link *l);
-/* What poll(2) shall wait for. */
+/* Returns the events to poll(2) for. */
 short link_events(const struct link *l);
-/* Sends and receives what it can, calls what is done. False: the service has gone. */
+/* Sends and receives without blocking, and calls the callbacks of answered requests. False: the
+ * service has disconnected. */
 bool link_step(struct link *l);
 
-/* Returns the tag it was given. DONE may be NULL. */
+/* Returns the request's tag. DONE may be NULL. */
 uint32_t link_send(struct link *l, const struct wire_frame *frame, link_done done, void *arg);

@@ -22,10 +22,10 @@
 #include "base/text.h"
 #include "vmm/warden/channel.h"
 
-#define NAME_MAX_BYTES 16 /* of a type of file system that matters here */
+#define NAME_MAX_BYTES 16 /* longer than the names of the two file system types */
 #define PATH_BYTES     4096
-#define X32_BIT	       0x40000000 /* of the numbers of calls of the x32 ABI */
-/* With one of these, mount(2) makes no new instance of a file system. */
+#define X32_BIT	       0x40000000 /* set in system call numbers of the x32 ABI */
+/* With any of these flags, mount(2) creates no new file system instance. */
 #define NOT_NEW	       (MS_REMOUNT | MS_BIND | MS_MOVE | MS_SHARED | MS_PRIVATE | MS_SLAVE | MS_UNBINDABLE)
 
 enum { FD_NULL_END = 3, FD_SOCKET = 3, FD_END };
@@ -35,10 +35,10 @@ struct guard {
 	int notify_fd;
 };
 
-/* -- in the process that answers one call -------------------------------------------------------
- */
+/* -- in the process that answers one call
+ * ------------------------------------------------------- */
 
-/* The caller's directories, opened before this process moves into the caller's namespaces. */
+/* The caller's directories, opened before this process enters the caller's namespaces. */
 struct place {
 	int mnt, root, cwd;
 };
@@ -50,7 +50,7 @@ static int open_of(pid_t pid, const char *name, int flags)
 	return open(path, flags | O_CLOEXEC);
 }
 
-/* Binds SOURCE of the caller's namespace over TARGET, a path of the caller's. Returns an errno. */
+/* Binds SOURCE over TARGET, both paths in the caller's namespace. Returns an errno. */
 static int bind_there(const struct place *p, const char *source, const char *target)
 {
 	int tree;
@@ -66,10 +66,10 @@ static int bind_there(const struct place *p, const char *source, const char *tar
 	return 0;
 }
 
-/* -- in the guard -------------------------------------------------------------------------------
- */
+/* -- in the guard
+ * ------------------------------------------------------------------------------- */
 
-/* Copies the string at ADDRESS of the memory FD, at most MAX - 1 bytes of it. */
+/* Copies the string at ADDRESS of the memory FD, at most MAX - 1 bytes. */
 static bool read_string(int fd, uint64_t address, char *ret, size_t max)
 {
 	ssize_t len = pread(fd, ret, max, (off_t)address);
@@ -100,13 +100,13 @@ static bool is_in_our_user_ns(pid_t pid)
 	       theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev;
 }
 
-/* Whether the kernel would let PID mount; what it may not do, the guard does not do for it. */
+/* Whether the kernel would let PID mount; the guard does not extend its rights. */
 static bool may_mount(pid_t pid)
 {
 	return has_cap_sys_admin(pid) && is_in_our_user_ns(pid);
 }
 
-/* The directory that stands for the type of file system NAME; NULL: the kernel mounts it. */
+/* Returns the directory that replaces the file system type NAME. NULL: the kernel mounts it. */
 static const char *stand_in(const struct guard *g, const char *name)
 {
 	return strcmp(name, "tracefs") == 0   ? g->tracing_dir
@@ -114,7 +114,7 @@ static const char *stand_in(const struct guard *g, const char *name)
 					      : NULL;
 }
 
-/* Answers a mount of what SOURCE stands for. Returns an errno. */
+/* Performs a mount with SOURCE as replacement. Returns an errno. */
 static int mount_stand_in(const struct seccomp_notif *call, int memory, const char *source)
 {
 	char target[PATH_BYTES];
@@ -147,7 +147,8 @@ static void answer(const struct guard *g, const struct seccomp_notif *call,
 
 	ret->id = call->id;
 	ret->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-	/* All this was the caller's only if the caller still waits. */
+	/* If the caller no longer waits, its PID may have been reused and this data may be another
+	 * process's. */
 	if (memory < 0 || !may || seccomp_notify_id_valid(g->notify_fd, call->id) != 0)
 		return;
 	if (!read_string(memory, call->data.args[is_mount ? 2 : 0], name, sizeof(name)))
@@ -208,10 +209,10 @@ static _Noreturn void run(struct guard *g, int socket)
 	_exit(0);
 }
 
-/* -- in the process that gets the filter --------------------------------------------------------
- */
+/* -- in the process that gets the filter
+ * -------------------------------------------------------- */
 
-/* A grandchild, so that no program finds a child that it did not start. */
+/* Forks a grandchild, so that no program finds a child that it did not start. */
 static struct hv_err *fork_guard(struct guard *g, const int sockets[2])
 {
 	int status = 0;
@@ -236,7 +237,7 @@ static void filter_release_at(scmp_filter_ctx *filter)
 		seccomp_release(*filter);
 }
 
-/* Programs of 32 bits make the same calls by other numbers. */
+/* 32-bit programs make these calls with other numbers. */
 static int add_other_abis(scmp_filter_ctx filter)
 {
 	switch (seccomp_arch_native()) {
@@ -250,7 +251,7 @@ static int add_other_abis(scmp_filter_ctx filter)
 	}
 }
 
-/* *RET_FD -1: there is a guard already; the kernel lets a program have one. */
+/* *RET_FD -1: a guard exists already; the kernel permits one per program. */
 static struct hv_err *load_filter(int *ret_fd)
 {
 	hv_cleanup(filter_release_at) scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
@@ -268,7 +269,7 @@ static struct hv_err *load_filter(int *ret_fd)
 	if (code)
 		return hv_err_new(-code, "the filter that answers mounts: %s", strerror(-code));
 	errno = 0;
-	/* libseccomp 2.5 returns EFAULT for each error of the kernel. */
+	/* libseccomp 2.5 returns EFAULT for all kernel errors. */
 	if (seccomp_load(filter) != 0)
 		return errno == EBUSY ? NULL
 				      : hv_err_new(errno ? errno : EINVAL,

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Answers mount(2) of a program that sees a guest's tracefs (enter.h): a mount of tracefs or
- * debugfs shows the guest's tree, not the host's. A seccomp filter hands each new mount to a
- * process of root's, the guard, which lives as long as any program under the filter. It leaves
+/* Intercepts mount(2) in programs that see a guest's tracefs (enter.h), so that a mount of tracefs
+ * or debugfs shows the guest's tree instead of the host's. A seccomp filter forwards each new mount
+ * to a root process, the guard, which lives as long as any program under the filter. It leaves
  * mounts of other types, bind mounts, moves and remounts to the kernel. fsopen(2) of the two types
- * is refused with EPERM. Programs of root's can still leave the mount namespace by other ways, such
- * as setns(2): the guard keeps a program from reaching the host's tracing by mistake. */
+ * fails with EPERM. Root's programs can still leave the mount namespace in other ways, such as
+ * setns(2): the guard only prevents accidental use of the host's tracing. */
 #pragma once
 
 #include "base/err.h"
 
-/* Puts this process and all that it starts under a guard. DEBUG_DIR: the directory that stands for
- * debugfs in the mount namespace; TRACING_DIR for tracefs. Does nothing under a guard already,
- * which answers by the directories of the caller's namespace. ENOSYS: this kernel has no such
- * filters. */
+/* Puts this process and its children under a guard. DEBUG_DIR and TRACING_DIR replace debugfs and
+ * tracefs in the mount namespace. Does nothing under an existing guard, which uses the directories
+ * of the caller's namespace. ENOSYS: this kernel has no such filters. */
 struct hv_err *mount_guard_start(const char *tracing_dir, const char *debug_dir) hv_must_use;

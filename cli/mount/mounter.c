@@ -19,12 +19,12 @@ enum { FD_NULL_END = 3, FD_LINK = 3, FD_FUSE, FD_END };
 struct job {
 	int link_fd;
 	int fuse_fd;
-	int outside_fd; /* mount namespace to serve from; -1: this one */
+	int outside_fd; /* mount namespace to serve from; -1: the current one */
 	const char *run_dir;
-	const char *dir; /* NULL: somebody else unmounts */
+	const char *dir; /* NULL: the server does not unmount */
 };
 
-/* Nothing else of the caller's stays open. */
+/* Closes all other files of the caller. */
 static void keep_only(int link_fd, int fuse_fd)
 {
 	int kept_link = fcntl(link_fd, F_DUPFD, 10);
@@ -52,7 +52,7 @@ static void serve(const struct job *job)
 	prctl(PR_SET_NAME, "hvtrace:mount");
 	l = link_new(FD_LINK);
 	fusefs_serve(FD_FUSE, l, stop_signals_fd());
-	/* The service may look for what we left as soon as our connection ends. */
+	/* The service may clean up our mounts as soon as our connection ends. */
 	if (job->dir) {
 		hv_err_free(mountpoint_umount(job->dir, MOUNTPOINT_LAZY));
 		mountpoint_remove(job->run_dir, job->dir);
@@ -60,7 +60,7 @@ static void serve(const struct job *job)
 	link_free(l);
 }
 
-/* A grandchild of its own session: nobody waits for it. */
+/* Forks a grandchild in a separate session, which no process waits for. */
 static struct hv_err *fork_server(const struct job *job)
 {
 	pid_t pid = fork();
@@ -99,8 +99,8 @@ static struct hv_err *announce(struct client *c, const char *dir)
 			   &answer);
 }
 
-/* Mounts C's tree at DIR, an absolute path that mountpoint_check passed. Takes the connection.
- * Returns when the tree can be looked into. */
+/* Mounts C's tree at DIR, an absolute path that mountpoint_check accepted. Takes the connection.
+ * Returns when the tree is accessible. */
 static struct hv_err *start(struct client *c, const char *run_dir, const char *dir)
 {
 	HV_AUTO_FD int fuse_fd = -1;
@@ -118,7 +118,7 @@ static struct hv_err *start(struct client *c, const char *run_dir, const char *d
 		client_close(c);
 		return err;
 	}
-	/* Only the server's own is left: who looks is told when it dies. */
+	/* Only the server keeps the device open, so that users get errors when it dies. */
 	hv_close_at(&fuse_fd);
 	fuse_fd = -1;
 	client_close(c);
@@ -140,7 +140,7 @@ static struct hv_err *default_dir(const struct client *c, const char *run_dir, c
 static struct hv_err *given_dir(const char *dir, char **ret)
 {
 	*ret = realpath(dir, NULL);
-	/* A dead mount cannot be looked into, but its directory can. */
+	/* A dead mount cannot be resolved, but its directory can. */
 	if (!*ret && errno == ENOTCONN)
 		*ret = hv_strdup(dir);
 	if (!*ret)

@@ -220,8 +220,7 @@ static void free_acl(acl_t *acl)
 	acl_free(*acl);
 }
 
-/* ID is for ACL_USER and ACL_GROUP; NULL for other tags. Errors are those of
- * acl_create_entry(3). */
+/* ID is for ACL_USER and ACL_GROUP; NULL for other tags. Sets errno like acl_create_entry(3). */
 static int add_entry(acl_t *acl, acl_tag_t tag, unsigned perm, const uint32_t *id)
 {
 	acl_permset_t perms;

@@ -11,8 +11,8 @@ struct service_machine {
 	int socket;    /* to that process; used by the warden */
 	int client_fd; /* that process's client connection */
 	int end_fd;    /* becomes readable when the machine has ended */
-	/* Waits in the unprivileged process until GUEST can be traced. SAY shows a line to the
-	 * user. */
+	/* Waits in the unprivileged process until GUEST can be traced. The callback shows a line to
+	 * the user. */
 	struct hv_err *(*until_up)(struct hv_guest *guest, const struct service_machine *machine,
 				   void (*say)(void *ctx, const char *line), void *ctx);
 	unsigned from_boot; /* for until_up: the machine is stopped at its kernel's entry */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The rules of hvtrace.conf(5): which users besides root may use the sessions of which domains, and
- * for what. Rules only grant rights; everything else is reserved for root. access.h maps requests
- * to rights; peer.h identifies clients. */
+/* The rules of hvtrace.conf(5), which let users other than root use sessions of some domains, and
+ * limit their rights. Rules only grant rights; everything else is reserved for root. access.h maps
+ * requests to rights; peer.h identifies clients. */
 #pragma once
 
 #include <stdbool.h>

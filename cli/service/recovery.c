@@ -101,7 +101,7 @@ static void work(struct hv_guest *guest, int socket, void *ctx hv_unused)
 struct listener {
 	struct recovery *r;
 	struct hv_err *err; /* from the child */
-	unsigned nr_lines;  /* received so far */
+	unsigned nr_lines;  /* received until now */
 	void (*say)(void *ctx, const char *line);
 	void *ctx;
 };

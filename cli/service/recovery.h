@@ -16,7 +16,7 @@ struct recovery {
 };
 
 /* FAR belongs to the session that died and knows the original bytes. NULL: they are unknown, so the
- * journal is trusted. Retries for some seconds if that may help. Reports the reason of each wait to
- * SAY, which may be NULL. */
+ * journal is trusted. Retries for some seconds if that may help. The callback, which may be NULL,
+ * receives the reason of each wait. */
 struct hv_err *recovery_run(struct hv_guest *guest, struct hv_far *far, struct recovery *r,
 			    void (*say)(void *ctx, const char *line), void *ctx) hv_must_use;

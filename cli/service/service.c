@@ -253,7 +253,7 @@ static struct hv_err *wait_until_up(struct service *s, int report_fd)
 	return machine ? machine->until_up(s->guest, machine, say, &report_fd) : NULL;
 }
 
-/* On errors the caller closes the objects opened so far. */
+/* The caller closes the opened objects, on errors, too. */
 static struct hv_err *open_all(const struct service_config *config, int report_fd,
 			       struct service *s)
 {

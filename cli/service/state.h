@@ -72,7 +72,7 @@ struct service {
 			   file */
 	uint64_t attached_ns; /* monotonic */
 	uint64_t attach_hold_ns;
-	uint64_t nr_long_holds; /* audited so far */
+	uint64_t nr_long_holds; /* number already audited */
 
 	enum serve_state state;
 	struct peer *peers[SERVE_PEERS_MAX + SERVE_PEERS_EXTRA];

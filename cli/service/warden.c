@@ -44,7 +44,7 @@
 struct warden {
 	struct service service; /* the warden's part: guest, directory, log, rules */
 	struct hv_far *far;
-	unsigned nr_refused;	 /* refused writes processed so far */
+	unsigned nr_refused;	 /* refused writes already processed */
 	unsigned nr_audited;	 /* audited refusals */
 	struct log_budget lines; /* budget for the service's lines in the system's log */
 	bool is_over;		 /* the service reported its end */
@@ -109,7 +109,7 @@ static struct rundir_info info_of(const struct service *s)
 	};
 }
 
-/* The caller owns the files created so far, on errors, too. */
+/* The caller owns the created files, on errors, too. */
 static struct hv_err *make(const struct service *s, struct rundir *dir, struct audit *audit)
 {
 	const struct service_config *config = s->config;

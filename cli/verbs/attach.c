@@ -43,7 +43,7 @@ static struct hv_err *refuse_second(const struct cli *cli, const char *spec)
 	return domain_state_is_taken(&info, spec);
 }
 
-/* The session goes on if the mount fails. */
+/* The session continues if the mount fails. */
 static int mount_tree(const struct cli *cli, const char *spec, const char *dir)
 {
 	HV_AUTO_FREE char *at = NULL;
@@ -55,7 +55,7 @@ static int mount_tree(const struct cli *cli, const char *spec, const char *dir)
 	return EXIT_OK;
 }
 
-/* The session as `stat --json` shows it. */
+/* Prints the session like `stat --json`. */
 static int put_stat(const struct cli *cli, const char *spec)
 {
 	AUTO_CLIENT struct client c = CLIENT_NONE;
@@ -69,7 +69,7 @@ static int put_stat(const struct cli *cli, const char *spec)
 	return put_out(text, strlen(text)) ? EXIT_FAILED : EXIT_OK;
 }
 
-/* What Ctrl-C ended dies of it, so that a script ends, too. Takes ERR. */
+/* After Ctrl-C, ends by that signal, so that a calling script ends, too. Takes ERR. */
 static int fail_attach(struct hv_err *err)
 {
 	bool interrupted = err->code == ECANCELED || err->code == EINTR;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace check: looks at a guest as attach would, and changes nothing. */
+/* hvtrace check: examines a guest as attach would, and changes nothing. */
 #include <json-c/json.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,10 +29,10 @@
 #define VMCOREINFO_MAX_BYTES 4096
 #define VALUE_COLUMN	     13
 
-/* What is known of the domain before the look into it. */
+/* Facts about the domain from before the examination. */
 struct known {
 	enum domain_state state;
-	struct rundir_info info; /* zero-initialised: there is none */
+	struct rundir_info info; /* zero-initialised: unknown */
 };
 
 static void known_deinit(struct known *k)
@@ -70,7 +70,7 @@ static void findings_init(struct findings *f, const char *spec)
 	f->blockers = json_object_new_array();
 }
 
-/* Adds a row. If VALUE is NULL, programs get the row's text. */
+/* Adds a row. If VALUE is NULL, the JSON has the row's text. */
 static void add(struct findings *f, const char *key, json_object *value, const char *fmt, ...)
 	hv_printf(4, 5);
 static void add(struct findings *f, const char *key, json_object *value, const char *fmt, ...)
@@ -85,7 +85,7 @@ static void add(struct findings *f, const char *key, json_object *value, const c
 	json_object_object_add(f->json, key, value ? value : json_object_new_string(text));
 }
 
-/* Adds a row whose value is null for programs. */
+/* Adds a row whose JSON value is null. */
 static void add_unknown(struct findings *f, const char *key, const char *text)
 {
 	hv_text_printf(&f->table, "%-12s %s\n", key, text);
@@ -124,7 +124,7 @@ static void check_machine(struct findings *f, struct hv_guest *guest, const stru
 	    (unsigned long long)(info->ram_bytes >> 20));
 	add(f, "transport", NULL, "%s", info->transport);
 	add(f, "attached", json_object_new_boolean(is_attached), "%s", is_attached ? "yes" : "no");
-	/* The gdb stub of an attached guest is in use by its own service. */
+	/* The gdb stub of an attached guest is in use by its service. */
 	err = known->info.live ? NULL : hv_guest_refusal(guest);
 	if (err)
 		block(f, err);
@@ -143,7 +143,7 @@ static void check_machine(struct findings *f, struct hv_guest *guest, const stru
 	    (unsigned long long)(region.len_bytes >> 20), (unsigned long long)region.gpa.v);
 }
 
-/* Reads how far the kernel was moved from KERNELOFFSET of its VMCOREINFO. */
+/* Reads the kernel's offset from the KERNELOFFSET of its VMCOREINFO. */
 static bool kaslr_offset(struct hv_kernel *k, uint64_t *ret)
 {
 	char note[VMCOREINFO_MAX_BYTES + 1] = {0};
@@ -194,8 +194,8 @@ static void check_build_id(struct findings *f, const struct hv_kernel *k)
 	add(f, "build_id", NULL, "%s", hex);
 }
 
-/* A guest that uses all sites itself can be attached to all the same: it may give them back, and
- * its events need none. */
+/* A guest whose ftrace uses all sites can still be attached to: it may release them, and its events
+ * need no sites. */
 static void check_sites(struct findings *f, const struct hv_kernel *k)
 {
 	json_object *o = json_object_new_object();
@@ -226,7 +226,7 @@ static void check_clock(struct findings *f, struct hv_kernel *k)
 	hv_clock_free(clock);
 }
 
-/* The changes of a session hide what is looked for. */
+/* The changes of a session would hide the guest's use of ftrace. */
 static void check_guest_ftrace(struct findings *f, const struct hv_kernel *k, bool is_patched)
 {
 	HV_AUTO_TEXT struct hv_text reasons = {0};
@@ -264,14 +264,14 @@ static json_object *uncovered(const struct hv_kernel *k, struct hv_gva at, const
 	return o;
 }
 
-/* The tracers refuse such a kernel then. */
+/* The tracers refuse such a kernel. */
 static const char *too_few(size_t nr_covered, size_t nr)
 {
 	return hv_sections_cover_enough(nr_covered, nr) ? ""
 							: ", too few to trust: only with --force";
 }
 
-/* How much of the kernel the tracer preemptoff measures. */
+/* Reports how much of the kernel the tracer preemptoff covers. */
 static struct hv_err *look_at_preempt(struct findings *f, const struct hv_kernel *k)
 {
 	hv_cleanup(hv_preempt_sites_deinit) struct hv_preempt_sites sites = {0};
@@ -296,7 +296,7 @@ static struct hv_err *look_at_preempt(struct findings *f, const struct hv_kernel
 	return NULL;
 }
 
-/* Likewise irqsoff. */
+/* Reports how much of the kernel the tracer irqsoff covers. */
 static struct hv_err *look_at_irqs(struct findings *f, const struct hv_kernel *k)
 {
 	hv_cleanup(hv_irq_sites_deinit) struct hv_irq_sites sites = {0};
@@ -323,7 +323,7 @@ static struct hv_err *look_at_irqs(struct findings *f, const struct hv_kernel *k
 	return NULL;
 }
 
-/* The changes of a session hide what is looked for. */
+/* The changes of a session would hide the sections. */
 static void check_sections(struct findings *f, const struct hv_kernel *k, bool is_patched)
 {
 	static const struct {
@@ -342,7 +342,7 @@ static void check_sections(struct findings *f, const struct hv_kernel *k, bool i
 	}
 }
 
-/* Adds a row only for what the guest's kernel cannot be made to do by changing its calls. */
+/* Adds a row only if some calls of the guest's kernel cannot be redirected. */
 static void check_calls(struct findings *f, const struct hv_kernel *k, bool is_patched)
 {
 	static const struct {
@@ -365,8 +365,8 @@ static void check_calls(struct findings *f, const struct hv_kernel *k, bool is_p
 	}
 }
 
-/* Corrects KNOWN by what is in the guest's memory, as attach will find it. K NULL: its kernel is
- * not known, and KNOWN stays as it is. */
+/* Corrects KNOWN from the guest's memory, as attach would. K NULL: its kernel is unknown, and KNOWN
+ * stays unchanged. */
 static struct hv_err *look_for_changes(struct hv_guest *guest, struct hv_kernel *k,
 				       struct known *known)
 {
@@ -377,7 +377,8 @@ static struct hv_err *look_for_changes(struct hv_guest *guest, struct hv_kernel 
 		return NULL;
 	if (!hv_guest_info(guest)->region_to_make_bytes)
 		err = hv_session_has_left(guest, k, &has_left);
-	if (err && err->code == ENODEV) { /* no region, so nothing in it; that was said before */
+	if (err &&
+	    err->code == ENODEV) { /* no region, so no changes; an earlier row reports that */
 		hv_err_free(err);
 		err = NULL;
 	}
@@ -402,7 +403,7 @@ static void check_state(struct findings *f, struct hv_guest *guest, struct hv_ke
 		block(f, err);
 }
 
-/* Of a kernel that has names of its functions only. */
+/* For a kernel that has only names of functions. */
 static void check_unnamed(struct findings *f, const struct hv_symbols *found)
 {
 	HV_AUTO_TEXT struct hv_text names = {0};
@@ -458,7 +459,7 @@ static void check_kernel(struct findings *f, struct hv_guest *guest, struct know
 	check_clock(f, k);
 }
 
-/* Ends RET with a newline. */
+/* Appends a newline to RET. */
 static void render(struct findings *f, bool json, struct hv_text *ret)
 {
 	json_object_object_add(f->json, "blockers", f->blockers);
@@ -473,12 +474,12 @@ static void render(struct findings *f, bool json, struct hv_text *ret)
 			       f->nr_blockers ? "no" : "yes");
 }
 
-/* The look into the guest, in a process without rights (unprivileged.h). */
+/* The examination of the guest, in an unprivileged process (unprivileged.h). */
 struct look {
 	const char *spec;
 	bool json;
 	struct known *known;
-	struct hv_text text; /* of the findings */
+	struct hv_text text; /* the findings */
 	bool is_blocked;
 };
 
@@ -541,7 +542,7 @@ static int say_blocked(const char *spec, struct hv_err *err)
 	return EXIT_FAILED;
 }
 
-/* Returns what put_out() does. */
+/* Returns like put_out(). */
 static int put_findings(const struct look *l)
 {
 	static const struct terminal_mark marks[] = {

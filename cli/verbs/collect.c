@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace collect: takes the frames of many senders, and writes a file for each stream. */
+/* hvtrace collect: receives the frames of many senders, and writes a file for each stream. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -22,9 +22,9 @@
 #define MEMORY_MAX   (UINT64_C(4) << 30)
 #define IDLE_NS	     (60 * HV_NS_PER_S)
 #define DEVS_MAX     16
-#define OWN_FILES    512 /* sockets, connections, and files that are open for a moment */
+#define OWN_FILES    512 /* sockets, connections, and temporarily open files */
 #define FILES_OF_DEV 256
-#define FILES_EACH   4096 /* a stream has no more vCPUs */
+#define FILES_EACH   4096 /* more than a stream has vCPUs */
 #define INS_MAX	     (2 + DEVS_MAX)
 
 struct collect {
@@ -37,7 +37,7 @@ struct collect {
 	struct hv_stream_in *ins[INS_MAX];
 	unsigned nr_ins;
 	int dir_fd;
-	struct errand errand; /* makes the files */
+	struct errand errand; /* creates the files */
 };
 
 static void collect_deinit(struct collect *c)
@@ -171,7 +171,7 @@ static struct hv_err *open_dir(struct collect *c)
 	return NULL;
 }
 
-/* What does not come by these sockets comes by those of UDP. */
+/* Frames that do not match these sockets arrive on the UDP sockets. */
 static void open_devs(struct collect *c, const struct hv_stream_at *at)
 {
 	for (unsigned i = 0; i < c->nr_devs; i++) {
@@ -211,7 +211,7 @@ static struct hv_err *open_ins(struct collect *c)
 	return NULL;
 }
 
-/* Allows as many open files as may be, and gives each stream its part of them. */
+/* Raises the limit of open files as far as permitted, and gives each stream a share. */
 static struct hv_err *share_files(struct hv_stream_collector *c, unsigned nr_devs)
 {
 	rlim_t own = OWN_FILES + nr_devs * FILES_OF_DEV, nr;
@@ -227,7 +227,8 @@ static struct hv_err *share_files(struct hv_stream_collector *c, unsigned nr_dev
 	return NULL;
 }
 
-/* Frames are strangers'. What makes files has no capabilities, as DIR is the user's. */
+/* Frames are untrusted. The process that creates files has no capabilities, because DIR is the
+ * user's. */
 static struct hv_err *leave_rights(struct collect *c)
 {
 	struct hv_confinement confinement = HV_CONFINEMENT_NONE;

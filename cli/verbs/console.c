@@ -34,8 +34,8 @@ struct console {
 static struct termios terminal_before;
 static volatile sig_atomic_t terminal_is_raw;
 
-/* Returns whether another job has the terminal. It has settings of its own, and changing them would
- * stop this process. */
+/* Returns whether another job uses the terminal. That job may have changed its settings, and
+ * changing them here would stop this process. */
 static bool is_in_background(void)
 {
 	pid_t foreground = tcgetpgrp(STDIN_FILENO);
@@ -57,8 +57,9 @@ static void on_death(int signo)
 	raise(signo);
 }
 
-/* Delivers keys one by one and unchanged. Output is processed as before, for hvtrace's own lines.
- * If the terminal is raw already, another program may have changed it meanwhile. */
+/* Delivers keys one by one and unchanged. Output processing stays, for hvtrace's own lines. Keeps
+ * the saved settings if the terminal is already raw, because another program may have changed it
+ * since. */
 static void make_raw(void)
 {
 	struct termios raw;
@@ -93,7 +94,7 @@ static void stop(struct console *c)
 	c->has_stopped = true;
 }
 
-/* Removes keys that are meant for hvtrace. Returns the number of those left. */
+/* Removes keys that are meant for hvtrace. Returns the number of remaining keys. */
 static size_t filter_keys(struct console *c, uint8_t *keys, size_t nr)
 {
 	size_t kept = 0;
@@ -108,7 +109,7 @@ static size_t filter_keys(struct console *c, uint8_t *keys, size_t nr)
 	return kept;
 }
 
-/* False: there will be no more keys. */
+/* False: no more keys will arrive. */
 static bool pass_keys(struct console *c)
 {
 	uint8_t keys[KEYS_BYTES];
@@ -134,8 +135,8 @@ static bool pass_keys(struct console *c)
 	return true;
 }
 
-/* Stops the whole process until it is continued. Does nothing if nobody could continue it: in an
- * orphaned process group the kernel ignores the signal. */
+/* Stops the whole process until it is continued. Does nothing in an orphaned process group, where
+ * no shell could continue it and the kernel ignores the signal. */
 static void stop_job(struct console *c)
 {
 	sigset_t set;
@@ -202,7 +203,7 @@ struct hv_err *console_open(struct console **ret, int *ret_in_fd)
 	struct console *c = hv_alloc(sizeof(*c));
 	sigset_t set;
 
-	signal(SIGPIPE, SIG_IGN); /* the writer gets an error instead */
+	signal(SIGPIPE, SIG_IGN); /* writes return an error instead */
 	signal(SIGXFSZ, SIG_IGN);
 	add_heard(&set);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace echo: does what `echo TEXT > FILE` does in a guest's tracefs tree. */
+/* hvtrace echo: like `echo TEXT > FILE` in a guest's tracefs tree. */
 #include <fcntl.h>
 
 #include "cli/client.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace exec, hvtrace sh: run programs that see a guest's tracefs in place of the host's. */
+/* hvtrace exec, hvtrace sh: run programs that see a guest's tracefs instead of the host's. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum { EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 }; /* as in sh(1) */
 
-/* Tells programs which guest they see. */
+/* Exports the guest's name to the programs. */
 static void name_guest(const char *spec)
 {
 	setenv("HVTRACE_DOMAIN", spec, 1);
@@ -91,7 +91,7 @@ static int run_sh(struct cli *cli, int argc, char **argv)
 	if (chdir(ENTER_TRACING) != 0)
 		return fail(hv_err_new(errno, ENTER_TRACING ": %s", strerror(errno)));
 	name_guest(argv[optind]);
-	/* The shell expands the variable, and does not expand its value again. */
+	/* The shell expands the variable, but not its value again. */
 	setenv("PS1", "${HVTRACE_DOMAIN}# ", 1);
 	return become("/bin/sh", words);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace exporter: serves the counts of all sessions to Prometheus. */
+/* hvtrace exporter: serves the metrics of all sessions to Prometheus. */
 #include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
@@ -22,8 +22,8 @@
 
 #define UNIX_PREFIX  "unix:"
 #define BACKLOG	     16
-#define FOLLOW_MS    1000  /* between looks for sessions that came or went */
-#define OVERHEAD_PPM 20000 /* by default */
+#define FOLLOW_MS    1000  /* interval of checks for new and ended sessions */
+#define OVERHEAD_PPM 20000 /* default */
 
 struct exporter {
 	struct metrics_config config;
@@ -55,7 +55,7 @@ static struct hv_err *remove_left(const char *path, const char *where)
 	return NULL;
 }
 
-/* Whether a server answers at ADDR. If none does, the socket was left by one that died. */
+/* Whether a server answers at ADDR. If not, a dead server left the socket. */
 static bool is_served(const struct sockaddr_un *addr)
 {
 	HV_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -82,7 +82,7 @@ static struct hv_err *listen_unix(const char *where, int *ret)
 	return err;
 }
 
-/* WHERE is ADDRESS:PORT, an IPv6 address in brackets. */
+/* WHERE is ADDRESS:PORT, with an IPv6 address in brackets. */
 static struct hv_err *listen_inet(const char *where, int *ret)
 {
 	struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV,
@@ -129,7 +129,7 @@ static struct hv_err *page(void *ctx, struct hv_text *ret)
 	return metrics_add(ctx, ret);
 }
 
-/* Until a signal comes. QUEUES may be NULL. */
+/* Returns when a signal arrives. QUEUES may be NULL. */
 static void wait_for_signal(int signals, struct run_queues *queues)
 {
 	struct pollfd stop = {signals, POLLIN, 0};
@@ -164,7 +164,7 @@ static struct hv_err *answer(struct exporter *e, int fd, int signals)
 	return err;
 }
 
-/* In the process of the errands. */
+/* In the errand process. */
 static struct hv_err *run_errand(void *ctx, const struct hv_message *what, struct hv_message *ret)
 {
 	const struct exporter *e = ctx;
@@ -180,7 +180,8 @@ static void remove_socket(void *ctx)
 		unlink(e->where + strlen(UNIX_PREFIX));
 }
 
-/* Before the threads that answer are made: they read what guests and strangers write. */
+/* Call it before creating the threads that answer, because they parse data of guests and of
+ * clients. */
 static struct hv_err *leave_rights(struct exporter *e)
 {
 	struct errand_config config = ERRAND_CONFIG_NONE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace hist: how long calls of a function take, and how long it is from an event to the one that
- * ends it. It is record with the format histogram. */
+/* hvtrace hist: shows how long calls of a function take, and how long an event is from the event
+ * that ends it. Works like record with the format histogram. */
 #include <limits.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "cli/verbs/verb.h"
 #include "export/event_pairs.h"
 
-/* EVENT is SYSTEM:NAME. False: nothing is known that ends it. */
+/* EVENT is SYSTEM:NAME. False: its end event is unknown. */
 static bool add_event(struct record_settings *s, const char *event)
 {
 	const char *name = strchr(event, ':') + 1;
@@ -29,7 +29,7 @@ static bool add_event(struct record_settings *s, const char *event)
 	return true;
 }
 
-/* What is counted. False: return *RET_EXIT. */
+/* Parses the functions and events to measure. False: return *RET_EXIT. */
 static bool add_subjects(struct cli *cli, char **subjects, int nr, struct record_settings *s,
 			 int *ret_exit)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace latency: measures for some time what keeps a guest's tasks waiting, and says what the
- * worst of it was, and whose fault. */
+/* hvtrace latency: measures for some time why a guest's tasks wait, and reports the worst waits and
+ * their causes. */
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
@@ -27,18 +27,18 @@
 #include "cli/verbs/verb.h"
 
 #define TURN_MS		 20
-#define SWITCH_TURNS	 10		     /* a busy guest always has more */
-#define DRAIN_MS	 300		     /* longer than a reader waits for records */
-#define DRAIN_MAX_NS	 (30 * HV_NS_PER_S)  /* whatever the session says to have still */
-#define ANSWER_S	 180		     /* in which the session answers, while signals wait */
-#define SETTLE_NS	 HV_NS_PER_S	     /* what a stall has caused ends later than it */
-#define FOR_NS		 (10 * HV_NS_PER_S)  /* by default */
-#define THRESHOLD_NS	 (10 * HV_NS_PER_MS) /* likewise */
+#define SWITCH_TURNS	 10		    /* a busy guest always has more events */
+#define DRAIN_MS	 300		    /* longer than a reader waits for records */
+#define DRAIN_MAX_NS	 (30 * HV_NS_PER_S) /* limit even if the session reports more events */
+#define ANSWER_S	 180 /* limit for an answer of the session, during which signals wait */
+#define SETTLE_NS	 HV_NS_PER_S	     /* consequences of a stall end after it */
+#define FOR_NS		 (10 * HV_NS_PER_S)  /* default */
+#define THRESHOLD_NS	 (10 * HV_NS_PER_MS) /* default */
 #define THRESHOLD_MIN_NS (HV_NS_PER_MS / 10)
-#define OVERHEAD_PPM	 20000 /* likewise */
+#define OVERHEAD_PPM	 20000 /* default */
 #define HOST_CLOCK	 "host-mono"
-#define COSTLY		 "raw_syscalls" /* what is given up, after the stacks */
-#define TICKS		 "irq_vectors"	/* likewise, before them */
+#define COSTLY		 "raw_syscalls" /* disabled after the stacks */
+#define TICKS		 "irq_vectors"	/* disabled before the stacks */
 
 struct latency {
 	struct record_request request;
@@ -56,11 +56,11 @@ struct latency {
 	struct latency_neighbours neighbours;
 	struct latency_host_events host_events;
 	int signals;	     /* fd */
-	struct hv_text gaps; /* what is not measured, a line each */
+	struct hv_text gaps; /* things not measured, a line each */
 	uint64_t vmm_pid, load_ppm;
 	uint64_t begin_ns, end_ns, looked_ns, found_ns;
 	bool clock_is_hosts, has_costly, has_ticks;
-	int out_error; /* 0: standard output was written */
+	int out_error; /* 0: standard output works */
 };
 
 static void latency_deinit(struct latency *r)
@@ -84,27 +84,27 @@ static void add_gap(struct latency *r, const char *what, const char *why)
 	if (!why)
 		return;
 	hv_text_printf(&r->gaps, "not measured: %s: ", what);
-	hv_text_add_lines(&r->gaps, why); /* of the service, which reads what guests write */
+	hv_text_add_lines(&r->gaps, why); /* the service forwards text of guests */
 	hv_text_add(&r->gaps, "\n");
 }
 
 /* -- settings ---------------------------------------------------------------------------------- */
 
-/* Why there are no probes of limits is a gap of its own. */
+/* The missing probes of limits have a separate line in `gaps`. */
 static bool is_unlimited(const struct latency *r, const struct hv_wanted_event *w)
 {
 	return !r->limits.is_on &&
 	       (w->kind == HV_MOMENT_THROTTLE || w->kind == HV_MOMENT_UNTHROTTLE);
 }
 
-/* The wanted events that the guest has, as words of set_event. */
+/* Returns the wanted events that the guest has, as words of set_event. */
 static struct hv_err *find_events(struct latency *r, struct hv_text *words)
 {
 	HV_AUTO_TEXT struct hv_text available = {0}, absent = {0};
 	struct hv_err *err = client_get(&r->session.client, "available_events", &available);
 
 	hv_text_add(&available, "\n");
-	hv_text_add(words, ""); /* the guest may have none */
+	hv_text_add(words, ""); /* the guest may have no such events */
 	for (size_t i = 0; !err && i < hv_nr_wanted_events; i++) {
 		const struct hv_wanted_event *w = &hv_wanted_events[i];
 		HV_AUTO_FREE char *name = hv_format("%s:%s", w->system, w->name);
@@ -122,7 +122,7 @@ static struct hv_err *find_events(struct latency *r, struct hv_text *words)
 	return err;
 }
 
-/* Events that can never be recorded are left out by the service. */
+/* The service omits events that can never be recorded. */
 static void tell_refused(struct latency *r)
 {
 	HV_AUTO_TEXT struct hv_text refused = {0};
@@ -136,7 +136,7 @@ static void tell_refused(struct latency *r)
 			add_gap(r, "events", line);
 }
 
-/* WHY without the name of the EVENT that it may begin with. */
+/* Returns WHY without a leading name of EVENT. */
 static const char *without_name(const char *why, const char *event)
 {
 	size_t len = strlen(event);
@@ -145,7 +145,7 @@ static const char *without_name(const char *why, const char *event)
 										 : why;
 }
 
-/* All events of WORDS at once, or, if one of them cannot be had, each for itself. */
+/* Enables all events of WORDS together or, if one of them fails, one by one. */
 static struct hv_err *put_each(struct latency *r, const char *words)
 {
 	HV_AUTO_FREE char *path = hv_format("%s/set_event", r->recording.dir);
@@ -247,7 +247,7 @@ static bool sees_host(const struct latency *r)
 	return r->host.nr_vcpus || r->host_events.is_on;
 }
 
-/* The session puts functions back by itself whose calls cost most. */
+/* The session itself puts back the functions whose calls cost most. */
 static void note_put_back(struct latency *r, json_object *stat)
 {
 	const char *names = session_stat_string(stat, "budget.not_traced");
@@ -268,7 +268,7 @@ static struct hv_err *give_up_limits(struct latency *r)
 	return recording_set(&r->recording, "events/" HV_LIMIT_SYSTEM "/enable", "0");
 }
 
-/* Gives up what costs most if tracing takes more of the guest's time than it may. */
+/* If tracing exceeds its limit, disables the most expensive events. */
 static struct hv_err *look_at_load(struct latency *r)
 {
 	AUTO_SESSION_STAT json_object *stat = NULL;
@@ -351,7 +351,7 @@ static bool has_ended(const struct latency *r)
 	       (r->request.for_ns && hv_now_ns() >= r->begin_ns + r->request.for_ns);
 }
 
-/* For --watch: whether there is a stall, which has had the time to show what it causes. */
+/* For --watch: whether there is a stall whose consequences have had time to appear. */
 static bool is_found(struct latency *r)
 {
 	struct hv_verdict *verdict;
@@ -369,7 +369,7 @@ static bool is_found(struct latency *r)
 	return r->found_ns && hv_now_ns() - r->found_ns >= SETTLE_NS;
 }
 
-/* While the guest is switched on, event after event, it records some of them already. */
+/* While events are enabled one after another, the first ones already record. */
 static struct hv_err *switch_on(struct latency *r)
 {
 	struct hv_err *err = recording_start(&r->recording);
@@ -416,7 +416,7 @@ static struct hv_err *measure(struct latency *r)
 	return err;
 }
 
-/* *RET_WHY, which the caller frees, says why the host cannot be seen. */
+/* *RET_WHY, which the caller frees, explains why the host cannot be observed. */
 static void begin_host(struct latency *r, char **ret_why)
 {
 	r->vmm_pid = (uint64_t)r->session.client.info.vmm_pid;
@@ -428,14 +428,15 @@ static struct hv_err *leave_rights(void)
 {
 	struct hv_confinement c = {
 		.may = HV_MAY_START | HV_MAY_READ,
-		.readable = {"/proc"}, /* threads that come later, and who took a vCPU's CPU */
+		.readable =
+			{"/proc"}, /* for later threads, and for threads that took a vCPU's CPU */
 		.dir_fd = -1,
 	};
 
 	return hv_confine(&c);
 }
 
-/* NO_HOST: why the host cannot be seen; NULL: it can. */
+/* NO_HOST: why the host cannot be observed; NULL: it can. */
 static struct hv_err *begin(struct latency *r, const char *no_host)
 {
 	struct hv_err *err = put_settings(r);
@@ -530,7 +531,7 @@ static struct hv_err *latency(const struct cli *cli, struct latency *r)
 		return err;
 	r->signals = stop_signals_fd();
 	begin_host(r, &no_host);
-	/* The VMM's threads are open; what the service says is read without rights. */
+	/* The VMM's threads are open; the service's answers are parsed without rights. */
 	err = leave_rights();
 	if (!err)
 		err = own_session_set_budget(&r->session, r->request.max_overhead_ppm);

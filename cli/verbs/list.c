@@ -12,17 +12,17 @@
 #include "vmm/qemu/domains.h"
 
 #define NAME_WIDTH_MIN	  24
-#define STATE_COLUMNS	  19 /* behind the name: the id, the state */
+#define STATE_COLUMNS	  19 /* after the name: the id and the state */
 #define NAME_WIDTH_MAX	  64
 #define ADVICE_ADD_DEVICE " (hvtrace check says what to add)"
 
 struct row {
-	char *name; /* owned, as is everything else that is not const */
+	char *name; /* owned, like all other non-const members */
 	char *uuid;
-	int id; /* -1: none */
+	int id; /* -1: no id */
 	char *state;
-	const char *traceable; /* "yes", "no", or what a session does */
-	char *reason;	       /* NULL: none */
+	const char *traceable; /* "yes", "no", or the state of its session */
+	char *reason;	       /* NULL: no reason */
 };
 
 struct rows {
@@ -63,7 +63,7 @@ static int by_name(const void *a, const void *b)
 	return strverscmp(((const struct row *)a)->name, ((const struct row *)b)->name);
 }
 
-/* NULL: there is none. */
+/* Returns NULL if there is no session. */
 static const struct rundir_info *session_of(const struct rundir_info *sessions, size_t nr,
 					    const char *uuid)
 {
@@ -73,7 +73,7 @@ static const struct rundir_info *session_of(const struct rundir_info *sessions, 
 	return NULL;
 }
 
-/* Whether INFO, which may be NULL, decides what is shown. */
+/* Whether INFO, which may be NULL, determines the row. */
 static bool is_to_show(const struct rundir_info *info)
 {
 	enum domain_state state = domain_state(info);
@@ -126,8 +126,8 @@ static void make_rows(struct rows *rows, const struct hv_domain *domains, size_t
 		qsort(rows->list, rows->nr, sizeof(*rows->list), by_name);
 }
 
-/* Adds NAME without what a terminal would act on, and returns how many columns that takes. What is
- * not UTF-8, or has no width, becomes '?'. */
+/* Appends NAME, sanitised for a terminal, and returns its width in columns. Invalid UTF-8 and
+ * characters without a width become '?'. */
 static int add_name(struct hv_text *t, const char *name)
 {
 	const char *end = name + strlen(name);
@@ -186,7 +186,7 @@ static int wider(int width, const char *name)
 	return columns > width ? columns : width;
 }
 
-/* Returns what put_lines() does. */
+/* Returns like put_lines(). */
 static int print_table(const struct rows *rows)
 {
 	const struct row head = {.state = (char *)"STATE", .traceable = "TRACEABLE"};
@@ -231,8 +231,8 @@ static void print_json(const struct rows *rows)
 	json_object_put(all);
 }
 
-/* Shows what was found, also if *RET_ERR says that libvirt could not be asked. Returns the exit
- * status of what was printed. */
+/* Shows the results, even if *RET_ERR reports that libvirt is unavailable. Returns the exit status
+ * of the output. */
 static int show(const struct cli *cli, bool json, struct hv_err **ret_err)
 {
 	hv_cleanup(rows_deinit) struct rows rows = {0};
@@ -270,7 +270,7 @@ static int run(struct cli *cli, int argc, char **argv)
 	}
 	if (!verb_operands(cli, argc, argv, 0, 0, &exit_code))
 		return exit_code;
-	/* Names of domains are UTF-8, wherever hvtrace runs. */
+	/* Domain names are UTF-8 in every locale. */
 	setlocale(LC_CTYPE, "C.UTF-8");
 	exit_code = show(cli, json, &err);
 	return err ? fail(err) : exit_code;

@@ -11,7 +11,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Prints NAMES, one a line, in the order of ls(1). The tree has an order of its own. */
+/* Prints NAMES, one per line, in the order of ls(1), which differs from the tree's. */
 static int put_sorted(struct hv_span names)
 {
 	HV_AUTO_FREE char **lines = hv_alloc((names.len_bytes + 1) * sizeof(*lines));

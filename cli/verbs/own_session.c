@@ -41,7 +41,7 @@ struct hv_err *own_session_open(const struct cli *cli, const char *spec, struct 
 		client_find(cli->run_dir, spec, cli->libvirt_uri, &found, &ret->client, &why);
 
 	if (!err && !found && cli->needs_root && geteuid() != 0)
-		return why; /* only root can begin one */
+		return why; /* only root can start a session */
 	hv_err_free(why);
 	if (err || found)
 		return err;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The session that a verb needs for a while: the one that the domain has, or one that the verb
- * begins and ends again, whatever ends the verb.
- * Leaves to others: the session itself (service/service.h), what is done in it. */
+/* The session that a verb needs temporarily: the domain's existing session, or one that the verb
+ * starts and that ends with the verb, for any reason. service/service.h implements sessions. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,13 +18,13 @@ struct own_session {
 		.client = CLIENT_NONE                                                              \
 	}
 
-/* Attaches if the domain SPEC has no session, and tells that on standard error. From then on that
- * session ends with the connection. */
+/* Attaches if the domain SPEC has no session, and prints that on standard error. Such a session
+ * ends with the connection. */
 struct hv_err *own_session_open(const struct cli *cli, const char *spec,
 				struct own_session *ret) hv_must_use;
-/* Limits the part of a vCPU's time that tracing may take while S is connected. 0: does nothing. */
+/* Limits the part of a vCPU's time that tracing takes while S is connected. 0: does nothing. */
 struct hv_err *own_session_set_budget(struct own_session *s, uint64_t max_overhead_ppm) hv_must_use;
-/* Detaches if own_session_open() has attached, and tells that on standard error. */
+/* Detaches if own_session_open() attached, and prints that on standard error. */
 struct hv_err *own_session_end(struct own_session *s) hv_must_use;
 /* Closes the connection. */
 void own_session_close(struct own_session *s);

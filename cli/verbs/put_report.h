@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What `detach --json` and `recover --json` print (docs/schema/detach.json). */
+/* The output of `detach --json` and `recover --json` (docs/schema/detach.json). */
 #pragma once
 
 #include <stddef.h>
 
-/* Prints an object with the lines of TEXT, which may be NULL, of the domain SPEC. Returns as
- * put_out does. */
+/* Prints an object with the domain SPEC and the lines of TEXT, which may be NULL. Returns like
+ * put_out. */
 int put_report(const char *spec, const char *text, size_t len_bytes);

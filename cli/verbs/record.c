@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace record: traces for some time, with settings of its own. */
+/* hvtrace record: traces for some time, with separate settings. */
 #include "cli/verbs/record/request.h"
 #include "cli/verbs/verb.h"
 

@@ -22,10 +22,10 @@
 
 struct recover {
 	struct recovery done;
-	bool has_other; /* the machine also has an ivshmem device, whose region is looked at by the
-			   monitor */
+	bool has_other; /* the machine also has an ivshmem device, whose region requires the monitor
+			 */
 	uint64_t began_ns;
-	bool is_over; /* the machine does not exist any more, and the report says so */
+	bool is_over; /* the machine no longer exists, and the report includes that */
 };
 
 static void say(void *ctx hv_unused, const char *line)
@@ -50,8 +50,8 @@ static void audit_recover(const struct cli *cli, const struct hv_guest *guest,
 	audit_close(&a);
 }
 
-/* Finds the directory of the domain. If another process recovers it, the warden of a service that
- * died above all, waits until that has ended. */
+/* Finds the directory of the domain. If another process recovers it, usually the warden of a
+ * service that died, waits until that process has ended. */
 static struct hv_err *wait_for_other(const struct cli *cli, const char *spec, const char *given,
 				     bool *ret_found, struct rundir_info *ret)
 {
@@ -76,8 +76,8 @@ static struct hv_err *wait_for_other(const struct cli *cli, const char *spec, co
 	}
 }
 
-/* Called first: a QMP socket takes one client, and if the domain has a session, connecting would
- * wait in vain. */
+/* Call it first: a QMP socket accepts one client, so connecting would block if the domain has a
+ * session. */
 static struct hv_err *look_for_session(const struct cli *cli, const char *spec, struct recover *r)
 {
 	HV_AUTO_FREE char *given = spec_absolute(spec);
@@ -100,7 +100,7 @@ static struct hv_err *look_for_session(const struct cli *cli, const char *spec, 
 	return NULL;
 }
 
-/* Takes the domain's directory, and says there what is done. */
+/* Takes the domain's directory, and records the recovery there. */
 static struct hv_err *take(const struct cli *cli, const char *spec, struct hv_guest *guest,
 			   struct rundir *ret)
 {
@@ -134,7 +134,7 @@ static struct hv_err *recover_by(const struct cli *cli, const char *spec, enum h
 	err = take(cli, spec, guest, &dir);
 	if (err)
 		return err;
-	/* The directory is locked, so nobody can attach meanwhile. */
+	/* The directory is locked, so no other process can attach now. */
 	err = recovery_run(guest, NULL, &r->done, say, NULL);
 	if (err && hv_guest_has_ended(guest))
 		err->facts &= ~(unsigned)HV_ERR_NEEDS_RECOVERY;

@@ -15,16 +15,16 @@
 #define ZSTD_MAGIC  "\x28\xb5\x2f\xfd"
 #define DAT_MAGIC   "\x17\x08\x44tracing"
 #define FILES_MAX   64
-#define VERSION_MAX 16 /* bytes of a version that are shown */
+#define VERSION_MAX 16 /* bytes of a version to show */
 
-/* A file that is shown as it is, after decompression. */
+/* A file whose contents are shown unchanged, after decompression. */
 struct plain {
 	const char *path;
 	int fd;		      /* borrowed */
 	ZSTD_DStream *stream; /* owned by struct report */
 	uint8_t in[64 << 10];
 	size_t in_bytes;
-	bool is_begun; /* the first byte of the text was looked at */
+	bool is_begun; /* the first byte of the text was checked */
 	bool cannot_print;
 	size_t frame_rest; /* 0: a frame is complete */
 };
@@ -54,7 +54,7 @@ static bool begins_with(const struct plain *p, const char *magic, size_t len)
 	return p->in_bytes >= len && !memcmp(p->in, magic, len);
 }
 
-/* Text and JSON lines begin with a character that can be seen, or a blank; Perfetto's packets with
+/* Text and JSON lines start with a printable character or a blank; Perfetto's packets start with
  * their tag. */
 static struct hv_err *put_text(struct plain *p, const void *bytes, size_t len_bytes)
 {
@@ -109,7 +109,7 @@ static struct hv_err *put_all(struct plain *p, bool is_zstd)
 
 struct report_options {
 	const char *const *paths;
-	int fds[FILES_MAX]; /* owned; of PATHS, at their beginnings */
+	int fds[FILES_MAX]; /* owned; open files of PATHS, at offset 0 */
 	size_t nr_paths;
 	enum report_as as;
 };
@@ -119,7 +119,7 @@ struct report {
 	struct plain plain;
 };
 
-/* The version is text after the magic. libtracecmd knows two. */
+/* The version is text after the magic. libtracecmd supports two versions. */
 static struct hv_err *show_dat(const struct plain *p, const struct report_options *o)
 {
 	const char *version = (const char *)p->in + sizeof(DAT_MAGIC) - 1;
@@ -134,7 +134,7 @@ static struct hv_err *show_dat(const struct plain *p, const struct report_option
 			  p->path, shown.data);
 }
 
-/* A trace in CTF is a directory, and has a file of this name. */
+/* A CTF trace is a directory that contains a file of this name. */
 static struct hv_err *check_dir(const struct plain *p, const struct report_options *o)
 {
 	if (o->as == REPORT_JSON)
@@ -146,7 +146,7 @@ static struct hv_err *check_dir(const struct plain *p, const struct report_optio
 	return hv_err_new(EISDIR, "%s: a directory, but no trace in CTF", p->path);
 }
 
-/* Only lines of JSON are JSON; other text is not looked at. */
+/* With JSON output, requires lines of JSON; does not check other text. */
 static struct hv_err *show_plain(struct plain *p, const struct report_options *o)
 {
 	bool is_zstd = begins_with(p, ZSTD_MAGIC, sizeof(ZSTD_MAGIC) - 1);
@@ -172,7 +172,7 @@ static struct hv_err *show_file(struct plain *p, const struct report_options *o)
 	return show_plain(p, o);
 }
 
-/* In a process without rights, as prepare(). */
+/* Runs in an unprivileged process, as does prepare(). */
 static struct hv_err *show(void *ctx, const char *dir, bool *ret_cannot_print)
 {
 	struct report *r = ctx;
@@ -210,7 +210,7 @@ static struct hv_err *open_all(struct report_options *o)
 	return NULL;
 }
 
-/* *RET_CANNOT_PRINT: nobody reads what is shown. */
+/* *RET_CANNOT_PRINT: the output has no reader. */
 static struct hv_err *report(struct report *r, bool *ret_cannot_print)
 {
 	struct report_apart apart = {.dir_fd = -1, .prepare = prepare, .show = show, .ctx = r};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace reset: sets what a guest's tracefs tree traces back to what it is after attach. */
+/* hvtrace reset: restores the settings of a guest's tracefs tree to their state after attach. */
 #include "cli/client.h"
 #include "cli/verbs/verb.h"
 
-/* The tracer first, so that a filter that is emptied selects no functions for a moment. */
+/* The tracer comes first. Otherwise an emptied filter would briefly select all functions. */
 static const struct {
 	const char *file;
 	const char *text; /* NULL: truncated */
@@ -24,7 +24,7 @@ static const struct {
 	{"tracing_on", "1"},
 };
 
-/* Sets what DIR, "" or a path that ends with '/', has of the settings. */
+/* Resets each setting that exists in DIR, which is "" or a path that ends with '/'. */
 static struct hv_err *reset_dir(struct client *c, const char *dir)
 {
 	struct hv_err *first = NULL;

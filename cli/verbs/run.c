@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace run: boots a kernel in a machine of its own, with the console on the terminal, and makes
- * a session with it as with any other guest.
+/* hvtrace run: boots a kernel in a new virtual machine, with the console on the terminal, and
+ * starts a session with it as with any other guest.
  *
- * Threads: this one answers what the session asks of the guest (run/session.h); others are the
- * console (console.h), the tracing client (run/trace.h), and the machine's own
+ * Threads: this thread answers the session's requests about the guest (run/session.h); others are
+ * the console (console.h), the tracing client (run/trace.h), and the machine's threads
  * (vmm/minivm/minivm.h). */
 #include <poll.h>
 #include <signal.h>
@@ -34,13 +34,13 @@ struct run {
 	unsigned trace_boot;
 	bool has_name;	 /* the user chose NAME */
 	bool is_ready;	 /* the session has begun */
-	bool has_failed; /* and what went wrong was told */
+	bool has_failed; /* the failure was already reported */
 
 	struct console *console;
 	struct hv_minivm *vm;
 	struct run_trace *trace;
 	struct run_session *session;
-	struct hv_err *error; /* of starting a thread */
+	struct hv_err *error; /* error from starting a thread */
 };
 
 static unsigned has_ended(const struct run *r, int wait_ms)
@@ -68,7 +68,7 @@ static void ready(void *ctx, const char *line)
 	}
 }
 
-/* Runs the machine, and serves its session until that is over. */
+/* Runs the machine, and serves its session until the session ends. */
 static struct hv_err *trace_machine(struct run *r)
 {
 	struct hv_guest *guest = hv_minivm_guest(r->vm);
@@ -83,8 +83,8 @@ static struct hv_err *trace_machine(struct run *r)
 	return in_domain(err, r->name);
 }
 
-/* If the machine cannot be traced, it runs on, unless it was started for tracing. It also runs on
- * without its session, which is an error if it was started for tracing. */
+/* If the machine cannot be traced, it continues to run unless it was started for tracing. It also
+ * continues without its session; that is an error if it was started for tracing. */
 static struct hv_err *use_machine(struct run *r)
 {
 	struct hv_err *err = trace_machine(r);
@@ -122,7 +122,7 @@ static struct hv_err *refuse_name_of_domain(const struct run *r)
 	return taken;
 }
 
-/* Refuses the name before anything is booted. attach checks it again. */
+/* Refuses the name before the boot. attach checks it again. */
 static struct hv_err *refuse_taken_name(const struct run *r)
 {
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
@@ -137,7 +137,7 @@ static struct hv_err *refuse_taken_name(const struct run *r)
 	return err;
 }
 
-/* Removes the run directories of machines that were killed. Nobody else does that. */
+/* Removes the run directories of killed machines. No other code does that. */
 static void sweep(const char *run_dir)
 {
 	struct rundir_info *list = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace stat: shows the counts of a session. */
+/* hvtrace stat: shows the statistics of a session. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,8 +13,8 @@
 
 struct stat_options {
 	bool json;
-	const char *agent; /* NULL: none */
-	uint32_t maps_of;  /* a process of whose mappings the agent is asked; 0: none */
+	const char *agent; /* NULL: no agent */
+	uint32_t maps_of;  /* show the agent's mappings of this process; 0: no process */
 };
 
 #define N(o, path) ((unsigned long long)session_stat_number(o, path))
@@ -71,7 +71,7 @@ static void print_missing_tasks(json_object *o)
 		printf("no such task %s\n", session_stat_text_at(o, "missing_tasks", i));
 }
 
-/* Of the tracers preemptoff, irqsoff and preemptirqsoff; --json has the places. */
+/* For the tracers preemptoff, irqsoff and preemptirqsoff; --json includes the places. */
 static void print_sections(json_object *o)
 {
 	if (!session_stat_member(o, "sections"))
@@ -85,7 +85,7 @@ static void print_sections(json_object *o)
 	       N(o, "sections.no_begin"), N(o, "sections.no_end"), N(o, "sections.stolen"));
 }
 
-/* By the guest's own timekeeper, unlike what its agent says. */
+/* From the guest's timekeeper, unlike its agent's times. */
 static void print_time(json_object *o)
 {
 	uint64_t realtime_ns = session_stat_number(o, "guest_time.realtime_ns");
@@ -172,7 +172,7 @@ static struct hv_err *show(struct client *c, const struct agent_round *agents,
 	return NULL;
 }
 
-/* What a guest says is read without rights. */
+/* Parses the guest's report without rights. */
 static struct hv_err *hear_agent(const char *where, struct agent_round *ret)
 {
 	const struct hv_confinement confinement = HV_CONFINEMENT_NONE;

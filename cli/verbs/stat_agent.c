@@ -12,7 +12,7 @@
 #define PIDS_SHOWN   8
 #define BUILD_ID_LEN (2 * AGENT_BUILD_ID_MAX + 1)
 
-/* The number of tasks from AT on that are in one cgroup. */
+/* Returns the number of tasks from AT on that share a cgroup. */
 static size_t group_of(const struct agent_round *r, size_t at)
 {
 	size_t nr = 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace stream: sends the events of a guest to a collector. It is record with another end. */
+/* hvtrace stream: sends the events of a guest to a collector. Works like record with another
+ * destination. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 
 #define HOST_NAME_MAX_BYTES 256
 
-/* Beside those of record, which are letters. */
+/* In addition to record's options, which are letters. */
 enum { OPT_TO = 0x100, OPT_TCP, OPT_KEY, OPT_DEV, OPT_MTU, OPT_COMPRESS };
 
 struct stream {
@@ -88,7 +89,7 @@ static bool parse(struct cli *cli, int argc, char **argv, struct stream *s, int 
 	return record_request_take_operands(cli, argc, argv, &s->request, ret_exit);
 }
 
-/* False: the user was told why this is impossible. */
+/* False: unavailable, and the user was informed. */
 static bool use_dev(const struct stream *s, const struct hv_stream_target *target,
 		    struct hv_stream_out **ret)
 {

@@ -41,7 +41,7 @@ struct hv_err *summary_end(struct summary *s, struct client *c)
 	return err;
 }
 
-/* Returns the number after "LABEL: " at the beginning of a line of TEXT. 0: there is none. */
+/* Returns the number after "LABEL: " at the start of a line of TEXT, or 0. */
 static uint64_t number_after(const char *text, const char *label)
 {
 	size_t len = strlen(label);
@@ -70,7 +70,7 @@ static struct hv_err *count_cpu(struct summary *s, struct client *c, const char 
 	return NULL;
 }
 
-/* NAMES are those in the directory PER_CPU, of which each is on a line and ends with '/'. */
+/* NAMES are the names in the directory PER_CPU, one per line, each ending with '/'. */
 static struct hv_err *count_cpus(struct summary *s, struct client *c, const char *per_cpu,
 				 char *names)
 {

@@ -11,14 +11,14 @@
 
 #include "base/guard.h"
 
-#define PIPE_FD 3 /* of the child, after standard input, output and error */
+#define PIPE_FD 3 /* in the child, after standard input, output and error */
 
 struct terminal_guard {
 	pid_t pid;
-	int fd; /* the child's other end; a byte says that the terminal has been put back */
+	int fd; /* the child's other end; a byte means that the terminal was restored */
 };
 
-/* Without a job's signals, also those that stop a job which changes the terminal of another. */
+/* Ignores job signals, including those that stop a job that changes another job's terminal. */
 static void ignore_signals(void)
 {
 	static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,	 SIGQUIT, SIGTSTP,
@@ -31,7 +31,7 @@ static void ignore_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The child. It must not keep a connection to a session open that ends with its parent's. */
+/* The child. It must not keep a session's connection open, which ends with its parent's. */
 static void wait_and_restore(int fd, const struct termios *before, const char *bytes)
 {
 	char byte;
@@ -82,7 +82,7 @@ void terminal_guard_stop(struct terminal_guard *g)
 	if (!g)
 		return;
 	if (write(g->fd, "", 1) != 1)
-		errno = 0; /* it has ended */
+		errno = 0; /* it may have ended */
 	close(g->fd);
 	while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
 		;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace top: what several domains do, again and again. */
+/* hvtrace top: shows the activity of several domains repeatedly. */
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 #define ROWS_MAX     100000
 #define INTERVAL_NS  HV_NS_PER_S
 #define INTERVAL_MIN (HV_NS_PER_S / 10)
-#define TURN_MS	     100 /* how often it looks for signals */
+#define TURN_MS	     100 /* interval of checks for signals */
 
 /* The only variable that a signal handler writes. */
 static volatile sig_atomic_t caught_signal;
@@ -33,14 +33,14 @@ static void on_signal(int signo)
 
 struct top {
 	struct top_view view;
-	struct hv_text functions; /* globs, with blanks between */
+	struct hv_text functions; /* globs separated by blanks */
 	uint64_t interval_ns;
-	uint64_t iterations; /* 0: until it is ended */
+	uint64_t iterations; /* 0: until the user ends it */
 	unsigned json, has_rows;
-	struct top_screen *screen; /* NULL: lines */
+	struct top_screen *screen; /* NULL: print lines */
 	bool quits;
-	bool has_shown; /* before, there is no interval that could be shown */
-	int out_error;	/* 0: standard output can be written */
+	bool has_shown; /* false before the first complete interval */
+	int out_error;	/* 0: standard output works */
 };
 
 static void top_deinit(struct top *t)
@@ -53,7 +53,7 @@ static void top_deinit(struct top *t)
 	hv_text_deinit(&t->functions);
 }
 
-/* Shows. */
+/* Display. */
 
 static void sort(struct top *t)
 {
@@ -155,7 +155,7 @@ static void take_key(struct top *t, int key)
 	sort(t);
 }
 
-/* Waits until UNTIL_NS, and obeys keys meanwhile. */
+/* Waits until UNTIL_NS, and handles keys. */
 static void wait_until(struct top *t, uint64_t until_ns)
 {
 	while (!must_end(t) && hv_now_ns() < until_ns) {
@@ -177,7 +177,7 @@ static void wait_until(struct top *t, uint64_t until_ns)
 	}
 }
 
-/* Shows after each interval what became of the counts in it. */
+/* Shows the rates after each interval. */
 static void watch(struct top *t)
 {
 	uint64_t next_ns = hv_now_ns();
@@ -229,7 +229,7 @@ static struct hv_err *close_all(struct top *t)
 	return err;
 }
 
-/* Of those that have ended, which the screen does not show any more. */
+/* Prints the reasons of ended domains, which the screen no longer shows. */
 static struct hv_err *why_all_ended(const struct top *t)
 {
 	const struct top_domain *first = &t->view.domains[0];
@@ -241,7 +241,7 @@ static struct hv_err *why_all_ended(const struct top *t)
 	return hv_err_new(ECONNRESET, "all %zu domains have ended", t->view.nr_domains);
 }
 
-/* What the services say is read without rights. */
+/* The services' answers are parsed without rights. */
 static struct hv_err *leave_rights(void)
 {
 	struct hv_confinement c = {
@@ -257,7 +257,7 @@ static struct hv_err *top(const struct cli *cli, struct top *t, char **specs)
 {
 	struct hv_err *err = open_all(cli, t, specs);
 
-	/* it reads what the terminal can do */
+	/* reads the terminal's capabilities */
 	if (!err && !caught_signal && !t->json)
 		top_screen_open(&t->screen);
 	if (!err)
@@ -275,8 +275,8 @@ static struct hv_err *top(const struct cli *cli, struct top *t, char **specs)
 
 static void catch_signals(void)
 {
-	/* The same signal a second time ends the process at once: a session may not answer. What
-	 * this process has set ends with its connection. */
+	/* The second signal of a kind ends the process immediately, because a session may not
+	 * answer. The service undoes this process's settings when its connection ends. */
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
 
 	sigaction(SIGINT, &action, NULL);
@@ -286,7 +286,7 @@ static void catch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* Everything is put back; now the signal ends the process as its sender wanted. */
+/* All settings are restored; end by the signal as its sender intended. */
 static void die_of(int signo)
 {
 	signal(signo, SIG_DFL);
@@ -295,7 +295,7 @@ static void die_of(int signo)
 
 /* Options. */
 
-/* A list of globs with commas or blanks between. */
+/* GLOBS are separated by commas or blanks. */
 static void add_functions(struct hv_text *t, const char *globs)
 {
 	HV_AUTO_FREE char *list = hv_strdup(globs);

@@ -24,7 +24,7 @@ static struct hv_err *umount_dir(const char *dir, enum mountpoint_how how)
 struct umount_all {
 	enum mountpoint_how how;
 	size_t nr;
-	struct hv_err *err; /* owned; the first */
+	struct hv_err *err; /* owned; the first error */
 };
 
 static void umount_one(void *ctx, const char *dir)
@@ -36,7 +36,7 @@ static void umount_one(void *ctx, const char *dir)
 		all->err = mountpoint_umount(dir, all->how);
 }
 
-/* Where the tree is mounted, those say that mounted it, not the service. */
+/* Takes the mount points from the mounting processes' notes, not from the service. */
 static struct hv_err *umount_domain(const struct cli *cli, const char *spec,
 				    enum mountpoint_how how)
 {

@@ -38,7 +38,7 @@ int usage_tracer(const struct cli *cli, const char *name)
 	return EXIT_USAGE;
 }
 
-/* Says why standard output cannot be written, unless CODE is 0 or EPIPE. Returns CODE. */
+/* Explains why standard output cannot be written, unless CODE is 0 or EPIPE. Returns CODE. */
 static int cannot_put(int code)
 {
 	if (code && code != EPIPE)
@@ -183,7 +183,7 @@ static size_t all_longs(const struct option *longs, struct option *ret)
 	return nr;
 }
 
-/* Keeps the operand that getopt_long() has just passed at the beginning of ARGV. True: options end
+/* Moves the operand that getopt_long() has just passed to the start of ARGV. True: options end
  * after it. */
 static bool keep_operand(struct cli *cli, char **argv)
 {
@@ -191,20 +191,20 @@ static bool keep_operand(struct cli *cli, char **argv)
 	return cli->nr_operands == cli->verb->options_end_after;
 }
 
-/* Moves the operands that were kept to optind, before those after "--". */
+/* Moves the collected operands to optind, before those after "--". */
 static void put_operands(const struct cli *cli, char **argv)
 {
 	optind -= cli->nr_operands;
 	memmove(argv + optind, argv + 1, (size_t)cli->nr_operands * sizeof(*argv));
 }
 
-/* As getopt_long(), but handles -c and operands itself. *RET_BEFORE is optind before the call. */
+/* Like getopt_long(), but handles -c and operands itself. *RET_BEFORE is optind before the call. */
 static int next_option(struct cli *cli, int argc, char **argv, const char *shorts,
 		       const struct option *longs, int *ret_before)
 {
 	HV_AUTO_TEXT struct hv_text all_shorts = {0};
 
-	/* '-': getopt_long() returns operands in their order, as values of an option OPERAND. */
+	/* '-': getopt_long() returns operands in order, as values of an option OPERAND. */
 	hv_text_printf(&all_shorts, "-:hc:%s", shorts);
 	opterr = 0;
 	for (;;) {
@@ -256,7 +256,7 @@ static const char *operands_of(const char *args)
 	while (*args == '-' || strncmp(args, "[-", 2) == 0) {
 		const char *end = *args == '[' ? strchr(args, ']') + 1 : args;
 
-		/* "-p TRACER" has a value that is a word of its own. */
+		/* the value in "-p TRACER" is a separate word */
 		if (*args == '-' && args[1] != '-')
 			end = strchr(args, ' ') + 1;
 		end += strcspn(end, " ");

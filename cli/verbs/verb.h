@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What all verbs of the command line share: the table of verbs, options, errors. Exit codes: 0
+/* Code that all verbs of the command line share: the table of verbs, options, errors. Exit codes: 0
  * success, 1 failure, 2 usage. */
 #pragma once
 
@@ -17,10 +17,10 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 struct verb;
 
 struct cli {
-	const struct verb *verb; /* the verb that runs */
+	const struct verb *verb; /* the running verb */
 	const char *libvirt_uri; /* -c; NULL: libvirt's default */
 	const char *run_dir;
-	const char *conf_path; /* of hvtrace.conf; may be NULL */
+	const char *conf_path; /* path of hvtrace.conf; may be NULL */
 	enum audit_sink sink;
 	bool needs_root; /* false in tests with fakes */
 	int nr_operands; /* operands that verb_option() has passed, without those after "--" */
@@ -31,11 +31,11 @@ int program_run(const struct cli *defaults, int argc, char **argv);
 
 struct verb {
 	const char *name;
-	const char *args;    /* after the name, for usage: options, then operands */
+	const char *args;    /* usage after the name: options, then operands */
 	const char *summary; /* one phrase */
 	const char *help;    /* paragraphs and options */
-	/* The number of operands after which options end, since what follows is not for hvtrace. 0:
-	 * options may be anywhere. */
+	/* The number of operands after which options end, because the remaining words are not for
+	 * hvtrace. 0: options may be anywhere. */
 	int options_end_after;
 	int (*run)(struct cli *cli, int argc, char **argv);
 };
@@ -67,46 +67,45 @@ extern const struct verb verb_exec;
 extern const struct verb verb_sh;
 
 /* Returns the next option of a verb, as getopt_long does. SHORTS is as for getopt, but without '+',
- * '-', ':', 'h' and 'c'. LONGS may be NULL. -1: there are no more options, and the operands are
- * ARGV[optind] and those after it, wherever they were. VERB_OPTION_STOP: return *RET_EXIT at once,
- * because help was asked for, an option is unknown, or its value is missing or empty. (A script
- * with an unset variable gives an empty value.) Options whose VAL has VERB_MAY_BE_EMPTY may have an
- * empty value. */
+ * '-', ':', 'h' and 'c'. LONGS may be NULL. -1: there are no more options, and the operands start
+ * at ARGV[optind], wherever they were. VERB_OPTION_STOP: return *RET_EXIT, because the user
+ * requested help, an option is unknown, or its value is missing or empty. (A script with an unset
+ * variable passes an empty value.) Options whose VAL includes VERB_MAY_BE_EMPTY accept an empty
+ * value. */
 #define VERB_OPTION_STOP  '?'
 #define VERB_MAY_BE_EMPTY 0x1000
 int verb_option(struct cli *cli, int argc, char **argv, const char *shorts,
 		const struct option *longs, int *ret_exit);
 
-/* Checks the operands. True: there are MIN to MAX of them, and neither of the first two, which are
- * names (DOMAIN, FILE, DIR), is empty. False: return *RET_EXIT. */
+/* Checks the operands. True: there are MIN to MAX of them, and the first two, which are names
+ * (DOMAIN, FILE, DIR), are not empty. False: return *RET_EXIT. */
 bool verb_operands(struct cli *cli, int argc, char **argv, int min, int max, int *ret_exit);
-/* Does what verb_option does for a verb without options of its own, and then verb_operands. */
+/* Calls verb_option for a verb without options, then verb_operands. */
 bool verb_no_options(struct cli *cli, int argc, char **argv, int min, int max, int *ret_exit);
 
-/* For a verb that shows something of one DOMAIN, for people or (-j, --json) for programs. Returns
- * the domain. NULL: return *RET_EXIT. */
+/* Parses the command line of a verb that shows something about one DOMAIN, for people or (-j,
+ * --json) for programs. Returns the domain. NULL: return *RET_EXIT. */
 const char *verb_shown(struct cli *cli, int argc, char **argv, bool *ret_json, int *ret_exit);
 #define VERB_SHOWN_HELP "  -j, --json             for programs\n"
 
 /* Prints one line to stderr, "hvtrace: VERB: ... (see hvtrace VERB --help)". Returns EXIT_USAGE. */
 int usage_error(const struct cli *cli, const char *fmt, ...) hv_printf(2, 3);
-/* Checks NAME of `-p NAME`. Returns EXIT_OK, or prints which tracers there are and returns
+/* Checks NAME of `-p NAME`. Returns EXIT_OK, or prints the list of tracers and returns
  * EXIT_USAGE. */
 int usage_tracer(const struct cli *cli, const char *name);
 /* Prints one line to stderr, "hvtrace: MESSAGE". Takes ERR. Returns EXIT_FAILED. */
 int fail(struct hv_err *err);
-/* As fail, but for ERR NULL prints nothing and returns EXIT_OK. */
+/* Like fail, but prints nothing and returns EXIT_OK if ERR is NULL. */
 int fail_if(struct hv_err *err);
 /* Calls fail with client_error. */
 int fail_file(const char *file, struct hv_err *err);
 /* Prints "hvtrace: LINE" to stderr. */
 void note(const char *line);
-/* Returns whether the program runs as root, or need not. Prints an error if not. */
+/* Returns whether the program runs as root or need not. Otherwise prints an error. */
 bool have_root(const struct cli *cli);
 
-/* Writes everything to stdout. Returns 0 or the errno of the error, which it has printed unless it
- * is EPIPE. */
+/* Writes all bytes to stdout. Returns 0 or the errno. Prints an error unless it is EPIPE. */
 int put_out(const void *bytes, size_t len_bytes);
-/* Likewise, as terminal_add() shows LINES. */
+/* Like put_out(), for LINES formatted by terminal_add(). */
 int put_lines(const char *lines, unsigned indent, const struct terminal_mark *marks,
 	      size_t nr_marks);

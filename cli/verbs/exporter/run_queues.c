@@ -16,12 +16,12 @@
 #include "latency/wait_export.h"
 
 #define TURN_MS	    100
-#define AGAIN_S	    60 /* after giving up */
-#define SAY_S	    2  /* after which a session that was going has gone */
-#define MANY_READS  32 /* in a take: there may be more */
+#define AGAIN_S	    60 /* retry interval after giving up */
+#define SAY_S	    2  /* delay before a failure is reported, because the session may be ending */
+#define MANY_READS  32 /* in a take: there may be more events */
 #define TAKES_MAX   64
 #define ANSWER_S    10
-#define BUFFER_KB   "4096" /* of a vCPU: what comes in some turns */
+#define BUFFER_KB   "4096" /* per vCPU: for the events of some turns */
 #define SWITCH	    "sched:sched_switch"
 #define WAKING	    "sched:sched_waking"
 #define NEW_TASK    "sched:sched_wakeup_new"
@@ -30,12 +30,12 @@
 struct run_queue {
 	struct run_queues *all;
 	char *id;    /* owned */
-	unsigned nr; /* in the name of its instance */
+	unsigned nr; /* used in the name of its instance */
 	pthread_t thread;
 	pid_t service_pid;
-	atomic_bool is_over;   /* the session has gone */
-	atomic_bool has_ended; /* the thread */
-	char *said;	       /* owned; why nothing was measured last */
+	atomic_bool is_over;   /* the session has ended */
+	atomic_bool has_ended; /* the thread has ended */
+	char *said;	       /* owned; the last reported reason */
 	pthread_mutex_t lock;
 	/* Guarded by LOCK. */
 	struct metrics_waits waits;
@@ -43,14 +43,14 @@ struct run_queue {
 
 struct run_queues {
 	struct run_queues_config config;
-	int stop[2]; /* a pipe: when it has no writer, the threads end */
+	int stop[2]; /* a pipe: the threads end when it has no writer */
 	unsigned nr_made;
-	pthread_mutex_t lock; /* of the list, which one thread changes */
+	pthread_mutex_t lock; /* protects the list, which one thread changes */
 	struct run_queue *list[RUN_QUEUES_MAX];
 	size_t nr;
 };
 
-/* What a thread has while it measures. */
+/* State of a thread while it measures. */
 struct measuring {
 	struct run_queue *q;
 	struct client client;
@@ -68,7 +68,7 @@ static bool stops(const struct run_queue *q, int wait_ms)
 	return poll(&stop, 1, wait_ms) > 0;
 }
 
-/* IS_ON: what shall be measured is. */
+/* IS_ON: measuring is active. */
 static void publish(const struct measuring *m, bool is_on)
 {
 	struct run_queue *q = m->q;
@@ -81,7 +81,7 @@ static void publish(const struct measuring *m, bool is_on)
 	pthread_mutex_unlock(&q->lock);
 }
 
-/* Once for each reason. */
+/* Reports each reason once. */
 static void say(struct run_queue *q, const char *what, const char *reason)
 {
 	HV_AUTO_FREE char *domain = hv_format("domain '%s': ", q->id);
@@ -97,7 +97,7 @@ static void say(struct run_queue *q, const char *what, const char *reason)
 	fprintf(stderr, "hvtrace: %s%s is not measured: %s\n", domain, what, why.data);
 }
 
-/* FLAGS beside O_WRONLY. */
+/* FLAGS are added to O_WRONLY. */
 static struct hv_err *put_words(struct measuring *m, int flags, const char *words)
 {
 	HV_AUTO_FREE char *path = hv_format("%s/set_event", m->recording.dir);
@@ -105,7 +105,7 @@ static struct hv_err *put_words(struct measuring *m, int flags, const char *word
 	return client_put(&m->client, path, O_WRONLY | flags, words);
 }
 
-/* Those of the events that the guest has, as words of set_event. */
+/* Returns the wanted events that the guest has, as words of set_event. */
 static struct hv_err *find_events(struct measuring *m, struct hv_text *ret)
 {
 	static const char *const events[] = {SWITCH, WAKING, NEW_TASK};
@@ -123,7 +123,7 @@ static struct hv_err *find_events(struct measuring *m, struct hv_text *ret)
 	return err;
 }
 
-/* Events that can never be recorded are left out by the service. */
+/* The service omits events that can never be recorded. */
 static struct hv_err *check_events(struct measuring *m)
 {
 	HV_AUTO_FREE char *path = hv_format("%s/set_event", m->recording.dir);
@@ -146,7 +146,7 @@ static struct hv_err *put_events(struct measuring *m)
 	return err ? err : check_events(m);
 }
 
-/* Where the host's events cannot be had, the guest's are measured all the same. */
+/* If the host's events are unavailable, still measures the guest's. */
 static struct hv_err *put_host_events(struct measuring *m)
 {
 	struct hv_err *err = put_words(m, O_APPEND, HOST_EVENTS "\n");
@@ -213,7 +213,7 @@ static struct hv_err *look_at_load(struct measuring *m)
 	return NULL;
 }
 
-/* Takes what there is. */
+/* Takes the available events. */
 static struct hv_err *take(struct measuring *m)
 {
 	struct hv_err *err = NULL;
@@ -226,7 +226,7 @@ static struct hv_err *take(struct measuring *m)
 	return err;
 }
 
-/* Ends when it shall stop, or the session ends, or it cannot be done. */
+/* Returns when it must stop, the session ends, or measuring fails. */
 static struct hv_err *measure(struct measuring *m)
 {
 	struct hv_err *err = begin(m);
@@ -253,7 +253,7 @@ static void end(struct measuring *m, bool is_gone)
 	client_close(&m->client);
 }
 
-/* Returns whether the session is still there, and then *RET_WHY nothing is measured. */
+/* Returns whether the session still exists, and if so the reason of the failure in *RET_WHY. */
 static bool try(struct run_queue *q, struct hv_err **ret_why)
 {
 	static const struct record_target target = {
@@ -275,8 +275,8 @@ static bool try(struct run_queue *q, struct hv_err **ret_why)
 	return !is_gone;
 }
 
-/* Returns whether the session is still there after a while. One that is going is no reason to say
- * anything. */
+/* Returns whether the session still exists after a while. Reports nothing for a session that is
+ * ending. */
 static bool rest(struct run_queue *q, const struct hv_err *why)
 {
 	for (unsigned s = 0; s < AGAIN_S && !q->is_over; s++) {
@@ -327,7 +327,7 @@ struct hv_err *run_queues_new(const struct run_queues_config *config, struct run
 	return NULL;
 }
 
-/* Takes a session that ended out of the list, with what is known of it. */
+/* Removes an ended session and its data from the list. */
 static void forget_ended(struct run_queues *all)
 {
 	for (size_t i = all->nr; i-- > 0;) {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How long the tasks of each guest that has a session wait for a vCPU, and its vCPUs for a CPU of
- * the host. A thread for each session has the events of the two schedulers recorded in an instance
- * of its own, which goes with the thread's connection, and counts the waits. It gives them up for a
- * while when tracing takes more of the guest's time than it may.
- * Leaves to others: the waits themselves (latency/wait_export.h), the text (cli/metrics.h). */
+/* How long the tasks of each guest with a session wait for a vCPU, and its vCPUs for a CPU of the
+ * host. A thread for each session records the events of the two schedulers in an instance that ends
+ * with the thread's connection, and counts the waits. It stops for a while if tracing takes too
+ * much of the guest's time. latency/wait_export.h computes the waits; cli/metrics.h formats
+ * them. */
 #pragma once
 
 #include "cli/metrics.h"
 
-#define RUN_QUEUES_MAX 256 /* sessions; more are not measured */
+#define RUN_QUEUES_MAX 256 /* limit for sessions; further ones are not measured */
 
 struct run_queues;
 
 struct run_queues_config {
-	struct errand *errand; /* by which sessions are found; borrowed */
+	struct errand *errand; /* finds sessions; borrowed */
 	bool has_guest, has_host;
 	uint64_t max_overhead_ppm; /* 0: no limit */
 };
@@ -22,8 +22,8 @@ struct hv_err *run_queues_new(const struct run_queues_config *config,
 			      struct run_queues **ret) hv_must_use;
 /* Ends all threads. Q may be NULL. */
 void run_queues_free(struct run_queues *q);
-/* Begins with sessions that have come, and forgets those that have gone. The thread that has made Q
- * calls this about every second. */
+/* Starts measuring new sessions, and drops ended ones. Called about every second by the thread that
+ * created Q. */
 void run_queues_follow(struct run_queues *q);
-/* Any thread. False: nothing is known of the session ID of the struct run_queues Q. */
+/* Any thread. Q is a struct run_queues. Returns false if session ID is unknown. */
 bool run_queues_get(void *q, const char *id, struct metrics_waits *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The answer: why the guest is slow, in one or two sentences, and what the host's scheduler did
- * with each vCPU. */
+/* The answer: why the guest is slow, in one or two sentences, and how the host's scheduler treated
+ * each vCPU. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "cli/verbs/latency/report.h"
 
-#define WAITING	    "waiting " /* begins some causes */
+#define WAITING	    "waiting " /* prefix of some causes */
 #define PERCENT	    100
 #define PPM_PERCENT 10000
-#define HOG_PPM	    200000 /* of a CPU: a program that used less is not named */
+#define HOG_PPM	    200000 /* of a CPU: programs that used less are not named */
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -20,7 +20,7 @@ static double percent(uint64_t part, uint64_t whole)
 
 /* -- the host ---------------------------------------------------------------------------------- */
 
-/* Who had the CPUs meanwhile, as far as that is known. */
+/* Adds the other users of the CPUs, as far as they are known. */
 static void add_neighbours(struct hv_text *out, const struct latency_neighbours *n)
 {
 	if (n->nr_guests && n->nr_cpus) {
@@ -36,7 +36,7 @@ static void add_neighbours(struct hv_text *out, const struct latency_neighbours 
 		       n->busiest_ppm / PPM_PERCENT);
 }
 
-/* The host's thread that had the vCPU's CPU, by the host's events. */
+/* Returns the host thread that had the vCPU's CPU, from the host's events. */
 static const struct hv_cause *find_taker(const struct latency_report *r)
 {
 	for (size_t i = 0; i < r->verdict->nr; i++)
@@ -110,7 +110,7 @@ static void add_crowd(struct hv_text *out, const struct hv_cause *c)
 	hv_text_add(out, " at a time");
 }
 
-/* "sh-412 waits 300 ms for a vCPU that greedy-413 used". */
+/* Example: "sh-412 waits 300 ms for a vCPU that greedy-413 used". */
 static void add_waiting(struct hv_text *out, const struct latency_report *r,
 			const struct hv_cause *c)
 {
@@ -127,7 +127,7 @@ static void add_waiting(struct hv_text *out, const struct latency_report *r,
 		hv_text_printf(out, ": %s", cause.data);
 }
 
-/* "The device ... : 251 ms": what takes long by itself. */
+/* Adds an operation that itself takes long. Example: "The device ... : 251 ms". */
 static void add_taking(struct hv_text *out, const struct latency_report *r,
 		       const struct hv_cause *c)
 {
@@ -171,7 +171,7 @@ static void add_cause(struct hv_text *out, const struct latency_report *r, const
 	hv_text_printf(out, "; fault: %s.", latency_phrase_fault(c->fault));
 }
 
-/* The worst cause beside the host's shares. */
+/* Returns the worst cause apart from the host's shares. */
 static const struct hv_cause *find_cause(const struct latency_report *r, bool has_host)
 {
 	for (size_t i = 0; i < r->verdict->nr; i++) {
@@ -227,7 +227,7 @@ static void add_share(struct hv_text *out, const struct hv_share *s)
 	hv_text_add(out, "\n");
 }
 
-/* The worst ones first, of which there is room for some. */
+/* Adds the worst shares, up to a limit. */
 void latency_add_shares(struct hv_text *out, const struct latency_report *r)
 {
 	const struct hv_shares *shares = &r->latency->shares;

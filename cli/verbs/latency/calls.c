@@ -7,7 +7,7 @@
 #include "base/guard.h"
 #include "base/text.h"
 
-#define TURNS_MAX 50 /* in which what was recorded is taken */
+#define TURNS_MAX 50 /* limit for takes of the recorded events */
 #define HOST_TIME "options/funcgraph-host"
 #define TRACER	  "current_tracer"
 #define GRAPH	  "function_graph"
@@ -23,8 +23,8 @@ void latency_calls_want(struct latency_calls *l, const char *glob)
 	hv_text_printf(&l->filter, "%s%s", l->filter.len_bytes ? " " : "", glob);
 }
 
-/* Calls are recorded also without what the host took of them: the guest has no steal time unless
- * KVM tells it, and functions in which tasks leave the CPU may be in the guest's own hands. */
+/* If the host's share of calls is unavailable, records the calls anyway. A guest has no steal time
+ * unless KVM provides it, and the guest may use the functions in which tasks leave the CPU. */
 static struct hv_err *start_graph(const struct recording *r, char **ret_no_host)
 {
 	struct hv_err *err = recording_set(r, HOST_TIME, "1");

@@ -17,7 +17,7 @@
 #define THREADS_MAX HV_OUTAGE_CPUS_MAX
 #define TEXT_LEN    512
 #define SAMPLE_MS   10
-#define LOOK_NS	    HV_NS_PER_S /* after which the VMM may have other threads */
+#define LOOK_NS	    HV_NS_PER_S /* interval for finding new threads of the VMM */
 
 static bool read_at(int fd, char *to, size_t size)
 {
@@ -73,8 +73,8 @@ static void close_thread(struct latency_thread *t)
 	t->cgroup = NULL;
 }
 
-/* False: it is gone, or cannot be looked at. A kernel that keeps no account of waiting has no
- * schedstat, or one in which nobody ever ran. */
+/* False: the thread has ended or cannot be read. Kernels without wait accounting have no schedstat,
+ * or one that shows that no thread ever ran. */
 static bool open_thread(uint64_t pid, const char *tid, struct latency_thread *ret)
 {
 	HV_AUTO_FD int comm = open_file(pid, tid, "comm");
@@ -92,7 +92,7 @@ static bool open_thread(uint64_t pid, const char *tid, struct latency_thread *re
 	return look(ret, &now) && now.nr_slices;
 }
 
-/* What is entered is H's; vCPUs come before the others. */
+/* H owns the entry; vCPUs come before other threads. */
 static void enter_thread(struct latency_host *h, const struct latency_thread *t)
 {
 	h->threads = hv_realloc_array(h->threads, h->nr + 1, sizeof(*h->threads));
@@ -112,8 +112,8 @@ static bool has_thread(const struct latency_host *h, const char *tid)
 	return false;
 }
 
-/* Enters a thread that is not known yet. False: it is a vCPU's, and cannot be looked at. Others may
- * come and go. */
+/* Adds a new thread. Returns false if it is a vCPU's and cannot be read. Other threads may come and
+ * go. */
 static bool see_thread(struct latency_host *h, const char *tid)
 {
 	struct latency_thread t;
@@ -160,8 +160,8 @@ void latency_host_open(struct latency_host *h, uint64_t vmm_pid, char **ret_why)
 	for (struct dirent *e; dir && can_look && h->nr < THREADS_MAX && (e = readdir(dir));)
 		if (e->d_name[0] != '.')
 			can_look = see_thread(h, e->d_name);
-	/* Who sees only some of the vCPUs would blame the guest for what the host took of others.
-	 */
+	/* With only some of the vCPUs, time that the host took from the others would be blamed on
+	 * the guest. */
 	if (!can_look)
 		close_threads(h);
 	if (!dir)
@@ -212,8 +212,8 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* The scheduler adds a wait when it has ended. So it may have begun before the last sample; what is
- * more than the time since then is of one wait. */
+/* The scheduler adds a wait when it ends, so it may have begun before the last sample; time beyond
+ * the interval belongs to a single wait. */
 static struct hv_outage waited(const struct latency_thread *t, const struct latency_thread *now)
 {
 	uint64_t ns = less(now->waited_ns, t->waited_ns);
@@ -230,7 +230,8 @@ static struct hv_outage waited(const struct latency_thread *t, const struct late
 	};
 }
 
-/* What of the time between two samples it neither ran nor waited, if it was stopped at one. */
+/* Returns the time between two samples in which the thread neither ran nor waited, if it was
+ * stopped in one of the samples. */
 static struct hv_outage stopped(const struct latency_thread *t, const struct latency_thread *now)
 {
 	uint64_t passed = now->time_ns - t->time_ns;
@@ -248,7 +249,7 @@ static struct hv_outage stopped(const struct latency_thread *t, const struct lat
 	};
 }
 
-/* A wait that is counted when it ends may have begun before measuring did. */
+/* Cuts a wait that began before the measurement and was counted when it ended. */
 static void cut_begin(struct hv_outage *o, uint64_t begin_ns)
 {
 	uint64_t most;
@@ -271,8 +272,8 @@ static void add(struct latency_host *h, unsigned cpu, struct hv_outage *outage)
 	pthread_mutex_unlock(&h->lock);
 }
 
-/* T has the last sample that counts, and waited for longer than has passed since then: the rest
- * was before. */
+/* T has the last sample that counts. If the thread waited longer than the time since that sample,
+ * the rest was before it. */
 static struct hv_outage waited_at_end(struct latency_thread *t, const struct latency_thread *now)
 {
 	uint64_t ns = less(less(now->waited_ns, t->waited_ns), now->time_ns - t->time_ns);
@@ -289,7 +290,7 @@ static struct hv_outage waited_at_end(struct latency_thread *t, const struct lat
 	return o;
 }
 
-/* Of the threads that run no vCPU, the one that waited most tells how long requests did. */
+/* Among threads without a vCPU, the longest wait shows how long requests waited. */
 static void keep_most(struct hv_outage *most, const struct hv_outage *o,
 		      const struct latency_thread *t)
 {
@@ -335,7 +336,7 @@ static void sample(struct latency_host *h)
 	add(h, LATENCY_NO_CPU, &most);
 }
 
-/* A vCPU that was plugged since is not seen, as in the trace. */
+/* A vCPU that was plugged in since is ignored, as in the trace. */
 static void see_other(struct latency_host *h, const char *tid)
 {
 	struct latency_thread t;
@@ -348,7 +349,7 @@ static void see_other(struct latency_host *h, const char *tid)
 		close_thread(&t);
 }
 
-/* Workers come and go. The vCPUs' threads stay. */
+/* Worker threads come and go. The vCPU threads stay. */
 static void look_for_threads(struct latency_host *h)
 {
 	HV_AUTO_FREE char *path = hv_format("/proc/%" PRIu64 "/task", h->vmm_pid);
@@ -427,7 +428,7 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* A wait that began before the window counts only as far as it has room in it. */
+/* A wait that began before the window counts at most for the window's remaining time. */
 static struct hv_share share_of(const struct latency_host *h, const struct latency_thread *t)
 {
 	const struct vmm_limit *limit = vmm_limits_worst(&h->limits, t->cgroup);

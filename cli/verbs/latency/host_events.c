@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/text.h"
 
-#define EXIT_NS	    500 /* what recording an exit and its entry takes: two tracepoints of the host */
-#define OVER_MAX    2	/* looks in a row: a storm that lasts for a second has been seen then */
+#define EXIT_NS	    500 /* cost of recording an exit and its entry: two tracepoints of the host */
+#define OVER_MAX    2	/* successive checks, which detect a storm of one second */
 #define PPM	    1000000
 #define EXIT_EVENT  "kvm_exit"
 #define ENTRY_EVENT "kvm_entry"
@@ -19,7 +19,7 @@ static struct hv_err *put(struct client *c, const char *dir, const char *words)
 	return client_put(c, path, O_WRONLY | O_APPEND, words);
 }
 
-/* All of them or none. Who asks for one that is not there is told the reason. */
+/* Enables all events or none. If one is missing, the caller gets the reason. */
 struct hv_err *latency_host_events_begin(struct latency_host_events *h, struct client *c,
 					 const char *dir, char **ret_why)
 {

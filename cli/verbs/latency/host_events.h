@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The host's own events of the guest's vCPUs (docs/users/events.md), as `hvtrace latency` switches
- * them on in its instance, and its exits off again when recording them costs too much. Leaves to
- * others: what they say (latency/vcpu_threads.h). */
+/* Records the host's events about the guest's vCPUs (docs/users/events.md) for `hvtrace latency`:
+ * enables them in its instance, and disables exits again if recording them costs too much.
+ * latency/vcpu_threads.h interprets them. */
 #pragma once
 
 #include "cli/client.h"
@@ -11,15 +11,15 @@
 struct latency_host_events {
 	bool is_on, has_exits;
 	uint64_t looked_ns;
-	unsigned nr_over; /* looks in a row at which exits cost too much */
+	unsigned nr_over; /* successive checks in which exits cost too much */
 };
 
-/* Switches them on in the instance DIR. *RET_WHY, which the caller frees, says why they cannot be
- * had, NULL otherwise. */
+/* Enables the events in the instance DIR. *RET_WHY, which the caller frees, explains a failure;
+ * NULL on success. */
 struct hv_err *latency_host_events_begin(struct latency_host_events *h, struct client *c,
 					 const char *dir, char **ret_why) hv_must_use;
-/* To be called again and again. Gives exits up if recording them took more than MAX_PPM of a vCPU's
- * time for some seconds, as far as that is known; *RET_GAVE_UP then. */
+/* Call it repeatedly. Disables exits if recording them took more than MAX_PPM of a vCPU's time for
+ * some seconds, as far as that is known, and then sets *RET_GAVE_UP. */
 struct hv_err *latency_host_events_look(struct latency_host_events *h, struct client *c,
 					const char *dir, struct hv_latency *l, uint64_t max_ppm,
 					bool *ret_gave_up) hv_must_use;

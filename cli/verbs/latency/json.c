@@ -11,7 +11,7 @@ static void add_number(json_object *o, const char *key, uint64_t value)
 	json_object_object_add(o, key, json_object_new_uint64(value));
 }
 
-/* Names of the guest are in all texts. */
+/* All texts may contain names of the guest. */
 static json_object *string(const char *text, size_t size)
 {
 	HV_AUTO_TEXT struct hv_text shown = {0};
@@ -144,7 +144,7 @@ static json_object *answer_of(const struct latency_report *r)
 	HV_AUTO_TEXT struct hv_text words = {0};
 
 	latency_add_answer(&words, r);
-	words.data[words.len_bytes - 1] = '\0'; /* the end of the line */
+	words.data[words.len_bytes - 1] = '\0'; /* removes the newline */
 	return string(words.data, words.len_bytes - 1);
 }
 

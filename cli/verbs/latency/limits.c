@@ -19,7 +19,7 @@ static struct hv_err *put(struct client *c, const char *line)
 	return client_put(c, FILE_NAME, O_WRONLY | O_APPEND, line);
 }
 
-/* A definition that is there is ours or of another command, and the same. */
+/* An existing definition was made by this or another command and is identical. */
 static struct hv_err *define(struct client *c, const char *line)
 {
 	struct hv_err *err = put(c, line);
@@ -30,7 +30,7 @@ static struct hv_err *define(struct client *c, const char *line)
 	return NULL;
 }
 
-/* Of a group, and of the groups that it is in; PARENT is the member that leads there. */
+/* Probes a group and its ancestors; PARENT is the member that points to the parent. */
 static struct hv_err *define_throttle(struct client *c, const char *parent)
 {
 	HV_AUTO_TEXT struct hv_text line = {0};
@@ -48,7 +48,7 @@ static struct hv_err *define_throttle(struct client *c, const char *parent)
 	return define(c, line.data);
 }
 
-/* The member has another name since Linux 6.15 (633488947ef6, "kernfs: Use RCU to access
+/* The member was renamed in Linux 6.15 (633488947ef6, "kernfs: Use RCU to access
  * kernfs_node::parent"). */
 static struct hv_err *define_all(struct client *c)
 {
@@ -77,7 +77,7 @@ struct hv_err *latency_limits_begin(struct latency_limits *l, struct client *c, 
 	return NULL;
 }
 
-/* Others may record the event, or have removed it. */
+/* Other commands may record the event, or may have removed it. */
 static struct hv_err *remove_event(struct client *c, const char *event)
 {
 	HV_AUTO_FREE char *line = hv_format("-:" HV_LIMIT_SYSTEM "/%s\n", event);

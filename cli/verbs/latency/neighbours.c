@@ -27,8 +27,8 @@ void latency_neighbours_deinit(struct latency_neighbours *n)
 	*n = (struct latency_neighbours){0};
 }
 
-/* Fields of proc_pid_stat(5) after the name, which may have any characters: the state is the first,
- * utime, stime and starttime are the 12th, 13th and 20th. */
+/* Parses proc_pid_stat(5) after the name, which may contain any characters: the state is the first
+ * field; utime, stime and starttime are the 12th, 13th and 20th. */
 static bool parse(const char *text, struct latency_neighbour *ret, struct hv_stall_task *ret_task)
 {
 	const char *name = strchr(text, '('), *end = strrchr(text, ')');

@@ -10,7 +10,7 @@
 #include "vmm/process/process.h"
 #include "vmm/qemu/options.h"
 
-#define VHOST "vhost-" /* threads of the kernel that work for a VMM, which they name */
+#define VHOST "vhost-" /* kernel threads that work for a VMM, which is part of their name */
 
 bool latency_is_vmm(const char *program)
 {
@@ -28,7 +28,7 @@ bool latency_is_vmm(const char *program)
 	return false;
 }
 
-/* QEMU's -name, which libvirt gives it. */
+/* Reads QEMU's -name, which libvirt sets. */
 static void take_domain(struct hv_taker *t, const struct hv_process *p)
 {
 	HV_AUTO_FREE char *name = NULL;
@@ -51,7 +51,7 @@ static void look(struct hv_taker *t, uint64_t vmm_pid)
 	err = hv_process_of_thread((pid_t)t->task.pid, &pid);
 	if (!err && (uint64_t)pid != vmm_pid)
 		err = hv_process_open(pid, &p);
-	/* Any program can call itself so. */
+	/* Any program can use this name. */
 	if (!err && p.pid && sscanf(t->task.comm, VHOST "%d", &owner) == 1 &&
 	    hv_is_kernel_thread((pid_t)t->task.pid)) {
 		pid = owner;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What threads of the host are that had the CPU of a vCPU: of this guest's VMM, of another guest's,
- * or something else, by /proc. Needs no rights. Leaves to others: who they are (latency/takers.h).
- */
+/* Classifies host threads that had a vCPU's CPU, by /proc: threads of this guest's VMM, of another
+ * guest's, or other threads. Needs no rights. latency/takers.h finds the threads. */
 #pragma once
 
 #include "latency/takers.h"
 
-/* Whether PROGRAM, a path, is one of those that are nothing but VMMs on KVM. */
+/* Whether PROGRAM, a path, is a program whose only purpose is to be a VMM on KVM. */
 bool latency_is_vmm(const char *program);
-/* Looks at each thread of T once that took a millisecond or more; one that has gone stays
+/* Examines each thread of T that took at least a millisecond, once; a thread that has ended stays
  * unknown. */
 void latency_takers_look(struct hv_takers *t, uint64_t vmm_pid);

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "cli/verbs/latency/report.h"
 
-#define VMM_PART 10 /* one part of so many of a request is told */
+#define VMM_PART 10 /* the VMM is mentioned if its part of a request is at least 1/VMM_PART */
 
 static void add_callers(struct hv_text *out, const struct hv_stall *s)
 {
@@ -29,7 +29,7 @@ static void add_where(struct hv_text *out, const struct hv_stall *s)
 	add_callers(out, s);
 }
 
-/* A system call's stack is that of its samples already. */
+/* For a system call, the samples already show the stack. */
 static void add_samples(struct hv_text *out, const struct hv_stall *s)
 {
 	if (s->kind == HV_STALL_SYSCALL && !s->nr_samples && !s->end[0])
@@ -44,7 +44,7 @@ static void add_samples(struct hv_text *out, const struct hv_stall *s)
 	hv_text_add_guest(out, s->most_caller_name, sizeof(s->most_caller_name));
 }
 
-/* Who was kept, and where. */
+/* Adds the delayed task, and where it was delayed. */
 static void add_who(struct hv_text *out, const struct hv_stall *s)
 {
 	if (s->kind == HV_STALL_IO_DEVICE || s->kind == HV_STALL_IO_QUEUE) {
@@ -59,7 +59,7 @@ static void add_who(struct hv_text *out, const struct hv_stall *s)
 	latency_add_task(out, &s->task);
 }
 
-/* Short waits are everywhere. */
+/* Omits short waits, which are common. */
 static void add_vmm(struct hv_text *out, const struct hv_cause *c)
 {
 	if (VMM_PART * c->vmm_ns < c->longest.length_ns || !c->vmm_ns)

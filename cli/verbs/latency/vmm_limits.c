@@ -17,7 +17,7 @@
 
 /* -- paths ------------------------------------------------------------------------------------- */
 
-/* Whether WORDS, separated by commas, have WORD. */
+/* Whether the comma-separated list WORDS contains WORD. */
 static bool has_word(const char *words, size_t len, const char *word)
 {
 	for (const char *end = words + len; words < end;) {
@@ -108,7 +108,7 @@ static bool is_open(const struct vmm_limits *l, const char *path)
 	return false;
 }
 
-/* A group without the file of the limit, as the root, has none. */
+/* A group without the limit file, such as the root, has no limit. */
 static void open_group(struct vmm_limits *l, const char *path)
 {
 	struct vmm_limit *g = &l->list[l->nr];
@@ -187,7 +187,7 @@ void vmm_limits_begin(struct vmm_limits *l)
 		read_stat(l, &l->list[i], &l->list[i].first_nr, &l->list[i].first_ns);
 }
 
-/* "max 100000": there is no quota. */
+/* "max 100000" means no quota. */
 static void read_limit(struct vmm_limit *g)
 {
 	char text[TEXT_LEN];

@@ -84,8 +84,8 @@ void latency_add_task(struct hv_text *out, const struct hv_stall_task *task)
 	hv_text_printf(out, "-%" PRIu32, task->pid);
 }
 
-/* Guests whose events can be recorded are of this architecture. A 32-bit program has numbers of its
- * own, which the event does not tell apart. */
+/* Guests whose events can be recorded have this architecture. 32-bit programs use other numbers,
+ * which the event does not distinguish. */
 void latency_add_syscall(struct hv_text *out, const struct hv_stall *s)
 {
 	char *name = s->number <= INT_MAX
@@ -299,7 +299,8 @@ void latency_add_command(struct hv_text *out, const struct latency_report *r,
 
 #define REASONS_SHOWN 4
 
-/* -- who had a CPU ----------------------------------------------------------------------------- */
+/* -- takers of a CPU
+ * ----------------------------------------------------------------------------- */
 
 static const char *word_taker(enum hv_taker_kind kind)
 {

@@ -26,12 +26,12 @@ static _Noreturn void become_command(const struct record_command *c, int go, int
 		n = read(go, &byte, 1);
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
-		_exit(0); /* it is not wanted any more */
+		_exit(0); /* the command was cancelled */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
 	signal(SIGPIPE, SIG_DFL);
-	/* The trace goes to standard output. */
+	/* Standard output is for the trace. */
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	execvp(c->words[0], c->words);
 	code = errno;
@@ -115,21 +115,22 @@ struct hv_err *record_command_result(const struct record_command *c)
 
 enum { STOP_COMMAND = ERRAND_OWN, HOST_FILE, KEEP, DIAL };
 
-/* -- the process with rights ------------------------------------------------------------------ */
+/* -- the process with rights
+ * --------------------------------------------------------------------- */
 
 struct errands {
-	const char *path; /* NULL: nothing is written here */
+	const char *path; /* NULL: no file is written here */
 	bool is_dir, is_new;
-	char *host_path; /* NULL: there is no such file */
+	char *host_path; /* NULL: no such file */
 	bool host_is_new, keeps;
-	const struct hv_stream_target *target; /* NULL: no stream by TCP */
+	const struct hv_stream_target *target; /* NULL: no TCP stream */
 };
 
 static struct hv_err *stop_command(void)
 {
 	struct pollfd ended = {ERRAND_KEEP_FD, POLLIN, 0};
 
-	/* without a command it is no pidfd, and this fails */
+	/* without a command this is no pidfd, and the call fails */
 	if (pidfd_send_signal(ERRAND_KEEP_FD, SIGTERM, NULL, 0) == 0 &&
 	    poll(&ended, 1, STOP_MS) == 0)
 		pidfd_send_signal(ERRAND_KEEP_FD, SIGKILL, NULL, 0);
@@ -195,7 +196,8 @@ static void end(void *ctx)
 		unlink(a->host_path);
 }
 
-/* -- the process without ---------------------------------------------------------------------- */
+/* -- the process without rights
+ * ------------------------------------------------------------------ */
 
 static struct hv_err *begin_errands(struct errand *e, struct record_file *f,
 				    const struct record_command *c)
@@ -222,7 +224,7 @@ static struct hv_err *begin_errands(struct errand *e, struct record_file *f,
 	config.ctx = &errands;
 	err = errand_begin(e, &config);
 	if (!err)
-		f->is_new = false; /* from now on the other process's */
+		f->is_new = false; /* the other process removes the file from now on */
 	return err;
 }
 
@@ -237,7 +239,7 @@ struct hv_err *record_apart_begin(struct errand *e, struct record_file *f,
 	f->errand = e;
 	if (f->target.dial)
 		f->target.dial->errand = e;
-	/* the process that shows progress */
+	/* for the process that shows progress */
 	confinement.may = HV_MAY_START;
 	if (f->target.path && f->target.format->has_host) {
 		/* names of the VMM's threads */

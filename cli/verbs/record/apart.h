@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The processes of record: the one that reads what a guest wrote has no rights; the other one keeps
- * the user's, opens the file of the host's events, ends the command, connects to a collector again,
- * and removes a new file that got no events. The command, if there is one, runs while record
- * traces.
- * Leaves to others: what is recorded. */
+/* The processes of record. One parses the guest's data and has no rights. The other one keeps the
+ * user's rights: it opens the file of the host's events, ends the command, reconnects to a
+ * collector, and removes a new file that got no events. The command, if any, runs while record
+ * traces. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,43 +14,45 @@
 #include "stream/out.h"
 
 struct record_command {
-	char **words; /* NULL: there is none */
-	pid_t pid;    /* 0: it is not running */
+	char **words; /* NULL: no command */
+	pid_t pid;    /* 0: not running */
 	int status;   /* after its end */
-	int go;	      /* owned; a byte here starts it; -1: it has started, or there is none */
-	int failure;  /* owned; an errno comes from here if it cannot start */
+	int go;	      /* owned; a byte written here starts it; -1: started, or no command */
+	int failure;  /* owned; returns an errno if it cannot start */
 };
 #define RECORD_COMMAND_NONE                                                                        \
 	{                                                                                          \
 		.go = -1, .failure = -1                                                            \
 	}
 
-/* Makes its process, which waits, with all rights of the user. Does nothing if there is none. */
+/* Creates the command's process, which waits with all rights of the user. Does nothing without a
+ * command. */
 struct hv_err *record_command_prepare(struct record_command *c) hv_must_use;
-/* The process becomes the command. Its output goes to standard error. The error names it. */
+/* Makes the process execute the command, with its output on standard error. Errors name the
+ * command. */
 struct hv_err *record_command_start(struct record_command *c) hv_must_use;
 bool record_command_has_ended(struct record_command *c);
-/* A command that has not started does not start. */
+/* Cancels a command that has not started. */
 void record_command_deinit(struct record_command *c);
-/* ECHILD: it ended by a signal, or with a status that is not 0. */
+/* ECHILD: it was killed by a signal or returned a non-zero status. */
 struct hv_err *record_command_result(const struct record_command *c) hv_must_use;
 
-/* Of a stream by TCP. Borrowed while it is sent. */
+/* Reconnects a TCP stream. Borrowed while the stream is sent. */
 struct record_dial {
 	const struct hv_stream_target *target;
-	struct errand
-		*errand; /* set by record_apart_begin(); NULL: this process still may connect */
+	struct errand *errand; /* record_apart_begin() sets it; NULL: this process may still connect
+				  itself */
 };
 /* For struct hv_stream_target: CTX is a struct record_dial. */
 int record_dial(void *ctx);
 
-/* The calling process gives up its rights. F is open, and C, which was prepared, has not started.
- * E must stay until errand_end(). */
+/* The calling process gives up its rights. F is open; C is prepared but not started. E must live
+ * until errand_end(). */
 struct hv_err *record_apart_begin(struct errand *e, struct record_file *f,
 				  const struct record_command *c) hv_must_use;
-/* Has the command ended. */
+/* Has the errand process end the command. */
 void record_apart_stop_command(struct errand *e, struct record_command *c);
-/* Opens the file of the host's events, beside the one of record_apart_begin(), empty. */
+/* Opens an empty file for the host's events, next to the file of record_apart_begin(). */
 struct hv_err *record_apart_host_file(struct errand *e, const char *path, int *ret_fd) hv_must_use;
-/* The files are begun: they stay, whatever ends this process. */
+/* The files have content now: keep them, however this process ends. */
 void record_apart_keep(struct errand *e);

@@ -15,12 +15,12 @@
 
 #define NAMES		 "saved_cmdlines"
 #define NAMES_NS	 HV_NS_PER_S
-#define WANTED_NS	 (HV_NS_PER_S / 20) /* when a name is not known and events come */
-#define READS_MAX	 64		    /* of one vCPU before the next one's turn */
-#define REST_MS		 20		    /* a rest for quiet vCPUs, so that a read finds more */
-#define FEW_READS	 8		    /* of one vCPU in a turn, after which there is a rest */
+#define WANTED_NS	 (HV_NS_PER_S / 20) /* interval while events wait for unknown names */
+#define READS_MAX	 64		    /* reads of one vCPU before the next vCPU's turn */
+#define REST_MS		 20 /* rest for quiet vCPUs, so that a read finds more events */
+#define FEW_READS	 8  /* a turn with at most this many reads per vCPU is followed by a rest */
 #define NEW_DIR_MODE	 0700
-/* On a file system that has at least SMALL_DISK_BYTES in all, so many are left to others. */
+/* Minimum free space on a file system of at least SMALL_DISK_BYTES. */
 #define SMALL_DISK_BYTES (64ull << 20)
 #define DISK_LOW_BYTES	 (16ull << 20)
 
@@ -226,7 +226,7 @@ struct hv_err *record_file_begin(struct record_file *f, struct client *c, const 
 	return err;
 }
 
-/* Writes all that source I has now, if it is not very much. */
+/* Writes the events that source I has now, up to a limit. */
 static struct hv_err *take_from(struct record_file *f, struct client *c, unsigned i, bool *ret_more)
 {
 	struct hv_err *err = NULL;
@@ -249,7 +249,7 @@ static struct hv_err *take_from(struct record_file *f, struct client *c, unsigne
 	return err;
 }
 
-/* Names that the format wants are read as soon as there is nothing else to read. */
+/* Names that the format wants are read as soon as there is no other data to read. */
 static bool names_are_due(const struct record_file *f, bool has_more)
 {
 	uint64_t age_ns = hv_now_ns() - f->named_ns;
@@ -259,7 +259,7 @@ static bool names_are_due(const struct record_file *f, bool has_more)
 	return age_ns >= NAMES_NS;
 }
 
-/* Events wait for the names of their tasks: for WANTED_NS at most, since write_names() asks once,
+/* Events wait for the names of their tasks for at most WANTED_NS, because write_names() asks once,
  * and then the format wants no names until more events are added. */
 static struct hv_err *take_turn(struct record_file *f, struct client *c, bool *ret_more)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The file of `hvtrace record -o FILE`: takes events from an instance of a session and writes them
- * in one of the formats of export/export.h.
- * Leaves to others: what the instance records, and until when (recording.h). */
+ * in one of the formats of export/export.h. recording.h configures and stops the instance. */
 #pragma once
 
 #include "cli/client.h"
@@ -10,55 +9,55 @@
 
 struct record_dial; /* record/apart.h */
 
-/* Where events go. Everything is borrowed. */
+/* Destination of events. Everything is borrowed. */
 struct record_target {
-	const char *path; /* "-": standard output. NULL: there is no file */
+	const char *path; /* "-": standard output. NULL: no file */
 	const struct hv_export_format *format;
 	enum hv_compression compression;
-	const struct hv_stream_to *to; /* NULL: a file. PATH and FORMAT are then set */
-	struct record_dial *dial;      /* NULL: TO never connects again */
-	bool has_date;		       /* times of day are wanted */
+	const struct hv_stream_to *to; /* NULL: a file. Otherwise PATH and FORMAT are set, too */
+	struct record_dial *dial;      /* NULL: TO never reconnects */
+	bool has_date;		       /* convert times to the time of day */
 };
 
 struct record_file {
 	struct record_target target;
 	int fd; /* -1: not open */
 	bool is_stdout;
-	bool is_new; /* did not exist before; removed again if nothing is recorded */
+	bool is_new; /* created by us; removed again if nothing is recorded */
 	struct record_head head;
-	struct record_host host;  /* the second file, if there is one */
+	struct record_host host;  /* the optional second file */
 	struct hv_export *export; /* NULL: not begun */
-	/* Borrowed. What this process has no right to any more is done by it: needed by formats
-	 * that have a second file. NULL: there is none. */
+	/* Borrowed. Performs operations that this process has no longer the right to do; needed by
+	 * formats with a second file. NULL: none. */
 	struct errand *errand;
-	uint32_t *handles; /* owned; of the files that are read, one a vCPU or one in all */
+	uint32_t *handles; /* owned; handles of the source files, one per vCPU or one in total */
 	unsigned nr_handles;
 	unsigned nr_reads; /* in the last turn */
-	uint64_t named_ns; /* when the names of tasks were written last */
+	uint64_t named_ns; /* when task names were last written */
 };
 #define RECORD_FILE_NONE                                                                           \
 	{                                                                                          \
 		.fd = -1, .host.fd = -1                                                            \
 	}
 
-/* Chooses the format by NAME, or, if that is NULL, by the suffix of PATH. Returns whether there is
- * such a format; if not, WHY says so. */
+/* Chooses the format by NAME, or by the suffix of PATH if NAME is NULL. Returns false and explains
+ * in WHY if there is no such format. */
 bool record_file_choose(struct record_file *f, const char *name, struct hv_text *why) hv_must_use;
-/* Opens PATH, and makes it if it does not exist. The contents of a file stay until
- * record_file_begin(); a directory must have none. */
+/* Opens PATH, or creates it. A file keeps its contents until record_file_begin(); a directory must
+ * be empty. */
 struct hv_err *record_file_open(struct record_file *f) hv_must_use;
-/* Writes what comes before the first event, and opens what is read of the instance DIR, where
- * recording is off. */
+/* Writes the data before the first event, and opens the sources in the instance DIR, which must not
+ * be recording. */
 struct hv_err *record_file_begin(struct record_file *f, struct client *c,
 				 const char *dir) hv_must_use;
-/* Writes what there is now, but not for much longer than WAIT_MS, for which it waits if there is
- * nothing. *RET_MORE: there was something. */
+/* Writes the available events; takes not much longer than WAIT_MS. Waits up to WAIT_MS if there are
+ * no events. Sets *RET_MORE if there were events. */
 struct hv_err *record_file_take(struct record_file *f, struct client *c, uint32_t wait_ms,
 				bool *ret_more) hv_must_use;
-/* ENOSPC: so little room is left on the file system of the file that recording must end, before
- * others of this host find none. Small file systems may be filled. */
+/* ENOSPC: the file system has so little space left that recording must stop, to leave some for
+ * other programs. Small file systems may be filled. */
 struct hv_err *record_file_check_room(const struct record_file *f) hv_must_use;
-/* Closes what is read. */
+/* Closes the sources. */
 struct hv_err *record_file_close(struct record_file *f, struct client *c) hv_must_use;
 /* Completes the file. Also called after an error, and when the session has ended. */
 struct hv_err *record_file_end(struct record_file *f) hv_must_use;

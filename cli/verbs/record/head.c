@@ -16,7 +16,7 @@
 #define PROGRAM		 "hvtrace " HVTRACE_VERSION
 #define GUEST_CLOCK	 "local"
 #define HOST_CLOCK	 "host-mono"
-#define HOST_CLOCK_KNOWN "mono" /* the clock of Linux that it is */
+#define HOST_CLOCK_KNOWN "mono" /* the Linux clock that it corresponds to */
 
 /* Reads HANDLE to its end, and closes it. */
 static struct hv_err *read_all(struct client *c, uint32_t handle, struct hv_text *ret)
@@ -44,7 +44,7 @@ static struct hv_err *read_file(struct client *c, const char *path, struct hv_te
 	return err ? client_error(path, err) : NULL;
 }
 
-/* A file of the guest's /proc. */
+/* Reads a file of the guest's /proc. */
 static struct hv_err *read_proc(struct client *c, const char *name, struct hv_text *ret)
 {
 	struct wire_frame answer;
@@ -90,7 +90,7 @@ static struct hv_err *read_format(struct record_head *h, struct client *c, const
 	return NULL;
 }
 
-/* The formats of tracers' events, which options of DIR change. Directories end with '/'. */
+/* Reads the formats of tracers' events, which options of DIR change. Directories end with '/'. */
 static struct hv_err *read_formats(struct record_head *h, struct client *c, const char *dir)
 {
 	HV_AUTO_FREE char *events = hv_format("%s/" EVENTS, dir), *names = NULL;
@@ -113,7 +113,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The formats of the guest's own events that DIR records, those of one system together. */
+/* Reads the formats of the guest's own events that DIR records, grouped by system. */
 static struct hv_err *read_own_formats(struct record_head *h, struct client *c, const char *dir)
 {
 	HV_AUTO_FREE char *path = hv_format("%s/set_event", dir);
@@ -139,7 +139,7 @@ static struct hv_err *read_own_formats(struct record_head *h, struct client *c, 
 	return err;
 }
 
-/* The clock in brackets. */
+/* Returns the clock in brackets. */
 static char *chosen(const char *clocks)
 {
 	const char *begin = strchr(clocks, '['), *end = begin ? strchr(begin, ']') : NULL;
@@ -149,7 +149,7 @@ static char *chosen(const char *clocks)
 	return strcmp(name, HOST_CLOCK) == 0 ? hv_strdup(HOST_CLOCK_KNOWN) : hv_take(name);
 }
 
-/* The last field of a page is its data, which reaches to its end. */
+/* The last field of a page is its data, which reaches to the page's end. */
 static struct hv_err *find_page_bytes(struct record_head *h)
 {
 	const char *data = strstr(h->header_page.data, " data;");
@@ -186,7 +186,7 @@ static struct hv_export_text borrow(const struct hv_text *t)
 	return (struct hv_export_text){t->data, t->len_bytes};
 }
 
-/* When the clock of this host was 0. */
+/* Returns the time of day when this host's clock was 0. */
 static uint64_t host_epoch_ns(void)
 {
 	struct timespec now;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads from a session what a file of a trace says before its first event: formats of events, the
- * guest's symbols, the clock, sizes.
- * Leaves to others: the file (export/export.h), the events (file.h). */
+/* Reads from a session the data that precedes the first event in a trace file: event formats, the
+ * guest's symbols, the clock, sizes. export/export.h writes the file, file.h the events. */
 #pragma once
 
 #include "cli/client.h"
@@ -23,10 +22,10 @@ struct record_head {
 /* DIR is the directory of the instance. */
 struct hv_err *record_head_read(struct record_head *h, struct client *c,
 				const char *dir) hv_must_use;
-/* As record_head_read(), but without the guest's symbols, formats of tracers and version. */
+/* Like record_head_read(), but without the guest's symbols, formats of tracers and version. */
 struct hv_err *record_head_read_events(struct record_head *h, struct client *c,
 				       const char *dir) hv_must_use;
-/* For --date: finds the time of day when the clock was 0, of the guest or of this host, whosever
- * clock it is. ENOTSUP: it is not known. Call it after record_head_read(). */
+/* For --date: finds the time of day of the clock's zero, by the guest's or this host's time,
+ * depending on the clock. ENOTSUP: unknown. Call it after record_head_read(). */
 struct hv_err *record_head_read_date(struct record_head *h, struct client *c) hv_must_use;
 void record_head_deinit(struct record_head *h);

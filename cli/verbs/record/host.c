@@ -32,7 +32,7 @@ char *record_host_path(const char *path)
 	return hv_format("%.*s" SUFFIX "%s", (int)(dot - path), path, dot);
 }
 
-/* The first line of a file of /proc. Empty: it cannot be read. */
+/* Returns the first line of a file of /proc. Empty: it cannot be read. */
 static char *first_line(int dir, const char *path)
 {
 	HV_AUTO_FD int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
@@ -84,7 +84,7 @@ struct vcpus {
 	unsigned nr;
 };
 
-/* QEMU calls the thread "CPU 0/KVM". */
+/* QEMU names the thread "CPU 0/KVM". */
 static void take_vcpu(void *ctx, int tid, const char *comm)
 {
 	struct vcpus *v = ctx;
@@ -104,7 +104,7 @@ static void find_vcpus(struct record_host *h, unsigned nr_cpus)
 	h->tids = v.tids;
 }
 
-/* Two numbers that no other files have. */
+/* Chooses two unique numbers for the pair of files. */
 static void choose_ids(struct hv_export_host *host)
 {
 	uint64_t random = 0;

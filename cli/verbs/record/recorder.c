@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Carries out a request: session, recording, command, signals, summary. */
+/* Performs a request: session, recording, command, signals, summary. */
 #include "cli/verbs/record/request.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "cli/verbs/summary.h"
 #include "cli/verbs/verb.h"
 
-#define TURN_MS	    100 /* how often it looks for signals, the time, and the command's end */
+#define TURN_MS	    100 /* interval of checks for signals, the time, and the command's end */
 #define REST_MAX_NS (600 * HV_NS_PER_S)
 #define DRAIN_MS    300 /* longer than a reader waits for records that are being written */
 
@@ -36,9 +36,9 @@ struct record {
 	struct own_session session;
 	struct errand errand;
 	struct recording recording;
-	struct hv_text probed; /* the events of the request's probes that were defined */
+	struct hv_text probed; /* events of the request's probes that were defined */
 	struct summary summary;
-	uint32_t pipe; /* if the target has no path: the handle of trace_pipe */
+	uint32_t pipe; /* handle of trace_pipe if the target has no path */
 	int out_error; /* 0: events are written to stdout */
 };
 
@@ -63,7 +63,7 @@ static struct hv_err *in_domain_of(const struct record *r, struct hv_err *err)
 					      : err;
 }
 
-/* Tells the lines of NOTES on standard error. */
+/* Prints the lines of NOTES on standard error. */
 static void note_lines(struct hv_text *notes)
 {
 	char *rest;
@@ -103,8 +103,8 @@ static struct hv_err *remove_settings(struct record *r)
 
 /* Streaming. */
 
-/* The tracer cannot be changed while a file that takes events is open, so these are opened after
- * that and closed before. */
+/* The tracer cannot be changed while a file that consumes events is open, so these files are opened
+ * afterwards and closed before the tracer is reset. */
 static struct hv_err *open_events(struct record *r)
 {
 	HV_AUTO_FREE char *pipe = hv_format("%s/trace_pipe", r->recording.dir);
@@ -140,7 +140,7 @@ static struct hv_err *print_some(struct record *r, uint32_t wait_ms, bool *ret_m
 	return NULL;
 }
 
-/* *RET_MORE is false if nothing came within WAIT_MS or the file is at its end. */
+/* Sets *RET_MORE to false if no data arrived within WAIT_MS or the file is at its end. */
 static struct hv_err *stream_once(struct record *r, uint32_t wait_ms, bool *ret_more)
 {
 	if (has_file(r))
@@ -156,7 +156,7 @@ static uint32_t turn_ms(const struct record *r, uint64_t until_ns)
 	return r->request->for_ns && left_ms < TURN_MS ? (uint32_t)left_ms : TURN_MS;
 }
 
-/* Events on the terminal are progress themselves, but for histograms, which come at the end. A
+/* Events on the terminal show progress themselves, except histograms, which appear at the end. A
  * command may use the terminal. */
 static bool is_quiet(const struct record *r)
 {
@@ -166,7 +166,8 @@ static bool is_quiet(const struct record *r)
 	       !(f->is_stdout && f->target.format->suffix && isatty(STDOUT_FILENO));
 }
 
-/* Takes what was recorded before tracing ended. A session that was taken over sends for ever. */
+/* Takes the events recorded before tracing ended. Bounded, because a compromised session could send
+ * forever. */
 static struct hv_err *take_rest(struct record *r)
 {
 	uint64_t until_ns = hv_now_ns() + REST_MAX_NS;
@@ -207,8 +208,8 @@ static struct hv_err *stream(struct record *r)
 	return err;
 }
 
-/* Prints the longest section or wait to standard output, or to standard error if that is the file
- * or for programs. */
+/* Prints the longest section or wait to standard output, or to standard error if standard output is
+ * the file or is for programs. */
 static struct hv_err *print_section(struct record *r)
 {
 	int fd = r->recording.file.is_stdout || r->request->is_json ? STDERR_FILENO : STDOUT_FILENO;
@@ -268,7 +269,7 @@ static struct hv_err *record(const struct cli *cli, struct record *r)
 {
 	struct hv_err *err = own_session_open(cli, r->request->spec, &r->session);
 
-	/* COMMAND has all rights; what the service answers is read without. */
+	/* The command has all rights; the service's answers are parsed without rights. */
 	if (!err)
 		err = record_command_prepare(&r->command);
 	if (!err)
@@ -293,25 +294,25 @@ static struct hv_err *record(const struct cli *cli, struct record *r)
 
 static void catch_signals(void)
 {
-	/* The same signal a second time ends the process at once: a session may not answer. What
-	 * this process has set ends with its connection. */
+	/* The second signal of a kind ends the process immediately, because a session may not
+	 * answer. The service undoes this process's settings when its connection ends. */
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a write returns EFBIG */
+	signal(SIGXFSZ, SIG_IGN); /* writes return EFBIG instead */
 }
 
-/* All settings are restored; now the signal ends the process as its sender wanted. */
+/* All settings are restored; end by the signal as its sender intended. */
 static void die_of(int signo)
 {
 	signal(signo, SIG_DFL);
 	raise(signo);
 }
 
-/* Returns EXIT_OK, or prints what is wrong and returns EXIT_USAGE. */
+/* Returns EXIT_OK, or prints the problem and returns EXIT_USAGE. */
 static int check_settings(const struct cli *cli, const struct record_request *q)
 {
 	const struct record_settings *s = &q->settings;
@@ -332,7 +333,7 @@ static int check_settings(const struct cli *cli, const struct record_request *q)
 	return EXIT_OK;
 }
 
-/* As check_settings(), of the target, and chooses the format of FILE. */
+/* Like check_settings(), for the target. Also chooses the format of FILE. */
 static int choose_format(const struct cli *cli, const struct record_request *q,
 			 struct record_file *file)
 {

@@ -29,7 +29,7 @@ struct hv_err *recording_set(const struct recording *r, const char *file, const 
 	return client_echo(r->client, path, text);
 }
 
-/* The contents of FILE of the top; empty if it cannot be read. */
+/* Returns the contents of the top's FILE; empty if it cannot be read. */
 static char *of_top(const struct recording *r, const char *file)
 {
 	HV_AUTO_TEXT struct hv_text text = {0};
@@ -44,12 +44,12 @@ static void set_buffer(const struct recording *r, const char *buffer_kb)
 	HV_AUTO_FREE char *size = buffer_kb ? hv_strdup(buffer_kb) : of_top(r, BUFFER);
 
 	size[strcspn(size, " \n")] = '\0';
-	/* the host may have no memory for that */
+	/* fails harmlessly if the host lacks the memory */
 	if (*size)
 		hv_err_free(recording_set(r, BUFFER, size));
 }
 
-/* The file shows the clock that is used in brackets. */
+/* The file shows the current clock in brackets. */
 static void follow_clock(const struct recording *r)
 {
 	HV_AUTO_FREE char *clocks = of_top(r, CLOCK);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is to be recorded of a domain, for how long, and where to. Verbs that record fill in a
- * request. record, stream and hist give it to record_run(), which does everything. latency, top and
- * exporter decide themselves when to stop, and call the steps of recording.h.
- * Leaves to others: the options of each verb. */
+/* Describes a recording: the domain, the settings, the duration, and the destination. Verbs that
+ * record fill in a request. record, stream and hist pass it to record_run(), which does everything.
+ * latency, top and exporter decide themselves when to stop, and call the steps of recording.h. Each
+ * verb parses its options. */
 #pragma once
 
 #include "cli/verbs/record/file.h"
@@ -15,19 +15,19 @@ struct record_request {
 	const char *spec; /* the domain */
 
 	struct record_settings settings; /* owned */
-	const char *instance;  /* the name of the instance that records; NULL: record-PID */
-	const char *buffer_kb; /* of a vCPU. NULL: that of the top, if the host has memory */
+	const char *instance;		 /* name of the recording instance; NULL: record-PID */
+	const char *buffer_kb; /* per vCPU. NULL: as at the top, if the host has enough memory */
 	const char *clock;     /* as in trace_clock. NULL: the clock of a new instance */
 
-	uint64_t for_ns;	   /* 0: until COMMAND ends, or a signal comes */
+	uint64_t for_ns;	   /* 0: until COMMAND ends or a signal arrives */
 	char **command;		   /* NULL: none */
 	uint64_t max_overhead_ppm; /* 0: no limit */
 
 	struct record_target target;
-	const char *format; /* the name of a format for TARGET. NULL: by the name of the file */
-	bool is_json;	    /* the last line is an object on standard output */
+	const char *format; /* name of the format for TARGET. NULL: determined by the file name */
+	bool is_json;	    /* print the last line as an object on standard output */
 };
-/* For `clock`: the clock of the top, if the instance can have it. */
+/* For `clock`: the top's clock, if the instance supports it. */
 #define RECORD_CLOCK_OF_TOP "top"
 
 void record_request_deinit(struct record_request *q);
@@ -59,15 +59,14 @@ void record_request_deinit(struct record_request *q);
 	"event\n"                                                                                  \
 	"                         hvtrace:mark\n"
 
-/* Takes OPTION, one of these, into Q. False: return *RET_EXIT. */
+/* Parses OPTION, one of these, into Q. False: return *RET_EXIT. */
 bool record_request_take_option(struct cli *cli, struct record_request *q, int option,
 				int *ret_exit);
-/* Takes DOMAIN and COMMAND, which are the operands that verb_option() left. False: return
- * *RET_EXIT. */
+/* Parses the operands DOMAIN and COMMAND that verb_option() left. False: return *RET_EXIT. */
 bool record_request_take_operands(struct cli *cli, int argc, char **argv, struct record_request *q,
 				  int *ret_exit);
 
-/* Records what Q asks for. Attaches first and detaches at the end if the domain has no session.
+/* Records as Q requests. Attaches first and detaches at the end if the domain has no session.
  * Prints messages as CLI's verb. Returns its exit code; if a signal ended recording, the process
  * ends with that signal instead. */
 int record_run(struct cli *cli, const struct record_request *q);

@@ -27,7 +27,7 @@ const char *record_section_noun(const char *tracer)
 	return hv_tracer_measures(found) == HV_MEASURES_WAITS ? "wait" : "section";
 }
 
-/* As put_out. What cannot be written to standard error is lost, as other lines there are. */
+/* Like put_out. Errors of standard error are ignored, as for other lines there. */
 static int put(int fd, struct hv_span data)
 {
 	if (fd == STDOUT_FILENO)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `hvtrace record` with a tracer that keeps the longest section or the longest wait of a woken
- * task (docs/users/latency-tracers.md): at the end it prints that section, beside the events.
- * Leaves to others: the events (record.c, file.h).
- */
+/* `hvtrace record` with a tracer that keeps the longest section or the longest wait of a woken task
+ * (docs/users/latency-tracers.md): prints that section at the end, in addition to the events.
+ * record.c and file.h handle events. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,14 +11,14 @@
 
 struct client;
 
-/* Whether the tracer of this name, which exists, is one. NULL: it is not. */
+/* Whether the existing tracer with this name is of that kind. NULL: it is not. */
 bool record_section_has(const char *tracer);
-/* What such a tracer keeps the longest of: "section" or "wait". */
+/* The noun for such a tracer's result: "section" or "wait". */
 const char *record_section_noun(const char *tracer);
-/* Prints the `trace` of the instance DIR, whose tracer it is, to FD, which is that of
- * standard output or of standard error. *RET_OUT_ERROR is what put_out (verb.h) returns. */
+/* Prints the `trace` of the instance DIR, which has such a tracer, to FD, which is standard output
+ * or standard error. Sets *RET_OUT_ERROR to the result of put_out (verb.h). */
 struct hv_err *record_section_print(struct client *c, const char *dir, int fd,
 				    int *ret_out_error) hv_must_use;
-/* The length of the longest section, in us; 0: there was none. */
+/* Returns the length of the longest section in us; 0: there was no section. */
 struct hv_err *record_section_longest_us(struct client *c, const char *dir,
 					 uint64_t *ret) hv_must_use;

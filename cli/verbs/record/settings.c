@@ -13,13 +13,13 @@
 
 #define TOLD_MAX    8
 #define OF_HOST	    "host:"
-#define ERROR	    ": error: " /* in error_log, before the reason */
+#define ERROR	    ": error: " /* precedes the reason in error_log */
 #define PROBES_FILE "kprobe_events"
 #define MARK_EVENT  "hvtrace:mark"
 
 /* -- events ----------------------------------------------------------------------------------- */
 
-/* "*" alone is a word of set_event, too. */
+/* "*" alone is also a word of set_event. */
 static bool has_glob(const char *part)
 {
 	return strcmp(part, "*") != 0 && strpbrk(part, "*?[\\");
@@ -33,8 +33,8 @@ static bool is_glob(const char *word)
 	return event ? has_glob(system) || has_glob(event) : strpbrk(word, "*?[\\") != NULL;
 }
 
-/* NAME is SYSTEM:EVENT; a glob without a colon is of either. Only who names the host means its
- * events (docs/users/events.md). */
+/* NAME is SYSTEM:EVENT; a glob without a colon matches either part. Only globs that name the host
+ * match its events (docs/users/events.md). */
 static bool matches(const char *glob, const char *name)
 {
 	const char *event = strchr(name, ':');
@@ -80,10 +80,9 @@ static struct hv_err *add_matching(const char *glob, const char *available, stru
 	return nr ? NULL : hv_err_new(EINVAL, "'%s': the guest has no such event", glob);
 }
 
-/* Adds to RET, with a blank before each but the first, the words of set_event that stand for
- * EVENTS: words with blanks between them, each SYSTEM:EVENT, SYSTEM or EVENT, with shell globs in
- * either part. What globs match goes to RET_FOUND. EINVAL: the guest has no event that a glob
- * matches. */
+/* Adds to RET, with a blank before each except the first, the words of set_event for EVENTS: words
+ * separated by blanks, each SYSTEM:EVENT, SYSTEM or EVENT, with shell globs in either part. Adds
+ * the matches of globs to RET_FOUND. EINVAL: the guest has no event that a glob matches. */
 static struct hv_err *record_events_find(struct client *c, const char *events, struct hv_text *ret,
 					 struct hv_text *ret_found)
 {
@@ -119,7 +118,7 @@ static bool may_be_left_out(const struct hv_err *err)
 	return err && (err->code == EBUSY || err->code == ENODEV || err->code == EOPNOTSUPP);
 }
 
-/* Whether ERR is about the event WORD. Else the guest could not be changed, for any event. */
+/* Whether ERR is about the event WORD. Otherwise the guest could not be changed for any event. */
 static bool is_of(const struct hv_err *err, const char *word)
 {
 	const size_t len = strlen(word);
@@ -127,7 +126,7 @@ static bool is_of(const struct hv_err *err, const char *word)
 	return strncmp(err->reason, word, len) == 0 && err->reason[len] == ':';
 }
 
-/* Like record_events_switch_on(), each event by itself. */
+/* Like record_events_switch_on(), one event at a time. */
 static struct hv_err *switch_on_each(struct client *c, const char *dir, const char *found,
 				     struct hv_text *ret_notes)
 {
@@ -159,8 +158,8 @@ static struct hv_err *switch_on_each(struct client *c, const char *dir, const ch
 	return NULL;
 }
 
-/* Switches events on that globs FOUND, beside those that are on. RET_NOTES gets a line about those
- * that cannot be recorded, or not now. An error if all cannot. */
+/* Enables the events FOUND by globs, in addition to those that are on. Adds a line to RET_NOTES for
+ * each event that cannot be recorded now or ever. Fails if no event can be recorded. */
 static struct hv_err *record_events_switch_on(struct client *c, const char *dir, const char *found,
 					      struct hv_text *ret_notes)
 {
@@ -173,7 +172,7 @@ static struct hv_err *record_events_switch_on(struct client *c, const char *dir,
 	return err && err->code != ECONNRESET ? client_error("set_event", err) : err;
 }
 
-/* The second event first: if that cannot be on, nothing is. */
+/* Enables the second event first: if that fails, no event is enabled. */
 static struct hv_err *switch_pair_on(struct client *c, const char *dir, const char *pair)
 {
 	const char *end = strchr(pair, ' ') + 1;
@@ -182,9 +181,9 @@ static struct hv_err *switch_pair_on(struct client *c, const char *dir, const ch
 	return switch_on(c, dir, words);
 }
 
-/* Switches PAIRS on, lines of two events each, of which the second ends the first. RET_NOTES gets a
- * line for each pair of which one never can be recorded, or not now. If that is so of all,
- * *RET_NONE, which is NULL else, says why of the first. */
+/* Enables PAIRS: each line has an event and the event that ends it. Adds a line to RET_NOTES for
+ * each pair with an event that cannot be recorded now or ever. If that applies to all pairs,
+ * *RET_NONE is the error of the first pair, otherwise NULL. */
 static struct hv_err *record_pairs_switch_on(struct client *c, const char *dir, const char *pairs,
 					     struct hv_err **ret_none, struct hv_text *ret_notes)
 {
@@ -247,7 +246,7 @@ static struct hv_err *put_filter(struct client *c, const char *dir, char *name, 
 	return hv_err_in(client_echo(c, path, filter), "%s:%s", system, event);
 }
 
-/* Writes the filter of all events of AVAILABLE that have its name. */
+/* Writes the filter to all events of AVAILABLE that match its name. */
 static struct hv_err *put_one(const struct record_filter *f, struct client *c, const char *dir,
 			      const char *available, struct hv_text *ret_notes)
 {
@@ -278,8 +277,9 @@ static struct hv_err *put_one(const struct record_filter *f, struct client *c, c
 	return NULL;
 }
 
-/* Writes the filters of DIR's events, and empties DIR/error_log. RET_NOTES gets a line for each
- * filter that some of its events refuse. An error if all of them do, or if there are none. */
+/* Writes the filters of DIR's events, and empties DIR/error_log. Adds a line to RET_NOTES for each
+ * filter that some of its events refuse. Fails if all of them refuse it, or if it matches no
+ * events. */
 static struct hv_err *record_filters_put(const struct record_filters *s, struct client *c,
 					 const char *dir, struct hv_text *ret_notes)
 {
@@ -295,7 +295,8 @@ static struct hv_err *record_filters_put(const struct record_filters *s, struct 
 	return err;
 }
 
-/* -- what is left out ------------------------------------------------------------------------- */
+/* -- refused events
+ * ------------------------------------------------------------------------------ */
 
 struct hv_err *record_events_refused(struct client *c, const char *dir, struct hv_text *ret)
 {
@@ -331,7 +332,7 @@ static struct hv_err *add_event(const char *line, struct hv_text *ret)
 	return NULL;
 }
 
-/* The file shows a new probe behind those that were there. */
+/* The file lists a new probe after the existing ones. */
 static bool is_mark(const char *event)
 {
 	return strcmp(event, MARK_EVENT) == 0;
@@ -366,8 +367,8 @@ static struct hv_err *define(struct client *c, const char *line, struct hv_text 
 	return add_event(after.data + before.len_bytes, ret);
 }
 
-/* Defines the probes of LINES, one a line. Adds to RET, with a blank before each but the first, the
- * event of each probe that was defined, also if a later one was refused: GROUP:NAME. */
+/* Defines the probes of LINES, one per line. Adds to RET, with a blank before each except the
+ * first, the event of each defined probe, GROUP:NAME, even if a later one is refused. */
 static struct hv_err *record_probes_define(struct client *c, const char *lines, struct hv_text *ret)
 {
 	HV_AUTO_FREE char *copy = hv_strdup(lines);
@@ -444,7 +445,7 @@ void record_settings_add_probe(struct record_settings *s, const char *line)
 	hv_text_printf(&s->probes, "%s%s", s->probes.len_bytes ? "\n" : "", line);
 }
 
-/* Without any pair, whatever else is to be recorded is. */
+/* If no pair can be enabled, records the rest. */
 static struct hv_err *put_pairs(const struct record_settings *s, const struct recording *r,
 				struct hv_text *ret_notes)
 {

@@ -17,17 +17,17 @@
 #include "cli/verbs/verb.h"
 
 #define MEMORY_BYTES (2ull << 30)
-#define NR_FILES     4096 /* a trace in CTF has a file for each vCPU */
+#define NR_FILES     4096 /* a CTF trace has a file for each vCPU */
 #define SILENCE_NS   (60 * HV_NS_PER_S)
 #define LOOK_MS	     1000
 #define MESSAGE_MAX  4096
 
-/* How the child ends; libraries that give up use lower numbers. */
+/* Exit codes of the child; libraries that abort use lower numbers. */
 enum { SHOWN = 0, REFUSED = 100, CANNOT_PRINT = 101 };
 
 struct child {
 	pid_t pid;
-	int text, message; /* of pipes; owned */
+	int text, message; /* read ends of pipes; owned */
 };
 
 static void child_close(struct child *c)
@@ -50,7 +50,7 @@ static struct hv_err *confine_child(const struct report_apart *r)
 		c.dir_fd = r->dir_fd;
 	}
 	err = hv_confine(&c);
-	/* another user's process has lost what was set before */
+	/* changing to another user resets the death signal */
 	if (!err && prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
 		err = hv_err_new(errno, "PR_SET_PDEATHSIG: %s", strerror(errno));
 	return err;
@@ -66,7 +66,7 @@ static _Noreturn void become_child(const struct report_apart *r, int text, int m
 
 	dup2(text, STDOUT_FILENO);
 	dup2(null, STDIN_FILENO);
-	dup2(null, STDERR_FILENO); /* what libraries say of their last moments */
+	dup2(null, STDERR_FILENO); /* discards messages of crashing libraries */
 	if (r->prepare)
 		r->prepare(r->ctx);
 	err = confine_child(r);
@@ -116,8 +116,8 @@ static uint64_t processor_ns(pid_t pid)
 	return (uint64_t)time.tv_sec * HV_NS_PER_S + (uint64_t)time.tv_nsec;
 }
 
-/* Copies until the child ends, or nobody reads. False: the child computes and has nothing to say.
- */
+/* Copies until the child ends or the output has no reader. Returns false if the child uses CPU time
+ * without output. */
 static bool copy(const struct child *c, bool *ret_cannot_print)
 {
 	struct pollfd p = {c->text, POLLIN, 0};
@@ -144,7 +144,8 @@ static bool copy(const struct child *c, bool *ret_cannot_print)
 	}
 }
 
-/* The child wrote it, of which a file may have taken possession. */
+/* Returns the child's error message, which is untrusted because a file may have compromised the
+ * child. */
 static struct hv_err *refusal(const struct report_apart *r, const struct child *c)
 {
 	HV_AUTO_TEXT struct hv_text shown = {0};
@@ -185,7 +186,7 @@ struct hv_err *report_apart(const struct report_apart *r, bool *ret_cannot_print
 	bool has_ended;
 	int status;
 
-	/* the child is somebody else's */
+	/* the child runs as another user */
 	if (!err)
 		err = hv_capabilities_keep(HV_CAP(KILL));
 	if (c.pid <= 0 || err)

@@ -9,23 +9,24 @@
 #include "base/clock.h"
 #include "cli/verbs/verb.h"
 
-#define MUCH_BYTES  (32 << 10)
-#define DEPTH_MAX   8
-#define STRING_MAX  4096
-#define EVENT_BYTES (1u << 20) /* of an event's fields; all of one that hvtrace writes are less */
-#define NO_LOGGING  BT_LOGGING_LEVEL_NONE
+#define MUCH_BYTES (32 << 10)
+#define DEPTH_MAX  8
+#define STRING_MAX 4096
+#define EVENT_BYTES                                                                                \
+	(1u << 20) /* limit for an event's fields; all of hvtrace's events are smaller */
+#define NO_LOGGING BT_LOGGING_LEVEL_NONE
 
 struct report {
 	struct hv_text text; /* not yet printed */
-	size_t end_bytes;    /* of TEXT, where the event that is added has to end */
-	bool is_cut;	     /* it is said there */
-	bool cannot_print;   /* put_out() has said why */
+	size_t end_bytes;    /* offset in `text` where the current event must end */
+	bool is_cut;	     /* the event ends with a note that it was truncated */
+	bool cannot_print;   /* put_out() printed the reason */
 };
 
 static void add_field(struct report *r, const bt_field *field, unsigned depth);
 
-/* Whoever wrote the trace chose how many elements and members there are. Says once that some are
- * left out: what contains them ends, too. */
+/* Bounds the untrusted numbers of elements and members. Adds one note about omitted elements; the
+ * containing fields end, too. */
 static bool has_room(struct report *r)
 {
 	if (r->text.len_bytes < r->end_bytes)
@@ -54,7 +55,7 @@ static const bt_field_class_structure_member *member_at(const bt_field_class *cl
 	return bt_field_class_structure_borrow_member_by_index_const(class, i);
 }
 
-/* Whether member I is the length of the array behind it. */
+/* Whether member I is the length of the array after it. */
 static bool is_length(const bt_field_class *class, uint64_t i)
 {
 	const bt_field_class *next;
@@ -103,7 +104,7 @@ static void add_unsigned(struct hv_text *out, const bt_field *field)
 		       bt_field_integer_unsigned_get_value(field));
 }
 
-/* Of the kinds of fields that hvtrace writes. */
+/* Handles the kinds of fields that hvtrace writes. */
 static void add_field(struct report *r, const bt_field *field, unsigned depth)
 {
 	bt_field_class_type type = bt_field_get_class_type(field);
@@ -124,7 +125,7 @@ static void add_field(struct report *r, const bt_field *field, unsigned depth)
 		hv_text_add(&r->text, "?");
 }
 
-/* NULL: STRUCTURE has no member NAME of that type. */
+/* Returns NULL if STRUCTURE has no member NAME of that type. */
 static const bt_field *member(const bt_field *structure, const char *name, bt_field_class_type type)
 {
 	const bt_field *field =
@@ -150,7 +151,7 @@ static const bt_field *packet_context(const bt_event *event)
 	return bt_packet_borrow_context_field_const(bt_event_borrow_packet_const(event));
 }
 
-/* The columns are those of `trace`, as far as there are such. */
+/* Uses the columns of `trace` where they exist. */
 static void add_event(struct report *r, const bt_message *message)
 {
 	const bt_event *event = bt_message_event_borrow_event_const(message);
@@ -241,7 +242,7 @@ static bt_graph_simple_sink_component_consume_func_status consume(bt_message_ite
 
 /* The graph: the source of files -> a muxer, which sorts by time -> this sink. */
 
-/* Of the process; NULL: they are not there. */
+/* Loaded plugins; NULL: unavailable. */
 static const bt_plugin *ctf, *utils;
 
 static const bt_plugin *plugin_of(const char *name)

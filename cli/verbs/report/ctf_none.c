@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace built without libbabeltrace2. */
+/* Used in builds without libbabeltrace2. */
 #include "cli/verbs/report/ctf.h"
 
 void report_ctf_prepare(void)

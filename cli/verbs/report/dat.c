@@ -30,7 +30,7 @@ static void add_hex(struct hv_text *out, const uint8_t *bytes, size_t len)
 	hv_text_add_char(out, '"');
 }
 
-/* JSON's numbers have 53 bits. */
+/* JSON numbers are exact up to 53 bits. */
 static void add_number(struct hv_text *out, unsigned long long value, bool is_signed)
 {
 	uint64_t size = is_signed && (long long)value < 0 ? -value : value;
@@ -41,7 +41,7 @@ static void add_number(struct hv_text *out, unsigned long long value, bool is_si
 		hv_text_printf(out, is_signed ? "%lld" : "%llu", value);
 }
 
-/* Where the bytes of F are in RECORD. False: they are not all within it. */
+/* Finds the bytes of F in RECORD. Returns false if they exceed the record. */
 static bool find(const struct tep_format_field *f, const struct tep_record *record,
 		 struct hv_span *ret)
 {
@@ -123,7 +123,7 @@ static void add_function(struct hv_text *out, struct tep_handle *tep, unsigned l
 		hv_text_printf(out, "\"0x%llx\"", addr);
 }
 
-/* A member of an event of a tracer, from the field NAME. Numbers that are not there are 0. */
+/* Adds a member of a tracer's event, from the field NAME. Missing numbers are 0. */
 static void add_member(struct hv_text *out, struct tep_event *event,
 		       const struct tep_record *record, const char *key, const char *name)
 {
@@ -170,8 +170,8 @@ static void add_stack(struct hv_text *out, struct tep_event *event, const struct
 	hv_text_add(out, "]");
 }
 
-/* What stands at the end of print and raw_data. The number of raw_data is part of what was written.
- */
+/* Adds the text at the end of print and raw_data. The number of raw_data is part of the written
+ * data. */
 static void add_rest(struct hv_text *out, struct tep_event *event, const struct tep_record *record,
 		     const char *key)
 {
@@ -194,7 +194,7 @@ static void add_rest(struct hv_text *out, struct tep_event *event, const struct 
 	hv_json_add_string(out, (const char *)bytes.data, len);
 }
 
-/* False: EVENT is not one of a tracer with members of its own. */
+/* Returns false if EVENT does not belong to a tracer with separate members. */
 static bool add_tracers(struct hv_text *out, struct tep_event *event,
 			const struct tep_record *record)
 {
@@ -228,7 +228,7 @@ static void add_lost(struct hv_text *out, const struct tep_record *record)
 	hv_text_add(out, "}\n");
 }
 
-/* Adds the line of RECORD, after one of events that were lost before it. */
+/* Adds the line of RECORD, preceded by a line about lost events, if any. */
 static void report_dat_json(struct tep_handle *tep, struct tep_record *record, struct hv_text *out)
 {
 	struct tep_event *event = tep_find_event_by_record(tep, record);
@@ -253,15 +253,15 @@ static void report_dat_json(struct tep_handle *tep, struct tep_record *record, s
 #define MUCH_BYTES (32 << 10)
 
 struct report {
-	struct trace_seq text; /* not yet printed */
-	struct hv_text json;   /* likewise, instead of TEXT */
+	struct trace_seq text; /* not printed yet */
+	struct hv_text json;   /* not printed yet; instead of `text` */
 	enum report_as as;
 	size_t nr_files;
-	bool cannot_print; /* stdout took no more; put_out() has said why */
+	bool cannot_print; /* stdout failed; put_out() printed the reason */
 };
 
-/* The columns are those of `trace`. They have what a page of the file says, which is less than a
- * line of the tree: whether the preempt count is above 0, not whether it is 1 or 2. */
+/* Uses the columns of `trace`. A page of the file has less information than a line of the tree:
+ * only whether the preempt count is above 0. */
 static void add_event(struct report *r, struct tep_handle *tep, struct tep_record *record)
 {
 	if (record->missed_events > 0)
@@ -272,13 +272,13 @@ static void add_event(struct report *r, struct tep_handle *tep, struct tep_recor
 	tep_print_event(tep, &r->text, record, "%16s-%-7d [%03d] %s %6.1000d: %s: %s",
 			TEP_PRINT_COMM, TEP_PRINT_PID, TEP_PRINT_CPU, TEP_PRINT_LATENCY,
 			TEP_PRINT_TIME, TEP_PRINT_NAME, TEP_PRINT_INFO);
-	/* Marks and stacks end with a newline of their own, other texts do not. */
+	/* Marks and stacks end with a newline; other texts do not. */
 	while (r->text.len && r->text.buffer[r->text.len - 1] == '\n')
 		r->text.len--;
 	trace_seq_putc(&r->text, '\n');
 }
 
-/* Names and texts are the guest's. No character is one that a terminal acts on. */
+/* Removes control characters from the guest's names and texts. */
 static void clean(char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -315,7 +315,7 @@ static int take_event(struct tracecmd_input *input, struct tep_record *record, i
 	return r->text.len < MUCH_BYTES ? 0 : put(r);
 }
 
-/* Reads the heads of FDS. What was opened is the caller's to close, also on failure. */
+/* Reads the heads of FDS. The caller closes all opened inputs, also on failure. */
 static struct hv_err *open_all(const char *const *paths, const int *fds, size_t nr,
 			       struct tracecmd_input **ret)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace built without libtracecmd. */
+/* Used in builds without libtracecmd. */
 #include "cli/verbs/report/dat.h"
 
 struct hv_err *report_dat(const char *const *paths, const int *fds hv_unused, size_t nr hv_unused,

@@ -14,11 +14,11 @@
 #include "vmm/minivm/sandbox.h"
 #include "vmm/warden/far.h"
 
-#define LAST_NS                                                                                    \
-	(20 * HV_NS_PER_S) /* for which processes of a session that is over are waited for */
+#define LAST_NS (20 * HV_NS_PER_S) /* limit for waiting for the processes of an ended session */
 #define LOOK_MS 5
 #define LINES_MAX                                                                                  \
-	100 /* that a service says before the session begins; it parses what guests wrote */
+	100 /* limit for lines of a service before the session begins; it parses the guest's data  \
+	     */
 
 struct run_session {
 	struct hv_minivm *vm;
@@ -28,11 +28,11 @@ struct run_session {
 	int up_fd;     /* closed when the machine has ended */
 	struct service_child service;
 	bool has_begun;
-	unsigned nr_lines; /* of the service's, so far */
-	int status;	   /* of the service, when it has ended */
+	unsigned nr_lines; /* lines received from the service */
+	int status;	   /* exit status of the service */
 };
 
-/* Both ends of a connection. */
+/* Creates both ends of a connection. */
 static struct hv_err *connect_ends(int flags, int ret[2])
 {
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ret) != 0)
@@ -66,7 +66,7 @@ struct hv_err *run_session_new(struct hv_minivm *o, const struct service_config 
 	machine.client_fd = client[1];
 	machine.end_fd = up[1];
 	in.machine = &machine;
-	/* The warden is left to this process if the service dies. */
+	/* If the service dies, this process becomes the warden's parent. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (!err)
 		err = service_fork(&in, &s->service);
@@ -97,14 +97,14 @@ int run_session_take_client(struct run_session *s)
 	return hv_take_fd(&s->client_fd);
 }
 
-/* The machine has ended; a service that waits for its kernel waits no more. */
+/* The machine has ended; stops a service that waits for its kernel. */
 static void machine_ended(struct run_session *s)
 {
 	hv_close_at(&s->up_fd);
 	s->up_fd = -1;
 }
 
-/* Takes all lines that have come. */
+/* Handles all available lines. */
 static struct hv_err *hear(struct run_session *s, void (*ready)(void *ctx, const char *line),
 			   void *ctx, void (*tell)(const char *line))
 {
@@ -129,7 +129,7 @@ static struct hv_err *hear(struct run_session *s, void (*ready)(void *ctx, const
 	return NULL;
 }
 
-/* False: there will be no more questions. */
+/* Returns false if there will be no more requests. */
 static bool answer(struct run_session *s, struct hv_far *far)
 {
 	HV_AUTO_MESSAGE struct hv_message question = {0};
@@ -141,7 +141,7 @@ static bool answer(struct run_session *s, struct hv_far *far)
 	return err == NULL;
 }
 
-/* Waits for the children. False: not all have ended in time. */
+/* Waits for the children. Returns false if some have not ended in time. */
 static bool reap(struct run_session *s)
 {
 	uint64_t until_ns = hv_now_ns() + LAST_NS;
@@ -164,7 +164,7 @@ static bool has_ended(const struct run_session *s)
 	return poll(&fd, 1, 0) > 0;
 }
 
-/* After the last question. */
+/* Call it after the last request. */
 static struct hv_err *how_it_ended(struct run_session *s)
 {
 	bool have_ended = reap(s);
@@ -210,7 +210,7 @@ struct hv_err *run_session_serve(struct run_session *s, struct hv_guest *guest,
 	}
 	hv_far_free(far);
 	hv_guest_end_stop(guest);
-	/* The service reports after its warden has left. */
+	/* The service reports after its warden has exited. */
 	while (!err && !s->has_begun)
 		if (poll(&(struct pollfd){s->service.report_fd, POLLIN, 0}, 1, -1) > 0)
 			err = hear(s, ready, ctx, tell);

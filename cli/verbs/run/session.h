@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The session of a machine of `hvtrace run`, as its VMM sees it: the service, which parses what the
- * guest wrote, and its warden, which has root's rights, are other processes. This one does for the
- * warden what it asks of the guest (vmm/warden/far.h).
- * Leaves to others: the machine (vmm/minivm/), the service (cli/service/). */
+/* The session of a machine of `hvtrace run`, from the VMM's side. The service, which parses the
+ * guest's data, and its warden, which has root's rights, are separate processes. This process
+ * answers the warden's requests about the guest (vmm/warden/far.h). vmm/minivm/ is the machine,
+ * cli/service/ the service. */
 #pragma once
 
 #include "cli/service/service.h"
@@ -10,19 +10,20 @@
 
 struct run_session;
 
-/* Forks the service. To be called while this process has its rights and one thread. CONFIG without
- * machine; borrows O, and what CONFIG points to. */
+/* Forks the service. Call it while this process has its rights and one thread. CONFIG must have no
+ * machine. Borrows O and the objects that CONFIG points to. */
 struct hv_err *run_session_new(struct hv_minivm *o, const struct service_config *config,
 			       unsigned from_boot, struct run_session **ret) hv_must_use;
-/* Gives up the rights of this process, which has one thread still (vmm/minivm/sandbox.h). */
+/* Gives up the rights of this process, which must still have one thread (vmm/minivm/sandbox.h). */
 struct hv_err *run_session_enter_sandbox(struct run_session *s) hv_must_use;
-/* This process's connection to the service, as a client. The caller closes it. */
+/* Returns this process's connection to the service, as a client. The caller closes it. */
 int run_session_take_client(struct run_session *s);
-/* Answers what is asked of GUEST until the session is over. READY(CTX, LINE): it has begun; LINE
- * describes it. TELL(LINE): a line for the user. An error before that: it has not begun. After
- * that: the session did not end by a detach or with the machine. */
+/* Answers requests about GUEST until the session ends. Calls READY(CTX, LINE) when it has begun,
+ * with a line that describes it, and the last callback for lines to the user. An error before
+ * READY: the session did not begin. An error afterwards: it ended neither by a detach nor with the
+ * machine. */
 struct hv_err *run_session_serve(struct run_session *s, struct hv_guest *guest,
 				 void (*ready)(void *ctx, const char *line), void *ctx,
 				 void (*tell)(const char *line)) hv_must_use;
-/* Waits for the processes of the session, which end now. NULL is fine. */
+/* Waits for the ending processes of the session. S may be NULL. */
 void run_session_free(struct run_session *s);

@@ -10,7 +10,7 @@
 #include "cli/client.h"
 #include "cli/terminal.h"
 
-#define TURN_MS	 100 /* how often the thread looks whether the machine has ended */
+#define TURN_MS	 100 /* interval of checks for the machine's end */
 #define DRAIN_MS 300 /* longer than a reader waits for records that are being written */
 
 struct run_trace {
@@ -18,7 +18,7 @@ struct run_trace {
 	struct run_trace_config config;
 	struct client client;
 	int output_fd;
-	ssize_t (*put)(int fd, const void *bytes, size_t len_bytes); /* into output_fd */
+	ssize_t (*put)(int fd, const void *bytes, size_t len_bytes); /* writes to output_fd */
 	pthread_t thread;
 	unsigned has_thread;
 	struct hv_err *error;
@@ -66,7 +66,7 @@ static struct hv_err *write_out(struct run_trace *t, struct hv_span data)
 	return NULL;
 }
 
-/* *RET_MORE is 0 if nothing came within WAIT_MS. */
+/* Sets *RET_MORE to 0 if no data arrived within WAIT_MS. */
 static struct hv_err *write_some(struct run_trace *t, uint32_t handle, uint32_t wait_ms,
 				 unsigned *ret_more)
 {
@@ -118,7 +118,7 @@ static struct hv_err *trace(struct run_trace *t)
 	let_run(t);
 	if (!err && t->config.output_path)
 		err = write_trace(t, handle);
-	/* The session ended by `hvtrace detach`. What was traced until then is written. */
+	/* `hvtrace detach` ended the session. The earlier events are written. */
 	if (err && err->code == ECONNRESET && !has_ended(t, 0)) {
 		hv_err_free(err);
 		err = NULL;
@@ -155,7 +155,8 @@ struct hv_err *run_trace_new(struct hv_minivm *o, const struct run_trace_config 
 		return hv_err_new(errno, "%s: %s", config->output_path, strerror(errno));
 	}
 	t->put = t->output_fd >= 0 && isatty(t->output_fd) ? terminal_write : write;
-	/* A write to a pipe without a reader fails at once. A reader may be slow. */
+	/* Writes to a pipe without a reader must fail immediately, and a slow reader must not make
+	 * them fail. */
 	if (t->output_fd >= 0)
 		fcntl(t->output_fd, F_SETFL, fcntl(t->output_fd, F_GETFL) & ~O_NONBLOCK);
 	*ret = t;

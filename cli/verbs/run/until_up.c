@@ -8,7 +8,7 @@
 #include "kernel/early.h"
 #include "kernel/kernel.h"
 
-#define LOOK_FIRST_MS 100 /* first look for a kernel; each next one waits twice as long */
+#define LOOK_FIRST_MS 100 /* delay before the first check for a kernel; doubles with each check */
 #define LOOK_LAST_MS  1600
 #define SILENT_NS     (30 * HV_NS_PER_S)
 
@@ -34,7 +34,7 @@ static void keep_last(struct wait *w, struct hv_err *err)
 	w->last = err;
 }
 
-/* Says once that the kernel is not up, when it is time to. */
+/* Reports once that the kernel is not up, after a delay. */
 static void say_if_late(struct wait *w)
 {
 	HV_AUTO_FREE char *line = NULL;
@@ -49,7 +49,7 @@ static void say_if_late(struct wait *w)
 	w->say(w->ctx, line);
 }
 
-/* False: the machine ended before. */
+/* Returns false if the machine ended first. */
 static bool wait_for_kernel(struct wait *w)
 {
 	HV_AUTO_KERNEL struct hv_kernel *kernel = NULL;

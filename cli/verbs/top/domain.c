@@ -10,11 +10,11 @@
 #include "cli/session_stat.h"
 
 #define NAME_MAX_BYTES 64
-#define ANSWER_S       10    /* for a look */
-#define WAITS_PPM      20000 /* of a vCPU's time: what takes more is not measured */
+#define ANSWER_S       10    /* limit for a look */
+#define WAITS_PPM      20000 /* of a vCPU's time: waits are not measured if they cost more */
 
-/* Functions of which every kernel has some: files, network, memory, tasks, and those that wait.
- * None is called so often that counting it costs much. */
+/* Functions that exist in every kernel: files, network, memory, tasks, and functions that wait.
+ * Counting them costs little, because they are called rarely enough. */
 static const char *const usual[] = {
 	"do_sys_openat2",    "vfs_read",
 	"vfs_write",	     "vfs_fsync_range",
@@ -65,8 +65,8 @@ static char *path_of(const struct top_domain *d, const char *file)
 	return hv_format("%s/%s", d->dir, file);
 }
 
-/* Returns the functions in the session's set_ftrace_filter, with a newline after each. Empty: it
- * has none. */
+/* Returns the functions in the session's set_ftrace_filter, each with a newline. Empty: no
+ * filter. */
 static struct hv_err *session_filter(struct top_domain *d, struct hv_text *ret)
 {
 	HV_AUTO_TEXT struct hv_text text = {0};
@@ -77,7 +77,7 @@ static struct hv_err *session_filter(struct top_domain *d, struct hv_text *ret)
 	hv_text_add(ret, "");
 	for (char *line = strtok_r(text.data, "\n", &rest); line;
 	     line = strtok_r(NULL, "\n", &rest)) {
-		line[strcspn(line, " ")] = '\0'; /* the module */
+		line[strcspn(line, " ")] = '\0'; /* removes the module */
 		/* "#### all functions enabled ####", and FUNC:COMMAND */
 		if (*line && *line != '#' && !strchr(line, ':'))
 			hv_text_printf(ret, "%s\n", line);
@@ -85,7 +85,7 @@ static struct hv_err *session_filter(struct top_domain *d, struct hv_text *ret)
 	return err;
 }
 
-/* Those of the usual functions that this kernel has. */
+/* Sets the filter to the usual functions that this kernel has. */
 static struct hv_err *put_usual(struct top_domain *d)
 {
 	HV_AUTO_FREE char *path = path_of(d, "set_ftrace_filter");
@@ -126,7 +126,7 @@ static struct hv_err *put_filter(struct top_domain *d, const char *functions)
 	return put_usual(d);
 }
 
-/* Whether the session has a profile of its own. */
+/* Whether the session is already profiled. */
 static struct hv_err *is_profiled(struct top_domain *d, bool *ret)
 {
 	HV_AUTO_TEXT struct hv_text enabled = {0};
@@ -137,10 +137,11 @@ static struct hv_err *is_profiled(struct top_domain *d, bool *ret)
 	return err;
 }
 
-/* The instance goes with the connection, so the guest is put back whatever ends this process. */
+/* The instance ends with the connection, so the guest is restored when this process ends for any
+ * reason. */
 static struct hv_err *make_instance(struct top_domain *d)
 {
-	static unsigned nr; /* a domain may have been named twice */
+	static unsigned nr; /* distinguishes several uses of one domain */
 	HV_AUTO_FREE char *dir = hv_format("instances/top-%d-%u", (int)getpid(), ++nr);
 	struct hv_err *err = client_mkdir(client_of(d), dir, CLIENT_DIR_OURS);
 
@@ -182,8 +183,8 @@ static struct hv_err *end_profile(struct top_domain *d)
 	return err;
 }
 
-/* A session whose settings forbid a profile is shown without functions, unless the user has asked
- * for some. */
+/* Shows a session whose settings forbid a profile without functions, unless the user requested
+ * functions. */
 static struct hv_err *try_profile(struct top_domain *d, const char *functions)
 {
 	struct hv_err *err = begin_profile(d, functions);
@@ -228,7 +229,7 @@ struct hv_err *top_domain_open(struct top_domain *d, const struct cli *cli, cons
 	d->spec = spec;
 	if (!err)
 		err = in_domain_of(d, ask_whom(d));
-	/* It is root's alone; who has no rights sees no exits. */
+	/* Only root can open it; unprivileged users see no exits. */
 	if (!err)
 		d->exits = kvm_exits_open(KVM_DEBUGFS, d->vmm);
 	return err;

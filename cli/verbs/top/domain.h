@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A domain that `hvtrace top` shows: its session, the profile of its functions, and what it has
- * counted at the last two looks.
- * Leaves to others: the order of functions (top_table.h), the text (top_text.h). */
+/* A domain that `hvtrace top` shows: its session, the profile of its functions, and the counters of
+ * the last two looks. top/table.h sorts functions; top/text.h formats them. */
 #pragma once
 
 #include "cli/verbs/own_session.h"
@@ -9,16 +8,17 @@
 #include "cli/verbs/top/waits.h"
 
 struct top_domain {
-	const char *spec; /* borrowed; as the user named the domain */
-	char *name;	  /* owned; a terminal can show it */
+	const char *spec; /* borrowed; the user's name for the domain */
+	char *name;	  /* owned; sanitised for a terminal */
 	struct own_session session;
-	char *dir; /* owned; with the profile: an instance, or "": the top; NULL: no functions */
+	char *dir; /* owned; directory of the profile: an instance, or "" for the top; NULL: no
+		      functions */
 	bool dir_is_ours;
-	char *no_functions; /* owned; why there are none */
-	char *ended;	    /* owned; why it is not looked at any more; NULL: it is */
+	char *no_functions; /* owned; why functions are missing */
+	char *ended;	    /* owned; why the domain is no longer examined; NULL: it is */
 	uint64_t nr_vcpus;
 	pid_t vmm;
-	int exits; /* fd, for kvm_exits_read(); -1: there is none */
+	int exits; /* fd, for kvm_exits_read(); -1: not available */
 	struct top_waits waits;
 	struct top_look before, now;
 };
@@ -28,18 +28,18 @@ struct top_domain {
 	}
 void top_domain_deinit(struct top_domain *d);
 
-/* Finds or begins the session of the domain SPEC. */
+/* Finds or starts the session of the domain SPEC. */
 struct hv_err *top_domain_open(struct top_domain *d, const struct cli *cli,
 			       const char *spec) hv_must_use;
-/* Has the functions profiled that FUNCTIONS names (globs with blanks between, for an instance).
- * NULL: those that are profiled already, or of the session's set_ftrace_filter, or else some that
- * tell much and cost little. Needs no rights. */
+/* Profiles FUNCTIONS (globs separated by blanks, in an instance). NULL: keeps an existing profile,
+ * or uses the session's set_ftrace_filter, or else selects functions that are informative and
+ * cheap. Needs no rights. */
 struct hv_err *top_domain_begin(struct top_domain *d, const char *functions) hv_must_use;
-/* Measures from now on how long tasks wait for a vCPU, unless tracing takes too much for that. */
+/* Starts measuring how long tasks wait for a vCPU, unless that would cost too much. */
 struct hv_err *top_domain_begin_waits(struct top_domain *d) hv_must_use;
-/* To be called some times a second between looks. */
+/* Call it a few times a second between looks. */
 void top_domain_turn(struct top_domain *d);
-/* Looks again. If the domain cannot be looked at, it has ended. */
+/* Looks again. If that fails, the domain has ended. */
 void top_domain_look(struct top_domain *d);
-/* Puts everything back. */
+/* Restores all settings. */
 struct hv_err *top_domain_close(struct top_domain *d) hv_must_use;

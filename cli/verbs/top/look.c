@@ -8,13 +8,13 @@
 #define NS_PER_US 1e3
 #define CALL_NS	  26 /* of a profiled call and its return; bench/results/stubs.md */
 
-/* A count that is less than before began anew. */
+/* A counter that is lower than before was reset. */
 static uint64_t grown(uint64_t before, uint64_t now)
 {
 	return now >= before ? now - before : now;
 }
 
-/* A part of a vCPU's time in percent. */
+/* Returns a part of a vCPU's time in percent. */
 static double percent(double ns, double seconds)
 {
 	return ns / (seconds * HV_NS_PER_S) * 100;
@@ -29,7 +29,7 @@ static uint64_t calls_of(const struct top_look *l)
 	return sum;
 }
 
-/* Nobody waited: both stay unknown. */
+/* If no task waited, both values stay unknown. */
 static void add_waits(const struct hv_wait_times *before, const struct hv_wait_times *now,
 		      struct top_rates *ret)
 {

@@ -18,11 +18,11 @@
 
 struct top_screen {
 	SCREEN *screen;
-	FILE *out; /* owned; what ncurses writes is not text to filter */
+	FILE *out; /* owned; bypasses the filter, because ncurses writes escape sequences */
 	struct terminal_guard *guard;
 };
 
-/* Adds what the terminal needs for CAPABILITY, if it has it. */
+/* Appends the terminal's sequence for CAPABILITY, if it has one. */
 static void add_bytes(struct hv_text *t, const char *capability)
 {
 	const char *bytes = tigetstr(capability);
@@ -31,7 +31,7 @@ static void add_bytes(struct hv_text *t, const char *capability)
 		hv_text_add(t, bytes);
 }
 
-/* What leaves the screen that ncurses has entered, and shows the cursor. */
+/* Guards with the sequences that show the cursor and leave ncurses' screen. */
 static bool start_guard(struct top_screen *s)
 {
 	HV_AUTO_TEXT struct hv_text bytes = {0};
@@ -112,7 +112,7 @@ unsigned top_screen_lines(const struct top_screen *s hv_unused)
 	return LINES > 1 ? (unsigned)LINES - 1 : 0;
 }
 
-/* Heads of columns begin with DOMAIN. */
+/* Column heads begin with DOMAIN. */
 static void show_line(int y, const char *line, size_t len, bool is_head)
 {
 	if (is_head)
@@ -145,7 +145,7 @@ int top_screen_key(struct top_screen *s hv_unused, int wait_ms)
 	struct pollfd keys = {STDIN_FILENO, POLLIN, 0};
 	int key;
 
-	/* getch() does not tell a terminal that has gone from one on which nobody types. */
+	/* getch() cannot distinguish a vanished terminal from a missing key. */
 	if (poll(&keys, 1, wait_ms) > 0 && (keys.revents & (POLLHUP | POLLERR | POLLNVAL)))
 		return TOP_KEY_GONE;
 	timeout(0);

@@ -48,8 +48,8 @@ void top_counts_join(struct top_counts *c)
 	c->nr = nr;
 }
 
-/* Makes room for one more. The counts of several vCPUs are mostly of the same functions, so joining
- * them makes room; it is worth its time if there is much. */
+/* Makes room for one more entry. Most vCPUs have the same functions, so joining their counters
+ * frees entries; it pays off only for long lists. */
 static void make_room(struct top_counts *c)
 {
 	if (c->nr < c->room)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The functions that `hvtrace top` shows: what became of their counts in an interval, and in which
- * order they are shown. Pure.
- * Leaves to others: where the counts are from (cli/profile.h), the text (top_text.h). */
+/* The functions that `hvtrace top` shows: the changes of their counters in an interval, and their
+ * order. cli/profile.h reads the counters; top/text.h formats them. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +9,7 @@
 
 #include "cli/profile.h"
 
-#define TOP_COUNTS_MAX (1u << 16) /* functions of a domain that are surely counted */
+#define TOP_COUNTS_MAX (1u << 16) /* at least this many functions of a domain are counted */
 
 struct top_count {
 	char name[PROFILE_NAME_MAX + 1];
@@ -18,44 +17,43 @@ struct top_count {
 	double time_us;
 };
 
-/* Zero-initialised it is empty and valid. */
+/* Zero-initialised is empty and valid. */
 struct top_counts {
-	struct top_count *list; /* owned; after top_counts_join() sorted by name */
+	struct top_count *list; /* owned; sorted by name after top_counts_join() */
 	size_t nr, room;
-	bool is_full; /* no more are counted */
+	bool is_full; /* no further functions are counted */
 };
 void top_counts_deinit(struct top_counts *c);
 void top_counts_clear(struct top_counts *c); /* empties it and keeps the memory */
-/* Adds the counts of a function on a vCPU. More bytes of NAME than PROFILE_NAME_MAX are left out.
- */
+/* Adds the counters of a function on one vCPU. Truncates NAME to PROFILE_NAME_MAX bytes. */
 void top_counts_add(struct top_counts *c, const char *name, uint64_t hits, double time_us);
-/* Makes one count of those of a name. */
+/* Merges the counters of equal names. */
 void top_counts_join(struct top_counts *c);
 
 enum top_key { TOP_BY_TIME, TOP_BY_HITS, TOP_BY_AVERAGE, TOP_BY_NAME, TOP_BY_DOMAIN };
-/* False: NAME ("time", "hits", "average", "name", "domain") is not a key. */
+/* Parses "time", "hits", "average", "name" or "domain". Returns false for other names. */
 bool top_key_parse(const char *name, enum top_key *ret);
 const char *top_key_name(enum top_key key);
 
 struct top_row {
-	size_t domain; /* its number */
+	size_t domain; /* its index */
 	const char *name;
-	uint64_t hits; /* in the interval; at least 1, or TIME_US is more than 0 */
+	uint64_t hits; /* in the interval; at least 1, or time_us is above 0 */
 	double time_us;
 };
 double top_row_average_us(const struct top_row *row);
 
-/* Zero-initialised it is empty and valid. */
+/* Zero-initialised is empty and valid. */
 struct top_table {
-	struct top_row *rows; /* owned; their names are of the counts NOW */
+	struct top_row *rows; /* owned; the names belong to the counts NOW */
 	size_t nr;
 };
 void top_table_deinit(struct top_table *t);
 void top_table_clear(struct top_table *t);
-/* Adds the functions of DOMAIN whose counts have changed. Both counts are joined; NOW outlives the
- * rows. A count that is less than before began anew meanwhile. */
+/* Adds the functions of DOMAIN whose counters changed. Both counts must be joined; NOW must outlive
+ * the rows. A counter that is lower than before was reset in between. */
 void top_table_add(struct top_table *t, size_t domain, const struct top_counts *before,
 		   const struct top_counts *now);
-/* The largest first; names and domains from A on. REVERSED is 0 or 1: the other way. Rows that are
- * equal in KEY are in the order of domains and names. */
+/* Sorts by KEY, largest first, but names and domains alphabetically. REVERSED (0 or 1) reverses the
+ * order. Rows with equal KEY are sorted by domain and name. */
 void top_table_sort(struct top_table *t, enum top_key key, unsigned reversed);

@@ -12,7 +12,7 @@
 #define EXITS_WIDTH   7
 #define WHY_MAX_BYTES 256
 
-/* A percentage, or "-" where it is not known. */
+/* Adds a percentage, or "-" if it is unknown. */
 static void add_percent(struct hv_text *t, double value)
 {
 	if (value < 0)
@@ -21,7 +21,7 @@ static void add_percent(struct hv_text *t, double value)
 		hv_text_printf(t, " %*.2f", NUMBER_WIDTH, value);
 }
 
-/* In units, or "-" where it is not known. */
+/* Adds a count with a unit prefix, or "-" if it is unknown. */
 static void add_count(struct hv_text *t, double value, int width)
 {
 	if (value < 0)
@@ -105,7 +105,7 @@ static void put(json_object *o, const char *key, json_object *value)
 	json_object_object_add(o, key, value);
 }
 
-/* With three places. NULL where it is not known. */
+/* Rounds to three decimals. Returns NULL if it is unknown. */
 static json_object *number(double value)
 {
 	char text[64];

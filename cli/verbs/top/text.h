@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What `hvtrace top` shows, as lines and as JSON.
- * Leaves to others: where it goes. */
+/* Formats the display of `hvtrace top` as lines and as JSON. */
 #pragma once
 
 #include "base/text.h"
@@ -9,14 +8,14 @@
 struct top_view {
 	struct top_domain *domains;
 	size_t nr_domains;
-	struct top_table table; /* of all of them, sorted */
+	struct top_table table; /* rows of all domains, sorted */
 	enum top_key key;
 	unsigned reversed;
-	unsigned rows_max;  /* functions that are shown */
-	unsigned has_waits; /* for a vCPU, are wanted */
+	unsigned rows_max;  /* limit for functions */
+	unsigned has_waits; /* show waits for a vCPU */
 };
 
-/* A table of domains, and, if there is any, one of functions. Each line ends with a newline. */
+/* A table of domains and, if there are any, one of functions. Each line ends with a newline. */
 void top_text_lines(const struct top_view *v, struct hv_text *ret);
-/* One line with one object. AT_MS: the time, since 1970. */
+/* One line with one object. AT_MS: wall clock, ms since the epoch. */
 void top_text_json(const struct top_view *v, uint64_t at_ms, struct hv_text *ret);

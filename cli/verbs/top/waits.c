@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "latency/wait_export.h"
 
-#define BUFFER_KB  "4096" /* of a vCPU: what comes between two takes */
-#define MANY_READS 32	  /* in a take: there may be more */
+#define BUFFER_KB  "4096" /* per vCPU: for the events between two takes */
+#define MANY_READS 32	  /* in a take: there may be more events */
 #define TAKES_MAX  16
 #define SWITCH	   "sched:sched_switch"
 #define WAKING	   "sched:sched_waking"
@@ -20,7 +20,7 @@ void top_waits_deinit(struct top_waits *w)
 	free(w->why);
 }
 
-/* A kernel without the last event does not tell of the first waits of new tasks. */
+/* Kernels without the last event do not report the first waits of new tasks. */
 static struct hv_err *find_events(struct client *c, struct hv_text *ret)
 {
 	HV_AUTO_TEXT struct hv_text available = {0};
@@ -32,7 +32,7 @@ static struct hv_err *find_events(struct client *c, struct hv_text *ret)
 	return err;
 }
 
-/* An event that can never be recorded is left out by the service. */
+/* The service omits events that can never be recorded. */
 static struct hv_err *put_events(struct top_waits *w, struct client *c)
 {
 	HV_AUTO_FREE char *path = hv_format("%s/set_event", w->recording.dir);
