@@ -5,11 +5,9 @@
  *
  *   FREE --attach--> ATTACHING --> ATTACHED --detach--> FREE
  *                        |            |
- *                        +--- dies ---+--> LEFT --recover--> RECOVERING -->
- *                        FREE
+ *                        +-- dies ----+--> LEFT --recover--> RECOVERING --> FREE
  *                                           |
- *                                           +-- the VMM
- *                                           ends --> GONE
+ *                                           +-- the VMM ends --> GONE
  *
  * If only the service dies, its warden recovers immediately.
  *

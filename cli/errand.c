@@ -17,8 +17,7 @@
 #define SOCKET_FD 3
 #define LAST_FD	  ERRAND_KEEP_FD
 
-/* -- the helper process
- * ------------------------------------------------------------------------- */
+/* -- the helper process ----------------------------------------------------------------------- */
 
 static struct hv_err *refused(int code)
 {
@@ -126,8 +125,7 @@ static _Noreturn void become(const struct errand_config *config, int socket)
 	_exit(err != NULL);
 }
 
-/* -- the requesting process
- * --------------------------------------------------------------------- */
+/* -- the requesting process ------------------------------------------------------------------- */
 
 int errand_do(struct errand *e, uint32_t kind, const char *name, int *ret_fd)
 {

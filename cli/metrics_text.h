@@ -17,8 +17,7 @@ struct metrics_domain {
 	const char *name, *id; /* borrowed */
 	json_object *stat;     /* cli/session_stat.h; NULL: the session does not answer */
 	bool is_profiled, has_time, has_waits;
-	struct metrics_function
-		functions[METRICS_FUNCTIONS_MAX]; /* in the order of the config's functions */
+	struct metrics_function functions[METRICS_FUNCTIONS_MAX]; /* in the config's order */
 	struct vcpu_time time;
 	struct metrics_waits waits;
 };

@@ -55,8 +55,7 @@ static bool take_session(struct hv_span *rest, struct rundir_info *ret)
 	return true;
 }
 
-/* -- in the errand process
- * ----------------------------------------------------------------------- */
+/* -- in the errand process -------------------------------------------------------------------- */
 
 /* Does not block: a service that accepts no connections must not delay the others. */
 static struct hv_err *connect_at_once(const struct rundir_info *info, int *ret)
@@ -111,8 +110,7 @@ struct hv_err *sessions_run(const char *run_dir, const struct hv_message *what,
 	return NULL;
 }
 
-/* -- in the unprivileged process
- * ----------------------------------------------------------------- */
+/* -- in the unprivileged process -------------------------------------------------------------- */
 
 struct hv_err *sessions_list(struct errand *e, struct rundir_info **ret, size_t *ret_nr)
 {

@@ -35,8 +35,7 @@ struct guard {
 	int notify_fd;
 };
 
-/* -- in the process that answers one call
- * ------------------------------------------------------- */
+/* -- in the process that answers one call ----------------------------------------------------- */
 
 /* The caller's directories, opened before this process enters the caller's namespaces. */
 struct place {
@@ -66,8 +65,7 @@ static int bind_there(const struct place *p, const char *source, const char *tar
 	return 0;
 }
 
-/* -- in the guard
- * ------------------------------------------------------------------------------- */
+/* -- in the guard ----------------------------------------------------------------------------- */
 
 /* Copies the string at ADDRESS of the memory FD, at most MAX - 1 bytes. */
 static bool read_string(int fd, uint64_t address, char *ret, size_t max)
@@ -209,8 +207,7 @@ static _Noreturn void run(struct guard *g, int socket)
 	_exit(0);
 }
 
-/* -- in the process that gets the filter
- * -------------------------------------------------------- */
+/* -- in the process that gets the filter ------------------------------------------------------ */
 
 /* Forks a grandchild, so that no program finds a child that it did not start. */
 static struct hv_err *fork_guard(struct guard *g, const int sockets[2])

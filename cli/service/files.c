@@ -621,8 +621,7 @@ void files_abandon_all(struct peer *p)
 			abandon_file(&p->files[i]);
 }
 
-/* -- directories that belong to a connection
- * ----------------------------------------------------- */
+/* -- directories that belong to a connection -------------------------------------------------- */
 
 /* Logs a persistent error once, when the client disconnects. */
 static void remove_orphans(struct service *s, bool first)

@@ -226,7 +226,7 @@ static void check_clock(struct findings *f, struct hv_kernel *k)
 	hv_clock_free(clock);
 }
 
-/* The changes of a session would hide the guest's use of ftrace. */
+/* Changes of a session hide the answer, which is then unknown. */
 static void check_guest_ftrace(struct findings *f, const struct hv_kernel *k, bool is_patched)
 {
 	HV_AUTO_TEXT struct hv_text reasons = {0};
@@ -323,7 +323,7 @@ static struct hv_err *look_at_irqs(struct findings *f, const struct hv_kernel *k
 	return NULL;
 }
 
-/* The changes of a session would hide the sections. */
+/* Changes of a session hide the answer, which is then unknown. */
 static void check_sections(struct findings *f, const struct hv_kernel *k, bool is_patched)
 {
 	static const struct {
@@ -377,8 +377,7 @@ static struct hv_err *look_for_changes(struct hv_guest *guest, struct hv_kernel 
 		return NULL;
 	if (!hv_guest_info(guest)->region_to_make_bytes)
 		err = hv_session_has_left(guest, k, &has_left);
-	if (err &&
-	    err->code == ENODEV) { /* no region, so no changes; an earlier row reports that */
+	if (err && err->code == ENODEV) { /* no region, so no changes; reported above */
 		hv_err_free(err);
 		err = NULL;
 	}

@@ -24,7 +24,7 @@
 #define DEVS_MAX     16
 #define OWN_FILES    512 /* sockets, connections, and temporarily open files */
 #define FILES_OF_DEV 256
-#define FILES_EACH   4096 /* more than a stream has vCPUs */
+#define FILES_EACH   4096 /* limit per stream, which has at most that many vCPUs */
 #define INS_MAX	     (2 + DEVS_MAX)
 
 struct collect {
@@ -171,7 +171,8 @@ static struct hv_err *open_dir(struct collect *c)
 	return NULL;
 }
 
-/* Frames that do not match these sockets arrive on the UDP sockets. */
+/* Opens AF_XDP sockets for the devices. Frames that do not reach these sockets arrive on the UDP
+ * sockets. */
 static void open_devs(struct collect *c, const struct hv_stream_at *at)
 {
 	for (unsigned i = 0; i < c->nr_devs; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace hist: shows how long calls of a function take, and how long an event is from the event
+/* hvtrace hist: shows how long calls of a function take, or the time between an event and the event
  * that ends it. Works like record with the format histogram. */
 #include <limits.h>
 #include <string.h>

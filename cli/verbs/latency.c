@@ -428,8 +428,7 @@ static struct hv_err *leave_rights(void)
 {
 	struct hv_confinement c = {
 		.may = HV_MAY_START | HV_MAY_READ,
-		.readable =
-			{"/proc"}, /* for later threads, and for threads that took a vCPU's CPU */
+		.readable = {"/proc"}, /* later threads, and takers of a vCPU's CPU */
 		.dir_fd = -1,
 	};
 

@@ -24,7 +24,8 @@ void latency_calls_want(struct latency_calls *l, const char *glob)
 }
 
 /* If the host's share of calls is unavailable, records the calls anyway. A guest has no steal time
- * unless KVM provides it, and the guest may use the functions in which tasks leave the CPU. */
+ * unless KVM provides it, and the guest's own ftrace may use the functions in which tasks leave the
+ * CPU. */
 static struct hv_err *start_graph(const struct recording *r, char **ret_no_host)
 {
 	struct hv_err *err = recording_set(r, HOST_TIME, "1");

@@ -299,8 +299,7 @@ void latency_add_command(struct hv_text *out, const struct latency_report *r,
 
 #define REASONS_SHOWN 4
 
-/* -- takers of a CPU
- * ----------------------------------------------------------------------------- */
+/* -- takers of a CPU -------------------------------------------------------------------------- */
 
 static const char *word_taker(enum hv_taker_kind kind)
 {

@@ -115,8 +115,7 @@ struct hv_err *record_command_result(const struct record_command *c)
 
 enum { STOP_COMMAND = ERRAND_OWN, HOST_FILE, KEEP, DIAL };
 
-/* -- the process with rights
- * --------------------------------------------------------------------- */
+/* -- the process with rights ------------------------------------------------------------------ */
 
 struct errands {
 	const char *path; /* NULL: no file is written here */
@@ -196,8 +195,7 @@ static void end(void *ctx)
 		unlink(a->host_path);
 }
 
-/* -- the process without rights
- * ------------------------------------------------------------------ */
+/* -- the process without rights --------------------------------------------------------------- */
 
 static struct hv_err *begin_errands(struct errand *e, struct record_file *f,
 				    const struct record_command *c)

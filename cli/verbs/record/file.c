@@ -18,7 +18,7 @@
 #define WANTED_NS	 (HV_NS_PER_S / 20) /* interval while events wait for unknown names */
 #define READS_MAX	 64		    /* reads of one vCPU before the next vCPU's turn */
 #define REST_MS		 20 /* rest for quiet vCPUs, so that a read finds more events */
-#define FEW_READS	 8  /* a turn with at most this many reads per vCPU is followed by a rest */
+#define FEW_READS	 8  /* a turn with fewer reads than this per vCPU is followed by a rest */
 #define NEW_DIR_MODE	 0700
 /* Minimum free space on a file system of at least SMALL_DISK_BYTES. */
 #define SMALL_DISK_BYTES (64ull << 20)

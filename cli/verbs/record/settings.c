@@ -295,8 +295,7 @@ static struct hv_err *record_filters_put(const struct record_filters *s, struct 
 	return err;
 }
 
-/* -- refused events
- * ------------------------------------------------------------------------------ */
+/* -- refused events --------------------------------------------------------------------------- */
 
 struct hv_err *record_events_refused(struct client *c, const char *dir, struct hv_text *ret)
 {

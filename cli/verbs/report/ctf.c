@@ -9,12 +9,11 @@
 #include "base/clock.h"
 #include "cli/verbs/verb.h"
 
-#define MUCH_BYTES (32 << 10)
-#define DEPTH_MAX  8
-#define STRING_MAX 4096
-#define EVENT_BYTES                                                                                \
-	(1u << 20) /* limit for an event's fields; all of hvtrace's events are smaller */
-#define NO_LOGGING BT_LOGGING_LEVEL_NONE
+#define MUCH_BYTES  (32 << 10)
+#define DEPTH_MAX   8
+#define STRING_MAX  4096
+#define EVENT_BYTES (1u << 20) /* limit for an event's fields; hvtrace's events are smaller */
+#define NO_LOGGING  BT_LOGGING_LEVEL_NONE
 
 struct report {
 	struct hv_text text; /* not yet printed */
