@@ -92,7 +92,7 @@ static bool is_mode_of_tree(uint32_t mode)
 }
 
 /* Extracts the mode of a path from the service's untrusted answer. False: the answer is an error or
- * not a mode. */
+ * invalid, and the kernel received an error. */
 static bool has_mode(struct ask *a, const struct wire_frame *answer, mode_t *ret)
 {
 	if (ask_failed(a, answer) || !a->req)

@@ -183,7 +183,7 @@ struct opening {
 	int report_fd;
 };
 
-/* Whether no client waits for the session any longer, or a signal stops it. */
+/* Whether the parent no longer waits for the session, or a signal stops the service. */
 static bool is_given_up(void *ctx)
 {
 	const struct opening *o = ctx;

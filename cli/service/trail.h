@@ -17,8 +17,10 @@ struct trail_step trail_begin(const struct service *s);
 
 enum trail_write {
 	TRAIL_MAYBE,	 /* log PATH if the guest was changed */
-	TRAIL_WRITTEN,	 /* PATH was written: also log it if it is the tracer */
-	TRAIL_PUBLISHED, /* PATH was closed after a write: also log it if it is a filter */
+	TRAIL_WRITTEN,	 /* PATH was written: also log it if it selects the tracer, the profile or
+			    events */
+	TRAIL_PUBLISHED, /* PATH was closed after a write: also log it if it is a function or pid
+			    filter */
 };
 /* Call it after WHO used the tree's file PATH. STEP is from before. */
 void trail_change(struct service *s, const struct audit_actor *who, const char *path,
