@@ -95,7 +95,6 @@ struct hv_err *rundir_list(const char *run_dir, struct rundir_info **ret,
 			   size_t *ret_nr) hv_must_use;
 void rundir_list_free(struct rundir_info *list, size_t nr);
 
-/* Returns whether the VMM's process has ended. */
 bool rundir_vmm_has_ended(const struct rundir_info *info);
 /* Returns whether the service's process has ended. If the directory is still locked, its warden is
  * about to recover (service/warden.h). */

@@ -32,7 +32,6 @@ static bool is_vcpu(const char *comm)
 	return strncmp(comm, "CPU ", 4) == 0 || strncmp(comm, "ALL CPUs", 8) == 0;
 }
 
-/* Adds the times of thread TID if it is a vCPU. */
 static bool add_thread(int dir, const char *tid, struct vcpu_time *ret)
 {
 	char comm[32], times[96];

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Requests to the service, and their references to open files. */
 #include "cli/mount/fusefs_ask.h"
 
 #include <fcntl.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names and directories of a mounted tree. */
 #include <limits.h>
 #include <search.h>
 #include <string.h>

@@ -30,7 +30,7 @@ enum inspector_job {
 };
 
 struct inspector_view {
-	uint64_t id; /* the request's id */
+	uint64_t id;
 	enum closer_state state;
 	bool has_open; /* a file whose path ends with the request's tail */
 };

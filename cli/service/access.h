@@ -27,8 +27,8 @@ struct access {
 	bool was_read;
 	bool is_fresh; /* the file changed so recently that another change might have the same time
 			  stamp */
-	uint64_t refusals_ns;	 /* start of the current second of refusals */
-	unsigned nr_refusals;	 /* in this second */
+	uint64_t refusals_ns; /* start of the current second of refusals */
+	unsigned nr_refusals;
 	unsigned nr_not_audited; /* refusals without an audit line */
 };
 

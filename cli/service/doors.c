@@ -25,7 +25,6 @@ static void log_failure(struct service *s, const char *what, struct hv_err *err)
 	hv_err_free(err);
 }
 
-/* Forwards lines for the system's log. */
 static void forward(void *ctx, const char *line)
 {
 	struct service *s = ctx;

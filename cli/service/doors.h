@@ -41,5 +41,4 @@ struct audit_actor doors_actor(struct service *s, uid_t uid, pid_t pid);
 int doors_open_dump(struct service *s);
 /* Unmounts a mount of hvtrace lazily. */
 void doors_umount(struct service *s, const char *dir);
-/* Returns the processes of the session and their rights. */
 struct json_object *doors_processes(struct service *s);

@@ -41,7 +41,6 @@
 
 /* -- the report ------------------------------------------------------------------------------- */
 
-/* Writes a frame to the socket. */
 static bool report(int fd, const struct wire_frame *frame)
 {
 	HV_AUTO_TEXT struct hv_text out = {0};
@@ -73,7 +72,6 @@ static bool report_text(int fd, enum wire_kind kind, int code, const char *text)
 			  });
 }
 
-/* Returns the error in a service's FRAME. */
 static struct hv_err *report_error(const struct wire_frame *frame)
 {
 	return hv_err_received(&(struct hv_err_sent){

@@ -51,7 +51,7 @@ static void known_init(struct known *k, const struct cli *cli, const char *id)
 
 /* Findings, as text for people and as JSON for programs. */
 struct findings {
-	const char *spec; /* of the domain */
+	const char *spec;
 	struct hv_text table;
 	json_object *json;
 	json_object *blockers;
@@ -478,7 +478,7 @@ struct look {
 	const char *spec;
 	bool json;
 	struct known *known;
-	struct hv_text text; /* the findings */
+	struct hv_text text;
 	bool is_blocked;
 };
 

@@ -8,7 +8,6 @@
 
 enum { EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 }; /* as in sh(1) */
 
-/* Exports the guest's name to the programs. */
 static void name_guest(const char *spec)
 {
 	setenv("HVTRACE_DOMAIN", spec, 1);

@@ -26,5 +26,4 @@ struct hv_err *own_session_open(const struct cli *cli, const char *spec,
 struct hv_err *own_session_set_budget(struct own_session *s, uint64_t max_overhead_ppm) hv_must_use;
 /* Detaches if own_session_open() attached, and prints that on standard error. */
 struct hv_err *own_session_end(struct own_session *s) hv_must_use;
-/* Closes the connection. */
 void own_session_close(struct own_session *s);

@@ -17,7 +17,7 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 struct verb;
 
 struct cli {
-	const struct verb *verb; /* the running verb */
+	const struct verb *verb;
 	const char *libvirt_uri; /* -c; NULL: libvirt's default */
 	const char *run_dir;
 	const char *conf_path; /* path of hvtrace.conf; may be NULL */

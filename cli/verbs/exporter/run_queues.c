@@ -213,7 +213,6 @@ static struct hv_err *look_at_load(struct measuring *m)
 	return NULL;
 }
 
-/* Takes the available events. */
 static struct hv_err *take(struct measuring *m)
 {
 	struct hv_err *err = NULL;

@@ -34,6 +34,5 @@ struct hv_err *latency_calls_stop(struct latency_calls *l) hv_must_use;
 struct hv_err *latency_calls_give_up(struct latency_calls *l) hv_must_use;
 /* Processes the last events. */
 struct hv_err *latency_calls_end(struct latency_calls *l) hv_must_use;
-/* Removes the instance. */
 struct hv_err *latency_calls_close(struct latency_calls *l) hv_must_use;
 void latency_calls_deinit(struct latency_calls *l);

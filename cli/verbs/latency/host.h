@@ -44,7 +44,7 @@ struct latency_outage {
 struct latency_host {
 	struct latency_thread *threads; /* owned */
 	unsigned nr;			/* vCPU threads come first */
-	unsigned nr_vcpus;		/* number of vCPU threads */
+	unsigned nr_vcpus;
 	uint64_t vmm_pid, looked_ns;
 	uint64_t begin_ns;
 	bool has_ended;		  /* later samples do not count */

@@ -17,6 +17,5 @@ struct hv_err *latency_stacks_begin(struct latency_stacks *s, struct client *c, 
 				    char **ret_why) hv_must_use;
 /* Informs L about the moments that have stacks. */
 void latency_stacks_tell(const struct latency_stacks *s, struct hv_latency *l);
-/* Stops recording stacks. */
 struct hv_err *latency_stacks_end(struct latency_stacks *s, struct client *c, const char *dir,
 				  struct hv_latency *l) hv_must_use;

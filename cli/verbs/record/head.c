@@ -44,7 +44,6 @@ static struct hv_err *read_file(struct client *c, const char *path, struct hv_te
 	return err ? client_error(path, err) : NULL;
 }
 
-/* Reads a file of the guest's /proc. */
 static struct hv_err *read_proc(struct client *c, const char *name, struct hv_text *ret)
 {
 	struct wire_frame answer;

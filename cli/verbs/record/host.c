@@ -44,7 +44,6 @@ static char *first_line(int dir, const char *path)
 	return hv_strdup(line);
 }
 
-/* Calls TAKE with each thread of the VMM. */
 static void each_thread(const struct record_host *h,
 			void (*take)(void *ctx, int tid, const char *comm), void *ctx)
 {

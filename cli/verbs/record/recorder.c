@@ -63,7 +63,6 @@ static struct hv_err *in_domain_of(const struct record *r, struct hv_err *err)
 					      : err;
 }
 
-/* Prints the lines of NOTES on standard error. */
 static void note_lines(struct hv_text *notes)
 {
 	char *rest;

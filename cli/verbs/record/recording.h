@@ -34,7 +34,6 @@ struct hv_err *recording_start(const struct recording *r) hv_must_use;
 struct hv_err *recording_take(struct recording *r, uint32_t wait_ms, bool *ret_more) hv_must_use;
 /* Stops recording. Recorded events can still be taken. */
 struct hv_err *recording_stop(const struct recording *r) hv_must_use;
-/* Whether the file was begun. */
 static inline bool recording_is_open(const struct recording *r)
 {
 	return r->file.export;

@@ -9,7 +9,7 @@
 struct run_trace;
 
 struct run_trace_config {
-	const char *name;	 /* of the machine */
+	const char *name;
 	const char *tracer;	 /* NULL: no tracer is set */
 	const char *filter;	 /* globs separated by blanks; NULL: all functions */
 	const char *notrace;	 /* like filter; NULL: none */
