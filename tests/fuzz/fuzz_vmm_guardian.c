@@ -52,26 +52,15 @@ _Noreturn void guardian_run(void)
 	_exit(0);
 }
 
-/* Path of the gdb stub's socket. This process listens there and sends nothing. */
-static char path[64];
-
-static void remove_path(void)
+/* Makes the gdb stub's socket, where this process listens and sends nothing. */
+static int listen_at(struct sockaddr_un *address)
 {
-	unlink(path);
-}
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-static int listener(void)
-{
-	static int fd = -1;
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-	if (fd >= 0)
-		return fd;
-	snprintf(path, sizeof(path), "/tmp/hvtrace-fuzz-guardian-%d", (int)getpid());
-	memcpy(address.sun_path, path, strlen(path));
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	check(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 1) == 0);
-	atexit(remove_path);
+	address->sun_family = AF_UNIX;
+	snprintf(address->sun_path, sizeof(address->sun_path), "/tmp/hvtrace-fuzz-guardian-%d",
+		 (int)getpid());
+	check(bind(fd, (struct sockaddr *)address, sizeof(*address)) == 0 && listen(fd, 1) == 0);
 	return fd;
 }
 
@@ -135,18 +124,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const enum guardian_op ops[] = {GUARDIAN_LOOK,  GUARDIAN_LOOK,	GUARDIAN_DESCRIBE,
 					       GUARDIAN_HOLD,  GUARDIAN_FLUSH,	GUARDIAN_OBEY,
 					       GUARDIAN_STATE, GUARDIAN_RELEASE};
-	int fd = listener();
+	struct sockaddr_un address = {0};
 	struct hv_guardian *g = NULL;
 	uint64_t begun_ns = hv_now_ns();
 	struct hv_err *err;
+	int fd;
 
 	if (size < 1)
 		return 0;
 	to = ops[data[0] % HV_ARRAY_LEN(ops)];
 	input = data + 1;
 	input_bytes = size - 1;
-	check(!hv_guardian_start(path, getpid(), &g));
-	close(accept(fd, NULL, NULL));
+	fd = listen_at(&address);
+	err = hv_guardian_start(address.sun_path, getpid(), &g);
+	unlink(address.sun_path);
+	close(fd);
+	check(!err);
 	err = hold(g);
 	if (!err)
 		err = ask(g, begun_ns);

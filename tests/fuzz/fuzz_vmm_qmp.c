@@ -56,46 +56,38 @@ static void check_answer(const char *answer, uint64_t nr)
 	check(hv_json_int(o, "id", 0) == (int64_t)nr);
 }
 
-/* FD must have received NR complete commands with ascending ids. */
-static void check_commands(int fd, uint64_t nr)
+/* FD must have received exactly one complete command since the last call, with id NR. */
+static void check_command(int fd, uint64_t nr)
 {
-	HV_AUTO_TEXT struct hv_text all = {0};
-	uint64_t seen = 0;
-	char buf[65536];
-	ssize_t len;
+	HV_AUTO_JSON struct json_object *o = NULL;
+	char buf[4096];
+	ssize_t len = recv(fd, buf, sizeof(buf) - 1, MSG_DONTWAIT);
 
-	while ((len = recv(fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0)
-		hv_text_add_bytes(&all, buf, (size_t)len);
-	for (char *at = all.data, *end; at && (end = strchr(at, '\n')); at = end + 1) {
-		HV_AUTO_JSON struct json_object *o = NULL;
-
-		*end = '\0';
-		o = json_tokener_parse(at);
-		check(hv_json_int(o, "id", 0) == (int64_t)++seen);
-		check(json_object_object_get_ex(o, "execute", NULL));
-	}
-	check(seen == nr);
+	check(len > 1 && memchr(buf, '\n', (size_t)len) == buf + len - 1);
+	buf[len - 1] = '\0';
+	o = json_tokener_parse(buf);
+	check(hv_json_int(o, "id", 0) == (int64_t)nr);
+	check(json_object_object_get_ex(o, "execute", NULL));
 }
 
-/* Returns how many commands were sent. */
-static uint64_t transact(struct hv_monitor *m, struct input *in, int fd)
+static void transact(struct hv_monitor *m, struct input *in, int fd)
 {
 	uint64_t nr = 1; /* qmp_capabilities */
+	bool is_open = true;
 
-	while (in->at < in->end) {
+	check_command(fd, nr);
+	while (is_open && in->at < in->end) {
 		HV_AUTO_FREE char *answer = NULL;
 		HV_AUTO_ERR struct hv_err *err = NULL;
 
 		send_words(in, fd);
 		err = hv_monitor_transact(m, "{\"execute\": \"query-status\"}", &answer);
-		nr++;
+		check_command(fd, ++nr);
 		check(!err == !!answer);
 		if (answer)
 			check_answer(answer, nr);
-		if (err && err->code != ETIMEDOUT)
-			break;
+		is_open = !err || err->code == ETIMEDOUT;
 	}
-	return nr;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -118,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	err = hv_qmp_open(ends[0], "here", &m);
 	check(!is_good || !err);
 	if (is_good)
-		check_commands(ends[1], transact(m, &in, ends[1]));
+		transact(m, &in, ends[1]);
 	close(ends[1]);
 	return 0;
 }

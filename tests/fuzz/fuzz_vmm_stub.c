@@ -121,12 +121,13 @@ static struct hv_err *exchange_some(struct hv_gdb_stub *s, unsigned nr)
 {
 	HV_AUTO_PACKETS struct hv_packets packets = {0};
 	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	size_t expected = s->nr_unanswered + nr; /* an exchange that timed out continues here */
 	struct hv_err *err;
 
 	for (unsigned i = 0; i < nr; i++)
 		hv_packets_add(&packets, "g");
 	err = hv_gdb_stub_exchange(s, &packets, at_once(), &answers);
-	check(answers.nr <= packets.nr && (err || answers.nr == packets.nr));
+	check(answers.nr <= expected && (err || answers.nr == expected));
 	return err;
 }
 
