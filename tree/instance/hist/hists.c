@@ -55,17 +55,12 @@ static bool acts(const struct hv_instance *in)
 	return in->hists->nr;
 }
 
-static bool is_same(struct hv_event_ref a, struct hv_event_ref b)
-{
-	return a.call == b.call && a.id == b.id;
-}
-
 static bool acts_on(const struct hv_instance *in, struct hv_event_ref ref)
 {
 	const struct hv_hists *s = in->hists;
 
 	for (size_t i = 0; i < s->nr; i++)
-		if (is_same(s->list[i].ref, ref))
+		if (hv_event_ref_is_same(s->list[i].ref, ref))
 			return true;
 	return false;
 }
@@ -81,7 +76,7 @@ bool hv_hists_have(const struct hv_hists *s, uint32_t id)
 void hv_hists_pause(struct hv_hists *s, struct hv_event_ref ref, unsigned paused)
 {
 	for (size_t i = 0; i < s->nr; i++)
-		if (is_same(s->list[i].ref, ref))
+		if (hv_event_ref_is_same(s->list[i].ref, ref))
 			s->list[i].is_paused = paused;
 }
 
@@ -121,7 +116,7 @@ static size_t find_again(const struct hv_instance *in, struct hv_event_ref ref,
 	const struct hv_hist_of *named = find_named(in->all, spec->name);
 	size_t at = 0;
 
-	while (at < in->hists->nr && !(is_same(in->hists->list[at].ref, ref) &&
+	while (at < in->hists->nr && !(hv_event_ref_is_same(in->hists->list[at].ref, ref) &&
 				       is_again(&in->hists->list[at], spec, named)))
 		at++;
 	return at;
@@ -403,7 +398,7 @@ struct hv_err *hv_instance_write_hist(struct hv_instance *in, const struct hv_ev
 static size_t find_newest(const struct hv_hists *s, const struct hv_event_ref *ref)
 {
 	for (size_t i = s->nr; i-- > 0;)
-		if (!ref || is_same(s->list[i].ref, *ref))
+		if (!ref || hv_event_ref_is_same(s->list[i].ref, *ref))
 			return i;
 	return s->nr;
 }
@@ -417,7 +412,7 @@ struct hv_err *hv_instance_end_hists(struct hv_instance *in, const struct hv_eve
 
 	hv_instances_drain(in->all);
 	for (size_t i = 0; ref && i < s->nr; i++)
-		if (is_same(s->list[i].ref, *ref) && hv_hist_links_has(s, &s->list[i]))
+		if (hv_event_ref_is_same(s->list[i].ref, *ref) && hv_hist_links_has(s, &s->list[i]))
 			return NULL;
 	while (!err && (at = find_newest(s, ref)) < s->nr)
 		err = remove_at(in, at);
@@ -446,7 +441,7 @@ static void forget_of(struct hv_instance *in, struct hv_event_ref ref)
 	for (size_t i = s->nr; i-- > 0;) {
 		struct hv_hist_of of;
 
-		if (!is_same(s->list[i].ref, ref))
+		if (!hv_event_ref_is_same(s->list[i].ref, ref))
 			continue;
 		of = take_out(s, i);
 		forget(&of);
@@ -497,7 +492,7 @@ static bool wants_stacks(const struct hv_instance *in, struct hv_event_ref ref)
 	const struct hv_hists *s = in->hists;
 
 	for (size_t i = 0; i < s->nr; i++)
-		if (s->list[i].needs_stack && is_same(s->list[i].ref, ref))
+		if (s->list[i].needs_stack && hv_event_ref_is_same(s->list[i].ref, ref))
 			return true;
 	return false;
 }
@@ -544,7 +539,7 @@ size_t hv_hists_text(const struct hv_hists *s, struct hv_event_ref ref, struct h
 	size_t nr = 0;
 
 	for (size_t i = 0; i < s->nr; i++) {
-		if (!is_same(s->list[i].ref, ref))
+		if (!hv_event_ref_is_same(s->list[i].ref, ref))
 			continue;
 		spec_text(&s->list[i], ret);
 		nr++;
@@ -563,7 +558,7 @@ void hv_instance_hists_text(struct hv_instance *in, struct hv_event_ref ref,
 		struct hv_hist_shot shot;
 		const struct hv_hist_of *of = &in->hists->list[i];
 
-		if (!is_same(of->ref, ref))
+		if (!hv_event_ref_is_same(of->ref, ref))
 			continue;
 		hv_text_add(ret, nr++ ? "\n\n" : "");
 		hv_text_add(ret, "# event histogram\n#\n# trigger info: ");
