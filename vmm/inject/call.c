@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Injected calls, as far as they are the same on every host. */
+/* Injected calls: the part that does not depend on the host's architecture. */
 #include "vmm/inject/call_host.h"
 
 #include <inttypes.h>
@@ -27,7 +27,7 @@ static void look_for(const struct hv_call_pattern *pattern, const uint8_t *bytes
 	}
 }
 
-/* Chunks overlap, so that a pattern is found that begins in one and ends in the next. */
+/* Chunks overlap, so that a pattern that crosses a chunk boundary is found. */
 static void scan(pid_t pid, uint64_t start, uint64_t end, struct hv_call_code *code)
 {
 	HV_AUTO_FREE uint8_t *bytes = hv_alloc(CHUNK_BYTES);
@@ -45,8 +45,8 @@ static void scan(pid_t pid, uint64_t start, uint64_t end, struct hv_call_code *c
 	}
 }
 
-/* Whether it is code of a file or of [vdso], which is the kernel's. What looks like code in
- * [vsyscall] is emulated, not executed. */
+/* Whether it is code of a file or of the kernel's [vdso]. Not [vsyscall]: the kernel emulates it
+ * and never executes it. */
 static bool is_code(const struct hv_vma *vma)
 {
 	return vma->readable && vma->executable &&
@@ -80,7 +80,7 @@ struct hv_err *hv_call_code_find(pid_t pid, struct hv_call_code *ret)
 		(int)pid);
 }
 
-/* Makes addresses of the offsets in DATA, which will be at DATA_AT. */
+/* Converts the offsets in DATA to addresses. DATA will be at DATA_AT. */
 static void make_pointers(const struct hv_call *calls, size_t nr, uint64_t data_at, uint8_t *data,
 			  size_t len_bytes)
 {
@@ -132,13 +132,14 @@ static struct hv_err *make_call(struct hv_thread *t, const struct hv_call_code *
 		err = await_end(t, deadline_ns, &info);
 		if (err)
 			return err;
-		/* a call of a signal handler has another stack or instruction pointer */
+		/* a signal handler's call has another stack or instruction pointer */
 	} while (info.stack_pointer != end.sp || info.instruction_pointer != end.ip);
 	call->result = info.exit.rval;
 	return NULL;
 }
 
-/* Lets the thread return through `ret` and rt_sigreturn to where it was, and stops it there. */
+/* Lets the thread return through `ret` and rt_sigreturn to its original position, and stops it
+ * there. */
 static struct hv_err *come_back(struct hv_thread *t, const struct hv_call_image *image,
 				uint64_t deadline_ns)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Injected calls on an arm64 host: registers, the signal frame that rt_sigreturn reads
- * (arch/arm64/kernel/signal.c), the code that makes the call. This is about the host; arch/ has the
- * guests' architectures.
+ * (arch/arm64/kernel/signal.c), and the code that makes the call. arch/ is about guests; this file
+ * is about the host.
  *
- * A thread that is stopped in a system call has the registers with which it goes on: the kernel has
- * forgotten the call before it stops, and moved the pc back to `svc` where it is to be made again
- * (do_signal() there). Which call it was, x8 tells, since a call changes no register but x0. There
- * is no red zone below the stack pointer. */
+ * When a thread is stopped in a system call, its registers are already those it will resume with:
+ * before the stop, the kernel forgets the call and, if the call must be restarted, moves the pc
+ * back to `svc` (do_signal() there). x8 still contains the call's number, because a call changes no
+ * register but x0. There is no red zone below the stack pointer. */
 #include "vmm/inject/call_host.h"
 
 #include <elf.h>
@@ -21,8 +21,8 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 
-/* Sets of registers (include/uapi/linux/elf.h: NT_ARM_ZA, NT_ARM_POE, NT_ARM_GCS) that are newer
- * than some C libraries. */
+/* Register sets (include/uapi/linux/elf.h: NT_ARM_ZA, NT_ARM_POE, NT_ARM_GCS) that older C
+ * libraries do not define. */
 #define SET_ZA	0x40c
 #define SET_POE 0x40f
 #define SET_GCS 0x410
@@ -30,7 +30,7 @@
 #define SVC	      0xd4000001u
 #define INSN_BYTES    4u
 #define X_ARGUMENT_3  3
-#define X_CHANGED     7 /* has the direction of a stop at a system call, while that lasts */
+#define X_CHANGED     7 /* contains the direction while a thread is stopped at a system call */
 #define X_NUMBER      8
 #define X_LINK	      30
 #define NR_X	      31
@@ -38,8 +38,8 @@
 #define PSTATE_MODE   0x1full /* 0: 64 bits, EL0 */
 #define STACK_ALIGN   16u
 #define SIGINFO_BYTES 128u
-/* Not a mode of sigaltstack(2): the kernel refuses it, and does not change the setting of the
- * stack. */
+/* An invalid mode of sigaltstack(2): the kernel rejects it and leaves the stack's setting
+ * unchanged. */
 #define KEEP_ALTSTACK 0x40
 
 struct frame { /* struct rt_sigframe */
@@ -49,17 +49,17 @@ struct frame { /* struct rt_sigframe */
 _Static_assert(offsetof(ucontext_t, uc_mcontext) == 176 && sizeof(mcontext_t) == 4384,
 	       "as the kernel has it");
 
-struct hv_call_image { /* what is written to the stack, lowest address first */
+struct hv_call_image { /* written to the stack, lowest address first */
 	uint64_t frame_at;
 	uint64_t data_at;
 	struct frame frame;
-	struct user_regs_struct regs; /* the registers that the frame restores */
+	struct user_regs_struct regs; /* restored by the frame */
 };
 
 /* ---- code ---- */
 
-/* svc #0; ret, which every C library has somewhere; mov x8, #139; svc #0, which is the kernel's own
- * in [vdso]. */
+/* svc #0; ret, which every C library contains; and mov x8, #139; svc #0, from the kernel's
+ * [vdso]. */
 static const uint8_t syscall_ret[] = {0x01, 0, 0, 0xd4, 0xc0, 0x03, 0x5f, 0xd6};
 static const uint8_t return_from_signal[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
 
@@ -69,8 +69,8 @@ const struct hv_call_pattern hv_call_sigreturn = {return_from_signal, sizeof(ret
 
 /* ---- registers ---- */
 
-/* Reads LEN bytes of a set of registers, or fewer if it has no more. Returns how many; 0: there is
- * no such set. */
+/* Reads at most LEN bytes of a register set. Returns the number of bytes; 0 if the set does not
+ * exist. */
 static size_t get_set(const struct hv_thread *t, unsigned set, void *to, size_t len)
 {
 	struct iovec iov = {to, len};
@@ -84,7 +84,7 @@ static bool get_regs(const struct hv_thread *t, struct user_regs_struct *ret)
 	return get_set(t, NT_PRSTATUS, ret, sizeof(*ret)) == sizeof(*ret);
 }
 
-/* Says first that there is no call that could be restarted. */
+/* Sets the registers, and first removes the system call, so that the kernel does not restart it. */
 static bool set_regs(const struct hv_thread *t, struct user_regs_struct *regs)
 {
 	int number = -1;
@@ -95,7 +95,7 @@ static bool set_regs(const struct hv_thread *t, struct user_regs_struct *regs)
 	       ptrace(PTRACE_SETREGSET, t->tid, (void *)NT_PRSTATUS, &all) == 0;
 }
 
-/* Calls that the kernel makes again from what it has noted of them, not by their registers. */
+/* Whether the kernel restarts the call from its restart block, not from the registers. */
 static bool needs_restart_block(const struct user_regs_struct *r)
 {
 	switch (r->regs[X_NUMBER]) {
@@ -104,7 +104,7 @@ static bool needs_restart_block(const struct user_regs_struct *r)
 	case SYS_restart_syscall:
 		return true;
 	case SYS_futex:
-		return r->regs[X_ARGUMENT_3] != 0; /* a time limit */
+		return r->regs[X_ARGUMENT_3] != 0; /* a timeout */
 	default:
 		return false;
 	}
@@ -117,8 +117,9 @@ static bool is_svc(const struct hv_thread *t, uint64_t at)
 	return hv_thread_read(t->tid, at, &insn, sizeof(insn)) && insn == SVC;
 }
 
-/* Whether it is behind a system call, or before one that it makes again. There nothing is live that
- * a system call does not keep (SVE), and no restartable sequence is under way. */
+/* Whether the thread is after a system call, or before one that the kernel restarts. At such a
+ * point no state is live that a system call does not preserve (SVE), and no restartable sequence is
+ * active. */
 static bool may_be_used(const struct hv_thread *t, const struct user_regs_struct *r)
 {
 	if (!t->stopped || r->pstate & PSTATE_MODE)
@@ -144,9 +145,9 @@ bool hv_call_in_kvm_run(const struct hv_thread *t)
 	       is_svc(t, r.pc - INSN_BYTES);
 }
 
-/* What rt_sigreturn would not bring back: matrices (SME), which a frame without them switches off;
- * and permission overlays (POR_EL0), which a frame without them may set to anything where a CPU has
- * them. And it would miss its token on a guarded control stack. */
+/* Rejects state that rt_sigreturn would not restore: SME matrices, which a frame without them
+ * disables; permission overlays (POR_EL0), which a frame without them may set to any value; and a
+ * guarded control stack, where its token would be missing. */
 static struct hv_err *check_sets(const struct hv_thread *t)
 {
 	struct {
@@ -166,7 +167,7 @@ static struct hv_err *check_sets(const struct hv_thread *t)
 
 /* ---- the frame ---- */
 
-/* The record that every frame must have, and a record of zeros behind it. */
+/* Writes the record that every frame must have. A zeroed record follows it. */
 static struct hv_err *save_fp(const struct hv_thread *t, mcontext_t *ret)
 {
 	struct fpsimd_context *to = (struct fpsimd_context *)(void *)ret->__reserved;
@@ -288,7 +289,7 @@ bool hv_call_look(const struct hv_thread *t, const struct hv_call_image *image,
 	return true;
 }
 
-/* It is stopped once more, so that it has all its registers. */
+/* Stops the thread once more, so that all its registers are valid. */
 struct hv_err *hv_call_settle(struct hv_thread *t, uint64_t deadline_ns)
 {
 	return hv_thread_settle(t, deadline_ns);

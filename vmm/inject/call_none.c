@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Injection for hosts of architectures whose signal frame is not known here: it is not supported.
- */
+/* Injection is not supported on other host architectures, because their signal frames are not
+ * implemented. */
 #include "vmm/inject/call.h"
 
 struct hv_err *hv_call_code_find(pid_t pid, struct hv_call_code *ret)

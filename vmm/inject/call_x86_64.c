@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Injected calls on an x86-64 host: registers, the signal frame that rt_sigreturn reads
- * (arch/x86/kernel/signal_64.c, arch/x86/kernel/fpu/signal.c), the code that makes the call. This
- * is about the host; arch/ has the guests' architectures. */
+ * (arch/x86/kernel/signal_64.c, arch/x86/kernel/fpu/signal.c), and the code that makes the call.
+ * arch/ is about guests; this file is about the host. */
 #include "vmm/inject/call_host.h"
 
 #include <cpuid.h>
@@ -23,12 +23,12 @@
 #define XSTATE_MIN_BYTES 576 /* legacy area and header */
 #define XSTATE_SW_OFF	 464 /* struct _fpx_sw_bytes */
 #define XSTATE_BV_OFF	 512
-#define XFEATURE_TILES	 (3ull << 17) /* AMX: a thread that uses it is not used */
+#define XFEATURE_TILES	 (3ull << 17) /* AMX: threads that use it are rejected */
 #define FP_MAGIC1	 0x46505853u
 #define FP_MAGIC2	 0x46505845u
 #define UC_FLAGS	 7 /* UC_FP_XSTATE, UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS */
-/* Not a mode of sigaltstack(2): the kernel refuses it, and does not change the setting of the
- * stack. */
+/* An invalid mode of sigaltstack(2): the kernel rejects it and leaves the stack's setting
+ * unchanged. */
 #define KEEP_ALTSTACK	 0x40
 
 #define ERESTARTSYS	      512 /* include/linux/errno.h */
@@ -47,17 +47,17 @@ _Static_assert(sizeof(struct fp_sw) == 48, "struct _fpx_sw_bytes");
 
 struct frame {
 	uint64_t return_to;
-	ucontext_t uc; /* the kernel's one is shorter: its signal mask is 8 bytes */
+	ucontext_t uc; /* longer than the kernel's, whose signal mask has 8 bytes */
 };
 
-struct hv_call_image { /* what is written to the stack, lowest address first */
+struct hv_call_image { /* written to the stack, lowest address first */
 	uint64_t frame_at;
 	uint64_t fp_at;
 	uint64_t data_at;
 	struct frame frame;
 	uint8_t fp[XSTATE_MAX_BYTES + 4];
 	size_t fp_len_bytes;
-	struct user_regs_struct regs; /* the registers that the frame restores */
+	struct user_regs_struct regs; /* restored by the frame */
 };
 
 /* ---- code ---- */
@@ -99,8 +99,8 @@ bool hv_call_in_kvm_run(const struct hv_thread *t)
 	       r.orig_rax == SYS_ioctl && (uint32_t)r.rsi == KVM_RUN;
 }
 
-/* Does what the kernel does with a call that a stop interrupted when there is no signal handler to
- * run (arch_do_signal_or_restart): makes the thread call again. */
+/* Restarts an interrupted call like the kernel does when there is no signal handler to run
+ * (arch_do_signal_or_restart): the thread makes the call again. */
 static void restart(const struct hv_thread *t, struct user_regs_struct *r)
 {
 	int64_t result = (int64_t)r->rax;
@@ -112,8 +112,8 @@ static void restart(const struct hv_thread *t, struct user_regs_struct *r)
 	r->rip -= SYSCALL_BYTES;
 }
 
-/* The length of the state in the standard format. A feature that is not in the mask gets its
- * initial value. */
+/* Returns the length of the state in the standard format. Features that are not in the mask get
+ * their initial values. */
 static size_t xstate_len(uint64_t features)
 {
 	size_t len = XSTATE_MIN_BYTES;
@@ -238,7 +238,7 @@ struct hv_err *hv_call_set(const struct hv_thread *t, const struct hv_call_code 
 	r.rsp = image->frame_at;
 	r.eflags &= ~(unsigned long long)EFLAGS_TF_DF;
 	r.rax = (unsigned long long)nr;
-	r.orig_rax = (unsigned long long)-1; /* there is no call that could be restarted */
+	r.orig_rax = (unsigned long long)-1; /* there is no call to restart */
 	r.rdi = args[0], r.rsi = args[1], r.rdx = args[2];
 	r.r10 = args[3], r.r8 = args[4], r.r9 = args[5];
 	if (ptrace(PTRACE_SETREGS, t->tid, NULL, &r) < 0)
@@ -272,7 +272,7 @@ bool hv_call_look(const struct hv_thread *t, const struct hv_call_image *image,
 	return true;
 }
 
-/* At the end of rt_sigreturn it has all of them. */
+/* At the end of rt_sigreturn all registers are valid. */
 struct hv_err *hv_call_settle(struct hv_thread *t hv_unused, uint64_t deadline_ns hv_unused)
 {
 	return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Holds: the threads of all vCPUs are stopped by a keeper. */
+/* Holds: a keeper stops the threads of all vCPUs. */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,18 +7,18 @@
 #include "base/clock.h"
 #include "vmm/inject/state.h"
 
-#define BRIEF_NS    (2 * HV_NS_PER_S) /* limit of a hold for one request */
+#define BRIEF_NS    (2 * HV_NS_PER_S) /* limit for a hold that serves one request */
 #define SMM_TRIES   100
 #define SMM_WAIT_MS 1
 
-/* Each vCPU has a thread of its own, which ends when the vCPU is unplugged. */
+/* Each vCPU has its own thread, which ends when the vCPU is unplugged. */
 static bool are_known(const struct hv_inject *j, const pid_t *tids, unsigned nr)
 {
 	return j->tids && nr == j->kvm.nr_vcpus && !memcmp(tids, j->tids, nr * sizeof(*tids));
 }
 
-/* Takes TIDS on success. What was known before is freed first: in the VMM, the page of a vCPU that
- * is gone may be other memory now. */
+/* Takes TIDS on success. Frees the old vCPUs first: the page that the VMM shared with a removed
+ * vCPU may be other memory now. */
 static struct hv_err *know_vcpus(struct hv_inject *j, pid_t **tids, unsigned nr)
 {
 	struct hv_err *err;
@@ -59,8 +59,8 @@ static struct hv_err *hold_once(struct hv_inject *j, unsigned nr, uint64_t max_n
 	return err;
 }
 
-/* Where a vCPU in system management mode will go on in the kernel is not known, and it may be in a
- * stub. The firmware leaves that mode after some microseconds. */
+/* Retries until no vCPU is in system management mode: its position in the kernel is unknown, and it
+ * may be in a stub. The firmware leaves that mode after some microseconds. */
 static struct hv_err *hold(struct hv_inject *j, unsigned nr, uint64_t max_ns, bool *ret_all_in_run)
 {
 	unsigned vcpu = 0;

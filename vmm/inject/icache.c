@@ -23,7 +23,7 @@ static bool add_to(struct hv_icache_run *run, uint64_t start, uint64_t end)
 	return true;
 }
 
-/* Most writes are where the one before them is. */
+/* Searches the runs backwards, because most writes are next to the previous one. */
 size_t hv_icache_runs(const struct hv_held_writes *writes, uint64_t page_bytes,
 		      struct hv_icache_run **ret)
 {
@@ -50,17 +50,17 @@ size_t hv_icache_runs(const struct hv_held_writes *writes, uint64_t page_bytes,
 	return nr;
 }
 
-/* What to unmap: part of one mapping of the VMM's. */
+/* The part of a run that is in one mapping of the VMM. */
 struct part {
 	struct hv_icache_run run;
-	struct hv_icache_run block; /* as much of the block as is in the mapping */
+	struct hv_icache_run block; /* the run's block, clipped to the mapping */
 	bool shared;
 };
 
 struct parts {
 	struct part *list; /* owned */
 	size_t nr;
-	uint64_t nr_bytes; /* of all runs in them */
+	uint64_t nr_bytes; /* sum of all runs in the list */
 };
 
 static void add_part(struct parts *parts, const struct hv_vma *vma, const struct hv_icache_run *run)
@@ -86,7 +86,8 @@ static struct hv_err *changed(pid_t pid)
 	return hv_err_new(EAGAIN, "process %d: mappings of the guest's text changed", (int)pid);
 }
 
-/* Neither way below unmaps a part of a huge page of hugetlbfs, and the first does not say so. */
+/* Rejects hugetlbfs: neither method below unmaps part of a huge page, and madvise() does not report
+ * that. */
 static struct hv_err *check_pages(pid_t pid, const struct hv_vma *vma)
 {
 	char path[96];
@@ -112,7 +113,7 @@ static void parts_deinit(struct parts *p)
 	*p = (struct parts){0};
 }
 
-/* EAGAIN: what was told is not all that there is. */
+/* Fails with EAGAIN if the mappings do not cover all runs. */
 static struct hv_err *find_once(pid_t pid, const struct hv_icache_run *runs, size_t nr,
 				struct parts *ret)
 {
@@ -133,7 +134,7 @@ static struct hv_err *find_once(pid_t pid, const struct hv_icache_run *runs, siz
 	return err || ret->nr_bytes == nr_bytes ? err : changed(pid);
 }
 
-/* Threads of the VMM go on, and may change its mappings meanwhile. */
+/* Retries, because the VMM's threads keep running and can change its mappings. */
 static struct hv_err *find_parts(pid_t pid, const struct hv_icache_run *runs, size_t nr,
 				 struct parts *ret)
 {
@@ -159,8 +160,8 @@ static struct hv_err *failed(const struct hv_icache_run *run, const char *what, 
 			  run->start, what, strerror(code));
 }
 
-/* Of a shared mapping the pages are taken out of the VMM's page tables; the file keeps them. That
- * is not possible (EINVAL) where memory is locked. */
+/* Removes the pages of a shared mapping from the VMM's page tables; the file keeps their contents.
+ * *RET_DONE is false if the memory is locked (EINVAL). */
 static struct hv_err *take_out(struct hv_keeper *keeper, const struct hv_icache_run *run,
 			       bool *ret_done)
 {
@@ -174,9 +175,9 @@ static struct hv_err *take_out(struct hv_keeper *keeper, const struct hv_icache_
 	return failed(run, "madvise", call.result);
 }
 
-/* Private memory has its only copy there. When rights of the VMM's to pages change, KVM unmaps
- * them, and to give a right takes nothing from anybody: if only the first of the two calls is made,
- * the guest does not notice. Whole blocks, so that no huge page is split. */
+/* Makes KVM unmap private memory, which would lose its contents in take_out(), by changing its
+ * protection. The first call only adds a permission, so the guest notices nothing if the second one
+ * is never made. Changes whole blocks so that no huge page is split. */
 static struct hv_err *change_rights(struct hv_keeper *keeper, const struct hv_icache_run *block)
 {
 	uint64_t len = block->end - block->start;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/inject/icache.h"
 
-/* CTR_EL0, which the kernel makes the same on all CPUs: data need not be cleaned, and instructions
- * need not be invalidated, for fetches to see them. */
+/* CTR_EL0, which the kernel makes equal on all CPUs: fetches see writes without cleaning the data
+ * cache (IDC) and without invalidating the instruction cache (DIC). */
 #define CTR_IDC (1ull << 28)
 #define CTR_DIC (1ull << 29)
 

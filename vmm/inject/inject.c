@@ -94,8 +94,7 @@ static struct hv_err *inject_hold_registers(void *self, struct hv_vcpu_regs *ret
 	return err;
 }
 
-/* Outside a hold QEMU is asked, which reads one vCPU after the other and does not stop the guest.
- */
+/* Outside a hold, asks QEMU, which reads one vCPU at a time and does not stop the guest. */
 static struct hv_err *inject_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
 {
 	struct hv_inject *j = self;
@@ -106,8 +105,8 @@ static struct hv_err *inject_registers(void *self, struct hv_vcpu_regs *ret, siz
 
 #define PAGE_BYTES 4096
 
-/* The length of the first piece of [GPA, GPA + LEN) that is to be accessed at once: up to the end
- * of the page while the guest has copies of pages. */
+/* Returns the length of the first piece of [GPA, GPA + LEN) to access. While the guest has copies
+ * of pages, a piece ends at the page boundary. */
 static size_t next_piece(const struct hv_inject *j, struct hv_gpa gpa, size_t len)
 {
 	size_t room = PAGE_BYTES - gpa.v % PAGE_BYTES;
@@ -163,8 +162,8 @@ static struct hv_err *inject_hold_write(void *self, const struct hv_hold_write *
 	return hv_shadow_put_in_place(j, err);
 }
 
-/* What a vCPU has cached was mapped by KVM. When that is unmapped, KVM flushes all translations of
- * every vCPU. */
+/* vCPUs cache translations of memory that KVM has mapped. When it is unmapped, KVM flushes all
+ * translations of every vCPU. */
 static struct hv_err *inject_hold_flush(void *self, uint64_t off, uint64_t len_bytes)
 {
 	struct hv_inject *j = self;
@@ -175,8 +174,7 @@ static struct hv_err *inject_hold_flush(void *self, uint64_t off, uint64_t len_b
 	err = hv_kvm_unmap(j->keeper, j->region_hva + off, len_bytes);
 	if (!err || err->code != EINVAL)
 		return err;
-	/* This VMM has locked its memory: its pages are unmapped only when they are removed from
-	 * the file. */
+	/* This VMM has locked its memory: only removing pages from the file unmaps them. */
 	hv_err_free(err);
 	return hv_err_in(hv_region_drop_pages(&j->region, off, len_bytes), "region");
 }
@@ -251,7 +249,7 @@ static void inject_free(void *self)
 	free(j);
 }
 
-/* The RAM's files have not what replaces pages of text; the VMM's memory has. */
+/* The VMM's memory contains the copies of text pages; the RAM's files do not. */
 static struct hv_err *inject_ram_files(void *self, struct hv_ram_file *ret, size_t max,
 				       size_t *ret_nr)
 {

@@ -10,12 +10,12 @@
 
 struct hv_keeper {
 	struct hv_helper process;
-	/* The request or answer that is under way. It is large, and the guest is stopped when most
-	 * are sent, so it is not allocated for each. */
+	/* The current request or reply. It is not allocated for each request, because it is large
+	 * and the guest is stopped during most of them. */
 	struct keeper_message message;
 };
 
-/* What the child process needs to know. */
+/* Arguments of the child process. */
 struct task {
 	pid_t vmm;
 	const struct hv_call_code *code;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The keeper's process: one loop that waits for requests of the service, for its end, and for the
- * end of the hold. */
+/* The keeper's process: a loop that waits for requests from the service, for the service's end, and
+ * for the end of the hold. */
 #include "vmm/inject/keeper_run.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "vmm/helper.h"
 
-#define STOP_NS HV_NS_PER_S /* a thread leaves the guest in this time */
+#define STOP_NS HV_NS_PER_S /* enough for a thread to leave the guest */
 #define TRIES	200
 
 struct keeper {
@@ -18,7 +18,7 @@ struct keeper {
 	const struct hv_call_code *code;
 	struct hv_threads threads;
 	bool held;
-	bool expired; /* the last hold ended by itself */
+	bool expired; /* the last hold timed out */
 	uint64_t since_ns;
 	uint64_t deadline_ns;
 	uint64_t held_ns;
@@ -42,8 +42,8 @@ static struct hv_thread *usable(struct keeper *k)
 	return NULL;
 }
 
-/* Moves threads on until one of them can make calls. They nearly always can, since they are in
- * KVM_RUN most of the time. */
+/* Resumes and stops threads until one of them can make calls. Nearly always one can at the first
+ * try, because threads are in KVM_RUN most of the time. */
 static struct hv_err *find_usable(struct keeper *k)
 {
 	for (unsigned tries = 0; !usable(k); tries++) {
@@ -116,7 +116,7 @@ static struct hv_err *calls(struct keeper *k, struct keeper_message *m)
 			   k->deadline_ns);
 }
 
-/* Only this process resumes the threads, and not before this function has returned. */
+/* No write is late: only this process resumes the threads, after this function has returned. */
 static struct hv_err *write_memory(struct keeper *k, struct keeper_message *m)
 {
 	return k->held ? hv_held_writes_make(k->vmm, m->writes, m->nr, k->deadline_ns)
@@ -147,8 +147,8 @@ static struct hv_err *do_one(struct keeper *k, struct keeper_message *m)
 	}
 }
 
-/* False: some thread is traced but not known to be stopped. Nothing but the end of this process
- * frees it. */
+/* Returns false if a thread is traced but not known to be stopped. Only the end of this process
+ * releases it. */
 static bool all_known(const struct keeper *k)
 {
 	for (size_t i = 0; i < k->threads.nr; i++)
@@ -180,7 +180,7 @@ static uint32_t nr_max(uint32_t op)
 	}
 }
 
-/* False: the service has closed the connection, or this is not a message of it. */
+/* Returns false if the service has closed the connection or the message is malformed. */
 static bool receive(struct keeper_message *m)
 {
 	ssize_t len = recv(HV_HELPER_CONTROL, m, sizeof(*m), 0);

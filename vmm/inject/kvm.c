@@ -18,8 +18,8 @@
 
 #define NR_SLOTS_DEFAULT 512
 
-/* Tells the pin's own file from the block node's, which has the same file open for reading
- * (vmm.h). */
+/* Distinguishes the pin's file from that of the block node, which is the same file opened for
+ * reading (vmm.h). */
 bool hv_vmm_can_write(pid_t pid, int fd)
 {
 	unsigned flags = 0;
@@ -60,8 +60,7 @@ static void take_link(struct hv_kvm *k, int fd, const char *target, unsigned *nr
 	}
 }
 
-/* Finds where the VMM has mapped the page that KVM shares with it for each vCPU (struct kvm_run).
- */
+/* Finds each vCPU's struct kvm_run, a page that KVM shares with the VMM, in the VMM's mappings. */
 static struct hv_err *find_runs(struct hv_kvm *k)
 {
 	HV_AUTO_MAPS struct hv_maps maps = {0};
@@ -78,9 +77,8 @@ static struct hv_err *find_runs(struct hv_kvm *k)
 	return err;
 }
 
-/* vCPU ids may have gaps (sockets of 3 cores); vCPU N is the one with the N-th id. QEMU keeps the
- * file of a vCPU that was unplugged for the next vCPU with that id (kvm_park_vcpu), but unmaps its
- * memory. */
+/* vCPU ids can have gaps (sockets with 3 cores); vCPU N has the N-th id. When a vCPU is unplugged,
+ * QEMU keeps its file for the next vCPU with that id (kvm_park_vcpu), but unmaps its memory. */
 static void close_gaps(struct hv_kvm *k)
 {
 	unsigned nr = 0;
@@ -161,7 +159,7 @@ struct hv_call hv_kvm_ioctl(int fd, unsigned long request, uint64_t data_off)
 
 struct hv_err *hv_kvm_failed(const struct hv_call *c, const char *what)
 {
-	int code = hv_err_code(-(uint64_t)c->result); /* of the VMM's own system call */
+	int code = hv_err_code(-(uint64_t)c->result); /* from the VMM's system call */
 
 	return hv_err_new(code, "inject: %s: %s", what, strerror(code));
 }
@@ -217,8 +215,8 @@ struct hv_err *hv_kvm_make_shadow_file(struct hv_keeper *keeper, const struct hv
 	return make_file(keeper, name, sizeof(name), ret_fd);
 }
 
-/* Finds where the VMM has mapped the region's file from its first byte on; 0: nowhere. The file is
- * recognised by its inode. */
+/* Finds the mapping of the whole region in the VMM, by the inode of the region's file. *RET is 0 if
+ * it is not mapped. */
 static struct hv_err *find_mapping(const struct hv_kvm *k, uint64_t len_bytes, uint64_t *ret)
 {
 	HV_AUTO_MAPS struct hv_maps maps = {0};
@@ -250,9 +248,9 @@ static struct hv_call call_mmap(const struct hv_kvm *k, uint64_t hint, uint64_t 
 	};
 }
 
-/* Maps the region at an aligned address a little below HVA, if nothing is there, so that huge pages
- * of the file can be mapped in the VMM's page tables and in KVM's. The kernel chooses the address,
- * and any address will do. */
+/* Maps the region again at an aligned hint a little below HVA, so that the VMM's and KVM's page
+ * tables can use huge pages. The kernel uses another address if that range is in use, and any
+ * address works. */
 static struct hv_err *align_mapping(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t hva,
 				    uint64_t len_bytes, uint64_t *ret_hva)
 {
@@ -291,7 +289,7 @@ static struct hv_err *make_mapping(struct hv_kvm *k, struct hv_keeper *keeper, u
 					  : NULL;
 }
 
-/* Undoes what was done for a region that has no slot. */
+/* Undoes the steps for a region that has no slot. */
 static struct hv_err *unmake(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t hva,
 			     uint64_t len_bytes)
 {
@@ -310,10 +308,9 @@ static bool is_refusal(int64_t result)
 	return result == -EINVAL || result == -EEXIST || result == -EFAULT;
 }
 
-/* KVM refuses to change the address in the VMM of a slot that exists (EINVAL), a place that another
- * slot has (EEXIST), and on arm64 one that the guest's addresses do not reach (EFAULT). To set the
- * same slot again changes nothing (__kvm_set_memory_region).
- */
+/* KVM rejects a changed VMM address of an existing slot (EINVAL), a guest address that another slot
+ * uses (EEXIST), and on arm64 an address out of the guest's range (EFAULT). Setting a slot again
+ * with the same values changes nothing (__kvm_set_memory_region). */
 struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t len_bytes,
 				  uint64_t *ret_hva)
 {

@@ -8,8 +8,8 @@
 
 #include "vmm/shared_memory.h"
 
-/* What may be hidden of a file of RAM: the memory behind the VGA window, and the memory of system
- * management mode, of which q35 machines have 16 MiB, or what an option says. */
+/* Limit for RAM in a file that firmware hides from the guest: the memory under the VGA window and
+ * SMRAM, 16 MiB on q35 unless an option sets another size. */
 #define HIDDEN_MAX_BYTES (64ull << 20)
 
 struct hv_err *hv_ram_add(struct hv_ram *ram, struct hv_gpa start, uint64_t len_bytes, uint64_t hva)
@@ -116,8 +116,8 @@ struct hv_err *hv_ram_read(const struct hv_ram *ram, struct hv_gpa gpa, void *bu
 	return NULL;
 }
 
-/* A file is given as a whole. It may have other memory than this guest's RAM: other guests' RAM, if
- * several share a file. What firmware hides of its own RAM is little (SMRAM). */
+/* Whether FD contains only this guest's RAM, apart from a little memory that firmware hides. Only
+ * then may the file be passed on: guests can share a file, and the receiver can read all of it. */
 static bool is_its_own(const struct hv_ram *ram, int fd)
 {
 	uint64_t len_bytes = 0;
@@ -129,7 +129,7 @@ static bool is_its_own(const struct hv_ram *ram, int fd)
 	return fstat(fd, &st) == 0 && (uint64_t)st.st_size <= len_bytes + HIDDEN_MAX_BYTES;
 }
 
-/* The file that R was last looked for in. */
+/* The result for the last file. */
 struct last_file {
 	int fd;
 	bool is_its_own;
@@ -146,14 +146,14 @@ static struct hv_ram_file file_of(const struct hv_ram *ram, const struct hv_ram_
 				    hv_process_memory_fd(ram->process), true};
 }
 
-/* Whether B follows A, in the guest and in what is read. */
+/* Whether B follows A both in guest memory and in the VMM's memory. */
 static bool continues(const struct hv_ram_file *a, const struct hv_ram_file *b)
 {
 	return a->is_memory && b->is_memory && a->start.v + a->len_bytes == b->start.v &&
 	       a->off + a->len_bytes == b->off;
 }
 
-/* A range that a VMM maps in pieces is one in its memory. */
+/* Joins neighboring pieces that are read from the VMM's memory. */
 size_t hv_ram_files(const struct hv_ram *ram, enum hv_ram_by by, struct hv_ram_file *ret,
 		    size_t max)
 {

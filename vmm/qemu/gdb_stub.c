@@ -7,13 +7,13 @@
 
 #include "base/clock.h"
 
-/* Limits for what is sent before the answers are read. They are smaller than the socket's buffers,
- * so that the two sides never wait for each other with both buffers full. */
+/* Limits for packets that are sent before their answers are read. They are smaller than the
+ * socket's buffers, so that the two ends never wait for each other with both buffers full. */
 #define WINDOW_PACKETS 512
 #define CHUNK_BYTES    16384
 
-/* Limits for what a VMM may send: in the answers to one exchange, and while the guest runs (a stop
- * reply has some 20 bytes, and there is one each time that somebody else stops the guest). */
+/* Limits for the VMM's output: the answers to one exchange, and the data sent while the guest runs.
+ * A stop reply has about 20 bytes and is sent each time that another client stops the guest. */
 #define ANSWERS_MAX_BYTES (8u << 20)
 #define IDLE_MAX_BYTES	  (1u << 20)
 
@@ -34,8 +34,8 @@ static struct hv_err *too_late(void)
 	return hv_err_new(ECANCELED, "gdb stub: no answer in time");
 }
 
-/* Whether the deadline has come, and the socket was looked at after it: what came in time is taken,
- * but a VMM that sends without end is not listened to for longer. */
+/* Whether the deadline has passed and the socket was checked once since. Data that came in time is
+ * accepted, but a VMM cannot extend the deadline by sending endlessly. */
 static bool is_over(struct hv_gdb_stub *s, struct hv_gdb_limit limit)
 {
 	if (hv_now_ns() < limit.deadline_ns)
@@ -46,7 +46,7 @@ static bool is_over(struct hv_gdb_stub *s, struct hv_gdb_limit limit)
 	return false;
 }
 
-/* *RET: the events of the stub's socket. ECANCELED: the limit was reached. */
+/* *RET: the events of the stub's socket. Fails with ECANCELED if LIMIT was reached. */
 static struct hv_err *wait_for(struct hv_gdb_stub *s, short events, struct hv_gdb_limit limit,
 			       short *ret)
 {
@@ -71,7 +71,7 @@ static struct hv_err *wait_for(struct hv_gdb_stub *s, short events, struct hv_gd
 	}
 }
 
-/* *RET_NR: how many bytes came. */
+/* *RET_NR: the number of bytes received. */
 static struct hv_err *receive_some(struct hv_gdb_stub *s, size_t *ret_nr)
 {
 	char buf[65536];
@@ -121,7 +121,8 @@ static bool is_stop_reply(const char *packet)
 	return packet[0] == 'T' || packet[0] == 'S';
 }
 
-/* Waits for the next packet that is (STOP) or is not (!STOP) a stop reply, and drops others. */
+/* Waits for the next stop reply (STOP) or other packet (!STOP), and drops packets of the other
+ * kind. */
 static struct hv_err *next_packet(struct hv_gdb_stub *s, bool stop, struct hv_gdb_limit limit)
 {
 	for (;;) {
@@ -154,7 +155,7 @@ struct hv_err *hv_gdb_stub_interrupt(struct hv_gdb_stub *s, struct hv_gdb_limit 
 	return err ? err : hv_gdb_stub_await_stop(s, limit);
 }
 
-/* The stub answers in order, so what it had not answered before it does not answer any more. */
+/* The stub answers in order, so after the stop reply no answers to earlier packets follow. */
 struct hv_err *hv_gdb_stub_await_stop(struct hv_gdb_stub *s, struct hv_gdb_limit limit)
 {
 	struct hv_err *err = next_packet(s, true, limit);
@@ -164,7 +165,7 @@ struct hv_err *hv_gdb_stub_await_stop(struct hv_gdb_stub *s, struct hv_gdb_limit
 	return err;
 }
 
-/* What is left to send of an exchange: packets that are not framed yet, and bytes of OUT. */
+/* The rest of an exchange to send: packets that are not framed yet, and framed bytes in OUT. */
 struct pipeline {
 	const char *next; /* payload to frame next */
 	size_t nr_left;
@@ -255,8 +256,8 @@ struct hv_err *hv_gdb_stub_exchange(struct hv_gdb_stub *s, const struct hv_packe
 	while (!err && (p.nr_left || s->nr_unanswered || p.sent_bytes < p.out.len_bytes))
 		err = step(s, &p, limit);
 	if (err && err->code == ECANCELED && p.sent_bytes < p.out.len_bytes) {
-		/* Send the rest of a packet that was sent in part: the stub would take the next one
-		 * for a part of it. */
+		/* Complete a packet that was sent in part; otherwise the stub would read the next
+		 * packet as its continuation. */
 		struct hv_gdb_limit grace = {hv_now_ns() + HV_NS_PER_S, -1};
 		struct hv_err *late = send_all(s, p.out.data + p.sent_bytes,
 					       p.out.len_bytes - p.sent_bytes, grace);
@@ -275,7 +276,7 @@ struct hv_err *hv_gdb_stub_acknowledge(struct hv_gdb_stub *s, struct hv_gdb_limi
 	return send_all(s, "+", 1, limit);
 }
 
-/* The stub acknowledges every packet when it has read it, before it acts on it. */
+/* The stub acknowledges each packet when it has read it, before it acts on it. */
 struct hv_err *hv_gdb_stub_await_taken(struct hv_gdb_stub *s, struct hv_gdb_limit limit)
 {
 	for (;;) {
@@ -303,7 +304,7 @@ struct hv_err *hv_gdb_stub_continue(struct hv_gdb_stub *s, struct hv_gdb_limit l
 		if (!err)
 			s->nr_unanswered--;
 	}
-	hv_err_free(err); /* the guest is resumed even if an answer does not come */
+	hv_err_free(err); /* the guest is resumed even if an answer is missing */
 	s->nr_late += s->nr_unanswered;
 	s->nr_unanswered = 0;
 	s->idle_bytes = 0;
@@ -340,7 +341,7 @@ struct hv_err *hv_gdb_stub_open(int fd, struct hv_gdb_limit limit, struct hv_gdb
 	struct hv_gdb_stub s = {.fd = fd, .nr_sent = 1};
 	struct hv_err *err;
 
-	/* This packet announces no features; its answer shows that the guest is stopped and the
+	/* This packet announces no features. Its answer shows that the guest is stopped and the
 	 * stub reads. */
 	err = send_all(&s, "$qSupported#37", 14, limit);
 	if (!err)

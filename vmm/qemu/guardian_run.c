@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guardian's process: one loop that waits for requests of the service, for its end, and for the
- * gdb stub. */
+/* The guardian's process: a loop that waits for requests from the service, for the service's end,
+ * and for the gdb stub. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -17,21 +17,21 @@
 #include "vmm/qemu/stub_vcpus.h"
 #include "vmm/unix_socket.h"
 
-#define STOP_NS	 (3 * HV_NS_PER_S)  /* the VMM stops every vCPU and drains its I/O in this time */
-#define REPLY_NS (5 * HV_NS_PER_S)  /* limit for sending an answer when the guest is not held */
-#define LAST_NS	 (60 * HV_NS_PER_S) /* after the service's end, for a stop that has not come yet */
+#define STOP_NS	 (3 * HV_NS_PER_S)  /* enough for the VMM to stop every vCPU and drain its I/O */
+#define REPLY_NS (5 * HV_NS_PER_S)  /* limit for sending a reply outside of a hold */
+#define LAST_NS	 (60 * HV_NS_PER_S) /* limit for a pending stop after the service has ended */
 #define GRACE_NS HV_NS_PER_S
 
 struct guard {
 	enum hv_guardian_state machine;
 	struct hv_gdb_stub stub;
 	struct hv_stub_vcpus vcpus;
-	uint64_t since_ns;    /* when the hold began */
-	uint64_t deadline_ns; /* of the hold */
-	uint64_t held_ns;     /* of the last hold */
-	bool expired;	      /* the last hold ended by itself */
-	bool asleep;	      /* the held guest sleeps: its vCPUs were stopped before */
-	bool was_opened;      /* the stub was, or was tried to be */
+	uint64_t since_ns;    /* start of the hold */
+	uint64_t deadline_ns; /* end of the hold */
+	uint64_t held_ns;     /* duration of the last hold */
+	bool expired;	      /* the last hold timed out */
+	bool asleep;	      /* the held guest is suspended: its vCPUs were stopped already */
+	bool was_opened;      /* opening the stub was tried */
 	struct hv_text inbox;
 };
 
@@ -41,8 +41,8 @@ static void stub_lost(struct guard *g)
 	g->machine = HV_GUARDIAN_UNREACHED;
 }
 
-/* Ends a hold. A guest that sleeps is left asleep. One that woke up, and that a packet of ours has
- * stopped since, is resumed. */
+/* Ends a hold. A suspended guest stays suspended, unless it woke up and one of our packets stopped
+ * it: then it is resumed. */
 static struct hv_err *end_stop(struct guard *g, struct hv_gdb_limit limit)
 {
 	bool stays = g->asleep && !g->stub.was_stopped;
@@ -65,8 +65,8 @@ static struct hv_err *resume(struct guard *g, struct hv_gdb_limit limit)
 	return NULL;
 }
 
-/* Ends a hold that the service did not end. The stub may be in the mode in which addresses are
- * physical, which is a variable of QEMU's that would keep its value for the stub's next client. */
+/* Ends a hold that timed out or lost its service. Switches the stub back to virtual addresses
+ * first: QEMU keeps the mode for the stub's next client. */
 static void force_release(struct guard *g)
 {
 	struct hv_gdb_limit limit = {hv_now_ns() + GRACE_NS, -1};
@@ -80,7 +80,7 @@ static void force_release(struct guard *g)
 	hv_err_free(resume(g, limit));
 }
 
-/* Resumes the guest when a stop comes that nobody waits for any more. */
+/* Resumes the guest when a stop arrives after its request has timed out. */
 static void watch_stopping(struct guard *g)
 {
 	struct hv_gdb_limit now = {hv_now_ns(), -1};
@@ -109,7 +109,7 @@ static void watch_stub(struct guard *g)
 	hv_err_free(err);
 }
 
-/* The service has connected the socket. */
+/* Takes over the socket that the service has connected. */
 static struct hv_err *do_open(struct guard *g)
 {
 	struct hv_gdb_limit limit = {hv_now_ns() + STOP_NS, -1};
@@ -138,15 +138,15 @@ static void held(struct guard *g, uint64_t max_ns)
 	g->expired = false;
 }
 
-/* QEMU sends the stop reply before its monitor says that the guest is paused, so what the service
- * knows of a stop may be waiting here. */
+/* Reads a pending stop. QEMU sends the stop reply before its monitor reports the guest as paused,
+ * so the service can know of a stop that this process has not read yet. */
 static void look_for_stop(struct guard *g)
 {
 	if (g->machine == HV_GUARDIAN_STOPPING)
 		watch_stopping(g);
 }
 
-/* The stop that was asked for will not come, if it has not. */
+/* Stops waiting for a requested stop, unless it has arrived. */
 static void forget_stop(struct guard *g)
 {
 	look_for_stop(g);
@@ -294,7 +294,7 @@ static bool send_all(struct guard *g, const void *bytes, size_t len)
 	return true;
 }
 
-/* False: the service does not read it. */
+/* Returns false if the service does not read the reply. */
 static bool answer(struct guard *g, struct hv_err *err, const struct hv_text *out)
 {
 	struct guardian_reply reply = {
@@ -362,7 +362,7 @@ static bool handle(struct guard *g, const struct guardian_request *request, char
 	return answer(g, err, &out);
 }
 
-/* False: the service has closed the connection. */
+/* Returns false if the service has closed the connection. */
 static bool read_control(struct guard *g)
 {
 	struct guardian_request request;
@@ -397,14 +397,15 @@ static struct hv_helper_wake wait_for(const struct guard *g)
 			      g->machine == HV_GUARDIAN_HOLDS ? g->deadline_ns : UINT64_MAX);
 }
 
-/* The service has ended: resumes the guest if it is stopped. */
+/* Resumes the guest if it is stopped, after the service has ended. */
 static void last_act(struct guard *g)
 {
 	uint64_t deadline_ns = hv_now_ns() + LAST_NS;
 	struct sockaddr_un peer;
 	socklen_t len = sizeof(peer);
 
-	/* The service has ended between connecting, which stopped the guest, and the request. */
+	/* Connecting stops the guest. If the service ended before it sent the request to open, do
+	 * that now. */
 	if (!g->was_opened && getpeername(HV_HELPER_OTHER, (struct sockaddr *)&peer, &len) == 0)
 		hv_err_free(do_open(g));
 	while (g->machine == HV_GUARDIAN_STOPPING && hv_now_ns() < deadline_ns) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A hold by QEMU's gdb stub. The monitor starts the stub at run time, on a unix socket that only
- * the VMM's user and root can reach. The guardian (guardian.h) is its client. It is removed at the
- * end. */
+/* Holds through QEMU's gdb stub. The monitor starts the stub at run time, on a unix socket that
+ * only the VMM's user and root can reach. The guardian (guardian.h) is its client. The stub is
+ * removed at the end. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
@@ -21,22 +21,21 @@
 #define HIDDEN_TRIES   100
 #define HIDDEN_WAIT_MS 1
 #define RUN_MAX_BYTES  1024 /* QEMU 7.2 accepts packets of up to 4096 characters */
-/* Sites that are at most so far apart share a packet. Measured with the 34,948 sites of a
- * Debian 6.1 kernel under QEMU 7.2: a packet costs QEMU 4.5 us (two writes to its socket), a byte
- * 15 ns. ns per site by this limit: 0: 8,100, 64: 7,400, 96: 5,900, 128: 6,400, 256: 5,200. QEMU
- * must translate the code between the sites again, so the limit is not higher than it needs to be.
- */
+/* The largest gap between two sites that share a packet. Measured with the 34,948 sites of a Debian
+ * 6.1 kernel under QEMU 7.2: a packet costs QEMU 4.5 us (two writes to its socket), a byte 15 ns.
+ * ns per site, by this limit: 0: 8,100, 64: 7,400, 96: 5,900, 128: 6,400, 256: 5,200. QEMU must
+ * retranslate the code between the sites, so the limit is no higher than necessary. */
 #define GAP_MAX_BYTES  96
 
 /* ---- the stub's socket ---- */
 
-/* The caller frees what it returns. */
+/* The caller frees the result. */
 static char *dir_beside_qmp(const struct hv_machine *m)
 {
 	return hv_format("%s/hvtrace-%d", m->qmp_dir, (int)m->process.pid);
 }
 
-/* Makes a directory beside the QMP socket that only the VMM's user can use. */
+/* Makes a directory beside the QMP socket that only the VMM's user can access. */
 static struct hv_err *make_dir(struct hv_machine *m, char **ret)
 {
 	HV_AUTO_FREE char *dir = dir_beside_qmp(m);
@@ -49,7 +48,7 @@ static struct hv_err *make_dir(struct hv_machine *m, char **ret)
 	return NULL;
 }
 
-/* The VMM is told the directory's path. */
+/* Checks that the VMM can open the directory by the path that this process uses. */
 static struct hv_err *check_place(const struct hv_machine *m)
 {
 	pid_t pid = m->process.pid;
@@ -64,7 +63,7 @@ static struct hv_err *check_place(const struct hv_machine *m)
 			  (int)pid, real, (int)pid, (int)pid);
 }
 
-/* Under libvirt it is the domain's private directory, in which the VMM's user and AppArmor allow it
+/* Under libvirt uses the domain's private directory, in which the VMM's user and AppArmor allow it
  * to bind a socket. */
 static struct hv_err *choose_dir(struct hv_machine *m, char **ret)
 {
@@ -133,7 +132,7 @@ static void remove_files(struct hv_machine *m)
 	free(hv_take(m->stub_dir));
 }
 
-/* The socket is where this VMM's is, whatever the VMM says. */
+/* Removes the socket at the path that this VMM would use, without trusting the VMM's answer. */
 static void remove_socket(const struct hv_machine *m)
 {
 	HV_AUTO_FREE char *dir = m->qmp_dir ? dir_beside_qmp(m) : NULL;
@@ -144,7 +143,7 @@ static void remove_socket(const struct hv_machine *m)
 		hv_stub_file_remove(path, m->process.uid, m->process.gid);
 }
 
-/* Removes a gdb stub that was left behind by an hvtrace that died. */
+/* Stops a gdb stub left by an hvtrace that was killed. */
 static struct hv_err *clear_stale(struct hv_machine *m)
 {
 	bool is_left = false;
@@ -157,7 +156,7 @@ static struct hv_err *clear_stale(struct hv_machine *m)
 	return err;
 }
 
-/* *RET: the guest is paused, and not by somebody else as far as that is known. */
+/* Sets *RET if the guest is paused, and not by another client as far as is known. */
 static struct hv_err *is_stopped(struct hv_machine *m, bool *ret)
 {
 	struct hv_vmm_status status = {0};
@@ -167,8 +166,8 @@ static struct hv_err *is_stopped(struct hv_machine *m, bool *ret)
 	return err;
 }
 
-/* Resumes a guest that a hold stopped and that the guardian failed to resume. If the monitor does
- * not answer, nothing is sent: it would be done later, when somebody else may have paused the
+/* Resumes a guest that a hold stopped and the guardian failed to resume. Sends nothing if the
+ * monitor does not answer: the command could run later, when another client may have paused the
  * guest. */
 static void continue_by_monitor(struct hv_machine *m)
 {
@@ -181,10 +180,10 @@ static void continue_by_monitor(struct hv_machine *m)
 	hv_err_free(err);
 }
 
-/* After an interrupt that did not stop the guest in time. QEMU ignores the interrupt if somebody
- * else has paused the guest before it comes; otherwise the guest stops, and the guardian resumes
- * it. So if the guest is paused and stays so, the guardian need not wait for the stop: it would
- * take the next pause for it, and resume the guest. */
+/* Decides whether a stop that was not made in time can still arrive. QEMU ignores the interrupt if
+ * another client has paused the guest first; otherwise the guest stops, and the guardian resumes
+ * it. So if the guest is paused and stays paused, the guardian must stop waiting: it would mistake
+ * the next pause for its own and resume the guest. */
 static void settle_stop(struct hv_machine *m)
 {
 	HV_AUTO_ERR struct hv_err *running = hv_machine_is_running(m);
@@ -199,7 +198,7 @@ static void settle_stop(struct hv_machine *m)
 		hv_guardian_forget_stop(m->guardian);
 }
 
-/* Takes ERR, the error of a hold that did not begin. */
+/* Cleans up after a hold that failed to begin. Takes and returns ERR. */
 static struct hv_err *not_begun(struct hv_machine *m, struct hv_err *err)
 {
 	enum hv_guardian_state state;
@@ -212,7 +211,7 @@ static struct hv_err *not_begun(struct hv_machine *m, struct hv_err *err)
 	settle_stop(m);
 	state = hv_guardian_state(m->guardian);
 	m->may_be_stopped = state != HV_GUARDIAN_RUNS;
-	/* A guardian that has lost the stub is replaced at the next hold. */
+	/* The next hold replaces a guardian that has lost the stub. */
 	if (state == HV_GUARDIAN_UNREACHED)
 		hv_guardian_free(hv_take(m->guardian));
 	return err;
@@ -223,7 +222,7 @@ static struct hv_err *begin(struct hv_machine *m, uint64_t max_ns)
 	struct hv_err *err = hv_machine_is_running(m);
 	bool asleep = false;
 
-	/* A monitor that does not answer is not asked again. */
+	/* Do not query a monitor again that does not answer. */
 	if (err && err->code != EBUSY)
 		return err;
 	if (err) {
@@ -275,7 +274,8 @@ void hv_machine_drop_hold(struct hv_machine *m)
 	remove_files(m);
 }
 
-/* Of a guest that runs. What cannot be removed is somebody else's, who is not asked. */
+/* Removes leftovers while the guest runs. Ignores errors: files that cannot be removed belong to
+ * another process. */
 static void remove_left(struct hv_machine *m)
 {
 	HV_AUTO_FREE char *dir = m->qmp_dir ? dir_beside_qmp(m) : NULL;
@@ -287,8 +287,8 @@ static void remove_left(struct hv_machine *m)
 		hv_stub_dir_remove(dir, m->process.uid, m->process.gid);
 }
 
-/* A guest that is paused without a gdb stub of hvtrace, or by what libvirt was asked for, was
- * paused by somebody else, who will resume it. */
+/* A guest is resumed only if a gdb stub of hvtrace was left and libvirt was not asked to pause it.
+ * Otherwise another client has paused it and will resume it. */
 struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_was_stopped)
 {
 	struct hv_vmm_status status = {0};
@@ -373,9 +373,9 @@ static unsigned first_hidden(const struct hv_machine *m, const struct hv_vcpu_re
 	return i;
 }
 
-/* Reads the registers of all vCPUs, which stay as they are during the hold. *RET_VCPU: the first
- * one that is hidden; none is if it is the number of vCPUs. The human monitor is asked
- * only if a vCPU is where the kernel does not execute. */
+/* Reads the registers of all vCPUs, which stay valid during the hold. *RET_VCPU is the first hidden
+ * vCPU, or the number of vCPUs if no vCPU is hidden. Queries the slow human monitor only if a vCPU
+ * is at an address where the kernel does not execute. */
 static struct hv_err *look_at_vcpus(struct hv_machine *m, unsigned *ret_vcpu)
 {
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
@@ -410,8 +410,8 @@ static struct hv_err *begin_and_look(struct hv_machine *m, uint64_t max_ns, unsi
 	return err;
 }
 
-/* Where a hidden vCPU will go on in the kernel is not known, and it may be in a stub. Firmware ends
- * after some microseconds, a guest of the guest with its next exit. */
+/* Retries until no vCPU is hidden: the position of a hidden vCPU in the kernel is unknown, and it
+ * may be in a stub. Firmware returns after some microseconds, a nested guest at its next exit. */
 static struct hv_err *begin_with_none_hidden(struct hv_machine *m, uint64_t max_ns)
 {
 	unsigned vcpu = 0;
@@ -430,7 +430,7 @@ static struct hv_err *begin_with_none_hidden(struct hv_machine *m, uint64_t max_
 			  m->arch->hidden_in);
 }
 
-/* A guardian that was killed is replaced, since what is patched must still be put back. */
+/* Replaces a guardian that was killed, because patches must still be undone. */
 static struct hv_err *get_ready(struct hv_machine *m)
 {
 	struct hv_err *err;
@@ -452,8 +452,8 @@ struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns)
 	return err ? err : begin_with_none_hidden(m, max_ns);
 }
 
-/* Of system management mode the registers tell neither the kernel's page tables nor that it is this
- * boot. */
+/* In system management mode, the registers show neither the kernel's page tables nor whether the
+ * guest was rebooted. */
 struct hv_err *hv_machine_hold_begin_anywhere(struct hv_machine *m, uint64_t max_ns)
 {
 	unsigned vcpu = 0;
@@ -499,9 +499,9 @@ struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off, uint64_
 
 /* ---- writes ---- */
 
-/* How many of WRITES, from the first on, go into one packet. The bytes between two neighbours are
- * written with the values that they have, which is cheaper than another packet when there are few
- * of them. */
+/* Returns how many of WRITES, from the first on, go into one packet. The bytes between two of them
+ * are written with their current values, which is cheaper than another packet if the gap is
+ * small. */
 static size_t run_len(const struct hv_hold_write *writes, size_t nr)
 {
 	uint64_t start = writes[0].gpa.v;
@@ -529,7 +529,7 @@ static struct hv_err *read_here(struct hv_machine *m, struct hv_gpa gpa, uint8_t
 	return hv_ram_read(&m->ram, gpa, to, len);
 }
 
-/* Adds one packet for NR writes that go together. */
+/* Adds one packet for NR writes that share it. */
 static struct hv_err *add_run(struct hv_machine *m, struct hv_packets *packets,
 			      const struct hv_hold_write *writes, size_t nr)
 {
@@ -555,8 +555,8 @@ static struct hv_err *add_run(struct hv_machine *m, struct hv_packets *packets,
 	return NULL;
 }
 
-/* When the gdb stub writes to RAM, QEMU drops the code that it translated from it (exec.c
- * invalidate_and_set_dirty). Guest-physical addresses are used, so no vCPU's page tables are
+/* When the gdb stub writes to RAM, QEMU drops the code translated from it (exec.c
+ * invalidate_and_set_dirty). Uses guest-physical addresses, so that no vCPU's page tables are
  * needed. */
 static struct hv_err *write_batch(struct hv_machine *m, const struct hv_hold_write *writes,
 				  size_t nr)
@@ -573,8 +573,9 @@ static struct hv_err *write_batch(struct hv_machine *m, const struct hv_hold_wri
 	return err ? err : hv_guardian_obey(m->guardian, &packets);
 }
 
-/* Data go the same way as text: a packet is answered only while the guest is stopped, and the
- * guardian resumes the guest after the answers have come. */
+/* Writes data through the stub, too, because only that ensures that no write is late: the stub
+ * answers a packet only while the guest is stopped, and the guardian resumes the guest after the
+ * answers. */
 struct hv_err *hv_machine_hold_write(struct hv_machine *m, const struct hv_hold_write *writes,
 				     size_t nr)
 {

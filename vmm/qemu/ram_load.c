@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/qemu/ram_load.h"
 
-/* What the VMM says of its RAM is looked for in what it has mapped. */
+/* Finds the RAM that the VMM reports in the VMM's mappings. */
 static struct hv_err *load(struct hv_parser *p, struct hv_ram *found)
 {
 	HV_AUTO_FREE struct hv_vmm_range *ranges = hv_alloc(HV_VMM_RANGES_MAX * sizeof(*ranges));

@@ -6,18 +6,18 @@
 
 #include "vmm/guest.h"
 
-/* Of the g packet. No decoder reads registers behind these. */
+/* Limit for the g packet. No decoder reads registers beyond it. */
 #define REGISTERS_MAX_BYTES 4096
 
 #define DESCRIPTION	      "target.xml"
 #define DESCRIPTION_MAX_BYTES (1u << 20)
 #define NAME_MAX_BYTES	      64
-#define NUMBER_MAX	      0xffff /* of a register */
+#define NUMBER_MAX	      0xffff /* highest register number */
 
 #define HEX_DIGITS "0123456789abcdefABCDEF"
 
-/* A watchpoint across pages, of whatever size they have. No page tables can map its address, whose
- * bits 52 and 55 differ, so it stops no vCPU even if nobody takes it away. */
+/* A watchpoint that crosses a page boundary for any page size. Its address is not canonical (bits
+ * 52 and 55 differ), so it stops no vCPU even if it is never removed. */
 #define WATCHPOINT "2,10000000000000,20000"
 
 static struct hv_err *exchange(struct hv_stub_vcpus *v, const struct hv_packets *packets,
@@ -31,7 +31,7 @@ static struct hv_err *exchange(struct hv_stub_vcpus *v, const struct hv_packets 
 	return err;
 }
 
-/* Each of PACKETS must be answered with "OK". */
+/* Sends PACKETS, each of which must be answered with "OK". */
 static struct hv_err *exchange_ok(struct hv_stub_vcpus *v, const struct hv_packets *packets)
 {
 	HV_AUTO_PACKETS struct hv_packets answers = {0};
@@ -40,7 +40,7 @@ static struct hv_err *exchange_ok(struct hv_stub_vcpus *v, const struct hv_packe
 	return err ? err : hv_packets_all_ok(packets, &answers);
 }
 
-/* ---- which ---- */
+/* ---- list of vCPUs ---- */
 
 static void forget(struct hv_stub_vcpus *v)
 {
@@ -53,17 +53,17 @@ void hv_stub_vcpus_deinit(struct hv_stub_vcpus *v)
 	forget(v);
 }
 
-/* A name goes into packets, so it has nothing that ends one. With multiprocess extensions it is
- * like "p1.2". */
+/* NAME must not contain characters that end a packet. With multiprocess extensions it looks like
+ * "p1.2". */
 static void add_name(struct hv_stub_vcpus *v, const char *name, size_t len)
 {
-	if (!(v->nr & (v->nr - 1))) /* room for twice as many */
+	if (!(v->nr & (v->nr - 1))) /* double the capacity */
 		v->names = hv_realloc_array(v->names, v->nr ? 2 * v->nr : 1, sizeof(*v->names));
 	memset(v->names[v->nr], 0, sizeof(*v->names));
 	memcpy(v->names[v->nr++], name, len);
 }
 
-/* Adds the names of a list like "m01,02". False: LIST is not such a list, or there are too many. */
+/* Adds the names in a list like "m01,02". Returns false if LIST is malformed or too long. */
 static bool add_names(struct hv_stub_vcpus *v, const char *list)
 {
 	if (list[0] != 'm' || !list[1])
@@ -80,7 +80,8 @@ static bool add_names(struct hv_stub_vcpus *v, const char *list)
 	return true;
 }
 
-/* Takes the list from NR of the answers at *AT, and passes over these. *RET_LAST: "l" has come. */
+/* Adds the names in the next NR answers, and advances *AT past them. *RET_LAST: the answer "l" has
+ * come. */
 static struct hv_err *take_names(struct hv_stub_vcpus *v, const char **at, size_t nr,
 				 bool *ret_last)
 {
@@ -129,7 +130,7 @@ static int hex_digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* QEMU writes "xx" for bytes that it does not have; they become 0. */
+/* QEMU sends "xx" for unavailable bytes; they become 0. */
 static size_t from_hex(const char *hex, uint8_t *to, size_t room)
 {
 	size_t nr = 0;
@@ -157,8 +158,8 @@ static void select_first(const struct hv_stub_vcpus *v, struct hv_packets *packe
 	select_vcpu(v, 0, packets);
 }
 
-/* Adds NR packets for each vCPU. The answers are NR + 1 strings for each: "OK" for its selection,
- * and its answers. */
+/* Adds the NR packets of ASKED for each vCPU. Each vCPU's answers are NR + 1 strings: the first is
+ * "OK" for its selection. */
 static void add_each(const struct hv_stub_vcpus *v, const char *const *asked, size_t nr,
 		     struct hv_packets *packets)
 {
@@ -170,7 +171,7 @@ static void add_each(const struct hv_stub_vcpus *v, const char *const *asked, si
 	select_first(v, packets);
 }
 
-/* Asks each vCPU (add_each). */
+/* Sends the packets of add_each(). */
 static struct hv_err *ask_each(struct hv_stub_vcpus *v, const char *const *asked, size_t nr,
 			       struct hv_packets *answers)
 {
@@ -180,8 +181,7 @@ static struct hv_err *ask_each(struct hv_stub_vcpus *v, const char *const *asked
 	return exchange(v, &packets, answers);
 }
 
-/* Appends the next part of the description FILE, of which OFF bytes were read. *RET_MORE: it is not
- * the last one. */
+/* Appends the part at offset OFF of the description FILE. *RET_MORE: more parts follow. */
 static struct hv_err *read_part(struct hv_stub_vcpus *v, const char *file, size_t off,
 				struct hv_text *ret, bool *ret_more)
 {
@@ -216,7 +216,8 @@ static struct hv_err *read_description(struct hv_stub_vcpus *v, const char *file
 	return err;
 }
 
-/* The value of the attribute NAME in TAG, which ends at END. False: it has none, or it is long. */
+/* Copies the value of the attribute NAME in TAG, which ends at END. Returns false if it is missing
+ * or too long. */
 static bool attribute(const char *tag, const char *end, const char *name, char ret[NAME_MAX_BYTES])
 {
 	char before[NAME_MAX_BYTES];
@@ -235,14 +236,14 @@ static bool attribute(const char *tag, const char *end, const char *name, char r
 	return true;
 }
 
-/* Whether NAME can be a file's in a packet, which it does not end. */
+/* Whether NAME is a file name that can be part of a packet. */
 static bool is_file(const char *name)
 {
 	return name[0] && !strpbrk(name, "#$}*:");
 }
 
-/* Finds the first tag that begins with START in [AT, END). *RET_END: its last character. NULL:
- * there is none. */
+/* Finds the first tag that begins with START in [AT, END). *RET_END is its last character. Returns
+ * NULL if there is no such tag. */
 static const char *find_tag(const char *at, const char *end, const char *start,
 			    const char **ret_end)
 {
@@ -257,7 +258,7 @@ static const char *find_tag(const char *at, const char *end, const char *start,
 	return NULL;
 }
 
-/* Appends the descriptions that TARGET includes, in their order. */
+/* Appends the descriptions that TARGET includes, in order. */
 static struct hv_err *read_included(struct hv_stub_vcpus *v, const struct hv_text *target,
 				    struct hv_text *ret)
 {
@@ -271,8 +272,8 @@ static struct hv_err *read_included(struct hv_stub_vcpus *v, const struct hv_tex
 	return err;
 }
 
-/* The number of the register NAME. A register without a number of its own has the one after the
- * register before it. 0: it is not in the description. */
+/* Returns the number of the register NAME, or 0 if the description lacks it. A register without an
+ * explicit number follows the previous one. */
 static unsigned number_in(const struct hv_text *description, const char *name)
 {
 	const char *at = description->data, *end = at + description->len_bytes, *tag, *tag_end;
@@ -322,13 +323,13 @@ struct hv_err *hv_stub_vcpus_describe(struct hv_stub_vcpus *v, const struct hv_a
 	if (!arch->take_gdb_named)
 		return ask_for_description(v);
 	err = read_description(v, DESCRIPTION, &target);
-	hv_text_add(&description, ""); /* it may include none */
+	hv_text_add(&description, ""); /* terminates an empty description */
 	if (!err)
 		err = read_included(v, &target, &description);
 	return err ? err : find_registers(v, &description);
 }
 
-/* *AT is the answer to a question for register NUMBER of a vCPU, of 8 bytes; then the next one. */
+/* Decodes the 8-byte answer for register NUMBER at *AT, and advances *AT past it. */
 static struct hv_err *take_number(unsigned vcpu, unsigned number, const char **at, uint64_t *ret)
 {
 	uint8_t bytes[sizeof(*ret)];
@@ -342,7 +343,7 @@ static struct hv_err *take_number(unsigned vcpu, unsigned number, const char **a
 	return NULL;
 }
 
-/* What the g packet does not tell. */
+/* Decodes the registers that are not in the g packet. */
 static struct hv_err *take_named(const struct hv_stub_vcpus *v, unsigned vcpu, const char **at,
 				 struct hv_vcpu_regs *ret)
 {
@@ -357,8 +358,7 @@ static struct hv_err *take_named(const struct hv_stub_vcpus *v, unsigned vcpu, c
 	return err;
 }
 
-/* *AT is the answer to the g packet of a vCPU, and what else it was asked for; then what follows.
- */
+/* Decodes the answers of one vCPU at *AT, and advances *AT past them. */
 static struct hv_err *take_vcpu(const struct hv_stub_vcpus *v, unsigned vcpu, const char **at,
 				struct hv_vcpu_regs *ret)
 {
@@ -373,7 +373,7 @@ static struct hv_err *take_vcpu(const struct hv_stub_vcpus *v, unsigned vcpu, co
 	return take_named(v, vcpu, at, ret);
 }
 
-/* What each vCPU is asked. */
+/* The packets for each vCPU. */
 struct asked {
 	char named[HV_GDB_NAMED_MAX][32];
 	const char *packets[1 + HV_GDB_NAMED_MAX];
@@ -392,7 +392,7 @@ static void prepare(const struct hv_stub_vcpus *v, struct asked *ret)
 	}
 }
 
-/* AT is the first of the answers. */
+/* AT is the first answer. */
 static struct hv_err *take_registers(const struct hv_stub_vcpus *v, const char *at,
 				     struct hv_vcpu_regs *ret)
 {
@@ -416,13 +416,13 @@ static struct hv_err *read_registers(struct hv_stub_vcpus *v, struct hv_vcpu_reg
 	return err ? err : take_registers(v, answers.bytes.data, ret);
 }
 
-/* Whether the vCPUs are those that BEFORE has. */
+/* Whether the list of vCPUs equals that in BEFORE. */
 static bool are_those_of(const struct hv_stub_vcpus *v, const struct hv_stub_vcpus *before)
 {
 	return v->nr == before->nr && !memcmp(v->names, before->names, v->nr * sizeof(*v->names));
 }
 
-/* Lists all vCPUs, and asks those that were listed before. */
+/* Lists all vCPUs, and queries those of the previous list. */
 static struct hv_err *list_and_ask(struct hv_stub_vcpus *v, const struct asked *asked,
 				   unsigned expected, struct hv_packets *answers)
 {
@@ -434,7 +434,7 @@ static struct hv_err *list_and_ask(struct hv_stub_vcpus *v, const struct asked *
 	return exchange(v, &packets, answers);
 }
 
-/* The list of vCPUs, of which NR answers at *AT are the first part. */
+/* Reads the list of vCPUs. The NR answers at *AT are its first part. */
 static struct hv_err *take_list(struct hv_stub_vcpus *v, const char **at, size_t nr)
 {
 	bool is_last = false;
@@ -447,8 +447,8 @@ static struct hv_err *take_list(struct hv_stub_vcpus *v, const char **at, size_t
 	return err;
 }
 
-/* The guest waits, and each exchange waits for the VMM. So the vCPUs that were listed before are
- * asked for their registers together with the list of all, which is nearly always the same. */
+/* The guest is stopped and each exchange waits for the VMM. So this requests the list
+ * together with the registers of the previously listed vCPUs: the list rarely changes. */
 struct hv_err *hv_stub_vcpus_look(struct hv_stub_vcpus *v, unsigned expected,
 				  struct hv_vcpu_regs **ret, unsigned *ret_nr)
 {
@@ -488,8 +488,8 @@ struct hv_err *hv_stub_vcpus_look(struct hv_stub_vcpus *v, unsigned expected,
 
 /* ---- translations ---- */
 
-/* QEMU drops every translation of a vCPU when its page-table root is written, also with the same
- * value (target/i386/helper.c cpu_x86_update_cr3 -> tlb_flush). */
+/* QEMU drops every translation of a vCPU when its page-table root is written, even with an
+ * unchanged value (target/i386/helper.c cpu_x86_update_cr3 -> tlb_flush). */
 static struct hv_err *rewrite_roots(struct hv_stub_vcpus *v, const struct hv_packets *roots)
 {
 	HV_AUTO_PACKETS struct hv_packets packets = {0};
@@ -511,8 +511,8 @@ static struct hv_err *rewrite_roots(struct hv_stub_vcpus *v, const struct hv_pac
 	return exchange_ok(v, &packets);
 }
 
-/* QEMU also drops every translation of all vCPUs when a watchpoint is set that is in more than one
- * page (cpu_watchpoint_insert -> tlb_flush). No vCPU runs before it is removed. */
+/* QEMU also drops every translation of all vCPUs when a watchpoint is set that crosses a page
+ * boundary (cpu_watchpoint_insert -> tlb_flush). No vCPU runs before it is removed. */
 static struct hv_err *set_watchpoint(struct hv_stub_vcpus *v)
 {
 	HV_AUTO_PACKETS struct hv_packets packets = {0};

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 
-/* Kinds of answers; questions have kinds from 2 on. */
+/* Kinds of answers. Kinds of questions start at 2. */
 enum { ANSWER_OK = 0, ANSWER_ERROR = 1 };
 
 struct header {
@@ -43,7 +43,7 @@ static struct hv_err *gone(void)
 	return hv_err_new(EPIPE, "the process that reaches the guest has ended");
 }
 
-/* Sends the header, and with it the files. */
+/* Sends the header and the files. */
 static ssize_t send_head(int socket, struct header *head, const int *fds)
 {
 	struct iovec iov = {head, sizeof(*head)};
@@ -118,7 +118,7 @@ static void take_files(struct msghdr *msg, struct hv_message *m)
 	}
 }
 
-/* DEADLINE_NS 0: it may take any time. */
+/* Waits without limit if DEADLINE_NS is 0. */
 static struct hv_err *wait_for_bytes(int socket, uint64_t deadline_ns)
 {
 	struct pollfd fd = {socket, POLLIN, 0};
@@ -132,7 +132,7 @@ static struct hv_err *wait_for_bytes(int socket, uint64_t deadline_ns)
 	return NULL;
 }
 
-/* Files come with the first byte. */
+/* The files arrive with the first byte. */
 static struct hv_err *receive_bytes(int socket, void *to, size_t len_bytes, uint64_t deadline_ns,
 				    struct hv_message *m)
 {
@@ -184,19 +184,19 @@ struct hv_err *hv_channel_receive_by(int socket, uint64_t deadline_ns, struct hv
 		ret->kind = head.kind;
 		memcpy(ret->args, head.args, sizeof(ret->args));
 		ret->len_bytes = head.len_bytes;
-		/* a string in the bytes ends */
+		/* NUL-terminates a string in the payload. */
 		ret->bytes = hv_alloc(ret->len_bytes + 1);
 		err = receive_bytes(socket, ret->bytes, ret->len_bytes, deadline_ns, ret);
 	}
 	if (err) {
 		hv_message_deinit(ret);
-		/* what follows cannot be understood */
+		/* The stream is out of sync now. */
 		shutdown(socket, SHUT_RDWR);
 	}
 	return err;
 }
 
-/* The error in an answer. */
+/* Decodes an error reply. */
 static struct hv_err *error_of(const struct hv_message *m)
 {
 	return hv_err_received(&(struct hv_err_sent){

@@ -30,7 +30,8 @@ static bool has_room(const struct hv_region *region)
 	return region->host && region->len_bytes >= HV_REGION_KEPT_BYTES;
 }
 
-/* Without a header there is nothing else. To read empty memory would use up the region's. */
+/* Whether the region is in use. Reads only the header, because reading unused memory would allocate
+ * it. */
 static bool has_header(const struct hv_region *region)
 {
 	static const uint8_t none[8];
@@ -45,7 +46,7 @@ struct hv_err *hv_kept_make(const struct hv_region *region, struct hv_kept *ret)
 
 	if (fd < 0)
 		return failed("memfd_create");
-	/* Otherwise a service could make the warden fail by making it shorter. */
+	/* Sealed so that a service cannot shrink it and crash the warden. */
 	if (ftruncate(fd, HV_REGION_KEPT_BYTES) != 0 || fcntl(fd, F_ADD_SEALS, SEALS) != 0) {
 		close(fd);
 		return failed("its length");

@@ -11,7 +11,7 @@ void hv_leaves_deinit(struct hv_leaves *l)
 	*l = (struct hv_leaves){0};
 }
 
-/* The number of the first leaf that ends after AT. */
+/* Returns the index of the first leaf that ends after AT. */
 static size_t first_after(const struct hv_leaves *l, struct hv_gva at)
 {
 	size_t low = 0, high = l->nr;

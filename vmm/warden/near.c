@@ -19,21 +19,21 @@
 
 struct near {
 	int socket;  /* borrowed */
-	int exit_fd; /* -1: the VMM's end cannot be waited for */
+	int exit_fd; /* -1: the end of the VMM cannot be polled */
 	int stop_fd; /* -1: the VMM cannot stop at an instruction */
 	pid_t pid;   /* of the VMM */
 	unsigned nr_vcpus;
 	bool is_held;
 	struct hv_windows windows;
-	struct hv_region region; /* host NULL: not mapped yet */
+	struct hv_region region; /* host is NULL until it is mapped */
 	struct hv_kept kept;
-	/* to be given on; without, only a mapping of them is kept */
+	/* Keep the files open for another near side, not only their mappings. */
 	bool keeps_files;
 	struct hv_ram_file ram[HV_WARDEN_RAM_MAX];
 	size_t nr_ram;
 	int region_fd;
 	uint64_t held_from_ns;
-	uint64_t held_ns; /* of the last hold */
+	uint64_t held_ns; /* duration of the last hold */
 };
 
 static void near_free(void *self)
@@ -56,7 +56,7 @@ static struct hv_err *ask(struct near *n, const struct hv_message *question, str
 	return hv_channel_ask(n->socket, question, ret);
 }
 
-/* A question without bytes, and an answer of numbers alone, in RET if it is not NULL. */
+/* Sends a request without payload. Copies the numbers of the reply to RET unless it is NULL. */
 static struct hv_err *ask_numbers(struct near *n, uint32_t kind, uint64_t a, uint64_t b,
 				  uint64_t ret[4])
 {
@@ -69,7 +69,7 @@ static struct hv_err *ask_numbers(struct near *n, uint32_t kind, uint64_t a, uin
 	return err;
 }
 
-/* A question whose answer is LEN_BYTES long. */
+/* Sends a request and expects a payload of LEN_BYTES. */
 static struct hv_err *ask_bytes(struct near *n, uint32_t kind, uint64_t a, uint64_t b, void *ret,
 				size_t len_bytes)
 {
@@ -108,7 +108,7 @@ static struct hv_err *near_read(void *self, struct hv_gpa gpa, void *buf, size_t
 static struct hv_err *near_count_vcpus(void *self, unsigned *ret)
 {
 	struct near *n = self;
-	uint64_t numbers[4] = {n->nr_vcpus}; /* as the begin of the hold has told */
+	uint64_t numbers[4] = {n->nr_vcpus}; /* HV_ASK_HOLD_BEGIN returned it */
 	struct hv_err *err = n->is_held ? NULL : ask_numbers(n, HV_ASK_COUNT, 0, 0, numbers);
 
 	if (!err)
@@ -153,7 +153,7 @@ static struct hv_err *map_region(struct near *n, struct hv_message *answer)
 		hv_kept_close(&n->kept);
 		return hv_err_in(err, "mapping the region");
 	}
-	/* a helper, which may outlive us, does not need it */
+	/* A helper can outlive this process and does not need it. */
 	madvise(r.host, r.len_bytes, MADV_DONTFORK);
 	r.kept = n->kept.host;
 	if (n->keeps_files)
@@ -267,7 +267,7 @@ static int near_exit_fd(void *self)
 	return ((struct near *)self)->exit_fd;
 }
 
-/* Sends an array of NR elements of SIZE bytes, in as many messages as it takes. */
+/* Sends an array of NR elements of SIZE bytes, split into as many messages as necessary. */
 static struct hv_err *send_list(struct near *n, uint32_t kind, const void *list, size_t nr,
 				size_t size)
 {
@@ -289,7 +289,7 @@ static struct hv_err *send_list(struct near *n, uint32_t kind, const void *list,
 	return NULL;
 }
 
-/* Operations that need nothing but their question. */
+/* Operations that pass nothing but their arguments. */
 #define CALL(id, op, ...)                                                                          \
 	static struct hv_err *near_##op(void *self)                                                \
 	{                                                                                          \
@@ -382,7 +382,7 @@ static const struct hv_guest_ops near_ops = {
 #undef ASKED
 };
 
-/* The next of the strings in [*AT, END). */
+/* Returns the next string in [*AT, END), or "". */
 static const char *next_string(const char **at, const char *end)
 {
 	const char *string = *at < end ? *at : "";
@@ -409,7 +409,7 @@ static void keep_files(struct near *n, const struct hv_message *answer)
 	}
 }
 
-/* Without windows everything is read by the warden. */
+/* Opens the windows to guest RAM. On error there are none, and the warden reads all memory. */
 static void open_windows(struct near *n)
 {
 	struct hv_message question = {.kind = HV_ASK_RAM};
@@ -427,7 +427,7 @@ static void take_file(struct hv_message *answer, uint64_t is_there, size_t *at, 
 	*ret = is_there && *at < answer->nr_fds ? hv_take_fd(&answer->fds[(*at)++]) : -1;
 }
 
-/* What the other end says of the guest. EPROTO, E2BIG: it cannot be. */
+/* Decodes the warden's description of the guest. Fails with EPROTO or E2BIG if it is impossible. */
 static struct hv_err *info_of(const struct hv_message *answer, struct hv_guest_info *ret)
 {
 	struct hv_warden_info numbers;

@@ -5,14 +5,15 @@
 
 #include "base/guard.h"
 
-/* The table is open-addressed by the eight aligned bytes that a place begins in, its cell, so
- * places that overlap are found in at most three runs of entries. The cells of a page are near each
- * other: a list of writes is ordered by address, and so meets few pages of the table. */
+/* An open-addressed hash table. The key is a place's cell: the eight aligned bytes in which it
+ * begins. Overlapping places are found in at most three runs of entries. Cells of a page hash to
+ * nearby entries, so a list of writes, which is sorted by address, touches few pages of the
+ * table. */
 #define CELL_SHIFT  3
 #define PAGE_SHIFT  12
-#define HOMES_SHIFT 6 /* homes of the cells of a page */
+#define HOMES_SHIFT 6 /* a page's cells have 2^6 different home entries */
 #define SLOTS_MIN   1024u
-#define ROOM_MIN    2048u /* that can be added before the table grows, after it was made tidy */
+#define ROOM_MIN    2048u /* places that can be added after hv_noted_tidy() before the table grows */
 
 static uint64_t cell_of(struct hv_gpa gpa)
 {
@@ -35,7 +36,7 @@ void hv_noted_deinit(struct hv_noted *p)
 	*p = (struct hv_noted){0};
 }
 
-/* The entry of GPA, or the unused one where it would be. */
+/* Returns the entry of GPA, or the unused entry where it would be added. */
 static struct hv_noted_place *entry_of(const struct hv_noted *p, struct hv_gpa gpa)
 {
 	size_t at = home(p, cell_of(gpa));
@@ -52,7 +53,8 @@ struct hv_noted_place *hv_noted_find(const struct hv_noted *p, struct hv_gpa gpa
 	return found && found->len_bytes ? found : NULL;
 }
 
-/* Of new memory, each page costs a fault when it is first written: none is to happen in a hold. */
+/* Touches each page now, because the first write to a page faults, and that must not happen in a
+ * hold. */
 static struct hv_noted_place *make_table(size_t nr_slots)
 {
 	struct hv_noted_place *table = hv_alloc(nr_slots * sizeof(*table));
@@ -99,8 +101,8 @@ struct hv_noted_place *hv_noted_add(struct hv_noted *p, struct hv_gpa gpa, uint3
 	return place;
 }
 
-/* *NEXT is the cell, counted from the first one that can matter, and the number of the entry from
- * its home on. Cells that are beside each other mostly have the same home. */
+/* The upper half of *NEXT is the cell, relative to the first cell that can overlap; the lower half
+ * is the entry, relative to the cell's home. Neighboring cells usually have the same home. */
 struct hv_noted_place *hv_noted_overlapping(const struct hv_noted *p, struct hv_gpa gpa,
 					    uint32_t len_bytes, uint64_t *next)
 {

@@ -31,8 +31,8 @@ void hv_rules_free(struct hv_rules *r)
 	free(r);
 }
 
-/* The guest may write into the journal at any moment, so each entry is copied once. Of several for
- * a place the first one counts. */
+/* Records the earlier session's journal. The guest can write to it at any time, so each entry is
+ * copied once. If several entries have the same address, the first one counts. */
 static void adopt(struct hv_rules *r)
 {
 	const struct hv_journal_entry *journal =
@@ -81,7 +81,8 @@ void hv_rules_prepare(struct hv_rules *r)
 	hv_noted_tidy(&r->places, is_patched);
 }
 
-/* Whether the guest's tables lead from the address of W to its memory, as text or as data. */
+/* Whether the guest's tables map the address of W to the memory it writes, as code for text and as
+ * writable memory for data. */
 static bool is_tied(struct hv_rules *r, const struct hv_hold_write *w)
 {
 	struct hv_mapping m;
@@ -92,12 +93,13 @@ static bool is_tied(struct hv_rules *r, const struct hv_hold_write *w)
 	return w->is_text ? m.executable : m.writable;
 }
 
-/* Entries of page tables. */
+/* Page-table entries. */
 
-/* Whether ENTRY maps the region, and what: as a leaf of ARCH's slots or, where these would be too
- * large, by a table in the region. What such a table has in it is as free as the code in the region
- * is. The entry of a page has the form of one that leads to a table, so it has to be as ARCH makes
- * it. */
+/* Whether ENTRY maps the region: as a leaf, or as a table in the region if leaves at that level are
+ * too large. The contents of such a table are not checked, like the code in the region.
+ *
+ * An entry for a single page has the form of an entry that leads to a table, so it must equal the
+ * entry that ARCH would make. */
 static bool maps_region(const struct hv_rules *r, struct hv_gva at, uint64_t entry,
 			struct hv_leaf *ret)
 {
@@ -120,8 +122,8 @@ static bool maps_region(const struct hv_rules *r, struct hv_gva at, uint64_t ent
 	       (is_leaf && hv_rules_is_in_region(r, e.to, span));
 }
 
-/* A leaf begins where its slot does; a table may have leaves from the middle of its slot on, of the
- * unit that the region is mapped by. */
+/* A leaf must begin at its slot. A table can contain leaves that begin inside its slot, in
+ * multiples of the unit in which the region is mapped. */
 static bool begins_well(const struct hv_rules *r, struct hv_gva at)
 {
 	const struct hv_arch *arch = hv_tables_arch(r->tables),
@@ -161,9 +163,9 @@ static void note_slot(struct hv_rules *r, const struct hv_looked *l)
 		hv_leaves_remove(&r->leaves, l->w->gva);
 }
 
-/* What was there before. */
+/* Original contents. */
 
-/* Whether the guest has something of ours where W goes. */
+/* Whether the guest's memory at W already contains a call, jump or pointer into the region. */
 static bool is_ours(struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
 {
 	if (w->is_text)
@@ -172,16 +174,16 @@ static bool is_ours(struct hv_rules *r, const struct hv_hold_write *w, const uin
 	       hv_rules_is_our_word(r, hv_rules_word(now, w->len_bytes));
 }
 
-/* Whether P has what was written there last, or would have been replaced by it: a write that was
- * asked for may not have been made. */
+/* Whether the bytes at P are those of the last write or those before it: a write that was allowed
+ * may not have been made. */
 static bool is_as_left(const struct hv_noted_place *p, const uint8_t *now)
 {
 	return memcmp(now, p->after, p->len_bytes) == 0 || memcmp(now, p->was, p->len_bytes) == 0;
 }
 
-/* What the guest has there must still be what was written, or lead to us: else it is the guest's
- * own. The journal of an earlier session counts for text only: what else that session wrote is told
- * by itself. */
+/* Whether L restores the original contents. The current bytes must still be the last ones written
+ * or lead to the region; otherwise they belong to the guest. An earlier session's journal counts
+ * for text only: its other writes are recognized by their contents. */
 static bool puts_back(struct hv_rules *r, const struct hv_looked *l)
 {
 	const struct hv_hold_write *w = l->w;
@@ -195,8 +197,8 @@ static bool puts_back(struct hv_rules *r, const struct hv_looked *l)
 	return is_as_left(p, l->now) || is_ours(r, w, l->now);
 }
 
-/* Whether P, which W overlaps, is patched. Then W would change a part of it, and what was there
- * before would be lost. */
+/* Fails if P, which W partly overlaps, is patched: W would change part of the patch and its
+ * original contents would be lost. */
 static struct hv_err *check_other(struct hv_rules *r, const struct hv_noted_place *p)
 {
 	uint8_t now[HV_SITE_LEN_MAX];
@@ -209,7 +211,7 @@ static struct hv_err *check_other(struct hv_rules *r, const struct hv_noted_plac
 			  p->gpa.v);
 }
 
-/* Finds what is noted of L's place. */
+/* Finds the record of the bytes that L writes. */
 static struct hv_err *find_place(struct hv_rules *r, struct hv_looked *l)
 {
 	struct hv_noted_place *p;
@@ -244,7 +246,7 @@ static struct hv_err *refused(const struct hv_hold_write *w)
 			  w->len_bytes, w->is_text ? "text" : "data", w->gpa.v, w->gva.v);
 }
 
-/* Reads what the guest has where L's write goes. */
+/* Reads the guest's current bytes at L. */
 static struct hv_err *read_now(struct hv_rules *r, struct hv_looked *l)
 {
 	struct hv_err *err = NULL;
@@ -276,7 +278,8 @@ static struct hv_err *judge(struct hv_rules *r, struct hv_looked *l)
 	return err || l->kind != HV_WRITE_REFUSED ? err : refused(l->w);
 }
 
-/* What is there and is not ours, is the guest's own: it may have changed since. */
+/* Records the current bytes as the original ones unless they are ours: the guest may have changed
+ * them since the last record. */
 static void note_bytes(struct hv_rules *r, const struct hv_looked *l)
 {
 	const struct hv_hold_write *w = l->w;
@@ -335,7 +338,7 @@ static void note(struct hv_rules *r, const struct hv_looked *l)
 	case HV_WRITE_POINTER:
 		note_bytes(r, l);
 		break;
-	case HV_WRITE_SAME: /* a place keeps what was there before */
+	case HV_WRITE_SAME: /* the record keeps the original contents */
 	case HV_WRITE_RETURN:
 	case HV_WRITE_OF_REGION:
 	case HV_WRITE_REFUSED:
@@ -343,7 +346,7 @@ static void note(struct hv_rules *r, const struct hv_looked *l)
 	}
 }
 
-/* Lists. */
+/* Lists of writes. */
 
 static bool is_about_slots(const struct hv_looked *looked, size_t nr)
 {
@@ -362,8 +365,9 @@ static bool change_nothing(const struct hv_looked *looked, size_t nr)
 	return true;
 }
 
-/* Some leaves prove a root; others may not have been written after all. While the region is being
- * mapped, that may be true of all. */
+/* Finds the kernel's page tables. Uses several leaves as proofs, because some may never have been
+ * written. While the region is being mapped, that can be true of all leaves, so a list of
+ * page-table entries may use tables without such a proof. */
 static struct hv_err *find_tables(struct hv_rules *r, const struct hv_vcpu_regs *regs,
 				  unsigned nr_vcpus, const struct hv_looked *looked, size_t nr)
 {

@@ -3,11 +3,11 @@
 
 #include "vmm/warden/rules_state.h"
 
-/* Two tracepoints have a count in common at most (struct hv_common_key, struct hv_syscall_work). */
+/* At most two tracepoints share a count (struct hv_common_key, struct hv_syscall_work). */
 #define MOVED_MAX	2
-#define COUNT_MAX	4096 /* of users of a tracepoint */
+#define COUNT_MAX	4096 /* users of a tracepoint */
 #define CACHE_LINE_LEN	64
-#define ARRAY_WORDS_MAX 96 /* of 32 probes */
+#define ARRAY_WORDS_MAX 96 /* 32 probes */
 
 static uint64_t now_of(const struct hv_looked *l)
 {
@@ -44,7 +44,7 @@ static bool is_kernel_code(struct hv_rules *r, uint64_t word)
 	       hv_rules_is_kernel_code(r, hv_gva(without_signature(r, word)));
 }
 
-/* Whether WORD is an address of the kernel's own data, as an array of probes is. */
+/* Whether WORD is the address of writable kernel data, such as an array of probes. */
 static bool is_kernel_data(struct hv_rules *r, uint64_t word)
 {
 	struct hv_mapping m;
@@ -53,8 +53,8 @@ static bool is_kernel_data(struct hv_rules *r, uint64_t word)
 	       !hv_rules_is_in_region(r, m.gpa, 1);
 }
 
-/* Whether the array of a tracepoint's probes at ARRAY has a word that leads into the region, as the
- * data of a probe of ours does. */
+/* Whether the tracepoint's array of probes at ARRAY contains a word that points into the region,
+ * such as the data of an hvtrace probe. */
 static bool has_probe_of_ours(struct hv_rules *r, uint64_t array)
 {
 	for (unsigned i = 0; i < ARRAY_WORDS_MAX; i++) {
@@ -73,8 +73,8 @@ static bool has_probe_of_ours(struct hv_rules *r, uint64_t array)
 	return false;
 }
 
-/* Whether an earlier session found no probes where L's write goes, and one of its own is left in
- * the array that the guest has made there since. */
+/* Whether an earlier session found no probes here, and the guest's current array still contains one
+ * of that session's probes. */
 static bool is_left_by_earlier(struct hv_rules *r, const struct hv_looked *l)
 {
 	const struct hv_noted_place *p = l->place;
@@ -83,9 +83,11 @@ static bool is_left_by_earlier(struct hv_rules *r, const struct hv_looked *l)
 	       hv_rules_word(p->before, sizeof(uint64_t)) == 0 && has_probe_of_ours(r, now_of(l));
 }
 
-/* The word that says which probes a tracepoint has. It leads to an array: the guest's, ours, which
- * is in the region's data, or none. Which of its arrays the guest has there, is the guest's own
- * matter. Recovery does not know what ours replaced but by what the region says. */
+/* Whether L is an allowed write to the pointer to a tracepoint's array of probes. The pointer leads
+ * to an array of the guest, to our array in the region's data, or is NULL.
+ *
+ * Any array of the guest is accepted, because the guest chooses it. Recovery knows only from the
+ * region what our array replaced, so it may write any kernel address over a pointer to ours. */
 static bool is_pointer(struct hv_rules *r, const struct hv_looked *l)
 {
 	const struct hv_noted_place *p = l->place;
@@ -110,8 +112,8 @@ static bool is_beside_us(struct hv_rules *r, struct hv_gpa gpa)
 	return !err && hv_rules_is_ours(r, hv_gva(hv_rules_word(bytes, sizeof(bytes))));
 }
 
-/* A probe of ours in an array of the guest's, whose data is beside it, becomes one that does
- * nothing: always by the same function of the kernel's. */
+/* Whether L replaces an hvtrace probe in the guest's array, recognized by its data in the adjacent
+ * word, by an empty function. It must be the same kernel function each time. */
 static bool is_no_probe(struct hv_rules *r, const struct hv_looked *l)
 {
 	uint64_t then = then_of(l);
@@ -122,8 +124,8 @@ static bool is_no_probe(struct hv_rules *r, const struct hv_looked *l)
 		is_beside_us(r, hv_gpa(l->w->gpa.v - sizeof(then))));
 }
 
-/* Whether WORD is where a function of the kernel may have been called: the first task was called by
- * code that is freed after boot, which is no code any more. */
+/* Whether WORD can be a return address in the kernel. The first task's caller was freed after boot,
+ * so it is not code now. */
 static bool is_caller(struct hv_rules *r, uint64_t word)
 {
 	struct hv_gva at = hv_gva(without_signature(r, word));
@@ -132,7 +134,8 @@ static bool is_caller(struct hv_rules *r, uint64_t word)
 	       (hv_gva_in(at, hv_tables_arch(r->tables)->image_window) && !hv_rules_is_ours(r, at));
 }
 
-/* No write of this side puts an address of the region's code into data: the guest has saved it. */
+/* Whether L restores a return address. This side never writes an address in the region's code into
+ * data: only the guest can have saved it there. */
 static bool is_return(struct hv_rules *r, const struct hv_looked *l)
 {
 	return is_our_code(r, now_of(l)) && is_caller(r, then_of(l));
@@ -159,9 +162,10 @@ static enum hv_write_kind word_kind(struct hv_rules *r, const struct hv_looked *
 	return is_no_probe(r, l) ? HV_WRITE_NO_PROBE : HV_WRITE_REFUSED;
 }
 
-/* The count from which L moves: what the guest had there when this side first moved it, or what the
- * guest has made of it since. The guest's kernel takes over a count that we moved, and leaves its
- * own to us. A write that was asked for last may not have been made. */
+/* Returns the count from which changes are limited: the value before our first change, or the
+ * current value if the guest has changed it since, because its kernel then adopted our change. The
+ * last write may not have been made, so neither its old nor its new value is a change by the guest.
+ */
 static uint32_t base_of(const struct hv_rules *r, const struct hv_looked *l)
 {
 	const struct hv_noted_place *p = hv_noted_find(&r->counts, l->w->gpa);
@@ -215,8 +219,8 @@ static bool is_bit(const struct hv_rules *r, const struct hv_looked *l)
 	       (is_known_bit(r, kind) || r->nr_bit_kinds < HV_RULES_BITS_MAX);
 }
 
-/* Memory of tasks becomes another's, so if there are very many places, none is remembered: the
- * kinds still are. */
+/* If too many bits are recorded, drops all records, because freed tasks leave stale ones. The kinds
+ * of bits are kept. */
 void hv_rules_note_bit(struct hv_rules *r, const struct hv_looked *l)
 {
 	struct hv_bit_kind kind = bit_kind(l);

@@ -41,8 +41,8 @@ struct hv_gva_range hv_rules_window(const struct hv_arch *arch)
 	return arch->free_window.end.v ? arch->free_window : arch->image_window;
 }
 
-/* Whether AT is mapped to the region by what an earlier session wrote. Tables in the region are not
- * read: the service can write them. */
+/* Whether an earlier session mapped AT to the region. Does not read tables in the region, because
+ * the service can write to them. */
 static bool is_mapped_earlier(struct hv_rules *r, struct hv_gva at, struct hv_leaf *ret)
 {
 	const struct hv_arch *arch = hv_tables_arch(r->tables);

@@ -3,7 +3,7 @@
 
 #include "vmm/warden/rules_state.h"
 
-#define KEY_REACH_BYTES (16ull << 20) /* from a static key to its jump's target */
+#define KEY_REACH_BYTES (16ull << 20) /* from a static key to the target of its jump */
 
 static const struct hv_arch *arch_of(const struct hv_rules *r)
 {
@@ -17,8 +17,8 @@ static enum hv_site_kind classify(const struct hv_rules *r, const uint8_t *code,
 	return arch_of(r)->classify_site(code, w->gva, ret_target);
 }
 
-/* Whether CODE is what is written over instructions of some length: a jump to TARGET and, where it
- * is longer than that, what belongs to it. */
+/* Whether CODE is a jump to TARGET as hvtrace encodes it over instructions of some length, with the
+ * bytes that pad the rest. */
 static bool is_detour_jump(const struct hv_rules *r, const uint8_t *code,
 			   const struct hv_hold_write *w, struct hv_gva target)
 {
@@ -34,8 +34,8 @@ static bool is_detour_jump(const struct hv_rules *r, const uint8_t *code,
 	return false;
 }
 
-/* A call of or a jump into the region, or a free site that has an address of it (riscv64).
- * HV_SITE_OTHER: CODE is none. */
+/* Returns the kind of CODE if it is a call of or jump into the region, or an unused site that
+ * contains an address in it (riscv64); otherwise HV_SITE_OTHER. */
 static enum hv_site_kind kind_to_us(struct hv_rules *r, const uint8_t *code,
 				    const struct hv_hold_write *w)
 {
@@ -58,8 +58,8 @@ bool hv_rules_leads_to_us(struct hv_rules *r, const uint8_t *code, const struct 
 	return kind_to_us(r, code, w) != HV_SITE_OTHER;
 }
 
-/* A call replaces a site that is free or another call. A jump replaces any instructions: what runs
- * instead of them is in the region. */
+/* A call may replace an unused site or another call. A jump may replace any instructions, because
+ * the region contains what runs instead. */
 static bool leads(struct hv_rules *r, const struct hv_looked *l)
 {
 	enum hv_site_kind was, kind = kind_to_us(r, l->w->bytes, l->w);
@@ -71,7 +71,7 @@ static bool leads(struct hv_rules *r, const struct hv_looked *l)
 	return was == HV_SITE_NOP || was == HV_SITE_CALL;
 }
 
-/* Whether CODE is a jump of a static key, as long as the write, to code of the kernel's own. */
+/* Whether CODE is a static key's jump, as long as W, to the kernel's own code. */
 static bool is_key_jump(struct hv_rules *r, const uint8_t *code, const struct hv_hold_write *w)
 {
 	const struct hv_arch *arch = arch_of(r);
@@ -119,8 +119,8 @@ struct hv_led hv_rules_led(const struct hv_rules *r, const struct hv_looked *l)
 	return (struct hv_led){from.v, to.v};
 }
 
-/* A call or jump in the kernel's own code that leads to other code of the kernel's own than it does
- * now, by the same instruction. */
+/* Whether L retargets a call or jump in the kernel from one kernel function to another, with the
+ * same kind of instruction. */
 static bool is_led(struct hv_rules *r, const struct hv_looked *l)
 {
 	const struct hv_arch *arch = arch_of(r);

@@ -14,20 +14,20 @@
 #include "base/guard.h"
 #include "vmm/rights.h"
 
-#define FILE_BYTES_MAX (128ull << 20) /* its log and its dumps cannot fill a file system */
+#define FILE_BYTES_MAX (128ull << 20) /* keeps its log and dumps from filling a file system */
 
 static struct hv_err *failed(const char *what)
 {
 	return hv_rights_failed(what, errno);
 }
 
-/* Of the VMM's memory only the windows can be read. libseccomp is not used for this: for a range
- * that crosses 4 GiB, version 2.5.4 did not end. The kernel takes the low 32 bits of a file's
- * number, and 64 bits of the offset and the length. */
+/* A seccomp filter that allows reads of the VMM's memory only in the windows. It does not use
+ * libseccomp, which (2.5.4) hangs on a range that crosses 4 GiB. The kernel uses the low 32 bits of
+ * a file descriptor, and all 64 bits of offset and length. */
 
 #define LOW(arg)  (uint32_t)(offsetof(struct seccomp_data, args) + 8 * (arg))
 #define HIGH(arg) (LOW(arg) + 4)
-#define RULE_LEN  11 /* instructions for a window */
+#define RULE_LEN  11 /* instructions per window */
 
 enum { ARG_FILE = 0, ARG_LENGTH = 2, ARG_OFFSET = 3 };
 
@@ -46,7 +46,7 @@ static struct sock_filter give(uint32_t result)
 	return (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, result);
 }
 
-/* Allows the call if its offset is in [OFF, END), else goes on behind these instructions. */
+/* Allows the call if its offset is in [OFF, END); otherwise falls through. */
 static void add_window(struct sock_filter *f, uint64_t off, uint64_t end)
 {
 	const struct sock_filter rule[RULE_LEN] = {

@@ -5,13 +5,13 @@
 
 #define ANCHORS	  8
 #define ROOTS_MAX 4
-#define TRIES_MAX 64 /* roots of one begin: other vCPUs have the same kernel */
+#define TRIES_MAX 64 /* limit for roots tried in one search; other vCPUs run the same kernel */
 #define ENTRIES	  256
 
-/* Where a vCPU was seen in the kernel. */
+/* An address at which a vCPU executed the kernel. */
 struct anchor {
 	struct hv_gva gva;
-	struct hv_gpa gpa; /* 0: not told */
+	struct hv_gpa gpa; /* 0: unknown */
 };
 
 struct cached_entry {
@@ -24,13 +24,13 @@ struct hv_tables {
 	struct hv_guest *guest; /* borrowed */
 	const struct hv_arch *arch;
 	bool has_format;
-	struct anchor anchors[ANCHORS]; /* the last ones */
+	struct anchor anchors[ANCHORS]; /* the most recent ones */
 	unsigned nr_anchors, next_anchor;
-	struct hv_page_tables roots[ROOTS_MAX]; /* that have proved themselves */
+	struct hv_page_tables roots[ROOTS_MAX]; /* proven roots */
 	size_t nr_roots;
 	struct cached_entry entries[ENTRIES];
-	struct hv_gva last_gva; /* of the last walk that led somewhere */
-	struct hv_mapping last; /* len_bytes 0: none */
+	struct hv_gva last_gva; /* of the last successful walk */
+	struct hv_mapping last; /* its result; len_bytes 0: none */
 };
 
 struct hv_tables *hv_tables_new(struct hv_guest *g)
@@ -56,7 +56,8 @@ static bool is_known_anchor(const struct hv_tables *t, struct hv_gva at)
 	return false;
 }
 
-/* An address without its memory tells nothing where the format is to be found by it. */
+/* If the format is not known yet, an address helps to find it only together with its physical
+ * address. */
 static bool is_anchor(const struct hv_tables *t, const struct hv_vcpu_regs *regs)
 {
 	return regs->hidden == HV_HIDDEN_NO && regs->ip.v >> 63 &&
@@ -111,8 +112,8 @@ static bool proves(struct hv_tables *t, const struct hv_page_tables *tables,
 	       m.present && m.gpa.v == proof->gpa.v;
 }
 
-/* Addresses of a module that was unloaded since lead nowhere, so not all must lead to code. Under
- * KPTI the tables of user mode lead to the kernel's entry only. */
+/* Whether TABLES map most addresses at which the kernel was seen as code. Not all, because modules
+ * are unloaded. Under KPTI the tables of user mode map only the kernel's entry code. */
 static bool leads_to_kernel(struct hv_tables *t, const struct hv_page_tables *tables)
 {
 	unsigned nr = 0;
@@ -136,8 +137,8 @@ static bool is_proved(struct hv_tables *t, const struct hv_page_tables *tables,
 	return !nr_proofs && (leads_to_kernel(t, tables) || (!t->nr_anchors && t->has_format));
 }
 
-/* Whether ROOT may be that of user mode with KPTI. A vCPU may be held in the few instructions of
- * the kernel that run with it. */
+/* Whether ROOT may be the root of user mode under KPTI. A vCPU can be held in the few kernel
+ * instructions that use it. */
 static bool may_be_users(struct hv_tables *t, const struct hv_arch *arch, unsigned levels,
 			 struct hv_gpa root)
 {
@@ -168,8 +169,7 @@ static bool was_tried(const struct hv_gpa *tried, size_t nr, struct hv_gpa root)
 	return false;
 }
 
-/* Finds roots in the format ARCH. WHICH: 0 for those that registers have, 1 for the derived ones.
- */
+/* Finds roots in the format ARCH. WHICH is 0 for roots in registers, 1 for derived roots. */
 static void find_roots(struct hv_tables *t, const struct hv_arch *arch, unsigned which,
 		       const struct beginning *b)
 {
@@ -187,7 +187,8 @@ static void find_roots(struct hv_tables *t, const struct hv_arch *arch, unsigned
 		    was_tried(tried, nr_tried, roots[which]))
 			continue;
 		tried[nr_tried++] = tables.root = roots[which];
-		/* What user mode's root is derived from is the kernel's, and nothing else is. */
+		/* Without a proof, use the derived root exactly if the root in the register looks
+		 * like that of user mode. */
 		if (is_proved(t, &tables, b->proofs, b->nr_proofs) &&
 		    (b->nr_proofs || may_be_users(t, arch, levels, roots[0]) == which))
 			t->roots[t->nr_roots++] = tables;
