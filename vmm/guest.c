@@ -11,13 +11,13 @@
 struct hv_guest {
 	const struct hv_guest_ops *ops;
 	void *self;
-	struct hv_guest_info info; /* strings owned */
-	struct hv_hold *hold;	   /* the current one; NULL: none */
+	struct hv_guest_info info; /* strings are owned */
+	struct hv_hold *hold;	   /* the current hold, or NULL */
 };
 
 struct hv_hold {
 	struct hv_guest *guest;
-	uint64_t from_ns; /* its time counts from here, or from a little later */
+	uint64_t from_ns; /* its timeout counts from here or slightly later */
 	uint64_t max_ns;
 };
 
@@ -75,7 +75,7 @@ void *hv_guest_self(const struct hv_guest *g)
 	return g->self;
 }
 
-/* Takes ERR. */
+/* Adds the guest's name to ERR. Takes ERR. */
 static struct hv_err *about(const struct hv_guest *g, struct hv_err *err)
 {
 	return hv_err_mark(hv_err_in(err, "%s", g->info.name), HV_ERR_NAMES_DOMAIN);
@@ -205,7 +205,7 @@ void hv_guest_end_stop(struct hv_guest *g)
 		g->ops->end_stop(g->self);
 }
 
-/* Operations that need nothing but the call of the implementation. */
+/* Operations that only call the implementation. */
 #define CALL(id, op, ...)                                                                          \
 	struct hv_err *hv_guest_##op(struct hv_guest *g)                                           \
 	{                                                                                          \

@@ -8,9 +8,8 @@
 
 #include "base/clock.h"
 
-/* The number of writes between two looks at the clock, at most IOV_MAX. It is small because the
- * guest is stopped meanwhile, and each write takes milliseconds if the VMM's page must be read from
- * swap. */
+/* The number of writes between two checks of the deadline, at most IOV_MAX. Small, because the
+ * guest is stopped, and a write takes milliseconds if the VMM's page must be read from swap. */
 #define PART 128
 #define PAGE 4096
 
@@ -34,11 +33,11 @@ void hv_held_writes_deinit(struct hv_held_writes *w)
 	*w = (struct hv_held_writes){0};
 }
 
-/* Writes that are made as one. */
+/* Writes to text of one page that are made as a single write. */
 struct run {
 	const struct hv_held_write *first;
 	size_t nr;
-	size_t len_bytes; /* from the first to the end of the last */
+	size_t len_bytes; /* from the first write to the end of the last */
 };
 
 static struct run find_run(const struct hv_held_write *writes, size_t nr)
@@ -58,8 +57,8 @@ static struct run find_run(const struct hv_held_write *writes, size_t nr)
 	return run;
 }
 
-/* What the runs write, one behind the other. Of the writes of a part, at least two are in each run
- * that is longer than a write. */
+/* The contents of a part's runs, one after another. A run longer than one write combines at least
+ * two of the part's writes. */
 static uint8_t contents[PART / 2 * PAGE + PART * HV_HELD_WRITE_MAX];
 
 struct pieces {
@@ -75,7 +74,7 @@ static void add_piece(struct pieces *p, uint8_t *at, const struct run *run)
 	p->len_bytes += run->len_bytes;
 }
 
-/* DONE: what the system call with P has returned. */
+/* Checks DONE, the return value of the system call with P. */
 static struct hv_err *check_done(pid_t vmm, const struct pieces *p, ssize_t done, const char *verb)
 {
 	size_t i = 0;
@@ -90,7 +89,7 @@ static struct hv_err *check_done(pid_t vmm, const struct pieces *p, ssize_t done
 			  (int)vmm, verb, p->theirs[i].iov_len, (uintptr_t)p->theirs[i].iov_base);
 }
 
-/* Puts the bytes of the writes of RUN where the bytes that are written begin. */
+/* Copies the bytes of RUN's writes to their offsets at AT, the start of the run. */
 static void fill(uint8_t *at, const struct run *run)
 {
 	for (size_t i = 0; i < run->nr; i++) {

@@ -13,9 +13,9 @@
 #include "base/capabilities.h"
 #include "base/guard.h"
 
-#define FAR_FD	 1000 /* above every file that the child closes */
+#define FAR_FD	 1000 /* higher than any descriptor that the child closes */
 #define END_MS	 2000
-/* How long to wait at a time, and how much later than asked for a process is that did not run. */
+/* The longest wait at a time, and the delay after which this process was evidently not running. */
 #define SLICE_MS 500
 #define LATE_NS	 (HV_NS_PER_S / 2)
 
@@ -106,9 +106,9 @@ static struct hv_err *lost(const struct hv_helper *h)
 	return hv_err_new(EPIPE, "%s: it has ended", h->kind->noun);
 }
 
-/* Waits until the connection is ready for EVENTS, or DEADLINE_NS. A machine that is paused, or too
- * busy to run this process, does not run the helper either: such time is added to the deadline.
- * Returns as poll(2). */
+/* Waits until the connection is ready for EVENTS, or until DEADLINE_NS. If the machine is paused or
+ * too busy to run this process, it does not run the helper either, so the delay extends the
+ * deadline. Returns like poll(2). */
 static int wait_for(const struct hv_helper *h, short events, uint64_t *deadline_ns)
 {
 	struct pollfd p = {.fd = h->control, .events = events};

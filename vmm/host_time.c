@@ -4,7 +4,7 @@
 #include "base/clock.h"
 
 #define TRIES	     16
-/* The rate after the newest sample is the one since the sample so many before it. */
+/* After the newest sample, the rate is that of the last RATE_SAMPLES intervals. */
 #define RATE_SAMPLES 4
 
 static const struct hv_host_moment *moment(const struct hv_host_time *t, unsigned i)
@@ -25,8 +25,8 @@ void hv_host_time_add(struct hv_host_time *t, struct hv_host_moment m)
 	t->moments[(t->first + t->nr - 1) % HV_HOST_TIME_SAMPLES] = m;
 }
 
-/* Reads the clock between two reads of the counter, several times, and keeps the try with the least
- * time between them. */
+/* Reads the clock between two reads of the counter, several times, and keeps the try with the
+ * shortest interval. */
 void hv_host_time_sample(struct hv_host_time *t)
 {
 	struct hv_host_moment best = {0};
@@ -47,7 +47,7 @@ void hv_host_time_sample(struct hv_host_time *t)
 	hv_host_time_add(t, best);
 }
 
-/* The time at TICKS on the line through A and B; A is the earlier one. */
+/* Returns the time at TICKS on the line through A and B. A is the earlier one. */
 static uint64_t on_line(const struct hv_host_moment *a, const struct hv_host_moment *b,
 			uint64_t ticks)
 {
@@ -63,7 +63,7 @@ bool hv_host_time_at(const struct hv_host_time *t, uint64_t ticks, uint64_t *ret
 
 	if (t->nr < 2)
 		return false;
-	/* In the end LOW is the number of samples that are not after TICKS. */
+	/* Afterwards LOW is the number of samples that are not after TICKS. */
 	while (low < high) {
 		unsigned middle = low + (high - low) / 2;
 
@@ -74,7 +74,7 @@ bool hv_host_time_at(const struct hv_host_time *t, uint64_t ticks, uint64_t *ret
 	}
 	if (low == t->nr) {
 		from = t->nr > RATE_SAMPLES ? t->nr - 1 - RATE_SAMPLES : 0;
-		/* The line goes through the newest sample with that rate. */
+		/* Continue from the newest sample at that rate. */
 		*ret_ns =
 			moment(t, t->nr - 1)->ns +
 			on_line(moment(t, from), moment(t, t->nr - 1), ticks) -

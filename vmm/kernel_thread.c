@@ -9,11 +9,11 @@
 #include "base/guard.h"
 #include "base/text.h"
 
-#define PF_KTHREAD 0x00200000u /* of the kernel's include/linux/sched.h */
+#define PF_KTHREAD 0x00200000u /* include/linux/sched.h */
 #define STAT_MAX   1024
 
-/* The name, in parentheses, can have blanks and parentheses itself. Behind it are the state, five
- * numbers and the flags (proc_pid_stat(5)). */
+/* The name, in parentheses, can contain blanks and parentheses. The state, five numbers and the
+ * flags follow it (proc_pid_stat(5)). */
 bool hv_stat_flags(const char *stat, unsigned *ret)
 {
 	const char *end = strrchr(stat, ')');

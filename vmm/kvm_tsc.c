@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Finds the directory "PID-FD" of the process. The caller frees *RET. */
+/* Finds the process's directory "PID-FD". The caller frees *RET. */
 static struct hv_err *find_machine(const char *debugfs, pid_t pid, char **ret)
 {
 	char prefix[16];
@@ -34,7 +34,7 @@ static struct hv_err *find_machine(const char *debugfs, pid_t pid, char **ret)
 		  : hv_err_new(ENOENT, "%s: no virtual machine of process %d", debugfs, (int)pid);
 }
 
-/* Reads a number, which may have a sign. */
+/* Reads a number that may have a sign. */
 static struct hv_err *read_number(const char *machine, unsigned vcpu, const char *name,
 				  uint64_t *ret)
 {
@@ -65,7 +65,7 @@ struct hv_err *hv_kvm_tsc(const char *debugfs, pid_t pid, unsigned vcpu, struct 
 		err = read_number(machine, vcpu, "tsc-offset", &tsc.offset);
 	if (err)
 		return err;
-	/* These files exist only where the hardware can scale the counter. */
+	/* These files exist only if the hardware can scale the counter. */
 	err = read_number(machine, vcpu, "tsc-scaling-ratio", &tsc.ratio);
 	if (!err)
 		err = read_number(machine, vcpu, "tsc-scaling-ratio-frac-bits", &frac_bits);

@@ -6,7 +6,7 @@
 #include "vmm/inject/inject.h"
 #include "vmm/qemu/injected.h"
 
-/* False: TEXT is no process id. */
+/* Returns false if TEXT is not a process id. */
 static bool parse_pid(const char *text, pid_t *ret)
 {
 	if (!*text || strlen(text) > 9 || strspn(text, "0123456789") != strlen(text))
@@ -15,7 +15,7 @@ static bool parse_pid(const char *text, pid_t *ret)
 	return *ret > 0;
 }
 
-/* Puts the user's name of the guest before the message. Takes ERR. */
+/* Prefixes the message with the user's name of the guest. Takes ERR. */
 static struct hv_err *about(const char *spec, struct hv_err *err)
 {
 	if (!strncmp(spec, "qmp:", 4) || !strncmp(spec, "pid:", 4))
@@ -39,7 +39,7 @@ static struct hv_err *open_machine(const char *spec, const char *libvirt_uri,
 	return hv_machine_open_pid(pid, libvirt_uri, ret);
 }
 
-/* Takes M. */
+/* Chooses between injection and the monitor. Takes M. */
 static struct hv_err *choose_way(struct hv_machine *m, enum hv_via via, struct hv_guest **ret)
 {
 	struct hv_vmm vmm = hv_machine_vmm(m);

@@ -24,7 +24,7 @@ struct hv_err *hv_page_walk(const struct hv_page_tables *t, struct hv_gva gva, u
 			return hv_err_in(err, "page table of level %u for 0x%llx", level,
 					 (unsigned long long)gva.v);
 		e = t->arch->decode_entry(level, m.entry);
-		/* The CPU does not follow a table where only a leaf can be. */
+		/* At the last level, the CPU accepts only leaves. */
 		if (!e.present || (level == 1 && !e.leaf)) {
 			m.writable = m.executable = false;
 			break;

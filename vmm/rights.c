@@ -19,7 +19,7 @@
 
 #define USER	   "hvtrace"
 #define NOBODY	   65534
-#define EMPTY_ROOT "/proc" /* a directory that is there, and is covered by an empty one */
+#define EMPTY_ROOT "/proc" /* an existing directory, over which an empty file system is mounted */
 
 struct hv_err *hv_rights_failed(const char *what, int code)
 {
@@ -31,7 +31,7 @@ static struct hv_err *failed(const char *what)
 	return hv_rights_failed(what, errno);
 }
 
-/* In a mount namespace of its own, the root is an empty directory that nobody can write to. */
+/* Enters a new mount namespace whose root is an empty, read-only directory. */
 static struct hv_err *leave_file_system(void)
 {
 	if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP) !=
@@ -45,8 +45,8 @@ static struct hv_err *leave_file_system(void)
 		return failed("an empty file system");
 	if (chdir(EMPTY_ROOT) != 0)
 		return failed("an empty file system");
-	/* The old root goes from this namespace: its mounts must not stay mounted for our sake. A
-	 * host that runs from its initramfs cannot leave that root (EINVAL). */
+	/* Detach the old root, so that this process does not keep its mounts busy. A host that runs
+	 * from its initramfs cannot replace that root (EINVAL). */
 	if (syscall(SYS_pivot_root, ".", ".") == 0) {
 		if (umount2(".", MNT_DETACH) != 0)
 			return failed("the old root");
@@ -62,7 +62,7 @@ static struct hv_err *leave_user(uid_t uid, gid_t gid)
 {
 	for (unsigned long cap = 0; cap <= CAP_LAST_CAP; cap++)
 		prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
-	/* the effective and permitted ones go with the user */
+	/* Changing the user clears the effective and permitted sets. */
 	if (setgroups(0, NULL) != 0 || setresgid(gid, gid, gid) != 0 ||
 	    setresuid(uid, uid, uid) != 0)
 		return failed("user");
@@ -76,26 +76,26 @@ struct hv_err *hv_rights_leave_root(void)
 	const struct passwd *user;
 	struct hv_err *err;
 
-	tzset(); /* it reads a file */
+	tzset(); /* reads a file */
 	user = getpwnam(USER);
 	err = leave_file_system();
 	return err ? err : leave_user(user ? user->pw_uid : NOBODY, user ? user->pw_gid : NOBODY);
 }
 
-/* What every sandbox needs, whatever the arguments. */
+/* System calls that every sandbox needs, allowed with any arguments. */
 /* clang-format off */
 static const int harmless[] = {
-	/* files that it has */
+	/* open files */
 	SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(pwrite64), SCMP_SYS(lseek),
 	SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(close), SCMP_SYS(poll), SCMP_SYS(ppoll),
-	/* sockets that it has */
+	/* open sockets */
 	SCMP_SYS(recvfrom), SCMP_SYS(sendto), SCMP_SYS(shutdown),
 	/* memory */
 	SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise),
 	/* time */
 	SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep),
 	SCMP_SYS(gettimeofday),
-	/* itself, and children that have ended */
+	/* the process itself, and its ended children */
 	SCMP_SYS(futex), SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(getpid),
 	SCMP_SYS(gettid), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid),
 	SCMP_SYS(getegid), SCMP_SYS(getrandom), SCMP_SYS(sysinfo), SCMP_SYS(uname),
@@ -123,7 +123,8 @@ static int allow_some(scmp_filter_ctx f, const struct hv_syscall_if *some, size_
 	return bad;
 }
 
-/* The flags of clone3 cannot be seen here; without it the C library uses clone. */
+/* Allows clone() for threads. A filter cannot check the flags of clone3(); if that fails, the C
+ * library uses clone(). */
 static int allow_threads(scmp_filter_ctx f)
 {
 	const struct hv_syscall_if thread = {

@@ -16,18 +16,18 @@
 #define PAGE_BYTES 4096
 #define RANGES_MAX 1024
 
-/* The signal handler may read it at any time, so START is set last and cleared first. */
+/* The signal handler can read a range at any time, so START is set last and cleared first. */
 struct range {
 	const uint8_t *start; /* NULL: unused */
 	uint64_t len_bytes;
 	uint64_t page_bytes;
-	uint8_t *volatile lost; /* the last page of it that was replaced; NULL: none */
+	uint8_t *volatile lost; /* its last page that was replaced after a fault; NULL: none */
 };
 static struct range ranges[RANGES_MAX];
 
-/* The copy that this thread makes now. */
+/* This thread's current copy. */
 static __thread struct {
-	const uint8_t *volatile from; /* NULL: none */
+	const uint8_t *volatile from; /* NULL if there is no copy */
 	volatile size_t len_bytes;
 	sigjmp_buf on_fault;
 } copy;
@@ -59,7 +59,7 @@ static void on_bus_error(int signo, siginfo_t *info, void *context)
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page)
 		r->lost = page;
 	else
-		signal(signo, SIG_DFL); /* the access is repeated, and then ends the process */
+		signal(signo, SIG_DFL); /* the access is repeated and then ends the process */
 	errno = code;
 }
 
@@ -148,8 +148,8 @@ struct hv_err *hv_shared_read(void *to, const uint8_t *from, size_t len_bytes)
 
 /* Removing a page from the file unmaps it in the VMM. Then KVM drops its second-stage mapping of
  * the page and, if it had one, flushes all translations of every vCPU (kvm_unmap_gfn_range,
- * kvm_flush_remote_tlbs). So one page that the guest has accessed is enough. To remove all of a 64
- * MiB region, of which every page had been written, took more than 2 s under nested KVM. */
+ * kvm_flush_remote_tlbs). So one page that the guest has accessed is enough. Removing all pages of
+ * a fully written 64 MiB region took more than 2 s under nested KVM. */
 struct hv_err *hv_region_drop_pages(const struct hv_region *r, uint64_t off, uint64_t len_bytes)
 {
 	HV_AUTO_FREE uint8_t *contents = NULL;

@@ -37,8 +37,8 @@ struct hv_err *hv_unix_socket(const char *path, int flags, struct sockaddr_un *r
 struct hv_err *hv_unix_connect_socket(int fd, const struct sockaddr_un *address, const char *path,
 				      uint64_t deadline_ns)
 {
-	/* connect(2) to a full backlog fails with EAGAIN at once, and nothing can be polled for
-	 * (unix(7)). */
+	/* If the backlog is full, connect(2) fails immediately with EAGAIN, and there is nothing to
+	 * poll for (unix(7)). */
 	while (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0) {
 		if (errno == ECONNREFUSED)
 			return hv_err_new(errno, "socket %s: nothing listens there", path);
@@ -73,12 +73,12 @@ struct hv_err *hv_unix_connect(const char *path, uint64_t deadline_ns, int *ret_
 	return err;
 }
 
-/* Linux has it since 6.5 (7b26952a91cf). */
+/* Since Linux 6.5 (7b26952a91cf). */
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
 
-/* The effective user of process PID, as its directory in /proc has it; false: it is not known. */
+/* Reads the effective user of process PID from /proc. Returns false if it is unknown. */
 static bool user_of(pid_t pid, uid_t *ret)
 {
 	char path[32];
@@ -91,9 +91,8 @@ static bool user_of(pid_t pid, uid_t *ret)
 	return true;
 }
 
-/* A kernel without SO_PEERPIDFD tells the id of a process that may have ended, and that another
- * process may have by now. One with another user is not the peer; root may have become the VMM's
- * user since (-runas). */
+/* Without SO_PEERPIDFD the kernel reports only a process id, which may have been reused. A process
+ * with another user is not the peer, except that root may have become the VMM's user (-runas). */
 static struct hv_err *open_peer(int fd, const char *path, const struct ucred *peer, int *ret)
 {
 	HV_AUTO_FD int pidfd = -1;

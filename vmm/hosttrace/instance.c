@@ -13,9 +13,9 @@
 
 #define PREFIX		 "hvtrace-"
 #define CLOCK		 "x86-tsc"
-#define BUFFER_KB	 "2048" /* for each of the host's CPUs, only while events are on */
+#define BUFFER_KB	 "2048" /* per host CPU; allocated only while events are recorded */
 #define FORMAT_BYTES_MAX 65536
-#define CPUS_MAX	 512 /* whose files fit beside the service's others */
+#define CPUS_MAX	 512 /* more pipes would not fit among the service's open files */
 
 struct hv_err *hv_host_tracefs(const char **ret)
 {
@@ -51,7 +51,7 @@ static struct hv_err *write_file(char *path, int flags, const char *text)
 	return fd < 0 || write(fd, text, (size_t)len) != len ? failed(owned) : NULL;
 }
 
-/* Takes PATH. Adds at most FORMAT_BYTES_MAX. A file that is not there is empty. */
+/* Takes PATH. Adds at most FORMAT_BYTES_MAX. A missing file counts as empty. */
 static struct hv_err *read_file(char *path, struct hv_text *ret)
 {
 	HV_AUTO_FREE char *owned = path;
@@ -72,7 +72,7 @@ static struct hv_err *read_file(char *path, struct hv_text *ret)
 	return NULL;
 }
 
-/* The id is one of hvtrace's own making, and a name of a file (rundir.h). */
+/* hvtrace chooses the id, which is a valid file name (rundir.h). */
 static char *instance_of(const char *tracefs, const char *id)
 {
 	return hv_format("%s/instances/" PREFIX "%s", tracefs, id);
@@ -83,7 +83,7 @@ static bool is_name(const char *id)
 	return id[0] && !strchr(id, '/');
 }
 
-/* -- what the host has ------------------------------------------------------------------------- */
+/* -- features of the host ---------------------------------------------------------------------- */
 
 static struct hv_err *check_clock(const char *tracefs)
 {
@@ -138,7 +138,7 @@ static struct hv_err *switch_event(const char *dir, const struct hv_host_event_n
 	return write_file(hv_take(path), 0, on ? "1" : "0");
 }
 
-/* What is on already stays on meanwhile. */
+/* Events that stay enabled are not interrupted. */
 static struct hv_err *switch_events(const char *dir, uint32_t mask)
 {
 	struct hv_err *err = NULL;

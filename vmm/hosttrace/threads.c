@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "vmm/kernel_thread.h"
 
-#define COMM_LEN 16 /* with the newline that /proc adds, and no NUL */
+#define COMM_LEN 16 /* with the newline that /proc adds, without NUL */
 
 static void add(pid_t tid, pid_t *list, size_t max, size_t *nr)
 {
@@ -23,7 +23,7 @@ static void add(pid_t tid, pid_t *list, size_t max, size_t *nr)
 		list[(*nr)++] = tid;
 }
 
-/* Whether TID is a thread of the kernel, and named NAME. */
+/* Whether TID is a kernel thread with the name NAME. */
 static bool is_kernels(const char *tid, const char *name)
 {
 	HV_AUTO_FREE char *path = hv_format("/proc/%s/comm", tid);
@@ -36,7 +36,7 @@ static bool is_kernels(const char *tid, const char *name)
 	return strcmp(comm, name) == 0 && hv_is_kernel_thread((pid_t)atoi(tid));
 }
 
-/* Adds the numbers in DIR; NAME not NULL: of threads of the kernel with this name. */
+/* Adds the thread ids in DIR. If NAME is not NULL, adds only kernel threads with that name. */
 static void add_of(const char *dir, const char *name, pid_t *list, size_t max, size_t *nr)
 {
 	DIR *d = opendir(dir);

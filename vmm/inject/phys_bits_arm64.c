@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How many bits guest-physical addresses have on arm64. The VMM chooses them when it makes the
- * virtual machine, and nobody tells later. QEMU's machine virt chooses as many as its memory map
- * needs, 32 at least (virt_kvm_type() in hw/arm/virt.c): mostly 40, since that map ends with a
- * window for PCI of 512 GiB; fewer without it (highmem=off), more with much RAM or maxmem. A VMM
- * that does not choose gets 40. So 40 are tried first, or those of the host if they are fewer. If
- * it is too many, KVM refuses the region's place, and one of fewer bits is tried. */
+/* The size of guest-physical addresses on arm64. The VMM chooses it when it creates the virtual
+ * machine, and no interface reports it later. QEMU's machine virt chooses the size that its memory
+ * map needs, at least 32 bits (virt_kvm_type() in hw/arm/virt.c): usually 40, because the map ends
+ * with a 512 GiB window for PCI; fewer without the window (highmem=off), more with much RAM or
+ * maxmem. The default for VMMs that do not choose is 40. So this returns 40, or the host's size if
+ * that is smaller. If it is too large, KVM rejects the region's address, and the caller tries
+ * smaller sizes. */
 #include <fcntl.h>
 #include <linux/kvm.h>
 #include <sys/ioctl.h>
@@ -23,8 +24,8 @@ static unsigned host_bits(void)
 	return bits > 0 && bits < BITS_DEFAULT ? (unsigned)bits : BITS_DEFAULT;
 }
 
-/* A guest with an EL2 of its own has that register. Which of its kernels a vCPU executes then, and
- * on which stack, its registers in EL1 do not tell. */
+/* Rejects a guest that has EL2, and so this register. Its registers in EL1 do not show which of its
+ * kernels a vCPU executes, and on which stack. */
 static struct hv_err *check_el2(const struct hv_kvm *k, struct hv_keeper *keeper)
 {
 	struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How many bits guest-physical addresses have on x86-64: for the guest by its CPUID, for the host
- * by /proc/cpuinfo. */
+/* The size of guest-physical addresses on x86-64: the guest's limit from its CPUID, the host's from
+ * /proc/cpuinfo. */
 #include <linux/kvm.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static unsigned host_phys_bits(void)
 
 struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *keeper, unsigned *ret)
 {
-	struct { /* struct kvm_cpuid2 with room for its entries */
+	struct { /* struct kvm_cpuid2 with its entries */
 		uint32_t nent;
 		uint32_t padding;
 		struct kvm_cpuid_entry2 entries[CPUID_ENTRIES];

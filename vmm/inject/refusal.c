@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Why the VMM's threads must not be stopped or made to execute calls. */
+/* Reasons not to stop the VMM's threads or make them execute calls. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ struct hv_err *hv_inject_not_possible(struct hv_err *why)
 	return hv_err_mark(hv_err_in(why, "injection is not possible"), HV_ERR_NEEDS_MONITOR);
 }
 
-/* The number after KEY in a thread's status; 0: there is none. */
+/* Returns the number after KEY in a thread's status, or 0 if the key is missing. */
 static long status_of(pid_t pid, const char *tid, const char *key)
 {
 	HV_AUTO_FREE char *line = NULL;
@@ -38,15 +38,15 @@ static struct hv_err *check_filter(const struct hv_inject *j, const char *tid)
 
 	if (!status_of(pid, tid, "Seccomp:"))
 		return NULL;
-	/* Older kernels do not tell how many there are. */
+	/* Older kernels do not report the number of filters. */
 	if (j->vmm.has_own_filter && status_of(pid, tid, "Seccomp_filters:") <= 1)
 		return NULL;
 	return hv_err_new(EPERM, "the VMM has a seccomp filter that is not QEMU's own sandbox: "
 				 "injected calls may kill it");
 }
 
-/* Linux has a line "x86_Thread_features:\tshstk wrss" since 6.6 (2fab02b25ae7). Another line says
- * which of these features are locked. */
+/* Since Linux 6.6 (2fab02b25ae7) the status has a line "x86_Thread_features:\tshstk wrss". Another
+ * line lists the locked features. */
 bool hv_status_line_has_shadow_stack(const char *line)
 {
 	static const char key[] = "x86_Thread_features:";
@@ -63,7 +63,7 @@ bool hv_status_line_has_shadow_stack(const char *line)
 	return false;
 }
 
-/* With a shadow stack the thread would be killed: rt_sigreturn expects a token on it, and `ret` the
+/* A thread with a shadow stack would be killed: rt_sigreturn expects a token on it, and `ret` the
  * return address. */
 static struct hv_err *check_shadow_stack(const struct hv_inject *j, const char *tid)
 {
@@ -116,7 +116,7 @@ static struct hv_err *check_threads(const struct hv_inject *j, thread_check chec
 	return err;
 }
 
-/* Opening a process's memory needs the same permissions as attaching to it (Yama's included). */
+/* Opening a process's memory needs the same permissions as attaching to it, including Yama's. */
 struct hv_err *hv_inject_check_rights(const struct hv_inject *j)
 {
 	pid_t pid = j->vmm.process->pid;

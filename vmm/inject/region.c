@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The region of a guest that is reached by injection: having the VMM make it, finding it again.
- * Also the pin's file, which keeps the domain from being migrated. */
+/* Creates the region of a guest that is accessed by injection, or finds it again. Also creates the
+ * pin's file, which blocks migration of the domain. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #define MADV_COLLAPSE 25 /* Linux 6.1, 7d8faaf15545 */
 #endif
 
-/* Another slot does not help where the place is refused (ERANGE). */
+/* Tries other slots if one is in use. They do not help if KVM rejects the address (ERANGE). */
 static struct hv_err *make_at(struct hv_inject *j, uint32_t nr_slots, struct hv_gpa gpa)
 {
 	struct hv_err *err = NULL;
@@ -67,7 +67,8 @@ static struct hv_err *make_region(struct hv_inject *j)
 	return err ? err : make_new(j, bits);
 }
 
-/* An earlier hvtrace that was killed may have left a file for a place that KVM refuses. */
+/* Creates the region at another address if KVM rejects the old one: an earlier hvtrace that was
+ * killed may have left a file with such an address. */
 static struct hv_err *find_again(struct hv_inject *j)
 {
 	struct hv_err *err = hv_inject_stop(j);
@@ -82,7 +83,7 @@ static struct hv_err *find_again(struct hv_inject *j)
 	return make_region(j);
 }
 
-/* Reserves addresses that are aligned for huge pages, without memory. */
+/* Reserves address space that is aligned for huge pages, without memory. */
 static uint8_t *reserve_aligned(uint64_t len_bytes)
 {
 	uint64_t len = len_bytes + HV_REGION_ALIGN, start, end;
@@ -115,9 +116,9 @@ static struct hv_err *map_region(struct hv_inject *j)
 	err = hv_shared_map(fd, 0, HV_INJECT_REGION_BYTES, PROT_READ | PROT_WRITE, room, &host);
 	if (err)
 		return hv_err_in(err, "inject: mapping the region");
-	/* Nobody can truncate it any more, unless the VMM has forbidden seals before (EPERM). */
+	/* Prevents truncation, unless the VMM has forbidden new seals (EPERM). */
 	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
-	/* the keeper, which may outlive us for a moment, does not need it */
+	/* The keeper can outlive this process for a moment and does not need it. */
 	madvise(host, HV_INJECT_REGION_BYTES, MADV_DONTFORK);
 	j->region = (struct hv_region){
 		.gpa = j->kvm.region.gpa,
@@ -151,7 +152,8 @@ void hv_inject_want_huge(const struct hv_inject *j)
 {
 	const volatile uint8_t *host = j->region.host;
 
-	/* Huge pages are not made of what is empty; a read allocates a page. */
+	/* The kernel does not collapse an empty range to a huge page; reading allocates one page.
+	 */
 	for (uint64_t at = 0; host && at < HV_INJECT_REGION_BYTES; at += HV_REGION_ALIGN)
 		(void)host[at];
 	if (host)
@@ -191,7 +193,7 @@ static struct hv_err *fill_pin_file(const struct hv_inject *j)
 	return NULL;
 }
 
-/* The VMM opens the file by its own descriptor in /proc, which is the only path to it. */
+/* The VMM opens the file by its own descriptor in /proc, the only path to it. */
 struct hv_err *hv_inject_pin(struct hv_inject *j)
 {
 	bool is_set = false;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Registers of vCPUs by calls that the VMM is made to execute: all at once, or one by one where KVM
- * has no other way (arm64). */
+/* Reads the vCPUs' registers by injected calls: all registers with two calls, or one by one if KVM
+ * supports nothing else (arm64). */
 #include <linux/kvm.h>
 #include <string.h>
 
 #include "vmm/inject/kvm.h"
 
-#define BATCH_VCPUS 8 /* the registers of so many fit into one batch of calls */
+#define BATCH_VCPUS 8 /* vCPUs per batch of calls */
 
 struct both_regs {
 	struct kvm_regs regs;
@@ -49,7 +49,7 @@ static struct hv_err *some_vcpus(const struct hv_kvm *k, struct hv_keeper *keepe
 	return err;
 }
 
-/* What the calls for one vCPU need. KVM writes each value where the question says. */
+/* Data of the calls for one vCPU. KVM writes each value to the address in `asked`. */
 struct one_by_one {
 	uint64_t values[HV_KEEPER_CALLS_MAX];
 	struct kvm_one_reg asked[HV_KEEPER_CALLS_MAX];

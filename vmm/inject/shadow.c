@@ -23,9 +23,9 @@
 
 enum page_state {
 	NONE,
-	PREPARED, /* has a copy, which may be out of date */
-	FRESH,	  /* has a copy that is up to date and has changes of this hold in it */
-	IN_PLACE, /* the copy is mapped instead of the RAM's page */
+	PREPARED, /* has a copy that may be outdated */
+	FRESH,	  /* has an up-to-date copy with changes of this hold */
+	IN_PLACE, /* the VMM maps the copy instead of the RAM's page */
 };
 
 void hv_shadow_init(struct hv_shadow *s)
@@ -52,8 +52,8 @@ uint8_t *hv_shadow_at(const struct hv_shadow *s, struct hv_gpa gpa)
 
 /* ---- the files ---- */
 
-/* Whether S is a window of whole pages in RAM. What it was made with is in the name of the VMM's
- * file, so the VMM could change it. */
+/* Whether S is a window of whole pages in RAM. Its values come from the name of the VMM's file,
+ * which the VMM can change. */
 static bool is_window(const struct hv_inject *j, const struct hv_shadow *s)
 {
 	uint64_t hva = 0, len_bytes = 0;
@@ -83,7 +83,7 @@ static struct hv_err *open_here(struct hv_inject *j, struct hv_shadow *s)
 				  s->len_bytes, s->start.v);
 	if (ftruncate(fd, (off_t)s->len_bytes) < 0)
 		return hv_err_new(errno, "shadow: sizing its file: %s", strerror(errno));
-	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW); /* as the region's (region.c) */
+	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW); /* like the region's (region.c) */
 	err = hv_shared_map(fd, 0, s->len_bytes, PROT_READ | PROT_WRITE, NULL, &s->host);
 	if (err)
 		return hv_err_in(err, "shadow");
@@ -136,7 +136,7 @@ struct hv_err *hv_shadow_want(struct hv_inject *j)
 			  "it cannot be replaced");
 }
 
-/* Makes the window around GPA and its file, if pages there can be replaced. */
+/* Creates the window around GPA and its file, if pages there can be replaced. */
 static struct hv_err *make_window(struct hv_inject *j, struct hv_gpa gpa)
 {
 	const struct hv_ram_range *r = range_of(j, gpa);
@@ -167,10 +167,9 @@ static struct hv_err *make_window(struct hv_inject *j, struct hv_gpa gpa)
 	return err ? err : open_here(j, s);
 }
 
-/* ---- what is there already ---- */
+/* ---- finding copies ---- */
 
-/* Finds which copies are in place by the VMM's mappings. A copy that is not in place may be
- * written. */
+/* Reads from the VMM's mappings which copies are in place. The others may be overwritten. */
 static struct hv_err *find_in_place(pid_t pid, struct hv_shadow *s)
 {
 	HV_AUTO_MAPS struct hv_maps maps = {0};
@@ -205,7 +204,7 @@ void hv_shadow_look_again(struct hv_inject *j, bool all_in_run)
 	j->shadow.in_doubt = err || !all_in_run;
 }
 
-/* Takes ERR, the error of a call after which it is not known which copies are in place. */
+/* Marks the state of copies as unknown if ERR is set. Takes and returns ERR. */
 static struct hv_err *doubt(struct hv_inject *j, struct hv_err *err)
 {
 	if (!err)
@@ -263,7 +262,7 @@ struct hv_err *hv_shadow_prepare(struct hv_inject *j, const struct hv_gpa *gpas,
 	return err;
 }
 
-/* Brings a copy up to date. */
+/* Updates a copy from the RAM's page. */
 static struct hv_err *freshen(struct hv_inject *j, uint64_t off)
 {
 	struct hv_shadow *s = &j->shadow;
@@ -293,7 +292,7 @@ static struct hv_err *add_in_place(struct hv_inject *j, struct hv_gpa gpa, const
 	return NULL;
 }
 
-/* Writes bytes of one page. A copy that is not in place is written here. */
+/* Writes to one page: to its copy if that is not in place, otherwise through the keeper. */
 static struct hv_err *write_in_page(struct hv_inject *j, struct hv_gpa gpa, const uint8_t *bytes,
 				    size_t len, struct hv_held_writes *in_place)
 {
@@ -378,15 +377,15 @@ struct hv_err *hv_shadow_put_in_place(struct hv_inject *j, struct hv_err *err)
 	return err ? doubt(j, err) : put_in_place(j);
 }
 
-/* ---- back ---- */
+/* ---- undoing ---- */
 
-struct setting { /* flags and advice that QEMU gave the kernel for the RAM's memory */
+struct setting { /* flags and madvise() settings that QEMU made for the RAM's memory */
 	int map_flags;
 	int advice[4];
 	unsigned nr_advices;
 };
 
-/* Reads them from a mapping of the RAM that is left (proc(5), VmFlags). */
+/* Reads the settings from a remaining mapping of the RAM (proc(5), VmFlags). */
 static void load_setting(const struct hv_inject *j, struct setting *ret)
 {
 	static const struct {
@@ -423,8 +422,8 @@ static void load_setting(const struct hv_inject *j, struct setting *ret)
 		ret->map_flags = MAP_NORESERVE;
 }
 
-/* Copies to the RAM's file what the guest changed in the copies. That is all that differs, since
- * the sites are put back before. */
+/* Copies the guest's changes from the copies to the RAM's file. Nothing else differs, because the
+ * sites were restored before. */
 static struct hv_err *carry_over(const struct hv_shadow *s, uint64_t *ret_first, uint64_t *ret_last)
 {
 	uint8_t old[PAGE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For hosts whose KVM does not store registers in a vCPU's page. */
+/* For hosts where KVM does not store registers in a vCPU's page. */
 #include "vmm/inject/sync.h"
 
 void hv_sync_init(struct hv_sync *s, const struct hv_kvm *k, int pidfd hv_unused)

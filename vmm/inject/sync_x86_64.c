@@ -11,14 +11,14 @@
 #include "vmm/process/process_memory.h"
 
 #define WANTED	      (KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS)
-#define RIP_UNWRITTEN 0x6576617274766800ull /* not canonical: no vCPU has this address in rip */
-#define BATCH	      512		    /* of pages, at most IOV_MAX */
+#define RIP_UNWRITTEN 0x6576617274766800ull /* not canonical, so never in rip */
+#define BATCH	      512		    /* pages; at most IOV_MAX */
 #define RIP_OFF	      (offsetof(struct kvm_run, s) + offsetof(struct kvm_regs, rip))
 #define VALID_OFF     offsetof(struct kvm_run, kvm_valid_regs)
 #define REGS_OFF      offsetof(struct kvm_run, s)
 
-/* KVM_RUN fails when it is asked for a set that this KVM does not support, and then QEMU ends the
- * guest. */
+/* Checks that this KVM supports both register sets. Otherwise KVM_RUN would fail, and QEMU would
+ * end the guest. */
 static bool kvm_does_it(void)
 {
 	HV_AUTO_FD int fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
@@ -47,7 +47,7 @@ void hv_sync_deinit(struct hv_sync *s)
 	*s = (struct hv_sync){0};
 }
 
-/* By the file of the VMM's memory: if the VMM has ended, another process may have its id. */
+/* Writes through the VMM's memory file, because the VMM's pid may have been reused. */
 static bool write_each(const struct hv_sync *s, uint64_t off, uint64_t value)
 {
 	bool all = true;
@@ -58,7 +58,7 @@ static bool write_each(const struct hv_sync *s, uint64_t off, uint64_t value)
 	return all;
 }
 
-/* The address in rip tells later whether KVM has written the registers. */
+/* Sets rip to a value that KVM overwrites when it stores the registers. */
 void hv_sync_ask(const struct hv_sync *s)
 {
 	if (s->page_hvas && write_each(s, RIP_OFF, RIP_UNWRITTEN))
@@ -71,8 +71,8 @@ void hv_sync_cancel(const struct hv_sync *s)
 		(void)write_each(s, VALID_OFF, 0);
 }
 
-/* The keeper traces threads of the VMM, so its id is not another process's, and one system call for
- * all takes less of the hold. */
+/* The keeper traces the VMM's threads, so the pid cannot have been reused. One system call for all
+ * vCPUs keeps the hold short. */
 static void ask_no_more(const struct hv_sync *s)
 {
 	uint64_t zeros[BATCH] = {0};
@@ -117,8 +117,8 @@ bool hv_sync_take(const struct hv_sync *s, const struct hv_arch *arch, bool all_
 	return all;
 }
 
-/* KVM says so in the vCPU's page each time KVM_RUN returns (post_kvm_run_save), and the mode does
- * not change until KVM_RUN is called again. */
+/* KVM reports the mode in the vCPU's page each time KVM_RUN returns (post_kvm_run_save). It does
+ * not change before the next KVM_RUN. */
 bool hv_sync_is_in_smm(const struct hv_kvm *k, unsigned *ret)
 {
 	for (unsigned i = 0; i < k->nr_vcpus; i++) {

@@ -43,8 +43,8 @@ static struct hv_err *gone(struct hv_thread *t)
 	return hv_err_new(ESRCH, "thread %d has ended", (int)t->tid);
 }
 
-/* waitpid(2) with a deadline. A thread stops within microseconds, so the first tries are made
- * without a pause. */
+/* waitpid(2) with a deadline. A thread stops within microseconds, so the first tries do not
+ * sleep. */
 static struct hv_err *next_stop(struct hv_thread *t, uint64_t deadline_ns, int *ret)
 {
 	for (unsigned tries = 0;; tries++) {
@@ -68,8 +68,8 @@ static bool is_syscall_stop(int status)
 	return WSTOPSIG(status) == (SIGTRAP | 0x80);
 }
 
-/* The signal that a stop was for: it can be passed on only when the thread is resumed from that
- * stop. */
+/* Returns the signal that caused a stop. It can be passed on only when the thread is resumed from
+ * that stop. */
 static int signal_of(int status)
 {
 	return status >> 16 || is_syscall_stop(status) ? 0 : WSTOPSIG(status);
@@ -84,7 +84,7 @@ static struct hv_err *resume(struct hv_thread *t, enum __ptrace_request how, int
 	return NULL;
 }
 
-/* Waits for the stop that was asked for by PTRACE_INTERRUPT. */
+/* Waits for the stop that PTRACE_INTERRUPT requested. */
 static struct hv_err *await_interrupt(struct hv_thread *t, uint64_t deadline_ns)
 {
 	for (;;) {
@@ -128,7 +128,7 @@ struct hv_err *hv_thread_await_syscall(struct hv_thread *t, uint64_t deadline_ns
 
 static struct hv_err *seize(struct hv_thread *t)
 {
-	/* Never with PTRACE_O_EXITKILL, which would kill the VMM at our end. */
+	/* Never use PTRACE_O_EXITKILL: it would kill the VMM when this process ends. */
 	if (ptrace(PTRACE_SEIZE, t->tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) < 0)
 		return hv_err_new(errno, "thread %d: ptrace: %s", (int)t->tid, strerror(errno));
 	t->seized = true;
@@ -144,7 +144,7 @@ static struct hv_err *interrupt(struct hv_thread *t)
 	return NULL;
 }
 
-/* Process PID is the one of PIDFD while that one lives. */
+/* PID belongs to the process of PIDFD as long as that process lives. */
 static struct hv_err *check_owner(const struct hv_threads *t)
 {
 	struct pollfd p = {.fd = t->pidfd, .events = POLLIN};

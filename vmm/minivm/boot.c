@@ -15,7 +15,7 @@
 
 #define CMDLINE	       UINT64_C(0x20000)
 #define TABLES	       UINT64_C(0xe0000)
-#define LOW_END	       UINT64_C(0x9fc00) /* a PC's firmware keeps its own data from here on */
+#define LOW_END	       UINT64_C(0x9fc00) /* start of the firmware's data on a PC */
 #define HIGH_START     UINT64_C(0x100000)
 #define PAGE_MASK      UINT64_C(0xfff)
 #define MIB	       UINT64_C(0x100000)
@@ -73,7 +73,7 @@ static unsigned long long to_mib(uint64_t len_bytes)
 	return (len_bytes + MIB - 1) / MIB;
 }
 
-/* Copies the pieces of IMAGE, which was made of BYTES, into memory. */
+/* Copies the pieces of IMAGE, parsed from BYTES, into memory. */
 static struct hv_err *load_image(struct hv_minivm_memory *m, const uint8_t *bytes,
 				 const struct hv_minivm_image *image)
 {
@@ -177,7 +177,7 @@ static void describe_memory(const struct hv_minivm_memory *m, struct boot_params
 		add_e820(params, HV_MINIVM_HOLE_END, hv_minivm_memory_end(m).v, E820_RAM);
 }
 
-/* Fills in what a boot loader fills in of the header. The rest of it is the kernel's own. */
+/* Fills in the boot loader's fields of the header. The others contain the kernel's values. */
 static void describe_loader(const struct hv_minivm_image *image, struct boot_params *params)
 {
 	params->hdr.boot_flag = 0xaa55;

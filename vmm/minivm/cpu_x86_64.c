@@ -23,7 +23,7 @@
 #define EFER_LMA (1 << 10)
 
 #define ENTRY_TABLE 3	 /* present, writable */
-#define ENTRY_LEAF  0x83 /* and large */
+#define ENTRY_LEAF  0x83 /* plus large page */
 
 #define MSR_MISC_ENABLE	   0x1a0
 #define MISC_FAST_STRING   1
@@ -75,7 +75,7 @@ static void set_leaf(struct kvm_cpuid_entry2 *e, unsigned cpu, unsigned nr, bool
 		e->ecx |= has_deadline ? FEATURE_TSC_DEADLINE : 0;
 		e->edx = nr > 1 ? e->edx | FEATURE_HTT : e->edx & ~FEATURE_HTT;
 		break;
-	case 4: /* caches: none is shared by CPUs */
+	case 4: /* caches: not shared by CPUs */
 		e->eax &= ~UINT32_C(0xffffc000);
 		break;
 	case 0xb:
@@ -98,8 +98,8 @@ static void set_leaf(struct kvm_cpuid_entry2 *e, unsigned cpu, unsigned nr, bool
 	}
 }
 
-/* Adds what is missing: KVM's list of what it supports has one entry of a leaf with topology, and
- * the guest needs two. */
+/* Adds a second entry for a topology leaf: KVM's list of supported leaves has one, and the guest
+ * needs two. */
 static void complete_topology(struct kvm_cpuid2 *c, uint32_t leaf)
 {
 	unsigned nr = 0;
@@ -234,7 +234,7 @@ struct hv_err *hv_minivm_cpu_base_exit(int vcpu_fd, struct kvm_run *run, bool *r
 	return NULL;
 }
 
-/* Finds LEN bytes at AT in memory by the vCPU's page tables. */
+/* Finds LEN bytes at AT through the vCPU's page tables. */
 static struct hv_err *find_bytes(int vcpu_fd, const struct hv_minivm_memory *m, struct hv_gva at,
 				 unsigned len, uint8_t **ret)
 {
@@ -278,7 +278,7 @@ struct hv_err *hv_minivm_cpu_break(int vcpu_fd, const struct hv_minivm_memory *m
 	return NULL;
 }
 
-/* KVM may leave the guest with rip before or after the instruction that wrote to the port. */
+/* KVM may stop the guest with rip before or after the instruction that wrote to the port. */
 bool hv_minivm_cpu_is_at(int vcpu_fd, const struct hv_minivm_break *b)
 {
 	struct kvm_regs regs;
@@ -291,7 +291,7 @@ struct hv_err *hv_minivm_cpu_unbreak(int vcpu_fd, const struct hv_minivm_break *
 {
 	struct kvm_regs regs;
 
-	/* Bytes with other values were written by the guest since, and are left alone. */
+	/* Leave bytes alone that the guest has overwritten. */
 	for (unsigned i = 0; i < HV_MINIVM_BREAK_LEN; i++)
 		if (*b->host[i] == break_code[i])
 			*b->host[i] = b->old[i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A machine of our own as a guest (vmm/guest.h). Its memory and its region are mapped here, and its
- * vCPUs are threads of this process. */
+/* An hvtrace machine as a guest (vmm/guest.h). Its memory and region are mapped in this process,
+ * and its vCPUs are threads of this process. */
 #include <linux/kvm.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -27,7 +27,7 @@ static struct hv_err *read_memory(void *self, struct hv_gpa gpa, void *buf, size
 	return NULL;
 }
 
-/* Replaces the page, or pages, of these bytes of text by copies, if that was prepared. */
+/* Replaces the pages of these bytes of text by copies, if that was prepared. */
 static struct hv_err *make_shadow(struct hv_minivm *o, struct hv_gpa gpa, size_t len)
 {
 	const uint8_t *host = hv_minivm_memory_at(&o->memory, gpa, len);
@@ -40,7 +40,7 @@ static struct hv_err *make_shadow(struct hv_minivm *o, struct hv_gpa gpa, size_t
 	return err ? err : hv_minivm_shadow_page(o, off + len - 1);
 }
 
-/* All vCPUs are stopped. */
+/* All vCPUs must be stopped. */
 static struct hv_err *read_registers(struct hv_minivm *o, struct hv_vcpu_regs *ret, size_t nr)
 {
 	struct hv_err *err = hv_vcpus_check_room(o->nr_vcpus, nr);
@@ -85,7 +85,7 @@ static struct hv_err *ram_files(void *self, struct hv_ram_file *ret, size_t max,
 	const struct hv_minivm *o = self;
 	const struct hv_minivm_memory *m = &o->memory;
 	uint64_t high_bytes = m->len_bytes - m->low_bytes;
-	/* The file does not have what is in copies of its pages. */
+	/* The file lacks the changes in copies of its pages. */
 	bool is_memory = o->shadow.fd >= 0;
 	int fd = is_memory ? o->shadow.memory_fd : m->read_fd;
 	uint64_t off = is_memory ? (uint64_t)(uintptr_t)m->host : 0;
@@ -119,7 +119,7 @@ static struct hv_err *prepare_text(void *self, const struct hv_gpa *gpas, size_t
 	return NULL;
 }
 
-/* Called when nothing is patched in the guest any more. */
+/* Called when all patches are undone. */
 static struct hv_err *unpin(void *self)
 {
 	struct hv_err *err = hv_minivm_shadow_put_back(self);
@@ -202,8 +202,8 @@ static struct hv_err *write_one(struct hv_minivm *o, const struct hv_hold_write 
 	return err;
 }
 
-/* The lock is locked, so the hold does not end meanwhile. What stops this process stops its vCPUs,
- * too. */
+/* No write is late: the lock keeps the hold from timing out, and if this process is stopped, so are
+ * its vCPUs. */
 static struct hv_err *hold_write(void *self, const struct hv_hold_write *writes, size_t nr)
 {
 	struct hv_minivm *o = self;
@@ -218,8 +218,8 @@ static struct hv_err *hold_write(void *self, const struct hv_hold_write *writes,
 	return err;
 }
 
-/* Maps the same pages at the same place again: KVM is told that the old mapping is gone, and
- * flushes every vCPU. */
+/* Maps the same pages at the same address again: KVM sees the old mapping go and flushes every
+ * vCPU. */
 static struct hv_err *hold_flush(void *self, uint64_t off, uint64_t len_bytes)
 {
 	struct hv_minivm *o = self;

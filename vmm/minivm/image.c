@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define SETUP_OFF	0x1f1u
-#define JUMP_END	0x202u /* of the jump over the header; its last byte is the distance */
+#define JUMP_END	0x202u /* end of the jump over the header; its last byte is the distance */
 #define VERSION_MIN	0x020c /* since Linux 3.8; the first with xloadflags */
 #define ENTRY_64_OFF	0x200
 #define ADDRESS_MAX	(UINT64_C(1) << 46)
@@ -63,7 +63,7 @@ static struct hv_err *parse_bzimage(struct hv_span file, struct hv_minivm_image 
 	return NULL;
 }
 
-/* Adds the segment of one program header. */
+/* Adds the segment of a program header. */
 static struct hv_err *add_segment(struct hv_span file, const Elf64_Phdr *p,
 				  struct hv_minivm_image *image)
 {

@@ -47,7 +47,7 @@ struct hv_err *hv_minivm_memory_init(struct hv_minivm_memory *m, uint64_t len_by
 			close(m->fd);
 		return err;
 	}
-	/* A process that is forked gets the file, and not these mappings. */
+	/* A forked process inherits the file, but not this mapping. */
 	madvise(host, len_bytes, MADV_DONTFORK);
 	m->host = host;
 	m->read_fd = open_to_read(m->fd);

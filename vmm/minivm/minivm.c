@@ -17,7 +17,7 @@
 #include "vmm/minivm/tables.h"
 #include "vmm/minivm/trial.h"
 
-/* Three pages and the page of the next address, which KVM needs on Intel CPUs. */
+/* KVM on Intel CPUs needs three pages for the TSS and one for the identity map. */
 #define TSS_ADDRESS	 UINT64_C(0xfffbd000)
 #define IDENTITY_ADDRESS UINT64_C(0xfffbc000)
 #define REGION_BYTES	 (UINT64_C(64) << 20)
@@ -35,7 +35,7 @@ static void set_irq(void *ctx, unsigned level)
 	struct hv_minivm *o = ctx;
 	struct kvm_irq_level irq = {.irq = HV_MINIVM_SERIAL_IRQ, .level = level};
 
-	/* This fails only for a line that does not exist. */
+	/* Fails only if the line does not exist. */
 	ioctl(o->vm_fd, KVM_IRQ_LINE, &irq);
 }
 
@@ -224,7 +224,7 @@ struct hv_err *hv_minivm_new(const struct hv_minivm_config *config, struct hv_mi
 	return NULL;
 }
 
-/* Signals are for the other threads of the process. */
+/* Blocks all signals in the new threads; other threads of the process handle them. */
 static int start_vcpus(struct hv_minivm *o)
 {
 	sigset_t all, before;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Machines of our own on hosts that they are not implemented for. */
+/* hvtrace machines on hosts where they are not implemented. */
 #include "vmm/minivm/minivm.h"
 #include "vmm/minivm/sandbox.h"
 

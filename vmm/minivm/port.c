@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The devices with I/O ports that KVM does not have: a serial port, power management, and the reset
- * of a PC. */
+/* The devices with I/O ports that KVM does not emulate: a serial port, power management, and a PC's
+ * reset. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -40,7 +40,7 @@ static uint32_t read_port(struct hv_minivm *o, unsigned port)
 	}
 }
 
-/* True: the write ends the machine. */
+/* Returns whether the write ends the machine. */
 static bool write_port(struct hv_minivm *o, unsigned port, uint32_t value)
 {
 	switch (port) {

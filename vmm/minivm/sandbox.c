@@ -11,13 +11,13 @@
 
 /* clang-format off */
 static const int calls[] = {
-	/* files that it has, and memory that is a file */
+	/* open files, and memory in files */
 	SCMP_SYS(read), SCMP_SYS(memfd_create), SCMP_SYS(ftruncate),
-	/* itself: threads */
+	/* threads */
 	SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(getpgrp),
 };
 
-/* What the VMM asks of KVM, and the console of the terminal. */
+/* The VMM's requests to KVM, and the terminal of the console. */
 static const scmp_datum_t controls[] = {
 	KVM_RUN, KVM_GET_REGS, KVM_SET_REGS, KVM_GET_SREGS, KVM_SET_MSRS, KVM_TRANSLATE,
 	KVM_IRQ_LINE, KVM_CHECK_EXTENSION, KVM_ENABLE_CAP, KVM_X86_SET_MSR_FILTER,
@@ -45,7 +45,7 @@ static struct hv_err *leave_system_calls(int warden)
 						     .nr_calls = HV_ARRAY_LEN(calls),
 						     .some = some,
 						     .nr_some = nr,
-						     /* a vCPU makes this one */
+						     /* vCPUs make it */
 						     .most_frequent = SCMP_SYS(ioctl),
 						     .makes_threads = true,
 					     });

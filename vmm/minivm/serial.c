@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Source: the data sheet of the PC16550D. */
+/* Source: data sheet of the PC16550D. */
 #include "vmm/minivm/serial.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #define OUT_BYTES 65536u
 #define IN_BYTES  64u
-/* So many reads in a row of a status with room for output are a wait for input. */
+/* This many consecutive reads of a status with room for output count as polling for input. */
 #define LOOKS	  16u
 
 enum { REG_DATA, REG_IER, REG_IIR, REG_LCR, REG_MCR, REG_LSR, REG_MSR, REG_SCRATCH };
@@ -50,10 +50,11 @@ struct hv_minivm_serial {
 	unsigned irq;
 
 	uint8_t ier, lcr, mcr, fcr, scratch, divisor[2];
-	bool out_done;	   /* the interrupt for it is pending */
+	bool out_done;	   /* its interrupt is pending */
 	unsigned nr_looks; /* stays at LOOKS until the port is set up again */
-	bool is_shown;	   /* the status has shown input that was neither read nor cleared since */
-	struct fifo in; /* input on the line, which enters the port when the guest looks for it */
+	bool is_shown;	   /* the status has reported input that was neither read nor cleared */
+	struct fifo in; /* input on the line; the port receives it when the guest reads or polls for
+			   input */
 	struct fifo looped;
 	uint8_t out[OUT_BYTES];
 	unsigned out_at, out_nr;
@@ -64,7 +65,7 @@ static void wake(struct hv_minivm_serial *s)
 	uint64_t one = 1;
 	ssize_t n = write(s->wake_fd, &one, sizeof(one));
 
-	(void)n; /* when the counter is full, the pump is awake */
+	(void)n; /* if the counter is full, the pump is awake */
 }
 
 static bool has_room(const struct hv_minivm_serial *s)
@@ -87,7 +88,7 @@ static uint8_t take(struct fifo *f)
 	return byte;
 }
 
-/* In loopback the port receives its own output, and nothing from the line. */
+/* In loopback the port receives only its own output, nothing from the line. */
 static bool has_in(const struct hv_minivm_serial *s)
 {
 	if (s->mcr & MCR_LOOP)
@@ -189,7 +190,7 @@ static void set_ier(struct hv_minivm_serial *s, uint8_t value)
 	s->ier = value & 0xf;
 }
 
-/* Clearing the FIFO forgets that input was shown. Input that was not read stays on the line. */
+/* Clearing the FIFO resets is_shown. Unread input stays on the line. */
 static void set_fcr(struct hv_minivm_serial *s, uint8_t value)
 {
 	s->fcr = value;
@@ -215,7 +216,7 @@ static void write_register(struct hv_minivm_serial *s, unsigned reg, uint8_t val
 	case REG_IER:
 		set_ier(s, value);
 		break;
-	case REG_IIR: /* when written, this is the FIFO control register */
+	case REG_IIR: /* the FIFO control register when written */
 		set_fcr(s, value);
 		break;
 	case REG_LCR:
@@ -276,7 +277,7 @@ static void pump_out(struct hv_minivm_serial *s)
 		return;
 	pthread_mutex_lock(&s->lock);
 	if (n < 0) {
-		s->out_nr = 0; /* nobody reads the file any more */
+		s->out_nr = 0; /* the reader is gone */
 	} else {
 		s->out_at = (s->out_at + (unsigned)n) % OUT_BYTES;
 		s->out_nr -= (unsigned)n;

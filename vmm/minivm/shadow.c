@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Patches text of a machine of our own by replacing its pages: copies of the pages are mapped over
- * the RAM here. KVM is told that the old mapping is gone, and maps the copy when the guest accesses
- * it. The file of the RAM keeps the old contents. docs/internals/inject.md describes the same for
+/* Patches the text of an hvtrace machine by replacing its pages: copies of the pages are mapped
+ * over the RAM in this process. KVM drops the old mapping and maps the copy when the guest accesses
+ * it. The RAM's file keeps the old contents. docs/internals/inject.md describes the same method for
  * other guests. */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct hv_err *hv_minivm_shadow_want(struct hv_minivm *o)
 	return NULL;
 }
 
-/* Maps the page at OFF of FD instead of what is mapped there. */
+/* Maps the page at OFF of FD over the current one. */
 static struct hv_err *map_page(struct hv_minivm *o, int fd, uint64_t off)
 {
 	void *at = mmap(o->memory.host + off, PAGE_BYTES, PROT_READ | PROT_WRITE,
@@ -40,7 +40,7 @@ static struct hv_err *map_page(struct hv_minivm *o, int fd, uint64_t off)
 	return at == MAP_FAILED ? hv_err_new(errno, "shadow text: %s", strerror(errno)) : NULL;
 }
 
-/* Copies the page that is mapped at OFF to FD, and maps that instead. */
+/* Copies the current page at OFF to FD, and maps that over it. */
 static struct hv_err *change_page(struct hv_minivm *o, int fd, uint64_t off)
 {
 	ssize_t nr = pwrite(fd, o->memory.host + off, PAGE_BYTES, (off_t)off);
@@ -51,7 +51,7 @@ static struct hv_err *change_page(struct hv_minivm *o, int fd, uint64_t off)
 	return map_page(o, fd, off);
 }
 
-/* A site may be in two pages. */
+/* A site can cross a page boundary. */
 void hv_minivm_shadow_prepare(struct hv_minivm *o, struct hv_gpa gpa)
 {
 	const uint8_t *host = hv_minivm_memory_at(&o->memory, gpa, HV_SITE_LEN_MAX);

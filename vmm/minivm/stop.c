@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stops the whole machine at a point: at a breakpoint, or when the per-CPU base is set. */
+/* Stops the whole machine at a point: a breakpoint, or the first write of the per-CPU base. */
 #include <sys/socket.h>
 
 #include "vmm/minivm/cpu.h"
 #include "vmm/minivm/machine.h"
 
-/* Under the lock: waits until the point is reached and all vCPUs are stopped. ECANCELED: the
- * machine ended before. */
+/* Waits, under the lock, until the point is reached and all vCPUs are stopped. Fails with ECANCELED
+ * if the machine ended before. */
 static struct hv_err *wait_reached(struct hv_minivm *o)
 {
 	while (!o->is_ended && !(o->reached_by && o->nr_parked == o->nr_vcpus))
@@ -16,7 +16,7 @@ static struct hv_err *wait_reached(struct hv_minivm *o)
 			   : NULL;
 }
 
-/* Runs the machine until what WATCH waits for happens. */
+/* Runs the machine until the event of WATCH. */
 static struct hv_err *run_until_reached(struct hv_minivm *o, enum hv_minivm_watch watch)
 {
 	struct hv_err *err = NULL;
@@ -92,7 +92,7 @@ void hv_minivm_go(struct hv_minivm *o)
 		hv_minivm_resume_vcpus(o);
 }
 
-/* hv_minivm_stop_at: the machine runs on, and the caller polls for the stop. */
+/* hv_minivm_stop_at: the machine keeps running, and the caller polls for the stop. */
 
 struct hv_err *hv_minivm_stop_at(struct hv_minivm *o, struct hv_gva at)
 {
@@ -145,7 +145,7 @@ void hv_minivm_end_stop(struct hv_minivm *o)
 	if (o->has_stop && o->reached_by) {
 		o->nr_stops--;
 		n = recv(o->stop_fds[1], &byte, 1, MSG_DONTWAIT);
-		(void)n; /* others may have read it */
+		(void)n; /* the near side may have read it */
 	}
 	if (o->has_stop)
 		o->watch = HV_MINIVM_WATCH_NOTHING;

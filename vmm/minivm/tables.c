@@ -69,7 +69,7 @@ _Static_assert(sizeof(struct header) == 36, "ACPI 5.2.6");
 _Static_assert(sizeof(struct root_pointer) == 36, "ACPI 5.2.5.3");
 _Static_assert(sizeof(struct fadt) == 276, "ACPI 5.2.9");
 
-/* the object \_S5: how to switch off */
+/* the object \_S5, which describes power-off */
 static const uint8_t aml[] = {0x08, '_', 'S', '5', '_', 0x12, 4, 1, 0x0a, HV_MINIVM_OFF_TYPE};
 
 struct tables {
@@ -163,7 +163,7 @@ static uint64_t add_madt(struct tables *t, unsigned nr_cpus)
 	at = put(at, (const uint8_t *)io_apic, 8);
 	/* active high, level triggered */
 	at = put(at, (uint8_t[]){2, 10, 0, HV_MINIVM_SCI, HV_MINIVM_SCI, 0, 0, 0, 0x0d, 0}, 10);
-	/* NMI is on pin 1 of every local APIC */
+	/* NMI on pin 1 of every local APIC */
 	at = put(at, (uint8_t[]){4, 6, 0xff, 0, 0, 1}, 6);
 	return add_table(t, "APIC", 4, body, (size_t)(at - body));
 }

@@ -15,8 +15,8 @@
 #define ROUNDS	  UINT32_C(250000)
 #define PER_ROUND 2
 
-/* CPU time for all rounds. KVM's emulation takes 0.3 s (1.6 to 1.8 million instructions in a
- * second, measured), and a CPU less than a millisecond. */
+/* Limit for the CPU time of all rounds. KVM's emulation takes 0.3 s (measured: 1.6 to 1.8 million
+ * instructions per second), a CPU less than a millisecond. */
 #define TIME_MAX_NS (HV_NS_PER_S / 10)
 
 struct trial {
@@ -120,8 +120,8 @@ static struct hv_err *execute(struct trial *t)
 		(double)ROUNDS * PER_ROUND * 1000 / (double)took_ns);
 }
 
-/* Where this host is a guest itself, time that its own host takes away counts as this thread's. It
- * is unlikely to do so twice. */
+/* Tries a second time on failure: if this host is itself a guest, time that its own host takes away
+ * counts as CPU time of this thread. That rarely happens twice in a row. */
 static struct hv_err *try_twice(struct trial *t)
 {
 	struct hv_err *err = execute(t);

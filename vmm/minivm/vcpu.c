@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The vCPUs' threads: running the guest, stopping, handling exits.
+/* The vCPUs' threads: run the guest, stop, handle exits.
  *
  * A vCPU is stopped when it is outside the guest and KVM has completed its last exit. To stop it,
- * one sets immediate_exit and sends a signal, so that KVM_RUN returns whether it has begun or not.
- */
+ * set immediate_exit and send a signal; then KVM_RUN returns whether it has started or not. */
 #include <linux/kvm.h>
 #include <signal.h>
 #include <stdio.h>
@@ -54,7 +53,8 @@ void hv_minivm_end(struct hv_minivm *o, struct hv_err *err)
 		hv_minivm_kick_all(o);
 		pthread_cond_broadcast(&o->changed);
 		if (write(o->end_fd, &one, sizeof(one)) < 0)
-			abort(); /* an eventfd of ours, at 0: it does not fail */
+			abort(); /* this process's eventfd has the value 0, so the write cannot fail
+				  */
 	}
 	pthread_mutex_unlock(&o->lock);
 }
@@ -85,7 +85,7 @@ void hv_minivm_resume_vcpus(struct hv_minivm *o)
 	pthread_mutex_unlock(&o->lock);
 }
 
-/* Ends a hold that has lasted too long. Under the lock. */
+/* Ends a hold that has timed out. Call this under the lock. */
 static void end_overdue_hold(struct hv_minivm *o)
 {
 	if (!o->is_held || hv_now_ns() < o->hold_until_ns)
@@ -95,7 +95,7 @@ static void end_overdue_hold(struct hv_minivm *o)
 	pthread_cond_broadcast(&o->changed);
 }
 
-/* Stops while there is a reason to. False: the machine has ended. */
+/* Stops while there is a reason to. Returns false if the machine has ended. */
 static bool may_run(struct hv_minivm_vcpu *v)
 {
 	struct hv_minivm *o = v->vm;
@@ -117,7 +117,7 @@ static bool may_run(struct hv_minivm_vcpu *v)
 	return !ended;
 }
 
-/* What WATCH waits for has happened: stops all vCPUs. Under the lock. */
+/* Stops all vCPUs after the watched event. Call this under the lock. */
 static void reached(struct hv_minivm_vcpu *v)
 {
 	struct hv_minivm *o = v->vm;
@@ -127,8 +127,7 @@ static void reached(struct hv_minivm_vcpu *v)
 	o->nr_stops++;
 	hv_minivm_kick_all(o);
 	pthread_cond_broadcast(&o->changed);
-	/* It fails if others have closed or filled it, and then whoever polls it is woken already.
-	 */
+	/* This fails if the peer has closed or filled the socket; then it was woken already. */
 	if (o->has_stop && send(o->stop_fds[0], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return;
 }
@@ -192,7 +191,7 @@ static struct hv_err *cannot_emulate(const struct hv_minivm_vcpu *v)
 			  v->id, (unsigned long long)regs.rip);
 }
 
-/* NULL: the vCPU goes on. */
+/* Returns NULL if the vCPU can continue. */
 static struct hv_err *handle_exit(struct hv_minivm_vcpu *v)
 {
 	struct kvm_run *run = v->run;
@@ -251,7 +250,7 @@ static void run_guest(struct hv_minivm_vcpu *v)
 void *hv_minivm_vcpu_main(void *arg)
 {
 	struct hv_minivm_vcpu *v = arg;
-	/* Signals of faults must not be blocked in the thread that faults. */
+	/* A thread must not block the signals of its own faults. */
 	static const int own[] = {KICK, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 	struct sigaction action = {.sa_handler = on_kick};
 	sigset_t set;

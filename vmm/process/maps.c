@@ -63,8 +63,8 @@ static struct hv_err *load(int fd, const char *path, struct hv_text *text)
 	return NULL;
 }
 
-/* A mapping that grows downwards after it was told, because it is joined with another one, or that
- * is replaced, is told again with an earlier start. */
+/* Removes entries from START on. The kernel lists a mapping again, with an earlier start, if it was
+ * replaced or merged with a lower one during the read. */
 static void forget_from(struct hv_maps *m, uint64_t start)
 {
 	while (m->nr && m->list[m->nr - 1].start >= start)

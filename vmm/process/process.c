@@ -10,8 +10,8 @@
 #include "base/text.h"
 
 #define CMDLINE_MAX_BYTES (4u << 20)
-#define PID_NS_MAX	  33 /* nested namespaces: MAX_PID_NS_LEVEL of the kernel, and the first */
-#define THREADS_MAX	  65536 /* of a VMM */
+#define PID_NS_MAX	  33 /* nested namespaces: the kernel's MAX_PID_NS_LEVEL plus the initial one */
+#define THREADS_MAX	  65536 /* per VMM */
 
 static struct hv_err *read_proc(pid_t pid, const char *file, struct hv_text *ret)
 {
@@ -42,7 +42,7 @@ static void split_args(const struct hv_text *cmdline, struct hv_process *p)
 	}
 }
 
-/* The N-th number after KEY in the text of /proc/PID/status. */
+/* Reads the N-th number after KEY in the text of /proc/PID/status. */
 static bool status_number(const char *status, const char *key, unsigned n, unsigned long *ret)
 {
 	const char *at = strstr(status, key);
@@ -109,8 +109,8 @@ bool hv_process_has_thread(pid_t pid, pid_t tid)
 	return pid > 0 && tid > 0 && access(path, F_OK) == 0;
 }
 
-/* The id of a thread in its own pid namespace: the last number of NSpid, which has one for each
- * namespace from this one on (proc(5)). 0: it is not known. */
+/* Returns a thread's id in its own pid namespace, or 0 if it is unknown. It is the last number in
+ * NSpid, which contains one for each namespace below this process's one (proc(5)). */
 static pid_t own_id(const char *status, unsigned *ret_nr)
 {
 	unsigned long id = 0, next;
@@ -123,7 +123,7 @@ static pid_t own_id(const char *status, unsigned *ret_nr)
 	return (pid_t)id;
 }
 
-/* Whether process PID has other ids in its own pid namespace than here. */
+/* Whether process PID has different ids in its own pid namespace. */
 static bool has_own_ids(pid_t pid)
 {
 	HV_AUTO_TEXT struct hv_text status = {0};
@@ -159,7 +159,7 @@ static size_t list_threads(pid_t pid, struct thread_ids **ret)
 			continue;
 		err = read_proc(pid, file, &status);
 		if (err)
-			continue; /* it has ended */
+			continue; /* the thread has ended */
 		list = hv_realloc_array(list, nr + 1, sizeof(*list));
 		list[nr++] = (struct thread_ids){atoi(entry->d_name), own_id(status.data, &nr_ids)};
 	}

@@ -18,22 +18,22 @@ struct mapping {
 	uint8_t *host;
 	struct hv_vmm_file file;
 	bool is_gone;
-	bool is_used; /* a piece was asked for since the last look */
+	bool is_used; /* part of it was requested since the last look */
 	bool is_kept;
 };
 
 struct hv_process_memory {
 	pid_t pid;
 	int pidfd; /* borrowed */
-	int fd;	   /* of its memory; -1: it cannot be read */
-	/* What was mapped at the last look; empty: it must be looked at each time. */
+	int fd;	   /* the VMM's memory; -1: it cannot be read */
+	/* The mappings at the last look; empty: read them for each request. */
 	struct hv_maps maps;
 	struct mapping *mappings;
 	size_t nr_mappings;
 };
 
-/* What was read of /proc/PID before is the VMM's, since a process that has not ended keeps its id.
- */
+/* Call this after reading /proc/PID: if the VMM has not ended, the pid was not reused, so the data
+ * is the VMM's. */
 static struct hv_err *has_not_ended(pid_t pid, int pidfd)
 {
 	if (poll(&(struct pollfd){pidfd, POLLIN, 0}, 1, 0) == 0)
@@ -145,8 +145,8 @@ static struct hv_err *find_vma(struct hv_process_memory *pm, uint64_t hva, struc
 	return NULL;
 }
 
-/* Maps the file of a shared mapping, by the VMM's own descriptor of it. False: it cannot be mapped,
- * and is read as other memory. */
+/* Maps the file of a shared mapping through the VMM's own descriptor. Returns false if that is
+ * impossible; the memory is then read like private memory. */
 static bool map_shared(struct hv_process_memory *pm, const struct hv_vma *vma, struct mapping *ret)
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;
@@ -160,7 +160,7 @@ static bool map_shared(struct hv_process_memory *pm, const struct hv_vma *vma, s
 		hv_close_at(&m.file.fd);
 		return false;
 	}
-	/* a helper, which may outlive us, does not need it */
+	/* A helper can outlive this process and does not need it. */
 	madvise(m.host, vma->end - vma->start, MADV_DONTFORK);
 	*ret = m;
 	return true;
@@ -215,7 +215,7 @@ struct hv_err *hv_process_memory_piece(struct hv_process_memory *pm, uint64_t hv
 	return NULL;
 }
 
-/* Whether VMA maps part of what M maps, at the same addresses. */
+/* Whether VMA maps part of M's file at the same addresses. */
 static bool is_of(const struct hv_vma *vma, const struct mapping *m)
 {
 	return vma->shared && vma->dev == m->vma.dev && vma->inode == m->vma.inode &&
@@ -223,8 +223,7 @@ static bool is_of(const struct hv_vma *vma, const struct mapping *m)
 	       vma->start - vma->file_off == m->vma.start - m->vma.file_off;
 }
 
-/* Inode numbers identify the files here: our descriptor keeps a file, so that no other file gets
- * its number. */
+/* Inode numbers are enough to identify files: the open descriptor prevents reuse of the number. */
 struct hv_err *hv_process_memory_look_again(struct hv_process_memory *pm)
 {
 	struct hv_maps maps = {0};

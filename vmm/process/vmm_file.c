@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#define FILES_MAX 8192 /* descriptors to look at: a VMM may have a million */
+#define FILES_MAX 8192 /* limit for descriptors to check; a VMM may have a million */
 
-/* Does not ask a file system that may be the VMM's own program. */
+/* Does not query a file system that may be served by the VMM's own program. */
 static bool look(int dir, const char *name, struct statx *ret)
 {
 	return statx(dir, name, AT_STATX_DONT_SYNC | (*name ? 0 : AT_EMPTY_PATH),
@@ -25,7 +25,7 @@ static uint64_t dev_of(const struct statx *st)
 	return (uint64_t)st->stx_dev_major << 32 | st->stx_dev_minor; /* as in struct hv_vma */
 }
 
-/* To read a page of a FUSE file, this process would wait for the program that serves it. */
+/* Rejects FUSE: reading a page would wait for the program that serves the file. */
 static bool is_fuse(int fd)
 {
 	struct statfs fs;
@@ -50,7 +50,8 @@ struct hv_err *hv_vmm_file_take(int pidfd, int vmm_fd, struct hv_vmm_file *ret)
 	return NULL;
 }
 
-/* The VMM may have changed the descriptor since its name was looked at. */
+/* Checks the file after taking it: the VMM may have changed the descriptor since its name was
+ * read. */
 static bool take_if(int pidfd, int vmm_fd, const struct hv_vma *vma, struct hv_vmm_file *ret)
 {
 	struct hv_vmm_file file = HV_VMM_FILE_NONE;

@@ -14,31 +14,31 @@
 #include "vmm/warden/wire.h"
 
 #define READ_BYTES_MAX	HV_MESSAGE_BYTES_MAX
-#define THREADS_MAX	(2 * HV_VCPUS_MAX) /* of vCPUs, and the others of the VMM */
+#define THREADS_MAX	(2 * HV_VCPUS_MAX) /* vCPU threads and other threads of the VMM */
 #define FLUSH_BYTES_MAX (8u << 20)
 #define PAGE_BYTES	4096
 #define HOLD_MAX_NS	(10 * HV_NS_PER_S)
 
 struct hv_far {
 	struct hv_guest *guest; /* borrowed */
-	struct hv_hold *hold;	/* NULL: none */
+	struct hv_hold *hold;	/* the current hold, or NULL */
 	struct hv_rules *rules;
-	/* Of the hold, once they have been read: nothing changes them meanwhile. Owned. */
+	/* The registers during the hold, which do not change; NULL until they are read. Owned. */
 	struct hv_vcpu_regs *held_regs;
 	unsigned nr_held_regs;
 	unsigned nr_refused;
-	bool has_given_ram; /* to this near side, which could use the files of a second time freely
-			     */
+	bool has_given_ram; /* sent to this near side; its sandbox would not restrict reads of files
+			       sent later */
 	struct hv_region region;
 	struct hv_kept kept;
 };
 
-/* When a question is answered. */
+/* When a request is allowed. */
 enum when { ALWAYS, HELD, FREE };
 
 struct answer {
 	enum when when;
-	/* Answers question Q in R. */
+	/* Answers request Q in R. */
 	struct hv_err *(*fn)(struct hv_far *f, const struct hv_message *q, struct hv_message *r);
 };
 
@@ -141,7 +141,8 @@ static struct hv_err *answer_read(struct hv_far *f, const struct hv_message *q,
 	return hv_guest_read(f->guest, hv_gpa(q->args[0]), room_for(r, q->args[1]), q->args[1]);
 }
 
-/* The file of FD, for reading only. A VMM without rights has such a file already. */
+/* Opens the file of FD for reading only. An unprivileged VMM cannot reopen files, but its
+ * descriptor is read-only already. */
 static int reopen(int fd)
 {
 	HV_AUTO_FREE char *path = hv_format("/proc/self/fd/%d", fd);
@@ -151,7 +152,7 @@ static int reopen(int fd)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Adds the file of F to R. Returns its number there; UINT32_MAX: it could not be added. */
+/* Adds the file of F to R. Returns its index there, or UINT32_MAX if it could not be added. */
 static uint32_t add_file(struct hv_message *r, const struct hv_ram_file *f)
 {
 	HV_AUTO_FD int fd = f->is_memory ? -1 : reopen(f->fd);
@@ -161,7 +162,7 @@ static uint32_t add_file(struct hv_message *r, const struct hv_ram_file *f)
 	return r->nr_fds > nr ? (uint32_t)nr : UINT32_MAX;
 }
 
-/* The VMM's memory is given once. */
+/* Sends the VMM's memory file at most once. */
 static struct hv_err *answer_ram_files(struct hv_far *f, const struct hv_message *q hv_unused,
 				       struct hv_message *r)
 {
@@ -349,7 +350,7 @@ static struct hv_err *answer_host_formats(struct hv_far *f, const struct hv_mess
 	HV_AUTO_FREE pid_t *tids = hv_alloc(HV_VCPUS_MAX * sizeof(*tids));
 	const char *tracefs;
 	size_t nr;
-	/* Without threads nothing could be recorded. */
+	/* Fail early: nothing can be recorded without threads. */
 	struct hv_err *err = hv_guest_vcpu_threads(f->guest, tids, HV_VCPUS_MAX, &nr);
 
 	if (!err)
@@ -361,8 +362,8 @@ static struct hv_err *answer_host_formats(struct hv_far *f, const struct hv_mess
 	return err;
 }
 
-/* The names of events are ours, and the threads are those of vCPUs, as the monitor says, and the
- * others of the VMM. */
+/* The service chooses only from the known events. The threads are the vCPUs', according to the
+ * monitor, and the VMM's other threads. */
 static struct hv_err *answer_host_trace(struct hv_far *f, const struct hv_message *q,
 					struct hv_message *r)
 {
@@ -380,7 +381,7 @@ static struct hv_err *answer_host_trace(struct hv_far *f, const struct hv_messag
 	r->args[0] = nr;
 	if (!err && q->args[0])
 		hv_host_trace_add_threads(hv_guest_info(f->guest)->pid, tids, THREADS_MAX, &nr);
-	/* Another process may have its id. */
+	/* Its pid may have been reused. */
 	if (!err && hv_guest_has_ended(f->guest))
 		err = hv_err_new(ESRCH, "the VMM has ended");
 	if (!err && q->args[0])
@@ -412,7 +413,7 @@ static struct hv_err *answer_end_stop(struct hv_far *f, const struct hv_message 
 	return NULL;
 }
 
-/* Answers that need nothing but the function of vmm/guest.h. */
+/* Answers that only call a function of vmm/guest.h. */
 
 typedef struct hv_err *(*flag_fn)(struct hv_guest *g, bool *ret);
 
@@ -427,7 +428,7 @@ static struct hv_err *answer_flag(struct hv_far *f, flag_fn flag, struct hv_mess
 
 typedef struct hv_err *(*at_fn)(struct hv_guest *g, struct hv_gva at);
 
-/* The bytes there may be replaced. */
+/* Calls FN if AT can be in a kernel's image: the bytes there may be replaced. */
 static struct hv_err *answer_at(struct hv_far *f, at_fn fn, const struct hv_message *q)
 {
 	struct hv_gva at = hv_gva(q->args[0]);
@@ -437,7 +438,7 @@ static struct hv_err *answer_at(struct hv_far *f, at_fn fn, const struct hv_mess
 	return fn(f->guest, at);
 }
 
-/* The whole elements of SIZE bytes that came in Q. The caller frees them. */
+/* Copies the complete elements of SIZE bytes in Q. The caller frees the result. */
 static void *list_of(const struct hv_message *q, size_t size, size_t *ret_nr)
 {
 	size_t nr = q->len_bytes / size;
