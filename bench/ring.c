@@ -70,7 +70,7 @@ static uint64_t read_full(unsigned nr_rings)
 	return nr;
 }
 
-/* Same as a cursor does it. */
+/* Takes an event like a cursor does. */
 static bool take(struct hv_merge *m, uint64_t now_ns, struct hv_merge_item *ret)
 {
 	return hv_merge_take(m, ret) || hv_merge_next(m, now_ns, HV_MERGE_LIVE, ret);

@@ -76,7 +76,7 @@ static void put_count(struct code *c, bool ends, bool detour)
 		put(c, insn, sizeof(insn));
 }
 
-/* Adds what a detour of cli or sti does, without the privileged instruction. */
+/* Adds the code of a detour of cli or sti, without the privileged instruction. */
 static void put_irqs(struct code *c, size_t stub_off)
 {
 	static const uint8_t test[] = {0x9c, 0xf6, 0x44, 0x24, 0x01, 0x02,

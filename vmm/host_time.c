@@ -4,7 +4,7 @@
 #include "base/clock.h"
 
 #define TRIES	     16
-/* After the newest sample, the rate is that of the last RATE_SAMPLES intervals. */
+/* After the newest sample, extrapolate with the rate of the last RATE_SAMPLES intervals. */
 #define RATE_SAMPLES 4
 
 static const struct hv_host_moment *moment(const struct hv_host_time *t, unsigned i)

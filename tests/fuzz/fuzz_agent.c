@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Hears what a guest may say as its agent: a round has nothing that leads outside it, or that a
- * terminal would act on, and it does not depend on how the bytes are cut. The first byte says how
- * they are cut; what follows comes after the first line of a round. */
+/* Parses reports of a hostile guest agent. Every index in a report must be in bounds, names must
+ * not contain control characters, and the result must not depend on how the bytes are split. The
+ * first byte of the input chooses the length of the pieces; the rest follows the first line of a
+ * report. */
 #include <stdlib.h>
 #include <string.h>
 

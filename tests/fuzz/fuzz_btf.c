@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads any bytes as BTF, and asks what the rest of hvtrace asks. */
+/* Parses any bytes as BTF, and makes the queries that the rest of hvtrace makes. */
 #include <string.h>
 
 #include "kernel/btf.h"
@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Follows what a value of type ID has or points to, as an argument of a probe does. */
+/* Follows the members and pointers of a value of type ID, like an argument of a probe does. */
 static void follow(const struct hv_btf *btf, uint32_t id)
 {
 	static const char *const names[] = {"a", "slots", "value", "flag"};

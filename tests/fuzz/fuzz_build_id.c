@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads the build id of a file that anybody in the guest may have made: it is within its bounds,
- * and its bytes are of the file. */
+/* Reads the build id of a file that any user in the guest may have created. The id must be within
+ * its bounds and must occur in the file. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

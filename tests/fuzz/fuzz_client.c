@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Plays a service that a guest has taken over against root's clients: whole verbs, which find the
- * session in a run directory and connect to its socket, and what other verbs make of answers. The
- * input is what the service sends, as frames and as bytes. Nothing that a terminal acts on passes
- * the filter of what is shown. */
+/* Runs root's clients against a service that a guest has taken over: complete verbs, which find the
+ * session in a run directory and connect to its socket, and the parsers of other verbs. The input
+ * is the data that the service sends, as frames and as raw bytes. The filter for displayed text
+ * must remove everything that a terminal acts on. */
 #include <fcntl.h>
 #include <locale.h>
 #include <pthread.h>
@@ -29,9 +29,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static char run_dir[] = "/tmp/hvtrace-fuzz-XXXXXX";
 static int listen_fd = -1, lock_fd = -1;
 static pthread_t service;
-static struct hv_text sent; /* what the service sends to each client */
+static struct hv_text sent; /* the data that the service sends to each client */
 
-/* Sends it, and waits until the client has gone. */
+/* Sends it, and waits until the client has disconnected. */
 static void serve(int fd)
 {
 	char buf[4096];
@@ -88,7 +88,7 @@ static void remove_all(void)
 		abort();
 }
 
-/* What verbs print goes nowhere; libFuzzer has taken standard error before. */
+/* Redirects the verbs' output to /dev/null. libFuzzer has saved its standard error before. */
 static void open_once(void)
 {
 	HV_AUTO_FREE char *dir = NULL, *sock = NULL, *info = NULL;
@@ -122,7 +122,7 @@ static void open_once(void)
 	dup2(fileno(stdout), STDOUT_FILENO);
 }
 
-/* Frames, whose lengths are right, and bytes, which need not be. */
+/* Makes frames with correct lengths, and raw bytes. */
 static void make_answers(struct input *in)
 {
 	hv_text_clear(&sent);
@@ -163,7 +163,7 @@ static void count(void *ctx hv_unused, const char *name hv_unused, uint64_t hits
 {
 }
 
-/* What record, top and exporter make of answers, without what they do beside that. */
+/* Runs only the parsers of record, top and exporter. */
 static void run_parts(unsigned which)
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;
@@ -193,7 +193,7 @@ static void done(void *arg hv_unused, const struct wire_frame *answer)
 		abort();
 }
 
-/* The process of a mount. */
+/* Runs the process of a mount. */
 static void run_link(void)
 {
 	struct link *l;
@@ -201,7 +201,7 @@ static void run_link(void)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
 		abort();
-	/* No more than the socket has room for, since nobody reads meanwhile. */
+	/* Send only as much as fits into the socket, because no thread reads it. */
 	if (send(ends[1], sent.data, sent.len_bytes, MSG_DONTWAIT) < 0 && sent.len_bytes)
 		abort();
 	shutdown(ends[1], SHUT_WR);
@@ -228,7 +228,7 @@ static void check_filter(const uint8_t *data, size_t size)
 		if (c == 0xc2 && (unsigned char)shown.data[i + 1] < 0xa0)
 			abort();
 	}
-	/* it is UTF-8 */
+	/* must be valid UTF-8 */
 	if (mbstowcs(NULL, shown.data, 0) == (size_t)-1 && !memchr(shown.data, 0, shown.len_bytes))
 		abort();
 	while (len < size && data[len] >= ' ' && data[len] <= '~')

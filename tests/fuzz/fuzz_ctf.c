@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Any format of an event, and any entries of it, as an event of a CTF trace. Readers do not survive
- * two fields of one name, and strings of the metadata end where they should. The input is the
- * length of the format's text, the text, and the bytes of an entry. */
+/* Converts any event format and any entries to a CTF trace. Field names must be unique, because
+ * readers crash otherwise, and strings in the metadata must be terminated correctly. The input is
+ * the length of the format's text, the text, and the bytes of an entry. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Any filter, parsed and looked at with any entry, and as a trigger. The input is a number of
- * words, as many bytes that stand for words or for themselves, and the entry, which begins with
- * places of texts. */
+/* Parses any filter, evaluates it on any entry, and parses it as a trigger. The input is a number
+ * of words, then as many bytes, each for a word or a character, then the entry, which begins with
+ * offsets of texts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,7 +81,7 @@ static const char *const words[] = {
 	"t == 'x'",
 };
 
-/* The entry ends where its memory does, and so does the name. */
+/* The buffers of the entry and of the name end exactly at their last byte. */
 static void look_at(const struct hv_session *s, const struct hv_event_filter *f,
 		    const struct input *in)
 {
@@ -127,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	f = hv_event_filter_parse(&(struct hv_filter_scope){session->kernel, &catalogue, &type, 70},
 				  filter, &fault);
-	/* Of a brace that is missing at the end the kernel names a place that is not there. */
+	/* For a missing closing brace, the kernel reports an offset after the end. */
 	if (f ? fault.code != 0 : !fault.code || fault.at > strlen(filter) + 2)
 		abort();
 	if (f)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A kernel with trace events in whose data the input changes words (changes.h). Then the catalogue
- * and the strings of printk_formats are read, and everything in them is looked at. The forms of the
- * lists (unnamed_events.h) are looked at, too. */
+/* Reads the trace events of a kernel in whose data the input changes words (changes.h): the
+ * catalogue, the strings of printk_formats, and the shapes of the lists (unnamed_events.h).
+ * Accesses everything in them. */
 #include "kernel/events/catalogue.h"
 #include "kernel/events/print_strings.h"
 #include "kernel/unnamed_events.h"
@@ -89,7 +89,7 @@ static void read_all(const struct hv_kernel *k)
 	if (!err)
 		hv_print_strings_deinit(&formats);
 	hv_err_free(err);
-	/* Looking cannot be left out by the compiler. */
+	/* Keeps the compiler from removing the accesses. */
 	if (sum == SIZE_MAX)
 		abort();
 }

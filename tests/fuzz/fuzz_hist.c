@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Any hist trigger, parsed, linked with another one, counted with any entries, and shown; and any
- * definition of a synthetic event, filled. The input is a number of words, as many bytes that stand
- * for words or for themselves, and entries of 40 bytes. */
+/* Parses any hist trigger, links it with another one, counts any entries, and prints it; also
+ * parses and fills any synthetic event. The input is a number of words, then as many bytes, each
+ * for a word or a character, then entries of 40 bytes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,7 +106,7 @@ static const char *const words[] = {
 	"s:synthetic/",
 };
 
-/* What a trigger may refer to: one with the variable $other, and an event. */
+/* The objects that a trigger can refer to: a trigger with the variable $other, and an event. */
 static struct hv_event_type types[] = {
 	{.system = "test", .name = "event", .id = 1, .is_available = true},
 	{.system = "other", .name = "event", .id = 2, .is_available = true},
@@ -142,7 +142,7 @@ static void must_define(const char *text, struct hv_synth *ret)
 		abort();
 }
 
-/* Does the actions of S with what is in the entry AT. */
+/* Executes the actions of S for entry AT. */
 static void act(struct hv_hist_table *t, const struct hv_hist_spec *s, uint32_t at,
 		const struct hv_hist_record *record)
 {
@@ -168,7 +168,7 @@ static void act(struct hv_hist_table *t, const struct hv_hist_spec *s, uint32_t 
 	}
 }
 
-/* Each entry ends where its memory does. */
+/* Each entry's buffer ends exactly at its last byte. */
 static void count(struct hv_hist_table *t, const struct hv_hist_spec *s, const struct input *in)
 {
 	const uint64_t stack[HV_HIST_STACK_MAX] = {7, 8, 9};
@@ -214,7 +214,7 @@ static void look_at(const struct hv_session *session, const struct hv_catalogue 
 		abort();
 }
 
-/* A definition, its texts, and the text of any entry of it. */
+/* Checks a definition, its texts, and the text of an entry. */
 static void look_at_synth(const char *text, const struct input *in)
 {
 	const struct hv_print_resolver resolver = {0};

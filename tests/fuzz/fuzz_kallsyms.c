@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads kallsyms from bytes that a guest chose. The first byte chooses a layout, and pairs of a u32
- * offset and a byte that change it follow; or it is 0xff, and the image itself follows. */
+/* Reads kallsyms from a hostile guest's image. The first byte chooses a layout, and pairs of a u32
+ * offset and a byte that change the image follow; if it is 0xff, the image itself follows. */
 #include "tests/unit/kernel/kallsyms_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -36,7 +36,7 @@ static void read_changed(const uint8_t *data, size_t len)
 		uint32_t off;
 
 		memcpy(&off, data + i, sizeof(off));
-		/* Only the tables are changed, not the noise around them. */
+		/* Change only the tables, not the noise around them. */
 		off = (uint32_t)(KIMG_TABLES_OFF + off % (k->end - KIMG_TABLES_OFF));
 		image.bytes[off] = data[i + 4];
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Loads any file as a kernel: if it is accepted, all parts are inside the file and inside some
- * memory. The first byte of the input says what the rest changes: nothing (the rest is the file),
- * the setup header of a good bzImage, or the headers of a good ELF file. So magic numbers need not
- * be guessed. The last two bytes cut the file off. */
+/* Loads any file as a kernel. If it is accepted, all parts must be inside the file and inside a
+ * bounded range of memory. The first byte of the input selects the target of the rest: the whole
+ * file, the setup header of a valid bzImage, or the headers of a valid ELF file. So the fuzzer need
+ * not guess magic numbers. The last two bytes truncate the file. */
 #include "vmm/minivm/image.h"
 
 #include "tests/unit/vmm/minivm/boot_files.h"
@@ -34,8 +34,8 @@ static void check(struct hv_span file)
 	}
 }
 
-/* Checks a good FILE of LEN bytes after DATA was written over it from AT on; zeros leave bytes as
- * they are. */
+/* Combines DATA with the valid FILE of LEN bytes, by XOR from offset AT on, and checks the
+ * result. */
 static void check_changed(uint8_t *file, size_t len, size_t at, struct hv_span data)
 {
 	HV_AUTO_FREE uint8_t *exact = NULL;
@@ -46,7 +46,7 @@ static void check_changed(uint8_t *file, size_t len, size_t at, struct hv_span d
 	}
 	for (size_t i = 0; i < data.len_bytes && at + i < len; i++)
 		file[at + i] ^= data.data[i];
-	exact = hv_alloc(len); /* so that a read beyond its end is seen */
+	exact = hv_alloc(len); /* so that a read beyond its end is detected */
 	memcpy(exact, file, len);
 	check((struct hv_span){exact, len});
 }

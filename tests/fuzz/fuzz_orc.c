@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Unwinds a stack with ORC tables; both are from the input. A byte says which form the tables have,
- * then come the tables, then records. */
+/* Unwinds a stack with ORC tables; both come from the input. The first byte selects the form of the
+ * tables; then the tables and the records follow. */
 #include "kernel/unwind.h"
 #include "tests/unit/kernel/fake_orc.h"
 #include "tracer/events/decode.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Any print_fmt, fields and entry: compiled and evaluated within its limits, with a resolver that
- * knows some names and not others. The input is a number of words, a choice of how they begin, as
- * many bytes that stand for words or for themselves, a number of fields, four bytes for each, and
- * the entry. */
+/* Compiles and evaluates any print_fmt with any fields and entry, with a resolver that knows only
+ * some names. The text must stay within its limits. The input is a number of words, a choice of
+ * their beginning, as many bytes, each for a word or a character, a number of fields, four bytes
+ * per field, and the entry. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define NR_FIELDS_MAX 8
 
-/* Of fields. */
+/* Types of fields. */
 static const char *const types[] = {
 	"int",
 	"unsigned char",
@@ -172,7 +172,7 @@ static bool symbol(void *of hv_unused, struct hv_gva addr, struct hv_print_symbo
 	return addr.v & 2;
 }
 
-/* Without a NUL. */
+/* Returns a string without NUL. */
 static bool string(void *of hv_unused, struct hv_gva addr, char *ret, size_t max_bytes)
 {
 	memset(ret, 'x', max_bytes);
@@ -194,7 +194,7 @@ static void make_print_fmt(struct input *in, struct hv_text *ret)
 	}
 }
 
-/* Some are near the greatest number. */
+/* Some offsets are near the maximum. */
 static uint32_t make_offset(unsigned byte)
 {
 	return byte < 240 ? byte : UINT32_MAX - (byte - 240);
@@ -217,7 +217,7 @@ static size_t make_fields(struct input *in, struct hv_print_field fields[NR_FIEL
 	return nr;
 }
 
-/* The text is bounded, and safe for a terminal. */
+/* TEXT must be within its limit and safe for a terminal. */
 static void check_text(const struct hv_text *text, size_t max_bytes)
 {
 	if (text->len_bytes > max_bytes)

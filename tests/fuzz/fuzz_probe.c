@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads any words as the arguments of a probe of a function, a tracepoint or an event, and makes
- * its texts, its program and an entry. The first byte chooses what is probed and what the kernel
- * knows. */
+/* Parses any words as the arguments of a probe on a function, a tracepoint or an event, and makes
+ * its texts, its program and an entry. The first byte selects the kind of probe and the kernel's
+ * features. */
 #include <string.h>
 
 #include "kernel/kernel.h"
@@ -31,7 +31,7 @@ static void use(struct hv_kprobe *k)
 	hv_kprobe_deinit(k);
 }
 
-/* A probe of an event; its record is the words themselves. */
+/* Parses a probe on an event, with the input as the event's record. */
 static void read_eprobe(char *const *words, size_t nr, struct hv_span record, bool looks_early)
 {
 	struct hv_eprobe_kernel kernel = {.scope = {.kernel = session->kernel, .nr_cpus = 2},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Runs the whole reader on rings that the input writes, rewinds and tears, up to text and raw
- * pages: ring, merge, parts, decoding, cursors of every kind beside each other, a host buffer,
+ * pages: ring, merge, parts, decoding, cursors of every kind at the same time, a host buffer,
  * formats. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,17 +22,16 @@
 #include "base/clock.h"
 
 #define NR_CPUS	   2
-#define NR_SLOTS   256 /* a stack of all words and more */
+#define NR_SLOTS   256 /* more than a complete stack */
 #define NR_CURSORS 3
 #define CALLS_MAX                                                                                  \
-	(16 * NR_CPUS * NR_SLOTS) /* of one reading: the guest does not write meanwhile            \
-				   */
+	(16 * NR_CPUS * NR_SLOTS) /* limit for one read: nothing writes to the rings during it */
 #define TEXT_MAX (1u << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* A fake of the host's clock, so that an input always has the same result. It goes on with each
- * look at it, since the merge waits for some microseconds. The fuzzer's own clock runs on. */
+/* A fake of the host's clock, which makes results reproducible. It advances at each call, because
+ * the merge waits for some microseconds. Other clocks are real, because the fuzzer uses them. */
 #define LOOK_NS 1000
 static uint64_t fake_now_ns;
 
@@ -46,7 +45,7 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 	return 0;
 }
 
-struct step { /* a step of the input */
+struct step { /* a step in the input */
 	uint8_t what;
 	uint8_t cpu;
 	int8_t at; /* offset from the head */
@@ -58,17 +57,17 @@ struct step { /* a step of the input */
 
 enum what {
 	PUT,	    /* one record */
-	PUT_RAW,    /* one word, as it is in memory */
-	BURST,	    /* records of words or data and the record that follows them */
+	PUT_RAW,    /* one word, without encoding */
+	BURST,	    /* records of words or data, and the record that follows them */
 	MOVE_HEAD,  /* by AT */
 	SET_HEAD,   /* by VALUE, to any number of bytes */
 	WAIT,	    /* VALUE us */
-	READ,	    /* events of a cursor */
+	READ,	    /* events from a cursor */
 	PEEK,	    /* and skip */
-	CONSUME,    /* what a cursor returned */
+	CONSUME,    /* the events that a cursor returned */
 	CLEAR,	    /* the rings' buffer */
 	MOVE,	    /* the rings' buffer into the host's */
-	READ_HOST,  /* the host's */
+	READ_HOST,  /* the host's buffer */
 	NEW_CURSOR, /* of another kind */
 	NR_WHAT
 };
@@ -171,7 +170,7 @@ static void put(unsigned cpu, uint64_t position, unsigned kind, unsigned number,
 		slot->word[i] = words[i] ^ key;
 }
 
-/* Writes a stack, or one of the guest's own events, as a stub would, or nearly. */
+/* Writes a stack or a guest event like a stub does, possibly with errors. */
 static void burst(unsigned cpu, const struct step *s)
 {
 	uint64_t position = head(cpu) + (uint64_t)(int64_t)s->at;
@@ -179,7 +178,7 @@ static void burst(unsigned cpu, const struct step *s)
 	unsigned nr = s->number & 255;
 	struct step last = *s;
 
-	/* The length of the entry, in word 1, is that of the data or a little less. */
+	/* The length of the entry, in word 1, equals the data or is slightly smaller. */
 	if (is_guests)
 		last.value = HV_ENTRY_HEADER_LEN + nr * HV_DATA_LEN - s->value % HV_DATA_LEN;
 	for (unsigned i = 0; i < nr; i++)

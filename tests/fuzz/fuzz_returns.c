@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Puts return addresses back from return stacks, stacks and registers that the input writes.
- * Whatever is in them, only our handler's address is ever overwritten, and only with an address of
- * kernel code. A last byte that is no change chooses a kernel with frame records and shadow call
+/* Restores return addresses from return stacks, stacks and registers that the input writes. In any
+ * case, only the address of our handler may be overwritten, and only with an address in kernel
+ * code. A single byte left at the end selects a kernel with frame records and shadow call
  * stacks. */
 #include "tests/unit/tracer/fake_returns.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct change { /* a change of the input */
+struct change { /* a change in the input */
 	uint8_t kind;
 	uint8_t stack;
 	uint8_t at;
@@ -19,12 +19,12 @@ struct change { /* a change of the input */
 #define NR_KINDS      6
 #define NR_KINDS_MORE 3 /* with shadow call stacks */
 #define SHADOW_BYTES  4096u
-#define RECORD	      16u /* from a slot down to the frame record below it */
+#define RECORD	      16u /* distance from a slot down to its frame record */
 
 static struct fr plain, shadowed;
-static struct fr *r = &plain; /* one of these */
+static struct fr *r = &plain; /* one of the two */
 static struct hv_arch arch;
-static uint64_t shadow; /* of the task that sleeps */
+static uint64_t shadow; /* of the sleeping task */
 
 static void check(int holds)
 {
@@ -41,7 +41,7 @@ static void when_written(struct fr *fr, struct hv_gpa at, uint64_t to)
 	check(hv_gva_in(hv_gva(to), fr->t.f.k.text));
 }
 
-/* Values with a meaning find more than random ones. */
+/* Returns a meaningful value, which reaches more code than a random one. */
 static uint64_t meant(const struct change *c)
 {
 	switch (c->how % 6) {
@@ -59,7 +59,7 @@ static uint64_t meant(const struct change *c)
 	return c->value;
 }
 
-/* Where the return address of the call with the NRth slot is. */
+/* Returns the address of the return address of call NR. */
 static uint64_t place_of(unsigned nr)
 {
 	return fr_slot(r, nr) - (r == &shadowed ? 8 : 0);
@@ -130,7 +130,7 @@ static void make_shadowed(void)
 	ft_has_shadow_stacks = false;
 }
 
-/* Each call has a record, and the word in it on the shadow call stack. */
+/* Gives each call a frame record and a word on the shadow call stack. */
 static void fill_shadowed(void)
 {
 	fk_u64(&r->t.f, r->task + FT_FP, fr_slot(r, 0) - RECORD);
@@ -144,7 +144,7 @@ static void fill_shadowed(void)
 	}
 }
 
-/* Begins again with some frames as stubs leave them. */
+/* Starts again with some frames like those that stubs leave. */
 static void begin_anew(void)
 {
 	if (!r->guest) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads a ring in memory that the input writes. After each change, reading ends, all results are
- * within bounds, and every position that was passed was read or counted. */
+/* Reads a ring in memory that the input writes. After each change, the read must end with results
+ * within bounds, and every passed position must have been read or counted as lost. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-struct change { /* a change of the input */
+struct change { /* a change in the input */
 	uint8_t kind;
 	uint8_t at;
 	uint64_t value;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a sender that has the key may send, after a head that is right: any kinds, numbers and
- * bodies. The input is frames: u8 kind, u8 flags, u8 step of the sequence number, u16 length, the
- * body. The same bytes are also taken as a frame as they are. */
+/* Plays a hostile sender that has the key: after a valid head it sends any kinds, numbers and
+ * bodies. The input is a list of frames: u8 kind, u8 flags, u8 increment of the sequence number,
+ * u16 length, body. The same bytes are also received as one raw frame. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -59,7 +59,7 @@ static void take_head(struct hv_stream_collector *c)
 	hv_stream_parts_deinit(&parts);
 }
 
-/* Removes the files that an input made. */
+/* Removes the files that the input created. */
 static void empty(int dir)
 {
 	int guest = openat(dir, "guest@host", O_RDONLY | O_DIRECTORY);
@@ -71,7 +71,7 @@ static void empty(int dir)
 		closedir(d);
 }
 
-/* Writes nowhere: what is fuzzed is before the format. */
+/* A format that discards everything: only the code before the format is fuzzed. */
 static struct hv_err *null_open(const struct hv_export_config *config hv_unused,
 				const struct hv_export_head *head hv_unused, struct hv_export **ret)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A kernel made of data in which the input changes words (changes.h). Then modules, sites, tasks,
- * stacks and clock are read. */
+/* Reads modules, sites, tasks, stacks and the clock of a kernel in whose data the input changes
+ * words (changes.h). */
 #include "kernel/clock.h"
 #include "kernel/tasks.h"
 #include "tests/fuzz/changes.h"

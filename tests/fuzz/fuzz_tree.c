@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Does random operations on every file of the tree, with changes of the guest that fail now and
- * then. Checks that errnos are those that tracefs documents, that lengths are within what was
- * asked, that text is safe for a terminal, and that nothing is left open or leaked. */
+/* Does random operations on every file of the tree, with changes to the guest that sometimes fail.
+ * Errnos must be those that tracefs documents, lengths must not exceed the request, text must be
+ * safe for a terminal, and nothing may stay open or leak. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +97,7 @@ static const char *const paths[] = {
 	"trace/x",
 };
 
-#define INJECTED ETIMEDOUT /* the errno of a failing change; no file returns it by itself */
+#define INJECTED ETIMEDOUT /* the errno of a failed change; no file returns it otherwise */
 
 static bool check(struct hv_err *err)
 {
@@ -154,7 +154,7 @@ struct handle {
 	bool is_text;
 };
 
-/* Whether the input has asked for unfiltered bytes. */
+/* Whether the input has requested unfiltered bytes. */
 static bool asked_for_bytes;
 
 static void do_open(struct hv_tree *tree, struct input *in, struct handle *h)
@@ -168,7 +168,7 @@ static void do_open(struct hv_tree *tree, struct input *in, struct handle *h)
 	h->is_text = !strstr(path, "_raw");
 	check(hv_tree_open(tree, &hv_root_rights, path, flags[next_byte(in) % HV_ARRAY_LEN(flags)],
 			   &h->file));
-	/* A marker is shown as it was written. */
+	/* Markers are shown unfiltered. */
 	asked_for_bytes |= strncmp(path, "trace_marker", 12) == 0;
 }
 
@@ -219,7 +219,7 @@ static void do_directory(struct hv_tree *tree, struct input *in)
 	}
 }
 
-/* Writes bytes of the input, or a word with a meaning. */
+/* Writes bytes of the input, or a meaningful word. */
 static void do_write(struct input *in, struct hv_file *f)
 {
 	static const char *const words[] = {"vfs_*\n",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Looks for variables without names in an image that a guest chose: exported symbols, types, and
- * what code uses. The input is repeated until the image has room for tables; its first byte tells
- * how much of it is text. Then the input changes words (changes.h) of a kernel whose variables are
- * all found. */
+/* Searches for variables without names in a hostile guest's image: by exported symbols, by types,
+ * and by the code that uses them. The input is repeated until the image has room for tables; its
+ * first byte selects the length of the text. Then the input changes words (changes.h) of a kernel
+ * in which all variables can be found. */
 #include <string.h>
 
 #include "kernel/exports.h"
@@ -36,7 +36,7 @@ static void search(struct hv_kernel_core *core)
 	}
 }
 
-/* A place that was found may be wrong, if the guest lies, but what is proven of it is so. */
+/* A lying guest can cause wrong results, but the properties that the search proves must hold. */
 static void check_found(const struct fu *u)
 {
 	const struct hv_kernel_core *core = &u->f.k.core;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parser makes of a hostile VMM's answers (vmm/qemu/parser_run.c): the input is a question
- * and the answers to the commands that it takes. Whatever they are, there is an error, or an answer
- * that the privileged side can take: of the size that it expects. */
+/* Parses a hostile VMM's answers in the parser (vmm/qemu/parser_run.c). The input is a request and
+ * the answers to the commands for it. The result must be an error, or an answer of the size that
+ * the privileged side expects. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char *answers; /* each ends in a NUL; the last one is repeated */
+static const char *answers; /* NUL-terminated; the last one is repeated */
 static const char *end;
 
 static struct hv_err *transact(void *self hv_unused, const char *request hv_unused, char **ret)
@@ -29,7 +29,7 @@ static void free_nothing(void *self hv_unused)
 
 static const struct hv_monitor_ops ops = {.free = free_nothing, .transact = transact};
 
-/* The size of an answer's bytes. */
+/* Checks the size of an answer's payload. */
 static void check_size(const struct parser_head *question, size_t got)
 {
 	size_t want = got;

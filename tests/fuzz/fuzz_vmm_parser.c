@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the privileged side makes of the messages of a parser that was taken over
- * (vmm/qemu/parser.c): the input is what the parser sends after a question. parser_run() is this
- * file's: it runs in a process of its own, as the real one does, without giving up rights first.
- * Whatever comes, the question ends, and values keep what parser.h promises. */
+/* Drives the privileged side with a parser that was taken over (vmm/qemu/parser.c). The input is
+ * the data that the parser sends after a request. This file replaces parser_run(), which runs in
+ * its own process like the real one, but keeps its privileges. Every request must end, with the
+ * guarantees of parser.h. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

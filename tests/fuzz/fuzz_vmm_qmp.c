@@ -44,7 +44,7 @@ static void send_words(struct input *in, int fd)
 	check(send(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)strlen(text));
 }
 
-/* ANSWER is to command NR. */
+/* ANSWER must be for command NR. */
 static void check_answer(const char *answer, uint64_t nr)
 {
 	HV_AUTO_JSON struct json_object *o = json_tokener_parse(answer);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Drives the privileged side of a session: hostile questions from the service above it, with what a
- * program in the guest and the guest's kernel do meanwhile, and a fake guest below it. The input is
- * a list of acts. After it, every byte of the guest's memory is as the rules say (warden_oracle.h).
- */
+/* Drives the privileged side of a session between a hostile service and a fake guest. A program in
+ * the guest and the guest's kernel change memory in between. The input is a list of acts.
+ * Afterwards, every byte of guest memory must be as the rules say (warden_oracle.h). */
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -14,16 +13,16 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum act {
-	ASK,	 /* any question */
-	WRITE,	 /* a list of writes; the following acts */
+	ASK,	 /* any request */
+	WRITE,	 /* a list of writes, made from the following records */
 	BEGIN,	 /* a hold */
 	END,	 /* a hold */
-	MAP,	 /* the region, in a hold */
+	MAP,	 /* maps the region, in a hold */
 	REGION,	 /* the service writes into it */
-	PROGRAM, /* a program of the guest writes into its memory */
-	KERNEL,	 /* the guest's kernel changes a word of its own */
-	VCPU,	 /* goes on elsewhere */
-	FAILURE, /* the hold ends by itself in the middle of the next list */
+	PROGRAM, /* a program in the guest writes to its memory */
+	KERNEL,	 /* the guest's kernel changes one of its words */
+	VCPU,	 /* a vCPU moves to another address */
+	FAILURE, /* the hold times out during the next list */
 	NR_ACTS
 };
 
@@ -35,7 +34,7 @@ struct record {
 
 static struct hv_guest *guest;
 static int ends[2];
-static uint8_t *fresh; /* the RAM at the start */
+static uint8_t *fresh; /* RAM at the start */
 static bool is_vmm_hostile;
 
 static const uint8_t nop[LEN_X86] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
@@ -55,7 +54,7 @@ static void put_branch(uint8_t *ram, uint64_t gpa, uint8_t opcode, uint64_t targ
 	memcpy(ram + gpa + 1, &distance, sizeof(distance));
 }
 
-/* Sites: free ones, calls and jumps of the kernel's own, and other instructions. */
+/* Fills the sites: unused ones, calls and jumps of the kernel, and other instructions. */
 static void fill_sites(uint8_t *ram)
 {
 	static const uint8_t other[8] = {0x65, 0xff, 0x05, 1, 2, 3, 4, 0x90};
@@ -92,7 +91,7 @@ static void drop_answers(void)
 	static char buf[65536];
 	struct msghdr m = {.msg_iov = &(struct iovec){buf, sizeof(buf)}, .msg_iovlen = 1};
 
-	/* files in flight are closed with the message */
+	/* without a control buffer, the kernel discards the files */
 	while (recvmsg(ends[1], &m, 0) > 0)
 		;
 }
@@ -103,7 +102,8 @@ static void ask(struct hv_far *far, const struct hv_message *q)
 	drop_answers();
 }
 
-/* Where writes go: sites, words, slots, memory of programs, anywhere. */
+/* Returns the address of a write: a site, a word, a page-table entry, memory of a program, or any
+ * address. */
 static uint64_t gpa_of(const struct record *in)
 {
 	switch (in->a % 6) {
@@ -127,7 +127,7 @@ static uint64_t slot_gva(const struct record *in)
 	return SMALL_WINDOW + (uint64_t)(in->b % SLOTS) * UNIT;
 }
 
-/* What is claimed to be the address: mostly the right one. */
+/* Returns the claimed virtual address, which is usually correct. */
 static uint64_t gva_of(const struct record *in, uint64_t gpa)
 {
 	if (!(in->c & 0x40))
@@ -206,8 +206,8 @@ static struct hv_hold_write any_write(const struct record *in)
 	return w;
 }
 
-/* Most writes are of a kind that a session makes, if not at such a place: the place, what is
- * written (fill_bytes), the length. */
+/* Makes a write. Most are of a kind that a session makes, although often at a wrong address. A kind
+ * is the type of address, the contents (fill_bytes), and the length. */
 static struct hv_hold_write write_of(const struct record *in)
 {
 	static const uint8_t kinds[][3] = {{0, 0, 5}, {0, 1, 5}, {0, 2, 5}, {0, 3, 5},	{0, 5, 5},
@@ -235,7 +235,7 @@ static int by_gpa(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Returns how many records it took. */
+/* Returns the number of records used. */
 static size_t write_list(struct hv_far *far, const struct record *in, size_t nr)
 {
 	struct hv_hold_write writes[WRITES_MAX] = {0};
@@ -258,7 +258,7 @@ static void begin_hold(struct hv_far *far, const struct record *in)
 	ask(far, &(struct hv_message){.kind = HV_ASK_HOLD_BEGIN, .args = {1000000000, in->a & 1}});
 }
 
-/* As an attach does it. */
+/* Maps the region like an attach does. */
 static void map(struct hv_far *far)
 {
 	struct hv_hold_write writes[2] = {
@@ -282,12 +282,12 @@ static void ask_any(struct hv_far *far, const struct record *in)
 {
 	struct hv_message q = {.kind = in->a % HV_NR_QUESTIONS, .args = {in->e, in->d}};
 
-	q.args[0] %= SMALL_RAM + 64; /* else the answers take most of the time */
+	q.args[0] %= SMALL_RAM + 64; /* larger answers would take most of the time */
 	q.args[1] %= 4096;
 	ask(far, &q);
 }
 
-/* What the guest does meanwhile. */
+/* Changes by the guest. */
 
 static void write_by_kernel(const struct record *in)
 {
@@ -309,7 +309,7 @@ static void write_by_program(const struct record *in)
 {
 	uint64_t gpa = USER_START + in->d % (USER_END - USER_START) / 8 * 8, word = in->e;
 
-	if (in->a & 1) /* what looks like a table */
+	if (in->a & 1) /* looks like a table */
 		word = small_table(&small, USER_START + (in->e & 3) * 0x1000);
 	if (in->a & 2)
 		word = small_leaf(&small, 1, in->e % SMALL_RAM & ~0xfffull, HV_ACCESS_READ_EXECUTE);
@@ -317,8 +317,8 @@ static void write_by_program(const struct record *in)
 	put_word(own, gpa, word);
 }
 
-/* The kernel gives a vCPU its tables or, with KPTI, those of user mode, whose page is a program's
- * otherwise. A VMM could say anything, and it could also write the guest's memory by itself. */
+/* Gives a vCPU the kernel's tables, or user mode's under KPTI, whose page belongs to a program
+ * otherwise. A hostile VMM can report any registers; it could also write to guest memory itself. */
 static void move_vcpu(const struct record *in)
 {
 	struct hv_vcpu_regs *regs = &small.regs[in->a & 1];
@@ -368,7 +368,7 @@ static size_t act(struct hv_far *far, const struct record *in, size_t nr)
 	return 1;
 }
 
-/* An earlier session has left calls, and a journal that the guest may have changed. */
+/* Leaves calls of an earlier session, and a journal that the guest may have changed. */
 static void leave_session(const struct record *in)
 {
 	struct hv_journal_entry *to =
@@ -391,7 +391,7 @@ static void leave_session(const struct record *in)
 		to[nr_journal] = journal[nr_journal];
 		nr_journal++;
 	}
-	/* of places where nothing of ours is, so it must not be believed */
+	/* an entry for an unpatched address, which the rules must not trust */
 	to[nr_journal] = (struct hv_journal_entry){.gpa = SITE_AT(in->b % SITES) + 16,
 						   .gva = SMALL_TEXT + SITE_AT(in->b % SITES) + 16,
 						   .state = HV_JOURNAL_USED,

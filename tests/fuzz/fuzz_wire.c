@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Decodes frames that a client may send: every frame that is accepted is within the input. */
+/* Decodes a client's frames: every accepted frame must be within the input. */
 #include <stdlib.h>
 
 #include "cli/wire.h"

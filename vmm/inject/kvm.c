@@ -18,8 +18,8 @@
 
 #define NR_SLOTS_DEFAULT 512
 
-/* Distinguishes the pin's file from that of the block node, which is the same file opened for
- * reading (vmm.h). */
+/* Distinguishes the pin's file from the block node's descriptor, which is open for reading only
+ * (vmm.h). */
 bool hv_vmm_can_write(pid_t pid, int fd)
 {
 	unsigned flags = 0;

@@ -110,7 +110,7 @@ bool hv_process_has_thread(pid_t pid, pid_t tid)
 }
 
 /* Returns a thread's id in its own pid namespace, or 0 if it is unknown. It is the last number in
- * NSpid, which contains one for each namespace below this process's one (proc(5)). */
+ * NSpid, which lists the ids in this process's namespace and in each nested one (proc(5)). */
 static pid_t own_id(const char *status, unsigned *ret_nr)
 {
 	unsigned long id = 0, next;

@@ -25,7 +25,7 @@ static uint64_t dev_of(const struct statx *st)
 	return (uint64_t)st->stx_dev_major << 32 | st->stx_dev_minor; /* as in struct hv_vma */
 }
 
-/* Rejects FUSE: reading a page would wait for the program that serves the file. */
+/* FUSE files are rejected: reading a page would wait for the program that serves the file. */
 static bool is_fuse(int fd)
 {
 	struct statfs fs;

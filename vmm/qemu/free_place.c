@@ -13,7 +13,7 @@
 #define BITS_MIN    36
 #define BITS_MAX    52
 #define SPACE_BYTES (1ull << 51)
-#define HT_BYTES    (16 * GIB) /* the size of HyperTransport's hole, rounded up */
+#define HT_BYTES    (16 * GIB) /* size of HyperTransport's hole, rounded up */
 
 void hv_taken_add(struct hv_taken_list *t, uint64_t start, uint64_t end)
 {
@@ -51,8 +51,8 @@ static int by_end_descending(const void *a, const void *b)
 	return one->end > other->end ? -1 : one->end < other->end;
 }
 
-/* Moves *AT down until LEN bytes there overlap none of the NR ranges of T. False: there is no room.
- */
+/* Moves *AT down until the LEN bytes there overlap none of the NR ranges in T. Returns false if
+ * there is not enough room. */
 static bool move_down(struct hv_taken *t, size_t nr, uint64_t len_bytes, uint64_t *at)
 {
 	qsort(t, nr, sizeof(*t), by_end_descending);

@@ -17,7 +17,7 @@
 
 struct hv_guardian {
 	struct hv_helper process;
-	uint64_t held_from_ns; /* when the last hold began */
+	uint64_t held_from_ns; /* start of the last hold */
 };
 
 pid_t hv_guardian_pid(const struct hv_guardian *g)
@@ -43,8 +43,8 @@ static const struct hv_helper_kind guardian_kind = {
 	.run = run,
 };
 
-/* Of a reply that cannot be: the guardian was taken over. The guest is resumed as after the end of
- * any guardian. */
+/* Kills a guardian whose reply is impossible, because it was taken over. The guest is then resumed
+ * like after any end of the guardian. */
 static struct hv_err *out_of_form(struct hv_guardian *g, const char *what)
 {
 	if (g->process.pid > 0)
@@ -53,14 +53,14 @@ static struct hv_err *out_of_form(struct hv_guardian *g, const char *what)
 	return hv_err_new(EPROTO, "guardian: %s", what);
 }
 
-/* What is asked, and the bytes of the reply. */
+/* A request, and the payload of its reply. */
 struct asked {
 	enum guardian_op op;
 	uint64_t arg;
-	const struct hv_packets *strings; /* NULL: none */
-	size_t room_bytes;		  /* that the reply may have */
+	const struct hv_packets *strings; /* may be NULL */
+	size_t room_bytes;		  /* limit for the payload of the reply */
 	struct guardian_reply reply;
-	char *bytes; /* LEN_BYTES of the reply; owned */
+	char *bytes; /* the payload, LEN_BYTES of the reply; owned */
 };
 
 static void asked_deinit(struct asked *a)
@@ -107,7 +107,7 @@ static struct hv_err *call(struct hv_guardian *g, struct asked *a)
 						     .len_bytes = a->reply.len_bytes});
 }
 
-/* A request without a value, and without one in the reply. */
+/* Sends a request without a value and expects a reply without payload. */
 static struct hv_err *order(struct hv_guardian *g, enum guardian_op op,
 			    const struct hv_packets *strings)
 {
@@ -116,8 +116,8 @@ static struct hv_err *order(struct hv_guardian *g, enum guardian_op op,
 	return call(g, &a);
 }
 
-/* Connects the socket that the guardian has, too. If it is of another process, nothing is sent
- * there: not by the guardian either. */
+/* Connects the socket that the guardian shares. If the peer is another process, shuts the socket
+ * down, so that the guardian cannot send to it either. */
 static struct hv_err *connect_stub(int fd, const struct sockaddr_un *address, const char *path,
 				   pid_t vmm)
 {
@@ -133,8 +133,8 @@ static struct hv_err *connect_stub(int fd, const struct sockaddr_un *address, co
 	return err;
 }
 
-/* The guardian has given up its rights before the guest is stopped. If this process dies while it
- * connects, the guardian resumes the guest. */
+/* The guardian has dropped its privileges before the guest is stopped. If this process dies while
+ * it connects, the guardian resumes the guest. */
 static struct hv_err *start(struct hv_guardian *g, const char *path, pid_t vmm)
 {
 	static struct hv_helper_kind kind;
@@ -263,8 +263,8 @@ struct hv_err *hv_guardian_release(struct hv_guardian *g, uint64_t *ret_ns)
 
 void hv_guardian_free(struct hv_guardian *g)
 {
-	/* A guardian that still waits for the VMM has something to do; it ends by itself
-	 * afterwards. */
+	/* A guardian that still waits for a stop is left running, and ends after it has resumed the
+	 * guest. */
 	if (g)
 		hv_helper_end(&g->process);
 	free(g);

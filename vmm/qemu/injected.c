@@ -11,7 +11,8 @@
 
 #define GIB (1ull << 30)
 
-/* The end of what memory hotplug may use. Each DIMM is aligned to 1 GiB (hw/i386/pc.c). */
+/* Returns the end of the addresses that memory hotplug may use. Each DIMM is aligned to 1 GiB
+ * (hw/i386/pc.c). */
 static uint64_t hotplug_end(const struct hv_machine *m)
 {
 	const char *value = "";
@@ -27,8 +28,8 @@ static uint64_t hotplug_end(const struct hv_machine *m)
 	return 4 * GIB + bytes;
 }
 
-/* The VMM says what is free. It can harm its guest only, but what hvtrace reads as RAM stays RAM.
- */
+/* Checks the address that the VMM reports as free: it must not overlap memory that hvtrace reads as
+ * RAM. A wrong answer can otherwise harm only the VMM's own guest. */
 static struct hv_err *check_place(const struct hv_machine *m, struct hv_gpa gpa, uint64_t len_bytes,
 				  unsigned bits, uint64_t floor)
 {
@@ -112,7 +113,7 @@ static struct hv_err *pages_are_its_own(void *self)
 	return hv_machine_pages_are_its_own(self);
 }
 
-/* What was found is forgotten again, since injection has a region of its own. */
+/* Resets m->region, because injection creates its own region. */
 static bool has_region(void *self)
 {
 	struct hv_machine *m = self;
@@ -146,7 +147,7 @@ static struct hv_err *pin_clear(void *self)
 	return hv_parser_pin_clear(((struct hv_machine *)self)->monitor);
 }
 
-/* Its sandbox is one filter. */
+/* QEMU's sandbox is one filter. */
 static bool has_sandbox(const struct hv_machine *m)
 {
 	const char *sandbox = "";

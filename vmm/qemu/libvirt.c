@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* libvirt brings some forty other libraries. To load and link them takes more time than all else
- * that hvtrace does to start, and most of its commands need no libvirt, since they only speak to a
- * session. So it is loaded when it is first asked for. */
+/* Loads libvirt at its first use: it has about forty dependencies, and loading them takes longer
+ * than the rest of hvtrace's start. Most commands do not need libvirt, because they only talk to a
+ * session. */
 #include "vmm/qemu/libvirt.h"
 
 #include <ctype.h>
@@ -16,10 +16,10 @@
 
 #include "vmm/qemu/domains.h"
 
-/* This library needs that of all other functions, so a look-up in it finds those, too. */
+/* Depends on the library with all other functions, so dlsym() finds those, too. */
 #define LIBRARY "libvirt-qemu.so.0"
 
-/* What is used of it. */
+/* The functions that are used. */
 #define FUNCTIONS(F)                                                                               \
 	F(virConnectClose)                                                                         \
 	F(virConnectGetURI)                                                                        \
@@ -46,7 +46,7 @@ static struct {
 #undef MEMBER
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static char *lack; /* why there is no libvirt; NULL: there is */
+static char *lack; /* why libvirt is missing; NULL if it is loaded */
 
 static void load(void)
 {
@@ -118,7 +118,7 @@ static struct hv_err *domain_transact(void *self, const char *request, char **re
 	char *answer = NULL;
 
 	if (lib.virDomainQemuMonitorCommand(d->dom, request, &answer, 0) < 0) {
-		/* Copied, since the next call of libvirt replaces its last error. */
+		/* Copy it: the next call of libvirt replaces its last error. */
 		HV_AUTO_FREE char *reason = hv_strdup(why());
 
 		return hv_err_new(lib.virDomainIsActive(d->dom) == 0 ? EHOSTDOWN : EIO,
@@ -128,7 +128,8 @@ static struct hv_err *domain_transact(void *self, const char *request, char **re
 	return NULL;
 }
 
-/* Of a stop that libvirt was not asked for, as of the gdb stub's, it does not know the reason. */
+/* libvirt does not know the reason of a stop that it did not request, such as one by the gdb
+ * stub. */
 static bool domain_is_paused_by_other(void *self)
 {
 	struct domain *d = self;
@@ -144,7 +145,7 @@ static const struct hv_monitor_ops domain_ops = {
 	.is_paused_by_other = domain_is_paused_by_other,
 };
 
-/* A name is preferred to a UUID, and a UUID to an id. */
+/* Tries SPEC as a name, then as a UUID, then as an id. */
 static virDomainPtr look_up(virConnectPtr conn, const char *spec)
 {
 	virDomainPtr dom = lib.virDomainLookupByName(conn, spec);
@@ -170,8 +171,8 @@ static struct hv_err *read_state(struct domain *d, const struct hv_libvirt_domai
 	return hv_libvirt_state_read(dir, of->name, of->uuid, ret);
 }
 
-/* The daemon names the process again after it was opened, so it had not ended before, and its id
- * had not become another process's. */
+/* Opens the domain's process, then reads its pid again: if it is unchanged, the process had not
+ * ended before it was opened, so the pid was not reused. */
 static struct hv_err *find_process(struct domain *d, struct hv_libvirt_domain *ret)
 {
 	HV_AUTO_LIBVIRT_STATE struct hv_libvirt_state again = {0};
@@ -249,8 +250,7 @@ static const char *state_name(int state)
 	}
 }
 
-/* libvirt always writes its XML in the same form, so quotes and the order of attributes can be
- * relied on. */
+/* libvirt always formats its XML in the same way, including quotes and the order of attributes. */
 static const char *reason_in(const char *xml, int state, bool *ret_lacks_device)
 {
 	*ret_lacks_device = false;
@@ -262,7 +262,7 @@ static const char *reason_in(const char *xml, int state, bool *ret_lacks_device)
 		return "paused";
 	if (state != VIR_DOMAIN_RUNNING && state != VIR_DOMAIN_BLOCKED)
 		return "not running";
-	/* KVM guests are reached by injection and need no device */
+	/* injection works for KVM guests without a device */
 	*ret_lacks_device =
 		strstr(xml, "<domain type='qemu'") && !strstr(xml, "<model type='ivshmem-plain'/>");
 	return *ret_lacks_device ? "no ivshmem device" : NULL;

@@ -31,7 +31,7 @@ static struct hv_err *failed(const char *dir, const char *file)
 			  file, strerror(errno));
 }
 
-/* Whether nobody but root and this user can have written it. */
+/* Whether only root and this user can have written it. */
 static bool is_trusted(const struct stat *st)
 {
 	return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & 022);
@@ -77,7 +77,7 @@ static struct hv_err *read_status(const char *dir, const char *file, struct hv_t
 	return err;
 }
 
-/* Decodes what XML writes for five characters. */
+/* Decodes XML's five named entities. */
 static char *unescape(const char *text, size_t len)
 {
 	static const struct {
@@ -105,9 +105,9 @@ static char *unescape(const char *text, size_t len)
 	return ret;
 }
 
-/* The text between BEFORE and the character END, in what begins at FROM and ends at TO (NULL: at
- * its end). libvirt always writes its XML in the same form, and writes the characters < and ' in
- * values otherwise. The caller frees it; NULL: there is none. */
+/* Copies the text between BEFORE and the character END. Searches from FROM to TO, or to the end of
+ * the string if TO is NULL. libvirt always formats its XML in the same way, and escapes < and ' in
+ * values. Returns NULL if BEFORE is missing; the caller frees the result. */
 static char *value(const char *from, const char *to, const char *before, char end)
 {
 	const char *at = from ? strstr(from, before) : NULL;
@@ -128,8 +128,8 @@ static bool parse_pid(const char *text, pid_t *ret)
 	return *ret > 0;
 }
 
-/* The daemon's own part comes before the domain's description, in which the administrator may have
- * put any elements. */
+/* The daemon's own part precedes the domain's description, in which the administrator can add any
+ * elements. */
 static bool parse(const char *xml, struct hv_libvirt_state *ret, char **ret_uuid)
 {
 	const char *status = strstr(xml, "<domstatus ");

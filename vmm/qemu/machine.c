@@ -16,10 +16,10 @@
 #include "vmm/qemu/ram_load.h"
 #include "vmm/root_path.h"
 
-/* How often the monitor is asked for the RAM again because of an address that is not known (the
- * guest chooses addresses) or of memory devices that may be gone. */
+/* The minimum time between two reads of the RAM layout. It is read again for unknown addresses,
+ * which the guest chooses, and if memory devices may be gone. */
 #define RAM_RELOAD_NS HV_NS_PER_S
-/* The same before a hold. A guest needs longer than this to give a memory device up. */
+/* The same before a hold. A guest takes longer than this to release a memory device. */
 #define RAM_HOLD_NS   (HV_NS_PER_S / 10)
 
 void hv_machine_free(struct hv_machine *m)
@@ -54,7 +54,7 @@ static struct hv_err *load_ram(struct hv_machine *m)
 	return hv_ram_load(m->monitor, m->memory, &m->ram);
 }
 
-/* RAM may have come or gone since it was loaded (memory hotplug). */
+/* Reads the layout again if memory may have been plugged or unplugged. */
 static void refresh_ram(struct hv_machine *m, struct hv_gpa gpa, size_t len_bytes)
 {
 	bool is_known = hv_ram_covers(&m->ram, gpa, len_bytes) && (m->held || !m->ram.can_go);
@@ -105,7 +105,7 @@ struct hv_err *hv_machine_count_vcpus(struct hv_machine *m, unsigned *ret)
 	return err;
 }
 
-/* Asks the monitor each time, since the threads of vCPUs come and go. */
+/* Asks the monitor each time, because vCPUs can be plugged and unplugged. */
 static struct hv_err *vcpu_threads(const struct hv_machine *m, pid_t **ret, unsigned *ret_nr)
 {
 	HV_AUTO_FREE pid_t *tids = hv_alloc(HV_VCPUS_MAX * sizeof(*tids));
@@ -272,8 +272,8 @@ static struct hv_machine *machine_new(struct hv_parser *monitor, const char *kin
 	return m;
 }
 
-/* The threads that the monitor names must be of the process that the host names: of any other
- * process, nothing is read. */
+/* Checks that the threads the monitor reports belong to the process the host knows. The memory of
+ * other processes is never read. */
 static struct hv_err *find_vcpus(struct hv_machine *m)
 {
 	HV_AUTO_FREE pid_t *tids = NULL;
@@ -290,7 +290,7 @@ static struct hv_err *has_ended(const struct hv_machine *m)
 						(int)m->process.pid);
 }
 
-/* Opens process PID, which is the one of m->pidfd as long as that one has not ended. */
+/* Opens process PID. It belongs to m->pidfd if that process has not ended. */
 static struct hv_err *open_process(struct hv_machine *m, pid_t pid)
 {
 	struct hv_err *err = hv_process_open(pid, &m->process);
@@ -349,8 +349,7 @@ struct hv_guest *hv_machine_guest(struct hv_machine *m)
 	return hv_guest_new(&machine_ops, m, &info);
 }
 
-/* PID and PIDFD, which it takes, are the VMM's process as the host knows it, not as the monitor
- * says. Takes M. */
+/* Opens the VMM's process according to the host, not to the monitor. Takes M and PIDFD. */
 static struct hv_err *finish_open(struct hv_machine *m, pid_t pid, int pidfd,
 				  struct hv_machine **ret)
 {
@@ -378,8 +377,8 @@ static struct hv_err *finish_open(struct hv_machine *m, pid_t pid, int pidfd,
 	return NULL;
 }
 
-/* The directory of the QMP socket PATH. In another mount namespace it is kept open, so that the VMM
- * cannot make its path lead elsewhere. */
+/* Finds the directory of the QMP socket PATH. If it is in another mount namespace, keeps it open,
+ * so that the VMM cannot redirect the path. */
 static struct hv_err *find_dir(struct hv_machine *m, const char *path)
 {
 	HV_AUTO_FREE char *copy = hv_strdup(path);
@@ -394,8 +393,8 @@ static struct hv_err *find_dir(struct hv_machine *m, const char *path)
 	return NULL;
 }
 
-/* NAME is the user's name for the guest. EXPECTED: the process that must have made the socket; 0:
- * any one. */
+/* NAME is the user's name for the guest. EXPECTED is the process that must have created the socket;
+ * 0: any process. */
 static struct hv_err *open_qmp(const char *name, const char *path, pid_t expected,
 			       struct hv_machine **ret)
 {
@@ -452,8 +451,8 @@ struct hv_err *hv_machine_open_libvirt(const char *spec, const char *uri, struct
 	return open_libvirt(spec, uri, 0, ret);
 }
 
-/* PATH is what process PID calls its socket. Takes PATH, and returns the path that this process
- * must use; the caller frees it. */
+/* Converts PATH, as process PID sees it, to a path for this process. Takes PATH; the caller frees
+ * the result. */
 static char *socket_from_here(pid_t pid, char *path)
 {
 	HV_AUTO_FREE char *given = path;
@@ -463,13 +462,13 @@ static char *socket_from_here(pid_t pid, char *path)
 
 	if (!strncmp(path, cwd, strlen(cwd)))
 		is_here = !is_elsewhere;
-	else /* another process's root is not the VMM's to name */
+	else /* the VMM must not name another process's root */
 		is_here = strncmp(path, "/proc/", 6) != 0 &&
 			  (!is_elsewhere || hv_root_path_is_same(pid, path));
 	return is_here ? hv_take(given) : hv_root_path_of(pid, path);
 }
 
-/* Takes ERR, of the libvirt of this host, or NULL. */
+/* Takes ERR, the error of this host's libvirt, or NULL. */
 static struct hv_err *no_monitor(pid_t pid, const char *name, struct hv_err *err)
 {
 	if (hv_root_is_elsewhere(pid)) {
@@ -491,8 +490,8 @@ static struct hv_err *no_monitor(pid_t pid, const char *name, struct hv_err *err
 		(int)pid);
 }
 
-/* The monitor of a libvirt domain is in use by libvirt, so libvirt is tried first. The process can
- * write what it likes into its arguments, so the domain, or the socket, must be this process's. */
+/* Tries libvirt first, because it uses the monitor of its domains. A process can write anything to
+ * its arguments, so the domain or the socket must belong to it. */
 struct hv_err *hv_machine_open_pid(pid_t pid, const char *uri, struct hv_machine **ret)
 {
 	struct hv_process p = {0};

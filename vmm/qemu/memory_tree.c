@@ -10,10 +10,10 @@
 #include "vmm/qemu/text_line.h"
 
 #define DEPTH_MAX      8    /* aliases of aliases */
-#define RANGES_MAX     4096 /* regions; one that several aliases show counts for each */
+#define RANGES_MAX     4096 /* regions; a region counts once for each alias that shows it */
 #define LINES_MAX      65536
 #define REGIONS_MAX    1024
-#define VISITS_MAX     262144 /* of lines, for all aliases together */
+#define VISITS_MAX     262144 /* lines, for all aliases together */
 #define NAME_MAX_BYTES 255
 
 struct range {
@@ -28,35 +28,35 @@ struct line {
 	bool is_ram;
 	bool is_of_device;
 	bool is_alias;
-	bool is_end; /* no line of a tree: it ends the one before it */
+	bool is_end; /* ends the tree before it; not a line of a tree */
 	struct range target;
-	const char *name; /* in the text; of an alias: the name of its target */
+	const char *name; /* in the text; for an alias, the name of its target */
 	size_t name_len;
 };
 
-/* A tree of its own, which aliases refer to. */
+/* A separate tree that aliases refer to. */
 struct region {
 	const char *name; /* in the text */
 	size_t name_len;
 	size_t first_line;
 };
 
-/* The text, of which each line was decoded once. */
+/* The text, with each line decoded once. */
 struct lines {
-	struct line *list; /* owned; those that are understood */
+	struct line *list; /* the lines that could be parsed; owned */
 	size_t nr, cap;
 	struct region *regions; /* owned */
 	size_t nr_regions, cap_regions;
-	size_t system;	 /* the first line of address space "memory"; SIZE_MAX: there is none */
-	bool is_in_head; /* the names of this address space come before its tree */
+	size_t system;	 /* first line of address space "memory"; SIZE_MAX if it is missing */
+	bool is_in_head; /* between the heading of this address space and its tree */
 };
 
 struct walk {
 	const struct lines *lines;
 	size_t nr_visits;
-	struct range *seen; /* the part of the address space of every region */
+	struct range *seen; /* the part of the address space that each region covers */
 	size_t nr_seen, cap_seen;
-	struct range *ram; /* those of RAM */
+	struct range *ram; /* the parts with RAM */
 	size_t nr_ram, cap_ram;
 	struct hv_memory_tree *tree;
 };
@@ -66,7 +66,7 @@ static bool begins(const char *line, const char *word)
 	return !strncmp(line, word, strlen(word));
 }
 
-/* A name may have blanks in it, and is followed by one of these. */
+/* A name can contain blanks. It ends before one of these strings. */
 static size_t name_len(const char *name)
 {
 	static const char *const after[] = {" owner:{", " parent:{", " [disabled]"};
@@ -143,8 +143,8 @@ static bool add_region(struct lines *lines, const char *name, size_t len)
 	return true;
 }
 
-/* A line that is not indented ends the tree before it, and may begin another one. False: there are
- * too many. */
+/* An unindented line ends the previous tree and may start another one. Returns false if there are
+ * too many lines or trees. */
 static bool take_head(struct lines *lines, const struct hv_text_line *text)
 {
 	static const char region[] = "memory-region: ", space[] = "address-space: ";
@@ -163,7 +163,7 @@ static bool take_head(struct lines *lines, const struct hv_text_line *text)
 	       add_region(lines, text->at + strlen(region), text->len_bytes - strlen(region));
 }
 
-/* False: the text has too many lines. */
+/* Returns false if the text has too many lines. */
 static bool take_lines(const char *text, struct lines *ret)
 {
 	struct hv_text_line line;
@@ -213,7 +213,7 @@ static void add_name(struct hv_memory_tree *t, const struct line *l)
 
 static void show(struct walk *w, size_t line, struct range part, uint64_t at, unsigned depth);
 
-/* Adds PART of what the alias L refers to, at address AT. */
+/* Adds PART of the target of alias L at address AT. */
 static void show_target(struct walk *w, const struct line *l, struct range part, uint64_t at,
 			unsigned depth)
 {
@@ -230,8 +230,8 @@ static void show_target(struct walk *w, const struct line *l, struct range part,
 		show(w, region->first_line, part, at, depth + 1);
 }
 
-/* Adds the regions of the lines from LINE on, as far as they lie in PART, whose first byte is at
- * address AT. */
+/* Adds the regions in the lines from LINE on, clipped to PART, whose first byte is at address
+ * AT. */
 static void show(struct walk *w, size_t line, struct range part, uint64_t at, unsigned depth)
 {
 	for (; line < w->lines->nr && w->nr_seen < RANGES_MAX && w->nr_visits < VISITS_MAX;
@@ -299,7 +299,7 @@ static void cut_up(struct walk *w)
 			add_piece(w->tree, cuts[i], cuts[i + 1]);
 }
 
-/* False: there is too much of it. */
+/* Returns false if the tree is too large. */
 static bool walk(struct walk *w)
 {
 	bool fits;

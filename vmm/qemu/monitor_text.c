@@ -38,7 +38,7 @@ bool hv_gpa2hva_parse(const char *text, uint64_t *ret_hva, char **ret_name)
 	return true;
 }
 
-/* "gpa: 0x41200000"; else "Unmapped" */
+/* "gpa: 0x41200000", or "Unmapped" */
 bool hv_gva2gpa_parse(const char *text, struct hv_gpa *ret)
 {
 	uint64_t gpa;
@@ -49,7 +49,7 @@ bool hv_gva2gpa_parse(const char *text, struct hv_gpa *ret)
 	return true;
 }
 
-/* The next vCPU's heading from LINE on; the end of the text when there is none. */
+/* Returns the heading of the next vCPU from LINE on, or the end of the text. */
 static const char *next_vcpu(const char *line)
 {
 	while (*line && strncmp(line, "CPU#", 4) != 0)

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-/* Copies one part, up to a single comma, and moves *AT behind it. */
+/* Copies one part, up to a single comma, and advances *AT past the comma. */
 static char *take_part(const char **at)
 {
 	struct hv_text part = {0};

@@ -14,7 +14,7 @@
 #include "vmm/qemu/parser_wire.h"
 #include "vmm/vcpu_regs.h"
 
-/* A VMM is given 20 s for a command (qmp.c), and some questions take several. */
+/* A VMM has 20 s per command (qmp.c), and some requests need several commands. */
 #define QUESTION_NS (120 * HV_NS_PER_S)
 #define RELAYS_MAX  32768
 
@@ -24,16 +24,16 @@ struct hv_parser {
 	struct hv_helper_kind kind;
 	struct hv_helper process;
 	struct hv_monitor *relay; /* NULL: the parser has the socket */
-	int qmp_fd;		  /* connected, for the next process; -1: to be connected */
+	int qmp_fd;		  /* connected, for the next process; -1: connect first */
 	char *path;		  /* of the QMP socket */
 	pid_t vmm;
 };
 
-/* What is asked, and where its answer goes. */
+/* A request, and the buffer for its answer. */
 struct asked {
 	enum parser_kind kind;
-	uint64_t args[3]; /* those of the answer afterwards */
-	const char *text; /* NULL: none */
+	uint64_t args[3]; /* afterwards the answer's numbers */
+	const char *text; /* may be NULL */
 	void *to;
 	size_t room_bytes;
 	size_t got_bytes;
@@ -70,7 +70,7 @@ pid_t hv_parser_pid(const struct hv_parser *p)
 	return p->process.pid;
 }
 
-/* It has nothing to put in order, so it is not asked to end. */
+/* The parser has nothing to clean up, so it is killed. */
 static void drop(struct hv_parser *p)
 {
 	if (p->process.pid > 0)
@@ -94,14 +94,14 @@ bool hv_parser_is_paused_by_other(struct hv_parser *p)
 	return p->relay && hv_monitor_is_paused_by_other(p->relay);
 }
 
-/* ---- one question ---- */
+/* ---- one request ---- */
 
 static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
 {
 	return a_ns < b_ns ? a_ns : b_ns;
 }
 
-/* A parser that was taken over may not read. */
+/* Limits the time, because a parser that was taken over may not read. */
 static struct hv_err *send_all(struct hv_parser *p, const void *bytes, size_t len,
 			       uint64_t deadline_ns)
 {
@@ -141,14 +141,14 @@ static struct hv_err *out_of_form(const char *what)
 	return hv_err_new(EPROTO, "parser: %s", what);
 }
 
-/* Of an answer that came, but cannot be. */
+/* Kills the parser after an impossible answer. */
 static struct hv_err *dropped(struct hv_parser *p, const char *what)
 {
 	drop(p);
 	return out_of_form(what);
 }
 
-/* Passes a command and its answer on, and reads neither. */
+/* Passes a command to libvirt and its answer to the parser, without parsing either. */
 static struct hv_err *relay(struct hv_parser *p, const struct parser_head *asked,
 			    uint64_t deadline_ns)
 {
@@ -173,7 +173,7 @@ static struct hv_err *relay(struct hv_parser *p, const struct parser_head *asked
 	return send_message(p, &head, failed ? failed->message : text, deadline_ns);
 }
 
-/* The error in an answer: a number and text of somebody who may lie. */
+/* Receives an error from the parser, with its number and length checked: the parser may lie. */
 static struct hv_err *answered_error(struct hv_parser *p, const struct parser_head *head,
 				     struct hv_err **ret, uint64_t deadline_ns)
 {
@@ -190,7 +190,7 @@ static struct hv_err *answered_error(struct hv_parser *p, const struct parser_he
 	return NULL;
 }
 
-/* *RET_FAILED: the error that was answered. */
+/* *RET_FAILED is the error in the answer. */
 static struct hv_err *take_answer(struct hv_parser *p, struct asked *a, struct hv_err **ret_failed)
 {
 	struct parser_head head = {0};
@@ -235,7 +235,7 @@ static struct hv_err *ask_once(struct hv_parser *p, struct asked *a, struct hv_e
 	return err;
 }
 
-/* ---- its process ---- */
+/* ---- the parser's process ---- */
 
 static struct hv_err *connect_qmp(struct hv_parser *p)
 {
@@ -268,7 +268,7 @@ static struct hv_err *start(struct hv_parser *p)
 	return failed;
 }
 
-/* Leaves no parser behind that could answer late. */
+/* Drops the parser after errors, so that it cannot answer late. */
 static struct hv_err *ask(struct hv_parser *p, struct asked *a)
 {
 	struct hv_err *failed = NULL;
@@ -283,7 +283,7 @@ static struct hv_err *ask(struct hv_parser *p, struct asked *a)
 	return err ? hv_err_in(err, "what the VMM says is not known") : failed;
 }
 
-/* An answer of exactly SIZE bytes. TO is not touched on errors. */
+/* Requests an answer of exactly SIZE bytes. Does not change TO on error. */
 static struct hv_err *ask_for(struct hv_parser *p, enum parser_kind kind, void *to, size_t size)
 {
 	HV_AUTO_FREE char *got = hv_alloc(size);
@@ -338,7 +338,7 @@ struct hv_err *hv_parser_qmp(const char *path, pid_t expected, struct hv_parser 
 	return NULL;
 }
 
-/* ---- questions ---- */
+/* ---- requests ---- */
 
 #define END(text) ((text)[sizeof(text) - 1] = '\0')
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parser's process: gives up its rights, then answers one question after the other. It ends
- * when the other end of its socket does. */
+/* The parser's process: drops its privileges, then answers one request at a time. It ends when the
+ * other end of its socket is closed. */
 #include <string.h>
 #include <sys/socket.h>
 
@@ -13,12 +13,12 @@
 #include "vmm/qemu/questions.h"
 #include "vmm/qemu/ram_layout.h"
 
-/* 32 MiB of JSON become some hundred MiB of objects. */
+/* 32 MiB of JSON become several hundred MiB of objects. */
 #define MEMORY_BYTES (1ull << 30)
 
 /* ---- messages ---- */
 
-/* False: the other end has gone. */
+/* Returns false if the peer is gone. */
 static bool send_all(const void *bytes, size_t len)
 {
 	for (const char *at = bytes; len;) {
@@ -50,7 +50,7 @@ static bool send_message(const struct parser_head *head, const void *bytes)
 	return send_all(head, sizeof(*head)) && send_all(bytes, head->len_bytes);
 }
 
-/* The monitor that is libvirt's. */
+/* The monitor of a libvirt domain. */
 static struct hv_err *relay_transact(void *self hv_unused, const char *request, char **ret)
 {
 	struct parser_head head = {
@@ -79,7 +79,7 @@ static void free_nothing(void *self hv_unused)
 
 static const struct hv_monitor_ops relay_ops = {.free = free_nothing, .transact = relay_transact};
 
-/* ---- questions ---- */
+/* ---- requests ---- */
 
 typedef struct hv_err *(*answer_fn)(struct hv_monitor *m, const uint64_t asked[3], const char *text,
 				    uint64_t args[3], struct hv_text *out);
@@ -290,7 +290,8 @@ static bool answer(struct hv_monitor *m, const struct parser_head *question, con
 	return send_message(&head, err->message);
 }
 
-/* The greeting of a QMP socket is read in answer to the first question. */
+/* Opens the monitor, and reads the greeting of a QMP socket. The first request receives the error.
+ */
 static struct hv_err *open_monitor(const char *path, struct hv_monitor **ret)
 {
 	if (path)

@@ -7,7 +7,7 @@
 
 #include "base/grow.h"
 
-#define DEPTH_MAX 32 /* bridges behind bridges */
+#define DEPTH_MAX 32 /* nested bridges */
 
 static struct json_object *member(struct json_object *o, const char *key)
 {

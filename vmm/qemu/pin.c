@@ -7,7 +7,7 @@
 #define DATA_BYTES    (HV_PIN_IMAGE_BYTES - FOOTER_BYTES)
 #define TYPE_FIXED    2
 #define CHECKSUM_OFF  64
-#define REASONS_SINCE 6 /* the first major version of QEMU that lists what blocks a migration */
+#define REASONS_SINCE 6 /* first major version of QEMU that lists the blockers of a migration */
 
 static void put_be(uint8_t *to, uint64_t value, unsigned len)
 {
@@ -27,10 +27,10 @@ void hv_pin_image(uint8_t ret[HV_PIN_IMAGE_BYTES])
 	memset(ret, 0, HV_PIN_IMAGE_BYTES);
 	memcpy(footer, "conectix", 8);
 	put_be(footer + 8, 2, 4);	    /* features: the bit that is always set */
-	put_be(footer + 12, 0x10000, 4);    /* version of the format */
-	put_be(footer + 16, UINT64_MAX, 8); /* fixed: no header elsewhere */
+	put_be(footer + 12, 0x10000, 4);    /* format version */
+	put_be(footer + 16, UINT64_MAX, 8); /* fixed disk: no other header */
 	memcpy(footer + 28, "hvtr", 4);	    /* creator */
-	memcpy(footer + 36, "Wi2k", 4);	    /* its host system */
+	memcpy(footer + 36, "Wi2k", 4);	    /* creator's host system */
 	put_be(footer + 40, DATA_BYTES, 8); /* original size */
 	put_be(footer + 48, DATA_BYTES, 8); /* current size */
 	put_be(footer + 56, 2, 2);	    /* cylinders */
@@ -57,8 +57,8 @@ static struct json_object *node(const char *path)
 	return args;
 }
 
-/* Whether QEMU says that the node blocks migrations. *RET_SAYS: it says anything about that. QEMU
- * lists what blocks a migration as sentences, and the one for the node names it. */
+/* Sets *RET if QEMU lists the node as a migration blocker, and *RET_SAYS if QEMU lists blockers at
+ * all. The list contains sentences; that for the node contains its name. */
 static struct hv_err *is_pinned(struct hv_monitor *m, bool *ret, bool *ret_says)
 {
 	HV_AUTO_JSON struct json_object *answer = NULL;
@@ -85,7 +85,7 @@ struct hv_err *hv_pin_is_set(struct hv_monitor *m, bool *ret)
 	return is_pinned(m, ret, &says);
 }
 
-/* QEMU lists what blocks a migration since 6.0 (commit 3af8554bd068). The format blocked migrations
+/* QEMU lists migration blockers since 6.0 (commit 3af8554bd068). The image format blocked migration
  * long before. */
 static struct hv_err *is_older(struct hv_monitor *m, bool *ret)
 {
@@ -119,8 +119,8 @@ struct hv_err *hv_pin_set(struct hv_monitor *m, const char *path)
 	return err;
 }
 
-/* QEMU has no error class for a node that does not exist, so its nodes are listed. This query lists
- * them without reading their images. */
+/* QEMU has no error class for a missing node, so this lists the nodes. The query does not read
+ * their images. */
 static struct hv_err *has_node(struct hv_monitor *m, bool *ret)
 {
 	HV_AUTO_JSON struct json_object *nodes = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* QMP on a unix socket: greeting, capabilities, then one command and its answer at a time; events
- * are skipped. Every line is a JSON object and ends in LF (QEMU docs/interop/qmp-spec.txt).
+ * are skipped. Each line is a JSON object that ends with LF (QEMU docs/interop/qmp-spec.txt).
  *
- * A VMM that was stopped answers commands that were given up long ago. So each command has an id,
- * which its answer repeats, and answers with another id are dropped. */
+ * A VMM that was stopped answers commands that have timed out long ago. So each command has an id,
+ * which its answer repeats, and answers with other ids are dropped. */
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
@@ -23,14 +23,14 @@ struct qmp {
 	int fd;
 	char *path;
 	uint64_t id; /* of the last command */
-	/* Commands from the first byte that was not sent on: a command that was given up is sent
-	 * to its end before the next one. */
+	/* Commands from the first unsent byte on. A command that timed out is sent completely
+	 * before the next one. */
 	struct hv_text out;
 	struct hv_text in;    /* received */
-	size_t taken_bytes;   /* of IN */
-	size_t scanned_bytes; /* of IN, behind TAKEN_BYTES, which have no newline */
-	uint64_t deadline_ns; /* of the command, or of the greeting */
-	bool is_late;	      /* DEADLINE_NS had come when something was last received */
+	size_t taken_bytes;   /* consumed bytes of IN */
+	size_t scanned_bytes; /* bytes of IN after TAKEN_BYTES that contain no newline */
+	uint64_t deadline_ns; /* of the command or the greeting */
+	bool is_late;	      /* the deadline had passed at the last wait */
 };
 
 static void qmp_free(void *self)
@@ -55,8 +55,8 @@ static void begin(struct qmp *q, uint64_t limit_ns)
 	q->is_late = false;
 }
 
-/* Once after the deadline it looks at what came in time, if this process did not run meanwhile: not
- * more often, since a VMM may send without end. */
+/* After the deadline, accepts once more data that came in time while this process was not running.
+ * Only once, because a VMM can send endlessly. */
 static struct hv_err *wait_for(struct qmp *q, short events)
 {
 	struct pollfd p = {.fd = q->fd, .events = events};
@@ -160,7 +160,7 @@ static bool has(struct json_object *o, const char *key)
 	return json_object_is_type(o, json_type_object) && json_object_object_get_ex(o, key, NULL);
 }
 
-/* Whether LINE is the answer to the last command. */
+/* Whether LINE answers the last command. */
 static bool is_answer(const struct qmp *q, const char *line)
 {
 	HV_AUTO_JSON struct json_object *o = json_tokener_parse(line);
@@ -193,7 +193,8 @@ static const struct hv_monitor_ops qmp_ops = {
 	.transact = qmp_transact,
 };
 
-/* QEMU serves one client of a QMP socket at a time; others get no greeting until it leaves. */
+/* QEMU serves one client of a QMP socket at a time. Others receive no greeting until it
+ * disconnects. */
 static struct hv_err *greet(struct qmp *q)
 {
 	HV_AUTO_JSON struct json_object *greeting = NULL;

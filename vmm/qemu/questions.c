@@ -107,8 +107,8 @@ struct hv_err *hv_ask_threads(struct hv_monitor *m, pid_t **ret, unsigned *ret_n
 
 /* ---- registers ---- */
 
-/* Asks where the ip of one of the vCPUs in the kernel is, until one is known. A vCPU that has gone
- * to user mode meanwhile may have nothing mapped there. */
+/* Translates the ip of a vCPU in the kernel, until one translation succeeds. A vCPU that has
+ * entered user mode since then may have nothing mapped there. */
 static struct hv_err *find_ip_of(struct hv_monitor *m, const struct hv_arch *arch,
 				 struct hv_vcpu_regs *regs, unsigned nr, bool is_hypervisor,
 				 bool *ret_found)
@@ -131,7 +131,7 @@ static struct hv_err *find_ip_of(struct hv_monitor *m, const struct hv_arch *arc
 	return err;
 }
 
-/* What has no hypervisor's privileges may be a guest of what has. */
+/* Tries hypervisors first: a vCPU without their privileges may execute a nested guest. */
 static struct hv_err *find_ip(struct hv_monitor *m, const struct hv_arch *arch,
 			      struct hv_vcpu_regs *regs, unsigned nr)
 {
@@ -141,7 +141,7 @@ static struct hv_err *find_ip(struct hv_monitor *m, const struct hv_arch *arch,
 	return err || found ? err : find_ip_of(m, arch, regs, nr, false, &found);
 }
 
-/* RET has room for NR. *RET_FOUND: how many vCPUs TEXT has. */
+/* RET has room for NR. *RET_FOUND is the number of vCPUs in TEXT. */
 static struct hv_err *parse_registers(const struct hv_arch *arch, const char *text,
 				      struct hv_vcpu_regs *ret, size_t nr, unsigned *ret_found)
 {
@@ -200,8 +200,8 @@ struct hv_err *hv_ask_ivshmem(struct hv_monitor *m, struct hv_vmm_ivshmem *ret)
 	return err;
 }
 
-/* The human monitor lists all devices, also those that were plugged later. VFIO and vDPA pin every
- * page of RAM for DMA, and a vhost-user backend has mapped the RAM's files itself. */
+/* The human monitor lists all devices, including hot-plugged ones. VFIO and vDPA pin every page of
+ * RAM for DMA, and a vhost-user backend maps the RAM's files itself. */
 struct hv_err *hv_ask_devices(struct hv_monitor *m, enum hv_vmm_device *ret)
 {
 	static const struct {
@@ -263,8 +263,8 @@ struct hv_err *hv_ask_stub(struct hv_monitor *m, struct hv_vmm_stub *ret)
 	return err;
 }
 
-/* Adds PATH as a part of a quoted word of an HMP line (monitor/hmp.c get_str), in which a comma of
- * an option's value is written twice (util/qemu-option.c). */
+/* Appends PATH to a quoted word of an HMP line (monitor/hmp.c get_str). A comma in an option's
+ * value is doubled (util/qemu-option.c). */
 static void add_hmp_path(struct hv_text *line, const char *path)
 {
 	for (; *path; path++) {
@@ -302,9 +302,9 @@ struct hv_err *hv_ask_cont(struct hv_monitor *m)
 	return hv_monitor_execute(m, "cont", NULL, &done);
 }
 
-/* ---- the region's place ---- */
+/* ---- the region's address ---- */
 
-/* Adds the window for PCI that the firmware tells the guest of. QEMU has it as properties. */
+/* Adds the PCI window that the firmware reports to the guest. QEMU has it as properties. */
 static void add_pci_window(struct hv_monitor *m, const char *bridge, struct hv_taken_list *t)
 {
 	static const char *const names[] = {"pci-hole64-start", "pci-hole64-end"};

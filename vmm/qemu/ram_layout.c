@@ -34,8 +34,7 @@ struct hv_err *hv_gpa2hva(struct hv_monitor *m, struct hv_gpa gpa, uint64_t *ret
 	return gpa2hva(m, gpa, ret_hva, &name);
 }
 
-/* BARs that are backed by a memory object (ivshmem) are RAM in the tree, so BARs are cut out of it.
- */
+/* Removes BARs from the tree: those with a memory object (ivshmem) look like RAM. */
 static struct hv_err *load_tree(struct hv_monitor *m, struct hv_memory_tree *ret)
 {
 	HV_AUTO_FREE char *text = NULL;
@@ -59,7 +58,7 @@ static struct hv_err *load_tree(struct hv_monitor *m, struct hv_memory_tree *ret
 	return NULL;
 }
 
-/* Whether there is RAM at P. Something else may hide it there, and it may be gone by now. */
+/* Whether P is RAM. Another region may hide the RAM there, or it may have been removed. */
 static struct hv_err *is_ram(struct hv_monitor *m, const struct hv_memory_tree *tree,
 			     const struct hv_tree_piece *p, bool *ret, uint64_t *ret_hva)
 {
@@ -73,7 +72,7 @@ static struct hv_err *is_ram(struct hv_monitor *m, const struct hv_memory_tree *
 	return NULL;
 }
 
-/* Pieces that follow each other in the guest and in the VMM become one range. */
+/* Merges pieces that are adjacent both in the guest and in the VMM. */
 static struct hv_err *add_piece(struct hv_ram_layout *l, const struct hv_tree_piece *p,
 				uint64_t hva)
 {
@@ -109,13 +108,13 @@ static struct hv_err *add_ranges(struct hv_monitor *m, const struct hv_memory_tr
 	return err;
 }
 
-/* Memory devices are DIMMs, NVDIMMs, virtio-mem and the like. */
+/* Memory devices are DIMMs, NVDIMMs, virtio-mem and similar devices. */
 static struct hv_err *has_memory_devices(struct hv_monitor *m, uint32_t *ret)
 {
 	HV_AUTO_JSON struct json_object *devices = NULL;
 	struct hv_err *err = hv_monitor_execute(m, "query-memory-devices", NULL, &devices);
 
-	if (err && err->code == ENOTSUP) { /* this VMM has no memory devices */
+	if (err && err->code == ENOTSUP) { /* this VMM does not support memory devices */
 		hv_err_free(err);
 		*ret = 0;
 		return NULL;
@@ -131,8 +130,8 @@ struct hv_err *hv_ram_layout_load(struct hv_monitor *m, struct hv_ram_layout *re
 	struct hv_memory_tree tree = {0};
 	struct hv_err *err = load_tree(m, &tree);
 
-	/* The devices are asked for after the tree: gpa2hva finds nothing for one that was removed
-	 * in between. */
+	/* List the devices after the tree: if one is removed in between, gpa2hva finds nothing for
+	 * it. */
 	if (!err)
 		err = has_memory_devices(m, &found.can_go);
 	if (!err)

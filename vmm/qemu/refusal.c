@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Why a guest cannot be traced now. */
+/* Reasons why a guest cannot be traced now. */
 #include <stdio.h>
 #include <string.h>
 
@@ -42,8 +42,7 @@ static struct hv_err *confidential(const char *what)
 	return hv_err_new(EPERM, "confidential guest (%s): its memory cannot be read", what);
 }
 
-/* The id of the object that makes the guest confidential, looked for in every OPTION; NULL: none.
- */
+/* Returns the id of the object that makes the guest confidential, from any OPTION, or NULL. */
 static char *confidential_object(const struct hv_machine *m, const char *option)
 {
 	const char *value;
@@ -57,8 +56,8 @@ static char *confidential_object(const struct hv_machine *m, const char *option)
 	return NULL;
 }
 
-/* QMP has a query for SEV. Every kind (TDX, SEV-SNP, s390's and ppc's) is named in an option of the
- * machine. Memory that only the guest can access is a file of its own kind (guest_memfd). */
+/* QMP has a query for SEV. An option of the machine names each kind (TDX, SEV-SNP, the kinds of
+ * s390 and ppc). Memory that only the guest can access is a special kind of file (guest_memfd). */
 static struct hv_err *check_confidential(struct hv_machine *m)
 {
 	HV_AUTO_FREE char *by_machine = confidential_object(m, "-machine");

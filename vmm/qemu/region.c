@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The region of a guest that is reached by its monitor: the memory of its ivshmem device, which is
- * BAR 2 of a PCI device 1af4:1110 (QEMU docs/specs/ivshmem-spec.txt). */
+/* The region of a guest that is accessed through its monitor: the memory of its ivshmem device, BAR
+ * 2 of a PCI device 1af4:1110 (QEMU docs/specs/ivshmem-spec.txt). */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static struct hv_err *no_device(const struct hv_machine *m, const struct hv_vmm_
 			  m->name);
 }
 
-/* With several devices it is not known which of them may be used. */
+/* Rejects several devices, because it is unknown which one may be used. */
 static struct hv_err *check_device(const struct hv_machine *m, const struct hv_vmm_ivshmem *d)
 {
 	if (!d->nr)
@@ -53,7 +53,7 @@ static struct hv_err *check_device(const struct hv_machine *m, const struct hv_v
 	return NULL;
 }
 
-/* The service gets the file as a whole, for writing. */
+/* Checks that the file contains only the region: the service receives the whole file, writable. */
 static struct hv_err *check_file(const struct hv_piece *piece, const struct hv_vmm_ivshmem *d)
 {
 	struct stat st;
@@ -102,7 +102,7 @@ static struct hv_err *map_bar(struct hv_machine *m, const struct hv_vmm_ivshmem 
 	return NULL;
 }
 
-/* The VMM is asked each time, since the guest can move the BAR. */
+/* Asks the VMM each time, because the guest can move the BAR. */
 struct hv_err *hv_machine_region(struct hv_machine *m, struct hv_region *ret)
 {
 	struct hv_vmm_ivshmem device = {0};
@@ -150,7 +150,7 @@ struct hv_err *hv_machine_reserve_region(struct hv_machine *m)
 		return err;
 	if (!m->region.host)
 		return NULL;
-	/* Without this, the first access that finds /dev/shm full would kill the VMM by SIGBUS. */
+	/* Otherwise, if /dev/shm is full, the first access would kill the VMM with SIGBUS. */
 	if (fallocate(m->region.fd, 0, (off_t)m->region.file_off, (off_t)m->region.len_bytes) < 0 &&
 	    errno != EOPNOTSUPP)
 		return hv_err_new(errno, "ivshmem memory: no room for %" PRIu64 " MiB: %s%s",

@@ -44,7 +44,7 @@ void hv_rsp_feed(struct hv_rsp_reader *r, const void *bytes, size_t len_bytes)
 	hv_text_add_bytes(&r->in, bytes, len_bytes);
 }
 
-/* `X*n` means X and n - 29 more of it, `}Y` means Y ^ 0x20. */
+/* Decodes `X*n`, which means X and n - 29 more of it, and `}Y`, which means Y ^ 0x20. */
 static bool expand(struct hv_text *out, const char *raw, size_t len)
 {
 	hv_text_clear(out);

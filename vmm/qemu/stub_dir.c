@@ -14,16 +14,16 @@ static struct hv_err *failed(const char *path)
 	return hv_err_new(errno, "gdb stub: directory %s: %s", path, strerror(errno));
 }
 
-/* Of an open directory, as mkdir(2) has just made it: of this user, and empty but for "." and "..".
- */
+/* Whether an open directory can be one that mkdir(2) has just created: owned by this user and
+ * without subdirectories. */
 static bool is_fresh(const struct stat *st)
 {
 	return st->st_uid == geteuid() && (st->st_mode & 07777) == 0700 && st->st_nlink <= 2;
 }
 
-/* Paths are walked, and files made and removed, as the user UID does it (setfsuid(2)). */
+/* Walks paths, and creates and removes files, with the permissions of user UID (setfsuid(2)). */
 struct as_user {
-	uid_t uid; /* before */
+	uid_t uid; /* the previous one */
 	gid_t gid;
 };
 
@@ -49,17 +49,17 @@ static bool make_as(const char *path, uid_t uid, gid_t gid)
 	return mkdir(path, 0700) == 0;
 }
 
-/* Whether nobody but root can make the path to the directory that PATH is in lead elsewhere. */
+/* Whether only root can redirect the path to PATH's directory. */
 static bool is_roots_place(const char *path)
 {
 	HV_AUTO_FREE char *copy = hv_strdup(path);
 	HV_AUTO_FREE char *real = realpath(dirname(copy), NULL);
 	struct stat st;
 
-	/* what a descriptor leads to has no path that is walked here */
+	/* A path through a descriptor is not walked here. */
 	if (!strncmp(path, "/proc/", 6))
 		return false;
-	/* dirname(3) may have changed the copy, or returned a string of its own */
+	/* dirname(3) may have changed the copy, or returned another string. */
 	if (!real || strncmp(path, real, strlen(real)) != 0)
 		return false;
 	for (char *end = real + strlen(real);;) {
@@ -109,7 +109,7 @@ void hv_stub_file_remove(const char *path, uid_t uid, gid_t gid)
 	if (!name)
 		return;
 	*name++ = '\0';
-	/* The VMM may have made a link of the directory. */
+	/* The VMM may have replaced the directory by a link. */
 	fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0)
 		unlinkat(fd, name, 0);
@@ -121,7 +121,7 @@ struct hv_err *hv_stub_dir_make(const char *path, uid_t uid, gid_t gid)
 	enum maker maker;
 	struct stat st;
 
-	hv_stub_dir_remove(path, uid, gid); /* of an hvtrace that was killed here */
+	hv_stub_dir_remove(path, uid, gid); /* left by an hvtrace that was killed */
 	maker = make(path, uid, gid);
 	if (maker == MADE_BY_NONE && errno == EACCES)
 		return hv_err_new(EACCES,
@@ -129,7 +129,7 @@ struct hv_err *hv_stub_dir_make(const char *path, uid_t uid, gid_t gid)
 				  path, (unsigned)uid);
 	if (maker == MADE_BY_NONE && errno != EEXIST)
 		return failed(path);
-	/* A name is not changed by its name: it may lead to another file by now. */
+	/* Use a descriptor from here on: the name may refer to another file by now. */
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
 		return hv_err_new(EEXIST, "gdb stub: %s is there, and is not a directory", path);

@@ -289,7 +289,7 @@ static struct hv_err *send_list(struct near *n, uint32_t kind, const void *list,
 	return NULL;
 }
 
-/* Operations that pass nothing but their arguments. */
+/* Operations that only forward their arguments. */
 #define CALL(id, op, ...)                                                                          \
 	static struct hv_err *near_##op(void *self)                                                \
 	{                                                                                          \
@@ -409,7 +409,7 @@ static void keep_files(struct near *n, const struct hv_message *answer)
 	}
 }
 
-/* Opens the windows to guest RAM. On error there are none, and the warden reads all memory. */
+/* Opens the windows to guest RAM. On error, all memory is read through the warden. */
 static void open_windows(struct near *n)
 {
 	struct hv_message question = {.kind = HV_ASK_RAM};

@@ -174,7 +174,7 @@ static bool is_ours(struct hv_rules *r, const struct hv_hold_write *w, const uin
 	       hv_rules_is_our_word(r, hv_rules_word(now, w->len_bytes));
 }
 
-/* Whether the bytes at P are those of the last write or those before it: a write that was allowed
+/* Whether the bytes at P equal the last write or the bytes before it: a write that was allowed
  * may not have been made. */
 static bool is_as_left(const struct hv_noted_place *p, const uint8_t *now)
 {

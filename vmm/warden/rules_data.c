@@ -86,8 +86,9 @@ static bool is_left_by_earlier(struct hv_rules *r, const struct hv_looked *l)
 /* Whether L is an allowed write to the pointer to a tracepoint's array of probes. The pointer leads
  * to an array of the guest, to our array in the region's data, or is NULL.
  *
- * Any array of the guest is accepted, because the guest chooses it. Recovery knows only from the
- * region what our array replaced, so it may write any kernel address over a pointer to ours. */
+ * Any array of the guest is accepted, because the guest chooses it. Recovery finds the original
+ * value only in the region, so it may write any address of kernel data over a pointer to our array.
+ */
 static bool is_pointer(struct hv_rules *r, const struct hv_looked *l)
 {
 	const struct hv_noted_place *p = l->place;

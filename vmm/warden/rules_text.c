@@ -59,7 +59,7 @@ bool hv_rules_leads_to_us(struct hv_rules *r, const uint8_t *code, const struct 
 }
 
 /* A call may replace an unused site or another call. A jump may replace any instructions, because
- * the region contains what runs instead. */
+ * the region contains the code that replaces them. */
 static bool leads(struct hv_rules *r, const struct hv_looked *l)
 {
 	enum hv_site_kind was, kind = kind_to_us(r, l->w->bytes, l->w);

@@ -112,8 +112,8 @@ static bool proves(struct hv_tables *t, const struct hv_page_tables *tables,
 	       m.present && m.gpa.v == proof->gpa.v;
 }
 
-/* Whether TABLES map most addresses at which the kernel was seen as code. Not all, because modules
- * are unloaded. Under KPTI the tables of user mode map only the kernel's entry code. */
+/* Whether TABLES map at least half of the anchors as code. Not all of them, because a module may
+ * have been unloaded. Under KPTI the tables of user mode map only the kernel's entry code. */
 static bool leads_to_kernel(struct hv_tables *t, const struct hv_page_tables *tables)
 {
 	unsigned nr = 0;
@@ -187,8 +187,8 @@ static void find_roots(struct hv_tables *t, const struct hv_arch *arch, unsigned
 		    was_tried(tried, nr_tried, roots[which]))
 			continue;
 		tried[nr_tried++] = tables.root = roots[which];
-		/* Without a proof, use the derived root exactly if the root in the register looks
-		 * like that of user mode. */
+		/* Without proofs: if the register's root looks like user mode's, the kernel's is
+		 * the derived one; otherwise it is the register's. */
 		if (is_proved(t, &tables, b->proofs, b->nr_proofs) &&
 		    (b->nr_proofs || may_be_users(t, arch, levels, roots[0]) == which))
 			t->roots[t->nr_roots++] = tables;
