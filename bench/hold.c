@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Measures what attaching and patching cost the host, and how long patching pauses the guest. The
+/* Measures the host's cost of attaching and patching, and how long patching pauses the guest. The
  * guest is made from a file (image.h), so nothing is emulated. As with a real KVM guest, a pause
  * stops a process that has the memory mapped, and the helper of the pause writes to that process.
  * Prints medians of ROUNDS. Needs permission to ptrace that process.

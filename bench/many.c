@@ -35,7 +35,7 @@ static void must(struct hv_err *err)
 	exit(1);
 }
 
-/* Adds up the field NAME of all mappings except those of IMAGE and the region. */
+/* Adds up the field NAME of all mappings except the mappings of IMAGE and the region. */
 static double mapped_mib(const char *name, const char *image)
 {
 	FILE *f = fopen("/proc/self/smaps", "r");
@@ -77,7 +77,7 @@ static void serve(const char *path, int tell, int start)
 	r.shared_mib = mapped_mib("Rss", path) - r.own_mib;
 	if (write(tell, &r, sizeof(r)) != sizeof(r))
 		exit(1);
-	pause(); /* the others measure what they share with this process */
+	pause(); /* other services measure the memory that they share with this one */
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Counts the instructions of each path through a stub of another architecture on an emulated CPU.
  * The counts are exact and the same on every machine. Prints lines `| name | instructions |`, which
- * bench/check-steps-emulated combines with those of x86-64. */
+ * bench/check-steps-emulated combines with the x86-64 counts. */
 #include <stdio.h>
 
 #include "tests/lib/emulated/world.h"

@@ -57,8 +57,8 @@ static struct run find_run(const struct hv_held_write *writes, size_t nr)
 	return run;
 }
 
-/* The contents of a part's runs, one after another. A run longer than one write combines at least
- * two of the part's writes. */
+/* Buffer for the runs of one part. A run that is longer than one write combines at least two
+ * writes, so at most half as many runs as writes can be as long as a page. */
 static uint8_t contents[PART / 2 * PAGE + PART * HV_HELD_WRITE_MAX];
 
 struct pieces {

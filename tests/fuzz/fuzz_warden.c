@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Drives the privileged side of a session between a hostile service and a fake guest. A program in
  * the guest and the guest's kernel change memory in between. The input is a list of acts.
- * Afterwards, every byte of guest memory must be as the rules say (warden_oracle.h). */
+ * Afterwards, every byte of guest memory must be as the rules allow (warden_oracle.h). */
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>

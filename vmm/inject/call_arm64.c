@@ -30,7 +30,7 @@
 #define SVC	      0xd4000001u
 #define INSN_BYTES    4u
 #define X_ARGUMENT_3  3
-#define X_CHANGED     7 /* contains the direction while a thread is stopped at a system call */
+#define X_CHANGED     7 /* entry or exit, during a system-call stop */
 #define X_NUMBER      8
 #define X_LINK	      30
 #define NR_X	      31

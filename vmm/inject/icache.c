@@ -175,9 +175,9 @@ static struct hv_err *take_out(struct hv_keeper *keeper, const struct hv_icache_
 	return failed(run, "madvise", call.result);
 }
 
-/* Makes KVM unmap private memory, which would lose its contents in take_out(), by changing its
- * protection. The first call only adds a permission, so the guest notices nothing if the second one
- * is never made. Changes whole blocks so that no huge page is split. */
+/* Makes KVM unmap private memory by changing its protection; take_out() would lose its contents.
+ * The first call only adds a permission, so the guest notices nothing if the second one is never
+ * made. Changes whole blocks so that no huge page is split. */
 static struct hv_err *change_rights(struct hv_keeper *keeper, const struct hv_icache_run *block)
 {
 	uint64_t len = block->end - block->start;

@@ -18,8 +18,8 @@
 
 #define NR_SLOTS_DEFAULT 512
 
-/* Distinguishes the pin's file from the block node's descriptor, which is open for reading only
- * (vmm.h). */
+/* Whether descriptor FD is open for reading and writing. Only the pin's own descriptor is; the
+ * block node's, for the same file, is open for reading (vmm.h). */
 bool hv_vmm_can_write(pid_t pid, int fd)
 {
 	unsigned flags = 0;

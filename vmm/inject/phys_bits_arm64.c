@@ -24,8 +24,8 @@ static unsigned host_bits(void)
 	return bits > 0 && bits < BITS_DEFAULT ? (unsigned)bits : BITS_DEFAULT;
 }
 
-/* Rejects a guest that has EL2, and so this register. Its registers in EL1 do not show which of its
- * kernels a vCPU executes, and on which stack. */
+/* Rejects a guest that has EL2. Only such a guest has HCR_EL2. Its EL1 registers do not show which
+ * of its kernels a vCPU executes, and on which stack. */
 static struct hv_err *check_el2(const struct hv_kvm *k, struct hv_keeper *keeper)
 {
 	struct {

@@ -152,8 +152,8 @@ void hv_inject_want_huge(const struct hv_inject *j)
 {
 	const volatile uint8_t *host = j->region.host;
 
-	/* The kernel does not collapse an empty range to a huge page; reading allocates one page.
-	 */
+	/* Read a byte of each range to allocate a page: the kernel does not collapse empty ranges
+	 * to huge pages. */
 	for (uint64_t at = 0; host && at < HV_INJECT_REGION_BYTES; at += HV_REGION_ALIGN)
 		(void)host[at];
 	if (host)

@@ -58,7 +58,7 @@ static bool write_each(const struct hv_sync *s, uint64_t off, uint64_t value)
 	return all;
 }
 
-/* Sets rip to a value that KVM overwrites when it stores the registers. */
+/* Marks rip, so that read_one() can detect whether KVM has stored the registers. */
 void hv_sync_ask(const struct hv_sync *s)
 {
 	if (s->page_hvas && write_each(s, RIP_OFF, RIP_UNWRITTEN))

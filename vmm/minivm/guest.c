@@ -218,8 +218,8 @@ static struct hv_err *hold_write(void *self, const struct hv_hold_write *writes,
 	return err;
 }
 
-/* Maps the same pages at the same address again: KVM sees the old mapping go and flushes every
- * vCPU. */
+/* Maps the same pages at the same address again. KVM is notified that the old mapping is gone, and
+ * flushes every vCPU. */
 static struct hv_err *hold_flush(void *self, uint64_t off, uint64_t len_bytes)
 {
 	struct hv_minivm *o = self;

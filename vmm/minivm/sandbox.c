@@ -45,7 +45,7 @@ static struct hv_err *leave_system_calls(int warden)
 						     .nr_calls = HV_ARRAY_LEN(calls),
 						     .some = some,
 						     .nr_some = nr,
-						     /* vCPUs make it */
+						     /* for KVM_RUN */
 						     .most_frequent = SCMP_SYS(ioctl),
 						     .makes_threads = true,
 					     });

@@ -50,7 +50,7 @@ struct hv_minivm_serial {
 	unsigned irq;
 
 	uint8_t ier, lcr, mcr, fcr, scratch, divisor[2];
-	bool out_done;	   /* its interrupt is pending */
+	bool out_done;	   /* the interrupt for completed output is pending */
 	unsigned nr_looks; /* stays at LOOKS until the port is set up again */
 	bool is_shown;	   /* the status has reported input that was neither read nor cleared */
 	struct fifo in; /* input on the line; the port receives it when the guest reads or polls for

@@ -53,8 +53,7 @@ void hv_minivm_end(struct hv_minivm *o, struct hv_err *err)
 		hv_minivm_kick_all(o);
 		pthread_cond_broadcast(&o->changed);
 		if (write(o->end_fd, &one, sizeof(one)) < 0)
-			abort(); /* this process's eventfd has the value 0, so the write cannot fail
-				  */
+			abort(); /* cannot fail: the eventfd's value is 0 */
 	}
 	pthread_mutex_unlock(&o->lock);
 }
@@ -250,7 +249,7 @@ static void run_guest(struct hv_minivm_vcpu *v)
 void *hv_minivm_vcpu_main(void *arg)
 {
 	struct hv_minivm_vcpu *v = arg;
-	/* A thread must not block the signals of its own faults. */
+	/* A thread must not block the signals for its faults. */
 	static const int own[] = {KICK, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 	struct sigaction action = {.sa_handler = on_kick};
 	sigset_t set;

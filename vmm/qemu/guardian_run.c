@@ -31,7 +31,7 @@ struct guard {
 	uint64_t held_ns;     /* duration of the last hold */
 	bool expired;	      /* the last hold timed out */
 	bool asleep;	      /* the held guest is suspended: its vCPUs were stopped already */
-	bool was_opened;      /* opening the stub was tried */
+	bool was_opened;      /* the service has requested to open the stub */
 	struct hv_text inbox;
 };
 

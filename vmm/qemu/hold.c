@@ -180,10 +180,10 @@ static void continue_by_monitor(struct hv_machine *m)
 	hv_err_free(err);
 }
 
-/* Decides whether a stop that was not made in time can still arrive. QEMU ignores the interrupt if
- * another client has paused the guest first; otherwise the guest stops, and the guardian resumes
- * it. So if the guest is paused and stays paused, the guardian must stop waiting: it would mistake
- * the next pause for its own and resume the guest. */
+/* Decides whether a stop that timed out can still arrive. QEMU ignores the interrupt if another
+ * client has paused the guest first; otherwise the guest stops, and the guardian resumes it. So if
+ * the guest is paused and stays paused, the guardian must stop waiting: it would mistake the next
+ * pause for its own and resume the guest. */
 static void settle_stop(struct hv_machine *m)
 {
 	HV_AUTO_ERR struct hv_err *running = hv_machine_is_running(m);
@@ -222,7 +222,7 @@ static struct hv_err *begin(struct hv_machine *m, uint64_t max_ns)
 	struct hv_err *err = hv_machine_is_running(m);
 	bool asleep = false;
 
-	/* Do not query a monitor again that does not answer. */
+	/* Do not query an unresponsive monitor again. */
 	if (err && err->code != EBUSY)
 		return err;
 	if (err) {

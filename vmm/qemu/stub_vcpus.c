@@ -31,7 +31,7 @@ static struct hv_err *exchange(struct hv_stub_vcpus *v, const struct hv_packets 
 	return err;
 }
 
-/* Sends PACKETS, each of which must be answered with "OK". */
+/* Sends PACKETS. Each must be answered with "OK". */
 static struct hv_err *exchange_ok(struct hv_stub_vcpus *v, const struct hv_packets *packets)
 {
 	HV_AUTO_PACKETS struct hv_packets answers = {0};
@@ -171,7 +171,7 @@ static void add_each(const struct hv_stub_vcpus *v, const char *const *asked, si
 	select_first(v, packets);
 }
 
-/* Sends the packets of add_each(). */
+/* Sends the packets that add_each() builds. */
 static struct hv_err *ask_each(struct hv_stub_vcpus *v, const char *const *asked, size_t nr,
 			       struct hv_packets *answers)
 {
@@ -422,7 +422,7 @@ static bool are_those_of(const struct hv_stub_vcpus *v, const struct hv_stub_vcp
 	return v->nr == before->nr && !memcmp(v->names, before->names, v->nr * sizeof(*v->names));
 }
 
-/* Lists all vCPUs, and queries those of the previous list. */
+/* Lists all vCPUs, and queries the vCPUs of the previous list. */
 static struct hv_err *list_and_ask(struct hv_stub_vcpus *v, const struct asked *asked,
 				   unsigned expected, struct hv_packets *answers)
 {
@@ -447,8 +447,8 @@ static struct hv_err *take_list(struct hv_stub_vcpus *v, const char **at, size_t
 	return err;
 }
 
-/* The guest is stopped and each exchange waits for the VMM. So this requests the list
- * together with the registers of the previously listed vCPUs: the list rarely changes. */
+/* The guest is stopped and each exchange waits for the VMM. So this requests the list together with
+ * the registers of the previously listed vCPUs: the list rarely changes. */
 struct hv_err *hv_stub_vcpus_look(struct hv_stub_vcpus *v, unsigned expected,
 				  struct hv_vcpu_regs **ret, unsigned *ret_nr)
 {

@@ -108,7 +108,7 @@ static struct hv_err *near_read(void *self, struct hv_gpa gpa, void *buf, size_t
 static struct hv_err *near_count_vcpus(void *self, unsigned *ret)
 {
 	struct near *n = self;
-	uint64_t numbers[4] = {n->nr_vcpus}; /* HV_ASK_HOLD_BEGIN returned it */
+	uint64_t numbers[4] = {n->nr_vcpus}; /* from the answer of HV_ASK_HOLD_BEGIN */
 	struct hv_err *err = n->is_held ? NULL : ask_numbers(n, HV_ASK_COUNT, 0, 0, numbers);
 
 	if (!err)

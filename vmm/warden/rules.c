@@ -96,7 +96,7 @@ static bool is_tied(struct hv_rules *r, const struct hv_hold_write *w)
 /* Page-table entries. */
 
 /* Whether ENTRY maps the region: as a leaf, or as a table in the region if leaves at that level are
- * too large. The contents of such a table are not checked, like the code in the region.
+ * too large. The service may fill such a table freely, like the code in the region.
  *
  * An entry for a single page has the form of an entry that leads to a table, so it must equal the
  * entry that ARCH would make. */
@@ -174,8 +174,8 @@ static bool is_ours(struct hv_rules *r, const struct hv_hold_write *w, const uin
 	       hv_rules_is_our_word(r, hv_rules_word(now, w->len_bytes));
 }
 
-/* Whether the bytes at P equal the last write or the bytes before it: a write that was allowed
- * may not have been made. */
+/* Whether the bytes at P equal the last write or the bytes before it: a write that was allowed may
+ * not have been made. */
 static bool is_as_left(const struct hv_noted_place *p, const uint8_t *now)
 {
 	return memcmp(now, p->after, p->len_bytes) == 0 || memcmp(now, p->was, p->len_bytes) == 0;
@@ -278,8 +278,8 @@ static struct hv_err *judge(struct hv_rules *r, struct hv_looked *l)
 	return err || l->kind != HV_WRITE_REFUSED ? err : refused(l->w);
 }
 
-/* Records the current bytes as the original ones unless they are ours: the guest may have changed
- * them since the last record. */
+/* Records the current bytes as the original ones, unless hvtrace wrote them: the guest may have
+ * changed them since the last record. */
 static void note_bytes(struct hv_rules *r, const struct hv_looked *l)
 {
 	const struct hv_hold_write *w = l->w;

@@ -17,8 +17,8 @@ static enum hv_site_kind classify(const struct hv_rules *r, const uint8_t *code,
 	return arch_of(r)->classify_site(code, w->gva, ret_target);
 }
 
-/* Whether CODE is a jump to TARGET as hvtrace encodes it over instructions of some length, with the
- * bytes that pad the rest. */
+/* Whether CODE, a jump to TARGET, is a complete patch: a bare jump of a site's length, or the
+ * output of encode_detour_jump() for an instruction of some length. */
 static bool is_detour_jump(const struct hv_rules *r, const uint8_t *code,
 			   const struct hv_hold_write *w, struct hv_gva target)
 {

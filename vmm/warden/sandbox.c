@@ -21,9 +21,9 @@ static struct hv_err *failed(const char *what)
 	return hv_rights_failed(what, errno);
 }
 
-/* A seccomp filter that allows reads of the VMM's memory only in the windows. It does not use
- * libseccomp, which (2.5.4) hangs on a range that crosses 4 GiB. The kernel uses the low 32 bits of
- * a file descriptor, and all 64 bits of offset and length. */
+/* A seccomp filter that allows reads of the VMM's memory only in the windows. libseccomp 2.5.4
+ * cannot build it: it hangs on a range that crosses 4 GiB. The kernel uses the low 32 bits of a
+ * file descriptor, and all 64 bits of offset and length. */
 
 #define LOW(arg)  (uint32_t)(offsetof(struct seccomp_data, args) + 8 * (arg))
 #define HIGH(arg) (LOW(arg) + 4)
