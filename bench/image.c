@@ -239,8 +239,8 @@ static void read_notes(struct image *i, const Elf64_Phdr *notes)
 	}
 }
 
-/* Reads into private memory, so that later writes do not fault pages, like in the mapped memory of
- * a real guest. */
+/* Reads the file into anonymous memory, so that later writes cause no page faults, as in a real
+ * guest's mapped memory. */
 static struct hv_err *read_file(struct image *i, const char *path)
 {
 	struct stat st;

@@ -15,7 +15,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define NR_FIELDS_MAX 8
 
-/* Types of fields. */
 static const char *const types[] = {
 	"int",
 	"unsigned char",

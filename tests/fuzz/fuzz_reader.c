@@ -63,7 +63,7 @@ enum what {
 	SET_HEAD,   /* by VALUE, to any number of bytes */
 	WAIT,	    /* VALUE us */
 	READ,	    /* events from a cursor */
-	PEEK,	    /* and skip */
+	PEEK,	    /* the next event of a cursor, and skips it */
 	CONSUME,    /* the events that a cursor returned */
 	CLEAR,	    /* the rings' buffer */
 	MOVE,	    /* the rings' buffer into the host's */

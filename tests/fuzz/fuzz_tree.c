@@ -154,7 +154,6 @@ struct handle {
 	bool is_text;
 };
 
-/* Whether the input has requested unfiltered bytes. */
 static bool asked_for_bytes;
 
 static void do_open(struct hv_tree *tree, struct input *in, struct handle *h)

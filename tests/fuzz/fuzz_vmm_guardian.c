@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Drives the privileged side with a hostile guardian (vmm/qemu/guardian.c). The input is a request
  * and the bytes that the guardian sends after it. This file replaces guardian_run(), which runs in
- * a process without dropping its rights. Each request must return, with the guarantees of
+ * its own process but keeps its privileges. Each request must return, with the guarantees of
  * guardian.h. */
 #include <stdio.h>
 #include <stdlib.h>

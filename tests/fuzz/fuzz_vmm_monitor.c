@@ -29,7 +29,6 @@ static void free_nothing(void *self hv_unused)
 
 static const struct hv_monitor_ops ops = {.free = free_nothing, .transact = transact};
 
-/* Checks the size of an answer's payload. */
 static void check_size(const struct parser_head *question, size_t got)
 {
 	size_t want = got;

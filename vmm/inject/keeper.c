@@ -15,7 +15,6 @@ struct hv_keeper {
 	struct keeper_message message;
 };
 
-/* Arguments of the child process. */
 struct task {
 	pid_t vmm;
 	const struct hv_call_code *code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads the vCPUs' registers by injected calls: all registers with two calls, or one by one if KVM
+/* Reads the vCPUs' registers by injected calls: two calls per vCPU, or one call per register if KVM
  * supports nothing else (arm64). */
 #include <linux/kvm.h>
 #include <string.h>

@@ -84,7 +84,6 @@ static struct hv_err *resume(struct hv_thread *t, enum __ptrace_request how, int
 	return NULL;
 }
 
-/* Waits for the stop that PTRACE_INTERRUPT requested. */
 static struct hv_err *await_interrupt(struct hv_thread *t, uint64_t deadline_ns)
 {
 	for (;;) {

@@ -63,7 +63,6 @@ static struct hv_err *parse_bzimage(struct hv_span file, struct hv_minivm_image 
 	return NULL;
 }
 
-/* Adds the segment of a program header. */
 static struct hv_err *add_segment(struct hv_span file, const Elf64_Phdr *p,
 				  struct hv_minivm_image *image)
 {

@@ -258,8 +258,6 @@ void hv_minivm_serial_write(struct hv_minivm_serial *s, unsigned reg, uint8_t va
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* The pump. */
-
 static void pump_out(struct hv_minivm_serial *s)
 {
 	uint8_t chunk[4096];

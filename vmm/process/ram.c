@@ -8,8 +8,8 @@
 
 #include "vmm/shared_memory.h"
 
-/* Limit for RAM in a file that firmware hides from the guest: the memory under the VGA window and
- * SMRAM, 16 MiB on q35 unless an option sets another size. */
+/* Limit for the part of a RAM file that firmware hides from the guest: the memory under the VGA
+ * window and SMRAM, 16 MiB on q35 unless an option sets another size. */
 #define HIDDEN_MAX_BYTES (64ull << 20)
 
 struct hv_err *hv_ram_add(struct hv_ram *ram, struct hv_gpa start, uint64_t len_bytes, uint64_t hva)
@@ -129,7 +129,6 @@ static bool is_its_own(const struct hv_ram *ram, int fd)
 	return fstat(fd, &st) == 0 && (uint64_t)st.st_size <= len_bytes + HIDDEN_MAX_BYTES;
 }
 
-/* The result for the last file. */
 struct last_file {
 	int fd;
 	bool is_its_own;

@@ -529,7 +529,6 @@ static struct hv_err *read_here(struct hv_machine *m, struct hv_gpa gpa, uint8_t
 	return hv_ram_read(&m->ram, gpa, to, len);
 }
 
-/* Adds one packet for NR writes that share it. */
 static struct hv_err *add_run(struct hv_machine *m, struct hv_packets *packets,
 			      const struct hv_hold_write *writes, size_t nr)
 {

@@ -19,7 +19,6 @@
 /* Depends on the library with all other functions, so dlsym() finds those, too. */
 #define LIBRARY "libvirt-qemu.so.0"
 
-/* The functions that are used. */
 #define FUNCTIONS(F)                                                                               \
 	F(virConnectClose)                                                                         \
 	F(virConnectGetURI)                                                                        \

@@ -14,8 +14,8 @@ static struct hv_err *failed(const char *path)
 	return hv_err_new(errno, "gdb stub: directory %s: %s", path, strerror(errno));
 }
 
-/* Whether an open directory can be one that mkdir(2) has just created: owned by this user and
- * without subdirectories. */
+/* Whether an open directory can be one that mkdir(2) has just created: owned by this user, mode
+ * 0700, without subdirectories. */
 static bool is_fresh(const struct stat *st)
 {
 	return st->st_uid == geteuid() && (st->st_mode & 07777) == 0700 && st->st_nlink <= 2;

@@ -373,7 +373,6 @@ static struct hv_err *take_vcpu(const struct hv_stub_vcpus *v, unsigned vcpu, co
 	return take_named(v, vcpu, at, ret);
 }
 
-/* The packets for each vCPU. */
 struct asked {
 	char named[HV_GDB_NAMED_MAX][32];
 	const char *packets[1 + HV_GDB_NAMED_MAX];

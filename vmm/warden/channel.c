@@ -196,7 +196,6 @@ struct hv_err *hv_channel_receive_by(int socket, uint64_t deadline_ns, struct hv
 	return err;
 }
 
-/* Decodes an error reply. */
 static struct hv_err *error_of(const struct hv_message *m)
 {
 	return hv_err_received(&(struct hv_err_sent){

@@ -246,7 +246,6 @@ static struct hv_err *refused(const struct hv_hold_write *w)
 			  w->len_bytes, w->is_text ? "text" : "data", w->gpa.v, w->gva.v);
 }
 
-/* Reads the guest's current bytes at L. */
 static struct hv_err *read_now(struct hv_rules *r, struct hv_looked *l)
 {
 	struct hv_err *err = NULL;
