@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Entries of events and the text that the guest's own trace showed for them. The script
- * tests/golden/print_fmt/capture takes both from a running guest: --update must not make the .out
- * files.
+/* Event entries, and the text that the guest's own trace printed for them. The script
+ * tests/golden/print_fmt/capture records both from a running guest, so --update must not be used
+ * for the .out files.
  *
- * Lines of an .in; numbers are hex, and texts have \n and \\ in place of a newline and a backslash:
+ * Lines of an .in file. Numbers are hex. Texts contain \n and \\ for newlines and backslashes.
  *
  *	key WORD WORD                          the kernel's ptr_key
  *	hz HZ
  *	plain                                  pointers are not hashed
- *	new-numbers                            those of system calls are printed as by 7.2
+ *	new-numbers                            numbers in system calls are printed as in Linux 7.2
  *	constant NAME VALUE                    an enumerator
  *	variable NAME VALUE
  *	size TYPE BYTES
@@ -146,7 +146,7 @@ static void end_event(struct input *in)
 	in->print_fmt = NULL;
 }
 
-/* A line that the script has not made. */
+/* Reports a line that the capture script cannot have written, and exits. */
 static void wrong(const char *line)
 {
 	fprintf(stderr, "not a line of an .in: %.60s\n", line);

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Golden transcripts of the tree: a little shell over a session with no guest. Lines of an .in:
+/* Golden transcripts of the tree: a small shell on a session without a guest. Lines of an .in file:
  *
- *   # comment                        blank lines and comments are dropped
+ *   # comment                        blank lines and comments are ignored
  *
- *   cpus NR                          of another guest, for which the tree begins anew
- *   ...                              what the guest is, and what happens in it: tree_guest.h
+ *   cpus NR                          starts over with another guest and a new tree
+ *   ...                              the guest and its events: see tree_guest.h
  *
  *   ls [DIR], stat PATH, mkdir DIR, rmdir DIR
  *   cat FILE
- *   echo TEXT > FILE                 or >> FILE; printf, too
+ *   echo TEXT > FILE                 or >> FILE; also printf
  *   open HANDLE MODE FILE            MODE: letters of r, w, t (truncate), n (non-blocking)
  *   read HANDLE LEN, hex HANDLE LEN, write HANDLE TEXT, ready HANDLE, close HANDLE
- *   as RIGHT[,RIGHT]...              of the following lines: root, read, control, events, a tracer
- *   rights                           which files each right opens, and for what
- *   try TEXT >> FILE                 which rights may write it
+ *   as RIGHT[,RIGHT]...              rights of later lines: root, read, control, events, a tracer
+ *   rights                           which files each right can open, and how
+ *   try TEXT >> FILE                 which rights may write TEXT
  *   fail ERRNO                       the next change of the guest fails
- *   dump                             reads the dumps that wait to their end
- *   second                           does what is done each second
- *   guest                            shows what the guest was made to be: sites, pids, recording
+ *   dump                             reads pending dumps to their end
+ *   second                           runs the work of each second
+ *   guest                            prints the guest's settings: sites, pids, recording
  *
- * The lines from ls on are shown after a '$', followed by what came of them. TEXT knows \n, \t, \\,
- * \0 and \xNN. HANDLE is a digit. */
+ * The output shows each line from ls on after a '$', followed by its result. TEXT may contain the
+ * escapes \n, \t, \\, \0 and \xNN. HANDLE is a digit. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ struct shell {
 	FILE *out;
 };
 
-/* Shows ERR as its errno. Returns whether there was one. */
+/* Prints ERR as its errno and frees it. Returns false if ERR is NULL. */
 static bool failed(struct shell *sh, struct hv_err *err)
 {
 	if (!err)
@@ -52,7 +52,7 @@ static bool failed(struct shell *sh, struct hv_err *err)
 	return true;
 }
 
-/* Begins the tree again, as of another guest. */
+/* Starts over with a new tree for another guest. */
 static void do_cpus(struct shell *sh, unsigned nr)
 {
 	hv_fake_cpus(sh->guest.session, nr);
@@ -92,7 +92,7 @@ static void do_cat(struct shell *sh, char *path)
 	failed(sh, hv_file_close(f));
 }
 
-/* Writes like a shell's echo and printf: goes on after a short count, and ends at an error. ARGS:
+/* Writes like a shell's echo and printf: continues after a short write and stops at an error. ARGS:
  * TEXT > FILE. */
 static void do_redirect(struct shell *sh, char *args, const char *end)
 {
@@ -131,7 +131,7 @@ static void do_open(struct shell *sh, char *args)
 	failed(sh, hv_tree_open(sh->tree, sh->rights, args, flags, &sh->handles[handle]));
 }
 
-/* Without the zeros at the end. */
+/* Omits trailing zeros. */
 static void show_hex(struct shell *sh, const char *buf, size_t len)
 {
 	fprintf(sh->out, "= %zu", len);
@@ -262,7 +262,7 @@ static bool may_open(struct shell *sh, const struct hv_rights *r, const char *pa
 	return may;
 }
 
-/* What it declares, and what each of tried[] may do with it. */
+/* Prints the rights that the file declares, and which of tried[] can open it. */
 static void show_file(struct shell *sh, const char *path)
 {
 	struct hv_place at;
@@ -284,7 +284,7 @@ static void show_file(struct shell *sh, const char *path)
 	fprintf(sh->out, "\n");
 }
 
-/* All files of DIR and the directories below. */
+/* Prints all files of DIR and of the directories below it. */
 static void do_rights(struct shell *sh, const char *dir)
 {
 	HV_AUTO_TEXT struct hv_text names = {0};

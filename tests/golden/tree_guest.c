@@ -38,7 +38,7 @@ static void do_type(struct golden_guest *g, char *args)
 	hv_fake_event_type(g->session, system, name, id, reg);
 }
 
-/* ID NR NAME, and its arguments. */
+/* ARGS: ID NR NAME, and the call's arguments. */
 static void do_syscall(struct golden_guest *g, char *args)
 {
 	uint32_t id = (uint32_t)next_number(&args);
@@ -103,7 +103,7 @@ static void do_callers(struct hv_event *e, char *args)
 	}
 }
 
-/* A result of what the guest has read: &TAG=TEXT, or &TAG, which it could not read. */
+/* Adds data that the guest read: &TAG=TEXT, or &TAG if the read failed. */
 static void add_result(struct hv_event *e, char *word)
 {
 	static uint8_t results[512]; /* copied by the caller */
@@ -121,8 +121,8 @@ static void add_result(struct hv_event *e, char *word)
 				     (len + HV_FETCH_ALIGN - 1) / HV_FETCH_ALIGN * HV_FETCH_ALIGN);
 }
 
-/* The entry of raw_syscalls:*, or of a call with registers, from numbers of 8 bytes each. What the
- * guest has read follows. */
+/* Builds the entry of raw_syscalls:* or of a call with registers from numbers of 8 bytes each. The
+ * data that the guest read follows. */
 static void do_words(struct hv_event *e, uint32_t id, char *text)
 {
 	static uint8_t entry[HV_ENTRY_HEADER_LEN + 8 * 64]; /* copied by the caller */
@@ -145,7 +145,7 @@ static void do_words(struct hv_event *e, uint32_t id, char *text)
 	e->entry = (struct hv_span){entry, len};
 }
 
-/* Its entry has the 16 bytes of the field that types have here, or as many as there are of TEXT. */
+/* The entry has the 16-byte field of every type, or TEXT if that is longer. */
 static void do_entry(struct hv_event *e, uint32_t id, char *text)
 {
 	static uint8_t entry[HV_ENTRY_HEADER_LEN + 256]; /* copied by the caller */
@@ -204,7 +204,7 @@ static void do_event(struct golden_guest *g, struct hv_event e, char *args)
 	hv_fake_event(g->session, &e);
 }
 
-/* Cuts ARGS at the next comma. Returns what follows; NULL: nothing. */
+/* Ends ARGS at the next comma. Returns the rest, or NULL at the end. */
 static char *cut(char *args)
 {
 	char *comma = args ? strchr(args, ',') : NULL;
@@ -214,7 +214,7 @@ static char *cut(char *args)
 	return comma;
 }
 
-/* As the words event, entry and exit, the first of which is left out. */
+/* Parses ARGS as a line of `entry` or `exit`, or as the arguments of `event`. */
 static struct hv_event call_of(struct golden_guest *g, char *args)
 {
 	static const struct {
@@ -229,8 +229,8 @@ static struct hv_event call_of(struct golden_guest *g, char *args)
 	return event_of(g, (struct hv_event){.kind = HV_EVENT_FUNCTION}, args);
 }
 
-/* Where it begins and where it ends, then what is called in it, as events with commas between them;
- * without them: none. */
+/* ARGS: the start and the end of the section, then the calls in it, separated by commas. Empty: no
+ * section. */
 static void do_section(struct golden_guest *g, char *args)
 {
 	const struct hv_event call = {.kind = HV_EVENT_FUNCTION};
@@ -260,8 +260,8 @@ static void do_section(struct golden_guest *g, char *args)
 	g->section = section;
 }
 
-/* Of the section: UID NICE POLICY RT_PRIO, and the addresses of the stack at its end; 0 ends it
- * early. */
+/* Sets UID NICE POLICY RT_PRIO of the section and the addresses of the stack at its end. An address
+ * of 0 ends the stack early. */
 static void do_ends_in(struct golden_guest *g, char *args)
 {
 	struct hv_section *section = g->section;
@@ -283,7 +283,8 @@ static void do_ends_in(struct golden_guest *g, char *args)
 	}
 }
 
-/* raw: the guest has no trace clock that can be computed; host: the host's clock can be chosen */
+/* KIND: "raw", the guest has no trace clock that hvtrace can compute; or "host", the host's clock
+ * is available. */
 static void do_clock(struct golden_guest *g, const char *kind)
 {
 	if (strcmp(kind, "raw") == 0)

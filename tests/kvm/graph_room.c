@@ -16,7 +16,7 @@ static struct graph_recorded *recorded_of(struct graph_found *found, uint32_t si
 	return &found->inner;
 }
 
-/* The records of data of an entry, one by one: the words of a call or a return. */
+/* Appends one data record of an entry: words of a call or a return. */
 static uint64_t words[HV_DATA_RECORDS_MAX * HV_DATA_LEN / 8];
 
 static void note_data(const struct hv_record *record)
@@ -162,7 +162,7 @@ static void read_ring(unsigned cpu, struct graph_found *found)
 	*was = *world_state(&room->world, cpu);
 }
 
-/* Checks that every return stack has the frames that it had, and that no count is left. */
+/* Checks that every return stack has the same frames as before, and that no counts remain. */
 static void check_stacks(void)
 {
 	struct hv_stack *was =

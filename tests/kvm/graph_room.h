@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Checks what the stubs of a graph did in a room: records of calls and returns, return stacks,
+/* Checks the results of the graph stubs in a room: records of calls and returns, return stacks,
  * counts. */
 #pragma once
 
@@ -9,7 +9,7 @@
 struct graph_recorded {
 	unsigned functions, entries, exits, mores, calls, returns;
 	unsigned entry_depth, exit_depth;
-	uint64_t called, returned; /* tsc */
+	uint64_t called, returned; /* TSC values */
 };
 
 struct graph_found {
@@ -18,13 +18,13 @@ struct graph_found {
 	uint64_t host_ns; /* sum over all returns */
 };
 
-/* Checks after HLT that registers, return stacks and every byte of memory are as they must be.
- * Returns what was recorded since room_begin. */
+/* Checks after HLT that registers, return stacks and every byte of memory have the expected values.
+ * Returns the records since room_begin(). */
 struct graph_found graph_check(void);
-/* Returns all counts of the function at SITE_OFF in the world, of both vCPUs. */
+/* Returns the sum of both vCPUs' counts of the function at offset SITE_OFF of the world. */
 struct hv_count graph_counted(uint64_t site_off);
 
-/* Returns the case of world_graph_cases that has this name. */
+/* Returns the case of world_graph_cases with this name. */
 const struct world_case *graph_case(const char *name);
-/* Runs the world as it is to the traced function's own first instruction. */
+/* Runs the current world up to the first instruction of the traced function's own code. */
 void graph_run_to_the_body(void);

@@ -153,7 +153,7 @@ static const char *make_vcpu(struct machine *m)
 	return copy_cpuid(m);
 }
 
-/* Tries whether this KVM can step and run this code at all; not every one can. */
+/* Returns NULL if this KVM can single-step and run this code; some cannot. */
 static const char *try_it(struct machine *m)
 {
 	const uint8_t nop_halt[2] = {0x90, 0xf4};
@@ -238,7 +238,8 @@ void machine_set_regs(struct machine *m, const struct kvm_regs *regs, struct hv_
 	s.gs.base = gs_base.v;
 	must(m, KVM_SET_SREGS, &s);
 	must(m, KVM_SET_REGS, &copy);
-	/* Without an interrupt controller this state does not exist, and a halt is just an exit. */
+	/* Without an interrupt controller this state does not exist, and a halt is an ordinary
+	 * exit. */
 	ioctl(m->vcpu_fd, KVM_SET_MP_STATE, &runs);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the suites of stubs share: a room for each case, ways to interrupt a call, main. */
+/* Shared by the suites of stubs: a room for each case, ways to interrupt a call, and main. */
 #pragma once
 
 #include <check.h>
@@ -14,7 +14,7 @@ extern struct room *room; /* of the running case */
 
 /* Gives each test of TC a room and a time limit. ADD below calls it first. */
 void room_suite_init(TCase *tc);
-/* Calls run_suite(). Returns 77 if the host lacks something that a room needs, and prints what. */
+/* Calls run_suite(). If the host lacks something that a room needs, prints it and returns 77. */
 int room_suite_main(const char *name, void (*add)(TCase *tc));
 
 /* A way to interrupt a call. */
@@ -23,7 +23,7 @@ struct trap {
 	bool nmi;
 	uint64_t flags;	 /* of the caller */
 	bool other_task; /* the handler calls as another task, as after preemption */
-	bool other_cpu;	 /* the interrupted task goes on on another CPU */
+	bool other_cpu;	 /* the interrupted task continues on another CPU */
 };
 
 /* Runs until the handler writes to its first port. */
@@ -33,6 +33,6 @@ void trap_has_called(void);
 /* Runs to the end of the caller. */
 void room_ends(void);
 
-/* Runs the whole of C by single steps: at least a call, a stub of three instructions, and a
- * return. */
+/* Single-steps through C and asserts that it takes at most STEPS_MAX steps, and at least a call, a
+ * stub of three instructions, and a return. */
 void room_way_is_shorter(const struct world_case *c, unsigned steps_max);

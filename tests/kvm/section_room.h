@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A machine without a kernel whose memory is a world of stubs, for tests that put programs with
- * detours into it and look at the sections that the stubs keep. */
+/* A machine without a kernel whose memory is a stub world. Tests put programs with detours into it
+ * and check the sections that the stubs measure. */
 #pragma once
 
 #include "tests/kvm/machine.h"
 #include "tests/lib/run_suite.h"
 #include "tests/lib/stub_world.h"
 
-#define SECTION_VECTOR 0x20 /* of the interrupts that a test makes */
+#define SECTION_VECTOR 0x20 /* of the test's interrupts */
 
 /* Of the running test. */
 extern struct machine *machine;
@@ -16,13 +16,12 @@ extern struct world world;
 /* The fixture of each test. */
 void section_room_set_up(void);
 void section_room_tear_down(void);
-/* Runs the suite NAME. Returns its exit status: that of a skipped one where KVM is not available.
- */
+/* Runs the suite NAME. Returns its exit status; 77 (skipped) if KVM is not available. */
 int section_room_main(const char *name, void (*add_tests)(TCase *tc));
 
-/* What the stubs keep of vCPU 0. */
+/* Returns the section state of vCPU 0. */
 struct hv_sections *sections(void);
 
-/* Puts code at AT. Returns where it ends. */
+/* Copies code to AT. Returns its end. */
 uint8_t *put(uint8_t *at, const void *bytes, size_t len);
 #define PUT(at, code) put(at, code, sizeof(code) - 1)

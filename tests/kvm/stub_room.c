@@ -170,7 +170,7 @@ bool room_registers_are_right(struct room *r)
 	if (after.rax != r->before.rcx)
 		return wrong("what the function returns", after.rax, r->before.rcx);
 	after.rax = r->before.rax;
-	if (r->graph) { /* the traced function may have changed them */
+	if (r->graph) { /* the traced function may change these */
 		after.rcx = r->before.rcx;
 		after.rsi = r->before.rsi;
 		after.rdi = r->before.rdi;
@@ -189,7 +189,7 @@ bool room_registers_are_right(struct room *r)
 	return true;
 }
 
-/* RECORD without its key; false when it was not written for POSITION. */
+/* Removes the key from RECORD. Returns false if RECORD was not written for POSITION. */
 bool room_take_key(const struct room *r, struct hv_record *record, uint64_t position)
 {
 	uint64_t key = hv_record_key(position, r->world.nr_slots);
@@ -210,7 +210,7 @@ struct found {
 	uint64_t now; /* tsc */
 };
 
-/* The top of word 2. */
+/* Returns the lazy-preemption bits at the top of word 2. */
 static uint64_t lazy_of(const struct room *r, const struct world_task *task)
 {
 	uint64_t asked = (task->flags & r->values.hole[HV_HOLE_lazy_mask]) != 0;
@@ -250,8 +250,8 @@ static bool is_call(const struct room *r, const struct hv_record *record,
 		~(free_bits << 32)) == 0;
 }
 
-/* Returns whether RECORD is a stack with all its words. They were reserved as one piece, whatever
- * came in between. */
+/* Returns whether RECORD is a stack with all its words. The stub reserves them together, so that no
+ * other record can be between them. */
 static bool is_stack(const struct room *r, const struct hv_record *record, uint64_t position,
 		     const struct room_call *outer, const struct room_call *inner,
 		     const struct found *found)
@@ -272,7 +272,8 @@ static bool is_task(const struct hv_record *record, const struct world_task *tas
 				   (uint64_t)HV_RECORD_TASK << HV_RECORD_KIND_SHIFT);
 }
 
-/* Checks the record at a position: it is complete, one of ours, and of the time of the run. */
+/* Checks the record at a position: it is complete, belongs to one of the calls, and its time is
+ * within the run. */
 static bool record_is_right(struct room *r, const struct room_call *outer,
 			    const struct room_call *inner, unsigned cpu, uint64_t position,
 			    struct found *found)
@@ -310,7 +311,7 @@ struct hv_state *room_expected_state(struct room *r, unsigned cpu)
 				   world_state_off(&r->world, cpu));
 }
 
-/* The task of a function record must be known from a task record, or from before the run. */
+/* The task of a function record must be known from a task record or from before the run. */
 static bool last_pid_is_right(struct room *r, unsigned cpu, uint64_t nr_records)
 {
 	const struct hv_state *was = room_expected_state(r, cpu);
@@ -354,7 +355,7 @@ bool room_memory_is_right(struct room *r)
 	uint64_t stack_off = STACK_PTR - r->stack_used_max;
 
 	memcpy(r->expected + stack_off, memory + stack_off, r->stack_used_max);
-	/* Each value is right that a stack may have had: then the next one is recorded. */
+	/* Accept any value in `deepest`. It depends on the stacks recorded earlier in the run. */
 	((struct hv_control *)(r->expected + MACHINE_FREE_OFF + WORLD_CONTROL_OFF))->deepest =
 		world_control(&r->world)->deepest;
 	for (uint64_t off = 0; off < MACHINE_LEN; off++)

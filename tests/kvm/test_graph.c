@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Runs the stubs of a graph in a machine without a kernel: every path through them, alone and
- * interrupted at every instruction by a trap whose handler is traced, too. Each call and each
- * return must be recorded once, every return must go to its caller, and every return stack must
- * have the frames that it had. */
+/* Runs the graph stubs in a machine without a kernel: every path through them, alone and
+ * interrupted at every instruction by a trap whose handler is traced as well. Each call and each
+ * return must be recorded once, every function must return to its caller, and every return stack
+ * must have the same frames as before. */
 #include <string.h>
 
 #include "tests/kvm/graph_room.h"
 
 #define FRAME	  sizeof(struct hv_frame)
-#define STEPS_MAX 1500 /* no path is longer; it includes two full searches for counts */
+#define STEPS_MAX 1500 /* the longest path includes two full searches for counts */
 
-/* Before and after differ by the frames of a new task that are forgotten. */
+/* A new task's call drops the frames of a dead task, so the expected return stack loses them,
+ * too. */
 static void expect_forgotten(const struct world_case *c)
 {
 	struct hv_stack *was;
@@ -37,7 +38,7 @@ static void check_outer(const struct world_case *c, const struct graph_found *fo
 {
 	unsigned nr_entries = found->outer.entries, nr_exits = found->outer.exits;
 
-	if (c->nr_entries == 2) { /* by a jump: the other function is part of it */
+	if (c->nr_entries == 2) { /* a jump: the other function is part of the call */
 		nr_entries += found->inner.entries;
 		nr_exits += found->inner.exits;
 		ck_assert_uint_eq(found->inner.entry_depth, found->outer.entry_depth + 1);
@@ -53,8 +54,8 @@ static void check_outer(const struct world_case *c, const struct graph_found *fo
 		ck_assert_uint_eq(found->outer.entry_depth, found->outer.exit_depth);
 }
 
-/* Whether the stub copies by instructions that go by the direction flag, which is clear whenever C
- * functions are called, or clears it for that and does not restore the flags. */
+/* Returns whether the stub uses string instructions, which depend on the direction flag. The flag
+ * is clear when C functions are called; or the stub clears it and does not restore the flags. */
 static bool copies(const struct world_case *c)
 {
 	return c->stub == WORLD_REGS_FETCH || c->stub == WORLD_PROBED_FETCH ||
@@ -86,8 +87,9 @@ START_TEST(a_call)
 }
 END_TEST
 
-/* At the traced function's own first instruction, everything except %rax, %r10 and %r11 is the
- * caller's; those, too, if all registers were recorded and nothing else was to be done. */
+/* At the first instruction of the traced function's own code, all registers except %rax, %r10 and
+ * %r11 have the caller's values. These three have them, too, if the stub records all registers and
+ * does nothing else. */
 START_TEST(arguments_arrive)
 {
 	uint64_t body = world_gva(&room->world, WORLD_TRACED_OFF + 5).v;
@@ -135,7 +137,7 @@ static void change_world(const struct trap *t, bool entering, const struct world
 		memcpy(room->expected + MACHINE_FREE_OFF + WORLD_CPU_OFF, cpu, sizeof(*cpu));
 }
 
-/* A moment of a run, to which the test can return. */
+/* A snapshot of a run that the test can return to. */
 struct moment {
 	struct kvm_regs regs;
 	uint8_t memory[MACHINE_LEN];
@@ -156,7 +158,7 @@ static void come_back(const struct moment *m)
 	machine_set_regs(room->machine, &m->regs, world_gva(&room->world, WORLD_CPU_OFF));
 }
 
-/* Interrupts now, and runs to the end. */
+/* Interrupts the run here, and runs to the end. */
 static void interrupt_now(const struct world_case *c, const struct trap *t)
 {
 	struct graph_found found;
@@ -167,9 +169,9 @@ static void interrupt_now(const struct world_case *c, const struct trap *t)
 	change_world(t, false, &world_cpu(&room->world)->cat);
 	room_ends();
 	found = graph_check();
-	/* The handler's call is recorded completely or, if the case or the moment requires it, not
-	 * at all. */
-	if (c->nr_entries == 2) { /* one of the two is the call's own */
+	/* The handler's call is recorded completely, or not at all if the case or the interrupted
+	 * instruction requires it. */
+	if (c->nr_entries == 2) { /* one of the two belongs to the call itself */
 		found.inner.entries--;
 		found.inner.exits--;
 		ck_assert_uint_eq(found.outer.entries, 1);
@@ -194,7 +196,7 @@ START_TEST(interrupted_at_every_instruction)
 	struct kvm_regs regs;
 	unsigned nr = 0, port;
 
-	/* A call that is not recorded gives the same result with all other traps. */
+	/* Other traps give the same result for a call that is not recorded. */
 	if (_i % NR_TRAPS && !c->nr_exits && c->stub == WORLD_GRAPH)
 		return;
 	if (c->calm ||
@@ -232,8 +234,8 @@ static const struct world_case *find_probe_case(const char *name)
 	return NULL;
 }
 
-/* Some frames were left without a return. The frame that returns is found below them, and the stack
- * is not traced any more. */
+/* Some frames were left without a return. The stub finds the returning frame below them and stops
+ * tracing the stack. */
 START_TEST(frames_that_were_left)
 {
 	const struct world_case *c = &world_graph_cases[0];
@@ -264,7 +266,7 @@ static void own_frame(struct hv_frame *frame, uint64_t slot_off, uint64_t caller
 				   .flags = (uint16_t)flags};
 }
 
-/* What they were called with is dropped, and nothing of it is left. */
+/* The frames that stay lose their stored arguments. */
 START_TEST(arguments_of_the_new_task_go)
 {
 	const struct world_case *c = graph_case("a new task's first call");
@@ -295,7 +297,7 @@ START_TEST(arguments_of_the_new_task_go)
 }
 END_TEST
 
-/* The guest can set the flag in a frame before which there are no arguments. */
+/* The guest can set the flag in a frame that has no arguments before it. */
 START_TEST(arguments_that_the_guest_made_up)
 {
 	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
@@ -311,8 +313,8 @@ START_TEST(arguments_that_the_guest_made_up)
 }
 END_TEST
 
-/* On a new task's stack, frames stay whose slots are above the call's and have the handler's
- * address. */
+/* On a new task's stack, frames stay if their slots are above the call's slot and contain the
+ * handler's address. */
 START_TEST(frames_of_the_new_task_stay)
 {
 	const struct world_case *c = graph_case("a new task's first call");
@@ -342,8 +344,8 @@ START_TEST(frames_of_the_new_task_stay)
 }
 END_TEST
 
-/* The first frame of an interrupt stack continues the depth of the stack to which the last word
- * leads. */
+/* The first frame of an interrupt stack continues at the depth of the stack that its last word
+ * leads to. */
 START_TEST(an_interrupt_goes_on_from_what_it_interrupted)
 {
 	static const unsigned insides[] = {0, 1};
@@ -374,8 +376,8 @@ START_TEST(an_interrupt_goes_on_from_what_it_interrupted)
 }
 END_TEST
 
-/* The key of an interrupt stack says so, although the block of its slots was a task's stack before
- * and a return stack without frames still has the key of that. */
+/* The key of an interrupt stack marks it as one, although its block was a task's stack before and a
+ * return stack without frames still has that task's key. */
 START_TEST(an_interrupt_stack_is_not_taken_for_a_task_s)
 {
 	static const char *const names[] = {"call and return, first frame of a stack",
@@ -423,8 +425,8 @@ static void expect_as_it_is(uint64_t from_off, uint64_t to_off)
 	       to_off - from_off);
 }
 
-/* The guest can write anything into the word of a return stack. Whatever its number of frames says,
- * the stubs return to their callers and write into return stacks, counts and rings only. */
+/* The guest can write anything into the word of a return stack. With any number of frames in it,
+ * the stubs return to their callers and write only to return stacks, counts and rings. */
 START_TEST(a_number_of_frames_that_the_guest_wrote)
 {
 	static const unsigned numbers[] = {
@@ -451,7 +453,7 @@ START_TEST(a_number_of_frames_that_the_guest_wrote)
 }
 END_TEST
 
-/* Open calls return to their callers, whatever the tracer is by then. */
+/* Open calls return to their callers even if the tracer has changed. */
 START_TEST(the_end_of_the_tracer)
 {
 	struct graph_found found;
@@ -470,7 +472,7 @@ START_TEST(the_end_of_the_tracer)
 }
 END_TEST
 
-/* Recording is paused, and maybe switched off, while a call is open. */
+/* Recording is paused, and in some modes switched off, while a call is open. */
 START_TEST(a_return_in_a_pause)
 {
 	static const uint32_t modes[] = {HV_MODE_PAUSED, HV_MODE_OFF, HV_MODE_SILENT};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the stubs of a graph say of times, in a machine without a kernel: own times, the time that a
- * task was off its CPU, the time that the host took, and what the profile makes of them. */
+/* Times recorded by the graph stubs, in a machine without a kernel: own times, the time that a task
+ * was off its CPU, the time that the host did not run the vCPU, and their sums in the profile. */
 #include <string.h>
 
 #include "tests/kvm/graph_room.h"
 
 #define FRAME sizeof(struct hv_frame)
 
-/* The own times of all functions together are the time of the outermost call. */
+/* The sum of all functions' own times equals the time of the outermost call. */
 START_TEST(times_of_nested_calls)
 {
 	const struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
@@ -34,7 +34,7 @@ START_TEST(times_of_nested_calls)
 }
 END_TEST
 
-/* The time of an interrupt on its own stack does not count for what it interrupted. */
+/* The time of an interrupt on its own stack is not part of the interrupted function's time. */
 START_TEST(time_of_an_interrupt)
 {
 	uint64_t left = MACHINE_GVA + 0x7000000, last_off = MACHINE_STACK_END - 8;
@@ -56,7 +56,7 @@ START_TEST(time_of_an_interrupt)
 }
 END_TEST
 
-/* The time for which a task was off its CPU is subtracted from the calls that are open. */
+/* The time that a task was off its CPU is subtracted from its open calls. */
 START_TEST(a_task_leaves_and_comes_back)
 {
 	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
@@ -84,8 +84,8 @@ END_TEST
 
 #define UNIT_NS (UINT64_C(1) << HV_STEAL_SHIFT)
 
-/* Returns what is recorded if the host takes so much, in units. A threshold of one tick leaves out
- * nothing, as the time of the host is next to none in ticks. */
+/* Returns the recorded host time, in units, if the host takes TAKEN_NS. A threshold of one tick
+ * drops nothing: the host's time is given in steal time and takes almost no ticks here. */
 static uint64_t host_time(uint64_t threshold_ticks, uint64_t taken_ns)
 {
 	struct graph_found found;
@@ -105,7 +105,7 @@ static uint64_t host_time(uint64_t threshold_ticks, uint64_t taken_ns)
 	return found.host_ns / UNIT_NS;
 }
 
-/* What the steal time grows by between call and return. One that becomes less is no time. */
+/* Host time is the growth of the steal time between call and return. A decrease counts as 0. */
 START_TEST(time_that_the_host_took)
 {
 	const uint64_t threshold = (uint64_t)_i;
@@ -119,7 +119,7 @@ START_TEST(time_that_the_host_took)
 }
 END_TEST
 
-/* A frame that was added before anybody asked has no begin. */
+/* A frame from before host time was enabled has no start value. */
 START_TEST(a_call_from_before)
 {
 	struct graph_found found;
@@ -139,7 +139,7 @@ START_TEST(a_call_from_before)
 }
 END_TEST
 
-/* The profile counts what remains of a call. */
+/* The profile counts a call's time without the host's. */
 START_TEST(a_profile_without_the_host)
 {
 	room_set_up(room, graph_case("host: profile"));
@@ -155,7 +155,8 @@ START_TEST(a_profile_without_the_host)
 }
 END_TEST
 
-/* Returns what the profile makes of WAS in a call of which the host takes WORLD_STOLEN_NS. */
+/* Returns the profile's host time after a call with WORLD_STOLEN_NS of host time. WAS is the value
+ * before it. */
 static uint32_t counted_host(uint32_t was)
 {
 	struct hv_count *counts;
@@ -170,7 +171,7 @@ static uint32_t counted_host(uint32_t was)
 	return graph_counted(WORLD_TRACED_OFF).host;
 }
 
-/* It is added up, and stays at the most that there is room for. */
+/* The profile adds up the host's time and saturates at the maximum. */
 START_TEST(a_profile_of_the_host)
 {
 	const uint32_t units = WORLD_STOLEN_NS / UNIT_NS;
@@ -184,7 +185,8 @@ START_TEST(a_profile_of_the_host)
 }
 END_TEST
 
-/* A task comes back, to a vCPU with another steal time: the begin of its calls moves with it. */
+/* A task returns to a vCPU with a different steal time. The start values of its calls are
+ * adjusted. */
 START_TEST(steal_time_follows_a_task)
 {
 	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);

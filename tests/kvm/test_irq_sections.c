@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Detours of instructions that switch interrupts, and of the code by which the kernel is entered
- * and left, run in a machine without a kernel. A program switches interrupts off and on; it is
- * interrupted before each instruction that an interrupt can come before, by a handler that is
- * entered and left as the kernel is. Whatever happens, registers and flags are as without detours,
- * and what is kept is one of the sections, whole. */
+/* Runs detours of instructions that switch interrupts, and of kernel entry and exit code, in a
+ * machine without a kernel. A program switches interrupts off and on. A handler that is entered and
+ * left as in the kernel interrupts it before each instruction where an interrupt can arrive. In all
+ * cases registers and flags must match a run without detours, and the kept section is one of the
+ * sections, complete. */
 #include <check.h>
 #include <string.h>
 
@@ -19,20 +19,20 @@
 /* Offsets in the world */
 #define PROGRAM_OFF (WORLD_TEXT_OFF + 0x200)
 #define HANDLER_OFF (WORLD_TEXT_OFF + 0x280)
-#define C_CODE_OFF  (WORLD_TEXT_OFF + 0x300) /* what the handler calls */
-#define BACK_OFF    (WORLD_TEXT_OFF + 0x340) /* to where it leaves */
+#define C_CODE_OFF  (WORLD_TEXT_OFF + 0x300) /* called by the handler */
+#define BACK_OFF    (WORLD_TEXT_OFF + 0x340) /* the handler jumps here to leave */
 #define DETOURS_OFF (WORLD_TEXT_OFF + 0x400)
 #define CALLER_WORD 0xffffffff81234567ull
 #define COUNT_OFF   offsetof(struct world_cpu, preempt_count)
-#define REGS_LEN    0x80 /* of struct pt_regs, up to ip */
+#define REGS_LEN    0x80 /* length of struct pt_regs up to ip */
 
-static uint64_t end_gva; /* behind the program's hlt */
+static uint64_t end_gva; /* after the program's hlt */
 
-/* What is replaced, in the order of the detours. */
+/* The replaced instructions, in the order of the detours. */
 enum { OFF, OFF_NESTED, ON, INC, DEC, ARRIVES, RETURNS, C_OFF, C_ON, C_OFF_AGAIN, NR_SITES };
 static struct site {
 	bool is_used;
-	bool misses_beginning; /* of ON: as struct hv_irq_site says */
+	bool misses_beginning; /* of ON: as in struct hv_irq_site */
 	uint64_t off;	       /* in the world */
 	enum hv_detour_kind kind;
 	size_t len;
@@ -58,7 +58,7 @@ static uint8_t *put_site(uint8_t *at, unsigned nr, enum hv_detour_kind kind, con
 	return put(at, insn, len);
 }
 
-/* cli, sti with the nop that the kernel has behind them. */
+/* Put cli, and sti with the nop that the kernel has after both. */
 static uint8_t *put_off(uint8_t *at, unsigned nr)
 {
 	return put_site(at, nr, HV_DETOUR_IRQS_OFF, "\xfa\x0f\x1f\x44\x00\x00", 6);
@@ -91,7 +91,7 @@ static uint8_t *put_call(uint8_t *at, unsigned nr, uint64_t to_off)
 	return at;
 }
 
-/* The ways back: a nop, a jump, a branch that is taken, one that is not. */
+/* Ways back from the handler: a nop, a jump, a taken branch, a branch not taken. */
 enum { NOP, JUMP, TAKEN, NOT_TAKEN, NR_WAYS };
 
 static void put_way_back(uint8_t *at, unsigned way)
@@ -187,7 +187,7 @@ static void put_switches(void)
 	end_gva = gva_of(PUT(at, "\x90\xf4")).v;
 }
 
-/* Begins to run what was put, but for the detours of which LEFT has the bit. */
+/* Starts the program. Sites whose bit is set in LEFT get no detour. */
 static void begin(unsigned left, struct kvm_regs *regs)
 {
 	uint64_t *reg = (uint64_t *)regs;
@@ -230,7 +230,7 @@ static void run_to_end(const struct kvm_regs *before)
 	ck_assert_uint_eq(world_cpu(&world)->preempt_count, 0);
 }
 
-/* The site whose detour has the address PLACE. */
+/* Returns the site whose detour has the address PLACE. */
 static unsigned site_of(uint32_t place)
 {
 	return (unsigned)((place - (uint32_t)world_gva(&world, DETOURS_OFF).v) / HV_DETOUR_LEN);
@@ -270,7 +270,7 @@ START_TEST(interrupts_are_switched_as_without_detours)
 }
 END_TEST
 
-/* A section whose end is not seen makes none longer that begins later. */
+/* If the end of a section is missed, sections that begin later do not become longer. */
 START_TEST(an_end_that_is_missed_is_forgotten)
 {
 	struct kvm_regs before;
@@ -286,7 +286,7 @@ START_TEST(an_end_that_is_missed_is_forgotten)
 	run_to_end(&before);
 	check_kept(OFF_NESTED, ON);
 	ck_assert_uint_eq(sections()->nr_no_end, 1);
-	/* A beginning that is missed: its end is counted. */
+	/* The beginning of a section is missed, and its end is counted. */
 	begin(1u << OFF_NESTED, &before);
 	memcpy(world.host + sites[OFF_NESTED].off, sites[OFF_NESTED].insn, 6);
 	memcpy(world.host + sites[OFF].off, "\x0f\x1f\x44\x00\x00\x90", 6);
@@ -296,7 +296,7 @@ START_TEST(an_end_that_is_missed_is_forgotten)
 }
 END_TEST
 
-/* It ends a section as any other, and counts nothing if none is open. */
+/* It ends a section as any other end does, and counts nothing if no section is open. */
 START_TEST(an_end_whose_beginning_may_be_missed)
 {
 	struct kvm_regs before;
@@ -316,7 +316,7 @@ START_TEST(an_end_whose_beginning_may_be_missed)
 }
 END_TEST
 
-/* Preemption is switched off, interrupts are, preemption is switched on, interrupts are. */
+/* Preemption off, interrupts off, preemption on, interrupts on. */
 static void put_overlap(void)
 {
 	uint8_t *at = put_count(world.host + PROGRAM_OFF, INC, false);
@@ -327,7 +327,7 @@ static void put_overlap(void)
 	end_gva = gva_of(PUT(at, "\xf4")).v;
 }
 
-/* Sections of preemption and of interrupts that overlap are one. */
+/* Overlapping sections of preemption and of interrupts form one section. */
 START_TEST(either_is_one_section)
 {
 	struct kvm_regs before;
@@ -350,7 +350,7 @@ START_TEST(either_is_one_section)
 	run_to_end(&before);
 	check_kept(OFF, DEC);
 	ck_assert_uint_eq(sections()->nr_no_begin + sections()->nr_no_end, 0);
-	/* One of them alone: the other one's detours do nothing. */
+	/* With only one kind enabled, the detours of the other kind do nothing. */
 	world_control(&world)->sections = HV_SECTIONS_ON | HV_SECTIONS_IRQS;
 	begin(0, &before);
 	run_to_end(&before);
@@ -398,14 +398,15 @@ START_TEST(a_task_that_runs_a_guest_has_no_section)
 }
 END_TEST
 
-/* Whether an interrupt can come before the next instruction: interrupts are on, and the last
- * instruction was not the one that switched them on. */
+/* Returns whether an interrupt can arrive before the next instruction: interrupts are on, and the
+ * last instruction did not switch them on. */
 static bool can_interrupt(const struct kvm_regs *last, const struct kvm_regs *now)
 {
 	return now->rflags & IF && last->rflags & IF;
 }
 
-/* Runs NR instructions, and then the handler if it can come. False: the program ended before. */
+/* Runs NR instructions, then the handler if an interrupt can arrive. Returns false if the program
+ * ended before. */
 static bool interrupted_at(unsigned nr, struct kvm_regs *before, bool *ret_came)
 {
 	struct kvm_regs last, now;
@@ -456,7 +457,7 @@ START_TEST(an_interrupt_before_each_instruction)
 }
 END_TEST
 
-/* An interrupt of a context with interrupts off is nested in its section. */
+/* An interrupt in a context with interrupts off is nested in that context's section. */
 START_TEST(an_exception_in_a_section_is_nested)
 {
 	struct kvm_regs before;
@@ -475,7 +476,7 @@ START_TEST(an_exception_in_a_section_is_nested)
 }
 END_TEST
 
-/* Runs NR instructions. False: the program has come to its end. */
+/* Runs NR instructions. Returns false if the program ended. */
 static bool stepped(unsigned nr)
 {
 	struct kvm_regs now;
@@ -487,8 +488,8 @@ static bool stepped(unsigned nr)
 	return now.rip != end_gva;
 }
 
-/* What began before the host switched measuring on is not measured. Its end is none that lacks its
- * beginning, although its task has left the idle loop. */
+/* A section that began before the host enabled measuring is not measured. Its end does not count as
+ * one without a beginning, even if its task has left the idle loop. */
 START_TEST(measuring_begins_before_each_instruction)
 {
 	const uint32_t measured = (uint32_t)_i;
@@ -515,7 +516,7 @@ START_TEST(measuring_begins_before_each_instruction)
 }
 END_TEST
 
-/* Likewise when tracing_on becomes 1. */
+/* As above, when tracing_on becomes 1. */
 START_TEST(recording_begins_before_each_instruction)
 {
 	struct kvm_regs before;

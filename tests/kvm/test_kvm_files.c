@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds a VMM's vCPUs by its files and mappings, as QEMU has them. This process is such a VMM,
- * without a guest. */
+/* Finds a VMM's vCPUs by its files and mappings, as in QEMU. This process acts as the VMM and has
+ * no guest. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +50,7 @@ static void ok(struct hv_err *err)
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 }
 
-/* QEMU keeps the file of a vCPU that it unplugs, and unmaps its memory. */
+/* When QEMU unplugs a vCPU, it keeps the file and unmaps the memory. */
 START_TEST(unplugged_and_plugged)
 {
 	struct hv_kvm k;
@@ -71,7 +71,7 @@ START_TEST(unplugged_and_plugged)
 }
 END_TEST
 
-/* As KVM says it when KVM_RUN returns. */
+/* KVM sets this flag when KVM_RUN returns. */
 START_TEST(in_system_management_mode)
 {
 	struct kvm_run *run = runs[2];
@@ -114,6 +114,6 @@ int main(void)
 		printf("skip: no machine of %zu vCPUs by /dev/kvm: %s\n", NR, strerror(errno));
 		return 77;
 	}
-	/* The files are of the process that made the machine. */
+	/* The files belong to the process that created the machine, so tests must not fork. */
 	return run_suite_in(CK_NOFORK, "kvm_files", add_tests);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A service that is stopped under a hold, between its last look at the hold's age and its writes:
- * the hold ends by itself, and nothing is written into the guest that runs again. The VMM is a
- * process with a guest on this host's KVM, the service and its keeper are processes, too; only the
- * monitor's answers are the test's. */
+/* The service is stopped during a hold, between its last check of the hold's age and its writes.
+ * The hold times out, and the service must not write into the guest that runs again.
+ *
+ * The VMM is a process with a guest on this host's KVM. The service and its keeper are processes,
+ * too. Only the monitor's answers come from the test. */
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@
 #define AS_NOT	    1
 
 static pid_t vmm;
-static uint64_t memory; /* of the guest, in the VMM */
+static uint64_t memory; /* address of the guest's memory in the VMM */
 
 static const uint8_t nop[SITE_LEN] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 static const uint8_t call[SITE_LEN] = {0xe8, 0x11, 0x22, 0x33, 0x44};
@@ -70,7 +71,7 @@ static uint64_t word_at(uint64_t off)
 	return word;
 }
 
-/* Whether the guest executes instructions. */
+/* Returns whether the guest executes instructions. */
 static bool runs(void)
 {
 	uint64_t before = word_at(COUNT_OFF), until_ns = hv_now_ns() + ENOUGH_NS;
@@ -150,7 +151,8 @@ static struct hv_err *write_site(struct hv_hold *hold)
 	return hv_hold_write(hold, &w, 1);
 }
 
-/* Stops itself under a hold if STOPS. Returns what the process is to return. */
+/* Starts a hold and writes. If STOPS, stops itself in between. Returns the exit status of the
+ * process. */
 static int hold_and_write(int is_mapped, int stops)
 {
 	HV_AUTO_GUEST struct hv_guest *g = NULL;
@@ -243,7 +245,7 @@ START_TEST(nothing_is_written_late)
 
 	ck_assert_int_eq(waitpid(service, &status, WUNTRACED), service);
 	ck_assert(WIFSTOPPED(status));
-	ck_assert(runs()); /* since the keeper has ended the hold */
+	ck_assert(runs()); /* since the keeper ended the hold */
 	expect(0, nop);
 	kill(service, SIGCONT);
 	expect_end(service);

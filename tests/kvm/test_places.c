@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Places inside functions: detours of all kinds of instructions and the stub that records registers
- * there, run in a machine without a kernel. A program has a place at almost every instruction, also
- * several that one jump replaces, and so has a handler of interrupts. It is interrupted before each
- * of its instructions, those of detours and stubs included. Whatever happens, registers, flags and
- * memory are as without detours, and each place was recorded once, with the registers that it had.
- */
+/* Runs detours of many kinds of instructions inside functions, and the stub that records registers
+ * there, in a machine without a kernel. A program has a place at almost every instruction,
+ * including several places that one jump replaces; so has an interrupt handler. The handler
+ * interrupts the program before each instruction, including those in detours and stubs. In all
+ * cases registers, flags and memory must match a run without detours, and each place is recorded
+ * once, with its registers. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@
 #define HANDLER_OFF  (WORLD_TEXT_OFF + 0x2c0)
 #define DETOURS_OFF  (WORLD_TEXT_OFF + 0x400)
 
-/* The program, place by place. A call and a jump of it have their distances in the bytes. */
+/* The program, one place per line. The displacements of its call and its jump are in the bytes. */
 static const struct {
 	uint64_t off;
 	const char *code;
@@ -49,16 +49,16 @@ static const struct {
 	{FUNCTION_OFF, "\x48\x8b\x34\x24\xf9", 5, 2},
 	/* pushq %rax; clc; popq %rax; cmc; stc */
 	{FUNCTION_OFF + 5, "\x50\xf8\x58\xf5\xf9", 5, 5},
-	/* leaq 0(%rsp), %rsp, of the handler */
+	/* leaq 0(%rsp), %rsp in the handler */
 	{HANDLER_OFF, "\x48\x8d\x64\x24\x00", 5, 1},
 };
 #define HANDLER	 8
-#define SKIPPED	 2 /* by the branch, if %rcx is not 5 */
+#define SKIPPED	 2 /* the branch skips it if %rcx is not 5 */
 #define END_OFF	 (PROGRAM_OFF + 36)
 #define NR_WORDS HV_PLACE_WORDS
 
-/* The probes, as they are met: which place's jump has replaced their instruction, and how far
- * behind that it is. Some places have none at their first instruction. */
+/* The probes in the order of execution: the place whose jump replaced the probe's instruction, and
+ * the probe's offset from it. Some places have no probe at their first instruction. */
 static const struct {
 	unsigned place, off;
 } probes[] = {
@@ -70,13 +70,13 @@ static const struct {
 #define CALL_PROBE   4
 #define ENTRY_PROBE  5 /* of the function */
 #define PUSH_PROBE   7
-#define LAST_PROBE   (NR_PROBES - 1) /* the handler's */
+#define LAST_PROBE   (NR_PROBES - 1) /* of the handler */
 
 static struct machine *machine;
 static struct world world;
 static struct hv_stub_values values;
 
-/* What was recorded by a probe. */
+/* Records by probe. */
 static struct {
 	unsigned nr;
 	uint64_t words[NR_WORDS];
@@ -156,7 +156,7 @@ static void detour(unsigned i)
 	memcpy(world.host + places[i].off, patch, len);
 }
 
-/* What a program of the slot reads: at %r10. */
+/* The program of the slot: reads memory at %r10. */
 static const struct hv_fetch_step reads[] = {
 	{.does = HV_FETCH_WORD, .tag = 1, .value = 16},
 	{.does = HV_FETCH_READS | HV_FETCH_KEEPS, .len_bytes = 8, .tag = 1},
@@ -177,7 +177,7 @@ static void begin(uint32_t does, uint64_t rcx, struct kvm_regs *regs)
 	for (unsigned i = 0; i < sizeof(*regs) / sizeof(*reg); i++)
 		reg[i] = UINT64_C(0x8111111111111111) * i + 7;
 	regs->rcx = rcx;
-	regs->r10 = UINT64_MAX; /* the carry goes through it */
+	regs->r10 = UINT64_MAX; /* the carry propagates through it */
 	regs->rip = world_gva(&world, PROGRAM_OFF).v;
 	regs->rsp = machine_gva(MACHINE_STACK_END - 0x100).v;
 	regs->rflags = FLAGS;
@@ -247,7 +247,7 @@ static void check_first(const struct kvm_regs *before)
 	ck_assert_uint_eq(first[15], before->rax);
 	ck_assert_uint_eq(first[16], before->r10);
 	ck_assert_uint_eq(first[17], before->r11);
-	ck_assert_uint_eq(first[18] & ~0x100ull, before->rflags); /* but for the single steps */
+	ck_assert_uint_eq(first[18] & ~0x100ull, before->rflags); /* except for the single steps */
 }
 
 static void check_call(const struct kvm_regs *before)
@@ -264,7 +264,8 @@ static void check_call(const struct kvm_regs *before)
 
 #define FLAG_C 1
 
-/* Between instructions that one jump replaces registers, flags and stack are as they are there. */
+/* Between instructions that one jump replaces, a probe sees the registers, flags and stack of that
+ * point. */
 static void check_flags(uint64_t rax)
 {
 	static const unsigned carries[] = {1, 1, 0, 0, 1}; /* before each instruction */
@@ -286,7 +287,7 @@ static void check_recorded(const struct kvm_regs *before, bool handler_ran)
 	for (unsigned n = 0; n < LAST_PROBE; n++)
 		ck_assert_uint_eq(recorded[n].nr,
 				  probes[n].place != SKIPPED || before->rcx == 5 ? 1 : 0);
-	/* While memory is read, a call of the same context is not recorded, but counted. */
+	/* While the stub reads memory, a call in the same context is not recorded, but counted. */
 	ck_assert_uint_eq(recorded[LAST_PROBE].nr + world_state(&world, 0)->nr_no_draft,
 			  handler_ran);
 	check_first(before);
@@ -304,7 +305,7 @@ START_TEST(the_program_is_as_without_detours)
 	for (unsigned i = 0; i < HV_ARRAY_LEN(counts); i++) {
 		begin(0, counts[i], &before);
 		run_to_end(&own);
-		ck_assert_uint_eq(own.r10, 0); /* the function's carry went through it */
+		ck_assert_uint_eq(own.r10, 0); /* the function's carry propagated through it */
 		ck_assert_uint_eq(own.rsi, world_gva(&world, places[3].off).v + 5);
 		begin(does_what[_i], counts[i], &before);
 		run_to_end(&ours);
@@ -329,7 +330,7 @@ START_TEST(nothing_is_recorded_while_it_is_off)
 }
 END_TEST
 
-/* The machine before one of the program's instructions. */
+/* A snapshot of the machine before one of the program's instructions. */
 static struct {
 	struct kvm_regs regs;
 	uint8_t memory[MACHINE_LEN];
@@ -347,7 +348,8 @@ static void go_back(void)
 	machine_set_regs(machine, &before_insn.regs, world_gva(&world, WORLD_CPU_OFF));
 }
 
-/* Goes on by one instruction from what was kept, and keeps that. False: the program has ended. */
+/* Executes one instruction from the snapshot and updates the snapshot. Returns false if the program
+ * ended. */
 static bool goes_on(void)
 {
 	unsigned port;
@@ -376,7 +378,7 @@ START_TEST(an_interrupt_before_each_instruction)
 		check_recorded(&before, true);
 		ck_assert_uint_lt(++nr, STEPS_MAX);
 	} while (goes_on());
-	ck_assert_uint_gt(nr, 900); /* the way through the stub, not only the program */
+	ck_assert_uint_gt(nr, 900); /* the path through the stub, not only the program */
 }
 END_TEST
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A KVM that cannot boot Linux is told within a second, before the machine is made and before its
- * kernel is looked at. What a KVM can do is measured here by a loop in a machine of the test's own.
- */
+/* `hvtrace run` must report a KVM that cannot boot Linux within a second, before it creates the
+ * machine and reads the kernel. To find out whether this KVM can, the test measures a loop in its
+ * own machine. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static uint64_t cpu_time_ns(void)
 	return (uint64_t)t.tv_sec * HV_NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* Whether this KVM executes instructions as slowly as by emulation. */
+/* Returns whether this KVM executes instructions as slowly as an emulator. */
 static bool is_slow(struct machine *m)
 {
 	/* 1: dec %ecx; jnz 1b; hlt */

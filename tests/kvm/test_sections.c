@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Detours and the stubs that measure sections, run in a machine without a kernel: a program that
- * switches preemption off and on, and a handler of interrupts that does so, too. It is interrupted
- * before each of its instructions, those of detours and stubs included. Whatever happens, registers
- * and flags are as without detours, and what is kept is one of the sections, whole. */
+/* Runs detours and the stubs that measure sections in a machine without a kernel. A program and an
+ * interrupt handler switch preemption off and on. The handler interrupts the program before each
+ * instruction, including those in detours and stubs. In all cases registers and flags must match a
+ * run without detours, and the kept section is one of the sections, complete. */
 #include <check.h>
 #include <string.h>
 
@@ -15,20 +15,20 @@
 /* Offsets in the world */
 #define PROGRAM_OFF (WORLD_TEXT_OFF + 0x200)
 #define HANDLER_OFF (WORLD_TEXT_OFF + 0x280)
-#define DETOURS_OFF (WORLD_TEXT_OFF + 0x400) /* one each of the sites below */
+#define DETOURS_OFF (WORLD_TEXT_OFF + 0x400) /* one for each of the sites below */
 #define NO_RESCHED  0x80000000u
 #define CALLER_WORD 0xffffffff81234567ull
 #define COUNT_OFF   offsetof(struct world_cpu, preempt_count)
 
-static uint32_t more_flags;	/* HV_SECTIONS_*, of the running test */
-static bool by_register;	/* the instructions add and subtract registers, likewise */
-static bool by_negative;	/* likewise, and the end adds what is below 0 */
-static bool is_wide;		/* the count has 64 bits, likewise */
-static bool may_be_missed;	/* what the ends end may begin unseen, likewise */
-static unsigned without_caller; /* not 0: the detours do not know it */
+static uint32_t more_flags;	/* HV_SECTIONS_* */
+static bool by_register;	/* add and subtract registers */
+static bool by_negative;	/* by_register, and the end adds a negative number */
+static bool is_wide;		/* the count has 64 bits */
+static bool may_be_missed;	/* the beginning of a section may be missed */
+static unsigned without_caller; /* not 0: the detours do not know the caller */
 static uint64_t stack_ptr = MACHINE_STACK_END - 0x800;
 
-/* The instructions that count, in the order of their addresses. */
+/* The instructions that change the count, in the order of their addresses. */
 enum { INC, INC_NESTED, DEC_NESTED, DEC, IRQ_ADD, IRQ_SUB, NR_SITES };
 static struct {
 	uint64_t off; /* in the world */
@@ -36,7 +36,7 @@ static struct {
 	uint8_t insn[HV_DETOUR_INSN_MAX];
 } sites[NR_SITES];
 
-/* An instruction that counts, with an address relative to the next one. */
+/* Puts an instruction that changes the count, with an address relative to the next instruction. */
 static uint8_t *put_site(uint8_t *at, unsigned nr, uint8_t opcode, uint8_t modrm, const void *imm,
 			 size_t imm_len)
 {
@@ -62,7 +62,7 @@ static uint8_t *put_site(uint8_t *at, unsigned nr, uint8_t opcode, uint8_t modrm
 	return at;
 }
 
-/* With registers that have the amounts: set_amounts(). */
+/* set_amounts() sets the registers. */
 static void make_register_program(void)
 {
 	uint8_t *at = world.host + PROGRAM_OFF;
@@ -150,7 +150,7 @@ static void no_steal(const struct world *w)
 static const struct world_case knows_no_steal = {.name = "", .prepare = no_steal};
 static const struct world_case counts_wide = {.name = "", .prepare = world_count_widely};
 
-/* The count before is 0 and a reschedule is not wanted, or the count is BASE. */
+/* At the start, the count is 0 and no reschedule is needed, or the count is BASE. */
 static void begin(bool detours, uint32_t base, struct kvm_regs *regs)
 {
 	uint64_t *reg = (uint64_t *)regs;
@@ -189,7 +189,7 @@ static uint64_t end_of_program(void)
 	return world_gva(&world, sites[DEC].off + sites[DEC].count.len_bytes + 4).v;
 }
 
-/* Everything is as it was before but %bl, which has what the last instruction made of ZF. */
+/* All registers are unchanged except %bl, which contains ZF after the last instruction. */
 static void check_end(const struct kvm_regs *before, uint32_t base)
 {
 	struct kvm_regs after;
@@ -205,13 +205,13 @@ static void check_end(const struct kvm_regs *before, uint32_t base)
 	ck_assert_uint_eq(world_cpu(&world)->preempt_count | world_cpu(&world)->preempt_high, base);
 }
 
-/* The site whose detour has the address PLACE. */
+/* Returns the site whose detour has the address PLACE. */
 static unsigned site_of(uint32_t place)
 {
 	return (unsigned)((place - (uint32_t)world_gva(&world, DETOURS_OFF).v) / HV_DETOUR_LEN);
 }
 
-/* What is kept is the section of the program, or that of the handler. */
+/* The kept section is the program's or the handler's. */
 static void check_kept(bool handler_ran)
 {
 	const struct hv_sections *s = sections();
@@ -235,7 +235,7 @@ static void check_kept(bool handler_ran)
 	ck_assert_mem_eq(s->comm, world_cpu(&world)->cat.comm, sizeof(s->comm));
 }
 
-/* The forms of the instructions that count. */
+/* Forms of the instructions that change the count. */
 enum { CONSTANTS, REGISTERS, NEGATIVES, WIDE_CONSTANTS, WIDE_REGISTERS, NR_FORMS };
 
 static void choose(int form)
@@ -316,7 +316,7 @@ START_TEST(nothing_is_kept_while_it_is_off)
 }
 END_TEST
 
-/* A section that began before measuring did is not kept when it ends. */
+/* A section that began before measuring was enabled is not kept when it ends. */
 START_TEST(an_end_without_a_beginning_is_counted)
 {
 	struct kvm_regs before;
@@ -330,7 +330,7 @@ START_TEST(an_end_without_a_beginning_is_counted)
 }
 END_TEST
 
-/* It ends a section as any other, and counts nothing if none is open. */
+/* It ends a section as any other end does, and counts nothing if no section is open. */
 START_TEST(an_end_whose_beginning_may_be_missed)
 {
 	struct kvm_regs before;
@@ -350,7 +350,7 @@ START_TEST(an_end_whose_beginning_may_be_missed)
 }
 END_TEST
 
-/* Time in which the host did not run the vCPU does not count. The clock has two ticks in a
+/* Time during which the host did not run the vCPU does not count. The clock has two ticks per
  * nanosecond here. */
 static void run_stolen(uint64_t stolen_ns)
 {
@@ -390,7 +390,7 @@ START_TEST(stolen_time_does_not_count)
 }
 END_TEST
 
-/* Takes the next record of the ring. */
+/* Consumes the next record of the ring. */
 static struct hv_record next_record(struct hv_ring *ring)
 {
 	struct hv_record record;
@@ -413,7 +413,8 @@ static void check_section_record(const struct hv_record *record, unsigned site, 
 	ck_assert_uint_eq((uint32_t)(word[2] >> HV_CALL_PID_SHIFT), world_cpu(&world)->cat.pid);
 }
 
-/* The task is noted, then the ends of the section, and no other when an interrupt is nested. */
+/* The stub records the task, then the two ends of the section, and no other ends if an interrupt is
+ * nested. */
 START_TEST(ends_are_recorded)
 {
 	struct kvm_regs before;
@@ -439,7 +440,7 @@ START_TEST(ends_are_recorded)
 }
 END_TEST
 
-/* The stack at the end begins with the word behind which the guest's own are. */
+/* The recorded stack at the end of a section begins with the word before the guest's own words. */
 static void record_stack_of_end(void)
 {
 	struct kvm_regs before;
@@ -498,7 +499,7 @@ START_TEST(the_task_is_described)
 }
 END_TEST
 
-/* Runs NR instructions, and then the handler. False: the program ended before. */
+/* Runs NR instructions, then the handler. Returns false if the program ended before. */
 static bool interrupted_at(unsigned nr, uint32_t base, struct kvm_regs *before)
 {
 	struct kvm_regs regs;
@@ -522,7 +523,7 @@ START_TEST(an_interrupt_before_each_instruction)
 	struct kvm_regs before;
 	unsigned nr = 0;
 
-	/* There is little stack, so that a way through the stubs is short. */
+	/* A short stack keeps the path through the stubs short. */
 	stack_ptr = MACHINE_STACK_END - 0x40;
 	more_flags = _i & 1 ? HV_SECTIONS_LOG | HV_SECTIONS_STACK : 0;
 	choose(forms[_i]);
@@ -536,7 +537,7 @@ START_TEST(an_interrupt_before_each_instruction)
 }
 END_TEST
 
-/* What is nested in a section of somebody else's is none. */
+/* With a count of 0x100 at the start, preemption is already off, so the program has no sections. */
 START_TEST(nested_sections_are_none)
 {
 	struct kvm_regs before;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The function stub in a machine without a kernel: every way through it, exact to the byte, alone
- * and interrupted at every instruction by a trap whose handler is traced as well. */
+/* Runs the function stub in a machine without a kernel: every path through it, exact to the byte,
+ * alone and interrupted at every instruction by a trap whose handler is traced as well. */
 #include <stdio.h>
 #include <string.h>
 
 #include "ringbuf/ring.h"
 #include "tests/kvm/room_suite.h"
 
-#define STEPS_MAX 600 /* no way through is longer; of loops there is only that over a stack */
+#define STEPS_MAX 600 /* longest path; its only loop is the one over a stack */
 
 #define NR_CASES ((int)(world_nr_cases + world_nr_stack_cases))
 
@@ -61,7 +61,7 @@ START_TEST(laps)
 }
 END_TEST
 
-/* A task record that is the last of a lap, its function record the first of the next. */
+/* A task record that is the last of a lap, and its function record as the first of the next. */
 START_TEST(a_task_record_before_a_lap)
 {
 	room_set_up(room, &world_cases[1]);
@@ -86,7 +86,7 @@ static const struct trap traps[] = {
 };
 #define NR_TRAPS ((int)(sizeof(traps) / sizeof(*traps)))
 
-/* The world while the handler runs, in memory as in what is expected at the end. */
+/* Sets the world while the handler runs, both in memory and in the expected final memory. */
 static void change_world(const struct trap *t, bool entering, const struct world_task *outer_task)
 {
 	struct world_cpu *cpu = world_cpu(&room->world);
@@ -101,7 +101,7 @@ static void change_world(const struct trap *t, bool entering, const struct world
 	}
 }
 
-/* From the port that the handler writes to first until HLT. */
+/* Runs from the handler's write to its first port until HLT. */
 static void finish(const struct trap *t, struct room_call *inner, const struct room_call *outer)
 {
 	struct world_cpu *cpu = world_cpu(&room->world);
@@ -115,7 +115,7 @@ static void finish(const struct trap *t, struct room_call *inner, const struct r
 	room_ends();
 }
 
-/* The handler has been entered at AT; its frame tells where it was interrupted. */
+/* The handler was entered at AT. Its frame contains the interrupted address. */
 static void check_frame(uint64_t at, struct room_call *ret_inner)
 {
 	struct kvm_regs regs;
@@ -124,13 +124,13 @@ static void check_frame(uint64_t at, struct room_call *ret_inner)
 	machine_get_regs(room->machine, &regs);
 	stack = (const uint64_t *)(room->machine->memory + (regs.rsp - MACHINE_GVA));
 	ck_assert_uint_eq(stack[8], at);
-	/* `out` of two bytes is done, the call is next */
+	/* The 2-byte `out` has been executed; the call is next. */
 	*ret_inner = (struct room_call){.site_off = WORLD_TRACED_OTHER_OFF,
 					.caller = hv_gva(regs.rip + 5),
 					.flags = (uint16_t)(regs.rflags & ~ROOM_FLAG_TF)};
 }
 
-/* One run, interrupted before instruction NR. False: it ended before. */
+/* Runs the case once, interrupted before instruction NR. Returns false if it ended before. */
 static bool interrupted_at(const struct world_case *c, const struct trap *t, unsigned nr)
 {
 	struct room_call outer, inner;
@@ -149,7 +149,7 @@ static bool interrupted_at(const struct world_case *c, const struct trap *t, uns
 		if (machine_step(room->machine, &port) != MACHINE_STEP)
 			return false;
 	machine_get_regs(room->machine, &regs);
-	if (regs.rip == ROOM_END_GVA) /* some KVM call a step into HLT a step */
+	if (regs.rip == ROOM_END_GVA) /* some KVMs report a step into HLT as a step */
 		return false;
 	trap_springs(t);
 	check_frame(regs.rip, &inner);
@@ -176,10 +176,10 @@ START_TEST(interrupted_at_every_instruction)
 	const struct trap *t = &traps[_i % NR_TRAPS];
 	unsigned nr = 0;
 
-	/* Nothing is written that migration could bring to the other vCPU's ring. */
+	/* Nothing is written, so migration cannot move anything to the other vCPU's ring. */
 	if (t->other_cpu && c->nr_function_records == 0)
 		return;
-	/* Those ways are long, and each is begun anew for each of its instructions. */
+	/* These paths are long, and the test starts each again for each of its instructions. */
 	if (c->nr_stacks &&
 	    (c->nr_task_records || (t != &traps[0] && (!t->other_cpu || c->hooked))))
 		return;

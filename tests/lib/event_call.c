@@ -9,18 +9,19 @@
 
 uint64_t event_traps;
 
-/* What a call returned and left. */
+/* Results of a call. */
 struct call {
 	uint64_t result;
-	/* Registers that a function of C must keep, as they were left; the last is by how much the
-	 * stack pointer differs. */
+	/* Callee-saved registers after the call. The last entry is the change of the stack pointer.
+	 */
 	uint64_t kept[NR_KEPT];
-	uint64_t freed[NR_FREE]; /* likewise %rcx, %rdx, %rsi, %rdi, %r9, %r10, %r11 and %r8 */
+	uint64_t freed[NR_FREE]; /* %rcx, %rdx, %rsi, %rdi, %r9, %r10, %r11, %r8 */
 };
 
 uint64_t event_passed[2];
 
-/* Calls FUNCTION with three arguments; TRAPS: with EVENT_TRAP_FLAG set if it is, too. */
+/* Calls FUNCTION with three arguments. If TRAPS is EVENT_TRAP_FLAG, the trap flag is set during the
+ * call. */
 void event_call(struct call *c, uint64_t function, const uint64_t *arguments, uint64_t traps);
 __asm__(".text\n"
 	"event_call:\n"
@@ -109,7 +110,7 @@ uint64_t event_call_stub(const struct world *w, size_t off, uint64_t a, uint64_t
 	ck_assert_uint_eq(call.kept[5], 0);
 	event_passed[0] = call.freed[3];
 	event_passed[1] = call.freed[2];
-	if (call.result && call.result <= 4) /* the kernel's function had them */
+	if (call.result && call.result <= 4) /* the stub continued to the kernel's function */
 		return call.result;
 	for (unsigned i = 0; i < NR_FREE; i++)
 		ck_assert_msg(call.freed[i] - start >= WORLD_LEN(w->nr_slots), "register %u", i);

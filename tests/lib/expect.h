@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What tests expect of calls that can fail. Each of these takes the error, which may be NULL. */
+/* Assertions for calls that can fail. Each function frees the error, which may be NULL. */
 #pragma once
 
 #include <check.h>
@@ -12,7 +12,7 @@ static inline void expect_success(struct hv_err *err)
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 }
 
-/* WHY: a part of the message. */
+/* WHY is a part of the expected message. */
 static inline void expect_error(struct hv_err *err, int code, const char *why)
 {
 	ck_assert_msg(err && err->code == code && strstr(err->message, why), "%s: %s", why,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The BTF of a fake kernel: functions with parameters of every form, for tests of probes. */
+/* BTF of a fake kernel with functions that take parameters of every form, for tests of probes. */
 #include <stdlib.h>
 
 #include "kernel/btf_func.h"
@@ -30,7 +30,7 @@ struct ids {
 	uint32_t s32, u32, u64, letter, text, any, file, kind, words;
 };
 
-/* What %pd and %pD read: struct dentry. Returns struct path. */
+/* Adds struct dentry and struct path, which %pd and %pD read. Returns struct path. */
 static uint32_t make_path(uint32_t text, uint32_t u64)
 {
 	uint32_t string = type(STRUCT, "qstr", 2, 0, 16), dentry;
@@ -73,7 +73,7 @@ static struct ids make_types(void)
 	member("kind", is.kind, 0);
 	member("whole", is.u64, 0);
 	path = make_path(is.text, is.u64);
-	/* The pointer to struct file is the type behind it. */
+	/* The type after struct file is the pointer to it. */
 	is.file = type(STRUCT, "file", 9, 0, 88);
 	member("mode", is.u32, 0);
 	member("name", name, 64);
@@ -137,8 +137,8 @@ static struct hv_btf *finish(const struct hv_btf *base)
 	return btf;
 }
 
-/* Of every module: a function with a structure of its own, which has a member of the kernel's type
- * "file", number FILE. */
+/* BTF of any module: a function that takes a structure with a member of the kernel's type "file",
+ * number FILE. */
 static struct hv_btf *module_btf(const struct hv_btf *base, uint32_t file)
 {
 	uint32_t packet, proto;

@@ -12,11 +12,11 @@ struct hv_cursor {
 	enum hv_cursor_mode mode;
 	int only_cpu;
 	size_t at;
-	struct hv_event brief;		 /* what hv_cursor_briefs() has shown */
-	size_t brief_end;		 /* behind that */
-	size_t taken;			 /* events before this one are consumed */
-	size_t end;			 /* where a dump ends */
-	size_t skipped[HV_FAKE_NR_CPUS]; /* events of each CPU before this one were passed over */
+	struct hv_event brief;		 /* last event returned by hv_cursor_briefs() */
+	size_t brief_end;		 /* the index after that event */
+	size_t taken;			 /* events before this index are consumed */
+	size_t end;			 /* a dump stops here */
+	size_t skipped[HV_FAKE_NR_CPUS]; /* per CPU: events before this index were skipped */
 };
 
 void fake_buffer_put(struct hv_buffer *b, const struct hv_event *e)
@@ -107,8 +107,8 @@ void hv_buffer_when_full(struct hv_buffer *b, enum hv_when_full what)
 	b->when_full = what;
 }
 
-/* A fake buffer has room for one event for each vCPU and KiB. As in a real one, an event is as deep
- * as it says. */
+/* A fake buffer holds one event per vCPU and KiB. As in a real buffer, an event keeps its own
+ * depth. */
 void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor hv_unused,
 		   const struct hv_event *event)
 {
@@ -206,7 +206,7 @@ static bool is_brief(const struct hv_event *e, unsigned kinds)
 	       !e->of_section && !e->host_ns;
 }
 
-/* One at a time. */
+/* Returns one event per call. */
 size_t hv_cursor_briefs(struct hv_cursor *c, size_t max, unsigned kinds, struct hv_brief *ret)
 {
 	size_t at = c->at;
@@ -267,13 +267,13 @@ static size_t take_away(struct hv_buffer *b, size_t from, size_t to, int only_cp
 	return nr;
 }
 
-/* Events have their callers. */
+/* Events already contain their callers. */
 void hv_cursor_callers(const struct hv_cursor *c hv_unused, struct hv_gva *list hv_unused,
 		       struct hv_event *e hv_unused)
 {
 }
 
-/* A caller at every other word, up to the end of a stack of 16 KiB. */
+/* Puts a caller at every other word, up to the end of a 16 KiB stack. */
 void hv_cursor_words(const struct hv_cursor *c, struct hv_stack_words *ret)
 {
 	const struct hv_event *e = &c->buffer->events[c->at - 1];
@@ -339,7 +339,7 @@ void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to)
 	from->overrun = from->read = 0;
 }
 
-/* The events have their names. */
+/* Events already contain their names. */
 void hv_buffer_note_names(struct hv_buffer *b hv_unused)
 {
 }

@@ -24,11 +24,11 @@ struct hv_event_tracer {
 	struct fake_event {
 		char *name; /* SYSTEM:EVENT, owned */
 		bool has_stacks;
-		unsigned nr_steps; /* of its filter in the guest */
-		unsigned nr_reads; /* steps of its program */
-	} * list;		   /* owned; the events that are recorded */
+		unsigned nr_steps; /* in the event's filter in the guest */
+		unsigned nr_reads; /* in the event's program */
+	} * list;		   /* the recorded events, owned */
 	size_t nr;
-	struct hv_text text; /* of these */
+	struct hv_text text; /* names of the recorded events */
 };
 
 static struct hv_print_string print_strings[4];
@@ -82,7 +82,7 @@ static char *keep(struct hv_catalogue *c, const char *prefix, const char *name)
 	return (char *)hv_store_string(&c->store, both, strlen(both));
 }
 
-/* A type that has FIELDS behind what all entries have. */
+/* Adds a type that has FIELDS after the common fields. */
 static struct hv_event_type *add_type(struct hv_catalogue *c, const char *system, const char *name,
 				      uint32_t id, const struct hv_event_field *fields, size_t nr)
 {
@@ -117,7 +117,7 @@ static void add_carriers(struct hv_catalogue *c)
 	add_type(c, "raw_syscalls", "sys_exit", 21, leave, HV_ARRAY_LEN(leave));
 }
 
-/* The field INDEX: of what the argument ARG of NR_ARGS points to. */
+/* Returns field INDEX, which has the memory that argument ARG of NR_ARGS points to. */
 static struct hv_event_field memory_field(struct hv_catalogue *c, const char *arg, unsigned nr_args,
 					  unsigned index)
 {
@@ -388,7 +388,7 @@ void hv_event_wants_deinit(struct hv_event_want *wants, size_t nr)
 		hv_err_free(wants[i].why_not);
 }
 
-/* -- what texts depend on ------------------------------------------------ */
+/* -- text formatting ----------------------------------------------------- */
 
 bool hv_print_value_string(const struct hv_kernel *k, struct hv_gva addr, char *ret,
 			   size_t max_bytes)
@@ -409,7 +409,7 @@ bool hv_print_value_variable(const struct hv_kernel *k hv_unused, const char *na
 	return false;
 }
 
-/* With BTF the kernel has fields of stacks. */
+/* A kernel with BTF has stack fields. */
 bool hv_print_value_enumerator(const struct hv_kernel *k, const char *name, int64_t *ret)
 {
 	*ret = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guest's own events of a fake session (fake_session.h): the types that the test adds, of which
- * those with "never" or "busy" in their names cannot be recorded, and no values on which texts
- * depend but the strings of printk_formats. */
+/* The guest's own events of a fake session (fake_session.h). The test adds the types. Types with
+ * "never" or "busy" in their names cannot be recorded. Of the kernel's data that texts refer to,
+ * only the strings of printk_formats exist. */
 #pragma once
 
 struct hv_event_tracer;
@@ -10,6 +10,6 @@ struct hv_event_types;
 struct hv_event_types *fake_event_types_new(void);
 void fake_event_types_free(struct hv_event_types *t);
 
-/* *FAIL, borrowed, is the errno of the next change; 0: it succeeds. */
+/* *FAIL (borrowed) is the errno of the next change; 0: it succeeds. */
 struct hv_event_tracer *fake_event_tracer_new(int *fail);
 void fake_event_tracer_free(struct hv_event_tracer *e);

@@ -7,7 +7,7 @@
 struct hv_section_tracer {
 	int *fail;
 	uint64_t ns;
-	struct hv_section *kept; /* has a reference; NULL: none */
+	struct hv_section *kept; /* holds a reference, may be NULL */
 	struct hv_section_calls calls;
 };
 

@@ -16,11 +16,11 @@
 #include "tracer/events/names.h"
 #include "tracer/places.h"
 
-/* The parts of a fake session that the tree calls. */
+/* The parts of a session that the tree calls. */
 struct hv_clocks {
 	enum hv_clock_kind guest;
 	unsigned has_host;
-	const struct hv_buffer *buffer; /* "now" is just after its last event */
+	const struct hv_buffer *buffer; /* "now" is just after the last event of this buffer */
 };
 
 struct hv_actions {
@@ -51,7 +51,7 @@ struct hv_call_counts {
 };
 
 struct fake {
-	struct hv_session session; /* has pointers to all other parts */
+	struct hv_session session; /* points to all other parts */
 	struct hv_kernel kernel;
 	struct hv_buffer buffer;
 	struct hv_clocks clocks;
@@ -61,7 +61,7 @@ struct fake {
 	struct hv_call_counts counts;
 	int fail; /* errno of the next change; 0: it succeeds */
 	unsigned modules_changed;
-	uint32_t pids[8]; /* of tasks */
+	uint32_t pids[8]; /* pids of tasks */
 	unsigned nr_pids;
 };
 
@@ -164,7 +164,7 @@ static void add_module(struct hv_modules *modules, const char *name)
 	strncpy(modules->list[modules->nr++].name, name, sizeof(modules->list->name) - 1);
 }
 
-/* A site at the address of another takes its place. */
+/* A new site replaces an existing one at the same address. */
 static bool replace_site(struct hv_sites *sites, uint64_t ip, const char *name, const char *module)
 {
 	for (size_t i = 0; i < sites->nr; i++) {
@@ -281,7 +281,7 @@ static bool records_registers(const struct hv_site_stubs *s, const struct hv_sit
 	return false;
 }
 
-/* A function "busy_schedule_tail" while another one has a graph. */
+/* Fails for a function "busy_schedule_tail" while another function has a graph. */
 struct hv_err *hv_site_stubs_why_inexact(const struct hv_site_stubs *s, struct hv_gva *ret_at)
 {
 	const struct hv_site *busy = NULL;
@@ -316,7 +316,7 @@ struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
 	return err;
 }
 
-/* Of the places in a function, the one 0x10 bytes behind its site is possible. */
+/* The only valid place in a function is 0x10 bytes after its site. */
 struct hv_err *hv_places_find(const struct hv_places *p, struct hv_gva at,
 			      struct hv_probe_place *ret)
 {
@@ -400,7 +400,7 @@ int64_t hv_actions_left(const struct hv_actions *a, uint64_t ip, enum hv_action 
 	return not_set;
 }
 
-/* The tasks of hv_fake_comm() that have a tgid. */
+/* Returns the tasks of hv_fake_comm() that have a tgid. */
 struct hv_err *hv_tasks_read(struct hv_kernel *k, struct hv_tasks *ret)
 {
 	const struct fake *f = (const struct fake *)((char *)k - offsetof(struct fake, kernel));

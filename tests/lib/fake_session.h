@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A session without a guest, for tests of the tree: the parts of a session, and the symbols of
- * kernel.h that the tree uses, over lists that the test fills. It is linked instead of tracer/,
- * except for the names of tasks, which are the real ones. */
+/* A session without a guest, for tests of the tree. It implements the parts of a session, and the
+ * functions of kernel.h that the tree uses, with lists that the test fills. Link it instead of
+ * tracer/, except for the names of tasks, which are the real code. */
 #pragma once
 
 #include "kernel/kernel.h"
@@ -18,26 +18,29 @@
 struct hv_session *hv_fake_new(void);
 void hv_fake_free(struct hv_session *s);
 
-/* Adds a site. Copies NAME and MODULE (may be NULL). A site is also a symbol, up to the next
- * one. */
+/* Adds a site. Copies NAME and MODULE (may be NULL). A site is also a symbol that extends to the
+ * next one. */
 void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const char *module,
 		  unsigned invalid);
 void hv_fake_event(struct hv_session *s, const struct hv_event *e);
-/* A type of the guest's own events, with one field. REG 0: it cannot be switched on. Without any
- * type the catalogue cannot be read. */
+/* Adds a type of the guest's own events with one field. REG 0: the event cannot be enabled. Without
+ * any type the catalogue cannot be read. */
 void hv_fake_event_type(struct hv_session *s, const char *system, const char *name, uint32_t id,
 			uint64_t reg);
-/* The types of a system call: ID of its sys_enter, ID + 1 of its sys_exit. The first call brings
- * raw_syscalls:*, of ID 20 and 21. The strings are copied. An argument that begins with * points to
- * what the event has, 16 bytes of it, and one with # says how many are there; of ** the kernel says
- * that the next argument does. */
+/* Adds the two types of a system call: ID for its sys_enter, ID + 1 for its sys_exit. The first
+ * call also adds raw_syscalls:* with IDs 20 and 21. The strings are copied. The prefix of an
+ * argument defines what the event records:
+ *
+ *   - `*`: 16 bytes of the memory that the argument points to
+ *   - `#`: the argument is the length of that memory
+ *   - `**`: the kernel knows that the next argument is the length */
 void hv_fake_syscall(struct hv_session *s, uint32_t id, int32_t nr, const char *name,
 		     char *const *args, unsigned nr_args);
-/* From now on the probes of raw_syscalls:*, which are there, may sleep. */
+/* From now on the probes of raw_syscalls:* exist and may sleep. */
 void hv_fake_syscalls_sleep(struct hv_session *s);
-/* All types are removed. */
+/* Removes all types. */
 void hv_fake_forget_event_types(struct hv_session *s);
-/* A string of printk_formats, copied; at most four. */
+/* Adds a string of printk_formats (copied); at most four. */
 void hv_fake_print_string(struct hv_session *s, uint64_t at, const char *string);
 /* Sets the number of events that were overwritten. */
 void hv_fake_overrun(struct hv_session *s, uint64_t nr);
@@ -46,56 +49,59 @@ void hv_fake_comm(struct hv_session *s, uint32_t pid, uint32_t tgid, const char 
 /* The task PID creates CHILD. */
 void hv_fake_fork(struct hv_session *s, uint32_t pid, uint32_t child);
 void hv_fake_cpus(struct hv_session *s, unsigned nr);
-/* Makes the host tell the kernel its steal time. */
+/* The host reports steal time to the kernel. */
 void hv_fake_steal_time(struct hv_session *s);
-/* Makes the kernel one with PREEMPT_RT's own lazy preemption. */
+/* The kernel has PREEMPT_RT's own lazy preemption. */
 void hv_fake_lazy(struct hv_session *s);
 /* Gives the kernel the BTF of fake_btf.c. */
 void hv_fake_types(struct hv_session *s);
-/* That BTF; the caller owns it. */
+/* Returns that BTF. The caller owns it. */
 struct hv_btf *hv_fake_btf(void);
-/* Gives the kernel that BTF, and what kernels have whose own probes know typecasts. */
+/* Gives the kernel that BTF, and marks it as one whose own probes support typecasts. */
 void hv_fake_casts(struct hv_session *s);
 struct hv_btf *hv_fake_btf_with_casts(void);
 /* Makes the host's clock available. */
 void hv_fake_host_clock(struct hv_session *s);
 void hv_fake_clock(struct hv_session *s, enum hv_clock_kind clock);
-/* Adds calls of a site on CPU, if the profile counts them now. */
+/* Adds calls of a site on CPU if the profile counts them at this time. */
 void hv_fake_count(struct hv_session *s, unsigned cpu, const struct hv_profile_count *count);
-/* Makes the next change of the guest fail with CODE; ENOTRECOVERABLE: so that it needs recovery. */
+/* Makes the next change of the guest fail with CODE. ENOTRECOVERABLE: with HV_ERR_NEEDS_RECOVERY
+ * set. */
 void hv_fake_fail(struct hv_session *s, int code);
-/* For parts of a session with a FAIL of their own: the error of the next change, if it fails. */
+/* Returns the error of the next change or NULL, for parts of a session that have their own FAIL. */
 struct hv_err *fake_change(int *fail);
 
-/* SECTION, of which the caller gives a reference, is the longest one from now on; NULL: none is. */
+/* Makes SECTION the longest section, or none if NULL. Takes the caller's reference. */
 void hv_fake_section(struct hv_session *s, struct hv_section *section);
-/* The types that the tracers of wakeups need, whose fields are words of 8 bytes:
- * sched_wakeup (310) and sched_wakeup_new (311): pid prio target_cpu comm (two words)
- * sched_switch (312): prev_pid prev_prio prev_state next_pid next_prio next_comm (two words)
- * sched_migrate_task (313): pid dest_cpu */
+/* Adds the types that the wakeup tracers need. Their fields are 8 bytes each:
+ *
+ *    sched_wakeup (310), sched_wakeup_new (311): pid prio target_cpu comm (16 bytes)
+ *    sched_switch (312): prev_pid prev_prio prev_state next_pid next_prio next_comm (16 bytes)
+ *    sched_migrate_task (313): pid dest_cpu */
 void hv_fake_scheduler(struct hv_session *s);
-/* The types that the option event-fork needs, likewise:
- * sched_process_fork (320): parent_pid child_pid
- * sched_process_free (321): pid */
+/* Adds the types that the option event-fork needs, with fields of 8 bytes:
+ *
+ *    sched_process_fork (320): parent_pid child_pid
+ *    sched_process_free (321): pid */
 void hv_fake_event_forks(struct hv_session *s);
-/* Whether calls in sections are to be recorded. */
+/* Returns whether calls in sections are recorded. */
 bool hv_fake_logs(const struct hv_session *s);
 
-/* A command of a function switches recording in the guest. */
+/* Simulates a function command that switches recording in the guest. */
 void hv_fake_switch(struct hv_session *s, unsigned on);
 
-/* A livepatch waits until the frames that a graph left open are put back. */
+/* A livepatch waits until hvtrace restores the frames that a graph left open. */
 void hv_fake_livepatch(struct hv_session *s);
 
-/* Return the settings that the guest was given. */
+/* Return the settings that the guest received. */
 unsigned hv_fake_recording(const struct hv_session *s);
 unsigned hv_fake_paused(const struct hv_session *s);
-/* " SYSTEM:EVENT" of each of the guest's own events that is recorded. */
+/* Returns " SYSTEM:EVENT" of each of the guest's own events that is recorded. */
 const char *hv_fake_events_on(const struct hv_session *s);
 const struct hv_graph_options *hv_fake_graph(const struct hv_session *s);
 const uint32_t *hv_fake_pids(const struct hv_session *s, size_t *ret_nr);
 const uint32_t *hv_fake_not_pids(const struct hv_session *s, size_t *ret_nr);
-/* Returns one byte for each of 16 vCPUs. */
+/* Returns one byte per vCPU, for 16 vCPUs. */
 const uint8_t *hv_fake_muted(const struct hv_session *s);
 enum hv_forks hv_fake_forks(const struct hv_session *s);
 const struct hv_site_actions *hv_fake_actions(const struct hv_session *s, size_t *ret_nr);

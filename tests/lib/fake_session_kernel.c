@@ -6,7 +6,7 @@
 #include "kernel/function_code.h"
 #include "kernel/task_line.h"
 
-/* Of the kernel's registers a call has these. */
+/* A call has only these of the kernel's registers. */
 static bool find_register(const char *name, struct hv_arch_register *ret)
 {
 	static const char *const names[] = {"ip", "sp", "", "di", "si"};
@@ -83,7 +83,7 @@ bool hv_kernel_symbol(const struct hv_kernel *k, const char *name, struct hv_gva
 	return false;
 }
 
-/* Its functions have no code. */
+/* The functions of this kernel have no code. */
 bool hv_function_refers_to(const struct hv_kernel_core *core hv_unused,
 			   const char *function hv_unused, const char *text hv_unused)
 {
@@ -133,7 +133,7 @@ struct hv_err *hv_task_line_of_cpu(const struct hv_kernel *k hv_unused, unsigned
 	return NULL;
 }
 
-/* Tasks of 1000 and above have ended. */
+/* Tasks with a pid of 1000 or more have exited. */
 struct hv_err *hv_task_line_of(struct hv_kernel *k hv_unused, uint32_t pid,
 			       struct hv_task_line *ret)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the kernel of a fake session answers about itself, for the tree and for the parts of the
- * session: its sites are its symbols, and its arch has a few registers. fake_session.c makes it. */
+/* The kernel of a fake session, as the tree and the other parts of the session see it: the sites
+ * are its symbols, and its architecture has a few registers. fake_session.c creates it. */
 #pragma once
 
 #include "kernel/kernel.h"

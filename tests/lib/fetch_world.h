@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What tests of reading for probes share: stubs that run in this process (bench/native.h), with
- * functions of the test in the place of the kernel's that read memory; programs; and what was
- * recorded. Each test that includes this is one program. x86-64. */
+/* Shared code for tests of memory reads by probes: stubs that run in this process (bench/native.h),
+ * test functions in place of the kernel's functions that read memory, programs, and the records
+ * they produce. Each program includes this once. x86-64. */
 #pragma once
 
 #include <check.h>
@@ -15,17 +15,17 @@
 
 #define NR_SLOTS     1024
 #define SMALL_RING   128
-#define RESULTS_OFF  (8 * HV_REGS_WORDS) /* in what is recorded of an entry */
+#define RESULTS_OFF  (8 * HV_REGS_WORDS) /* in the recorded data of an entry */
 #define KERNEL_START 0xffff800000000000
 #define USER_START   0x10000
 #define SPACE_BYTES  8192
 #define FAULT	     (-14)
-#define HARD_IRQ     0x10000 /* of a preempt count */
-#define NR_PROGRAMS  500     /* of any bytes */
+#define HARD_IRQ     0x10000 /* in a preempt count */
+#define NR_PROGRAMS  500     /* with random bytes */
 
 #define READ_KERNEL (HV_FETCH_READS | HV_FETCH_KEEPS)
 
-/* The kernel's functions need no more than what a call leaves of the stack's alignment. */
+/* The kernel's functions need only the stack alignment that a call leaves. */
 #define ALIGNS __attribute__((force_align_arg_pointer))
 
 static struct world *world;
@@ -33,7 +33,7 @@ static uint8_t kernel_memory[SPACE_BYTES], user_memory[SPACE_BYTES];
 static void (*while_reading)(void);
 static unsigned nr_reads;
 
-/* NULL: nothing is there. */
+/* Returns NULL if FROM is not mapped. */
 static inline uint8_t *memory_at(uint64_t from, uint64_t bytes)
 {
 	nr_reads++;
@@ -149,12 +149,12 @@ static inline unsigned kind_of(const struct hv_record *r)
 
 struct entry {
 	uint8_t bytes[(HV_DATA_RECORDS_MAX + 1) * HV_DATA_LEN];
-	size_t len;   /* without what all entries begin with */
-	uint64_t end; /* the position of the next record */
+	size_t len;   /* without the common fields */
+	uint64_t end; /* position of the next record */
 };
 
-/* Reads the entry of the type ID whose first record is at POSITION, behind records of tasks. Of an
- * event with results, the length has HV_EVENT_RESULTS. */
+/* Reads the entry of type ID whose first record is at POSITION, after any task records. If the
+ * event has results, the length includes HV_EVENT_RESULTS. */
 static inline void read_data(unsigned cpu, uint64_t position, uint16_t id, struct entry *ret)
 {
 	size_t len;
@@ -187,7 +187,7 @@ static inline void read_entry(unsigned cpu, uint64_t position, struct entry *ret
 	read_data(cpu, position, HV_EVENT_ID_REGS, ret);
 }
 
-/* Finds the NUMBERth result of those that begin at AT. */
+/* Finds result NUMBER of the results that begin at AT. */
 static inline struct hv_span result_of(const struct entry *e, size_t at, unsigned number,
 				       uint32_t *ret_tag, bool *ret_fault)
 {
@@ -250,7 +250,7 @@ static inline void check_quiet(void)
 		ck_assert_uint_eq(drafts[i].event, 0);
 }
 
-/* The draft behind the first one, which is what a program that leaves its own reaches. */
+/* Returns the second draft. A program that overruns its own draft reaches it. */
 static inline struct hv_draft *next_draft(void)
 {
 	return (struct hv_draft *)(world->host + WORLD_DRAFTS_OFF) + 1;
@@ -270,9 +270,9 @@ static inline void next_draft_is_as_filled(void)
 		ck_assert_uint_eq(bytes[i], 0x5a);
 }
 
-#define FIRST_ARGUMENT 7 /* the word of the entry */
+#define FIRST_ARGUMENT 7 /* word of the entry */
 
-/* KEEPS: of arrays; else of strings. */
+/* Sets the longest program. It reads arrays if KEEPS, else strings. */
 static inline void set_long_program(unsigned keeps)
 {
 	struct hv_fetch_step steps[HV_FETCH_STEPS_MAX];

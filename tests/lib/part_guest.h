@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A guest of a test, which has only those operations that the test needs. */
+/* A guest for tests with only the operations that the test needs. */
 #pragma once
 
 #include "vmm/guest.h"
@@ -53,8 +53,8 @@ static struct hv_err *part_hold_end(void *self hv_unused)
 	return NULL;
 }
 
-/* As hv_guest_new(). What every implementation has and OPS lacks is added to it, and does nothing
- * or is ENOTSUP. */
+/* Like hv_guest_new(). Fills in the operations that every implementation must have and OPS lacks:
+ * they do nothing or fail with ENOTSUP. */
 static inline struct hv_guest *part_guest_new(struct hv_guest_ops *ops, void *self,
 					      const struct hv_guest_info *info)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The main part of every test program that uses Check: one suite with one test case set, to which
- * the program adds its tests. Leaves to others: preparation before the first test and cleanup after
- * the last, which is main()'s. */
+ * the program adds its tests. main() itself prepares before the first test and cleans up after the
+ * last. */
 #pragma once
 
 #include <check.h>
 #include <stdlib.h>
 
-/* Check notes the place of each assertion that holds, for the report of a test that dies behind it:
- * a write, and later a move of 8 KiB. In tests of many assertions that was most of the time. The
- * sanitizers tell such places, too. */
+/* Check records the location of each passed assertion to report where a crashed test was. This
+ * costs a write and later a move of 8 KiB, which was most of the time in tests with many
+ * assertions. The sanitizers report the location of a crash as well. */
 #define _mark_point(file, line) ((void)0)
 
-/* Runs the tests that ADD adds. FORKS: CK_NOFORK runs all tests in this process, CK_FORK each in
- * one of its own. CK_VERBOSITY in the environment says how much is printed. Returns the exit status
- * for main(): EXIT_FAILURE if a test failed. */
+/* Runs the tests that ADD adds. FORKS: CK_NOFORK runs all tests in this process, CK_FORK runs each
+ * in a child process. The environment variable CK_VERBOSITY sets the amount of output. Returns the
+ * exit status for main(): EXIT_FAILURE if a test failed. */
 static inline int run_suite_in(enum fork_status forks, const char *name, void (*add)(TCase *tc))
 {
 	Suite *suite = suite_create(name);
@@ -31,8 +31,8 @@ static inline int run_suite_in(enum fork_status forks, const char *name, void (*
 	return nr_failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* The same, with each test in a process of its own unless CK_FORK=no is in the environment, as it
- * is under meson. */
+/* Like run_suite_in(), with each test in a child process unless the environment has CK_FORK=no, as
+ * under meson. */
 static inline int run_suite(const char *name, void (*add)(TCase *tc))
 {
 	return run_suite_in(CK_FORK_GETENV, name, add);

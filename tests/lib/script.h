@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* \n, \t, \0, \\ and \xNN become what they mean; returns how many bytes S has then. */
+/* Replaces the escapes \n, \t, \0, \\ and \xNN in S. Returns the resulting length in bytes. */
 static inline size_t unescape(char *s)
 {
 	char *to = s;
@@ -30,7 +30,7 @@ static inline size_t unescape(char *s)
 	return (size_t)(to - s);
 }
 
-/* Returns the next word of *LINE, and moves *LINE behind it; "" at the end. */
+/* Returns the next word of *LINE, or "" at the end, and advances *LINE past it. */
 static inline char *next_word(char **line)
 {
 	char *word;
@@ -43,7 +43,7 @@ static inline char *next_word(char **line)
 	return word;
 }
 
-/* Likewise a number; 0 if it is none. */
+/* Returns the next word as a number, or 0 if it is not a number. */
 static inline uint64_t next_number(char **line)
 {
 	return strtoull(next_word(line), NULL, 0);

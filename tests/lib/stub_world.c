@@ -143,7 +143,7 @@ static void cpus_not_pid(const struct world *w)
 	world_control(w)->mode |= HV_MODE_CPUS;
 }
 
-/* On both vCPUs: a task that goes on on the other one is in a section there, too. */
+/* On both vCPUs, because a task that moves to the other one is in a section there, too. */
 static void in_section(const struct world *w)
 {
 	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
@@ -174,7 +174,7 @@ void world_call_action(const struct world *w, uint32_t does)
 	};
 }
 
-/* The site calls an entry that has nothing to change and goes on to the stub. */
+/* The site calls an action entry that changes nothing and then continues to the stub. */
 static void action(const struct world *w)
 {
 	world_call_action(w, HV_SLOT_ON | HV_SLOT_ON_COUNTED | HV_SLOT_OFF_COUNTED);
@@ -215,7 +215,7 @@ const struct world_case world_cases[] = {
 };
 const unsigned world_nr_cases = sizeof(world_cases) / sizeof(*world_cases);
 
-/* What the slot of functions with probes does, and what is traced besides. */
+/* Flags of the slot of probed functions, and the trace that is active in addition. */
 static const struct probed {
 	uint32_t does;
 	enum hv_call_trace trace;
@@ -293,7 +293,7 @@ static size_t stub_off(enum world_stub stub)
 	return hv_call_off(stubs, entries[stub].role, entries[stub].trace, entries[stub].profiled);
 }
 
-/* As the detour of a place does it. */
+/* Writes code like a detour of a probe's place. */
 static void make_place(const struct world *w, uint64_t off)
 {
 	/* pushfq; pushq $0; pushq $slot; a call; leaq 16(%rsp), %rsp; popfq; movq %rcx, %rax; ret
@@ -458,7 +458,7 @@ void world_prepare(const struct world *w, const struct world_case *c)
 		make_place(w, WORLD_TRACED_OFF);
 	else
 		make_site(w, WORLD_TRACED_OFF, c->stub);
-	/* No interrupt is in the middle of the scheduler. */
+	/* Interrupts cannot arrive in the middle of the scheduler. */
 	make_site(w, WORLD_TRACED_OTHER_OFF,
 		  c->stub >= WORLD_NEW_TASK && c->stub <= WORLD_ARRIVES ? WORLD_GRAPH : c->stub);
 	w->host[WORLD_THUNK_OFF] = 0xc3;
@@ -505,7 +505,7 @@ void world_make_stolen(const struct world *w)
 	uint8_t *code = w->host + WORLD_TRACED_OFF + hv_arch_x86_64.site_len_bytes;
 	static const uint8_t movq_to_gs[] = {0x65, 0x48, 0xc7, 0x04, 0x25};
 
-	memmove(code + 13, code, 4); /* its body */
+	memmove(code + 13, code, 4); /* the function's body */
 	memcpy(code, movq_to_gs, sizeof(movq_to_gs));
 	memcpy(code + 5, &at, sizeof(at));
 	memcpy(code + 9, &steal_ns, sizeof(steal_ns));
@@ -519,5 +519,5 @@ void world_make_tail_call(const struct world *w)
 
 	assert(reaches);
 	(void)reaches;
-	w->host[at] = 0xe9; /* jmp, of call's length and reach */
+	w->host[at] = 0xe9; /* a jmp has the length and reach of a call */
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* All memory that a stub touches, in one block: params, the code, functions that are traced,
- * per-CPU data, two tasks, states and rings. The block can be at any address: in a machine of
- * tests/kvm, or where it is in this process. And the cases: every path through the stubs. x86-64.
- * Leaves to others: running a case, the results. */
+/* One block with all memory that a stub accesses: params, the code, traced functions, per-CPU data,
+ * two tasks, states and rings. The block can be at any address: in a machine of tests/kvm, or in
+ * this process. The cases cover every path through the stubs. x86-64.
+ *
+ * The tests run the cases and check the results. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,41 +14,41 @@
 
 #define WORLD_NR_CPUS 2
 
-/* Offsets in the block. The comments say what the guest may do with a page. */
+/* Offsets in the block. The comments give the guest's permissions. */
 #define WORLD_STUBS_OFF	  0x0000				/* params, read-only */
-#define WORLD_VCPUS_OFF	  (WORLD_STUBS_OFF + 0xc00)		/* behind the slots */
-#define WORLD_FILES_OFF	  (WORLD_STUBS_OFF + 0xd00)		/* of events */
+#define WORLD_VCPUS_OFF	  (WORLD_STUBS_OFF + 0xc00)		/* after the slots */
+#define WORLD_FILES_OFF	  (WORLD_STUBS_OFF + 0xd00)		/* event files */
 #define WORLD_CODE_OFF	  (WORLD_STUBS_OFF + HV_STUBS_CODE_OFF) /* executable */
 #define WORLD_TEXT_OFF	  0x7000				/* executable */
 #define WORLD_PIDS_OFF	  0x8000				/* read-only */
-#define WORLD_PROGRAM_OFF (WORLD_PIDS_OFF + 0x800)		/* of WORLD_FETCH_SLOT */
-#define WORLD_FILTERS_OFF (WORLD_PIDS_OFF + 0x400)		/* of events */
-#define WORLD_CPU_OFF	  0x9000				/* read-write from here on */
+#define WORLD_PROGRAM_OFF (WORLD_PIDS_OFF + 0x800) /* the program of WORLD_FETCH_SLOT */
+#define WORLD_FILTERS_OFF (WORLD_PIDS_OFF + 0x400) /* event filters */
+#define WORLD_CPU_OFF	  0x9000		   /* read-write from here on */
 #define WORLD_CONTROL_OFF (WORLD_CPU_OFF + 0x400)
 #define WORLD_STACKS_OFF  0xb000  /* return stacks */
-#define WORLD_COUNTS_OFF  0x15000 /* of a profile */
-#define WORLD_PROBES_OFF  0x15e00 /* of events */
-#define WORLD_DRAFTS_OFF  0x16000 /* of events */
-#define WORLD_VCPU_OFF	  0x1e000 /* a state and its ring, then the next vCPU's */
+#define WORLD_COUNTS_OFF  0x15000 /* profile counts */
+#define WORLD_PROBES_OFF  0x15e00 /* event probes */
+#define WORLD_DRAFTS_OFF  0x16000 /* event drafts */
+#define WORLD_VCPU_OFF	  0x1e000 /* per vCPU: a state, then its ring */
 
-#define WORLD_FETCH_SLOT 1 /* the slot that has a program */
+#define WORLD_FETCH_SLOT 1 /* the slot with a program */
 
 #define WORLD_NR_STACKS	   7
-#define WORLD_HOMES_SHIFT  2 /* log2 of the first places, HV_STACK_PROBES - 1 less than that */
+#define WORLD_HOMES_SHIFT  2 /* log2 of the number of home buckets */
 #define WORLD_NR_COUNTS	   39
-#define WORLD_COUNTS_SHIFT 3 /* likewise, HV_COUNT_PROBES - 1 less */
+#define WORLD_COUNTS_SHIFT 3 /* log2 of the number of home buckets */
 
 #define WORLD_NR_FILES	   6
 #define WORLD_NR_FILTERS   4
 #define WORLD_PROBES_BYTES 0x80
 
-/* Functions of the text. Each one is a site, then a return. */
+/* Functions in the text. Each one is a site followed by a return. */
 #define WORLD_TRACED_OFF       (WORLD_TEXT_OFF + 0x00)
 #define WORLD_TRACED_OTHER_OFF (WORLD_TEXT_OFF + 0x40)
-#define WORLD_THUNK_OFF	       (WORLD_TEXT_OFF + 0x80) /* the return thunk of a kernel that has one */
-#define WORLD_KERNEL_OFF       (WORLD_TEXT_OFF + 0xc0) /* what stubs of events go on to */
-#define WORLD_READERS_OFF      (WORLD_TEXT_OFF + 0x100) /* by which stubs read memory: 16 bytes each */
-#define WORLD_TEXT_END	       (WORLD_TEXT_OFF + 0x140) /* free for others */
+#define WORLD_THUNK_OFF	       (WORLD_TEXT_OFF + 0x80)	/* return thunk, if the kernel has one */
+#define WORLD_KERNEL_OFF       (WORLD_TEXT_OFF + 0xc0)	/* event stubs continue here */
+#define WORLD_READERS_OFF      (WORLD_TEXT_OFF + 0x100) /* memory readers, 16 bytes each */
+#define WORLD_TEXT_END	       (WORLD_TEXT_OFF + 0x140) /* free from here on */
 
 /* The guest's struct trace_event_buffer. */
 struct world_buffer {
@@ -66,7 +67,7 @@ struct world_task {
 	uint32_t tgid;
 	uint16_t migration_disabled;
 	char comm[16];
-	uint64_t stack; /* address of its lowest byte */
+	uint64_t stack; /* lowest address */
 	uint32_t static_prio;
 	uint32_t policy;
 	uint32_t rt_priority;
@@ -80,12 +81,12 @@ struct world_cpu { /* at the gs base */
 	uint64_t unused[7];
 	uint64_t steal_ns;
 	uint32_t preempt_count;
-	uint32_t preempt_high; /* of a count of 64 bits: its upper half */
+	uint32_t preempt_high; /* upper half of a 64-bit count */
 	uint32_t cpu_number;
 	struct hv_gva current;
-	struct hv_gva irq_stack; /* its last word; 0: none */
-	struct world_task cat;	 /* current, and in the pid filter */
-	struct world_task dd;	 /* its pid is beyond the pid filter's bitmap */
+	struct hv_gva irq_stack; /* address of its last word; 0: none */
+	struct world_task cat;	 /* current, and matches the pid filter */
+	struct world_task dd;	 /* its pid is beyond the bitmap of the pid filter */
 };
 
 _Static_assert(sizeof(struct world_cpu) <= WORLD_CONTROL_OFF - WORLD_CPU_OFF, "cpu");
@@ -93,15 +94,15 @@ _Static_assert(sizeof(struct hv_control) <= WORLD_STACKS_OFF - WORLD_CONTROL_OFF
 
 struct world {
 	uint8_t *host;		       /* the block, borrowed, WORLD_LEN(nr_slots) bytes */
-	struct hv_gva gva;	       /* where the code that runs sees the block */
-	uint64_t nr_slots;	       /* of a ring, a power of two */
-	struct hv_stub_values *values; /* borrowed: what the code is linked with */
-	/* The kernel stack that calls are made on: an aligned block, which is what return stacks go
-	 * by. */
+	struct hv_gva gva;	       /* address of the block for the running code */
+	uint64_t nr_slots;	       /* per ring, a power of two */
+	struct hv_stub_values *values; /* borrowed: the code is linked with them */
+	/* The kernel stack of the calls: an aligned block, because return stacks are found by its
+	 * address. */
 	struct hv_gva stack;
 	uint32_t stack_bytes;
-	struct hv_gva task_stack; /* the address in the tasks; STACK_BYTES long, too */
-	struct hv_gva above;	  /* a word of it, above what calls: of a case that is hooked */
+	struct hv_gva task_stack; /* stack address in the tasks; STACK_BYTES long, too */
+	struct hv_gva above;	  /* hooked case: a stack word above the caller */
 };
 
 #define WORLD_VCPU_LEN(nr_slots)                                                                   \
@@ -138,7 +139,7 @@ static inline struct hv_record *world_ring(const struct world *w, unsigned cpu)
 	return (struct hv_record *)(world_state(w, cpu) + 1);
 }
 
-/* How many records were reserved. */
+/* Returns the number of reserved records. */
 static inline uint64_t world_head(const struct world *w, unsigned cpu)
 {
 	return world_state(w, cpu)->head / sizeof(struct hv_record) - w->nr_slots;
@@ -149,7 +150,6 @@ static inline struct hv_gva world_gva(const struct world *w, uint64_t off)
 	return hv_gva(w->gva.v + off);
 }
 
-/* Makes TASK the current one. */
 void world_set_current(const struct world *w, const struct world_task *task);
 
 static inline struct hv_stack *world_stack(const struct world *w, unsigned index)
@@ -157,14 +157,14 @@ static inline struct hv_stack *world_stack(const struct world *w, unsigned index
 	return (struct hv_stack *)(w->host + WORLD_STACKS_OFF) + index;
 }
 
-/* Where the code of a case that is hooked is said to be. The handler's address has to be text of a
- * kernel, which is in the last 2 GiB; in a process the code cannot be there. */
+/* Returns the address that the code of a hooked case is linked for. The handler's address must be
+ * in the last 2 GiB, as kernel text is; a process cannot have code there. */
 static inline struct hv_gva world_text(const struct world *w)
 {
 	return hv_gva(world_gva(w, WORLD_CODE_OFF).v | UINT64_C(0xffffffff80000000));
 }
 
-/* The address of the handler in a case that is hooked. */
+/* Returns the handler's address in a hooked case. */
 static inline struct hv_gva world_handler(const struct world *w)
 {
 	return hv_gva_add(world_text(w), hv_arch_x86_64.stubs.handler_off);
@@ -176,7 +176,7 @@ static inline struct hv_stack *world_home(const struct world *w, uint64_t addres
 	return world_stack(w, hv_stack_home(address, WORLD_HOMES_SHIFT));
 }
 
-/* Bit N: the vCPU's draft N is taken. */
+/* Returns a mask of the vCPU's drafts that are in use. */
 static inline unsigned world_drafts(const struct world *w, unsigned cpu)
 {
 	const struct hv_draft *drafts = (const struct hv_draft *)(w->host + WORLD_DRAFTS_OFF);
@@ -209,54 +209,54 @@ enum world_stub {
 	WORLD_GRAPH_NOTRACE,
 	WORLD_FUNCTION_AND_GRAPH,
 	WORLD_NEW_TASK, /* and the graph's */
-	WORLD_LEAVES,	/* likewise */
-	WORLD_ARRIVES,	/* likewise */
+	WORLD_LEAVES,	/* and the graph's */
+	WORLD_ARRIVES,	/* and the graph's */
 	WORLD_PROFILE,
 	WORLD_PROFILE_FUNCTION,
 	WORLD_PROFILE_GRAPH,
 	WORLD_SECTION_FUNCTION,
 	WORLD_SECTION_GRAPH,
-	/* Functions with probes, of the slot WORLD_FETCH_SLOT: */
-	WORLD_REGS, /* of calls */
+	/* Functions with probes, which use WORLD_FETCH_SLOT: */
+	WORLD_REGS, /* probes of calls */
 	WORLD_REGS_FETCH,
-	WORLD_PROBED, /* of returns */
+	WORLD_PROBED, /* probes of returns */
 	WORLD_PROBED_FETCH,
 	WORLD_PROBED_FUNCTION, /* and the function tracer's */
 	WORLD_PROBED_GRAPH,    /* and the graph's */
-	WORLD_PROBED_ARGS,     /* of returns, with the arguments of the call */
+	WORLD_PROBED_ARGS,     /* of returns, with the call's arguments */
 	WORLD_PROBED_ARGS_FETCH,
 	WORLD_PROBED_ARGS_GRAPH,
-	WORLD_ENTRY_REGS, /* of calls, all registers */
+	WORLD_ENTRY_REGS, /* of calls, with all registers */
 	WORLD_ENTRY_REGS_FETCH,
 	WORLD_ENTRY_REGS_FUNCTION, /* and the function tracer's */
-	/* Places, of the same slot: the function is what a detour has around the instructions. What
-	 * places do besides is in tests/kvm/test_places.c. */
+	/* Places, which use the same slot: the function contains the code of a detour, without the
+	 * moved instructions. tests/kvm/test_places.c tests the rest of a detour. */
 	WORLD_PLACE,
 	WORLD_PLACE_FETCH,
-	WORLD_EVENT, /* the function is what a probe of an event does */
+	WORLD_EVENT, /* the function acts as the probe of an event */
 };
 
 /* One path through a stub, or through the two stubs of a graph. */
 struct world_case {
 	const char *name;
-	unsigned nr_task_records; /* that one call writes */
+	unsigned nr_task_records; /* per call */
 	unsigned nr_function_records;
 	void (*prepare)(const struct world *w);
-	/* A graph's: */
+	/* For the function graph: */
 	enum world_stub stub;
 	unsigned nr_entries;
 	unsigned nr_exits;
 	unsigned nr_mores;
-	unsigned nr_stacks;  /* stacks, with their records of words */
-	unsigned nr_hits;    /* calls that the profile counts */
-	unsigned calm : 1;   /* an interrupt cannot break anything in it */
-	unsigned hooked : 1; /* the word above is our handler's address */
-	/* Of functions with probes: events of calls and of returns, records of data in each, and
+	unsigned nr_stacks;  /* stacks, including their records of words */
+	unsigned nr_hits;    /* calls counted by the profile */
+	unsigned calm : 1;   /* an interrupt cannot disturb it */
+	unsigned hooked : 1; /* world.above contains the handler's address */
+	/* For functions with probes: events of calls and of returns, data records in each, and
 	 * calls that got no frame. */
 	unsigned nr_calls;
 	unsigned nr_returns;
 	unsigned nr_data;
-	unsigned nr_more_data; /* of an event, for what is read of memory */
+	unsigned nr_more_data; /* in an event, for memory that it reads */
 	unsigned nr_missed;
 };
 
@@ -269,7 +269,7 @@ extern const unsigned world_nr_stack_cases;
 /* Every path through the stubs of a graph. */
 extern const struct world_case world_graph_cases[];
 extern const unsigned world_nr_graph_cases;
-/* What is recorded for probes. */
+/* Records for probes. */
 extern const struct world_case world_place_cases[];
 extern const unsigned world_nr_place_cases;
 extern const struct world_case world_probe_cases[];
@@ -278,7 +278,7 @@ extern const unsigned world_nr_probe_cases;
 extern const struct world_case world_event_cases[];
 extern const unsigned world_nr_event_cases;
 
-/* Puts a function at OFF that commits an event with NR_DATA records of data, of the first file. */
+/* Writes a function at OFF that commits an event of the first file with NR_DATA data records. */
 void world_make_event(const struct world *w, uint64_t off, unsigned nr_data);
 
 /* Returns how many bytes a call writes to the ring. */
@@ -289,14 +289,15 @@ static inline unsigned world_case_bytes(const struct world_case *c)
 	       sizeof(struct hv_record);
 }
 
-/* The kernel has a preempt count of 64 bits, counts soft interrupts in tasks, or both. */
+/* The kernel has a 64-bit preempt count, counts soft interrupts per task, or both.
+ * world_never_preempt(): tasks do not migrate inside a stub. */
 void world_count_widely(const struct world *w);
-/* No task goes to another vCPU in a stub. */
 void world_never_preempt(const struct world *w);
 void world_count_in_tasks(const struct world *w);
 void world_count_in_tasks_widely(const struct world *w);
 
-/* Makes the traced function do what the host does when it has not run the vCPU for so long. */
+/* Makes the traced function advance steal time by WORLD_STOLEN_NS, as the host does after it has
+ * not run the vCPU. */
 #define WORLD_STOLEN_NS 4000000
 void world_make_stolen(const struct world *w);
 static inline struct hv_slot *world_slot(const struct world *w, unsigned index)
@@ -307,21 +308,21 @@ static inline struct hv_slot *world_slot(const struct world *w, unsigned index)
 /* Makes the traced function jump to the other one instead of returning. */
 void world_make_tail_call(const struct world *w);
 
-/* Fills the block: the stubs, the task cat current on CPU 0, its pid the last one, tracing on, no
- * filter. Then makes the changes of the case. */
+/* Fills the block: the stubs, and the task cat as current on CPU 0 with its pid as the last
+ * recorded one, tracing on, no filter. Then applies the changes of the case. */
 void world_set_up(const struct world *w, const struct world_case *c);
-/* The same, but leaves the rings as they are. */
+/* Like world_set_up(), but keeps the rings. */
 void world_prepare(const struct world *w, const struct world_case *c);
-/* Makes the site call an entry of the actions, which does DOES and goes on to the function's stub:
- * the last one, but with HV_SLOT_FETCH the one that has a program. */
+/* Makes the site call an action entry with the flags DOES that continues to the function's stub. It
+ * is the last entry, or with HV_SLOT_FETCH the one with a program. */
 void world_call_action(const struct world *w, uint32_t does);
 
-/* Makes the slot of functions with probes do what STUB, one of these, needs. */
+/* Sets the slot of functions with probes as STUB, one of those stubs, needs it. */
 void world_probe(const struct world *w, enum world_stub stub);
 
-/* What follows from the params for the plain ways of a graph and a profile: to be called when they
- * change. */
+/* Derives the mode of the graph and of the profile (plain or general way) from the params. Call it
+ * after each change of the params. */
 void world_choose_ways(const struct world *w);
 
-/* Returns whether a call by PID on CPU must be recorded, from the params and the mode alone. */
+/* Returns whether a call by PID on CPU must be recorded according to the params and the mode. */
 bool world_records(const struct world *w, uint32_t pid, uint32_t cpu);

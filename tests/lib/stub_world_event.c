@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The cases of events: what the probe of a tracepoint calls, with a file of ours and an entry of
- * NR_DATA records of data. What they do is tested by tests/unit/arch/test_stub_event.c. */
+/* The cases for event stubs: a tracepoint's probe calls them with one of hvtrace's event files and
+ * an entry of NR_DATA data records. tests/unit/arch/test_stub_event.c tests their results. */
 #include <assert.h>
 #include <string.h>
 
@@ -65,7 +65,8 @@ static void off(const struct world *w)
 	world_control(w)->mode = HV_MODE_OFF;
 }
 
-/* The first file has a filter of NR steps, of which all are taken: the task's pid is NOT_PID. */
+/* Gives the first file a filter of NR steps that are all executed. It passes if the task's pid is
+ * not NOT_PID. */
 static void filter(const struct world *w, unsigned nr, uint32_t not_pid)
 {
 	struct hv_event_file *file = (struct hv_event_file *)(w->host + WORLD_FILES_OFF);
@@ -102,8 +103,8 @@ static void fails_four(const struct world *w)
 	filter(w, 4, world_cpu(w)->cat.pid);
 }
 
-/* The first file has a program that reads a number in memory, if the number that all entries begin
- * with is ID. */
+/* Gives the first file a program that reads a number from memory if the common type field of the
+ * entry is ID. */
 static void reads(const struct world *w, uint64_t id)
 {
 	struct hv_event_file *file = (struct hv_event_file *)(w->host + WORLD_FILES_OFF);

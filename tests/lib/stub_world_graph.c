@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The cases of a graph's stubs. */
+/* The cases for the graph stubs. */
 #include <assert.h>
 #include <string.h>
 
 #include "tests/lib/stub_world.h"
 
-#define FRAMES_BELOW 2 /* of the stack that the call is made on */
+#define FRAMES_BELOW 2 /* open on the stack of the call */
 
 static struct hv_stack *open_stack(const struct world *w, unsigned nr_frames)
 {
@@ -62,7 +62,7 @@ static void unknown(const struct world *w)
 	(void)w;
 }
 
-/* The home and all places but the last are another stack's. */
+/* Other stacks occupy the home bucket and all further buckets except the last. */
 static void last_place(const struct world *w)
 {
 	struct hv_stack *stack = world_home(w, w->stack.v);
@@ -134,7 +134,7 @@ static void too_deep(const struct world *w)
 	world_params(w)->max_depth = FRAMES_BELOW;
 }
 
-/* On both vCPUs: a task that goes on on the other one is in a section there, too. */
+/* On both vCPUs, because a task that moves to the other one is in a section there, too. */
 static void in_section(const struct world *w)
 {
 	plain(w);
@@ -222,7 +222,7 @@ static void tail_call(const struct world *w)
 	world_make_tail_call(w);
 }
 
-/* Frames that a task which died in them left on its stack, far below the call. */
+/* Frames that a task left on its stack, far below the call, when it died. */
 static void new_task(const struct world *w)
 {
 	struct hv_stack *stack = open_stack(w, 5);
@@ -263,7 +263,7 @@ static void know_function(const struct world *w, uint64_t site_off)
 	}
 }
 
-/* Of functions that were called before. */
+/* Counts of functions that were called before. */
 static void profile(const struct world *w)
 {
 	profile_first(w);

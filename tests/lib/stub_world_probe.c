@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The cases of what stubs record for probes: calls with their registers, returns, and what programs
- * read of memory. */
+/* The cases for probe records: calls with their registers, returns, and memory that programs
+ * read. */
 #include <string.h>
 
 #include "tests/lib/stub_world.h"
 
-#define FRAMES_BELOW 2 /* of the stack that the call is made on */
+#define FRAMES_BELOW 2 /* open on the stack of the call */
 
-/* One page of it is user space and one the kernel's, and what is between the halves cannot be
- * read. */
+/* One page of user space and one of the kernel. Addresses between the two halves cannot be read. */
 #define USER_ADDRESS   0x10000
 #define KERNEL_ADDRESS 0xffff800000000000
 #define NO_ADDRESS     0x8000000000000000
@@ -96,7 +95,7 @@ static void room_for_one(const struct world *w)
 	open_stack(w, HV_FRAMES_MAX - HV_FRAME_ARGS_NR - 1);
 }
 
-/* Of what the return is made: an argument, which is an address. */
+/* The return event uses an argument, which is an address. */
 static void argument(const struct world *w)
 {
 	struct hv_fetch_step steps[] = {
@@ -130,7 +129,7 @@ static void exception_stack(const struct world *w)
 	w->values->hole[HV_HOLE_skip_len] = w->stack_bytes;
 }
 
-/* Sets the program of the slot: what is read at ADDRESS. */
+/* Gives the slot a program that reads memory at ADDRESS. */
 static void reads(const struct world *w, uint64_t address, unsigned does)
 {
 	struct hv_fetch_step steps[] = {
@@ -165,7 +164,7 @@ static void no_draft(const struct world *w)
 	world_take_drafts(w);
 }
 
-/* A call's registers are 6 records of data and one of the event. */
+/* A call's registers take 6 data records and one event record. */
 #define REGS_DATA	  6
 #define ARGS_DATA	  9
 #define PLACE_DATA	  8 /* also of a call with all registers */

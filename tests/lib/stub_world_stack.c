@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The cases of the stub that records stacks. The stack of a call ends, for the task, where
- * task_stack says: few words above the call. */
+/* The cases for the stub that records stacks. The task's stack ends at task_stack, a few words
+ * above the call. */
 #include <string.h>
 
 #include "tests/lib/stub_world.h"
@@ -20,7 +20,7 @@ static void off(const struct world *w)
 	world_control(w)->mode = HV_MODE_OFF;
 }
 
-/* What is the task's in other cases is the CPU's interrupt stack. */
+/* Makes the stack that other cases use as the task's the CPU's interrupt stack. */
 static void interrupt_stack(const struct world *w)
 {
 	struct world_cpu *cpu = world_cpu(w);
@@ -29,14 +29,15 @@ static void interrupt_stack(const struct world *w)
 	cpu->cat.stack = cpu->dd.stack = w->stack.v + 16 * (uint64_t)w->stack_bytes;
 }
 
-/* A site whose function has stacktrace, and snapshot of which none is left, and is recorded itself.
- */
+/* The site's function has the actions stacktrace and snapshot, whose count is used up, and is
+ * itself recorded. */
 static void commands(const struct world *w)
 {
 	world_call_action(w, HV_SLOT_STACK | HV_SLOT_TELL_COUNTED);
 }
 
-/* In a function that a graph traces, called by a jump from another one; and one that is done. */
+/* In a function that a graph traces and that another function jumped to; and in one that has
+ * returned. */
 static void below_a_graph(const struct world *w)
 {
 	struct hv_stack *stack = world_home(w, w->stack.v);
@@ -49,7 +50,7 @@ static void below_a_graph(const struct world *w)
 	stack->frames[2].slot_gva -= 8;
 }
 
-/* A site of the stack tracer. */
+/* The site belongs to the stack tracer. */
 static void not_deeper(const struct world *w)
 {
 	world_call_action(w, HV_SLOT_DEEPEST);

@@ -73,8 +73,8 @@ void tear_down(void)
 	native_free(world);
 }
 
-/* Calls the traced function and checks that all registers are kept but those that are in CHANGED, a
- * bit for each by its number. */
+/* Calls the traced function and checks that it keeps all registers except those in CHANGED, a mask
+ * by register number. */
 static void run_changing(unsigned changed)
 {
 	struct registers in, out;
@@ -84,7 +84,7 @@ static void run_changing(unsigned changed)
 	in.r[RDI] = (uintptr_t)argument;
 	memset(&out, 0, sizeof(out));
 	call(world->host + WORLD_TRACED_OFF, &in, &out);
-	ck_assert_uint_eq(out.r[RAX], in.r[RCX]); /* what the traced function returns */
+	ck_assert_uint_eq(out.r[RAX], in.r[RCX]); /* the traced function's return value */
 	for (unsigned i = 1; i < 16; i++)
 		if (i != RSP && !(changed >> i & 1))
 			ck_assert_uint_eq(out.r[i], in.r[i]);
@@ -96,7 +96,8 @@ void run(void)
 	run_changing(1u << R10 | 1u << R11);
 }
 
-/* The handler of a graph changes also what any function may change, but for %rdx. */
+/* The graph's return handler also changes the registers that any function may change, except
+ * %rdx. */
 void run_graph(void)
 {
 	run_changing(1u << R10 | 1u << R11 | 1u << RCX | 1u << RSI | 1u << RDI | 1u << R8 |

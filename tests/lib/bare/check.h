@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* As much of Check as a unit test needs that a guest of another architecture runs, where that
- * library is not: each test runs where it is added, and the first assertion that fails ends the
+/* The part of the Check API that a unit test needs to run in a guest of another architecture, where
+ * libcheck is missing. Each test runs where it is added. The first failed assertion ends the
  * program. */
 #pragma once
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/lib/emulated/disturbances.h"
 
-#define INTERRUPT_FRAME 0x150 /* as much as the kernel pushes */
+#define INTERRUPT_FRAME 0x150 /* size of the kernel's exception frame */
 #define HARDIRQ		0x10000
 
-/* Enters the other function from its caller, who has the frame pointer FP if this world's calls
+/* Enters the other function from its caller. FP is the caller's frame pointer if this world's calls
  * have one. */
 static void enter_other(struct emu_world *w, uint64_t sp, uint64_t fp)
 {
@@ -21,7 +21,7 @@ static bool call_other(struct emu_world *w, uint64_t sp, uint64_t fp)
 	return emu_run(w, EMU_CALLER_OTHER_OFF);
 }
 
-/* The handler's stack pointer is SP. */
+/* SP is the handler's stack pointer. */
 static bool interrupt(struct emu_world *w, const struct emu_regs *regs, uint64_t sp)
 {
 	struct emu_task *task = &emu_tasks(w)->cat;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What may come between two instructions of a call of the task cat, in the world of a stub on an
- * emulated CPU: interrupts and other tasks, each of which calls the other traced function, and a
- * move to the other vCPU. Afterwards cat's registers are as before. False: the CPU cannot. Leaves
- * to others: running the call up to there (world.h), what must be recorded. */
+/* Disturbances between two instructions of a call by the task cat on an emulated CPU: interrupts
+ * and other tasks, which call the other traced function, and a migration to the other vCPU.
+ *
+ * cat's registers are restored afterwards. Each function returns false if the CPU cannot execute
+ * the code. The caller runs the call up to the instruction (world.h) and checks the records. */
 #pragma once
 
 #include "tests/lib/emulated/world.h"
 
 typedef bool emu_disturbance(struct emu_world *w);
 
-/* An interrupt whose handler stays on the stack. */
+/* An interrupt whose handler uses the task's stack. */
 emu_disturbance emu_interrupt;
-/* Likewise, and it is itself interrupted in the other function: two calls at once. */
+/* Like emu_interrupt(), and a second interrupt arrives in the other function: two nested calls. */
 emu_disturbance emu_interrupt_twice;
-/* An interrupt whose handler has a stack of its own, and uses all of it. */
+/* An interrupt whose handler has a separate stack and uses all of it. */
 emu_disturbance emu_interrupt_elsewhere;
 /* The task dd runs on this vCPU. */
 emu_disturbance emu_switch_tasks;
-/* Likewise, and cat goes on on the other vCPU. */
+/* The task dd runs on this vCPU, and cat continues on the other vCPU. */
 emu_disturbance emu_migrate;

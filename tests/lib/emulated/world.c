@@ -80,7 +80,7 @@ void emu_set(struct emu_world *w, const struct emu_regs *regs)
 	emu_cpu_set_flags(w, regs->flags);
 }
 
-/* Is called before each instruction. */
+/* libunicorn calls this before each instruction. */
 static void count(uc_engine *cpu, uint64_t pc, uint32_t len_bytes, void *ctx)
 {
 	struct emu_world *w = ctx;
@@ -99,7 +99,7 @@ static void count(uc_engine *cpu, uint64_t pc, uint32_t len_bytes, void *ctx)
 		uc_emu_stop(cpu);
 }
 
-/* What the guest may do with each part is as in a region. */
+/* Each part gets the permissions that it has in a region. */
 struct emu_world *emu_new(void)
 {
 	struct emu_world *w = calloc(1, sizeof(*w));
@@ -211,7 +211,7 @@ static void link_stubs(const struct emu_world *w)
 	assert(!bad);
 }
 
-/* The CPU translates the code anew. */
+/* Makes the CPU translate the code again. */
 static void forget_code(struct emu_world *w)
 {
 	uc_ctl_remove_cache(w->cpu, EMU_GVA, emu_gva(EMU_VCPUS_OFF));
@@ -242,7 +242,7 @@ void emu_set_up(struct emu_world *w, const struct emu_case *c)
 	w->fp = 0;
 	w->irqs = EMU_IRQS_OFF;
 	emu_cpu_make_function(w, EMU_TRACED_OFF, stub_off(c));
-	/* No interrupt is in the middle of the scheduler. */
+	/* Interrupts cannot arrive in the middle of the scheduler. */
 	other.role = HV_ROLE_NONE;
 	emu_cpu_make_function(w, EMU_TRACED_OTHER_OFF, stub_off(&other));
 	tasks->cat = cat;
@@ -294,8 +294,8 @@ void emu_enter(struct emu_world *w, uint64_t function_off, uint64_t caller_off, 
 	emu_set(w, &regs);
 }
 
-/* Executes up to the address UNTIL, and no more than NR instructions. (The end that unicorn takes
- * is part of the code that it has translated, and so that of an earlier call.) */
+/* Executes at most NR instructions, and stops at the address UNTIL. (unicorn's own end address is
+ * part of the translated code, so cached code would stop at the end address of an earlier call.) */
 static bool execute(struct emu_world *w, uint64_t until, uint64_t nr)
 {
 	uc_err err;
@@ -333,7 +333,7 @@ void emu_save(struct emu_world *w, struct emu_moment *ret)
 	memcpy(ret->memory, w->host, sizeof(ret->memory));
 }
 
-/* The code is the same, so that the CPU need not translate it again. */
+/* The code has not changed, so the CPU's translations stay valid. */
 void emu_come_back(struct emu_world *w, const struct emu_moment *moment)
 {
 	emu_set(w, &moment->regs);
@@ -354,7 +354,7 @@ static void other_task(struct emu_world *w)
 	emu_state(w, 0)->last_pid = 0;
 }
 
-/* The site calls an entry that has nothing to change and goes on to the stub. */
+/* The site calls an action entry that changes nothing and then continues to the stub. */
 static void action(struct emu_world *w)
 {
 	emu_call_action(w, HV_NR_SLOTS - 1, HV_SLOT_ON | HV_SLOT_ON_COUNTED | HV_SLOT_OFF_COUNTED,

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The world of a stub of another architecture: all memory that it touches, in one block, and an
- * emulated CPU (libunicorn) that can stop at any instruction. Works on every host. The cases are
- * every path through the stubs. What uses it is built once for each architecture, whose folder
- * (tests/lib/emulated/<arch>) has layout.h. x86-64 has tests/lib/stub_world.h. Leaves to others:
- * running a case, the results. */
+/* The world of a stub of another architecture: one block with all memory that the stub accesses,
+ * and an emulated CPU (libunicorn) that can stop at any instruction. Works on every host. The cases
+ * cover every path through the stubs.
+ *
+ * Users of this header are built once for each architecture, with layout.h from
+ * tests/lib/emulated/<arch>. tests/lib/stub_world.h is the counterpart for x86-64.
+ *
+ * The tests run the cases and check the results. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +20,8 @@
 #define EMU_NR_SLOTS 64
 #define EMU_NR_PIDS  1024
 
-/* Offsets in the block. Each part begins on a page. The guest may not write what is before PIDS. */
+/* Offsets in the block. Each part begins on a page boundary. The parts before PIDS are read-only
+ * for the guest. */
 #define EMU_PARAMS_OFF	0x0000
 #define EMU_CODE_OFF	(EMU_PARAMS_OFF + HV_STUBS_CODE_OFF)
 #define EMU_TEXT_OFF	0x8000
@@ -26,28 +30,29 @@
 #define EMU_CONTROL_OFF 0xb000
 #define EMU_TASKS_OFF	0xc000
 #define EMU_STACKS_OFF	0x10000 /* return stacks */
-#define EMU_COUNTS_OFF	0x1a000 /* of a profile */
+#define EMU_COUNTS_OFF	0x1a000 /* profile counts */
 #define EMU_STATES_OFF	0x1b000
 #define EMU_LEN		0x20000
 
 #define EMU_NR_STACKS	 7
-#define EMU_HOMES_SHIFT	 2 /* log2 of the first places, HV_STACK_PROBES - 1 less */
+#define EMU_HOMES_SHIFT	 2 /* log2 of the number of home buckets */
 #define EMU_NR_COUNTS	 39
-#define EMU_COUNTS_SHIFT 3 /* likewise, HV_COUNT_PROBES - 1 less */
+#define EMU_COUNTS_SHIFT 3 /* log2 of the number of home buckets */
 
-/* Functions of the text. Each has a site, and returns its second argument. */
+/* Functions in the text. Each has a site and returns its second argument. */
 #define EMU_TRACED_OFF	     (EMU_TEXT_OFF + 0x00)
 #define EMU_TRACED_OTHER_OFF (EMU_TEXT_OFF + EMU_TRACED_OTHER)
-/* Where the functions return to. Nothing is executed there. */
+/* Return addresses of the functions. The CPU executes nothing there. */
 #define EMU_CALLER_OFF	     (EMU_TEXT_OFF + 0x80)
 #define EMU_CALLER_OTHER_OFF (EMU_TEXT_OFF + 0x84)
 
-/* Kernel stacks are blocks of this length. They are in memory of their own, behind the block. */
+/* Kernel stacks are blocks of this size in separate memory that follows the block. */
 #define EMU_STACK_BYTES 0x4000
-#define EMU_NR_KSTACKS	3 /* of cat, of dd, of interrupts */
+#define EMU_NR_KSTACKS	3 /* for cat, dd and interrupts */
 
 #define EMU_NR_REGS 32
-/* Registers of the CPU. flags are the processor's state, 0 where it is no register. */
+/* Registers of the CPU. `flags` is the processor state, or 0 on architectures without that
+ * register. */
 struct emu_regs {
 	uint64_t x[EMU_NR_REGS];
 	uint64_t pc, flags;
@@ -58,34 +63,33 @@ enum emu_irqs { EMU_IRQS_OFF, EMU_IRQS_ON };
 struct emu_world {
 	uint8_t *host; /* the block and the stacks, owned */
 	void *cpu;     /* uc_engine, owned */
-	/* Counted while the CPU executes: */
-	uint64_t until;	      /* the address where it stops */
-	uint64_t nr_left;     /* instructions before it stops all the same */
-	uint64_t nr_done;     /* instructions, ever */
-	uint64_t nr_in_stubs; /* likewise */
-	bool lacks;	      /* it has stopped at an instruction that it cannot execute */
-	uint64_t time;	      /* what its clock says next; 0: its clock is not ours */
-	uint64_t fp;	      /* of who calls the function; 0: any */
-	enum emu_irqs irqs;   /* whether they are on where the function is called */
+	/* Counters for the current execution: */
+	uint64_t until;	      /* stop at this address */
+	uint64_t nr_left;     /* instructions left before a forced stop */
+	uint64_t nr_done;     /* instructions executed in total */
+	uint64_t nr_in_stubs; /* instructions executed in stubs in total */
+	bool lacks;	      /* stopped at an instruction that the CPU cannot execute */
+	uint64_t time;	      /* next value of the clock; 0: libunicorn's clock */
+	uint64_t fp;	      /* the caller's frame pointer; 0: any */
+	enum emu_irqs irqs;   /* at the call */
 	struct hv_stub_values values;
 };
 
 struct emu_case {
 	const char *name;
-	unsigned nr_task_records; /* that one call writes */
+	unsigned nr_task_records; /* per call */
 	unsigned nr_function_records;
 	void (*prepare)(struct emu_world *w);
-	/* The entry that the sites call (hv_call_off): */
+	/* The entry that the sites call (hv_call_off()): */
 	enum hv_call_role role;
-	enum hv_call_trace
-		trace; /* HV_TRACE_NOTHING and not profiled: that of the function tracer */
+	enum hv_call_trace trace; /* HV_TRACE_NOTHING and not profiled: the function tracer's */
 	bool profiled;
-	/* A graph's: */
+	/* For the function graph: */
 	unsigned nr_entries;
 	unsigned nr_exits;
 	unsigned nr_mores;
-	unsigned nr_hits; /* calls that the profile counts */
-	/* The sites call the entry that records stacks, or a command does it: */
+	unsigned nr_hits; /* calls counted by the profile */
+	/* The sites call the entry that records stacks, or an action records them: */
 	bool has_stack;
 	unsigned nr_stacks;
 };
@@ -146,52 +150,54 @@ static inline struct hv_count *emu_counts(const struct emu_world *w, unsigned cp
 	return (struct hv_count *)(w->host + EMU_COUNTS_OFF) + cpu * EMU_NR_COUNTS;
 }
 
-/* The address that follows the site of the function at OFF, as records and counts have it. */
+/* Returns the offset, as stored in records and counts, of the address after the site of the
+ * function at OFF. */
 static inline uint32_t emu_site_end(uint64_t off)
 {
 	return (uint32_t)(emu_gva(off) + 8 - EMU_TEXT_BASE);
 }
 
-/* Returns where the kernel stack NR ends. */
+/* Returns the end of kernel stack NR. */
 static inline uint64_t emu_stack_end(unsigned nr)
 {
 	return emu_gva(EMU_LEN + (nr + 1) * EMU_STACK_BYTES);
 }
 
-/* The first frame pointer of a chain on the kernel stack NR, above the stack pointer of a call. */
+/* Returns the first frame pointer of a chain on kernel stack NR. It is above the stack pointer of a
+ * call. */
 static inline uint64_t emu_chain_start(unsigned nr)
 {
 	return emu_stack_end(nr) - EMU_CHAIN_BYTES;
 }
 
-/* The word at the address GVA, which is in the block or in a stack. */
+/* Returns the word at GVA, an address in the block or in a stack. */
 static inline uint64_t *emu_word(const struct emu_world *w, uint64_t gva)
 {
 	return (uint64_t *)(w->host + (gva - EMU_GVA));
 }
 
-/* The record of the function whose frame pointer is FP. */
+/* Returns the frame record of the function whose frame pointer is FP. */
 static inline struct emu_record *emu_record(const struct emu_world *w, uint64_t fp)
 {
 	return (struct emu_record *)emu_word(w, fp + EMU_RECORD_OFF);
 }
 
-/* The caller of the function whose record is the Nth. */
+/* Returns the caller address in frame record N. */
 static inline uint64_t emu_caller(unsigned n)
 {
 	return emu_gva(EMU_TEXT_OFF + 0x100 + 8 * n);
 }
 
-/* Puts the records of NR functions at the frame pointer FP and above, EMU_FRAME apart, on the
- * kernel stack STACK, and then what ends a stack there. The callers are from the FIRST on. Returns
- * the frame pointer of what ends it. */
+/* Writes NR frame records, EMU_FRAME bytes apart, from frame pointer FP upwards on kernel stack
+ * STACK, and then the end of a chain. The first record contains caller FIRST. Returns the frame
+ * pointer of the end. */
 #define EMU_FRAME 0x20
 uint64_t emu_chain(const struct emu_world *w, unsigned stack, uint64_t fp, unsigned first,
 		   unsigned nr);
-/* Makes the call one on an interrupt stack, whose records lead to the task's. */
+/* Moves the call to an interrupt stack whose frame records lead to the task's stack. */
 void emu_enter_interrupt(struct emu_world *w);
 
-/* The stack pointer with which a function is called on the kernel stack NR. */
+/* Returns the stack pointer for a call on kernel stack NR. */
 static inline uint64_t emu_sp(unsigned nr)
 {
 	return emu_stack_end(nr) - 0x100;
@@ -200,17 +206,17 @@ static inline uint64_t emu_sp(unsigned nr)
 struct emu_world *emu_new(void);
 void emu_free(struct emu_world *w);
 
-/* Fills the block: the stubs, the task cat current on CPU 0, its pid the last one, tracing on, no
- * filter; and makes the changes of the case. */
+/* Fills the block: the stubs, and the task cat as current on CPU 0 with its pid as the last
+ * recorded one, tracing on, no filter. Then applies the changes of the case. */
 void emu_set_up(struct emu_world *w, const struct emu_case *c);
 
-/* The return stack that the kernel stack NR gets in an empty world, and its key. */
+/* Return the key of kernel stack NR, and the return stack that it gets in an empty world. */
 uint64_t emu_key(unsigned nr);
 struct hv_stack *emu_home(const struct emu_world *w, unsigned nr);
-/* Likewise, with NR_FRAMES open calls. */
+/* Opens NR_FRAMES calls in the return stack of emu_home(). */
 struct hv_stack *emu_open(const struct emu_world *w, unsigned nr, unsigned nr_frames);
-/* Makes the traced function call entry NR of the actions, whose slot DOES and goes on to the
- * function tracer's stub if RECORDS. */
+/* Makes the traced function call action entry NR with the flags DOES. If RECORDS, the entry then
+ * continues to the function tracer's stub. */
 void emu_call_action(struct emu_world *w, unsigned nr, uint32_t does, bool records);
 /* Makes the traced function jump to the other one instead of returning. */
 void emu_make_tail_call(const struct emu_world *w);
@@ -221,17 +227,17 @@ void emu_set_current(struct emu_world *w, const struct emu_task *task);
 void emu_get(struct emu_world *w, struct emu_regs *ret);
 void emu_set(struct emu_world *w, const struct emu_regs *regs);
 
-/* Sets registers as the caller at CALLER_OFF has them when it calls the function at FUNCTION_OFF
- * with the stack pointer SP. Every other register has a value of its own. */
+/* Sets the registers for a call of the function at FUNCTION_OFF from CALLER_OFF with stack pointer
+ * SP. Every other register gets a distinct value. */
 void emu_enter(struct emu_world *w, uint64_t function_off, uint64_t caller_off, uint64_t sp);
-/* Executes NR instructions in one piece: exclusive loads and stores do not lose each other. False:
- * the CPU cannot. */
+/* Executes NR instructions without a stop between them, so that pairs of exclusive loads and stores
+ * succeed. Returns false if the CPU cannot execute one. */
 bool emu_step(struct emu_world *w, uint64_t nr);
-/* Executes until the address OFF of the block is reached. False: the CPU cannot, or it takes too
- * long. */
+/* Executes until offset OFF of the block is reached. Returns false if the CPU cannot execute an
+ * instruction, or after too many instructions. */
 bool emu_run(struct emu_world *w, uint64_t off);
 
-/* A moment, to which a test can return. */
+/* A snapshot that a test can return to. */
 struct emu_moment {
 	struct emu_regs regs;
 	uint64_t current;

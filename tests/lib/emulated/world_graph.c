@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The cases of a graph's and a profile's stubs of every architecture, named as those of x86-64
- * (stub_world_graph.c). */
+/* The cases for the graph and profile stubs of every architecture. They have the names of the
+ * x86-64 cases (stub_world_graph.c). */
 #include <string.h>
 
 #include "tests/lib/emulated/world.h"
 
-#define FRAMES_BELOW 2 /* of the stack that the call is made on */
+#define FRAMES_BELOW 2 /* open on the stack of the call */
 
 static struct hv_stack *home(const struct emu_world *w)
 {
@@ -40,7 +40,7 @@ static void unknown(struct emu_world *w)
 	(void)w;
 }
 
-/* The home and all places but the last are another stack's. */
+/* Other stacks occupy the home bucket and all further buckets except the last. */
 static void last_place(struct emu_world *w)
 {
 	for (unsigned i = 0; i + 1 < HV_STACK_PROBES; i++)
@@ -158,7 +158,7 @@ static void tail_call(struct emu_world *w)
 	emu_make_tail_call(w);
 }
 
-/* Frames that a task which died in them left on its stack, far below the call. */
+/* Frames that a task left on its stack, far below the call, when it died. */
 static void new_task(struct emu_world *w)
 {
 	emu_open(w, 0, 5);
@@ -191,7 +191,7 @@ static void know_function(struct emu_world *w, uint64_t off)
 	}
 }
 
-/* Of functions that were called before. */
+/* Counts of functions that were called before. */
 static void profile(struct emu_world *w)
 {
 	profile_first(w);
@@ -275,7 +275,7 @@ static void profile_no_count(struct emu_world *w)
 	take_counts(w, EMU_NR_COUNTS);
 }
 
-/* The entry, then: entries, exits, mores, hits */
+/* The entry that is called, then: entries, exits, mores, hits. */
 #define GRAPH(...)	    HV_ROLE_NONE, HV_TRACE_GRAPH, false, __VA_ARGS__
 #define ROLE(role, ...)	    role, HV_TRACE_GRAPH, false, __VA_ARGS__
 #define TRACE(trace, ...)   HV_ROLE_NONE, trace, false, __VA_ARGS__

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The cases of the stub that records stacks, named as those of x86-64 (stub_world_stack.c). A stack
- * has ten callers. */
+/* The cases for the stub that records stacks. They have the names of the x86-64 cases
+ * (stub_world_stack.c). A stack has ten callers. */
 #include "tests/lib/emulated/world.h"
 
 #define NR_RECORDS 9
@@ -8,7 +8,7 @@
 static void plain(struct emu_world *w)
 {
 	w->fp = emu_chain_start(0);
-	/* What disturbs it calls on this stack below, and on the others. */
+	/* Disturbances call from below this chain, and on the other stacks. */
 	for (unsigned stack = 0; stack < EMU_NR_KSTACKS; stack++)
 		emu_chain(w, stack, emu_chain_start(stack), 0, NR_RECORDS);
 }
@@ -31,7 +31,8 @@ static void interrupt_stack(struct emu_world *w)
 	emu_enter_interrupt(w);
 }
 
-/* In a function that a graph traces, called by a jump from another one; and one that is done. */
+/* In a function that a graph traces and that another function jumped to; and in one that has
+ * returned. */
 static void below_a_graph(struct emu_world *w)
 {
 	uint64_t fp = emu_chain_start(0),
@@ -50,7 +51,8 @@ static void below_a_graph(struct emu_world *w)
 	record->caller = handler;
 }
 
-/* A function that has stacktrace, and snapshot of which none is left, and is recorded itself. */
+/* The function has the actions stacktrace and snapshot, whose count is used up, and is itself
+ * recorded. */
 static void commands(struct emu_world *w)
 {
 	plain(w);

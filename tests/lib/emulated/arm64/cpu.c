@@ -6,9 +6,11 @@
 #include <string.h>
 #include <unicorn/unicorn.h>
 
-#define EL1H	    5
-#define MASKED_I    0x80
-#define PERCPU_BASE UINT64_C(0x123456780000) /* what a CPU adds to addresses of its variables */
+#define EL1H	 5
+#define MASKED_I 0x80
+#define PERCPU_BASE                                                                                \
+	UINT64_C(0x123456780000) /* TPIDR_EL1: offset of the CPU's per-CPU variables               \
+				  */
 
 #define MRS_TPIDR_EL2 0xd53cd040u
 #define RT_MASK	      0x1fu
@@ -47,7 +49,7 @@ void *emu_cpu_open(void)
 	return cpu;
 }
 
-/* The CPU removes signatures only while it makes some: EnIA of SCTLR_EL1. */
+/* The CPU strips pointer signatures only while signing is enabled: SCTLR_EL1.EnIA. */
 void emu_cpu_prepare(struct emu_world *w)
 {
 	/* mrs x0, sctlr_el1; orr x0, x0, #1 << 31; msr sctlr_el1, x0 */
@@ -103,15 +105,15 @@ void emu_cpu_set_current(struct emu_world *w, uint64_t task_gva)
 	emu_cpu_set_reg(w, UC_ARM64_REG_SP_EL0, task_gva);
 }
 
-/* The register that the stubs must not read says nothing. */
+/* The stubs must not read this register, so it is 0. */
 void emu_cpu_enter(struct emu_world *w, struct emu_regs *regs)
 {
 	emu_cpu_set_reg(w, UC_ARM64_REG_TPIDR_EL1, is_hypervisor(w) ? 0 : PERCPU_BASE);
 	regs->flags = EL1H | (w->irqs == EMU_IRQS_OFF ? MASKED_I : 0);
 }
 
-/* libunicorn's CPU has no EL2, so the stubs of a kernel there run in EL1, and the one register of
- * EL2 that they read is read for them. */
+/* libunicorn's CPU has no EL2. The stubs of a VHE kernel run in EL1 here, and emu_cpu_execute()
+ * emulates their read of TPIDR_EL2. */
 bool emu_cpu_lacks(const struct emu_world *w, uint64_t pc)
 {
 	return is_hypervisor(w) && (insn_at(w, pc) & ~RT_MASK) == MRS_TPIDR_EL2;

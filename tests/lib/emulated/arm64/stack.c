@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is on a kernel stack of arm64. */
+/* Stack contents of an arm64 kernel. */
 #include "tests/lib/emulated/world.h"
 
 uint64_t emu_chain(const struct emu_world *w, unsigned stack, uint64_t fp, unsigned first,

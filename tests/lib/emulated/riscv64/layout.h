@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the world of a stub (tests/lib/emulated/world.h) must know of riscv64: addresses, registers,
- * a task, and what is on a stack. */
+/* riscv64 definitions for the emulated stub world (tests/lib/emulated/world.h): addresses,
+ * registers, a task, and the stack layout. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,27 +11,27 @@
 #define EMU_ARCH hv_arch_riscv64
 #define EMU_NAME "riscv64"
 
-/* The emulated CPU has no page tables, so the block is not in the upper half of the addresses. What
- * lui makes is the same there. */
+/* The emulated CPU has no page tables, so the block is in the lower half of the address space. lui
+ * yields the same values there. */
 #define EMU_GVA	      UINT64_C(0x5fff8000)
 #define EMU_TEXT_BASE (EMU_GVA - UINT64_C(0x90000000))
 
-/* A function is a site, then `mv a0, a1; ret`. The first places of the counts of both are such that
- * the second one does not look at the last place of the first. */
-#define EMU_SITE	 0    /* from its start to the address that a record has */
-#define EMU_TRACED_OTHER 0x20 /* from one function to the other */
+/* A function is a site, then `mv a0, a1; ret`. The home buckets of the two functions' counts are
+ * far enough apart that a lookup for the second one does not reach the last bucket of the first. */
+#define EMU_SITE	 0    /* from its start to the address in a record */
+#define EMU_TRACED_OTHER 0x20 /* from one function to the next */
 
-/* Numbers of registers (struct emu_regs) */
+/* Register numbers in struct emu_regs. */
 enum { EMU_RA = 1, EMU_SP = 2, EMU_TP = 4, EMU_FP = 8, EMU_A0 = 10, EMU_A1 = 11 };
 
-/* Whether a stub may change register X before the function's own code runs: t0 to t6. */
+/* Returns true if a stub may change register X before the function's own code runs: t0 to t6. */
 static inline bool emu_is_free(unsigned x)
 {
 	return (x >= 5 && x <= 7) || x >= 28;
 }
 
-/* Whether the handler of returns keeps register X. Of the arguments it keeps what a function
- * returns. */
+/* Returns true if the return handler keeps register X. Of the argument registers it keeps only the
+ * return values. */
 static inline bool emu_handler_keeps(unsigned x)
 {
 	bool is_argument = x >= EMU_A0 && x < EMU_A0 + 8;
@@ -39,7 +39,7 @@ static inline bool emu_handler_keeps(unsigned x)
 	return x == EMU_A1 || (x != EMU_RA && !emu_is_free(x) && !is_argument);
 }
 
-/* As in a kernel, most fields are further away than a load reaches. */
+/* As in a kernel, most fields are beyond the reach of a load's immediate offset. */
 struct emu_task {
 	uint64_t flags;
 	uint32_t preempt_count;
@@ -56,32 +56,32 @@ struct emu_task {
 };
 
 #define EMU_PREEMPT_COUNT 0x102 /* of the task cat */
-#define EMU_COUNT_WORD	  0x102 /* the same in a record */
+#define EMU_COUNT_WORD	  0x102 /* EMU_PREEMPT_COUNT as a record stores it */
 
 struct emu_tasks {
-	struct emu_task cat; /* current, and in the pid filter */
-	struct emu_task dd;  /* its pid is beyond the pid filter's bitmap */
+	struct emu_task cat; /* current, and matches the pid filter */
+	struct emu_task dd;  /* its pid is beyond the bitmap of the pid filter */
 };
 
-/* What every function keeps on its stack, below the frame pointer. */
+/* The frame record that every function stores below its frame pointer. */
 struct emu_record {
 	uint64_t next; /* frame pointer */
 	uint64_t caller;
 };
 #define EMU_RECORD_OFF (-16) /* from a frame pointer to the record */
 
-/* Of the kernel: where exceptions are handled, from the start of the text, and how long their
- * registers are on a stack. */
+/* The kernel's exception entry: its offset from the start of the text, its length, and the size of
+ * the registers that it saves on a stack. */
 #define EMU_ENTRY      0xe00
 #define EMU_ENTRY_LEN  0x80
 #define EMU_REGS_BYTES 0x120
 
-/* Where a chain of records begins on a kernel stack, from the stack's end. */
+/* Distance from the start of a chain of frame records to the end of the kernel stack. */
 #define EMU_CHAIN_BYTES (EMU_REGS_BYTES + 0x300)
-/* How far the stack pointer is below the frame pointer of who calls. */
+/* Distance from the caller's frame pointer down to the stack pointer. */
 #define EMU_BELOW_FP	0x20
-/* From a frame pointer to the slot that a return stack has for that function. */
+/* Distance from a frame pointer to the function's entry in a return stack. */
 #define EMU_SLOT_MIN	0
 #define EMU_SLOT_MAX	0x10
-/* What may be in the upper bits of a return address besides the address. */
+/* riscv64 return addresses carry no signature. */
 #define EMU_SIGNATURE	0

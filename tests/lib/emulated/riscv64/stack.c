@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is on a kernel stack of riscv64. At its end are the registers with which the kernel was
- * entered, and there the frame of the task's first function ends. */
+/* Stack contents of a riscv64 kernel. The registers saved at kernel entry are at the end of the
+ * stack. The frame of the task's first function ends at them. */
 #include "tests/lib/emulated/world.h"
 
 #define PT_S0 64 /* in struct pt_regs */
@@ -23,7 +23,7 @@ uint64_t emu_chain(const struct emu_world *w, unsigned stack, uint64_t fp, unsig
 	return last(stack);
 }
 
-/* An exception has the registers of what it interrupted. */
+/* The exception's frame contains the registers of the interrupted code. */
 void emu_enter_interrupt(struct emu_world *w)
 {
 	struct emu_tasks *tasks = emu_tasks(w);
