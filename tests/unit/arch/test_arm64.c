@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The arm64 tables: registers, page-table entries of each format, sites, returns, context. Lines of
- * registers and entries are those of Debian's kernels under QEMU 7.2. */
+/* The arm64 tables: registers, page-table entries of each format, sites, returns, context. The
+ * register texts and entries are from Debian's kernels under QEMU 7.2. */
 #include <check.h>
 #include <string.h>
 
@@ -56,7 +56,7 @@ START_TEST(registers_of_firmware)
 }
 END_TEST
 
-/* A kernel that runs a task of 32 bits has a vCPU in another state, which has other registers. */
+/* A vCPU that runs a 32-bit task has a different state with different registers. */
 START_TEST(registers_of_a_32_bit_task)
 {
 	static const char text[] = "R00=00000001 R01=bebe0000 R02=00000040 R03=00000003\n"
@@ -110,7 +110,7 @@ START_TEST(gdb_registers)
 }
 END_TEST
 
-/* Of which kernel a vCPU is that executes in a level, and by what tables. HCR_EL2 as Linux 6.12
+/* Which kernel a vCPU belongs to at an exception level, and its page tables. HCR_EL2 as Linux 6.12
  * sets it. */
 #define EL1_ROOT 0x41a92000
 #define EL2_ROOT 0x3a000041a92001
@@ -118,7 +118,7 @@ END_TEST
 #define OF_GUEST 0x0000000480000001 /* E2H, RW, VM */
 #define OF_NVHE	 0x0000000080000000 /* RW */
 static const struct {
-	unsigned pstate; /* EL0 0, EL1h 5, EL2h 9, EL3h 0xd; of 32 bits 0x10 */
+	unsigned pstate; /* EL0 0, EL1h 5, EL2h 9, EL3h 0xd; 32-bit 0x10 */
 	uint64_t values[3];
 	uint64_t root;
 	bool is_kernels;
@@ -129,17 +129,17 @@ static const struct {
 	{5, {EL1_ROOT}, EL1_ROOT, true},
 	{0x10, {EL1_ROOT}, EL1_ROOT, true},
 	{0xd, {EL1_ROOT}, EL1_ROOT, false},
-	/* a kernel in EL2: itself, its tasks, and while it changes to a guest */
+	/* a kernel in EL2: itself, its tasks, and while it switches to a guest */
 	{9, {1 << 20, EL2_ROOT, OF_HOST}, EL2_ROOT, true},
 	{0, {1 << 20, EL2_ROOT, OF_HOST}, EL2_ROOT, true},
 	{0x10, {1 << 20, EL2_ROOT, OF_HOST}, EL2_ROOT, true},
 	{9, {1 << 20, EL2_ROOT, OF_GUEST}, EL2_ROOT, true},
 	{0xd, {1 << 20, EL2_ROOT, OF_HOST}, EL2_ROOT, false},
-	/* its guest's kernel, and tasks of that */
+	/* the kernel of its guest, and tasks of that kernel */
 	{5, {1 << 20, EL2_ROOT, OF_GUEST}, EL2_ROOT, false},
 	{0, {1 << 20, EL2_ROOT, OF_GUEST}, EL2_ROOT, false},
 	{0x10, {1 << 20, EL2_ROOT, OF_GUEST}, EL2_ROOT, false},
-	/* a kernel in EL1 above EL2, its guest, and what is in EL2 then */
+	/* a kernel in EL1 with a hypervisor in EL2, its guest, and the code in EL2 */
 	{5, {EL1_ROOT, 0, OF_NVHE}, EL1_ROOT, true},
 	{0, {EL1_ROOT, 0, OF_NVHE}, EL1_ROOT, true},
 	{5, {1 << 20, 0, OF_NVHE | 1}, 1 << 20, false},
@@ -148,7 +148,7 @@ static const struct {
 	/* hVHE */
 	{5, {EL1_ROOT, 0, OF_NVHE | 1ull << 34}, 0, false},
 	{9, {EL1_ROOT, 0, OF_NVHE | 1ull << 34}, 0, false},
-	/* a vCPU that was not started, and one in EL2 whose tables are not known */
+	/* a vCPU that was not started, and one in EL2 with unknown tables */
 	{9, {0}, 0, true},
 	{9, {0}, 0, true, 0x40000000},
 	{9, {0}, 0, false, 0xffff800080010000},
@@ -238,8 +238,8 @@ START_TEST(the_register_of_per_cpu_offsets)
 }
 END_TEST
 
-/* Pages, bits and levels as arch/arm64/Kconfig has them (PGTABLE_LEVELS), entries of the root,
- * which are 2^(bits - what the levels below translate), and VA_BITS_MIN of its asm/memory.h. */
+/* Page size, VA bits and levels as in arch/arm64/Kconfig (PGTABLE_LEVELS); entries of the root,
+ * 2^(bits - bits translated by the lower levels); and VA_BITS_MIN of its asm/memory.h. */
 static const struct {
 	uint64_t page_bytes;
 	unsigned va_bits, levels, root_entries, va_bits_min;
@@ -299,7 +299,7 @@ START_TEST(entries_of_4k_pages)
 	ck_assert(e.writable);
 	e = f->decode_entry(1, 0x0060000041cc0f93);
 	ck_assert(!e.writable);
-	e = f->decode_entry(3, 0x1000000041a93003); /* a table; its user bit says nothing here */
+	e = f->decode_entry(3, 0x1000000041a93003); /* a table; its user bit has no meaning here */
 	ck_assert(e.present && !e.leaf && e.executable && e.writable);
 	ck_assert_uint_eq(e.to.v, 0x41a93000);
 	ck_assert(!f->decode_entry(3, 0x0800000041a93003).executable);
@@ -322,7 +322,7 @@ START_TEST(wide_addresses)
 }
 END_TEST
 
-/* _i: of formats */
+/* _i: index of the format */
 START_TEST(leaves_are_read_back)
 {
 	const struct hv_arch *f = hv_arch_arm64.formats[_i];
@@ -343,8 +343,8 @@ START_TEST(leaves_are_read_back)
 }
 END_TEST
 
-/* Tables of ours are where leaves would be too large: there the guest executes and writes what the
- * leaves in them say. _i: of formats */
+/* Formats whose leaves would be too large need tables that hvtrace makes. The leaves in such a
+ * table decide what the guest may execute and write. _i: index of the format */
 START_TEST(tables_are_read_back)
 {
 	const struct hv_arch *f = hv_arch_arm64.formats[_i];
@@ -363,7 +363,7 @@ START_TEST(tables_are_read_back)
 }
 END_TEST
 
-/* A page's entry has a bit that a larger leaf must not have. _i: of formats */
+/* A page's entry has a bit that a larger leaf must not have. _i: index of the format */
 START_TEST(leaves_of_either_kind)
 {
 	const struct hv_arch *f = hv_arch_arm64.formats[_i];
@@ -374,7 +374,7 @@ START_TEST(leaves_of_either_kind)
 }
 END_TEST
 
-/* _i: of formats */
+/* _i: index of the format */
 START_TEST(signatures_are_stripped)
 {
 	const struct hv_arch *f = hv_arch_arm64.formats[_i];
@@ -383,7 +383,8 @@ START_TEST(signatures_are_stripped)
 	ck_assert_uint_eq(f->strip_signature(address), address);
 	ck_assert_uint_eq(f->strip_signature(address & ~field), address);
 	ck_assert_uint_eq(f->strip_signature(address ^ (field & 0x1234567812345678)), address);
-	ck_assert_uint_eq(f->strip_signature(0x7fff12345678), 0x7fff12345678); /* user mode's */
+	ck_assert_uint_eq(f->strip_signature(0x7fff12345678),
+			  0x7fff12345678); /* a user-mode address */
 }
 END_TEST
 
@@ -396,7 +397,7 @@ START_TEST(roots)
 	ck_assert_uint_eq(hv_arch_arm64.roots(&none, to), 0);
 	ck_assert_uint_eq(hv_arch_arm64.roots(&regs, to), 2);
 	ck_assert_uint_eq(to[0].v, 0x410a3000);
-	ck_assert_uint_eq(to[1].v, 0x410a5000); /* two pages behind those of the trampoline */
+	ck_assert_uint_eq(to[1].v, 0x410a5000); /* two pages after the trampoline's */
 	for (unsigned i = 0; hv_arch_arm64.formats[i]; i++) {
 		const struct hv_arch *f = hv_arch_arm64.formats[i];
 		const struct hv_vcpu_regs aligned = {.root = 0x12340000410a0001};
@@ -405,7 +406,7 @@ START_TEST(roots)
 		ck_assert_uint_eq(to[0].v, 0x410a0000);
 		ck_assert_uint_eq(to[1].v, 0x410a0000 + 2 * f->entry_span(1));
 	}
-	/* 1024 entries for 52 bits, of which a CPU with 48 is shown the last 64 */
+	/* 1024 entries for 52 bits; a CPU with 48 bits uses the last 64 */
 	ck_assert_uint_eq(hv_arch_arm64.formats[7]->roots(&part, to), 2);
 	ck_assert_uint_eq(to[0].v, 0x410a0000);
 	ck_assert_uint_eq(hv_arch_levels(hv_arch_arm64.formats[0], &regs), 5);
@@ -420,7 +421,7 @@ static enum hv_site_kind classify(uint32_t insn, uint64_t at, struct hv_gva *ret
 	return hv_arch_arm64.classify_site((const uint8_t *)&insn, hv_gva(at), ret);
 }
 
-/* Instructions as GNU as 2.40 makes them of the words behind. */
+/* Instructions as GNU as 2.40 assembles the text in the comments. */
 START_TEST(sites)
 {
 	struct hv_gva to;
@@ -461,7 +462,7 @@ START_TEST(calls_are_read_back)
 }
 END_TEST
 
-/* What the assembler makes of it, and where its instructions lead. */
+/* Compares a landing with the assembler's output and checks its target. */
 START_TEST(landings_lead_far)
 {
 	static const int64_t far[] = {0x1040, -0x1040, 0x7ffff000, -0x80000000, 0xfffff000};

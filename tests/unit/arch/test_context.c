@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* x86-64: the context words of a record, one row a rule of tracing_gen_ctx_irq_test(). */
+/* x86-64: the context words of a record. Each row tests one rule of tracing_gen_ctx_irq_test(). */
 #include <check.h>
 
 #include "arch/arch.h"
@@ -43,7 +43,7 @@ static const struct row rows[] = {
 	{NO_RESCHED | 0x100000, IF, 0, {8, 0}, {.flags = HV_CONTEXT_NMI}},
 	{NO_RESCHED | 0x800000, IF, 0, {8, 0}, {.flags = HV_CONTEXT_NMI}},
 	{NO_RESCHED | 0x7f000000, IF, 0, {8, 0}, {0}},
-	/* who switched interrupts off is counted between soft and hard interrupts */
+	/* code with soft interrupts off counts as between soft and hard interrupts */
 	{NO_RESCHED | 0xff0000, IF, 0, {8, 0, 8}, {0}},
 	{NO_RESCHED | 0x1000000, IF, 0, {8, 0, 8}, {.flags = HV_CONTEXT_HARDIRQ}},
 	{NO_RESCHED | 0x8000000, IF, 0, {8, 0, 8}, {.flags = HV_CONTEXT_HARDIRQ}},

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What arm64 functions do with data of the kernel: addresses, loads and stores that are followed
- * from instruction to instruction. */
+/* References of arm64 functions to kernel data: addresses, loads and stores, followed through the
+ * instructions. */
 #include <check.h>
 
 #include "arch/arm64/arm64.h"
 #include "tests/lib/run_suite.h"
 
-/* What is told of a function, in order. */
+/* The reported uses of data, in order. */
 struct told {
 	struct hv_data_use list[16];
 	size_t nr;
@@ -34,10 +34,10 @@ static struct told follow(const uint32_t *code, size_t nr)
 	follow((const uint32_t[]){__VA_ARGS__},                                                    \
 	       sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
-#define ADRP_X0	    0xb0000000u /* adrp x0, two pages behind the first instruction's */
+#define ADRP_X0	    0xb0000000u /* adrp x0, two pages after the first instruction's */
 #define PAGE	    0xffff800008011000ull
 #define LDR_X2	    0xf9400002u /* ldr x2, [x0] */
-#define BL	    0x94000010u /* bl, 64 bytes on */
+#define BL	    0x94000010u /* bl, 64 bytes ahead */
 #define RET	    0xd65f03c0u
 #define ADD_X1_X0_8 0x91002001u /* add x1, x0, #8 */
 
@@ -51,7 +51,7 @@ static void is_use(const struct told *told, size_t i, unsigned kind, uint64_t at
 
 START_TEST(data_is_followed)
 {
-	/* As gcc writes `find_module_all`: from an anchor, which the load changes. */
+	/* As gcc compiles `find_module_all`: from an anchor that the load changes. */
 	struct told t =
 		FOLLOW(ADRP_X0, 0x91170015 /* add x21, x0, #0x5c0 */,
 		       0xf8450ea1 /* ldr x1, [x21, #80]! */, 0xb94006a3 /* ldr w3, [x21, #4] */,
@@ -70,7 +70,8 @@ START_TEST(data_is_followed)
 }
 END_TEST
 
-/* What a call passes is told, and it forgets what it may change. */
+/* The arguments of a call are reported. After the call, registers that it may change are
+ * unknown. */
 START_TEST(data_is_passed)
 {
 	struct told t = FOLLOW(ADRP_X0, LDR_X2, BL, LDR_X2);
@@ -87,7 +88,7 @@ START_TEST(data_is_passed)
 }
 END_TEST
 
-/* Where ways meet, only what all of them leave is known. */
+/* Where paths meet, only registers with the same value on all paths are known. */
 START_TEST(data_where_ways_meet)
 {
 	/* cbz x3 over an instruction that changes nothing, and over one that changes x0 */
@@ -96,21 +97,21 @@ START_TEST(data_where_ways_meet)
 	ck_assert_uint_eq(t.nr, 1);
 	t = FOLLOW(ADRP_X0, 0xb4000043, 0xd2800000 /* mov x0, #0 */, LDR_X2);
 	ck_assert_uint_eq(t.nr, 0);
-	/* A way that ends does not meet the other one. */
+	/* A path that ends does not meet the other one. */
 	t = FOLLOW(ADRP_X0, 0xb4000063, 0xd2800000, RET, LDR_X2);
 	ck_assert_uint_eq(t.nr, 1);
-	/* Behind an end nothing is known, nor at the start of a loop. */
+	/* Nothing is known after the end of a path, nor at the start of a loop. */
 	t = FOLLOW(ADRP_X0, RET, LDR_X2);
 	ck_assert_uint_eq(t.nr, 0);
 	t = FOLLOW(ADRP_X0, LDR_X2, 0xd2800000, 0xb5ffffc3 /* cbnz x3, to the load */);
 	ck_assert_uint_eq(t.nr, 0);
-	/* A jump by a register may lead anywhere. */
+	/* A jump to a register's address may lead anywhere. */
 	t = FOLLOW(ADRP_X0, LDR_X2, 0xd61f0060 /* br x3 */);
 	ck_assert_uint_eq(t.nr, 0);
 }
 END_TEST
 
-/* Whatever is in the fields of registers of other instructions is forgotten. */
+/* All registers in the register fields of other instructions become unknown. */
 START_TEST(data_is_forgotten)
 {
 	static const uint32_t changes[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The jump that is written over an instruction, byte by byte: whoever decodes the function from its
- * start finds the instruction behind it where it was. What detours do is run in tests/kvm. */
+/* The jump that replaces an instruction, byte by byte: decoded from the function's start, the next
+ * instruction must be where it was. tests/kvm runs the detours. */
 #include <check.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ START_TEST(what_follows_begins_where_it_did)
 
 		ck_assert_uint_ne(patch_len, 0);
 		ck_assert_uint_le(patch_len, len);
-		memset(code, (int)byte, len); /* the bytes that stay may be anything */
+		memset(code, (int)byte, len); /* the remaining bytes may have any value */
 		memcpy(code, patch, patch_len);
 		code[len] = 0xc3;
 		ck_assert_int_eq(arch->classify_site(code, hv_gva(AT), &target), HV_SITE_JUMP);
@@ -45,7 +45,8 @@ START_TEST(what_follows_begins_where_it_did)
 }
 END_TEST
 
-/* Of what the kernel makes no jump in the place of a kprobe (can_boost): hlt, jmp, prefetch. */
+/* Returns true for instructions that the kernel does not replace by a jump when it optimizes a
+ * kprobe (can_boost): hlt, jmp, prefetch. */
 static bool stays_breakpoint(const uint8_t *insn)
 {
 	return insn[0] == 0xf4 || insn[0] == 0xeb || (insn[0] == 0x0f && insn[1] == 0x18);
@@ -53,7 +54,7 @@ static bool stays_breakpoint(const uint8_t *insn)
 
 struct walk {
 	const uint8_t *code;
-	size_t len; /* of the instruction that was replaced */
+	size_t len; /* of the replaced instruction */
 	unsigned nr;
 };
 
@@ -68,8 +69,8 @@ static bool look_behind(void *ctx, const struct hv_insn *insn)
 	return true;
 }
 
-/* A kprobe of the guest that is set behind the jump must not become a jump of its own, which would
- * reach into what comes after. */
+/* The guest must not optimize a kprobe inside the replaced bytes into a jump, which would overwrite
+ * the following instructions. */
 START_TEST(nothing_behind_the_jump_becomes_another_one)
 {
 	const size_t lengths[] = {6, 7, 8, 9, 10, 11, 12};
@@ -145,8 +146,8 @@ static struct hv_detour detour_of_five(unsigned probes)
 	return d;
 }
 
-/* Any of five instructions may have probes; a detour has as many blocks as it needs, and is known
- * as one of these instructions, whatever its probes and slots are. */
+/* Any of five instructions may have probes. A detour has as many blocks as it needs, and is
+ * recognized as a detour of these instructions with any probes and slots. */
 START_TEST(a_detour_of_several_probes)
 {
 	const unsigned nr_probes = (unsigned)__builtin_popcount((unsigned)_i);

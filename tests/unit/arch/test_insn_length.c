@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lengths of x86-64 instructions, against capstone: all those of the programs and libraries that
- * are mapped into this process, and forms that these may not have. */
+/* Lengths of x86-64 instructions, compared with capstone: all instructions of the programs and
+ * libraries mapped into this process, and forms that may be missing there. */
 #include <capstone/capstone.h>
 #include <check.h>
 #include <link.h>
@@ -9,7 +9,7 @@
 #include "arch/x86_64/x86_64.h"
 #include "tests/lib/run_suite.h"
 
-#define BYTES_MAX (1u << 20) /* of each; more takes long in a build with sanitizers */
+#define BYTES_MAX (1u << 20) /* of each; more takes long with sanitizers */
 
 struct compared {
 	csh capstone;
@@ -31,7 +31,7 @@ static void end(struct compared *c)
 	cs_close(&c->capstone);
 }
 
-/* Every instruction is known or has capstone's length. */
+/* Every instruction is either unknown or has capstone's length. */
 static void compare(struct compared *c, struct hv_span code)
 {
 	const uint8_t *at = code.data;
@@ -48,7 +48,7 @@ static void compare(struct compared *c, struct hv_span code)
 			left--;
 			continue;
 		}
-		if (c->insn->id == X86_INS_UD2B) /* it does not know that ud1 has operands */
+		if (c->insn->id == X86_INS_UD2B) /* capstone does not know ud1's operands */
 			continue;
 		len = x86_64_insn_length(rest, &opcode);
 		c->nr++;
@@ -81,7 +81,8 @@ START_TEST(of_libraries)
 	begin(&c);
 	dl_iterate_phdr(compare_object, &c);
 	ck_assert_uint_gt(c.nr, 100000);
-	ck_assert_uint_lt(c.nr_unknown, c.nr / 4); /* libraries of C have much of VEX and EVEX */
+	ck_assert_uint_lt(c.nr_unknown,
+			  c.nr / 4); /* C libraries contain many VEX and EVEX instructions */
 	end(&c);
 #else
 	(void)compare_object;
@@ -144,7 +145,7 @@ START_TEST(of_kernels)
 }
 END_TEST
 
-/* As in the warnings of kernels, and behind the switches of compilers. */
+/* As in kernel warnings, and after switch statements. */
 START_TEST(traps_with_operands)
 {
 	const struct hv_span code[] = {
@@ -184,10 +185,10 @@ START_TEST(switches_of_interrupts)
 	ck_assert(hv_arch_x86_64.may_switch_irqs(CODE(0x90, 0xfa)));
 	ck_assert(hv_arch_x86_64.may_switch_irqs(CODE(0x66, 0x9d, 0xc3)));
 	ck_assert(hv_arch_x86_64.may_switch_irqs(CODE(0x55, 0xfb, 0xf4)));
-	/* Inside of others, as in endbr64. */
+	/* Inside other instructions, as in endbr64. */
 	ck_assert(!hv_arch_x86_64.may_switch_irqs(CODE(0xf3, 0x0f, 0x1e, 0xfa, 0xc3)));
 	ck_assert(!hv_arch_x86_64.may_switch_irqs(CODE(0xb8, 0xfa, 0xfb, 0x9d, 0xfa, 0xc3)));
-	/* Behind what is not known, and where an instruction is cut off. */
+	/* After an unknown instruction, and in a truncated one. */
 	ck_assert(hv_arch_x86_64.may_switch_irqs(CODE(0xc5, 0xf8, 0x77, 0xb0, 0xfa)));
 	ck_assert(hv_arch_x86_64.may_switch_irqs(CODE(0xb8, 0xfa)));
 	ck_assert(!hv_arch_x86_64.may_switch_irqs(CODE(0xc5, 0xf8, 0x77)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How an image of stubs becomes code (arch->link): values, alternatives and returns, in an image of
- * our own and in the stubs'. */
+/* Linking an image of stubs (arch->link): values, alternatives and returns, in a test image and in
+ * the real one. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,8 @@ static size_t width_of(enum hv_hole_form form)
 	return form == HV_HOLE_U8 ? 1 : form == HV_HOLE_U64 ? 8 : 4;
 }
 
-/* The value is written into its bytes and no others, or it is refused by its name. */
+/* The value is written into its bytes and no others, or it is refused with its name in the
+ * error. */
 START_TEST(a_value_fits_its_form)
 {
 	const struct hv_stub_hole hole = {HOLE_OFF, (uint8_t)values_of_forms[_i].form,
@@ -88,12 +89,12 @@ START_TEST(a_value_fits_its_form)
 }
 END_TEST
 
-/* Addresses in the code itself follow from where it is placed. */
+/* Addresses in the code itself follow from the code's address. */
 START_TEST(an_address_in_the_code)
 {
 	static const struct hv_stub_hole hole = {HOLE_OFF, HV_HOLE_S32, HV_HOLE_code, 0x234};
 	const struct hv_stub_image image = {.len_bytes = CODE_LEN, .holes = &hole, .nr_holes = 1};
-	/* What the caller put there does not count. */
+	/* The caller's value for this hole is ignored. */
 	const struct hv_stub_values values = {.hole = {[HV_HOLE_code] = 7}};
 	uint8_t code[CODE_LEN];
 
@@ -116,7 +117,7 @@ static void put_alternative(const struct hv_stub_alternative *alternative, unsig
 	ck_assert_pstr_eq(link_at(&image, &values, AT, code), NULL);
 }
 
-/* The nops of the processor's manual, of 1 to 9 bytes. */
+/* The nops of the processor's manual, 1 to 9 bytes long. */
 static const char *const nops[] = {
 	"\x90",
 	"\x66\x90",
@@ -144,7 +145,7 @@ START_TEST(an_alternative_that_is_a_nop)
 }
 END_TEST
 
-/* A jump forward or back, and a nop behind it up to the next instruction. */
+/* A jump forward or back, followed by a nop up to the next instruction. */
 START_TEST(an_alternative_that_is_a_jump)
 {
 	static const struct {
@@ -170,7 +171,7 @@ START_TEST(an_alternative_that_is_a_jump)
 }
 END_TEST
 
-/* Instructions that take the place of others, with their values. */
+/* Instructions that replace others, with their values. */
 START_TEST(an_alternative_that_is_copied)
 {
 	enum { HERE = 4, THERE = 18, LEN = 12 };
@@ -250,7 +251,7 @@ static uint8_t *copy_of_stubs(void)
 	return code;
 }
 
-/* Each value is somewhere in the code, and refused by its own name where it does not fit. */
+/* The code uses each value, and refuses one that does not fit with the value's name. */
 START_TEST(every_value_of_the_stubs)
 {
 	struct hv_stub_values values = {0};
@@ -263,8 +264,8 @@ START_TEST(every_value_of_the_stubs)
 			used = true;
 			fits = fits && stubs->holes[i].form == HV_HOLE_U64;
 		}
-	/* The low half of text_base is 0 here: the stubs need not subtract it. What exceptions
-	 * leave is in the tables by which stacks are unwound. */
+	/* The low half of text_base is 0 here, so the stubs need not subtract it. The stubs do not
+	 * use the values for exceptions: the unwind tables contain that information. */
 	used |= _i == HV_HOLE_text_base || _i == HV_HOLE_entry_code ||
 		_i == HV_HOLE_entry_code_len || _i == HV_HOLE_regs_bytes;
 	ck_assert_msg(used, "%s is not used", hv_hole_names[_i]);
@@ -282,7 +283,7 @@ static void mark(uint8_t *marks, size_t off, size_t len_bytes)
 	}
 }
 
-/* Holes and returns share no bytes, and all of them and the alternatives are in the code. */
+/* Holes and returns do not overlap, and they and the alternatives are inside the code. */
 START_TEST(places_in_the_stubs)
 {
 	uint8_t *marks = calloc(1, stubs->len_bytes);
@@ -314,7 +315,7 @@ START_TEST(places_in_the_stubs)
 }
 END_TEST
 
-/* What differs are prefixes of instructions, each of which is listed. */
+/* Only instruction prefixes may differ, and each of them is listed. */
 START_TEST(stubs_without_locks)
 {
 	struct hv_stub_values values = {0};
@@ -342,7 +343,7 @@ START_TEST(stubs_without_locks)
 }
 END_TEST
 
-/* Where the kernel has a thunk, no stub leaves by a bare return. */
+/* If the kernel has a return thunk, no stub contains a bare return. */
 START_TEST(every_return_of_the_stubs)
 {
 	const struct hv_stub_values values = {.return_thunk = {AT + 0x100000}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How an image of arm64's stubs becomes code (arch->link): the fields of instructions, one by one
- * beside what an assembler makes of the same value, and the alternatives; and that the stubs' own
- * image is complete. test_link.c does it for x86-64. */
+/* Linking an image of arm64 stubs (arch->link): each instruction field compared with the
+ * assembler's output for the same value, the alternatives, and the completeness of the real image.
+ * test_link.c does it for x86-64. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static const char *link_at(const struct hv_stub_image *image, const struct hv_st
 	return hv_arch_arm64.link(image, values, hv_gva(at), code);
 }
 
-/* What is in the field before does not count. 0: refused. */
+/* The field's previous value is ignored. 0: refused. */
 static const struct {
 	enum hv_hole_form form;
 	uint64_t value;
@@ -72,12 +72,13 @@ static const struct {
 	{HV_HOLE_A64_LOAD_64, 0x8000, 0xf9400041, 0},
 	{HV_HOLE_A64_LOAD_64, 4, 0xf9400041, 0},
 	{HV_HOLE_A64_LOAD_64, (uint64_t)-8, 0xf9400041, 0},
-	/* x86-64's */
+	/* forms of x86-64 */
 	{HV_HOLE_S32, 0, NOP, 0},
 	{HV_HOLE_U8, 0, NOP, 0},
 };
 
-/* The value is in its field and nothing else changes, or it is refused by its name. */
+/* The value is in its field and nothing else changes, or it is refused with its name in the
+ * error. */
 START_TEST(a_value_fits_its_form)
 {
 	const struct hv_stub_hole hole = {HOLE_OFF, (uint8_t)values_of_forms[_i].form,
@@ -106,7 +107,7 @@ START_TEST(a_word_of_64_bits)
 {
 	static const struct hv_stub_hole hole = {HOLE_OFF, HV_HOLE_U64, HV_HOLE_code, 0x234};
 	const struct hv_stub_image image = {.len_bytes = CODE_LEN, .holes = &hole, .nr_holes = 1};
-	/* What the caller put there does not count. */
+	/* The caller's value for this hole is ignored. */
 	const struct hv_stub_values values = {.hole = {[HV_HOLE_code] = 7}};
 	uint64_t value = AT + 0x234;
 	uint8_t code[CODE_LEN];
@@ -142,7 +143,7 @@ START_TEST(an_alternative)
 }
 END_TEST
 
-/* No arm64 kernel returns by a thunk. */
+/* No arm64 kernel returns through a thunk. */
 START_TEST(a_thunk_is_refused)
 {
 	const struct hv_stub_image image = {.len_bytes = CODE_LEN};
@@ -153,8 +154,8 @@ START_TEST(a_thunk_is_refused)
 }
 END_TEST
 
-/* A value that fits nowhere is refused by its own name, unless every place takes the low part of
- * any value. */
+/* A value that fits in no hole is refused with its name, unless every hole of it takes the low part
+ * of any value. */
 START_TEST(every_value_of_the_stubs)
 {
 	struct hv_stub_values values = {0};
@@ -183,8 +184,8 @@ START_TEST(every_value_of_the_stubs)
 }
 END_TEST
 
-/* All places are instructions of the code, and no two are the same. Every entry can be reached by
- * an indirect branch where branches are checked. */
+/* All holes are distinct instructions of the code. Every entry begins with a landing pad for
+ * indirect branches. */
 START_TEST(places_in_the_stubs)
 {
 	uint8_t *marks = calloc(1, stubs->len_bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How an image of riscv64's stubs becomes code (arch->link): the fields of instructions, one by one
- * beside what an assembler makes of the same value, and the alternatives; and that the stubs' own
- * image is complete. test_link.c does it for x86-64. */
+/* Linking an image of riscv64 stubs (arch->link): each instruction field compared with the
+ * assembler's output for the same value, the alternatives, and the completeness of the real image.
+ * test_link.c does it for x86-64. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static const char *link_at(const struct hv_stub_image *image, const struct hv_st
 	return hv_arch_riscv64.link(image, values, hv_gva(AT), code);
 }
 
-/* What is in the field before does not count. 0: refused. */
+/* The field's previous value is ignored. 0: refused. */
 static const struct {
 	enum hv_hole_form form;
 	uint64_t value;
@@ -52,12 +52,13 @@ static const struct {
 	{HV_HOLE_RV_LOW, UINT64_C(1) << 32, 0x0003a303, 0},
 	/* addi t1, t1, %lo(n) */
 	{HV_HOLE_RV_LOW_PART, 0xfffffffe12345878, 0x00030313, 0x87830313},
-	/* others' */
+	/* forms of other architectures */
 	{HV_HOLE_S32, 0, NOP, 0},
 	{HV_HOLE_A64_MOV_0, 0, NOP, 0},
 };
 
-/* The value is in its field and nothing else changes, or it is refused by its name. */
+/* The value is in its field and nothing else changes, or it is refused with its name in the
+ * error. */
 START_TEST(a_value_fits_its_form)
 {
 	const struct hv_stub_hole hole = {HOLE_OFF, (uint8_t)values_of_forms[_i].form,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Signatures of arm64: the cipher by the vectors of its paper, and where a signature goes. */
+/* arm64 pointer signatures: the cipher, tested with the vectors of its paper, and the position of
+ * the signature. */
 #include <check.h>
 #include <string.h>
 
@@ -57,7 +58,7 @@ START_TEST(a_signature_is_where_no_address_is)
 }
 END_TEST
 
-/* Of one algorithm the four ways agree in the bits that they share. */
+/* The variants of one algorithm agree in the bits that they share. */
 START_TEST(ways_differ_as_the_manual_says)
 {
 	for (unsigned algorithm = 0; algorithm < 3; algorithm++) {

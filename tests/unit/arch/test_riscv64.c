@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The riscv64 table: registers, page-table entries, sites, returns. Lines of registers and entries
- * are those of Debian's kernels under QEMU 7.2. */
+/* The riscv64 table: registers, page-table entries, sites, returns. The register texts and entries
+ * are from Debian's kernels under QEMU 7.2. */
 #include <check.h>
 #include <string.h>
 
@@ -73,7 +73,7 @@ START_TEST(levels_of_satp)
 }
 END_TEST
 
-/* A guest of the guest: satp is its own. */
+/* In a nested guest, satp is the nested guest's. */
 START_TEST(registers_of_a_nested_guest)
 {
 	char text[sizeof(vcpu)];
@@ -170,8 +170,9 @@ START_TEST(entries)
 	ck_assert_uint_eq(e.to.v, 0xc0000000);
 	ck_assert(!arch->decode_entry(1, 0x208004e6).present);
 	ck_assert(!arch->decode_entry(1, 0).present);
-	ck_assert(!arch->decode_entry(2, 0x200800fb).executable); /* user mode's */
-	/* uncached memory (Svpbmt) has an address as any other; 64 KiB (Svnapot) are not known */
+	ck_assert(!arch->decode_entry(2, 0x200800fb).executable); /* user-mode page */
+	/* uncached memory (Svpbmt) has an ordinary address; 64 KiB pages (Svnapot) are not
+	 * supported */
 	ck_assert_uint_eq(arch->decode_entry(2, 0x200800eb | 2ull << 61).to.v, 0x80200000);
 	ck_assert(!arch->decode_entry(1, 0x208020e7 | 1ull << 63).present);
 }
@@ -191,8 +192,8 @@ START_TEST(leaves_are_read_back)
 	ck_assert_uint_eq(x.to.v, to);
 	ck_assert_uint_eq(w.to.v, to);
 	ck_assert_uint_eq(entry & 0xff, 0xeb);	 /* D A G X R V */
-	ck_assert_uint_eq(entry >> 61, 1);	 /* the neighbour's type of memory */
-	ck_assert_uint_eq(entry & 3ull << 8, 0); /* no mark of the kernel's */
+	ck_assert_uint_eq(entry >> 61, 1);	 /* the neighbour's memory type */
+	ck_assert_uint_eq(entry & 3ull << 8, 0); /* without the kernel's software bits */
 }
 END_TEST
 
@@ -204,7 +205,7 @@ static enum hv_site_kind classify(uint32_t first, uint32_t second, uint64_t at, 
 	return arch->classify_site((const uint8_t *)pair, hv_gva(at), ret);
 }
 
-/* Instructions as GNU as 2.40 makes them of the words behind. */
+/* Instructions as GNU as 2.40 assembles the text in the comments. */
 START_TEST(sites)
 {
 	struct hv_gva to;
@@ -253,7 +254,7 @@ START_TEST(calls_are_read_back)
 }
 END_TEST
 
-/* `j .+2048`, `j .-4` as GNU as makes them */
+/* `j .+2048`, `j .-4` as GNU as assembles them */
 START_TEST(jump_sites)
 {
 	uint8_t code[HV_SITE_LEN_MAX] = {0x13};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The entries of functions that have commands, the very bytes that a guest gets, run in this
- * process (bench/native.h): what they switch, count, and do to the pids. Runs on an x86-64 host
+/* Action entries of functions with commands, with the code bytes that a guest gets, run in this
+ * process (bench/native.h): switches, counts, and changes of the pid filter. Runs on an x86-64 host
  * only. */
 #include <check.h>
 #include <string.h>
@@ -8,7 +8,8 @@
 #include "tests/lib/run_suite.h"
 #include "tests/lib/traced_call.h"
 
-/* The traced function calls entry NR, which DOES and goes on to the function stub or to nothing. */
+/* Makes the traced function call action entry NR with the flags DOES. If RECORDED, the entry then
+ * continues to the function stub. */
 static void call_entry(unsigned nr, unsigned does, bool recorded)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
@@ -50,7 +51,7 @@ START_TEST(actions_switch)
 }
 END_TEST
 
-/* Nothing is recorded in a pause, and what is switched meanwhile holds after it. */
+/* In a pause nothing is recorded. Switches during the pause take effect after it. */
 START_TEST(actions_switch_in_a_pause)
 {
 	struct hv_control *control = world_control(world);
@@ -75,7 +76,7 @@ START_TEST(actions_switch_in_a_pause)
 }
 END_TEST
 
-/* Counted when something changes, and not below 0. */
+/* A count decreases only if the action changes something, and stops at 0. */
 START_TEST(actions_are_counted)
 {
 	struct hv_control *control = world_control(world);
@@ -121,7 +122,7 @@ static void set_only_pid(uint32_t pid)
 	world->host[WORLD_PIDS_OFF + pid / 8] = (uint8_t)(1 << pid % 8);
 }
 
-/* The function's argument is a task that the current one forked, or that ends. */
+/* The function's argument is a task that the current task forked, or that exits. */
 START_TEST(tasks_come_and_go)
 {
 	uint32_t nr_pids = (uint32_t)world->values->hole[HV_HOLE_nr_pids];
@@ -133,7 +134,7 @@ START_TEST(tasks_come_and_go)
 	run();
 	ck_assert(!has_pid(72));
 	ck_assert_uint_eq(head(0), 1);
-	set_only_pid(71); /* the current task's */
+	set_only_pid(71); /* the current task */
 	run();
 	ck_assert(has_pid(71) && has_pid(72));
 	call_entry(9, HV_SLOT_PID_CLEARS, false);
@@ -147,7 +148,7 @@ START_TEST(tasks_come_and_go)
 	call_entry(9, HV_SLOT_PID_INHERITS, false);
 	run();
 	ck_assert(!has_pid(nr_pids));
-	/* Of a task beyond the bitmap nothing is inherited. */
+	/* The child of a task beyond the bitmap inherits nothing. */
 	argument = &child;
 	world_set_current(world, &beyond);
 	run();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The stubs that probes of events call, the very bytes that a guest gets, run in this process
- * (bench/native.h): what is in the ring, what is left alone, which registers are kept; and another
- * event that comes before each instruction, as an interrupt would. x86-64. */
+/* The stubs that event probes call, with the code bytes that a guest gets, run in this process
+ * (bench/native.h): the ring's contents, memory and registers that must not change, and another
+ * event before each instruction, as from an interrupt. x86-64. */
 #include <check.h>
 #include <signal.h>
 #include <string.h>
@@ -89,7 +89,7 @@ static void fill(uint64_t entry, unsigned len, unsigned seed)
 		to[i] = byte_of(seed, i);
 }
 
-/* What a probe does. Returns whether there was a draft. */
+/* Acts as an event's probe. Returns whether it got a draft. */
 static bool probe(unsigned file, unsigned len, unsigned seed)
 {
 	struct world_buffer buffer = {0x11, 0x22, 0x33, 0x44, 0x55};
@@ -108,8 +108,8 @@ static bool probe(unsigned file, unsigned len, unsigned seed)
 	return true;
 }
 
-/* The word of a call has bits of the caller's address that kernel text always has, and this program
- * has not. */
+/* A call's word stores the caller without the bits that all kernel text addresses share. This
+ * program's addresses have other bits there. */
 static struct hv_record call_at(unsigned cpu, uint64_t position)
 {
 	struct hv_record r = world_ring(world, cpu)[position % NR_SLOTS];
@@ -143,7 +143,7 @@ static void data_of(const struct hv_record *r, uint8_t ret[HV_DATA_LEN])
 	memcpy(ret + 16, &r->word[3], 4);
 }
 
-/* Checks the event that begins at POSITION. Returns the position behind it. */
+/* Checks the event that begins at POSITION. Returns the position after it. */
 static uint64_t check_event(unsigned cpu, uint64_t position, unsigned file, unsigned len,
 			    unsigned seed)
 {
@@ -205,7 +205,7 @@ START_TEST(an_event_that_is_too_long_is_counted)
 }
 END_TEST
 
-/* The stack of the call of commit follows the event. */
+/* The event is followed by the stack of the call of commit. */
 START_TEST(an_event_with_its_stack)
 {
 	struct hv_record words, stack;
@@ -227,7 +227,7 @@ START_TEST(an_event_with_its_stack)
 	ck_assert_uint_eq(stack.word[2] >> HV_CALL_PID_SHIFT & UINT32_MAX,
 			  world_cpu(world)->cat.pid);
 	ck_assert_uint_eq(world_drafts(world, 0), 0);
-	/* Others have none, nor has one that was not recorded. */
+	/* Other events have no stack, nor has an event that was not recorded. */
 	ck_assert(probe(0, 64, 3));
 	ck_assert_uint_eq(check_event(0, head, 0, 64, 3), world_head(world, 0));
 	head = world_head(world, 0);
@@ -248,7 +248,7 @@ START_TEST(an_event_after_another_tasks)
 }
 END_TEST
 
-/* Of a task's status only TS_COMPAT counts, which is 2. */
+/* Of a task's status only TS_COMPAT (2) counts. */
 START_TEST(an_event_in_a_system_call_of_a_32_bit_program)
 {
 	static const uint32_t others[] = {0, 1, ~2u};
@@ -287,7 +287,7 @@ START_TEST(only_what_is_wanted)
 }
 END_TEST
 
-/* One in the other, as interrupts are. */
+/* Nested events, as in nested interrupts. */
 START_TEST(as_many_as_there_are_drafts)
 {
 	struct world_buffer buffers[HV_NR_DRAFTS + 1] = {0};
@@ -309,7 +309,7 @@ START_TEST(as_many_as_there_are_drafts)
 }
 END_TEST
 
-/* The event is of the vCPU that records it, the draft of the one that it was taken from. */
+/* The event belongs to the vCPU that commits it, and the draft to the vCPU that reserved it. */
 START_TEST(a_task_that_goes_to_another_vcpu)
 {
 	struct world_buffer first = {0}, second = {0};
@@ -347,7 +347,7 @@ START_TEST(the_guests_own_events_are_its_own)
 }
 END_TEST
 
-/* The guest has written into its own memory, or into what is shared. */
+/* The guest has written into its own memory, or into shared memory. */
 START_TEST(what_a_hostile_guest_commits)
 {
 	struct world_buffer buffer = {.file = (uintptr_t)file_at(0), .event = 0x1000};
@@ -366,7 +366,7 @@ START_TEST(what_a_hostile_guest_commits)
 }
 END_TEST
 
-/* Of what lies in a draft, or behind the last one, nothing is read or written. */
+/* The stub must not read or write at an address inside a draft, or after the last draft. */
 START_TEST(what_is_committed_is_a_whole_draft)
 {
 	uint64_t drafts = place(WORLD_DRAFTS_OFF);
@@ -423,7 +423,7 @@ START_TEST(probes_of_ours_are_not_freed)
 }
 END_TEST
 
-/* The guest's array that one of ours stands for is freed in its place, once. */
+/* The guest's array, which one of hvtrace's arrays replaced, is freed in its place, once. */
 START_TEST(what_an_array_of_ours_stands_for_is_freed)
 {
 	const size_t *offs = hv_arch_x86_64.stubs.event_release_offs;
@@ -448,8 +448,8 @@ START_TEST(what_an_array_of_ours_stands_for_is_freed)
 }
 END_TEST
 
-/* Which instruction of the stubs the interrupt comes before, counted from 0; how many there were.
- */
+/* Index of the stub instruction before which the interrupt comes; number of executed
+ * instructions. */
 static int trap_at, nr_trapped;
 
 static void on_trap(int signal, siginfo_t *info, void *context)
@@ -467,7 +467,7 @@ static void on_trap(int signal, siginfo_t *info, void *context)
 	event_traps = EVENT_TRAP_FLAG;
 }
 
-/* Finds the event of FILE, in any order. */
+/* Finds the event of FILE at any position. */
 static void check_once(unsigned file, unsigned len, unsigned seed)
 {
 	unsigned nr = (len - 8 + HV_DATA_LEN - 1) / HV_DATA_LEN, nr_found = 0;

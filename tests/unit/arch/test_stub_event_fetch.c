@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What stubs read of memory for probes of events, when the event is committed: the very bytes that
- * a guest gets, run in this process. Events that are interrupted, that go on on another vCPU, that
- * come from the reading itself; guests that write into drafts; and programs of any bytes. x86-64.
- */
+/* Memory that stubs read for event probes when the event is committed, with the code bytes that a
+ * guest gets, run in this process. Tests interrupted events, events that move to another vCPU,
+ * events caused by the read itself, guests that write into drafts, and programs of random bytes.
+ * x86-64. */
 #include <check.h>
 
 #include "tests/lib/event_call.h"
@@ -10,7 +10,7 @@
 #include "tests/lib/run_suite.h"
 
 #define EVENT_ID      0x1234
-#define EVENT_LEN     36 /* not a multiple of what results are aligned to */
+#define EVENT_LEN     36 /* not a multiple of the alignment of results */
 #define EVENT_RESULTS 40
 #define POINTER_OFF   16 /* in the entry */
 #define SMALL_OFF     26 /* two bytes: -3 */
@@ -48,7 +48,7 @@ static void event(uint64_t pointer)
 	event_commit(world, &buffer);
 }
 
-/* Reads the event at POSITION, behind records of tasks. Returns whether it has results, at
+/* Reads the event at POSITION, after any task records. Returns whether it has results at
  * EVENT_RESULTS. */
 static bool read_event(unsigned cpu, uint64_t position, struct entry *ret)
 {
@@ -106,7 +106,7 @@ START_TEST(memory_of_an_event)
 		check_result_at(&e, off, 1, 2, "for a pr", 8);
 		check_result_at(&e, off, 2, 3, "a progra", 8);
 		check_result_at(&e, off, 3, 4, "for", 3);
-		check_result_at(&e, off, 4, 6, NULL, 0); /* 5 is of another event */
+		check_result_at(&e, off, 4, 6, NULL, 0); /* 5 belongs to another event */
 		check_quiet();
 	}
 	world_state(world, 0)->last_pid = 0;
@@ -132,7 +132,7 @@ START_TEST(an_event_in_a_very_small_ring)
 }
 END_TEST
 
-/* Of the events whose number is in a set; a set has 64 numbers from any on. */
+/* Events whose number is in a set. A set covers 64 numbers from any start. */
 START_TEST(memory_of_events_in_a_set)
 {
 	static const struct {
@@ -169,8 +169,8 @@ START_TEST(memory_of_events_in_a_set)
 }
 END_TEST
 
-/* A step says how much one result has at most, not more than the step that reads, and not the next
- * one. */
+/* A step limits the length of one result, never above the length in the reading step, and not for
+ * the next result. */
 START_TEST(memory_of_a_length_that_an_event_says)
 {
 	size_t off = EVENT_RESULTS - HV_ENTRY_HEADER_LEN;
@@ -203,7 +203,7 @@ START_TEST(memory_of_a_length_that_an_event_says)
 }
 END_TEST
 
-/* It has no words of registers. */
+/* An event has no register words. */
 START_TEST(an_event_has_no_words)
 {
 	struct entry e;
@@ -218,7 +218,7 @@ START_TEST(an_event_has_no_words)
 }
 END_TEST
 
-/* Without results it is recorded as others are. */
+/* Without results it is recorded like any other event. */
 START_TEST(an_event_of_another_kind)
 {
 	struct entry e;
@@ -244,7 +244,7 @@ static void event_again(void)
 	while_reading = event_again;
 }
 
-/* A fault while memory is read for an event may be an event, or call a function with a probe. */
+/* A fault during the read can itself be an event, or call a function with a probe. */
 START_TEST(reading_for_an_event_is_not_repeated)
 {
 	struct entry e;
@@ -253,7 +253,7 @@ START_TEST(reading_for_an_event_is_not_repeated)
 	while_reading = event_again;
 	event(KERNEL_START);
 	ck_assert(!read_event(0, 0, &e));
-	check_event(0, e.end + 1, &e); /* behind the tracer's record of the call */
+	check_event(0, e.end + 1, &e); /* after the tracer's record of the call */
 	ck_assert_uint_eq(world_state(world, 0)->nr_no_draft, 1);
 	ck_assert_uint_eq(nr_reads, 1);
 	check_quiet();
@@ -294,7 +294,7 @@ START_TEST(an_event_goes_on_elsewhere)
 }
 END_TEST
 
-/* The guest writes into the draft, before and while its memory is read. */
+/* The guest writes into the draft, before and during the read of its memory. */
 static void write_length(void)
 {
 	((struct hv_draft *)(world->host + WORLD_DRAFTS_OFF))->len_bytes = UINT32_MAX;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Filters that the stub of commit obeys, the very bytes that a guest gets, run in this process
- * (bench/native.h), with the programs that are made of filters as users write them and the memory
- * that the host writes: what is recorded is what the host's own evaluation lets pass; nothing is in
- * the ring of what is left out; and filters and other events that come before each instruction.
- * x86-64. */
+/* Filters that the commit stub executes, with the code bytes that a guest gets, run in this process
+ * (bench/native.h). The programs are compiled from filters as users write them, and from memory
+ * that the host writes. The stub must record exactly the events that pass the host's own
+ * evaluation. Other events must leave no trace in the ring. Filters change and other events come
+ * before each instruction. x86-64. */
 #include <check.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 #define NR_SLOTS 64
 #define NR_FILES 4
-#define PLACE	 ((void *)0x50000000) /* the stubs' code has addresses in 32 bits */
+#define PLACE	 ((void *)0x50000000) /* the stubs' code has 32-bit addresses */
 
 struct entry {
 	uint16_t type;
@@ -54,7 +54,7 @@ static struct hv_event_field fields[] = {
 	FIELD("long", s8, true),      FIELD("unsigned long", u8, false),
 	FIELD("char[4]", text, true), {"far", "int", HV_ENTRY_LEN_MAX - 4, 4, 0, 0, true},
 };
-#define NR_NUMBERS 8 /* of these */
+#define NR_NUMBERS 8 /* numbers in the mask */
 
 static struct hv_catalogue catalogue = {.common = {common, HV_ARRAY_LEN(common)}};
 static const struct hv_event_type type = {
@@ -124,7 +124,7 @@ static struct hv_stub_filter program_of(const char *text)
 	return program;
 }
 
-/* The file INDEX has the filter TEXT from now on. */
+/* From now on file INDEX has the filter TEXT. */
 static void use(unsigned index, const char *text)
 {
 	struct hv_stub_filter program = program_of(text);
@@ -142,7 +142,7 @@ static bool has_program(const char *text)
 	return has;
 }
 
-/* What a probe does with the file INDEX. Returns whether the event is in the ring of vCPU 0. */
+/* Acts as a probe with file INDEX. Returns whether the event is in the ring of vCPU 0. */
 static bool records(unsigned index, const struct entry *entry)
 {
 	struct world_buffer buffer = {0};
@@ -151,7 +151,7 @@ static bool records(unsigned index, const struct entry *entry)
 	file = (uintptr_t)hv_region_event_file(&region, index);
 	at = event_reserve(world, &buffer, file, sizeof(*entry));
 	ck_assert_uint_ne(at, 0);
-	/* The probe leaves what all entries begin with alone. */
+	/* A probe does not write the common fields. */
 	memcpy((uint8_t *)(uintptr_t)at + HV_ENTRY_HEADER_LEN,
 	       (const uint8_t *)entry + HV_ENTRY_HEADER_LEN, sizeof(*entry) - HV_ENTRY_HEADER_LEN);
 	event_commit(world, &buffer);
@@ -160,14 +160,14 @@ static bool records(unsigned index, const struct entry *entry)
 	return world_head(world, 0) != head;
 }
 
-/* -- what passes ------------------------------------------------------------------------------- */
+/* -- passing and dropped events ---------------------------------------------------------------- */
 
 static uint64_t random_bits(void)
 {
 	return (uint64_t)random() << 42 ^ (uint64_t)random() << 21 ^ (uint64_t)random();
 }
 
-/* Often a number at whose sides comparisons differ. */
+/* Returns mostly numbers near the points where comparisons change. */
 static uint64_t random_number(void)
 {
 	unsigned nr_bits = 8u << random() % 4;
@@ -201,7 +201,7 @@ static void add_comparison(struct hv_text *text)
 			       (unsigned long long)(f->is_signed ? value >> 1 : value));
 }
 
-/* NR comparisons, anyhow combined. */
+/* Adds NR comparisons in a random combination. */
 static void add_filter(struct hv_text *text, unsigned nr)
 {
 	unsigned nr_left = nr / 2;
@@ -245,7 +245,7 @@ static struct entry random_entry(void)
 	return entry;
 }
 
-/* One filter, or, as of two instances, two. */
+/* One filter, or two, as with two instances. */
 START_TEST(the_stub_records_what_the_host_lets_pass)
 {
 	unsigned nr_passed = 0, nr_others = 0;
@@ -295,7 +295,7 @@ START_TEST(what_the_stub_cannot_compare_is_the_hosts)
 	ck_assert(!has_program("s1 == 1 || text == \"a\""));
 	ck_assert(!has_program("s1 == 1 || COMM == \"a\""));
 	ck_assert(!has_program("s1 == 1 || CPU == 0"));
-	ck_assert(!has_program("far == 1")); /* eight bytes there are not in the draft */
+	ck_assert(!has_program("far == 1")); /* the draft has less than eight bytes there */
 }
 END_TEST
 
@@ -307,7 +307,7 @@ START_TEST(filters_of_several)
 	ck_assert(hv_stub_filter_or(&a, &b));
 	ck_assert_uint_eq(a.nr, 3);
 	before = a;
-	ck_assert(hv_stub_filter_or(&a, &before)); /* the same */
+	ck_assert(hv_stub_filter_or(&a, &before)); /* an equal filter */
 	ck_assert_uint_eq(a.nr, 3);
 	ck_assert(hv_stub_filter_or(&many, &a));
 	ck_assert_uint_eq(many.nr, 8);
@@ -317,9 +317,9 @@ START_TEST(filters_of_several)
 }
 END_TEST
 
-/* -- what else --------------------------------------------------------------------------------- */
+/* -- side effects ------------------------------------------------------------------------------ */
 
-/* No record of the task, no stack, nothing that is counted. */
+/* No task record, no stack, no counter. */
 START_TEST(nothing_is_written_of_what_is_left_out)
 {
 	struct entry entry = {.s4 = -5};
@@ -332,8 +332,8 @@ START_TEST(nothing_is_written_of_what_is_left_out)
 	ck_assert_uint_eq(world_state(world, 0)->nr_no_draft, 0);
 	entry.s4 = 5;
 	ck_assert(records(1, &entry));
-	ck_assert_uint_gt(world_head(world, 0), 4); /* the task's, two of data, its own, a stack */
-	/* The same event with no filter; another one */
+	ck_assert_uint_gt(world_head(world, 0), 4); /* task, two of data, event, stack */
+	/* The same event without a filter; another event */
 	entry.s4 = -5;
 	hv_region_event_file(&region, 1)->does = 0;
 	ck_assert(records(2, &entry));
@@ -342,7 +342,7 @@ START_TEST(nothing_is_written_of_what_is_left_out)
 }
 END_TEST
 
-/* Which instruction of the stubs something happens before, counted from 0; how many there were. */
+/* Index of the stub instruction before which AT_TRAP is called; number of executed instructions. */
 static int trap_at, nr_trapped;
 static void (*at_trap)(void);
 
@@ -361,8 +361,8 @@ static void on_trap(int signal, siginfo_t *info, void *context)
 	event_traps = EVENT_TRAP_FLAG;
 }
 
-/* Has DO_THIS happen before each instruction of an event with the filter BEFORE. CHECK looks
- * whether it was recorded. */
+/* Calls DO_THIS before each instruction of an event with the filter BEFORE. CHECK checks whether
+ * the event was recorded. */
 static void before_each(const char *before, const struct entry *entry, void (*do_this)(void),
 			void (*check)(bool recorded))
 {
@@ -385,7 +385,7 @@ static void before_each(const char *before, const struct entry *entry, void (*do
 	ck_assert_int_gt(nr_trapped, 60);
 }
 
-/* A mixture of the two would not let it pass. */
+/* A mixture of the old and the new filter would drop it. */
 static const struct entry both = {.s4 = 5, .u8 = 7};
 
 static void change_filter(void)
@@ -398,7 +398,7 @@ static void change_to_none(void)
 	hv_stub_filters_set(&used, &region, 1, NULL);
 }
 
-/* The other file gets the steps that were the first one's. */
+/* The other file gets the steps that the first one had. */
 static void give_to_another(void)
 {
 	change_to_none();
@@ -440,7 +440,7 @@ static void another_event(void)
 	nr_recorded++;
 }
 
-/* Of the two that came in between, one is left out, too. */
+/* Of the two events that came in between, one is dropped as well. */
 static void one_other_is_recorded(bool recorded)
 {
 	unsigned nr = (sizeof(struct entry) - 8 + HV_DATA_LEN - 1) / HV_DATA_LEN + 1;

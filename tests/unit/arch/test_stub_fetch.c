@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What stubs read of memory for probes of functions: the very bytes that a guest gets, run in this
- * process. Calls that are interrupted before each instruction, that go on on another vCPU, that
- * come from the reading itself; and programs of any bytes. Leaves to test_stub_event_fetch.c:
- * probes of events. x86-64. */
+/* Memory that stubs read for function probes, with the code bytes that a guest gets, run in this
+ * process. Tests calls interrupted before each instruction, calls that move to another vCPU, calls
+ * caused by the read itself, and programs of random bytes. test_stub_event_fetch.c tests event
+ * probes. x86-64. */
 #include <check.h>
 #include <signal.h>
 #include <ucontext.h>
@@ -40,7 +40,7 @@ START_TEST(values_bytes_and_strings)
 }
 END_TEST
 
-/* A step that cannot read ends its result, and no other one. */
+/* A step that cannot read ends its own result only. */
 START_TEST(what_cannot_be_read)
 {
 	struct entry e;
@@ -58,13 +58,13 @@ START_TEST(what_cannot_be_read)
 	read_entry(0, 0, &e);
 	for (unsigned i = 0; i < 5; i++)
 		check_result(&e, i, i + 1, i == 3 ? "there" : NULL, 6);
-	ck_assert_uint_eq(nr_reads, 4); /* nothing between the halves is read */
+	ck_assert_uint_eq(nr_reads, 4); /* addresses between the halves are not read */
 	check_quiet();
 }
 END_TEST
 
-/* What an entry does not have, as a return without the arguments of its call: only the results that
- * are made of it are not there. */
+/* If an entry lacks words, as a return without the call's arguments does, only the results that
+ * need them are missing. */
 START_TEST(words_that_are_not_there)
 {
 	struct entry e;
@@ -85,7 +85,7 @@ START_TEST(words_that_are_not_there)
 }
 END_TEST
 
-/* Strings and arrays end where the entry does. */
+/* Strings and arrays are cut at the end of the entry. */
 START_TEST(there_is_room_for_so_much)
 {
 	struct entry e;
@@ -99,7 +99,7 @@ START_TEST(there_is_room_for_so_much)
 }
 END_TEST
 
-/* Nor do results make an entry longer than what a very small ring has. */
+/* Results must not make an entry longer than a very small ring allows. */
 START_TEST(a_very_small_ring)
 {
 	struct entry e;
@@ -116,7 +116,7 @@ START_TEST(a_very_small_ring)
 }
 END_TEST
 
-/* A program without an end, of results that take no room. */
+/* A program without an end whose results take no room. */
 START_TEST(a_program_ends)
 {
 	struct hv_fetch_step steps[HV_FETCH_STEPS_MAX];
@@ -125,7 +125,7 @@ START_TEST(a_program_ends)
 	for (unsigned i = 0; i < HV_FETCH_STEPS_MAX; i++)
 		steps[i] = (struct hv_fetch_step){READ_KERNEL, 0, 1, _i ? 9 : i, 0};
 	set_program(steps, HV_FETCH_STEPS_MAX);
-	/* The present value is whatever it is: nothing has set it. */
+	/* The current value is undefined: no step has set it. */
 	SET_PROGRAM({HV_FETCH_NUMBER, 0, 0, 0, 0});
 	memcpy(program() + 1, steps, sizeof(steps) - sizeof(*steps));
 	call(0);
@@ -159,7 +159,7 @@ START_TEST(reading_is_not_recorded)
 	set_plain_program();
 	while_reading = call_again;
 	call(KERNEL_START);
-	/* The call in the call goes on to the tracer's stub, too. */
+	/* The nested call also continues to the tracer's stub. */
 	ck_assert_uint_eq(world_state(world, 0)->nr_no_draft, 1);
 	read_entry(0, 1, &e);
 	check_result(&e, 0, 1, "plain", 6);
@@ -217,12 +217,12 @@ START_TEST(all_drafts_are_taken)
 }
 END_TEST
 
-/* The instructions of the stubs that a call executes, in the order in which it comes to them first;
- * when a call is stepped, they are noted. */
+/* The stub instructions that a call executes, in the order of their first execution. Filled while a
+ * call is single-stepped. */
 static uint64_t visited[1024];
 static unsigned nr_visited;
 static bool is_stepping;
-/* Where the interrupt comes: there is a breakpoint now. */
+/* Address of the interrupt, which now has a breakpoint. */
 static uint64_t trap_at;
 static uint8_t under_trap;
 
@@ -263,7 +263,7 @@ static void set_trap_flag(void)
 				 : "cc", "memory");
 }
 
-/* All calls are whole, and there are NR. The tracer's records may be between. */
+/* There are NR calls, all complete. The tracer's records may be between them. */
 static void check_calls(unsigned nr)
 {
 	unsigned nr_events = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a kernel calls on its way to hibernate, the very bytes that a guest gets, run in this
- * process (bench/native.h): a function of ours stands for msleep(). Runs on an x86-64 host only. */
+/* The stub that a kernel calls before it hibernates, with the code bytes that a guest gets, run in
+ * this process (bench/native.h). A test function replaces msleep(). Runs on an x86-64 host only. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #define RESULT	  7
 
 static struct world *world;
-static uint8_t *call; /* in a function of the kernel's */
+static uint8_t *call; /* in a kernel function */
 static int (*function)(void);
 
 static struct {
@@ -21,7 +21,7 @@ static struct {
 	const void *caller;
 } sleeps;
 
-/* The host puts the call back meanwhile: what is called now returns RESULT. */
+/* In the last sleep, the host restores the call: from then on the function returns RESULT. */
 static void sleeper(unsigned ms)
 {
 	static const uint8_t back[] = {0xb8, RESULT, 0, 0, 0}; /* mov $RESULT, %eax */
@@ -77,8 +77,8 @@ static void tear_down(void)
 	native_free(world);
 }
 
-/* While it sleeps, the kernel would return to the call itself: no address of ours is on its
- * stack. */
+/* While it sleeps, the return address is the call itself, so that the kernel's stack contains no
+ * stub address. */
 START_TEST(the_call_is_made_anew_until_it_is_put_back)
 {
 	set_up_as(_i ? thunk : bare_return);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The action that records the registers of a call: the very bytes that a guest gets, run in this
- * process (bench/native.h). x86-64. */
+/* The action that records the registers of a call, with the code bytes that a guest gets, run in
+ * this process (bench/native.h). x86-64. */
 #include <check.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 #define NR_SLOTS 64
 #define NR_REGS	 REGS_CALL_NR
-#define NR_DATA	 6 /* records of data: HV_REGS_WORDS words */
+#define NR_DATA	 6 /* data records: HV_REGS_WORDS words */
 
 static const char *const names[NR_REGS] = {"bx", "cx", "dx",  "si",  "di",  "bp",
 					   "r8", "r9", "r12", "r13", "r14", "r15"};
@@ -51,7 +51,7 @@ static unsigned kind_at(uint64_t position)
 	return r.word[3] >> HV_RECORD_KIND_SHIFT & HV_RECORD_KIND_MASK;
 }
 
-/* The words of the entry whose first record is at POSITION. */
+/* Returns the words of the entry whose first record is at POSITION. */
 static void words_at(uint64_t position, uint64_t *ret)
 {
 	uint8_t bytes[NR_DATA * HV_DATA_LEN];
@@ -71,7 +71,7 @@ static void words_at(uint64_t position, uint64_t *ret)
 	memcpy(ret, bytes, sizeof(bytes));
 }
 
-/* Calls the site with registers that follow from SEED. */
+/* Calls the site with registers derived from SEED. */
 static void call(uint64_t seed, uint64_t *in, uint64_t *out)
 {
 	for (unsigned i = 0; i < NR_REGS; i++)
@@ -114,7 +114,8 @@ START_TEST(a_call_has_its_registers)
 	for (uint64_t n = 0; n < 8; n++) {
 		call(n, in, out);
 		check(8 * n, in, out);
-		ck_assert_uint_eq(kind_at(8 * n + 7), HV_RECORD_FUNCTION); /* it goes on */
+		ck_assert_uint_eq(kind_at(8 * n + 7),
+				  HV_RECORD_FUNCTION); /* continues to the function stub */
 	}
 	ck_assert_uint_eq(world_head(world, 0), 64);
 }
@@ -150,7 +151,7 @@ START_TEST(only_what_is_wanted)
 }
 END_TEST
 
-/* Beside the actions before and after it. */
+/* In addition to the actions before and after it. */
 START_TEST(other_actions_are_done_too)
 {
 	uint64_t in[NR_REGS], out[NR_REGS + 2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a kernel calls after it has written a task's name, the very bytes that a guest gets, run in
- * this process (bench/native.h). Runs on an x86-64 host only. */
+/* The stub that a kernel calls after it has written a task's name, with the code bytes that a guest
+ * gets, run in this process (bench/native.h). Runs on an x86-64 host only. */
 #include <check.h>
 #include <string.h>
 
@@ -33,8 +33,8 @@ static void tear_down(void)
 	native_free(world);
 }
 
-/* Calls the stub as __set_task_comm() does. What is in the place of perf_event_comm() returns the
- * sum of its arguments. */
+/* Calls the stub like __set_task_comm(). A replacement for perf_event_comm() returns the sum of its
+ * arguments. */
 static uint64_t rename_task(const struct world_task *task, uint64_t exec, unsigned with_thunk)
 {
 	static const uint8_t sum[] = {0x48, 0x8d, 0x04, 0x37, /* lea (%rdi,%rsi), %rax */

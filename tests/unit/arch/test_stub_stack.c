@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stacks as the stub records them, run natively on stacks of our own: which words count, where a
- * stack ends, what commands do. x86-64. */
+/* The stub that records stacks, run natively on test stacks: which words are recorded, the end of a
+ * stack, and commands. x86-64. */
 #include <check.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ __asm__(".text\n"
 	"	ret\n"
 	"call_on_end:\n");
 
-/* A page between them is nobody's. */
+/* Two stacks with an unrelated page between them. */
 static struct {
 	uint8_t before[0x1000];
 	uint64_t task[STACK_BYTES / 8];
@@ -55,7 +55,7 @@ static void nothing_more(const struct world *w)
 
 static void set_up(void)
 {
-	/* Our handler's address may be on the stacks. */
+	/* The stacks may contain the handler's address. */
 	static const struct world_case c = {"",		0, 0, nothing_more, WORLD_FUNCTION_STACK,
 					    .hooked = 1};
 	const char *lack = NULL;
@@ -80,7 +80,8 @@ static uint32_t short_of(const void *address)
 	return (uint32_t)(uintptr_t)address & 0x7fffffff;
 }
 
-/* The record at POSITION, which must have been written for it, without its key. */
+/* Returns the record at POSITION with its key removed. Asserts that it was written for that
+ * position. */
 static struct hv_record record_at(uint64_t position)
 {
 	struct hv_record r = world_ring(world, 0)[position % NR_SLOTS];
@@ -92,7 +93,7 @@ static struct hv_record record_at(uint64_t position)
 	return r;
 }
 
-/* The stack of the last event, from the ring. Returns its record. */
+/* Reads the stack of the last event from the ring. Returns its record. */
 static struct hv_record take(void)
 {
 	uint64_t head = world_head(world, 0);
@@ -111,7 +112,7 @@ static struct hv_record take(void)
 	return r;
 }
 
-/* SP: behind the return address of the call. */
+/* SP: after the return address of the call. */
 static struct hv_record run_on(uint64_t *sp)
 {
 	call_on(sp, world->host + SITE, 0x123456789abcdef0);
@@ -142,7 +143,7 @@ START_TEST(words_that_count)
 	sp[9] = (uintptr_t)end + 8;
 	sp[10] = 0x00007f0081000000;
 	end[-1] = TEXT(7);
-	*end = TEXT(8); /* behind it */
+	*end = TEXT(8); /* after it */
 	sp[-5] = TEXT(9);
 	r = run_on(sp);
 	ck_assert_uint_eq(words.nr, 6);
@@ -163,8 +164,8 @@ START_TEST(words_that_count)
 }
 END_TEST
 
-/* An interrupt stack ends where its pointer says, which is its last word or, before 5.12, its end;
- * that word leads to the task's. */
+/* An interrupt stack ends at its pointer, which is its last word or, before 5.12, its end. That
+ * word leads to the task's stack. */
 START_TEST(through_an_interrupt_stack)
 {
 	uint64_t *sp = &stacks.irq[2000], *task = &stacks.task[1900];
@@ -175,7 +176,7 @@ START_TEST(through_an_interrupt_stack)
 	sp[2] = (uintptr_t)&task[3];
 	link[1] = TEXT(2);
 	*link = (uintptr_t)task;
-	task[-1] = TEXT(3); /* below what was left */
+	task[-1] = TEXT(3); /* below the frames left before */
 	task[0] = TEXT(4);
 	task[5] = (uintptr_t)&task[7];
 	task[6] = (uintptr_t)&stacks.task[7];
@@ -205,7 +206,7 @@ START_TEST(a_link_to_elsewhere)
 }
 END_TEST
 
-/* Of a stack that is neither the task's nor the CPU's, what is in its page. */
+/* On a stack that is neither the task's nor the CPU's, only the current page counts. */
 START_TEST(any_other_stack)
 {
 	uint64_t *sp = (uint64_t *)stacks.between + 200;
@@ -220,7 +221,7 @@ START_TEST(any_other_stack)
 }
 END_TEST
 
-/* Of a stack with more of them than there is room for, the first. */
+/* If there is no room for all words, the first ones are recorded. */
 START_TEST(more_words_than_room)
 {
 	uint64_t *sp = &stacks.task[100];
@@ -234,7 +235,7 @@ START_TEST(more_words_than_room)
 }
 END_TEST
 
-/* What the return stack of the kernel stack that SLOT is on goes by. */
+/* Returns the key of the return stack for the kernel stack that contains SLOT. */
 static uint64_t key_of(const uint64_t *slot)
 {
 	uint64_t mask = ~(uint64_t)(STACK_BYTES - 1);
@@ -244,13 +245,13 @@ static uint64_t key_of(const uint64_t *slot)
 	return ((uintptr_t)&stacks.irq[STACK_BYTES / 8 - 1] & mask) | HV_STACK_IRQ;
 }
 
-/* Words of a stack hold our handler's address, and what that was the frames tell. */
+/* Stores the handler's address in words of a stack. The frames contain the original addresses. */
 static struct hv_stack *hook(uint64_t *slots[], size_t nr)
 {
 	uint64_t key = key_of(slots[0]);
 	struct hv_stack *stack = world_home(world, key);
 
-	/* Another one's home may be the same. */
+	/* Another stack can have the same home bucket. */
 	while (stack->word && (stack->word & ~(uint64_t)HV_STACK_NR_MASK) != key)
 		stack++;
 	stack->word = key | nr * sizeof(struct hv_frame);
@@ -282,7 +283,7 @@ START_TEST(through_a_graph)
 	expect(0, &sp[2]);
 	expect_caller(1, &sp[5], TEXT(101));
 	expect_caller(2, &sp[9], TEXT(100));
-	/* The same in another place than its home. */
+	/* The return stack is not in its home bucket. */
 	stack[2] = stack[0];
 	stack[0].word ^= 0x1000000;
 	run_on(sp);
@@ -290,7 +291,7 @@ START_TEST(through_a_graph)
 }
 END_TEST
 
-/* A jump from one traced function to another: the slot is both's. */
+/* A jump from one traced function to another: both calls share the slot. */
 START_TEST(through_a_jump)
 {
 	uint64_t *sp = &stacks.task[1900];
@@ -304,8 +305,8 @@ START_TEST(through_a_jump)
 }
 END_TEST
 
-/* Two frames that say different things of a slot, one that is no code, a return stack of which
- * nothing can be so, and a slot that no frame has: the handler's address. */
+/* Two frames that contradict each other, a frame whose caller is not code, an impossible return
+ * stack, and a slot without a frame: the stub records the handler's address. */
 START_TEST(a_graph_that_does_not_tell)
 {
 	uint64_t *sp = &stacks.task[1900];
@@ -329,7 +330,7 @@ START_TEST(a_graph_that_does_not_tell)
 }
 END_TEST
 
-/* What an interrupt came on has a return stack of its own. */
+/* The interrupted stack has its own return stack. */
 START_TEST(through_a_graph_of_two_stacks)
 {
 	uint64_t *sp = &stacks.irq[1900], *task = &stacks.task[1900];
@@ -401,11 +402,11 @@ static unsigned bit_at(uint64_t position, unsigned bit)
 	return r.word[3] >> bit & 1;
 }
 
-/* A stack is recorded when it is deeper than the deepest, and on a task's stack, whether or not
- * recording is on. */
+/* A stack is recorded if it is deeper than the deepest one and on a task's stack, whether recording
+ * is on or off. */
 START_TEST(a_deeper_stack)
 {
-	/* From the slot of the site's end. */
+	/* Counted from the slot of the site's end. */
 	const uint64_t depth = STACK_BYTES - 2000 * 8 + 16;
 	uint64_t *deepest = &world_control(world)->deepest;
 
@@ -430,7 +431,7 @@ START_TEST(a_deeper_stack)
 }
 END_TEST
 
-/* The stack of a command, too. */
+/* A command's stack, too. */
 START_TEST(a_deeper_stack_of_a_command)
 {
 	stacks.task[2001] = TEXT(1);
@@ -475,7 +476,7 @@ START_TEST(counted_commands)
 	world_control(world)->left[9].stack = -1;
 	call(1);
 	ck_assert_int_eq(world_control(world)->left[9].stack, -1);
-	/* a snapshot is taken whether anything is recorded or not */
+	/* a snapshot is taken whether recording is on or off */
 	world_control(world)->mode = HV_MODE_OFF;
 	world_control(world)->left[9].stack = world_control(world)->left[9].tell = 5;
 	call(1);
@@ -490,7 +491,7 @@ START_TEST(counted_commands)
 }
 END_TEST
 
-/* Together with those that switch. */
+/* Together with actions that switch recording. */
 START_TEST(commands_that_switch)
 {
 	command(HV_SLOT_ON | HV_SLOT_STACK | HV_SLOT_TELL, false);
@@ -503,7 +504,7 @@ START_TEST(commands_that_switch)
 }
 END_TEST
 
-/* Whatever the guest writes into a head: see test_stub_x86_64. */
+/* Whatever the guest writes into a head: see test_stub_x86_64.c. */
 START_TEST(a_head_of_the_guest_stays_in_the_ring)
 {
 	static const uint64_t heads[] = {0, 17, NR_SLOTS * sizeof(struct hv_record) - 1,

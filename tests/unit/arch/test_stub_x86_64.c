@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The function stub, the very bytes that a guest gets, run in this process (bench/native.h): what a
- * record says, whether it is written, which values a stub is linked with. Runs on an x86-64 host
- * only. That a record is right wherever the stub is interrupted is proved by tests/kvm. */
+/* The function stub with the code bytes that a guest gets, run in this process (bench/native.h):
+ * the contents of records, the conditions for recording, and the values the stub is linked with.
+ * Runs on an x86-64 host only. tests/kvm interrupts the stub at every instruction. */
 #include <check.h>
 #include <string.h>
 
@@ -29,12 +29,12 @@ START_TEST(a_record_of_a_call)
 					     (cpu->cat.flags & 0xff) << 8 |
 					     (cpu->cat.migration_disabled & 0xff));
 	ck_assert_uint_eq((uint32_t)r.word[3], cpu->preempt_count);
-	ck_assert_uint_eq(r.word[3] >> 32 & CPU_FLAG_IF, CPU_FLAG_IF); /* they are on here */
+	ck_assert_uint_eq(r.word[3] >> 32 & CPU_FLAG_IF, CPU_FLAG_IF); /* interrupts are on here */
 	ck_assert_uint_eq(kind_of(&r), HV_RECORD_FUNCTION);
 }
 END_TEST
 
-/* TASK's record says who it is. */
+/* Checks that the record describes TASK. */
 static void check_task(const struct hv_record *r, const struct world_task *task)
 {
 	uint64_t comm[2] = {r->word[1], r->word[2]};
@@ -73,7 +73,7 @@ START_TEST(a_task_is_told_before_its_first_record)
 }
 END_TEST
 
-/* The top bits of the words say which lap they are of. */
+/* The top bits of the words contain the lap. */
 START_TEST(laps)
 {
 	static const unsigned numbers[] = {1, 2, 3, 0, 1};
@@ -93,14 +93,14 @@ START_TEST(laps)
 }
 END_TEST
 
-/* A vCPU's state and ring are where the table has them, whatever the CPU's number. */
+/* A vCPU's state and ring are found in the table, whatever the CPU's number. */
 START_TEST(every_cpu_has_its_ring)
 {
 	uint64_t *vcpus = (uint64_t *)(world->host + WORLD_VCPUS_OFF);
 	struct hv_record r;
 
 	world_cpu(world)->cpu_number = 1;
-	run(); /* no task was told there */
+	run(); /* no task was recorded there */
 	ck_assert_uint_eq(head(0), 0);
 	ck_assert_uint_eq(head(1), 2);
 	r = record_at(1, 1);
@@ -114,7 +114,7 @@ START_TEST(every_cpu_has_its_ring)
 }
 END_TEST
 
-/* By the mode, the pid filter and who is current: see the cases. */
+/* The mode, the pid filter and the current task decide: see the cases. */
 START_TEST(what_is_recorded)
 {
 	const struct world_case *c = &world_cases[_i];
@@ -140,8 +140,8 @@ static void in_no_section(const struct world *w)
 	world_cpu(w)->preempt_count = 0x80000000;
 }
 
-/* A task that is not in a section may have left the vCPU whose section was found open. The
- * interrupts of this process are on. */
+/* A task that is not in a section may have left the vCPU that had an open section. Interrupts are
+ * on in this process. */
 START_TEST(a_section_is_where_preemption_is_off)
 {
 	set_up_stub(WORLD_SECTION_FUNCTION, in_no_section);
@@ -174,7 +174,7 @@ END_TEST
 
 static const struct {
 	unsigned alternatives;
-	unsigned migrate, lazy; /* whether the record has them */
+	unsigned migrate, lazy; /* whether the record contains them */
 } kernels[] = {
 	{0, 1, 0},
 	{1u << HV_ALT_NO_MIGRATE, 0, 0},
@@ -188,8 +188,8 @@ static void choose_alternatives(const struct world *w)
 	w->values->alternatives = alternatives;
 }
 
-/* What counts disabled migration, and lazy preemption, where the kernel has them: the count, the
- * largest there is room for if it is more, and the flag. */
+/* Counts of disabled migration and of lazy preemption, if the kernel has them. The record contains
+ * the count, limited to the maximum of its field, and the flag. */
 START_TEST(what_a_kernel_counts)
 {
 	static const struct {
@@ -218,7 +218,7 @@ START_TEST(what_a_kernel_counts)
 }
 END_TEST
 
-/* That no reschedule is wanted is in the upper half of the count. */
+/* The upper half of the count means that no reschedule is needed. */
 START_TEST(a_count_of_64_bits)
 {
 	struct hv_record r;
@@ -234,7 +234,7 @@ START_TEST(a_count_of_64_bits)
 }
 END_TEST
 
-/* Calls and returns likewise, on the general way and, from the second call on, on the plain way. */
+/* Calls and returns on the general way and, from the second call on, on the plain way. */
 START_TEST(counts_in_a_graph)
 {
 	static const struct {
@@ -256,7 +256,7 @@ START_TEST(counts_in_a_graph)
 }
 END_TEST
 
-/* They are in the record as if the preempt count had them. */
+/* The record shows them as if they were in the preempt count. */
 START_TEST(soft_interrupts_that_tasks_count)
 {
 	struct hv_record r;
@@ -292,7 +292,7 @@ static void other_task(const struct world *w)
 	world_state(w, 0)->last_pid = 0;
 }
 
-/* Two records are reserved as one when it returns. */
+/* The return reserves two records together. */
 static void return_with_value(const struct world *w)
 {
 	world_params(w)->graph_flags |= HV_GRAPH_RETVAL;
@@ -313,8 +313,8 @@ static void check_same(const uint8_t *was, uint64_t from, uint64_t to)
 	ck_assert_mem_eq(was + from, world->host + from, to - from);
 }
 
-/* Whatever the guest writes into a head, a stub writes into that ring and nowhere else: the memory
- * behind it is another vCPU's state. */
+/* Whatever the guest writes into a head, a stub writes only into that ring. The memory after it is
+ * the state of another vCPU. */
 START_TEST(heads_of_the_guest_stay_in_the_ring)
 {
 	uint8_t was[WORLD_LEN(TRACED_NR_SLOTS)];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the guest's own ftrace reads sites by, the very bytes that a guest gets, run in this process
- * (bench/native.h): a function of ours stands for the kernel's reader. Runs on an x86-64 host only.
- */
+/* The stub through which the guest's own ftrace reads sites, with the code bytes that a guest gets,
+ * run in this process (bench/native.h). A test function replaces the kernel's reader. Runs on an
+ * x86-64 host only. */
 #include <check.h>
 #include <string.h>
 
@@ -80,7 +80,7 @@ static void site_calls(const uint8_t *target)
 					     site));
 }
 
-/* What the guest sees of LEN bytes at the site; behind them nothing is written. */
+/* Checks the LEN bytes that the guest reads at the site, and that nothing is written after them. */
 static void check_sees(const uint8_t *bytes, size_t len)
 {
 	uint8_t to[16];
@@ -94,7 +94,7 @@ static void check_sees(const uint8_t *bytes, size_t len)
 	ck_assert_uint_eq(reads.len, len);
 }
 
-/* Ours is what calls the code, or the page of the params before it. */
+/* A site belongs to hvtrace if it calls the code, or the page of params before the code. */
 START_TEST(a_site_of_ours_reads_as_it_was)
 {
 	set_up_as(_i ? thunk : bare_return);
@@ -124,13 +124,13 @@ START_TEST(what_is_not_ours_reads_as_it_is)
 	bytes[0] = site[0] = 0xcc; /* the guest changes it right now */
 	check_sees(bytes, SITE_LEN);
 	site_calls(code);
-	memcpy(bytes, site, sizeof(bytes)); /* no site is as long */
+	memcpy(bytes, site, sizeof(bytes)); /* longer than any site */
 	check_sees(bytes, SITE_LEN + 3);
 	check_sees(bytes, SITE_LEN - 1);
 }
 END_TEST
 
-/* Who traces the reader sees by which it was called. */
+/* The reader's address of the entry identifies the place that called it. */
 START_TEST(each_place_has_an_entry)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;

@@ -122,7 +122,7 @@ START_TEST(gdb_registers)
 }
 END_TEST
 
-/* EFER.NXE of a CPU without NX, by each of the three ways to read it. */
+/* EFER.NXE of a CPU without NX, read in each of three ways. */
 START_TEST(cpu_without_nx)
 {
 	char text[sizeof(linux_vcpu)];
@@ -164,7 +164,8 @@ START_TEST(system_management_mode)
 	memcpy(strstr(text, "SMM=0"), "SMM=1", 5);
 	ck_assert(arch->parse_registers(text, &regs));
 	ck_assert_int_eq(regs.hidden, HV_HIDDEN_YES);
-	/* The gdb stub does not tell, so what may be it is in the lower half, and no task. */
+	/* The gdb stub does not report it, so a vCPU in the lower half that is not in a task may be
+	 * hidden. */
 	ck_assert(arch->decode_gdb_registers((struct hv_span){g, sizeof(g)}, &regs));
 	ck_assert_int_eq(regs.hidden, HV_HIDDEN_MAYBE);
 	memcpy(g + 140, &task_cs, 1); /* cs */
@@ -177,13 +178,13 @@ START_TEST(where_the_kernels_addresses_begin)
 {
 	ck_assert_uint_eq(arch->kernel_start(4).v, 0xffff800000000000);
 	ck_assert_uint_eq(arch->kernel_start(5).v, 0xff00000000000000);
-	/* Offsets of 32 bits, bit 31 of which is 1, reach the image and all modules. */
+	/* 32-bit offsets with bit 31 set reach the image and all modules. */
 	ck_assert_uint_eq(arch->text_base.v + 0x80000000, arch->image_window.start.v);
 	ck_assert_uint_eq(arch->text_base.v & UINT32_MAX, 0);
 }
 END_TEST
 
-/* Of an address in the window of images, the kernel computes which page it is. */
+/* The kernel computes the page of any address in the window of images. */
 START_TEST(the_region_is_where_the_kernel_knows_no_page)
 {
 	ck_assert_uint_ge(arch->chosen_window.start.v, arch->image_window.end.v);
@@ -295,7 +296,7 @@ static bool one_word(void *ctx, uint32_t at, uint64_t *ret)
 	return at == *(uint32_t *)ctx;
 }
 
-/* The call put its return address where sp points. */
+/* The call stored its return address at sp. */
 START_TEST(the_caller_of_a_functions_first_instruction)
 {
 	struct hv_unwind_frame frame = {.sp = 0x7000, .bp = 0x8000, .exact = true};
@@ -310,8 +311,8 @@ START_TEST(the_caller_of_a_functions_first_instruction)
 }
 END_TEST
 
-/* What a function's first instructions make of the rule: registers as struct hv_unwind_rule has
- * them, behind the last instruction that is understood. */
+/* Effect of a function's first instructions on the unwind rule. Registers as in struct
+ * hv_unwind_rule, after the last instruction that is understood. */
 static const struct {
 	const char *code;
 	size_t len, nr;
@@ -327,20 +328,20 @@ static const struct {
 	 64, "", 0},
 	/* push %rbp; mov %rsp,%rbp; push %rbx; sub $0x408,%rsp */
 	{"\x55\x48\x89\xe5\x53\x48\x81\xec\x08\x04\x00\x00", 12, 2, 4, "bp", 16, "prev", -16},
-	/* push %rbx; push %rbp: the frame pointer is not where one is kept */
+	/* push %rbx; push %rbp: the frame pointer is not in its usual slot */
 	{"\x53\x55\x48\x89\xfd", 5, 2, 2, "sp", 24, "prev", -24},
-	/* push %rbp; xor %ebp,%ebp: rbp is another thing now */
+	/* push %rbp; xor %ebp,%ebp: rbp no longer holds the frame pointer */
 	{"\x55\x31\xed\x53\x90", 5, 1, 1, "sp", 16, "prev", -16},
 	/* lea 0x8(%rsp),%r10; and $~0x3f,%rsp; push -0x8(%r10); push %rbp; mov %rsp,%rbp; push
-	   %r10; nop */
+	 * %r10; nop */
 	{"\x4c\x8d\x54\x24\x08\x48\x83\xe4\xc0\x41\xff\x72\xf8\x55\x48\x89\xe5\x41\x52\x90", 20, 3,
 	 19, "*bp", -8, "bp", 0},
-	/* mov %rsp,(%rax); mov %rax,%rsp; and with two registers that differ */
+	/* mov %rsp,(%rax); mov %rax,%rsp; and with two different registers */
 	{"\x48\x89\x20\x48\x89\xc4", 6, 1, 6, "*sp", 8, "", 0},
 	{"\x48\x89\x20\x48\x89\xcc", 6, 0, 0, "", 0, "", 0},
 	/* push %rbx; pop %rbx; push %rbx: pop is not understood */
 	{"\x53\x5b\x53\x90\x90", 5, 1, 1, "sp", 16, "", 0},
-	/* cut off */
+	/* truncated */
 	{"\x53\x48\x83\xec", 4, 1, 1, "sp", 16, "", 0},
 };
 
@@ -358,7 +359,8 @@ static unsigned number_of(const char *reg)
 START_TEST(how_functions_start)
 {
 	struct hv_unwind_step steps[8];
-	HV_AUTO_FREE uint8_t *exact = malloc(starts[_i].len); /* ASAN sees reads beyond it */
+	HV_AUTO_FREE uint8_t *exact =
+		malloc(starts[_i].len); /* for ASAN to detect reads beyond it */
 	struct hv_span code = {exact, starts[_i].len};
 	size_t nr;
 
@@ -403,7 +405,7 @@ static const struct {
 	{"\xcc\x1f\x44\x00\x00", 0, false}, {"\x90\x90\x90\x90\x90", 0, false},
 };
 
-/* Of a static key, at 0x1000 with the target 0x1040. */
+/* A static key's site at 0x1000 with the target 0x1040. */
 START_TEST(a_nop_or_a_jump)
 {
 	bool jumps;
@@ -469,7 +471,7 @@ START_TEST(bare_jumps)
 		{"\xff\xd1\xcc", false}, /* call *%rcx */
 		{"\xff\x21\xcc", false}, /* jmp *(%rcx) */
 		{"\x0f\xae\xe8", false}, /* lfence */
-		{"\xe8\x01\x00", false}, /* call, of a retpoline */
+		{"\xe8\x01\x00", false}, /* call, in a retpoline */
 		{"\x41\xff\xe1", false}, /* jmp *%r9 */
 	};
 
@@ -525,10 +527,10 @@ static const struct {
 	{"\x3e\x80\x48\x02\x08", 5, 0, 0x80000}, /* with one CPU */
 	{"\xf0\x80\x0f\x20", 5, 0, 0x20},	 /* lock orb $0x20,(%rdi) */
 	{"\xf0\x80\x4a\x0a\x02", 5, 8, 0x20000},
-	{"\xf0\x80\x4a\x0a\x02", 5, 0, 0},     /* of something else */
+	{"\xf0\x80\x4a\x0a\x02", 5, 0, 0},     /* another field */
 	{"\xf0\x80\x48\x02\x18", 5, 0, 0},     /* two bits */
 	{"\xf0\x80\x60\x02\x08", 5, 0, 0},     /* and */
-	{"\xf0\x80\x4c\x24\x02\x08", 6, 0, 0}, /* of the stack */
+	{"\xf0\x80\x4c\x24\x02\x08", 6, 0, 0}, /* on the stack */
 	{"\xf0\x80\x0d\x02\x00\x00\x00\x08", 8, 0, 0},
 	{"\xf0\x80\x48\x02", 4, 0, 0},
 	{"", 0, 0, 0},

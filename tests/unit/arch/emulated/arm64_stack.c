@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where a stack of arm64 ends, what is behind interrupts, and signed return addresses. */
+/* The end of a stack on arm64, stacks with interrupts, and signed return addresses. */
 #include "tests/unit/arch/emulated/stack_calls.h"
 
 START_TEST(the_first_functions_of_a_task)
@@ -28,7 +28,7 @@ START_TEST(signatures_are_removed)
 }
 END_TEST
 
-/* A third record that is not one: nothing is read there. */
+/* The third frame pointer does not lead to a record. The stub must not read there. */
 START_TEST(what_ends_a_stack)
 {
 	uint64_t fp = emu_chain_start(2), end = emu_stack_end(2);
@@ -55,12 +55,12 @@ START_TEST(what_ends_a_stack)
 		s = stack_call(fp - 0x40, fp);
 		stack_expect(&s, 0, 2, true);
 	}
-	/* The last place where a record can be. */
+	/* The last position where a record fits. */
 	record_at(fp + EMU_FRAME)->next = end - sizeof(struct emu_record);
 	*record_at(end - sizeof(struct emu_record)) = (struct emu_record){0};
 	s = stack_call(fp - 0x40, fp);
 	stack_expect(&s, 0, 2, false);
-	/* What is no text. */
+	/* An address that is not text. */
 	emu_chain(world, 0, fp, 0, 6);
 	record_at(fp + 2 * EMU_FRAME)->caller = EMU_TEXT_BASE + HV_TEXT_BIT - 4;
 	s = stack_call(fp - 0x40, fp);
@@ -88,7 +88,7 @@ START_TEST(from_the_interrupt_stack_to_the_tasks)
 	emu_chain(world, 0, fp, 0, 4);
 	s = stack_call(irq, fp);
 	stack_expect(&s, 0, 4, false);
-	/* From some depth; and not back. */
+	/* From a deeper call on the interrupt stack; and the chain must not lead back. */
 	emu_chain(world, 0, irq - 0x100, 0, 2);
 	record_at(irq - 0x100 + EMU_FRAME)->next = fp;
 	emu_chain(world, 0, fp, 2, 4);
@@ -98,7 +98,7 @@ START_TEST(from_the_interrupt_stack_to_the_tasks)
 	emu_chain(world, 0, irq - 0x80, 4, 1);
 	s = stack_call(irq - 0x180, irq - 0x100);
 	stack_expect(&s, 0, 4, true);
-	/* A task's stack leads to no other one. */
+	/* A task's stack must not lead to another stack. */
 	s = stack_call(fp, irq - 0x100);
 	stack_expect(&s, 0, 0, true);
 }
@@ -109,7 +109,7 @@ static void in_a_hypervisor(struct emu_world *w)
 	w->values.alternatives |= 1u << HV_ALT_HYPERVISOR | 1u << HV_ALT_HOST_CLOCK;
 }
 
-/* A kernel in EL2 has its per-CPU offset in another register, and another counter. */
+/* A kernel in EL2 keeps its per-CPU offset in a different register and uses a different counter. */
 START_TEST(the_interrupt_stack_of_a_hypervisor)
 {
 	static const struct emu_case of_hypervisor = {"record and stack, in a hypervisor",
@@ -130,7 +130,7 @@ START_TEST(the_interrupt_stack_of_a_hypervisor)
 }
 END_TEST
 
-/* Of a stack that is neither the task's nor the CPU's, what is in its page. */
+/* On a stack that is neither the task's nor the CPU's, only the current page counts. */
 START_TEST(any_other_stack)
 {
 	uint64_t page = emu_stack_end(2) - 0x1000;

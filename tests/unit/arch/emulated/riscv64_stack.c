@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where a stack of riscv64 ends, and what is behind exceptions and interrupts. */
+/* The end of a stack on riscv64, and stacks with exceptions and interrupts. */
 #include <string.h>
 
 #include "tests/unit/arch/emulated/stack_calls.h"
 
 #define ENTRY_OFF (EMU_TEXT_OFF + EMU_ENTRY)
-/* In struct pt_regs: */
+/* Offsets in struct pt_regs. */
 #define EPC	  0u
 #define S0	  64u
 
-/* The registers at the end of the kernel stack NR, where the frame of its first function ends. */
+/* Returns the address of the registers at the end of kernel stack NR. The frame of its first
+ * function ends there. */
 static uint64_t last_of(unsigned nr)
 {
 	return emu_stack_end(nr) - EMU_REGS_BYTES;
@@ -28,7 +29,7 @@ START_TEST(the_first_functions_of_a_task)
 }
 END_TEST
 
-/* A third frame pointer that is none: nothing is read there. */
+/* The third frame pointer is invalid. The stub must not read there. */
 START_TEST(what_ends_a_stack)
 {
 	uint64_t fp = emu_chain_start(2), end = emu_stack_end(2);
@@ -52,17 +53,17 @@ START_TEST(what_ends_a_stack)
 	for (unsigned i = 0; i < HV_ARRAY_LEN(bad); i++) {
 		emu_chain(world, 2, fp, 0, 6);
 		record_at(fp + EMU_FRAME)->next = bad[i];
-		/* The return address of a frame that would begin in the one before it. */
+		/* The return address of a frame that would begin inside the previous one. */
 		*emu_word(world, fp + EMU_FRAME) = emu_caller(9);
 		s = stack_call(fp - 0x40, fp);
 		stack_expect(&s, 0, 2, true);
 	}
-	/* The last place where a frame can end. */
+	/* The last position where a frame can end. */
 	record_at(fp + EMU_FRAME)->next = end;
 	*record_at(end) = (struct emu_record){.caller = emu_caller(2)};
 	s = stack_call(fp - 0x40, fp);
 	stack_expect(&s, 0, 3, true);
-	/* What is no text. */
+	/* An address that is not text. */
 	emu_chain(world, 2, fp, 0, 6);
 	record_at(fp + 2 * EMU_FRAME)->caller = EMU_TEXT_BASE + HV_TEXT_BIT - 4;
 	s = stack_call(fp - 0x40, fp);
@@ -73,8 +74,8 @@ START_TEST(what_ends_a_stack)
 }
 END_TEST
 
-/* Makes the frame that ends at FP that of what handles an exception, with the registers of what it
- * interrupted at IP, whose frame pointer was NEXT. */
+/* Turns the frame that ends at FP into one of an exception handler. The registers of the
+ * interrupted code have pc IP and frame pointer NEXT. */
 static void exception_at(uint64_t fp, uint64_t ip, uint64_t next)
 {
 	record_at(fp)->caller = emu_gva(ENTRY_OFF + 0x40);
@@ -95,7 +96,7 @@ START_TEST(through_exceptions)
 	uint64_t inner = fp + EMU_REGS_BYTES + EMU_FRAME;
 	struct stack s;
 
-	/* From user mode: nothing is behind that. */
+	/* An exception from user mode ends the stack. */
 	emu_chain(world, 0, fp, 0, 3);
 	exception_at(last, 0x10000, fp);
 	s = stack_call(sp_of(fp), fp);
@@ -108,11 +109,11 @@ START_TEST(through_exceptions)
 	ck_assert_uint_eq(s.list[2].v, emu_caller(5));
 	ck_assert_uint_eq(s.list[3].v, emu_caller(6));
 	ck_assert_uint_eq(s.list[4].v, emu_caller(7));
-	/* The frame pointer of what was interrupted may lie. */
+	/* The interrupted frame pointer may be invalid. */
 	exception_at(fp, emu_caller(5), inner - EMU_FRAME - 8);
 	s = stack_call(sp_of(fp), fp);
 	expect_exception(&s, 1, 3, true);
-	/* In the code of exceptions, again and again: it ends. */
+	/* An endless chain of exceptions in the exception code must end. */
 	exception_at(fp, emu_gva(ENTRY_OFF), inner);
 	memset(emu_word(world, fp + EMU_REGS_BYTES), 0, 2 * EMU_FRAME);
 	s = stack_call(sp_of(fp), fp);
@@ -136,7 +137,7 @@ START_TEST(from_the_interrupt_stack_to_the_tasks)
 	emu_chain(world, 0, fp, 0, 4);
 	s = stack_call(irq, fp);
 	stack_expect(&s, 0, 4, false);
-	/* From some depth; and not back. */
+	/* From a deeper call on the interrupt stack; and the chain must not lead back. */
 	emu_chain(world, 2, irq - 0x400, 0, 3);
 	record_at(irq - 0x400 + EMU_FRAME)->next = fp;
 	emu_chain(world, 0, fp, 2, 4);
@@ -145,13 +146,13 @@ START_TEST(from_the_interrupt_stack_to_the_tasks)
 	record_at(fp + EMU_FRAME)->next = irq - 0x380;
 	s = stack_call(irq - 0x440, irq - 0x400);
 	stack_expect(&s, 0, 4, true);
-	/* A frame of it that ends where a task has its last one. */
+	/* A frame of the interrupt stack ends where a task's last frame would end. */
 	emu_chain(world, 2, last_of(2) - EMU_FRAME, 0, 2);
 	record_at(last_of(2))->next = fp;
 	emu_chain(world, 0, fp, 2, 4);
 	s = stack_call(irq - 0x440, last_of(2) - EMU_FRAME);
 	stack_expect(&s, 0, 6, false);
-	/* A task's stack leads to no other one. */
+	/* A task's stack must not lead to another stack. */
 	s = stack_call(sp_of(fp), irq - 0x400);
 	stack_expect(&s, 0, 0, true);
 }

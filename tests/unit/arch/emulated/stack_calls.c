@@ -43,7 +43,7 @@ static void take_stack(const struct hv_parts *parts, const struct hv_record *rec
 	ret->stacks++;
 }
 
-/* What the ring of CPU says about the function at OFF. Everything there must be complete. */
+/* Reads from CPU's ring the records of the function at OFF. Every record must be complete. */
 static void read_ring(unsigned cpu, uint64_t off, struct stack *ret)
 {
 	static struct hv_parts parts;
@@ -86,7 +86,7 @@ void stack_check_kept(const struct emu_regs *before)
 	struct emu_regs after;
 
 	emu_get(world, &after);
-	ck_assert_uint_eq(after.x[EMU_A0], before->x[EMU_A1]); /* what the function returns */
+	ck_assert_uint_eq(after.x[EMU_A0], before->x[EMU_A1]); /* the function's return value */
 	for (unsigned i = 0; i < EMU_NR_REGS; i++)
 		if (i != EMU_A0 && !emu_is_free(i))
 			ck_assert_uint_eq(after.x[i], before->x[i]);

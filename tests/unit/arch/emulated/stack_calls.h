@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls of a function whose stack is recorded, in the world of a stub on an emulated CPU. What uses
- * it is built once for each architecture. */
+/* Calls of a function whose stack is recorded, in a stub world on an emulated CPU. Users of this
+ * header are built once for each architecture. */
 #pragma once
 
 #include <check.h>
@@ -11,7 +11,7 @@
 
 extern struct emu_world *world; /* of the running test */
 
-/* What was recorded of a call. */
+/* The records of a call. */
 struct stack {
 	unsigned functions, commands, stacks, tasks;
 	bool of_command;
@@ -21,30 +21,30 @@ struct stack {
 	bool early;
 };
 
-/* A world whose functions record stacks, for each test. */
+/* Fixture: a world whose functions record stacks. */
 void stack_set_up(void);
 void stack_tear_down(void);
 
-/* What the rings say about the function at OFF. Everything in them must be complete. */
+/* Returns the records of the function at OFF. Every record in the rings must be complete. */
 struct stack stack_read(uint64_t off);
-/* The function has returned, and all registers are what they were BEFORE but those that are free.
- */
+/* Asserts that the function has returned and that all registers except the free ones still equal
+ * BEFORE. */
 void stack_check_kept(const struct emu_regs *before);
-/* Calls the traced function with the stack pointer SP, when the frame pointer is FP. */
+/* Calls the traced function with the stack pointer SP and the frame pointer FP. */
 void stack_call_at(uint64_t sp, uint64_t fp);
-/* Likewise, with an empty ring. */
+/* Empties the ring, then calls stack_call_at(). Returns the records. */
 struct stack stack_call(uint64_t sp, uint64_t fp);
-/* The first caller is that of the call, then come NR records from the FIRST on. */
+/* Expects the direct caller, then the callers of NR frame records, beginning with record FIRST. */
 void stack_expect(const struct stack *s, unsigned first, unsigned nr, bool early);
 
-/* The record of the function whose frame pointer is FP. */
+/* Returns the frame record of the function whose frame pointer is FP. */
 struct emu_record *record_at(uint64_t fp);
 
-/* The stack pointer of who has the frame pointer FP when it calls the function. */
+/* Returns the stack pointer at the call by a function whose frame pointer is FP. */
 static inline uint64_t sp_of(uint64_t fp)
 {
 	return fp - EMU_BELOW_FP;
 }
 
-/* The tests of this architecture alone. */
+/* Adds the tests that only this architecture has. */
 void add_tests_of_arch(TCase *tc);

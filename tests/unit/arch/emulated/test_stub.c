@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The function stub of another architecture, the very bytes that a guest gets, on an emulated CPU:
- * what a record says, what is recorded, which registers and memory are kept, and interrupts, other
- * tasks and other vCPUs before each instruction. What was written is read by the ring's reader and
- * decoded as the tracer does. */
+/* The function stub of another architecture on an emulated CPU, with the code bytes that a guest
+ * gets: the contents of records, the conditions for recording, the registers and memory that must
+ * not change, and interrupts, other tasks and other vCPUs before each instruction. The ring's
+ * reader reads the records, and they are decoded as in the tracer. */
 #include <check.h>
 #include <string.h>
 
@@ -33,14 +33,14 @@ static void tear_down(void)
 	emu_free(world);
 }
 
-/* What was read of a ring. */
+/* Events read from a ring. */
 struct events {
 	struct hv_event of[EVENTS_MAX];
 	unsigned nr, nr_tasks;
 	struct hv_record last_task;
 };
 
-/* Everything in the ring of CPU must be complete. */
+/* Every record in CPU's ring must be complete. */
 static struct events read_events(unsigned cpu)
 {
 	struct events e = {0};
@@ -64,7 +64,8 @@ static struct events read_events(unsigned cpu)
 	return e;
 }
 
-/* The function has returned, and all registers are what they were but those that are free. */
+/* Asserts that the function has returned and that all registers except the free ones are
+ * unchanged. */
 static void check_kept(const struct emu_regs *before)
 {
 	struct emu_regs after;
@@ -72,7 +73,7 @@ static void check_kept(const struct emu_regs *before)
 	emu_get(world, &after);
 	for (unsigned i = 0; i < HV_ARRAY_LEN(after.x); i++)
 		if (i == EMU_A0)
-			ck_assert_uint_eq(after.x[i], before->x[EMU_A1]); /* what is returned */
+			ck_assert_uint_eq(after.x[i], before->x[EMU_A1]); /* the return value */
 		else if (!emu_is_free(i))
 			ck_assert_uint_eq(after.x[i], before->x[i]);
 }
@@ -119,7 +120,7 @@ START_TEST(interrupts_may_be_on)
 }
 END_TEST
 
-/* In the order of calls, so that the clock never goes back, through several laps. */
+/* Timestamps must not decrease in the order of calls, through several laps. */
 START_TEST(clocks_ascend)
 {
 	uint64_t last = 0;
@@ -171,7 +172,7 @@ START_TEST(a_task_is_told_before_its_first_record)
 }
 END_TEST
 
-/* A name without an end does not reach the bits by which the reader knows a record. */
+/* A name without a terminating 0 must not reach the bits that mark a record. */
 START_TEST(a_name_of_16_bytes)
 {
 	struct emu_task *dd = &emu_tasks(world)->dd;
@@ -183,8 +184,8 @@ START_TEST(a_name_of_16_bytes)
 }
 END_TEST
 
-/* By the mode, the pid filter and who is current: see the cases. Nothing but the ring is written.
- */
+/* The mode, the pid filter and the current task decide: see the cases. The stub writes only to the
+ * ring. */
 START_TEST(what_is_recorded)
 {
 	const struct emu_case *c = &emu_cases[_i];
@@ -261,7 +262,7 @@ START_TEST(soft_interrupts_that_tasks_count)
 }
 END_TEST
 
-/* Whatever the guest writes into a head, the stub writes into its own ring only. */
+/* Whatever the guest writes into a head, the stub writes only into its own ring. */
 START_TEST(heads_of_the_guest_stay_in_the_ring)
 {
 	static const uint64_t heads[] = {0, 1, 31, UINT64_MAX, UINT64_MAX - 31, UINT64_C(1) << 63};
@@ -284,7 +285,7 @@ END_TEST
 
 static emu_disturbance *const disturbances[] = {emu_interrupt, emu_switch_tasks, emu_migrate};
 
-/* Counts the events of both rings whose function is at OFF. */
+/* Returns the number of events in both rings for the function at OFF. */
 static unsigned count_calls(uint64_t off, uint64_t caller_off)
 {
 	unsigned nr = 0;
@@ -313,7 +314,7 @@ static void check_disturbed(const struct emu_case *c, emu_disturbance *disturb)
 		ck_assert_uint_eq(others, c->nr_function_records);
 }
 
-/* The call is recorded once, whole, and so is that of what came in between. */
+/* The call is recorded exactly once and completely, and so is the call of the disturbance. */
 START_TEST(disturbed_before_each_instruction)
 {
 	const struct emu_case *c = &emu_cases[_i];

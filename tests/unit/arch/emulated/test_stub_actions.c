@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The actions of the stubs of another architecture on an emulated CPU: what switches recording,
- * what changes the pid filter, and what tells the host. As test_stub_x86_64.c does it for x86-64.
- */
+/* The actions of another architecture's stubs on an emulated CPU: those that switch recording,
+ * change the pid filter, or notify the host. test_stub_actions.c is the counterpart for x86-64. */
 #include <check.h>
 #include <string.h>
 
@@ -41,7 +40,8 @@ static void call(void)
 			ck_assert_uint_eq(after.x[i], before.x[i]);
 }
 
-/* The traced function calls entry NR, which DOES and goes on to the function stub or to nothing. */
+/* Makes the traced function call action entry NR with the flags DOES. If RECORDS, the entry then
+ * continues to the function stub. */
 static void call_entry(unsigned nr, uint32_t does, bool records)
 {
 	emu_call_action(world, nr, does, records);
@@ -85,7 +85,7 @@ START_TEST(actions_switch)
 }
 END_TEST
 
-/* Nothing is recorded in a pause, and what is switched meanwhile holds after it. */
+/* In a pause nothing is recorded. Switches during the pause take effect after it. */
 START_TEST(actions_switch_in_a_pause)
 {
 	struct hv_control *control = emu_control(world);
@@ -106,7 +106,7 @@ START_TEST(actions_switch_in_a_pause)
 }
 END_TEST
 
-/* Counted when something changes, and not below 0. */
+/* A count decreases only if the action changes something, and stops at 0. */
 START_TEST(actions_are_counted)
 {
 	struct hv_control *control = emu_control(world);
@@ -159,7 +159,7 @@ static struct emu_task *make_task(uint32_t pid)
 	return task;
 }
 
-/* The function's argument is a task that the current one forked, or that ends. */
+/* The function's argument is a task that the current task forked, or that exits. */
 START_TEST(tasks_come_and_go)
 {
 	make_task(72);
@@ -167,7 +167,7 @@ START_TEST(tasks_come_and_go)
 	call_entry(9, HV_SLOT_PID_INHERITS, true);
 	ck_assert(!has_pid(72));
 	ck_assert_uint_eq(head(), 1);
-	set_only_pid(71); /* the current task's */
+	set_only_pid(71); /* the current task */
 	call();
 	ck_assert(has_pid(71) && has_pid(72));
 	call_entry(9, HV_SLOT_PID_CLEARS, false);
@@ -178,7 +178,7 @@ START_TEST(tasks_come_and_go)
 	call();
 	call_entry(9, HV_SLOT_PID_INHERITS, false);
 	ck_assert(!has_pid(EMU_NR_PIDS));
-	/* Of a task beyond the bitmap nothing is inherited. */
+	/* The child of a task beyond the bitmap inherits nothing. */
 	make_task(72);
 	emu_tasks(world)->cat.pid = EMU_NR_PIDS;
 	call();
@@ -199,7 +199,7 @@ static void check_told(uint64_t position)
 	ck_assert_uint_eq(at.site_end | HV_TEXT_BIT, emu_site_end(EMU_TRACED_OFF));
 }
 
-/* The host is told whether tracing is on or not, and as often as there is to count. */
+/* The stub notifies the host whether tracing is on or off, until the count is used up. */
 START_TEST(the_host_is_told)
 {
 	struct hv_control *control = emu_control(world);
@@ -221,7 +221,7 @@ START_TEST(the_host_is_told)
 	control->left[SLOT].tell = -1;
 	call();
 	ck_assert_uint_eq(head(), 4);
-	/* Another task is told first. */
+	/* A change of the task is recorded first. */
 	control->left[SLOT].tell = 1;
 	emu_state(world, 0)->last_pid = 0;
 	call();

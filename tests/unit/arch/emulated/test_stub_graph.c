@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The stubs of a graph and of a profile of another architecture, the very bytes that a guest gets,
- * on an emulated CPU: every path through them, alone and disturbed before each instruction by an
- * interrupt or another task whose function is traced, too, or by a move to the other vCPU. Each
- * call and each return must be recorded once, every return must go to its caller, and every return
- * stack must have the frames that it had. */
+/* The graph and profile stubs of another architecture on an emulated CPU, with the code bytes that
+ * a guest gets. Every path runs alone and disturbed before each instruction: by an interrupt or
+ * another task whose function is traced as well, or by a move to the other vCPU. Each call and each
+ * return must be recorded once, every function must return to its caller, and every return stack
+ * must have the same frames as before. */
 #include <check.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "tests/lib/run_suite.h"
 #include "tracer/events/decode.h"
 
-#define STEPS_MAX 1500 /* no path is longer; it includes two full searches for counts */
+#define STEPS_MAX 1500 /* the longest path includes two full searches for counts */
 #define FRAME	  sizeof(struct hv_frame)
 
 static struct emu_world *world;
@@ -23,7 +23,7 @@ static const struct hv_decode decode = {
 	.text_base = {EMU_TEXT_BASE},
 };
 
-/* What the rings say about one of the two functions. */
+/* The records of one of the two functions. */
 struct recorded {
 	unsigned functions, entries, exits, mores;
 	unsigned entry_depth, exit_depth;
@@ -142,19 +142,19 @@ static void begin(const struct emu_case *c)
 	emu_get(world, &before);
 }
 
-/* The handler may change what any function may change, but for what a function returns. */
+/* The handler may change the registers that any function may change, except the return value. */
 static void check_registers(void)
 {
 	struct emu_regs after;
 
 	emu_get(world, &after);
-	ck_assert_uint_eq(after.x[EMU_A0], before.x[EMU_A1]); /* what the function returns */
+	ck_assert_uint_eq(after.x[EMU_A0], before.x[EMU_A1]); /* the function's return value */
 	for (unsigned i = 0; i < HV_ARRAY_LEN(after.x); i++)
 		if (emu_handler_keeps(i))
 			ck_assert_uint_eq(after.x[i], before.x[i]);
 }
 
-/* Every return stack has the frames that it had, and no count is left. */
+/* Every return stack has the same frames as before, and no counts remain. */
 static void check_stacks(const struct emu_case *c)
 {
 	const struct hv_stack *stacks = (const struct hv_stack *)(memory_before + EMU_STACKS_OFF);
@@ -178,7 +178,7 @@ static void check_stacks(const struct emu_case *c)
 
 static void check_outer(const struct emu_case *c, struct found found)
 {
-	if (c->nr_entries == 2) { /* by a jump: the other function is part of it */
+	if (c->nr_entries == 2) { /* a jump: the other function is part of the call */
 		found.outer.entries += found.inner.entries;
 		found.outer.exits += found.inner.exits;
 		ck_assert_uint_eq(found.inner.entry_depth, found.outer.entry_depth + 1);
@@ -212,8 +212,8 @@ START_TEST(a_call)
 }
 END_TEST
 
-/* At the function's own first instruction all registers are the caller's, but those that are free
- * and, in a graph, the return address. */
+/* At the first instruction of the function's own code, all registers have the caller's values,
+ * except the free ones and, in a graph, the return address. */
 START_TEST(arguments_arrive)
 {
 	struct emu_regs now;
@@ -235,13 +235,13 @@ static const struct {
 } disturbances[] = {{emu_interrupt, true}, {emu_interrupt_elsewhere, false}, {emu_migrate, false}};
 #define NR_DISTURBANCES HV_ARRAY_LEN(disturbances)
 
-/* Whether what this vCPU is told to leave out may differ on the other one. */
+/* Returns true if calls may be muted on one vCPU and recorded on the other. */
 static bool depends_on_cpu(void)
 {
 	return emu_control(world)->mode & HV_MODE_CPUS;
 }
 
-/* Calls for which there was no place, because another task took it meanwhile, are counted. */
+/* Calls that found no entry because another task took it during the disturbance are counted. */
 static void check_disturbed(const struct emu_case *c, bool same_stack)
 {
 	struct found found = read_rings();
@@ -253,7 +253,7 @@ static void check_disturbed(const struct emu_case *c, bool same_stack)
 	}
 	check_registers();
 	check_stacks(c);
-	if (c->nr_entries == 2) { /* one of the two is the call's own */
+	if (c->nr_entries == 2) { /* one of the two belongs to the call itself */
 		found.inner.entries--;
 		found.inner.exits--;
 		ck_assert_uint_eq(found.outer.entries, 1);
@@ -296,8 +296,8 @@ START_TEST(disturbed_before_each_instruction)
 }
 END_TEST
 
-/* There is room for one more frame, or two. What an interrupt finds no room for makes the stack
- * slow, at whatever instruction it comes, and that is not lost. */
+/* There is room for one more frame, or for two. If an interrupt at any instruction finds no room,
+ * it marks the stack slow. That mark must not get lost. */
 START_TEST(overruns_of_interrupts_are_kept)
 {
 	unsigned nr_open = HV_FRAMES_MAX - 1 - (unsigned)_i, nr_missed = 0;
@@ -338,7 +338,7 @@ static void run_to_the_body(void)
 	ck_assert(emu_run(world, EMU_TRACED_OFF + 8));
 }
 
-/* Two tasks that run at once, on kernel stacks of their own, want the only return stack that has no
+/* Two tasks run on two vCPUs and two kernel stacks, and compete for the only return stack without
  * frames. */
 struct rivals {
 	unsigned mine, theirs; /* kernel stacks: of cat, whose return stack's first place it is,
@@ -355,7 +355,7 @@ static const struct emu_case *case_of(const char *name)
 	ck_abort_msg("no case '%s'", name);
 }
 
-/* KNOWN: the return stack was cat's, and has no frames now. Else it is nobody's. */
+/* KNOWN: the return stack was cat's, and has no frames now. Otherwise it has no owner. */
 static void set_up_rivals(const char *name, bool known, struct rivals *r)
 {
 	begin(case_of(name));
@@ -375,7 +375,7 @@ static void set_up_rivals(const char *name, bool known, struct rivals *r)
 	memcpy(memory_before, world->host, sizeof(memory_before));
 }
 
-/* The other vCPU executes dd up to its traced function's body, and stops there. */
+/* The other vCPU executes dd up to the body of its traced function and stops there. */
 static void rival_calls(struct rivals *r)
 {
 	struct emu_regs regs;
@@ -416,8 +416,8 @@ static void check_rivals(const struct rivals *r, const char *name)
 		ck_assert_uint_eq(found.outer.entries + found.inner.entries + nr_missed, 2);
 }
 
-/* The rival calls before each instruction of the call, and is still in its function when the call
- * goes on. _i: which case, and who returns first. */
+/* The rival calls before each instruction of the call and is still inside its function when the
+ * call continues. _i selects the case, and the task that returns first. */
 static const char *const first_calls[] = {
 	"call and return, first frame of a stack",
 	"call and return, of a stack seen first",
@@ -461,8 +461,8 @@ START_TEST(one_return_stack_for_two)
 }
 END_TEST
 
-/* Some frames were left without a return. The frame that returns is found below them, and the stack
- * is not traced any more. */
+/* Some frames were left without a return. The stub finds the returning frame below them and stops
+ * tracing the stack. */
 START_TEST(frames_that_were_left)
 {
 	struct hv_stack *stack = emu_home(world, 0);
@@ -483,7 +483,7 @@ START_TEST(frames_that_were_left)
 }
 END_TEST
 
-/* Recording is paused, and maybe switched off, while a call is open. */
+/* Recording is paused, and in some modes switched off, while a call is open. */
 START_TEST(a_return_in_a_pause)
 {
 	static const uint32_t modes[] = {HV_MODE_PAUSED, HV_MODE_OFF, HV_MODE_SILENT};
@@ -501,7 +501,8 @@ START_TEST(a_return_in_a_pause)
 }
 END_TEST
 
-/* What an interrupt calls on its own stack is as deep as what it interrupted, and one more. */
+/* A function called on the interrupt's own stack is one level deeper than the interrupted
+ * function. */
 START_TEST(an_interrupt_continues_the_depth)
 {
 	struct found found;
@@ -518,7 +519,7 @@ START_TEST(an_interrupt_continues_the_depth)
 }
 END_TEST
 
-/* The square of a call that took very long has more than 64 bits. */
+/* The square of the duration of a very long call exceeds 64 bits. */
 START_TEST(a_long_call)
 {
 	unsigned __int128 square;

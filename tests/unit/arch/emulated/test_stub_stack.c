@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stacks as the stub of another architecture records them, the very bytes that a guest gets, on an
- * emulated CPU: which records are followed, what the frames of a graph tell, commands; and every
- * path disturbed before each instruction. What is behind the last stack is not mapped. Where a
- * stack ends is for each architecture alone (tests/unit/arch/emulated/<arch>_stack.c). */
+/* The stub that records stacks of another architecture, on an emulated CPU, with the code bytes
+ * that a guest gets: which frame records it follows, frames of a graph, commands; and every path
+ * disturbed before each instruction. The memory after the last stack is not mapped. The
+ * architectures' own tests for the end of a stack are in
+ * tests/unit/arch/emulated/<arch>_stack.c. */
 #include <check.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@
 
 #define SLOT 7
 
-/* A stack has more than one function. */
+/* A stack with more than one function. */
 START_TEST(the_callers_in_order)
 {
 	uint64_t fp = emu_chain_start(0);
@@ -32,7 +33,7 @@ START_TEST(the_callers_in_order)
 }
 END_TEST
 
-/* Of more callers than a ring has room for, the first. */
+/* If the ring has no room for all callers, the first ones are recorded. */
 START_TEST(more_callers_than_room)
 {
 	uint64_t fp = emu_key(0) + 0x400;
@@ -51,8 +52,8 @@ static uint64_t handler(void)
 	return emu_gva(EMU_CODE_OFF + EMU_ARCH.stubs.handler_off);
 }
 
-/* NR frames of the kernel stack, each of the function whose record is at the place with its number:
- * the slot is as high as it can be. */
+/* Adds NR open calls to the return stack of kernel stack STACK_NR, one for each frame record from
+ * FP on. Each slot is as high as it can be. */
 static struct hv_stack *hook(unsigned stack_nr, uint64_t fp, unsigned nr, uint64_t flags)
 {
 	uint64_t key = emu_key(stack_nr) | flags;
@@ -81,11 +82,11 @@ START_TEST(through_a_graph)
 	stack = hook(0, fp + EMU_FRAME, 3, 0);
 	s = stack_call(sp_of(fp), fp);
 	stack_expect(&s, 0, 6, false);
-	/* As low as a slot can be. */
+	/* The lowest possible slot. */
 	stack->frames[1].slot_gva = fp + 2 * EMU_FRAME + EMU_SLOT_MIN;
 	s = stack_call(sp_of(fp), fp);
 	stack_expect(&s, 0, 6, false);
-	/* The same in another place than its home. */
+	/* The return stack is not in its home bucket. */
 	stack[2] = stack[0];
 	stack[0].word ^= 0x1000000;
 	s = stack_call(sp_of(fp), fp);
@@ -93,7 +94,8 @@ START_TEST(through_a_graph)
 }
 END_TEST
 
-/* Jumps from one traced function to another: the slot is both's. The caller may be one of them. */
+/* Jumps from one traced function to another: both calls share the slot. The caller may be one of
+ * them. */
 START_TEST(through_jumps)
 {
 	uint64_t fp = emu_chain_start(0), sp = sp_of(fp);
@@ -126,8 +128,8 @@ static void expect_handler(const struct stack *s, unsigned at)
 	ck_assert_uint_eq(s->words.list[at].value, (handler() - EMU_TEXT_BASE) & 0x7fffffff);
 }
 
-/* Two frames that say different things, a return stack of which nothing can be so, and a record
- * that no frame has: the handler's address, and the stack goes on. */
+/* Two frames that contradict each other, an impossible return stack, and a frame record without a
+ * frame: the stub records the handler's address and continues. */
 START_TEST(a_graph_that_does_not_tell)
 {
 	uint64_t fp = emu_chain_start(0);
@@ -151,8 +153,8 @@ START_TEST(a_graph_that_does_not_tell)
 }
 END_TEST
 
-/* What an interrupt came on has a return stack of its own. The function that was called on the
- * empty interrupt stack has its end as slot. */
+/* The interrupted stack has its own return stack. The function called on the empty interrupt stack
+ * has the end of that stack as its slot. */
 START_TEST(through_a_graph_of_two_stacks)
 {
 	uint64_t irq = emu_stack_end(2) - 0x100, fp = emu_chain_start(0);
@@ -236,7 +238,7 @@ START_TEST(counted_commands)
 }
 END_TEST
 
-/* Whatever the guest writes into a head, the stub writes into its own ring only. */
+/* Whatever the guest writes into a head, the stub writes only into its own ring. */
 START_TEST(heads_of_the_guest_stay_in_the_ring)
 {
 	static const uint64_t heads[] = {0, 17, EMU_NR_SLOTS * sizeof(struct hv_record) - 1,
@@ -278,8 +280,8 @@ static void check_disturbed(const struct emu_case *c, const struct stack *alone)
 	ck_assert_int_eq(s.early, alone->early);
 }
 
-/* The call is recorded once, whole, and so is that of what came in between. Nobody else runs while
- * an interrupt is on its own stack. */
+/* The call is recorded exactly once and completely, and so is the call of the disturbance. No other
+ * task runs while an interrupt is on its own stack. */
 START_TEST(disturbed_before_each_instruction)
 {
 	const struct emu_case *c = &emu_stack_cases[_i / NR_DISTURBANCES];
