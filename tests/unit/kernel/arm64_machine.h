@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A machine that consists of memory, page tables of one of arm64's formats, and vCPUs whose
- * registers tell only where they are. */
+/* A machine with memory, page tables in one of arm64's formats, and vCPUs whose registers give only
+ * their position. */
 #pragma once
 
 #include <string.h>
@@ -13,15 +13,15 @@
 
 struct am {
 	uint8_t *ram;
-	uint64_t next_table; /* tables are taken from here on */
+	uint64_t next_table; /* next free table */
 	const struct hv_arch *format;
 	struct hv_gpa root;
 	struct hv_guest *guest;
-	struct hv_vcpu_regs vcpu; /* what the registers say after USER_LOOKS more looks */
+	struct hv_vcpu_regs vcpu; /* registers after USER_LOOKS reads */
 	unsigned user_looks;
 	unsigned nr_looks;
-	uint64_t nr_bytes; /* that were read */
-	int read_error;	   /* of each read; 0: none */
+	uint64_t nr_bytes; /* total bytes read */
+	int read_error;	   /* errno of each read; 0: success */
 };
 
 static inline struct hv_err *am_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
@@ -39,7 +39,7 @@ static inline struct hv_err *am_read(void *self, struct hv_gpa gpa, void *buf, s
 	return NULL;
 }
 
-/* All vCPUs are alike. */
+/* All vCPUs have the same registers. */
 static inline struct hv_err *am_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
 {
 	struct am *m = self;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Builds BTF for tests. The state is static, so there is one at a time. */
+/* Builds BTF for tests. The state is static: build one BTF at a time. */
 #pragma once
 
 #include <string.h>
@@ -26,7 +26,7 @@ enum {
 
 static struct hv_text types, strings;
 static uint32_t nr_types;
-static uint32_t strings_start; /* of a module's: how many bytes the kernel's strings have */
+static uint32_t strings_start; /* for a module: length of the kernel's strings */
 
 static inline void u32(uint32_t v)
 {
@@ -50,7 +50,7 @@ static inline uint32_t type(unsigned kind, const char *name, unsigned vlen, unsi
 	return ++nr_types;
 }
 
-/* The members of a type directly follow it. Make the types that they refer to before it. */
+/* The members of a type directly follow it. Create the types that they refer to first. */
 static inline void member(const char *name, uint32_t type_id, uint32_t bits)
 {
 	u32(*name ? str(name) : 0);
@@ -91,7 +91,7 @@ static inline void begin(void)
 	str("");
 }
 
-/* What follows is the BTF of a module of the kernel with BASE. */
+/* The following calls build the BTF of a module. BASE is its kernel's BTF. */
 static inline void begin_module(const struct hv_btf *base)
 {
 	begin();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A fake kernel with trace events, for the tests of what reads them and for the fuzzer. */
+/* A fake kernel with trace events, for unit tests and the fuzzer. */
 #pragma once
 
 #include "tests/unit/kernel/fake_kernel.h"
 
-/* Functions of the kernel. */
+/* Functions in the kernel. */
 #define FE_REG		    (FK_BASE + 0x1000)
 #define FE_ENTER_REG	    (FK_BASE + 0x1100)
 #define FE_EXIT_REG	    (FK_BASE + 0x1200)
@@ -60,11 +60,11 @@ struct fe {
 	uint64_t arrays;	       /* ftrace_trace_arrays */
 	uint64_t common;	       /* ftrace_common_fields */
 	uint64_t locked_down;	       /* kernel_locked_down */
-	uint64_t files;		       /* the list of the top array */
+	uint64_t files;		       /* file list of the top array */
 	uint64_t formats, formats_end; /* __start___trace_bprintk_fmt */
 	uint64_t format_list;
 	struct hv_module module;
-	uint64_t small, small_end; /* where the next small object goes: they share pages */
+	uint64_t small, small_end; /* next small object; small objects share pages */
 };
 
 static inline void fe_types(void)
@@ -142,7 +142,7 @@ static inline uint64_t fe_read(struct fe *e, uint64_t at)
 	return value;
 }
 
-/* As list_add_tail() of the kernel. */
+/* Like the kernel's list_add_tail(). */
 static inline void fe_list_add_tail(struct fe *e, uint64_t head, uint64_t entry)
 {
 	uint64_t last = fe_read(e, head + 8);
@@ -153,7 +153,7 @@ static inline void fe_list_add_tail(struct fe *e, uint64_t head, uint64_t entry)
 	fk_u64(&e->f, head + 8, entry);
 }
 
-/* As trace_define_field(), which adds to the head of the list; returns the field. */
+/* Like trace_define_field(), which adds to the head of the list. Returns the field. */
 static inline uint64_t fe_field(struct fe *e, uint64_t head, const char *type, const char *name,
 				uint32_t off, uint32_t size)
 {
@@ -170,7 +170,7 @@ static inline uint64_t fe_field(struct fe *e, uint64_t head, const char *type, c
 	return field;
 }
 
-/* A class without fields; returns it. */
+/* Adds a class without fields and returns it. */
 static inline uint64_t fe_class(struct fe *e, const char *system, uint64_t reg)
 {
 	uint64_t class = fe_alloc(e, 56);
@@ -182,7 +182,7 @@ static inline uint64_t fe_class(struct fe *e, const char *system, uint64_t reg)
 	return class;
 }
 
-/* NR templates of a u32 each, and one that ends them; returns the first. */
+/* Adds NR templates of a u32 each and a terminating one. Returns the first. */
 static inline uint64_t fe_templates(struct fe *e, unsigned nr)
 {
 	uint64_t at = fe_alloc(e, (nr + 1) * FE_TEMPLATE_BYTES);
@@ -198,7 +198,7 @@ static inline uint64_t fe_templates(struct fe *e, unsigned nr)
 	return at;
 }
 
-/* A file of the top array for CALL. */
+/* Adds a file for CALL to the top array. */
 static inline void fe_file(struct fe *e, uint64_t call)
 {
 	uint64_t file = fe_alloc(e, 32);
@@ -208,7 +208,7 @@ static inline void fe_file(struct fe *e, uint64_t call)
 	fe_list_add_tail(e, e->files, file);
 }
 
-/* An event without a tracepoint, and its file; returns its struct trace_event_call. */
+/* Adds an event without a tracepoint, and its file. Returns its struct trace_event_call. */
 static inline uint64_t fe_event(struct fe *e, uint64_t class, const char *name, uint32_t id)
 {
 	uint64_t call = fe_alloc(e, 72);
@@ -221,7 +221,7 @@ static inline uint64_t fe_event(struct fe *e, uint64_t class, const char *name, 
 	return call;
 }
 
-/* Gives CALL a tracepoint, which has its name; returns it. */
+/* Gives CALL a tracepoint with its name. Returns the tracepoint. */
 static inline uint64_t fe_tracepoint(struct fe *e, uint64_t call)
 {
 	uint64_t tp = fe_alloc(e, 56);
@@ -233,7 +233,7 @@ static inline uint64_t fe_tracepoint(struct fe *e, uint64_t call)
 	return tp;
 }
 
-/* An event of a system call with two arguments; returns its struct syscall_metadata. */
+/* Adds an event of a system call with two arguments. Returns its struct syscall_metadata. */
 static inline uint64_t fe_syscall(struct fe *e, const char *name, uint32_t id)
 {
 	uint64_t class = fe_class(e, "syscalls", FE_ENTER_REG), data = fe_alloc(e, 64);
@@ -253,7 +253,7 @@ static inline uint64_t fe_syscall(struct fe *e, const char *name, uint32_t id)
 	return data;
 }
 
-/* A kernel with the common fields, and no events. It has a module "m" whose struct module is at
+/* Makes a kernel with the common fields and no events. Its module "m" has its struct module at
  * FK_MODULES. */
 static inline void fe_init(struct fe *e)
 {

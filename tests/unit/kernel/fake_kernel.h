@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A kernel that consists of data only: memory behind page tables, symbols, BTF. For tests of code
- * that reads the kernel's structures. There is one at a time. */
+/* A kernel that has only data: memory behind page tables, symbols and BTF. For tests of code that
+ * reads the kernel's structures. The state is static: make one kernel per test. */
 #pragma once
 
 #include "kernel/kernel.h"
@@ -11,10 +11,10 @@
 #define FK_DATA	     (FK_BASE + 0x100000)
 #define FK_END	     (FK_BASE + 0x800000)
 #define FK_GPA	     0x200000ull
-#define FK_MODULES   0xffffffffc0000000ull /* 2 MiB where modules are */
+#define FK_MODULES   0xffffffffc0000000ull /* 2 MiB for modules */
 #define FK_SYMBOLS   64
 #define FK_NR_CPUS   2u
-#define FK_PERCPU(n) (0x1000ull * (n)) /* each variable has a page of its own */
+#define FK_PERCPU(n) (0x1000ull * (n)) /* one page per variable */
 
 struct fk_member {
 	const char *name;
@@ -26,7 +26,7 @@ struct fk_member {
 struct fk {
 	struct xm machine;
 	struct hv_kernel k;
-	uint64_t brk; /* the next data is allocated here */
+	uint64_t brk; /* next allocation */
 	uint64_t areas[FK_NR_CPUS];
 };
 
@@ -60,7 +60,7 @@ static inline uint64_t fk_alloc(struct fk *f, uint64_t len_bytes)
 	return at;
 }
 
-/* To be called in the order of addresses, per-CPU symbols first. */
+/* Call it in the order of addresses, per-CPU symbols first. */
 static inline void fk_symbol(struct fk *f, const char *name, uint64_t addr)
 {
 	struct hv_symbols *s = &f->k.core.symbols;
@@ -114,7 +114,7 @@ static inline void fk_init(struct fk *f)
 	}
 }
 
-/* To be called after the last symbol and type. */
+/* Call it after the last symbol and type. */
 static inline void fk_done(struct fk *f)
 {
 	HV_AUTO_TEXT struct hv_text file = assemble();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A kernel with ORC tables, in all known forms of their entries. A module of it has ORC tables,
- * too. Its text begins with functions from whose code the numbers of registers can be derived. */
+/* A kernel with ORC tables in every known form of their entries, and a module with ORC tables. The
+ * text begins with functions from which the register numbers can be derived. */
 #pragma once
 
 #include "kernel/orc.h"
@@ -8,9 +8,9 @@
 #include "tests/unit/kernel/fake_kernel.h"
 
 #define FO_ENTRIES	  8
-#define FO_FUNCTIONS	  24 /* from which numbers are derived, of FO_FUNCTION_LEN bytes each */
+#define FO_FUNCTIONS	  24 /* to derive register numbers; FO_FUNCTION_LEN bytes each */
 #define FO_FUNCTION_LEN	  0x40
-#define FO_PROOFS	  (FO_FUNCTIONS * 4) /* entries for them, before the others */
+#define FO_PROOFS	  (FO_FUNCTIONS * 4) /* entries for them, before all others */
 #define FO_ALL		  (FO_PROOFS + FO_ENTRIES)
 #define FO_MODULE_ENTRIES 2
 #define FO_MODULE	  (FK_MODULES + 0x1000) /* its text, 4 KiB */
@@ -23,7 +23,7 @@ enum fo_form {
 	FO_BEYOND,     /* a member in BTF is beyond the end of the entry */
 };
 
-/* The registers that entries can refer to, by their numbers until 7.1. */
+/* The registers that entries can refer to, in the numbering used up to 7.1. */
 enum { UNDEFINED, PREV_SP, DX, DI, BP, SP_REG, R10, R13, BP_INDIRECT, SP_INDIRECT, FO_NR_REGS };
 
 struct fo {
@@ -56,7 +56,7 @@ static inline void fo_btf(struct fo *o)
 	member(o->form == FO_END ? "end" : "signal", u32_id, 1u << 24 | (40 + type_bits));
 }
 
-/* In 7.2, PREV_SP is 8 in bp_reg, and no sp_reg has it. */
+/* In 7.2, PREV_SP is 8 in bp_reg and does not occur in sp_reg. */
 static inline unsigned fo_number(const struct fo *o, unsigned reg)
 {
 	static const uint8_t renumbered[FO_NR_REGS] = {
@@ -67,7 +67,7 @@ static inline unsigned fo_number(const struct fo *o, unsigned reg)
 	return o->form == FO_RENUMBERED && reg < FO_NR_REGS ? renumbered[reg] : reg;
 }
 
-/* Entry INDEX of a table. A register without a name is a number. */
+/* Sets entry INDEX of a table. A register without a name in the enum is stored as its number. */
 static inline void fo_set(struct fo *o, uint64_t ips, uint64_t entries, unsigned index,
 			  const struct fo_rule *r)
 {
@@ -89,7 +89,7 @@ static inline void fo_module_rule(struct fo *o, unsigned index, struct fo_rule r
 	fo_set(o, o->module_ips, o->module_entries, index, &r);
 }
 
-/* Code, and the entries for it; an unused one has no offset. */
+/* Code and its entries. Unused entries have no offset. */
 struct fo_function {
 	const char *code;
 	unsigned code_len;
@@ -101,8 +101,8 @@ struct fo_function {
 	} entries[4];
 };
 
-/* Writes a function that keeps a frame pointer, two that align their stack, and one that changes to
- * another stack after code that is not understood. */
+/* A function that keeps a frame pointer, two that align their stack, and one that switches stacks
+ * after code that cannot be decoded. */
 static const struct fo_function fo_functions[] = {
 	{"\x55\x48\x89\xe5\x90",
 	 5,
@@ -150,10 +150,10 @@ static inline void fo_add_function(struct fo *o, unsigned n)
 	}
 }
 
-/* More types and symbols, to be called before the kernel is complete. */
+/* Adds types and symbols. Called before the kernel is complete. */
 static void (*fo_more)(struct fk *f);
 
-/* Derives the form again, as at the begin of a session. */
+/* Derives the form again, as at the start of a session. */
 static inline struct hv_err *fo_derive(struct fo *o)
 {
 	struct hv_kernel_core *core = &o->f.k.core;
@@ -168,8 +168,8 @@ static inline struct hv_err *fo_derive(struct fo *o)
 	return NULL;
 }
 
-/* Sets all rules to 0 except those of the first functions. Their addresses are those of the table's
- * own words. */
+/* The rules of the first functions are real. All others are 0, so each has the address of its own
+ * word in the table. */
 static inline void fo_init(struct fo *o, enum fo_form form)
 {
 	*o = (struct fo){.form = form};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A fake kernel with ftrace records and modules, for their tests and the fuzzer. */
+/* A fake kernel with ftrace records and modules, for unit tests and the fuzzer. */
 #pragma once
 
 #include <elf.h>
@@ -21,7 +21,7 @@
 struct fs {
 	struct fk f;
 	uint64_t pages_start; /* the symbol */
-	uint64_t last_next;   /* where the next group's address goes */
+	uint64_t last_next;   /* pointer to the next group */
 	uint64_t modules;
 	uint64_t last_module;
 };
@@ -71,7 +71,7 @@ struct fs_record {
 	uint64_t flags;
 };
 
-/* One more group of records; returns its struct ftrace_page. */
+/* Adds a group of records. Returns its struct ftrace_page. */
 static inline uint64_t fs_group(struct fs *s, const struct fs_record *records, unsigned nr)
 {
 	uint64_t page = fk_alloc(&s->f, 24), at = fk_alloc(&s->f, nr * 16);
@@ -90,7 +90,7 @@ struct fs_symbol {
 	uint16_t shndx;
 };
 
-/* One more module; returns its struct module. */
+/* Adds a module. Returns its struct module. */
 static inline uint64_t fs_module(struct fs *s, const char *name, uint32_t state, uint64_t text,
 				 uint32_t text_len, const struct fs_symbol *symbols, unsigned nr)
 {

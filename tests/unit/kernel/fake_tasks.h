@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A fake kernel with tasks, stacks and clocks, for their tests and the fuzzer. */
+/* A fake kernel with tasks, stacks and clocks, for unit tests and the fuzzer. */
 #pragma once
 
 #include "tests/unit/kernel/fake_kernel.h"
 
-#define FT_STACK  0x8000u /* THREAD_SIZE, not the usual one */
+#define FT_STACK  0x8000u /* THREAD_SIZE, deliberately unusual */
 #define FT_IRQ	  0x4000u
 #define FT_ESTACK 0x2000u /* of each exception stack */
 #define FT_NMI	  0x1000u /* offset of the NMI stack in cea_exception_stacks */
 
 /* struct task_struct */
-#define FT_SCS_BASE    8u /* as arm64 has it, if the test asks for it: thread_info.scs_base */
+#define FT_SCS_BASE    8u /* arm64, on request: thread_info.scs_base */
 #define FT_SCS_SP      16u
 #define FT_STACK_PTR   32u
 #define FT_TASKS       64u
@@ -21,7 +21,7 @@
 #define FT_SIGNAL      128u
 #define FT_SP	       144u
 #define FT_GROUP_NODE  152u
-/* As arm64 has them: thread.cpu_context */
+/* arm64: thread.cpu_context */
 #define FT_FP	       176u
 #define FT_CONTEXT_SP  184u
 #define FT_KEY	       192u /* thread.keys_kernel.apia */
@@ -55,7 +55,7 @@ enum {
 #define FT_TICKS (FK_PERCPU(FT_RQ) + 0x800) /* struct sched_clock_data */
 
 #define FT_PREEMPTING (FK_BASE + 0x500)
-#define FT_TRAMPOLINE (FK_BASE + 0x600) /* the guest's own, 0x80 bytes */
+#define FT_TRAMPOLINE (FK_BASE + 0x600) /* of the guest's ftrace, 0x80 bytes */
 
 struct ft {
 	struct fk f;
@@ -74,7 +74,7 @@ static inline void ft_percpu(struct ft *t, unsigned var, unsigned cpu, uint64_t 
 	fk_u64(&t->f, t->f.areas[cpu] + FK_PERCPU(var), v);
 }
 
-/* Whether the kernels that are made have shadow call stacks. */
+/* Whether the kernels have shadow call stacks. */
 static bool ft_has_shadow_stacks;
 
 static inline uint32_t ft_thread_info(void)
@@ -91,7 +91,7 @@ static inline void ft_types(void)
 	uint32_t context = FK_STRUCT("cpu_context", 16, {"fp", 0, 8}, {"sp", 8, 8});
 	uint32_t keys = FK_STRUCT("ptrauth_keys_kernel", 16, {"apia", 0, 16});
 	uint32_t thread = FK_STRUCT("thread_struct", FT_TASK_BYTES - FT_SP, {"sp", 0, 8},
-				    {"s", FT_FP - FT_SP, 8}, /* riscv64's fp is the first one */
+				    {"s", FT_FP - FT_SP, 8}, /* riscv64's fp is s[0] */
 				    {"cpu_context", FT_FP - FT_SP, 0, context},
 				    {"keys_kernel", FT_KEY - FT_SP, 0, keys});
 	uint32_t info = ft_thread_info();
@@ -101,7 +101,7 @@ static inline void ft_types(void)
 
 	FK_STRUCT("pt_regs", FT_REGS_BYTES, {"regs", 0, 8}, {"pc", FT_REGS_PC, 8},
 		  {"stackframe", FT_REGS_RECORD, 16},
-		  /* as riscv64 has them */
+		  /* as in riscv64 */
 		  {"epc", 0, 8}, {"ra", 8, 8}, {"t0", 40, 8}, {"s0", 64, 8});
 	FK_STRUCT("task_struct", FT_TASK_BYTES, {"thread_info", 0, 0, info},
 		  {"stack", FT_STACK_PTR, 8}, {"tasks", FT_TASKS, 0, list}, {"pid", FT_PID, 4},
@@ -144,7 +144,7 @@ static inline void ft_push(struct ft *t, uint64_t task, uint64_t at, uint64_t wo
 	fk_u64(&t->f, ft_stack(t, task) + at, word);
 }
 
-/* A task that is in no list and sleeps, with its sp at SP_OFF of its stack. */
+/* Makes a sleeping task that is in no list, with its sp at SP_OFF of its stack. */
 static inline uint64_t ft_task_on(struct ft *t, uint32_t pid, uint32_t tgid, const char *comm,
 				  uint64_t stack, uint64_t sp_off)
 {
@@ -243,7 +243,7 @@ static inline void ft_symbols(struct ft *t, uint64_t init_stack)
 	f->k.layout.stack_bytes = FT_STACK;
 }
 
-/* DECLARE adds types and symbols of its own; it may be NULL. */
+/* DECLARE adds types and symbols. It may be NULL. */
 static inline void ft_init_with(struct ft *t, void (*declare)(struct fk *f))
 {
 	uint64_t idle, init_stack;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A tracepoint of a guest that consists of data, with a static key that has places of both lengths
- * in code, one of them in init code. */
+/* A tracepoint of a fake guest. Its static key has sites of both lengths, one of them in init
+ * code. */
 #pragma once
 
 #include "kernel/events/tracepoint_state.h"
@@ -8,16 +8,16 @@
 
 #define FTP_CODE      (FK_BASE + 0x40000)
 #define FTP_PLACE(n)  (FTP_CODE + 0x100ull * (n))
-#define FTP_TARGET    0x40 /* from a place */
-#define FTP_SHORT     2	   /* this place has two bytes, the others five */
+#define FTP_TARGET    0x40 /* from a site */
+#define FTP_SHORT     2	   /* this site has two bytes, the others five */
 #define FTP_INIT      3	   /* this one is freed */
 #define FTP_NR	      4u
 #define FTP_LEN	      0x180 /* of a struct tracepoint */
 #define FTP_ITERATOR  (FK_BASE + 0x50000)
 #define FTP_PROBE     (FK_BASE + 0x51000)
 #define FTP_STUB      (FK_BASE + 0x52000)
-#define FTP_OTHER     (FK_BASE + 0x53000) /* a probe of the guest's */
-/* Its static call: a trampoline, a call, a jump, and one in init code. */
+#define FTP_OTHER     (FK_BASE + 0x53000) /* a probe that the guest registered */
+/* Its static call: a trampoline, a call, a jump, and a site in init code. */
 #define FTP_CALLS     (FK_BASE + 0x41000)
 #define FTP_CALL(n)   (FTP_CALLS + 0x100ull * (n))
 #define FTP_TAIL      2
@@ -28,13 +28,13 @@ struct ftp {
 	struct fk *f;
 	struct hv_event_type type;
 	uint64_t locks[5], static_call, table, calls;
-	uint64_t array; /* of the guest's */
+	uint64_t array; /* of the guest */
 };
 
 static const uint8_t ftp_nop[5] = {0x66, 0x66, 0x66, 0x66, 0x90};
 static const uint8_t ftp_short_nop[2] = {0x66, 0x90};
 
-/* To be called before fk_done(). */
+/* Call it before fk_done(). */
 static inline void ftp_declare(struct ftp *tp, struct fk *f)
 {
 	static const char *const locks[] = {"tracepoints_mutex", "tracepoint_module_list_mutex",
@@ -68,7 +68,7 @@ static inline void ftp_declare(struct ftp *tp, struct fk *f)
 
 static inline void ftp_put_places(struct ftp *tp, uint64_t key)
 {
-	/* Behind those of its key are two of another one. */
+	/* After the sites of its key are two of another key. */
 	for (unsigned i = 0; i < FTP_NR + 2; i++) {
 		uint64_t at = tp->table + i * 16;
 		uint8_t *code = fk_host(tp->f, FTP_PLACE(i));
@@ -85,7 +85,7 @@ static inline void ftp_put_places(struct ftp *tp, uint64_t key)
 	}
 }
 
-/* The kernel switches the static key on. */
+/* Enables the static key, as the kernel does. */
 static inline void ftp_jump(struct ftp *tp)
 {
 	for (unsigned i = 0; i < FTP_INIT; i++) {
@@ -98,7 +98,7 @@ static inline void ftp_jump(struct ftp *tp)
 	}
 }
 
-/* Where call N of the static call leads. */
+/* Returns the target of call N of the static call. */
 static inline uint64_t ftp_call_target(struct ftp *tp, unsigned n)
 {
 	int32_t distance;
@@ -107,7 +107,7 @@ static inline uint64_t ftp_call_target(struct ftp *tp, unsigned n)
 	return FTP_CALL(n) + 5 + (uint64_t)(int64_t)distance;
 }
 
-/* The kernel makes the static call call TARGET. */
+/* Makes the static call call TARGET, as the kernel does. */
 static inline void ftp_lead(struct ftp *tp, uint64_t target)
 {
 	fk_u64(tp->f, tp->static_call, target);
@@ -132,7 +132,7 @@ static inline void ftp_put_calls(struct ftp *tp)
 	ftp_lead(tp, FTP_ITERATOR);
 }
 
-/* To be called after fk_done(). */
+/* Call it after fk_done(). */
 static inline void ftp_make(struct ftp *tp)
 {
 	struct hv_tracepoint *p = &tp->type.tracepoint;
@@ -158,7 +158,7 @@ static inline void ftp_make(struct ftp *tp)
 	ftp_put_places(tp, key);
 }
 
-/* Makes probe INDEX of the array at AT. */
+/* Writes probe INDEX of the array at AT. */
 static inline void ftp_put_probe(struct ftp *tp, uint64_t at, unsigned index, uint64_t func,
 				 uint64_t data)
 {

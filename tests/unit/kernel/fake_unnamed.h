@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A fake kernel that does not name its data, but has exported symbols, types, and what they lead
- * to, for the test and the fuzzer of hv_unnamed_find(). */
+/* A fake kernel without names of data. It has exported symbols, types, and the structures that they
+ * lead to. For the unit test and the fuzzer of hv_unnamed_find(). */
 #pragma once
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #define FU_RELEASE "6.1.0-50-cloud"
 #define FU_VERSION "#1 SMP Debian 6.1.1"
 #define FU_BANNER  "Linux version " FU_RELEASE " (gcc) " FU_VERSION "\n"
-#define FU_NR	   300u /* exported symbols that nobody looks for */
+#define FU_NR	   300u /* exported symbols that are not needed */
 
 enum {
 	FU_UTS_RELEASE = 134, /* struct uts_namespace */
@@ -66,13 +66,13 @@ static inline void fu_types(void)
 	}
 }
 
-/* The place for one more entry of the table. */
+/* Returns the address of entry I of the table. */
 static inline uint64_t fu_entry(const struct fu *u, unsigned i)
 {
 	return u->table + 12ull * i;
 }
 
-/* Exports AT with NAME, whose place is behind the table. */
+/* Exports AT with the name NAME, which is stored after the table. */
 static inline void fu_export(struct fu *u, const char *name, uint64_t at)
 {
 	uint64_t entry = fu_entry(u, u->nr_exported);
@@ -110,7 +110,7 @@ static inline void fu_init(struct fu *u)
 {
 	*u = (struct fu){0};
 	fk_init(&u->f);
-	/* Of the kernel, only functions have names. */
+	/* Only functions of the kernel have names. */
 	u->f.k.core.symbols.nr = 0;
 	fu_types();
 	u->banner = fk_alloc(&u->f, 4096);
@@ -128,7 +128,7 @@ static inline void fu_init(struct fu *u)
 	fu_fill(u);
 	fk_done(&u->f);
 	u->f.k.core.image.len_bytes = u->f.brk - FK_BASE;
-	/* The page tables are not in the image here; their root is said to be at ROOT. */
+	/* The page tables are outside the image here. Pretend that their root is at ROOT. */
 	u->f.k.core.image.gpa = hv_gpa(u->f.k.core.as.root.v - (u->root - FK_BASE));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes kallsyms, as scripts/kallsyms.c of any kernel version would, into a small image that also
- * has text, a banner and meaningless bytes. For the unit test and the fuzzer. */
+/* Writes kallsyms, as scripts/kallsyms.c of any kernel version does, into a small image that also
+ * has text, a banner and random bytes. For the unit test and the fuzzer. */
 #pragma once
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ struct kimg_layout {
 	enum kimg_reading reading;
 	bool behind;	       /* addresses after the token index */
 	bool seqs_between;     /* seqs_of_names before the token table */
-	unsigned marker_width; /* bytes of a marker, and of num_syms */
+	unsigned marker_width; /* length of a marker, and of num_syms */
 	bool long_names;       /* with two-byte lengths */
 	size_t alignment;      /* of the tables; 0: 8 */
 };
@@ -49,7 +49,7 @@ static const struct kimg_layout kimg_layouts[] = {
 struct kimg {
 	const struct kimg_layout *layout;
 	uint8_t *bytes;
-	size_t end; /* of what was written */
+	size_t end; /* end of the output */
 	struct hv_gva addr[KIMG_NR];
 	char name[KIMG_NR][320]; /* type first */
 	/* offsets of the tables */
@@ -69,7 +69,7 @@ static const char *const kimg_tokens[] = {"T__x64_sys_",
 					  "t:15_characters",
 					  "t:16_characters_",
 					  "t:more_than_16_characters"};
-#define KIMG_LONG_TOKEN 8 /* the first of those */
+#define KIMG_LONG_TOKEN 8 /* code of the first one */
 
 static inline const char *kimg_token(unsigned code, char buf[2])
 {

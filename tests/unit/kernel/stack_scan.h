@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A scan of the stacks of a fake kernel that must succeed, for the tests of what it finds. */
+/* Scans the stacks of a fake kernel. The scan must succeed. For tests of its results. */
 #pragma once
 
 #include <check.h>
@@ -7,8 +7,8 @@
 #include "kernel/tasks.h"
 #include "tests/unit/kernel/fake_tasks.h"
 
-/* Returns how many words of what is WANTED were found. *WHERE names the first one, and is NULL if
- * there is none. Its last value is freed. */
+/* Returns the number of words that match WANTED. *WHERE describes the first one; NULL if no word
+ * matches. Frees the previous *WHERE. */
 static inline size_t stack_scan(struct ft *t, const struct hv_scan_for *wanted,
 				const struct hv_vcpu_regs regs[FK_NR_CPUS], char **where)
 {

@@ -108,8 +108,8 @@ START_TEST(a_table_outside_ram_is_an_error)
 }
 END_TEST
 
-/* All entries of the table lead to the table itself. The walk still ends after as many steps as
- * there are levels. */
+/* All entries of the table lead to the table itself. The walk must end after the number of
+ * levels. */
 START_TEST(a_loop_ends)
 {
 	setup((unsigned)_i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What only arm64 kernels have, in a kernel made of data. Its page tables are x86-64's: what is
- * read here does not depend on them. */
+/* Code that only arm64 kernels need, tested with a fake kernel. Its page tables are x86-64's, which
+ * makes no difference for this code. */
 #include <check.h>
 
 #include "kernel/arm64/arm64.h"
@@ -19,14 +19,16 @@
 static struct fk f;
 static uint64_t clock_at, kpti_at;
 
-/* As with pages of 64 KiB. Those of interrupts are as long. */
+/* As with 64 KiB pages. Interrupt stacks have that size, too. */
 #define INIT_STACK (FK_BASE + 0x100000)
 
-/* In which level the kernel was started, and where its modules go, as three variables tell. */
+/* Three variables contain the level in which the kernel was started, and the area of its
+ * modules. */
 static uint64_t mode_at, area_at, direct_at;
 static struct hv_arch moved; /* its window begins far below the image */
 #define LEVEL_CODE (FK_BASE + 0x4000)
-/* How call_on_irq_stack() reads its CPU's offset; 0: there is no such function. */
+/* The instruction that reads the CPU's offset in call_on_irq_stack(); 0: there is no such
+ * function. */
 static uint32_t level_code;
 
 static void setup(void)
@@ -130,7 +132,7 @@ START_TEST(the_clock_of_a_host)
 }
 END_TEST
 
-/* The only form that the clock's data has: everything in it agrees. */
+/* The clock's data is accepted only if all its fields agree. */
 START_TEST(clock_data_is_known_by_its_scale)
 {
 	static const struct {
@@ -220,7 +222,7 @@ START_TEST(kpti_is_when_mappings_are_not_global)
 }
 END_TEST
 
-/* The unnamed union of preempt_count and preempt, as in struct thread_info. */
+/* Adds the unnamed union of preempt_count and preempt, as in struct thread_info. */
 static void add_task_types(void)
 {
 	uint32_t preempt, thread_info, inner;
@@ -301,7 +303,7 @@ static void refuses(const char *why)
 	ck_assert_uint_eq(reach.text_base.v, 0);
 }
 
-/* Wherever landings are, the first 64 MiB of MODULES call them, and those call the landings. */
+/* Checks that code in the first 64 MiB of MODULES can call every landing. */
 static void check_landings(const struct hv_reach *reach, uint64_t modules)
 {
 	const uint64_t bl = 128 << 20, landing = 1 << 20;
@@ -359,7 +361,7 @@ START_TEST(nothing_above_an_image_that_was_not_moved)
 	ck_assert_uint_eq(reach.free_window.start.v, FK_BASE - (512 << 20));
 	ck_assert_uint_eq(reach.code_else.start.v, FK_BASE - (512 << 20));
 	ck_assert_uint_eq(reach.code_else.end.v, reach.code.start.v);
-	/* all that calls is in its text */
+	/* all calls are in its text */
 	ck_assert_uint_eq(reach.code.start.v + (128 << 20), f.k.core.image.text.end.v);
 	fk_u64(&f, area_at, FK_BASE - (2ull << 30) + (FK_END - FK_BASE));
 	ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
@@ -372,7 +374,7 @@ END_TEST
 
 #define MIB (1ull << 20)
 
-/* Since 6.10, without names of data: what the allocator of modules reads. */
+/* Since 6.10, without names of data: the variables that the allocator of modules reads. */
 START_TEST(module_areas_by_the_allocators_pointer)
 {
 	const uint64_t all = FK_BASE - 512 * MIB, direct = FK_BASE - 100 * MIB;
@@ -382,7 +384,7 @@ START_TEST(module_areas_by_the_allocators_pointer)
 	} rows[] = {
 		{FK_BASE - 100 * MIB, 128 * MIB, FK_BASE - 512 * MIB, 2048 * MIB, true},
 		{FK_BASE - 512 * MIB, 2048 * MIB, 0, 0, true},
-		{FK_BASE - 100 * MIB, 128 * MIB, 0, 0, false}, /* no room further away */
+		{FK_BASE - 100 * MIB, 128 * MIB, 0, 0, false}, /* no space further away */
 		{FK_BASE - 100 * MIB, 64 * MIB, FK_BASE - 512 * MIB, 2048 * MIB, false},
 		{FK_BASE - 512 * MIB + 8, 2048 * MIB, 0, 0, false}, /* no page */
 		{FK_BASE + MIB, 2048 * MIB, 0, 0, false},	    /* above the image */
@@ -435,7 +437,7 @@ END_TEST
 START_TEST(reach_is_not_guessed)
 {
 	begin_reach("module_plt_base");
-	fk_u64(&f, area_at, FK_BASE + 8); /* behind the image's start */
+	fk_u64(&f, area_at, FK_BASE + 8); /* after the image's start */
 	refuses("where its modules go");
 	fk_u64(&f, area_at, FK_END - (2ull << 30) - 8); /* too far before its end */
 	refuses("where its modules go");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* BTF that is built by hand, well-formed and broken. */
+/* Well-formed and broken BTF, built by hand. */
 #include <check.h>
 
 #include "kernel/btf.h"
@@ -10,7 +10,7 @@
 static struct hv_err *read_len(size_t len_bytes, struct hv_btf **ret)
 {
 	HV_AUTO_TEXT struct hv_text file = assemble();
-	/* a copy of the exact size, so that the sanitizer sees a read behind it */
+	/* Copy the exact size, so that the sanitizer detects reads beyond it. */
 	HV_AUTO_FREE uint8_t *exact = hv_alloc(len_bytes);
 
 	memcpy(exact, file.data, len_bytes < file.len_bytes ? len_bytes : file.len_bytes);
@@ -26,8 +26,8 @@ static struct hv_btf *read_all(void)
 	return btf;
 }
 
-/* No type may be between the members of a struct, so all types are made before the structs that use
- * them. */
+/* Other types must not be between the members of a struct, so make all types before the structs
+ * that use them. */
 static void sample(void)
 {
 	uint32_t u32_id, u32_typedef, inner, slot, slots, ptr;
@@ -297,7 +297,7 @@ static void check_refused(struct hv_err *err, const char *what)
 	hv_err_free(err);
 }
 
-/* The BTF of a module of the kernel of sample(): ids and strings go on after the kernel's. */
+/* BTF of a module for the kernel of sample(): its ids and strings continue after the kernel's. */
 START_TEST(modules_go_on_after_the_kernel)
 {
 	struct hv_btf *base, *btf = NULL;
@@ -335,12 +335,12 @@ START_TEST(modules_go_on_after_the_kernel)
 	ck_assert(hv_btf_value(btf, value.to, &value));
 	ck_assert(hv_btf_field(btf, &value, "task", 4, &field));
 	ck_assert_uint_eq(field.bit_off, 32);
-	/* From there on it is the kernel's. */
+	/* From there on the members are the kernel's. */
 	ck_assert(hv_btf_value(btf, field.id, &value));
 	ck_assert(hv_btf_field(btf, &value, "ptr", 3, &field));
 	ck_assert_uint_eq(field.bit_off, 448);
 	ck_assert(!hv_btf_value(btf, (uint32_t)hv_btf_nr_types(base) + 5, &value));
-	/* By their names, only its own are found. */
+	/* Lookup by name finds only the module's own types. */
 	ck_assert(hv_btf_size(btf, "own", &id) && id == 68);
 	ck_assert(!hv_btf_size(btf, "task", &id));
 	hv_btf_free(btf);
@@ -371,7 +371,7 @@ START_TEST(refuses_what_is_not_btf)
 }
 END_TEST
 
-/* All names are ends of one long string. A look-up succeeds in a short time nevertheless. */
+/* All names are ends of one long string. A lookup must still be fast. */
 START_TEST(names_as_long_as_all_strings)
 {
 	const size_t len = 8 << 20;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The catalogue of a guest's events: which events are read, which are left out, and the bounds on
- * hostile data. */
+/* The catalogue of a guest's events: which events are read or skipped, and the limits for hostile
+ * data. */
 #include <stdio.h>
 
 #include "kernel/events/catalogue.h"
@@ -29,7 +29,7 @@ static void read_it(void)
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 }
 
-/* Reading ends with CODE, and WORDS are in the message. */
+/* Reading must fail with CODE, and the message must contain WORDS. */
 static void fails(int code, const char *words)
 {
 	struct hv_err *err = hv_catalogue_read(&e.f.k, &c);
@@ -88,7 +88,8 @@ START_TEST(reads_an_event)
 }
 END_TEST
 
-/* Libraries that read trace.dat believe a format. */
+/* Libraries that read trace.dat trust the format, so fields beyond the end of a record must be
+ * skipped. */
 START_TEST(leaves_out_fields_that_no_record_contains)
 {
 	uint64_t class = fe_class(&e, "sched", FE_REG);
@@ -121,7 +122,7 @@ static bool is_there(const struct hv_event_type *type)
 	return ret;
 }
 
-/* Of a module that may have gone, and another one may have come where it was. */
+/* Detects that the type's module was unloaded and that another module may be at its address. */
 START_TEST(sees_whether_it_is_there)
 {
 	uint64_t class = fe_class(&e, "sched", FE_REG), call;
@@ -134,7 +135,7 @@ START_TEST(sees_whether_it_is_there)
 	ck_assert(is_there(&type));
 	type.id++;
 	ck_assert(!is_there(&type));
-	/* A tracepoint has a name, and no id. */
+	/* A tracepoint is identified by name and has no id. */
 	type.reg_kind = HV_EVENT_REG_PROBESTUB;
 	type.call = type.tracepoint.at;
 	ck_assert(is_there(&type));
@@ -163,7 +164,7 @@ START_TEST(reads_a_system_call)
 }
 END_TEST
 
-/* What its arguments point to, and how much of that. */
+/* The memory that the arguments point to, and its length. */
 START_TEST(reads_what_a_system_call_points_to)
 {
 	const uint64_t data = fe_syscall(&e, "sys_enter_read", 700);
@@ -188,8 +189,7 @@ START_TEST(reads_what_a_system_call_points_to)
 }
 END_TEST
 
-/* The kernel makes the fields from templates when it needs an event of the class for the first
- * time. */
+/* The kernel creates the fields from templates when it first needs an event of the class. */
 START_TEST(makes_fields_of_templates)
 {
 	uint64_t class = fe_class(&e, "kmem", FE_REG), templates = fe_templates(&e, 2);
@@ -237,7 +237,7 @@ START_TEST(tells_the_owner_of_an_event)
 	fk_u32(&e.f, call + FE_CALL_ID, 3);
 	fk_u64(&e.f, call + FE_CALL_MODULE, FK_MODULES);
 	fe_file(&e, call);
-	/* memory of no known module: an event that a user of the guest made */
+	/* memory of no known module: an event that a user created in the guest */
 	memcpy(fk_host(&e.f, other), fk_host(&e.f, call), 72);
 	fk_u64(&e.f, other + FE_CALL_MODULE, FK_MODULES + 8);
 	fe_file(&e, other);
@@ -256,7 +256,7 @@ START_TEST(sorts_names_and_ids)
 	fe_event(&e, b, "y", 3);
 	fe_event(&e, a, "z", 1);
 	fe_event(&e, b, "x", 2);
-	fe_event(&e, b, "x", 9); /* a namesake */
+	fe_event(&e, b, "x", 9); /* same name */
 	read_it();
 	ck_assert_str_eq(c.types[0].name, "y");
 	ck_assert_uint_eq(c.nr, 4);
@@ -408,8 +408,8 @@ START_TEST(refuses_a_kernel_without_events)
 }
 END_TEST
 
-/* A ring of elements, each of which is the list head of one class and a field of the others. So
- * every class has almost all elements as fields, and a little memory claims millions of fields. */
+/* A ring of elements. Each is the list head of one class and a field of the others, so every class
+ * has almost all elements as fields. A little memory claims millions of fields. */
 START_TEST(refuses_fields_that_are_many_in_all)
 {
 	enum { RING = 990, STRIDE = 256 };
@@ -431,7 +431,8 @@ START_TEST(refuses_fields_that_are_many_in_all)
 }
 END_TEST
 
-/* The guest can have events with any id when it is read again, also with that of a probe. */
+/* When the catalogue is read again, the guest can have an event with any id, also with a
+ * probe's. */
 START_TEST(an_added_type_keeps_its_id)
 {
 	const uint32_t id = UINT16_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guest's trace clock from parameters in a kernel made of data. */
+/* The guest's trace clock, computed from parameters in a fake kernel. */
 #include <check.h>
 
 #include "kernel/clock.h"
@@ -162,7 +162,7 @@ START_TEST(a_cpu_without_pvclock_uses_that_of_another)
 }
 END_TEST
 
-/* The kernel gives a CPU its pvclock some time before the CPU starts and the hypervisor writes. */
+/* The kernel assigns a pvclock to a CPU before the CPU starts and the hypervisor writes it. */
 START_TEST(a_pvclock_that_nobody_wrote_is_not_used)
 {
 	uint64_t at;
@@ -184,7 +184,7 @@ START_TEST(any_pvclock_gives_some_number)
 	uint64_t at = pvclock(0, ~0ull, ~0ull, 0xffffffff, -128);
 
 	pvclock(1, 0, 0, 0xffffffff, 127);
-	fk_u32(&t.f, at, 1); /* being written for ever */
+	fk_u32(&t.f, at, 1); /* never complete */
 	open_clock(HV_CLOCK_PVCLOCK);
 	hv_clock_ns(c, 0, 0);
 	hv_clock_ns(c, 1, ~0ull);
@@ -245,7 +245,7 @@ START_TEST(the_time_of_day_by_pvclock)
 }
 END_TEST
 
-/* The timekeeper proper is behind a seqcount whose length nothing tells: by its clocksource. */
+/* The timekeeper follows a seqcount of unknown length. It is found by its clocksource. */
 START_TEST(the_timekeepers_clocks_are_read)
 {
 	struct hv_timekeeper_moment m;
@@ -255,7 +255,7 @@ START_TEST(the_timekeepers_clocks_are_read)
 	cyc2ns(0, 0, 1 << 10, 10, 1000);
 	timekeeper(0, "tsc", 7000, 90000000);
 	memcpy(&clock, fk_host(&t.f, fast), sizeof(clock));
-	fk_u32(&t.f, fast + 24, 512); /* two cycles are a ns */
+	fk_u32(&t.f, fast + 24, 512); /* two cycles per ns */
 	fk_u32(&t.f, fast + 28, 10);
 	fk_u64(&t.f, fast + 32, 3 << 10);
 	fk_u64(&t.f, fast + 40, 4000);
@@ -297,7 +297,7 @@ START_TEST(no_time_of_day_is_guessed)
 	ck_assert(!hv_clock_epoch_ns(c, &ns)); /* no clocksource: NULL */
 	timekeeper(0, "hpet", 7000, 90000000);
 	ck_assert(!hv_clock_epoch_ns(c, &ns));
-	timekeeper(0, "kvm-clock", 7000, 90000000); /* the trace clock is not by it */
+	timekeeper(0, "kvm-clock", 7000, 90000000); /* the trace clock does not use it */
 	ck_assert(!hv_clock_epoch_ns(c, &ns));
 	timekeeper(0, "tsc", 7000, 6000); /* the clock began before 1970 */
 	ck_assert(!hv_clock_epoch_ns(c, &ns));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A kernel that is starting, and one that is up. */
+/* A kernel that is starting, and one that has started. */
 #include <check.h>
 
 #include "kernel/early.h"
@@ -114,7 +114,7 @@ static struct hv_err *tell_registers(void *self hv_unused, struct hv_vcpu_regs *
 	return err;
 }
 
-/* A guest with one vCPU that is stopped in the fake kernel. */
+/* Makes a guest with one vCPU that is stopped in the fake kernel. */
 static struct hv_guest *stopped(uint64_t ip, uint64_t sp)
 {
 	static struct hv_guest_ops ops = {
@@ -154,7 +154,7 @@ START_TEST(code_and_traps_of_a_kernel)
 	HV_AUTO_GUEST struct hv_guest *g = stopped(0x7fff12345678, 0x7fff00000000);
 
 	ck_assert(!hv_early_in_kernel(g));
-	told.trap_table = hv_gva(0x7e00); /* a boot loader's */
+	told.trap_table = hv_gva(0x7e00); /* the boot loader's */
 	ck_assert(!hv_early_in_kernel(g));
 	told.trap_table = hv_gva(0xfffffe0000000000);
 	ck_assert(hv_early_in_kernel(g));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stacks of a kernel whose frame pointers are the ends of frames, as riscv64's, made of data. Its
- * page tables are x86-64's: what is looked at here does not depend on them. */
+/* Stacks of a fake kernel whose frame pointers point to the ends of frames, as on riscv64. Its page
+ * tables are x86-64's, which makes no difference for this code. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -11,7 +11,7 @@
 #define EXCEPTIONS (FK_BASE + 0x700)
 #define USER_IP	   0x401000ull
 #define SLEEP_FROM 0x3000ull
-/* In struct pt_regs: */
+/* Offsets in struct pt_regs. */
 #define EPC	   0u
 #define RA	   8u
 #define T0	   40u
@@ -19,7 +19,7 @@
 #define LAST	   (FT_STACK - FT_REGS_BYTES)
 #define FIRST	   (SLEEP_FROM + 0x100) /* frame pointers */
 #define SECOND	   (SLEEP_FROM + 0x200)
-#define OUTER	   (SLEEP_FROM + 0x600) /* of what an exception interrupted */
+#define OUTER	   (SLEEP_FROM + 0x600) /* of the interrupted function */
 
 static struct ft t;
 static struct hv_arch arch;
@@ -34,7 +34,7 @@ static void declare(struct fk *f)
 	fk_symbol(f, "ret_from_exception_end", EXCEPTIONS + 0x80);
 }
 
-/* The record of the frame that ends at FP. */
+/* Writes the record of the frame that ends at FP. */
 static void record(uint64_t fp, uint64_t next, uint64_t word)
 {
 	ft_push(&t, task, fp - 16, ft_stack(&t, task) + next);
@@ -87,11 +87,11 @@ START_TEST(frames_lead_to_the_end)
 }
 END_TEST
 
-/* An exception interrupted the function whose frame ends at OUTER, with its registers behind
+/* An exception interrupted the function whose frame ends at OUTER. Its registers are after
  * SECOND. */
 static void interrupt(void)
 {
-	record(SECOND, OUTER + 8, EXCEPTIONS + 0x10); /* not used: the registers tell */
+	record(SECOND, OUTER + 8, EXCEPTIONS + 0x10); /* not used: the registers are */
 	ft_push(&t, task, SECOND + EPC, ELSEWHERE);
 	ft_push(&t, task, SECOND + RA, ELSEWHERE);
 	ft_push(&t, task, SECOND + T0, 0);
@@ -114,7 +114,7 @@ START_TEST(what_was_interrupted)
 }
 END_TEST
 
-/* What is found then counts, wherever it is. */
+/* If the frames cannot be followed, a matching word counts anywhere on the stack. */
 START_TEST(frames_that_lead_nowhere)
 {
 	record(FIRST, FIRST, ELSEWHERE);
@@ -131,7 +131,7 @@ START_TEST(frames_that_lead_nowhere)
 }
 END_TEST
 
-/* On its way into the kernel a vCPU has no stack's sp for some instructions. */
+/* While a vCPU enters the kernel, its sp belongs to no stack for some instructions. */
 START_TEST(exceptions_hide_what_they_interrupt)
 {
 	regs[1].ip = hv_gva(EXCEPTIONS + 0x20);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Strings that a function of the kernel refers to: on a few bytes of code that are written here. */
+/* Strings that a kernel function refers to, in a few bytes of code written by the test. */
 #include <check.h>
 #include <string.h>
 
@@ -81,7 +81,8 @@ START_TEST(only_in_the_function)
 {
 	put_absolute(NEXT, "\x48\xc7\xc0", blank);
 	ck_assert(!refers(" "));
-	put_absolute(NEXT - 6, "\x48\xc7\xc0", blank); /* its last byte is the next one's */
+	put_absolute(NEXT - 6, "\x48\xc7\xc0",
+		     blank); /* its last byte is the first of the next one */
 	ck_assert(!refers(" "));
 	put_absolute(NEXT - 7, "\x48\xc7\xc0", blank);
 	ck_assert(refers(" "));
@@ -89,7 +90,7 @@ START_TEST(only_in_the_function)
 }
 END_TEST
 
-/* What the end of the image cuts off. */
+/* Strings cut off by the end of the image. */
 START_TEST(only_in_the_image)
 {
 	put_absolute(FUNCTION, "\x48\xc7\xc0", FK_END - 1);

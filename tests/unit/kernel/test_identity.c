@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Banner, release and build id, of images that have them and of images that do not. */
+/* Banner, release and build id of images with and without them. */
 #include <check.h>
 #include <string.h>
 
@@ -133,7 +133,7 @@ START_TEST(refuses_what_is_no_banner)
 }
 END_TEST
 
-/* Notes whose lengths lead outside, or are 0. */
+/* Notes whose lengths are 0 or lead outside. */
 START_TEST(notes_are_bounded)
 {
 	uint8_t id[32];

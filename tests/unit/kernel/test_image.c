@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finding the image among all that is mapped in its window. */
+/* Finds the image among all mappings in its window. */
 #include <check.h>
 
 #include "kernel/image.h"
@@ -35,19 +35,21 @@ static void set_trap_target(uint64_t at)
 	memcpy(gate + 8, (uint8_t *)&at + 4, 4);
 }
 
-/* What is mapped, relative to TEXT:
- *   +0         2 MiB text
- *   +2M        8 KiB text
- *   +2M+64K    4 KiB rodata
- *   +4M        2 MiB data
- *   +18M       4 KiB bss; the 12 MiB before it were freed
- * At MODULES are 4 MiB of something executable. 2 MiB right before the image and 4 KiB right behind
- * it are memory of ours. */
+/* Makes these mappings, relative to TEXT:
+ *
+ *    +0         2 MiB text
+ *    +2M        8 KiB text
+ *    +2M+64K    4 KiB rodata
+ *    +4M        2 MiB data
+ *    +18M       4 KiB bss; the 12 MiB before it were freed
+ *
+ * At MODULES are 4 MiB of executable memory. 2 MiB directly before the image and 4 KiB directly
+ * after it are hvtrace's memory. */
 static void setup(unsigned levels)
 {
 	xm_init(&machine);
 	root = xm_table(&machine);
-	root = xm_table(&machine); /* so that the half below is free, for the KPTI test */
+	root = xm_table(&machine); /* leaves the half below free, for the KPTI test */
 	if (root.v & 0x1000)
 		root = xm_table(&machine);
 	regs[0] = (struct hv_vcpu_regs){.root = root.v, .levels = levels, .trap_table = {IDT}};
@@ -114,7 +116,7 @@ START_TEST(finds_the_image)
 }
 END_TEST
 
-/* Two thirds are copied first, up to 12 MiB. */
+/* Copies the first two thirds, up to 12 MiB. */
 static void find_first(void)
 {
 	hv_image_deinit(&image);
@@ -141,8 +143,8 @@ static void copy_rest(uint64_t end)
 	copy_rest_without(end, 0, 0);
 }
 
-/* The mapping behind the first part, 12 to 14 MiB, and bss, 18 MiB: what of FROM..TO is in the rest
- * is zero, all else is as in WHOLE. */
+/* The rest is the mapping after the first part, 12 to 14 MiB, and bss, at 18 MiB. Bytes of the rest
+ * in FROM..TO must be zero, all others equal to WHOLE. */
 static void check_left_out(const struct hv_image *whole, uint64_t from, uint64_t to)
 {
 	HV_AUTO_FREE uint8_t *expected = hv_alloc(whole->len_bytes);
@@ -170,7 +172,7 @@ START_TEST(a_part_of_the_rest_is_left_out)
 	check_left_out(&whole, TEXT + 12 * M, TEXT + 14 * M);
 	check_left_out(&whole, TEXT + 13 * M, TEXT + 18 * M + 0x10);
 	check_left_out(&whole, TEXT + 13 * M, TEXT + 18 * M + 0x1000);
-	/* What a guest says that makes no sense leaves out nothing. */
+	/* Senseless bounds from a guest leave out nothing. */
 	find_first();
 	copy_rest_without(TEXT + whole.len_bytes, TEXT + 14 * M, TEXT + 13 * M);
 	ck_assert_mem_eq(image.bytes, whole.bytes, whole.len_bytes);
@@ -193,7 +195,7 @@ START_TEST(the_rest_is_copied_later)
 	map(2, TEXT + 10 * M, PHYS + 10 * M, 2, XM_W);
 	ck_assert_ptr_null(hv_image_find(machine.guest, regs, 2, &as, &whole));
 	ck_assert(!hv_image_has_rest(&whole));
-	for (unsigned i = 0; i < 3; i++) { /* all of it where the end is outside of the rest */
+	for (unsigned i = 0; i < 3; i++) { /* all of it if the end is outside the rest */
 		static const uint64_t ends[] = {TEXT + 18 * M + 0x1000, TEXT + M, 0};
 
 		find_first();
@@ -217,7 +219,7 @@ START_TEST(the_rest_is_copied_later)
 }
 END_TEST
 
-/* 24 MiB of modules. They are the largest extent, but no trap leads there. */
+/* 24 MiB of modules are the largest extent, but no trap leads there. */
 START_TEST(traps_tell_the_text)
 {
 	setup((unsigned)_i);
@@ -234,7 +236,7 @@ START_TEST(without_traps_the_biggest_is_the_text)
 	regs[0].trap_table = hv_gva(0);
 	check_found();
 	hv_image_deinit(&image);
-	/* a trap table that cannot be read, and one that leads to no text */
+	/* a trap table that cannot be read, and one that does not lead to text */
 	regs[0].trap_table = hv_gva(0x1000);
 	check_found();
 	hv_image_deinit(&image);
@@ -310,7 +312,7 @@ START_TEST(says_why_not)
 }
 END_TEST
 
-/* level2_kernel_pgt before cleanup_highmap(): all of the window is mapped, and executable. */
+/* level2_kernel_pgt before cleanup_highmap(): the whole window is mapped and executable. */
 START_TEST(refuses_what_is_no_image_yet)
 {
 	setup((unsigned)_i);
@@ -321,8 +323,8 @@ START_TEST(refuses_what_is_no_image_yet)
 }
 END_TEST
 
-/* Every entry leads to the same table, so the scan finds the same page many times. It still ends.
- */
+/* Every entry leads to the same table, so the scan finds the same page many times. It must still
+ * end. */
 START_TEST(a_loop_ends)
 {
 	setup((unsigned)_i);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which modules check the kernel's text. */
+/* Detection of modules that check the kernel's text. */
 #include "kernel/integrity.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which instructions of a kernel's text switch interrupts, where the kernel is entered and left,
- * and which of these are covered: on a kernel of a few functions that are written here, byte by
+/* Finds the instructions of a kernel's text that switch interrupts, and those that enter and leave
+ * the kernel, and which of them are covered. The kernel has a few functions, written here byte by
  * byte. */
 #include <check.h>
 
@@ -68,7 +68,7 @@ static uint64_t put(uint64_t at, const char *code, size_t len)
 }
 #define PUT(at, code) put(at, code, sizeof(code) - 1)
 
-/* A call (e8) or jump (e9) to TARGET, or a branch. */
+/* Writes a call (e8), jump (e9) or branch to TARGET. */
 static uint64_t put_to(uint64_t at, const char *code, size_t len, uint64_t target)
 {
 	int32_t distance = (int32_t)(target - (at + len + 4));
@@ -157,7 +157,7 @@ static void check_cover(uint64_t at, enum hv_irq_cover cover)
 	ck_assert_msg(site->cover == cover, "%s", hv_irq_cover_reason(site->cover));
 }
 
-#define NR_ENTRY_SITES 6u /* three calls, two ways back and one of a new task */
+#define NR_ENTRY_SITES 6u /* three calls, two returns, one return of a new task */
 
 START_TEST(switches_are_found_with_their_nops)
 {
@@ -204,7 +204,7 @@ START_TEST(what_cannot_be_replaced_is_not_covered)
 	check_cover(flags, HV_IRQ_FLAGS_USED);
 	check_cover(page, HV_IRQ_IN_TWO_PAGES);
 	ck_assert_uint_eq(sites.nr_of[HV_IRQ_RELOCATED], 0);
-	/* To its first byte, and flags that are set before they are used. */
+	/* A jump to its first byte, and flags that are set before they are used. */
 	memset(fk_host(&o.f, FUNCTION), 0xc3, 0x100);
 	PUT(FUNCTION, "\xeb\x00" CLI "\x85\xc0\x74\x00");
 	read_sites();
@@ -212,7 +212,7 @@ START_TEST(what_cannot_be_replaced_is_not_covered)
 }
 END_TEST
 
-/* A function has a beginning that is not covered; in another one all are. */
+/* One function has an uncovered beginning of a section; another has only covered ones. */
 START_TEST(ends_whose_beginning_may_be_missed)
 {
 	uint64_t page = NEXT + 0x1000 - 3, covered = PUT(FUNCTION, CLI);
@@ -269,7 +269,7 @@ START_TEST(ways_in_and_out_are_found)
 	ck_assert_ptr_null(site_at(ENTER_NMI));
 	check_site(FORK + 5, HV_DETOUR_RETURNS, 5, HV_IRQ_RETARGETED);
 	ck_assert_uint_eq(sites.nr_entries_left, 0);
-	/* An unused alternative behind the call. */
+	/* An unused alternative after the call. */
 	PUT(ENTER_SYS + 5, NOP5 "\x90\x90\x90");
 	read_sites();
 	check_site(ENTER_SYS + 5, HV_DETOUR_RETURNS, 5, HV_IRQ_RETARGETED);
@@ -277,7 +277,7 @@ START_TEST(ways_in_and_out_are_found)
 }
 END_TEST
 
-/* Only where the registers of what was interrupted are on top of the stack. */
+/* Only where the interrupted code's registers are on top of the stack. */
 START_TEST(ways_in_that_are_not_understood_are_counted)
 {
 	PUT(ENTER_SYS + 5, "\x90\x90\x90\x90\x90\x90\x90\x90"); /* no way back */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The sites of static keys of the core kernel, of modules, and of a hostile guest. */
+/* The sites of static keys: in the core kernel, in modules, and in a hostile guest. */
 #include "kernel/events/jump_sites.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_kernel.h"
@@ -39,7 +39,7 @@ static void tear_down(void)
 	fk_deinit(&f);
 }
 
-/* An entry at AT for a site of KEY_AT; FLAGS are the low bits of its key. */
+/* Writes an entry at AT for a site of KEY_AT. FLAGS are the low bits of its key. */
 static void put_entry(uint64_t at, uint64_t code, uint64_t key_at, uint64_t flags)
 {
 	fk_u32(&f, at, (uint32_t)(code - at));
@@ -93,14 +93,14 @@ START_TEST(a_key_without_sites)
 }
 END_TEST
 
-/* A table of the module, and the list of both tables. */
+/* Writes a table of the module, and the list of both tables. */
 static uint64_t link_tables(void)
 {
 	uint64_t own = FK_MODULES + 0x1000, links = fk_alloc(&f, 48);
 
 	fk_u64(&f, FK_MODULES + 8, own);
 	fk_u32(&f, FK_MODULES + 16, 1);
-	fill(own, 2, FK_MODULES + 0x2000); /* the second is behind the table */
+	fill(own, 2, FK_MODULES + 0x2000); /* the second one is after the table */
 	fill(table + (TABLE_NR - 2) * ENTRY_LEN, 2, FK_BASE + 0x1000);
 	fk_u64(&f, links, links + 24);
 	fk_u64(&f, links + 8, own);
@@ -110,7 +110,7 @@ static uint64_t link_tables(void)
 	return links;
 }
 
-/* The list of modules that is kept here may be older than the guest's. */
+/* hvtrace's list of modules may be older than the guest's. */
 START_TEST(sites_of_modules)
 {
 	uint64_t links = link_tables();

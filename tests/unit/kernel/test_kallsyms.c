@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* kallsyms in every layout that it had, and in broken ones. */
+/* kallsyms in every layout that kernels have used, and broken ones. */
 #include <check.h>
 
 #include "kernel/cancel.h"
@@ -9,7 +9,7 @@
 static void check_symbols(const struct kimg *k, const struct hv_symbols *s)
 {
 	ck_assert_uint_eq(s->nr, KIMG_NR);
-	/* Not an assertion each, because every assertion sends a message to the test runner. */
+	/* A single assertion, because every assertion sends a message to the test runner. */
 	for (size_t i = 0; i < KIMG_NR; i++)
 		if (s->by_addr[i].addr.v != k->addr[i].v || s->by_addr[i].type != k->name[i][0] ||
 		    strcmp(s->by_addr[i].name, k->name[i] + 1) != 0)
@@ -67,7 +67,7 @@ START_TEST(refuses_no_names)
 	k.bytes[k.markers + 3 * k.layout->marker_width]++;
 	check_refused(&k, "but no names before");
 	k.bytes[k.markers + 3 * k.layout->marker_width]--;
-	k.bytes[k.num_syms]++; /* one name more than is there */
+	k.bytes[k.num_syms]++; /* one name more than there is */
 	check_refused(&k, "but no names before");
 	k.bytes[k.num_syms]--;
 	k.bytes[k.names] = 0;
@@ -111,7 +111,7 @@ START_TEST(reads_functions_only)
 	ck_assert_msg(!err, "%s: %s", kimg_layouts[_i].what, err ? err->message : "");
 	check_symbols(&k, &s);
 	hv_symbols_deinit(&s);
-	image.text.start.v += 0x1000; /* _stext is not in text any more */
+	image.text.start.v += 0x1000; /* _stext is no longer in text */
 	err = hv_kallsyms_read(&image, &s);
 	ck_assert_ptr_nonnull(err);
 	hv_err_free(err);
@@ -119,7 +119,7 @@ START_TEST(reads_functions_only)
 }
 END_TEST
 
-/* A name of 300 'z', which are 300 tokens of one character. With longer tokens in their place the
+/* A name of 300 'z', which takes 300 tokens of one character. If longer tokens replace them, the
  * name is longer than in any kernel. */
 START_TEST(refuses_endless_name)
 {
@@ -144,7 +144,7 @@ START_TEST(refuses_endless_name)
 }
 END_TEST
 
-/* More names than any kernel has, of one letter each. Reading fails before it looks for their
+/* More names than any kernel has, one letter each. The read must fail before it searches for their
  * addresses. */
 START_TEST(refuses_millions_of_names)
 {

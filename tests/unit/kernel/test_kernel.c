@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Look-ups in a known kernel, and the messages for machines that do not run Linux. */
+/* Lookups in a known kernel, and the messages for machines that do not run Linux. */
 #include <check.h>
 
 #include "kernel/kernel.h"
@@ -81,7 +81,7 @@ static void check_nobodys(uint64_t at)
 	ck_assert(!hv_kernel_symbol_at(&kernel, hv_gva(at), &name, &module, &off));
 }
 
-/* BASE + 0x2f08 has an address, BASE + 0x2f10 has 0. */
+/* The word at BASE + 0x2f08 is an address, the one at BASE + 0x2f10 is 0. */
 START_TEST(preempts_itself)
 {
 	static const struct {
@@ -219,8 +219,8 @@ static void map_image(const struct kimg *k, uint64_t ahead_bytes)
 	       (KIMG_BYTES - KIMG_TEXT_BYTES) / 4096, XM_W);
 }
 
-/* The symbols are in the first part of the image, at its end, or in the rest. What is missing then
- * is not theirs. */
+/* The symbols are in the first part of the image, at its end, or in the rest. Something else is
+ * missing then. */
 START_TEST(symbols_anywhere_in_the_image)
 {
 	static const uint64_t ahead_bytes[] = {0x1000, 0x50000, 0x100000};
@@ -242,9 +242,9 @@ START_TEST(a_cpu_without_nx)
 
 	ck_assert(err && err->code == ENOTSUP && strstr(err->message, "without NX"));
 	hv_err_free(err);
-	ck_assert_ptr_null(hv_core_check_nx(regs, 1)); /* is not in 64-bit mode */
+	ck_assert_ptr_null(hv_core_check_nx(regs, 1)); /* not in 64-bit mode */
 	regs[0] = (struct hv_vcpu_regs){.levels = 4};
-	ck_assert_ptr_null(hv_core_check_nx(regs, 2)); /* one of them is not there yet */
+	ck_assert_ptr_null(hv_core_check_nx(regs, 2)); /* one of them has not started */
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What only x86-64 kernels have, in a kernel made of data. For clocks, per-CPU variables and the
- * contents of stacks see test_clock.c, test_layout.c, test_tasks.c. */
+/* Code that only x86-64 kernels need, tested with a fake kernel. See also test_clock.c,
+ * test_layout.c and test_tasks.c for clocks, per-CPU variables and the contents of stacks. */
 #include <check.h>
 
 #include "kernel/kernel_arch.h"
@@ -23,7 +23,7 @@ static void teardown_tasks(void)
 	ft_deinit(&t);
 }
 
-/* x86_cap_flags with two names, and room for the bits of boot_cpu_data. */
+/* Writes x86_cap_flags with two names, and room for the bits of boot_cpu_data. */
 static uint64_t names, cpu;
 
 static void make_flags(const char *symbol, uint64_t at)
@@ -71,7 +71,7 @@ END_TEST
 START_TEST(without_the_table_of_flags_there_is_no_kpti)
 {
 	fk_u64(&f, cpu + 16, 1ull << 41);
-	fk_u64(&f, names + 8 * 41, 0x123456); /* no name is there */
+	fk_u64(&f, names + 8 * 41, 0x123456); /* not the address of a name */
 	ck_assert(!has_kpti());
 	fk_u64(&f, names + 8 * 41, names + 0x810);
 	hv_btf_free(f.k.core.btf);
@@ -103,7 +103,7 @@ START_TEST(a_kernel_that_tracks_branches_does_not_jump_bare)
 {
 	fk_deinit(&f);
 	make_flags("ibt_selftest", THUNK);
-	ck_assert(!jumps_bare()); /* no flag says whether it does */
+	ck_assert(!jumps_bare()); /* no flag reports it */
 	fk_str(&f, names + 0x800, "ibt");
 	ck_assert(jumps_bare());
 	fk_u64(&f, cpu + 16, 1ull << 3);
@@ -135,7 +135,7 @@ static void check_refused(struct hv_err *err, const char *message)
 	hv_err_free(err);
 }
 
-/* Stubs recognise exceptions' stacks by their addresses. */
+/* Stubs recognize exception stacks by their addresses. */
 START_TEST(exception_stacks_are_in_the_entry_area)
 {
 	ft_percpu(&t, FT_CEA, 0, ENTRY_AREA);
@@ -159,7 +159,7 @@ START_TEST(an_interrupt_stack_is_needed)
 }
 END_TEST
 
-/* KVM raises the version of a record in which it writes. */
+/* KVM raises the version of each record that it writes. */
 START_TEST(a_steal_time_is_written_by_somebody)
 {
 	struct hv_layout *layout = &t.f.k.layout;
@@ -179,7 +179,7 @@ START_TEST(a_steal_time_is_written_by_somebody)
 }
 END_TEST
 
-/* Until 5.11 the pointer is to the end, not to the last word. */
+/* Before 5.12 the pointer leads to the end of the stack, not to its last word. */
 START_TEST(an_interrupt_stack_that_is_told_by_its_end)
 {
 	struct hv_cpu_stack list[HV_CPU_STACKS_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The places of per-CPU variables in three generations of kernels, of members of structures as BTF
- * describes them, and the number of CPUs; and the messages when something is missing. */
+/* The offsets of per-CPU variables in three generations of kernels, of structure members in BTF,
+ * the number of CPUs, and the messages when something is missing. */
 #include <check.h>
 
 #include "base/text.h"
@@ -245,7 +245,7 @@ START_TEST(migration_count_may_not_be_there)
 }
 END_TEST
 
-/* PREEMPT_RT's own lazy preemption needs both: the task's count, and the field in trace events. */
+/* PREEMPT_RT's own lazy preemption needs the task's count and the field in trace events. */
 START_TEST(lazy_preemption_may_be_there)
 {
 	static const struct member entry[] = {{"type", SHORT, 0}, {"preempt_lazy_count", SHORT, 8}};
@@ -275,7 +275,8 @@ START_TEST(lazy_preemption_may_be_there)
 }
 END_TEST
 
-/* PREEMPT_RT counts soft interrupts in the task; older kernels' tracers do not look there. */
+/* PREEMPT_RT counts soft interrupts in the task. The tracers of older kernels do not use that
+ * count. */
 START_TEST(tasks_may_count_soft_interrupts)
 {
 	struct hv_symbol maker[HV_ARRAY_LEN(hot) + 1];
@@ -317,14 +318,14 @@ START_TEST(cpus_without_their_number)
 	machine.ram[PHYS + 0x20] = 0x0f;
 	machine.ram[PHYS + 0x20 + 3] = 0x02;
 	ck_assert_uint_eq(read_layout().nr_cpus, 26);
-	machine.ram[PHYS + 0x20 + 16] = 0xff; /* behind the mask */
+	machine.ram[PHYS + 0x20 + 16] = 0xff; /* after the mask */
 	ck_assert_uint_eq(read_layout().nr_cpus, 26);
 	set_symbols(hot, 2);
 	check_refused("kernel has no symbol __cpu_possible_mask");
 }
 END_TEST
 
-/* Which symbols bound the boot CPU's idle stack depends on the kernel. */
+/* The symbols around the boot CPU's idle stack depend on the kernel. */
 START_TEST(bytes_of_a_stack)
 {
 	static const char *const bounds[][2] = {{"__start_init_task", "__end_init_task"},
@@ -338,7 +339,7 @@ START_TEST(bytes_of_a_stack)
 		with[4] = (struct hv_symbol){{DATA + 0x10000}, bounds[i][1], 'D'};
 		set_symbols(with, HV_ARRAY_LEN(with));
 		ck_assert_uint_eq(read_layout().stack_bytes, 0x8000);
-		with[4].addr = hv_gva(DATA + 0x8000 + 0x5000); /* no power of two */
+		with[4].addr = hv_gva(DATA + 0x8000 + 0x5000); /* not a power of two */
 		set_symbols(with, HV_ARRAY_LEN(with));
 		ck_assert_uint_eq(read_layout().stack_bytes, 0x4000);
 		with[4].addr = hv_gva(DATA); /* before its start */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ORC tables in all their forms, stacks that are walked with them, and hostile tables, for x86-64.
- */
+/* ORC tables in all forms, stack walks with them, and hostile tables, for x86-64. */
 #include <check.h>
 #include <stdarg.h>
 
@@ -79,7 +78,7 @@ START_TEST(calls_up_to_the_end)
 	fo_rule(&o, 2, (struct fo_rule){FUNCTION(2), BP, 16, PREV_SP, -16, CALL, 0});
 	fo_rule(&o, 3, (struct fo_rule){FUNCTION(3), .type = 1});
 	word(SP, INSIDE(0));
-	word(SP + 8, FUNCTION(7)); /* stale: it is not looked at */
+	word(SP + 8, FUNCTION(7)); /* stale: not read */
 	word(SP + 0x20, INSIDE(1));
 	word(SP + 0x28 + 8, SP + 0x80); /* the frame pointer that FUNCTION(1) saved */
 	word(SP + 0x28 + 0x10, INSIDE(2));
@@ -87,14 +86,14 @@ START_TEST(calls_up_to_the_end)
 	word(SP + 0x90, INSIDE(4));
 	expect(4, INSIDE(0), INSIDE(1), INSIDE(2), INSIDE(3));
 	ck_assert(!early);
-	words.list[5].at++; /* there is no word any more where the last caller is expected */
+	words.list[5].at++; /* the word where the last caller should be is missing */
 	expect(3, INSIDE(0), INSIDE(1), INSIDE(2));
 	ck_assert(early);
 	end();
 }
 END_TEST
 
-/* An architecture may have its kernel elsewhere than x86-64. */
+/* Other architectures can have their kernel at another address than x86-64. */
 START_TEST(text_is_told_from_its_base)
 {
 	start(FO_SIGNAL);
@@ -108,8 +107,7 @@ START_TEST(text_is_told_from_its_base)
 }
 END_TEST
 
-/* The last instruction of a function may be a call: the address behind it belongs to the next
- * function. */
+/* A function can end with a call. The return address then belongs to the next function. */
 START_TEST(a_call_at_the_end_of_its_function)
 {
 	start(FO_SIGNAL);
@@ -159,23 +157,23 @@ START_TEST(through_an_interrupt)
 }
 END_TEST
 
-/* An interrupt came at an instruction whose entry ends stacks: a thunk of a retpoline, or the code
- * in which a thread begins. */
+/* An interrupt came at an instruction whose entry ends the stack: a retpoline thunk, or the first
+ * code of a thread. */
 START_TEST(an_end_in_the_middle_of_a_stack)
 {
 	interrupt(FO_END, CALL - 2, REGS - 2, 0);
 	fo_rule(&o, 3, (struct fo_rule){FUNCTION(3), .sp_reg = UNDEFINED, .flag = 1});
 	expect(3, INSIDE(0), INSIDE(1), FUNCTION(3));
 	ck_assert(early);
-	words.nr -= 2; /* nothing called the code that was interrupted */
+	words.nr -= 2; /* the interrupted code has no caller */
 	expect(3, INSIDE(0), INSIDE(1), FUNCTION(3));
 	ck_assert(!early);
 	end();
 }
 END_TEST
 
-/* Registers at the begin of a stack are those of user code, whatever the address in them is.
- * Registers elsewhere are of the kernel, and their address must be in text. */
+/* Registers at the end of a stack belong to user code, whatever address they contain. Other
+ * registers belong to the kernel, and their address must be in text. */
 START_TEST(user_code_is_the_end)
 {
 	interrupt(FO_SIGNAL, CALL, REGS, 1);
@@ -216,7 +214,7 @@ START_TEST(registers_that_only_interrupts_have)
 		word(0x20000008 + regs[i].off, 0x20000300);
 		word(0x200002f8, INSIDE(6));
 		expect(4, INSIDE(0), INSIDE(1), FUNCTION(3), INSIDE(6));
-		/* a frame of a call has no registers, whatever is at their places */
+		/* a call's frame has no registers, whatever is at their offsets */
 		fo_rule(&o, 0,
 			(struct fo_rule){FUNCTION(0), regs[i].reg, 0, UNDEFINED, 0, CALL, 0});
 		word(regs[i].off, 0x20000300);
@@ -243,7 +241,7 @@ START_TEST(frames_found_by_the_frame_pointer)
 }
 END_TEST
 
-/* For calls and interrupts alike, where an entry has that bit. */
+/* For calls and interrupts, if the entries have that bit. */
 START_TEST(the_bit_says_whether_an_address_is_exact)
 {
 	start(FO_SIGNAL);
@@ -275,7 +273,8 @@ START_TEST(the_older_end)
 }
 END_TEST
 
-/* The kernel's own stacks have it, too. What is neither code nor was any ends a stack. */
+/* The kernel's own stack traces contain freed code, too. An address that is not code and never was
+ * ends a stack. */
 START_TEST(code_that_was_freed)
 {
 	start(FO_SIGNAL);
@@ -324,7 +323,7 @@ START_TEST(a_module)
 	expect(2, (uint64_t)FO_MODULE + 0x80, INSIDE(0));
 	hv_orc_forget_modules(orc);
 	expect(1, (uint64_t)FO_MODULE + 0x80);
-	/* a table that cannot be read, and one of any length */
+	/* a table that cannot be read, and one with a senseless length */
 	hv_orc_forget_modules(orc);
 	o.f.k.modules.list[0].orcs = hv_gva(0x1000);
 	expect(1, (uint64_t)FO_MODULE + 0x80);
@@ -335,8 +334,8 @@ START_TEST(a_module)
 }
 END_TEST
 
-/* A stub of ours calls a function for another one, and has three words of its own on the stack
- * (yield.S). */
+/* One of hvtrace's stubs calls a kernel function for another function, and has three words on the
+ * stack (yield.S). */
 START_TEST(through_a_stub)
 {
 	const uint64_t stub = FK_BASE + 0x20000000;
@@ -348,17 +347,16 @@ START_TEST(through_a_stub)
 	words.bp = SP + 0x60;
 	word(SP, INSIDE(0));
 	word(SP + 16, stub + 5);
-	word(SP + 24, FUNCTION(7)); /* the stub's own word: the place that is read */
+	word(SP + 24, FUNCTION(7)); /* the stub's own word: the address that it reads */
 	word(SP + 48, INSIDE(1));
 	word(SP + 0x68, INSIDE(2));
-	expect(3, INSIDE(0), stub + 5,
-	       INSIDE(2)); /* the same as code of the guest without a rule */
+	expect(3, INSIDE(0), stub + 5, INSIDE(2)); /* handled like guest code without a rule */
 	stubs.code = (struct hv_gva_range){{stub}, {stub + 10}};
 	expect(3, INSIDE(0), INSIDE(1), INSIDE(2));
 	/* the stub's caller alone */
 	words.sp = SP + 16;
 	expect(2, INSIDE(1), INSIDE(2));
-	/* An interrupt came while it ran: the rule does not tell what it has on the stack then. */
+	/* An interrupt came in the stub: the rule does not cover the stack at that instruction. */
 	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), SP_REG, 8, UNDEFINED, 0, REGS, 1});
 	words = (struct hv_stack_words){.text_base = hv_arch_x86_64.text_base, .sp = SP};
 	word(SP, INSIDE(0));
@@ -366,7 +364,7 @@ START_TEST(through_a_stub)
 	word(SP + 16 + 152, SP + 0x100);
 	word(SP + 0x118, INSIDE(1));
 	expect(2, INSIDE(0), stub + 5);
-	/* A stack of stubs only has no end. */
+	/* A stack with only stubs, and without an end. */
 	words = (struct hv_stack_words){.text_base = hv_arch_x86_64.text_base, .sp = SP};
 	stubs.rule.sp_off = 0;
 	word(SP, stub + 5);
@@ -375,7 +373,7 @@ START_TEST(through_a_stub)
 }
 END_TEST
 
-/* From the middle of a function: its own rule says where its return address is. */
+/* From the middle of a function: its own rule gives the position of its return address. */
 START_TEST(from_an_instruction)
 {
 	start(FO_SIGNAL);
@@ -391,7 +389,7 @@ START_TEST(from_an_instruction)
 }
 END_TEST
 
-/* A stack that leads back to itself: the number of callers is bounded. */
+/* A stack that leads back to itself: the number of callers is limited. */
 START_TEST(a_stack_without_an_end)
 {
 	start(FO_SIGNAL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which form ORC tables have is found by comparing them with the code, once, and kept. */
+/* The form of ORC tables is found by comparison with the code, once, and then cached. */
 #include <check.h>
 
 #include "kernel/cancel.h"
@@ -48,14 +48,13 @@ static void expect_code(struct hv_err *err, int code)
 	hv_err_free(err);
 }
 
-/* Whoever only wants to know whether there are tables does not pay for it. A search that was
- * interrupted is repeated; what another one found is kept. */
+/* hv_orc_check() must not search. An interrupted search is repeated. A result is cached. */
 START_TEST(the_form_is_found_when_it_is_needed)
 {
 	struct hv_orc_found *found;
 
 	fo_init(&o, FO_END);
-	expect_code(hv_orc_new(&o.f.k, &orc), EOPNOTSUPP); /* nobody said that it may be sought */
+	expect_code(hv_orc_new(&o.f.k, &orc), EOPNOTSUPP); /* the search is not enabled */
 	o.f.k.core.orc = found = hv_alloc(sizeof(*found));
 	expect_code(hv_orc_check(&o.f.k), 0);
 	ck_assert_uint_eq(found->was_sought, 0);
@@ -66,13 +65,13 @@ START_TEST(the_form_is_found_when_it_is_needed)
 	hv_orc_prepare(&o.f.k);
 	ck_assert_uint_eq(found->was_sought, 1);
 	ck_assert_ptr_null(found->none);
-	o.f.k.core.symbols.nr = 0; /* it is not sought again */
+	o.f.k.core.symbols.nr = 0; /* a second search would fail */
 	expect_code(hv_orc_check(&o.f.k), 0);
 	fo_deinit(&o);
 }
 END_TEST
 
-/* That there is none is kept, too. */
+/* A negative result is cached, too. */
 START_TEST(no_form_is_found_when_it_is_needed)
 {
 	struct hv_orc_found *found;
@@ -113,7 +112,7 @@ START_TEST(tables_that_do_not_fit)
 }
 END_TEST
 
-/* One wrong place among many does not matter. */
+/* One wrong entry among many does not matter. */
 START_TEST(entries_that_contradict_the_code)
 {
 	struct fo_rule r = {fo_function(0), SP_REG, 24, UNDEFINED, 0, CALL, 0};
@@ -132,7 +131,7 @@ START_TEST(entries_that_contradict_the_code)
 }
 END_TEST
 
-/* An entry whose code would be a change of stacks, at an address that the image has not. */
+/* An entry that looks like a change of stacks, at an address outside the image. */
 START_TEST(entries_beyond_the_image)
 {
 	static const uint64_t ends[] = {FK_END + 0x1000, FK_END + 3};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guest's own kprobes: where they are found, and what is said of lists that lie. */
+/* The guest's own kprobes: where they are found, and the errors for corrupt lists. */
 #include "kernel/own_probes.h"
 
 #include <check.h>
@@ -67,7 +67,7 @@ static void fails(void)
 	hv_err_free(err);
 }
 
-/* Number NR is in the list HEAD, before those that are there. */
+/* Adds probe NR to the list HEAD, before the existing ones. */
 static void add(unsigned head, unsigned nr, uint64_t at, uint32_t flags)
 {
 	uint64_t probe = probes + 128 * nr, first;
@@ -91,9 +91,9 @@ START_TEST(all_but_those_of_ftrace)
 
 	make(USUAL);
 	add(0, 0, 0x300, 0);
-	add(0, 1, 0x100, 2); /* off */
+	add(0, 1, 0x100, 2); /* disabled */
 	add(63, 2, 0x200, 4);
-	add(5, 3, 0x180, 8); /* of ftrace */
+	add(5, 3, 0x180, 8); /* uses ftrace */
 	l = find();
 	ck_assert_ptr_null(hv_own_probes_read(&f.k.core.as, &l, &p));
 	ck_assert(!p.are_locked);

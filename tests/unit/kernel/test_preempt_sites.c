@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which instructions of a kernel's text count preemption, and which of them are covered: on a
- * kernel of a few functions that are written here, byte by byte. */
+/* Finds the instructions of a kernel's text that change the preempt count, and which of them are
+ * covered. The kernel has a few functions, written here byte by byte. */
 #include <check.h>
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_kernel.h"
 
-#define COUNT	    0x1fb88ull /* of __preempt_count, from the per-CPU base */
+#define COUNT	    0x1fb88ull /* __preempt_count, from the per-CPU base */
 #define LOCK	    (FK_BASE + 0x1000)
 #define LOCK_BH	    (LOCK + 0x40)
 #define FUNCTION    (FK_BASE + 0x2000)
@@ -25,8 +25,8 @@
 static struct fk f;
 static struct hv_preempt_sites sites;
 
-/* Writes CODE at AT, and behind it the displacement that leads from the next instruction to the
- * counter when IMM bytes follow. Returns the address behind that. */
+/* Writes CODE at AT, the displacement from the next instruction to the counter, and IMM. Returns
+ * the end. */
 static uint64_t put_count(uint64_t at, const char *code, size_t len, const char *imm,
 			  size_t imm_len)
 {
@@ -137,7 +137,7 @@ START_TEST(every_form_is_found)
 }
 END_TEST
 
-/* With a REX prefix. One of 13 bytes no kernel has. */
+/* With a REX prefix. No kernel has one of 13 bytes. */
 START_TEST(every_form_of_64_bits_is_found)
 {
 	uint64_t inc = FUNCTION, dec = put_count(inc, "\x65\x48\xff\x05", 4, "", 0);
@@ -165,7 +165,7 @@ START_TEST(the_code_tells_what_the_count_is_like)
 	ck_assert_uint_eq(hv_preempt_count_shift(&f.k.core, COUNT), 0);
 	put_count(LOCK, "\x65\x48\xff\x05", 4, "", 0);
 	ck_assert(hv_preempt_count_is_wide(&f.k.core, COUNT));
-	/* what an interrupt adds, behind something smaller */
+	/* the value that an interrupt adds, after a smaller value */
 	put_count(put_inc(IRQ_ENTER), "\x65\x81\x05", 3, "\x00\x00\x01\x00", 4);
 	ck_assert_uint_eq(hv_preempt_count_shift(&f.k.core, COUNT), 0);
 	put_count(put_inc(IRQ_ENTER), "\x65\x81\x05", 3, "\x00\x00\x00\x01", 4);
@@ -173,7 +173,7 @@ START_TEST(the_code_tells_what_the_count_is_like)
 }
 END_TEST
 
-/* What follows a function that does not count is another function. */
+/* Counting code in the next function does not count for this one. */
 START_TEST(a_kernel_that_does_not_count)
 {
 	memset(fk_host(&f, LOCK), 0xc3, 16);
@@ -184,7 +184,7 @@ START_TEST(a_kernel_that_does_not_count)
 }
 END_TEST
 
-/* Others add a register where the count stays above 0. */
+/* Other functions add a register only where the count stays above 0. */
 START_TEST(registers_count_in_two_functions_alone)
 {
 	uint64_t add = PUT(COUNT_ADD, "\x90"), sub = PUT(COUNT_SUB, "\x53\x89\xfb");
@@ -198,7 +198,7 @@ START_TEST(registers_count_in_two_functions_alone)
 	ck_assert_uint_eq(sites.nr, 3);
 	check_count(add, 7, 0, false);
 	check_count(sub, 7, 0, true);
-	check_count(sub + 9, 7, 0, true); /* behind negl %ebx */
+	check_count(sub + 9, 7, 0, true); /* after negl %ebx */
 	ck_assert(hv_preempt_is_in_counter(&f.k, hv_gva(add)));
 	ck_assert(hv_preempt_is_in_counter(&f.k, hv_gva(sub)));
 	ck_assert(!hv_preempt_is_in_counter(&f.k, hv_gva(FUNCTION)));
@@ -227,7 +227,7 @@ START_TEST(bytes_inside_another_instruction_are_not_covered)
 	PUT(put_inc(at), "\x00");
 	read_sites();
 	check_cover(at, HV_PREEMPT_NO_INSN);
-	/* Another prefix before it: that instruction is longer. */
+	/* With another prefix before it, the instruction is longer. */
 	tear_down();
 	set_up();
 	PUT(FUNCTION, "\x3e");
@@ -305,7 +305,7 @@ START_TEST(what_follows_an_unknown_instruction_is_not_understood)
 }
 END_TEST
 
-/* A function has a beginning that is not covered; in another one all are. */
+/* One function has an uncovered beginning of a section; another has only covered ones. */
 START_TEST(ends_whose_beginning_may_be_missed)
 {
 	uint64_t covered = put_inc(FUNCTION), page = NEXT + 0x1000 - 3, end;
@@ -324,7 +324,7 @@ START_TEST(ends_whose_beginning_may_be_missed)
 }
 END_TEST
 
-/* invlpgb and tlbsync, without and with a prefix that makes others of them. */
+/* invlpgb and tlbsync, and both with a prefix that turns them into other instructions. */
 START_TEST(what_flushes_all_processors_is_known)
 {
 	uint64_t first = put_inc(FUNCTION), second = PUT(first, "\x0f\x01\xfe");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The strings of printk_formats: their order, and the bounds on what a guest can claim. */
+/* The strings of printk_formats: their order, and limits for a guest's claims. */
 #include "kernel/events/print_strings.h"
 
 #include "tests/lib/run_suite.h"
@@ -26,7 +26,7 @@ static void tear_down(void)
 	fe_deinit(&e);
 }
 
-/* The array has NR pointers, all to one string of LEN bytes. */
+/* Makes an array of NR pointers to one string of LEN bytes. */
 static void claim(size_t nr, size_t len)
 {
 	memset(fk_host(&e.f, TEXT), 'x', len);
@@ -71,7 +71,7 @@ START_TEST(more_of_them_are_refused)
 }
 END_TEST
 
-/* Also repeated ones count: the answer to a reader has each of them. */
+/* Repeated strings count as well: a reader gets each of them. */
 START_TEST(more_bytes_of_them_are_refused)
 {
 	claim(BYTES_MAX / LONG_LEN, LONG_LEN);

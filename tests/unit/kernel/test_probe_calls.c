@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The calls of probes, and those that free probes, in code that is put together here. For
- * those of a real kernel: kernel_probe --event-calls. */
+/* Finds the calls that probes make, and the calls that free probes, in code built here.
+ * kernel_probe --event-calls does it for a real kernel. */
 #include "kernel/events/probe_calls.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_kernel.h"
@@ -14,7 +14,7 @@
 #define ALONE	  (FK_BASE + 0x3800)
 #define REMOVE	  (FK_BASE + 0x4000)
 #define PROBE	  (FK_BASE + 0x5400) /* whole */
-#define PROBE_X	  (FK_BASE + 0x6000) /* whose name begins with the other's */
+#define PROBE_X	  (FK_BASE + 0x6000) /* its name begins with PROBE's name */
 #define OUTER	  (FK_BASE + 0x7000) /* in three parts */
 #define INNER	  (FK_BASE + 0x7800)
 #define COLD	  (FK_BASE + 0x8000)
@@ -163,7 +163,7 @@ static void finds(size_t nr, uint64_t function, unsigned head_argument)
 	hv_release_calls_deinit(&c);
 }
 
-/* How many calls free arrays in another way; -1: it is not certain that all were found. */
+/* Returns the number of calls that free arrays in another way, or -1 if some may be missing. */
 static int nr_others(void)
 {
 	struct hv_release_calls c = {0};
@@ -204,10 +204,10 @@ START_TEST(probes_are_freed_where_they_are_added_and_removed)
 	put(REMOVE + 0x280, RELEASE_3);
 	finds(4, RELEASE, 0);
 	ck_assert_int_eq(nr_others(), 2);
-	put(REMOVE + 0xffd, RELEASE_3); /* in two pages: what does not need it goes on */
+	put(REMOVE + 0xffd, RELEASE_3); /* in two pages; the others are still found */
 	finds(4, RELEASE, 0);
 	ck_assert_int_eq(nr_others(), -1);
-	put(ADD + 0x300, RELEASE_2); /* which of them frees? */
+	put(ADD + 0x300, RELEASE_2); /* ambiguous: both could free */
 	finds_none("not found");
 }
 END_TEST

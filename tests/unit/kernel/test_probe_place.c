@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where a probe inside a function is possible, and why it is not elsewhere: on a kernel of a few
- * functions that are written here, byte by byte, with the tables that a kernel has of its code. */
+/* Where a probe inside a function is possible, and the reason why not elsewhere. The kernel has a
+ * few functions, written here byte by byte, and the tables that a kernel has about its code. */
 #include <check.h>
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define COLD	 (FK_BASE + 0x4000)
 #define THUNK	 (FK_BASE + 0x5000)
 
-/* The function: a site of ftrace, then what is looked at. */
+/* The function: an ftrace site, then the tested code. */
 static const uint8_t nop[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 
 static struct fk f;
@@ -72,7 +72,7 @@ static void tear_down(void)
 	fk_deinit(&f);
 }
 
-/* Writes CODE behind the function's site, from OFF on. */
+/* Writes CODE at OFF after the function's site. */
 static void put(size_t off, const char *code, size_t len)
 {
 	memcpy(fk_host(&f, FUNCTION + sizeof(nop) + off), code, len);
@@ -132,9 +132,9 @@ START_TEST(what_leads_between_them)
 {
 	int32_t distance;
 
-	PUT(0, PUSH SUB "\xeb\xfa" RET); /* jmp behind the push */
+	PUT(0, PUSH SUB "\xeb\xfa" RET); /* jmp to after the push */
 	is_refused(0, EOPNOTSUPP, "a jump leads between");
-	PUT(5, "\xeb\xfb"); /* to one byte later: nobody jumps so, but it is inside */
+	PUT(5, "\xeb\xfb"); /* one byte later: unusual, but inside */
 	is_refused(0, EOPNOTSUPP, "a jump leads between");
 	PUT(5, "\xeb\xf9"); /* to the push */
 	is_possible(0, 5, 2);
@@ -165,7 +165,7 @@ START_TEST(several_need_a_function_that_is_understood)
 }
 END_TEST
 
-/* An entry at TABLE whose distance at OFF leads to the function's place at WHERE. */
+/* Writes at TABLE an entry whose distance at OFF leads to offset WHERE in the function. */
 static void lead(uint64_t table, uint32_t off, size_t where)
 {
 	fk_u32(&f, table + off, (uint32_t)(FUNCTION + sizeof(nop) + where - (table + off)));
@@ -209,7 +209,7 @@ START_TEST(the_blacklist_counts)
 	fk_u64(&f, entry + 24, FUNCTION + 15);
 	is_possible(0, 5, 1);
 	is_refused(5, EINVAL, HV_PROBE_REFUSED);
-	fk_u64(&f, entry, entry); /* it does not end */
+	fk_u64(&f, entry, entry); /* endless */
 	is_refused(0, E2BIG, "no end");
 }
 END_TEST
@@ -235,7 +235,7 @@ START_TEST(only_functions_that_can_be_traced)
 }
 END_TEST
 
-/* Where a jump of ours is, the kernel's own instructions count. */
+/* Under one of hvtrace's jumps, the kernel's own instructions count. */
 START_TEST(what_is_ours_does_not_count)
 {
 	struct hv_own_bytes own = {hv_gva(FUNCTION + 5), 7, "\x48\x8d\x15\x00\x01\x00\x00"};
@@ -266,7 +266,7 @@ START_TEST(instructions_that_cannot_move)
 		{"\x9d\x90\x90\x90\x90", "flags of the system"},
 		{"\xfb\x90\x90\x90\x90", "only for the kernel"}, /* sti */
 		{"\xc3\x90\x90\x90\x90", "in the way"},
-		/* movabsq %rax, 8 bytes: 10, behind 4 of others */
+		/* movabsq %rax, 8 bytes: 10, after 4 other bytes */
 		{"\x90\x90\x90\x90\x48\xb8\x01\x02\x03\x04\x05\x06\x07\x08", "too long"},
 	};
 
@@ -276,7 +276,7 @@ START_TEST(instructions_that_cannot_move)
 }
 END_TEST
 
-/* Newer kernels say of them what they say of places where no instruction begins. */
+/* Newer kernels report them like addresses at which no instruction begins. */
 START_TEST(exceptions_are_no_instructions)
 {
 	static const struct {
@@ -299,12 +299,12 @@ START_TEST(exceptions_are_no_instructions)
 	memcpy(fk_host(&f, FUNCTION + 5), insns[_i].code, insns[_i].len);
 	is_refused(0, EILSEQ, "Probe point is not an instruction boundary");
 	is_possible(insns[_i].len, 5, 5);
-	PUT(5, "\x90\x90\x0f\x0b"); /* behind the first */
+	PUT(5, "\x90\x90\x0f\x0b"); /* after the first */
 	is_refused(5, EOPNOTSUPP, "raises an exception");
 }
 END_TEST
 
-/* The length of one such instruction is not known, so neither is what comes behind it. */
+/* The length of ud0 is not known, so the following instructions are not known either. */
 START_TEST(nothing_is_known_behind_a_trap_of_the_compiler)
 {
 	tear_down();
@@ -316,7 +316,7 @@ START_TEST(nothing_is_known_behind_a_trap_of_the_compiler)
 }
 END_TEST
 
-/* That of another one is. */
+/* The length of ud1 is known. */
 START_TEST(a_warning_has_operands)
 {
 	tear_down();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finding an image that was moved, through riscv64's page tables of each number of levels. Debian's
- * kernels are never moved, so no guest shows it. test_image.c has what differs elsewhere. */
+/* Finds an image that was moved, with each number of levels of riscv64's page tables. Debian's
+ * kernels are never moved, so no guest tests this. test_image.c covers the rest. */
 #include <check.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 #define MODULES	   (TEXT - 64 * MIB)
 #define PHYS	   (RAM_START + 4 * MIB)
 #define DATA	   (4 * MIB) /* from TEXT */
-#define TABLE_BITS 1	     /* of an entry that leads to a table: V */
+#define TABLE_BITS 1	     /* entry that leads to a table: V */
 
 static const struct hv_arch *const arch = &hv_arch_riscv64;
 static uint8_t *ram;
@@ -90,7 +90,7 @@ static void map(struct hv_gpa root, unsigned levels, uint64_t gva, uint64_t gpa,
 	*entry_at(table, 2, gva) = arch->make_leaf(2, 0, hv_gpa(gpa), access);
 }
 
-/* _i: levels. The first vCPU runs a guest of the guest, and does not tell its tables. */
+/* _i: levels. The first vCPU runs a nested guest and does not reveal its tables. */
 START_TEST(a_moved_image_is_found)
 {
 	unsigned levels = (unsigned)_i;
@@ -121,7 +121,7 @@ START_TEST(a_moved_image_is_found)
 }
 END_TEST
 
-/* Before the kernel has switched translation on. */
+/* Before the kernel enables translation. */
 START_TEST(no_tables)
 {
 	const struct hv_vcpu_regs regs[2] = {{.ip = {0x80200000}}, {.ip = {0x80000400}}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What only riscv64 kernels have, in a kernel made of data. Its page tables are x86-64's: what is
- * read here does not depend on them. */
+/* Code that only riscv64 kernels need, tested with a fake kernel. Its page tables are x86-64's,
+ * which makes no difference for this code. */
 #include <check.h>
 
 #include "kernel/clock.h"
@@ -75,7 +75,7 @@ START_TEST(the_clock_is_the_time_register)
 }
 END_TEST
 
-/* Stacks of interrupts are as long as a task's. */
+/* Interrupt stacks have the size of a task's stack. */
 START_TEST(stacks_of_a_cpu)
 {
 	struct hv_cpu_stack stacks[HV_CPU_STACKS_MAX];

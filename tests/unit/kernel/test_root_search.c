@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finding the page tables, their format, and the image, where registers do not tell the tables. */
+/* Finds the page tables, their format, and the image if registers do not contain the root. */
 #include <check.h>
 
 #include "kernel/cancel.h"
@@ -9,7 +9,7 @@
 #include "tests/unit/kernel/arm64_machine.h"
 
 #define NR_FORMATS 10
-#define IMAGE_OFF  0x200000ull /* of RAM; the text has 128 KiB there, then data as much */
+#define IMAGE_OFF  0x200000ull /* in RAM: 128 KiB of text, then 128 KiB of data */
 #define TEXT_BYTES 0x20000ull
 #define TABLES_OFF 0x400000ull
 #define IP_OFF	   0x11234ull
@@ -82,7 +82,7 @@ START_TEST(tables_that_lead_elsewhere_are_not_taken)
 
 	setup(1);
 	ip = machine.vcpu.ip;
-	/* A root before the right one, whose tables map another page there. */
+	/* A root before the right one. Its tables map a different page there. */
 	decoy = (struct hv_gpa){AM_RAM_START + TABLES_OFF - 0x10000};
 	for (unsigned l = 4; l > 1; l--, decoy = below) {
 		below = (struct hv_gpa){decoy.v + 0x1000};
@@ -95,8 +95,8 @@ START_TEST(tables_that_lead_elsewhere_are_not_taken)
 }
 END_TEST
 
-/* With KPTI user mode has a root of its own, before the kernel's: it leads to the text by which the
- * kernel is entered, and nowhere else. */
+/* With KPTI, user mode has a separate root before the kernel's. It maps only the kernel's entry
+ * code. */
 START_TEST(the_tables_of_user_mode_are_not_taken)
 {
 	struct hv_gpa user = {AM_RAM_START + TABLES_OFF - 0x10000};
@@ -126,7 +126,8 @@ START_TEST(registers_are_read_until_a_vcpu_is_in_the_kernel)
 }
 END_TEST
 
-/* A vCPU may be in code of hvtrace's own, which is no RAM: that tells nothing, however often. */
+/* A vCPU may be in hvtrace's own code, which is not RAM. Such positions give no information,
+ * however many there are. */
 START_TEST(code_that_is_no_ram_is_passed_over)
 {
 	struct hv_vcpu_regs ours[10];
@@ -182,7 +183,7 @@ START_TEST(the_image_is_found_by_them)
 }
 END_TEST
 
-/* The tables of a guest may lead round: each level of these has all its entries for one table. */
+/* A guest's page tables may be circular: all entries of each level lead to one table. */
 START_TEST(endless_tables_end)
 {
 	struct hv_image image;
@@ -220,7 +221,7 @@ static struct hv_err *find_image(void)
 	return hv_image_find(machine.guest, &machine.vcpu, 1, &as, &image);
 }
 
-/* Nobody waits for vCPUs any more. */
+/* The search must stop when its client has left. */
 START_TEST(looking_at_registers_can_be_given_up)
 {
 	unsigned left = 3;
@@ -239,7 +240,7 @@ START_TEST(looking_at_registers_can_be_given_up)
 }
 END_TEST
 
-/* Has the empty entries of the TABLE of LEVEL lead to the table TO. */
+/* Makes the empty entries of the TABLE of LEVEL lead to the table TO. */
 static void fill(struct hv_gpa table, unsigned level, struct hv_gpa to)
 {
 	uint64_t from = machine.format->image_window.start.v,
@@ -254,7 +255,7 @@ static void fill(struct hv_gpa table, unsigned level, struct hv_gpa to)
 	}
 }
 
-/* All tables of a level are one, and those of the last level are empty. */
+/* All tables of a level are one, and the tables of the last level are empty. */
 static void share_tables(int format)
 {
 	struct hv_gpa table, below;
@@ -286,7 +287,8 @@ START_TEST(what_is_read_of_tables_is_bounded)
 }
 END_TEST
 
-/* By which hvtrace maps the region where its leaves would be too large: with pages of 16 KiB. */
+/* hvtrace maps the region through its own tables if leaves would be too large, which is the case
+ * with 16 KiB pages. */
 START_TEST(tables_in_the_region_are_passed_over)
 {
 	static const int formats[] = {4, 1, 8}; /* 16, 4 and 64 KiB */
@@ -303,7 +305,7 @@ START_TEST(tables_in_the_region_are_passed_over)
 	err = find_image();
 	ck_assert_int_eq(err ? err->code : 0, _i ? EFAULT : 0);
 	hv_image_deinit(&image);
-	/* There are not many of them. */
+	/* There must not be many such entries. */
 	for (unsigned i = 1; !_i && i < 100; i++)
 		*am_entry(&machine, table, 2, hv_gva(text + i * machine.format->entry_span(2))) =
 			0x100000000 | 3;
@@ -323,7 +325,7 @@ START_TEST(reading_tables_can_be_given_up)
 	share_tables(1);
 	hv_cancel_when(after_some, &left);
 	expect_found();
-	left = ~0u - left; /* as often as the search of the root has asked */
+	left = ~0u - left; /* number of checks during the search of the root */
 	err = find_image();
 	hv_cancel_when(NULL, NULL);
 	ck_assert_ptr_nonnull(err);

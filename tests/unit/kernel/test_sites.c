@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ftrace records and modules of a kernel made of data, valid and hostile. */
+/* ftrace records and modules of a fake kernel, valid and hostile. */
 #include <check.h>
 
 #include "kernel/cancel.h"
@@ -143,7 +143,7 @@ START_TEST(same_without_btf)
 }
 END_TEST
 
-/* A kernel without that text shows the name of the symbol before it. */
+/* A kernel without that text reports the name of the symbol before it. */
 START_TEST(weak_leftovers_have_a_name_where_the_kernel_gives_one)
 {
 	GROUP({FK_BASE + 0x30, 0}, {FK_BASE + 0x100, 0});
@@ -265,7 +265,7 @@ static uint64_t signature_in_state(uint64_t module, uint32_t state)
 	return signature;
 }
 
-/* One that is asked to go is there until it is not in the list any more. */
+/* A module that is being unloaded counts until it leaves the list. */
 START_TEST(modules_come_and_go)
 {
 	uint64_t without, module, coming, live;
@@ -284,7 +284,7 @@ static bool are_modules_at(uint64_t at)
 	return hv_modules_are_at(&s.f.k.core, hv_gva(at));
 }
 
-/* The list of modules by its form alone. */
+/* Recognizes the list of modules by its form alone. */
 START_TEST(modules_lead_back_to_their_list)
 {
 	uint64_t first, second;
@@ -295,7 +295,7 @@ START_TEST(modules_lead_back_to_their_list)
 	first = fs_module(&s, "m", 0, FK_MODULES, 0x1000, symbols, 7);
 	second = fs_module(&s, "n", 0, FK_MODULES + 0x2000, 0x1000, symbols, 7);
 	ck_assert(are_modules_at(s.modules));
-	/* From an entry, the list's head is no module. */
+	/* Seen from an entry, the list's head is not a module. */
 	ck_assert(!are_modules_at(first + FS_LIST));
 	fk_u64(&s.f, second + FS_SELF, first);
 	ck_assert(!are_modules_at(s.modules));
@@ -308,20 +308,21 @@ START_TEST(modules_lead_back_to_their_list)
 }
 END_TEST
 
-/* The pages of records by what they lead to: instructions that ftrace may have there. */
+/* Recognizes the pages of records by their addresses, which must have instructions that ftrace may
+ * use there. */
 START_TEST(records_are_of_sites)
 {
 	static const uint8_t nop[] = {0x0f, 0x1f, 0x44, 0, 0};
 	uint64_t group;
 
 	ck_assert(!hv_sites_are_at(&s.f.k.core, hv_gva(s.pages_start)));
-	/* On x86-64 nothing is before the site; what is behind it counts. */
+	/* On x86-64 a record has the site's own address, and the instruction there counts. */
 	for (unsigned i = 0; i < 3; i++) {
 		memcpy(s.f.k.core.image.bytes + 0x100 * i, nop, sizeof(nop));
 		memcpy(s.f.k.core.image.bytes + 0x100 * i + 5, nop, sizeof(nop));
 	}
 	group = GROUP({FK_BASE + 0x100, 0});
-	/* One of three is not most of them. */
+	/* One of three is not a majority. */
 	ck_assert(!hv_sites_are_at(&s.f.k.core, hv_gva(s.pages_start)));
 	GROUP({FK_BASE + 0x200, 0});
 	ck_assert(hv_sites_are_at(&s.f.k.core, hv_gva(s.pages_start)));
@@ -373,7 +374,7 @@ START_TEST(a_function_is_found_by_its_name)
 }
 END_TEST
 
-/* The last name ends where the mapped memory does. */
+/* The last name ends at the end of mapped memory. */
 START_TEST(strings_may_end_with_their_page)
 {
 	uint64_t module = fs_module(&s, "m", 0, FK_MODULES, 0x1000,
@@ -390,7 +391,7 @@ START_TEST(strings_may_end_with_their_page)
 }
 END_TEST
 
-/* A module with NR symbols, the names of which are ends of one string of LEN letters. */
+/* Makes a module with NR symbols whose names are ends of one string of LEN letters. */
 static void module_of_suffixes(uint32_t nr, uint32_t len)
 {
 	uint64_t module = fs_module(&s, "m", 0, FK_MODULES, 0x1000, symbols, 1), kallsyms;
@@ -412,7 +413,7 @@ static void module_of_suffixes(uint32_t nr, uint32_t len)
 	fk_u64(&s.f, kallsyms + 24, typetab);
 }
 
-/* They are cut in the same way as by the kernel. */
+/* Names are truncated as in the kernel. */
 START_TEST(names_of_modules_are_cut)
 {
 	module_of_suffixes(1000, 100000);

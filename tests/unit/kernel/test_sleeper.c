@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stacks of a kernel in which all functions keep frame records, as arm64's, made of data. Its page
- * tables are x86-64's: what is looked at here does not depend on them. */
+/* Stacks of a fake kernel in which all functions keep frame records, as on arm64. Its page tables
+ * are x86-64's, which makes no difference for this code. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -15,7 +15,7 @@
 #define FP	     29
 #define LINK	     30
 #define WFI	     0xd503207fu
-/* As pointer authentication changes an address of the kernel's. */
+/* Changes a kernel address as pointer authentication does. */
 #define SIGNED(word) (((word) & ~0xff70000000000000ull) | 0x3a50000000000000ull | 1ull << 55)
 
 static struct ft t;
@@ -82,7 +82,7 @@ START_TEST(records_lead_to_the_end)
 }
 END_TEST
 
-/* An exception makes a record with the address that it interrupted. */
+/* An exception makes a record with the interrupted address. */
 START_TEST(a_record_of_what_was_interrupted)
 {
 	record(SLEEP_FROM + 0x100, SLEEP_FROM + 0x200, WANTED + 8);
@@ -91,7 +91,7 @@ START_TEST(a_record_of_what_was_interrupted)
 }
 END_TEST
 
-/* What is looked for may be in two parts. */
+/* The searched range may have two parts. */
 START_TEST(a_record_of_the_other_part)
 {
 	record(SLEEP_FROM + 0x100, SLEEP_FROM + 0x200, WANTED + 0x8000);
@@ -102,7 +102,7 @@ START_TEST(a_record_of_the_other_part)
 }
 END_TEST
 
-/* The function that was interrupted had not saved its return address yet. */
+/* The interrupted function had not saved its return address yet. */
 START_TEST(a_register_of_what_was_interrupted)
 {
 	const uint64_t saved = SLEEP_FROM + 0x100 - FT_REGS_RECORD;
@@ -151,7 +151,7 @@ END_TEST
 
 START_TEST(records_that_lead_nowhere)
 {
-	record(SLEEP_FROM + 0x100, 0, 0); /* not where the last one is */
+	record(SLEEP_FROM + 0x100, 0, 0); /* not at the last record */
 	ck_assert_uint_eq(scan(), 1);
 	record(SLEEP_FROM + 0x80, FT_LAST_RECORD, ELSEWHERE);
 	record(SLEEP_FROM + 0x100, SLEEP_FROM + 0x80, ELSEWHERE); /* back */
@@ -181,7 +181,7 @@ START_TEST(entry_code_hides_what_it_interrupts)
 }
 END_TEST
 
-/* On an interrupt stack that has no word yet that links it to the stack before. */
+/* The word of the interrupt stack that links it to the previous stack is not written yet. */
 START_TEST(a_link_in_a_register)
 {
 	uint64_t running = ft_process(&t, 80, "runs", SLEEP_FROM);
@@ -197,7 +197,7 @@ START_TEST(a_link_in_a_register)
 }
 END_TEST
 
-/* Only the frames of a task count while its vCPU waits for an interrupt. */
+/* While a task's vCPU waits for an interrupt, only the task's frames count. */
 START_TEST(a_vcpu_that_waits)
 {
 	task = ft_process(&t, 0, "swapper/0", SLEEP_FROM);

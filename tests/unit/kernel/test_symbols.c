@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of symbols: order, names, aliases. */
+/* The symbol table: order, names, aliases. */
 #include <check.h>
 
 #include "kernel/symbols.h"
@@ -78,7 +78,7 @@ START_TEST(an_empty_table_knows_nothing)
 }
 END_TEST
 
-/* Names that begin alike, and names that others begin with. */
+/* Names with common beginnings, and names that are the beginning of others. */
 START_TEST(finds_every_name)
 {
 	static char names[2000][24];
@@ -102,8 +102,8 @@ START_TEST(finds_every_name)
 }
 END_TEST
 
-/* Per-CPU symbols, then kernel symbols as dense and as far apart as a guest likes, with aliases.
- * _i: how far apart. */
+/* Per-CPU symbols, then kernel symbols, dense or as far apart as a guest likes, with aliases. _i:
+ * distance. */
 START_TEST(every_address_has_the_symbol_below_it)
 {
 	struct hv_symbol list[500];

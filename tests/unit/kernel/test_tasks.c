@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tasks and their stacks, in a kernel made of data: the live part of each stack. */
+/* Tasks of a fake kernel, and the live part of each stack. */
 #include <check.h>
 
 #include "kernel/orc_form.h"
@@ -126,7 +126,7 @@ START_TEST(user_code_has_nothing_on_the_kernel_stack)
 	ft_current(&t, 0, task);
 	ft_push(&t, task, SLEEP_FROM + 8, WANTED);
 	ck_assert_uint_eq(scan(), 0);
-	/* whatever its sp is */
+	/* with any sp */
 	regs[0].sp = hv_gva(ft_stack(&t, task));
 	ck_assert_uint_eq(scan(), 0);
 	/* the first instructions of a system call, still on the user's sp */
@@ -149,7 +149,7 @@ START_TEST(a_running_stack_is_live_from_the_vcpu_s_sp)
 }
 END_TEST
 
-/* The last word of the interrupt stack links to the stack before. */
+/* The last word of the interrupt stack links to the previous stack. */
 START_TEST(an_interrupt_stack_links_to_the_task_s)
 {
 	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM), top = t.irq_stacks[1] + FT_IRQ;
@@ -196,7 +196,7 @@ START_TEST(words_of_an_interrupt_say_nothing_of_sleeping_tasks)
 }
 END_TEST
 
-/* Between the change of the stack and that of `current`, the previous task is asleep already. */
+/* After the stack has changed and before `current` has, the previous task is already asleep. */
 static uint64_t prepare_switch(uint64_t *ret_next)
 {
 	uint64_t previous = ft_process(&t, 71, "previous", SLEEP_FROM);
@@ -244,7 +244,7 @@ START_TEST(a_vcpu_on_no_known_stack_is_found)
 }
 END_TEST
 
-/* Nested virtualisation: the registers are those of a guest's guest, in its user code. */
+/* Nested virtualization: the registers belong to user code of a nested guest. */
 START_TEST(a_vcpu_in_another_kernel_is_found)
 {
 	regs[0].root = xm_table(&t.f.machine).v;
@@ -299,10 +299,10 @@ START_TEST(a_left_over_of_an_interrupt_does_not_count)
 	wanted.how = HV_SCAN_INTERRUPTED;
 	ft_push(&t, task, SLEEP_FROM + 64, WANTED);
 	ck_assert_uint_eq(scan(), 0);
-	/* switched out where that interrupt ended */
+	/* switched out at the end of that interrupt */
 	ft_push(&t, task, SLEEP_FROM + 16, FT_PREEMPTING + 8);
 	ck_assert_uint_eq(scan(), 1);
-	/* nor is it the function behind it; words further up are older */
+	/* nor the function after it; words further up are older */
 	ft_push(&t, task, SLEEP_FROM + 16, FT_PREEMPTING + 0x100);
 	ft_push(&t, task, SLEEP_FROM + 80, FT_PREEMPTING + 8);
 	ck_assert_uint_eq(scan(), 0);
@@ -311,7 +311,7 @@ START_TEST(a_left_over_of_an_interrupt_does_not_count)
 }
 END_TEST
 
-/* The kernel's reader, which such code calls, switched to another task by itself. */
+/* The kernel's reader, which such code calls, scheduled away by itself. */
 START_TEST(a_sleeper_in_code_that_calls)
 {
 	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
@@ -325,7 +325,7 @@ START_TEST(a_sleeper_in_code_that_calls)
 }
 END_TEST
 
-/* Functions of 0x100 bytes with a rule each, by registers that need no deriving. */
+/* Functions of 0x100 bytes with one rule each, for registers with known numbers. */
 #define FUNCTION(n) (FK_BASE + 0x1000 + 0x100 * (n))
 #define INSIDE(n)   (FUNCTION(n) + 0x80)
 
@@ -368,8 +368,8 @@ static void add_orc(void)
 	};
 }
 
-/* A task that was switched out by SWITCHES, which CALLED called. RET: where the return address of
- * CALLED is. */
+/* Makes a task that was switched out by SWITCHES, called by CALLED. RET receives the position of
+ * CALLED's return address. */
 static uint64_t sleeper(uint64_t *ret)
 {
 	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
@@ -417,7 +417,7 @@ static bool is_nobody(void *ctx, struct hv_gva at)
 	return false;
 }
 
-/* What is left over in the frames of others does not count. */
+/* Leftovers in frames of other functions do not count. */
 START_TEST(frames_of_those_who_use_something)
 {
 	uint64_t at, task;
@@ -433,7 +433,7 @@ START_TEST(frames_of_those_who_use_something)
 	wanted.is_user = is_called;
 	ck_assert_uint_eq(scan(), 1);
 	wanted.is_user = is_nobody;
-	/* it was interrupted, and may have been using it then */
+	/* it was interrupted and may have been using it */
 	ft_push(&t, task, at, INSIDE(INTERRUPTED));
 	ft_push(&t, task, at + 8 + 128, FUNCTION(STARTS));
 	ft_push(&t, task, at + 8 + 152, ft_stack(&t, task) + at + 0x100);
@@ -450,7 +450,7 @@ static bool caller_is(void *ctx, struct hv_gva at, struct hv_gva *ret)
 	return at.v == *(uint64_t *)ctx;
 }
 
-/* The handler of a graph is in place of a return address. */
+/* A graph's return handler replaces a return address. */
 START_TEST(a_sleeper_with_a_replaced_return_address)
 {
 	uint64_t at, task, slot;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a tracepoint of a guest that consists of data is doing, also one that lies. */
+/* The state of a tracepoint in a fake guest, also in one with corrupt data. */
 #include "kernel/events/tracepoint_state.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_tracepoint.h"
@@ -68,7 +68,7 @@ START_TEST(a_tracepoint_that_is_off)
 	ck_assert_uint_eq(state.enabled, 0);
 	ck_assert_uint_eq(state.static_call, FTP_ITERATOR);
 	ck_assert_uint_eq(state.nr_probes, 0);
-	ck_assert_uint_eq(state.nr_places, FTP_NR - 1); /* without the init code's */
+	ck_assert_uint_eq(state.nr_places, FTP_NR - 1); /* without the site in init code */
 	for (unsigned i = 0; i < state.nr_places; i++) {
 		ck_assert_uint_eq(state.places[i].at.v, FTP_PLACE(i));
 		ck_assert_uint_eq(state.places[i].target.v, FTP_PLACE(i) + FTP_TARGET);
@@ -110,7 +110,7 @@ START_TEST(places_that_cannot_be)
 }
 END_TEST
 
-/* The memory that guest and host share is no RAM of the guest. */
+/* The memory that guest and host share is not RAM of the guest. */
 START_TEST(an_array_of_ours_is_not_read)
 {
 	fk_u64(&f, tp.type.tracepoint.funcs.v, ours.end.v - 8);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Variables without names, in a made image: tables of exported symbols, types, and functions that
- * use private variables. What is not certain is not found. */
+/* Finds variables without names in a test image: tables of exported symbols, types, and functions
+ * that use private variables. An uncertain match must not be returned. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static void put(size_t off, uint32_t v)
 	memcpy(bytes + off, &v, sizeof(v));
 }
 
-/* Entry I at OFF: a variable of 16 bytes behind TYPES_OFF, and the name nI. */
+/* Writes entry I at OFF: a variable of 16 bytes after TYPES_OFF, and the name nI. */
 static void put_entry(size_t off, unsigned i)
 {
 	size_t name = NAMES_OFF + i * NAME_BYTES;
@@ -48,7 +48,7 @@ static void put_entry(size_t off, unsigned i)
 	put(off + 8, (uint32_t)(name + strlen((char *)bytes + name) - (off + 8)));
 }
 
-/* Returns where the table ends. */
+/* Writes entries FIRST to FIRST + NR - 1 at OFF. Returns the end of the table. */
 static size_t put_table(size_t off, unsigned first, unsigned nr)
 {
 	for (unsigned i = 0; i < nr; i++)
@@ -58,7 +58,7 @@ static size_t put_table(size_t off, unsigned first, unsigned nr)
 
 static void setup(void)
 {
-	/* Nothing in it is a name, nor leads to one. */
+	/* No byte of the image is a name or leads to one. */
 	memset(bytes, 0xff, sizeof(bytes));
 }
 
@@ -79,7 +79,7 @@ START_TEST(exports_in_two_tables)
 	ck_assert_uint_eq(at.v, BASE + TYPES_OFF + 16 * 400);
 	ck_assert(!hv_exports_lookup(&im, &e, "n561", &at));
 	ck_assert(hv_exports_lookup(&im, &e, "n40", &(struct hv_gva){0}));
-	/* A name that two entries have is of neither. */
+	/* If two entries share a name, neither gets it. */
 	put(TABLE_OFF + 5 * ENTRY_BYTES + 4,
 	    (uint32_t)(NAMES_OFF + 400 * NAME_BYTES - (TABLE_OFF + 5 * ENTRY_BYTES + 4)));
 	ck_assert(!hv_exports_lookup(&im, &e, "n400", &at));
@@ -92,12 +92,13 @@ START_TEST(exports_that_are_none)
 	size_t end = put_table(TABLE_OFF, 0, 255);
 
 	ck_assert_uint_eq(hv_exports_find(&im).nr_tables, 0);
-	/* A table far from the others is not the kernel's, and nobody knows which is. */
+	/* A table far from the others belongs to something else. With two tables, the kernel's is
+	 * unknown. */
 	setup();
 	end = put_table(TABLE_OFF, 0, NR_FIRST);
 	put_table(end + 64, NR_FIRST, NR_SECOND);
 	ck_assert_uint_eq(hv_exports_find(&im).nr_tables, 0);
-	/* Names that are none end a table. */
+	/* An invalid name ends a table. */
 	setup();
 	put_table(TABLE_OFF, 0, NR_FIRST);
 	bytes[NAMES_OFF + 100 * NAME_BYTES] = '-';
@@ -128,8 +129,8 @@ static void end_core(struct hv_kernel_core *core)
 	hv_symbols_deinit(&core->unnamed);
 }
 
-/* At instruction NR of a function: adrp x1 and a load of x2, which is 8 bytes long, from the image
- * at OFF. */
+/* Writes instruction NR of a function: adrp x1, and an 8-byte load of x2 from offset OFF of the
+ * image. */
 static void put_load(size_t function, unsigned nr, uint32_t off)
 {
 	uint32_t pages = off >> 12; /* functions are in the first page */
@@ -138,7 +139,7 @@ static void put_load(size_t function, unsigned nr, uint32_t off)
 	put(function + 4 * nr + 4, 0xf9400022 | (off & 0xfff) >> 3 << 10);
 }
 
-/* What is at the variable that is looked for. */
+/* Marks the variable to find. */
 #define MARK 0x12345678u
 
 static bool has_mark(const struct hv_kernel_core *core, struct hv_gva at)
@@ -162,7 +163,7 @@ START_TEST(private_by_two_functions)
 	struct hv_kernel_core core = make_core();
 	struct hv_gva at = {0};
 
-	/* Both use 0x5010 and 0x5020, and the mark is at one of them. */
+	/* Both functions use 0x5010 and 0x5020, and one of these has the mark. */
 	put_load(0, 0, 0x5010);
 	put_load(0, 2, 0x5020);
 	put_load(0, 4, 0x5030);
@@ -170,11 +171,11 @@ START_TEST(private_by_two_functions)
 	put_load(0x100, 2, 0x5020);
 	ck_assert(!hv_unnamed_search(&core, &by_two, &at));
 	put(0x5010, MARK);
-	put(0x5030, MARK); /* which one function uses */
-	put(0x5040, MARK); /* which none uses */
+	put(0x5030, MARK); /* used by one function */
+	put(0x5040, MARK); /* used by no function */
 	ck_assert(hv_unnamed_search(&core, &by_two, &at));
 	ck_assert_uint_eq(at.v, BASE + 0x5010);
-	/* Two that can be it: none is. */
+	/* Two matches: not found. */
 	put(0x5020, MARK);
 	at = hv_gva(7);
 	ck_assert(!hv_unnamed_search(&core, &by_two, &at));
@@ -183,7 +184,7 @@ START_TEST(private_by_two_functions)
 }
 END_TEST
 
-/* What the next function uses does not count, nor what is in the text. */
+/* Uses in the next function do not count, nor does a variable in the text. */
 START_TEST(private_of_this_function_only)
 {
 	struct hv_kernel_core core = make_core();
@@ -245,7 +246,7 @@ START_TEST(types_are_in_one_place)
 
 	ck_assert(!hv_unnamed_find_types(&core));
 	put_types(TYPES_OFF, 100, 60);
-	put_types(TYPES_OFF + 0x400, 100, IMAGE_BYTES); /* ends outside */
+	put_types(TYPES_OFF + 0x400, 100, IMAGE_BYTES); /* ends outside the image */
 	ck_assert(hv_unnamed_find_types(&core));
 	ck_assert(hv_core_symbol(&core, "__start_BTF", &start));
 	ck_assert(hv_core_symbol(&core, "__stop_BTF", &stop));
@@ -259,7 +260,7 @@ START_TEST(types_are_in_one_place)
 }
 END_TEST
 
-/* A kernel that has the names is not searched. */
+/* A kernel with names of data is not searched. */
 START_TEST(names_are_enough)
 {
 	struct hv_kernel_core core = make_core();

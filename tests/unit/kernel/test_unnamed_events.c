@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The forms of the lists of events, by which a kernel that does not name them is searched: what is
- * not quite such a list is none. */
+/* The form of event lists, which identifies them in a kernel without names of data. A list that
+ * differs slightly must be rejected. */
 #include <stdio.h>
 
 #include "kernel/unnamed_events.h"
@@ -45,7 +45,7 @@ START_TEST(lists_are_known_by_their_forms)
 {
 	ck_assert(are_arrays(e.arrays));
 	ck_assert(are_common(e.common));
-	/* Lists that are none of these, an entry, and no list at all. */
+	/* Lists of other kinds, an entry, and something that is not a list. */
 	ck_assert(!are_arrays(e.common) && !are_common(e.arrays));
 	ck_assert(!are_arrays(e.files) && !are_common(e.files));
 	ck_assert(!are_arrays(e.format_list) && !are_common(e.format_list));
@@ -55,7 +55,7 @@ START_TEST(lists_are_known_by_their_forms)
 }
 END_TEST
 
-/* Instances are in front of the top array; they are in memory that the kernel has allocated. */
+/* Instances come before the top array in the list. Their memory is allocated by the kernel. */
 START_TEST(instances_are_in_the_list_of_arrays)
 {
 	uint64_t top = e.files - FE_ARRAY_EVENTS, instance = FK_MODULES + 0x1000;
@@ -101,7 +101,7 @@ START_TEST(files_are_of_their_array)
 }
 END_TEST
 
-/* Some may be of modules. */
+/* Some events may belong to modules. */
 START_TEST(most_events_are_the_kernels)
 {
 	uint64_t at = fe_read(&e, e.files);
@@ -132,7 +132,7 @@ START_TEST(an_empty_list_tells_nothing)
 }
 END_TEST
 
-/* What is wrong with the field, and whether it is. */
+/* A change of the field, and whether the field is still valid. */
 static const struct {
 	const char *name;
 	uint32_t off, size;

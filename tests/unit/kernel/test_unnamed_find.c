@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A kernel that does not name its data: each variable that two things tell is found, and none that
- * only one of them tells. */
+/* A kernel without names of data: a variable must be found if two sources confirm it, and must not
+ * be found if only one does. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -27,7 +27,7 @@ static void find(void)
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 }
 
-/* Where NAME was found; 0: nowhere. */
+/* Returns the address of NAME, or 0 if it was not found. */
 static uint64_t place_of(const char *name)
 {
 	struct hv_gva at;
@@ -66,7 +66,7 @@ START_TEST(the_banner_is_of_this_kernel)
 	fails("0 lines are the banner");
 	fk_str(&u.f, u.uts + FU_UTS_RELEASE, FU_RELEASE);
 	fk_str(&u.f, u.uts + FU_UTS_VERSION, "SMP Debian 6.1.1");
-	find(); /* the end of the version; the rest may be the compiler's */
+	find(); /* the version ends there; compiler text may follow */
 	fk_str(&u.f, u.uts + FU_UTS_VERSION, "Debian 6.1.2");
 	fails("0 lines are the banner");
 	fk_str(&u.f, u.uts + FU_UTS_VERSION, "");
@@ -76,7 +76,7 @@ END_TEST
 
 START_TEST(the_banner_is_in_one_place)
 {
-	/* What was logged is behind the types. */
+	/* The copy in the log comes after the types. */
 	fk_str(&u.f, u.nr_cpu_ids + 64, FU_BANNER);
 	find();
 	fk_str(&u.f, u.banner + 1024, FU_BANNER);
@@ -93,7 +93,7 @@ END_TEST
 
 START_TEST(init_mm_knows_tables_and_text)
 {
-	/* Since arm64's 6.12 it has the start of the image. */
+	/* Since 6.12, arm64's contains the start of the image. */
 	fk_u64(&u.f, u.mm + FU_START, FK_BASE);
 	find();
 	ck_assert_uint_eq(place_of("init_mm"), u.mm);
@@ -131,7 +131,7 @@ START_TEST(init_task_is_the_first_task)
 }
 END_TEST
 
-/* Its two variables tell where the section is. */
+/* Two variables determine the position of the section. */
 START_TEST(the_per_cpu_section_is_told_by_two)
 {
 	uint64_t second = fu_entry(&u, u.nr_exported - 1);

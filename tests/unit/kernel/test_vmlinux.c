@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Small ELF files written with libelf, read back as a vmlinux. */
+/* Small ELF files written with libelf and read as a vmlinux. */
 #include "kernel/vmlinux.h"
 
 #include <check.h>
@@ -18,7 +18,7 @@ struct elf_file {
 	uint16_t machine;
 	uint16_t type;
 	bool with_symbols;
-	bool relocated; /* __mcount_loc is zero in the file, its values are relocations */
+	bool relocated; /* __mcount_loc is zero in the file; relocations contain its values */
 	Elf *elf;
 	struct hv_text names; /* section names */
 	struct hv_text strings;
@@ -265,7 +265,7 @@ START_TEST(refuses_other_files)
 }
 END_TEST
 
-/* A file that is cut anywhere gives an error or less information, never a fault. */
+/* A file truncated anywhere gives an error or less information, and never a crash. */
 START_TEST(survives_truncation)
 {
 	off_t len;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A machine of a few MiB that consists of memory and page tables only, for tests of the layers
- * above vmm/. */
+/* A machine of a few MiB with only memory and page tables, for tests of the layers above vmm/. */
 #pragma once
 
 #include <string.h>
@@ -70,7 +69,7 @@ static inline uint64_t *xm_entry(struct xm *m, struct hv_gpa table, unsigned lev
 	return (uint64_t *)(m->ram + table.v + (gva.v >> (12 + 9 * (level - 1)) & 0x1ff) * 8);
 }
 
-/* The entry of LEVEL for GVA. Tables on the way to it are made. */
+/* Returns the entry of LEVEL for GVA. Creates missing tables on the way. */
 static inline uint64_t *xm_path(struct xm *m, struct hv_gpa root, unsigned levels, unsigned level,
 				struct hv_gva gva)
 {
