@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A guest whose instructions are replaced by detours, and kprobes of its own. */
+/* A guest with instructions for detours to replace, and with its own kprobes. */
 #pragma once
 
 #include <check.h>
@@ -136,7 +136,7 @@ static inline void heed(void)
 	hv_patcher_heed_kprobes(r.tracee.patcher, &layout);
 }
 
-/* One on AT, and behind it one where it does not matter. */
+/* Registers a kprobe at AT, after another one that must not matter. */
 static inline void probe(uint64_t at, uint32_t flags)
 {
 	fk_u64(&r.t.f, HEADS + 8 * 7, PROBES);
@@ -157,4 +157,4 @@ static inline bool is_ours(struct hv_journal_entry *e)
 	return ours;
 }
 
-/* The entry that the journal has for WANTS[I]. */
+/* Returns the journal entry for WANTS[I]. */

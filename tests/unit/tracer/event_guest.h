@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A guest with a tracepoint of its own and one of a module, and its events on and off. */
+/* A guest with one tracepoint in the kernel and one of a module, and functions to enable and
+ * disable their events. */
 #pragma once
 
 #include <unistd.h>
@@ -35,14 +36,14 @@ static const uint64_t module_calls[] = {MODULE_PROBE + 0x20, MODULE_PROBE + 0x40
 static struct fr r;
 static struct fk *const f = &r.t.f;
 static struct ftp tp;
-static struct hv_event_type other;	 /* that is switched on by a function of its own */
+static struct hv_event_type other;	 /* enabled by a separate function */
 static struct hv_event_type of_a_module; /* "xfs", with the same tracepoint */
 static uint64_t module, module_list, module_call;
 static struct hv_event_tracer *e;
 static uint8_t before[0x30000]; /* from FTP_CODE on */
 static size_t writes_left;
 
-/* Those into the region do not count. */
+/* Writes to the region do not count. */
 static inline struct hv_err *write_until_killed(void *self, const struct hv_hold_write *writes,
 						size_t nr)
 {
@@ -198,7 +199,7 @@ static inline void is_as_before(void)
 	ck_assert_mem_eq(fk_host(f, FTP_CODE), before, sizeof(before));
 }
 
-/* WORDS: of why TYPE is not recorded; NULL: it is. */
+/* WORDS: part of the reason why TYPE cannot be recorded, or NULL if it can. */
 static inline void set_type(const struct hv_event_type *type, const char *words)
 {
 	struct hv_event_want want = {.type = type};
@@ -235,7 +236,7 @@ static inline struct hv_err *restore(const char *words)
 	return err;
 }
 
-/* Another process takes over: what recover does. */
+/* Another process takes over, as recover does. */
 static inline void take_over(void)
 {
 	static struct hv_journal_entry entries[64];

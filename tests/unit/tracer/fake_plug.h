@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A traced guest that consists of data, with a tracepoint that an event is plugged into and taken
- * out of, and processes that are killed while they do that. What is in it is the running test's. */
+/* A traced fake guest with a tracepoint that an event is plugged into and taken out of, and
+ * processes that are killed in between. The state belongs to the running test. */
 #pragma once
 
 #include "tests/lib/part_guest.h"
@@ -84,7 +84,7 @@ static inline struct hv_plug_step fp_step_of(bool in)
 	return (struct hv_plug_step){.plug = in ? &plug : NULL, .tp = tp.type.tracepoint};
 }
 
-/* Plans and makes one step, of NR changes. */
+/* Plans and makes one step of NR changes. */
 static inline void fp_apply(bool in, size_t nr)
 {
 	struct hv_plug_step step = fp_step_of(in);
@@ -136,7 +136,7 @@ static inline void fp_check_off(void)
 	fp_check_nothing_is_noted();
 }
 
-/* The guest has copied the entry into an array of its own. */
+/* The guest has copied the entry into its own array. */
 static inline void fp_guest_has(unsigned nr_others)
 {
 	unsigned n = 0;
@@ -164,7 +164,7 @@ static inline struct hv_err *fp_make(bool in)
 
 /* -- killed ------------------------------------------------------------------------------------ */
 
-static size_t writes_left; /* before the process that writes is killed */
+static size_t writes_left; /* writes before the writing process is killed */
 
 static inline struct hv_err *fp_write_until_killed(void *self, const struct hv_hold_write *writes,
 						   size_t nr)
@@ -182,7 +182,7 @@ static inline struct hv_err *fp_write_until_killed(void *self, const struct hv_h
 	return NULL;
 }
 
-/* Another process takes over the journal, of which the private copy is gone. */
+/* Another process takes over the journal. The private copy is lost. */
 static inline void fp_take_over(void)
 {
 	const struct hv_region_header *header = hv_region_header(&r.tracee.region);
@@ -259,7 +259,7 @@ static inline void fp_be_killed_after(unsigned n, unsigned nr)
 	}
 }
 
-/* The one who recovers may be killed likewise. */
+/* The recovering process may be killed as well. */
 static inline void fp_recover_after(unsigned n)
 {
 	fp_take_over();
@@ -279,10 +279,10 @@ static inline void fp_kill_after(unsigned n, unsigned nr)
 	ck_assert_uint_eq(fp_find_and_take_out(), 0);
 }
 
-/* -- beside the guest -------------------------------------------------------------------------- */
+/* -- with the guest's own users --------------------------------------------------------------- */
 
-/* The guest has switched it on itself, with NR_OTHERS probes. Its static call leads to the only one
- * of them, or to the iterator. */
+/* The guest has enabled it itself, with NR_OTHERS probes. Its static call calls the only probe, or
+ * the iterator. */
 static inline void fp_guest_is_on(unsigned nr_others)
 {
 	for (unsigned i = 0; i < nr_others; i++)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A guest to be traced whose return addresses are in frame records, and may be signed, as on arm64.
- * The kernel is made of data, and its page tables are x86-64's: what is looked at here does not
- * depend on them. */
+/* A traced guest with return addresses in frame records, which may be signed, as on arm64. The page
+ * tables of the fake kernel are x86-64's, which makes no difference for this code. */
 #pragma once
 
 #include "tests/lib/expect.h"
@@ -18,7 +17,7 @@ static unsigned way;
 static bool is_signed;
 static const uint64_t key[2] = {0x1122334455667788, 0x99aabbccddeeff00};
 
-/* The stack pointer with which the function was entered that has the NRth record. */
+/* Returns the stack pointer at the entry of the function with record NR. */
 static inline uint64_t slot_of(uint64_t task, unsigned nr)
 {
 	return ft_stack(&r.t, task) + FR_SLEEP_FROM + SPACING * (nr + 1);

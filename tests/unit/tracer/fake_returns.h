@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A guest to be traced, whose kernel consists of data. For tests of code that changes it, and for
- * the fuzzer of return stacks. */
+/* A traced guest with a fake kernel, for tests of code that changes the kernel, and for the fuzzer
+ * of return stacks. */
 #pragma once
 
 #include "tests/lib/part_guest.h"
@@ -10,7 +10,7 @@
 #include "tracer/tracee.h"
 
 #define FR_NR_STACKS  4u
-#define FR_RANGE      0xffffffff90000000ull /* ours; nothing is mapped there */
+#define FR_RANGE      0xffffffff90000000ull /* hvtrace's; nothing is mapped there */
 #define FR_RANGE_LEN  0x1000000ull
 #define FR_HANDLER    (FR_RANGE + 0x1040)
 #define FR_CALLER     (FK_BASE + 0x700)
@@ -23,15 +23,16 @@ struct fr {
 	struct hv_vcpu_regs regs[2];
 	unsigned nr_writes;
 	void (*when_written)(struct fr *r, struct hv_gpa at, uint64_t to); /* may be NULL */
-	void (*when_held)(struct fr *r); /* may be NULL; each time registers are read */
-	void (*when_read)(struct fr *r, struct hv_gpa at); /* may be NULL; when a word was read */
-	uint64_t task;					   /* one that sleeps, for frames */
+	void (*when_held)(struct fr *r); /* called before registers are read; may be NULL */
+	void (*when_read)(struct fr *r,
+			  struct hv_gpa at); /* called after a word was read; may be NULL */
+	uint64_t task;			     /* a sleeping task, for frames */
 	size_t nr_text_writes;
-	size_t fail_after;	/* the text write of this number fails, unless 0 */
-	bool fails_on;		/* and all that come after it */
+	size_t fail_after;	/* the text write with this number fails; 0: none */
+	bool fails_on;		/* and all later ones */
 	bool is_paused;		/* no hold can begin */
-	int end_code;		/* holds end with this error, unless 0 */
-	unsigned nr_task_walks; /* how often the list of processes was begun */
+	int end_code;		/* errno at the end of holds; 0: success */
+	unsigned nr_task_walks; /* how often a walk of the process list began */
 };
 
 static inline struct hv_err *fr_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
@@ -165,7 +166,7 @@ static inline void fr_deinit(struct fr *r)
 	ft_deinit(&r->t);
 }
 
-/* Returns the address of the return address on the sleeping task's stack. */
+/* Returns the address of a return address on the sleeping task's stack. */
 static inline uint64_t fr_slot(struct fr *r, unsigned nr)
 {
 	return ft_stack(&r->t, r->task) + FR_SLEEP_FROM + 0x40 * nr;
@@ -202,8 +203,8 @@ static inline struct hv_err *fr_put_back(struct fr *r)
 	return hv_patcher_held(r->tracee.patcher, fr_put_back_held, r);
 }
 
-/* The exception stacks of this kernel are at the addresses that a graph expects only while it looks
- * at them. */
+/* The exception stacks of this kernel are at the addresses that a graph expects only while the
+ * graph checks them. */
 static inline struct hv_err *fr_start_graph(struct fr *r, struct hv_graph_tracer *g)
 {
 	struct hv_err *err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guest of fake_returns.h with sites, and the objects with which a session changes them. */
+/* The guest of fake_returns.h with sites, and the objects that a session uses to change them. */
 #pragma once
 
 #include "kernel/clock.h"

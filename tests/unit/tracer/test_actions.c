@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Actions of functions: the entry of the stubs that a site calls for them, and their counts. */
+/* Function actions: the stub entry that a site calls for them, and their counts. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -37,7 +37,7 @@ static struct hv_gva target_of(unsigned site)
 	return target;
 }
 
-/* The slot whose entry SITE calls. */
+/* Returns the slot whose entry SITE calls. */
 static struct hv_slot *slot_of(unsigned site)
 {
 	for (unsigned i = 0; i < HV_NR_SLOTS; i++)
@@ -71,7 +71,7 @@ START_TEST(a_site_with_actions_goes_on_to_its_stub)
 	set(list, HV_ARRAY_LEN(list));
 	traced_check_want(&t, HV_STUB_FUNCTION);
 	ck_assert_uint_eq(target_of(0).v, function);
-	ck_assert_ptr_eq(slot_of(1), slot_of(2)); /* they have the same actions */
+	ck_assert_ptr_eq(slot_of(1), slot_of(2)); /* equal actions share a slot */
 	ck_assert_ptr_ne(slot_of(1), slot_of(3));
 	ck_assert_uint_eq(slot_of(1)->does, HV_SLOT_ON);
 	ck_assert_uint_eq(slot_of(1)->goes_on, function - FR_RANGE);
@@ -99,7 +99,7 @@ START_TEST(actions_alone_go_on_to_nothing)
 }
 END_TEST
 
-/* The guest counts down; another stub is another slot. */
+/* The guest's countdown continues. A change of the stub changes the slot. */
 START_TEST(a_count_goes_on_where_it_is)
 {
 	const struct hv_site_actions list[] = {counted(1, 5), counted(2, 5)};
@@ -108,7 +108,7 @@ START_TEST(a_count_goes_on_where_it_is)
 	ck_assert_int_eq(left_of(1), NOT_SET);
 	set(list, HV_ARRAY_LEN(list));
 	traced_check_want(&t, HV_STUB_NONE);
-	ck_assert_ptr_ne(slot_of(1), slot_of(2)); /* each counts for itself */
+	ck_assert_ptr_ne(slot_of(1), slot_of(2)); /* each has its own count */
 	slot = (unsigned)(slot_of(1) - hv_region_slot(&r.tracee.region, 0));
 	hv_region_control(&r.tracee.region)->left[slot].off = 3;
 	ck_assert_int_eq(left_of(1), 3);
@@ -160,8 +160,8 @@ static unsigned number_of(const struct hv_slot *slot)
 	return (unsigned)(slot - hv_region_slot(&r.tracee.region, 0));
 }
 
-/* A program is of one function. Another program gets another slot, and the first one stays as it is
- * until no site calls it. */
+/* A program belongs to one function. Another program gets another slot, and the first one stays
+ * unchanged until no site calls it. */
 START_TEST(a_program_has_a_slot_of_its_own)
 {
 	const struct hv_fetch_step steps[] = {{HV_FETCH_WORD, 0, 0, 1, 4},
@@ -199,7 +199,8 @@ START_TEST(a_program_has_a_slot_of_its_own)
 }
 END_TEST
 
-/* All registers: by an entry of their own, which goes on as others do. Functions share a slot. */
+/* Actions that need all registers have their own entry, which continues like the others. Functions
+ * share a slot. */
 START_TEST(all_registers_have_their_own_entries)
 {
 	struct hv_site_actions list[] = {
@@ -221,7 +222,7 @@ START_TEST(all_registers_have_their_own_entries)
 	ck_assert_uint_eq(goes_on.v, function);
 	ck_assert(!hv_actions_goes_on(t.actions, hv_stubs_action(&r.tracee, slot), &goes_on));
 	ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[1], HV_STUB_FUNCTION);
-	/* The one becomes the other while it is on: by another slot. */
+	/* A change between the two while it is on uses another slot. */
 	list[0].bits = list[1].bits = 1u << HV_ACTION_REGS;
 	set(list, HV_ARRAY_LEN(list));
 	traced_check_want(&t, HV_STUB_NONE);
@@ -245,7 +246,7 @@ static uint64_t handler_goes_on(unsigned slot)
 	return hv_stubs_probed(&r.tracee, slot).v - FR_RANGE;
 }
 
-/* A call gets one frame, whoever wants it: the slot says what is traced besides. */
+/* A call gets one frame for all users. The slot contains the trace that is active in addition. */
 START_TEST(a_return_is_of_the_kind_of_its_call)
 {
 	struct hv_gva goes_on;
@@ -294,8 +295,8 @@ START_TEST(what_takes_the_caller_is_refused_beside_a_return)
 }
 END_TEST
 
-/* Calls without a frame are counted in the slot that they came by, and none is forgotten. A slot
- * that was left is the last one to be taken again: calls that are open still return by it. */
+/* Calls without a frame are counted in the slot of their call, and no count is lost. A slot that
+ * was given up is reused last because open calls still return through it. */
 START_TEST(missed_returns_are_counted)
 {
 	struct hv_control *control = hv_region_control(&r.tracee.region);

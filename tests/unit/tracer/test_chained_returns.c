@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Putting return addresses back that are in records below the frame pointers, as on riscv64, where
- * exceptions make none. The kernel is made of data, and its page tables are x86-64's: what is
- * looked at here does not depend on them. test_signed_returns.c is of records at the frame
- * pointers. */
+/* Restores return addresses in records below the frame pointers, as on riscv64, where exceptions
+ * make no records. The page tables of the fake kernel are x86-64's, which makes no difference for
+ * this code. test_signed_returns.c covers records at the frame pointers. */
 #include <check.h>
 
 #include "tests/lib/expect.h"
@@ -12,21 +11,21 @@
 #define NR_FRAMES   12u
 #define SPACING	    0x40u
 #define EXCEPTIONS  (FK_BASE + 0x900)
-#define LAST	    (FT_STACK - FT_REGS_BYTES) /* of a stack: the registers of the way in */
-/* In struct pt_regs: */
+#define LAST	    (FT_STACK - FT_REGS_BYTES) /* end of a stack: the registers of kernel entry */
+/* Offsets in struct pt_regs. */
 #define RA	    8u
 #define S0	    64u
 /* Registers of a vCPU */
 #define X_RA	    1
 #define X_FP	    8
-/* What an exception interrupted: its registers are behind this frame. */
+/* Interrupted by an exception: its registers follow this frame. */
 #define INTERRUPTED 5u
 #define OUTER	    0x6000u
 
 static struct fr r;
 static struct hv_arch arch;
 
-/* The frame pointer of the NRth function, which is its stack pointer when it was entered. */
+/* Returns the frame pointer of function NR, which equals its stack pointer at entry. */
 static uint64_t fp_of(uint64_t task, unsigned nr)
 {
 	return ft_stack(&r.t, task) + FR_SLEEP_FROM + SPACING * (nr + 1);
@@ -138,7 +137,7 @@ START_TEST(a_record_without_a_frame_is_refused)
 }
 END_TEST
 
-/* An address that is left over, in no record, is nobody's way back. */
+/* A leftover address that is in no record is not a return address. */
 START_TEST(a_word_in_no_record)
 {
 	fk_u64(&r.t.f, fp_of(r.task, 4) + 8, FR_HANDLER);
@@ -148,8 +147,8 @@ START_TEST(a_word_in_no_record)
 }
 END_TEST
 
-/* The function whose frame ends at OUTER was interrupted, and what handles that was switched out.
- */
+/* The function whose frame ends at OUTER was interrupted, and the exception handler was switched
+ * out. */
 static void interrupt(void)
 {
 	uint64_t stack = ft_stack(&r.t, r.task), regs = fp_of(r.task, INTERRUPTED);
@@ -174,7 +173,7 @@ START_TEST(around_an_exception)
 }
 END_TEST
 
-/* What was interrupted has not saved its way back yet, or has taken it already. */
+/* The interrupted function has not saved its return address yet, or has already loaded it. */
 START_TEST(an_exception_has_the_address_in_a_register)
 {
 	interrupt();
@@ -210,7 +209,7 @@ START_TEST(a_vcpu_in_the_kernel)
 }
 END_TEST
 
-/* Frames of an interrupt lead to those of the task. */
+/* Frames on the interrupt stack lead to the task's frames. */
 START_TEST(a_vcpu_on_its_interrupt_stack)
 {
 	uint64_t task = run_task(), irq = r.t.irq_stacks[0] + 0x2000;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Detours of places: runs of instructions that lead to one, and detours that are used again. */
+/* Detours of places: runs of instructions that lead to one detour, and reuse of detours. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/detours_guest.h"
 
@@ -43,7 +43,8 @@ static bool keeps_all(void *ctx, struct hv_gva at)
 	return true;
 }
 
-/* A place gets another detour for another slot, and the first one again for its slot. */
+/* For another slot a place gets another detour; for its first slot it gets the first detour
+ * again. */
 START_TEST(a_place_leads_to_the_detour_of_its_slot)
 {
 	struct hv_detours *places = set_up_places();
@@ -53,7 +54,7 @@ START_TEST(a_place_leads_to_the_detour_of_its_slot)
 	patch_place(places, 3, 0);
 	patch_place(places, 4, 1);
 	patch_place(places, 3, 0);
-	patch(0); /* others have nothing to do with it */
+	patch(0); /* other places do not matter */
 	put_back(NR);
 	must(hv_detours_put_back(&r.tracee, HV_CHANGE_PLACE, keeps_all, NULL, &nr));
 	ck_assert_uint_eq(nr, 0);
@@ -82,7 +83,7 @@ START_TEST(nobody_is_between_the_instructions_of_a_place)
 }
 END_TEST
 
-/* Runs in these bytes: a place before one that the guest has, and what that leaves of it. */
+/* Runs in these bytes: a run that covers a place of an existing run, and the rest of that run. */
 static const uint8_t function[] = {
 	0x53,					  /* +0 pushq %rbx */
 	0x48, 0x83, 0xf9, 0x05,			  /* +1 cmpq $5, %rcx */
@@ -116,7 +117,7 @@ static void check_run(unsigned off)
 	ck_assert(hv_gva_in(target, r.tracee.range));
 }
 
-/* From a run at +1 to one at 0, which has that place, and one at +5 for what is left of it. */
+/* From a run at +1 to one at 0 that covers its place, and one at +5 for the rest. */
 static struct hv_err *make_room(struct hv_detours *places, bool *ret_refused)
 {
 	const struct hv_gva gone = hv_gva(PLACE + 1);
@@ -171,14 +172,14 @@ START_TEST(a_run_makes_room_for_another_one)
 }
 END_TEST
 
-/* A task was interrupted at AT, and switched out then. */
+/* A task was interrupted at AT and switched out there. */
 static void sleep_in(uint64_t at)
 {
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x20, FT_PREEMPTING + 8);
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, at);
 }
 
-/* A task in a detour that comes back elsewhere does not matter. */
+/* A task in a detour that returns elsewhere does not matter. */
 START_TEST(a_detour_that_goes_on_elsewhere_may_be_in_use)
 {
 	struct hv_detours *places = set_up_run();
@@ -194,7 +195,7 @@ START_TEST(a_detour_that_goes_on_elsewhere_may_be_in_use)
 }
 END_TEST
 
-/* A task, a vCPU, a byte of the guest's, a kprobe of its own: what is there stays as it is. */
+/* If a task, a vCPU, a changed byte, or a kprobe of the guest is in the way, the old run stays. */
 START_TEST(a_run_stays_if_the_other_one_cannot_be)
 {
 	struct hv_detours *places = set_up_run();
@@ -202,13 +203,13 @@ START_TEST(a_run_stays_if_the_other_one_cannot_be)
 
 	heed();
 	if (_i == 0)
-		ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, PLACE + 1); /* inside of the new one */
+		ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, PLACE + 1); /* inside the new one */
 	else if (_i == 1)
 		r.regs[1].ip = hv_gva(PLACE + 1);
 	else if (_i == 2)
 		*fk_host(&r.t.f, PLACE) = 0xcc;
 	else if (_i == 3)
-		sleep_in(DETOUR(PLACE_FIRST) + 20); /* it will come back to +6 */
+		sleep_in(DETOUR(PLACE_FIRST) + 20); /* it will return to +6 */
 	else if (_i == 4)
 		r.regs[1].ip = hv_gva(DETOUR(PLACE_FIRST) + 3);
 	else
@@ -223,7 +224,7 @@ START_TEST(a_run_stays_if_the_other_one_cannot_be)
 }
 END_TEST
 
-/* A task is in a detour of sections that was put back. It will come back to +2. */
+/* A task is in a detour of sections that was put back. It will return to +2. */
 START_TEST(a_detour_of_sections_may_go_on_inside)
 {
 	struct hv_detour_want off = wants[4];
@@ -245,7 +246,7 @@ START_TEST(a_detour_of_sections_may_go_on_inside)
 }
 END_TEST
 
-/* One that is not made as a whole leaves nothing. */
+/* If one run cannot be written, none is. */
 START_TEST(an_error_between_two_runs_leaves_none)
 {
 	struct hv_detours *places = set_up_run();
@@ -261,7 +262,7 @@ START_TEST(an_error_between_two_runs_leaves_none)
 }
 END_TEST
 
-/* What the code of the Nth detour of a place has as the slot of its first probe. */
+/* Returns the slot of the first probe in the code of a place's detour N. */
 static uint32_t slot_in(uint64_t n)
 {
 	uint64_t off = HV_REGION_DETOURS_OFF + (PLACE_FIRST + n) * HV_DETOUR_LEN;
@@ -271,7 +272,8 @@ static uint32_t slot_in(uint64_t n)
 	return slot;
 }
 
-/* Room for three detours, which are all there: of the slots 3, 4 and 5, the present one. */
+/* There is room for three detours, and all exist: for slots 3, 4 and 5. The place leads to the one
+ * for 5. */
 static struct hv_detours *set_up_full(void)
 {
 	struct hv_detours *places = set_up_places();
@@ -289,7 +291,7 @@ START_TEST(detours_are_used_again)
 	struct hv_detours *places = set_up_full();
 
 	for (unsigned n = 6; n < 30; n++) {
-		/* Both that nothing leads to become free, and then one is taken. */
+		/* Both unused detours become free, and then one is reused. */
 		unsigned to = n % 2 == 0 ? 0 : n % 4 == 3 ? 1 : 2;
 
 		patch_place(places, n, to);
@@ -310,12 +312,11 @@ static void check_full(struct hv_detours *places)
 	ck_assert_uint_eq(nr_refused, 1);
 	for (unsigned n = 0; n < 3; n++)
 		ck_assert_uint_eq(slot_in(n), 3 + n);
-	patch_place(places, 5, 2); /* it leads where it has led */
+	patch_place(places, 5, 2); /* it leads where it led before */
 }
 
-/* A task is in one that nothing leads to. In the other one a task, or a vCPU; or a kprobe of the
- * guest's own may have copied the jump, or comes just now, or has gone while somebody was in its
- * handler. */
+/* A task is in an unused detour. In the other one is a task or a vCPU; or a kprobe of the guest may
+ * have copied the jump, is being registered, or was removed while a task was in its handler. */
 START_TEST(detours_in_use_stay)
 {
 	struct hv_detours *places = set_up_full();
@@ -349,8 +350,8 @@ START_TEST(detours_in_use_stay)
 }
 END_TEST
 
-/* A look that ends too late finds none free; one after which the guest may be stopped is an error.
- */
+/* If the search ends too late, no detour is free. If it fails so that the guest may be stopped,
+ * that is an error. */
 START_TEST(a_look_that_fails)
 {
 	static const int codes[] = {ETIMEDOUT, EIO};
@@ -370,7 +371,7 @@ START_TEST(a_look_that_fails)
 }
 END_TEST
 
-/* A detour of several blocks needs as many in a row, all of which nobody is in. */
+/* A detour of several blocks needs adjacent free blocks that no task is in. */
 START_TEST(a_detour_of_several_blocks_is_used_again_as_a_whole)
 {
 	struct hv_detours *places = hv_detours_new(&r.tracee, HV_CHANGE_PLACE);
@@ -405,7 +406,7 @@ START_TEST(a_detour_of_several_blocks_is_used_again_as_a_whole)
 	ck_assert_uint_eq(nr_refused, 1); /* a task is in the second one */
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, 0);
 	must(hv_detours_patch(places, &other, 1, &nr_refused));
-	ck_assert_uint_eq(nr_refused, 1); /* it was seen already that none is free */
+	ck_assert_uint_eq(nr_refused, 1); /* the search has found none free before */
 	hv_detours_look_again(places);
 	must(hv_detours_patch(places, &other, 1, &nr_refused));
 	ck_assert_uint_eq(nr_refused, 0);
@@ -416,8 +417,8 @@ START_TEST(a_detour_of_several_blocks_is_used_again_as_a_whole)
 }
 END_TEST
 
-/* Text that still leads to a detour counts, whatever was written last; so does what was written,
- * whatever is there. */
+/* A detour stays in use if the text leads to it, whatever was written last; and if the last written
+ * jump leads to it, whatever the text is. */
 START_TEST(detours_that_something_leads_to_stay)
 {
 	struct hv_detours *places = set_up_full();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Instructions of a guest that are replaced by jumps to detours: what is written where, what is put
- * back, what the guest's own kprobes forbid, and what recover believes. */
+/* Jumps to detours replace instructions of a guest: which bytes are written and restored, which
+ * changes the guest's kprobes forbid, and which journal entries recover accepts. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/detours_guest.h"
 
@@ -9,7 +9,7 @@ START_TEST(instructions_lead_to_their_detours_and_come_back)
 	const uint8_t *code = r.t.f.machine.ram + REGION + HV_REGION_DETOURS_OFF;
 	struct hv_gva at;
 
-	for (unsigned turn = 0; turn < 2; turn++) { /* the second time to the same ones */
+	for (unsigned turn = 0; turn < 2; turn++) { /* the second time to the same detours */
 		patch(0);
 		check_leads(0, HV_SITE_JUMP, DETOUR(0));
 		check_leads(1, HV_SITE_JUMP, DETOUR(1));
@@ -32,7 +32,7 @@ START_TEST(instructions_lead_to_their_detours_and_come_back)
 }
 END_TEST
 
-/* Two modules, in the first of which instructions are replaced, and a third one. */
+/* Two modules, with replaced instructions in the first one, and a third module. */
 START_TEST(only_a_module_that_has_come_needs_changes)
 {
 	struct hv_module list[] = {
@@ -61,14 +61,14 @@ START_TEST(only_a_module_that_has_come_needs_changes)
 	ck_assert(hv_section_modules_have_come(&noted, &r.tracee));
 	list[1].at = hv_gva(FK_BASE + 0x20);
 	ck_assert(!hv_section_modules_have_come(&noted, &r.tracee));
-	put_back(NR); /* as if the first one had gone, and come again to where it was */
+	put_back(NR); /* as if the first one was unloaded and loaded again at its address */
 	ck_assert(hv_section_modules_have_come(&noted, &r.tracee));
 	*modules = none;
 	hv_section_modules_deinit(&noted);
 }
 END_TEST
 
-/* Bytes that the guest has changed since they were found. */
+/* The guest has changed bytes since they were found. */
 START_TEST(what_the_guest_changed_is_refused)
 {
 	*fk_host(&r.t.f, INC) = 0xcc;
@@ -85,7 +85,7 @@ START_TEST(a_breakpoint_of_the_guest_keeps_its_detour)
 	size_t nr;
 
 	patch(0);
-	*fk_host(&r.t.f, INC) = 0xcc; /* its kprobe keeps a copy of our jump */
+	*fk_host(&r.t.f, INC) = 0xcc; /* its kprobe keeps a copy of the jump */
 	err = hv_detours_put_back(&r.tracee, HV_CHANGE_DETOUR, NULL, NULL, &nr);
 	ck_assert_ptr_nonnull(err);
 	ck_assert_int_eq(err->code, EBUSY);
@@ -93,7 +93,7 @@ START_TEST(a_breakpoint_of_the_guest_keeps_its_detour)
 	hv_err_free(err);
 	check_back(1);
 	check_back(2);
-	*fk_host(&r.t.f, INC) = 0xe9; /* the kprobe is gone */
+	*fk_host(&r.t.f, INC) = 0xe9; /* the kprobe was removed */
 	put_back(1);
 	check_back(0);
 }
@@ -104,7 +104,7 @@ START_TEST(an_error_leaves_the_text_as_it_was)
 	size_t refused;
 	struct hv_err *err;
 
-	r.fail_after = 1; /* the first write that is not of eight bytes */
+	r.fail_after = 1; /* the first write that is not eight bytes long */
 	err = hv_detours_patch(detours, wants, NR, &refused);
 	ck_assert_ptr_nonnull(err);
 	hv_err_free(err);
@@ -116,7 +116,7 @@ START_TEST(an_error_leaves_the_text_as_it_was)
 }
 END_TEST
 
-/* A task that was interrupted between cli and its nop would go on inside the jump; one that was
+/* A task that was interrupted between cli and its nop would continue inside the jump. One that was
  * interrupted before cli would not. */
 START_TEST(nobody_is_between_an_instruction_and_its_nop)
 {
@@ -143,8 +143,8 @@ START_TEST(nobody_is_between_an_instruction_and_its_nop)
 }
 END_TEST
 
-/* The guest's own kprobes: one list, of which the first is at PROBES. */
-/* One that is off leaves no trace in the text, but has a copy of the instruction. */
+/* The guest's kprobes: one list whose first entry is at PROBES. */
+/* A disabled kprobe leaves no trace in the text, but has a copy of the instruction. */
 START_TEST(what_a_kprobe_has_copied_is_not_replaced)
 {
 	static const uint64_t near[] = {INC, INC + 6, INC - 20, CLI + 1, IDLE};
@@ -214,7 +214,7 @@ START_TEST(changes_wait_for_a_guest_that_registers_kprobes)
 }
 END_TEST
 
-/* Only what is ours comes out then. */
+/* Then only jumps can be removed. */
 START_TEST(a_list_of_kprobes_that_has_no_end)
 {
 	struct hv_err *err;
@@ -254,7 +254,7 @@ START_TEST(recover_believes_what_is_plainly_ours)
 		ck_assert_uint_eq(e.kind, HV_CHANGE_DETOUR);
 		ck_assert(is_ours(&e));
 	}
-	*(uint8_t *)fk_host(&r.t.f, wants[0].at.v) = 0xcc; /* a kprobe of the guest's */
+	*(uint8_t *)fk_host(&r.t.f, wants[0].at.v) = 0xcc; /* a kprobe of the guest */
 	e = entry_of(0);
 	ck_assert(is_ours(&e));
 	*(uint8_t *)fk_host(&r.t.f, wants[0].at.v) = e.new_bytes[0];
@@ -274,14 +274,14 @@ START_TEST(recover_believes_what_is_plainly_ours)
 	e.old_bytes[1] ^= 1; /* another function */
 	ck_assert(!is_ours(&e));
 	e = entry_of(3);
-	e.old_bytes[2] ^= 0x40; /* out of the entry code */
+	e.old_bytes[2] ^= 0x40; /* outside the entry code */
 	ck_assert(!is_ours(&e));
 	e = entry_of(4);
 	e.old_bytes[0] = 0xf4; /* hlt */
 	ck_assert(!is_ours(&e));
 	e = entry_of(0);
 	put_back(NR);
-	ck_assert(!is_ours(&e)); /* nothing leads to us any more */
+	ck_assert(!is_ours(&e)); /* it no longer leads to hvtrace's code */
 }
 END_TEST
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How the guest frees arrays of probes, and how long the calls of its tracer lead to ours: until no
- * task is in a probe, or sleeps in one. */
+/* The guest's ways to free probe arrays. Its tracer's calls lead to hvtrace's stubs until no task
+ * is or sleeps in a probe. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/event_guest.h"
 
-/* What a probe of ours has in a register or on its stack. */
+/* Returns an address that hvtrace's probes keep in a register or on the stack. */
 static uint64_t a_draft(void)
 {
 	return FR_RANGE + r.tracee.plan.drafts_off - HV_REGION_STUBS_OFF + 64;
@@ -54,8 +54,8 @@ START_TEST(the_calls_stay_while_a_probe_may_need_them)
 }
 END_TEST
 
-/* A vCPU is in one of the calls, and the others are put back. Whatever is switched on next has all
- * of them again. */
+/* A vCPU is in one of the calls, and the others are put back. The next event that is enabled uses
+ * all of them again. */
 START_TEST(calls_of_which_some_were_put_back)
 {
 	unsigned inside = (unsigned)_i;
@@ -77,7 +77,7 @@ START_TEST(calls_of_which_some_were_put_back)
 }
 END_TEST
 
-/* Since 7.0 probes are called under SRCU. */
+/* Since 7.0, probes are called under SRCU. */
 START_TEST(a_task_may_sleep_in_a_probe)
 {
 	put_call(calls[0], SLEEPING_RELEASE);
@@ -88,7 +88,7 @@ START_TEST(a_task_may_sleep_in_a_probe)
 }
 END_TEST
 
-/* Their arrays are freed by the calls that are known, or it is refused. */
+/* The known calls free their arrays; otherwise the event is refused. */
 START_TEST(a_tracepoint_whose_probes_may_sleep)
 {
 	struct hv_event_type type = tp.type;
@@ -105,8 +105,8 @@ START_TEST(a_tracepoint_whose_probes_may_sleep)
 }
 END_TEST
 
-/* Kernels from 6.13 to 6.19: two ways to free, of which each leads to a stub of its own. A task may
- * sleep in such a probe, also if another process takes over. */
+/* Kernels 6.13 to 6.19 free arrays in two ways, each with a separate stub. A task may sleep in such
+ * a probe, even if another process takes over. */
 START_TEST(arrays_where_probes_may_sleep_are_freed_by_another_function)
 {
 	static const uint64_t others[] = {ADD + 0x40, REMOVE + 0x40};

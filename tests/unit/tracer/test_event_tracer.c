@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Events of a guest that are switched on and off, whatever the guest does, and whenever we are
- * killed. The guest has one tracepoint, for two types of events. */
+/* Events of a guest are enabled and disabled, with interference by the guest and with hvtrace
+ * killed at any time. The guest has one tracepoint for two event types. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/event_guest.h"
 
@@ -16,7 +16,7 @@ START_TEST(on_and_off)
 	for (size_t i = 0; i < HV_ARRAY_LEN(calls); i++)
 		ck_assert(leads_to_us(calls[i]));
 	ck_assert_uint_eq(r.tracee.event_places.release.v, RELEASE);
-	set(NULL); /* nothing is left to be done */
+	set(NULL); /* nothing left to do */
 	hv_event_tracer_stat(e, &stat);
 	ck_assert_uint_eq(stat.nr_on, 1);
 	off_ns = hv_now_ns();
@@ -24,7 +24,7 @@ START_TEST(on_and_off)
 	ck_assert_uint_eq(funcs(), 0);
 	hv_event_tracer_stat(e, &stat);
 	ck_assert(!stat.nr_on && stat.nr_leaving == 1);
-	hv_event_tracer_tend(e); /* too early, unless the host has paused this process */
+	hv_event_tracer_tend(e); /* too early, unless the host paused this process */
 	ck_assert(leads_to_us(calls[0]) || hv_now_ns() - off_ns >= LEAVES_FOR_NS);
 	set(NULL);
 	set_none();
@@ -58,7 +58,7 @@ START_TEST(one_that_cannot_be_does_not_hinder_the_others)
 }
 END_TEST
 
-/* The filter of the first file. */
+/* Returns the filter of the first file. */
 static uint64_t filter_word(void)
 {
 	return hv_region_event_file(&r.tracee.region, 0)->filter;
@@ -89,7 +89,7 @@ START_TEST(an_event_has_a_filter_while_it_is_wanted)
 	ck_assert_uint_eq(filter_word(), 0);
 	set(NULL);
 	ck_assert_uint_eq(filter_word(), 0);
-	/* What cannot be done leaves nothing out. */
+	/* A failed change must not leave a filter. */
 	hv_event_tracer_set_filter(e, &tp.type, &filter);
 	writes_left = 0;
 	hv_err_free(hv_event_tracer_set(e, NULL, 0));
@@ -117,9 +117,9 @@ START_TEST(a_module_stays_while_its_events_are_on)
 	for (size_t i = 0; i < HV_ARRAY_LEN(module_calls); i++)
 		ck_assert(leads_to_us(module_calls[i]));
 	ck_assert(!leads_to_us(calls[2]));
-	fk_u32(f, module + MODULE_COUNT, CLAIM + 3); /* the guest's own users */
+	fk_u32(f, module + MODULE_COUNT, CLAIM + 3); /* the guest's own references */
 	set_none();
-	ck_assert_uint_eq(uses(), CLAIM + 3); /* somebody may be in its probe */
+	ck_assert_uint_eq(uses(), CLAIM + 3); /* a task may be in its probe */
 	set_type(&of_a_module, NULL);
 	ck_assert_uint_eq(uses(), CLAIM + 3);
 	set_none();
@@ -157,7 +157,7 @@ START_TEST(a_module_goes_while_other_events_are_on)
 		ck_assert(leads_to_us(calls[i]));
 	hv_event_tracer_stat(e, &stat);
 	ck_assert(stat.nr_on == 1 && !stat.nr_leaving);
-	/* its place is given to the next one */
+	/* its entry is reused for the next one */
 	set_type(&of_a_module, NULL);
 	ck_assert_uint_eq(uses(), CLAIM + 1);
 	ck_assert_uint_lt(funcs() - (FR_RANGE + HV_REGION_PROBES_OFF - HV_REGION_STUBS_OFF),
@@ -181,7 +181,7 @@ START_TEST(a_module_that_goes_is_refused)
 	set_type(&of_a_module, "loading or removing it");
 	link_module(module);
 	ck_assert_uint_eq(uses(), 1);
-	fk_u32(f, module_call + CALL_ID, 1235); /* another one at its place */
+	fk_u32(f, module_call + CALL_ID, 1235); /* another module at its address */
 	set_type(&of_a_module, "may have come again");
 	wait_and_tend();
 	ck_assert_uint_eq(uses(), 1);
@@ -192,7 +192,7 @@ START_TEST(a_module_that_goes_is_refused)
 }
 END_TEST
 
-/* Whoever comes next finds the claim in the guest, wherever we were killed. */
+/* After a kill at any time, the next process finds the claim in the guest. */
 START_TEST(a_module_whose_claim_is_left)
 {
 	HV_AUTO_TEXT struct hv_text report = {0};
@@ -206,13 +206,13 @@ START_TEST(a_module_whose_claim_is_left)
 	ck_assert_ptr_null(hv_event_tracer_restore(e, &report));
 	ck_assert_uint_eq(uses(), 2);
 	fk_u32(f, module + MODULE_COUNT, CLAIM + 2);
-	link_module(0); /* removed by force, and nobody knows what is there now */
+	link_module(0); /* removed by force; unknown code is there now */
 	hv_err_free(hv_event_tracer_restore(e, &report));
 	ck_assert_uint_eq(uses(), CLAIM + 2);
 }
 END_TEST
 
-/* A probe that does nothing has no calls that are changed: only those that free arrays are. */
+/* A probe that does nothing makes no calls that need a change; only the release calls do. */
 START_TEST(a_probe_that_does_nothing)
 {
 	const struct hv_event_type event = tp.type;
@@ -263,8 +263,8 @@ START_TEST(the_guest_comes_first)
 }
 END_TEST
 
-/* The guest came while the event was off, so it needs another array. A vCPU is in the one of
- * before. */
+/* The guest enabled it while the event was off, so it needs another array. A vCPU uses the previous
+ * one. */
 START_TEST(an_array_that_is_used_is_not_changed)
 {
 	uint64_t array;
@@ -289,8 +289,8 @@ START_TEST(an_array_that_is_used_is_not_changed)
 }
 END_TEST
 
-/* A hold that ends too early leaves part of a plug. While it cannot be taken out, the probe's calls
- * must stay: the guest's own functions would take our file for theirs. */
+/* A hold that ends too early leaves part of a plug. Until that can be taken out, the probe's calls
+ * must stay: the guest's own functions would take hvtrace's file for one of theirs. */
 START_TEST(a_hold_that_fails_leaves_nothing_behind)
 {
 	struct hv_event_want want = {.type = &tp.type};
@@ -337,7 +337,7 @@ START_TEST(a_vcpu_in_a_place_is_waited_for)
 }
 END_TEST
 
-/* The release calls, those of the probe, and the tracepoint. */
+/* The release calls, those in the probe, and the tracepoint. */
 #define NR_WRITES (HV_ARRAY_LEN(calls) + 2 + FTP_NR - 1)
 
 START_TEST(killed_between_any_two_writes)
@@ -365,7 +365,7 @@ START_TEST(killed_between_any_two_writes)
 }
 END_TEST
 
-/* Who takes over does not know what is plugged in, until all of that was taken out. */
+/* After a takeover, the plugged-in probes are unknown until all of them were taken out. */
 START_TEST(the_calls_stay_while_probes_of_a_dead_session_do)
 {
 	struct hv_err *err;
@@ -397,7 +397,7 @@ static void show_again(struct fr *fr, struct hv_gpa gpa)
 	fr->when_read = NULL;
 }
 
-/* The guest runs while it is looked for what is ours. */
+/* The guest runs while hvtrace searches for its own changes. */
 START_TEST(what_the_first_look_does_not_see)
 {
 	set(NULL);

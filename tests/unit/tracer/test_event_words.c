@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which event has a filter, which a program, when those of all events change at once. */
+/* Assigns filters and programs to events when the filters and programs of all events change
+ * together. */
 #include "tracer/event_words.h"
 
 #include <check.h>
@@ -42,7 +43,7 @@ static unsigned nr_filters(void)
 	return nr;
 }
 
-/* A filter that no stub could obey takes no place. */
+/* A filter that no stub could execute takes no place. */
 START_TEST(a_file_has_a_program_or_a_filter)
 {
 	const struct hv_event_word both = {3, &filter, &program}, one = {3, &filter, NULL};
@@ -60,7 +61,7 @@ START_TEST(a_file_has_a_program_or_a_filter)
 }
 END_TEST
 
-/* All programs are used, and the one that ends is of the last file. */
+/* All programs are in use, and the last file's program ends. */
 START_TEST(what_loses_a_program_makes_place_first)
 {
 	struct hv_event_word list[HV_REGION_NR_READS + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The begin and end of a graph: what it leaves in the guest, and what must wait for that. */
+/* Start and end of a graph: its leftovers in the guest, and operations that must wait for them. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -20,7 +20,7 @@ static void teardown(void)
 	fr_deinit(&r);
 }
 
-/* A frame as the stub leaves it. */
+/* Adds a frame as the stub leaves it. */
 static void open_frame(void)
 {
 	fr_frame(&r, 0, fr_slot(&r, 0), FR_CALLER);
@@ -35,7 +35,7 @@ static void check_livepatch(bool waits)
 	hv_err_free(err);
 }
 
-/* The livepatch waits for the graph to end, and then for the calls that are still open. */
+/* The livepatch waits for the end of the graph, and then for the open calls. */
 START_TEST(a_livepatch_waits_until_all_is_put_back)
 {
 	ck_assert_ptr_null(fr_start_graph(&r, graph));
@@ -43,7 +43,7 @@ START_TEST(a_livepatch_waits_until_all_is_put_back)
 	check_livepatch(false);
 	fk_u64(&r.t.f, r.t.klp, FK_DATA);
 	check_livepatch(true);
-	hv_graph_tracer_put_back(graph); /* this keeps what is traced */
+	hv_graph_tracer_put_back(graph); /* it keeps the traced functions */
 	check_livepatch(true);
 	r.regs[0].ip = hv_gva(FR_HANDLER);
 	hv_graph_tracer_stop(graph);
@@ -57,7 +57,7 @@ START_TEST(a_livepatch_waits_until_all_is_put_back)
 }
 END_TEST
 
-/* A stack where nothing is mapped any more. */
+/* A stack where nothing is mapped any longer. */
 START_TEST(dead_stacks_are_swept_while_a_graph_is_traced)
 {
 	struct hv_stack *dead = hv_region_stack(&r.tracee.region, 1);
@@ -65,7 +65,7 @@ START_TEST(dead_stacks_are_swept_while_a_graph_is_traced)
 	r.t.f.k.layout.stack_bytes = FT_STACK;
 	dead->word = 0xffffc90001000000ull + 5;
 	hv_graph_tracer_sweep(graph);
-	ck_assert_uint_ne(dead->word, 0); /* to be put back */
+	ck_assert_uint_ne(dead->word, 0); /* it is yet to be restored */
 	dead->word = 0;
 	ck_assert_ptr_null(fr_start_graph(&r, graph));
 	dead->word = 0xffffc90001000000ull + 5;

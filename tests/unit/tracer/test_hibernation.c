@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The call by which a kernel that hibernates waits for us: found, changed, put back. */
+/* The call through which a hibernating kernel waits for hvtrace: finding, changing and restoring
+ * it. */
 #include "tracer/hibernation.h"
 
 #include <check.h>
@@ -36,7 +37,7 @@ static void setup(void)
 	hv_symbols_index(&r.t.f.k.core.symbols);
 	call(CALL, PREALLOCATE);
 	call(CALL + 0x20, MSLEEP);
-	call(SNAPSHOT + 0x110, PREALLOCATE); /* somebody else calls */
+	call(SNAPSHOT + 0x110, PREALLOCATE); /* the call has another caller */
 	memcpy(before, fk_host(&r.t.f, CALL), FR_SITE_BYTES);
 }
 
@@ -84,7 +85,7 @@ START_TEST(the_call_before_an_image_is_ours_for_a_session)
 }
 END_TEST
 
-/* Its image may be in the making, behind the call. */
+/* After the call, the hibernation image may already exist in part. */
 START_TEST(a_guest_that_has_frozen_its_tasks_is_refused)
 {
 	struct hv_err *err;
@@ -112,7 +113,7 @@ START_TEST(a_kernel_without_the_call_can_be_traced)
 }
 END_TEST
 
-/* The guest's root may write there; a detach must not fail for ever. */
+/* The guest's root may write there. A detach must not fail forever. */
 START_TEST(what_the_guest_has_overwritten_is_its_own)
 {
 	HV_AUTO_FREE struct hv_change *plan = NULL;
@@ -132,7 +133,7 @@ static bool is_ours(struct hv_journal_entry e)
 	return ours;
 }
 
-/* An entry as recover finds it. The guest's root can write the journal. */
+/* A journal entry as recover finds it. The guest's root can write the journal. */
 START_TEST(only_an_entry_that_is_plainly_ours_is_believed)
 {
 	struct hv_journal_entry good, e;

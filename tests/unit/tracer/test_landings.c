@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What sites call where that must be at one place in a page, as on riscv64: the function tracer's
- * stub itself, and of every other stub a jump to it. And what those call that are out of reach, as
- * modules on arm64: of every stub code that leads to it. What the guest would execute is read as
- * its memory would have it. */
+/* Landings. On riscv64 sites can call only one offset in a page: the function tracer's stub is
+ * there itself, with jumps to all other stubs. On arm64, modules are out of reach and call code
+ * that leads to each stub. The tests read the code that the guest would execute. */
 #include <check.h>
 
 #include "arch/arm64/arm64.h"
@@ -24,7 +23,7 @@ static struct hv_guest *guest;
 static unsigned nr_writes;
 static uint64_t last_gpa;
 
-/* Writes are in the order of their addresses. */
+/* Writes must be in the order of their addresses. */
 static struct hv_err *keep(void *self, const struct hv_hold_write *writes, size_t nr)
 {
 	(void)self;
@@ -74,7 +73,7 @@ static void tear_down(void)
 	fr_deinit(&r);
 }
 
-/* Where the jump at AT leads. */
+/* Returns the target of the jump at AT. */
 static uint64_t jumps_to(uint64_t at)
 {
 	uint32_t insn, d;
@@ -92,7 +91,8 @@ static size_t stub_off(unsigned stub, enum hv_call_role role, unsigned trace)
 			   stub & HV_STUB_PROFILED);
 }
 
-/* Every entry is at the place, no two are the same, each leads to its stub, and each is known. */
+/* Every entry is at the offset, all are distinct, each leads to its stub, and each is
+ * recognized. */
 START_TEST(every_stub_has_its_landing)
 {
 	static const unsigned offs[] = {0x40, 0x678, 0xffc};
@@ -135,7 +135,7 @@ START_TEST(every_stub_has_its_landing)
 }
 END_TEST
 
-/* Where a site may call anything, it calls the stub. */
+/* A site that can call any address calls the stub itself. */
 START_TEST(no_landings)
 {
 	size_t len;
@@ -150,7 +150,7 @@ START_TEST(no_landings)
 }
 END_TEST
 
-/* A module 1.4 GiB below the stubs, and the second place beside it. */
+/* A module 1.4 GiB below the stubs, and the second landing area next to it. */
 #define MODULE	 0xfffffffee7000000ull
 #define LANDINGS 0xfffffffee4000000ull
 
@@ -166,7 +166,7 @@ static void set_up_far(int format)
 	t->landings = (struct hv_gva_range){hv_gva(LANDINGS), hv_gva(LANDINGS + HV_REGION_UNIT)};
 }
 
-/* Where the landing at AT leads; nothing but x16 changes there. */
+/* Returns the target of the landing at AT. It may change only x16. */
 static uint64_t lands_at(uint64_t at)
 {
 	uint32_t insns[3], pages;
@@ -220,7 +220,7 @@ START_TEST(every_stub_is_reached_from_far)
 }
 END_TEST
 
-/* Where there is no second place, or it is out of reach, too, no call can be made. */
+/* If there is no second area, or it is out of reach as well, no call is possible. */
 START_TEST(out_of_reach)
 {
 	struct hv_tracee *t = &r.tracee;

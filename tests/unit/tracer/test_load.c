@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What rings tell about the time in stubs, also when the guest lies in them. */
+/* The time spent in stubs, estimated from rings, also with corrupt rings. */
 #include <check.h>
 #include <string.h>
 
@@ -61,7 +61,7 @@ static void put(unsigned cpu, unsigned kind, unsigned function, unsigned nr)
 		hv_ring_put(&vcpus[cpu].state, vcpus[cpu].records, NR_SLOTS, &record, 1);
 }
 
-/* After a second. */
+/* Measures after a second. */
 static void look(struct hv_load_view *ret)
 {
 	hv_load_look(load, now_ns, ret);
@@ -104,7 +104,7 @@ START_TEST(the_busiest_vcpu_counts)
 }
 END_TEST
 
-/* A reading of the counter takes from one to a thousand nanoseconds on any host. */
+/* Reading the counter takes one to a thousand nanoseconds on any host. */
 START_TEST(a_load_is_records_times_their_cost)
 {
 	HV_AUTO_LOAD_VIEW struct hv_load_view first = {0}, view = {0}, calls = {0};

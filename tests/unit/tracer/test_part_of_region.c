@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the kernel's addresses have no room for the whole region, a session and whoever recovers
- * from it have their rings where the plan of a part has them. Both are looked at when they ask for
- * the pin, which is refused. */
+/* If the kernel's address space has no room for the whole region, a session and a recovering
+ * process both put the rings where the plan for a part has them. The tests check both when they
+ * request the pin, which is refused. */
 #include <check.h>
 
 #include "tests/lib/part_guest.h"
@@ -15,13 +15,13 @@
 #define PART_BYTES   (REGION_BYTES / 2)
 #define WINDOW	     0xffffffffc0000000ull /* of a table of slots */
 #define WINDOW_END   0xffffffffff000000ull
-#define ROOM_BYTES   (48ull << 20) /* between two slots that are in use */
+#define ROOM_BYTES   (48ull << 20) /* between two used slots */
 #define PART_AT	     (WINDOW_END - ROOM_BYTES)
 
 static struct fr r;
 static struct hv_guest *guest;
 static struct hv_region region;
-/* What a session's buffer was told last */
+/* The last call to set a session's buffer. */
 static const struct hv_state *states[FK_NR_CPUS];
 static uint64_t rings_bytes[FK_NR_CPUS];
 

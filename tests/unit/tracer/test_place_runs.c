@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which places of a function one jump replaces, as probes come and go. */
+/* Which places of a function share a jump, as probes are added and removed. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -8,7 +8,7 @@
 #define AT  0xffffffff81001000ull
 #define MAX 8
 
-/* A function: lengths of its instructions, and what moves for each of them. */
+/* A function: the offsets of its instructions, and the bytes that move for each. */
 static const unsigned begins[] = {0, 2, 3, 6, 11, 12, 14, 20};
 #define NR HV_ARRAY_LEN(begins)
 
@@ -29,7 +29,7 @@ static struct hv_probe_place place_at(unsigned off)
 	return place;
 }
 
-/* Probes at OFFS, each of the slot that is its offset; then what the guest has is that. */
+/* Wants probes at OFFS, each with its offset as slot; then makes that the guest's state. */
 static void want(const unsigned *offs, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
@@ -105,12 +105,12 @@ END_TEST
 
 START_TEST(a_place_before_a_run_begins_another_one)
 {
-	WANT(3, 6); /* what moves for 3 is up to 11 */
+	WANT(3, 6); /* for 3, everything up to 11 moves */
 	ck_assert_uint_eq(nr_next, 1);
 	CHECK_RUN(0, 3, 3, 6);
 	WANT(2, 3, 6); /* and for 2 up to 11, too */
 	CHECK_RUN(0, 2, 2, 3, 6);
-	WANT(0, 3, 6); /* for 0 up to 6: what is left is in a run of its own */
+	WANT(0, 3, 6); /* for 0 up to 6: the rest gets a separate run */
 	ck_assert_uint_eq(nr_next, 2);
 	CHECK_RUN(0, 0, 0, 3);
 	CHECK_RUN(1, 6, 6);

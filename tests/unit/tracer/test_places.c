@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Probes inside a function that come and go: what the guest's text is, and what records. */
+/* Probes inside a function that are added and removed: the guest's text, and which probes
+ * record. */
 #include <check.h>
 
 #include "kernel/probe_place.h"
@@ -65,7 +66,7 @@ static struct hv_probe_place place_at(unsigned off)
 	return place;
 }
 
-/* Bit N of PROBES: one at N. */
+/* Bit N of PROBES: a probe at N. */
 static void want(unsigned probes)
 {
 	struct hv_probe_place at[16];
@@ -88,7 +89,7 @@ static void want(unsigned probes)
 		ck_assert_uint_eq(hv_places_has(places, hv_gva(AT + off)), probes >> off & 1);
 }
 
-/* Bit N of HEADS: the guest has a jump to a detour there, and nowhere else. */
+/* Bit N of HEADS: the guest has a jump to a detour at N, and no other jumps. */
 static void check_jumps(unsigned heads)
 {
 	for (unsigned i = 0; begins[i] < sizeof(function); i++) {
@@ -105,8 +106,8 @@ static void check_jumps(unsigned heads)
 		ck_assert_mem_eq(fk_host(&r.t.f, AT), function, sizeof(function));
 }
 
-/* Which probes the detour of the run at HEAD calls the stub for: it saves the flags, and pushes
- * where the probe is. */
+/* Returns the probes for which the detour of the run at HEAD calls the stub: it saves the flags and
+ * pushes the probe's slot. */
 static unsigned called_by(unsigned head)
 {
 	struct hv_gva target = {0};
@@ -132,10 +133,10 @@ START_TEST(places_come_and_go)
 	want(1u << 1 | 1u << 5); /* by the same jump */
 	check_jumps(1u << 1);
 	ck_assert_uint_eq(called_by(1), 1u << 1 | 1u << 5);
-	want(1u << 5); /* which stays */
+	want(1u << 5); /* the jump stays */
 	check_jumps(1u << 1);
 	ck_assert_uint_eq(called_by(1), 1u << 5);
-	want(1u << 0 | 1u << 5); /* the jump of 0 is up to 5 */
+	want(1u << 0 | 1u << 5); /* the jump of 0 covers up to 5 */
 	check_jumps(1u << 0 | 1u << 5);
 	want(1u << 0 | 1u << 1 | 1u << 5 | 1u << 6);
 	check_jumps(1u << 0 | 1u << 5);
@@ -162,7 +163,7 @@ START_TEST(any_probes_after_any_others)
 }
 END_TEST
 
-/* A task that will come back from the detour of a run that was put back. */
+/* A task will return from the detour of a run that was put back. */
 START_TEST(a_place_waits_until_nobody_comes_back_into_it)
 {
 	struct hv_gva detour = {0};
@@ -181,7 +182,7 @@ START_TEST(a_place_waits_until_nobody_comes_back_into_it)
 	must(hv_places_end(places));
 	hv_actions_done(actions);
 	ck_assert(!hv_places_has(places, hv_gva(AT)));
-	ck_assert(hv_places_has(places, hv_gva(AT + 5))); /* as before */
+	ck_assert(hv_places_has(places, hv_gva(AT + 5))); /* unchanged */
 	check_jumps(1u << 1);
 	r.regs[1].ip = hv_gva(0);
 	want(1u << 0 | 1u << 5);

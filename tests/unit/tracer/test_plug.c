@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Plugging an event into a tracepoint and taking it out again, whatever the guest did meanwhile.
- * Leaves to others: tracepoints that share something (test_plug_shared.c). */
+/* Plugs an event into a tracepoint and takes it out again, with changes by the guest in between.
+ * test_plug_shared.c covers tracepoints that share state. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_plug.h"
 #include "tracer/iterators.h"
@@ -22,7 +22,7 @@ START_TEST(in_and_out)
 }
 END_TEST
 
-/* The array is ours, as the guest would see it. */
+/* The array belongs to hvtrace. The tests read it as the guest does. */
 START_TEST(what_the_guest_is_given)
 {
 	const uint8_t *array = r.tracee.region.host + FP_ARRAY_OFF;
@@ -77,13 +77,13 @@ START_TEST(out_while_the_guest_is_in)
 	ck_assert(err && err->code == EBUSY);
 	hv_err_free(err);
 	hv_plug_steps_deinit(&step, 1);
-	ck_assert(r.tracee.had_copies); /* a hold that fails may have written */
+	ck_assert(r.tracee.had_copies); /* a hold that failed may have written */
 	fk_u64(f, tp.locks[0], 0);
 	fp_apply(false, 1);
 	ck_assert_uint_eq(fp_word_at(tp.type.tracepoint.funcs.v), tp.array);
 	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_STUB);
 	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24 + 8),
-			  FP_FILE); /* the iterator may load it yet */
+			  FP_FILE); /* the iterator may still load it */
 	ck_assert_uint_eq(fp_word_at(tp.array), FTP_OTHER);
 	for (unsigned i = 0; i < FTP_NR - 1; i++)
 		ck_assert(fp_jumps(i));
@@ -113,7 +113,7 @@ START_TEST(out_without_a_journal)
 	*(uint8_t *)fk_host(f, FTP_PLACE(FTP_NR)) = 0xeb;
 	fp_fails(false, EUCLEAN, "had before is not known");
 	*(uint8_t *)fk_host(f, FTP_PLACE(FTP_NR)) = 0x66;
-	fp_apply(false, 3 + FTP_NR - 1); /* as another key's have */
+	fp_apply(false, 3 + FTP_NR - 1); /* as if it had another key */
 	fp_check_off();
 }
 END_TEST
@@ -285,7 +285,8 @@ static void check_unused(const char *words)
 	hv_err_free(err);
 }
 
-/* Places of the region, as the guest sees them: a file, an array, a draft, and what is beside. */
+/* Addresses in the region, as the guest sees them: a file, an array, a draft, and the areas around
+ * them. */
 static const struct {
 	uint64_t off;
 	bool counts;
@@ -311,7 +312,7 @@ START_TEST(who_uses_a_plug_still)
 	check_unused(words[_i].counts ? "vCPU 1 has a plug's memory in a register" : NULL);
 	r.regs[1].general[3] = 0;
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, word);
-	check_unused(NULL); /* it cannot have been switched out in a probe */
+	check_unused(NULL); /* a task cannot be switched out in a probe */
 	sleepers = HV_PLUG_SLEEPERS;
 	check_unused(words[_i].counts ? "task 71 (cat) has a plug's memory" : NULL);
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, 0);
@@ -322,8 +323,8 @@ START_TEST(who_uses_a_plug_still)
 }
 END_TEST
 
-/* An array of the guest's with our probe was replaced before that was taken out. Somebody may be
- * calling the probes of the old one, and has nothing of ours. */
+/* The guest replaced its array that contains hvtrace's probe before the probe was taken out. A task
+ * may be calling the probes of the old array without any hvtrace address on its stack. */
 START_TEST(who_goes_through_an_older_array)
 {
 	const struct hv_gva_range functions[] = {
@@ -358,14 +359,14 @@ START_TEST(who_goes_through_an_older_array)
 	check_unused(found);
 	r.tracee.have_left = have_left;
 	check_unused(found);
-	ck_assert(!have_left[0] && !have_left[1]); /* a task may go on in one elsewhere */
+	ck_assert(!have_left[0] && !have_left[1]); /* a task may continue in one on another vCPU */
 	sleepers = HV_PLUG_NO_SLEEPERS;
 	ft_current(&r.t, 1, r.task);
 	r.regs[1].ip = hv_gva(FK_BASE + 0x10);
 	check_unused(found);
 	ck_assert(have_left[0] && !have_left[1]);
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, 0);
-	r.regs[0].ip = r.regs[1].ip = functions[1].start; /* the first has left once */
+	r.regs[0].ip = r.regs[1].ip = functions[1].start; /* vCPU 0 has already left once */
 	check_unused("vCPU 1 has");
 	r.regs[1].ip = hv_gva(FK_BASE + 0x10);
 	check_unused(NULL);

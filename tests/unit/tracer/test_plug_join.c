@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Plugging an event into a tracepoint that the guest uses itself, and leaving the guest's probes as
- * they were, whatever the guest did meanwhile. */
+/* Plugs an event into a tracepoint that the guest itself uses, and restores the guest's probes,
+ * with changes by the guest in between. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_plug.h"
 
-#define NR_CALLS   (FTP_NR_CALLS - 1) /* without that in init code */
-#define NR_CHANGES (NR_CALLS + 2)     /* its key and the array, too */
+#define NR_CALLS   (FTP_NR_CALLS - 1) /* without the site in init code */
+#define NR_CHANGES (NR_CALLS + 2)     /* plus its key and the array */
 
 static uint64_t funcs(void)
 {
@@ -31,7 +31,7 @@ static void array_has(unsigned index, uint64_t func, uint64_t data, uint32_t pri
 	ck_assert_uint_eq(words[2], priority);
 }
 
-/* What the guest's array is freed by, as the stub of the release finds it. */
+/* Returns the guest's array that ours replaces, as the release stub finds it. */
 static uint64_t stands_for(void)
 {
 	uint64_t word;
@@ -72,14 +72,14 @@ START_TEST(beside_the_guests_only_probe)
 }
 END_TEST
 
-/* The iterator is called already. */
+/* The static call already calls the iterator. */
 START_TEST(beside_several)
 {
 	fp_guest_is_on(3);
 	fk_u32(f, tp.array + 2 * 24 + 16, (uint32_t)-5);
 	fp_apply(true, 1);
 	array_has(1, FTP_OTHER + 1, 0x1001, 10);
-	array_has(3, FTP_PROBE, FP_FILE, (uint32_t)-5); /* as the kernel sorts them */
+	array_has(3, FTP_PROBE, FP_FILE, (uint32_t)-5); /* sorted as in the kernel */
 	array_has(4, 0, 0, 0);
 	fp_apply(false, 1);
 	guest_is_alone(3);
@@ -90,7 +90,7 @@ START_TEST(beside_several)
 }
 END_TEST
 
-/* The kernel has no memory for another array when a probe goes. */
+/* The kernel has no memory for a new array when a probe is removed. */
 START_TEST(probes_that_do_nothing_are_left_out)
 {
 	fp_guest_is_on(3);
@@ -108,7 +108,7 @@ START_TEST(probes_that_do_nothing_are_left_out)
 }
 END_TEST
 
-/* It has copied our array, and freed it. */
+/* The guest has copied hvtrace's array, and freed it. */
 START_TEST(out_when_the_guest_added_one)
 {
 	fp_guest_is_on(1);
@@ -123,7 +123,7 @@ START_TEST(out_when_the_guest_added_one)
 }
 END_TEST
 
-/* It has removed the one that was there: only ours is left, and is called directly. */
+/* The guest has removed its own probe. Only hvtrace's is left, and is called directly. */
 START_TEST(out_when_the_guest_went)
 {
 	fp_guest_is_on(1);
@@ -148,14 +148,14 @@ static void another_array(unsigned nr, const char *words)
 	plug.array_use = HV_ARRAY_UNUSED;
 }
 
-/* A vCPU may be reading the array that the plug had. */
+/* A vCPU may be reading the plug's previous array. */
 START_TEST(an_array_that_is_in_use_stays)
 {
 	fp_guest_is_on(2);
 	fp_apply(true, 1);
 	fp_apply(false, 1);
 	plug.array_use = HV_ARRAY_MAY_BE_USED;
-	fp_apply(true, 1); /* it is the same */
+	fp_apply(true, 1); /* the array is unchanged */
 	fp_apply(false, 1);
 	another_array(1, "probes of before");
 	another_array(3, "probes of before");
@@ -192,7 +192,7 @@ START_TEST(what_cannot_be_joined)
 }
 END_TEST
 
-/* Whoever writes there harms only itself, and is told. */
+/* A guest that writes there harms only itself. hvtrace reports it. */
 START_TEST(an_array_that_somebody_wrote_into)
 {
 	uint64_t zero = 0, ours;
@@ -235,7 +235,7 @@ static void the_guest_goes_on(struct fr *fr, struct hv_gpa gpa)
 	fr->when_read = NULL;
 }
 
-/* What the guest is just changing may contradict itself, and will not soon. */
+/* A change by the guest may be seen half done. It will be consistent soon. */
 START_TEST(what_is_being_changed_is_tried_again)
 {
 	struct hv_plug_step step = fp_step_of(true);
@@ -253,7 +253,7 @@ START_TEST(what_is_being_changed_is_tried_again)
 	hv_plug_step_plan(&r.tracee, &layout, &step);
 	ck_assert(!step.why_not && !step.is_passing && step.changes.nr);
 	fk_u64(f, tp.static_call, FTP_ITERATOR);
-	r.when_read = the_guest_goes_on; /* and has nothing locked any more */
+	r.when_read = the_guest_goes_on; /* and no longer holds a lock */
 	hv_plug_step_plan(&r.tracee, &layout, &step);
 	ck_assert(step.why_not && step.why_not->code == EBUSY && step.is_passing);
 	ck_assert_ptr_nonnull(strstr(step.why_not->message, "changes its tracepoint"));
@@ -274,7 +274,7 @@ static void the_guest_exchanges_its_array(struct fr *fr, struct hv_gpa gpa)
 	fr->when_read = NULL;
 }
 
-/* The one that was read first may be freed, and be anything. */
+/* The array that was read first may be freed and its memory reused. */
 START_TEST(an_array_that_is_exchanged_while_it_is_read)
 {
 	struct hv_tracepoint_state state;
@@ -292,7 +292,8 @@ START_TEST(an_array_that_is_exchanged_while_it_is_read)
 }
 END_TEST
 
-/* The guest's next array may be where the one was that it freed, and begin like it. */
+/* The guest's next array may be at the address of the one it freed, and have the same first
+ * entries. */
 START_TEST(a_probe_that_is_added_at_the_end)
 {
 	struct hv_plug_step step = fp_step_of(true);
@@ -307,7 +308,7 @@ START_TEST(a_probe_that_is_added_at_the_end)
 }
 END_TEST
 
-/* Its init code may have calls, too, which are not looked at. */
+/* Calls in its init code are ignored. */
 START_TEST(a_module_that_is_being_loaded)
 {
 	uint64_t links = fk_alloc(f, 64), module = fk_alloc(f, 16);
@@ -326,7 +327,7 @@ START_TEST(a_module_that_is_being_loaded)
 	fp_guest_is_on(1);
 	fp_fails(true, EBUSY, "is being loaded");
 	fp_guest_is_on(2);
-	fp_apply(true, 1); /* none is changed */
+	fp_apply(true, 1); /* no call is changed */
 	fp_apply(false, 1);
 	fk_u32(f, module + 4, 0);
 	fp_guest_is_on(1);
@@ -337,7 +338,7 @@ START_TEST(a_module_that_is_being_loaded)
 }
 END_TEST
 
-/* When the guest had left, it could not be switched off. */
+/* If the guest stops using the tracepoint, this site could not be disabled. */
 START_TEST(a_place_in_two_pages)
 {
 	uint64_t at = FTP_CODE + 0x1000 - 3, target = FTP_PLACE(0) + FTP_TARGET;
@@ -351,7 +352,7 @@ START_TEST(a_place_in_two_pages)
 }
 END_TEST
 
-/* Of an instruction in two pages, a kill might leave half. */
+/* A kill might leave half of an instruction that is in two pages. */
 static void split_a_call(uint64_t target)
 {
 	uint64_t at = FTP_CALLS + 0x1000 - 3;
@@ -370,7 +371,7 @@ START_TEST(a_call_in_two_pages_stays)
 	split_a_call(FTP_ITERATOR);
 	fp_apply(true, 1);
 	fp_apply(false, 1);
-	fp_guest_is_on(1); /* it comes with a module while we are there */
+	fp_guest_is_on(1); /* it comes with a module in between */
 	fk_u32(f, tp.calls, (uint32_t)(FTP_CALL(1) - tp.calls));
 	fp_apply(true, NR_CHANGES);
 	split_a_call(FTP_ITERATOR);
@@ -379,19 +380,19 @@ START_TEST(a_call_in_two_pages_stays)
 	ck_assert_uint_eq(fp_word_at(tp.static_call), FTP_ITERATOR);
 	fp_apply(false, 0);
 	ck_assert_uint_eq(fp_find_and_take_out(), 0);
-	fp_apply(true, 1); /* the iterator is right for two, too */
+	fp_apply(true, 1); /* the iterator is also right for two */
 	fp_apply(false, 1);
-	fk_u32(f, tp.calls, (uint32_t)(FTP_CALL(1) - tp.calls)); /* the module goes */
+	fk_u32(f, tp.calls, (uint32_t)(FTP_CALL(1) - tp.calls)); /* the module is unloaded */
 	fp_apply(true, 1);
 	fp_apply(false, NR_CHANGES);
 	guest_is_alone(1);
-	fp_guest_is_on(1); /* an earlier session has left it at the iterator */
+	fp_guest_is_on(1); /* an earlier session left it at the iterator */
 	ftp_lead(&tp, FTP_ITERATOR);
 	fp_apply(true, 1);
 	fp_apply(false, 1);
 	ck_assert_uint_eq(funcs(), tp.array);
 	calls_lead_to(FTP_ITERATOR);
-	fp_guest_is_on(1); /* our probe is left alone, and called directly */
+	fp_guest_is_on(1); /* only hvtrace's probe is left, and is called directly */
 	fp_guest_has(0);
 	ftp_lead(&tp, FTP_PROBE);
 	split_a_call(FTP_PROBE);
@@ -401,7 +402,7 @@ START_TEST(a_call_in_two_pages_stays)
 }
 END_TEST
 
-/* A place that cannot be written makes all of it be taken back. */
+/* If one site cannot be written, all changes are undone. */
 START_TEST(in_one_hold_or_not_at_all)
 {
 	struct hv_err *err;
@@ -419,13 +420,13 @@ START_TEST(in_one_hold_or_not_at_all)
 }
 END_TEST
 
-/* Killed after N of the writes by which it joins, and then of those by which it leaves. The one who
- * recovers is killed, too. */
+/* Killed after N of the writes that join, and then of those that leave. The recovering process is
+ * killed, too. */
 START_TEST(killed_between_any_two_writes)
 {
 	fp_guest_is_on(1);
 	fp_be_killed_after((unsigned)_i, NR_CHANGES);
-	/* The kernel may change the calls by this, or leave them. */
+	/* The kernel may or may not update the calls from this. */
 	if (fp_word_at(tp.static_call) == FTP_ITERATOR)
 		calls_lead_to(FTP_ITERATOR);
 	fp_recover_after((unsigned)_i);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Plugging an event into a tracepoint whose being on others share: a count of system calls, or a
- * static key in common; and what has another function of its own for that, which is refused. */
+/* Plugs an event into a tracepoint that shares its state with others: a count of system calls, or a
+ * common static key. Tracepoints with another registration function are refused. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_plug.h"
 
-/* Makes the tracepoint one of system calls. OTHER: the address of the second one. */
+/* Makes it a system call tracepoint. OTHER is the address of the second one. */
 static void be_of_syscalls(uint64_t count, uint64_t other)
 {
 	struct hv_tracepoint *p = &tp.type.tracepoint;
@@ -35,7 +35,7 @@ START_TEST(system_calls_are_counted_as_the_kernel_does)
 	fk_u32(f, count, 1); /* the guest's own */
 	fp_apply(true, FP_NR_CHANGES + 1);
 	ck_assert_uint_eq((uint32_t)fp_word_at(count), 2);
-	fk_u32(f, other + layout.key, 0); /* it went */
+	fk_u32(f, other + layout.key, 0); /* it was removed */
 	fk_u32(f, count, 1);
 	fp_apply(false, FP_NR_CHANGES + 1);
 	ck_assert_uint_eq((uint32_t)fp_word_at(count), 0);
@@ -43,14 +43,14 @@ START_TEST(system_calls_are_counted_as_the_kernel_does)
 	fk_u32(f, other + layout.key, 1);
 	fk_u32(f, count, 1);
 	fp_apply(true, FP_NR_CHANGES + 1);
-	fp_guest_has(1); /* the guest's probe keeps it on */
+	fp_guest_has(1); /* the guest's probe keeps it enabled */
 	fp_apply(false, 1);
 	ck_assert_uint_eq((uint32_t)fp_word_at(count), 2);
 }
 END_TEST
 
-/* Gives the tracepoint a key in common with OTHER. That has the place in init code, which is no
- * such place any more. Returns the key. */
+/* Gives the tracepoint a key in common with OTHER, which gets the site that was in init code.
+ * Returns the key. */
 static uint64_t have_common_key(uint64_t other)
 {
 	uint64_t key = fk_alloc(f, 16), entry = tp.table + FTP_INIT * 16;
@@ -88,7 +88,7 @@ START_TEST(a_key_in_common_is_on_while_any_is)
 	ck_assert(hv_arch_x86_64.encode_jump(hv_gva(FTP_PLACE(FTP_INIT)),
 					     hv_gva(FTP_PLACE(FTP_INIT) + FTP_TARGET),
 					     fk_host(f, FTP_PLACE(FTP_INIT))));
-	fp_apply(true, FP_NR_CHANGES + 1); /* the other one has it on */
+	fp_apply(true, FP_NR_CHANGES + 1); /* the other one has enabled it */
 	ck_assert_uint_eq((uint32_t)fp_word_at(key), 2);
 	fp_apply(false, FP_NR_CHANGES + 1);
 	ck_assert_uint_eq((uint32_t)fp_word_at(key), 1);
@@ -102,7 +102,8 @@ START_TEST(a_key_in_common_goes_off_with_the_last)
 
 	hv_plug_prepare(&r.tracee, &plug);
 	fp_apply(true, FP_NR_CHANGES + 2);
-	fk_u32(f, other + layout.key, 1); /* the guest's came, and went when we had gone */
+	fk_u32(f, other + layout.key,
+	       1); /* the guest's probe came, and was removed after hvtrace's */
 	fk_u32(f, key, 2);
 	fp_apply(false, FP_NR_CHANGES + 1);
 	ck_assert(!fp_jumps(0) && fp_jumps(FTP_INIT));
@@ -110,7 +111,7 @@ START_TEST(a_key_in_common_goes_off_with_the_last)
 	fp_apply(true, FP_NR_CHANGES + 1);
 	fk_u32(f, other + layout.key, 0);
 	fk_u32(f, key, 1);
-	fp_apply(false, FP_NR_CHANGES + 2); /* the bytes are those from before the first time */
+	fp_apply(false, FP_NR_CHANGES + 2); /* the bytes from before the first time are used */
 	ck_assert_uint_eq((uint32_t)fp_word_at(key), 0);
 	fp_check_off();
 	memcpy(fk_host(f, FTP_PLACE(FTP_INIT)), "\xeb\x3e", 2);
@@ -118,7 +119,7 @@ START_TEST(a_key_in_common_goes_off_with_the_last)
 }
 END_TEST
 
-/* Nothing of ours was ever in its places, of which one is shorter than those of the tracepoint. */
+/* hvtrace never wrote its sites. One of them is shorter than the tracepoint's. */
 START_TEST(a_key_in_common_that_the_guest_had_on)
 {
 	uint64_t other = fk_alloc(f, FTP_LEN), key = have_common_key(other);
@@ -142,7 +143,7 @@ START_TEST(a_key_in_common_that_the_guest_had_on)
 }
 END_TEST
 
-/* Another tracepoint with the key is on, or not. */
+/* Another tracepoint with the key is enabled, or not. */
 START_TEST(killed_with_a_key_in_common)
 {
 	uint64_t other = fk_alloc(f, FTP_LEN), key = have_common_key(other);
@@ -190,7 +191,7 @@ START_TEST(what_is_refused_with_a_reason)
 	refused("by a function of its own");
 	have_common_key(fk_alloc(f, FTP_LEN));
 	ck_assert_ptr_null(hv_plug_check(&f->k, &layout, &tp.type));
-	layout.common.tracepoints[0] = layout.common.tracepoints[1]; /* some other one */
+	layout.common.tracepoints[0] = layout.common.tracepoints[1]; /* an unrelated one */
 	refused("by a function of its own");
 	tp.type.tracepoint.reg = tp.type.tracepoint.unreg = hv_gva(0);
 	layout.file_flags = 121;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls and jumps of the kernel that are made to lead to a stub, and are recognised later. */
+/* Redirects calls and jumps of the kernel to a stub, and recognizes them later. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -60,7 +60,7 @@ START_TEST(calls_and_jumps_of_one_function_are_found)
 	ck_assert_uint_eq(calls.list[1].at.v, CALLER + 0x33);
 	ck_assert_int_eq(calls.list[1].kind, HV_SITE_JUMP);
 	ck_assert_uint_eq(calls.list[2].at.v, CROSSING);
-	/* What is no text of the core kernel has none. */
+	/* Memory outside the core kernel's text has no calls. */
 	ck_assert_ptr_null(
 		hv_calls_find(&r.t.f.k, hv_gva(FK_DATA), hv_gva_alone(hv_gva(CALLEE)), &calls));
 	ck_assert_uint_eq(calls.nr, 3);
@@ -97,7 +97,7 @@ static bool is_ours(struct hv_journal_entry e)
 	return ours;
 }
 
-/* A jump stays a jump: its function does not return here. */
+/* A jump stays a jump because its function does not return here. */
 START_TEST(a_call_leads_to_the_stub_until_it_is_put_back)
 {
 	struct hv_call call = calls.list[_i];
@@ -126,7 +126,7 @@ START_TEST(a_call_that_cannot_be_changed_is_left)
 
 	ck_assert(!plan(&calls.list[2], STUB, &change)); /* in two pages */
 	ck_assert(!plan(&calls.list[0], FK_BASE - (1ull << 32), &change));
-	put_call(CALLER + 0x11, CALLEE + 1); /* by now */
+	put_call(CALLER + 0x11, CALLEE + 1); /* changed since */
 	ck_assert(!plan(&calls.list[0], STUB, &change));
 	put_jump(CALLER + 0x11, CALLEE);
 	ck_assert(!plan(&calls.list[0], STUB, &change));
@@ -134,7 +134,7 @@ START_TEST(a_call_that_cannot_be_changed_is_left)
 }
 END_TEST
 
-/* Else recover would unmap what it leads to. */
+/* Otherwise recover would unmap the code that it leads to. */
 START_TEST(a_call_under_a_breakpoint_is_ours_still)
 {
 	struct hv_journal_entry e;

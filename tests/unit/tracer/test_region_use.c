@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who uses a region, by its header. The guest's root can write the header. */
+/* The user of a region, as recorded in its header. The guest's root can write the header. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -23,7 +23,7 @@ static void teardown(void)
 	fr_deinit(&r);
 }
 
-/* Maps the region in the guest where the header says. */
+/* Maps the region in the guest at the address in the header. */
 static void map_region(void)
 {
 	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 2, hv_gva(FR_RANGE), hv_gpa(REGION_GPA), 1,
@@ -61,7 +61,7 @@ START_TEST(page_tables_say_whether_it_is_live)
 }
 END_TEST
 
-/* What the guest writes while a dead session's changes are undone changes nothing. */
+/* Writes by the guest have no effect while a dead session's changes are being undone. */
 START_TEST(what_is_kept_is_read)
 {
 	struct hv_region *region = &r.tracee.region;
@@ -79,7 +79,7 @@ START_TEST(what_is_kept_is_read)
 }
 END_TEST
 
-/* A part of what is mapped is enough to know the boot, not to call a stub. */
+/* With part of the region mapped, the boot can be identified, but no stub called. */
 START_TEST(a_part_is_not_the_whole)
 {
 	bool mapped = true;
@@ -93,7 +93,8 @@ START_TEST(a_part_is_not_the_whole)
 }
 END_TEST
 
-/* Landings are mapped elsewhere. The header may say where, and only there they may be. */
+/* Landings are mapped elsewhere. The header may contain their address, and no other address is
+ * accepted. */
 START_TEST(landings_are_looked_for)
 {
 	const uint64_t at = FR_RANGE - 0x10000000;
@@ -143,8 +144,8 @@ START_TEST(another_release_is_named)
 }
 END_TEST
 
-/* There was never a session, but the guest may have a header, and tables that lead to the region.
- */
+/* There was never a session, but the guest may have a header, and tables that lead to the
+ * region. */
 START_TEST(an_architecture_that_cannot_be_traced)
 {
 	struct hv_arch without = *r.t.f.k.core.as.arch;
@@ -158,7 +159,8 @@ START_TEST(an_architecture_that_cannot_be_traced)
 }
 END_TEST
 
-/* Who recovers finds rings and return stacks where the session had them, by how much was mapped. */
+/* A recovering process finds rings and return stacks where the session had them, from the mapped
+ * size. */
 START_TEST(a_part_of_the_region_is_told_by_its_mapping)
 {
 	static const unsigned cpus[] = {1, 2, 3, 8, 64, 300};
@@ -182,7 +184,7 @@ START_TEST(a_part_of_the_region_is_told_by_its_mapping)
 				nr_halves += part.part_bytes < all.part_bytes;
 			}
 			hv_err_free(err);
-			/* what no plan needs */
+			/* a size that no plan has */
 			t.plan = all;
 			hv_tracee_plan_as(&t, HV_REGION_UNIT);
 			ck_assert_mem_eq(&t.plan, &all, sizeof(all));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The calls by which a kernel tells of another name of a task: found, changed, put back. */
+/* The calls that report a new name of a task in the kernel: finding, changing and restoring
+ * them. */
 #include "tracer/renames.h"
 
 #include <check.h>
@@ -95,7 +96,7 @@ START_TEST(a_kernel_without_the_calls_can_be_traced)
 }
 END_TEST
 
-/* The guest's root may write there; a detach must not fail for ever. */
+/* The guest's root may write there. A detach must not fail forever. */
 START_TEST(what_the_guest_has_overwritten_is_its_own)
 {
 	follow();
@@ -106,7 +107,7 @@ START_TEST(what_the_guest_has_overwritten_is_its_own)
 }
 END_TEST
 
-/* Its kprobe has copied the call, and goes on to the stub. */
+/* The guest's kprobe has copied the call and still calls the stub. */
 START_TEST(what_the_guest_has_a_breakpoint_on_is_not_left)
 {
 	struct hv_err *err;
@@ -131,7 +132,7 @@ static bool is_ours(struct hv_journal_entry e)
 	return ours;
 }
 
-/* An entry as recover finds it. The guest's root can write the journal. */
+/* A journal entry as recover finds it. The guest's root can write the journal. */
 START_TEST(only_an_entry_that_is_plainly_ours_is_believed)
 {
 	struct hv_journal_entry good, e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Putting return addresses back, from return stacks into which the guest can write anything. */
+/* Restores return addresses from return stacks into which the guest can write anything. */
 #include <check.h>
 
 #include "tests/lib/expect.h"
@@ -20,7 +20,7 @@ static void teardown(void)
 	fr_deinit(&r);
 }
 
-/* A frame as the stub leaves it, of the NRth slot of the sleeping task. */
+/* Adds a frame as the stub leaves it, for slot NR of the sleeping task. */
 static void open_frame(unsigned nr)
 {
 	fr_frame(&r, 0, fr_slot(&r, nr), FR_CALLER + nr);
@@ -36,7 +36,7 @@ static void check_put_back(unsigned nr_frames)
 	ck_assert_uint_eq(hv_returns_open(&r.tracee), 0);
 }
 
-/* Checks that nothing is written and the frames stay. */
+/* Checks that the call fails, writes nothing, and keeps the frames. */
 static void check_refused(int code, const char *why)
 {
 	size_t nr = hv_returns_open(&r.tracee);
@@ -58,7 +58,7 @@ START_TEST(what_is_open_is_put_back)
 }
 END_TEST
 
-/* The callers of the later frames are our handler, so the caller of the first one is put back. */
+/* The callers in the later frames are the handler, so the caller in the first one is restored. */
 START_TEST(frames_of_one_slot_lead_to_the_first)
 {
 	open_frame(0);
@@ -91,7 +91,7 @@ START_TEST(a_slot_with_another_word_is_left_alone)
 	fr_frame(&r, 0, fr_slot(&r, 1), FR_CALLER);
 	fk_u64(&r.t.f, fr_slot(&r, 1), FR_HANDLER + 1);
 	fr_frame(&r, 0, fr_slot(&r, 2), FR_CALLER);
-	/* left by another use of this memory, which is not a live stack */
+	/* left by an earlier use of this memory, which is not a live stack */
 	fk_u64(&r.t.f, fr_slot(&r, 2), 0);
 	fk_u64(&r.t.f, fr_slot(&r, 1), FK_BASE);
 	check_put_back(1);
@@ -100,8 +100,8 @@ START_TEST(a_slot_with_another_word_is_left_alone)
 }
 END_TEST
 
-/* A slot outside of RAM may have been on the stack of a task that has died since. All other slots
- * contain our handler's address. */
+/* A slot outside RAM may have been on the stack of a task that has died. All other slots contain
+ * the handler's address. */
 START_TEST(slots_that_no_stack_has_are_left_alone)
 {
 	const uint64_t words = fk_alloc(&r.t.f, 4096), device = 0xffffc90000000000,
@@ -143,7 +143,7 @@ START_TEST(callers_that_are_no_code_are_refused)
 {
 	const uint64_t callers[] = {
 		0,
-		FR_HANDLER, /* for ever */
+		FR_HANDLER, /* forever */
 		FR_RANGE,
 		FR_CALLER & ~(1ull << 63),
 		0x400000 | 1ull << 63,
@@ -198,7 +198,7 @@ START_TEST(return_stacks_that_disagree_are_refused)
 	open_frame(0);
 	fr_frame(&r, 2, fr_slot(&r, 0), FR_CALLER + 8);
 	check_refused(EUCLEAN, "two return stacks disagree");
-	/* the same word by another address */
+	/* the same word at another address */
 	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 1, hv_gva(alias), hv_gpa(page), 1, XM_W);
 	hv_region_stack(&r.tracee.region, 2)->frames[0].slot_gva = alias + fr_slot(&r, 0) % 4096;
 	check_refused(EUCLEAN, "two return stacks disagree");
@@ -222,7 +222,7 @@ START_TEST(a_vcpu_in_a_stub_is_waited_for)
 	open_frame(0);
 	r.regs[1].ip = hv_gva(FR_HANDLER + 8);
 	check_refused(EBUSY, "vCPU 1 is in a stub");
-	/* a hold in which it is in one ends before the tasks are read */
+	/* if a vCPU is in one, the hold ends before the tasks are read */
 	ck_assert_uint_eq(r.nr_task_walks, 0);
 	r.regs[1].ip = hv_gva(0x401000);
 	check_put_back(1);
@@ -230,15 +230,14 @@ START_TEST(a_vcpu_in_a_stub_is_waited_for)
 }
 END_TEST
 
-/* As soon as it was read. */
+/* Changes the word directly after it was read. */
 static void change_first(struct fr *fr, struct hv_gpa at)
 {
 	if (fr->t.f.machine.ram + at.v == fk_host(&fr->t.f, fr_slot(fr, 0)))
 		fk_u64(&fr->t.f, fr_slot(fr, 0), FK_BASE + 0x123);
 }
 
-/* Memory that something other than a vCPU writes to. What was written there meanwhile is not
- * overwritten. */
+/* Memory that a device may write, too. A concurrent write must not be overwritten. */
 START_TEST(a_slot_that_changes_in_the_hold_is_left_alone)
 {
 	struct hv_err *err;
@@ -254,14 +253,14 @@ START_TEST(a_slot_that_changes_in_the_hold_is_left_alone)
 }
 END_TEST
 
-/* A traced function jumped to a probed one: the guest keeps our handler's address. */
+/* A traced function jumped to a probed one, so the guest stores the handler's address. */
 START_TEST(a_slot_that_the_guest_hides_is_waited_for)
 {
 	open_frame(1);
 	open_frame(0);
 	fk_u64(&r.t.f, fr_slot(&r, 0), FT_TRAMPOLINE);
 	check_refused(EBUSY, "is the guest's own arch_rethook_trampoline");
-	/* the probe came first: its trampoline is what our frame leads to */
+	/* The probe came first, so the frame's caller is the probe's trampoline. */
 	open_frame(0);
 	hv_region_stack(&r.tracee.region, 0)->word -= sizeof(struct hv_frame);
 	hv_region_stack(&r.tracee.region, 0)->frames[1].caller_gva = FT_TRAMPOLINE;
@@ -270,7 +269,7 @@ START_TEST(a_slot_that_the_guest_hides_is_waited_for)
 }
 END_TEST
 
-/* The trampoline is running, and the address to which it returns is in no slot. */
+/* The trampoline is running, and its return address is in no slot. */
 START_TEST(a_trampoline_that_runs_is_waited_for)
 {
 	open_frame(0);
@@ -284,7 +283,7 @@ START_TEST(a_trampoline_that_runs_is_waited_for)
 		r.regs[0].sp = hv_gva(ft_stack(&r.t, r.task) + FR_SLEEP_FROM);
 		check_refused(EBUSY, "vCPU 0 is in the guest's own return probe");
 	}
-	/* a probe of another call does not concern us */
+	/* a probe of another call does not matter */
 	r.regs[0].ip = hv_gva(FK_BASE);
 	fk_u64(&r.t.f, fr_slot(&r, 2), FT_TRAMPOLINE);
 	check_put_back(1);

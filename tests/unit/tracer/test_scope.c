@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whose calls are recorded. The settings must arrive in what the guest's stubs read, and nothing
- * else may change there. */
+/* Which calls are recorded. The settings must reach the memory that the guest's stubs read, and
+ * nothing else may change there. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -64,7 +64,7 @@ START_TEST(a_pid_that_no_kernel_has_is_ignored)
 }
 END_TEST
 
-/* The guest switches recording, too; what else is set stays. */
+/* The guest also switches recording; the other settings stay. */
 START_TEST(recording_is_one_bit_of_the_mode)
 {
 	static const uint8_t muted[] = {0, 1};
@@ -81,7 +81,7 @@ START_TEST(recording_is_one_bit_of_the_mode)
 }
 END_TEST
 
-/* In a pause the guest switches recording as ever. */
+/* In a pause, the guest can still switch recording. */
 START_TEST(a_pause_is_another_bit)
 {
 	hv_scope_set_paused(scope, 1);

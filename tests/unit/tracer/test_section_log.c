@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is read of a section from a ring: its calls and its stack, whatever the guest says. */
+/* Reads a section's calls and its stack from a ring, also from corrupt rings. */
 #include "tracer/section_log.h"
 
 #include <check.h>
@@ -65,7 +65,7 @@ static void tear_down(void)
 	hv_decoder_free(decoder);
 }
 
-/* Adds a record of a call of TEXT + OFF, or of an end of a section in the detour PLACE, by PID. */
+/* Adds a record by PID: a call of TEXT + OFF, or an end of a section in the detour PLACE. */
 static void add(unsigned kind, uint32_t pid, uint64_t off, unsigned number)
 {
 	static const char comm[16] = "dd";
@@ -99,7 +99,7 @@ static bool not_of_dd(void *ctx, const struct hv_event *call)
 	return call->pid == SELF;
 }
 
-/* Of all that is in the ring, the calls. The section's own task is called as the section says. */
+/* Of all records in the ring, only the calls. The section's own task has the section's name. */
 START_TEST(calls_of_a_section)
 {
 	add(HV_RECORD_SECTION, SELF, 0, 0);
@@ -175,8 +175,8 @@ START_TEST(a_guest_lies)
 }
 END_TEST
 
-/* A stack is that of the section only if it says so, and whole. Without the kernel's tables it has
- * no callers. */
+/* A stack belongs to the section only if it is marked so and complete. Without the kernel's tables
+ * it has no callers. */
 START_TEST(the_stack_at_the_end)
 {
 	const struct hv_section_ring ring = {decoder, &vcpu.state, NR_SLOTS, 1};
@@ -194,7 +194,7 @@ START_TEST(the_stack_at_the_end)
 }
 END_TEST
 
-/* A module of the guest's, and what it leaves its addresses to. */
+/* Loads a module with one function, which replaces the previous module at its address. */
 static void load(const char *module, const char *function)
 {
 	static struct hv_symbol symbol;
@@ -208,7 +208,7 @@ static void load(const char *module, const char *function)
 	kernel.text = (struct hv_gva_range){hv_gva(TEXT), hv_gva(TEXT + 0x100000)};
 }
 
-/* Names are those of the time when the section was taken. */
+/* Names are those from when the section was taken. */
 START_TEST(names_of_a_section_stay)
 {
 	struct hv_section *s = hv_alloc(sizeof(*s));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Putting return addresses back that are on shadow call stacks, too, as on arm64. Some records have
- * no address there: those that exceptions and code in assembly make. */
+/* Restores return addresses that are also on shadow call stacks, as on arm64. Records made by
+ * exceptions and assembly code have no address there. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -8,9 +8,9 @@
 
 #define SHADOW_BYTES 4096u
 #define X_SHADOW     18
-#define EXCEPTION    5u /* the record of one */
+#define EXCEPTION    5u /* the record of an exception */
 
-static bool signs_shadow; /* as gcc does; clang keeps plain addresses there */
+static bool signs_shadow; /* as gcc does; clang stores plain addresses */
 
 static uint64_t read_u64(uint64_t at)
 {
@@ -22,7 +22,7 @@ static bool has_shadow(unsigned nr)
 	return nr != EXCEPTION;
 }
 
-/* Where the address of the NRth record is on TASK's shadow call stack. */
+/* Returns the position of record NR's address on TASK's shadow call stack. */
 static uint64_t shadow_of(uint64_t task, unsigned nr)
 {
 	return read_u64(task + FT_SCS_BASE) +
@@ -104,7 +104,7 @@ START_TEST(both_places)
 }
 END_TEST
 
-/* Records, shadow call stacks and the scan of all stacks are of the same tasks. */
+/* Records, shadow call stacks and the scan of all stacks use the same list of tasks. */
 START_TEST(tasks_are_read_once)
 {
 	open_call(r.task, 4);
@@ -122,7 +122,7 @@ START_TEST(frames_of_one_slot)
 }
 END_TEST
 
-/* A detach that ended between any two writes is tried again, and so is recover. */
+/* A detach that ended between any two writes is repeated, and so is recover. */
 START_TEST(what_is_put_back_already)
 {
 	open_call(r.task, 8);
@@ -152,7 +152,7 @@ static uint64_t run_task(void)
 	return task;
 }
 
-/* What the task noted when it slept last is old. */
+/* The values that the task saved when it last slept are outdated. */
 START_TEST(a_vcpu_in_the_kernel)
 {
 	uint64_t task = run_task();
@@ -185,8 +185,8 @@ START_TEST(a_vcpu_on_its_interrupt_stack)
 }
 END_TEST
 
-/* Likewise, and what the task noted is old (before 6.3), so its own word is not seen. The detach
- * before had put back the frame's. */
+/* As above, and the task's saved value is outdated (before 6.3), so its own word is not seen. The
+ * previous detach has restored the frame's. */
 START_TEST(a_word_that_is_not_seen)
 {
 	uint64_t task = run_task(), irq = r.t.irq_stacks[0] + 0x2000;
@@ -216,7 +216,7 @@ START_TEST(a_vcpu_between_two_of_them)
 }
 END_TEST
 
-/* As where a function makes or leaves its frame. */
+/* As where a function sets up or removes its frame. */
 START_TEST(an_address_in_one_place_only)
 {
 	open_call(r.task, 3);
@@ -243,7 +243,7 @@ START_TEST(an_address_without_a_frame)
 }
 END_TEST
 
-/* Then an address of ours may have been paired with a record of another call. */
+/* Otherwise the handler's address could be paired with a record of another call. */
 START_TEST(a_word_without_a_record)
 {
 	open_call(r.task, 3);
@@ -255,7 +255,7 @@ START_TEST(a_word_without_a_record)
 }
 END_TEST
 
-/* With another signature there, nothing proves how to sign what comes instead. */
+/* With another signature there, nothing proves how to sign the replacement. */
 START_TEST(a_word_that_proves_nothing_is_left_alone)
 {
 	open_call(r.task, 3);
@@ -277,7 +277,7 @@ START_TEST(what_is_no_shadow_call_stack)
 }
 END_TEST
 
-/* Otherwise thousands of tasks could have the records of one looked at for each of them. */
+/* Otherwise thousands of tasks could each cause a walk of the same records. */
 START_TEST(two_for_one_kernel_stack)
 {
 	uint64_t task = ft_process(&r.t, 80, "other", 0x100), stack = ft_stack(&r.t, r.task);
@@ -301,8 +301,8 @@ START_TEST(a_graph_needs_the_same_addresses_in_both)
 }
 END_TEST
 
-/* CONFIG_DYNAMIC_SCS on a CPU that signs addresses: all tasks have that of the first one, and
- * nothing is on it. */
+/* CONFIG_DYNAMIC_SCS on a CPU that signs addresses: all tasks use the first task's shadow call
+ * stack, which stays empty. */
 START_TEST(a_kernel_that_does_without)
 {
 	fk_u64(&r.t.f, r.task + FT_SCS_SP, read_u64(r.task + FT_SCS_BASE));

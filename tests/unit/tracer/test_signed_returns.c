@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Putting return addresses back that are in frame records and signed, as on arm64. */
+/* Restores return addresses that are in frame records and signed, as on arm64. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -55,7 +55,8 @@ START_TEST(a_way_that_is_not_known_is_refused)
 }
 END_TEST
 
-/* The word under the slot is our handler's address, but nothing proves how to sign another. */
+/* The word under the slot is the handler's address, but nothing proves how to sign a
+ * replacement. */
 START_TEST(a_word_that_proves_nothing_is_left_alone)
 {
 	open_frame(r.task, 4);
@@ -76,7 +77,7 @@ START_TEST(frames_of_one_slot_lead_to_the_first)
 }
 END_TEST
 
-/* A call that has returned: the record below its slot is of another one. */
+/* A call that has returned: the record below its slot belongs to another call. */
 START_TEST(a_frame_that_is_left_over)
 {
 	fr_frame(&r, 0, slot_of(r.task, 6), FR_CALLER);
@@ -127,7 +128,7 @@ START_TEST(a_vcpu_in_the_kernel)
 }
 END_TEST
 
-/* What a process has in its registers is no return address of the kernel, whatever it is. */
+/* Registers of a process in user mode are never return addresses of the kernel. */
 START_TEST(a_vcpu_in_user_mode)
 {
 	r.regs[0].general[30] = FR_HANDLER;
@@ -136,7 +137,7 @@ START_TEST(a_vcpu_in_user_mode)
 }
 END_TEST
 
-/* Frames of an interrupt lead to those of the task, whose key signs both. */
+/* Frames on the interrupt stack lead to the task's frames, and the task's key signs both. */
 START_TEST(a_vcpu_on_its_interrupt_stack)
 {
 	uint64_t task = run_task(), irq = r.t.irq_stacks[0] + 0x2000;

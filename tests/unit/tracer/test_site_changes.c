@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Changing sites from one stub to another, and the state of the sites when that fails half way. */
+/* Changes sites from one stub to another, and the state of the sites when that fails half way. */
 #include <check.h>
 #include <stdio.h>
 
@@ -23,7 +23,7 @@ static void teardown(void)
 	traced_deinit(&t);
 }
 
-/* Checks that all sites call STUB, by their bytes and by hv_site_stubs_now(), and that this can be
+/* Checks, by bytes and by hv_site_stubs_now(), that all sites call STUB, and that this can be
  * undone. */
 static void check_stands(uint8_t stub)
 {
@@ -61,7 +61,7 @@ START_TEST(one_stub_is_changed_for_another)
 }
 END_TEST
 
-/* An architecture that has only the stub of the function tracer. */
+/* An architecture that has only the function tracer's stub. */
 START_TEST(what_has_no_stub_is_refused)
 {
 	static struct hv_arch less;
@@ -116,7 +116,7 @@ START_TEST(a_change_that_fails_leaves_the_first_stub)
 }
 END_TEST
 
-/* Undoing fails, too, so some sites call the old stub and some the new one. */
+/* Undoing fails as well, so some sites call the old stub and some the new one. */
 START_TEST(a_change_that_fails_twice_can_be_taken_back)
 {
 	struct hv_err *err;
@@ -135,7 +135,7 @@ START_TEST(a_change_that_fails_twice_can_be_taken_back)
 }
 END_TEST
 
-/* Nothing was written: there is nothing to undo, and nothing is left in the journal for it. */
+/* Nothing was written, so there is nothing to undo, and the journal has no entries for it. */
 START_TEST(a_change_that_cannot_begin_leaves_all_as_it_is)
 {
 	static const uint8_t wanted[] = {HV_STUB_NONE, HV_STUB_FUNCTION};
@@ -157,7 +157,7 @@ START_TEST(a_change_that_cannot_begin_leaves_all_as_it_is)
 }
 END_TEST
 
-/* Other sites are of a graph, of the function tracer, or of both. */
+/* Some sites belong to a graph, some to the function tracer, some to both. */
 START_TEST(stubs_of_both_tracers_stand_side_by_side)
 {
 	static const uint8_t stubs[] = {HV_STUB_FUNCTION, HV_STUB_GRAPH, HV_STUB_FUNCTION_AND_GRAPH,
@@ -204,8 +204,8 @@ static void check_inexact(const char *what)
 	ck_assert_msg(strstr(err->message, what) != NULL, "%s", err->message);
 }
 
-/* A graph goes on without the site of new tasks, which is named: the guest has it before, or a vCPU
- * is in it in the hold. */
+/* A graph works without the site of new tasks, and reports its name: the guest uses it already, or
+ * a vCPU is in it during the hold. */
 START_TEST(the_site_of_new_tasks_is_refused)
 {
 	uint8_t wanted[NR_SITES] = {HV_STUB_GRAPH};
@@ -233,7 +233,7 @@ START_TEST(the_site_of_new_tasks_is_refused)
 }
 END_TEST
 
-/* A vCPU is in the site. Its call stays, and is undone later. */
+/* A vCPU is in the site. Its call stays and is undone later. */
 START_TEST(a_change_that_is_refused_leaves_the_first_stub)
 {
 	traced_check_want(&t, HV_STUB_FUNCTION);
@@ -265,7 +265,7 @@ static void check_refuses_sleep(uint8_t wanted, uint64_t site)
 	ck_assert_ptr_nonnull(strstr(err->message, address));
 }
 
-/* The times would be others than what was asked for. */
+/* Otherwise the times would not be those that were requested. */
 START_TEST(times_without_sleep_need_the_sites_that_tell_of_it)
 {
 	uint8_t wanted[NR_SITES] = {HV_STUB_PROFILED};
@@ -285,7 +285,7 @@ START_TEST(times_without_sleep_need_the_sites_that_tell_of_it)
 }
 END_TEST
 
-/* A vCPU is in one of them. What was written goes back, whatever was there before. */
+/* A vCPU is in one of them. The writes are undone, to any previous stub. */
 START_TEST(a_site_that_tells_of_sleep_may_be_refused_in_the_hold)
 {
 	static const uint8_t before[] = {HV_STUB_NONE, HV_STUB_FUNCTION};
@@ -326,7 +326,7 @@ START_TEST(sites_that_tell_of_sleep_are_taken_back)
 }
 END_TEST
 
-/* At any moment the journal in the region has an entry for each site, by which the change can be
+/* At any time the journal in the region has an entry for each site, so that the change can be
  * found. */
 START_TEST(the_journal_has_all_after_a_death_half_way)
 {
@@ -371,8 +371,7 @@ START_TEST(a_change_that_is_interrupted_is_undone)
 }
 END_TEST
 
-/* A site that is wanted later is checked but not changed. A site that is changed already stays
- * changed. */
+/* A site for later use is checked but not changed. A site that is already changed stays so. */
 START_TEST(a_site_that_is_wanted_later_waits)
 {
 	r.nr_text_writes = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sites whose call is a pair of instructions, in a kernel whose free sites have two nops: what is
- * written when, and who may be between the two. The kernel consists of data, behind x86-64's page
- * tables. */
+/* Sites whose call is a pair of instructions, in a kernel with two nops at unused sites: the order
+ * of the writes, and tasks that may be between the two instructions. The page tables of the fake
+ * kernel are x86-64's. */
 #include <check.h>
 
 #include "arch/riscv64/riscv64.h"
@@ -18,7 +18,7 @@
 #define STUB	   (FR_RANGE + 0x1678)
 #define EXCEPTIONS (FK_BASE + 0x700)
 
-/* nop; nop. auipc t0, of the kernel's own, and nop. */
+/* nop; nop. The kernel's own auipc t0; nop. */
 static const uint8_t free_site[SITE_BYTES] = {0x13, 0, 0, 0, 0x13, 0, 0, 0};
 static const uint8_t kept_site[SITE_BYTES] = {0x97, 0x12, 0, 0, 0x13, 0, 0, 0};
 
@@ -28,7 +28,7 @@ static struct hv_guest *guest;
 static struct hv_change changes[NR_SITES];
 static struct hv_site_pairs pairs;
 static unsigned nr_holds, nr_seconds; /* holds; writes of second instructions */
-static unsigned fail_at;	      /* the write of this second instruction, unless 0 */
+static unsigned fail_at;	      /* this write of a second instruction fails; 0: none */
 
 static uint8_t *site(unsigned n)
 {
@@ -72,7 +72,7 @@ static void plan(void)
 	}
 }
 
-/* x86-64's, but for sites. */
+/* x86-64 except for the sites. */
 static void make_arch(void)
 {
 	arch = hv_arch_x86_64;
@@ -120,7 +120,7 @@ static void check(struct hv_err *err)
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 }
 
-/* The changes are in the order of the addresses by now. */
+/* The changes are in the order of the addresses now. */
 static void check_all(unsigned from, unsigned len)
 {
 	for (unsigned i = 0; i < NR_SITES; i++) {
@@ -154,7 +154,7 @@ START_TEST(first_instructions_come_first)
 }
 END_TEST
 
-/* As kernels since 6.16 have it. */
+/* As in kernels since 6.16. */
 START_TEST(what_the_kernel_keeps_stays)
 {
 	for (unsigned i = 0; i < NR_SITES; i++)
@@ -167,8 +167,8 @@ START_TEST(what_the_kernel_keeps_stays)
 }
 END_TEST
 
-/* A call that becomes another one has the same second instruction. A first one of ours that was
- * left is no proof. */
+/* A call that is changed into another keeps its second instruction. A leftover first instruction of
+ * hvtrace proves nothing. */
 START_TEST(calls_and_what_is_left_of_them)
 {
 	uint8_t left[SITE_BYTES];
@@ -184,8 +184,7 @@ START_TEST(calls_and_what_is_left_of_them)
 }
 END_TEST
 
-/* From the third time on that registers are read, nobody is there any more. Nothing is called
- * before. */
+/* From the third read of registers on, no task is there. Nothing is called before that. */
 static void go_on(struct fr *fr)
 {
 	if (++nr_holds < 6)
@@ -217,7 +216,7 @@ START_TEST(what_was_interrupted_between_goes_on)
 }
 END_TEST
 
-/* Its site is refused alone, and is as before. */
+/* Only its site is refused, and stays unchanged. */
 START_TEST(who_stays_between_keeps_one_site)
 {
 	fk_u64(&r.t.f, fr_slot(&r, 0), SECOND(7));
@@ -243,7 +242,7 @@ START_TEST(a_copy_of_an_instruction)
 }
 END_TEST
 
-/* A vCPU that always enters or leaves the kernel when it is looked at. */
+/* A vCPU that enters or leaves the kernel at every look. */
 START_TEST(who_hides_what_was_interrupted)
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;
@@ -259,7 +258,8 @@ START_TEST(who_hides_what_was_interrupted)
 }
 END_TEST
 
-/* With the first instruction there, a vCPU between the two goes on rightly, whatever comes. */
+/* Once the first instruction is there, a vCPU between the two continues correctly with any second
+ * one. */
 START_TEST(a_vcpu_may_be_between_later)
 {
 	HV_AUTO_FREE struct hv_change *undo = NULL;
@@ -314,7 +314,7 @@ START_TEST(an_interrupted_change)
 }
 END_TEST
 
-/* Killed before the calls are written: the journal tells which sites are ours. */
+/* Killed before the calls are written: the journal lists the changed sites for recover. */
 START_TEST(first_instructions_are_found_by_recover)
 {
 	const struct hv_journal_entry *entries = hv_region_journal(&r.tracee.region);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which event has which program of filters in the region. What stubs make of them, also while they
- * change, is tested by tests/unit/arch/test_stub_event_filter.c. */
+/* Assigns filter programs in the region to events. tests/unit/arch/test_stub_event_filter.c tests
+ * the programs' execution in stubs, also while they change. */
 #include "tracer/stub_filters.h"
 
 #include <check.h>
@@ -60,7 +60,7 @@ START_TEST(each_event_has_its_own)
 	ck_assert_uint_eq(set(5, 7), first); /* nothing has changed */
 	ck_assert_uint_ne(set(5, 6), first);
 	ck_assert_uint_eq(low(5), 6);
-	ck_assert_uint_ne(set(5, 7), first); /* what was there before is never there again */
+	ck_assert_uint_ne(set(5, 7), first); /* a previous word is never reused */
 	ck_assert_uint_eq(low(9), 8);
 	hv_stub_filters_set(&used, &region, 5, NULL);
 	hv_stub_filters_set(&used, &region, 5, NULL);
@@ -72,7 +72,7 @@ START_TEST(each_event_has_its_own)
 }
 END_TEST
 
-/* As when the event is switched on anew. */
+/* As when the event is enabled again. */
 START_TEST(a_file_that_was_cleared_gets_its_filter_again)
 {
 	uint64_t first = set(5, 7);
@@ -90,7 +90,7 @@ START_TEST(more_than_there_are)
 	ck_assert_uint_eq(set(HV_REGION_NR_FILTERS, 1), 0);
 	for (unsigned i = 0; i < HV_REGION_NR_FILTERS; i++)
 		ck_assert_uint_eq(low(i), i);
-	for (size_t i = 0; i < 4096; i++) /* the programs of slots follow */
+	for (size_t i = 0; i < 4096; i++) /* the slots' programs follow */
 		ck_assert_uint_eq(region.host[HV_REGION_PROGRAMS_OFF + i], 0);
 	hv_stub_filters_set(&used, &region, 77, NULL);
 	ck_assert_uint_ne(set(HV_REGION_NR_FILTERS, 1), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which event has which program of the region, beside its filter. What stubs make of them is tested
- * by tests/unit/arch/test_stub_event_fetch.c. */
+/* Assigns programs in the region to events, in addition to filters.
+ * tests/unit/arch/test_stub_event_fetch.c tests their execution in stubs. */
 #include "tracer/stub_programs.h"
 
 #include <check.h>
@@ -66,7 +66,7 @@ START_TEST(each_event_has_its_own)
 }
 END_TEST
 
-/* A vCPU may still obey the one before. */
+/* A vCPU may still execute the previous one. */
 START_TEST(a_program_stays_when_it_is_replaced)
 {
 	const struct hv_fetch_step *before;
@@ -89,7 +89,7 @@ START_TEST(a_program_stays_when_it_is_replaced)
 }
 END_TEST
 
-/* As when the event is switched on anew. */
+/* As when the event is enabled again. */
 START_TEST(a_file_that_was_cleared_gets_its_program_again)
 {
 	set(5, 7, 1);
@@ -106,7 +106,7 @@ START_TEST(more_than_there_are)
 	ck_assert_uint_eq(set(HV_REGION_NR_READS, 1, 1), 0);
 	for (unsigned i = 0; i < HV_REGION_NR_READS; i++)
 		ck_assert_uint_eq(steps_of(i)->value, i);
-	for (size_t i = 0; i < 4096; i++) { /* filters, and the programs of slots */
+	for (size_t i = 0; i < 4096; i++) { /* filters, and the slots' programs */
 		ck_assert_uint_eq(region.host[HV_REGION_PROGRAMS_OFF + i], 0);
 		ck_assert_uint_eq(region.host[HV_REGION_READS_OFF - 1 - i], 0);
 	}

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Return stacks whose tasks are dead: found by their kernel stacks, which are not mapped any more.
- */
+/* Return stacks of dead tasks: recognized because their kernel stacks are no longer mapped. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -9,7 +8,7 @@
 
 static struct fr r;
 
-#define GONE 0xffffc90001000000ull /* stacks, FT_STACK each, of which one page may be mapped */
+#define GONE 0xffffc90001000000ull /* stacks of FT_STACK each; one page of each may be mapped */
 
 static void setup(void)
 {
@@ -43,7 +42,7 @@ START_TEST(return_stacks_of_dead_tasks_are_freed)
 	stack_of(0, ft_stack(&r.t, r.task));
 	stack_of(1, GONE + FT_STACK);
 	stack_of(2, GONE);
-	stack_of(3, 0xffffffffffffc000); /* ends beyond all */
+	stack_of(3, 0xffffffffffffc000); /* ends beyond the address space */
 	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 1, hv_gva(last_page), hv_gpa(0), 1, XM_W);
 	hv_sweep(&r.tracee);
 	ck_assert_uint_eq(nr_taken(), 3);
@@ -60,7 +59,7 @@ static unsigned nr_holds(void)
 	return (unsigned)hv_patcher_holds(r.tracee.patcher)->nr;
 }
 
-/* There is a hold only when there are many dead stacks. */
+/* A hold takes place only if there are many dead stacks. */
 START_TEST(few_dead_stacks_are_not_worth_a_hold)
 {
 	r.t.f.k.layout.stack_bytes = FT_STACK;

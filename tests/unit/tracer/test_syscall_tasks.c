@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The flag of tasks by which they pass by the tracepoints of system calls. */
+/* The flag that makes tasks use the tracepoints of system calls. */
 #include "tracer/syscall_tasks.h"
 
 #include "kernel/events/tracepoint_state.h"
@@ -20,7 +20,8 @@ static uint8_t *flags_of(uint64_t task)
 	return fk_host(&r.t.f, task + layout.syscalls.flag_off);
 }
 
-/* The list of one process: its head is in its signal_struct, FIRST is its leader, LAST the last. */
+/* Links the list of one process: its head is in its signal_struct, FIRST is the leader, LAST the
+ * last thread. */
 static void link_back(uint64_t first, uint64_t last)
 {
 	uint64_t head = fr_word(&r, first + FT_SIGNAL) + 16;
@@ -77,7 +78,7 @@ START_TEST(all_tasks_get_it_and_lose_it)
 	for (unsigned i = 0; i < NR; i++)
 		ck_assert_uint_eq(*flags_of(tasks[i]), OTHERS | FLAG);
 	ck_assert_uint_eq(*flags_of(r.t.init_task), 0); /* idle */
-	*flags_of(tasks[1]) &= ~FLAG;			/* made since */
+	*flags_of(tasks[1]) &= ~FLAG;			/* created since */
 	set(2);
 	ck_assert_uint_eq(*flags_of(tasks[1]), OTHERS | FLAG);
 	set(0);
@@ -95,7 +96,7 @@ static void change_flags(struct fr *fr)
 	fr->when_held = NULL;
 }
 
-/* It changes its other flags between the plan and the hold. */
+/* The task changes its other flags between the plan and the hold. */
 START_TEST(a_task_that_changes_is_met_again)
 {
 	r.when_held = change_flags;
@@ -104,7 +105,7 @@ START_TEST(a_task_that_changes_is_met_again)
 }
 END_TEST
 
-/* The memory of a task that has ended since may be anything. */
+/* The memory of a task that has ended may contain anything. */
 START_TEST(what_is_no_task_any_more_is_left_alone)
 {
 	fk_u64(&r.t.f, tasks[0] + FT_THREAD_NODE + 8, 0xdead000000000122); /* LIST_POISON2 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guest's own ftrace and sites of ours: the stub by which it reads them, sites that it takes,
- * and undoing. */
+/* The guest's own ftrace and hvtrace's sites: the stub through which ftrace reads them, sites that
+ * ftrace takes over, and undoing. */
 #include <check.h>
 
 #include "base/clock.h"
@@ -39,9 +39,9 @@ static void setup(void)
 	traced_init(&t, &r, NR_SITES, nop);
 	symbols();
 	call(PLACE, READER);
-	call(PLACE + 0x20, READER + 1);		  /* somebody else is called */
-	call(VERIFY + 0x110, READER);		  /* somebody else calls */
-	call(VERIFY + 0x60, FR_RANGE + 0x200000); /* bytes that look like a call of ours */
+	call(PLACE + 0x20, READER + 1);		  /* another function is called */
+	call(VERIFY + 0x110, READER);		  /* another function calls */
+	call(VERIFY + 0x60, FR_RANGE + 0x200000); /* bytes that look like one of hvtrace's calls */
 	memcpy(before, fk_host(&r.t.f, PLACE), FR_SITE_BYTES);
 }
 
@@ -75,7 +75,8 @@ START_TEST(ftrace_reads_by_our_stub_while_sites_call_us)
 }
 END_TEST
 
-/* Records of calls by the stub show the place as the caller. The decoder finds it by the entry. */
+/* Records of the stub's calls show the reading function as the caller. The decoder finds it by the
+ * entry. */
 START_TEST(each_place_reads_by_an_entry_of_its_own)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
@@ -94,7 +95,7 @@ START_TEST(each_place_reads_by_an_entry_of_its_own)
 }
 END_TEST
 
-/* The place is changed first and undone last, so ftrace never sees a site of ours. */
+/* The read call is changed first and undone last, so ftrace never sees one of hvtrace's sites. */
 static unsigned nr_seen;
 
 static void look(struct fr *f)
@@ -149,7 +150,7 @@ START_TEST(what_the_guest_took_is_its_own)
 }
 END_TEST
 
-/* An entry as recover finds it. The guest's root can write the journal. */
+/* A journal entry as recover finds it. The guest's root can write the journal. */
 START_TEST(only_an_entry_that_is_plainly_ours_is_believed)
 {
 	struct hv_journal_entry good, e;
@@ -185,7 +186,7 @@ START_TEST(only_an_entry_that_is_plainly_ours_is_believed)
 	ck_assert(!ours);
 
 	traced_check_want(&t, HV_STUB_NONE);
-	e = good; /* it is as it was */
+	e = good; /* unchanged */
 	ck_assert_ptr_null(hv_yield_is_ours(t.yield, &e, &ours));
 	ck_assert(!ours);
 	ck_assert_ptr_null(hv_yield_check_gone(t.yield));
@@ -236,13 +237,13 @@ START_TEST(a_kernel_without_the_place_can_be_traced)
 }
 END_TEST
 
-/* It is undone after the last site, also when a change fails, but not while there is a site that
+/* It is undone after the last site, also if a change fails, but not while there is a site that
  * cannot be restored. */
 START_TEST(ftrace_reads_by_our_stub_as_long_as_a_site_calls_us)
 {
 	struct hv_err *err;
 
-	r.fail_after = 3; /* the place itself is the first */
+	r.fail_after = 3; /* the read call is the first */
 	err = traced_want(&t, HV_STUB_FUNCTION);
 	r.fail_after = 0;
 	ck_assert(err && strstr(err->message, "nothing was changed"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rings of up to three vCPUs, which tests fill by hand, and one merge of them. */
+/* Rings of up to three vCPUs, filled by the tests, and a merge over them. */
 #pragma once
 
 #include <check.h>
@@ -23,7 +23,7 @@ static struct hv_merge_item item;
 
 static const struct hv_merge_clock tsc_clock = {NULL, NULL};
 
-/* The next position to be reserved. */
+/* Returns the next position to be reserved. */
 static inline uint64_t head(unsigned cpu)
 {
 	return hv_ring_head(&rings[cpu]);
@@ -53,7 +53,7 @@ static inline void start(unsigned nr_cpus, uint64_t slots)
 	merge = hv_merge_new(rings, 0, nr_cpus, NULL, tsc_clock);
 }
 
-/* Takes one of the records that the merge shows, if there are any. */
+/* Takes one of the records that the merge shows. Returns false if it shows none. */
 static inline bool take_shown(void)
 {
 	size_t nr;
@@ -71,7 +71,7 @@ static inline bool take_shown(void)
 	return true;
 }
 
-/* All ways to take a record return the same, so they take turns. */
+/* All ways to take a record give equal results, so the tests use them in turn. */
 static inline bool next_item(uint64_t now_ns, enum hv_merge_until until)
 {
 	static unsigned nr_asked;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A ring of one vCPU, which tests fill by hand, and a cursor over it. */
+/* A ring of one vCPU, filled by the tests, and a cursor over it. */
 #pragma once
 
 #include <check.h>
@@ -14,7 +14,7 @@
 #include "tracer/events/host_buffer.h"
 
 #define NR_SLOTS 1024
-#define START	 512 /* records that were there before */
+#define START	 512 /* existing records */
 
 static struct hv_kernel kernel;
 static struct hv_decoder *decoder;
@@ -81,8 +81,8 @@ static inline uint64_t published(void)
 	return block.state.head / sizeof(struct hv_record) - NR_SLOTS;
 }
 
-/* Reads the next event, and puts it into a buffer of the host, too, as a drain does. False: there
- * is none. */
+/* Reads the next event and, like a drain, also puts it into a host buffer. Returns false if there
+ * is no event. */
 static inline bool next(struct hv_event *ret)
 {
 	if (hv_cursor_next(cursor, ret) != HV_NEXT_EVENT)
@@ -92,7 +92,7 @@ static inline bool next(struct hv_event *ret)
 	return true;
 }
 
-/* The merge waits for HV_MERGE_WAIT_NS for records that are reserved and not written. */
+/* The merge waits HV_MERGE_WAIT_NS for records that are reserved but not written. */
 static inline void expect(enum hv_event_kind kind, struct hv_event *ret)
 {
 	while (!next(ret))
@@ -100,8 +100,7 @@ static inline void expect(enum hv_event_kind kind, struct hv_event *ret)
 	ck_assert_int_eq(ret->kind, kind);
 }
 
-/* The reader waits for records that never come, and then sees a head that is lower than its
- * position. */
+/* The reader waits for records that never come, and then sees a head below its position. */
 static inline void rewind_to(uint64_t head)
 {
 	struct hv_event event;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The backlog against a plain table that is searched from end to end. */
+/* Compares the backlog with a plain table and a linear search. */
 #include <check.h>
 #include <stdbool.h>
 
@@ -67,7 +67,7 @@ static void compare_lowest(uint64_t end)
 	ck_assert_uint_eq(hv_backlog_lowest(&backlog, end), lowest);
 }
 
-/* _i: 0 in order, 1 nearly, 2 with many equal times, 3 without any order, 4 backwards */
+/* _i: 0 in order, 1 nearly, 2 with many equal times, 3 random order, 4 backwards */
 static uint64_t time_of(int order, uint64_t position)
 {
 	switch (order) {
@@ -86,7 +86,7 @@ static uint64_t time_of(int order, uint64_t position)
 
 START_TEST(the_oldest_is_first)
 {
-	uint64_t position = UINT64_MAX - 300; /* and over the end of the numbers */
+	uint64_t position = UINT64_MAX - 300; /* and across the wrap of the number */
 
 	random_state = (uint64_t)_i;
 	ck_assert_ptr_null(hv_backlog_first(&backlog));
@@ -135,7 +135,7 @@ START_TEST(positions_that_go_back_are_the_lowest)
 }
 END_TEST
 
-/* Of the records in one room some are left, and some are older than what is there. */
+/* Some records of a room are not added, and some are older than those in the backlog. */
 START_TEST(a_room_has_many)
 {
 	for (unsigned round = 0; round < 40; round++) {

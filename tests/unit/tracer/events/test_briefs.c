@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a cursor shows in brief, and the counts of a buffer, are what the events say that come. */
+/* Briefs shown by a cursor, and a buffer's counts, must agree with the events that follow. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/one_ring.h"
 
-/* A record with any bits, but of a kind that a hostile guest may choose, too. */
+/* Writes a record with random bits whose kind a hostile guest could also choose. */
 static void put_any(uint64_t position, unsigned kind, uint64_t *seed)
 {
 	uint64_t key = hv_record_key(position, NR_SLOTS), words[4];
@@ -12,10 +12,10 @@ static void put_any(uint64_t position, unsigned kind, uint64_t *seed)
 		*seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407;
 		words[i] = *seed >> 2;
 	}
-	words[0] = 8 * position + (words[0] % 64 ? 0 : 11); /* that one is younger than the next */
+	words[0] = 8 * position + (words[0] % 64 ? 0 : 11); /* it is younger than the next one */
 	if (kind == HV_RECORD_EXIT && words[2] & 1)
 		words[1] = words[0] - (words[1] & 63);
-	/* Contexts repeat, while the flags of the thread change. */
+	/* Contexts repeat while the thread flags change. */
 	words[3] &= UINT64_C(0x7) << HV_RECORD_DEPTH_SHIFT | 0x80000000;
 	words[3] |= (uint64_t)kind << HV_RECORD_KIND_SHIFT;
 	for (unsigned i = 0; i < 4; i++)
@@ -35,7 +35,7 @@ static void check_brief(const struct hv_brief *b, const struct hv_event *e)
 	ck_assert_uint_eq(b->preempt_depth, e->preempt_depth);
 	ck_assert_uint_eq(b->migrate_depth, e->migrate_depth);
 	ck_assert_uint_eq(b->lazy_depth, e->lazy_depth);
-	/* There is no room for these in brief. */
+	/* A brief has no room for these. */
 	ck_assert_uint_eq(e->lost_before, 0);
 	ck_assert_uint_eq(e->overrun, 0);
 	ck_assert_uint_eq(e->has_retval, 0);
@@ -62,8 +62,7 @@ static void put_random(uint64_t nr)
 	publish(START + nr);
 }
 
-/* Takes what CURSOR shows of KINDS in brief, all but LEAVE of it, and the same events from OTHER.
- */
+/* Takes all but LEAVE of the KINDS that CURSOR shows as briefs, and the same events from OTHER. */
 static size_t take_same(struct hv_cursor *other, unsigned kinds, size_t leave)
 {
 	struct hv_brief briefs[HV_BRIEFS_MAX];
@@ -110,7 +109,7 @@ START_TEST(events_in_brief_are_those_that_come)
 }
 END_TEST
 
-/* A look ahead has taken the record before the exit, which in brief would be forgotten. */
+/* A look ahead has taken the record before the exit. A brief would lose it. */
 START_TEST(an_exit_with_more_is_not_shown_in_brief)
 {
 	struct hv_brief briefs[HV_BRIEFS_MAX];
@@ -129,7 +128,7 @@ START_TEST(an_exit_with_more_is_not_shown_in_brief)
 }
 END_TEST
 
-/* What was cleared is not shown any more. */
+/* Cleared events are no longer shown. */
 START_TEST(a_clear_ends_what_is_shown_in_brief)
 {
 	struct hv_brief briefs[HV_BRIEFS_MAX];
@@ -172,7 +171,7 @@ static void put_call_of(uint64_t position, uint32_t pid)
 	r->word[2] ^= (uint64_t)pid << HV_CALL_PID_SHIFT;
 }
 
-/* Calls of tasks with names, of idle ones, and of tasks of which nothing is known. */
+/* Writes calls of tasks with names, of idle tasks, and of unknown tasks. */
 static void put_calls_of_tasks(uint64_t from, uint64_t end)
 {
 	static const uint32_t pids[] = {5, 5, 5, 6, 5, 0, 6, 6, 7, 5, 5};
@@ -193,7 +192,7 @@ static bool is_call(unsigned kind)
 	return kind == HV_EVENT_GRAPH_ENTRY || kind == HV_EVENT_GRAPH_EXIT;
 }
 
-/* Puts the next event of CURSOR into TO, unless it is the Nth of three. */
+/* Puts the next event of CURSOR into TO, except every third one. */
 static bool put_next(struct hv_buffer *to, struct hv_cursor *c, uint64_t *n)
 {
 	struct hv_event event;
@@ -206,7 +205,7 @@ static bool put_next(struct hv_buffer *to, struct hv_cursor *c, uint64_t *n)
 	return true;
 }
 
-/* The same of what is shown in brief. */
+/* Does it for the briefs that CURSOR shows. */
 static size_t put_shown(struct hv_buffer *to, struct hv_cursor *c, uint64_t *n)
 {
 	struct hv_brief briefs[HV_BRIEFS_MAX];
@@ -222,7 +221,7 @@ static size_t put_shown(struct hv_buffer *to, struct hv_cursor *c, uint64_t *n)
 	return nr;
 }
 
-/* Byte for byte, whether what finds no room overwrites or is dropped. */
+/* Byte for byte, whether a full buffer overwrites or drops. */
 START_TEST(what_is_put_in_brief_is_what_is_put)
 {
 	const uint64_t size_bytes = 100 * sizeof(struct hv_record);
@@ -260,7 +259,7 @@ static size_t no_len(const struct hv_event *event hv_unused)
 	return 0;
 }
 
-/* Counting looks into no call, measuring lengths does. */
+/* Counts do not decode calls, lengths do. */
 START_TEST(counts_are_those_of_the_events)
 {
 	struct hv_buffer_stat counted, measured;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Buffers in host memory: the sizes of the vCPUs' rings, and changes of a size. The records come
- * from a buffer like the guest's. */
+/* Host buffers: the sizes of the vCPUs' rings, and changes of a size. The records come from a
+ * buffer that acts as the guest's. */
 #include <check.h>
 
 #include "kernel/kernel.h"
@@ -13,12 +13,12 @@
 #include "tracer/events/host_buffer.h"
 
 #define NR_CPUS	   3
-#define GUEST_SLOT 1024	      /* slots of each of the guest's rings */
-#define NR_CALLS   600	      /* in each, when a test begins */
+#define GUEST_SLOT 1024	      /* slots in each of the guest's rings */
+#define NR_CALLS   600	      /* in each ring at the start of a test */
 #define TWO_PAGES  (2 * 4080) /* 255 records, in a ring of 256 */
 #define THREE	   (3 * 4080) /* 382 records, in a ring of 512 */
 #define LARGE	   (64 << 10) /* 2048 records */
-#define MARGIN(nr) ((nr) / 8) /* also given up when a reader was overtaken */
+#define MARGIN(nr) ((nr) / 8) /* also skipped when a reader was overtaken */
 
 static const uint64_t differ_bytes[NR_CPUS] = {TWO_PAGES, LARGE, THREE};
 
@@ -31,7 +31,7 @@ static struct {
 } blocks[NR_CPUS];
 static struct hv_buffer *host;
 
-/* Calls of a vCPU are told apart by their times. */
+/* Returns a time stamp that identifies a vCPU's call. */
 static uint64_t tsc_of(unsigned cpu, uint64_t call)
 {
 	return 1 + call * NR_CPUS + cpu;
@@ -120,8 +120,7 @@ static void expect_name(const char *name)
 	ck_assert_str_eq(hv_names_find(decoder->names, 7), name);
 }
 
-/* Whoever dumps a buffer finds names in it that tasks had once. A drain whose filters ask for names
- * must not. */
+/* A dump shows names that tasks had earlier. A drain whose filters use names must not. */
 static void dump(struct hv_buffer *b, enum hv_cursor_mode mode, const char *name)
 {
 	struct hv_cursor *c = hv_cursor_new(b, -1, mode);
@@ -200,7 +199,7 @@ START_TEST(a_full_one_drops_and_the_others_do_not)
 }
 END_TEST
 
-/* A part whose size does not change keeps its records and counts. */
+/* A vCPU whose size does not change keeps its records and counts. */
 START_TEST(another_size_of_one_leaves_the_others)
 {
 	const uint64_t smaller_bytes[NR_CPUS] = {TWO_PAGES, TWO_PAGES, LARGE};
@@ -230,7 +229,7 @@ START_TEST(another_size_of_one_leaves_the_others)
 }
 END_TEST
 
-/* Each of these sizes would be possible alone. */
+/* Each of these sizes alone would be possible. */
 START_TEST(all_together_have_to_fit)
 {
 	enum { MANY = 4096 };

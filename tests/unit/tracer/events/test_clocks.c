@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The clocks of events, where the guest's counter cannot be followed from outside. */
+/* Event clocks in a guest whose counter the host cannot follow. */
 #include <check.h>
 
 #include "base/clock.h"
@@ -12,7 +12,7 @@ static struct ft t;
 static struct hv_hold_stat holds;
 static struct hv_clocks *clocks;
 
-/* Two ticks are a ns, and OFFSET_NS at tick 0. */
+/* Two ticks per ns, and OFFSET_NS at tick 0. */
 static void open_clocks(uint64_t offset_ns)
 {
 	uint64_t at = t.f.areas[0] + FK_PERCPU(FT_CYC2NS);
@@ -65,7 +65,7 @@ START_TEST(a_clock_that_began_late_is_searched_from_before_0)
 }
 END_TEST
 
-/* The guest's run queues say 5000 s. A hold makes older knowledge invalid. */
+/* The guest's run queues have the clock 5000 s. A hold invalidates older values. */
 START_TEST(now_is_what_the_run_queues_say)
 {
 	uint64_t now_ns = 0, tsc;
@@ -86,7 +86,7 @@ START_TEST(now_is_what_the_run_queues_say)
 }
 END_TEST
 
-/* 4000 ns at 8000 ticks, and two ticks are a ns from then on. */
+/* 4000 ns at 8000 ticks, and two ticks per ns from then on. */
 static void keep_time(const char *clocksource)
 {
 	uint64_t fast = t.tk_fast + 8, core = t.tk_core + 8;
@@ -136,7 +136,7 @@ START_TEST(a_guest_that_keeps_time_by_another_counter_has_no_mono)
 }
 END_TEST
 
-/* CPU's sched_clock() was RAW_NS, and the timekeeper's time GTOD_NS. */
+/* Sets CPU's last sched_clock() value, RAW_NS, and the timekeeper's time, GTOD_NS. */
 static void tick(unsigned cpu, uint64_t raw_ns, uint64_t gtod_ns)
 {
 	fk_u64(&t.f, t.f.areas[cpu] + FT_TICKS, raw_ns);
@@ -144,7 +144,7 @@ static void tick(unsigned cpu, uint64_t raw_ns, uint64_t gtod_ns)
 	hv_clocks_sample(clocks);
 }
 
-/* The guest's clock is behind by 4 ms. The last sample is taken while a tick is written. */
+/* The guest's clock is 4 ms late. The last sample is taken while a tick is being written. */
 START_TEST(a_clock_that_is_not_stable_follows_the_ticks)
 {
 	const uint64_t ms = 1000000;
@@ -155,13 +155,13 @@ START_TEST(a_clock_that_is_not_stable_follows_the_ticks)
 	tick(0, 100 * ms, 104 * ms);
 	ck_assert_int_eq(hv_clocks_default(clocks), HV_TRACE_CLOCK_GLOBAL);
 	ck_assert_uint_eq(at(HV_TRACE_CLOCK_GLOBAL, 2 * 101 * ms), 105 * ms);
-	tick(1, 200 * ms, 204 * ms + 2000); /* a clock that is faster by 20 ppm */
+	tick(1, 200 * ms, 204 * ms + 2000); /* a clock that is 20 ppm fast */
 	ck_assert_uint_eq(at(HV_TRACE_CLOCK_GLOBAL, 2 * 150 * ms), 154 * ms + 1000);
 	tick(1, 204 * ms, 212 * ms);
 	ck_assert_uint_eq(at(HV_TRACE_CLOCK_GLOBAL, 2 * 206 * ms), 210 * ms + 2000);
-	tick(1, 304 * ms, 312 * ms); /* it is again */
+	tick(1, 304 * ms, 312 * ms); /* it is stable again */
 	ck_assert_uint_eq(at(HV_TRACE_CLOCK_GLOBAL, 2 * 306 * ms), 314 * ms);
-	tick(1, 404 * ms, UINT64_MAX / 2); /* the guest may say anything */
+	tick(1, 404 * ms, UINT64_MAX / 2); /* an untrusted value */
 	tick(1, 1, UINT64_MAX);
 	tick(1, UINT64_MAX, 1);
 	at(HV_TRACE_CLOCK_GLOBAL, 2 * 306 * ms);

@@ -120,7 +120,7 @@ START_TEST(one_entry_is_enough)
 }
 END_TEST
 
-/* Against a table of the last time each pid was told. */
+/* Compares with a table of the time at which each pid was last set. */
 START_TEST(many_are_as_in_a_plain_table)
 {
 	enum { NR_PIDS = 300, NR_MAX = 100 };
@@ -178,7 +178,7 @@ START_TEST(the_name_of_the_latest_time_counts)
 	ck_assert_str_eq(hv_comms_find(comms, 7), "cat");
 	hv_comms_set_newest(comms, 30, 7, 7, sh);
 	ck_assert_str_eq(hv_comms_find(comms, 7), "sh");
-	hv_comms_set_newest(comms, 5, 8, 8, cat); /* takes the place of the other */
+	hv_comms_set_newest(comms, 5, 8, 8, cat); /* replaces the other one */
 	hv_comms_set_newest(comms, 6, 8, 8, sh);
 	ck_assert_str_eq(hv_comms_find(comms, 8), "sh");
 }

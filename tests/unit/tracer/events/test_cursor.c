@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Cursors over a ring that a hostile guest writes. The number of records of an event is bounded,
+/* Cursors over a ring that a hostile guest writes. The number of records of an event is limited,
  * and records that are separated by a loss or a rewind do not belong together. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/one_ring.h"
@@ -13,7 +13,7 @@ static unsigned nr_records(void)
 	return nr;
 }
 
-/* The guest writes the record before an exit and all words of a stack to the same position. */
+/* The guest writes the record before an exit and all words of a stack to the same positions. */
 START_TEST(a_stack_has_no_more_records_than_there_is_room_for)
 {
 	uint64_t p = START + 300;
@@ -52,8 +52,8 @@ START_TEST(more_belongs_to_the_exit_behind_it)
 }
 END_TEST
 
-/* Records from before the guest took back its head do not belong to those that it writes there
- * afterwards. */
+/* Records from before a rewind of the guest's head do not belong to records that the guest writes
+ * there later. */
 START_TEST(a_rewind_separates_adjacent_records)
 {
 	struct hv_event event;
@@ -83,7 +83,7 @@ START_TEST(a_loss_separates_the_words_of_a_stack)
 		put(p + i, HV_RECORD_WORDS, 10, i);
 	publish(p + 4);
 	ck_assert(!next(&event));
-	/* the same position once more, behind a loss */
+	/* the same position again, after a loss */
 	rewind_to(p + 3);
 	put(p + 3, HV_RECORD_FUNCTION, 5, 0);
 	put(p + 4, HV_RECORD_STACK, 10, 3);
@@ -94,7 +94,7 @@ START_TEST(a_loss_separates_the_words_of_a_stack)
 }
 END_TEST
 
-/* Records have only the low half of an address of kernel text. */
+/* Records contain only the low half of a kernel text address. */
 START_TEST(an_address_is_one_of_kernel_text)
 {
 	struct hv_event event;
@@ -111,7 +111,7 @@ END_TEST
 
 #define ID 314
 
-/* Writes records of data from P on, and the record of the event behind them, as the stub would. */
+/* Writes data records from P on, and the event's record after them, as the stub does. */
 static void put_guests(uint64_t p, uint64_t tsc, unsigned len_bytes)
 {
 	unsigned nr = (len_bytes - HV_ENTRY_HEADER_LEN + HV_DATA_LEN - 1) / HV_DATA_LEN;
@@ -165,8 +165,8 @@ START_TEST(an_event_of_the_guests_has_its_entry)
 }
 END_TEST
 
-/* What is made of an event when its stack comes has the context of the event, and the time of the
- * stack. */
+/* An event that the host makes when the stack arrives has the context of the original event and the
+ * time of the stack. */
 START_TEST(an_event_is_made_late)
 {
 	static const uint8_t entry[40] = {[8] = 0x42, [39] = 0x17};
@@ -200,7 +200,7 @@ START_TEST(an_event_is_made_late)
 }
 END_TEST
 
-/* In its own rings a guest has no events of the host, whatever it writes there. */
+/* A guest cannot write host events into its rings: they count as lost. */
 START_TEST(an_event_of_the_hosts_by_the_guest_is_lost)
 {
 	struct hv_event event;
@@ -215,7 +215,7 @@ START_TEST(an_event_of_the_hosts_by_the_guest_is_lost)
 }
 END_TEST
 
-/* A line in latency format is written after the event that follows was taken. */
+/* A line in latency format is written after the next event was taken. */
 START_TEST(an_event_keeps_its_entry_while_the_next_one_is_taken)
 {
 	struct hv_event first, second;
@@ -244,7 +244,7 @@ static void check_lost(uint64_t nr)
 	ck_assert_uint_eq(stat.overrun, nr);
 }
 
-/* Pages have no names, so what makes them does not look for any. */
+/* Pages contain no names, so their cursor does not look for names. */
 START_TEST(a_cursor_may_leave_names_out)
 {
 	struct hv_cursor *unnamed = hv_cursor_new(rings, -1, HV_CURSOR_UNNAMED);
@@ -261,13 +261,13 @@ START_TEST(a_cursor_may_leave_names_out)
 }
 END_TEST
 
-/* It is no event, counts as lost, and the next one says so. */
+/* It is not shown and counts as lost, in the next event. */
 START_TEST(an_event_without_all_its_data_is_lost)
 {
 	struct hv_event event;
 	uint64_t p = START;
 
-	put_guests(p, 100, 68);			/* 3 records of data */
+	put_guests(p, 100, 68);			/* 3 data records */
 	put(p + 1, HV_RECORD_FUNCTION, 100, 0); /* in place of the second */
 	put_guests(published(), 200, 68);
 	p = published() - 4;
@@ -291,7 +291,7 @@ START_TEST(an_event_whose_length_is_not_that_of_its_data_is_lost)
 	for (unsigned i = 0; i < HV_ARRAY_LEN(lens); i++) {
 		uint64_t at;
 
-		put_guests(published(), 200 + i, 48); /* 2 records of data */
+		put_guests(published(), 200 + i, 48); /* 2 data records */
 		at = (published() - 1) % NR_SLOTS;
 		block.records[at].word[1] ^= (48u ^ lens[i]) << HV_EVENT_LEN_SHIFT;
 	}
@@ -320,7 +320,7 @@ START_TEST(data_without_an_event_are_nothing)
 }
 END_TEST
 
-/* Data from before the guest took back its head, and the event of others. */
+/* Data from before a rewind of the guest's head, and the event's record after it. */
 START_TEST(a_rewind_separates_data_and_event)
 {
 	struct hv_event event;
@@ -339,7 +339,7 @@ START_TEST(a_rewind_separates_data_and_event)
 	publish(START + 8);
 	for (unsigned i = 0; i < 5; i++) {
 		expect(HV_EVENT_FUNCTION, &event);
-		/* The rewind costs one, too. */
+		/* The rewind loses one as well. */
 		ck_assert_uint_eq(event.lost_before > 0, i == 0 || i == 4);
 	}
 }

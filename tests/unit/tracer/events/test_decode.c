@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Records to events: the words of ringbuf/record_bits.h as the stubs write them, without a key. */
+/* Decodes records: the words of ringbuf/record_bits.h as the stubs write them, without a key. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "tracer/events/comms.h"
 #include "tracer/events/decode.h"
 
-static struct hv_context context; /* what the arch says */
+static struct hv_context context; /* the architecture's result */
 static uint32_t got_preempt_count;
 static uint16_t got_cpu_flags, got_thread_flags, got_mask;
 
@@ -68,7 +68,7 @@ static const struct hv_record task = {{
 	KIND(HV_RECORD_TASK) | TASK,
 }};
 
-/* As a record comes out of a ring. */
+/* As a ring returns a record. */
 static void check_zeros(const struct hv_record *record)
 {
 	for (unsigned i = 0; i < 4; i++)
@@ -95,7 +95,7 @@ START_TEST(a_function_record_has_its_parts)
 }
 END_TEST
 
-/* Another base of kernel text than that of x86-64. */
+/* A base of kernel text that differs from x86-64's. */
 START_TEST(addresses_of_text_are_offsets_from_the_base)
 {
 	struct hv_decode d = decode;
@@ -152,7 +152,7 @@ START_TEST(an_entry_has_its_depth)
 }
 END_TEST
 
-/* The tracepoint has switched off preemption, which is not what the event happened in. */
+/* The tracepoint has disabled preemption. The event's context must not show that. */
 START_TEST(an_event_of_the_guests_has_its_context)
 {
 	struct hv_record record = function;
@@ -175,7 +175,7 @@ START_TEST(an_event_of_the_guests_has_its_context)
 	d.probe_preempt_depth = 1;
 	hv_decode_event(&d, &record, NULL, &event);
 	ck_assert_uint_eq(event.preempt_depth, 2);
-	context.preempt_depth = 0; /* the guest lies */
+	context.preempt_depth = 0; /* an untrusted value */
 	hv_decode_event(&d, &record, NULL, &event);
 	ck_assert_uint_eq(event.preempt_depth, 0);
 	context.preempt_depth = 3;
@@ -186,7 +186,7 @@ START_TEST(an_event_of_the_guests_has_its_context)
 }
 END_TEST
 
-/* The kernel's own events of system calls have the preempt count inside the probe. */
+/* The kernel's own system call events show the preempt count inside the probe. */
 START_TEST(an_event_that_the_host_makes_has_its_context)
 {
 	const uint8_t entry[8] = {0};
@@ -214,7 +214,7 @@ START_TEST(an_event_that_the_host_makes_has_its_context)
 	d.probe_preempt_depth = 0;
 	hv_decode_event(&d, &made, NULL, &event);
 	ck_assert_uint_eq(event.preempt_depth, 3);
-	/* Where probes may sleep, they have that of all others. */
+	/* Where probes may sleep, they show the depth that all other events show. */
 	d.probe_preempt_depth = 1;
 	own.deeper = 0;
 	own.is_as_deep = 1;
@@ -386,8 +386,8 @@ static bool find_place(void *ctx, uint32_t place, struct hv_gva *ret)
 	return ctx == &decode && place == (uint32_t)SITE + SITE_LEN;
 }
 
-/* An end of a section is where its detour is for. A place of which nobody knows is 0, as is a
- * caller that the stub did not know. */
+/* The end of a section is at the instruction that its detour replaces. An unknown instruction is 0,
+ * as is a caller that the stub did not know. */
 START_TEST(ends_of_sections)
 {
 	const uint64_t own = DEPTH(3u << (HV_STACK_SECTION_BIT - HV_RECORD_DEPTH_SHIFT));
@@ -423,7 +423,8 @@ START_TEST(ends_of_sections)
 }
 END_TEST
 
-/* The deepest stack is not of a section, and of a command only if one asked for it, too. */
+/* The deepest stack does not belong to a section. It belongs to a command only if the command asked
+ * for it, too. */
 START_TEST(the_deepest_stack)
 {
 	const uint64_t command = UINT64_C(1) << HV_STACK_COMMAND_BIT;
@@ -445,8 +446,8 @@ START_TEST(the_deepest_stack)
 }
 END_TEST
 
-/* Only the low bits of a stack address are recorded, so an address below the begin of the stack
- * means one a lap higher. A record with room left for words has zeros there. */
+/* A record has only the low bits of a stack address, so an address below the start of the stack
+ * means one a lap higher. Unused words of a record are 0. */
 START_TEST(words_of_a_stack_have_their_places)
 {
 	const uint64_t start = 0x3fffc9000003fff0, second = 0x12345670;
@@ -493,7 +494,7 @@ START_TEST(a_task_record_has_pid_and_comm)
 	ck_assert_uint_eq(hv_record_tgid(&record), 0x2aaaaa);
 	ck_assert_uint_eq(hv_record_pid(&record), TASK);
 
-	/* the byte whose top bits are elsewhere */
+	/* the byte whose top bits are stored elsewhere */
 	record.word[3] |= UINT64_C(3) << HV_TASK_COMM7_SHIFT;
 	hv_decode_task(&record, &pid, comm);
 	ck_assert_uint_eq((uint8_t)comm[7], 0xc0 | '8');

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Entries of the guest's own events: put together from the records of their data, and taken apart
- * into such records. */
+/* Entries of the guest's own events: built from data records, and split into data records. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -12,14 +11,14 @@
 
 static const struct hv_decode decode = {.arch = &hv_arch_x86_64};
 
-/* As a record comes out of a ring. */
+/* As a ring returns a record. */
 static void check_zeros(const struct hv_record *record)
 {
 	for (unsigned i = 0; i < 4; i++)
 		ck_assert_uint_eq(record->word[i] & HV_RECORD_ZEROS, 0);
 }
 
-/* Every byte of the data, and what the host knows in front of it. */
+/* Every byte of the data, and the fields that the host fills in before it. */
 START_TEST(an_entry_is_put_together)
 {
 	const struct hv_record data[2] = {
@@ -53,7 +52,7 @@ START_TEST(an_entry_is_put_together)
 }
 END_TEST
 
-/* Entries of all lengths come back from the records that are made of them. */
+/* Entries of all lengths survive the conversion to records and back. */
 START_TEST(an_entry_is_taken_apart)
 {
 	const struct hv_record raw = {
@@ -92,7 +91,7 @@ START_TEST(results_follow_an_entry)
 {
 	static const struct {
 		uint64_t end;
-		unsigned len, results; /* of the entry; at, 0: none */
+		unsigned len, results; /* of the entry; their offset, 0: none */
 	} cases[] = {{21, 21, 24},
 		     {24, 24, 24},
 		     {8, 8, 8},
@@ -140,7 +139,7 @@ START_TEST(an_entry_fills_its_data)
 {
 	for (unsigned word = 0; word <= UINT16_MAX; word++) {
 		unsigned len = word & (HV_EVENT_RESULTS - 1);
-		unsigned fits = (len + 11) / 20; /* as the stub reckons */
+		unsigned fits = (len + 11) / 20; /* as the stub computes it */
 
 		for (unsigned nr = fits ? fits - 1 : 0; nr <= fits + 1 && nr <= 0x1ff; nr++) {
 			struct hv_record r = {{0, (uint64_t)word << HV_EVENT_LEN_SHIFT, 0,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Marks of programs in the guest, as guest-agent/hvtrace-mark.h makes them and as hostile programs
- * may. */
+/* Marks of programs in the guest, as guest-agent/hvtrace-mark.h writes them and as hostile programs
+ * could. */
 #include <check.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static void teardown(void)
 	hv_guest_marks_free(marks);
 }
 
-/* A call of PID with OPTION and the first 32 bytes of TEXT. */
+/* Makes a call by PID with OPTION and the first 32 bytes of TEXT. */
 static const char *call(uint32_t pid, uint32_t option, const char *text)
 {
 	struct hv_mark_call c = {.time_ns = ++now_ns, .cpu = 1, .pid = pid, .args = {option}};
@@ -73,7 +73,7 @@ START_TEST(parts_of_two_threads)
 }
 END_TEST
 
-/* Of 16 bytes in a call, each in the lower half of an argument. */
+/* A 32-bit program passes 16 bytes per call, in the lower halves of the arguments. */
 START_TEST(of_a_32_bit_program)
 {
 	struct hv_mark_call c = {
@@ -103,7 +103,7 @@ START_TEST(what_is_no_mark)
 }
 END_TEST
 
-/* Whose parts these were is not known. */
+/* The owner of the parts is not known. */
 START_TEST(lost_events)
 {
 	const uint32_t first = part(0, 1) | HVTRACE_MARK_FIRST,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A guest's counter on the host's clock: offsets, scaling, and what changes under way. The host's
- * counter is the real one, so that all moments are in its past or future. */
+/* A guest's counter on the host's clock: offsets, scaling, and changes of both. The host's counter
+ * is the real one, so all times are in its past or future. */
 #include <check.h>
 #include <time.h>
 
@@ -8,13 +8,13 @@
 #include "tests/lib/run_suite.h"
 #include "tracer/events/host_clock.h"
 
-#define PER_NS 4 /* ticks, of a host made up */
+#define PER_NS 4 /* ticks per ns of an imaginary host */
 
 static struct hv_tsc tscs[2];
 static int failing;
 static struct hv_guest *guest;
 static struct hv_host_clock *c;
-static uint64_t origin; /* ticks; the host's clock says 0 there */
+static uint64_t origin; /* ticks at which the host's clock is 0 */
 
 static struct hv_err *read_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
 {
@@ -88,7 +88,7 @@ START_TEST(the_hosts_clock_of_now)
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	ns = hv_host_clock_ns(c, 0, hv_host_clock_guest_ticks(c, 0));
 	clock_gettime(CLOCK_MONOTONIC, &after);
-	/* 1 ms: two samples 5 ms apart are a rough rate. */
+	/* 1 ms: two samples 5 ms apart give a rough rate. */
 	ck_assert_uint_ge(ns + 1000000,
 			  (uint64_t)before.tv_sec * 1000000000 + (uint64_t)before.tv_nsec);
 	ck_assert_uint_le(ns,
@@ -140,11 +140,11 @@ START_TEST(scaled_anew)
 }
 END_TEST
 
-/* A time stamp is converted with the offset that was valid at its time, even where a later offset
- * would be possible, too. */
+/* A time stamp is converted with the offset that was valid at its time, even if a later offset
+ * gives a possible time as well. */
 START_TEST(moved_forth_and_back)
 {
-	const uint64_t far = origin / 2; /* longer than this takes: half of the host's uptime */
+	const uint64_t far = origin / 2; /* longer than the test takes: half of the host's uptime */
 	struct hv_tsc first = tscs[0];
 	uint64_t early, stamp;
 
@@ -155,7 +155,8 @@ START_TEST(moved_forth_and_back)
 	hv_host_clock_refresh(c);
 	tscs[0].offset = first.offset + (1 << 24);
 	hv_host_clock_refresh(c);
-	/* by the second offset it is of after the second's end, by the third of before its begin */
+	/* with the second offset it is after the second's end, with the third before the third's
+	 * start */
 	early = now_ticks() - far;
 	stamp = early + first.offset;
 	origin = early;
@@ -190,7 +191,7 @@ START_TEST(what_was_before_a_change_keeps_its_time)
 	ck_assert_uint_lt(hv_host_clock_ns(c, 0, late) - early_ns, UINT64_C(10000000000));
 	late = hv_host_clock_ns(c, 0, early);
 	ck_assert_uint_le(late > early_ns ? late - early_ns : early_ns - late, 100000);
-	failing = EIO; /* what was known last goes on to serve */
+	failing = EIO; /* the last known values stay in use */
 	hv_host_clock_refresh(c);
 	ck_assert_uint_gt(hv_host_clock_ns(c, 0, guest_ticks(0, 0)), early_ns);
 }

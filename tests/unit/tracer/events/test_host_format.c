@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The formats of the host's events, and how one becomes records and an event again. */
+/* The formats of host events, and their conversion to records and back. */
 #include <check.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ START_TEST(no_formats)
 		"ID: 3\n\tfield:int;\toffset:8;\tsize:4;\tsigned:1;\nprint fmt: \"\"\n",
 		"ID: 3\n\tfield:int a;\toffset:8;\nprint fmt: \"\"\n",
 		"ID: 3\n\tfield:int a[;\toffset:8;\tsize:4;\tsigned:1;\nprint fmt: \"\"\n",
-		/* entries that begin otherwise than the guest's */
+		/* entries whose common fields differ from the guest's */
 		("ID: 3\n\tfield:int common_pid;\toffset:8;\tsize:4;\tsigned:1;\n"
 		 "\tfield:int a;\toffset:12;\tsize:4;\tsigned:1;\nprint fmt: \"\"\n"),
 		"ID: 3\n\tfield:int a;\toffset:4;\tsize:4;\tsigned:1;\nprint fmt: \"\"\n",

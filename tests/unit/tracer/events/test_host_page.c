@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Pages of the host's ring buffer: times, kinds of entries, and pages that are cut or lie. */
+/* Pages of the host's ring buffer: times, kinds of entries, and truncated or corrupt pages. */
 #include <check.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static void put(uint32_t word)
 	len += sizeof(word);
 }
 
-/* An entry with one word, DELTA after the one before. */
+/* Writes an entry with one word, DELTA after the previous one. */
 static void put_entry(uint32_t delta, uint32_t word)
 {
 	put(delta << 5 | 1);
@@ -75,7 +75,7 @@ START_TEST(long_times_and_entries)
 	put(7u << 5 | 30); /* 2 << 27 and 7 more */
 	put(2);
 	put_entry(1, 11);
-	put(3u << 5); /* a length of its own: 12 bytes with it */
+	put(3u << 5); /* a separate length: 12 bytes with it */
 	put(12);
 	put(12);
 	put(13);
@@ -134,7 +134,7 @@ START_TEST(what_was_lost)
 }
 END_TEST
 
-/* Every length of a page that is cut, and an entry that is longer than the page. */
+/* A page truncated at every length, and an entry longer than the page. */
 START_TEST(nothing_outside_is_read)
 {
 	struct hv_span entry;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Marks of the host beside the events of a guest's ring. */
+/* The host's marks among the events of a guest's ring. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -28,7 +28,7 @@ static void expect_mark(const char *text)
 	ck_assert_mem_eq(event.text, text, event.text_len);
 }
 
-/* A guest adds to the head of its ring without a lock, so nobody else may. */
+/* A guest adds to the head of its ring without a lock, so no other writer is possible. */
 START_TEST(the_guests_ring_is_not_written)
 {
 	static struct hv_record before[NR_SLOTS];
@@ -41,8 +41,7 @@ START_TEST(the_guests_ring_is_not_written)
 }
 END_TEST
 
-/* A mark comes behind all that was recorded before it, also where the guest's clock is not known.
- */
+/* A mark comes after all events recorded before it, even if the guest's clock is not known. */
 START_TEST(a_mark_has_its_place)
 {
 	struct hv_event event;
@@ -60,7 +59,8 @@ START_TEST(a_mark_has_its_place)
 }
 END_TEST
 
-/* As the kernel does not show a call in one line if anything is between it and its return. */
+/* Like the kernel, the tree shows a call in one line only if no event is between the call and its
+ * return. */
 START_TEST(a_mark_comes_between)
 {
 	struct hv_event event;
@@ -124,7 +124,7 @@ START_TEST(marks_are_of_vcpu_0)
 }
 END_TEST
 
-/* Of more marks than there is room for the oldest are lost, and no event is. */
+/* If there are too many marks, the oldest are lost, and no event is lost. */
 START_TEST(too_many_marks)
 {
 	struct hv_buffer_stat stat;
@@ -140,7 +140,7 @@ START_TEST(too_many_marks)
 }
 END_TEST
 
-/* A program that waits for vCPU 0 to be filled to a part gets marks, too. */
+/* A program that waits until vCPU 0 is filled to a percentage gets marks, too. */
 START_TEST(marks_fill_vcpu_0)
 {
 	uint64_t size_bytes = hv_buffer_size(rings, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Texts of trace_marker by number: bounded in number and in bytes. */
+/* Texts of trace_marker by number, with limits for number and bytes. */
 #include <check.h>
 #include <string.h>
 

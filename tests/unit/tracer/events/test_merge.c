@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The merge: order of the rings' records, and how long it waits for one. */
+/* The merge: the order of the rings' records, and how long it waits for one. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/merge_rings.h"
 
@@ -51,8 +51,8 @@ END_TEST
 START_TEST(nested_records_come_first)
 {
 	start(2, 16);
-	add(0, 100); /* interrupted between reserving and the clock */
-	add(0, 60);  /* likewise */
+	add(0, 100); /* interrupted between the reservation and the clock */
+	add(0, 60);  /* interrupted as well */
 	add(0, 30);
 	add(0, 40);
 	add(0, 70);
@@ -126,7 +126,7 @@ START_TEST(a_ring_that_runs_full_ends_the_delay)
 }
 END_TEST
 
-/* Whenever the merge looks, ring 0 is in the middle of its next record. */
+/* Whenever the merge reads, ring 0 is in the middle of its next record. */
 START_TEST(a_ring_that_is_always_writing_lets_others_go_on)
 {
 	start(2, 64);
@@ -155,7 +155,7 @@ START_TEST(final_waits_for_nothing)
 	ck_assert_uint_eq(item.lost_before, 2);
 	ck_assert(!next_item(0, HV_MERGE_FINAL));
 	ck_assert_uint_eq(hv_merge_lost(merge), 2);
-	/* the last one is not given up: nothing is after it */
+	/* The last one is not given up because no record follows it. */
 	write_at(0, 3, HV_RECORD_FUNCTION, 40);
 	expect_at(0, HV_MERGE_FINAL, 0, 40);
 }
@@ -249,8 +249,8 @@ START_TEST(a_long_backlog_is_sorted)
 }
 END_TEST
 
-/* Two rings with inversions and a gap, read by two merges: what one shows at once the other returns
- * one by one, and their marks are the same. */
+/* Two merges read two rings with inversions and a gap. One returns runs, the other single records;
+ * records and marks must be equal. */
 START_TEST(a_run_is_what_comes_one_by_one)
 {
 	enum { NR = 1 << 12 };
@@ -301,7 +301,7 @@ START_TEST(a_run_is_what_comes_one_by_one)
 }
 END_TEST
 
-/* Two vCPUs write on while a ring that takes some rounds is read for the first time. */
+/* Two vCPUs continue to write while a ring that takes several rounds is read for the first time. */
 static void clock_of_writers(void *ctx, unsigned cpu, uint64_t *times, size_t nr)
 {
 	unsigned *nr_asked = ctx;
@@ -317,7 +317,7 @@ static void clock_of_writers(void *ctx, unsigned cpu, uint64_t *times, size_t nr
 
 START_TEST(what_came_meanwhile_waits_for_a_long_ring)
 {
-	enum { NR = 2 * HV_MERGE_AHEAD }; /* one more is beyond what two rounds keep */
+	enum { NR = 2 * HV_MERGE_AHEAD }; /* one more is beyond the capacity of two rounds */
 	unsigned nr_asked = 0;
 
 	start(2, 1 << 16);
@@ -336,7 +336,7 @@ START_TEST(what_came_meanwhile_waits_for_a_long_ring)
 }
 END_TEST
 
-/* Heads at small and great positions, in an empty ring, and in the middle of a record. */
+/* Heads at low and high positions, in an empty ring, and in the middle of a record. */
 static uint64_t a_head(uint64_t random)
 {
 	static const uint64_t heads[] = {0,  1,	   15,	       16,	   17,
@@ -348,7 +348,7 @@ static uint64_t a_head(uint64_t random)
 	return hv_ring_head_at(position, nr_slots) + (random >> 5 & 1) * (random >> 6 & 31);
 }
 
-/* _i: seed. With any bytes and any heads, every request ends, and nothing is read outside. */
+/* _i: seed. With random bytes and heads, every request ends, and nothing outside is read. */
 START_TEST(hostile_rings_end)
 {
 	uint64_t random = (uint64_t)_i * 7919 + 1;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The merge of a simulated guest, whose records are written in every nesting and interleaving that
- * interrupts and migrations make, read while they are written. */
+/* The merge of a simulated guest. Its records are written with every nesting and interleaving that
+ * interrupts and migrations cause, and read while they are being written. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/merge_rings.h"
 
 #define DEPTH_MAX 6
 
-/* A stub being executed: where it reserved, and how far it is. */
+/* A running stub: its reservation and its progress. */
 struct writer {
 	unsigned cpu;
 	uint64_t position;
@@ -16,11 +16,11 @@ struct writer {
 
 static struct writer running[NR_CPUS][DEPTH_MAX]; /* interrupts nest */
 static unsigned depth[NR_CPUS];
-static struct writer preempted[2]; /* tasks; they may go on elsewhere */
+static struct writer preempted[2]; /* tasks; they may continue elsewhere */
 static unsigned nr_preempted;
 static uint64_t tsc_now;
 static uint64_t random_state;
-static bool ends; /* it finishes what it began */
+static bool ends; /* running stubs finish, and no new ones begin */
 
 static unsigned chance(unsigned n)
 {
@@ -70,7 +70,7 @@ static bool all_written(void)
 	return !nr_preempted && !depth[0] && !depth[1] && !depth[2];
 }
 
-/* The guest goes on between any two records that the merge reads. */
+/* The guest continues between any two records that the merge reads. */
 static void stepping_clock(void *ctx, unsigned cpu, uint64_t *times, size_t nr)
 {
 	(void)ctx;

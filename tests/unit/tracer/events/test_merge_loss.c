@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The merge reports a loss once, at the place of the lost records. */
+/* The merge reports a loss once, at the position of the lost records. */
 #include "ringbuf/writer.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/merge_rings.h"
 
-/* 9 of 10 positions of ring 0 are gone or given up; its first record is a task's. */
+/* 9 of 10 positions of ring 0 are lost or given up; its first record is a task's. */
 START_TEST(loss_is_told_by_the_next_function_of_its_ring)
 {
 	start(2, 8);
@@ -44,7 +44,7 @@ START_TEST(loss_is_told_after_the_gap_not_before)
 }
 END_TEST
 
-/* With what was lost before it, by the next event; not by the one of another ring. */
+/* The next event of the ring, not of another ring, reports it together with the previous losses. */
 START_TEST(a_record_of_no_use_counts_as_lost)
 {
 	struct hv_merge_item useless;
@@ -72,7 +72,7 @@ START_TEST(a_record_of_no_use_counts_as_lost)
 }
 END_TEST
 
-/* Gaps of which there are too many lose none of them either. */
+/* If there are too many gaps, no loss is forgotten. */
 START_TEST(records_of_no_use_among_many_gaps_add_up)
 {
 	uint64_t told = 0;
@@ -120,7 +120,7 @@ START_TEST(losses_of_many_gaps_add_up)
 }
 END_TEST
 
-/* A record of loss, as a buffer in host memory has it. */
+/* A loss record, as a host buffer contains it. */
 START_TEST(a_record_of_loss_is_told)
 {
 	struct hv_record lost = hv_encode_lost(15, 41);
@@ -142,7 +142,7 @@ START_TEST(a_loss_beyond_counting_is_the_greatest_number)
 	struct hv_record lost = hv_encode_lost(1, UINT64_MAX);
 
 	start(1, 16);
-	for (unsigned n = 0; n < 5; n++) /* a record has room for 62 bits of the number */
+	for (unsigned n = 0; n < 5; n++) /* a record has 62 bits for the number */
 		hv_ring_put(&states[0], records[0], nr_slots, &lost, 1);
 	add(0, 2);
 	expect(0, 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The merge: marks, from which another merge goes on, and a look at one ring out of turn. */
+/* The merge: marks at which another merge continues, and reading one ring out of turn. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/merge_rings.h"
 
@@ -38,8 +38,7 @@ START_TEST(reading_goes_on_exactly_at_the_marks)
 }
 END_TEST
 
-/* Records that were reserved after the marks are returned, even if their time is before that of the
- * marks. */
+/* Records reserved after the marks are returned even if their time is before the marks'. */
 START_TEST(marks_let_a_late_record_through)
 {
 	struct hv_merge_mark mark;

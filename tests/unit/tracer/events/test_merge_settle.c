@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The merge of vCPUs whose heads arrive a moment after the times of their records, as from a CPU
- * that keeps its stores to itself for a while. */
+/* The merge of vCPUs whose heads become visible some time after the times of their records, as from
+ * a CPU that delays its stores. */
 #include <pthread.h>
 #include <sched.h>
 
@@ -11,7 +11,7 @@
 
 #define NR_SLOTS   4096
 #define NR_PAIRS   40000
-#define LATE_NS	   2500			      /* how late a head is */
+#define LATE_NS	   2500			      /* delay of a head */
 #define EXCUSED_NS (HV_MERGE_SETTLE_NS - 500) /* a writer that the host stopped may be later */
 
 static enum verdict { UNKNOWN, IN_TIME, EXCUSED } verdicts[NR_PAIRS];
@@ -24,7 +24,7 @@ static void put(unsigned cpu, uint64_t time)
 	hv_ring_put(&states[cpu], records[cpu], NR_SLOTS, &record, 1);
 }
 
-/* Reader and writer each get a processor, if there are so many: else nothing arrives late. */
+/* Reader and writer each get a CPU if there are enough; otherwise nothing arrives late. */
 static void use_cpu(unsigned which)
 {
 	cpu_set_t all, one;
@@ -38,7 +38,7 @@ static void use_cpu(unsigned which)
 		ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
 }
 
-/* Of two records, that of vCPU 1 is older and arrives later. */
+/* Of two records, vCPU 1's is older and arrives later. */
 static void *write_pairs(void *unused)
 {
 	use_cpu(1);

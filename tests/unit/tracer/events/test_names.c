@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of tasks: from records, and from the guest's own list for all others. */
+/* Task names: from records, and from the guest's own list for all other tasks. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"

@@ -46,7 +46,7 @@ START_TEST(words_of_a_stack_belong_together)
 	r = words_record(3, 51, 0);
 	hv_parts_add(&w, &r, 13, RUN);
 	ck_assert_uint_eq(w.nr, 0);
-	/* of any number: no more than there is room for */
+	/* Of any number of records, only the maximum is kept. */
 	for (unsigned i = 0; i < 2048; i++) {
 		r = words_record(i, 50, 1);
 		hv_parts_add(&w, &r, i, RUN);
@@ -55,7 +55,7 @@ START_TEST(words_of_a_stack_belong_together)
 }
 END_TEST
 
-/* The record before an exit belongs to it if both have one time, are adjacent, and nothing was
+/* The record before an exit belongs to it if both have the same time, are adjacent, and nothing was
  * lost. */
 START_TEST(more_is_of_the_exit_behind_it)
 {
@@ -80,7 +80,7 @@ START_TEST(more_is_of_the_exit_behind_it)
 }
 END_TEST
 
-/* Words of a stack do not follow such a record, and it is not taken for them. */
+/* Stack words do not follow such a record, and it does not count as stack words. */
 START_TEST(parts_of_two_kinds_make_no_event)
 {
 	struct hv_record more = {{50, 0, 0, (uint64_t)HV_RECORD_MORE << HV_RECORD_KIND_SHIFT}};
@@ -114,7 +114,8 @@ static struct hv_record event_record(unsigned nr_data, uint64_t tsc)
 					   (uint64_t)HV_RECORD_EVENT << HV_RECORD_KIND_SHIFT}};
 }
 
-/* Of any number that an event can have; one record before the first is of another event. */
+/* Any number of records that an event can have. A record before the first belongs to another
+ * event. */
 START_TEST(data_of_an_event_belong_together)
 {
 	for (unsigned nr = 1; nr <= HV_DATA_RECORDS_MAX; nr++) {
@@ -152,7 +153,7 @@ START_TEST(data_that_are_missing_or_too_many_make_no_event)
 		}
 		ck_assert(!hv_parts_are_of(&w, &event, 14, RUN));
 	}
-	for (unsigned i = 0; i < 4; i++) { /* the same position twice: the guest went back */
+	for (unsigned i = 0; i < 4; i++) { /* the same position twice: the guest rewound */
 		r = data_record(i, 50);
 		hv_parts_add(&w, &r, 10 + i - i / 2, RUN);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guest's clocks between moments of its timekeeper. */
+/* The guest's clocks between samples of its timekeeper. */
 #include "tracer/events/timekeeping.h"
 
 #include <check.h>
@@ -7,7 +7,7 @@
 #include "tests/lib/run_suite.h"
 
 #define SHIFT 24
-#define HALF  (1u << (SHIFT - 1)) /* two cycles are a ns */
+#define HALF  (1u << (SHIFT - 1)) /* two cycles per ns */
 
 static struct hv_timekeeping t;
 static const struct hv_timekeeper_moment *of;
@@ -30,7 +30,7 @@ static uint64_t ns(uint64_t cycles)
 	return hv_timekeeping_ns(&t, cycles, &of);
 }
 
-/* As the guest computes it. What is below a ns is carried, as there. */
+/* As the guest computes it, including the carry of fractions of a ns. */
 START_TEST(after_the_newest_moment_it_is_the_guests_own)
 {
 	const struct hv_timekeeper_moment m = {.cycles = 1000,
@@ -48,7 +48,7 @@ START_TEST(after_the_newest_moment_it_is_the_guests_own)
 }
 END_TEST
 
-/* NTP makes the clock faster somewhere between. */
+/* NTP makes the clock faster at some time in between. */
 START_TEST(what_ntp_changes_is_spread)
 {
 	uint64_t last = 0;
@@ -67,7 +67,7 @@ START_TEST(what_ntp_changes_is_spread)
 }
 END_TEST
 
-/* Its counter goes on for a second, its monotonic clock does not. */
+/* The counter continues for a second, the monotonic clock does not. */
 START_TEST(a_suspend_is_in_boot_time_only)
 {
 	const uint64_t second = 1000000000;
@@ -106,7 +106,7 @@ START_TEST(old_moments_become_rarer)
 }
 END_TEST
 
-/* Whatever the guest says. */
+/* Any untrusted value. */
 START_TEST(hostile_moments_give_some_time)
 {
 	const struct hv_timekeeper_moment m[] = {
