@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lists of events that the unit tests of the analysers plant. Times are in ms. */
+/* Constructors of events for the unit tests of the analysers. Times are in ms. */
 #pragma once
 
 #include <string.h>
@@ -15,7 +15,7 @@ static inline struct hv_moment at(enum hv_moment_kind kind, unsigned cpu, uint64
 	return (struct hv_moment){.kind = kind, .cpu = cpu, .time_ns = ms * MS, .pid = pid};
 }
 
-/* CPU goes from PID, which leaves in STATE, to OTHER. */
+/* CPU switches from PID, which leaves in STATE, to OTHER. */
 static inline struct hv_moment sw(unsigned cpu, uint64_t ms, uint32_t pid, uint64_t state,
 				  uint32_t other)
 {
@@ -39,7 +39,7 @@ static inline struct hv_moment wake(unsigned cpu, uint64_t ms, uint32_t pid, uin
 	return m;
 }
 
-/* The group loses CPU, because PID of it ran if that is not 0. */
+/* The group is throttled on CPU. PID is its running task, or 0. */
 static inline struct hv_moment throttle(unsigned cpu, uint64_t ms, uint32_t pid, uint64_t group)
 {
 	struct hv_moment m = at(HV_MOMENT_THROTTLE, cpu, ms, pid);
@@ -50,7 +50,7 @@ static inline struct hv_moment throttle(unsigned cpu, uint64_t ms, uint32_t pid,
 	return m;
 }
 
-/* By an interrupt on vCPU 1, as the kernel mostly does. */
+/* In an interrupt on vCPU 1, the usual case in the kernel. */
 static inline struct hv_moment unthrottle(unsigned cpu, uint64_t ms, uint64_t group)
 {
 	struct hv_moment m = at(HV_MOMENT_UNTHROTTLE, 1, ms, 0);

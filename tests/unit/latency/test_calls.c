@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which calls are the longest, and in which others they are. */
+/* Finds the longest calls and the calls around them. */
 #include <check.h>
 
 #include "base/guard.h"
@@ -13,7 +13,7 @@ static void begin(void)
 	calls = (struct hv_calls){0};
 }
 
-/* FUNCTION returns, which PID called at FROM. */
+/* FUNCTION returns; PID called it at FROM. */
 static void returns(uint64_t function, uint32_t pid, uint64_t from, uint64_t to)
 {
 	hv_calls_see(&calls, &(struct hv_call){.function = function,
@@ -39,7 +39,7 @@ START_TEST(the_longest_of_each_function_is_kept)
 }
 END_TEST
 
-/* Of a shorter call nothing is told, although the host took more of it. */
+/* A shorter call is not reported, although the host took more of its time. */
 START_TEST(the_hosts_time_is_that_of_the_longest)
 {
 	struct hv_call call = {.function = 1, .from_ns = 10, .to_ns = 20, .host_ns = 9};
@@ -55,7 +55,8 @@ START_TEST(the_hosts_time_is_that_of_the_longest)
 }
 END_TEST
 
-/* What is around a call returns later. Another task is not around it, nor is what began later. */
+/* The calls around a call return later. Calls of other tasks and calls that began later are not
+ * around it. */
 START_TEST(a_call_is_in_those_around_it)
 {
 	returns(1, 7, 50, 60);
@@ -73,7 +74,7 @@ START_TEST(a_call_is_in_those_around_it)
 }
 END_TEST
 
-/* Those around a shorter call are not around the longer one that took its place. */
+/* A longer call that replaces a shorter one does not keep the calls around the shorter one. */
 START_TEST(a_longer_call_has_callers_of_its_own)
 {
 	returns(1, 7, 50, 60);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What each analyser finds in a list of events, and what it does not. */
+/* The stalls that each analyser must find in a list of events, and those it must not find. */
 #include <check.h>
 
 #include "latency/due_stacks.h"
@@ -32,7 +32,7 @@ static void see(const struct hv_moment *list, size_t nr)
 		see(list, HV_ARRAY_LEN(list));                                                     \
 	} while (0)
 
-/* There is one stall, of KIND, from FROM to TO, of PID. */
+/* Asserts that there is one stall: of KIND, from FROM to TO, of PID. */
 static const struct hv_stall *only(enum hv_stall_kind kind, uint64_t from, uint64_t to,
 				   uint32_t pid)
 {
@@ -65,7 +65,7 @@ START_TEST(who_ran_most_is_named)
 }
 END_TEST
 
-/* The group 0x1000 may run for 10 ms of each 100 ms. */
+/* The group 0x1000 may run 10 ms in each 100 ms. */
 static void set_group(void)
 {
 	hv_limits_set_group(finders.limits, &(struct hv_limit_group){.key = 0x1000,
@@ -91,7 +91,7 @@ START_TEST(a_group_has_used_up_its_time)
 }
 END_TEST
 
-/* Two groups, and one of them on both vCPUs. */
+/* Two groups, one of them on both vCPUs. */
 START_TEST(several_groups_have_used_up_their_time)
 {
 	SEE(sw(0, 1, 0, 0, 7), throttle(0, 10, 7, 0x1000), throttle(1, 20, 8, 0x1000),
@@ -106,7 +106,7 @@ START_TEST(several_groups_have_used_up_their_time)
 }
 END_TEST
 
-/* The kernel finds time after all, and the function that stops the group has no effect. */
+/* The kernel finds time after all, and throttling the group has no effect. */
 START_TEST(a_group_that_was_not_stopped)
 {
 	set_group();
@@ -127,7 +127,7 @@ START_TEST(a_group_is_stopped_until_the_end)
 }
 END_TEST
 
-/* It was stopped before anything was recorded. */
+/* It was throttled before the recording began. */
 START_TEST(a_group_is_stopped_since_the_beginning)
 {
 	SEE(sw(0, 1, 8, 0, 0), unthrottle(0, 70, 0x1000));
@@ -157,7 +157,7 @@ START_TEST(the_tables_of_limits_are_bounded)
 }
 END_TEST
 
-/* The scheduler prefers another class only if a limit says so. */
+/* The scheduler prefers another class only because of a limit. */
 START_TEST(a_realtime_task_has_used_up_its_time)
 {
 	const struct hv_stall *s;
@@ -179,7 +179,7 @@ START_TEST(a_deadline_task_has_used_up_its_time)
 }
 END_TEST
 
-/* It sleeps, and what runs then has preemption off. */
+/* The task sleeps, and the running task has preemption off. */
 START_TEST(a_realtime_task_that_is_woken_is_not_limited)
 {
 	SEE(sw(0, 1, 0, 0, 99), sw(0, 5, 99, 1, 7), wake(0, 10, 7, 99), sw(0, 30, 7, 0, 99));
@@ -187,14 +187,14 @@ START_TEST(a_realtime_task_that_is_woken_is_not_limited)
 }
 END_TEST
 
-/* Two tasks take turns on CPU, a millisecond each, for longer than anything is remembered. */
+/* Two tasks alternate on CPU, a millisecond each, until all earlier slices are forgotten. */
 static void go_on(unsigned cpu, uint64_t from_ms)
 {
 	for (uint64_t i = 0; i <= 2 * HV_SLICES_MAX; i += 2)
 		SEE(sw(cpu, from_ms + i, 50, 0, 51), sw(cpu, from_ms + i + 1, 51, 0, 50));
 }
 
-/* What ran before is copied with the stall: who reads the verdict comes late. */
+/* The tasks before a stall are copied with it because the verdict is read late. */
 START_TEST(what_ran_before_a_stall_stays_known)
 {
 	const struct hv_stall *s;
@@ -204,14 +204,14 @@ START_TEST(what_ran_before_a_stall_stays_known)
 	go_on(0, 40);
 	s = only(HV_STALL_RUNQUEUE, 7, 30, 7);
 	ck_assert_uint_eq(s->nr_before, 2);
-	ck_assert_uint_eq(s->before[0].task.pid, 8); /* until the stall began, not until it ended */
+	ck_assert_uint_eq(s->before[0].task.pid, 8); /* until the start of the stall, not its end */
 	ck_assert_uint_eq(s->before[0].ns, 4 * MS);
 	ck_assert_uint_eq(s->before[1].task.pid, 5);
 	ck_assert_uint_eq(s->before[1].ns, 2 * MS);
 }
 END_TEST
 
-/* If more ran in the stall than is remembered, nothing is made up. */
+/* If more tasks ran in the stall than are remembered, none is reported. */
 START_TEST(what_ran_before_a_stall_of_many_slices_is_not_known)
 {
 	SEE(sw(0, 1, 0, 0, 5), sw(0, 3, 5, 2, 50));
@@ -262,7 +262,7 @@ START_TEST(a_sleep_that_no_signal_ends)
 }
 END_TEST
 
-/* 4 ms and 17 ms on the vCPU, asleep for 900 between them. */
+/* 4 ms and 17 ms on the vCPU, with 900 ms of sleep between them. */
 START_TEST(a_system_call_counts_on_the_cpu_only)
 {
 	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL, 0, 2, 7, 1), sw(0, 6, 7, 1, 0),
@@ -299,7 +299,7 @@ START_TEST(requests)
 }
 END_TEST
 
-/* The kernel issues a flush at sector 0, and completes it at sector -1. */
+/* The kernel issues a flush at sector 0 and completes it at sector -1. */
 START_TEST(a_flush_is_completed)
 {
 	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_IO_ISSUED, 0, 2, 7, 0),
@@ -317,7 +317,7 @@ START_TEST(waits_in_the_kernel)
 	    numbered(HV_MOMENT_LOCK_END, 0, 21, 7, 0xabc));
 	ck_assert_uint_eq(only(HV_STALL_LOCK, 1, 21, 7)->number, 0xabc);
 	hv_stalls_clear(&stalls);
-	/* A mutex: it spins first, then it sleeps. */
+	/* A mutex: the task spins first, then sleeps. */
 	spins = numbered(HV_MOMENT_LOCK, 0, 22, 7, 0xabc);
 	spins.state = HV_LOCK_SPINS;
 	SEE(spins, numbered(HV_MOMENT_LOCK, 0, 24, 7, 0xabc),
@@ -329,13 +329,13 @@ START_TEST(waits_in_the_kernel)
 	ck_assert_uint_eq(only(HV_STALL_RECLAIM, 30, 60, 7)->number, 0);
 	hv_stalls_clear(&stalls);
 	SEE(at(HV_MOMENT_COMPACT, 0, 70, 7), at(HV_MOMENT_COMPACT_END, 1, 90, 7));
-	ck_assert_uint_eq(stalls.nr, 0); /* there may be more */
+	ck_assert_uint_eq(stalls.nr, 0); /* more may follow */
 	hv_finders_end(&finders, 95 * MS);
 	ck_assert_uint_eq(only(HV_STALL_RECLAIM, 70, 90, 7)->number, 1);
 }
 END_TEST
 
-/* Task 7 looks for memory from each of the times on, for 2 ms. */
+/* Task 7 searches for memory at each of the times, for 2 ms. */
 static void search(const uint64_t *at_ms, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
@@ -373,7 +373,7 @@ START_TEST(searches_that_do_not_end)
 }
 END_TEST
 
-/* A task that ends, or goes on to something else, will not look for memory again soon. */
+/* A task that exits or starts something else will not search for memory again soon. */
 START_TEST(searches_end_with_their_task)
 {
 	const uint64_t times[] = {1, 4, 7, 10, 13, 16};
@@ -393,7 +393,7 @@ START_TEST(searches_end_with_their_task)
 }
 END_TEST
 
-/* What a system call looks for memory is no fault of the call. */
+/* Time that a system call spends searching for memory is not part of the call's stall. */
 START_TEST(a_system_call_without_its_searches)
 {
 	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL, 0, 5, 7, 9));
@@ -403,7 +403,7 @@ START_TEST(a_system_call_without_its_searches)
 }
 END_TEST
 
-/* PID sleeps for 4 of 5 ms at each of the times, and no signal wakes it. */
+/* PID sleeps 4 of every 5 ms from FROM on, NR times, and no signal wakes it. */
 static void sleep_at(uint32_t pid, uint64_t from, unsigned nr)
 {
 	for (unsigned i = 0; i < nr; i++)
@@ -437,7 +437,7 @@ START_TEST(page_faults_under_pressure)
 }
 END_TEST
 
-/* In a system call, while it looks for memory, in the kernel, and if nobody knows. */
+/* In a system call, while searching for memory, in the kernel, and with unknown state. */
 START_TEST(sleeps_that_are_no_page_faults)
 {
 	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL_END, 0, 1, 7, 1),
@@ -483,8 +483,8 @@ START_TEST(without_switches_nothing_is_said_of_tasks)
 }
 END_TEST
 
-/* A guest may say that it has any number of tasks, requests and vCPUs. */
-/* M comes, and then the stack CALLER. */
+/* A guest may report any number of tasks, requests and vCPUs. */
+/* Adds the event M, and then the stack CALLER. */
 static void see_with_stack(struct hv_moment m, uint64_t caller)
 {
 	struct hv_stall_stack stack = {{caller, caller + 1}};
@@ -504,13 +504,13 @@ START_TEST(where_tasks_sleep_and_wait)
 	ck_assert_uint_eq(only(HV_STALL_SLEEP, 3, 90, 7)->stack.callers[0], 100);
 	ck_assert_uint_eq(stalls.list[0].stack.callers[1], 101);
 	hv_stalls_clear(&stalls);
-	/* The next sleep has none, and one that comes now is of the first one. */
+	/* The next sleep has no stack. A stack that arrives now belongs to the first sleep. */
 	SEE(sw(0, 103, 7, HV_LEFT_UNINTERRUPTIBLE, 0));
 	hv_finders_stack(&finders, &late, &stack);
 	SEE(wake(1, 190, 3, 7), sw(0, 191, 0, 0, 7));
 	ck_assert_uint_eq(only(HV_STALL_SLEEP, 103, 190, 7)->stack.callers[0], 0);
 	hv_stalls_clear(&stalls);
-	/* A mutex is waited for by spinning first. */
+	/* A task that waits for a mutex spins first. */
 	see_with_stack(numbered(HV_MOMENT_LOCK, 0, 200, 7, 0xffff), 400);
 	see_with_stack(numbered(HV_MOMENT_LOCK, 0, 202, 7, 0xffff), 500);
 	SEE(numbered(HV_MOMENT_LOCK_END, 0, 230, 7, 0xffff));
@@ -538,7 +538,7 @@ START_TEST(where_memory_is_looked_for)
 }
 END_TEST
 
-/* Where it lost the vCPU, or what it slept in before it could run again. */
+/* Where the task lost the vCPU, or where it slept before it could run again. */
 START_TEST(where_a_task_waits_for_a_vcpu)
 {
 	SEE(sw(0, 1, 0, 0, 7));
@@ -555,8 +555,8 @@ START_TEST(where_a_task_waits_for_a_vcpu)
 }
 END_TEST
 
-/* Where it was when it gave the vCPU up in the system call; not where it sleeps in it, and not
- * where it was in the one before. */
+/* Where the task gave up the vCPU in this system call; not where it sleeps in it, nor where it was
+ * in the previous call. */
 START_TEST(where_a_system_call_kept_the_vcpu)
 {
 	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL, 0, 2, 7, 1));
@@ -594,7 +594,7 @@ START_TEST(stacks_are_of_the_last_event_of_their_task)
 
 	hv_due_stacks_init(&d, 1);
 	hv_due_stacks_see(&d, &sleeps);
-	is_due(0, 7, 1, HV_NR_MOMENTS, &d); /* nobody records them */
+	is_due(0, 7, 1, HV_NR_MOMENTS, &d); /* they are not recorded */
 	d.kinds = 1u << HV_MOMENT_SWITCH | 1u << HV_MOMENT_LOCK;
 	hv_due_stacks_see(&d, &sleeps);
 	hv_due_stacks_see(&d, &waits);
@@ -617,7 +617,7 @@ START_TEST(stacks_are_of_the_last_event_of_their_task)
 	hv_due_stacks_lose(&d, 0);
 	is_due(0, 7, 2, HV_NR_MOMENTS, &d);
 	hv_due_stacks_see(&d, &sleeps);
-	is_due(0, 7, 20, HV_NR_MOMENTS, &d); /* that of a section's end */
+	is_due(0, 7, 20, HV_NR_MOMENTS, &d); /* the stack of a section's end */
 	for (unsigned i = 0; i < 10; i++)
 		hv_due_stacks_see(&d, &waits);
 	for (unsigned i = 0; i < HV_DUE_STACKS_MAX; i++)
@@ -657,7 +657,7 @@ static void tick(unsigned cpu, uint64_t ms, uint32_t pid, uint64_t address, uint
 	hv_finders_stack(&finders, &m, &(struct hv_stall_stack){{address, caller}});
 }
 
-/* Most samples of the call are in one function, at different places of it. */
+/* Most samples of the call are in one function, at different addresses. */
 START_TEST(where_a_system_call_spends_its_time)
 {
 	const struct hv_stall *s;
@@ -691,7 +691,7 @@ START_TEST(a_system_call_without_samples)
 }
 END_TEST
 
-/* The last ones are kept. */
+/* The last samples are kept. */
 START_TEST(samples_are_bounded)
 {
 	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL, 0, 4, 7, 5));

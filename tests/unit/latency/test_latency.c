@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is known of the guest's clock and its tasks, whatever it says. */
+/* The guest's clock and tasks, as seen by the latency format, also in a hostile guest. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,8 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/latency/planted.h"
 
-/* In the first second the clocks were APART_NS apart, and in the last one LAST_NS. */
+/* Returns the view if the clocks were APART_NS apart at the first event of each second, and LAST_NS
+ * at the last. */
 static enum hv_host_view view(int64_t apart_ns, int64_t last_ns)
 {
 	struct hv_latency l = {.sees_host = true, .nr_seconds = 2 * HV_LATENCY_SECONDS};
@@ -31,7 +32,7 @@ START_TEST(a_clock_that_jumps_is_not_the_hosts)
 }
 END_TEST
 
-/* So long as such a guest idles, its clock goes as the host's. */
+/* While such a guest is idle, its clock runs as fast as the host's. */
 START_TEST(a_clock_that_counts_instructions_is_never_the_hosts)
 {
 	struct hv_latency l = {.sees_host = true};
@@ -54,7 +55,7 @@ static const char function_format[] =
 	"\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n"
 	"\nprint fmt: \"\"\n";
 
-/* The pid that marks free places is no task that has a name. */
+/* The pid that marks free entries never gets a name. */
 START_TEST(no_task_has_the_largest_pid)
 {
 	static const uint8_t payload[24] = {[0] = 1, [4] = 0xff, 0xff, 0xff, 0xff};
@@ -91,7 +92,7 @@ START_TEST(names_are_bounded)
 }
 END_TEST
 
-/* The first event of a vCPU is years ahead of the others, which go on to come. */
+/* A vCPU's first event is years ahead of the other vCPUs' events, which continue to arrive. */
 START_TEST(what_is_years_ahead_keeps_nothing_waiting)
 {
 	struct {
@@ -117,8 +118,8 @@ START_TEST(what_is_years_ahead_keeps_nothing_waiting)
 }
 END_TEST
 
-/* The scheduler's own functions, by which every task sleeps, are left out; an address may be the
- * first one behind its function. */
+/* The scheduler's own functions, in which every task sleeps, are left out. An address may be the
+ * first one after its function. */
 START_TEST(stacks_have_names)
 {
 	static const char kallsyms[] =
@@ -182,8 +183,8 @@ static void see(struct hv_latency *l, const struct hv_moment *list, size_t nr)
 		see(L, moments, HV_ARRAY_LEN(moments));                                            \
 	} while (0)
 
-/* A section of PID on vCPU 0 that took 20 ms, whose stack does not come: it is placed when it has
- * waited, while others run. */
+/* A 20 ms section of PID on vCPU 0 whose stack never arrives. When its wait times out, it is
+ * placed, and other tasks run in the meantime. */
 static const struct hv_stall *placed(struct hv_export *x, uint32_t pid)
 {
 	const struct hv_stall section = {
@@ -203,7 +204,7 @@ static const struct hv_stall *placed(struct hv_export *x, uint32_t pid)
 	ck_abort_msg("the section was not placed");
 }
 
-/* As one of a module without ORC tables. Its task had the vCPU long enough once only. */
+/* As in a module without ORC tables. Its task had the vCPU long enough only once. */
 START_TEST(a_section_without_a_stack_is_where_its_task_ran)
 {
 	struct hv_export *x = open_for(1);
@@ -223,8 +224,8 @@ START_TEST(a_section_without_a_stack_is_where_its_task_ran)
 }
 END_TEST
 
-/* Then its place is not known, and so is not what ran before: others did at the time when it is
- * given up. */
+/* Then its position is unknown, and so are the tasks before it: others ran when the wait timed
+ * out. */
 START_TEST(a_section_whose_task_ran_twice_has_no_place)
 {
 	struct hv_export *x = open_for(1);
@@ -239,7 +240,7 @@ START_TEST(a_section_whose_task_ran_twice_has_no_place)
 }
 END_TEST
 
-/* When sections were looked for last, this one had not ended. */
+/* The section had not ended at the last search for sections. */
 START_TEST(a_section_ends_after_those_before_it_were_looked_for)
 {
 	struct hv_export *x = open_for(1);
@@ -253,7 +254,7 @@ START_TEST(a_section_ends_after_those_before_it_were_looked_for)
 }
 END_TEST
 
-/* The host did not run vCPU 0 for 30 ms; that was seen soon, and is told late. */
+/* The host did not run vCPU 0 for 30 ms. This was noticed early and is reported late. */
 START_TEST(what_ran_before_an_outage_stays_known)
 {
 	struct hv_export *x = open_for(1);
@@ -300,7 +301,7 @@ static const char throttle_format[] =
 	"\tfield:__data_loc char[] n7;\toffset:52;\tsize:4;\tsigned:1;\n"
 	"\nprint fmt: \"\"\n";
 
-/* What the event of a group says that is called NAMES, and is in the others. */
+/* Reads the event of the group NAMES[0], which is nested in the groups NAMES[1..]. */
 static bool read_group(const char *const *names, size_t nr, size_t len_bytes,
 		       struct hv_limit_group *ret)
 {
@@ -357,7 +358,7 @@ START_TEST(cgroups_have_paths)
 }
 END_TEST
 
-/* Names that are as long as they can be, and entries that end too early. */
+/* Names of the maximum length, and truncated entries. */
 START_TEST(cgroups_of_a_hostile_guest)
 {
 	static char name[301];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the host's events say of vCPUs: who had their CPUs, exits and storms of them, and which
- * verdict follows. */
+/* Host events of vCPUs: the tasks on their CPUs, exits and storms of exits, and the resulting
+ * verdict. */
 #include <check.h>
 
 #include "latency/vcpu_threads.h"
@@ -8,7 +8,7 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/latency/planted.h"
 
-#define TID	100 /* of the first vCPU's thread; the second one's is the next */
+#define TID	100 /* thread of vCPU 0; vCPU 1 has the next id */
 #define HOG	500
 #define US	(MS / 1000)
 #define KERNEL	UINT64_C(0xffffffff81000000)
@@ -44,7 +44,7 @@ static void see(struct hv_moment m)
 	hv_vcpu_threads_see(&threads, &m);
 }
 
-/* CPU is in an exit from US_FROM to US_TO, in microseconds. */
+/* CPU is in an exit from US_FROM to US_TO (microseconds). */
 static void leaves(unsigned cpu, uint64_t us, uint64_t reason, uint64_t address)
 {
 	see((struct hv_moment){.kind = HV_MOMENT_HOST_EXIT,
@@ -62,7 +62,7 @@ static void enters(unsigned cpu, uint64_t us)
 		.kind = HV_MOMENT_HOST_ENTRY, .cpu = cpu, .time_ns = us * US, .pid = TID + cpu});
 }
 
-/* The host's CPU goes from PID to OTHER; told for CPU. */
+/* The host's CPU switches from PID to OTHER, reported for CPU. */
 static void switches(unsigned cpu, uint64_t ms, uint32_t pid, uint64_t state, uint32_t other)
 {
 	struct hv_moment m = sw(cpu, ms, pid, state, other);
@@ -108,7 +108,7 @@ static void find_at(uint64_t ms)
 	find();
 }
 
-/* From FROM to TO, in ms, an exit of the given length every 100 us. */
+/* From FROM to TO (ms), an exit of LENGTH_US every 100 us. */
 static void storm(unsigned cpu, uint64_t from, uint64_t to, uint64_t length_us, uint64_t reason,
 		  uint64_t address)
 {
@@ -141,7 +141,7 @@ START_TEST(who_took_the_cpu)
 	ck_assert_str_eq(c->longest.by.comm, "hog");
 	ck_assert_uint_eq(threads.takers.nr, 1);
 	ck_assert_uint_eq(threads.takers.list[0].taken_ns, 40 * MS);
-	/* It is not the exit's time. */
+	/* It does not count as the exit's time. */
 	ck_assert_uint_eq(threads.exits.reasons[2].total_ns, 2 * MS);
 }
 END_TEST
@@ -217,7 +217,7 @@ START_TEST(somebody_stopped_it)
 }
 END_TEST
 
-/* The thread of the first vCPU takes the CPU of the second one: of both, one event. */
+/* The first vCPU's thread takes the second one's CPU: one event for both. */
 START_TEST(two_vcpus_on_one_cpu)
 {
 	leaves(0, 1000, NPF, KERNEL);
@@ -232,7 +232,7 @@ START_TEST(two_vcpus_on_one_cpu)
 }
 END_TEST
 
-/* Each is short, and a fifth of the time is taken. */
+/* Each piece is short; together they are a fifth of the time. */
 START_TEST(short_pieces_are_told_together)
 {
 	const struct hv_cause *c;
@@ -277,7 +277,7 @@ START_TEST(a_storm_of_the_kernels)
 }
 END_TEST
 
-/* 40 %, then 15 % of the time, which would be none by itself. */
+/* 40 %, then 15 % of the time, which would be no storm by itself. */
 START_TEST(a_storm_goes_on_while_it_is_half_as_strong)
 {
 	const struct hv_cause *c;
@@ -303,7 +303,7 @@ START_TEST(a_storm_ends)
 }
 END_TEST
 
-/* What the host does to the guest's memory is not the tenant's fault. */
+/* The host's actions on guest memory are not the tenant's fault. */
 START_TEST(a_storm_that_nobody_provoked)
 {
 	storm(0, 1, 2001, 40, NPF, PROGRAM);
@@ -330,7 +330,7 @@ START_TEST(a_halt_is_no_fault)
 }
 END_TEST
 
-/* The exit is long since another thread has the CPU. */
+/* The exits are long because another thread has the CPU. */
 START_TEST(what_others_took_is_no_storm)
 {
 	for (uint64_t ms = 1; ms < 2001; ms += 4) {
@@ -362,7 +362,7 @@ START_TEST(what_follows_from_a_storm)
 }
 END_TEST
 
-/* What was lost is no time without exits, and nobody is known to wait. */
+/* Lost events do not mean a time without exits, and nothing is known to wait. */
 START_TEST(lost_events)
 {
 	for (uint64_t ms = 1; ms < 2001; ms += 50) {
@@ -376,7 +376,7 @@ START_TEST(lost_events)
 }
 END_TEST
 
-/* Nobody is blamed for a time of which it is not known what the host did. */
+/* If the host's behaviour during a wait is unknown, the fault is unknown, too. */
 START_TEST(a_vcpu_that_was_not_seen)
 {
 	struct hv_stall wait = {.kind = HV_STALL_RUNQUEUE,
@@ -438,7 +438,7 @@ START_TEST(many_takers)
 }
 END_TEST
 
-/* A CPU that is none of the guest's, an entry without its exit, a time that goes back. */
+/* A CPU that the guest does not have, an entry without its exit, a decreasing time. */
 START_TEST(strange_events)
 {
 	leaves(2, 1, NPF, KERNEL);

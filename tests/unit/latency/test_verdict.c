@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which stall is the reason of which, whose fault it is, and what the host took. */
+/* Which stall causes which, whose fault it is, and the host's share. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -50,7 +50,7 @@ static struct hv_stall *plant(enum hv_stall_kind kind, unsigned cpu, uint64_t fr
 	return &stalls.list[stalls.nr - 1];
 }
 
-/* TAKEN of the time was the host's, in one piece. */
+/* The host took TAKEN of the time, in one piece. */
 static void outage(unsigned cpu, uint64_t from, uint64_t to, uint64_t taken, enum hv_outage_why why)
 {
 	hv_outages_add(&host, cpu,
@@ -69,7 +69,7 @@ static void find(void)
 			&verdict);
 }
 
-/* The cause number I is of KIND, of LENGTH, and has so many victims. */
+/* Asserts that cause I has this KIND, FAULT, LENGTH and number of victims. */
 static void is(size_t i, enum hv_stall_kind kind, enum hv_fault fault, uint64_t length,
 	       uint64_t nr_victims)
 {
@@ -101,7 +101,7 @@ START_TEST(a_section_makes_others_wait)
 }
 END_TEST
 
-/* Its stack was lost, so nobody knows whether it was while the host did not run the vCPU. */
+/* Its stack was lost, so it is unknown whether the section was during the host's outage. */
 START_TEST(a_section_that_was_somewhen_is_nobodys)
 {
 	outage(0, 100, 140, 40, HV_OUTAGE_WAITED);
@@ -111,7 +111,8 @@ START_TEST(a_section_that_was_somewhen_is_nobodys)
 }
 END_TEST
 
-/* 100 ms passed, and its length is without the 60 of which the guest was told. */
+/* 100 ms passed. The section's length already excludes the 60 ms that the host reported as steal
+ * time. */
 START_TEST(what_the_guest_was_told_of_is_subtracted_once)
 {
 	outage(0, 120, 180, 60, HV_OUTAGE_WAITED);
@@ -122,7 +123,7 @@ START_TEST(what_the_guest_was_told_of_is_subtracted_once)
 }
 END_TEST
 
-/* A VMM that is stopped does not wait for a CPU, so the guest is told of nothing. */
+/* A stopped VMM does not wait for a CPU, so the host reports no steal time. */
 START_TEST(what_the_guest_was_not_told_of_is_subtracted)
 {
 	outage(0, 120, 180, 60, HV_OUTAGE_STOPPED);
@@ -143,7 +144,7 @@ START_TEST(the_host_between_searches_for_memory)
 }
 END_TEST
 
-/* It was on the vCPU for 40 ms, slept, and then for 40 on another one. */
+/* The task was on the vCPU for 40 ms, slept, and was then on another vCPU for 40 ms. */
 static void plant_pieces(void)
 {
 	struct hv_stall *s = plant(HV_STALL_SYSCALL, 1, 100, 300, 7);
@@ -178,7 +179,8 @@ START_TEST(the_host_while_a_system_call_ran)
 }
 END_TEST
 
-/* Half a system call without pieces, of which there were too many, is as before: the host's. */
+/* A system call with too many pieces is treated as one without pieces. Half of it is outage, so the
+ * fault is unknown. */
 START_TEST(a_system_call_in_too_many_pieces)
 {
 	outage(1, 165, 235, 70, HV_OUTAGE_WAITED);
@@ -188,7 +190,7 @@ START_TEST(a_system_call_in_too_many_pieces)
 }
 END_TEST
 
-/* They took 60 ms of 100. */
+/* Page faults that took 60 ms of 100. */
 static struct hv_stall *plant_faults(uint64_t flags)
 {
 	struct hv_stall *s = plant(HV_STALL_FAULTS, 0, 100, 200, 7);
@@ -216,7 +218,7 @@ START_TEST(page_faults_of_a_program_that_is_too_large)
 }
 END_TEST
 
-/* No request alone takes half of it. */
+/* No single request takes half of it. */
 START_TEST(page_faults_that_wait_for_a_slow_disk)
 {
 	plant_faults(HV_SERIES_PRESSED);
@@ -326,8 +328,7 @@ START_TEST(nor_where_the_host_is_not_seen)
 }
 END_TEST
 
-/* The vCPU had nothing to do while the device worked, so that it waited for the host is no reason.
- */
+/* The vCPU was idle while the device worked, so its wait for the host is not the reason. */
 START_TEST(a_slow_device)
 {
 	outage(0, 150, 300, 100, HV_OUTAGE_WAITED);
@@ -342,7 +343,8 @@ START_TEST(a_slow_device)
 }
 END_TEST
 
-/* A loop device is the guest's own kernel, and so is its way to a network block device. */
+/* A loop device runs in the guest's own kernel, and so does the guest's access to a network block
+ * device. */
 START_TEST(a_device_in_the_guest_is_not_the_hosts)
 {
 	plant(HV_STALL_IO_DEVICE, 0, 100, 350, 7)->device = 7 << 20;
@@ -374,7 +376,7 @@ START_TEST(an_answer_that_the_host_kept)
 }
 END_TEST
 
-/* A task spins for a lock that another vCPU holds with interrupts off. */
+/* A task spins for a lock whose owner on another vCPU has interrupts off. */
 START_TEST(a_lock_that_is_held)
 {
 	plant(HV_STALL_LOCK, 1, 101, 130, 8)->flags = HV_LOCK_SPINS;
@@ -450,7 +452,7 @@ START_TEST(text_of_a_section)
 }
 END_TEST
 
-/* For TAKEN of the time a thread of the VMM that runs no vCPU waited for a CPU. */
+/* For TAKEN of the time, a thread of the VMM that runs no vCPU waited for a CPU. */
 static void vmm_waits(uint64_t from, uint64_t to, uint64_t taken)
 {
 	struct hv_outage o = {from * MS, to * MS, taken * MS, taken * MS, HV_OUTAGE_WAITED};
@@ -488,7 +490,7 @@ START_TEST(a_request_waits_for_the_storage)
 }
 END_TEST
 
-/* The guest itself is the device, and what it does for it is in the guest. */
+/* The guest itself implements the device. */
 START_TEST(a_loop_device_does_not_wait_for_the_vmm)
 {
 	plant(HV_STALL_IO_DEVICE, 0, 100, 300, 7)->device = 7 << 20;
@@ -506,7 +508,7 @@ static void wait_for(unsigned cpu, uint64_t from, uint64_t to, uint32_t pid, uin
 	s->by_prio = 120;
 }
 
-/* Each cause of its own would be one of 4 causes. */
+/* If each wait were its own cause, there would be 4 causes. */
 START_TEST(a_crowd_is_one_cause)
 {
 	wait_for(0, 100, 134, 1, 2);
@@ -523,7 +525,7 @@ START_TEST(a_crowd_is_one_cause)
 }
 END_TEST
 
-/* Two crowds, a task that keeps others waiting and does not wait, and a real-time task. */
+/* Two crowds; a task that others wait for but that does not wait itself; and a real-time task. */
 START_TEST(what_is_no_crowd)
 {
 	wait_for(0, 100, 134, 1, 2);
@@ -565,7 +567,7 @@ START_TEST(waits_of_a_limited_group_are_the_limits)
 }
 END_TEST
 
-/* It waited through two periods, of which neither is half of its wait. */
+/* The task waited through two periods, and neither is half of its wait. */
 START_TEST(a_wait_through_several_periods)
 {
 	limit(0, 100, 180, 0x1000);
@@ -577,7 +579,8 @@ START_TEST(a_wait_through_several_periods)
 }
 END_TEST
 
-/* Another vCPU's, another group's while the vCPU was used, and a limit for which nobody waited. */
+/* A limit of another vCPU; of another group while the vCPU was in use; and one that no task waited
+ * for. */
 START_TEST(waits_that_no_limit_explains)
 {
 	limit(1, 100, 190, 0x1000);
@@ -591,7 +594,7 @@ START_TEST(waits_that_no_limit_explains)
 }
 END_TEST
 
-/* The host was not there for the whole time for which the group was to be stopped. */
+/* The host did not run the vCPU during part of the time for which the group was throttled. */
 START_TEST(a_limit_while_the_host_does_not_run_the_vcpu)
 {
 	outage(0, 120, 180, 60, HV_OUTAGE_WAITED);
@@ -621,7 +624,8 @@ static void share(unsigned cpu, uint64_t ran, uint64_t waited, uint64_t limited)
 				       .limited_ns = limited * MS};
 }
 
-/* Nothing is known of when the host did not run the vCPU, and nobody is blamed for what is late. */
+/* It is unknown when the host did not run the vCPU, so no single delay is attributed to the
+ * tenant. */
 START_TEST(the_share_of_the_host_decides)
 {
 	view = HV_HOST_UNSEEN;
@@ -639,7 +643,7 @@ START_TEST(the_share_of_the_host_decides)
 }
 END_TEST
 
-/* The tenant's own fault stays one, after the host. */
+/* The tenant's own fault is still reported, after the host. */
 START_TEST(the_share_of_the_host_hides_no_fault_of_the_tenant)
 {
 	share(0, 300, 500, 0);
@@ -652,7 +656,7 @@ START_TEST(the_share_of_the_host_hides_no_fault_of_the_tenant)
 }
 END_TEST
 
-/* The host did not withhold so much in all. */
+/* The host withheld less time in total. */
 START_TEST(a_stall_that_is_longer_than_the_hosts_share)
 {
 	view = HV_HOST_UNSEEN;
@@ -677,7 +681,7 @@ START_TEST(a_small_share_of_the_host_decides_nothing)
 }
 END_TEST
 
-/* A clock that counts instructions stands still meanwhile. */
+/* A clock that counts instructions stands still during the outage. */
 START_TEST(a_share_that_the_guest_does_not_notice)
 {
 	view = HV_HOST_APART;

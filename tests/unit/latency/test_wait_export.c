@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Waits by pages of a guest's events and the host's among them. */
+/* Waits computed from pages of guest events with host events among them. */
 #include <check.h>
 #include <string.h>
 
@@ -76,7 +76,7 @@ static void end(void)
 	hv_export_free(x);
 }
 
-/* At US, which is not before the last one, PREV gives way to NEXT. */
+/* At US, which must not decrease, PREV is replaced by NEXT. */
 static void sw(uint16_t type, uint64_t us, uint32_t prev, uint64_t state, uint32_t next,
 	       const char *next_comm)
 {
@@ -91,7 +91,7 @@ static void sw(uint16_t type, uint64_t us, uint32_t prev, uint64_t state, uint32
 	now_us = us;
 }
 
-/* FLAGS are those of the page's commit. */
+/* FLAGS are the flags in the page's commit word. */
 static const struct hv_wait_export_times *take(uint64_t flags)
 {
 	uint64_t commit = used | flags;
@@ -118,9 +118,9 @@ START_TEST(the_guests_and_the_hosts_are_apart)
 {
 	const struct hv_wait_export_times *t;
 
-	sw(HOST, 1, 70, 0, 99, "other");      /* the vCPU's thread is taken off */
-	sw(GUEST, 2, 7, 0, 8, "b");	      /* a task of the guest, too */
-	sw(HOST, 41, 99, 1, 70, "CPU 0/KVM"); /* it waited for 40 us */
+	sw(HOST, 1, 70, 0, 99, "other");      /* the vCPU's thread loses its CPU */
+	sw(GUEST, 2, 7, 0, 8, "b");	      /* a guest task is switched out, too */
+	sw(HOST, 41, 99, 1, 70, "CPU 0/KVM"); /* the thread waited for 40 us */
 	sw(GUEST, 302, 8, 1, 7, "a");	      /* and the task for 300 us */
 	t = take(0);
 	ck_assert_uint_eq(count(&t->tasks), 1);

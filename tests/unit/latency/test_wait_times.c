@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The histogram of waits for a vCPU, by lists of events. */
+/* The histogram of waits for a vCPU, from lists of events. */
 #include <check.h>
 
 #include "latency/wait_times.h"
@@ -42,7 +42,7 @@ static uint64_t nr_waits(void)
 	return nr;
 }
 
-/* The bucket in which WAIT_NS must be counted. */
+/* Returns the bucket for WAIT_NS. */
 static size_t bucket_of(uint64_t wait_ns)
 {
 	size_t i = 0;
@@ -67,7 +67,7 @@ START_TEST(so_is_one_after_a_preemption)
 {
 	SEE(sw(0, 1, 0, 0, 99), wake(0, 2, 99, 7), sw(0, 2, 99, 0, 7), sw(0, 12, 7, 1, 99));
 	ck_assert_uint_eq(nr_waits(), 2);
-	ck_assert_uint_eq(times.nr[0], 1); /* 7 ran at once */
+	ck_assert_uint_eq(times.nr[0], 1); /* 7 ran without a wait */
 	ck_assert_uint_eq(times.sum_ns, 10 * MS);
 }
 END_TEST

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Behaviour of files that the transcripts (tests/golden) cannot show well: reads of every length,
- * changes between reads, big files. */
+/* File behaviour that transcripts (tests/golden) cannot show well: reads of every length, changes
+ * between reads, large files. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ static long most_kib(void)
 
 #define OPEN_FILES 512
 
-/* Many clients with one long text open have it once, as it was when each of them read it first. */
+/* Clients that have the same long text open share one copy, made at the first read. */
 START_TEST(long_texts_are_shared)
 {
 	static struct hv_file *files[OPEN_FILES];
@@ -137,7 +137,7 @@ START_TEST(dump_is_bounded)
 }
 END_TEST
 
-/* Short reads take from the buffer no more than they need. */
+/* A short read takes only the events it needs from the buffer. */
 START_TEST(pipe_takes_what_is_asked)
 {
 	struct hv_buffer_stat stat;
@@ -157,7 +157,7 @@ START_TEST(pipe_takes_what_is_asked)
 }
 END_TEST
 
-/* As tracing_mark_write() and tracing_mark_raw_write() of a kernel with pages of 4 KiB. */
+/* As in tracing_mark_write() and tracing_mark_raw_write() of a kernel with 4 KiB pages. */
 START_TEST(a_marker_is_cut_to_what_a_page_has_room_for)
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;
@@ -185,7 +185,7 @@ START_TEST(a_marker_is_cut_to_what_a_page_has_room_for)
 	err = hv_file_write(f, text, 4061, &n);
 	ck_assert(err && err->code == EINVAL);
 	ck_assert_ptr_null(hv_file_close(f));
-	/* Each has a page of its own, with all of it. */
+	/* Each marker has a whole page. */
 	ck_assert_ptr_null(hv_tree_open(tree, &hv_root_rights, "per_cpu/cpu0/trace_pipe_raw",
 					O_RDONLY | O_NONBLOCK, &f));
 	for (unsigned i = 0; i < HV_ARRAY_LEN(lens); i++) {
@@ -201,7 +201,7 @@ START_TEST(a_marker_is_cut_to_what_a_page_has_room_for)
 }
 END_TEST
 
-/* When the session is detached, a client has truncated the filter and not yet written to it. */
+/* At the detach, a client has truncated the filter and not yet written to it. */
 START_TEST(an_ending_tree_publishes_nothing)
 {
 	struct hv_file *f;
@@ -224,7 +224,7 @@ START_TEST(an_ending_tree_publishes_nothing)
 }
 END_TEST
 
-/* Nothing of what a writer that died has written is published. */
+/* Nothing of a dead writer's data is published. */
 START_TEST(an_abandoned_file_publishes_nothing)
 {
 	const uint8_t *patched = hv_site_stubs_now(session->stubs);
@@ -257,7 +257,7 @@ START_TEST(an_abandoned_file_publishes_nothing)
 }
 END_TEST
 
-/* The next reader gets what did not fit into the page that was read last. */
+/* The next reader gets the events that did not fit into the previous page. */
 START_TEST(raw_readers_leave_the_rest)
 {
 	struct hv_buffer_stat stat;
@@ -307,7 +307,7 @@ START_TEST(ready_keeps_what_it_found)
 }
 END_TEST
 
-/* Between truncation and close the sites are not changed for an empty list, which would mean all
+/* Between truncation and close, the sites do not follow the empty list, which would mean all
  * functions. */
 START_TEST(a_filter_that_is_being_replaced_is_never_empty)
 {

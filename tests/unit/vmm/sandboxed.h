@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What no process in a sandbox of ours can do, tried by such a process. Leaves to others: what one
- * of the sandboxes allows, and refuses besides. Needs root. */
+/* Operations that no process in an hvtrace sandbox can do, tried by such a process. The tests of
+ * each sandbox try the operations specific to it. Needs root. */
 #pragma once
 
 #include <check.h>
@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 
-/* Whether TRIAL is true in a child that has entered the sandbox by ENTER. */
+/* Returns whether TRIAL returns true in a child that has entered the sandbox by ENTER. */
 static inline bool holds_in_child(struct hv_err *(*enter)(void), bool (*trial)(void))
 {
 	int status;

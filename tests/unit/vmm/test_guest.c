@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a VMM says of the number of vCPUs is bounded, and no buffer of a caller is filled beyond its
- * size. */
+/* The number of vCPUs that a VMM reports is limited, and no caller's buffer is overrun. */
 #include <check.h>
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #include "vmm/held_writes.h"
 
 #define PAGE	 4096
-#define NR_PAGES 8 /* and one behind them that nobody may access */
+#define NR_PAGES 8 /* plus an inaccessible one after them */
 #define FILL	 0x5a
 #define LEN	 5u
 
@@ -31,7 +31,7 @@ static void setup(void)
 	memset(memory, FILL, sizeof(expected));
 	memset(expected, FILL, sizeof(expected));
 	vmm = fork();
-	if (vmm == 0) { /* nothing of Check's: it would write into its parent's messages */
+	if (vmm == 0) { /* Check would write into its parent's messages */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			pause();
@@ -63,8 +63,8 @@ static struct hv_err *make(void)
 	return hv_held_writes_make(vmm, writes.list, writes.nr, UINT64_MAX);
 }
 
-/* Text in one page and in several, at their ends and beyond, side by side, out of order, twice at a
- * place, and more of it than is made at once. */
+/* Text in one page and in several, at their ends and beyond, adjacent, out of order, twice at one
+ * address, and more than one batch. */
 START_TEST(what_is_written_is_there_and_nothing_else)
 {
 	static const size_t offs[] = {0,
@@ -101,7 +101,7 @@ START_TEST(an_address_without_memory_is_named)
 	add(NR_PAGES * PAGE - 16, true);
 	add(NR_PAGES * PAGE + 16, _i != 0);
 	if (_i == 2)
-		add(NR_PAGES * PAGE + 32, true); /* is read before it is written */
+		add(NR_PAGES * PAGE + 32, true); /* read before it is written */
 	err = make();
 	ck_assert_ptr_nonnull(err);
 	ck_assert_int_eq(err->code, EFAULT);

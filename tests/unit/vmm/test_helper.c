@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A helper: requests and answers, its wake-ups, and that it gets no more requests after it did not
- * answer. */
+/* A helper: requests, replies and wake-ups; and no more requests after a missed reply. */
 #include <check.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -32,8 +31,8 @@ static void await_hang_up(void)
 		continue;
 }
 
-/* Answers each number with the next one; 0 when it is too late. Ends when the connection is closed.
- */
+/* Answers each number with the next one, or 0 when it is too late. Exits when the connection is
+ * closed. */
 static void add_one(void *ctx hv_unused)
 {
 	struct hv_helper_wake wake = {0};
@@ -107,7 +106,7 @@ START_TEST(a_late_answer_is_for_nobody)
 }
 END_TEST
 
-/* Answers a request after a while of its own. */
+/* Answers a request after some time. */
 static void take_time(void *ctx)
 {
 	struct hv_helper_wake wake = hv_helper_wait(-1, UINT64_MAX);
@@ -120,8 +119,8 @@ static void take_time(void *ctx)
 
 static const struct hv_helper_kind slow = {"slow", "test-slow", SOCK_STREAM, take_time};
 
-/* Stops both while one waits for the other, as a machine that is paused: the helper goes on a
- * little later. */
+/* Stops both while one waits for the other, as when a machine is paused. The helper continues
+ * slightly later. */
 static void pause_both(pid_t service, pid_t helper)
 {
 	usleep(100000);
@@ -167,7 +166,7 @@ START_TEST(killed)
 }
 END_TEST
 
-/* Waits for the first wake-up, sends its kind, and ends. */
+/* Waits for the first wake-up, sends its kind, and exits. */
 static void tell_what_woke(void *ctx)
 {
 	uint64_t deadline_ns = *(const uint64_t *)ctx;
@@ -212,7 +211,7 @@ START_TEST(wakes_when_the_service_has_died)
 	if (!service) {
 		if (hv_helper_start(&teller, &deadline_ns, &h))
 			_exit(1);
-		/* A child of the service keeps it open, and passes on what the helper sends. */
+		/* A child of the service keeps it open and forwards the helper's messages. */
 		if (!fork()) {
 			hv_err_free(hv_helper_receive(&h, &told, 1, hv_now_ns() + HANG_NS));
 			if (write(said[1], &told, 1) < 0)
@@ -227,7 +226,7 @@ START_TEST(wakes_when_the_service_has_died)
 }
 END_TEST
 
-/* Tells its capabilities as the kernel has them. */
+/* Sends the helper's capabilities as the kernel reports them. */
 static void tell_capabilities(void *ctx hv_unused)
 {
 	struct capabilities has = {0};

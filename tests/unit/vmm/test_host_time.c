@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Conversion of the counter to the host's clock with samples of both. */
+/* Converts the counter to the host's clock with samples of both. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which threads work for a VMM: all of its own, but no program that is named after it. */
+/* Which threads work for a VMM: all threads that it creates, but no program that only has its
+ * name. */
 #include <check.h>
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which threads are the kernel's own: by their flags, whatever they are called. */
+/* Recognizes kernel threads by their flags, whatever their names. */
 #include <check.h>
 #include <sys/prctl.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A process in a pid namespace, a mount namespace and a root of its own: its sockets, links that
- * try to lead out of its root, and the ids of its threads. Needs root, and is skipped without it.
- */
+/* A process with a separate pid namespace, mount namespace and root: its sockets, links that try to
+ * leave its root, and its thread ids. Needs root; skipped without it. */
 #include <check.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -35,7 +34,7 @@ static void listen_at(const char *path)
 		_exit(1);
 }
 
-/* The socket "secret" of this process is beside the child's root. */
+/* This process's socket "secret" is next to the child's root. */
 static void be_elsewhere(void)
 {
 	if (unshare(CLONE_NEWNS) != 0 || chroot("root") != 0 || chdir("/run") != 0)
@@ -151,7 +150,7 @@ START_TEST(threads)
 }
 END_TEST
 
-/* A name below a directory that is open: no link is followed. */
+/* A name below an open directory: no link is followed. */
 START_TEST(below_a_directory)
 {
 	HV_AUTO_FREE char *dir_path = hv_format("/proc/%d/root/", (int)child);

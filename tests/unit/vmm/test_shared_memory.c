@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A file that is truncated while it is mapped: copies fail, other accesses find zeros, and this
- * process lives. */
+/* A file that is truncated while it is mapped: copies fail, other accesses read zeros, and this
+ * process survives. */
 #include <check.h>
 #include <linux/memfd.h>
 #include <signal.h>
@@ -82,7 +82,7 @@ START_TEST(other_accesses_find_zeros)
 }
 END_TEST
 
-/* Of the machine, if it has any free: the unit tests reserve none. */
+/* From the machine, if it has free huge pages: the unit tests reserve none. */
 #define HUGE_PAGE (2u << 20)
 
 START_TEST(huge_pages_are_replaced_as_a_whole)
@@ -111,7 +111,7 @@ START_TEST(huge_pages_are_replaced_as_a_whole)
 }
 END_TEST
 
-/* What cannot be guarded is not mapped: a VMM chooses how many mappings its RAM has. */
+/* Memory that cannot be guarded is not mapped: a VMM chooses the number of its RAM's mappings. */
 START_TEST(no_mapping_is_without_guard)
 {
 	uint8_t *at = NULL;

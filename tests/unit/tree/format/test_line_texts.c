@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* First parts of lines that are kept, over more tasks and states than there is room for. */
+/* The cache of first parts of lines, with more tasks and states than it has room for. */
 #include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void keep(const struct hv_event *e, const char *text)
 	hv_line_texts_keep_context(texts, &out, strlen("line: "), e);
 }
 
-/* Returns what is kept of E; "": nothing. */
+/* Returns the cached text of E, or "". */
 static const char *kept(const struct hv_event *e)
 {
 	static char room[HV_LINE_PART_MAX + 1];
@@ -89,7 +89,8 @@ START_TEST(texts_end_with_their_options)
 }
 END_TEST
 
-/* Number N of tasks in many states, some of which have the same place. Its text says all of it. */
+/* Makes event N with one of many tasks and states, some of which share a bucket. TEXT names the
+ * task and the state. */
 static struct hv_event event_number(unsigned n, char text[static 2 * HV_LINE_PART_MAX])
 {
 	struct hv_event e = event_of(n % 3);
@@ -101,7 +102,7 @@ static struct hv_event event_number(unsigned n, char text[static 2 * HV_LINE_PAR
 	return e;
 }
 
-/* Those that are too long are not kept. */
+/* Texts that are too long are not cached. */
 START_TEST(what_is_kept_is_right)
 {
 	char text[2 * HV_LINE_PART_MAX];
@@ -153,7 +154,7 @@ static uint64_t random_bits(void)
 	return state >> 32;
 }
 
-/* One of few. */
+/* Returns an event with one of a few tasks. */
 static struct hv_event any_event(void)
 {
 	struct hv_event e = event_of(random_bits() % 3 ? 7 : (uint32_t)-7);
@@ -168,7 +169,7 @@ static struct hv_event any_event(void)
 	return e;
 }
 
-/* Whatever is kept, and whatever the options are, which change now and then. */
+/* Lines must be equal with and without a cache, with any options, which change now and then. */
 START_TEST(lines_are_the_same_with_and_without)
 {
 	static struct hv_site sites[] = {{.ip = {0x1000}, .name = "vfs_read"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Records of trace_pipe_raw with the formats of several kernels, and of a hostile one. */
+/* Records of trace_pipe_raw with the formats of several kernels, and with hostile formats. */
 #include <string.h>
 
 #include "kernel/events/catalogue.h"
@@ -43,7 +43,7 @@ static void field(const char *name, uint32_t off, uint32_t size)
 		(struct hv_event_field){.name = name, .type = "", .off = off, .size_bytes = size};
 }
 
-/* Returns the layout of a guest whose only type is TYPE. */
+/* Makes the layout of a guest whose only type is TYPE. */
 static void make(void)
 {
 	c.types = hv_realloc_array(c.types, 1, sizeof(type));
@@ -113,7 +113,7 @@ START_TEST(return_of_5_10)
 }
 END_TEST
 
-/* Behind all fields of the kernel, and where its format says. */
+/* After all fields of the kernel, at the offset in its format. */
 START_TEST(the_hosts_time_of_a_return)
 {
 	struct hv_event e = {
@@ -132,7 +132,7 @@ START_TEST(the_hosts_time_of_a_return)
 	ck_assert_uint_eq(get(host.off, 8), e.host_ns);
 	ck_assert(!hv_raw_layout_add_host(&layout, &host));
 
-	/* Who reads the format finds it. */
+	/* A reader of the format finds the field. */
 	field(host.name, host.off, host.size_bytes);
 	make();
 	ck_assert_uint_eq(layout.records[HV_EVENT_GRAPH_EXIT].len_bytes, 56);
@@ -153,7 +153,7 @@ START_TEST(no_room_for_the_hosts_time)
 }
 END_TEST
 
-/* The way that nearly all events take knows nothing of it. */
+/* The fast path for most events does not know the field. */
 START_TEST(the_hosts_time_is_in_every_return)
 {
 	struct hv_event e = {.kind = HV_EVENT_GRAPH_EXIT, .time_ns = 12, .host_ns = 7};
@@ -233,7 +233,7 @@ START_TEST(callers_of_a_stack)
 }
 END_TEST
 
-/* A format that no kernel can have is ignored. */
+/* Formats that no kernel can have are ignored. */
 START_TEST(formats_that_lie)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Pages of the kernel's ring buffer: their bytes, and what a reader finds in them. */
+/* Pages of the kernel's ring buffer: their bytes, and the events that a reader finds in them. */
 #include <check.h>
 #include <string.h>
 
@@ -115,7 +115,7 @@ START_TEST(time_between_events)
 	ck_assert_uint_eq(get(72, 4), 30);
 	ck_assert_uint_eq(get(76, 4), 1);
 	ck_assert_uint_eq(get(80, 4), 6);
-	/* time that ran back: none has passed */
+	/* time went backwards: the difference is 0 */
 	ck_assert_uint_eq(get(108, 4), 6);
 	ck_assert_uint_eq(get(136, 4) >> 5 | get(140, 4) << 27, (1ull << 40) - (1 << 27));
 	ck_assert_uint_eq(get(8, 8), 5 * 28 + 2 * 8);
@@ -140,8 +140,7 @@ START_TEST(fills_up_and_no_further)
 }
 END_TEST
 
-/* A loss can only be noted at the head of a page, so the first record after a loss begins a page.
- */
+/* Only the head of a page can report a loss, so the first record after a loss begins a page. */
 START_TEST(lost_before_the_page)
 {
 	struct hv_event e = function_at(5);
@@ -177,7 +176,8 @@ START_TEST(room_for_the_loss)
 }
 END_TEST
 
-/* A line that fills the page alone; the kernel then stores no number of lost events either. */
+/* A line that fills the page alone. The kernel does not store the number of lost events then,
+ * either. */
 START_TEST(no_room_for_the_loss)
 {
 	static char text[HV_RAW_DATA_LEN];
@@ -194,7 +194,8 @@ START_TEST(no_room_for_the_loss)
 }
 END_TEST
 
-/* The bytes of an entry, filled up to four; from 113 bytes on the length has a word of its own. */
+/* An entry's bytes, padded to a multiple of four. From 113 bytes on, the length has a separate
+ * word. */
 START_TEST(entries_of_the_guests)
 {
 	static uint8_t entry[HV_ENTRY_LEN_MAX];
@@ -222,7 +223,7 @@ START_TEST(entries_of_the_guests)
 }
 END_TEST
 
-/* No kernel writes it, but it has to come out of the buffer. */
+/* No kernel writes it, but it must come out of the buffer. */
 START_TEST(an_entry_that_is_longer_than_a_page_is_cut)
 {
 	static uint8_t entry[HV_ENTRY_LEN_MAX];
@@ -236,7 +237,7 @@ START_TEST(an_entry_that_is_longer_than_a_page_is_cut)
 }
 END_TEST
 
-/* In a larger page there is room for what fills a small one, and for more. */
+/* A larger page has room for more than a small page's contents. */
 START_TEST(a_larger_page)
 {
 	static char text[HV_RAW_DATA_LEN];
@@ -314,7 +315,7 @@ static struct hv_event any_call(uint64_t time_ns)
 	return e;
 }
 
-/* In brief, without what has no room there. */
+/* Returns the brief of E without the fields that a brief lacks. */
 static struct hv_brief brief_of(struct hv_event *e)
 {
 	e->lost_before = e->overrun = 0;
@@ -333,7 +334,7 @@ static struct hv_brief brief_of(struct hv_event *e)
 				 .lazy_depth = e->lazy_depth};
 }
 
-/* Several of them make the same bytes as one event after the other. */
+/* Several briefs make the same bytes as single events. */
 START_TEST(events_in_brief_make_the_same_bytes)
 {
 	enum { NR = 64 };
@@ -372,7 +373,7 @@ START_TEST(events_in_brief_make_the_same_bytes)
 }
 END_TEST
 
-/* A kernel whose records are others takes none of their kinds. */
+/* A kernel with different records accepts no briefs of their kinds. */
 START_TEST(kinds_that_are_taken_in_brief)
 {
 	struct hv_raw_layout other = hv_raw_layout_known;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Texts of symbols that are kept, over the functions of a large trace. */
+/* The cache of symbol texts, with the functions of a large trace. */
 #include <check.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ START_TEST(texts_end_with_their_version)
 }
 END_TEST
 
-/* More than there is room for, of every length. */
+/* More texts than it has room for, of every length. */
 START_TEST(what_is_kept_is_right)
 {
 	char name[101];

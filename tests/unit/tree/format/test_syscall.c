@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Entries of system calls. What real kernels print is tested by tests/golden/print_fmt. */
+/* Entries of system calls. tests/golden/print_fmt compares with real kernels. */
 #include <check.h>
 #include <string.h>
 
@@ -75,7 +75,7 @@ static const struct hv_print_field write_fields[] = {
 	{"__buf_val", "__data_loc char[]", 40, 4, false},
 };
 
-/* COUNT bytes are there, of which the entry has the first LEN. */
+/* There are COUNT bytes; the entry contains the first LEN. */
 static void check_bytes(uint8_t count, uint8_t len, const char *bytes, const char *want)
 {
 	const struct hv_syscall_event event = {

@@ -26,7 +26,7 @@ static void put(const char *path, const char *text)
 	ck_assert_ptr_null(hv_file_close(f));
 }
 
-/* The first function costs half of all, the second a quarter, and so on. */
+/* The first function costs half of the total, the second a quarter, and so on. */
 static void set_up(void)
 {
 	char name[32];
@@ -88,7 +88,7 @@ START_TEST(the_hottest_go_first)
 	struct hv_text text = {0};
 
 	hv_fake_load(80000, ips, costs, NR_SITES);
-	/* 32000 are to be left of 80000: without the first two 20000 are. */
+	/* 32000 of 80000 must remain; without the first two functions 20000 do. */
 	ck_assert_uint_eq(keep(40000), 2);
 	are_aside("function_0, function_1");
 	ck_assert_uint_eq(nr_called(), NR_SITES - 2);
@@ -152,7 +152,7 @@ START_TEST(no_instance_gets_them)
 }
 END_TEST
 
-/* What a guest writes into its rings: addresses that are no function's. */
+/* Addresses in a guest's rings that belong to no function. */
 START_TEST(what_is_no_site_is_left)
 {
 	ips[NR_SITES] = 0xdead;

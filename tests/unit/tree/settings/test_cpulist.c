@@ -6,7 +6,7 @@
 #include "tests/lib/run_suite.h"
 #include "tree/settings/cpulist.h"
 
-/* Checks the lowest 16 CPUs of LIST, of 70. */
+/* Checks the lowest 16 of LIST's 70 CPUs. */
 static void is(const char *list, uint64_t want)
 {
 	uint64_t *mask = hv_cpulist_parse(list, 70);

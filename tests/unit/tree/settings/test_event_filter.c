@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Filters on entries of one type. What is wrong with filters is compared with a kernel in
- * tests/guest/cases_filters.py; here is what that cannot show. */
+/* Filters on entries of one type. tests/guest/cases_filters.py compares errors with a kernel's;
+ * this tests the rest. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,12 +136,12 @@ START_TEST(numbers)
 	yes("d > 2147483647");
 	no("outside == 0");
 	no("outside != 0");
-	no("odd == 0"); /* a size that no number has */
+	no("odd == 0"); /* no number has this size */
 	no("odd != 0");
 }
 END_TEST
 
-/* Compared with what C makes of the same expression. */
+/* Compares with the value of the same expression in C. */
 START_TEST(operators)
 {
 	for (int i = 0; i < 16; i++) {
@@ -180,7 +180,7 @@ START_TEST(arrays)
 	yes("name != 'dog'");
 	yes("name ~ 'ca*' && name ~ '*a*' && name ~ 'c?t' && name ~ '[b-d]at' && name ~ '!d*'");
 	no("name ~ 'd*' || name ~ '!c*'");
-	/* The kernel looks at the end of the array, and into what is behind a NUL. */
+	/* The kernel matches up to the end of the array, including bytes after a NUL. */
 	no("name ~ '*at'");
 	yes("name ~ '*yz'");
 	yes("name ~ '*xy*'");
@@ -193,7 +193,7 @@ START_TEST(arrays)
 	no("name ~ 'fulltext and*'");
 	no("name ~ '1'");
 	memcpy(entry.name, "1*\0\0\0\0\0", 8);
-	yes("name ~ '1*'"); /* an index, which is a text here */
+	yes("name ~ '1*'"); /* an index, which is text here */
 	no("name ~ '1'");
 }
 END_TEST
@@ -234,7 +234,7 @@ START_TEST(hostile_texts)
 		passes("mask == CPUS{0} || mask & CPUS{0,69} || mask != CPUS{all}");
 	}
 	entry.text = 0x0000ffff;
-	no("text != 'x'"); /* there is none */
+	no("text != 'x'"); /* the entry has no text */
 }
 END_TEST
 
@@ -257,7 +257,7 @@ START_TEST(sets_of_cpus)
 	yes("d == CPUS{3} && d & CPUS{3} && d & CPUS{1,3} && d != CPUS{2} && d != CPUS{2,3}");
 	no("d == CPUS{3,4} || d & CPUS{4-5}");
 	entry.d = NR_CPUS;
-	no("d != CPUS{2,3}"); /* there is no such CPU */
+	no("d != CPUS{2,3}"); /* no such CPU */
 	memcpy(entry.data, words, sizeof(words));
 	entry.mask = (uint32_t)offsetof(struct entry, data) | 16u << 16;
 	yes("mask == CPUS{3} && mask & CPUS{2-4} && mask != CPUS{2-4}");
@@ -301,7 +301,7 @@ START_TEST(what_is_wrong)
 		 "Strings of user space cannot be read from outside", 20);
 	is_wrong("a == CPUS{70}", EINVAL, "Invalid cpulist", 13);
 	is_wrong("a == CPUSx", EINVAL, "Missing '{'", 11);
-	is_wrong("a == CPUS", EINVAL, "Missing '{'", 11); /* the kernel says that, too */
+	is_wrong("a == CPUS", EINVAL, "Missing '{'", 11); /* the kernel's message */
 	memset(filter, 'x', sizeof(filter));
 	memcpy(filter, "name == '", 9);
 	filter[9 + 256] = '\'';

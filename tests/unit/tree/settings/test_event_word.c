@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which event types a word of set_event names: what ftrace_set_clr_event() of 7.2 does. */
+/* The event types that a word of set_event matches, as in ftrace_set_clr_event() of 7.2. */
 #include <string.h>
 
 #include "tests/lib/run_suite.h"
@@ -16,7 +16,7 @@ static const struct type types[] = {
 	{"iomap", "read", "xfs"},
 };
 
-/* WORD names those of types for which NAMED has a '+'. */
+/* WORD matches the types for which NAMED has a '+'. */
 static void names(const char *word, const char *named)
 {
 	char copy[64];

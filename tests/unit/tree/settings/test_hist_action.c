@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Variables and actions of hist triggers that refer to others. What a kernel says about many of
- * them is compared in tests/guest/cases_synth.py. */
+/* Variables and actions of hist triggers that refer to other triggers. tests/guest/cases_synth.py
+ * compares many of them with a kernel. */
 #include <check.h>
 #include <string.h>
 
@@ -93,7 +93,7 @@ static void tear_down(void)
 	catalogue.systems = NULL;
 }
 
-/* Parses and links TEXT, for the second type. */
+/* Parses and links TEXT for the second type. */
 static bool make(const char *text, struct hv_hist_spec *ret, struct hv_hist_faults *ret_faults)
 {
 	const struct hv_hist_scope scope = scope_of(&types[1]);
@@ -106,7 +106,7 @@ static bool make(const char *text, struct hv_hist_spec *ret, struct hv_hist_faul
 	return false;
 }
 
-/* The last fault is WHY; ^ is before what it marks. */
+/* The last fault must be WHY. A ^ in TEXT precedes the faulty part. */
 static void is_wrong(const char *text, const char *why)
 {
 	HV_AUTO_FREE char *copy = hv_strdup(text);
@@ -155,7 +155,7 @@ START_TEST(what_is_wrong)
 }
 END_TEST
 
-/* What is too much is refused, whatever it is. */
+/* Input beyond a limit is refused, whatever its contents. */
 START_TEST(limits)
 {
 	HV_AUTO_TEXT struct hv_text text = {0};

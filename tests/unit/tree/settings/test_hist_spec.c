@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Hist triggers of one type. What a kernel says about many of them is compared in
- * tests/guest/cases_hist.py; here is what is wrong where, values, and entries that are too short.
- */
+/* Hist triggers of one type: the positions of errors, values, and entries that are too short.
+ * tests/guest/cases_hist.py compares many of them with a kernel. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +83,7 @@ static struct hv_hist_spec parse(const char *text)
 	return s;
 }
 
-/* ^ in TEXT is before the character that is wrong. */
+/* A ^ in TEXT precedes the faulty character. */
 static void is_wrong(const char *text, int code, const char *why)
 {
 	HV_AUTO_FREE char *copy = hv_strdup(text);
@@ -144,7 +143,7 @@ START_TEST(what_is_wrong)
 }
 END_TEST
 
-/* Kernels that have no fields of stacks have them as keys. */
+/* Kernels without stack fields accept stacks as keys. */
 START_TEST(stacks)
 {
 	const uint64_t stack[] = {0x1010, 0x2010, 0};
@@ -171,7 +170,7 @@ START_TEST(stacks)
 }
 END_TEST
 
-/* What the kernel can. */
+/* Features that the kernel has. */
 START_TEST(what_is_missing)
 {
 	is_wrong("hist:keys=a:vals=^name", EOPNOTSUPP, "A string cannot be a value");
@@ -239,7 +238,7 @@ START_TEST(values)
 	ck_assert_uint_eq(value_of("4*3/2*2"), 12);
 	ck_assert_uint_eq(value_of("4+6/2-2"), 5);
 	ck_assert_uint_eq(value_of("b/outside"), UINT64_MAX);
-	/* 199 of 201 thirds: the kernel's multiplication gives one more. */
+	/* 199 of 201 thirds: the kernel's multiplication yields one more. */
 	ck_assert_uint_eq(value_of("b/3"), 67);
 	ck_assert_uint_eq(value_of("d/3"), (1u << 31) / 3);
 }

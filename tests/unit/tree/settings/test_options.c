@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Options: names, defaults, and what trace_options takes. */
+/* Options: names, defaults, and the input that trace_options accepts. */
 #include <check.h>
 #include <string.h>
 

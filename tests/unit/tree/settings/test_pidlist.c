@@ -5,7 +5,7 @@
 #include "tests/lib/run_suite.h"
 #include "tree/settings/pidlist.h"
 
-/* Returns an errno, or 0 and the new list in place of the old one. */
+/* Returns an errno, or 0 after replacing the list by the new one. */
 static int add(struct hv_pidlist *l, const char *text, size_t want_used)
 {
 	struct hv_pidlist next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Definitions of synthetic events, and their entries. What a kernel says about many of them is
- * compared in tests/guest/cases_synth.py. */
+/* Definitions of synthetic events, and their entries. tests/guest/cases_synth.py compares many of
+ * them with a kernel. */
 #include <check.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static struct hv_synth parse(const char *text)
 	return s;
 }
 
-/* ^ in TEXT is before the character that is wrong. */
+/* A ^ in TEXT precedes the faulty character. */
 static void is_wrong(const char *text, const char *why)
 {
 	HV_AUTO_FREE char *copy = hv_strdup(text);
@@ -110,7 +110,7 @@ START_TEST(entries)
 }
 END_TEST
 
-/* How many addresses there are is before them; of a full stack the last has no room. */
+/* The number of addresses precedes them. The last address of a full stack has no room. */
 START_TEST(stacks)
 {
 	struct hv_synth s = parse("e unsigned long[] a; long[] b; unsigned long[] c; u8 d");

@@ -5,7 +5,7 @@
 #include "tests/lib/run_suite.h"
 #include "tree/settings/token.h"
 
-/* Returns how many bytes one write takes. The word is then in the token. */
+/* Returns how many bytes one write consumes. The word is then in the token. */
 static size_t take(struct hv_token *t, const char *buf)
 {
 	size_t used = 0;

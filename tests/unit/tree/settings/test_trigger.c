@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a kernel says about triggers is compared in tests/guest/cases_filters.py; here is what it
- * shows afterwards, and that nothing is left over of what is wrong. */
+/* The text of triggers after they are set, and that a faulty trigger leaves nothing.
+ * tests/guest/cases_filters.py compares the errors with a kernel's. */
 #include <check.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A keeper of this process, which is the VMM: holds nothing, and makes calls where
- * hv_keeper_calls() of the test says so. */
+/* A keeper of this process, which acts as the VMM. Holds do nothing. Calls are made where the
+ * test's hv_keeper_calls() makes them. */
 #pragma once
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the victim of injected calls does, for each architecture of a host. */
+/* The work of the process that receives injected calls, per host architecture. */
 #pragma once
 
 #include <stdbool.h>
 
-/* Fills registers and the FPU, reads a byte from FD in a system call of its own, which waits until
- * there is one, and looks whether all of them are as before. */
+/* Fills the registers and the FPU, reads a byte from FD in a system call that blocks until there is
+ * one, and returns whether all registers are unchanged. */
 bool round_keeps_registers(int fd);

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#define ROUND_UP 0x400000u /* of fpcr */
+#define ROUND_UP 0x400000u /* in fpcr */
 
-/* Of each kind of register one or two: x7 has another value while a tracer is told of a system
- * call, x9 and x17 are nobody's over a call of a function but are kept over one of the kernel. */
+/* One or two of each kind of register. x7 has a different value while a tracer observes a system
+ * call. x9 and x17 are call-clobbered in C, but the kernel preserves them. */
 bool round_keeps_registers(int fd)
 {
 	static const uint64_t pattern[2] = {0x0123456789abcdef, 0xfedcba9876543210};

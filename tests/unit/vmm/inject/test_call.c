@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls that a thread of another process is made to execute: their results, and that the thread
- * goes on with all its registers, in a call that is restarted, with its FPU in use, and when the
- * process that injects the calls is killed at any step. Needs permission to ptrace a child, and is
- * skipped without it, but not with an argument. A guest of another architecture runs it, too, and
- * then as the proof (tests/lib/bare/check.h).
+/* Injects calls into a thread of another process. Tests their results, and that the thread
+ * continues with all its registers: in a restarted system call, with its FPU in use, and if the
+ * injecting process is killed at any step. Needs permission to ptrace a child. Without it, the test
+ * is skipped, or fails if it has an argument. A guest of another architecture also runs this test
+ * (tests/lib/bare/check.h).
  *
- *   test_call        what is possible here
- *   test_call 0      everything: it fails without permission to ptrace
- *   test_call PID    calls into a process whose only thread is a vCPU's, of KVM's */
+ *    test_call        run what is possible here
+ *    test_call 0      run everything: fail without permission to ptrace
+ *    test_call PID    inject calls into a process whose only thread runs a vCPU of KVM */
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 #include "tests/unit/vmm/inject/round.h"
 #include "vmm/inject/call.h"
 
-#define ENOUGH_NS (20 * HV_NS_PER_S) /* a limit for something that takes a moment */
+#define ENOUGH_NS (20 * HV_NS_PER_S) /* limit for operations that take a moment */
 
 struct shared {
 	volatile uint64_t rounds;
@@ -62,7 +62,7 @@ static void end_child(pid_t pid, int feed)
 	close(feed);
 }
 
-/* Checks that the child makes N more rounds, and that no register was ever wrong. */
+/* Checks that the child makes N more rounds and that no register was ever wrong. */
 static void feed_and_check(int feed, unsigned n)
 {
 	uint64_t before = shared->rounds;
@@ -118,7 +118,7 @@ static struct hv_err *inject(pid_t pid, struct hv_call *calls, char *data, size_
 	return err;
 }
 
-/* The same in one hold: nothing is executed between the calls but what they need. */
+/* Makes both in one hold: between the calls only the necessary instructions are executed. */
 static struct hv_err *inject_twice(pid_t pid)
 {
 	uint64_t deadline_ns = hv_now_ns() + ENOUGH_NS;
@@ -207,8 +207,7 @@ START_TEST(a_failing_call_is_the_last)
 }
 END_TEST
 
-/* What the call is given has the address of a place in the data, which is where the process has it.
- */
+/* The call's argument is the address of a position in the data, as the process sees it. */
 START_TEST(an_address_in_the_data)
 {
 	struct {
@@ -249,7 +248,7 @@ static void count_down(const char *where)
 		kill(getpid(), SIGKILL);
 }
 
-/* True: it was not killed, since it has fewer steps than STEP. */
+/* Returns true if it was not killed because it has fewer steps than STEP. */
 static bool inject_and_die(pid_t pid, long step)
 {
 	char name[16] = "injected";
@@ -286,7 +285,7 @@ END_TEST
 
 static pid_t vmm; /* of PID; 0: none */
 
-/* Calls in one hold, after each of which the thread is again where it was. */
+/* Makes calls in one hold. After each, the thread is again at its original position. */
 static struct hv_err *inject_into_vcpu(struct hv_thread *t, const struct hv_call_code *code,
 				       uint64_t deadline_ns)
 {
@@ -303,7 +302,7 @@ static struct hv_err *inject_into_vcpu(struct hv_thread *t, const struct hv_call
 	return err;
 }
 
-/* Where KVM itself is emulated, a vCPU's thread is stopped and resumed slowly. */
+/* Under an emulated KVM, stopping and resuming a vCPU's thread is slow. */
 START_TEST(a_vcpu_thread)
 {
 	uint64_t deadline_ns = hv_now_ns() + 5 * ENOUGH_NS;
@@ -322,7 +321,7 @@ START_TEST(a_vcpu_thread)
 }
 END_TEST
 
-/* A thread that the monitor names may be another process's. It runs on, and is not traced. */
+/* A thread id from the monitor may belong to another process, which must continue untraced. */
 START_TEST(another_processes_thread)
 {
 	HV_AUTO_FD int pidfd = pidfd_open(getpid(), 0);
@@ -349,7 +348,7 @@ START_TEST(another_processes_thread)
 }
 END_TEST
 
-/* The VMM has ended, and its id may be another process's by now. */
+/* The VMM has ended, and another process may already have its pid. */
 START_TEST(a_process_that_has_ended)
 {
 	HV_AUTO_FD int pidfd = -1;

@@ -33,7 +33,7 @@ START_TEST(pages_of_text)
 }
 END_TEST
 
-/* A write across pages is in two of them, also where a block ends. */
+/* A write across pages touches two of them, also at the end of a block. */
 START_TEST(across_pages)
 {
 	HV_AUTO_HELD_WRITES struct hv_held_writes w = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The choice of a place for the region, and the decoding of links in /proc/PID/fd. */
+/* Chooses an address for the region, and decodes links in /proc/PID/fd. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +33,7 @@ START_TEST(around_what_is_taken)
 	struct hv_taken_list taken = {0};
 	struct hv_gpa gpa = {0};
 
-	/* the place first moves below the second range in the list, and only then overlaps the
+	/* the address first moves below the second range in the list, and only then overlaps the
 	 * first range */
 	hv_taken_add(&taken, 600 * GIB + 5, 700 * GIB);
 	hv_taken_add(&taken, 700 * GIB, 760 * GIB);
@@ -80,7 +80,7 @@ START_TEST(ranges_of_the_tree)
 }
 END_TEST
 
-/* The text that a hostile VMM answers with is as long as the monitor permits. */
+/* A hostile VMM answers with a text of the monitor's maximum length. */
 START_TEST(very_many_ranges)
 {
 	static const char other[] = "what is that\n";

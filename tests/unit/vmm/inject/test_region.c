@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the region goes if KVM refuses a slot or a place. This process is the VMM, and its KVM is
- * made up. */
+/* The region's slot and address if KVM refuses some of them. This process acts as the VMM, with a
+ * fake KVM. */
 #include <check.h>
 #include <linux/kvm.h>
 #include <stdio.h>
@@ -16,12 +16,12 @@
 #define MOST_BITS 40
 
 static struct {
-	unsigned phys_bits; /* of the guest's addresses */
-	unsigned nr_in_use; /* slots from the highest one on */
+	unsigned phys_bits; /* of guest physical addresses */
+	unsigned nr_in_use; /* used slots, from the highest one down */
 	unsigned nr_asked;
 	unsigned nr_too_high;
 	struct kvm_userspace_memory_region made;
-	int error; /* instead of all that, unless 0 */
+	int error; /* errno instead of all that; 0: none */
 } kvm;
 static unsigned nr_closed;
 
@@ -138,7 +138,7 @@ START_TEST(at_once)
 }
 END_TEST
 
-/* A place that is too high is refused for one slot, and not for each. */
+/* An address that is too high is refused for one slot, not for each. */
 START_TEST(fewer_bits)
 {
 	kvm.phys_bits = 37;
@@ -175,7 +175,7 @@ START_TEST(nothing_that_is_reached)
 }
 END_TEST
 
-/* A kill between the file and KVM's answer leaves the file. */
+/* A kill between the creation of the file and KVM's answer leaves the file. */
 START_TEST(what_a_kill_has_left)
 {
 	kvm.phys_bits = 37;
@@ -189,7 +189,7 @@ START_TEST(what_a_kill_has_left)
 }
 END_TEST
 
-/* What is no answer about slot or place ends it. */
+/* An error that concerns neither slot nor address ends the search. */
 START_TEST(another_error)
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;

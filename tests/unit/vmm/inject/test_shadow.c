@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Copies of text pages. This process is the VMM. A fake keeper makes its calls. It can lose their
- * answers, or make the calls late, as happens when a keeper is killed. Needs permission to take the
- * descriptors of a process (pidfd_getfd), and is skipped without it. */
+/* Copies of text pages. This process acts as the VMM. A fake keeper makes its calls. It can lose
+ * their answers, or make the calls late, as when a keeper is killed. Needs permission to take the
+ * descriptors of a process (pidfd_getfd); skipped without it. */
 #include <check.h>
 #include <fcntl.h>
 #include <linux/kvm.h>
@@ -21,7 +21,7 @@
 #define START	0x100000u
 #define SITE	(START + 3 * PAGE + 0x10)
 #define OTHER	(START + 9 * PAGE + 0x20)
-#define THE_OWN (SITE + 0x100) /* the offset of a byte that the guest changes itself */
+#define THE_OWN (SITE + 0x100) /* offset of a byte that the guest itself changes */
 #define LEN	5
 
 static const uint8_t nop[LEN] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
@@ -29,7 +29,7 @@ static const uint8_t call[LEN] = {0xe8, 0x11, 0x22, 0x33, 0x44};
 
 /* ---- a keeper ---- */
 
-static enum loss { NOTHING, ANSWER, UNMADE, LATE } loss_of_next; /* of calls that map */
+static enum loss { NOTHING, ANSWER, UNMADE, LATE } loss_of_next; /* for calls that map */
 static struct hv_call late[HV_KEEPER_CALLS_MAX];
 static size_t nr_late;
 
@@ -64,7 +64,7 @@ struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_
 static struct hv_machine machine;
 static struct hv_ram_range range;
 static struct hv_inject inject;
-static uint8_t *vmm; /* the RAM that the guest has */
+static uint8_t *vmm; /* the guest's RAM */
 static int ram_fd;
 static bool may_look;
 static pid_t tid;
@@ -160,7 +160,7 @@ static struct hv_err *write_held(const struct hv_hold_write *writes, size_t nr)
 	return hv_shadow_put_in_place(&inject, err);
 }
 
-/* Announces the writes and makes them under a hold, as the patcher does. */
+/* Announces the writes and makes them in a hold, as the patcher does. */
 static struct hv_err *write_sites(const uint8_t *bytes)
 {
 	const struct hv_gpa gpas[] = {{SITE}, {OTHER}};
@@ -211,7 +211,7 @@ static bool is_copy(uint64_t gpa)
 	return hv_shadow_at(&inject.shadow, hv_gpa(gpa));
 }
 
-/* The RAM is mapped again, and has the guest's own change. */
+/* The original RAM is mapped again and contains the guest's own change. */
 static void expect_all_back(uint8_t own)
 {
 	expect_guest(nop);
@@ -261,7 +261,7 @@ START_TEST(answer_lost_and_not_made)
 	write_fails(call);
 	ck_assert(!is_copy(SITE) && !is_copy(OTHER));
 	expect_guest(nop);
-	vmm[THE_OWN - START] = 0x77; /* this is newer than the copy */
+	vmm[THE_OWN - START] = 0x77; /* newer than the copy */
 	ck_assert_ptr_null(write_sites(call));
 	expect_guest(call);
 	ck_assert_uint_eq(vmm[THE_OWN - START], 0x77);
@@ -271,7 +271,7 @@ START_TEST(answer_lost_and_not_made)
 }
 END_TEST
 
-/* The thread that the dead keeper left makes its call after we have looked at the mappings. */
+/* The thread left by the dead keeper makes its call after hvtrace has checked the mappings. */
 START_TEST(answer_lost_and_made_late)
 {
 	if (!may_look)
@@ -281,7 +281,7 @@ START_TEST(answer_lost_and_made_late)
 	ck_assert(!is_copy(SITE));
 	make_late();
 	expect_guest(call);
-	ck_assert_ptr_null(write_sites(nop)); /* a hold looks at the mappings again */
+	ck_assert_ptr_null(write_sites(nop)); /* a hold checks the mappings again */
 	expect_guest(nop);
 	ck_assert(is_copy(SITE));
 	ck_assert_ptr_null(hv_shadow_put_back(&inject));
@@ -305,7 +305,8 @@ START_TEST(nothing_is_put_back_in_doubt)
 }
 END_TEST
 
-/* What the guest changed after its RAM was mapped again is not overwritten by the copies. */
+/* Changes that the guest makes after its RAM is mapped again must not be overwritten by the
+ * copies. */
 START_TEST(answer_lost_of_the_way_back)
 {
 	if (!may_look)
@@ -321,7 +322,7 @@ START_TEST(answer_lost_of_the_way_back)
 }
 END_TEST
 
-/* The file of a window with these numbers in its name, which the VMM has made. */
+/* Creates, as the VMM, a window's file with these numbers in its name. */
 static int make_window_file(struct hv_shadow s)
 {
 	char name[HV_SHADOW_NAME_LEN];
@@ -339,7 +340,7 @@ static struct hv_shadow window_of(uint64_t off, uint64_t len_bytes)
 				  .ram_off = off};
 }
 
-/* A copy of a page would end behind the mapping of such a window. */
+/* A copy of a page would end after the mapping of such a window. */
 START_TEST(a_window_is_of_whole_pages_of_ram)
 {
 	const struct hv_shadow bad[] = {
@@ -364,7 +365,7 @@ START_TEST(a_window_is_of_whole_pages_of_ram)
 }
 END_TEST
 
-/* The VMM has forbidden to forbid that. */
+/* The VMM has sealed the file against the seal that prevents this. */
 START_TEST(a_truncated_window_does_not_kill)
 {
 	int fd = make_window_file(window_of(0, RAM));

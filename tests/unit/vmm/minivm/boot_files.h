@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Kernel files that consist of little more than headers, for tests of the code that loads them. */
+/* Kernel files with little more than headers, for tests of the loaders. */
 #pragma once
 
 #include <asm/bootparam.h>
@@ -10,11 +10,11 @@
 #include "base/guard.h"
 
 #define OF_SETUP   0x1f1
-#define OF_SECTORS 3u /* of setup, after the first */
+#define OF_SECTORS 3u /* setup sectors after the first */
 #define OF_CODE	   ((OF_SECTORS + 1) * 512)
 #define OF_LEN	   (OF_CODE + 4096)
 
-/* A bzImage of 4096 bytes of code 0xc5; the caller changes and frees it. */
+/* Returns a bzImage with 4096 bytes of code 0xc5. The caller may change it and frees it. */
 static inline uint8_t *of_bzimage(void)
 {
 	uint8_t *file = hv_alloc(OF_LEN);
@@ -45,7 +45,7 @@ static inline struct setup_header *of_header(uint8_t *file)
 
 #define OF_ELF_LEN 1024
 
-/* An ELF vmlinux of two segments, at 16 MiB and at 18 MiB. */
+/* Returns an ELF vmlinux with two segments, at 16 MiB and at 18 MiB. */
 static inline uint8_t *of_elf(void)
 {
 	uint8_t *file = hv_alloc(OF_ELF_LEN);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A kernel, an initrd and a command line are loaded into memory, and the kernel's boot parameters
- * describe them. */
+/* Loads a kernel, an initrd and a command line into memory, and checks the kernel's boot
+ * parameters. */
 #include <check.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -84,7 +84,7 @@ START_TEST(a_bzimage_is_told_everything)
 	ck_assert_uint_eq(entry.v, 0x1000200);
 	ck_assert_uint_eq(*(uint8_t *)at(0x1000000), 0xc5);
 	ck_assert_uint_eq(*(uint8_t *)at(0x1000fff), 0xc5);
-	ck_assert_uint_eq(p->hdr.init_size, 0x200000); /* the file's own */
+	ck_assert_uint_eq(p->hdr.init_size, 0x200000); /* from the file */
 	ck_assert_uint_eq(p->hdr.type_of_loader, 0xff);
 	ck_assert_str_eq(at(p->hdr.cmd_line_ptr), "quiet");
 	ck_assert_uint_eq(p->hdr.ramdisk_size, 9);

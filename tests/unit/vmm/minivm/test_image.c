@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Kernel files, good and hostile. */
+/* Valid and hostile kernel files. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -101,7 +101,7 @@ START_TEST(bzimages_that_are_none)
 	of_header(file)->setup_sects = OF_SECTORS;
 	of_header(file)->syssize = 4096 / 16;
 	len--;
-	accepted(); /* its size is counted rounded up */
+	accepted(); /* the size is rounded up */
 	len++;
 	of_header(file)->syssize = 4096 / 16 + 1;
 	refused("cut off: 4096 of 4112 bytes");
@@ -230,7 +230,7 @@ static void refuse_cuts(size_t whole_len)
 	uint8_t *whole = file;
 
 	for (len = 0; len < whole_len; len += 7) {
-		/* A copy of exactly that length, so that ASAN sees a read behind it. */
+		/* Copy exactly that length, so that ASAN detects reads beyond it. */
 		file = hv_alloc(len);
 		memcpy(file, whole, len);
 		refused("");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the VMM of a machine of our own cannot do any more when its guest runs, tried by such a
- * process and by a thread of it; and what it still can. Needs root, and is skipped without. */
+/* Operations that the VMM of `hvtrace run` can no longer do when its guest runs, tried by such a
+ * process and a thread of it; and the operations that it still can. Needs root; skipped without
+ * it. */
 #include <linux/kvm.h>
 #include <linux/sched.h>
 #include <pthread.h>
@@ -13,8 +14,8 @@
 #include "tests/unit/vmm/sandboxed.h"
 #include "vmm/minivm/sandbox.h"
 
-static int file;       /* open since before */
-static int sockets[2]; /* the second one is the one to the warden */
+static int file;       /* opened before */
+static int sockets[2]; /* the second one leads to the warden */
 
 static struct hv_err *enter(void)
 {
@@ -62,7 +63,7 @@ static bool passes_files_to_the_warden_only(void)
 	       refuses(recvmsg(sockets[0], &msg, 0));
 }
 
-/* What reaches KVM fails there: the file is not KVM's. */
+/* These requests would reach KVM. They fail because the file is not KVM's. */
 static bool asks_kvm_for_what_it_needs_only(void)
 {
 	return ioctl(file, KVM_RUN, 0) < 0 && errno == ENOTTY &&

@@ -116,7 +116,8 @@ START_TEST(nothing_of_much_input_is_lost)
 }
 END_TEST
 
-/* What Linux does before it reads input (autoconfig, serial8250_do_startup), but slowly. */
+/* Sets the registers as Linux does before it reads input (autoconfig, serial8250_do_startup), but
+ * slowly. */
 static void open_port(void)
 {
 	hv_minivm_serial_write(s, IER, 0xf);
@@ -150,8 +151,7 @@ START_TEST(input_waits_for_the_port_to_be_opened)
 	ck_assert_uint_eq(hv_minivm_serial_read(s, LSR) & 1, 0);
 	open_port();
 	reads(early);
-	hv_minivm_serial_write(
-		s, IER, 0); /* closed: input that comes now is for the next one who opens it */
+	hv_minivm_serial_write(s, IER, 0); /* closed: input from now on is for the next opener */
 	hv_minivm_serial_write(s, FCR, 0);
 	ck_assert_int_eq(write(in[1], "again", 5), 5);
 	poll(NULL, 0, 20);
@@ -194,7 +194,7 @@ START_TEST(polling_gets_input)
 	reads("ab");
 	hv_minivm_serial_write(s, DATA, 'x'); /* an echo */
 	ck_assert_uint_eq(hv_minivm_serial_read(s, LSR) & 1, 1);
-	hv_minivm_serial_write(s, FCR, 7); /* opened by another */
+	hv_minivm_serial_write(s, FCR, 7); /* opened again */
 	ck_assert_uint_eq(hv_minivm_serial_read(s, LSR) & 1, 0);
 	ck_assert_uint_eq(hv_minivm_serial_read(s, DATA), 0);
 	reads("c");
@@ -249,7 +249,7 @@ static bool line_is_full(void)
 	return poll(&(struct pollfd){.fd = out[1], .events = POLLOUT}, 1, 0) == 0;
 }
 
-/* On a loaded host the thread that passes the bytes on may be late. Then the line is full, and
+/* On a loaded host the thread that forwards the bytes may be late. Then the line is full, and
  * nothing may be lost. */
 START_TEST(a_full_line_is_said_to_be_full)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tables, read as a kernel reads them: from the root pointer on, with all checksums. */
+/* Reads the tables as a kernel does: from the root pointer on, with all checksums. */
 #include <check.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static uint32_t u32(size_t off)
 	return v;
 }
 
-/* Offset of the table that the 8 bytes at OFF point at. */
+/* Returns the offset of the table that the 8 bytes at OFF point to. */
 static size_t table(size_t off, const char *signature)
 {
 	size_t at = u32(off) - GPA;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The mappings of a process: lines of the kernel's, of this process and made up. */
+/* The mappings of a process, from real and invented lines of /proc/PID/maps. */
 #include <check.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -52,7 +52,8 @@ START_TEST(the_later_counts)
 {
 	HV_AUTO_MAPS struct hv_maps maps = {0};
 
-	/* The second is joined with the third and told again, then the fourth replaces its end. */
+	/* The second line is joined with the third and reported again, then the fourth replaces its
+	 * end. */
 	ck_assert_ptr_null(read_text("1000-2000 rw-p 00000000 00:00 0 \n"
 				     "3000-5000 rw-s 00000000 00:01 7 /a b\n"
 				     "5000-6000 rw-s 00002000 00:01 7 /a b\n"
@@ -93,7 +94,7 @@ END_TEST
 
 #define NR 1000u
 
-/* More than the kernel tells at a time. */
+/* More than the kernel returns per read. */
 START_TEST(of_this_process)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -116,7 +117,7 @@ START_TEST(of_this_process)
 		ck_assert_uint_eq(vma->readable, (vma->start - (uintptr_t)at) / page % 2 == 0);
 		nr++;
 	}
-	ck_assert(nr >= NR - 2); /* the first and the last may be joined with what is beside them */
+	ck_assert(nr >= NR - 2); /* the first and the last may be joined with their neighbours */
 	ck_assert(has_vdso);
 	munmap(at, NR * page);
 }

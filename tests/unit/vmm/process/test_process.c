@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether a process exists, and what it is. */
+/* Whether a process exists, and its identity. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"

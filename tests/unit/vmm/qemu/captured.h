@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-/* The text of a file; the caller frees it. */
+/* Returns the text of a file. The caller frees it. */
 static inline char *captured(const char *name)
 {
 	struct hv_text t = {0};

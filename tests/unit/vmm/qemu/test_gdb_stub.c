@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The client of the gdb stub with a VMM that sends without end, does not read, or answers when
- * nobody waits for the answers any more. */
+/* The gdb stub's client with a VMM that sends endlessly, does not read, or answers after the client
+ * has given up. */
 #include <check.h>
 #include <signal.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void send_text(int fd, const char *text)
 		_exit(0);
 }
 
-/* Sends TEXT again and again, as fast as it is taken. */
+/* Sends TEXT repeatedly, as fast as the peer reads. */
 static void flood(int fd, const char *text)
 {
 	HV_AUTO_TEXT struct hv_text much = {0};
@@ -71,8 +71,8 @@ static void answer_much(int fd)
 	}
 }
 
-/* Reads two packets, and answers them when it has read four more: the one that resumes the guest,
- * and three that are asked for later. */
+/* Reads two packets, and answers them only after four more: the one that resumes the guest, and
+ * three later requests. */
 static void answer_late(int fd)
 {
 	hear(fd, 6);
@@ -142,8 +142,8 @@ START_TEST(answers_without_end)
 }
 END_TEST
 
-/* What comes while the guest runs is read, and stop replies are acknowledged, but not for ever. The
- * VMM does not read. */
+/* Data that arrives while the guest runs is read, and stop replies are acknowledged, with a limit.
+ * The VMM does not read. */
 START_TEST(a_running_guest_sends_without_end)
 {
 	struct hv_err *err = NULL;
@@ -165,7 +165,8 @@ START_TEST(much_is_answered)
 }
 END_TEST
 
-/* The answers to packets of an exchange that was given up are not those of the next exchange. */
+/* Answers to packets of an abandoned exchange must not be taken for answers to the next
+ * exchange. */
 START_TEST(late_answers)
 {
 	HV_AUTO_PACKETS struct hv_packets none = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guardian with a gdb stub that behaves as QEMU 7.2's: it stops the guest at a connection and
- * at any byte that comes while the guest runs, answers packets in order, and resumes the guest only
- * when it is told to. */
+/* The guardian with a gdb stub that behaves like QEMU 7.2's: it stops the guest on a connection and
+ * on any byte received while the guest runs, answers packets in order, and resumes the guest only
+ * on request. */
 #include <check.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -19,18 +19,18 @@
 #include "vmm/qemu/guardian.h"
 #include "vmm/qemu/rsp.h"
 
-#define ENOUGH_NS (60 * HV_NS_PER_S) /* for a hold that must not end by itself */
+#define ENOUGH_NS (60 * HV_NS_PER_S) /* for a hold that must not time out */
 
 struct machine {
 	_Atomic unsigned runs;
 	_Atomic unsigned nr_stops;
 	_Atomic unsigned nr_writes;
 	_Atomic int phys;	   /* Qqemu.PhyMemMode */
-	_Atomic unsigned delay_us; /* of each packet */
-	_Atomic int deaf;	   /* does not stop when asked */
-	_Atomic unsigned wakes_at; /* the guest wakes up at that packet from now; 0: never */
-	_Atomic int to_kill;	   /* a process that ends when the stub is connected; 0: none */
-	_Atomic int unheard;	   /* an answer is not acknowledged, so an interrupt is not seen */
+	_Atomic unsigned delay_us; /* per packet */
+	_Atomic int deaf;	   /* does not stop on request */
+	_Atomic unsigned wakes_at; /* the guest wakes up at this packet from now; 0: never */
+	_Atomic int to_kill;	   /* a process to kill when the stub is connected; 0: none */
+	_Atomic int unheard;	   /* an unacknowledged answer hides interrupts */
 };
 
 static struct machine *m;
@@ -52,7 +52,8 @@ static void obey(int fd, const char *packet)
 {
 	bool goes_on = packet[0] == 'c';
 
-	/* Before the acknowledgement, after which the guardian may say that the guest runs. */
+	/* Do it before the acknowledgement, after which the guardian may report that the guest
+	 * runs. */
 	if (goes_on) {
 		m->runs = 1;
 		m->unheard = 0;
@@ -156,7 +157,7 @@ static void fails(struct hv_err *err, int code)
 	hv_err_free(err);
 }
 
-/* Waits for something that the guardian does by itself. The limit is long because the host may be
+/* Waits for an action that the guardian takes by itself. The limit is long because the host may be
  * loaded. */
 static bool comes(const _Atomic unsigned *what)
 {
@@ -167,7 +168,7 @@ static bool comes(const _Atomic unsigned *what)
 
 #define EIGHT_NOPS "9090909090909090"
 
-/* A thousand of these are twice as many bytes as fit into a pipe. */
+/* A thousand of these are twice the size of a pipe. */
 static struct hv_packets writes(size_t nr)
 {
 	struct hv_packets p = {0};
@@ -180,7 +181,7 @@ static struct hv_packets writes(size_t nr)
 	return p;
 }
 
-/* The guest can be held, and runs on afterwards, whatever came before. */
+/* The guest can be held and continues afterwards, whatever happened before. */
 static void is_as_good_as_new(struct hv_guardian *g)
 {
 	uint64_t held_ns = 0;
@@ -209,7 +210,7 @@ START_TEST(hold_and_release)
 	fails(hv_guardian_release(g, &held_ns), EPIPE);
 	ok(hv_guardian_hold(g, ENOUGH_NS, NULL));
 	ok(hv_guardian_release(g, &held_ns));
-	usleep(20000); /* nothing that is sent to the running guest stops it */
+	usleep(20000); /* no byte to the running guest stops it */
 	ck_assert_uint_eq(m->nr_stops, 2);
 	ck_assert(m->runs);
 	hv_guardian_free(g);
@@ -236,7 +237,8 @@ START_TEST(too_long)
 }
 END_TEST
 
-/* The vCPUs stop by themselves. If the guest were resumed, it would run without having woken up. */
+/* The vCPUs stop by themselves. If the guardian resumed the guest, it would run without having
+ * woken up. */
 static void fall_asleep(void)
 {
 	ck_assert(comes(&m->runs)); /* not while it is being resumed */
@@ -267,7 +269,7 @@ START_TEST(asleep)
 }
 END_TEST
 
-/* A hold of a sleeping guest ends by itself: the guest stays asleep. */
+/* A hold of a sleeping guest times out: the guest stays asleep. */
 START_TEST(asleep_for_too_long)
 {
 	struct hv_guardian *g = NULL;
@@ -285,7 +287,7 @@ START_TEST(asleep_for_too_long)
 }
 END_TEST
 
-/* A packet that is sent then stops the guest, so it must be resumed. */
+/* A packet sent then stops the guest, so the guardian must resume it. */
 START_TEST(wakes_up_when_held_asleep)
 {
 	HV_AUTO_PACKETS struct hv_packets p = writes(100);
@@ -305,8 +307,8 @@ START_TEST(wakes_up_when_held_asleep)
 }
 END_TEST
 
-/* Somebody else has paused the guest, so the interrupt does nothing. The guardian does not take the
- * next pause for its own. */
+/* Another process has paused the guest, so the interrupt has no effect. The guardian must not take
+ * the next pause for its own. */
 START_TEST(paused_when_asked_to_stop)
 {
 	struct hv_guardian *g = NULL;
@@ -324,8 +326,8 @@ START_TEST(paused_when_asked_to_stop)
 }
 END_TEST
 
-/* The stop has come, but the guardian did not run. It has not been forgotten: nobody else would
- * resume the guest. */
+/* The stop has arrived, but the guardian did not run. The guardian must remember it, because it
+ * alone can resume the guest. */
 START_TEST(a_stop_that_has_come_is_not_forgotten)
 {
 	struct hv_guardian *g = NULL;
@@ -355,7 +357,7 @@ START_TEST(a_stop_that_has_come_is_not_forgotten)
 }
 END_TEST
 
-/* The requested stop never comes. The guardian does not wait for it, and the guest can be held
+/* The requested stop never arrives. The guardian does not wait for it, and the guest can be held
  * asleep. */
 START_TEST(falls_asleep_when_asked_to_stop)
 {
@@ -395,7 +397,7 @@ START_TEST(over_in_the_middle)
 }
 END_TEST
 
-/* A service that begins a hold, says so and does nothing more. */
+/* Makes a service that begins a hold, reports it and does nothing more. */
 static pid_t service_that_holds(int *ret_guardian)
 {
 	int ends[2];
@@ -484,7 +486,7 @@ START_TEST(stub_gone)
 	ok(hv_guardian_start(path, vmm, &g));
 	kill(stub, SIGKILL);
 	waitid(P_PID, (id_t)stub, &ended, WEXITED | WNOWAIT);
-	/* The guardian has noticed the stub's end, or notices it when it asks for a stop. */
+	/* The guardian has noticed the end of the stub, or notices it when it requests a stop. */
 	err = hv_guardian_hold(g, ENOUGH_NS, NULL);
 	ck_assert_ptr_nonnull(err);
 	hv_err_free(err);
@@ -521,7 +523,7 @@ START_TEST(late_stop)
 	ck_assert(comes(&m->runs));
 }
 
-/* The same, when the service has ended before. */
+/* As above, but the service has ended before. */
 START_TEST(late_stop_alone)
 {
 	struct hv_guardian *g = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* libvirt's status file tells the domain's process, and no file does that others can write. */
+/* libvirt's status file contains the domain's process. A file that other users can write is not
+ * trusted. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -110,7 +111,7 @@ START_TEST(not_understood)
 		STATUS("-1", DIR, UUID),
 		STATUS("12345678901", DIR, UUID),
 		STATUS("6190x", DIR, UUID),
-		STATUS("6190", "", UUID), /* the one of the metadata is not libvirt's */
+		STATUS("6190", "", UUID), /* an id in the metadata is not libvirt's */
 		STATUS("6190", "  <libDir path='relative'/>\n", UUID),
 		HEAD "<domstatus state='running'>\n" DIR "<vcpu pid='1'/><domain ><uuid>" UUID
 		     "</uuid>",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Decodes what `info mtree -o` of QEMU 7.2 printed for two guests (fixtures/), and odd texts. */
+/* Decodes the output of `info mtree -o` of QEMU 7.2 for two guests (fixtures/), and odd texts. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -45,9 +45,8 @@ START_TEST(q35_with_a_dimm)
 }
 END_TEST
 
-/* Two blocks of 2 GiB and 3 GiB are behind aliases of one container, of which 3 GiB are below 4
- * GiB. A VGA has memory of its own.
- */
+/* Two blocks of 2 GiB and 3 GiB are reached through aliases of one container. Its first 3 GiB are
+ * below 4 GiB. A VGA has separate memory. */
 START_TEST(nodes_behind_aliases)
 {
 	HV_AUTO_FREE char *text = captured("mtree-pc-numa.txt");
@@ -66,7 +65,7 @@ START_TEST(nodes_behind_aliases)
 }
 END_TEST
 
-/* An alias shows the middle of a container, so its blocks meet at another address. */
+/* An alias maps the middle of a container, so the border of its blocks is at another address. */
 START_TEST(aliases_are_moved)
 {
 	struct hv_memory_tree t =
@@ -115,7 +114,7 @@ START_TEST(odd_texts)
 
 	ck_assert(!hv_memory_tree_parse("", &t));
 	ck_assert(!hv_memory_tree_parse("address-space: memory of mine\n" ALL, &t));
-	/* backwards, to the end, of itself, of nothing, not RAM, a device's, cut off */
+	/* backwards, to the end, of itself, of nothing, not RAM, a device's, truncated */
 	t = parsed("address-space: memory\n" ALL
 		   "    0000000000005000-0000000000004fff (prio 0, ram): a\n"
 		   "    what is that\n"
@@ -160,7 +159,7 @@ START_TEST(too_many_regions)
 }
 END_TEST
 
-/* The text that a hostile VMM answers with is as long as the monitor permits. */
+/* A hostile VMM answers with a text of the monitor's maximum length. */
 #define LONG_BYTES (32u << 20)
 
 static void add_until(struct hv_text *text, const char *line, size_t len_bytes)
@@ -180,7 +179,7 @@ static void parse_long(struct hv_text *text)
 	hv_text_deinit(text);
 }
 
-/* Thousands of aliases show a region of lines that mean nothing, and that no limit counts. */
+/* Thousands of aliases map a region of meaningless lines, which no limit counts. */
 START_TEST(long_region_shown_often)
 {
 	struct hv_text text = {0};
@@ -197,7 +196,7 @@ START_TEST(long_region_shown_often)
 }
 END_TEST
 
-/* Every line is a region, and is understood. */
+/* Every line is a region and can be parsed. */
 START_TEST(long_list)
 {
 	struct hv_text text = {0};
@@ -222,7 +221,7 @@ START_TEST(long_list_of_regions)
 }
 END_TEST
 
-/* Names that differ in their last byte only. */
+/* Names that differ only in their last byte. */
 START_TEST(long_names)
 {
 	struct hv_text text = {0}, name = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Decodes what QEMU 7.2's monitor printed (fixtures/). */
+/* Decodes output of QEMU 7.2's monitor (fixtures/). */
 #include <check.h>
 
 #include "base/text.h"
@@ -72,7 +72,7 @@ START_TEST(vcpus_with_a_gap)
 }
 END_TEST
 
-/* A hostile VMM names as many vCPUs as its answer has room for. */
+/* A hostile VMM names as many vCPUs as fit into its answer. */
 START_TEST(very_many_vcpus)
 {
 	struct hv_text text = {0};
@@ -142,7 +142,7 @@ START_TEST(pci_behind_bridge)
 	hv_pci_bars_parse(list, &bars);
 	ck_assert_uint_eq(bars.nr_bars, 1);
 	ck_assert_str_eq(bars.bars[0].where, "1:5.0");
-	ck_assert(!hv_pci_bar_is_on(&bars.bars[0])); /* switched off */
+	ck_assert(!hv_pci_bar_is_on(&bars.bars[0])); /* disabled */
 	hv_pci_bars_deinit(&bars);
 }
 END_TEST

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finding the monitor in QEMU's command line, and sizes. */
+/* Finds the monitor in QEMU's command line, and sizes. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parser with a VMM that answers well, and with one that attacks: this process is the monitor,
- * whose answers are relayed. The parser itself is the real one, without rights. */
+/* The parser with a VMM that answers correctly and with one that attacks. This process acts as the
+ * monitor whose answers are relayed. The parser is the real one, without privileges. */
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static void fails(struct hv_err *err, int want)
 	hv_err_free(err);
 }
 
-/* The number after KEY in the status of the parser's process. */
+/* Returns the number after KEY in the status of the parser's process. */
 static unsigned long long status(const char *key, int base)
 {
 	char path[64], line[256];
@@ -179,7 +179,7 @@ static void ask_all(void)
 	ck_assert_ptr_null(memchr(kind.arch, 0, sizeof(kind.arch)) ? NULL : "no end");
 }
 
-/* Whatever the VMM says, there is an answer or an error, and the parser goes on. */
+/* Any VMM input gives an answer or an error, and the parser continues. */
 START_TEST(nonsense)
 {
 	static const char *const texts[] = {
@@ -254,7 +254,7 @@ START_TEST(too_long)
 }
 END_TEST
 
-/* A parser that was killed, or that an attack ended, is replaced. */
+/* A parser that was killed, also by an attack, is replaced. */
 START_TEST(killed)
 {
 	struct hv_vmm_status s;
@@ -267,7 +267,7 @@ START_TEST(killed)
 	ck_assert_int_eq(waitid(P_PID, (id_t)first, NULL, WEXITED | WNOWAIT), 0);
 	ck_assert_ptr_null(hv_parser_status(parser, &s));
 	ck_assert_int_ne(hv_parser_pid(parser), first);
-	ck_assert_int_ne(kill(first, 0), 0); /* nothing is left of it */
+	ck_assert_int_ne(kill(first, 0), 0); /* it has been reaped */
 }
 END_TEST
 

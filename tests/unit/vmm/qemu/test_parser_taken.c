@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A parser that a VMM has taken over: parser_run() is this file's, and answers out of form, late,
- * or not at all. Each question ends with one error, the process is gone afterwards, and the next
- * question starts another one. */
+/* A parser that a VMM has taken over: this file's parser_run() sends malformed or late answers, or
+ * none. Each request must fail with one error, the process must be gone afterwards, and the next
+ * request must start a new one. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,11 +16,11 @@
 #include "vmm/qemu/parser.h"
 #include "vmm/qemu/parser_wire.h"
 
-/* What the parser sends after the question, unless it is the first one. */
+/* The parser's reply to all requests except the first. */
 static struct {
 	struct parser_head head;
 	const void *bytes;
-	size_t nr_bytes; /* that are sent, whatever the head says */
+	size_t nr_bytes; /* to send, whatever the head contains */
 	unsigned times;
 	bool is_silent;
 	bool ends;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A guest that an administrator has paused stays paused, whatever hold of hvtrace failed before;
- * one that a failed hold has left stopped is resumed. Guardian and monitor are fakes. */
+/* A guest that an administrator paused stays paused, whatever hold of hvtrace failed before. A
+ * guest that a failed hold left stopped is resumed. Guardian and monitor are fakes. */
 #include <check.h>
 #include <string.h>
 
@@ -8,15 +8,15 @@
 #include "vmm/qemu/machine.h"
 
 static struct {
-	bool is_paused; /* as QEMU says */
-	bool by_other;	/* as libvirt says */
+	bool is_paused; /* as QEMU reports it */
+	bool by_other;	/* as libvirt reports it */
 	bool is_deaf;	/* the monitor does not answer */
 	bool has_stub;
 	unsigned nr_cont;
-	struct hv_err *(*hold)(void); /* what a hold does */
-	int release_code;	      /* of the end of a hold; 0: it succeeds */
+	struct hv_err *(*hold)(void); /* implementation of a hold */
+	int release_code;	      /* errno of the release; 0: success */
 	enum hv_guardian_state state;
-	bool resumes; /* the guardian resumes the guest when its state is asked for */
+	bool resumes; /* the guardian resumes the guest when asked for its state */
 	unsigned nr_freed;
 } vmm;
 
@@ -138,7 +138,7 @@ static void free_nothing(void *self hv_unused)
 static const struct hv_monitor_ops ops = {
 	.free = free_nothing, .transact = transact, .is_paused_by_other = is_paused_by_other};
 
-/* The guest does not stop in time, as an administrator has paused it before. */
+/* The guest does not stop in time because an administrator paused it before. */
 static struct hv_err *pause_before(void)
 {
 	vmm.is_paused = true;
@@ -198,7 +198,7 @@ START_TEST(paused_before_the_interrupt)
 {
 	hold_fails(pause_before, EBUSY);
 	ck_assert_int_eq(vmm.state,
-			 HV_GUARDIAN_RUNS); /* else it would resume after the next pause */
+			 HV_GUARDIAN_RUNS); /* otherwise it would resume after the next pause */
 	hv_machine_drop_hold(&machine);
 	ck_assert(vmm.is_paused && vmm.nr_cont == 0);
 }
@@ -215,7 +215,7 @@ START_TEST(paused_after_a_hold_that_failed)
 }
 END_TEST
 
-/* _i: libvirt was asked to pause it. */
+/* _i: libvirt was used to pause it. */
 START_TEST(a_guardian_dies)
 {
 	vmm.by_other = _i;
@@ -239,7 +239,7 @@ START_TEST(a_guardian_dies_in_a_hold)
 }
 END_TEST
 
-/* What is sent now would be done when the VMM answers again. */
+/* The VMM would execute a request sent now when it answers again. */
 START_TEST(the_monitor_does_not_answer)
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;
@@ -269,7 +269,7 @@ START_TEST(a_stub_is_left)
 }
 END_TEST
 
-/* It is replaced: it would refuse all later holds. */
+/* The guardian is replaced because it would refuse all later holds. */
 START_TEST(a_guardian_without_a_stub)
 {
 	hold_fails(lose_stub, EBUSY);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The pin's image, and the commands to a monitor that set and clear the pin. */
+/* The pin's image, and the monitor commands that set and clear the pin. */
 #include <check.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@ struct vmm {
 	bool has_node;
 	bool works;
 	bool refuses;
-	bool lists; /* lists what blocks migrations */
-	bool keeps; /* does not delete the node, since it is in use */
+	bool lists; /* lists the reasons that block migrations */
+	bool keeps; /* does not delete the node because it is in use */
 	int major;
 	unsigned nr_added;
 	char added[512];
@@ -52,7 +52,7 @@ static const char *answer_to(struct vmm *v, const char *request)
 		v->has_node = false;
 		return "{\"return\": {}}";
 	}
-	/* Only QEMU's words tell which of the two errors it is. */
+	/* Only QEMU's text distinguishes the two errors. */
 	return "{\"error\": {\"class\": \"GenericError\", \"desc\": \"in use or not there\"}}";
 }
 
@@ -133,7 +133,7 @@ START_TEST(what_does_not_block_is_no_pin)
 }
 END_TEST
 
-/* A QEMU that does not list what blocks migrations is trusted: the format always blocked them. */
+/* A QEMU that does not list the reasons is trusted: the format has always blocked migrations. */
 START_TEST(old_vmm)
 {
 	struct vmm v = {.works = true, .lists = false, .major = 5};

@@ -17,7 +17,7 @@
 #include "vmm/qemu/monitor.h"
 
 #define GREETING "{\"QMP\": {\"version\": {}, \"capabilities\": []}}\r\n"
-#define ID	 "\"id\": @" /* the peer puts the command's id in place of the @ */
+#define ID	 "\"id\": @" /* the peer replaces the @ by the command's id */
 #define DONE	 "{\"return\": {}, " ID "}\r\n"
 #define SHORT_NS (HV_NS_PER_S / 5)
 
@@ -62,7 +62,7 @@ static uint64_t hear(int fd)
 			_exit(0);
 	while (line[len++] != '\n');
 	line[len] = '\0';
-	/* a command that was cut would be in front of the next one */
+	/* a truncated command would precede the next one */
 	if (line[0] != '{' || strstr(line + 1, "\"execute\"") != strstr(line, "\"execute\""))
 		_exit(1);
 	id = strstr(line, "\"id\":");
@@ -71,7 +71,8 @@ static uint64_t hear(int fd)
 
 static const char *const *said;
 
-/* Sends the first of SAID at once and one more for each request, then closes the connection. */
+/* Sends the first line of SAID immediately and one more for each request, then closes the
+ * connection. */
 static void answer_lines(int fd)
 {
 	uint64_t id = 0;
@@ -82,7 +83,7 @@ static void answer_lines(int fd)
 	}
 }
 
-/* Answers the third command when the fourth has come, as a VMM that was stopped meanwhile. */
+/* Answers the third command after the fourth has arrived, as a VMM that was stopped in between. */
 static void answer_late(int fd)
 {
 	uint64_t late, id;
@@ -97,7 +98,7 @@ static void answer_late(int fd)
 	hear(fd);
 }
 
-/* Sends TEXT again and again, as fast as it is taken. */
+/* Sends TEXT repeatedly, as fast as the peer reads. */
 static void flood(int fd, const char *text)
 {
 	HV_AUTO_TEXT struct hv_text much = {0};
@@ -236,7 +237,7 @@ static void check_status(struct hv_monitor *m, const char *status)
 	ck_assert_str_eq(hv_json_string(answer, "status"), status);
 }
 
-/* An answer that comes when its command was given up is not the next command's. */
+/* The answer to an abandoned command must not be taken for the next command's. */
 START_TEST(a_late_answer)
 {
 	HV_AUTO_MONITOR struct hv_monitor *m = NULL;
@@ -262,7 +263,7 @@ START_TEST(a_peer_that_talks_without_end)
 }
 END_TEST
 
-/* What is left of a command that was given up is sent before the next one. */
+/* The unsent rest of an abandoned command is sent before the next one. */
 START_TEST(a_peer_that_reads_late)
 {
 	HV_AUTO_MONITOR struct hv_monitor *m = NULL;
@@ -314,7 +315,7 @@ START_TEST(no_socket)
 }
 END_TEST
 
-/* The socket is not of the process that it should be: not a byte is sent or taken. */
+/* The socket belongs to the wrong process: no byte is sent or read. */
 START_TEST(another_process)
 {
 	static const char *const lines[] = {GREETING, DONE, NULL};

@@ -40,7 +40,7 @@ static unsigned nr_views; /* how often the monitor was asked for the memory tree
 static unsigned nr_asked; /* for how many addresses the monitor was asked */
 static struct hv_machine machine;
 
-/* m0 has two pieces, with a region between them that is not RAM; a device's memory is beside it. */
+/* m0 has two pieces, with a region between them that is not RAM. A device's memory follows it. */
 static void add_view(struct hv_text *t)
 {
 	nr_views++;
@@ -105,7 +105,7 @@ static void free_nothing(void *self)
 
 static const struct hv_monitor_ops ops = {.free = free_nothing, .transact = transact};
 
-/* AT may be NULL: anywhere. The file stays open, as QEMU keeps those of its memory. */
+/* AT may be NULL: anywhere. The file stays open, as QEMU keeps the files of its memory open. */
 static uint8_t *map_file(const char *name, uint8_t *at, uint8_t fill)
 {
 	int fd = memfd_create(name, 0);
@@ -179,7 +179,7 @@ static void teardown(void)
 		munmap(dimm.host, SIZE);
 }
 
-/* Looks at the RAM again, even if that was done a moment ago. */
+/* Reads the RAM's layout again even if that was done recently. */
 static struct hv_err *look(void)
 {
 	machine.ram_loaded_ns = 0;
@@ -229,8 +229,8 @@ START_TEST(unplugged_memory_is_given_back)
 }
 END_TEST
 
-/* The device is removed first. When its memory is removed later, the monitor is not asked any more.
- */
+/* The device is removed first. Its memory is removed later, without another request to the
+ * monitor. */
 START_TEST(memory_of_a_device_that_is_gone)
 {
 	if (!may_look())
@@ -259,7 +259,7 @@ START_TEST(another_device_at_the_same_address)
 }
 END_TEST
 
-/* Private memory is accessed by its address in the VMM, which may have other memory by now. */
+/* Private memory is accessed by its address in the VMM, where other memory may be by now. */
 START_TEST(private_memory_elsewhere)
 {
 	uint8_t *first =
@@ -289,7 +289,7 @@ START_TEST(reading_looks_again_after_a_second)
 	machine.ram_loaded_ns -= 2 * HV_NS_PER_S;
 	machine.held = true;
 	byte_at(BASE_GPA);
-	ck_assert_uint_eq(nr_views, before); /* looking again would have made the hold longer */
+	ck_assert_uint_eq(nr_views, before); /* a request would have made the hold longer */
 	machine.held = false;
 	ck_assert_uint_eq(byte_at(DIMM_GPA), 2);
 	ck_assert_uint_eq(nr_views, before + 1);
@@ -308,7 +308,7 @@ START_TEST(a_machine_without_devices_is_not_asked_again)
 	machine.ram_loaded_ns -= 2 * HV_NS_PER_S;
 	byte_at(BASE_GPA);
 	ck_assert_uint_eq(nr_views, before);
-	plug(map_file("second", NULL, 2)); /* an address that is not known */
+	plug(map_file("second", NULL, 2)); /* an unknown address */
 	ck_assert_uint_eq(byte_at(DIMM_GPA), 2);
 	ck_assert(machine.ram.can_go);
 }
@@ -323,8 +323,7 @@ START_TEST(vmm_that_knows_no_devices)
 }
 END_TEST
 
-/* Pages of it may be other memory by now: those that hvtrace itself has replaced (inject/shadow.h).
- */
+/* Some of its pages may have been replaced: by hvtrace itself (inject/shadow.h). */
 START_TEST(a_part_that_is_left_is_enough)
 {
 	if (!may_look())
@@ -356,7 +355,7 @@ START_TEST(what_hides_ram_is_left_out)
 }
 END_TEST
 
-/* The message names only what can be done. */
+/* The message names only possible remedies. */
 START_TEST(no_place_for_a_region)
 {
 	struct hv_region region;
@@ -413,7 +412,7 @@ START_TEST(pieces_are_one_in_the_memory_of_the_vmm)
 }
 END_TEST
 
-/* The rest of a file is another guest's. */
+/* The rest of the file belongs to another guest. */
 START_TEST(a_file_that_guests_share_is_not_given)
 {
 	struct hv_ram_file files[3];
@@ -445,7 +444,7 @@ START_TEST(a_file_that_the_vmm_may_not_write_is_not_mapped)
 	ck_assert_ptr_ne(host, MAP_FAILED);
 	readable = open(name, O_RDONLY);
 	ck_assert_int_ge(readable, 0);
-	close(fd); /* its mapping is left */
+	close(fd); /* the mapping remains */
 	ck_assert_ptr_null(
 		hv_process_memory_piece(machine.memory, (uint64_t)(uintptr_t)host, SIZE, &piece));
 	ck_assert_ptr_null(piece.host);
@@ -455,7 +454,7 @@ START_TEST(a_file_that_the_vmm_may_not_write_is_not_mapped)
 }
 END_TEST
 
-/* Another process may have its id. */
+/* Another process may have its pid. */
 START_TEST(a_process_that_has_ended_is_not_read)
 {
 	static uint8_t byte = 7;
@@ -471,7 +470,7 @@ START_TEST(a_process_that_has_ended_is_not_read)
 		for (;;)
 			pause();
 	pidfd = pidfd_open(pid, 0);
-	/* as if this process had got the id of that one */
+	/* as if this process had received that pid */
 	memory = hv_process_memory_new(getpid(), pidfd);
 	ck_assert_ptr_null(hv_process_memory_read(memory, hva, &now, 1));
 	ck_assert_uint_eq(now, 7);

@@ -48,7 +48,7 @@ static struct hv_err *vmm_transact(void *self, const char *request, char **ret)
 
 static const struct hv_monitor_ops vmm_ops = {.free = vmm_free, .transact = vmm_transact};
 
-/* ARGS ends with NULL. SAYS NULL: not refused. */
+/* ARGS ends with NULL. The last argument is the expected part of the refusal; NULL: not refused. */
 static void expect(struct vmm *v, const char *const *args, const char *says)
 {
 	HV_AUTO_PARSER struct hv_parser *monitor = hv_parser_relay(hv_monitor_new(&vmm_ops, v));

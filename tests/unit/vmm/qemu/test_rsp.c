@@ -49,7 +49,7 @@ START_TEST(packets_in_pieces)
 }
 END_TEST
 
-/* A hostile VMM sends a byte at a time, and no end. */
+/* A hostile VMM sends one byte at a time, endlessly. */
 START_TEST(very_many_pieces)
 {
 	char byte = 'a';

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A vCPU in system management mode when a hold by the monitor begins: a fake guardian holds,
- * and finds a vCPU in the lower half of the addresses, and the monitor tells the mode.
- * Likewise riscv64's machine mode, which the gdb stub tells. */
+/* A vCPU in system management mode at the start of a hold. A fake guardian reports a vCPU in the
+ * lower half of the addresses, and the monitor reports the mode. On riscv64 the gdb stub reports
+ * machine mode. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,14 +11,14 @@
 
 static struct {
 	bool held;
-	bool in_lower_half; /* the second vCPU is, and has the kernel's privileges */
-	unsigned nr_in_smm; /* holds that find it in the mode */
+	bool in_lower_half; /* the second vCPU, with kernel privileges */
+	unsigned nr_in_smm; /* number of holds that find it in the mode */
 	unsigned nr_holds;
-	unsigned nr_looks; /* how often the gdb stub was asked for the registers */
-	unsigned nr_told;  /* how often the monitor was */
+	unsigned nr_looks; /* number of register reads through the gdb stub */
+	unsigned nr_told;  /* number of reads through the monitor */
 	unsigned nr_vcpus;
 	unsigned nr_flushes;
-	bool misses; /* the monitor does not say what it is asked */
+	bool misses; /* the monitor's answer lacks the mode */
 } vmm;
 
 static struct hv_machine machine;
@@ -184,7 +184,7 @@ START_TEST(the_monitor_is_not_asked_in_vain)
 	vmm.nr_in_smm = 1;
 	ck_assert_ptr_null(hv_machine_hold_begin(&machine, 1000000));
 	ck_assert_uint_eq(vmm.nr_told, 0);
-	/* The patcher reads the registers in each hold; they are read once. */
+	/* The patcher needs the registers in each hold; they are read once. */
 	ck_assert_ptr_null(hv_machine_hold_registers(&machine, regs, 2));
 	ck_assert_uint_eq(regs[1].ip.v, 0xffffffff81000000);
 	ck_assert_uint_eq(vmm.nr_looks, 1);
@@ -193,7 +193,7 @@ START_TEST(the_monitor_is_not_asked_in_vain)
 }
 END_TEST
 
-/* A vCPU that was not started, or that is in the kernel's first instructions. */
+/* A vCPU that was not started, or that executes the kernel's first instructions. */
 START_TEST(the_lower_half_alone_is_no_reason)
 {
 	vmm.in_lower_half = true;
@@ -279,7 +279,7 @@ START_TEST(machine_mode_does_not_always_matter)
 }
 END_TEST
 
-/* In system management mode the registers do not tell whether the kernel is still the same. */
+/* In system management mode the registers do not show whether the kernel is still the same one. */
 START_TEST(system_management_mode_always_does)
 {
 	vmm.in_lower_half = true;
@@ -290,7 +290,7 @@ START_TEST(system_management_mode_always_does)
 }
 END_TEST
 
-/* The caller's buffer is for the vCPUs of an earlier hold. */
+/* The caller's buffer has the size for the vCPUs of an earlier hold. */
 START_TEST(a_buffer_is_not_overrun)
 {
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(2 * sizeof(*regs));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A file that already has the name of the directory is neither used nor given to another owner.
- * Needs root, to change owners, and is skipped without it. */
+/* A file that already has the directory's name is not used, and its owner is not changed. Needs
+ * root to change owners; skipped without it. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -95,7 +95,7 @@ START_TEST(a_directory_of_somebody_else)
 }
 END_TEST
 
-/* A VMM may lead the path elsewhere. Nothing appears where its user may not write. */
+/* A VMM may redirect the path. No file may appear where its user has no write permission. */
 START_TEST(a_place_of_roots)
 {
 	struct hv_err *err;
@@ -133,7 +133,7 @@ START_TEST(a_link_to_a_place_of_roots)
 }
 END_TEST
 
-/* The administrator's QMP socket may be there, of a VMM that has given up root's rights. */
+/* The administrator's QMP socket may be there, for a VMM that has given up root's privileges. */
 START_TEST(a_place_that_only_root_can_change)
 {
 	HV_AUTO_FREE char *in_run = hv_format("/run/hvtrace-test-%d", (int)getpid());

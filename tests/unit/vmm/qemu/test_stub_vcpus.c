@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vCPUs that come and go between holds, with a gdb stub that answers as QEMU 7.2's: with one thread
- * in a packet, and with E22 for a vCPU that does not exist. */
+/* vCPUs that are added and removed between holds, with a gdb stub that answers like QEMU 7.2's: one
+ * thread per packet, and E22 for a vCPU that does not exist. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,10 +22,10 @@ static struct {
 	unsigned nr_roots_written;
 	char watched[32]; /* the last watchpoint that was set */
 	unsigned nr_watched, nr_unwatched;
-	const char *root;			       /* the answer for the root's register */
-	const char *hypervisor_root, *hypervisor_bits; /* likewise; NULL: the CPU lacks them */
-	const char *description; /* of the system registers; NULL: there is none */
-	const char *list;	 /* the answer instead of a thread's name; NULL: none */
+	const char *root;			       /* value of the root's register */
+	const char *hypervisor_root, *hypervisor_bits; /* NULL: the CPU lacks them */
+	const char *description;		       /* of the system registers; may be NULL */
+	const char *list; /* the answer instead of a thread's name; may be NULL */
 } stub;
 
 static struct hv_stub_vcpus vcpus;
@@ -52,7 +52,7 @@ static bool select_cpu(const char *packet)
 	return stub.selected == id;
 }
 
-/* In parts of 100 bytes. */
+/* Sends it in parts of 100 bytes. */
 static void describe(const char *packet, char *to, size_t room)
 {
 	static const char target[] = "<target><xi:include href=\"core.xml\"/>"
@@ -79,7 +79,7 @@ static void describe(const char *packet, char *to, size_t room)
 	snprintf(to, room, "%c%.100s", left > 100 ? 'm' : 'l', text + off);
 }
 
-/* Of riscv64, 21 is the mode: machine mode on the first vCPU. */
+/* On riscv64, register 21 is the mode: machine mode on the first vCPU. */
 static const char *value_of(const char *packet)
 {
 	if (!strcmp(packet, "p15"))
@@ -91,8 +91,8 @@ static const char *value_of(const char *packet)
 	return strcmp(packet, "p9f") ? "E22" : stub.root;
 }
 
-/* All 0 but the address of the next instruction, which is the thread's number. arm64 and riscv64
- * have it at the same place. */
+/* All 0 except the address of the next instruction, which is the thread's number. arm64 and riscv64
+ * have it at the same offset. */
 static void answer_registers(char *to)
 {
 	unsigned off = vcpus.arch->take_gdb_named ? 256 : 128;
@@ -165,7 +165,7 @@ static void teardown(void)
 	hv_stub_vcpus_deinit(&vcpus);
 }
 
-/* Looks, and expects two vCPUs. The caller frees what it returns. */
+/* Reads the registers and expects two vCPUs. The caller frees the result. */
 static struct hv_vcpu_regs *look(unsigned nr)
 {
 	struct hv_vcpu_regs *regs = NULL;
@@ -199,7 +199,7 @@ START_TEST(as_they_were)
 {
 	count(2);
 	ck_assert_uint_eq(stub.nr_exchanges, 2);
-	/* Those of the last hold are asked at once. */
+	/* The vCPUs of the last hold are requested immediately. */
 	count(2);
 	ck_assert_uint_eq(stub.nr_exchanges, 3);
 	flush(2);
@@ -280,7 +280,7 @@ START_TEST(a_flush_without_a_list)
 END_TEST
 
 static const char *one_answer; /* to every packet */
-static size_t nr_answers;      /* to each exchange; 0: as many as packets */
+static size_t nr_answers;      /* per exchange; 0: one per packet */
 
 static struct hv_err *exchange_for_one(void *ctx hv_unused, const struct hv_packets *packets,
 				       struct hv_packets *answers)
@@ -351,7 +351,7 @@ START_TEST(the_root_has_a_name)
 }
 END_TEST
 
-/* Where there is EL2, the kernel may be there. */
+/* If there is EL2, the kernel may run there. */
 START_TEST(the_root_of_a_hypervisor)
 {
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
@@ -383,7 +383,7 @@ static void of_riscv64(const char *satp)
 			   "<feature>" TAG("satp", "159") "</feature>";
 }
 
-/* A register without a number follows the one before it, in whatever file that is. */
+/* A register without a number follows the previous one, also across files. */
 START_TEST(firmware_interrupts_a_vcpu)
 {
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
@@ -402,7 +402,7 @@ START_TEST(firmware_interrupts_a_vcpu)
 }
 END_TEST
 
-/* It is in its firmware, and was never in the kernel. */
+/* It executes firmware and was never in the kernel. */
 START_TEST(a_vcpu_that_was_never_started)
 {
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
@@ -432,7 +432,7 @@ START_TEST(no_description)
 }
 END_TEST
 
-/* A megabyte of tags without attributes. Searching past the end of each tag would take hours, and
+/* A megabyte of tags without attributes. A search past the end of each tag would take hours while
  * the guest is paused. */
 START_TEST(a_long_description)
 {
@@ -454,7 +454,7 @@ START_TEST(a_long_description)
 }
 END_TEST
 
-/* QEMU forgets translations when a watchpoint is set that is in several pages. */
+/* QEMU discards translations when a watchpoint is set that spans several pages. */
 START_TEST(a_flush_by_a_watchpoint)
 {
 	unsigned at, len;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A guest of 1 MiB of RAM and a region of 4 MiB, in this process. A write outside of a hold is an
- * error. Its kernel's page tables map all of its RAM from SMALL_TEXT on (of other architectures,
- * from small.text on): code, data, and at last what only the kernel's data is. */
+/* A guest with 1 MiB of RAM and a 4 MiB region, in this process. A write outside a hold is an
+ * error. The kernel's page tables map all RAM from SMALL_TEXT on (on other architectures, from
+ * small.text on): code, data, and pages that are mapped only as kernel data. */
 #pragma once
 
 #include <string.h>
@@ -15,14 +15,14 @@
 
 #define SMALL_RAM    (1u << 20)
 #define SMALL_REGION 0x100000000ull
-#define SMALL_TEXT   0xffffffff81000000ull /* where the kernel has the page at 0 */
-#define SMALL_WINDOW 0xffffffff90000000ull /* where it could have the region */
-#define SMALL_CODE   0x8000u		   /* the end of its code; data follows */
+#define SMALL_TEXT   0xffffffff81000000ull /* kernel address of the page at 0 */
+#define SMALL_WINDOW 0xffffffff90000000ull /* possible kernel address of the region */
+#define SMALL_CODE   0x8000u		   /* end of the code; data follows */
 #define SMALL_TABLES 0x80000u		   /* of the kernel */
 
 struct small_guest {
-	uint8_t *ram;		    /* of FD */
-	const struct hv_arch *arch; /* with the format that its tables have */
+	uint8_t *ram;		    /* a mapping of FD */
+	const struct hv_arch *arch; /* with the format of its tables */
 	uint64_t text;		    /* the address of its RAM */
 	uint64_t tables_end;
 	struct hv_vcpu_regs regs[2];
@@ -30,7 +30,7 @@ struct small_guest {
 	int fd;
 	bool held;
 	unsigned nr_writes;
-	unsigned fails_after; /* so many writes of a list, its hold ends; 0: never */
+	unsigned fails_after; /* its hold ends after this number of a list's writes; 0: never */
 	int stop_fd;
 	struct hv_gva stop; /* 0: none */
 };
@@ -69,7 +69,7 @@ static struct hv_err *small_hold_begin(void *self, uint64_t max_ns hv_unused)
 	return NULL;
 }
 
-/* The last byte of its RAM tells that. */
+/* Records the call in the last byte of RAM. */
 static struct hv_err *small_hold_begin_anywhere(void *self, uint64_t max_ns)
 {
 	((struct small_guest *)self)->ram[SMALL_RAM - 1] = 1;
@@ -113,7 +113,7 @@ static struct hv_err *small_registers(void *self, struct hv_vcpu_regs *ret, size
 	return err;
 }
 
-/* Entries as the architectures have them: one that leads to a table, and a leaf to copy from. */
+/* Entries of each architecture: one that leads to a table, and a leaf to copy from. */
 static inline uint64_t small_table(const struct small_guest *s, uint64_t to)
 {
 	if (hv_arch_is(s->arch, &hv_arch_riscv64))
@@ -133,8 +133,7 @@ static inline uint64_t small_leaf(const struct small_guest *s, unsigned level, u
 	return s->arch->make_leaf(level, neighbour, hv_gpa(to), access);
 }
 
-/* The slot of GVA at LEVEL, in the tables from ROOT on, which are made as far as they are not
- * there. */
+/* Returns the entry of GVA at LEVEL in the tables from ROOT on. Creates missing tables. */
 static inline uint64_t small_slot(struct small_guest *s, unsigned levels, uint64_t root,
 				  unsigned level, uint64_t gva)
 {
@@ -178,7 +177,7 @@ static inline void small_map(struct small_guest *s, uint64_t root)
 	}
 }
 
-/* The kernel has more in its half of the root than user mode has there with KPTI. */
+/* The kernel's half of its root has more entries than KPTI's user-mode root has there. */
 static inline void small_fill_root(struct small_guest *s)
 {
 	unsigned levels = small_levels(s);
@@ -197,8 +196,8 @@ static inline void small_fill_root(struct small_guest *s)
 	}
 }
 
-/* Makes the tables in the format ARCH, for a kernel that begins at TEXT, and vCPUs that use them:
- * one in the kernel and one in user mode. */
+/* Makes the tables in the format ARCH for a kernel at TEXT, and two vCPUs that use them: one in the
+ * kernel, one in user mode. */
 static inline void small_make_tables(struct small_guest *s, const struct hv_arch *arch,
 				     uint64_t text)
 {
@@ -217,7 +216,7 @@ static inline void small_make_tables(struct small_guest *s, const struct hv_arch
 	s->regs[0].ip = hv_gva(text + 0x1100);
 	s->regs[0].ip_gpa = hv_gpa(arch->format_levels ? 0x1100 : 0);
 	s->regs[1].ip = hv_gva(0x1234);
-	/* what x86-64 has in a root beside the address */
+	/* an x86-64 root contains other bits beside the address */
 	s->regs[0].root |= hv_arch_is(arch, &hv_arch_x86_64) ? 11 : 0;
 	s->regs[1].root |= hv_arch_is(arch, &hv_arch_x86_64) ? 22 : 0;
 }
@@ -229,7 +228,7 @@ static struct hv_err *small_vcpu_threads(void *self hv_unused, pid_t *ret hv_unu
 	return max < 2 ? hv_err_new(E2BIG, "two vCPUs") : hv_err_new(ESRCH, "no threads");
 }
 
-/* It stops at once. */
+/* It stops immediately. */
 static struct hv_err *small_stop_at(void *self, struct hv_gva at)
 {
 	struct small_guest *s = self;

@@ -11,7 +11,7 @@
 #define NX	    (1ull << 63)
 #define SITE	    0x1010u
 #define WORD	    0x10000u
-#define DATA_WINDOW (SMALL_WINDOW + (2u << 20)) /* where the region's data is */
+#define DATA_WINDOW (SMALL_WINDOW + (2u << 20)) /* address of the region's data */
 
 static struct small_guest small;
 static struct hv_guest *guest;
@@ -28,7 +28,7 @@ static inline void begin(enum hv_adopts adopts)
 	memcpy(small.ram + SITE, nop, sizeof(nop));
 }
 
-/* FORMAT: a number of ARCH's formats; -1: it has none. The slots of WINDOW are made. */
+/* FORMAT: an index of ARCH's formats, or -1 if ARCH has none. Creates the entries of WINDOW. */
 static inline void begin_as(const struct hv_arch *arch, int format, uint64_t kernel,
 			    uint64_t window)
 {
@@ -37,7 +37,7 @@ static inline void begin_as(const struct hv_arch *arch, int format, uint64_t ker
 	small_slot_of(&small, window);
 	rules = hv_rules_new(guest, HV_ADOPTS_NOTHING);
 	hv_rules_set_region(rules, &small.region);
-	/* Where an address is in memory, nothing tells of a vCPU that is held. */
+	/* The physical address of a held vCPU's instruction is unknown. */
 	hv_rules_see(rules, small.regs, 2);
 	small.regs[0].ip_gpa = hv_gpa(0);
 }
@@ -84,7 +84,7 @@ static inline struct hv_hold_write data(uint64_t gpa, uint64_t value, uint32_t l
 	return w;
 }
 
-/* Of the slot of GVA, if its tables are there; else of any word. */
+/* Writes the entry of GVA if its tables exist, otherwise some other word. */
 static inline struct hv_hold_write entry(uint64_t gva, uint64_t value)
 {
 	uint64_t own = small.text >> 40, gpa = WORD;
@@ -113,7 +113,7 @@ static inline bool allows(struct hv_hold_write w)
 	return !err;
 }
 
-/* The region's code, and after it its data. */
+/* The region's code, followed by its data. */
 static inline void map_window(void)
 {
 	ck_assert(allows(entry(SMALL_WINDOW, leaf_of(SMALL_REGION, HV_ACCESS_READ_EXECUTE))));
@@ -121,7 +121,7 @@ static inline void map_window(void)
 		entry(DATA_WINDOW, leaf_of(SMALL_REGION + (2u << 20), HV_ACCESS_READ_WRITE))));
 }
 
-/* Entry NR of the journal that is in the region. */
+/* Writes entry NR of the journal in the region. */
 static inline void journal(unsigned nr, uint64_t gpa, const uint8_t *before, uint16_t len)
 {
 	struct hv_journal_entry *e =

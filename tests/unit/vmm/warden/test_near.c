@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The near and the far side of a guest, in two processes: what is asked is done, errors come with
- * all they say, and what no service asks for is refused. */
+/* Both ends of the warden's protocol in two processes: requests are executed, errors arrive
+ * complete, and requests that no service sends are refused. */
 #include <check.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -46,11 +46,11 @@ static void serve(int socket)
 	memcpy(small.region.host, "left", 5);
 	small.region.host[KEPT_AT] = 7;
 	err = answer_all(socket, guest);
-	/* a hold that was left has ended */
+	/* an abandoned hold has ended */
 	_exit(small.held || err->code != EPIPE);
 }
 
-/* As the warden of a machine of our own, which another process runs. */
+/* Acts as the warden of a machine of `hvtrace run`, which another process runs. */
 static void serve_machine(int socket)
 {
 	struct hv_guest *machine = NULL;
@@ -78,8 +78,8 @@ static void serve_machine(int socket)
 
 static const char *claimed_arch = "x86_64";
 
-/* A VMM that a guest has taken over: it says that it is another domain and another process, and
- * that it has 2 vCPUs, and then MANY_VCPUS. */
+/* A VMM taken over by its guest: it claims to be another domain and another process, and to have 2
+ * vCPUs, and later MANY_VCPUS. */
 static void lie(int socket)
 {
 	HV_AUTO_FREE uint8_t *many = hv_alloc(MANY_VCPUS * sizeof(struct hv_vcpu_regs));
@@ -109,7 +109,7 @@ static void lie(int socket)
 	_exit(0);
 }
 
-/* The warden of the machine of such a VMM. */
+/* The warden of such a VMM's machine. */
 static void serve_liar(int socket)
 {
 	struct hv_guest *machine = NULL;
@@ -188,7 +188,7 @@ START_TEST(a_guest_is_what_it_is)
 	ck_assert(regs[0].root == (SMALL_TABLES | 11) && regs[1].root == (SMALL_TABLES | 22));
 	ck_assert_ptr_null(hv_guest_region(g, &region));
 	ck_assert(region.gpa.v == SMALL_REGION && region.len_bytes == 4u << 20);
-	region.host[5] = 1; /* it can be written to */
+	region.host[5] = 1; /* it is writable */
 	end(g);
 }
 END_TEST
@@ -294,7 +294,7 @@ START_TEST(a_hold_that_is_left_ends)
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
 
 	ck_assert_ptr_null(hv_channel_ask(ours, &question, &answer));
-	end(g); /* which looks at it */
+	end(g); /* which checks it */
 }
 END_TEST
 
@@ -323,7 +323,7 @@ START_TEST(what_no_service_asks_for_is_refused)
 }
 END_TEST
 
-/* Asks KIND with the numbers A and B, which the far side must refuse. */
+/* Sends request KIND with the numbers A and B, which the far side must refuse. */
 static void check_refused(uint32_t kind, uint64_t a, uint64_t b)
 {
 	const struct hv_message question = {.kind = kind, .args = {a, b}};
@@ -336,7 +336,7 @@ static void check_refused(uint32_t kind, uint64_t a, uint64_t b)
 
 START_TEST(the_files_of_the_ram_are_given_once)
 {
-	struct hv_guest *g = open_near(); /* which has asked */
+	struct hv_guest *g = open_near(); /* which has sent it */
 
 	check_refused(HV_ASK_RAM, 0, 0);
 	end(g);
@@ -394,8 +394,8 @@ START_TEST(a_guest_is_stopped_at_an_instruction)
 }
 END_TEST
 
-/* The warden of a machine of our own reaches it as a service reaches a warden, and gives the files
- * of RAM and region on. */
+/* The warden of an `hvtrace run` machine reaches it as a service reaches a warden, and forwards the
+ * files of RAM and region. */
 START_TEST(a_machine_is_given_on)
 {
 	struct hv_hold_write w = {
@@ -434,7 +434,7 @@ static void check_code(struct hv_err *err, int code)
 	hv_err_free(err);
 }
 
-/* Its answers would not fit where the warden has room for the registers of all vCPUs. */
+/* The warden's buffer for the registers of all vCPUs must not overflow. */
 START_TEST(a_vmm_cannot_have_too_many_vcpus)
 {
 	struct hv_message open = {.kind = HV_ASK_OPEN}, count = {.kind = HV_ASK_COUNT};
@@ -454,7 +454,7 @@ START_TEST(a_vmm_cannot_have_too_many_vcpus)
 }
 END_TEST
 
-/* What it says of itself is not believed: the id is a path in the run directory. */
+/* The VMM's claims about its identity are not trusted: the id is a path in the run directory. */
 START_TEST(a_vmm_does_not_choose_who_it_is)
 {
 	struct hv_guest *g = NULL;
@@ -463,7 +463,7 @@ START_TEST(a_vmm_does_not_choose_who_it_is)
 	ck_assert_ptr_null(hv_near_guest(ours, &g));
 	ck_assert_str_eq(hv_guest_info(g)->name, "mine");
 	ck_assert_str_eq(hv_guest_info(g)->id, "mine");
-	ck_assert_int_eq(hv_guest_info(g)->pid, far_side); /* which has made the VMM's socket */
+	ck_assert_int_eq(hv_guest_info(g)->pid, far_side); /* it has created the VMM's socket */
 	end(g);
 }
 END_TEST
@@ -480,7 +480,7 @@ START_TEST(a_vmm_has_a_known_architecture)
 }
 END_TEST
 
-/* Events of the host are not had without the threads of all vCPUs. */
+/* Host events require the threads of all vCPUs. */
 START_TEST(all_vcpus_are_asked_for)
 {
 	struct hv_guest *g = open_near();

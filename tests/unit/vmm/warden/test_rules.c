@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which writes the privileged process makes for a service that may be a program of the guest's.
- * What attacks is in test_rules_attacks.c. */
+/* The writes that the privileged process accepts from a service that the guest may have taken over.
+ * test_rules_attacks.c tests attacks. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/warden/small_rules.h"
 
-/* Of arm64: where its image and the region are. */
+/* arm64: addresses of its image and of the region. */
 #define ARM64_TEXT   0xffffa435c6000000u
 #define ARM64_WINDOW 0xffffa435c8000000u
 enum { PAGES_4K_48 = 1, PAGES_16K_48 = 4, PAGES_64K_48 = 8 }; /* its formats */
@@ -36,7 +36,7 @@ START_TEST(slots_get_leaves_of_the_region_only)
 	ck_assert(!allows(entry(window + 0x1000, leaf_of(SMALL_REGION, HV_ACCESS_READ))));
 	/* all of the kernel's own memory is elsewhere */
 	ck_assert(!allows(entry(0xffff888000000000, leaf_of(SMALL_REGION, HV_ACCESS_READ))));
-	memcpy(small.ram + slot, &own, 8); /* a slot that is used */
+	memcpy(small.ram + slot, &own, 8); /* a used entry */
 	ck_assert(!allows(entry(window, leaf_of(SMALL_REGION, HV_ACCESS_READ))));
 	memset(small.ram + slot, 0, 8);
 	map_window();
@@ -45,14 +45,14 @@ START_TEST(slots_get_leaves_of_the_region_only)
 }
 END_TEST
 
-/* Where the place of the image is not always the same: by arm64's tables. */
+/* For an image whose address can vary: by arm64's tables. */
 START_TEST(slots_of_an_image_that_can_be_anywhere)
 {
 	uint64_t leaf;
 
 	begin_as(&hv_arch_arm64, PAGES_4K_48, ARM64_TEXT, ARM64_WINDOW);
 	leaf = leaf_of(SMALL_REGION, HV_ACCESS_READ_WRITE);
-	ck_assert(!allows(entry(0xffff080000000000, leaf)));	       /* where all memory is */
+	ck_assert(!allows(entry(0xffff080000000000, leaf))); /* the linear map of all memory */
 	ck_assert(!allows(entry(ARM64_WINDOW, leaf & ~(3ull << 53)))); /* W and X */
 	ck_assert(!allows(entry(ARM64_WINDOW + 0x1000, leaf)));
 	ck_assert(!allows(entry(ARM64_WINDOW, leaf + (4u << 20))));
@@ -62,7 +62,7 @@ START_TEST(slots_of_an_image_that_can_be_anywhere)
 }
 END_TEST
 
-/* With pages of 16 KiB the region is mapped by a table of pages, in the region. */
+/* With 16 KiB pages, a table of pages in the region maps the region. */
 START_TEST(slots_get_tables_in_the_region)
 {
 	const uint64_t table = (SMALL_REGION + 0x3c0000) | 0x1000000000000003;
@@ -82,8 +82,7 @@ START_TEST(slots_get_tables_in_the_region)
 }
 END_TEST
 
-/* With pages of 64 KiB the region is mapped by pages, each in an entry that looks like one that
- * leads to a table. */
+/* With 64 KiB pages, page entries map the region. They look like entries that lead to a table. */
 START_TEST(slots_get_pages_of_the_region)
 {
 	const uint64_t page = SMALL_REGION | 0x0040000000000783; /* UXN, AF, not writable */
@@ -97,7 +96,7 @@ START_TEST(slots_get_pages_of_the_region)
 	ck_assert(!allows(entry(at, page + (4u << 20))));    /* after the region */
 	ck_assert(!allows(entry(at, page & ~(0x80ull))));    /* W and X */
 	ck_assert(!allows(entry(at, page & ~(1ull << 54)))); /* X for user mode */
-	ck_assert(!allows(entry(at, page | 1ull << 52)));    /* one of many */
+	ck_assert(!allows(entry(at, page | 1ull << 52)));    /* contiguous bit */
 	ck_assert(allows(entry(at, page)));
 	ck_assert(allows(call_of(SITE, at + 0xf000)));
 	ck_assert(!allows(call_of(SITE, at + 0x10000))); /* after the page */
@@ -122,7 +121,7 @@ START_TEST(text_leads_to_us_or_is_put_back)
 	ck_assert(!allows(call_of(SITE, SMALL_WINDOW + 0x1000))); /* nothing is mapped there yet */
 	map_window();
 	ck_assert(!allows(call_of(SITE, SMALL_WINDOW + (8u << 20))));
-	ck_assert(!allows(call_of(SITE, DATA_WINDOW))); /* it cannot be executed */
+	ck_assert(!allows(call_of(SITE, DATA_WINDOW))); /* not executable */
 	ck_assert(!allows(call_of(SITE, SMALL_TEXT + 0x5000)));
 	ck_assert(!allows(text(SITE, (const uint8_t *)"\x90\x90\x90\x90\x90", 5)));
 	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000)));
@@ -133,7 +132,7 @@ START_TEST(text_leads_to_us_or_is_put_back)
 }
 END_TEST
 
-/* Instructions of seven bytes: a jump, and what belongs to it. */
+/* Instructions of seven bytes: a jump, and padding. */
 START_TEST(longer_instructions_become_a_jump)
 {
 	static const uint8_t insn[7] = {0x65, 0xff, 0x05, 1, 2, 3, 4};
@@ -151,7 +150,7 @@ START_TEST(longer_instructions_become_a_jump)
 }
 END_TEST
 
-/* The kernel's own addresses between two parts that are mapped are not ours. Parts may come in any
+/* Kernel addresses between two mapped parts do not belong to hvtrace. Parts may come in any
  * order. */
 START_TEST(what_is_between_is_not_ours)
 {
@@ -176,7 +175,7 @@ START_TEST(what_is_between_is_not_ours)
 }
 END_TEST
 
-/* Of a call of two instructions the first one may be there alone, if it has an address of ours. */
+/* The first instruction of a two-instruction call may be alone if its target is in the region. */
 START_TEST(a_first_instruction_leads_to_us)
 {
 	static const uint8_t free_site[8] = {0x13, 0, 0, 0, 0x13, 0, 0, 0};
@@ -260,15 +259,15 @@ START_TEST(keys_jump_or_do_not)
 }
 END_TEST
 
-/* A call of one function of the kernel becomes one of another, and then the word that says which.
- */
+/* A call of one kernel function becomes a call of another, and then the static call's word
+ * changes. */
 START_TEST(static_calls_lead_elsewhere)
 {
 	const uint64_t from = SMALL_TEXT + 0x300, to = SMALL_TEXT + 0x4000, other = to + 16;
 
 	begin(HV_ADOPTS_NOTHING);
 	map_window();
-	ck_assert(!allows(call_of(SITE, to))); /* there is a nop */
+	ck_assert(!allows(call_of(SITE, to))); /* the guest has a nop there */
 	memcpy(small.ram + SITE, call_of(SITE, from).bytes, 5);
 	memcpy(small.ram + WORD, &from, 8);
 	ck_assert(!allows(data(WORD, to, 8)));
@@ -277,7 +276,7 @@ START_TEST(static_calls_lead_elsewhere)
 	ck_assert(!allows(data(WORD, other, 8)));
 	ck_assert(allows(data(WORD, to, 8)));
 	ck_assert(allows(data(WORD, from, 8)));
-	memcpy(small.ram + WORD, &to, 8); /* that was not made */
+	memcpy(small.ram + WORD, &to, 8); /* it was not made */
 	ck_assert(allows(data(WORD, from, 8)));
 	ck_assert(allows(call_of(SITE, from)));
 	/* A static call with many calls, before the word of another one is written. */
@@ -291,7 +290,7 @@ START_TEST(static_calls_lead_elsewhere)
 }
 END_TEST
 
-/* The arrays of a tracepoint: none, the guest's, ours. */
+/* The array of a tracepoint: none, the guest's, hvtrace's. */
 START_TEST(a_tracepoint_has_an_array_of_ours)
 {
 	const uint64_t own = SMALL_TEXT + 0xa000;
@@ -304,13 +303,13 @@ START_TEST(a_tracepoint_has_an_array_of_ours)
 	ck_assert(allows(data(WORD, DATA_WINDOW + 0x80, 8)));
 	ck_assert(allows(data(WORD, own, 8)));
 	ck_assert(allows(data(WORD, DATA_WINDOW + 0x80, 8)));
-	memcpy(small.ram + WORD, &own, 8); /* the guest has put its copy there, with our probe */
+	memcpy(small.ram + WORD, &own, 8); /* the guest stored its copy, with hvtrace's probe */
 	ck_assert(allows(data(WORD, 0, 8)));
 	end();
 }
 END_TEST
 
-/* The probe of ours in an array of the guest's becomes one that does nothing. */
+/* hvtrace's probe in a guest's array becomes one that does nothing. */
 START_TEST(a_probe_does_nothing_any_more)
 {
 	const uint64_t own = SMALL_TEXT + 0x400, nothing = SMALL_TEXT + 0x500;
@@ -321,9 +320,9 @@ START_TEST(a_probe_does_nothing_any_more)
 	memcpy(small.ram + WORD, &own, 8);
 	ck_assert(!allows(data(WORD, nothing, 8)));
 	memcpy(small.ram + WORD + 8, &ours, 8);
-	ck_assert(!allows(data(WORD, SMALL_TEXT + 0xa000, 8))); /* that is no code */
+	ck_assert(!allows(data(WORD, SMALL_TEXT + 0xa000, 8))); /* not code */
 	ck_assert(allows(data(WORD, nothing, 8)));
-	ck_assert(allows(data(WORD, own, 8))); /* it is taken back */
+	ck_assert(allows(data(WORD, own, 8))); /* undone */
 	ck_assert(!allows(data(WORD, SMALL_TEXT + 0x600, 8)));
 	ck_assert(allows(data(WORD, nothing, 8)));
 	end();
@@ -369,9 +368,9 @@ START_TEST(counts_and_bits)
 	ck_assert(!allows(data(WORD + 8, 3, 4)));
 	small.ram[WORD + 8] = 7; /* the guest counts, too */
 	ck_assert(allows(data(WORD + 8, 6, 4)));
-	small.ram[WORD + 8] = 7; /* that was not made */
+	small.ram[WORD + 8] = 7; /* it was not made */
 	ck_assert(allows(data(WORD + 8, 6, 4)));
-	/* Two tracepoints may have a count in common. */
+	/* Two tracepoints may share a count. */
 	ck_assert(allows(data(WORD + 8, 7, 4)));
 	ck_assert(allows(data(WORD + 8, 8, 4)));
 	ck_assert(allows(data(WORD + 8, 7, 4)));
@@ -396,7 +395,7 @@ START_TEST(a_list_is_allowed_as_a_whole)
 	list[1] = data(WORD, 0xffffffff81234567, 8);
 	err = hv_rules_check(rules, small.regs, 2, list, 2);
 	ck_assert_ptr_nonnull(err);
-	/* nothing was noted: what is there now is still taken for the guest's own */
+	/* nothing was recorded: the current bytes still count as the guest's own */
 	memcpy(small.ram + SITE, "\xe8\1\2\3\4", 5);
 	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000)));
 	ck_assert(!allows(text(SITE, nop, 5)));
@@ -404,7 +403,8 @@ START_TEST(a_list_is_allowed_as_a_whole)
 }
 END_TEST
 
-/* By the journal that an earlier session left in the region, and what leads to the region still. */
+/* By the journal that an earlier session left in the region, for words that still lead to the
+ * region. */
 START_TEST(an_earlier_session_is_put_back_by_its_journal)
 {
 	uint64_t leaf, slot;
@@ -435,8 +435,7 @@ START_TEST(an_earlier_session_is_put_back_by_its_journal)
 }
 END_TEST
 
-/* The guest put a probe of its own beside that of an earlier session, into an array of its own, and
- * took it away again. */
+/* The guest added its probe next to an earlier session's, in a new array, and removed it again. */
 START_TEST(recovery_empties_a_tracepoint_that_has_only_our_probe)
 {
 	const uint64_t array = WORD + 0x100, none = 0, left = SMALL_TEXT + array;
@@ -451,18 +450,18 @@ START_TEST(recovery_empties_a_tracepoint_that_has_only_our_probe)
 	memcpy(small.ram + WORD + 0x40, &left, 8);
 	journal(0, WORD, (const uint8_t *)&none, 8);
 	hv_rules_set_region(rules, &small.region);
-	ck_assert(!allows(data(WORD, 0, 8))); /* no probe of ours is in the array */
+	ck_assert(!allows(data(WORD, 0, 8))); /* hvtrace's probe is not in the array */
 	word = DATA_WINDOW + 0x40;
 	memcpy(small.ram + array + 8, &word, 8);
-	hv_rules_see(rules, small.regs, 2);	     /* of another hold: memory is read again */
-	ck_assert(!allows(data(WORD + 0x40, 0, 8))); /* the journal does not know it */
+	hv_rules_see(rules, small.regs, 2);	     /* another hold: memory is read again */
+	ck_assert(!allows(data(WORD + 0x40, 0, 8))); /* not in the journal */
 	ck_assert(allows(data(WORD, 0, 8)));
 	end();
 }
 END_TEST
 
-/* The tables of user mode do not lead to the kernel with KPTI, but another vCPU's do, and those
- * beside them. */
+/* With KPTI, user-mode tables do not contain the kernel, but another vCPU's tables do, and so do
+ * those next to them. */
 START_TEST(any_vcpu_tells_the_kernels_tables)
 {
 	begin(HV_ADOPTS_NOTHING);
@@ -470,7 +469,7 @@ START_TEST(any_vcpu_tells_the_kernels_tables)
 	small.regs[0].root = 0x70000; /* nothing is there */
 	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000)));
 	small.regs[1].root = SMALL_TABLES | 1u << 12 | 0x800;
-	memset(small.ram + SMALL_TABLES + 0x1000, 0, 8 * 256); /* as user mode has it */
+	memset(small.ram + SMALL_TABLES + 0x1000, 0, 8 * 256); /* as in user mode */
 	ck_assert(allows(text(SITE, nop, 5)));
 	small.regs[1].levels = 0;
 	ck_assert(!allows(call_of(SITE, SMALL_WINDOW + 0x1000)));
@@ -478,7 +477,7 @@ START_TEST(any_vcpu_tells_the_kernels_tables)
 }
 END_TEST
 
-/* With KPTI, while all vCPUs compute in user mode: the kernel's root is derived. */
+/* With KPTI, if all vCPUs execute user code, the kernel's root is derived from the user root. */
 START_TEST(no_vcpu_was_seen_in_the_kernel)
 {
 	const uint64_t user = 0xa0000 | 1u << 12;
@@ -493,8 +492,8 @@ START_TEST(no_vcpu_was_seen_in_the_kernel)
 }
 END_TEST
 
-/* With KPTI, a vCPU is held in the trampoline, which the tables of user mode and the kernel's have:
- * those of user mode are not taken for the kernel's. */
+/* With KPTI, a vCPU is held in the trampoline, which both roots map. The user root must not be
+ * taken for the kernel's. */
 START_TEST(the_only_vcpu_is_in_the_trampoline)
 {
 	const uint64_t trampoline = 0xffffffffff5d0000, users = SMALL_TABLES - 0x8000, at = 0x4c80;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Attacks: lists of writes by which a service that was taken over by a program in the guest would
- * put code of its own into the guest's kernel, or change its data. Most take several lists. */
+/* Attacks: lists of writes with which a service taken over by a program in the guest would put its
+ * own code into the guest's kernel, or change kernel data. Most need several lists. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/warden/small_rules.h"
 
-#define PAGE_OF_USER 0x30000u /* mapped as data, as all memory is for the kernel */
+#define PAGE_OF_USER 0x30000u /* mapped as data, like all memory in the kernel */
 
 static void put(uint64_t gpa, uint64_t value)
 {
@@ -55,7 +55,7 @@ START_TEST(text_does_not_change_as_data)
 	allows(data(SITE, 1, 1));
 	allows(data(SITE + 4, 1, 4));
 	allows(data(SITE & ~7ull, DATA_WINDOW + 0x40, 8));
-	/* memory of code has another address, too, as all memory has */
+	/* code is also mapped at another address, like all memory */
 	for (unsigned len = 1; len <= 8; len *= 2) {
 		struct hv_hold_write w = data(SITE & ~7ull, 1, len);
 
@@ -67,7 +67,7 @@ START_TEST(text_does_not_change_as_data)
 }
 END_TEST
 
-/* A claimed address says what a leaf would map, the memory is another table's. */
+/* The claimed address belongs to a leaf, but the memory belongs to another table. */
 START_TEST(a_leaf_does_not_go_into_any_zero_word)
 {
 	struct hv_hold_write w;
@@ -78,14 +78,14 @@ START_TEST(a_leaf_does_not_go_into_any_zero_word)
 	ck_assert(!allows(w));
 	w.gpa = hv_gpa(small_slot_of(&small, SMALL_WINDOW + (4u << 20)));
 	ck_assert(!allows(w));
-	/* a table of user mode, which the slot's table could be */
+	/* a user-mode table, which could pass as the entry's table */
 	w.gpa = hv_gpa(PAGE_OF_USER + 8);
 	ck_assert(!allows(w));
 	end();
 }
 END_TEST
 
-/* The target of a call is told by where the call is. */
+/* The call's own position determines its target. */
 START_TEST(a_call_does_not_lead_elsewhere_than_it_says)
 {
 	struct hv_hold_write w;
@@ -95,7 +95,7 @@ START_TEST(a_call_does_not_lead_elsewhere_than_it_says)
 	w = call_of(SITE, SMALL_WINDOW + 0x1000);
 	w.gpa = hv_gpa(SITE + 0x1000);
 	memcpy(small.ram + SITE + 0x1000, nop, 5);
-	ck_assert(!allows(w)); /* the same place of another page */
+	ck_assert(!allows(w)); /* the same offset in another page */
 	w = call_of(SITE, SMALL_WINDOW + 0x1000);
 	w.gva.v += 0x100000;
 	ck_assert(!allows(w)); /* nothing is mapped there */
@@ -132,8 +132,8 @@ START_TEST(nothing_follows_a_jump)
 }
 END_TEST
 
-/* Two places that overlap: what one of them had before has a part of our call in the other, and
- * that is any bytes, by the choice of what is called. */
+/* Two overlapping sites: the saved bytes of one contain part of the call in the other. The attacker
+ * chooses these bytes by the call's target. */
 START_TEST(parts_of_calls_do_not_stay)
 {
 	uint8_t before[16];
@@ -171,7 +171,7 @@ START_TEST(a_list_does_not_overlap_itself)
 }
 END_TEST
 
-/* Memory that a program owns is memory of the kernel's, too, but no code. */
+/* Memory of a program is also mapped in the kernel, but not as code. */
 START_TEST(jumps_and_calls_do_not_lead_to_data)
 {
 	begin(HV_ADOPTS_NOTHING);
@@ -192,7 +192,7 @@ START_TEST(a_count_does_not_walk)
 	ck_assert_uint_le(word_at(WORD), 2);
 	put(WORD, 0x12345678);
 	ck_assert(!allows(data(WORD, 0x12345679, 4)));
-	/* nor by its neighbours */
+	/* nor through its neighbours */
 	put(WORD, 0);
 	ck_assert(!allows(data(WORD + 1, 1, 4)));
 	/* nor down */
@@ -204,17 +204,18 @@ START_TEST(a_count_does_not_walk)
 }
 END_TEST
 
-/* The guest's kernel takes over a tracepoint that we have switched on, and leaves its own to us. */
+/* The guest's kernel takes over a tracepoint that hvtrace enabled, and leaves its own to
+ * hvtrace. */
 START_TEST(a_count_changes_hands)
 {
 	begin(HV_ADOPTS_NOTHING);
 	for (unsigned i = 0; i < 10; i++) {
 		put(WORD, 0);
-		ck_assert(allows(data(WORD, 1, 4))); /* on; the guest switches it off later */
+		ck_assert(allows(data(WORD, 1, 4))); /* enabled; the guest disables it later */
 	}
 	for (unsigned i = 0; i < 10; i++) {
 		put(WORD, 1);
-		ck_assert(allows(data(WORD, 0, 4))); /* the guest has switched it on, and left */
+		ck_assert(allows(data(WORD, 0, 4))); /* the guest has enabled it and left */
 	}
 	for (unsigned users = 3; users < 30; users += 3) {
 		put(WORD, users);
@@ -224,7 +225,8 @@ START_TEST(a_count_changes_hands)
 }
 END_TEST
 
-/* First a pointer to us, which may be anywhere, then what may come instead of one. */
+/* First a pointer to the region, which may be written anywhere, then the values that may replace a
+ * pointer. */
 START_TEST(a_word_does_not_get_any_value)
 {
 	static const uint64_t values[] = {0x1234, 0xffffffff81234567, 0x8000000000030067,
@@ -237,16 +239,16 @@ START_TEST(a_word_does_not_get_any_value)
 	for (unsigned i = 0; i < HV_ARRAY_LEN(values); i++)
 		ck_assert(!allows(data(WORD, values[i], 8)));
 	for (unsigned i = 0; i < HV_ARRAY_LEN(values); i++)
-		ck_assert(!allows(data(WORD + 8, values[i], 8)));    /* beside one */
-	ck_assert(!allows(data(WORD + 16, SMALL_WINDOW + 0x40, 8))); /* to code of ours */
+		ck_assert(!allows(data(WORD + 8, values[i], 8)));    /* next to one */
+	ck_assert(!allows(data(WORD + 16, SMALL_WINDOW + 0x40, 8))); /* to hvtrace's code */
 	ck_assert(!allows(data(WORD + 17, DATA_WINDOW + 0x40, 8)));
-	put(WORD + 24, 0x8000000000030067); /* no pointer of the kernel's */
+	put(WORD + 24, 0x8000000000030067); /* not a kernel pointer */
 	ck_assert(!allows(data(WORD + 24, DATA_WINDOW + 0x40, 8)));
 	end();
 }
 END_TEST
 
-/* The bytes that a place had are no use where the memory is another's now. */
+/* A site's saved bytes must not be written if the guest has reused the memory. */
 START_TEST(old_bytes_do_not_go_over_the_guests_own)
 {
 	begin(HV_ADOPTS_NOTHING);
@@ -264,8 +266,8 @@ START_TEST(recovery_does_not_write_anywhere)
 
 	begin(HV_ADOPTS_EARLIER);
 	put(small_slot_of(&small, SMALL_WINDOW), leaf_of(SMALL_REGION, HV_ACCESS_READ_EXECUTE));
-	journal(0, SITE, code, 5);	  /* where nothing of ours is */
-	journal(1, SITE + 0x40, code, 5); /* elsewhere than it says */
+	journal(0, SITE, code, 5);	  /* no call into the region is there */
+	journal(1, SITE + 0x40, code, 5); /* at a different address than it claims */
 	journal(2, WORD, code, 5);
 	((struct hv_journal_entry *)(small.region.host + HV_REGION_JOURNAL_OFF))[1].gva += 0x1000;
 	hv_rules_set_region(rules, &small.region);
@@ -273,14 +275,14 @@ START_TEST(recovery_does_not_write_anywhere)
 	memcpy(small.ram + SITE + 0x80, call_of(SITE + 0x80, SMALL_WINDOW + 0x1000).bytes, 5);
 	ck_assert(!allows(text(SITE, code, 5)));
 	ck_assert(!allows(text(SITE + 0x40, code, 5)));
-	ck_assert(!allows(text(SITE + 0x80, code, 5))); /* the journal does not know it */
+	ck_assert(!allows(text(SITE + 0x80, code, 5))); /* not in the journal */
 	ck_assert(!allows(data(WORD, 0x0123456789abcdef, 8)));
 	ck_assert(!allows(data(WORD, 0x12345678, 4)));
 	end();
 }
 END_TEST
 
-/* A program owns the page beside the tables of its process, and makes it look like tables. */
+/* A program owns the page next to its process's tables, and makes it look like tables. */
 static void forge_tables(uint64_t root)
 {
 	small.tables_end = root + 0x1000;
@@ -293,7 +295,8 @@ START_TEST(pages_beside_the_tables_are_no_tables)
 	struct hv_hold_write w;
 
 	begin(HV_ADOPTS_NOTHING);
-	/* The kernel's tables are at the page with bit 12, as with KPTI those of user mode are. */
+	/* The kernel's tables are at the page with bit 12 set, where KPTI has the user-mode tables.
+	 */
 	memcpy(small.ram + root, small.ram + SMALL_TABLES, 0x1000);
 	small.regs[0].root = small.regs[1].root = root;
 	small.tables_end = forged + 0x2000;
@@ -322,7 +325,7 @@ START_TEST(tables_that_do_not_lead_to_the_region_are_not_the_kernels)
 	begin(HV_ADOPTS_NOTHING);
 	map_window();
 	forge_tables(0xa0000);
-	small.regs[0].root = small.regs[1].root = 0xa0000; /* as a guest of the guest's has */
+	small.regs[0].root = small.regs[1].root = 0xa0000; /* as in a nested guest */
 	put(small_slot(&small, 4, 0xa0000, 1, SMALL_TEXT + SITE),
 	    small_leaf(&small, 1, PAGE_OF_USER, HV_ACCESS_READ_EXECUTE));
 	memcpy(small.ram + PAGE_OF_USER + (SITE & 0xfff), nop, 5);
@@ -333,7 +336,7 @@ START_TEST(tables_that_do_not_lead_to_the_region_are_not_the_kernels)
 }
 END_TEST
 
-/* The registers are the VMM's word. */
+/* The registers come from the untrusted VMM. */
 START_TEST(registers_are_bounded)
 {
 	begin(HV_ADOPTS_NOTHING);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a process without rights cannot do any more, tried by such a process. Needs root, and is
- * skipped without. */
+/* Operations that a process without privileges cannot do, tried by such a process. Needs root;
+ * skipped without it. */
 #include <sys/uio.h>
 
 #include "base/clock.h"
@@ -10,7 +10,8 @@
 
 #define LEN (6ull << 30) /* crosses a 4 GiB boundary of the addresses */
 
-/* What a child may use of this process: by the file MEMORY, the memory that starts at RAM. */
+/* A child's access to this process: the file MEMORY, and this process's memory that starts at
+ * RAM. */
 static int memory;
 static uint64_t ram;
 
@@ -65,7 +66,7 @@ static bool reads_ram_and_no_other_memory(void)
 	static const char secret[16] = "secret";
 	uint8_t bytes[16];
 	struct iovec iov = {bytes, sizeof(bytes)};
-	/* the kernel takes 32 bits of a file's number */
+	/* the kernel uses 32 bits of a file descriptor */
 	const long other_name = memory | 1l << 32;
 
 	return pread(memory, bytes, 16, (off_t)ram) == 16 && bytes[3] == 7 &&

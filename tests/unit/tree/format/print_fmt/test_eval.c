@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Print_fmts, compiled and evaluated for entries that are made here. What real kernels print is
- * tested by tests/golden/print_fmt. */
+/* Compiles and evaluates print_fmts for entries made here. tests/golden/print_fmt compares with
+ * real kernels. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static const struct hv_print_field fields[] = {
 	{"mask", "__data_loc unsigned long[]", 48, 4, false},
 	{"ip", "void *", 56, 8, false},
 	{"saddr", "__u8[16]", 64, 16, false},
-	{"plain", "char[4]", 86, 1, false}, /* of a kernel whose char is unsigned */
+	{"plain", "char[4]", 86, 1, false}, /* from a kernel with unsigned char */
 	{"half", "short", 34, 2, true},
 };
 
@@ -96,8 +96,8 @@ static const struct hv_print_resolver resolver = {
 	.hz = 250,
 };
 
-/* Returns the text of PRINT_FMT for the first LEN bytes of the entry; NULL: the text is not known.
- */
+/* Returns the text of PRINT_FMT for the first LEN bytes of the entry, or NULL if the text is
+ * unknown. */
 static const char *text_of(const char *print_fmt, size_t len_bytes)
 {
 	static char text[HV_PRINT_TEXT_MAX + 1];
@@ -166,7 +166,7 @@ START_TEST(texts)
 		 "__print_ns_without_secs(1500000000)",
 		 "1.500000000"},
 		{"\"%s\", ((void *)0)", "(null)"},
-		{"\"%d\", 1, 2, unknown_function(p, 3)", "1"}, /* more than is printed */
+		{"\"%d\", 1, 2, unknown_function(p, 3)", "1"}, /* more arguments than conversions */
 	};
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(cases); i++)
@@ -184,7 +184,7 @@ START_TEST(helpers)
 		{"\"%s\", __print_flags(9, \"|\", { 1, \"A\" })", "A|0x8"},
 		{"\"%s\", __print_flags(0, \"|\", { 1, \"A\" })", ""},
 		{"\"%s\", __print_flags(3, \"\", { 3, \"all\" }, { 1, \"A\" })", "all"},
-		/* a mask of 33 bits, as a sign is extended */
+		/* a mask of 33 bits because the sign is extended */
 		{"\"%s\", __print_flags(0x80000000, \"|\", { (1 << 31), \"X\" })", "0x80000000"},
 		{"\"%s\", __print_flags(1, \"|\", { 1, \"A\" }, { 0, ((void *)0) })", "A"},
 		{"\"%s\", __print_symbolic(REC->a, { 1, \"A\" }, { -3, \"B\" })", "B"},
@@ -348,7 +348,7 @@ START_TEST(limits)
 	ck_assert(!compiles("\"%d\", ", "(", ")", 5000));
 	ck_assert(!compiles("\"%d\", ", "-", "", 5000));
 	ck_assert(!compiles("\"%d\", ", "1 ? 2 : ", "", 3000));
-	ck_assert(compiles("\"%d\", ", "", " + 1", 5000)); /* computed while it is read */
+	ck_assert(compiles("\"%d\", ", "", " + 1", 5000)); /* computed during parsing */
 	ck_assert(!compiles("\"%d\", ", "", " + REC->a", 1000));
 	ck_assert(!compiles("\"%d\", ", " ", "", HV_PRINT_FMT_MAX));
 	ck_assert(!compiles("\"%s\", __print_flags(1, \"\"", ",{1,\"\"}", "", 4000 * 8));
@@ -372,7 +372,7 @@ START_TEST(fields_one_by_one)
 	HV_AUTO_TEXT struct hv_text out = {0};
 
 	make_entry();
-	entry[27] = 0xff; /* behind the NUL of comm */
+	entry[27] = 0xff; /* after the NUL of comm */
 	hv_print_fields(fields + 2, 10, (struct hv_span){entry, sizeof(entry)}, &out);
 	ck_assert_str_eq(out.data, "[FAILED TO PARSE] a=-3 b=78187493530 c=200 comm=sh "
 				   "arr=ARRAY[01, 00, 03, 02, ff, ff] name=dynamic rel=rela "

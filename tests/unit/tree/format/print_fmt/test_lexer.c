@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* C's tokens, as the preprocessor leaves them in a print_fmt. */
+/* C tokens as the preprocessor leaves them in a print_fmt. */
 #include <check.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Numbers, strings and pointers as the kernel's vsnprintf prints them. The expected texts are those
- * of the kernel's lib/test_printf.c, or follow from its lib/vsprintf.c. */
+/* Numbers, strings and pointers as the kernel's vsnprintf prints them. The expected texts are from
+ * the kernel's lib/test_printf.c or follow from its lib/vsprintf.c. */
 #include <check.h>
 #include <string.h>
 
@@ -111,7 +111,7 @@ START_TEST(strings)
 }
 END_TEST
 
-/* Returns the bytes of POINTED as CONVERSION shows them. */
+/* Returns the text of CONVERSION for BYTES. */
 static const char *pointed(const char *conversion, const void *bytes, size_t len_bytes)
 {
 	static const struct hv_print_resolver resolver;

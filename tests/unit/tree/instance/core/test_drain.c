@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Events of the host come to their places between the guest's, and calls come in brief where all
- * sinks take them so. */
+/* Merges host events into the guest's events, and passes calls as briefs if all consumers accept
+ * them. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 static struct hv_session *session;
 static struct hv_drain *drain;
-static char passed[256]; /* "g1000 h2000 ": the guest's and the host's, with their times */
+static char passed[256]; /* "g1000 h2000 ": guest and host events with their times */
 
 static void note(char whose, const struct hv_event *event)
 {
@@ -87,7 +87,7 @@ START_TEST(between_the_guests)
 }
 END_TEST
 
-/* A vCPU may still be writing a record of that time. */
+/* A vCPU may still be writing a record with that time. */
 START_TEST(the_newest_wait)
 {
 	hv_fake_host_event(2000, HV_HOST_ID_FIRST);
@@ -118,7 +118,7 @@ static void graph_event(uint64_t time_ns)
 		      &(struct hv_event){.kind = HV_EVENT_GRAPH_ENTRY, .time_ns = time_ns});
 }
 
-/* Of the kinds that are asked for, in their order among the others. */
+/* Only requested kinds, in order with the other events. */
 START_TEST(in_brief_if_asked_for)
 {
 	hv_drain_remove(drain, &sink);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* trace_pipe has one reader, or one for each vCPU. */
+/* trace_pipe has one reader, or one per vCPU. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The open calls of one instance, among calls that it does not want, and when returns are lost. */
+/* The open calls of one instance, among calls that it does not match, and with lost returns. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -25,7 +25,7 @@ static struct hv_event event(unsigned cpu, uint32_t pid, uint64_t ip, unsigned d
 	return (struct hv_event){.cpu = cpu, .pid = pid, .ip = {ip}, .depth = (uint16_t)depth};
 }
 
-/* Returns the depth that the open call around E has in the instance. */
+/* Returns the depth in the instance of the open call around E. */
 static int around(const struct hv_event *e)
 {
 	const struct hv_open_call *call = hv_open_calls_around(calls, e);
@@ -33,7 +33,7 @@ static int around(const struct hv_event *e)
 	return call ? call->depth : NONE;
 }
 
-/* Returns the same, of a call that the instance does not want. */
+/* Enters a call that the instance does not match. Returns the depth of the call around it. */
 static int others(unsigned cpu, uint32_t pid, uint64_t ip, unsigned depth)
 {
 	struct hv_event e = event(cpu, pid, ip, depth);
@@ -41,7 +41,7 @@ static int others(unsigned cpu, uint32_t pid, uint64_t ip, unsigned depth)
 	return around(&e);
 }
 
-/* Likewise, of a call that it wants, which PARENT makes. */
+/* Enters a call from PARENT that the instance matches. Returns the depth of the call around it. */
 static int own_of(unsigned cpu, uint32_t pid, uint64_t ip, unsigned depth, uint64_t parent)
 {
 	struct hv_event e = event(cpu, pid, ip, depth);
@@ -58,7 +58,8 @@ static int own(unsigned cpu, uint32_t pid, uint64_t ip, unsigned depth)
 	return own_of(cpu, pid, ip, depth, 0x100);
 }
 
-/* Returns the depth in the instance of the call that ends; NONE: it is not the instance's. */
+/* Returns the depth in the instance of the call that ends, or NONE if the call is not in the
+ * instance. */
 static int ends(unsigned cpu, uint32_t pid, uint64_t ip, unsigned depth)
 {
 	struct hv_event e = event(cpu, pid, ip, depth);
@@ -82,7 +83,7 @@ START_TEST(depths_are_of_own_calls)
 }
 END_TEST
 
-/* Idle tasks have the same pid, but each is of one vCPU. */
+/* Idle tasks share a pid, but each belongs to one vCPU. */
 START_TEST(tasks_do_not_meet)
 {
 	ck_assert_int_eq(own(0, 7, 0x1000, 0), NONE);
@@ -116,8 +117,8 @@ START_TEST(lost_returns_end_with_the_next_call)
 }
 END_TEST
 
-/* Until __switch_to is done, what it calls has the pid of the task that leaves, and the depth of
- * the stack of the task that comes. */
+/* Until __switch_to() has finished, its calls have the previous task's pid and the next task's
+ * stack depth. */
 START_TEST(a_switch_is_on_another_stack)
 {
 	own(0, 7, 0x1000, 0);
@@ -137,7 +138,7 @@ START_TEST(a_switch_is_on_another_stack)
 }
 END_TEST
 
-/* More than are kept: all are forgotten. */
+/* More tasks than the limit: all are forgotten. */
 START_TEST(a_guest_that_claims_any_number_of_tasks)
 {
 	for (uint32_t pid = 1; pid < 3u << 18; pid++)

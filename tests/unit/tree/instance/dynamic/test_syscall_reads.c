@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What events of system calls have of the program's memory, made of what the guest has read, which
- * it can write itself. */
+/* Program memory in system call events, taken from data that the guest has read and can
+ * overwrite. */
 #include <check.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #define PLACES_OFF 32
 #define USER_BYTES 8
 
-/* The tags of the first set, of strings, and of bytes as many as argument 1 says. */
+/* Tags of the first set: strings, and bytes with the length in argument 1. */
 #define STRING_OF(arg) (0xf000 + ((arg)*7 + 6) * 16)
 #define BYTES_OF(arg)  (0xf000 + ((arg)*7 + 1) * 16)
 
@@ -60,7 +60,7 @@ static void check_part(unsigned place, uint32_t off, const void *bytes, uint32_t
 	ck_assert_uint_eq(entry[off + len], 0xaa);
 }
 
-/* One string, which was read as BYTES, is recorded as WANT. */
+/* Records a string that was read as BYTES and expects WANT. */
 static void check_string(const char *bytes, uint32_t len, const char *want, uint32_t want_len)
 {
 	set_up();
@@ -76,7 +76,7 @@ START_TEST(strings)
 	check_string("123456789", 10, "12345678...", 12);
 	check_string("", 1, "", 1);
 	check_string("a\n\x7f\x9f\xa0\xff", 7, "a...\xa0\xff", 7);
-	/* without a NUL, with something behind it, and nothing at all */
+	/* without a NUL, with bytes after it, and empty */
 	check_string("abc", 3, "abc", 4);
 	check_string("abc\0defghi", 10, "abc", 4);
 	check_string("", 0, "", 1);

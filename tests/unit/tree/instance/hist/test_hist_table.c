@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Histograms of one type: what is counted, dropped, and shown in which order. The text is compared
- * with a kernel's in tests/guest/cases_hist.py. */
+/* Histograms of one type: counted and dropped events, and the order of the output.
+ * tests/guest/cases_hist.py compares the text with a kernel's. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static void end(void)
 	hv_hist_spec_deinit(&spec);
 }
 
-/* Compares the entries and the totals, and ends. */
+/* Compares the table's text with WANT, then frees the table. */
 static void shows(const char *want)
 {
 	struct hv_hist_names names = {.kernel = session->kernel, .catalogue = &catalogue};
@@ -159,7 +159,7 @@ START_TEST(expressions_as_values_are_not_shown)
 }
 END_TEST
 
-/* Numbers with a sign are sorted as such, texts as texts; of those that are alike by the second. */
+/* Signed numbers and texts sort by their type. Equal entries sort by the second key. */
 START_TEST(order)
 {
 	begin("hist:keys=pid,len:sort=pid,len.descending");
@@ -203,7 +203,7 @@ START_TEST(a_full_table_drops)
 }
 END_TEST
 
-/* Numbers in the guest's tables can be any. */
+/* Numbers in the guest's tables can have any value. */
 START_TEST(numbers_of_system_calls_are_bounded)
 {
 	begin("hist:keys=at.syscall:sort=at");
@@ -217,7 +217,7 @@ START_TEST(numbers_of_system_calls_are_bounded)
 }
 END_TEST
 
-/* A table of all sizes finds again what it has. */
+/* Tables of all sizes find their entries again. */
 START_TEST(many_entries)
 {
 	HV_AUTO_TEXT struct hv_text text = {0};
@@ -263,7 +263,7 @@ START_TEST(variables)
 	ck_assert(hv_hist_table_read(table, second, 1, HV_HIST_READ_AGAIN, text, &value));
 	ck_assert(hv_hist_table_read(table, first, 2, HV_HIST_READ_AGAIN, text, &value));
 	ck_assert_str_eq(value.text, "first");
-	/* What was saved is set by actions only. */
+	/* Only actions set saved values. */
 	ck_assert(!hv_hist_table_read(table, first, 4, HV_HIST_READ_AGAIN, text, &value));
 	key[0] = 2;
 	ck_assert_uint_eq(hv_hist_table_find(table, key, 8), second);
