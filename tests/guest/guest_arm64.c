@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A guest of an arm64 guest: one vCPU of KVM's that executes a loop until this process is killed,
- * in EL0 with the argument "user", else in EL1. Again and again it is called for a signal, so that
- * the kernel's functions around it return and are called. */
+/* A nested guest for an arm64 guest: one vCPU of KVM that executes a loop until this process is
+ * killed, in EL0 with the argument "user", else in EL1. A repeated signal makes it exit, so that
+ * the kernel functions around the guest return and are called again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kvm.h>

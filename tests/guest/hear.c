@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hear WHERE: what `hvtrace stat --agent=WHERE` hears, in a guest, which has no host of vsock but
- * itself. Prints how much of each kind it was, and the clock. */
+/* hear WHERE: receives like `hvtrace stat --agent=WHERE`, in a guest, whose only vsock host is
+ * itself. Prints the number of entries of each kind, and the clock. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The inject way against one QEMU/KVM machine, for tests:
+/* Injects calls into one QEMU/KVM machine, for tests:
+ *
  *   inject_probe SPEC registers | region | hold N | flush N | expire
- *   inject_probe SPEC die N       a region, registers, a flush, whose keeper is killed at step N;
- *                                 prints the step's name, or "all" when there are fewer */
+ *   inject_probe SPEC die N       a region, registers and a flush, with the keeper killed at step
+ * N; prints the step's name, or "all" if there are fewer steps */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>

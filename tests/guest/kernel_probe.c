@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Opens a machine, looks at the kernel in it and prints what was found; changes nothing.
+/* Opens a machine, examines its kernel and prints the results. Changes nothing.
  *
- *     kernel_probe SPEC [--vmlinux FILE] [--kallsyms | --sites | --modules | --tasks | --clock |
- *                                         --events | --event-calls | --stacks SYMBOL]
+ *    kernel_probe SPEC [--vmlinux FILE] [--kallsyms | --sites | --modules | --tasks | --clock |
+ *                                        --events | --event-calls | --stacks SYMBOL]
  *
- * --kallsyms prints as the guest's /proc/kallsyms, --sites as its available_filter_functions.
- * --clock turns lines of "CPU TSC" on stdin into the guest's seconds. --stacks holds the guest for
- * a moment and counts the words on live stacks that point into the function. */
+ * --kallsyms prints like the guest's /proc/kallsyms, --sites like its available_filter_functions.
+ * --clock converts lines of "CPU TSC" on stdin into the guest's seconds. --stacks holds the guest
+ * for a moment and counts the words on live stacks that point into the function. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -74,7 +74,7 @@ static void print_kernel(const struct hv_kernel *k)
 	printf("modules        %zu\nsites          %zu\n", k->modules.nr, k->sites.nr);
 }
 
-/* Each CPU's own number, as it would read it, and its current task. */
+/* Prints each CPU's own number, as the CPU would read it, and its current task. */
 static struct hv_err *print_cpus(const struct hv_kernel *k)
 {
 	const struct hv_layout *l = &k->layout;
@@ -165,7 +165,7 @@ static void print_modules(const struct hv_kernel *k)
 	}
 }
 
-/* TGID PID, bytes of stack in use when it last slept, comm */
+/* Prints TGID PID, bytes of stack in use at the last sleep, comm. */
 static struct hv_err *print_tasks(struct hv_kernel *k)
 {
 	struct hv_tasks tasks;
@@ -202,7 +202,7 @@ static struct hv_err *print_clock(struct hv_kernel *k)
 	return NULL;
 }
 
-/* From SYMBOL to the next one. */
+/* Returns the range from SYMBOL to the next symbol. */
 static struct hv_gva_range function_range(const struct hv_kernel *k, struct hv_gva start)
 {
 	struct hv_gva_range r = {start, hv_gva_add(start, 1)};
@@ -256,7 +256,7 @@ static struct hv_err *print_stacks(struct hv_kernel *k, const char *symbol)
 	return err;
 }
 
-/* With the first five bytes of each. */
+/* Prints the first five bytes of each site. */
 static struct hv_err *print_jump_sites(const struct hv_kernel *k, struct hv_gva key)
 {
 	struct hv_jump_layout layout;
@@ -307,7 +307,8 @@ static struct hv_err *print_events(const struct hv_kernel *k)
 	return err;
 }
 
-/* For each event of a tracepoint, with how many calls it can be recorded, or why it cannot. */
+/* Prints for each event of a tracepoint the number of calls needed to record it, or why it cannot
+ * be recorded. */
 static void print_calls(const struct hv_kernel *k, const struct hv_probe_calls *calls,
 			const struct hv_event_type *t)
 {
@@ -355,7 +356,7 @@ static struct hv_err *print_summary(struct hv_kernel *k, double open_ms)
 	return err ? err : print_timings(k->guest);
 }
 
-/* Leaves only what a kernel without CONFIG_KALLSYMS_ALL has names of. */
+/* Keeps only the symbols that a kernel without CONFIG_KALLSYMS_ALL has. */
 static void keep_functions(const struct hv_image *image, struct hv_symbols *s)
 {
 	size_t nr = 0;
@@ -378,8 +379,8 @@ static bool is_named(const struct hv_symbols *names, const struct hv_symbol *s)
 	return false;
 }
 
-/* Finds the kernel's variables as if it had no names of them, and compares what was found with the
- * names that it has. */
+/* Finds the kernel's variables as if it had no names of data, and compares the results with its
+ * names. */
 static struct hv_err *print_unnamed(struct hv_guest *g)
 {
 	unsigned nr = hv_guest_info(g)->nr_vcpus;

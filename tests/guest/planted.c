@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Asks the module planted (planted_module.c) for a section in which preemption or interrupts are
- * off. Runs in the guest; built by scripts/initramfs.
+/* Requests a section with preemption or interrupts off from the module planted (planted_module.c).
+ * Runs in the guest; built by scripts/initramfs.
  *
- *	planted PLACE N [of]	prints "ns TIME", how long the kernel's own clock says that it took
- *	planted wait N		likewise, how long the question itself took, which is for no section
- *	planted until_gone N	likewise; the module may have gone then
+ *	planted PLACE N [of]	prints "ns TIME", the duration by the kernel's own clock
+ *	planted wait N		prints the duration of the request itself, without a section
+ *	planted until_gone N	like PLACE; the module may be unloaded afterwards
  *
- * With `of` it does so as another user, with other priorities. */
+ * With `of` it makes the request as another user, with other priorities. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -36,7 +36,7 @@ static void become_another(void)
 
 	must(setpriority(PRIO_PROCESS, 0, -3) == 0, "setpriority");
 	must(sched_setscheduler(0, SCHED_FIFO, &param) == 0, "sched_setscheduler");
-	must(setreuid(1000, (uid_t)-1) == 0, "setreuid"); /* and root still in effect */
+	must(setreuid(1000, (uid_t)-1) == 0, "setreuid"); /* the effective user stays root */
 }
 
 static void ask(const char *place, const char *nr)

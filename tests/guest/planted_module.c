@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A module that switches preemption or interrupts off for a known time, once, for the tests of the
- * tracers that measure such sections, or keeps tasks waiting by other means.
- * scripts/guest-module builds it against Debian's headers, and the program `planted` asks for a
- * section:
+/* A test module for the tracers that measure sections: it switches preemption or interrupts off for
+ * a known time, once, or keeps tasks waiting in other ways. scripts/guest-module builds it against
+ * Debian's headers, and the program `planted` requests a section:
  *
  *	echo "PLACE N" >/sys/module/planted/parameters/section
  *
- * reads the clock N times at a place of this module, or when the same task comes to a place of the
- * kernel. After that /sys/module/planted/parameters/ns is not 0, but how long it took. While a task
- * is at one of those that others must wait for, /proc/planted has its name: the kernel lets nobody
- * read a parameter while another one is written. */
+ * The module reads the clock N times at a place in this module, or when the writing task reaches a
+ * place in the kernel. Then /sys/module/planted/parameters/ns contains the duration instead of 0.
+ * While a task is at a place that other tasks must wait for, /proc/planted contains the place's
+ * name, because the kernel blocks reads of a parameter during the write of another one. */
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
 #include <linux/module.h>
@@ -27,16 +26,17 @@
 static unsigned long ns;
 module_param(ns, ulong, 0444);
 
-/* Without, the places of the kernel cannot be asked for, and others find its tracepoints unused. */
+/* Without tracepoints, the places in the kernel are not available, and the kernel's tracepoints are
+ * unused. */
 static bool tracepoints = true;
 module_param(tracepoints, bool, 0444);
 
-static DEFINE_SPINLOCK(lock); /* with PREEMPT_RT whoever has it may sleep, and nothing is off */
+static DEFINE_SPINLOCK(lock); /* with PREEMPT_RT its owner may sleep, and nothing is off */
 static DEFINE_RAW_SPINLOCK(raw_lock);
 static unsigned int nr_reads;
 static const char *inside; /* for /proc/planted, or NULL */
 
-/* Calls a function that others do not call, each time. */
+/* Calls a function with no other callers, each time. */
 static noinline void read_clock(unsigned int nr)
 {
 	while (nr--)
@@ -117,10 +117,10 @@ static noinline void plant_preempt_nested(void)
 	preempt_enable();
 }
 
-#define LOOKS_MAX 50000000 /* so it ends before the kernel's watchdog finds a CPU that hangs */
+#define LOOKS_MAX 50000000 /* ends before the kernel's watchdog reports a hanging CPU */
 
-/* Until somebody asks this module to go, and then for N reads. The kernel's log says how long these
- * took, since nobody can read a parameter then. */
+/* Runs until the module is asked to unload, and then for N reads. The kernel's log contains the
+ * duration because the parameters can no longer be read. */
 static noinline void plant_until_gone(void)
 {
 	unsigned int i;
@@ -184,14 +184,14 @@ static void plant_nothing(void)
 {
 }
 
-/* As a slow function of a file system: the task is in a write to a file. */
+/* Like a slow function of a file system: the task is in a write to a file. */
 static noinline void plant_slow(void)
 {
 	measure(nr_reads);
 }
 
-/* The task sleeps for N milliseconds. It has the mutex that the kernel takes for whoever writes to
- * a parameter of this module: another task that does so must wait. */
+/* The task sleeps for N milliseconds. It holds the mutex that the kernel locks around writes to
+ * parameters of this module, so another task that writes one must wait. */
 static noinline void plant_mutex(void)
 {
 	WRITE_ONCE(inside, "mutex");
@@ -200,13 +200,13 @@ static noinline void plant_mutex(void)
 	WRITE_ONCE(ns, 1);
 }
 
-/* A function of the kernel that executes CPUID once, which leaves a virtual machine. */
+/* A kernel function that executes CPUID once, which causes a VM exit. */
 static void plant_cpuid(void *unused)
 {
 	(void)kvm_arch_para_hints();
 }
 
-/* On all CPUs at once, N times. */
+/* On all CPUs together, N times. */
 static noinline void plant_cpuids(void)
 {
 	unsigned int i;
@@ -216,9 +216,9 @@ static noinline void plant_cpuids(void)
 	WRITE_ONCE(ns, 1);
 }
 
-/* -- places of the kernel: what calls a tracepoint --------------------------------------------- */
+/* -- places in the kernel: tracepoint callbacks ------------------------------------------------ */
 
-static struct task_struct *waiting; /* for its next call of: */
+static struct task_struct *waiting; /* waits for its next call of: */
 static const void *waited_for;
 
 static void come_by(const void *place)
@@ -229,33 +229,33 @@ static void come_by(const void *place)
 	measure(nr_reads);
 }
 
-/* The scheduler changes to another task. */
+/* The scheduler switches to another task. */
 static void plant_switch(void *unused)
 {
 	come_by(plant_switch);
 }
 
-/* A task starts a timer; what interrupts it may start one, too. */
+/* A task starts a timer. An interrupt of the task may start one, too. */
 static void plant_timer(void *unused)
 {
 	if (!in_interrupt())
 		come_by(plant_timer);
 }
 
-/* The timer's interrupt finds that one has expired. */
+/* The timer's interrupt finds that a timer has expired. */
 static void plant_tick(void *unused)
 {
 	come_by(plant_tick);
 }
 
-/* -- what is asked for ------------------------------------------------------------------------- */
+/* -- requests ---------------------------------------------------------------------------------- */
 
 static struct {
 	const char *name;
 	void (*plant)(void);
 	const char *tracepoint_name;
 	void (*probe)(void *unused);
-	struct tracepoint *tracepoint; /* NULL: this kernel has none of that name */
+	struct tracepoint *tracepoint; /* NULL: this kernel has no such tracepoint */
 } places[] = {
 	{"cli", plant_cli},
 	{"irqsave_nested", plant_irqsave_nested},

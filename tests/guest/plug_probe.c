@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Attaches to a guest, records its events until the standard input ends, and detaches. Prints how
- * many are on, a line for each that is refused, "recording", a line for each that was recorded,
- * "off", and "NAME COUNT" for each event:
+/* Attaches to a guest, records its events until the standard input ends, and detaches. Prints the
+ * number of enabled events, a line for each that is refused, "recording", a line for each recorded
+ * event, "off", and "NAME COUNT" for each event:
  *
- *	plug_probe SPEC SYSTEM:EVENT...
+ *  plug_probe SPEC SYSTEM:EVENT...
  *
- * EVENT may be "*". At the end the events are switched off, and it is waited until nobody uses
- * them. */
+ * EVENT may be "*". At the end it disables the events and waits until no task uses them. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,7 +109,7 @@ static void put_data(const struct hv_record *r, uint8_t *entry)
 	memcpy(to + 16, &r->word[3], 4);
 }
 
-/* Prints the events of CPU that are there now. */
+/* Prints the available events of CPU. */
 static void read_ring(unsigned cpu, struct hv_ring *ring)
 {
 	static uint8_t entries[CPUS_MAX][HV_ENTRY_LEN_MAX + HV_DATA_LEN];
@@ -151,7 +150,7 @@ static void record(void)
 	}
 }
 
-/* Waits until nobody uses what was switched off. */
+/* Waits until no task uses the disabled events. */
 static void wait_unused(void)
 {
 	struct hv_event_tracer_stat stat;

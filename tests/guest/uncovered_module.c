@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A module with so many instructions that switch interrupts off and that cannot be covered, since
- * nothing is behind them that belongs to them, that too little of the kernel is covered as long as
- * it is loaded. Nobody calls them. */
+/* A module with many instructions that switch interrupts off and cannot be covered, because no
+ * following bytes belong to them. While it is loaded, too little of the kernel is covered. The
+ * functions are never called. */
 #include <linux/module.h>
 
 static noinline __used void never_called(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Looks into and stops a machine by every call of vmm/guest.h: `vmm_probe SPEC [VERB]..`. Not part
- * of a suite; leaves the guest as it was. Verbs, in order: info, regs, region, hold, hregs, flush,
+/* Examines and stops a machine by every call of vmm/guest.h: `vmm_probe SPEC [VERB]..`. Not part of
+ * a suite; leaves the guest unchanged. Verbs, in order: info, regs, region, hold, hregs, flush,
  * text N, expire, sleep N, list. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -79,7 +79,7 @@ static int show_held_regs(struct hv_guest *g, struct hv_hold *h)
 	return 0;
 }
 
-/* NR five-byte pieces of RAM, 160 bytes apart, written with what they hold. */
+/* Makes NR writes of five bytes, 160 bytes apart in RAM. Each writes the existing bytes. */
 static struct hv_hold_write *pieces(struct hv_guest *g, size_t nr)
 {
 	struct hv_hold_write *writes = hv_alloc(nr * sizeof(*writes));

@@ -1,32 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What traced guests do: deterministic work of a known pid. Runs in the guest, static, no libc
- * surprises beyond glibc's start. Built by scripts/initramfs.
+/* Work for traced guests: deterministic, in a process with a known pid. Runs in the guest; a static
+ * program that uses little of libc. Built by scripts/initramfs.
  *
- *	workload syscalls N	N rounds of the same system calls
+ *	workload syscalls N	N rounds of a fixed list of system calls
  *	workload threads N	two threads, a ping-pong of N rounds through pipes
  *	workload forkstorm N	N times fork, exit, wait
  *	workload spin SECONDS	reads as fast as it can
  *	workload getppid N	N system calls that do nothing
  *	workload calls N	N rounds of system calls that fail, are of 32-bit programs, are
  *				restarted, and never return
- *	workload names N	N times getpgid under each name that its two threads have in turn:
+ *	workload names N	N times getpgid under each of the names of its two threads:
  *				as started, by prctl, by a write to /proc, by exec
- *	workload starve MS	a real-time task keeps another one from its CPU (taskset); at once
- *	workload urgent MS	sleeps often for a moment, with nice -10; at once
- *	workload realtime MS	likewise with SCHED_FIFO
- *	workload deadline MS	likewise with SCHED_DEADLINE
- *	workload exits MS	CPUID, which KVM emulates (x86-64); at once
- *	workload today N	N times the time, unshare(0), the time, printed; at once
- *	workload clocks N	N times CLOCK_MONOTONIC, CLOCK_BOOTTIME and CLOCK_TAI in ns,
- *unshare(0), and the three again, printed workload pressure MIB	touches so much memory, each
- *page once workload thrash MIB	touches so much memory, and once more behind SIGUSR1 workload exec N
- *N times fork, exec, wait workload switch N	N times a byte to another process and back workload
- *pipe N		N times a write to a pipe and a read from it
+ *	workload starve MS	a real-time task keeps another one from its CPU (taskset)
+ *	workload urgent MS	sleeps often for a moment, with nice -10
+ *	workload realtime MS	sleeps often for a moment, with SCHED_FIFO
+ *	workload deadline MS	sleeps often for a moment, with SCHED_DEADLINE
+ *	workload exits MS	CPUID, which KVM emulates (x86-64)
+ *	workload today N	N times: prints the time, unshare(0), prints the time
+ *	workload clocks N	N times: prints CLOCK_MONOTONIC, CLOCK_BOOTTIME and CLOCK_TAI in
+ *				ns, unshare(0), prints the three again
+ *	workload pressure MIB	touches MIB of memory, each page once
+ *	workload thrash MIB	touches MIB of memory, and once more after SIGUSR1
+ *	workload exec N		N times fork, exec, wait
+ *	workload switch N	N times a byte to another process and back
+ *	workload pipe N		N times a write to a pipe and a read from it
  *	workload file N		N times open, read, close
- *				these and getppid print "ns X" for one of the N (bench/guest)
  *
- * Prints its pid, waits for SIGUSR1, so that a tracer can be told the pid before anything happens,
- * and prints "done" at the end. */
+ * exec, switch, pipe, file and getppid print "ns X" for one of the N (bench/guest).
+ *
+ * Prints its pid and waits for SIGUSR1, so that a tracer can set its filter before anything
+ * happens. Prints "done" at the end. starve, urgent, realtime, deadline, exits, today and clocks
+ * start without the signal. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -46,7 +50,7 @@
 #include <unistd.h>
 
 #define DIR_NAME "/tmp/workload"
-#define CLOCK_NS 105 /* between two ticks of the clock, of riscv64's machine virt */
+#define CLOCK_NS 105 /* clock period on riscv64's machine virt */
 
 static void must(int ok, const char *what)
 {
@@ -56,11 +60,11 @@ static void must(int ok, const char *what)
 	exit(1);
 }
 
-/* Every page that the rounds touch is touched before, so that a round faults nothing in. */
+/* All pages that the rounds use are touched before, so that a round has no page faults. */
 static char buffer[8192];
 static int pipe_fds[2];
 
-/* A mode calls this where it is ready: from here on it does nothing that it has not done before. */
+/* A mode calls this when it is ready. From here on it does nothing for the first time. */
 static void wait_for_go(void)
 {
 	sigset_t go;
@@ -72,8 +76,8 @@ static void wait_for_go(void)
 	must(sigwait(&go, &got) == 0, "sigwait");
 }
 
-/* The pipe's times are set back: a write or a read sets a time only when that changes by it, which
- * would depend on how long ago the last round was. */
+/* Resets the pipe's times. A write or read updates a time only if the time changes by that, which
+ * would depend on the time since the last round. */
 static void round_of_syscalls(void)
 {
 	static const struct timespec epoch[2];
@@ -183,7 +187,7 @@ static void sleep_a_while(void)
 	nanosleep(&a_while, NULL);
 }
 
-/* The read goes on when the handler has returned. */
+/* The read is restarted when the handler has returned. */
 static void read_nothing(void)
 {
 	const struct sigaction restart = {.sa_handler = nothing, .sa_flags = SA_RESTART};
@@ -192,7 +196,7 @@ static void read_nothing(void)
 	read(pipe_fds[0], buffer, 1);
 }
 
-/* As a 32-bit program makes it: there 20 is getpid(), here it would be writev(). */
+/* Calls it like a 32-bit program: there 20 is getpid(), in 64 bits it would be writev(). */
 static long getpid_of_32_bits(void)
 {
 	long result = 20;
@@ -263,9 +267,8 @@ static void do_file(void)
 	must(close(fd) == 0, "close");
 }
 
-/* The median of pieces, and the mean of those that differ from it by CLOCK_NS at most. What takes
- * the CPU away now and then does not count, and a clock that ticks seldom hits a piece sooner and
- * later. */
+/* Returns the mean of the pieces that differ from the median by CLOCK_NS at most. This excludes
+ * pieces in which another task took the CPU, and tolerates a coarse clock. */
 static double usual(double *ns, long nr)
 {
 	double sum = 0, median;
@@ -352,8 +355,8 @@ static void spin_ns(double ns)
 		;
 }
 
-/* Two programs, started on one CPU: "starved" runs all the time, and "greedy" with a real-time
- * priority takes the CPU for so many milliseconds. */
+/* Two programs on one CPU: "starved" runs all the time, and "greedy" with a real-time priority
+ * takes the CPU for MS milliseconds. */
 static void starve(long ms)
 {
 	const struct sched_param param = {.sched_priority = 50};
@@ -397,7 +400,7 @@ static void be_realtime(long ms)
 	sleep_often(ms);
 }
 
-/* As the kernel's struct sched_attr, which not every libc has. */
+/* The kernel's struct sched_attr, which not every libc has. */
 static void have_deadline(long ms)
 {
 	struct {
@@ -418,7 +421,7 @@ static void have_deadline(long ms)
 	sleep_often(ms);
 }
 
-/* For so many milliseconds, an instruction that KVM must emulate, where this CPU has one. */
+/* For MS milliseconds, an instruction that KVM must emulate, if this CPU has one. */
 static void provoke_exits(long ms)
 {
 	double end = now_ns() + (double)ms * 1e6;
@@ -442,7 +445,7 @@ static char *map(size_t len)
 	return memory;
 }
 
-/* More than there is room for. */
+/* More memory than there is. */
 static void touch(long mib)
 {
 	size_t len = (size_t)mib << 20;
@@ -453,7 +456,7 @@ static void touch(long mib)
 		memory[at] = 1;
 }
 
-/* What the kernel says of this process now. */
+/* Prints the kernel's statistics of this process. */
 static void print_stat(void)
 {
 	char line[1024];
@@ -465,7 +468,7 @@ static void print_stat(void)
 	fflush(stdout);
 }
 
-/* The same, and then it is read from swap. Prints its stat before and after. */
+/* Like touch(), then reads it back from swap. Prints its statistics before and after. */
 static void thrash(long mib)
 {
 	size_t len = (size_t)mib << 20;

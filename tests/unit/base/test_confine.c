@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a process that has called hv_confine() can still do to the host. Each attack first succeeds
- * in a process that has not, as far as the user of the test may. */
+/* Which attacks on the host a process can still make after hv_confine(). Each attack must first
+ * succeed in an unconfined process, as far as the test's user may. */
 #include "base/confine.h"
 
 #include <check.h>
@@ -31,7 +31,7 @@
 
 #define ALL (HV_MAY_START | HV_MAY_READ | HV_MAY_LISTEN)
 
-static char dir[] = "/tmp/hvtrace-confine-XXXXXX"; /* 0755, of the test's user */
+static char dir[] = "/tmp/hvtrace-confine-XXXXXX"; /* 0755, owned by the test's user */
 static pid_t victim;				   /* a process of the test's user */
 
 /* -- attacks: true if they succeed ------------------------------------------------------------ */
@@ -112,7 +112,7 @@ static bool reads_memory_of_a_process(void)
 static bool executes_a_program(void)
 {
 	execl("/bin/true", "true", NULL);
-	return false; /* but /bin/true ends with the status of success */
+	return false; /* but /bin/true exits with the status of success */
 }
 
 static bool makes_memory_executable(void)
@@ -212,8 +212,8 @@ static const struct attack attacks[] = {
 
 enum { SUCCEEDED = 0, FAILED = 3, NOT_CONFINED = 4 };
 
-static bool (*before)(void); /* is called before it is confined */
-static bool hides_landlock;  /* as in a kernel that has none */
+static bool (*before)(void); /* called before the confinement */
+static bool hides_landlock;  /* as in a kernel without Landlock */
 
 static bool hide_landlock(void)
 {
@@ -289,7 +289,8 @@ START_TEST(attacks_succeed_without_confinement)
 }
 END_TEST
 
-/* Without Landlock, another user than root can read his own files still, where he may read. */
+/* Without Landlock, a user other than root can still read all files that he owns, if reading is
+ * allowed. */
 static bool is_his_right(const struct attack *a, unsigned may)
 {
 	return geteuid() != 0 && hides_landlock && may & HV_MAY_READ &&
@@ -325,7 +326,7 @@ START_TEST(attacks_fail_without_landlock)
 }
 END_TEST
 
-/* -- what is left ----------------------------------------------------------------------------- */
+/* -- operations that are still possible ----------------------------------------------------- */
 
 static bool reads_what_it_may(void)
 {
@@ -386,7 +387,7 @@ static bool leaves_its_directory(void)
 	       opens_there("../etc/passwd", O_RDONLY) || opens("/etc/passwd", O_RDONLY);
 }
 
-/* The directory's files are its owner's; everything else is not there. */
+/* Its owner's files in the directory are readable; no other file exists. */
 static void reads_its_directory(void)
 {
 	HV_AUTO_FD int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -421,7 +422,7 @@ START_TEST(reads_its_directory_as_the_owner_without_landlock)
 }
 END_TEST
 
-/* Its own /proc/self/status, which it has opened before. */
+/* The process's /proc/self/status, opened before the confinement. */
 static int status_fd = -1;
 
 static bool opens_status(void)
@@ -437,7 +438,7 @@ static bool says(const char *status, const char *key, const char *value)
 	return at && strncmp(at + strlen(key), value, strlen(value)) == 0;
 }
 
-/* Whether one of the first NR ids (real, effective, saved, of the file system) is root's. */
+/* Returns whether one of the first NR ids (real, effective, saved, file system) is root's. */
 static bool has_root_id(const char *status, const char *key, unsigned nr)
 {
 	unsigned id[4] = {0};
@@ -480,7 +481,7 @@ START_TEST(root_becomes_somebody_else)
 }
 END_TEST
 
-/* The descriptor that is open already can be written, whoever owns the file. */
+/* An open descriptor can still be written, for any owner of the file. */
 static int kept = -1;
 
 static bool writes_what_is_open(void)
@@ -501,7 +502,7 @@ START_TEST(what_is_open_stays)
 }
 END_TEST
 
-/* The key stroke would be the shell's that has started the program. */
+/* The keystroke would go to the shell that has started the program. */
 static bool types_into_the_terminal(void)
 {
 	return ioctl(STDIN_FILENO, TIOCSTI, "x") == 0 || errno != EPERM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Errors: their messages, contexts and facts. */
+/* Errors: their messages, contexts and flags. */
 #include <check.h>
 #include <string.h>
 
@@ -15,11 +15,11 @@ START_TEST(messages_are_safe_to_print)
 	err = hv_err_in(err, "task %s", "x\ty");
 	err = hv_err_add(err, " (%s)", "\a");
 	ck_assert_str_eq(err->message, "task x?y: no 'a?[2J?b?' (?)");
-	/* A terminal in UTF-8 acts on these, too. Letters stay. */
+	/* A UTF-8 terminal interprets these as control characters, too. Letters stay. */
 	err = hv_err_in(err, "\xc2\x9b"
 			     "2J\xc3\xa4\xc2");
 	ck_assert_str_eq(err->message, "??2J\xc3\xa4?: task x?y: no 'a?[2J?b?' (?)");
-	/* Nor does one that takes bytes from 0x80 on as they are get any. */
+	/* A terminal that interprets bytes from 0x80 on receives none of them, either. */
 	err = hv_err_in(err, "\x9b"
 			     "2J\xff");
 	ck_assert_str_eq(err->reason, "??2J\xc3\xa4?: task x?y: no 'a?[2J?b?' (?)");

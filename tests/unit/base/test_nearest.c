@@ -29,7 +29,7 @@ static const char *found(const char *word)
 
 START_TEST(a_typo_is_near)
 {
-	ck_assert_str_eq(found("attahc"), "attach"); /* exchanged */
+	ck_assert_str_eq(found("attahc"), "attach"); /* two letters swapped */
 	ck_assert_str_eq(found("atach"), "attach");
 	ck_assert_str_eq(found("dettach"), "detach");
 	ck_assert_str_eq(found("vfs_reed"), "vfs_read");

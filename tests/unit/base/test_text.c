@@ -71,7 +71,7 @@ START_TEST(lines_keep_their_letters)
 }
 END_TEST
 
-/* At each place of a name that is longer than what is looked at in one piece. */
+/* Tests every position in a name that is longer than one chunk of the check. */
 START_TEST(every_byte_of_a_guest_is_looked_at)
 {
 	for (unsigned byte = 1; byte < 256; byte++)
@@ -121,8 +121,8 @@ START_TEST(what_is_not_utf8_becomes_a_question_mark)
 	hv_text_add_utf8(&t, "a\033\x7f\xc3\xa4\xc4\x80\xe2\x82\xac\xf0\x9f\x99\x82z", 64);
 	ck_assert_str_eq(t.data, "a??\xc3\xa4\xc4\x80\xe2\x82\xac\xf0\x9f\x99\x82z");
 	hv_text_clear(&t);
-	/* A control character in two bytes, bytes that stand alone, a surrogate, more bytes than
-	 * needed, above the last character, and one that is cut off. */
+	/* A control character in two bytes, stray bytes, a surrogate, an overlong form, a value
+	 * above the last character, and a truncated character. */
 	hv_text_add_utf8(&t, "\xc2\x9b\xff\x80\xed\xa0\x80\xc0\xaf\xe0\x80\xaf\xf4\x90\x80\x80",
 			 64);
 	ck_assert_str_eq(t.data, "????????????????");

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The file "control" of a tree of fake_tree.c. Writing to it makes things happen:
- *     emit N     N lines into trace_pipe          busy N    the next N detaches fail
+/* The file "control" of a tree of fake_tree.c. Writes to it are commands:
+ *
+ *     emit N     N lines into trace_pipe
+ *     busy N     the next N detaches fail
  *     lose       memory of the region is gone
- *     reboot     the session finds another boot   off       the VMM process ends
- *     dump N     N dumps wait, the Nth of N lines
- *     flood      a dump waits that has 96 MiB     overrun N  N events were lost
+ *     reboot     the session finds another boot
+ *     off        the VMM process ends
+ *     dump N     N dumps wait, dump K with K lines
+ *     flood      a dump of 96 MiB waits
+ *     overrun N  N events were lost
  *     refuse N   N sites were refused
  *     raw N      N events on each vCPU for trace_pipe_raw
  *     calls      these events are calls and returns
- *     host       every second one is of the host
- *     steal      the guest has a steal time, of which funcgraph-host tells 600 ns a call
+ *     host       every second event is the host's
+ *     steal      the guest has steal time; funcgraph-host reports 600 ns per call
  *     switches   the guest has the functions in which tasks leave the CPU
  *     section N  every directory keeps a section of N us
- *     load N     N parts per million of the guest's time are stubs; without vfs_read a quarter
- *     events N   N events are counted whenever somebody looks
- *     wakeup N   sched:sched_wakeup cannot be switched on: errno N
+ *     load N     stubs use N parts per million of the guest's time; a quarter without vfs_read
+ *     events N   each look counts N more events
+ *     wakeup N   enabling sched:sched_wakeup fails with errno N
  *     stacks     nothing can be profiled
- *     grow       the top's profile counts, too; that of an instance does as soon as it is on */
+ *     grow       the top's profile counts, too; an instance's counts as soon as it is on */
 #include <stdio.h>
 #include <string.h>
 

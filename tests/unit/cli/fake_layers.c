@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The functions of kernel/, patcher/ and tracer/ that cli/ calls, without a guest: a session with a
- * domain of fake_vmm.c. Its tree is in fake_tree.c. */
+ * domain of fake_vmm.c. fake_tree.c has its tree. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@
 
 /* kernel */
 
-/* The functions that trace_pipe_raw has events of (fake_raw.h). */
+/* The functions in the events of trace_pipe_raw (fake_raw.h). */
 static void add_symbols(struct hv_kernel *k)
 {
 	static const char *const names[] = {"vfs_read", "vfs_write", "ksys_read"};
@@ -42,7 +42,7 @@ struct hv_err *hv_kernel_open(struct hv_guest *g, const struct hv_vmlinux_file *
 	const char *vmlinux_path = vmlinux ? vmlinux->path : NULL;
 	struct hv_kernel *k;
 
-	/* Blocks until somebody writes to it. */
+	/* Blocks until a writer opens it. */
 	if (vmlinux_path && strstr(vmlinux_path, "fifo"))
 		close(open(vmlinux_path, O_RDONLY));
 	else if (vmlinux_path)
@@ -329,7 +329,7 @@ void hv_graph_tracer_sweep(struct hv_graph_tracer *g hv_unused)
 {
 }
 
-/* kernel/early.h: only machines of our own ask, and there are none here. */
+/* kernel/early.h: only `hvtrace run` calls this, which these tests do not use. */
 
 struct hv_err *hv_early_symbol(struct hv_guest *g, const char *name, struct hv_gva *ret)
 {

@@ -10,16 +10,16 @@ struct fake_session {
 	struct hv_guest *guest;
 	unsigned busy;
 	bool rebooted;
-	bool is_torn; /* a detach fails in the middle */
+	bool is_torn; /* a detach fails half way */
 	bool lost_region;
 	bool hibernates;
 	size_t nr_patched;
-	size_t nr_counted; /* of these, in nr_bytes */
+	size_t nr_counted; /* included in nr_bytes */
 	uint64_t nr_bytes; /* changed in the guest */
 	size_t nr_refused;
 	bool holds_modules;
 	uint64_t nr_holds;
-	uint64_t nr_events, nr_events_more; /* since it was asked for them last */
+	uint64_t nr_events, nr_events_more; /* since the last query */
 };
 
 static inline struct fake_session *fake_session_of(struct hv_session *s)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The command hvtrace with fake_layers.c below it: `fake_hvtrace RUN_DIR ARGS...`. Needs no root.
+/* The command hvtrace on top of fake_layers.c: `fake_hvtrace RUN_DIR ARGS...`. Needs no root.
  * HVTRACE_CONF is the path of its hvtrace.conf. */
 #include <stdio.h>
 #include <stdlib.h>

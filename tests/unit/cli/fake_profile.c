@@ -6,7 +6,7 @@
 static const struct fake_function {
 	const char *name;
 	unsigned cpu;
-	unsigned hits, hits_more; /* at first, and at each look */
+	unsigned hits, hits_more; /* initial hits, and growth per look */
 	double us, us_more;
 } functions[] = {
 	{"vfs_write", 0, 5, 2, 300, 30000},

@@ -4,6 +4,6 @@
 
 #include "base/text.h"
 
-/* Adds trace_stat/functionCPU as it is at the look NR. FILTER has a function on each line; empty:
- * all are counted. One of them has a name that no terminal should see. */
+/* Adds trace_stat/functionCPU at look number NR. FILTER has one function per line; empty: all
+ * functions count. One function has control characters in its name. */
 void fake_profile_text(unsigned cpu, unsigned nr, const char *filter, struct hv_text *ret);

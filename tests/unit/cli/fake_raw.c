@@ -134,7 +134,7 @@ static bool add_format(const char *path, unsigned kinds, struct hv_text *ret)
 
 bool fake_raw_text(const char *path, unsigned kinds, struct hv_text *ret)
 {
-	/* Instances have the same. */
+	/* Instances have equal files. */
 	const char *own = strstr(path, "trace_clock"), *events = strstr(path, "events/");
 	const char *name = own ? own : events ? events : path;
 
@@ -151,7 +151,7 @@ bool fake_raw_text(const char *path, unsigned kinds, struct hv_text *ret)
 	return add_format(name, kinds, ret);
 }
 
-/* The host's thread 61 wakes its thread I. ENTRY has what it borrows. */
+/* The host's thread 61 wakes its thread I. The event borrows ENTRY. */
 static struct hv_event host_event(unsigned i, uint32_t entry[3])
 {
 	entry[0] = HV_HOST_ID_FIRST;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tree of a session of fake_layers.c: a few files, whose values are what was written to them.
- */
+/* The tree of a session of fake_layers.c: a few files that return the values written to them. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -36,7 +35,7 @@ static const char *const fake_names[FAKE_NR_FILES] = {
 	[FAKE_TEXT] = "",
 };
 
-#define PER_CPU "/per_cpu" /* has the files of the directory, in cpu0 */
+#define PER_CPU "/per_cpu" /* contains the directory's files, in cpu0 */
 #define OPTIONS "/options"
 #define EVENTS	"/events/"
 
@@ -48,7 +47,7 @@ struct hv_file {
 	struct fake_dir *dir;
 	size_t name;
 	size_t at;
-	struct hv_text list; /* of a filter file that is written */
+	struct hv_text list; /* of a filter file being written */
 	struct hv_text text; /* FAKE_TEXT */
 	unsigned cpu;	     /* FAKE_RAW */
 	char event[64];	     /* FAKE_EVENT_FILTER: SYSTEM/EVENT */
@@ -84,7 +83,7 @@ uint64_t hv_tree_load(const struct hv_tree *tree, struct hv_text *ret_names)
 
 uint64_t hv_tree_taken_ns(const struct hv_tree *tree)
 {
-	return tree->load_ppm * UINT64_C(1000); /* as of one second */
+	return tree->load_ppm * UINT64_C(1000); /* as if after one second */
 }
 
 void hv_tree_refresh(struct hv_tree *tree)
@@ -112,7 +111,7 @@ static struct fake_dir *find_dir(struct hv_tree *tree, const char *name)
 	return NULL;
 }
 
-/* The directory and the number of the file that PATH names. */
+/* Finds the directory and the file number for PATH. */
 static bool find_file(struct hv_tree *tree, const char *path, struct fake_dir **ret_dir,
 		      size_t *ret_name)
 {
@@ -171,7 +170,7 @@ void hv_tree_retire(struct hv_tree *tree hv_unused)
 {
 }
 
-/* The task 1 is the only one. */
+/* Only task 1 exists. */
 void hv_tree_missing_tasks(struct hv_tree *tree, struct hv_text *ret)
 {
 	const char *pid = tree->dirs[0].values[FAKE_PIDS];
@@ -239,7 +238,7 @@ static void write_stats(const struct hv_tree *tree, unsigned cpu, char *ret, siz
 
 #define TRACE_STAT "trace_stat/function"
 
-/* False: PATH is no file of a profile. */
+/* Returns false if PATH is not a file of a profile. */
 static bool find_profile(struct hv_tree *tree, const char *path, struct fake_dir **ret_dir,
 			 unsigned *ret_cpu)
 {
@@ -265,7 +264,7 @@ static bool profile_text(struct hv_tree *tree, const char *path, struct hv_text 
 	return true;
 }
 
-/* Whether the directory of PATH, a file below its events/, has funcgraph-host on. */
+/* Returns whether funcgraph-host is on in the directory whose events/ contains PATH. */
 static bool tells_host(struct hv_tree *tree, const char *path)
 {
 	struct fake_dir *dir;
@@ -275,7 +274,7 @@ static bool tells_host(struct hv_tree *tree, const char *path)
 	return dir && dir->values[FAKE_GRAPH_HOST][0] == '1';
 }
 
-/* The new tasks whose events were read have names. */
+/* New tasks have names after their events were read. */
 static void add_new_tasks(const struct hv_tree *tree, const char *path, struct hv_text *ret)
 {
 	if (!(tree->raw_kinds & FAKE_RAW_TASKS) || strcmp(path, "saved_cmdlines") != 0)
@@ -303,7 +302,7 @@ static bool open_text(struct hv_tree *tree, const struct hv_rights *rights, cons
 	return false;
 }
 
-/* What the nodes of the real tree declare, which tests/golden/tree/rights.in shows. */
+/* The rights that the nodes of the real tree need, as in tests/golden/tree/rights.in. */
 static uint32_t need_of(size_t name, bool writes)
 {
 	if (!writes)
@@ -323,7 +322,7 @@ static uint32_t need_of(size_t name, bool writes)
 	}
 }
 
-/* The tracer whose name is VALUE, as a right. */
+/* Returns the right for the tracer VALUE. */
 static uint32_t tracer_need(const char *value)
 {
 	HV_AUTO_FREE char *name = hv_format("%.*s", (int)strcspn(value, "\n"), value);
@@ -486,7 +485,7 @@ static struct hv_err *read_pipe(struct hv_tree *t, void *buf, size_t len, size_t
 
 static struct hv_err *read_raw(struct hv_file *f, void *buf, size_t len, size_t *ret_len)
 {
-	/* `latency` reads two instances, of which each has all events. */
+	/* `latency` reads two instances. Each has all events. */
 	unsigned *taken = strstr(f->dir->name, "-calls") ? &f->dir->nr_calls_taken[f->cpu]
 							 : &f->tree->nr_raw_taken[f->cpu];
 	unsigned kinds = f->tree->raw_kinds, nr = 0;
@@ -538,7 +537,7 @@ struct hv_err *hv_file_read(struct hv_file *file, void *buf, size_t len_bytes, s
 	return NULL;
 }
 
-/* Filter files take a word a call and publish at close, as the kernel's do. */
+/* Filter files take one word per write and publish at close, like the kernel's. */
 static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t len, size_t *ret_len)
 {
 	size_t word = strcspn(buf, " \n");
@@ -557,7 +556,7 @@ static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t le
 	return NULL;
 }
 
-/* The first word of a filter is a part of the names of events that have such a field. */
+/* The first word of a filter is a part of the names of the events with that field. */
 static struct hv_err *write_event_filter(struct hv_file *f, const char *text)
 {
 	char field[64] = "", *value = f->dir->values[FAKE_EVENT_FILTER];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What fake_tree.c, the tree, and fake_control.c, its file "control", share. */
+/* Shared by fake_tree.c, the tree, and fake_control.c, its file "control". */
 #pragma once
 
 #include "tests/unit/cli/fake_layers.h"
@@ -27,8 +27,8 @@ enum {
 	FAKE_FUNCTION_TRACE,
 	FAKE_GRAPH_HOST,
 	FAKE_RAW,
-	FAKE_EVENT_FILTER, /* one file for all filters of the directory, which is not listed */
-	FAKE_TEXT,	   /* of fake_raw.h */
+	FAKE_EVENT_FILTER, /* one unlisted file for all filters of the directory */
+	FAKE_TEXT,	   /* a file of fake_raw.h */
 	FAKE_NR_FILES,
 };
 
@@ -38,32 +38,32 @@ struct fake_dir {
 	char name[64]; /* "" for the first, which is the top; else "instances/NAME" */
 	char values[FAKE_NR_FILES][256];
 	bool pipe_is_open;
-	bool grows;	   /* its profile */
-	unsigned nr_looks; /* at that */
+	bool grows;	   /* its profile grows */
+	unsigned nr_looks; /* at the profile */
 	unsigned nr_calls_taken[FAKE_RAW_CPUS];
 };
 
 struct hv_tree {
 	struct hv_session *session;
-	struct fake_dir dirs[FAKE_DIRS_MAX]; /* an unused one of an instance has no name */
-	struct hv_text pipe;		     /* of all directories */
+	struct fake_dir dirs[FAKE_DIRS_MAX]; /* an unused instance has no name */
+	struct hv_text pipe;		     /* shared by all directories */
 	size_t pipe_taken;
-	unsigned nr_dumps; /* asked for */
+	unsigned nr_dumps; /* requested */
 	unsigned nr_dumped;
 	unsigned nr_lost;
 	uint32_t lacks; /* the right that the last refused client lacked */
 	unsigned load_ppm;
-	unsigned nr_load_looks; /* the text of the file "control" */
+	unsigned nr_load_looks; /* reads of the file "control" */
 	bool without_read;	/* vfs_read was put back */
-	unsigned nr_raw;	/* events of each vCPU */
+	unsigned nr_raw;	/* events per vCPU */
 	unsigned raw_kinds;	/* FAKE_RAW_CALLS, FAKE_RAW_HOST */
 	unsigned nr_raw_taken[FAKE_RAW_CPUS];
 	unsigned nr_raw_polls[FAKE_RAW_CPUS]; /* with FAKE_RAW_TASKS */
 	bool floods;			      /* one more dump follows those */
 	bool has_steal, has_switches;
 	bool has_stacks;
-	unsigned wakeup_errno; /* of who switches on sched:sched_wakeup; 0: nobody fails */
+	unsigned wakeup_errno; /* errno of enabling sched:sched_wakeup; 0: success */
 };
 
-/* TEXT was written to the file "control". */
+/* Executes TEXT, which was written to the file "control". */
 void fake_tree_control(struct hv_tree *tree, const char *text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The functions of vmm/ that cli/ calls, without a guest: a domain, "fake". Domains that cannot be
- * attached: "locked" (no injection), "bare" (no symbols), "guarded" (it checks its text), "left"
- * (by a service that died). "other" is a second domain. */
+/* The functions of vmm/ that cli/ calls, without a guest: a domain "fake" and a second one,
+ * "other". Domains that cannot be attached: "locked" (no injection), "bare" (no symbols), "guarded"
+ * (checks its text), "left" (by a service that died). */
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -165,7 +165,7 @@ void fake_guest_ends(struct hv_guest *g)
 		abort();
 }
 
-/* The process without rights has a fake of its own, of the same name. */
+/* The unprivileged process has its own fake of this name. */
 struct hv_far *hv_far_new(struct hv_guest *g, enum hv_adopts adopts hv_unused)
 {
 	return (struct hv_far *)g;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Deadlines of requests, whatever a service sends or does not send. */
+/* Deadlines of requests, with any behaviour of the service. */
 #include <check.h>
 #include <poll.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 
 #define LIMIT_S 1
 
-/* A service that sends BYTES, or their next PIECE, every PAUSE_MS until its client has gone. */
+/* A service that sends BYTES, or a PIECE of them, every PAUSE_MS until its client has gone. */
 struct service {
 	struct hv_text bytes;
 	size_t piece;
@@ -63,7 +63,7 @@ static void expect_late(struct service *s, uint32_t wait_ms)
 	ck_assert_int_eq(err->code, ESHUTDOWN);
 	ck_assert_str_eq(err->message, "domain 'web1': the session does not answer");
 	hv_err_free(err);
-	/* What comes now is not the answer to another request. */
+	/* A later reply must not be taken for the reply to another request. */
 	err = client_call(&c, &request, &answer);
 	ck_assert(client_is_gone(err));
 	hv_err_free(err);
@@ -105,7 +105,7 @@ START_TEST(silence_is_late)
 }
 END_TEST
 
-/* A read that waits for ever does not wait for the rest of a frame. */
+/* A read without a timeout must not wait for the rest of a frame. */
 START_TEST(a_part_of_a_frame_is_late)
 {
 	struct service s = {.pause_ms = 60000};
@@ -134,7 +134,7 @@ START_TEST(a_request_that_is_not_taken_is_late)
 }
 END_TEST
 
-/* All requests together, however fast each of them is answered. */
+/* The total of all requests, however fast each is answered. */
 START_TEST(requests_within_a_time)
 {
 	struct service s = {.pause_ms = 10};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The text for Prometheus, by what is known of a session. */
+/* The text for Prometheus with more and less information about a session. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -140,7 +140,7 @@ START_TEST(names_are_made_harmless)
 	domain.name = "a\"b\\c\nd";
 	make();
 	ck_assert_ptr_nonnull(strstr(text.data, "hvtrace_up{domain=\"a\\\"b\\\\c?d\",id=\"1\"} 1"));
-	/* What is not UTF-8 would cost Prometheus the whole page. */
+	/* Invalid UTF-8 would make Prometheus reject the whole page. */
 	domain.name = "\xc3\xa4\xff\xc2\x9b\xc3";
 	make();
 	ck_assert_ptr_nonnull(strstr(text.data, "hvtrace_up{domain=\"\xc3\xa4????\",id=\"1\"} 1"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where a guest's tree is mounted by default. */
+/* The default mount point of a guest's tree. */
 #include <check.h>
 
 #include "base/guard.h"
@@ -20,7 +20,7 @@ START_TEST(by_the_name)
 }
 END_TEST
 
-/* Names that are no names of files, or lead elsewhere. */
+/* Names that are not file names, or lead elsewhere. */
 START_TEST(by_the_id_if_the_name_is_unsuitable)
 {
 	static const char *const names[] = {"", ".", "..", ".hidden", "a/b", "../../etc"};

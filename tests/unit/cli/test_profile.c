@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is taken of trace_stat/functionN, whatever the service says. The client is a fake, whose
- * file is TEXT. */
+/* Parses trace_stat/functionN with any contents. The client is a fake whose file is TEXT. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,7 +63,7 @@ START_TEST(lines)
 }
 END_TEST
 
-/* These have no order, or are no time. */
+/* These have no order, or are not times. */
 START_TEST(no_time)
 {
 	ck_assert_str_eq(read_all("a 1 nan us\nb 1 inf us\nc 1 -inf us\nd 1 -1.0 us\n"

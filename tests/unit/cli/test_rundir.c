@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What clients believe of a session's directory, and that it can always be read again. */
+/* Which data in a session's directory clients trust, and that they can always read it. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,7 +81,7 @@ START_TEST(what_could_not_be_read_is_not_written)
 }
 END_TEST
 
-/* A service says why it ends, and may have been taken over. */
+/* The reason comes from a service that may have been taken over. */
 START_TEST(a_reason_of_any_length_hides_nothing)
 {
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};

@@ -9,7 +9,7 @@
 
 static const struct {
 	const char *text;
-	uint64_t bytes; /* 0: none */
+	uint64_t bytes; /* 0: invalid */
 } cases[] = {
 	{"512", 512 * MIB},
 	{"512M", 512 * MIB},

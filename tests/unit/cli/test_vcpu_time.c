@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The times of a VMM's threads: this process is the VMM. */
+/* The times of a VMM's threads. This process acts as the VMM. */
 #include <check.h>
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -24,7 +24,7 @@ static void *vcpu_main(void *name)
 	return NULL;
 }
 
-/* Calls READ while a thread is called NAME. */
+/* Calls READ while a thread with NAME exists. */
 static bool read_beside(const char *name, struct vcpu_time *ret)
 {
 	pthread_t thread;

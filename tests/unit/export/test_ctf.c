@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The directory of a CTF trace, when another one has begun a trace there meanwhile. */
+/* The directory of a CTF trace in which another process has started a trace. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static void put(int dir, const char *name)
 	close(fd);
 }
 
-/* What is there stays, and what was made before that was found goes. */
+/* An existing file stays, and files created before it was found are removed. */
 static void check_that_it_stays(const char *name)
 {
 	static const char *const all[] = {"metadata", "vcpu0", "vcpu1"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which events end which, and how long that took. */
+/* Which events end which, and the durations. */
 #include <check.h>
 #include <string.h>
 
@@ -75,7 +75,7 @@ static void end(void)
 	hv_page_decode_deinit(&decode);
 }
 
-/* How many durations the event ID of PID on CPU ends, whose fields are A and B. */
+/* Returns the number of durations that event ID of PID on CPU ends. A and B are its fields. */
 static unsigned see(uint16_t id, unsigned cpu, uint64_t time, uint32_t pid, uint32_t a, uint32_t b)
 {
 	uint32_t entry[4] = {id, pid, a, b};
@@ -141,7 +141,7 @@ START_TEST(an_interrupt_of_another_number_ends_nothing)
 }
 END_TEST
 
-/* The idle tasks of all vCPUs have one pid. */
+/* The idle tasks of all vCPUs share a pid. */
 START_TEST(idle_tasks_are_told_apart)
 {
 	see(IRQ, 0, 100, 0, 11, 0);
@@ -189,7 +189,7 @@ START_TEST(others_belong_together_by_their_task)
 }
 END_TEST
 
-/* The tasks are threads of the host, of which each runs a vCPU. */
+/* The tasks are host threads that run one vCPU each. */
 START_TEST(exits_end_with_the_entry_of_their_thread)
 {
 	see(EXIT, 0, 100, 501, 78, 0);
@@ -228,7 +228,7 @@ START_TEST(an_event_that_is_cut_begins_and_ends_nothing)
 }
 END_TEST
 
-/* The table has places for some of them. */
+/* The table has room for some of them. */
 START_TEST(too_many_that_have_begun)
 {
 	unsigned nr = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which fields of an event's format a trace.dat names. */
+/* The fields of an event's format that a trace.dat contains. */
 #include <check.h>
 #include <string.h>
 

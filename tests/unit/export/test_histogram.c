@@ -21,7 +21,7 @@
 
 #define NUMBER(name, off, size)                                                                    \
 	"\tfield:unsigned long long " name ";\toffset:" off ";\tsize:" size ";\tsigned:0;\n"
-/* Returns with what the host took of a call. */
+/* Returns that contain the time the host took during the call. */
 #define RETURNS                                                                                    \
 	"name: funcgraph_exit\nID: 10\nformat:\n" NUMBER("common_type", "0", "2")                  \
 		NUMBER("common_flags", "2", "1") NUMBER("common_preempt_count", "3", "1")          \
@@ -64,7 +64,7 @@ static void open_format(const char *name)
 	open_with_clock(name, "local");
 }
 
-/* A page with a return of the function at 0x10. */
+/* Adds a page with a return of the function at 0x10. */
 static void add_return(uint64_t call_ns, uint64_t time_ns, uint64_t host_ns)
 {
 	uint8_t page[HV_RAW_PAGE_LEN] = {0};
@@ -84,7 +84,7 @@ static void add_return(uint64_t call_ns, uint64_t time_ns, uint64_t host_ns)
 	ck_assert_ptr_null(hv_export_add(x, 0, (struct hv_span){page, sizeof(page)}));
 }
 
-/* A page of CPU with the event ID of task 7. */
+/* Adds a page of CPU with event ID of task 7. */
 static void add(unsigned cpu, uint16_t id, uint64_t time_ns, int irq, uint64_t lost)
 {
 	uint8_t page[HV_RAW_PAGE_LEN] = {0};
@@ -115,7 +115,7 @@ static void check_text(const char *wanted)
 	ck_assert_str_eq(text, wanted);
 }
 
-/* The page of the end comes first, since it is of a vCPU with a smaller number. */
+/* The page with the end comes first because its vCPU has the smaller number. */
 START_TEST(an_event_ends_on_another_vcpu)
 {
 	open_format("histogram-json");
@@ -149,7 +149,7 @@ START_TEST(what_is_lost_is_told)
 }
 END_TEST
 
-/* Which calls were long because of the host. */
+/* Adds calls. Some were long because of the host. */
 static void add_calls_of_host(void)
 {
 	add_return(1000, 1600, 0);
@@ -185,7 +185,7 @@ START_TEST(what_the_host_took_is_in_json)
 }
 END_TEST
 
-/* It is in ns, and they are not. */
+/* The host's time is in ns, but the durations are not. */
 START_TEST(ticks_are_not_divided)
 {
 	open_with_clock("histogram-json", "x86-tsc");

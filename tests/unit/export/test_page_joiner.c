@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Events of several pages in one, and reading them again. */
+/* Joins events of several pages into one page, and reads them back. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static struct hv_span joined(void)
 	return (struct hv_span){joiner.page, joiner.page_bytes};
 }
 
-/* The times of the events of S. */
+/* Reads the times of the events in S. */
 static size_t read_times(struct hv_span s, uint64_t *ret, size_t max, struct hv_raw_events *r)
 {
 	struct hv_raw_event e;
@@ -62,7 +62,7 @@ START_TEST(times_stay)
 }
 END_TEST
 
-/* A loss can only be noted at the head of a page. Its number moves behind what is added. */
+/* A loss can only be recorded at the head of a page. Its number moves to after the added events. */
 START_TEST(losses)
 {
 	struct hv_raw_events r;
@@ -91,7 +91,7 @@ START_TEST(fills_up)
 	while (hv_page_joiner_add(&joiner, page_of(1000 + nr * 100, 1, 0)))
 		nr++;
 	ck_assert_uint_eq(nr, 1 + (HV_RAW_DATA_LEN - 28) / 36);
-	/* time that runs back begins a page */
+	/* a decreasing time begins a page */
 	hv_page_joiner_clear(&joiner);
 	ck_assert(hv_page_joiner_add(&joiner, page_of(1000, 1, 0)));
 	ck_assert(!hv_page_joiner_add(&joiner, page_of(999, 1, 0)));
@@ -99,7 +99,7 @@ START_TEST(fills_up)
 }
 END_TEST
 
-/* Pages of any bytes: nothing outside them is read, which the sanitizer sees. */
+/* Pages with random bytes: nothing outside them is read, which the sanitizer checks. */
 START_TEST(hostile_pages)
 {
 	struct hv_raw_events r;

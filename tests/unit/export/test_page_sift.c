@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Events of the host and of the guest in one page, and what becomes of them. */
+/* Separates host and guest events of one page. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ struct found {
 	uint64_t lost;
 };
 
-/* Reads what sift makes of S, whose events have contents as put() makes them. */
+/* Reads the pages that sift makes of S. put() wrote the events in S. */
 static void read_all(struct hv_span s, struct found *ret)
 {
 	enum hv_sift_side side;
@@ -152,7 +152,7 @@ END_TEST
 
 START_TEST(a_clock_may_go_back)
 {
-	/* An absolute time is the only way back that a page has. */
+	/* In a page, only an absolute time can go back. */
 	uint32_t stamp[2] = {31 | 500u << 5, 0};
 	struct found got[HV_SIFT_NR];
 	size_t len = 4 + ENTRY_LEN;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A machine that is an array, with a patcher of its text. It looks at each write: in a hold, in the
- * order of addresses, and after the journal has it. A test says what fails. */
+/* A machine that is an array, and a patcher of its text. It checks that each write is in a hold, in
+ * the order of addresses, and in the journal. A test sets which operations fail. */
 #pragma once
 
 #include <check.h>
@@ -28,15 +28,15 @@ static struct machine {
 	unsigned held;
 	bool journal_spoilt;
 	unsigned nr_holds;
-	unsigned nr_anywhere; /* of these, whether vCPUs are hidden or not */
+	unsigned nr_anywhere; /* holds that allow hidden vCPUs */
 	size_t made[32];      /* writes in each of the first holds */
 	size_t nr_text_writes;
-	size_t fail_after; /* the text write that follows so many others fails */
-	unsigned slow_us;  /* the time that each call for text takes, so that batches stay small */
-	unsigned hold_times_out; /* holds up to the one with this number end by themselves */
+	size_t fail_after;	 /* the text write after this number of others fails */
+	unsigned slow_us;	 /* duration of each call for text, to keep batches small */
+	unsigned hold_times_out; /* holds up to this number time out */
 	size_t hold_writes;	 /* in this hold */
-	size_t hold_writes_max;	 /* a hold with more of them ends by itself, unless 0 */
-	uint64_t held_ns;	 /* the age that each hold is said to have */
+	size_t hold_writes_max;	 /* a hold with more writes times out; 0: never */
+	uint64_t held_ns;	 /* reported age of each hold */
 } machine;
 
 static uint8_t *region_memory;
@@ -103,7 +103,7 @@ static inline struct hv_err *hold_registers(void *self, struct hv_vcpu_regs *ret
 	return err;
 }
 
-/* The journal in the region knows every write before it is made. */
+/* The journal in the region must contain every write before it is made. */
 static inline bool journalled(const struct hv_hold_write *w)
 {
 	const struct hv_journal_entry *e = hv_region_journal(&region);
@@ -186,7 +186,7 @@ static inline void tear_down(void)
 	free(region_memory);
 }
 
-/* Changes the nop at the NRth site to a call. */
+/* Changes the nop at site NR to a call. */
 static inline struct hv_change patch(unsigned nr)
 {
 	uint64_t off = 16ULL * nr;

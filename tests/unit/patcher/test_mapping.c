@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the region is mapped in a kernel whose page tables are made of data. */
+/* Where the region is mapped in a fake kernel's page tables. */
 #include <check.h>
 
 #include "patcher/mapping.h"
@@ -72,8 +72,8 @@ END_TEST
 
 #define MIB (UINT64_C(1) << 20)
 
-/* A kernel whose image can be anywhere. Code can begin in CODE_MIB above the image, and modules are
- * mapped from AREA_MIB above it on. */
+/* A kernel whose image can be at any address. The region's code may begin in the CODE_MIB above the
+ * image, and modules are mapped from AREA_MIB above it on. */
 static struct hv_arch moved;
 
 static void move(uint64_t code_mib, uint64_t area_mib)
@@ -103,7 +103,7 @@ START_TEST(code_is_in_reach)
 }
 END_TEST
 
-/* The first 64 MiB of an area that are free stay the kernel's. */
+/* The first free 64 MiB of an area stay free for the kernel. */
 START_TEST(room_for_modules_is_left)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
@@ -133,10 +133,10 @@ START_TEST(what_is_refused)
 }
 END_TEST
 
-/* A kernel with pages of 16 KiB, whose slots have 32 MiB each. */
+/* A kernel with 16 KiB pages, whose root entries cover 32 MiB each. */
 #define PAGE16	  UINT64_C(16384)
 #define SPAN16	  (32 * MIB)
-#define IMAGE16	  UINT64_C(0xffffd000b2600000) /* in the last 10 MiB of a slot, and in the next */
+#define IMAGE16	  UINT64_C(0xffffd000b2600000) /* last 10 MiB of an entry, and the next */
 #define IMAGE_LEN (24 * MIB)
 #define NR_FORMAT 5 /* 47 bits */
 
@@ -174,8 +174,8 @@ static void teardown16(void)
 	am_deinit(&am);
 }
 
-/* The entry by which the guest's CPU finds AT, from the root to the tables in the region. 0: it
- * does not find any there. */
+/* Returns the entry through which the guest's CPU finds AT, from the root to the tables in the
+ * region; 0: not mapped. */
 static uint64_t page_entry(uint64_t at)
 {
 	struct hv_mapping m;
@@ -222,7 +222,7 @@ static void undo_changes(const struct hv_mapping_plan *plan)
 	memset(region16.kept, 0, HV_REGION_KEPT_BYTES);
 }
 
-/* Every page of the region is where it belongs, and nothing else of it is mapped. */
+/* Every page of the region must be at its address, and no other page of it may be mapped. */
 static uint64_t plan_pages(void)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
@@ -267,8 +267,8 @@ START_TEST(pages_where_leaves_are_too_large)
 }
 END_TEST
 
-/* The kernel's next modules would be in the rest of the slot. They begin in the last MiB of the
- * third slot from FIRST on, and need two more. */
+/* The kernel's next modules would be in the rest of the entry. They begin in the last MiB of the
+ * third entry from FIRST on, and need two more. */
 START_TEST(no_slot_is_shared_with_modules)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
@@ -303,7 +303,7 @@ START_TEST(more_tables_than_there_is_room_for)
 }
 END_TEST
 
-/* A second place for landings, which the region leaves free, and modules, too. */
+/* A second place for landings, separate from the region and from modules. */
 START_TEST(landings_have_a_slot_of_their_own)
 {
 	unsigned nr_below = 0;
@@ -332,7 +332,7 @@ START_TEST(landings_have_a_slot_of_their_own)
 		ck_assert_ptr_null(
 			hv_mapping_has_landings(&f.k, &region, plan.range, plan.landings, &has));
 		ck_assert(!has);
-		/* who was killed may have left nothing else */
+		/* a killed process may have left only this */
 		memcpy(xm_path(&f.machine, f.k.core.as.root, 4, 2, at), last->to, 8);
 		ck_assert_ptr_null(
 			hv_mapping_has_landings(&f.k, &region, plan.range, plan.landings, &has));
@@ -348,7 +348,7 @@ START_TEST(landings_have_a_slot_of_their_own)
 	}
 	ck_assert_uint_gt(nr_below, 0);
 	ck_assert_uint_lt(nr_below, TIMES);
-	/* no room for them is no error */
+	/* no room for landings is not an error */
 	f.k.core.reach.landings =
 		(struct hv_gva_range){hv_gva(FK_END + 150 * MIB), hv_gva(FK_END + 210 * MIB)};
 	{
@@ -361,7 +361,7 @@ START_TEST(landings_have_a_slot_of_their_own)
 }
 END_TEST
 
-/* What the image cannot call is taken only with landings that it can. */
+/* Addresses that the image cannot call are used only with landings that it can call. */
 START_TEST(all_call_landings)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
@@ -388,7 +388,7 @@ START_TEST(all_call_landings)
 }
 END_TEST
 
-/* With pages of 16 KiB they have a table of their own, which maps the code only. */
+/* With 16 KiB pages, landings have a separate table, which maps only the code. */
 START_TEST(landings_by_pages)
 {
 	k16.core.reach.landings =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the region is mapped in a kernel with pages of 64 KiB, whose slots are 512 MiB: by pages in
- * the table that has the image's. */
+/* Where the region is mapped in a kernel with 64 KiB pages, whose root entries cover 512 MiB: by
+ * pages in the table that maps the image. */
 #include <check.h>
 
 #include "patcher/mapping.h"
@@ -118,7 +118,7 @@ START_TEST(each_page_is_where_it_belongs)
 }
 END_TEST
 
-/* Whoever died while entries were filled or emptied left some of them. */
+/* A process that died while it filled or emptied entries has left some of them. */
 START_TEST(what_is_left_in_part_is_found)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
@@ -165,7 +165,7 @@ START_TEST(pages_in_use_are_left_alone)
 }
 END_TEST
 
-/* The first 64 MiB of an area that are free stay the kernel's. */
+/* The first free 64 MiB of an area stay free for the kernel. */
 START_TEST(room_for_modules_is_left)
 {
 	k.core.reach.module_areas[1] =
@@ -181,7 +181,7 @@ START_TEST(room_for_modules_is_left)
 }
 END_TEST
 
-/* The next slot has no table, and the kernel's own would replace one of ours. */
+/* The next entry has no table, and the kernel's own would replace one that hvtrace adds. */
 START_TEST(no_table_is_added)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
@@ -194,7 +194,8 @@ END_TEST
 
 #define NR_LANDINGS (HV_REGION_UNIT / PAGE)
 
-/* The code a second time, near a module, in the table that the kernel has made for that. */
+/* A second mapping of the code near a module, in the table that the kernel has made for the
+ * module. */
 START_TEST(landings_have_pages_of_their_own)
 {
 	uint64_t module = k.core.reach.module_areas[0].start.v;
@@ -216,7 +217,7 @@ START_TEST(landings_have_pages_of_their_own)
 			ck_assert_uint_eq(last[n].gva.v, at + n * PAGE);
 			ck_assert_mem_eq(last[n].to, plan.changes[n].to, 8);
 		}
-		/* the first 64 MiB behind the module stay the kernel's */
+		/* the first 64 MiB after the module stay free for the kernel */
 		ck_assert(at + HV_REGION_UNIT <= module || at >= module + 64 * MIB);
 		ck_assert(hv_gva_in(hv_gva(at), k.core.reach.landings));
 		nr_below += at < module;
@@ -251,7 +252,7 @@ START_TEST(landings_that_are_left_in_part_are_found)
 }
 END_TEST
 
-/* Without a table near the modules there are none. */
+/* Without a table near the modules there are no landings. */
 START_TEST(landings_need_a_table)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
@@ -273,8 +274,8 @@ static bool has_room(uint64_t len_bytes)
 	return !err;
 }
 
-/* Wherever a boot puts image and modules: the smallest region fits in, and a large one does not
- * where the image is near the end of its slot and the room for modules is below it. */
+/* For any addresses of image and modules, the smallest region fits. A large one does not fit if the
+ * image is near the end of its entry and the room for modules is below it. */
 START_TEST(the_smallest_region_always_fits)
 {
 	unsigned nr_large = 0, nr = 0;
@@ -296,8 +297,8 @@ START_TEST(the_smallest_region_always_fits)
 }
 END_TEST
 
-/* With pages of 4 KiB, an image that is too short to have a leaf of 2 MiB: the region has such
- * leaves nevertheless, with the attributes of the image's pages. */
+/* With 4 KiB pages, an image too short for a 2 MiB leaf: the region still has such leaves, with the
+ * attributes of the image's pages. */
 START_TEST(a_small_image_has_pages_only)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};

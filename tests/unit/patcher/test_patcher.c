@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The patcher: what it writes and when, and what it leaves after an error. Leaves to others: holds
- * that end by themselves (test_tries.c). */
+/* The patcher's writes, their order, and its state after an error. test_tries.c covers holds that
+ * time out. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/patcher/patched_machine.h"
 
@@ -9,8 +9,8 @@ static struct hv_err *apply_held(struct hv_hold *hold, void *ctx)
 	return hv_patcher_apply_held(patcher, hold, ctx, 3);
 }
 
-/* In the order in which they are given, but written in that of their addresses: hold_write() looks
- * at this. */
+/* The changes are given in any order and written in the order of their addresses, which
+ * hold_write() checks. */
 START_TEST(changes_of_one_hold_in_any_order)
 {
 	struct hv_change changes[] = {patch(3), patch(1), patch(2)};
@@ -115,8 +115,8 @@ START_TEST(an_error_of_an_undo_can_be_undone)
 }
 END_TEST
 
-/* Holds are long because stops are slow, so more and smaller batches would not make them shorter.
- */
+/* Holds are long because stops are slow, so more and smaller batches would not make them
+ * shorter. */
 START_TEST(slow_stops_do_not_make_small_batches)
 {
 	struct hv_change changes[3000];
@@ -129,7 +129,7 @@ START_TEST(slow_stops_do_not_make_small_batches)
 }
 END_TEST
 
-/* How long one hold took tells little of the next one, if the host is busy. */
+/* On a busy host, the length of one hold hardly predicts the next one's. */
 START_TEST(one_slow_hold_does_not_make_small_batches)
 {
 	struct hv_change changes[600];
@@ -144,7 +144,8 @@ START_TEST(one_slow_hold_does_not_make_small_batches)
 }
 END_TEST
 
-/* Nobody can be inside a site; of what replaces other instructions that must be known. */
+/* A vCPU cannot be inside a site. For changes of other instructions, the vCPUs' positions must be
+ * known. */
 START_TEST(sites_are_changed_while_vcpus_are_hidden)
 {
 	struct hv_change changes[] = {patch(0), patch(1)};
@@ -202,8 +203,8 @@ START_TEST(module_text_is_translated_again)
 }
 END_TEST
 
-/* The ways in which a module can be removed: it is unmapped, other memory is in its place, or it
- * was loaded again into the same memory. */
+/* Ways in which a module can be removed: it is unmapped, its memory is reused, or it was loaded
+ * again into its old memory. */
 static const struct {
 	uint64_t entry_to;
 	bool old_bytes;
@@ -212,7 +213,7 @@ static const struct {
 	{0, false, 0},
 	{0x50000, false, 0},
 	{MODULE_GPA, true, 0},
-	{MODULE_GPA, false, 1}, /* it did not go */
+	{MODULE_GPA, false, 1}, /* it was not removed */
 };
 
 START_TEST(what_the_guest_took_away_is_forgotten)
@@ -233,9 +234,9 @@ START_TEST(what_the_guest_took_away_is_forgotten)
 }
 END_TEST
 
-/* Two modules that are loaded again in the other order get each other's pages. Their memory is new,
- * and it is mapped at another address than the journal's entry for it has, and may be text where it
- * was a word of a tracepoint. */
+/* Two modules that are loaded again in the other order get each other's pages. The memory is new,
+ * mapped at a different address than in its journal entry, and may be text that was a word of a
+ * tracepoint. */
 START_TEST(memory_of_a_freed_module_is_undone_where_it_is_now)
 {
 	const uint64_t other_gva = MODULE_GVA + 0x1000;
@@ -311,7 +312,7 @@ START_TEST(a_journal_is_adopted)
 	hv_patcher_free(patcher); /* as if the service had died */
 	patcher = hv_patcher_new(&as, (struct hv_gva_range){{TEXT_GVA}, {TEXT_GVA + TEXT_LEN}},
 				 &region);
-	copy[1].state = HV_JOURNAL_FREE; /* not believed */
+	copy[1].state = HV_JOURNAL_FREE; /* not trusted */
 	hv_patcher_adopt(patcher, copy, nr);
 	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 2);
 	undo_all();
@@ -326,7 +327,7 @@ START_TEST(the_regions_journal_is_not_believed)
 	struct hv_change change = patch(0);
 
 	ck_assert_ptr_null(hv_patcher_apply(patcher, &change, 1));
-	/* the guest's root writes into the region while we are attached */
+	/* the guest's root writes into the region during the session */
 	machine.journal_spoilt = true;
 	memset(hv_region_journal(&region), 0xff, 4096);
 	hv_region_header(&region)->nr_entries = UINT32_MAX;
@@ -340,7 +341,7 @@ START_TEST(another_boot_is_not_written)
 	struct hv_change change = patch(0);
 	struct hv_err *err;
 
-	/* the array's module page takes the place of the region */
+	/* the array's module page acts as the region */
 	hv_patcher_bind(patcher, hv_gva(MODULE_GVA), hv_gpa(MODULE_GPA));
 	machine.vcpu.levels = 4;
 	machine.vcpu.root = ROOT_GPA;
@@ -356,7 +357,7 @@ START_TEST(another_boot_is_not_written)
 	hv_err_free(err);
 	check_bytes(&change, nop);
 
-	/* the guest runs a guest of its own, whose tables lead to nothing of ours */
+	/* the vCPU runs a nested guest, whose tables do not map hvtrace's memory */
 	change = patch(0);
 	machine.vcpu.levels = 4;
 	machine.vcpu.root = 0x8000;
@@ -366,7 +367,8 @@ START_TEST(another_boot_is_not_written)
 	hv_err_free(err);
 	check_bytes(&change, nop);
 
-	/* the next kernel has the same text at the same place, and other tables where ours were */
+	/* the next kernel has equal text at that address, and different tables where hvtrace's were
+	 */
 	change = patch(0);
 	put_entry(0x4000, 1, MODULE_GVA, 0x50000);
 	err = hv_patcher_apply(patcher, &change, 1);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How a region is cut into rings, return stacks, counts and drafts. */
+/* Divides a region into rings, return stacks, counts and drafts. */
 #include <check.h>
 
 #include "patcher/region.h"
 #include "tests/lib/run_suite.h"
 
-/* Checks that each part of PLAN begins behind the one before it, and that the last ends in the
+/* Checks that each part of PLAN begins after the previous one, and that the last ends in the
  * region. */
 static void check_parts(const struct hv_region *r, const struct hv_ring_plan *plan)
 {

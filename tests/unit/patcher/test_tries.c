@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Holds that end by themselves before they are done: what the patcher tries again, in how large
- * parts, and what it undoes. */
+/* Holds that time out before they are done: the writes that the patcher tries again, the sizes of
+ * the batches, and the writes that it undoes. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/patcher/patched_machine.h"
 
@@ -23,7 +23,7 @@ START_TEST(changes_of_a_hold_that_ended_by_itself_are_undone)
 }
 END_TEST
 
-/* The host is too slow for as many changes in a hold as the first one had. */
+/* The host is too slow for as many changes in a hold as the first hold had. */
 START_TEST(an_undo_whose_hold_ended_by_itself_is_tried_in_smaller_batches)
 {
 	struct hv_change changes[200];
@@ -44,7 +44,7 @@ START_TEST(an_undo_whose_hold_ended_by_itself_is_tried_in_smaller_batches)
 }
 END_TEST
 
-/* The host is busy for a while. What a hold that ended by itself has made stays. */
+/* The host is busy for a while. Writes made before the timeout stay. */
 START_TEST(what_a_hold_that_ended_by_itself_had_to_do_is_tried_again)
 {
 	struct hv_change changes[] = {patch(0), patch(1)};
@@ -71,7 +71,7 @@ START_TEST(what_the_caller_refused_stays_so_when_it_is_tried_again)
 }
 END_TEST
 
-/* Before the second try. */
+/* Called before the second try. */
 static bool set_breakpoint(void *ctx)
 {
 	unsigned *nr_asked = ctx;
@@ -81,7 +81,7 @@ static bool set_breakpoint(void *ctx)
 	return false;
 }
 
-/* The guest may have kept our bytes, and put them back when its breakpoint goes. */
+/* The guest may have saved hvtrace's bytes, and restore them when its breakpoint is removed. */
 START_TEST(what_the_guest_changed_between_two_tries_is_not_forgotten)
 {
 	struct hv_change changes[] = {patch(0), patch(1)};
@@ -99,7 +99,7 @@ START_TEST(what_the_guest_changed_between_two_tries_is_not_forgotten)
 }
 END_TEST
 
-/* 256 are too many for a hold, 128, too, and 64 are not. */
+/* 256 are too many for a hold, so are 128, and 64 are not. */
 START_TEST(a_hold_that_is_tried_again_has_less_to_do)
 {
 	struct hv_change changes[200];
@@ -114,8 +114,8 @@ START_TEST(a_hold_that_is_tried_again_has_less_to_do)
 }
 END_TEST
 
-/* The parts that were made, those that a hold may have made, and those that were noted only, go
- * back. */
+/* The batches that were made, those that a hold may have made, and those that were only recorded,
+ * are undone. */
 START_TEST(what_was_tried_again_in_vain_is_undone)
 {
 	struct hv_change changes[200];

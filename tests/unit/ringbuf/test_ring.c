@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The ring reader with guests that write correctly, write late, or lie. */
+/* The ring reader with guests that write correctly, write late, or write invalid data. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -145,7 +145,7 @@ START_TEST(records_beyond_the_kept_number_are_lost)
 	read_expect(5);
 	write_until(11);
 	read_expect(6);
-	/* Position 7 is six behind the head: its slot still has it, but only five are kept. */
+	/* Position 7 is six before the head: its slot still contains it, but only five are kept. */
 	write_until(13);
 	ck_assert_int_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_LOST);
 	ck_assert_uint_eq(lost, 1);
@@ -186,7 +186,7 @@ START_TEST(a_stalled_position_is_passed_when_its_time_is_up)
 {
 	set_head(1);
 	ck_assert_int_eq(hv_ring_read(&ring, 1000, &record, &lost), HV_RING_EMPTY);
-	/* nothing follows it, so there is no reason to pass it */
+	/* nothing follows it, so there is no reason to skip it */
 	ck_assert_int_eq(hv_ring_read(&ring, 1000 + 2 * HV_RING_STALL_NS, &record, &lost),
 			 HV_RING_EMPTY);
 	set_head(2);
@@ -214,8 +214,8 @@ START_TEST(the_wait_begins_anew_for_the_next_position)
 }
 END_TEST
 
-/* 0 to 2 are unwritten since the beginning, 3 is written, 4 is unwritten. Only 0 to 2 are passed at
- * once. */
+/* 0 to 2 are unwritten since the beginning, 3 is written, 4 is unwritten. Only 0 to 2 are skipped
+ * together. */
 START_TEST(one_wait_passes_all_that_waited_as_long)
 {
 	write_until(5);
@@ -300,7 +300,7 @@ static const uint64_t lies[] = {
 };
 #define NR_LIES (int)(sizeof(lies) / sizeof(*lies))
 
-/* Whatever the head is and was before, reading up to one head ends after calls for a few laps, and
+/* With any present and previous head, reading up to one head ends after calls for a few laps, and
  * reports each loss. */
 START_TEST(reading_ends_whatever_the_head_says)
 {
@@ -322,7 +322,7 @@ START_TEST(reading_ends_whatever_the_head_says)
 				result = hv_ring_read(&ring, now, &record, &lost);
 				if (result == HV_RING_LOST)
 					ck_assert_uint_gt(lost, 0);
-				/* the last position may stay unwritten for ever */
+				/* the last position may stay unwritten forever */
 				if (result == HV_RING_EMPTY && ring.position + 1 == head())
 					break;
 				ck_assert_uint_lt(calls++, 2 * NR_SLOTS + 2);
@@ -358,8 +358,7 @@ START_TEST(a_ring_of_one_slot_works)
 }
 END_TEST
 
-/* A late writer is recognised by the number of its lap, except one that is four or eight laps late.
- */
+/* A late writer is recognized by its lap number, except one that is four or eight laps late. */
 START_TEST(words_of_other_laps_are_seen)
 {
 	for (unsigned late = 1; late <= 8; late++)

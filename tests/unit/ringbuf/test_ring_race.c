@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The ring reader racing with producers that write as the stub does: one interlocked add, four
- * stores. The words of a record are computed from its position and writer, so the test sees when a
- * torn or stale record is accepted. At the end every position must have been read or counted as
+/* The ring reader races with producers that write like the stub: one interlocked add, four stores.
+ * The words of a record are computed from its position and writer, so the test detects an accepted
+ * record that is torn or stale. At the end every position must have been read or counted as
  * lost. */
 #include <check.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 
 #define NR_PRODUCERS 3
 #define RUN_NS	     400000000
-#define ENOUGH	     1000	 /* so many records are read, however long that takes */
+#define ENOUGH	     1000	 /* records to read, however long it takes */
 #define DRAIN_NS     20000000000 /* it takes far less, but the machine may be busy */
 
 struct variant {
@@ -40,7 +40,8 @@ static struct variant variant;
 static struct hv_state state;
 static struct hv_record *records;
 static atomic_bool stop;
-/* A lower bound of the position that a producer is about to write; UINT64_MAX: it is not writing */
+/* A lower bound of the position that a producer is about to write; UINT64_MAX: it is not
+ * writing. */
 static _Atomic uint64_t writing[NR_PRODUCERS];
 
 static uint64_t now(void)
@@ -64,8 +65,8 @@ static uint64_t word_of(uint64_t position, uint64_t producer, unsigned i)
 	return (i == 0 ? position : i == 1 ? producer : mixed) & ~HV_RECORD_ZEROS;
 }
 
-/* How far the ring may run past a position that is being written. The lap bits limit it: less than
- * one lap, or less than two for the late producer. */
+/* How far the ring may advance past a position that is being written. The lap bits limit it: less
+ * than one lap, or less than two for the late producer. */
 static uint64_t allowed(unsigned producer)
 {
 	return variant.late && producer == 0 ? variant.nr_slots * 7 / 4 : variant.nr_slots / 2;
@@ -165,7 +166,7 @@ static enum hv_ring_result read_one(struct hv_ring *ring, struct count *count)
 	return result;
 }
 
-/* Takes up to seven at once. */
+/* Reads up to seven records together. */
 static void read_run(struct hv_ring *ring, struct count *count)
 {
 	struct hv_record run[7];
@@ -214,7 +215,7 @@ START_TEST(nothing_torn_is_accepted_and_all_is_counted)
 		pthread_join(threads[i], NULL);
 
 	/* The last record that a late writer tore stays unwritten. One more record lets the reader
-	 * pass it. */
+	 * skip it. */
 	write_one(1, 0);
 	end = now() + DRAIN_NS;
 	while (ring.position != head() && now() < end)

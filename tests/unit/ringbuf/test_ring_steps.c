@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* All interleavings of one read, of a record or of two, with a guest that laps the reader: the
- * guest acts between any two loads of the reader. ring.c is compiled into this file with its loads
- * replaced by one that calls a hook. */
+/* All interleavings of reading one or two records with a guest that laps the reader: the guest acts
+ * between any two loads of the reader. This file includes ring.c and replaces its loads by one that
+ * calls a hook. */
 #include <check.h>
 #include <stdint.h>
 
@@ -13,13 +13,13 @@ static uint64_t load(const uint64_t *at);
 
 #define NR_SLOTS   4
 #define NR_LOADS   6  /* head, four words, head */
-#define RUN_LOADS  10 /* the same with two records */
+#define RUN_LOADS  10 /* with two records */
 #define NR_ACTIONS 40
 
 static struct hv_state state;
 static struct hv_record records[NR_SLOTS];
 static unsigned nr_loads;
-/* before this load, the writer of a lap ago stores some words */
+/* before this load, the writer of the previous lap stores some words */
 static unsigned late_at, late_from, late_until;
 static unsigned act_at[2]; /* act before these loads */
 static int action[2];
@@ -31,8 +31,8 @@ static void store(uint64_t position, unsigned first, unsigned end)
 			(position * 4 + i) ^ hv_record_key(position, NR_SLOTS);
 }
 
-/* The guest goes on by LAPS laps and stores all records on the way. Of the record that is then in
- * the slot being read, it stores the first WORDS words. */
+/* The guest advances by LAPS laps and stores all records on the way. Of the new record in the slot
+ * being read, it stores the first WORDS words. */
 static void go_on(unsigned laps, unsigned words)
 {
 	for (unsigned i = 0; i < laps * NR_SLOTS; i++) {
@@ -78,7 +78,7 @@ static bool read_is_right(void)
 	return true;
 }
 
-/* The same, of the positions 4 and 5. */
+/* Reads positions 4 and 5 as a run and checks them. */
 static bool run_is_right(void)
 {
 	struct hv_record run[2];
@@ -98,7 +98,7 @@ static bool run_is_right(void)
 	return nr <= 2 && ring.position == 4 + nr;
 }
 
-/* _i: what the guest does first (laps * 5 + words) */
+/* _i: the guest's first action (laps * 5 + words) */
 START_TEST(a_guest_that_comes_round_mixes_nothing)
 {
 	action[0] = _i;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a sender with the key can make a collector spend: memory and bytes of files follow from what
- * was sent, and one stream does not cost the others theirs. */
+/* Limits on the memory and file space that a sender with the key can make a collector use: both
+ * follow from the sent data, and one stream does not use up the budget of others. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ struct sent {
 	uint64_t session, sequence, nr_events;
 };
 
-/* BODY has room for a hash behind it and a head before it. */
+/* BODY has room for a head before it and a hash after it. */
 static void send_body(struct sent *s, enum hv_stream_kind kind, const void *body, size_t len)
 {
 	static uint8_t bytes[HV_STREAM_FRAME_MAX];
@@ -127,7 +127,7 @@ static void send_head(struct sent *s, struct hv_export_text kallsyms, unsigned p
 	send_table(s, HV_STREAM_HEAD, &text);
 }
 
-/* An event before which SKIPPED were lost. */
+/* Sends an event before which SKIPPED events were lost. */
 static void send_event(struct sent *s, unsigned skipped)
 {
 	uint8_t body[HV_STREAM_EVENTS_LEN + 64] = {0};
@@ -143,7 +143,7 @@ static void send_event(struct sent *s, unsigned skipped)
 	send_body(s, HV_STREAM_EVENTS, body, sizeof(body));
 }
 
-/* Symbols that do not compress well. */
+/* Returns symbols that do not compress well. */
 static char *random_symbols(size_t len)
 {
 	char *text = hv_alloc(len + 1);
@@ -182,7 +182,7 @@ START_TEST(two_frames_cost_what_was_sent)
 }
 END_TEST
 
-/* The same in a frame of events, of which a body is at most 128 KiB. */
+/* As above, in a frame of events, whose body is at most 128 KiB. */
 START_TEST(a_packed_frame_costs_what_was_sent)
 {
 	static uint8_t raw[HV_STREAM_RAW_MAX], bytes[HV_STREAM_FRAME_MAX];
@@ -228,7 +228,7 @@ START_TEST(a_file_grows_with_what_was_sent)
 }
 END_TEST
 
-/* What is too much for one stream, or for all, is told once; the others go on. */
+/* An excess for one stream, or for all, is reported once. The other streams continue. */
 START_TEST(memory_of_one_and_of_all)
 {
 	HV_AUTO_FREE char *text = random_symbols(3 * MIB);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A sender and a collector, without a network between them: what is lost, repeated, exchanged and
- * wrong is counted, and what arrives is in the file. */
+/* A sender and a collector without a network: lost, repeated, reordered and corrupt frames are
+ * counted, and all others reach the file. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,9 +16,9 @@
 
 #define FRAMES_MAX 1000
 #define PAGES	   20
-#define NR_EVENTS  40 /* of a page */
+#define NR_EVENTS  40 /* per page */
 
-/* A way that keeps frames. */
+/* An output that keeps frames. */
 struct kept {
 	struct hv_stream_out base;
 	uint8_t room[HV_STREAM_FRAME_MAX];
@@ -148,7 +148,7 @@ static void add_page(struct hv_export *x, unsigned cpu, uint64_t time_ns)
 	ck_assert_ptr_null(hv_export_add(x, cpu, (struct hv_span){bytes, sizeof(bytes)}));
 }
 
-/* Frames of PAGES pages of two vCPUs. */
+/* Makes frames of PAGES pages of two vCPUs. */
 static void make_frames(enum hv_compression compression)
 {
 	struct hv_export_head head = {.nr_cpus = 2,
@@ -218,7 +218,7 @@ START_TEST(everything_arrives)
 }
 END_TEST
 
-/* Every frame twice, and each group of eight from behind. */
+/* Every frame twice, and each group of eight in reverse. */
 START_TEST(repeated_and_exchanged)
 {
 	begin_collector();
@@ -234,7 +234,7 @@ START_TEST(repeated_and_exchanged)
 }
 END_TEST
 
-/* What is lost and what is written are together all. */
+/* The numbers of lost and written events add up to all events. */
 START_TEST(losses_are_counted)
 {
 	unsigned nr_dropped = 0;
@@ -261,7 +261,7 @@ START_TEST(losses_are_counted)
 }
 END_TEST
 
-/* A collector that begins late understands the stream when the head comes again. */
+/* A collector that starts late understands the stream when the head is repeated. */
 START_TEST(late_collector)
 {
 	unsigned first = 0;
@@ -309,7 +309,7 @@ START_TEST(strangers_are_refused)
 }
 END_TEST
 
-/* A third stream is refused, until one of the others has been silent. */
+/* A third stream is refused until one of the others has been silent. */
 START_TEST(limits)
 {
 	begin_collector();
@@ -346,7 +346,7 @@ START_TEST(limits)
 }
 END_TEST
 
-/* Sends a frame of events that says NR, of a page that has LEN_BYTES, with one event. */
+/* Sends a frame of events that claims NR events in a page of LEN_BYTES, with one event. */
 static void send_lie(uint32_t nr, size_t len_bytes)
 {
 	struct hv_stream_frame f = {.kind = HV_STREAM_EVENTS, .sequence = kept.nr};
@@ -373,7 +373,7 @@ static void send_lie(uint32_t nr, size_t len_bytes)
 	hv_stream_collector_turn(&collector, (kept.nr + 1) * HV_STREAM_WINDOW_NS);
 }
 
-/* A page that has another number of events than the frame says, or is longer than the guest's. */
+/* A page whose number of events differs from the frame's, or that is longer than the guest's. */
 START_TEST(pages_that_lie)
 {
 	static const struct {
@@ -396,7 +396,7 @@ START_TEST(pages_that_lie)
 }
 END_TEST
 
-/* A sender with the key that lies about everything. */
+/* A sender with the key that sends corrupt bodies of all kinds. */
 START_TEST(bodies_that_lie)
 {
 	unsigned char *at;

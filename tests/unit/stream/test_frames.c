@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Frames, tables, pages that are split, the order of frames, addresses. */
+/* Frames, tables, split pages, the order of frames, addresses. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,7 +136,7 @@ START_TEST(events_without_room_are_skipped)
 	piece = hv_stream_split_next(&split, to, 40, 40);
 	ck_assert_uint_eq(piece.nr, 0);
 	ck_assert_uint_eq(piece.nr_skipped, 3);
-	/* one that is too long for a usual piece gets a longer one */
+	/* an event that is too long for a usual piece gets a longer piece */
 	ck_assert(hv_stream_split_begin(&split, make_page(3, 0)));
 	piece = hv_stream_split_next(&split, to, 40, 64);
 	ck_assert_uint_eq(piece.nr, 1);
@@ -163,8 +163,8 @@ END_TEST
 
 static struct hv_stream_window window;
 
-/* Adds the frame SEQUENCE, whose byte is its number, and puts the numbers that come out into RET,
- * as letters. */
+/* Adds frame SEQUENCE, whose byte is its number, and appends the numbers that come out to RET, as
+ * letters. */
 static void arrive(unsigned sequence, uint64_t now_ns, struct hv_text *ret)
 {
 	uint8_t byte = (uint8_t)sequence;
@@ -205,8 +205,8 @@ START_TEST(frames_are_put_in_order)
 	order("abc", "abc", 0, 0);
 	order("adcb", "abcd", 0, 0);
 	order("aabbdcd", "abcd", 0, 3);
-	order("adc e", "acde", 1, 0);	/* b is not waited for for ever */
-	order("adc be", "abcde", 0, 0); /* but it came before anything else did */
+	order("adc e", "acde", 1, 0);	/* the wait for b ends */
+	order("adc be", "abcde", 0, 0); /* but it came before all others */
 	order("ac deb", "acde", 1, 1);	/* too late */
 }
 END_TEST
@@ -268,7 +268,7 @@ START_TEST(heads_come_back)
 }
 END_TEST
 
-/* Of every part that is missing and every byte that is wrong, nothing outside the text is read. */
+/* With any part missing or any byte wrong, nothing outside the text is read. */
 START_TEST(hostile_heads)
 {
 	struct hv_export_head head = sample_head();

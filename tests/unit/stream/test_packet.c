@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Packets that were made, and packets that lie about their lengths. */
+/* Valid packets, and packets with wrong lengths. */
 #include <arpa/inet.h>
 #include <check.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ START_TEST(packets_come_back)
 	ck_assert_mem_eq(got.data, DATA, sizeof(DATA));
 	hv_stream_address_text(&from, text);
 	ck_assert_str_eq(text, "10.99.0.1");
-	/* a right checksum of IP makes the sum of all words 0xffff */
+	/* with a correct IP checksum the sum of all words is 0xffff */
 	for (unsigned i = 14; i < 34; i += 2)
 		sum += (uint32_t)packet[i] << 8 | packet[i + 1];
 	ck_assert_uint_eq((sum & 0xffff) + (sum >> 16), 0xffff);
@@ -51,14 +51,14 @@ START_TEST(wrong_packets)
 		unsigned at;
 		uint8_t value;
 	} wrong[] = {
-		{12, 0x09}, /* no IP */
+		{12, 0x09}, /* not IP */
 		{14, 0x55}, /* another version of IP */
 		{14, 0x44}, /* a header that is too short */
 		{14, 0x4f}, /* and one that is too long */
 		{20, 0x20}, /* a fragment */
-		{21, 1},    /* a later one */
+		{21, 1},    /* a later fragment */
 		{23, 6},    /* TCP */
-		{38, 1},    /* too long a datagram */
+		{38, 1},    /* datagram too long */
 		{39, 7},    /* shorter than its header */
 		{39, 100},
 	};
@@ -72,7 +72,7 @@ START_TEST(wrong_packets)
 						     &from, &got),
 			      "%zu", i);
 	}
-	/* one that is cut; the sanitizer sees reads behind its end */
+	/* a truncated packet; the sanitizer sees reads beyond its end */
 	for (size_t len = 0; len < sizeof(packet); len++) {
 		uint8_t *copy = hv_alloc(len);
 
@@ -99,7 +99,7 @@ START_TEST(packets_of_ipv6)
 	ck_assert_str_eq(text, "fd00::1");
 	for (size_t len = 0; len < sizeof(v6); len++)
 		ck_assert(!hv_stream_packet_read((struct hv_span){v6, len}, &from, &got));
-	v6[20] = 44; /* a header of a fragment */
+	v6[20] = 44; /* a fragment header */
 	ck_assert(!hv_stream_packet_read((struct hv_span){v6, sizeof(v6)}, &from, &got));
 }
 END_TEST

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A session that writes lines without end: what reaches the system's log in a day and in a minute,
- * and that what is dropped is counted. */
+/* A session that logs endlessly: how many lines reach the system's log in a day and in a minute,
+ * and that dropped lines are counted. */
 #include <check.h>
 
 #include "base/clock.h"
@@ -27,22 +27,22 @@ static void send_line(struct log_budget *b, size_t len, uint64_t now_ns, struct 
 	s->told_dropped += nr_dropped;
 }
 
-/* 200 lines of 8 KiB a second are 138 GB a day. */
+/* 200 lines of 8 KiB per second are 138 GB per day. */
 START_TEST(a_day)
 {
 	struct log_budget b = {0};
 	struct seen s = {0};
-	uint64_t start_ns = 2 * DAY_S * HV_NS_PER_S; /* a day begins */
+	uint64_t start_ns = 2 * DAY_S * HV_NS_PER_S; /* start of a day */
 
 	for (uint64_t second = 0; second < DAY_S; second++)
 		for (unsigned i = 0; i < 200; i++)
 			send_line(&b, LOG_BYTES_OF_LINE, start_ns + second * HV_NS_PER_S + i, &s);
 	ck_assert_uint_le(s.passed_bytes, LOG_BYTES_A_DAY + 24 * 60 * LOG_BYTES_OF_LINE);
 	ck_assert_uint_ge(s.passed_bytes, LOG_BYTES_A_DAY);
-	/* nothing is dropped silently, and each stretch of drops is told once */
+	/* Nothing is dropped silently, and each series of drops is reported once. */
 	ck_assert_uint_eq(s.passed + s.told_dropped + b.nr_dropped, s.sent);
 	ck_assert_uint_le(s.firsts, s.passed);
-	/* the next day has a budget again */
+	/* The next day has a new budget. */
 	s = (struct seen){0};
 	for (unsigned i = 0; i < 10; i++)
 		send_line(&b, 1000, start_ns + (DAY_S + 61ull) * HV_NS_PER_S, &s);
@@ -59,7 +59,7 @@ START_TEST(a_minute)
 		send_line(&b, 1000, HV_NS_PER_S * 1000 + i * (HV_NS_PER_S / 100), &s);
 	ck_assert_uint_le(s.passed_bytes, LOG_BYTES_A_MINUTE);
 	ck_assert_uint_eq(s.firsts, 1);
-	/* some lines of a session that does its work all pass */
+	/* The few lines of a normal session all pass. */
 	b = (struct log_budget){0};
 	s = (struct seen){0};
 	for (unsigned i = 0; i < 10000; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A process that takes memory without end is refused some while it can still allocate. */
+/* A process that allocates endlessly gets an error while the session can still allocate. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +26,13 @@ START_TEST(clients_are_refused_first)
 	ck_assert_uint_gt(nr, 100);
 	ck_assert_uint_lt(nr, 520);
 	ck_assert_int_eq(err->code, ENOMEM);
-	/* what the session itself needs is still there */
+	/* The session itself can still allocate. */
 	for (unsigned i = 0; i < 200; i++)
 		ck_assert_ptr_nonnull(malloc(MIB));
-	/* the guest's RAM does not count */
+	/* The guest's RAM does not count. */
 	shared = mmap(NULL, 1024 * MIB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(shared, MAP_FAILED);
-	/* the limit cannot be raised again */
+	/* The limit cannot be raised again. */
 	ck_assert_ptr_null(memory_limit());
 	for (nr = 0; nr < 10000 && malloc(MIB); nr++)
 		;

@@ -42,7 +42,7 @@ START_TEST(rules_are_about_users_groups_and_domains)
 	ck_assert(!rights(text, 1000, 7, "db22").reads);
 	ck_assert(!rights(text, 1001, 7, "web1").reads);
 	ck_assert(rights(text, 1001, 100, "whatever").reads);
-	/* A user is no group. */
+	/* A user is not a group. */
 	ck_assert(!rights("allow user 100 read *\n", 5, 100, "web1").reads);
 	ck_assert(!rights("allow group 5 read *\n", 5, 100, "web1").reads);
 }
@@ -68,7 +68,7 @@ END_TEST
 
 static const struct {
 	const char *text;
-	const char *message; /* the beginning */
+	const char *message; /* start of the message */
 } bad_files[] = {
 	{"deny user 5 read *\n", "conf:1: 'deny' begins no rule"},
 	{"allow user 5 read\n", "conf:1: the rule has 4 words and is not complete"},

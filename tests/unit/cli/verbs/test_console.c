@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The console on a terminal. The test plays the shell, which controls it as a job. */
+/* The console on a terminal. The test acts as the shell with job control. */
 #include <check.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,7 +21,7 @@
 static unsigned is_raw(void);
 
 static int keyboard;
-static void (*before_console)(void); /* what the job does first; may be NULL */
+static void (*before_console)(void); /* called first in the job; may be NULL */
 
 /* The job: a console. */
 
@@ -56,7 +56,7 @@ static void job_main(void)
 	_exit(console_close(c) + key);
 }
 
-/* The shell. Its exit status is the line of the check that failed. */
+/* The shell. Its exit status is the line of the failed check. */
 
 #define expect(condition)                                                                          \
 	do {                                                                                       \
@@ -186,7 +186,7 @@ static void ignored_stays_ignored(void)
 	expect(end_of_job() == KEYS << 8);
 }
 
-/* The job's process group is orphaned: nobody would continue the job if it stopped. */
+/* The job's process group is orphaned: no shell would continue the job if it stopped. */
 static void in_an_orphaned_group(void)
 {
 	job = fork();
@@ -201,7 +201,7 @@ static void in_an_orphaned_group(void)
 	expect(end_of_job() == KEYS << 8);
 }
 
-/* The process that started us in the background may ignore some signals. */
+/* The process that started the test in the background may ignore some signals. */
 static void ignore_nothing(void)
 {
 	static const int heard[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT,
@@ -211,7 +211,7 @@ static void ignore_nothing(void)
 		signal(heard[i], SIG_DFL);
 }
 
-/* Runs PLAY as the leader of a session with a terminal of its own. */
+/* Runs PLAY as the leader of a session with a new terminal. */
 static void play_shell(void (*play)(void))
 {
 	int line, status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which threads are seen as those of vCPUs: those of this program, by their names. */
+/* Which threads are recognized as vCPU threads. The test renames this program's threads. */
 #include <check.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -50,7 +50,7 @@ START_TEST(a_thread_is_seen)
 }
 END_TEST
 
-/* Where nothing is known of the host, the tenant must not be blamed. */
+/* If nothing is known about the host, the tenant must not be blamed. */
 START_TEST(what_cannot_be_read_is_not_seen)
 {
 	int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -94,7 +94,7 @@ static void put(int fd, const char *text)
 	ck_assert_int_eq(pwrite(fd, text, strlen(text), 0), (ssize_t)strlen(text));
 }
 
-/* So many milliseconds a thread has waited for a CPU. */
+/* Makes a thread's time of waiting for a CPU MS milliseconds. */
 static void wait_for(const struct latency_thread *t, unsigned ms)
 {
 	HV_AUTO_FREE char *text = hv_format("1000 %u000000 %u\n", ms, ms + 1);
@@ -102,7 +102,7 @@ static void wait_for(const struct latency_thread *t, unsigned ms)
 	put(t->schedstat, text);
 }
 
-/* A thread that runs CPU, and whose files are the test's. */
+/* Makes a thread that runs CPU, with files written by the test. */
 static struct latency_thread made(unsigned cpu)
 {
 	struct latency_thread t = {
@@ -125,13 +125,14 @@ static void begin_with(unsigned cpu)
 	host.threads[0] = made(cpu);
 	host.nr = 1;
 	host.nr_vcpus = cpu != LATENCY_NO_CPU;
-	host.looked_ns = UINT64_MAX / 2; /* nobody looks for others */
+	host.looked_ns = UINT64_MAX / 2; /* the search for others is off */
 	hv_outages_init(&latency.host, 1);
 	hv_outages_init(&latency.vmm, 1);
 	latency_host_begin(&host);
 }
 
-/* Waits until there is something, and returns what was taken, all between the two times. */
+/* Waits for an outage and returns the time taken. All outages must be between BEGIN_NS and
+ * END_NS. */
 static uint64_t taken(const struct hv_outages *o, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t ns = 0;
@@ -169,7 +170,7 @@ START_TEST(what_was_before_measuring_does_not_count)
 }
 END_TEST
 
-/* It waited since before the end, for an hour more than was measured. */
+/* It has waited since before the end, and for an hour longer than the measurement. */
 START_TEST(a_wait_counts_up_to_the_end_of_measuring)
 {
 	uint64_t begin_ns, end_ns;
@@ -217,7 +218,7 @@ static void put_times(const struct latency_thread *t, unsigned ran_ms, unsigned 
 	put(t->schedstat, text);
 }
 
-/* What a vCPU's thread did in the window, and no more than fits into it. */
+/* A vCPU thread's times in the window, limited to the window's length. */
 START_TEST(shares_of_a_window)
 {
 	struct hv_shares shares;

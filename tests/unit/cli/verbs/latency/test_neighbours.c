@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which processes are seen, whatever they are called. */
+/* Which processes are recognized, whatever their names. */
 #include <check.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -53,7 +53,8 @@ START_TEST(names_are_no_fields)
 }
 END_TEST
 
-/* The process has used CPU time, another one had its pid before, and none of it is counted. */
+/* The process has used CPU time, and its pid belonged to another process before. None of the time
+ * counts. */
 START_TEST(another_process_of_the_same_pid)
 {
 	struct latency_neighbours n = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The words for what the host's events say, for people and for programs. */
+/* Texts for host events, for people and for programs. */
 #include <check.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void end(void)
 	hv_text_deinit(&out);
 }
 
-/* The host did not run vCPU 1 since a thread of KIND, in DOMAIN, had its CPU. */
+/* The host did not run vCPU 1 because a thread of KIND, in DOMAIN, had its CPU. */
 static void plant_outage(enum hv_taker_kind kind, uint32_t pid, const char *domain)
 {
 	struct hv_stall_task by = hv_stall_task(pid, "CPU\x1b 0/KVM");
@@ -151,7 +151,7 @@ START_TEST(a_storm)
 }
 END_TEST
 
-/* A slow device, for which a task slept: where it did. */
+/* A slow device and the function in which a task slept for it. */
 START_TEST(where_a_victim_was)
 {
 	verdict.list[0] = (struct hv_cause){
@@ -252,7 +252,7 @@ static struct vmm_limit vmm_limit = {
 static struct latency_neighbours neighbours;
 static struct hv_limits limits;
 
-/* NR vCPUs, of which the first ones ran for RAN and waited for WAITED of 1000 ms. */
+/* NR vCPUs. The first NR_WAITING ran for RAN and waited for WAITED of 1000 ms. */
 static void share(unsigned nr, unsigned nr_waiting, uint64_t ran, uint64_t waited)
 {
 	for (unsigned i = 0; i < nr; i++)

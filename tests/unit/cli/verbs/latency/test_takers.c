@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What threads of the host are: of this VMM, of another one, of neither, or gone. */
+/* Classifies threads of the host: of this VMM, of another one, of neither, or gone. */
 #include <check.h>
 #include <signal.h>
 #include <string.h>
@@ -25,8 +25,8 @@ static const struct hv_taker *look(pid_t tid, const char *comm, uint64_t vmm_pid
 	return &takers.list[0];
 }
 
-/* A shell that is called NAME, with an argument as QEMU has it. It has executed when ready, and
- * waits, whatever its standard input is. */
+/* Starts a shell named NAME with an argument like QEMU's. It has executed when this returns, and
+ * blocks whatever its standard input is. */
 static pid_t start(const char *name)
 {
 	int ready[2];
@@ -59,7 +59,7 @@ START_TEST(its_own)
 }
 END_TEST
 
-/* A process that has ended and has no arguments, as the kernel's threads have none. */
+/* Starts a process that ends and, like a kernel thread, has no arguments. */
 static pid_t start_bare(void)
 {
 	siginfo_t info;
@@ -80,7 +80,7 @@ START_TEST(another_guest)
 
 	ck_assert_int_eq(t->kind, HV_TAKER_VM);
 	ck_assert_str_eq(t->domain, "a,b");
-	/* A program cannot have another guest blamed by its name. */
+	/* A program's name must not put the blame on another guest. */
 	ck_assert_int_eq(look(bare, vhost, (uint64_t)getpid())->kind, HV_TAKER_HOST);
 	ck_assert_int_eq(look(bare, vhost, (uint64_t)pid)->kind, HV_TAKER_HOST);
 	ck_assert_int_eq(look(getppid(), vhost, (uint64_t)getpid())->kind, HV_TAKER_HOST);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the cgroups of the VMM's threads are, and which of their limits held. */
+/* Finds the cgroups of the VMM's threads and the limits that applied. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

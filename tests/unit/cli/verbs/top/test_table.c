@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The functions that top shows: sums, differences, orders. */
+/* The functions in top: sums, differences, order. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -109,7 +109,7 @@ START_TEST(functions_are_bounded)
 }
 END_TEST
 
-/* 4096 vCPUs with a function each take the room of few. */
+/* 4096 vCPUs with one function each take no more room than a few. */
 START_TEST(room_is_for_names)
 {
 	for (unsigned i = 0; i < 4096; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What top says of two domains: rates, what is not known, what has ended. */
+/* Top's text for two domains: rates, unknown values, ended sessions. */
 #include <check.h>
 #include <string.h>
 
@@ -80,7 +80,7 @@ START_TEST(two_domains)
 }
 END_TEST
 
-/* A profiled call costs some 26 ns: a million in two seconds are 1.3 %. */
+/* A profiled call costs about 26 ns: a million in two seconds are 1.3 %. */
 START_TEST(functions)
 {
 	view.nr_domains = 1;
@@ -113,7 +113,7 @@ START_TEST(one_has_ended)
 }
 END_TEST
 
-/* The service that counts may be another one. */
+/* The counting service may be a new one. */
 START_TEST(counts_that_began_anew)
 {
 	struct top_rates rates;
@@ -180,7 +180,7 @@ START_TEST(json)
 }
 END_TEST
 
-/* Names are the guest's, and JSON is UTF-8. */
+/* Names come from the guest, and JSON is UTF-8. */
 START_TEST(json_is_utf8)
 {
 	view.nr_domains = 1;
