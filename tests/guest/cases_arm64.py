@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""arm64 guests on the machine virt, under TCG: what check finds, the tracers, and what is refused by name."""
+"""arm64 guests on the machine virt, under TCG: check, the tracers, and the features that are refused by name."""
 
 import json
 import re
@@ -14,45 +14,45 @@ from lib.suite import Test, bad_dmesg, case
 from lib.wait import until
 from on_virt import a_guest, boot, digest, probe
 
-# Debian's arm64 kernel of bookworm has no CONFIG_KALLSYMS_ALL, so no names of its data.
+# Debian's arm64 kernel of bookworm has no CONFIG_KALLSYMS_ALL, so it has no names of data.
 WITHOUT_NAMES = Config("bookworm", 1, arch="arm64")
-# These are hosts: their kernels are in EL2, and the others' in EL1.
+# These guests are KVM hosts: their kernels run in EL2. The others run in EL1.
 ARM64 = Config("trixie", arch="arm64", in_el2=True)
 ONE_VCPU = Config("trixie", 1, arch="arm64", in_el2=True)
 
-# Its modules are in reach, but there is room for landings only.
+# Its modules are within reach, but there is room for landings only.
 NOT_MOVED = Config("trixie", arch="arm64", cmdline="nokaslr")
 PAGES_16K = Config("trixie:linux-image-arm64-16k", arch="arm64", cmdline="kpti=1", in_turn=True)
 NOT_MOVED_16K = Config("trixie:linux-image-arm64-16k", arch="arm64", cmdline="kpti=1 nokaslr", in_turn=True)
-# Debian has no such kernels: scripts/kernel-build makes them. crc7 makes the kernel map something where modules go; it has
-# no function with a site, as nothing in lib/ has.
+# Debian has no such kernels: scripts/kernel-build makes them. crc7 makes the kernel map a table for modules. It has no
+# function with a site, like everything in lib/.
 SHADOW_STACKS = Config("built:arm64-scs", 1, arch="arm64", modules=("crc7",))
-# Its kernel has them only where the CPU does not sign.
+# Its kernel uses shadow call stacks only if the CPU does not sign.
 DYNAMIC_SHADOW = Config("built:arm64-scs-dynamic", 1, arch="arm64", cmdline="arm64.nopauth", modules=("crc7",))
 DYNAMIC_SIGNED = Config("built:arm64-scs-dynamic", 1, arch="arm64", modules=("crc7",))
 PAGES_64K = Config("built:arm64-64k", 1, arch="arm64", cmdline="kpti=1", modules=("crc7",))
 
 RAM_GPA = 0x40000000  # of the machine virt
 BL, BRANCH = 0x94000000, 0xFC000000
-TABLE = 0x0000FFFFFFFFF000  # of an entry: where it leads
+TABLE = 0x0000FFFFFFFFF000  # address in a table entry
 
 PACIASP, TO_SHADOW = 0xD503233F, 0xF800865E  # str x30, [x18], #8
 
 FIRST = "__arm64_sys_lseek"
-# Nothing that interrupts call: the depth of an interrupt has ended when its softirqs begin.
+# Functions that interrupts do not call: the depth of an interrupt has ended when its softirqs begin.
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", "do_sys_open*", "do_filp_*", FIRST)
 ROUNDS = 20
 FORMATS = "cd /sys/kernel/tracing; cat available_events events/sched/*/format events/irq/*/format events/ftrace/*/format | sha256sum"
 
 
 class Places(on_virt.Places):
-    """With the tables whose entries map 2 MiB each, 32 MiB if pages have 16 KiB, or the pages themselves if these have 64 KiB,
-    of the image and of what is around modules."""
+    """Adds the tables around the image and the modules. Their entries map 2 MiB each, 32 MiB with 16 KiB pages, or
+    single pages with 64 KiB pages."""
 
     ram_gpa = RAM_GPA
 
     def slots(self):
-        """{the first address that a table is for: its entries}"""
+        """Returns {first address covered by a table: its entries}."""
         around = [at + distance for at in self.modules for distance in (-63 << 20, 0, 127 << 20)]
         span = 1 << (2 * self.page_bits - 3 if self.page_bits == 16 else 3 * self.page_bits - 6)
         return {at: self.table(at) for at in {at // span * span for at in (self.symbols["_text"], *around)}}
@@ -61,7 +61,7 @@ class Places(on_virt.Places):
         table, bits = self.root_gpa or self.gpa(self.symbols["swapper_pg_dir"]), self.page_bits - 3
         for level in range(self.levels, 1 if self.page_bits == 16 else 2, -1):
             shift = self.page_bits + bits * (level - 1)
-            # An address has 52 bits, so the first table of the most levels is shorter.
+            # An address has 52 bits, so the first table is shorter with the highest number of levels.
             index = (at & (1 << 52) - 1) >> shift & (1 << bits) - 1
             entry = struct.unpack("<Q", self.read(table + 8 * index, 8))[0]
             if entry & 3 != 3:
@@ -71,7 +71,7 @@ class Places(on_virt.Places):
 
 
 def is_own_table(entry):
-    """Whether it leads to a table of the guest's own, which is in RAM, as our region is not."""
+    """Returns whether the entry leads to one of the guest's own tables. These are in RAM; hvtrace's region is not."""
     return entry & 3 == 3 and RAM_GPA <= entry & TABLE < RAM_GPA + (1 << 32)
 
 
@@ -80,8 +80,8 @@ def words(data):
 
 
 def compare(before, after):
-    """Text may differ where the guest's own static keys are, which have a nop or a `b`; no `bl` comes or goes. Slots may
-    differ where the guest needs a table of its own for a module that it has loaded again."""
+    """Text may differ at the guest's own static keys, which are a nop or a `b`. No `bl` may be added or removed. Slots
+    may differ where the guest needs a table for a module that it has loaded again."""
     changed = [(a, b) for a, b in zip(words(before[0]), words(after[0])) if a != b]
     calls = [(hex(a), hex(b)) for a, b in changed if BL in (a & BRANCH, b & BRANCH)]
     assert not calls, f"{len(calls)} calls in the text differ: {calls[:4]}"
@@ -92,7 +92,8 @@ def compare(before, after):
 
 
 def host_is_injected(guest):
-    """Calls are injected into a process of an arm64 host, and into the thread of a vCPU of its KVM's; both go on."""
+    """Calls are injected into a process of an arm64 host, and into the thread of a KVM vCPU of that host. Both
+    continue."""
     guest.run("test_call 0", timeout=ftrace.LONG_SECONDS)
     pid = guest.run("guest_arm64 >/tmp/said 2>&1 & echo $!").strip()
     assert until(lambda: "runs" in guest.run("cat /tmp/said"))
@@ -100,8 +101,8 @@ def host_is_injected(guest):
 
 
 def guests_of_the_guest(test):
-    """A vCPU that executes a guest of the guest, whose user mode looks like the kernel's own, is waited for. A function that
-    has called it returns to where it should after detach."""
+    """A vCPU runs a nested guest whose user mode looks like the kernel's own. hvtrace waits for it. The function that
+    entered the nested guest returns correctly after detach."""
     guest = test.guest
     places = Places(test, guest)
     before = places.snapshot()
@@ -117,8 +118,8 @@ def guests_of_the_guest(test):
 
 @case(configs=None)
 def arm64_check(t):
-    """The kernel of an arm64 guest: sites and symbols as the guest's own, modules, tasks; nothing changes. What is found as
-    if the kernel had no names of data is where the names are. Then it is a host of guests."""
+    """The kernel of an arm64 guest: sites and symbols equal the guest's own, modules, tasks; nothing changes. Variables
+    found without names of data are at the addresses of their names. Then the guest runs nested guests."""
     guest = boot(t, ARM64)
     try:
         guest.run("insmod /modules/dummy.ko")
@@ -132,7 +133,8 @@ def arm64_check(t):
         assert found["modules"] == 1 and found["btf_types"] and found["clock"] == "tsc", out
         assert not found["blockers"], found["blockers"]
         assert probe(t, guest, "--sites") == functions, "available_filter_functions differ"
-        # The channel is slow, so only a digest of the kernel's own. Of modules the kernel's look-ups pass over $x and $d.
+        # The channel is slow, so the guest sends only a digest of its list. The kernel skips $x and $d in lookups in
+        # modules.
         ours = probe(t, guest, "--kallsyms").splitlines(True)
         theirs = guest.run("grep -vF '[' /proc/kallsyms | sha256sum").split()[0]
         assert digest(b"".join(line for line in ours if b"[" not in line)) == theirs, "/proc/kallsyms differs"
@@ -154,13 +156,13 @@ def arm64_check(t):
 
 
 def enable_ivshmem(guest):
-    """What 6.1, and a kernel of few parts, leave to the guest's root: they switch on a device's memory only for a driver."""
+    """Enables the device's memory, which 6.1 and kernels with few drivers leave to the guest's root."""
     guest.run("for d in /sys/bus/pci/devices/*; do if [ $(cat $d/device) = 0x1110 ]; then echo 1 >$d/enable; fi; done")
 
 
 def larger_pages(t, config, page_bits):
-    """Another format of page tables, KPTI, a module, and vCPUs that are busy in user mode: the kernel is found, and traced.
-    Stacks and a profile are right. With a graph of all functions, and after kill -9 and recover, every byte is as before."""
+    """Another page table format, KPTI, a module, and vCPUs busy in user mode: the kernel is found and traced. Stacks
+    and a profile are right. After a graph of all functions, and after kill -9 and recover, every byte is as before."""
     with a_guest(t, config) as test:
         guest, stack = test.guest, ("func_stack_trace",)
         enable_ivshmem(guest)
@@ -204,26 +206,26 @@ def larger_pages(t, config, page_bits):
 
 @case(configs=None)
 def arm64_pages_of_16_kib(t):
-    """A kernel with pages of 16 KiB, whose region is mapped by tables of ours."""
+    """A kernel with 16 KiB pages. hvtrace's own tables map the region."""
     larger_pages(t, PAGES_16K, 14)
 
 
 @case(configs=None)
 def arm64_16_kib_not_moved(t):
-    """The same in an image that was not moved: the region is below it, and all functions call landings."""
+    """As above, with an image that was not moved: the region is below it, and all functions call landings."""
     larger_pages(t, NOT_MOVED_16K, 14)
 
 
 @case(configs=None)
 def arm64_pages_of_64_kib(t):
-    """A kernel with pages of 64 KiB and addresses of 52 bits, whose region is mapped by pages beside the image's."""
+    """A kernel with 64 KiB pages and 52-bit addresses. Page entries next to the image's map the region."""
     larger_pages(t, PAGES_64K, 16)
 
 
 @case(configs=None)
 def arm64_shadow_call_stacks(t):
-    """A kernel that signs return addresses and returns to what is on shadow call stacks: the same trees of calls as the
-    guest's own. Tasks that sleep have their addresses back in both places after detach, and after kill -9 and recover."""
+    """A kernel that signs return addresses and also returns through shadow call stacks: trees of calls equal the
+    guest's own. Sleeping tasks get their addresses back in both places, after detach and after kill -9 and recover."""
     with a_guest(t, SHADOW_STACKS) as test:
         guest = test.guest
         guest.run("zcat /proc/config.gz | grep -qx CONFIG_SHADOW_CALL_STACK=y")
@@ -236,8 +238,8 @@ def arm64_shadow_call_stacks(t):
 
 @case(configs=None)
 def arm64_dynamic_shadow_call_stacks(t):
-    """A kernel that puts shadow call stacks in place of signatures on a CPU that does not sign: with them and without, the
-    same trees of calls as the guest's own, and tasks that sleep have their addresses back."""
+    """A kernel that uses shadow call stacks instead of signatures on a CPU that does not sign: with and without them,
+    trees of calls equal the guest's own, and sleeping tasks get their addresses back."""
     for config, first, second in ((DYNAMIC_SHADOW, TO_SHADOW, PACIASP), (DYNAMIC_SIGNED, PACIASP, TO_SHADOW)):
         with a_guest(t, config) as test:
             guest = test.guest
@@ -254,8 +256,9 @@ def arm64_dynamic_shadow_call_stacks(t):
 
 @case(configs=None)
 def arm64_agrees_with_own_ftrace(t):
-    """A kernel that has only the names of functions in memory, with no module and with one: its variables are found. The
-    same workload, a few globs: the same calls in the same order, and a graph. Text and tables are as before."""
+    """A kernel whose memory has only the names of functions, with no module and with one: its variables are found. One
+    workload, a few globs: the calls and their order equal the guest's own, and a graph works. Text and tables are as
+    before."""
     with a_guest(t, WITHOUT_NAMES) as test:
         guest = test.guest
         enable_ivshmem(guest)
@@ -291,7 +294,7 @@ def arm64_agrees_with_own_ftrace(t):
 
 
 def refused_by_name(t, guest, event_says):
-    """What has no stub yet is refused, or is no file."""
+    """Features without a stub are refused, or their file does not exist."""
     t.hv.fails("echo", guest.name, "current_tracer", "irqsoff", says=["irqsoff: not in this kernel"])
     t.hv.fails("echo", guest.name, "options/stacktrace", "1", says=["stacktrace"])
     t.hv.fails("echo", guest.name, "events/sched/sched_switch/enable", "1", says=[event_says])
@@ -299,8 +302,8 @@ def refused_by_name(t, guest, event_says):
 
 @case(configs=None)
 def arm64_all_functions(t):
-    """All functions on two vCPUs that work, with a module, by landings: tracers come and go, and no site is refused. After
-    kill -9 the guest runs on, and recover puts every byte back."""
+    """All functions on two busy vCPUs, with a module, through landings: tracers are switched on and off, and no site is
+    refused. After kill -9 the guest continues, and recover restores every byte."""
     with a_guest(t, NOT_MOVED) as test:
         on_virt.all_functions(test, Places, compare, ("function_graph", "function"))
         t.notes += test.notes
@@ -308,7 +311,8 @@ def arm64_all_functions(t):
 
 @case(configs=None)
 def arm64_graph_agrees_with_own(t):
-    """The same workload, a few globs: the same trees of calls in the same order. Then a profile counts as many calls."""
+    """One workload, a few globs: trees of calls and their order equal the guest's own. Then a profile counts as many
+    calls."""
     with a_guest(t, ONE_VCPU) as test:
         on_virt.graph_agrees(test, FILTERS, FIRST, lambda: refused_by_name(t, test.guest, "events of aarch64 guests is not there yet"))
         t.notes += test.notes
@@ -316,8 +320,8 @@ def arm64_graph_agrees_with_own(t):
 
 @case(configs=None)
 def arm64_graph_ends_with_sleepers(t):
-    """All functions, with a module. Tasks that sleep in traced functions have their signed return addresses back after
-    detach, and after kill -9 and recover; they go on. The text is as before."""
+    """All functions, with a module. Tasks that sleep in traced functions get their signed return addresses back after
+    detach, and after kill -9 and recover, and continue. The text is as before."""
     with a_guest(t, ARM64) as test:
         test.guest.run("insmod /modules/dummy.ko")
         on_virt.ends_with_sleepers(test, Places(t, test.guest), compare)
@@ -326,8 +330,8 @@ def arm64_graph_ends_with_sleepers(t):
 
 @case(configs=None)
 def arm64_stacks_agree_with_own(t):
-    """func_stack_trace has the same stacks in the same order as the guest's own. Those of interrupts, which are on two
-    stacks, lead to where the kernel was entered."""
+    """func_stack_trace: stacks and their order equal the guest's own. Stacks of interrupts, which span two kernel
+    stacks, lead to the kernel's entry."""
     with a_guest(t, ONE_VCPU) as test:
         guest, options = test.guest, ("func_stack_trace",)
         own, own_pid = ftrace.own_trace(guest, ("syscalls", ROUNDS), FILTERS, options=options)
@@ -351,8 +355,8 @@ def arm64_stacks_agree_with_own(t):
 
 @case(configs=None)
 def arm64_commands(t):
-    """With function_graph as the tracer, the command stacktrace has the same stacks in the same order as the guest's own.
-    traceoff, traceon, snapshot, counts and function-fork do what they say; probes are refused by name."""
+    """With function_graph as the tracer, the command stacktrace records stacks that equal the guest's own. traceoff,
+    traceon, snapshot, counts and function-fork work. Probes are refused by name."""
     with a_guest(t, ONE_VCPU) as test:
         guest = test.guest
         filters = (*FILTERS, *(f"{glob}:stacktrace" for glob in (FIRST, "vfs_*")))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A tracepoint that the guest and hvtrace use together: every order in which they join and leave it."""
+"""A tracepoint that the guest and hvtrace use together: every order of joining and leaving it."""
 
 import itertools
 import os
@@ -13,7 +13,7 @@ from lib.wait import HANG_SECONDS, until
 
 OWN = "/sys/kernel/tracing"
 MAKES = "cat /proc/version >/dev/null"
-# All of these happen while MAKES runs; page faults have a second static key, and kmalloc is in many places.
+# All of these occur while MAKES runs. Page faults have a second static key, and kmalloc has many sites.
 EVENTS = (
     "exceptions/page_fault_user",
     "raw_syscalls/sys_enter",
@@ -22,16 +22,16 @@ EVENTS = (
     "sched/sched_process_exit",
     "sched/sched_waking",
 )
-# hvtrace, the guest's top directory and an instance of the guest's each join and leave once: 90 orders.
+# hvtrace, the guest's top directory and one of the guest's instances each join and leave once: 90 orders.
 MEMBERS = ("hvtrace", "top", "instance")
 ORDERS = [order for order in sorted(set(itertools.permutations(MEMBERS * 2)))]
-STATES = len(MEMBERS) * 2 + 1  # before the first step of an order, and behind each
+STATES = len(MEMBERS) * 2 + 1  # before the first step of an order, and after each step
 WHOM = (("service",), ("warden",), ("holder",), ("warden", "service"), ("service", "holder"), ("holder", "warden", "service"))
 BLOCK = 9  # orders in one session
 
 
 class Room:
-    """Who uses EVENT."""
+    """The users of EVENT."""
 
     def __init__(self, t, event):
         self.t, self.event = t, event
@@ -52,11 +52,11 @@ class Room:
         self.inside ^= {member}
 
     def check(self, session=True):
-        """Everybody inside gets the event, and nobody else."""
+        """All members that have joined get the event, and no other member does."""
         name = self.event.split("/")[1] + ": " if "sys_enter" not in self.event else ": NR "
         if session:
             self.t.hv("echo", self.t.name, "trace", "")
-        # A trace that goes on while it is read may have no end.
+        # A trace that continues while it is read may have no end.
         places = [self._own(member) for member in MEMBERS[1:]]
         said = self.t.guest.run(
             "".join(f"echo >{place}/trace; echo 1 >{place}/tracing_on; " for place in places)
@@ -80,7 +80,7 @@ def remove_instance(t):
 
 
 def rounds(t, orders, number):
-    """Each of ORDERS in one session. Returns how many rounds that were."""
+    """Runs each of ORDERS in one session. Returns the number of rounds."""
     make_instance(t)
     try:
         with t.attach():
@@ -103,7 +103,7 @@ def victims(t):
             with open(f"{path}/pid", encoding="ascii") as file:
                 found["service"] = int(file.read())
         except (OSError, ValueError):
-            continue  # it begins or ends just now
+            continue  # it is just starting or exiting
         for kind, parent in (("warden", "service"), ("holder", "warden")):
             for pid in children_of(found.get(parent, 0)):
                 if not is_parser(pid):
@@ -119,7 +119,7 @@ def kill(pid):
 
 
 def settle(t):
-    """Ends what is left of the session, by detach or by recover."""
+    """Ends the session's remains, by detach or by recover."""
     deadline = time.monotonic() + HANG_SECONDS
     err = ""
     while time.monotonic() < deadline:
@@ -135,7 +135,8 @@ def settle(t):
 
 
 def killed_round(t, order, state, whom, event):
-    """ORDER up to STATE, kill -9 of WHOM, what is left is taken out, and the guest goes on with the rest."""
+    """Runs ORDER up to STATE, kills WHOM with kill -9, removes the session's changes, and lets the guest run the
+    rest."""
     make_instance(t)
     try:
         t.hv("attach", t.name)
@@ -162,9 +163,9 @@ def killed_round(t, order, state, whom, event):
 
 @case(configs=ONE_VCPU[-1:])
 def orders_of_sharing_a_tracepoint(t):
-    """hvtrace, the guest's top directory and one of its instances join and leave a tracepoint in three of the 90 orders,
-    and in two hvtrace is killed while the guest is there. Whoever is inside gets the event, and nobody else. The campaign
-    tracepoints does all."""
+    """hvtrace, the guest's top directory and one of its instances join and leave a tracepoint in three of the 90
+    orders. In two more, hvtrace is killed while the guest has joined. Members that have joined get the event, and no
+    other member does. The campaign tracepoints runs all orders."""
     orders = [ORDERS[at] for at in (22, 37, 67)]
     nr = rounds(t, orders, 0)
     beside = ("hvtrace", "top", "instance", "top", "hvtrace", "instance")
@@ -174,7 +175,7 @@ def orders_of_sharing_a_tracepoint(t):
 
 
 def counts_the_rest(t):
-    """hvtrace hist of a function and of waits, which end with sched_switch, while the guest uses that."""
+    """hvtrace hist of a function and of waits, which end with sched_switch, while the guest uses that event."""
     counting = t.hv.start("hist", t.name, "vfs_read", "sched:sched_waking", "irq:irq_handler_entry")
     t.await_record(counting, "function_graph")
     events = t.hv("cat", t.name, f"instances/record-{counting.pid}/set_event").split()
@@ -190,7 +191,7 @@ def counts_the_rest(t):
 
 
 def record_sched(t):
-    """Returns what `hvtrace record -e sched` prints and says while MAKES runs."""
+    """Returns the output and the messages of `hvtrace record -e sched` while MAKES runs."""
     recording = t.hv.start("record", "-e", "sched", t.name)
     t.await_event(recording, "sched_waking")
     t.guest.run(MAKES)
@@ -199,9 +200,9 @@ def record_sched(t):
 
 @case()
 def tracepoints_that_the_guest_uses_are_joined(t):
-    """The guest records the whole of a system itself when hvtrace comes: hvtrace gets all of its events, and the guest
-    gets its own all the time, also when it leaves and comes again while hvtrace is there. A second event that hvtrace
-    switches on again has the guest's probes of then."""
+    """The guest records all events of a system when hvtrace joins. hvtrace gets all of them, and the guest gets its own
+    throughout, also when it leaves and joins again. When hvtrace enables a second event again, the event has the
+    guest's probes of that time."""
     switch = f"{OWN}/events/sched/sched_switch/enable"
     t.guest.run(f"echo 1 >{OWN}/events/sched/enable")
     with t.attach() as traced:
@@ -226,8 +227,9 @@ def tracepoints_that_the_guest_uses_are_joined(t):
 
 @case()
 def what_cannot_be_joined_is_left_out(t):
-    """Of a whole system, hvtrace records all but an event that has more probes of the guest's than an array of ours has
-    room for, and names that one; when the guest has left it, all. The guest's own are recorded all the time."""
+    """Of a whole system, hvtrace records all events except one that has more guest probes than hvtrace's array has room
+    for, and names that event. After the guest has left it, hvtrace records all. The guest's own recording is never
+    interrupted."""
     own = "for i in 1 2 3 4 5 6 7 8; do"
     t.guest.run(f"echo 1 >{OWN}/events/sched/sched_switch/enable; {own} mkdir {OWN}/instances/$i; echo 1 >{OWN}/instances/$i/events/sched/sched_switch/enable; done")
     with t.attach() as traced:
@@ -253,13 +255,13 @@ def what_cannot_be_joined_is_left_out(t):
 
 @case(configs=ONE_VCPU)
 def all_events_that_the_guest_uses_are_joined(t):
-    """The guest records the events of all systems but sched, whose are shown by the cases above, when hvtrace switches
-    them all on, and switches them off and on again beside it. Both get them, and hvtrace leaves first."""
+    """The guest records the events of all systems except sched (see the cases above) when hvtrace enables them all,
+    disables them and enables them again. Both get the events, and hvtrace leaves first."""
 
     def switch(value):
         t.guest.run_own(f"cd {OWN}; for e in $(ls -d events/*/enable | grep -v -e /sched/ -e /ftrace/); do echo {value} >$e; done")
 
-    # The guest's own trace may have been made small by what ran before.
+    # Earlier cases may have made the guest's own trace small.
     t.guest.run(f"echo 20000 >{OWN}/buffer_size_kb")
     try:
         switch(1)
@@ -286,23 +288,24 @@ def all_events_that_the_guest_uses_are_joined(t):
         t.guest.run(f"echo >{OWN}/trace; echo 1 >{OWN}/buffer_size_kb")
 
 
-SLOW = "timer/hrtimer_start"  # a probe of the module planted is as slow as it is asked to be
+SLOW = "timer/hrtimer_start"  # a probe of the module planted takes as long as requested
 
 
 @case(configs=IN_TURN[:1])
 def an_array_that_the_guest_has_replaced_is_waited_for(t):
-    """A vCPU is in a probe of the guest's for some seconds, and will call ours next, by an array that the guest has replaced
-    meanwhile. hvtrace leaves the new one at once, and what its probe needs when the vCPU has called it."""
+    """A vCPU is in one of the guest's probes for some seconds and will then call hvtrace's, through an array that the
+    guest has replaced in the meantime. hvtrace leaves the new array immediately, and removes the code that its probe
+    needs only after the vCPU has called it."""
     load_planted(t)
     make_instance(t)
     try:
         times = int(PLANTED * 2e6 / plant(t, "timer", cpu=1))
-        # What an instance's first event takes besides, it has then.
+        # Do the one-time setup of an instance's first event now.
         t.guest.run(f"for i in {OWN} {OWN}/instances/beside; do echo 1 >$i/events/sched/sched_process_exec/enable; done")
         with t.attach() as traced:
             traced.echo(f"events/{SLOW}/enable", "1")
             t.guest.run(f"echo 1 >{OWN}/events/{SLOW}/enable")
-            # The vCPU takes no interrupts meanwhile: commands might have to wait for it.
+            # The vCPU takes no interrupts in that time, so commands might have to wait for it.
             replaces = f"sleep 1; echo 1 >{OWN}/instances/beside/events/{SLOW}/enable; cat /proc/uptime >/tmp/replaced"
             t.guest.run(f"(sleep 0.5; taskset 2 planted timer {times} >/tmp/slow; cat /proc/uptime >>/tmp/slow) >/dev/null 2>&1 & taskset 1 sh -c '{replaces}' >/dev/null 2>&1 &")
             time.sleep(1.5)

@@ -11,7 +11,7 @@ BOTH = (STANDARD[0], STANDARD[2])
 
 
 def trace_some(t, traced):
-    """Records a few thousand events, and switches recording off."""
+    """Records a few thousand events, then stops recording."""
     traced.echo("set_ftrace_filter", "vfs_*", "ksys_lseek")
     traced.echo("current_tracer", "function")
     pid = ftrace.start_workload(t.guest, "syscalls", 200)
@@ -30,8 +30,8 @@ def stats(traced, cpu):
 
 
 def without_names(events):
-    """Replaces names of tasks. A task has the name that its last record has. For the buffer of one vCPU only records
-    of that vCPU count, so the name may be the one before an exec."""
+    """Replaces names of tasks. A task has the name in its last record. In the buffer of one vCPU only that vCPU's
+    records count, so the name may be from before an exec."""
     return [e._replace(comm="") for e in events]
 
 
@@ -42,7 +42,8 @@ def of_cpus(traced, numbers):
 
 @case()
 def each_vcpu_by_itself(t):
-    """per_cpu/cpuN/trace shows the events of that vCPU in trace, stats counts them, and it can be cleared alone."""
+    """per_cpu/cpuN/trace shows that vCPU's events in trace, stats counts them, and the buffer can be cleared
+    separately."""
     with t.attach() as traced:
         trace_some(t, traced)
         every = without_names(ftrace.parse(traced.text("trace"))[0])
@@ -60,7 +61,7 @@ def each_vcpu_by_itself(t):
 
 @case(configs=BOTH)
 def trace_cmd_reads_the_pages(t):
-    """`trace-cmd report` prints from the pages of trace_pipe_raw exactly the events that trace shows."""
+    """`trace-cmd report` prints from the pages of trace_pipe_raw exactly the events in trace."""
     with t.attach() as traced, tempfile.TemporaryDirectory(prefix="hvtrace-test-") as directory:
         trace_some(t, traced)
         events, _ = ftrace.parse(traced.text("trace"))
@@ -70,7 +71,7 @@ def trace_cmd_reads_the_pages(t):
             assert stats(traced, cpu)["entries"] == "0", f"{stats(traced, cpu)}"
         matches, lines = tracecmd.report(directory, cpus(traced))
         traced.echo("current_tracer", "nop")
-    # without names: trace-cmd knows one for each pid, the last one
+    # Without names: trace-cmd keeps one name per pid, the last one.
     told = [(int(m["pid"]), int(m["cpu"]), float(m["time"]), m["body"].split()[0]) for m in matches]
     want = [(e.pid, e.cpu, e.time, e.function) for e in events]
     assert len(want) > 1000, f"{len(want)} events"
@@ -80,7 +81,7 @@ def trace_cmd_reads_the_pages(t):
 
 @case(configs=BOTH)
 def sizes_and_a_snapshot(t):
-    """A buffer that gets another size keeps its events; a snapshot has all of them, and tracing goes on."""
+    """A buffer whose size changes keeps its events. A snapshot has all of them, and tracing continues."""
     with t.attach() as traced:
         trace_some(t, traced)
         every = traced.text("trace")
@@ -98,7 +99,7 @@ def sizes_and_a_snapshot(t):
         events, _ = ftrace.parse(traced.text("trace"))
         assert "vfs_read" in {e.function for e in events}, f"{len(events)} events"
         assert traced.text("snapshot").splitlines()[1:] == every.splitlines()[1:], "the snapshot has changed"
-        traced.echo("buffer_size_kb", "10")  # three pages, 382 records: a ring of 512, of which not all count
+        traced.echo("buffer_size_kb", "10")  # three pages, 382 records: a ring of 512, not all of which count
         pid = ftrace.start_workload(t.guest, "syscalls", 500)
         ftrace.go(t.guest, pid)
         parts = of_cpus(traced, range(cpus(traced)))
@@ -134,7 +135,7 @@ def sizes_and_a_snapshot(t):
 
 
 def clocks_agree(t, traced):
-    """The top and instances/web record the same events: one shows their times in seconds, the other in ticks."""
+    """The top and instances/web record the same events: one shows times in seconds, the other in ticks."""
     pid = ftrace.start_workload(t.guest, "syscalls", 100)
     before = traced.text("trace_clock")
     traced.echo("instances/web/trace_clock", "x86-tsc")
@@ -155,7 +156,7 @@ def clocks_agree(t, traced):
 
 @case(configs=BOTH)
 def instances_have_their_own(t):
-    """Two instances and the top, each with its own functions and tasks; the guest calls one stub for each function."""
+    """Two instances and the top, each with separate functions and tasks. The guest calls one stub for each function."""
     with t.attach() as traced:
         t.hv("sh", t.name, "-c", "mkdir instances/web instances/all")
         traced.echo("set_ftrace_filter", "vfs_read")

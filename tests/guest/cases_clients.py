@@ -34,9 +34,9 @@ def need(*programs):
         raise Skip("/dev/fuse is missing")
 
 
-# Replaces sleep in the PATH of clients. A client that sleeps so that something happens in the guest goes on when it
-# has happened. WORKED grows by one byte for each finished WORK. The first byte may be of a WORK that began before the
-# sleep. The kernel's self-tests yield by .001, unless there is a ping.
+# Replaces sleep in the PATH of clients. If a client sleeps so that something happens in the guest, it continues when
+# that has happened. WORKED grows by one byte for each finished WORK. The first byte may belong to a WORK that began
+# before the sleep. The kernel's self-tests yield by .001, unless there is a ping.
 SLEEP = """#!/bin/sh
 case $1 in
 [1-9]*) seconds=${{1%%.*}} ;;
@@ -50,7 +50,7 @@ while [ -e {worked} ] && [ "$(wc -c <{worked})" -lt $wanted ]; do /bin/sleep 0.0
 
 def run_client(t, traced, *command, enough=None, work=WORK, timeout=400):
     """Runs COMMAND under `hvtrace exec` while the guest works. Its sleeps last until the guest has worked. It gets a ^C
-    when ENOUGH(its output so far) is true, and is ended after TIMEOUT. Returns (status, stdout, stderr)."""
+    when ENOUGH(output) is true, and is killed after TIMEOUT. Returns (status, stdout, stderr)."""
     with tempfile.TemporaryDirectory() as dir_:
         worked, out = f"{dir_}/worked", f"{dir_}/out"
         programs = {"sleep": SLEEP.format(worked=worked), "ping": "#!/bin/sh\nexit 1\n"}
@@ -59,8 +59,8 @@ def run_client(t, traced, *command, enough=None, work=WORK, timeout=400):
                 file.write(text)
         for name in programs:
             os.chmod(f"{dir_}/{name}", 0o755)
-        # Output goes into a file, since nobody reads a pipe while the guest works. The ^C is for all processes of the
-        # program, as on a terminal.
+        # Output goes into a file because no process reads a pipe while the guest works. The ^C is for all processes of
+        # the program, as on a terminal.
         script = f'PATH={dir_}:$PATH exec setsid "$@" >{out}'
         process = t.hv.start("exec", traced.domain, "--", "sh", "-c", script, "sh", *command)
         deadline = time.monotonic() + timeout
@@ -84,7 +84,7 @@ def run_client(t, traced, *command, enough=None, work=WORK, timeout=400):
 
 @case(configs=GUEST)
 def trace_cmd_records(t):
-    """trace-cmd record, with splice, and report: the guest's functions by the guest's symbols."""
+    """trace-cmd record, with splice, and report: the guest's functions with the guest's symbols."""
     need("trace-cmd")
     with tempfile.TemporaryDirectory() as work, t.attach() as traced:
         data = f"{work}/trace.dat"
@@ -100,7 +100,7 @@ def trace_cmd_records(t):
         assert {"vfs_open", "vfs_read"} <= names, names
         assert any(line.split("-")[0].strip() in ("cat", "ls", "sh", "init") for line in lines), lines[:5]
         assert traced.text("current_tracer") == "nop\n"
-        # It clears the filter before it sets nop. Meanwhile no other function is patched.
+        # It clears the filter before it sets nop. No other function may be patched in between.
         holds = traced.stat()["holds"]["count"] - holds
         assert holds <= 12, f"{holds} holds"
         t.note(f"{len(lines)} events, {holds} holds")
@@ -108,7 +108,7 @@ def trace_cmd_records(t):
 
 @case(configs=GUEST)
 def trace_cmd_streams(t):
-    """trace-cmd stream shows a few events while it runs, though they fill only a small part of the buffer."""
+    """trace-cmd stream shows a few events while it runs, although they fill only a small part of the buffer."""
     need("trace-cmd", "stdbuf")
     seen = []
 
@@ -129,8 +129,8 @@ def trace_cmd_streams(t):
 
 
 def is_part(part, of):
-    """Checks that the events PART of one vCPU follow each other in OF, too. Their times may differ by what the clock global,
-    with which guests begin whose counter is not trusted, learns from a later tick."""
+    """Checks that the sequence of one vCPU's events in PART also occurs in OF. Times may differ by the correction of
+    the clock global at a later tick. Guests whose counter is not trusted start with that clock."""
 
     def is_here(first):
         return [e[1::3] for e in of[first : first + len(part)]] == [e[1::3] for e in part]
@@ -144,7 +144,7 @@ def is_part(part, of):
 
 @case(configs=GUEST)
 def trace_cmd_reads_our_files(t):
-    """record -o: trace-cmd report shows the events that `trace` shows, with the guest's tasks, times and symbols."""
+    """record -o: trace-cmd report shows the events in `trace`, with the guest's tasks, times and symbols."""
     need("trace-cmd")
     shown = re.compile(r"^\s*(.+)-(\d+)\s+\[(\d+)\] \S+\s+(\d+\.\d+): (\w+)")
     with tempfile.TemporaryDirectory() as work, t.attach() as traced:
@@ -164,7 +164,7 @@ def trace_cmd_reads_our_files(t):
             wanted = [match.groups() for match in map(shown.match, trace.splitlines()) if match]
             recorded = [line.group("comm", "pid", "cpu", "time", "body") for line in got]
             assert len(got) > 50 and f"{len(got)} events, 0 lost" in err.decode(), (len(got), err)
-            # A file has one name for a task: its last.
+            # A file has one name per task: the last one.
             extra = {event[:2] for event in recorded} - {event[:2] for event in wanted}
             assert not extra, (name, len(extra), sorted(extra)[:5])
             for cpu in {event[2] for event in recorded}:
@@ -175,7 +175,7 @@ def trace_cmd_reads_our_files(t):
 
 
 def has_ended(path):
-    """Whether the collector has written PATH, which it may not have made yet, since a stream has ended."""
+    """Returns whether a stream has ended, so that the collector has written PATH, which may not exist before."""
     try:
         with open(path, encoding="ascii") as file:
             return '"ended":"end"' in file.read()
@@ -185,14 +185,15 @@ def has_ended(path):
 
 @case(configs=GUEST)
 def streams_arrive(t):
-    """stream and collect, on this host, by UDP and TCP: the collector's files have every event, with the guest's tasks and symbols."""
+    """stream and collect on this host, by UDP and TCP: the collector's files have every event, with the guest's tasks
+    and symbols."""
     need("trace-cmd")
     with tempfile.TemporaryDirectory() as work, t.attach() as traced:
         where = f"127.0.0.1:{free_port()}"
         with open(os.open(f"{work}/key", os.O_CREAT | os.O_WRONLY, 0o600), "wb") as file:
             file.write(os.urandom(32))
         collector = t.hv.start("collect", f"--key={work}/key", f"--listen={where}", work)
-        # until it listens, frames are lost
+        # Frames sent before it listens are lost.
         assert until(lambda: subprocess.run(["ss", "-Huln", "src", where], capture_output=True).stdout)
         for nr, words in enumerate((("--compress",), ("--tcp",))):
             process = t.hv.start("stream", "-p", "function", "-l", "vfs_*", f"--key={work}/key", f"--to={where}", *words, traced.domain)
@@ -247,7 +248,7 @@ def perf_tools_trace(t):
 
 @case(configs=GUEST)
 def perf_tools_count(t):
-    """funccount of perf-tools: calls of the guest's functions, by the profile."""
+    """funccount of perf-tools: calls of the guest's functions, from the profile."""
     need("funccount-perf")
     with t.attach() as traced:
         status, out, err = run_client(t, traced, "funccount-perf", "-d", "3", "vfs_*")
@@ -260,7 +261,7 @@ def perf_tools_count(t):
 
 @case(configs=GUEST)
 def a_killed_service_leaves_no_mount(t):
-    """kill -9 of the service of a mounted tree: readers end, the tree is unmounted, recover restores the guest."""
+    """kill -9 of the service of a mounted tree: reads end, the tree is unmounted, recover restores the guest."""
     need()
     with tempfile.TemporaryDirectory() as dir_, t.attach("--mount=" + dir_) as traced:
         assert traced.text("current_tracer") == "nop\n"
@@ -284,7 +285,7 @@ ALL_SELF_TESTS = SELF_TESTS == ["all"]
 
 
 def listed_self_tests():
-    """selftests.list: {case or folder: (result, why)}"""
+    """Parses selftests.list: {case or folder: (result, why)}."""
     found = {}
     with open(os.path.join(HERE, "selftests.list"), encoding="utf-8") as file:
         for line in file:
@@ -296,7 +297,7 @@ def listed_self_tests():
 
 
 def expected_self_tests(directory, listed):
-    """Returns {file of test.d: (result, why)} of the tests to run, and the files that the list does not have."""
+    """Returns {file of test.d: (result, why)} of the tests to run, and the files missing from the list."""
     expected, unknown = {}, []
     for top, _, files in sorted(os.walk(directory)):
         for name in sorted(os.path.relpath(os.path.join(top, file), directory) for file in files if file.endswith(".tc")):
@@ -313,7 +314,7 @@ def expected_self_tests(directory, listed):
 
 
 def description(path):
-    """Returns the name that ftracetest shows for a test: by printf(1)."""
+    """Returns the name that ftracetest prints for a test, by printf(1)."""
     with open(path, encoding="utf-8") as file:
         said = next(line.split(":", 1)[1].strip() for line in file if line.startswith("# description:"))
     return said.replace("%%", "%")
@@ -321,7 +322,7 @@ def description(path):
 
 @case(configs=GUEST)
 def kernel_self_tests(t):
-    """The kernel's own tests of ftrace's interface have exactly the results that selftests.list expects."""
+    """The kernel's own tests of ftrace's interface have exactly the results in selftests.list."""
     need()
     fetched = subprocess.run([f"{HERE}/../../scripts/selftests"], capture_output=True, timeout=600, check=False)
     if fetched.returncode != 0:
@@ -335,7 +336,7 @@ def kernel_self_tests(t):
         assert len({expected[name][0] for name in same}) == 1, f"tests with one description and different results: {same}: {said}"
     with tempfile.TemporaryDirectory() as logs, t.attach() as traced:
         files = " ".join(f"test.d/{name}" for name in expected)
-        # The switch of the stack tracer, which some hosts' kernels have not, beside the sysctls that are there.
+        # The switch of the stack tracer, which some hosts' kernels lack, next to the existing sysctls.
         switch = (
             f"[ -e {SYSCTL} ] || {{ mkdir {logs}/kernel && mount --bind /proc/sys/kernel {logs}/kernel && mount -t tmpfs none /proc/sys/kernel && "
             f"ln -s {logs}/kernel/* /proc/sys/kernel && ln -s {OWN}/stack_tracer_enabled {SYSCTL}; }}"
@@ -347,7 +348,7 @@ def kernel_self_tests(t):
         for _, said, result in results:
             result, (wanted, why) = result.lower(), expected[names[said][0]]
             if result == "pass" and wanted == "fail" and "the host's" in why:
-                by_chance.append(names[said][0])  # it took what the guest did for its own
+                by_chance.append(names[said][0])  # it mistook the guest's activity for its own
             elif result != wanted:
                 hint = ": update selftests.list" if result == "pass" else f" ({why})" if why else ""
                 wrong.append(f"{' or '.join(names[said])}: {result}, listed as {wanted}{hint}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The guest's clocks as trace clocks: the times of events are between what the guest itself reads before and after them."""
+"""The guest's clocks as trace clocks: events have times between the guest's own readings before and after them."""
 
 import dataclasses
 import re
@@ -9,7 +9,7 @@ from lib.suite import IN_TURN, OLDEST, ONE_VCPU, case
 
 OWN = "/sys/kernel/tracing"
 N = 100
-READ = ("mono", "boot", "tai")  # in the order in which `workload clocks` reads them
+READ = ("mono", "boot", "tai")  # the order in which `workload clocks` reads them
 KERNELS = (*IN_TURN, OLDEST)
 UNSTABLE = tuple(
     dataclasses.replace(config, cmdline=f"{config.cmdline} {word}".strip())
@@ -20,24 +20,24 @@ EVENT = re.compile(r"^\s*\S+-(\d+) .*? (\d+)\.(\d{6}): sys_unshare\(", re.M)
 
 
 def times_of(text, pid):
-    """The times of the events in ns, which are rounded to us."""
+    """Returns the times of the events in ns, rounded to us."""
     return [(int(s) * 10**6 + int(us)) * 1000 for found, s, us in EVENT.findall(text) if int(found) == pid]
 
 
 def readings(text):
-    """[what the clocks were before, and after, each of the events]"""
+    """Returns [the clocks' readings before and after each event]."""
     lines = re.findall(r"^((?:\d+ ){5}\d+)$", text, re.M)
     return [([int(n) for n in line.split()[:3]], [int(n) for n in line.split()[3:]]) for line in lines]
 
 
 def run(t):
-    """Returns what `workload clocks` read, and its pid."""
+    """Runs `workload clocks` and returns its readings and its pid."""
     pid = ftrace.start_workload(t.guest, "clocks", N)
     ftrace.go(t.guest, pid)
     return readings(t.guest.run("cat /tmp/w.out")), pid
 
 
-# With one vCPU, the guest keeps the time by its TSC also under TCG.
+# With one vCPU, the guest's timekeeper uses its TSC also under TCG.
 @case(configs=(*ONE_VCPU, *KERNELS))
 def clocks_are_the_guests_own(t):
     """mono, boot and tai: each event is between two readings of that clock by the program that causes it."""
@@ -65,7 +65,7 @@ def own_events(t):
 
 @case(configs=(*KERNELS, *UNSTABLE))
 def the_clock_is_that_of_the_guests_own_trace(t):
-    """With the clock that each has at first, and with global, an event has the same time in the guest's own trace."""
+    """With the initial clock and with global, an event has the time that the guest's own trace shows."""
     own = t.guest.run(f"cat {OWN}/trace_clock")
     with t.attach() as traced:
         ours = traced.text("trace_clock")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Probes of events, compared with those of the guest's own dynamic_events."""
+"""Probes of events, compared with those in the guest's own dynamic_events."""
 
 import collections
 import re
@@ -10,8 +10,8 @@ from cases_named import has_casts, try_both
 
 OWN = "/sys/kernel/tracing"
 
-# Definitions, right and wrong, that both must say the same of. Of a register, and of a name that is wrong itself, the kernel
-# says two things in error_log.
+# Valid and invalid definitions with equal results for both. For a register, and for an invalid name, the kernel logs
+# two errors in error_log.
 DEFINITIONS = r"""
 e:x sched.sched_switch prev=$prev_pid next=$next_pid:s32 name=$next_comm:string state=$prev_state:x16
 e:x sched/sched_switch $prev_pid $next_pid:u8 prio=$prev_prio:b4@4/32 who=$comm:string WHO=$COMM:string
@@ -68,7 +68,7 @@ e:x sched.sched_switch if no_such == 1
 e:x sched.sched_switch a=$prev_pid if prev_pid
 e:x sched.sched_switch a=$no_such if prev_pid == 1
 """
-# Where the kernel's own know typecasts.
+# For kernels whose own probes support typecasts.
 CASTS = r"""
 e:x sched.sched_switch a=prev_pid b=next_pid:s32 name=next_comm:string
 e:x sched.sched_switch prev_pid
@@ -101,7 +101,7 @@ e:x sched.sched_switch at=+0($next_comm):u8[4]
 e:x sched.sched_switch at=$next_pid:string[2]
 """
 
-# What is recorded.
+# The recorded events.
 EVENTS = r"""
 e:execs sched.sched_process_exec name=$filename:string again=+0($filename):string $pid:s32 old=$old_pid if filename ~ "*exe"
 e:born sched.sched_process_fork child=$child_pid:u16 low=$child_pid:b4@0/32 name=$child_comm:string five=\5
@@ -116,14 +116,14 @@ e:nowhere sched.sched_process_exit text=+0($pid):string kernel=+0(+8($prio)):str
 WORK = "for n in 1 2 3 4 5 6 7 8; do cat /absent 2>/dev/null; done; cat /proc/version /proc/uptime >/dev/null;" \
     " sleep 0.01; cat /proc/sys/vm/stat_refresh"
 NAMES = {line.split(" ")[0][2:] for line in EVENTS.strip("\n").split("\n")}
-# Without the flag of rescheduling, the second one: an interrupt between the two probes sets it.
+# Without the second flag, rescheduling: an interrupt between the two probes sets it.
 EVENT = re.compile(r"^ *\S.*-(\d+) +\[(\d+)\] (\S)\S(\S+) +\d+\.\d+: (\w+: \(.*)", re.MULTILINE)
 
 
 @case(configs=ONE_VCPU)
 def probes_of_events(t):
-    """Probes of events: definitions, right and wrong, formats and error_log are those of the guest's own dynamic_events; what
-    both record at the same time is the same, with pids, CPUs and flags; and what would need the kernel is refused by name."""
+    """Probes of events: valid and invalid definitions, formats and error_log equal the guest's own. Events that both
+    record have equal pids, CPUs and flags. Features that need the kernel are refused by name."""
     with t.attach() as traced:
         pairs = try_both(t, DEFINITIONS.rstrip("\n") + (CASTS if has_casts(t, traced) else ""))
         differences = [f"own:\n{a}\nhvtrace:\n{b}" for a, b in pairs if a != b]
@@ -148,7 +148,7 @@ def probes_of_events(t):
         names = collections.Counter(what.split(":")[0] for *_, what in own.elements())
         assert not lost and set(names) == NAMES and names["execs"] == names["called"], (lost, own, ours)
         assert names["slept"] == 1 and any("ns=10000000 " in what for *_, what in own), own
-        # The guest's own takes one byte of a char * for the address.
+        # The guest's own probe takes one byte of a char * as the address.
         traced.echo("trace", "")
         traced.echo("dynamic_events", "e:named syscalls/sys_enter_openat name=+0($filename):ustring", append=True)
         traced.echo("events/eprobes/named/enable", "1")

@@ -15,7 +15,7 @@ from lib.suite import NEWEST, OLDEST, ONE_VCPU, STANDARD, Skip, case
 from lib.wait import HANG_SECONDS
 
 OWN = "/sys/kernel/tracing"
-# Modules with many events: 27 with what they depend on.
+# Modules with many events: 27 including dependencies.
 MODULES = ("dummy", "xfs", "kvm", "sunrpc", "nfsv4", "cifs", "btrfs", "libata", "l2tp_core", "cachefiles")
 WITH_MODULES = tuple(dataclasses.replace(config, modules=MODULES) for config in ONE_VCPU)
 FILES = "find events -name format -o -name id | LC_ALL=C sort"
@@ -31,7 +31,7 @@ def read_ours(t, command):
 
 
 def first_difference(own, ours):
-    """Returns the first line that differs, below the name of its event."""
+    """Returns the first line that differs, and the name of its event."""
     name, mine, theirs = b"", own.splitlines(), ours.splitlines()
     for i, line in enumerate(mine):
         if line.startswith(b"name: "):
@@ -49,8 +49,8 @@ def same(t, command):
 
 @case(configs=WITH_MODULES)
 def events_are_as_the_guest_says(t):
-    """format and id of every event of the core kernel and of modules are equal byte for byte, also after modules are
-    loaded and removed; the guest's own probes are not among them."""
+    """format and id of every event of the core kernel and of modules equal the guest's byte for byte, also after
+    modules are loaded and removed. The guest's own probes are not included."""
     t.guest.run("for m in $(cat /modules/order); do insmod /modules/$m.ko; done")
     try:
         with t.attach() as traced:
@@ -74,15 +74,15 @@ def events_are_as_the_guest_says(t):
 
 EVENT = re.compile(r"^\s*(.+)-(\d+)\s+\[(\d+)\] (\S+)\s+(\d+\.\d{6}): (\w+(?:: |\(| -> ).*)$")
 SYSTEMS = ("sched", "irq", "timer", "kmem", "signal", "workqueue", "exceptions")
-# Most kernels of Debian switch this one on by a function of its own, which is the other.
+# Most Debian kernels enable this event through a separate function, SWITCHED_BY.
 REFUSED, SWITCHED_BY = "mmap_lock:mmap_lock_released", "trace_mmap_lock_reg"
 WORK = "ls -l /proc >/dev/null; sleep 0.1; for i in 1 2 3; do sleep 1 & kill -9 $!; done; wait; cat /proc/stat >/dev/null"
 
 
 def events_of(text):
-    """Returns [(time, (pid, CPU, flags, text))]. A task's name is left out: the guest shows one name for all events of
-    a task, its last, and hvtrace the one that it had. So is the flag of rescheduling: an interrupt between the two
-    probes of an event may set it."""
+    """Returns [(time, (pid, CPU, flags, text))]. Task names are left out: the guest shows the last name for all events
+    of a task, hvtrace the name at the event. The rescheduling flag is left out: an interrupt between the two probes
+    may set it."""
     assert "LOST" not in text
     found = [match for match in map(EVENT.match, text.splitlines()) if match]
     return [(float(match[5]), (match[2], match[3], match[4][0] + match[4][2:], match[6])) for match in found]
@@ -93,8 +93,8 @@ def between(events, first, last):
 
 
 def agree(own, ours):
-    """What the guest has recorded is in what hvtrace has recorded, and nothing else from that time. An event of a probe
-    that an interrupt came into is before that of the interrupt in the one and behind it in the other."""
+    """Checks that hvtrace recorded all events that the guest recorded, and no others in that time. An event whose probe
+    was interrupted may come before the interrupt's event in one and after it in the other."""
     counted = collections.Counter(key for _, key in own)
     missing = counted - collections.Counter(key for _, key in ours)
     assert not missing, f"{sum(missing.values())} events only in the guest's own trace: {sorted(missing)[:5]}"
@@ -104,7 +104,8 @@ def agree(own, ours):
 
 @case(configs=ONE_VCPU)
 def events_agree_when_the_guest_came_first(t):
-    """Likewise, but the guest records all of these events, and one of them in an instance, too, when hvtrace joins."""
+    """As above, but when hvtrace joins, the guest already records all of these events, and one of them also in an
+    instance."""
     t.guest.run(
         f"cd {OWN}; echo 0 >tracing_on; echo 20000 >buffer_size_kb; mkdir -p instances/beside; echo 1 >instances/beside/events/sched/enable; "
         + "".join(f"echo 1 >events/{system}/enable; " for system in SYSTEMS)
@@ -125,9 +126,9 @@ def events_agree_when_the_guest_came_first(t):
 
 @case(configs=(*ONE_VCPU, OLDEST))
 def events_agree_with_the_guests_own(t):
-    """The guest and hvtrace record the same events at the same time, beside each other: same tasks, CPUs, flags and
-    texts. An instance has its own. What cannot be recorded is refused with the reason. record -e carries events into
-    a file that trace-cmd reads."""
+    """The guest and hvtrace record the same events together: same tasks, CPUs, flags and texts. An instance has
+    separate events. Events that cannot be recorded are refused with the reason. record -e writes a file that
+    trace-cmd reads."""
     with t.attach() as traced, tempfile.TemporaryDirectory() as work:
         if t.guest.run(f"grep -w {SWITCHED_BY} /proc/kallsyms || true"):
             t.hv.fails("echo", t.name, f"events/{REFUSED.replace(':', '/')}/enable", "1", says=(REFUSED, "not supported"))
@@ -170,8 +171,8 @@ def events_agree_with_the_guests_own(t):
 
 
 def alike(own, ours):
-    """OURS without what the flags of the guest's own trace do not have: a kernel that is older than the column
-    migrate-disable also does not tell when bottom halves are off."""
+    """Removes from OURS the flags that the guest's trace lacks: a kernel older than the column migrate-disable does not
+    show when bottom halves are off, either."""
     width = len(own[0][1][2])
     if width == len(ours[0][1][2]):
         return own, ours
@@ -179,7 +180,7 @@ def alike(own, ours):
     return own, [(when, (pid, cpu, flags[:1].translate(told) + flags[1:width], text)) for when, (pid, cpu, flags, text) in ours]
 
 
-# What an argument of a system call points to: a string, or bytes and what can be read of them.
+# The data that an argument of a system call points to: a string, or the readable bytes.
 POINTED = re.compile(r' "[^"]*"(\.\.\.)?| \([0-9a-f:]*(, \.\.\.)?\)')
 FAULTS = (' "(fault)"', " (, ...)")
 
@@ -189,8 +190,8 @@ def without_memory(key):
 
 
 def faults_told(own, ours):
-    """Returns OURS, where what hvtrace says that it could not read is as the guest has it, and how many of those there are.
-    The guest's own events wait for the page."""
+    """Replaces in OURS the data that hvtrace marks as unreadable by the guest's. Returns OURS and the number of
+    replacements. The guest's own events wait for the page."""
     lacking, forms, told = collections.Counter(key for _, key in own), collections.defaultdict(list), []
     lacking -= collections.Counter(key for _, key in ours)
     for key in lacking.elements():
@@ -209,9 +210,9 @@ CALLS = "workload calls 2 >/tmp/calls & until grep -q ^pid /tmp/calls; do sleep 
 
 @case(configs=(*ONE_VCPU, OLDEST))
 def system_calls_agree_with_the_guests_own(t):
-    """The guest and hvtrace record the events of all system calls at the same time: the same ones, with the same
-    texts, of calls that fail, are restarted, never return, or are of 32-bit programs. Nobody sees the raw events who
-    has not asked for them. record -e carries them into a file that trace-cmd reads."""
+    """The guest and hvtrace record the events of all system calls together: the same events with the same texts, for
+    calls that fail, are restarted, never return, or are made by 32-bit programs. Raw events appear only if
+    requested. record -e writes them to a file that trace-cmd reads."""
     with t.attach() as traced, tempfile.TemporaryDirectory() as work:
         traced.echo("tracing_on", "0")
         t.hv("mkdir", t.name, "instances/a")
@@ -252,14 +253,14 @@ def system_calls_agree_with_the_guests_own(t):
         t.note(f"{len(texts)} events of {len(events_of(ours))} in both")
 
 
-# Strings with what is not printed, that are too long, that are two, or nowhere.
+# Strings that are unprintable, too long, two, or at an invalid address.
 STRINGS = (
     "cat /absent; cat $(printf '/a\\001b'); cat /absent/0123456789012345678901234567890123456789012345678901234567890123456789;"
     " mv /absent /missing; mkdir /tmp/d; rmdir /tmp/d; touch /tmp/f; rm /tmp/f; hostname $(hostname);"
     " printf 'three\\n\\t' >/dev/null; head -c 300 /dev/zero >/dev/null; uname; true"
 )
 
-# Of these calls with what they point to.
+# These calls are compared with the data that they point to.
 SHOWN = (
     r'sys_openat\(dfd: 4294967196, filename: \d+ "/absent", flags: O_RDONLY(\|O_LARGEFILE)?\)',
     r'sys_openat\(dfd: 4294967196, filename: \d+ "/a\.b", flags: .*\)',
@@ -271,7 +272,7 @@ SHOWN = (
 
 
 def both_record(t, traced, system, calls):
-    """Has the guest and hvtrace, which has the events of SYSTEM on, record CALLS. Returns the events of both."""
+    """The guest and hvtrace, which has the events of SYSTEM enabled, record CALLS. Returns the events of both."""
     traced.echo("tracing_on", "1")
     own = t.guest.run_own(
         f"cd {OWN}; echo 0 >tracing_on; echo 20000 >buffer_size_kb; echo 1 >events/{system}/enable; echo >trace;"
@@ -287,9 +288,9 @@ SLEEPERS = "(sleep 3000 & sh -c 'sleep 3000; true' &) >/dev/null 2>&1 </dev/null
 
 @case(configs=(dataclasses.replace(NEWEST, vcpus=1, in_turn=False),))
 def system_calls_where_probes_may_sleep(t):
-    """In kernels that call the probes of system calls where they may sleep, the guest and hvtrace record raw_syscalls at the
-    same time, and then all of syscalls, with strings and bytes of the program: the same events. A probe of the tracepoint
-    records, too. While tasks sleep in system calls, detach and, after kill -9, recover come to an end."""
+    """In kernels whose system call probes may sleep, the guest and hvtrace record raw_syscalls together, then all of
+    syscalls with strings and bytes of the program: the same events. A probe of the tracepoint records as well. While
+    tasks sleep in system calls, detach and, after kill -9, recover finish."""
     t.guest.run(SLEEPERS)
     try:
         with t.attach() as traced:
@@ -334,7 +335,7 @@ def switches(text):
 
 
 def recorded_switches(lines):
-    """Likewise of what plug_probe has printed. The bytes begin behind the common fields."""
+    """Returns them from the output of plug_probe. The bytes begin after the common fields."""
     found = {}
     for line in lines:
         name, _, rest = line.partition(" ")
@@ -351,7 +352,7 @@ def has_run(all_of_them, run):
 
 
 class Probe:
-    """plug_probe, recording events until finish(). LINES is what it has said."""
+    """plug_probe, which records events until finish(). LINES is its output."""
 
     def __init__(self, t, *names):
         program = os.path.join(os.path.dirname(os.path.dirname(t.hv.path)), "tracer", "plug_probe")
@@ -396,9 +397,9 @@ SWITCHES = (
 
 @case(configs=ONE_VCPU[-1:])
 def events_are_recorded_beside_the_guest(t):
-    """A session records all events of several systems, while the guest switches the same ones on and off, and both
-    see the same switches of tasks. What the guest uses already is joined. After kill -9, recover takes everything
-    out, also while the guest uses it; each time the guest's own events work as before and its text is as before."""
+    """A session records all events of several systems while the guest enables and disables the same events. Both see
+    the same task switches. Events that the guest already uses are joined. After kill -9, recover removes everything,
+    also while the guest uses the events. After each step the guest's own events work and its text is as before."""
     names = ("sched:*", "kmem:*", "irq:*", "timer:*", "raw_syscalls:*")
     probe = Probe(t, *names)
     assert not probe.refused(), probe.refused()
@@ -410,7 +411,7 @@ def events_are_recorded_beside_the_guest(t):
     counts = dict(line.split() for line in lines if re.fullmatch(r"[a-z_]+ \d+", line))
     for name in ("sched_switch", "sched_wakeup", "kmalloc", "irq_handler_entry", "hrtimer_start"):
         assert int(counts[name]) > 0, counts
-    # A call may be under way at the beginning or the end.
+    # A call may be in progress at the start or the end.
     assert abs(int(counts["sys_enter"]) - int(counts["sys_exit"])) < 20 < int(counts["sys_enter"]), counts
     recorded = recorded_switches(lines)
     for cpu, run in switches(own).items():
@@ -419,13 +420,13 @@ def events_are_recorded_beside_the_guest(t):
     def enable(event, value):
         t.guest.run(f"echo {value} >{OWN}/events/{event}/enable")
 
-    enable("sched/sched_switch", 1)  # before us
+    enable("sched/sched_switch", 1)  # before hvtrace
     probe = Probe(t, *names)
     assert not probe.refused(), probe.refused()
     enable("sched/sched_switch", 0)
-    enable("irq/irq_handler_entry", 1)  # beside us, while we are killed and taken out
+    enable("irq/irq_handler_entry", 1)  # together with hvtrace, while hvtrace is killed and removed
     enable("sched/sched_waking", 1)
-    enable("sched/sched_waking", 0)  # leaves us alone in an array of its own
+    enable("sched/sched_waking", 0)  # leaves only hvtrace in a new array
     probe.kill()
     t.guest.run(TOGGLE)
     said = t.recover()
@@ -444,8 +445,8 @@ def events_are_recorded_beside_the_guest(t):
 
 @case(configs=(OLDEST, STANDARD[2]))
 def marks_of_programs(t):
-    """hvtrace-agent's marks are events of their tasks, each once and whole: short, long, of lines; for two who record
-    them at a time. Another unknown option of prctl(2) is none."""
+    """hvtrace-agent's marks are events of their tasks, each once and complete: short, long, with lines, and for two
+    simultaneous recordings. Another unknown option of prctl(2) is not a mark."""
     long = "".join(f"{n:04}." for n in range(100))
     say = f"hvtrace-agent mark checkout begin; hvtrace-agent mark {long}; printf 'one\\ntwo\\n' | hvtrace-agent mark -"
     wanted = ["checkout begin", long, "one", "two"]
@@ -472,8 +473,8 @@ def marks_of_programs(t):
 
 @case(configs=ONE_VCPU)
 def host_events_need_a_known_clock(t):
-    """Under TCG nothing relates the guest's clock to the host's: there are no events of the host, and set_event says
-    why."""
+    """Under TCG nothing relates the guest's clock to the host's: there are no host events, and set_event gives the
+    reason."""
     if t.lab.kvm(t.guest):
         raise Skip("the guest's clock is known")
     with t.attach() as traced:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Files for other programs, of real guests."""
+"""Files for other programs, from real guests."""
 
 import json
 import os
@@ -15,10 +15,10 @@ from lib.wait import HANG_SECONDS, until
 OF_ALL = ("event", "time", "cpu", "pid", "comm", "fields")
 
 
-# A guest whose counter is not stable begins with the clock global, which learns of a tick after the events before it were
-# read. So the time of an event may differ a little between two that read it.
+# A guest whose counter is not stable starts with the clock global, which may be corrected by a tick after earlier
+# events were read. So two readers may see slightly different times for an event.
 LEARNED_NS = 50000
-ENDS_MAX = 8  # events that only one of two has seen because of that, at an end
+ENDS_MAX = 8  # events that only one reader has seen at an end because of that
 
 
 def of_cpu(events, cpu, begin, end):
@@ -27,7 +27,7 @@ def of_cpu(events, cpu, begin, end):
 
 
 def pairs(some, others):
-    """Pairs the events of a vCPU that two have recorded."""
+    """Pairs the events of a vCPU in two recordings."""
 
     def is_one(a, b):
         return (a["event"], a["pid"]) == (b["event"], b["pid"]) and abs(a["time"] - b["time"]) < LEARNED_NS
@@ -42,8 +42,8 @@ def pairs(some, others):
 
 @case(configs=STANDARD[:1])
 def ctf_and_json_lines_agree(t):
-    """Two who record the same at a time, functions, events and marks, one in CTF and one in JSON lines: what both have seen
-    is the same, field by field, and every event has the name of its task, also the first ones of tasks that have ended."""
+    """Two simultaneous recordings of functions, events and marks, one in CTF and one in JSON lines: common events are
+    equal, field by field, and every event has its task's name, also the first events of tasks that have ended."""
     if not shutil.which("babeltrace2"):
         raise Skip("needs babeltrace2")
     made = f"/tmp/{t.name}.ctf"
@@ -84,14 +84,14 @@ KNOWN_COUNTERS = ("tsc", "kvm-clock")
 
 
 def counter_of(t):
-    """By what the guest keeps its time. A busy host makes its kernel distrust the TSC now and then, and for ever."""
+    """Returns the guest's timekeeping counter. On a busy host its kernel sometimes distrusts the TSC, permanently."""
     return t.guest.run("cat /sys/devices/system/clocksource/clocksource0/current_clocksource").strip()
 
 
 @case(configs=ONE_VCPU)
 def files_have_the_time_of_day(t):
-    """record --date: in each format, events are between the times of day that a program in the guest saw before and after
-    them, also when the guest's clock was set."""
+    """record --date: in each format, events are between the times of day that a program in the guest read before and
+    after them, also after the guest's clock was set."""
     made = {name: f"/tmp/{t.name}{name}" for name in (".dat", ".ctf", ".pftrace")}
     words = ("record", "-p", "function", "-l", "ksys_unshare", "--date")
     was = int(t.guest.run("date +%s"))
@@ -135,14 +135,15 @@ def files_have_the_time_of_day(t):
 
 
 def executable_maps(t, pid):
-    """Of a process in the guest, as its kernel says: start, end, offset, path."""
+    """Returns the mappings of a process as the guest's kernel reports them: start, end, offset, path."""
     found = [line.split(maxsplit=5) for line in t.guest.run(f"cat /proc/{pid}/maps").splitlines()]
     found = [line for line in found if "x" in line[1] and len(line) == 6 and (line[4] != "0" or line[5] == "[vdso]")]
     return [tuple(int(number, 16) for number in (*line[0].split("-"), line[2])) + (line[5],) for line in found]
 
 
 def agent_by_vsock(t):
-    """In the guest, whose own loopback stands for the host: what stat hears, and that nobody else is told anything."""
+    """In the guest, whose loopback replaces the host: the entries that stat receives. No other connection
+    receives any."""
     t.guest.run("for name in $(cat /modules/order); do insmod /modules/$name.ko; done 2>/dev/null; lsmod | grep -q ^vsock_loopback")
     t.guest.run("hvtrace-agent serve vsock:1:4242 >/tmp/vsock 2>&1 & hvtrace-agent serve vsock:4243 >/tmp/vsock 2>&1 &")
     assert until(lambda: "tasks" in t.guest.run("hear vsock:1:4242 || true"))
@@ -156,8 +157,8 @@ def agent_by_vsock(t):
 
 @case(configs=(Config("trixie", vcpus=2, agent_port=True, modules=("dummy", "vsock_loopback")),))
 def what_the_agent_tells(t):
-    """hvtrace-agent tells by a port of virtio-serial of which cgroup each process is, what it has mapped, with build ids,
-    and the time, and stat shows it. By vsock it tells the same."""
+    """hvtrace-agent reports through a virtio-serial port the cgroup of each process, its mappings with build ids, and
+    the time; stat shows them. Through vsock it reports the same data."""
     port = f"--agent={t.guest.dir}/agent"
     t.guest.run(
         "mkdir -p /tmp/cg; mount -t cgroup2 none /tmp/cg; mkdir -p '/tmp/cg/web shop/front'; "
@@ -167,7 +168,7 @@ def what_the_agent_tells(t):
     pid = int(t.guest.run("cat '/tmp/cg/web shop/front/cgroup.procs'"))
     with t.attach():
         begin = float(t.guest.run("cut -d' ' -f1 /proc/uptime")), int(t.guest.run("date +%s"))
-        t.hv("stat", port, t.name)  # the round that was begun before
+        t.hv("stat", port, t.name)  # the round that had begun before
         said = json.loads(t.hv("stat", "--json", port, f"--maps={pid}", t.name))
         end = float(t.guest.run("cut -d' ' -f1 /proc/uptime")), int(t.guest.run("date +%s"))
         found = {one["cgroup"]: one["pids"] for one in said["agent_says"]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Filters of the guest's own events, compared with those of the guest's own tracefs."""
+"""Filters of the guest's own events, compared with the guest's own tracefs."""
 
 import collections
 
@@ -8,7 +8,7 @@ from lib.suite import OLDEST, ONE_VCPU, case
 from lib.wait import until
 
 OWN = "/sys/kernel/tracing"
-# What is read the same way by all kernels from 5.10 on, right and wrong.
+# Valid and invalid filters that all kernels from 5.10 on parse alike.
 EXPRESSIONS = r"""
 prev_pid == 1
 prev_pid==1&&next_pid!=0x10
@@ -120,8 +120,8 @@ echo 0 >{file}; sed '' {file}; echo >error_log
 
 
 def try_both(t, file, filters):
-    """Writes each of FILTERS to FILE of the guest's own tracefs, and to ours: the errors, what the files say then, and
-    error_log are equal."""
+    """Writes each of FILTERS to FILE of the guest's own tracefs and of hvtrace's: the errors, the contents of the files
+    afterwards, and error_log are equal."""
     command = TRY.format(own=OWN, file=file, filters=filters.strip("\n"))
     own = t.guest.run(command)
     ours = t.hv("exec", t.name, "busybox", "sh", "-c", command, timeout=300)
@@ -133,8 +133,8 @@ def try_both(t, file, filters):
 
 @case(configs=ONE_VCPU)
 def filters_are_read_as_the_guest_does(t):
-    """Right and wrong filters of an event and of a system: errno, what the file says, and error_log with the character
-    that is wrong are those of the guest's own tracefs."""
+    """Valid and invalid filters of an event and of a system: errno, contents of the file, and error_log with the
+    position of the error equal the guest's own tracefs."""
     with t.attach():
         nr = try_both(t, "events/sched/sched_switch/filter", EXPRESSIONS)
         nr += try_both(t, "events/sched/filter", "prev_pid == 1\nno_such == 1\nprev_pid == \n0\n(")
@@ -160,14 +160,14 @@ FILTERS = (
 WITHOUT = ("kmem/mm_page_alloc", "workqueue/workqueue_execute_start")
 
 
-# Comparisons of numbers, which the guest makes itself: getcwd and chdir.
+# Comparisons of numbers, which the guest evaluates itself: getcwd and chdir.
 CALLS = "id == 79 && common_pid > 1 || !(id != 80)"
 FEW_CALLS = "(for i in 1 2 3 4 5; do cd /; cd /tmp; done); dd if=/dev/zero of=/dev/null bs=1 count=2000 2>/dev/null"
 NR_OTHERS = 4000
 
 
 def filtered_in_the_guest(t, traced):
-    """The same with a filter that the guest obeys. Returns how many records it wrote, with the filter and without."""
+    """Checks a filter that the guest evaluates. Returns the number of records with the filter and without."""
     file = "events/raw_syscalls/sys_enter"
     written = []
     traced.echo("events/enable", "0")
@@ -195,9 +195,9 @@ def filtered_in_the_guest(t, traced):
 
 @case(configs=(*ONE_VCPU, OLDEST))
 def filtered_events_agree_with_the_guests_own(t):
-    """The guest and hvtrace record events with the same filters at the same time: the same events pass. An instance
-    has filters of its own, and set_event_notrace_pid leaves out a task. So does record -f, which reads raw pages.
-    What a filter of numbers does not let pass is not in the guest's rings."""
+    """The guest and hvtrace record events with equal filters together: the same events pass. An instance has separate
+    filters, and set_event_notrace_pid excludes a task. record -f, which reads raw pages, passes them as well. Events
+    that fail a filter of numbers are not in the guest's rings."""
     events = [file.removesuffix("/filter") for file, _ in FILTERS[1:]] + list(WITHOUT)
     with t.attach() as traced:
         traced.echo("tracing_on", "0")
@@ -230,7 +230,7 @@ def filtered_events_agree_with_the_guests_own(t):
         words = ("-e", "sched:sched_switch", "-f", "next_pid == 0", t.name, "-o", "-", "--format=jsonl")
         recording = t.hv.start("record", *words)
         t.await_event(recording, "sched_switch")
-        t.guest.run("sleep 0.1")  # its vCPU has nothing to do meanwhile
+        t.guest.run("sleep 0.1")  # its vCPU is idle in that time
         data = t.end_recording(recording)[0].decode()
         assert '"next_pid":0' in data and '"prev_pid":0' not in data, data[:1000]
         t.hv.fails("record", "-e", "sched", "-f", "no_such == 1", t.name, "--for", "1s", says=("sched:", "Field not found"))
@@ -309,8 +309,8 @@ WORK_OF_TRIGGERS = "ls /proc >/dev/null; sleep 0.1; ls /proc >/dev/null; cat /pr
 
 @case(configs=ONE_VCPU)
 def triggers_act_as_the_guests_own(t):
-    """Right and wrong triggers: errno and the text of the files are those of the guest's own tracefs. While both record,
-    an event is switched on at the same place, and recording ends with the same event."""
+    """Valid and invalid triggers: errno and the files' text equal the guest's own tracefs. While both record, an event
+    is enabled at the same point, and recording ends with the same event."""
     switch = "events/sched/sched_switch"
     with t.attach() as traced:
         command = TRY_TRIGGERS.format(own=OWN, dir=switch, triggers=TRIGGERS.strip("\n"))
@@ -356,8 +356,8 @@ OF_TASKS = ("sched/sched_process_exec", "sched/sched_process_exit", "sched/sched
 
 @case(configs=ONE_VCPU)
 def lists_of_events_follow_forks(t):
-    """With the option event-fork the guest and hvtrace record the same events of a task, its children and theirs, at the
-    same time. The lists have the same pids, while a child lives and when all have ended; then no task is recorded."""
+    """With the option event-fork the guest and hvtrace record the same events of a task and its descendants together.
+    The lists have the same pids while a child lives and after all have ended; then no task is recorded."""
     t.guest.run(f"rm -f /tmp/go /tmp/end /tmp/last; mkfifo /tmp/go /tmp/end; (exec sh -c \"{FAMILY}\") >/dev/null 2>&1 & echo $! >/tmp/parent")
     parent = t.guest.run("cat /tmp/parent").strip()
     with t.attach() as traced:
@@ -370,7 +370,7 @@ def lists_of_events_follow_forks(t):
         def lists():
             return t.guest.run(f"cat {OWN}/set_event_pid").split(), traced.text("set_event_pid").split()
 
-        # The children before the last one have ended when it is there: before that the lists change all the time.
+        # The children before the last one have ended when it exists. Before that, the lists change all the time.
         t.guest.run("echo >/tmp/go; until [ -e /tmp/last ]; do sleep 0.1; done")
         found = until(lambda: (both := lists())[0] == both[1] and len(both[0]) == 2 and both[0])
         assert found and parent in found, f"the child of {parent}: {lists()}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""function_graph, compared with the guest's own, and with various things happening in the guest meanwhile."""
+"""function_graph, compared with the guest's own, during various activities in the guest."""
 
 import collections
 import json
@@ -14,7 +14,7 @@ from lib.names import Names
 from lib.suite import IN_TURN, ONE_VCPU, STANDARD, case
 from lib.wait import HANG_SECONDS, said, until
 
-# No function of these is called in an interrupt.
+# Interrupts call none of these functions.
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", "*rmdir*", "*mkdir*", "*faccessat*", "path_*", "rw_verify_area", "__x64_sys_*")
 COLUMNS = ("funcgraph-proc", "funcgraph-tail")
 ROUNDS = 20
@@ -30,14 +30,15 @@ def trees(text, pid, odd=None):
 
 
 def own_trees(t, filters, files=()):
-    """Returns the roots of one run of the workload from the guest's own tracer, and the text. FILES: (name, text)
-    pairs that are set before. When interrupts are traced, the guest's own tracer misses some returns."""
+    """Returns the roots of one run of the workload from the guest's own tracer, and the text. FILES: (name, text) pairs
+    to write before. When interrupts are traced, the guest's own tracer misses some returns."""
     text, pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), filters, tracer="function_graph", options=COLUMNS, files=files)
     return trees(text, pid), text
 
 
 def our_trees(t, traced, filters, files=(), odd=None, where=""):
-    """Returns the same from hvtrace, in the instance WHERE. ODD gets the lines that do not nest; None: there must be none."""
+    """Returns them from hvtrace, in the instance WHERE. ODD receives the lines that do not nest; None: there must be no
+    such lines."""
     text, pid = ftrace.hvtrace_trace(
         traced, t.guest, ("syscalls", ROUNDS), filters, tracer="function_graph", options=COLUMNS, files=files, where=where
     )
@@ -53,8 +54,7 @@ def head(text):
 
 @case(configs=(*IN_TURN, *ONE_VCPU[:1]))
 def graph_agrees_with_own(t):
-    """The same workload, a few globs: the same trees of calls in the same order, equally folded; and the same
-    header."""
+    """One workload, a few globs: trees of calls, their order and folding, and the header equal the guest's own."""
     own, own_text = own_trees(t, FILTERS)
     with t.attach() as traced:
         ours, our_text = our_trees(t, traced, FILTERS)
@@ -73,7 +73,7 @@ def graph_agrees_with_own(t):
 @case(configs=(*IN_TURN[:1], *ONE_VCPU[1:2]))
 def graph_beside_others(t):
     """Two instances trace function_graph and the top traces functions: an instance has the same trees of calls as the
-    guest's own tracer, which is alone, and the top has the same calls as that instance."""
+    guest's own tracer alone, and the top has the same calls as that instance."""
     own, _ = own_trees(t, FILTERS)
     with t.attach() as traced:
         t.hv("sh", t.name, "-c", "mkdir instances/other instances/this")
@@ -83,7 +83,7 @@ def graph_beside_others(t):
         traced.echo("current_tracer", "function")
         ours, text = our_trees(t, traced, FILTERS, where="instances/this/")
         traced.echo("tracing_on", "0")
-        # Functions to which others jumped have no caller (docs/users/tracefs.md).
+        # Functions entered by a jump have no caller (docs/users/tracefs.md).
         lines = [line for line in traced.text("trace").splitlines() if line.startswith("#") or "<-" in line]
         top, lost = ftrace.parse("\n".join(lines))
         pid = int(re.search(r"-(\d+) *\|", text)[1])
@@ -106,7 +106,7 @@ def of_calls(roots):
 
 
 def by_way(roots):
-    """Returns {the path to a call: [how often it was called in each round]}."""
+    """Returns {path to a call: [number of calls in each round]}."""
     found, each = collections.defaultdict(collections.Counter), graph.each_round(graph.rounds(roots, ftrace.ROUND), ftrace.ROUND)
     for nr, of_round in enumerate(each):
         for path, _ in graph.walk(of_round):
@@ -119,7 +119,7 @@ def most_often(numbers):
 
 
 def reads_of(roots):
-    """Returns {what vfs_read calls: Counter of the trees of such calls of vfs_read}."""
+    """Returns {function called by vfs_read: Counter of the trees of such vfs_read calls}."""
     found = collections.defaultdict(collections.Counter)
     for path, call in graph.walk(roots):
         for below in call.calls if path[-1] == "vfs_read" else ():
@@ -129,10 +129,10 @@ def reads_of(roots):
 
 @case(configs=ONE_VCPU[1:])
 def graph_of_all_agrees_with_own(t):
-    """All functions, compared with one run by the guest itself. Calls that a system call makes on the same path
-    equally often in every round occur as often in most rounds of hvtrace. (Allocation and interrupts vary by
-    themselves, and a slow round is preempted more often than a fast one.) The trees below vfs_read, of a file
-    and of a pipe, are the same as with set_graph_function."""
+    """All functions, compared with one run by the guest itself. Calls that a system call makes on one path equally
+    often in every round occur as often in most of hvtrace's rounds. (Allocation and interrupts vary by themselves,
+    and a slow round is preempted more often than a fast one.) The trees below vfs_read, of a file and of a pipe,
+    equal those with set_graph_function."""
     own, _ = own_trees(t, ())
     odd = []
     with t.attach() as traced:
@@ -161,7 +161,7 @@ def graph_of_all_agrees_with_own(t):
 
 @case(configs=IN_TURN)
 def graph_functions_and_depth(t):
-    """set_graph_function, set_graph_notrace and max_graph_depth do what they do in the guest."""
+    """set_graph_function, set_graph_notrace and max_graph_depth work as in the guest."""
     with t.attach() as traced:
         for file, text in (("set_graph_notrace", "vfs_read"), ("max_graph_depth", "2")):
             files = (("set_graph_function", "ksys_read"), (file, text))
@@ -176,8 +176,8 @@ def graph_functions_and_depth(t):
 
 @case(configs=EVERY)
 def graph_threshold(t):
-    """tracing_thresh: only returns, and only of calls that took at least that long, as the sleep. Thresholds without
-    the host's time are refused where the guest does not know it."""
+    """tracing_thresh: only returns, and only of calls that took at least that long, such as the sleep. Thresholds
+    without the host's time are refused if the guest does not know that time."""
     with t.attach() as traced:
         if not t.lab.kvm(t.guest):
             t.hv.fails("echo", t.name, "options/funcgraph-host", "1", says=("funcgraph-host", "does not tell the guest its steal time"))
@@ -198,7 +198,7 @@ def graph_threshold(t):
 
 @case(configs=EVERY)
 def graph_values(t):
-    """funcgraph-retval: the values that reads of the workload return, an errno in decimal."""
+    """funcgraph-retval: the return values of the workload's reads, an errno in decimal."""
     with t.attach() as traced:
         traced.echo("set_ftrace_filter", "vfs_read", "ksys_read", "do_faccessat", "__x64_sys_access")
         traced.echo("current_tracer", "function_graph")
@@ -223,7 +223,7 @@ def graph_values(t):
 
 @case(configs=(STANDARD[0],))
 def record_graph(t):
-    """hvtrace record -p function_graph -g: trees of that function; after ^C the settings are as before."""
+    """hvtrace record -p function_graph -g: trees of that function. After ^C the settings are as before."""
     with t.attach() as traced:
         words = ("-p", "function_graph", "-g", "ksys_read", "-l", "ksys_*", "-l", "vfs_*", "-l", "rw_verify_area")
         recording = t.hv.start("record", *words, traced.domain, "--for", "1h")
@@ -252,7 +252,8 @@ def record_graph(t):
 
 
 def histogram(t, traced):
-    """hvtrace hist counts every call of a task, and its system calls by raw_syscalls:sys_enter, which ends with sys_exit."""
+    """hvtrace hist counts every call of a task, and its system calls by raw_syscalls:sys_enter, which ends with
+    sys_exit."""
     pid = ftrace.start_workload(t.guest, "syscalls", 50)
     counting = t.hv.start("hist", "--json", "-P", str(pid), traced.domain, ftrace.ROUND, "raw_syscalls:sys_enter")
     try:
@@ -305,7 +306,7 @@ class Sleepers:
         )
 
     def wake(self):
-        """Wakes all of them. It is an error if one does not end with success."""
+        """Wakes all tasks. Fails if one does not exit with success."""
         self.guest.run(f"for i in $(seq {len(self.names)}); do echo; done >/tmp/fifo")
         ended = []
 
@@ -319,8 +320,8 @@ class Sleepers:
 
 @case(configs=EVERY[:1])
 def graph_ends_with_sleepers(t):
-    """Tasks that sleep in traced functions: detach puts their return addresses back, and they go on and end with
-    success. The same after the service was killed."""
+    """Tasks sleep in traced functions: detach restores their return addresses, and they continue and exit with success.
+    Repeats this after a kill of the service."""
     for killed in (False, True):
         sleepers = Sleepers(t.guest)
         sleepers.start("before")
@@ -343,7 +344,7 @@ def graph_ends_with_sleepers(t):
         sleepers.wake()
 
 
-# The symbol that the guest puts in place of a return address, and the commands that make it do so.
+# The symbol that the guest stores in place of a return address, and the commands that make it do so.
 OWN_PROBES = (
     ("the guest's own arch_rethook_trampoline", "echo 'r:p ksys_read' >kprobe_events; echo 1 >events/kprobes/p/enable",
      "echo 0 >events/kprobes/p/enable; echo >kprobe_events"),
@@ -354,8 +355,8 @@ OWN_PROBES = (
 
 @case(configs=IN_TURN)
 def graph_under_own_probes(t):
-    """A task sleeps in a function that the guest itself probes, and to which a traced function jumped: the guest's
-    probe has saved our return address. Detach and recover wait until that function has returned."""
+    """A task sleeps in a function that the guest itself probes and to which a traced function jumped: the guest's probe
+    has saved hvtrace's handler as return address. Detach and recover wait until that function has returned."""
     for verb, (says, on, off) in zip(("recover", "detach"), OWN_PROBES):
         sleepers = Sleepers(t.guest)
         t.guest.run_own(f"cd /sys/kernel/tracing; {on}")
@@ -370,7 +371,7 @@ def graph_under_own_probes(t):
             ends = t.hv.start(verb, traced.domain)
             waits = said(ends.stderr, says)
             ended = ends.poll() is not None
-            in_time = time.monotonic() - begun < 5  # it tries for ten seconds; this machine may have been paused
+            in_time = time.monotonic() - begun < 5  # it retries for ten seconds; this machine may have been paused
             assert says in waits and not (ended and in_time), f"{verb} does not wait, but says: {waits}"
             sleepers.wake()
             in_time = time.monotonic() - begun < 5
@@ -384,8 +385,8 @@ def graph_under_own_probes(t):
 
 @case(configs=EVERY[:1])
 def graph_steps_aside_for_a_livepatch(t):
-    """Writes into the guest's memory what the kernel has there during the transition of a livepatch: the graph ends,
-    recorded events stay, and a graph can begin again only after the transition."""
+    """Writes into the guest's memory the kernel's state during a livepatch transition: the graph ends, recorded events
+    stay, and a graph can start again only after the transition."""
     memory = Memory(t.guest)
     file = os.open(f"/proc/{t.guest.pid}/mem", os.O_WRONLY)
     at = memory.base + memory.image_gpa(memory.symbols["klp_transition_patch"])
@@ -413,8 +414,8 @@ def graph_steps_aside_for_a_livepatch(t):
 
 @case(configs=EVERY[1:])
 def graph_torture(t):
-    """Forks, threads, signals, reads of /proc, modules and load on all vCPUs, while the tracer is
-    switched and hvtrace comes and goes. HVTRACE_TEST_SWITCHES: how often."""
+    """Forks, threads, signals, reads of /proc, modules and load on all vCPUs, while tracers are switched and hvtrace
+    attaches and detaches. HVTRACE_TEST_SWITCHES: number of switches."""
     pids = [ftrace.start_workload(t.guest, *words, 100000000) for words in (("forkstorm",), ("threads",))]
     loops = ("ls -lR /proc/self", "insmod /modules/dummy.ko; rmmod dummy")
     t.guest.run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Histograms of the guest's own events, compared with those of the guest's own tracefs."""
+"""Histograms of the guest's own events, compared with the guest's own tracefs."""
 
 import difflib
 import re
@@ -7,7 +7,7 @@ import re
 from lib.suite import ONE_VCPU, case
 
 OWN = "/sys/kernel/tracing"
-# What all kernels from 6.1 on read the same way, right and wrong, written to kmem:kmalloc one after the other.
+# Valid and invalid triggers that all kernels from 6.1 on parse alike, written to kmem:kmalloc in this order.
 TRIGGERS = r"""
 hist:keys=common_pid
 hist:keys=common_pid
@@ -124,19 +124,19 @@ echo >error_log
 
 
 def difference(own, ours):
-    """Returns the trigger and the lines that only one of the two has."""
+    """Returns the trigger and the lines that only one side has."""
     lines = difflib.unified_diff(own.splitlines(), ours.splitlines(), n=0, lineterm="")
     return "\n".join([own.split("\n")[0], *list(lines)[2:]])
 
 
-# 7.3 shows the field of the CPU twice, the second time as it was written: what it does not read back.
+# 7.3 shows the field of the CPU twice, the second time as it was written. It cannot parse that itself.
 TWICE = re.compile(r"\bcommon_cpu(?:common_cpu|cpu|CPU)\b")
 
 
 @case(configs=ONE_VCPU[:1])
 def hist_triggers_are_read_as_the_guests_own(t):
-    """Right and wrong hist triggers: errno, the text of the file, and the line in error_log with the character that is
-    wrong are those of the guest's own tracefs. To truncate the file removes them."""
+    """Valid and invalid hist triggers: errno, the file's text, and the line in error_log with the position of the error
+    equal the guest's own tracefs. Truncating the file removes them."""
     with t.attach():
         command = TRY.format(own=OWN, dir="events/kmem/kmalloc", triggers=TRIGGERS.strip("\n"))
         ours = t.hv("exec", t.name, "busybox", "sh", "-c", command, timeout=600)
@@ -147,7 +147,7 @@ def hist_triggers_are_read_as_the_guests_own(t):
         t.note(f"{len(parts[0])} triggers")
 
 
-# (event, trigger, the field that has the task)
+# (event, trigger, the field that contains the task)
 HISTS = (
     ("raw_syscalls/sys_enter", "keys=id.syscall", "common_pid"),
     ("raw_syscalls/sys_enter", "keys=id.hex,common_cpu:sort=id.descending", "common_pid"),
@@ -168,7 +168,7 @@ HISTS = (
 
 
 def same_order(t):
-    """Whether the guest's kernel leaves entries that are alike in the order in which hvtrace does: until 6.9."""
+    """Returns whether the guest's kernel keeps equal entries in hvtrace's order: until 6.9."""
     major, minor = t.guest.run("uname -r").split(".")[:2]
     return (int(major), int(minor)) < (6, 10)
 
@@ -178,7 +178,7 @@ def events_of(hists):
 
 
 def start_asleep(t):
-    """Starts a workload that does nothing until it is told to. Returns its pid."""
+    """Starts a workload that waits for a signal. Returns its pid."""
     said = t.guest.run(
         "rm -f /tmp/pid; workload syscalls 60 >/tmp/pid 2>&1 & until grep -q ^pid /tmp/pid && grep -q '^State:.S' /proc/$!/status;"
         " do sleep 0.1; done 2>/dev/null; cat /tmp/pid"
@@ -188,8 +188,8 @@ def start_asleep(t):
 
 @case(configs=ONE_VCPU)
 def histograms_agree_with_the_guests_own(t):
-    """The guest and hvtrace count the same events of one task at the same time: the text of each file hist is the same
-    to the byte. tracing_on is off for both."""
+    """The guest and hvtrace count the same events of one task together: the texts of all hist files are equal to the
+    byte. tracing_on is off for both."""
     with t.attach() as traced:
         pid = start_asleep(t)
         written = [(event, f"hist:{text} if {field} == {pid}") for event, text, field in HISTS]
@@ -223,8 +223,9 @@ def total(text):
 
 @case(configs=ONE_VCPU)
 def probes_have_triggers(t):
-    """Triggers of a probe count the same calls as those of the guest's own probe a few bytes behind the entry, whether or not
-    the probe is on; a probe with triggers stays; so do triggers of a return. A function that the guest uses is refused."""
+    """Triggers of a probe count the same calls as the guest's own probe a few bytes after the entry, whether the probe
+    is on or off. A probe with triggers cannot be removed; triggers of a return probe behave the same way. A function
+    that the guest uses is refused."""
     with t.attach() as traced:
         pid = start_asleep(t)
         mine, hist = "events/kprobes/mine", f"{PROBED_HIST} if common_pid == {pid}"
@@ -247,7 +248,7 @@ def probes_have_triggers(t):
         t.guest.run(f"cd {OWN}; echo '!{hist}' >{mine}/trigger; echo >kprobe_events")
         profile = {line.split()[0]: int(line.split()[1]) for line in traced.text("kprobe_profile").splitlines()}
         assert min(profile.values()) >= hits, profile
-        # others that act: recording begins with the probe, and an event is recorded after it
+        # other actions: recording begins with the probe, and an event is recorded after it
         t.hv("echo", "-a", t.name, f"{mine}/trigger", 'traceon if count > 0')
         t.hv("echo", "-a", t.name, f"{mine}/trigger", 'enable_event:kprobes:back:1 if count > 0')
         t.guest.run("cat /proc/uptime")

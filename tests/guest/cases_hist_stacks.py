@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Stacks in histograms and synthetic events, compared with those of the guest's own tracefs."""
+"""Stacks in histograms and synthetic events, compared with the guest's own tracefs."""
 
 import re
 
@@ -31,14 +31,14 @@ ENTRY = re.compile(r"^\{ (?:common_)?stacktrace:\n((?: {9}.*\n)+)(.*?)\} hitcoun
 
 
 def stacks_of(hist):
-    """By stack and other keys how often."""
+    """Returns the hit count by stack and other keys."""
     return {(tuple(line.strip() for line in stack.splitlines()), rest): int(hits) for stack, rest, hits in ENTRY.findall(hist)}
 
 
 @case(configs=ONE_VCPU)
 def stacks_in_histograms(t):
-    """Stacks as keys: triggers, right and wrong, read as the guest's own, and what both count at the same time has the same
-    stacks."""
+    """Stacks as keys: valid and invalid triggers parse like the guest's own, and both count the same stacks
+    together."""
     with t.attach() as traced:
         command = TRY.format(own=OWN, dir="events/kmem/kmalloc", triggers=TRIGGERS.strip("\n"))
         ours = t.hv("exec", t.name, "busybox", "sh", "-c", command, timeout=600)
@@ -85,7 +85,7 @@ MADE = re.compile(r"-(\d+) .*(?:blocked|switched): (pid=\d+) delta=\d+ stack=STA
 
 
 def compare_made(t, recipe):
-    """Has both make synthetic events by RECIPE at the same time. All that the guest's own makes hvtrace makes, too."""
+    """Both make synthetic events by RECIPE together. hvtrace must make all events that the guest makes."""
     event = f"events/synthetic/{recipe[0][1].split()[0]}"
     with t.attach() as traced:
         for file, text in recipe:
@@ -113,13 +113,13 @@ def compare_made(t, recipe):
 
 @case(configs=ONE_VCPU[1:])
 def stacks_in_synthetic_events(t):
-    """The recipe of the kernel's documentation for where tasks block: a variable keeps the stack of the task that sleeps, and
-    a synthetic event has it when the task goes on. The guest's own and hvtrace's have the same stacks."""
+    """The recipe of the kernel's documentation for where tasks block: a variable keeps the stack of the sleeping task,
+    and a synthetic event records it when the task continues. Stacks of the guest and of hvtrace are equal."""
     compare_made(t, BLOCKED)
 
 
 @case(configs=ONE_VCPU[1:])
 def synthetic_events_with_their_own_stack(t):
-    """A trigger keeps the stack of its own event and makes a synthetic event with it at once: who was switched out for a task that
-    had been woken, and where. The guest's own and hvtrace's have the same tasks and stacks."""
+    """A trigger keeps the stack of its own event and immediately makes a synthetic event with it: the task that was
+    switched out for a woken task, and its stack. The guest's events and hvtrace's have equal tasks and stacks."""
     compare_made(t, SWITCHED)

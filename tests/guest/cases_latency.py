@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""preemptoff, irqsoff and preemptirqsoff: sections in which preemption or interrupts are off, measured in kernels that
-were built without these tracers."""
+"""preemptoff, irqsoff and preemptirqsoff: sections with preemption or interrupts off, in kernels that were built
+without these tracers."""
 
 import concurrent.futures
 import re
@@ -13,9 +13,9 @@ from lib.wait import HANG_SECONDS, until
 
 # An instruction takes a nanosecond there, so a busy host does not make a section longer.
 COUNTED = [Config(kernel, 1, counted=True) for kernel in KERNELS]
-PLANTED = 25000  # times that the planted section reads the clock
-TRIES = 10  # to plant a section in a guest that a busy host does not let run for a while
-CALLED = "ns_to_kernel_old_timeval"  # and calls this function
+PLANTED = 25000  # clock reads in the planted section
+TRIES = 10  # to plant a section in a guest that a busy host sometimes does not run for a while
+CALLED = "ns_to_kernel_old_timeval"  # each read calls this function
 HEAD = re.compile(
     r"# tracer: (?P<tracer>\w+)\n#\n# (?P=tracer) latency trace v1.1.5 on (?P<release>\S+)\n# -+\n"
     r"# latency: (?P<us>\d+) us, #(?P<nr>\d+)/(?P=nr), CPU#(?P<cpu>\d+) \| \(M:\S+ VP:0, KP:0, SP:0 HP:0 #P:(?P<cpus>\d+)\)\n"
@@ -28,25 +28,26 @@ GRAPH_LINE = re.compile(r"^ *\d+ us \| +0\) +planted-\d+ +\|  \S+ \| +(?:[\d.]+ 
 
 
 def load_module(t, name, parameters=""):
-    """Loads a module of the tests (tests/guest/*_module.c)."""
+    """Loads a test module (tests/guest/*_module.c)."""
     if f"{name}.ko" not in t.guest.run("ls /lib").split():
         raise Skip(f"{name}.ko was not built: no headers for this kernel in {t.guest.kernel_dir}/usr/src")
     t.guest.run(f"insmod /lib/{name}.ko {parameters}")
 
 
 def load_planted(t, parameters=""):
-    """Loads the module that plants sections. It stays, since a kernel takes time to forget one."""
+    """Loads the module that plants sections. It stays loaded because a kernel takes time to forget a module."""
     if not re.search("^planted ", t.guest.run("cat /proc/modules"), re.M):
         load_module(t, "planted", parameters)
 
 
 def plant(t, where, nr=PLANTED, of="", cpu=0):
-    """Returns how many microseconds the guest says the planted section took."""
+    """Plants a section and returns its duration as the guest measured it, in microseconds."""
     return int(t.guest.run(f"taskset {1 << cpu:x} planted {where} {nr} {of}").split()[1]) / 1000
 
 
 def stack(text):
-    """Returns the functions on the stack at the section's end, the caller of the one that ends the section first."""
+    """Returns the functions on the stack at the section's end, beginning with the caller of the function that ends the
+    section."""
     return re.findall(r"^ => (\S+)$", text.partition("<stack trace>\n")[2], re.M)
 
 
@@ -60,11 +61,11 @@ def load(t):
 
 
 def same_length(found, planted):
-    """What the guest measures begins a little later and ends a little earlier than the section."""
+    """The guest's measurement begins slightly after the section and ends slightly before it."""
     return planted - 1 <= found <= planted + max(planted / 10, 5)
 
 
-# Where a section is planted (planted_module.c), and the functions in which it begins and ends, or their callers.
+# Places of sections (planted_module.c), and the functions in which they begin and end, or their callers.
 PREEMPT_OFF = (
     ("preempt", r"plant_preempt$", r"plant_preempt$"),
     ("preempt_nested", r"plant_preempt_nested$", r"plant_preempt_nested$"),
@@ -84,11 +85,11 @@ IRQS_OFF = (
     ("timer", r"hrtimer_start_range_ns|lock_hrtimer_base", r"hrtimer_start_range_ns|do_nanosleep"),
 )
 OTHERS = ("switch", "softirq_cli")  # these may end in another task
-SLEEPING = ("softirq", "spin_lock_irq")  # with PREEMPT_RT nothing is off meanwhile
+SLEEPING = ("softirq", "spin_lock_irq")  # with PREEMPT_RT nothing is off in these
 
 
 def check_planted(t, traced, where, starts, ends, of="", cpu=0):
-    """Plants a section and checks that it is the longest one, with its length, its vCPU and both ends. Returns its text."""
+    """Plants a section and checks that it is the longest, with its length, its vCPU and both ends. Returns its text."""
     traced.echo("tracing_max_latency", "0")
     planted = plant(t, where, of=of, cpu=cpu)
     found, text = longest(traced), traced.text("trace")
@@ -102,7 +103,7 @@ def check_planted(t, traced, where, starts, ends, of="", cpu=0):
 
 
 def is_realtime(t):
-    """PREEMPT_RT."""
+    """Returns whether the kernel has PREEMPT_RT."""
     return bool(re.search(r"PREEMPT_\{?RT", t.guest.run("uname -v")))
 
 
@@ -121,10 +122,10 @@ def check_places(t, traced, places, of=""):
 
 @case(configs=COUNTED)
 def preemptoff_finds_planted_sections(t):
-    """Sections that the guest times itself, by preempt_disable (nested, too), a lock, a softirq, are the longest, with
-    their lengths and both ends, one with its task and its stack; without them the longest is short, although the guest
-    was idle meanwhile. A threshold keeps the last one that is long enough. With function-trace it has every call that
-    was made in it, and no other, with display-graph as a graph."""
+    """Sections that the guest times itself, by preempt_disable (nested, too), a lock and a softirq, are the longest,
+    with their lengths and both ends, one with its task and its stack. Without them the longest is short, although
+    the guest was idle in between. A threshold keeps the last one that is long enough. With function-trace a section
+    has all its calls and no others, with display-graph as a graph."""
     load_planted(t)
     inside = where_timers_start(t)
     with t.attach() as traced:
@@ -158,7 +159,7 @@ def preemptoff_finds_planted_sections(t):
 
 
 def functions_of_a_section(t, traced):
-    """The planted section calls one function as often as it is told to, and reads of the program are elsewhere."""
+    """The planted section calls one function the requested number of times. The program's reads are not in it."""
     calls = PLANTED // 4
     traced.echo("set_ftrace_filter", CALLED, "vfs_read")
     traced.echo("options/function-trace", "1")
@@ -178,7 +179,7 @@ def functions_of_a_section(t, traced):
 
 
 def where_timers_start(t):
-    """Returns enqueue_hrtimer if that is where the guest's own stacks say that a task starts a timer, or None."""
+    """Returns enqueue_hrtimer if tasks start timers there according to the guest's own stacks, else None."""
     own = "cd /sys/kernel/tracing; for of in options/stacktrace events/timer/hrtimer_start/enable; do echo %d >$of; done; "
     text = t.guest.run_own(f"{own % 1} sleep 0.1; {own % 0} cat trace; echo >trace")
     stacks = [re.findall(r"^ => (\S+)$", part, re.M) for part in text.split("<stack trace>")[1:]]
@@ -188,8 +189,8 @@ def where_timers_start(t):
 
 
 def graph_of_a_section(t, traced, inside):
-    """The same as a graph: INSIDE, a function of the kernel, calls another one as often as it is told to. None: where the
-    section is planted is a part of the function in which it begins."""
+    """As a graph: INSIDE, a kernel function, calls another one the requested number of times. None: the section's place
+    is part of the function in which it begins."""
     calls = PLANTED // 4
     traced.echo("set_ftrace_filter", CALLED, "enqueue_hrtimer", "vfs_read")
     traced.echo("options/display-graph", "1")
@@ -216,8 +217,8 @@ def graph_of_a_section(t, traced, inside):
 @case(configs=COUNTED)
 def irqsoff_finds_planted_sections(t):
     """Sections by cli (also in a softirq), local_irq_save in another one, spin_lock_irq, spin_lock_irqsave, in the
-    scheduler and in interrupts are the longest, with their lengths and both ends; without them none is long, although
-    the guest was idle, in user mode and in the kernel meanwhile."""
+    scheduler and in interrupts are the longest, with their lengths and both ends. Without them none is long,
+    although the guest was idle, in user mode and in the kernel in between."""
     load_planted(t)
     with t.attach() as traced:
         assert {"irqsoff", "preemptirqsoff"} <= set(traced.text("available_tracers").split())
@@ -244,7 +245,8 @@ def irqsoff_finds_planted_sections(t):
 
 @case(configs=COUNTED[:1])
 def record_prints_the_longest_section(t):
-    """record prints what trace_pipe has, with the functions of -l in each section, and at the end the longest one."""
+    """record prints the contents of trace_pipe, with the functions of -l in each section, and finally the longest
+    section."""
     load_planted(t)
     calls = PLANTED // 10
     with t.attach(), tempfile.TemporaryDirectory() as folder:
@@ -265,7 +267,7 @@ def record_prints_the_longest_section(t):
 
 @case(configs=COUNTED[:1])
 def too_little_covered_is_refused(t):
-    """With a module of which nothing can be covered irqsoff is refused, and check says so, but not with --force."""
+    """With a module that cannot be covered at all, irqsoff is refused, and check reports that; not with --force."""
     load_module(t, "uncovered")
     try:
         assert "too few to trust" in t.hv("check", t.name)
@@ -283,7 +285,7 @@ def too_little_covered_is_refused(t):
 
 @case(configs=IN_TURN, alone=True)
 def a_section_is_that_of_its_vcpu(t):
-    """A section that is planted on one vCPU is the longest on that one, and not in the file of the other."""
+    """A section planted on one vCPU is that vCPU's longest, and is not in the other vCPU's file."""
     load_planted(t, "tracepoints=0")
     with t.attach() as traced:
         traced.echo("current_tracer", "preemptoff")
@@ -293,11 +295,11 @@ def a_section_is_that_of_its_vcpu(t):
                 planted = plant(t, "preempt", PLANTED * 10, cpu=cpu)
                 found, head = longest(traced), HEAD.match(traced.text("trace"))
                 t.note(f"vCPU {cpu}: planted {planted:.0f} us, found {found} us on {head['cpu']}")
-                # A busy host may have made another one longer, or this one before the guest looked at its clock.
+                # A busy host may have made another section longer, or this one before the guest read its clock.
                 if head["start"] == "plant_preempt" and same_length(found, planted):
                     break
             assert same_length(found, planted) and int(head["cpu"]) == cpu and head["comm"] == "planted"
-            # Meanwhile a busy host may have made another one longer.
+            # In between, a busy host may have made another section longer.
             assert "plant_preempt" in traced.text(f"per_cpu/cpu{cpu}/trace") or longest(traced) > found
             assert "plant_preempt" not in traced.text(f"per_cpu/cpu{1 - cpu}/trace")
         traced.echo("current_tracer", "nop")
@@ -305,8 +307,8 @@ def a_section_is_that_of_its_vcpu(t):
 
 @case(configs=(STANDARD[2],))
 def sections_on_and_off_under_load(t):
-    """Switched on and off while the guest works; every byte is back each time, also when the service is killed."""
-    load_planted(t, "tracepoints=0")  # those of the guest's scheduler are for other cases
+    """Switched on and off while the guest works. Every byte is restored each time, also after a kill of the service."""
+    load_planted(t, "tracepoints=0")  # other cases test the scheduler's places
     t.guest.run("rm -f /tmp/end; while [ ! -e /tmp/end ]; do cat /proc/self/stat | md5sum >/dev/null; done >/dev/null 2>&1 & echo $! >/tmp/load")
     try:
         with t.attach() as traced:
@@ -330,15 +332,15 @@ def sections_on_and_off_under_load(t):
 
 
 def is_planted_found(t, traced):
-    """Whether sections of the module are measured, which begins two seconds after it has come."""
+    """Returns whether sections of the module are measured. Measuring starts two seconds after it was loaded."""
     traced.echo("tracing_max_latency", "0")
     plant(t, "preempt", PLANTED * 10, cpu=1)
     return "=> started at: plant_preempt\n" in traced.text("trace")
 
 
 def go_in_a_section(t, traced):
-    """A module is asked to go when a section is open in it, which ends after that. hvtrace looks at the modules meanwhile.
-    Returns how many microseconds the section was long, or None if a busy host has made another one longer."""
+    """A module is asked to unload during a section, which ends after that. hvtrace checks the modules in between.
+    Returns the section's duration in microseconds, or None if a busy host made another section longer."""
     load_planted(t, "tracepoints=0")
     assert until(lambda: is_planted_found(t, traced)), traced.text("trace")
     traced.echo("tracing_max_latency", "0")
@@ -346,12 +348,12 @@ def go_in_a_section(t, traced):
     with concurrent.futures.ThreadPoolExecutor() as runs:
         asks = runs.submit(t.guest.run, f"taskset 2 planted until_gone {PLANTED * 40} & {open_or_failed}; rmmod planted; wait $!")
         while not asks.done():
-            traced.text("current_tracer")  # each time hvtrace looks whether modules came or went
+            traced.text("current_tracer")  # each read makes hvtrace check for loaded and unloaded modules
     took = asks.result()
     assert "planted" not in t.guest.run("cat /proc/modules")
     kept, text = longest(traced), traced.text("trace")
     least = int(re.findall(r"until_gone took (\d+) ns", t.guest.run("dmesg"))[-1]) / 1000
-    assert kept >= least * 0.99, f"{kept} us, {least} us: {text}"  # by two clocks
+    assert kept >= least * 0.99, f"{kept} us, {least} us: {text}"  # measured with two clocks
     if HEAD.match(text)["start"] != "plant_until_gone":
         return None
     assert kept <= int(took.split()[1]) / 1000 * 1.01, f"{kept} us: {took}"
@@ -360,9 +362,9 @@ def go_in_a_section(t, traced):
 
 @case(configs=IN_TURN[:1], alone=True)
 def modules_go_while_sections_are_measured(t):
-    """A module is asked to go while a section is open in it, and does when that ends. The section is kept, with the names
-    of the module. Another one comes to where it was, and goes; when the module comes again, its sections are found
-    again."""
+    """A module is asked to unload during a section and does when the section ends. The section is kept, with the
+    module's names. Another module is loaded at its address and unloaded. When the first module is loaded again, its
+    sections are measured again."""
     with t.attach() as traced:
         traced.echo("current_tracer", "preemptoff")
         kept = next(filter(None, (go_in_a_section(t, traced) for _ in range(TRIES))), None)
@@ -381,9 +383,9 @@ def modules_go_while_sections_are_measured(t):
 
 OWN = "/sys/kernel/tracing"
 JUMPS = (0xE8, 0xE9)
-# Functions that switch interrupts or preemption, and how many of their bytes are looked at.
+# Functions that switch interrupts or preemption, and the number of their bytes to check.
 PROBED = {"try_to_wake_up": 200, "get_random_u32": 160, "__local_bh_enable_ip": 100}
-# The guest's own ftrace on functions around our places, its tracepoints, a static key, modules with alternatives.
+# The guest's own ftrace on functions with hvtrace's changes, its tracepoints, a static key, modules with alternatives.
 PATCHES = f"""cd {OWN}
 echo '_raw_* try_to_* hrtimer_* *_timer' >set_ftrace_filter
 echo function >current_tracer; echo 1 >events/sched/enable; echo 1 >/proc/sys/kernel/sched_schedstats
@@ -395,7 +397,7 @@ echo >set_ftrace_filter; echo >trace; true"""
 
 
 def bytes_of_probed(t):
-    """{(function, offset): byte} of PROBED, read from outside."""
+    """Returns {(function, offset): byte} of PROBED, read from outside."""
     memory = Memory(t.guest)
     lines = t.guest.run(f"grep -E ' ({'|'.join(PROBED)})$' /proc/kallsyms").splitlines()
     found = {}
@@ -406,7 +408,8 @@ def bytes_of_probed(t):
 
 
 def probe_all(t):
-    """Registers a kprobe on each instruction of PROBED that the guest's kernel takes, switched off. Returns how many."""
+    """Registers a disabled kprobe on each instruction of PROBED that the guest's kernel accepts. Returns their
+    number."""
     offsets = "; ".join(
         f"for o in $(seq {end}); do echo p:own/{name}__$o {name}+$o >>kprobe_events; done" for name, end in PROBED.items()
     )
@@ -414,7 +417,7 @@ def probe_all(t):
 
 
 def probe_hits(t):
-    """{(function, offset): how often the probe there was hit since it is there}."""
+    """Returns {(function, offset): hits of the probe there since it was registered}."""
     said = t.guest.run_own(f"cat {OWN}/kprobe_profile")
     hits = re.findall(r"^ *(\w+)__(\d+) +(\d+) +\d+$", said, re.M)
     assert hits, said
@@ -422,7 +425,7 @@ def probe_hits(t):
 
 
 def hit_probes(t, wanted=frozenset()):
-    """Switches them on, has the functions called until those that are WANTED were hit, and switches them off. Returns
+    """Enables the probes, has the functions called until the WANTED ones were hit, and disables them. Returns
     {(function, offset)} of those that were hit."""
     before, found = probe_hits(t), set()
     t.guest.run_own(f"echo 1 >{OWN}/events/own/enable")
@@ -444,9 +447,10 @@ def end_probes(t):
 
 @case(configs=IN_TURN[1:])
 def the_guest_patches_itself_while_sections_are_measured(t):
-    """The guest uses its own ftrace, tracepoints, static keys and modules while sections are measured, and kprobes on each
-    instruction of functions in which we replace some. Where a probe has copied an instruction, also while it is off,
-    nothing is replaced; where it has copied ours, that stays until the probe is gone, and detach waits for it."""
+    """The guest uses its own ftrace, tracepoints, static keys and modules while sections are measured, and kprobes on
+    each instruction of functions in which hvtrace replaces some. Where a probe has copied an instruction, also a
+    disabled probe, nothing is replaced. Where it has copied hvtrace's jump, the jump stays until the probe is
+    removed, and detach waits for that."""
     load_planted(t, "tracepoints=0")
     end_probes(t)
     try:
@@ -461,7 +465,7 @@ def the_guest_patches_itself_while_sections_are_measured(t):
             traced.echo("current_tracer", "preemptirqsoff")
             refused = traced.stat()["sections"]["refused"]
             kept = hit_probes(t)
-            # The guest takes the jumps of optimized probes out a little later, and forgets these probes after that.
+            # The guest removes the jumps of optimized probes a little later, and frees the probes after that.
             assert refused and until(lambda: bytes_of_probed(t) == was), f"{before} probes keep {refused} places"
             end_probes(t)
 
@@ -475,7 +479,7 @@ def the_guest_patches_itself_while_sections_are_measured(t):
             meanwhile = probe_all(t)
             hit = hit_probes(t, kept & ours)
             traced.echo("current_tracer", "nop")
-            later = hit_probes(t, kept & ours)  # those on our jumps lead to detours still
+            later = hit_probes(t, kept & ours)  # probes on hvtrace's jumps still lead to detours
             t.note(f"{before} kprobes keep {refused} places, {meanwhile} meanwhile; {len(ours & hit)} on jumps of ours were hit")
             assert kept & ours and kept & ours <= hit & later, f"{kept & ours}, {hit & ours}, {later & ours}"
             t.hv.fails("detach", t.name, says=("kprobe",))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""hvtrace latency: limits of CPU time, in the guest and on the host, and who competes for vCPUs. What has used up a limit of
-its own is not late because of anybody else."""
+"""hvtrace latency: limits of CPU time, in the guest and on the host, and competition for vCPUs. A task that has used up
+its own limit is not late because of other tasks."""
 
 import contextlib
 import json
@@ -22,7 +22,7 @@ LOOP = "sh -c 'while :; do :; done'"
 
 @contextlib.contextmanager
 def groups(t, **limits):
-    """Cgroups of the guest and their cpu.max; a name with __ is a group in another one."""
+    """Makes cgroups of the guest with cpu.max. A name with __ is a group nested in another."""
     paths = {name: f"{GROUPS}/{name.replace('__', '/')}" for name in limits}
     t.guest.run(f"mkdir {GROUPS} && mount -t cgroup2 none {GROUPS} && echo +cpu >{GROUPS}/cgroup.subtree_control")
     for name, limit in limits.items():
@@ -46,12 +46,12 @@ def groups(t, **limits):
 
 
 def limits_of(verdict):
-    """The causes that are limits of cgroups, by the path of the group."""
+    """Returns the causes that are limits of cgroups, by the group's path."""
     return {cause["limit"]["cgroup"]: cause for cause in verdict if cause["cause"] == "cpu-limit" and "cgroup" in cause["limit"]}
 
 
 def measure_for(t, traced, *words):
-    """Returns all that hvtrace latency says, without anything that is started meanwhile."""
+    """Returns the whole output of hvtrace latency, with no activity started during it."""
     process = t.hv.start("latency", "--json", *words, traced.domain)
     out, err = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == 0, err.decode()
@@ -62,7 +62,7 @@ def measure_for(t, traced, *words):
 
 @case(configs=COUNTED)
 def latency_names_a_cpu_limit(t):
-    """A program may run for 10 of each 100 ms: its cgroup with the limit, how long and how often; the tenant's limit."""
+    """A program may run for 10 of each 100 ms: its cgroup with the limit, duration and count; the tenant's limit."""
     with groups(t, web="10000 100000") as start, t.attach() as traced:
         pid = start("web")
         found = measure_for(t, traced, "--for=3s", "--threshold=20ms")
@@ -78,7 +78,8 @@ def latency_names_a_cpu_limit(t):
 
 @case(configs=PAIR)
 def latency_names_several_cpu_limits(t):
-    """A group in another one that has the limit, beside one of its own on the other vCPU: both are named, by their paths."""
+    """A group nested in the group that has the limit, and a group with a separate limit on the other vCPU: both are
+    named by their paths."""
     with groups(t, outer="20000 100000", outer__inner="max 100000", alone="30000 200000") as start, t.attach() as traced:
         start("outer__inner", "1")
         start("alone", "2")
@@ -92,7 +93,7 @@ def latency_names_several_cpu_limits(t):
 
 @case(configs=COUNTED)
 def latency_names_a_realtime_limit(t):
-    """A real-time task runs all the time and is stopped for others: the limit of real-time tasks."""
+    """A real-time task runs all the time and is throttled for others: the limit of real-time tasks."""
     with t.attach() as traced:
         t.guest.run("echo 500000 >/proc/sys/kernel/sched_rt_runtime_us")
         try:
@@ -106,7 +107,7 @@ def latency_names_a_realtime_limit(t):
 
 @case(configs=COUNTED[:2])
 def latency_names_a_crowd(t):
-    """Four busy programs compete for a vCPU: one cause, and not one for each of them."""
+    """Four busy programs compete for a vCPU: one cause, not one for each of them."""
     with t.attach() as traced:
         pids = t.guest.run("for i in 1 2 3 4; do " + LOOP + " >/dev/null 2>&1 & echo $!; done").split()
         try:
@@ -150,8 +151,8 @@ def limited_vmm(t, quota_us):
 
 @case(configs=PAIR[1:2], alone=True)
 def latency_names_a_limit_of_the_vmm(t):
-    """The VMM may run for 15 of each 100 ms: the host's limit, by the shares alone, and not the tenant. On a host so
-    busy that the VMM does not get that much, the host's scheduler is named."""
+    """The VMM may run for 15 of each 100 ms: the host's limit, from the shares alone, and not the tenant. On a host so
+    busy that the VMM does not even get that, the host's scheduler is named."""
     with t.attach() as traced, busy_guest(t), limited_vmm(t, 15000) as path:
         found = measure_for(t, traced, "--for=8s", "--threshold=50ms")
         one = found["verdict"][0]
@@ -168,7 +169,7 @@ def latency_names_a_limit_of_the_vmm(t):
 
 @case(configs=PAIR[1:2], alone=True)
 def latency_tells_shares(t):
-    """What the host did with each vCPU adds up to the time that was measured, and a stopped VMM shows."""
+    """The host's times of each vCPU add up to the measured time, and a stopped VMM is shown."""
     with t.attach() as traced, busy_guest(t):
 
         def stop():

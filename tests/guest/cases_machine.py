@@ -34,7 +34,8 @@ KINDS = (
     Config("trixie", cmdline="pti=on"),
     Config("bookworm", shared_ram=False, vcpus=4),
 )
-# A kernel that freezes its tasks patches itself (static keys): docs/internals/testing.md says why vCPUs run in turn then.
+# A kernel that freezes its tasks patches itself (static keys). docs/internals/testing.md explains why vCPUs run in turn
+# then.
 HIBERNATING = tuple(dataclasses.replace(config, disk_mib=1024, cmdline="resume=/dev/nvme0n1") for config in IN_TURN)
 
 
@@ -93,7 +94,8 @@ def paused_domain(t):
 
 @case(configs=BOTH[:1])
 def debugger_on_the_gdb_stub(t):
-    """A debugger that somebody attached to the guest stays attached, also at a socket that is named nearly as ours."""
+    """A debugger attached to the guest by another user stays attached, even at a socket whose name resembles
+    hvtrace's."""
     near = os.path.join(private_dir(t.guest), "hvtrace-gdb.sock.mine")
     for where in ("tcp:127.0.0.1:0", f"unix:{near},server=on,wait=off"):
         t.guest.monitor(f"gdbserver {where}")
@@ -106,8 +108,8 @@ def debugger_on_the_gdb_stub(t):
 
 @case(configs=BOTH[:1])
 def left_gdb_stub_is_removed(t):
-    """hvtrace was killed before it changed anything, or when all was back: recover finds no change, and removes what is
-    left of the gdb stub."""
+    """hvtrace was killed before its first change, or after everything was restored: recover finds no change, and
+    removes the remains of the gdb stub."""
     path = os.path.join(private_dir(t.guest), "hvtrace-gdb.sock")
     t.guest.monitor(f"gdbserver unix:{path},server=on,wait=off")
     assert os.path.exists(path)
@@ -118,7 +120,7 @@ def left_gdb_stub_is_removed(t):
 
 @case(configs=(*BOTH[:1], OLDEST))
 def killed_service_is_recovered(t):
-    """kill -9 of the session at any moment: the guest runs on, recover puts every byte back."""
+    """kill -9 of the session at any moment: the guest continues, recover restores every byte."""
     seed = int(os.environ.get("HVTRACE_TEST_SEED", time.time()))
     rng = random.Random(seed)
     t.note(f"HVTRACE_TEST_SEED={seed}")
@@ -140,8 +142,8 @@ def killed_service_is_recovered(t):
 
 @case(configs=BOTH[:1])
 def a_paused_guest_stays_paused(t):
-    """An administrator pauses the guest. Neither changes that fail, the end of the session's guardian, the warden's
-    recovery nor `recover` resumes it, and all is put back afterwards."""
+    """An administrator pauses the guest. Failing changes, the end of the session's guardian, the warden's recovery and
+    `recover` must not resume it, and everything is restored afterwards."""
     t.hv("attach", t.name)
     t.hv("echo", t.name, "set_ftrace_filter", "vfs_read")
     t.hv("echo", t.name, "current_tracer", "function")
@@ -167,8 +169,8 @@ WARDEN_CAPABILITIES = ("chown dac_override dac_read_search fowner kill setgid se
 
 @case(configs=BOTH[:1])
 def a_service_that_dies_is_put_back(t):
-    """kill -9 of the service alone, before and in the middle of patching: its warden puts every byte back, and the
-    next attach succeeds. The service itself has no rights, the guardian none, the warden no needless ones."""
+    """kill -9 of the service alone, before and during patching: its warden restores every byte, and the next attach
+    succeeds. Service and guardian have no privileges, the warden has no needless ones."""
     for delay in (0.0, 0.2, 1.5):
         t.hv("attach", t.name)
         service = t.hv.service_of(t.name)
@@ -186,11 +188,11 @@ def a_service_that_dies_is_put_back(t):
         assert t.guest.run("echo alive").strip() == "alive"
 
 
-JOURNAL_BYTES = 64 << 10  # of header and journal, and more than a case uses
+JOURNAL_BYTES = 64 << 10  # header and journal: more than a case uses
 
 
 def overwrite_journal(path, is_over):
-    """Writes over header and journal until IS_OVER, and leaves them empty."""
+    """Overwrites header and journal until IS_OVER, and leaves them empty."""
     rng = random.Random(1)
     with open(path, "r+b", buffering=0) as region:
         while not is_over.is_set():
@@ -202,8 +204,8 @@ def overwrite_journal(path, is_over):
 
 @case(configs=BOTH[:1])
 def a_false_journal_changes_nothing(t):
-    """The guest overwrites the header and the journal in the region, the service dies, and the guest goes on while it is
-    put back: the warden puts every byte back all the same."""
+    """The guest overwrites the header and the journal in the region, the service dies, and the guest continues during
+    the recovery: the warden still restores every byte."""
     path = f"/dev/shm/{t.name}"
     if not os.path.exists(path):
         raise Skip("the region is not the memory of an ivshmem device")
@@ -247,7 +249,7 @@ def row_of(t):
 
 @case(configs=BOTH[:1])
 def every_verb_tells_the_same(t):
-    """kill -9 of the service: every verb tells what is left and how to put it back, before and after a refused
+    """kill -9 of the service: every verb reports the remains and how to remove them, before and after a refused
     attach."""
     t.hv("attach", t.name)
     t.hv("echo", t.name, "current_tracer", "function")
@@ -272,7 +274,7 @@ def every_verb_tells_the_same(t):
 
 @case(configs=BOTH[:1])
 def killed_guardian_is_replaced(t):
-    """kill -9 of the guardian alone: the session goes on, and detach puts every byte back."""
+    """kill -9 of the guardian alone: the session continues, and detach restores every byte."""
     with t.attach() as traced:
         traced.echo("set_ftrace_filter", "vfs_*")
         traced.echo("current_tracer", "function")
@@ -284,7 +286,7 @@ def killed_guardian_is_replaced(t):
 
 @case(configs=BOTH[:1])
 def killed_parser_is_replaced(t):
-    """kill -9 of the process that reads what the VMM says: the next question starts another one."""
+    """kill -9 of the process that parses the VMM's answers: the next request starts a new one."""
     with t.attach() as traced:
         for filters in ("vfs_*", "do_*"):
             os.kill(parser_of(child_of(t.hv.service_of(t.name))), signal.SIGKILL)
@@ -295,7 +297,7 @@ def killed_parser_is_replaced(t):
 
 @case(configs=BOTH[:1])
 def killed_service_and_guardian_are_recovered(t):
-    """kill -9 of service and guardian in the middle of a hold, which nobody ends then: recover ends it."""
+    """kill -9 of service and guardian during a hold, so that no process can end it: recover ends it."""
     t.hv("attach", t.name)
     service = t.hv.service_of(t.name)
     warden = child_of(service)
@@ -337,7 +339,8 @@ def rebooted_guest(t):
 
 @case(configs=BOTH[:1], fresh=True)
 def asleep_while_attached(t):
-    """The guest is suspended to RAM while function_graph traces all functions: all is put back before it wakes up."""
+    """The guest is suspended to RAM while function_graph traces all functions: everything is restored before it wakes
+    up."""
     memory = Memory(t.guest)
     before = memory.snapshot()
     t.hv("attach", "--via=monitor", t.name)
@@ -359,7 +362,7 @@ def asleep_while_attached(t):
 
 @case(configs=HIBERNATING[1:], fresh=True)
 def hibernated_while_attached(t):
-    """The guest hibernates while all functions are traced: all is put back before its image is made."""
+    """The guest hibernates while all functions are traced: everything is restored before its image is made."""
     tracer = "function_graph" if t.guest.config.suite == KERNELS[0] else "function"
     memory = Memory(t.guest)
     before = memory.snapshot()
@@ -419,7 +422,7 @@ def domains_that_cannot_be_traced(t):
 
 
 def ready(serial):
-    """Whether the guest has booted whose serial port is written to the file SERIAL."""
+    """Returns whether the guest with its serial port in the file SERIAL has booted."""
     if not os.path.exists(serial):
         return False
     with open(serial, "rb") as file:
@@ -428,8 +431,8 @@ def ready(serial):
 
 @contextlib.contextmanager
 def own_qemu(place, region, before=(), qmp=None):
-    """A guest without libvirt, whose files begin with PLACE and whose region is the file REGION. Yields its process, or that
-    of BEFORE, words of a command that runs QEMU. QMP is its socket; default: PLACE.qmp."""
+    """Starts a guest without libvirt. PLACE is the prefix of its files, REGION the region's file. Yields its process,
+    or the process of BEFORE, the words of a command that runs QEMU. QMP is its socket; default: PLACE.qmp."""
     from lib.domain import script  # pylint: disable=import-outside-toplevel
 
     kernel_dir = script("kernel", "bookworm")
@@ -460,8 +463,8 @@ def own_qemu(place, region, before=(), qmp=None):
 
 @case(configs=None)
 def full_shared_memory(t):
-    """The region's file system is full: one line of error, no SIGBUS, the guest runs on. The region is on a tmpfs of
-    its own, and the guest is named by `qmp:PATH`."""
+    """The region's file system is full: one line of error, no SIGBUS, the guest continues. The region is on a separate
+    tmpfs, and the guest is named by `qmp:PATH`."""
     place = f"/run/hvtrace-test/full-{os.getpid()}"
     os.makedirs(place)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place], check=True)
@@ -474,13 +477,14 @@ def full_shared_memory(t):
         os.rmdir(place)
 
 
-LATE_SECONDS = 25  # a command of QMP times out after 20
+LATE_SECONDS = 25  # a QMP command times out after 20
 
 
 @case(configs=None)
 def changes_work_after_the_vmm_was_stopped(t):
-    """A VMM that is stopped until its commands time out answers them when it runs again. These answers are not taken for
-    those of later commands: each later change works. A region whose file has more than the region is refused."""
+    """A VMM that was stopped until its commands timed out answers them when it continues. hvtrace must not take these
+    answers for answers to later commands: each later change works. A region whose file is larger than the region is
+    refused."""
     place = f"/run/hvtrace-test/stopped-{os.getpid()}"
     os.makedirs(os.path.dirname(place), exist_ok=True)
     name = f"qmp:{place}.qmp"
@@ -501,7 +505,7 @@ def changes_work_after_the_vmm_was_stopped(t):
                 t.hv("echo", name, "current_tracer", tracer)
                 assert t.hv("cat", name, "current_tracer") == f"{tracer}\n"
             assert "none of ours left" in t.hv("detach", name)
-            # The service would get the rest of the file, too, which may be another guest's.
+            # The service would also get the rest of the file, which may be another guest's.
             os.truncate(f"{place}.region", 128 << 20)
             t.hv.fails("attach", name, says=["ivshmem", "file", "besides"])
             assert qemu.poll() is None, "QEMU died"
@@ -512,7 +516,7 @@ def changes_work_after_the_vmm_was_stopped(t):
 
 @contextlib.contextmanager
 def qemu_elsewhere(place, mount):
-    """A QEMU in a pid, a mount and a network namespace of its own, in which MOUNT has been done. Its socket is qmp in the
+    """A QEMU in separate pid, mount and network namespaces, in which MOUNT has been executed. Its socket is qmp in the
     directory PLACE.private, which is empty here. Yields its pid."""
     private, shared = f"{place}.private", f"{place}.shared"
     os.makedirs(private)
@@ -535,8 +539,8 @@ def qemu_elsewhere(place, mount):
 
 @case(configs=None)
 def a_qemu_in_other_namespaces(t):
-    """A QEMU in namespaces of its own, whose QMP socket is on a tmpfs that only it has, is traced as pid:N. Where its socket
-    can be reached, but its directory has another name for the QEMU, it is refused, and nothing is made there."""
+    """A QEMU in separate namespaces, with its QMP socket on a private tmpfs, is traced as pid:N. If its socket can be
+    reached but its directory has a different name for the QEMU, it is refused, and no file is made there."""
     place = f"/run/hvtrace-test/namespaces-{os.getpid()}"
     with qemu_elsewhere(place, 'mount -t tmpfs -o mode=755 tmpfs "$1"') as pid:
         name = f"pid:{pid}"
@@ -558,8 +562,8 @@ def a_qemu_in_other_namespaces(t):
 
 @case(configs=STANDARD[:1])
 def the_overhead_is_limited(t):
-    """With --max-overhead, the hottest of all functions are put back and named, until the guest's load of the same
-    work is below the limit. SIGTERM, by which a service manager stops the service, detaches."""
+    """With --max-overhead, the hottest functions are put back and named until the guest's load for constant work is
+    below the limit. SIGTERM, which a service manager sends, detaches."""
     limit_ppm = 1000
     t.guest.run("(while :; do cat /proc/uptime; done) >/dev/null 2>&1 & echo $! >/tmp/load")
     try:

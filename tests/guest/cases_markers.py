@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is written to trace_marker and trace_marker_raw, compared with the guest's own."""
+"""Writes to trace_marker and trace_marker_raw, compared with the guest's own."""
 
 import re
 
@@ -23,7 +23,7 @@ MARKER = re.compile(r"# ([0-9a-f]+) buf:((?: [0-9a-f]{2})*)$", re.MULTILINE)
 
 
 def records(page):
-    """The payloads in a page, without their common fields."""
+    """Returns the payloads in a page, without their common fields."""
     found, at, end = [], 16, 16 + (int.from_bytes(page[8:16], "little") & 0xFFFFF)
     while at < end:
         kind = page[at] & 31
@@ -46,14 +46,15 @@ echo >trace; echo 1 >tracing_on; echo 1 >buffer_size_kb
 
 
 def known(sizes, all_bytes):
-    """Of each record its length and what was written. What is behind that is what the page of the guest had before."""
+    """Returns for each record its length and the written bytes. The bytes after those are old contents of the guest's
+    page."""
     assert len(sizes) == len(all_bytes), f"{len(all_bytes)} records of {sizes}: {all_bytes}"
     return [(len(of_one), of_one[:n]) for n, of_one in zip(sizes, all_bytes, strict=True)]
 
 
 @case(configs=ONE_VCPU)
 def markers(t):
-    """A text that is longer than the guest's kernel takes becomes several lines, as in the guest."""
+    """A text longer than the guest's kernel accepts becomes several lines, as in the guest."""
     with t.attach():
         command = TEXT.format(dir=OWN, sizes=" ".join(map(str, TEXTS)))
         own, ours = ([len(line) for line in text.splitlines()] for text in (t.guest.run(command), t.hv("exec", t.name, "busybox", "sh", "-c", command)))
@@ -63,7 +64,8 @@ def markers(t):
 
 @case(configs=ONE_VCPU)
 def raw_markers(t):
-    """What trace_marker_raw takes, what it refuses, and how long its records are: in the text and in the pages as in the guest's own."""
+    """Writes that trace_marker_raw accepts and refuses, and the lengths of its records: text and pages equal the
+    guest's own."""
     with t.attach():
 
         def both(sizes, show):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""hvtrace exporter: what it tells of a guest agrees with what the guest's own scheduler, and the host's, have counted."""
+"""hvtrace exporter: its numbers for a guest agree with the counts of the guest's own scheduler and of the host's."""
 
 import contextlib
 import http.client
@@ -38,7 +38,7 @@ class Page:
 
 
 def listens(path):
-    """The socket is there a moment before anybody listens at it."""
+    """The socket exists a moment before the exporter listens at it."""
     with socket.socket(socket.AF_UNIX) as one:
         return one.connect_ex(path) == 0
 
@@ -60,13 +60,13 @@ def exporter(t, *words):
 
 
 def own_waits(t):
-    """What the guest's scheduler has counted of all its run queues: (waits, their time in seconds)."""
+    """Returns the counts of the guest's scheduler for all run queues: (waits, their time in seconds)."""
     lines = re.findall(r"^cpu\d+ .* (\d+) (\d+)$", t.guest.run("cat /proc/schedstat"), re.M)
     return sum(int(nr) for _, nr in lines), sum(int(ns) for ns, _ in lines) / 1e9
 
 
 def stolen(pid):
-    """For how long the host has let the threads of vCPUs wait, in seconds."""
+    """Returns how long the host let the threads of vCPUs wait, in seconds."""
     waited = 0
     for thread in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{thread}/comm", encoding="ascii", errors="replace") as file:
@@ -79,8 +79,8 @@ def stolen(pid):
 
 @case(configs=(STANDARD[0], STANDARD[3]), alone=True)
 def exporter_agrees_with_the_schedulers(t):
-    """The histogram of waits has all of a ping-pong of two threads, and not more than the guest's /proc/schedstat; its sum
-    grows as that does, while two programs share a vCPU. Steal is what the host has counted. Without a session there are no
+    """The histogram of waits includes a ping-pong of two threads, and no more waits than the guest's /proc/schedstat.
+    Its sum grows equally while two programs share a vCPU. Steal is the host's count. Without a session there are no
     series."""
     first = own_waits(t)
     with exporter(t, "--runqueue", "--max-overhead=100") as page:
@@ -93,7 +93,7 @@ def exporter_agrees_with_the_schedulers(t):
             end = own_waits(t)
             planted = end[0] - begin[0]
             assert planted >= ROUNDS, (begin, end)
-            # Of a task that was not seen before, a first wait may be missing.
+            # The first wait of a new task may be missing.
             assert until(lambda: page().get("hvtrace_runqueue_wait_seconds_count") >= planted - tasks), (planted, tasks, page().text)
             assert until(lambda: page().get("hvtrace_overhead_seconds_total", 0) > 0), page().text
 
@@ -105,9 +105,9 @@ def exporter_agrees_with_the_schedulers(t):
             grown = "hvtrace_runqueue_wait_seconds_sum"
             assert until(lambda: page().get(grown) - counted.get(grown) >= own * 0.9), (own, counted.text, page().text)
             found, last = page(), own_waits(t)
-            # Since the guest was quiet: the last waits of the ping-pong may come into the histogram only after COUNTED.
+            # Since the guest was quiet: the last waits of the ping-pong may reach the histogram only after COUNTED.
             ours, own = found.get(grown) - quiet.get(grown, 0), last[1] - begin[1]
-            # The guest does not count what a task waits until another vCPU has put it on its run queue.
+            # The guest does not count a task's wait before another vCPU has put it on its run queue.
             assert ours <= own * 1.1 or t.guest.config.vcpus > 1, (ours, own, counted.text, quiet.text)
             nr, buckets = found.get("hvtrace_runqueue_wait_seconds_count"), found.buckets()
             assert found.get("hvtrace_runqueue_lost_events_total") == 0, found.text

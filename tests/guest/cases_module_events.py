@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Events of a module: recorded beside the guest's own, while the guest tries to remove the module, and after a kill."""
+"""Events of a module: recorded together with the guest's own recording, while the guest tries to remove the module, and
+after a kill."""
 
 import dataclasses
 
@@ -11,14 +12,14 @@ from lib.wait import until
 
 OWN = "/sys/kernel/tracing"
 WITH_XFS = tuple(dataclasses.replace(config, modules=("loop", "xfs")) for config in ONE_VCPU[:1])
-# xfs reads a file system's first block, finds that it has none, and says so.
+# xfs reads a file system's first block, finds no file system, and reports that.
 MOUNTS = "mount -t xfs -o ro /dev/loop0 /mnt 2>/dev/null || true"
 PROBES = "xfs_buf"
 SOME = "xfs:xfs_buf_init xfs:xfs_buf_free"
 
 
 def goes(t, module="xfs"):
-    """Whether the guest can remove the module."""
+    """Returns whether the guest can remove the module."""
     return t.guest.run(f"rmmod {module} 2>/dev/null && echo gone || true").strip() == "gone"
 
 
@@ -35,9 +36,9 @@ def mounted(t, traced):
 
 @case(configs=WITH_XFS)
 def events_of_a_module(t):
-    """The guest and hvtrace record the events of xfs at the same time: same tasks, flags and texts. While they are on, the
-    guest cannot remove the module, and when they are off, it can, whatever else is on. After kill -9 recover switches them off. The module is
-    removed by the guest, comes again, and its events are recorded again."""
+    """The guest and hvtrace record the events of xfs together: same tasks, flags and texts. While they are on, the
+    guest cannot remove the module; when they are off, it can, whatever else is on. After kill -9, recover disables
+    them. The guest removes the module and loads it again, and its events are recorded again."""
     t.guest.run("for m in $(cat /modules/order); do [ -d /sys/module/$m ] || insmod /modules/$m.ko; done")
     t.guest.run("mkdir -p /mnt; dd if=/dev/zero of=/tmp/img bs=1M count=1 2>/dev/null; losetup /dev/loop0 /tmp/img")
     dmesg = t.guest.run("dmesg | wc -l").strip()
@@ -56,7 +57,7 @@ def events_of_a_module(t):
             own, ours = events_of(own), events_of(traced.text("trace"))
             assert any(PROBES in key[3] for _, key in own), own
             agree(own, ours)
-            # The guest's own use of the tracepoint came and went.
+            # The guest's own use of the tracepoint has started and ended.
             assert mounted(t, traced)
             traced.echo("events/sched/sched_process_exit/enable", "1")
             traced.echo("events/xfs/enable", "0")
@@ -68,7 +69,7 @@ def events_of_a_module(t):
             assert until(lambda: "xfs" in traced.text("available_events"))
             traced.echo("set_event", SOME)
             assert mounted(t, traced)
-            # Detach while the guest has them on, too.
+            # Detach while the guest has them enabled, too.
             t.guest.run_own(f"echo 1 >{OWN}/events/xfs/enable")
         t.guest.run(MOUNTS)
         assert PROBES in t.guest.run_own(f"cd {OWN}; cat trace; echo 0 >events/enable; echo >trace")
@@ -95,7 +96,7 @@ def events_of_a_module(t):
     t.note(f"{len(own)} of {len(ours)} events in both, {len(left_out)} refused")
 
 
-# A line for a cache of sunrpc that says what is not known: an event of each.
+# A negative entry for a cache of sunrpc: one event for each line.
 CACHED = "for n in 1 2 3; do echo 'nfsd 127.0.0.1 2147483647' >/proc/net/rpc/auth.unix.ip/channel; done"
 TRACEPOINT = "t:cache cache_entry_make_negative name=cd->name:string flags=h->flags"
 NAME = 'name="auth.unix.ip"'
@@ -103,9 +104,9 @@ NAME = 'name="auth.unix.ip"'
 
 @case(configs=WITH_MODULES[1:])
 def probes_of_a_modules_tracepoint(t):
-    """Probes of a tracepoint of a module record what the guest's own do, where its kernel has them for modules. The module
-    stays while they are on, goes when they are off, and they go on when it has come again; after kill -9, recover takes
-    them out and lets it go."""
+    """Probes of a module's tracepoint record the same events as the guest's own, if its kernel has them for modules.
+    While they are on, the module cannot be removed; when they are off, it can, and they continue when it is loaded
+    again. After kill -9, recover removes them and releases the module."""
     t.guest.run("insmod /modules/sunrpc.ko")
     own_has_them = "for_each_module_tracepoint" in t.guest.run("grep -w for_each_module_tracepoint /proc/kallsyms || true")
     switch = "events/tracepoints/enable"

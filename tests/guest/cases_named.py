@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Probes whose arguments have names and types by BTF, compared with those of the guest's own dynamic_events."""
+"""Probes whose arguments have names and types from BTF, compared with those in the guest's own dynamic_events."""
 
 import collections
 import re
@@ -10,8 +10,8 @@ from lib.wait import until
 
 OWN = "/sys/kernel/tracing"
 
-# Definitions, right and wrong. $arg* of a function without parameters is refused twice in error_log by the kernel, which
-# says nothing of where a member is that is no string.
+# Valid and invalid definitions. The kernel logs $arg* of a function without parameters twice in error_log, and gives no
+# position for a member that is not a string.
 DEFINITIONS = r"""
 p:x vfs_open $arg*
 p:x vfs_open file path
@@ -102,7 +102,7 @@ r:x vfs_open a=%orig_ax:s64
 r:x vfs_open a=+8(%orig_ax)
 r:x vfs_open a=%none
 """
-# Where the kernel's own probes know typecasts.
+# For kernels whose own probes support typecasts.
 CASTS = r"""
 p:x vfs_open a=(dentry)file->d_name.name
 p:x vfs_open a=(dentry)path->d_inode->i_ino b=(dentry)%si->d_flags c=(dentry)$stack1->d_name.name:string
@@ -153,7 +153,7 @@ echo >dynamic_events; echo >error_log
 
 
 def try_both(t, definitions):
-    """Writes each of DEFINITIONS to the guest's own dynamic_events, and to ours. Returns the pairs of what came of it."""
+    """Writes each of DEFINITIONS to the guest's own dynamic_events and to hvtrace's. Returns the pairs of results."""
     command = TRY.format(own=OWN, definitions=definitions.strip("\n"))
     own = t.guest.run(command, timeout=300)
     ours = t.hv("exec", t.name, "busybox", "sh", "-c", command, timeout=300)
@@ -161,13 +161,13 @@ def try_both(t, definitions):
 
 
 def has_casts(t, traced):
-    """Whether the guest's own probes know typecasts; README of hvtrace says the same."""
+    """Returns whether the guest's own probes support typecasts. hvtrace's README must agree."""
     own, ours = ("(structname[,field])]<argname>" in text for text in (t.guest.run(f"cat {OWN}/README"), traced.text("README")))
     assert own == ours, (own, ours)
     return own
 
 
-# What is recorded: by event the definition.
+# The definitions to record, by event.
 RECORDED = r"""
 p:opened vfs_open mode=file->f_mode name=path->dentry->d_name.name:string short=path->dentry->d_iname:string
 p:asked do_sys_openat2 dfd name=filename:ustring how->flags how->mode
@@ -180,7 +180,7 @@ FPROBES = r"""
 f:all vfs_open name=path->dentry->d_name.name:string path->dentry->d_name.len
 f:back getname $retval->name:string
 """
-# Of calls when they return: registers, and what is behind them then.
+# Probes of returns: registers, and the memory that they point to at the return.
 KEPT = """
 r:kept vfs_open name=path->dentry->d_name.name:string file->f_mode $retval
 f:keeps vfs_open%return $retval name=path->dentry->d_iname:string file->f_flags
@@ -197,8 +197,7 @@ EVENT = re.compile(r"\d+\.\d+: (\w+: \(.*)")
 KNOWN = re.compile('"(/absent|/proc/version|version|/proc/uptime|uptime|/bin/cat|/proc/self/exe)"')
 
 
-# Where kretprobes and fprobes, which are made of the function graph, are at the same function, the guest's own do not know
-# whom it returns to.
+# If kretprobes and fprobes, which use the function graph, share a function, the guest's own do not know the caller.
 RETURNS_TO = re.compile(r"\(\S+ <- ")
 NOT_KNOWN = ("(return_to_handler+", "([unknown/kretprobe'd] ")
 
@@ -208,7 +207,7 @@ def names_of(events):
 
 
 def record_both(t, traced, lines, work=WORK):
-    """Has both record WORK by the definitions LINES, and returns how often each known event was, for both."""
+    """Both record WORK with the definitions LINES. Returns how often each known event occurred, for both."""
     groups = "for e in events/kprobes events/fprobes events/tracepoints; do [ ! -d $e ] || echo {} >$e/enable; done"
     own = t.guest.run(
         f"cd {OWN}; cat >dynamic_events <<'END'\n{lines}\nEND\n echo 4000 >buffer_size_kb; {groups.format(1)}; echo >trace; {work};"
@@ -230,9 +229,9 @@ def record_both(t, traced, lines, work=WORK):
 
 @case(configs=ONE_VCPU)
 def arguments_by_names(t):
-    """Arguments by the names of parameters and members: definitions, right and wrong, formats, error_log with the place that
-    is wrong, and what is recorded are those of the guest's own dynamic_events, where its kernel knows them. Where it does
-    not, hvtrace has them nevertheless."""
+    """Arguments by the names of parameters and members: valid and invalid definitions, formats, error_log with
+    positions, and recorded events equal the guest's own, if its kernel supports names. Otherwise hvtrace still
+    supports them."""
     has_btf_args = "btf_find_func_proto" in t.guest.run("grep -w btf_find_func_proto /proc/kallsyms || true")
     with t.attach() as traced:
         if not has_btf_args:
@@ -262,7 +261,7 @@ def arguments_by_names(t):
 
 
 def foreign(t, traced):
-    """In a kernel whose own probes know no names."""
+    """For a kernel whose own probes do not support names."""
     for line in RECORDED.strip("\n").split("\n"):
         traced.echo("dynamic_events", line, append=True)
     traced.echo("events/kprobes/enable", "1")
@@ -274,7 +273,7 @@ def foreign(t, traced):
     traced.echo("dynamic_events", "")
 
 
-# Of a module, whose types go on after the kernel's.
+# Of a module, whose types continue after the kernel's.
 OF_MODULE = r"""
 p:x dummy_xmit $arg*
 p:x dummy_xmit skb->len dev->mtu name=dev->name:string
@@ -295,8 +294,8 @@ READ_STATS = "for n in 1 2 3 4 5; do cat /proc/net/dev >/dev/null; done"
 
 @case(configs=ONE_VCPU)
 def arguments_of_module_functions(t):
-    """Arguments by names, of functions of a module: definitions, right and wrong, formats and error_log are those of the
-    guest's own, where its kernel knows names, and the values are in every kernel those that the module's device has."""
+    """Arguments by name for functions of a module: valid and invalid definitions, formats and error_log equal the
+    guest's own, if its kernel supports names. In every kernel the values are correct for the module's device."""
     has_btf_args = "btf_find_func_proto" in t.guest.run("grep -w btf_find_func_proto /proc/kallsyms || true")
     t.guest.run("insmod /modules/dummy.ko")
     try:
@@ -307,7 +306,7 @@ def arguments_of_module_functions(t):
                 assert not differences, f"{len(differences)} of {len(pairs)} definitions differ:\n" + "\n".join(differences)
                 own, ours = record_both(t, traced, STATS, READ_STATS)
                 assert own == ours and sum(own.values()) == 5, (own, ours)
-            # What the guest's own probes never know: MODULE:FUNCTION by names.
+            # The guest's own probes never support MODULE:FUNCTION by names.
             traced.echo("dynamic_events", STATS.replace("dummy_get", "dummy:dummy_get"))
             traced.echo("events/kprobes/enable", "1")
             index, mtu = t.guest.run(f"{READ_STATS}; cat /sys/class/net/dummy0/ifindex /sys/class/net/dummy0/mtu").split()
@@ -348,8 +347,8 @@ PIDS = re.compile(r" pid=\d+ old=\d+")
 
 @case(configs=(NEWEST,))
 def newest_kernels_definitions(t):
-    """All definitions, right and wrong, are as the newest kernel's own: it looks for functions before arguments, some functions
-    of the others are inline, and its fprobes have no MAXACTIVE."""
+    """All valid and invalid definitions equal the newest kernel's own: it looks for functions before arguments, some
+    functions of other kernels are inline in it, and its fprobes have no MAXACTIVE."""
     with t.attach() as traced:
         pairs = try_both(t, DEFINITIONS.rstrip("\n") + (CASTS.rstrip("\n") if has_casts(t, traced) else "") + TRACEPOINTS)
         differences = [f"own:\n{a}\nhvtrace:\n{b}" for a, b in pairs if a != b]
@@ -360,9 +359,10 @@ def newest_kernels_definitions(t):
 
 @case(configs=ONE_VCPU)
 def probes_of_tracepoints(t):
-    """Probes of tracepoints, where the guest's kernel has them: definitions, right and wrong, and what is recorded are as the
-    guest's own. They go on while the guest records events of the same tracepoint, and after that. The event of the
-    tracepoint itself is refused meanwhile. After kill -9, recover takes the probe out and leaves the guest's own."""
+    """Probes of tracepoints, if the guest's kernel has them: valid and invalid definitions and recorded events equal
+    the guest's own. They continue while the guest records events of the same tracepoint, and afterwards. The
+    tracepoint's own event is refused in that time. After kill -9, recover removes the probe and keeps the guest's
+    own."""
     has_them = "trace_fprobe_create" in t.guest.run("grep -w trace_fprobe_create /proc/kallsyms || true")
     with t.attach() as traced:
         if not has_them:
@@ -393,7 +393,7 @@ def probes_of_tracepoints(t):
     traced = t.attach().__enter__()
     traced.echo("dynamic_events", "t:execs sched_process_exec name=bprm->filename:string")
     traced.echo("events/tracepoints/execs/enable", "1")
-    t.guest.run(f"echo 1 >{event}; {WORK}")  # the guest's own array has our probe, too
+    t.guest.run(f"echo 1 >{event}; {WORK}")  # the guest's own array contains hvtrace's probe, too
     traced.kill()
     t.guest.run(WORK)
     said = t.recover()
@@ -402,18 +402,18 @@ def probes_of_tracepoints(t):
 
 
 def offset_of(t, function):
-    """The distance of FUNCTION from _text."""
+    """Returns the distance of FUNCTION from _text."""
     at = dict(line.split()[::2] for line in t.guest.run(f"grep -E ' (_text|{function})$' /proc/kallsyms | sed 's/\\(.*\\) . \\(.*\\)/\\2 . \\1/'").splitlines())
     return int(at[function], 16) - int(at["_text"], 16)
 
 
 def twice(t):
-    """The name of two functions that can be traced."""
+    """Returns a name that two traceable functions share."""
     names = "sed 's/ .*//' available_filter_functions | grep -v '[.]' | sort | uniq -d"
     return t.guest.run(f"cd {OWN}; {names} | grep -x -e bad_inode_permission -e 't_next' -e 's_next' -e 'c_stop' -e 'show' -e m_next -e name_show | head -n 1; true").strip()
 
 
-# {N}: from _text to vfs_open; {TWO}: the name of two functions; {LONG}: 60 characters
+# {N}: from _text to vfs_open; {TWO}: a name that two functions share; {LONG}: 60 characters
 PLACES = """
 r:p/x _text+{N}
 r:p/x _text+{N} $retval
@@ -440,7 +440,7 @@ p:x vfs_open {ARGS128}
 p:x vfs_open {ARGS129}
 p:x vfs_open {ARGS130}
 """
-# Kernels up to 5.10 take names of 64 characters, and neither hyphens, dots nor groups alone.
+# Kernels up to 5.10 accept names of 64 characters, but no hyphens, dots, or groups alone.
 NAMES_OF_EVENTS = """
 p:my-group/x vfs_open
 p:my-group/my-x vfs_open
@@ -459,8 +459,8 @@ p:p/{LONG}1234 vfs_open
 
 @case(configs=(*ONE_VCPU, OLDEST, NEWEST))
 def places_and_names_of_probes(t):
-    """Places by offsets, long and unusual names, modules that are not loaded, names of several functions, too many
-    arguments: definitions, right and wrong, are as the guest's own."""
+    """Places by offsets, long and unusual names, modules that are not loaded, ambiguous names, too many arguments:
+    valid and invalid definitions equal the guest's own."""
     with t.attach():
         n = offset_of(t, "vfs_open")
         args = {f"ARGS{nr}": " ".join(f"a{i}=%ax:u8" for i in range(nr)) for nr in (128, 129, 130)}
@@ -468,7 +468,7 @@ def places_and_names_of_probes(t):
         if "[<event>]" in t.guest.run(f"cat {OWN}/README"):
             definitions += NAMES_OF_EVENTS.format(LONG="n" * 60)
         pairs = try_both(t, definitions)
-        # Some kernels refuse too many arguments and do not log it; others log all of a very long command.
+        # Some kernels refuse too many arguments without a log entry; others log a whole very long command.
         logged = "\ntrace_kprobe: error: Too many arguments are specified"
         pairs = [(a.split(logged)[0], b.split(logged)[0]) for a, b in pairs]
         differences = [f"own:\n{a}\nhvtrace:\n{b}" for a, b in pairs if a != b]
@@ -478,8 +478,8 @@ def places_and_names_of_probes(t):
 
 @case(configs=(*ONE_VCPU, OLDEST))
 def probes_wait_for_their_module(t):
-    """Probes of functions in a module that is not loaded record once it is. One of a function that it does not have never
-    does, and is in nobody's way."""
+    """Probes of functions in a module that is not loaded record once it is loaded. A probe of a function that the
+    module lacks never records, and disturbs no other probe."""
     with t.attach() as traced:
         definitions = ("p:first dummy:dummy_get_stats64 %di", "r:second dummy:dummy_get_stats64", "p:third dummy:none")
         for line in definitions:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Names of tasks that change: by exec, by prctl, by a write to the comm of another thread. Compared with what the guest's
-own tracefs shows."""
+"""Names of tasks that change: by exec, by prctl, by a write to another thread's comm. Compared with the guest's own
+tracefs."""
 
 import collections
 import re
@@ -11,7 +11,7 @@ from lib.suite import IN_TURN, OLDEST, case
 
 N = 50
 SITE = "__x64_sys_getpgid"
-# What `workload names N` is called while it asks for its process group N times, in this order.
+# The names of `workload names N`, in order. It gets its process group N times under each name.
 WORKLOAD = ("workload", "workload", "second", "renamed", "by-other-name")
 OWN = "/sys/kernel/tracing"
 SYS_GETPGID = 121
@@ -20,20 +20,20 @@ KERNELS = (*IN_TURN, OLDEST)
 
 
 def by_name(text, function):
-    """{name: how many events of FUNCTION}. TEXT may be that of a report."""
+    """Returns {name: number of events of FUNCTION}. TEXT may be a report's."""
     found = re.findall(rf"^ *(\S+)-\d+ .*: (?:function: +)?{function}\b", text, re.M)
     return dict(collections.Counter(found))
 
 
 def exits(text):
-    """{name: how many getpgid() returned}"""
+    """Returns {name: number of returns of getpgid()}."""
     found = re.findall(rf"^\s*(\S+)-\d+ .*: sys_exit: NR {SYS_GETPGID} = ", text, re.M)
     return dict(collections.Counter(found))
 
 
 @case(configs=KERNELS)
 def names_follow_exec_and_prctl(t):
-    """Each task has the name in `trace` that the guest's own trace shows: the last one."""
+    """Each task has in `trace` the name that the guest's own trace shows: the last one."""
     own, _ = ftrace.own_trace(t.guest, ("names", N), (SITE,), pid_filter=False)
     own = by_name(own, SITE)
     assert own == {"renamed": 2 * N, "by-other-name": 3 * N}, own
@@ -44,7 +44,8 @@ def names_follow_exec_and_prctl(t):
 
 @case(configs=KERNELS)
 def names_follow_in_a_recording(t):
-    """Recordings of one pid follow its names: trace.dat has the last one, text the last one when a line was made."""
+    """Recordings of one pid follow its names: trace.dat has the last one, text the last one at the time of each
+    line."""
     for to_file in (False, True):
         with t.attach() as traced, tempfile.TemporaryDirectory() as dir_:
             pid = ftrace.start_workload(t.guest, "names", N)
@@ -62,7 +63,7 @@ def names_follow_in_a_recording(t):
 
 @case(configs=KERNELS)
 def names_of_a_shells_programs(t):
-    """A shell that runs cat 40 times: as many calls are cat's as the guest's own trace says."""
+    """A shell runs cat 40 times: the number of cat's calls equals the guest's own trace."""
     t.guest.run(f"cd {OWN} && echo vfs_open >set_ftrace_filter && echo >trace")
     t.guest.run_own(f"cd {OWN} && echo function >current_tracer")
     try:
@@ -84,7 +85,7 @@ def names_of_a_shells_programs(t):
 
 @case(configs=KERNELS)
 def filters_by_name_follow(t):
-    """A filter of COMM lets those events pass that the guest's own filter does, whatever the task was called before."""
+    """A filter of COMM passes the same events as the guest's own filter, whatever the task's earlier names."""
     for name, expected in collections.Counter(WORKLOAD).items():
         pid = ftrace.start_workload(t.guest, "names", N)
         t.guest.run(
@@ -109,7 +110,7 @@ def filters_by_name_follow(t):
 
 @case(configs=KERNELS)
 def renames_outlive_a_kill(t):
-    """Tasks get names as ever when hvtrace was killed, and recover puts back the call that was changed for them."""
+    """Names of tasks still work after a kill of hvtrace, and recover restores the call that was changed for them."""
     traced = t.attach()
     t.hv("attach", t.name)
     stat = traced.stat()

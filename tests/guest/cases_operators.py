@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What clients can make the service of a session spend, and what an operator may do with a guest's tree."""
+"""The resources that clients can make a session's service use, and the rights of an operator on a guest's tree."""
 
 import os
 import socket
@@ -11,20 +11,20 @@ from lib.wait import until
 
 GUEST = (Config("bookworm", vcpus=2),)
 CONF = "/etc/hvtrace.conf"
-OPERATOR = 54401  # a user that no account has
-VERSION, OPEN, WRITE, CLOSE, OPEN_PROC, OK = 3, 2, 4, 5, 16, 0x80  # of cli/wire.h
+OPERATOR = 54401  # a user id without an account
+VERSION, OPEN, WRITE, CLOSE, OPEN_PROC, OK = 3, 2, 4, 5, 16, 0x80  # from cli/wire.h
 INSTANCES_MOST = 200
 
 
 class Wire:
-    """A client that is not hvtrace's."""
+    """A client other than hvtrace."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(path)
 
     def ask(self, kind, data=b"", handle=0, arg=0):
-        """(errno or 0, handle)"""
+        """Returns (errno or 0, handle)."""
         self.socket.sendall(struct.pack("<IHHIIII", 24 + len(data), VERSION, kind, handle, arg, 0, 1) + data)
         length, _, kind, handle, arg, _, _ = struct.unpack("<IHHIIII", self.take(24))
         self.take(length - 24)
@@ -45,7 +45,7 @@ def own_mib(pid):
 
 
 def fill(t, traced):
-    """Makes instances with large buffers until there is no memory for more. Returns how many."""
+    """Makes instances with large buffers until there is no memory for more. Returns their number."""
     with open(t.hv.path, "rb") as file:
         has_limit = b"__asan_init" not in file.read()
     kib = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGESIZE") // 1024 // 32
@@ -63,8 +63,8 @@ def fill(t, traced):
 
 @case(configs=GUEST)
 def clients_do_not_use_up_memory(t):
-    """Many open copies of kallsyms are one. Buffers of instances get ENOMEM before the session lacks memory, and then it still
-    traces."""
+    """Many open copies of kallsyms share one text. Buffers of instances get ENOMEM before the session lacks memory, and
+    the session still traces then."""
     with t.attach() as traced:
         directory = t.hv.run_dirs(traced.domain)[0]
         service = traced.stat()["service_pid"]
@@ -73,7 +73,7 @@ def clients_do_not_use_up_memory(t):
         for wire in wires:
             assert [wire.ask(OPEN_PROC, b"kallsyms")[0] for _ in range(64)] == [0] * 64
         grown = own_mib(service) - before
-        # Each of them having its own copy takes some 2,000 MiB; the quarantine of a sanitizer a tenth of that.
+        # Separate copies would take some 2,000 MiB; a sanitizer's quarantine takes a tenth of that.
         assert grown < 512, f"512 open files of kallsyms take {grown} MiB"
         for wire in wires:
             wire.socket.close()
@@ -113,15 +113,15 @@ def as_operator(function):
 
 @case(configs=GUEST)
 def operators_keep_to_their_words(t):
-    """Who may control nop, or function, changes nothing else in the guest: not by blanks around a name, not by a command of a
-    function, and not by the stack tracer."""
+    """A client with the right to nop or function can change nothing else in the guest: not by blanks around a name, not
+    by a function command, and not by the stack tracer."""
     if os.path.exists(CONF):
         raise Skip(f"this host has {CONF}")
     with t.attach() as traced:
         directory = t.hv.run_dirs(traced.domain)[0]
 
         def writes(file, text):
-            """The errno of the write or of the close, or 0."""
+            """Returns the errno of the write or of the close, or 0."""
             wire = Wire(directory + "/sock")
             code, handle = wire.ask(OPEN, file.encode(), arg=os.O_WRONLY)
             return code or wire.ask(WRITE, text.encode(), handle)[0] or wire.ask(CLOSE, handle=handle)[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Probes inside functions, beside the guest's own kprobes."""
+"""Probes inside functions, compared with the guest's own kprobes."""
 
 import collections
 import re
@@ -10,33 +10,33 @@ from lib.suite import ONE_VCPU, case
 
 FUNCTIONS = ("vfs_open", "do_dentry_open", "vfs_read")  # each kernel has two of them
 LOOKED_AT = 128  # bytes of each
-APART = 26  # bytes, so that a kprobe of the guest's own at one place does not matter to the next
+APART = 26  # bytes, so that a guest's kprobe at one place does not affect the next
 REGISTERS = ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "flags")
 FETCHES = " ".join(f"{name}=%{name}" for name in REGISTERS)
 TRY = (
     "for f in FUNCTIONS; do off=6; while [ $off -lt LOOKED_AT ]; do"
     ' echo "$f $off $(ECHO p:try $f+$off 2>&1 >kprobe_events && echo defined)"; echo >kprobe_events; off=$((off + 1)); done; done'
 )
-NO_BOUNDARY = "multibyte"  # of what libc calls EILSEQ
+NO_BOUNDARY = "multibyte"  # libc's text for EILSEQ
 STATUS_FLAGS = 0x8C1  # those that code depends on: OF, SF, ZF, CF
 TEXT = re.compile(r"^p(\d+): \((\w+)\+0x([0-9a-f]+)(?:/0x[0-9a-f]+)?\)(.*)")
 
 
 def tried(text):
-    """Returns {(function, offset): what was said}, of lines that TRY prints."""
+    """Returns {(function, offset): result} from the lines that TRY prints."""
     lines = (line.split(" ", 2) for line in text.splitlines() if line.count(" ") >= 2)
     return {(name, int(off)): what for name, off, what in lines if off.isdigit()}
 
 
 def size_of(t, function):
-    """Returns the bytes from FUNCTION to the next symbol."""
+    """Returns the number of bytes from FUNCTION to the next symbol."""
     lines = t.guest.run(f"grep -A3 ' {function}$' /proc/kallsyms").splitlines()
     first, *others = (int(line.split()[0], 16) for line in lines)
     return next(at for at in others if at > first) - first
 
 
 def chosen(ours, own):
-    """Returns [(function, place, what follows the instructions that move)] of places that are far enough apart."""
+    """Returns [(function, place, end of the instructions that move)] of places that are far enough apart."""
     found = []
     for (name, off), what in ours.items():
         last = found[-1] if found and found[-1][0] == name else (name, -APART, -APART)
@@ -59,21 +59,21 @@ def recorded(text):
 
 
 def together(ours, own):
-    """Returns the calls that both have recorded, of tasks with as many in the one as in the other: the guest's own probes
-    come later and end earlier."""
+    """Returns the calls that both have recorded, of tasks with equal numbers of calls in both: the guest's own probes
+    start later and end earlier."""
     counts = collections.Counter(pid for pid, _ in ours), collections.Counter(pid for pid, _ in own)
     pids = {pid for pid in counts[1] if counts[0][pid] == counts[1][pid]}
     return list(zip((call for call in ours if call[0] in pids), (call for call in own if call[0] in pids)))
 
 
 def changed(calls):
-    """Returns the registers that ever differ, of the same calls at a place and behind its instructions."""
+    """Returns the registers that ever differ between a place and the end of its instructions, in the same calls."""
     return {name for (_, mine), (_, theirs) in calls for name in mine if mine[name] != theirs[name]}
 
 
 def paths(text):
-    """Returns how often tasks of each name went which way through functions: the places that they met, and how much was on the
-    stack there since the first one that the call met. A call begins where the stack is not as deep as it was, or a place comes again."""
+    """Returns how often tasks of each name took each path through functions: the places on the path, and the stack used
+    since the call's first place. A call begins where the stack becomes shallower, or where a place repeats."""
     found = collections.defaultdict(list)
     for _, (pid, _, _, what) in events_of(text):
         match = TEXT.match(what)
@@ -95,8 +95,8 @@ def paths(text):
 
 
 def all_at_once(t, traced, every):
-    """Probes at all instructions: of the guest's own kprobes, then of hvtrace, which are switched on from behind, so that each
-    one comes before others. Tasks go the same ways by both."""
+    """Probes at all instructions: first the guest's own kprobes, then hvtrace's, which are enabled in reverse order, so
+    that each is added before others. Tasks take the same paths with both."""
     traced.echo("events/kprobes/enable", "0")
     define = "".join(f"echo 'p:p{n} {name}+{off} sp=%sp c=$comm' >>kprobe_events; " for n, (name, off) in enumerate(every))
     text = t.guest.run(
@@ -110,7 +110,7 @@ def all_at_once(t, traced, every):
         traced.echo("kprobe_events", f"p:p{n} {name}+{off} sp=%sp c=$comm", append=True)
     for n in reversed(range(len(every))):
         traced.echo(f"events/kprobes/p{n}/enable", "1")
-    for state in "0", "1":  # what stays is of the runs that there were
+    for state in "0", "1":  # remaining jumps belong to runs that existed
         for n in range(0, len(every), 2):
             traced.echo(f"events/kprobes/p{n}/enable", state)
     traced.echo("trace", "")
@@ -126,24 +126,25 @@ def all_at_once(t, traced, every):
 
 @case(configs=ONE_VCPU[1:])
 def probes_inside_functions(t):
-    """A place is an instruction's for hvtrace where it is for the guest's own kprobes. Those of hvtrace have all registers,
-    as the guest's own have them behind the instructions that were moved, which do what they did. All possible places have them at once,
-    where several instructions are replaced by one jump. The text is the kernel's. recover puts back what a killed session left."""
+    """hvtrace accepts a place exactly where the guest's own kprobes find an instruction. hvtrace's probes have all
+    registers. After the moved instructions, which keep their effect, the registers equal the guest's own probes'.
+    All possible places have probes together, with several instructions replaced by one jump. The text is the
+    kernel's. recover restores the changes of a killed session."""
     functions = FUNCTIONS[:2] if t.guest.config == ONE_VCPU[0] else FUNCTIONS[1:]
     attempt = TRY.replace("FUNCTIONS", " ".join(functions)).replace("LOOKED_AT", str(LOOKED_AT))
-    # The host's shell has an echo that does not say why it fails.
+    # The echo of the host's shell does not print the reason of a failure.
     with t.attach() as traced:
         ours = tried(read_ours(t, attempt.replace("ECHO", "env echo")).decode())
         own = tried(t.guest.run(f"cd {OWN}; {attempt.replace('ECHO', 'echo')}", timeout=600))
         assert len(ours) == len(own) == len(functions) * (LOOKED_AT - 6), (len(ours), len(own))
         sizes = {name: size_of(t, name) for name in functions}
-        for name in functions:  # the guest's kprobes know no instruction behind a breakpoint, of which padding may be
+        for name in functions:  # the guest's kprobes know no instruction after a breakpoint, which padding may contain
             inside = {off: what for (function, off), what in own.items() if function == name and off < sizes[name]}
             sizes[name] = 1 + max(off for off, what in inside.items() if NO_BOUNDARY not in what)
         for place, what in ours.items():
             assert what != "defined" or own[place] == "defined", (place, own[place])
             if place[1] >= sizes[place[0]]:
-                continue  # in what comes next, or in the bytes in front of that
+                continue  # in the code after it, or in the bytes before that
             assert (NO_BOUNDARY in what) == (NO_BOUNDARY in own[place]), (place, what, own[place])
         places = chosen({place: what for place, what in ours.items() if place[1] < sizes[place[0]]}, own)
         assert len(places) > 6, ours
@@ -190,7 +191,7 @@ def probes_inside_functions(t):
         traced.echo("kprobe_events", f"p:p{n} {name}+{off} ax=%ax", append=True)
     traced.echo("events/kprobes/enable", "1")
     traced.kill()
-    t.guest.run(OPENS)  # by the detours
+    t.guest.run(OPENS)  # through the detours
     said = t.recover()
     restored = re.search(r"(\d+) instructions that led to detours restored", said)
     assert restored and len(places) <= int(restored[1]) < len(every), said

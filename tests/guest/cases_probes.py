@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Probes of functions and of their returns, compared with those of the guest's own kernel."""
+"""Probes of functions and of their returns, compared with the probes of the guest's own kernel."""
 
 import collections
 import re
@@ -16,26 +16,27 @@ from lib.wait import HANG_SECONDS
 OPENS = "for i in 1 2 3; do cat /absent 2>/dev/null; ls /proc >/dev/null; done; true"
 FETCHES = r'dfd=%di:s32 file=$arg2 how=%dx low=%si:b4@4/32 c=$comm n=\5:u8 text=\"hello" ip=%ip:symbol from=$stack0:symbol'
 PROBED = re.compile(r"mine: \(do_sys_openat2\+\S+\) dfd=(-?\d+) file=0x([0-9a-f]+) how=\S+ low=(\d+) c=\"(.*)\" n=5 text=\"hello\" .*")
-# Kernels that show the name behind its address show numbers in decimal.
+# Kernels that show the name after its address print numbers in decimal.
 OPENED = re.compile(r"sys_openat\(dfd: ([0-9a-f]+), filename: ([0-9a-f]+)(, | \")")
 
 
 def probed(text):
-    """Returns [(time, (pid, CPU, flags, text))] of the events of the probe."""
+    """Returns [(time, (pid, CPU, flags, text))] of the probe's events."""
     return [event for event in events_of(text) if event[1][3].startswith("mine: ")]
 
 
 def forms(events):
-    """The flags and texts of the probe's events in the tasks of cat, without what differs from task to task."""
+    """Returns flags and texts of the probe's events in the tasks of cat, without the parts that differ between
+    tasks."""
     found = (key for _, key in events if ' c="cat"' in key[3])
     return {(key[2], re.sub(r"(file|how)=0x[0-9a-f]+|low=\d+", r"\1", key[3])) for key in found}
 
 
 @case(configs=(*ONE_VCPU, OLDEST))
 def probes_at_the_entries_of_functions(t):
-    """A probe of kprobe_events has the format and the text of the guest's own, and the arguments that the guest's own
-    events of system calls have at the same time. The guest's own probe of a function comes first. record -k carries
-    its events, and detach leaves nothing."""
+    """A probe of kprobe_events has the format and text of the guest's own, and the arguments of the guest's own system
+    call events recorded with it. The guest's own probe of a function comes first. record -k writes its events, and
+    detach leaves nothing."""
     with t.attach() as traced, tempfile.TemporaryDirectory() as work:
         mine = f"p:mine do_sys_openat2 {FETCHES}"
         t.guest.run(f"cd {OWN}; echo '{mine}' >kprobe_events; echo >trace; echo 1 >events/kprobes/mine/enable")
@@ -90,14 +91,14 @@ def probes_at_the_entries_of_functions(t):
         t.note(f"{len(found)} of {len(wanted)} calls")
 
 
-# What is read of memory, of do_sys_openat2(dfd, filename, how) and of vfs_open(path, file): strings of both spaces, what
-# cannot be read, arrays, bits, symbols, the stack, pointers to pointers.
+# Memory read by probes of do_sys_openat2(dfd, filename, how) and vfs_open(path, file): strings of both address spaces,
+# unreadable memory, arrays, bits, symbols, the stack, pointers to pointers.
 MEMORY = {
     "do_sys_openat2": r"name=+0(%si):ustring again=+u0(%si):string how=+0(%dx):x64 first=+0(%si):s8"
     r" bytes=+0(%si):u8[4] bits=+0(%si):b4@4/16 words=+0(%dx):x32[3] second=$stack1 sixth=$stack6:x32 sp=+8(%sp):symbol",
     "vfs_open": r"name=+0(+40(+8(%di))):string parent=+0(+40(+24(+8(%di)))):string names=+40(+8(%di)):string[1] low=@0x10:string high=@0xffffffff00000000:string"
     r" version=@linux_banner:string at=@linux_banner+6:u8[7] cpus=@nr_cpu_ids:u32 c=$comm",
-    # If nothing else is done there, the function finds all of these as they were.
+    # If the stub does nothing else, all of these must be unchanged in the function.
     "do_filp_open": r"ax=%ax r10=%r10 r11=%r11 flags=%flags dfd=%di name=+0(+0(%si)):string orig=%orig_ax:s64",
 }
 WITHOUT_ID = re.compile(r"(?m)^ID: \d+$")
@@ -115,8 +116,8 @@ def payloads(text):
 
 @case(configs=(*ONE_VCPU, OLDEST))
 def probes_read_memory(t):
-    """Probes that read memory have what the guest's own have of the same calls: those are set behind the functions'
-    entries, where the registers are still the same."""
+    """Probes that read memory have the data of the guest's own probes for the same calls. Those are set after the
+    functions' entries, where the registers are still unchanged."""
     with t.attach() as traced:
         names = {f"m{i}": (function, fetches) for i, (function, fetches) in enumerate(MEMORY.items())}
         own = f"cd {OWN}; echo 0 >tracing_on; echo 4000 >buffer_size_kb; "
@@ -143,7 +144,7 @@ def probes_read_memory(t):
                 registers = {what.partition(" dfd=")[0] for _, what in mine}
             first = theirs.index(mine[0])
             assert len(mine) > 9 and theirs[first : first + len(mine)] == mine, (name, mine[:3], theirs[first : first + 3])
-        # At the entry itself the guest's own is made of ftrace, as ours are said to be.
+        # At the entry itself the guest's own probe uses ftrace, and hvtrace's probes are listed the same way.
         entry = t.guest.run(
             f"cd {OWN}; echo >kprobe_events; echo 'p:entry do_filp_open orig=%orig_ax:s64' >kprobe_events; echo >trace;"
             f" echo 1 >tracing_on; echo 1 >events/kprobes/enable; {OPENS}; echo 0 >events/kprobes/enable; cat trace"
@@ -154,25 +155,26 @@ def probes_read_memory(t):
 
 
 FINDS = f"{OPENS}; cat /proc/version >/dev/null"
-# Returns of what FINDS calls: numbers, pointers that are errors, memory behind what is returned, strings.
+# Return values of functions that FINDS calls: numbers, pointers that are errors, memory at the returned address,
+# strings.
 RETURNS = {
     "do_sys_openat2": "r:NAME do_sys_openat2 ret=$retval:s32 low=$retval:b4@4/32 c=$comm ax=%ax:x16",
     "getname": "r16:NAME getname name=+0(+0($retval)):string first=+0(+0($retval)):u8[4] as=$retval:b1@63/64",
     "vfs_open": "p:NAME vfs_open%return $retval:s64 at=$stack:b3@0/64",
 }
-# Where the guest's own have the arguments of the call, too.
+# For kernels whose own return probes have the call's arguments, too.
 KEPT = {
     "do_sys_openat2": " dfd=$arg1:s32 asked=+0($arg2):ustring flags=+0($arg3):x64",
     "vfs_open": " name=path->dentry->d_iname:string",
 }
-# What cat opens. ls asks for the state of files of the same names.
+# Files that cat opens. ls stats files with the same names.
 OF_CAT = re.compile(r"'do_sys_openat2\S+', '\w+', ' name=\"/(absent|proc/version)\"")
 RETURNED = re.compile(r"^(\w+): \((\S+) <- (\w+)\)(.*)")
 
 
 def returned(text):
-    """Returns {event: [(caller, function, arguments)]} of each cat of FINDS. It has the shell's name for a while after it
-    has become another program."""
+    """Returns {event: [(caller, function, arguments)]} of each cat of FINDS. It keeps the shell's name for a while
+    after its exec."""
     found = collections.defaultdict(lambda: collections.defaultdict(list))
     for line in text.splitlines():
         match = re.match(r"\s*\S+-(\d+) +\[\d+\] \S+ +\d+\.\d+: (.*)", line)
@@ -191,9 +193,8 @@ def in_graph(text):
 
 @case(configs=(*ONE_VCPU[1:], OLDEST))
 def probes_of_returns(t):
-    """Return probes have the formats and texts of the guest's own, and what each call of the same programs returns, to
-    the same callers, also beside tracers of the same functions; what they return to is shown by those. Detach finds
-    calls that are open."""
+    """Return probes have the formats, texts, return values and callers of the guest's own for the same programs, also
+    together with tracers of the same functions, which show those callers. Detach finds open calls."""
     with t.attach() as traced:
         kept = KEPT if "kernel return probes support:" in t.guest.run(f"cat {OWN}/README") else {}
         guests = Names(t.guest)
@@ -251,7 +252,7 @@ def probes_of_returns(t):
     t.note(f"{ {name: sum(len(found[name]) for found in own_returns) for name in names} }")
 
 
-# Probes of one event at several functions, and where the kernel has them, those of fprobe.
+# Probes of one event at several functions and, if the kernel has them, fprobes.
 SEVERAL = (
     "p:several do_sys_openat2 name=+0(%si):string\n"
     "p:several getname name=+0(%di):string\n"
@@ -268,8 +269,8 @@ PROBE_EVENT = re.compile(r"\d+\.\d+: (\w+: \(.*)")
 
 @case(configs=ONE_VCPU)
 def probes_of_several_functions(t):
-    """Several probes of one event, and probes by fprobe where the guest's kernel has them, are shown, removed and recorded
-    as the guest's own; where it has none they are refused."""
+    """Several probes of one event, and fprobes if the guest's kernel has them, are shown, removed and recorded like the
+    guest's own; a kernel without fprobes refuses them."""
     has_fprobes = "trace_fprobe_create" in t.guest.run("grep -c trace_fprobe_create /proc/kallsyms && echo trace_fprobe_create || true")
     names = Names(t.guest)
     getname, lines = names["getname"], names.in_text(SEVERAL + (FPROBES if has_fprobes else ""), "getname")
@@ -308,7 +309,8 @@ def probes_of_several_functions(t):
         t.note(f"{len(wanted)} different events; fprobes: {has_fprobes}")
 
 
-# Functions that are called often, in interrupts, and by reading itself; most of what they read is not there.
+# Functions that are called often, in interrupts, and by memory reads themselves. Most of the memory they read is not
+# mapped.
 ANYWHERE = {
     "try_to_wake_up": "ax=%ax flags=%flags state=+0(%di):x32 lost=+0(+0(%di)):string from=+0($stack0):u8[8]",
     "handle_mm_fault": "space=+0(+16(%di)):x64[4] at=+0(%si):u8 there=+0(%si):string",
@@ -322,8 +324,8 @@ ANYWHERE_BY_NAME = {f"a{i}": function for i, function in enumerate(ANYWHERE)}
 
 @case(configs=(STANDARD[1], STANDARD[2]))
 def probes_read_anywhere(t):
-    """Probes of functions of interrupts, wakeups and page faults read what is there and what is not, one in the other,
-    beside a graph of all functions; each detach finds nobody in them."""
+    """Probes of functions of interrupts, wakeups and page faults read mapped and unmapped memory, nested, together with
+    a graph of all functions. Each detach finds no task in them."""
     for tracer in ("nop", "function_graph", "function"):
         with t.attach() as traced:
             for name, function in ANYWHERE_BY_NAME.items():
@@ -333,6 +335,6 @@ def probes_read_anywhere(t):
             t.guest.run("for i in 1 2 3 4 5 6 7 8 9; do (ls -R /proc/self | wc -l; cat /absent) >/dev/null 2>&1 & done; wait", timeout=300)
             profile = traced.text("kprobe_profile").split()
             hits = dict(zip(profile[::3], map(int, profile[1::3])))
-            # What handles page faults may be called by reading only, and that is not recorded.
+            # Page fault handlers may be called only by such reads, which are not recorded.
             assert all(nr or ANYWHERE_BY_NAME[name] == "search_exception_tables" for name, nr in hits.items()), hits
         t.note(f"{tracer}: {hits}")

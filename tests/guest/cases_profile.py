@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The function profile: its numbers of calls, compared with traces, and its times."""
+"""The function profile: its call counts, compared with traces, and its times."""
 
 import collections
 import json
@@ -19,7 +19,7 @@ TRIES = 5
 
 
 def read_profile(traced):
-    """Returns {function: (hits, us)} of all vCPUs."""
+    """Returns {function: (hits, us)} summed over all vCPUs."""
     found = collections.defaultdict(lambda: (0, 0.0))
     for cpu in range(traced.stat()["vcpus"]):
         title, rule, *rows = traced.text(f"trace_stat/function{cpu}").splitlines()
@@ -45,8 +45,8 @@ def profile_workload(t, traced):
 
 @case(configs=IN_TURN)
 def profile_agrees_with_traces(t):
-    """The same workload, traced by the guest itself, and counted by the profile beside each tracer. The numbers of
-    calls are equal for functions that only the workload calls."""
+    """One workload, traced by the guest itself, and counted by the profile together with each tracer. Call counts are
+    equal for functions that only the workload calls."""
     own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), FILTERS, pid_filter=False)
     events, _ = ftrace.parse(own)
     theirs = collections.Counter(event.function for event in events if event.pid == own_pid)
@@ -65,7 +65,7 @@ def profile_agrees_with_traces(t):
             differ = {name: (nr, found.get(name)) for name, nr in alone.items() if found.get(name, (0,))[0] != nr}
             assert not differ, f"beside {tracer} (own, profile): {differ}"
             if tracer == "function":
-                # A function that was entered by a jump has no caller in its line.
+                # A function entered by a jump has no caller in its line.
                 seen = collections.Counter(re.findall(rf"-{pid} .*: (\S+)(?: <-\S+)?$", text, re.M))
             elif tracer == "function_graph":
                 lines, _ = graph.parse(text)
@@ -80,8 +80,8 @@ def profile_agrees_with_traces(t):
 
 
 def in_one_try(measure, is_short):
-    """Returns what MEASURE does when that IS_SHORT. A busy host may not execute a vCPU for longer than a task of the
-    guest sleeps, and that counts as time on the CPU. A sleep that is not taken out is there in each try."""
+    """Returns the result of MEASURE once IS_SHORT accepts it. A busy host may not run a vCPU for longer than a guest
+    task sleeps, and that counts as time on the CPU. A sleep that is wrongly included shows in each try."""
     found = []
     while len(found) < TRIES:
         found.append(measure())
@@ -92,8 +92,8 @@ def in_one_try(measure, is_short):
 
 @case(configs=(Config("bookworm", vcpus=2),), alone=True)
 def profile_times(t):
-    """A sleep counts with its time. Without sleep-time it has none, neither in a graph; without graph-time its
-    callers have none."""
+    """A sleep counts with its time. Without sleep-time it does not, also in a graph. Without graph-time, callers do not
+    include it."""
     sleep = "do_nanosleep"
 
     def slept():
@@ -135,7 +135,7 @@ def profile_times(t):
 
 @case(configs=(Config("trixie", vcpus=2),))
 def profile_of_all(t):
-    """All functions, while tasks begin and end: the sums are right, and the guest runs on."""
+    """All functions while tasks are created and exit: the sums are right, and the guest continues."""
     with t.attach() as traced:
         traced.echo("options/sleep-time", "0")
         traced.echo("options/graph-time", "0")
@@ -147,28 +147,29 @@ def profile_of_all(t):
         stat = traced.stat()
     assert len(found) > 500, f"only {len(found)} functions"
     assert stat["profile_no_count"] == 0, stat
-    # No function can be on the CPUs for longer than two CPUs existed.
+    # A function cannot use more CPU time than two CPUs have.
     seconds = sum(us for _, us in found.values()) / 1e6
     assert 0 < seconds < 2 * stat["attached_ms"] / 1000, f"{seconds} s in {stat['attached_ms']} ms"
     t.note(f"{sum(hits for hits, _ in found.values())} calls of {len(found)} functions, {seconds:.2f} s of their own")
 
 
-COPIES = 500  # of a byte in each round of what top has to find: a read and a write
+COPIES = 500  # byte copies per round, a read and a write each, for top to find
 
 
 def tables_of(process):
-    """Yields what top prints with --json after each interval."""
+    """Yields the output of top --json after each interval."""
     for line in process.stdout:
         yield json.loads(line)["domains"]
 
 
 def has_run(row):
-    """Whether the workload has made a round: a busy host may execute the guest for a small part of an interval only."""
+    """Returns whether the workload has completed a round: a busy host may run the guest for a small part of an interval
+    only."""
     return sum(function["hits"] for function in row["functions"]) > 2 * COPIES
 
 
 def once(t, is_enough, *words):
-    """Returns the row of the domain that top prints once with WORDS, from an interval of which IS_ENOUGH(row)."""
+    """Returns the domain's row when top prints once with WORDS, from an interval that IS_ENOUGH(row) accepts."""
     rows = []
 
     def is_told():
@@ -181,8 +182,7 @@ def once(t, is_enough, *words):
 
 @case(configs=(Config("trixie", vcpus=2),))
 def top_finds_the_workload(t):
-    """top attaches, and shows the functions that the workload calls above all others. In a session of somebody else it
-    changes nothing."""
+    """top attaches, and shows the workload's functions first. In another user's session it changes nothing."""
     t.guest.run(f"while :; do dd if=/dev/zero of=/dev/null bs=1 count={COPIES} 2>/dev/null; done & echo $! >/tmp/load")
     try:
         top = t.hv.start("top", "--json", "-d", "2s", "--sort=hits", t.name)
