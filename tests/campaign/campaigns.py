@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The campaigns. A campaign is a function f(t, rng) with a docstring and the decorator. It makes ONE step,
-which leaves the guest as it was. t is the argument of cases in lib/suite.py (t.guest, t.hv, t.attach()) with
-the step's number in t.number. A step may depend on rng and t.number only, so that it can be repeated. What it
-returns, if anything, is counted: what it found, or a list of that."""
+"""The campaigns. A campaign is a function f(t, rng) with a docstring and the decorator. It makes ONE step, which leaves
+the guest unchanged. t is the argument of cases in lib/suite.py (t.guest, t.hv, t.attach()) with the step's number in
+t.number. A step may depend only on rng and t.number, so that it can be repeated. The return value, if any, is
+counted: a result, or a list of results."""
 
 import dataclasses
 import time
@@ -15,9 +15,9 @@ from lib.channel import GuestDead
 from lib.wait import until
 
 ALL = {}
-WRONG = "wrong: "  # begins what a campaign found and should not have; too many of these fail
-NEVER = "never: "  # likewise; a single one fails
-MACHINES = {}  # what a campaign's guest has that is not usual
+WRONG = "wrong: "  # prefix of a result that should not occur; too many of these fail
+NEVER = "never: "  # prefix of a result that must not occur; a single one fails
+MACHINES = {}  # special properties of a campaign's guest
 NEED_KVM = set()  # names of campaigns
 GLOBS = ("vfs_*", "do_*", "ksys_*", "*_open", "tcp_*")
 
@@ -45,7 +45,7 @@ SECTION_TRACERS = ("preemptoff", "irqsoff", "preemptirqsoff")
 
 
 def switch_section_tracer(t, traced, rng, tracer):
-    """On, with changes of options now and then, and off by another tracer, by the next one, or by detach."""
+    """On, with changes of options now and then, and off through another tracer, the next one, or detach."""
     traced.echo("current_tracer", tracer)
     time.sleep(rng.uniform(0, 0.2))
     if rng.random() < 0.3:
@@ -58,8 +58,8 @@ def switch_section_tracer(t, traced, rng, tracer):
 
 @campaign
 def sections(t, rng):
-    """On and off of a tracer of sections under load, several times, with functions, some of them, or none, as lines or
-    as a graph; a section is kept."""
+    """A section tracer is switched on and off under load several times, with all functions, some, or no functions, as
+    lines or as a graph. A section is kept."""
     t.guest.run(LOAD)
     done = []
     try:
@@ -81,7 +81,7 @@ def sections(t, rng):
 @campaign
 def kills(t, rng):
     """kill -9 of the command, the service, its warden, its keeper or guardian, or several, at a random moment of an
-    attach, a switch of tracers or a detach; the warden or recover puts every byte back and the guest answers."""
+    attach, a switch of tracers or a detach. The warden or recover restores every byte and the guest answers."""
     what = rng.choice(("attach", "function", "nop", "detach"))
     whom = rng.choice(cases_beside.WHOM)
     if what != "attach":
@@ -95,7 +95,7 @@ def kills(t, rng):
     time.sleep(rng.uniform(0, {"attach": 1.5, "detach": 0.8}.get(what, 0.8)))
     there = victims(t)
     if what == "attach" and not there:
-        kill(running.pid)  # the service has not shown itself yet
+        kill(running.pid)  # the service has not appeared yet
     for one in whom:
         if one in there:
             kill(there[one])
@@ -110,14 +110,15 @@ MACHINES["tracepoints"] = {"vcpus": 1}
 
 @campaign
 def tracepoints(t, rng):
-    """hvtrace and two users in the guest join and leave one tracepoint. Even steps: nine of the 90 orders in one session,
-    all in ten such steps. Odd steps: kill -9 in one state of one order, all 630 in as many steps."""
+    """hvtrace and two users in the guest join and leave one tracepoint. Even steps: nine of the 90 orders in one
+    session, all orders in ten such steps. Odd steps: kill -9 in one state of one order, all 630 states in as many
+    steps."""
     half = t.number // 2
     if t.number % 2 == 0:
         first = half * cases_beside.BLOCK % len(cases_beside.ORDERS)
         nr = cases_beside.rounds(t, cases_beside.ORDERS[first : first + cases_beside.BLOCK], half)
         return f"{nr} rounds"
-    # 90 and 7 have no common divisor: every order meets every state.
+    # 90 and 7 have no common divisor, so every order meets every state.
     state = half % cases_beside.STATES
     order = cases_beside.ORDERS[half * 7 % len(cases_beside.ORDERS)]
     cases_beside.killed_round(t, order, state, rng.choice(cases_beside.WHOM), rng.choice(cases_beside.EVENTS))
@@ -139,8 +140,8 @@ END_CHURN = (
 
 @campaign
 def churn(t, rng):
-    """The guest switches its own events on and off in a loop while hvtrace records some of the same ones and switches them.
-    kill -9 of some of its processes; recover while the guest goes on."""
+    """The guest enables and disables its own events in a loop while hvtrace records and switches some of the same
+    events. kill -9 of some of its processes; recover while the guest continues."""
     t.guest.run(LOAD)
     t.guest.run(f"cat >/tmp/churn <<'END'\n{CHURN}\nEND\nsh /tmp/churn >/dev/null 2>&1 & echo $! >/tmp/churn.pid")
     try:
@@ -170,18 +171,18 @@ MACHINES["churn"] = {"in_turn": True}
 LIES = ("symbols", "types", "unwind_tables", "event_calls", "event_texts", "module", "slots")
 READ_FILES = ("available_filter_functions", "available_events", "set_event", "printk_formats", "trace", "stat", "events/sched/sched_switch/format",
               "events/ftrace/print/format", "saved_cmdlines", "enabled_functions", "error_log", "available_tracers", "README")  # fmt: skip
-SECONDS = 2.0  # for which records are read while they are overwritten
+SECONDS = 2.0  # records are read while they are overwritten
 
 
 def bear(t, *words):
-    """A command ends by itself, with or without an error: nothing crashes, and nothing hangs."""
+    """A command must end by itself, with or without an error: nothing crashes, and nothing hangs."""
     status, _, err = t.hv.run(*words)
     assert status in (0, 1), f"hvtrace {' '.join(words)}: exit {status}: {err[-500:]}"
     return status == 0
 
 
 class Session:
-    """A session whose log tells at its end whether its service died."""
+    """A session. At its end, its log shows whether its service died."""
 
     def __init__(self, t):
         self.t = t
@@ -201,7 +202,7 @@ class Session:
 
 
 def read_lies(t, rng, what):
-    """Attaches to a guest whose tables change, and reads what follows from them."""
+    """Attaches to a guest whose tables change, and reads data derived from them."""
     t.guest.run("insmod /modules/dummy.ko")
     guest = hostile.Guest(t.guest)
     try:
@@ -243,7 +244,7 @@ def read_false_records(t, rng, tracer):
 
 
 def recover_by_a_false_journal(t, rng):
-    """The journal is overwritten, and the service dies: the warden puts back what it knows."""
+    """The journal is overwritten, and the service dies: the warden restores the changes that it knows."""
     session = Session(t)
     assert session.is_there
     t.hv("echo", t.name, "set_ftrace_filter", rng.choice(GLOBS))
@@ -258,8 +259,8 @@ def recover_by_a_false_journal(t, rng):
 
 @campaign
 def hostile_guest(t, rng):
-    """A guest that overwrites its symbols, types, unwind tables, events, modules, slots of page tables, records or the
-    journal all the time. Every command ends, no process of hvtrace dies, and the guest is left as it was."""
+    """A guest that constantly overwrites its symbols, types, unwind tables, events, modules, slots of page tables,
+    records or the journal. Every command ends, no process of hvtrace dies, and the guest is left unchanged."""
     what = rng.choice((*LIES, "function", "function_graph", "events", "journal"))
     if what == "journal":
         return recover_by_a_false_journal(t, rng)
@@ -274,15 +275,15 @@ TWO = {"vcpus": 2}
 
 @dataclasses.dataclass(frozen=True)
 class Planted:
-    """A stall, or none, and what must be said of it first."""
+    """A stall, or none, and the expected first cause."""
 
     what: str
     machine: dict
-    measure: object  # f(t, traced): the verdict, and the milliseconds that it took
+    measure: object  # f(t, traced): returns the verdict, and the duration in milliseconds
     cause: str = ""
     fault: str = ""
-    length: str = "longest_ns"  # total_ns: of several, of which the guest or the host counts the sum
-    needs_kvm: bool = False  # only the host's own events tell it
+    length: str = "longest_ns"  # total_ns: of several stalls, if the guest or the host counts their sum
+    needs_kvm: bool = False  # only the host's own events show it
 
 
 def of_module(stall):
@@ -333,7 +334,7 @@ def is_tenants(fault):
 
 
 def judge(planted, verdict, ms):
-    """Says what was named, as a line to be counted."""
+    """Returns the named cause as a line to be counted."""
     if not planted.cause:
         return f"{WRONG}{verdict[0]['cause']} was named" if verdict else "nothing was named"
     if not verdict:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A hostile guest: a process that writes into the guest's memory and into the region, as the guest itself could, all the
-time while hvtrace reads them.
+"""A hostile guest: a process that writes into the guest's memory and into the region, as the guest itself could, all
+the time while hvtrace reads them.
 
-What is written is what the guest does not use meanwhile, or what cannot harm it: hvtrace must bear it, and the proof
-after a slice stands. At its end the process puts back what it has overwritten, if nobody else has changed it."""
+It writes only memory that the guest does not use in this time, or values that cannot harm it: hvtrace must survive,
+and the proof after a slice still holds. At its end the process restores the overwritten words that are otherwise
+unchanged."""
 
 import os
 import random
@@ -15,26 +16,26 @@ import traceback
 
 from lib.memory import PAGE, Memory
 
-DISTINCT = 20000  # places that are written: each is remembered, and put back
-TOKENS = b"".join(bytes((ord("0") + i, 0)) for i in range(10))  # of kallsyms: each digit is a token of its own
-NAMES_BYTES = 3 << 19  # at least so much of what is before the tokens belongs to kallsyms, too
+DISTINCT = 20000  # positions to write: each is saved and restored
+TOKENS = b"".join(bytes((ord("0") + i, 0)) for i in range(10))  # of kallsyms: each digit is a token
+NAMES_BYTES = 3 << 19  # at least this many bytes before the tokens belong to kallsyms, too
 SYMBOLS = ("__start_BTF", "__stop_BTF", "__start_orc_unwind", "__stop_orc_unwind", "__start_orc_unwind_ip", "__stop_orc_unwind_ip",
            "__start_rodata", "__end_rodata", "ftrace_events", "modules", "level2_fixmap_pgt")  # fmt: skip
 SLOTS = range(256, 504)  # of level2_fixmap_pgt: where the region may be (docs/internals/ring.md)
 STATES_OFF, MAP_OFF, JOURNAL_END = 0x500000, 0x400000, 0x400000
 RECORD = 32
-STATE = 320  # bytes of a state, which its ring follows
+STATE = 320  # length of a state in bytes; its ring follows
 
 
 class Span:
-    """LENGTH bytes at OFFSET of a file. FREE: only words that are 0 are overwritten, or our own."""
+    """LENGTH bytes at OFFSET of a file. FREE: overwrite only words that are 0, or the process's own."""
 
     def __init__(self, file, offset, length, free=False):
         self.file, self.offset, self.length, self.free = file, offset, length, free
 
 
 class Guest:
-    """Where what can be overwritten is, by the guest's own symbols."""
+    """Finds the data to overwrite by the guest's own symbols."""
 
     def __init__(self, domain):
         self.memory = Memory(domain)
@@ -55,7 +56,7 @@ class Guest:
         return struct.unpack("<Q", self.memory.read_gpa(self.memory.walk(gva), 8))[0]
 
     def _list(self, head, most):
-        """Addresses of the links of a list of the kernel's."""
+        """Returns the addresses of the links of a kernel list."""
         found, at = [], self._word(head)
         while at != head and len(found) < most:
             found.append(at)
@@ -76,7 +77,7 @@ class Guest:
         return self._image("__start_orc_unwind", "__stop_orc_unwind") + self._image("__start_orc_unwind_ip", "__stop_orc_unwind_ip")
 
     def event_calls(self):
-        """What a struct trace_event_call has behind its list_head: the class, the name, print_fmt, flags."""
+        """The fields of struct trace_event_call after its list_head: class, name, print_fmt, flags."""
         links = self._list(self.at["ftrace_events"], 2000)
         return [self._span(self.memory.walk(link) + 16, 96) for link in random.sample(links, min(60, len(links)))]
 
@@ -91,7 +92,7 @@ class Guest:
         return found
 
     def module(self):
-        """The newest struct module behind its name: nobody uses its tables."""
+        """The newest struct module, after its name: its tables are not in use."""
         link = self._list(self.at["modules"], 1)
         return [self._span(self.memory.walk(at + off), 8) for at in link for off in range(16, 0x340, 8)]
 
@@ -101,7 +102,7 @@ class Guest:
 
 
 class Region:
-    """What a guest can reach by the ivshmem device: the whole region."""
+    """The memory that a guest can access through the ivshmem device: the whole region."""
 
     def __init__(self, domain):
         self.path = f"/dev/shm/{domain.name}"
@@ -130,7 +131,7 @@ class Ring(Span):
 
 
 def a_value(rng, file, span, at):
-    """What looks right, nearly right, or wrong."""
+    """Returns a value that looks right, nearly right, or wrong."""
     kind = rng.randrange(6)
     if kind == 0:
         return rng.getrandbits(64)
@@ -147,13 +148,13 @@ def a_value(rng, file, span, at):
 
 
 class Overwriting:
-    """Writes words, and remembers what was there."""
+    """Writes words, and saves their previous values."""
 
     def __init__(self, spans):
         self.spans = spans
         self.weights = [span.length for span in spans]
         self.files = {span.file: os.open(span.file, os.O_RDWR) for span in spans}
-        self.was = {}  # (file, offset) -> (what was there, what was written last)
+        self.was = {}  # (file, offset) -> (previous value, last written value)
 
     def _choose(self, rng):
         if len(self.was) >= DISTINCT or (self.was and rng.random() < 0.2):
@@ -180,7 +181,7 @@ class Overwriting:
 
 
 class Ringing:
-    """Writes records that were somewhere else, words, and heads, near the head of a ring. Nothing is put back."""
+    """Writes records copied from elsewhere, words, and heads, near the head of a ring. Nothing is restored."""
 
     def __init__(self, rings):
         self.rings = rings
@@ -188,7 +189,7 @@ class Ringing:
 
     @staticmethod
     def key(position, ring):
-        """Of the record at POSITION, in bytes as a head counts them (docs/internals/ring.md)."""
+        """Returns the key of the record at POSITION, in bytes as a head counts them (docs/internals/ring.md)."""
         return (position << 63 - ring.length.bit_length()) % (1 << 64)
 
     def _record(self, ring, position):
@@ -237,7 +238,7 @@ class Liar:
             try:
                 self._main()
                 status = 0
-            except Exception:  # noqa: BLE001 - nobody else would say it
+            except Exception:  # noqa: BLE001 - otherwise the error would be lost
                 traceback.print_exc()
             os._exit(status)
         return self

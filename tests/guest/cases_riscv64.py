@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""riscv64 guests on the machine virt, under TCG: what check finds, the function tracer, function_graph, the profile,
-stacks, commands, and what is refused by name."""
+"""riscv64 guests on the machine virt, under TCG: check, the function tracer, function_graph, the profile, stacks,
+commands, and the features that are refused by name."""
 
 import json
 import re
@@ -14,7 +14,8 @@ from lib.suite import bad_dmesg, case
 from lib.wait import until
 from on_virt import a_guest, boot, digest, probe
 
-# Debian has riscv64 kernels from trixie on, whose free sites are two nops. In forky's only one half of a site changes.
+# Debian has riscv64 kernels from trixie on. Their unused sites are two nops. In forky's only one half of a site
+# changes.
 RISCV64 = Config("trixie", arch="riscv64")
 ONE_VCPU = Config("trixie", 1, arch="riscv64")
 ONE_HALF = Config("forky", 1, arch="riscv64")
@@ -23,15 +24,15 @@ FIRST = "__riscv_sys_lseek"
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", "do_sys_open*", "path_open*", FIRST)
 ROUNDS = 20
 
-# A site: auipc t0, which stays in forky's kernel, and a nop or jalr t0.
+# A site: auipc t0, which is permanent in forky's kernel, and a nop or jalr t0.
 AUIPC, JALR, NOP = 0x297, 0x282E7, 0x13
 
-# Symbols of modules that the kernel's look-ups pass over (is_mapping_symbol() in its module_symbol.h).
+# Symbols of modules that the kernel skips in lookups (is_mapping_symbol() in its module_symbol.h).
 PASSED_OVER = re.compile(rb"^\S+ \S (\$|\.L|L0)")
 
 
 def check_symbols(t, guest):
-    """The channel is slow, so only a digest of the kernel's own is compared."""
+    """The channel is slow, so this compares only a digest of the kernel's own list."""
     ours = probe(t, guest, "--kallsyms").splitlines(True)
     theirs = guest.run("grep -vF '[' /proc/kallsyms | sha256sum").split()[0]
     assert digest(b"".join(line for line in ours if b"[" not in line)) == theirs, "/proc/kallsyms differs"
@@ -42,7 +43,7 @@ def check_symbols(t, guest):
 
 @case(configs=None)
 def riscv64_check(t):
-    """The kernel of a riscv64 guest: sites and symbols as the guest's own, modules, tasks; nothing changes."""
+    """The kernel of a riscv64 guest: sites and symbols equal the guest's own, modules, tasks; nothing changes."""
     guest = boot(t, RISCV64)
     try:
         guest.run("insmod /modules/dummy.ko")
@@ -70,12 +71,12 @@ def riscv64_check(t):
 
 
 class Places(on_virt.Places):
-    """The kernel's text and the tables of the slots that a call of it reaches."""
+    """The kernel's text and the tables of the slots within reach of its calls."""
 
     ram_gpa = 0x80000000
 
     def slots(self):
-        """Of the last 4 GiB, 1 GiB in each table; b"" where there is none."""
+        """Reads the tables of the last 4 GiB, 1 GiB each; b"" for a missing one."""
         found = []
         for start in range(0xFFFFFFFF00000000, 1 << 64, 1 << 30):
             table = self.gpa(self.symbols["swapper_pg_dir"])
@@ -93,7 +94,7 @@ def is_site_part(word):
 
 
 def compare(before, after):
-    """Text may differ where the guest's own static keys are; no half of a site does, at any even address."""
+    """Text may differ at the guest's own static keys. No half of a site may differ, at any even address."""
     one, other = (struct.unpack(f"<{len(text) // 2}H", text[: len(text) // 2 * 2]) for text, _ in (before, after))
     changed = [i for i, (a, b) in enumerate(zip(one, other)) if a != b]
     parts = [(at, text[at] | text[at + 1] << 16) for i in changed for at in (i - 1, i) for text in (one, other)]
@@ -104,8 +105,8 @@ def compare(before, after):
 
 
 def calls_with_callers(text, pid, own=False):
-    """[(function, its caller, the callers beyond, ...)] of the rounds of a task's calls outside interrupts. The kernel's
-    OWN unwinder begins in its ftrace_call, and passes over the function and its caller."""
+    """Returns [(function, its caller, further callers, ...)] of the rounds of a task's calls outside interrupts. The
+    kernel's OWN unwinder begins in its ftrace_call, and omits the function and its caller."""
     found, call, lines = [], None, None
     for line in text.splitlines():
         if match := ftrace.LINE.match(line):
@@ -128,9 +129,9 @@ def calls_with_callers(text, pid, own=False):
 
 @case(configs=None)
 def riscv64_agrees_with_own_ftrace(t):
-    """func_stack_trace: the same calls with the same callers in the same order. With function_graph as the tracer, the
-    command stacktrace shows the same callers. Those of interrupts, which are on two stacks, are whole. Commands do what
-    they say. Text and tables are as before."""
+    """func_stack_trace: calls, callers and their order equal the guest's own. With function_graph as the tracer, the
+    command stacktrace shows the same callers. Stacks of interrupts, which span two kernel stacks, are complete.
+    Commands work. Text and tables are as before."""
     with a_guest(t, ONE_VCPU) as test:
         guest, words, options = test.guest, ("syscalls", ROUNDS), ("func_stack_trace",)
         places = Places(t, guest)
@@ -159,7 +160,7 @@ def riscv64_agrees_with_own_ftrace(t):
 
 
 def whole_interrupts(traced, guest):
-    """How many stacks of timer interrupts there were, all whole."""
+    """Returns the number of stacks of timer interrupts. All must be complete."""
 
     def ticks_so_far():
         guest.run("sleep 1")
@@ -176,7 +177,7 @@ def whole_interrupts(traced, guest):
 
 
 def agree_in_order(test):
-    """A session lists the guest's own functions, and records the calls that the guest's own function tracer does."""
+    """A session lists the guest's own functions, and records the calls that the guest's own function tracer records."""
     guest = test.guest
     functions = guest.run_bytes("cat /sys/kernel/tracing/available_filter_functions")
     own, own_pid = ftrace.own_trace(guest, ("syscalls", ROUNDS), FILTERS)
@@ -195,14 +196,14 @@ def agree_in_order(test):
 
 
 def refused_by_name(t, guest):
-    """What has no stub yet is refused, or is no file."""
+    """Features without a stub are refused, or their file does not exist."""
     t.hv.fails("echo", guest.name, "current_tracer", "irqsoff", says=["irqsoff: not in this kernel"])
     t.hv.fails("echo", guest.name, "options/stacktrace", "1", says=["stacktrace"])
     t.hv.fails("echo", guest.name, "events/sched/sched_switch/enable", "1", says=["events of riscv64 guests is not there yet"])
 
 
 def commands(traced, guest):
-    """As arm64_commands, without function_graph beside them."""
+    """Like arm64_commands, without function_graph."""
     on_virt.follow_forks(traced, guest)
     traced.echo("set_ftrace_filter", "vfs_open:stacktrace:3")
     guest.run("for i in 1 2 3 4 5; do cat /proc/uptime; done")
@@ -224,8 +225,8 @@ def commands(traced, guest):
 
 @case(configs=None)
 def riscv64_all_functions(t):
-    """All functions on two vCPUs that work, with a module: tracers come and go, and no site is refused. After kill -9 the
-    guest runs on, and recover puts every byte back."""
+    """All functions on two busy vCPUs, with a module: tracers are switched on and off, and no site is refused. After
+    kill -9 the guest continues, and recover restores every byte."""
     with a_guest(t, RISCV64) as test:
         on_virt.all_functions(test, Places, compare, ("function_graph", "nop", "function"))
         t.notes += test.notes
@@ -233,8 +234,8 @@ def riscv64_all_functions(t):
 
 @case(configs=None)
 def riscv64_beside_own_ftrace(t):
-    """A kernel of which one half of a site changes: the same calls in the same order as the guest's own. The guest's own
-    ftrace is switched on for a function that hvtrace traces, and off again. It has the function's calls after detach, as
+    """A kernel in which one half of a site changes: calls and their order equal the guest's own. The guest's own ftrace
+    is enabled for a function that hvtrace traces, and disabled again. It has the function's calls after detach, as
     before, and the text is as before."""
     files = "cd /sys/kernel/tracing; "
     begin = files + "echo vfs_read >set_ftrace_filter; echo function >current_tracer"
@@ -262,7 +263,8 @@ def riscv64_beside_own_ftrace(t):
 
 @case(configs=None)
 def riscv64_graph_agrees_with_own(t):
-    """The same workload, a few globs: the same trees of calls in the same order. Then a profile counts as many calls."""
+    """One workload, a few globs: trees of calls and their order equal the guest's own. Then a profile counts as many
+    calls."""
     with a_guest(t, ONE_VCPU) as test:
         on_virt.graph_agrees(test, FILTERS, FIRST)
         t.notes += test.notes
@@ -270,8 +272,8 @@ def riscv64_graph_agrees_with_own(t):
 
 @case(configs=None)
 def riscv64_graph_ends_with_sleepers(t):
-    """All functions. Tasks that sleep in traced functions have their return addresses back after detach, and after
-    kill -9 and recover; they go on. The text is as before."""
+    """All functions. Tasks that sleep in traced functions get their return addresses back after detach, and after kill
+    -9 and recover, and continue. The text is as before."""
     with a_guest(t, RISCV64) as test:
         on_virt.ends_with_sleepers(test, Places(t, test.guest), compare)
         t.notes += test.notes

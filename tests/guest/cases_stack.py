@@ -12,8 +12,8 @@ FILTERS = ("vfs_*", "ksys_*", "*pipe*", ftrace.ROUND)
 ROUNDS = 20
 BEGIN = re.compile(r"^\s*.+-(\d+)\s+\[\d+\]\s+(\S{4,8})\s+\d+\.\d+: <stack trace>$")
 TRAMPOLINE = re.compile(r"\[FTRACE TRAMPOLINE\]|ftrace_call(er)?|0xf\w+")  # the guest's own
-# The last functions of complete stacks, called by user code or by nothing: an interrupt of user code, a system call,
-# the start of a thread or CPU.
+# The last functions of complete stacks, called by user code or without a caller: an interrupt of user code, a system
+# call, the start of a thread or CPU.
 ROOTS = re.compile(
     r"asm_\w+|entry_SYSCALL_64_after_hwframe|ret_from_fork\w*|(common|secondary)_startup_64\w*"
 )
@@ -42,7 +42,7 @@ def of_rounds(text, pid, first):
 
 
 def agree(own, own_pid, ours, our_pid, first=ftrace.ROUND):
-    """Checks that whole rounds, which begin with FIRST, have the same stacks in the same order. Returns their number."""
+    """Checks that whole rounds, which begin with FIRST, have equal stacks in the same order. Returns their number."""
     one, other = of_rounds(own, own_pid, first), of_rounds(ours, our_pid, first)
     assert len(one) > 3 * ROUNDS, f"only {len(one)} stacks by the guest itself"
     if one != other:
@@ -56,8 +56,8 @@ def agree(own, own_pid, ours, our_pid, first=ftrace.ROUND):
 
 @case(configs=(*IN_TURN, NEWEST))
 def stacks_agree_with_own_ftrace(t):
-    """The same workload with func_stack_trace has the same stacks in the same order. All callers in a timer interrupt,
-    which are on two stacks, are found up to where the kernel was entered."""
+    """One workload with func_stack_trace: stacks and their order equal the guest's own. Callers in a timer interrupt,
+    which are on two stacks, are complete up to the kernel's entry."""
     options = ("func_stack_trace",)
     own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), FILTERS, options=options)
     with t.attach() as traced:
@@ -76,14 +76,14 @@ def stacks_agree_with_own_ftrace(t):
     cut = [lines for lines in ticks if not ROOTS.fullmatch(lines[-1])]
     silent = [lines for lines in cut if lines[-1] != UNKNOWN]
     assert not silent, f"{len(silent)} of {len(ticks)} end early and do not say so: {silent[0]}"
-    # The kernel's own unwinder also ends in the thunk of a retpoline, which has no rule.
+    # The kernel's own unwinder also stops in a retpoline thunk, which has no rule.
     assert len(cut) < len(ticks) / 10, f"{len(cut)} of {len(ticks)} do not end where the kernel is entered: {cut[0]}"
     t.note(f"{nr} stacks agree, in order; {len(ticks)} of interrupts are whole")
 
 
 @case(configs=(STANDARD[1],))
 def stacks_show_whom_a_graph_returns_to(t):
-    """The command stacktrace, with function_graph as the tracer: the same stacks in the same order as the guest's."""
+    """The command stacktrace, with function_graph as the tracer: stacks and their order equal the guest's."""
     commands = tuple(f"{glob}:stacktrace" for glob in (ftrace.ROUND, "vfs_*", "rw_verify_area"))
     filters = (*FILTERS, "__x64_sys_*", *commands)
     own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), filters, tracer="function_graph")
@@ -97,7 +97,7 @@ SYSCTL = "/proc/sys/kernel/stack_tracer_enabled"
 
 
 def deepest(text):
-    """Returns [(depth, size, place)] of a stack_trace, whose numbers must agree with each other."""
+    """Returns [(depth, size, place)] of a stack_trace, whose numbers must be consistent."""
     found = [(int(depth), int(size), place) for _, depth, size, place in DEEPEST.findall(text)]
     assert text.splitlines()[0] == f"        Depth    Size   Location    ({len(found)} entries)", text
     assert [int(number) for number, _, _, _ in DEEPEST.findall(text)] == list(range(len(found))), text
@@ -108,9 +108,9 @@ def deepest(text):
 
 @case(configs=(*IN_TURN, NEWEST))
 def deepest_stack_agrees_with_own_stack_tracer(t):
-    """stack_trace of the same workload: the same calls at the same depths as the guest's own stack tracer says, but for
-    the part of the stack that the kernel makes larger at random in each system call. Then the deepest of all functions,
-    which is whole, also while function_graph has changed where functions return to. No byte is left changed."""
+    """stack_trace of one workload: calls and depths equal the results of the guest's own stack tracer, except the part
+    of the stack that the kernel adds at random in each system call. Then the deepest stack of all functions, which
+    is complete, also with return addresses replaced by function_graph. No byte stays changed."""
     guest = t.guest
     own = f"{OWN}/stack_trace"
     guest.run(f"echo {ftrace.ROUND} >{own}_filter && echo 0 >{OWN}/stack_max_size")
@@ -126,7 +126,7 @@ def deepest_stack_agrees_with_own_stack_tracer(t):
         ours = until(lambda: deepest(traced.text("stack_trace")))
         assert int(traced.text("stack_max_size")) == ours[0][0]
         assert [place for _, _, place in ours] == [place for _, _, place in theirs], (ours, theirs)
-        # The guest's has a part of its own trampoline in the first one.
+        # The guest's first entry includes a part of its trampoline.
         sizes = [(a, b) for a, b in zip(ours[1:], theirs[1:]) if a[1] != b[1]]
         assert all(a[2].startswith("do_syscall_64") for a, _ in sizes), sizes
         traced.echo("stack_trace_filter", "")
@@ -166,14 +166,14 @@ def commands_record_stacks_and_snapshots(t):
 
 
 OWN = "/sys/kernel/tracing"
-PROGRAMS = 60  # the shell waits for each, so each costs two switches at least, however idle the guest is
+PROGRAMS = 60  # the shell waits for each, so each costs at least two switches, however idle the guest is
 EVENTS = ("sched/sched_switch", "sched/sched_wakeup", "irq/irq_handler_entry", "timer/hrtimer_start")
 EVENT_LINE = re.compile(r"^\s*.+-(\d+)\s+\[(\d+)\] \S+\s+\d+\.\d+: (.*)$")
 OF_PROBE = re.compile(r"(do_)?trace_event_raw_event_\w+(\.\w+)*|__traceiter_\w+|trace_buffer_unlock_commit_regs|trace_event_buffer_commit|event_triggers_post_call|stacktrace_trigger")
 
 
 def events_with_stacks(text):
-    """Returns [(pid, text of the event, its stack or None)], without the frames of tracing itself, and of code that was
+    """Returns [(pid, text of the event, its stack or None)], without the frames of tracing itself and of code that was
     freed after boot."""
     found, last, lines = [], {}, []
     for line in text.splitlines():
@@ -193,8 +193,8 @@ def events_with_stacks(text):
 
 @case(configs=(*IN_TURN, OLDEST))
 def stacks_of_events_agree(t):
-    """The option stacktrace: behind each event is its stack, the one that the guest's own tracing of the same event at the
-    same time shows. The trigger stacktrace records some only, and none when it is gone."""
+    """The option stacktrace: each event is followed by its stack, which equals the stack in the guest's own trace of
+    the event. The trigger stacktrace records only some stacks, and no stack after its removal."""
     with t.attach() as traced:
         traced.echo("tracing_on", "0")
         traced.echo("options/stacktrace", "1")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""hvtrace latency: planted stalls of each kind. The first cause must be the planted one, and the right one blamed."""
+"""hvtrace latency: planted stalls of each kind. The first cause must be the planted one, with the right fault."""
 
 import contextlib
 import dataclasses
@@ -17,8 +17,8 @@ from lib.process import vcpu_thread
 from lib.suite import KERNELS, case
 from lib.wait import HANG_SECONDS
 
-# An instruction takes a nanosecond there, so what the host does makes nothing longer: lengths are exact.
-# Guests of their own: the module of cases_latency.py uses tracepoints that are wanted here.
+# An instruction takes a nanosecond there, so the host does not make stalls longer: lengths are exact. These cases use
+# separate guests because the module of cases_latency.py uses tracepoints that are needed here.
 COUNTED = [Config(kernel, 1, counted=True, cmdline="audit=0") for kernel in KERNELS]
 GUEST = (Config(KERNELS[0], 2),)
 DISK = (Config(KERNELS[0], 2, disk_mib=64),)
@@ -29,8 +29,8 @@ BUSY = "timeout 600 taskset 1 sh -c 'while :; do :; done' >/dev/null 2>&1 & echo
 
 
 def measure(t, traced, plant, *words, until_planted=False, calls=None):
-    """Runs hvtrace latency, and PLANT when it measures. Returns its verdict. UNTIL_PLANTED: it measures as long as PLANT
-    takes. CALLS: a list to which the longest calls are added."""
+    """Runs hvtrace latency, and PLANT while it measures. Returns its verdict. UNTIL_PLANTED: it measures until PLANT
+    ends. CALLS: a list that receives the longest calls."""
     process = t.hv.start("latency", "--json", *words, traced.domain)
     try:
         line = process.stderr.readline().decode()
@@ -53,7 +53,7 @@ def measure(t, traced, plant, *words, until_planted=False, calls=None):
 
 
 def first(verdict, cause, fault, ms):
-    """The first cause is CAUSE, took MS or up to a tenth more or less, and FAULT is blamed."""
+    """The first cause must be CAUSE, with a length of MS +/- 10 %, and FAULT."""
     assert verdict, "no cause was found"
     one = verdict[0]
     assert (one["cause"], one["fault"]) == (cause, fault), verdict
@@ -63,13 +63,13 @@ def first(verdict, cause, fault, ms):
 
 @dataclasses.dataclass(frozen=True)
 class Stall:
-    """A stall that the module of the tests makes, and what must be said of it."""
+    """A stall that the test module makes, and the expected verdict."""
 
-    command: str  # in the guest; it says how long it took, as the guest's own clock says
+    command: str  # in the guest; prints its duration by the guest's own clock
     cause: str
     fault: str
     function: str = ""  # where a section begins and ends
-    chosen: tuple = ()  # functions whose calls are asked for, each in the next one
+    chosen: tuple = ()  # functions whose calls are requested, each nested in the previous one
 
 
 STALLS = {
@@ -81,11 +81,11 @@ STALLS = {
 
 
 def load_plants(t):
-    load_planted(t, "tracepoints=0")  # latency has those of the scheduler
+    load_planted(t, "tracepoints=0")  # latency uses the scheduler's
 
 
 def measure_stall(t, traced, stall):
-    """Returns the verdict, and how many milliseconds the planted stall took."""
+    """Returns the verdict, and the duration of the planted stall in milliseconds."""
     said, calls = [], [] if stall.chosen else None
     words = [word for function in stall.chosen for word in ("-l", function)]
     verdict = measure(t, traced, lambda: said.append(t.guest.run(stall.command)), "--watch", *words, calls=calls)
@@ -117,13 +117,14 @@ def latency_names_interrupts_off(t):
 
 @case(configs=COUNTED[:1])
 def latency_names_a_spin_lock(t):
-    """A spin lock is held for 20 ms: likewise."""
+    """A spin lock held for 20 ms: the tenant's kernel, with the function and the length."""
     names(t, STALLS["spin lock"])
 
 
 @case(configs=COUNTED[:1])
 def latency_names_a_mutex(t):
-    """A task sleeps and has a lock that another one waits for: the tenant's kernel, with the function that waits."""
+    """A task sleeps while it holds a lock that another task waits for: the tenant's kernel, with the waiting
+    function."""
     one = names(t, STALLS["mutex"])
     assert one["function"].startswith("__mutex_lock") and "param_attr_store" in one["callers"], one
 
@@ -131,7 +132,7 @@ def latency_names_a_mutex(t):
 @case(configs=COUNTED[:1])
 def latency_names_a_slow_function(t):
     """A function below a write to a file takes 200 ms, with nothing switched off: the tenant's kernel. Samples of the
-    timer name the function that takes it, and its caller, which is the module's."""
+    timer name the function that takes the time, and its caller, which is in the module."""
     one = names(t, STALLS["slow function"])
     assert one["samples"]["taken"] > 20 and one["samples"]["in_function"] > one["samples"]["taken"] / 3, one
     assert "read_clock" in [one["function"], *one["callers"]], one
@@ -140,7 +141,7 @@ def latency_names_a_slow_function(t):
 
 @case(configs=COUNTED)
 def latency_names_who_starves_others(t):
-    """A real-time task keeps another one from its vCPU for 300 ms: the tenant's program."""
+    """A real-time task keeps another task from its vCPU for 300 ms: the tenant's program."""
     with t.attach() as traced:
         verdict = measure(t, traced, lambda: t.guest.run("workload starve 300"), "--watch")
         one = first(verdict, "run-queue", "tenant-program", 300)
@@ -150,7 +151,7 @@ def latency_names_who_starves_others(t):
 
 @case(configs=COUNTED[:1])
 def latency_of_a_quiet_guest(t):
-    """A quiet guest names nothing, and the session records as before."""
+    """A quiet guest has no cause, and the session records as before."""
     with t.attach() as traced:
         verdict = measure(t, traced, lambda: t.guest.run("cat /proc/uptime"), "--for=5s")
         assert not verdict, verdict
@@ -162,8 +163,8 @@ CGROUP = "/tmp/cgroup/pressed"
 
 @contextlib.contextmanager
 def pressed(t, mib, mode="pressure"):
-    """A program that touches MIB of memory, which is more than its group may have; the rest is swapped. Yields its
-    pid; SIGUSR1 lets it begin."""
+    """A program that touches MIB of memory, more than its group may have; the rest is swapped. Yields its pid; SIGUSR1
+    starts it."""
     t.guest.run("mkswap /dev/nvme0n1 >/dev/null && swapon /dev/nvme0n1 && mkdir /tmp/cgroup && mount -t cgroup2 none /tmp/cgroup")
     t.guest.run(f"echo +memory >/tmp/cgroup/cgroup.subtree_control; mkdir {CGROUP}; echo 16M >{CGROUP}/memory.max")
     t.guest.run(f"(echo 0 >{CGROUP}/cgroup.procs; exec workload {mode} {mib}) >/tmp/pressed 2>&1 &")
@@ -175,15 +176,15 @@ def pressed(t, mib, mode="pressure"):
 
 
 def press(t, pid):
-    """Lets the program of pressed() begin, and waits until it has done its work. The kernel may kill it instead, when the
-    disk of the swap is slow: that must neither look like a guest that hangs nor like a stall."""
+    """Starts the program of pressed(), and waits until it has done its work. If the swap disk is slow, the kernel may
+    kill it instead: that must look neither like a guest that hangs nor like a stall."""
     ended = f"[ ! -d /proc/{pid} ] || grep -q done /tmp/pressed"
     said = t.guest.run(f"kill -USR1 {pid}; until {ended}; do sleep 0.1; done; cat /tmp/pressed; cat {CGROUP}/memory.events; dmesg | tail -n 5")
     assert "done" in said, f"the program under pressure has gone: {said}"
 
 
 def measure_pressure(t, traced, pid):
-    """Returns the verdict, and for how many milliseconds the group's tasks waited for memory, as the guest says."""
+    """Returns the verdict, and how many milliseconds the group's tasks waited for memory according to the guest."""
     verdict = measure(t, traced, lambda: press(t, pid), "--watch")
     stalled = t.guest.run(f"cat {CGROUP}/memory.pressure")
     ms = int(re.search(r"some .* total=(\d+)", stalled)[1]) / 1000
@@ -193,8 +194,8 @@ def measure_pressure(t, traced, pid):
 
 @case(configs=PRESSED, alone=True)
 def latency_names_memory_pressure(t):
-    """A program touches more memory than its group may have: reclaim, the tenant's program, as long as the guest's own
-    counter says, and not the disk that is swapped to. On a busy host a request of the disk may be slow, too."""
+    """A program touches more memory than its group may have: reclaim, the tenant's program, with the duration of the
+    guest's own counter; not the swap disk. On a busy host a disk request may be slow, too."""
     with pressed(t, 60) as pid, t.attach() as traced:
         verdict, ms = measure_pressure(t, traced, pid)
         one = first(verdict, "reclaim", "tenant-program", ms)
@@ -204,8 +205,8 @@ def latency_names_memory_pressure(t):
 
 
 def waited_for_disk_ms(said):
-    """How many milliseconds the task waited for block I/O between the two lines of its stat, by the kernel's count, and
-    its major faults meanwhile."""
+    """Returns how many milliseconds the task waited for block I/O between the two lines of its stat, by the kernel's
+    count, and its major faults in that time."""
     stats = [line.rpartition(")")[2].split() for line in said.splitlines() if ") R " in line]
     assert len(stats) == 2, said
     return tuple((int(stats[1][field]) - int(stats[0][field])) * unit for field, unit in ((39, 10), (9, 1)))
@@ -213,8 +214,8 @@ def waited_for_disk_ms(said):
 
 @case(configs=SWAPPED, alone=True)
 def latency_names_swapping(t):
-    """A program reads memory that was swapped: its page faults, no longer than the guest's own counter of waits for block
-    I/O says; the tenant's kernel is never blamed."""
+    """A program reads memory that was swapped out: its page faults, no longer than the guest's own counter of waits for
+    block I/O. The tenant's kernel must never be blamed."""
     t.guest.run("echo 0 >/proc/sys/vm/page-cluster")
     with pressed(t, 24, "thrash") as pid, t.attach() as traced:
         verdict = measure(t, traced, lambda: press(t, pid), "--for=10m", "--threshold=200ms", until_planted=True)
@@ -222,7 +223,7 @@ def latency_names_swapping(t):
     t.note(f"{ms} ms of block I/O, {faults} major faults")
     assert verdict and not [cause for cause in verdict if cause["fault"] == "tenant-kernel"], verdict
     told = [cause for cause in verdict if cause["cause"] == "page-faults"]
-    # On a busy host each request is slow, or the vCPUs do not run: then that is told.
+    # On a busy host each request is slow, or the vCPUs do not run: then that is the cause.
     assert told or verdict[0]["cause"] in ("vcpu-not-run", "block-device", "reclaim"), verdict
     for cause in told:
         assert cause["task"] == {"pid": int(pid), "comm": "workload"} and 0 < cause["faults"] <= faults, told
@@ -231,7 +232,7 @@ def latency_names_swapping(t):
 
 @contextlib.contextmanager
 def busy_guest(t):
-    """The first vCPU has something to do all the time."""
+    """Keeps the first vCPU busy all the time."""
     pid = t.guest.run(BUSY).strip()
     try:
         yield
@@ -240,13 +241,13 @@ def busy_guest(t):
 
 
 def blames_host_only(verdict):
-    """What is the tenant's may be there, on a busy host, but not blamed on the tenant's kernel or program."""
+    """On a busy host, causes of the tenant may occur, but the fault must not be the tenant's kernel or program."""
     wrong = [cause for cause in verdict if cause["fault"].startswith("tenant")]
     assert not wrong, wrong
 
 
 def measure_stopped(t, traced):
-    """Stops the VMM. Returns the verdict, and for how many milliseconds it was stopped."""
+    """Stops the VMM. Returns the verdict, and how many milliseconds it was stopped."""
     stopped = []
 
     def stop():
@@ -262,7 +263,7 @@ def measure_stopped(t, traced):
 
 @case(configs=GUEST, alone=True)
 def latency_names_a_stopped_vmm(t):
-    """Somebody stops the VMM for 1.5 s: the host, and not the tenant."""
+    """The VMM is stopped for 1.5 s: the host, and not the tenant."""
     with t.attach() as traced, busy_guest(t):
         verdict, _ = measure_stopped(t, traced)
         stopped = [cause for cause in verdict if cause["fault"] == "host"]
@@ -273,7 +274,7 @@ def latency_names_a_stopped_vmm(t):
 
 @contextlib.contextmanager
 def hog(cpu, *words):
-    """A busy program of higher priority on CPU, which begins with WORDS in its command line. Yields its pid."""
+    """Runs a busy program of higher priority on CPU, whose command line begins with WORDS. Yields its pid."""
 
     def prepare():
         os.sched_setaffinity(0, {cpu})
@@ -287,13 +288,13 @@ def hog(cpu, *words):
             process.kill()
 
 
-NEIGHBOUR = ("qemu-system-x86_64", "-name", "guest=neighbour,debug-threads=on")  # the command line of another guest's VMM
+NEIGHBOUR = ("qemu-system-x86_64", "-name", "guest=neighbour,debug-threads=on")  # command line of another guest's VMM
 
 
 def measure_crowded(t, traced, words=("hog",), threshold="20ms"):
-    """A busy program of higher priority, whose command line begins with WORDS, shares the CPU of the first vCPU while it is
-    measured: before, nothing could be changed in a guest that gets so little time. Returns the verdict, and for how many
-    milliseconds all vCPUs waited for a CPU, as the host's scheduler counts."""
+    """While latency measures, a busy program of higher priority, whose command line begins with WORDS, shares the CPU
+    of the first vCPU. It starts that late because a guest that gets so little time cannot be changed. Returns the
+    verdict, and how many milliseconds all vCPUs waited for a CPU according to the host's scheduler."""
     tid = vcpu_thread(t.guest.pid, 0)
     cpus = os.sched_getaffinity(tid)
     waited = []
@@ -323,7 +324,7 @@ STORM_MS = 5000
 
 
 def measure_exit_storm(t, traced):
-    """A program on the second vCPU executes CPUID without end. Returns the verdict, and for how many milliseconds."""
+    """A program on the second vCPU executes CPUID endlessly. Returns the verdict, and the duration in milliseconds."""
     verdict = measure(t, traced, lambda: t.guest.run(f"taskset 2 workload exits {STORM_MS}"), "--for=8s", "--threshold=400ms")
     return verdict, STORM_MS
 
@@ -337,11 +338,11 @@ def latency_names_a_crowded_cpu(t):
         blames_host_only(verdict)
 
 
-SLOW_MS = 250  # for a request
+SLOW_MS = 250  # per request
 
 
 def measure_slow_disk(t, traced):
-    """Returns the verdict, and how many milliseconds the guest says all requests took together."""
+    """Returns the verdict, and how many milliseconds all requests took together according to the guest."""
 
     def ticks():
         return int(t.guest.run("cat /sys/block/nvme0n1/stat").split()[3])
@@ -350,7 +351,7 @@ def measure_slow_disk(t, traced):
         t.guest.monitor(f"block_set_io_throttle disk 0 0 0 {requests} 0 0")
 
     def read():
-        # for eight seconds: less do not tell how the clock of the guest goes with the host's
+        # For eight seconds: less do not show how the guest's clock relates to the host's.
         t.guest.run(f"dd if=/dev/nvme0n1 of=/dev/null bs=4096 count={8000 // SLOW_MS} iflag=direct")
 
     before = ticks()
@@ -363,7 +364,7 @@ def measure_slow_disk(t, traced):
 
 @case(configs=DISK, alone=True)
 def latency_names_a_slow_disk(t):
-    """A disk that does four requests a second: the host's I/O, and where the task sleeps for it."""
+    """A disk that does four requests per second: the host's I/O, and where the task sleeps for it."""
     with t.attach() as traced:
         verdict, _ = measure_slow_disk(t, traced)
         assert verdict and verdict[0]["fault"].startswith("host"), verdict

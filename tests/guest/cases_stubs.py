@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The code that a guest runs: whether it is that for the kernel as it is now."""
+"""The code that a guest runs: whether it matches the kernel's present state."""
 
 import os
 import re
@@ -15,7 +15,7 @@ CODE_BYTES = 0x80
 
 
 def stub_code(memory, at):
-    """The first bytes of the stub that the site of the function AT calls, read from QEMU's memory."""
+    """Returns the first bytes of the stub that the site of the function AT calls, read from QEMU's memory."""
     site = memory.read_gpa(memory.walk(at), 16)
     off = site.index(b"\xe8")
     stub = at + off + 5 + struct.unpack_from("<i", site, off + 1)[0]
@@ -32,7 +32,8 @@ def is_locked(memory, at):
 
 @case(configs=IN_TURN)
 def locks_where_the_kernel_preempts(t):
-    """Stubs lock reservations from when the guest's kernel begins to preempt itself, and stay so; else they do not."""
+    """Stubs use locked reservations once the guest's kernel begins to preempt itself, permanently; before that they do
+    not."""
     t.guest.run("mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug")
     before = re.search(r"\((\w+)\)", t.guest.run(f"cat {PREEMPT} 2>&1 || true"))
     if not before or before[1] not in ("none", "voluntary"):

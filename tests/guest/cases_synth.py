@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Variables and actions of hist triggers, and synthetic events, compared with those of the guest's own tracefs."""
+"""Variables and actions of hist triggers, and synthetic events, compared with the guest's own tracefs."""
 
 import contextlib
 import difflib
@@ -10,7 +10,7 @@ from lib.suite import ONE_VCPU, case
 OWN = "/sys/kernel/tracing"
 WAKING = "events/sched/sched_waking"
 SWITCH = "events/sched/sched_switch"
-# What all kernels from 6.1 on read the same way, right and wrong: a file, and what is written to it (>>).
+# Writes that all kernels from 6.1 on parse alike, valid and invalid: a file, and the text to append (>>).
 WRITES = r"""
 synthetic_events wakeup u64 lat; pid_t pid
 synthetic_events wakeup u64 lat
@@ -122,20 +122,20 @@ echo >error_log
 """
 
 
-# The kernel has no words for what is in use, or is not there.
+# The kernel has no message for events that are in use, or do not exist.
 OUR_WORDS = re.compile(r" synthetic_events: error: (?:the |there is no )synthetic event.*\n.*\n.*\n")
 
 
 def difference(own, ours):
-    """Returns what was written and the lines that only one of the two has."""
+    """Returns the written text and the lines that only one side has."""
     lines = difflib.unified_diff(own.splitlines(), ours.splitlines(), n=0, lineterm="")
     return "\n".join([own.split("\n")[0], *list(lines)[2:]])
 
 
 @case(configs=ONE_VCPU[1:])
 def synthetic_events_are_read_as_the_guests_own(t):
-    """Right and wrong definitions of synthetic events, variables and actions: errno, the texts of all files, and the
-    lines in error_log with the character that is wrong are those of the guest's own tracefs."""
+    """Valid and invalid definitions of synthetic events, variables and actions: errno, the texts of all files, and the
+    lines in error_log with the position of the error equal the guest's own tracefs."""
     with t.attach():
         command = TRY.format(own=OWN, writes=WRITES.strip("\n"))
         ours = t.hv("exec", t.name, "busybox", "sh", "-c", command, timeout=600)
@@ -160,9 +160,9 @@ RECIPE = (
     ("events/synthetic/wakeup_latency/enable", "1"),
 )
 MADE = re.compile(r"^ *(\S+)-(\d+) +\[(\d+)\] (\S+) +([\d.]+): (wakeup_latency: lat=(\d+) .*)$", re.MULTILINE)
-# Numbers in histograms have a width, so the blanks before them are theirs.
+# Numbers in histograms are padded to a width, so blanks before them are part of them.
 BLANKED = re.compile(r"(lat=|vals?=lat|lat:|max:) *\d+|prev_comm: \S+ *")
-# A line of raw events that the recipe takes: the task that is woken, or switched to.
+# A line of raw events that the recipe uses: the task that is woken or switched to.
 RAW = re.compile(r"([\d.]+): (sched_waking: comm=workload pid=(\d+)|sched_switch: .*next_comm=workload next_pid=(\d+))")
 
 
@@ -171,7 +171,7 @@ def blanked(text):
 
 
 def latencies(trace):
-    """Computes from the raw events what the histogram must have computed, in microseconds."""
+    """Computes from the raw events the latencies that the histogram must contain, in microseconds."""
     woken, found = {}, []
     for time, _, waked, switched in RAW.findall(trace):
         us = round(float(time) * 1e6)
@@ -189,7 +189,7 @@ CLEAN = f"cd {OWN}; echo 0 >events/synthetic/wakeup_latency/enable; " + "".join(
 
 @contextlib.contextmanager
 def recipe_of_the_guest(t):
-    """The guest's own recipe. Other cases leave it a small buffer, and need one that is empty."""
+    """The guest's own recipe. Other cases leave a small buffer, and this needs an empty one."""
     t.guest.run(f"cd {OWN}; echo 2000 >buffer_size_kb; echo >trace; " + "".join(f"echo '{text}' >>{file}; " for file, text in RECIPE))
     try:
         yield
@@ -199,16 +199,16 @@ def recipe_of_the_guest(t):
 
 @case()
 def wakeup_latency_agrees_with_the_guests_own(t):
-    """The recipe of the kernel's documentation: sched_waking, sched_switch, a synthetic event, and a histogram of it. The
-    guest and hvtrace do it at the same time, and have the same events and entries; the latencies of hvtrace are those of
-    the raw events beside them."""
+    """The recipe of the kernel's documentation: sched_waking, sched_switch, a synthetic event, and a histogram of it.
+    The guest and hvtrace execute it together, with equal events and entries. hvtrace's latencies equal those
+    computed from the raw events."""
     with t.attach() as traced:
         for file, text in RECIPE:
             t.hv("echo", "-a", t.name, file, text)
         for event in (WAKING, SWITCH):
             traced.echo(f"{event}/enable", "1")
         with recipe_of_the_guest(t):
-            # That of another case may be there still.
+            # Another case's may still exist.
             t.guest.run("rm -f /tmp/pid; workload threads 200 >/tmp/pid 2>&1 & until grep -q ^pid /tmp/pid; do sleep 0.1; done 2>/dev/null")
             t.guest.run("pid=$(grep -o '[0-9]*' /tmp/pid); kill -USR1 $pid; while kill -0 $pid 2>/dev/null; do sleep 0.2; done")
             t.guest.run(f"echo 0 >{OWN}/tracing_on")
@@ -216,8 +216,8 @@ def wakeup_latency_agrees_with_the_guests_own(t):
             trace = traced.text("trace")
             own, ours = MADE.findall(t.guest.run(f"cat {OWN}/trace")), MADE.findall(trace)
             assert len(ours) > 100, f"{len(ours)} events"
-            # The guest shows the last name that it knows of a task, not the one that the task had. The probes of the two
-            # run one after the other, so events of different CPUs may be the other way round.
+            # The guest shows the last known name of a task, not its name at the event. The two probes run one after the
+            # other, so events of different CPUs may be in the other order.
             parts = [sorted(((pid, cpu, flags, blanked(text)) for _, pid, cpu, flags, _, text, _ in made), key=lambda event: event[1]) for made in (own, ours)]
             different = [(a, b) for a, b in zip(*parts, strict=False) if a != b]
             assert not different and len(own) == len(ours), f"{len(own)} events of the guest's own, {len(ours)} of hvtrace, first difference {different[:1]}"

@@ -46,7 +46,7 @@ def header(text):
 
 @case(configs=(*IN_TURN, *ONE_VCPU[:1]))
 def agrees_with_own_ftrace_filtered(t):
-    """The same workload, a few globs: the same functions from the same callers in the same order."""
+    """One workload, a few globs: functions, callers and their order equal the guest's own."""
     own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), FILTERS)
     with t.attach() as traced:
         ours, our_pid = ftrace.hvtrace_trace(traced, t.guest, ("syscalls", ROUNDS), FILTERS)
@@ -72,9 +72,8 @@ def agrees_with_own_ftrace_filtered(t):
 
 @case(configs=(*ONE_VCPU[:1], OLDEST))
 def agrees_with_own_ftrace_all(t):
-    """All functions: pairs of (function, caller) that every round of the workload has, equally often
-    in the guest's own runs, are as often with hvtrace. The others (allocation, preemption) vary from
-    run to run by themselves."""
+    """All functions: pairs of (function, caller) that every round of the workload has, equally often in the guest's own
+    runs, occur as often with hvtrace. Other pairs (allocation, preemption) vary from run to run by themselves."""
 
     def counted(text, pid):
         events, lost = ftrace.parse(text)
@@ -83,7 +82,7 @@ def agrees_with_own_ftrace_all(t):
         every.append(ftrace.in_every_round(of_rounds))
         return collections.Counter(of_rounds)
 
-    every = []  # one set for each run, the first by the guest itself
+    every = []  # one set per run, the first by the guest itself
     start = time.monotonic()
     own = [counted(*ftrace.own_trace(t.guest, ("syscalls", ROUNDS), ())) for _ in range(2)]
     t.note(f"the guest's own ftrace took {time.monotonic() - start:.1f} s")
@@ -103,7 +102,7 @@ def agrees_with_own_ftrace_all(t):
 
 @case(configs=STANDARD[2:3])
 def all_sites_on_and_off(t):
-    """All sites are patched at once, a storm of forks runs, all are put back; three times."""
+    """All sites are patched, a storm of forks runs, all are put back; three times."""
     with t.attach() as traced:
         sites = traced.stat()
         for _ in range(3):
@@ -139,7 +138,7 @@ def module_functions_are_traced(t):
 
 @case(configs=(STANDARD[0], STANDARD[2]))
 def pid_filter(t):
-    """set_ftrace_pid: of two tasks that do the same, only one is traced."""
+    """set_ftrace_pid: of two tasks that do equal work, only one is traced."""
     with t.attach() as traced:
         first = ftrace.start_workload(t.guest, "syscalls", 50)
         ftrace.start_workload(t.guest, "syscalls", 50)
@@ -156,7 +155,7 @@ def pid_filter(t):
 
 @case(configs=(STANDARD[0], STANDARD[2]))
 def tracing_on_and_off(t):
-    """tracing_on 0 stops recording, 1 goes on; `> trace` empties."""
+    """tracing_on 0 stops recording, 1 continues it; `> trace` empties the buffer."""
     with t.attach() as traced:
         traced.echo("set_ftrace_filter", "vfs_read")
         traced.echo("current_tracer", "function")
@@ -201,7 +200,7 @@ def record_attaches_and_detaches(t):
     t.guest.run(f"kill -USR1 {pid}")
 
     def recorded():
-        """A busy host may not execute the guest for that second."""
+        """A busy host may not run the guest in that second."""
         return ftrace.parse(t.hv("record", "-p", "function", "-l", "vfs_read", "-P", str(pid), "--for=1", t.name))[0]
 
     try:
@@ -213,7 +212,7 @@ def record_attaches_and_detaches(t):
 
 @case(configs=IN_TURN)
 def own_ftrace_is_respected(t):
-    """Sites that the guest's own ftrace uses are refused. It goes on and ends undisturbed."""
+    """Sites that the guest's own ftrace uses are refused. It continues and ends undisturbed."""
     t.guest.run_own("cd /sys/kernel/tracing && echo vfs_read >set_ftrace_filter && echo function >current_tracer")
     try:
         with t.attach() as traced:
@@ -224,7 +223,7 @@ def own_ftrace_is_respected(t):
             assert "vfs_open" in ours and "vfs_read" not in ours, f"traced: {sorted(ours)}"
             own = t.guest.run("cat /sys/kernel/tracing/trace")
             assert "vfs_read <-" in own, "the guest's own trace is empty"
-        # A site that the guest used at attach, and does not use any more, can be traced if no other site is traced.
+        # A site that the guest used at attach and no longer uses can be traced if no other site is traced.
         with t.attach() as traced:
             t.guest.run_own("echo nop >/sys/kernel/tracing/current_tracer")
             traced.echo("set_ftrace_filter", "vfs_read")
@@ -238,8 +237,8 @@ def own_ftrace_is_respected(t):
 
 @case(configs=ONE_VCPU[:1])
 def check_agrees_with_attach(t):
-    """While the guest's own function tracer is on all functions, check says that none can be traced now, and that attach
-    succeeds, which it does; when the guest has given them back, the same session traces them."""
+    """While the guest's own function tracer uses all functions, check reports that none can be traced now and that
+    attach succeeds, which it does. After the guest has released them, the same session traces them."""
     t.guest.run_own("echo function >/sys/kernel/tracing/current_tracer")
     try:
         said = t.hv("check", t.name)
@@ -255,7 +254,7 @@ def check_agrees_with_attach(t):
         t.guest.run_own("cd /sys/kernel/tracing && echo nop >current_tracer && echo >trace")
 
 
-# The guest's own users of one site each: kprobe, function tracer, function_graph
+# The guest's own users, one site each: kprobe, function tracer, function_graph.
 OWN_BEGIN = (
     "cd /sys/kernel/tracing && mkdir instances/own && echo 'p:own vfs_read' >kprobe_events && echo 1 >events/kprobes/own/enable"
     " && echo vfs_statx >instances/own/set_ftrace_filter && echo function >instances/own/current_tracer"
@@ -269,8 +268,8 @@ OWN_END = (
 
 @case(configs=IN_TURN[:1])
 def own_ftrace_takes_what_is_traced(t):
-    """The guest's own kprobe, function tracer and function_graph begin on functions that hvtrace traces: they get the
-    sites, and hvtrace gets them back when they end. They go on when hvtrace is killed and recovered."""
+    """The guest's own kprobe, function tracer and function_graph begin on functions that hvtrace traces: they take over
+    the sites, and hvtrace gets them back when they end. They continue when hvtrace is killed and recovered."""
     for tracer, killed in (("function", False), ("function_graph", True)):
         traced = t.attach().__enter__()
         if tracer == "function":
@@ -293,7 +292,7 @@ def own_ftrace_takes_what_is_traced(t):
             text = traced.text("trace")
             assert "copy_from_kernel_nofault <-ftrace_" in text and "<-0x" not in text, f"{text[-2000:]}"
             stacks = re.findall(r"(?m)^ => copy_from_kernel_nofault\n => ftrace_.*\n(?: => .*\n)*", text)
-            for stack in stacks:  # from what ftrace reads by to the system call that had it begin or end
+            for stack in stacks:  # from ftrace's read call to the system call that started or ended it
                 assert re.search(r" => (do_syscall_64|kthread)\n", stack), stack
             assert stacks, f"{text[-2000:]}"
             assert until(lambda: traced.stat()["sites"]["patched"] == patched), f"{traced.stat()['sites']}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The tree, compared with the guest's own tracefs: the same operations have the same results."""
+"""The tree, compared with the guest's own tracefs: equal operations have equal results."""
 
 import glob
 import os
@@ -46,8 +46,8 @@ def blocks(transcript):
 
 
 def blanked(lines):
-    """Blanks what differs between any two runs: times, tasks and CPUs, bytes that were never written. Sorts probes,
-    which are listed in the order of a hash table."""
+    """Blanks everything that differs between any two runs: times, tasks and CPUs, bytes that were never written. Sorts
+    probes, which are listed in the order of a hash table."""
     text = "\n".join(lines)
     text = re.sub(r"^( +|= \d+ '? *)\S+-\d+ +\[\d+\] \S{5,8} +\d+\.\d{6}:", r"\1TASK:", text, flags=re.M)
     text = re.sub(r"^ +\S+-\d+ +\[\d+\] \S{5,8} +\d{7,}:", "TASK, COUNTER:", text, flags=re.M)
@@ -56,7 +56,7 @@ def blanked(lines):
     text = re.sub(r"(: a) +\S+-\d+ +\[\d+\] \S{5,8} +\d+\.\d{6}:", r"\1TASK:", text)
     text = re.sub(r"= \d+ ' *(TASK: tracing_mark_write)", r"= N '\1", text)
     text = re.sub(r"^= \d+ '\d* +\[\d+\] \S{5,8} +\d+\.\d{6}:", "= N 'TASK:", text, flags=re.M)
-    # latency format: the CPU that made the buffer, and lines shorter and longer
+    # latency format: the CPU that made the buffer, and lines that are shorter or longer
     text = re.sub(r"^(# latency: .*), CPU#\d+ ", r"\1, CPU#N ", text, flags=re.M)
     text = re.sub(r"^= \d+ ('# tracer: \S+\n#\n# \S+ latency trace)", r"= N \1", text)
     text = re.sub(r"^(= \d+ ')? *\S+-\d+ +\d+\S{5,8} +\d+us.:", "TASK:", text, flags=re.M)
@@ -74,7 +74,7 @@ def blanked(lines):
 
 
 def compare(play, own, ours, differences):
-    """Returns [what differs], and the number of known differences."""
+    """Returns [differences], and the number of known differences."""
     wrong, nr_known = [], 0
     if len(own) != len(ours):
         return [f"{play}: {len(own)} commands by the guest, {len(ours)} by hvtrace"], 0
@@ -102,14 +102,14 @@ def play_ours(t, name, player, where):
 
 
 def cpu_seconds(pid):
-    """For how long a process has had a CPU."""
+    """Returns a process's CPU time."""
     with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
         fields = file.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 CHOICE_SECONDS = 20  # of a CPU, with the sanitizers; about one is usual
-TRIES = 3  # a machine that is paused counts that time as the process's
+TRIES = 3  # while a machine is paused, the process accumulates the time
 
 
 @case(configs=STANDARD[:1], alone=True)
@@ -137,7 +137,7 @@ def many_functions_are_chosen_quickly(t):
 
 @case(configs=IN_TURN[1:])
 def tree_behaves_as_tracefs(t):
-    """tests/conformance: the same writes and reads on the guest's tracefs, on ours, and on ours mounted."""
+    """tests/conformance: equal writes and reads on the guest's tracefs, on hvtrace's tree, and on the mounted tree."""
     names = plays()
     differences = known()
     mount = f"/run/hvtrace-test/{t.guest.name}-tree"
@@ -165,7 +165,7 @@ def tree_behaves_as_tracefs(t):
 
 
 class Player:
-    """A client of the session's socket, which keeps files open."""
+    """A client of the session's socket that keeps files open."""
 
     def __init__(self, t):
         (run_dir,) = t.hv.run_dirs(t.guest.name)
@@ -173,7 +173,7 @@ class Player:
         self.process = subprocess.Popen([program, f"{run_dir}/sock"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def play(self, *lines):
-        """Returns tracing_on after the lines, of which none prints anything."""
+        """Returns tracing_on after the lines, which must not print anything."""
         self.process.stdin.write("".join(line + "\n" for line in (*lines, "cat tracing_on")).encode())
         self.process.stdin.flush()
         while (line := self.process.stdout.readline()) not in (b"0\n", b"1\n"):
@@ -186,7 +186,7 @@ class Player:
 
 
 def check_pause(t, traced, names):
-    """While somebody reads trace, nothing is recorded, but commands act."""
+    """While trace is being read, nothing is recorded, but commands still act."""
     traced.echo("options/pause-on-trace", "1")
     traced.echo("set_ftrace_filter", f"{names['do_mkdirat']}:traceoff", append=True)
     traced.echo("trace", "")
@@ -202,7 +202,8 @@ def check_pause(t, traced, names):
 
 @case(configs=(STANDARD[0], STANDARD[2]))
 def commands_switch_recording(t):
-    """traceoff stops recording at its function, once for each count; traceon begins it; nothing is left of them."""
+    """traceoff stops recording at its function, once per count; traceon starts it; afterwards nothing of them
+    remains."""
     names = Names(t.guest)
     opens, makes, removes = names["do_filp_open"], names["do_mkdirat"], names["do_rmdir"]
     with t.attach() as traced:
@@ -286,7 +287,7 @@ def commands_that_the_host_obeys(t):
 
 @case(configs=(STANDARD[0],))
 def a_killed_writer_publishes_nothing(t):
-    """A client of the socket that dies between truncation, a word and close leaves the filter as it was."""
+    """A client of the socket that dies between truncation, a word and close leaves the filter unchanged."""
     with t.attach() as traced:
         traced.echo("set_ftrace_filter", "vfs_read")
         traced.echo("current_tracer", "function")
@@ -300,7 +301,7 @@ def a_killed_writer_publishes_nothing(t):
 
 @case(configs=(STANDARD[0],))
 def masks_forks_and_thread_groups(t):
-    """tracing_cpumask has its effect in the guest, function-fork follows a task's children, saved_tgids has threads."""
+    """tracing_cpumask acts in the guest, function-fork follows a task's children, saved_tgids has threads."""
     with t.attach() as traced:
         traced.echo("set_ftrace_filter", "vfs_*")
         for tracer, cpus in (("function", r"\[(\d+)\]"), ("function_graph", r"^ (\d)\)")):
@@ -327,7 +328,7 @@ def masks_forks_and_thread_groups(t):
         assert parent in listed, f"of {parent}: {listed}"
         t.guest.run(f"echo >/tmp/end; while [ -d /proc/{parent} ]; do sleep 0.1; done; rm /tmp/go /tmp/end")
         traced.echo("options/function-fork", "0")
-        # all have ended: the last list stays, since an empty one would mean all tasks
+        # all have ended: the last list stays because an empty one would mean all tasks
         assert traced.text("set_ftrace_pid") != "no pid\n"
         lines = [line for line in traced.text("trace").splitlines() if not line.startswith("#")]
         tasks = {line.split("(")[0].split("-")[-1].strip() for line in lines}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The tracers wakeup, wakeup_rt and wakeup_dl, in kernels that were built without them: compared with what the guest's own
-events of the scheduler say."""
+"""The tracers wakeup, wakeup_rt and wakeup_dl, in kernels that were built without them: compared with the guest's own
+scheduler events."""
 
 import re
 
@@ -10,10 +10,10 @@ from lib.suite import KERNELS, case
 from lib.wait import until
 
 OWN = "/sys/kernel/tracing"
-# An instruction takes a nanosecond there. The module of cases_latency.py leaves tracepoints alone.
+# An instruction takes a nanosecond there. The module of cases_latency.py does not use tracepoints here.
 COUNTED = [Config(kernel, 1, counted=True, cmdline="audit=0") for kernel in KERNELS]
 SEVERAL = (Config(KERNELS[1], 2, cmdline="audit=0"),)
-SECTION = 2000000  # ns for which preemption is off, about: whoever is woken then waits
+SECTION = 2000000  # ns with preemption off, about: woken tasks wait in that time
 EVENTS = ("sched_wakeup", "sched_wakeup_new", "sched_switch")
 TRACERS = (("wakeup", "urgent", "nice:-10 policy:0"), ("wakeup_rt", "realtime", "rt_prio:30"), ("wakeup_dl", "deadline", "policy:6"))
 
@@ -32,8 +32,8 @@ def number(text, field):
 
 
 def waits(text, tracer):
-    """Returns [(us, pid)] of the waits that the kernel's tracer would have seen, by the guest's own trace of the events:
-    trace_sched_wakeup.c in a few lines."""
+    """Returns [(us, pid)] of the waits that the kernel's tracer would have found in the guest's own trace of the
+    events: trace_sched_wakeup.c in a few lines."""
     running, followed, found = {}, None, []
     for current, cpu, time, event, rest in LINE.findall(text):
         us = float(time) * 1e6
@@ -60,7 +60,7 @@ def own_events(t, on):
 
 
 def check_worst(t, traced, tracer, mode):
-    """A task waits while preemption is off. The worst wait is that of the guest's own events."""
+    """A task waits while preemption is off. The worst wait must be the one in the guest's own events."""
     traced.echo("tracing_max_latency", "0")
     own_events(t, 1)
     said = t.guest.run(f"(workload {mode} 60 >/dev/null &); sleep 0.01; for i in 1 2 3; do planted preempt {SECTION // 80}; done; sleep 0.1")
@@ -82,8 +82,9 @@ def check_worst(t, traced, tracer, mode):
 
 @case(configs=COUNTED[1:])
 def wakeup_finds_the_worst_wait(t):
-    """Tasks of each kind are woken while preemption is off. Each tracer keeps the worst wait of its kind, with its task,
-    both records and the length that the guest's own events tell. With function-trace it has the calls meanwhile."""
+    """Tasks of each kind are woken while preemption is off. Each tracer keeps the worst wait of its kind, with its
+    task, both records and the length according to the guest's own events. With function-trace it has the calls
+    during the wait."""
     load_planted(t, "tracepoints=0")
     with t.attach() as traced:
         assert {tracer for tracer, *_ in TRACERS} <= set(traced.text("available_tracers").split())
@@ -111,8 +112,8 @@ def wakeup_finds_the_worst_wait(t):
 
 @case(configs=SEVERAL)
 def wakeup_of_several_cpus(t):
-    """Tasks are woken on other vCPUs than they run on; an instance has the tracer, with a maximum of its own, and the top
-    none meanwhile."""
+    """Tasks are woken on other vCPUs than they run on. An instance has the tracer and a separate maximum, and the top
+    does not."""
     with t.attach() as traced:
         t.hv("mkdir", t.name, "instances/a")
         traced.echo("instances/a/current_tracer", "wakeup_rt")
@@ -121,7 +122,7 @@ def wakeup_of_several_cpus(t):
         seen = []
 
         def are_of_one_wait():
-            """A task of the kernel's own, as migration/N of the watchdog, may wait for longer between the two."""
+            """A kernel task, such as the watchdog's migration/N, may wait for longer between the two."""
             seen[:] = traced.text("instances/a/trace"), traced.text("instances/a/tracing_max_latency")
             head = HEAD.match(seen[0])
             return head and seen[1] == f"{head['us']}\n"

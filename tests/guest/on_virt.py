@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the cases of guests on the machine virt share, of whatever architecture: a guest of their own, what it is asked, and
-what is the same for all of them. The cases are in cases_arm64.py and cases_riscv64.py."""
+"""Shared code for guests on the machine virt, of any architecture: starting a guest, running kernel_probe, and checks
+that all architectures have in common. The cases are in cases_arm64.py and cases_riscv64.py."""
 
 import contextlib
 import hashlib
@@ -32,7 +32,7 @@ def boot(t, config):
 
 @contextlib.contextmanager
 def a_guest(t, config):
-    """The test of a guest of its own."""
+    """Runs the test with a separate guest."""
     guest = boot(t, config)
     try:
         yield Test(t.lab, t.hv, guest)
@@ -43,28 +43,28 @@ def a_guest(t, config):
 
 
 def probe(t, guest, option):
-    """What the program kernel_probe prints."""
+    """Returns the output of the program kernel_probe."""
     path = os.path.join(os.path.dirname(t.hv.path), "..", "kernel", "kernel_probe")
     return subprocess.run([path, guest.name, option], capture_output=True, check=True, timeout=120).stdout
 
 
 class Places:
-    """The kernel's text and the tables of slots around it, read from QEMU's memory. ram_gpa and slots() are the
-    architecture's."""
+    """The kernel's text and the tables of slots around it, read from QEMU's memory. ram_gpa and slots() belong to the
+    architecture."""
 
     ram_gpa = None
     root_gpa = None
 
     def __init__(self, t, guest, page_bits=12):
         self.page_bits = page_bits
-        # arm64_check compares these symbols with the guest's own, whose file takes an emulated guest long to make.
+        # arm64_check compares these symbols with the guest's own file, which an emulated guest takes long to make.
         lines = probe(t, guest, "--kallsyms").decode()
         found = re.findall(r"^([0-9a-f]{16}) . (_text|_stext|_etext|swapper_pg_dir)$", lines, re.M)
         self.symbols = {name: int(address, 16) for address, name in found}
         self.symbols.setdefault("_text", self.symbols["_stext"])
         self.code_gpa = int(re.search(r"([0-9a-f]+)-", guest.run("grep 'Kernel code' /proc/iomem"))[1], 16)
         self.levels = json.loads(t.hv("check", "--json", guest.name))["page_levels"]
-        if "swapper_pg_dir" not in self.symbols:  # then the table that a vCPU was seen to use
+        if "swapper_pg_dir" not in self.symbols:  # then the table that a vCPU used
             self.root_gpa = int(re.search(r" root (0x[0-9a-f]+)", probe(t, guest, "").decode())[1], 16)
         self.modules = [int(at, 16) for at in re.findall(r" Live (0x[0-9a-f]+)", guest.run("cat /proc/modules"))]
         self.path = f"/proc/{guest.pid}/mem"
@@ -83,7 +83,7 @@ class Places:
         return self.read(self.gpa(self.symbols["_text"]), self.symbols["_etext"] - self.symbols["_text"])
 
     def slots(self):
-        """The tables in which slots of ours can be."""
+        """The tables that can contain hvtrace's slots."""
         raise NotImplementedError
 
     def snapshot(self):
@@ -95,7 +95,7 @@ def digest(data):
 
 
 def follow_forks(traced, guest):
-    """With function-fork, the calls of a task and its children are recorded, and nobody else's."""
+    """With function-fork, the calls of a task and its children are recorded, and no other calls."""
     traced.echo("set_ftrace_filter", "vfs_*")
     traced.echo("current_tracer", "function")
     script = "while [ ! -e /tmp/go ]; do sleep 0.1; done; (cat /proc/version; read end </tmp/end); cat /proc/uptime"
@@ -116,8 +116,8 @@ def follow_forks(traced, guest):
 
 
 def module_is_traced(traced, guest):
-    """A function of the module dummy, which is loaded again while the guest is attached, is recorded, wherever the kernel has
-    put it, and no function is refused."""
+    """A function of the module dummy, which is loaded again during the session, is recorded at its new address, and no
+    function is refused."""
     guest.run("rmmod dummy; insmod /modules/dummy.ko")
     traced.echo("set_ftrace_filter", ":mod:dummy")
     for tracer, line in (("function", "dummy_get_stats64 <-dev_get_stats"), ("function_graph", "dummy_get_stats64 [dummy]();")):
@@ -132,8 +132,8 @@ def module_is_traced(traced, guest):
 
 
 def graph_agrees(test, filters, first, check=lambda: None):
-    """The same trees of calls in the same order as the guest's own. Then a profile of FIRST counts as many calls. CHECK is
-    called when the guest is attached."""
+    """Trees of calls and their order equal the guest's own. Then a profile of FIRST counts as many calls. CHECK is
+    called after the attach."""
     own, _ = own_trees(test, filters)
     with test.attach() as traced:
         check()
@@ -153,7 +153,7 @@ def graph_agrees(test, filters, first, check=lambda: None):
 
 @contextlib.contextmanager
 def load(guest):
-    """Two tasks work all the time, on two vCPUs."""
+    """Keeps two tasks busy on two vCPUs."""
     pids = [ftrace.start_workload(guest, *words, 100000000) for words in (("forkstorm",), ("threads",))]
     guest.run(f"kill -USR1 {pids[0]} {pids[1]}")
     try:
@@ -167,8 +167,9 @@ def load(guest):
 
 
 def all_functions(test, make_places, compare, tracers):
-    """All functions on two vCPUs that work, with a module: TRACERS come and go, and no site is refused. After kill -9 the guest
-    runs on, and recover puts every byte back: COMPARE finds no site of ours in what MAKE_PLACES makes."""
+    """All functions on two busy vCPUs, with a module: TRACERS are switched on and off, and no site is refused. After
+    kill -9 the guest continues, and recover restores every byte: COMPARE finds no changed site in the result of
+    MAKE_PLACES."""
     guest, hv = test.guest, test.hv
     guest.run("insmod /modules/dummy.ko")
     places = make_places(test, guest)
@@ -192,8 +193,8 @@ def all_functions(test, make_places, compare, tracers):
 
 
 def ends_with_sleepers(test, places, compare):
-    """A graph of all functions. Tasks that sleep in traced functions have their return addresses back after detach, and
-    after kill -9 and recover; they go on. COMPARE finds no site of ours in the text of PLACES."""
+    """A graph of all functions. Tasks that sleep in traced functions get their return addresses back after detach, and
+    after kill -9 and recover, and continue. COMPARE finds no changed site in the text of PLACES."""
     guest, hv = test.guest, test.hv
     before = places.snapshot()
     for verb in ("detach", "recover"):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""hvtrace latency with the host's own events: exit storms, and who had the CPU of a vCPU. The first cause must be the
-planted one, or the first one that is the host's. The nested host is itself a guest whose CPUs are taken away now and
-then, which nobody in it can see, so only stalls count that are longer than that."""
+"""hvtrace latency with the host's own events: exit storms, and the tasks on a vCPU's CPU. The first cause must be the
+planted one, or the first of the host's causes. The nested host is itself a guest whose CPUs are taken away now and
+then. Software in it cannot see that, so only stalls longer than that count."""
 
 import os
 import time
@@ -18,7 +18,7 @@ READS = 2000000  # of the clock, which take about a second
 
 def crowded(t, words):
     """Measures while a hog shares the CPU of the first vCPU. Returns the first cause that is the host's scheduling, and
-    the hog's pid. What waits in a guest that gets so little time is real, too, so it is not looked at."""
+    the hog's pid. Waits in a guest that gets so little time are real, too, so they are ignored."""
     tid = vcpu_thread(t.guest.pid, 0)
     cpus = os.sched_getaffinity(tid)
     cpu = max(cpus)
@@ -42,7 +42,7 @@ def crowded(t, words):
 
 @case(configs=GUEST)
 def latency_of_a_quiet_guest_on_kvm(t):
-    """A quiet guest has no exit storm, and nobody is said to take its CPUs but this host."""
+    """A quiet guest has no exit storm, and only this host takes its CPUs."""
     with t.attach() as traced:
         for _ in range(2):
             verdict = measure(t, traced, lambda: t.guest.run("cat /proc/uptime"), "--for=5s", LONG)
@@ -52,8 +52,9 @@ def latency_of_a_quiet_guest_on_kvm(t):
 
 @case(configs=GUEST)
 def latency_names_interrupts_off_on_kvm(t):
-    """Interrupts off for about a second: the section is told, with its function, task and length, and nobody but the
-    tenant's kernel is blamed for it. What else waits in a guest on such a slow host is real, so it need not be first."""
+    """Interrupts off for about a second: the section is reported, with its function, task and length, and only the
+    tenant's kernel is blamed for it. Other waits in a guest on such a slow host are real, so the section need not be
+    first."""
     load_plants(t)
     with t.attach() as traced:
         said = []
@@ -69,7 +70,7 @@ def latency_names_interrupts_off_on_kvm(t):
 
 @case(configs=GUEST)
 def latency_names_an_exit_storm(t):
-    """A program executes CPUID without end: the tenant's program, with the reason, the vCPU and the task."""
+    """A program executes CPUID endlessly: the tenant's program, with the reason, the vCPU and the task."""
     with t.attach() as traced:
         verdict, _ = measure_exit_storm(t, traced)
         one = first(verdict, "exits", "tenant-program", None)
@@ -87,7 +88,7 @@ def latency_names_who_had_the_cpu(t):
 
 @case(configs=GUEST)
 def latency_names_another_tenant(t):
-    """The same, of a process that is the VMM of another guest: another tenant, and its domain."""
+    """As above with a process that is the VMM of another guest: another tenant, and its domain."""
     one, pid = crowded(t, NEIGHBOUR)
     assert one["fault"] == "other-tenant", one
     assert (one["by"]["pid"], one["by"]["domain"]) == (pid, "neighbour"), one
@@ -95,11 +96,11 @@ def latency_names_another_tenant(t):
 
 @case(configs=GUEST)
 def exporter_tells_waits_of_vcpus(t):
-    """While a busy program shares the CPU of a vCPU, the histogram of exporter --steal grows by as much as the host's
-    scheduler counts for the threads of the vCPUs."""
+    """While a busy program shares the CPU of a vCPU, the histogram of exporter --steal grows as the host scheduler's
+    counts for the vCPU threads do."""
     tid = vcpu_thread(t.guest.pid, 0)
     cpus = os.sched_getaffinity(tid)
-    seen = []  # of which the third last is from before measuring began
+    seen = []  # the third last is from before measuring began
     with exporter(t, "--steal") as page, t.attach(), busy_guest(t):
         assert until(lambda: seen.append(stolen(t.guest.pid)) or page().get("hvtrace_steal_measured") == 1), page().text
         before, begin = page().get("hvtrace_steal_wait_seconds_sum"), stolen(t.guest.pid)

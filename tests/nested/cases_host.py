@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Events of the host among the guest's (docs/users/events.md): their order, and that nothing records when the session has
-ended, however it ended."""
+"""Events of the host among the guest's (docs/users/events.md): their order, and that recording stops when the session
+has ended in any way."""
 
 import collections
 import contextlib
@@ -19,7 +19,7 @@ from lib.wait import HANG_SECONDS
 
 BOTH = (STANDARD[0], STANDARD[2])
 INSTANCES = "/sys/kernel/tracing/instances"
-LINES = 30  # that the guest writes to its console, on each vCPU
+LINES = 30  # lines that the guest writes to its console, on each vCPU
 
 # A line of function_graph: " 1) + 12.3 us    |  }"
 GRAPH = re.compile(r"^ *(\d+)\) .*\|(.*)$")
@@ -30,20 +30,20 @@ def instances():
 
 
 def provoke(t):
-    """Calls of io_serial_in and io_serial_out, each of which does one port I/O, on both vCPUs at once."""
+    """Calls io_serial_in and io_serial_out, each with one port I/O, on both vCPUs together."""
     write = f"i=0; while [ $i -lt {LINES} ]; do echo 0123456789012345678901234567890123456789 >/dev/ttyS0; i=$((i+1)); done"
     t.guest.run(f"taskset 1 sh -c '{write}' & taskset 2 sh -c '{write}'; wait", timeout=240)
 
 
 class Order:
-    """Calls in the text of function_graph, and the exits that they provoke, one each: every exit must be between its
-    call's entry and return, on its vCPU."""
+    """Calls in the text of function_graph, and the one exit that each causes: every exit must be between its call's
+    entry and return, on its vCPU."""
 
     def __init__(self, function, reason):
         self.function = re.compile(function)
         self.reason = f" reason {reason} "
-        self.calls = {}  # of each vCPU
-        self.seen = {}  # how many exits there were at which address, in a call
+        self.calls = {}  # per vCPU
+        self.seen = {}  # number of exits per address in a call
 
     def check(self, text):
         inside, foreign = {}, []
@@ -82,7 +82,7 @@ def traced_with_exits(t, *functions):
 
 
 def text_of(traced):
-    time.sleep(0.5)  # the newest events of the host wait for the guest's
+    time.sleep(0.5)  # the newest host events wait for the guest's
     traced.echo("tracing_on", "0")
     return traced.text("trace", timeout=300)
 
@@ -99,13 +99,13 @@ def exits_are_in_their_calls(t):
     t.note(f"{sum(order.calls.values())} calls on both vCPUs, each with its exit")
 
 
-CALLS = int(os.environ.get("HVTRACE_TEST_CALLS", "1000"))  # of a function of the kernel that executes CPUID once
-ROUND = 250  # on each vCPU, whose lines are looked at together
+CALLS = int(os.environ.get("HVTRACE_TEST_CALLS", "1000"))  # of a kernel function that executes CPUID once
+ROUND = 250  # on each vCPU, whose lines are checked together
 
 
 @case(configs=BOTH[:1])
 def cpuid_is_in_its_call(t):
-    """CPUID in a traced function that runs on both vCPUs at once: its exit is always between the call and the
+    """CPUID in a traced function that runs on both vCPUs together: its exit is always between the call and the
     return."""
     load_plants(t)
     order = Order(r"kvm_arch_para_hints\(", "cpuid")
@@ -123,8 +123,8 @@ def cpuid_is_in_its_call(t):
 
 @case(configs=BOTH[:1])
 def host_events_in_their_files(t):
-    """The files of events/host/: only what is asked for is recorded, by id, filter and instance, and `trace` shows
-    who had the CPU."""
+    """The files of events/host/: only requested events are recorded, by id, filter and instance, and `trace` shows the
+    tasks on the CPU."""
     with t.attach() as traced:
         traced.echo("events/enable", "1")
         assert "host:" not in traced.text("set_event"), "enable of all events is the guest's"
@@ -152,8 +152,8 @@ REPORTED = re.compile(r".*-\d+ +\[(\d+)\] \S+ +([\d.]+): (\w+)")
 
 @case(configs=BOTH[:1])
 def host_events_have_a_file(t):
-    """record -o: events of the guest and of the host, in two files with the same times. Between two calls of a function that
-    does port I/O, the vCPU exits."""
+    """record -o: guest and host events in two files with common times. Between two calls of a function that does port
+    I/O, the vCPU exits."""
     with tempfile.TemporaryDirectory() as work, t.attach() as traced:
         guest, host = f"{work}/t.dat", f"{work}/t-host.dat"
         words = ("-p", "function", "-l", "io_serial_*", "-e", "host:kvm_exit", "-e", "host:kvm_entry")
@@ -197,7 +197,7 @@ COPIES = 60  # of a MiB
 COPY = f"taskset 1 dd if=/dev/zero of=/dev/null bs=1M count={COPIES}"
 FEW = 20
 FEW_COPIES = f"taskset 1 dd if=/dev/zero of=/dev/null bs=1M count={FEW}"
-ONLY_COPY = "read_zero"  # which nobody else calls
+ONLY_COPY = "read_zero"  # without other callers
 THRESH_US = 3000
 
 
@@ -221,22 +221,23 @@ def host_us(line):
 
 
 def returns(text):
-    """[(us, us of the host)] of the first vCPU's returns."""
+    """Returns [(us, us of the host)] of the first vCPU's returns."""
     found = [match for match in map(TIMED.match, text.splitlines()) if match]
     return [(float(match[2]), host_us(match[3])) for match in found if match[2]]
 
 
 def profiled_host_us(text, function):
-    """The column Host of a function in trace_stat/."""
+    """Returns the column Host of a function in trace_stat/."""
     lines = [line.split() for line in text.splitlines()]
     assert lines[0][-1] == "Host", text
     return sum(float(line[-2]) for line in lines if line[0] == function)
 
 
 def taken_of_calls(text, tid):
-    """[(us of the host as the line says, us for which the thread was off its CPU meanwhile)] of the first vCPU's
-    calls, of which none is inside another one. Calls in which the thread slept are left out, since of that the host counts
-    only what followed the wake-up; and those in which the guest ran another task, since its time is not the call's."""
+    """Returns [(us of the host in the line, us that the thread was off its CPU in that time)] of the first vCPU's
+    calls, which are not nested. Excludes calls in which the thread slept, because the host counts only the time
+    after the wake-up; and calls in which the guest ran another task, because that task's time does not belong to the
+    call."""
     calls, inside, since, taken, unclear = [], 0, None, 0.0, False
     for match in filter(None, map(TIMED.match, text.splitlines())):
         now, what = float(match[1]) * 1e6, match[3]
@@ -259,7 +260,7 @@ def taken_of_calls(text, tid):
 
 @contextlib.contextmanager
 def counted(t, traced, function):
-    """hvtrace hist --host-time of FUNCTION meanwhile. The list has its object afterwards."""
+    """Runs hvtrace hist --host-time of FUNCTION in the `with` block. Afterwards the list has its object."""
     found = []
     process = t.hv.start("hist", "--json", "--host-time", traced.domain, function)
     try:
@@ -274,7 +275,7 @@ def counted(t, traced, function):
 
 
 def summaries_agree(t, traced):
-    """The profile, hist and latency say the same of the same calls, whose function nobody else calls."""
+    """The profile, hist and latency agree on the calls of a function without other callers."""
     traced.echo("set_ftrace_filter", ONLY_COPY)
     traced.echo("options/funcgraph-host", "1")
     traced.echo("function_profile_enabled", "1")
@@ -286,7 +287,7 @@ def summaries_agree(t, traced):
     (call,), (found,) = calls, histogram
     assert (call["function"], call["calls"], found["function"], found["calls"]) == (ONLY_COPY, FEW, ONLY_COPY, FEW), (call, found)
     assert found["host"] == sum(bucket["host"] for bucket in found["buckets"]) <= found["total"], found
-    # The stub looks at the steal time for each of the two, and the vCPU may be taken away in between.
+    # The stub reads the steal time separately for each of the two, and the vCPU may be taken away in between.
     bound = found["host"] / 10 + max(bucket["host"] for bucket in found["buckets"])
     assert profiled > 0 and abs(found["host"] - profiled * 1000) <= bound, f"hist: {found}, the profile {profiled} us"
     # Its clock is the host's.
@@ -298,8 +299,8 @@ def summaries_agree(t, traced):
 
 @case(configs=BOTH)
 def host_time_of_calls(t):
-    """funcgraph-host: what the host's scheduler took of each call, as its own events say; the profile adds up as
-    much, and so do hist and latency; thresholds are without it."""
+    """funcgraph-host: the time that the host's scheduler took of each call, according to its own events. The profile's
+    sum agrees, and so do hist and latency. Thresholds exclude it."""
     tid = vcpu_thread(t.guest.pid, 0)
     with t.attach() as traced, crowded(tid):
         traced.echo("set_ftrace_filter", "vfs_read")
@@ -309,7 +310,7 @@ def host_time_of_calls(t):
         traced.echo("current_tracer", "function_graph")
         traced.echo("function_profile_enabled", "1")
         t.guest.run(COPY, timeout=240)
-        time.sleep(0.5)  # the newest events of the host wait for the guest's
+        time.sleep(0.5)  # the newest host events wait for the guest's
         traced.echo("function_profile_enabled", "0")
         counted = profiled_host_us(traced.text("trace_stat/function0"), "vfs_read")
         text = traced.text("trace", timeout=300)
@@ -321,7 +322,7 @@ def host_time_of_calls(t):
         assert len(calls) >= COPIES / 2 and not wrong, f"of {len(calls)} calls: {wrong}"
         said, taken = sum(call[0] for call in calls), sum(call[1] for call in calls)
         assert taken > 10000 and abs(said - taken) <= taken / 10, f"{said} us of {taken}"
-        # A call at either end of the time for which the profile was on may be in one of the two only.
+        # A call at either end of the profile's time may be in one of the two only.
         shown = [call[1] for call in returns(text)]
         apart = abs(counted - sum(shown))
         assert counted > 0 and apart <= sum(shown) / 10 + max(shown), f"profile: {counted} us of {sum(shown)}"

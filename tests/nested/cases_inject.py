@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Injection: guests whose definition was not prepared, machines that must not be moved meanwhile, and refusals.
+"""Injection: guests without a prepared definition, machines that must not be moved during a session, and refusals.
 Every case on a booted guest ends with the proof of lib/suite.py."""
 
 import contextlib
@@ -30,7 +30,7 @@ SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=de
 
 
 def trace_workload(traced, guest):
-    """Traces vfs_* during one workload, each round of which has one mkdir. Returns the number of events."""
+    """Traces vfs_* during one workload with one mkdir per round. Returns the number of events."""
     text, pid = ftrace.hvtrace_trace(traced, guest, ("syscalls", str(ROUNDS)), ("vfs_*",))
     events, lost = ftrace.parse(text)
     calls = [function for function, _ in ftrace.calls(events, pid)]
@@ -40,7 +40,7 @@ def trace_workload(traced, guest):
 
 @case(configs=(BARE, BARE_NEW))
 def unprepared_domain(t):
-    """Two attaches, without options, to a libvirt domain with private RAM and no device of ours."""
+    """Two attaches, without options, to a libvirt domain with private RAM and without hvtrace's device."""
     said = json.loads(t.hv("check", "--json", t.name))
     assert said["traceable"] and "injected calls (libvirt), RAM copied" in said["transport"], said
     assert "ivshmem" not in t.hv("list"), "list has a reason against it"
@@ -58,15 +58,15 @@ def save(t, path):
     """Saves the domain. Returns libvirt's message if that fails, or None."""
     try:
         virsh("save", t.name, path)
-    except Exception as error:  # noqa: BLE001 - lib/daemons.py does not say which
+    except Exception as error:  # noqa: BLE001 - lib/daemons.py can raise any
         return str(error)
     return None
 
 
 @case(configs=(BARE,), fresh=True)
 def moves_only_when_detached(t):
-    """While all functions are traced, QEMU neither migrates nor saves the guest, not even after hvtrace was killed.
-    After recover the guest can be saved, and runs on elsewhere with its original text."""
+    """While all functions are traced, QEMU neither migrates nor saves the guest, not even after a kill of hvtrace.
+    After recover the guest can be saved, and continues elsewhere with its original text."""
     path = f"{t.guest.dir}/saved"
     memory = Memory(t.guest)
     before = memory.snapshot()
@@ -116,7 +116,8 @@ def allow_everything():
 
 @contextlib.contextmanager
 def machine(*words, before=None):
-    """A QEMU without libvirt that has nothing to boot, so its firmware runs. Yields the paths of two QMP sockets."""
+    """Starts a QEMU without libvirt and without anything to boot, so its firmware runs. Yields the paths of two QMP
+    sockets."""
     paths = [f"{RUN}/machine-{os.getpid()}-{n}" for n in range(2)]
     command = ["qemu-system-x86_64", "-accel", "kvm", "-cpu", "host", "-m", "64", "-display", "none", "-nodefaults",
                "-no-user-config", *words]  # fmt: skip
@@ -150,8 +151,8 @@ RAM = {
 
 @case(configs=None)
 def kinds_of_ram(t):
-    """QEMU without libvirt, with its sandbox on: private and shared huge pages (2 MiB); two NUMA nodes, of which one is
-    shared and the other is private and partly above 4 GiB."""
+    """QEMU without libvirt, with its sandbox on: private and shared huge pages (2 MiB), and two NUMA nodes: one shared,
+    the other private and partly above 4 GiB."""
     os.makedirs("/dev/hugepages", exist_ok=True)
     subprocess.run(["mount", "-t", "hugetlbfs", "none", "/dev/hugepages"], check=False)
     with open("/proc/sys/vm/nr_hugepages", "w", encoding="ascii") as file:
@@ -190,7 +191,7 @@ def kinds_of_ram(t):
 
 @contextlib.contextmanager
 def debugger(pid):
-    """A process, not of hvtrace, that ptraces another one."""
+    """A process outside hvtrace that ptraces another one."""
     ready, wake = os.pipe()
     child = os.fork()
     if child == 0:
@@ -210,7 +211,7 @@ def debugger(pid):
 
 @contextlib.contextmanager
 def disk_of_another_process():
-    """QEMU's options for a disk whose server maps the machine's RAM itself."""
+    """Returns QEMU's options for a disk whose server itself maps the machine's RAM."""
     path, file = f"{RUN}/disk-{os.getpid()}", tempfile.NamedTemporaryFile()
     file.truncate(1 << 20)
     server = subprocess.Popen(["qemu-storage-daemon", "--blockdev", f"file,node-name=disk,filename={file.name}", "--export",
@@ -238,9 +239,9 @@ def without_ptrace(t, *words):
 
 @case(configs=(BARE,))
 def refused_with_its_reason(t):
-    """One line each: a debugger on the VMM, no right to ptrace, somebody's seccomp filter (the monitor is not
-    taken instead, but on request), a machine that must stay migratable, copies of text beside a vhost-user device,
-    a migration under way."""
+    """One line each: a debugger on the VMM, no right to ptrace, a foreign seccomp filter (the monitor is used only on
+    request), a machine that must stay migratable, copies of text together with a vhost-user device, a migration in
+    progress."""
     with debugger(t.guest.pid):
         t.hv.fails("attach", t.name, says=("a debugger is attached to the VMM",))
     said = without_ptrace(t, "attach", t.name)
@@ -271,7 +272,7 @@ def refused_with_its_reason(t):
 
 @case(configs=(BARE,))
 def killed_while_attaching(t):
-    """kill -9 of service and keeper at many moments of an attach: the guest runs on, recover and attach succeed."""
+    """kill -9 of service and keeper at many moments of an attach: the guest continues, recover and attach succeed."""
     start = time.monotonic()
     with t.attach():
         took = time.monotonic() - start
@@ -297,7 +298,7 @@ def killed_while_attaching(t):
 
 @case(configs=(BARE,), fresh=True)
 def vmm_killed_while_traced(t):
-    """QEMU is killed while all functions are traced: the session ends, and nothing of ours is left."""
+    """QEMU is killed while all functions are traced: the session ends, and leaves nothing."""
     t.hv("attach", t.name)
     t.hv("echo", t.name, "current_tracer", "function")
     os.kill(t.guest.pid, signal.SIGKILL)
@@ -317,7 +318,8 @@ def mappings(t, word):
 @case(configs=(SHARED,))
 def shadow_pages(t):
     """Text is changed in copies of its pages: events arrive, the guest's own changes of its text are kept, and the RAM
-    is one mapping again afterwards; the same after kill -9 and recover, and after kill -9 of the service alone."""
+    is one mapping again afterwards. The test repeats this after kill -9 and recover, and after kill -9 of the
+    service alone."""
     whole = mappings(t, "memfd:")
     for killed in ("nothing", "session", "service"):
         with t.attach("--patch=shadow") as traced:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Parts that are different on KVM: the transport, text written through the mapped RAM, flushes, the trace clock,
-and exits. Every case ends with the proof of lib/suite.py, which includes the host's log."""
+"""Parts that are different on KVM: the transport, text written through the mapped RAM, flushes, the trace clock, and
+exits. Every case ends with the proof of lib/suite.py, which includes the host's log."""
 
 import ctypes
 import json
@@ -51,8 +51,8 @@ def stat_line(stat):
 
 @case(configs=BOTH[:1])
 def by_the_monitor(t):
-    """The same through the ivshmem device and the gdb stub, on request. An attach that was killed is recovered,
-    although by default recover would look at another region."""
+    """As above, through the ivshmem device and the gdb stub, on request. recover must handle a killed attach, although
+    by default it would use another region."""
     with t.attach("--via=monitor") as traced:
         text, pid = ftrace.hvtrace_trace(traced, t.guest, ("syscalls", str(ROUNDS)), ("vfs_*",))
         stat = traced.stat()
@@ -71,7 +71,7 @@ def by_the_monitor(t):
 
 @case(configs=BOTH)
 def trace_clock_is_the_guests(t):
-    """An entry that the guest writes into its own trace has a time between those of our events around it."""
+    """An entry that the guest writes into its own trace has a time between the times of the events around it."""
     nr = 40
     t.guest.run(
         "cd /sys/kernel/tracing && cat trace_clock | grep -q '\\[local\\]' && echo >trace; "
@@ -82,7 +82,7 @@ def trace_clock_is_the_guests(t):
         traced.echo("set_ftrace_filter", "vfs_write", "filp_close")
         traced.echo("current_tracer", "function")
         t.guest.run("taskset 1 sh /tmp/marks")
-        time.sleep(2.5)  # the clock's parameters are read again meanwhile
+        time.sleep(2.5)  # in this time the clock's parameters are read again
         t.guest.run("sed 's/mark/later/' /tmp/marks >/tmp/later; taskset 1 sh /tmp/later")
         events, _ = ftrace.parse(traced.text("trace"))
     own = t.guest.run("cat /sys/kernel/tracing/trace; echo >/sys/kernel/tracing/trace")
@@ -110,7 +110,7 @@ def trace_clock_is_the_guests(t):
 
 @case(configs=BOTH[:1])
 def all_sites_on_and_off_on_kvm(t):
-    """All sites are switched on and off twice at once during a storm of forks, written through the mapped RAM."""
+    """All sites are switched on and off twice during a storm of forks, written through the mapped RAM."""
     with t.attach() as traced:
         pid = ftrace.start_workload(t.guest, "forkstorm", 100000)
         t.guest.run(f"kill -USR1 {pid}")
@@ -145,10 +145,10 @@ def median(values):
 
 
 def untraced_and_traced(t, traced, sites, work, pairs=3):
-    """Returns medians for the same work with changed sites, compared with unchanged ones: (additional exits, how many
+    """Returns medians for constant work with changed sites, compared with unchanged ones: (additional exits, how many
     of these are stage-2 faults, events).
 
-    The guest's ticks are exits, too, so the longer time of the traced work is allowed for."""
+    The guest's ticks are exits, too, so the result allows for the longer time of the traced work."""
     more, faults, events = [], [], []
     traced.echo("set_ftrace_filter", sites)
     for _ in range(pairs):
@@ -179,7 +179,7 @@ def huge_kib(pid):
 
 
 def makes_huge_pages():
-    """Whether this host's kernel uses huge pages for a file's memory on request, as attach requests it."""
+    """Returns whether this host's kernel uses huge pages for a file's memory on request, as attach requests it."""
     libc, size = ctypes.CDLL(None), 2 << 20
     libc.mmap.restype = ctypes.c_void_p
     fd = os.memfd_create("huge")
@@ -198,8 +198,8 @@ def makes_huge_pages():
 
 @case(configs=BOTH[:1])
 def tracing_causes_no_exits(t):
-    """An event causes no exit. Compares KVM's counters of the same work untraced and traced, in pairs, after each page
-    of the rings was touched once."""
+    """An event causes no exit. Compares KVM's counters of untraced and traced work, in pairs, after each page of the
+    rings was touched once."""
     at = kvm.stats(t.guest.pid)
     if not at:
         raise Skip("KVM's statistics are not in debugfs")

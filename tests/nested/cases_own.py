@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`hvtrace run`: machines of our own, on a KVM that boots Linux. After each case the suite checks that nothing of
-them is left on the host."""
+"""Machines of `hvtrace run`, on a KVM that boots Linux. After each case the suite checks that nothing of them is left
+on the host."""
 
 import os
 import pty
@@ -22,7 +22,7 @@ INIT = ("kernel_init_freeable", "inet_init", "populate_rootfs")  # each runs onc
 
 
 def healthy(machine):
-    """The guest's log has no problems since its shell runs, and none of tracing before that."""
+    """The guest's log has no problems after its shell has started, and no tracing problems before that."""
     assert not re.search("ftrace|return thunk|Unpatched", machine.run("grep -A4 'cut here' /tmp/boot.log || true"))
     bad = bad_dmesg(machine.run("dmesg"))
     assert not bad, bad[:3]
@@ -50,8 +50,8 @@ def count_calls(t, machine):
 
 
 def host_brackets(t, machine):
-    """Checks that times of the host are between the times of the right events with the host's clock. Returns the widest
-    gap between two of them."""
+    """Checks that host times are between the times of the right events with the host's clock. Returns the widest gap
+    between two of them."""
     assert "[local] x86-tsc host-mono" in t.hv("cat", machine.name, "trace_clock")
     t.hv("echo", machine.name, "trace_clock", "host-mono")
     t.hv("echo", machine.name, "set_ftrace_pid", "")
@@ -71,8 +71,8 @@ def host_brackets(t, machine):
 
 
 def check_rights(t, machine):
-    """Checks that no thread of the VMM, and not the service, has rights, and that stat says so. Returns the service's
-    pid."""
+    """Checks that no thread of the VMM nor the service has privileges, and that stat reports that. Returns the
+    service's pid."""
     shown = {process["name"]: process for process in t.hv.stat(machine.name)["processes"]}
     names = ["hvtrace", f"hvtrace:{machine.name}"[:15], "hvtrace:warden"]
     assert list(shown) == names, shown
@@ -99,8 +99,8 @@ def detach(t, machine, _service):
 
 
 def kill_service(t, machine, service):
-    """What parses the guest dies while functions are traced: its warden puts everything back, and the machine runs
-    on."""
+    """The process that parses the guest dies while functions are traced: its warden restores everything, and the
+    machine continues."""
     t.hv("echo", machine.name, "set_ftrace_filter", "vfs_*")
     t.hv("echo", machine.name, "current_tracer", "function")
     os.kill(service, signal.SIGKILL)
@@ -109,7 +109,7 @@ def kill_service(t, machine, service):
 
 
 def kill_vmm(t, machine, service):
-    """The VMM dies while functions are traced: the session ends, and leaves nothing behind."""
+    """The VMM dies while functions are traced: the session ends, and leaves nothing."""
     t.hv("echo", machine.name, "set_ftrace_filter", "vfs_*")
     t.hv("echo", machine.name, "current_tracer", "function")
     pids = [process["pid"] for process in t.hv.stat(machine.name)["processes"]]
@@ -124,7 +124,7 @@ def kill_vmm(t, machine, service):
 
 
 def boots(t, suite, *options, ends=detach, **more):
-    """All checks of a machine with two vCPUs. ENDS its session."""
+    """All checks of a machine with two vCPUs. ENDS ends its session."""
     with OwnMachine(t.hv, suite, "--smp", "2", *options, **more) as m:
         assert m.run("grep -c ^processor /proc/cpuinfo").strip() == "2"
         m.wait_attached()
@@ -147,7 +147,7 @@ def own_bzimage(t):
 
 
 def shadow_pages(pid):
-    """Returns [(page that the guest sees, page of the RAM's file)] where a copy is mapped in a machine of ours."""
+    """Returns [(page that the guest sees, page of the RAM's file)] for the copies in an `hvtrace run` machine."""
     ram = next(fd for fd in os.scandir(f"/proc/{pid}/fd") if "hvtrace-ram" in os.readlink(fd.path))
     with open(f"/proc/{pid}/maps", encoding="ascii") as file:
         maps = re.findall(r"^(\w+)-(\w+) rw-s (\w+) .*memfd:hvtrace-shadow", file.read(), re.M)
@@ -161,17 +161,17 @@ def shadow_pages(pid):
 
 
 def changed_bytes(pid):
-    """Returns [bytes that differ] of each page that is replaced and differs."""
+    """Returns [number of differing bytes] for each replaced page that differs."""
     differ = [sum(a != b for a, b in zip(*page)) for page in shadow_pages(pid)]
     return [nr for nr in differ if nr]
 
 
 @case(configs=None)
 def own_shadow_text(t):
-    """--patch=shadow: only copies are changed. The pages of the RAM stay as they were, and are mapped again later."""
+    """--patch=shadow: only copies are changed. The pages of the RAM stay unchanged, and are mapped again later."""
     with OwnMachine(t.hv, "bookworm", "--smp", "2", "--patch", "shadow") as m:
         m.wait_attached()
-        # The targets of the kernel's calls that wait before it hibernates, of which there are two (docs/operators/machine.md).
+        # The targets of the two kernel calls that wait before it hibernates (docs/operators/machine.md).
         before = changed_bytes(m.process.pid)
         assert len(before) <= 2 and sum(before) <= 8, f"bytes that differ before anything is traced: {before}"
         events = count_calls(t, m)
@@ -181,8 +181,8 @@ def own_shadow_text(t):
         assert site["patched"] == 1, site
         pages = shadow_pages(m.process.pid)
         changed = changed_bytes(m.process.pid)
-        # The five bytes of the site, and the four of the target of the call by which the guest's own ftrace reads it.
-        # Some may be equal by chance.
+        # The five bytes of the site, and the four of the target of the call through which the guest's own ftrace reads
+        # it. Some may be equal by chance.
         nr_pages, nr_bytes = len(changed) - len(before), sum(changed) - sum(before)
         assert nr_pages in range(1, 3) and nr_bytes in range(5, 10), f"bytes that differ: {before}, then {changed}"
         t.hv("echo", m.name, "set_ftrace_filter", "")
@@ -200,14 +200,14 @@ def own_shadow_text(t):
 
 @case(configs=None)
 def own_bzimage_of_trixie(t):
-    """The same with the bzImage of trixie, whose service is killed, although the command line wants a tracer: the machine
-    runs on, and its exit status says that tracing failed."""
+    """As above with trixie's bzImage. Its service is killed, although the command line requests a tracer: the machine
+    continues, and its exit status reports that tracing failed."""
     boots(t, "trixie", "-p", "function_graph", "-l", "vfs_*", ends=kill_service)
 
 
 @case(configs=None)
 def own_vmlinux(t):
-    """The same with the ELF file in the bzImage of trixie, and the VMM is killed."""
+    """As above with the ELF file in trixie's bzImage, and the VMM is killed."""
     with tempfile.NamedTemporaryFile() as file:
         if not unpack_vmlinux(kernel_file("trixie")[0], file.name):
             raise Skip("trixie's bzImage is not packed with zstd")
@@ -215,8 +215,8 @@ def own_vmlinux(t):
 
 
 def by_time(events):
-    """Returns the events ordered by time, and notes how many came late. Those of each vCPU come in order, but a vCPU
-    that the host does not schedule in the middle of a record delays the others only for 20 ms (docs/internals/ring.md, Order)."""
+    """Returns the events ordered by time, and notes how many came late. Each vCPU's events arrive in order. But a vCPU
+    that the host stops in the middle of a record delays the others for 20 ms only (docs/internals/ring.md, Order)."""
     last, newest, late = {}, events[0].time, []
     for e in events:
         assert e.time >= last.get(e.cpu, e.time), f"goes back on its own vCPU, from {last[e.cpu]}: {e}"
@@ -268,7 +268,7 @@ def own_trace_from_boot(t):
 
 @case(configs=None)
 def own_trace_from_boot_of_trixie(t):
-    """The same with trixie's kernel, and a detach at the end."""
+    """As above with trixie's kernel, and a detach at the end."""
 
     def detach(machine):
         assert "none of ours left" in t.hv("detach", machine.name)
@@ -315,7 +315,7 @@ def own_refusals(t):
     ):
         err = t.hv.fails("run", *words, says=[says])
         assert err.count("\n") == 1, err
-    # This is reported when the kernel is up. Its functions are not known before.
+    # This is reported when the kernel has started. Its functions are not known before that.
     words = ["--kernel", kernel, "--initrd", initrd, "--append", f"{APPEND} {SHELL}", "-p", "function"]
     for more, says in ((["-l", "no_such_*"], "set_ftrace_filter: "), (["-n", "no_such_*"], "set_ftrace_notrace: ")):
         t.hv.fails("run", *words, *more, says=[says])
@@ -349,7 +349,7 @@ def on_terminal(t, act):
 
 @case(configs=None)
 def own_terminal(t):
-    """Ctrl-A x ends the machine with success, SIGTERM by that signal. The terminal is as before."""
+    """Ctrl-A x ends the machine with success, SIGTERM with that signal. The terminal is as before."""
     got = on_terminal(t, lambda _process, terminal: os.write(terminal, b"\x01x"))
     assert got == (0, True), got
     got = on_terminal(t, lambda process, _terminal: process.send_signal(signal.SIGTERM))

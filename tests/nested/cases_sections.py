@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""preemptoff, irqsoff and preemptirqsoff on KVM, and in machines of `hvtrace run`. Sections are planted that are longer
-than the time for which the nested host's own CPUs are taken away, which nobody in it can see."""
+"""preemptoff, irqsoff and preemptirqsoff on KVM, and in machines of `hvtrace run`. The nested host's own CPUs are taken
+away now and then, which software in it cannot see, so the planted sections are longer than that."""
 
 import re
 
@@ -31,7 +31,7 @@ def check_planted(t, traced, guest, where):
 
 
 def check_tracers(t, traced, guest):
-    """Each tracer, switched on and off, finds what is planted for it."""
+    """Each tracer, switched on and off, finds its planted section."""
     guest.run("insmod /lib/planted.ko tracepoints=0")
     for tracer, where in PLACES:
         traced.echo("current_tracer", tracer)
@@ -51,7 +51,7 @@ def sections_on_kvm(t):
 
 @case(configs=None)
 def own_sections(t):
-    """Likewise of a machine of `hvtrace run`."""
+    """Planted sections of an `hvtrace run` machine are the longest ones."""
     with OwnMachine(t.hv, "bookworm", "--smp", "2") as m:
         m.wait_attached()
         check_tracers(t, Traced(t.hv, m.name), m)
