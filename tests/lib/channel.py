@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Commands in a guest, over a unix socket to its second serial port.
 
-The guest's end is tests/guest/init. Leaves to others: who boots the guest (domain.py)."""
+tests/guest/init is the guest's end. domain.py boots the guest."""
 
 import base64
 import gzip
@@ -19,7 +19,7 @@ class GuestDead(Exception):
 
 
 class Failed(Exception):
-    """A command in the guest ended with a status other than 0."""
+    """A command in the guest exited with a status other than 0."""
 
 
 class Channel:
@@ -29,7 +29,7 @@ class Channel:
         self.pending = b""
         self.next_id = 0
         self.dead = None  # the reason why no more commands are sent
-        self.look = lambda: None  # called during a wait for an answer: returns why none will come
+        self.look = lambda: None  # called while waiting for an answer: returns the reason why none will come
 
     def close(self):
         self.socket.close()
@@ -51,11 +51,11 @@ class Channel:
         return line.strip()
 
     def wait_boot(self, timeout):
-        """Waits until a guest that boots says that it listens. Nothing is sent before that.
+        """Waits until a booting guest reports that it listens. Sends nothing before that.
 
-        QEMU's serial port takes a byte before the guest has opened it and then stops looking at the
-        socket. The guest's driver drops that byte by resetting the FIFO, but QEMU's main loop is not woken
-        by this: it sleeps, and what is sent stays in the socket until something else wakes it."""
+        QEMU's serial port accepts a byte before the guest has opened it and then stops reading the socket. The
+        guest's driver drops that byte by resetting the FIFO, but this does not wake QEMU's main loop: it sleeps, and
+        later data stays in the socket until something else wakes it."""
         deadline = time.monotonic() + timeout
         try:
             while self._line(deadline) != b"ready":
@@ -64,7 +64,7 @@ class Channel:
             raise GuestDead(f"not ready after {timeout} s: {dead}") from None
 
     def wait_ready(self, timeout):
-        """Asks a guest that has booted before until it says that it listens."""
+        """Asks a guest that has booted before until it reports that it listens."""
         deadline = time.monotonic() + timeout
         while True:
             if time.monotonic() > deadline:
@@ -79,12 +79,12 @@ class Channel:
                     raise
 
     def ask(self, seconds):
-        """Sends an empty line, which a guest that listens answers with "ready". Returns what comes in that time."""
+        """Sends an empty line, which a listening guest answers with "ready". Returns the data received in that time."""
         self.socket.sendall(b"\n")
         return self.listen(seconds)
 
     def listen(self, seconds):
-        """Returns the end of what comes within that time."""
+        """Returns the end of the data received within that time."""
         deadline = time.monotonic() + seconds
         while select.select([self.socket], [], [], max(0, deadline - time.monotonic()))[0]:
             if not (data := self.socket.recv(1 << 16)):
@@ -93,7 +93,8 @@ class Channel:
         return self.pending[-100:]
 
     def run(self, command, timeout=RUN_SECONDS):
-        """Returns (status, output as bytes) of a shell command. A guest that once gave no answer is not asked again."""
+        """Returns (status, output as bytes) of a shell command. After a missing answer the guest gets no more
+        commands."""
         if self.dead:
             raise GuestDead(f"dead since an earlier command: {self.dead}")
         try:
@@ -110,7 +111,7 @@ class Channel:
         return tag
 
     def answer(self, tag, timeout):
-        """Returns the same as run()."""
+        """Waits for the answer to send(). Returns a result like run()."""
         deadline = time.monotonic() + timeout
         while True:
             words = self._line(deadline).split()
@@ -119,6 +120,6 @@ class Channel:
                 break
         body = []
         while (line := self._line(deadline)) != b"end " + tag:
-            if line != b"ready":  # said again until the first command
+            if line != b"ready":  # repeated until the first command
                 body.append(line)
         return status, gzip.decompress(base64.b64decode(b"".join(body)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the kernel says of a process that has called hv_confine()."""
+"""The kernel's status of a process that has called hv_confine()."""
 
 import os
 import time
@@ -9,7 +9,7 @@ ZERO = "0000000000000000"
 
 
 def status(pid):
-    """{key: value}"""
+    """Returns {key: value}."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as file:
         return {key: value.strip() for key, _, value in (line.partition(":") for line in file)}
 
@@ -30,7 +30,7 @@ def until_confined(pid):
 
 
 def check(pid, user=0, owner=False):
-    """It is confined, or will be, having been started by USER. OWNER: it reads files as somebody else."""
+    """Checks that the process, started by USER, is confined or will be. OWNER: it reads files as another user."""
     until_confined(pid)
     for task in os.listdir(f"/proc/{pid}/task"):
         found = status(task)

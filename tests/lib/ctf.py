@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What babeltrace2 makes of a CTF trace: its text, read again."""
+"""Parses babeltrace2's text output for a CTF trace."""
 
 import re
 import subprocess
@@ -49,7 +49,7 @@ def _event(line):
 
 
 def read(path, patience):
-    """The events of a trace, and how many were lost of each vCPU."""
+    """Returns the events of a trace, and the number of lost events per vCPU."""
     done = subprocess.run(["babeltrace2", "--clock-cycles", path], capture_output=True, timeout=patience)
     errors = done.stderr.decode()
     lost = {}
@@ -60,13 +60,13 @@ def read(path, patience):
 
 
 def visible(text):
-    """A string of JSON lines, as a terminal may show it: its characters are bytes."""
+    """Returns a string of JSON lines as a terminal may show it: its characters are bytes."""
     raw = text.encode("latin-1")
     return "".join(c if c.isprintable() else "?" for c in raw.decode("utf-8", "replace").replace("\ufffd", "?"))
 
 
 def agree(got, wanted):
-    """Whether a field is what JSON lines say."""
+    """Returns whether a field equals the one in JSON lines."""
     if isinstance(wanted, (int, list)):
         return got == wanted
     if isinstance(got, list):  # bytes in hex
@@ -76,13 +76,13 @@ def agree(got, wanted):
 
 
 def rounded(nanoseconds):
-    """As `trace` shows times."""
+    """Rounds a time as `trace` does."""
     micros = (nanoseconds + 500) // 1000
     return f"{micros // 10**6}.{micros % 10**6:06}"
 
 
 def calls(events):
-    """The calls of functions that lib/recording.py expects, as it expects them."""
+    """Returns the calls of functions in the form that lib/recording.py expects."""
     found = []
     for event in events:
         seconds = rounded(event["time"])

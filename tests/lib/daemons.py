@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""libvirt's daemons: started if none answers, and then stopped again; a running libvirtd is left alone."""
+"""libvirt's daemons: started if none answers, and stopped again afterwards. A running libvirtd is left alone."""
 
 import grp
 import os
@@ -9,11 +9,11 @@ import subprocess
 import time
 
 URI = "qemu:///system"
-VIRSH_SECONDS = 600  # libvirt may first ask each emulator what it can do, and a save writes all RAM
+VIRSH_SECONDS = 600  # libvirt may first probe each emulator, and a save writes all RAM
 
 
 def virsh(*words, check=True, timeout=VIRSH_SECONDS):
-    """Returns the output of one virsh command. RuntimeError with its message: it failed."""
+    """Returns the output of one virsh command. Raises RuntimeError with its message if it failed."""
     done = subprocess.run(
         ["virsh", "-q", "-c", URI, *words],
         stdin=subprocess.DEVNULL,
@@ -39,7 +39,7 @@ def answers():
 
 
 def pid_of(name):
-    """Returns the pid from the daemon's pid file; None if that process is not the daemon."""
+    """Returns the pid from the daemon's pid file, or None if that process is not the daemon."""
     try:
         with open(f"/run/{name}.pid", encoding="ascii") as file:
             pid = int(file.read())
@@ -58,9 +58,9 @@ class Daemons:
         self.kvm_before = None  # (gid, mode) of /dev/kvm
 
     def _open_kvm_to_its_group(self):
-        """libvirt (virQEMUCapsIsValid) asks whether QEMU's user may open /dev/kvm, its probe of QEMU
-        runs as root: where the answers differ it probes again in every call, some 30 s each. udev
-        gives the device to the group kvm; a machine without udev has it as the kernel made it."""
+        """libvirt (virQEMUCapsIsValid) checks whether QEMU's user may open /dev/kvm, but probes QEMU as root: if the
+        answers differ, it probes again in every call, some 30 s each. udev gives the device to the group kvm; on a
+        machine without udev it has the kernel's defaults."""
         try:
             now = os.stat(KVM)
             group = grp.getgrnam("kvm").gr_gid
@@ -86,7 +86,7 @@ class Daemons:
             time.sleep(0.2)
 
     def stop(self):
-        """Ends what start() started, unless a domain of another user of libvirt runs by now."""
+        """Ends the daemons that start() started, unless a domain of another libvirt user is running."""
         if self.kvm_before:
             os.chmod(KVM, self.kvm_before[1])
             os.chown(KVM, -1, self.kvm_before[0])

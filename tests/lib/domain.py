@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Test guests as libvirt domains: Debian's own kernels, unmodified, with direct kernel boot.
 
-Lab.close() removes everything that is made here (domain, run directory, shared memory). It also runs
-at exit and on SIGINT, SIGTERM and SIGHUP. The next run removes what a killed run left.
-Leaves to others: commands (channel.py), memory from outside (memory.py)."""
+Lab.close() removes everything made here (domain, run directory, shared memory). It also runs at exit and on SIGINT,
+SIGTERM and SIGHUP. The next run removes the leftovers of a killed run. channel.py runs commands in the guest,
+memory.py reads its memory from outside."""
 
 import atexit
 import dataclasses
@@ -25,8 +25,8 @@ RUN = "/run/hvtrace-test"
 PREFIX = "hvtrace-test-"
 BOOT_SECONDS = 240
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# libvirt starts this script instead of QEMU when TCG is to execute vCPUs in turn, or when the guest's clock
-# is to count instructions. libvirt has no setting for either. /run may be mounted noexec.
+# libvirt starts this script instead of QEMU if TCG must execute vCPUs in turn, or if the guest's clock must count
+# instructions. libvirt has no setting for either. /run may be mounted noexec.
 EMULATOR = "/usr/bin/qemu-system-x86_64"
 ARM64_EMULATOR = "/usr/bin/qemu-system-aarch64"
 RISCV64_EMULATOR = "/usr/bin/qemu-system-riscv64"
@@ -42,27 +42,27 @@ for i in "${!args[@]}"; do
 done
 exec %s "${args[@]}"
 """
-# On a busy or paused machine a guest was seen not to execute for 39 s. By default a kernel reports a lockup
-# after 20 s and a stall of RCU after 21 s; in our guests it waits for two minutes. The timer may also make no
-# tick for the time in which the kernel checks it at boot.
+# On a busy or paused machine a guest did not execute for up to 39 s. By default a kernel reports a lockup after 20 s
+# and an RCU stall after 21 s; in these guests it waits for two minutes. The timer may also tick too late for the
+# kernel's check at boot.
 PATIENCE = "watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 no_timer_check"
 
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """What differs between architectures in libvirt's description of a domain."""
+    """Differences between architectures in libvirt's description of a domain."""
 
     type: str  # attributes of <type>
     features: str
     cpu: str  # under TCG
     console: str
-    channel: str  # the target of the serial port of the channel
+    channel: str  # the target of the channel's serial port
     emulator: str
 
 
 MACHINES = {
-    # QEMU 7.2's TCG leaves garbage in EFLAGS after a cmpxchg16b without lock, and an interrupt
-    # right after it saves them: kernels whose SLUB uses the instruction (6.12) oops.
+    # QEMU 7.2's TCG leaves garbage in EFLAGS after a cmpxchg16b without lock, and an interrupt right after it saves
+    # them: kernels whose SLUB uses the instruction (6.12) oops.
     "amd64": Machine(
         "arch='x86_64' machine='pc'",
         "<features><acpi/></features>",
@@ -96,7 +96,7 @@ SCRIPTS.update({path: SCRIPT % ("-icount shift=0,sleep=off", MACHINES[arch].emul
 class Config:
     """The configuration of a guest. One booted guest serves all cases with its configuration."""
 
-    # of its kernel; "SUITE:META-PACKAGE" for another kernel of it, "built:NAME" for one of scripts/kernel-build
+    # the kernel's suite; "SUITE:META-PACKAGE" for another kernel of it, "built:NAME" for one of scripts/kernel-build
     suite: str = "bookworm"
     vcpus: int = 2
     shmem_mib: int = 64  # 0: no ivshmem device
@@ -106,11 +106,11 @@ class Config:
     boot: str = "kernel"  # "firmware": only SeaBIOS, with nothing to boot
     in_turn: bool = False  # TCG executes one vCPU at a time
     counted: bool = False  # one vCPU at a time, and an instruction takes a nanosecond of the guest's time
-    modules: tuple = ("dummy",)  # in the initramfs, with what they depend on
-    arch: str = "amd64"  # as Debian calls it; others: on the machine virt, always under TCG
+    modules: tuple = ("dummy",)  # in the initramfs, with their dependencies
+    arch: str = "amd64"  # Debian's name; others: on the machine virt, always under TCG
     in_el2: bool = False  # arm64: the kernel is started in EL2, where it stays if it has VHE
-    agent_port: bool = False  # /dev/vport0p1, whose end on the host is the socket DIR/agent
-    disk_mib: int = 0  # an empty disk, /dev/nvme0n1: the driver is in the kernel
+    agent_port: bool = False  # /dev/vport0p1; its host end is the socket DIR/agent
+    disk_mib: int = 0  # an empty disk, /dev/nvme0n1: the driver is built in
 
     def title(self):
         words = [self.suite, f"{self.vcpus} vcpu" + (" in turn" if self.in_turn else "")]
@@ -150,13 +150,13 @@ def script(name, *words):
 
 
 def built_kernel(suite):
-    """The directory of the kernel "built:NAME", or None if it was not built."""
+    """Returns the directory of the kernel "built:NAME", or None if it was not built."""
     words = [os.path.join(SOURCE, "scripts", "kernel-build"), "--find", suite.removeprefix("built:")]
     return subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
 
 
 def kvm_runs_linux(kernel, initrd):
-    """Whether /dev/kvm boots Linux here within 20 s. This tries it, since the file alone proves nothing."""
+    """Returns whether /dev/kvm boots Linux here within 20 s. Tries it because the device file alone proves nothing."""
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return False
     log = os.path.join(RUN, f"kvm-{os.getpid()}.log")
@@ -187,7 +187,7 @@ def kvm_runs_linux(kernel, initrd):
 
 
 def write_emulator(path):
-    """Writes the script. It is not removed, since libvirt takes seconds to ask a new emulator what it can do."""
+    """Writes the script. It is not removed because libvirt takes seconds to probe a new emulator."""
     try:
         with open(path, encoding="ascii") as file:
             if file.read() == SCRIPTS[path]:
@@ -213,14 +213,14 @@ class Domain:
         self.kernel_dir = built or script("kernel", f"--arch={config.arch}", *config.suite.split(":"))
         self.initrd = script("initramfs", f"--arch={config.arch}", self.kernel_dir, *config.modules)
         boot = os.path.join(self.kernel_dir, "boot")
-        # Debian calls the riscv64 kernel of trixie vmlinux.
+        # Debian names the riscv64 kernel of trixie vmlinux.
         self.kernel = os.path.join(boot, next(f for f in os.listdir(boot) if f.startswith(("vmlinuz", "vmlinux"))))
         self.dir = os.path.join(RUN, name)
         self.channel = None
 
     def xml(self, domain_type):
         c = self.config
-        # Copies, because QEMU's user can read neither a home directory nor a cache below it.
+        # Use copies because QEMU's user can read neither a home directory nor a cache below it.
         boot = ""
         if c.boot == "kernel":
             boot = (
@@ -274,8 +274,8 @@ class Domain:
 """
 
     def _tsc(self, domain_type):
-        """Tells a guest under TCG how fast its TSC is. Where instructions are counted nothing else disturbs it, and KVM tells
-        the guest itself."""
+        """Tells a guest under TCG its TSC frequency. If instructions are counted, nothing disturbs the guest's
+        measurement, and KVM reports the frequency itself."""
         known = domain_type == "qemu" and self.config.arch == "amd64" and not self.config.counted
         return f" tsc_early_khz={tsc.khz()}" if known and tsc.khz() else ""
 
@@ -301,25 +301,25 @@ class Domain:
         virsh("define", f"{self.dir}/domain.xml")
 
     def start(self, timeout=BOOT_SECONDS):
-        """Starts the domain and waits until it takes commands (a kernel that boots, that is)."""
+        """Starts the domain. If it boots a kernel, waits until it accepts commands."""
         virsh("start", self.name)
         self.pid = self._pid()
         if self.config.boot == "kernel":
             self.open_channel(timeout)
 
     def open_channel(self, timeout=BOOT_SECONDS):
-        """Connects to a guest that boots."""
+        """Connects to a booting guest."""
         self._connect()
         self.channel.wait_boot(timeout)
 
     def resume(self):
-        """Starts a domain whose kernel goes on from the image of a hibernation. Such a kernel does not say "ready"."""
+        """Starts a domain whose kernel resumes from a hibernation image. Such a kernel does not send "ready"."""
         virsh("start", self.name)
         self.pid = self._pid()
         self._connect()
 
     def reopen_channel(self, timeout=BOOT_SECONDS):
-        """Connects to a guest that has booted before, as one that another QEMU has restored."""
+        """Connects to a guest that has booted before, such as one that another QEMU has restored."""
         self._connect()
         self.channel.wait_ready(timeout)
 
@@ -331,9 +331,9 @@ class Domain:
         self.channel.look = lambda: self._look(before)
 
     def _look(self, before):
-        """Returns words on the console after BEFORE that mean that no command will be answered, or None. Where we did not
-        read for a while, QEMU's serial port waits until it can write again, but the thread of a vCPU that says so does not
-        wake its main loop (serial_xmit(), in QEMU 7.2). A question to the monitor does."""
+        """Returns words on the console after BEFORE which mean that no command will be answered, or None. If the socket
+        was not read for a while, QEMU's serial port waits until it can write again, but the vCPU thread that
+        requests this does not wake the main loop (serial_xmit(), in QEMU 7.2). A request to the monitor does."""
         virsh("qemu-monitor-command", "--hmp", self.name, "info version", check=False)
         match = re.search(r"Kernel panic[^\n]*|end Kernel panic", self.console()[before:])
         return match and match[0].strip()
@@ -343,7 +343,7 @@ class Domain:
             return int(file.read())
 
     def run(self, command, timeout=channel.RUN_SECONDS):
-        """Output (text) of a shell command in the guest; Failed when its status is not 0."""
+        """Returns the output (text) of a shell command in the guest. Raises Failed if its status is not 0."""
         status, output = self.channel.run(command, timeout)
         text = output.decode(errors="replace")
         if status != 0:
@@ -351,7 +351,8 @@ class Domain:
         return text
 
     def run_own(self, command, timeout=channel.RUN_SECONDS):
-        """run() for commands that switch the guest's own tracers or probes, with which the guest patches itself."""
+        """run() for commands that switch the guest's own tracers or probes, because the guest patches itself in
+        them."""
         c = self.config
         assert c.in_turn or c.vcpus == 1 or self.lab.kvm(self), f"{c} may stand still when it patches itself: docs/internals/testing.md"
         return self.run(command, timeout)
@@ -408,17 +409,17 @@ class Lab:
         self.domains = []
         self.kvm_works = None
         self.count = 0
-        self.is_open = False  # a lane (lanes.py) uses what its parent has opened
+        self.is_open = False  # a lane (lanes.py) uses the domains of its parent
         atexit.register(self.close)
         self.is_interrupted = False
         for number in SIGNALS:
             signal.signal(number, self._interrupted)
 
     def _interrupted(self, number, _frame):
-        if self.is_interrupted:  # another one came at the same time
+        if self.is_interrupted:  # another signal came in between
             return
         self.is_interrupted = True
-        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # cleaning up is not interrupted, nor are the programs that do it
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # cleanup and its programs must not be interrupted
         sys.stderr.write(f"\ninterrupted by {signal.Signals(number).name}: cleaning up\n")
         sys.exit(128 + number)
 
@@ -429,7 +430,7 @@ class Lab:
         self.remove_orphans()
 
     def remove_orphans(self):
-        """Removes what processes have left that are no more."""
+        """Removes the leftovers of processes that no longer exist."""
         names = set(virsh("list", "--all", "--name").split()) | set(os.listdir(RUN))
         for name in names:
             match = re.fullmatch(PREFIX + r"(\d+)-\d+", name)
@@ -437,7 +438,7 @@ class Lab:
                 self.remove_stale(name)
 
     def remove_stale(self, name):
-        """Removes a domain of that name if an earlier run was killed and left one."""
+        """Removes a domain of that name left by an earlier run that was killed."""
         virsh("destroy", name, check=False)
         virsh("undefine", name, check=False)
         remove_files(name)
@@ -452,7 +453,7 @@ class Lab:
         return self.kvm_works
 
     def ask_for_kvm(self, config):
-        """Has it known whether guests, as one of CONFIG, run under KVM."""
+        """Finds out whether guests with CONFIG run under KVM."""
         self.kvm(Domain(self, "", config))
 
     def domain(self, config, name=None):

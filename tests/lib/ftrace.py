@@ -13,14 +13,14 @@ LINE = re.compile(
 LOST = re.compile(r"^CPU:(\d+) \[LOST (\d+ )?EVENTS\]$")
 
 ROUND = "__x64_sys_lseek"
-# Called in __switch_to. There the stack, and so the depth, is already that of the next task, but the pid is
-# still that of the previous one. The guest's own pid filter already uses the next task.
+# Called in __switch_to. There the stack, and so the depth, is already the next task's, but the pid is still the
+# previous task's. The guest's own pid filter already uses the next task.
 IN_SWITCH = ("save_fpregs_to_fpstate", "xfd_validate_state", "x86_task_fpu")
 Event = collections.namedtuple("Event", "comm pid cpu flags time function caller")
 
 
 def parse(text, strict=True):
-    """Returns ([Event], events lost). When STRICT, a line that is not the tracer's is an error."""
+    """Returns ([Event], events lost). If STRICT, a line that is not the tracer's is an error."""
     events, lost = [], 0
     for line in text.splitlines():
         if not line or line.startswith("#"):
@@ -41,8 +41,8 @@ def parse(text, strict=True):
 
 
 def are_of_task(flags):
-    """Whether it is outside of interrupts (hard, soft, NMI). PREEMPT_RT before 6.12 has one flag more before this, a
-    kernel before 5.12 one fewer behind it."""
+    """Returns whether it is outside interrupts (hard, soft, NMI). PREEMPT_RT before 6.12 has one flag more before this,
+    a kernel before 5.12 one fewer after it."""
     return flags[2 if len(flags) <= 5 else 3] == "."
 
 
@@ -56,8 +56,8 @@ def calls(events, pid):
 
 
 def rounds(events, pid, first=ROUND):
-    """Returns calls() of `workload syscalls N` from its first lseek to before its last. These are exactly N - 1
-    rounds, without start and exit, whose work on memory varies. FIRST must be among the filters."""
+    """Returns calls() of `workload syscalls N` from its first lseek to before its last. These are exactly N - 1 rounds,
+    without start and exit, whose memory management varies. FIRST must be among the filters."""
     all_calls = calls(events, pid)
     at = [i for i, (function, _) in enumerate(all_calls) if function == first]
     if len(at) < 2:
@@ -94,9 +94,9 @@ def go(guest, pid, timeout=LONG_SECONDS):
 
 
 def own_trace(guest, words, filters, pid_filter=True, tracer="function", options=(), files=()):
-    """Returns the guest's own trace of one run of the workload, and the workload's pid. FILTERS may be commands,
-    too. OPTIONS are names in trace_options that are off before. FILES: (name, text) pairs of files that 0 or a
-    truncation resets."""
+    """Returns the guest's own trace of one run of the workload, and the workload's pid. FILTERS may be commands, too.
+    OPTIONS are names in trace_options that are off before. FILES: (name, text) pairs of files that 0 or a truncation
+    resets."""
     guest.run("cd /sys/kernel/tracing && echo 0 >tracing_on && echo nop >current_tracer && echo 65536 >buffer_size_kb")
     pid = start_workload(guest, *words)
     try:
@@ -127,7 +127,7 @@ def own_trace(guest, words, filters, pid_filter=True, tracer="function", options
 
 
 def hvtrace_trace(traced, guest, words, filters, pid_filter=True, tracer="function", options=(), files=(), where=""):
-    """Returns the same as own_trace(), but traced by hvtrace. WHERE: the instance, with a slash at its end."""
+    """Like own_trace(), but traced by hvtrace. WHERE: the instance, with a slash at its end."""
     pid = start_workload(guest, *words)
     traced.echo(f"{where}tracing_on", "0")
     if pid_filter:

@@ -15,8 +15,8 @@ NO_CALL = re.compile(r"^(#.*| -+|| *\d+\) .* => .*| *\d+\) .*(==========>|<=====
 LOST = re.compile(r"^CPU:\d+ \[LOST (\d+ )?EVENTS\]$")
 
 Line = collections.namedtuple("Line", "cpu pid us depth kind name value")
-# A call. folded: it has only one line, or would have if its task had not changed CPUs meanwhile.
-# us and value: None until it returned.
+# A call. folded: it has only one line, or would have if its task had not changed CPUs during it. us and value: None
+# until it returned.
 Call = collections.namedtuple("Call", "name folded calls us value")
 
 LEAF, ENTER, LEAVE = "leaf", "enter", "leave"
@@ -45,16 +45,16 @@ def parse(text):
 
 
 def trees(lines, pid, odd=None):
-    """Returns [Call] of a task: the outermost calls that begin and end inside the text. Lines whose depth or name
-    does not nest are added to the list ODD and otherwise left out. ODD None: such lines are accepted, and calls
-    that cannot have returned then are left out.
+    """Returns [Call] of a task: the outermost calls that begin and end inside the text. Lines whose depth or name does
+    not nest are appended to the list ODD and otherwise left out. ODD None: such lines are accepted, and calls that
+    cannot have returned then are left out.
 
-    An interrupt between the begin of a call's frame and its record is shown before that call, one level deeper, and
-    one between the record of its return and the end of its frame behind that call, likewise. Its lines are left out
-    if they are complete and what follows goes on where it came.
+    An interrupt between the start of a call's frame and its record is shown before that call, one level deeper. An
+    interrupt between the record of its return and the end of its frame is shown after that call, one level deeper.
+    The interrupt's lines are left out if they are complete and the next line continues where it came.
 
-    A function that __switch_to calls has the depth of the next task's stack (IN_SWITCH). Its lines are left out unless it
-    nests: an interrupt that ends in a switch is complete without them."""
+    A function that __switch_to calls has the depth of the next task's stack (IN_SWITCH). Its lines are left out
+    unless it nests: an interrupt that ends in a switch is complete without them."""
     roots, open_calls = [], []
     early = []  # lines of such an interrupt, if it is one
     early_open = []  # the open calls of these
@@ -137,8 +137,8 @@ def shape(call):
 
 def unmatched(lines):
     """Finds the returns that do not belong to the open call of their task (for an idle task: on its CPU), and the
-    number of those that do. Returns of calls before the first line do not count. Neither do events of a time
-    that the buffer of another CPU has no more, since tasks move from one CPU to another."""
+    number of those that do. Returns of calls before the first line do not count. Nor do events from a time that
+    another CPU's buffer no longer covers, because tasks move from one CPU to another."""
     stacks, wrong, right = collections.defaultdict(list), [], 0
     first = {}
     for at, line in enumerate(lines):
@@ -185,7 +185,7 @@ def each_round(of_rounds, name):
 
 
 def difference(one, other):
-    """Returns the first place, in words, at which two lists of calls have different shapes; None: nowhere."""
+    """Describes the first place at which two lists of calls have different shapes. Returns None if they are equal."""
     for i in range(max(len(one), len(other))):
         a = one[i] if i < len(one) else None
         b = other[i] if i < len(other) else None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A service that a guest has taken over: it has the socket of a session, and answers whatever it wants. What the
-privileged side writes (info, pid, lock) is as the warden writes it."""
+"""A service that a guest has taken over: it has a session's socket, and sends any answers. The files of the privileged
+side (info, pid, lock) are as the warden writes them."""
 
 import fcntl
 import json
@@ -10,7 +10,7 @@ import struct
 import threading
 import time
 
-VERSION, HEAD = 3, struct.Struct("<IHHIIII")  # of cli/wire.h, as are the kinds
+VERSION, HEAD = 3, struct.Struct("<IHHIIII")  # from cli/wire.h, as are the kinds
 LIST, OPEN, READ, WRITE, CLOSE, STAT, DETACH, LOOK, OPEN_PROC, MOUNT, WATCH = 1, 2, 3, 4, 5, 6, 7, 13, 16, 17, 19
 OK, ERROR, NOTE = 0x80, 0x81, 0x82
 DIR, FILE = 0o040000, 0o100000
@@ -27,8 +27,9 @@ class Request:
 
 
 class HostileService:
-    """ANSWERS has a function for each kind of request that is not answered by an empty WIRE_OK; None: for all others. It is called with the
-    request and returns the bytes to send, or a list of them with pauses (numbers, seconds) between; None: nothing."""
+    """ANSWERS has a function for each kind of request that is not answered by an empty WIRE_OK; None: for all others.
+    It is called with the request and returns the bytes to send, or a list of them with pauses (numbers, seconds) in
+    between; None: no answer."""
 
     def __init__(self, run_dir, session_id="session-id", name="victim", answers=None, vmm_pid=0, listens=True, accepts=True):
         self.dir, self.name, self.id = f"{run_dir}/{session_id}", name, session_id
@@ -88,7 +89,7 @@ class HostileService:
 
 
 def stat(**members):
-    """Answers WIRE_STAT by an honest session's counts, changed by MEMBERS."""
+    """Answers WIRE_STAT with an honest session's counts, changed by MEMBERS."""
     counts = {"domain": "victim", "id": "session-id", "kernel": "6.1.0", "transport": "fake", "service_pid": 1, "attached_ms": 5, "vmm_pid": 1,
               "current_tracer": "nop", "tracing_on": True, "clock": "tsc", "sites": {"traceable": 1, "patched": 0, "refused": 0, "refused_first": []},
               "events": 0, "lost": 0, "holds": {"count": 0, "total_ns": 0, "last_ns": 0, "max_ns": 0}, "memory": {"region_bytes": 0, "ring_bytes": 0},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Files as KernelShark loads them, by its library (libkshark2), in a process of its own."""
+"""Loads files as KernelShark does, with its library (libkshark2), in a separate process."""
 
 import ctypes
 import json
@@ -34,7 +34,7 @@ class Guest(ctypes.Structure):
 
 
 def load(paths):
-    """Opens PATHS in turn, as KernelShark does with `-a`, and prints what read() returns."""
+    """Opens PATHS in turn, as KernelShark does with `-a`, and prints the result of read()."""
     k, context = library(), ctypes.c_void_p()
     k.kshark_instance.restype = ctypes.c_bool
     k.kshark_load_all_entries.restype = ctypes.c_ssize_t
@@ -47,7 +47,7 @@ def load(paths):
     found = []
     for i in range(number):
         text = k.kshark_dump_entry(ctypes.c_void_p(rows[i]))
-        # "STREAM; TIME; TASK; CPU N; FLAGS; SYSTEM/EVENT; INFO; MASK"; nothing for an event that it does not know
+        # "STREAM; TIME; TASK; CPU N; FLAGS; SYSTEM/EVENT; INFO; MASK"; empty for an unknown event
         words = text.decode().split("; ") if text else ["-1", "0", "", "", "", "?"]
         found.append({"stream": int(words[0]), "time": int(words[1]), "event": words[5]})
     count = max(k.kshark_tracecmd_get_hostguest_mapping(ctypes.byref(guests)), 0)
@@ -56,7 +56,7 @@ def load(paths):
 
 
 def read(paths, patience):
-    """What KernelShark shows of PATHS in its order, and which stream is of the host of which."""
+    """Returns the events of PATHS in KernelShark's order, and the pairs of guest and host streams."""
     done = subprocess.run([sys.executable, os.path.abspath(__file__), *paths], capture_output=True, timeout=patience)
     assert done.returncode == 0, done.stderr.decode()
     return json.loads(done.stdout.decode().splitlines()[-1])

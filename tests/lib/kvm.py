@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""KVM's counters of a machine, and the host's kernel log meanwhile.
+"""KVM's counters of a machine, and the host's kernel log from then on.
 
-Needs debugfs, and mounts it if it is not mounted. Leaves to others: what the figures must be (tests/nested)."""
+Needs debugfs, and mounts it if it is not mounted. tests/nested checks the numbers."""
 
 import contextlib
 import glob
@@ -20,12 +20,12 @@ SHOWN = ("exits", "io_exits", "mmio_exits", "irq_exits", "halt_exits", "signal_e
 
 
 def log():
-    """Returns the host's kernel log, or nothing where reading is not permitted."""
+    """Returns the host's kernel log, or nothing if reading is not permitted."""
     return subprocess.run(["dmesg"], capture_output=True, text=True, check=False).stdout
 
 
 def stats(pid):
-    """{counter: value} of the machine of a VMM's process; {} where KVM runs no machine in it."""
+    """Returns {counter: value} for the machine of a VMM's process, or {} if KVM runs no machine in it."""
     if os.path.isdir(DEBUGFS) and not os.path.isdir(f"{DEBUGFS}/kvm") and os.geteuid() == 0:
         subprocess.run(["mount", "-t", "debugfs", "none", DEBUGFS], capture_output=True, check=False)
     counted = {}
@@ -48,7 +48,8 @@ def in_words(counted, names=SHOWN):
 
 
 def entered():
-    """Returns {where} the vCPUs of this host's machines go on, from KVM in a moment; empty: it cannot be asked."""
+    """Traces KVM for a moment. Returns {address} where the vCPUs of this host's machines enter the guest; empty: not
+    available."""
     instance = f"{TRACING}/instances/hvtrace-test-{os.getpid()}"
     try:
         os.mkdir(instance)
@@ -68,8 +69,8 @@ def entered():
 
 
 def whereabouts():
-    """Returns in words where vCPUs go on. An address in the host's function that enters guests is marked: no guest
-    can be there."""
+    """Describes where vCPUs enter the guest. Marks addresses in the host function that enters guests: no guest can be
+    there."""
     places = {}
     with open("/proc/kallsyms", encoding="ascii") as file:
         text = sorted((int(words[0], 16), words[2]) for words in map(str.split, file) if words[1] in "tT" and len(words) == 4)
@@ -95,7 +96,7 @@ class Record:
         return [line for line in log().splitlines() if line not in self.lines]
 
     def describe(self):
-        """Returns [lines] for a report of a failure; none if KVM runs no such machine."""
+        """Returns [lines] for a failure report; empty if KVM does not run such a machine."""
         if not self.before:
             return []
         counted = difference(self.before, stats(self.pid))

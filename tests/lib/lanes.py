@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs the parts of a suite beside each other: each lane is a process with guests of its own, which takes one part after
-the other. What they say is shown in the order of the parts, the earliest one's as it comes, and the totals are those of
-one lane. A lane that dies costs its part: the cases that it has not told are failed, and another lane goes on.
+"""Runs the parts of a suite in parallel: each lane is a process with separate guests, which takes one part after the
+other. The output is in the order of the parts, the earliest part's as it comes, and the totals are those with one
+lane. If a lane dies, its part suffers: the cases without a verdict have failed, and another lane takes the next
+part.
 
-Leaves to others: what a part is, and how it runs (suite.py)."""
+suite.py defines a part and runs it."""
 
 import collections
 import contextlib
@@ -20,7 +21,7 @@ PR_SET_PDEATHSIG = 1
 
 
 class Told:
-    """What is known of a part: its lines, and the verdict on each case that has ended."""
+    """The output of a part: its lines, and the verdict on each case that has ended."""
 
     def __init__(self, part):
         self.part = part
@@ -33,9 +34,9 @@ class Lane:
     """The parent's end of a lane."""
 
     def __init__(self, run_parts, others):
-        """RUN_PARTS(parts, tell) is called in the new process. PARTS yields indices, TELL takes what can be JSON. OTHERS: the
-        other lanes, whose ends the new process must not keep open."""
-        self.told = None  # of the part that it runs
+        """RUN_PARTS(parts, tell) is called in the new process. PARTS yields indices. TELL takes any JSON value. OTHERS:
+        the other lanes, whose ends the new process must close."""
+        self.told = None  # of its current part
         self.pending = b""
         self.socket, other = socket.socketpair()
         parent = os.getpid()
@@ -51,11 +52,11 @@ class Lane:
 
     def run(self, index, told):
         self.told = told
-        with contextlib.suppress(OSError):  # it has died, which the next read says
+        with contextlib.suppress(OSError):  # it has died, which the next read reports
             self.socket.sendall(b"%d\n" % index)
 
     def read(self):
-        """Returns what it has told; None: it has died."""
+        """Returns its next message, or None if it has died."""
         try:
             data = self.socket.recv(1 << 16)
         except OSError:
@@ -64,7 +65,7 @@ class Lane:
         return [json.loads(line) for line in lines] if data else None
 
     def end(self):
-        """Returns in words how it has ended. A lane whose socket is closed has no more parts to run."""
+        """Describes how it ended. A lane whose socket is closed has no more parts to run."""
         self.socket.close()
         _, status = os.waitpid(self.pid, 0)
         code = os.waitstatus_to_exitcode(status)
@@ -72,7 +73,7 @@ class Lane:
 
 
 def _be_lane(end, parent, run_parts):
-    """Never returns: what the parent has to do at its end is not done here."""
+    """Never returns, so that the parent's cleanup is not run here."""
     status = 1
     try:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -87,7 +88,7 @@ def _be_lane(end, parent, run_parts):
         status = 0
     except SystemExit as ended:  # by a signal; its guests are gone
         status = ended.code if isinstance(ended.code, int) else 1
-    except BaseException:  # noqa: BLE001 - the parent says which cases this costs
+    except BaseException:  # noqa: BLE001 - the parent reports the cases that this costs
         traceback.print_exc()
     finally:
         sys.stderr.flush()
@@ -95,16 +96,16 @@ def _be_lane(end, parent, run_parts):
 
 
 class Lanes:
-    """`run()` runs all PARTS, which have a .titles() of their cases, and returns [(verdict, title)] of all of them."""
+    """`run()` runs all PARTS, each with its cases' .titles(), and returns [(verdict, title)] of all of them."""
 
     def __init__(self, parts, number, say, run_parts, bury):
-        """BURY(pid) removes what a lane that died has left."""
+        """BURY(pid) removes the leftovers of a dead lane."""
         self.told = [Told(part) for part in parts]
         self.waiting = collections.deque(range(len(parts)))
         self.number = number
         self.say, self.run_parts, self.bury = say, run_parts, bury
         self.lanes = []
-        self.shown = 0  # parts that are shown whole
+        self.shown = 0  # parts shown completely
 
     def run(self):
         try:
@@ -166,7 +167,7 @@ class Lanes:
             self.shown += 1
 
     def _end(self):
-        """After an interruption: the lanes remove their guests, and what they have said is shown."""
+        """After an interruption: the lanes remove their guests, and their output is shown."""
         for lane in self.lanes:
             with contextlib.suppress(OSError):
                 os.kill(lane.pid, signal.SIGTERM)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Reads a guest's memory from outside without any code of hvtrace. Compares the text and the page-table
-slots before and after a case, and tells who made each difference.
+"""Reads a guest's memory from outside without any code of hvtrace. Compares the text and the page-table slots before
+and after a case, and finds the origin of each difference.
 
-Physical addresses come from the guest's /proc/iomem and /proc/kallsyms, bytes from /proc/PID/mem of
-QEMU at the address its monitor gives. Good for guests with at most 3 GiB (one block of RAM)."""
+Physical addresses come from the guest's /proc/iomem and /proc/kallsyms, bytes from /proc/PID/mem of QEMU at the
+address its monitor gives. Works for guests with at most 3 GiB (one block of RAM)."""
 
 import bisect
 import os
@@ -64,12 +64,12 @@ class Memory:
         return self.read_gpa(self.image_gpa(gva), size)
 
     def write_image(self, gva, data):
-        """Writes what a hostile guest could write."""
+        """Writes memory that a hostile guest could write."""
         with open(f"/proc/{self.domain.pid}/mem", "r+b", buffering=0) as file:
             os.pwrite(file.fileno(), data, self.base + self.image_gpa(gva))
 
     def walk(self, gva):
-        """Returns the physical address by the kernel's own tables, None for a hole."""
+        """Returns the physical address according to the kernel's own tables, or None for a hole."""
         root = self.image_gpa(self.symbols["init_top_pgt"])
         levels = 5 if self._la57() else 4
         table = root
@@ -102,7 +102,7 @@ class Memory:
         }
 
     def _module_text(self):
-        """{(module, page): bytes} of every module's .text."""
+        """Returns {(module, page): bytes} of every module's .text."""
         lines = self.domain.run(
             "for m in /sys/module/*/sections/.text; do [ -e $m ] || continue; "
             "n=${m#/sys/module/}; n=${n%%/*}; echo $n $(cat $m) $(grep \"^$n \" /proc/modules); done"
@@ -122,7 +122,7 @@ class Memory:
         return pages
 
     def _same_memory(self, one, other):
-        """Whether a table replaces a large page and maps the same memory, as set_memory_x() and others do
+        """Returns whether a table replaces a large page and maps the same memory, as set_memory_x() and others do
         (change_page_attr). hvtrace writes only into empty slots."""
         if not one & 0x80 or other & 0x80 or not one & other & 1:
             return False
@@ -149,8 +149,8 @@ class Memory:
         return sorted(places)
 
     def names_of(self, addresses):
-        """Returns [SYMBOL+OFFSET] of addresses in the kernel's text. Debian's System.map is in the debug package, so
-        this uses the guest's own list. Only the part that is needed passes the serial port."""
+        """Returns [SYMBOL+OFFSET] for addresses in the kernel's text. Debian's System.map is in the debug package, so
+        this uses the guest's own list, and transfers only the necessary part through the serial port."""
         if not addresses:
             return []
         near = "|".join(sorted({f"{address:016x}"[:12] for address in addresses}))  # 64 KiB around
@@ -165,7 +165,7 @@ class Memory:
     def compare(self, before, after):
         """Returns (list of forbidden differences, list of the guest's own differences), as lines."""
         bad, own, places = [], [], []
-        differences = []  # (address, what, who made it or None)
+        differences = []  # (address, description, origin or None)
         text = self.symbols["_text"]
         old, new = before["text"], after["text"]
         if old != new:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Names of the guest's kernel that are not the same in all kernels: cases take them from here, and ask for no version."""
+"""Names that differ between guest kernels: cases take them from here and need not check versions."""
 
 import re
 
 from .ftrace import LONG_SECONDS
 
-# By the name in the oldest kernel: what has the same result in others, where that one is inline or is no more. The guest
-# has the first of these that is a function of its kernel.
+# By the name in the oldest kernel: functions with an equivalent result for kernels in which that one is inline or
+# missing. The guest uses the first that is a function of its kernel.
 CANDIDATES = {
     "do_filp_open": ("do_filp_open", "do_file_open"),
     "do_mkdirat": ("do_mkdirat", "filename_mkdirat"),
@@ -14,14 +14,14 @@ CANDIDATES = {
     "getname": ("getname", "getname_flags"),
     "pipe_read": ("pipe_read", "anon_pipe_read"),
 }
-# Members of structs, by the name in the oldest kernel: what newer ones say, and a definition that has it. A kernel whose
-# own probes know no names of members has the older one.
+# Members of structs, by the name in the oldest kernel: the newer name, and a definition that uses it. A kernel whose
+# own probes do not support names of members has the older one.
 MEMBERS = {"d_iname": ("d_shortname.string", "p:x vfs_open path->dentry->{}:string")}
 OWN = "/sys/kernel/tracing"
 
 
 class Names:
-    """names["do_rmdir"] is what the guest has in its place."""
+    """names["do_rmdir"] is the guest's equivalent function."""
 
     def __init__(self, guest):
         self._guest = guest
@@ -32,7 +32,7 @@ class Names:
         return self._function(name) if name in CANDIDATES else self._member(name)
 
     def in_text(self, text, *names):
-        """TEXT with what the guest has in the place of the words NAMES."""
+        """Returns TEXT with the words NAMES replaced by the guest's equivalents."""
         for name in names:
             text = re.sub(rf"\b{name}\b", self[name], text)
         return text

@@ -30,7 +30,7 @@ def kernel_file(suite):
 
 
 def unpack_vmlinux(bzimage, path):
-    """Writes the ELF file that a bzImage packed with zstd carries; False: it is packed otherwise."""
+    """Writes the ELF file in a bzImage packed with zstd. Returns False if it is packed otherwise."""
     with open(bzimage, "rb") as file:
         data = file.read()
     at, length = struct.unpack_from("<II", data, 0x248)
@@ -50,7 +50,7 @@ def unpack_vmlinux(bzimage, path):
 
 
 class OwnMachine:
-    """`with OwnMachine(...) as m:` boots a machine. It is killed at the end if it has not ended before."""
+    """`with OwnMachine(...) as m:` boots a machine. It is killed at the end if it is still running."""
 
     count = 0
 
@@ -75,7 +75,7 @@ class OwnMachine:
         self.err_reader = threading.Thread(target=self._read_err, daemon=True)
         self.err_reader.start()
         try:
-            # written long before there is a shell: it stays in the pipe
+            # Written long before there is a shell: it stays in the pipe.
             self.process.stdin.write(f"{SETUP}\n".encode())
             self.process.stdin.flush()
             self._wait(rb"/ # ", BOOT_SECONDS)
@@ -100,7 +100,7 @@ class OwnMachine:
             self.err += data
 
     def _stderr(self):
-        """All of it, of a process that has ended."""
+        """Returns all of it, for a process that has ended."""
         self.err_reader.join(20)
         return self.err.decode(errors="replace")
 
@@ -123,7 +123,7 @@ class OwnMachine:
             time.sleep(0.02)
 
     def run(self, command, timeout=120):
-        """Returns what COMMAND prints. An exit status other than 0 is an error."""
+        """Returns the output of COMMAND. An exit status other than 0 is an error."""
         self.nr += 1
         self.said = b""
         line = f"echo 'BE''GIN' {self.nr}; {{ {command}\n}} 2>&1 </dev/null; echo 'E''ND' {self.nr} $?\n"
@@ -146,7 +146,7 @@ class OwnMachine:
             time.sleep(0.3)
 
     def wait_said(self, text, seconds=BOOT_SECONDS):
-        """Waits until hvtrace has said TEXT on stderr."""
+        """Waits until hvtrace has printed TEXT on stderr."""
         deadline = time.monotonic() + seconds
         while text.encode() not in self.err:
             if time.monotonic() > deadline or self.process.poll() is not None:

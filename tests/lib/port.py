@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A port of this machine's that nothing uses."""
+"""An unused port of this machine."""
 
 import random
 import socket
 
 
 def free_port():
-    """Free for UDP and for TCP, and none that the kernel gives to connections by itself: such a one, of any other test, is in
-    the way of who listens."""
+    """Returns a port that is free for UDP and TCP and outside the ephemeral range: the kernel could give an ephemeral
+    port to a connection of another test before the caller listens."""
     with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
         first, last = map(int, file.read().split())
     ports = [port for port in range(10000, 65536) if not first <= port <= last] or range(10000, 65536)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Looks at processes of this host."""
+"""Examines processes of this host."""
 
 import os
 
@@ -12,7 +12,7 @@ def has_open(pid, path):
 
 
 def vcpu_thread(pid, vcpu):
-    """The thread of the VMM PID, QEMU, that runs this vCPU."""
+    """Returns the thread of QEMU's process PID that runs this vCPU."""
     for tid in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{tid}/comm", encoding="ascii", errors="replace") as file:
             if file.read().startswith(f"CPU {vcpu}/"):

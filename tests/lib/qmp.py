@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Sends commands to a QMP socket, and ignores events. Leaves to others: which VMM it belongs to."""
+"""Sends commands to a QMP socket, and ignores events. The caller knows which VMM it belongs to."""
 
 import json
 import socket

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Sessions of the fake domain whose events are recorded, and what trace-cmd makes of them."""
+"""Sessions of the fake domain with recorded events, and trace-cmd's output for them."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ class Session:
         return text
 
     def raw(self, number):
-        """Events on each of two vCPUs."""
+        """Makes events on each of two vCPUs."""
         self.hv("echo", "fake", "control", f"raw {number}")
 
     def start(self, *words):
@@ -41,7 +41,7 @@ class Session:
 
 
 def report(path):
-    """The lines of `trace-cmd report` as (name, pid, cpu, time, event, text)."""
+    """Returns the lines of `trace-cmd report` as (name, pid, cpu, time, event, text)."""
     done = subprocess.run(["trace-cmd", "report", "-i", path], capture_output=True, timeout=PATIENCE)
     lines = done.stdout.decode().splitlines()
     assert done.returncode == 0, done.stderr.decode()
@@ -51,7 +51,7 @@ def report(path):
 
 
 def expected(number, begin=0):
-    """What report() returns for the fake's events (fake_raw.c)."""
+    """Returns the expected result of report() for the fake's events (fake_raw.c)."""
     found = []
     for i in range(begin, number):
         for cpu in range(2):

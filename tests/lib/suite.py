@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs cases on guests: one boot for each configuration, one line for each case, and after each case the proof
-that our bytes are gone, the guest is alive, its dmesg is clean and nothing of ours is left on the host."""
+"""Runs cases on guests: one boot per configuration, one line per case, and after each case the proof that hvtrace's
+bytes are gone, the guest is alive, its dmesg is clean and hvtrace left nothing on the host."""
 
 import dataclasses
 import os
@@ -27,7 +27,7 @@ UART = (("LSR", "0x2fd"), ("IER", "0x2f9"), ("IIR", "0x2fa"), ("LCR", "0x2fb"), 
 
 
 class Skip(Exception):
-    """The case cannot run here; the text says what is missing."""
+    """The case cannot run here; the text names the missing part."""
 
 
 class Case:
@@ -35,8 +35,8 @@ class Case:
         self.run = run
         self.name = run.__name__
         self.configs = configs  # None: the case does not use a guest of the suite
-        self.fresh = fresh  # the case ends its guest, so it gets one of its own
-        self.alone = alone  # no other guest of this suite runs meanwhile
+        self.fresh = fresh  # the case ends its guest, so it gets a separate one
+        self.alone = alone  # no other guest of this suite runs at that time
 
     def title(self, config):
         return f"{config.title()}: {self.name}" if config else self.name
@@ -44,7 +44,7 @@ class Case:
 
 @dataclasses.dataclass
 class Part:
-    """Cases that run one after the other: those of one guest, or one without."""
+    """Cases that run one after the other: all cases of one guest, or one case without a guest."""
 
     config: Config
     cases: list
@@ -57,10 +57,11 @@ CASES = []
 # Two kernels, the older one first, as arguments of scripts/kernel: SUITE or SUITE:META-PACKAGE.
 KERNELS = os.environ.get("HVTRACE_TEST_KERNELS", "bookworm trixie").split()
 if len(KERNELS) == 1:
-    KERNELS *= 2  # each configuration of a case is used once all the same
+    KERNELS *= 2  # each configuration of a case is still used once
 STANDARD = [Config(kernel, vcpus) for kernel in KERNELS for vcpus in (2, 1)]
 ONE_VCPU = tuple(config for config in STANDARD if config.vcpus == 1)
-# For cases in which the guest patches itself; with one vCPU when it patches all functions: docs/internals/testing.md says why.
+# For cases in which the guest patches itself; with one vCPU if it patches all functions: docs/internals/testing.md
+# explains why.
 IN_TURN = tuple(dataclasses.replace(config, in_turn=True) for config in STANDARD if config.vcpus > 1)
 # Kernels that differ from those above in the register numbers of ORC entries and in how interrupt stacks are found.
 NEWEST = Config("sid", 2, in_turn=True)
@@ -68,9 +69,9 @@ OLDEST = Config("bullseye", 1)
 
 
 def case(configs=tuple(STANDARD[:3]), fresh=False, alone=False):
-    """Registers a case: f(t) with t.guest, t.hv, t.lab. CONFIGS None: the case makes its guests itself. By
-    default it runs with two vCPUs on both kernels, and with one vCPU on one of them. ALONE: it looks at how long
-    something takes; so are all with instructions counted."""
+    """Registers a case: f(t) with t.guest, t.hv, t.lab. CONFIGS None: the case makes its guests itself. By default it
+    runs with two vCPUs on both kernels, and with one vCPU on one of them. ALONE: it measures durations; all cases
+    with counted instructions are alone, too."""
 
     def register(run):
         CASES.append(Case(run, configs and tuple(dict.fromkeys(configs)), fresh, alone))
@@ -105,8 +106,8 @@ class Test:
         return self.hv.end("recover", self.guest.name, self.disturb, self.refusals)
 
     def await_record(self, process, tracer):
-        """Waits until PROCESS, of `hvtrace record -p TRACER` or `hvtrace hist`, records or has ended. A new instance records
-        at once; record ends that, sets the tracer, and begins."""
+        """Waits until PROCESS, of `hvtrace record -p TRACER` or `hvtrace hist`, records or has ended. A new instance
+        records immediately; record stops that, sets the tracer, and starts recording."""
         own = f"instances/record-{process.pid}"
         for file, text in (("current_tracer", tracer), ("tracing_on", "1")):
             wanted = (0, f"{text}\n".encode())
@@ -115,8 +116,8 @@ class Test:
             )
 
     def await_event(self, process, name):
-        """Waits until PROCESS, of `hvtrace record` with -e, -k or --marks, records the event NAME. A new instance records at
-        once, but record ends that before it sets events."""
+        """Waits until PROCESS, of `hvtrace record` with -e, -k or --marks, records the event NAME. A new instance
+        records immediately, but record stops that before it sets events."""
         own = f"instances/record-{process.pid}"
 
         def has(file, text):
@@ -141,7 +142,7 @@ def bad_dmesg(text):
 
 
 def private_dir(guest):
-    """The domain's private directory, or None."""
+    """Returns the domain's private directory, or None."""
     root = "/var/lib/libvirt/qemu"
     for name in os.listdir(root):
         if name.startswith("domain-") and guest.name.startswith(name.split("-", 2)[2]):
@@ -150,13 +151,14 @@ def private_dir(guest):
 
 
 def private_files(guest):
-    """Names in the domain's private directory: our gdb socket would be there."""
+    """Returns the names in the domain's private directory, where hvtrace's gdb socket would be."""
     found = private_dir(guest)
     return sorted(os.listdir(found)) if found else []
 
 
 def last_words(guest):
-    """Shows the state of a guest that does not answer: vCPUs, pending interrupts, the channel's serial port, console."""
+    """Shows the state of a guest that does not answer: vCPUs, pending interrupts, the channel's serial port,
+    console."""
     try:
         said = guest.monitor("info registers -a") + guest.monitor("info lapic") + guest.monitor("info pic")
         port = ", ".join(f"{name} {guest.monitor(f'i /xb {address}').split()[-1]}" for name, address in UART)
@@ -184,7 +186,7 @@ class Watch:
         self.files = private_files(guest)
 
     def places(self):
-        """Returns where the vCPUs are, three times, as _text+OFFSET."""
+        """Returns the positions of the vCPUs, three times, as _text+OFFSET."""
         text, found = self.memory.symbols["_text"], []
         for _ in range(3):
             registers = self.guest.monitor("info registers -a")
@@ -193,7 +195,7 @@ class Watch:
         return ", ".join(found)
 
     def proof(self, test):
-        """Returns [what is wrong]."""
+        """Returns a list of errors."""
         wrong = left_behind(self.hv)
         guest = self.guest
         state = guest.state()
@@ -218,7 +220,7 @@ class Watch:
 
 
 def our_names(pid=None):
-    """How the names of the guests of a process, of this one by default, begin."""
+    """Returns the prefix of the names of a process's guests; default: this process."""
     return f"{PREFIX}{pid or os.getpid()}-"
 
 
@@ -237,7 +239,7 @@ def left_behind(hv, names=None):
 
 class Runner:
     def __init__(self, lab, hv, say, tell=lambda verdict, title: None):
-        """TELL gets the verdict on each case."""
+        """TELL receives the verdict on each case."""
         self.lab = lab
         self.hv = hv
         self.say = say
@@ -309,7 +311,7 @@ class Runner:
             self.hv.run("detach", guest.name)
 
     def _end_processes(self):
-        """A failed case's leftovers must not fail the next ones."""
+        """Leftovers of a failed case must not fail the next ones."""
         end_processes(self.hv, our_names())
 
     def run_part(self, part):
@@ -320,7 +322,8 @@ class Runner:
                 self.run_case(case_, None, case_.name)
 
     def _start(self, guest):
-        """Boots a guest. It is up when it has answered a command: in the nested lab some never do (docs/internals/testing.md)."""
+        """Boots a guest. It is ready when it has answered a command: in the nested lab some never do
+        (docs/internals/testing.md)."""
         guest.start()
         guest.run("[ -d /proc/1 ]")
 
@@ -370,24 +373,24 @@ def end_processes(hv, names):
 
 
 def matches(case_, config, patterns):
-    """PATTERNS are of a case's name, or of its title with a configuration: "trixie, 2 vcpu: transport"."""
+    """PATTERNS match a case's name, or its title with a configuration: "trixie, 2 vcpu: transport"."""
     return not patterns or any(re.search(p, name) for p in patterns for name in (case_.name, case_.title(config)))
 
 
 def parts_of(cases, patterns):
-    """Returns the parts of CASES, those of one guest together."""
+    """Returns the parts of CASES, with all cases of a guest together."""
     configs = dict.fromkeys(config for case_ in cases for config in case_.configs or ())
     parts = []
     for config in configs:
         mine = [c for c in cases if c.configs and config in c.configs and matches(c, config, patterns)]
-        # A case that ends its guest comes last, so that no guest is booted again for others.
+        # A case that ends its guest comes last, so that no guest must be booted again for others.
         mine.sort(key=lambda c: c.fresh)
         parts += [Part(config, mine)] if mine else []
     return parts + [Part(None, [c]) for c in cases if c.configs is None]
 
 
 def split(parts):
-    """Returns the parts that may run beside others, with the one of most cases first, and those that run alone."""
+    """Returns the parts that may run in parallel, the one with the most cases first, and those that run alone."""
     found = {False: [], True: []}
     for part in parts:
         for alone, some in found.items():
@@ -421,7 +424,7 @@ def run_beside(lab, hv, parts, number, runner):
 
 
 def runs_under_kvm():
-    """Whether guests run under KVM here. It takes 20 s where /dev/kvm is there and cannot."""
+    """Returns whether guests run under KVM here. Takes 20 s if /dev/kvm exists but cannot boot Linux."""
     os.makedirs(RUN, mode=0o755, exist_ok=True)
     lab = Lab()
     lab.ask_for_kvm(STANDARD[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The hvtrace under test: its commands, and what it leaves on the host."""
+"""The hvtrace under test: its commands, and its leftovers on the host."""
 
 import glob
 import json
@@ -13,8 +13,7 @@ RUN_DIR = "/run/hvtrace"
 
 
 def children_of(pid):
-    """The processes that PID has started and that live: the warden of a service; the parser of a warden, and its guardian
-    or keeper."""
+    """Returns the live children of PID: the warden of a service; the parser of a warden, and its guardian or keeper."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
             return [int(word) for word in file.read().split()]
@@ -34,7 +33,7 @@ def is_parser(pid):
 
 
 def child_of(pid):
-    """The warden of a service, the guardian or keeper of a warden."""
+    """Returns the warden of a service, or the guardian or keeper of a warden."""
     return [child for child in children_of(pid) if not is_parser(child)][0]
 
 
@@ -91,7 +90,7 @@ class Tool:
         )
 
     def fails(self, *words, says=(), timeout=120):
-        """The command must end with exit 1 and one line on stderr with every one of SAYS in it."""
+        """The command must fail with exit status 1 and one line on stderr that contains every string of SAYS."""
         status, out, err = self.run(*words, timeout=timeout)
         what = f"hvtrace {' '.join(words)}"
         if status != 1:
@@ -119,7 +118,7 @@ class Tool:
         return found
 
     def take_reports(self):
-        """Returns what the sanitizers found since the last call, one string for each process."""
+        """Returns the sanitizers' findings since the last call, one string per process."""
         found = []
         for path in glob.glob(f"{self.reports}.*"):
             with open(path, encoding="utf-8", errors="replace") as file:
@@ -133,15 +132,15 @@ class Tool:
             return int(file.read())
 
     def kill_session(self, domain):
-        """kill -9 of the warden and the service, so that nobody puts anything back."""
+        """kill -9 of the warden and the service, so that neither restores anything."""
         service = self.service_of(domain)
         for pid in (child_of(service), service):
             os.kill(pid, signal.SIGKILL)
         assert until(lambda: service not in dict(self.processes(domain))), "the service lives"
 
     def run_dirs(self, name):
-        """Returns the services' directories (cli/rundir.h) of domains whose name begins with NAME, without those
-        that earlier runs left."""
+        """Returns the services' directories (cli/rundir.h) of domains whose name begins with NAME, without those that
+        earlier runs left."""
         return [path for path in self._run_dirs(name) if path not in self.old]
 
     @staticmethod
@@ -161,8 +160,8 @@ class Tool:
         return json.loads(self("stat", "--json", domain))
 
     def end(self, verb, domain, disturb, refusals):
-        """Returns the output of detach or recover. These refuse while an address in a stub is on a task's stack, left
-        over or not. DISTURB, which lets the guest do something, is called before the next try."""
+        """Returns the output of detach or recover. These refuse while an address in a stub is on a task's stack, even a
+        stale one. DISTURB is called before the next try to make the guest do something."""
         for _ in range(4):
             status, out, err = self.run(verb, domain)
             if status == 0:
@@ -175,7 +174,7 @@ class Tool:
 
 
 class Traced:
-    """hvtrace attached to a domain, as a `with` block. It is detached at the end of the block in any case."""
+    """hvtrace attached to a domain, as a `with` block. It is always detached at the end of the block."""
 
     def __init__(self, tool, domain, options=(), disturb=lambda: None, refusals=None):
         self.tool = tool

@@ -9,7 +9,7 @@ from .wait import HANG_SECONDS, until
 
 LINE = re.compile(r"^\s*(?P<comm>.+)-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\]\s+(?P<time>\d+\.\d+): (?P<event>\S+):\s+(?P<body>.*)$")
 
-# Pages of the kernel's ring buffer, as tree/format/raw_page.h describes them.
+# Pages of the kernel's ring buffer, as described in tree/format/raw_page.h.
 PAGE = 4096
 TIME_EXTEND = 30
 

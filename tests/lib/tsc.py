@@ -10,8 +10,8 @@ import time
 
 @functools.lru_cache(maxsize=None)
 def khz():
-    """Measures the frequency of rdtsc, which TCG takes from this CPU. If a guest measures it itself at boot, while other
-    processes use the CPU, its clocks may be wrong by a factor: one that ran twenty times too fast was seen. 0: not known."""
+    """Measures the frequency of rdtsc, which TCG takes from this CPU. If a guest measures it at boot while other
+    processes use the CPU, its clocks may be wrong by a factor: one ran twenty times too fast. Returns 0 if unknown."""
     if platform.machine() != "x86_64":
         return 0
     page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)

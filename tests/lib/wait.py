@@ -5,12 +5,12 @@ import os
 import select
 import time
 
-# A process that has not ended or answered by then hangs. A busy or paused machine was seen to take 39 s.
+# A process that has not ended or answered by then hangs. A busy or paused machine has taken up to 39 s.
 HANG_SECONDS = 150
 
 
 def until(condition, seconds=HANG_SECONDS, pause=0.1):
-    """Returns what CONDITION() returned last: a true value as soon as there is one, another value after SECONDS."""
+    """Returns the last result of CONDITION(): a true value as soon as there is one, another value after SECONDS."""
     deadline = time.monotonic() + seconds
     while not (now := condition()) and time.monotonic() < deadline:
         time.sleep(pause)
@@ -18,7 +18,7 @@ def until(condition, seconds=HANG_SECONDS, pause=0.1):
 
 
 def said(pipe, words, seconds=HANG_SECONDS):
-    """Returns what is read from a pipe until it has WORDS, it ends, or SECONDS are over."""
+    """Reads from a pipe until the data contains WORDS, the pipe ends, or SECONDS have passed. Returns the data."""
     text, deadline = b"", time.monotonic() + seconds
     while words.encode() not in text and select.select([pipe], [], [], max(0, deadline - time.monotonic()))[0]:
         if not (data := os.read(pipe.fileno(), 1 << 16)):
