@@ -12,8 +12,7 @@ uint64_t event_traps;
 /* Results of a call. */
 struct call {
 	uint64_t result;
-	/* Callee-saved registers after the call. The last entry is the change of the stack pointer.
-	 */
+	/* Callee-saved registers after the call; last entry: change of the stack pointer. */
 	uint64_t kept[NR_KEPT];
 	uint64_t freed[NR_FREE]; /* %rcx, %rdx, %rsi, %rdi, %r9, %r10, %r11, %r8 */
 };

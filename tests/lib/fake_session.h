@@ -33,7 +33,7 @@ void hv_fake_event_type(struct hv_session *s, const char *system, const char *na
  *
  *   - `*`: 16 bytes of the memory that the argument points to
  *   - `#`: the argument is the length of that memory
- *   - `**`: the kernel knows that the next argument is the length */
+ *   - `**`: like `*`, but the kernel marks the next argument as the pointer */
 void hv_fake_syscall(struct hv_session *s, uint32_t id, int32_t nr, const char *name,
 		     char *const *args, unsigned nr_args);
 /* From now on the probes of raw_syscalls:* exist and may sleep. */

@@ -383,8 +383,7 @@ START_TEST(signatures_are_stripped)
 	ck_assert_uint_eq(f->strip_signature(address), address);
 	ck_assert_uint_eq(f->strip_signature(address & ~field), address);
 	ck_assert_uint_eq(f->strip_signature(address ^ (field & 0x1234567812345678)), address);
-	ck_assert_uint_eq(f->strip_signature(0x7fff12345678),
-			  0x7fff12345678); /* a user-mode address */
+	ck_assert_uint_eq(f->strip_signature(0x7fff12345678), 0x7fff12345678); /* user mode */
 }
 END_TEST
 

@@ -81,8 +81,7 @@ START_TEST(of_libraries)
 	begin(&c);
 	dl_iterate_phdr(compare_object, &c);
 	ck_assert_uint_gt(c.nr, 100000);
-	ck_assert_uint_lt(c.nr_unknown,
-			  c.nr / 4); /* C libraries contain many VEX and EVEX instructions */
+	ck_assert_uint_lt(c.nr_unknown, c.nr / 4); /* C libraries use much VEX and EVEX */
 	end(&c);
 #else
 	(void)compare_object;

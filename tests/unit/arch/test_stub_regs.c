@@ -114,8 +114,7 @@ START_TEST(a_call_has_its_registers)
 	for (uint64_t n = 0; n < 8; n++) {
 		call(n, in, out);
 		check(8 * n, in, out);
-		ck_assert_uint_eq(kind_at(8 * n + 7),
-				  HV_RECORD_FUNCTION); /* continues to the function stub */
+		ck_assert_uint_eq(kind_at(8 * n + 7), HV_RECORD_FUNCTION); /* then the stub */
 	}
 	ck_assert_uint_eq(world_head(world, 0), 64);
 }

@@ -359,8 +359,7 @@ static unsigned number_of(const char *reg)
 START_TEST(how_functions_start)
 {
 	struct hv_unwind_step steps[8];
-	HV_AUTO_FREE uint8_t *exact =
-		malloc(starts[_i].len); /* for ASAN to detect reads beyond it */
+	HV_AUTO_FREE uint8_t *exact = malloc(starts[_i].len); /* ASAN detects reads beyond it */
 	struct hv_span code = {exact, starts[_i].len};
 	size_t nr;
 

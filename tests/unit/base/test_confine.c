@@ -387,7 +387,7 @@ static bool leaves_its_directory(void)
 	       opens_there("../etc/passwd", O_RDONLY) || opens("/etc/passwd", O_RDONLY);
 }
 
-/* Its owner's files in the directory are readable; no other file exists. */
+/* The process reads the directory's files as their owner. It cannot access other files. */
 static void reads_its_directory(void)
 {
 	HV_AUTO_FD int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -481,7 +481,7 @@ START_TEST(root_becomes_somebody_else)
 }
 END_TEST
 
-/* An open descriptor can still be written, for any owner of the file. */
+/* An already open descriptor stays writable, also for a different owner. */
 static int kept = -1;
 
 static bool writes_what_is_open(void)

@@ -81,8 +81,7 @@ START_TEST(only_in_the_function)
 {
 	put_absolute(NEXT, "\x48\xc7\xc0", blank);
 	ck_assert(!refers(" "));
-	put_absolute(NEXT - 6, "\x48\xc7\xc0",
-		     blank); /* its last byte is the first of the next one */
+	put_absolute(NEXT - 6, "\x48\xc7\xc0", blank); /* its last byte is in NEXT */
 	ck_assert(!refers(" "));
 	put_absolute(NEXT - 7, "\x48\xc7\xc0", blank);
 	ck_assert(refers(" "));

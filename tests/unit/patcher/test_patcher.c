@@ -367,8 +367,7 @@ START_TEST(another_boot_is_not_written)
 	hv_err_free(err);
 	check_bytes(&change, nop);
 
-	/* the next kernel has equal text at that address, and different tables where hvtrace's were
-	 */
+	/* the next kernel has equal text at that address, but other tables where hvtrace's were */
 	change = patch(0);
 	put_entry(0x4000, 1, MODULE_GVA, 0x50000);
 	err = hv_patcher_apply(patcher, &change, 1);

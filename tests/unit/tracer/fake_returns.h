@@ -24,9 +24,8 @@ struct fr {
 	unsigned nr_writes;
 	void (*when_written)(struct fr *r, struct hv_gpa at, uint64_t to); /* may be NULL */
 	void (*when_held)(struct fr *r); /* called before registers are read; may be NULL */
-	void (*when_read)(struct fr *r,
-			  struct hv_gpa at); /* called after a word was read; may be NULL */
-	uint64_t task;			     /* a sleeping task, for frames */
+	void (*when_read)(struct fr *r, struct hv_gpa at); /* after a word was read; may be NULL */
+	uint64_t task;					   /* a sleeping task, for frames */
 	size_t nr_text_writes;
 	size_t fail_after;	/* the text write with this number fails; 0: none */
 	bool fails_on;		/* and all later ones */

@@ -102,8 +102,7 @@ START_TEST(a_key_in_common_goes_off_with_the_last)
 
 	hv_plug_prepare(&r.tracee, &plug);
 	fp_apply(true, FP_NR_CHANGES + 2);
-	fk_u32(f, other + layout.key,
-	       1); /* the guest's probe came, and was removed after hvtrace's */
+	fk_u32(f, other + layout.key, 1); /* the guest's came, and went after hvtrace's */
 	fk_u32(f, key, 2);
 	fp_apply(false, FP_NR_CHANGES + 1);
 	ck_assert(!fp_jumps(0) && fp_jumps(FTP_INIT));

@@ -90,7 +90,8 @@ static long most_kib(void)
 
 #define OPEN_FILES 512
 
-/* Clients that have the same long text open share one copy, made at the first read. */
+/* Clients that have the same long text open share one copy. Each client sees the text of its first
+ * read. */
 START_TEST(long_texts_are_shared)
 {
 	static struct hv_file *files[OPEN_FILES];

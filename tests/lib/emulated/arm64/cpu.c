@@ -6,11 +6,9 @@
 #include <string.h>
 #include <unicorn/unicorn.h>
 
-#define EL1H	 5
-#define MASKED_I 0x80
-#define PERCPU_BASE                                                                                \
-	UINT64_C(0x123456780000) /* TPIDR_EL1: offset of the CPU's per-CPU variables               \
-				  */
+#define EL1H	    5
+#define MASKED_I    0x80
+#define PERCPU_BASE UINT64_C(0x123456780000) /* TPIDR_EL1: per-CPU offset */
 
 #define MRS_TPIDR_EL2 0xd53cd040u
 #define RT_MASK	      0x1fu

@@ -124,8 +124,7 @@ static void stop_and_continue(void)
 	expect(!is_raw());
 	kill(job, SIGCONT);
 	until_raw();
-	/* The job cannot catch SIGSTOP to restore the terminal. A shell sets its own settings then.
-	 */
+	/* The job cannot catch SIGSTOP to restore the terminal. A shell then sets its own. */
 	expect_stopped(SIGSTOP);
 	expect(tcsetattr(STDIN_FILENO, TCSANOW, &before) == 0);
 	kill(job, SIGCONT);

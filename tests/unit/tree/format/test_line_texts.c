@@ -89,7 +89,7 @@ START_TEST(texts_end_with_their_options)
 }
 END_TEST
 
-/* Makes event N with one of many tasks and states, some of which share a bucket. TEXT names the
+/* Makes event N with one of many tasks and states, some of which share a bucket. TEXT contains the
  * task and the state. */
 static struct hv_event event_number(unsigned n, char text[static 2 * HV_LINE_PART_MAX])
 {

@@ -30,7 +30,7 @@ struct small_guest {
 	int fd;
 	bool held;
 	unsigned nr_writes;
-	unsigned fails_after; /* its hold ends after this number of a list's writes; 0: never */
+	unsigned fails_after; /* the hold ends before this write of a list; 0: never */
 	int stop_fd;
 	struct hv_gva stop; /* 0: none */
 };

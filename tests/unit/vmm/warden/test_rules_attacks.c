@@ -295,8 +295,7 @@ START_TEST(pages_beside_the_tables_are_no_tables)
 	struct hv_hold_write w;
 
 	begin(HV_ADOPTS_NOTHING);
-	/* The kernel's tables are at the page with bit 12 set, where KPTI has the user-mode tables.
-	 */
+	/* The kernel's tables are at the page with bit 12 set, where KPTI has user-mode tables. */
 	memcpy(small.ram + root, small.ram + SMALL_TABLES, 0x1000);
 	small.regs[0].root = small.regs[1].root = root;
 	small.tables_end = forged + 0x2000;

@@ -33,7 +33,7 @@ static int around(const struct hv_event *e)
 	return call ? call->depth : NONE;
 }
 
-/* Enters a call that the instance does not match. Returns the depth of the call around it. */
+/* Returns the depth of the open call around a call that the instance does not match. */
 static int others(unsigned cpu, uint32_t pid, uint64_t ip, unsigned depth)
 {
 	struct hv_event e = event(cpu, pid, ip, depth);
