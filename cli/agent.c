@@ -37,7 +37,10 @@ static struct hv_err *connect_unix(const char *path, int *ret_fd)
 		return system_error(path, ENAMETOOLONG);
 	strcpy(at.sun_path, path);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof(at)) != 0)
-		return errno == EAGAIN ? hv_err_new(EAGAIN, "%s: others wait for it already", path)
+		return errno == EAGAIN ? hv_err_new(EAGAIN,
+						    "%s: too many clients are waiting for the "
+						    "agent; try again",
+						    path)
 				       : system_error(path, errno);
 	*ret_fd = hv_take_fd(&fd);
 	return NULL;
@@ -108,7 +111,8 @@ struct hv_err *agent_connect(const char *where, int *ret_fd)
 
 static struct hv_err *no_round(const char *where)
 {
-	return hv_err_new(EPROTO, "%s: what is said there is not of hvtrace-agent", where);
+	return hv_err_new(EPROTO, "%s: the peer does not speak the protocol of hvtrace-agent",
+			  where);
 }
 
 static struct hv_err *hear(struct agent_hearing *h, int fd, const char *where)
@@ -123,8 +127,8 @@ static struct hv_err *hear(struct agent_hearing *h, int fd, const char *where)
 		ssize_t n;
 
 		if (!left_ms || (poll(&one, 1, left_ms) < 0 && errno != EINTR))
-			return hv_err_new(ETIMEDOUT, "%s: no agent says anything within %d s",
-					  where, AGENT_PATIENCE_S);
+			return hv_err_new(ETIMEDOUT, "%s: no agent answered within %d s", where,
+					  AGENT_PATIENCE_S);
 		n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			continue;

@@ -20,13 +20,12 @@ struct hv_err *advise(struct hv_err *err, const char *spec)
 				 "ivshmem device, and each of its holds drains the guest's disks",
 				 spec_dashes(spec), spec);
 	if (facts & HV_ERR_NEEDS_VMLINUX)
-		err = hv_err_add(
-			err,
-			"; `hvtrace attach --vmlinux=FILE %s%s` takes what is missing from "
-			"the kernel's vmlinux",
-			spec_dashes(spec), spec);
+		err = hv_err_add(err,
+				 "; `hvtrace attach --vmlinux=FILE %s%s` gets the missing data "
+				 "from the kernel's vmlinux",
+				 spec_dashes(spec), spec);
 	if (facts & HV_ERR_NEEDS_FORCE)
-		err = hv_err_add(err, "; `hvtrace attach --force %s%s` attaches in spite of it",
+		err = hv_err_add(err, "; `hvtrace attach --force %s%s` attaches anyway",
 				 spec_dashes(spec), spec);
 	if (facts & HV_ERR_NEEDS_RECOVERY)
 		err = hv_err_add(err, ": run `hvtrace recover %s%s`", spec_dashes(spec), spec);
@@ -39,10 +38,10 @@ struct hv_err *advise_in_session(struct hv_err *err, const char *spec)
 		err = hv_err_add(err, ": `hvtrace detach %s%s` tries again", spec_dashes(spec),
 				 spec);
 	if (err && err->facts & HV_ERR_NEEDS_FORCE)
-		err = hv_err_add(err,
-				 "; a session of `hvtrace attach --force %s%s` does it in spite of"
-				 " it",
-				 spec_dashes(spec), spec);
+		err = hv_err_add(
+			err,
+			"; a session started with `hvtrace attach --force %s%s` does it anyway",
+			spec_dashes(spec), spec);
 	return err;
 }
 

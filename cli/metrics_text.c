@@ -40,11 +40,10 @@ static const struct metric metrics[] = {
 	 1},
 	{"hvtrace_clients", "gauge", "Programs connected to the session.", "clients", 1},
 	{"hvtrace_overhead_ratio", "gauge",
-	 "Estimate of how much of a vCPU's time tracing takes now, of the vCPU with the most.",
+	 "Estimated part of a vCPU's time that tracing takes now; the highest of all vCPUs.",
 	 "budget.load_ppm", 1e-6},
 	{"hvtrace_overhead_seconds_total", "counter",
-	 "Estimate of the time of a vCPU that tracing took, while it was measured.",
-	 "budget.taken_ns", 1e-9},
+	 "Estimated vCPU time that tracing took while it was measured.", "budget.taken_ns", 1e-9},
 };
 
 /* Adds a label with the format's escapes. Replaces control characters and invalid UTF-8, which
@@ -105,7 +104,7 @@ static void add_up(struct hv_text *t, const struct metrics_domain *domains, size
 
 static void add_info(struct hv_text *t, const struct metrics_domain *domains, size_t nr)
 {
-	add_head(t, "hvtrace_session_info", "gauge", "What the session traces.");
+	add_head(t, "hvtrace_session_info", "gauge", "The session's kernel and tracer, in labels.");
 	for (size_t i = 0; i < nr; i++) {
 		json_object *stat = domains[i].stat;
 
@@ -129,8 +128,8 @@ static void add_functions(struct hv_text *t, const struct metrics_config *config
 	static const char *const names[NR_FUNCTION_KEYS] = {"hvtrace_function_hits_total",
 							    "hvtrace_function_seconds_total"};
 	static const char *const help[NR_FUNCTION_KEYS] = {
-		"Calls of a function, by the guest's profile.",
-		"Time in a function and what it called, by the guest's profile."};
+		"Calls of a function, from the guest's profile.",
+		"Time in a function, including its callees, from the guest's profile."};
 
 	add_head(t, names[key], "counter", help[key]);
 	for (size_t i = 0; i < nr; i++)
@@ -250,7 +249,7 @@ static void add_waits(struct hv_text *t, const struct metrics_domain *domains, s
 		if (domains[i].has_waits)
 			add_histogram(t, &domains[i], of->histogram, times_of(&domains[i], of));
 	add_head(t, of->lost, "counter",
-		 "Events of schedulers that were lost, so that waits are missing.");
+		 "Lost scheduler events; the waits that they begin or end are missing.");
 	for (size_t i = 0; i < nr; i++)
 		if (domains[i].has_waits)
 			add_part(t, &domains[i], of->lost, "", NULL,

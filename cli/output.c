@@ -53,8 +53,8 @@ struct hv_err *output_open(const char *path, enum output_links links, int *ret_f
 		return hv_err_new(errno, "%s: %s", path, strerror(errno));
 	if (!is_new && is_planted(fd))
 		return hv_err_new(EACCES,
-				  "%s: belongs to another user, in a directory where everybody "
-				  "can make files: give another name",
+				  "%s: belongs to another user, in a directory where everybody can "
+				  "create files: give another name",
 				  path);
 	*ret_fd = hv_take_fd(&fd);
 	*ret_new = is_new;

@@ -26,7 +26,7 @@ static struct hv_err *read_file(struct client *c, const char *file, uint32_t wai
 	while (!err && data.len_bytes && ret->len_bytes < BYTES_MAX) {
 		err = client_read(c, handle, wait_ms, &data);
 		if (!err && hv_now_ns() >= until_ns)
-			err = hv_err_new(ETIMEDOUT, "%s: the session takes too long to tell it",
+			err = hv_err_new(ETIMEDOUT, "%s: the session took too long to send it",
 					 file);
 		if (!err)
 			hv_text_add_bytes(ret, data.data, data.len_bytes);

@@ -46,10 +46,11 @@ static void print_help(void)
 	for (size_t i = 0; i < HV_ARRAY_LEN(verbs); i++)
 		printf("  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
 	printf("\n  -c, --connect=URI   libvirt to ask (default: libvirt's own, qemu:///system)\n"
-	       "  -h, --help          this text; hvtrace help VERB says more\n"
+	       "  -h, --help          this text; hvtrace help VERB describes a verb\n"
 	       "  -V, --version       the version, and the commit it was built from\n\n"
-	       "The options of a verb may be anywhere after it; those of exec and sh are "
-	       "before\nDOMAIN, those of echo before TEXT.\n\n"
+	       "The options of a verb may be anywhere after it, but exec and sh take them only "
+	       "before\n"
+	       "DOMAIN, and echo only before TEXT.\n\n"
 	       "DOMAIN is a libvirt domain's name, id or UUID; qmp:PATH, a QEMU's QMP socket; or\n"
 	       "pid:N, a QEMU process, also in a container.\n"
 	       "Exit status: 0 ok, 1 failed, 2 usage.\n");

@@ -150,7 +150,7 @@ static struct hv_err *move_by_copy(struct hv_dat_place *p, struct hv_dat_slot *s
 	struct hv_err *err;
 
 	if (off + s->len_bytes > s->off || !copy_down(p, s, off))
-		return hv_err_new(ENOSPC, "%s: cannot be closed up", p->path);
+		return hv_err_new(ENOSPC, "%s: cannot remove gaps", p->path);
 	s->off = off;
 	err = write_index(p);
 	/* If this fails, the space is freed when the end of the file is truncated. */

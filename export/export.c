@@ -26,10 +26,10 @@ static struct hv_err *check_dir(const struct hv_export_format *format,
 {
 	if (is_empty(config))
 		return NULL;
-	return hv_err_new(EEXIST,
-			  "%s: a %s trace is a directory of its own, and this one has files: give "
-			  "a new name",
-			  config->path, format->name);
+	return hv_err_new(
+		EEXIST,
+		"%s: a %s trace needs an empty directory, and this one has files: give a new name",
+		config->path, format->name);
 }
 
 struct hv_err *hv_export_check(const struct hv_export_format *format,
@@ -41,10 +41,9 @@ struct hv_err *hv_export_check(const struct hv_export_format *format,
 		return check_dir(format, config);
 	if (!format->needs_seek || (fstat(config->fd, &st) == 0 && S_ISREG(st.st_mode)))
 		return NULL;
-	return hv_err_new(EINVAL,
-			  "%s: a %s file is written at several places, so it cannot be a pipe or "
-			  "a device",
-			  config->path, format->name);
+	return hv_err_new(
+		EINVAL, "%s: a %s file is not written in order, so it cannot be a pipe or a device",
+		config->path, format->name);
 }
 
 struct hv_err *hv_export_open(const struct hv_export_format *format,

@@ -234,7 +234,7 @@ static void add_bars(struct hv_text *out, const struct histogram *h, const struc
 	hv_text_add(out, ", in all ");
 	add_duration(out, h, f->total);
 	if (has_host(h, f)) {
-		hv_text_add(out, ", of which the host took ");
+		hv_text_add(out, ", the host's part ");
 		add_duration(out, h, host_of(f));
 	}
 	hv_text_add(out, "\n");
@@ -418,10 +418,11 @@ static struct hv_err *histogram_end(struct hv_export *x)
 		hv_text_printf(&h->sink.pending, "%" PRIu64 " calls of other functions\n",
 			       h->nr_left_out);
 	if (h->nr_losses && h->pairs.nr && !h->is_json)
-		hv_text_printf(&h->sink.pending,
-			       "%" PRIu64 " time%s, events were lost: what was under way then is "
-			       "not counted\n",
-			       h->nr_losses, hv_plural(h->nr_losses));
+		hv_text_printf(
+			&h->sink.pending,
+			"%" PRIu64
+			" time%s, events were lost: calls in progress then are not counted\n",
+			h->nr_losses, hv_plural(h->nr_losses));
 	err = hv_sink_mark(&h->sink);
 	return err ? err : hv_sink_end(&h->sink);
 }

@@ -84,8 +84,8 @@ static struct hv_err *read_bytes(const struct hv_kernel_core *core, const struct
 
 	if (id != hv_btf_nr_types(core->btf) + 1 || str != hv_btf_strings_bytes(core->btf))
 		return hv_err_new(EINVAL,
-				  "it goes on after type %u and string %u, the kernel's ends at %zu"
-				  " and %zu",
+				  "it starts at type %u and string %u, but the kernel's BTF ends "
+				  "at %zu and %zu",
 				  id, str, hv_btf_nr_types(core->btf) + 1,
 				  hv_btf_strings_bytes(core->btf));
 	if (len > BTF_MODULE_BYTES_MAX)

@@ -22,11 +22,11 @@
 static const char *const reasons[] = {
 	[HV_IRQ_RELOCATED] = "relocated",
 	[HV_IRQ_RETARGETED] = "retargeted",
-	[HV_IRQ_NO_NOP] = "without nops of its own",
+	[HV_IRQ_NO_NOP] = "without its own nops",
 	[HV_IRQ_POPS] = "restores the flags",
-	[HV_IRQ_OWN_STACK] = "of an exception with a stack of its own",
+	[HV_IRQ_OWN_STACK] = "of an exception with its own stack",
 	[HV_IRQ_IN_TWO_PAGES] = "in two pages",
-	[HV_IRQ_NOT_UNDERSTOOD] = "behind an instruction that is not known",
+	[HV_IRQ_NOT_UNDERSTOOD] = "after an unknown instruction",
 	[HV_IRQ_JUMPED_INTO] = "jumped into",
 	[HV_IRQ_FLAGS_USED] = "followed by a use of the CPU's flags",
 };
@@ -362,7 +362,7 @@ struct hv_err *hv_irq_sites_read(const struct hv_kernel *k, struct hv_irq_sites 
 	if (k->is_starting)
 		return hv_err_new(EOPNOTSUPP, "the kernel is still starting");
 	if (!s.arch->classify_irqs)
-		return hv_err_new(EOPNOTSUPP, "not on %s yet", s.arch->name);
+		return hv_err_new(EOPNOTSUPP, "not supported yet on %s", s.arch->name);
 	if (!hv_irqs_are_paravirt(k))
 		return hv_err_new(EOPNOTSUPP, "the kernel has no room where it switches interrupts"
 					      " (CONFIG_PARAVIRT_XXL)");

@@ -57,7 +57,7 @@ static struct hv_err *classify_return(const struct hv_kernel *k, struct hv_span 
 		code.len_bytes = RETURN_CODE_BYTES;
 	if (!k->core.as.arch->classify_return(code, at, ret))
 		return hv_err_new(ENOTSUP,
-				  "cannot tell how this kernel returns from ftrace_stub 0x%llx",
+				  "unknown return instructions in this kernel's ftrace_stub 0x%llx",
 				  (unsigned long long)at.v);
 	return NULL;
 }
@@ -324,14 +324,15 @@ struct hv_err *hv_kernel_need_steal_time(const struct hv_kernel *k)
 	struct hv_err *err;
 
 	if (!k->layout.has_steal_time)
-		return hv_err_new(EOPNOTSUPP, "the kernel knows no steal time (struct"
-					      " kvm_steal_time): the host cannot tell it for how"
-					      " long a vCPU did not run");
+		return hv_err_new(EOPNOTSUPP,
+				  "the kernel has no steal time (struct kvm_steal_time): the host "
+				  "cannot report how long a vCPU did not run");
 	err = hv_kernel_percpu(k, k->layout.steal_version_percpu, 0, &at);
 	if (!err)
 		err = hv_read_u32(&k->core.as, at, &version);
 	if (!err && !version)
-		err = hv_err_new(EOPNOTSUPP, "the host does not tell the guest its steal time: KVM"
-					     " does, unless the VMM switches it off, TCG does not");
+		err = hv_err_new(EOPNOTSUPP,
+				 "the host does not report steal time to the guest: TCG has none, "
+				 "and under KVM the VMM can switch it off");
 	return err;
 }

@@ -29,7 +29,7 @@ static const char *const reasons[] = {
 	[HV_PREEMPT_IN_TWO_PAGES] = "in two pages",
 	[HV_PREEMPT_IN_NO_FUNCTION] = "in no function",
 	[HV_PREEMPT_NO_INSN] = "inside other instructions",
-	[HV_PREEMPT_NOT_UNDERSTOOD] = "behind an instruction that is not known",
+	[HV_PREEMPT_NOT_UNDERSTOOD] = "after an unknown instruction",
 	[HV_PREEMPT_JUMPED_INTO] = "jumped into",
 	[HV_PREEMPT_FLAGS_USED] = "followed by a use of the CPU's flags",
 };
@@ -268,7 +268,7 @@ struct hv_err *hv_preempt_sites_read(const struct hv_kernel *k, struct hv_preemp
 	if (k->is_starting)
 		return hv_err_new(EOPNOTSUPP, "the kernel is still starting");
 	if (!s.arch->classify_count)
-		return hv_err_new(EOPNOTSUPP, "not on %s yet", s.arch->name);
+		return hv_err_new(EOPNOTSUPP, "not supported yet on %s", s.arch->name);
 	no_orc = hv_orc_new(k, &s.orc);
 	if (!hv_kernel_symbol(k, "__entry_text_start", &s.entry.start) ||
 	    !hv_kernel_symbol(k, "__entry_text_end", &s.entry.end))

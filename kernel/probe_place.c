@@ -285,8 +285,8 @@ static struct hv_err *check_tables(const struct hv_kernel *k, struct hv_gva_rang
 		return hv_err_in(err, "a probe at 0x%llx", (unsigned long long)range.start.v);
 	if (is_black || is_key || is_call)
 		return refuse_as_kernel();
-	return is_exception ? refuse("the kernel expects a fault of an instruction there, or goes"
-				     " on there after one")
+	return is_exception ? refuse("the kernel expects an instruction there to fault, or "
+				     "continues there after a fault")
 			    : NULL;
 }
 
@@ -365,11 +365,11 @@ static struct hv_err *check_code(const struct hv_kernel *k, struct hv_span code,
 	if (p->nr == 1)
 		return NULL;
 	if (walked < code.len_bytes)
-		return refuse("several instructions would move, and one of the function is not"
-			      " known");
+		return refuse("several instructions would move, and the function has an unknown "
+			      "instruction");
 	if (w.is_indirect)
-		return refuse("several instructions would move, and a jump of the function leads"
-			      " nobody knows where");
+		return refuse("several instructions would move, and the function has a jump to an "
+			      "unknown address");
 	return w.is_jumped_into ? refuse("a jump leads between the instructions that would move")
 				: check_all_text(k, w.inside);
 }
@@ -399,7 +399,7 @@ struct hv_err *hv_probe_place_read(const struct hv_kernel *k, struct hv_gva at,
 	struct hv_err *err;
 
 	if (!k->core.as.arch->find_movable)
-		return hv_err_new(EOPNOTSUPP, "probes inside functions: not on %s yet",
+		return hv_err_new(EOPNOTSUPP, "probes inside functions: not supported yet on %s",
 				  k->core.as.arch->name);
 	if (k->is_starting)
 		return hv_err_new(EOPNOTSUPP, "the kernel is still starting");

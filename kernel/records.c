@@ -207,8 +207,7 @@ static struct hv_err *find_form(struct reading *r)
 	if (!hv_kernel_symbol(r->k, arch->hides_return[0], &r->exceptions.start) ||
 	    !hv_kernel_symbol(r->k, arch->hides_return[1], &r->exceptions.end) ||
 	    !hv_btf_member(btf, "pt_regs", arch->frame_chain.regs_fp, &r->regs_fp_off, NULL))
-		return hv_err_new(ENOENT,
-				  "the registers of what exceptions interrupt are not known");
+		return hv_err_new(ENOENT, "cannot find the registers that exceptions save");
 	return NULL;
 }
 

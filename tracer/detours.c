@@ -480,8 +480,8 @@ struct hv_err *hv_detours_put_back(struct hv_tracee *t, enum hv_change_kind kind
 	for (size_t i = 0; i < nr; i++)
 		if (undo[i].refused)
 			return hv_err_new(EBUSY,
-					  "0x%llx: the guest has a kprobe of its own, on or off, on"
-					  " an instruction that leads to a detour",
+					  "0x%llx: the guest has its own kprobe, on or off, on an "
+					  "instruction that leads to a detour",
 					  (unsigned long long)undo[i].gva.v);
 	return NULL;
 }

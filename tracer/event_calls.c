@@ -58,7 +58,7 @@ struct hv_err *hv_event_calls_refusal(const struct hv_arch *arch)
 {
 	if (arch->stubs.event_commit_off)
 		return NULL;
-	return hv_err_new(EOPNOTSUPP, "recording of events of %s guests is not there yet",
+	return hv_err_new(EOPNOTSUPP, "recording events is not supported yet for %s guests",
 			  arch->name);
 }
 
@@ -123,7 +123,7 @@ static struct hv_err *set_of(struct hv_event_calls *c, const struct hv_event_typ
 		return NULL;
 	module = hv_module_named(&c->tracee->kernel->modules, type->module);
 	if (!module)
-		return hv_err_new(ENOENT, "the guest has no module %s any more", type->module);
+		return hv_err_new(ENOENT, "the guest no longer has the module %s", type->module);
 	for (size_t i = 1; i < c->nr_sets; i++) {
 		*ret = &c->sets[i];
 		if (is_of(*ret, module))
@@ -372,8 +372,8 @@ static struct hv_err *put_back_in(struct hv_event_calls *c, const struct hv_gva_
 	for (size_t i = 0; !err && i < nr; i++)
 		if (undo[i].refused)
 			err = hv_err_new(EBUSY,
-					 "0x%llx: the guest has a breakpoint or a probe of its own"
-					 " on a call by which events are recorded",
+					 "0x%llx: the guest has its own breakpoint or probe on a "
+					 "call that records events",
 					 (unsigned long long)undo[i].gva.v);
 	return err;
 }

@@ -37,14 +37,15 @@ struct hv_err *hv_event_modules_claim(struct hv_tracee *t, struct hv_event_calls
 		return NULL;
 	module = hv_module_named(&t->kernel->modules, type->module);
 	if (!module)
-		return hv_err_new(ENOENT, "the guest has no module %s any more", type->module);
+		return hv_err_new(ENOENT, "the guest no longer has the module %s", type->module);
 	err = claim(t, module, &is_new);
 	if (!err && is_new)
 		hv_event_calls_look_again(calls, module);
 	if (!err)
 		err = hv_event_type_is_there(t->kernel, type, &is_there);
 	if (!err && !is_there)
-		err = hv_err_new(ENOENT, "the module %s was removed, and may have come again",
+		err = hv_err_new(ENOENT,
+				 "the module %s was removed, and may have been loaded again",
 				 type->module);
 	return err;
 }

@@ -222,7 +222,7 @@ struct hv_err *hv_graph_tracer_find_roles(const struct hv_graph_tracer *g,
 			return hv_err_new(
 				EOPNOTSUPP,
 				"sleep-time 0 and funcgraph-host: no site rcu_note_context_switch"
-				" or finish_task_switch: the time off the CPU cannot be told");
+				" or finish_task_switch: the time off the CPU cannot be measured");
 	}
 	*ret = roles;
 	return NULL;

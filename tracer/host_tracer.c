@@ -91,7 +91,7 @@ static struct hv_err *find_types(struct hv_host_tracer *t, struct hv_event_types
 		nr++;
 	}
 	if (!err && !nr)
-		err = hv_err_new(ENOENT, "this host's kernel has none of them");
+		err = hv_err_new(ENOENT, "this host's kernel does not have them");
 	return err;
 }
 

@@ -47,7 +47,7 @@ static struct hv_err *put_array(const struct hv_tracee *t,
 	if (memcmp(to, bytes, sizeof(bytes)) == 0)
 		return NULL;
 	if (use == HV_ARRAY_MAY_BE_USED)
-		return hv_err_new(EBUSY, "the guest may be calling its probes of before");
+		return hv_err_new(EBUSY, "the guest may still be calling its earlier probes");
 	memcpy(to, bytes, sizeof(bytes));
 	return NULL;
 }
@@ -155,9 +155,8 @@ static struct hv_err *refuse_own_function(const struct hv_kernel *k,
 	uint64_t off;
 
 	if (!hv_kernel_symbol_at(k, reg, &name, &module, &off) || off)
-		return hv_err_new(EOPNOTSUPP, "the kernel switches it on by a function of its own");
-	return hv_err_new(EOPNOTSUPP, "the kernel switches it on by a function of its own, %s",
-			  name);
+		return hv_err_new(EOPNOTSUPP, "the kernel enables it with a special function");
+	return hv_err_new(EOPNOTSUPP, "the kernel enables it with a special function, %s", name);
 }
 
 struct hv_err *hv_plug_check(const struct hv_kernel *k, const struct hv_tracepoint_layout *layout,
@@ -566,7 +565,7 @@ static struct hv_err *read_own(const struct hv_tracee *t, const struct hv_tracep
 		err = hv_tracepoint_probes_at(t->kernel, layout, array->stands_for, ret);
 	if (!err && !has_same(t, layout, ret, array)) {
 		hv_tracepoint_state_deinit(ret);
-		err = hv_err_new(EINVAL, "the array of the guest's probes at 0x%llx has others now",
+		err = hv_err_new(EINVAL, "the guest changed its array of probes at 0x%llx",
 				 (unsigned long long)array->stands_for);
 	}
 	return err;
@@ -682,8 +681,8 @@ struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoin
 	struct hv_err *err = hv_plug_check(t->kernel, layout, plug->type);
 
 	if (!err && (hv_gva_in(hv_gva(state->funcs), t->range) || has_ours(t, layout, state)))
-		err = hv_err_new(EBUSY, "its tracepoint has a probe of hvtrace already, by another "
-					"event");
+		err = hv_err_new(EBUSY,
+				 "its tracepoint already has hvtrace's probe, for another event");
 	if (err)
 		return err;
 	make_room(state, &changes);
@@ -743,7 +742,7 @@ static struct hv_err *find_nop(const struct hv_tracee *t, const struct hv_tracep
 			return NULL;
 	}
 	err = hv_jump_nop_find(t->kernel, &l->jumps, place->len_bytes, ret);
-	return err ? hv_err_in(err, "what 0x%llx had before is not known",
+	return err ? hv_err_in(err, "the original instruction at 0x%llx is not known",
 			       (unsigned long long)place->at.v)
 		   : NULL;
 }
@@ -776,7 +775,7 @@ static struct hv_err *add_off(const struct hv_tracee *t, const struct hv_tracepo
 	struct hv_err *err;
 
 	if (state->enabled > 1)
-		return hv_err_new(EINVAL, "its tracepoint has a probe of ours, and its key says %u",
+		return hv_err_new(EINVAL, "its tracepoint has hvtrace's probe, and its key is %u",
 				  state->enabled);
 	err = add_nops(t, l, state, ret);
 	if (!err && state->enabled)

@@ -37,7 +37,7 @@ struct hv_err *hv_renames_look(const struct hv_kernel *k, struct hv_text *ret_re
 	struct hv_err *err;
 
 	if (!arch->stubs.rename_off) {
-		hv_text_printf(ret_reason, "not there yet for %s guests", arch->name);
+		hv_text_printf(ret_reason, "not supported yet for %s guests", arch->name);
 		return NULL;
 	}
 	err = find_calls(k, &calls);
@@ -122,7 +122,7 @@ struct hv_err *hv_renames_end(const struct hv_tracee *t)
 	for (size_t i = 0; i < nr && !err; i++)
 		if (undo[i].refused)
 			err = hv_err_new(EBUSY,
-					 "0x%llx: the guest has a kprobe of its own on its call "
+					 "0x%llx: the guest has its own kprobe on its call "
 					 "of " HV_RENAMES_CALLEE
 					 ", which hvtrace has changed; retry after it is"
 					 " removed",

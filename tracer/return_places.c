@@ -220,8 +220,8 @@ static struct hv_err *check_rest(const struct pairing *p, const struct hv_shadow
 
 		if (hv_tracee_has(t, address) || hv_gva_in(address, t->landings))
 			return hv_err_new(EBUSY,
-					  "the return address at 0x%llx, on a shadow call stack,"
-					  " is of no known call",
+					  "the return address at 0x%llx, on a shadow call stack, "
+					  "belongs to no known call",
 					  (unsigned long long)stack->start.v + i * 8);
 	}
 	return NULL;

@@ -162,8 +162,8 @@ static struct hv_err *check_all(const struct returns *r)
 
 		if (!is_code(r->tracee, h->caller))
 			return hv_err_new(EUCLEAN,
-					  "the return address at 0x%llx is our handler's, and what"
-					  " it was (0x%llx) is no code of the kernel",
+					  "the return address at 0x%llx is hvtrace's handler, and "
+					  "the original (0x%llx) is not kernel code",
 					  (unsigned long long)h->slot.v,
 					  (unsigned long long)h->caller);
 	}

@@ -239,7 +239,7 @@ const char *hv_session_why_names_stay(const struct hv_session *s)
 	if (hv_renames_are_followed(s->tracee))
 		return NULL;
 	if (!s->kernel->core.as.arch->stubs.rename_off)
-		return "renames are not followed there yet in guests of this architecture";
+		return "following renames is not supported yet for guests of this architecture";
 	return "the call where the kernel gives a task its name was not found, or the guest uses "
 	       "it";
 }

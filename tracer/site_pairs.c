@@ -201,7 +201,7 @@ static struct hv_err *prove(struct hv_tracee *t, struct hv_change *firsts, size_
 	if (!err && p.scan_err)
 		err = hv_take(p.scan_err);
 	if (!err && p.nr_hidden)
-		err = hv_err_new(EBUSY, "%s may go on between the two instructions of a site",
+		err = hv_err_new(EBUSY, "%s may continue between the two instructions of a site",
 				 p.where);
 	for (size_t i = 0; !err && i < nr; i++)
 		if (p.list[i].is_next)

@@ -469,7 +469,7 @@ struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
 		stacks |= stub == (HV_STUB_FUNCTION_STACK | HV_STUB_PROFILED);
 	}
 	if (!err && stacks)
-		err = hv_err_new(EBUSY, "the profile and func_stack_trace: one at a time");
+		err = hv_err_new(EBUSY, "the profile and func_stack_trace cannot be used together");
 	if (!err)
 		err = choose_stubs(s, wanted, frames, plans);
 	if (!err)

@@ -172,7 +172,8 @@ struct hv_err *hv_stubs_refusal(const struct hv_arch *arch)
 {
 	if (arch->stubs.code)
 		return NULL;
-	return hv_err_new(ENOTSUP, "function tracing of %s guests is not there yet", arch->name);
+	return hv_err_new(ENOTSUP, "function tracing is not supported yet for %s guests",
+			  arch->name);
 }
 
 /* Plain stores suffice, because the guest does not see the region yet. */
@@ -293,7 +294,7 @@ struct hv_err *hv_stubs_check(const struct hv_arch *arch, unsigned stub)
 		what = "function_profile_enabled";
 	else if (stub == HV_STUB_FUNCTION_STACK)
 		what = "func_stack_trace";
-	return hv_err_new(EOPNOTSUPP, "%s of %s guests is not there yet", what, arch->name);
+	return hv_err_new(EOPNOTSUPP, "%s: not supported yet for %s guests", what, arch->name);
 }
 
 struct hv_err *hv_stubs_check_actions(const struct hv_arch *arch, uint32_t does)
@@ -308,7 +309,7 @@ struct hv_err *hv_stubs_check_actions(const struct hv_arch *arch, uint32_t does)
 		what = "stack tracers";
 	else if (arch->lacks_actions & does & (HV_SLOT_STACK | HV_SLOT_STACK_COUNTED))
 		what = "stacks by commands";
-	return hv_err_new(EOPNOTSUPP, "%s of %s guests are not there yet", what, arch->name);
+	return hv_err_new(EOPNOTSUPP, "%s: not supported yet for %s guests", what, arch->name);
 }
 
 struct hv_gva hv_stubs_call(const struct hv_tracee *t, unsigned stub, enum hv_call_role role)

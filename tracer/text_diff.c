@@ -134,9 +134,10 @@ struct hv_err *hv_text_diff_report(const struct hv_tracee *t, struct hv_text *re
 	if (d.nr_ours)
 		return hv_err_new(EIO, "kernel text: %zu site%s still call%s a stub", d.nr_ours,
 				  hv_plural(d.nr_ours), d.nr_ours == 1 ? "s" : "");
-	hv_text_printf(report, "%zu bytes of kernel text compared, none of ours left", len);
+	hv_text_printf(report, "%zu bytes of kernel text compared, no changes by hvtrace left",
+		       len);
 	if (d.nr)
-		hv_text_printf(report, "; %zu place%s changed meanwhile: %s%s", d.nr,
+		hv_text_printf(report, "; %zu place%s changed by the guest: %s%s", d.nr,
 			       hv_plural(d.nr), d.names.data ? d.names.data : "",
 			       d.nr > NAMED_MAX ? ", ..." : "");
 	hv_text_add(report, "\n");

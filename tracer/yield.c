@@ -118,7 +118,7 @@ struct hv_err *hv_yield_look(const struct hv_kernel *k, struct hv_text *ret_reas
 	struct hv_err *err;
 
 	if (!name || !k->core.as.arch->stubs.yields_off) {
-		hv_text_add(ret_reasons, "what it reads sites by is not known");
+		hv_text_add(ret_reasons, "the function that reads its sites is not known");
 		return NULL;
 	}
 	err = find_places(k, hv_gva_alone(reader), &places);

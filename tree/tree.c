@@ -197,7 +197,7 @@ static struct hv_err *check_read(const struct hv_place *at, const struct hv_righ
 	struct hv_err *err = hv_place_check(at, rights, at->node->reads);
 
 	if (err && at->tree->lacks == HV_RIGHT_CONTROL)
-		err = hv_err_add(err, "; reading %s takes events away from others: read trace",
+		err = hv_err_add(err, "; reading %s removes events from the buffer: read trace",
 				 at->name);
 	return err;
 }

@@ -101,11 +101,11 @@ struct hv_err *hv_guest_ram_files(struct hv_guest *g, struct hv_ram_file *ret, s
 struct hv_err *hv_vcpus_check(uint64_t nr)
 {
 	if (!nr)
-		return hv_err_new(EPROTO, "the VMM says that the guest has no vCPUs");
+		return hv_err_new(EPROTO, "the VMM reports a guest without vCPUs");
 	if (nr > HV_VCPUS_MAX)
-		return hv_err_new(E2BIG,
-				  "the VMM says that the guest has %llu vCPUs, and %u is the most",
-				  (unsigned long long)nr, HV_VCPUS_MAX);
+		return hv_err_new(
+			E2BIG, "the VMM reports a guest with %llu vCPUs; at most %u are supported",
+			(unsigned long long)nr, HV_VCPUS_MAX);
 	return NULL;
 }
 
@@ -296,8 +296,7 @@ struct hv_err *hv_hold_check(const struct hv_hold *h)
 
 	if (age_ns <= h->max_ns / 4 * 3)
 		return NULL;
-	return hv_err_new(ETIMEDOUT,
-			  "hold: it began %llu ms ago, which is too long ago to write under it",
+	return hv_err_new(ETIMEDOUT, "hold: it began %llu ms ago, too long ago for a write",
 			  (unsigned long long)(age_ns / 1000000));
 }
 

@@ -97,7 +97,8 @@ struct hv_err *hv_shared_map(int fd, uint64_t off, uint64_t len_bytes, int prot,
 
 	pthread_once(&once, install);
 	if (!r)
-		return hv_err_new(ENOSPC, "more than %u mappings of memory of others", RANGES_MAX);
+		return hv_err_new(ENOSPC, "more than %u mappings of other processes' memory",
+				  RANGES_MAX);
 	start = mmap(room, len_bytes, prot, MAP_SHARED | (room ? MAP_FIXED : 0), fd, (off_t)off);
 	if (start == MAP_FAILED)
 		return hv_err_new(errno, "mmap: %s", strerror(errno));

@@ -351,7 +351,8 @@ static bool is_plain(const char *path)
 
 static struct hv_err *forbidden(const struct peer *p, const char *what)
 {
-	return hv_err_new(EACCES, "%s may not %s: %s says who may", p->may.who, what, p->may.says);
+	return hv_err_new(EACCES, "%s may not %s: no rule in %s allows it", p->may.who, what,
+			  p->may.says);
 }
 
 static struct hv_err *check_path(const struct wire_frame *frame)
@@ -401,7 +402,7 @@ static struct hv_err *check(const struct peer *p, const struct wire_frame *frame
 	case NEEDS_ROOT:
 		break;
 	}
-	what = hv_format("%s, which is root's", request_name(frame));
+	what = hv_format("%s, which needs root", request_name(frame));
 	return forbidden(p, what);
 }
 

@@ -125,7 +125,7 @@ struct audit_actor doors_actor(struct service *s, uid_t uid, pid_t pid)
 
 	if (!err && answer.len_bytes == sizeof(who))
 		memcpy(&who, answer.bytes, sizeof(who));
-	log_failure(s, "who it is", err);
+	log_failure(s, "the client's identity", err);
 	return who;
 }
 

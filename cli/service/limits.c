@@ -98,7 +98,7 @@ void limits_keep(struct service *s, uint64_t now_ns)
 	if (config->for_ns && now_ns - s->attached_ns >= config->for_ns)
 		end_session(s, now_ns, "the session's time is over");
 	else if (config->idle_ns && now_ns - s->limits.used_ns >= config->idle_ns)
-		end_session(s, now_ns, "nobody uses the session");
+		end_session(s, now_ns, "no client uses the session");
 	else
 		keep_budget(s, now_ns);
 }

@@ -118,7 +118,7 @@ static struct hv_err *parse_rule(char **words, size_t nr, struct policy_rule *ru
 	struct hv_err *err;
 
 	if (strcmp(words[0], "allow") != 0)
-		return hv_err_new(EINVAL, "'%s' begins no rule", words[0]);
+		return hv_err_new(EINVAL, "no rule begins with '%s'", words[0]);
 	if (nr < 5)
 		return hv_err_new(EINVAL, "the rule has %zu words and is not complete", nr);
 	err = parse_who(words[1], words[2], rule);

@@ -173,7 +173,7 @@ static struct hv_err *check_wanted(int report_fd)
 {
 	if (!is_abandoned(report_fd))
 		return NULL;
-	return hv_err_new(ECANCELED, "interrupted: what attach had begun is undone");
+	return hv_err_new(ECANCELED, "interrupted: attach was undone");
 }
 
 struct opening {
@@ -334,7 +334,7 @@ static void describe(const struct service *s, uint64_t took_ns, struct hv_text *
 		       guest->nr_vcpus, hv_plural(guest->nr_vcpus),
 		       (unsigned long long)(stat.region_bytes >> 20));
 	if (stat.part_bytes < stat.region_bytes)
-		hv_text_printf(ret, " (of which %llu MiB have room in the kernel's addresses)",
+		hv_text_printf(ret, " (%llu MiB of it fit into the kernel's address space)",
 			       (unsigned long long)(stat.part_bytes >> 20));
 	hv_text_printf(ret, ", held %llu.%03llu ms, took %llu.%01llu s",
 		       (unsigned long long)(stat.hold_max_ns / 1000000),
@@ -342,8 +342,8 @@ static void describe(const struct service *s, uint64_t took_ns, struct hv_text *
 		       (unsigned long long)(took_ns / 1000000000),
 		       (unsigned long long)(took_ns / 100000000 % 10));
 	if (s->session->found_stale)
-		hv_text_add(ret, "; the changes that an earlier boot of it had in the region were "
-				 "discarded");
+		hv_text_add(ret,
+			    "; the region's list of changes from an earlier boot was discarded");
 }
 
 static void name_process(const char *name)
@@ -480,11 +480,12 @@ static ssize_t wait_for_report(int fd, const struct interrupts *interrupts, char
 static struct hv_err *heed_interrupts(int fd, const char *spec)
 {
 	if (nr_interrupts > 1)
-		return hv_err_new(EINTR,
-				  "domain '%s': the service goes on undoing what attach had begun",
-				  spec);
+		return hv_err_new(
+			EINTR,
+			"domain '%s': the service continues to undo attach in the background",
+			spec);
 	if (nr_interrupts && shutdown(fd, SHUT_WR) == 0)
-		fprintf(stderr, "hvtrace: domain '%s': undoing what attach had begun\n", spec);
+		fprintf(stderr, "hvtrace: domain '%s': undoing attach\n", spec);
 	return NULL;
 }
 
@@ -499,7 +500,7 @@ static struct hv_err *died(const struct service_config *config)
 	hv_err_free(domain_state_find(config->run_dir, config->spec, NULL, &state, &found, &info));
 	if (state == DOMAIN_LEFT)
 		err = hv_err_mark(err, HV_ERR_NEEDS_RECOVERY);
-	return hv_err_add(explain(err, config->spec), "; the system log says more");
+	return hv_err_add(explain(err, config->spec), "; see the system log for details");
 }
 
 static struct hv_err *read_report(int fd, const struct service_config *config,

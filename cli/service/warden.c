@@ -579,8 +579,7 @@ static void serve_doors(struct warden *w)
 			err = answer(w, &question);
 	}
 	if (err && err->code != EPIPE)
-		audit_log(&w->service.audit, "the service is not served any more: %s",
-			  err->message);
+		audit_log(&w->service.audit, "stopped answering the service: %s", err->message);
 	hv_err_free(err);
 }
 

@@ -76,7 +76,7 @@ static void watch_livepatch(struct service *s)
 	if (err && !s->stepped_aside)
 		audit_log(&s->audit, "function_graph steps aside: %s", err->message);
 	if (!err && s->stepped_aside)
-		audit_log(&s->audit, "no livepatch waits for function_graph any more");
+		audit_log(&s->audit, "function_graph no longer has to step aside for a livepatch");
 	s->stepped_aside = err != NULL;
 	hv_err_free(err);
 }

@@ -122,7 +122,7 @@ static int run(struct cli *cli, int argc, char **argv)
 			return usage_error(cli, "--patch: '%s' is neither in-place nor shadow",
 					   optarg);
 		} else if (c == 'v' && !parse_via(optarg, &config.via)) {
-			return usage_error(cli, "--via: '%s' is none of auto, inject, monitor",
+			return usage_error(cli, "--via: '%s' is not one of auto, inject, monitor",
 					   optarg);
 		} else if (c == 'o' && !percent_parse(optarg, &config.max_overhead_ppm)) {
 			return usage_error(cli, "--max-overhead: '%s' is not " PERCENT_WANTED,
@@ -155,19 +155,20 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"A process in the background keeps the session until `hvtrace detach`, or until the\n"
-	"guest ends or reboots. Nothing is traced yet: choose with `hvtrace echo`.\n\n"
+	"A background process keeps the session until `hvtrace detach`, or until the guest ends\n"
+	"or reboots. Nothing is traced yet: choose a tracer with `hvtrace echo`.\n\n"
 	"  --via=WAY              how to reach the guest; auto: inject under KVM, else monitor\n"
 	"  --patch=WAY            how to change text: in place, or in shadow copies of its\n"
 	"                         pages (injection, shared RAM of small pages)\n"
-	"  --vmlinux=FILE         its kernel with symbols; the build id must be the same\n"
-	"  --max-overhead=PERCENT tracing takes no more of a vCPU's time: when it does, the\n"
-	"                         functions that cost most are put back; stat names them\n"
+	"  --vmlinux=FILE         the guest's kernel with symbols; the build id must match\n"
+	"  --max-overhead=PERCENT limit on the part of a vCPU's time that tracing takes; above\n"
+	"                         it, hvtrace stops tracing the costliest functions and lists\n"
+	"                         them in stat\n"
 	"  --for=TIME             detach after this time (2, 1.5s, 500ms, 1m, 1h)\n"
 	"  --idle=TIME            detach when no client was connected for this time\n"
-	"  --force                also a guest that checks its kernel's text (LKRG); irqsoff and\n"
-	"                         preemptoff also with too few places covered\n"
-	"  --mount[=DIR]          then do `hvtrace mount DOMAIN [DIR]`\n"
+	"  --force                attach even if the guest checks its kernel's text (LKRG);\n"
+	"                         allow irqsoff and preemptoff with too few places covered\n"
+	"  --mount[=DIR]          then run `hvtrace mount DOMAIN [DIR]`\n"
 	"  -j, --json             print what `hvtrace stat --json` prints\n";
 
 const struct verb verb_attach = {

@@ -41,8 +41,9 @@ static int run(struct cli *cli, int argc, char **argv)
 	return copy(&c, file, handle);
 }
 
-static const char help[] = "trace_pipe is followed until SIGINT, or until the session is detached. "
-			   "If the guest\nends or reboots meanwhile, this is an error.\n";
+static const char help[] =
+	"cat follows trace_pipe until SIGINT or until the session is detached. If the guest ends\n"
+	"or reboots first, cat fails.\n";
 
 const struct verb verb_cat = {
 	.name = "cat",

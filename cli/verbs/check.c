@@ -209,8 +209,8 @@ static void check_sites(struct findings *f, const struct hv_kernel *k)
 	json_object_object_add(o, "total", number(k->sites.nr));
 	json_object_object_add(o, "busy", number(busy));
 	json_object_object_add(o, "invalid", number(invalid));
-	add(f, "sites", o, "%zu, of which %zu in use by the guest, %zu invalid%s", k->sites.nr,
-	    busy, invalid, k->sites.nr == busy + invalid ? ": no function can be traced now" : "");
+	add(f, "sites", o, "%zu, with %zu in use by the guest, %zu invalid%s", k->sites.nr, busy,
+	    invalid, k->sites.nr == busy + invalid ? ": no function can be traced now" : "");
 }
 
 static void check_clock(struct findings *f, struct hv_kernel *k)
@@ -590,13 +590,13 @@ static int run(struct cli *cli, int argc, char **argv)
 	return have_root(cli) ? check(cli, spec, json) : EXIT_FAILED;
 }
 
-static const char help[] = "Shows what was found, and what prevents tracing; exit status 1 if "
-			   "anything does.\n\n" VERB_SHOWN_HELP;
+static const char help[] = "Shows its findings and all obstacles to tracing; exit status 1 if "
+			   "there is an obstacle.\n\n" VERB_SHOWN_HELP;
 
 const struct verb verb_check = {
 	.name = "check",
 	.args = "[--json] DOMAIN",
-	.summary = "Look at a guest as attach would, changing and stopping nothing",
+	.summary = "Examine a guest like attach, but change and stop nothing",
 	.help = help,
 	.run = run,
 };

@@ -54,8 +54,8 @@ static int choose_format(const struct cli *cli, struct collect *c, const char *n
 	const struct hv_export_format *format = hv_export_find(name);
 
 	if (!format || format->input != HV_EXPORT_PAGES || !format->suffix)
-		return usage_error(cli, "--format: '%s' is none of trace.dat, perfetto, ctf, jsonl",
-				   name);
+		return usage_error(
+			cli, "--format: '%s' is not one of trace.dat, perfetto, ctf, jsonl", name);
 	c->collector.store.format = format;
 	return EXIT_OK;
 }
@@ -282,7 +282,7 @@ static struct hv_err *collect(struct collect *c)
 		err = leave_rights(c);
 	if (err)
 		return err;
-	fprintf(stderr, "hvtrace: takes streams at %s, and writes to %s\n", c->where, c->dir);
+	fprintf(stderr, "hvtrace: receiving streams at %s, writing to %s\n", c->where, c->dir);
 	take_until_signal(c, signals);
 	hv_stream_collector_end(&c->collector);
 	return NULL;
@@ -309,30 +309,28 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"Takes what `hvtrace stream` sends by UDP or TCP, until SIGINT or SIGTERM, and writes a "
+	"Receives the events that `hvtrace stream` sends over UDP or TCP, until SIGINT or "
+	"SIGTERM.\n"
+	"Writes a file for each stream, DIR/DOMAIN@HOST/TIME-NUMBER.dat, and next to it a JSON "
 	"file\n"
-	"for each stream: DIR/DOMAIN@HOST/TIME-NUMBER.dat, and beside it, in JSON, how many events "
-	"came\n"
-	"and how many were lost. Events that were lost are also noted in the file. Frames whose\n"
-	"sender does not have the key are refused.\n\n"
-	"  --listen=ADDRESS[:PORT] where frames come (default: [::]:9912, all addresses)\n"
-	"  --key=FILE              the key, which senders have, too (default:\n"
-	"                          /etc/hvtrace/stream.key); 16 to 4096 bytes, of any kind\n"
-	"  --dev=DEVICE            take frames of UDP that come by this network device by AF_XDP\n"
-	"                          sockets, past the kernel's network code, if that is possible; "
-	"may\n"
-	"                          be given more than once\n"
-	"  --allow=ADDRESS[/BITS]  take frames only from here; may be given more than once\n"
+	"with the numbers of received and lost events. The trace file notes lost events, too.\n"
+	"Frames from senders without the key are refused.\n\n"
+	"  --listen=ADDRESS[:PORT] where to receive frames (default: [::]:9912, all addresses)\n"
+	"  --key=FILE              the key shared with the senders (default:\n"
+	"                          /etc/hvtrace/stream.key); any 16 to 4096 bytes\n"
+	"  --dev=DEVICE            receive UDP frames on this network device with AF_XDP sockets,\n"
+	"                          bypassing the kernel's network stack, where possible; may be\n"
+	"                          given more than once\n"
+	"  --allow=ADDRESS[/BITS]  accept frames only from here; may be given more than once\n"
 	"  --format=FORMAT         trace.dat (the default), perfetto, ctf or jsonl\n"
-	"  --compress              compress files by zstd\n"
+	"  --compress              compress files with zstd\n"
 	"  --max-guests=N          streams at a time (default: 256)\n"
-	"  --max-size=SIZE         bytes of events in a file: 512M, 2G\n"
-	"  --max-total=SIZE        bytes that the files of all streams may have on the disk\n"
-	"  --max-memory=SIZE       memory of all streams together (default: 4G); a stream may have "
-	"an\n"
-	"                          eighth of it\n"
-	"  --max-rate=SIZE         bytes that a stream may send in a second\n"
-	"  --idle=DURATION         a stream that is silent for so long has ended (default: 1m)\n";
+	"  --max-size=SIZE         limit on the events in a file: 512M, 2G\n"
+	"  --max-total=SIZE        limit on the disk space of all files together\n"
+	"  --max-memory=SIZE       limit on the memory of all streams together (default: 4G); a\n"
+	"                          stream may use an eighth of it\n"
+	"  --max-rate=SIZE         limit on the bytes per second of a stream\n"
+	"  --idle=DURATION         end a stream after this time without frames (default: 1m)\n";
 
 const struct verb verb_collect = {
 	.name = "collect",
@@ -340,7 +338,7 @@ const struct verb verb_collect = {
 		"[--allow=ADDRESS[/BITS]]... "
 		"[--format=FORMAT] [--compress] [--max-guests=N] [--max-size=SIZE] "
 		"[--max-total=SIZE] [--max-memory=SIZE] [--max-rate=SIZE] [--idle=DURATION] DIR",
-	.summary = "Take the events of many senders, and write them into files",
+	.summary = "Receive the events of many senders, and write them to files",
 	.help = help,
 	.run = run,
 };

@@ -37,8 +37,8 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"Every byte that was changed is put back and compared. If a task may still return\ninto a "
-	"stub, detach waits for it for up to ten seconds.\n\n" VERB_SHOWN_HELP;
+	"Restores every byte that hvtrace changed, and compares. If a task may still return into\n"
+	"a stub, detach waits up to ten seconds for it.\n\n" VERB_SHOWN_HELP;
 
 const struct verb verb_detach = {
 	.name = "detach",

@@ -41,9 +41,9 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"Does what `echo TEXT > FILE` does in tracefs: the words joined by blanks, and a\n"
-	"newline. Errors are those of tracefs. Options are before TEXT, which may\nbegin with "
-	"'-'.\n\n"
+	"Works like `echo TEXT > FILE` in tracefs: writes the words joined by blanks, and a\n"
+	"newline, and fails with the errors of tracefs. Options come before TEXT, which may\n"
+	"begin with '-'.\n\n"
 	"  -a, --append           as `>> FILE`: add to a list instead of replacing it\n";
 
 const struct verb verb_echo = {

@@ -48,17 +48,17 @@ static int run_exec(struct cli *cli, int argc, char **argv)
 }
 
 static const char exec_help[] =
-	"For COMMAND and what it starts, /sys/kernel/tracing is the guest's tree, and so\n"
-	"are /sys/kernel/debug/tracing, /proc/kallsyms, /proc/version and the number of\n"
-	"CPUs; the host's own tracing is out of reach. The domain must be attached. The "
-	"exit\nstatus is COMMAND's. Options are before DOMAIN. HVTRACE_DOMAIN in its environment "
-	"is\nDOMAIN.\n\n"
+	"COMMAND and its child processes find the guest's tree in /sys/kernel/tracing and\n"
+	"/sys/kernel/debug/tracing, and the guest's /proc/kallsyms, /proc/version and number of\n"
+	"CPUs. They cannot reach the host's own tracing. The domain must be attached. The exit\n"
+	"status is COMMAND's. Options come before DOMAIN. The environment variable\n"
+	"HVTRACE_DOMAIN is DOMAIN.\n\n"
 	"  hvtrace exec web1 trace-cmd record -p function -l 'vfs_*' sleep 2\n";
 
 const struct verb verb_exec = {
 	.name = "exec",
 	.args = "DOMAIN [--] COMMAND [ARGS...]",
-	.summary = "Run a program whose tracefs is a guest's",
+	.summary = "Run a program with a guest's tree as its tracefs",
 	.help = exec_help,
 	.options_end_after = 1,
 	.run = run_exec,
@@ -96,14 +96,14 @@ static int run_sh(struct cli *cli, int argc, char **argv)
 }
 
 static const char sh_help[] =
-	"Runs /bin/sh as `hvtrace exec` would, in /sys/kernel/tracing. Options are before\nDOMAIN, "
-	"except -c SCRIPT, which is the shell's.\n\n"
+	"Runs /bin/sh as `hvtrace exec` would, in /sys/kernel/tracing. Options come before\n"
+	"DOMAIN, except -c SCRIPT, which the shell takes.\n\n"
 	"  hvtrace sh web1 -c 'echo \"vfs_*\" >set_ftrace_filter; cat trace'\n";
 
 const struct verb verb_sh = {
 	.name = "sh",
 	.args = "DOMAIN [-c SCRIPT]",
-	.summary = "A shell in a guest's tracefs tree",
+	.summary = "Run a shell in a guest's tracefs tree",
 	.help = sh_help,
 	.options_end_after = 1,
 	.run = run_sh,

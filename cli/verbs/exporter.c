@@ -265,20 +265,18 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"Answers GET /metrics with the counts of all sessions of this host, in the text format of\n"
-	"Prometheus, until SIGINT or SIGTERM. Series of a session that ends are no longer "
-	"there.\n\n"
+	"Answers GET /metrics with the counts of all sessions on this host, in the text format of\n"
+	"Prometheus, until SIGINT or SIGTERM. When a session ends, its series disappear.\n\n"
 	"  --listen=WHERE         ADDRESS:PORT (127.0.0.1:9911, [::1]:9911), or unix:PATH\n"
 	"  --function=NAME        also hits and time of this function, in guests that are "
 	"profiled\n"
 	"                         (function_profile_enabled); may be given more than once\n"
-	"  --runqueue             also how long tasks of the guests wait for a vCPU, by events of\n"
-	"                         their schedulers, each of which costs the guest some time\n"
-	"  --steal                also how long vCPUs wait for a CPU of the host, by events\n"
-	"                         of the host (KVM)\n"
-	"  --max-overhead=PERCENT when tracing takes more of a vCPU's time, the events of these "
-	"two\n"
-	"                         are given up for a minute; 2 if not given\n";
+	"  --runqueue             also how long the guests' tasks wait for a vCPU; this records\n"
+	"                         scheduler events, and each event costs the guest some time\n"
+	"  --steal                also how long vCPUs wait for a CPU of the host; this records\n"
+	"                         events of the host (KVM)\n"
+	"  --max-overhead=PERCENT when tracing takes more of a vCPU's time, these two pause for\n"
+	"                         a minute (default: 2)\n";
 
 const struct verb verb_exporter = {
 	.name = "exporter",

@@ -42,7 +42,7 @@ static bool add_subjects(struct cli *cli, char **subjects, int nr, struct record
 		} else if (!add_event(s, subjects[i])) {
 			*ret_exit = usage_error(
 				cli,
-				"'%s': it is not known which event ends it: wanted *_entry, "
+				"'%s': no known event ends it: wanted *_entry, "
 				"*_enter, *_begin, *_start, syscalls:sys_enter_*, "
 				"raw_syscalls:sys_enter, block:block_rq_insert, "
 				"block:block_rq_issue, block:block_bio_queue, sched:sched_waking, "
@@ -52,7 +52,7 @@ static bool add_subjects(struct cli *cli, char **subjects, int nr, struct record
 		}
 	}
 	if (s->tells_host && !has_functions) {
-		*ret_exit = usage_error(cli, "--host-time is for functions: none is given");
+		*ret_exit = usage_error(cli, "--host-time needs a FUNCTION");
 		return false;
 	}
 	if (has_functions)
@@ -98,25 +98,25 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"Counts how long each call of a function takes, what it calls included, in powers of two,\n"
-	"and prints that after DURATION or at Ctrl-C. FUNCTION is a name or a glob; more than one\n"
-	"can be given. EVENT is SYSTEM:NAME, and counted is the time until the event that ends "
+	"Counts how long each call of a function takes, including its callees, in powers of two,\n"
+	"and prints the counts after DURATION or at Ctrl-C. FUNCTION is a name or a glob; more "
+	"than\n"
+	"one can be given. EVENT is SYSTEM:NAME: hist measures the time until the event that ends "
 	"it:\n"
 	"irq:irq_handler_entry, block:block_rq_issue, sched:sched_waking (until the task runs),\n"
 	"raw_syscalls:sys_enter, and others whose names end in _entry, _enter, _begin or _start.\n"
-	"It is `hvtrace record`, so settings of other users stay as they are, and a domain "
-	"without\n"
-	"a session is attached for as long.\n\n"
+	"It uses `hvtrace record`: settings of other users stay as they are, and a domain without\n"
+	"a session is attached for this time.\n\n"
 	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h\n"
 	"  -P PID                 count only this task of the guest\n"
-	"  --host-time            also for how long of calls the host did not run their vCPU, as\n"
-	"                         KVM tells the guest\n"
-	"  -j, --json             for programs: a line of JSON for each\n";
+	"  --host-time            also how long the host did not run the vCPU during the calls,\n"
+	"                         as KVM reports it to the guest\n"
+	"  -j, --json             for programs: a line of JSON for each function or event\n";
 
 const struct verb verb_hist = {
 	.name = "hist",
 	.args = "[--for=DURATION] [-P PID]... [--host-time] [--json] DOMAIN FUNCTION|EVENT...",
-	.summary = "Show how long calls of functions take, or events until those that end them",
+	.summary = "Show how long function calls take, or the time from one event to another",
 	.help = help,
 	.run = run,
 };

@@ -508,7 +508,7 @@ static void print(struct latency *r)
 		hv_calls_sort(hv_calls_of(r->calls.recording.file.export));
 	if (hv_latency_clock_is_apart(r->analysis))
 		add_gap(r, "when the host did not run a vCPU",
-			"the guest's clock does not go with the host's");
+			"the guest's clock does not follow the host's");
 	else if (sees_host(r) && !hv_latency_knows_clock(r->analysis))
 		add_gap(r, "when the host did not run a vCPU",
 			"there were too few events to know the guest's clock");
@@ -569,10 +569,9 @@ static bool take_option(struct cli *cli, struct latency *r, int option, int *ret
 	else if (option == 't' && !duration_parse(optarg, &r->threshold_ns))
 		*ret_exit = usage_error(cli, "--threshold: '%s' is not " DURATION_WANTED, optarg);
 	else if (option == 't' && r->threshold_ns < THRESHOLD_MIN_NS)
-		*ret_exit = usage_error(cli,
-					"--threshold: '%s' is shorter than what can be told apart: "
-					"give 100us or more",
-					optarg);
+		*ret_exit = usage_error(
+			cli, "--threshold: '%s' is too short to measure: give 100us or more",
+			optarg);
 	else if (option == 'O' && !percent_parse(optarg, &r->request.max_overhead_ppm))
 		*ret_exit = usage_error(cli, "--max-overhead: '%s' is not " PERCENT_WANTED, optarg);
 	return *ret_exit == EXIT_OK;
@@ -615,27 +614,29 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"Measures for DURATION, or until Ctrl-C. The first line says why the guest is slow. Then\n"
-	"come the causes, the worst first: how long and how often, the task, whose fault it is,\n"
-	"and the command that shows more. Then comes what the host did with each vCPU. It sees\n"
+	"Measures for DURATION, or until Ctrl-C. The first line explains why the guest is slow. "
+	"The\n"
+	"causes follow, worst first: how long and how often, the task, whose fault it is, and the\n"
+	"command that shows more. The last part shows how the host ran each vCPU. latency sees\n"
 	"interrupts and preemption off, waits for a vCPU, limits of CPU time, time in which the\n"
 	"host did not run a vCPU and who had its CPU, exits, block requests, system calls,\n"
 	"softirqs and interrupts, locks, reclaim and page faults. A domain without a session is\n"
-	"attached for as long; settings of other users stay as they are.\n\n"
-	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h; 10s if not given\n"
-	"  --threshold=DURATION   what is shorter is not told; 10ms if not given\n"
+	"attached for this time; settings of other users stay as they are.\n\n"
+	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h (default: 10s)\n"
+	"  --threshold=DURATION   ignore shorter stalls (default: 10ms)\n"
 	"  -a, --all              print all causes and vCPUs, not only the worst 5 and 8\n"
-	"  -w, --watch            wait for the first stall, and end when it is told\n"
-	"  -l GLOB                also tell the longest call of each of these functions\n"
-	"  --max-overhead=PERCENT as for record; 2 if not given. Calls of functions are given up\n"
-	"                         first, then samples, stacks, system calls and limits\n"
+	"  -w, --watch            wait for the first stall, report it, and end\n"
+	"  -l GLOB                also report the longest call of each of these functions\n"
+	"  --max-overhead=PERCENT as for record (default: 2). Above it, latency stops recording\n"
+	"                         calls of functions first, then samples, stacks, system calls\n"
+	"                         and limits\n"
 	"  -j, --json             for programs\n";
 
 const struct verb verb_latency = {
 	.name = "latency",
 	.args = "[--for=DURATION] [--threshold=DURATION] [--watch] [-l GLOB]... "
 		"[--max-overhead=PERCENT] [--all] [--json] DOMAIN",
-	.summary = "Say what keeps a guest's tasks waiting, and whose fault it is",
+	.summary = "Find out why a guest's tasks wait, and which side causes it",
 	.help = help,
 	.run = run,
 };

@@ -14,7 +14,7 @@
 #define NAME_WIDTH_MIN	  24
 #define STATE_COLUMNS	  19 /* after the name: the id and the state */
 #define NAME_WIDTH_MAX	  64
-#define ADVICE_ADD_DEVICE " (hvtrace check says what to add)"
+#define ADVICE_ADD_DEVICE " (hvtrace check shows how to add one)"
 
 struct row {
 	char *name; /* owned, like all other non-const members */
@@ -277,8 +277,8 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"TRACEABLE is what can be said without reading the guest's memory; `hvtrace check`\nreads "
-	"it. Sessions with machines that libvirt does not know are shown, too.\n\n" VERB_SHOWN_HELP;
+	"TRACEABLE is judged without reading the guest's memory; `hvtrace check` reads it.\n"
+	"Sessions with machines that libvirt does not know are shown, too.\n\n" VERB_SHOWN_HELP;
 
 const struct verb verb_list = {
 	.name = "list",

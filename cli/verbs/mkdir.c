@@ -42,7 +42,7 @@ const struct verb verb_mkdir = {
 	.name = "mkdir",
 	.args = "DOMAIN DIR...",
 	.summary = "Make directories in a guest's tracefs tree",
-	.help = "A directory of instances/ has a tracer, filters and a buffer of its own.\n",
+	.help = "A directory in instances/ has its own tracer, filters and buffer.\n",
 	.run = run_mkdir,
 };
 
@@ -50,6 +50,6 @@ const struct verb verb_rmdir = {
 	.name = "rmdir",
 	.args = "DOMAIN DIR...",
 	.summary = "Remove directories of a guest's tracefs tree",
-	.help = "What a directory of instances/ traces ends with it.\n",
+	.help = "Removing a directory in instances/ ends its tracing.\n",
 	.run = run_rmdir,
 };

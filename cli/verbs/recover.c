@@ -182,14 +182,15 @@ static int run(struct cli *cli, int argc, char **argv)
 	return fail_if(explain(err, spec));
 }
 
-static const char help[] = "Reads the journal in the region shared with the guest, and undoes only "
-			   "changes that\nare clearly hvtrace's. If a task may still return into a "
-			   "stub, recover waits for it\nfor up to ten seconds.\n\n" VERB_SHOWN_HELP;
+static const char help[] =
+	"Reads the journal in the region shared with the guest, and undoes only changes that\n"
+	"hvtrace certainly made. If a task may still return into a stub, recover waits up to ten\n"
+	"seconds for it.\n\n" VERB_SHOWN_HELP;
 
 const struct verb verb_recover = {
 	.name = "recover",
 	.args = "[--json] DOMAIN",
-	.summary = "Undo what a service that died left in a guest",
+	.summary = "Undo the changes that a dead service left in a guest",
 	.help = help,
 	.run = run,
 };

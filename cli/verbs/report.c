@@ -267,10 +267,12 @@ static int run(struct cli *cli, int argc, char **argv)
 
 static const char help[] =
 	"Shows a file that `hvtrace record -o FILE` wrote: trace.dat and CTF as lines of text, "
-	"text and\nJSON lines as they are, each of them also compressed. Of Perfetto's files it "
-	"says "
-	"what shows\nthem. No guest is needed, nor root. Several trace.dat files, as a guest's and "
-	"that of its\nhost's events, are shown in one order.\n\n"
+	"text\n"
+	"and JSON lines as they are; also if compressed. For a Perfetto file it names a viewer. "
+	"Needs\n"
+	"neither a guest nor root. Several trace.dat files, such as a guest's events and its "
+	"host's,\n"
+	"are merged by time.\n\n"
 	"  -j, --json             trace.dat: a line of JSON for each event, with the members that\n"
 	"                         `record --format=jsonl` writes\n";
 

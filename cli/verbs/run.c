@@ -344,17 +344,17 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"Needs KVM. The guest's serial port is the terminal. Ctrl-A x ends the machine, and\nso "
-	"does the guest when it switches off or resets. Until then it is a domain like\nany other: "
-	"`hvtrace cat NAME trace`.\n\n"
-	"The program gives up root's rights before the guest runs. What parses the guest's\nmemory "
-	"is a process of its own; if it dies, the kernel is put back, and runs on.\n\n"
+	"Needs KVM. The guest's serial port is the terminal. Ctrl-A x ends the machine, and so\n"
+	"does the guest when it switches off or resets. Until then it is a domain like any\n"
+	"other: `hvtrace cat NAME trace`.\n\n"
+	"The program gives up root's rights before the guest runs. A separate process parses the\n"
+	"guest's memory; if it dies, the kernel is restored and continues to run.\n\n"
 	"  --kernel=FILE          a bzImage (/boot/vmlinuz-*) or an ELF vmlinux\n"
 	"  --initrd=FILE          its initial RAM disk\n"
 	"  --append=ARGS          its command line (" APPEND_DEFAULT ")\n"
 	"  --memory=SIZE          512M, 2G; no unit means MiB (512)\n"
 	"  --smp=N                vCPUs (1)\n"
-	"  --name=NAME            what the domain is called (run-PID)\n"
+	"  --name=NAME            name of the domain (run-PID)\n"
 	"  --patch=WAY            how to change text: in place, or in shadow copies of its\n"
 	"                         pages (in-place)\n"
 	"  -p TRACER              as in available_tracers; begins when the kernel is up\n"

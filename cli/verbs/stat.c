@@ -253,13 +253,13 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] = VERB_SHOWN_HELP
-	"  --agent=WHERE          also what `hvtrace-agent serve` in the guest says: the cgroups "
-	"of\n"
-	"                         its processes, and its clocks. Nobody checks that. WHERE is\n"
-	"                         the Unix socket that is this host's end of the agent's port, or\n"
-	"                         vsock:CID:PORT\n"
-	"  --maps=PID             also what the process has mapped to execute, as the agent says:\n"
-	"                         the files, where in them, and their build ids\n";
+	"  --agent=WHERE          also the report of `hvtrace-agent serve` in the guest: the\n"
+	"                         cgroups of its processes, and its clocks. hvtrace does not\n"
+	"                         verify it. WHERE is the Unix socket that is this host's end of\n"
+	"                         the agent's port, or vsock:CID:PORT\n"
+	"  --maps=PID             also the executable mappings of the process, as the agent "
+	"reports\n"
+	"                         them: the files, the offsets in them, and their build ids\n";
 
 const struct verb verb_stat = {
 	.name = "stat",

@@ -35,7 +35,7 @@ static void print_groups(const struct agent_round *r)
 {
 	for (size_t at = 0, nr; at < r->nr; at += nr) {
 		nr = group_of(r, at);
-		printf("agent says   %s: pid", r->tasks[at].cgroup);
+		printf("agent tasks  %s: pid", r->tasks[at].cgroup);
 		for (size_t i = 0; i < nr && i < PIDS_SHOWN; i++)
 			printf("%s %u", i ? "," : "", r->tasks[at + i].pid);
 		if (nr > PIDS_SHOWN)
@@ -83,7 +83,7 @@ static void print_maps(const struct agent_round *r, uint32_t pid)
 		nr++;
 	}
 	if (!nr)
-		printf("agent maps   pid %u: none are told\n", pid);
+		printf("agent maps   pid %u: none reported\n", pid);
 }
 
 void stat_agent_print(const struct agent_round *r, uint32_t maps_of)
@@ -94,7 +94,7 @@ void stat_agent_print(const struct agent_round *r, uint32_t maps_of)
 	if (maps_of)
 		print_maps(r, maps_of);
 	if (r->is_cut)
-		printf("agent maps   of some processes are not told: there are too many\n");
+		printf("agent maps   incomplete: the processes have too many\n");
 }
 
 /* JSON. */

@@ -338,7 +338,8 @@ static bool take_option(struct cli *cli, struct top *t, int option, int *ret_exi
 			usage_error(cli, "-n: '%s' is not a number of tables, at least 1", optarg);
 	else if (option == 's' && !top_key_parse(optarg, &t->view.key))
 		*ret_exit = usage_error(
-			cli, "--sort: '%s' is none of time, hits, average, name, domain", optarg);
+			cli, "--sort: '%s' is not one of time, hits, average, name, domain",
+			optarg);
 	else if (option == 'R' && !parse_count(optarg, ROWS_MAX, &rows))
 		*ret_exit = usage_error(cli, "--rows: '%s' is not a number from 1 to %d", optarg,
 					ROWS_MAX);
@@ -399,26 +400,24 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"Shows after each interval what the domains did in it: events recorded and lost, what\n"
-	"tracing cost the guest (estimated, in percent of a vCPU's time), for how long the host "
-	"ran\n"
-	"their vCPUs and let them wait, for how long they were held, exits, and which functions "
-	"were\n"
-	"called how often and for how long, what they call included. On a terminal it takes keys:\n"
-	"h, t, a, n, d sort by hits, time, average, name, domain; r reverses that, and q quits.\n"
-	"Functions are counted by a profile in an instance of its own, so settings of other users\n"
-	"stay as they are; a domain without a session is attached for as long.\n\n"
-	"  -l, --functions=GLOB   count these functions; more with commas between, or more than\n"
-	"                         once. Default: what the session profiles, or has in\n"
-	"                         set_ftrace_filter, or else some that tell much and cost little\n"
-	"  --runqueue             also how long tasks wait for a vCPU, by events of the "
-	"scheduler,\n"
-	"                         while tracing takes at most 2 % of a vCPU's time\n"
+	"Shows for each interval and domain: events recorded and lost, the cost of tracing\n"
+	"(estimated, in percent of a vCPU's time), how long the host ran the vCPUs and let them\n"
+	"wait, how long they were held, exits, and how often functions were called and for how\n"
+	"long, including their callees. On a terminal it takes keys: h, t, a, n, d sort by hits,\n"
+	"time, average, name, domain; r reverses the order, and q quits. top profiles functions "
+	"in\n"
+	"a separate instance, so settings of other users stay as they are; a domain without a\n"
+	"session is attached for this time.\n\n"
+	"  -l, --functions=GLOB   count these functions; a list with commas, or more than once.\n"
+	"                         Default: the functions that the session profiles, or has in\n"
+	"                         set_ftrace_filter, or else a few useful and cheap ones\n"
+	"  --runqueue             also how long tasks wait for a vCPU; this records scheduler\n"
+	"                         events while tracing takes at most 2 % of a vCPU's time\n"
 	"  -d, --delay=TIME       the interval: 2, 1.5s, 500ms, 1m (default: 1s)\n"
 	"  -n, --iterations=N     end after N tables\n"
 	"  --sort=KEY             time (default), hits, average, name or domain\n"
-	"  --reverse              the other way\n"
-	"  --rows=N               at most N functions (default: 20, on a terminal what has room)\n"
+	"  --reverse              reverse the order\n"
+	"  --rows=N               at most N functions (default: 20, on a terminal as many as fit)\n"
 	"  -j, --json             for programs: a line of JSON after each interval\n";
 
 const struct verb verb_top = {

@@ -80,8 +80,9 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"Unmounts everywhere, or at DIR, a path that begins with '/' or '.'. The session\ngoes "
-	"on.\n\n  -l, --lazy             also while a process has a file open or works there\n";
+	"Unmounts everywhere, or at DIR, a path that begins with '/' or '.'. The session\n"
+	"continues.\n\n"
+	"  -l, --lazy             also while a process has a file open or works there\n";
 
 const struct verb verb_umount = {
 	.name = "umount",

@@ -74,5 +74,5 @@ struct hv_err *arm64_find_module_areas(const struct hv_kernel_core *core,
 	if (!ret->all && hv_core_symbol(core, "execmem_info", &at) &&
 	    arm64_read_execmem(core, at, ret))
 		return NULL;
-	return hv_err_new(ENOTSUP, "the kernel does not tell where its modules go");
+	return hv_err_new(ENOTSUP, "cannot find the addresses of this kernel's modules");
 }

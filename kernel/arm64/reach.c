@@ -48,7 +48,7 @@ struct hv_err *arm64_find_reach(const struct hv_kernel_core *core, struct hv_rea
 	if (err)
 		return err;
 	if (image.end.v - image.start.v > REACH - CODE_LEN)
-		return hv_err_new(ENOTSUP, "the kernel's image is too large to be called across");
+		return hv_err_new(ENOTSUP, "the kernel's image is larger than the reach of a call");
 	if (image.start.v - core->as.arch->image_window.start.v < NOT_MOVED) {
 		end = image.start.v;
 		start = areas.all < start ? areas.all : start;

@@ -121,7 +121,7 @@ static struct hv_err *add_template(struct hv_event_reader *r, struct hv_span tem
 
 	if (!align || align > ALIGN_MAX || align & (align - 1) || f.size_bytes > UINT16_MAX ||
 	    *off > UINT16_MAX)
-		return hv_err_new(EINVAL, "a field of %u bytes, aligned to %u, behind %u bytes",
+		return hv_err_new(EINVAL, "a field of %u bytes, aligned to %u, after %u bytes",
 				  f.size_bytes, align, *off);
 	f.off = (*off + align - 1) & -align;
 	*off = f.off + f.size_bytes;

@@ -198,7 +198,7 @@ def larger_pages(t, config, page_bits):
         sleepers.start("inside")
         t.hv.kill_session(guest.name)
         said = t.hv.end("recover", guest.name, test.disturb, test.refusals)
-        assert "return addresses on the kernel's stacks put back" in said and "none of ours left" in said, said
+        assert "return addresses on the kernel's stacks put back" in said and "no changes by hvtrace left" in said, said
         sleepers.wake()
         compare(before, places.snapshot())
         t.note(f"{found['release']}: {total} sites, {found['page_levels']} levels of page tables; {nr} stacks agree")
@@ -276,7 +276,7 @@ def arm64_agrees_with_own_ftrace(t):
             assert traced.text("available_tracers").split() == ["function_graph", "function", "nop"]
             ours, our_pid = ftrace.hvtrace_trace(traced, guest, ("syscalls", ROUNDS), FILTERS)
             assert t.hv("exec", guest.name, "--", "sh", "-c", FORMATS).split()[0] == formats, "formats of events differ"
-            refused_by_name(t, guest, "events of aarch64 guests is not there yet")
+            refused_by_name(t, guest, "recording events is not supported yet for aarch64 guests")
             on_virt.module_is_traced(traced, guest)
             trees, _ = our_trees(test, traced, FILTERS)
         compare(before, places.snapshot())
@@ -314,7 +314,7 @@ def arm64_graph_agrees_with_own(t):
     """One workload, a few globs: trees of calls and their order equal the guest's own. Then a profile counts as many
     calls."""
     with a_guest(t, ONE_VCPU) as test:
-        on_virt.graph_agrees(test, FILTERS, FIRST, lambda: refused_by_name(t, test.guest, "events of aarch64 guests is not there yet"))
+        on_virt.graph_agrees(test, FILTERS, FIRST, lambda: refused_by_name(t, test.guest, "recording events is not supported yet for aarch64 guests"))
         t.notes += test.notes
 
 

@@ -151,7 +151,7 @@ def agent_by_vsock(t):
     for _ in range(3):
         tasks, files, maps, at = map(int, re.findall(r"\d+", t.guest.run("hear vsock:1:4242")))
         assert tasks > 10 and files >= 2 and maps >= 2 and begin * 10**9 <= at, (tasks, files, maps, at)
-    assert until(lambda: "not of hvtrace-agent" in t.guest.run("hear vsock:1:4243 || true"))
+    assert until(lambda: "does not speak the protocol of hvtrace-agent" in t.guest.run("hear vsock:1:4243 || true"))
     assert "vsock:1:4244: Connection reset" in t.guest.run("hear vsock:1:4244 || true")
 
 
@@ -174,7 +174,7 @@ def what_the_agent_tells(t):
         found = {one["cgroup"]: one["pids"] for one in said["agent_says"]}
         assert found["/web shop/front"] == [pid] and 1 in found["/"], found
         text = t.hv("stat", port, t.name)
-        assert f"agent says   /web shop/front: pid {pid}\n" in text and "\nagent clock  " in text, text
+        assert f"agent tasks  /web shop/front: pid {pid}\n" in text and "\nagent clock  " in text, text
         assert "agent" not in t.hv("stat", t.name)
     maps = [tuple(int(one[key], 16) for key in ("start", "end", "offset")) + (one["file"],) for one in said["agent_maps"]]
     assert maps == executable_maps(t, pid), said["agent_maps"]

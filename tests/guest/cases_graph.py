@@ -180,7 +180,7 @@ def graph_threshold(t):
     without the host's time are refused if the guest does not know that time."""
     with t.attach() as traced:
         if not t.lab.kvm(t.guest):
-            t.hv.fails("echo", t.name, "options/funcgraph-host", "1", says=("funcgraph-host", "does not tell the guest its steal time"))
+            t.hv.fails("echo", t.name, "options/funcgraph-host", "1", says=("funcgraph-host", "does not report steal time to the guest"))
         traced.echo("tracing_thresh", "150000")
         traced.echo("set_ftrace_filter", "*nanosleep*", "vfs_read")
         traced.echo("options/funcgraph-proc", "1")

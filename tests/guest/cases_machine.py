@@ -504,7 +504,7 @@ def changes_work_after_the_vmm_was_stopped(t):
             for tracer in ("nop", "function") * 4:
                 t.hv("echo", name, "current_tracer", tracer)
                 assert t.hv("cat", name, "current_tracer") == f"{tracer}\n"
-            assert "none of ours left" in t.hv("detach", name)
+            assert "no changes by hvtrace left" in t.hv("detach", name)
             # The service would also get the rest of the file, which may be another guest's.
             os.truncate(f"{place}.region", 128 << 20)
             t.hv.fails("attach", name, says=["ivshmem", "file", "besides"])
@@ -549,15 +549,15 @@ def a_qemu_in_other_namespaces(t):
         t.hv("echo", name, "set_ftrace_filter", "vfs_read", "tick_*", "hrtimer_interrupt")
         t.hv("echo", name, "current_tracer", "function")
         assert until(lambda: "<-" in t.hv("cat", name, "trace")), "no events"
-        assert "none of ours left" in t.hv("detach", name)
+        assert "no changes by hvtrace left" in t.hv("detach", name)
         inside = f"qmp:/proc/{pid}/root{place}.private/qmp"
         t.hv("attach", inside)
-        assert "none of ours left" in t.hv("detach", inside)
+        assert "no changes by hvtrace left" in t.hv("detach", inside)
     with qemu_elsewhere(place, 'mount --bind "$2" "$1"; mount -t tmpfs tmpfs "$2"') as pid:
         t.hv.fails("attach", f"qmp:{place}.shared/qmp", says=["mount namespace", f"pid:{pid}"])
         assert os.listdir(f"{place}.shared") == ["qmp"] and not os.listdir(f"/proc/{pid}/root{place}.shared")
         t.hv("attach", f"pid:{pid}")
-        assert "none of ours left" in t.hv("detach", f"pid:{pid}")
+        assert "no changes by hvtrace left" in t.hv("detach", f"pid:{pid}")
 
 
 @case(configs=STANDARD[:1])

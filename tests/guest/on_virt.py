@@ -187,7 +187,7 @@ def all_functions(test, make_places, compare, tracers):
     hv.kill_session(guest.name)
     assert guest.run("ls / >/dev/null; echo alive", timeout=ftrace.LONG_SECONDS).strip() == "alive"
     said = test.recover()
-    assert "none of ours left" in said, said
+    assert "no changes by hvtrace left" in said, said
     compare(before, places.snapshot())
     test.note(f"{stat['sites']['patched']} sites; {said.splitlines()[0]}")
 
@@ -207,7 +207,7 @@ def ends_with_sleepers(test, places, compare):
             hv.kill_session(guest.name)
         said = hv.end(verb, guest.name, test.disturb, test.refusals)
         assert "return addresses on the kernel's stacks put back" in said, f"{verb} said: {said}"
-        assert "none of ours left" in said, said
+        assert "no changes by hvtrace left" in said, said
         sleepers.wake()
         compare(before, places.snapshot())
         test.note(f"{verb}: {said.splitlines()[1]}")

@@ -45,7 +45,8 @@ static struct hv_err *check_layout(const struct hv_callers *c)
 	struct hv_err *err = hv_kernel_need_irq_stack(c->kernel);
 
 	if (!err && arch->frame_register && !has_records(c))
-		err = hv_err_new(EOPNOTSUPP, "stacks of %s guests are not there yet", arch->name);
+		err = hv_err_new(EOPNOTSUPP, "stacks are not supported yet for %s guests",
+				 arch->name);
 	if (!err && !c->kernel->layout.has_task_stack)
 		err = hv_err_new(EOPNOTSUPP, "btf: no member stack in struct task_struct");
 	return err;

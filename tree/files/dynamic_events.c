@@ -377,7 +377,7 @@ const struct hv_node hv_synthetic_events_node = {
 };
 
 #define OF_EVENTS                                                                                  \
-	"\nprobes of events, of which an argument is made of a field:\n"                           \
+	"\nprobes of events, with arguments made of fields:\n"                                     \
 	"  e[:[<group>/][<event>]] <attached-group>.<attached-event> [<args>] [if <filter>]\n"     \
 	"  args: <name>=$<field>[:type], $comm:string, \\imm-value,\n"                             \
 	"        @<address>, @<symbol>, +|-[u]<offset>(<fetch>)"

@@ -30,8 +30,8 @@ static struct hv_err *fill_format(struct hv_file *f)
 		return NULL;
 	err = hv_event_ref_find(f->state, c, &type);
 	if (!err && !type->has_fields)
-		err = hv_err_new(EOPNOTSUPP, "the kernel makes the fields of this event when they "
-					     "are needed first, in a way that is not known");
+		err = hv_err_new(EOPNOTSUPP, "the kernel creates the fields of this event on first "
+					     "use, in a way that hvtrace does not know");
 	if (!err)
 		hv_event_format_add(&f->text, c, type, has_host(f, type, &host) ? &host : NULL);
 	return err;
@@ -83,7 +83,7 @@ const struct hv_node hv_event_id_node = {
 
 const struct hv_node hv_event_hist_node = {
 	.reads = HV_RIGHT_READ,
-	.help = "what the hist triggers of the event have counted",
+	.help = "the counts of the event's hist triggers",
 	.state_bytes = sizeof(struct hv_event_ref),
 	.open = hv_event_ref_open,
 	.fill = fill_hist,

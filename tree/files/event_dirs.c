@@ -59,7 +59,7 @@ struct hv_err *hv_event_ref_open(struct hv_file *f)
 	struct hv_event_ref *ref = f->state;
 
 	if (!type)
-		return hv_err_new(ENODEV, "the guest has no such event any more");
+		return hv_err_new(ENODEV, "the guest no longer has this event");
 	*ref = hv_event_ref_of(type);
 	return NULL;
 }
@@ -70,7 +70,7 @@ struct hv_err *hv_event_system_open(struct hv_file *f)
 	struct hv_event_system_state *state = f->state;
 
 	if (!system)
-		return hv_err_new(ENODEV, "the guest has no such events any more");
+		return hv_err_new(ENODEV, "the guest no longer has these events");
 	state->name = hv_strdup(system->name);
 	return NULL;
 }

@@ -16,7 +16,7 @@ static struct hv_err *filter_written(const char *buf, size_t len_bytes, char **r
 	char *filter;
 
 	if (len_bytes > HV_EVENT_FILTER_MAX)
-		return hv_err_new(EINVAL, "%zu bytes are too long a filter", len_bytes);
+		return hv_err_new(EINVAL, "a filter of %zu bytes is too long", len_bytes);
 	while (len && strchr(" \t\n\v\f\r", buf[len - 1]))
 		len--;
 	filter = hv_alloc(len + 1);
@@ -119,7 +119,7 @@ static struct hv_err *write_system_filter(struct hv_file *f, const char *buf, si
 			err = set_for(f, &c->types[i], filter);
 	}
 	if (!err && !nr)
-		err = hv_err_new(ENODEV, "the guest has no such events any more");
+		err = hv_err_new(ENODEV, "the guest no longer has these events");
 	if (!err)
 		*ret_len = len_bytes;
 	return err;
@@ -139,7 +139,7 @@ const struct hv_node hv_event_filter_node = {
 const struct hv_node hv_event_system_filter_node = {
 	.reads = HV_RIGHT_READ,
 	.writes = HV_NEEDS_EVENTS,
-	.help = "a filter that is written here is written to each event below that has its fields",
+	.help = "a filter written here is set for each event below that has its fields",
 	.state_bytes = sizeof(struct hv_event_system_state),
 	.open = hv_event_system_open,
 	.show = show_system_filter,

@@ -80,7 +80,7 @@ static struct hv_err *write_trigger(struct hv_file *f, const char *buf, size_t l
 	struct hv_err *err;
 
 	if (len_bytes > TRIGGER_MAX)
-		return hv_err_new(EINVAL, "%zu bytes are too long a trigger", len_bytes);
+		return hv_err_new(EINVAL, "a trigger of %zu bytes is too long", len_bytes);
 	err = hv_event_ref_find(f->state, hv_place_catalogue(&f->at), &type);
 	if (!err && len_bytes)
 		err = obey(f, type, text);
@@ -103,7 +103,7 @@ static const char *more_of_keys(const struct hv_kernel *kernel)
 const struct hv_node hv_event_trigger_node = {
 	.reads = HV_RIGHT_READ,
 	.writes = HV_NEEDS_EVENTS,
-	.help = "what each of these events does: traceon, traceoff, snapshot,\n"
+	.help = "the action that each of these events triggers: traceon, traceoff, snapshot,\n"
 		"enable_event:SYSTEM:EVENT, disable_event:SYSTEM:EVENT, enable_hist:SYSTEM:EVENT,\n"
 		"disable_hist:SYSTEM:EVENT; then :COUNT, 'if FILTER';\n"
 		"hist:keys=FIELD[,FIELD...][:values=FIELD[,FIELD]][:<var1>=<field|var_ref|"

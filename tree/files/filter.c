@@ -245,8 +245,8 @@ const struct hv_node hv_ftrace_filter_node = {
 		"[!]GLOB:stacktrace[:COUNT] records the callers,\n"
 		"[!]GLOB:snapshot[:COUNT] takes a snapshot.\n"
 		"[!]GLOB:enable_event:SYSTEM:EVENT[:COUNT] and disable_event switch an event.\n"
-		"[!]GLOB:dump and [!]GLOB:cpudump act once: they end recording and write the\n"
-		"buffer, or that of the calling vCPU, to a file of the session",
+		"[!]GLOB:dump and [!]GLOB:cpudump act once: they end recording and write "
+		"the\nbuffer, or the calling vCPU's part of it, to a file of the session",
 	.arg = HV_LIST_FILTER,
 	FILTER_OPERATIONS,
 };
@@ -262,7 +262,7 @@ const struct hv_node hv_ftrace_notrace_node = {
 const struct hv_node hv_graph_function_node = {
 	.reads = HV_RIGHT_READ,
 	.writes = HV_NEEDS_SETTING,
-	.help = "function_graph: trace only these functions and what they call: [!]GLOB;\n"
+	.help = "function_graph: trace only these functions and their callees: [!]GLOB;\n"
 		"empty: all",
 	.arg = HV_LIST_GRAPH,
 	FILTER_OPERATIONS,
@@ -271,7 +271,7 @@ const struct hv_node hv_graph_function_node = {
 const struct hv_node hv_graph_notrace_node = {
 	.reads = HV_RIGHT_READ,
 	.writes = HV_NEEDS_SETTING,
-	.help = "function_graph: trace neither these functions nor what they call: [!]GLOB",
+	.help = "function_graph: trace neither these functions nor their callees: [!]GLOB",
 	.arg = HV_LIST_GRAPH_NOTRACE,
 	FILTER_OPERATIONS,
 };

@@ -75,14 +75,14 @@ static struct hv_err *write_raw_marker(struct hv_file *f, const char *buf, size_
 
 const struct hv_node hv_marker_node = {
 	.writes = HV_NEEDS_SETTING,
-	.help = "what is written becomes a line among the events",
+	.help = "each write adds a line to the events",
 	.mode = 0220,
 	.write = write_marker,
 };
 
 const struct hv_node hv_raw_marker_node = {
 	.writes = HV_NEEDS_SETTING,
-	.help = "what is written becomes a binary event; its first four bytes are a number",
+	.help = "each write adds a binary event; its first four bytes are a number",
 	.mode = 0220,
 	.write = write_raw_marker,
 };

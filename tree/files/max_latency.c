@@ -38,7 +38,7 @@ const struct hv_node hv_max_latency_node = {
 	.writes = HV_NEEDS_SETTING,
 	.help = "irqsoff, wakeup and the like: how many microseconds the longest section or wait "
 		"took;\n"
-		"only longer ones than the number that is written here are kept from then on",
+		"a number written here keeps only longer ones from then on",
 	.show = show_latency,
 	.write = write_latency,
 };

@@ -84,7 +84,7 @@ static void release_pipe(struct hv_file *f)
 
 const struct hv_node hv_pipe_node = {
 	.reads = HV_RIGHT_READ | HV_NEEDS_SETTING,
-	.help = "the events in the buffer; a read removes them, and waits when there are none",
+	.help = "the events in the buffer; a read removes them, and waits if the buffer is empty",
 	.state_bytes = sizeof(struct pipe),
 	.open = open_pipe,
 	.fill = fill_pipe,

@@ -106,8 +106,8 @@ static struct hv_err *write_enabled(struct hv_file *f, const char *buf, size_t l
 const struct hv_node hv_stack_max_node = {
 	.reads = HV_RIGHT_READ,
 	.writes = HV_NEEDS_SETTING | HV_RIGHT_FUNCTIONS,
-	.help = "the depth of the stack in stack_trace in bytes; only deeper ones than the number\n"
-		"that is written here are kept from then on",
+	.help = "the depth of the stack in stack_trace in bytes; a number written here keeps "
+		"only\ndeeper ones from then on",
 	.show = show_max,
 	.write = write_max,
 };

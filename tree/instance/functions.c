@@ -52,8 +52,8 @@ static struct hv_err *check_sleep_time(const struct hv_instance *in)
 		if (i != in && i->selection.tracer->is_graph &&
 		    hv_options_on(&i->options, HV_OPT_SLEEP_TIME) != sleep)
 			return hv_err_new(EBUSY,
-					  "function_graph of %s%s has %ssleep-time: it is the same"
-					  " for all instances that trace function_graph",
+					  "function_graph of %s%s has %ssleep-time: all instances "
+					  "that trace function_graph must agree",
 					  i->name ? "instances/" : "",
 					  i->name ? i->name : "the top", sleep ? "no" : "");
 	return NULL;

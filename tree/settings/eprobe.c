@@ -47,7 +47,7 @@ static struct hv_err *parse_filter(struct hv_kprobe_parsing *p, size_t first, st
 	for (size_t i = first; i < p->nr; i++)
 		hv_text_printf(&text, "%s%s", i > first ? " " : "", p->words[i]);
 	if (text.len_bytes > HV_EVENT_FILTER_MAX)
-		return hv_err_new(EINVAL, "%zu bytes are too long a filter", text.len_bytes);
+		return hv_err_new(EINVAL, "a filter of %zu bytes is too long", text.len_bytes);
 	scope.type = p->event->type;
 	e->filter = hv_event_filter_parse(&scope, text.data, ret_fault);
 	if (e->filter)

@@ -181,7 +181,7 @@ static struct hv_err *expand_dentries(struct hv_kprobe_parsing *p, bool in_words
 		p->args[i] = meant;
 		used += strlen(meant) + 1;
 		if (used > MEANT_LEN_MAX)
-			return hv_err_new(ENOMEM, "what %%pd and %%pD mean is too long");
+			return hv_err_new(ENOMEM, "%%pd and %%pD expand to too many bytes");
 		if (!in_words)
 			continue;
 		if (!*p->meant)

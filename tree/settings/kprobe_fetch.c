@@ -112,7 +112,7 @@ static struct hv_err *parse_type(const struct hv_kprobe_parsing *p, struct hv_kp
 	if (err)
 		return err;
 	if (strcmp(name, "symstr") == 0)
-		return hv_kprobe_not_there(p, off, "symstr is not there yet: take symbol");
+		return hv_kprobe_not_there(p, off, "symstr is not supported yet: use symbol");
 	arg->type = *name == 'b' ? bitfield_type(name) : find_type(name, len);
 	if (!arg->type)
 		return hv_kprobe_wrong(p, off, "Unknown type is specified");
@@ -234,7 +234,7 @@ static struct hv_err *parse_variable(const struct hv_kprobe_parsing *p, struct h
 		return NULL;
 	}
 	if (p->has_casts && (strcmp(text, "current") == 0 || strncmp(text, "current->", 9) == 0))
-		return hv_kprobe_not_there(p, off, "the address of the task is not there yet");
+		return hv_kprobe_not_there(p, off, "the address of the task is not supported yet");
 	if (strncmp(text, "stack", 5) == 0)
 		return parse_stack(p, arg, text + 5, off);
 	if (strncmp(text, "arg", 3) == 0)
@@ -384,7 +384,7 @@ static struct hv_err *parse_name(const struct hv_kprobe_parsing *p, struct hv_kp
 {
 	if (p->has_casts && (strncmp(text, "this_cpu_ptr(", strlen("this_cpu_ptr(")) == 0 ||
 			     strncmp(text, "this_cpu_read(", strlen("this_cpu_read(")) == 0))
-		return hv_kprobe_not_there(p, off, "variables of a CPU are not there yet");
+		return hv_kprobe_not_there(p, off, "variables of a CPU are not supported yet");
 	if (p->event)
 		return take_field_by_name(p, arg, text, off);
 	if (p->k->is_inside)
@@ -633,7 +633,7 @@ static const char *why_not_there(const struct hv_kprobe_parsing *p, const struct
 		return "the address of a text is not known: its type must be string";
 	if (is_text(arg))
 		return *arg->type->name == 'u' || arg->count
-			       ? "the text is one, and in no user's memory"
+			       ? "the text is a single one, and not in user memory"
 			       : NULL;
 	if (is_string && arg->count && !arg->is_memory)
 		return "an array of strings needs the address of the first";

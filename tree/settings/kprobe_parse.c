@@ -78,9 +78,8 @@ struct hv_err *hv_kprobe_take_argument(const struct hv_kprobe_parsing *p, struct
 	uint64_t in_registers = 0;
 
 	if (p->k->is_return && !p->kernel->keeps_args)
-		return hv_kprobe_not_there(p, off,
-					   "what a function was called with is not known when it"
-					   " returns");
+		return hv_kprobe_not_there(
+			p, off, "the arguments of a function are not known when it returns");
 	if (p->k->is_inside)
 		return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
 	if (!nr || nr > HV_KPROBE_STACK_MAX)

@@ -12,7 +12,7 @@ static const struct {
 	const char *name;
 	const char *deed; /* for messages: the action that needs this right */
 } rights[] = {
-	{HV_RIGHT_ROOT, "root", "use this file so, which is root's"},
+	{HV_RIGHT_ROOT, "root", "use this file like this, which needs root"},
 	{HV_RIGHT_READ, "read", "read"},
 	{HV_RIGHT_CONTROL, "control", "change settings"},
 	{HV_RIGHT_EVENTS, "events", "control events"},
@@ -48,10 +48,10 @@ struct hv_err *hv_rights_refuse(const struct hv_rights *r, uint32_t right)
 {
 	for (size_t i = 0; i < HV_ARRAY_LEN(rights); i++)
 		if (rights[i].bit == right && rights[i].deed)
-			return hv_err_new(EACCES, "%s may not %s: %s says who may", r->who,
+			return hv_err_new(EACCES, "%s may not %s: no rule in %s allows it", r->who,
 					  rights[i].deed, r->says);
-	return hv_err_new(EACCES, "%s may not control the tracer %s: %s says who may", r->who,
-			  tracer_of(right), r->says);
+	return hv_err_new(EACCES, "%s may not control the tracer %s: no rule in %s allows it",
+			  r->who, tracer_of(right), r->says);
 }
 
 const char *hv_right_name(uint32_t right)

@@ -189,8 +189,8 @@ struct hv_err *hv_host_trace_open(const char *tracefs, const char *id, unsigned 
 	size_t nr = 0;
 
 	if (nr_cpus > CPUS_MAX)
-		return hv_err_new(EMFILE, "this host has %ld CPUs, and %d is the most", nr_cpus,
-				  CPUS_MAX);
+		return hv_err_new(EMFILE, "this host has %ld CPUs; at most %d are supported",
+				  nr_cpus, CPUS_MAX);
 	for (; (long)cpu < nr_cpus && nr < max; cpu++) {
 		HV_AUTO_FREE char *path = hv_format("%s/per_cpu/cpu%u/trace_pipe_raw", dir, cpu);
 		int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

@@ -73,7 +73,8 @@ static struct hv_err *hold(struct keeper *k, struct keeper_message *m)
 	uint64_t from_ns;
 
 	if (k->held || !m->nr)
-		return hv_err_new(EBUSY, "hold: the threads are already held, or there are none");
+		return hv_err_new(EBUSY,
+				  "hold: the threads are already held, or no thread is given");
 	hv_threads_init(&k->threads, m->tids, m->nr);
 	k->threads.pid = k->vmm;
 	k->threads.pidfd = HV_HELPER_OTHER;
@@ -101,7 +102,7 @@ static struct hv_err *hold(struct keeper *k, struct keeper_message *m)
 static struct hv_err *not_held(const struct keeper *k)
 {
 	return k->expired ? hv_err_new(ETIMEDOUT, "hold: it had ended by itself")
-			  : hv_err_new(EINVAL, "hold: there is none");
+			  : hv_err_new(EINVAL, "hold: the threads are not held");
 }
 
 static struct hv_err *calls(struct keeper *k, struct keeper_message *m)

@@ -212,5 +212,5 @@ struct hv_err *hv_inject_pin(struct hv_inject *j)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", j->kvm.pin_fd);
 	if (!err)
 		err = j->vmm.ops->pin_set(j->vmm.self, path);
-	return hv_err_in(err, "the domain cannot be kept from being migrated while it is traced");
+	return hv_err_in(err, "cannot prevent the domain's migration while it is traced");
 }

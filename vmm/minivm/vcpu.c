@@ -225,7 +225,7 @@ static struct hv_err *handle_exit(struct hv_minivm_vcpu *v)
 			return cannot_emulate(v);
 		/* fall through */
 	default:
-		return hv_err_new(EIO, "vCPU %u: this KVM cannot run the guest on (exit %u, %u)",
+		return hv_err_new(EIO, "vCPU %u: this KVM cannot continue the guest (exit %u, %u)",
 				  v->id, run->exit_reason, run->internal.suberror);
 	}
 }

@@ -80,7 +80,7 @@ static struct hv_err *receive_reply(struct hv_guardian *g, struct asked *a)
 	if (r->len_bytes > (r->code ? GUARDIAN_MESSAGE_MAX_BYTES : a->room_bytes))
 		return out_of_form(g, "an answer that is too long");
 	if (r->state >= HV_NR_GUARDIAN_STATES)
-		return out_of_form(g, "a state that there is not");
+		return out_of_form(g, "an unknown state");
 	a->bytes = hv_alloc((size_t)r->len_bytes + 1);
 	return hv_helper_receive(&g->process, a->bytes, r->len_bytes, deadline_ns);
 }
@@ -191,7 +191,7 @@ static struct hv_err *hold(struct hv_guardian *g, enum guardian_op op, uint64_t 
 	if (err)
 		return err;
 	if (a.reply.since_ns < asked_ns || a.reply.since_ns > hv_now_ns())
-		return out_of_form(g, "a hold that began when none was asked for");
+		return out_of_form(g, "a hold that began outside of its request");
 	g->held_from_ns = a.reply.since_ns;
 	if (ret_from_ns)
 		*ret_from_ns = a.reply.since_ns;
@@ -254,7 +254,7 @@ struct hv_err *hv_guardian_release(struct hv_guardian *g, uint64_t *ret_ns)
 
 	if (a.reply.held_ns > hv_now_ns() - g->held_from_ns) {
 		hv_err_free(err);
-		return out_of_form(g, "a hold that lasted longer than it can have");
+		return out_of_form(g, "a hold that was longer than possible");
 	}
 	if (a.reply.held_ns)
 		*ret_ns = a.reply.held_ns;

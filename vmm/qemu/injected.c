@@ -43,8 +43,8 @@ static struct hv_err *check_place(const struct hv_machine *m, struct hv_gpa gpa,
 			  ram->ranges[i].start.v + ram->ranges[i].len_bytes <= gpa.v;
 	return is_free ? NULL
 		       : hv_err_new(EPROTO,
-				    "inject: the VMM says that guest physical 0x%" PRIx64
-				    " is free, which is not so",
+				    "inject: the VMM reports that guest physical 0x%" PRIx64
+				    " is free, but it is in use",
 				    gpa.v);
 }
 

@@ -133,7 +133,8 @@ struct hv_err *hv_machine_first_threads(const struct hv_machine *m, pid_t *ret, 
 	struct hv_err *err = vcpu_threads(m, &tids, &nr);
 
 	if (!err && nr > max)
-		err = hv_err_new(E2BIG, "the guest has %u vCPUs, and %zu is the most", nr, max);
+		err = hv_err_new(E2BIG, "the guest has %u vCPUs; at most %zu are supported", nr,
+				 max);
 	if (err)
 		return err;
 	memcpy(ret, tids, nr * sizeof(*ret));
@@ -475,9 +476,9 @@ static struct hv_err *no_monitor(pid_t pid, const char *name, struct hv_err *err
 		hv_err_free(err);
 		return hv_err_new(
 			ENOTCONN,
-			"process %d is in another mount namespace and has no QMP socket of its "
-			"own, and a libvirt, a TCP port or an abstract socket in its mount or "
-			"network namespace is not used: start QEMU with -qmp unix:PATH,server=on,"
+			"process %d is in another mount namespace and has no QMP socket with a "
+			"path there; hvtrace does not use a libvirt, a TCP port or an abstract "
+			"socket of another namespace: start QEMU with -qmp unix:PATH,server=on,"
 			"wait=off (a path in its namespace)",
 			(int)pid);
 	}

@@ -280,7 +280,7 @@ static struct hv_err *ask(struct hv_parser *p, struct asked *a)
 		err = start(p);
 	if (!err)
 		err = ask_once(p, a, &failed);
-	return err ? hv_err_in(err, "what the VMM says is not known") : failed;
+	return err ? hv_err_in(err, "the VMM's answer is not known") : failed;
 }
 
 /* Requests an answer of exactly SIZE bytes. Does not change TO on error. */

@@ -62,8 +62,8 @@ static struct hv_err *check_file(const struct hv_piece *piece, const struct hv_v
 		return hv_err_new(errno, "its file: %s", strerror(errno));
 	if (piece->file_off || (uint64_t)st.st_size != d->len_bytes)
 		return hv_err_new(ENXIO,
-				  "its file has %" PRIu64 " bytes besides its own: give it a file "
-				  "of its own",
+				  "its file has %" PRIu64
+				  " bytes more than the device: give it a separate file",
 				  (uint64_t)st.st_size - d->len_bytes);
 	return NULL;
 }

@@ -178,7 +178,7 @@ struct hv_err *hv_channel_receive_by(int socket, uint64_t deadline_ns, struct hv
 	*ret = (struct hv_message){0};
 	err = receive_bytes(socket, &head, sizeof(head), deadline_ns, ret);
 	if (!err && (head.len_bytes > HV_MESSAGE_BYTES_MAX || head.nr_fds != ret->nr_fds))
-		err = hv_err_new(EPROTO, "a message of %llu bytes and %u files, of which %zu came",
+		err = hv_err_new(EPROTO, "a message of %llu bytes and %u files; %zu files arrived",
 				 (unsigned long long)head.len_bytes, head.nr_fds, ret->nr_fds);
 	if (!err) {
 		ret->kind = head.kind;

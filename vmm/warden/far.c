@@ -333,7 +333,7 @@ static struct hv_err *answer_hold_flush_translations(struct hv_far *f, const str
 
 	if (off > f->region.len_bytes || len_bytes > f->region.len_bytes - off ||
 	    len_bytes > FLUSH_BYTES_MAX || (off | len_bytes) % PAGE_BYTES)
-		return bad("a flush of what is not the region");
+		return bad("a flush outside the region");
 	return hv_hold_flush_translations(f->hold, q->args[0], q->args[1]);
 }
 
@@ -488,9 +488,9 @@ static const struct answer answers[HV_NR_QUESTIONS] = {
 static struct hv_err *check_when(const struct hv_far *f, enum when when)
 {
 	if (when == HELD && !f->hold)
-		return bad("what needs a hold, without one");
+		return bad("an operation that needs a hold, without one");
 	if (when == FREE && f->hold)
-		return bad("what is not for a hold, in one");
+		return bad("an operation that is forbidden in a hold, in one");
 	return NULL;
 }
 

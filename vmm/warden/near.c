@@ -436,13 +436,14 @@ static struct hv_err *info_of(const struct hv_message *answer, struct hv_guest_i
 	const struct hv_arch *arch;
 
 	if (answer->len_bytes <= sizeof(numbers))
-		return hv_err_new(EPROTO, "the process that reaches the guest says too little");
+		return hv_err_new(EPROTO,
+				  "the answer of the process that reaches the guest is too short");
 	memcpy(&numbers, answer->bytes, sizeof(numbers));
 	numbers.arch[sizeof(numbers.arch) - 1] = '\0';
 	arch = hv_arch_find(numbers.arch);
 	if (!arch || (numbers.accel != HV_ACCEL_TCG && numbers.accel != HV_ACCEL_KVM))
-		return hv_err_new(EPROTO, "the process that reaches the guest says that it is one "
-					  "of no known kind");
+		return hv_err_new(EPROTO, "the process that reaches the guest reports an unknown "
+					  "architecture or accelerator");
 	*ret = (struct hv_guest_info){
 		.pid = numbers.pid,
 		.accel = (enum hv_accel)numbers.accel,

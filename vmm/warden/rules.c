@@ -207,8 +207,7 @@ static struct hv_err *check_other(struct hv_rules *r, const struct hv_noted_plac
 	if (err || p->is_journalled || !is_as_left(p, now) ||
 	    memcmp(now, p->before, p->len_bytes) == 0)
 		return err;
-	return hv_err_new(EPERM, "a part of what is patched at 0x%" PRIx64 " would be changed",
-			  p->gpa.v);
+	return hv_err_new(EPERM, "a part of the patch at 0x%" PRIx64 " would be changed", p->gpa.v);
 }
 
 /* Finds the record of the bytes that L writes. */
@@ -383,7 +382,7 @@ static struct hv_err *find_tables(struct hv_rules *r, const struct hv_vcpu_regs 
 		hv_tables_begin(r->tables, regs, nr_vcpus, NULL, 0);
 	if (hv_tables_are_known(r->tables))
 		return NULL;
-	return hv_err_new(EBUSY, "no vCPU has page tables now that are the kernel's for certain");
+	return hv_err_new(EBUSY, "no vCPU certainly uses the kernel's page tables now");
 }
 
 static struct hv_err *check_order(const struct hv_rules *r, const struct hv_hold_write *writes,

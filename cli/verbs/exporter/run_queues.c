@@ -209,7 +209,7 @@ static struct hv_err *look_at_load(struct measuring *m)
 		return err;
 	load_ppm = session_stat_number(stat, "budget.load_ppm");
 	if (m->q->all->config.max_overhead_ppm && load_ppm > m->q->all->config.max_overhead_ppm)
-		return hv_err_new(EDQUOT, "tracing takes more of a vCPU's time than may be");
+		return hv_err_new(EDQUOT, "tracing takes more of a vCPU's time than allowed");
 	return NULL;
 }
 

@@ -89,7 +89,7 @@ static void add_host(struct hv_text *out, const struct latency_report *r, const 
 		add_why(out, r, s);
 	}
 	if (nr > 1)
-		hv_text_printf(out, " (and likewise %u other vCPU%s)", nr - 1, hv_plural(nr - 1));
+		hv_text_printf(out, " (and similarly %u other vCPU%s)", nr - 1, hv_plural(nr - 1));
 	hv_text_add(out, ".");
 }
 

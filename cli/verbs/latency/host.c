@@ -169,7 +169,7 @@ void latency_host_open(struct latency_host *h, uint64_t vmm_pid, char **ret_why)
 				     vmm_pid ? strerror(errno) : "its pid is not known");
 	else if (!can_look)
 		*ret_why = hv_format("schedstat and stat of a vCPU's thread (of pid %" PRIu64
-				     ") cannot be read, or tell nothing",
+				     ") cannot be read, or have no values",
 				     vmm_pid);
 	else if (!h->nr_vcpus)
 		*ret_why = hv_format("no thread of the VMM (pid %" PRIu64

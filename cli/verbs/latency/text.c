@@ -64,7 +64,7 @@ static void add_vmm(struct hv_text *out, const struct hv_cause *c)
 {
 	if (VMM_PART * c->vmm_ns < c->longest.length_ns || !c->vmm_ns)
 		return;
-	hv_text_add(out, "; meanwhile ");
+	hv_text_add(out, "; during this time, ");
 	latency_add_task(out, &c->vmm);
 	hv_text_add(out, " of the VMM waited for a CPU of the host for ");
 	latency_add_time(out, c->vmm_ns);

@@ -58,7 +58,7 @@ const char *latency_phrase_fault(enum hv_fault fault)
 		[HV_FAULT_HOSTS_SCHEDULER] = "the host's scheduler",
 		[HV_FAULT_HOSTS_IO] = "the host's I/O",
 		[HV_FAULT_OTHER_TENANT] = "another tenant",
-		[HV_FAULT_HOST] = "the host, where somebody stopped the guest",
+		[HV_FAULT_HOST] = "the host, where an operator stopped the guest",
 	};
 
 	return phrases[fault];
@@ -144,7 +144,7 @@ static void add_runqueue(struct hv_text *out, const struct hv_cause *c)
 	}
 	hv_text_add(out, "waiting for a vCPU that ");
 	if (!s->by.pid) {
-		hv_text_add(out, "nobody is known to have used");
+		hv_text_add(out, "no known task used");
 		return;
 	}
 	latency_add_task(out, &s->by);
@@ -258,7 +258,7 @@ void latency_add_cause(struct hv_text *out, const struct hv_latency *l, const st
 		hv_text_add(out, " kept the vCPU");
 		return;
 	case HV_STALL_SLEEP:
-		hv_text_add(out, "a sleep that no signal ends");
+		hv_text_add(out, "an uninterruptible sleep");
 		return;
 	case HV_NR_STALLS:
 		return;
@@ -332,7 +332,7 @@ void latency_add_taker(struct hv_text *out, const struct hv_latency *l, const st
 	} else if (t && t->kind == HV_TAKER_VM) {
 		hv_text_add(out, " of another VMM");
 	} else if (t && t->kind == HV_TAKER_OWN) {
-		hv_text_add(out, " of its own VMM");
+		hv_text_add(out, " of the guest's VMM");
 	}
 	hv_text_add(out, " had the CPU");
 }

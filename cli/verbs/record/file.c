@@ -50,14 +50,14 @@ static void add_suffixes(struct hv_text *out)
 static void refuse(const struct record_file *f, const char *name, struct hv_text *why)
 {
 	if (name) {
-		hv_text_printf(why, "--format: '%s' is none of ", name);
+		hv_text_printf(why, "--format: '%s' is not one of ", name);
 		add_names(why);
 		return;
 	}
-	hv_text_printf(why,
-		       "-o: '%s' does not say the format: choose one by --format, or end the name "
-		       "in ",
-		       f->target.path);
+	hv_text_printf(
+		why,
+		"-o: '%s' does not show the format: choose one with --format, or end the name in ",
+		f->target.path);
 	add_suffixes(why);
 }
 
@@ -77,11 +77,11 @@ bool record_file_choose(struct record_file *f, const char *name, struct hv_text 
 			       f->target.path, f->target.format->name);
 	else if (f->target.format->needs_seek && compression != HV_COMPRESSION_NONE)
 		hv_text_printf(why,
-			       "-o: '%s': %s is compressed within: use --compress, and a name "
+			       "-o: '%s': %s has its own compression: use --compress, and a name "
 			       "that ends in %s",
 			       f->target.path, f->target.format->name, f->target.format->suffix);
 	else if (f->target.format->needs_seek && strcmp(f->target.path, "-") == 0)
-		hv_text_printf(why, "-o -: %s is written at several places, so it needs a file",
+		hv_text_printf(why, "-o -: %s is not written in order, so it needs a file",
 			       f->target.format->name);
 	else if (f->target.format->is_dir && strcmp(f->target.path, "-") == 0)
 		hv_text_printf(why, "-o -: %s is a directory, so it needs a name",
@@ -114,12 +114,11 @@ static struct hv_err *open_dir(struct record_file *f)
 	f->is_new = mkdir(f->target.path, NEW_DIR_MODE) == 0;
 	if (f->is_new || errno == EEXIST)
 		f->fd = open(f->target.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return f->fd < 0 && errno == ENOTDIR
-		       ? hv_err_new(ENOTDIR,
-				    "%s: a %s trace is a directory, and this is none: give a new "
-				    "name",
-				    f->target.path, f->target.format->name)
-		       : NULL;
+	return f->fd < 0 && errno == ENOTDIR ? hv_err_new(ENOTDIR,
+							  "%s: a %s trace is a directory, and this "
+							  "is a file: give a new name",
+							  f->target.path, f->target.format->name)
+					     : NULL;
 }
 
 struct hv_err *record_file_open(struct record_file *f)
@@ -301,8 +300,8 @@ struct hv_err *record_file_check_room(const struct record_file *f)
 	if ((uint64_t)fs.f_blocks * fs.f_frsize < SMALL_DISK_BYTES || left_bytes >= DISK_LOW_BYTES)
 		return NULL;
 	return hv_err_new(ENOSPC,
-			  "%s: recording ended, since its file system has only %llu MiB left; what "
-			  "was recorded is in the file",
+			  "%s: recording ended because the file system has only %llu MiB left; the "
+			  "file has all events until then",
 			  f->target.path, (unsigned long long)(left_bytes >> 20));
 }
 

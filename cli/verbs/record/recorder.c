@@ -176,8 +176,9 @@ static struct hv_err *take_rest(struct record *r)
 	while (!err && more && !r->out_error && hv_now_ns() < until_ns)
 		err = stream_once(r, DRAIN_MS, &more);
 	if (!err && more && !r->out_error)
-		err = in_domain_of(r, hv_err_new(ETIMEDOUT, "the session does not end to send "
-							    "events, although tracing has ended"));
+		err = in_domain_of(
+			r, hv_err_new(ETIMEDOUT,
+				      "the session still sends events although tracing has ended"));
 	return err;
 }
 

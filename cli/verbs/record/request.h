@@ -48,13 +48,12 @@ void record_request_deinit(struct record_request *q);
 	"  -e EVENT               an event of the guest's own, as in available_events: "           \
 	"SYSTEM:EVENT,\n"                                                                          \
 	"                         SYSTEM or EVENT, with globs\n"                                   \
-	"  -f, --filter=FILTER    only those of the EVENT before it that FILTER lets pass, as "    \
-	"in\n"                                                                                     \
+	"  -f, --filter=FILTER    record the preceding EVENT only if FILTER matches, as in\n"      \
 	"                         'prev_pid == 1 || comm ~ \"init*\"'\n"                           \
 	"  -k PROBE               a probe as in kprobe_events, p[:NAME] FUNCTION [ARGUMENTS], "    \
 	"or\n"                                                                                     \
-	"                         r[:NAME]... of its returns: its event is recorded, and it is\n"  \
-	"                         removed at the end\n"                                            \
+	"                         r[:NAME]... for its returns: record its event, and remove it\n"  \
+	"                         at the end\n"                                                    \
 	"  --marks                marks of the guest's programs (hvtrace-agent(1)), as the "       \
 	"event\n"                                                                                  \
 	"                         hvtrace:mark\n"

@@ -164,8 +164,8 @@ static struct hv_err *result(const struct report_apart *r, const struct child *c
 {
 	if (!WIFEXITED(status))
 		return hv_err_new(EINVAL,
-				  "%s: damaged, or made to do harm: the process that read it died "
-				  "of signal %d (%s); nothing else was touched",
+				  "%s: damaged or malicious: the process that read it died of "
+				  "signal %d (%s); nothing else was affected",
 				  r->path, WTERMSIG(status), strsignal(WTERMSIG(status)));
 	if (WEXITSTATUS(status) == CANNOT_PRINT)
 		*ret_cannot_print = true;
@@ -174,8 +174,8 @@ static struct hv_err *result(const struct report_apart *r, const struct child *c
 	if (WEXITSTATUS(status) == REFUSED)
 		return refusal(r, c);
 	return hv_err_new(EINVAL,
-			  "%s: damaged, or made to do harm: the process that read it gave up "
-			  "(status %d); nothing else was touched",
+			  "%s: damaged or malicious: the process that read it gave up (status %d); "
+			  "nothing else was affected",
 			  r->path, WEXITSTATUS(status));
 }
 
@@ -199,9 +199,9 @@ struct hv_err *report_apart(const struct report_apart *r, bool *ret_cannot_print
 	if (*ret_cannot_print)
 		return NULL;
 	if (!has_ended)
-		return hv_err_new(EINVAL,
-				  "%s: damaged, or made to do harm: nothing was found in it in a "
-				  "minute of processor time",
-				  r->path);
+		return hv_err_new(
+			EINVAL,
+			"%s: damaged or malicious: no event was found in a minute of CPU time",
+			r->path);
 	return result(r, &c, status, ret_cannot_print);
 }

@@ -172,7 +172,7 @@ static struct hv_err *how_it_ended(struct run_session *s)
 	if (has_ended(s))
 		return NULL;
 	if (hv_minivm_is_patched(s->vm))
-		return hv_err_new(ECHILD, "the session's warden was killed: what is patched stays "
+		return hv_err_new(ECHILD, "the session's warden was killed: the guest stays "
 					  "patched until the machine ends");
 	if (WIFSIGNALED(s->status))
 		return hv_err_new(ECHILD, "the session's service was killed: its warden has put "

@@ -42,7 +42,7 @@ static void say_if_late(struct wait *w)
 	if (hv_now_ns() < w->silent_until_ns)
 		return;
 	w->silent_until_ns = UINT64_MAX;
-	line = hv_format("domain '%s': its kernel is not up after %llu s; waiting goes on%s%s",
+	line = hv_format("domain '%s': its kernel is not up after %llu s; still waiting%s%s",
 			 hv_guest_info(w->guest)->name,
 			 (unsigned long long)(SILENT_NS / HV_NS_PER_S), w->last ? ": " : "",
 			 w->last ? w->last->message : "");

@@ -436,7 +436,7 @@ void hv_irq_sites_deinit(struct hv_irq_sites *s)
 
 const char *hv_irq_cover_reason(enum hv_irq_cover cover)
 {
-	return cover == HV_IRQ_NO_NOP ? "without nops of its own" : "";
+	return cover == HV_IRQ_NO_NOP ? "without its own nops" : "";
 }
 
 bool hv_kernel_symbol_at(const struct hv_kernel *k hv_unused, struct hv_gva addr hv_unused,

@@ -603,7 +603,8 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 		return hv_err_mark(hv_err_new(EIO, "could not be undone (no hold)"),
 				   HV_ERR_NEEDS_RECOVERY);
 	else if (file->name == FAKE_PROFILE && file->tree->has_stacks)
-		return hv_err_new(EBUSY, "the profile and func_stack_trace: one at a time");
+		return hv_err_new(EBUSY,
+				  "the profile and func_stack_trace cannot be used together");
 	else if (file->name == FAKE_GRAPH_HOST && text[0] == '1' && !file->tree->has_steal)
 		return hv_err_new(EOPNOTSUPP, "the guest has no steal time");
 	else if (file->name == FAKE_PROBES && text[0] != '-' && strncmp(text, "p:", 2) != 0)

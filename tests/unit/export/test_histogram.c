@@ -145,7 +145,7 @@ START_TEST(what_is_lost_is_told)
 		   "shortest 1 us, longest 1 us, in all 1 us\n"
 		   "      512 ns .. 1.02 us               1 "
 		   "|@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n\n"
-		   "1 time, events were lost: what was under way then is not counted\n");
+		   "1 time, events were lost: calls in progress then are not counted\n");
 }
 END_TEST
 
@@ -162,7 +162,7 @@ START_TEST(what_the_host_took_is_told_beside_bars)
 	open_format("histogram");
 	add_calls_of_host();
 	check_text("0x10: 3 calls, average 2.43 us, shortest 600 ns, longest 6 us, in all 7.3 us, "
-		   "of which the host took 5.05 us\n"
+		   "the host's part 5.05 us\n"
 		   "      512 ns .. 1.02 us               2 "
 		   "|@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@| host 50 ns\n"
 		   "     1.02 us .. 2.05 us               0 "

@@ -416,12 +416,12 @@ START_TEST(module_areas_by_the_allocators_pointer)
 		fk_u64(&f, info + 24, rows[i].else_start);
 		fk_u64(&f, info + 32, rows[i].else_start + rows[i].else_bytes);
 		fk_u64(&f, pointer, 0);
-		refuses("where its modules go");
+		refuses("the addresses of this kernel's modules");
 		fk_u64(&f, pointer, info);
 		ck_assert_msg(arm64_unnamed[2].is_at(&f.k.core, hv_gva(pointer)) == rows[i].fits,
 			      "row %zu", i);
 		if (!rows[i].fits) {
-			refuses("where its modules go");
+			refuses("the addresses of this kernel's modules");
 			continue;
 		}
 		ck_assert_ptr_null(arm64_find_module_areas(&f.k.core, &areas));
@@ -438,11 +438,11 @@ START_TEST(reach_is_not_guessed)
 {
 	begin_reach("module_plt_base");
 	fk_u64(&f, area_at, FK_BASE + 8); /* after the image's start */
-	refuses("where its modules go");
+	refuses("the addresses of this kernel's modules");
 	fk_u64(&f, area_at, FK_END - (2ull << 30) - 8); /* too far before its end */
-	refuses("where its modules go");
+	refuses("the addresses of this kernel's modules");
 	fk_u64(&f, area_at, 0);
-	refuses("where its modules go");
+	refuses("the addresses of this kernel's modules");
 	begin_reach("module_plt_base");
 	fk_u32(&f, mode_at, 0xe12);
 	refuses("EL2");

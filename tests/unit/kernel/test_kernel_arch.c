@@ -165,15 +165,16 @@ START_TEST(a_steal_time_is_written_by_somebody)
 	struct hv_layout *layout = &t.f.k.layout;
 
 	check_refused(hv_kernel_need_steal_time(&t.f.k),
-		      "the kernel knows no steal time (struct kvm_steal_time): the host cannot tell"
-		      " it for how long a vCPU did not run");
+		      "the kernel has no steal time (struct kvm_steal_time): the host cannot report"
+		      " how long a vCPU did not run");
 	layout->has_steal_time = true;
 	layout->nr_cpus = FK_NR_CPUS;
 	layout->steal_version_percpu = FK_PERCPU(FT_PVCLOCK);
 	ft_percpu(&t, FT_PVCLOCK, 0, 0);
-	check_refused(hv_kernel_need_steal_time(&t.f.k),
-		      "the host does not tell the guest its steal time: KVM does, unless the VMM"
-		      " switches it off, TCG does not");
+	check_refused(
+		hv_kernel_need_steal_time(&t.f.k),
+		"the host does not report steal time to the guest: TCG has none, and under KVM"
+		" the VMM can switch it off");
 	ft_percpu(&t, FT_PVCLOCK, 0, 2);
 	ck_assert_ptr_null(hv_kernel_need_steal_time(&t.f.k));
 }

@@ -152,14 +152,14 @@ START_TEST(several_need_a_function_that_is_understood)
 	int32_t distance = (int32_t)(THUNK - (FUNCTION + 5 + 5 + 5));
 
 	PUT(0, PUSH SUB "\xff\xe0"); /* jmp *%rax */
-	is_refused(0, EOPNOTSUPP, "leads nobody knows where");
+	is_refused(0, EOPNOTSUPP, "a jump to an unknown address");
 	PUT(0, MOV "\xe9");
 	put(6, (const char *)&distance, sizeof(distance));
 	is_possible(0, 5, 1);
 	PUT(0, PUSH SUB);
-	is_refused(0, EOPNOTSUPP, "leads nobody knows where");
+	is_refused(0, EOPNOTSUPP, "a jump to an unknown address");
 	PUT(5, RET "\x06"); /* no instruction */
-	is_refused(0, EOPNOTSUPP, "is not known");
+	is_refused(0, EOPNOTSUPP, "an unknown instruction");
 	PUT(0, MOV);
 	is_possible(0, 5, 1);
 }
@@ -189,12 +189,12 @@ START_TEST(tables_of_the_kernel_count)
 	is_refused(5, EINVAL, HV_PROBE_REFUSED);
 	fk_u32(&f, calls, 0);
 	lead(exceptions, 0, 5);
-	is_refused(5, EOPNOTSUPP, "expects a fault");
+	is_refused(5, EOPNOTSUPP, "expects an instruction there to fault");
 	fk_u32(&f, exceptions, 0);
 	lead(exceptions, 4, 5);
 	is_possible(5, 5, 1);
 	lead(exceptions, 4, 1);
-	is_refused(0, EOPNOTSUPP, "expects a fault");
+	is_refused(0, EOPNOTSUPP, "expects an instruction there to fault");
 }
 END_TEST
 

@@ -159,7 +159,7 @@ START_TEST(no_tables)
 {
 	setup(0);
 	memset(machine.ram + TABLES_OFF, 0, AM_RAM_BYTES - TABLES_OFF);
-	expect_error("no page tables behind 0x");
+	expect_error("no page tables at 0x");
 	teardown();
 }
 END_TEST

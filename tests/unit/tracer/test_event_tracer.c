@@ -182,11 +182,11 @@ START_TEST(a_module_that_goes_is_refused)
 	link_module(module);
 	ck_assert_uint_eq(uses(), 1);
 	fk_u32(f, module_call + CALL_ID, 1235); /* another module at its address */
-	set_type(&of_a_module, "may have come again");
+	set_type(&of_a_module, "may have been loaded again");
 	wait_and_tend();
 	ck_assert_uint_eq(uses(), 1);
 	f->k.modules.nr = 0;
-	set_type(&of_a_module, "no module xfs any more");
+	set_type(&of_a_module, "no longer has the module xfs");
 	f->k.modules.nr = 1;
 	is_as_before();
 }
@@ -278,7 +278,7 @@ START_TEST(an_array_that_is_used_is_not_changed)
 	ftp_jump(&tp);
 	ftp_lead(&tp, FTP_OTHER);
 	r.regs[1].general[5] = array;
-	set("may be calling its probes of before");
+	set("may still be calling its earlier probes");
 	ck_assert_uint_eq(funcs(), tp.array);
 	r.regs[1].general[5] = 0;
 	set(NULL);

@@ -111,7 +111,7 @@ START_TEST(out_without_a_journal)
 	hv_patcher_free(r.tracee.patcher);
 	r.tracee.patcher = hv_patcher_new(&f->k.core.as, f->k.core.image.all, &r.tracee.region);
 	*(uint8_t *)fk_host(f, FTP_PLACE(FTP_NR)) = 0xeb;
-	fp_fails(false, EUCLEAN, "had before is not known");
+	fp_fails(false, EUCLEAN, "the original instruction at");
 	*(uint8_t *)fk_host(f, FTP_PLACE(FTP_NR)) = 0x66;
 	fp_apply(false, 3 + FTP_NR - 1); /* as if it had another key */
 	fp_check_off();
@@ -123,9 +123,9 @@ START_TEST(what_is_in_use_or_contradicts_itself)
 	struct hv_tracepoint *p = &tp.type.tracepoint;
 
 	fk_u64(f, p->funcs.v, FP_ARRAY);
-	fp_fails(true, EBUSY, "by another event");
+	fp_fails(true, EBUSY, "for another event");
 	fp_guest_has(1);
-	fp_fails(true, EBUSY, "by another event");
+	fp_fails(true, EBUSY, "for another event");
 	fk_u32(f, p->key.v, 2);
 	fp_guest_has(0);
 	fp_fails(false, EINVAL, "its key says 2");

@@ -157,8 +157,8 @@ START_TEST(an_array_that_is_in_use_stays)
 	plug.array_use = HV_ARRAY_MAY_BE_USED;
 	fp_apply(true, 1); /* the array is unchanged */
 	fp_apply(false, 1);
-	another_array(1, "probes of before");
-	another_array(3, "probes of before");
+	another_array(1, "earlier probes");
+	another_array(3, "earlier probes");
 	array_has(1, FTP_OTHER + 1, 0x1001, 10);
 	fp_apply(true, 1);
 	array_has(2, FTP_OTHER + 2, 0x1002, 10);
@@ -200,15 +200,15 @@ START_TEST(an_array_that_somebody_wrote_into)
 	fp_guest_is_on(2);
 	fp_apply(true, 1);
 	fk_u64(f, tp.array + 24, FTP_OTHER + 7);
-	fp_fails(false, EINVAL, "has others now");
+	fp_fails(false, EINVAL, "changed its array of probes");
 	fk_u64(f, tp.array + 24, 0);
-	fp_fails(false, EINVAL, "has others now");
+	fp_fails(false, EINVAL, "changed its array of probes");
 	fk_u64(f, tp.array + 24, FTP_OTHER + 1);
 	fk_u64(f, tp.array + 24 + 8, 3);
-	fp_fails(false, EINVAL, "has others now");
+	fp_fails(false, EINVAL, "changed its array of probes");
 	fk_u64(f, tp.array + 24 + 8, 0x1001);
 	ftp_put_probe(&tp, tp.array, 2, FTP_OTHER + 2, 0x1002);
-	fp_fails(false, EINVAL, "has others now");
+	fp_fails(false, EINVAL, "changed its array of probes");
 	fk_u64(f, tp.array + 2 * 24, 0);
 	ours = stands_for();
 	memcpy(r.tracee.region.host + FP_ARRAY_OFF, &zero, 8);

@@ -175,23 +175,23 @@ START_TEST(what_is_refused_with_a_reason)
 {
 	ck_assert_ptr_null(hv_plug_check(&f->k, &layout, &tp.type));
 	tp.type.tracepoint.reg = hv_gva(FTP_STUB);
-	refused("by a function of its own, tp_stub_func");
+	refused("with a special function, tp_stub_func");
 	tp.type.tracepoint.reg = hv_gva(FTP_OTHER);
-	refused("by a function of its own");
+	refused("with a special function");
 	tp.type.tracepoint.reg = hv_gva(0);
 	tp.type.reg_kind = HV_EVENT_REG_OTHER;
-	refused("by a function of its own");
+	refused("with a special function");
 	tp.type.reg_kind = HV_EVENT_REG_PROBESTUB;
 	ck_assert_ptr_null(hv_plug_check(&f->k, &layout, &tp.type));
 	tp.type.reg_kind = HV_EVENT_REG_TRACEPOINT;
 	be_of_syscalls(fk_alloc(f, 16), fk_alloc(f, FTP_LEN));
 	ck_assert_ptr_null(hv_plug_check(&f->k, &layout, &tp.type));
 	layout.has_syscalls = false;
-	refused("by a function of its own");
+	refused("with a special function");
 	have_common_key(fk_alloc(f, FTP_LEN));
 	ck_assert_ptr_null(hv_plug_check(&f->k, &layout, &tp.type));
 	layout.common.tracepoints[0] = layout.common.tracepoints[1]; /* an unrelated one */
-	refused("by a function of its own");
+	refused("with a special function");
 	tp.type.tracepoint.reg = tp.type.tracepoint.unreg = hv_gva(0);
 	layout.file_flags = 121;
 	refused("is not known");

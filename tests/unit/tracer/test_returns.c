@@ -159,7 +159,7 @@ START_TEST(callers_that_are_no_code_are_refused)
 		open_frame(0);
 		open_frame(1);
 		hv_region_stack(&r.tracee.region, 0)->frames[1].caller_gva = callers[i];
-		check_refused(EUCLEAN, "is no code of the kernel");
+		check_refused(EUCLEAN, "is not kernel code");
 		hv_region_stack(&r.tracee.region, 0)->word = 0;
 	}
 }
@@ -183,7 +183,7 @@ START_TEST(code_is_what_the_kernel_has_freed_after_its_start)
 	hv_symbols_index(&r.t.f.k.core.symbols);
 	open_frame(0);
 	hv_region_stack(&r.tracee.region, 0)->frames[0].caller_gva = FK_DATA + 0x11000;
-	check_refused(EUCLEAN, "is no code of the kernel");
+	check_refused(EUCLEAN, "is not kernel code");
 	hv_region_stack(&r.tracee.region, 0)->frames[0].caller_gva = FK_DATA + 0x10fff;
 	ck_assert_ptr_null(fr_put_back(&r));
 	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), FK_DATA + 0x10fff);

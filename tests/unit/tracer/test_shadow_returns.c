@@ -224,10 +224,10 @@ START_TEST(an_address_in_one_place_only)
 	check_refused(EBUSY, "is not on the shadow call stack");
 	set_shadow(r.task, 3, FR_HANDLER);
 	set_shadow(r.task, 2, FR_HANDLER);
-	check_refused(EBUSY, "is of no known call");
+	check_refused(EBUSY, "belongs to no known call");
 	set_shadow(r.task, 2, FR_CALLER + 2);
 	set_shadow(r.task, 9, FR_RANGE + 0x1234);
-	check_refused(EBUSY, "is of no known call");
+	check_refused(EBUSY, "belongs to no known call");
 	set_shadow(r.task, 9, FR_CALLER + 9);
 	check_both(r.task, 2);
 }
@@ -236,7 +236,7 @@ END_TEST
 START_TEST(an_address_without_a_frame)
 {
 	set_shadow(r.task, 4, FR_HANDLER);
-	check_refused(EBUSY, "is of no known call");
+	check_refused(EBUSY, "belongs to no known call");
 	/* left over */
 	fk_u64(&r.t.f, r.task + FT_SCS_SP, shadow_of(r.task, 4));
 	check_put_back(r.task, 0);

@@ -175,7 +175,7 @@ static uint32_t read_flags(struct hv_print_parser *p, unsigned spec hv_unused)
 	node.a = as_u64(p, hv_print_parse_expression(p));
 	hv_print_expect_sign(p, ',');
 	if (!hv_print_parse_string(p, &node.d))
-		hv_print_problem(p, "what is between the flags is missing here");
+		hv_print_problem(p, "the separator of the flags is missing here");
 	read_table(p, &node);
 	return hv_print_build_node(&p->builder, node, &node.a, 1);
 }

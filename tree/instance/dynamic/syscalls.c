@@ -185,7 +185,7 @@ struct hv_err *hv_syscalls_carrier(const struct hv_syscalls *s, const struct hv_
 	    carrier->list[nr].id != type->id)
 		return hv_err_new(EOPNOTSUPP, "the form of its entries is not known");
 	*ret = hv_catalogue_by_id(c, carrier->id);
-	return *ret ? NULL : hv_err_new(ENODEV, "the guest has no such event any more");
+	return *ret ? NULL : hv_err_new(ENODEV, "the guest no longer has this event");
 }
 
 struct hv_kprobe_carrier hv_syscalls_in_carrier(const struct hv_syscalls *s,

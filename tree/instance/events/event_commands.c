@@ -29,7 +29,8 @@ struct hv_err *hv_event_command_prepare(struct hv_instance *in, char *param,
 	if (!type || !type->is_available)
 		return hv_err_new(EINVAL, "the guest has no event %s:%s", system, event);
 	if (hv_kprobes_is(type) || hv_eprobes_is(type))
-		return hv_err_new(EOPNOTSUPP, "a function does not switch a probe of the session");
+		return hv_err_new(EOPNOTSUPP,
+				  "a function's command cannot switch a probe of the session");
 	*ret = hv_event_ref_of(type);
 	*ret_count = param;
 	err = hv_host_made_need(in, c, type);

@@ -127,7 +127,7 @@ struct hv_err *hv_hist_links_make(struct hv_hist_links *links, const char *text,
 	struct hv_err *err;
 
 	if (!type)
-		return hv_err_new(ENODEV, "the guest has no such event any more");
+		return hv_err_new(ENODEV, "the guest no longer has this event");
 	if (!hv_hist_spec_link(&scope, text, &of->spec, ret_faults))
 		return hv_hist_links_error(ret_faults, text);
 	err = take_tables(in->hists, of);

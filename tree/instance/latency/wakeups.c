@@ -230,7 +230,8 @@ static struct hv_err *check_others(const struct hv_instance *in)
 {
 	for (const struct hv_instance *i = &in->all->top; i; i = i->next)
 		if (i != in && hv_wakeups_are_on(i))
-			return hv_err_new(EBUSY, "%s%s traces %s: one instance at a time",
+			return hv_err_new(EBUSY,
+					  "%s%s already traces %s, which only one instance can do",
 					  i->name ? "instances/" : "the top",
 					  i->name ? i->name : "", i->selection.tracer->name);
 	return NULL;

@@ -70,7 +70,7 @@ static const struct {
 	const char *text;
 	const char *message; /* start of the message */
 } bad_files[] = {
-	{"deny user 5 read *\n", "conf:1: 'deny' begins no rule"},
+	{"deny user 5 read *\n", "conf:1: no rule begins with 'deny'"},
 	{"allow user 5 read\n", "conf:1: the rule has 4 words and is not complete"},
 	{"\nallow 5 5 read *\n", "conf:2: '5' is neither user nor group"},
 	{"allow user 5 write *\n", "conf:1: 'write' is neither read nor control"},

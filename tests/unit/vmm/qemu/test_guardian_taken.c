@@ -238,7 +238,8 @@ START_TEST(a_hold_of_another_time)
 	does.to = GUARDIAN_HOLD;
 	does.reply.since_ns = _i ? UINT64_MAX : 1;
 	ok(hv_guardian_start(path, getpid(), &guardian));
-	fails(hv_guardian_hold(guardian, HV_NS_PER_S, NULL), EPROTO, "began when none was asked");
+	fails(hv_guardian_hold(guardian, HV_NS_PER_S, NULL), EPROTO,
+	      "began outside of its request");
 	is_gone();
 }
 END_TEST
@@ -249,7 +250,7 @@ START_TEST(a_hold_that_never_was)
 
 	does.reply.held_ns = 60 * HV_NS_PER_S;
 	hold_before(GUARDIAN_RELEASE);
-	fails(hv_guardian_release(guardian, &held_ns), EPROTO, "longer than it can have");
+	fails(hv_guardian_release(guardian, &held_ns), EPROTO, "longer than possible");
 	ck_assert_uint_eq(held_ns, 77);
 	is_gone();
 }

@@ -87,7 +87,7 @@ START_TEST(its_own_vmm)
 {
 	plant_outage(HV_TAKER_OWN, 55, "");
 	latency_text(&out, &report);
-	has("CPU? 0/KVM-55 of its own VMM had the CPU: 40.0 ms");
+	has("CPU? 0/KVM-55 of the guest's VMM had the CPU: 40.0 ms");
 	has("fault: the host's scheduler");
 }
 END_TEST
@@ -310,7 +310,7 @@ START_TEST(the_host_withholds_its_cpus)
 	neighbours.nr_guests = 2;
 	answers("The host ran vCPU 0 for 31 % of the time it wanted: 3 guests share 2 CPUs.\n");
 	share(4, 3, 310, 690);
-	answers("The host ran vCPU 0 for 31 % of the time it wanted (and likewise 2 other "
+	answers("The host ran vCPU 0 for 31 % of the time it wanted (and similarly 2 other "
 		"vCPUs).\n");
 }
 END_TEST

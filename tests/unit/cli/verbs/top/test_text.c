@@ -68,7 +68,8 @@ static void count_functions(void)
 
 START_TEST(two_domains)
 {
-	domains[1].no_functions = (char *)"the profile and func_stack_trace: one at a time";
+	domains[1].no_functions =
+		(char *)"the profile and func_stack_trace cannot be used together";
 	top_text_lines(&view, &text);
 	ck_assert_str_eq(
 		text.data,
@@ -76,7 +77,8 @@ START_TEST(two_domains)
 		"web1                  500.5        3     2.00   150.00    10.00    0.500    2000\n"
 		"                 not counted: 1 call\n"
 		"a-domain-with-a-        0.0        0        -        -        -    0.000       -\n"
-		"                 no functions: the profile and func_stack_trace: one at a time\n");
+		"                 no functions: the profile and func_stack_trace cannot be used "
+		"together\n");
 }
 END_TEST
 
