@@ -128,7 +128,7 @@ START_TEST(what_is_in_use_or_contradicts_itself)
 	fp_fails(true, EBUSY, "for another event");
 	fk_u32(f, p->key.v, 2);
 	fp_guest_has(0);
-	fp_fails(false, EINVAL, "its key says 2");
+	fp_fails(false, EINVAL, "its key is 2");
 	fk_u64(f, p->funcs.v, 0);
 	fp_fails(true, EINVAL, "is on (2)");
 	fk_u32(f, p->key.v, 0);

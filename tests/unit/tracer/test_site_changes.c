@@ -68,11 +68,12 @@ START_TEST(what_has_no_stub_is_refused)
 	static const struct {
 		unsigned stub;
 		const char *what;
-	} lacks[] = {{HV_STUB_GRAPH, "function_graph of x86_64 guests"},
-		     {HV_STUB_GRAPH_ROOT, "function_graph of x86_64 guests"},
-		     {HV_STUB_FUNCTION_STACK, "func_stack_trace of x86_64 guests"},
-		     {HV_STUB_PROFILED, "function_profile_enabled of x86_64 guests"},
-		     {HV_STUB_FUNCTION | HV_STUB_PROFILED, "function_profile_enabled"}};
+	} lacks[] = {
+		{HV_STUB_GRAPH, "function_graph: not supported yet for x86_64 guests"},
+		{HV_STUB_GRAPH_ROOT, "function_graph: not supported yet for x86_64 guests"},
+		{HV_STUB_FUNCTION_STACK, "func_stack_trace: not supported yet for x86_64 guests"},
+		{HV_STUB_PROFILED, "function_profile_enabled: not supported yet for x86_64 guests"},
+		{HV_STUB_FUNCTION | HV_STUB_PROFILED, "function_profile_enabled"}};
 
 	less = hv_arch_x86_64;
 	less.stubs.graph_off = less.stubs.profile_off = less.stubs.function_stack_off = 0;
