@@ -61,7 +61,7 @@ struct hv_err *domain_state_is_taken(const struct rundir_info *info, const char 
 		break;
 	case DOMAIN_ATTACHING:
 	case DOMAIN_RECOVERING:
-		err = hv_err_new(EBUSY, "it is %s now (pid %d): try again when that has ended",
+		err = hv_err_new(EBUSY, "it is %s now (pid %d): retry when that is over",
 				 domain_state_words(domain_state(info)), (int)info->service_pid);
 		break;
 	default:

@@ -165,7 +165,7 @@ struct hv_err *hv_clock_read_keeper(const struct hv_clock *c, struct hv_timekeep
 	struct hv_err *err = NULL;
 
 	if (!c->keeper.fast.v)
-		err = hv_err_new(ENOENT, "the guest's timekeeper is not as known");
+		err = hv_err_new(ENOENT, "the guest's timekeeper has an unknown layout");
 	if (!err)
 		err = hv_timekeeper_read(&c->k->core, &c->keeper, &m);
 	if (!err)

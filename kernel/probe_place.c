@@ -95,8 +95,8 @@ static struct hv_err *check_site(const struct hv_kernel *k, struct hv_gva start,
 		return refuse("only functions that ftrace can trace have probes, and this one"
 			      " cannot be traced");
 	if (at.v == start.v || at.v == found->ip.v)
-		return refuse("it is where the function's own ftrace is; define it without an"
-			      " offset");
+		return refuse("the function's own ftrace call is there; define the probe without "
+			      "an offset");
 	if (at.v < found->ip.v + k->core.as.arch->site_len_bytes)
 		return no_boundary();
 	*ret = found->ip;

@@ -89,7 +89,7 @@ struct hv_err *hv_timekeeper_find(const struct hv_kernel_core *core,
 	if (!hv_btf_size(core->btf, "tk_fast", &l.fast_bytes) || l.fast_bytes > COPY_MAX ||
 	    !hv_btf_size(core->btf, "tk_read_base", &l.base_bytes) ||
 	    l.base + 2 * (uint64_t)l.base_bytes > l.fast_bytes)
-		return hv_err_new(ENOENT, "btf: struct tk_fast is not as known");
+		return hv_err_new(ENOENT, "btf: struct tk_fast has an unknown layout");
 	find_offsets(core, &l);
 	*ret = l;
 	return NULL;

@@ -57,7 +57,7 @@ static struct hv_err *check_calls(const struct unmapping *u)
 			hv_guest_read(u->tracee->guest, call->gpa, now, call->len_bytes);
 
 		if (!err && memcmp(now, call->from, call->len_bytes) != 0)
-			err = hv_err_new(EBUSY, "the guest changes its call at 0x%llx",
+			err = hv_err_new(EBUSY, "the guest is changing its call at 0x%llx",
 					 (unsigned long long)call->gva.v);
 		if (err)
 			return err;

@@ -40,7 +40,7 @@ static struct hv_err *check_state(const struct hv_tracee *t,
 		hv_tracepoint_state_is_same(t->kernel, layout, &step->tp, &step->state, &is_same);
 
 	if (!err && !is_same)
-		err = hv_err_new(EBUSY, "the guest changes its tracepoint");
+		err = hv_err_new(EBUSY, "the guest is changing its tracepoint");
 	return err;
 }
 

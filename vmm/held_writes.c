@@ -138,9 +138,8 @@ struct hv_err *hv_held_writes_make(pid_t vmm, const struct hv_held_write *writes
 
 	for (size_t done = 0; !err && done < nr; done += PART) {
 		if (hv_now_ns() >= deadline_ns)
-			return hv_err_new(ETIMEDOUT,
-					  "hold: its time was over after %zu of %zu writes", done,
-					  nr);
+			return hv_err_new(ETIMEDOUT, "hold: timed out after %zu of %zu writes",
+					  done, nr);
 		err = make_part(vmm, writes + done, nr - done < PART ? nr - done : PART);
 	}
 	return err;

@@ -50,7 +50,7 @@ static struct hv_err *read_number(const char *machine, unsigned vcpu, const char
 	text[n] = 0;
 	*ret = text[0] == '-' ? (uint64_t)strtoll(text, &end, 10) : strtoull(text, &end, 10);
 	if (end == text || (*end && *end != '\n'))
-		return hv_err_new(EPROTO, "%s: it holds no number", path);
+		return hv_err_new(EPROTO, "%s: not a number", path);
 	return NULL;
 }
 

@@ -123,8 +123,8 @@ struct hv_err *hv_unix_peer(int fd, const char *path, pid_t expected, struct hv_
 		return hv_err_new(errno, "socket %s: its peer: %s", path, strerror(errno));
 	if (peer.pid <= 0)
 		return hv_err_new(ESRCH,
-				  "socket %s: its process is in a pid namespace that has no ids "
-				  "here: run hvtrace in the pid namespace of the host",
+				  "socket %s: its process is in a pid namespace that is not "
+				  "visible here: run hvtrace in the pid namespace of the host",
 				  path);
 	if (expected && peer.pid != expected)
 		return hv_err_new(ESRCH, "socket %s: it is process %d's, not process %d's", path,

@@ -272,9 +272,9 @@ static void serve_once(struct service *s, struct watch *w)
 		return;
 	}
 	if (fds[POLL_WARDEN].revents) {
-		ending_because(s, hv_err_mark(hv_err_new(EPIPE, "its process with root's rights "
-								"was killed"),
-					      HV_ERR_NEEDS_RECOVERY));
+		ending_because(s,
+			       hv_err_mark(hv_err_new(EPIPE, "its privileged process was killed"),
+					   HV_ERR_NEEDS_RECOVERY));
 		return;
 	}
 	if (fds[POLL_STOP].revents)

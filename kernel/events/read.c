@@ -229,7 +229,7 @@ static struct hv_err *find_top(struct hv_event_reader *r, struct hv_gva arrays,
 				 is_locked_down(&r->k->core)
 					 ? "the kernel is locked down "
 					   "(lockdown=confidentiality), and so has no events"
-					 : "the kernel has not begun to list them");
+					 : "the kernel has not listed them yet");
 	if (!err)
 		*ret_array = hv_gva(top - r->layout.array_list);
 	return err;

@@ -366,7 +366,7 @@ struct hv_err *hv_tracepoint_probes_read(const struct hv_kernel *k,
 		if (err)
 			return err;
 	}
-	return hv_err_new(EBUSY, "the guest exchanges its probes");
+	return hv_err_new(EBUSY, "the guest is replacing its probes");
 }
 
 struct hv_err *hv_tracepoint_probes_at(const struct hv_kernel *k,

@@ -507,7 +507,7 @@ def changes_work_after_the_vmm_was_stopped(t):
             assert "no changes by hvtrace left" in t.hv("detach", name)
             # The service would also get the rest of the file, which may be another guest's.
             os.truncate(f"{place}.region", 128 << 20)
-            t.hv.fails("attach", name, says=["ivshmem", "file", "besides"])
+            t.hv.fails("attach", name, says=["ivshmem", "separate file"])
             assert qemu.poll() is None, "QEMU died"
     finally:
         if os.path.exists(f"{place}.region"):

@@ -117,7 +117,7 @@ def wakeup_of_several_cpus(t):
     with t.attach() as traced:
         t.hv("mkdir", t.name, "instances/a")
         traced.echo("instances/a/current_tracer", "wakeup_rt")
-        t.hv.fails("echo", t.name, "current_tracer", "wakeup", says=("instances/a traces wakeup_rt",))
+        t.hv.fails("echo", t.name, "current_tracer", "wakeup", says=("instances/a already traces wakeup_rt",))
         t.guest.run("workload realtime 100 >/dev/null & workload realtime 100 >/dev/null & wait; sleep 0.1")
         seen = []
 

@@ -51,9 +51,8 @@ static struct hv_err *inject_hold_end(void *self)
 	j->vmm.ops->released(j->vmm.self);
 	if (err && err->code == EPIPE) {
 		hv_err_free(err);
-		return hv_err_new(
-			ETIMEDOUT,
-			"hold: its keeper was killed, and the guest runs again since then");
+		return hv_err_new(ETIMEDOUT,
+				  "hold: its keeper was killed, so the guest is running again");
 	}
 	return err;
 }
@@ -300,10 +299,8 @@ static struct hv_err *look(struct hv_inject *j, const struct hv_vmm *vmm)
 	if (!vmm->arch->decode_kvm_registers)
 		return hv_err_new(ENOTSUP, "injection does not support %s guests", vmm->arch->name);
 	if (vmm->stays_migratable)
-		return hv_err_new(
-			ENOTSUP,
-			"the guest must stay migratable (-only-migratable), which it is not "
-			"with a region in it");
+		return hv_err_new(ENOTSUP, "the guest must stay migratable (-only-migratable), and "
+					   "a region would prevent migration");
 	err = hv_inject_check_rights(j);
 	if (!err)
 		err = hv_inject_check_filters(j);

@@ -79,7 +79,7 @@ static struct hv_err *open_here(struct hv_inject *j, struct hv_shadow *s)
 		return hv_err_new(EPROTO,
 				  "shadow: the window of %" PRIu64
 				  " bytes at guest physical 0x%" PRIx64
-				  " is not one of whole pages of RAM",
+				  " does not consist of whole pages of RAM",
 				  s->len_bytes, s->start.v);
 	if (ftruncate(fd, (off_t)s->len_bytes) < 0)
 		return hv_err_new(errno, "shadow: sizing its file: %s", strerror(errno));

@@ -324,7 +324,7 @@ struct hv_err *hv_gdb_stub_drain(struct hv_gdb_stub *s)
 
 	s->idle_bytes += nr;
 	if (!err && s->idle_bytes > IDLE_MAX_BYTES)
-		err = hv_err_new(EPROTO, "gdb stub: it sends without end while the guest runs");
+		err = hv_err_new(EPROTO, "gdb stub: it does not stop sending while the guest runs");
 	while (!err && (next = hv_rsp_next(&s->in)) != HV_RSP_MORE) {
 		bool is_packet = next == HV_RSP_PACKET;
 

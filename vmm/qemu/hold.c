@@ -57,8 +57,8 @@ static struct hv_err *check_place(const struct hv_machine *m)
 	if (!real || !hv_root_is_elsewhere(pid) || hv_root_path_is_same(pid, real))
 		return NULL;
 	return hv_err_new(EXDEV,
-			  "gdb stub: process %d is in another mount namespace, in which %s is "
-			  "another directory or none: name the guest pid:%d, or "
+			  "gdb stub: process %d is in another mount namespace, where %s does not "
+			  "exist or is another directory: name the guest pid:%d, or "
 			  "qmp:/proc/%d/root/PATH with the socket's path there",
 			  (int)pid, real, (int)pid, (int)pid);
 }

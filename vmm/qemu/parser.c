@@ -181,7 +181,7 @@ static struct hv_err *answered_error(struct hv_parser *p, const struct parser_he
 	struct hv_err *err;
 
 	if (head->code < 0 || head->code > 4095 || head->len_bytes > PARSER_MESSAGE_MAX_BYTES)
-		return out_of_form("an error out of form");
+		return out_of_form("a malformed error");
 	err = receive(p, message, head->len_bytes, deadline_ns);
 	if (err)
 		return err;

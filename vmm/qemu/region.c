@@ -28,7 +28,7 @@ static struct hv_err *no_device(const struct hv_machine *m, const struct hv_vmm_
 	return hv_err_new(ENODEV,
 			  "no ivshmem device; add <shmem name='hvtrace-%s'><model "
 			  "type='ivshmem-plain'/><size unit='M'>64</size></shmem> to <devices> and "
-			  "start the domain anew (" COSTS ")",
+			  "restart the domain (" COSTS ")",
 			  m->name);
 }
 

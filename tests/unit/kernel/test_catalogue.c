@@ -389,16 +389,16 @@ END_TEST
 START_TEST(refuses_a_kernel_without_events)
 {
 	fe_list(&e, e.arrays);
-	fails(ENOENT, "has not begun");
+	fails(ENOENT, "has not listed them yet");
 	fk_u32(&e.f, e.locked_down, FE_LOCKDOWN_TRACEFS - 1);
-	fails(ENOENT, "has not begun");
+	fails(ENOENT, "has not listed them yet");
 	fk_u32(&e.f, e.locked_down, FE_LOCKDOWN_TRACEFS);
 	fails(ENOENT, "is locked down");
 	fk_u32(&e.f, e.locked_down, FE_LOCKDOWN_TRACEFS + 2);
 	fails(ENOENT, "is locked down");
 	/* a bit for each reason */
 	fk_u32(&e.f, e.locked_down, (1U << FE_LOCKDOWN_TRACEFS) - 2);
-	fails(ENOENT, "has not begun");
+	fails(ENOENT, "has not listed them yet");
 	fk_u32(&e.f, e.locked_down, (2U << (FE_LOCKDOWN_TRACEFS + 2)) - 2);
 	fails(ENOENT, "is locked down");
 	e.f.k.core.symbols.nr = 0;

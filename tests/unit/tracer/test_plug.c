@@ -185,7 +185,7 @@ START_TEST(what_changed_since_the_plan_is_planned_again)
 	fk_u64(f, words[_i], was + 16);
 	ck_assert_ptr_null(hv_plug_steps_make(&r.tracee, &layout, &step, 1));
 	ck_assert(step.why_not && step.why_not->code == EBUSY && !step.is_made);
-	ck_assert_ptr_nonnull(strstr(step.why_not->message, "changes its tracepoint"));
+	ck_assert_ptr_nonnull(strstr(step.why_not->message, "is changing its tracepoint"));
 	fk_u64(f, words[_i], was);
 	fp_check_off();
 	hv_plug_step_plan(&r.tracee, &layout, &step);

@@ -256,7 +256,7 @@ START_TEST(what_is_being_changed_is_tried_again)
 	r.when_read = the_guest_goes_on; /* and no longer holds a lock */
 	hv_plug_step_plan(&r.tracee, &layout, &step);
 	ck_assert(step.why_not && step.why_not->code == EBUSY && step.is_passing);
-	ck_assert_ptr_nonnull(strstr(step.why_not->message, "changes its tracepoint"));
+	ck_assert_ptr_nonnull(strstr(step.why_not->message, "is changing its tracepoint"));
 	hv_plug_step_plan(&r.tracee, &layout, &step);
 	ck_assert(!step.why_not && !step.is_passing && step.changes.nr);
 	hv_plug_steps_deinit(&step, 1);

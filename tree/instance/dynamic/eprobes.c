@@ -117,7 +117,7 @@ static struct hv_err *check(const struct hv_instances *all, const struct hv_cata
 	if (all->eprobes->nr == HV_EPROBES_MAX)
 		return hv_err_new(ENOSPC, "there are %d probes of events already", HV_EPROBES_MAX);
 	if (!hv_host_made_free_id(c))
-		return hv_err_new(ENOSPC, "the guest's events have all ids");
+		return hv_err_new(ENOSPC, "the guest's events use all ids");
 	return hv_kprobe_find_memory(all->session, &e->is);
 }
 

@@ -101,7 +101,7 @@ static struct hv_err *find_site(const struct hv_kernel *k, const struct hv_kprob
 			return err;
 	}
 	if (!found && is_elsewhere)
-		return hv_err_new(EOPNOTSUPP, "%s is of another module than its tracepoint",
+		return hv_err_new(EOPNOTSUPP, "%s belongs to another module than its tracepoint",
 				  symbol);
 	if (!found && hv_kernel_symbol(k, symbol, &at))
 		return hv_err_new(EOPNOTSUPP,

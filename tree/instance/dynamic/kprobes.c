@@ -255,7 +255,7 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 	if (!err && all->kprobes->nr == HV_KPROBES_MAX)
 		err = hv_err_new(ENOSPC, "there are %d probes already", HV_KPROBES_MAX);
 	if (!err && !hv_host_made_free_id(*ret))
-		err = hv_err_new(ENOSPC, "the guest's events have all ids");
+		err = hv_err_new(ENOSPC, "the guest's events use all ids");
 	return err;
 }
 

@@ -123,7 +123,7 @@ static struct hv_err *check(const struct hv_instances *all, const struct hv_cata
 	if (all->synths->nr == HV_SYNTHS_MAX)
 		return hv_err_new(ENOSPC, "there are %d synthetic events already", HV_SYNTHS_MAX);
 	if (!hv_host_made_free_id(c))
-		return hv_err_new(ENOSPC, "the guest's events have all ids");
+		return hv_err_new(ENOSPC, "the guest's events use all ids");
 	return NULL;
 }
 

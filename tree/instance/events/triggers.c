@@ -153,7 +153,7 @@ static struct hv_err *add(struct hv_instance *in, struct hv_trigger_of *of)
 	struct hv_err *err;
 
 	if (find_like(s, of) < s->nr)
-		return hv_err_new(EEXIST, "the event has such a trigger");
+		return hv_err_new(EEXIST, "the event already has such a trigger");
 	err = prepare(in, of);
 	if (err)
 		return err;
