@@ -5,7 +5,7 @@
 
 static struct hv_err *none(void)
 {
-	return hv_err_new(ENOTSUP, "`hvtrace run` is supported on x86-64 hosts only");
+	return hv_err_new(ENOTSUP, "hvtrace can run machines on x86-64 hosts only");
 }
 
 struct hv_err *hv_minivm_new(const struct hv_minivm_config *config, struct hv_minivm **ret)

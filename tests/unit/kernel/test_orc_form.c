@@ -96,7 +96,7 @@ START_TEST(an_architecture_without)
 	without.follow_code = NULL;
 	fo_init(&o, FO_END);
 	o.f.k.core.as.arch = &without;
-	refused("ORC: not on x86_64");
+	refused("ORC: not supported on x86_64");
 	fo_deinit(&o);
 }
 END_TEST
