@@ -117,6 +117,11 @@ struct hv_err *hv_session_alive(struct hv_session *s)
 			  "the guest was rebooted: nothing of the session is left in it");
 }
 
+bool hv_session_maps(const struct hv_session *s, struct hv_gva at, struct hv_gpa gpa)
+{
+	return hv_tracee_maps(s->tracee, at, gpa);
+}
+
 bool hv_session_is_whole(const struct hv_session *s)
 {
 	bool mapped = false;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/addr.h"
 #include "base/err.h"
 #include "base/text.h"
 
@@ -82,6 +83,10 @@ static inline void hv_session_free_at(struct hv_session **s)
 /* ECONNRESET: the guest was rebooted, so nothing may be written to it. Other errors: its page
  * tables could not be read. Cheap; call this about every 100 ms. */
 struct hv_err *hv_session_alive(struct hv_session *s) hv_must_use;
+
+/* Returns whether AT and GPA are addresses of the same byte of the region. A vCPU that executes AT,
+ * translated to GPA by its page tables, is then in the boot of the guest that is traced. */
+bool hv_session_maps(const struct hv_session *s, struct hv_gva at, struct hv_gpa gpa);
 
 /* Returns false if a failed detach has removed a part of the region from the guest. No stub may be
  * called any longer; only another detach, or recover, can remove the rest. */

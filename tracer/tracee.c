@@ -97,6 +97,19 @@ struct hv_err *hv_tracee_is_mapped(const struct hv_tracee *t, bool *ret)
 	return hv_mapping_has_landings(t->kernel, &t->region, t->range, t->landings, ret);
 }
 
+static bool range_maps(const struct hv_tracee *t, struct hv_gva_range range, struct hv_gva at,
+		       struct hv_gpa gpa)
+{
+	uint64_t start = t->region.gpa.v + HV_REGION_STUBS_OFF;
+
+	return hv_gva_in(at, range) && gpa.v == start + (at.v - range.start.v);
+}
+
+bool hv_tracee_maps(const struct hv_tracee *t, struct hv_gva at, struct hv_gpa gpa)
+{
+	return range_maps(t, t->range, at, gpa) || range_maps(t, t->landings, at, gpa);
+}
+
 bool hv_tracee_is_call(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes)
 {
 	struct hv_gva target = {0};

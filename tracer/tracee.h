@@ -67,6 +67,10 @@ struct hv_err *hv_tracee_is_mapped(const struct hv_tracee *t, bool *ret) hv_must
  * early. */
 bool hv_tracee_is_partly_mapped(const struct hv_tracee *t);
 
+/* Returns whether the session maps AT to GPA, both in the region. Does not read page tables: those
+ * of the region may be in the region, which is not RAM. */
+bool hv_tracee_maps(const struct hv_tracee *t, struct hv_gva at, struct hv_gpa gpa);
+
 /* Returns the state of CPU, which must be below the plan's nr_cpus. The ring follows it. */
 static inline struct hv_state *hv_tracee_state(const struct hv_tracee *t, unsigned cpu)
 {

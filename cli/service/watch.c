@@ -88,16 +88,17 @@ enum boot_state {
 };
 
 /* For architectures whose page-table root is unknown, uses the physical address of each vCPU's next
- * instruction. A vCPU in a nested guest proves nothing. */
-static enum boot_state look_at_places(const struct hv_kernel *k, const struct hv_vcpu_regs *regs,
-				      unsigned nr)
+ * instruction, which may be in a trampoline. A vCPU in a nested guest proves nothing. */
+static enum boot_state look_at_places(const struct hv_session *s, const struct hv_kernel *k,
+				      const struct hv_vcpu_regs *regs, unsigned nr)
 {
 	enum boot_state state = BOOT_UNKNOWN;
 
 	for (unsigned i = 0; i < nr; i++) {
 		if (!regs[i].ip_gpa.v)
 			continue;
-		if (hv_leads_to(&k->core.as, regs[i].ip, regs[i].ip_gpa))
+		if (hv_session_maps(s, regs[i].ip, regs[i].ip_gpa) ||
+		    hv_leads_to(&k->core.as, regs[i].ip, regs[i].ip_gpa))
 			return BOOT_SAME;
 		if (regs[i].is_hypervisor || !k->layout.may_host)
 			state = BOOT_OTHER;
@@ -107,7 +108,7 @@ static enum boot_state look_at_places(const struct hv_kernel *k, const struct hv
 
 /* After a reset, the old boot's memory and page tables can stay readable for minutes, so only the
  * vCPUs are evidence. Does not stop the guest. */
-static enum boot_state boot_look(struct hv_kernel *k)
+static enum boot_state boot_look(const struct hv_session *s, struct hv_kernel *k)
 {
 	struct hv_err *err = hv_guest_count_vcpus(k->guest);
 	unsigned nr = hv_guest_info(k->guest)->nr_vcpus;
@@ -126,7 +127,7 @@ static enum boot_state boot_look(struct hv_kernel *k)
 		return BOOT_OTHER;
 	}
 	if (k->core.as.arch->format_levels)
-		return look_at_places(k, regs, nr);
+		return look_at_places(s, k, regs, nr);
 	for (unsigned i = 0; i < nr; i++)
 		if (hv_vcpu_leads_to(&k->core.as, &regs[i], k->text.start, text.gpa))
 			return BOOT_SAME;
@@ -137,7 +138,7 @@ static enum boot_state boot_look(struct hv_kernel *k)
  * reboot. */
 static void check_boot(struct service *s, struct watch *w)
 {
-	enum boot_state boot = boot_look(s->kernel);
+	enum boot_state boot = boot_look(s->session, s->kernel);
 
 	w->nr_other_boot = boot == BOOT_OTHER ? w->nr_other_boot + 1 : 0;
 	if (w->nr_other_boot < OTHER_BOOTS)

@@ -128,6 +128,9 @@ class Tool:
 
     def service_of(self, domain):
         (path,) = self.run_dirs(domain)
+        with open(f"{path}/info", encoding="utf-8") as file:
+            ended = json.load(file).get("ended")
+        assert not ended, f"the service of {domain} has ended: {ended}"
         with open(f"{path}/pid", encoding="ascii") as file:
             return int(file.read())
 

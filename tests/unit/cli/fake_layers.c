@@ -291,6 +291,12 @@ unsigned hv_session_refresh(struct hv_session *s)
 	return 0;
 }
 
+bool hv_session_maps(const struct hv_session *s hv_unused, struct hv_gva at hv_unused,
+		     struct hv_gpa gpa hv_unused)
+{
+	return false;
+}
+
 struct hv_err *hv_session_alive(struct hv_session *s)
 {
 	return fake_session_of(s)->rebooted ? hv_err_new(ECONNRESET, "the guest was rebooted")

@@ -240,12 +240,32 @@ START_TEST(out_of_reach)
 }
 END_TEST
 
+/* Both mappings begin at the same byte of the region. No page table is read. */
+START_TEST(addresses_of_the_region)
+{
+	struct hv_tracee *t = &r.tracee;
+	struct hv_gpa first = {REGION_GPA + HV_REGION_STUBS_OFF};
+
+	set_up_far(_i);
+	ck_assert(hv_tracee_maps(t, hv_gva(RANGE), first));
+	ck_assert(hv_tracee_maps(t, hv_gva(RANGE + 8), hv_gpa_add(first, 8)));
+	ck_assert(hv_tracee_maps(t, hv_gva(LANDINGS + 8), hv_gpa_add(first, 8)));
+	ck_assert(!hv_tracee_maps(t, hv_gva(RANGE + 8), first));
+	ck_assert(!hv_tracee_maps(t, hv_gva(LANDINGS), hv_gpa(REGION_GPA)));
+	ck_assert(!hv_tracee_maps(t, hv_gva(RANGE - 8), hv_gpa(first.v - 8)));
+	t->landings = (struct hv_gva_range){{0}, {0}};
+	ck_assert(!hv_tracee_maps(t, hv_gva(LANDINGS), first));
+	tear_down();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_loop_test(tc, every_stub_has_its_landing, 0, 3);
 	tcase_add_test(tc, no_landings);
 	tcase_add_loop_test(tc, every_stub_is_reached_from_far, 0, HV_ARRAY_LEN(formats));
 	tcase_add_loop_test(tc, out_of_reach, 0, HV_ARRAY_LEN(formats));
+	tcase_add_loop_test(tc, addresses_of_the_region, 0, HV_ARRAY_LEN(formats));
 }
 
 int main(void)
