@@ -32,12 +32,13 @@ struct hv_calls {
 
 extern const struct hv_export_format hv_calls_format;
 
-/* Adds CALL, without NR and callers. Call it in the order in which the calls return. */
+/* Adds CALL; its callers must be empty, its NR is ignored. Add calls in the order in which they
+ * return. */
 void hv_calls_see(struct hv_calls *c, const struct hv_call *call);
 /* Sorts the calls, the longest first. */
 void hv_calls_sort(struct hv_calls *c);
 
-/* Returns whether the calls have HOST_NS. X must be open and of this format. */
+/* Returns whether HOST_NS of the calls is recorded. X must be open and of this format. */
 bool hv_calls_have_host(struct hv_export *x);
 /* X must be open and of this format. */
 struct hv_calls *hv_calls_of(struct hv_export *x);

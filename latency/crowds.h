@@ -27,7 +27,7 @@ void hv_crowds_deinit(struct hv_crowds *c);
 void hv_crowds_add(struct hv_crowds *c, uint32_t pid, uint32_t by);
 /* Finds the crowds. Call it once, after the last hv_crowds_add(). */
 void hv_crowds_join(struct hv_crowds *c);
-/* Returns the crowd in which PID waits for BY: the pid of one of its tasks. Returns 0 if there is
- * no crowd. */
+/* Returns the pid that names the crowd in which PID waits for BY, or 0. A crowd is named after one
+ * of its tasks. */
 uint32_t hv_crowds_of(const struct hv_crowds *c, uint32_t pid, uint32_t by);
 size_t hv_crowds_size(const struct hv_crowds *c, uint32_t crowd);

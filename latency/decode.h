@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Decodes the guest's trace events into struct hv_moment. Defines the events that the analysers
- * need and the fields that they use.
+/* Decodes trace events of the guest and the host into struct hv_moment. Defines the events that
+ * the analysers need and the fields that they use.
  *
  * The guest supplies the event formats; events that lack a field are skipped. export/page_decode.h
  * decodes the pages. Pure. */
@@ -15,7 +15,7 @@
 struct hv_wanted_event {
 	const char *system, *name;
 	enum hv_moment_kind kind;
-	const char *fields[HV_WANTED_FIELDS]; /* by enum in decode.c; NULL: unused */
+	const char *fields[HV_WANTED_FIELDS]; /* indexed by the enum in decode.c; NULL: unused */
 	const char *stack; /* trigger that records a stack with the event, or NULL */
 };
 
@@ -36,6 +36,5 @@ struct hv_moments {
 /* D must have read the formats, and must not move. */
 void hv_moments_init(struct hv_moments *m, const struct hv_page_decode *d);
 void hv_moments_deinit(struct hv_moments *m);
-/* Decodes E. Returns false if it is not a wanted event of the guest, or is shorter than its
- * format. */
+/* Decodes E. Returns false if it is not a wanted event, or is shorter than its format. */
 bool hv_moments_decode(const struct hv_moments *m, const struct hv_event *e, struct hv_moment *ret);

@@ -33,5 +33,5 @@ void hv_due_stacks_see(struct hv_due_stacks *d, const struct hv_moment *m);
 /* Returns the event that a stack of PID on CPU belongs to, or NULL. Valid until the next call. */
 const struct hv_moment *hv_due_stacks_take(struct hv_due_stacks *d, unsigned cpu, uint32_t pid,
 					   uint64_t time_ns);
-/* Events of CPU were lost. */
+/* Forgets the pending events of CPU. Call it when events of CPU were lost. */
 void hv_due_stacks_lose(struct hv_due_stacks *d, unsigned cpu);

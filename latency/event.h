@@ -32,7 +32,7 @@ enum hv_moment_kind {
 	HV_MOMENT_COMPACT_END,
 	HV_MOMENT_TICK, /* the timer interrupts PID */
 	/* The kernel throttles cgroup NUMBER on vCPU OTHER_CPU because its CPU time is used up.
-	 * ADDRESS is 0 if PID did not use the time. */
+	 * ADDRESS is 0 if PID is not the task that used it up. */
 	HV_MOMENT_THROTTLE,
 	HV_MOMENT_UNTHROTTLE,
 	/* Events of the host (docs/users/events.md). PID is a host thread, and CPU is the vCPU. */
@@ -69,7 +69,7 @@ struct hv_moment {
 	char other_comm[HV_STALL_COMM_LEN];
 	int prio, other_prio; /* switch: below 100 is real-time; lower values are higher priority */
 	unsigned other_cpu;   /* waking: the vCPU chosen for the task */
-	uint64_t state;	      /* switch: how PID leaves; lock: flags; exit: reason set (isa) */
+	uint64_t state;	      /* switch: how PID leaves; lock: flags; exit: isa, VMX or SVM */
 	uint64_t number;
 	uint64_t address; /* guest address */
 	uint32_t device;

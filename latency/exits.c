@@ -11,7 +11,7 @@
 #define WINDOW_NS (HV_NS_PER_S / 2)
 #define PART_OF	  5  /* 1/5 of the time makes a storm */
 #define GOES_ON	  10 /* 1/10 continues it, so that a storm near the limit is not split */
-#define MANY	  50 /* fewer exits per window are slow, but no storm */
+#define MANY	  50 /* fewer exits per window are slow exits, not a storm */
 #define OTHERS	  (HV_EXIT_REASONS_MAX - 1)
 
 void hv_exits_init(struct hv_exits *x, unsigned nr_cpus, struct hv_stalls *stalls)

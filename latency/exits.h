@@ -16,7 +16,7 @@
 #define HV_EXIT_NAME_LEN    32
 #define HV_EXIT_CPUS_MAX    4096
 
-/* The purpose of an exit. */
+/* Why a vCPU exits. */
 enum hv_exit_sort {
 	HV_EXIT_OTHER,	  /* caused by the host, or unknown */
 	HV_EXIT_HALT,	  /* the vCPU is idle */
@@ -26,7 +26,7 @@ enum hv_exit_sort {
 
 /* Flags of stalls of kind HV_STALL_EXITS. */
 #define HV_EXITS_PROVOKED  0x1 /* see HV_EXIT_PROVOKED */
-#define HV_EXITS_IN_KERNEL 0x2 /* most exits came from the guest's kernel */
+#define HV_EXITS_IN_KERNEL 0x2 /* most exit time began in the guest's kernel */
 
 struct hv_exit_reason {
 	uint64_t key; /* hv_exit_key() */
@@ -45,7 +45,7 @@ struct hv_exit_cpu {
 	uint64_t from_ns, newest_ns;  /* the current window; 0: no event yet */
 	uint64_t unseen_ns;	      /* part of the window in which events were lost */
 	struct hv_exit_share *shares; /* owned; by reason, in this window */
-	struct hv_stall_task task;    /* with the most exit time; task_ns is its lead */
+	struct hv_stall_task task;    /* leads in exit time by TASK_NS (vote() in exits.c) */
 	uint64_t task_ns;
 	struct hv_stall storm; /* valid if length_ns is not 0 */
 	uint64_t storm_kernel_ns, storm_task_ns;
@@ -85,11 +85,11 @@ struct hv_exit {
 void hv_exits_add(struct hv_exits *x, unsigned cpu, const struct hv_exit *exit);
 /* Advances the window of CPU to NOW_NS. */
 void hv_exits_pass(struct hv_exits *x, unsigned cpu, uint64_t now_ns);
-/* Events of CPU were lost between the last event and NOW_NS. */
+/* Excludes the time from the last event of CPU to NOW_NS, in which events were lost. */
 void hv_exits_lose(struct hv_exits *x, unsigned cpu, uint64_t now_ns);
 /* Returns the number of exits since the last call, of the vCPU with the most exits. */
 uint64_t hv_exits_since(struct hv_exits *x);
-/* Returns the storm in progress on CPU, or NULL. */
+/* Returns the storm in progress on CPU. NULL if there is none that reaches the threshold. */
 const struct hv_stall *hv_exits_storm(const struct hv_exits *x, unsigned cpu);
 /* Adds the storms that are still in progress. */
 void hv_exits_end(struct hv_exits *x);

@@ -52,7 +52,6 @@ void hv_finders_add(struct hv_finders *f, struct hv_stall *stall)
 	hv_stalls_add(f->stalls, stall);
 }
 
-/* Ignores STACK if its task no longer does what M started. */
 void hv_finders_stack(struct hv_finders *f, const struct hv_moment *m,
 		      const struct hv_stall_stack *stack)
 {
@@ -481,8 +480,8 @@ static void begin_wait(struct hv_finders *f, const struct hv_moment *m, enum wai
 	task->search_on_cpu_ns = hv_sched_on_cpu(task, m->time_ns);
 }
 
-/* A task leaves its vCPU: ends its series that have paused for too long, or all if the task
- * ends. */
+/* When a task leaves its vCPU, ends its series that have paused for too long. Ends all of them if
+ * the task exits. */
 static void leave_wait(struct hv_finders *f, const struct hv_moment *m)
 {
 	struct hv_sched_task *task = hv_sched_find(&f->tasks, m->pid);

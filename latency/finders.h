@@ -48,12 +48,12 @@ void hv_finders_init(struct hv_finders *f, unsigned nr_cpus, uint64_t threshold_
 void hv_finders_deinit(struct hv_finders *f);
 /* Call it in order of time. Ignores events of unknown vCPUs. */
 void hv_finders_see(struct hv_finders *f, const struct hv_moment *m);
-/* Adds the stack of M, which must be the last event of its task. */
+/* Adds STACK, which the guest recorded with M. Ignored if M's task no longer does what M began. */
 void hv_finders_stack(struct hv_finders *f, const struct hv_moment *m,
 		      const struct hv_stall_stack *stack);
-/* System calls are no longer recorded. */
+/* Call it when system calls are no longer recorded: page faults are then unknown, too. */
 void hv_finders_miss_syscalls(struct hv_finders *f);
-/* Events of CPU were lost just before the next one. */
+/* Forgets what is in progress. Call it when events of CPU were lost, before the next event. */
 void hv_finders_lose(struct hv_finders *f, unsigned cpu);
 /* Adds the stalls that are still in progress at NOW_NS. */
 void hv_finders_end(struct hv_finders *f, uint64_t now_ns);
@@ -62,6 +62,6 @@ void hv_finders_end(struct hv_finders *f, uint64_t now_ns);
  * ends. */
 bool hv_finders_have_long_series(const struct hv_finders *f, uint64_t now_ns);
 /* Adds STALL if it reaches the threshold. The caller sets the interval; LENGTH_NS 0 means the whole
- * interval. Also adds the tasks that ran before it, unless the caller did or the interval is
- * inexact. */
+ * interval. Also fills in the tasks that ran before it, unless the caller did or SLACK_NS is set.
+ */
 void hv_finders_add(struct hv_finders *f, struct hv_stall *stall);

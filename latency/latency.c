@@ -7,7 +7,7 @@
 #include "base/clock.h"
 
 #define SECTION_TURNS  25
-#define UNPLACED_NS    (2 * HV_NS_PER_S) /* more than SECTION_TURNS turns take */
+#define UNPLACED_NS    (2 * HV_NS_PER_S) /* longer than SECTION_TURNS turns take */
 #define FRESH_NS       (60 * HV_NS_PER_S)
 #define DRIFT_NS       (30 * HV_NS_PER_MS) /* offset drift that late reading can cause */
 /* Possible error of an outage's times: from sampling (HOST_SLACK_NS), and from the estimated clock
@@ -16,7 +16,7 @@
 #define EXACT_SLACK_NS HV_NS_PER_MS /* for the host's events: skew between vCPU clocks */
 #define SLACK_NS       (50 * HV_NS_PER_MS)
 #define ENTRY	       "asm_" /* prefix of the assembly functions where interrupts enter */
-#define DRIFT_PART     50     /* plus 1/50 of the elapsed time */
+#define DRIFT_PART     50     /* allows drift of 1/50 of the elapsed time on top of DRIFT_NS */
 
 struct hv_latency *hv_latency_of(struct hv_export *x)
 {
@@ -148,7 +148,7 @@ static int64_t offset_of(const struct hv_latency *l)
 	return least_of(l->last_ones_ns, HV_LATENCY_SECONDS);
 }
 
-/* An event of time EVENT_NS was read now. */
+/* Updates the estimated clock offset: an event of time EVENT_NS was read now. */
 static void note_clock(struct hv_latency *l, uint64_t event_ns)
 {
 	uint64_t now = hv_now_ns();
@@ -257,8 +257,8 @@ static void place_by_slice(struct hv_stall *s, const struct hv_slice *slice)
 	s->to_ns = slice->to_ns;
 }
 
-/* If the stack of a section does not arrive and its task ran that long several times, the section
- * is placed at the newest event. */
+/* Places a section by its stack or else by its time slice. If neither is known after SECTION_TURNS,
+ * places it at the newest event. */
 static void place_sections(struct hv_latency *l, bool is_last)
 {
 	unsigned kept = 0;

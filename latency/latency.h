@@ -37,7 +37,7 @@ struct hv_latency_section {
 	struct hv_stall stall; /* with the tasks that ran before `slice`, if that is set */
 	uint64_t after_ns;     /* the section ended later than this */
 	struct hv_slice slice; /* contains the section; to_ns 0: unknown */
-	unsigned nr_turns;     /* number of turns that it has waited */
+	unsigned nr_turns;     /* calls of hv_export_turn() that it has waited */
 };
 
 /* The tasks that ran before a vCPU's longest outage. */
@@ -57,9 +57,9 @@ struct hv_latency {
 	struct hv_limit_fields limit_fields;
 	struct hv_stalls stalls;
 	struct hv_outages host;
-	struct hv_shares shares;	     /* owned; for the measured window; empty until known */
-	struct hv_outages vmm;		     /* on "vCPU" 0: when an I/O thread waited for a CPU */
-	struct hv_vcpu_threads threads;	     /* from the host's events */
+	struct hv_shares shares;	/* owned; for the measured window; empty until known */
+	struct hv_outages vmm;		/* index 0: when a thread without a vCPU waited for a CPU */
+	struct hv_vcpu_threads threads; /* from the host's events */
 	struct hv_exit_names *exit_names;    /* owned */
 	struct hv_latency_stack *stacks;     /* owned, one per vCPU */
 	struct hv_latency_section *sections; /* owned */
@@ -103,8 +103,8 @@ void hv_latency_forget(struct hv_latency *l);
  * true. hv_latency_end_stacks() ends this for all kinds. */
 void hv_latency_begin_stacks(struct hv_latency *l, enum hv_moment_kind kind);
 void hv_latency_end_stacks(struct hv_latency *l);
-/* Adds SECTION, which has a length but no time. The time is known when the stack of its end is
- * read, or if its task ran that long only once. */
+/* Adds SECTION, which has a length but no time. Its time is that of the stack recorded at its end.
+ * If none arrives, it is the only time slice of its task that was long enough. */
 void hv_latency_add_section(struct hv_latency *l, const struct hv_stall *section);
 /* Call it after each query for sections: sections added later ended after this call. */
 void hv_latency_end_sections(struct hv_latency *l);
@@ -115,13 +115,13 @@ void hv_latency_add_host(struct hv_latency *l, unsigned cpu, const struct hv_out
 void hv_latency_add_vmm(struct hv_latency *l, const struct hv_outage *span);
 /* Ends the input. Stalls still in progress end at NOW_NS on the host's clock. */
 void hv_latency_end(struct hv_latency *l, uint64_t now_ns);
-/* Returns whether the behavior of the guest's clock is known. This needs events in several
- * seconds. */
+/* Returns whether hv_latency_clock_is_apart() is reliable. That takes HV_LATENCY_SECONDS seconds
+ * with events, unless the clock's kind was given. */
 bool hv_latency_knows_clock(const struct hv_latency *l);
 /* Returns whether the guest's clock does not advance with the host's, or seems not to. */
 bool hv_latency_clock_is_apart(const struct hv_latency *l);
-/* Returns whether the host's side is known. It is unknown until the guest's clock is known, and if
- * that clock drifts although it does not count instructions. */
+/* Returns what is known about the host. HV_HOST_UNSEEN until the guest's clock is known, if that
+ * clock drifts although it does not count instructions, or if expected host events are missing. */
 enum hv_host_view hv_latency_view(const struct hv_latency *l);
 /* Computes the verdict. The tasks that ran before an outage are only known if this is called soon
  * after the outage. */

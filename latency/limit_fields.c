@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "export/entry_value.h"
 
-#define FAULT "(fault)" /* value of an unreadable string: the root has no parent */
+#define FAULT "(fault)" /* the kernel could not read the string, for example above the root */
 
 void hv_limit_fields_init(struct hv_limit_fields *f, const struct hv_catalogue *c)
 {

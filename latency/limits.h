@@ -63,5 +63,5 @@ bool hv_limits_unthrottle(struct hv_limits *l, const struct hv_moment *m, struct
  * if its group is unknown, or if it has lasted for more than two periods: then the kernel found
  * more runtime. */
 bool hv_limits_open(const struct hv_limits *l, size_t i, uint64_t now_ns, struct hv_stall *ret);
-/* Events of any vCPU were lost: forgets all throttled run queues. */
+/* Forgets all throttled run queues. Call it when events of any vCPU were lost. */
 void hv_limits_lose(struct hv_limits *l);

@@ -12,7 +12,7 @@ struct look {
 	uint64_t host_ns;
 	uint64_t vmm_ns; /* request: how long a thread of the VMM waited for a CPU */
 	bool is_doubtful;
-	size_t reason;	/* index of another look, or NO_REASON */
+	size_t reason;	/* index of the look that led to it, or NO_REASON */
 	uint32_t crowd; /* wait for a vCPU: its crowd, or 0 */
 	bool has_victims;
 };

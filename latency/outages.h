@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Outages: times in which the host did not run a vCPU that was ready to run.
  *
- * Samples of schedstat or the host's own events add spans. The analysers and the verdict query how
- * much of an interval the host took. cli/verbs/latency/host.h reads the host. Pure. */
+ * Spans come from samples of schedstat or from the host's own events. The analysers and the
+ * verdict query how much of an interval the host took. cli/verbs/latency/host.h reads the host.
+ * Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -29,7 +29,7 @@ struct hv_sched_task {
 	unsigned cpu;	   /* where it is or will run */
 	uint64_t since_ns; /* when STATE began */
 	uint64_t left_in;  /* sleeping: HV_LEFT_* */
-	/* Runnable: HV_LIMIT_* if the kernel gave its vCPU to a task of a lower class. */
+	/* Runnable: HV_LIMIT_* if a limit keeps it off its vCPU (limited_by() in sched.c). */
 	uint64_t limited_by;
 	uint64_t limit; /* the cgroup whose limit last stopped it, or 0 */
 	uint64_t seen_ns;

@@ -24,7 +24,7 @@ struct hv_share {
 struct hv_shares {
 	struct hv_share *list; /* owned, indexed by vCPU */
 	unsigned nr;
-	bool is_together; /* one thread runs all vCPUs in turn; each entry has its share */
+	bool is_together; /* one thread runs all vCPUs in turn; all entries describe it */
 };
 
 void hv_shares_deinit(struct hv_shares *s);

@@ -90,16 +90,16 @@ struct hv_stall {
 	unsigned nr_pieces;
 	/* Where the task sleeps, waits, or gave up its vCPU, if that was recorded. */
 	struct hv_stall_stack stack;
-	/* Samples in the interval (ticks.h), and those in the most frequent function, with an
-	 * address in it and in its caller. */
+	/* Samples in the interval (ticks.h): their number, the number in the most frequent
+	 * function, and an address in that function and in its caller. */
 	unsigned nr_samples, nr_most;
 	uint64_t most, most_caller;
 	char most_name[HV_STALL_NAME_LEN], most_caller_name[HV_STALL_NAME_LEN];
 	struct hv_stall_before before[HV_STALL_BEFORE]; /* the most recent first */
 	unsigned nr_before;
-	char name[HV_STALL_NAME_LEN]; /* of an interrupt or a reason; where a section begins */
-	char end[HV_STALL_NAME_LEN];  /* where a section ends */
-	char callers[HV_STALL_CALLERS][HV_STALL_NAME_LEN]; /* of the end; an empty name ends it */
+	char name[HV_STALL_NAME_LEN]; /* interrupt, exit reason, request; section: its start */
+	char end[HV_STALL_NAME_LEN];  /* function where a section ends, or where a task waits */
+	char callers[HV_STALL_CALLERS][HV_STALL_NAME_LEN]; /* of END; an empty name ends the list */
 };
 
 /* Zero-initialised is empty. */

@@ -8,7 +8,7 @@
 #include "base/guard.h"
 
 #define SHORT_NS  HV_NS_PER_MS	      /* shorter outages are combined */
-#define PIECES_NS (10 * HV_NS_PER_MS) /* for this long */
+#define PIECES_NS (10 * HV_NS_PER_MS) /* into spans of at most this length */
 
 void hv_vcpu_threads_init(struct hv_vcpu_threads *t, unsigned nr_cpus, struct hv_outages *outages,
 			  struct hv_stalls *stalls)
@@ -35,7 +35,7 @@ static void give_pieces(struct hv_vcpu_threads *t, struct hv_vcpu_thread *v)
 	v->pieces = (struct hv_outage){0};
 }
 
-/* The longest outage determines which thread took the CPU. */
+/* The threads of the longest outage stand for all of them. */
 static void add_piece(struct hv_outage *pieces, const struct hv_outage *o)
 {
 	if (!pieces->taken_ns)

@@ -26,7 +26,7 @@ struct hv_vcpu_thread {
 	uint32_t tid; /* 0: not known yet */
 	enum hv_vcpu_state state;
 	uint64_t since_ns;	 /* when `state` began */
-	uint64_t known_ns;	 /* start of the time since when all events are known; 0: none */
+	uint64_t known_ns;	 /* no event after this time was lost; 0: unknown */
 	bool was_woken;		 /* HV_VCPU_WAITS began with a wakeup */
 	struct hv_stall_task by; /* HV_VCPU_WAITS: the thread that took the CPU */
 	uint64_t exit_ns;	 /* when it left the guest; 0: it is in the guest, or unknown */
@@ -47,7 +47,7 @@ struct hv_vcpu_threads {
 	struct hv_takers takers;
 	struct hv_wakeups wakeups;
 	struct hv_outages *outages; /* borrowed */
-	bool sees_any;		    /* there were events */
+	bool sees_any;		    /* an event of the host was seen */
 };
 
 /* OUTAGES and STALLS receive the results and must outlive T. */
@@ -59,7 +59,7 @@ void hv_vcpu_threads_deinit(struct hv_vcpu_threads *t);
 void hv_vcpu_threads_see(struct hv_vcpu_threads *t, const struct hv_moment *m);
 /* Processes an event of the guest, to attribute exits to tasks. */
 void hv_vcpu_threads_see_guest(struct hv_vcpu_threads *t, const struct hv_moment *m);
-/* Events of CPU were lost before NOW_NS. */
+/* Forgets the state of CPU's thread. Call it when events of CPU before NOW_NS were lost. */
 void hv_vcpu_threads_lose(struct hv_vcpu_threads *t, unsigned cpu, uint64_t now_ns);
 /* Returns whether all that the host did to CPU since FROM_NS is known. */
 bool hv_vcpu_threads_know(const struct hv_vcpu_threads *t, unsigned cpu, uint64_t from_ns);

@@ -33,7 +33,7 @@ static bool adds_up(const struct hv_stall *by, const struct hv_stall *s)
 	       (by->kind == HV_STALL_LIMIT && hv_stall_explains(by, s));
 }
 
-/* Returns the largest of the stalls that together fill half of the stall. */
+/* Returns the largest of the stalls that together fill half of stall OF, or NO_REASON. */
 static size_t find_together(const struct looks *l, size_t of)
 {
 	const struct hv_stall *s = &l->list[of].stall;
@@ -53,8 +53,8 @@ static size_t find_together(const struct looks *l, size_t of)
 	return total && total >= s->length_ns / 2 ? found : NO_REASON;
 }
 
-/* Returns the deepest reason that fills at least half of the stall; of several, the one that fills
- * most. */
+/* Returns the reason of the earliest kind (enum hv_stall_kind) that fills at least half of stall
+ * OF; among several, the one that fills most. */
 static size_t find_reason(const struct looks *l, size_t of)
 {
 	const struct hv_stall *s = &l->list[of].stall;
@@ -138,7 +138,7 @@ static uint64_t taken_of(const struct hv_verdict_input *in, const struct hv_stal
 {
 	uint64_t from_ns = s->from_ns > slack_ns ? s->from_ns - slack_ns : 0;
 
-	/* The length of exits already excludes it. */
+	/* The length of an exit storm already excludes the host's time. */
 	if (in->view != HV_HOST_SEEN || s->kind == HV_STALL_EXITS)
 		return 0;
 	if (hv_stall_is_io(s) || s->kind == HV_STALL_SLEEP)
@@ -148,7 +148,7 @@ static uint64_t taken_of(const struct hv_verdict_input *in, const struct hv_stal
 	return hv_outages_ns(in->host, s->cpu, from_ns, s->to_ns + slack_ns);
 }
 
-/* Returns the time from which the host may have taken a part. */
+/* Returns how long S was on a vCPU, or its whole interval if that is unknown. */
 static uint64_t passed_of(const struct hv_stall *s)
 {
 	uint64_t passed_ns = 0;
@@ -231,7 +231,7 @@ static void look_at(struct looks *l, size_t nr_host, const struct hv_verdict_inp
 	else if (counted_ns >= in->threshold_ns)
 		reason = host_reason(l, nr_host, in, &s, host_ns);
 	else
-		return; /* neither part is a stall */
+		return; /* neither the host's part nor the rest reaches the threshold */
 	add_look(l, &s, host_ns);
 	l->list[l->nr - 1].reason = reason;
 	l->list[l->nr - 1].vmm_ns = waited_of_vmm(in, &s);
@@ -296,8 +296,8 @@ static void add_shares(struct looks *l, const struct hv_verdict_input *in)
 	}
 }
 
-/* Assigns a stall without another fault to the host, if the host took more than its length of its
- * vCPU or of another vCPU that it may have waited for. */
+/* Makes the host the reason of a stall of unknown fault if it took at least as much time from the
+ * stall's vCPU, or from the worst vCPU if the stall may have waited for that one. */
 static void give_to_host(struct looks *l, const struct hv_verdict_input *in, size_t i)
 {
 	struct look *look = &l->list[i];
