@@ -41,7 +41,7 @@ enum hv_action {
 	HV_ACTION_RETURN_ARGS,	 /* with HV_ACTION_RETURN: adds the first arguments of the call; the
 				    id is HV_EVENT_ID_RETURN_ARGS */
 	HV_ACTION_ALL_REGS = 16, /* instead of HV_ACTION_REGS, with id HV_EVENT_ID_PLACE: also
-				    records the registers that are free at a function's entry */
+				    records scratch registers (%ax, %r10, %r11, flags) */
 	HV_ACTION_DEEPEST = 17,	 /* records the callers when a task's stack is deeper than ever
 				    before (hv_actions_set_deepest), also while recording is off;
 				    needs hv_callers_prepare */
@@ -63,7 +63,7 @@ struct hv_site_actions {
 /* Maximum number of functions with a counted action. */
 #define HV_ACTIONS_COUNTED_MAX 60
 
-/* Borrows T and SCOPE. SCOPE needs actions to follow forks. */
+/* Borrows T and SCOPE. To follow forks, SCOPE adds actions of its own. */
 struct hv_actions *hv_actions_new(struct hv_tracee *t, const struct hv_scope *scope);
 void hv_actions_free(struct hv_actions *a);
 
@@ -89,7 +89,7 @@ bool hv_actions_follow_forks(const struct hv_actions *a, uint64_t ip);
 /* Returns whether the function at IP, or any function, has HV_ACTION_RETURN. */
 bool hv_actions_return(const struct hv_actions *a, uint64_t ip);
 bool hv_actions_any_return(const struct hv_actions *a);
-/* Returns the total number of calls of the function at IP without room for HV_ACTION_RETURN. */
+/* Returns how many calls of the function at IP had no free frame for HV_ACTION_RETURN. */
 uint64_t hv_actions_missed(const struct hv_actions *a, uint64_t ip);
 
 /* Begins a change of all sites. The caller then calls hv_actions_entry for each site, and

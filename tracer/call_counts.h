@@ -26,7 +26,7 @@ struct hv_profile_count {
 	size_t site;	     /* index into kernel->sites */
 	uint64_t hits;	     /* at least 1 */
 	uint64_t time_ns;    /* total time of the calls that returned */
-	uint64_t spread_ns2; /* variance of the call times, in 1000 ns^2 */
+	uint64_t spread_ns2; /* variance of the call times, in units of 1000 ns^2 */
 	/* Time in these calls during which the host did not run the vCPU, with HV_GRAPH_HOST
 	 * (ringbuf/abi.h); at most 73 minutes. */
 	uint64_t host_ns;

@@ -46,8 +46,8 @@ static void plan_unmapping(struct unmapping *u)
 	memcpy(u->changes + u->nr_slots, calls, nr_calls * sizeof(*calls));
 }
 
-/* The patcher would refuse only the call that the guest has overwritten since the plan, so check
- * all of them first. */
+/* If the guest has overwritten one call, the patcher refuses that one and makes all other changes.
+ * So check all of them first. */
 static struct hv_err *check_calls(const struct unmapping *u)
 {
 	for (size_t i = u->nr_slots; i < u->nr; i++) {

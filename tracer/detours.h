@@ -70,7 +70,7 @@ struct hv_err *hv_detours_exchange(struct hv_detours *d, struct hv_detour_want *
  * it finds none, it does not search again until this is called. Call it before each set of changes
  * to places. */
 void hv_detours_look_again(struct hv_detours *d);
-/* Finds the guest instruction whose detour has PLACE, the low half of an address. */
+/* Finds the guest instruction whose detour contains the address with the low 32 bits PLACE. */
 bool hv_detours_find(const struct hv_detours *d, uint32_t place, struct hv_gva *ret);
 
 /* Returns the guest address of the first detour of KIND. */
@@ -83,11 +83,15 @@ struct hv_gva hv_detours_start(const struct hv_tracee *t, enum hv_change_kind ki
 typedef bool (*hv_keeps_fn)(void *ctx, struct hv_gva at);
 struct hv_err *hv_detours_put_back(struct hv_tracee *t, enum hv_change_kind kind, hv_keeps_fn keeps,
 				   void *ctx, size_t *ret_nr) hv_must_use;
-/* *RET: E, an entry of an untrusted journal, describes one of our detours: the place leads into our
- * range now, and the journal would restore an instruction that counts preemption or switches
- * interrupts, a call of the idle loop, or a jump or call from or into the kernel's entry code. For
- * HV_CHANGE_PLACE, the journal must restore exactly the instructions that the detour executes.
- * Changes E as hv_tracee_is_patched() does. */
+/* *RET: whether E, an entry of an untrusted journal, describes one of our detours. The code at E
+ * must lead into our range now, and E must restore one of these:
+ *
+ *   - an instruction that counts preemption or switches interrupts
+ *   - a call of hv_idle_functions
+ *   - a jump or call from or into the kernel's entry code, or an unused alternative there
+ *   - for HV_CHANGE_PLACE, exactly the instructions that the detour executes
+ *
+ * The bytes in the guest become E's new ones. */
 struct hv_err *hv_detours_are_ours(const struct hv_tracee *t, struct hv_journal_entry *e,
 				   bool *ret) hv_must_use;
 

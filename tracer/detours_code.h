@@ -23,7 +23,7 @@ struct hv_detours {
 	bool none_free; /* the last search found none; until hv_detours_look_again() */
 };
 
-/* A block and its place in the guest. */
+/* A block, and the guest instruction that its detour replaces. */
 struct place {
 	uint64_t at;
 	size_t nr; /* index of the block in the list */

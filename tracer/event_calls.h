@@ -30,8 +30,8 @@ void hv_event_calls_free(struct hv_event_calls *c);
  * first call of this or of hv_event_calls_begin() reads the kernel's code. */
 struct hv_err *hv_event_calls_check(struct hv_event_calls *c,
 				    const struct hv_event_type *type) hv_must_use;
-/* Forgets the calls found in MODULE, which must be unchanged: a different module may have been
- * loaded at its address. */
+/* Forgets the calls found at MODULE's address, where a different module may have been loaded. None
+ * of them may lead to a stub. */
 void hv_event_calls_look_again(struct hv_event_calls *c, const struct hv_module *module);
 /* Links the stubs and redirects the calls that free probe arrays, unless that was done already.
  * Call it before the first tracepoint is changed. */
@@ -54,6 +54,6 @@ bool hv_event_calls_are_there(const struct hv_event_calls *c);
  * call_srcu() since 7.0 if they can. The calls that exist show which one this kernel uses. */
 bool hv_event_calls_may_sleep(const struct hv_event_calls *c);
 
-/* *RET: E, an entry of an untrusted journal, is such a redirected call (redirect.h). */
+/* *RET: whether E, an entry of an untrusted journal, is a call that leads to an event stub. */
 struct hv_err *hv_event_calls_are_ours(const struct hv_tracee *t, struct hv_journal_entry *e,
 				       bool *ret) hv_must_use;

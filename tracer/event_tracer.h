@@ -8,7 +8,7 @@
  * by instance when it reads them (as with functions: site_stubs.h, tree/instance/demux/demux.h). A
  * recorded event is an HV_RECORD_EVENT with the id of its type, after its HV_RECORD_DATA.
  *
- * Mode, pids and muted vCPUs (scope.h) apply to events too. event_types.h lists the events.
+ * The settings of scope.h apply to events, too. event_types.h lists the events.
  * Formatting, filters and triggers are implemented elsewhere. One thread. */
 #pragma once
 
@@ -85,7 +85,7 @@ bool hv_event_tracer_is_on(const struct hv_event_tracer *e, const struct hv_even
 struct hv_event_tracer_stat {
 	size_t nr_on;
 	size_t nr_leaving;    /* switched off, but a probe may still use them */
-	uint64_t nr_no_draft; /* events not recorded: no draft was free, or too long */
+	uint64_t nr_no_draft; /* events not recorded: no free hv_draft, or too long */
 };
 void hv_event_tracer_stat(const struct hv_event_tracer *e, struct hv_event_tracer_stat *ret);
 

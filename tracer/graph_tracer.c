@@ -43,7 +43,7 @@ static struct hv_err *check_livepatch(const struct hv_kernel *k)
 	struct hv_err *err;
 
 	if (!hv_kernel_symbol(k, "klp_transition_patch", &at))
-		/* A kernel without symbols of data may still have it. */
+		/* Kernels with livepatches may lack data symbols. */
 		return hv_kernel_symbol(k, "klp_enable_patch", &at)
 			       ? hv_core_need(&k->core, "klp_transition_patch", &at)
 			       : NULL;

@@ -14,6 +14,6 @@ struct hv_tracee;
 /* Call this before attaching to a kernel that is starting. Adds the init sites if they can be
  * traced. */
 struct hv_err *hv_init_code_begin(struct hv_guest *guest, struct hv_kernel *kernel) hv_must_use;
-/* Returns true if the guest is stopped where it frees the init code. In this case all bytes were
- * restored, the functions are no longer sites, and the guest was resumed. */
+/* If the guest has stopped where it frees the init code: restores the bytes of its sites, removes
+ * them from the kernel's sites, resumes the guest and returns true. */
 bool hv_init_code_end(struct hv_tracee *t);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Landings: code that jumps to a stub, for sites that cannot call the stub itself. There is one per
- * stub, in the part of the region where other guests have detours. They are needed if
+ * stub, in the part of the region for detours, which these architectures do not have. They are
+ * needed if
  *
  *   - call targets must be at a fixed offset in a page (entry_bytes of struct hv_reach; riscv64).
  *     Each landing is then at that offset, and the function tracer's stub needs none;

@@ -31,10 +31,10 @@ bool hv_place_run_has(const struct hv_place_run *b, const struct hv_place_run *a
 /* Returns whether RUN records the place AT in SLOT. */
 bool hv_place_run_records(const struct hv_place_run *run, struct hv_gva at, unsigned slot);
 
-/* Groups WANTS, which are ascending, into runs. Keeps the heads of the runs in NOW, which the guest
- * has, even if a head itself is no longer wanted: then no task has to leave the replaced
- * instructions. A place before such a run starts a new run, and the places that it leaves uncovered
- * get a third one. RET has room for NR runs, in ascending order. Returns the number of runs.
- * Refuses a place in the middle of an instruction of a run. */
+/* Groups WANTS, which are ascending, into runs. Keeps the heads of the guest's present runs, NOW,
+ * even if a head itself is no longer wanted: then no task has to leave the replaced instructions. A
+ * wanted place before a present run becomes the head of a new run. If the two overlap, the places
+ * after the new run get another one. RET has room for NR runs, in ascending order. Returns the
+ * number of runs. Refuses a place in the middle of an instruction of a run. */
 size_t hv_place_runs_plan(struct hv_place_want *wants, size_t nr, const struct hv_place_run *now,
 			  size_t nr_now, struct hv_place_run *ret);

@@ -75,7 +75,7 @@ struct hv_err *hv_places_find(const struct hv_places *p, struct hv_gva at,
 	return hv_probe_place_read(p->tracee->kernel, at, own, nr, ret);
 }
 
-/* Two jumps must not overlap, even if their bytes would allow it. */
+/* Returns whether no latency tracer replaced instructions of PLACE: two jumps must not overlap. */
 static bool is_free(const struct hv_places *p, const struct hv_probe_place *place)
 {
 	HV_AUTO_FREE struct hv_own_bytes *own = NULL;

@@ -230,7 +230,6 @@ static struct hv_err *add_word(const struct hv_tracee *t, struct hv_gva at, uint
 	return add_change(t, at, HV_CHANGE_PLUG, sizeof(from), &from, &to, ret);
 }
 
-/* Changes the count of TP's static key. */
 static struct hv_err *add_count(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
 				const struct hv_tracepoint *tp, uint32_t from, uint32_t to,
 				struct hv_plug_changes *ret)
@@ -239,8 +238,8 @@ static struct hv_err *add_count(const struct hv_tracee *t, const struct hv_trace
 			  &to, ret);
 }
 
-/* Changes the number of active tracepoints, for system calls or a shared key, if this tracepoint is
- * counted and will change its state. */
+/* Plans to change the number of active tracepoints, for system calls or a shared key, if this
+ * tracepoint is counted there and will change its state. */
 static struct hv_err *add_counted(const struct hv_tracee *t,
 				  const struct hv_tracepoint_state *state, uint32_t is_on,
 				  struct hv_plug_changes *ret)
@@ -259,7 +258,7 @@ static void make_room(const struct hv_tracepoint_state *state, struct hv_plug_ch
 	ret->nr = 0;
 }
 
-/* Returns whether place INDEX jumps even while the tracepoint itself is off. */
+/* Returns whether static branch INDEX jumps even while the tracepoint itself is off. */
 static bool jumps_when_off(const struct hv_tracepoint_state *state, size_t index)
 {
 	return index >= state->nr_own_places && state->nr_others_on;
@@ -308,7 +307,7 @@ static struct hv_err *add_jumps(const struct hv_tracee *t, const struct hv_trace
 	return err;
 }
 
-/* Plugs into a tracepoint without probes. */
+/* Plans the changes that plug into a tracepoint without probes. */
 static struct hv_err *add_on(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 			     const struct hv_plug *plug, const struct hv_tracepoint_state *state,
 			     struct hv_plug_changes *ret)
@@ -386,7 +385,7 @@ static bool can_lead(const struct hv_tracee *t, const struct hv_call_sites *call
 	return true;
 }
 
-/* Makes all calls lead to TARGET, which must be possible. */
+/* Plans to make all calls lead to TARGET, for which can_lead() must be true. */
 static struct hv_err *add_calls(const struct hv_tracee *t, const struct hv_call_sites *calls,
 				uint64_t target, struct hv_plug_changes *ret)
 {
@@ -452,7 +451,7 @@ static struct hv_err *check_on(const struct hv_tracee *t, const struct hv_plug *
 		if (!place->jumps)
 			return hv_err_new(EINVAL, "its static key is on, and 0x%llx does not jump",
 					  (unsigned long long)place->at.v);
-		/* If the guest removes its probes, hvtrace must change this place to a nop. */
+		/* If the guest removes its probes, hvtrace must change this branch to a nop. */
 		if (!is_in_one_page(t, place->at, place->len_bytes))
 			return hv_err_new(EOPNOTSUPP, "0x%llx is in two pages",
 					  (unsigned long long)place->at.v);
@@ -586,7 +585,7 @@ static bool has_changed_any(const struct hv_tracee *t, const struct hv_call_site
 	return false;
 }
 
-/* Plans the changes that leave only the guest's probes, which are in ARRAY, our array. */
+/* Plans to replace ARRAY, our array with the guest's probes, by the guest's own array. */
 static struct hv_err *plan_leave(const struct hv_tracee *t,
 				 const struct hv_tracepoint_layout *layout,
 				 const struct hv_tracepoint *tp,
@@ -695,8 +694,8 @@ struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoin
 	return NULL;
 }
 
-/* Removes our entries from an array that has others, in the way that the kernel uses when it cannot
- * allocate a new array (func_remove()). */
+/* Plans to disable our entries in an array of the guest, as the kernel does when it cannot allocate
+ * a new array (func_remove()). */
 static struct hv_err *add_stub_functions(const struct hv_tracee *t,
 					 const struct hv_tracepoint_layout *l,
 					 const struct hv_tracepoint_state *state,
@@ -723,10 +722,9 @@ static bool find_before(const struct hv_tracee *t, const struct hv_key_place *pl
 	return !err && m.present && hv_patcher_old_bytes(t->patcher, m.gpa, ret);
 }
 
-/* Finds the nop for PLACE. If the place came with a module while we were plugged in, it gets the
- * bytes of other places of its length. If the guest switched the key on itself, and removed its
- * probes after we joined, nothing was replaced there; the place gets the bytes that the kernel
- * would write. */
+/* Finds the nop for the static branch PLACE. A branch in a module loaded while we were plugged in
+ * gets the bytes of other branches of its length. If hvtrace replaced none, because the guest
+ * switched the key on before we joined, the branch gets the nop that the kernel would write. */
 static struct hv_err *find_nop(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
 			       const struct hv_tracepoint_state *state,
 			       const struct hv_key_place *place, uint8_t ret[8])
@@ -766,8 +764,8 @@ static struct hv_err *add_nops(const struct hv_tracee *t, const struct hv_tracep
 	return err;
 }
 
-/* Switches off a tracepoint that only hvtrace uses. An array of the guest stays in place, and a
- * vCPU may be reading it, so our probe must be removed from it. */
+/* Plans to switch off a tracepoint that only hvtrace uses. If its array is the guest's, a vCPU may
+ * still be reading that, so our probe in it is disabled, too. */
 static struct hv_err *add_off(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
 			      const struct hv_tracepoint *tp,
 			      const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)

@@ -3,9 +3,9 @@
  * hvtrace, so that the probe's calls reach the stubs (arch/x86_64/event.S).
  *
  * When the kernel registers the first probe of a tracepoint, it changes three things: the
- * tracepoint's array of probes, the count of its static key, and all code places of the key. A plug
- * makes the same changes from outside. It must make all of them: otherwise the guest's next own
- * change runs into a BUG.
+ * tracepoint's array of probes, the count of its static key, and all static branches of the key. A
+ * plug makes the same changes from outside. It must make all of them: otherwise the guest's next
+ * own change runs into a BUG.
  *
  * If the guest already has probes on the tracepoint, hvtrace installs an array that contains them
  * too. When the guest adds or removes a probe, its kernel copies our entry into a new guest array,
@@ -58,7 +58,7 @@ struct hv_plug {
 #define HV_PLUG_NR_PARTS 4u
 
 struct hv_plug_changes {
-	struct hv_change *list; /* owned, in order of parts; each part is completed first */
+	struct hv_change *list; /* owned; each part is written completely before the next one */
 	size_t nr;
 	size_t ends[HV_PLUG_NR_PARTS];
 };
@@ -81,25 +81,24 @@ void hv_plug_set_stacks(const struct hv_tracee *t, unsigned index, enum hv_plug_
  * that plug it in.
  *
  * EBUSY: the guest uses the tracepoint in a way that cannot be shared, or may still use an array of
- * the plug that has other probes. EINVAL: array, count and places contradict each other. */
+ * the plug that has other probes. EINVAL: array, count and branches contradict each other. */
 struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 			    const struct hv_plug *plug, const struct hv_tracepoint_state *state,
 			    struct hv_plug_changes *ret) hv_must_use;
 
-/* Plans the changes that remove all our probes from TP. STATE must have been read with the tracee's
- * range as ours. A probe belongs to hvtrace if its array is in the region, or if its data is a file
- * of the region. The plan is empty without such probes. A process that was killed may have left
- * only part of a plug.
+/* Plans the changes that remove all our probes from TP. STATE must have been read with the
+ * tracee's range. A probe belongs to hvtrace if its array is in the region, or if its data is a
+ * file of the region. The plan is empty without such probes. A process that was killed may have
+ * left only part of a plug.
  *
  * A region array that contains guest probes is replaced by the guest's own array. In an array of
  * the guest, our probe becomes the kernel's function that does nothing. If no guest probe remains,
- * the tracepoint is switched off. Places of its static key get the bytes that the patcher noted;
- * places in modules loaded later get the bytes of the other places. The array is changed last, so
+ * the tracepoint is switched off. Its static branches get the bytes that the patcher noted;
+ * branches in modules loaded later get the bytes of other branches. The array is changed last, so
  * it still identifies a tracepoint with other changes. If the guest added and removed probes, the
  * array is one of the guest's and is never freed.
  *
- * EINVAL: array and count contradict each other. EUCLEAN: the original bytes of a place are
- * unknown. */
+ * EINVAL: array and count contradict each other. EUCLEAN: the nop of a branch is unknown. */
 struct hv_err *hv_unplug_plan(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 			      const struct hv_tracepoint *tp,
 			      const struct hv_tracepoint_state *state,
@@ -112,7 +111,7 @@ struct hv_plug_step {
 	struct hv_tracepoint_state state; /* owned, like `changes` */
 	struct hv_plug_changes changes;
 	bool is_made;
-	bool is_passing; /* why_not reports a change that the guest was making at that time */
+	bool is_passing; /* temporary: the guest was changing the tracepoint */
 	/* Owned. NULL: made, or planned. EBUSY: plan it again and retry. */
 	struct hv_err *why_not;
 };
@@ -123,9 +122,9 @@ void hv_plug_step_plan(const struct hv_tracee *t, const struct hv_tracepoint_lay
 		       struct hv_plug_step *step);
 
 /* Carries out all planned steps in one hold. Each step is made completely or not at all. why_not
- * reports the reason if not: the guest changed the tracepoint since the plan, or a vCPU is in a
- * place. The arrays and files of plugs must be prepared. After an unplug the guest may still use
- * the plug's memory (hv_plugs_check_unused).
+ * reports the reason if not: the guest changed the tracepoint since the plan, or a vCPU is in
+ * the bytes to change. The arrays and files of plugs must be prepared. After an unplug the guest
+ * may still use the plug's memory (hv_plugs_check_unused).
  *
  * EBUSY: the guest is changing tracepoints or code. After other errors it is unknown which steps
  * were made. */
@@ -154,10 +153,9 @@ struct hv_err *hv_plugs_find(const struct hv_tracee *t, const struct hv_tracepoi
  * error. EBUSY: some could not be removed, or new ones keep appearing. */
 struct hv_err *hv_plugs_take_out(struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 				 size_t *ret_nr) hv_must_use;
-/* *RET: E, an entry of an untrusted journal, records only the bytes of a static-key place while the
- * key is off, or the earlier target of a static call. Neither entry is used to restore bytes:
- * hv_unplug_plan() takes from it the place's original bytes, or the fact that the call was
- * changed. */
+/* *RET: whether E, an entry of an untrusted journal, records only the nop of a static branch, or
+ * the earlier target of a static call. Such entries are not used to restore bytes: hv_unplug_plan()
+ * takes from them the branch's nop, or the fact that the call was changed. */
 struct hv_err *hv_plugs_know_place(const struct hv_tracee *t, const struct hv_journal_entry *e,
 				   bool *ret) hv_must_use;
 

@@ -78,7 +78,7 @@ void hv_plug_step_plan(const struct hv_tracee *t, const struct hv_tracepoint_lay
 			      ? hv_plug_plan(t, layout, step->plug, &step->state, &step->changes)
 			      : hv_unplug_plan(t, layout, &step->tp, &step->state, &step->changes);
 	step->why_not = err;
-	/* It is being changed during the read, for example a breakpoint or an array. */
+	/* The guest is changing the tracepoint, for example a breakpoint or an array. */
 	step->is_passing = err && err->code == EBUSY && !has_state;
 	if (err && (err->code == EBUSY || err->code == EINVAL))
 		look_whether_it_passes(t, layout, has_state, step);
@@ -250,8 +250,8 @@ static void forget_at(const struct hv_tracee *t, struct hv_gva at)
 }
 
 /* After an unplug there is nothing to undo, and the memory may be reused for anything. The guest
- * owns everything that it continues to use, even if hvtrace switched it on. Only the original nops
- * of its places may be needed again. */
+ * owns everything that it continues to use, even if hvtrace switched it on. Only the nops of its
+ * static branches may be needed again. */
 static void forget(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 		   const struct hv_plug_step *step)
 {

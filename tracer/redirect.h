@@ -21,8 +21,8 @@ struct hv_err *hv_redirect_plan(const struct hv_tracee *t, const struct hv_call 
 				struct hv_gva to, enum hv_change_kind kind, struct hv_change *ret,
 				bool *ret_planned) hv_must_use;
 
-/* *RET: E, an entry of an untrusted journal, is a redirected call: it leads into the range of T
- * now, and the journal would make it lead into FUNCTIONS with the same instruction. E's new bytes
- * become those in the guest. */
+/* *RET: whether E, an entry of an untrusted journal, is a redirected call: it leads into the range
+ * of T now, and the journal would make it lead into FUNCTIONS with the same instruction. The bytes
+ * in the guest become E's new ones. */
 struct hv_err *hv_redirect_is_ours(const struct hv_tracee *t, struct hv_gva_range functions,
 				   struct hv_journal_entry *e, bool *ret) hv_must_use;

@@ -18,7 +18,7 @@ struct hv_tracee;
 
 struct hv_return_places {
 	const struct hv_tracee *tracee; /* borrowed */
-	struct hv_tasks tasks;		/* in the hold */
+	struct hv_tasks tasks;		/* as of the hold */
 	bool in_records;
 	struct hv_frame_records records;
 	struct hv_signing signing;
@@ -66,11 +66,11 @@ struct hv_err *hv_return_places_word(const struct hv_return_places *p,
 				     const struct hv_return_place *place, struct hv_gva slot,
 				     uint64_t address, uint64_t *ret) hv_must_use;
 
-/* Finds our handler's addresses on shadow call stacks. LIST has the NR calls with one of our
- * frames, sorted by place, with their callers; the address in a frame record is our handler's, or
- * the caller's if a detach was interrupted. *RET has *RET_NR calls with places on shadow call
- * stacks; the caller frees it with free(). EBUSY: one of our addresses, there or in a frame record,
- * belongs to no known call, for example while a function creates or leaves its frame. */
+/* Finds the copies of our handler's address on shadow call stacks. LIST has the NR hooked calls
+ * that were found by their frame records, sorted by place; a frame record may already be restored
+ * if a detach was interrupted. *RET has *RET_NR entries for the same calls, with the place on the
+ * shadow call stack; free it with free(). EBUSY: one of our addresses belongs to no known call, for
+ * example while a function creates or leaves its frame. */
 struct hv_err *hv_return_places_find_shadow(const struct hv_return_places *p,
 					    const struct hv_hooked *list, size_t nr,
 					    struct hv_hooked **ret, size_t *ret_nr) hv_must_use;

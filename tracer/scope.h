@@ -42,6 +42,6 @@ size_t hv_scope_pids(const struct hv_scope *scope, enum hv_pid_kind kind, uint32
  * the necessary functions. */
 enum hv_forks { HV_FORKS_NOT, HV_FORKS_OF_ONLY, HV_FORKS_OF_OTHERS };
 struct hv_err *hv_scope_follow_forks(struct hv_scope *scope, enum hv_forks how) hv_must_use;
-/* Returns how a call of the function at IP changes the pids for that: HV_SLOT_PID_*
+/* Returns how a call of the function at IP changes the pids when forks are followed: HV_SLOT_PID_*
  * (ringbuf/abi.h). */
 unsigned hv_scope_task_bits(const struct hv_scope *scope, uint64_t ip);

@@ -35,7 +35,7 @@ struct hv_section_plan {
 	size_t nr;
 	size_t nr_covered;    /* without the calls around the idle loop */
 	size_t nr_retargeted; /* calls and jumps among the covered ones; the others are relocated */
-	size_t nr_left;	      /* not covered; the first ones are: */
+	size_t nr_left;	      /* not covered; LEFT has the first ones */
 	struct hv_section_left left[HV_SECTION_LEFT_MAX];
 	size_t nr_named;
 };

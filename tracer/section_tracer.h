@@ -20,8 +20,8 @@ struct hv_decoder;
 struct hv_section_tracer;
 struct hv_tracee;
 
-/* Borrows all arguments. CLOCK is the guest's clock. DECODER finds the places of detours from now
- * on. */
+/* Borrows all arguments. CLOCK is the guest's clock. From now on, DECODER uses the tracer to find
+ * the instructions of detours. */
 struct hv_section_tracer *hv_section_tracer_new(struct hv_tracee *t, const struct hv_clock *clock,
 						struct hv_decoder *decoder);
 void hv_section_tracer_free(struct hv_section_tracer *s);
@@ -50,7 +50,7 @@ struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s) hv_must_use;
  * Discards earlier sections. If THRESH_NS is not 0, keeps the latest section that takes at least
  * THRESH_NS instead. */
 void hv_section_tracer_begin_at(struct hv_section_tracer *s, uint64_t ns, uint64_t thresh_ns);
-/* Returns the duration of the kept section, or NS above without a section. */
+/* Returns the duration of the kept section, or the last begin_at()'s NS if none is kept. */
 uint64_t hv_section_tracer_longest_ns(struct hv_section_tracer *s);
 
 /* Which calls between a section's ends to show. The guest records calls at sites with

@@ -69,7 +69,7 @@ struct hv_err *hv_session_has_left(struct hv_guest *guest, struct hv_kernel *ker
  * the tracee's range and handler. */
 struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 			      struct hv_session **ret) hv_must_use;
-/* Call this when the tracee's plan changes. The rings must not have been read before. */
+/* Updates the buffer after the tracee's plan changed. The rings must not have been read before. */
 void hv_session_place_rings(struct hv_session *s);
 /* Frees only host memory. A session that is still attached leaves its journal for recover. */
 void hv_session_free(struct hv_session *s);

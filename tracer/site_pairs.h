@@ -25,11 +25,11 @@ struct hv_site_pairs {
 	size_t nr;
 };
 
-/* Writes the first instructions of those CHANGES that make a free site a call. CHANGES are sorted
- * by physical address; afterwards they start from the bytes in the guest. Refuses a change if a
- * task stays between the instructions or the guest has changed the site. EBUSY: a vCPU always hides
- * the code that it interrupted. On errors every byte is as before, and *RET is unchanged. The
- * caller frees *RET with hv_site_pairs_deinit(). */
+/* Writes the first instructions of those CHANGES that make a free site a call. Sorts CHANGES
+ * by physical address and makes them start from the bytes now in the guest. Refuses a change if a
+ * task stays between the instructions or the guest has changed the site. EBUSY: at each attempt a
+ * vCPU hid the code that it had interrupted. On errors every byte is as before, and *RET is
+ * unchanged. The caller frees *RET with hv_site_pairs_deinit(). */
 struct hv_err *hv_site_pairs_begin(struct hv_tracee *t, struct hv_change *changes, size_t nr,
 				   struct hv_site_pairs *ret) hv_must_use;
 /* Undoes the first instructions whose second one was not written, after the error WHY. Takes

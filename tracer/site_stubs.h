@@ -37,7 +37,7 @@ void hv_site_stubs_free(struct hv_site_stubs *s);
  * changed. */
 struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted) hv_must_use;
 /* Returns one byte for each site of kernel->sites: the stub that it calls now (enum hv_stub).
- * HV_STUB_LATER alone: the site calls none, was last wanted later, and can be changed then.
+ * HV_STUB_LATER alone: the site calls no stub and can be patched when it is wanted.
  * Borrowed until the next change. */
 const uint8_t *hv_site_stubs_now(const struct hv_site_stubs *s);
 /* Sites wanted in the last hv_site_stubs_set() that the guest uses or has changed. */

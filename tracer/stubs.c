@@ -251,7 +251,7 @@ struct hv_err *hv_stubs_place(struct hv_tracee *t)
 
 static const enum hv_call_trace traces[] = {
 	[HV_STUB_NONE] = HV_TRACE_NOTHING,
-	/* Has its own entry for calls that are nothing else; the others also record them outside of
+	/* Alone, it has its own entry. Entries for roles or profiles also record outside of
 	 * sections. */
 	[HV_STUB_SECTION_FUNCTION] = HV_TRACE_FUNCTION,
 	[HV_STUB_FUNCTION] = HV_TRACE_FUNCTION,

@@ -26,8 +26,8 @@ struct hv_tracee {
 	struct hv_gva handler;	    /* replaces return addresses in a graph */
 	struct hv_patcher *patcher; /* owned */
 	/* The stubs add to memory of their vCPU with locked instructions, because a task can
-	 * migrate to another vCPU in between. This is never reset, since a task may have been
-	 * stopped there. */
+	 * migrate to another vCPU during an addition. This is never reset, since a task may have
+	 * been stopped there. */
 	bool locks;
 	/* Our probe was removed from an array of the guest since the last check that found no
 	 * users. A task may still be using an older array that contains it. */
@@ -60,11 +60,11 @@ void hv_tracee_plan_as(struct hv_tracee *t, uint64_t len_bytes);
 /* Call this when the page-table slots of the range are filled, and when some may have been emptied.
  * From then on nothing is written to another boot of the guest. */
 void hv_tracee_bind(struct hv_tracee *t);
-/* *RET: the guest's page tables map the range and the landings to the region. This is false after a
- * reboot, for example. */
+/* *RET: whether the guest's page tables map the range and the landings to the region, which they no
+ * longer do after a reboot. */
 struct hv_err *hv_tracee_is_mapped(const struct hv_tracee *t, bool *ret) hv_must_use;
-/* Returns whether any slot does so. The others may have been emptied in a hold that ended too
- * early. */
+/* Returns whether any page-table slot maps the region. A hold that timed out may have emptied only
+ * some of the slots. */
 bool hv_tracee_is_partly_mapped(const struct hv_tracee *t);
 
 /* Returns whether the session maps AT to GPA, both in the region. Does not read page tables: those
@@ -94,8 +94,8 @@ bool hv_tracee_is_left(const struct hv_tracee *t, struct hv_gva at, const uint8_
  * result must still be checked. */
 void hv_tracee_look_under_breakpoint(const struct hv_tracee *t, const struct hv_journal_entry *e,
 				     uint8_t *now);
-/* *RET: E, an entry of an untrusted journal, describes a patched site: its bytes call into the
- * region. It may call another stub than E records, since the dead service may have been replacing
- * one stub by another. The site's bytes become E's new ones. */
+/* *RET: whether E, an entry of an untrusted journal, describes a patched site: one whose bytes call
+ * into the region. It may call another stub than E records, since the dead service may have been
+ * replacing one stub by another. The site's bytes become E's new ones. */
 struct hv_err *hv_tracee_is_patched(const struct hv_tracee *t, struct hv_journal_entry *e,
 				    bool *ret) hv_must_use;

@@ -21,6 +21,6 @@ void hv_trampolines_find(const struct hv_kernel *k, struct hv_trampolines *ret);
 
 /* Returns the trampoline to which a function with return address ADDRESS returns, or NULL. */
 const struct hv_trampoline *hv_trampolines_entry(const struct hv_trampolines *t, uint64_t address);
-/* Returns the trampoline whose code contains ADDRESS, except at its first byte: code that returns
- * there is just looking up the original address. NULL: none. */
+/* Returns the trampoline whose code contains ADDRESS after its first byte, or NULL. A function that
+ * returns there was called by the trampoline, to look up the original address. */
 const struct hv_trampoline *hv_trampolines_inside(const struct hv_trampolines *t, uint64_t address);

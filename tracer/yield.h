@@ -47,8 +47,7 @@ bool hv_yield_looked(struct hv_yield *y, uint64_t now_ns);
 /* Removes from the journal the sites that the guest has taken over. Returns their number. */
 size_t hv_yield_forget_taken(struct hv_yield *y);
 
-/* *RET: E, an entry of an untrusted journal, is such a redirected call: the guest's ftrace reads
- * through our stub there now, and the journal would restore the call of the kernel's own
- * function. */
+/* *RET: whether E, an entry of an untrusted journal, is a call through which the guest's ftrace now
+ * reads with our stub, and the journal would restore the call of the kernel's own function. */
 struct hv_err *hv_yield_is_ours(const struct hv_yield *y, struct hv_journal_entry *e,
 				bool *ret) hv_must_use;

@@ -22,7 +22,7 @@ struct hv_err *hv_callers_check(const struct hv_callers *c) hv_must_use;
 /* Finds the kernel's tables unless they are known, which takes tens of ms. EOPNOTSUPP: this
  * kernel's stacks cannot be unwound; the message gives the reason. */
 struct hv_err *hv_callers_prepare(struct hv_callers *c) hv_must_use;
-/* Called after the kernel's modules were reread. */
+/* Call this after the kernel's modules were reread. */
 void hv_callers_forget_modules(struct hv_callers *c);
 
 /* Removes the event's probe, and the function that calls it for a tracepoint, from the start of
@@ -30,7 +30,7 @@ void hv_callers_forget_modules(struct hv_callers *c);
 size_t hv_callers_leave_probe(const struct hv_callers *c, struct hv_gva *list, size_t nr);
 
 /* Finds the callers in WORDS, starting with the caller of the function. Returns their number, at
- * most MAX; 0 before hv_callers_prepare. *RET_EARLY: further callers may exist but could not be
- * found. */
+ * most MAX; 0 before hv_callers_prepare. *RET_EARLY: whether further callers may exist
+ * that could not be found. */
 size_t hv_callers_find(struct hv_callers *c, const struct hv_stack_words *words, struct hv_gva *ret,
 		       size_t max, bool *ret_early);

@@ -23,12 +23,12 @@ struct hv_clocks {
 	struct hv_clock_global global;
 	struct hv_timekeeping ticks;
 	bool has_global;
-	int64_t doubtful_ns; /* deviation of a rejected tick from this clock; 0: none */
+	int64_t doubtful_ns; /* lead of a tick rejected by add_tick(); 0: none */
 };
 
 #define DOUBT_NS 500000 /* less than a tick */
 
-/* How much further ahead of its clock B is than A. */
+/* Returns by how much `base_ns` gained on `cycles` from A to B. */
 static int64_t lead_grows(const struct hv_timekeeper_moment *a,
 			  const struct hv_timekeeper_moment *b)
 {

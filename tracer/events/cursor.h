@@ -46,7 +46,7 @@ const struct hv_kept *hv_cursor_brief_records(const struct hv_cursor *c, unsigne
 void hv_cursor_take_briefs(struct hv_cursor *c, size_t nr);
 
 /* Finds the next event of CPU without taking it, if it is known now and nothing was lost before it.
- * Returns false also if another task runs there by then. RET has no comm. */
+ * Returns false also if another task's record precedes it. RET has no comm. */
 bool hv_cursor_peek(struct hv_cursor *c, unsigned cpu, struct hv_event *ret);
 /* Skips the event of the last hv_cursor_peek() for CPU, as if it had been returned. */
 void hv_cursor_skip(struct hv_cursor *c, unsigned cpu);

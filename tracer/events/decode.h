@@ -89,8 +89,8 @@ struct hv_decode {
 	uint8_t probe_preempt_depth;
 	/* Offset in entries of PREEMPT_RT's lazy preemption count; 0: none. */
 	uint32_t lazy_count_off;
-	/* Finds the guest instruction whose detour has PLACE, the low half of an address. NULL:
-	 * there are no detours. */
+	/* Finds the guest instruction whose detour contains the address with the low 32 bits PLACE.
+	 * NULL: there are no detours. */
 	bool (*find_place)(void *ctx, uint32_t place, struct hv_gva *ret);
 	void *places;
 };

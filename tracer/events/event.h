@@ -76,8 +76,8 @@ struct hv_event {
 			   the interrupted code */
 	uint32_t overrun; /* exit: calls on this stack whose returns had no room */
 	uint64_t call_ns; /* exit: time of the call, on the clock of time_ns */
-	uint64_t host_ns; /* exit: time in the call without the vCPU running, at most its duration;
-			     0: or not requested */
+	uint64_t host_ns; /* exit: time when the host did not run the vCPU, at most the call's
+			     duration; 0 if not requested */
 	uint8_t has_retval;
 	uint64_t retval;    /* exit, with has_retval */
 	uint8_t of_command; /* stack: recorded for a command, not for a tracer's option */

@@ -32,6 +32,6 @@ void hv_guest_marks_free(struct hv_guest_marks *m);
 /* Returns the text of the mark that CALL completes, or NULL. Valid until the next call. The same
  * call may be passed several times in a row and gives the same result. */
 const char *hv_guest_marks_read(struct hv_guest_marks *m, const struct hv_mark_call *call);
-/* Drops incomplete texts, because events were lost before the one at TIME_NS on CPU. May be called
- * several times in a row, and before that event is read. */
+/* Drops incomplete texts. Call it when events were lost before the one at TIME_NS on CPU. May be
+ * called several times in a row, and before that event is read. */
 void hv_guest_marks_note_lost(struct hv_guest_marks *m, uint64_t time_ns, unsigned cpu);

@@ -16,7 +16,8 @@ struct hv_host_clock;
 /* Returns NULL if the relation of this guest's counter to the host's is unknown. Borrows G. */
 struct hv_host_clock *hv_host_clock_new(struct hv_guest *g);
 void hv_host_clock_free(struct hv_host_clock *c);
-/* Call it about once a second while the clock is used. After a pause, the next call catches up. */
+/* Call it about once a second while the clock is used. If calls were missed, the next one catches
+ * up. */
 void hv_host_clock_refresh(struct hv_host_clock *c);
 
 /* Returns the time in ns of CPU's time stamp TICKS. */

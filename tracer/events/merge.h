@@ -5,16 +5,16 @@
  * between, or whose task moved to another vCPU, can be younger than records after it. The merge
  * corrects this without a time window: any record, on any vCPU, that is older than a record already
  * read was reserved before that record was complete. After it has read a record, the merge
- * therefore reads every ring up to its head at that later time; the oldest record is then the
- * oldest there is. The head of an idle vCPU does not move and delays nothing.
+ * therefore reads every ring up to its head at that later time (a *round*); the oldest record is
+ * then the oldest there is. The head of an idle vCPU does not move and delays nothing.
  *
  * A CPU's store of its head can become visible to others with a delay, while its record already has
  * a time. So heads are read HV_MERGE_SETTLE_NS after the records that they are compared with.
  *
- * Bounds: at most HV_MERGE_AHEAD records (and never more than a ring has) are kept per vCPU; an
- * inversion over more records than that, less 64, is returned as it was written. A position that is
- * reserved but not written delays the others for at most HV_MERGE_WAIT_NS. If the clocks of vCPUs
- * disagree, the order shows it, as in the guest's own trace.
+ * Bounds: at most HV_MERGE_AHEAD records (and never more than a ring has) are kept per vCPU. A
+ * record that is out of order by more than that, less 64, keeps its position in the ring. A
+ * position that is reserved but not written delays the others for at most HV_MERGE_WAIT_NS. If the
+ * clocks of vCPUs disagree, the order shows it, as in the guest's own trace.
  *
  * decode.h interprets records. The caller maps the rings. One thread. */
 #pragma once
@@ -40,8 +40,8 @@ struct hv_merge_clock {
 };
 
 /* How far a ring was returned, so that another merge can continue exactly there. All records before
- * POSITION were returned, and of those before READ the ones not after (TSC, LAST). To read from
- * position P on, use {P, P, 0, 0, 0}. */
+ * POSITION were returned. Of the records from POSITION to READ, those up to (TSC, LAST) were. To
+ * read from position P on, use {P, P, 0, 0, 0}. */
 struct hv_merge_mark {
 	uint64_t position;
 	uint64_t read;

@@ -19,8 +19,7 @@ void hv_names_free(struct hv_names *n);
 /* Adds the name and thread group from a task record. COMM has HV_COMM_LEN bytes and is copied. TGID
  * 0: unknown. */
 void hv_names_add(struct hv_names *n, uint32_t pid, uint32_t tgid, const char *comm);
-/* Switches whether names are added and the task list is read, which is on at first. Known names
- * remain. */
+/* Switches adding names and reading the task list; both are on at first. Known names remain. */
 void hv_names_follow(struct hv_names *n, unsigned on);
 
 /* Returns HV_COMM_LEN bytes with a NUL, untrusted and valid until the next call, or NULL if
