@@ -47,7 +47,7 @@ void audit_close(struct audit *a);
 
 /* This process, as it was at the first call. */
 struct audit_actor audit_actor_self(void);
-/* The process that connected or sent a signal. */
+/* The process PID of user UID, which connected or sent a signal. */
 struct audit_actor audit_actor_sender(uid_t uid, pid_t pid);
 
 struct audit_entry {

@@ -73,14 +73,13 @@ enum client_dir { CLIENT_DIR_STAYS, CLIENT_DIR_OURS };
 struct hv_err *client_mkdir(struct client *c, const char *path, enum client_dir kind) hv_must_use;
 struct hv_err *client_rmdir(struct client *c, const char *path) hv_must_use;
 
-/* Like `printf TEXT > PATH`. Closes the file even if the write failed, and returns the first
- * error. */
+/* Like `printf TEXT > PATH`. Closes the file even if the write failed, and returns the first error.
+ * If TEXT does not end with white space, its last word is checked only when the file is closed; an
+ * error in it appears only in error_log. */
 struct hv_err *client_put(struct client *c, const char *path, int flags,
 			  const char *text) hv_must_use;
 /* Like `echo TEXT > PATH`, or `> PATH` if TEXT is NULL. Errors look like a shell's, with the file
- * and the errno, except ECONNRESET (the session ended). A last word without trailing white space,
- * as client_put may leave it, is checked only when the file is closed; an error in it appears only
- * in error_log. */
+ * and the errno, except ECONNRESET (the session ended). */
 struct hv_err *client_echo(struct client *c, const char *path, const char *text) hv_must_use;
 /* Formats an error of the tree about PATH as a shell would: "PATH: Invalid argument (REASON)".
  * Omits REASON if it only repeats the errno. Takes ERR. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A helper process that keeps the user's rights. It performs a few operations for a process that
- * gave its rights up to read untrusted data (base/confine.h). The set of operations is fixed at the
- * start, and the helper parses only short requests, because the requesting process may be
+/* A helper process that keeps the user's rights. It performs a few operations, the errands, for a
+ * verb that has given up its rights to read untrusted data (base/confine.h). The set of errands is
+ * fixed at the start, and the helper parses only short requests, because the verb may be
  * compromised.
  *
  *      the verb --request, a name--> errands
@@ -32,12 +32,13 @@ enum {
 
 struct errand_config {
 	int dir_fd;	/* files are created below it; -1: file errands fail */
-	int keep_fd;	/* another file that the process needs; -1: none */
-	uint64_t needs; /* capabilities that the process keeps (base/capabilities.h) */
-	/* Performs an errand of the verb. The request has at most ERRAND_BYTES_MAX bytes and a NUL
-	 * after them. The process closes the files of RET afterwards. May be NULL. */
+	int keep_fd;	/* another file that the helper needs; -1: none */
+	uint64_t needs; /* capabilities that the helper keeps (base/capabilities.h) */
+	/* Called in the helper: performs an errand of the verb. The request has at most
+	 * ERRAND_BYTES_MAX bytes and a NUL after them. The helper closes the files of RET
+	 * afterwards. May be NULL. */
 	struct hv_err *(*run)(void *ctx, const struct hv_message *what, struct hv_message *ret);
-	void (*end)(void *ctx); /* called when no requester is left; may be NULL */
+	void (*end)(void *ctx); /* called in the helper before it ends; may be NULL */
 	void *ctx;		/* fork(2) copies its target */
 };
 #define ERRAND_CONFIG_NONE                                                                         \
@@ -49,7 +50,7 @@ struct errand {
 	pid_t pid;
 	int socket; /* -1: not running */
 	pthread_mutex_t lock;
-	struct hv_maker maker; /* creates files below dir_fd through this process */
+	struct hv_maker maker; /* asks the helper to create files below dir_fd */
 };
 #define ERRAND_NONE                                                                                \
 	{                                                                                          \
@@ -60,13 +61,13 @@ struct errand {
 #define ERRAND_DIR_FD  4
 #define ERRAND_KEEP_FD 5
 
-/* E must not move until errand_end(). The helper process has one thread. */
+/* Starts the helper, which has one thread. E must not move until errand_end(). */
 struct hv_err *errand_begin(struct errand *e, const struct errand_config *config) hv_must_use;
-/* Any thread. Returns the errand's error; EPIPE: the process has ended. The caller deinits RET. */
+/* Any thread. Returns the errand's error; EPIPE: the helper has ended. The caller deinits RET. */
 struct hv_err *errand_ask(struct errand *e, const struct hv_message *what,
 			  struct hv_message *ret) hv_must_use;
 /* Like errand_ask(), for a request that is a NAME and an answer that is a file, or empty if RET_FD
  * is NULL. Returns 0 or an errno. */
 int errand_do(struct errand *e, uint32_t kind, const char *name, int *ret_fd);
-/* Ends the process and waits for it. */
+/* Ends the helper and waits for it. */
 void errand_end(struct errand *e);

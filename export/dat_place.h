@@ -19,7 +19,7 @@
 struct hv_dat_slot {
 	uint64_t off; /* file offset */
 	uint64_t len_bytes;
-	uint64_t shown_bytes; /* written after LEN_BYTES; the next append overwrites them */
+	uint64_t shown_bytes; /* visible bytes after these; the next append overwrites them */
 };
 
 struct hv_dat_place {

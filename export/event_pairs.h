@@ -28,7 +28,7 @@ bool hv_event_pair_end(const char *system, const char *name, struct hv_text *ret
 struct hv_event_pair {
 	const struct hv_event_type *begin, *end;		  /* borrowed from the catalogue */
 	const struct hv_event_field *begin_keys[2], *end_keys[2]; /* NULL: no key */
-	const struct hv_event_field *of; /* field of BEGIN that separates durations; or NULL */
+	const struct hv_event_field *of; /* field of BEGIN that groups durations; or NULL */
 	bool is_anybodys;		 /* another task can end it */
 };
 

@@ -14,7 +14,7 @@
 #include "stream/table.h"
 #include "stream/window.h"
 
-#define HV_STREAM_FIRST	      16 /* the first frames of a sender, which all carry its head */
+#define HV_STREAM_FIRST	      16 /* joined late if the first frame has at least this number */
 #define HV_STREAM_EARLY_BYTES (16u << 20) /* limit for events that arrive before the head */
 
 struct hv_stream_store {

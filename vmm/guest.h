@@ -38,8 +38,7 @@ struct hv_guest_info {
 					  exists */
 	const char *transport;	       /* for messages: "injected calls (libvirt), RAM mapped" */
 	bool injected;
-	bool has_other_region; /* the access path without injection (open.h) would also find a
-				  region */
+	bool has_other_region; /* access through the monitor (open.h) would also find a region */
 };
 
 /* Memory shared with the guest: guest-physical address GPA is mapped at HOST in this process. */
@@ -97,8 +96,8 @@ struct hv_err *hv_guest_count_vcpus(struct hv_guest *g) hv_must_use;
 struct hv_err *hv_guest_registers(struct hv_guest *g, struct hv_vcpu_regs *ret,
 				  size_t nr) hv_must_use;
 
-/* Maps the memory shared with the guest, and creates it if necessary. Fails with ENODEV and the
- * missing device if the machine has no such memory and none can be created. */
+/* Maps the memory shared with the guest, and creates it if necessary. Fails with ENODEV, naming the
+ * missing device, if the machine has no such memory and none can be created. */
 struct hv_err *hv_guest_region(struct hv_guest *g, struct hv_region *ret) hv_must_use;
 
 /* Blocks migration, saving and snapshots of the domain until hv_guest_unpin(), because patched code
@@ -108,9 +107,9 @@ struct hv_err *hv_guest_region(struct hv_guest *g, struct hv_region *ret) hv_mus
 struct hv_err *hv_guest_pin(struct hv_guest *g) hv_must_use;
 struct hv_err *hv_guest_unpin(struct hv_guest *g) hv_must_use;
 
-/* Makes later patches use copies of text pages, which replace the pages, where the guest's RAM
- * allows it (docs/internals/inject.md); other text is patched in place. Fails with ENOTSUP if no
- * part of the RAM allows it. */
+/* Makes later patches replace pages of text by patched copies (shadow pages,
+ * docs/internals/inject.md) where the guest's RAM allows it; other text is patched in place. Fails
+ * with ENOTSUP if no part of the RAM allows it. */
 struct hv_err *hv_guest_want_shadow(struct hv_guest *g) hv_must_use;
 
 /* Returns why this guest cannot be traced now, or NULL if it can: powered off, paused, a migration
@@ -146,8 +145,8 @@ struct hv_host_threads {
 	pid_t *tids; /* caller's array with MAX elements */
 	size_t max, nr, nr_vcpus;
 };
-/* Starts to record the events of MASK; 0: stops, after the caller has closed the pipes. RET
- * supplies the array. */
+/* Starts to record the events of MASK, or stops if MASK is 0; close the pipes before you stop. The
+ * caller sets RET->tids and RET->max. */
 struct hv_err *hv_guest_host_trace(struct hv_guest *g, uint32_t mask,
 				   struct hv_host_threads *ret) hv_must_use;
 /* Like hv_host_trace_open(), for the events that are being recorded. The caller closes the
@@ -168,10 +167,10 @@ bool hv_guest_has_ended(const struct hv_guest *g);
  * stop, the bytes at AT differ from the guest's. Fails with ENOTSUP unless the VMM is `hvtrace
  * run`, or EBUSY if another stop is set. */
 struct hv_err *hv_guest_stop_at(struct hv_guest *g, struct hv_gva at) hv_must_use;
-/* Returns a file that becomes readable when the guest has stopped there; -1 unless the VMM is
+/* Returns a file that becomes readable when the guest has stopped at AT; -1 unless the VMM is
  * `hvtrace run`. Owned by the guest. */
 int hv_guest_stop_fd(const struct hv_guest *g);
-/* Whether the guest is stopped there; then the bytes at AT are the guest's again. */
+/* Whether the guest is stopped at AT; then the bytes at AT are the guest's again. */
 struct hv_err *hv_guest_is_at_stop(struct hv_guest *g, bool *ret) hv_must_use;
 /* Resumes the guest, or cancels the stop. */
 void hv_guest_end_stop(struct hv_guest *g);
@@ -182,7 +181,8 @@ struct hv_err *hv_guest_run_to(struct hv_guest *g, struct hv_gva at) hv_must_use
 
 /* A hold: every vCPU is stopped from hv_hold_begin() to hv_hold_end(). The guest is resumed early
  * if this process dies or MAX_NS have passed (helper.h). Callers plan before a hold and only write
- * in it. */
+ * in it. hv_hold_begin() retries while a vCPU is hidden (struct hv_vcpu_regs), and finally fails
+ * with EBUSY. */
 struct hv_hold;
 
 /* Starts the helpers for holds and leaves the guest running. Call this once before the first hold.
@@ -193,9 +193,9 @@ struct hv_err *hv_guest_prepare_hold(struct hv_guest *g) hv_must_use;
 struct hv_err *hv_guest_prepare_text(struct hv_guest *g, const struct hv_gpa *gpas,
 				     size_t nr) hv_must_use;
 struct hv_err *hv_hold_begin(struct hv_guest *g, uint64_t max_ns, struct hv_hold **ret) hv_must_use;
-/* Like hv_hold_begin(), but also while vCPUs are hidden (struct hv_vcpu_regs), if the architecture
- * then still shows the kernel's page tables (hidden_keeps_root). The position of such a vCPU is
- * unknown, so use this only to change code in which no hidden vCPU can be. */
+/* Like hv_hold_begin(), but accepts hidden vCPUs if their registers still contain the kernel's
+ * page-table root (hidden_keeps_root of the architecture). The position of such a vCPU is unknown,
+ * so use this only to change code in which no hidden vCPU can be. */
 struct hv_err *hv_hold_begin_anywhere(struct hv_guest *g, uint64_t max_ns,
 				      struct hv_hold **ret) hv_must_use;
 
@@ -210,7 +210,7 @@ struct hv_hold_write {
 		gva; /* of text; for a page-table slot, the address that it maps; otherwise 0 */
 	uint32_t len_bytes; /* at most HV_SITE_LEN_MAX */
 	uint8_t bytes[HV_SITE_LEN_MAX];
-	bool is_text; /* only vCPUs and holds change the page */
+	bool is_text; /* the page contains text: only vCPUs and holds write to it */
 };
 /* Writes text, page tables and other data. Every vCPU executes the new text when it resumes. WRITES
  * are sorted by address; unchanged bytes between two of them may be written again. Fails with
@@ -220,8 +220,8 @@ struct hv_err *hv_hold_write(struct hv_hold *h, const struct hv_hold_write *writ
 			     size_t nr) hv_must_use;
 /* Flushes every vCPU's cached translations, including global ones. Under KVM this unmaps pages of
  * the region for a moment and maps them again with their contents. [OFF, OFF + LEN) of the region
- * selects the pages: pages that the guest has accessed if it has accessed any of the region. They
- * should be few, because the guest is stopped during the flush. */
+ * selects these pages. If the guest has accessed the region at all, it must have accessed one of
+ * them. Choose few pages, because the guest is stopped during the flush. */
 struct hv_err *hv_hold_flush_translations(struct hv_hold *h, uint64_t off,
 					  uint64_t len_bytes) hv_must_use;
 
@@ -268,8 +268,8 @@ struct hv_guest_ops {
 				       size_t nr);			    /* unset: not needed */
 	struct hv_err *(*hold_begin_anywhere)(void *self, uint64_t max_ns); /* unset: hold_begin */
 	uint64_t (*held_ns)(void *self); /* of the last hold; unset: guest.c measures it */
-	/* The time (hv_now_ns) from which MAX_NS of the last hold counts; unset: from the request
-	 * of the hold or later. */
+	/* The time (hv_now_ns) at which MAX_NS of the last hold began; unset: guest.c uses the time
+	 * at which it requested the hold. */
 	uint64_t (*held_from_ns)(void *self);
 
 	/* Both or none; unset: the guest cannot move. */

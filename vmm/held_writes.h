@@ -18,7 +18,7 @@ struct hv_held_write {
 	uint64_t hva; /* in the VMM */
 	uint32_t len_bytes;
 	uint8_t bytes[HV_HELD_WRITE_MAX];
-	bool is_text; /* only vCPUs and held writes change the page */
+	bool is_text; /* the page contains text: only vCPUs and held writes change it */
 };
 
 /* A list of them; zero-initialised is empty. */
@@ -35,9 +35,10 @@ void hv_held_writes_deinit(struct hv_held_writes *w);
 
 /* For the helper: makes WRITES in process VMM, and checks the clock before every few of them.
  * Consecutive writes of text, ascending within a page, are made as one: the bytes between them are
- * read from the page and written with them. ETIMEDOUT: DEADLINE_NS was over before all were made.
- * EFAULT: there is no writable memory at an address. After an error some of the writes may be made.
- * The kernel makes each write wholly or not at all, even if the helper is killed. A write that
- * crosses the end of a page is the exception: its part before that end may be made alone. */
+ * read from the page and written with them. Fails with ETIMEDOUT if DEADLINE_NS passed before all
+ * were made, or EFAULT if there is no writable memory at an address. After an error some of the
+ * writes may be made. The kernel makes each write wholly or not at all, even if the helper is
+ * killed. A write that crosses the end of a page is the exception: its part before that end may be
+ * made alone. */
 struct hv_err *hv_held_writes_make(pid_t vmm, const struct hv_held_write *writes, size_t nr,
 				   uint64_t deadline_ns) hv_must_use;

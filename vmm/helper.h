@@ -47,7 +47,8 @@ struct hv_err *hv_helper_start(const struct hv_helper_kind *kind, void *ctx,
 /* Closes the connection and waits up to two seconds for the child to end. A child with unfinished
  * work continues without the service. */
 void hv_helper_end(struct hv_helper *h);
-/* Also false after a timeout: such a helper gets no further requests. */
+/* Also false after hv_helper_send() or hv_helper_receive() failed: such a helper gets no further
+ * requests. */
 bool hv_helper_is_alive(const struct hv_helper *h);
 
 /* Sends all of BYTES. Fails with EPIPE if the helper has ended, or ETIME if it does not read; then

@@ -27,5 +27,6 @@ bool hv_host_ticks(uint64_t *ret);
 void hv_host_time_sample(struct hv_host_time *t);
 /* Adds a sample of the caller. Drops it if it is not newer than the newest. */
 void hv_host_time_add(struct hv_host_time *t, struct hv_host_moment moment);
-/* Returns false if there are fewer than two samples. */
+/* Stores in *RET the CLOCK_MONOTONIC time of the counter value TICKS. Returns false if there are
+ * fewer than two samples. */
 bool hv_host_time_at(const struct hv_host_time *t, uint64_t ticks, uint64_t *ret_ns);

@@ -9,7 +9,7 @@
 
 #define HV_KVM_DEBUGFS "/sys/kernel/debug/kvm"
 
-/* Fails with ENOENT if this process's vCPU has no such files (no debugfs, or another architecture),
- * or ENOTUNIQ if the process has more than one virtual machine. */
+/* Reads it for vCPU VCPU of process PID. Fails with ENOENT if there are no such files (no debugfs,
+ * or another architecture), or ENOTUNIQ if the process has more than one virtual machine. */
 struct hv_err *hv_kvm_tsc(const char *debugfs, pid_t pid, unsigned vcpu,
 			  struct hv_tsc *ret) hv_must_use;

@@ -19,7 +19,7 @@ enum hv_journal_state {
 struct hv_journal_entry {
 	uint64_t gpa;
 	uint64_t gva;
-	uint32_t state; /* written last when used, first when freed */
+	uint32_t state; /* written last when an entry is added, first when freed */
 	uint16_t kind;
 	uint16_t len_bytes;
 	uint8_t old_bytes[8];

@@ -16,10 +16,10 @@
 
 #include "base/err.h"
 
-/* Maps LEN_BYTES of FD at OFF, shared, with PROT of mmap(2), at ROOM, which is reserved and
- * replaced; NULL: anywhere. The caller unmaps *RET. Pages of hugetlbfs are huge, and such a page is
- * replaced as a whole. Fails with ENOSPC if there are too many mappings, or with an error of
- * mmap(2). */
+/* Maps LEN_BYTES of FD at OFF, shared, with PROT of mmap(2). ROOM is address space that the caller
+ * has reserved, and which the mapping replaces; NULL: anywhere. The caller unmaps *RET. Pages of
+ * hugetlbfs are huge, and such a page is replaced as a whole. Fails with ENOSPC if there are too
+ * many mappings, or with an error of mmap(2). */
 struct hv_err *hv_shared_map(int fd, uint64_t off, uint64_t len_bytes, int prot, void *room,
 			     uint8_t **ret) hv_must_use;
 /* NULL is ignored. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Unix sockets with absolute or relative paths. */
+/* Unix stream sockets that have a path: creates and connects them, and identifies the peer. */
 #pragma once
 
 #include <stdint.h>

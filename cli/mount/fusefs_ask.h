@@ -13,8 +13,9 @@
 struct ask *ask_new(struct fusefs *fs, fuse_req_t req,
 		    void (*done)(struct ask *a, const struct wire_frame *answer));
 void ask_send(struct ask *a, const struct wire_frame *frame);
-/* Like ask_send, but waits until files of dead processes are closed. The kernel closes them in the
- * background, so a program that waited for such a process could otherwise overtake its release. */
+/* Like ask_send(), but first waits until the files of dead processes are closed. The kernel closes
+ * them in the background, so otherwise a program that has waited for such a process could still
+ * find its files open. */
 void ask_send_settled(struct ask *a, const struct wire_frame *frame);
 void ask_send_path(struct ask *a, enum wire_kind kind, const char *path, uint32_t arg);
 /* Ends an ask that was never sent. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Uses the inspector (inspector.h) for a mounted tree: how a process closes a file, and O_DIRECT
- * for streams. fusefs_file.c acts on the answers. */
+/* Requests to the inspector process (inspector.h) for a mounted tree: how a process came to close a
+ * file, and setting O_DIRECT on streams. fusefs_file.c acts on the answers. */
 #pragma once
 
 #include "cli/mount/fusefs_state.h"
@@ -9,8 +9,8 @@
  * NULL: the inspector did not answer in time. */
 void close_look(struct ask *a, pid_t pid,
 		void (*seen)(struct ask *a, const struct inspector_view *view));
-/* Returns whether PID is the inspector closing its own copy of a file. It waits for this process
- * while others wait for it. */
+/* Returns whether PID is the inspector, which closes its own copy of a file. Answer such a close
+ * immediately: the inspector cannot examine itself while the close blocks it. */
 bool close_is_of_inspector(const struct fusefs *fs, pid_t pid);
 
 /* Sets O_DIRECT for the file that OPENER has just opened. */

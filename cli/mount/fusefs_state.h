@@ -39,7 +39,7 @@ struct file {
 	bool to_publish; /* written since the last publish */
 	pid_t pid;	 /* last thread that used it, as FUSE names it */
 	pid_t writer;	 /* last thread that wrote */
-	bool waited_for; /* its user is dead and its release did not arrive in time */
+	bool waited_for; /* its user is dead, but the kernel did not close it in time */
 	enum closer_state closed_by;
 	/* O_DIRECT, for splice(2). */
 	pid_t opener;

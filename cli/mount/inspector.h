@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Examines through /proc a process that has a file of a mount open: how it came to close the file,
- * and whether it has it open once more. Also sets O_DIRECT for a file that the process opened. PIDs
- * are thread ids as FUSE gives them.
+/* Examines through /proc a process that closes a file of a mount: whether it closes the file
+ * because it exits or was killed, and whether another of its descriptors has the file open. Also
+ * sets O_DIRECT on a file that a process opened. PIDs are thread ids as FUSE gives them.
  *
  * Reading /proc can block: in execve(2) the other process holds a lock that /proc needs, while it
  * closes files and waits for the mount. So the process that serves the mount never reads it. A
@@ -17,7 +17,7 @@ enum closer_state {
 	CLOSER_LIVES,
 	CLOSER_EXITS,	/* exits voluntarily */
 	CLOSER_KILLED,	/* killed by a signal */
-	CLOSER_UNKNOWN, /* is gone, or the kernel closes for it: it ended for an unknown reason */
+	CLOSER_UNKNOWN, /* it is gone, so the reason is unknown, or it is a kernel thread */
 };
 
 enum inspector_job {

@@ -9,7 +9,7 @@
  * the guest (vmm/warden/far.h). The service takes the files. */
 struct service_machine {
 	int socket;    /* to that process; used by the warden */
-	int client_fd; /* that process's client connection */
+	int client_fd; /* its connection as a client of the service */
 	int end_fd;    /* becomes readable when the machine has ended */
 	/* Waits in the unprivileged process until GUEST can be traced. The callback shows a line to
 	 * the user. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The service's interface to the host beside the guest: its place in the run directory, the access
- * rules, the system's log, names of users and processes. The service has no rights, so it asks its
- * warden (warden.h). If a door fails and there is no remedy, the service logs the error and
- * continues. */
+/* The service's requests to the host that do not concern the guest (doors): its place in the run
+ * directory, the access rules, the system's log, names of users and processes. The service has no
+ * rights, so it sends them to its warden (warden.h). If a request fails, the service logs the error
+ * and continues, unless the function returns the error. */
 #pragma once
 
 #include "cli/audit.h"
 #include "cli/service/state.h"
 
-/* The service's requests; kinds of messages in addition to those in vmm/warden/wire.h. */
+/* Kinds of messages, in addition to those in vmm/warden/wire.h. */
 enum door {
 	DOOR_FIRST = 256,
 	DOOR_HOME = DOOR_FIRST, /* -> has_left; path of the directory; the log */

@@ -6,7 +6,7 @@
 
 #include "cli/service/state.h"
 
-/* Begins a detach. Sets the state to SERVE_DETACHING: there is no tree and no file any longer. PEER
+/* Begins a detach: frees the tree, closes its files and sets the state to SERVE_DETACHING. PEER
  * requested the detach and receives an answer at the end. NULL: a signal requested it, or the
  * client that owned the session disconnected. */
 void ending_begin_detach(struct service *s, struct peer *peer);
@@ -17,6 +17,6 @@ void ending_try_detach(struct service *s, uint64_t now_ns);
 /* Ends the session because of ERR: sets the state to SERVE_DONE. Takes ERR. */
 void ending_because(struct service *s, struct hv_err *err);
 
-/* Call it after SERVE_DONE. Frees session, kernel and guest, returns the directory, and then
+/* Call it after SERVE_DONE. Frees session, kernel and guest, gives up the run directory, and then
  * answers the client that requested the detach. */
 void ending_finish(struct service *s);

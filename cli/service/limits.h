@@ -15,8 +15,8 @@ struct limits {
 	uint64_t begins_again; /* earliest retry of a failed detach */
 };
 
-/* Performs the work due at NOW_NS while the session runs: puts costly functions back, or begins a
- * detach. Called about every 100 ms. */
+/* Performs the work due at NOW_NS while the session runs: stops tracing costly functions, or begins
+ * a detach. Called about every 100 ms. */
 void limits_keep(struct service *s, uint64_t now_ns);
 /* Measures the overhead for a while, because a client wants to know it. */
 void limits_measure(struct service *s, uint64_t now_ns);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Handles a client's requests: stat, detach, owner and mount here, files of the tree in files.h. */
+/* Dispatches a client's requests. Handles stat, detach, owner and mount itself; files.h handles the
+ * files of the tree. */
 #pragma once
 
 #include "cli/service/state.h"

@@ -85,7 +85,7 @@ struct service {
 	bool lost_region;    /* detaching because memory of the region is gone */
 	bool stays_known;    /* the reason remains in the run directory for later clients */
 	char *alive_message; /* the last one that was logged */
-	bool stepped_aside;  /* a waiting livepatch was logged */
+	bool stepped_aside;  /* logged that function_graph steps aside for a livepatch */
 };
 
 static inline const char *service_name(const struct service *s)

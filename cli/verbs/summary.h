@@ -7,7 +7,7 @@
 
 struct summary {
 	uint64_t held_before_ns;
-	uint64_t held_ns; /* by all holds since then */
+	uint64_t held_ns; /* by all holds since summary_begin() */
 	uint64_t nr_events;
 	uint64_t nr_lost;
 	uint64_t nr_patched; /* patched sites of the session while it recorded */
@@ -19,8 +19,9 @@ struct summary {
 				 length */
 	uint64_t longest_us;  /* 0: there was no section or wait */
 	const char *longest;  /* static: "section" or "wait" */
-	unsigned has_names; /* the user named functions, so refused functions are also the user's */
-	unsigned has_own;   /* the guest's own events were enabled, and they may never occur */
+	unsigned has_names;   /* the user selected functions: report a refused one even if there are
+				 events */
+	unsigned has_own;     /* the guest's own events were enabled, and they may never occur */
 };
 
 void summary_deinit(struct summary *s);

@@ -26,8 +26,8 @@ struct hv_call {
 	long nr; /* number of the system call */
 	uint64_t args[HV_CALL_ARGS];
 	uint32_t data_args; /* bit N: args[N] is an offset in the data */
-	/* Offset in the data of an 8-byte offset that the call uses as a pointer; 0: none. It is an
-	 * address in the data that is copied back. */
+	/* Offset in the data of a pointer that the call uses: before the call it contains an offset
+	 * in the data, afterwards the address that replaced it. 0: none. */
 	uint32_t pointer_off;
 	int64_t result;
 };

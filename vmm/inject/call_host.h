@@ -41,6 +41,6 @@ struct hv_call_at hv_call_from(const struct hv_call_image *image);
  * Returns false if they cannot be read. */
 bool hv_call_look(const struct hv_thread *t, const struct hv_call_image *image,
 		  struct hv_call_at *ret, bool *ret_same);
-/* Makes all registers of a thread readable that is back at its original position, stopped at the
- * end of its rt_sigreturn. */
+/* For a thread that is stopped at the end of its rt_sigreturn, back at its original position: makes
+ * all its registers readable. */
 struct hv_err *hv_call_settle(struct hv_thread *t, uint64_t deadline_ns) hv_must_use;

@@ -22,8 +22,8 @@ bool hv_keeper_is_alive(const struct hv_keeper *k);
 pid_t hv_keeper_pid(const struct hv_keeper *k);
 
 /* Stops threads TIDS, at least one of them where it can make calls. On error no thread is stopped,
- * and the keeper has ended. *RET_FROM_NS is the start of MAX_NS (hv_now_ns). *RET_ALL_IN_RUN: all
- * threads are in KVM_RUN. */
+ * and the keeper has ended. *RET_FROM_NS is the time at which MAX_NS began (hv_now_ns).
+ * *RET_ALL_IN_RUN: all threads are in KVM_RUN. */
 struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr, uint64_t max_ns,
 			      uint64_t *ret_from_ns, bool *ret_all_in_run) hv_must_use;
 /* Makes one of the stopped threads execute CALLS (call.h). Fails with ETIMEDOUT if the hold had

@@ -22,8 +22,8 @@ struct hv_kvm {
 	int pin_fd; /* has the image of the pin (vmm.h); -1: none */
 };
 
-/* Finds them in /proc/PID/fd and maps, without unplugged vCPUs. Fails with ENOTUNIQ or ENOENT if
- * the process does not have exactly one virtual machine. */
+/* Finds the KVM files of process PID in /proc/PID/fd and maps, without those of unplugged vCPUs.
+ * Fails with ENOTUNIQ or ENOENT if the process does not have exactly one virtual machine. */
 struct hv_err *hv_kvm_find(pid_t pid, struct hv_kvm *ret) hv_must_use;
 void hv_kvm_deinit(struct hv_kvm *k);
 /* Finds the vCPUs of the same virtual machine again. */
@@ -58,6 +58,6 @@ bool hv_vmm_can_write(pid_t pid, int fd);
 /* The number of memory slots of this host's KVM. */
 uint32_t hv_kvm_nr_slots(void);
 
-/* Unmaps the pages of [HVA, HVA + LEN) in the VMM, so that KVM flushes every vCPU. Fails with
- * EINVAL if the VMM has locked them. */
+/* Unmaps the pages of [HVA, HVA + LEN) in the VMM, so that KVM flushes every vCPU's translations.
+ * Fails with EINVAL if the VMM has locked them. */
 struct hv_err *hv_kvm_unmap(struct hv_keeper *keeper, uint64_t hva, uint64_t len_bytes) hv_must_use;

@@ -17,7 +17,7 @@ struct hv_inject {
 	struct hv_keeper *keeper;
 	uint64_t region_hva;
 	uint64_t held_ns;
-	uint64_t held_from_ns; /* start of the last hold's time */
+	uint64_t held_from_ns; /* when MAX_NS of the last hold began */
 	struct hv_sync sync;
 	pid_t *tids;		   /* owned; of the vCPUs that KVM, SYNC and REGS describe */
 	struct hv_vcpu_regs *regs; /* owned; of the current hold, if HAS_REGS */

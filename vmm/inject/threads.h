@@ -26,7 +26,7 @@ struct hv_threads {
 	int pidfd; /* pidfd of that process, borrowed; used if pid is not 0 */
 };
 
-/* They may belong to any process, until PID and PIDFD are set. */
+/* The threads may belong to any process unless the caller sets PID and PIDFD. */
 void hv_threads_init(struct hv_threads *t, const pid_t *tids, size_t nr);
 void hv_threads_deinit(struct hv_threads *t);
 

@@ -60,6 +60,6 @@ struct hv_vmm {
 	struct hv_process_memory *memory;
 	const struct hv_ram *ram;
 	bool stays_migratable; /* it was started with an option that makes it reject a region */
-	bool has_own_filter;   /* one seccomp filter of its threads is its own, and allows the calls
+	bool has_own_filter;   /* the VMM installs one seccomp filter itself, which allows the calls
 				  of call.h */
 };

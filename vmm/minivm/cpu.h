@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The vCPUs of an hvtrace machine in the state in which the boot protocol starts a kernel. Only
- * this file of vmm/ knows the parts of an x86-64 vCPU; other hosts do not support it (none.c). */
+/* The vCPUs of an hvtrace machine in the state in which the boot protocol starts a kernel. Only the
+ * implementation, cpu_x86_64.c, knows the registers of a vCPU; other hosts do not support such
+ * machines (none.c). */
 #pragma once
 
 #include "vmm/minivm/memory.h"
@@ -26,9 +27,8 @@ struct hv_err *hv_minivm_cpu_base_exit(int vcpu_fd, struct kvm_run *run,
 				       bool *ret_in_kernel) hv_must_use;
 
 /* A breakpoint: the instruction at AT is replaced by one that writes to this port. That causes an
- * exit on every KVM, while debug registers do not work on every one. If AT contains a mark for
- * indirect calls, the instruction after the mark is replaced, because a booting kernel reads these
- * marks. */
+ * exit on every KVM, while debug registers do not work on every one. If AT contains an endbr64, the
+ * instruction after it is replaced, because a booting kernel reads the endbr64 at functions. */
 #define HV_MINIVM_BREAK_PORT 0x9eu
 #define HV_MINIVM_BREAK_LEN  2
 

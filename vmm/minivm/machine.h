@@ -43,11 +43,11 @@ struct hv_minivm {
 	int kvm_fd;
 	int vm_fd;
 	int end_fd;
-	int gone[2]; /* a pipe: other processes poll one end, which becomes readable when the guest
-			is no longer read */
+	int gone[2]; /* a pipe: hv_minivm_let_go() closes one end, which makes the other end, the
+			exit file, readable */
 	/* Two sockets: the second one is readable while the machine is stopped by
-	 * hv_minivm_stop_at. Other processes have it and may misuse it: nothing here waits for
-	 * it. */
+	 * hv_minivm_stop_at(). Other processes have it and may misuse it, so this process never
+	 * blocks on it. */
 	int stop_fds[2];
 	struct hv_minivm_memory memory;
 	struct hv_minivm_shadow shadow;

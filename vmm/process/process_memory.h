@@ -32,14 +32,15 @@ struct hv_err *hv_process_memory_piece(struct hv_process_memory *pm, uint64_t hv
 				       uint64_t len_bytes, struct hv_piece *ret) hv_must_use;
 
 /* Reads the VMM's mappings again, because it maps and unmaps memory that is plugged and unplugged.
- * Memory that it has unmapped is not returned by later calls; it stays mapped here until it is
- * dropped. A file counts as mapped in the VMM while some part of it is at its previous address. */
+ * Later calls do not return memory that the VMM has unmapped; it stays mapped here until
+ * hv_process_memory_drop_unused(). A mapping counts as unmapped when no part of its file is at the
+ * previous address. */
 struct hv_err *hv_process_memory_look_again(struct hv_process_memory *pm) hv_must_use;
-/* Ends the use of the mappings that hv_process_memory_look_again() read: later calls look up each
- * piece. */
+/* Discards the mappings that hv_process_memory_look_again() read: later calls read them again for
+ * each piece. */
 void hv_process_memory_end_look(struct hv_process_memory *pm);
-/* Unmaps all memory without a lookup since the last hv_process_memory_look_again(), and closes its
- * files. Older pieces in it dangle. */
+/* Unmaps all memory that was not requested since the last hv_process_memory_look_again(), and
+ * closes its files. Older pieces in it dangle. */
 void hv_process_memory_drop_unused(struct hv_process_memory *pm);
 /* Keeps the mapping that contains P until PM is freed. */
 void hv_process_memory_keep(struct hv_process_memory *pm, const struct hv_piece *p);

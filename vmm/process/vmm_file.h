@@ -24,6 +24,6 @@ struct hv_vmm_file {
  * not a regular file open for reading and writing. */
 struct hv_err *hv_vmm_file_take(int pidfd, int vmm_fd, struct hv_vmm_file *ret) hv_must_use;
 /* Duplicates the descriptor of the file that is mapped as VMA in process PID, to which PIDFD
- * refers. Returns false if the VMM has none open for reading and writing, among the first few
- * thousand. */
+ * refers. Searches the first few thousand descriptors. Returns false if none of them has the file
+ * open for reading and writing. */
 bool hv_vmm_file_of(pid_t pid, int pidfd, const struct hv_vma *vma, struct hv_vmm_file *ret);

@@ -27,7 +27,7 @@ struct hv_gdb_stub {
 	size_t nr_unanswered; /* packets sent but not answered yet */
 	size_t nr_late;	      /* earlier packets whose answers are discarded */
 	size_t idle_bytes;    /* received since the guest was resumed */
-	uint64_t looked_ns;   /* the last deadline after which the socket was checked */
+	uint64_t looked_ns;   /* deadline after which the socket was checked */
 	uint64_t nr_sent;     /* packets */
 	bool was_stopped;     /* a stop reply came in an exchange: the guest was running */
 };
@@ -59,7 +59,7 @@ struct hv_err *hv_gdb_stub_exchange(struct hv_gdb_stub *s, const struct hv_packe
 				    struct hv_gdb_limit limit,
 				    struct hv_packets *answers) hv_must_use;
 /* Acknowledges the last answer, for a guest that will resume without hvtrace (a suspended one):
- * otherwise the stub would miss the next interrupt. Call this once for an answer. */
+ * otherwise the stub would miss the next interrupt. Call this at most once per answer. */
 struct hv_err *hv_gdb_stub_acknowledge(struct hv_gdb_stub *s,
 				       struct hv_gdb_limit limit) hv_must_use;
 /* Resumes the guest and discards outstanding answers, including later ones. On success the stub has

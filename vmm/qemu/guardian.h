@@ -38,7 +38,7 @@ pid_t hv_guardian_pid(const struct hv_guardian *g);
 
 enum hv_guardian_state {
 	HV_GUARDIAN_UNREACHED, /* not connected to the stub, or dead */
-	HV_GUARDIAN_RUNS,      /* the guardian does not stop the guest */
+	HV_GUARDIAN_RUNS,      /* the guardian is not holding the guest */
 	HV_GUARDIAN_STOPPING,  /* requested a stop that has not arrived; will then resume the guest
 				*/
 	HV_GUARDIAN_HOLDS,
@@ -49,7 +49,7 @@ enum hv_guardian_state hv_guardian_state(struct hv_guardian *g);
  * client. The next stop does not belong to the guardian. */
 void hv_guardian_forget_stop(struct hv_guardian *g);
 
-/* Stops the guest. *RET_FROM_NS (may be NULL) is the start of MAX_NS (hv_now_ns). */
+/* Stops the guest. *RET_FROM_NS (may be NULL) is the time at which MAX_NS began (hv_now_ns). */
 struct hv_err *hv_guardian_hold(struct hv_guardian *g, uint64_t max_ns,
 				uint64_t *ret_from_ns) hv_must_use;
 /* Holds a suspended guest (S3), whose vCPUs are stopped already: the guardian neither stops nor
@@ -57,7 +57,7 @@ struct hv_err *hv_guardian_hold(struct hv_guardian *g, uint64_t max_ns,
  * the exchange fails with ETIMEDOUT, and the guardian resumes the guest. */
 struct hv_err *hv_guardian_hold_asleep(struct hv_guardian *g, uint64_t max_ns,
 				       uint64_t *ret_from_ns) hv_must_use;
-/* Call the next four in a hold. They fail with ETIMEDOUT if it has timed out. */
+/* Call the next four functions in a hold. They fail with ETIMEDOUT if it has timed out. */
 /* Call this once, before the others. Fails with ENOTSUP if the gdb stub does not describe a
  * register that every CPU of ARCH has. */
 struct hv_err *hv_guardian_describe(struct hv_guardian *g, const struct hv_arch *arch) hv_must_use;

@@ -20,7 +20,7 @@ enum guardian_op {
 	GUARDIAN_OBEY, /* packets */
 	GUARDIAN_RELEASE,
 	GUARDIAN_STATE,	 /* does nothing */
-	GUARDIAN_FORGET, /* the stop that was asked for */
+	GUARDIAN_FORGET, /* hv_guardian_forget_stop() */
 };
 
 struct guardian_request {

@@ -39,9 +39,10 @@ struct hv_machine {
 	struct hv_vcpu_regs
 		*held_regs;    /* registers of the guardian's hold; owned, NULL: not read */
 	uint64_t held_ns;      /* of the last hold */
-	uint64_t held_from_ns; /* start of the last hold's time */
-	bool prepared;	       /* a guardian was started once; a killed one is replaced */
-	bool may_be_stopped;   /* by a hold that failed to begin or end */
+	uint64_t held_from_ns; /* when max_ns of the last hold began */
+	bool prepared; /* hv_machine_prepare_hold() has succeeded; from then on a killed guardian is
+			  replaced */
+	bool may_be_stopped; /* by a hold that failed to begin or end */
 };
 
 /* region.c */

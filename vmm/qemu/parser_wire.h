@@ -16,7 +16,7 @@
 #define PARSER_ASKED_MAX_BYTES	 512	     /* of a question */
 
 enum parser_kind {
-	PARSER_HELLO = 1, /* the first question, if the parser has the socket */
+	PARSER_HELLO = 1, /* sent first if the parser has the QMP socket: does QMP work? */
 	PARSER_KIND,	  /* -> struct hv_vmm_kind */
 	PARSER_STATUS,	  /* -> struct hv_vmm_status */
 	PARSER_MIGRATION, /* -> struct hv_vmm_migration */
@@ -51,8 +51,8 @@ struct parser_head {
 /* For tests: timeout of the parser during a request. */
 extern uint64_t hv_parser_silent_ns;
 
-/* The main function of the parser's process (vmm/helper.h). PATH is of the QMP socket, for
- * messages, which is HV_HELPER_OTHER; NULL: commands are relayed. */
+/* The main function of the parser's process (vmm/helper.h). PATH is the path of the QMP socket
+ * HV_HELPER_OTHER, for messages. NULL: there is no such socket, and commands are relayed. */
 _Noreturn void parser_run(const char *path);
 
 /* Answers QUESTION, whose BYTES are NUL-terminated: sets ARGS and appends to OUT. Also for tests

@@ -12,10 +12,10 @@ struct hv_far;
 
 /* G is borrowed. ADOPTS as in rules.h. */
 struct hv_far *hv_far_new(struct hv_guest *g, enum hv_adopts adopts);
-/* Prepares for another near side: ends a hold that the last one left, and keeps the state of the
- * rules. */
+/* Prepares for another near side: ends a hold that the last one did not end, and keeps the state of
+ * the rules. */
 void hv_far_renew(struct hv_far *f);
-/* Ends a hold that the near side has left. */
+/* Also ends a hold that the near side did not end. */
 void hv_far_free(struct hv_far *f);
 
 /* Restores the header and the journal in the region as the near side wrote them, discarding later
@@ -25,7 +25,7 @@ void hv_far_put_journal_back(const struct hv_far *f);
 /* Returns the number of write requests that the rules rejected. */
 unsigned hv_far_nr_refused(const struct hv_far *f);
 
-/* Answers QUESTION, one of wire.h, on SOCKET. Fails with ENOSYS if it is unknown; then nothing was
- * answered. */
+/* Handles QUESTION, a request of wire.h, and sends the answer on SOCKET. Fails with ENOSYS if the
+ * request is unknown; then it sends no answer. */
 struct hv_err *hv_far_answer(struct hv_far *f, int socket,
 			     const struct hv_message *question) hv_must_use;

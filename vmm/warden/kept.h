@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A copy of the start of the region outside guest memory: its header and journal, which the guest
- * can change in the region at any time. The service writes both copies and reads this one. So does
- * the process that undoes the service's changes after its death. Then the warden also copies the
- * contents to the region, for a later `hvtrace recover`, which can only read the region.
+/* A copy of the region's header and journal in memory that the guest cannot access: in the region,
+ * the guest can change them at any time. The service writes both copies and reads this one. So does
+ * the process that undoes the service's changes if the service dies. Then the warden also copies
+ * the contents back to the region, for a later `hvtrace recover`, which can only read the region.
  * patcher/region.h defines the contents. */
 #pragma once
 
@@ -14,7 +14,7 @@ struct hv_kept {
 };
 #define HV_KEPT_NONE ((struct hv_kept){.fd = -1})
 
-/* Creates the copy from REGION's current contents, which an earlier session may have left. */
+/* Creates the copy, with the current contents of REGION, which an earlier session may have left. */
 struct hv_err *hv_kept_make(const struct hv_region *region, struct hv_kept *ret) hv_must_use;
 /* Maps the memory that another process has created. Takes FD. */
 struct hv_err *hv_kept_map(int fd, struct hv_kept *ret) hv_must_use;

@@ -9,7 +9,8 @@
 
 #define HV_RULES_PAGE_BYTES 4096
 #define HV_RULES_LED_MAX    64
-/* In tasks with enabled system-call tracepoints, and in modules in use. */
+/* Limit for kinds of bits (struct hv_bit_kind). They are in a task with system-call tracepoints
+ * enabled, and in a module in use. */
 #define HV_RULES_BITS_MAX   2
 
 /* The kind of an allowed write. */
@@ -43,8 +44,8 @@ struct hv_led {
 	uint64_t from, to;
 };
 
-/* The bit of a byte that may change, by the byte's offset in a cache line: structures of a kind
- * begin at cache lines. */
+/* A bit that may change, and the offset of its byte in a cache line. All structures of one type
+ * begin at a cache line, so the bit has the same offset in each of them. */
 struct hv_bit_kind {
 	uint8_t at, bit;
 };
@@ -72,8 +73,8 @@ struct hv_rules {
 
 uint64_t hv_rules_word(const uint8_t *bytes, uint32_t len_bytes);
 bool hv_rules_is_in_region(const struct hv_rules *r, struct hv_gpa gpa, uint64_t len_bytes);
-/* The range of possible leaves. If it depends on the image's address, only the service knows it
- * exactly. */
+/* The addresses at which the region may be mapped. This range can be larger than the real one,
+ * which may depend on the address of the kernel image and which only the service knows. */
 struct hv_gva_range hv_rules_window(const struct hv_arch *arch);
 /* Whether AT is in the region; in its executable part; in its data. */
 bool hv_rules_is_ours(struct hv_rules *r, struct hv_gva at);
@@ -85,15 +86,17 @@ bool hv_rules_is_kernel_code(struct hv_rules *r, struct hv_gva at);
 struct hv_err *hv_rules_read(struct hv_rules *r, struct hv_gpa gpa, uint32_t len_bytes,
 			     uint8_t *ret) hv_must_use;
 
-/* rules_text.c: writes to text; the tables map W to it. */
+/* rules_text.c: the kind of a write to text. The caller has checked that the page tables map its
+ * address. */
 enum hv_write_kind hv_rules_text(struct hv_rules *r, const struct hv_looked *l);
 /* Whether CODE, at W's address and with its length, is a call of or jump into the region. */
 bool hv_rules_leads_to_us(struct hv_rules *r, const uint8_t *code, const struct hv_hold_write *w);
 struct hv_led hv_rules_led(const struct hv_rules *r, const struct hv_looked *l);
 
-/* rules_data.c: writes to words, counts and bits; the tables map W to them. */
+/* rules_data.c: the kind of a write to a word, a count or a bit. The caller has checked that the
+ * page tables map its address. */
 enum hv_write_kind hv_rules_data(struct hv_rules *r, const struct hv_looked *l);
-/* Whether WORD is an address in the region, possibly signed. */
+/* Whether WORD is an address in the region, with or without a pointer authentication code. */
 bool hv_rules_is_our_word(struct hv_rules *r, uint64_t word);
 void hv_rules_note_count(struct hv_rules *r, const struct hv_looked *l);
 void hv_rules_note_bit(struct hv_rules *r, const struct hv_looked *l);

@@ -12,8 +12,8 @@
  * root proves itself. While no vCPU has been seen in the kernel, nothing proves a root before the
  * region is mapped; then a derived root is used if the root that it is derived from maps little of
  * the kernel, like that of user mode. If an architecture's registers do not show the format of
- * tables, the format is the first one that matches the VMM's translations of such addresses.
- * rules.h decides on writes. */
+ * tables, the format is the first one that agrees with the VMM's translations of addresses at which
+ * vCPUs were seen in the kernel. rules.h decides on writes. */
 #pragma once
 
 #include "vmm/guest.h"
@@ -25,8 +25,8 @@ struct hv_tables;
 struct hv_tables *hv_tables_new(struct hv_guest *g);
 void hv_tables_free(struct hv_tables *t);
 
-/* Learns the kernel's location from the registers of the NR vCPUs. OURS returns true for addresses
- * outside the kernel's own code. */
+/* Learns the kernel's location from the registers of the NR vCPUs. Ignores addresses for which OURS
+ * returns true, such as those in the region. */
 void hv_tables_see(struct hv_tables *t, const struct hv_vcpu_regs *regs, unsigned nr,
 		   bool (*is_ours)(void *ctx, struct hv_gva at), void *ctx);
 

@@ -11,10 +11,11 @@
 #include "vmm/warden/channel.h"
 #include "vmm/warden/wire.h"
 
-/* Limit for one read of the VMM's memory. Reads start at least this far before the end of RAM. */
+/* Limit for one read of the VMM's memory. The filter checks the length and the start of a read
+ * separately, so it rejects reads that start less than this before the end of a window. */
 #define HV_WINDOW_READ_BYTES 65536
-/* The VMM's memory has this descriptor number or a higher one, all other files a lower one: filters
- * compare 64-bit numbers, of which the kernel uses 32 bits. */
+/* The VMM's memory and the warden's socket have this descriptor number or a higher one, all other
+ * files a lower one. So the filters can tell them apart by one comparison. */
 #define HV_WINDOW_FD_MIN     1000
 
 struct hv_window {

@@ -33,7 +33,7 @@
 
 /* clang-format off */
 enum hv_warden_question {
-	HV_WARDEN_ANSWERS = 1, /* the last number of a kind of answer (channel.c) */
+	HV_WARDEN_ANSWERS = 1, /* the highest kind of an answer (channel.c); requests have higher kinds */
 #define QUESTION(id, ...) HV_ASK_##id,
 	HV_GUEST_OPERATIONS(QUESTION, QUESTION, QUESTION, QUESTION, QUESTION, QUESTION)
 #undef QUESTION

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The probes that show `hvtrace latency` when a cgroup of the guest has used up its CPU time: at
- * the kernel's two functions that throttle and unthrottle a group's run queue. All measuring
- * commands share them: the first one defines them, and the last one removes them. latency/limits.h
- * interprets the events. */
+/* Probes on the kernel's two functions that throttle and unthrottle the run queue of a cgroup:
+ * `hvtrace latency` uses them to see when a cgroup of the guest has used up its CPU time. All
+ * measuring commands share them: the first one defines them, and the last one removes them.
+ * latency/limits.h interprets the events. */
 #pragma once
 
 #include <stdbool.h>

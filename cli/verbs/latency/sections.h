@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sections with interrupts or preemption off, for `hvtrace latency`. The tracer of its instance
- * keeps one section longer than the threshold; each time, this takes it and looks for the next one.
- * latency/latency.h finds their ends from stacks. */
+ * keeps the longest section above the threshold. latency_sections_take() reads that section and
+ * resets the tracer. latency/latency.h finds the ends of sections from stacks. */
 #pragma once
 
 #include "cli/client.h"

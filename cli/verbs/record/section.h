@@ -11,12 +11,12 @@
 
 struct client;
 
-/* Whether the existing tracer with this name is of that kind. NULL: it is not. */
+/* Whether TRACER, the name of a tracer or NULL, keeps the longest section or wait. */
 bool record_section_has(const char *tracer);
 /* The noun for such a tracer's result: "section" or "wait". */
 const char *record_section_noun(const char *tracer);
-/* Prints the `trace` of the instance DIR, which has such a tracer, to FD, which is standard output
- * or standard error. Sets *RET_OUT_ERROR to the result of put_out (verb.h). */
+/* Prints the file `trace` of the instance DIR to FD, standard output or standard error. Sets
+ * *RET_OUT_ERROR to the result of put_out (verb.h). */
 struct hv_err *record_section_print(struct client *c, const char *dir, int fd,
 				    int *ret_out_error) hv_must_use;
 /* Returns the length of the longest section in us; 0: there was no section. */
