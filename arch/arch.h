@@ -23,8 +23,8 @@
 #define HV_VCPU_NR_GENERAL 32
 
 /* Whether a vCPU is hidden: it interrupted the kernel at an unknown position to execute firmware
- * (on x86 in system management mode, which the gdb stub does not show) or a nested guest. Its
- * registers are not the kernel's then. */
+ * (on x86 in system management mode, which the gdb stub does not show) or a nested guest, and its
+ * registers belong to that. */
 enum hv_hidden { HV_HIDDEN_NO, HV_HIDDEN_MAYBE, HV_HIDDEN_YES };
 
 /* The state of a vCPU that hvtrace needs. */
@@ -32,7 +32,7 @@ struct hv_vcpu_regs {
 	struct hv_gva ip;
 	struct hv_gva sp;
 	uint64_t root;	 /* raw value of the register that points to the page tables */
-	unsigned levels; /* of page tables: 4 or 5; 0 if paging (or 64-bit mode) is off, or if
+	unsigned levels; /* of page tables: 3 to 5; 0 if paging (or 64-bit mode) is off, or if
 			    registers do not show them (`formats`) */
 	/* Every page is executable, and page-table entries cannot forbid it (x86: EFER.NXE is off,
 	 * and its entry bit is reserved). False if entries always can. */
@@ -58,7 +58,7 @@ struct hv_pt_entry {
 	struct hv_gpa to; /* next table, or memory of the leaf */
 };
 
-/* Which bits in the words of a record have which meaning. */
+/* The bits in the words of a record that differ between kernels. */
 struct hv_context_bits {
 	/* Masks of the thread flags that request a reschedule; 0: unknown or not supported, so
 	 * never shown. */
@@ -138,7 +138,7 @@ struct hv_gdb_named {
 };
 
 #define HV_SITE_LEN_MAX	  8
-/* Maximum number of addresses that the same instruction bytes can encode. */
+/* Maximum number of addresses that references_at() returns. */
 #define HV_REFERENCES_MAX 2
 #define HV_LANDING_LEN	  16
 
@@ -164,12 +164,12 @@ struct hv_arch {
 	/* Parses one vCPU's part of the monitor's `info registers`. Returns false if it is
 	 * invalid. */
 	bool (*parse_registers)(const char *text, struct hv_vcpu_regs *ret);
-	/* NULL if the registers show the page tables. Otherwise they show neither the tables nor
-	 * the sizes of pages and addresses (arm64: the monitor shows neither TTBR1 nor TCR). Then
-	 * these are this architecture's tables for each format that Linux supports, and NULL ends
-	 * the list. kernel/root_search.h finds the guest's format. Until then this table is used,
-	 * which has the most common format. If two formats could accept the same root, the correct
-	 * one comes first. */
+	/* For architectures whose registers show neither the page tables nor the sizes of pages and
+	 * addresses (arm64: the monitor shows neither TTBR1 nor TCR): one struct hv_arch for each
+	 * page-table format that Linux supports; NULL ends the list. kernel/root_search.h finds the
+	 * guest's format. Until then this struct is used, which has the most common format. If two
+	 * formats could accept the same root, the correct one comes first. NULL: registers show the
+	 * page tables. */
 	const struct hv_arch *const *formats;
 	unsigned format_levels; /* of page tables, if registers do not show them */
 	/* Decodes the gdb stub's `g` packet, already converted from hex. */
@@ -199,9 +199,10 @@ struct hv_arch {
 
 	/* All addresses where a kernel image, or the target of a call from it, can be. */
 	struct hv_gva_range image_window;
-	/* Where hvtrace may have used free page-table entries, and the part where it uses them now
-	 * (docs/internals/ring.md). If text_base is 0, free_window contains that range for every
-	 * kernel (struct hv_reach). Empty: the image window contains it. */
+	/* Where any release of hvtrace may have used free page-table entries, and the part where
+	 * this release uses them (docs/internals/ring.md). If text_base is 0, struct hv_reach has
+	 * the kernel's range, and free_window contains that range for every kernel. Empty: the
+	 * image window contains it. */
 	struct hv_gva_range free_window;
 	struct hv_gva_range chosen_window;
 
@@ -215,8 +216,8 @@ struct hv_arch {
 	uint32_t lacks_actions;
 	/* Returns the lowest address of the kernel's half with page tables of LEVELS. */
 	struct hv_gva (*kernel_start)(unsigned levels);
-	/* Returns tables that may map the kernel, the best first (x86: the root as it is, and
-	 * without KPTI's user bit). Returns their number, at most 2. */
+	/* Stores in RET the root tables that may map the kernel, the best first (x86: the root as
+	 * it is, and without KPTI's user bit). Returns their number, at most 2. */
 	unsigned (*roots)(const struct hv_vcpu_regs *regs, struct hv_gpa ret[2]);
 	/* Maximum number of entries in the kernel's half of the root while user mode runs with
 	 * KPTI. The kernel's own root has more. */
@@ -227,7 +228,7 @@ struct hv_arch {
 	/* Returns the number of bytes that an entry of LEVEL maps. */
 	uint64_t (*entry_span)(unsigned level);
 	/* Makes a leaf of LEVEL for TO. The other attributes are copied from NEIGHBOUR, a present
-	 * leaf of the kernel image at that level, or also at level 1 if LEAF_OF_PAGE is set. */
+	 * leaf of the kernel image at that level. With leaf_of_page, it can also be of level 1. */
 	uint64_t (*make_leaf)(unsigned level, uint64_t neighbour, struct hv_gpa to,
 			      enum hv_access access);
 	bool leaf_of_page;
@@ -246,8 +247,8 @@ struct hv_arch {
 	 * instruction has no effect: it loads an address that is not used. 0: a call is one
 	 * instruction. */
 	size_t site_first_bytes;
-	/* Returns the offset of the kernel's record of a site from the site's first byte. BEFORE is
-	 * the half site before the recorded address. NULL: the offset is 0. */
+	/* Returns the distance from the first byte of a site to the address in the kernel's record
+	 * of it. BEFORE is the site_len_bytes / 2 bytes before that address. NULL: 0. */
 	unsigned (*record_off)(const uint8_t *before);
 	/* Classifies the bytes of a site. If the site is unused and *RET_TARGET is not 0, the first
 	 * instruction loads that address, which is not used. */
@@ -279,7 +280,7 @@ struct hv_arch {
 	/* For architectures that store return addresses in frame records: the index in `general` of
 	 * the frame pointer, which points to the last record, and of the link register, which has
 	 * the only copy of the return address in prologues and epilogues. Both 0: return addresses
-	 * are at the slots of frames. */
+	 * are in their stack slots (struct hv_frame). */
 	unsigned frame_register;
 	unsigned link_register;
 	/* Finds how the kernel returns from functions, from the CODE of the empty function
@@ -353,9 +354,9 @@ struct hv_arch {
 	/* Returns whether TEXT, which is at START, may contain a jump or call into RANGE: any bytes
 	 * that could be its distance count. Two-byte jumps are not considered. */
 	bool (*leads_into)(struct hv_span text, struct hv_gva start, struct hv_gva_range range);
-	/* Stores in RET the addresses that the first bytes of CODE, which is at AT, can be if they
-	 * are part of an instruction that refers to an address. Returns their number. NULL:
-	 * unknown. */
+	/* Stores in RET the addresses that an instruction can refer to if its operand is the first
+	 * bytes of CODE, which is at AT: as an absolute or a relative address. Returns their
+	 * number. NULL: unknown. */
 	unsigned (*references_at)(struct hv_span code, struct hv_gva at,
 				  struct hv_gva ret[HV_REFERENCES_MAX]);
 	/* Writes the detour to RET. Returns the number of its blocks: 1, or up to

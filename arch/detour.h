@@ -5,7 +5,7 @@
  * preemption is disabled or enabled there, and jumps to the next instruction. Pure: bytes in, bytes
  * out.
  *
- *   site of the guest                 detour N, for an instruction that disables preemption
+ *   code of the guest                 detour N, for an instruction that disables preemption
  *     jmp detour N      --------->      the instruction, with an absolute address
  *     nop                               test the count: is it the first one?
  *     next: ...         <---------      jmp next
@@ -110,7 +110,7 @@ struct hv_way_back {
 		HV_WAY_BACK_NONE, /* any other */
 		HV_WAY_BACK_NOP,
 		HV_WAY_BACK_JUMP,
-		HV_WAY_BACK_BRANCH, /* a conditional jump, or one after a test of a call's result */
+		HV_WAY_BACK_BRANCH, /* a conditional jump, perhaps after a test of a register */
 	} kind;
 	size_t off; /* of the instruction from the start of the search */
 	size_t len_bytes;

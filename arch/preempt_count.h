@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel's preempt count as stored in records. The layout is the same on all architectures
- * (include/linux/preempt.h), except for the top bit, which is set while no reschedule is requested.
- * Hard interrupts and NMIs are count_shift bits higher (struct hv_context_bits). The count does not
- * contain whether interrupts are disabled: the CPU's flags do. Pure. */
+/* The kernel's preempt count as hv_context_of_count() takes it: include/linux/preempt.h, with the
+ * counts of hard interrupts and NMIs count_shift bits higher (struct hv_context_bits). On all
+ * architectures, the top bit is set while no reschedule is requested. Whether interrupts are
+ * disabled is not in the count but in the CPU's flags. Pure. */
 #pragma once
 
 #include "arch/arch.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The host's monotonic clock in ns, used for pauses and timeouts. */
+/* The host's monotonic clock in ns, used for holds and timeouts. */
 #pragma once
 
 #include <stdint.h>

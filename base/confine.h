@@ -28,8 +28,8 @@ enum hv_confine_may {
 struct hv_confinement {
 	unsigned may;				       /* of enum hv_confine_may */
 	const char *readable[HV_CONFINE_READABLE_MAX]; /* directories; unused entries are NULL */
-	/* A directory to read with its owner's permissions, or -1. It requires root and
-	 * HV_MAY_READ. hv_confined_path() returns its path. */
+	/* A directory whose files the process reads as the directory's owner, or -1. Requires root
+	 * and HV_MAY_READ. */
 	int dir_fd;
 	unsigned nr_files;   /* maximum number of open files; 0: unchanged */
 	size_t memory_bytes; /* maximum private memory; 0: unchanged */
@@ -39,8 +39,9 @@ struct hv_confinement {
 		.dir_fd = -1                                                                       \
 	}
 
-/* Returns the path of dir_fd after hv_confine(); PATH is its path before. They differ without
- * Landlock, because the process then enters a new root directory, which needs CAP_SYS_ADMIN. */
+/* Call before hv_confine(). Returns the path that dir_fd, which is at PATH, will have afterwards.
+ * It changes if the kernel has no Landlock: then hv_confine() enters a new root directory that
+ * contains only dir_fd, and needs CAP_SYS_ADMIN for that. */
 const char *hv_confined_path(const char *path);
 /* Must be called while the process has one thread. After an error, some rights may be lost, so the
  * process must exit. */

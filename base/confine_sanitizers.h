@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Exceptions to base/confine.h that sanitizers need in test builds. Private to it. confine_plain.c
- * defines them for builds without sanitizers. */
+/* What confine.c permits only because sanitizers need it. Private to confine.c. Builds with
+ * sanitizers use confine_sanitized.c, others confine_plain.c, which permits nothing. */
 #pragma once
 
 #include <stdbool.h>

@@ -16,7 +16,7 @@ static inline char *hv_put_digits(char *at, uint64_t value, unsigned nr)
 	return at + nr;
 }
 
-/* Writes VALUE, padded with spaces to at least WIDTH characters. Returns the end. */
+/* Writes VALUE right-aligned in at least WIDTH characters. Returns the end. */
 static inline char *hv_put_number(char *at, uint64_t value, unsigned width)
 {
 	unsigned nr = 1;

@@ -20,7 +20,7 @@
 /* Flags that callers act on in addition to the errno. */
 enum hv_err_fact {
 	HV_ERR_NAMES_DOMAIN = 1 << 0,	/* the message names the domain */
-	HV_ERR_NEEDS_RECOVERY = 1 << 1, /* the guest is still patched: run `hvtrace recover` */
+	HV_ERR_NEEDS_RECOVERY = 1 << 1, /* the guest is still patched and must be recovered */
 	HV_ERR_NEEDS_VMLINUX = 1 << 2,	/* retry with the kernel's vmlinux file */
 	HV_ERR_NEEDS_MONITOR = 1 << 3,	/* cannot inject; retry with the monitor */
 	HV_ERR_NEEDS_FORCE =
@@ -50,7 +50,7 @@ struct hv_err_sent {
 	uint64_t code;
 	uint64_t facts;
 	uint64_t reason_off; /* offset of the reason in the text */
-	const void *text;    /* LEN_BYTES, or less if it contains a NUL */
+	const void *text;    /* ends at len_bytes or at a NUL */
 	size_t len_bytes;
 };
 struct hv_err *hv_err_received(const struct hv_err_sent *sent) hv_must_use;

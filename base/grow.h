@@ -4,8 +4,8 @@
 
 #include "base/guard.h"
 
-/* Ensures that LIST has room for NR + 1 elements of SIZE bytes. *CAP is its capacity; it starts
- * with FIRST and doubles when needed. Returns LIST, which may have moved. */
+/* Makes room in LIST for one more than its NR elements of SIZE bytes. *CAP is its capacity: 0, then
+ * FIRST, then doubled as needed. Returns LIST, which may have moved. */
 static inline void *hv_grow(void *list, size_t nr, size_t *cap, size_t first, size_t size)
 {
 	if (nr < *cap)

@@ -50,12 +50,12 @@ static inline void *hv_take_ptr_at(void *at)
 #define hv_take(p) ((__typeof__(p))hv_take_ptr_at(&(p)))
 
 /* Allocation failure terminates the program. This is acceptable because hvtrace needs only a few
- * MiB, and because a pause ends when its process dies (vmm/qemu/guardian.h). */
+ * MiB, and because a hold ends when its process dies (vmm/qemu/guardian.h). */
 void *hv_alloc(size_t len_bytes) hv_must_use __attribute__((malloc, alloc_size(1)));
 void *hv_realloc_array(void *p, size_t nr, size_t size) hv_must_use;
-/* Allocates all whole pages in the LEN_BYTES at BYTES in one call, which takes half the time of
- * faulting in each page. Use it for memory that will be written completely. Has no effect before
- * Linux 5.14. */
+/* Faults in all whole pages of the LEN_BYTES at BYTES with one system call, which takes half the
+ * time of a fault per page. For memory that will be written completely. Has no effect before Linux
+ * 5.14. */
 void hv_populate(void *bytes, size_t len_bytes);
 char *hv_strdup(const char *s) hv_must_use;
 char *hv_format(const char *fmt, ...) hv_must_use hv_printf(1, 2);

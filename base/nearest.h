@@ -7,7 +7,7 @@
 struct hv_nearest {
 	const char *word;
 	const char *found; /* borrowed; NULL if no name is close enough */
-	unsigned distance; /* of `found`; a better match must have fewer edits */
+	unsigned distance; /* of `found` from the word; only a closer name replaces it */
 };
 
 /* Borrows WORD. Words with wildcards or fewer than three characters match no name. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Retries an operation for a bounded time with growing delays. Used for temporary failures: the
- * guest is still executing a stub, or a pause timed out on a busy host. Each try pauses the guest,
- * so tries are few. */
+ * guest is still executing a stub, or a hold timed out on a busy host. Each try stops the guest, so
+ * tries are few. */
 #pragma once
 
 #include <errno.h>
@@ -18,13 +18,13 @@
 
 struct hv_retry {
 	uint64_t began_ns;
-	uint64_t until_ns; /* no try starts later, except after a delay in progress */
+	uint64_t until_ns; /* a try that fails later is the last one */
 	uint64_t delay_ns;
 	uint64_t next_ns; /* time of the next try */
 	unsigned nr_failed;
 };
 
-/* Starts with a try now. There are no tries after FOR_NS. */
+/* The first try is due now. A try that fails after FOR_NS is the last one. */
 static inline struct hv_retry hv_retry_begin(uint64_t for_ns)
 {
 	uint64_t now_ns = hv_now_ns();
@@ -35,13 +35,13 @@ static inline struct hv_retry hv_retry_begin(uint64_t for_ns)
 				 .next_ns = now_ns};
 }
 
-/* ERR must not be NULL. */
+/* Returns whether ERR, which is not NULL, is a temporary failure. */
 static inline bool hv_retry_may_succeed(const struct hv_err *err)
 {
 	return err->code == EBUSY || err->code == ETIMEDOUT;
 }
 
-/* Call it after a temporary failure. Returns false if there are no more tries. */
+/* Schedules the next try after a temporary failure. Returns false if there is none. */
 static inline bool hv_retry_again(struct hv_retry *r)
 {
 	uint64_t now_ns = hv_now_ns();
@@ -63,8 +63,7 @@ static inline void hv_retry_wait(const struct hv_retry *r)
 		poll(NULL, 0, left_ms);
 }
 
-/* Limit for retries every 2 ms, about 40 ms in total, while the guest kernel holds a lock for a
- * short update. */
+/* Maximum number of tries, 2 ms apart, while the guest kernel holds a lock for a short update. */
 #define HV_MOMENT_TRIES 20u
 
 static inline void hv_wait_a_moment(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shares equal long texts among many open files. A text is freed with its last owner. Texts are
- * compared by content. One thread. */
+/* Shares equal long texts among many open files. A text is freed when its last owner drops it.
+ * Callers check the two limits. One thread. */
 #pragma once
 
 #include <stdint.h>
@@ -8,7 +8,7 @@
 #include "base/text.h"
 
 #define HV_SHARED_TEXT_MIN (16u << 10)	/* shorter texts are not shared */
-#define HV_SHARED_ALL_MAX  (128u << 20) /* limit for clients other than root */
+#define HV_SHARED_ALL_MAX  (128u << 20) /* limit of len_bytes for clients other than root */
 
 struct hv_shared_texts;
 

@@ -14,7 +14,8 @@ bool hv_change_is_of_site(const struct hv_arch *arch, const struct hv_change *ch
  * Between the two instructions of a site, it resumes correctly (site_pairs.h). */
 bool hv_change_has_inside(const struct hv_arch *arch, const struct hv_change *change,
 			  struct hv_gva ip);
-/* Returns whether NOW is an unused site that CHANGE turns into another unused form. On riscv64, the
- * guest's ftrace can remove the call and leave our first instruction, whose result is not used. */
+/* Returns whether NOW, the bytes of CHANGE's site, is an unused site that CHANGE turns into another
+ * unused form. On riscv64, the guest's ftrace can remove the call and leave our first instruction,
+ * whose result is not used. */
 bool hv_change_is_half_gone(const struct hv_arch *arch, const struct hv_change *change,
 			    const uint8_t *now);

@@ -59,7 +59,7 @@ static bool any_refused(const struct hv_change *changes, size_t nr)
 	return false;
 }
 
-/* Checks everything before the first write. The guest is paused, so the results stay valid. */
+/* Checks everything before the first write. The results stay valid during the hold. */
 static struct hv_err *look_first(struct hv_patcher *p, struct hv_hold *hold, struct hv_change *undo,
 				 size_t nr_undo, struct hv_change *changes, size_t nr,
 				 bool *ret_refused)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Replaces patched instructions by a different set of patches that overlaps them. A patch is never
- * written over another one: the original bytes are restored first, in the same pause.
+ * written over another one: the original bytes are restored first, in the same hold.
  *
  * tracer/detours.h chooses the changes. */
 #pragma once

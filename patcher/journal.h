@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The journal of patched bytes in the guest, looked up by guest-physical address.
  *
- * This process undoes changes from its private copy. The journal is also written to the region
- * (region.h), and in a session with a privileged process to memory outside the guest's reach
- * (vmm/warden/kept.h). They serve recovery after this process is killed. Root in the guest can
- * write to the copy in the region. */
+ * This process undoes changes from its private copy. Recovery, after this process was killed, uses
+ * the copy in the region (region.h), which root in the guest can change, or in a session with a
+ * warden the copy outside the guest's reach (vmm/warden/kept.h). */
 #pragma once
 
 #include "patcher/patcher.h"

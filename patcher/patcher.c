@@ -7,7 +7,7 @@
 #include "patcher/change.h"
 #include "patcher/probed.h"
 
-/* A pause ends after HOLD_MAX_NS at the latest. Batches are sized to take about HOLD_AIM_NS. */
+/* A hold ends after HOLD_MAX_NS at the latest. Batches are sized to take about HOLD_AIM_NS. */
 #define HOLD_MAX_NS    (2000ULL * 1000 * 1000)
 #define HOLD_AIM_NS    (600ULL * 1000)
 #define BATCH_MIN      64
@@ -337,7 +337,7 @@ struct batch {
 	struct hv_patcher *patcher;
 	struct hv_change *changes;
 	size_t nr;
-	bool has_begun; /* in a pause; some changes may be made */
+	bool has_begun; /* in a hold; some changes may have been made */
 };
 
 static struct hv_err *change_batch(struct hv_hold *hold, void *ctx)
@@ -358,7 +358,7 @@ static bool may_have_inside(const struct hv_patcher *p, const struct batch *b)
 	return false;
 }
 
-/* Applies B in a pause. Retries while the guest registers or removes kprobes. */
+/* Applies B in a hold. Retries while the guest registers or removes kprobes. */
 static struct hv_err *change_soon(struct hv_patcher *p, struct batch *b)
 {
 	begin_fn begin = may_have_inside(p, b) ? hv_hold_begin : hv_hold_begin_anywhere;
@@ -437,11 +437,11 @@ static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size
 	return hv_err_mark(why, HV_ERR_NEEDS_RECOVERY);
 }
 
-/* Adapts the batch size so that a pause takes about HOLD_AIM_NS. The last pause may have waited for
- * a CPU on a busy host, so the size changes at most by a factor of two.
+/* Adapts the batch size so that a hold takes about HOLD_AIM_NS. The last hold may have waited for a
+ * CPU on a busy host, so the size changes at most by a factor of two.
  *
  * Stopping and resuming the vCPUs has a fixed cost (15 ms with the gdb stub of a nested QEMU). If
- * that exceeds the aim, smaller batches would only increase the total time paused. */
+ * that exceeds the aim, smaller batches would only increase the total time of holds. */
 static void adapt_batch(struct hv_patcher *p, size_t nr)
 {
 	uint64_t work_ns = p->work_ns ? p->work_ns : 1;
@@ -500,9 +500,9 @@ void hv_patcher_set_patience(struct hv_patcher *p, uint64_t patience_ns)
 	p->patience_ns = patience_ns;
 }
 
-/* If the pause of B timed out and time is left, waits and returns true for another try. Each change
- * then has its FROM or its TO bytes, and the next try accepts both. Refused changes stay
- * refused. */
+/* If the hold of B timed out and time is left, waits and returns true for another try. Each site
+ * then has the FROM or the TO bytes of its change, and the next try accepts both. Refused changes
+ * stay refused. */
 static bool waits_for_hold(struct hv_patcher *p, struct hv_retry *retry, struct batch *b,
 			   struct hv_err **err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Applies and undoes sets of changes to guest memory. Changes are recorded in the journal,
- * verified, written while the guest is paused, and read back. All writes to a guest go through this
+/* Applies and undoes sets of changes to guest memory. It records changes in the journal, verifies
+ * them, writes them during a hold and reads them back. All writes to a guest go through this
  * interface.
  *
  * tracer/ chooses the changes; arch/ and mapping.h compute their bytes. One thread. */
@@ -16,8 +16,8 @@ struct hv_change {
 	uint32_t len_bytes; /* at most 8; must not cross a page or leaf (tracer/site_stubs.c) */
 	uint8_t from[8];
 	uint8_t to[8];
-	/* Output of hv_patcher_apply(): not applied because the guest's bytes were neither `from`
-	 * nor `to`, or a vCPU was executing inside. */
+	/* Output of hv_patcher_apply(): not applied. The guest's bytes are neither `from` nor `to`,
+	 * its text is gone, a kprobe prevents it, or a vCPU would resume inside. */
 	unsigned refused;
 };
 
@@ -36,12 +36,12 @@ struct hv_patcher;
 
 /* Creates a patcher with an empty journal in REGION. The caller has written the header of REGION.
  * Borrows AS and REGION. Text in FIXED, the kernel image, never moves. Other text can be freed when
- * a module is unloaded, so its address is translated again in each pause. */
+ * a module is unloaded, so its address is translated again in each hold. */
 struct hv_patcher *hv_patcher_new(const struct hv_address_space *as, struct hv_gva_range fixed,
 				  struct hv_region *region);
 void hv_patcher_free(struct hv_patcher *p);
 
-/* Makes each pause verify that the guest has not been rebooted: the page tables of at least one
+/* Makes each hold verify that the guest has not been rebooted: the page tables of at least one
  * vCPU must map GVA to GPA (hv_slot_leads_to). After a reset, the tables and text of the old kernel
  * remain in RAM for a while, and without KASLR the new kernel's text is at the same addresses.
  *
@@ -58,18 +58,18 @@ void hv_patcher_heed_kprobes(struct hv_patcher *p, const struct hv_own_probes_la
  * REGION, in the same order, with invalid entries set to HV_JOURNAL_FREE. */
 void hv_patcher_adopt(struct hv_patcher *p, const struct hv_journal_entry *entries, uint32_t nr);
 
-/* Sets a callback that hv_patcher_apply() calls between pauses. If it returns true, the call undoes
+/* Sets a callback that hv_patcher_apply() calls between holds. If it returns true, the call undoes
  * its changes and fails with EINTR. NULL removes the callback. */
 void hv_patcher_set_stops(struct hv_patcher *p, bool (*stops)(void *ctx), void *ctx);
 
-/* Sets how long hv_patcher_apply() retries when pauses time out (ETIMEDOUT). Default:
+/* Sets how long hv_patcher_apply() retries when holds time out (ETIMEDOUT). Default:
  * HV_RETRY_FOR_NS. */
 void hv_patcher_set_patience(struct hv_patcher *p, uint64_t patience_ns);
 
-/* Applies CHANGES in pauses of bounded length, between which the guest runs. Sorts CHANGES by
+/* Applies CHANGES in holds of bounded length, between which the guest runs. Sorts CHANGES by
  * address.
  *
- * A refused change is not an error: check `refused`. If a pause times out, its changes are retried
+ * A refused change is not an error: check `refused`. If a hold times out, its changes are retried
  * in smaller batches for a limited time. On error, all changes of this call are undone; if that
  * fails, the error has HV_ERR_NEEDS_RECOVERY and its message gives both reasons. */
 struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
@@ -78,8 +78,8 @@ struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
 /* Returns the layout set by hv_patcher_heed_kprobes(). */
 const struct hv_own_probes_layout *hv_patcher_kprobes(const struct hv_patcher *p);
 
-/* Returns the number of changes in *RET that restore all patched bytes of KIND. The caller frees
- * *RET. */
+/* Stores in *RET the changes that restore all patched bytes of KIND, and returns their number. The
+ * caller frees *RET. */
 size_t hv_patcher_undo_plan(const struct hv_patcher *p, enum hv_change_kind kind,
 			    struct hv_change **ret);
 /* Gets the original bytes at GPA. Returns false if GPA is not patched. */
@@ -99,20 +99,20 @@ void hv_patcher_forget(struct hv_patcher *p, struct hv_gva_range range);
 
 const struct hv_hold_stat *hv_patcher_holds(const struct hv_patcher *p);
 
-/* Calls FN while the guest is paused, and counts the pause in hv_patcher_holds(). The pause ends
- * even if FN fails. Returns the first error. */
+/* Calls FN in a hold, which hv_patcher_holds() counts. The hold ends even if FN fails. Returns the
+ * first error. */
 typedef struct hv_err *(*hv_held_fn)(struct hv_hold *hold, void *ctx);
 struct hv_err *hv_patcher_held(struct hv_patcher *p, hv_held_fn fn, void *ctx) hv_must_use;
 
-/* Writes WRITES, sorted by address, to the region in one pause. They are not recorded in the
+/* Writes WRITES, sorted by address, to the region in one hold. They are not recorded in the
  * journal, so the guest must not use that part of the region yet. */
 struct hv_err *hv_patcher_write(struct hv_patcher *p, const struct hv_hold_write *writes,
 				size_t nr) hv_must_use;
 
-/* Does the work for CHANGES that does not need a pause. hv_patcher_apply() includes it. */
+/* Does the work for CHANGES that does not need a hold. hv_patcher_apply() includes it. */
 struct hv_err *hv_patcher_prepare(struct hv_patcher *p, const struct hv_change *changes,
 				  size_t nr) hv_must_use;
-/* Applies CHANGES in the current pause. Use it inside hv_patcher_held(). HV_CHANGE_RETURN requires
- * this function. EALREADY means that nothing was changed; retry with hv_probed_waits(). */
+/* Applies CHANGES in the current hold, inside hv_patcher_held(). HV_CHANGE_RETURN requires this
+ * function. EALREADY means that nothing was changed; retry with hv_probed_waits(). */
 struct hv_err *hv_patcher_apply_held(struct hv_patcher *p, struct hv_hold *hold,
 				     struct hv_change *changes, size_t nr) hv_must_use;

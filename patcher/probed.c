@@ -6,7 +6,7 @@
 
 #include "patcher/journal.h"
 
-/* Wait up to 10 s, plus the pauses. */
+/* Wait up to 10 s, plus the holds. */
 #define WAIT_NS	  (20L * 1000 * 1000)
 #define WAITS_MAX 500
 

@@ -19,14 +19,14 @@ struct hv_journal;
 /* Maximum length that a kprobe copies: MAX_OPTIMIZED_LENGTH in arch/x86/include/asm/kprobes.h. */
 #define HV_PROBED_COPIED_MAX 20
 
-/* Sets `refused` in conflicting changes. Call it while the guest is paused. Fails with EALREADY
+/* Sets `refused` in conflicting changes. Call it in a hold. Fails with EALREADY
  * while the guest is registering or removing a kprobe. */
 struct hv_err *hv_probed_refuse(const struct hv_address_space *as,
 				const struct hv_own_probes_layout *layout,
 				const struct hv_journal *j, struct hv_change *changes,
 				size_t nr) hv_must_use;
 
-/* Returns true if *ERR is that EALREADY and the caller should retry in a new pause. Frees *ERR and
+/* Returns true if *ERR is that EALREADY and the caller should retry in a new hold. Frees *ERR and
  * sleeps first. *NR_TRIES starts at 0; after about 10 seconds, *ERR becomes EBUSY and the result is
  * false. */
 bool hv_probed_waits(struct hv_err **err, unsigned *nr_tries);

@@ -14,9 +14,9 @@ struct hv_patcher {
 	struct hv_journal journal;
 	struct hv_own_probes_layout kprobes;
 	struct hv_hold_stat holds;
-	size_t batch;	       /* changes per pause */
-	uint64_t registers_ns; /* last pause: time to read all vCPU registers */
-	uint64_t work_ns;      /* last pause: time for everything else */
+	size_t batch;	       /* changes per hold */
+	uint64_t registers_ns; /* last hold: time to read all vCPU registers */
+	uint64_t work_ns;      /* last hold: time for everything else */
 	uint64_t patience_ns;
 	bool (*stops)(void *ctx);
 	void *stops_ctx;

@@ -12,7 +12,7 @@
  *   0x000   struct hv_params            head: (18 + 8) * 32  | p = 16 | p = 17 | p = 10 |  ...
  *   0x400   kinds of slots
  *   0x800   struct hv_slot, 128 of                           +--------+--------+--------+---
- *           them                     struct hv_record at position p is in slot p % nr_slots
+ *           them                     struct hv_record at position p is at index p % nr_slots
  *   0x1000  code of the stubs        (nr_slots is 8 here)
  *
  *   control block     return stacks: each serves       profile counts:
@@ -37,15 +37,14 @@ struct hv_params {
 	uint32_t graph_flags;	  /* HV_GRAPH_* */
 	uint32_t max_depth;	  /* calls deeper than this on a kernel stack are not traced */
 	uint64_t threshold_ticks; /* shorter calls are not recorded; 0: record all */
-	/* HV_PROFILE_PLAIN: calls that only the profile counts use the plain path */
+	/* HV_PROFILE_PLAIN: calls that are counted but not recorded take the plain way */
 	uint32_t profile_mode;
 	uint32_t unused;
 	/* function that the guest's ftrace calls to read a site: (to, from, bytes), returns 0 on
 	 * success */
 	uint64_t yield_reader_gva;
-	uint8_t yield_nop[8]; /* original bytes of a site, shown to the guest's ftrace */
-	/* function that waits while the guest hibernates; its argument is in milliseconds */
-	uint64_t sleep_gva;
+	uint8_t yield_nop[8];  /* original bytes of a site, shown to the guest's ftrace */
+	uint64_t sleep_gva;    /* msleep(), with which a hibernating guest waits */
 	uint64_t ticks_per_ns; /* tsc ticks per ns, times 2^32 */
 };
 
@@ -56,7 +55,7 @@ struct hv_slot {
 };
 
 /* A step of a fetch program. A stub runs the program of a slot or an event to read guest memory for
- * a probe. Its results follow the registers in the call's entry, or follow the event's entry. If a
+ * a probe. The results follow the registers of the recorded call, or the entry of the event. If a
  * step faults, the remaining steps with the same tag are skipped. */
 struct hv_fetch_step {
 	uint8_t does; /* HV_FETCH_* */
@@ -78,15 +77,16 @@ struct hv_left {
  * only. */
 struct hv_control {
 	uint32_t mode; /* HV_MODE_* */
-	/* not 0: graph calls and returns use the general path, which checks the params */
+	/* not 0: graph calls and returns take the general way, which checks the params */
 	uint32_t graph_mode;
 	uint32_t looks; /* number of times that the guest's ftrace read a site since attach */
 	/* number of waits since the guest started to hibernate; 0: not hibernating */
 	uint32_t hibernates;
 	uint32_t sections; /* HV_SECTIONS_* */
 	uint32_t unused;
-	/* Stack depth in bytes. A call with HV_SLOT_DEEPEST that is deeper is recorded. A race
-	 * between vCPUs or with an interrupt can store a smaller value than was recorded. */
+	/* Depth in bytes of the deepest task stack so far. A call with HV_SLOT_DEEPEST that is
+	 * deeper is recorded. Because vCPUs and interrupts race, a smaller value than was recorded
+	 * can be stored. */
 	uint64_t deepest;
 	uint32_t unused_more[8];
 	struct hv_left left[HV_NR_SLOTS];
@@ -96,7 +96,7 @@ struct hv_control {
 /* The start or the end of a section, a time with preemption or interrupts disabled. */
 struct hv_section_end {
 	uint64_t tsc;
-	uint32_t place;	 /* low half of the stub's return address, in a detour */
+	uint32_t place;	 /* low half of the address in the detour to which the stub returns */
 	uint32_t caller; /* low half of the function's return address; 0: unknown */
 	uint32_t pid;
 	uint32_t preempt_count;
@@ -111,9 +111,9 @@ struct hv_sections {
 	struct hv_section_end open;
 	uint64_t longest; /* threshold in ticks of vCPU run time; only longer sections are kept */
 	uint32_t seq;	  /* sequence lock for the fields below: odd during an update */
-	/* Nonzero: the CPU is idle, unless it runs another task than the idle task. The host sets
-	 * it before measuring starts; the guest sets it at the start of a section that is not
-	 * measured. An end without a start is counted only if this is 0. */
+	/* Nonzero: do not count an end without a start, because the CPU is idle or a section began
+	 * that is not measured. The host sets it before measuring starts. The guest clears it when
+	 * the idle loop ends, or when another task than the idle task disables interrupts. */
 	uint32_t idle;
 	uint64_t nr_no_begin; /* ends without an open section */
 	uint64_t nr_stolen;   /* sections that exceeded the threshold only because of steal time */
@@ -124,7 +124,7 @@ struct hv_sections {
 	uint32_t static_prio; /* nice + 120 */
 	uint32_t policy;
 	uint32_t rt_priority;
-	/* Head of the vCPU's ring (struct hv_state) at certain times: */
+	/* The head of the vCPU's ring (struct hv_state): */
 	uint64_t open_head; /* when the open section started */
 	uint64_t from_head; /* when the kept section started */
 	/* when the kept section ended; with HV_SECTIONS_STACK, the first stack after it belongs to
@@ -249,14 +249,14 @@ struct hv_draft {
 	 * ring buffer. Callbacks may look for it there: they see 0 in the low 5 bits of the first
 	 * word, so they read the length from the second. */
 
-	/* HV_DRAFT_TAKEN_BIT; during a fetch, also a marker of the context that uses it */
+	/* HV_DRAFT_TAKEN_BIT; during a fetch, also a mark that identifies task and context */
 	uint32_t event;
 	uint32_t len_bytes; /* length of the entry, at most HV_ENTRY_LEN_MAX */
 	uint8_t entry[4088];
 };
 
-/* Returns whether graph stubs can use the plain path: every call and every return is recorded, and
- * returns without the return value. */
+/* Returns whether graph stubs can take the plain way: they record every call and every return, and
+ * no return values. */
 static inline int hv_graph_is_plain(const struct hv_params *p)
 {
 	uint32_t of_others = HV_GRAPH_OWN_TIME | HV_GRAPH_PROFILE | HV_GRAPH_NO_SLEEP;
@@ -265,7 +265,7 @@ static inline int hv_graph_is_plain(const struct hv_params *p)
 	       !p->threshold_ticks;
 }
 
-/* Returns whether profile stubs can use the plain path: the profile is on, and the time of a call
+/* Returns whether profile stubs can take the plain way: the profile is on, and the time of a call
  * includes its callees and steal time. */
 static inline int hv_profile_is_plain(const struct hv_params *p)
 {

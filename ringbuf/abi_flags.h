@@ -22,9 +22,11 @@
 #define HV_ALT_TASK_SOFTIRQS 6
 #define HV_ALT_HYPERVISOR    7 /* jump if the per-CPU offset is in the hypervisor's register */
 #define HV_ALT_HOST_CLOCK    8 /* jump if the kernel's clock is the physical counter */
-/* other prefix if no task migrates while it is in a stub (struct hv_tracee) */
+/* a prefix without effect replaces the lock prefix if no task migrates while it is in a stub
+ * (struct hv_tracee) */
 #define HV_ALT_UNLOCKED	     9
-/* Added to the number: the code at the target replaces the same number of bytes. */
+/* Flag, combined with an HV_ALT_*: link() overwrites the instructions with the code at the target,
+ * instead of writing a jump or a nop. */
 #define HV_ALT_COPIED	     0x100
 
 /* struct hv_control: mode. 0, the common case, records every call. */
@@ -33,7 +35,7 @@
 #define HV_MODE_PAUSED	   2 /* record nothing for now; independent of HV_MODE_OFF */
 #define HV_MODE_PAUSED_BIT 1
 #define HV_MODE_SILENT	   (HV_MODE_OFF | HV_MODE_PAUSED) /* mask of both */
-#define HV_MODE_CPUS	   4 /* record nothing on vCPUs with a muted state */
+#define HV_MODE_CPUS	   4 /* record nothing on vCPUs whose hv_state.muted is set */
 #define HV_MODE_CPUS_BIT   2
 #define HV_MODE_PID_FILTER 8 /* record only pids that are set in the pid bitmap */
 
@@ -70,7 +72,7 @@
 #define HV_SLOT_PID_SETS      0x8000 /* to 1 */
 /* Replaces HV_SLOT_REGS if sites call the entries that save all registers. */
 #define HV_SLOT_ALL_REGS      0x10000
-/* Record the stack if it is the deepest one measured (struct hv_control), even while recording is
+/* Record the stack if it is the deepest so far (hv_control.deepest), even while recording is
  * off. */
 #define HV_SLOT_DEEPEST	      0x20000
 
@@ -98,7 +100,7 @@
 #define HV_EVENT_FILE_STACK 1 /* record the stack after each event */
 
 #define HV_STACK_NR_MASK 0xfff	/* in `word`: total length of the frames */
-#define HV_STACK_SLOW	 0x1000 /* in `word`: use the general path */
+#define HV_STACK_SLOW	 0x1000 /* in `word`: take the general way */
 #define HV_STACK_IRQ	 0x2000 /* in `word`: this is an interrupt stack */
 /* a return stack stores steal times in units of 1 << HV_STEAL_SHIFT ns */
 #define HV_STEAL_SHIFT	 10
@@ -128,7 +130,7 @@
 #define HV_KIND_SLOT_SHIFT 16	  /* slot number, with HV_FRAME_PROBED */
 
 /* struct hv_draft */
-#define HV_NR_DRAFTS	   4 /* per vCPU: one for a task and each level of interrupts */
+#define HV_NR_DRAFTS	   4 /* per vCPU: for a task, soft and hard interrupts, and NMIs */
 #define HV_NR_DRAFTS_SHIFT 2
 #define HV_DRAFT_TAKEN_BIT 31	/* in `event`: a callback or a stub is using the draft */
 #define HV_ENTRY_LEN_MAX   4088 /* maximum length of an event's entry */

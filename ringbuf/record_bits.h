@@ -76,9 +76,8 @@
  *                           both     the end of a kept section; the site end is in a detour, and
  *                                    the recorded stack starts below the function's own frame
  *                                    and includes it
- *                  61     with 56: the stack is the deepest one of the task. With 55, too, this
- *                         is the only reason for the record; without 55, a command requested it
- *                         as well
+ *                  61     with 56: the deepest stack so far (HV_SLOT_DEEPEST). If 55 is set too,
+ *                         no command requested the record; otherwise one did
  *
  *  command          as function, but
  *            3     48-54  0
@@ -130,7 +129,7 @@
 #define HV_RECORD_TASK	     1 /* precedes the first record of each new task on a vCPU */
 #define HV_RECORD_ENTRY	     2 /* graph: a function was called */
 #define HV_RECORD_EXIT	     3 /* graph: a function returned */
-#define HV_RECORD_MORE	     4 /* continuation of an exit; precedes it and is reserved with it */
+#define HV_RECORD_MORE	     4 /* more data of an exit; precedes it and is reserved with it */
 #define HV_RECORD_MARK	     5 /* a line of trace_marker; only the host writes these */
 #define HV_RECORD_WORDS	     6 /* words of a stack; precede the stack and are reserved with it */
 #define HV_RECORD_STACK	     7 /* a function was called; includes the stack of the call */

@@ -35,8 +35,8 @@ static inline uint64_t hv_ring_key_step(uint64_t nr_slots)
 	return (uint64_t)sizeof(struct hv_record) << hv_key_shift(nr_slots);
 }
 
-/* Returns the exclusive upper limit on an event's data records: the number for an entry of maximum
- * length, or less than half of a very small ring. */
+/* Returns the number that an event's data records must stay below: HV_DATA_RECORDS_MAX + 1, or less
+ * in a very small ring, where an event may use at most half of the records. */
 static inline uint64_t hv_ring_entry_records(uint64_t nr_slots)
 {
 	return nr_slots / 2 - 1 < HV_DATA_RECORDS_MAX + 1 ? nr_slots / 2 - 1
@@ -68,7 +68,7 @@ struct hv_ring {
 	const struct hv_state *state;	 /* borrowed, shared with the guest */
 	const struct hv_record *records; /* borrowed, shared with the guest */
 	uint64_t nr_slots;		 /* power of two */
-	uint64_t nr_kept; /* number of positions before the head that are valid, at most nr_slots */
+	uint64_t nr_kept; /* the last nr_kept records before the head are valid; at most nr_slots */
 	uint64_t position;	   /* next position to read */
 	uint64_t lost;		   /* positions skipped without a record, since init */
 	uint64_t stalled_position; /* first seen reserved but unwritten; see hv_ring_read() */

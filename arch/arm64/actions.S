@@ -172,8 +172,8 @@ hv_stub_actions_end:
 	cbnz	w15, .Lact_stack_done
 	b	.Lstack
 
-/* Reports the call to the host. A counted action takes one from its count first and returns it if
- * there was none, so two vCPUs never both take the last one. */
+/* Reports the call to the host. A count is decremented before it is tested, and incremented again
+ * if it was used up, so only one vCPU gets the last action. */
 .Lact_tell:
 	tst	w14, #HV_SLOT_TELL
 	b.ne	.Lact_tell_record

@@ -175,8 +175,8 @@ hv_stub_actions_end:
 	addi	sp, sp, 16
 	j	.Lact_go_on
 
-/* Reports the call to the host. A counted action takes one from its count first and returns it if
- * there was none, so two vCPUs never both take the last one. */
+/* Reports the call to the host. A count is decremented before it is tested, and incremented again
+ * if it was used up, so only one vCPU gets the last action. */
 .Lact_tell:
 	andi	t5, t4, HV_SLOT_TELL
 	bnez	t5, .Lact_tell_record

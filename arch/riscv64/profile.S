@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The function profile counts calls and their time per vCPU and function, in tables in the region
- * (struct hv_count, docs/users/graph.md). So it loses no call, independent of their rate. A task
- * can be interrupted here and continue on another vCPU, so all additions are atomic. Included by
- * stubs.S; graph.S shows the stack.
+ * (struct hv_count, docs/users/graph.md). It loses no call at any rate, because it uses no ring. A
+ * task can be interrupted here and continue on another vCPU, so all additions are atomic. Included
+ * by stubs.S; graph.S shows the stack.
  *
  * Like the graph, the profile has a plain way, for calls that are only counted and their returns.
  * It requires a profile without options (hv_profile_is_plain() in ringbuf/abi.h), a return stack

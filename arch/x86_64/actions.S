@@ -15,7 +15,7 @@
 #define RECORDED                                                                                   \
 	(HV_SLOT_STACK | HV_SLOT_STACK_COUNTED | HV_SLOT_TELL | HV_SLOT_TELL_COUNTED)
 
-/* Takes one from the count LEFT(%r10). If there was one, sets DOES in %ecx, else jumps to OUT.
+/* If the count LEFT(%r10) is above 0, decrements it and sets DOES in %ecx, else jumps to OUT.
  * Clobbers %r11. */
 .macro count left, does, out
 	cmpl	$0, \left(%r10)
@@ -114,9 +114,9 @@ hv_stub_return_5: /* to the next stub, or into the function */
 	lock btrl %r10d, hole_pids
 	jmp	.Lact_go_on
 
-/* Actions that write records. %ecx collects the actions to do for this call. A counted action takes
- * one from its count first and returns it if there was none, so two vCPUs never both take the last
- * one. In: %rax the slot. */
+/* Actions that write records. %ecx collects the actions to do for this call. A count is decremented
+ * before it is tested, and incremented again if it was used up, so only one vCPU gets the last
+ * action. In: %rax the slot. */
 .Lact_recorded:
 	testl	$HV_SLOT_REGS, HV_SLOT_DOES(%rax)
 	jnz	.Lact_regs
@@ -166,7 +166,7 @@ hv_stub_return_5: /* to the next stub, or into the function */
 	pushq	%r10
 	jmp	.Lact_leave
 
-/* Stack depth: the distance from the slot of the site's end, the first that the kernel's own stack
+/* Stack depth: the distance from the stack slot with site + 5, the first that the kernel's stack
  * tracer shows, to the end of the task's stack. On other stacks the result is larger than a stack,
  * or negative. %r11d contains the actions to do for this call.
  *

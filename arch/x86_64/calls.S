@@ -103,9 +103,9 @@ hv_stub_calls_end:
 	ja	1b
 	jmp	.Lrole_done
 
-/* With options/funcgraph-host, the time that the host takes from a vCPU does not count for open
- * calls of tasks that are off it. A task can return on another vCPU, whose steal time differs. If
- * the vCPU that the task left is unknown, the start of its open calls is forgotten. */
+/* With options/funcgraph-host, the steal time of open calls excludes the time in which the task is
+ * off its CPU. A task can return on another vCPU, whose steal time differs. If the steal time when
+ * the task left is unknown, so is that of its open calls. */
 .Lrole_host:
 	load_steal
 	shrq	$HV_STEAL_SHIFT, %rax

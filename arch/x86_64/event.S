@@ -10,7 +10,7 @@
  * by stubs.S.
  *
  * The entry is filled in a draft of this vCPU. An event that interrupts another one uses the next
- * draft. A bit marks a draft as taken. An interlocked instruction sets it, and only the code that
+ * draft. A bit marks a draft as taken. A locked instruction sets it, and only the code that
  * took the draft clears it, so a task may migrate to another vCPU between the two calls. Commit
  * reserves and writes the records of data and the record of the event together, unless the file has
  * a filter that rejects the entry.

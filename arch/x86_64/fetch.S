@@ -7,8 +7,8 @@
  * in %r11. %r8d is the number of words in the entry. The entry is built in a draft: the registers,
  * followed by the results of the program.
  *
- * The program reads memory with functions of the guest's kernel, which return an error if there is
- * none. They can be interrupted. In a preemptible kernel the task can be preempted there, with a
+ * The program reads memory with functions of the guest's kernel, which return an error if it is not
+ * mapped. They can be interrupted. In a preemptible kernel the task can be preempted there, with a
  * return address into the region on its stack, and continue on another vCPU. They can also cause a
  * page fault, and the kernel's functions for that can themselves have probes. So each draft is
  * marked with its task and kind of context. A nested call that finds its own mark is counted and

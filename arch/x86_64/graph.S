@@ -265,8 +265,8 @@ hv_stub_return_2:
 	jmp	.Lgraph_out
 
 /* Stores the steal time of the call, whose frame is at %rsi, with offset %edx from the first one.
- * Here and at the return, the clock is read after the steal time, so that time taken by the host
- * between the two reads is not lost. */
+ * Here and at the return, the clock is read after the steal time, so that time stolen between the
+ * two reads is not lost. */
 .Lgraph_host:
 	movl	%edx, %ecx
 	shrl	$3, %ecx /* frame offset to steal time offset */

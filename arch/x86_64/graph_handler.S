@@ -59,8 +59,8 @@
 	store_word 1, %rax, %r8
 .endm
 
-/* %rax := ns in which the host did not run the vCPU during the call of frame %r9 in the return
- * stack %rsi. 0 if the value at its start is unknown. Clobbers %rdx. */
+/* %rax := the steal time in ns during the call of frame %r9 in the return stack %rsi, or 0 if the
+ * steal time at its start is unknown. Clobbers %rdx. */
 .macro load_host_time
 	xorl	%eax, %eax
 	testw	$HV_FRAME_HOST, HV_FRAME_FLAGS(%r9)
@@ -273,14 +273,14 @@ hv_graph_jump:
 	write_task_record
 	jmp	.Lreturn_same_task
 
-/* The exit has a return value, or possibly a time taken by the host: %rdi from here on. */
+/* The exit has a return value, or possibly steal time, in %rdi from here on. */
 .Lreturn_value:
 	xorl	%edi, %edi
 	testl	$HV_GRAPH_HOST, hole_params + HV_PARAM_GRAPH_FLAGS
 	jz	.Lreturn_more
 	load_host_time
 	movq	%rax, %rdi
-.Lreturn_host: /* %rdi the time taken by the host */
+.Lreturn_host: /* %rdi the steal time */
 	testq	%rdi, %rdi
 	jnz	.Lreturn_more
 	testl	$HV_GRAPH_RETVAL, hole_params + HV_PARAM_GRAPH_FLAGS
@@ -290,9 +290,9 @@ hv_graph_jump:
 .Lreturn_overrun:
 	xorl	%edi, %edi
 
-/* Writes two records: one with the return value, the overrun and %rdi, the time taken by the host;
- * then the exit. After the pushes of %r8, %rdi and %r10, 32(%rsp) is %rax and 24(%rsp) is %rdx, as
- * the function returned them. */
+/* Writes two records: one with the return value, the overrun and %rdi, the steal time; then the
+ * exit. After the pushes of %r8, %rdi and %r10, 32(%rsp) is %rax and 24(%rsp) is %rdx, as the
+ * function returned them. */
 .Lreturn_more:
 	make_exit_words
 	movl	$(2 * HV_RECORD_LEN), %eax

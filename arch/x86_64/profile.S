@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The function profile counts calls and their time per vCPU and function, in tables in the region
- * (struct hv_count, docs/users/graph.md). So it loses no call, independent of their rate. A task
- * can be interrupted here and continue on another vCPU, so all additions are interlocked
+ * (struct hv_count, docs/users/graph.md). It loses no call at any rate, because it uses no ring. A
+ * task can be interrupted here and continue on another vCPU, so all additions are atomic
  * (vcpu_locked). Included by stubs.S; graph.S shows the stack.
  *
  * Like the graph, the profile has a plain way, for calls that are only counted and their returns.
@@ -193,8 +193,8 @@ hv_stub_return_4:
 	movzwl	HV_FRAME_FLAGS(%r9), %eax
 	jmp	.Lreturn_profiled
 
-/* With options/funcgraph-host, the time in which the host did not run the vCPU does not count, and
- * is added to a separate sum. %rax the ticks, which are pushed. */
+/* With options/funcgraph-host, steal time does not count, and is added to a separate sum. %rax the
+ * ticks, which are pushed. */
 .Lprofile_host:
 	pushq	%rax
 	load_host_time

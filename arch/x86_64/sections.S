@@ -18,8 +18,8 @@
  * In a section, sites call hv_stub_section_function or hv_stub_section_graph to record functions.
  * With HV_SECTIONS_LOG, the start and end are also recorded.
  *
- * The guest was interrupted in the middle of a function, so all registers are preserved. The flags
- * need not be, because the guest's instruction changes them, or the detour saves them.
+ * Detours are in the middle of functions, so all registers are preserved. The flags need not be,
+ * because the guest's instruction changes them, or the detour saves them.
  *
  *      on entry                        after the pushes
  *       8(%rsp)  the function's caller  32(%rsp)  FUNCTION_CALLER
@@ -347,8 +347,7 @@ hv_stub_return_12:
 	incq	HV_STATE_NO_BEGIN(%rcx)
 	jmp	.Lsection_end_logged
 
-/* Subtracts the time in which the host did not run the vCPU, because that is not the guest's
- * fault. */
+/* Subtracts the steal time, because that is not the guest's fault. */
 .Lsection_keep: /* %rax now, %rdx ticks */
 	testl	$HV_MODE_SILENT, MODE
 	jnz	.Lsection_ended

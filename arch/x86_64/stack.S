@@ -9,8 +9,8 @@
  * A word is recorded if it is an address of kernel text, points further up its own stack, or points
  * from the interrupt stack to the task's stack. The stub counts the words first, to reserve all
  * records in one step. If the stack changes, surplus words are dropped and missing ones are
- * 0. If a word is the address of the graph's return handler, the stub records the address that the
- * handler will return to, from the frames of that slot.
+ * recorded as 0. If a word is the address of the graph's return handler, the stub records the
+ * address that the handler will return to, from the frames of that slot.
  *
  * There are two entries. The site of a function whose calls are recorded with their stacks calls
  * hv_stub_function_stack. actions.S, sections.S and event.S jump to .Lstack_action, with GOES_ON
