@@ -11,7 +11,7 @@
 
 static const char *const names[] = {
 	[HV_TRACE_CLOCK_GUEST] = "local",
-	[HV_TRACE_CLOCK_TSC] = NULL, /* the architecture has a name for it */
+	[HV_TRACE_CLOCK_TSC] = NULL, /* counter_name of the architecture */
 	[HV_TRACE_CLOCK_HOST] = "host-mono",
 	[HV_TRACE_CLOCK_MONO] = "mono",
 	[HV_TRACE_CLOCK_BOOT] = "boot",

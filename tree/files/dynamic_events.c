@@ -246,7 +246,7 @@ static void show_profile(struct hv_file *f)
 
 #define NAMES_OF_FILES ", %pd/%pD"
 #define OF_RETURNS     "\nkernel return probes support: $retval, $arg<N>, $comm"
-/* Kernels with these also have the others. */
+/* Kernels that accept typecasts accept the others, too. */
 #define OF_CASTS                                                                                   \
 	"\ntypecasts: [(structname[,field])]<argname>[->field[->field|.field...]],\n"              \
 	"  [(structname[,field])](fetcharg)->field[->field|.field...]"

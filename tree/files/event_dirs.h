@@ -12,8 +12,8 @@
 /* Returns the guest's catalogue, or only the tracers' types if it cannot be read. Borrowed until
  * the next hv_tree_refresh(). */
 const struct hv_catalogue *hv_place_catalogue(const struct hv_place *at);
-/* Returns the record layout of trace_pipe_raw. True: it includes HOST, which the instance's option
- * funcgraph-host adds to function_graph returns. */
+/* Fills in the record layout of trace_pipe_raw. Returns whether it includes HOST, the field that
+ * the instance's option funcgraph-host adds to function_graph returns. */
 bool hv_place_raw_layout(const struct hv_place *at, struct hv_raw_layout *ret,
 			 struct hv_event_field *host);
 /* Returns the type of a path below events/SYSTEM/EVENT/, or NULL if the guest no longer has it. */
@@ -44,7 +44,8 @@ void hv_event_switch_deinit(struct hv_event_switch *change);
 struct hv_err *hv_event_switch_for(struct hv_file *f, struct hv_event_switch *change,
 				   const char *buf, size_t len_bytes) hv_must_use;
 
-/* Return whether directories events/SYSTEM/ and events/SYSTEM/EVENT/ have certain files. */
+/* Return whether directories events/SYSTEM/ and events/SYSTEM/EVENT/ have the files enable, id and
+ * trigger. */
 bool hv_event_system_can_switch(const struct hv_place *dir);
 bool hv_event_can_switch(const struct hv_place *dir);
 bool hv_event_has_id(const struct hv_place *dir);

@@ -73,7 +73,7 @@ struct hv_err *hv_file_take_anything(struct hv_file *f, const char *buf, size_t 
 /* Reports in error_log that F refused the write of BUF with ERR. */
 void hv_file_log_error(struct hv_file *f, const struct hv_err *err, const char *buf,
 		       size_t len_bytes);
-/* Reports it as the kernel does: WHERE rejected COMMAND at character AT because of WHY
- * (tracing_log_err). The current write is not reported again. */
+/* Reports an error at character AT of COMMAND, as the kernel does (tracing_log_err): WHERE is the
+ * subsystem and WHY the reason. The current write is not reported again. */
 void hv_file_log_fault(struct hv_file *f, const char *where, const char *why, const char *command,
 		       size_t at);

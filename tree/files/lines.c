@@ -34,7 +34,7 @@ struct hv_style hv_lines_style(struct hv_lines *l)
 	hv_symbol_texts_of(l->symbols, in->all->session->kernel->symbols_version);
 	if (shows_sections(in)) {
 		l->options = hv_section_graph_options(&in->options);
-		/* An interrupt may end after the section. */
+		/* Show interrupts: one that began in the section may end after it. */
 		hv_options_set(&l->options, HV_OPT_FUNCGRAPH_IRQS, 1);
 	}
 	hv_line_texts_of(l->line_texts, shows_sections(in) ? l->options.bits : in->options.bits);

@@ -54,7 +54,7 @@ struct hv_raw_record {
 
 struct hv_raw_layout {
 	size_t data_bytes; /* page size without the header (raw_page.h) */
-	struct hv_raw_record records[HV_EVENT_COMMAND]; /* by enum hv_event_kind */
+	struct hv_raw_record records[HV_EVENT_COMMAND]; /* indexed by enum hv_event_kind */
 	/* Nonzero: the record matches hv_raw_layout_known except for the id. */
 	uint8_t is_known[HV_EVENT_COMMAND];
 };

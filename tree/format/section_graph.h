@@ -6,7 +6,8 @@
 
 #include "tree/format/graph.h"
 
-/* Returns OPTIONS with the column options replaced. Also set graph_start_ns of struct hv_style. */
+/* Returns OPTIONS with the column options replaced. The caller also
+ * sets graph_start_ns of struct hv_style. */
 struct hv_options hv_section_graph_options(const struct hv_options *options);
 /* Adds the line of END, a section end. */
 void hv_section_graph_end(struct hv_graph *g, struct hv_text *out, const struct hv_style *style,

@@ -49,7 +49,7 @@ static struct hv_event_want *find_want(const struct wanted *w, const struct hv_e
 	return NULL;
 }
 
-/* *RET: the type that must be enabled in the guest in order to get TYPE. */
+/* Finds the type that must be enabled in the guest in order to get TYPE. */
 static struct hv_err *find_recorded(const struct hv_instances *all, const struct hv_catalogue *c,
 				    const struct hv_event_type *type,
 				    const struct hv_event_type **ret)

@@ -24,12 +24,13 @@ struct hv_event_switch {
 	struct hv_skipped left_out;
 };
 
-/* Publishes the needs of all instances after CHANGE of IN's events. *RET_REFUSED: why events of IN
- * cannot be recorded, except those that CHANGE skipped. */
+/* Publishes the needs of all instances after CHANGE of IN's events. *RET_REFUSED: why the first
+ * event of IN cannot be recorded, apart from those that CHANGE skips; NULL: none. */
 struct hv_err *hv_publish_switch(struct hv_instance *in, struct hv_event_switch *change,
 				 struct hv_err **ret_refused) hv_must_use;
-/* Disables TYPE, which cannot be recorded, in IN. If CHANGE names several events, the others stay
- * enabled. */
+/* Disables TYPE in IN, because of WHY, which it takes over. CHANGE skips TYPE if WHY is EOPNOTSUPP,
+ * or if it is EBUSY or ENODEV and CHANGE names several events. Otherwise the request fails: WHY
+ * becomes *FIRST unless that is set. */
 void hv_event_switch_refuse(struct hv_instance *in, struct hv_event_switch *change,
 			    const struct hv_event_type *type, struct hv_err *why,
 			    struct hv_err **first);

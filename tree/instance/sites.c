@@ -47,8 +47,8 @@ static uint8_t join(uint8_t a, uint8_t b)
 	return a > b ? a : b;
 }
 
-/* The stub of instances that do not need it now is used only if no other instance wants the site.
- * Functions put aside get no stub (budget.h). */
+/* Returns the stub that SITE must call. It is HV_STUB_LATER if only instances that do not record
+ * want the site, and no profile. Functions put aside get no stub (budget.h). */
 static uint8_t wanted_stub(const struct hv_instances *all, const struct hv_site *site)
 {
 	uint8_t most = HV_STUB_NONE, later = HV_STUB_NONE;

@@ -28,13 +28,13 @@ struct hv_eprobe {
 /* Properties of the guest's kernel. */
 struct hv_eprobe_kernel {
 	struct hv_filter_scope scope; /* `type` is unset */
-	/* Looks up a field while parsing it, not after the type. */
+	/* It looks up a field when it parses the FETCH, not after the type. */
 	bool looks_early;
 	const struct hv_btf *btf;	  /* NULL: the kernel has no BTF */
 	bool has_casts;			  /* accepts typecasts, and fields without $ */
 	bool drops_args;		  /* as in struct hv_kprobe_kernel */
 	const struct hv_event_type *type; /* the probed event's type, set by hv_eprobe_parse() */
-	bool is_recorded; /* set by hv_eprobe_parse(): the guest, not the host, records it */
+	bool is_recorded; /* set by hv_eprobe_parse(): the guest records the probed event */
 };
 
 /* Parses the NR words of a command. On error, sets *RET_FAULT as hv_kprobe_parse() does. If the

@@ -11,7 +11,7 @@
 #include "tree/settings/token.h"
 
 #define TEXT_LEN_MAX   255 /* MAX_FILTER_STR_VAL */
-#define NUMBER_LEN_MAX 23  /* of parse_pred() */
+#define NUMBER_LEN_MAX 23  /* as in parse_pred() */
 
 /* The kernel's FILTER_* constants. */
 enum form { NUMBER, ARRAY, DYNAMIC, RELATIVE, POINTER, CPUMASK, COMM, CPU };

@@ -189,7 +189,7 @@ static bool make_stack(struct hv_hist_field *f)
 	return true;
 }
 
-/* Kernels without stack fields give this one no name, so that sorts cannot refer to it. */
+/* Kernels without stack fields give the stack no name, so that sorts cannot refer to it. */
 static void name_stack(const struct hv_hist_parse *p, struct hv_hist_field *f)
 {
 	free(f->name);
@@ -276,8 +276,8 @@ static bool is_reference(const char *text)
 	return text[0] == '$' && text[1];
 }
 
-/* Returns the field that defines a variable of the trigger itself, which is used instead of the
- * variable (local_field_var_ref). NULL: it is not defined as a field. */
+/* TEXT may be a variable that the trigger itself defines as a field. Returns that field, which the
+ * kernel uses instead of the variable (local_field_var_ref), or NULL. */
 static const char *defined_as(const struct hv_hist_parse *p, struct hv_hist_place place,
 			      const char *text)
 {

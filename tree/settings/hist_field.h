@@ -123,12 +123,12 @@ struct hv_hist_definition {
 /* The state of parsing one trigger. */
 struct hv_hist_parse {
 	const struct hv_hist_scope *scope;
-	const char *command;	   /* "hist:" and the rest of it */
+	const char *command;	   /* the command from "hist:" on */
 	struct hv_hist_spec *spec; /* partially filled while parsing */
 	struct hv_hist_definition definitions[HV_HIST_VARIABLES_MAX];
 	unsigned nr_definitions;
 	bool has_time;	/* the trigger uses common_timestamp */
-	bool has_usecs; /* with .usecs */
+	bool has_usecs; /* the trigger uses common_timestamp.usecs */
 	struct hv_hist_faults faults;
 };
 

@@ -45,14 +45,16 @@ struct hv_hist_reference {
 };
 
 struct hv_hist_spec {
-	bool removes;			/* written with a '!' */
-	bool pauses, continues, clears; /* of an existing trigger, in order; or start paused */
+	bool removes; /* written with a '!' */
+	/* What to do with an existing trigger; the first that is set counts. A new trigger starts
+	 * paused if PAUSES is set. */
+	bool pauses, continues, clears;
 	struct hv_hist_field *values[HV_HIST_VALUES_MAX]; /* owned */
 	unsigned nr_values;				  /* nonzero */
 	struct hv_hist_field *keys[HV_HIST_KEYS_MAX];	  /* owned */
 	unsigned nr_keys;				  /* nonzero */
-	/* Offset of each key in the entry's key, and the length of that, a multiple of 8. A number
-	 * has 8 bytes; a string is NUL-terminated and padded with NULs. */
+	/* An entry's key concatenates all keys: the offset of each, and the total length, a
+	 * multiple of 8. A number has 8 bytes; a string is NUL-terminated and padded with NULs. */
 	uint32_t key_off[HV_HIST_KEYS_MAX], key_bytes;
 	struct hv_hist_variable variables[HV_HIST_VARIABLES_MAX];
 	unsigned nr_variables;

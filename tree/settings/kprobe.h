@@ -79,7 +79,7 @@ struct hv_kprobe_arg {
 	char *symbol; /* owned; NUMBER's addend is relative to this symbol; may be NULL */
 	struct hv_kprobe_deref derefs[HV_KPROBE_DEREFS_MAX]; /* innermost first */
 	unsigned nr_derefs;
-	bool is_memory; /* the last one was written as a memory access; $stackN does not count */
+	bool is_memory; /* the last one is a written memory access, not that of $stackN */
 	char *string;	/* owned */
 	const struct hv_kprobe_type *type;
 	unsigned count; /* array length; 0: not an array */
@@ -112,7 +112,7 @@ struct hv_kprobe {
 	size_t nr_args;
 	uint32_t len_bytes;  /* size of the fields of all arguments */
 	uint16_t nr_results; /* number of results of its program */
-	uint16_t serial; /* set by the user of the probe: upper half of the tags of its results */
+	uint16_t serial;     /* set by the caller: upper half of the tags of its results */
 };
 
 #define HV_KPROBE_NOWHERE (~0u)

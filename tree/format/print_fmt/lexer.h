@@ -11,7 +11,7 @@ enum hv_print_token_kind {
 	HV_TOKEN_END,
 	HV_TOKEN_NAME,
 	HV_TOKEN_NUMBER, /* or a character constant: 'a' */
-	HV_TOKEN_STRING, /* one pair of quotes */
+	HV_TOKEN_STRING, /* one literal; adjacent literals are separate tokens */
 	HV_TOKEN_SIGN,	 /* an operator or bracket of one or two characters */
 	HV_TOKEN_BAD,
 };

@@ -24,7 +24,7 @@ enum hv_print_op {
 	HV_OP_LOCAL,	   /* variable A of a statement expression */
 	HV_OP_LOCAL_BITS,  /* bits of variable A: C bits from bit B */
 	HV_OP_SET_LOCAL,   /* variable A becomes B */
-	HV_OP_CAST,	   /* A */
+	HV_OP_CAST,	   /* A, converted to the node's type */
 	HV_OP_READ,	   /* the number that pointer A points to */
 	HV_OP_UNARY,	   /* SIGN, A */
 	HV_OP_BINARY,	   /* SIGN, A, B */

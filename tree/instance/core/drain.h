@@ -13,14 +13,14 @@ struct hv_session;
 struct hv_sink {
 	struct hv_sink *next;
 	void *ctx;
-	/* CURSOR returned EVENT; hv_buffer_put() needs it. */
+	/* Receives EVENT, the last one that CURSOR returned. hv_buffer_put() needs CURSOR. */
 	void (*take)(struct hv_sink *sink, const struct hv_cursor *cursor,
 		     const struct hv_event *event);
 	/* Returns the kinds (HV_BRIEF_KIND) of calls and returns that the sink accepts in brief
 	 * form. Called before each batch. NULL: none. Brief form is used only if all sinks accept
 	 * it. */
 	unsigned (*brief_kinds)(const struct hv_sink *sink);
-	/* NR brief records that CURSOR returned; hv_buffer_put_briefs() needs it. */
+	/* Receives the NR brief records of CURSOR's last hv_cursor_briefs(). */
 	void (*take_briefs)(struct hv_sink *sink, const struct hv_cursor *cursor,
 			    const struct hv_brief *briefs, size_t nr);
 	/* Like take(), for a host event. */

@@ -13,8 +13,8 @@
 
 #define FILL_PERCENT_DEFAULT 50
 
-/* Returns a mask of the options that this guest does not support. stacktrace shows stacks of
- * events, so it needs both. */
+/* Returns a mask of the options that this guest does not support. The option stacktrace
+ * needs both stacks and guest events. */
 static uint64_t absent_options(struct hv_session *s)
 {
 	HV_AUTO_ERR struct hv_err *err = hv_callers_check(s->callers);

@@ -65,7 +65,7 @@ struct hv_instance {
 	struct hv_hists *hists;
 	struct hv_event_stacks *stacks;
 	struct hv_open_calls *open_calls; /* or NULL (demux.h) */
-	uint8_t *in_section;	    /* a byte per vCPU, for the events processed so far (demux.h) */
+	uint8_t *in_section; /* per vCPU: whether the last processed event was in a section */
 	struct hv_wakeups *wakeups; /* NULL: no wakeup tracer (wakeups.h) */
 };
 

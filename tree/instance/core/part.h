@@ -3,8 +3,8 @@
  * guest, and how it handles recorded events. Each part defines a struct hv_part; parts.c lists
  * them.
  *
- * Lower layers query all parts through instance.h, and report changes to the session through struct
- * hv_publisher, so that they include neither. Any function may be NULL. */
+ * Lower layers query all parts through instance.h and report changes through struct hv_publisher.
+ * So they include no part. Any function may be NULL. */
 #pragma once
 
 #include <stdbool.h>

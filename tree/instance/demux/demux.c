@@ -49,7 +49,7 @@ static bool is_command(const struct hv_event *event)
 /* A guest event, or an event derived from one, on its way into an instance. */
 struct taken {
 	struct hv_instance *in;
-	const struct hv_cursor *cursor; /* NULL: derived from a marker with this time stamp: */
+	const struct hv_cursor *cursor; /* NULL: from a marker with time MARK_TSC */
 	uint64_t mark_tsc;
 	const struct hv_record
 		*of; /* record of the event whose stack the cursor returned; or NULL */

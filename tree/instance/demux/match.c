@@ -70,8 +70,8 @@ bool hv_wants_guests(const struct hv_instance *in, const struct hv_event *event)
 
 /* -- calls of function_graph ------------------------------------------------------------------- */
 
-/* Returns whether options of IN exclude CALL. AROUND is IN's open call around ENTRY, or NULL. The
- * stubs do the same for an instance that traces alone (arch/x86_64/graph.S). */
+/* Returns whether options of IN exclude CALL, recorded as ENTRY. AROUND is IN's open call around
+ * it, or NULL. The stubs do the same for an instance that traces alone (arch/x86_64/graph.S). */
 static bool is_left_out(const struct hv_instance *in, const struct hv_open_call *around,
 			const struct hv_event *entry, const struct hv_open_call *call)
 {

@@ -37,6 +37,7 @@ const struct hv_open_call *hv_open_calls_around(struct hv_open_calls *o,
  * CALL. */
 void hv_open_calls_add(struct hv_open_calls *o, const struct hv_event *entry,
 		       struct hv_open_call call);
-/* Call it for every HV_EVENT_GRAPH_EXIT. Returns whether the call was open, and removes it. */
+/* Call it for every HV_EVENT_GRAPH_EXIT. If its call was open, removes it, stores it in *RET and
+ * returns true. */
 bool hv_open_calls_end(struct hv_open_calls *o, const struct hv_event *exit,
 		       struct hv_open_call *ret);

@@ -356,10 +356,10 @@ struct hv_err *hv_eprobes_program(const struct hv_instances *all, const struct h
 
 /* -- events ------------------------------------------------------------------------------------ */
 
-/* The kernel makes the event while the record of EVENT is reserved, which disables preemption, and
- * subtracts the probe's own count. The result is the count inside the probe. It is one higher for a
- * synthetic event, and in the probe of a system call, which disables preemption itself, except if
- * the tracepoint does not (is_deeper_syscall()). */
+/* Returns `deeper` of the event that E makes from EVENT. The kernel makes it while the record of
+ * EVENT is reserved, which disables preemption, and subtracts the probe's own count: the result is
+ * the count inside the probe. It is one higher if EVENT is a synthetic event, or a system call
+ * whose probe disables preemption in addition to the tracepoint (is_deeper_syscall()). */
 static uint8_t deeper_than(const struct hv_eprobe_event *e, const struct hv_event *event)
 {
 	bool is_deeper = event->deeper || e->is_deeper;
@@ -381,7 +381,7 @@ bool hv_eprobes_event(const struct hv_instance *in, size_t index, const struct h
 	    !hv_instance_needs_event(in, hv_event_ref_of(&e->type)) ||
 	    event->entry.len_bytes < HV_ENTRY_HEADER_LEN)
 		return false;
-	/* No program was active yet, the event came from reading, or there was no room. */
+	/* No program was active yet, a read by a stub caused the event, or there was no room. */
 	if (e->is.is.nr_results && !hv_kprobe_has_results(&e->is.is, recorded.results))
 		return false;
 	if (e->is.filter && !hv_instance_record_passes(in, e->is.filter, event))

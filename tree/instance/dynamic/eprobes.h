@@ -38,9 +38,9 @@ struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, s
 				 struct hv_kprobe_fault *ret_fault,
 				 struct hv_filter_fault *ret_filter,
 				 char **ret_filter_text) hv_must_use;
-/* Removes the probes called NAME, [GRP/]NAME, that have the event and first arguments in the
- * NR_HEAD words. Instances that recorded one lose all their events. ENOENT: none matches; EBUSY:
- * one is in use, but the probes before it are removed. */
+/* Removes the probes called NAME ("[GRP/]NAME") with the event and the first arguments that the
+ * NR_HEAD words of HEAD name. Instances that recorded one lose all their events. ENOENT: none
+ * matches; EBUSY: one is in use, but the probes before it are removed. */
 struct hv_err *hv_eprobes_remove(struct hv_instances *all, const char *name, char *const *head,
 				 size_t nr_head) hv_must_use;
 /* Removes all event probes. EBUSY: one is in use; nothing is removed. */

@@ -229,8 +229,9 @@ static bool is_by_us(const struct hv_instances *all, const uint64_t *words)
 	return arch->find_register(arch->argument_registers[0], &first) && words[first.word];
 }
 
-/* The guest can write any number instead of the site. A call that started before the first probe
- * with its arguments has not saved them, and the kernel would not record its return either. */
+/* Returns whether CALL, with WORDS, is one of E. WORDS are untrusted, so the site is compared. If E
+ * needs the arguments at a return, calls that began before E existed have not saved them; the
+ * kernel would not record their returns either. */
 static bool is_of(const struct hv_instances *all, const struct hv_kprobe_event *e,
 		  const struct hv_event *call, const uint64_t *words)
 {

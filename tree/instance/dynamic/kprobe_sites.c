@@ -18,7 +18,7 @@ struct hv_err *hv_kprobe_event_find_tracepoint(const struct hv_catalogue *c,
 
 	if (!e->is.is_tracepoint)
 		return NULL;
-	/* The event of this tracepoint knows how to attach to it. */
+	/* An event type on the same tracepoint has everything that attaching needs. */
 	for (size_t i = 0; i < c->nr; i++)
 		if (c->types[i].tracepoint.at.v && strcmp(c->types[i].name, e->is.symbol) == 0 &&
 		    (!found || !c->types[i].module))
@@ -44,8 +44,8 @@ static bool is_same_module(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Handles a name that several functions have. Kernels that do not count them use the first one;
- * those that look up the function before the arguments return another errno
+/* Several functions are called SYMBOL. Kernels that do not count them probe the first one. Others
+ * refuse, with a different errno if they look up the function before the arguments
  * (validate_probe_symbol()). */
 static struct hv_err *choose_first(const struct hv_kernel *k, const char *symbol,
 				   const struct hv_site **site)

@@ -61,10 +61,10 @@ enum hv_kprobe_file {
 struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t nr,
 				 enum hv_kprobe_file file, struct hv_kprobe_fault *ret_fault,
 				 char **ret_meant) hv_must_use;
-/* Removes the probes of FILE called NAME, [GRP/]NAME, that have the function and first arguments in
- * the NR_HEAD words. When the last probe of an event is removed, instances that recorded it lose
- * all their events, as in the kernel. ENOENT: none matches; EBUSY: an enabled event would lose its
- * last probe, but the probes before it are removed. */
+/* Removes the probes of FILE called NAME ("[GRP/]NAME") with the function and the first arguments
+ * that the NR_HEAD words of HEAD name. When the last probe of an event is removed, instances that
+ * recorded it lose all their events, as in the kernel. ENOENT: none matches; EBUSY: an enabled
+ * event would lose its last probe, but the probes before it are removed. */
 struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *name, char *const *head,
 				 size_t nr_head, enum hv_kprobe_file file) hv_must_use;
 /* Removes all probes of FILE. EBUSY: one is enabled; nothing is removed. */
@@ -118,9 +118,10 @@ struct hv_err *hv_kprobes_check(const struct hv_instances *all,
 
 /* Returns whether EVENT is a call or return recorded for probes. */
 bool hv_kprobes_is_call(const struct hv_event *event);
-/* Makes event *RET of the INDEXth probe from CALL, such a call or return. ENTRY, HV_ENTRY_LEN_MAX
- * bytes, receives the entry. Returns false if the probe is for another function. */
+/* Makes event *RET of the INDEXth probe from CALL, for which hv_kprobes_is_call() is true. ENTRY,
+ * HV_ENTRY_LEN_MAX bytes, receives the entry. Returns false if the probe is for another function.
+ */
 bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct hv_event *call,
 		      struct hv_event *ret, uint8_t *entry);
-/* Counts CALL, such a call or return, as a hit of each of its enabled probes. */
+/* Counts CALL, for which hv_kprobes_is_call() is true, as a hit of each of its enabled probes. */
 void hv_kprobes_count(struct hv_instances *all, const struct hv_event *call);

@@ -61,7 +61,7 @@ struct hv_trigger_taker {
 	void (*take_made)(void *ctx, const struct hv_event *event);
 };
 
-/* Runs the triggers of EVENT, an HV_EVENT_GUESTS, or an HV_EVENT_PRINT with the id and entry of
- * such an event that was already recorded. */
+/* Runs the triggers of EVENT: a guest event, or a marker that is already in the buffer (an
+ * HV_EVENT_PRINT with the id and entry of a guest event). */
 void hv_instance_pull_triggers(struct hv_instance *in, const struct hv_event *event,
 			       const struct hv_trigger_taker *taker);

@@ -20,7 +20,7 @@ struct hv_hist_links {
 /* LINKS is borrowed by the result. */
 struct hv_hist_scope hv_hist_links_scope(struct hv_hist_links *links,
 					 const struct hv_event_type *type) hv_must_use;
-/* Makes the error of trigger TEXT. */
+/* Returns FAULTS, found in the trigger TEXT, as an error. */
 struct hv_err *hv_hist_links_error(const struct hv_hist_faults *faults,
 				   const char *text) hv_must_use;
 

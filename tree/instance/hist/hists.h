@@ -54,7 +54,8 @@ struct hv_hist_refusal {
 struct hv_err *hv_instance_write_hist(struct hv_instance *in, const struct hv_event_type *type,
 				      const char *text,
 				      struct hv_hist_refusal *ret_why) hv_must_use;
-/* Removes the triggers of REF, or all if REF is NULL, unless others refer to their variables. */
+/* Removes the triggers of REF, or none of them if another trigger refers to a variable of one. REF
+ * NULL: removes all triggers. */
 struct hv_err *hv_instance_end_hists(struct hv_instance *in,
 				     const struct hv_event_ref *ref) hv_must_use;
 

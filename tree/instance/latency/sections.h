@@ -12,7 +12,7 @@ bool hv_sections_are_on(const struct hv_instance *in);
 
 extern const struct hv_part hv_sections_part;
 
-/* They set options like the kernel's tracers, restore them at the end, and drop earlier
+/* The tracers set options like the kernel's, restore them at the end, and drop earlier
  * measurements. Begin: EBUSY: another instance has such a tracer; EOPNOTSUPP: see
  * hv_section_tracer_start(). */
 extern const struct hv_tracer_ops hv_tracer_preemptoff;

@@ -31,7 +31,7 @@ struct hv_wakeups;
 
 extern const struct hv_part hv_wakeups_part;
 
-/* They set options like the kernel's tracers, restore them at the end, and drop the worst wait but
+/* The tracers set options like the kernel's, restore them at the end, and drop the worst wait but
  * keep its duration. Begin: EBUSY: another instance has such a tracer, or the guest itself uses one
  * of the events; EOPNOTSUPP: this kernel's events cannot be recorded; ENOMEM. End: on error the
  * tracer stays. */
