@@ -40,18 +40,18 @@ struct rundir {
 	}
 
 /* Creates RUN_DIR (0700) and ID's directory in it, locks it, and removes the files of a dead
- * service except the info. Sets has_left if that service may have left changes in the guest. EBUSY:
- * a service is running there. */
+ * service except the info and the dump. Sets has_left if that service may have left changes in the
+ * guest. EBUSY: a service is running there. */
 struct hv_err *rundir_take(const char *run_dir, const char *id, struct rundir *ret) hv_must_use;
 /* Returns whether the lock file is still in the directory. If not, the directory was removed, and
  * another service may have created a new one; rundir_remove() and rundir_leave() then change
  * nothing. */
 bool rundir_is_ours(const struct rundir *d);
-/* Removes the directory, unless it contains a dump, and unlocks it. With has_left, the log and the
- * info stay, too. */
+/* Removes the directory, unless it contains a dump, and unlocks it. With has_left, does the same as
+ * rundir_leave() without a reason. */
 void rundir_remove(struct rundir *d);
-/* Removes all files except the log, the info and the dump, stores REASON for later clients, and
- * unlocks the directory. */
+/* Removes the socket, the pid and the lock file, stores REASON for later clients, and unlocks the
+ * directory. The other files stay. */
 void rundir_leave(struct rundir *d, const char *reason);
 /* Closes the lock file and frees D's memory, but leaves the directory unchanged: for a process that
  * does not own it (after fork). */

@@ -20,7 +20,7 @@ struct terminal {
 	int is_terminal;
 	int has_cursor; /* supports the usual escape sequences that move the cursor */
 	int has_color;
-	unsigned width; /* columns; 0: not a terminal */
+	unsigned width; /* columns; 0: lines are not folded */
 };
 
 /* Detects the properties of FD. */

@@ -57,8 +57,8 @@ static struct run find_run(const struct hv_held_write *writes, size_t nr)
 	return run;
 }
 
-/* Buffer for the runs of one part. A run that is longer than one write combines at least two
- * writes, so at most half as many runs as writes can be as long as a page. */
+/* Buffer for the runs of one part. A run of a single write has at most HV_HELD_WRITE_MAX bytes. A
+ * longer run has at least two writes, so there are at most PART / 2 of them, each within a page. */
 static uint8_t contents[PART / 2 * PAGE + PART * HV_HELD_WRITE_MAX];
 
 struct pieces {

@@ -15,7 +15,8 @@
 
 #define FAR_FD	 1000 /* higher than any descriptor that the child closes */
 #define END_MS	 2000
-/* The longest wait at a time, and the delay after which this process was evidently not running. */
+/* Timeout of one poll(2), and the delay of its return that shows that this process could not
+ * run. */
 #define SLICE_MS 500
 #define LATE_NS	 (HV_NS_PER_S / 2)
 

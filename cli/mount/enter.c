@@ -25,8 +25,8 @@
 static const struct {
 	const char *target;
 	const char *proc; /* a file of WIRE_OPEN_PROC, or NULL */
-	const char *text; /* otherwise: a constant text, because programs write to these files,
-			     which are the host's */
+	const char *text; /* otherwise: a constant text. Programs write to these files, and must not
+			     change the host's. */
 } overlays[] = {
 	{"/proc/kallsyms", "kallsyms", NULL},
 	{"/proc/version", "version", NULL},
@@ -37,7 +37,7 @@ static const struct {
 	{"/proc/sys/kernel/kptr_restrict", NULL, "0\n"},
 	{"/proc/sys/kernel/ftrace_enabled", NULL, "1\n"},
 	{"/proc/sys/kernel/ftrace_dump_on_oops", NULL, "0\n"},
-	{SYSCTL, NULL, "0\n"}, /* for a guest whose tree lacks this file (place_switch) */
+	{SYSCTL, NULL, "0\n"}, /* for a guest whose tree has no such switch; see place_switch() */
 };
 
 static struct hv_err *cannot(const char *what, const char *path)
@@ -209,8 +209,9 @@ static struct hv_err *place_files(struct client *c, const char *stage)
 	return err ? err : replace_host_tracing(stage);
 }
 
-/* Does not leave namespaces: the process that serves the mount is forked inside and then moves
- * outside, so that the mount ends with the last program inside. */
+/* Mounts the tree in the new namespace. The process that serves it must not keep that namespace
+ * alive, so it moves to the namespace OUTSIDE_FD, and the mount ends with the last program
+ * inside. */
 static struct hv_err *place_tree(struct client *c, int outside_fd)
 {
 	int fuse_fd = -1;
@@ -224,7 +225,7 @@ static struct hv_err *place_tree(struct client *c, int outside_fd)
 	return err;
 }
 
-/* Shows the switch of the guest's stack tracer at the path of the kernel's own. */
+/* Binds the switch of the guest's stack tracer over the host's sysctl. */
 static struct hv_err *place_switch(void)
 {
 	if (access(SYSCTL, F_OK) != 0 || access(SWITCH, F_OK) != 0)

@@ -142,8 +142,8 @@ static double ttl_s(const char *path)
 	return strncmp(path, EVENTS, strlen(EVENTS)) == 0 ? TTL_EVENTS_S : TTL_FIXED_S;
 }
 
-/* How long the kernel may cache attributes. They never change, but it needs the top's for each
- * path. */
+/* How long the kernel may cache attributes. They never change, but every path needs those of the
+ * top directory, so that users of the mount soon see when it is dead. */
 static double attr_ttl_s(const char *path)
 {
 	return *path ? TTL_FIXED_S : TTL_TOP_S;

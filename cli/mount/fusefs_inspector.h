@@ -9,8 +9,9 @@
  * NULL: the inspector did not answer in time. */
 void close_look(struct ask *a, pid_t pid,
 		void (*seen)(struct ask *a, const struct inspector_view *view));
-/* Returns whether PID is the inspector, which closes its own copy of a file. Answer such a close
- * immediately: the inspector cannot examine itself while the close blocks it. */
+/* Returns whether PID is the inspector or its predecessor, which closes its own copy of a file.
+ * Answer such a close immediately: the inspector cannot examine itself while the close blocks
+ * it. */
 bool close_is_of_inspector(const struct fusefs *fs, pid_t pid);
 
 /* Sets O_DIRECT for the file that OPENER has just opened. */

@@ -17,7 +17,8 @@ enum closer_state {
 	CLOSER_LIVES,
 	CLOSER_EXITS,	/* exits voluntarily */
 	CLOSER_KILLED,	/* killed by a signal */
-	CLOSER_UNKNOWN, /* it is gone, so the reason is unknown, or it is a kernel thread */
+	CLOSER_UNKNOWN, /* it is gone, or a kernel thread closes the file for it: the reason is
+			   unknown */
 };
 
 enum inspector_job {

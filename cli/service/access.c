@@ -100,7 +100,7 @@ static bool is_root(const struct service *s, const struct peer *p)
 	return p->cred.uid == 0 || p->cred.uid == s->owner;
 }
 
-/* Root always gets a connection. */
+/* Whether NEW, a client that is not root, may connect, too. */
 static bool has_place(const struct service *s, const struct peer *new)
 {
 	size_t nr = 0, nr_of_user = 0;
@@ -324,7 +324,7 @@ void access_refresh(struct service *s)
 /* Requests. */
 
 enum need {
-	NEEDS_ROOT,    /* also for requests outside the table */
+	NEEDS_ROOT,    /* 0: also the need of requests that are not in the table */
 	NEEDS_NOTHING, /* concerns only this connection */
 	NEEDS_READ,
 	NEEDS_PLAIN, /* read access, and a path without empty names; the tree checks the rest */

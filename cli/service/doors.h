@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The service's requests to the host that do not concern the guest (doors): its place in the run
  * directory, the access rules, the system's log, names of users and processes. The service has no
- * rights, so it sends them to its warden (warden.h). If a request fails, the service logs the error
- * and continues, unless the function returns the error. */
+ * rights, so it sends them to its warden (warden.h). If a request fails, the service continues;
+ * most functions log the error. */
 #pragma once
 
 #include "cli/audit.h"
@@ -30,8 +30,8 @@ enum door {
 struct hv_err *doors_home(struct service *s) hv_must_use;
 struct hv_err *doors_listen(struct service *s) hv_must_use;
 void doors_keep_home(struct service *s);
-/* Removes the session's directory, or stores the REASON why the session ended for later clients
- * (NULL: no reason). */
+/* Removes the session's directory or, if REASON is not NULL, keeps it and stores REASON, why the
+ * session ended, for later clients. */
 void doors_leave_home(struct service *s, const char *reason);
 
 /* Updates s->access from the file of rules. */

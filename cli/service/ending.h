@@ -6,9 +6,9 @@
 
 #include "cli/service/state.h"
 
-/* Begins a detach: frees the tree, closes its files and sets the state to SERVE_DETACHING. PEER
- * requested the detach and receives an answer at the end. NULL: a signal requested it, or the
- * client that owned the session disconnected. */
+/* Begins a detach: discards the clients' open files, frees the tree, and sets the state to
+ * SERVE_DETACHING. PEER requested the detach and receives an answer at the end. NULL: a signal
+ * requested it, or the client that owned the session disconnected. */
 void ending_begin_detach(struct service *s, struct peer *peer);
 /* Retries the detach if it is due. Sets the state to SERVE_DONE when the session is detached or
  * must end, and to SERVE_RUNS if the detach timed out and the session continues. */

@@ -443,7 +443,8 @@ void files_retry(struct service *s, struct peer *p, uint64_t now_ns)
 		const struct peer_wait w = p->waits[i];
 		struct hv_err *err;
 
-		/* The other requests are retried after this answer is sent. */
+		/* While an answer is not sent completely, the other requests wait: the buffer holds
+		 * one answer. */
 		if (p->gone || peer_has_output(p))
 			return;
 		p->tag = w.tag;

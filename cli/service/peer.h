@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The service's side of a client connection: a non-blocking socket with bounded buffers, and the
- * client's open files. Receives at most one frame, leaves further bytes in the socket, and handles
- * no request until the previous answer is sent completely. So neither buffer exceeds one frame.
- * requests.h performs requests; serve.h schedules them. */
+ * client's open files. Receives no more once a frame is complete, and handles no request until the
+ * previous answer is sent completely. So neither buffer grows far beyond one frame. requests.h
+ * performs requests; serve.h schedules them. */
 #pragma once
 
 #include <sys/socket.h>

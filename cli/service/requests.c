@@ -20,7 +20,7 @@
 #include "tracer/section_tracer.h"
 
 #define REFUSED_NAMED 5
-#define PLACES_NAMED  64 /* named places that a section tracer does not cover */
+#define PLACES_NAMED  64 /* limit for instructions listed that a section tracer does not cover */
 #define MODULES_NAMED 256
 
 /* Returns the contents of a one-line file without the newline. */
@@ -51,7 +51,7 @@ static void add_number(json_object *o, const char *key, uint64_t value)
 	json_object_object_add(o, key, json_object_new_uint64(value));
 }
 
-/* Returns some of the refused sites. */
+/* Returns the names of the first refused sites, with the reasons. */
 static json_object *first_refused(struct service *s)
 {
 	const struct hv_site *sites[REFUSED_NAMED];
@@ -67,7 +67,7 @@ static json_object *first_refused(struct service *s)
 	return names;
 }
 
-/* Returns the places that are not covered, as far as they were recorded. */
+/* Returns the first instructions that the section tracers do not cover, with the reasons. */
 static json_object *uncovered_places(struct service *s)
 {
 	struct hv_section_left left[PLACES_NAMED];
@@ -86,7 +86,7 @@ static json_object *uncovered_places(struct service *s)
 	return list;
 }
 
-/* Only if a section tracer was set since attach. */
+/* Adds nothing if no section tracer was set since attach. */
 static void add_sections(struct service *s, json_object *o)
 {
 	json_object *sections;
@@ -189,7 +189,7 @@ static void add_missing_tasks(struct service *s, json_object *o)
 	json_object_object_add(o, "missing_tasks", lines);
 }
 
-/* Modules whose use count includes a claim of hvtrace. */
+/* Adds the modules whose use count includes a claim of hvtrace. */
 static void add_held_modules(struct service *s, json_object *o)
 {
 	const char *names[MODULES_NAMED];
@@ -201,7 +201,7 @@ static void add_held_modules(struct service *s, json_object *o)
 	json_object_object_add(o, "held_modules", list);
 }
 
-/* Only if they stay. */
+/* Adds why renamed tasks keep their old names in the trace, if they do. */
 static void add_names(struct service *s, json_object *o)
 {
 	const char *why = hv_session_why_names_stay(s->session);
@@ -210,7 +210,7 @@ static void add_names(struct service *s, json_object *o)
 		add_string(o, "names_stay", why);
 }
 
-/* Only with a limit, or if a client wants to know. */
+/* Adds nothing without a limit, unless a client asked for the overhead. */
 static void add_budget(struct service *s, json_object *o)
 {
 	uint64_t limit_ppm = limits_overhead_ppm(s);
@@ -228,7 +228,7 @@ static void add_budget(struct service *s, json_object *o)
 	json_object_object_add(o, "budget", budget);
 }
 
-/* Only if it is known. */
+/* Adds the guest's time of day, if it is known. */
 static void add_time(struct service *s, json_object *o)
 {
 	struct hv_clocks *clocks = s->session->clocks;

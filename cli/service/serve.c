@@ -232,7 +232,7 @@ static void reached_stop(struct service *s)
 		hv_tree_refresh(s->tree);
 	else
 		hv_session_refresh(s->session);
-	/* The guest continues after a stop, for any reason of the stop. */
+	/* Resume the guest after every stop. */
 	hv_guest_end_stop(s->guest);
 }
 
@@ -292,7 +292,7 @@ static void serve_once(struct service *s, struct watch *w)
 		trail_holds(s, NULL);
 }
 
-/* The running session rereads modules now and then. */
+/* Cancels reading the guest's modules again when a signal asks the service to end. */
 static bool is_asked_to_stop(void *ctx)
 {
 	const struct service *s = ctx;

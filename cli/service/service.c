@@ -489,7 +489,7 @@ static struct hv_err *heed_interrupts(int fd, const char *spec)
 	return NULL;
 }
 
-/* The pipe was closed without a report. */
+/* The service closed its end without a report. */
 static struct hv_err *died(const struct service_config *config)
 {
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};

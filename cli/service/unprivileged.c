@@ -20,7 +20,8 @@
 
 /* The child. */
 
-/* Closes the parent's access to the guest and libvirt. Returns the socket. */
+/* Closes all files except the socket, and with them the parent's access to the guest and libvirt.
+ * Returns the socket's new descriptor. */
 static int keep_only(int socket)
 {
 	int null = open("/dev/null", O_RDWR);

@@ -39,7 +39,7 @@
 #define FOR_VMM	    (HV_CAP(SYS_PTRACE) | HV_CAP(KILL))
 #define FOR_FILES   (HV_CAP(DAC_OVERRIDE) | HV_CAP(DAC_READ_SEARCH) | HV_CAP(CHOWN) | HV_CAP(FOWNER))
 #define FOR_SANDBOX (HV_CAP(SYS_ADMIN) | HV_CAP(SYS_CHROOT) | HV_CAP(SETUID) | HV_CAP(SETGID))
-#define NEEDS	    (FOR_VMM | FOR_FILES | FOR_SANDBOX) /* SYS_ADMIN also for stale mounts */
+#define NEEDS	    (FOR_VMM | FOR_FILES | FOR_SANDBOX) /* SYS_ADMIN also unmounts stale mounts */
 
 struct warden {
 	struct service service; /* the warden's part: guest, directory, log, rules */
@@ -52,7 +52,7 @@ struct warden {
 
 /* -- the run directory ------------------------------------------------------------------------ */
 
-/* Files that are created together. */
+/* The directory with its lock, the log and the socket, which are created together. */
 struct home {
 	struct rundir dir;
 	struct audit audit;
@@ -184,7 +184,7 @@ static void home_recovers(struct service *s, pid_t pid)
 	unlink(sock);
 }
 
-/* Removes the directory, or leaves it with REASON (NULL: no reason) for later clients. */
+/* Leaves the directory with REASON for later clients; NULL: removes it. */
 static void home_leave(struct service *s, const char *reason)
 {
 	/* The guest may already be closed; the directory's name is its id. */
@@ -229,7 +229,7 @@ static bool read_rights(pid_t pid, struct rights *ret)
 	return f && ret->name[0];
 }
 
-/* Lists the capabilities that processes of a session keep by name, others by number. */
+/* Adds the name of CAP, or its number if no process of a session keeps it. */
 static void add_capability(struct hv_text *out, unsigned cap)
 {
 	static const char *const names[] = {
@@ -301,8 +301,8 @@ static void add_tree(json_object *list, pid_t pid)
 		fclose(f);
 }
 
-/* Returns an array of objects: pid, name, uid, capabilities ("all", "none" or a mask), seccomp
- * (there is a filter) and no_new_privs. The caller owns it. */
+/* Returns an array of objects: pid, name, uid, capabilities ("all", "none" or a list of names),
+ * seccomp (whether there is a filter) and no_new_privs. The caller owns it. */
 static json_object *processes_list(pid_t first)
 {
 	json_object *list = json_object_new_array();

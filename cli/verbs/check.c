@@ -194,8 +194,8 @@ static void check_build_id(struct findings *f, const struct hv_kernel *k)
 	add(f, "build_id", NULL, "%s", hex);
 }
 
-/* A guest whose ftrace uses all sites can still be attached to: it may release them, and its events
- * need no sites. */
+/* Does not refuse a guest whose ftrace uses all sites: it may release them, and its events need no
+ * sites. */
 static void check_sites(struct findings *f, const struct hv_kernel *k)
 {
 	json_object *o = json_object_new_object();
@@ -226,7 +226,7 @@ static void check_clock(struct findings *f, struct hv_kernel *k)
 	hv_clock_free(clock);
 }
 
-/* Changes of a session hide the answer, which is then unknown. */
+/* The answer is unknown while a session's changes are in the guest. */
 static void check_guest_ftrace(struct findings *f, const struct hv_kernel *k, bool is_patched)
 {
 	HV_AUTO_TEXT struct hv_text reasons = {0};
@@ -264,7 +264,7 @@ static json_object *uncovered(const struct hv_kernel *k, struct hv_gva at, const
 	return o;
 }
 
-/* The tracers refuse such a kernel. */
+/* Returns a remark if the coverage is so low that the tracer refuses the kernel without --force. */
 static const char *too_few(size_t nr_covered, size_t nr)
 {
 	return hv_sections_cover_enough(nr_covered, nr) ? ""
@@ -323,7 +323,7 @@ static struct hv_err *look_at_irqs(struct findings *f, const struct hv_kernel *k
 	return NULL;
 }
 
-/* Changes of a session hide the answer, which is then unknown. */
+/* The answer is unknown while a session's changes are in the guest. */
 static void check_sections(struct findings *f, const struct hv_kernel *k, bool is_patched)
 {
 	static const struct {

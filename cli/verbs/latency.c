@@ -31,7 +31,7 @@
 #define DRAIN_MS	 300		    /* longer than a reader waits for records */
 #define DRAIN_MAX_NS	 (30 * HV_NS_PER_S) /* limit even if the session reports more events */
 #define ANSWER_S	 180 /* limit for an answer of the session, during which signals wait */
-#define SETTLE_NS	 HV_NS_PER_S	     /* consequences of a stall end after it */
+#define SETTLE_NS	 HV_NS_PER_S /* after this time the consequences of a stall have ended, too */
 #define FOR_NS		 (10 * HV_NS_PER_S)  /* default */
 #define THRESHOLD_NS	 (10 * HV_NS_PER_MS) /* default */
 #define THRESHOLD_MIN_NS (HV_NS_PER_MS / 10)

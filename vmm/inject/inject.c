@@ -93,7 +93,7 @@ static struct hv_err *inject_hold_registers(void *self, struct hv_vcpu_regs *ret
 	return err;
 }
 
-/* Outside a hold, asks QEMU, which reads one vCPU at a time and does not stop the guest. */
+/* Outside a hold, asks the VMM, which reads one vCPU at a time and does not stop the guest. */
 static struct hv_err *inject_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
 {
 	struct hv_inject *j = self;

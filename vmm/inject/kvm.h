@@ -23,7 +23,8 @@ struct hv_kvm {
 };
 
 /* Finds the KVM files of process PID in /proc/PID/fd and maps, without those of unplugged vCPUs.
- * Fails with ENOTUNIQ or ENOENT if the process does not have exactly one virtual machine. */
+ * Fails with ENOTUNIQ or ENOENT if the process does not have exactly one virtual machine with
+ * vCPUs. */
 struct hv_err *hv_kvm_find(pid_t pid, struct hv_kvm *ret) hv_must_use;
 void hv_kvm_deinit(struct hv_kvm *k);
 /* Finds the vCPUs of the same virtual machine again. */
@@ -44,7 +45,8 @@ struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *keeper
 
 /* Creates the region at K->region, or completes what an earlier hvtrace began: finished steps are
  * skipped. *RET_HVA is its address in the VMM. Fails with EEXIST if the slot or the address is in
- * use, or ERANGE if the address is out of the guest's range; then nothing was changed. */
+ * use, or ERANGE if the address is out of the guest's range; then the VMM has no mapping and no
+ * file of the region. */
 struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t len_bytes,
 				  uint64_t *ret_hva) hv_must_use;
 /* Creates an empty file for the image of the pin (vmm.h) unless it exists. */

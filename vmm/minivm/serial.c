@@ -51,8 +51,10 @@ struct hv_minivm_serial {
 
 	uint8_t ier, lcr, mcr, fcr, scratch, divisor[2];
 	bool out_done;	   /* the interrupt for completed output is pending */
-	unsigned nr_looks; /* stays at LOOKS until the port is set up again */
-	bool is_shown;	   /* the status has reported input that was neither read nor cleared */
+	unsigned nr_looks; /* consecutive polls for input; stays at LOOKS until the port is set up
+			      again */
+	bool is_shown;	   /* the guest saw in the status that there is input, and has not read or
+			      cleared it */
 	struct fifo in; /* input on the line; the port receives it when the guest reads or polls for
 			   input */
 	struct fifo looped;
@@ -65,7 +67,7 @@ static void wake(struct hv_minivm_serial *s)
 	uint64_t one = 1;
 	ssize_t n = write(s->wake_fd, &one, sizeof(one));
 
-	(void)n; /* if the counter is full, the pump is awake */
+	(void)n; /* if the counter is full, the pump thread is awake already */
 }
 
 static bool has_room(const struct hv_minivm_serial *s)

@@ -63,8 +63,8 @@ static struct hv_err *check_place(const struct hv_machine *m)
 			  (int)pid, real, (int)pid, (int)pid);
 }
 
-/* Under libvirt uses the domain's private directory, in which the VMM's user and AppArmor allow it
- * to bind a socket. */
+/* Under libvirt, uses the domain's private directory: the VMM's user may create a socket there, and
+ * AppArmor allows it. */
 static struct hv_err *choose_dir(struct hv_machine *m, char **ret)
 {
 	if (m->qmp_dir) {

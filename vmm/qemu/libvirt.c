@@ -16,7 +16,7 @@
 
 #include "vmm/qemu/domains.h"
 
-/* Depends on the library with all other functions, so dlsym() finds those, too. */
+/* It is linked with libvirt.so.0, so dlsym() also finds the functions of that library. */
 #define LIBRARY "libvirt-qemu.so.0"
 
 #define FUNCTIONS(F)                                                                               \

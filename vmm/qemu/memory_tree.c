@@ -28,7 +28,7 @@ struct line {
 	bool is_ram;
 	bool is_of_device;
 	bool is_alias;
-	bool is_end; /* ends the tree before it; not a line of a tree */
+	bool is_end; /* no line of a tree: the tree before it ends here */
 	struct range target;
 	const char *name; /* in the text; for an alias, the name of its target */
 	size_t name_len;

@@ -56,10 +56,10 @@ static bool is_roots_place(const char *path)
 	HV_AUTO_FREE char *real = realpath(dirname(copy), NULL);
 	struct stat st;
 
-	/* A path through a descriptor is not walked here. */
+	/* A path through /proc cannot be checked like this. */
 	if (!strncmp(path, "/proc/", 6))
 		return false;
-	/* dirname(3) may have changed the copy, or returned another string. */
+	/* PATH does not exist, or leads through a symbolic link. */
 	if (!real || strncmp(path, real, strlen(real)) != 0)
 		return false;
 	for (char *end = real + strlen(real);;) {

@@ -27,8 +27,8 @@ struct hv_far {
 	struct hv_vcpu_regs *held_regs;
 	unsigned nr_held_regs;
 	unsigned nr_refused;
-	bool has_given_ram; /* sent to this near side; its sandbox would not restrict reads of files
-			       sent later */
+	bool has_given_ram; /* sent once per near side: its sandbox restricts reads only of the
+			       files that it has when it enters */
 	struct hv_region region;
 	struct hv_kept kept;
 };
@@ -162,7 +162,7 @@ static uint32_t add_file(struct hv_message *r, const struct hv_ram_file *f)
 	return r->nr_fds > nr ? (uint32_t)nr : UINT32_MAX;
 }
 
-/* Sends the VMM's memory file at most once. */
+/* Ranges that are read from the VMM's memory share one file. */
 static struct hv_err *answer_ram_files(struct hv_far *f, const struct hv_message *q hv_unused,
 				       struct hv_message *r)
 {
@@ -428,7 +428,8 @@ static struct hv_err *answer_flag(struct hv_far *f, flag_fn flag, struct hv_mess
 
 typedef struct hv_err *(*at_fn)(struct hv_guest *g, struct hv_gva at);
 
-/* Calls FN if AT can be in a kernel's image: the bytes there may be replaced. */
+/* Calls FN with the address in Q if it can be in a kernel's image, because FN may put a breakpoint
+ * there. */
 static struct hv_err *answer_at(struct hv_far *f, at_fn fn, const struct hv_message *q)
 {
 	struct hv_gva at = hv_gva(q->args[0]);

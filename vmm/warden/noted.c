@@ -5,10 +5,10 @@
 
 #include "base/guard.h"
 
-/* An open-addressed hash table. The key is a place's cell: the eight aligned bytes in which it
- * begins. Overlapping places are found in at most three runs of entries. Cells of a page hash to
- * nearby entries, so a list of writes, which is sorted by address, touches few pages of the
- * table. */
+/* An open-addressed hash table. The key of a place is its cell: the aligned eight bytes in which it
+ * begins. The home of a cell is the entry to which it hashes; the search continues from there. A
+ * range can only overlap places of at most three cells. Cells of a page have neighboring homes, so
+ * a list of writes, which is sorted by address, touches few pages of the table. */
 #define CELL_SHIFT  3
 #define PAGE_SHIFT  12
 #define HOMES_SHIFT 6 /* a page's cells have 2^6 different home entries */
@@ -101,8 +101,9 @@ struct hv_noted_place *hv_noted_add(struct hv_noted *p, struct hv_gpa gpa, uint3
 	return place;
 }
 
-/* The upper half of *NEXT is the cell, relative to the first cell that can overlap; the lower half
- * is the entry, relative to the cell's home. Neighboring cells usually have the same home. */
+/* The upper half of *NEXT is the number of the cell, from the first one that can overlap; the lower
+ * half is the number of the entry, from the cell's home. Skips a cell with the same home as the one
+ * before it, because its entries were searched already. */
 struct hv_noted_place *hv_noted_overlapping(const struct hv_noted *p, struct hv_gpa gpa,
 					    uint32_t len_bytes, uint64_t *next)
 {

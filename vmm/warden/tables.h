@@ -6,7 +6,8 @@
  * guest cannot, but it can own any page that only looks like a table. So a root is trusted only if
  * it proves itself:
  * - once the region is mapped, by mapping a leaf of the region to the region;
- * - before, by mapping most of the addresses at which vCPUs were seen in the kernel as code.
+ * - before, by mapping as code at least half of the addresses at which vCPUs were last seen in the
+ *   kernel.
  *
  * A root that an architecture derives from another one (KPTI) is used only if no register's own
  * root proves itself. While no vCPU has been seen in the kernel, nothing proves a root before the

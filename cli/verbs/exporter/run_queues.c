@@ -18,10 +18,10 @@
 #define TURN_MS	    100
 #define AGAIN_S	    60 /* retry interval after giving up */
 #define SAY_S	    2  /* delay before a failure is reported, because the session may be ending */
-#define MANY_READS  32 /* in a take: there may be more events */
+#define MANY_READS  32 /* a take with this many reads may have left events */
 #define TAKES_MAX   64
 #define ANSWER_S    10
-#define BUFFER_KB   "4096" /* per vCPU: for the events of some turns */
+#define BUFFER_KB   "4096" /* per vCPU: holds the events of some turns */
 #define SWITCH	    "sched:sched_switch"
 #define WAKING	    "sched:sched_waking"
 #define NEW_TASK    "sched:sched_wakeup_new"

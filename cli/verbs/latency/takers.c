@@ -10,7 +10,7 @@
 #include "vmm/process/process.h"
 #include "vmm/qemu/options.h"
 
-#define VHOST "vhost-" /* kernel threads that work for a VMM, which is part of their name */
+#define VHOST "vhost-" /* kernel threads that work for a VMM: "vhost-PID", with the VMM's pid */
 
 bool latency_is_vmm(const char *program)
 {

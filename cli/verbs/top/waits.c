@@ -8,7 +8,7 @@
 #include "latency/wait_export.h"
 
 #define BUFFER_KB  "4096" /* per vCPU: for the events between two takes */
-#define MANY_READS 32	  /* in a take: there may be more events */
+#define MANY_READS 32	  /* a take with this many reads may have left events */
 #define TAKES_MAX  16
 #define SWITCH	   "sched:sched_switch"
 #define WAKING	   "sched:sched_waking"
