@@ -19,9 +19,8 @@ struct hv_address_space {
 struct hv_err *hv_walk(const struct hv_address_space *as, struct hv_gva gva,
 		       struct hv_mapping *ret) hv_must_use;
 
-/* Like hv_walk(), but only down to the page-table slot that hvtrace uses to map GVA. If the
- * architecture uses tables there (arch->make_table), the table is not read: if the slot points to
- * one, ret->present is true and ret->gpa is the table's address. */
+/* Like hv_walk(), but on architectures with make_table it stops at the entry of map_level. If that
+ * entry points to a table, ret->present is true and ret->gpa is the table's address. */
 struct hv_err *hv_walk_slot(const struct hv_address_space *as, struct hv_gva gva,
 			    struct hv_mapping *ret) hv_must_use;
 

@@ -39,6 +39,6 @@ uint32_t hv_btf_section(const struct hv_btf *btf, const char *name);
  * false after the last variable. */
 bool hv_btf_variable(const struct hv_btf *btf, uint32_t section, uint32_t index,
 		     const char **ret_name, uint32_t *ret_off);
-/* Without the types of the base. */
+/* The number of types and the length of the string section, without those of BASE. */
 size_t hv_btf_nr_types(const struct hv_btf *btf);
 size_t hv_btf_strings_bytes(const struct hv_btf *btf);

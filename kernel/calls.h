@@ -2,10 +2,10 @@
 /* Direct calls in the kernel's code: the addresses where a function calls, or jumps to, given
  * targets.
  *
- * The current code is searched at every byte offset. Of the 4 GiB of addresses that a call can
- * reach, so few are targets that only a real call or jump leads to one. The code is untrusted: code
- * that changes a call checks the bytes first. tracer/yield.h and tracer/hibernation.h choose the
- * functions; tracer/redirect.h redirects calls. */
+ * The current code is searched at every byte offset. Few of the 4 GiB of addresses that a call can
+ * reach are targets, so other bytes hardly ever look like a call of one. The code is untrusted:
+ * code that changes a call checks the bytes first. tracer/yield.h and tracer/hibernation.h choose
+ * the functions; tracer/redirect.h redirects calls. */
 #pragma once
 
 #include "arch/arch.h"

@@ -138,7 +138,7 @@ bool hv_clock_data_is_at(const struct hv_kernel_core *core, struct hv_gva at)
 	    (counter_mask & (counter_mask + 1)) || actual != hv_copy_u64(copies[1], c.function) ||
 	    !hv_gva_in(hv_gva(actual), core->image.text))
 		return false;
-	/* The ticks of one second must be a second within a millionth. */
+	/* RATE ticks must convert to one second, with an error of at most a millionth. */
 	mul = (uint64_t)(((unsigned __int128)rate * mul) >> shift);
 	return mul > NSEC - NSEC / 1000000 && mul < NSEC + NSEC / 1000000;
 }

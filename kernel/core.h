@@ -22,8 +22,8 @@ struct hv_kernel_core {
 	struct hv_symbols unnamed;
 	struct hv_btf *btf;	  /* owned; NULL: the kernel has no BTF */
 	struct hv_orc_found *orc; /* owned: hv_orc_form_of(); NULL: not searched */
-	/* Empty if it is the same in every kernel (hv_reach_of()), or unknown (no_reach is the
-	 * reason). */
+	/* Empty if all kernels of the architecture have the same reach (use hv_reach_of()), or if
+	 * it is unknown (no_reach is the reason). */
 	struct hv_reach reach;
 	struct hv_err *no_reach; /* owned; why `reach` is unknown, or NULL */
 };

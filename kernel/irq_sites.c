@@ -41,7 +41,8 @@ struct search {
 	const struct hv_arch *arch;
 	struct hv_orc *orc; /* owned; NULL: none */
 	struct hv_gva_range entry;
-	struct hv_gva returns[2]; /* of struct hv_kernel_arch; 0: not in this kernel */
+	/* As in struct hv_kernel_arch; own_stacks and nmi are 0 if the kernel lacks them. */
+	struct hv_gva returns[2];
 	struct hv_gva own_stacks;
 	struct hv_gva syscall;
 	struct hv_gva nmi;
@@ -163,7 +164,8 @@ static void add_return(struct search *s, struct hv_gva at, const struct hv_way_b
 		refuse(site, HV_IRQ_NOT_UNDERSTOOD);
 }
 
-/* Handles a call in the entry code. If several ways back join, only one has the branch. */
+/* Handles a call in the entry code. If the ways back after several calls join, only one of them has
+ * the branch. */
 static void look_at_call(struct search *s, const struct hv_insn *insn)
 {
 	struct hv_gva behind = hv_gva_add(insn->at, insn->len_bytes);

@@ -29,8 +29,10 @@ enum hv_irq_cover {
 
 struct hv_irq_site {
 	struct hv_gva at;
-	enum hv_detour_kind kind; /* IRQS_OFF, IRQS_ON, ARRIVES, RETURNS; CALL_BEGINS: unknown */
-	size_t len_bytes;	  /* including its nops */
+	/* HV_DETOUR_IRQS_OFF, _IRQS_ON, _ARRIVES or _RETURNS; _CALL_BEGINS if the instruction
+	 * restores the flags (HV_IRQ_POPS) */
+	enum hv_detour_kind kind;
+	size_t len_bytes;		  /* including its nops */
 	uint8_t insn[HV_DETOUR_INSN_MAX]; /* as found */
 	struct hv_gva target;		  /* of a call, jump or branch */
 	enum hv_irq_cover cover;
@@ -50,8 +52,9 @@ struct hv_irq_sites {
 /* Whether the kernel's `cli` and `sti` have nops. */
 bool hv_irqs_are_paravirt(const struct hv_kernel *k);
 
-/* Fails with EOPNOTSUPP and the reason if the kernel is still booting or its entry code is
- * unknown. */
+/* Fails with EOPNOTSUPP and the reason if the kernel is still booting, its `cli` and `sti` have no
+ * nops, it has no ORC tables, or its entry code is unknown; with ENOENT if a symbol of that code is
+ * missing. */
 struct hv_err *hv_irq_sites_read(const struct hv_kernel *k, struct hv_irq_sites *ret) hv_must_use;
 void hv_irq_sites_deinit(struct hv_irq_sites *s);
 

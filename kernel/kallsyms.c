@@ -15,10 +15,9 @@
 /* Average memory per name. */
 #define NAME_BYTES	((size_t)24)
 
-#define BANNER "Linux version "
-#define TEXT_ALIGN                                                                                 \
-	4096 /* minimum alignment of _stext; if the index is off by one, it yields another         \
-		symbol's address */
+#define BANNER	   "Linux version "
+/* Minimum alignment of _stext. An address of another symbol, from a wrong index, hardly has it. */
+#define TEXT_ALIGN 4096
 
 /* The formats of the table, as kallsyms_sym_address() of some kernel reads it. */
 enum reading {

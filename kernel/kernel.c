@@ -112,7 +112,7 @@ static void drop_bss(struct hv_kernel_core *core)
 		hv_image_keep_until(&core->image, bss);
 }
 
-/* Functions cannot be traced without it. */
+/* An unknown reach is no error here, but prevents mapping the region. */
 static struct hv_err *find_reach(struct hv_kernel_core *core)
 {
 	const struct hv_kernel_arch *arch = hv_kernel_arch_of(core);

@@ -28,8 +28,7 @@ struct hv_kernel {
 	bool jumps_bare;     /* it uses bare indirect jumps: no thunk, no CPU check of the target */
 	bool is_starting;    /* the kernel is still patching its code: return_thunk is 0 until
 				hv_kernel_settle() */
-	bool has_init_sites; /* its init code can be traced: the owner is notified before it is
-				freed */
+	bool has_init_sites; /* its init code can be traced: the guest stops before it is freed */
 };
 
 struct hv_vmlinux_file;
@@ -45,7 +44,7 @@ void hv_kernel_free(struct hv_kernel *k);
 /* Reads modules and sites again after modules changed. */
 struct hv_err *hv_kernel_refresh(struct hv_kernel *k) hv_must_use;
 
-/* Determines how the final code of the kernel returns, after a kernel that was starting has booted.
+/* If the kernel was starting and has booted since, determines return_thunk from its final code.
  * *RET_CHANGED: return_thunk changed. Cheap if there is nothing to do. */
 struct hv_err *hv_kernel_settle(struct hv_kernel *k, bool *ret_changed) hv_must_use;
 

@@ -102,7 +102,7 @@ struct hv_kernel_arch {
 	/* The symbols around code where the interrupted address, or the exception's return address,
 	 * is only in a register that vCPU state does not show. NULL: there is no such code. */
 	const char *hides_return[2];
-	/* Whether the return path from an interrupt stack can be only in a register. */
+	/* Whether the sp to which an interrupt stack returns can be only in a general register. */
 	bool links_by_register;
 	/* The number of the thread flag TIF_SYSCALL_TRACEPOINT, in kernels without
 	 * thread_info.syscall_work. */

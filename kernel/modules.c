@@ -290,7 +290,7 @@ static struct hv_err *walk(const struct hv_kernel_core *core, const struct modul
 		if (!err)
 			err = hv_read(&core->as, hv_gva(at - l->list), bytes, l->len_bytes);
 		state = hv_copy_u32(copy, l->state);
-		/* Skip a module that is being removed: it may free its text at any moment. */
+		/* Skip a module that is being removed: the kernel may free its text. */
 		if (err || state == l->unformed || state == l->going)
 			continue;
 		ret->list[ret->nr].at = hv_gva(at - l->list);

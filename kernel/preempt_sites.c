@@ -19,8 +19,8 @@
 
 static const char *const counters[] = {HV_PREEMPT_COUNTS_BY_CALL, "__local_bh_disable_ip",
 				       "preempt_count_sub"};
-#define SUBTRACTS                                                                                  \
-	2 /* the last counter; it subtracts even if its instruction adds a negative amount */
+/* The last counter. It subtracts, even if its instruction adds a negative amount. */
+#define SUBTRACTS 2
 
 static const char *const reasons[] = {
 	[HV_PREEMPT_COVERED] = "covered",

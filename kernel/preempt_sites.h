@@ -47,7 +47,7 @@ struct hv_preempt_sites {
 	size_t nr_of[HV_PREEMPT_NR_COVERS];
 };
 
-/* The flag in the count that does not count (PREEMPT_NEED_RESCHED). */
+/* A flag in the word of the count, not part of the count (PREEMPT_NEED_RESCHED). */
 #define HV_PREEMPT_FLAG 0x80000000u
 
 /* Whether the kernel counts preemption (CONFIG_PREEMPT_COUNT): checks for such an instruction in a

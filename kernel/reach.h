@@ -12,8 +12,8 @@
 struct hv_reach {
 	/* Records encode an address of kernel text as an offset from here, with HV_TEXT_BIT. */
 	struct hv_gva text_base;
-	/* hvtrace may use free page-table slots in this range. It does not change while the kernel
-	 * runs: recover looks for hvtrace's slots here. */
+	/* hvtrace may use free page-table entries in this range. It does not change while the
+	 * kernel runs: recover looks for hvtrace's entries here. */
 	struct hv_gva_range free_window;
 	/* Code that starts here can be called from everywhere in the image. */
 	struct hv_gva_range code;

@@ -12,8 +12,8 @@
 /* For an image with all debug options. */
 #define IMAGE_MAX_BYTES (256ull << 20)
 #define CHUNK_BYTES	(1u << 20)
-/* There are a few pages from the user-mode tables of KPTI (tramp_pg_dir) to swapper_pg_dir. Both
- * map the entry code. */
+/* How far to search after a match, which may be in KPTI's tables for user mode (tramp_pg_dir): they
+ * also map the entry code, and swapper_pg_dir is a few pages after them. */
 #define BEHIND_CHUNKS	2
 
 /* If all vCPUs of a guest compute in user mode, the timer tick interrupts them at least every 10

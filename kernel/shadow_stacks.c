@@ -11,7 +11,7 @@
 #include "kernel/fields.h"
 #include "kernel/kernel_arch.h"
 
-#define STACK_PAGES 2u	       /* more than SCS_ORDER has been */
+#define STACK_PAGES 2u	       /* shadow stacks of all kernels are smaller (SCS_ORDER) */
 #define WORDS_MAX   (1u << 22) /* limit on guest data */
 
 void hv_shadow_stacks_deinit(struct hv_shadow_stacks *s)

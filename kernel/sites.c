@@ -100,8 +100,8 @@ static void find_layout(const struct hv_kernel_core *core, struct record_layout 
 {
 	if (!find_in_btf(core, l))
 		*l = (struct record_layout){
-			/* {next, records, int index, int order}; {ip, flags, struct
-			 * dyn_arch_ftrace}, which is empty on x86 and arm64 since 3.x */
+			/* struct ftrace_page {next, records, int index, int order}; struct
+			 * dyn_ftrace {ip, flags, arch}: arch is empty on x86 and arm64 since 3.x */
 			.page_len_bytes = 24,	.next = 0, .records = 8, .index = 16,
 			.record_len_bytes = 16, .ip = 0,   .flags = 8,
 		};

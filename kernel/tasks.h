@@ -104,9 +104,11 @@ static inline bool hv_scan_wants(const struct hv_scan_for *wanted, struct hv_gva
  * exception, entry) from their current sp. Call in a hold; REGS are the registers of all NR vCPUs
  * from hv_hold_registers().
  *
- * *RET_FOUND is the number of matching words, plus 1 for each vCPU on an unknown stack. *RET_WHERE
- * names the first match: "task 71 (cat)", "cpu 0 irq stack", "vCPU 1 on an unknown stack". It is
- * NULL if there is no match; the caller frees it. RET_WHERE may be NULL. */
+ * *RET_FOUND is the number of matching words and vCPUs. A vCPU matches if it executes one of the
+ * functions, if the interrupted address may be only in a register that is not visible, or if it is
+ * on an unknown stack. *RET_WHERE names the first match: "task 71 (cat)", "cpu 0 irq stack", "vCPU
+ * 1 on an unknown stack (sp 0x...)". It is NULL if there is no match; the caller frees it.
+ * RET_WHERE may be NULL. */
 struct hv_err *hv_stacks_scan(struct hv_kernel *k, const struct hv_scan_for *wanted,
 			      const struct hv_vcpu_regs *regs, unsigned nr, size_t *ret_found,
 			      char **ret_where) hv_must_use;

@@ -22,7 +22,7 @@
 static const char btf_header[] = {'\x9f', '\xeb', 1, 0, 24, 0, 0, 0};
 #define BTF_HEADER_BYTES 24u
 
-/* Private variables of every architecture. */
+/* Private variables that kernels of all architectures have. */
 static const struct hv_unnamed private[] = {
 	{.name = "modules",
 	 .functions = {"find_module_all", "module_get_kallsym", "print_modules",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The journal of patched bytes in the guest, looked up by guest-physical address.
  *
- * This process undoes changes from its private copy. Recovery, after this process was killed, uses
- * the copy in the region (region.h), which root in the guest can change, or in a session with a
- * warden the copy outside the guest's reach (vmm/warden/kept.h). */
+ * This process undoes changes from its private copy. Two more copies serve recovery after it was
+ * killed: one outside the guest's reach, for the warden (vmm/warden/kept.h), and one in the region
+ * (region.h), for a later recover. Root in the guest can change the latter. */
 #pragma once
 
 #include "patcher/patcher.h"

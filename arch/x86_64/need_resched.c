@@ -6,7 +6,7 @@
 
 #define OR_IMM8	 0x83 /* with a ModRM byte of 0xc8..0xcf: a register */
 #define LOCK	 0xf0
-#define NO_LOCK	 0x3e /* replaces it with one CPU (alternatives_smp_unlock) */
+#define NO_LOCK	 0x3e /* %ds prefix, replaces LOCK on a single CPU (alternatives_smp_unlock) */
 #define OR_MEM8	 0x80 /* with a ModRM byte of /1 */
 #define RM_SIB	 4
 #define RM_BP	 5 /* without a displacement byte it means %rip */

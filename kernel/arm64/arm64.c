@@ -14,7 +14,8 @@ static struct hv_err *find_percpu(const struct hv_kernel_core *core, struct hv_p
 
 	if (err)
 		return err;
-	hv_err_free(arm64_find_level(core, &level)); /* then the reach is unknown, too */
+	/* An error makes arm64_find_reach() fail, too, and the kernel cannot be traced. */
+	hv_err_free(arm64_find_level(core, &level));
 	ret->by_hypervisor = level == ARM64_IN_EL2;
 	ret->may_host = level != ARM64_IN_EL1;
 	return NULL;
@@ -50,7 +51,7 @@ static struct hv_err *find_clock(const struct hv_kernel_core *core, struct hv_cl
 {
 	enum arm64_level level = ARM64_IN_EL1;
 
-	hv_err_free(arm64_find_level(core, &level)); /* then the reach is unknown, too */
+	hv_err_free(arm64_find_level(core, &level)); /* see find_percpu() */
 	return hv_clock_data_find(core, level == ARM64_IN_EL1 ? "cntvct" : "cntpct",
 				  "arch_sys_counter", ret);
 }

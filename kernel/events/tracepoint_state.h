@@ -83,8 +83,9 @@ struct hv_tracepoint_state {
 	struct hv_call_sites calls;
 	struct hv_word *words; /* owned; the pointers that lead to the sites (site_tables.h) */
 	size_t nr_words;
-	/* For tracepoints of system calls and those with a shared static key: the number of enabled
-	 * ones among them, which the kernel stores at COUNT_AT, and the number without this one. */
+	/* The kernel counts the enabled tracepoints of system calls, and of those with a shared
+	 * static key. If this is one of them: the count, at COUNT_AT, and how many others are
+	 * enabled. */
 	bool is_counted;
 	struct hv_gva count_at;
 	uint32_t nr_on, nr_others_on;
