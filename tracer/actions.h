@@ -79,7 +79,8 @@ struct hv_err *hv_actions_check_deepest(const struct hv_actions *a) hv_must_use;
  * exists keeps its value. ENOSPC: too many functions have counters. */
 struct hv_err *hv_actions_set(struct hv_actions *a, const struct hv_site_actions *list,
 			      size_t nr) hv_must_use;
-/* Returns the remaining count of an action, or NOT_SET if the function does not have it. */
+/* Returns the remaining count of an action. Returns NOT_SET if the function does not have it, or if
+ * the guest does not keep the count because it is negative or does not fit into 32 bits. */
 int64_t hv_actions_left(const struct hv_actions *a, uint64_t ip, enum hv_action action,
 			int64_t not_set);
 /* Returns whether the user requested actions for the function at IP. */

@@ -48,9 +48,10 @@ struct hv_event_want {
 /* Frees the errors, not the list. */
 void hv_event_wants_deinit(struct hv_event_want *wants, size_t nr);
 
-/* Records exactly the events of WANTS, which has no duplicates; NR 0: none. Does not touch events
- * that are already on. Switches all others on or off, many in one hold. An event that cannot be
- * switched on does not affect the others; its why_not is set:
+/* Records exactly the events of WANTS, which has no duplicates; NR 0: none. Updates the stacks,
+ * filters and programs of events that are already on, but does not touch their tracepoints.
+ * Switches all others on or off, many in one hold. An event that cannot be switched on does not
+ * affect the others; its why_not is set:
  *
  *   EOPNOTSUPP  never possible in this kernel: the event is switched on by its own function (reg;
  *               raw_syscalls is supported), or its probe makes unknown calls

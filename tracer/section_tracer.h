@@ -53,9 +53,9 @@ void hv_section_tracer_begin_at(struct hv_section_tracer *s, uint64_t ns, uint64
 /* Returns the duration of the kept section, or the last begin_at()'s NS if none is kept. */
 uint64_t hv_section_tracer_longest_ns(struct hv_section_tracer *s);
 
-/* Which calls between a section's ends to show. The guest records calls at sites with
- * HV_STUB_SECTION_FUNCTION. WANTS filters them (NULL: all), because sites may also call other
- * stubs. LOGS: also records the ends of all sections. */
+/* Which calls to keep with a section. LOGS false: none. Otherwise the guest records the ends of all
+ * sections, and the calls between them at sites with HV_STUB_SECTION_FUNCTION. WANTS filters the
+ * calls (NULL: all), because sites may also call other stubs. */
 struct hv_section_calls {
 	bool logs;
 	bool (*wants)(void *ctx, const struct hv_event *call);

@@ -132,8 +132,8 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret);
 /* Returns the number of holds since attach that were longer than HV_LONG_HOLD_NS, and the duration
  * of the last of them. Cheap. */
 uint64_t hv_session_long_holds(const struct hv_session *s, uint64_t *ret_last_ns);
-/* Finds up to MAX of the refused sites. RET has room for MAX pointers, borrowed and valid until the
- * next refresh. Returns the number found. */
+/* Finds up to MAX of the refused sites, and at most HV_REFUSED_FIRST (site_stubs.h). RET has room
+ * for MAX pointers, borrowed and valid until the next refresh. Returns the number found. */
 size_t hv_session_refused(const struct hv_session *s, size_t max, const struct hv_site **ret);
 /* Returns why SITE is refused, from the present bytes in the guest; static. */
 const char *hv_session_why_refused(const struct hv_session *s, const struct hv_site *site);

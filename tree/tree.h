@@ -37,8 +37,9 @@ void hv_tree_refresh(struct hv_tree *tree);
  * because the guest had changed. Call it about once a second. */
 void hv_tree_retire(struct hv_tree *tree);
 
-/* Adds a line for each set_ftrace_pid with pids that no guest task has: its path, a colon and the
- * first such pid. The user may have meant future tasks, or mistaken host pids for guest pids. */
+/* Adds a line for each set_ftrace_pid with pids that no guest task has: its path, a colon and up
+ * to eight of these pids. The user may have meant future tasks, or mistaken host pids for guest
+ * pids. */
 void hv_tree_missing_tasks(struct hv_tree *tree, struct hv_text *ret);
 
 /* Opens the dump that a function command (dump, cpudump) requested; NULL if there is none. Read it

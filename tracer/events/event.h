@@ -92,7 +92,7 @@ struct hv_event {
 	 * yet. ip is 0; the callers start with the caller of the probe. */
 	uint8_t of_event;
 	/* Stack: the function itself, then its callers. Borrowed; valid until the event after the
-	 * next one is taken. NULL and 0 in a drain. */
+	 * next one is taken. NULL and 0 with HV_CURSOR_DRAIN and HV_CURSOR_TAKE. */
 	const struct hv_gva *callers;
 	size_t nr_callers;
 	uint8_t callers_end_early; /* there may be further callers that could not be found */

@@ -2,11 +2,12 @@
 /* Decides where function commands (probes.h) are executed, and which actions the session needs for
  * them:
  *
- *   in the guest   at the call itself, if only the top instance has commands and no other
- *                  instance traces
+ *   in the guest   at the call itself, if only the top instance has commands, no other instance
+ *                  traces, no instance has triggers, and the guest can keep all counts
  *   on the host    otherwise, when the drain reads the record of the call (run_commands.h)
  *
- * The host always executes commands that affect a buffer. trace.h adds and removes commands. */
+ * The host always executes commands that affect a buffer or switch events. trace.h adds and removes
+ * commands. */
 #pragma once
 
 #include "tree/instance/core/instance.h"

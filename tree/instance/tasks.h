@@ -17,5 +17,5 @@ void hv_tasks_publish_cpus(struct hv_instances *all);
 void hv_tasks_learn(struct hv_instance *in);
 
 /* Adds a line for each instance with pids in set_ftrace_pid that no guest task has: the file and
- * the first such pid. Adds nothing if the guest's tasks cannot be read. */
+ * up to eight of these pids. Adds nothing if the guest's tasks cannot be read. */
 void hv_tasks_missing(struct hv_instances *all, struct hv_text *ret);

@@ -79,6 +79,7 @@ struct hv_err *hv_buffers_take_snapshot(struct hv_buffers *b, int cpu) hv_must_u
 void hv_buffers_swap_snapshot(struct hv_buffers *b);
 /* Reserves the snapshot for a tracer, or releases it. */
 void hv_buffers_keep_snapshot(struct hv_buffers *b, enum hv_snapshot_use use);
-/* Like hv_buffers_swap_snapshot(), for the tracer with the reservation; clears the live buffer. */
+/* Like hv_buffers_swap_snapshot(), for the tracer with the reservation. The new live buffer is
+ * empty. */
 void hv_buffers_swap_kept(struct hv_buffers *b);
 void hv_buffers_free_snapshot(struct hv_buffers *b);
