@@ -35,7 +35,7 @@ bool hv_hibernation_waits(const struct hv_tracee *t);
  * *RET. */
 size_t hv_hibernation_undo_plan(const struct hv_tracee *t, struct hv_change **ret);
 
-/* *RET: whether E, an entry of an untrusted journal, is the call that hv_hibernation_begin()
+/* *RET: whether E, an entry of an untrusted journal, is a call that hv_hibernation_begin()
  * changed, and the journal would restore it. */
 struct hv_err *hv_hibernation_is_ours(const struct hv_tracee *t, struct hv_journal_entry *e,
 				      bool *ret) hv_must_use;

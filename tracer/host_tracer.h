@@ -46,8 +46,8 @@ struct hv_host_item {
 	struct hv_record records[HV_HOST_RECORDS_MAX];
 	unsigned nr_records;
 };
-/* Takes the oldest event before UNTIL_NS on the guest's clock. Reads from the host first, unless it
- * did so after UNTIL_NS. */
+/* Takes the oldest event before UNTIL_NS on the guest's clock. Reads from the host first, unless
+ * all events before UNTIL_NS were already read. */
 bool hv_host_tracer_next(struct hv_host_tracer *t, uint64_t until_ns, struct hv_host_item *ret);
 /* Returns the guest's time up to which the records of the guest are complete, which is shortly
  * before now. */

@@ -332,7 +332,7 @@ struct hv_err *hv_plug_steps_make(struct hv_tracee *t, const struct hv_tracepoin
 	}
 	if (nr_changes)
 		err = prepare(&m);
-	/* If the hold times out, the written changes are unknown. */
+	/* Noted before the hold: if it times out, it is unknown what was written. */
 	for (size_t i = 0; i < nr; i++)
 		if (is_due(&steps[i]))
 			note_copies(t, &steps[i]);

@@ -34,7 +34,7 @@ bool hv_renames_are_followed(const struct hv_tracee *t);
  * guest has copied our call. */
 struct hv_err *hv_renames_end(const struct hv_tracee *t) hv_must_use;
 
-/* *RET: whether E, an entry of an untrusted journal, is the call that hv_renames_begin() changed,
+/* *RET: whether E, an entry of an untrusted journal, is a call that hv_renames_begin() changed,
  * and the journal would restore it. */
 struct hv_err *hv_renames_are_ours(const struct hv_tracee *t, struct hv_journal_entry *e,
 				   bool *ret) hv_must_use;
