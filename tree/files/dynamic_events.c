@@ -150,7 +150,8 @@ static enum hv_kprobe_file file_of(const struct hv_file *f)
 	return f->at.node == &hv_dynamic_events_node ? HV_DYNAMIC_EVENTS : HV_KPROBE_EVENTS;
 }
 
-/* Returns the synthetic event called NAME, [GRP/]NAME, or NULL. The caller frees it. */
+/* Returns the name without its group if NAME ("[GRP/]NAME") is a synthetic event, or NULL. The
+ * caller frees it. */
 static char *find_synth(const struct hv_instances *all, const char *name)
 {
 	const char *slash = strchr(name, '/');

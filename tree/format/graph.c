@@ -88,7 +88,7 @@ static struct hv_gva *open_call(struct lane *l, unsigned depth)
 
 /* -- columns ----------------------------------------------------------------------------------- */
 
-/* Not an option: graph_start_ns of the style. */
+/* Stands for the column of graph_start_ns, which is not an option. */
 #define TIME_SINCE HV_NR_OPTIONS
 
 /* The two lines of titles above the columns. */

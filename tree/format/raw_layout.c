@@ -45,7 +45,7 @@ static const struct named_field common[] = {
 	{"common_preempt_lazy_count", HV_RAW_LAZY_COUNT},
 };
 
-/* By enum hv_event_kind. The bytes of raw_data start with their id. */
+/* Indexed by enum hv_event_kind. The bytes of raw_data start with their id. */
 static const struct {
 	const char *name;
 	struct named_field fields[8];
@@ -76,7 +76,7 @@ static enum hv_raw_field field_named(const struct named_field *fields, size_t nr
 	return HV_NR_RAW_FIELDS;
 }
 
-/* Sets FIELD's offset to the guest's. Returns false if no kernel has it there. */
+/* Sets FIELD's place to the guest's. Returns false if no kernel has such an offset or size. */
 static bool place(struct hv_raw_record *r, enum hv_raw_field field, const struct hv_event_field *f)
 {
 	bool is_number = f->size_bytes == 1 || f->size_bytes == 2 || f->size_bytes == 4 ||

@@ -171,7 +171,8 @@ size_t hv_kprobe_different_arg(const struct hv_kprobe *a, const struct hv_kprobe
 /* Returns whether A and B, whose arguments have the same names and types, probe the same address
  * and fetch the same values. */
 bool hv_kprobe_is_same(const struct hv_kprobe *a, const struct hv_kprobe *b);
-/* Returns whether NAME, [GRP/]NAME, is the name of K. Without GRP, any group matches. */
+/* Returns whether NAME ("[GRP/]NAME" or "GRP/") is the name of K or of its group. Without a group,
+ * any group matches. */
 bool hv_kprobe_is_named(const struct hv_kprobe *k, const char *name);
 /* Returns whether K has the location and the first arguments that the NR words name, as shown. */
 bool hv_kprobe_has_head(const struct hv_kprobe *k, char *const *words, size_t nr);
