@@ -265,7 +265,7 @@ struct hv_arch {
 	/* Encodes a jump of LEN_BYTES to TARGET. Returns false if TARGET is out of reach. */
 	bool (*encode_jump_site)(struct hv_gva at, struct hv_gva target, size_t len_bytes,
 				 uint8_t *ret);
-	/* Encodes a veneer: code that continues at TARGET and preserves everything that matters at
+	/* Encodes a landing: code that continues at TARGET and preserves everything that matters at
 	 * a function's entry. Sites whose call does not reach TARGET call it. Returns false if
 	 * TARGET is out of its reach, too. NULL: all sites reach the stubs. */
 	bool (*encode_landing)(struct hv_gva at, struct hv_gva target, uint8_t ret[HV_LANDING_LEN]);

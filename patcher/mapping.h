@@ -17,9 +17,9 @@
 struct hv_mapping_plan {
 	/* guest virtual addresses of the region, starting with HV_REGION_STUBS_OFF */
 	struct hv_gva_range range;
-	/* Second mapping of the first unit, for veneers ("landings") within reach of modules that
-	 * cannot reach `range` (struct hv_reach). Empty if no module needs it or no entries near
-	 * the modules are unused. */
+	/* Second mapping of the first unit, with landings for modules that cannot reach `range`
+	 * (struct hv_reach). Empty if no module needs it or no entries near the modules are
+	 * unused. */
 	struct hv_gva_range landings;
 	struct hv_change *changes; /* owned; page table entries */
 	size_t nr;

@@ -49,8 +49,7 @@ size_t x86_64_encode_detour_jump(size_t len_bytes, struct hv_gva at, struct hv_g
 	return JMP_LEN + behind[rest].len;
 }
 
-/* -- the code of a detour -----------------------------------------------------------------------
- */
+/* -- the code of a detour ---------------------------------------------------------------------- */
 
 /* Code under construction. */
 struct writer {

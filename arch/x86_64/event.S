@@ -5,9 +5,9 @@
  * 	entry = trace_event_buffer_reserve(fbuffer, file, len)
  *
  * and, if that is not NULL, fills the entry and calls trace_event_buffer_commit(fbuffer). While an
- * event is recorded from outside, its probe calls the two stubs here instead. If the file is the
- * guest's, they jump to the kernel's functions: the guest records the same event itself. Included
- * by stubs.S.
+ * event is recorded by hvtrace, its probe calls hv_stub_event_reserve and hv_stub_event_commit
+ * instead. If the file is the guest's, they jump to the kernel's functions: the guest records the
+ * same event itself. Included by stubs.S.
  *
  * The entry is filled in a draft of this vCPU. An event that interrupts another one uses the next
  * draft. A bit marks a draft as taken. A locked instruction sets it, and only the code that
@@ -15,7 +15,7 @@
  * reserves and writes the records of data and the record of the event together, unless the file has
  * a filter that rejects the entry.
  *
- * All three stubs are called from C like functions of the kernel: arguments are in %rdi, %rsi,
+ * All stubs here are called from C like functions of the kernel: arguments are in %rdi, %rsi,
  * %rdx, and %rax, %rcx, %rdx, %rsi, %rdi and %r8 to %r11 may be clobbered. On return none of them
  * contains an address in the region, except the entry. So registers and stacks show whether the
  * guest still uses the region. */
@@ -406,7 +406,8 @@ hv_stub_return_15:
  * call_rcu_tasks_trace(head, function).
  *
  * An array in the region must not be freed. Its first word is the address of the guest's array that
- * it replaces: that array is freed instead, once. */
+ * it replaces: that array is freed instead, once. The three entries replace call_rcu_tasks_trace(),
+ * call_srcu() and call_rcu(). */
 	.macro instead_of head
 	xorl	%eax, %eax
 	xchgq	(\head), %rax

@@ -219,8 +219,8 @@ bool x86_64_leads_into(struct hv_span text, struct hv_gva start, struct hv_gva_r
 	return found;
 }
 
-/* An address can be a sign-extended immediate or displacement, or relative to the end of it, in an
- * instruction without another immediate. */
+/* The bytes can be a sign-extended immediate or displacement, or a displacement from their own end,
+ * which is also the end of the instruction unless an immediate follows. */
 unsigned x86_64_references_at(struct hv_span code, struct hv_gva at,
 			      struct hv_gva ret[HV_REFERENCES_MAX])
 {

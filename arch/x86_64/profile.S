@@ -166,8 +166,8 @@ hv_stub_return_4:
  * %eax. Preserves %r8.
  *
  * With options/graph-time 0, the time of a call excludes the calls that it makes: its own time.
- * HV_STACK_OWN is the sum of the own times of all calls that have returned. The frame contains this
- * sum at the start of the call, so the difference is exactly the time of the calls in between. */
+ * HV_STACK_OWN is the sum of the own times of all calls that have returned, HV_STACK_SUMS its value
+ * at the start of each open call. So the difference is exactly the time of the calls in between. */
 .Lprofile_return:
 	testl	$HV_GRAPH_PROFILE, hole_params + HV_PARAM_GRAPH_FLAGS
 	jz	.Lprofile_returned

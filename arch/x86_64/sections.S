@@ -78,7 +78,7 @@
 	jne	\other
 .endm
 
-/* ZF := interrupts are off. */
+/* Pops the CPU flags. ZF := interrupts are off. */
 .macro test_irqs
 	testb	$X86_IF >> 8, 1(%rsp)
 	leaq	8(%rsp), %rsp

@@ -10,8 +10,8 @@
 #define REGS_SP	 152
 #define REGS_LEN 168
 
-/* At an entry from user mode, its registers are the first words on a stack. FRED leaves some words
- * free above them. */
+/* At an entry from user mode, its registers are at the end of a stack. FRED leaves some words free
+ * after them. */
 #define STACK_UNIT 4096
 #define TOP_LEN	   64
 

@@ -91,8 +91,9 @@ struct hv_tracepoint_state {
 	uint32_t nr_on, nr_others_on;
 };
 
-/* Skips the probes of an array in OURS, hvtrace's memory. Fails with EBUSY if a site is being
- * changed, or EINVAL if it contains neither a nop nor a jump. */
+/* Skips the probes of an array in OURS, hvtrace's memory. Fails with EBUSY if the guest is changing
+ * a site or keeps replacing the probes, or with EINVAL if a site contains neither a nop nor a
+ * jump. */
 struct hv_err *hv_tracepoint_state_read(const struct hv_kernel *k,
 					const struct hv_tracepoint_layout *layout,
 					const struct hv_tracepoint *tp, struct hv_gva_range ours,
