@@ -92,7 +92,7 @@ static bool plan_jump(const struct hv_tracee *t, size_t n, struct hv_gva stub,
 							 JUMP_LEN, w->bytes);
 }
 
-/* For landings in the second mapping. */
+/* Returns whether there are landings in the second mapping. */
 static bool has_second_place(const struct hv_tracee *t)
 {
 	return t->kernel->core.as.arch->encode_landing && t->landings.start.v != t->landings.end.v;

@@ -29,12 +29,12 @@
 struct hv_load {
 	const struct hv_session *session;
 	uint64_t ticks_ps;
-	uint64_t looked_ns; /* time of the last call; 0: none */
+	uint64_t looked_ns; /* time of the last hv_load_look(); 0: none */
 	uint64_t *heads;    /* owned; heads of the vCPUs at that time */
 	struct hv_record *sample;
 };
 
-/* Returns the fastest of several attempts, because others are disturbed. */
+/* Returns the fastest of several attempts, because the others were disturbed. */
 static uint64_t measure_ticks_ps(void)
 {
 	uint64_t best = UINT64_MAX, ticks, head = 0;

@@ -103,7 +103,7 @@ struct hv_err *hv_module_claims_take_out(struct hv_tracee *t,
 {
 	const struct hv_modules *modules = &t->kernel->modules;
 	struct hv_module_use use = {0};
-	/* In this case no module was claimed either. */
+	/* If the layout is unknown, no module was claimed either. */
 	HV_AUTO_ERR struct hv_err *unknown = hv_module_use_find(&t->kernel->core, &use);
 	struct hv_err *err = NULL;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Recovers from a service that died: finds its journal in the region and undoes its changes. The
  * journal is untrusted, because the guest's root can write it. So an entry is used only if the
- * change that it would undo is clearly ours: a site that calls our mapping, or a slot that maps our
- * region. */
+ * change that it would undo is clearly ours, such as a site that calls our mapping or a slot that
+ * maps our region. */
 #include <string.h>
 
 #include "tracer/detach.h"
@@ -16,8 +16,8 @@
 #include "tracer/tracee.h"
 #include "tracer/yield.h"
 
-/* Returns whether E is a patched site: its bytes call our mapping, and the journal would restore a
- * nop. */
+/* Sets *RET to whether E is a patched site: its bytes call our mapping, and the journal would
+ * restore a nop. */
 static struct hv_err *site_is_ours(const struct hv_tracee *t, struct hv_journal_entry *e, bool *ret)
 {
 	struct hv_gva target;
@@ -85,8 +85,8 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 	return NULL;
 }
 
-/* Events change modules. If the guest's list of modules cannot be read, this must not prevent the
- * rest. */
+/* Our changes for events may be in modules. If the guest's list of modules cannot be read, the
+ * other changes must still be undone. */
 static void read_modules(struct hv_kernel *k)
 {
 	struct hv_modules modules;

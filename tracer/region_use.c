@@ -35,8 +35,7 @@ void hv_region_write_header(const struct hv_tracee *t)
 	write_header(t, t->region.host);
 }
 
-/* The header contains the address of our mapping; the guest's page tables show whether it still
- * exists. */
+/* Does not check whether our mapping still exists: the guest's page tables show that. */
 static bool header_is_sane(const struct hv_tracee *t, const struct hv_region_header *h)
 {
 	const uint64_t unit = HV_REGION_UNIT;
@@ -60,7 +59,7 @@ static bool same_boot(const struct hv_kernel *k, const struct hv_region_header *
 	       memcmp(h->build_id, k->build_id, k->build_id_len_bytes) == 0;
 }
 
-/* Returns whether a slot of RANGE leads into the region. If so, our stubs may be mapped. */
+/* Sets *RET to whether a slot of RANGE leads into the region. If so, our stubs may be mapped. */
 static struct hv_err *any_slot_present(const struct hv_tracee *t, struct hv_gva_range range,
 				       bool *ret)
 {

@@ -7,7 +7,7 @@
 #include "ringbuf/ring.h"
 #include "tracer/events/decoder.h"
 
-/* A stack, a task record before it, and records of interrupts in between. */
+/* Enough for a stack, a task record before it, and records of interrupts in between. */
 #define STACK_RECORDS_MAX 1024
 
 static struct hv_ring ring_of(const struct hv_section_ring *r)
@@ -48,15 +48,14 @@ static void decode(const struct hv_section_ring *r, const struct hv_record *reco
 	hv_decoder_name_task(r->decoder, ret);
 }
 
-/* The section's own task may have been recorded long before it, so that the ring no longer has its
- * name. */
+/* The task record of the section's task may be so old that the ring no longer contains it. */
 static void name(const struct hv_section *section, struct hv_event *event)
 {
 	if (event->pid == section->to.pid)
 		memcpy(event->comm, section->to.comm, sizeof(event->comm));
 }
 
-/* The ends are already known. */
+/* Excludes the two ends of the section, which are already known. */
 static bool is_call(const struct hv_event *event)
 {
 	return event->kind == HV_EVENT_GRAPH_ENTRY || event->kind == HV_EVENT_GRAPH_EXIT ||

@@ -251,8 +251,8 @@ struct hv_err *hv_stubs_place(struct hv_tracee *t)
 
 static const enum hv_call_trace traces[] = {
 	[HV_STUB_NONE] = HV_TRACE_NOTHING,
-	/* Alone, it has its own entry. Entries for roles or profiles also record outside of
-	 * sections. */
+	/* Has its own entry if it has no role and no profile. The other entries also record outside
+	 * of sections. */
 	[HV_STUB_SECTION_FUNCTION] = HV_TRACE_FUNCTION,
 	[HV_STUB_FUNCTION] = HV_TRACE_FUNCTION,
 	[HV_STUB_FUNCTION_STACK] = HV_TRACE_FUNCTION, /* has its own entry */

@@ -4,7 +4,7 @@
 #include "kernel/address_space.h"
 #include "tracer/tracee.h"
 
-#define SWEEP_SHARE 8 /* sweep when 1/8 of the return stacks may be stale */
+#define SWEEP_SHARE 8 /* sweep when at least 1/8 of the return stacks look stale */
 
 static uint64_t *word_at(const struct hv_tracee *t, unsigned index)
 {
@@ -50,8 +50,8 @@ static size_t nr_gone(const struct hv_tracee *t)
 	return nr;
 }
 
-/* This process writes the region, and may be stopped until after the end of the hold. So words that
- * the guest has changed since then are left alone. */
+/* This process may be stopped until the hold has ended. So a word that the guest has changed since
+ * it was read here is left alone. */
 static struct hv_err *sweep(struct hv_hold *hold, void *ctx)
 {
 	struct hv_tracee *t = ctx;

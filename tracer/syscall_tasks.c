@@ -9,7 +9,8 @@
 #include "kernel/tasks.h"
 #include "tracer/tracee.h"
 
-/* Tasks whose flag is changed in one hold, and the number of times to search for others. */
+/* Number of tasks whose flag is changed in one hold, and of searches for tasks with a wrong flag.
+ */
 #define TASKS_OF_A_HOLD 256u
 #define ROUNDS		4u
 
@@ -43,7 +44,8 @@ static struct hv_err *is_on(const struct hv_tracee *t, const struct hv_syscall_w
 	return err;
 }
 
-/* Plans to change the flag of TASK, unless it is right. A task that has ended cannot be read. */
+/* Plans to change the flag of TASK, unless it is right. Ignores a task that cannot be read: it has
+ * ended. */
 static void plan(struct flagging *f, struct hv_gva task)
 {
 	const struct hv_syscall_work *w = work_of(f);
@@ -64,7 +66,7 @@ static void plan(struct flagging *f, struct hv_gva task)
 	f->tasks[f->nr++] = task;
 }
 
-/* Returns whether TASK is on the list of its process's threads, so that it has not been freed. */
+/* Returns whether TASK is still on its process's list of threads, and so has not been freed. */
 static bool is_listed(const struct flagging *f, struct hv_gva task)
 {
 	const struct hv_address_space *as = &f->tracee->kernel->core.as;
@@ -83,7 +85,7 @@ struct hold_part {
 	size_t first, nr;
 };
 
-/* The guest's own probes may have changed since. */
+/* The guest's own probes may have changed since f->sets was read. */
 static struct hv_err *check_still(const struct flagging *f)
 {
 	const char *lock;

@@ -19,7 +19,8 @@ struct hv_clocks {
 	struct hv_timekeeping keeper; /* the guest's timekeeper, and the source of its cycles: */
 	struct hv_cycles cycles;
 	bool has_keeper; /* the last read succeeded */
-	/* The clock "global". If it is unstable: its moments, whose cycles are ns of GUEST. */
+	/* The clock "global". If it is unstable, TICKS has its moments; their cycles are ns of
+	 * GUEST. */
 	struct hv_clock_global global;
 	struct hv_timekeeping ticks;
 	bool has_global;
@@ -144,7 +145,7 @@ enum hv_trace_clock hv_clocks_default(const struct hv_clocks *c)
 	return c->has_global && !c->global.is_stable ? HV_TRACE_CLOCK_GLOBAL : HV_TRACE_CLOCK_GUEST;
 }
 
-/* If the guest's timekeeper cannot be read any longer, it could when the clock was chosen. */
+/* If the guest's timekeeper cannot be read any longer, the moments read before are used. */
 static uint64_t keeper_ns(const struct hv_clocks *c, enum hv_trace_clock clock, unsigned cpu,
 			  uint64_t tsc)
 {

@@ -88,8 +88,8 @@ void hv_decoder_name_task(struct hv_decoder *d, struct hv_event *event)
 }
 
 /* The stack words at the end of a section start below the words of the function that it is in. If
- * the guest called there, its return address is still on the stack; the unwind rules of the
- * function do not count it. */
+ * the stub was called from there, the return address of that call is still on the stack, which the
+ * unwind rules of the function do not count. */
 static void place_words(const struct hv_decoder *d, const struct hv_event *event,
 			struct hv_stack_words *words)
 {

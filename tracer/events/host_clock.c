@@ -10,7 +10,7 @@
 #define SKEW_TICKS 1000000
 #define WARM_UP_NS 5000000 /* between the first two samples; a rate is needed immediately */
 
-/* A time with constant KVM offsets. */
+/* A period in which KVM's offset and ratio of each vCPU's counter were constant. */
 struct epoch {
 	uint64_t from_ticks; /* host counter at the last check before the epoch was seen */
 	uint64_t to_ticks;   /* host counter at the first check that saw another epoch */
