@@ -313,9 +313,9 @@ hv_stub_return_2:
 	orq	$HV_STACK_SLOW, HV_STACK_WORD(%rsi)
 	jmp	.Lgraph_counted
 
-/* The arguments of the call are stored in frames below its own. HV_STACK_DEPTH is reduced to
- * compensate, so calls on this stack take the general way, which checks it. %rsi, %edx and %edi
- * as in .Lgraph_raised. */
+/* The arguments of the call are stored in frames below its own, and HV_STACK_DEPTH is reduced to
+ * compensate. The plain way assumes the usual depth, so HV_STACK_SLOW sends calls on this stack to
+ * the general way. %rsi, %edx and %edi as in .Lgraph_raised. */
 .Lgraph_args:
 	cmpl	$(NR_MAX - (HV_FRAME_ARGS_NR + 1) * NR_ONE), %edx
 	ja	.Lgraph_args_full
