@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A trace.dat file of version 7, for trace-cmd and KernelShark: the pages of each vCPU as read from
  * trace_pipe_raw, and the information needed to decode them (dat_head.h). Pages of quiet vCPUs are
- * combined. dat_place.h allocates the data and removes the holes. */
+ * combined. dat_place.h allocates the space for the data and removes the holes. */
 #include <fcntl.h>
 #include <string.h>
 #include <zstd.h>

@@ -3,8 +3,8 @@
  * like those of `trace-cmd record -A`. Readers merge both by time.
  *
  * The second file has the host's kernel, event systems and tasks, so host events are not shown with
- * names of the guest. An option in each file links it to the other, and maps threads to vCPUs
- * (dat_head.h). dat.c writes each file. */
+ * names of the guest. Each file has an id. The host's file contains the id of the guest's file, and
+ * the threads that run its vCPUs (dat_head.h). dat.c writes each file. */
 #include <stdio.h>
 #include <string.h>
 

@@ -7,9 +7,9 @@
  *   NAME_entry, NAME_exit    NAME_enter, NAME_exit
  *   NAME_begin, NAME_end     NAME_start, NAME_end
  *
- * Two events match if they belong to the same task (the same vCPU if it is idle), or if their key
- * fields are equal, such as device and sector of a request. The table of begin events is bounded:
- * in a full hash bucket the oldest is replaced.
+ * Two events match if their key fields are equal, such as the device and the sector of a request.
+ * Unless another task can end the pair, they must also belong to the same task (the same vCPU if it
+ * is idle). The table of begin events is bounded: in a full hash bucket the oldest is replaced.
  *
  * histogram.c counts the durations. Pure. */
 #pragma once

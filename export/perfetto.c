@@ -219,7 +219,7 @@ static struct hv_err *put_task_track(struct perfetto *p, uint64_t uuid, const st
 	return put_packet(p);
 }
 
-/* Returns the track of E's task. */
+/* Returns the track of E's task, and describes the track when it is first used. */
 static struct hv_err *find_track(struct perfetto *p, const struct hv_event *e, uint64_t *ret)
 {
 	uint64_t uuid = e->pid ? TRACK_TASKS + e->pid : TRACK_IDLE + e->cpu + 1;

@@ -22,7 +22,8 @@ void hv_sink_deinit(struct hv_sink *s)
 	hv_err_free(s->error);
 }
 
-/* Removes an incomplete write from the file. Standard output keeps it. */
+/* Removes an incomplete write from the file. A pipe, or a file that had contents before, keeps
+ * it. */
 static struct hv_err *failed(struct hv_sink *s, int code)
 {
 	if (!s->config.is_others && ftruncate(s->config.fd, (off_t)s->written_bytes) == 0)

@@ -11,5 +11,5 @@
 
 /* Puts this process and its children under a guard. DEBUG_DIR and TRACING_DIR replace debugfs and
  * tracefs in the mount namespace. Does nothing under an existing guard, which uses the directories
- * of the caller's namespace. ENOSYS: this kernel has no such filters. */
+ * of the caller's namespace. Fails if this kernel has no such filters. */
 struct hv_err *mount_guard_start(const char *tracing_dir, const char *debug_dir) hv_must_use;

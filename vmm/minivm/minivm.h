@@ -54,7 +54,7 @@ void hv_minivm_let_go(struct hv_minivm *o);
 /* Run the machine to a point where all vCPUs are stopped until hv_minivm_go:
  * hv_minivm_run_to_kernel() until the kernel's image is mapped at its final address,
  * hv_minivm_run_to() until a vCPU is about to execute AT. Fail with ECANCELED if the machine ended
- * before. */
+ * before. hv_minivm_run_to() fails with EBUSY unless the machine is at such a point. */
 struct hv_err *hv_minivm_run_to_kernel(struct hv_minivm *o) hv_must_use;
 struct hv_err *hv_minivm_run_to(struct hv_minivm *o, struct hv_gva at) hv_must_use;
 void hv_minivm_go(struct hv_minivm *o);

@@ -16,7 +16,7 @@
 #define PARSER_ASKED_MAX_BYTES	 512	     /* of a question */
 
 enum parser_kind {
-	PARSER_HELLO = 1, /* sent first if the parser has the QMP socket: does QMP work? */
+	PARSER_HELLO = 1, /* sent first; its answer is the error of starting QMP, if any */
 	PARSER_KIND,	  /* -> struct hv_vmm_kind */
 	PARSER_STATUS,	  /* -> struct hv_vmm_status */
 	PARSER_MIGRATION, /* -> struct hv_vmm_migration */
