@@ -102,7 +102,7 @@ bool rundir_service_has_ended(const struct rundir_info *info);
 /* Returns whether INFO describes a machine of `hvtrace run` that was killed together with its
  * session. There is nothing to recover. */
 bool rundir_is_dead_machine(const struct rundir_info *info);
-/* Removes the directory of such a machine, unless a service has taken it. */
+/* Removes the directory of a session whose guest has ended, unless a service has taken it. */
 void rundir_remove_dead(const char *run_dir, const struct rundir_info *info);
 
 /* Finds the directory that SPEC names by name, id, the name given to attach, or "pid:N" of the VMM.

@@ -137,7 +137,7 @@ static struct hv_err *refuse_taken_name(const struct run *r)
 	return err;
 }
 
-/* Removes the run directories of killed machines. No other code does that. */
+/* Removes the run directories of killed machines. Otherwise only `hvtrace recover` does that. */
 static void sweep(const char *run_dir)
 {
 	struct rundir_info *list = NULL;

@@ -229,7 +229,7 @@ static struct hv_err *close_all(struct top *t)
 	return err;
 }
 
-/* Prints the reasons of ended domains, which the screen no longer shows. */
+/* The screen no longer shows why the domains ended. Returns NULL if one of them has not ended. */
 static struct hv_err *why_all_ended(const struct top *t)
 {
 	const struct top_domain *first = &t->view.domains[0];
@@ -241,7 +241,7 @@ static struct hv_err *why_all_ended(const struct top *t)
 	return hv_err_new(ECONNRESET, "all %zu domains have ended", t->view.nr_domains);
 }
 
-/* The services' answers are parsed without rights. */
+/* Call it before the services' answers are parsed. */
 static struct hv_err *leave_rights(void)
 {
 	struct hv_confinement c = {

@@ -304,7 +304,7 @@ struct hv_err *hv_ask_cont(struct hv_monitor *m)
 
 /* ---- the region's address ---- */
 
-/* Adds the PCI window that the firmware reports to the guest. QEMU has it as properties. */
+/* Adds the PCI window that the firmware reports to the guest. QEMU exposes it as properties. */
 static void add_pci_window(struct hv_monitor *m, const char *bridge, struct hv_taken_list *t)
 {
 	static const char *const names[] = {"pci-hole64-start", "pci-hole64-end"};

@@ -326,7 +326,7 @@ struct hv_err *run_queues_new(const struct run_queues_config *config, struct run
 	return NULL;
 }
 
-/* Removes an ended session and its data from the list. */
+/* Removes ended sessions and their data from the list. */
 static void forget_ended(struct run_queues *all)
 {
 	for (size_t i = all->nr; i-- > 0;) {

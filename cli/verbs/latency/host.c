@@ -336,7 +336,7 @@ static void sample(struct latency_host *h)
 	add(h, LATENCY_NO_CPU, &most);
 }
 
-/* A vCPU that was plugged in since is ignored, as in the trace. */
+/* A vCPU that was plugged in during the measurement is ignored, as in the trace. */
 static void see_other(struct latency_host *h, const char *tid)
 {
 	struct latency_thread t;

@@ -30,7 +30,8 @@ static struct hv_err *define(struct client *c, const char *line)
 	return NULL;
 }
 
-/* Probes a group and its ancestors; PARENT is the member that points to the parent. */
+/* Defines a probe that records the names of the throttled group and its ancestors. PARENT is the
+ * member of struct kernfs_node that points to the parent. */
 static struct hv_err *define_throttle(struct client *c, const char *parent)
 {
 	HV_AUTO_TEXT struct hv_text line = {0};
@@ -48,7 +49,7 @@ static struct hv_err *define_throttle(struct client *c, const char *parent)
 	return define(c, line.data);
 }
 
-/* The member was renamed in Linux 6.15 (633488947ef6, "kernfs: Use RCU to access
+/* PARENT was renamed in Linux 6.15 (633488947ef6, "kernfs: Use RCU to access
  * kernfs_node::parent"). */
 static struct hv_err *define_all(struct client *c)
 {

@@ -39,7 +39,7 @@ struct record {
 	struct hv_text probed; /* events of the request's probes that were defined */
 	struct summary summary;
 	uint32_t pipe; /* handle of trace_pipe if the target has no path */
-	int out_error; /* 0: events are written to stdout */
+	int out_error; /* 0: standard output works */
 };
 
 static void record_deinit(struct record *r)

@@ -158,8 +158,9 @@ static struct hv_err *switch_on_each(struct client *c, const char *dir, const ch
 	return NULL;
 }
 
-/* Enables the events FOUND by globs, in addition to those that are on. Adds a line to RET_NOTES for
- * each event that cannot be recorded now or ever. Fails if no event can be recorded. */
+/* Enables the events FOUND by globs, in addition to those that are on. If some events cannot be
+ * recorded now or ever, adds one line about them to RET_NOTES. Fails if no event can be
+ * recorded. */
 static struct hv_err *record_events_switch_on(struct client *c, const char *dir, const char *found,
 					      struct hv_text *ret_notes)
 {
@@ -331,7 +332,6 @@ static struct hv_err *add_event(const char *line, struct hv_text *ret)
 	return NULL;
 }
 
-/* The file lists a new probe after the existing ones. */
 static bool is_mark(const char *event)
 {
 	return strcmp(event, MARK_EVENT) == 0;
@@ -349,6 +349,7 @@ static struct hv_err *define_mark(struct client *c, struct hv_text *ret)
 	return NULL;
 }
 
+/* The new probe is the one that the file lists after the existing ones. */
 static struct hv_err *define(struct client *c, const char *line, struct hv_text *ret)
 {
 	HV_AUTO_FREE char *command = hv_format("%s\n", line);

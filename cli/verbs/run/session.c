@@ -14,11 +14,10 @@
 #include "vmm/minivm/sandbox.h"
 #include "vmm/warden/far.h"
 
-#define LAST_NS (20 * HV_NS_PER_S) /* limit for waiting for the processes of an ended session */
-#define LOOK_MS 5
-#define LINES_MAX                                                                                  \
-	100 /* limit for lines of a service before the session begins; it parses the guest's data  \
-	     */
+#define LAST_NS	  (20 * HV_NS_PER_S) /* limit for waiting for the processes of an ended session */
+#define LOOK_MS	  5
+/* Limit for lines of the service before the session begins, because it parses the guest's data. */
+#define LINES_MAX 100
 
 struct run_session {
 	struct hv_minivm *vm;

@@ -155,8 +155,8 @@ struct hv_err *run_trace_new(struct hv_minivm *o, const struct run_trace_config 
 		return hv_err_new(errno, "%s: %s", config->output_path, strerror(errno));
 	}
 	t->put = t->output_fd >= 0 && isatty(t->output_fd) ? terminal_write : write;
-	/* Writes to a pipe without a reader must fail immediately, and a slow reader must not make
-	 * them fail. */
+	/* O_NONBLOCK was only for open(), which fails for a FIFO without a reader. Writes wait for
+	 * a slow reader. */
 	if (t->output_fd >= 0)
 		fcntl(t->output_fd, F_SETFL, fcntl(t->output_fd, F_GETFL) & ~O_NONBLOCK);
 	*ret = t;

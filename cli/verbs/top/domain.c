@@ -183,8 +183,8 @@ static struct hv_err *end_profile(struct top_domain *d)
 	return err;
 }
 
-/* Shows a session whose settings forbid a profile without functions, unless the user requested
- * functions. */
+/* If the session's settings forbid a profile, the domain is shown without functions. That is an
+ * error only if the user requested functions. */
 static struct hv_err *try_profile(struct top_domain *d, const char *functions)
 {
 	struct hv_err *err = begin_profile(d, functions);
@@ -229,7 +229,7 @@ struct hv_err *top_domain_open(struct top_domain *d, const struct cli *cli, cons
 	d->spec = spec;
 	if (!err)
 		err = in_domain_of(d, ask_whom(d));
-	/* Only root can open it; unprivileged users see no exits. */
+	/* Only root can open the counters of exits; other users see none. */
 	if (!err)
 		d->exits = kvm_exits_open(KVM_DEBUGFS, d->vmm);
 	return err;

@@ -18,7 +18,7 @@
 
 struct top_screen {
 	SCREEN *screen;
-	FILE *out; /* owned; bypasses the filter, because ncurses writes escape sequences */
+	FILE *out; /* owned; not filtered, because ncurses writes escape sequences */
 	struct terminal_guard *guard;
 };
 
@@ -31,7 +31,7 @@ static void add_bytes(struct hv_text *t, const char *capability)
 		hv_text_add(t, bytes);
 }
 
-/* Guards with the sequences that show the cursor and leave ncurses' screen. */
+/* Starts a guard with the sequences that show the cursor and leave ncurses' screen. */
 static bool start_guard(struct top_screen *s)
 {
 	HV_AUTO_TEXT struct hv_text bytes = {0};
@@ -112,7 +112,6 @@ unsigned top_screen_lines(const struct top_screen *s hv_unused)
 	return LINES > 1 ? (unsigned)LINES - 1 : 0;
 }
 
-/* Column heads begin with DOMAIN. */
 static void show_line(int y, const char *line, size_t len, bool is_head)
 {
 	if (is_head)

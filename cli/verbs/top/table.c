@@ -49,7 +49,7 @@ void top_counts_join(struct top_counts *c)
 }
 
 /* Makes room for one more entry. Most vCPUs have the same functions, so joining their counters
- * frees entries; it pays off only for long lists. */
+ * often frees enough entries. */
 static void make_room(struct top_counts *c)
 {
 	if (c->nr < c->room)

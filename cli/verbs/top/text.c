@@ -21,7 +21,8 @@ static void add_percent(struct hv_text *t, double value)
 		hv_text_printf(t, " %*.2f", NUMBER_WIDTH, value);
 }
 
-/* Adds a count with a unit prefix, or "-" if it is unknown. */
+/* Adds a number, or "-" if it is unknown. Infinity is a wait beyond the last bound of
+ * hv_wait_times. */
 static void add_count(struct hv_text *t, double value, int width)
 {
 	if (value < 0)

@@ -20,7 +20,7 @@ void top_waits_deinit(struct top_waits *w)
 	free(w->why);
 }
 
-/* Kernels without the last event do not report the first waits of new tasks. */
+/* Without NEW_TASK, the first waits of new tasks are not measured. */
 static struct hv_err *find_events(struct client *c, struct hv_text *ret)
 {
 	HV_AUTO_TEXT struct hv_text available = {0};
