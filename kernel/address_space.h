@@ -24,7 +24,7 @@ struct hv_err *hv_walk(const struct hv_address_space *as, struct hv_gva gva,
 struct hv_err *hv_walk_slot(const struct hv_address_space *as, struct hv_gva gva,
 			    struct hv_mapping *ret) hv_must_use;
 
-/* Whether the kernel's tables map GVA to GPA. False also if a table cannot be read. */
+/* Returns whether the kernel's tables map GVA to GPA. False also if a table cannot be read. */
 bool hv_leads_to(const struct hv_address_space *as, struct hv_gva gva, struct hv_gpa gpa);
 /* Like hv_leads_to(), but uses the page tables that VCPU currently uses, in the kernel or in user
  * mode. */

@@ -95,8 +95,8 @@ static struct hv_err *read_bytes(const struct hv_kernel_core *core, const struct
 	return err ? err : hv_btf_new((struct hv_span){bytes, len}, core->btf, ret);
 }
 
-/* Whether MODULE still has the struct btf at AT, with the contents COPY. If not, its BTF may have
- * been freed during the read. */
+/* Returns whether MODULE still has the struct btf at AT, with the contents COPY. If not, its BTF
+ * may have been freed during the read. */
 static bool is_still(const struct hv_kernel_core *core, const struct btf_layout *l,
 		     struct hv_gva head, struct hv_gva module, struct hv_gva at,
 		     struct hv_span copy)

@@ -13,5 +13,6 @@ struct hv_err *hv_clock_data_find(const struct hv_kernel_core *core, const char 
 				  const char *counter_name,
 				  struct hv_clock_source **ret) hv_must_use;
 
-/* Whether the data at AT can only be sched_clock's `cd`. For kernels without a symbol for it. */
+/* Returns whether the data at AT can only be sched_clock's `cd`. For kernels without a symbol for
+ * it. */
 bool hv_clock_data_is_at(const struct hv_kernel_core *core, struct hv_gva at);

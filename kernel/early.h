@@ -11,8 +11,8 @@ struct hv_err *hv_early_symbol(struct hv_guest *g, const char *name,
 /* Finds the return address of the function at whose first instruction vCPU 0 is stopped. */
 struct hv_err *hv_early_return(struct hv_guest *g, struct hv_gva *ret) hv_must_use;
 
-/* Whether a vCPU executes at an address where kernel images are, or has a trap table at a kernel
- * address. Cheap; try it before a full search. */
+/* Returns whether a vCPU executes at an address where kernel images are, or has a trap table at a
+ * kernel address. Cheap; try it before a full search. */
 bool hv_early_in_kernel(struct hv_guest *g);
-/* Whether the kernel has booted and freed its init code. */
+/* Returns whether the kernel has booted and freed its init code. */
 bool hv_early_is_up(const struct hv_kernel_core *core);

@@ -16,8 +16,8 @@ struct hv_field {
 struct hv_err *hv_fields_find(const struct hv_kernel_core *core, const char *type,
 			      const struct hv_field *fields, size_t nr) hv_must_use;
 
-/* Whether CPU's bit is set in the CPU mask with the symbol MASK ("__cpu_possible_mask"). True if
- * the kernel has no such mask. */
+/* Returns whether CPU's bit is set in the CPU mask with the symbol MASK ("__cpu_possible_mask").
+ * True if the kernel has no such mask. */
 bool hv_cpu_in(const struct hv_kernel_core *core, const char *mask, unsigned cpu);
 
 /* Detects a cycle in a list with Brent's algorithm. Start with a zeroed struct and pass each

@@ -72,8 +72,8 @@ static void window_add(struct window *w, uint64_t start, uint64_t len_bytes, uin
 	w->list[w->nr++] = (struct extent){start, start + len_bytes, distance, executable};
 }
 
-/* Whether a table of LEVEL is unreadable because hvtrace may have mapped the region with it: the
- * region is not RAM. */
+/* Returns whether a table of LEVEL is unreadable because hvtrace may have mapped the region with
+ * it: the region is not RAM. */
 static bool is_of_region(const struct hv_arch *arch, unsigned level, const struct hv_err *err,
 			 struct window *w)
 {

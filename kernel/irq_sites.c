@@ -138,7 +138,7 @@ static void add_target(struct search *s, struct hv_gva target)
 
 /* -- the entry code ---------------------------------------------------------------------------- */
 
-/* Whether the registers of the interrupted code are on top of the stack. */
+/* Returns whether the registers of the interrupted code are on top of the stack. */
 static bool has_regs(struct search *s, struct hv_gva at)
 {
 	struct hv_unwind_rule rule;

@@ -49,7 +49,7 @@ struct hv_irq_sites {
 	size_t nr_entries_left; /* ways into the kernel that are not covered */
 };
 
-/* Whether the kernel's `cli` and `sti` have nops. */
+/* Returns whether the kernel's `cli` and `sti` have nops. */
 bool hv_irqs_are_paravirt(const struct hv_kernel *k);
 
 /* Fails with EOPNOTSUPP and the reason if the kernel is still booting, its `cli` and `sti` have no

@@ -68,7 +68,7 @@ static uint64_t word_at(struct hv_span s, size_t off, unsigned width)
 	return v32;
 }
 
-/* Whether the offsets at OFF ascend. Unused tokens are empty; there are few. */
+/* Returns whether the offsets at OFF ascend. Unused tokens are empty; there are few. */
 static bool is_token_index(struct hv_span image, size_t off)
 {
 	unsigned nr_empty = 0;
@@ -84,7 +84,7 @@ static bool is_token_index(struct hv_span image, size_t off)
 	return nr_empty < NR_TOKENS / 2;
 }
 
-/* Whether the strings from TABLE on match the index at INDEX and end immediately before it. */
+/* Returns whether the strings from TABLE on match the index at INDEX and end just before it. */
 static bool read_tokens(struct hv_span image, size_t table, size_t index,
 			struct hv_kallsyms_names *ret)
 {
@@ -187,7 +187,7 @@ static struct markers markers_at(struct search *s, size_t off, size_t end, unsig
 	return m;
 }
 
-/* Whether N names from NAMES on match every marker and end immediately before the markers. */
+/* Returns whether N names from NAMES on match every marker and end just before the markers. */
 static bool names_meet_markers(struct search *s, const struct markers *m, size_t names, uint32_t n,
 			       size_t *ret_end)
 {

@@ -51,15 +51,16 @@ struct hv_err *hv_kernel_settle(struct hv_kernel *k, bool *ret_changed) hv_must_
 /* Returns the preemption model as the latency format of the guest's ftrace prints it: server,
  * desktop, preempt or preempt_rt; in newer kernels PREEMPT(lazy) and similar; or unknown. */
 const char *hv_kernel_preempt_model(const struct hv_kernel *k);
-/* Whether AT is in a function that takes or releases a spin lock (in_lock_functions). */
+/* Returns whether AT is in a function that takes or releases a spin lock (in_lock_functions). */
 bool hv_kernel_in_lock_functions(const struct hv_kernel *k, struct hv_gva at);
 
-/* Whether the kernel is preemptible (CONFIG_PREEMPTION), so that it counts sections that must not
- * be preempted. */
+/* Returns whether the kernel is preemptible (CONFIG_PREEMPTION), so that it counts sections that
+ * must not be preempted. */
 bool hv_kernel_is_preemptible(const struct hv_kernel *k);
 
-/* Whether the kernel can preempt a task at any kernel instruction and continue it on another CPU.
- * Reads guest memory, because PREEMPT_DYNAMIC can change the mode at run time. True if unknown. */
+/* Returns whether the kernel can preempt a task at any kernel instruction and continue it on
+ * another CPU. Reads guest memory, because PREEMPT_DYNAMIC can change the mode at run time. True if
+ * unknown. */
 bool hv_kernel_preempts(const struct hv_kernel *k);
 
 /* The code that the kernel frees after boot; empty if unknown. */

@@ -22,7 +22,7 @@ struct hv_err *hv_module_use_find(const struct hv_kernel_core *core,
 struct hv_err *hv_module_use_read(const struct hv_kernel_core *core, const struct hv_module_use *u,
 				  struct hv_gva module, uint32_t *ret) hv_must_use;
 
-/* *RET: the struct module at MODULE is on the kernel's list and live. In a hold, a live module with
- * a nonzero count is not being removed. */
+/* Sets *RET to whether the struct module at MODULE is on the kernel's list and live. In a hold, a
+ * live module with a nonzero count is not being removed. */
 struct hv_err *hv_module_is_live(const struct hv_kernel_core *core, const struct hv_module_use *u,
 				 struct hv_gva module, bool *ret) hv_must_use;

@@ -21,9 +21,9 @@ struct hv_modules {
 
 struct hv_err *hv_modules_read(const struct hv_kernel_core *core,
 			       struct hv_modules *ret) hv_must_use;
-/* Whether HEAD can be the list of modules, for kernels that do not export its name: each entry must
- * look like a module, and the links must lead back to HEAD. An empty list only has to link to
- * itself. */
+/* Returns whether HEAD can be the list of modules, for kernels that do not export its name: each
+ * entry must look like a module, and the links must lead back to HEAD. An empty list only has to
+ * link to itself. */
 bool hv_modules_are_at(const struct hv_kernel_core *core, struct hv_gva head);
 void hv_modules_deinit(struct hv_modules *m);
 /* Returns NULL if no module's text contains ADDR. */

@@ -24,10 +24,10 @@ void hv_orc_free(struct hv_orc *orc);
 /* Finds the rule at IP. Returns false if not found. Reads a module's tables at the first lookup
  * in it and keeps them until hv_orc_forget_modules(). */
 bool hv_orc_find(struct hv_orc *orc, struct hv_gva ip, struct hv_unwind_rule *ret);
-/* Whether IP can be a return address in existing code, as opposed to data of the image. */
+/* Returns whether IP can be a return address in existing code, as opposed to data of the image. */
 bool hv_orc_is_text(const struct hv_orc *orc, struct hv_gva ip);
-/* Whether IP is in init code, which may have been freed. The kernel's own stack traces include such
- * addresses (__kernel_text_address). */
+/* Returns whether IP is in init code, which may have been freed. The kernel's own stack traces
+ * include such addresses (__kernel_text_address). */
 bool hv_orc_is_init_text(const struct hv_orc *orc, struct hv_gva ip);
 /* Discards the tables of modules. Call this after modules were read again. */
 void hv_orc_forget_modules(struct hv_orc *orc);

@@ -269,8 +269,8 @@ static bool agrees(uint64_t part, uint64_t all)
 	return all && part * 64 >= all * AGREE_OF_64;
 }
 
-/* Whether NUMBER means REG: almost all votes for NUMBER are for REG, and almost all votes for REG
- * are for NUMBER. */
+/* Returns whether NUMBER means REG: almost all votes for NUMBER are for REG, and almost all votes
+ * for REG are for NUMBER. */
 static bool is_elected(const struct votes *v, unsigned number, unsigned reg)
 {
 	uint64_t of_number = 0, of_reg = 0;

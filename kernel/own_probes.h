@@ -35,5 +35,5 @@ struct hv_err *hv_own_probes_read(const struct hv_address_space *as,
 				  struct hv_own_probes *ret) hv_must_use;
 void hv_own_probes_deinit(struct hv_own_probes *p);
 
-/* Whether RANGE contains a kprobe. */
+/* Returns whether RANGE contains a kprobe. */
 bool hv_own_probes_any(const struct hv_own_probes *p, struct hv_gva_range range);

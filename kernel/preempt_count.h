@@ -16,7 +16,7 @@ bool hv_preempt_count_insn(const struct hv_kernel_core *core, uint64_t percpu, c
  * entry. */
 uint8_t hv_preempt_count_shift(const struct hv_kernel_core *core, uint64_t percpu);
 
-/* Whether the count has 64 bits, judging by the instructions that disable preemption. */
+/* Returns whether the count has 64 bits, judging by the instructions that disable preemption. */
 bool hv_preempt_count_is_wide(const struct hv_kernel_core *core, uint64_t percpu);
 
 /* A function that exists in every kernel. In kernels with CONFIG_PREEMPT_COUNT it disables

@@ -61,7 +61,7 @@ static struct hv_preempt_site *add(struct search *s)
 	return &found->list[found->nr++];
 }
 
-/* Whether the first bytes, which a jump replaces, cross a page boundary. */
+/* Returns whether the first bytes, which a jump replaces, cross a page boundary. */
 static bool crosses_pages(const struct hv_arch *arch, const struct hv_preempt_site *site)
 {
 	uint64_t page_bytes = arch->entry_span(1);
@@ -84,7 +84,7 @@ static enum hv_preempt_cover cover_of(const struct search *s, const struct hv_pr
 	return HV_PREEMPT_COVERED;
 }
 
-/* Whether AT is in counter NR. */
+/* Returns whether AT is in counter NR. */
 static bool is_in(const struct hv_kernel *k, struct hv_gva at, unsigned nr)
 {
 	struct hv_gva start;

@@ -50,12 +50,12 @@ struct hv_preempt_sites {
 /* A flag in the word of the count, not part of the count (PREEMPT_NEED_RESCHED). */
 #define HV_PREEMPT_FLAG 0x80000000u
 
-/* Whether the kernel counts preemption (CONFIG_PREEMPT_COUNT): checks for such an instruction in a
- * function that always counts in such kernels. */
+/* Returns whether the kernel counts preemption (CONFIG_PREEMPT_COUNT): checks for such an
+ * instruction in a function that always counts in such kernels. */
 bool hv_preempt_is_counted(const struct hv_kernel *k);
 
-/* Whether AT is in one of the functions that count for all others. Then their caller is the one
- * that disables or enables preemption. */
+/* Returns whether AT is in one of the functions that count for all others. Then their caller is the
+ * one that disables or enables preemption. */
 bool hv_preempt_is_in_counter(const struct hv_kernel *k, struct hv_gva at);
 
 /* Fails with EOPNOTSUPP if the kernel does not count (CONFIG_PREEMPT_COUNT) or is still booting. */

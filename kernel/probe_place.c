@@ -197,7 +197,7 @@ static bool is_in(uint64_t place, struct hv_gva_range range, bool whole)
 	       (whole || place != range.start.v);
 }
 
-/* *RET: an address of the table is in RANGE. */
+/* Sets *RET to whether an address of the table is in RANGE. */
 static struct hv_err *look_in_table(const struct hv_kernel *k, const struct table *t,
 				    struct hv_gva_range range, bool *ret)
 {
@@ -231,7 +231,7 @@ static struct hv_err *look_in_table(const struct hv_kernel *k, const struct tabl
 	return err;
 }
 
-/* *RET: the kernel forbids kprobes in RANGE (kernel/kprobes.c, kprobe_blacklist). */
+/* Sets *RET to whether the kernel forbids kprobes in RANGE (kernel/kprobes.c, kprobe_blacklist). */
 static struct hv_err *look_in_blacklist(const struct hv_kernel *k, struct hv_gva_range range,
 					bool *ret)
 {

@@ -32,7 +32,7 @@ static bool read_key(const struct hv_kernel *k, struct hv_gva task, struct key *
 	return !err;
 }
 
-/* Whether R contains a signed address of the image. */
+/* Returns whether R contains a signed address of the image. */
 static bool is_signed(const struct hv_kernel *k, const struct hv_frame_record *r)
 {
 	uint64_t plain = k->core.as.arch->strip_signature(r->word);

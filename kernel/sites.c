@@ -379,7 +379,7 @@ struct hv_err *hv_sites_record_off(const struct hv_kernel_core *core, unsigned *
 	return NULL;
 }
 
-/* Whether a retry may have a different result. */
+/* Returns whether a retry may have a different result. */
 static bool may_change(const struct hv_err *err)
 {
 	return !err || (err->code != ECANCELED && err->code != E2BIG);

@@ -50,7 +50,7 @@ enum hv_site_name {
 /* Returns the index of the core kernel's function NAME, or SIZE_MAX if no valid site has that
  * name. */
 size_t hv_sites_find(const struct hv_sites *s, const char *name, enum hv_site_name how);
-/* Whether START can only be ftrace_pages_start, which leads to the records of all functions. For
- * kernels without a symbol for it; needs BTF. */
+/* Returns whether START can only be ftrace_pages_start, which leads to the records of all
+ * functions. For kernels without a symbol for it; needs BTF. */
 bool hv_sites_are_at(const struct hv_kernel_core *core, struct hv_gva start);
 void hv_sites_deinit(struct hv_sites *s);

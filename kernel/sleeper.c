@@ -45,8 +45,8 @@ static bool first_frame(const struct hv_kernel *k, const struct words *w, struct
 	return true;
 }
 
-/* Whether F, whose address is in the range, is a call by that code. If its address only replaces
- * another return address, F gets the replaced one. */
+/* Returns whether F, whose address is in the range, is a frame of the code there. If its address
+ * only replaces another return address, F gets the replaced one, which decides. */
 static bool is_inside(const struct hv_scan_for *wanted, const struct words *w,
 		      struct hv_unwind_frame *f)
 {
@@ -116,8 +116,8 @@ static struct exception find_exception(const struct hv_kernel *k)
 	return e;
 }
 
-/* Whether the function interrupted at WORD had its return address only in the link register, and
- * that address is in the range. FP is the record that contains WORD. */
+/* Returns whether the function interrupted at WORD had its return address only in the link
+ * register, and that address is in the range. FP is the record that contains WORD. */
 static bool returns_inside(const struct hv_kernel *k, const struct hv_scan_for *wanted,
 			   const struct words *w, const struct exception *e, uint64_t fp,
 			   uint64_t word)

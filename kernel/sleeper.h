@@ -14,9 +14,9 @@ enum hv_sleeper {
 	HV_SLEEPER_UNKNOWN,   /* the frames cannot be walked to the end */
 };
 
-/* Whether the return address *RET at address AT, which is in WANTED's range, is a call by that
- * code. If it only replaces another return address, *RET becomes the replaced one, and the result
- * depends on whether that one is in the range. */
+/* Returns whether the return address *RET at address AT, which is in WANTED's range, belongs to a
+ * call from there. If it only replaces another return address, *RET becomes the replaced one, and
+ * the result depends on whether that one is in the range. */
 static inline bool hv_sleeper_is_call(const struct hv_scan_for *wanted, struct hv_gva at,
 				      struct hv_gva *ret)
 {
@@ -24,7 +24,7 @@ static inline bool hv_sleeper_is_call(const struct hv_scan_for *wanted, struct h
 	       !wanted->find_caller(wanted->ctx, at, ret) || hv_scan_wants(wanted, *ret);
 }
 
-/* Whether frames can be walked in this kernel. ORC is NULL if it has no ORC tables. */
+/* Returns whether frames can be walked in this kernel. ORC is NULL if it has no ORC tables. */
 bool hv_sleeper_can_look(const struct hv_kernel *k, const struct hv_orc *orc);
 
 /* Looks for frames in WANTED's range or, with HV_SCAN_USED and ORC, for frames that use it. A
@@ -34,9 +34,9 @@ bool hv_sleeper_can_look(const struct hv_kernel *k, const struct hv_orc *orc);
 enum hv_sleeper hv_sleeper_look(const struct hv_kernel *k, struct hv_orc *orc,
 				const struct hv_scan_for *wanted, const struct hv_task *task);
 
-/* Whether a vCPU waits for an interrupt in the idle task, so that it next executes the instruction
- * after the wait. Then its stack contains only frames of calls, as in a sleeping task. REGS are the
- * vCPU's, read in a hold. False if unknown. */
+/* Returns whether a vCPU waits for an interrupt in the idle task, so that it next executes the
+ * instruction after the wait. Then its stack contains only frames of calls, as in a sleeping task.
+ * REGS are the vCPU's, read in a hold. False if unknown. */
 bool hv_sleeper_waits(const struct hv_kernel *k, const struct hv_vcpu_regs *regs);
 /* Like hv_sleeper_look(), for a waiting vCPU that executes TASK. */
 enum hv_sleeper hv_sleeper_look_waiting(const struct hv_kernel *k, const struct hv_scan_for *wanted,

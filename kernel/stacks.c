@@ -313,8 +313,8 @@ static char *stack_name(const struct stack *stack)
 	return hv_text_take(&text);
 }
 
-/* Whether a live word of FROM that points into TO may be the sp that TO had when the vCPU left
- * it. */
+/* Returns whether a live word of FROM that points into TO may be the sp that TO had when the vCPU
+ * left it. */
 static bool can_come_from(const struct stack *from, const struct stack *to)
 {
 	if (from == to)
@@ -324,9 +324,8 @@ static bool can_come_from(const struct stack *from, const struct stack *to)
 	return from->kind == STACK_EXCEPTION;
 }
 
-/* Whether a sleeping or waiting task may return through a word of code that can only be
- * interrupted. Words are read from its sp upwards, so the words of the context switch come
- * first. */
+/* Returns whether a sleeping or waiting task may return through a word of code that can only be
+ * interrupted. Words are read from its sp upwards, so those of the context switch come first. */
 static bool may_be_inside(struct scan *s, struct stack *from)
 {
 	if (!hv_sleeper_can_look(s->k, s->orc))
@@ -361,7 +360,7 @@ static bool is_inside(struct scan *s, unsigned vcpu)
 	return !s->wanted->have_left || !s->wanted->have_left[vcpu];
 }
 
-/* Whether WORD shows that a task or vCPU is in one of the functions. */
+/* Returns whether WORD shows that a task or vCPU is in one of the functions. */
 static bool is_in_function(struct scan *s, struct stack *from, uint64_t word)
 {
 	return !from->waiting && hv_scan_has_function(s->wanted, hv_gva(word)) &&
@@ -453,8 +452,8 @@ static void live_from(struct stack *stack, uint64_t sp)
 		stack->live_from = sp;
 }
 
-/* Whether the vCPU uses this kernel's page tables: with nested virtualisation its registers may
- * belong to a nested guest. */
+/* Returns whether the vCPU uses this kernel's page tables: with nested virtualisation its registers
+ * may belong to a nested guest. */
 static bool is_in_our_kernel(const struct scan *s, const struct hv_vcpu_regs *regs)
 {
 	struct hv_gpa roots[2];
@@ -474,8 +473,8 @@ static bool is_in_our_kernel(const struct scan *s, const struct hv_vcpu_regs *re
 	return same;
 }
 
-/* Whether the vCPU is in code where the interrupted address is only in a register that is not
- * visible. That counts as a match, because the address may be in the range. In a kernel without
+/* Returns whether the vCPU is in code where the interrupted address is only in a register that is
+ * not visible. That counts as a match, because the address may be in the range. In a kernel without
  * these symbols, any address may be in such code. */
 static bool hides_return(const struct scan *s, struct hv_gva ip)
 {

@@ -78,7 +78,7 @@ struct hv_scan_for {
 	const struct hv_tasks *tasks;
 };
 
-/* Whether AT is in one of the functions. */
+/* Returns whether AT is in one of the functions. */
 static inline bool hv_scan_has_function(const struct hv_scan_for *wanted, struct hv_gva at)
 {
 	size_t low = 0, high = wanted->nr_functions;

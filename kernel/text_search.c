@@ -8,7 +8,7 @@
 
 #define TEXT_MAX (256u << 20)
 
-/* *RET_READ: the text could be read. */
+/* Sets *RET_READ to whether the text could be read. */
 static struct hv_err *search(const struct hv_kernel *k, struct hv_gva_range range, hv_text_fn fn,
 			     void *ctx, bool *ret_read)
 {

@@ -160,7 +160,7 @@ static struct hv_err *read_uts(const struct hv_kernel_core *core, const struct h
 	return err;
 }
 
-/* Whether TEXT is the line "Linux version RELEASE ... VERSION". */
+/* Returns whether TEXT is the line "Linux version RELEASE ... VERSION". */
 static bool is_banner(struct hv_span text, const struct uts *uts)
 {
 	size_t max = text.len_bytes < BANNER_MAX_BYTES ? text.len_bytes : BANNER_MAX_BYTES;
@@ -237,7 +237,7 @@ static bool find_init_mm(const struct hv_kernel_core *core, struct hv_gva *ret)
 	return nr_found == 1;
 }
 
-/* Whether AT is the boot CPU's idle task, the first task. */
+/* Returns whether AT is the boot CPU's idle task, the first task. */
 static bool is_init_task(const struct hv_kernel_core *core, struct hv_gva at)
 {
 	static const char name[] = "swapper";

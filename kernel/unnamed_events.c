@@ -69,8 +69,8 @@ static struct hv_err *find_file(const struct hv_kernel_core *core, struct file_l
 	return err;
 }
 
-/* Whether the file whose links are at AT belongs to ARRAY. *RET_NR counts files of kernel events,
- * which have kernel functions. */
+/* Returns whether the file whose links are at AT belongs to ARRAY. *RET_NR counts files of kernel
+ * events, which have kernel functions. */
 static bool is_file_of(const struct hv_kernel_core *core, const struct file_layout *l, uint64_t at,
 		       uint64_t array, unsigned *ret_nr)
 {
@@ -134,7 +134,7 @@ static struct hv_err *find_field(const struct hv_kernel_core *core, struct field
 	return hv_fields_find(core, "ftrace_event_field", fields, HV_ARRAY_LEN(fields));
 }
 
-/* Whether the field whose links are at AT is a member of every record. */
+/* Returns whether the field whose links are at AT is a member of every record. */
 static bool is_common(const struct hv_kernel_core *core, const struct field_layout *l, uint64_t at)
 {
 	uint64_t field = at - l->link, name_at = 0;

@@ -5,10 +5,10 @@
 
 #include "kernel/core.h"
 
-/* Whether the list of trace arrays (ftrace_trace_arrays) is at HEAD. Its last element must be a
- * variable of the kernel, whose files point to it and to kernel events. */
+/* Returns whether the list of trace arrays (ftrace_trace_arrays) is at HEAD. Its last element must
+ * be a variable of the kernel, whose files point to it and to kernel events. */
 bool hv_trace_arrays_are_at(const struct hv_kernel_core *core, struct hv_gva head);
 
-/* Whether the list of fields of all records (ftrace_common_fields) is at HEAD: the members of
- * struct trace_entry, as BTF describes them. */
+/* Returns whether the list of fields of all records (ftrace_common_fields) is at HEAD: the members
+ * of struct trace_entry, as BTF describes them. */
 bool hv_common_fields_are_at(const struct hv_kernel_core *core, struct hv_gva head);

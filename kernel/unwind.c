@@ -36,7 +36,7 @@ static struct hv_unwind_rule rule_of(struct hv_orc *orc, const struct hv_arch *a
 	return arch->frame_pointer_rule;
 }
 
-/* Whether a return address follows SP on this stack. */
+/* Returns whether a return address follows SP on this stack. */
 static bool goes_on(const struct hv_stack_words *words, uint32_t sp)
 {
 	for (size_t i = 0; i < words->nr; i++)

@@ -21,8 +21,8 @@ static struct hv_err *find_percpu(const struct hv_kernel_core *core, struct hv_p
 	return NULL;
 }
 
-/* Whether user mode uses page tables that contain only a trampoline. Then kernel mappings are not
- * global (arch/arm64/include/asm/pgtable-prot.h, since e046eb0c9bf2, v4.16). */
+/* Returns whether user mode uses page tables that contain only a trampoline. Then kernel mappings
+ * are not global (arch/arm64/include/asm/pgtable-prot.h, since e046eb0c9bf2, v4.16). */
 static bool has_kpti(const struct hv_kernel_core *core)
 {
 	struct hv_gva at;

@@ -127,8 +127,9 @@ struct hv_catalogue {
 struct hv_err *hv_catalogue_read(const struct hv_kernel *k, struct hv_catalogue *ret) hv_must_use;
 void hv_catalogue_deinit(struct hv_catalogue *c);
 
-/* *RET: TYPE is still registered in the guest: its id is at the same address, and the kernel never
- * reuses ids. If its module can be removed, the result can become stale at any time. */
+/* Sets *RET to whether TYPE is still registered in the guest: its id is at the same address, and
+ * the kernel never reuses ids. If its module can be removed, the result can become stale at any
+ * time. */
 struct hv_err *hv_event_type_is_there(const struct hv_kernel *k, const struct hv_event_type *type,
 				      bool *ret) hv_must_use;
 

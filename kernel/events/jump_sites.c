@@ -127,7 +127,7 @@ struct hv_err *hv_jump_sites_read(const struct hv_kernel *k, const struct hv_jum
 	return NULL;
 }
 
-/* *RET: SITE contains a nop of LEN_BYTES. */
+/* Sets *RET to whether SITE contains a nop of LEN_BYTES. */
 static struct hv_err *is_nop(const struct hv_kernel *k, const struct hv_jump_site *site,
 			     size_t len_bytes, uint8_t code[8], bool *ret)
 {

@@ -99,8 +99,8 @@ unsigned hv_print_value_hz(const struct hv_kernel *k)
 	return 0;
 }
 
-/* Whether the kernel prints pointers in events unhashed and has no option to hash them: Debian's
- * 5.10 has the former (trace_event_format()) but not the latter. */
+/* Returns whether the kernel prints pointers in events unhashed (trace_event_format()) and has no
+ * option to hash them (hash-ptr), like Debian's 5.10. */
 static bool has_plain_pointers(const struct hv_kernel *k)
 {
 	const struct hv_btf *btf = k->core.btf;

@@ -192,10 +192,10 @@ static struct hv_err *walk_files(struct hv_event_reader *r, struct hv_gva head)
 	return err;
 }
 
-/* Whether lockdown forbids tracing, so that the kernel has not set it up (tracer_alloc_buffers() in
- * kernel/trace/trace.c). The kernel stores a level or, in newer kernels, a bit for each reason
- * (security/lockdown/lockdown.c). The bit of the tracing reason is a higher number than any
- * level. */
+/* Returns whether lockdown forbids tracing, so that the kernel has not set it up
+ * (tracer_alloc_buffers() in kernel/trace/trace.c). The kernel stores a level or, in newer kernels,
+ * a bit for each reason (security/lockdown/lockdown.c). The bit of the tracing reason is a higher
+ * number than any level. */
 static bool is_locked_down(const struct hv_kernel_core *core)
 {
 	int64_t tracefs, most;

@@ -22,7 +22,7 @@ static const char *const adders[] = {"tracepoint_add_func", NULL};
 static const char *const removers[] = {"tracepoint_probe_unregister", "tracepoint_remove_func",
 				       NULL};
 
-/* Whether SYMBOL is the function NAME or a part of it that the compiler has split off. */
+/* Returns whether SYMBOL is the function NAME or a part of it that the compiler has split off. */
 static bool is_part_of(const char *symbol, const char *name)
 {
 	size_t len = strlen(name);
@@ -54,7 +54,7 @@ static struct hv_err *find_in(const struct hv_kernel *k, const char *const *name
 	return err;
 }
 
-/* *RET: both adding and removing a probe free with these calls. */
+/* Sets *RET to whether both adding and removing a probe free with these calls. */
 static struct hv_err *find_all(const struct hv_kernel *k, struct hv_gva function,
 			       struct hv_calls *calls, bool *ret)
 {

@@ -109,8 +109,8 @@ struct hv_err *hv_tracepoint_probes_at(const struct hv_kernel *k,
 				       const struct hv_tracepoint_layout *layout, uint64_t funcs,
 				       struct hv_tracepoint_state *ret) hv_must_use;
 
-/* *RET: S is still current, except for the bytes of sites and calls. For use in a hold: reads only
- * known addresses and does not allocate. */
+/* Sets *RET to whether S is still current, except for the bytes of sites and calls. For use in a
+ * hold: reads only known addresses and does not allocate. */
 struct hv_err *hv_tracepoint_state_is_same(const struct hv_kernel *k,
 					   const struct hv_tracepoint_layout *layout,
 					   const struct hv_tracepoint *tp,
