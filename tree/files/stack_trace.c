@@ -16,7 +16,8 @@ bool hv_place_has_stack_tracer(const struct hv_place *at)
 	return !err;
 }
 
-/* Like %pS: a return address may be the first address of the next function. */
+/* Like %pS, does not subtract 1, so a return address may be shown as the start of the next
+ * function. */
 static void add_symbol(struct hv_file *f, struct hv_gva addr)
 {
 	const struct hv_kernel *kernel = hv_file_session(f)->kernel;

@@ -25,7 +25,7 @@ static const struct {
 	{"%Ld", SIGNED},	{"%u", UNSIGNED}, {"%d", SIGNED},
 };
 
-/* Replaces control characters except line breaks by '?'. */
+/* Replaces control characters other than newline and tab by '?'. */
 static void add_letters(struct hv_text *out, const uint8_t *bytes, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {

@@ -83,7 +83,7 @@ static void retrace(struct hv_instance *in)
 	in->retrace_waits = in->nr_retraces_failed - 1;
 }
 
-/* Each failing attempt may take as long as a guest pause may be tried, so retries become rarer,
+/* A failing attempt may take as long as hvtrace tries to pause the guest. So retries become rarer,
  * with at most one per period. */
 static void retry_retrace(struct hv_instance *in)
 {

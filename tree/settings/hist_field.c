@@ -294,7 +294,8 @@ static const char *defined_as(const struct hv_hist_parse *p, struct hv_hist_plac
 	return NULL;
 }
 
-/* If it is not a variable, the kernel looks for a field of that name. */
+/* If there is no such variable, reports that and returns NULL. As in the kernel, the caller then
+ * looks for a field of that name. */
 static struct hv_hist_field *parse_reference(struct hv_hist_parse *p, struct hv_hist_place place,
 					     const char *name)
 {

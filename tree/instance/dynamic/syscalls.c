@@ -18,7 +18,7 @@ struct made {
 	uint16_t id;
 	uint16_t nr_off, words_off; /* offsets in the entry */
 	uint8_t nr_words;
-	uint16_t places_off; /* offset of the words that locate memory; without: the length */
+	uint16_t places_off; /* end of the arguments; the words that locate memory follow, if any */
 	struct hv_syscall_memory memory;
 };
 

@@ -217,7 +217,7 @@ static struct hv_err *remove_added(struct hv_instance *in, const struct hv_hist_
 	return err;
 }
 
-/* Triggers removed with it were added for actions and have no actions themselves. */
+/* Recurses at most once: triggers added for actions have no actions themselves. */
 static struct hv_err *remove_at(struct hv_instance *in, size_t at)
 {
 	struct hv_hist_of of = take_out(in->hists, at);
