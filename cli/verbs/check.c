@@ -194,8 +194,8 @@ static void check_build_id(struct findings *f, const struct hv_kernel *k)
 	add(f, "build_id", NULL, "%s", hex);
 }
 
-/* Does not refuse a guest whose ftrace uses all sites: it may release them, and its events need no
- * sites. */
+/* Does not refuse a guest whose ftrace uses all sites: it may release them, and recording events
+ * needs no sites. */
 static void check_sites(struct findings *f, const struct hv_kernel *k)
 {
 	json_object *o = json_object_new_object();
@@ -458,7 +458,7 @@ static void check_kernel(struct findings *f, struct hv_guest *guest, struct know
 	check_clock(f, k);
 }
 
-/* Appends a newline to RET. */
+/* Appends the findings and a newline to RET. */
 static void render(struct findings *f, bool json, struct hv_text *ret)
 {
 	json_object_object_add(f->json, "blockers", f->blockers);

@@ -22,8 +22,8 @@
 
 struct recover {
 	struct recovery done;
-	bool has_other; /* the machine also has an ivshmem device, whose region requires the monitor
-			 */
+	/* The machine also has an ivshmem device, whose region requires the monitor. */
+	bool has_other;
 	uint64_t began_ns;
 	bool is_over; /* the machine no longer exists, and the report includes that */
 };

@@ -172,7 +172,7 @@ static struct hv_err *show_file(struct plain *p, const struct report_options *o)
 	return show_plain(p, o);
 }
 
-/* Runs in an unprivileged process, as does prepare(). */
+/* Runs in the unprivileged process. prepare() runs there before it gives up its rights. */
 static struct hv_err *show(void *ctx, const char *dir, bool *ret_cannot_print)
 {
 	struct report *r = ctx;
@@ -210,7 +210,7 @@ static struct hv_err *open_all(struct report_options *o)
 	return NULL;
 }
 
-/* *RET_CANNOT_PRINT: the output has no reader. */
+/* *RET_CANNOT_PRINT: standard output failed. */
 static struct hv_err *report(struct report *r, bool *ret_cannot_print)
 {
 	struct report_apart apart = {.dir_fd = -1, .prepare = prepare, .show = show, .ctx = r};

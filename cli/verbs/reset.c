@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace reset: restores the settings of a guest's tracefs tree to their state after attach. */
+/* hvtrace reset: ends tracing, and empties the filters and the buffer of a guest's tracefs tree. */
 #include "cli/client.h"
 #include "cli/verbs/verb.h"
 

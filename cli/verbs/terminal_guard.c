@@ -15,7 +15,7 @@
 
 struct terminal_guard {
 	pid_t pid;
-	int fd; /* the child's other end; a byte means that the terminal was restored */
+	int fd; /* write end of the child's pipe; a byte means that the terminal was restored */
 };
 
 /* Ignores job signals, including those that stop a job that changes another job's terminal. */
@@ -31,7 +31,8 @@ static void ignore_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The child. It must not keep a session's connection open, which ends with its parent's. */
+/* The child. Closes inherited files, because a session's connection must end when the parent
+ * ends. */
 static void wait_and_restore(int fd, const struct termios *before, const char *bytes)
 {
 	char byte;

@@ -36,7 +36,7 @@ static void add_neighbours(struct hv_text *out, const struct latency_neighbours 
 		       n->busiest_ppm / PPM_PERCENT);
 }
 
-/* Returns the host thread that had the vCPU's CPU, from the host's events. */
+/* Returns a cause in which the host's events name the thread that had the vCPU's CPU. */
 static const struct hv_cause *find_taker(const struct latency_report *r)
 {
 	for (size_t i = 0; i < r->verdict->nr; i++)
@@ -127,7 +127,8 @@ static void add_waiting(struct hv_text *out, const struct latency_report *r,
 		hv_text_printf(out, ": %s", cause.data);
 }
 
-/* Adds an operation that itself takes long. Example: "The device ... : 251 ms". */
+/* Adds an operation that itself takes long. Example: "block device 8:0: the device did not answer
+ * for 251 ms". */
 static void add_taking(struct hv_text *out, const struct latency_report *r,
 		       const struct hv_cause *c)
 {

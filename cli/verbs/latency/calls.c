@@ -23,9 +23,8 @@ void latency_calls_want(struct latency_calls *l, const char *glob)
 	hv_text_printf(&l->filter, "%s%s", l->filter.len_bytes ? " " : "", glob);
 }
 
-/* If the host's share of calls is unavailable, records the calls anyway. A guest has no steal time
- * unless KVM provides it, and the guest's own ftrace may use the functions in which tasks leave the
- * CPU. */
+/* If the host's share of calls is unavailable, records the calls without it: KVM may provide no
+ * steal time, or the guest's own ftrace may use the functions in which tasks leave the CPU. */
 static struct hv_err *start_graph(const struct recording *r, char **ret_no_host)
 {
 	struct hv_err *err = recording_set(r, HOST_TIME, "1");
@@ -92,7 +91,7 @@ struct hv_err *latency_calls_stop(struct latency_calls *l)
 	return err;
 }
 
-/* Without a tracer the buffer is empty. */
+/* Takes the events before it removes the tracer, because without a tracer the buffer is empty. */
 struct hv_err *latency_calls_give_up(struct latency_calls *l)
 {
 	bool more = true;

@@ -29,8 +29,8 @@ struct hv_err *latency_calls_start(struct latency_calls *l) hv_must_use;
 struct hv_err *latency_calls_take(struct latency_calls *l, bool *ret_more) hv_must_use;
 /* Stops recording; recorded events can still be taken. */
 struct hv_err *latency_calls_stop(struct latency_calls *l) hv_must_use;
-/* Like latency_calls_stop(), then takes the recorded events; the guest's functions are called as
- * before. Requires is_on. */
+/* Stops recording, takes the recorded events, and removes the tracer, so that functions are no
+ * longer patched for it. Requires is_on. */
 struct hv_err *latency_calls_give_up(struct latency_calls *l) hv_must_use;
 /* Processes the last events. */
 struct hv_err *latency_calls_end(struct latency_calls *l) hv_must_use;

@@ -7,7 +7,7 @@
 #include "base/text.h"
 
 #define EXIT_NS	    500 /* cost of recording an exit and its entry: two tracepoints of the host */
-#define OVER_MAX    2	/* successive checks, which detect a storm of one second */
+#define OVER_MAX    2	/* checks: exits are disabled after it, when a storm of 1 s is recorded */
 #define PPM	    1000000
 #define EXIT_EVENT  "kvm_exit"
 #define ENTRY_EVENT "kvm_entry"

@@ -14,7 +14,7 @@ static struct hv_err *put(struct client *c, const char *dir, const struct hv_wan
 	return client_put(c, path, O_WRONLY, text);
 }
 
-/* Another function reports events that the guest does not have. */
+/* Missing events are not reported here but by find_events() in latency.c. */
 struct hv_err *latency_stacks_begin(struct latency_stacks *s, struct client *c, const char *dir,
 				    char **ret_why)
 {

@@ -51,7 +51,7 @@ static void look(struct hv_taker *t, uint64_t vmm_pid)
 	err = hv_process_of_thread((pid_t)t->task.pid, &pid);
 	if (!err && (uint64_t)pid != vmm_pid)
 		err = hv_process_open(pid, &p);
-	/* Any program can use this name. */
+	/* Any program can use this name, so only kernel threads are believed. */
 	if (!err && p.pid && sscanf(t->task.comm, VHOST "%d", &owner) == 1 &&
 	    hv_is_kernel_thread((pid_t)t->task.pid)) {
 		pid = owner;

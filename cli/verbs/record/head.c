@@ -112,7 +112,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Reads the formats of the guest's own events that DIR records, grouped by system. */
+/* Reads the formats of the events in DIR's set_event, grouped by system. */
 static struct hv_err *read_own_formats(struct record_head *h, struct client *c, const char *dir)
 {
 	HV_AUTO_FREE char *path = hv_format("%s/set_event", dir);
@@ -138,7 +138,7 @@ static struct hv_err *read_own_formats(struct record_head *h, struct client *c, 
 	return err;
 }
 
-/* Returns the clock in brackets. */
+/* Returns the clock in brackets, by its Linux name. Default: local. */
 static char *chosen(const char *clocks)
 {
 	const char *begin = strchr(clocks, '['), *end = begin ? strchr(begin, ']') : NULL;
@@ -185,7 +185,7 @@ static struct hv_export_text borrow(const struct hv_text *t)
 	return (struct hv_export_text){t->data, t->len_bytes};
 }
 
-/* Returns the time of day when this host's clock was 0. */
+/* Returns the time of day when this host's CLOCK_MONOTONIC was 0. */
 static uint64_t host_epoch_ns(void)
 {
 	struct timespec now;

@@ -22,7 +22,8 @@ struct record_head {
 /* DIR is the directory of the instance. */
 struct hv_err *record_head_read(struct record_head *h, struct client *c,
 				const char *dir) hv_must_use;
-/* Like record_head_read(), but without the guest's symbols, formats of tracers and version. */
+/* Like record_head_read(), but without the guest's symbols, printk_formats, formats of tracers'
+ * events, and version. */
 struct hv_err *record_head_read_events(struct record_head *h, struct client *c,
 				       const char *dir) hv_must_use;
 /* For --date: finds the time of day of the clock's zero, by the guest's or this host's time,

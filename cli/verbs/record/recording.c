@@ -29,7 +29,7 @@ struct hv_err *recording_set(const struct recording *r, const char *file, const 
 	return client_echo(r->client, path, text);
 }
 
-/* Returns the contents of the top's FILE; empty if it cannot be read. */
+/* Returns the contents of FILE in the top directory; empty if it cannot be read. */
 static char *of_top(const struct recording *r, const char *file)
 {
 	HV_AUTO_TEXT struct hv_text text = {0};

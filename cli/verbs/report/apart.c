@@ -116,7 +116,7 @@ static uint64_t processor_ns(pid_t pid)
 	return (uint64_t)time.tv_sec * HV_NS_PER_S + (uint64_t)time.tv_nsec;
 }
 
-/* Copies until the child ends or the output has no reader. Returns false if the child uses CPU time
+/* Copies until the child ends or standard output fails. Returns false if the child uses CPU time
  * without output. */
 static bool copy(const struct child *c, bool *ret_cannot_print)
 {

@@ -13,7 +13,7 @@ struct report_apart {
 	/* Called in the process before it gives up its rights, to load libraries. May be NULL. */
 	void (*prepare)(void *ctx);
 	/* Prints to standard output. DIR is the directory in this process. Sets *RET_CANNOT_PRINT
-	 * if standard output has no reader. */
+	 * if standard output fails. */
 	struct hv_err *(*show)(void *ctx, const char *dir, bool *ret_cannot_print);
 	void *ctx;
 };

@@ -170,7 +170,7 @@ static void add_stack(struct hv_text *out, struct tep_event *event, const struct
 	hv_text_add(out, "]");
 }
 
-/* Adds the text at the end of print and raw_data. The number of raw_data is part of the written
+/* Adds the data at the end of a print or raw_data event. The id of raw_data is part of the written
  * data. */
 static void add_rest(struct hv_text *out, struct tep_event *event, const struct tep_record *record,
 		     const char *key)
@@ -260,7 +260,7 @@ struct report {
 	bool cannot_print; /* stdout failed; put_out() printed the reason */
 };
 
-/* Uses the columns of `trace`. A page of the file has less information than a line of the tree:
+/* Uses the columns of `trace`. An event in the file has less information than a line of `trace`:
  * only whether the preempt count is above 0. */
 static void add_event(struct report *r, struct tep_handle *tep, struct tep_record *record)
 {
@@ -278,7 +278,7 @@ static void add_event(struct report *r, struct tep_handle *tep, struct tep_recor
 	trace_seq_putc(&r->text, '\n');
 }
 
-/* Removes control characters from the guest's names and texts. */
+/* Replaces control characters in the guest's names and texts. */
 static void clean(char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
