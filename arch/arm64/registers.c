@@ -72,7 +72,7 @@ void arm64_take_gdb_named(const uint64_t values[HV_GDB_NAMED_MAX], struct hv_vcp
 static bool parse_general(const char *text, char name, unsigned nr, uint64_t *ret)
 {
 	for (unsigned i = 0; i < nr; i++) {
-		char word[8];
+		char word[16];
 
 		snprintf(word, sizeof(word), "%c%02u=", name, i);
 		if (!hv_register_in(text, word, &ret[i]))

@@ -253,7 +253,7 @@ def what_cannot_be_joined_is_left_out(t):
     t.guest.run(f"echo 0 >{OWN}/events/sched/sched_switch/enable; echo >{OWN}/trace")
 
 
-@case(configs=ONE_VCPU)
+@case(configs=ONE_VCPU[:1], further=ONE_VCPU[1:])
 def all_events_that_the_guest_uses_are_joined(t):
     """The guest records the events of all systems except sched (see the cases above) when hvtrace enables them all,
     disables them and enables them again. Both get the events, and hvtrace leaves first."""

@@ -47,7 +47,7 @@ def same(t, command):
     return own
 
 
-@case(configs=WITH_MODULES)
+@case(configs=WITH_MODULES[1:], further=WITH_MODULES[:1])
 def events_are_as_the_guest_says(t):
     """format and id of every event of the core kernel and of modules equal the guest's byte for byte, also after
     modules are loaded and removed. The guest's own probes are not included."""

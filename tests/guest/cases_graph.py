@@ -159,7 +159,7 @@ def graph_of_all_agrees_with_own(t):
         t.note(f"{same.total()} of {own_reads[what].total()} trees with {what} agree")
 
 
-@case(configs=IN_TURN)
+@case(configs=IN_TURN[1:], further=IN_TURN[:1])
 def graph_functions_and_depth(t):
     """set_graph_function, set_graph_notrace and max_graph_depth work as in the guest."""
     with t.attach() as traced:
@@ -272,7 +272,7 @@ def histogram(t, traced):
     assert sum(bucket["calls"] for bucket in found["buckets"]) == 50 and 0 < found["shortest"] <= found["longest"], out
 
 
-@case(configs=EVERY)
+@case(configs=EVERY[:1], further=EVERY[1:])
 def graph_is_balanced(t):
     """All functions, forks and threads: every return belongs to the open call of its task."""
     with t.attach() as traced:

@@ -76,7 +76,7 @@ def latency_names_a_cpu_limit(t):
         assert traced.text("kprobe_events") == "", "the probes stay"
 
 
-@case(configs=PAIR)
+@case(configs=PAIR[:1], further=PAIR[1:])
 def latency_names_several_cpu_limits(t):
     """A group nested in the group that has the limit, and a group with a separate limit on the other vCPU: both are
     named by their paths."""

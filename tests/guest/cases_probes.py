@@ -191,7 +191,7 @@ def in_graph(text):
         yield caller, function, re.sub(r' c="\w+"', "", arguments)
 
 
-@case(configs=(*ONE_VCPU[1:], OLDEST))
+@case(configs=(OLDEST,), further=ONE_VCPU[1:])
 def probes_of_returns(t):
     """Return probes have the formats, texts, return values and callers of the guest's own for the same programs, also
     together with tracers of the same functions, which show those callers. Detach finds open calls."""
@@ -322,7 +322,7 @@ ANYWHERE = {
 ANYWHERE_BY_NAME = {f"a{i}": function for i, function in enumerate(ANYWHERE)}
 
 
-@case(configs=(STANDARD[1], STANDARD[2]))
+@case(configs=(STANDARD[2],), further=(STANDARD[1],))
 def probes_read_anywhere(t):
     """Probes of functions of interrupts, wakeups and page faults read mapped and unmapped memory, nested, together with
     a graph of all functions. Each detach finds no task in them."""

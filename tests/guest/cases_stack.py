@@ -106,7 +106,7 @@ def deepest(text):
     return found
 
 
-@case(configs=(*IN_TURN, NEWEST))
+@case(configs=(NEWEST,), further=IN_TURN)
 def deepest_stack_agrees_with_own_stack_tracer(t):
     """stack_trace of one workload: calls and depths equal the results of the guest's own stack tracer, except the part
     of the stack that the kernel adds at random in each system call. Then the deepest stack of all functions, which

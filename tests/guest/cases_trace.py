@@ -70,7 +70,7 @@ def agrees_with_own_ftrace_filtered(t):
     t.note(f"{len(one)} calls agree, in order")
 
 
-@case(configs=(*ONE_VCPU[:1], OLDEST))
+@case(configs=(OLDEST,), further=ONE_VCPU[:1])
 def agrees_with_own_ftrace_all(t):
     """All functions: pairs of (function, caller) that every round of the workload has, equally often in the guest's own
     runs, occur as often with hvtrace. Other pairs (allocation, preemption) vary from run to run by themselves."""

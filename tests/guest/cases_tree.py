@@ -200,7 +200,7 @@ def check_pause(t, traced, names):
     traced.echo("set_ftrace_filter", f"!{names['do_mkdirat']}:traceoff", append=True)
 
 
-@case(configs=(STANDARD[0], STANDARD[2]))
+@case(configs=(STANDARD[2],), further=(STANDARD[0],))
 def commands_switch_recording(t):
     """traceoff stops recording at its function, once per count; traceon starts it; afterwards nothing of them
     remains."""

@@ -31,12 +31,18 @@ class Skip(Exception):
 
 
 class Case:
-    def __init__(self, run, configs, fresh, alone):
+    def __init__(self, run, configs, further, fresh, alone):
         self.run = run
         self.name = run.__name__
         self.configs = configs  # None: the case does not use a guest of the suite
+        self.further = further
         self.fresh = fresh  # the case ends its guest, so it gets a separate one
         self.alone = alone  # no other guest of this suite runs at that time
+
+    def use(self, all_kernels):
+        """Adds the further configurations if ALL_KERNELS."""
+        if all_kernels:
+            self.configs, self.further = (*self.configs, *self.further) if self.configs else None, ()
 
     def title(self, config):
         return f"{config.title()}: {self.name}" if config else self.name
@@ -68,13 +74,14 @@ NEWEST = Config("sid", 2, in_turn=True)
 OLDEST = Config("bullseye", 1)
 
 
-def case(configs=tuple(STANDARD[:3]), fresh=False, alone=False):
+def case(configs=tuple(STANDARD[:3]), further=(), fresh=False, alone=False):
     """Registers a case: f(t) with t.guest, t.hv, t.lab. CONFIGS None: the case makes its guests itself. By default it
-    runs with two vCPUs on both kernels, and with one vCPU on one of them. ALONE: it measures durations; all cases
+    runs with two vCPUs on both kernels, and with one vCPU on one of them. FURTHER: configurations that a run of all cases
+    uses only with --all-kernels, because they take long. ALONE: it measures durations; all cases
     with counted instructions are alone, too."""
 
     def register(run):
-        CASES.append(Case(run, configs and tuple(dict.fromkeys(configs)), fresh, alone))
+        CASES.append(Case(run, configs and tuple(dict.fromkeys(configs)), tuple(further), fresh, alone))
         return run
 
     return register
@@ -431,8 +438,11 @@ def runs_under_kvm():
     return lab.kvm_works
 
 
-def main(hv_path, patterns, say, list_only=False, lanes=1):
+def main(hv_path, patterns, say, list_only=False, lanes=1, all_kernels=False):
     """Returns the exit status."""
+    for case_ in CASES:
+        case_.use(all_kernels or patterns)
+    left_out = sum(len(case_.further) for case_ in CASES)
     cases = [c for c in CASES if any(matches(c, config, patterns) for config in c.configs or (None,))]
     if list_only:
         for case_ in cases:
@@ -452,5 +462,7 @@ def main(hv_path, patterns, say, list_only=False, lanes=1):
     lab.close()
     for title in runner.failures:
         say(f"failed: {title}")
+    if left_out:
+        say(f"skip {left_out} runs of cases on further kernels: only --all-kernels runs them")
     say(f"{runner.passed} passed, {runner.failed} failed, {runner.skipped} skipped")
     return 1 if runner.failed else 0

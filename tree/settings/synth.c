@@ -336,6 +336,14 @@ static const char *text_of(const struct hv_hist_value *value)
 	return value->text ? value->text : FAULT;
 }
 
+/* FIELD has room for HV_HIST_TEXT_BYTES and is zeroed. */
+static void put_fixed(const char *text, uint8_t *field)
+{
+	size_t len = strlen(text);
+
+	memcpy(field, text, len < HV_HIST_TEXT_BYTES ? len : HV_HIST_TEXT_BYTES - 1);
+}
+
 /* Stores the string after all fields, at *END, and its location in the field (trace_string). */
 static bool put_dynamic(const char *text, uint8_t *field, uint8_t *entry, uint32_t *end,
 			uint32_t max_bytes)
@@ -394,8 +402,7 @@ uint32_t hv_synth_fill(const struct hv_synth *s, const struct hv_hist_value *val
 		} else if (!f->is_text)
 			memcpy(field, &values[i].number, f->size_bytes);
 		else if (!f->is_dynamic)
-			memcpy(field, text_of(&values[i]),
-			       strnlen(text_of(&values[i]), HV_HIST_TEXT_BYTES - 1));
+			put_fixed(text_of(&values[i]), field);
 		else if (!put_dynamic(text_of(&values[i]), field, entry, &end, max_bytes))
 			return 0;
 	}
