@@ -171,7 +171,7 @@ static struct hv_err *add_lost(struct ctf *c, struct lane *l, uint64_t lost, uin
 	return end_packet(c, l);
 }
 
-/* Readers stop at a time that is before the previous one. */
+/* Replaces a time that is before the previous one, because readers stop there. */
 static uint64_t time_of(const struct lane *l, uint64_t time_ns)
 {
 	return l->has_begun && time_ns < l->last_ns ? l->last_ns : time_ns;

@@ -24,7 +24,7 @@ struct subject {
 
 struct counts {
 	struct subject of;
-	uint64_t calls, total, shortest, longest; /* in units of the clock */
+	uint64_t calls, total, shortest, longest; /* durations are in units of the clock */
 	uint64_t buckets[NR_BUCKETS];
 	uint64_t host[NR_BUCKETS]; /* ns of these calls in which the host did not run the vCPU */
 };

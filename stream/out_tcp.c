@@ -21,7 +21,7 @@ struct tcp {
 	int fd; /* -1 if not connected */
 	bool is_connected;
 	uint64_t tried_ns;
-	/* owned; room for PENDING_BYTES, one frame beyond it, and the next buffer */
+	/* owned; room for PENDING_BYTES, one frame beyond it, and the frame of tcp_room() */
 	uint8_t *pending;
 	size_t begin, end;
 };

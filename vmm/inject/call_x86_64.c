@@ -112,8 +112,8 @@ static void restart(const struct hv_thread *t, struct user_regs_struct *r)
 	r->rip -= SYSCALL_BYTES;
 }
 
-/* Returns the length of the state in the standard format. Features that are not in the mask get
- * their initial values. */
+/* Returns the length of the state in the standard format. rt_sigreturn sets features that are not
+ * in FEATURES to their initial values. */
 static size_t xstate_len(uint64_t features)
 {
 	size_t len = XSTATE_MIN_BYTES;

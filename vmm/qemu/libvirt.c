@@ -16,7 +16,7 @@
 
 #include "vmm/qemu/domains.h"
 
-/* It is linked with libvirt.so.0, so dlsym() also finds the functions of that library. */
+/* This library is linked with libvirt.so.0, so dlsym() also finds libvirt's functions. */
 #define LIBRARY "libvirt-qemu.so.0"
 
 #define FUNCTIONS(F)                                                                               \

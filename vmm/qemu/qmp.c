@@ -2,7 +2,7 @@
 /* QMP on a unix socket: greeting, capabilities, then one command and its answer at a time; events
  * are skipped. Each line is a JSON object that ends with LF (QEMU docs/interop/qmp-spec.txt).
  *
- * A VMM that was stopped answers commands that have timed out long ago. So each command has an id,
+ * After a stop, a VMM also answers commands that timed out long ago. So each command has an id,
  * which its answer repeats, and answers with other ids are dropped. */
 #include <inttypes.h>
 #include <poll.h>
@@ -55,8 +55,8 @@ static void begin(struct qmp *q, uint64_t limit_ns)
 	q->is_late = false;
 }
 
-/* After the deadline, accepts once more data that came in time while this process was not running.
- * Only once, because a VMM can send endlessly. */
+/* The first wait after the deadline still succeeds if data is there: it may have arrived in time
+ * while this process was not running. Later waits fail, because a VMM can send endlessly. */
 static struct hv_err *wait_for(struct qmp *q, short events)
 {
 	struct pollfd p = {.fd = q->fd, .events = events};

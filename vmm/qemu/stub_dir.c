@@ -21,7 +21,8 @@ static bool is_fresh(const struct stat *st)
 	return st->st_uid == geteuid() && (st->st_mode & 07777) == 0700 && st->st_nlink <= 2;
 }
 
-/* Walks paths, and creates and removes files, with the permissions of user UID (setfsuid(2)). */
+/* While it exists, this thread opens, creates and removes files with the permissions of another
+ * user (setfsuid(2)). */
 struct as_user {
 	uid_t uid; /* the previous one */
 	gid_t gid;
@@ -59,7 +60,7 @@ static bool is_roots_place(const char *path)
 	/* A path through /proc cannot be checked like this. */
 	if (!strncmp(path, "/proc/", 6))
 		return false;
-	/* PATH does not exist, or leads through a symbolic link. */
+	/* The directory does not exist, or its path has a symbolic link. */
 	if (!real || strncmp(path, real, strlen(real)) != 0)
 		return false;
 	for (char *end = real + strlen(real);;) {
