@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Unwind rules for kernels with unwind tables (ORC), and frames.
  *
- * kernel/orc.h reads the tables; struct hv_arch's unwind() and kernel/sleeper.h follow frames.
+ * kernel/tasks/orc.h reads the tables; struct hv_arch's unwind() and kernel/tasks/sleeper.h follow frames.
  * Pure. */
 #pragma once
 

@@ -7,9 +7,9 @@
 
 #include "bench/clock.h"
 #include "bench/image.h"
-#include "kernel/irq_sites.h"
+#include "kernel/code/irq_sites.h"
 #include "kernel/kernel.h"
-#include "kernel/preempt_sites.h"
+#include "kernel/code/preempt_sites.h"
 
 static void must(struct hv_err *err)
 {

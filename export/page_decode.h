@@ -8,7 +8,7 @@
 #include "export/export.h"
 #include "export/page_merge.h"
 #include "kernel/events/catalogue.h"
-#include "kernel/symbols.h"
+#include "kernel/image/symbols.h"
 #include "tree/format/raw_layout.h"
 
 #define HV_PAGE_DECODE_CALLERS_MAX 128

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Finds the core kernel: registers -> image -> symbols -> identity -> BTF -> its own page
  * tables. */
-#include "kernel/core.h"
+#include "kernel/core/core.h"
 
 #include <string.h>
 
-#include "kernel/identity.h"
-#include "kernel/kallsyms.h"
+#include "kernel/image/identity.h"
+#include "kernel/image/kallsyms.h"
 #include "kernel/unnamed.h"
-#include "kernel/vmlinux.h"
+#include "kernel/image/vmlinux.h"
 
 static bool banner_at(const struct hv_image *image, struct hv_gva at)
 {

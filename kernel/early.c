@@ -2,7 +2,7 @@
 /* Source: kernel/kallsyms.c, include/linux/kernel.h (enum system_states). */
 #include "kernel/early.h"
 
-#include "kernel/kallsyms.h"
+#include "kernel/image/kallsyms.h"
 
 static void image_deinit(struct hv_image *image)
 {

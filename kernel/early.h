@@ -2,7 +2,7 @@
 /* A kernel that is booting: information available before hv_kernel_open() succeeds. */
 #pragma once
 
-#include "kernel/core.h"
+#include "kernel/core/core.h"
 
 /* Finds a function or variable of the kernel that a vCPU runs, by the symbols in its image. The
  * vCPUs should be stopped. */

@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-#include "kernel/cancel.h"
+#include "base/cancel.h"
 #include "kernel/early.h"
-#include "kernel/identity.h"
-#include "kernel/kallsyms_lookup.h"
-#include "kernel/kernel_arch.h"
-#include "kernel/orc_form.h"
-#include "kernel/vmlinux.h"
+#include "kernel/image/identity.h"
+#include "kernel/sites/kallsyms_lookup.h"
+#include "kernel/arch/kernel_arch.h"
+#include "kernel/core/orc_form.h"
+#include "kernel/image/vmlinux.h"
 
 #define OPEN_TRIES_MAX 16
 

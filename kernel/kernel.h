@@ -4,10 +4,10 @@
  * changes. */
 #pragma once
 
-#include "kernel/core.h"
+#include "kernel/core/core.h"
 #include "kernel/layout.h"
-#include "kernel/modules.h"
-#include "kernel/sites.h"
+#include "kernel/sites/modules.h"
+#include "kernel/sites/sites.h"
 
 struct hv_kernel {
 	struct hv_guest *guest; /* borrowed */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/layout.h"
 
-#include "kernel/fields.h"
-#include "kernel/preempt_count.h"
-#include "kernel/stack_bytes.h"
-#include "kernel/kernel_arch.h"
+#include "kernel/core/fields.h"
+#include "kernel/core/preempt_count.h"
+#include "kernel/arch/stack_bytes.h"
+#include "kernel/arch/kernel_arch.h"
 
 /* CONFIG_MAXSMP; the limit of all kernels. */
 #define NR_CPUS_MAX 8192

@@ -2,7 +2,7 @@
 /* Offsets that stubs and readers need, from BTF, symbols and the per-CPU area. */
 #pragma once
 
-#include "kernel/core.h"
+#include "kernel/core/core.h"
 
 struct hv_layout {
 	/* The current task is in a register. Then cpu_number_percpu and preempt_count_percpu are

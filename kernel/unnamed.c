@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-#include "kernel/cancel.h"
-#include "kernel/clock_data.h"
-#include "kernel/exports.h"
-#include "kernel/fields.h"
-#include "kernel/kernel_arch.h"
-#include "kernel/modules.h"
-#include "kernel/sites.h"
+#include "base/cancel.h"
+#include "kernel/arch/clock_data.h"
+#include "kernel/image/exports.h"
+#include "kernel/core/fields.h"
+#include "kernel/arch/kernel_arch.h"
+#include "kernel/sites/modules.h"
+#include "kernel/sites/sites.h"
 #include "kernel/unnamed_events.h"
 
 #define BANNER		 "Linux version "

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "arch/arch.h"
-#include "kernel/core.h"
+#include "kernel/core/core.h"
 
 #define HV_UNNAMED_FUNCTIONS 6
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernel/fields.h"
+#include "kernel/core/fields.h"
 
 #define ARRAYS_MAX 1024u /* trace arrays: the guest's instances */
 #define FILES	   64u	 /* number of files to check */

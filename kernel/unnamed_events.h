@@ -3,7 +3,7 @@
  * (unnamed.h). unnamed.c lists the functions that use them; events/ reads the events. */
 #pragma once
 
-#include "kernel/core.h"
+#include "kernel/core/core.h"
 
 /* Returns whether the list of trace arrays (ftrace_trace_arrays) is at HEAD. Its last element must
  * be a variable of the kernel, whose files point to it and to kernel events. */

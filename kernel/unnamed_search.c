@@ -3,7 +3,7 @@
  * contents of the candidates decide. */
 #include "kernel/unnamed.h"
 
-#include "kernel/cancel.h"
+#include "base/cancel.h"
 
 #define CANDIDATES_MAX	   512
 #define FUNCTION_MAX_BYTES 4096u

@@ -6,7 +6,7 @@
  * tracer/ chooses the changes; arch/ and mapping.h compute their bytes. One thread. */
 #pragma once
 
-#include "kernel/own_probes.h"
+#include "kernel/code/own_probes.h"
 #include "patcher/region.h"
 
 struct hv_change {

@@ -8,10 +8,10 @@
  *     the instructions shortly after it, which an optimized kprobe copies to make room for a jump.
  *   - One of our instructions that a kprobe has copied must not be restored.
  *
- * kernel/own_probes.h finds the kprobes. */
+ * kernel/code/own_probes.h finds the kprobes. */
 #pragma once
 
-#include "kernel/own_probes.h"
+#include "kernel/code/own_probes.h"
 #include "patcher/patcher.h"
 
 struct hv_journal;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/probe_place.h"
-#include "kernel/readers.h"
+#include "kernel/code/probe_place.h"
+#include "kernel/code/readers.h"
 #include "tracer/scope.h"
 #include "tracer/stubs.h"
 #include "tracer/tracee.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/clock.h"
+#include "kernel/clock/clock.h"
 #include "tracer/graph_tracer.h"
 #include "tracer/tracee.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernel/kernel.h"
-#include "kernel/orc.h"
+#include "kernel/tasks/orc.h"
 #include "tracer/detours.h"
 #include "tracer/event_tracer.h"
 #include "tracer/events/buffer_state.h"

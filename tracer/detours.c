@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "kernel/kernel_arch.h"
-#include "kernel/tasks.h"
+#include "kernel/arch/kernel_arch.h"
+#include "kernel/tasks/tasks.h"
 #include "patcher/exchange.h"
 #include "patcher/probed.h"
 #include "tracer/detours_code.h"

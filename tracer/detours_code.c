@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/preempt_sites.h"
-#include "kernel/tasks.h"
+#include "kernel/code/preempt_sites.h"
+#include "kernel/tasks/tasks.h"
 #include "patcher/probed.h"
 
 #define CHUNK 128 /* blocks written in one hold */

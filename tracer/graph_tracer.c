@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "kernel/clock.h"
-#include "kernel/orc.h"
+#include "kernel/clock/clock.h"
+#include "kernel/tasks/orc.h"
 #include "tracer/returns.h"
 #include "tracer/stubs.h"
 #include "tracer/sweep.h"

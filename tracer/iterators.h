@@ -3,7 +3,7 @@
  * (__traceiter_*). A task inside one may still use an array that the guest has replaced, until the
  * guest's RCU frees it.
  *
- * kernel/tasks.h finds these tasks. */
+ * kernel/tasks/tasks.h finds these tasks. */
 #pragma once
 
 #include <stddef.h>

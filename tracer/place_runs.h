@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kernel/probe_place.h"
+#include "kernel/code/probe_place.h"
 
 struct hv_place_want {
 	struct hv_probe_place place;

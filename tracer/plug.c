@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/fields.h"
+#include "kernel/core/fields.h"
 #include "tracer/tracee.h"
 
 /* -- arrays ------------------------------------------------------------------------------------ */

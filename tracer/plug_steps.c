@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/retry.h"
-#include "kernel/tasks.h"
+#include "kernel/tasks/tasks.h"
 #include "tracer/iterators.h"
 #include "tracer/plug.h"
 #include "tracer/tracee.h"

@@ -2,14 +2,14 @@
 /* Redirects direct calls and jumps in the kernel's code, other than sites, to a stub, and
  * recognises them afterwards. The stub acts like the original function for its caller.
  *
- * kernel/calls.h finds calls, yield.h and others decide when to change them, patcher/ writes. One
+ * kernel/code/calls.h finds calls, yield.h and others decide when to change them, patcher/ writes. One
  * thread. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "kernel/calls.h"
+#include "kernel/code/calls.h"
 #include "patcher/patcher.h"
 
 struct hv_tracee;

@@ -11,8 +11,8 @@
 
 #include <stddef.h>
 
-#include "kernel/shadow_stacks.h"
-#include "kernel/signing.h"
+#include "kernel/tasks/shadow_stacks.h"
+#include "kernel/tasks/signing.h"
 
 struct hv_tracee;
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "kernel/tasks.h"
+#include "kernel/tasks/tasks.h"
 #include "tracer/return_places.h"
 #include "tracer/tracee.h"
 #include "tracer/trampolines.h"

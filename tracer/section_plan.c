@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/irq_sites.h"
+#include "kernel/code/irq_sites.h"
 #include "kernel/kernel.h"
-#include "kernel/preempt_sites.h"
+#include "kernel/code/preempt_sites.h"
 #include "tracer/detours.h"
 
 #define COVERED_PERCENT_MIN 95

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/clock.h"
-#include "kernel/irq_sites.h"
-#include "kernel/preempt_sites.h"
+#include "kernel/clock/clock.h"
+#include "kernel/code/irq_sites.h"
+#include "kernel/code/preempt_sites.h"
 #include "patcher/patcher.h"
 #include "tracer/detours.h"
 #include "tracer/events/decoder.h"

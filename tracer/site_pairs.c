@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "kernel/kernel.h"
-#include "kernel/tasks.h"
+#include "kernel/tasks/tasks.h"
 #include "tracer/tracee.h"
 
 /* How long to wait until no task is between two instructions: 1 s plus the holds. */

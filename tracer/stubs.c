@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "arch/preempt_count.h"
-#include "kernel/kernel_arch.h"
-#include "kernel/readers.h"
+#include "kernel/arch/kernel_arch.h"
+#include "kernel/code/readers.h"
 #include "ringbuf/ring.h"
 #include "tracer/landings.h"
 #include "tracer/renames.h"

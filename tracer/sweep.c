@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/sweep.h"
 
-#include "kernel/address_space.h"
+#include "kernel/image/address_space.h"
 #include "tracer/tracee.h"
 
 #define SWEEP_SHARE 8 /* sweep when at least 1/8 of the return stacks look stale */

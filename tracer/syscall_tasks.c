@@ -6,7 +6,7 @@
 
 #include "base/retry.h"
 #include "kernel/events/tracepoint_state.h"
-#include "kernel/tasks.h"
+#include "kernel/tasks/tasks.h"
 #include "tracer/tracee.h"
 
 /* Number of tasks whose flag is changed in one hold, and of searches for tasks with a wrong flag.

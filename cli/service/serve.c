@@ -14,7 +14,7 @@
 #include "cli/service/requests.h"
 #include "cli/service/trail.h"
 #include "cli/service/watch.h"
-#include "kernel/cancel.h"
+#include "base/cancel.h"
 #include "tree/tree.h"
 
 #define WAIT_NS (5 * HV_NS_PER_MS) /* retry interval of waiting reads */

@@ -5,7 +5,7 @@
 
 #include "base/grow.h"
 #include "kernel/events/catalogue.h"
-#include "kernel/fields.h"
+#include "kernel/core/fields.h"
 #include "kernel/kernel.h"
 
 /* Low bit of struct static_call_key's pointer: it points to sites in the kernel's own table rather

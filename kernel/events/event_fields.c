@@ -6,7 +6,7 @@
 
 #include "base/grow.h"
 #include "kernel/events/reader.h"
-#include "kernel/fields.h"
+#include "kernel/core/fields.h"
 
 /* The type of a template with a function instead of a field: the function creates the fields
  * (TRACE_FUNCTION_TYPE). */

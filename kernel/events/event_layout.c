@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/events/event_layout.h"
 
-#include "kernel/fields.h"
+#include "kernel/core/fields.h"
 
 static struct hv_err *find_size(const struct hv_kernel_core *core, const char *type, uint32_t *ret)
 {

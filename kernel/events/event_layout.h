@@ -4,7 +4,7 @@
  * to kernel/events/. */
 #pragma once
 
-#include "kernel/core.h"
+#include "kernel/core/core.h"
 
 /* Structures are copied whole. The largest has 144 bytes. */
 #define HV_EVENT_STRUCT_MAX 1024u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/events/event_places.h"
 
-#include "kernel/fields.h"
+#include "kernel/core/fields.h"
 #include "kernel/kernel.h"
 
 struct hv_err *hv_event_places_find(const struct hv_kernel *k, struct hv_gva release,

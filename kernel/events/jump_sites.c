@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "kernel/fields.h"
+#include "kernel/core/fields.h"
 #include "kernel/kernel.h"
 
 /* Low bits of struct static_key's pointer to its entries (include/linux/jump_label.h):

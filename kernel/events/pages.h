@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/text.h"
-#include "kernel/address_space.h"
+#include "kernel/image/address_space.h"
 #include "kernel/events/gva_map.h"
 
 struct hv_pages {

@@ -8,7 +8,7 @@
 
 #include "base/grow.h"
 #include "kernel/events/strings.h"
-#include "kernel/fields.h"
+#include "kernel/core/fields.h"
 #include "kernel/kernel.h"
 
 /* Limits on guest data. A kernel with all its modules has less than 4 MiB. */

@@ -6,11 +6,11 @@
  * - The functions that add a probe to a tracepoint or remove one pass the replaced array of probes
  *   to call_rcu() or call_srcu(), which frees it when it is no longer in use.
  *
- * Modules have separate probes. All input is untrusted: see kernel/calls.h. tracer/redirect.h
+ * Modules have separate probes. All input is untrusted: see kernel/code/calls.h. tracer/redirect.h
  * redirects the calls; catalogue.h lists the events. */
 #pragma once
 
-#include "kernel/calls.h"
+#include "kernel/code/calls.h"
 
 struct hv_module;
 

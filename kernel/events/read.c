@@ -6,7 +6,7 @@
 
 #include "base/grow.h"
 #include "kernel/events/reader.h"
-#include "kernel/fields.h"
+#include "kernel/core/fields.h"
 
 #define WALKS_MAX 3
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "kernel/fields.h"
+#include "kernel/core/fields.h"
 #include "kernel/kernel.h"
 
 /* Limits on guest data. */

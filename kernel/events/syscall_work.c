@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/events/syscall_work.h"
 
-#include "kernel/fields.h"
+#include "kernel/core/fields.h"
 #include "kernel/kernel.h"
-#include "kernel/kernel_arch.h"
+#include "kernel/arch/kernel_arch.h"
 
 /* Since 5.11 the flag is in thread_info.syscall_work on every architecture with the generic entry
  * code (3136b93c3fb2), and its number is an enumerator. Before, it is one of the architecture's

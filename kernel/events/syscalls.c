@@ -2,7 +2,7 @@
 /* Reads the kernel's description of a system call, struct syscall_metadata
  * (include/trace/syscall.h). */
 #include "kernel/events/reader.h"
-#include "kernel/fields.h"
+#include "kernel/core/fields.h"
 
 /* Reads the NR strings that the array of pointers at AT points to. */
 static struct hv_err *read_words(struct hv_event_reader *r, uint64_t at, uint32_t nr,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads a struct tracepoint (include/linux/tracepoint-defs.h). */
 #include "kernel/events/reader.h"
-#include "kernel/fields.h"
+#include "kernel/core/fields.h"
 
 /* Reads a struct tracepoint_ext. AT is its address, or 0 if the kernel has no such structure. */
 static struct hv_err *read_ext(struct hv_event_reader *r, struct hv_gva at,

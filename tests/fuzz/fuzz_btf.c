@@ -2,8 +2,8 @@
 /* Parses any bytes as BTF, and makes the queries that the rest of hvtrace makes. */
 #include <string.h>
 
-#include "kernel/btf.h"
-#include "kernel/btf_func.h"
+#include "kernel/types/btf.h"
+#include "kernel/types/btf_func.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include "kernel/events/print_strings.h"
 #include "kernel/unnamed_events.h"
 #include "tests/fuzz/changes.h"
-#include "tests/unit/kernel/fake_events.h"
+#include "tests/unit/kernel/events/fake_events.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

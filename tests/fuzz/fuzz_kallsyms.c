@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads kallsyms from a hostile guest's image. The first byte chooses a layout, and pairs of a u32
  * offset and a byte that change the image follow; if it is 0xff, the image itself follows. */
-#include "tests/unit/kernel/kallsyms_image.h"
+#include "tests/unit/kernel/image/kallsyms_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

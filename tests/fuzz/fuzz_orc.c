@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Unwinds a stack with ORC tables; both come from the input. The first byte selects the form of the
  * tables; then the tables and the records follow. */
-#include "kernel/unwind.h"
-#include "tests/unit/kernel/fake_orc.h"
+#include "kernel/tasks/unwind.h"
+#include "tests/unit/kernel/tasks/fake_orc.h"
 #include "tracer/events/decode.h"
 #include "tracer/events/parts.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads modules, sites, tasks, stacks and the clock of a kernel in whose data the input changes
  * words (changes.h). */
-#include "kernel/clock.h"
-#include "kernel/tasks.h"
+#include "kernel/clock/clock.h"
+#include "kernel/tasks/tasks.h"
 #include "tests/fuzz/changes.h"
-#include "tests/unit/kernel/fake_sites.h"
-#include "tests/unit/kernel/fake_tasks.h"
+#include "tests/unit/kernel/sites/fake_sites.h"
+#include "tests/unit/kernel/tasks/fake_tasks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
  * in which all variables can be found. */
 #include <string.h>
 
-#include "kernel/exports.h"
+#include "kernel/image/exports.h"
 #include "tests/fuzz/changes.h"
 #include "tests/unit/kernel/fake_unnamed.h"
 

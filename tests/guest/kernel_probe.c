@@ -11,16 +11,16 @@
 #include <string.h>
 #include <time.h>
 
-#include "kernel/clock.h"
+#include "kernel/clock/clock.h"
 #include "kernel/events/catalogue.h"
 #include "kernel/events/jump_sites.h"
 #include "kernel/events/probe_calls.h"
-#include "kernel/identity.h"
-#include "kernel/kallsyms.h"
-#include "kernel/kallsyms.h"
+#include "kernel/image/identity.h"
+#include "kernel/image/kallsyms.h"
+#include "kernel/image/kallsyms.h"
 #include "kernel/kernel.h"
-#include "kernel/vmlinux.h"
-#include "kernel/tasks.h"
+#include "kernel/image/vmlinux.h"
+#include "kernel/tasks/tasks.h"
 #include "kernel/unnamed.h"
 #include "vmm/open.h"
 

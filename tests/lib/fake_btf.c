@@ -2,10 +2,10 @@
 /* BTF of a fake kernel with functions that take parameters of every form, for tests of probes. */
 #include <stdlib.h>
 
-#include "kernel/btf_func.h"
-#include "kernel/btf_modules.h"
+#include "kernel/types/btf_func.h"
+#include "kernel/sites/btf_modules.h"
 #include "tests/lib/fake_session.h"
-#include "tests/unit/kernel/btf_build.h"
+#include "tests/unit/kernel/types/btf_build.h"
 
 static void parameter(const char *name, uint32_t type_id)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/guard.h"
-#include "kernel/unwind.h"
+#include "kernel/tasks/unwind.h"
 #include "tree/format/raw_page.h"
 
 struct hv_cursor {

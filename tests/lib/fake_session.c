@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "kernel/probe_place.h"
-#include "kernel/tasks.h"
+#include "kernel/code/probe_place.h"
+#include "kernel/tasks/tasks.h"
 #include "tests/lib/fake_buffer.h"
 #include "tests/lib/fake_events.h"
 #include "tests/lib/fake_session_kernel.h"

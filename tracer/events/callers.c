@@ -5,7 +5,7 @@
 
 #include "base/guard.h"
 #include "kernel/kernel.h"
-#include "kernel/unwind.h"
+#include "kernel/tasks/unwind.h"
 #include "ringbuf/abi.h"
 
 struct hv_callers {

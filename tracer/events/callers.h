@@ -2,7 +2,7 @@
 /* Finds the callers of a function in the stack words of a record, with the unwind tables of the
  * guest's kernel.
  *
- * parts.h finds the words of an event, decode.h decodes them, kernel/unwind.h walks the stack. One
+ * parts.h finds the words of an event, decode.h decodes them, kernel/tasks/unwind.h walks the stack. One
  * thread. */
 #pragma once
 

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/guard.h"
-#include "kernel/now.h"
+#include "kernel/clock/now.h"
 #include "patcher/patcher.h"
 #include "tracer/events/host_clock.h"
 #include "tracer/events/timekeeping.h"

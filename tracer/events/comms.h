@@ -2,7 +2,7 @@
 /* A table of names and thread groups of tasks by pid, collected from records. Its size is bounded:
  * the least recently set entry is evicted first.
  *
- * kernel/tasks.h reads names that are in no record; decode.h adds "<idle>" and "<...>". */
+ * kernel/tasks/tasks.h reads names that are in no record; decode.h adds "<idle>" and "<...>". */
 #pragma once
 
 #include <stdbool.h>

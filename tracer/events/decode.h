@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "arch/arch.h"
-#include "kernel/unwind.h"
+#include "kernel/tasks/unwind.h"
 #include "ringbuf/abi.h"
 #include "tracer/events/comms.h"
 #include "tracer/events/event.h"

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/guard.h"
-#include "kernel/tasks.h"
+#include "kernel/tasks/tasks.h"
 #include "tracer/events/comms.h"
 
 struct hv_names {

@@ -6,10 +6,10 @@
  *
  * When more than HV_MOMENTS_MAX are kept, every other one of the older half is dropped.
  *
- * kernel/clock.h reads the moments; clocks.h decides when. One thread. */
+ * kernel/clock/clock.h reads the moments; clocks.h decides when. One thread. */
 #pragma once
 
-#include "kernel/timekeeper.h"
+#include "kernel/clock/timekeeper.h"
 
 #define HV_MOMENTS_MAX 4096u
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/text.h"
-#include "kernel/sites.h"
+#include "kernel/sites/sites.h"
 #include "tracer/events/event.h"
 #include "tree/format/style.h"
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "kernel/clock.h"
+#include "kernel/clock/clock.h"
 #include "tree/settings/options.h"
 
 struct hv_event_texts;

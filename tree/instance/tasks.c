@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/tasks.h"
 
-#include "kernel/tasks.h"
+#include "kernel/tasks/tasks.h"
 
 #define MISSING_SHOWN 8
 

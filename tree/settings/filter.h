@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/text.h"
-#include "kernel/sites.h"
+#include "kernel/sites/sites.h"
 
 /* Functions by address, which stays valid when modules come and go. Zero-initialised is empty. */
 struct hv_filter {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/guard.h"
-#include "kernel/cancel.h"
+#include "base/cancel.h"
 #include "tree/settings/kprobe_parse.h"
 
 #define GROUP		 "kprobes"

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/text.h"
-#include "kernel/sites.h"
+#include "kernel/sites/sites.h"
 #include "tree/settings/event_set.h"
 #include "tree/settings/rights.h"
 

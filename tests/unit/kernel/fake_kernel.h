@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernel/kernel.h"
-#include "tests/unit/kernel/btf_build.h"
+#include "tests/unit/kernel/types/btf_build.h"
 #include "tests/unit/kernel/x86_machine.h"
 
 #define FK_BASE	     0xffffffff81000000ull /* image: its first MiB is text, the rest is data */

@@ -3,10 +3,10 @@
 #include <check.h>
 
 #include "kernel/kernel.h"
-#include "kernel/vmlinux.h"
+#include "kernel/image/vmlinux.h"
 #include "tests/lib/part_guest.h"
 #include "tests/lib/run_suite.h"
-#include "tests/unit/kernel/kallsyms_image.h"
+#include "tests/unit/kernel/image/kallsyms_image.h"
 #include "tests/unit/kernel/x86_machine.h"
 
 #define BASE	  0xffffffff81000000ull

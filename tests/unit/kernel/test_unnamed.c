@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernel/exports.h"
+#include "kernel/image/exports.h"
 #include "kernel/unnamed.h"
 #include "tests/lib/run_suite.h"
 

@@ -5,7 +5,7 @@
 
 #include "kernel/unnamed_events.h"
 #include "tests/lib/run_suite.h"
-#include "tests/unit/kernel/fake_events.h"
+#include "tests/unit/kernel/events/fake_events.h"
 
 #define NR_EVENTS 80u
 

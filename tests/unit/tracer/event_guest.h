@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "tests/lib/part_guest.h"
-#include "tests/unit/kernel/fake_tracepoint.h"
+#include "tests/unit/kernel/events/fake_tracepoint.h"
 #include "tests/unit/tracer/fake_returns.h"
 #include "tracer/event_calls.h"
 #include "tracer/event_tracer.h"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "tests/lib/part_guest.h"
-#include "tests/unit/kernel/fake_tracepoint.h"
+#include "tests/unit/kernel/events/fake_tracepoint.h"
 #include "tests/unit/tracer/fake_returns.h"
 #include "tracer/plug.h"
 

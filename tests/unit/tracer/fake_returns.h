@@ -4,7 +4,7 @@
 #pragma once
 
 #include "tests/lib/part_guest.h"
-#include "tests/unit/kernel/fake_tasks.h"
+#include "tests/unit/kernel/tasks/fake_tasks.h"
 #include "tracer/graph_tracer.h"
 #include "tracer/returns.h"
 #include "tracer/tracee.h"

@@ -2,7 +2,7 @@
 /* The guest of fake_returns.h with sites, and the objects that a session uses to change them. */
 #pragma once
 
-#include "kernel/clock.h"
+#include "kernel/clock/clock.h"
 #include "tests/unit/tracer/fake_returns.h"
 #include "tracer/actions.h"
 #include "tracer/events/decode.h"

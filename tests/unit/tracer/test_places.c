@@ -3,7 +3,7 @@
  * record. */
 #include <check.h>
 
-#include "kernel/probe_place.h"
+#include "kernel/code/probe_place.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_returns.h"
 #include "tracer/actions.h"

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "kernel/clock.h"
+#include "kernel/clock/clock.h"
 #include "tracer/events/buffer.h"
 
 struct hv_session;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernel/unwind.h"
+#include "kernel/tasks/unwind.h"
 #include "tracer/events/cursor.h"
 #include "tracer/events/host_buffer.h"
 #include "tracer/events/marker.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/guard.h"
-#include "kernel/btf.h"
+#include "kernel/types/btf.h"
 #include "kernel/events/catalogue.h"
 #include "kernel/kernel.h"
 #include "tracer/event_types.h"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernel/events/catalogue.h"
-#include "kernel/probe_place.h"
+#include "kernel/code/probe_place.h"
 #include "tree/instance/dynamic/kprobes.h"
 #include "tree/settings/kprobe.h"
 

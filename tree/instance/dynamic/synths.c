@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernel/events/catalogue.h"
-#include "kernel/function_code.h"
+#include "kernel/core/function_code.h"
 #include "kernel/kernel.h"
 #include "tracer/event_types.h"
 #include "tree/instance/core/instance.h"

@@ -2,7 +2,7 @@
 #include "tree/instance/latency/stack_tracer.h"
 
 #include "kernel/kernel.h"
-#include "kernel/unwind.h"
+#include "kernel/tasks/unwind.h"
 #include "tracer/actions.h"
 #include "tracer/events/callers.h"
 #include "tracer/events/cursor.h"

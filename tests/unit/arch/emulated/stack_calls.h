@@ -5,7 +5,7 @@
 
 #include <check.h>
 
-#include "kernel/unwind.h"
+#include "kernel/tasks/unwind.h"
 #include "tests/lib/emulated/world.h"
 #include "tracer/events/parts.h"
 

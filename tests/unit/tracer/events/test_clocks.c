@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "patcher/patcher.h"
 #include "tests/lib/run_suite.h"
-#include "tests/unit/kernel/fake_tasks.h"
+#include "tests/unit/kernel/tasks/fake_tasks.h"
 #include "tracer/events/clocks.h"
 
 static struct ft t;

@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
-#include "tests/unit/kernel/fake_tasks.h"
+#include "tests/unit/kernel/tasks/fake_tasks.h"
 #include "tracer/events/comms.h"
 #include "tracer/events/names.h"
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel/code/readers.h"
+
+#include "kernel/kernel.h"
+
+/* A site is the first instruction of its function or follows an endbr64. */
+#define BEFORE_SITE_MAX 4
+
+static const char *const names[] = {
+	[HV_READER_COPY_KERNEL] = "copy_from_kernel_nofault",
+	[HV_READER_COPY_USER] = "copy_from_user_nofault",
+	[HV_READER_STRING_KERNEL] = "strncpy_from_kernel_nofault",
+	[HV_READER_STRING_USER] = "strncpy_from_user_nofault",
+};
+
+const char *hv_reader_name(enum hv_reader reader)
+{
+	return names[reader];
+}
+
+struct hv_gva hv_reader(const struct hv_kernel *k, enum hv_reader reader)
+{
+	struct hv_gva at = {0};
+
+	if (!hv_kernel_symbol(k, names[reader], &at))
+		return hv_gva(0);
+	for (size_t i = 0; i < k->sites.nr; i++) {
+		uint64_t site = k->sites.list[i].ip.v;
+
+		if (site >= at.v && site - at.v <= BEFORE_SITE_MAX)
+			return hv_gva(site + k->core.as.arch->site_len_bytes);
+	}
+	return at;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel/core/fields.h"
+
+struct hv_err *hv_fields_find(const struct hv_kernel_core *core, const char *type,
+			      const struct hv_field *fields, size_t nr)
+{
+	if (!core->btf)
+		return hv_err_new(ENOENT, "kernel without BTF: struct %s is not known", type);
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t len;
+
+		if (!hv_btf_member(core->btf, type, fields[i].path, fields[i].off, &len))
+			return hv_err_new(ENOENT, "btf: no member %s in struct %s", fields[i].path,
+					  type);
+		if (len < fields[i].len_bytes)
+			return hv_err_new(ENOENT,
+					  "btf: member %s of struct %s has %u bytes instead of %u",
+					  fields[i].path, type, len, fields[i].len_bytes);
+	}
+	return NULL;
+}
+
+bool hv_cpu_in(const struct hv_kernel_core *core, const char *mask, unsigned cpu)
+{
+	struct hv_gva at;
+	struct hv_err *err;
+	uint8_t byte;
+
+	if (!hv_core_symbol(core, mask, &at))
+		return true;
+	err = hv_read(&core->as, hv_gva_add(at, cpu / 8), &byte, 1);
+	if (err) {
+		hv_err_free(err);
+		return false;
+	}
+	return byte & 1u << cpu % 8;
+}
+
+bool hv_circle_step(struct hv_circle *c, uint64_t addr)
+{
+	if (c->limit && addr == c->mark)
+		return true;
+	if (c->steps == c->limit) {
+		c->mark = addr;
+		c->steps = 0;
+		c->limit = c->limit ? c->limit * 2 : 1;
+	}
+	c->steps++;
+	return false;
+}
+
+uint64_t hv_copy_u64(struct hv_span copy, uint32_t off)
+{
+	uint64_t v = 0;
+
+	hv_span_u64(copy, off, &v);
+	return v;
+}
+
+uint32_t hv_copy_u32(struct hv_span copy, uint32_t off)
+{
+	uint32_t v = 0;
+
+	hv_span_u32(copy, off, &v);
+	return v;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel/core/function_code.h"
+
+#include <string.h>
+
+#define FUNCTION_BYTES 4096u
+
+struct hv_span hv_function_code(const struct hv_kernel_core *core, struct hv_gva start,
+				size_t max_bytes)
+{
+	const struct hv_symbols *s = &core->symbols;
+	const struct hv_symbol *symbol = hv_symbols_at(s, start), *end = s->by_addr + s->nr;
+	struct hv_span code = hv_image_at(&core->image, start);
+
+	if (code.len_bytes > max_bytes)
+		code.len_bytes = max_bytes;
+	while (symbol && symbol < end && symbol->addr.v <= start.v)
+		symbol++;
+	if (symbol && symbol < end && symbol->addr.v - start.v < code.len_bytes)
+		code.len_bytes = symbol->addr.v - start.v;
+	return code;
+}
+
+/* The kernel's text contains no strings. */
+static bool is_string(const struct hv_kernel_core *core, struct hv_gva at, const char *text)
+{
+	struct hv_span found = hv_image_at(&core->image, at);
+	size_t len = strlen(text) + 1;
+
+	return !hv_gva_in(at, core->image.text) && hv_span_has(found, 0, len) &&
+	       memcmp(found.data, text, len) == 0;
+}
+
+bool hv_function_refers_to(const struct hv_kernel_core *core, const char *function,
+			   const char *text)
+{
+	const struct hv_arch *arch = core->as.arch;
+	struct hv_gva start, may_be[HV_REFERENCES_MAX];
+	struct hv_span code;
+
+	if (!arch->references_at || !hv_core_symbol(core, function, &start))
+		return false;
+	code = hv_function_code(core, start, FUNCTION_BYTES);
+	for (size_t off = 0; off < code.len_bytes; off++) {
+		struct hv_span rest = {code.data + off, code.len_bytes - off};
+		unsigned nr = arch->references_at(rest, hv_gva_add(start, off), may_be);
+
+		for (unsigned i = 0; i < nr; i++)
+			if (is_string(core, may_be[i], text))
+				return true;
+	}
+	return false;
+}

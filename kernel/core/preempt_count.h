@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The form of the kernel's preempt count, derived from the code that changes it. PERCPU is the
+ * per-CPU offset of the count. arch/preempt_count.h interprets its bits. */
+#pragma once
+
+#include "arch/detour.h"
+#include "kernel/core/core.h"
+
+/* Finds the first instruction of FUNCTION, a symbol in the kernel's text, that changes the count by
+ * at least LEAST. If the amount is in a register, it is unknown, and LEAST 0 finds it. Returns
+ * false if there is no such instruction or the architecture has no decoder. */
+bool hv_preempt_count_insn(const struct hv_kernel_core *core, uint64_t percpu, const char *function,
+			   uint32_t least, struct hv_count_insn *ret);
+
+/* Returns count_shift of struct hv_context_bits, from the amount that an interrupt adds on
+ * entry. */
+uint8_t hv_preempt_count_shift(const struct hv_kernel_core *core, uint64_t percpu);
+
+/* Returns whether the count has 64 bits, judging by the instructions that disable preemption. */
+bool hv_preempt_count_is_wide(const struct hv_kernel_core *core, uint64_t percpu);
+
+/* A function that exists in every kernel. In kernels with CONFIG_PREEMPT_COUNT it disables
+ * preemption, with an inline instruction or a call of preempt_count_add(). */
+#define HV_PREEMPT_COUNTS	  "_raw_spin_lock"
+#define HV_PREEMPT_COUNTS_BY_CALL "preempt_count_add"

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Function-entry sites of the kernel and its modules, from the kernel's own ftrace records. Order
+ * and names match the guest's available_filter_functions (ascending addresses within a page, pages
+ * in list order). */
+#pragma once
+
+#include "kernel/core/core.h"
+#include "kernel/sites/modules.h"
+
+struct hv_site {
+	/* Start of the site, which can differ from the address in the record. Traces resolve it to
+	 * the function's name. */
+	struct hv_gva ip;
+	const char
+		*name; /* owned by the table; "__ftrace_invalid_address___N" like in the kernel */
+	const char *module; /* NULL: vmlinux; owned by the table */
+	bool invalid;	    /* disabled by the kernel: listed, never traced */
+	bool busy; /* the guest's ftrace, a kprobe or a livepatch used it when it was read */
+};
+
+struct hv_sites {
+	struct hv_site *list; /* owned */
+	size_t nr;
+	char *names; /* owned */
+	/* Hash chains for hv_sites_named(): indices + 1, ascending, 0 at the end. Owned; NULL in a
+	 * table that was not read. */
+	uint32_t *chain_heads;
+	uint32_t *chain_next;
+};
+
+/* Returns the distance from the first byte of a site to the address in its record (record_off of
+ * struct hv_arch). */
+struct hv_err *hv_sites_record_off(const struct hv_kernel_core *core, unsigned *ret) hv_must_use;
+/* Reads all sites except those in LEFT_OUT. */
+struct hv_err *hv_sites_read(const struct hv_kernel_core *core, const struct hv_modules *modules,
+			     struct hv_gva_range left_out, struct hv_sites *ret) hv_must_use;
+/* Updates `busy` of all sites. Changes nothing on error. */
+struct hv_err *hv_sites_read_busy(const struct hv_kernel_core *core,
+				  struct hv_sites *s) hv_must_use;
+/* Removes the sites in TEXT. */
+void hv_sites_leave_out(struct hv_sites *s, struct hv_gva_range text);
+/* Returns the index of the first site named NAME, starting at FROM, or SIZE_MAX. Fast if FROM is 0
+ * or site FROM - 1 has the same name. */
+size_t hv_sites_named(const struct hv_sites *s, const char *name, size_t from);
+enum hv_site_name {
+	HV_SITE_NAME_EXACT,
+	HV_SITE_NAME_OR_CLONE, /* or a compiler-generated copy of the function
+				  (finish_task_switch.isra.0), whose arguments may differ */
+};
+/* Returns the index of the core kernel's function NAME, or SIZE_MAX if no valid site has that
+ * name. */
+size_t hv_sites_find(const struct hv_sites *s, const char *name, enum hv_site_name how);
+/* Returns whether START can only be ftrace_pages_start, which leads to the records of all
+ * functions. For kernels without a symbol for it; needs BTF. */
+bool hv_sites_are_at(const struct hv_kernel_core *core, struct hv_gva start);
+void hv_sites_deinit(struct hv_sites *s);

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Code that only x86-64 kernels need, tested with a fake kernel. See also test_clock.c,
+ * test_layout.c and test_tasks.c for clocks, per-CPU variables and the contents of stacks. */
+#include <check.h>
+
+#include "kernel/arch/kernel_arch.h"
+#include "tests/lib/run_suite.h"
+#include "tests/unit/kernel/tasks/fake_tasks.h"
+
+#define THUNK	   (FK_BASE + 0x300)
+#define ENTRY_AREA 0xfffffe0000001000ull
+
+static struct fk f;
+static struct ft t;
+
+static void setup_tasks(void)
+{
+	ft_init(&t);
+}
+
+static void teardown_tasks(void)
+{
+	ft_deinit(&t);
+}
+
+/* Writes x86_cap_flags with two names, and room for the bits of boot_cpu_data. */
+static uint64_t names, cpu;
+
+static void make_flags(const char *symbol, uint64_t at)
+{
+	f = (struct fk){0};
+	fk_init(&f);
+	FK_STRUCT("cpuinfo_x86", 64, {"x86_capability", 16, 8});
+	names = fk_alloc(&f, 64 * 8);
+	cpu = fk_alloc(&f, 64);
+	fk_u64(&f, names + 8 * 3, names + 0x800);
+	fk_str(&f, names + 0x800, "ptinot");
+	fk_u64(&f, names + 8 * 41, names + 0x810);
+	fk_str(&f, names + 0x810, "pti");
+	fk_symbol(&f, "x86_cap_flags", names);
+	fk_symbol(&f, "boot_cpu_data", cpu);
+	fk_symbol(&f, symbol, at);
+	fk_done(&f);
+}
+
+static void setup_flags(void)
+{
+	make_flags("__x86_indirect_thunk_rcx", THUNK);
+}
+
+static void teardown_flags(void)
+{
+	fk_deinit(&f);
+}
+
+static bool has_kpti(void)
+{
+	return hv_kernel_arch_of(&f.k.core)->has_kpti(&f.k.core);
+}
+
+START_TEST(kpti_is_a_flag_of_the_cpu)
+{
+	ck_assert(!has_kpti());
+	fk_u64(&f, cpu + 16, 1ull << 3);
+	ck_assert(!has_kpti());
+	fk_u64(&f, cpu + 16, 1ull << 41);
+	ck_assert(has_kpti());
+}
+END_TEST
+
+START_TEST(without_the_table_of_flags_there_is_no_kpti)
+{
+	fk_u64(&f, cpu + 16, 1ull << 41);
+	fk_u64(&f, names + 8 * 41, 0x123456); /* not the address of a name */
+	ck_assert(!has_kpti());
+	fk_u64(&f, names + 8 * 41, names + 0x810);
+	hv_btf_free(f.k.core.btf);
+	f.k.core.btf = NULL;
+	ck_assert(!has_kpti());
+}
+END_TEST
+
+static bool jumps_bare(void)
+{
+	return hv_kernel_arch_of(&f.k.core)->jumps_bare(&f.k.core);
+}
+
+static void put_thunk(const char *code)
+{
+	memcpy(fk_host(&f, THUNK), code, 2);
+}
+
+START_TEST(a_kernel_jumps_bare_if_its_thunk_is_only_the_jump)
+{
+	put_thunk("\xff\xe1"); /* jmp *%rcx */
+	ck_assert(jumps_bare());
+	put_thunk("\xe8\x01"); /* a retpoline */
+	ck_assert(!jumps_bare());
+}
+END_TEST
+
+START_TEST(a_kernel_that_tracks_branches_does_not_jump_bare)
+{
+	fk_deinit(&f);
+	make_flags("ibt_selftest", THUNK);
+	ck_assert(!jumps_bare()); /* no flag reports it */
+	fk_str(&f, names + 0x800, "ibt");
+	ck_assert(jumps_bare());
+	fk_u64(&f, cpu + 16, 1ull << 3);
+	ck_assert(!jumps_bare());
+}
+END_TEST
+
+START_TEST(a_kernel_with_other_thunks_does_not_tell)
+{
+	fk_deinit(&f);
+	make_flags("__x86_indirect_thunk_array", THUNK);
+	ck_assert(!jumps_bare());
+}
+END_TEST
+
+START_TEST(a_kernel_without_thunks_jumps_bare)
+{
+	fk_deinit(&f);
+	make_flags("its_own", THUNK);
+	ck_assert(jumps_bare());
+}
+END_TEST
+
+static void check_refused(struct hv_err *err, const char *message)
+{
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EOPNOTSUPP);
+	ck_assert_str_eq(err->message, message);
+	hv_err_free(err);
+}
+
+/* Stubs recognize exception stacks by their addresses. */
+START_TEST(exception_stacks_are_in_the_entry_area)
+{
+	ft_percpu(&t, FT_CEA, 0, ENTRY_AREA);
+	ck_assert_ptr_null(hv_kernel_need_exception_stacks(&t.f.k));
+	ft_percpu(&t, FT_CEA, 0, 0xffff888000000000);
+	check_refused(
+		hv_kernel_need_exception_stacks(&t.f.k),
+		"stacks of exceptions are at 0xffff888000000000, where stubs do not expect them");
+	t.f.k.core.symbols.nr = 0;
+	check_refused(hv_kernel_need_exception_stacks(&t.f.k),
+		      "no symbol cea_exception_stacks: stacks of exceptions cannot be recognised");
+}
+END_TEST
+
+START_TEST(an_interrupt_stack_is_needed)
+{
+	ck_assert_ptr_null(hv_kernel_need_irq_stack(&t.f.k));
+	t.f.k.core.symbols.nr = 0;
+	check_refused(hv_kernel_need_irq_stack(&t.f.k),
+		      "no symbol hardirq_stack_ptr: stacks of interrupts cannot be recognised");
+}
+END_TEST
+
+/* KVM raises the version of each record that it writes. */
+START_TEST(a_steal_time_is_written_by_somebody)
+{
+	struct hv_layout *layout = &t.f.k.layout;
+
+	check_refused(hv_kernel_need_steal_time(&t.f.k),
+		      "the kernel has no steal time (struct kvm_steal_time): the host cannot report"
+		      " how long a vCPU did not run");
+	layout->has_steal_time = true;
+	layout->nr_cpus = FK_NR_CPUS;
+	layout->steal_version_percpu = FK_PERCPU(FT_PVCLOCK);
+	ft_percpu(&t, FT_PVCLOCK, 0, 0);
+	check_refused(
+		hv_kernel_need_steal_time(&t.f.k),
+		"the host does not report steal time to the guest: TCG has none, and under KVM"
+		" the VMM can switch it off");
+	ft_percpu(&t, FT_PVCLOCK, 0, 2);
+	ck_assert_ptr_null(hv_kernel_need_steal_time(&t.f.k));
+}
+END_TEST
+
+/* Before 5.12 the pointer leads to the end of the stack, not to its last word. */
+START_TEST(an_interrupt_stack_that_is_told_by_its_end)
+{
+	struct hv_cpu_stack list[HV_CPU_STACKS_MAX];
+	size_t nr = 0;
+
+	ft_percpu(&t, FT_IRQ_PTR, 1, t.irq_stacks[1] + FT_IRQ);
+	hv_err_free(hv_kernel_arch_of(&t.f.k.core)->read_stacks(&t.f.k.core, 1, list, &nr));
+	ck_assert_uint_ge(nr, 1);
+	ck_assert_uint_eq(list[0].range.start.v, t.irq_stacks[1]);
+	ck_assert_uint_eq(list[0].range.end.v, t.irq_stacks[1] + FT_IRQ);
+}
+END_TEST
+
+START_TEST(stacks_of_a_cpu)
+{
+	struct hv_cpu_stack list[HV_CPU_STACKS_MAX];
+	size_t nr = 0;
+	struct hv_err *err = hv_kernel_arch_of(&t.f.k.core)->read_stacks(&t.f.k.core, 1, list, &nr);
+
+	ck_assert_ptr_null(err);
+	ck_assert_uint_eq(nr, 4);
+	ck_assert_str_eq(list[0].name, "irq stack");
+	ck_assert_int_eq(list[0].kind, HV_CPU_STACK_INTERRUPT);
+	ck_assert_uint_eq(list[0].range.start.v, t.irq_stacks[1]);
+	ck_assert_uint_eq(list[0].range.end.v, t.irq_stacks[1] + FT_IRQ);
+	ck_assert_str_eq(list[1].name, "NMI stack");
+	ck_assert_int_eq(list[1].kind, HV_CPU_STACK_EXCEPTION);
+	ck_assert_uint_eq(list[1].range.start.v, t.estacks[1] + FT_NMI);
+	ck_assert_str_eq(list[2].name, "debug stack");
+	ck_assert_str_eq(list[3].name, "entry stack");
+	ck_assert_uint_eq(list[3].range.start.v, t.estacks[1] - FT_AREA_ESTACKS + FT_AREA_ENTRY);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup_flags, teardown_flags);
+	tcase_add_test(tc, kpti_is_a_flag_of_the_cpu);
+	tcase_add_test(tc, without_the_table_of_flags_there_is_no_kpti);
+	tcase_add_test(tc, a_kernel_jumps_bare_if_its_thunk_is_only_the_jump);
+	tcase_add_test(tc, a_kernel_that_tracks_branches_does_not_jump_bare);
+	tcase_add_test(tc, a_kernel_with_other_thunks_does_not_tell);
+	tcase_add_test(tc, a_kernel_without_thunks_jumps_bare);
+	tcase_add_checked_fixture(tc, setup_tasks, teardown_tasks);
+	tcase_add_test(tc, exception_stacks_are_in_the_entry_area);
+	tcase_add_test(tc, an_interrupt_stack_is_needed);
+	tcase_add_test(tc, a_steal_time_is_written_by_somebody);
+	tcase_add_test(tc, an_interrupt_stack_that_is_told_by_its_end);
+	tcase_add_test(tc, stacks_of_a_cpu);
+}
+
+int main(void)
+{
+	return run_suite("kernel_arch", add_tests);
+}

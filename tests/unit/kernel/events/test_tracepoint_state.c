@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The state of a tracepoint in a fake guest, also in one with corrupt data. */
+#include "kernel/events/tracepoint_state.h"
+#include "tests/lib/run_suite.h"
+#include "tests/unit/kernel/events/fake_tracepoint.h"
+
+static struct fk f;
+static struct ftp tp;
+static struct hv_tracepoint_layout layout;
+static struct hv_tracepoint_state state;
+
+static const struct hv_gva_range ours = {{0xffffffff90000000}, {0xffffffff91000000}};
+
+static void set_up(void)
+{
+	struct hv_err *err;
+
+	fk_init(&f);
+	ftp_declare(&tp, &f);
+	fk_done(&f);
+	ftp_make(&tp);
+	state = (struct hv_tracepoint_state){0};
+	err = hv_tracepoint_layout_find(&f.k, &layout);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+}
+
+static void tear_down(void)
+{
+	hv_tracepoint_state_deinit(&state);
+	fk_deinit(&f);
+}
+
+static void read_it(void)
+{
+	struct hv_err *err =
+		hv_tracepoint_state_read(&f.k, &layout, &tp.type.tracepoint, ours, &state);
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+}
+
+static void fails(int code, const char *words)
+{
+	struct hv_err *err =
+		hv_tracepoint_state_read(&f.k, &layout, &tp.type.tracepoint, ours, &state);
+
+	ck_assert(err != NULL);
+	ck_assert_msg(err->code == code && strstr(err->message, words), "%s", err->message);
+	hv_err_free(err);
+}
+
+START_TEST(layout_of_the_structures)
+{
+	ck_assert_uint_eq(layout.probes, 16);
+	ck_assert_uint_eq(layout.probe_len_bytes, 24);
+	ck_assert_uint_eq(layout.data, 8);
+	ck_assert_uint_eq(layout.prio, 16);
+	ck_assert(layout.has_static_call);
+	ck_assert_uint_eq(layout.static_call, 24);
+	ck_assert_uint_eq(layout.file_flags, 72);
+	ck_assert_uint_eq(layout.file_soft_disabled, 64);
+}
+END_TEST
+
+START_TEST(a_tracepoint_that_is_off)
+{
+	read_it();
+	ck_assert_uint_eq(state.funcs, 0);
+	ck_assert_uint_eq(state.enabled, 0);
+	ck_assert_uint_eq(state.static_call, FTP_ITERATOR);
+	ck_assert_uint_eq(state.nr_probes, 0);
+	ck_assert_uint_eq(state.nr_places, FTP_NR - 1); /* without the site in init code */
+	for (unsigned i = 0; i < state.nr_places; i++) {
+		ck_assert_uint_eq(state.places[i].at.v, FTP_PLACE(i));
+		ck_assert_uint_eq(state.places[i].target.v, FTP_PLACE(i) + FTP_TARGET);
+		ck_assert_uint_eq(state.places[i].len_bytes, i == FTP_SHORT ? 2 : 5);
+		ck_assert(!state.places[i].jumps);
+	}
+}
+END_TEST
+
+START_TEST(a_tracepoint_that_is_on)
+{
+	ck_assert(hv_arch_x86_64.encode_jump(hv_gva(FTP_PLACE(0)),
+					     hv_gva(FTP_PLACE(0) + FTP_TARGET),
+					     fk_host(&f, FTP_PLACE(0))));
+	fk_u32(&f, tp.type.tracepoint.key.v, 2);
+	fk_u64(&f, tp.type.tracepoint.funcs.v, tp.array);
+	ftp_put_probe(&tp, tp.array, 0, FTP_OTHER, 0x1234);
+	ftp_put_probe(&tp, tp.array, 1, FTP_PROBE, 0x5678);
+	read_it();
+	ck_assert_uint_eq(state.funcs, tp.array);
+	ck_assert_uint_eq(state.enabled, 2);
+	ck_assert_uint_eq(state.nr_probes, 2);
+	ck_assert_uint_eq(state.probes[0].func, FTP_OTHER);
+	ck_assert_uint_eq(state.probes[1].at.v, tp.array + 24);
+	ck_assert_uint_eq(state.probes[1].data, 0x5678);
+	ck_assert(state.places[0].jumps && !state.places[1].jumps);
+}
+END_TEST
+
+START_TEST(places_that_cannot_be)
+{
+	fk_host(&f, FTP_PLACE(1))[0] = 0xcc;
+	fails(EBUSY, "is changing its code");
+	fk_host(&f, FTP_PLACE(1))[0] = 0x55;
+	fails(EINVAL, "neither a nop nor a jump");
+	memcpy(fk_host(&f, FTP_PLACE(1)), ftp_nop, sizeof(ftp_nop));
+	fk_host(&f, tp.table + 8)[0] |= 1;
+	fails(EINVAL, "while the key is off");
+}
+END_TEST
+
+/* The memory that guest and host share is not RAM of the guest. */
+START_TEST(an_array_of_ours_is_not_read)
+{
+	fk_u64(&f, tp.type.tracepoint.funcs.v, ours.end.v - 8);
+	read_it();
+	ck_assert_uint_eq(state.funcs, ours.end.v - 8);
+	ck_assert_uint_eq(state.nr_probes, 0);
+	hv_tracepoint_state_deinit(&state);
+	fk_u64(&f, tp.type.tracepoint.funcs.v, ours.end.v);
+	fails(EFAULT, "nothing mapped");
+}
+END_TEST
+
+/* The array has no end. */
+START_TEST(probes_without_end)
+{
+	uint64_t at = fk_alloc(&f, 64 << 10);
+
+	memset(fk_host(&f, at), 0x5a, 64 << 10);
+	fk_u64(&f, tp.type.tracepoint.funcs.v, at);
+	fails(E2BIG, "no end after 1024 probes");
+	fk_u64(&f, tp.type.tracepoint.funcs.v, 0x1000);
+	fails(EFAULT, "0x1000");
+}
+END_TEST
+
+START_TEST(who_changes_tracepoints_has_a_lock)
+{
+	const char *name = "";
+
+	ck_assert_ptr_null(hv_tracepoints_locked(&f.k, &layout, &name));
+	ck_assert_ptr_null(name);
+	fk_u64(&f, tp.locks[_i], 0xffff888000000001);
+	ck_assert_ptr_null(hv_tracepoints_locked(&f.k, &layout, &name));
+	ck_assert_ptr_nonnull(name);
+	if (_i == 4)
+		ck_assert_str_eq(name, "text_mutex");
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, layout_of_the_structures);
+	tcase_add_test(tc, a_tracepoint_that_is_off);
+	tcase_add_test(tc, a_tracepoint_that_is_on);
+	tcase_add_test(tc, places_that_cannot_be);
+	tcase_add_test(tc, an_array_of_ours_is_not_read);
+	tcase_add_test(tc, probes_without_end);
+	tcase_add_loop_test(tc, who_changes_tracepoints_has_a_lock, 0, 5);
+}
+
+int main(void)
+{
+	return run_suite("tracepoint_state", add_tests);
+}

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tasks of a fake kernel, and the live part of each stack. */
+#include <check.h>
+
+#include "kernel/core/orc_form.h"
+#include "tests/lib/run_suite.h"
+#include "tests/unit/kernel/tasks/stack_scan.h"
+
+#define WANTED	   0xffffffff90000000ull
+#define USER_IP	   0x401000ull
+#define USER_SP	   0x7ffc00000000ull
+#define KERNEL_IP  (FK_BASE + 0x50)
+#define SLEEP_FROM 0x3000ull
+
+static struct ft t;
+static struct hv_vcpu_regs regs[2];
+static char *where;
+
+static void setup(void)
+{
+	ft_init(&t);
+	for (unsigned i = 0; i < 2; i++)
+		regs[i] = (struct hv_vcpu_regs){.ip = hv_gva(USER_IP),
+						.sp = hv_gva(USER_SP),
+						.root = t.f.k.core.as.root.v,
+						.levels = 4};
+	where = NULL;
+}
+
+static void teardown(void)
+{
+	free(where);
+	ft_deinit(&t);
+}
+
+static struct hv_scan_for wanted = {.range = {{WANTED}, {WANTED + 0x1000}}};
+
+static size_t scan(void)
+{
+	return stack_scan(&t, &wanted, regs, &where);
+}
+
+static void kernel_at(unsigned vcpu, uint64_t sp)
+{
+	regs[vcpu].ip = hv_gva(KERNEL_IP);
+	regs[vcpu].sp = hv_gva(sp);
+}
+
+START_TEST(tells_all_threads_and_idle_tasks)
+{
+	struct hv_tasks tasks;
+	struct hv_err *err;
+	uint64_t leader = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	ft_thread(&t, leader, 72, "worker", SLEEP_FROM);
+	ft_process(&t, 80, "other", SLEEP_FROM);
+	err = hv_tasks_read(&t.f.k, &tasks);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert_uint_eq(tasks.nr, 5);
+	ck_assert_str_eq(tasks.list[0].comm, "swapper/0");
+	ck_assert_str_eq(tasks.list[1].comm, "swapper/1");
+	ck_assert_str_eq(tasks.list[2].comm, "cat");
+	ck_assert_str_eq(tasks.list[3].comm, "worker");
+	ck_assert_uint_eq(tasks.list[3].pid, 72);
+	ck_assert_uint_eq(tasks.list[3].tgid, 71);
+	ck_assert_uint_eq(tasks.list[3].stack.end.v - tasks.list[3].stack.start.v, FT_STACK);
+	ck_assert_uint_eq(tasks.list[3].sp.v, tasks.list[3].stack.start.v + SLEEP_FROM);
+	ck_assert_str_eq(tasks.list[4].comm, "other");
+	hv_tasks_deinit(&tasks);
+}
+END_TEST
+
+START_TEST(lists_without_end_are_refused)
+{
+	struct hv_tasks tasks;
+	struct hv_err *err;
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	fk_u64(&t.f, task + FT_TASKS, task + FT_TASKS);
+	err = hv_tasks_read(&t.f.k, &tasks);
+	ck_assert(err && strstr(err->message, "goes round"));
+	hv_err_free(err);
+	fk_u64(&t.f, task + FT_TASKS, t.init_task + FT_TASKS);
+	fk_u64(&t.f, task + FT_THREAD_NODE, task + FT_THREAD_NODE);
+	err = hv_tasks_read(&t.f.k, &tasks);
+	ck_assert(err && strstr(err->message, "threads: the list goes round"));
+	hv_err_free(err);
+	fk_u64(&t.f, task + FT_TASKS, 16);
+	err = hv_tasks_read(&t.f.k, &tasks);
+	ck_assert(err && strstr(err->message, "tasks"));
+	hv_err_free(err);
+}
+END_TEST
+
+START_TEST(a_sleeping_stack_is_live_from_its_sp)
+{
+	uint64_t task = ft_process(&t, 71, "c\033t", SLEEP_FROM);
+
+	ft_push(&t, task, SLEEP_FROM - 8, WANTED);
+	ck_assert_uint_eq(scan(), 0);
+	ft_push(&t, task, SLEEP_FROM, WANTED + 0x1000);
+	ck_assert_uint_eq(scan(), 0);
+	ft_push(&t, task, SLEEP_FROM, WANTED);
+	ck_assert_uint_eq(scan(), 1);
+	ck_assert_str_eq(where, "task 71 (c?t)");
+	ft_push(&t, task, FT_STACK - 8, WANTED + 0xfff);
+	ck_assert_uint_eq(scan(), 2);
+}
+END_TEST
+
+START_TEST(a_saved_sp_outside_means_the_whole_stack)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	ft_push(&t, task, 0, WANTED);
+	ck_assert_uint_eq(scan(), 0);
+	fk_u64(&t.f, task + FT_SP, 0);
+	ck_assert_uint_eq(scan(), 1);
+}
+END_TEST
+
+START_TEST(user_code_has_nothing_on_the_kernel_stack)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	ft_current(&t, 0, task);
+	ft_push(&t, task, SLEEP_FROM + 8, WANTED);
+	ck_assert_uint_eq(scan(), 0);
+	/* with any sp */
+	regs[0].sp = hv_gva(ft_stack(&t, task));
+	ck_assert_uint_eq(scan(), 0);
+	/* the first instructions of a system call, still on the user's sp */
+	kernel_at(0, USER_SP);
+	ck_assert_uint_eq(scan(), 0);
+}
+END_TEST
+
+START_TEST(a_running_stack_is_live_from_the_vcpu_s_sp)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	ft_current(&t, 0, task);
+	ft_push(&t, task, 0x2000, WANTED);
+	kernel_at(1, ft_stack(&t, task) + 0x2008);
+	ck_assert_uint_eq(scan(), 0);
+	kernel_at(1, ft_stack(&t, task) + 0x2000);
+	ck_assert_uint_eq(scan(), 1);
+	ck_assert_str_eq(where, "task 71 (cat)");
+}
+END_TEST
+
+/* The last word of the interrupt stack links to the previous stack. */
+START_TEST(an_interrupt_stack_links_to_the_task_s)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM), top = t.irq_stacks[1] + FT_IRQ;
+
+	ft_current(&t, 0, task);
+	ft_push(&t, task, 0x2000, WANTED);
+	fk_u64(&t.f, top - 8, ft_stack(&t, task) + 0x2000);
+	fk_u64(&t.f, top - 0x100, WANTED);
+	ck_assert_uint_eq(scan(), 0);
+	kernel_at(0, top - 0x80);
+	ck_assert_uint_eq(scan(), 1);
+	ck_assert_str_eq(where, "task 71 (cat)");
+	kernel_at(0, top - 0x100);
+	ck_assert_uint_eq(scan(), 2);
+}
+END_TEST
+
+START_TEST(an_nmi_in_an_interrupt_leads_to_the_task)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM), top = t.irq_stacks[0] + FT_IRQ;
+	uint64_t nmi = t.estacks[0] + FT_NMI + FT_ESTACK;
+
+	ft_current(&t, 0, task);
+	ft_push(&t, task, 0x2000, WANTED);
+	fk_u64(&t.f, top - 8, ft_stack(&t, task) + 0x2000);
+	fk_u64(&t.f, top - 0x100, WANTED);
+	fk_u64(&t.f, nmi - 16, top - 0x100);
+	kernel_at(0, nmi - 0x40);
+	ck_assert_uint_eq(scan(), 2);
+	fk_u64(&t.f, nmi - 0x40, WANTED);
+	ck_assert_uint_eq(scan(), 3);
+}
+END_TEST
+
+START_TEST(words_of_an_interrupt_say_nothing_of_sleeping_tasks)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+	uint64_t top = t.irq_stacks[0] + FT_IRQ;
+
+	ft_push(&t, task, 0x2000, WANTED);
+	fk_u64(&t.f, top - 0x20, ft_stack(&t, task) + 0x2000);
+	kernel_at(0, top - 0x80);
+	ck_assert_uint_eq(scan(), 0);
+}
+END_TEST
+
+/* After the stack has changed and before `current` has, the previous task is already asleep. */
+static uint64_t prepare_switch(uint64_t *ret_next)
+{
+	uint64_t previous = ft_process(&t, 71, "previous", SLEEP_FROM);
+
+	*ret_next = ft_process(&t, 72, "next", SLEEP_FROM);
+	ft_current(&t, 0, previous);
+	ft_push(&t, previous, SLEEP_FROM + 8, WANTED);
+	ck_assert_uint_eq(scan(), 0);
+	return previous;
+}
+
+START_TEST(in_a_switch_the_previous_task_counts)
+{
+	uint64_t next;
+
+	prepare_switch(&next);
+	kernel_at(0, ft_stack(&t, next) + SLEEP_FROM - 0x10);
+	ck_assert_uint_eq(scan(), 1);
+	ck_assert_str_eq(where, "task 71 (previous)");
+	ft_push(&t, next, SLEEP_FROM - 8, WANTED);
+	ck_assert_uint_eq(scan(), 2);
+}
+END_TEST
+
+START_TEST(in_an_nmi_in_a_switch_the_previous_task_counts)
+{
+	uint64_t next, nmi = t.estacks[1] + FT_NMI + FT_ESTACK;
+
+	prepare_switch(&next);
+	ft_push(&t, next, SLEEP_FROM - 8, WANTED);
+	fk_u64(&t.f, nmi - 16, ft_stack(&t, next) + SLEEP_FROM - 0x10);
+	kernel_at(1, nmi - 0x40);
+	ck_assert_uint_eq(scan(), 2);
+}
+END_TEST
+
+START_TEST(a_vcpu_on_no_known_stack_is_found)
+{
+	kernel_at(1, FK_END - 0x1000);
+	ck_assert_uint_eq(scan(), 1);
+	ck_assert_str_eq(where, "vCPU 1 on an unknown stack (sp 0xffffffff817ff000)");
+	/* a vCPU that was never started has no stack */
+	regs[1].levels = 0;
+	ck_assert_uint_eq(scan(), 0);
+}
+END_TEST
+
+/* Nested virtualization: the registers belong to user code of a nested guest. */
+START_TEST(a_vcpu_in_another_kernel_is_found)
+{
+	regs[0].root = xm_table(&t.f.machine).v;
+	ck_assert_uint_eq(scan(), 1);
+	ck_assert(strstr(where, "vCPU 0 on an unknown stack"));
+}
+END_TEST
+
+/* A task that runs and has left the lists. */
+START_TEST(a_current_task_is_known_from_its_cpu)
+{
+	uint64_t task = ft_task(&t, 99, 99, "exiting", SLEEP_FROM);
+
+	ft_current(&t, 1, task);
+	ft_push(&t, task, 0x2000, WANTED);
+	kernel_at(1, ft_stack(&t, task) + 0x1ff0);
+	ck_assert_uint_eq(scan(), 1);
+	ck_assert_str_eq(where, "task 99 (exiting)");
+}
+END_TEST
+
+/* A task that has left the lists and waits to run. */
+START_TEST(a_queued_task_is_known_from_its_cpu)
+{
+	uint64_t task = ft_task(&t, 99, 99, "exiting", SLEEP_FROM);
+	uint64_t listed = ft_process(&t, 71, "cat", SLEEP_FROM);
+	struct hv_err *err;
+	size_t nr;
+
+	ft_push(&t, task, SLEEP_FROM, WANTED);
+	ft_push(&t, listed, SLEEP_FROM, WANTED);
+	ck_assert_uint_eq(scan(), 1);
+	ft_queue(&t, 1, task);
+	ft_queue(&t, 1, listed);
+	ck_assert_uint_eq(scan(), 2);
+	fk_u64(&t.f, task + FT_GROUP_NODE, listed + FT_GROUP_NODE);
+	err = hv_stacks_scan(
+		&t.f.k,
+		&(struct hv_scan_for){
+			.range = (struct hv_gva_range){hv_gva(WANTED), hv_gva(WANTED + 1)},
+			.how = HV_SCAN_CALLS},
+		regs, 2, &nr, NULL);
+	ck_assert(err && strstr(err->message, "cpu 1: its queue goes round"));
+	hv_err_free(err);
+}
+END_TEST
+
+START_TEST(a_left_over_of_an_interrupt_does_not_count)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	wanted.how = HV_SCAN_INTERRUPTED;
+	ft_push(&t, task, SLEEP_FROM + 64, WANTED);
+	ck_assert_uint_eq(scan(), 0);
+	/* switched out at the end of that interrupt */
+	ft_push(&t, task, SLEEP_FROM + 16, FT_PREEMPTING + 8);
+	ck_assert_uint_eq(scan(), 1);
+	/* nor the function after it; words further up are older */
+	ft_push(&t, task, SLEEP_FROM + 16, FT_PREEMPTING + 0x100);
+	ft_push(&t, task, SLEEP_FROM + 80, FT_PREEMPTING + 8);
+	ck_assert_uint_eq(scan(), 0);
+	wanted.how = HV_SCAN_CALLS;
+	ck_assert_uint_eq(scan(), 1);
+}
+END_TEST
+
+/* The kernel's reader, which such code calls, scheduled away by itself. */
+START_TEST(a_sleeper_in_code_that_calls)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	wanted.how = HV_SCAN_INTERRUPTED;
+	wanted.calling = (struct hv_gva_range){hv_gva(WANTED + 0x800), hv_gva(WANTED + 0x900)};
+	ft_push(&t, task, SLEEP_FROM + 64, WANTED + 0x900);
+	ck_assert_uint_eq(scan(), 0);
+	ft_push(&t, task, SLEEP_FROM + 64, WANTED + 0x805);
+	ck_assert_uint_eq(scan(), 1);
+}
+END_TEST
+
+/* Functions of 0x100 bytes with one rule each, for registers with known numbers. */
+#define FUNCTION(n) (FK_BASE + 0x1000 + 0x100 * (n))
+#define INSIDE(n)   (FUNCTION(n) + 0x80)
+
+enum { SWITCHES = 0, CALLED, INTERRUPTED, STARTS, UNRULED, NR_FUNCTIONS };
+
+static void add_orc(void)
+{
+	static const struct {
+		int16_t sp_off;
+		uint8_t type;
+	} rules[NR_FUNCTIONS] = {
+		[SWITCHES] = {16, 2}, [CALLED] = {8, 2}, [INTERRUPTED] = {0, 3}, [STARTS] = {0, 1}};
+	struct hv_kernel_core *core = &t.f.k.core;
+	uint64_t ips = fk_alloc(&t.f, 4 * NR_FUNCTIONS), entries = fk_alloc(&t.f, 6 * NR_FUNCTIONS);
+
+	for (unsigned i = 0; i < NR_FUNCTIONS; i++) {
+		uint16_t words[3] = {(uint16_t)rules[i].sp_off, 0,
+				     (uint16_t)(2 | rules[i].type << 8)};
+
+		words[2] |= (uint16_t)((rules[i].type == 3) << 11);
+		fk_u32(&t.f, ips + 4 * i, (uint32_t)(FUNCTION(i) - (ips + 4 * i)));
+		memcpy(fk_host(&t.f, entries + 6 * i), words, 6);
+	}
+	fk_symbol(&t.f, "__start_orc_unwind_ip", ips);
+	fk_symbol(&t.f, "__stop_orc_unwind_ip", ips + 4 * NR_FUNCTIONS);
+	fk_symbol(&t.f, "__start_orc_unwind", entries);
+	fk_symbol(&t.f, "__stop_orc_unwind", entries + 6 * NR_FUNCTIONS);
+	hv_symbols_index(&core->symbols);
+	core->orc = hv_alloc(sizeof(*core->orc));
+	core->orc->was_sought = 1;
+	core->orc->form = (struct hv_orc_form){
+		.entry_bytes = 6,
+		.sp_offset = {0, 16},
+		.bp_offset = {16, 16},
+		.sp_reg = {32, 4},
+		.bp_reg = {36, 4},
+		.type = {40, 3},
+		.signal = {43, 1},
+		.sp_regs = {0, 1, 2},
+	};
+}
+
+/* Makes a task that was switched out by SWITCHES, called by CALLED. RET receives the position of
+ * CALLED's return address. */
+static uint64_t sleeper(uint64_t *ret)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	ft_push(&t, task, SLEEP_FROM + 48, INSIDE(SWITCHES));
+	ft_push(&t, task, SLEEP_FROM + 56 + 8, INSIDE(CALLED));
+	*ret = SLEEP_FROM + 56 + 16;
+	return task;
+}
+
+/* Words that are in no frame do not count. */
+START_TEST(frames_of_a_sleeper)
+{
+	uint64_t at, task;
+
+	add_orc();
+	wanted.how = HV_SCAN_INTERRUPTED;
+	task = sleeper(&at);
+	ft_push(&t, task, at, INSIDE(STARTS));
+	ft_push(&t, task, SLEEP_FROM + 56, WANTED);
+	ft_push(&t, task, SLEEP_FROM, FT_PREEMPTING + 8);
+	ft_push(&t, task, at + 8 + 128, WANTED);
+	ck_assert_uint_eq(scan(), 0);
+	/* an interrupt came in the code, and the other word still does not count */
+	ft_push(&t, task, at, INSIDE(INTERRUPTED));
+	ft_push(&t, task, at + 8 + 152, ft_stack(&t, task) + at + 0x100);
+	ck_assert_uint_gt(scan(), 0);
+	/* frames that cannot be followed */
+	ft_push(&t, task, at, INSIDE(UNRULED));
+	ck_assert_uint_gt(scan(), 0);
+	hv_orc_found_free(t.f.k.core.orc);
+}
+END_TEST
+
+static bool is_called(void *ctx, struct hv_gva at)
+{
+	(void)ctx;
+	return at.v >= FUNCTION(CALLED) && at.v < FUNCTION(CALLED + 1);
+}
+
+static bool is_nobody(void *ctx, struct hv_gva at)
+{
+	(void)ctx;
+	(void)at;
+	return false;
+}
+
+/* Leftovers in frames of other functions do not count. */
+START_TEST(frames_of_those_who_use_something)
+{
+	uint64_t at, task;
+
+	wanted.how = HV_SCAN_USED;
+	wanted.is_user = is_nobody;
+	task = sleeper(&at);
+	ft_push(&t, task, SLEEP_FROM + 56, WANTED);
+	ck_assert_uint_eq(scan(), 1); /* its frames cannot be followed */
+	add_orc();
+	ft_push(&t, task, at, INSIDE(STARTS));
+	ck_assert_uint_eq(scan(), 0);
+	wanted.is_user = is_called;
+	ck_assert_uint_eq(scan(), 1);
+	wanted.is_user = is_nobody;
+	/* it was interrupted and may have been using it */
+	ft_push(&t, task, at, INSIDE(INTERRUPTED));
+	ft_push(&t, task, at + 8 + 128, FUNCTION(STARTS));
+	ft_push(&t, task, at + 8 + 152, ft_stack(&t, task) + at + 0x100);
+	ck_assert_uint_eq(scan(), 1);
+	ft_push(&t, task, at, INSIDE(UNRULED));
+	ck_assert_uint_eq(scan(), 1);
+	free(t.f.k.core.orc);
+}
+END_TEST
+
+static bool caller_is(void *ctx, struct hv_gva at, struct hv_gva *ret)
+{
+	*ret = hv_gva(INSIDE(STARTS));
+	return at.v == *(uint64_t *)ctx;
+}
+
+/* A graph's return handler replaces a return address. */
+START_TEST(a_sleeper_with_a_replaced_return_address)
+{
+	uint64_t at, task, slot;
+
+	add_orc();
+	task = sleeper(&at);
+	slot = ft_stack(&t, task) + at;
+	ft_push(&t, task, at, WANTED + 8);
+	wanted.how = HV_SCAN_INTERRUPTED;
+	ck_assert_uint_gt(scan(), 0);
+	wanted.find_caller = caller_is;
+	wanted.ctx = &slot;
+	ck_assert_uint_eq(scan(), 0);
+	slot += 8;
+	ck_assert_uint_gt(scan(), 0);
+	hv_orc_found_free(t.f.k.core.orc);
+}
+END_TEST
+
+START_TEST(stacks_that_are_gone_are_empty)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	fk_u64(&t.f, task + FT_STACK_PTR, 0);
+	ck_assert_uint_eq(scan(), 0);
+}
+END_TEST
+
+START_TEST(stacks_that_cannot_be_read_are_an_error)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+	struct hv_err *err;
+	size_t nr;
+
+	fk_u64(&t.f, task + FT_STACK_PTR, FK_END);
+	err = hv_stacks_scan(
+		&t.f.k,
+		&(struct hv_scan_for){
+			.range = (struct hv_gva_range){hv_gva(WANTED), hv_gva(WANTED + 1)},
+			.how = HV_SCAN_CALLS},
+		regs, 2, &nr, NULL);
+	ck_assert(err && strstr(err->message, "task 71 (cat)"));
+	hv_err_free(err);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, tells_all_threads_and_idle_tasks);
+	tcase_add_test(tc, lists_without_end_are_refused);
+	tcase_add_test(tc, a_sleeping_stack_is_live_from_its_sp);
+	tcase_add_test(tc, a_saved_sp_outside_means_the_whole_stack);
+	tcase_add_test(tc, user_code_has_nothing_on_the_kernel_stack);
+	tcase_add_test(tc, a_running_stack_is_live_from_the_vcpu_s_sp);
+	tcase_add_test(tc, an_interrupt_stack_links_to_the_task_s);
+	tcase_add_test(tc, an_nmi_in_an_interrupt_leads_to_the_task);
+	tcase_add_test(tc, words_of_an_interrupt_say_nothing_of_sleeping_tasks);
+	tcase_add_test(tc, in_a_switch_the_previous_task_counts);
+	tcase_add_test(tc, in_an_nmi_in_a_switch_the_previous_task_counts);
+	tcase_add_test(tc, a_vcpu_on_no_known_stack_is_found);
+	tcase_add_test(tc, a_vcpu_in_another_kernel_is_found);
+	tcase_add_test(tc, a_current_task_is_known_from_its_cpu);
+	tcase_add_test(tc, a_queued_task_is_known_from_its_cpu);
+	tcase_add_test(tc, a_left_over_of_an_interrupt_does_not_count);
+	tcase_add_test(tc, a_sleeper_in_code_that_calls);
+	tcase_add_test(tc, frames_of_a_sleeper);
+	tcase_add_test(tc, frames_of_those_who_use_something);
+	tcase_add_test(tc, a_sleeper_with_a_replaced_return_address);
+	tcase_add_test(tc, stacks_that_are_gone_are_empty);
+	tcase_add_test(tc, stacks_that_cannot_be_read_are_an_error);
+}
+
+int main(void)
+{
+	return run_suite("tasks", add_tests);
+}
