@@ -12,7 +12,23 @@
 #include "kernel/arch/clock_source.h"
 #include "kernel/core/core.h"
 
-struct hv_unnamed;
+#define HV_UNNAMED_FUNCTIONS 6
+
+/* A private variable, which a kernel without symbols for data does not name (unnamed.h). */
+struct hv_unnamed {
+	const char *name;
+	/* Functions that use it, if the kernel has them; NULL-terminated. */
+	const char *functions[HV_UNNAMED_FUNCTIONS];
+	unsigned functions_min; /* at least this number of them must use it */
+	/* How they use it: they read LEN_BYTES (HV_DATA_READ), compute its address
+	 * (HV_DATA_ADDRESS), or pass the value as ARGUMENT of CALLED (HV_DATA_PASS). */
+	unsigned kind;
+	unsigned len_bytes;
+	unsigned argument;
+	const char *called;
+	/* Whether AT can only be this variable. */
+	bool (*is_at)(const struct hv_kernel_core *core, struct hv_gva at);
+};
 
 /* Per-CPU offsets, or kernel addresses. */
 struct hv_percpu_places {

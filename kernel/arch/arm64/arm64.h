@@ -3,7 +3,6 @@
 #pragma once
 
 #include "kernel/arch/kernel_arch.h"
-#include "kernel/unnamed.h"
 
 /* stacks.c */
 struct hv_err *arm64_find_irq_stack(const struct hv_kernel_core *core, uint64_t *ret) hv_must_use;
