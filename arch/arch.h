@@ -166,7 +166,7 @@ struct hv_arch {
 	bool (*parse_registers)(const char *text, struct hv_vcpu_regs *ret);
 	/* For architectures whose registers show neither the page tables nor the sizes of pages and
 	 * addresses (arm64: the monitor shows neither TTBR1 nor TCR): one struct hv_arch for each
-	 * page-table format that Linux supports; NULL ends the list. kernel/image/root_search.h finds the
+	 * page-table format that Linux supports; NULL ends the list. kernel/image/image.h finds the
 	 * guest's format. Until then this struct is used, which has the most common format. If two
 	 * formats could accept the same root, the correct one comes first. NULL: registers show the
 	 * page tables. */

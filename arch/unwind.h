@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Unwind rules for kernels with unwind tables (ORC), and frames.
  *
- * kernel/tasks/orc.h reads the tables; struct hv_arch's unwind() and kernel/tasks/sleeper.h follow frames.
- * Pure. */
+ * kernel/tasks/orc.h reads the tables; struct hv_arch's unwind() and kernel/tasks/sleeper.h follow
+ * frames. Pure. */
 #pragma once
 
 #include <stdbool.h>

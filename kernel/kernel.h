@@ -41,6 +41,11 @@ struct hv_err *hv_kernel_open(struct hv_guest *g, const struct hv_vmlinux_file *
 struct hv_err *hv_kernel_open_core(struct hv_guest *g, struct hv_kernel **ret) hv_must_use;
 void hv_kernel_free(struct hv_kernel *k);
 
+/* Fails with ENOTSUP if the vCPUs with paging on have execute permission on every page, because a
+ * bit in the region's page-table entries is then reserved. A kernel at the start of boot looks like
+ * that too. */
+struct hv_err *hv_core_check_nx(const struct hv_vcpu_regs *regs, unsigned nr) hv_must_use;
+
 /* Reads modules and sites again after modules changed. */
 struct hv_err *hv_kernel_refresh(struct hv_kernel *k) hv_must_use;
 

@@ -2,8 +2,8 @@
 #include "kernel/layout.h"
 
 #include "kernel/core/fields.h"
-#include "kernel/core/preempt_count.h"
-#include "kernel/arch/stack_bytes.h"
+#include "kernel/core/function_code.h"
+#include "kernel/arch/generic.h"
 #include "kernel/arch/kernel_arch.h"
 
 /* CONFIG_MAXSMP; the limit of all kernels. */

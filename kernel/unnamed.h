@@ -8,6 +8,7 @@
 #pragma once
 
 #include "kernel/arch/kernel_arch.h"
+#include "kernel/core/core.h"
 
 /* Finds the only address with the uses and the form of U. Returns false if there is no match or
  * more than one. */
@@ -21,3 +22,13 @@ bool hv_unnamed_find_types(struct hv_kernel_core *core);
 /* Finds all other variables after hv_unnamed_find_types(). Needs core->btf. Fails with ECANCELED,
  * or with ENOENT if the kernel cannot be identified. */
 struct hv_err *hv_unnamed_find(struct hv_kernel_core *core) hv_must_use;
+
+/* Recognise the lists of trace events by their form. events/ reads the events.
+ *
+ * Returns whether the list of trace arrays (ftrace_trace_arrays) is at HEAD. Its last element must
+ * be a variable of the kernel, whose files point to it and to kernel events. */
+bool hv_trace_arrays_are_at(const struct hv_kernel_core *core, struct hv_gva head);
+
+/* Returns whether the list of fields of all records (ftrace_common_fields) is at HEAD: the members
+ * of struct trace_entry, as BTF describes them. */
+bool hv_common_fields_are_at(const struct hv_kernel_core *core, struct hv_gva head);

@@ -9,7 +9,7 @@
  * event_tracer.h decides which modules to claim and when to release them. */
 #pragma once
 
-#include "kernel/sites/module_use.h"
+#include "kernel/sites/modules.h"
 
 struct hv_tracee;
 

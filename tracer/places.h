@@ -2,8 +2,8 @@
 /* Probes inside functions: makes the guest record its registers at instructions, with one detour
  * (detours.h) for one or more of them. Also returns the guest's original text.
  *
- * kernel/code/probe_place.h checks whether a place is possible, actions.h selects the recorded data,
- * site_stubs.h handles function entries. One thread. */
+ * kernel/code/probe_place.h checks whether a place is possible, actions.h selects the recorded
+ * data, site_stubs.h handles function entries. One thread. */
 #pragma once
 
 #include <stdbool.h>

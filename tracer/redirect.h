@@ -2,14 +2,14 @@
 /* Redirects direct calls and jumps in the kernel's code, other than sites, to a stub, and
  * recognises them afterwards. The stub acts like the original function for its caller.
  *
- * kernel/code/calls.h finds calls, yield.h and others decide when to change them, patcher/ writes. One
- * thread. */
+ * kernel/code/text_search.h finds calls, yield.h and others decide when to change them, patcher/
+ * writes. One thread. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "kernel/code/calls.h"
+#include "kernel/code/text_search.h"
 #include "patcher/patcher.h"
 
 struct hv_tracee;

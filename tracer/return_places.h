@@ -11,8 +11,7 @@
 
 #include <stddef.h>
 
-#include "kernel/tasks/shadow_stacks.h"
-#include "kernel/tasks/signing.h"
+#include "kernel/tasks/return_addresses.h"
 
 struct hv_tracee;
 

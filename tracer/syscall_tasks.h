@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The flag in the guest's tasks that makes system calls reach their tracepoints
- * (kernel/events/syscall_work.h). It is set in all tasks while we have a probe there, and cleared
- * when there is no probe left. A task that keeps the flag without need only checks the tracepoint's
- * static key.
+ * (kernel/events/tracepoint_state.h). It is set in all tasks while we have a probe there, and
+ * cleared when there is no probe left. A task that keeps the flag without need only checks the
+ * tracepoint's static key.
  *
  * plug.h changes the tracepoints and their count. One thread. */
 #pragma once

@@ -6,7 +6,7 @@
  * One thread. */
 #pragma once
 
-#include "kernel/events/event_places.h"
+#include "kernel/events/probe_calls.h"
 #include "kernel/kernel.h"
 #include "patcher/patcher.h"
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How the guest's kernel converts the counter of a CPU to ns. The code calls the counter tsc on all
- * architectures. Private to kernel/, except enum hv_clock_kind. clock.h does the conversion. */
+ * architectures. Private to kernel/, except enum hv_clock_kind. The second part is the source that
+ * arm64 and riscv64 use. clock.h does the conversion. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
+#include "kernel/core/core.h"
 
 enum hv_clock_kind {
 	HV_CLOCK_TSC,	  /* the kernel measured the scale itself */
@@ -39,8 +41,6 @@ struct hv_clock_scale {
 	uint8_t down;
 };
 
-struct hv_kernel_core;
-
 /* Where a kernel keeps the scales of its CPUs. Base of the struct of each kind of source. */
 struct hv_clock_source {
 	enum hv_clock_kind kind;
@@ -56,3 +56,17 @@ struct hv_clock_source {
 			       const struct hv_kernel_core *core, unsigned cpu,
 			       struct hv_clock_scale *ret);
 };
+
+/* sched_clock() of a kernel with CONFIG_GENERIC_SCHED_CLOCK: a counter scaled by the struct
+ * clock_data `cd`, for all CPUs. The caller names the counter.
+ *
+ * READER is part of the name of the kernel's function that reads the counter that records use.
+ * COUNTER_NAME is the counter's name as a clocksource. The caller frees *RET with free(). *RET is
+ * NULL if the kernel uses another counter or an unknown scale. */
+struct hv_err *hv_clock_data_find(const struct hv_kernel_core *core, const char *reader,
+				  const char *counter_name,
+				  struct hv_clock_source **ret) hv_must_use;
+
+/* Returns whether the data at AT can only be sched_clock's `cd`. For kernels without a symbol for
+ * it. */
+bool hv_clock_data_is_at(const struct hv_kernel_core *core, struct hv_gva at);

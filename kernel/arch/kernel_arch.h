@@ -5,8 +5,8 @@
  * struct hv_arch (arch/arch.h) describes the CPU and does no I/O. The functions here look up
  * symbols and read guest memory, which is untrusted and can change during a read.
  *
- * kernel/NAME/ contains each table and its functions. The other files of kernel/ are independent of
- * the architecture, with the exceptions that docs/internals/new-arch.md lists. */
+ * kernel/arch/NAME.c contains each table and its functions. The other files of kernel/ are
+ * independent of the architecture, with the exceptions that docs/internals/new-arch.md lists. */
 #pragma once
 
 #include "kernel/arch/clock_source.h"
@@ -89,7 +89,7 @@ struct hv_kernel_arch {
 	 * zeros. NULL: not all functions keep frame records. */
 	const char *saved_fp;
 	/* For architectures where the frame pointer is the end of a frame, with the record below
-	 * it, and exceptions create no record (frame_chain.h): the member of struct task_struct
+	 * it, and exceptions create no record (sleeper.h): the member of struct task_struct
 	 * that holds a sleeping task's frame pointer, and the members of struct pt_regs that hold
 	 * the interrupted frame pointer and addresses in interrupted code. hides_return delimits
 	 * the exception code. */
@@ -105,7 +105,7 @@ struct hv_kernel_arch {
 	 * 64-bit words. NULL: return addresses are not signed. */
 	const char *signing_key;
 	/* For kernels that also keep return addresses on a shadow stack and return to the addresses
-	 * there (shadow_stacks.h). Shadow stacks grow upwards. */
+	 * there (return_addresses.h). Shadow stacks grow upwards. */
 	struct {
 		const char *start; /* member of struct task_struct: start of the shadow stack */
 		/* Member of struct task_struct: the end of the used part while the task does not

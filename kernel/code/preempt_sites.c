@@ -13,7 +13,7 @@
 #include "kernel/code/text_search.h"
 #include "kernel/kernel.h"
 #include "kernel/tasks/orc.h"
-#include "kernel/core/preempt_count.h"
+#include "kernel/core/function_code.h"
 
 #define SITES_MAX 200000
 

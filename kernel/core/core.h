@@ -1,18 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The core kernel, without modules: symbols, types, a copy of the image, and the address space for
- * reading the kernel's variables. layout.h, modules.h, sites.h and tasks.h interpret the
- * variables. */
+ * reading the kernel's variables. kernel.h finds it. layout.h, modules.h, sites.h and tasks.h
+ * interpret the variables. */
 #pragma once
 
+#include "base/addr.h"
 #include "kernel/image/address_space.h"
-#include "kernel/types/btf.h"
 #include "kernel/image/image.h"
-#include "kernel/core/reach.h"
 #include "kernel/image/symbols.h"
+#include "kernel/types/btf.h"
 
-struct hv_identity;
+#define HV_MODULE_AREAS 2
+
+/* The range of kernel addresses that its text can call: where stubs can be mapped, and how a record
+ * encodes a text address. On some architectures it is the same in every kernel (arch/arch.h); on
+ * others it is computed from the image's address (kernel_arch.h). patcher/mapping.h chooses an
+ * address. */
+struct hv_reach {
+	/* Records encode an address of kernel text as an offset from here, with HV_TEXT_BIT. */
+	struct hv_gva text_base;
+	/* hvtrace may use free page-table entries in this range. It does not change while the
+	 * kernel runs: recover looks for hvtrace's entries here. */
+	struct hv_gva_range free_window;
+	/* Code that starts here can be called from everywhere in the image. */
+	struct hv_gva_range code;
+	/* Where code starts if `code` has no room. Then some modules cannot call it or, if landings
+	 * are possible, all modules call landings, which are in `code`. */
+	struct hv_gva_range code_else;
+	/* A call target must be ENTRY_OFF after a multiple of ENTRY_BYTES. 0: no restriction. */
+	unsigned entry_bytes;
+	unsigned entry_off;
+	/* Ranges in or around the window where the kernel maps modules, each at the lowest free
+	 * address. hvtrace leaves room at their starts. Empty: no modules in the window. */
+	struct hv_gva_range module_areas[HV_MODULE_AREAS];
+	/* Where landings may be mapped, for modules that cannot reach the stubs; not necessarily in
+	 * the window. Empty: there are no such modules. */
+	struct hv_gva_range landings;
+	struct hv_gva_range kept; /* in the window, but reserved: the kernel maps it */
+};
+
 struct hv_orc_found;
-struct hv_vmlinux;
 
 struct hv_kernel_core {
 	struct hv_address_space as;
@@ -28,19 +55,12 @@ struct hv_kernel_core {
 	struct hv_err *no_reach; /* owned; why `reach` is unknown, or NULL */
 };
 
-/* Finds the core kernel. REGS are the registers of all vCPUs. V supplies symbols and types that the
- * image lacks and may be NULL; the file is rejected if it belongs to another kernel. PATH is its
- * path, for messages. RET_ID identifies the kernel. */
-struct hv_err *hv_core_open(struct hv_guest *g, const struct hv_vcpu_regs *regs,
-			    struct hv_vmlinux *v, const char *path, struct hv_kernel_core *ret,
-			    struct hv_identity *ret_id) hv_must_use;
+/* Returns an empty free_window if no address is known. */
+struct hv_reach hv_reach_of(const struct hv_kernel_core *core);
+
 void hv_core_deinit(struct hv_kernel_core *core);
 /* Frees CORE->orc, as hv_core_deinit() does. */
 void hv_orc_found_free(struct hv_orc_found *f);
-/* Fails with ENOTSUP if the vCPUs with paging on have execute permission on every page, because a
- * bit in the region's page-table entries is then reserved. A kernel at the start of boot looks like
- * that too. */
-struct hv_err *hv_core_check_nx(const struct hv_vcpu_regs *regs, unsigned nr) hv_must_use;
 
 bool hv_core_symbol(const struct hv_kernel_core *core, const char *name, struct hv_gva *ret);
 /* Fails with ENOENT and the name. The message mentions CONFIG_KALLSYMS_ALL if the kernel seems to

@@ -51,3 +51,52 @@ bool hv_function_refers_to(const struct hv_kernel_core *core, const char *functi
 	}
 	return false;
 }
+
+#define COUNTER_BYTES 256u
+
+#define HARDIRQ_OFFSET	     0x10000u
+#define HARDIRQ_DISABLE_BITS 8
+
+bool hv_preempt_count_insn(const struct hv_kernel_core *core, uint64_t percpu, const char *function,
+			   uint32_t least, struct hv_count_insn *ret)
+{
+	const struct hv_arch *arch = core->as.arch;
+	struct hv_gva start;
+	struct hv_span code;
+
+	if (!arch->classify_count || !hv_core_symbol(core, function, &start))
+		return false;
+	code = hv_function_code(core, start, COUNTER_BYTES);
+	for (size_t off = 0; off < code.len_bytes; off++) {
+		struct hv_span rest = {code.data + off, code.len_bytes - off};
+
+		if (arch->classify_count(rest, hv_gva_add(start, off), percpu, ret) &&
+		    ret->amount >= least)
+			return true;
+	}
+	return false;
+}
+
+/* If no instruction shows it, the kernel has HARDIRQ_DISABLE_BITS if it has the per-CPU variable
+ * that saves the interrupt state at the first nested disable (include/linux/interrupt_rc.h). */
+uint8_t hv_preempt_count_shift(const struct hv_kernel_core *core, uint64_t percpu)
+{
+	struct hv_count_insn begins;
+	struct hv_gva state;
+
+	if (hv_preempt_count_insn(core, percpu, "irq_enter_rcu", HARDIRQ_OFFSET, &begins))
+		return begins.amount == HARDIRQ_OFFSET << HARDIRQ_DISABLE_BITS
+			       ? HARDIRQ_DISABLE_BITS
+			       : 0;
+	return hv_core_symbol(core, "local_interrupt_disable_state", &state) ? HARDIRQ_DISABLE_BITS
+									     : 0;
+}
+
+bool hv_preempt_count_is_wide(const struct hv_kernel_core *core, uint64_t percpu)
+{
+	struct hv_count_insn insn;
+
+	return (hv_preempt_count_insn(core, percpu, HV_PREEMPT_COUNTS, 0, &insn) ||
+		hv_preempt_count_insn(core, percpu, HV_PREEMPT_COUNTS_BY_CALL, 0, &insn)) &&
+	       insn.is_wide;
+}

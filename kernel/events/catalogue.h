@@ -12,6 +12,8 @@
  * reads the sites of static keys; patcher/ makes changes. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/addr.h"
 #include "base/err.h"
 #include "kernel/events/store.h"
@@ -160,3 +162,7 @@ static inline bool hv_event_type_has_triggers(const struct hv_event_type *type)
 {
 	return type->is_available || hv_event_type_is_marker(type);
 }
+
+/* Returns whether the member `overwrite` of the header of a ring-buffer page (events/header_page)
+ * has the type char. In older kernels it is an int. */
+bool hv_page_header_has_char(const struct hv_kernel *k);

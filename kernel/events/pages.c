@@ -3,6 +3,59 @@
 
 #include <string.h>
 
+#include "base/guard.h"
+
+void hv_gva_map_deinit(struct hv_gva_map *m)
+{
+	free(m->slots);
+	*m = (struct hv_gva_map){0};
+}
+
+/* The guest chooses the addresses. The hash depends on the address of the slots in hvtrace's
+ * memory, which the guest does not know, so it cannot choose addresses that collide. */
+static uint64_t hash_of(const struct hv_gva_map *m, uint64_t at)
+{
+	at ^= (uintptr_t)m->slots;
+	at = (at ^ at >> 33) * UINT64_C(0xff51afd7ed558ccd);
+	at = (at ^ at >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+	return at ^ at >> 33;
+}
+
+/* Returns the slot of AT, or the free slot for it. */
+static struct hv_gva_slot *slot_of(const struct hv_gva_map *m, uint64_t at)
+{
+	size_t i = (size_t)hash_of(m, at) & (m->cap - 1);
+
+	while (m->slots[i].at && m->slots[i].at != at)
+		i = (i + 1) & (m->cap - 1);
+	return &m->slots[i];
+}
+
+static void grow(struct hv_gva_map *m)
+{
+	struct hv_gva_map bigger = {.nr = m->nr, .cap = m->cap ? m->cap * 2 : 1024};
+
+	bigger.slots = hv_alloc(bigger.cap * sizeof(*bigger.slots));
+	for (size_t i = 0; i < m->cap; i++)
+		if (m->slots[i].at)
+			*slot_of(&bigger, m->slots[i].at) = m->slots[i];
+	free(m->slots);
+	*m = bigger;
+}
+
+void *hv_gva_map_find(const struct hv_gva_map *m, struct hv_gva at)
+{
+	return m->cap && at.v ? slot_of(m, at.v)->value : NULL;
+}
+
+void hv_gva_map_add(struct hv_gva_map *m, struct hv_gva at, void *value)
+{
+	if (m->nr >= m->cap / 2)
+		grow(m);
+	*slot_of(m, at.v) = (struct hv_gva_slot){at.v, value};
+	m->nr++;
+}
+
 #define PAGE_BYTES 4096u
 
 /* The events of a kernel with all its modules take about 4,000 pages. */
@@ -135,5 +188,50 @@ struct hv_err *hv_pages_string(struct hv_pages *p, struct hv_gva at, size_t max_
 				  (unsigned long long)at.v, max_bytes);
 	*ret = (const char *)bytes;
 	*ret_len = len;
+	return NULL;
+}
+
+/* A kernel with all its modules has less than 4 MiB of them. */
+#define STRINGS_BYTES_MAX (64u << 20)
+
+void hv_strings_init(struct hv_strings *s, struct hv_pages *pages, struct hv_store *store)
+{
+	*s = (struct hv_strings){.pages = pages, .store = store};
+}
+
+void hv_strings_deinit(struct hv_strings *s)
+{
+	hv_gva_map_deinit(&s->map);
+}
+
+static struct hv_err *read_new(struct hv_strings *s, struct hv_gva at, size_t max_bytes,
+			       const char **ret)
+{
+	const char *bytes;
+	char *string;
+	size_t len;
+	struct hv_err *err = hv_pages_string(s->pages, at, max_bytes, &bytes, &len);
+
+	if (err)
+		return err;
+	if (s->store->len_bytes + len > STRINGS_BYTES_MAX)
+		return hv_err_new(E2BIG, "more than %u bytes of strings", STRINGS_BYTES_MAX);
+	string = hv_store_string(s->store, bytes, len);
+	hv_gva_map_add(&s->map, at, string);
+	*ret = string;
+	return NULL;
+}
+
+struct hv_err *hv_strings_read(struct hv_strings *s, struct hv_gva at, size_t max_bytes,
+			       const char **ret)
+{
+	const char *string = hv_gva_map_find(&s->map, at);
+
+	if (!string)
+		return read_new(s, at, max_bytes, ret);
+	if (strnlen(string, max_bytes + 1) > max_bytes)
+		return hv_err_new(E2BIG, "0x%llx: a string of more than %zu bytes",
+				  (unsigned long long)at.v, max_bytes);
+	*ret = string;
 	return NULL;
 }

@@ -1,12 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A cache of whole pages of guest memory. A page is copied at the first access and not read again.
- * This needs one page-table walk per page instead of thousands, and checked data cannot change
- * afterwards. Private to kernel/events/. */
+/* Reads guest memory for a catalogue: whole pages, each copied at the first access and not read
+ * again. This needs one page-table walk per page instead of thousands, and checked data cannot
+ * change afterwards. Strings and objects are found by their guest address, so that each is read
+ * once. Private to kernel/events/. */
 #pragma once
 
+#include <stddef.h>
+
+#include "base/addr.h"
 #include "base/text.h"
+#include "kernel/events/store.h"
 #include "kernel/image/address_space.h"
-#include "kernel/events/gva_map.h"
+
+/* A map from guest addresses to pointers, for objects already created from the data at an address.
+ * Zero-initialised is empty and valid. */
+struct hv_gva_map {
+	struct hv_gva_slot {
+		uint64_t at; /* 0: none */
+		void *value;
+	} * slots; /* owned, hashed, at most half of them used */
+	size_t nr, cap;
+};
+
+void hv_gva_map_deinit(struct hv_gva_map *m);
+/* Returns NULL if AT has no value. */
+void *hv_gva_map_find(const struct hv_gva_map *m, struct hv_gva at);
+/* AT must not be 0 and must not have a value yet. VALUE is borrowed. */
+void hv_gva_map_add(struct hv_gva_map *m, struct hv_gva at, void *value);
 
 struct hv_pages {
 	const struct hv_address_space *as; /* borrowed */
@@ -28,3 +48,19 @@ struct hv_err *hv_pages_u64(struct hv_pages *p, struct hv_gva at, uint64_t *ret)
  * longer than MAX_BYTES. */
 struct hv_err *hv_pages_string(struct hv_pages *p, struct hv_gva at, size_t max_bytes,
 			       const char **ret, size_t *ret_len) hv_must_use;
+
+/* Guest strings by address. Each is read and stored once, because events share most of them (names
+ * of systems, types of fields). */
+struct hv_strings {
+	struct hv_pages *pages; /* borrowed */
+	struct hv_store *store; /* borrowed; strings live as long as the store */
+	struct hv_gva_map map;
+};
+
+void hv_strings_init(struct hv_strings *s, struct hv_pages *pages, struct hv_store *store);
+void hv_strings_deinit(struct hv_strings *s);
+
+/* Returns the string at AT, which has at most MAX_BYTES. Fails with E2BIG if it is longer or if all
+ * strings together exceed their limit. */
+struct hv_err *hv_strings_read(struct hv_strings *s, struct hv_gva at, size_t max_bytes,
+			       const char **ret) hv_must_use;

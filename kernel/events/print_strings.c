@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "kernel/events/strings.h"
+#include "kernel/events/pages.h"
 #include "kernel/core/fields.h"
 #include "kernel/kernel.h"
 

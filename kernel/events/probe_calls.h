@@ -6,11 +6,13 @@
  * - The functions that add a probe to a tracepoint or remove one pass the replaced array of probes
  *   to call_rcu() or call_srcu(), which frees it when it is no longer in use.
  *
- * Modules have separate probes. All input is untrusted: see kernel/code/calls.h. tracer/redirect.h
- * redirects the calls; catalogue.h lists the events. */
+ * Modules have separate probes. All input is untrusted: see kernel/code/text_search.h.
+ * tracer/redirect.h redirects the calls; catalogue.h lists the events. */
 #pragma once
 
-#include "kernel/code/calls.h"
+#include "base/addr.h"
+#include "base/err.h"
+#include "kernel/code/text_search.h"
 
 struct hv_module;
 
@@ -66,3 +68,24 @@ struct hv_release_calls {
 struct hv_err *hv_release_calls_read(const struct hv_kernel *k,
 				     struct hv_release_calls *ret) hv_must_use;
 void hv_release_calls_deinit(struct hv_release_calls *c);
+
+/* Kernel functions and structure members that hvtrace's code in the guest needs for trace events:
+ * the functions it replaces, and the members it shares with probes. */
+struct hv_event_places {
+	struct hv_gva reserve; /* trace_event_buffer_reserve() */
+	struct hv_gva commit;  /* trace_event_buffer_commit() */
+	struct hv_gva release; /* frees the array of a tracepoint's probes later */
+	struct hv_gva
+		release_other; /* like release, for probes that may sleep; 0: the same function */
+	/* Offsets in struct trace_event_buffer, which a probe has on its stack. */
+	uint32_t buffer_file, buffer_event, buffer_entry;
+	/* In struct task_struct: a u32 with architecture-specific flags for system calls of another
+	 * ABI. */
+	uint32_t task_status;
+};
+
+/* RELEASE and RELEASE_OTHER come from hv_release_calls. Fails with ENOENT and the reason if events
+ * of this kernel cannot be recorded. */
+struct hv_err *hv_event_places_find(const struct hv_kernel *k, struct hv_gva release,
+				    struct hv_gva release_other,
+				    struct hv_event_places *ret) hv_must_use;

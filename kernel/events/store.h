@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The memory of a catalogue. Allocations do not move and are all freed together. strings.h stores
+/* The memory of a catalogue. Allocations do not move and are all freed together. pages.h stores
  * each guest string once. */
 #pragma once
 

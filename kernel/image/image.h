@@ -48,3 +48,13 @@ void hv_image_keep_until(struct hv_image *image, struct hv_gva end);
 
 /* Returns the copy from GVA on; empty if GVA is outside. */
 struct hv_span hv_image_at(const struct hv_image *image, struct hv_gva gva);
+
+/* Finds the kernel's page tables and their format if no register shows them (arm64 without TTBR1).
+ * Takes an address in the kernel's text with a known physical address and searches the image for
+ * the table that maps one to the other.
+ *
+ * REGS are the registers of the NR vCPUs; they are read again while all vCPUs execute user code.
+ * *RET contains the architecture table with the guest's page-table format. Fails with ENOENT if no
+ * vCPU was seen in the kernel or the tables are not in the image. */
+struct hv_err *hv_root_search(struct hv_guest *g, const struct hv_vcpu_regs *regs, unsigned nr,
+			      struct hv_address_space *ret) hv_must_use;

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "base/cancel.h"
 #include "kernel/core/fields.h"
-#include "kernel/sites/kallsyms_lookup.h"
+#include "kernel/sites/modules.h"
 
 /* Limits on guest data */
 #define PAGES_MAX   65536u

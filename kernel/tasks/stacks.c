@@ -32,8 +32,9 @@
 #include "base/text.h"
 #include "kernel/core/fields.h"
 #include "kernel/arch/kernel_arch.h"
+#include "kernel/kernel.h"
 #include "kernel/tasks/sleeper.h"
-#include "kernel/tasks/task_layout.h"
+#include "kernel/tasks/tasks.h"
 
 #define STACK_READ_MAX (1u << 20) /* bytes of one stack */
 #define STACKS_MAX     (1u << 20)

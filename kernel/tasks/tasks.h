@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guest's tasks, including threads, from the kernel's lists. The lists are untrusted and change
- * during the read: each walk is bounded, and each structure is copied once. */
+/* The guest's tasks, including threads, from the kernel's lists, and searches of their stacks. The
+ * lists are untrusted and change during the read: each walk is bounded, and each structure is
+ * copied once. */
 #pragma once
 
-#include "arch/arch.h"
+#include <stdint.h>
+
 #include "base/addr.h"
 #include "base/err.h"
+#include "arch/arch.h"
 
 struct hv_kernel;
 
@@ -112,3 +115,36 @@ static inline bool hv_scan_wants(const struct hv_scan_for *wanted, struct hv_gva
 struct hv_err *hv_stacks_scan(struct hv_kernel *k, const struct hv_scan_for *wanted,
 			      const struct hv_vcpu_regs *regs, unsigned nr, size_t *ret_found,
 			      char **ret_where) hv_must_use;
+
+/* The task fields in the header of a latency trace, including the priority, read from current guest
+ * memory. Untrusted, and can change during the read. tracer/section_tracer.h reads the guest's own
+ * record of them. */
+struct hv_task_line {
+	uint32_t pid;
+	int32_t prio; /* below 0: deadline; below 100: realtime; 120: nice 0 */
+	uint32_t uid;
+	int32_t nice;
+	uint32_t policy;
+	uint32_t rt_priority;
+};
+
+/* Reads the fields of the task that CPU executes. Fails with ENOENT if the CPU is not possible or
+ * executes no task, or this kernel's types lack a member. */
+struct hv_err *hv_task_line_of_cpu(const struct hv_kernel *k, unsigned cpu,
+				   struct hv_task_line *ret) hv_must_use;
+/* Reads the fields of the task PID, found in the guest's task lists. Fails with ENOENT if the task
+ * does not exist or this kernel's types lack a member. */
+struct hv_err *hv_task_line_of(struct hv_kernel *k, uint32_t pid,
+			       struct hv_task_line *ret) hv_must_use;
+
+/* The members of struct task_struct that tasks.c and stacks.c read. Private to kernel/. */
+struct hv_task_layout {
+	uint32_t len_bytes; /* size of the part of task_struct that is copied */
+	uint32_t tasks, thread_node, signal, pid, tgid, comm, stack, sp;
+	uint32_t thread_head; /* offset in struct signal_struct */
+};
+
+struct hv_err *hv_task_layout_find(const struct hv_kernel *k,
+				   struct hv_task_layout *ret) hv_must_use;
+struct hv_err *hv_task_read_one(const struct hv_kernel *k, const struct hv_task_layout *l,
+				struct hv_gva at, struct hv_task *ret) hv_must_use;

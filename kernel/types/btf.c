@@ -5,8 +5,77 @@
 
 #include <string.h>
 
-#include "kernel/types/btf_types.h"
 #include "base/cancel.h"
+
+/* Same values as BTF_KIND_*. */
+enum btf_kind {
+	KIND_VOID = 0,
+	KIND_INT,
+	KIND_PTR,
+	KIND_ARRAY,
+	KIND_STRUCT,
+	KIND_UNION,
+	KIND_ENUM,
+	KIND_FWD,
+	KIND_TYPEDEF,
+	KIND_VOLATILE,
+	KIND_CONST,
+	KIND_RESTRICT,
+	KIND_FUNC,
+	KIND_FUNC_PROTO,
+	KIND_VAR,
+	KIND_DATASEC,
+	KIND_FLOAT,
+	KIND_DECL_TAG,
+	KIND_TYPE_TAG,
+	KIND_ENUM64,
+	NR_KINDS,
+};
+
+struct btf_type {
+	enum btf_kind kind;
+	uint32_t vlen;
+	bool kind_flag;
+	uint32_t name_off;
+	uint32_t size_or_type;
+	struct hv_span in; /* the types of the BTF that contains it */
+	size_t extra_off;  /* offset in IN of the data after struct btf_type */
+};
+
+/* A named type, function or enumerator. The entries of a bucket are chained by ascending type
+ * id. */
+struct btf_entry {
+	uint32_t type_id;
+	uint32_t index; /* of the enumerator */
+	uint32_t next;	/* entry number + 1; 0 ends the chain */
+};
+
+struct btf_names {
+	struct btf_entry *entries;
+	uint32_t nr;
+	uint32_t cap;
+	uint32_t *buckets; /* entry number + 1 */
+	uint32_t mask;
+};
+
+struct hv_btf {
+	const uint8_t *bytes;
+	uint8_t *copy; /* owned; BYTES point here. NULL: BYTES are borrowed */
+	struct hv_span types;
+	struct hv_span strings;	   /* not empty, NUL-terminated */
+	const struct hv_btf *base; /* borrowed; NULL: not a module's BTF */
+	uint32_t *offs; /* offset in types of each own type; ids continue those of BASE */
+	uint32_t nr;	/* number of own types */
+	struct btf_names type_names;
+	struct btf_names enumerators;
+};
+
+/* A member of a structure or union. */
+struct btf_part {
+	uint32_t type_id;
+	uint32_t bit_off;
+	uint32_t bit_len; /* 0: not a bit-field */
+};
 
 enum { BTF_MAGIC = 0xeb9f, HEADER_BYTES = 24, TYPE_BYTES = 12, MEMBER_BYTES = 12 };
 
@@ -41,7 +110,8 @@ static const struct {
 	[KIND_ENUM64] = {0, 12},
 };
 
-const char *hv_btf_string(const struct hv_btf *btf, uint32_t off)
+/* Returns the string at OFF, or "" if not found. */
+static const char *btf_string(const struct hv_btf *btf, uint32_t off)
 {
 	size_t base_len = btf->base ? btf->base->strings.len_bytes : 0;
 
@@ -51,7 +121,7 @@ const char *hv_btf_string(const struct hv_btf *btf, uint32_t off)
 	return off < btf->strings.len_bytes ? (const char *)btf->strings.data + off : "";
 }
 
-static bool type_parse(struct hv_span types, size_t off, struct hv_btf_type *ret)
+static bool type_parse(struct hv_span types, size_t off, struct btf_type *ret)
 {
 	uint32_t info;
 
@@ -66,7 +136,7 @@ static bool type_parse(struct hv_span types, size_t off, struct hv_btf_type *ret
 	return true;
 }
 
-static size_t type_extra_bytes(const struct hv_btf_type *t)
+static size_t type_extra_bytes(const struct btf_type *t)
 {
 	return extra_bytes[t->kind].fixed + (size_t)extra_bytes[t->kind].each * t->vlen;
 }
@@ -77,7 +147,8 @@ static uint32_t nr_of_base(const struct hv_btf *btf)
 	return btf->base ? btf->base->nr : 0;
 }
 
-bool hv_btf_type_get(const struct hv_btf *btf, uint32_t id, struct hv_btf_type *ret)
+/* Returns false if there is no type ID or it is 0 (void). */
+static bool btf_type_get(const struct hv_btf *btf, uint32_t id, struct btf_type *ret)
 {
 	uint32_t nr_base = nr_of_base(btf);
 
@@ -97,31 +168,31 @@ static uint32_t name_hash(const char *name)
 }
 
 /* Until names_chain() runs, `next` of each entry contains the hash of its name. */
-static void names_add(struct hv_btf_names *n, uint32_t type_id, uint32_t index, const char *name)
+static void names_add(struct btf_names *n, uint32_t type_id, uint32_t index, const char *name)
 {
 	if (n->nr == n->cap) {
 		n->cap = n->cap ? n->cap * 2 : 1024;
 		n->entries = hv_realloc_array(n->entries, n->cap, sizeof(*n->entries));
 	}
-	n->entries[n->nr++] = (struct hv_btf_entry){type_id, index, name_hash(name)};
+	n->entries[n->nr++] = (struct btf_entry){type_id, index, name_hash(name)};
 }
 
 /* Returns the name of the enumerator or type of E. */
-static const char *entry_name(const struct hv_btf *btf, const struct hv_btf_entry *e)
+static const char *entry_name(const struct hv_btf *btf, const struct btf_entry *e)
 {
-	struct hv_btf_type t;
+	struct btf_type t;
 	uint32_t name_off = 0;
 
-	if (!hv_btf_type_get(btf, e->type_id, &t))
+	if (!btf_type_get(btf, e->type_id, &t))
 		return "";
 	if (t.kind != KIND_ENUM && t.kind != KIND_ENUM64)
-		return hv_btf_string(btf, t.name_off);
+		return btf_string(btf, t.name_off);
 	hv_span_u32(t.in, t.extra_off + (size_t)extra_bytes[t.kind].each * e->index, &name_off);
-	return hv_btf_string(btf, name_off);
+	return btf_string(btf, name_off);
 }
 
 /* Builds the chains from the last entry to the first, so that each is sorted by id. */
-static void names_chain(struct hv_btf_names *n)
+static void names_chain(struct btf_names *n)
 {
 	uint32_t nr_buckets = 16;
 
@@ -141,8 +212,8 @@ static void names_chain(struct hv_btf_names *n)
 }
 
 /* Returns the first entry with NAME in a chain, starting at LINK (an entry number + 1). */
-static const struct hv_btf_entry *names_next(const struct hv_btf *btf, const struct hv_btf_names *n,
-					     uint32_t link, const char *name)
+static const struct btf_entry *names_next(const struct hv_btf *btf, const struct btf_names *n,
+					  uint32_t link, const char *name)
 {
 	for (size_t i = 0; link && i < CHAIN_MAX; link = n->entries[link - 1].next, i++)
 		if (strcmp(entry_name(btf, &n->entries[link - 1]), name) == 0)
@@ -150,38 +221,40 @@ static const struct hv_btf_entry *names_next(const struct hv_btf *btf, const str
 	return NULL;
 }
 
-static const struct hv_btf_entry *names_first(const struct hv_btf *btf,
-					      const struct hv_btf_names *n, const char *name)
+static const struct btf_entry *names_first(const struct hv_btf *btf, const struct btf_names *n,
+					   const char *name)
 {
 	if (!*name)
 		return NULL;
 	return names_next(btf, n, n->buckets[name_hash(name) & n->mask], name);
 }
 
-const struct hv_btf_entry *hv_btf_first_type(const struct hv_btf *btf, const char *name)
+/* Returns the first type or function NAME by ascending id, or NULL if not found. */
+static const struct btf_entry *btf_first_type(const struct hv_btf *btf, const char *name)
 {
 	return names_first(btf, &btf->type_names, name);
 }
 
-const struct hv_btf_entry *hv_btf_next_type(const struct hv_btf *btf, const struct hv_btf_entry *e,
-					    const char *name)
+/* Returns the type or function NAME after E, or NULL if not found. */
+static const struct btf_entry *btf_next_type(const struct hv_btf *btf, const struct btf_entry *e,
+					     const char *name)
 {
 	return names_next(btf, &btf->type_names, e->next, name);
 }
 
-static void index_enumerators(struct hv_btf *btf, uint32_t id, const struct hv_btf_type *t)
+static void index_enumerators(struct hv_btf *btf, uint32_t id, const struct btf_type *t)
 {
 	for (uint32_t i = 0; i < t->vlen; i++) {
 		uint32_t name_off = 0;
 
 		hv_span_u32(t->in, t->extra_off + (size_t)extra_bytes[t->kind].each * i, &name_off);
-		names_add(&btf->enumerators, id, i, hv_btf_string(btf, name_off));
+		names_add(&btf->enumerators, id, i, btf_string(btf, name_off));
 	}
 }
 
-static void index_type(struct hv_btf *btf, uint32_t id, const struct hv_btf_type *t)
+static void index_type(struct hv_btf *btf, uint32_t id, const struct btf_type *t)
 {
-	const char *name = hv_btf_string(btf, t->name_off);
+	const char *name = btf_string(btf, t->name_off);
 
 	switch (t->kind) {
 	case KIND_STRUCT:
@@ -207,7 +280,7 @@ static void index_type(struct hv_btf *btf, uint32_t id, const struct hv_btf_type
 static struct hv_err *index_types(struct hv_btf *btf)
 {
 	HV_AUTO_FREE uint32_t *offs = hv_alloc(btf->types.len_bytes / TYPE_BYTES * sizeof(*offs));
-	struct hv_btf_type t;
+	struct btf_type t;
 
 	for (size_t off = 0; off < btf->types.len_bytes;) {
 		if (!type_parse(btf->types, off, &t))
@@ -327,10 +400,11 @@ void hv_btf_free(struct hv_btf *btf)
 	free(btf);
 }
 
-bool hv_btf_resolve(const struct hv_btf *btf, uint32_t id, struct hv_btf_type *ret)
+/* Resolves typedefs and qualifiers of ID. Returns false if the result is void or does not exist. */
+static bool btf_resolve(const struct hv_btf *btf, uint32_t id, struct btf_type *ret)
 {
 	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
-		if (!hv_btf_type_get(btf, id, ret))
+		if (!btf_type_get(btf, id, ret))
 			return false;
 		switch (ret->kind) {
 		case KIND_TYPEDEF:
@@ -351,10 +425,10 @@ static bool resolve_size(const struct hv_btf *btf, uint32_t id, uint32_t *ret)
 {
 	uint64_t nr = 1;
 	uint32_t nr_elems;
-	struct hv_btf_type t;
+	struct btf_type t;
 
 	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
-		if (!hv_btf_resolve(btf, id, &t))
+		if (!btf_resolve(btf, id, &t))
 			return false;
 		switch (t.kind) {
 		case KIND_ARRAY:
@@ -388,10 +462,10 @@ static bool resolve_size(const struct hv_btf *btf, uint32_t id, uint32_t *ret)
 }
 
 /* Returns the structure or union in which a path continues; for an array, its element type. */
-static bool resolve_compound(const struct hv_btf *btf, uint32_t id, struct hv_btf_type *ret)
+static bool resolve_compound(const struct hv_btf *btf, uint32_t id, struct btf_type *ret)
 {
 	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
-		if (!hv_btf_resolve(btf, id, ret))
+		if (!btf_resolve(btf, id, ret))
 			return false;
 		if (ret->kind != KIND_ARRAY)
 			return ret->kind == KIND_STRUCT || ret->kind == KIND_UNION;
@@ -408,8 +482,8 @@ struct search {
 	unsigned budget; /* members that may still be visited */
 };
 
-static const char *member_get(const struct hv_btf *btf, const struct hv_btf_type *t, uint32_t index,
-			      struct hv_btf_part *ret)
+static const char *member_get(const struct hv_btf *btf, const struct btf_type *t, uint32_t index,
+			      struct btf_part *ret)
 {
 	size_t off = t->extra_off + (size_t)MEMBER_BYTES * index;
 	uint32_t name_off = 0, bits = 0;
@@ -419,15 +493,15 @@ static const char *member_get(const struct hv_btf *btf, const struct hv_btf_type
 	hv_span_u32(t->in, off + 8, &bits);
 	ret->bit_off = t->kind_flag ? bits & 0xffffff : bits;
 	ret->bit_len = t->kind_flag ? bits >> 24 : 0;
-	return hv_btf_string(btf, name_off);
+	return btf_string(btf, name_off);
 }
 
 /* RET->bit_off is from the start of T. */
-static bool find_member(struct search *s, const struct hv_btf_type *t, unsigned depth,
-			struct hv_btf_part *ret)
+static bool find_member(struct search *s, const struct btf_type *t, unsigned depth,
+			struct btf_part *ret)
 {
-	struct hv_btf_type inner;
-	struct hv_btf_part m = {0};
+	struct btf_type inner;
+	struct btf_part m = {0};
 
 	for (uint32_t i = 0; i < t->vlen; i++) {
 		const char *name = member_get(s->btf, t, i, &m);
@@ -448,8 +522,10 @@ static bool find_member(struct search *s, const struct hv_btf_type *t, unsigned 
 	return false;
 }
 
-bool hv_btf_find_part(const struct hv_btf *btf, const struct hv_btf_type *t, const char *name,
-		      size_t len, struct hv_btf_part *ret)
+/* Finds the member NAME (LEN bytes) in T or its anonymous members. Bit offsets count from the start
+ * of T. */
+static bool btf_find_part(const struct hv_btf *btf, const struct btf_type *t, const char *name,
+			  size_t len, struct btf_part *ret)
 {
 	struct search s = {btf, name, len, MEMBERS_MAX};
 
@@ -460,12 +536,12 @@ static bool find_path(const struct hv_btf *btf, uint32_t id, const char *path, u
 		      uint32_t *ret_size)
 {
 	struct search s = {.btf = btf, .budget = MEMBERS_MAX};
-	struct hv_btf_part m = {.type_id = id};
+	struct btf_part m = {.type_id = id};
 	uint64_t off = 0;
 	uint32_t size;
 
 	for (const char *at = path; at; at = at[s.name_len] ? at + s.name_len + 1 : NULL) {
-		struct hv_btf_type t;
+		struct btf_type t;
 
 		s.name = at;
 		s.name_len = strcspn(at, ".");
@@ -489,7 +565,7 @@ static bool find_path(const struct hv_btf *btf, uint32_t id, const char *path, u
 bool hv_btf_member(const struct hv_btf *btf, const char *type, const char *path, uint32_t *ret_off,
 		   uint32_t *ret_size)
 {
-	const struct hv_btf_entry *e = names_first(btf, &btf->type_names, type);
+	const struct btf_entry *e = names_first(btf, &btf->type_names, type);
 
 	/* Drivers can have structures with the same name: use the first that has the member. */
 	for (; e; e = names_next(btf, &btf->type_names, e->next, type))
@@ -501,13 +577,13 @@ bool hv_btf_member(const struct hv_btf *btf, const char *type, const char *path,
 bool hv_btf_bits(const struct hv_btf *btf, const char *type, const char *member, uint32_t *ret_off,
 		 uint32_t *ret_nr)
 {
-	const struct hv_btf_entry *e = names_first(btf, &btf->type_names, type);
+	const struct btf_entry *e = names_first(btf, &btf->type_names, type);
 
 	for (; e; e = names_next(btf, &btf->type_names, e->next, type)) {
 		struct search s = {btf, member, strlen(member), MEMBERS_MAX};
 		uint32_t size = 0;
-		struct hv_btf_part m;
-		struct hv_btf_type t;
+		struct btf_part m;
+		struct btf_type t;
 
 		if (!resolve_compound(btf, e->type_id, &t) || !find_member(&s, &t, 0, &m) ||
 		    (!m.bit_len && !resolve_size(btf, m.type_id, &size)) || size > UINT32_MAX / 8)
@@ -521,7 +597,7 @@ bool hv_btf_bits(const struct hv_btf *btf, const char *type, const char *member,
 
 bool hv_btf_size(const struct hv_btf *btf, const char *type, uint32_t *ret_size)
 {
-	const struct hv_btf_entry *e = names_first(btf, &btf->type_names, type);
+	const struct btf_entry *e = names_first(btf, &btf->type_names, type);
 
 	for (; e; e = names_next(btf, &btf->type_names, e->next, type))
 		if (resolve_size(btf, e->type_id, ret_size))
@@ -531,12 +607,12 @@ bool hv_btf_size(const struct hv_btf *btf, const char *type, uint32_t *ret_size)
 
 bool hv_btf_enumerator(const struct hv_btf *btf, const char *name, int64_t *ret)
 {
-	const struct hv_btf_entry *e = names_first(btf, &btf->enumerators, name);
+	const struct btf_entry *e = names_first(btf, &btf->enumerators, name);
 	uint32_t low = 0, high = 0;
-	struct hv_btf_type t;
+	struct btf_type t;
 	size_t off;
 
-	if (!e || !hv_btf_type_get(btf, e->type_id, &t))
+	if (!e || !btf_type_get(btf, e->type_id, &t))
 		return false;
 	off = t.extra_off + (size_t)extra_bytes[t.kind].each * e->index;
 	hv_span_u32(t.in, off + 4, &low);
@@ -557,4 +633,165 @@ size_t hv_btf_nr_types(const struct hv_btf *btf)
 size_t hv_btf_strings_bytes(const struct hv_btf *btf)
 {
 	return btf->strings.len_bytes;
+}
+
+/* Variables in sections. pahole describes only those in the per-CPU section. */
+
+#define VARIABLE_BYTES 12u /* struct btf_var_secinfo: type, offset, size */
+
+/* Sections are among the last types. */
+uint32_t hv_btf_section(const struct hv_btf *btf, const char *name)
+{
+	struct btf_type t;
+	uint32_t id = btf->nr;
+
+	while (id && !(btf_type_get(btf, id, &t) && t.kind == KIND_DATASEC &&
+		       !strcmp(btf_string(btf, t.name_off), name)))
+		id--;
+	return id;
+}
+
+bool hv_btf_variable(const struct hv_btf *btf, uint32_t section, uint32_t index,
+		     const char **ret_name, uint32_t *ret_off)
+{
+	struct btf_type in, variable;
+	size_t at;
+	uint32_t id;
+
+	if (!btf_type_get(btf, section, &in) || in.kind != KIND_DATASEC || index >= in.vlen)
+		return false;
+	at = in.extra_off + (size_t)VARIABLE_BYTES * index;
+	if (!hv_span_u32(in.in, at, &id) || !hv_span_u32(in.in, at + 4, ret_off) ||
+	    !btf_type_get(btf, id, &variable) || variable.kind != KIND_VAR)
+		return false;
+	*ret_name = btf_string(btf, variable.name_off);
+	return true;
+}
+
+#define PARAM_BYTES 8	/* struct btf_param */
+#define PARAMS_MAX  256 /* twice the number that C compilers must support; BTF allows 65535 */
+
+/* The encoding of an integer, after its struct btf_type. */
+#define INT_IS_SIGNED  (1u << 24)
+#define INT_OFF(data)  ((uint8_t)((data) >> 16))
+#define INT_BITS(data) ((uint8_t)(data))
+
+static bool func_of_proto(const struct hv_btf *btf, uint32_t id, struct hv_btf_func *ret)
+{
+	struct btf_type t;
+
+	if (!btf_type_get(btf, id, &t) || t.kind != KIND_FUNC_PROTO || t.vlen > PARAMS_MAX)
+		return false;
+	*ret = (struct hv_btf_func){id, t.vlen, t.size_or_type};
+	return true;
+}
+
+bool hv_btf_func_find(const struct hv_btf *btf, const char *name, struct hv_btf_func *ret)
+{
+	const struct btf_entry *e = btf_first_type(btf, name);
+	struct btf_type t;
+
+	for (; e; e = btf_next_type(btf, e, name))
+		if (btf_type_get(btf, e->type_id, &t) && t.kind == KIND_FUNC)
+			return func_of_proto(btf, t.size_or_type, ret);
+	return false;
+}
+
+const char *hv_btf_param(const struct hv_btf *btf, const struct hv_btf_func *func, uint32_t index,
+			 uint32_t *ret_id)
+{
+	struct btf_type t;
+	uint32_t name_off = 0;
+	size_t off;
+
+	*ret_id = 0;
+	if (!btf_type_get(btf, func->proto_id, &t) || index >= t.vlen)
+		return "";
+	off = t.extra_off + (size_t)PARAM_BYTES * index;
+	hv_span_u32(t.in, off, &name_off);
+	hv_span_u32(t.in, off + 4, ret_id);
+	return btf_string(btf, name_off);
+}
+
+static bool is_modifier(enum btf_kind kind)
+{
+	return kind == KIND_TYPEDEF || kind == KIND_VOLATILE || kind == KIND_CONST ||
+	       kind == KIND_RESTRICT || kind == KIND_TYPE_TAG;
+}
+
+static enum hv_btf_form form_of(enum btf_kind kind)
+{
+	switch (kind) {
+	case KIND_INT:
+		return HV_BTF_INT;
+	case KIND_ENUM:
+		return HV_BTF_ENUM;
+	case KIND_ENUM64:
+		return HV_BTF_ENUM64;
+	case KIND_PTR:
+		return HV_BTF_POINTER;
+	case KIND_ARRAY:
+		return HV_BTF_ARRAY;
+	case KIND_STRUCT:
+	case KIND_UNION:
+		return HV_BTF_COMPOUND;
+	default:
+		return HV_BTF_OTHER;
+	}
+}
+
+bool hv_btf_value(const struct hv_btf *btf, uint32_t id, struct hv_btf_value *ret)
+{
+	struct btf_type t = {.kind = KIND_VOID};
+	uint32_t extra = 0;
+
+	for (unsigned depth = 0; id; depth++, id = t.size_or_type) {
+		if (depth == DEPTH_MAX || !btf_type_get(btf, id, &t))
+			return false;
+		if (!is_modifier(t.kind))
+			break;
+	}
+	if (!id) {
+		*ret = (struct hv_btf_value){.form = HV_BTF_VOID};
+		return true;
+	}
+	*ret = (struct hv_btf_value){.form = form_of(t.kind), .id = id};
+	hv_span_u32(t.in, t.extra_off, &extra);
+	if (ret->form == HV_BTF_POINTER)
+		ret->to = t.size_or_type;
+	if (ret->form == HV_BTF_ARRAY)
+		ret->to = extra;
+	if (ret->form == HV_BTF_INT) {
+		ret->is_signed = extra & INT_IS_SIGNED;
+		ret->bits = INT_BITS(extra);
+		ret->bit_off = INT_OFF(extra);
+		ret->is_letter =
+			ret->bits == 8 &&
+			(!ret->is_signed || strcmp(btf_string(btf, t.name_off), "char") == 0);
+	}
+	return true;
+}
+
+bool hv_btf_struct(const struct hv_btf *btf, const char *name, struct hv_btf_value *ret)
+{
+	const struct btf_entry *e = btf_first_type(btf, name);
+	struct btf_type t;
+
+	for (; e; e = btf_next_type(btf, e, name))
+		if (btf_type_get(btf, e->type_id, &t) && t.kind == KIND_STRUCT)
+			return hv_btf_value(btf, e->type_id, ret);
+	return false;
+}
+
+bool hv_btf_field(const struct hv_btf *btf, const struct hv_btf_value *compound, const char *name,
+		  size_t len, struct hv_btf_field *ret)
+{
+	struct btf_type t;
+	struct btf_part part;
+
+	if (!len || compound->form != HV_BTF_COMPOUND || !btf_type_get(btf, compound->id, &t) ||
+	    !btf_find_part(btf, &t, name, len, &part))
+		return false;
+	*ret = (struct hv_btf_field){part.type_id, part.bit_off, part.bit_len};
+	return true;
 }

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "kernel/types/btf.h"
-#include "kernel/types/btf_func.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads the trace events of a kernel in whose data the input changes words (changes.h): the
- * catalogue, the strings of printk_formats, and the shapes of the lists (unnamed_events.h).
+ * catalogue, the strings of printk_formats, and the shapes of the lists (kernel/unnamed.h).
  * Accesses everything in them. */
 #include "kernel/events/catalogue.h"
 #include "kernel/events/print_strings.h"
-#include "kernel/unnamed_events.h"
+#include "kernel/unnamed.h"
 #include "tests/fuzz/changes.h"
 #include "tests/unit/kernel/events/fake_events.h"
 

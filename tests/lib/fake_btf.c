@@ -2,8 +2,8 @@
 /* BTF of a fake kernel with functions that take parameters of every form, for tests of probes. */
 #include <stdlib.h>
 
-#include "kernel/types/btf_func.h"
-#include "kernel/sites/btf_modules.h"
+#include "kernel/types/btf.h"
+#include "kernel/sites/modules.h"
 #include "tests/lib/fake_session.h"
 #include "tests/unit/kernel/types/btf_build.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kernel/core/function_code.h"
-#include "kernel/tasks/task_line.h"
+#include "kernel/tasks/tasks.h"
 
 /* A call has only these of the kernel's registers. */
 static bool find_register(const char *name, struct hv_arch_register *ret)

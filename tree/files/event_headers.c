@@ -4,7 +4,6 @@
 #include <inttypes.h>
 
 #include "kernel/events/catalogue.h"
-#include "kernel/events/page_header.h"
 #include "kernel/events/print_strings.h"
 #include "tree/files/event_dirs.h"
 #include "tree/files/files.h"

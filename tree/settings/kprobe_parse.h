@@ -3,7 +3,7 @@
  * kprobe_btf.c, eprobe.c). Pure. */
 #pragma once
 
-#include "kernel/types/btf_func.h"
+#include "kernel/types/btf.h"
 #include "tree/settings/kprobe.h"
 
 #define HV_KPROBE_ARG_LEN_MAX 63   /* MAX_ARGSTR_LEN */

@@ -3,7 +3,7 @@
  * differs slightly must be rejected. */
 #include <stdio.h>
 
-#include "kernel/unnamed_events.h"
+#include "kernel/unnamed.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/events/fake_events.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernel/sites/btf_modules.h"
+#include "kernel/sites/modules.h"
 
 bool hv_site_is_named(const struct hv_site *site, const char *function)
 {

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "kernel/events/catalogue.h"
 #include "kernel/kernel.h"
-#include "kernel/tasks/task_line.h"
+#include "kernel/tasks/tasks.h"
 #include "ringbuf/abi.h"
 #include "tracer/event_tracer.h"
 #include "tracer/event_types.h"

@@ -3,9 +3,9 @@
  * makes no difference for this code. */
 #include <check.h>
 
-#include "kernel/arch/arm64/arm64.h"
+#include "kernel/arch/arm64.h"
 #include "kernel/clock/clock.h"
-#include "kernel/arch/clock_data.h"
+#include "kernel/arch/clock_source.h"
 #include "kernel/layout.h"
 #include "kernel/tasks/tasks.h"
 #include "tests/lib/run_suite.h"

@@ -4,7 +4,6 @@
 
 #include "base/cancel.h"
 #include "kernel/image/image.h"
-#include "kernel/image/root_search.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/arm64_machine.h"
 

@@ -3,7 +3,6 @@
 #include <check.h>
 
 #include "kernel/types/btf.h"
-#include "kernel/types/btf_func.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/types/btf_build.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* There are two copies of the scale: the kernel updates one while readers use the other
  * (kernel/time/sched_clock.c). */
-#include "kernel/arch/clock_data.h"
+#include "kernel/arch/clock_source.h"
 
 #include <stdlib.h>
 #include <string.h>

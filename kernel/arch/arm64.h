@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parts of the arm64 kernel table, grouped by source file. */
+/* The parts of the table of arm64 kernels that unit tests call. */
 #pragma once
 
 #include "kernel/arch/kernel_arch.h"
 
-/* stacks.c */
 struct hv_err *arm64_find_irq_stack(const struct hv_kernel_core *core, uint64_t *ret) hv_must_use;
-struct hv_err *arm64_check_exception_stacks(const struct hv_kernel_core *core) hv_must_use;
 struct hv_err *arm64_read_stacks(const struct hv_kernel_core *core, unsigned cpu,
 				 struct hv_cpu_stack *ret, size_t *ret_nr) hv_must_use;
 
-/* module_areas.c: where the kernel places modules. */
+/* Where the kernel places modules. */
 struct arm64_module_areas {
 	uint64_t all;	 /* start of the 2 GiB around the image; 0: none */
 	uint64_t direct; /* start of the 128 MiB that are tried first; 0: none */
@@ -18,16 +16,10 @@ struct arm64_module_areas {
 /* Fails with ENOTSUP if the kernel does not reveal it. */
 struct hv_err *arm64_find_module_areas(const struct hv_kernel_core *core,
 				       struct arm64_module_areas *ret) hv_must_use;
-/* Reads the struct execmem_info that the pointer at AT points to (mm/execmem.c). Returns false if
- * AT is not such a pointer. */
-bool arm64_read_execmem(const struct hv_kernel_core *core, struct hv_gva at,
-			struct arm64_module_areas *ret);
 
-/* unnamed.c */
 #define ARM64_NR_UNNAMED 3
 extern const struct hv_unnamed arm64_unnamed[ARM64_NR_UNNAMED];
 
-/* level.c */
 #define ARM64_BOOTED_IN_EL1 0xe11u /* BOOT_CPU_MODE_EL1, arch/arm64/include/asm/virt.h */
 enum arm64_level {
 	ARM64_IN_EL1,	    /* started there */
@@ -38,6 +30,5 @@ enum arm64_level {
 struct hv_err *arm64_find_level(const struct hv_kernel_core *core,
 				enum arm64_level *ret) hv_must_use;
 
-/* reach.c */
 struct hv_err *arm64_find_reach(const struct hv_kernel_core *core,
 				struct hv_reach *ret) hv_must_use;
