@@ -46,7 +46,7 @@ struct hv_err *output_open(const char *path, enum output_links links, int *ret_f
 	HV_AUTO_FD int fd = open(path, flags | O_EXCL, MODE);
 	bool is_new = fd >= 0;
 
-	/* with O_CREAT the kernel applies its own rules for such directories */
+	/* O_CREAT again, because the kernel's rules for sticky directories require it */
 	if (fd < 0 && errno == EEXIST)
 		fd = open(path, flags, MODE);
 	if (fd < 0)

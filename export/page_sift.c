@@ -70,7 +70,7 @@ static void put_word(struct hv_sift_page *p, uint32_t word)
 	p->len_bytes += sizeof(word);
 }
 
-/* The time of a page is the time of its first event. */
+/* Adds a TIME_EXTEND event. */
 static void put_time(struct hv_sift_page *p, uint64_t delta_ns)
 {
 	put_word(p, TYPE_EXTEND | (uint32_t)(delta_ns & ((1U << DELTA_BITS) - 1)) << 5);
@@ -101,6 +101,7 @@ static bool add(struct hv_page_sift *s, struct hv_sift_page *p, const struct hv_
 		return false;
 	if (!p->len_bytes) {
 		memset(p->bytes, 0, s->page_bytes);
+		/* The time of a page is the time of its first event. */
 		memcpy(p->bytes, &e->time_ns, sizeof(e->time_ns));
 		delta_ns = 0;
 	}

@@ -6,7 +6,7 @@
 
 #include "base/confine.h"
 
-#define BUFFERS_SHARE 2 /* of the free memory */
+#define BUFFERS_SHARE 2 /* buffers may use 1/BUFFERS_SHARE of the free memory */
 
 struct hv_err *memory_limit(void)
 {
