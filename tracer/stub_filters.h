@@ -10,7 +10,7 @@
  * consumers' own filters still check the events that pass. An event without a program works too,
  * but costs more.
  *
- * tree/instance/publish.h chooses the filters, tree/settings/filter_program.h compiles them, plug.h
+ * tree/instance/publish.h chooses the filters, tree/settings/event_filter.h compiles them, plug.h
  * owns the files. One thread. */
 #pragma once
 

@@ -8,7 +8,7 @@
 #include "tests/fuzz/input.h"
 #include "tests/lib/fake_session.h"
 #include "tree/format/print_fmt/print_fmt.h"
-#include "tree/format/synth_text.h"
+#include "tree/format/probe_text.h"
 #include "tree/instance/hist/hist_table.h"
 #include "tree/settings/hist_action.h"
 #include "tree/settings/synth.h"

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "kernel/kernel.h"
 #include "patcher/patcher.h"
 #include "ringbuf/ring.h"
@@ -19,7 +20,6 @@
 #include "tree/format/format.h"
 #include "tree/format/graph.h"
 #include "tree/format/raw_page.h"
-#include "base/clock.h"
 
 #define NR_CPUS	   2
 #define NR_SLOTS   256 /* more than a complete stack */

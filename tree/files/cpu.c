@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tree/files/cpu.h"
-
 #include <stdlib.h>
 #include <string.h>
 

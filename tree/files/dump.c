@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/files/dump.h"
 
-#include "tree/files/lines.h"
+#include "tree/files/listing.h"
 #include "tree/format/format.h"
 
 #define TEXT_LEN_BYTES 65536 /* size of a chunk of text */

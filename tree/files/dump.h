@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The text of a dump (instance/core/dump.h), as a file without a name in the tree.
- * instance/demux/run_commands.h starts dumps; tree.h returns them to the caller. */
+ * instance/demux/demux.c starts dumps; tree.h returns them to the caller. */
 #pragma once
 
 #include "tree/files/file.h"

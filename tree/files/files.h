@@ -13,7 +13,10 @@ bool hv_place_has_profile(const struct hv_place *at);
 extern const struct hv_node hv_clock_node;
 extern const struct hv_node hv_timestamps_node;
 
-/* cpu.c */
+/* cpu.c: directories with one entry per vCPU, whose names are a word and a number ("cpu7") */
+/* Implement name and find of struct hv_entries, for entries whose names begin with WORD. */
+bool hv_cpu_name(const struct hv_place *dir, const char *word, size_t index, struct hv_text *ret);
+bool hv_cpu_find(struct hv_place *at, const char *word, const char *name);
 extern const struct hv_entries hv_per_cpu_entries;
 
 /* cpumask.c */
@@ -26,46 +29,30 @@ extern const struct hv_node hv_errors_node;
 extern const struct hv_node hv_event_format_node;
 extern const struct hv_node hv_event_id_node;
 extern const struct hv_node hv_event_hist_node;
+extern const struct hv_node hv_event_enable_node;
+extern const struct hv_node hv_event_system_enable_node;
+extern const struct hv_node hv_events_enable_node;
+extern const struct hv_node hv_event_filter_node;
+extern const struct hv_node hv_event_system_filter_node;
+extern const struct hv_node hv_event_trigger_node;
 
 /* event_dirs.c */
 extern const struct hv_entries hv_event_system_entries;
 extern const struct hv_entries hv_event_entries;
-
-/* event_enable.c */
-extern const struct hv_node hv_event_enable_node;
-extern const struct hv_node hv_event_system_enable_node;
-extern const struct hv_node hv_events_enable_node;
-
-/* event_filter.c */
-extern const struct hv_node hv_event_filter_node;
-extern const struct hv_node hv_event_system_filter_node;
-
-/* event_trigger.c */
-extern const struct hv_node hv_event_trigger_node;
 
 /* event_headers.c */
 extern const struct hv_node hv_header_page_node;
 extern const struct hv_node hv_header_event_node;
 extern const struct hv_node hv_printk_formats_node;
 
-/* event_pids.c */
-extern const struct hv_node hv_event_pid_node;
-extern const struct hv_node hv_event_notrace_pid_node;
-
 /* filter.c */
 extern const struct hv_node hv_ftrace_filter_node;
 extern const struct hv_node hv_ftrace_notrace_node;
 extern const struct hv_node hv_graph_function_node;
 extern const struct hv_node hv_graph_notrace_node;
-
-/* functions.c */
 extern const struct hv_node hv_functions_node;
 extern const struct hv_node hv_function_addrs_node;
 extern const struct hv_node hv_enabled_functions_node;
-
-/* graph.c */
-extern const struct hv_node hv_graph_depth_node;
-extern const struct hv_node hv_thresh_node;
 
 /* instances.c */
 extern const struct hv_entries hv_instance_entries;
@@ -85,15 +72,11 @@ extern const struct hv_node hv_options_node;
 extern const struct hv_node hv_option_node;
 extern const struct hv_entries hv_option_entries;
 
-/* max_latency.c */
-extern const struct hv_node hv_max_latency_node;
-
-/* percent.c */
-extern const struct hv_node hv_percent_node;
-
 /* pids.c */
 extern const struct hv_node hv_ftrace_pid_node;
 extern const struct hv_node hv_ftrace_notrace_pid_node;
+extern const struct hv_node hv_event_pid_node;
+extern const struct hv_node hv_event_notrace_pid_node;
 
 /* pipe.c */
 extern const struct hv_node hv_pipe_node;
@@ -125,11 +108,7 @@ extern const struct hv_node hv_size_node;
 extern const struct hv_node hv_total_size_node;
 extern const struct hv_node hv_subbuf_size_node;
 extern const struct hv_node hv_free_buffer_node;
-
-/* snapshot.c */
-extern const struct hv_node hv_snapshot_node;
-
-/* stats.c */
+extern const struct hv_node hv_percent_node;
 extern const struct hv_node hv_stats_node;
 
 /* tasks.c */
@@ -139,10 +118,14 @@ extern const struct hv_node hv_tgids_node;
 
 /* trace.c */
 extern const struct hv_node hv_trace_node;
+extern const struct hv_node hv_snapshot_node;
 
 /* tracer.c */
 extern const struct hv_node hv_tracers_node;
 extern const struct hv_node hv_tracer_node;
+extern const struct hv_node hv_max_latency_node;
+extern const struct hv_node hv_graph_depth_node;
+extern const struct hv_node hv_thresh_node;
 
 /* tracing_on.c */
 extern const struct hv_node hv_tracing_on_node;

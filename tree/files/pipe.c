@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* trace_pipe, of all vCPUs and of each vCPU. A read consumes events of the buffer. */
 #include "tree/files/files.h"
-#include "tree/files/lines.h"
+#include "tree/files/listing.h"
 #include "tree/format/format.h"
 #include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"

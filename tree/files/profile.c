@@ -7,7 +7,6 @@
 
 #include "kernel/kernel.h"
 #include "tracer/call_counts.h"
-#include "tree/files/cpu.h"
 #include "tree/files/files.h"
 #include "tree/format/graph.h"
 #include "tree/instance/trace.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads events of an instance's buffer for an open file, of all vCPUs or of the vCPU of its
- * per_cpu/ directory. lines.h and raw.c render the events. */
+ * per_cpu/ directory. listing.h and raw.c render the events. */
 #pragma once
 
 #include "tree/files/file.h"

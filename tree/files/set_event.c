@@ -8,7 +8,7 @@
 #include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
 #include "tree/instance/events/host_events.h"
-#include "tree/settings/event_word.h"
+#include "tree/settings/event_set.h"
 #include "tree/settings/token.h"
 
 #define WORD_SIZE_MAX 128 /* EVENT_BUF_SIZE + 1 */

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Buffer sizes: buffer_size_kb, buffer_total_size_kb, buffer_subbuf_size_kb, and free_buffer, which
- * shrinks the buffer to the minimum. */
+/* The buffer of an instance: its sizes, buffer_percent, and stats. */
 #include <inttypes.h>
 
 #include "tree/files/files.h"
+#include "tree/format/raw_page.h"
 #include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/settings/token.h"
+
+/* -- sizes ------------------------------------------------------------------------------------- */
+
+/* buffer_size_kb, buffer_total_size_kb, buffer_subbuf_size_kb, and free_buffer, which shrinks the
+ * buffer to the minimum. */
 
 static bool sizes_differ(const struct hv_buffers *b)
 {
@@ -147,4 +152,81 @@ const struct hv_node hv_free_buffer_node = {
 	.mode = 0200,
 	.write = hv_file_take_anything,
 	.close = close_free_buffer,
+};
+
+/* -- buffer_percent ---------------------------------------------------------------------------- */
+
+/* buffer_percent: how full a vCPU's buffer must be before poll(2) reports its trace_pipe as
+ * readable. */
+
+static void show_percent(struct hv_file *f)
+{
+	hv_text_printf(&f->text, "%u\n", f->at.instance->fill_percent);
+}
+
+static struct hv_err *write_percent(struct hv_file *f, const char *buf, size_t len_bytes,
+				    size_t *ret_len)
+{
+	uint64_t value;
+	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
+
+	if (!err && value > 100)
+		err = hv_err_new(EINVAL, "%" PRIu64 " is more than 100 percent", value);
+	if (err)
+		return err;
+	f->at.instance->fill_percent = (unsigned)value;
+	*ret_len = len_bytes;
+	return NULL;
+}
+
+const struct hv_node hv_percent_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
+	.help = "how many percent of a vCPU's buffer must be full for poll(2) on its trace_pipe",
+	.show = show_percent,
+	.write = write_percent,
+};
+
+/* -- stats ------------------------------------------------------------------------------------- */
+
+/* per_cpu/cpuN/stats: the number of events of a vCPU in the buffer, lost and read. */
+
+static void add_time(struct hv_file *f, const char *label, uint64_t time)
+{
+	uint64_t usecs = time / 1000 + (time % 1000 >= 500);
+
+	if (hv_buffers_clock_kind(&f->at.instance->buffers) == HV_CLOCK_RAW)
+		hv_text_printf(&f->text, "%s: %" PRIu64 "\n", label, time);
+	else
+		hv_text_printf(&f->text, "%s: %5" PRIu64 ".%06" PRIu64 "\n", label, usecs / 1000000,
+			       usecs % 1000000);
+}
+
+/* tracing_stats_read. A writer that interrupts another one on the same vCPU never loses a record,
+ * so there is no commit overrun. */
+static void show_stats(struct hv_file *f)
+{
+	struct hv_instance *in = f->at.instance;
+	struct hv_buffer_stat stat;
+	uint64_t now_ns = 0;
+
+	hv_buffer_stat(hv_instance_buffer(in), f->at.cpu, hv_raw_event_len, &stat);
+	/* The host's view of the guest's clock may lag slightly. */
+	if (!hv_clocks_now_ns(hv_file_session(f)->clocks, in->buffers.clock, &now_ns) ||
+	    now_ns < stat.youngest_ns)
+		now_ns = stat.youngest_ns;
+	hv_text_printf(&f->text, "entries: %" PRIu64 "\n", stat.entries);
+	hv_text_printf(&f->text, "overrun: %" PRIu64 "\n", stat.overrun);
+	hv_text_add(&f->text, "commit overrun: 0\n");
+	hv_text_printf(&f->text, "bytes: %" PRIu64 "\n", stat.bytes);
+	add_time(f, "oldest event ts", stat.oldest_ns);
+	add_time(f, "now ts", now_ns);
+	hv_text_printf(&f->text, "dropped events: %" PRIu64 "\n", stat.dropped);
+	hv_text_printf(&f->text, "read events: %" PRIu64 "\n", stat.read);
+}
+
+const struct hv_node hv_stats_node = {
+	.reads = HV_RIGHT_READ,
+	.help = "how many events are in the buffer, were lost and were read",
+	.show = show_stats,
 };

@@ -2,11 +2,13 @@
 /* trace, of all vCPUs and of each vCPU: the contents of the buffer. */
 #include "tree/files/files.h"
 #include "tree/files/listing.h"
-#include "tree/files/section_listing.h"
 #include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/latency/wakeups.h"
+#include "tree/settings/token.h"
+
+/* -- trace ------------------------------------------------------------------------------------- */
 
 struct trace {
 	struct hv_listing listing;
@@ -90,4 +92,100 @@ const struct hv_node hv_trace_node = {
 	.write = hv_file_take_anything,
 	.close = close_trace,
 	.release = release_trace,
+};
+
+/* -- snapshot ---------------------------------------------------------------------------------- */
+
+/* snapshot, of all vCPUs and of each vCPU: the contents of the buffer when the snapshot was
+ * taken. */
+
+static struct hv_err *open_snapshot(struct hv_file *f)
+{
+	struct hv_instance *in = f->at.instance;
+
+	if (in->selection.tracer->measures)
+		return hv_err_new(EBUSY, "%s keeps its longest %s in the snapshot",
+				  in->selection.tracer->name,
+				  hv_sections_are_on(in) ? "section" : "wait");
+	/* A function command may have requested a snapshot. */
+	hv_instances_drain(in->all);
+	if (hv_file_reads(f) && in->buffers.snapshot)
+		hv_listing_begin(f->state, &f->at, in->buffers.snapshot);
+	return NULL;
+}
+
+/* print_snapshot_help */
+static void add_help(struct hv_file *f)
+{
+	const struct hv_instance *in = f->at.instance;
+	bool all = f->at.cpu < 0;
+
+	hv_text_printf(&f->text, "# tracer: %s\n#\n#\n# * Snapshot is %s *\n#\n",
+		       in->selection.tracer->name, in->buffers.snapshot ? "allocated" : "freed");
+	hv_text_add(&f->text, "# Snapshot commands:\n");
+	if (all)
+		hv_text_add(&f->text, "# echo 0 > snapshot : Clears and frees snapshot buffer\n");
+	hv_text_printf(
+		&f->text,
+		"# echo 1 > snapshot : Allocates snapshot buffer, if not already allocated.\n"
+		"#                      Takes a snapshot of the main buffer%s.\n"
+		"# echo 2 > snapshot : Clears %ssnapshot buffer (but does not allocate%s)\n"
+		"#                      (Doesn't have to be '2' works with any number that\n"
+		"#                       is not a '0' or '1')\n",
+		all ? "" : " for this cpu", all ? "" : "this cpu's ", all ? " or free" : "");
+}
+
+static struct hv_err *fill_snapshot(struct hv_file *f)
+{
+	struct hv_listing *l = f->state;
+	const struct hv_reader *r = &l->lines.reader;
+	struct hv_buffer_stat stat = {0};
+
+	if (!f->nr_fills && r->cursor)
+		hv_buffer_stat(r->buffer, r->cpu, NULL, &stat);
+	if (!f->nr_fills && !stat.entries)
+		add_help(f);
+	else if (r->cursor)
+		hv_listing_fill(l, f);
+	return NULL;
+}
+
+static struct hv_err *write_snapshot(struct hv_file *f, const char *buf, size_t len_bytes,
+				     size_t *ret_len)
+{
+	struct hv_instance *in = f->at.instance;
+	uint64_t value;
+	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
+
+	if (err)
+		return err;
+	if (in->buffers.snapshot_use == HV_SNAPSHOT_KEPT)
+		return hv_err_new(EBUSY, "the tracer keeps its worst latency in the snapshot");
+	if (value == 0 && f->at.cpu >= 0)
+		return hv_err_new(EINVAL, "only the whole snapshot can be freed");
+	if (value == 0)
+		hv_buffers_free_snapshot(&in->buffers);
+	else if (value == 1)
+		err = hv_instance_take_snapshot(in, f->at.cpu);
+	else if (in->buffers.snapshot)
+		hv_buffer_clear(in->buffers.snapshot, f->at.cpu);
+	if (!err)
+		*ret_len = len_bytes;
+	return err;
+}
+
+static void release_snapshot(struct hv_file *f)
+{
+	hv_listing_deinit(f->state);
+}
+
+const struct hv_node hv_snapshot_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
+	.help = "the contents of the buffer when 1 was written; 0 frees the snapshot, 2 empties it",
+	.state_bytes = sizeof(struct hv_listing),
+	.open = open_snapshot,
+	.fill = fill_snapshot,
+	.write = write_snapshot,
+	.release = release_snapshot,
 };

@@ -12,7 +12,6 @@
 #include "tree/format/print_fmt/fields.h"
 #include "tree/format/print_fmt/print_fmt.h"
 #include "tree/format/probe_text.h"
-#include "tree/format/synth_text.h"
 #include "tree/format/syscall.h"
 
 #define NR_IDS (UINT16_MAX + 1)

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "base/digits.h"
+#include "base/guard.h"
 #include "kernel/kernel.h"
 #include "tree/format/flags.h"
 #include "tree/format/latency.h"
 #include "tree/format/symbol.h"
-#include "tree/format/symbol_texts.h"
 
 #define NAME_LEN_MAX	 512 /* KSYM_NAME_LEN */
 #define INDENT		 2
@@ -455,4 +455,42 @@ void hv_graph_comment(struct hv_graph *g, struct hv_text *out, const struct hv_s
 	add_no_duration(out, style);
 	add_blanks(out, l->comment_depth > 1 ? l->comment_depth * INDENT : 0);
 	hv_text_printf(out, "/* %s */\n", text);
+}
+
+/* -- sections ---------------------------------------------------------------------------------- */
+
+struct hv_options hv_section_graph_options(const struct hv_options *options)
+{
+	static const struct {
+		enum hv_option option;
+		unsigned on;
+	} section_columns[] = {
+		{HV_OPT_FUNCGRAPH_CPU, 1},	{HV_OPT_FUNCGRAPH_PROC, 1},
+		{HV_OPT_FUNCGRAPH_DURATION, 1}, {HV_OPT_FUNCGRAPH_ABSTIME, 0},
+		{HV_OPT_FUNCGRAPH_OVERHEAD, 0}, {HV_OPT_FUNCGRAPH_OVERRUN, 0},
+		{HV_OPT_FUNCGRAPH_IRQS, 0},	{HV_OPT_FUNCGRAPH_TAIL, 0},
+		{HV_OPT_FUNCGRAPH_RETVAL, 0},
+	};
+	struct hv_options shown = *options;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(section_columns); i++)
+		hv_options_set(&shown, section_columns[i].option, section_columns[i].on);
+	return shown;
+}
+
+/* A section may end in interrupt entry code. This is not a hidden interrupt. */
+void hv_section_graph_end(struct hv_graph *g, struct hv_text *out, const struct hv_style *style,
+			  const struct hv_event *end)
+{
+	struct hv_options options = *style->options;
+	struct hv_event entry = *end, exit = *end;
+	struct hv_style shown = *style;
+
+	hv_options_set(&options, HV_OPT_FUNCGRAPH_IRQS, 1);
+	shown.options = &options;
+	entry.kind = HV_EVENT_GRAPH_ENTRY;
+	entry.depth = 0;
+	exit.kind = HV_EVENT_GRAPH_EXIT;
+	exit.call_ns = exit.time_ns;
+	hv_graph_event(g, out, &shown, &entry, &exit);
 }

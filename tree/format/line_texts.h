@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Cache for the start of recent lines: the text of task, CPU and flags, and the text of the time's
  * full seconds. A task has few different states, and a trace has many lines per second. format.c
- * makes the texts; symbol_texts.h caches symbols. */
+ * makes the texts; symbol.h caches symbols. */
 #pragma once
 
 #include "base/text.h"

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
+#include "kernel/events/catalogue.h"
 
 struct hv_event_type;
 struct hv_print_resolver;
@@ -21,3 +22,14 @@ void hv_probe_text_symbol(struct hv_text *out, uint64_t addr, const struct hv_pr
 /* Adds " NAME=VALUE" for each argument of an event of TYPE. ENTRY is untrusted. */
 void hv_probe_text_add(struct hv_text *out, const struct hv_event_type *type, struct hv_span entry,
 		       const struct hv_print_resolver *resolver);
+
+/* -- synthetic events -------------------------------------------------------------------------- */
+
+/* The text of a synthetic event, which the kernel prints without its print_fmt (print_synth_event).
+ * Flag names of a gfp_t are omitted. The caller prints the event's name. Pure. */
+
+enum hv_synth_style { HV_SYNTH_PLAIN, HV_SYNTH_WITH_FORMATS /* the option verbose */ };
+
+/* Adds the fields of ENTRY, an event of TYPE. */
+void hv_synth_text_add(struct hv_text *out, const struct hv_event_type *type, struct hv_span entry,
+		       enum hv_synth_style style, const struct hv_print_resolver *resolver);

@@ -4,7 +4,7 @@
  *
  *   in the guest   at the call itself, if only the top instance has commands, no other instance
  *                  traces, no instance has triggers, and the guest can keep all counts
- *   on the host    otherwise, when the drain reads the record of the call (run_commands.h)
+ *   on the host    otherwise, when the drain reads the record of the call (demux.c)
  *
  * The host always executes commands that affect a buffer or switch events. trace.h adds and removes
  * commands. */

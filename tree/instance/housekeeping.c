@@ -5,8 +5,8 @@
 #include "tracer/call_counts.h"
 #include "tracer/graph_tracer.h"
 #include "tree/instance/dynamic/kprobes.h"
-#include "tree/instance/events/events.h"
 #include "tree/instance/latency/sections.h"
+#include "tree/instance/publish.h"
 #include "tree/instance/trace.h"
 
 #define RETRACE_WAITS_MAX 60 /* periods of about a second */

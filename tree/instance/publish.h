@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Computes the guest events that all parts of all instances need, and passes them to the session:
  * enabled types, types with stacks, memory that stubs read, and filters that stubs apply
- * (tree/settings/filter_program.h). Each instance filters the recorded events again
+ * (tree/settings/event_filter.h). Each instance filters the recorded events again
  * (event_filters.h).
  *
  * The guest applies filters only if nothing needs the event except instances that enabled it with a
@@ -38,3 +38,27 @@ void hv_event_switch_refuse(struct hv_instance *in, struct hv_event_switch *chan
 /* See hv_instance_publish_events() and hv_instances_publish_filter(). */
 struct hv_err *hv_publish_events(struct hv_instance *in) hv_must_use;
 void hv_publish_filter(const struct hv_instances *all, const struct hv_event_type *type);
+
+/* -- events of an instance --------------------------------------------------------------------- */
+
+/* Selects the guest events that instances record. An event is enabled in the guest while any
+ * instance wants it, and the host gives each instance its own events (demux.h).
+ *
+ * The guest has only one list of tasks, which contains set_ftrace_pid. But set_ftrace_pid limits
+ * only functions, and set_event_pid only events. So if an instance with events uses either, the
+ * guest records all tasks and the host filters, as for several instances (hv_instances_single).
+ * tracer/event_tracer.h enables events in the guest; tree/files/event.c and set_event.c have the
+ * files. */
+
+/* Switches events of IN. Enables those that can be enabled, and returns the error of the first that
+ * cannot, as in the kernel (__ftrace_set_clr_event_nolock). If other events remain, CHANGE skips
+ * without an error: types that can never be recorded, and, if several events are named, those that
+ * cannot be recorded now because the guest uses them (EBUSY) or has removed what a probe is for
+ * (ENODEV). */
+struct hv_err *hv_instance_switch_events(struct hv_instance *in,
+					 struct hv_event_switch *change) hv_must_use;
+/* Disables all events of IN. */
+struct hv_err *hv_instance_end_events(struct hv_instance *in) hv_must_use;
+
+/* Call it after modules were loaded or removed: drops the events of removed modules. */
+void hv_instances_forget_events(struct hv_instances *all);

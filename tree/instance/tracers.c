@@ -4,6 +4,14 @@
 #include <stddef.h>
 
 #include "base/guard.h"
+#include "kernel/kernel.h"
+#include "tracer/events/host_buffer.h"
+#include "tracer/stubs.h"
+#include "tree/instance/core/instance.h"
+#include "tree/instance/core/tracer.h"
+#include "tree/instance/demux/match.h"
+
+/* -- lookup ------------------------------------------------------------------------------------ */
 
 #define X(name_, id_, bit_, measures_) extern const struct hv_tracer_ops hv_tracer_##name_;
 HV_TRACERS(X)
@@ -29,3 +37,84 @@ unsigned hv_tracers_missing(const struct hv_instance *in)
 			missing |= 1u << i;
 	return missing;
 }
+
+/* -- function and function_graph --------------------------------------------------------------- */
+
+/* The tracers function and function_graph. demux/match.h selects the calls of an instance. */
+
+static void take(struct hv_instance *in, const struct hv_cursor *cursor,
+		 const struct hv_event *event)
+{
+	uint16_t depth = event->depth;
+	struct hv_event own;
+
+	if (!hv_wants_traced(in, event, &depth))
+		return;
+	own = *event;
+	own.depth = depth;
+	hv_buffer_put(in->buffers.host, cursor, &own);
+}
+
+static uint8_t function_stub(const struct hv_instance *in, const struct hv_site *site)
+{
+	(void)site;
+	return hv_options_on(&in->options, HV_OPT_FUNC_STACK_TRACE) ? HV_STUB_FUNCTION_STACK
+								    : HV_STUB_FUNCTION;
+}
+
+const struct hv_tracer_ops hv_tracer_function = {
+	HV_TRACER_IS(function, FUNCTION),
+	.stub_of = function_stub,
+	.take = take,
+	.records_calls = 1,
+	.starts_empty = 1,
+};
+
+/* -- function_graph ---------------------------------------------------------------------------- */
+
+static bool graph_exists(const struct hv_instance *in, const struct hv_tracer_ops *ops)
+{
+	(void)ops;
+	return hv_stubs_have(in->all->session->kernel->core.as.arch, HV_STUB_GRAPH);
+}
+
+/* The guest measures call times in the same way for all instances. */
+static struct hv_err *check_sleep_time(const struct hv_instance *in)
+{
+	bool sleep = hv_options_on(&in->options, HV_OPT_SLEEP_TIME);
+
+	for (const struct hv_instance *i = &in->all->top; i; i = i->next)
+		if (i != in && i->selection.tracer->is_graph &&
+		    hv_options_on(&i->options, HV_OPT_SLEEP_TIME) != sleep)
+			return hv_err_new(EBUSY,
+					  "function_graph of %s%s has %ssleep-time: all instances "
+					  "that trace function_graph must agree",
+					  i->name ? "instances/" : "",
+					  i->name ? i->name : "the top", sleep ? "no" : "");
+	return NULL;
+}
+
+/* set_graph_notrace overrides set_graph_function (trace_graph_entry). For several instances the
+ * guest records every call, and the host determines subtrees (match.h). */
+static uint8_t graph_stub(const struct hv_instance *in, const struct hv_site *site)
+{
+	const struct hv_filter *lists = in->selection.lists;
+
+	if (!hv_instances_single(in->all))
+		return HV_STUB_GRAPH;
+	if (hv_filter_has(&lists[HV_LIST_GRAPH_NOTRACE], site->ip))
+		return HV_STUB_GRAPH_NOTRACE;
+	if (hv_filter_has(&lists[HV_LIST_GRAPH], site->ip))
+		return HV_STUB_GRAPH_ROOT;
+	return HV_STUB_GRAPH;
+}
+
+const struct hv_tracer_ops hv_tracer_function_graph = {
+	HV_TRACER_IS(function_graph, FUNCTION_GRAPH),
+	.exists = graph_exists,
+	.check = check_sleep_time,
+	.stub_of = graph_stub,
+	.take = take,
+	.records_calls = 1,
+	.is_graph = 1,
+};

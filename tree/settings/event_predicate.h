@@ -5,6 +5,10 @@
  * comparisons. */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/addr.h"
 #include "base/bytes.h"
 #include "kernel/events/catalogue.h"
@@ -84,3 +88,22 @@ struct hv_filter_record {
 };
 /* Returns whether P is true for RECORD. A predicate that cannot be evaluated is false. */
 bool hv_predicate_holds(const struct hv_predicate *p, const struct hv_filter_record *record);
+
+/* -- lists of CPUs ----------------------------------------------------------------------------- */
+
+/* Sets of CPUs as masks of bits, and lists of CPUs as the kernel reads them (bitmap_parselist):
+ * "0-3,8", "0-7:2/4" (of each four CPUs the first two), "N" for the last CPU, "all". Pure. */
+
+static inline size_t hv_cpumask_words(unsigned nr_cpus)
+{
+	return (nr_cpus + 63) / 64;
+}
+
+static inline bool hv_cpumask_has(const uint64_t *mask, uint64_t cpu)
+{
+	return mask[cpu / 64] >> cpu % 64 & 1;
+}
+
+/* Parses LIST, a list of CPUs below NR_CPUS, into a mask of hv_cpumask_words(NR_CPUS) words, which
+ * the caller frees. Returns NULL if LIST is malformed or names a CPU that does not exist. */
+uint64_t *hv_cpulist_parse(const char *list, unsigned nr_cpus);

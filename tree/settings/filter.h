@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A set of functions: the contents of set_ftrace_filter or set_ftrace_notrace, and the functions
  * that a word selects (ftrace_process_regex, match_records). token.h splits writes into words,
- * modcache.h keeps words for modules that are not loaded, probes.h handles commands, files/filter.c
- * publishes the set. */
+ * probes.h handles commands, files/filter.c publishes the set. */
 #pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "base/text.h"
 #include "kernel/sites/sites.h"
@@ -43,3 +45,31 @@ bool hv_filter_change_graph(struct hv_filter *f, const struct hv_sites *sites, c
 
 /* Adds SITE as the filter files show it: its name, then its module in brackets. */
 void hv_site_text(const struct hv_site *site, struct hv_text *ret);
+
+/* -- words that wait for a module -------------------------------------------------------------- */
+
+/* Words of a function filter that wait for a module: FUNC:mod:MODULE, written while MODULE was not
+ * loaded (ftrace_mod_func, cache_mod). The caller applies and removes them when MODULE is loaded.
+ * Does not know which modules are loaded. */
+
+struct hv_modword {
+	char *func; /* owned, as written */
+	char *module;
+};
+
+/* Zero-initialised is empty. */
+struct hv_modcache {
+	struct hv_modword *list; /* owned, the newest first */
+	size_t nr;
+};
+
+void hv_modcache_clear(struct hv_modcache *c);
+void hv_modcache_add(struct hv_modcache *c, const char *func, const char *module);
+/* Removes the words of MODULE and FUNC, or all words of MODULE when FUNC is "*". Returns false when
+ * there are none. */
+bool hv_modcache_remove(struct hv_modcache *c, const char *func, const char *module);
+/* Removes the newest word that waits for MODULE. *RET is its FUNC as it was written ("" means every
+ * function), and the caller frees it. Returns false when no word waits for MODULE. */
+bool hv_modcache_take(struct hv_modcache *c, const char *module, char **ret);
+/* Adds the words, one a line, as they were written but safe to print. */
+void hv_modcache_text(const struct hv_modcache *c, struct hv_text *ret);

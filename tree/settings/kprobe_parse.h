@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* State and functions that the parsers of probe definitions share (kprobe.c, kprobe_fetch.c,
- * kprobe_btf.c, eprobe.c). Pure. */
+ * eprobe.c). Pure. */
 #pragma once
 
 #include "kernel/types/btf.h"

@@ -2,7 +2,7 @@
 /* Function commands, FUNC:COMMAND[:COUNT] in set_ftrace_filter: the functions that have each
  * command, and the remaining counts (ftrace_func_probe, register_ftrace_function_probe). A function
  * may have a command both with and without a count. tracer/actions.h and
- * instance/demux/run_commands.h execute commands; files/filter.c has the file. */
+ * instance/demux/demux.c execute commands; files/filter.c has the file. */
 #pragma once
 
 #include "base/text.h"

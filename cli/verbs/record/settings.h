@@ -3,7 +3,7 @@
  * them to an instance: turns globs into words of set_event, defines probes in kprobe_events, and
  * adds a note for each thing that cannot be recorded. If record is killed, its probes stay defined
  * but nothing is recorded. request.h parses the options, recording.h handles the instance, file.h
- * the events; tree/settings/event_word.h and tree/settings/kprobe.h define the grammars of
+ * the events; tree/settings/event_set.h and tree/settings/kprobe.h define the grammars of
  * set_event and of probes. */
 #pragma once
 

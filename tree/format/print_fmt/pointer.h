@@ -3,6 +3,8 @@
  * MAC addresses, UUIDs, hex bytes, bitmaps, error names. printk.h prints numbers and strings. */
 #pragma once
 
+#include <stdint.h>
+
 #include "tree/format/print_fmt/print_fmt.h"
 #include "tree/format/print_fmt/printk.h"
 
@@ -26,3 +28,27 @@ void hv_print_error(struct hv_print_out *out, const struct hv_print_spec *spec, 
 /* Print NR_BITS bits as 32-bit hex words, the highest first ("%*pb"), or as ranges ("%*pbl"). */
 void hv_print_bitmap(struct hv_print_out *out, const uint8_t *bytes, unsigned nr_bits);
 void hv_print_bitmap_list(struct hv_print_out *out, const uint8_t *bytes, unsigned nr_bits);
+
+/* -- IP addresses ------------------------------------------------------------------------------ */
+
+/* IP addresses in the kernel's formats %pI4, %pI6, %pI6c, %pIS and their variants. Pure. */
+
+/* SPEC's letters begin with 'I' or 'i'. Returns false if BYTES is too short. */
+bool hv_print_inet(struct hv_print_out *out, const struct hv_print_spec *spec, const uint8_t *bytes,
+		   size_t len_bytes);
+
+/* -- hashed pointers --------------------------------------------------------------------------- */
+
+/* The number that the kernel shows for a hashed %p: the low 32 bits of SipHash-2-4 of the pointer,
+ * keyed by ptr_key (lib/vsprintf.c; "SipHash: a fast short-input PRF", Aumasson and Bernstein,
+ * 2012). Pure. */
+
+/* KEY: two words. */
+uint64_t hv_print_hash(uint64_t pointer, const uint64_t *key);
+
+/* -- names of errors --------------------------------------------------------------------------- */
+
+/* The names of the kernel's errors, as %pe shows them (lib/errname.c). Pure. */
+
+/* Returns the name of an error, "ENOENT" for 2, or NULL. */
+const char *hv_print_errname(int number);

@@ -39,7 +39,7 @@ struct hv_instance {
 	struct hv_options options;
 	struct hv_options options_before; /* saved while a section or wakeup tracer runs */
 	struct hv_selection selection;
-	struct hv_event_set events; /* enabled guest events (events.h) */
+	struct hv_event_set events; /* enabled guest events (publish.h) */
 	/* Events defined by users, or enabled by triggers, that were enabled since the buffer was
 	 * made (host_made.h). */
 	struct hv_event_set probed;

@@ -3,6 +3,10 @@
 
 #include <stdlib.h>
 
+#include "tree/instance/core/tracer.h"
+
+const struct hv_tracer_ops hv_tracer_nop = {HV_TRACER_IS(nop, NOP)};
+
 void hv_selection_init(struct hv_selection *sel, unsigned nr_cpus)
 {
 	*sel = (struct hv_selection){.tracer = &hv_tracer_nop, .muted = hv_alloc(nr_cpus)};

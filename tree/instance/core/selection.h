@@ -5,7 +5,6 @@
 
 #include "tree/instance/core/tracer.h"
 #include "tree/settings/filter.h"
-#include "tree/settings/modcache.h"
 #include "tree/settings/pidlist.h"
 
 /* set_ftrace_filter, set_ftrace_notrace, set_graph_function, set_graph_notrace, and the top

@@ -3,25 +3,153 @@
 
 #include <string.h>
 
+#include "kernel/kernel.h"
 #include "kernel/tasks/unwind.h"
 #include "tracer/events/cursor.h"
 #include "tracer/events/host_buffer.h"
 #include "tracer/events/marker.h"
 #include "tracer/host_tracer.h"
+#include "tree/instance/core/instance.h"
+#include "tree/instance/core/recording.h"
+#include "tree/instance/demux/match.h"
 #include "tree/instance/demux/open_calls.h"
 #include "tree/instance/dynamic/eprobes.h"
 #include "tree/instance/dynamic/kprobes.h"
+#include "tree/instance/dynamic/syscalls.h"
+#include "tree/instance/events/event_commands.h"
 #include "tree/instance/events/event_filters.h"
 #include "tree/instance/events/event_pids.h"
 #include "tree/instance/events/event_stacks.h"
 #include "tree/instance/events/host_events.h"
-#include "tree/instance/demux/run_commands.h"
 #include "tree/instance/events/triggers.h"
 #include "tree/instance/hist/hists.h"
-#include "tree/instance/dynamic/syscalls.h"
-#include "tree/instance/demux/match.h"
 #include "tree/instance/latency/stack_tracer.h"
 #include "tree/instance/latency/wakeups.h"
+
+/* -- function commands ------------------------------------------------------------------------- */
+
+/* Executes function commands on the host. The guest records the call of the function, and the host
+ * executes the command when the drain reads that record, so the command takes effect between the
+ * events before and after it. The host maintains the counts, so a guest cannot trigger unrequested
+ * snapshots or dumps. Called by sinks of the drain. commands.h decides which commands the host
+ * executes. */
+
+/* Returns the probe of SET for the function at IP, or NULL if there is none or its count is used
+ * up. */
+static struct hv_probe *find_left(const struct hv_probe_set *set, uint64_t ip)
+{
+	struct hv_probe *probe = hv_probes_find(set, ip);
+
+	return probe && (!set->counted || probe->count > 0) ? probe : NULL;
+}
+
+static void reduce(struct hv_instance *in, const struct hv_probe_set *set, struct hv_probe *probe)
+{
+	if (set->counted && !--probe->count)
+		in->all->commands_spent = 1;
+}
+
+/* Returns whether the function at IP has COMMAND and its count, if it has one, is not used up.
+ * Decrements the count. */
+static bool is_due(struct hv_instance *in, enum hv_probe_command command, uint64_t ip)
+{
+	bool due = false;
+
+	for (size_t i = 0; i < in->probes.nr; i++) {
+		const struct hv_probe_set *set = &in->probes.sets[i];
+		struct hv_probe *probe = set->command == command ? find_left(set, ip) : NULL;
+
+		if (!probe)
+			continue;
+		due = true;
+		reduce(in, set, probe);
+	}
+	return due;
+}
+
+/* Executes the commands for the function at IP that switch events. */
+static void switch_events(struct hv_instance *in, uint64_t ip)
+{
+	for (size_t i = 0; i < in->probes.nr; i++) {
+		const struct hv_probe_set *set = &in->probes.sets[i];
+		struct hv_probe *probe =
+			hv_probe_command_has_event(set->command) ? find_left(set, ip) : NULL;
+
+		if (probe && hv_event_command_obey(in, set->command, probe))
+			reduce(in, set, probe);
+	}
+}
+
+/* A command without effect is not executed and not counted. */
+static bool would_change(const struct hv_instance *in, enum hv_probe_command command)
+{
+	switch (command) {
+	case HV_PROBE_TRACEON:
+		return in->all->host_obeys && !in->recording;
+	case HV_PROBE_TRACEOFF:
+		return in->all->host_obeys && in->recording;
+	case HV_PROBE_STACKTRACE:   /* handled by wants_command_stack() */
+	case HV_PROBE_ENABLE_EVENT: /* handled by switch_events() */
+	case HV_PROBE_DISABLE_EVENT:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* Starts a dump and stops recording at the call. */
+static void dump(struct hv_instances *all, enum hv_probe_command command,
+		 const struct hv_event *event)
+{
+	const struct hv_sites *sites = &all->session->kernel->sites;
+	struct hv_instance *top = &all->top;
+
+	hv_instance_switch_recording(top, 0);
+	hv_dump_begin(&all->dump, sites, top->buffers.host, top->selection.tracer, command, event);
+}
+
+static void obey(struct hv_instance *in, enum hv_probe_command command,
+		 const struct hv_event *event)
+{
+	switch (command) {
+	case HV_PROBE_TRACEON:
+		hv_instance_switch_recording(in, 1);
+		return;
+	case HV_PROBE_TRACEOFF:
+		hv_instance_switch_recording(in, 0);
+		return;
+	case HV_PROBE_SNAPSHOT:
+		hv_buffers_swap_snapshot(&in->buffers);
+		return;
+	case HV_PROBE_DUMP:
+	case HV_PROBE_CPUDUMP:
+		dump(in->all, command, event);
+		return;
+	default:
+		return;
+	}
+}
+
+/* Executes IN's commands for the function of EVENT, an HV_EVENT_COMMAND. */
+static void run_commands(struct hv_instance *in, const struct hv_event *event)
+{
+	for (unsigned command = 0; command < HV_NR_PROBE_COMMANDS; command++)
+		if (would_change(in, command) && is_due(in, command, event->ip.v))
+			obey(in, command, event);
+	switch_events(in, event->ip.v);
+}
+
+/* Returns whether EVENT, a stack requested by the command stacktrace, belongs in IN's buffer. */
+/* If the guest executes the commands, it has already decided that this stack is wanted. */
+static bool wants_command_stack(struct hv_instance *in, const struct hv_event *event)
+{
+	if (!in->all->host_obeys)
+		return hv_instance_is_top(in);
+	return in->recording && !in->nr_pauses && !in->selection.muted[event->cpu] &&
+	       is_due(in, HV_PROBE_STACKTRACE, event->ip.v);
+}
+
+/* -- events ------------------------------------------------------------------------------------ */
 
 #define SYNTH_DEPTH_MAX 4
 
@@ -221,7 +349,7 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 	if (event->kind == HV_EVENT_GUESTS)
 		take_guests(in, cursor, event);
 	else if (event->kind == HV_EVENT_COMMAND)
-		hv_run_commands(in, event);
+		run_commands(in, event);
 	else if (event->of_event)
 		take_event_stack(in, cursor, event);
 	else if (tracer->takes_sections && !is_command(event))
@@ -230,7 +358,7 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 		return;
 	else if (!event->of_command)
 		take_traced(in, cursor, event);
-	else if (hv_wants_command_stack(in, event))
+	else if (wants_command_stack(in, event))
 		hv_buffer_put(in->buffers.host, cursor, event);
 }
 

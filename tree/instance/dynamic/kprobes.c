@@ -7,14 +7,391 @@
 #include <string.h>
 
 #include "kernel/kernel.h"
+#include "kernel/sites/modules.h"
 #include "tracer/actions.h"
 #include "tracer/event_tracer.h"
 #include "tracer/event_types.h"
 #include "tracer/events/guest_marks.h"
+#include "tracer/places.h"
+#include "tracer/session.h"
 #include "tree/instance/core/instance.h"
-#include "tree/instance/dynamic/kprobe_event.h"
 #include "tree/instance/dynamic/host_made.h"
-#include "tree/instance/dynamic/module_btf.h"
+#include "tree/instance/dynamic/kprobe_event.h"
+#include "tree/settings/kprobe.h"
+
+/* -- BTF of modules ---------------------------------------------------------------------------- */
+
+/* The BTF of a function's module, for names in one probe definition (tree/settings/kprobe.h). Read
+ * from the guest when the definition needs it, and freed with it. */
+
+struct module_btf {
+	const struct hv_kernel *kernel; /* borrowed */
+	struct hv_btf *btf;		/* owned; NULL: not needed, or the module has no BTF */
+};
+
+/* Returns whether SITE belongs to FUNCTION, which may be MODULE:FUNCTION. */
+static bool site_is_named(const struct hv_site *site, const char *function)
+{
+	const char *colon = strchr(function, ':');
+	size_t len = colon ? (size_t)(colon - function) : 0;
+
+	if (!colon)
+		return strcmp(site->name, function) == 0;
+	return site->module && strncmp(site->module, function, len) == 0 && !site->module[len] &&
+	       strcmp(site->name, colon + 1) == 0;
+}
+
+/* Returns the first module with a traceable FUNCTION, or MODULE:FUNCTION. */
+static const char *find_name(const struct hv_kernel *k, const char *function)
+{
+	for (size_t i = 0; i < k->sites.nr; i++) {
+		const struct hv_site *site = &k->sites.list[i];
+
+		if (!site->invalid && site->module && site_is_named(site, function))
+			return site->module;
+	}
+	return NULL;
+}
+
+/* Implements module_btf of struct hv_kprobe_kernel; M is a struct module_btf. */
+static const struct hv_btf *module_btf_find(void *m, const char *function)
+{
+	struct module_btf *f = m;
+	const char *name = find_name(f->kernel, function);
+
+	for (size_t i = 0; name && i < f->kernel->modules.nr; i++) {
+		const struct hv_module *module = &f->kernel->modules.list[i];
+
+		if (strcmp(module->name, name) != 0)
+			continue;
+		hv_btf_free(f->btf);
+		f->btf = NULL;
+		/* Unreadable BTF is ignored, as in a kernel without module BTF. */
+		hv_err_free(hv_btf_of_module(&f->kernel->core, module->at, &f->btf));
+		return f->btf;
+	}
+	return NULL;
+}
+
+/* Implements has_function. */
+static bool module_btf_has_function(void *m, const char *function)
+{
+	const struct module_btf *f = m;
+	struct hv_gva at;
+
+	return hv_kernel_symbol(f->kernel, function, &at) || find_name(f->kernel, function);
+}
+
+/* Implement entry_at and entry_behind. */
+/* A function starts at its symbol; its patch site may be the second instruction. */
+static bool module_btf_entry_at(void *m, uint64_t address, struct hv_kprobe_entry *ret)
+{
+	const struct hv_kernel *k = ((struct module_btf *)m)->kernel;
+	const char *name, *module;
+	uint64_t off;
+
+	for (size_t i = 0; i < k->sites.nr; i++) {
+		const struct hv_site *site = &k->sites.list[i];
+
+		if (site->invalid || !hv_kernel_symbol_at(k, site->ip, &name, &module, &off) ||
+		    (site->ip.v != address && site->ip.v - off != address))
+			continue;
+		*ret = (struct hv_kprobe_entry){site->name, site->ip};
+		return true;
+	}
+	return false;
+}
+
+/* Finds the start of FUNCTION, or MODULE:FUNCTION. */
+static bool find_start(const struct hv_kernel *k, const char *function, struct hv_gva *ret)
+{
+	const char *colon = strchr(function, ':'), *name, *module;
+	uint64_t off;
+
+	if (!colon)
+		return hv_kernel_symbol(k, function, ret);
+	for (size_t i = 0; i < k->sites.nr; i++) {
+		const struct hv_site *site = &k->sites.list[i];
+
+		if (site->invalid || !site_is_named(site, function) ||
+		    !hv_kernel_symbol_at(k, site->ip, &name, &module, &off))
+			continue;
+		*ret = hv_gva(site->ip.v - off);
+		return true;
+	}
+	return false;
+}
+
+static bool module_btf_entry_behind(void *m, const char *function, uint64_t off,
+				    struct hv_kprobe_entry *ret)
+{
+	struct hv_gva at;
+
+	return find_start(((struct module_btf *)m)->kernel, function, &at) &&
+	       module_btf_entry_at(m, at.v + off, ret);
+}
+
+static void module_btf_deinit(struct module_btf *m)
+{
+	hv_btf_free(m->btf);
+	m->btf = NULL;
+}
+
+/* -- addresses of probes ----------------------------------------------------------------------- */
+
+/* Finds the guest address of a probe, at a function's site or inside a function. */
+
+struct hv_err *hv_kprobe_event_find_tracepoint(const struct hv_catalogue *c,
+					       struct hv_kprobe_event *e)
+{
+	const struct hv_event_type *found = NULL;
+
+	if (!e->is.is_tracepoint)
+		return NULL;
+	/* An event type on the same tracepoint has everything that attaching needs. */
+	for (size_t i = 0; i < c->nr; i++)
+		if (c->types[i].tracepoint.at.v && strcmp(c->types[i].name, e->is.symbol) == 0 &&
+		    (!found || !c->types[i].module))
+			found = &c->types[i];
+	if (!found)
+		return hv_err_new(ENOENT, "Tracepoint is not found");
+	free(e->module);
+	e->module = found->module ? hv_strdup(found->module) : NULL;
+	e->tracepoint = (struct hv_event_type){
+		.system = "tracepoints",
+		.name = e->is.symbol,
+		.module = e->module,
+		.is_available = true,
+		.reg_kind = HV_EVENT_REG_PROBESTUB,
+		.call = found->tracepoint.at,
+		.tracepoint = found->tracepoint,
+	};
+	return NULL;
+}
+
+static bool is_same_module(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Several functions are called SYMBOL. Kernels that do not count them probe the first one. Others
+ * refuse, with a different errno if they look up the function before the arguments
+ * (validate_probe_symbol()). */
+static struct hv_err *choose_first(const struct hv_kernel *k, const char *symbol,
+				   const struct hv_site **site)
+{
+	struct hv_gva at, start = {0};
+	const char *name, *module;
+	uint64_t off;
+
+	if (hv_kernel_symbol(k, "validate_probe_symbol", &at))
+		return hv_err_new(EINVAL, "The symbol is not unique");
+	if (hv_kernel_symbol(k, "count_symbols", &at) ||
+	    hv_kernel_symbol(k, "number_of_same_symbols", &at) ||
+	    !hv_kernel_symbol(k, symbol, &start))
+		return hv_err_new(EADDRNOTAVAIL, "The symbol is not unique");
+	for (size_t i = 0; i < k->sites.nr; i++) {
+		*site = &k->sites.list[i];
+		if (!(*site)->invalid && site_is_named(*site, symbol) &&
+		    hv_kernel_symbol_at(k, (*site)->ip, &name, &module, &off) &&
+		    (*site)->ip.v - off == start.v)
+			return NULL;
+	}
+	return hv_err_new(EOPNOTSUPP, "the first of several functions '%s' cannot be traced",
+			  symbol);
+}
+
+/* The function that a tracepoint calls must not be removed before the tracepoint, so it must be in
+ * MODULE, as the tracepoint is. */
+static struct hv_err *find_site(const struct hv_kernel *k, const struct hv_kprobe *is,
+				const char *tracepoint_module, struct hv_gva *ret)
+{
+	const char *symbol = is->function;
+	const struct hv_site *found = NULL;
+	bool is_elsewhere = false, is_ambiguous = false;
+	struct hv_gva at;
+
+	for (size_t i = 0; i < k->sites.nr; i++) {
+		const struct hv_site *site = &k->sites.list[i];
+
+		if (site->invalid || !site_is_named(site, symbol) ||
+		    (is->entry.v && is->entry.v != site->ip.v))
+			continue;
+		if (is->is_tracepoint && !is_same_module(site->module, tracepoint_module)) {
+			is_elsewhere = true;
+			continue;
+		}
+		is_ambiguous = is_ambiguous || found;
+		found = site;
+	}
+	if (is_ambiguous) {
+		struct hv_err *err = choose_first(k, symbol, &found);
+
+		if (err)
+			return err;
+	}
+	if (!found && is_elsewhere)
+		return hv_err_new(EOPNOTSUPP, "%s belongs to another module than its tracepoint",
+				  symbol);
+	if (!found && hv_kernel_symbol(k, symbol, &at))
+		return hv_err_new(EOPNOTSUPP,
+				  "only functions that ftrace can trace have probes, and this one"
+				  " cannot be traced");
+	if (!found)
+		return hv_err_new(ENOENT, "Invalid probed address or symbol");
+	*ret = found->ip;
+	return NULL;
+}
+
+/* After the function's module was loaded, the probe's offset turned out to be the function's patch
+ * site. Its arguments still need the registers of HV_EVENT_ID_PLACE. */
+static void make_entry(struct hv_kprobe *k)
+{
+	k->is_inside = false;
+	k->needs_all_regs = true;
+}
+
+/* For a return probe with an offset in a module that was not loaded: the offset must be the
+ * entry. */
+static struct hv_err *check_return(const struct hv_kernel *k, const struct hv_kprobe *is,
+				   struct hv_gva site)
+{
+	const char *name, *module;
+	uint64_t off = 0;
+
+	if (!is->is_return || !is->off || is->entry.v || !strchr(is->function, ':') ||
+	    (hv_kernel_symbol_at(k, site, &name, &module, &off) && off == is->off))
+		return NULL;
+	return hv_err_new(EINVAL, "Retprobe address must be an function entry");
+}
+
+/* Finds a location inside a function: an offset from its start, or an address. */
+static struct hv_err *find_place(const struct hv_session *s, struct hv_kprobe_event *e,
+				 struct hv_gva *ret)
+{
+	struct hv_gva at = {e->is.off}, site = {0};
+	const char *name, *module;
+	uint64_t off = 0;
+	struct hv_err *err;
+
+	if (*e->is.function) {
+		err = find_site(s->kernel, &e->is, NULL, &site);
+		if (err)
+			return err;
+		hv_kernel_symbol_at(s->kernel, site, &name, &module, &off);
+		at = hv_gva(site.v - off + e->is.off);
+	}
+	if (*e->is.function && at.v == site.v) {
+		make_entry(&e->is);
+		*ret = at;
+		return NULL;
+	}
+	err = hv_places_find(s->places, at, &e->place);
+	if (!err)
+		*ret = at;
+	return err;
+}
+
+struct hv_err *hv_kprobe_event_find(const struct hv_session *s, struct hv_kprobe_event *e,
+				    struct hv_gva *ret)
+{
+	struct hv_gva site = {0};
+	struct hv_err *err;
+
+	if (e->is.is_inside)
+		return find_place(s, e, ret);
+	err = find_site(s->kernel, &e->is, e->module, &site);
+	if (!err)
+		err = check_return(s->kernel, &e->is, site);
+	if (!err)
+		*ret = site;
+	return err;
+}
+
+bool hv_kprobe_event_waits(const struct hv_session *s, const struct hv_kprobe_event *e)
+{
+	const struct hv_modules *modules = &s->kernel->modules;
+	const char *colon = strchr(e->is.function, ':');
+	size_t len = colon ? (size_t)(colon - e->is.function) : 0;
+
+	for (size_t i = 0; colon && i < modules->nr; i++)
+		if (strlen(modules->list[i].name) == len &&
+		    strncmp(modules->list[i].name, e->is.function, len) == 0)
+			return false;
+	return colon;
+}
+
+/* Returns the kernel's default for a return probe (register_kretprobe()). Up to 6.0, kernels
+ * without preemption used the number of CPUs. */
+static unsigned default_maxactive(const struct hv_instances *all)
+{
+	unsigned nr = all->nr_cpus * 2;
+	struct hv_gva at;
+
+	if (!hv_kernel_symbol(all->session->kernel, "arch_rethook_trampoline", &at) &&
+	    !hv_kernel_symbol(all->session->kernel, "preempt_schedule", &at))
+		return all->nr_cpus;
+	return nr > 10 ? nr : 10;
+}
+
+void hv_kprobe_event_set_site(const struct hv_instances *all, struct hv_kprobe_event *e,
+			      struct hv_gva site)
+{
+	e->site = site;
+	e->tracepoint.probe = site;
+	if (site.v && e->is.is_return && !e->is.is_fprobe && !e->is.maxactive)
+		e->is.maxactive = default_maxactive(all);
+}
+
+static bool is_there(const struct hv_sites *sites, const struct hv_kprobe_event *e)
+{
+	struct hv_gva ip = e->is.is_inside ? e->place.site : e->site;
+
+	for (size_t i = 0; i < sites->nr; i++)
+		if (sites->list[i].ip.v == ip.v && !sites->list[i].invalid &&
+		    (!*e->is.function || site_is_named(&sites->list[i], e->is.function)))
+			return true;
+	return false;
+}
+
+/* A module's tracepoint and its function may have been removed, or loaded at another address. */
+static void find_again(struct hv_instances *all, struct hv_kprobe_event *e, struct hv_gva *ret)
+{
+	const struct hv_catalogue *c;
+	struct hv_err *err = hv_event_types_catalogue(all->session->types, &c);
+
+	if (!err)
+		err = hv_kprobe_event_find_tracepoint(c, e);
+	if (!err)
+		err = hv_kprobe_event_find(all->session, e, ret);
+	hv_err_free(err);
+}
+
+/* Probes of MODULE:FUNCTION (trace_kprobe_module_callback()) and of tracepoints
+ * (__tprobe_event_module_cb()) record whenever the module is loaded. The kernel never looks up
+ * other probes again. */
+unsigned hv_kprobes_renew(struct hv_instances *all)
+{
+	const struct hv_kernel *kernel = all->session->kernel;
+	unsigned changed = 0;
+
+	for (size_t i = 0; i < all->kprobes->nr; i++) {
+		struct hv_kprobe_event *e = all->kprobes->list[i];
+		struct hv_gva before = e->tracepoint.call, site = {0};
+
+		if (!e->module && e->site.v && is_there(&kernel->sites, e))
+			continue;
+		if (e->is.is_tracepoint)
+			find_again(all, e, &site);
+		else if (strchr(e->is.function, ':'))
+			hv_err_free(hv_kprobe_event_find(all->session, e, &site));
+		changed |= site.v != e->site.v || before.v != e->tracepoint.call.v;
+		hv_kprobe_event_set_site(all, e, site);
+	}
+	return changed;
+}
+
+/* -- the list of probes ------------------------------------------------------------------------ */
 
 #define WORD 8u
 
@@ -340,8 +717,7 @@ bool hv_kprobes_ask_first(const struct hv_kernel *k)
 	return hv_kernel_symbol(k, "validate_probe_symbol", &at);
 }
 
-static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all,
-					 struct hv_module_btf *modules)
+static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all, struct module_btf *modules)
 {
 	const struct hv_kernel *k = all->session->kernel;
 	bool asks_first = hv_kprobes_ask_first(k);
@@ -355,11 +731,11 @@ static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all,
 		.has_dentries = hv_kernel_symbol(k, "traceprobe_expand_dentry_args", &at),
 		.keeps_args = hv_kernel_symbol(k, "traceprobe_get_entry_data_size", &at),
 		.has_casts = hv_kprobes_have_casts(k),
-		.module_btf = hv_module_btf_find,
-		.has_function = asks_first ? hv_module_btf_has_function : NULL,
+		.module_btf = module_btf_find,
+		.has_function = asks_first ? module_btf_has_function : NULL,
 		.drops_args = !asks_first,
-		.entry_at = hv_module_btf_entry_at,
-		.entry_behind = hv_module_btf_entry_behind,
+		.entry_at = module_btf_entry_at,
+		.entry_behind = module_btf_entry_behind,
 		/* fprobes based on the function graph do not need MAXACTIVE. */
 		.no_maxactive =
 			k->core.btf && hv_btf_size(k->core.btf, "fprobe", &unused) &&
@@ -373,8 +749,7 @@ struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t 
 				 char **ret_meant)
 {
 	hv_cleanup(free_event_at) struct hv_kprobe_event *e = hv_alloc(sizeof(*e));
-	hv_cleanup(hv_module_btf_deinit) struct hv_module_btf modules = {all->session->kernel,
-									 NULL};
+	hv_cleanup(module_btf_deinit) struct module_btf modules = {all->session->kernel, NULL};
 	const struct hv_kprobe_kernel kernel = kernel_of(all, &modules);
 	struct command command = {words, nr, 1};
 	const struct hv_catalogue *c;

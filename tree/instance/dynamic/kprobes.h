@@ -4,7 +4,7 @@
  *
  * While an instance has one enabled, the guest records the registers of each call or return
  * (tracer/actions.h), and the host builds the event as the kernel's own probe would have recorded
- * it. This requires the drain (demux.h). tree/settings/kprobe.h parses definitions; events.h
+ * it. This requires the drain (demux.h). tree/settings/kprobe.h parses definitions; publish.h
  * enables events. */
 #pragma once
 

@@ -14,7 +14,7 @@
  *
  * While an instance has such an event enabled, the rings are drained (demux.h), and only
  * instances that enabled the carriers see them. Calls of another ABI (32-bit programs) use
- * different numbers and make no event, as in the kernel. events.h enables events;
+ * different numbers and make no event, as in the kernel. publish.h enables events;
  * tree/format/syscall.h prints them. */
 #pragma once
 

@@ -3,7 +3,7 @@
  * FUNC:disable_event:SYSTEM:EVENT[:COUNT] in set_ftrace_filter (event_enable_func). While a
  * function has one, the guest records the event regardless of its enable file, and the host
  * executes the command when it reads the record of the call. tree/settings/probes.h stores the
- * commands of functions; run_commands.h executes the others. */
+ * commands of functions; demux.c executes the others. */
 #pragma once
 
 #include "tree/instance/core/instance.h"

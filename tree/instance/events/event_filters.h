@@ -2,7 +2,7 @@
 /* The filters of an instance for guest events. The host applies them to drained events, so while
  * the top instance has one, its buffer is in host memory (demux.h). The guest can apply some of
  * them earlier (publish.h). An event keeps its filter while it is disabled.
- * tree/settings/event_filter.h evaluates filters; tree/files/event_filter.c has the files. */
+ * tree/settings/event_filter.h evaluates filters; tree/files/event.c has the files. */
 #pragma once
 
 #include "base/err.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Host events (tracer/host_tracer.h) that instances have enabled. While there are any, the rings
- * are drained (demux.h), because the drain merges host events with guest events. events.h has the
+ * are drained (demux.h), because the drain merges host events with guest events. publish.h has the
  * code that all events share. */
 #pragma once
 

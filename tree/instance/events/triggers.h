@@ -3,7 +3,7 @@
  * events, and events that they may enable, regardless of enable and tracing_on. The host runs a
  * trigger when it reads the event's record, so the trigger takes effect between the events before
  * and after it. tree/settings/trigger.h parses triggers, hists.h has hist triggers,
- * tree/files/event_trigger.c has the file. */
+ * tree/files/event.c has the file. */
 #pragma once
 
 #include "base/err.h"

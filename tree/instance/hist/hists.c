@@ -5,10 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "kernel/events/catalogue.h"
+#include "kernel/events/print_values.h"
 #include "kernel/kernel.h"
 #include "tracer/event_types.h"
 #include "tracer/events/callers.h"
+#include "tree/instance/core/instance.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/dynamic/eprobes.h"
 #include "tree/instance/dynamic/host_made.h"
@@ -17,9 +20,198 @@
 #include "tree/instance/events/event_filters.h"
 #include "tree/instance/events/event_pids.h"
 #include "tree/instance/events/event_stacks.h"
-#include "tree/instance/hist/hist_links.h"
-#include "tree/instance/core/instance.h"
 #include "tree/settings/hist_action.h"
+
+/* -- references between triggers --------------------------------------------------------------- */
+
+/* Dependencies between hist triggers: a trigger that refers to variables of others keeps them, and
+ * their histograms, from being removed. tree/settings/hist_field.h and hist_action.h parse
+ * references; hists.h has the triggers. */
+
+/* Context for the references of a trigger. */
+struct links {
+	struct hv_instance *in;
+	const struct hv_catalogue *catalogue;
+	struct hv_hist_of *of; /* the trigger */
+	/* hv_instance_write_hist(), to add another trigger. */
+	struct hv_err *(*write)(struct hv_instance *in, const struct hv_event_type *type,
+				const char *text, struct hv_hist_refusal *ret_why);
+};
+
+/* Returns the index of the trigger SERIAL, or s->nr. */
+static size_t links_find(const struct hv_hists *s, uint64_t serial)
+{
+	size_t at = 0;
+
+	while (at < s->nr && s->list[at].serial != serial)
+		at++;
+	return at;
+}
+
+/* -- context of references
+ * ------------------------------------------------------------------------ */
+
+static bool next_other(void *of, size_t index, struct hv_hist_other *ret)
+{
+	static const struct hv_event_type gone = {.system = "", .name = ""};
+	const struct links *links = of;
+	const struct hv_hists *s = links->in->hists;
+
+	if (index >= s->nr)
+		return false;
+	*ret = (struct hv_hist_other){
+		.serial = s->list[index].serial,
+		.type = hv_catalogue_by_id(links->catalogue, s->list[index].ref.id),
+		.spec = &s->list[index].spec,
+	};
+	if (!ret->type)
+		ret->type = &gone;
+	return true;
+}
+
+static const struct hv_synth *find_synth(void *of, const char *name)
+{
+	const struct links *links = of;
+
+	return hv_synths_find(links->in->all, name);
+}
+
+static int add_other(void *of, const struct hv_event_type *type, const char *text)
+{
+	const struct links *links = of;
+	struct hv_hists *s = links->in->hists;
+	struct hv_hist_of *to = links->of;
+	struct hv_hist_refusal unused;
+	HV_AUTO_ERR struct hv_err *err = links->write(links->in, type, text, &unused);
+
+	if (err)
+		return err->code;
+	to->added = hv_realloc_array(to->added, to->nr_added + 1, sizeof(*to->added));
+	to->added[to->nr_added++] = s->list[s->nr - 1].serial;
+	return 0;
+}
+
+/* LINKS is borrowed by the result. */
+static struct hv_hist_scope links_scope(struct links *links, const struct hv_event_type *type)
+{
+	int64_t unused;
+
+	return (struct hv_hist_scope){
+		.catalogue = links->catalogue,
+		.type = type,
+		.has_stack_fields = hv_print_value_enumerator(links->in->all->session->kernel,
+							      "FILTER_STACKTRACE", &unused),
+		.of = links,
+		.other = next_other,
+		.synth = find_synth,
+		.add = add_other,
+	};
+}
+
+/* Returns FAULTS, found in the trigger TEXT, as an error. */
+static struct hv_err *links_error(const struct hv_hist_faults *faults, const char *text)
+{
+	const struct hv_hist_fault *last = &faults->list[faults->nr ? faults->nr - 1 : 0];
+	HV_AUTO_FREE char *command = hv_hist_spec_command(text);
+
+	if (faults->nr)
+		return hv_err_new(faults->code, "%s at character %zu of '%s'", last->why, last->at,
+				  command);
+	if (faults->code == ENOMEM)
+		return hv_err_new(ENOMEM, "a key or value is neither a number nor a string");
+	return hv_err_new(faults->code,
+			  "it is no hist:keys=FIELD,...:values=FIELD,...:NAME=FIELD,...:"
+			  "sort=FIELD,...:size=N:HANDLER.ACTION if FILTER");
+}
+
+/* -- making ------------------------------------------------------------------------------------ */
+
+static bool takes_snapshots(const struct hv_hist_spec *s)
+{
+	for (unsigned i = 0; i < s->nr_actions; i++)
+		if (s->actions[i]->deed == HV_HIST_SNAPSHOTS)
+			return true;
+	return false;
+}
+
+/* An instance can have only one snapshot condition (tracing_snapshot_cond_enable). */
+static struct hv_err *prepare_snapshots(struct hv_instance *in, struct hv_hist_of *of)
+{
+	if (!takes_snapshots(&of->spec))
+		return NULL;
+	for (size_t i = 0; i < in->hists->nr; i++)
+		if (in->hists->list[i].taken)
+			return hv_err_new(EBUSY, "another hist trigger takes snapshots");
+	of->taken = hv_alloc(sizeof(*of->taken));
+	return hv_buffers_need_snapshot(&in->buffers);
+}
+
+static struct hv_err *take_tables(const struct hv_hists *s, struct hv_hist_of *of)
+{
+	for (unsigned i = 0; i < of->spec.nr_refs; i++) {
+		uint64_t serial = of->spec.refs[i].serial;
+		size_t at = serial ? links_find(s, serial) : s->nr;
+
+		if (at < s->nr)
+			of->refs[i] = hv_hist_table_ref(s->list[at].table);
+		else if (serial)
+			return hv_err_new(EINVAL, "a trigger to which it refers is gone");
+	}
+	return NULL;
+}
+
+/* Resolves the names in the actions of LINKS->of, parsed from TEXT, and the histograms that it
+ * refers to. May add other triggers, listed in its `added`; if the trigger is not added in the end,
+ * the caller removes these. EINVAL, EEXIST, ENOMEM, EBUSY. */
+static struct hv_err *links_make(struct links *links, const char *text,
+				 struct hv_hist_faults *ret_faults)
+{
+	struct hv_instance *in = links->in;
+	struct hv_hist_of *of = links->of;
+	const struct hv_event_type *type = hv_catalogue_by_id(links->catalogue, of->ref.id);
+	const struct hv_hist_scope scope = links_scope(links, type);
+	struct hv_err *err;
+
+	if (!type)
+		return hv_err_new(ENODEV, "the guest no longer has this event");
+	if (!hv_hist_spec_link(&scope, text, &of->spec, ret_faults))
+		return links_error(ret_faults, text);
+	err = take_tables(in->hists, of);
+	return err ? err : prepare_snapshots(in, of);
+}
+
+/* Returns whether the entries of A and B have the same variables. */
+static bool links_are_like(const struct hv_hist_of *a, const struct hv_hist_of *b)
+{
+	if (a->spec.nr_variables != b->spec.nr_variables || a->spec.nr_refs != b->spec.nr_refs)
+		return false;
+	for (unsigned i = 0; i < a->spec.nr_variables; i++) {
+		const struct hv_hist_variable *v = &a->spec.variables[i];
+		const struct hv_hist_variable *w = &b->spec.variables[i];
+
+		if (v->role != w->role ||
+		    (v->field && v->field->is_text) != (w->field && w->field->is_text))
+			return false;
+	}
+	return true;
+}
+
+/* -- lookups
+ * --------------------------------------------------------------------------------------- */
+
+/* Returns whether other triggers in S refer to variables of OF. */
+/* A trigger may refer to itself. Triggers with the same name share the histogram. */
+static bool links_have(const struct hv_hists *s, const struct hv_hist_of *of)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		for (unsigned j = 0; s->list[i].table != of->table && j < HV_HIST_VARIABLES_MAX;
+		     j++)
+			if (s->list[i].refs[j] == of->table)
+				return true;
+	return false;
+}
+
+/* -- the triggers ------------------------------------------------------------------------------ */
 
 #define NAMED_MISMATCH                                                                             \
 	"Named hist trigger doesn't match existing named trigger (includes variables)"
@@ -209,9 +401,9 @@ static struct hv_err *remove_added(struct hv_instance *in, const struct hv_hist_
 	struct hv_err *err = NULL;
 
 	for (size_t i = 0; !err && i < of->nr_added; i++) {
-		size_t at = hv_hist_links_find(in->hists, of->added[i]);
+		size_t at = links_find(in->hists, of->added[i]);
 
-		if (at < in->hists->nr && !hv_hist_links_has(in->hists, &in->hists->list[at]))
+		if (at < in->hists->nr && !links_have(in->hists, &in->hists->list[at]))
 			err = remove_at(in, at);
 	}
 	return err;
@@ -318,15 +510,15 @@ static struct hv_err *link_new(struct hv_instance *in, const struct hv_catalogue
 			       struct hv_hist_of *of, const char *text,
 			       struct hv_hist_refusal *refusal)
 {
-	struct hv_hist_links links = {in, c, of, hv_instance_write_hist};
+	struct links links = {in, c, of, hv_instance_write_hist};
 	const struct hv_hist_of *named;
-	struct hv_err *err = hv_hist_links_make(&links, text, &refusal->hist);
+	struct hv_err *err = links_make(&links, text, &refusal->hist);
 
 	of->needs_stack = hv_hist_spec_needs_stack(&of->spec);
 	if (!err)
 		err = check_stack(in, c, of);
 	named = find_named(in->all, of->spec.name);
-	if (err || !named || hv_hist_links_are_like(of, named))
+	if (err || !named || links_are_like(of, named))
 		return err;
 	return refuse(refusal, EINVAL, NAMED_MISMATCH, text, of->spec.name);
 }
@@ -341,7 +533,7 @@ static struct hv_err *obey(struct hv_instance *in, const struct hv_catalogue *c,
 	hv_instances_drain(in->all);
 	if (of->spec.removes) {
 		at = find_again(in, of->ref, &of->spec);
-		if (at < in->hists->nr && hv_hist_links_has(in->hists, &in->hists->list[at]))
+		if (at < in->hists->nr && links_have(in->hists, &in->hists->list[at]))
 			return hv_err_new(EBUSY, "other triggers refer to its variables");
 		return at < in->hists->nr ? remove_at(in, at) : NULL;
 	}
@@ -365,12 +557,12 @@ static struct hv_err *parse(struct hv_instance *in, const struct hv_catalogue *c
 			    const struct hv_event_type *type, const char *text,
 			    struct hv_hist_of *of, struct hv_hist_faults *ret_faults)
 {
-	struct hv_hist_links links = {in, c, of, hv_instance_write_hist};
-	const struct hv_hist_scope scope = hv_hist_links_scope(&links, type);
+	struct links links = {in, c, of, hv_instance_write_hist};
+	const struct hv_hist_scope scope = links_scope(&links, type);
 
 	if (hv_hist_spec_parse(&scope, text, &of->spec, ret_faults))
 		return NULL;
-	return hv_hist_links_error(ret_faults, text);
+	return links_error(ret_faults, text);
 }
 
 struct hv_err *hv_instance_write_hist(struct hv_instance *in, const struct hv_event_type *type,
@@ -412,7 +604,7 @@ struct hv_err *hv_instance_end_hists(struct hv_instance *in, const struct hv_eve
 
 	hv_instances_drain(in->all);
 	for (size_t i = 0; ref && i < s->nr; i++)
-		if (hv_event_ref_is_same(s->list[i].ref, *ref) && hv_hist_links_has(s, &s->list[i]))
+		if (hv_event_ref_is_same(s->list[i].ref, *ref) && links_have(s, &s->list[i]))
 			return NULL;
 	while (!err && (at = find_newest(s, ref)) < s->nr)
 		err = remove_at(in, at);

@@ -2,7 +2,7 @@
 /* The hist triggers of an instance. The host counts each event when it reads its record, as for
  * other triggers (triggers.h). Triggers with the same name, in any instance, share one histogram.
  * tree/settings/hist_spec.h parses triggers, hist_table.h stores a histogram,
- * tree/files/event_trigger.c and event.c have the files. */
+ * tree/files/event.c and event.c have the files. */
 #pragma once
 
 #include "base/err.h"

@@ -12,7 +12,7 @@
  *	sched_switch                     the task runs; if this wait is the longest, the live buffer
  *	                                 becomes the snapshot, which `trace` shows
  *
- * events.h has the events that the guest records, tree/format/ prints the wait. */
+ * publish.h has the events that the guest records, tree/format/ prints the wait. */
 #pragma once
 
 #include <stdbool.h>

@@ -9,7 +9,7 @@
 #include "tests/lib/run_suite.h"
 #include "tree/format/format.h"
 #include "tree/format/line_texts.h"
-#include "tree/format/symbol_texts.h"
+#include "tree/format/symbol.h"
 
 static struct hv_line_texts *texts;
 static struct hv_text out;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/lib/run_suite.h"
-#include "tree/format/symbol_texts.h"
+#include "tree/format/symbol.h"
 
 static struct hv_symbol_texts *texts;
 static struct hv_text out;

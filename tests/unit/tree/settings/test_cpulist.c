@@ -4,7 +4,7 @@
 
 #include "base/guard.h"
 #include "tests/lib/run_suite.h"
-#include "tree/settings/cpulist.h"
+#include "tree/settings/event_predicate.h"
 
 /* Checks the lowest 16 of LIST's 70 CPUs. */
 static void is(const char *list, uint64_t want)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tests/lib/run_suite.h"
-#include "tree/settings/event_word.h"
+#include "tree/settings/event_set.h"
 
 struct type {
 	const char *system, *event, *module;

@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "tests/lib/run_suite.h"
-#include "tree/format/print_fmt/errname.h"
 #include "tree/format/print_fmt/pointer.h"
-#include "tree/format/print_fmt/siphash.h"
 
 static char text[256];
 
