@@ -60,12 +60,12 @@ struct hv_err *hv_tree_keep_budget(struct hv_tree *tree, uint64_t limit_ppm, uin
 uint64_t hv_tree_load(const struct hv_tree *tree, struct hv_text *ret_names)
 {
 	hv_budget_names(&tree->instances, ret_names);
-	return tree->instances.budget->load_ppm;
+	return hv_budget_load_ppm(tree->instances.budget);
 }
 
 uint64_t hv_tree_taken_ns(const struct hv_tree *tree)
 {
-	return tree->instances.budget->taken_ns;
+	return hv_budget_taken_ns(tree->instances.budget);
 }
 
 void hv_tree_end(struct hv_tree *tree)

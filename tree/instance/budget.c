@@ -7,6 +7,16 @@
 #include "tracer/load.h"
 #include "tree/instance/core/instance.h"
 
+#define NAMED_MAX 8
+
+struct hv_budget {
+	struct hv_load *load; /* owned; NULL: no limit was set yet */
+	uint64_t load_ppm;    /* latest measurement */
+	uint64_t taken_ns;    /* vCPU time spent in stubs while measuring, in total */
+	struct hv_filter aside;
+	uint64_t named[NAMED_MAX]; /* the first functions put aside, in that order */
+};
+
 static void init_all(struct hv_instances *all)
 {
 	all->budget = hv_alloc(sizeof(*all->budget));
@@ -20,6 +30,21 @@ static void deinit_all(struct hv_instances *all)
 }
 
 const struct hv_part hv_budget_part = {.init_all = init_all, .deinit_all = deinit_all};
+
+uint64_t hv_budget_load_ppm(const struct hv_budget *b)
+{
+	return b->load_ppm;
+}
+
+uint64_t hv_budget_taken_ns(const struct hv_budget *b)
+{
+	return b->taken_ns;
+}
+
+bool hv_budget_has(const struct hv_budget *b, struct hv_gva ip)
+{
+	return hv_filter_has(&b->aside, ip);
+}
 
 void hv_budget_forget(struct hv_budget *b)
 {
@@ -67,7 +92,7 @@ static void choose(struct hv_budget *b, const struct hv_sites *sites,
 		/* The guest may have written any address into a record. */
 		if (hv_filter_has(&b->aside, f->ip) || !hv_filter_has(&known, f->ip))
 			continue;
-		if (b->aside.nr < HV_BUDGET_NAMED)
+		if (b->aside.nr < NAMED_MAX)
 			b->named[b->aside.nr] = f->ip.v;
 		put_aside(&b->aside, f->ip);
 		left -= f->cost;
@@ -109,10 +134,10 @@ void hv_budget_names(const struct hv_instances *all, struct hv_text *ret)
 	const struct hv_budget *b = all->budget;
 	HV_AUTO_TEXT struct hv_text names = {0};
 
-	for (size_t i = 0; i < b->aside.nr && i < HV_BUDGET_NAMED; i++)
+	for (size_t i = 0; i < b->aside.nr && i < NAMED_MAX; i++)
 		add_name(&all->session->kernel->sites, b->named[i], &names);
-	if (b->aside.nr > HV_BUDGET_NAMED)
-		hv_text_printf(&names, " and %zu more", b->aside.nr - HV_BUDGET_NAMED);
+	if (b->aside.nr > NAMED_MAX)
+		hv_text_printf(&names, " and %zu more", b->aside.nr - NAMED_MAX);
 	if (names.data)
 		hv_text_add(ret, names.data);
 }

@@ -4,7 +4,9 @@
  * instance is set again. tracer/load.h measures; sites.h selects the stub of each site. */
 #pragma once
 
-#include "tree/settings/filter.h"
+#include "base/addr.h"
+#include "base/err.h"
+#include "base/text.h"
 
 struct hv_instances;
 struct hv_load;
@@ -12,15 +14,7 @@ struct hv_part;
 
 extern const struct hv_part hv_budget_part;
 
-#define HV_BUDGET_NAMED 8
-
-struct hv_budget {
-	struct hv_load *load; /* owned; NULL: no limit was set yet */
-	uint64_t load_ppm;    /* latest measurement */
-	uint64_t taken_ns;    /* vCPU time spent in stubs while measuring, in total */
-	struct hv_filter aside;
-	uint64_t named[HV_BUDGET_NAMED]; /* the first functions put aside, in that order */
-};
+struct hv_budget;
 
 /* Measures the load since the last call. If it exceeds LIMIT_PPM, puts aside enough functions to
  * reduce it to four fifths of the limit; *RET_NR is their number. Call every few hundred
@@ -29,6 +23,11 @@ struct hv_err *hv_budget_keep(struct hv_instances *all, uint64_t limit_ppm, uint
 			      size_t *ret_nr) hv_must_use;
 /* Traces these functions again, from the next time that sites are published. */
 void hv_budget_forget(struct hv_budget *b);
+/* The latest measurement, and the vCPU time spent in stubs while measuring, in total. */
+uint64_t hv_budget_load_ppm(const struct hv_budget *b);
+uint64_t hv_budget_taken_ns(const struct hv_budget *b);
+/* Returns whether the function at IP is put aside. */
+bool hv_budget_has(const struct hv_budget *b, struct hv_gva ip);
 /* Adds the names of the functions put aside, the most expensive first, separated by commas, then "
  * and N more". Adds nothing if there are none. */
 void hv_budget_names(const struct hv_instances *all, struct hv_text *ret);

@@ -154,7 +154,7 @@ static struct hv_err *add_programs(const struct hv_instances *all, struct progra
 {
 	struct hv_err *err = NULL;
 
-	programs->list = hv_alloc((all->kprobes->nr + 1) * sizeof(*programs->list));
+	programs->list = hv_alloc((hv_kprobes_nr(all) + 1) * sizeof(*programs->list));
 	for (size_t i = 0; !err && i < nr; i++) {
 		struct hv_fetch_step *steps = programs->list[programs->nr];
 
@@ -178,7 +178,7 @@ static struct hv_err *tell(struct hv_instances *all)
 		for (size_t i = 0; i < in->probes.nr; i++)
 			nr += in->probes.sets[i].nr;
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		nr += all->kprobes->nr;
+		nr += hv_kprobes_nr(all);
 	nr += all->stack_tracer->is_on ? all->session->kernel->sites.nr : 0;
 	list = hv_alloc(nr * sizeof(*list));
 	nr = 0;

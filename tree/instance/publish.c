@@ -201,7 +201,7 @@ static void find_filters(const struct hv_instances *all, struct wanted *w)
 	size_t nr = 0;
 
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		nr += in->filters->nr_right;
+		nr += hv_event_filters_nr_right(in->filters);
 	w->filters = hv_alloc((nr + 1) * sizeof(*w->filters));
 	for (size_t i = nr = 0; i < w->nr; i++)
 		if (find_filter(all, w->list[i].type, &w->filters[nr]))
@@ -215,9 +215,9 @@ static struct hv_err *find_programs(const struct hv_instances *all, const struct
 	struct hv_err *err = NULL;
 	size_t nr = 0;
 
-	if (!all->eprobes->nr && !all->syscalls)
+	if (!hv_eprobes_nr(all) && !all->syscalls)
 		return NULL;
-	w->programs = hv_alloc((all->eprobes->nr + 2) * sizeof(*w->programs));
+	w->programs = hv_alloc((hv_eprobes_nr(all) + 2) * sizeof(*w->programs));
 	for (size_t i = 0; !err && i < w->nr; i++) {
 		struct hv_stub_program *program = &w->programs[nr];
 
@@ -314,7 +314,7 @@ struct hv_err *hv_publish_switch(struct hv_instance *in, struct hv_event_switch 
 
 	if (err)
 		return err;
-	wanted.list = hv_alloc((c->nr + in->all->kprobes->nr + 1) * sizeof(*wanted.list));
+	wanted.list = hv_alloc((c->nr + hv_kprobes_nr(in->all) + 1) * sizeof(*wanted.list));
 	collect(in->all, c, &wanted);
 	find_filters(in->all, &wanted);
 	err = find_programs(in->all, c, &wanted);
@@ -532,11 +532,13 @@ struct hv_err *hv_instance_end_events(struct hv_instance *in)
 
 void hv_instances_forget_events(struct hv_instances *all)
 {
-	if (all->eprobes->nr && catalogue_of(all))
+	if (hv_eprobes_nr(all) && catalogue_of(all))
 		hv_eprobes_forget(all, catalogue_of(all));
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
 		const struct hv_catalogue *c =
-			in->filters->nr || hv_instance_has_events(in) ? catalogue_of(all) : NULL;
+			hv_event_filters_nr(in->filters) || hv_instance_has_events(in)
+				? catalogue_of(all)
+				: NULL;
 		struct hv_event_set events = {0};
 
 		if (!c)

@@ -53,7 +53,7 @@ static uint8_t wanted_stub(const struct hv_instances *all, const struct hv_site 
 {
 	uint8_t most = HV_STUB_NONE, later = HV_STUB_NONE;
 
-	if (hv_filter_has(&all->budget->aside, site->ip))
+	if (hv_budget_has(all->budget, site->ip))
 		return HV_STUB_NONE;
 	for (const struct hv_instance *in = &all->top; in; in = in->next) {
 		uint8_t stub = stub_of(in, site);

@@ -250,6 +250,14 @@ bool hv_instances_want_event(const struct hv_instances *all, const struct hv_eve
 	return false;
 }
 
+bool hv_instance_makes(const struct hv_instance *in, const struct hv_synth *synth)
+{
+	FOR_EACH_PART(p, in->all)
+	if ((*p)->makes && (*p)->makes(in, synth))
+		return true;
+	return false;
+}
+
 bool hv_instance_wants_stacks(const struct hv_instance *in, struct hv_event_ref ref)
 {
 	if (hv_options_on(&in->options, HV_OPT_STACKTRACE) && hv_instance_needs_event(in, ref))

@@ -27,6 +27,7 @@ struct hv_instances;
 struct hv_kprobes;
 struct hv_open_calls;
 struct hv_stack_tracer;
+struct hv_synth;
 struct hv_syscalls;
 struct hv_synths;
 struct hv_triggers;
@@ -175,6 +176,8 @@ bool hv_instance_follows(const struct hv_instance *in, const struct hv_event_typ
 bool hv_instance_needs_event(const struct hv_instance *in, struct hv_event_ref ref);
 /* Returns whether the guest records events of TYPE for any instance. */
 bool hv_instances_want_event(const struct hv_instances *all, const struct hv_event_type *type);
+/* Returns whether a hist trigger of IN makes events of SYNTH. */
+bool hv_instance_makes(const struct hv_instance *in, const struct hv_synth *synth);
 /* Returns whether IN needs stacks of the event REF. */
 bool hv_instance_wants_stacks(const struct hv_instance *in, struct hv_event_ref ref);
 /* Returns whether SET contains events made by the host. */

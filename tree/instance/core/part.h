@@ -17,6 +17,7 @@ struct hv_event;
 struct hv_event_type;
 struct hv_instance;
 struct hv_instances;
+struct hv_synth;
 
 struct hv_part {
 	/* Set up and free the part's state, per instance and for all instances. */
@@ -36,6 +37,8 @@ struct hv_part {
 	bool (*probes)(const struct hv_instance *in, struct hv_event_ref ref);
 	/* Returns whether IN uses TYPE to follow tasks. Files do not show this. */
 	bool (*follows)(const struct hv_instance *in, const struct hv_event_type *type);
+	/* Returns whether it makes events of SYNTH. */
+	bool (*makes)(const struct hv_instance *in, const struct hv_synth *synth);
 	bool (*wants_stacks)(const struct hv_instance *in, struct hv_event_ref ref);
 	/* Returns whether functions of IN's filter call stubs. */
 	bool (*calls_stubs)(const struct hv_instance *in);

@@ -220,10 +220,10 @@ static void take_made(void *ctx, const struct hv_event *event)
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
 		const struct taken made = {in,	     from->cursor, from->mark_tsc,
 					   from->of, event,	   from->depth + 1};
-		unsigned nr_stacks = in->stacks->nr_wanted;
+		unsigned nr_stacks = hv_event_stacks_nr_wanted(in);
 
 		take_one(&made);
-		in->stacks->nr_wanted = nr_stacks;
+		hv_event_stacks_restore(in, nr_stacks);
 	}
 }
 
@@ -234,7 +234,7 @@ static void take_eprobes(const struct taken *taken)
 	struct taken made = *taken;
 	struct hv_event event;
 
-	for (size_t i = 0; i < taken->in->all->eprobes->nr; i++) {
+	for (size_t i = 0; i < hv_eprobes_nr(taken->in->all); i++) {
 		if (!hv_eprobes_event(taken->in, i, taken->event, &event, entry))
 			continue;
 		made.event = &event;
@@ -269,7 +269,7 @@ static void take_probed(struct hv_instance *in, const struct hv_cursor *cursor,
 
 	if (hv_instance_is_top(in))
 		hv_kprobes_count(in->all, call);
-	for (size_t i = 0; i < in->all->kprobes->nr; i++)
+	for (size_t i = 0; i < hv_kprobes_nr(in->all); i++)
 		if (hv_kprobes_event(in->all, i, call, &event, entry))
 			take_one(&(struct taken){in, cursor, 0, NULL, &event, 0});
 }

@@ -24,7 +24,8 @@ static const struct hv_event_type *type_with_triggers(const struct hv_instance *
 	const struct hv_event_type *type;
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	if (!hv_instances_share(in->all) || (!in->triggers->nr && !in->hists->nr))
+	if (!hv_instances_share(in->all) ||
+	    (!hv_triggers_have_any(in->triggers) && !hv_hists_have_any(in->hists)))
 		return NULL;
 	err = hv_event_types_catalogue(in->all->session->types, ret_c);
 	type = err ? NULL : hv_catalogue_find(*ret_c, "ftrace", "print");

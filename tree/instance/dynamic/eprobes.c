@@ -17,6 +17,12 @@
 #define WORD	   8u
 #define FIRST_CALL (UINT64_C(1) << 33) /* distinct from synthetic events and function probes */
 
+struct hv_eprobes {
+	struct hv_eprobe_event **list; /* owned, including the elements; oldest first */
+	size_t nr;
+	uint64_t nr_made; /* including removed ones */
+};
+
 struct hv_eprobe_event {
 	struct hv_eprobe is;
 	struct hv_event_type type; /* in the catalogue; its fields are owned here */
@@ -271,6 +277,11 @@ static bool wants_stacks(const struct hv_instance *in, struct hv_event_ref ref)
 		    hv_instance_wants_stacks(in, hv_event_ref_of(&s->list[i]->type)))
 			return true;
 	return false;
+}
+
+size_t hv_eprobes_nr(const struct hv_instances *all)
+{
+	return all->eprobes->nr;
 }
 
 bool hv_eprobes_have(const struct hv_instances *all, struct hv_event_ref ref)

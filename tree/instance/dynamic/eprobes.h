@@ -23,12 +23,6 @@ struct hv_part;
 /* Maximum number of event probes. */
 #define HV_EPROBES_MAX 256
 
-struct hv_eprobes {
-	struct hv_eprobe_event **list; /* owned, including the elements; oldest first */
-	size_t nr;
-	uint64_t nr_made; /* including removed ones */
-};
-
 extern const struct hv_part hv_eprobes_part;
 
 /* Defines a probe from the NR words of a command. Sets *RET_FAULT, *RET_FILTER and *RET_FILTER_TEXT
@@ -50,6 +44,7 @@ void hv_eprobes_text(const struct hv_instances *all, struct hv_text *ret);
 
 /* Returns whether TYPE is an event probe's type. */
 bool hv_eprobes_is(const struct hv_event_type *type);
+size_t hv_eprobes_nr(const struct hv_instances *all);
 /* Returns whether an event probe on REF exists. */
 bool hv_eprobes_have(const struct hv_instances *all, struct hv_event_ref ref);
 /* Returns the type in C that the event probe TYPE probes. NULL: TYPE is not an event probe, or C no

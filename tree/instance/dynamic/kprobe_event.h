@@ -32,6 +32,13 @@ struct hv_kprobe_event {
 	uint64_t missed_before; /* the function's missed calls at definition */
 };
 
+struct hv_kprobes {
+	struct hv_kprobe_event **list; /* owned, including the elements; oldest first */
+	size_t nr;
+	uint64_t nr_made;	      /* including removed ones */
+	struct hv_guest_marks *marks; /* owned; NULL: no probe uses marks */
+};
+
 /* Returns whether any instance has E's event enabled. */
 bool hv_kprobe_event_is_on(const struct hv_instances *all, const struct hv_kprobe_event *e);
 /* Resolves the symbols in K. ENOENT: a symbol does not exist; EOPNOTSUPP, ENOSPC: K reads memory,

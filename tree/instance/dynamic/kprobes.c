@@ -702,6 +702,11 @@ static struct hv_err *check_letter(const struct hv_instances *all, const char *w
 						    : "fprobes are in dynamic_events");
 }
 
+size_t hv_kprobes_nr(const struct hv_instances *all)
+{
+	return all->kprobes->nr;
+}
+
 bool hv_kprobes_have_casts(const struct hv_kernel *k)
 {
 	uint32_t unused;

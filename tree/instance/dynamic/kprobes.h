@@ -31,15 +31,10 @@ struct hv_guest_marks;
 /* Maximum number of function probes. */
 #define HV_KPROBES_MAX 1024
 
-struct hv_kprobes {
-	struct hv_kprobe_event **list; /* owned, including the elements; oldest first */
-	size_t nr;
-	uint64_t nr_made;	      /* including removed ones */
-	struct hv_guest_marks *marks; /* owned; NULL: no probe uses marks */
-};
-
 extern const struct hv_part hv_kprobes_part;
 
+/* The number of probes. */
+size_t hv_kprobes_nr(const struct hv_instances *all);
 /* Returns whether the guest's own probes accept typecasts: their parser then keeps a stack of
  * nested expressions. */
 bool hv_kprobes_have_casts(const struct hv_kernel *k);

@@ -11,7 +11,7 @@
 #include "tree/instance/core/instance.h"
 #include "tree/instance/dynamic/eprobes.h"
 #include "tree/instance/dynamic/host_made.h"
-#include "tree/instance/hist/hists.h"
+#include "tree/instance/hist/hist_table.h"
 #include "tree/settings/hist_action.h"
 
 #define WORD	   8u
@@ -19,6 +19,13 @@
  * disables preemption. */
 #define DEEPER	   2
 #define FIRST_CALL (UINT64_C(1) << 32) /* not a guest address, and distinct from probes */
+
+struct hv_synths {
+	struct hv_synth_event **list; /* owned, including the elements; oldest first */
+	size_t nr;
+	uint64_t nr_made; /* including removed ones */
+	bool has_pads;	  /* the kernel's hist triggers use per-CPU memory */
+};
 
 struct hv_synth_event {
 	struct hv_synth is;
@@ -168,24 +175,14 @@ struct hv_err *hv_synths_define(struct hv_instances *all, const char *text,
 
 /* -- removing ---------------------------------------------------------------------------------- */
 
-static bool makes(const struct hv_hist_spec *spec, const struct hv_synth *synth)
-{
-	for (unsigned i = 0; i < spec->nr_actions; i++)
-		if (spec->actions[i]->synth == synth)
-			return true;
-	return false;
-}
-
 static bool is_used(const struct hv_instances *all, const struct hv_synth_event *e)
 {
 	const struct hv_event_ref ref = hv_event_ref_of(&e->type);
 
 	for (const struct hv_instance *in = &all->top; in; in = in->next) {
-		if (hv_instance_needs_event(in, ref) || hv_eprobes_have(all, ref))
+		if (hv_instance_needs_event(in, ref) || hv_eprobes_have(all, ref) ||
+		    hv_instance_makes(in, &e->is))
 			return true;
-		for (size_t i = 0; i < in->hists->nr; i++)
-			if (makes(&in->hists->list[i].spec, &e->is))
-				return true;
 	}
 	return false;
 }

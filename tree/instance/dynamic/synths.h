@@ -22,13 +22,6 @@ struct hv_synth_event;
 /* Maximum number of synthetic events. */
 #define HV_SYNTHS_MAX 256
 
-struct hv_synths {
-	struct hv_synth_event **list; /* owned, including the elements; oldest first */
-	size_t nr;
-	uint64_t nr_made; /* including removed ones */
-	bool has_pads;	  /* the kernel's hist triggers use per-CPU memory */
-};
-
 extern const struct hv_part hv_synths_part;
 
 /* Defines the event in TEXT. EEXIST: the name is in use; others as in the kernel. RET_FAULT->code

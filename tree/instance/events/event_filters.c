@@ -9,6 +9,17 @@
 #include "tracer/event_types.h"
 #include "tree/instance/core/sharing.h"
 
+struct hv_event_filters {
+	struct hv_event_filter_of {
+		struct hv_event_ref ref;
+		char *text; /* owned; contents of the file, without the last newline */
+		struct hv_event_filter *
+			filter; /* owned; NULL: the filter is invalid and TEXT contains the error */
+	} * list;		/* owned, sorted by id, without duplicate ids */
+	size_t nr;
+	size_t nr_right; /* number of valid filters */
+};
+
 static void forget(struct hv_event_filter_of *of)
 {
 	free(of->text);
@@ -51,6 +62,16 @@ static const struct hv_event_filter_of *find(const struct hv_event_filters *s, u
 	size_t at = place_of(s, id);
 
 	return at < s->nr && s->list[at].ref.id == id ? &s->list[at] : NULL;
+}
+
+size_t hv_event_filters_nr(const struct hv_event_filters *s)
+{
+	return s->nr;
+}
+
+size_t hv_event_filters_nr_right(const struct hv_event_filters *s)
+{
+	return s->nr_right;
 }
 
 const char *hv_event_filters_text(const struct hv_event_filters *s, struct hv_event_ref ref)

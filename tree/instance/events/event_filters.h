@@ -16,17 +16,11 @@ struct hv_part;
 
 extern const struct hv_part hv_event_filters_part;
 
-struct hv_event_filters {
-	struct hv_event_filter_of {
-		struct hv_event_ref ref;
-		char *text; /* owned; contents of the file, without the last newline */
-		struct hv_event_filter *
-			filter; /* owned; NULL: the filter is invalid and TEXT contains the error */
-	} * list;		/* owned, sorted by id, without duplicate ids */
-	size_t nr;
-	size_t nr_right; /* number of valid filters */
-};
+struct hv_event_filters;
 
+/* The number of filters, and of those that are valid. */
+size_t hv_event_filters_nr(const struct hv_event_filters *s);
+size_t hv_event_filters_nr_right(const struct hv_event_filters *s);
 /* NULL: the event has no filter. Borrowed until the next change. */
 const char *hv_event_filters_text(const struct hv_event_filters *s, struct hv_event_ref ref);
 

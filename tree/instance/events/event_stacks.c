@@ -9,6 +9,21 @@
 #include "tracer/events/cursor.h"
 #include "tree/instance/core/instance.h"
 
+/* Exceeds the possible nesting of interrupts and NMIs. */
+#define DUE_MAX 8
+
+/* The events of one vCPU that wait for their stacks, oldest first. */
+struct hv_stacks_due {
+	struct hv_stack_due list[DUE_MAX];
+	unsigned nr;
+};
+
+struct hv_event_stacks {
+	unsigned nr_wanted;	    /* number of stacks wanted for the current event */
+	struct hv_kept_event *kept; /* owned; the current event, if it waits for its stack */
+	struct hv_stacks_due *due;  /* owned, one per vCPU */
+};
+
 void hv_kept_events_free(struct hv_kept_event *kept)
 {
 	while (kept) {
@@ -50,6 +65,16 @@ void hv_event_stacks_begin(struct hv_instance *in)
 	in->stacks->kept = NULL;
 }
 
+unsigned hv_event_stacks_nr_wanted(const struct hv_instance *in)
+{
+	return in->stacks->nr_wanted;
+}
+
+void hv_event_stacks_restore(struct hv_instance *in, unsigned nr_wanted)
+{
+	in->stacks->nr_wanted = nr_wanted;
+}
+
 void hv_event_stacks_keep(struct hv_instance *in, const struct hv_event *event)
 {
 	struct hv_kept_event **at = &in->stacks->kept, *kept;
@@ -82,7 +107,7 @@ void hv_event_stacks_end(struct hv_instance *in, const struct hv_cursor *cursor,
 
 	if (!hv_event_set_has_id(&in->all->stacked, event->id))
 		return;
-	if (due->nr == HV_STACKS_DUE_MAX) {
+	if (due->nr == DUE_MAX) {
 		hv_kept_events_free(due->list[0].kept);
 		memmove(due->list, due->list + 1, --due->nr * sizeof(due->list[0]));
 	}

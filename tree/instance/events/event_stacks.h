@@ -27,9 +27,6 @@ struct hv_part;
 
 extern const struct hv_part hv_event_stacks_part;
 
-/* Exceeds the possible nesting of interrupts and NMIs. */
-#define HV_STACKS_DUE_MAX 8
-
 /* An event waiting for its stack in order to be counted. */
 struct hv_kept_event {
 	struct hv_kept_event *next; /* owned */
@@ -38,23 +35,12 @@ struct hv_kept_event {
 };
 void hv_kept_events_free(struct hv_kept_event *kept);
 
-/* State of an instance. */
-struct hv_stacks_due;
-struct hv_event_stacks {
-	unsigned nr_wanted;	    /* number of stacks wanted for the current event */
-	struct hv_kept_event *kept; /* owned; the current event, if it waits for its stack */
-	struct hv_stacks_due *due;  /* owned, one per vCPU */
-};
-
-/* The events of one vCPU that wait for their stacks, oldest first. */
-struct hv_stacks_due {
-	struct hv_stack_due {
-		uint32_t pid;
-		unsigned nr;		    /* number of stacks wanted */
-		struct hv_record record;    /* last record of the event */
-		struct hv_kept_event *kept; /* owned; oldest first */
-	} list[HV_STACKS_DUE_MAX];
-	unsigned nr;
+/* An event that waits for its stacks. */
+struct hv_stack_due {
+	uint32_t pid;
+	unsigned nr;		    /* number of stacks wanted */
+	struct hv_record record;    /* last record of the event */
+	struct hv_kept_event *kept; /* owned; oldest first */
 };
 
 /* Call begin and end before and after IN processes EVENT, a guest event recorded by the guest,
@@ -63,6 +49,10 @@ struct hv_stacks_due {
  * together with its stack. */
 void hv_event_stacks_begin(struct hv_instance *in);
 void hv_event_stacks_want(struct hv_instance *in);
+/* The number of stacks that IN has wanted for EVENT until now. To process a synthetic event in
+ * between, whose stacks do not count, save and restore it. */
+unsigned hv_event_stacks_nr_wanted(const struct hv_instance *in);
+void hv_event_stacks_restore(struct hv_instance *in, unsigned nr_wanted);
 void hv_event_stacks_keep(struct hv_instance *in, const struct hv_event *event);
 void hv_event_stacks_end(struct hv_instance *in, const struct hv_cursor *cursor,
 			 const struct hv_event *event);

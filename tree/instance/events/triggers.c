@@ -15,6 +15,16 @@
 #include "tree/instance/hist/hists.h"
 #include "tree/instance/core/recording.h"
 
+struct hv_triggers {
+	struct hv_trigger_of {
+		struct hv_event_ref ref;
+		struct hv_event_ref target; /* the event that the trigger switches */
+		struct hv_trigger trigger;
+		struct hv_event_filter *filter; /* owned; may be NULL */
+	} * list;				/* owned, newest first */
+	size_t nr;
+};
+
 static void forget(struct hv_trigger_of *of)
 {
 	hv_trigger_deinit(&of->trigger);
@@ -61,6 +71,11 @@ static bool wants_stacks(const struct hv_instance *in, struct hv_event_ref ref)
 		    hv_event_ref_is_same(s->list[i].ref, ref))
 			return true;
 	return false;
+}
+
+bool hv_triggers_have_any(const struct hv_triggers *s)
+{
+	return s->nr;
 }
 
 bool hv_triggers_have(const struct hv_triggers *s, enum hv_trigger_command command)

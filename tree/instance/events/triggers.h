@@ -19,15 +19,7 @@ struct hv_text;
 
 extern const struct hv_part hv_triggers_part;
 
-struct hv_triggers {
-	struct hv_trigger_of {
-		struct hv_event_ref ref;
-		struct hv_event_ref target; /* the event that the trigger switches */
-		struct hv_trigger trigger;
-		struct hv_event_filter *filter; /* owned; may be NULL */
-	} * list;				/* owned, newest first */
-	size_t nr;
-};
+struct hv_triggers;
 
 /* Adds or removes the trigger in TEXT, which was written to the trigger file of TYPE. EINVAL,
  * EEXIST; RET_FAULT->code is nonzero if the filter is wrong. Other errors: the event cannot be
@@ -45,6 +37,7 @@ void hv_instance_triggers_text(struct hv_instance *in, const struct hv_event_typ
 struct hv_err *hv_instance_end_triggers(struct hv_instance *in) hv_must_use;
 /* Switches a soft-enabled event: whether its records go into the buffer from now on. */
 void hv_instance_switch_event(struct hv_instance *in, struct hv_event_ref ref, bool on);
+bool hv_triggers_have_any(const struct hv_triggers *s);
 bool hv_triggers_have(const struct hv_triggers *s, enum hv_trigger_command command);
 
 /* HV_TRIGGER_LATE: recording was off when the event occurred. It does not count as recorded, even

@@ -7,8 +7,10 @@
 #include "tracer/events/event.h"
 #include "tree/format/hist_text.h"
 #include "tree/instance/hist/hist_table.h"
+#include "tree/settings/event_filter.h"
+#include "tree/settings/event_set.h"
+#include "tree/settings/hist_spec.h"
 
-struct hv_hist_of;
 struct hv_instance;
 
 /* Receives the synthetic events that actions make. */
@@ -23,6 +25,23 @@ struct hv_hist_taken {
 	uint64_t value;
 	uint8_t key[HV_HIST_KEY_BYTES_MAX];
 	char comm[16];
+};
+
+/* A hist trigger. */
+struct hv_hist_of {
+	uint64_t serial; /* unique among all triggers ever created; nonzero */
+	struct hv_event_ref ref;
+	struct hv_hist_spec spec;	/* owned */
+	struct hv_event_filter *filter; /* owned; may be NULL */
+	struct hv_hist_table *table;	/* owns a reference */
+	/* One reference for each of SPEC's references to another trigger. */
+	struct hv_hist_table *refs[HV_HIST_VARIABLES_MAX];
+	struct hv_hist_taken *taken; /* owned; NULL: no action takes a snapshot */
+	/* Serials of the triggers added for its actions; owned. */
+	uint64_t *added;
+	size_t nr_added;
+	bool is_paused;
+	bool needs_stack; /* counts events when their stacks arrive */
 };
 
 /* Counts EVENT for OF. TIME is the value of common_timestamp. STACK is as in struct hv_hist_record;

@@ -22,6 +22,12 @@
 #include "tree/instance/events/event_stacks.h"
 #include "tree/settings/hist_action.h"
 
+struct hv_hists {
+	struct hv_hist_of *list; /* owned, oldest first */
+	size_t nr;
+	unsigned stack_depth; /* hv_hist_stack_depth(), if there are any triggers */
+};
+
 /* -- references between triggers --------------------------------------------------------------- */
 
 /* Dependencies between hist triggers: a trigger that refers to variables of others keeps them, and
@@ -255,6 +261,11 @@ static bool acts_on(const struct hv_instance *in, struct hv_event_ref ref)
 		if (hv_event_ref_is_same(s->list[i].ref, ref))
 			return true;
 	return false;
+}
+
+bool hv_hists_have_any(const struct hv_hists *s)
+{
+	return s->nr;
 }
 
 bool hv_hists_have(const struct hv_hists *s, uint32_t id)
@@ -760,11 +771,24 @@ void hv_instance_hists_text(struct hv_instance *in, struct hv_event_ref ref,
 	}
 }
 
+static bool makes(const struct hv_instance *in, const struct hv_synth *synth)
+{
+	for (size_t i = 0; i < in->hists->nr; i++) {
+		const struct hv_hist_spec *spec = &in->hists->list[i].spec;
+
+		for (unsigned j = 0; j < spec->nr_actions; j++)
+			if (spec->actions[j]->synth == synth)
+				return true;
+	}
+	return false;
+}
+
 const struct hv_part hv_hists_part = {
 	.init = init,
 	.deinit = deinit,
 	.acts = acts,
 	.acts_on = acts_on,
+	.makes = makes,
 	.wants_stacks = wants_stacks,
 	.forget_gone = forget_gone,
 	.forget = forget_of,

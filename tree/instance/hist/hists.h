@@ -2,7 +2,7 @@
 /* The hist triggers of an instance. The host counts each event when it reads its record, as for
  * other triggers (triggers.h). Triggers with the same name, in any instance, share one histogram.
  * tree/settings/hist_spec.h parses triggers, hist_table.h stores a histogram,
- * tree/files/event.c and event.c have the files. */
+ * tree/files/event.c has the files. */
 #pragma once
 
 #include "base/err.h"
@@ -18,25 +18,7 @@ struct hv_part;
 
 extern const struct hv_part hv_hists_part;
 
-struct hv_hists {
-	struct hv_hist_of {
-		uint64_t serial; /* unique among all triggers ever created; nonzero */
-		struct hv_event_ref ref;
-		struct hv_hist_spec spec;	/* owned */
-		struct hv_event_filter *filter; /* owned; may be NULL */
-		struct hv_hist_table *table;	/* owns a reference */
-		/* One reference for each of SPEC's references to another trigger. */
-		struct hv_hist_table *refs[HV_HIST_VARIABLES_MAX];
-		struct hv_hist_taken *taken; /* owned; NULL: no action takes a snapshot */
-		/* Serials of the triggers added for its actions; owned. */
-		uint64_t *added;
-		size_t nr_added;
-		bool is_paused;
-		bool needs_stack; /* counts events when their stacks arrive */
-	} * list;		  /* owned, oldest first */
-	size_t nr;
-	unsigned stack_depth; /* hv_hist_stack_depth(), if there are any triggers */
-};
+struct hv_hists;
 
 /* Errors in a written trigger. At most one of the two has a code. */
 struct hv_hist_refusal {
@@ -59,6 +41,7 @@ struct hv_err *hv_instance_write_hist(struct hv_instance *in, const struct hv_ev
 struct hv_err *hv_instance_end_hists(struct hv_instance *in,
 				     const struct hv_event_ref *ref) hv_must_use;
 
+bool hv_hists_have_any(const struct hv_hists *s);
 /* Returns whether S has triggers for events of type ID. */
 bool hv_hists_have(const struct hv_hists *s, uint32_t id);
 /* Pauses or resumes the triggers of REF. */
