@@ -10,8 +10,8 @@
 #include "tree/format/print_fmt/print_fmt.h"
 #include "tree/format/probe_text.h"
 #include "tree/instance/hist/hist_table.h"
-#include "tree/settings/hist_action.h"
-#include "tree/settings/synth.h"
+#include "tree/settings/hist/hist_action.h"
+#include "tree/settings/hist/synth.h"
 
 #define ENTRY_BYTES 40u
 

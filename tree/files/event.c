@@ -10,8 +10,8 @@
 #include "tree/files/files.h"
 #include "tree/format/event_format.h"
 #include "tree/instance/events/event_filters.h"
-#include "tree/instance/events/triggers.h"
 #include "tree/instance/hist/hists.h"
+#include "tree/instance/triggers/triggers.h"
 #include "tree/settings/token.h"
 
 /* -- format, id and hist ----------------------------------------------------------------------- */

@@ -103,7 +103,7 @@ extern const struct hv_node hv_readme_node;
 extern const struct hv_node hv_available_events_node;
 extern const struct hv_node hv_set_event_node;
 
-/* size.c */
+/* buffer.c */
 extern const struct hv_node hv_size_node;
 extern const struct hv_node hv_total_size_node;
 extern const struct hv_node hv_subbuf_size_node;

@@ -14,8 +14,8 @@
 #include "tracer/site_stubs.h"
 #include "tree/files/files.h"
 #include "tree/instance/commands.h"
-#include "tree/instance/events/event_commands.h"
 #include "tree/instance/trace.h"
+#include "tree/instance/triggers/event_commands.h"
 #include "tree/settings/token.h"
 
 /* -- files that select functions --------------------------------------------------------------- */

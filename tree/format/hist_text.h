@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/text.h"
-#include "tree/settings/hist_spec.h"
+#include "tree/settings/hist/hist_spec.h"
 
 struct hv_kernel;
 

@@ -9,7 +9,7 @@
 #include "kernel/events/catalogue.h"
 #include "tree/format/print_fmt/print_fmt.h"
 #include "tree/settings/field_form.h"
-#include "tree/settings/synth.h"
+#include "tree/settings/hist/synth.h"
 
 /* -- probe events ------------------------------------------------------------------------------ */
 

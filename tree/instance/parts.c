@@ -10,18 +10,18 @@
 #include "tree/instance/dynamic/kprobes.h"
 #include "tree/instance/dynamic/synths.h"
 #include "tree/instance/dynamic/syscalls.h"
-#include "tree/instance/events/event_commands.h"
 #include "tree/instance/events/event_filters.h"
 #include "tree/instance/events/event_pids.h"
 #include "tree/instance/events/event_stacks.h"
 #include "tree/instance/events/host_events.h"
-#include "tree/instance/events/triggers.h"
 #include "tree/instance/hist/hists.h"
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/latency/stack_tracer.h"
 #include "tree/instance/latency/wakeups.h"
 #include "tree/instance/publish.h"
 #include "tree/instance/trace.h"
+#include "tree/instance/triggers/event_commands.h"
+#include "tree/instance/triggers/triggers.h"
 
 static const struct hv_part *const parts[] = {
 	&hv_budget_part,

@@ -7,8 +7,8 @@
 #include "tracer/stubs.h"
 #include "tree/instance/budget.h"
 #include "tree/instance/core/recording.h"
-#include "tree/instance/events/triggers.h"
 #include "tree/instance/latency/sections.h"
+#include "tree/instance/triggers/triggers.h"
 
 /* Returns the stub that SITE must call for IN. */
 static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)

@@ -12,14 +12,14 @@
 #include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/demux/demux.h"
-#include "tree/instance/events/event_commands.h"
 #include "tree/instance/events/event_pids.h"
-#include "tree/instance/events/triggers.h"
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/latency/wakeups.h"
 #include "tree/instance/publish.h"
 #include "tree/instance/sites.h"
 #include "tree/instance/tasks.h"
+#include "tree/instance/triggers/event_commands.h"
+#include "tree/instance/triggers/triggers.h"
 
 /* -- publishing
  * ----------------------------------------------------------------------------------- */

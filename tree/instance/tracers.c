@@ -9,7 +9,7 @@
 #include "tracer/stubs.h"
 #include "tree/instance/core/instance.h"
 #include "tree/instance/core/tracer.h"
-#include "tree/instance/demux/match.h"
+#include "tree/instance/events/match.h"
 
 /* -- lookup ------------------------------------------------------------------------------------ */
 
@@ -40,7 +40,7 @@ unsigned hv_tracers_missing(const struct hv_instance *in)
 
 /* -- function and function_graph --------------------------------------------------------------- */
 
-/* The tracers function and function_graph. demux/match.h selects the calls of an instance. */
+/* The tracers function and function_graph. events/match.h selects the calls of an instance. */
 
 static void take(struct hv_instance *in, const struct hv_cursor *cursor,
 		 const struct hv_event *event)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The text form of an event trigger: COMMAND[:COUNT] [if FILTER], or
  * enable_event:SYSTEM:EVENT[:COUNT] [if FILTER] (trace_events_trigger.c).
- * tree/instance/events/triggers.h executes triggers; event_filter.h handles filters. Pure. */
+ * tree/instance/triggers/triggers.h executes triggers; event_filter.h handles filters. Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -9,7 +9,6 @@
 #include "tracer/event_calls.h"
 #include "tracer/events/callers.h"
 #include "tree/format/event_texts.h"
-#include "tree/instance/parts.h"
 
 #define FILL_PERCENT_DEFAULT 50
 

@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "base/guard.h"
-#include "kernel/types/btf.h"
 #include "kernel/events/catalogue.h"
 #include "kernel/kernel.h"
+#include "kernel/types/btf.h"
 #include "tracer/event_types.h"
 #include "tracer/events/marker.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/demux/demux.h"
-#include "tree/instance/events/triggers.h"
 #include "tree/instance/hist/hists.h"
+#include "tree/instance/triggers/triggers.h"
 
 #define RAW_ID_LEN  4
 #define RAW_LEN_MIN (RAW_ID_LEN + sizeof("<faulted>") - 1)

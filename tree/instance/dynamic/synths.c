@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/events/catalogue.h"
 #include "kernel/core/function_code.h"
+#include "kernel/events/catalogue.h"
 #include "kernel/kernel.h"
 #include "tracer/event_types.h"
 #include "tree/instance/core/instance.h"
 #include "tree/instance/dynamic/eprobes.h"
 #include "tree/instance/dynamic/host_made.h"
 #include "tree/instance/hist/hist_table.h"
-#include "tree/settings/hist_action.h"
+#include "tree/settings/hist/hist_action.h"
 
 #define WORD	   8u
 /* While a hist trigger runs, its event's record is reserved and the ring is nested: each of the two

@@ -2,7 +2,7 @@
 /* The synthetic events that synthetic_events and dynamic_events define. All instances share them,
  * and each has an event type (tracer/event_types.h). Actions of hist triggers make these events on
  * the host (hist_actions.h) for every instance that has them enabled or has triggers for them. This
- * requires the drain (demux.h). tree/settings/synth.h parses definitions. */
+ * requires the drain (demux.h). tree/settings/hist/synth.h parses definitions. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 #include "ringbuf/abi.h"
 #include "tracer/events/event.h"
 #include "tree/settings/event_set.h"
-#include "tree/settings/synth.h"
+#include "tree/settings/hist/synth.h"
 
 struct hv_event_type;
 struct hv_instances;

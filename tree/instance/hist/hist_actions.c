@@ -3,10 +3,10 @@
 
 #include <string.h>
 
+#include "tree/instance/core/instance.h"
 #include "tree/instance/dynamic/synths.h"
 #include "tree/instance/hist/hists.h"
-#include "tree/instance/core/instance.h"
-#include "tree/settings/hist_action.h"
+#include "tree/settings/hist/hist_action.h"
 
 /* State of processing one hit. */
 struct hit {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Processes a hit of a hist trigger: if all referenced variables of other triggers are set, counts
  * it and executes the actions (event_hist_trigger). hists.h has the triggers;
- * tree/settings/hist_action.h parses actions. */
+ * tree/settings/hist/hist_action.h parses actions. */
 #pragma once
 
 #include "tracer/events/event.h"
@@ -9,7 +9,7 @@
 #include "tree/instance/hist/hist_table.h"
 #include "tree/settings/event_filter.h"
 #include "tree/settings/event_set.h"
-#include "tree/settings/hist_spec.h"
+#include "tree/settings/hist/hist_spec.h"
 
 struct hv_instance;
 

@@ -2,7 +2,7 @@
 /* The entries of a histogram, like the kernel's tracing_map: for each key the number of hits, the
  * sums of the values, and the variables. The size is fixed by the trigger; events with keys that do
  * not fit are dropped and counted. Keys are untrusted, so a lookup takes a bounded number of steps
- * and then drops the event. tree/settings/hist_spec.h defines keys and values. Pure. */
+ * and then drops the event. tree/settings/hist/hist_spec.h defines keys and values. Pure. */
 #pragma once
 
 #include "base/text.h"

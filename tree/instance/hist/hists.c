@@ -20,7 +20,7 @@
 #include "tree/instance/events/event_filters.h"
 #include "tree/instance/events/event_pids.h"
 #include "tree/instance/events/event_stacks.h"
-#include "tree/settings/hist_action.h"
+#include "tree/settings/hist/hist_action.h"
 
 struct hv_hists {
 	struct hv_hist_of *list; /* owned, oldest first */
@@ -31,7 +31,7 @@ struct hv_hists {
 /* -- references between triggers --------------------------------------------------------------- */
 
 /* Dependencies between hist triggers: a trigger that refers to variables of others keeps them, and
- * their histograms, from being removed. tree/settings/hist_field.h and hist_action.h parse
+ * their histograms, from being removed. tree/settings/hist/hist_field.h and hist_action.h parse
  * references; hists.h has the triggers. */
 
 /* Context for the references of a trigger. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The hist triggers of an instance. The host counts each event when it reads its record, as for
  * other triggers (triggers.h). Triggers with the same name, in any instance, share one histogram.
- * tree/settings/hist_spec.h parses triggers, hist_table.h stores a histogram,
+ * tree/settings/hist/hist_spec.h parses triggers, hist_table.h stores a histogram,
  * tree/files/event.c has the files. */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "tree/instance/hist/hist_table.h"
 #include "tree/settings/event_filter.h"
 #include "tree/settings/event_set.h"
-#include "tree/settings/hist_spec.h"
+#include "tree/settings/hist/hist_spec.h"
 
 struct hv_instance;
 struct hv_part;

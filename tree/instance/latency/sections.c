@@ -7,7 +7,7 @@
 #include "tracer/events/host_buffer.h"
 #include "tracer/section_tracer.h"
 #include "tracer/stubs.h"
-#include "tree/instance/demux/match.h"
+#include "tree/instance/events/match.h"
 
 /* Options that are set while a latency is traced (__irqsoff_tracer_init). */
 static const enum hv_option switched_on[] = {HV_OPT_OVERWRITE, HV_OPT_LATENCY_FORMAT,

@@ -18,7 +18,7 @@
 #include "tracer/section.h"
 #include "tracer/stubs.h"
 #include "tree/instance/core/sharing.h"
-#include "tree/instance/demux/match.h"
+#include "tree/instance/events/match.h"
 
 #define PRIO_OF_RT	100 /* realtime tasks are below it */
 #define PRIO_OF_IDLE	120

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tree/settings/hist_action.h"
+#include "tree/settings/hist/hist_action.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "tree/settings/synth.h"
+#include "tree/settings/hist/synth.h"
 
 #define SPACES	      " \t\n\v\f\r"
 #define PARAM_LEN_MIN 2

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tree/settings/synth.h"
+#include "tree/settings/hist/synth.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tests/lib/run_suite.h"
-#include "tree/settings/hist_spec.h"
+#include "tree/settings/hist/hist_spec.h"
 
 static struct entry {
 	uint16_t common_type;

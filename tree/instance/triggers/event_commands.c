@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tree/instance/events/event_commands.h"
+#include "tree/instance/triggers/event_commands.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "tree/instance/dynamic/eprobes.h"
 #include "tree/instance/dynamic/host_made.h"
 #include "tree/instance/dynamic/kprobes.h"
-#include "tree/instance/events/triggers.h"
+#include "tree/instance/triggers/triggers.h"
 
 struct hv_err *hv_event_command_prepare(struct hv_instance *in, char *param,
 					struct hv_event_ref *ret, const char **ret_count)

@@ -9,7 +9,7 @@
  * tree/instance/hist/hist_table.h counts; tree/format/hist_text.h prints. Pure. */
 #pragma once
 
-#include "tree/settings/hist_field.h"
+#include "tree/settings/hist/hist_field.h"
 
 #define HV_HIST_KEYS_MAX      3
 #define HV_HIST_VALUES_MAX    3 /* including hitcount, which is always the first */

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
-#include "tree/settings/hist_field.h"
+#include "tree/settings/hist/hist_field.h"
 
 #define HV_SYNTH_SYSTEM	    "synthetic"
 #define HV_SYNTH_FIELDS_MAX 64

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/lib/run_suite.h"
-#include "tree/settings/synth.h"
+#include "tree/settings/hist/synth.h"
 
 static struct hv_synth parse(const char *text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tree/instance/demux/open_calls.h"
+#include "tree/instance/events/open_calls.h"
 
 #include <stdlib.h>
 

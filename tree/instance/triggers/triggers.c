@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tree/instance/events/triggers.h"
+#include "tree/instance/triggers/triggers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,13 +7,13 @@
 #include "kernel/events/catalogue.h"
 #include "tracer/event_types.h"
 #include "tracer/events/callers.h"
+#include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/dynamic/host_made.h"
 #include "tree/instance/dynamic/kprobes.h"
 #include "tree/instance/events/event_filters.h"
 #include "tree/instance/events/event_stacks.h"
 #include "tree/instance/hist/hists.h"
-#include "tree/instance/core/recording.h"
 
 struct hv_triggers {
 	struct hv_trigger_of {

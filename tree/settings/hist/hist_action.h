@@ -12,7 +12,7 @@
  * has to contain the same words. tree/instance/hist/hist_actions.h executes actions. Pure. */
 #pragma once
 
-#include "tree/settings/hist_spec.h"
+#include "tree/settings/hist/hist_spec.h"
 
 #define HV_HIST_PARAMS_MAX 64 /* SYNTH_FIELDS_MAX */
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tree/settings/hist_field.h"
+#include "tree/settings/hist/hist_field.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "tree/settings/hist_action.h"
-#include "tree/settings/synth.h"
+#include "tree/settings/hist/hist_action.h"
+#include "tree/settings/hist/synth.h"
 #include "tree/settings/token.h"
 
 #define TEXT_BYTES   256 /* MAX_FILTER_STR_VAL */

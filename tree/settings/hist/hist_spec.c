@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tree/settings/hist_spec.h"
+#include "tree/settings/hist/hist_spec.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "tree/settings/hist_action.h"
+#include "tree/settings/hist/hist_action.h"
 #include "tree/settings/token.h"
 
 #define SPACES		   " \t\n\v\f\r"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tree/instance/demux/match.h"
+#include "tree/instance/events/match.h"
 
 #include "kernel/kernel.h"
 #include "tracer/session.h"
-#include "tree/instance/demux/open_calls.h"
 #include "tree/instance/events/event_filters.h"
 #include "tree/instance/events/event_pids.h"
+#include "tree/instance/events/open_calls.h"
 
 bool hv_records_on(const struct hv_instance *in, unsigned cpu)
 {
