@@ -3,7 +3,7 @@
  * guest's kernel throttles, on which vCPU, and when. The tables of groups and of throttled run
  * queues are bounded; entries beyond that are not reported.
  *
- * cli/verbs/latency/limits.h places the probes at throttle_cfs_rq() and unthrottle_cfs_rq(),
+ * cli/verbs/latency/sources.h places the probes at throttle_cfs_rq() and unthrottle_cfs_rq(),
  * limit_fields.h reads their fields, and verdict.h finds the tasks that waited because of a limit.
  * Pure. */
 #pragma once

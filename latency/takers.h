@@ -3,7 +3,7 @@
  * had it, and what kind of thread it is. The scheduler events of the host show this. The table is
  * bounded: when it is full, the thread with the least time is replaced.
  *
- * cli/verbs/latency/takers.h classifies the threads. Pure. */
+ * cli/verbs/latency/neighbours.h classifies the threads. Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -140,7 +140,7 @@ struct hv_err *hv_guest_vcpu_threads(struct hv_guest *g, pid_t *ret, size_t max,
  * here. */
 struct hv_err *hv_guest_host_formats(struct hv_guest *g, struct hv_text *ret) hv_must_use;
 /* The threads whose events are recorded: first the vCPU threads by number, then other threads that
- * work for the VMM (vmm/hosttrace/threads.h). */
+ * work for the VMM (vmm/hosttrace/instance.h). */
 struct hv_host_threads {
 	pid_t *tids; /* caller's array with MAX elements */
 	size_t max, nr, nr_vcpus;

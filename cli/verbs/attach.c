@@ -6,8 +6,8 @@
 
 #include "cli/client.h"
 #include "cli/domain_state.h"
-#include "cli/quantity.h"
 #include "cli/mount/mounter.h"
+#include "cli/parse.h"
 #include "cli/progress.h"
 #include "cli/service/service.h"
 #include "cli/session_stat.h"

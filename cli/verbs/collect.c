@@ -9,9 +9,8 @@
 
 #include "base/clock.h"
 #include "base/confine.h"
-#include "cli/quantity.h"
 #include "cli/errand.h"
-#include "cli/hostport.h"
+#include "cli/parse.h"
 #include "cli/stop_signals.h"
 #include "cli/verbs/verb.h"
 #include "stream/xdp.h"

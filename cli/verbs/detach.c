@@ -2,7 +2,6 @@
 /* hvtrace detach: ends a session. */
 #include "cli/client.h"
 #include "cli/progress.h"
-#include "cli/verbs/put_report.h"
 #include "cli/verbs/verb.h"
 
 static int run(struct cli *cli, int argc, char **argv)

@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "base/confine.h"
-#include "cli/http.h"
 #include "cli/errand.h"
+#include "cli/http.h"
 #include "cli/metrics.h"
+#include "cli/parse.h"
 #include "cli/sessions.h"
 #include "cli/stop_signals.h"
-#include "cli/quantity.h"
 #include "cli/verbs/exporter/run_queues.h"
 #include "cli/verbs/verb.h"
 #include "vmm/unix_socket.h"

@@ -12,7 +12,6 @@
 #include "cli/rundir.h"
 #include "cli/service/recovery.h"
 #include "cli/spec.h"
-#include "cli/verbs/put_report.h"
 #include "cli/verbs/verb.h"
 #include "vmm/hosttrace/instance.h"
 #include "vmm/open.h"

@@ -11,13 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/explain.h"
+#include "cli/parse.h"
+#include "cli/rundir.h"
 #include "cli/verbs/console.h"
 #include "cli/verbs/record/section.h"
 #include "cli/verbs/run/session.h"
 #include "cli/verbs/run/trace.h"
-#include "cli/explain.h"
-#include "cli/rundir.h"
-#include "cli/quantity.h"
 #include "cli/verbs/verb.h"
 #include "vmm/qemu/domains.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/hostport.h"
+#include "cli/parse.h"
 #include "cli/verbs/record/apart.h"
 #include "cli/verbs/record/request.h"
 #include "cli/verbs/verb.h"

@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/confine.h"
-#include "cli/quantity.h"
 #include "cli/kvm_exits.h"
+#include "cli/parse.h"
 #include "cli/verbs/top/screen.h"
 #include "cli/verbs/top/text.h"
 #include "cli/verbs/verb.h"

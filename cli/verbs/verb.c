@@ -7,6 +7,7 @@
 
 #include "base/nearest.h"
 #include "cli/client.h"
+#include "export/json_string.h"
 #include "tree/settings/tracer_names.h"
 
 #define LONGS_MAX 16
@@ -289,4 +290,28 @@ bool verb_no_options(struct cli *cli, int argc, char **argv, int min, int max, i
 	if (verb_option(cli, argc, argv, "", NULL, ret_exit) == VERB_OPTION_STOP)
 		return false;
 	return verb_operands(cli, argc, argv, min, max, ret_exit);
+}
+
+/* -- reports ----------------------------------------------------------------------------------- */
+
+#define VERSION 1
+
+int put_report(const char *spec, const char *text, size_t len_bytes)
+{
+	const char *end = text ? text + len_bytes : NULL, *between = "";
+	HV_AUTO_TEXT struct hv_text out = {0};
+
+	hv_text_printf(&out, "{\"version\":%d,\"domain\":", VERSION);
+	hv_json_add_string(&out, spec, strlen(spec));
+	hv_text_add(&out, ",\"report\":[");
+	for (const char *line = text; line < end; between = ",") {
+		const char *stop = memchr(line, '\n', (size_t)(end - line));
+		size_t len = (size_t)((stop ? stop : end) - line);
+
+		hv_text_add(&out, between);
+		hv_json_add_string(&out, line, len);
+		line += len + 1;
+	}
+	hv_text_add(&out, "]}\n");
+	return put_out(out.data, out.len_bytes);
 }

@@ -5,6 +5,7 @@
 
 #include <getopt.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/err.h"
 #include "base/guard.h"
@@ -109,3 +110,11 @@ int put_out(const void *bytes, size_t len_bytes);
 /* Like put_out(), for LINES formatted by terminal_add(). */
 int put_lines(const char *lines, unsigned indent, const struct terminal_mark *marks,
 	      size_t nr_marks);
+
+/* -- reports ----------------------------------------------------------------------------------- */
+
+/* The output of `detach --json` and `recover --json` (docs/schema/detach.json). */
+
+/* Prints an object with the domain SPEC and the lines of TEXT, which may be NULL. Returns like
+ * put_out. */
+int put_report(const char *spec, const char *text, size_t len_bytes);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/agent_round.h"
+#include "cli/agent.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -35,3 +35,14 @@ struct hv_err *hv_host_trace_open(const char *tracefs, const char *id, unsigned 
 struct hv_err *hv_host_trace_remove(const char *tracefs, const char *id) hv_must_use;
 /* Like hv_host_trace_remove(), but finds tracefs; does nothing if it is not mounted. */
 void hv_host_trace_clean(const char *id);
+
+/* -- threads of a VMM -------------------------------------------------------------------------- */
+
+/* The threads of a VMM other than vCPUs: its main thread, I/O threads and workers, and the kernel's
+ * vhost threads that work for it. Since 6.4 (commit f9010dbdce91) the latter are threads of the
+ * VMM; before, they are kernel threads named after it. Needs no privileges if /proc shows every
+ * process. */
+
+/* Appends the threads that work for the VMM PID to LIST, which has *NR of at most MAX entries,
+ * without duplicates. Threads that start or end during the call may or may not be included. */
+void hv_host_trace_add_threads(pid_t pid, pid_t *list, size_t max, size_t *nr);

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/confine.h"
 #include "base/clock.h"
+#include "base/confine.h"
 #include "vmm/helper.h"
 #include "vmm/qemu/gdb_stub.h"
 #include "vmm/qemu/guardian.h"

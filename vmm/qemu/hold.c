@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "vmm/qemu/machine.h"
 #include "vmm/qemu/stub_dir.h"
 #include "vmm/root_path.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vmm/qemu/free_place.h"
+#include "vmm/qemu/memory_tree.h"
 #include "vmm/qemu/options.h"
 #include "vmm/qemu/pin.h"
 

@@ -3,10 +3,10 @@
  * Internal to vmm/. */
 #pragma once
 
-#include "vmm/qemu/guardian.h"
 #include "vmm/guest.h"
 #include "vmm/process/process.h"
 #include "vmm/process/ram.h"
+#include "vmm/qemu/guardian.h"
 #include "vmm/qemu/parser.h"
 
 struct hv_machine {
@@ -109,3 +109,11 @@ struct hv_err *hv_machine_first_threads(const struct hv_machine *m, pid_t *ret, 
 struct hv_err *hv_machine_look_at_ram(struct hv_machine *m) hv_must_use;
 struct hv_err *hv_machine_read(struct hv_machine *m, struct hv_gpa gpa, void *buf,
 			       size_t len) hv_must_use;
+
+/* -- RAM --------------------------------------------------------------------------------------- */
+
+/* Loads the guest's RAM layout from QEMU's monitor. */
+
+/* Queries the VMM again, and unmaps memory that is no longer RAM. On error RAM is unchanged. */
+struct hv_err *hv_ram_load(struct hv_parser *p, struct hv_process_memory *process,
+			   struct hv_ram *ram) hv_must_use;

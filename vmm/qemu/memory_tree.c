@@ -2,12 +2,48 @@
 #include "vmm/qemu/memory_tree.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
-#include "vmm/qemu/text_line.h"
+
+/* -- lines ------------------------------------------------------------------------------------- */
+
+/* The lines of a text from a VMM. Each line is scanned once and copied into a fixed-size buffer, so
+ * that parsing takes time proportional to the text: sscanf(3) and strstr(3) on the text would
+ * search for its end for each line. Pure. */
+
+#define HV_TEXT_LINE_MAX 1024 /* with its NUL */
+
+struct text_line {
+	char bytes[HV_TEXT_LINE_MAX]; /* without the line end; "" if the line is too long */
+	const char *at;		      /* its start in the text */
+	size_t len_bytes;	      /* in the text */
+};
+
+/* Copies the line at *AT and advances *AT to the next one. LF, CR and CR LF end a line. Returns
+ * false at the end of the text. */
+static bool next_line(const char **at, struct text_line *ret)
+{
+	const char *end = *at + strcspn(*at, "\r\n");
+
+	if (!**at)
+		return false;
+	ret->at = *at;
+	ret->len_bytes = (size_t)(end - *at);
+	ret->bytes[0] = '\0';
+	if (ret->len_bytes < sizeof(ret->bytes)) {
+		memcpy(ret->bytes, *at, ret->len_bytes);
+		ret->bytes[ret->len_bytes] = '\0';
+	}
+	end += strspn(end, "\r");
+	*at = end + (*end == '\n');
+	return true;
+}
+
+/* -- possible RAM ------------------------------------------------------------------------------ */
 
 #define DEPTH_MAX      8    /* aliases of aliases */
 #define RANGES_MAX     4096 /* regions; a region counts once for each alias that shows it */
@@ -99,7 +135,7 @@ static bool parse_alias(struct line *l)
 	return true;
 }
 
-static bool parse_line(const struct hv_text_line *text, struct line *ret)
+static bool parse_line(const struct text_line *text, struct line *ret)
 {
 	struct line l = {0};
 	char type[16];
@@ -145,7 +181,7 @@ static bool add_region(struct lines *lines, const char *name, size_t len)
 
 /* An unindented line ends the previous tree and may start another one. Returns false if there are
  * too many lines or trees. */
-static bool take_head(struct lines *lines, const struct hv_text_line *text)
+static bool take_head(struct lines *lines, const struct text_line *text)
 {
 	static const char region[] = "memory-region: ", space[] = "address-space: ";
 	static const struct line end = {.is_end = true};
@@ -166,10 +202,10 @@ static bool take_head(struct lines *lines, const struct hv_text_line *text)
 /* Returns false if the text has too many lines. */
 static bool take_lines(const char *text, struct lines *ret)
 {
-	struct hv_text_line line;
+	struct text_line line;
 	bool fits = true;
 
-	while (fits && hv_text_line_next(&text, &line)) {
+	while (fits && next_line(&text, &line)) {
 		struct line l;
 
 		if (*line.at != ' ') {
@@ -367,4 +403,84 @@ bool hv_memory_tree_has(const struct hv_memory_tree *t, const char *name)
 		if (!strcmp(t->names[i], name))
 			return true;
 	return false;
+}
+
+/* -- free addresses ---------------------------------------------------------------------------- */
+
+#define GIB	    (1ull << 30)
+#define BITS_MIN    36
+#define BITS_MAX    52
+#define SPACE_BYTES (1ull << 51)
+#define HT_BYTES    (16 * GIB) /* size of HyperTransport's hole, rounded up */
+
+void hv_taken_add(struct hv_taken_list *t, uint64_t start, uint64_t end)
+{
+	t->list = hv_grow(t->list, t->nr, &t->cap, 256, sizeof(*t->list));
+	t->list[t->nr++] = (struct hv_taken){start, end};
+}
+
+void hv_taken_deinit(struct hv_taken_list *t)
+{
+	free(t->list);
+	*t = (struct hv_taken_list){0};
+}
+
+bool hv_taken_parse(struct hv_taken_list *t, const char *text)
+{
+	struct text_line line;
+
+	while (next_line(&text, &line)) {
+		uint64_t start, last;
+
+		if (sscanf(line.bytes, " %16" SCNx64 "-%16" SCNx64 " (prio", &start, &last) != 2 ||
+		    last < start || last - start >= SPACE_BYTES)
+			continue;
+		if (t->nr == HV_TAKEN_MAX)
+			return false;
+		hv_taken_add(t, start, last + 1);
+	}
+	return true;
+}
+
+static int by_end_descending(const void *a, const void *b)
+{
+	const struct hv_taken *one = a, *other = b;
+
+	return one->end > other->end ? -1 : one->end < other->end;
+}
+
+/* Moves *AT down until the LEN bytes there overlap none of the NR ranges in T. Returns false if
+ * there is not enough room. */
+static bool move_down(struct hv_taken *t, size_t nr, uint64_t len_bytes, uint64_t *at)
+{
+	qsort(t, nr, sizeof(*t), by_end_descending);
+	for (size_t i = 0; i < nr && *at < t[i].end; i++) {
+		if (t[i].start >= *at + len_bytes)
+			continue;
+		if (t[i].start < len_bytes)
+			return false;
+		*at = (t[i].start - len_bytes) & ~(HV_PLACE_UNIT - 1);
+	}
+	return true;
+}
+
+bool hv_place_choose(const struct hv_taken_list *taken, unsigned phys_bits, uint64_t floor,
+		     uint64_t len_bytes, struct hv_gpa *ret)
+{
+	HV_AUTO_FREE struct hv_taken *sorted = hv_alloc((taken->nr + 1) * sizeof(*sorted));
+	uint64_t at;
+
+	if (phys_bits < BITS_MIN || !len_bytes || len_bytes > GIB)
+		return false;
+	if (phys_bits > BITS_MAX)
+		phys_bits = BITS_MAX;
+	if (floor < 4 * GIB)
+		floor = 4 * GIB;
+	at = ((3ull << (phys_bits - 2)) - HT_BYTES - len_bytes) & ~(HV_PLACE_UNIT - 1);
+	if (taken->nr)
+		memcpy(sorted, taken->list, taken->nr * sizeof(*sorted));
+	if (!move_down(sorted, taken->nr, len_bytes, &at) || at < floor)
+		return false;
+	*ret = hv_gpa(at);
+	return true;
 }

@@ -7,9 +7,8 @@
 
 #include "base/text.h"
 #include "vmm/guest.h"
-#include "vmm/qemu/free_place.h"
+#include "vmm/qemu/memory_tree.h"
 #include "vmm/qemu/monitor_text.h"
-#include "vmm/qemu/pci.h"
 
 #define IVSHMEM_VENDOR 0x1af4
 #define IVSHMEM_DEVICE 0x1110

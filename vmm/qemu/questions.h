@@ -29,6 +29,6 @@ struct hv_err *hv_ask_cont(struct hv_monitor *m) hv_must_use;
 /* Returns a device of the host or another process that accesses guest RAM without the VMM's
  * mappings. */
 struct hv_err *hv_ask_devices(struct hv_monitor *m, enum hv_vmm_device *ret) hv_must_use;
-/* Finds an address for the region (free_place.h). Fails with ENOSPC if there is no free range. */
+/* Finds an address for the region (memory_tree.h). Fails with ENOSPC if there is no free range. */
 struct hv_err *hv_ask_place(struct hv_monitor *m, unsigned phys_bits, uint64_t floor,
 			    uint64_t len_bytes, struct hv_gpa *ret) hv_must_use;

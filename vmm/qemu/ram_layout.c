@@ -8,7 +8,6 @@
 #include "base/grow.h"
 #include "vmm/qemu/memory_tree.h"
 #include "vmm/qemu/monitor_text.h"
-#include "vmm/qemu/pci.h"
 
 static struct hv_err *gpa2hva(struct hv_monitor *m, struct hv_gpa gpa, uint64_t *ret_hva,
 			      char **ret_name)

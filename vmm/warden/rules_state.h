@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The state of the rules, for the files that implement rules.h. */
+/* Rules about single writes, of code and of data, and the state that they share. rules.h is
+ * implemented with them; private to vmm/warden/. */
 #pragma once
 
-#include "vmm/warden/leaves.h"
 #include "vmm/warden/noted.h"
 #include "vmm/warden/rules.h"
 #include "vmm/warden/tables.h"
@@ -86,15 +86,18 @@ bool hv_rules_is_kernel_code(struct hv_rules *r, struct hv_gva at);
 struct hv_err *hv_rules_read(struct hv_rules *r, struct hv_gpa gpa, uint32_t len_bytes,
 			     uint8_t *ret) hv_must_use;
 
-/* rules_text.c: the kind of a write to text. The caller has checked that the page tables map its
- * address. */
+/* -- code -- */
+
+/* The kind of a write to text. The caller has checked that the page tables map its address. */
 enum hv_write_kind hv_rules_text(struct hv_rules *r, const struct hv_looked *l);
 /* Whether CODE, at W's address and with its length, is a call of or jump into the region. */
 bool hv_rules_leads_to_us(struct hv_rules *r, const uint8_t *code, const struct hv_hold_write *w);
 struct hv_led hv_rules_led(const struct hv_rules *r, const struct hv_looked *l);
 
-/* rules_data.c: the kind of a write to a word, a count or a bit. The caller has checked that the
- * page tables map its address. */
+/* -- data -- */
+
+/* The kind of a write to a word, a count or a bit. The caller has checked that the page tables map
+ * its address. */
 enum hv_write_kind hv_rules_data(struct hv_rules *r, const struct hv_looked *l);
 /* Whether WORD is an address in the region, with or without a pointer authentication code. */
 bool hv_rules_is_our_word(struct hv_rules *r, uint64_t word);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "latency/stall.h"
+#include "latency/takers.h"
 
 struct latency_neighbour {
 	uint32_t pid;
@@ -31,3 +32,14 @@ void latency_neighbours_deinit(struct latency_neighbours *n);
 void latency_neighbours_begin(struct latency_neighbours *n);
 /* Excludes the process VMM_PID and the calling one. */
 void latency_neighbours_end(struct latency_neighbours *n, uint64_t vmm_pid);
+
+/* -- threads that had a vCPU's CPU ------------------------------------------------------------- */
+
+/* Classifies host threads that had a vCPU's CPU, by /proc: threads of this guest's VMM, of another
+ * guest's, or other threads. Needs no rights. latency/takers.h finds the threads. */
+
+/* Whether PROGRAM, a path, is a program whose only purpose is to be a VMM on KVM. */
+bool latency_is_vmm(const char *program);
+/* Examines each thread of T that took at least a millisecond, once; a thread that has ended stays
+ * unknown. */
+void latency_takers_look(struct hv_takers *t, uint64_t vmm_pid);

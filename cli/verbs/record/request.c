@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/verbs/record/request.h"
 
-#include "cli/quantity.h"
+#include "cli/parse.h"
 #include "cli/verbs/record/settings.h"
 #include "cli/verbs/verb.h"
 

@@ -4,14 +4,108 @@
 #include <curses.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <term.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include "base/err.h"
+#include "base/guard.h"
 #include "cli/terminal.h"
-#include "cli/verbs/terminal_guard.h"
+
+/* -- guard of the terminal --------------------------------------------------------------------- */
+
+/* Restores a terminal if the process that changed it ends without doing so, even by SIGKILL. A
+ * child process waits for that. */
+
+#define PIPE_FD 3 /* in the child, after standard input, output and error */
+
+struct terminal_guard {
+	pid_t pid;
+	int fd; /* write end of the child's pipe; a byte means that the terminal was restored */
+};
+
+/* Ignores job signals, including those that stop a job that changes another job's terminal. */
+static void ignore_signals(void)
+{
+	static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,	 SIGQUIT, SIGTSTP,
+				      SIGTTIN, SIGTTOU, SIGPIPE, SIGWINCH};
+	sigset_t none;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(ignored); i++)
+		signal(ignored[i], SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* The child. Closes inherited files, because a session's connection must end when the parent
+ * ends. */
+static void wait_and_restore(int fd, const struct termios *before, const char *bytes)
+{
+	char byte;
+	ssize_t n;
+
+	ignore_signals();
+	prctl(PR_SET_NAME, "hvtrace:screen");
+	if (fd != PIPE_FD && dup2(fd, PIPE_FD) < 0)
+		_exit(1);
+	close_range(PIPE_FD + 1, ~0u, 0);
+	do
+		n = read(PIPE_FD, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n == 1)
+		_exit(0);
+	tcsetattr(STDIN_FILENO, TCSANOW, before);
+	n = write(STDOUT_FILENO, bytes, strlen(bytes));
+	_exit(n < 0);
+}
+
+/* Starts to guard the terminal on standard input and output before it is changed. The child writes
+ * BYTES to restore it. The child keeps no other file open. */
+static struct hv_err *guard_start(const char *bytes, struct terminal_guard **ret)
+{
+	struct termios before;
+	int fds[2];
+	pid_t pid;
+
+	if (tcgetattr(STDIN_FILENO, &before) != 0)
+		return hv_err_new(errno, "terminal: %s", strerror(errno));
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return hv_err_new(errno, "pipe: %s", strerror(errno));
+	pid = fork();
+	if (pid == 0) {
+		close(fds[1]);
+		wait_and_restore(fds[0], &before, bytes);
+	}
+	close(fds[0]);
+	if (pid < 0) {
+		close(fds[1]);
+		return hv_err_new(errno, "fork: %s", strerror(errno));
+	}
+	*ret = hv_alloc(sizeof(**ret));
+	**ret = (struct terminal_guard){pid, fds[1]};
+	return NULL;
+}
+
+/* Call it after restoring the terminal. */
+static void guard_stop(struct terminal_guard *g)
+{
+	if (!g)
+		return;
+	if (write(g->fd, "", 1) != 1)
+		errno = 0; /* it may have ended */
+	close(g->fd);
+	while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	free(g);
+}
+
+/* -- screen ------------------------------------------------------------------------------------ */
 
 #define LINE_MAX_BYTES 1024
 #define REDRAW	       ('l' & 0x1f) /* Ctrl-L */
@@ -46,7 +140,7 @@ static bool start_guard(struct top_screen *s)
 	add_bytes(&bytes, "cnorm");
 	add_bytes(&bytes, "rmcup");
 	del_curterm(cur_term); /* newterm() makes its own */
-	err = terminal_guard_start(bytes.data, &s->guard);
+	err = guard_start(bytes.data, &s->guard);
 	hv_err_free(err);
 	return !err;
 }
@@ -86,7 +180,7 @@ bool top_screen_open(struct top_screen **ret)
 	s->out = open_output();
 	s->screen = s->out && start_guard(s) ? newterm(NULL, s->out, stdin) : NULL;
 	if (!s->screen) {
-		terminal_guard_stop(s->guard);
+		guard_stop(s->guard);
 		close_output(s);
 		free(s);
 		return false;
@@ -102,7 +196,7 @@ void top_screen_close(struct top_screen *s)
 		return;
 	endwin();
 	delscreen(s->screen);
-	terminal_guard_stop(s->guard);
+	guard_stop(s->guard);
 	close_output(s);
 	free(s);
 }

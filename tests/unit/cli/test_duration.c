@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <check.h>
 
-#include "cli/quantity.h"
+#include "cli/parse.h"
 #include "tests/lib/run_suite.h"
 
 static const struct {

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <netinet/in.h>
 
-#include "cli/hostport.h"
+#include "cli/parse.h"
 #include "tests/lib/run_suite.h"
 
 static void expect(const char *text, const char *want, int want_port)

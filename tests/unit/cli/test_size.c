@@ -2,7 +2,7 @@
 /* Sizes as a user writes them. */
 #include <check.h>
 
-#include "cli/quantity.h"
+#include "cli/parse.h"
 #include "tests/lib/run_suite.h"
 
 #define MIB (UINT64_C(1) << 20)

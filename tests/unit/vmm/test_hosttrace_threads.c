@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "tests/lib/run_suite.h"
-#include "vmm/hosttrace/threads.h"
+#include "vmm/hosttrace/instance.h"
 
 #define MAX 64
 

@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/inject/place.h"
-#include "vmm/qemu/free_place.h"
 #include "vmm/inject/shadow.h"
+#include "vmm/qemu/memory_tree.h"
 
 #define GIB (1ull << 30)
 #define LEN (64ull << 20)

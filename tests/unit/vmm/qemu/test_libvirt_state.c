@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "tests/lib/run_suite.h"
-#include "vmm/qemu/libvirt_state.h"
+#include "vmm/qemu/libvirt.h"
 
 #define UUID "191e232b-2f69-40a6-8df6-3f6eed6cf7af"
 #define HEAD "<!--\nWARNING: pid='1'\n-->\n\n"

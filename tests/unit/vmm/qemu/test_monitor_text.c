@@ -6,7 +6,6 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/qemu/captured.h"
 #include "vmm/qemu/monitor_text.h"
-#include "vmm/qemu/pci.h"
 
 START_TEST(host_addresses)
 {

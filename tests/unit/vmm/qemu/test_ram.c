@@ -15,11 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/qemu/machine.h"
-#include "vmm/qemu/ram_load.h"
 
 #define BASE_GPA   0x0ull
 #define WINDOW_GPA 0x4000ull

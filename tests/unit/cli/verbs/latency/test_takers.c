@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "cli/verbs/latency/takers.h"
+#include "cli/verbs/latency/neighbours.h"
 #include "tests/lib/run_suite.h"
 
 static struct hv_takers takers;

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What `hvtrace latency` enables for its measurement besides events, and disables at its end. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "cli/client.h"
+#include "latency/latency.h"
+
+/* -- sections ---------------------------------------------------------------------------------- */
+
+/* Sections with interrupts or preemption off, for `hvtrace latency`. The tracer of its instance
+ * keeps the longest section above the threshold. latency_sections_take() reads that section and
+ * resets the tracer. latency/latency.h finds the ends of sections from stacks. */
+
+struct latency_sections {
+	const char *tracer; /* NULL: no tracer is available */
+	uint64_t threshold_us;
+};
+
+/* Selects the tracer for the instance DIR that covers most sections, as far as this guest and its
+ * other users allow. *RET_WHY, which the caller frees, explains a failure; NULL on success. */
+struct hv_err *latency_sections_begin(struct latency_sections *s, struct client *c, const char *dir,
+				      uint64_t threshold_ns, char **ret_why) hv_must_use;
+/* Passes to L the section kept since the last call, if any. */
+struct hv_err *latency_sections_take(struct latency_sections *s, struct client *c, const char *dir,
+				     struct hv_latency *l) hv_must_use;
+
+/* -- stacks ------------------------------------------------------------------------------------ */
+
+/* Stacks for `hvtrace latency`: triggers on events of its instance record the stacks of tasks that
+ * start to sleep or wait. latency/due_stacks.h matches stacks with events. */
+
+/* Zero-initialised is off. */
+struct latency_stacks {
+	uint32_t kinds; /* moments that have stacks: 1 << enum hv_moment_kind; 0: no stacks */
+};
+
+/* Sets the triggers in the instance DIR. *RET_WHY, which the caller frees, explains a failure; NULL
+ * on success. */
+struct hv_err *latency_stacks_begin(struct latency_stacks *s, struct client *c, const char *dir,
+				    char **ret_why) hv_must_use;
+/* Informs L about the moments that have stacks. */
+void latency_stacks_tell(const struct latency_stacks *s, struct hv_latency *l);
+struct hv_err *latency_stacks_end(struct latency_stacks *s, struct client *c, const char *dir,
+				  struct hv_latency *l) hv_must_use;
+
+/* -- events of the host ------------------------------------------------------------------------ */
+
+/* Records the host's events about the guest's vCPUs (docs/users/events.md) for `hvtrace latency`:
+ * enables them in its instance, and disables exits again if recording them costs too much.
+ * latency/vcpu_threads.h interprets them. */
+
+/* Zero-initialised is off. */
+struct latency_host_events {
+	bool is_on, has_exits;
+	uint64_t looked_ns;
+	unsigned nr_over; /* successive checks in which exits cost too much */
+};
+
+/* Enables the events in the instance DIR. *RET_WHY, which the caller frees, explains a failure;
+ * NULL on success. */
+struct hv_err *latency_host_events_begin(struct latency_host_events *h, struct client *c,
+					 const char *dir, char **ret_why) hv_must_use;
+/* Call it repeatedly. Disables exits if recording them took more than MAX_PPM of a vCPU's time for
+ * some seconds, as far as that is known, and then sets *RET_GAVE_UP. */
+struct hv_err *latency_host_events_look(struct latency_host_events *h, struct client *c,
+					const char *dir, struct hv_latency *l, uint64_t max_ppm,
+					bool *ret_gave_up) hv_must_use;
+
+/* -- limits of cgroups ------------------------------------------------------------------------- */
+
+/* Probes on the kernel's two functions that throttle and unthrottle the run queue of a cgroup:
+ * `hvtrace latency` uses them to see when a cgroup of the guest has used up its CPU time. All
+ * measuring commands share them: the first one defines them, and the last one removes them.
+ * latency/limits.h interprets the events. */
+
+struct client;
+
+struct latency_limits {
+	bool is_defined;
+	bool is_on;
+};
+
+/* Defines the probes. *RET_WHY, which the caller frees, explains a failure; NULL on success. */
+struct hv_err *latency_limits_begin(struct latency_limits *l, struct client *c,
+				    char **ret_why) hv_must_use;
+/* Removes the probes unless other commands record them. This command must have stopped recording
+ * them. */
+struct hv_err *latency_limits_end(struct latency_limits *l, struct client *c) hv_must_use;
