@@ -50,7 +50,7 @@ static inline void *hv_take_ptr_at(void *at)
 #define hv_take(p) ((__typeof__(p))hv_take_ptr_at(&(p)))
 
 /* Allocation failure terminates the program. This is acceptable because hvtrace needs only a few
- * MiB, and because a hold ends when its process dies (vmm/qemu/guardian.h). */
+ * MiB, and because a hold ends when its process dies (vmm/qemu/gdb/guardian.h). */
 void *hv_alloc(size_t len_bytes) hv_must_use __attribute__((malloc, alloc_size(1)));
 void *hv_realloc_array(void *p, size_t nr, size_t size) hv_must_use;
 /* Faults in all whole pages of the LEN_BYTES at BYTES with one system call, which takes half the

@@ -6,8 +6,8 @@
  *   service --request--> helper       over a socketpair; one request at a time
  *           <--answer---
  *
- * qemu/guardian.h and inject/keeper.h define requests, answers and the child's work. One thread on
- * each side. */
+ * qemu/gdb/guardian.h and inject/keeper.h define requests, answers and the child's work. One thread
+ * on each side. */
 #pragma once
 
 #include <stdbool.h>

@@ -11,8 +11,8 @@
 
 #include "base/confine.h"
 #include "cli/errand.h"
-#include "cli/http.h"
-#include "cli/metrics.h"
+#include "cli/metrics/http.h"
+#include "cli/metrics/metrics.h"
 #include "cli/parse.h"
 #include "cli/sessions.h"
 #include "cli/stop_signals.h"

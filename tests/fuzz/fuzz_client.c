@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "cli/metrics/profile.h"
 #include "cli/mount/link.h"
-#include "cli/profile.h"
 #include "cli/session_stat.h"
 #include "cli/verbs/record/head.h"
 #include "cli/verbs/summary.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Drives the privileged side with a hostile guardian (vmm/qemu/guardian.c). The input is a request
- * and the bytes that the guardian sends after it. This file replaces guardian_run(), which runs in
- * its own process but keeps its privileges. Each request must return, with the guarantees of
- * guardian.h. */
+/* Drives the privileged side with a hostile guardian (vmm/qemu/gdb/guardian.c). The input is a
+ * request and the bytes that the guardian sends after it. This file replaces guardian_run(), which
+ * runs in its own process but keeps its privileges. Each request must return, with the guarantees
+ * of guardian.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "vmm/guest.h"
 #include "vmm/helper.h"
-#include "vmm/qemu/guardian.h"
-#include "vmm/qemu/guardian_wire.h"
+#include "vmm/qemu/gdb/guardian.h"
+#include "vmm/qemu/gdb/guardian_wire.h"
 #include "vmm/vcpu_regs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Drives the guardian's client of the gdb stub with a hostile stub (vmm/qemu/gdb_stub.c,
+/* Drives the guardian's client of the gdb stub with a hostile stub (vmm/qemu/gdb/gdb_stub.c,
  * stub_vcpus.c). The input is either one answer for each packet, which this file frames, or raw
  * bytes that arrive between the steps of the client. Each step must fail, or return a number of
  * vCPUs that the privileged side accepts. The client must not use an answer for two packets, and
@@ -11,7 +11,7 @@
 
 #include "tests/fuzz/input.h"
 #include "vmm/guest.h"
-#include "vmm/qemu/stub_vcpus.h"
+#include "vmm/qemu/gdb/stub_vcpus.h"
 #include "vmm/vcpu_regs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "vmm/qemu/gdb/stub_dir.h"
 #include "vmm/qemu/machine.h"
-#include "vmm/qemu/stub_dir.h"
 #include "vmm/root_path.h"
 #include "vmm/unix_socket.h"
 

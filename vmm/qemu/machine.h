@@ -6,7 +6,7 @@
 #include "vmm/guest.h"
 #include "vmm/process/process.h"
 #include "vmm/process/ram.h"
-#include "vmm/qemu/guardian.h"
+#include "vmm/qemu/gdb/guardian.h"
 #include "vmm/qemu/parser.h"
 
 struct hv_machine {

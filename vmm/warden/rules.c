@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "vmm/region_journal.h"
-#include "vmm/warden/rules_state.h"
+#include "vmm/warden/rules_writes.h"
 
 #define PROOFS_MAX 8
 

@@ -2,11 +2,11 @@
 /* How long the tasks of each guest with a session wait for a vCPU, and its vCPUs for a CPU of the
  * host. A thread for each session records the events of the two schedulers in an instance that ends
  * with the thread's connection, and counts the waits. It stops for a while if tracing takes too
- * much of the guest's time. latency/wait_export.h computes the waits; cli/metrics.h formats
+ * much of the guest's time. latency/wait_export.h computes the waits; cli/metrics/metrics.h formats
  * them. */
 #pragma once
 
-#include "cli/metrics.h"
+#include "cli/metrics/metrics.h"
 
 #define RUN_QUEUES_MAX 256 /* limit for sessions; further ones are not measured */
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "cli/kvm_exits.h"
+#include "cli/metrics/kvm_exits.h"
 #include "cli/session_stat.h"
 #include "latency/wait_export.h"
 

@@ -3,7 +3,7 @@
  * reads them. Pure. */
 #pragma once
 
-#include "cli/vcpu_time.h"
+#include "cli/metrics/vcpu_time.h"
 #include "cli/verbs/top/table.h"
 #include "latency/wait_times.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The functions that `hvtrace top` shows: the changes of their counters in an interval, and their
- * order. cli/profile.h reads the counters; top/text.h formats them. Pure. */
+ * order. cli/metrics/profile.h reads the counters; top/text.h formats them. Pure. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/profile.h"
+#include "cli/metrics/profile.h"
 
 #define TOP_COUNTS_MAX (1u << 16) /* at least this many functions of a domain are counted */
 

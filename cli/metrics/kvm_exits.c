@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/kvm_exits.h"
+#include "cli/metrics/kvm_exits.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/qemu/guardian.h"
+#include "vmm/qemu/gdb/guardian.h"
 
 #include <signal.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "vmm/guest.h"
 #include "vmm/helper.h"
-#include "vmm/qemu/guardian_wire.h"
+#include "vmm/qemu/gdb/guardian_wire.h"
 #include "vmm/unix_socket.h"
 #include "vmm/vcpu_regs.h"
 

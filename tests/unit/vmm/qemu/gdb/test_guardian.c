@@ -16,8 +16,8 @@
 
 #include "base/clock.h"
 #include "tests/lib/run_suite.h"
-#include "vmm/qemu/gdb_stub.h"
-#include "vmm/qemu/guardian.h"
+#include "vmm/qemu/gdb/gdb_stub.h"
+#include "vmm/qemu/gdb/guardian.h"
 
 #define ENOUGH_NS (60 * HV_NS_PER_S) /* for a hold that must not time out */
 

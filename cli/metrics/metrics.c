@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/metrics.h"
+#include "cli/metrics/metrics.h"
 
 #include <pthread.h>
 #include <string.h>
 
-#include "cli/metrics_text.h"
-#include "cli/profile.h"
+#include "cli/metrics/metrics_text.h"
+#include "cli/metrics/profile.h"
 #include "cli/session_stat.h"
 #include "cli/sessions.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/profile.h"
+#include "cli/metrics/profile.h"
 #include "tests/lib/run_suite.h"
 
 static const char *text;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/qemu/stub_vcpus.h"
+#include "vmm/qemu/gdb/stub_vcpus.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/lib/run_suite.h"
-#include "vmm/qemu/gdb_stub.h"
+#include "vmm/qemu/gdb/gdb_stub.h"
 
 static struct hv_rsp_reader reader;
 

@@ -12,8 +12,8 @@
 #include "tests/lib/run_suite.h"
 #include "vmm/guest.h"
 #include "vmm/helper.h"
-#include "vmm/qemu/guardian.h"
-#include "vmm/qemu/guardian_wire.h"
+#include "vmm/qemu/gdb/guardian.h"
+#include "vmm/qemu/gdb/guardian_wire.h"
 
 /* The reply to requests of kind TO. Other requests receive a correct reply. */
 static struct {

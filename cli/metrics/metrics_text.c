@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/metrics_text.h"
+#include "cli/metrics/metrics_text.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "arch/arch.h"
-#include "vmm/qemu/gdb_stub.h"
+#include "vmm/qemu/gdb/gdb_stub.h"
 
 #define HV_STUB_NAME_BYTES 48 /* a vCPU's name with its NUL */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/http.h"
+#include "cli/metrics/http.h"
 
 #include <microhttpd.h>
 #include <string.h>

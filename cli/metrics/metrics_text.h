@@ -4,8 +4,8 @@
 
 #include <json-c/json.h>
 
-#include "cli/metrics.h"
-#include "cli/vcpu_time.h"
+#include "cli/metrics/metrics.h"
+#include "cli/metrics/vcpu_time.h"
 
 /* A profiled function, summed over all vCPUs. */
 struct metrics_function {

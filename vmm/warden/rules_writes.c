@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/warden/rules_state.h"
+#include "vmm/warden/rules_writes.h"
 
 #include <string.h>
 

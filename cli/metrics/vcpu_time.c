@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/vcpu_time.h"
+#include "cli/metrics/vcpu_time.h"
 
 #include <dirent.h>
 #include <fcntl.h>

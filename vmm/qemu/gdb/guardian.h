@@ -21,7 +21,7 @@
 
 #include "arch/arch.h"
 #include "base/err.h"
-#include "vmm/qemu/gdb_stub.h"
+#include "vmm/qemu/gdb/gdb_stub.h"
 
 struct hv_guardian;
 

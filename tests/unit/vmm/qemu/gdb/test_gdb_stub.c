@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "tests/lib/run_suite.h"
-#include "vmm/qemu/gdb_stub.h"
+#include "vmm/qemu/gdb/gdb_stub.h"
 
 #define STOPPED "$T02thread:01;#04"
 #define OK	"+$OK#9a"

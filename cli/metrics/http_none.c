@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Used in builds without libmicrohttpd. */
-#include "cli/http.h"
+#include "cli/metrics/http.h"
 
 #include <unistd.h>
 

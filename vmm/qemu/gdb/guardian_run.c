@@ -11,10 +11,10 @@
 #include "base/clock.h"
 #include "base/confine.h"
 #include "vmm/helper.h"
-#include "vmm/qemu/gdb_stub.h"
-#include "vmm/qemu/guardian.h"
-#include "vmm/qemu/guardian_wire.h"
-#include "vmm/qemu/stub_vcpus.h"
+#include "vmm/qemu/gdb/gdb_stub.h"
+#include "vmm/qemu/gdb/guardian.h"
+#include "vmm/qemu/gdb/guardian_wire.h"
+#include "vmm/qemu/gdb/stub_vcpus.h"
 #include "vmm/unix_socket.h"
 
 #define STOP_NS	 (3 * HV_NS_PER_S)  /* enough for the VMM to stop every vCPU and drain its I/O */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/qemu/gdb_stub.h"
+#include "vmm/qemu/gdb/gdb_stub.h"
 
 #include <poll.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/qemu/stub_dir.h"
+#include "vmm/qemu/gdb/stub_dir.h"
 
 #include <fcntl.h>
 #include <libgen.h>

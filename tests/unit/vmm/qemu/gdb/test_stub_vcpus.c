@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/guest.h"
-#include "vmm/qemu/stub_vcpus.h"
+#include "vmm/qemu/gdb/stub_vcpus.h"
 
 #define CPUS_MAX 8
 #define ROOT	 0x1000 /* CPU N has N + 1 times this value */

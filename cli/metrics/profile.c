@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/profile.h"
+#include "cli/metrics/profile.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
